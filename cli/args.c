@@ -12,8 +12,7 @@
 #include "base/text.h"
 #include "cli/args_context.h"
 
-void
-ps_args_done(ps_args_t *self)
+void ps_args_done(ps_args_t *self)
 {
     for (size_t i = 0; i < PS_OPTS_MAX; i++) {
         ps_free(self->values[i].joined);
@@ -23,8 +22,7 @@ ps_args_done(ps_args_t *self)
     *self = (ps_args_t){0};
 }
 
-static size_t
-n_global(void)
+static size_t n_global(void)
 {
     size_t n = 0;
 
@@ -35,8 +33,7 @@ n_global(void)
 }
 
 /* Option i of those that are known so far; NULL behind the last. */
-static const ps_opt_t *
-opt_at(const ps_args_t *self, size_t i)
+static const ps_opt_t *opt_at(const ps_args_t *self, size_t i)
 {
     size_t n = n_global();
 
@@ -51,19 +48,16 @@ opt_at(const ps_args_t *self, size_t i)
             return NULL;
         }
     }
-    return self->cmd->options[i - n].name == NULL ? NULL
-                                                  : &self->cmd->options[i - n];
+    return self->cmd->options[i - n].name == NULL ? NULL : &self->cmd->options[i - n];
 }
 
 /* Index of an option by its long name (length bytes); -1: none. */
-static int
-find_opt(const ps_args_t *self, const char *name, size_t length)
+static int find_opt(const ps_args_t *self, const char *name, size_t length)
 {
     const ps_opt_t *opt = NULL;
 
     for (int i = 0; (opt = opt_at(self, (size_t)i)) != NULL; i++) {
-        if (strlen(opt->name) == length &&
-            strncmp(opt->name, name, length) == 0) {
+        if (strlen(opt->name) == length && strncmp(opt->name, name, length) == 0) {
             return i;
         }
     }
@@ -71,8 +65,7 @@ find_opt(const ps_args_t *self, const char *name, size_t length)
 }
 
 /* Index of an option by its letter; -1: none. */
-static int
-find_letter(const ps_args_t *self, char letter)
+static int find_letter(const ps_args_t *self, char letter)
 {
     const ps_opt_t *opt = NULL;
 
@@ -84,8 +77,7 @@ find_letter(const ps_args_t *self, char letter)
     return -1;
 }
 
-static psd_status_t
-refuse_option(const ps_args_t *self, const char *word, psd_error_t *err)
+static psd_status_t refuse_option(const ps_args_t *self, const char *word, psd_error_t *err)
 {
     const char *words[PS_OPTS_MAX + 1] = {NULL};
     const ps_opt_t *opt = NULL;
@@ -101,25 +93,18 @@ refuse_option(const ps_args_t *self, const char *word, psd_error_t *err)
         near = ps_text_suggest(name, words);
     }
     if (near != NULL) {
-        return psd_error_set(err, PSD_USAGE,
-                             "unknown option \"%.*s\"; did you mean --%s?",
+        return psd_error_set(err, PSD_USAGE, "unknown option \"%.*s\"; did you mean --%s?",
                              (int)length, word, near);
     }
-    return psd_error_set(err, PSD_USAGE, "unknown option \"%.*s\"%s",
-                         (int)length, word,
+    return psd_error_set(err, PSD_USAGE, "unknown option \"%.*s\"%s", (int)length, word,
                          self->cmd == NULL ? " before the command" : "");
 }
 
-static psd_status_t
-set_value(ps_args_t *self,
-          int at,
-          const char *value,
-          const char *origin,
-          psd_error_t *err)
+static psd_status_t set_value(ps_args_t *self, int at, const char *value, const char *origin,
+                              psd_error_t *err)
 {
     ps_args_value_t *slot = &self->values[at];
-    psd_status_t rc =
-        ps_args_check(opt_at(self, (size_t)at), value, origin, err);
+    psd_status_t rc = ps_args_check(opt_at(self, (size_t)at), value, origin, err);
 
     if (rc != PSD_OK) {
         return rc;
@@ -130,16 +115,11 @@ set_value(ps_args_t *self,
 }
 
 /* Adds a value to those that a repeated option has already. */
-static psd_status_t
-add_value(ps_args_t *self,
-          int at,
-          const char *value,
-          const char *origin,
-          psd_error_t *err)
+static psd_status_t add_value(ps_args_t *self, int at, const char *value, const char *origin,
+                              psd_error_t *err)
 {
     ps_args_value_t *slot = &self->values[at];
-    psd_status_t rc =
-        ps_args_check(opt_at(self, (size_t)at), value, origin, err);
+    psd_status_t rc = ps_args_check(opt_at(self, (size_t)at), value, origin, err);
     size_t size = strlen(slot->text) + strlen(value) + 2;
     char *joined = rc == PSD_OK ? ps_alloc(size, 1) : NULL;
 
@@ -158,17 +138,15 @@ add_value(ps_args_t *self,
 
 /* Reads the option at argv[*at] and its value, and moves *at to the last word
  * that it took. */
-static psd_status_t
-read_option(
-    ps_args_t *self, int argc, char *const *argv, int *at, psd_error_t *err)
+static psd_status_t read_option(ps_args_t *self, int argc, char *const *argv, int *at,
+                                psd_error_t *err)
 {
     const char *word = argv[*at];
     bool is_long = word[1] == '-';
     size_t length = strcspn(word + 2, "=");
     const char *value = NULL;
     char origin[72];
-    int i =
-        is_long ? find_opt(self, word + 2, length) : find_letter(self, word[1]);
+    int i = is_long ? find_opt(self, word + 2, length) : find_letter(self, word[1]);
     const ps_opt_t *opt = i < 0 ? NULL : opt_at(self, (size_t)i);
 
     if (opt == NULL) {
@@ -187,37 +165,29 @@ read_option(
         value = "true";
     } else if (value == NULL) {
         if (*at + 1 >= argc) {
-            return psd_error_set(err, PSD_USAGE, "%s needs a value: %s", origin,
-                                 opt->value);
+            return psd_error_set(err, PSD_USAGE, "%s needs a value: %s", origin, opt->value);
         }
         value = argv[++*at];
     }
-    return opt->many && self->values[i].text != NULL
-               ? add_value(self, i, value, origin, err)
-               : set_value(self, i, value, origin, err);
+    return opt->many && self->values[i].text != NULL ? add_value(self, i, value, origin, err)
+                                                     : set_value(self, i, value, origin, err);
 }
 
-static psd_status_t
-refuse_word(const char *what,
-            const char *noun,
-            const char *word,
-            psd_error_t *err)
+static psd_status_t refuse_word(const char *what, const char *noun, const char *word,
+                                psd_error_t *err)
 {
     const char *near = ps_cmd_suggest(noun, word);
 
     if (near != NULL) {
-        return psd_error_set(
-            err, PSD_USAGE, "unknown %s \"%s\"; did you mean \"%s%s%s\"?", what,
-            word, noun == NULL ? "" : noun, noun == NULL ? "" : " ", near);
+        return psd_error_set(err, PSD_USAGE, "unknown %s \"%s\"; did you mean \"%s%s%s\"?", what,
+                             word, noun == NULL ? "" : noun, noun == NULL ? "" : " ", near);
     }
     return psd_error_set(err, PSD_USAGE, "unknown %s \"%s\"", what, word);
 }
 
-static psd_status_t
-add_word(ps_args_t *self, const char *word, psd_error_t *err)
+static psd_status_t add_word(ps_args_t *self, const char *word, psd_error_t *err)
 {
-    if (!ps_grow(&self->words, &self->words_capacity, self->n_words + 1,
-                 sizeof *self->words)) {
+    if (!ps_grow(&self->words, &self->words_capacity, self->n_words + 1, sizeof *self->words)) {
         return psd_error_set(err, PSD_NOMEM, "no memory for the command line");
     }
     self->words[self->n_words++] = word;
@@ -225,8 +195,7 @@ add_word(ps_args_t *self, const char *word, psd_error_t *err)
 }
 
 /* A word that is no option: the noun, its verb, or one of the command's. */
-static psd_status_t
-read_word(ps_args_t *self, const char *word, psd_error_t *err)
+static psd_status_t read_word(ps_args_t *self, const char *word, psd_error_t *err)
 {
     if (self->noun == NULL) {
         self->noun = ps_noun_find(word);
@@ -238,15 +207,12 @@ read_word(ps_args_t *self, const char *word, psd_error_t *err)
     }
     if (self->cmd == NULL) {
         self->cmd = ps_cmd_find(self->noun->name, word);
-        return self->cmd != NULL
-                   ? PSD_OK
-                   : refuse_word("command", self->noun->name, word, err);
+        return self->cmd != NULL ? PSD_OK : refuse_word("command", self->noun->name, word, err);
     }
     return add_word(self, word, err);
 }
 
-static psd_status_t
-read_line(ps_args_t *self, int argc, char *const *argv, psd_error_t *err)
+static psd_status_t read_line(ps_args_t *self, int argc, char *const *argv, psd_error_t *err)
 {
     bool only_words = false;
 
@@ -261,9 +227,8 @@ read_line(ps_args_t *self, int argc, char *const *argv, psd_error_t *err)
             rc = read_option(self, argc, argv, &i, err);
         } else {
             rc = read_word(self, argv[i], err);
-            only_words =
-                only_words || (self->cmd != NULL && self->n_words > 0 &&
-                               (self->cmd->flags & PS_CMD_REST) != 0);
+            only_words = only_words || (self->cmd != NULL && self->n_words > 0 &&
+                                        (self->cmd->flags & PS_CMD_REST) != 0);
         }
         if (rc != PSD_OK) {
             return rc;
@@ -272,8 +237,7 @@ read_line(ps_args_t *self, int argc, char *const *argv, psd_error_t *err)
     return PSD_OK;
 }
 
-void
-ps_args_env_name(const ps_opt_t *opt, char ret_name[PS_ENV_NAME_SIZE])
+void ps_args_env_name(const ps_opt_t *opt, char ret_name[PS_ENV_NAME_SIZE])
 {
     (void)snprintf(ret_name, PS_ENV_NAME_SIZE, "PSCLI_%s", opt->name);
     for (char *at = ret_name; *at != '\0'; at++) {
@@ -285,8 +249,7 @@ ps_args_env_name(const ps_opt_t *opt, char ret_name[PS_ENV_NAME_SIZE])
     }
 }
 
-static psd_status_t
-read_environment(ps_args_t *self, psd_error_t *err)
+static psd_status_t read_environment(ps_args_t *self, psd_error_t *err)
 {
     const ps_opt_t *opt = NULL;
 
@@ -296,8 +259,7 @@ read_environment(ps_args_t *self, psd_error_t *err)
 
         ps_args_env_name(opt, name);
         value = self->values[i].text == NULL ? getenv(name) : NULL;
-        if (value == NULL || value[0] == '\0' ||
-            strcmp(opt->name, "help") == 0 ||
+        if (value == NULL || value[0] == '\0' || strcmp(opt->name, "help") == 0 ||
             strcmp(opt->name, "version") == 0) {
             continue;
         }
@@ -310,12 +272,8 @@ read_environment(ps_args_t *self, psd_error_t *err)
     return PSD_OK;
 }
 
-static psd_status_t
-set_from_context(void *arg,
-                 const char *key,
-                 const char *value,
-                 const char *origin,
-                 psd_error_t *err)
+static psd_status_t set_from_context(void *arg, const char *key, const char *value,
+                                     const char *origin, psd_error_t *err)
 {
     ps_args_t *self = arg;
     int i = find_opt(self, key, strlen(key));
@@ -333,8 +291,7 @@ set_from_context(void *arg,
 }
 
 /* Who names no endpoint means the one that programs use. */
-static psd_status_t
-read_programs_endpoint(ps_args_t *self, psd_error_t *err)
+static psd_status_t read_programs_endpoint(ps_args_t *self, psd_error_t *err)
 {
     static const char NAME[] = "PSD_ENDPOINT";
     const char *value = getenv(NAME);
@@ -342,12 +299,10 @@ read_programs_endpoint(ps_args_t *self, psd_error_t *err)
     if (value == NULL || value[0] == '\0' || ps_args_given(self, "endpoint")) {
         return PSD_OK;
     }
-    return set_value(self, find_opt(self, "endpoint", strlen("endpoint")),
-                     value, NAME, err);
+    return set_value(self, find_opt(self, "endpoint", strlen("endpoint")), value, NAME, err);
 }
 
-static psd_status_t
-check_words(const ps_args_t *self, psd_error_t *err)
+static psd_status_t check_words(const ps_args_t *self, psd_error_t *err)
 {
     const ps_cmd_t *cmd = self->cmd;
 
@@ -355,8 +310,7 @@ check_words(const ps_args_t *self, psd_error_t *err)
         return psd_error_set(err, PSD_USAGE, "no command given");
     }
     if (cmd == NULL) {
-        return psd_error_set(err, PSD_USAGE,
-                             "\"%s\" wants a verb; see \"pscli %s --help\"",
+        return psd_error_set(err, PSD_USAGE, "\"%s\" wants a verb; see \"pscli %s --help\"",
                              self->noun->name, self->noun->name);
     }
     const char *gap = cmd->verb == NULL ? "" : " ";
@@ -364,20 +318,18 @@ check_words(const ps_args_t *self, psd_error_t *err)
     const char *blank = cmd->arguments[0] == '\0' ? "" : " ";
 
     if (self->n_words < cmd->min_args) {
-        return psd_error_set(err, PSD_USAGE, "too few words: pscli %s%s%s%s%s",
-                             cmd->noun, gap, verb, blank, cmd->arguments);
+        return psd_error_set(err, PSD_USAGE, "too few words: pscli %s%s%s%s%s", cmd->noun, gap,
+                             verb, blank, cmd->arguments);
     }
     if (self->n_words > cmd->max_args) {
-        return psd_error_set(err, PSD_USAGE,
-                             "\"%s\" is too much: pscli %s%s%s%s%s",
-                             self->words[cmd->max_args], cmd->noun, gap, verb,
-                             blank, cmd->arguments);
+        return psd_error_set(err, PSD_USAGE, "\"%s\" is too much: pscli %s%s%s%s%s",
+                             self->words[cmd->max_args], cmd->noun, gap, verb, blank,
+                             cmd->arguments);
     }
     return PSD_OK;
 }
 
-static psd_status_t
-check_flags(const ps_args_t *self, psd_error_t *err)
+static psd_status_t check_flags(const ps_args_t *self, psd_error_t *err)
 {
     static const struct {
         const char *name;
@@ -391,19 +343,16 @@ check_flags(const ps_args_t *self, psd_error_t *err)
         /* From environment or context it is a wish for commands that can. */
         if (value->text != NULL && strncmp(value->origin, "--", 2) == 0 &&
             (self->cmd->flags & RULES[i].flag) == 0 &&
-            !(RULES[i].flag == PS_CMD_DRY_RUN &&
-              (self->cmd->flags & PS_CMD_WATCH) != 0)) {
-            return psd_error_set(
-                err, PSD_USAGE, "\"%s%s%s\" has no --%s", self->cmd->noun,
-                self->cmd->verb == NULL ? "" : " ",
-                self->cmd->verb == NULL ? "" : self->cmd->verb, RULES[i].name);
+            !(RULES[i].flag == PS_CMD_DRY_RUN && (self->cmd->flags & PS_CMD_WATCH) != 0)) {
+            return psd_error_set(err, PSD_USAGE, "\"%s%s%s\" has no --%s", self->cmd->noun,
+                                 self->cmd->verb == NULL ? "" : " ",
+                                 self->cmd->verb == NULL ? "" : self->cmd->verb, RULES[i].name);
         }
     }
     return PSD_OK;
 }
 
-psd_status_t
-ps_args_parse(ps_args_t *self, int argc, char *const *argv, psd_error_t *err)
+psd_status_t ps_args_parse(ps_args_t *self, int argc, char *const *argv, psd_error_t *err)
 {
     psd_status_t rc = read_line(self, argc, argv, err);
 
@@ -414,8 +363,8 @@ ps_args_parse(ps_args_t *self, int argc, char *const *argv, psd_error_t *err)
     self->version = ps_args_given(self, "version");
     rc = read_environment(self, err);
     if (rc == PSD_OK && ps_args_given(self, "context")) {
-        rc = ps_args_context_read(ps_args_text(self, "context"), &self->context,
-                                  set_from_context, self, err);
+        rc = ps_args_context_read(ps_args_text(self, "context"), &self->context, set_from_context,
+                                  self, err);
     }
     if (rc == PSD_OK) {
         rc = read_programs_endpoint(self, err);
@@ -427,8 +376,7 @@ ps_args_parse(ps_args_t *self, int argc, char *const *argv, psd_error_t *err)
     return rc != PSD_OK ? rc : check_flags(self, err);
 }
 
-const char *
-ps_args_find_format(int argc, char *const *argv)
+const char *ps_args_find_format(int argc, char *const *argv)
 {
     const char *found = NULL;
 
@@ -444,8 +392,8 @@ ps_args_find_format(int argc, char *const *argv)
     return found != NULL ? found : getenv("PSCLI_OUTPUT");
 }
 
-static const ps_args_value_t *
-value_of(const ps_args_t *self, const char *name, const ps_opt_t **ret_opt)
+static const ps_args_value_t *value_of(const ps_args_t *self, const char *name,
+                                       const ps_opt_t **ret_opt)
 {
     int i = find_opt(self, name, strlen(name));
 
@@ -454,8 +402,7 @@ value_of(const ps_args_t *self, const char *name, const ps_opt_t **ret_opt)
     return &self->values[i];
 }
 
-const char *
-ps_args_text(const ps_args_t *self, const char *name)
+const char *ps_args_text(const ps_args_t *self, const char *name)
 {
     const ps_opt_t *opt = NULL;
     const ps_args_value_t *value = value_of(self, name, &opt);
@@ -463,16 +410,14 @@ ps_args_text(const ps_args_t *self, const char *name)
     return value->text != NULL ? value->text : opt->fallback;
 }
 
-bool
-ps_args_given(const ps_args_t *self, const char *name)
+bool ps_args_given(const ps_args_t *self, const char *name)
 {
     const ps_opt_t *opt = NULL;
 
     return value_of(self, name, &opt)->text != NULL;
 }
 
-bool
-ps_args_is_count(const ps_args_t *self, const char *name)
+bool ps_args_is_count(const ps_args_t *self, const char *name)
 {
     const ps_opt_t *opt = NULL;
 
@@ -480,8 +425,7 @@ ps_args_is_count(const ps_args_t *self, const char *name)
     return opt->kind == PS_OPT_COUNT;
 }
 
-uint64_t
-ps_args_u64(const ps_args_t *self, const char *name)
+uint64_t ps_args_u64(const ps_args_t *self, const char *name)
 {
     const char *text = ps_args_text(self, name);
     uint64_t value = 0;
@@ -489,8 +433,7 @@ ps_args_u64(const ps_args_t *self, const char *name)
     return text != NULL && ps_text_count(text, &value) ? value : 0;
 }
 
-int64_t
-ps_args_i64(const ps_args_t *self, const char *name)
+int64_t ps_args_i64(const ps_args_t *self, const char *name)
 {
     const char *text = ps_args_text(self, name);
     int64_t value = 0;
@@ -498,8 +441,7 @@ ps_args_i64(const ps_args_t *self, const char *name)
     return text != NULL && ps_text_i64(text, &value) ? value : 0;
 }
 
-uint64_t
-ps_args_ms(const ps_args_t *self, const char *name)
+uint64_t ps_args_ms(const ps_args_t *self, const char *name)
 {
     const char *text = ps_args_text(self, name);
     uint64_t value = 0;

@@ -44,9 +44,7 @@ void ps_args_done(ps_args_t *self);
  *
  * Errors: PSD_USAGE naming the word and what is allowed; PSD_NOMEM.
  */
-PSD_MUST_CHECK psd_status_t ps_args_parse(ps_args_t *self,
-                                          int argc,
-                                          char *const *argv,
+PSD_MUST_CHECK psd_status_t ps_args_parse(ps_args_t *self, int argc, char *const *argv,
                                           psd_error_t *err);
 /* The format that errors shall have, whatever else is wrong with the line:
  * "json" …, or NULL when none is named (borrowed from argv, environment). */
@@ -69,8 +67,6 @@ uint64_t ps_args_ms(const ps_args_t *self, const char *name);
 void ps_args_env_name(const ps_opt_t *opt, char ret_name[PS_ENV_NAME_SIZE]);
 /* Is the value one that the option takes? origin names it in the error.
  * Errors: PSD_USAGE. */
-PSD_MUST_CHECK psd_status_t ps_args_check(const ps_opt_t *opt,
-                                          const char *value,
-                                          const char *origin,
-                                          psd_error_t *err);
+PSD_MUST_CHECK psd_status_t ps_args_check(const ps_opt_t *opt, const char *value,
+                                          const char *origin, psd_error_t *err);
 #endif

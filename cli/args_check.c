@@ -11,8 +11,7 @@
 static const char *const YES[] = {"true", "1", "yes", "on", NULL};
 static const char *const NO[] = {"false", "0", "no", "off", NULL};
 
-static bool
-is_one_of(const char *word, const char *const *words)
+static bool is_one_of(const char *word, const char *const *words)
 {
     for (size_t i = 0; words[i] != NULL; i++) {
         if (strcmp(words[i], word) == 0) {
@@ -22,55 +21,42 @@ is_one_of(const char *word, const char *const *words)
     return false;
 }
 
-static psd_status_t
-refuse_choice(const ps_opt_t *opt,
-              const char *value,
-              const char *origin,
-              psd_error_t *err)
+static psd_status_t refuse_choice(const ps_opt_t *opt, const char *value, const char *origin,
+                                  psd_error_t *err)
 {
     const char *near = ps_text_suggest(value, opt->words);
     char list[200] = "";
     size_t used = 0;
 
     for (size_t i = 0; opt->words[i] != NULL && used < sizeof list; i++) {
-        int n = snprintf(list + used, sizeof list - used, "%s%s",
-                         i == 0 ? "" : ", ", opt->words[i]);
+        int n =
+            snprintf(list + used, sizeof list - used, "%s%s", i == 0 ? "" : ", ", opt->words[i]);
 
         used += n > 0 ? (size_t)n : 0;
     }
-    return psd_error_set(err, PSD_USAGE, "%s is \"%s\"%s%s%sallowed: %s",
-                         origin, value, near == NULL ? "" : "; did you mean \"",
-                         near == NULL ? "" : near, near == NULL ? "; " : "\"? ",
-                         list);
+    return psd_error_set(err, PSD_USAGE, "%s is \"%s\"%s%s%sallowed: %s", origin, value,
+                         near == NULL ? "" : "; did you mean \"", near == NULL ? "" : near,
+                         near == NULL ? "; " : "\"? ", list);
 }
 
-static psd_status_t
-check_u64(const ps_opt_t *opt,
-          const char *value,
-          const char *origin,
-          psd_error_t *err)
+static psd_status_t check_u64(const ps_opt_t *opt, const char *value, const char *origin,
+                              psd_error_t *err)
 {
     uint64_t number = 0;
 
-    if (ps_text_u64(value, &number) && number >= opt->min &&
-        number <= opt->max) {
+    if (ps_text_u64(value, &number) && number >= opt->min && number <= opt->max) {
         return PSD_OK;
     }
-    return psd_error_set(err, PSD_USAGE,
-                         "%s is \"%s\"; allowed: %" PRIu64 " to %" PRIu64,
-                         origin, value, opt->min, opt->max);
+    return psd_error_set(err, PSD_USAGE, "%s is \"%s\"; allowed: %" PRIu64 " to %" PRIu64, origin,
+                         value, opt->min, opt->max);
 }
 
-static psd_status_t
-check_count(const ps_opt_t *opt,
-            const char *value,
-            const char *origin,
-            psd_error_t *err)
+static psd_status_t check_count(const ps_opt_t *opt, const char *value, const char *origin,
+                                psd_error_t *err)
 {
     uint64_t number = 0;
 
-    if (ps_text_count(value, &number) && number >= opt->min &&
-        number <= opt->max) {
+    if (ps_text_count(value, &number) && number >= opt->min && number <= opt->max) {
         return PSD_OK;
     }
     return psd_error_set(err, PSD_USAGE,
@@ -79,52 +65,40 @@ check_count(const ps_opt_t *opt,
                          origin, value, opt->min, opt->max);
 }
 
-static psd_status_t
-check_i64(const char *value, const char *origin, psd_error_t *err)
+static psd_status_t check_i64(const char *value, const char *origin, psd_error_t *err)
 {
     int64_t number = 0;
 
-    if (ps_text_i64(value, &number) && number > INT32_MIN &&
-        number <= INT32_MAX) {
+    if (ps_text_i64(value, &number) && number > INT32_MIN && number <= INT32_MAX) {
         return PSD_OK;
     }
-    return psd_error_set(err, PSD_USAGE,
-                         "%s is \"%s\"; allowed: a whole number of 32 bits",
-                         origin, value);
+    return psd_error_set(err, PSD_USAGE, "%s is \"%s\"; allowed: a whole number of 32 bits", origin,
+                         value);
 }
 
-static psd_status_t
-check_duration(const ps_opt_t *opt,
-               const char *value,
-               const char *origin,
-               psd_error_t *err)
+static psd_status_t check_duration(const ps_opt_t *opt, const char *value, const char *origin,
+                                   psd_error_t *err)
 {
     uint64_t ms = 0;
 
     if (ps_text_duration(value, &ms) && ms >= opt->min && ms <= opt->max) {
         return PSD_OK;
     }
-    return psd_error_set(err, PSD_USAGE,
-                         "%s is \"%s\"; allowed: %" PRIu64 "ms to %" PRIu64
-                         "s, like 250ms, 10s, 5m",
-                         origin, value, opt->min, opt->max / 1000);
+    return psd_error_set(
+        err, PSD_USAGE, "%s is \"%s\"; allowed: %" PRIu64 "ms to %" PRIu64 "s, like 250ms, 10s, 5m",
+        origin, value, opt->min, opt->max / 1000);
 }
 
-static psd_status_t
-check_switch(const char *value, const char *origin, psd_error_t *err)
+static psd_status_t check_switch(const char *value, const char *origin, psd_error_t *err)
 {
     if (is_one_of(value, YES) || is_one_of(value, NO)) {
         return PSD_OK;
     }
-    return psd_error_set(err, PSD_USAGE, "%s is \"%s\"; allowed: true, false",
-                         origin, value);
+    return psd_error_set(err, PSD_USAGE, "%s is \"%s\"; allowed: true, false", origin, value);
 }
 
-psd_status_t
-ps_args_check(const ps_opt_t *opt,
-              const char *value,
-              const char *origin,
-              psd_error_t *err)
+psd_status_t ps_args_check(const ps_opt_t *opt, const char *value, const char *origin,
+                           psd_error_t *err)
 {
     switch (opt->kind) {
     case PS_OPT_SWITCH:
@@ -138,19 +112,14 @@ ps_args_check(const ps_opt_t *opt,
     case PS_OPT_DURATION:
         return check_duration(opt, value, origin, err);
     case PS_OPT_CHOICE:
-        return is_one_of(value, opt->words)
-                   ? PSD_OK
-                   : refuse_choice(opt, value, origin, err);
+        return is_one_of(value, opt->words) ? PSD_OK : refuse_choice(opt, value, origin, err);
     case PS_OPT_TEXT:
     default:
-        return value[0] != '\0'
-                   ? PSD_OK
-                   : psd_error_set(err, PSD_USAGE, "%s is empty", origin);
+        return value[0] != '\0' ? PSD_OK : psd_error_set(err, PSD_USAGE, "%s is empty", origin);
     }
 }
 
-bool
-ps_args_on(const ps_args_t *self, const char *name)
+bool ps_args_on(const ps_args_t *self, const char *name)
 {
     const char *text = ps_args_text(self, name);
 

@@ -13,8 +13,7 @@
 
 #define CONTEXT_BYTES_MAX 65536
 
-static psd_status_t
-find_path(const char *name, char ret_path[PATH_MAX], psd_error_t *err)
+static psd_status_t find_path(const char *name, char ret_path[PATH_MAX], psd_error_t *err)
 {
     const char *config = getenv("XDG_CONFIG_HOME");
     const char *home = getenv("HOME");
@@ -29,27 +28,24 @@ find_path(const char *name, char ret_path[PATH_MAX], psd_error_t *err)
     if (config != NULL && config[0] == '/') {
         n = snprintf(ret_path, PATH_MAX, "%s/pscli/contexts/%s", config, name);
     } else {
-        n = snprintf(ret_path, PATH_MAX, "%s/.config/pscli/contexts/%s",
-                     home == NULL ? "" : home, name);
+        n = snprintf(ret_path, PATH_MAX, "%s/.config/pscli/contexts/%s", home == NULL ? "" : home,
+                     name);
     }
     if (n < 0 || n >= PATH_MAX) {
-        return psd_error_set(err, PSD_USAGE,
-                             "context \"%s\": its path is too long", name);
+        return psd_error_set(err, PSD_USAGE, "context \"%s\": its path is too long", name);
     }
     return PSD_OK;
 }
 
-static psd_status_t
-read_file(const char *name, const char *path, char **ret_text, psd_error_t *err)
+static psd_status_t read_file(const char *name, const char *path, char **ret_text, psd_error_t *err)
 {
     FILE *file = fopen(path, "re");
     char *text = NULL;
     size_t n = 0;
 
     if (file == NULL) {
-        return psd_error_set(err, PSD_USAGE,
-                             "context \"%s\" cannot be read: %s: %s", name,
-                             path, strerror(errno));
+        return psd_error_set(err, PSD_USAGE, "context \"%s\" cannot be read: %s: %s", name, path,
+                             strerror(errno));
     }
     text = ps_alloc(CONTEXT_BYTES_MAX + 1, 1);
     if (text != NULL) {
@@ -61,16 +57,15 @@ read_file(const char *name, const char *path, char **ret_text, psd_error_t *err)
         return psd_error_set(err, PSD_NOMEM, "no memory for a context");
     }
     if (n > CONTEXT_BYTES_MAX || memchr(text, '\0', n) != NULL) {
-        return psd_error_set(err, PSD_USAGE, "%s: no text of at most %d bytes",
-                             path, CONTEXT_BYTES_MAX);
+        return psd_error_set(err, PSD_USAGE, "%s: no text of at most %d bytes", path,
+                             CONTEXT_BYTES_MAX);
     }
     text[n] = '\0';
     return PSD_OK;
 }
 
 /* Cuts the blanks off both ends. */
-static char *
-trim(char *text)
+static char *trim(char *text)
 {
     size_t n = 0;
 
@@ -83,12 +78,8 @@ trim(char *text)
     return text;
 }
 
-psd_status_t
-ps_args_context_read(const char *name,
-                     char **ret_text,
-                     ps_args_context_set_t set,
-                     void *arg,
-                     psd_error_t *err)
+psd_status_t ps_args_context_read(const char *name, char **ret_text, ps_args_context_set_t set,
+                                  void *arg, psd_error_t *err)
 {
     char path[PATH_MAX];
     char *next = NULL;
@@ -109,13 +100,11 @@ ps_args_context_read(const char *name,
         }
         value = strchr(line, '=');
         if (value == NULL) {
-            return psd_error_set(err, PSD_USAGE,
-                                 "%s:%d: \"%s\" is no key=value", path, number,
+            return psd_error_set(err, PSD_USAGE, "%s:%d: \"%s\" is no key=value", path, number,
                                  line);
         }
         *value++ = '\0';
-        (void)snprintf(origin, sizeof origin, "%s:%d: %s", path, number,
-                       trim(line));
+        (void)snprintf(origin, sizeof origin, "%s:%d: %s", path, number, trim(line));
         rc = set(arg, trim(line), trim(value), origin, err);
     }
     return rc;

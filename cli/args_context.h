@@ -8,11 +8,8 @@
 
 /* Told of each line; origin ("FILE:3: key") is for errors. Key and value live
  * as long as the text that ps_args_context_read gives. */
-typedef psd_status_t (*ps_args_context_set_t)(void *arg,
-                                              const char *key,
-                                              const char *value,
-                                              const char *origin,
-                                              psd_error_t *err);
+typedef psd_status_t (*ps_args_context_set_t)(void *arg, const char *key, const char *value,
+                                              const char *origin, psd_error_t *err);
 
 /*
  * Reads the file of a context and calls `set` for each setting.
@@ -21,9 +18,7 @@ typedef psd_status_t (*ps_args_context_set_t)(void *arg,
  * Errors: PSD_USAGE no such context, a bad name or line; what set returns;
  * PSD_NOMEM.
  */
-PSD_MUST_CHECK psd_status_t ps_args_context_read(const char *name,
-                                                 char **ret_text,
-                                                 ps_args_context_set_t set,
-                                                 void *arg,
+PSD_MUST_CHECK psd_status_t ps_args_context_read(const char *name, char **ret_text,
+                                                 ps_args_context_set_t set, void *arg,
                                                  psd_error_t *err);
 #endif

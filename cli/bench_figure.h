@@ -14,18 +14,14 @@ extern const ps_column_t ps_bench_columns_suite[];
  * an integer. */
 json_t *ps_bench_rounded(double value);
 /* Appends what came of the case; sorts its series. Errors: PSD_NOMEM. */
-PSD_MUST_CHECK psd_status_t ps_bench_figure_add(json_t *figures,
-                                                ps_bench_case_t *one,
+PSD_MUST_CHECK psd_status_t ps_bench_figure_add(json_t *figures, ps_bench_case_t *one,
                                                 psd_error_t *err);
 /* Puts machine and limits into doc; sorts the series, one for each limit.
  * Errors: PSD_NOMEM. */
-PSD_MUST_CHECK psd_status_t ps_bench_figure_limits(ps_bench_series_t *limits,
-                                                   json_t *doc,
+PSD_MUST_CHECK psd_status_t ps_bench_figure_limits(ps_bench_series_t *limits, json_t *doc,
                                                    psd_error_t *err);
 /* doc in the format asked for; tables show the limits (one series each, which
  * it sorts) below. */
-void ps_bench_figure_show(const ps_cli_t *cli,
-                          const json_t *doc,
-                          const ps_column_t *columns,
+void ps_bench_figure_show(const ps_cli_t *cli, const json_t *doc, const ps_column_t *columns,
                           const ps_bench_series_t *limits);
 #endif

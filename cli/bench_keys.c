@@ -9,8 +9,7 @@
 
 /* Every step can be undone, so no two rows share a key (SplitMix64's
  * finaliser). */
-uint64_t
-ps_bench_key(uint64_t i)
+uint64_t ps_bench_key(uint64_t i)
 {
     uint64_t key = i + UINT64_C(0x9e3779b97f4a7c15);
 
@@ -19,8 +18,7 @@ ps_bench_key(uint64_t i)
     return key ^ (key >> 31);
 }
 
-static void
-sort_few(uint64_t *keys, size_t n)
+static void sort_few(uint64_t *keys, size_t n)
 {
     for (size_t i = 1; i < n; i++) {
         uint64_t key = keys[i];
@@ -35,8 +33,7 @@ sort_few(uint64_t *keys, size_t n)
 
 /* Byte by byte, from the least one: eight passes bring keys back where they
  * began. */
-void
-ps_bench_sort_keys(uint64_t *keys, uint64_t *spare, size_t n)
+void ps_bench_sort_keys(uint64_t *keys, uint64_t *spare, size_t n)
 {
     if (n <= FEW) {
         sort_few(keys, n);
@@ -60,8 +57,7 @@ ps_bench_sort_keys(uint64_t *keys, uint64_t *spare, size_t n)
     }
 }
 
-static uint64_t
-common_divisor(uint64_t a, uint64_t b)
+static uint64_t common_divisor(uint64_t a, uint64_t b)
 {
     while (b != 0) {
         uint64_t rest = a % b;
@@ -74,9 +70,7 @@ common_divisor(uint64_t a, uint64_t b)
 
 /* Rows start, start + step, … modulo n_rows, where step and n_rows have no
  * common divisor, are n different ones. */
-static void
-sample_hash(
-    ps_rng_t *rng, uint64_t n_rows, uint64_t *keys, uint64_t *spare, size_t n)
+static void sample_hash(ps_rng_t *rng, uint64_t n_rows, uint64_t *keys, uint64_t *spare, size_t n)
 {
     uint64_t at = ps_rng_below(rng, n_rows);
     uint64_t step = 1 + ps_rng_below(rng, n_rows);
@@ -93,13 +87,8 @@ sample_hash(
     ps_bench_sort_keys(keys, spare, n);
 }
 
-void
-ps_bench_sample_keys(ps_rng_t *rng,
-                     bool hash,
-                     uint64_t n_rows,
-                     uint64_t *keys,
-                     uint64_t *spare,
-                     size_t n)
+void ps_bench_sample_keys(ps_rng_t *rng, bool hash, uint64_t n_rows, uint64_t *keys,
+                          uint64_t *spare, size_t n)
 {
     uint64_t step = n_rows / n;
 

@@ -21,10 +21,6 @@ uint64_t ps_bench_key(uint64_t i);
 /* Sorts ascending; spare has room for n. */
 void ps_bench_sort_keys(uint64_t *keys, uint64_t *spare, size_t n);
 /* Fills keys with n of the table's n_rows >= n keys; spare has room for n. */
-void ps_bench_sample_keys(ps_rng_t *rng,
-                          bool hash,
-                          uint64_t n_rows,
-                          uint64_t *keys,
-                          uint64_t *spare,
-                          size_t n);
+void ps_bench_sample_keys(ps_rng_t *rng, bool hash, uint64_t n_rows, uint64_t *keys,
+                          uint64_t *spare, size_t n);
 #endif

@@ -26,20 +26,17 @@ static const struct {
 #undef PS_LIMIT_ROW
 };
 
-const char *
-ps_limit_name(ps_limit_t limit)
+const char *ps_limit_name(ps_limit_t limit)
 {
     return LIMITS[limit].name;
 }
 
-const char *
-ps_limit_text(ps_limit_t limit)
+const char *ps_limit_text(ps_limit_t limit)
 {
     return LIMITS[limit].text;
 }
 
-uint64_t
-ps_bench_now_ns(void)
+uint64_t ps_bench_now_ns(void)
 {
     struct timespec now = {0};
 
@@ -47,17 +44,15 @@ ps_bench_now_ns(void)
     return (uint64_t)now.tv_sec * 1000000000U + (uint64_t)now.tv_nsec;
 }
 
-void *
-ps_limit_share(size_t bytes)
+void *ps_limit_share(size_t bytes)
 {
-    void *shared = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
-                        MAP_SHARED | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
+    void *shared =
+        mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
 
     return shared == MAP_FAILED ? NULL : shared;
 }
 
-bool
-ps_limit_fork(void (*other)(void *arg), void *arg)
+bool ps_limit_fork(void (*other)(void *arg), void *arg)
 {
     pid_t parent = getpid();
     pid_t child = fork();
@@ -72,8 +67,7 @@ ps_limit_fork(void (*other)(void *arg), void *arg)
     return child > 0;
 }
 
-void
-ps_limit_keep_apart(unsigned side)
+void ps_limit_keep_apart(unsigned side)
 {
     cpu_set_t all;
     cpu_set_t one;
@@ -96,8 +90,7 @@ ps_limit_keep_apart(unsigned side)
 }
 
 /* Spinning is the point, but with one processor the other side must run. */
-void
-ps_limit_pause(uint32_t *n_looks)
+void ps_limit_pause(uint32_t *n_looks)
 {
 #if defined(__x86_64__)
     __builtin_ia32_pause();
@@ -108,21 +101,18 @@ ps_limit_pause(uint32_t *n_looks)
 }
 
 /* The compiler must think that somebody reads it. */
-static void
-keep(void *memory)
+static void keep(void *memory)
 {
     __asm__ volatile("" : : "r"(memory) : "memory");
 }
 
-static void
-copy_block(char *to, const char *from, size_t n)
+static void copy_block(char *to, const char *from, size_t n)
 {
     memcpy(to, from, n);
     keep(to);
 }
 
-static void
-add_block(char *to_p, const char *from_p, size_t n)
+static void add_block(char *to_p, const char *from_p, size_t n)
 {
     float *restrict to = (void *)to_p;
     const float *restrict from = (const void *)from_p;
@@ -134,11 +124,8 @@ add_block(char *to_p, const char *from_p, size_t n)
 }
 
 /* Bytes a second of work on blocks that go round in two areas. */
-static bool
-time_blocks(void (*work)(char *to, const char *from, size_t n),
-            size_t bytes,
-            uint32_t duration_ms,
-            double *ret)
+static bool time_blocks(void (*work)(char *to, const char *from, size_t n), size_t bytes,
+                        uint32_t duration_ms, double *ret)
 {
     PSD_AUTO(ps_free_at) char *to = ps_alloc(ALL_BYTES, 1);
     PSD_AUTO(ps_free_at) char *from = ps_alloc(ALL_BYTES, 1);
@@ -164,14 +151,12 @@ time_blocks(void (*work)(char *to, const char *from, size_t n),
     return true;
 }
 
-bool
-ps_limit_memcpy(size_t bytes, uint32_t duration_ms, double *ret)
+bool ps_limit_memcpy(size_t bytes, uint32_t duration_ms, double *ret)
 {
     return time_blocks(copy_block, bytes, duration_ms, ret);
 }
 
-bool
-ps_limit_add(uint32_t duration_ms, double *ret)
+bool ps_limit_add(uint32_t duration_ms, double *ret)
 {
     return time_blocks(add_block, BIG_BYTES, duration_ms, ret);
 }

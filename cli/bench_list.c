@@ -10,12 +10,8 @@
 
 #define SHOWN 40 /* bytes of a wrong list that an error shows */
 
-psd_status_t
-ps_bench_list_read(const char *text,
-                   const char *what,
-                   uint64_t max,
-                   ps_bench_list_t *ret_list,
-                   psd_error_t *err)
+psd_status_t ps_bench_list_read(const char *text, const char *what, uint64_t max,
+                                ps_bench_list_t *ret_list, psd_error_t *err)
 {
     ret_list->n = 0;
     if (strcmp(text, "none") == 0) {
@@ -29,13 +25,13 @@ ps_bench_list_read(const char *text,
         if (length < sizeof part) {
             memcpy(part, text, length);
         }
-        if (ret_list->n == PS_BENCH_LIST_MAX || !ps_text_size(part, &number) ||
-            number == 0 || number > max) {
+        if (ret_list->n == PS_BENCH_LIST_MAX || !ps_text_size(part, &number) || number == 0 ||
+            number > max) {
             return psd_error_set(err, PSD_USAGE,
                                  "%s has \"%.*s\"; allowed: up to %d of 1 to "
                                  "%" PRIu64 ", like 4k,1M",
-                                 what, (int)(length < SHOWN ? length : SHOWN),
-                                 text, PS_BENCH_LIST_MAX, max);
+                                 what, (int)(length < SHOWN ? length : SHOWN), text,
+                                 PS_BENCH_LIST_MAX, max);
         }
         ret_list->numbers[ret_list->n++] = number;
         more = text[length] == ',';

@@ -50,8 +50,7 @@ typedef struct ps_bench_pool {
 } ps_bench_pool_t;
 
 /* Makes it large enough for the shape, and fills it. Errors: PSD_NOMEM. */
-PSD_MUST_CHECK psd_status_t ps_bench_pool_fit(ps_bench_pool_t *self,
-                                              const ps_bench_shape_t *shape,
+PSD_MUST_CHECK psd_status_t ps_bench_pool_fit(ps_bench_pool_t *self, const ps_bench_shape_t *shape,
                                               psd_error_t *err);
 void ps_bench_pool_done(ps_bench_pool_t *self);
 
@@ -64,29 +63,27 @@ typedef struct ps_bench_load {
     uint32_t timeout_ms;           /* of one request */
     ps_rng_t rng;
 
-    psd_select_t *select;  /* owned */
-    psd_call_t *call;      /* owned */
-    psd_ticket_t *tickets; /* owned; ring of in_flight */
-    uint64_t *keys;        /* owned; the lists, one behind the other */
-    double *times;         /* owned; seconds of each request, when it waits */
-    size_t n;              /* requests that are prepared */
-    size_t turn;           /* of the pools */
+    psd_select_t *select;      /* owned */
+    psd_call_t *call;          /* owned */
+    psd_ticket_t *tickets;     /* owned; ring of in_flight */
+    uint64_t *keys;            /* owned; the lists, one behind the other */
+    double *times;             /* owned; seconds of each request, when it waits */
+    size_t n;                  /* requests that are prepared */
+    size_t turn;               /* of the pools */
     uint64_t start_ns, end_ns; /* of the last run */
-    uint64_t idle_ns; /* of it, which a worker that waits for each request has
-                         spent writing values in place: those of other pushes
-                         lie there already, too */
+    uint64_t idle_ns;          /* of it, which a worker that waits for each request has
+                                  spent writing values in place: those of other pushes
+                                  lie there already, too */
 } ps_bench_load_t;
 
 /* The most requests that ps_bench_load_prepare takes. */
 size_t ps_bench_load_most(const ps_bench_shape_t *shape);
 /* Makes n lists of keys and the room for n times. Errors: PSD_NOMEM. */
-PSD_MUST_CHECK psd_status_t ps_bench_load_prepare(ps_bench_load_t *self,
-                                                  size_t n,
+PSD_MUST_CHECK psd_status_t ps_bench_load_prepare(ps_bench_load_t *self, size_t n,
                                                   psd_error_t *err);
 /* All that is prepared, and waits for the end of all. Errors: as
  * psd_push_start and psd_wait; PSD_INTERRUPTED. */
-PSD_MUST_CHECK psd_status_t ps_bench_load_run(ps_bench_load_t *self,
-                                              psd_error_t *err);
+PSD_MUST_CHECK psd_status_t ps_bench_load_run(ps_bench_load_t *self, psd_error_t *err);
 /* Frees what it owns; fits PSD_AUTO. */
 void ps_bench_load_done(ps_bench_load_t *self);
 #endif

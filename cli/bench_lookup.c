@@ -18,8 +18,7 @@ typedef struct slot {
     float value;
 } slot_t;
 
-static slot_t *
-find(slot_t *slots, uint64_t key)
+static slot_t *find(slot_t *slots, uint64_t key)
 {
     size_t at = (size_t)(key * UINT64_C(0x9e3779b97f4a7c15) >> 43);
 
@@ -29,8 +28,7 @@ find(slot_t *slots, uint64_t key)
     return &slots[at];
 }
 
-static slot_t *
-new_table(void)
+static slot_t *new_table(void)
 {
     slot_t *slots = ps_alloc(N_SLOTS, sizeof *slots);
 
@@ -42,8 +40,7 @@ new_table(void)
     return slots;
 }
 
-bool
-ps_limit_lookup(uint32_t duration_ms, double *ret)
+bool ps_limit_lookup(uint32_t duration_ms, double *ret)
 {
     PSD_AUTO(ps_free_at) slot_t *slots = new_table();
     PSD_AUTO(ps_free_at)
@@ -61,8 +58,7 @@ ps_limit_lookup(uint32_t duration_ms, double *ret)
         uint64_t start = 0;
 
         for (size_t i = 0; i < N_LISTS; i++) {
-            ps_bench_sample_keys(&rng, true, N_ROWS, keys + i * N_KEYS, spare,
-                                 N_KEYS);
+            ps_bench_sample_keys(&rng, true, N_ROWS, keys + i * N_KEYS, spare, N_KEYS);
         }
         start = ps_bench_now_ns();
         for (size_t i = 0; i < N_LISTS * N_KEYS; i++) {

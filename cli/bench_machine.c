@@ -27,8 +27,7 @@ typedef struct answer {
     double value;
 } answer_t;
 
-static bool
-measure(ps_limit_t limit, uint32_t duration_ms, double *ret)
+static bool measure(ps_limit_t limit, uint32_t duration_ms, double *ret)
 {
     bool ok = false;
 
@@ -67,8 +66,7 @@ measure(ps_limit_t limit, uint32_t duration_ms, double *ret)
 }
 
 /* In a child of its own: measures and writes the answer. */
-static _Noreturn void
-answer_one(const question_t *question, int to)
+static _Noreturn void answer_one(const question_t *question, int to)
 {
     answer_t answer = {0};
 
@@ -78,8 +76,7 @@ answer_one(const question_t *question, int to)
     _exit(write(to, &answer, sizeof answer) == sizeof answer ? 0 : 1);
 }
 
-static _Noreturn void
-answer_all(int from, int to)
+static _Noreturn void answer_all(int from, int to)
 {
     question_t question;
 
@@ -104,16 +101,14 @@ answer_all(int from, int to)
     _exit(0);
 }
 
-psd_status_t
-ps_machine_start(ps_machine_t *ret_machine, psd_error_t *err)
+psd_status_t ps_machine_start(ps_machine_t *ret_machine, psd_error_t *err)
 {
     int questions[2] = {-1, -1};
     int answers[2] = {-1, -1};
     pid_t parent = getpid();
 
     if (pipe2(questions, O_CLOEXEC) != 0 || pipe2(answers, O_CLOEXEC) != 0) {
-        psd_status_t rc =
-            psd_error_set(err, PSD_IO, "no pipe: %s", strerror(errno));
+        psd_status_t rc = psd_error_set(err, PSD_IO, "no pipe: %s", strerror(errno));
 
         if (questions[0] >= 0) {
             (void)close(questions[0]);
@@ -144,12 +139,8 @@ ps_machine_start(ps_machine_t *ret_machine, psd_error_t *err)
     return PSD_OK;
 }
 
-psd_status_t
-ps_machine_measure(ps_machine_t *self,
-                   ps_limit_t limit,
-                   uint32_t duration_ms,
-                   double *ret_value,
-                   psd_error_t *err)
+psd_status_t ps_machine_measure(ps_machine_t *self, ps_limit_t limit, uint32_t duration_ms,
+                                double *ret_value, psd_error_t *err)
 {
     question_t question = {.limit = limit, .duration_ms = duration_ms};
     struct pollfd wait = {.fd = self->from, .events = POLLIN};
@@ -165,23 +156,19 @@ ps_machine_measure(ps_machine_t *self,
         return psd_error_set(err, PSD_INTERRUPTED, "interrupted");
     }
     if (ready == 0) {
-        return psd_error_set(err, PSD_DEADLINE,
-                             "the limit \"%s\" could not be measured in time",
+        return psd_error_set(err, PSD_DEADLINE, "the limit \"%s\" could not be measured in time",
                              ps_limit_text(limit));
     }
-    if (ready < 0 ||
-        read(self->from, &answer, sizeof answer) != sizeof answer ||
+    if (ready < 0 || read(self->from, &answer, sizeof answer) != sizeof answer ||
         answer.error != 0) {
-        return psd_error_set(err, PSD_IO,
-                             "the limit \"%s\" could not be measured: %s",
+        return psd_error_set(err, PSD_IO, "the limit \"%s\" could not be measured: %s",
                              ps_limit_text(limit), strerror(answer.error));
     }
     *ret_value = answer.value;
     return PSD_OK;
 }
 
-void
-ps_machine_done(ps_machine_t *self)
+void ps_machine_done(ps_machine_t *self)
 {
     if (self->pid == 0) {
         return;

@@ -21,14 +21,11 @@ typedef struct ps_machine {
 } ps_machine_t;
 
 /* To be called before the first thread of this process. Errors: PSD_IO. */
-PSD_MUST_CHECK psd_status_t ps_machine_start(ps_machine_t *ret_machine,
-                                             psd_error_t *err);
+PSD_MUST_CHECK psd_status_t ps_machine_start(ps_machine_t *ret_machine, psd_error_t *err);
 /* Measures one limit for about duration_ms. Errors: PSD_IO it could not be
  * measured; PSD_DEADLINE it took far too long; PSD_INTERRUPTED. */
-PSD_MUST_CHECK psd_status_t ps_machine_measure(ps_machine_t *self,
-                                               ps_limit_t limit,
-                                               uint32_t duration_ms,
-                                               double *ret_value,
+PSD_MUST_CHECK psd_status_t ps_machine_measure(ps_machine_t *self, ps_limit_t limit,
+                                               uint32_t duration_ms, double *ret_value,
                                                psd_error_t *err);
 /* Fits PSD_AUTO; a zeroed struct is empty. */
 void ps_machine_done(ps_machine_t *self);

@@ -40,24 +40,24 @@ typedef struct panel {
 } panel_t;
 
 static const panel_t PANELS[] = {
-    {"dense", "One dense row of 4 MB", "goodput_bytes_s", "GB/s", 1e-9,
-     "in_flight", "in flight", 0, 0, false},
-    {"sparse", "100,000 of 1 M random keys, 1 float each", "keys_s", "M keys/s",
-     1e-6, "in_flight", "in flight", 1, 0, false},
-    {"sparse", "100,000 of 1 M random keys, 64 floats each", "goodput_bytes_s",
-     "GB/s", 1e-9, "in_flight", "in flight", 64, 0, false},
-    {"small", "Small requests: 1 key, 16 floats", "requests_s", "M requests/s",
-     1e-6, "in_flight", "in flight", 0, -1, false},
-    {"small", "One small request, waited for: p50 (less is better)", "p50_s",
-     "us", 1e6, "in_flight", "in flight", 0, 1, true},
-    {"width", "10,000 of 100,000 keys, by floats of a row", "goodput_bytes_s",
-     "GB/s", 1e-9, "floats", "floats", 0, 0, false},
-    {"rows", "1,000 keys of 1 float, by rows of the table", "keys_s",
-     "M keys/s", 1e-6, "rows", "rows", 0, 0, false},
-    {"workers", "10,000 keys of 16 floats, by workers", "keys_s", "M keys/s",
-     1e-6, "workers", "workers", 0, 0, false},
-    {"shards", "10,000 keys of 16 floats, by shards", "keys_s", "M keys/s",
-     1e-6, "shards", "shards", 0, 0, false},
+    {"dense", "One dense row of 4 MB", "goodput_bytes_s", "GB/s", 1e-9, "in_flight", "in flight", 0,
+     0, false},
+    {"sparse", "100,000 of 1 M random keys, 1 float each", "keys_s", "M keys/s", 1e-6, "in_flight",
+     "in flight", 1, 0, false},
+    {"sparse", "100,000 of 1 M random keys, 64 floats each", "goodput_bytes_s", "GB/s", 1e-9,
+     "in_flight", "in flight", 64, 0, false},
+    {"small", "Small requests: 1 key, 16 floats", "requests_s", "M requests/s", 1e-6, "in_flight",
+     "in flight", 0, -1, false},
+    {"small", "One small request, waited for: p50 (less is better)", "p50_s", "us", 1e6,
+     "in_flight", "in flight", 0, 1, true},
+    {"width", "10,000 of 100,000 keys, by floats of a row", "goodput_bytes_s", "GB/s", 1e-9,
+     "floats", "floats", 0, 0, false},
+    {"rows", "1,000 keys of 1 float, by rows of the table", "keys_s", "M keys/s", 1e-6, "rows",
+     "rows", 0, 0, false},
+    {"workers", "10,000 keys of 16 floats, by workers", "keys_s", "M keys/s", 1e-6, "workers",
+     "workers", 0, 0, false},
+    {"shards", "10,000 keys of 16 floats, by shards", "keys_s", "M keys/s", 1e-6, "shards",
+     "shards", 0, 0, false},
 };
 #define N_PANELS (sizeof PANELS / sizeof PANELS[0])
 
@@ -69,20 +69,17 @@ typedef struct extent {
     double full;    /* value at the right end */
 } extent_t;
 
-static json_int_t
-integer(const json_t *figure, const char *key)
+static json_int_t integer(const json_t *figure, const char *key)
 {
     return json_integer_value(json_object_get(figure, key));
 }
 
-static double
-number(const json_t *figure, const char *key)
+static double number(const json_t *figure, const char *key)
 {
     return json_number_value(json_object_get(figure, key));
 }
 
-static bool
-belongs(const panel_t *panel, const json_t *figure)
+static bool belongs(const panel_t *panel, const json_t *figure)
 {
     bool waits = integer(figure, "in_flight") == 1;
 
@@ -92,8 +89,7 @@ belongs(const panel_t *panel, const json_t *figure)
 }
 
 /* The limit in the panel's unit. */
-static double
-limit_of(const panel_t *panel, const json_t *figure)
+static double limit_of(const panel_t *panel, const json_t *figure)
 {
     double limit = number(figure, "limit_value") * panel->scale;
     bool in_bytes = strstr(ps_json_text(figure, "limit"), "bytes") != NULL;
@@ -106,16 +102,13 @@ limit_of(const panel_t *panel, const json_t *figure)
     return limit;
 }
 
-static bool
-same_group(const panel_t *panel, const json_t *a, const json_t *b)
+static bool same_group(const panel_t *panel, const json_t *a, const json_t *b)
 {
-    return a != NULL &&
-           strcmp(ps_json_text(a, "what"), ps_json_text(b, "what")) == 0 &&
+    return a != NULL && strcmp(ps_json_text(a, "what"), ps_json_text(b, "what")) == 0 &&
            integer(a, panel->vary) == integer(b, panel->vary);
 }
 
-static extent_t
-measure(const panel_t *panel, const json_t *figures)
+static extent_t measure(const panel_t *panel, const json_t *figures)
 {
     extent_t extent = {0};
     const json_t *before = NULL;
@@ -146,17 +139,14 @@ measure(const panel_t *panel, const json_t *figures)
     return extent;
 }
 
-static double
-height_of(const extent_t *extent)
+static double height_of(const extent_t *extent)
 {
-    return extent->n_bars == 0
-               ? 0
-               : HEAD_HEIGHT + (double)extent->n_bars * BAR_STEP +
-                     (double)extent->n_groups * GROUP_GAP;
+    return extent->n_bars == 0 ? 0
+                               : HEAD_HEIGHT + (double)extent->n_bars * BAR_STEP +
+                                     (double)extent->n_groups * GROUP_GAP;
 }
 
-static ps_svg_class_t
-class_of(const char *transport)
+static ps_svg_class_t class_of(const char *transport)
 {
     static const char *const ORDER[] = {"tcp", "ipc", "lane"};
 
@@ -169,8 +159,7 @@ class_of(const char *transport)
 }
 
 /* "1", "100 K", "10 M" */
-static void
-format_count(json_int_t n, char ret_text[32])
+static void format_count(json_int_t n, char ret_text[32])
 {
     bool millions = n >= 1000000 && n % 1000000 == 0;
     bool thousands = n >= 1000 && n % 1000 == 0;
@@ -182,12 +171,8 @@ format_count(json_int_t n, char ret_text[32])
                                : "");
 }
 
-static void
-draw_bar(FILE *file,
-         const panel_t *panel,
-         const extent_t *extent,
-         const json_t *figure,
-         double y)
+static void draw_bar(FILE *file, const panel_t *panel, const extent_t *extent, const json_t *figure,
+                     double y)
 {
     double value = number(figure, panel->value) * panel->scale;
     double limit = limit_of(panel, figure);
@@ -209,21 +194,14 @@ draw_bar(FILE *file,
     if (panel->less) {
         (void)snprintf(ratio, sizeof ratio, ", %.2f x limit", share);
     } else {
-        (void)snprintf(ratio, sizeof ratio, ", %.*f %% of limit",
-                       share < 0.1 ? 1 : 0, share * 100);
+        (void)snprintf(ratio, sizeof ratio, ", %.*f %% of limit", share < 0.1 ? 1 : 0, share * 100);
     }
-    (void)snprintf(text, sizeof text, "%.3g %s%s", value, panel->unit,
-                   limit > 0 ? ratio : "");
-    ps_svg_text(file, end + 6, y + BAR_HEIGHT - 2, PS_SVG_VALUE, PS_SVG_START,
-                text);
+    (void)snprintf(text, sizeof text, "%.3g %s%s", value, panel->unit, limit > 0 ? ratio : "");
+    ps_svg_text(file, end + 6, y + BAR_HEIGHT - 2, PS_SVG_VALUE, PS_SVG_START, text);
 }
 
-static void
-draw_panel(FILE *file,
-           const panel_t *panel,
-           const extent_t *extent,
-           const json_t *figures,
-           double top)
+static void draw_panel(FILE *file, const panel_t *panel, const extent_t *extent,
+                       const json_t *figures, double top)
 {
     const json_t *before = NULL;
     const json_t *figure = NULL;
@@ -243,10 +221,9 @@ draw_panel(FILE *file,
         if (!same_group(panel, before, figure)) {
             y += before == NULL ? 0 : GROUP_GAP;
             format_count(integer(figure, panel->vary), count);
-            (void)snprintf(label, sizeof label, "%s, %s %s",
-                           ps_json_text(figure, "what"), count, panel->words);
-            ps_svg_text(file, BARS_X - 10, y + BAR_HEIGHT - 1, PS_SVG_LABEL,
-                        PS_SVG_END, label);
+            (void)snprintf(label, sizeof label, "%s, %s %s", ps_json_text(figure, "what"), count,
+                           panel->words);
+            ps_svg_text(file, BARS_X - 10, y + BAR_HEIGHT - 1, PS_SVG_LABEL, PS_SVG_END, label);
         }
         draw_bar(file, panel, extent, figure, y);
         y += BAR_STEP;
@@ -254,8 +231,7 @@ draw_panel(FILE *file,
     }
 }
 
-static void
-draw_top(FILE *file, const json_t *doc)
+static void draw_top(FILE *file, const json_t *doc)
 {
     static const char *const NAMES[] = {"tcp", "ipc", "lane (shared memory)"};
     double x = MARGIN;
@@ -263,13 +239,12 @@ draw_top(FILE *file, const json_t *doc)
 
     ps_svg_text(file, MARGIN, 28, PS_SVG_TITLE, PS_SVG_START,
                 "psd beside the limits of its machine");
-    (void)snprintf(
-        text, sizeof text,
-        "medians of %llu repeats of %.0f ms, %llu processors, client "
-        "and psd on one machine",
-        (unsigned long long)ps_json_u64(doc, "suite.repeats"),
-        json_number_value(ps_json_at(doc, "suite.duration_s")) * 1000,
-        (unsigned long long)ps_json_u64(doc, "suite.processors"));
+    (void)snprintf(text, sizeof text,
+                   "medians of %llu repeats of %.0f ms, %llu processors, client "
+                   "and psd on one machine",
+                   (unsigned long long)ps_json_u64(doc, "suite.repeats"),
+                   json_number_value(ps_json_at(doc, "suite.duration_s")) * 1000,
+                   (unsigned long long)ps_json_u64(doc, "suite.processors"));
     ps_svg_text(file, MARGIN, 46, PS_SVG_FAINT, PS_SVG_START, text);
     for (unsigned i = 0; i < 3; i++) {
         ps_svg_bar(file, x, 56, 14, 10, (ps_svg_class_t)(PS_SVG_BAR_0 + i));
@@ -282,8 +257,7 @@ draw_top(FILE *file, const json_t *doc)
                 "the machine's limit for that bar, measured in turn with it");
 }
 
-void
-ps_bench_picture_draw(FILE *file, const json_t *doc)
+void ps_bench_picture_draw(FILE *file, const json_t *doc)
 {
     const json_t *figures = json_object_get(doc, "figures");
     extent_t extents[N_PANELS];
@@ -308,8 +282,7 @@ ps_bench_picture_draw(FILE *file, const json_t *doc)
     ps_svg_end(file);
 }
 
-psd_status_t
-ps_bench_picture_write(const char *path, const json_t *doc, psd_error_t *err)
+psd_status_t ps_bench_picture_write(const char *path, const json_t *doc, psd_error_t *err)
 {
     PSD_AUTO(ps_new_file_done) ps_new_file_t file = {.file = NULL};
     uint64_t bytes = 0;

@@ -13,7 +13,6 @@
  * it does not know are left out. */
 void ps_bench_picture_draw(FILE *file, const json_t *doc);
 /* The same into a new file. Errors: PSD_IO; PSD_INVALID. */
-PSD_MUST_CHECK psd_status_t ps_bench_picture_write(const char *path,
-                                                   const json_t *doc,
+PSD_MUST_CHECK psd_status_t ps_bench_picture_write(const char *path, const json_t *doc,
                                                    psd_error_t *err);
 #endif

@@ -40,23 +40,18 @@ static const ps_bench_line_t LINES[] = {
 };
 #define N_LINES (sizeof LINES / sizeof LINES[0])
 
-const ps_bench_line_t *
-ps_bench_plan_at(size_t i)
+const ps_bench_line_t *ps_bench_plan_at(size_t i)
 {
     return i < N_LINES ? &LINES[i] : NULL;
 }
 
-static uint64_t
-at_least_one(uint64_t n)
+static uint64_t at_least_one(uint64_t n)
 {
     return n == 0 ? 1 : n;
 }
 
-ps_bench_shape_t
-ps_bench_plan_shape(const ps_bench_line_t *line,
-                    size_t w,
-                    ps_bench_kind_t kind,
-                    uint64_t divide)
+ps_bench_shape_t ps_bench_plan_shape(const ps_bench_line_t *line, size_t w, ps_bench_kind_t kind,
+                                     uint64_t divide)
 {
     ps_bench_shape_t shape = {.kind = kind,
                               .hash = (line->flags & HASH) != 0,
@@ -77,8 +72,7 @@ ps_bench_plan_shape(const ps_bench_line_t *line,
     return shape;
 }
 
-bool
-ps_bench_plan_names(const char *list, const char *section)
+bool ps_bench_plan_names(const char *list, const char *section)
 {
     size_t length = strlen(section);
 
@@ -98,15 +92,14 @@ ps_bench_plan_names(const char *list, const char *section)
     }
 }
 
-psd_status_t
-ps_bench_plan_check(const char *list, psd_error_t *err)
+psd_status_t ps_bench_plan_check(const char *list, psd_error_t *err)
 {
     while (list != NULL) {
         size_t part = strcspn(list, ",");
         size_t i = 0;
 
-        while (i < N_LINES && (strlen(LINES[i].section) != part ||
-                               strncmp(list, LINES[i].section, part) != 0)) {
+        while (i < N_LINES &&
+               (strlen(LINES[i].section) != part || strncmp(list, LINES[i].section, part) != 0)) {
             i++;
         }
         if (i == N_LINES) {

@@ -33,13 +33,10 @@ typedef struct ps_bench_line {
 const ps_bench_line_t *ps_bench_plan_at(size_t i);
 /* The shape of the line's w-th way to ask, everything that is large divided by
  * `divide`. */
-ps_bench_shape_t ps_bench_plan_shape(const ps_bench_line_t *line,
-                                     size_t w,
-                                     ps_bench_kind_t kind,
+ps_bench_shape_t ps_bench_plan_shape(const ps_bench_line_t *line, size_t w, ps_bench_kind_t kind,
                                      uint64_t divide);
 /* Is the section among the words of a list with commas? NULL names all. */
 bool ps_bench_plan_names(const char *list, const char *section);
 /* Errors: PSD_USAGE a word that is no section. */
-PSD_MUST_CHECK psd_status_t ps_bench_plan_check(const char *list,
-                                                psd_error_t *err);
+PSD_MUST_CHECK psd_status_t ps_bench_plan_check(const char *list, psd_error_t *err);
 #endif

@@ -30,8 +30,7 @@ typedef struct trip {
 } trip_t;
 
 /* A private area for messages to come from or to go to. */
-static char *
-new_area(void)
+static char *new_area(void)
 {
     char *area = ps_alloc(SOURCE_BYTES, 1);
 
@@ -41,8 +40,7 @@ new_area(void)
     return area;
 }
 
-static void
-send_all(void *arg)
+static void send_all(void *arg)
 {
     ring_t *ring = arg;
     PSD_AUTO(ps_free_at) char *area = new_area();
@@ -56,12 +54,10 @@ send_all(void *arg)
             if (atomic_load_explicit(&ring->stop, memory_order_relaxed) != 0) {
                 return;
             }
-            n_taken =
-                atomic_load_explicit(&ring->n_taken, memory_order_acquire);
+            n_taken = atomic_load_explicit(&ring->n_taken, memory_order_acquire);
             ps_limit_pause(&n_looks);
         }
-        memcpy(ring->slots + (n & (ring->n_slots - 1)) * ring->bytes,
-               area + from, ring->bytes);
+        memcpy(ring->slots + (n & (ring->n_slots - 1)) * ring->bytes, area + from, ring->bytes);
         from = (from + ring->bytes) & (SOURCE_BYTES - 1);
         atomic_store_explicit(&ring->n_sent, n + 1, memory_order_release);
     }
@@ -69,8 +65,7 @@ send_all(void *arg)
 
 /* Takes messages until the time is over; the first ring's length of them is
  * the warm-up. */
-static double
-take_all(ring_t *ring, char *area, uint32_t duration_ms)
+static double take_all(ring_t *ring, char *area, uint32_t duration_ms)
 {
     uint64_t n_sent = 0;
     uint64_t start = 0;
@@ -85,8 +80,7 @@ take_all(ring_t *ring, char *area, uint32_t duration_ms)
             ps_limit_pause(&n_looks);
         }
         memcpy(area + (n * ring->bytes & (SOURCE_BYTES - 1)),
-               ring->slots + (n & (ring->n_slots - 1)) * ring->bytes,
-               ring->bytes);
+               ring->slots + (n & (ring->n_slots - 1)) * ring->bytes, ring->bytes);
         atomic_store_explicit(&ring->n_taken, n + 1, memory_order_release);
         if (n == warm) {
             start = ps_bench_now_ns();
@@ -98,8 +92,7 @@ take_all(ring_t *ring, char *area, uint32_t duration_ms)
     return (double)(n - warm) / (double)spent * 1e9;
 }
 
-bool
-ps_limit_ring(size_t bytes, uint32_t duration_ms, double *ret)
+bool ps_limit_ring(size_t bytes, uint32_t duration_ms, double *ret)
 {
     ring_t *ring = ps_limit_share(sizeof *ring);
     PSD_AUTO(ps_free_at) char *area = new_area();
@@ -121,8 +114,7 @@ ps_limit_ring(size_t bytes, uint32_t duration_ms, double *ret)
     return true;
 }
 
-static void
-answer_all(void *arg)
+static void answer_all(void *arg)
 {
     trip_t *trip = arg;
     uint32_t n_looks = 0;
@@ -136,8 +128,7 @@ answer_all(void *arg)
     }
 }
 
-bool
-ps_limit_spin(uint32_t duration_ms, double *ret)
+bool ps_limit_spin(uint32_t duration_ms, double *ret)
 {
     trip_t *trip = ps_limit_share(sizeof *trip);
     PSD_AUTO(ps_free_at) double *times = ps_alloc(TRIPS_MAX, sizeof *times);
@@ -154,13 +145,11 @@ ps_limit_spin(uint32_t duration_ms, double *ret)
         return false;
     }
     ps_limit_keep_apart(0);
-    while (n < TRIPS_MAX &&
-           (n < 3 || now - first < (uint64_t)duration_ms * 1000000U)) {
+    while (n < TRIPS_MAX && (n < 3 || now - first < (uint64_t)duration_ms * 1000000U)) {
         uint64_t start = ps_bench_now_ns();
 
         atomic_store_explicit(&trip->ask, n + 1, memory_order_release);
-        while (atomic_load_explicit(&trip->answer, memory_order_acquire) !=
-               n + 1) {
+        while (atomic_load_explicit(&trip->answer, memory_order_acquire) != n + 1) {
             ps_limit_pause(&n_looks);
         }
         now = ps_bench_now_ns();

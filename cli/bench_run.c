@@ -13,19 +13,16 @@
 #define FEW_FLOATS 4     /* a random key costs more than so many of them */
 #define LIMIT_MS 150     /* a limit shows itself in that time */
 
-static psd_status_t
-append(ps_bench_series_t *series, double value, psd_error_t *err)
+static psd_status_t append(ps_bench_series_t *series, double value, psd_error_t *err)
 {
-    if (!ps_grow(&series->values, &series->capacity, series->n + 1,
-                 sizeof *series->values)) {
+    if (!ps_grow(&series->values, &series->capacity, series->n + 1, sizeof *series->values)) {
         return psd_error_set(err, PSD_NOMEM, "no memory for a figure");
     }
     series->values[series->n++] = value;
     return PSD_OK;
 }
 
-ps_bench_measure_t
-ps_bench_measure_of(const ps_bench_shape_t *shape)
+ps_bench_measure_t ps_bench_measure_of(const ps_bench_shape_t *shape)
 {
     if (shape->hash && shape->n_keys > 1 && shape->n_cols <= FEW_FLOATS) {
         return PS_BENCH_BY_KEYS;
@@ -36,8 +33,7 @@ ps_bench_measure_of(const ps_bench_shape_t *shape)
     return shape->in_flight == 1 ? PS_BENCH_BY_TIME : PS_BENCH_BY_COUNT;
 }
 
-void
-ps_bench_case_limit(ps_bench_case_t *self, const char *transport)
+void ps_bench_case_limit(ps_bench_case_t *self, const char *transport)
 {
     bool lane = strcmp(transport, "lane") == 0;
     bool tcp = strcmp(transport, "tcp") == 0;
@@ -67,8 +63,7 @@ ps_bench_case_limit(ps_bench_case_t *self, const char *transport)
     }
 }
 
-void
-ps_bench_case_done(ps_bench_case_t *self)
+void ps_bench_case_done(ps_bench_case_t *self)
 {
     ps_free(self->requests_s.values);
     ps_free(self->p50_s.values);
@@ -80,11 +75,8 @@ ps_bench_case_done(ps_bench_case_t *self)
 }
 
 /* Each limit that one of the cases wants, once. */
-static psd_status_t
-measure_limits(ps_bench_run_t *self,
-               const ps_bench_case_t *cases,
-               size_t n_cases,
-               psd_error_t *err)
+static psd_status_t measure_limits(ps_bench_run_t *self, const ps_bench_case_t *cases,
+                                   size_t n_cases, psd_error_t *err)
 {
     bool wanted[PS_LIMIT_COUNT] = {false};
     uint64_t ms = self->duration_ms < LIMIT_MS ? self->duration_ms : LIMIT_MS;
@@ -99,8 +91,7 @@ measure_limits(ps_bench_run_t *self,
         psd_status_t rc = PSD_OK;
 
         if (wanted[i]) {
-            rc = ps_machine_measure(self->machine, (ps_limit_t)i, (uint32_t)ms,
-                                    &value, err);
+            rc = ps_machine_measure(self->machine, (ps_limit_t)i, (uint32_t)ms, &value, err);
         }
         if (rc == PSD_OK && wanted[i]) {
             rc = append(&self->limits[i], value, err);
@@ -113,8 +104,7 @@ measure_limits(ps_bench_run_t *self,
 }
 
 /* The slower of the case's limits, as this repeat has measured them. */
-static double
-slowest(const ps_bench_run_t *self, const ps_bench_case_t *one)
+static double slowest(const ps_bench_run_t *self, const ps_bench_case_t *one)
 {
     double least = 0;
 
@@ -127,10 +117,7 @@ slowest(const ps_bench_run_t *self, const ps_bench_case_t *one)
     return least;
 }
 
-static double
-ratio_of(const ps_bench_case_t *one,
-         const ps_bench_sample_t *sample,
-         double limit)
+static double ratio_of(const ps_bench_case_t *one, const ps_bench_sample_t *sample, double limit)
 {
     double value = sample->requests_s;
 
@@ -150,11 +137,8 @@ ratio_of(const ps_bench_case_t *one,
     return limit > 0 ? value / limit : 0;
 }
 
-psd_status_t
-ps_bench_case_add(ps_bench_case_t *self,
-                  const ps_bench_sample_t *sample,
-                  double limit,
-                  psd_error_t *err)
+psd_status_t ps_bench_case_add(ps_bench_case_t *self, const ps_bench_sample_t *sample, double limit,
+                               psd_error_t *err)
 {
     psd_status_t rc = append(&self->requests_s, sample->requests_s, err);
 
@@ -178,24 +162,18 @@ ps_bench_case_add(ps_bench_case_t *self,
     return rc;
 }
 
-static psd_status_t
-measure_case(ps_bench_run_t *self, ps_bench_case_t *one, psd_error_t *err)
+static psd_status_t measure_case(ps_bench_run_t *self, ps_bench_case_t *one, psd_error_t *err)
 {
     ps_bench_sample_t sample = {0};
-    psd_status_t rc =
-        ps_bench_team_sample(one->team, &one->shape, one->n, &sample, err);
+    psd_status_t rc = ps_bench_team_sample(one->team, &one->shape, one->n, &sample, err);
 
-    return rc != PSD_OK
-               ? rc
-               : ps_bench_case_add(one, &sample, slowest(self, one), err);
+    return rc != PSD_OK ? rc : ps_bench_case_add(one, &sample, slowest(self, one), err);
 }
 
-static psd_status_t
-warm_up(ps_bench_run_t *self, ps_bench_case_t *one, psd_error_t *err)
+static psd_status_t warm_up(ps_bench_run_t *self, ps_bench_case_t *one, psd_error_t *err)
 {
     size_t n = 0;
-    psd_status_t rc =
-        ps_bench_team_warm(one->team, &one->shape, self->duration_ms, &n, err);
+    psd_status_t rc = ps_bench_team_warm(one->team, &one->shape, self->duration_ms, &n, err);
 
     if (rc == PSD_OK && one->n == 0) {
         one->n = n;
@@ -204,34 +182,27 @@ warm_up(ps_bench_run_t *self, ps_bench_case_t *one, psd_error_t *err)
 }
 
 /* For who waits for the table, or will not. */
-static void
-say(const ps_bench_run_t *self, const ps_bench_case_t *one)
+static void say(const ps_bench_run_t *self, const ps_bench_case_t *one)
 {
-    ps_bench_stat_t rate =
-        ps_bench_stat_of(one->requests_s.values, one->requests_s.n);
+    ps_bench_stat_t rate = ps_bench_stat_of(one->requests_s.values, one->requests_s.n);
     int digits = rate.median < 100 ? 1 : 0;
 
     ps_say(&self->cli->out,
-           "  %s over %s, %zu x %" PRIu64
-           " floats, %u in flight: %.*f requests/s (%.*f to %.*f)",
-           ps_bench_kind_name(one->shape.kind), one->team->transport,
-           one->shape.n_keys, one->shape.n_cols, one->shape.in_flight, digits,
-           rate.median, digits, rate.min, digits, rate.max);
+           "  %s over %s, %zu x %" PRIu64 " floats, %u in flight: %.*f requests/s (%.*f to %.*f)",
+           ps_bench_kind_name(one->shape.kind), one->team->transport, one->shape.n_keys,
+           one->shape.n_cols, one->shape.in_flight, digits, rate.median, digits, rate.min, digits,
+           rate.max);
 }
 
-psd_status_t
-ps_bench_run_cases(ps_bench_run_t *self,
-                   ps_bench_case_t *cases,
-                   size_t n_cases,
-                   psd_error_t *err)
+psd_status_t ps_bench_run_cases(ps_bench_run_t *self, ps_bench_case_t *cases, size_t n_cases,
+                                psd_error_t *err)
 {
     psd_status_t rc = PSD_OK;
 
     for (size_t i = 0; rc == PSD_OK && i < n_cases; i++) {
         rc = warm_up(self, &cases[i], err);
     }
-    for (uint32_t repeat = 0; rc == PSD_OK && repeat < self->repeats;
-         repeat++) {
+    for (uint32_t repeat = 0; rc == PSD_OK && repeat < self->repeats; repeat++) {
         rc = measure_limits(self, cases, n_cases, err);
         for (size_t i = 0; rc == PSD_OK && i < n_cases; i++) {
             rc = measure_case(self, &cases[i], err);
@@ -246,14 +217,12 @@ ps_bench_run_cases(ps_bench_run_t *self,
     return rc;
 }
 
-psd_status_t
-ps_bench_run_finish(ps_bench_run_t *self, json_t *doc, psd_error_t *err)
+psd_status_t ps_bench_run_finish(ps_bench_run_t *self, json_t *doc, psd_error_t *err)
 {
     return ps_bench_figure_limits(self->limits, doc, err);
 }
 
-void
-ps_bench_run_done(ps_bench_run_t *self)
+void ps_bench_run_done(ps_bench_run_t *self)
 {
     for (size_t i = 0; i < PS_LIMIT_COUNT; i++) {
         ps_free(self->limits[i].values);

@@ -34,12 +34,12 @@ typedef struct ps_bench_run {
 
 /* One line of the result. */
 typedef struct ps_bench_case {
-    const char *section;    /* borrowed */
-    ps_bench_shape_t shape; /* what a request is */
-    ps_bench_team_t *team;  /* borrowed; has the table open */
-    uint32_t n_shards;      /* of the psd; 0: not known */
-    size_t n;               /* requests of a repeat and member; 0: as many as
-                               the time takes */
+    const char *section;                    /* borrowed */
+    ps_bench_shape_t shape;                 /* what a request is */
+    ps_bench_team_t *team;                  /* borrowed; has the table open */
+    uint32_t n_shards;                      /* of the psd; 0: not known */
+    size_t n;                               /* requests of a repeat and member; 0: as many as
+                                               the time takes */
     ps_limit_t limits[PS_BENCH_LIMITS_MAX]; /* what it is held against */
     size_t n_limits;
     ps_bench_series_t requests_s; /* owned; of the repeats, as are the others */
@@ -67,19 +67,15 @@ void ps_bench_case_done(ps_bench_case_t *self);
 /* Adds one repeat's sample, which was held against `limit` (0: nothing).
  * Errors: PSD_NOMEM. */
 PSD_MUST_CHECK psd_status_t ps_bench_case_add(ps_bench_case_t *self,
-                                              const ps_bench_sample_t *sample,
-                                              double limit,
+                                              const ps_bench_sample_t *sample, double limit,
                                               psd_error_t *err);
 /* Measures them and appends a figure for each. Errors: as ps_bench_team_sample
  * and ps_machine_measure. */
-PSD_MUST_CHECK psd_status_t ps_bench_run_cases(ps_bench_run_t *self,
-                                               ps_bench_case_t *cases,
-                                               size_t n_cases,
-                                               psd_error_t *err);
+PSD_MUST_CHECK psd_status_t ps_bench_run_cases(ps_bench_run_t *self, ps_bench_case_t *cases,
+                                               size_t n_cases, psd_error_t *err);
 /* {"machine":{limit: median},"limits":[…]} into doc: those that were measured.
  * Errors: PSD_NOMEM. */
-PSD_MUST_CHECK psd_status_t ps_bench_run_finish(ps_bench_run_t *self,
-                                                json_t *doc,
+PSD_MUST_CHECK psd_status_t ps_bench_run_finish(ps_bench_run_t *self, json_t *doc,
                                                 psd_error_t *err);
 void ps_bench_run_done(ps_bench_run_t *self);
 #endif

@@ -21,10 +21,8 @@ typedef struct ps_bench_session {
 /* Reads --repeats and --duration (when the command has it), starts the
  * machine's process and holds interrupts. Before any connection. Errors:
  * PSD_IO; PSD_NOMEM. */
-PSD_MUST_CHECK psd_status_t ps_bench_session_init(ps_bench_session_t *self,
-                                                  const ps_cli_t *cli,
-                                                  uint64_t duration_ms,
-                                                  psd_error_t *err);
+PSD_MUST_CHECK psd_status_t ps_bench_session_init(ps_bench_session_t *self, const ps_cli_t *cli,
+                                                  uint64_t duration_ms, psd_error_t *err);
 void ps_bench_session_done(ps_bench_session_t *self);
 
 /*
@@ -36,10 +34,7 @@ void ps_bench_session_done(ps_bench_session_t *self);
  *
  * Errors: as ps_bench_team_open.
  */
-PSD_MUST_CHECK psd_status_t ps_bench_session_team(ps_bench_session_t *self,
-                                                  size_t i,
-                                                  uint32_t n_workers,
-                                                  ps_bench_team_t *ret_team,
-                                                  bool *ret_more,
-                                                  psd_error_t *err);
+PSD_MUST_CHECK psd_status_t ps_bench_session_team(ps_bench_session_t *self, size_t i,
+                                                  uint32_t n_workers, ps_bench_team_t *ret_team,
+                                                  bool *ret_more, psd_error_t *err);
 #endif

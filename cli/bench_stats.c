@@ -4,8 +4,7 @@
 
 #include <stdlib.h>
 
-static int
-compare_doubles(const void *a_p, const void *b_p)
+static int compare_doubles(const void *a_p, const void *b_p)
 {
     const double *a = a_p;
     const double *b = b_p;
@@ -13,30 +12,25 @@ compare_doubles(const void *a_p, const void *b_p)
     return *a < *b ? -1 : *a > *b ? 1 : 0;
 }
 
-void
-ps_bench_sort(double *numbers, size_t n)
+void ps_bench_sort(double *numbers, size_t n)
 {
     qsort(numbers, n, sizeof *numbers, compare_doubles);
 }
 
-double
-ps_bench_median(double *numbers, size_t n)
+double ps_bench_median(double *numbers, size_t n)
 {
     ps_bench_sort(numbers, n);
-    return n % 2 == 1 ? numbers[n / 2]
-                      : (numbers[n / 2 - 1] + numbers[n / 2]) / 2;
+    return n % 2 == 1 ? numbers[n / 2] : (numbers[n / 2 - 1] + numbers[n / 2]) / 2;
 }
 
-double
-ps_bench_quantile(const double *sorted, size_t n, double p)
+double ps_bench_quantile(const double *sorted, size_t n, double p)
 {
     size_t at = (size_t)(p * (double)n);
 
     return sorted[at < n ? at : n - 1];
 }
 
-ps_bench_stat_t
-ps_bench_stat_of(double *numbers, size_t n)
+ps_bench_stat_t ps_bench_stat_of(double *numbers, size_t n)
 {
     ps_bench_stat_t stat = {0};
 

@@ -15,8 +15,7 @@
 #define FILL_KEYS ((size_t)100000) /* of one push that makes rows */
 #define FILL_FLOATS ((size_t)1 << 20)
 
-static psd_status_t
-set_number(psd_spec_t *spec, const char *key, uint64_t value, psd_error_t *err)
+static psd_status_t set_number(psd_spec_t *spec, const char *key, uint64_t value, psd_error_t *err)
 {
     char text[24];
 
@@ -24,12 +23,8 @@ set_number(psd_spec_t *spec, const char *key, uint64_t value, psd_error_t *err)
     return psd_spec_set(spec, key, text, err);
 }
 
-static psd_status_t
-create(psd_client_t *client,
-       const ps_bench_shape_t *shape,
-       const char *name,
-       psd_table_t **ret_table,
-       psd_error_t *err)
+static psd_status_t create(psd_client_t *client, const ps_bench_shape_t *shape, const char *name,
+                           psd_table_t **ret_table, psd_error_t *err)
 {
     PSD_AUTO(psd_spec_destroy) psd_spec_t *spec = psd_spec_new();
     psd_status_t rc = PSD_OK;
@@ -45,8 +40,7 @@ create(psd_client_t *client,
     if (rc == PSD_OK && shape->n_partitions > 0) {
         rc = set_number(spec, "partitions", shape->n_partitions, err);
     }
-    return rc != PSD_OK ? rc
-                        : psd_table_create(client, name, spec, ret_table, err);
+    return rc != PSD_OK ? rc : psd_table_create(client, name, spec, ret_table, err);
 }
 
 /* What makes rows: keys and zeros of one push. */
@@ -60,8 +54,7 @@ typedef struct filler {
     double seconds; /* of all */
 } filler_t;
 
-static void
-filler_done(filler_t *self)
+static void filler_done(filler_t *self)
 {
     ps_free(self->keys);
     ps_free(self->spare);
@@ -69,8 +62,7 @@ filler_done(filler_t *self)
     ps_free(self->times);
 }
 
-static psd_status_t
-filler_init(filler_t *self, const ps_bench_shape_t *shape, psd_error_t *err)
+static psd_status_t filler_init(filler_t *self, const ps_bench_shape_t *shape, psd_error_t *err)
 {
     size_t n_cols = (size_t)shape->n_cols;
 
@@ -81,22 +73,16 @@ filler_init(filler_t *self, const ps_bench_shape_t *shape, psd_error_t *err)
     self->keys = ps_alloc(self->step, sizeof *self->keys);
     self->spare = ps_alloc(self->step, sizeof *self->spare);
     self->zeros = ps_alloc(self->step * n_cols, sizeof *self->zeros);
-    self->times =
-        ps_alloc((size_t)(shape->n_rows / self->step) + 1, sizeof *self->times);
-    if (self->keys == NULL || self->spare == NULL || self->zeros == NULL ||
-        self->times == NULL) {
-        return psd_error_set(err, PSD_NOMEM, "no memory for %zu rows",
-                             self->step);
+    self->times = ps_alloc((size_t)(shape->n_rows / self->step) + 1, sizeof *self->times);
+    if (self->keys == NULL || self->spare == NULL || self->zeros == NULL || self->times == NULL) {
+        return psd_error_set(err, PSD_NOMEM, "no memory for %zu rows", self->step);
     }
     return PSD_OK;
 }
 
 /* Pushes zeros to all rows, by sorted keys. */
-static psd_status_t
-fill(filler_t *self,
-     psd_table_t *table,
-     const ps_bench_shape_t *shape,
-     psd_error_t *err)
+static psd_status_t fill(filler_t *self, psd_table_t *table, const ps_bench_shape_t *shape,
+                         psd_error_t *err)
 {
     psd_status_t rc = filler_init(self, shape, err);
 
@@ -113,8 +99,7 @@ fill(filler_t *self,
         start = ps_bench_now_ns();
         rc = ps_interrupt_came()
                  ? psd_error_set(err, PSD_INTERRUPTED, "interrupted")
-                 : psd_push(table, self->keys, n, self->zeros,
-                            n * (size_t)shape->n_cols, err);
+                 : psd_push(table, self->keys, n, self->zeros, n * (size_t)shape->n_cols, err);
         spent = (double)(ps_bench_now_ns() - start) / 1e9;
         self->times[self->n_pushes++] = spent;
         self->seconds += spent;
@@ -123,19 +108,15 @@ fill(filler_t *self,
     return rc;
 }
 
-static psd_status_t
-make(filler_t *filler,
-     const ps_cli_t *cli,
-     psd_client_t *client,
-     const ps_bench_shape_t *shape,
-     char ret_name[PS_BENCH_NAME_SIZE],
-     psd_error_t *err)
+static psd_status_t make(filler_t *filler, const ps_cli_t *cli, psd_client_t *client,
+                         const ps_bench_shape_t *shape, char ret_name[PS_BENCH_NAME_SIZE],
+                         psd_error_t *err)
 {
     psd_table_t *table = NULL;
     psd_status_t rc = PSD_OK;
 
-    (void)snprintf(ret_name, PS_BENCH_NAME_SIZE, "bench-%d-%" PRIu64,
-                   (int)getpid(), ps_bench_now_ns() / 1000);
+    (void)snprintf(ret_name, PS_BENCH_NAME_SIZE, "bench-%d-%" PRIu64, (int)getpid(),
+                   ps_bench_now_ns() / 1000);
     rc = create(client, shape, ret_name, &table, err);
     if (rc == PSD_OK && shape->hash) {
         rc = fill(filler, table, shape, err);
@@ -150,25 +131,18 @@ make(filler_t *filler,
     return rc;
 }
 
-psd_status_t
-ps_bench_table_make(const ps_cli_t *cli,
-                    psd_client_t *client,
-                    const ps_bench_shape_t *shape,
-                    char ret_name[PS_BENCH_NAME_SIZE],
-                    psd_error_t *err)
+psd_status_t ps_bench_table_make(const ps_cli_t *cli, psd_client_t *client,
+                                 const ps_bench_shape_t *shape, char ret_name[PS_BENCH_NAME_SIZE],
+                                 psd_error_t *err)
 {
     PSD_AUTO(filler_done) filler_t filler = {.step = 0};
 
     return make(&filler, cli, client, shape, ret_name, err);
 }
 
-psd_status_t
-ps_bench_table_grow(const ps_cli_t *cli,
-                    psd_client_t *client,
-                    const ps_bench_shape_t *shape,
-                    char ret_name[PS_BENCH_NAME_SIZE],
-                    ps_bench_sample_t *ret_sample,
-                    psd_error_t *err)
+psd_status_t ps_bench_table_grow(const ps_cli_t *cli, psd_client_t *client,
+                                 const ps_bench_shape_t *shape, char ret_name[PS_BENCH_NAME_SIZE],
+                                 ps_bench_sample_t *ret_sample, psd_error_t *err)
 {
     PSD_AUTO(filler_done) filler_t filler = {.step = shape->n_keys};
     psd_status_t rc = make(&filler, cli, client, shape, ret_name, err);
@@ -178,18 +152,16 @@ ps_bench_table_grow(const ps_cli_t *cli,
         return rc;
     }
     ps_bench_sort(filler.times, n);
-    *ret_sample =
-        (ps_bench_sample_t){.requests_s = (double)n / filler.seconds,
-                            .seconds = filler.seconds,
-                            .p50_s = ps_bench_quantile(filler.times, n, 0.5),
-                            .p99_s = ps_bench_quantile(filler.times, n, 0.99),
-                            .p999_s = ps_bench_quantile(filler.times, n, 0.999),
-                            .max_s = filler.times[n - 1]};
+    *ret_sample = (ps_bench_sample_t){.requests_s = (double)n / filler.seconds,
+                                      .seconds = filler.seconds,
+                                      .p50_s = ps_bench_quantile(filler.times, n, 0.5),
+                                      .p99_s = ps_bench_quantile(filler.times, n, 0.99),
+                                      .p999_s = ps_bench_quantile(filler.times, n, 0.999),
+                                      .max_s = filler.times[n - 1]};
     return PSD_OK;
 }
 
-void
-ps_bench_table_drop(const ps_cli_t *cli, psd_client_t *client, const char *name)
+void ps_bench_table_drop(const ps_cli_t *cli, psd_client_t *client, const char *name)
 {
     PSD_AUTO(psd_close) psd_client_t *another = NULL;
     psd_status_t rc = psd_table_drop(client, name, NULL);

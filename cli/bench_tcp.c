@@ -15,8 +15,7 @@
 #define AREA_BYTES ((size_t)32 << 20) /* more than a core's own caches */
 #define WARM_BYTES ((size_t)64 << 20)
 
-static void
-send_stream(void *arg)
+static void send_stream(void *arg)
 {
     const struct sockaddr_in *address = arg;
     PSD_AUTO(ps_free_at) char *area = ps_alloc(AREA_BYTES, 1);
@@ -39,8 +38,7 @@ send_stream(void *arg)
 }
 
 /* Reads for the time; bytes a second behind the warm-up. */
-static bool
-read_stream(int fd, char *area, uint32_t duration_ms, double *ret)
+static bool read_stream(int fd, char *area, uint32_t duration_ms, double *ret)
 {
     uint64_t got = 0;
     uint64_t warm = 0;
@@ -48,9 +46,7 @@ read_stream(int fd, char *area, uint32_t duration_ms, double *ret)
     uint64_t spent = 0;
 
     while (start == 0 || spent < (uint64_t)duration_ms * 1000000U) {
-        ssize_t n =
-            recv(fd, area + got % AREA_BYTES / WRITE_BYTES * WRITE_BYTES,
-                 WRITE_BYTES, 0);
+        ssize_t n = recv(fd, area + got % AREA_BYTES / WRITE_BYTES * WRITE_BYTES, WRITE_BYTES, 0);
 
         if (n <= 0) {
             return false;
@@ -67,8 +63,7 @@ read_stream(int fd, char *area, uint32_t duration_ms, double *ret)
     return true;
 }
 
-bool
-ps_limit_tcp(uint32_t duration_ms, double *ret)
+bool ps_limit_tcp(uint32_t duration_ms, double *ret)
 {
     PSD_AUTO(ps_free_at) char *area = ps_alloc(AREA_BYTES, 1);
     struct sockaddr_in address = {.sin_family = AF_INET};

@@ -10,8 +10,7 @@
 
 #define WARM_PART 4 /* this part of a repeat's time is enough to warm up */
 
-void
-ps_bench_pools_done(ps_bench_pools_t *self)
+void ps_bench_pools_done(ps_bench_pools_t *self)
 {
     for (size_t i = 0; i < PS_BENCH_WORKERS_MAX; i++) {
         ps_bench_pool_done(&self->from[i]);
@@ -19,30 +18,22 @@ ps_bench_pools_done(ps_bench_pools_t *self)
     }
 }
 
-psd_status_t
-ps_bench_team_open(const ps_cli_t *cli,
-                   const char *transport,
-                   uint32_t n_workers,
-                   ps_bench_pools_t *pools,
-                   ps_bench_team_t *ret_team,
-                   psd_error_t *err)
+psd_status_t ps_bench_team_open(const ps_cli_t *cli, const char *transport, uint32_t n_workers,
+                                ps_bench_pools_t *pools, ps_bench_team_t *ret_team,
+                                psd_error_t *err)
 {
-    ps_bench_team_t team = {.transport = transport,
-                            .n = n_workers,
-                            .pools = pools,
-                            .timeout_ms = cli->timeout_ms};
+    ps_bench_team_t team = {
+        .transport = transport, .n = n_workers, .pools = pools, .timeout_ms = cli->timeout_ms};
     psd_status_t rc = PSD_OK;
 
     team.members = ps_alloc(n_workers, sizeof *team.members);
     if (team.members == NULL) {
-        return psd_error_set(err, PSD_NOMEM, "no memory for %u workers",
-                             n_workers);
+        return psd_error_set(err, PSD_NOMEM, "no memory for %u workers", n_workers);
     }
     for (uint32_t i = 0; rc == PSD_OK && i < n_workers; i++) {
         team.members[i].load.rng.state = i;
         team.members[i].error = psd_error_new();
-        rc = ps_cli_connect_by(cli, transport, cli->timeout_ms,
-                               &team.members[i].client, err);
+        rc = ps_cli_connect_by(cli, transport, cli->timeout_ms, &team.members[i].client, err);
     }
     if (rc != PSD_OK) {
         ps_bench_team_close(&team);
@@ -52,8 +43,7 @@ ps_bench_team_open(const ps_cli_t *cli,
     return PSD_OK;
 }
 
-psd_status_t
-ps_bench_team_use(ps_bench_team_t *self, const char *table, psd_error_t *err)
+psd_status_t ps_bench_team_use(ps_bench_team_t *self, const char *table, psd_error_t *err)
 {
     psd_status_t rc = PSD_OK;
 
@@ -75,8 +65,7 @@ typedef struct ps_bench_gate {
     bool given_up; /* not all could be started */
 } gate_t;
 
-static void
-gate_pass(gate_t *gate)
+static void gate_pass(gate_t *gate)
 {
     (void)pthread_mutex_lock(&gate->lock);
     gate->n_ready++;
@@ -88,8 +77,7 @@ gate_pass(gate_t *gate)
 }
 
 /* Waits for n members and lets them through. */
-static void
-gate_open(gate_t *gate, uint32_t n, bool given_up)
+static void gate_open(gate_t *gate, uint32_t n, bool given_up)
 {
     (void)pthread_mutex_lock(&gate->lock);
     while (gate->n_ready < n) {
@@ -101,24 +89,20 @@ gate_open(gate_t *gate, uint32_t n, bool given_up)
     (void)pthread_mutex_unlock(&gate->lock);
 }
 
-static void
-prepare(ps_bench_member_t *member)
+static void prepare(ps_bench_member_t *member)
 {
     psd_error_clear(member->error);
-    member->status =
-        ps_bench_load_prepare(&member->load, member->n, member->error);
+    member->status = ps_bench_load_prepare(&member->load, member->n, member->error);
 }
 
-static void
-run(ps_bench_member_t *member)
+static void run(ps_bench_member_t *member)
 {
     if (member->status == PSD_OK) {
         member->status = ps_bench_load_run(&member->load, member->error);
     }
 }
 
-static void *
-work(void *arg)
+static void *work(void *arg)
 {
     ps_bench_member_t *member = arg;
 
@@ -131,12 +115,10 @@ work(void *arg)
 }
 
 /* Threads for all but the first member, which works in this one. */
-static psd_status_t
-work_together(ps_bench_team_t *self, psd_error_t *err)
+static psd_status_t work_together(ps_bench_team_t *self, psd_error_t *err)
 {
     pthread_t threads[PS_BENCH_WORKERS_MAX];
-    gate_t gate = {.lock = PTHREAD_MUTEX_INITIALIZER,
-                   .changed = PTHREAD_COND_INITIALIZER};
+    gate_t gate = {.lock = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER};
     uint32_t n = 0;
     bool whole = true;
 
@@ -153,16 +135,11 @@ work_together(ps_bench_team_t *self, psd_error_t *err)
     for (uint32_t i = 0; i < n; i++) {
         (void)pthread_join(threads[i], NULL);
     }
-    return whole ? PSD_OK
-                 : psd_error_set(err, PSD_NOMEM, "only %u of %u threads", n + 1,
-                                 self->n);
+    return whole ? PSD_OK : psd_error_set(err, PSD_NOMEM, "only %u of %u threads", n + 1, self->n);
 }
 
-static psd_status_t
-fit_pools(ps_bench_team_t *self,
-          const ps_bench_shape_t *shape,
-          size_t n,
-          psd_error_t *err)
+static psd_status_t fit_pools(ps_bench_team_t *self, const ps_bench_shape_t *shape, size_t n,
+                              psd_error_t *err)
 {
     for (uint32_t i = 0; i < self->n; i++) {
         ps_bench_member_t *member = &self->members[i];
@@ -171,8 +148,7 @@ fit_pools(ps_bench_team_t *self,
         if (shape->kind != PS_BENCH_PULL) {
             rc = ps_bench_pool_fit(&self->pools->from[i], shape, err);
         }
-        if (rc == PSD_OK && shape->kind != PS_BENCH_PUSH &&
-            shape->kind != PS_BENCH_IN_PLACE) {
+        if (rc == PSD_OK && shape->kind != PS_BENCH_PUSH && shape->kind != PS_BENCH_IN_PLACE) {
             rc = ps_bench_pool_fit(&self->pools->to[i], shape, err);
         }
         if (rc != PSD_OK) {
@@ -190,8 +166,7 @@ fit_pools(ps_bench_team_t *self,
 }
 
 /* What the members' times come to. */
-static ps_bench_sample_t
-sum_up(ps_bench_team_t *self, size_t n)
+static ps_bench_sample_t sum_up(ps_bench_team_t *self, size_t n)
 {
     uint64_t start = UINT64_MAX;
     uint64_t end = 0;
@@ -219,12 +194,8 @@ sum_up(ps_bench_team_t *self, size_t n)
     return sample;
 }
 
-psd_status_t
-ps_bench_team_sample(ps_bench_team_t *self,
-                     const ps_bench_shape_t *shape,
-                     size_t n,
-                     ps_bench_sample_t *ret_sample,
-                     psd_error_t *err)
+psd_status_t ps_bench_team_sample(ps_bench_team_t *self, const ps_bench_shape_t *shape, size_t n,
+                                  ps_bench_sample_t *ret_sample, psd_error_t *err)
 {
     psd_status_t rc = fit_pools(self, shape, n, err);
 
@@ -235,8 +206,7 @@ ps_bench_team_sample(ps_bench_team_t *self,
         const ps_bench_member_t *member = &self->members[i];
 
         if (member->status != PSD_OK) {
-            rc = psd_error_set(err, member->status, "%s",
-                               psd_error_text(member->error));
+            rc = psd_error_set(err, member->status, "%s", psd_error_text(member->error));
         }
     }
     if (rc == PSD_OK) {
@@ -245,12 +215,8 @@ ps_bench_team_sample(ps_bench_team_t *self,
     return rc;
 }
 
-psd_status_t
-ps_bench_team_warm(ps_bench_team_t *self,
-                   const ps_bench_shape_t *shape,
-                   uint64_t duration_ms,
-                   size_t *ret_n,
-                   psd_error_t *err)
+psd_status_t ps_bench_team_warm(ps_bench_team_t *self, const ps_bench_shape_t *shape,
+                                uint64_t duration_ms, size_t *ret_n, psd_error_t *err)
 {
     size_t least = (size_t)shape->in_flight * 2 + 2;
     size_t most = ps_bench_load_most(shape);
@@ -267,17 +233,14 @@ ps_bench_team_warm(ps_bench_team_t *self,
         }
         fits = (double)n / sample.seconds * wanted_s;
         if (n == most || sample.seconds * WARM_PART >= wanted_s) {
-            *ret_n = fits >= (double)most    ? most
-                     : fits <= (double)least ? least
-                                             : (size_t)fits;
+            *ret_n = fits >= (double)most ? most : fits <= (double)least ? least : (size_t)fits;
             return PSD_OK;
         }
         n = n * 4 > most ? most : n * 4;
     }
 }
 
-void
-ps_bench_team_close(ps_bench_team_t *self)
+void ps_bench_team_close(ps_bench_team_t *self)
 {
     for (uint32_t i = 0; self->members != NULL && i < self->n; i++) {
         ps_bench_member_t *member = &self->members[i];

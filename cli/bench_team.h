@@ -51,29 +51,21 @@ typedef struct ps_bench_sample {
 
 /* Connects n_workers clients over the transport to cli's endpoint. Errors: as
  * ps_cli_connect_by. */
-PSD_MUST_CHECK psd_status_t ps_bench_team_open(const ps_cli_t *cli,
-                                               const char *transport,
-                                               uint32_t n_workers,
-                                               ps_bench_pools_t *pools,
-                                               ps_bench_team_t *ret_team,
-                                               psd_error_t *err);
+PSD_MUST_CHECK psd_status_t ps_bench_team_open(const ps_cli_t *cli, const char *transport,
+                                               uint32_t n_workers, ps_bench_pools_t *pools,
+                                               ps_bench_team_t *ret_team, psd_error_t *err);
 /* Every member opens the table, instead of the one it had. */
-PSD_MUST_CHECK psd_status_t ps_bench_team_use(ps_bench_team_t *self,
-                                              const char *table,
+PSD_MUST_CHECK psd_status_t ps_bench_team_use(ps_bench_team_t *self, const char *table,
                                               psd_error_t *err);
 /* Each member does n requests (at most what ps_bench_load_most allows).
  * Errors: as ps_bench_load_run. */
 PSD_MUST_CHECK psd_status_t ps_bench_team_sample(ps_bench_team_t *self,
-                                                 const ps_bench_shape_t *shape,
-                                                 size_t n,
-                                                 ps_bench_sample_t *ret_sample,
-                                                 psd_error_t *err);
+                                                 const ps_bench_shape_t *shape, size_t n,
+                                                 ps_bench_sample_t *ret_sample, psd_error_t *err);
 /* Warms up for a good part of duration_ms, and says how many requests of each
  * member fill it. Errors: as ps_bench_load_run. */
-PSD_MUST_CHECK psd_status_t ps_bench_team_warm(ps_bench_team_t *self,
-                                               const ps_bench_shape_t *shape,
-                                               uint64_t duration_ms,
-                                               size_t *ret_n,
+PSD_MUST_CHECK psd_status_t ps_bench_team_warm(ps_bench_team_t *self, const ps_bench_shape_t *shape,
+                                               uint64_t duration_ms, size_t *ret_n,
                                                psd_error_t *err);
 /* Fits PSD_AUTO; a zeroed struct is empty. */
 void ps_bench_team_close(ps_bench_team_t *self);

@@ -30,8 +30,7 @@ typedef struct side {
     void *socket;  /* owned */
 } side_t;
 
-static void
-side_done(side_t *self)
+static void side_done(side_t *self)
 {
     if (self->socket != NULL) {
         (void)zmq_close(self->socket);
@@ -41,31 +40,23 @@ side_done(side_t *self)
     }
 }
 
-static bool
-side_init(side_t *self, int type, size_t bytes)
+static bool side_init(side_t *self, int type, size_t bytes)
 {
     int queue = bytes > SMALL_BYTES ? QUEUE_BIG : QUEUE_SMALL;
     int wait_ms = WAIT_MS;
     int linger = 0;
 
     self->context = zmq_ctx_new();
-    self->socket =
-        self->context == NULL ? NULL : zmq_socket(self->context, type);
+    self->socket = self->context == NULL ? NULL : zmq_socket(self->context, type);
     return self->socket != NULL &&
-           zmq_setsockopt(self->socket, ZMQ_SNDHWM, &queue, sizeof queue) ==
-               0 &&
-           zmq_setsockopt(self->socket, ZMQ_RCVHWM, &queue, sizeof queue) ==
-               0 &&
-           zmq_setsockopt(self->socket, ZMQ_RCVTIMEO, &wait_ms,
-                          sizeof wait_ms) == 0 &&
-           zmq_setsockopt(self->socket, ZMQ_SNDTIMEO, &wait_ms,
-                          sizeof wait_ms) == 0 &&
-           zmq_setsockopt(self->socket, ZMQ_LINGER, &linger, sizeof linger) ==
-               0;
+           zmq_setsockopt(self->socket, ZMQ_SNDHWM, &queue, sizeof queue) == 0 &&
+           zmq_setsockopt(self->socket, ZMQ_RCVHWM, &queue, sizeof queue) == 0 &&
+           zmq_setsockopt(self->socket, ZMQ_RCVTIMEO, &wait_ms, sizeof wait_ms) == 0 &&
+           zmq_setsockopt(self->socket, ZMQ_SNDTIMEO, &wait_ms, sizeof wait_ms) == 0 &&
+           zmq_setsockopt(self->socket, ZMQ_LINGER, &linger, sizeof linger) == 0;
 }
 
-static bool
-side_connect(side_t *self, pair_t *pair)
+static bool side_connect(side_t *self, pair_t *pair)
 {
     uint32_t n_looks = 0;
 
@@ -75,14 +66,12 @@ side_connect(side_t *self, pair_t *pair)
     return zmq_connect(self->socket, pair->endpoint) == 0;
 }
 
-static bool
-side_bind(side_t *self, pair_t *pair)
+static bool side_bind(side_t *self, pair_t *pair)
 {
     size_t size = sizeof pair->endpoint;
 
     if (zmq_bind(self->socket, "tcp://127.0.0.1:*") != 0 ||
-        zmq_getsockopt(self->socket, ZMQ_LAST_ENDPOINT, pair->endpoint,
-                       &size) != 0) {
+        zmq_getsockopt(self->socket, ZMQ_LAST_ENDPOINT, pair->endpoint, &size) != 0) {
         return false;
     }
     atomic_store(&pair->ready, 1);
@@ -90,23 +79,20 @@ side_bind(side_t *self, pair_t *pair)
 }
 
 /* The area outlives every message. */
-static void
-keep_area(void *data, void *hint)
+static void keep_area(void *data, void *hint)
 {
     (void)data;
     (void)hint;
 }
 
-static void
-send_all(void *arg)
+static void send_all(void *arg)
 {
     pair_t *pair = arg;
     PSD_AUTO(side_done) side_t side = {NULL, NULL};
     char *area = ps_alloc(AREA_BYTES, 1); /* libzmq's threads read it to the
                                              end of this process */
     size_t at = 0;
-    int sent = area != NULL && side_init(&side, ZMQ_PUSH, pair->bytes) &&
-                       side_connect(&side, pair)
+    int sent = area != NULL && side_init(&side, ZMQ_PUSH, pair->bytes) && side_connect(&side, pair)
                    ? 0
                    : -1;
 
@@ -119,8 +105,7 @@ send_all(void *arg)
         } else {
             zmq_msg_t message;
 
-            (void)zmq_msg_init_data(&message, area + at, pair->bytes, keep_area,
-                                    NULL);
+            (void)zmq_msg_init_data(&message, area + at, pair->bytes, keep_area, NULL);
             sent = zmq_msg_send(&message, side.socket, 0);
             at = (at + pair->bytes) % AREA_BYTES;
         }
@@ -128,8 +113,7 @@ send_all(void *arg)
 }
 
 /* Receives for the time; messages a second behind the warm-up. */
-static bool
-take_all(void *socket, size_t bytes, uint32_t duration_ms, double *ret)
+static bool take_all(void *socket, size_t bytes, uint32_t duration_ms, double *ret)
 {
     uint64_t step = bytes <= SMALL_BYTES ? 1024 : 4;
     uint64_t start = 0;
@@ -154,8 +138,7 @@ take_all(void *socket, size_t bytes, uint32_t duration_ms, double *ret)
     return true;
 }
 
-bool
-ps_limit_zmq(size_t bytes, uint32_t duration_ms, double *ret)
+bool ps_limit_zmq(size_t bytes, uint32_t duration_ms, double *ret)
 {
     pair_t *pair = ps_limit_share(sizeof *pair);
     PSD_AUTO(side_done) side_t side = {NULL, NULL};
@@ -165,18 +148,15 @@ ps_limit_zmq(size_t bytes, uint32_t duration_ms, double *ret)
     }
     pair->bytes = bytes;
     return ps_limit_fork(send_all, pair) && side_init(&side, ZMQ_PULL, bytes) &&
-           side_bind(&side, pair) &&
-           take_all(side.socket, bytes, duration_ms, ret);
+           side_bind(&side, pair) && take_all(side.socket, bytes, duration_ms, ret);
 }
 
-static void
-answer_all(void *arg)
+static void answer_all(void *arg)
 {
     pair_t *pair = arg;
     PSD_AUTO(side_done) side_t side = {NULL, NULL};
     char text[SMALL_BYTES];
-    bool ok =
-        side_init(&side, ZMQ_PAIR, SMALL_BYTES) && side_connect(&side, pair);
+    bool ok = side_init(&side, ZMQ_PAIR, SMALL_BYTES) && side_connect(&side, pair);
 
     while (ok) {
         ok = zmq_recv(side.socket, text, sizeof text, 0) >= 0 &&
@@ -184,8 +164,7 @@ answer_all(void *arg)
     }
 }
 
-bool
-ps_limit_zmq_trip(uint32_t duration_ms, double *ret)
+bool ps_limit_zmq_trip(uint32_t duration_ms, double *ret)
 {
     pair_t *pair = ps_limit_share(sizeof *pair);
     PSD_AUTO(side_done) side_t side = {NULL, NULL};
@@ -200,8 +179,7 @@ ps_limit_zmq_trip(uint32_t duration_ms, double *ret)
         return false;
     }
     first = ps_bench_now_ns();
-    while (n < TRIPS_MAX &&
-           (n < 10 || now - first < (uint64_t)duration_ms * 1000000U)) {
+    while (n < TRIPS_MAX && (n < 10 || now - first < (uint64_t)duration_ms * 1000000U)) {
         uint64_t start = ps_bench_now_ns();
 
         if (zmq_send(side.socket, text, sizeof text, 0) < 0 ||

@@ -15,9 +15,8 @@
 #define OPTION_NAMES_MAX 200
 
 /* The options' variables, of all commands; NULL at the end. */
-static void
-list_option_names(char names[OPTION_NAMES_MAX][PS_ENV_NAME_SIZE],
-                  const char *ret_list[OPTION_NAMES_MAX + 1])
+static void list_option_names(char names[OPTION_NAMES_MAX][PS_ENV_NAME_SIZE],
+                              const char *ret_list[OPTION_NAMES_MAX + 1])
 {
     const ps_cmd_t *cmd = NULL;
     const ps_opt_t *opt = ps_opts_global;
@@ -38,8 +37,7 @@ list_option_names(char names[OPTION_NAMES_MAX][PS_ENV_NAME_SIZE],
 }
 
 /* A variable with a slip in its name would be passed over without a word. */
-static void
-warn_of_near(const ps_out_t *out, const char *prefix, const char *const *known)
+static void warn_of_near(const ps_out_t *out, const char *prefix, const char *const *known)
 {
     char name[PS_ENV_NAME_SIZE];
 
@@ -47,16 +45,14 @@ warn_of_near(const ps_out_t *out, const char *prefix, const char *const *known)
         const char *near = ps_text_suggest(name, known);
 
         if (near != NULL && strcmp(near, name) != 0) {
-            ps_say(out, "warning: nobody reads %s; did you mean %s?", name,
-                   near);
+            ps_say(out, "warning: nobody reads %s; did you mean %s?", name, near);
         }
     }
 }
 
 /* Only near misses: other programs have variables of these prefixes, too, and
  * psd has a key for many. */
-static void
-warn_of_environment(const ps_out_t *out)
+static void warn_of_environment(const ps_out_t *out)
 {
     char names[OPTION_NAMES_MAX][PS_ENV_NAME_SIZE];
     const char *list[OPTION_NAMES_MAX + 1];
@@ -66,8 +62,7 @@ warn_of_environment(const ps_out_t *out)
     warn_of_near(out, "PSD_", ps_env_names);
 }
 
-psd_status_t
-ps_cli_init(ps_cli_t *self, int argc, char *const *argv, psd_error_t *err)
+psd_status_t ps_cli_init(ps_cli_t *self, int argc, char *const *argv, psd_error_t *err)
 {
     const char *format = ps_args_find_format(argc, argv);
     const char *no_color = getenv("NO_COLOR");
@@ -82,13 +77,11 @@ ps_cli_init(ps_cli_t *self, int argc, char *const *argv, psd_error_t *err)
     if (rc != PSD_OK) {
         return rc;
     }
-    (void)ps_format_parse(ps_args_text(&self->args, "output"),
-                          &self->out.format);
+    (void)ps_format_parse(ps_args_text(&self->args, "output"), &self->out.format);
     self->out.quiet = ps_args_on(&self->args, "quiet");
     self->out.verbose = ps_args_on(&self->args, "verbose");
     self->out.big_as_text = ps_args_on(&self->args, "big-as-text");
-    self->out.color = isatty(STDOUT_FILENO) &&
-                      !ps_args_on(&self->args, "no-color") &&
+    self->out.color = isatty(STDOUT_FILENO) && !ps_args_on(&self->args, "no-color") &&
                       (no_color == NULL || no_color[0] == '\0');
     warn_of_environment(&self->out);
     self->endpoint = ps_args_text(&self->args, "endpoint");
@@ -100,8 +93,7 @@ ps_cli_init(ps_cli_t *self, int argc, char *const *argv, psd_error_t *err)
     return PSD_OK;
 }
 
-void
-ps_cli_done(ps_cli_t *self)
+void ps_cli_done(ps_cli_t *self)
 {
     psd_close(&self->client);
     json_decref(self->details);
@@ -110,24 +102,19 @@ ps_cli_done(ps_cli_t *self)
 }
 
 /* Waits between two showings; a signal ends the program by itself. */
-static void
-sleep_ms(uint64_t ms)
+static void sleep_ms(uint64_t ms)
 {
-    struct timespec left = {.tv_sec = (time_t)(ms / 1000),
-                            .tv_nsec = (long)(ms % 1000) * 1000000};
+    struct timespec left = {.tv_sec = (time_t)(ms / 1000), .tv_nsec = (long)(ms % 1000) * 1000000};
 
     while (nanosleep(&left, &left) != 0) {
     }
 }
 
-psd_status_t
-ps_cli_run(ps_cli_t *self, psd_error_t *err)
+psd_status_t ps_cli_run(ps_cli_t *self, psd_error_t *err)
 {
     const ps_cmd_t *cmd = self->args.cmd;
-    bool watch =
-        ps_args_given(&self->args, "watch") && (cmd->flags & PS_CMD_WATCH) != 0;
-    bool clear =
-        watch && isatty(STDOUT_FILENO) && self->out.format <= PS_FORMAT_WIDE;
+    bool watch = ps_args_given(&self->args, "watch") && (cmd->flags & PS_CMD_WATCH) != 0;
+    bool clear = watch && isatty(STDOUT_FILENO) && self->out.format <= PS_FORMAT_WIDE;
 
     do {
         if (clear) {
@@ -149,20 +136,15 @@ ps_cli_run(ps_cli_t *self, psd_error_t *err)
 }
 
 /* Somebody sits there: it is said what is waited for. */
-static void
-say_wait(void *user, const char *what)
+static void say_wait(void *user, const char *what)
 {
     const ps_cli_t *self = user;
 
     ps_say(&self->out, "%s", what);
 }
 
-psd_status_t
-ps_cli_connect_by(const ps_cli_t *self,
-                  const char *transport,
-                  uint32_t timeout_ms,
-                  psd_client_t **ret_client,
-                  psd_error_t *err)
+psd_status_t ps_cli_connect_by(const ps_cli_t *self, const char *transport, uint32_t timeout_ms,
+                               psd_client_t **ret_client, psd_error_t *err)
 {
     PSD_AUTO(psd_options_destroy) psd_options_t *options = psd_options_new();
     psd_status_t rc = PSD_OK;
@@ -185,8 +167,7 @@ ps_cli_connect_by(const ps_cli_t *self,
     return rc;
 }
 
-psd_status_t
-ps_cli_connect(ps_cli_t *self, psd_error_t *err)
+psd_status_t ps_cli_connect(ps_cli_t *self, psd_error_t *err)
 {
     if (self->client != NULL) {
         return PSD_OK;
@@ -194,31 +175,24 @@ ps_cli_connect(ps_cli_t *self, psd_error_t *err)
     return ps_cli_connect_by(self, NULL, self->timeout_ms, &self->client, err);
 }
 
-void
-ps_json_unref(json_t **value_p)
+void ps_json_unref(json_t **value_p)
 {
     json_decref(*value_p);
     *value_p = NULL;
 }
 
 /* Takes out what only the protocol needs. */
-static void
-strip_reply(json_t *reply)
+static void strip_reply(json_t *reply)
 {
-    static const char *const KEYS[] = {"v",      "id",      "op",
-                                       "status", "session", "schema_version"};
+    static const char *const KEYS[] = {"v", "id", "op", "status", "session", "schema_version"};
 
     for (size_t i = 0; i < sizeof KEYS / sizeof KEYS[0]; i++) {
         (void)json_object_del(reply, KEYS[i]);
     }
 }
 
-static psd_status_t
-read_reply(ps_cli_t *self,
-           const char *text,
-           psd_status_t status,
-           json_t **ret_reply,
-           psd_error_t *err)
+static psd_status_t read_reply(ps_cli_t *self, const char *text, psd_status_t status,
+                               json_t **ret_reply, psd_error_t *err)
 {
     PSD_AUTO(ps_json_unref)
     json_t *reply = text == NULL ? NULL : json_loads(text, 0, NULL);
@@ -237,11 +211,7 @@ read_reply(ps_cli_t *self,
     return PSD_OK;
 }
 
-psd_status_t
-ps_cli_ask(ps_cli_t *self,
-           const json_t *request,
-           json_t **ret_reply,
-           psd_error_t *err)
+psd_status_t ps_cli_ask(ps_cli_t *self, const json_t *request, json_t **ret_reply, psd_error_t *err)
 {
     char *body = NULL;
     char *text = NULL;
@@ -261,38 +231,29 @@ ps_cli_ask(ps_cli_t *self,
     return rc;
 }
 
-psd_status_t
-ps_cli_request(ps_cli_t *self,
-               const char *op,
-               const char *key,
-               const char *value,
-               json_t **ret_reply,
-               psd_error_t *err)
+psd_status_t ps_cli_request(ps_cli_t *self, const char *op, const char *key, const char *value,
+                            json_t **ret_reply, psd_error_t *err)
 {
     PSD_AUTO(ps_json_unref)
-    json_t *request = key == NULL
-                          ? json_pack("{s:s}", "op", op)
-                          : json_pack("{s:s,s:s}", "op", op, key, value);
+    json_t *request =
+        key == NULL ? json_pack("{s:s}", "op", op) : json_pack("{s:s,s:s}", "op", op, key, value);
 
     return ps_cli_ask(self, request, ret_reply, err);
 }
 
-json_t *
-ps_json_at(const json_t *object, const char *path)
+json_t *ps_json_at(const json_t *object, const char *path)
 {
     return object == NULL ? NULL : ps_cell_find(object, path);
 }
 
-const char *
-ps_json_text(const json_t *object, const char *path)
+const char *ps_json_text(const json_t *object, const char *path)
 {
     const char *text = json_string_value(ps_json_at(object, path));
 
     return text == NULL ? "" : text;
 }
 
-uint64_t
-ps_json_u64(const json_t *object, const char *path)
+uint64_t ps_json_u64(const json_t *object, const char *path)
 {
     const json_t *value = ps_json_at(object, path);
     uint64_t number = 0;
@@ -301,25 +262,18 @@ ps_json_u64(const json_t *object, const char *path)
         return ps_text_u64(json_string_value(value), &number) ? number : 0;
     }
     if (json_is_real(value)) {
-        return json_real_value(value) > 0 ? (uint64_t)json_real_value(value)
-                                          : 0;
+        return json_real_value(value) > 0 ? (uint64_t)json_real_value(value) : 0;
     }
-    return json_integer_value(value) > 0 ? (uint64_t)json_integer_value(value)
-                                         : 0;
+    return json_integer_value(value) > 0 ? (uint64_t)json_integer_value(value) : 0;
 }
 
-const char *
-ps_cli_word(const ps_cli_t *self, size_t i)
+const char *ps_cli_word(const ps_cli_t *self, size_t i)
 {
     return self->args.words[i];
 }
 
-psd_status_t
-ps_cli_name(const ps_cli_t *self,
-            size_t i,
-            const char *what,
-            const char **ret_name,
-            psd_error_t *err)
+psd_status_t ps_cli_name(const ps_cli_t *self, size_t i, const char *what, const char **ret_name,
+                         psd_error_t *err)
 {
     const char *name = self->args.words[i];
 
@@ -334,8 +288,7 @@ ps_cli_name(const ps_cli_t *self,
     return PSD_OK;
 }
 
-double
-ps_cli_now_s(void)
+double ps_cli_now_s(void)
 {
     struct timespec now = {0};
 

@@ -32,9 +32,7 @@ typedef struct ps_cli {
 } ps_cli_t;
 
 /* Reads the command line and the settings. Errors: as ps_args_parse. */
-PSD_MUST_CHECK psd_status_t ps_cli_init(ps_cli_t *self,
-                                        int argc,
-                                        char *const *argv,
+PSD_MUST_CHECK psd_status_t ps_cli_init(ps_cli_t *self, int argc, char *const *argv,
                                         psd_error_t *err);
 void ps_cli_done(ps_cli_t *self);
 /* Runs the command, again and again when --watch says so. */
@@ -44,10 +42,8 @@ PSD_MUST_CHECK psd_status_t ps_cli_run(ps_cli_t *self, psd_error_t *err);
 PSD_MUST_CHECK psd_status_t ps_cli_connect(ps_cli_t *self, psd_error_t *err);
 /* A further connection with a transport of its own (NULL: as PSD_TRANSPORT has
  * it); the caller closes it. */
-PSD_MUST_CHECK psd_status_t ps_cli_connect_by(const ps_cli_t *self,
-                                              const char *transport,
-                                              uint32_t timeout_ms,
-                                              psd_client_t **ret_client,
+PSD_MUST_CHECK psd_status_t ps_cli_connect_by(const ps_cli_t *self, const char *transport,
+                                              uint32_t timeout_ms, psd_client_t **ret_client,
                                               psd_error_t *err);
 /*
  * Sends one control request, {"op":op} and {key:value} unless key is NULL.
@@ -57,16 +53,10 @@ PSD_MUST_CHECK psd_status_t ps_cli_connect_by(const ps_cli_t *self,
  *
  * Errors: as psd_connect and psd_request; PSD_PROTO when it is no object.
  */
-PSD_MUST_CHECK psd_status_t ps_cli_request(ps_cli_t *self,
-                                           const char *op,
-                                           const char *key,
-                                           const char *value,
-                                           json_t **ret_reply,
-                                           psd_error_t *err);
+PSD_MUST_CHECK psd_status_t ps_cli_request(ps_cli_t *self, const char *op, const char *key,
+                                           const char *value, json_t **ret_reply, psd_error_t *err);
 /* The same with a request of any members (borrowed; NULL: PSD_NOMEM). */
-PSD_MUST_CHECK psd_status_t ps_cli_ask(ps_cli_t *self,
-                                       const json_t *request,
-                                       json_t **ret_reply,
+PSD_MUST_CHECK psd_status_t ps_cli_ask(ps_cli_t *self, const json_t *request, json_t **ret_reply,
                                        psd_error_t *err);
 /* Cleanup form for PSD_AUTO. */
 void ps_json_unref(json_t **value_p);
@@ -80,11 +70,8 @@ uint64_t ps_json_u64(const json_t *object, const char *path);
 /* Word i behind the command. */
 const char *ps_cli_word(const ps_cli_t *self, size_t i);
 /* Is the i-th word a name? Errors: PSD_USAGE, saying what it names. */
-PSD_MUST_CHECK psd_status_t ps_cli_name(const ps_cli_t *self,
-                                        size_t i,
-                                        const char *what,
-                                        const char **ret_name,
-                                        psd_error_t *err);
+PSD_MUST_CHECK psd_status_t ps_cli_name(const ps_cli_t *self, size_t i, const char *what,
+                                        const char **ret_name, psd_error_t *err);
 /* Seconds of the boot clock. */
 double ps_cli_now_s(void);
 

@@ -16,28 +16,23 @@
 #define REGISTRY_BYTES_MAX (UINT64_C(4) << 30)
 #define READ_BYTES ((size_t)1 << 16)
 
-static const ps_column_t BACKED_UP[] = {
-    {"FILE", "file", PS_UNIT_NONE, false},
-    {"BYTES", "bytes", PS_UNIT_BYTES, false},
-    {NULL, NULL, PS_UNIT_NONE, false}};
+static const ps_column_t BACKED_UP[] = {{"FILE", "file", PS_UNIT_NONE, false},
+                                        {"BYTES", "bytes", PS_UNIT_BYTES, false},
+                                        {NULL, NULL, PS_UNIT_NONE, false}};
 
-static const ps_column_t RESTORED[] = {
-    {"DATA_DIR", "data_dir", PS_UNIT_NONE, false},
-    {"BYTES", "bytes", PS_UNIT_BYTES, false},
-    {NULL, NULL, PS_UNIT_NONE, false}};
+static const ps_column_t RESTORED[] = {{"DATA_DIR", "data_dir", PS_UNIT_NONE, false},
+                                       {"BYTES", "bytes", PS_UNIT_BYTES, false},
+                                       {NULL, NULL, PS_UNIT_NONE, false}};
 
-static psd_status_t
-no_utf8(const char *option, const char *path, psd_error_t *err)
+static psd_status_t no_utf8(const char *option, const char *path, psd_error_t *err)
 {
-    return psd_error_set(err, PSD_INVALID, "%s is \"%s\", which is no UTF-8",
-                         option, path);
+    return psd_error_set(err, PSD_INVALID, "%s is \"%s\", which is no UTF-8", option, path);
 }
 
 /* ---- backup ---- */
 
 /* Appends the piece behind what there is. */
-static psd_status_t
-take_piece(const json_t *reply, ps_buffer_t *bytes, psd_error_t *err)
+static psd_status_t take_piece(const json_t *reply, ps_buffer_t *bytes, psd_error_t *err)
 {
     uint64_t size = ps_json_u64(reply, "size");
     size_t before = bytes->size;
@@ -45,8 +40,7 @@ take_piece(const json_t *reply, ps_buffer_t *bytes, psd_error_t *err)
 
     if (size > REGISTRY_BYTES_MAX || ps_json_u64(reply, "offset") != before) {
         return psd_error_set(err, PSD_PROTO,
-                             "a piece from %" PRIu64 " on, of %" PRIu64
-                             " bytes; asked was %zu",
+                             "a piece from %" PRIu64 " on, of %" PRIu64 " bytes; asked was %zu",
                              ps_json_u64(reply, "offset"), size, before);
     }
     rc = ps_hex_read(bytes, ps_json_text(reply, "bytes"), err);
@@ -55,13 +49,11 @@ take_piece(const json_t *reply, ps_buffer_t *bytes, psd_error_t *err)
     }
     return bytes->size > before && bytes->size <= size
                ? PSD_OK
-               : psd_error_set(err, PSD_PROTO,
-                               "a piece of %zu bytes at %zu of %" PRIu64,
+               : psd_error_set(err, PSD_PROTO, "a piece of %zu bytes at %zu of %" PRIu64,
                                bytes->size - before, before, size);
 }
 
-static psd_status_t
-fetch(ps_cli_t *cli, ps_buffer_t *bytes, psd_error_t *err)
+static psd_status_t fetch(ps_cli_t *cli, ps_buffer_t *bytes, psd_error_t *err)
 {
     uint64_t number = 0;
     uint64_t size = 1;
@@ -73,10 +65,8 @@ fetch(ps_cli_t *cli, ps_buffer_t *bytes, psd_error_t *err)
         psd_status_t rc = PSD_OK;
 
         if (number != 0) { /* the first one has none: it begins a backup */
-            (void)json_object_set_new(request, "number",
-                                      json_integer((json_int_t)number));
-            (void)json_object_set_new(request, "offset",
-                                      json_integer((json_int_t)bytes->size));
+            (void)json_object_set_new(request, "number", json_integer((json_int_t)number));
+            (void)json_object_set_new(request, "offset", json_integer((json_int_t)bytes->size));
         }
         rc = ps_cli_ask(cli, request, &reply, err);
         if (rc == PSD_OK) {
@@ -88,16 +78,11 @@ fetch(ps_cli_t *cli, ps_buffer_t *bytes, psd_error_t *err)
         number = ps_json_u64(reply, "number");
         size = ps_json_u64(reply, "size");
     }
-    return ps_registry_backup_check((ps_bytes_t){bytes->data, bytes->size},
-                                    err);
+    return ps_registry_backup_check((ps_bytes_t){bytes->data, bytes->size}, err);
 }
 
-static psd_status_t
-write_file(const char *path,
-           const ps_buffer_t *bytes,
-           uint64_t *ret_bytes,
-           bool *ret_is_stdout,
-           psd_error_t *err)
+static psd_status_t write_file(const char *path, const ps_buffer_t *bytes, uint64_t *ret_bytes,
+                               bool *ret_is_stdout, psd_error_t *err)
 {
     PSD_AUTO(ps_new_file_done) ps_new_file_t file = {0};
     /* The secrets of the nodes are in it. */
@@ -114,8 +99,7 @@ write_file(const char *path,
 
 /* An older backup may be the only one that is good. Pipes and devices are there
  * to be written to. */
-static psd_status_t
-check_is_new(const char *path, psd_error_t *err)
+static psd_status_t check_is_new(const char *path, psd_error_t *err)
 {
     struct stat there = {0};
 
@@ -129,8 +113,7 @@ check_is_new(const char *path, psd_error_t *err)
                          path);
 }
 
-psd_status_t
-ps_cmd_cluster_backup(ps_cli_t *cli, psd_error_t *err)
+psd_status_t ps_cmd_cluster_backup(ps_cli_t *cli, psd_error_t *err)
 {
     PSD_AUTO(ps_buffer_done) ps_buffer_t bytes = {0};
     PSD_AUTO(ps_json_unref) json_t *doc = NULL;
@@ -140,8 +123,7 @@ ps_cmd_cluster_backup(ps_cli_t *cli, psd_error_t *err)
     psd_status_t rc = PSD_OK;
 
     if (path == NULL) {
-        return psd_error_set(err, PSD_USAGE,
-                             "\"cluster backup\" needs --to FILE");
+        return psd_error_set(err, PSD_USAGE, "\"cluster backup\" needs --to FILE");
     }
     rc = check_is_new(path, err);
     if (rc == PSD_OK) {
@@ -163,8 +145,7 @@ ps_cmd_cluster_backup(ps_cli_t *cli, psd_error_t *err)
 
 /* ---- restore ---- */
 
-static psd_status_t
-read_file(const char *path, ps_buffer_t *bytes, psd_error_t *err)
+static psd_status_t read_file(const char *path, ps_buffer_t *bytes, psd_error_t *err)
 {
     PSD_AUTO(ps_source_close) ps_source_t *source = NULL;
     size_t n = 1;
@@ -173,22 +154,19 @@ read_file(const char *path, ps_buffer_t *bytes, psd_error_t *err)
     while (rc == PSD_OK && n > 0) {
         if (bytes->size > REGISTRY_BYTES_MAX) {
             return psd_error_set(err, PSD_LIMIT,
-                                 "%s is larger than a registry may be, %" PRIu64
-                                 " bytes",
-                                 path, REGISTRY_BYTES_MAX);
+                                 "%s is larger than a registry may be, %" PRIu64 " bytes", path,
+                                 REGISTRY_BYTES_MAX);
         }
         if (!ps_buffer_reserve(bytes, READ_BYTES)) {
             return psd_error_set(err, PSD_NOMEM, "no memory to read %s", path);
         }
-        rc = ps_source_read(source, bytes->data + bytes->size, READ_BYTES, &n,
-                            err);
+        rc = ps_source_read(source, bytes->data + bytes->size, READ_BYTES, &n, err);
         bytes->size += rc == PSD_OK ? n : 0;
     }
     return rc;
 }
 
-psd_status_t
-ps_cmd_cluster_restore(ps_cli_t *cli, psd_error_t *err)
+psd_status_t ps_cmd_cluster_restore(ps_cli_t *cli, psd_error_t *err)
 {
     PSD_AUTO(ps_buffer_done) ps_buffer_t bytes = {0};
     PSD_AUTO(ps_json_unref) json_t *doc = NULL;
@@ -210,8 +188,7 @@ ps_cmd_cluster_restore(ps_cli_t *cli, psd_error_t *err)
     if (rc != PSD_OK) {
         return rc;
     }
-    doc = json_pack("{s:s,s:I}", "data_dir", dir, "bytes",
-                    (json_int_t)bytes.size);
+    doc = json_pack("{s:s,s:I}", "data_dir", dir, "bytes", (json_int_t)bytes.size);
     if (doc == NULL) {
         return no_utf8("--data-dir", dir, err);
     }

@@ -27,30 +27,26 @@ typedef struct bench {
     uint64_t n_random; /* rows of a hash table to draw keys from; 0: range */
 } bench_t;
 
-static void
-bench_done(bench_t *self)
+static void bench_done(bench_t *self)
 {
     ps_bench_team_close(&self->team);
     ps_bench_session_done(&self->session);
 }
 
 /* One line of the result: table, measurement, table gone. */
-static psd_status_t
-measure(bench_t *self, psd_error_t *err)
+static psd_status_t measure(bench_t *self, psd_error_t *err)
 {
     const ps_cli_t *cli = self->session.run.cli;
     psd_client_t *client = self->team.members[0].client;
-    ps_bench_case_t one = {
-        .section = "bench", .shape = self->shape, .team = &self->team};
+    ps_bench_case_t one = {.section = "bench", .shape = self->shape, .team = &self->team};
     char name[PS_BENCH_NAME_SIZE];
     psd_status_t rc = ps_bench_table_make(cli, client, &self->shape, name, err);
 
     if (rc != PSD_OK) {
         return rc;
     }
-    ps_say(&cli->out, "%s over %s: %zu keys of %" PRIu64 " floats ...",
-           cli->args.cmd->verb, self->team.transport, self->shape.n_keys,
-           self->shape.n_cols);
+    ps_say(&cli->out, "%s over %s: %zu keys of %" PRIu64 " floats ...", cli->args.cmd->verb,
+           self->team.transport, self->shape.n_keys, self->shape.n_cols);
     ps_bench_case_limit(&one, self->team.transport);
     rc = ps_bench_team_use(&self->team, name, err);
     if (rc == PSD_OK) {
@@ -61,8 +57,7 @@ measure(bench_t *self, psd_error_t *err)
     return rc;
 }
 
-static psd_status_t
-measure_sizes(bench_t *self, psd_error_t *err)
+static psd_status_t measure_sizes(bench_t *self, psd_error_t *err)
 {
     psd_status_t rc = PSD_OK;
 
@@ -79,25 +74,21 @@ measure_sizes(bench_t *self, psd_error_t *err)
     return rc;
 }
 
-static psd_status_t
-measure_keys(bench_t *self, psd_error_t *err)
+static psd_status_t measure_keys(bench_t *self, psd_error_t *err)
 {
     psd_status_t rc = PSD_OK;
 
     self->shape.hash = self->n_random > 0;
     self->shape.n_keys = (size_t)self->n_keys;
-    self->shape.n_rows =
-        self->n_random > 0 ? self->n_random : self->n_keys * ROWS_PER_KEY;
-    for (size_t i = 0; rc == PSD_OK && self->n_keys > 0 && i < self->floats.n;
-         i++) {
+    self->shape.n_rows = self->n_random > 0 ? self->n_random : self->n_keys * ROWS_PER_KEY;
+    for (size_t i = 0; rc == PSD_OK && self->n_keys > 0 && i < self->floats.n; i++) {
         self->shape.n_cols = self->floats.numbers[i];
         rc = measure(self, err);
     }
     return rc;
 }
 
-static psd_status_t
-measure_transports(bench_t *self, psd_error_t *err)
+static psd_status_t measure_transports(bench_t *self, psd_error_t *err)
 {
     const ps_args_t *args = &self->session.run.cli->args;
     uint32_t n_workers = (uint32_t)ps_args_u64(args, "workers");
@@ -105,8 +96,7 @@ measure_transports(bench_t *self, psd_error_t *err)
     bool more = true;
 
     for (size_t i = 0; rc == PSD_OK && more; i++) {
-        rc = ps_bench_session_team(&self->session, i, n_workers, &self->team,
-                                   &more, err);
+        rc = ps_bench_session_team(&self->session, i, n_workers, &self->team, &more, err);
         if (rc == PSD_OK && self->team.members != NULL) {
             rc = measure_sizes(self, err);
         }
@@ -118,24 +108,21 @@ measure_transports(bench_t *self, psd_error_t *err)
     return rc;
 }
 
-static ps_bench_kind_t
-kind_of(const char *verb)
+static ps_bench_kind_t kind_of(const char *verb)
 {
     return strcmp(verb, "push") == 0   ? PS_BENCH_PUSH
            : strcmp(verb, "pull") == 0 ? PS_BENCH_PULL
                                        : PS_BENCH_PUSHPULL;
 }
 
-static psd_status_t
-read_args(bench_t *self, const ps_args_t *args, psd_error_t *err)
+static psd_status_t read_args(bench_t *self, const ps_args_t *args, psd_error_t *err)
 {
-    psd_status_t rc =
-        ps_bench_list_read(ps_args_text(args, "floats"), "--floats", FLOATS_MAX,
-                           &self->floats, err);
+    psd_status_t rc = ps_bench_list_read(ps_args_text(args, "floats"), "--floats", FLOATS_MAX,
+                                         &self->floats, err);
 
     if (rc == PSD_OK) {
-        rc = ps_bench_list_read(ps_args_text(args, "sizes"), "--sizes",
-                                SIZE_MAX_BYTES, &self->sizes, err);
+        rc = ps_bench_list_read(ps_args_text(args, "sizes"), "--sizes", SIZE_MAX_BYTES,
+                                &self->sizes, err);
     }
     self->n_keys = ps_args_u64(args, "keys");
     self->n_random = ps_args_u64(args, "random");
@@ -154,15 +141,13 @@ read_args(bench_t *self, const ps_args_t *args, psd_error_t *err)
     return rc;
 }
 
-psd_status_t
-ps_cmd_bench(ps_cli_t *cli, psd_error_t *err)
+psd_status_t ps_cmd_bench(ps_cli_t *cli, psd_error_t *err)
 {
     PSD_AUTO(bench_done) bench_t self = {.n_keys = 0};
     psd_status_t rc = read_args(&self, &cli->args, err);
 
     if (rc == PSD_OK) {
-        rc = ps_bench_session_init(&self.session, cli,
-                                   ps_args_ms(&cli->args, "duration"), err);
+        rc = ps_bench_session_init(&self.session, cli, ps_args_ms(&cli->args, "duration"), err);
     }
     if (rc == PSD_OK) {
         rc = measure_transports(&self, err);
@@ -171,8 +156,7 @@ ps_cmd_bench(ps_cli_t *cli, psd_error_t *err)
         rc = ps_bench_run_finish(&self.session.run, self.session.doc, err);
     }
     if (rc == PSD_OK) {
-        ps_bench_figure_show(cli, self.session.doc, ps_bench_columns_rate,
-                             self.session.run.limits);
+        ps_bench_figure_show(cli, self.session.doc, ps_bench_columns_rate, self.session.run.limits);
     }
     return rc;
 }

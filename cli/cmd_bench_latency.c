@@ -11,8 +11,7 @@
 #define WARM_MS 200
 
 /* Push and pull over one transport. */
-static psd_status_t
-measure(ps_bench_session_t *session, ps_bench_team_t *team, psd_error_t *err)
+static psd_status_t measure(ps_bench_session_t *session, ps_bench_team_t *team, psd_error_t *err)
 {
     const ps_cli_t *cli = session->run.cli;
     psd_client_t *client = team->members[0].client;
@@ -21,15 +20,14 @@ measure(ps_bench_session_t *session, ps_bench_team_t *team, psd_error_t *err)
     psd_status_t rc = PSD_OK;
 
     for (size_t i = 0; i < 2; i++) {
-        cases[i] = (ps_bench_case_t){
-            .section = "latency",
-            .shape = {.kind = i == 0 ? PS_BENCH_PUSH : PS_BENCH_PULL,
-                      .n_rows = TABLE_ROWS,
-                      .n_cols = ps_args_u64(&cli->args, "floats"),
-                      .n_keys = 1,
-                      .in_flight = 1},
-            .team = team,
-            .n = (size_t)ps_args_u64(&cli->args, "requests")};
+        cases[i] = (ps_bench_case_t){.section = "latency",
+                                     .shape = {.kind = i == 0 ? PS_BENCH_PUSH : PS_BENCH_PULL,
+                                               .n_rows = TABLE_ROWS,
+                                               .n_cols = ps_args_u64(&cli->args, "floats"),
+                                               .n_keys = 1,
+                                               .in_flight = 1},
+                                     .team = team,
+                                     .n = (size_t)ps_args_u64(&cli->args, "requests")};
         ps_bench_case_limit(&cases[i], team->transport);
     }
     rc = ps_bench_table_make(cli, client, &cases[0].shape, name, err);
@@ -48,8 +46,7 @@ measure(ps_bench_session_t *session, ps_bench_team_t *team, psd_error_t *err)
     return rc;
 }
 
-psd_status_t
-ps_cmd_bench_latency(ps_cli_t *cli, psd_error_t *err)
+psd_status_t ps_cmd_bench_latency(ps_cli_t *cli, psd_error_t *err)
 {
     PSD_AUTO(ps_bench_session_done) ps_bench_session_t session = {.doc = NULL};
     psd_status_t rc = ps_bench_session_init(&session, cli, WARM_MS, err);
@@ -67,8 +64,7 @@ ps_cmd_bench_latency(ps_cli_t *cli, psd_error_t *err)
         rc = ps_bench_run_finish(&session.run, session.doc, err);
     }
     if (rc == PSD_OK) {
-        ps_bench_figure_show(cli, session.doc, ps_bench_columns_time,
-                             session.run.limits);
+        ps_bench_figure_show(cli, session.doc, ps_bench_columns_time, session.run.limits);
     }
     return rc;
 }

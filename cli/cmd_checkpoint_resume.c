@@ -16,12 +16,9 @@
 /* ---- what there is ---- */
 
 /* Of the checkpoint of that name, or of the newest one of the series. */
-static psd_status_t
-find_manifest(ps_cli_t *cli,
-              const char **name,
-              char newest[PS_CHECKPOINT_NAME_SIZE],
-              json_t **ret_manifest,
-              psd_error_t *err)
+static psd_status_t find_manifest(ps_cli_t *cli, const char **name,
+                                  char newest[PS_CHECKPOINT_NAME_SIZE], json_t **ret_manifest,
+                                  psd_error_t *err)
 {
     psd_status_t rc = ps_checkpoint_newest(cli, *name, newest, err);
 
@@ -38,11 +35,8 @@ find_manifest(ps_cli_t *cli,
     return rc;
 }
 
-static psd_status_t
-check_job(const json_t *manifest,
-          const char *name,
-          const char *job,
-          psd_error_t *err)
+static psd_status_t check_job(const json_t *manifest, const char *name, const char *job,
+                              psd_error_t *err)
 {
     const json_t *jobs = ps_json_at(manifest, "jobs");
 
@@ -57,29 +51,23 @@ check_job(const json_t *manifest,
                          name, job, job);
 }
 
-static bool
-is_there(const json_t *list, const char *table)
+static bool is_there(const json_t *list, const char *table)
 {
     bool found = false;
 
     for (size_t i = 0; !found && i < json_array_size(list); i++) {
-        found =
-            strcmp(ps_json_text(json_array_get(list, i), "name"), table) == 0;
+        found = strcmp(ps_json_text(json_array_get(list, i), "name"), table) == 0;
     }
     return found;
 }
 
 /* The names of those of its tables that are there. */
-static psd_status_t
-find_tables(ps_cli_t *cli,
-            const json_t *manifest,
-            json_t *found,
-            psd_error_t *err)
+static psd_status_t find_tables(ps_cli_t *cli, const json_t *manifest, json_t *found,
+                                psd_error_t *err)
 {
     PSD_AUTO(ps_json_unref) json_t *reply = NULL;
     const json_t *tables = ps_json_at(manifest, "tables");
-    psd_status_t rc =
-        ps_cli_request(cli, "table_list", NULL, NULL, &reply, err);
+    psd_status_t rc = ps_cli_request(cli, "table_list", NULL, NULL, &reply, err);
 
     for (size_t i = 0; rc == PSD_OK && i < json_array_size(tables); i++) {
         const char *table = ps_checkpoint_table(tables, i);
@@ -92,12 +80,10 @@ find_tables(ps_cli_t *cli,
 }
 
 /* The job of that name; *ret_reply stays NULL when there is none. */
-static psd_status_t
-inspect(ps_cli_t *cli, const char *job, json_t **ret_reply, psd_error_t *err)
+static psd_status_t inspect(ps_cli_t *cli, const char *job, json_t **ret_reply, psd_error_t *err)
 {
     PSD_AUTO(ps_json_unref) json_t *reply = NULL;
-    psd_status_t rc =
-        ps_cli_request(cli, "job_inspect", "job", job, &reply, err);
+    psd_status_t rc = ps_cli_request(cli, "job_inspect", "job", job, &reply, err);
 
     ps_json_unref(ret_reply);
     if (rc == PSD_NO_JOB) {
@@ -111,11 +97,8 @@ inspect(ps_cli_t *cli, const char *job, json_t **ret_reply, psd_error_t *err)
     return rc;
 }
 
-static psd_status_t
-ask_before(const ps_cli_t *cli,
-           const json_t *tables,
-           const char *name,
-           psd_error_t *err)
+static psd_status_t ask_before(const ps_cli_t *cli, const json_t *tables, const char *name,
+                               psd_error_t *err)
 {
     char what[TEXT_SIZE + 100];
     char names[TEXT_SIZE] = "";
@@ -123,19 +106,17 @@ ask_before(const ps_cli_t *cli,
     size_t used = 0;
 
     for (size_t i = 0; i < n && used < sizeof names; i++) {
-        used += (size_t)snprintf(names + used, sizeof names - used, "%s\"%s\"",
-                                 i == 0 ? "" : ", ",
+        used += (size_t)snprintf(names + used, sizeof names - used, "%s\"%s\"", i == 0 ? "" : ", ",
                                  json_string_value(json_array_get(tables, i)));
     }
-    (void)snprintf(what, sizeof what, "table%s %s for what \"%s\" has",
-                   n == 1 ? "" : "s", names, name);
+    (void)snprintf(what, sizeof what, "table%s %s for what \"%s\" has", n == 1 ? "" : "s", names,
+                   name);
     return n == 0 ? PSD_OK : ps_confirm_drop(cli, what, err);
 }
 
 /* ---- stopping ---- */
 
-static bool
-is_live(const json_t *worker)
+static bool is_live(const json_t *worker)
 {
     const char *state = ps_json_text(worker, "state");
 
@@ -143,8 +124,7 @@ is_live(const json_t *worker)
 }
 
 /* "0, 2": the workers that have neither ended nor were lost. */
-static size_t
-name_live(const json_t *job, char ret_names[TEXT_SIZE])
+static size_t name_live(const json_t *job, char ret_names[TEXT_SIZE])
 {
     const json_t *workers = ps_json_at(job, "job.workers");
     size_t used = 0;
@@ -158,17 +138,15 @@ name_live(const json_t *job, char ret_names[TEXT_SIZE])
             continue;
         }
         if (used < TEXT_SIZE) {
-            used += (size_t)snprintf(ret_names + used, TEXT_SIZE - used,
-                                     "%s%" PRIu64, n == 0 ? "" : ", ",
-                                     ps_json_u64(worker, "worker"));
+            used += (size_t)snprintf(ret_names + used, TEXT_SIZE - used, "%s%" PRIu64,
+                                     n == 0 ? "" : ", ", ps_json_u64(worker, "worker"));
         }
         n++;
     }
     return n;
 }
 
-static psd_status_t
-wait_for_workers(ps_cli_t *cli, const char *name, psd_error_t *err)
+static psd_status_t wait_for_workers(ps_cli_t *cli, const char *name, psd_error_t *err)
 {
     const struct timespec gap = {.tv_nsec = LOOK_MS * 1000000L};
     PSD_AUTO(ps_json_unref) json_t *job = NULL;
@@ -187,8 +165,7 @@ wait_for_workers(ps_cli_t *cli, const char *name, psd_error_t *err)
             ps_say(&cli->out,
                    "waiting until worker%s %s of job \"%s\" %s, or declared "
                    "lost",
-                   n == 1 ? "" : "s", names, name,
-                   n == 1 ? "has ended" : "have ended");
+                   n == 1 ? "" : "s", names, name, n == 1 ? "has ended" : "have ended");
             n_said = n;
         }
         if (ps_cli_now_s() > until_s) {
@@ -196,23 +173,20 @@ wait_for_workers(ps_cli_t *cli, const char *name, psd_error_t *err)
                                  "worker%s %s of job \"%s\" still run%s, %d s "
                                  "after the job was stopped; end %s, and run "
                                  "this again",
-                                 n == 1 ? "" : "s", names, name,
-                                 n == 1 ? "s" : "", WAIT_S,
+                                 n == 1 ? "" : "s", names, name, n == 1 ? "s" : "", WAIT_S,
                                  n == 1 ? "it" : "them");
         }
         (void)nanosleep(&gap, NULL);
     }
 }
 
-static psd_status_t
-stop(ps_cli_t *cli, const char *name, psd_error_t *err)
+static psd_status_t stop(ps_cli_t *cli, const char *name, psd_error_t *err)
 {
     PSD_AUTO(ps_json_unref) json_t *job = NULL;
     PSD_AUTO(ps_json_unref) json_t *reply = NULL;
     psd_status_t rc = inspect(cli, name, &job, err);
 
-    if (rc == PSD_OK && job != NULL &&
-        strcmp(ps_json_text(job, "job.state"), "running") == 0) {
+    if (rc == PSD_OK && job != NULL && strcmp(ps_json_text(job, "job.state"), "running") == 0) {
         rc = ps_cli_request(cli, "job_stop", "job", name, &reply, err);
     }
     return rc == PSD_OK && job != NULL ? wait_for_workers(cli, name, err) : rc;
@@ -220,31 +194,26 @@ stop(ps_cli_t *cli, const char *name, psd_error_t *err)
 
 /* ---- all of it ---- */
 
-static psd_status_t
-verify(ps_cli_t *cli, const char *name, psd_error_t *err)
+static psd_status_t verify(ps_cli_t *cli, const char *name, psd_error_t *err)
 {
     PSD_AUTO(ps_json_unref) json_t *reply = NULL;
     PSD_AUTO(ps_json_unref)
-    json_t *request =
-        json_pack("{s:s,s:s}", "op", "checkpoint_verify", "name", name);
+    json_t *request = json_pack("{s:s,s:s}", "op", "checkpoint_verify", "name", name);
 
     return ps_checkpoint_work_soon(cli, request, &reply, err);
 }
 
-static psd_status_t
-drop(ps_cli_t *cli, const json_t *tables, psd_error_t *err)
+static psd_status_t drop(ps_cli_t *cli, const json_t *tables, psd_error_t *err)
 {
     psd_status_t rc = PSD_OK;
 
     for (size_t i = 0; rc == PSD_OK && i < json_array_size(tables); i++) {
-        rc = psd_table_drop(cli->client,
-                            json_string_value(json_array_get(tables, i)), err);
+        rc = psd_table_drop(cli->client, json_string_value(json_array_get(tables, i)), err);
     }
     return rc;
 }
 
-psd_status_t
-ps_cmd_checkpoint_resume(ps_cli_t *cli, psd_error_t *err)
+psd_status_t ps_cmd_checkpoint_resume(ps_cli_t *cli, psd_error_t *err)
 {
     PSD_AUTO(ps_json_unref) json_t *manifest = NULL;
     PSD_AUTO(ps_json_unref) json_t *tables = json_array();

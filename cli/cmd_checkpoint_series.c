@@ -13,18 +13,13 @@
 #define LOOK_MS 100 /* whether it was interrupted */
 #define ASK_S 1.0   /* whether the job has ended, or opened a table */
 
-static void
-print_name(const char *name,
-           uint64_t number,
-           char ret_name[PS_CHECKPOINT_NAME_SIZE])
+static void print_name(const char *name, uint64_t number, char ret_name[PS_CHECKPOINT_NAME_SIZE])
 {
-    (void)snprintf(ret_name, PS_CHECKPOINT_NAME_SIZE, "%s-%" PRIu64, name,
-                   number);
+    (void)snprintf(ret_name, PS_CHECKPOINT_NAME_SIZE, "%s-%" PRIu64, name, number);
 }
 
 /* N of NAME-N; 0: it is none of the series. */
-static uint64_t
-number_of(const char *text, const char *name)
+static uint64_t number_of(const char *text, const char *name)
 {
     char again[PS_CHECKPOINT_NAME_SIZE];
     size_t size = strlen(name);
@@ -44,15 +39,13 @@ typedef struct job {
 } job_t;
 
 typedef struct series {
-    uint64_t last;   /* greatest number; 0: it has none */
-    uint64_t newest; /* of those that can be restored … */
-    uint64_t
-        oldest; /* … the least of them from `from` on; 0: there is none … */
+    uint64_t last;    /* greatest number; 0: it has none */
+    uint64_t newest;  /* of those that can be restored … */
+    uint64_t oldest;  /* … the least of them from `from` on; 0: there is none … */
     uint64_t n_whole; /* … and how many there are from there on */
 } series_t;
 
-static void
-take(series_t *self, uint64_t number, bool is_whole, uint64_t from)
+static void take(series_t *self, uint64_t number, bool is_whole, uint64_t from)
 {
     if (number > self->last) {
         self->last = number;
@@ -72,16 +65,11 @@ take(series_t *self, uint64_t number, bool is_whole, uint64_t from)
     self->n_whole++;
 }
 
-static psd_status_t
-look(ps_cli_t *cli,
-     const char *name,
-     uint64_t from,
-     series_t *ret,
-     psd_error_t *err)
+static psd_status_t look(ps_cli_t *cli, const char *name, uint64_t from, series_t *ret,
+                         psd_error_t *err)
 {
     PSD_AUTO(ps_json_unref) json_t *reply = NULL;
-    psd_status_t rc =
-        ps_cli_request(cli, "checkpoint_list", NULL, NULL, &reply, err);
+    psd_status_t rc = ps_cli_request(cli, "checkpoint_list", NULL, NULL, &reply, err);
     const json_t *list = rc == PSD_OK ? ps_json_at(reply, "checkpoints") : NULL;
 
     *ret = (series_t){.last = 0};
@@ -94,11 +82,8 @@ look(ps_cli_t *cli,
     return rc;
 }
 
-psd_status_t
-ps_checkpoint_newest(ps_cli_t *cli,
-                     const char *name,
-                     char ret_name[PS_CHECKPOINT_NAME_SIZE],
-                     psd_error_t *err)
+psd_status_t ps_checkpoint_newest(ps_cli_t *cli, const char *name,
+                                  char ret_name[PS_CHECKPOINT_NAME_SIZE], psd_error_t *err)
 {
     series_t series;
     psd_status_t rc = look(cli, name, 0, &series, err);
@@ -110,8 +95,7 @@ ps_checkpoint_newest(ps_cli_t *cli,
     return rc;
 }
 
-static psd_status_t
-make(ps_cli_t *cli, const char *name, json_t *request, psd_error_t *err)
+static psd_status_t make(ps_cli_t *cli, const char *name, json_t *request, psd_error_t *err)
 {
     PSD_AUTO(ps_json_unref) json_t *reply = NULL;
     psd_status_t rc = PSD_OK;
@@ -128,23 +112,19 @@ make(ps_cli_t *cli, const char *name, json_t *request, psd_error_t *err)
 /* What is older than the newest --keep that are whole. What cannot be dropped,
  * as others were made since it for instance, is said, and tried again after the
  * next one. */
-static void
-drop_old(ps_cli_t *cli, const char *name, psd_error_t *err)
+static void drop_old(ps_cli_t *cli, const char *name, psd_error_t *err)
 {
     uint64_t keep = ps_args_u64(&cli->args, "keep");
     uint64_t from = 0;
     series_t series;
 
-    while (keep > 0 && look(cli, name, from, &series, err) == PSD_OK &&
-           series.n_whole > keep) {
+    while (keep > 0 && look(cli, name, from, &series, err) == PSD_OK && series.n_whole > keep) {
         PSD_AUTO(ps_json_unref) json_t *reply = NULL;
         char old[PS_CHECKPOINT_NAME_SIZE];
 
         print_name(name, series.oldest, old);
-        if (ps_cli_request(cli, "checkpoint_drop", "name", old, &reply, err) !=
-            PSD_OK) {
-            ps_say(&cli->out, "%s is not dropped: %s", old,
-                   psd_error_text(err));
+        if (ps_cli_request(cli, "checkpoint_drop", "name", old, &reply, err) != PSD_OK) {
+            ps_say(&cli->out, "%s is not dropped: %s", old, psd_error_text(err));
             psd_error_clear(err);
         }
         from = series.oldest + 1;
@@ -154,20 +134,17 @@ drop_old(ps_cli_t *cli, const char *name, psd_error_t *err)
 
 /* Whether the job that it began with does not run any more; one that was
  * resumed is another. */
-static bool
-has_ended(ps_cli_t *cli, const job_t *job, psd_error_t *err)
+static bool has_ended(ps_cli_t *cli, const job_t *job, psd_error_t *err)
 {
     PSD_AUTO(ps_json_unref) json_t *reply = NULL;
-    psd_status_t rc =
-        job->name == NULL
-            ? PSD_BUSY
-            : ps_cli_request(cli, "job_inspect", "job", job->name, &reply, err);
+    psd_status_t rc = job->name == NULL
+                          ? PSD_BUSY
+                          : ps_cli_request(cli, "job_inspect", "job", job->name, &reply, err);
 
     psd_error_clear(err);
     if (rc != PSD_NO_JOB &&
-        (rc != PSD_OK ||
-         (strcmp(ps_json_text(reply, "job.state"), "running") == 0 &&
-          ps_json_u64(reply, "job.id") == job->id))) {
+        (rc != PSD_OK || (strcmp(ps_json_text(reply, "job.state"), "running") == 0 &&
+                          ps_json_u64(reply, "job.id") == job->id))) {
         return false;
     }
     ps_say(&cli->out, "job \"%s\" has ended", job->name);
@@ -175,8 +152,7 @@ has_ended(ps_cli_t *cli, const job_t *job, psd_error_t *err)
 }
 
 /* The job of --job, if that is given. */
-static psd_status_t
-find_job(ps_cli_t *cli, job_t *ret, psd_error_t *err)
+static psd_status_t find_job(ps_cli_t *cli, job_t *ret, psd_error_t *err)
 {
     PSD_AUTO(ps_json_unref) json_t *reply = NULL;
     psd_status_t rc = PSD_OK;
@@ -190,8 +166,7 @@ find_job(ps_cli_t *cli, job_t *ret, psd_error_t *err)
 }
 
 /* False: it was interrupted, or the job has ended. */
-static bool
-sleep_until(ps_cli_t *cli, const job_t *job, double until_s, psd_error_t *err)
+static bool sleep_until(ps_cli_t *cli, const job_t *job, double until_s, psd_error_t *err)
 {
     const struct timespec gap = {.tv_nsec = LOOK_MS * 1000000L};
     double ask_s = ps_cli_now_s() + ASK_S;
@@ -208,18 +183,14 @@ sleep_until(ps_cli_t *cli, const job_t *job, double until_s, psd_error_t *err)
 }
 
 /* A job that has only begun has opened no table. */
-static bool
-is_too_early(const ps_cli_t *cli, psd_status_t rc)
+static bool is_too_early(const ps_cli_t *cli, psd_status_t rc)
 {
     return rc == PSD_NO_TABLE && ps_args_text(&cli->args, "job") != NULL &&
            ps_args_text(&cli->args, "table") == NULL;
 }
 
-psd_status_t
-ps_checkpoint_series(ps_cli_t *cli,
-                     const char *name,
-                     json_t *request,
-                     psd_error_t *err)
+psd_status_t ps_checkpoint_series(ps_cli_t *cli, const char *name, json_t *request,
+                                  psd_error_t *err)
 {
     double every_s = (double)ps_args_ms(&cli->args, "every") / 1000.0;
     double due_s = 0;

@@ -8,14 +8,11 @@
 
 /* Opens the first n words behind the command, read as the options say. Errors:
  * as psd_reader_open; PSD_USAGE. */
-PSD_MUST_CHECK psd_status_t ps_data_open(const ps_cli_t *cli,
-                                         size_t n,
-                                         psd_reader_t **ret_reader,
+PSD_MUST_CHECK psd_status_t ps_data_open(const ps_cli_t *cli, size_t n, psd_reader_t **ret_reader,
                                          psd_error_t *err);
 /* Names the bad lines that were left out, and says what is wrong with a cache.
  * Errors: PSD_PARTIAL there were bad lines. */
-PSD_MUST_CHECK psd_status_t ps_data_tell_bad(const ps_cli_t *cli,
-                                             const psd_reader_t *reader,
+PSD_MUST_CHECK psd_status_t ps_data_tell_bad(const ps_cli_t *cli, const psd_reader_t *reader,
                                              psd_error_t *err);
 /* "none", "binary", "class" or "real"; static. */
 const char *ps_data_labels_name(psd_labels_t labels);
@@ -25,6 +22,5 @@ json_t *ps_data_real(float value);
 json_t *ps_data_whole(uint64_t value);
 
 /* cmd_data_summary.c: what all samples of the files have. */
-PSD_MUST_CHECK psd_status_t ps_data_show_summary(ps_cli_t *cli,
-                                                 psd_error_t *err);
+PSD_MUST_CHECK psd_status_t ps_data_show_summary(ps_cli_t *cli, psd_error_t *err);
 #endif

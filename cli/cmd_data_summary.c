@@ -25,16 +25,12 @@ static const ps_column_t SUMMARY[] = {
     {"BYTES", "summary.bytes", PS_UNIT_BYTES, false},
     {"BAD", "summary.bad_lines", PS_UNIT_NONE, false},
     {NULL, NULL, PS_UNIT_NONE, false}};
-static const ps_column_t LABELS[] = {
-    {"LABEL", "label", PS_UNIT_NONE, false},
-    {"SAMPLES", "samples", PS_UNIT_NONE, false},
-    {NULL, NULL, PS_UNIT_NONE, false}};
+static const ps_column_t LABELS[] = {{"LABEL", "label", PS_UNIT_NONE, false},
+                                     {"SAMPLES", "samples", PS_UNIT_NONE, false},
+                                     {NULL, NULL, PS_UNIT_NONE, false}};
 
-static psd_status_t
-add_all(const ps_cli_t *cli,
-        psd_reader_t *reader,
-        psd_summary_t *summary,
-        psd_error_t *err)
+static psd_status_t add_all(const ps_cli_t *cli, psd_reader_t *reader, psd_summary_t *summary,
+                            psd_error_t *err)
 {
     PSD_AUTO(psd_samples_destroy) psd_samples_t *batch = psd_samples_new();
     uint64_t total = 0;
@@ -63,8 +59,7 @@ add_all(const ps_cli_t *cli,
     return rc;
 }
 
-static json_t *
-describe_labels(const psd_summary_t *summary, psd_labels_t kind)
+static json_t *describe_labels(const psd_summary_t *summary, psd_labels_t kind)
 {
     json_t *values = json_array();
     float least = 0;
@@ -77,20 +72,17 @@ describe_labels(const psd_summary_t *summary, psd_labels_t kind)
         uint64_t samples = 0;
         float label = psd_summary_label(summary, i, &samples);
 
-        (void)json_array_append_new(
-            values, json_pack("{s:o,s:o}", "label", ps_data_real(label),
-                              "samples", ps_data_whole(samples)));
+        (void)json_array_append_new(values, json_pack("{s:o,s:o}", "label", ps_data_real(label),
+                                                      "samples", ps_data_whole(samples)));
     }
-    return json_pack("{s:s,s:o,s:o,s:o,s:o,s:b,s:o}", "kind",
-                     ps_data_labels_name(kind), "none",
-                     ps_data_whole(psd_summary_unlabelled_count(summary)),
-                     "min", any ? ps_data_real(least) : json_null(), "max",
-                     any ? ps_data_real(most) : json_null(), "different",
-                     ps_data_whole(n), "more", more, "values", values);
+    return json_pack("{s:s,s:o,s:o,s:o,s:o,s:b,s:o}", "kind", ps_data_labels_name(kind), "none",
+                     ps_data_whole(psd_summary_unlabelled_count(summary)), "min",
+                     any ? ps_data_real(least) : json_null(), "max",
+                     any ? ps_data_real(most) : json_null(), "different", ps_data_whole(n), "more",
+                     more, "values", values);
 }
 
-static json_t *
-describe(const psd_reader_t *reader, const psd_summary_t *summary)
+static json_t *describe(const psd_reader_t *reader, const psd_summary_t *summary)
 {
     uint64_t least = 0;
     uint64_t greatest = 0;
@@ -101,44 +93,36 @@ describe(const psd_reader_t *reader, const psd_summary_t *summary)
     uint64_t bytes = psd_reader_bytes(reader, &total);
 
     return json_pack(
-        "{s:{s:s,s:o,s:o,s:o,s:o,s:b,s:o,s:o,s:o,s:o,s:o}}", "summary",
-        "format", psd_reader_format(reader), "samples",
-        ps_data_whole(psd_summary_sample_count(summary)), "entries",
-        ps_data_whole(psd_summary_entry_count(summary)), "most_entries",
-        ps_data_whole(psd_summary_most_entries(summary)), "features",
-        ps_data_whole(n_keys), "more_features", more, "min_key",
-        any ? ps_data_whole(least) : json_null(), "max_key",
+        "{s:{s:s,s:o,s:o,s:o,s:o,s:b,s:o,s:o,s:o,s:o,s:o}}", "summary", "format",
+        psd_reader_format(reader), "samples", ps_data_whole(psd_summary_sample_count(summary)),
+        "entries", ps_data_whole(psd_summary_entry_count(summary)), "most_entries",
+        ps_data_whole(psd_summary_most_entries(summary)), "features", ps_data_whole(n_keys),
+        "more_features", more, "min_key", any ? ps_data_whole(least) : json_null(), "max_key",
         any ? ps_data_whole(greatest) : json_null(), "labels",
-        describe_labels(summary, psd_reader_labels(reader)), "bytes",
-        ps_data_whole(bytes), "bad_lines",
-        ps_data_whole(psd_reader_bad_count(reader)));
+        describe_labels(summary, psd_reader_labels(reader)), "bytes", ps_data_whole(bytes),
+        "bad_lines", ps_data_whole(psd_reader_bad_count(reader)));
 }
 
-static void
-show(const ps_out_t *out, const psd_summary_t *summary, const json_t *doc)
+static void show(const ps_out_t *out, const psd_summary_t *summary, const json_t *doc)
 {
     bool more = false;
 
     (void)psd_summary_key_count(summary, &more);
     if (more) {
-        ps_say(out, "there are more than %d features; no more were counted",
-               PSD_SUMMARY_KEYS_MAX);
+        ps_say(out, "there are more than %d features; no more were counted", PSD_SUMMARY_KEYS_MAX);
     }
     (void)psd_summary_label_count(summary, &more);
     if (more) {
-        ps_say(out, "there are more than %d labels; no more were counted",
-               PSD_SUMMARY_LABELS_MAX);
+        ps_say(out, "there are more than %d labels; no more were counted", PSD_SUMMARY_LABELS_MAX);
     }
     ps_out_object(out, doc, SUMMARY);
-    if (!more &&
-        (out->format == PS_FORMAT_TABLE || out->format == PS_FORMAT_WIDE)) {
+    if (!more && (out->format == PS_FORMAT_TABLE || out->format == PS_FORMAT_WIDE)) {
         ps_print(out->out, "\n");
         ps_out_table(out, ps_json_at(doc, "summary.labels.values"), LABELS);
     }
 }
 
-psd_status_t
-ps_data_show_summary(ps_cli_t *cli, psd_error_t *err)
+psd_status_t ps_data_show_summary(ps_cli_t *cli, psd_error_t *err)
 {
     PSD_AUTO(psd_reader_close) psd_reader_t *reader = NULL;
     PSD_AUTO(psd_summary_destroy) psd_summary_t *summary = psd_summary_new();

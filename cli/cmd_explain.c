@@ -10,36 +10,29 @@
 #include "base/alloc.h"
 #include "base/text.h"
 
-static const ps_column_t CODES[] = {{"CODE", "code", PS_UNIT_NONE, false},
-                                    {"NAME", "name", PS_UNIT_NONE, false},
-                                    {"EXIT", "exit", PS_UNIT_NONE, false},
-                                    {"MEANING", "text", PS_UNIT_NONE, false},
-                                    {"WHAT TO DO", "hint", PS_UNIT_NONE, true},
-                                    {NULL, NULL, PS_UNIT_NONE, false}};
+static const ps_column_t CODES[] = {
+    {"CODE", "code", PS_UNIT_NONE, false},      {"NAME", "name", PS_UNIT_NONE, false},
+    {"EXIT", "exit", PS_UNIT_NONE, false},      {"MEANING", "text", PS_UNIT_NONE, false},
+    {"WHAT TO DO", "hint", PS_UNIT_NONE, true}, {NULL, NULL, PS_UNIT_NONE, false}};
 
-static const ps_column_t CODE[] = {{"CODE", "code", PS_UNIT_NONE, false},
-                                   {"NAME", "name", PS_UNIT_NONE, false},
-                                   {"MEANING", "text", PS_UNIT_NONE, false},
-                                   {"WHAT TO DO", "hint", PS_UNIT_NONE, false},
-                                   {"EXIT", "exit", PS_UNIT_NONE, false},
-                                   {NULL, NULL, PS_UNIT_NONE, false}};
+static const ps_column_t CODE[] = {
+    {"CODE", "code", PS_UNIT_NONE, false},    {"NAME", "name", PS_UNIT_NONE, false},
+    {"MEANING", "text", PS_UNIT_NONE, false}, {"WHAT TO DO", "hint", PS_UNIT_NONE, false},
+    {"EXIT", "exit", PS_UNIT_NONE, false},    {NULL, NULL, PS_UNIT_NONE, false}};
 
 #define ROW(name, number, code, exit, text, hint) PSD_##name,
 static const psd_status_t STATUSES[] = {PSD_STATUS_MAP(ROW)};
 #undef ROW
 #define N_STATUSES (sizeof STATUSES / sizeof STATUSES[0])
 
-static json_t *
-describe(psd_status_t status)
+static json_t *describe(psd_status_t status)
 {
-    return json_pack("{s:s,s:s,s:i,s:s,s:s}", "code", psd_status_code(status),
-                     "name", psd_status_name(status), "exit",
-                     psd_status_exit(status), "text", psd_status_text(status),
-                     "hint", psd_status_hint(status));
+    return json_pack("{s:s,s:s,s:i,s:s,s:s}", "code", psd_status_code(status), "name",
+                     psd_status_name(status), "exit", psd_status_exit(status), "text",
+                     psd_status_text(status), "hint", psd_status_hint(status));
 }
 
-static psd_status_t
-list_codes(const ps_cli_t *cli, psd_error_t *err)
+static psd_status_t list_codes(const ps_cli_t *cli, psd_error_t *err)
 {
     PSD_AUTO(ps_json_unref) json_t *doc = json_pack("{s:[]}", "codes");
     json_t *codes = json_object_get(doc, "codes");
@@ -54,16 +47,14 @@ list_codes(const ps_cli_t *cli, psd_error_t *err)
 }
 
 /* E2003, e2003, 2003 and NO_TABLE all name one. */
-static bool
-is_named(psd_status_t status, const char *word)
+static bool is_named(psd_status_t status, const char *word)
 {
     return strcasecmp(psd_status_code(status), word) == 0 ||
            strcmp(psd_status_code(status) + 1, word) == 0 ||
            strcasecmp(psd_status_name(status), word) == 0;
 }
 
-static psd_status_t
-refuse_code(const char *word, psd_error_t *err)
+static psd_status_t refuse_code(const char *word, psd_error_t *err)
 {
     const char *words[2 * N_STATUSES + 1] = {NULL};
     const char *near = NULL;
@@ -80,12 +71,11 @@ refuse_code(const char *word, psd_error_t *err)
     return psd_error_set(err, PSD_USAGE,
                          "unknown code \"%s\"; %s%s%s\"pscli explain\" lists "
                          "them",
-                         word, near == NULL ? "" : "did you mean \"",
-                         near == NULL ? "" : near, near == NULL ? "" : "\"? ");
+                         word, near == NULL ? "" : "did you mean \"", near == NULL ? "" : near,
+                         near == NULL ? "" : "\"? ");
 }
 
-psd_status_t
-ps_cmd_explain(ps_cli_t *cli, psd_error_t *err)
+psd_status_t ps_cmd_explain(ps_cli_t *cli, psd_error_t *err)
 {
     if (cli->args.n_words == 0) {
         return list_codes(cli, err);

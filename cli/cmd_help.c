@@ -7,8 +7,7 @@
 #include "base/text.h"
 #include "cli/help.h"
 
-psd_status_t
-ps_cmd_help(ps_cli_t *cli, psd_error_t *err)
+psd_status_t ps_cmd_help(ps_cli_t *cli, psd_error_t *err)
 {
     const ps_args_t *args = &cli->args;
     const ps_noun_t *noun = NULL;
@@ -19,16 +18,13 @@ ps_cmd_help(ps_cli_t *cli, psd_error_t *err)
     }
     if (args->n_words > 0) {
         noun = ps_noun_find(args->words[0]);
-        cmd = ps_cmd_find(args->words[0],
-                          args->n_words > 1 ? args->words[1] : NULL);
+        cmd = ps_cmd_find(args->words[0], args->n_words > 1 ? args->words[1] : NULL);
         if (noun == NULL || (args->n_words > 1 && cmd == NULL)) {
             const char *word = args->words[noun == NULL ? 0 : 1];
-            const char *near =
-                ps_cmd_suggest(noun == NULL ? NULL : noun->name, word);
+            const char *near = ps_cmd_suggest(noun == NULL ? NULL : noun->name, word);
 
-            return psd_error_set(err, PSD_USAGE, "unknown command \"%s\"%s%s%s",
-                                 word, near == NULL ? "" : "; did you mean \"",
-                                 near == NULL ? "" : near,
+            return psd_error_set(err, PSD_USAGE, "unknown command \"%s\"%s%s%s", word,
+                                 near == NULL ? "" : "; did you mean \"", near == NULL ? "" : near,
                                  near == NULL ? "" : "\"?");
         }
     }
@@ -36,21 +32,18 @@ ps_cmd_help(ps_cli_t *cli, psd_error_t *err)
     return PSD_OK;
 }
 
-psd_status_t
-ps_cmd_version(ps_cli_t *cli, psd_error_t *err)
+psd_status_t ps_cmd_version(ps_cli_t *cli, psd_error_t *err)
 {
     (void)err;
     if (ps_format_is_json(cli->out.format)) {
-        ps_print(cli->out.out, "{\"schema_version\":1,\"version\":\"%s\"}\n",
-                 psd_version());
+        ps_print(cli->out.out, "{\"schema_version\":1,\"version\":\"%s\"}\n", psd_version());
     } else {
         ps_print(cli->out.out, "pscli %s\n", psd_version());
     }
     return PSD_OK;
 }
 
-psd_status_t
-ps_cmd_completion(ps_cli_t *cli, psd_error_t *err)
+psd_status_t ps_cmd_completion(ps_cli_t *cli, psd_error_t *err)
 {
     static const char *const SHELLS[] = {"bash", "zsh", "fish", NULL};
     const char *shell = ps_cli_word(cli, 0);
@@ -67,8 +60,7 @@ ps_cmd_completion(ps_cli_t *cli, psd_error_t *err)
         return psd_error_set(err, PSD_USAGE,
                              "unknown shell \"%s\"; %s%s%sallowed: bash, zsh, "
                              "fish",
-                             shell, near == NULL ? "" : "did you mean \"",
-                             near == NULL ? "" : near,
+                             shell, near == NULL ? "" : "did you mean \"", near == NULL ? "" : near,
                              near == NULL ? "" : "\"? ");
     }
     return PSD_OK;

@@ -4,16 +4,15 @@
 
 #include "base/alloc.h"
 
-static const ps_column_t JOBS[] = {
-    {"JOB", "name|job", PS_UNIT_NONE, false},
-    {"STATE", "state", PS_UNIT_NONE, false},
-    {"MAX_DELAY", "max_delay", PS_UNIT_NONE, false},
-    {"WORKERS", "workers", PS_UNIT_COUNT, false},
-    {"MIN", "min", PS_UNIT_NONE, false},
-    {"MAX", "max", PS_UNIT_NONE, false},
-    {"TABLES", "tables", PS_UNIT_NONE, true},
-    {"CREATED", "created_unix_ms", PS_UNIT_UNIX_MS, false},
-    {NULL, NULL, PS_UNIT_NONE, false}};
+static const ps_column_t JOBS[] = {{"JOB", "name|job", PS_UNIT_NONE, false},
+                                   {"STATE", "state", PS_UNIT_NONE, false},
+                                   {"MAX_DELAY", "max_delay", PS_UNIT_NONE, false},
+                                   {"WORKERS", "workers", PS_UNIT_COUNT, false},
+                                   {"MIN", "min", PS_UNIT_NONE, false},
+                                   {"MAX", "max", PS_UNIT_NONE, false},
+                                   {"TABLES", "tables", PS_UNIT_NONE, true},
+                                   {"CREATED", "created_unix_ms", PS_UNIT_UNIX_MS, false},
+                                   {NULL, NULL, PS_UNIT_NONE, false}};
 
 static const ps_column_t JOB[] = {
     {"JOB", "job.name|name|job", PS_UNIT_NONE, false},
@@ -26,25 +25,22 @@ static const ps_column_t JOB[] = {
     {"CREATED", "job.created_unix_ms|created_unix_ms", PS_UNIT_UNIX_MS, false},
     {NULL, NULL, PS_UNIT_NONE, false}};
 
-static const ps_column_t QUEUES[] = {
-    {"QUEUE", "queue", PS_UNIT_NONE, false},
-    {"EPOCH", "epoch", PS_UNIT_NONE, false},
-    {"EPOCHS", "epochs", PS_UNIT_NONE, false},
-    {"DONE", "done", PS_UNIT_NONE, false},
-    {"SLICES", "slices", PS_UNIT_NONE, false},
-    {"GIVEN", "given", PS_UNIT_NONE, false},
-    {"WAITING", "waiting", PS_UNIT_NONE, false},
-    {"OVER", "over", PS_UNIT_NONE, false},
-    {NULL, NULL, PS_UNIT_NONE, false}};
+static const ps_column_t QUEUES[] = {{"QUEUE", "queue", PS_UNIT_NONE, false},
+                                     {"EPOCH", "epoch", PS_UNIT_NONE, false},
+                                     {"EPOCHS", "epochs", PS_UNIT_NONE, false},
+                                     {"DONE", "done", PS_UNIT_NONE, false},
+                                     {"SLICES", "slices", PS_UNIT_NONE, false},
+                                     {"GIVEN", "given", PS_UNIT_NONE, false},
+                                     {"WAITING", "waiting", PS_UNIT_NONE, false},
+                                     {"OVER", "over", PS_UNIT_NONE, false},
+                                     {NULL, NULL, PS_UNIT_NONE, false}};
 
-static const ps_column_t STOPPED[] = {
-    {"JOB", "job", PS_UNIT_NONE, false},
-    {"STATE", "state", PS_UNIT_NONE, false},
-    {"DRY_RUN", "dry_run", PS_UNIT_NONE, false},
-    {NULL, NULL, PS_UNIT_NONE, false}};
+static const ps_column_t STOPPED[] = {{"JOB", "job", PS_UNIT_NONE, false},
+                                      {"STATE", "state", PS_UNIT_NONE, false},
+                                      {"DRY_RUN", "dry_run", PS_UNIT_NONE, false},
+                                      {NULL, NULL, PS_UNIT_NONE, false}};
 
-psd_status_t
-ps_cmd_job_list(ps_cli_t *cli, psd_error_t *err)
+psd_status_t ps_cmd_job_list(ps_cli_t *cli, psd_error_t *err)
 {
     PSD_AUTO(ps_json_unref) json_t *reply = NULL;
     psd_status_t rc = ps_cli_request(cli, "job_list", NULL, NULL, &reply, err);
@@ -56,8 +52,7 @@ ps_cmd_job_list(ps_cli_t *cli, psd_error_t *err)
 }
 
 /* Work queues, behind the job's own lines; other formats have them in it. */
-static void
-show_queues(const ps_out_t *out, const json_t *queues)
+static void show_queues(const ps_out_t *out, const json_t *queues)
 {
     if ((out->format == PS_FORMAT_TABLE || out->format == PS_FORMAT_WIDE) &&
         json_array_size(queues) > 0) {
@@ -66,8 +61,7 @@ show_queues(const ps_out_t *out, const json_t *queues)
     }
 }
 
-psd_status_t
-ps_cmd_job_inspect(ps_cli_t *cli, psd_error_t *err)
+psd_status_t ps_cmd_job_inspect(ps_cli_t *cli, psd_error_t *err)
 {
     PSD_AUTO(ps_json_unref) json_t *reply = NULL;
     const char *job = NULL;
@@ -83,8 +77,7 @@ ps_cmd_job_inspect(ps_cli_t *cli, psd_error_t *err)
     return rc;
 }
 
-psd_status_t
-ps_cmd_job_stop(ps_cli_t *cli, psd_error_t *err)
+psd_status_t ps_cmd_job_stop(ps_cli_t *cli, psd_error_t *err)
 {
     PSD_AUTO(ps_json_unref) json_t *reply = NULL;
     PSD_AUTO(ps_json_unref) json_t *doc = NULL;
@@ -93,8 +86,7 @@ ps_cmd_job_stop(ps_cli_t *cli, psd_error_t *err)
     psd_status_t rc = ps_cli_name(cli, 0, "JOB", &job, err);
 
     if (rc == PSD_OK) {
-        rc = ps_cli_request(cli, dry_run ? "job_inspect" : "job_stop", "job",
-                            job, &reply, err);
+        rc = ps_cli_request(cli, dry_run ? "job_inspect" : "job_stop", "job", job, &reply, err);
     }
     if (rc != PSD_OK) {
         return rc;
@@ -102,12 +94,12 @@ ps_cmd_job_stop(ps_cli_t *cli, psd_error_t *err)
     if (dry_run) {
         const char *state = ps_json_text(reply, "job.state|state");
 
-        doc = json_pack("{s:s,s:s,s:b}", "job", job, "state",
-                        state[0] == '\0' ? "?" : state, "dry_run", 1);
+        doc = json_pack("{s:s,s:s,s:b}", "job", job, "state", state[0] == '\0' ? "?" : state,
+                        "dry_run", 1);
     } else {
         doc = json_pack("{s:s,s:s}", "job", job, "state", "stopped");
     }
-    ps_out_answer(&cli->out, doc, STOPPED, "%s job \"%s\"",
-                  dry_run ? "would stop" : "stopped", job);
+    ps_out_answer(&cli->out, doc, STOPPED, "%s job \"%s\"", dry_run ? "would stop" : "stopped",
+                  job);
     return PSD_OK;
 }

@@ -17,17 +17,16 @@
  * psd.yaml, unless an operator chose another number. */
 #define DEFAULT_PARTITIONS 8
 
-static const ps_column_t NEEDS[] = {
-    {"SCOPE", "scope", PS_UNIT_NONE, false},
-    {"COUNT", "count", PS_UNIT_NONE, false},
-    {"PARTITIONS", "partitions", PS_UNIT_NONE, false},
-    {"ROWS", "rows", PS_UNIT_NONE, true},
-    {"VALUES", "bytes.values", PS_UNIT_BYTES, false},
-    {"STATE", "bytes.state", PS_UNIT_BYTES, false},
-    {"INDEX", "bytes.index", PS_UNIT_BYTES, false},
-    {"LOG", "bytes.log", PS_UNIT_BYTES, true},
-    {"TOTAL", "bytes.total", PS_UNIT_BYTES, false},
-    {NULL, NULL, PS_UNIT_NONE, false}};
+static const ps_column_t NEEDS[] = {{"SCOPE", "scope", PS_UNIT_NONE, false},
+                                    {"COUNT", "count", PS_UNIT_NONE, false},
+                                    {"PARTITIONS", "partitions", PS_UNIT_NONE, false},
+                                    {"ROWS", "rows", PS_UNIT_NONE, true},
+                                    {"VALUES", "bytes.values", PS_UNIT_BYTES, false},
+                                    {"STATE", "bytes.state", PS_UNIT_BYTES, false},
+                                    {"INDEX", "bytes.index", PS_UNIT_BYTES, false},
+                                    {"LOG", "bytes.log", PS_UNIT_BYTES, true},
+                                    {"TOTAL", "bytes.total", PS_UNIT_BYTES, false},
+                                    {NULL, NULL, PS_UNIT_NONE, false}};
 
 /* What was asked, and what came of it. */
 typedef struct request {
@@ -40,15 +39,13 @@ typedef struct request {
     uint64_t host_bytes; /* this host's memory; 0: not known */
 } request_t;
 
-static psd_status_t
-read_fill(const ps_cli_t *cli, double *ret_fill, psd_error_t *err)
+static psd_status_t read_fill(const ps_cli_t *cli, double *ret_fill, psd_error_t *err)
 {
     const char *text = ps_args_text(&cli->args, "fill");
     double fill = 0;
 
     if (!ps_text_f64(text, &fill) || !(fill > 0) || fill > 1) {
-        return psd_error_set(err, PSD_USAGE,
-                             "--fill is \"%.40s\"; allowed: above 0, at most 1",
+        return psd_error_set(err, PSD_USAGE, "--fill is \"%.40s\"; allowed: above 0, at most 1",
                              text);
     }
     *ret_fill = fill;
@@ -56,8 +53,7 @@ read_fill(const ps_cli_t *cli, double *ret_fill, psd_error_t *err)
 }
 
 /* The words that stand for an enum, and the numbers. */
-static psd_status_t
-read_spec(const ps_cli_t *cli, ps_table_spec_t *spec, psd_error_t *err)
+static psd_status_t read_spec(const ps_cli_t *cli, ps_table_spec_t *spec, psd_error_t *err)
 {
     const ps_args_t *args = &cli->args;
     psd_status_t rc = PSD_OK;
@@ -70,27 +66,23 @@ read_spec(const ps_cli_t *cli, ps_table_spec_t *spec, psd_error_t *err)
     if (!ps_type_parse(ps_args_text(args, "type"), &spec->type)) {
         return psd_error_set(err, PSD_USAGE, "--type is not known");
     }
-    rc = ps_row_format_parse(ps_args_text(args, "row-format"),
-                             &spec->row_format, err);
+    rc = ps_row_format_parse(ps_args_text(args, "row-format"), &spec->row_format, err);
     if (rc == PSD_OK) {
         rc = ps_keys_parse(ps_args_text(args, "keys"), &spec->keys, err);
     }
     if (rc == PSD_OK) {
-        rc = ps_updater_spec_parse(ps_args_text(args, "updater"),
-                                   &spec->updater, err);
+        rc = ps_updater_spec_parse(ps_args_text(args, "updater"), &spec->updater, err);
     }
     if (rc == PSD_OK) {
         spec->partition_by = ps_partition_by_default(spec->keys);
     }
     if (rc == PSD_OK && ps_args_given(args, "partition-by")) {
-        rc = ps_partition_by_parse(ps_args_text(args, "partition-by"), spec,
-                                   err);
+        rc = ps_partition_by_parse(ps_args_text(args, "partition-by"), spec, err);
     }
     return rc;
 }
 
-static psd_status_t
-read_request(const ps_cli_t *cli, request_t *request, psd_error_t *err)
+static psd_status_t read_request(const ps_cli_t *cli, request_t *request, psd_error_t *err)
 {
     ps_table_spec_t *spec = &request->spec;
     psd_status_t rc = read_fill(cli, &request->fill, err);
@@ -118,22 +110,19 @@ read_request(const ps_cli_t *cli, request_t *request, psd_error_t *err)
     return ps_table_spec_check(spec, err);
 }
 
-static uint64_t
-divide_up(uint64_t n, uint64_t by)
+static uint64_t divide_up(uint64_t n, uint64_t by)
 {
     return n / by + (n % by != 0 ? 1 : 0);
 }
 
-static uint64_t
-times(uint64_t n, uint64_t factor)
+static uint64_t times(uint64_t n, uint64_t factor)
 {
     uint64_t product = 0;
 
     return __builtin_mul_overflow(n, factor, &product) ? UINT64_MAX : product;
 }
 
-static uint64_t
-total(const ps_store_bytes_t *bytes)
+static uint64_t total(const ps_store_bytes_t *bytes)
 {
     uint64_t sum = 0;
 
@@ -145,30 +134,24 @@ total(const ps_store_bytes_t *bytes)
 }
 
 /* A number as JSON; jansson's end at 2^63 - 1. */
-static json_t *
-whole(uint64_t n)
+static json_t *whole(uint64_t n)
 {
     return json_integer(n > INT64_MAX ? INT64_MAX : (json_int_t)n);
 }
 
 /* `count` things that hold so many partitions with so many bytes each. */
-static json_t *
-describe(const char *scope,
-         uint64_t count,
-         uint64_t partitions,
-         const ps_store_bytes_t *bytes)
+static json_t *describe(const char *scope, uint64_t count, uint64_t partitions,
+                        const ps_store_bytes_t *bytes)
 {
-    return json_pack("{s:s,s:o,s:o,s:o,s:{s:o,s:o,s:o,s:i,s:o}}", "scope",
-                     scope, "count", whole(count), "partitions",
-                     whole(partitions), "rows", whole(bytes->rows_present),
-                     "bytes", "values", whole(bytes->values), "state",
-                     whole(bytes->state), "index", whole(bytes->index), "log",
-                     0, "total", whole(total(bytes)));
+    return json_pack("{s:s,s:o,s:o,s:o,s:{s:o,s:o,s:o,s:i,s:o}}", "scope", scope, "count",
+                     whole(count), "partitions", whole(partitions), "rows",
+                     whole(bytes->rows_present), "bytes", "values", whole(bytes->values), "state",
+                     whole(bytes->state), "index", whole(bytes->index), "log", 0, "total",
+                     whole(total(bytes)));
 }
 
 /* What so many of the largest partitions need. */
-static ps_store_bytes_t
-several(const request_t *request, uint64_t partitions)
+static ps_store_bytes_t several(const request_t *request, uint64_t partitions)
 {
     const ps_store_bytes_t *one = &request->plan.largest;
 
@@ -181,17 +164,14 @@ several(const request_t *request, uint64_t partitions)
 }
 
 /* Partitions, copies included, of the fullest of so many places. */
-static uint64_t
-share(const request_t *request, uint64_t places)
+static uint64_t share(const request_t *request, uint64_t places)
 {
-    uint64_t copies =
-        (uint64_t)request->spec.n_partitions * request->spec.replicas;
+    uint64_t copies = (uint64_t)request->spec.n_partitions * request->spec.replicas;
 
     return divide_up(copies, places);
 }
 
-static json_t *
-list_needs(const request_t *request)
+static json_t *list_needs(const request_t *request)
 {
     const ps_table_spec_t *spec = &request->spec;
     uint64_t n_shards = request->n_nodes * request->n_shards;
@@ -209,23 +189,18 @@ list_needs(const request_t *request)
     all.state = times(all.state, spec->replicas);
     all.index = times(all.index, spec->replicas);
     (void)json_array_append_new(
-        needs, describe("table", 1,
-                        (uint64_t)spec->n_partitions * spec->replicas, &all));
-    (void)json_array_append_new(
-        needs, describe("node", request->n_nodes, of_node, &node));
+        needs, describe("table", 1, (uint64_t)spec->n_partitions * spec->replicas, &all));
+    (void)json_array_append_new(needs, describe("node", request->n_nodes, of_node, &node));
+    (void)json_array_append_new(needs, describe("shard", n_shards, of_shard, &shard));
     (void)json_array_append_new(needs,
-                                describe("shard", n_shards, of_shard, &shard));
-    (void)json_array_append_new(
-        needs,
-        describe("partition", (uint64_t)spec->n_partitions * spec->replicas, 1,
-                 &request->plan.largest));
+                                describe("partition", (uint64_t)spec->n_partitions * spec->replicas,
+                                         1, &request->plan.largest));
     return needs;
 }
 
 static void warn(json_t *warnings, const char *format, ...) PSD_PRINTF(2, 3);
 
-static void
-warn(json_t *warnings, const char *format, ...)
+static void warn(json_t *warnings, const char *format, ...)
 {
     char text[256] = "";
     va_list list;
@@ -236,8 +211,7 @@ warn(json_t *warnings, const char *format, ...)
     (void)json_array_append_new(warnings, json_string(text));
 }
 
-static void
-warn_of_memory(const request_t *request, uint64_t node_bytes, json_t *warnings)
+static void warn_of_memory(const request_t *request, uint64_t node_bytes, json_t *warnings)
 {
     char needed[PS_NUMBER_SIZE];
     char there[PS_NUMBER_SIZE];
@@ -249,8 +223,7 @@ warn_of_memory(const request_t *request, uint64_t node_bytes, json_t *warnings)
              "a node needs %s, and this host has %s of memory: more nodes, "
              "fewer columns or an updater with less state",
              needed, there);
-    } else if (request->host_bytes > 0 &&
-               node_bytes > request->host_bytes / 10 * 8) {
+    } else if (request->host_bytes > 0 && node_bytes > request->host_bytes / 10 * 8) {
         warn(warnings,
              "a node needs %s of this host's %s of memory; requests on their "
              "way and other programs need some too",
@@ -258,8 +231,7 @@ warn_of_memory(const request_t *request, uint64_t node_bytes, json_t *warnings)
     }
 }
 
-static json_t *
-list_warnings(const request_t *request, uint64_t node_bytes)
+static json_t *list_warnings(const request_t *request, uint64_t node_bytes)
 {
     const ps_table_spec_t *spec = &request->spec;
     uint64_t n_shards = request->n_nodes * request->n_shards;
@@ -269,8 +241,7 @@ list_warnings(const request_t *request, uint64_t node_bytes)
     if (spec->n_partitions < n_shards) {
         warn(warnings,
              "%" PRIu32 " partitions over %" PRIu64
-             " shards: some shards will have none; --partitions %" PRIu64
-             " gives each one",
+             " shards: some shards will have none; --partitions %" PRIu64 " gives each one",
              spec->n_partitions, n_shards, n_shards);
     }
     if (spec->replicas > request->n_nodes) {
@@ -279,8 +250,7 @@ list_warnings(const request_t *request, uint64_t node_bytes)
              "%" PRIu64,
              spec->replicas, request->n_nodes);
     }
-    if (spec->keys == PS_KEYS_HASH &&
-        request->plan.partition_rows > PS_ROW_NUMBER_MAX) {
+    if (spec->keys == PS_KEYS_HASH && request->plan.partition_rows > PS_ROW_NUMBER_MAX) {
         warn(warnings,
              "a partition of hash keys holds at most %" PRIu32
              " rows; the largest would have %" PRIu64,
@@ -289,26 +259,22 @@ list_warnings(const request_t *request, uint64_t node_bytes)
     return warnings;
 }
 
-static json_t *
-describe_request(const request_t *request)
+static json_t *describe_request(const request_t *request)
 {
     const ps_table_spec_t *spec = &request->spec;
     char updater[PS_SPEC_TEXT_SIZE];
 
     ps_updater_spec_format(&spec->updater, updater);
-    return json_pack(
-        "{s:o,s:I,s:s,s:s,s:s,s:s,s:f,s:I,s:I,s:I,s:I}", "rows",
-        whole(request->n_rows), "cols", (json_int_t)spec->n_cols, "type",
-        ps_type_name(spec->type), "row_format",
-        ps_row_format_name(spec->row_format), "keys", ps_keys_name(spec->keys),
-        "updater", updater, "fill", request->fill, "partitions",
-        (json_int_t)spec->n_partitions, "replicas", (json_int_t)spec->replicas,
-        "nodes", (json_int_t)request->n_nodes, "shards",
-        (json_int_t)request->n_shards);
+    return json_pack("{s:o,s:I,s:s,s:s,s:s,s:s,s:f,s:I,s:I,s:I,s:I}", "rows",
+                     whole(request->n_rows), "cols", (json_int_t)spec->n_cols, "type",
+                     ps_type_name(spec->type), "row_format", ps_row_format_name(spec->row_format),
+                     "keys", ps_keys_name(spec->keys), "updater", updater, "fill", request->fill,
+                     "partitions", (json_int_t)spec->n_partitions, "replicas",
+                     (json_int_t)spec->replicas, "nodes", (json_int_t)request->n_nodes, "shards",
+                     (json_int_t)request->n_shards);
 }
 
-psd_status_t
-ps_cmd_plan(ps_cli_t *cli, psd_error_t *err)
+psd_status_t ps_cmd_plan(ps_cli_t *cli, psd_error_t *err)
 {
     PSD_AUTO(ps_json_unref) json_t *doc = NULL;
     request_t request = {.n_rows = 0};
@@ -317,25 +283,21 @@ ps_cmd_plan(ps_cli_t *cli, psd_error_t *err)
     psd_status_t rc = read_request(cli, &request, err);
 
     if (rc == PSD_OK) {
-        rc = ps_plan_make(&request.spec, request.n_rows, request.fill,
-                          &request.plan, err);
+        rc = ps_plan_make(&request.spec, request.n_rows, request.fill, &request.plan, err);
     }
     if (rc != PSD_OK) {
         return rc;
     }
     needs = list_needs(&request);
-    warnings = list_warnings(
-        &request, ps_json_u64(json_array_get(needs, 1), "bytes.total"));
-    doc = json_pack("{s:o,s:o,s:o,s:o}", "plan", describe_request(&request),
-                    "needs", needs, "host_bytes", whole(request.host_bytes),
-                    "warnings", warnings);
+    warnings = list_warnings(&request, ps_json_u64(json_array_get(needs, 1), "bytes.total"));
+    doc = json_pack("{s:o,s:o,s:o,s:o}", "plan", describe_request(&request), "needs", needs,
+                    "host_bytes", whole(request.host_bytes), "warnings", warnings);
     if (doc == NULL) {
         return psd_error_set(err, PSD_NOMEM, "no memory for a plan");
     }
     ps_out_list(&cli->out, doc, "needs", NEEDS);
     for (size_t i = 0; i < json_array_size(warnings); i++) {
-        ps_say(&cli->out, "warning: %s",
-               json_string_value(json_array_get(warnings, i)));
+        ps_say(&cli->out, "warning: %s", json_string_value(json_array_get(warnings, i)));
     }
     return PSD_OK;
 }

@@ -9,13 +9,8 @@
 
 #define COLS_MAX 1000000 /* columns that --cols may name one by one */
 
-static psd_status_t
-pull(ps_cli_t *cli,
-     const ps_view_t *view,
-     const ps_rowset_t *rows,
-     const uint32_t *cols,
-     size_t n_cols,
-     psd_error_t *err)
+static psd_status_t pull(ps_cli_t *cli, const ps_view_t *view, const ps_rowset_t *rows,
+                         const uint32_t *cols, size_t n_cols, psd_error_t *err)
 {
     ps_rows_out_t out = {.file = cli->out.out,
                          .format = (ps_rows_format_t)cli->out.format,
@@ -40,8 +35,7 @@ pull(ps_cli_t *cli,
     return rc != PSD_OK ? rc : ps_rows_out_finish(&out, err);
 }
 
-psd_status_t
-ps_cmd_pull(ps_cli_t *cli, psd_error_t *err)
+psd_status_t ps_cmd_pull(ps_cli_t *cli, psd_error_t *err)
 {
     PSD_AUTO(ps_view_done) ps_view_t view = {0};
     PSD_AUTO(ps_rowset_done) ps_rowset_t rows = {0};
@@ -64,12 +58,10 @@ ps_cmd_pull(ps_cli_t *cli, psd_error_t *err)
         rc = ps_rowset_parse(&rows, rows_text, "ROWS", view.last_row, err);
     }
     if (rc == PSD_OK) {
-        rc = ps_rowset_parse(&cols, ps_args_text(&cli->args, "cols"), "--cols",
-                             view.cols - 1, err);
+        rc = ps_rowset_parse(&cols, ps_args_text(&cli->args, "cols"), "--cols", view.cols - 1, err);
     }
     if (rc == PSD_OK) {
-        rc =
-            ps_rowset_u32(&cols, "--cols", COLS_MAX, &numbers, &n_numbers, err);
+        rc = ps_rowset_u32(&cols, "--cols", COLS_MAX, &numbers, &n_numbers, err);
     }
     if (rc == PSD_OK) {
         rc = pull(cli, &view, &rows, numbers, n_numbers, err);

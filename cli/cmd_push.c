@@ -30,21 +30,15 @@ static const ps_column_t PUSHED[] = {{"TABLE", "table", PS_UNIT_NONE, false},
                                      {"DRY_RUN", "dry_run", PS_UNIT_NONE, true},
                                      {NULL, NULL, PS_UNIT_NONE, false}};
 
-static void
-deltas_done(deltas_t *self)
+static void deltas_done(deltas_t *self)
 {
     ps_free(self->items);
     *self = (deltas_t){0};
 }
 
 /* Cuts `ROW[:COL]=VALUES` apart. ret_values is borrowed from word. */
-static psd_status_t
-read_word(const char *word,
-          uint64_t *ret_row,
-          uint64_t *ret_col,
-          bool *ret_has_col,
-          const char **ret_values,
-          psd_error_t *err)
+static psd_status_t read_word(const char *word, uint64_t *ret_row, uint64_t *ret_col,
+                              bool *ret_has_col, const char **ret_values, psd_error_t *err)
 {
     char place[48] = "";
     const char *equals = strchr(word, '=');
@@ -70,8 +64,7 @@ read_word(const char *word,
     return PSD_OK;
 }
 
-static psd_status_t
-check_place(const ps_view_t *view, uint64_t row, uint64_t col, psd_error_t *err)
+static psd_status_t check_place(const ps_view_t *view, uint64_t row, uint64_t col, psd_error_t *err)
 {
     if (row > view->last_row) {
         return psd_error_set(err, PSD_RANGE,
@@ -88,14 +81,8 @@ check_place(const ps_view_t *view, uint64_t row, uint64_t col, psd_error_t *err)
     return PSD_OK;
 }
 
-static psd_status_t
-add_value(deltas_t *self,
-          const ps_view_t *view,
-          uint64_t row,
-          uint64_t col,
-          const char *text,
-          size_t length,
-          psd_error_t *err)
+static psd_status_t add_value(deltas_t *self, const ps_view_t *view, uint64_t row, uint64_t col,
+                              const char *text, size_t length, psd_error_t *err)
 {
     char number[64] = "";
     delta_t *delta = NULL;
@@ -104,8 +91,7 @@ add_value(deltas_t *self,
     if (rc != PSD_OK) {
         return rc;
     }
-    if (!ps_grow(&self->items, &self->capacity, self->n + 1,
-                 sizeof *self->items)) {
+    if (!ps_grow(&self->items, &self->capacity, self->n + 1, sizeof *self->items)) {
         return psd_error_set(err, PSD_NOMEM, "no memory for deltas");
     }
     delta = &self->items[self->n];
@@ -114,21 +100,17 @@ add_value(deltas_t *self,
         memcpy(number, text, length);
     }
     if (!ps_value_parse(view->type, number, delta->value)) {
-        return psd_error_set(err, PSD_TYPE,
-                             "row %" PRIu64 " column %" PRIu64
-                             " is \"%.*s\"; allowed: a number of type %s",
-                             row, col, (int)(length < 80 ? length : 80), text,
-                             ps_type_name(view->type));
+        return psd_error_set(
+            err, PSD_TYPE,
+            "row %" PRIu64 " column %" PRIu64 " is \"%.*s\"; allowed: a number of type %s", row,
+            col, (int)(length < 80 ? length : 80), text, ps_type_name(view->type));
     }
     self->n++;
     return PSD_OK;
 }
 
-static psd_status_t
-add_word(deltas_t *self,
-         const ps_view_t *view,
-         const char *word,
-         psd_error_t *err)
+static psd_status_t add_word(deltas_t *self, const ps_view_t *view, const char *word,
+                             psd_error_t *err)
 {
     uint64_t row = 0;
     uint64_t col = 0;
@@ -142,9 +124,8 @@ add_word(deltas_t *self,
 
         if (n >= view->cols || (has_col && n > 0)) {
             return psd_error_set(err, PSD_SHAPE,
-                                 "row %" PRIu64 " is given more than %" PRIu32
-                                 " values",
-                                 row, has_col ? 1 : view->cols);
+                                 "row %" PRIu64 " is given more than %" PRIu32 " values", row,
+                                 has_col ? 1 : view->cols);
         }
         rc = add_value(self, view, row, has_col ? col : n, at, length, err);
         more = at[length] == ',';
@@ -161,8 +142,7 @@ add_word(deltas_t *self,
     return rc;
 }
 
-static int
-compare_deltas(const void *a_p, const void *b_p)
+static int compare_deltas(const void *a_p, const void *b_p)
 {
     const delta_t *a = a_p;
     const delta_t *b = b_p;
@@ -173,8 +153,7 @@ compare_deltas(const void *a_p, const void *b_p)
     return a->col == b->col ? 0 : a->col < b->col ? -1 : 1;
 }
 
-static psd_status_t
-sort_deltas(deltas_t *self, psd_error_t *err)
+static psd_status_t sort_deltas(deltas_t *self, psd_error_t *err)
 {
     if (self->n == 0) {
         return PSD_OK;
@@ -193,11 +172,8 @@ sort_deltas(deltas_t *self, psd_error_t *err)
 }
 
 /* Hands the sorted deltas to the writer, row by row. */
-static psd_status_t
-write_deltas(const deltas_t *self,
-             const ps_view_t *view,
-             ps_writer_t *writer,
-             psd_error_t *err)
+static psd_status_t write_deltas(const deltas_t *self, const ps_view_t *view, ps_writer_t *writer,
+                                 psd_error_t *err)
 {
     PSD_AUTO(ps_free_at) uint32_t *cols = ps_alloc(self->n, sizeof *cols);
     PSD_AUTO(ps_free_at) char *values = ps_alloc(self->n, view->value_size);
@@ -212,21 +188,15 @@ write_deltas(const deltas_t *self,
 
         for (; i < self->n && self->items[i].row == row; i++, n++) {
             cols[n] = self->items[i].col;
-            memcpy(values + n * view->value_size, self->items[i].value,
-                   view->value_size);
+            memcpy(values + n * view->value_size, self->items[i].value, view->value_size);
         }
-        rc = ps_writer_cells(writer, row, 0, self->whole_rows ? NULL : cols,
-                             values, n, err);
+        rc = ps_writer_cells(writer, row, 0, self->whole_rows ? NULL : cols, values, n, err);
     }
     return rc != PSD_OK ? rc : ps_writer_flush(writer, err);
 }
 
-static psd_status_t
-push_words(ps_cli_t *cli,
-           const ps_view_t *view,
-           bool dry_run,
-           uint64_t *ret_rows,
-           psd_error_t *err)
+static psd_status_t push_words(ps_cli_t *cli, const ps_view_t *view, bool dry_run,
+                               uint64_t *ret_rows, psd_error_t *err)
 {
     PSD_AUTO(deltas_done) deltas_t deltas = {.whole_rows = true};
     PSD_AUTO(ps_writer_done) ps_writer_t writer = {0};
@@ -239,8 +209,7 @@ push_words(ps_cli_t *cli,
         rc = sort_deltas(&deltas, err);
     }
     for (size_t i = 0; i < deltas.n; i++) {
-        *ret_rows +=
-            i == 0 || deltas.items[i].row != deltas.items[i - 1].row ? 1 : 0;
+        *ret_rows += i == 0 || deltas.items[i].row != deltas.items[i - 1].row ? 1 : 0;
     }
     if (rc != PSD_OK || dry_run) {
         return rc;
@@ -249,17 +218,15 @@ push_words(ps_cli_t *cli,
     return rc != PSD_OK ? rc : write_deltas(&deltas, view, &writer, err);
 }
 
-static psd_status_t
-check_words(const ps_cli_t *cli, psd_error_t *err)
+static psd_status_t check_words(const ps_cli_t *cli, psd_error_t *err)
 {
     bool has_file = ps_args_given(&cli->args, "from");
     psd_status_t rc = PSD_OK;
 
     if (has_file == (cli->args.n_words > 1)) {
         return psd_error_set(err, PSD_USAGE,
-                             has_file
-                                 ? "both ROW=VALUE and --from are given"
-                                 : "\"push\" needs ROW=VALUE or --from FILE");
+                             has_file ? "both ROW=VALUE and --from are given"
+                                      : "\"push\" needs ROW=VALUE or --from FILE");
     }
     for (size_t i = 1; rc == PSD_OK && i < cli->args.n_words; i++) {
         uint64_t row = 0;
@@ -272,8 +239,7 @@ check_words(const ps_cli_t *cli, psd_error_t *err)
     return rc;
 }
 
-psd_status_t
-ps_cmd_push(ps_cli_t *cli, psd_error_t *err)
+psd_status_t ps_cmd_push(ps_cli_t *cli, psd_error_t *err)
 {
     PSD_AUTO(ps_view_done) ps_view_t view = {0};
     PSD_AUTO(ps_json_unref) json_t *doc = NULL;
@@ -301,14 +267,11 @@ ps_cmd_push(ps_cli_t *cli, psd_error_t *err)
     if (rc != PSD_OK) {
         return rc;
     }
-    doc = json_pack("{s:s,s:I,s:s}", "table", name, "rows", (json_int_t)rows,
-                    "ack", view.ack);
+    doc = json_pack("{s:s,s:I,s:s}", "table", name, "rows", (json_int_t)rows, "ack", view.ack);
     if (dry_run) {
         (void)json_object_set_new(doc, "dry_run", json_true());
     }
-    ps_out_answer(&cli->out, doc, PUSHED,
-                  "%s %" PRIu64 " row%s to \"%s\" (ack %s)",
-                  dry_run ? "would push" : "pushed", rows, rows == 1 ? "" : "s",
-                  name, view.ack);
+    ps_out_answer(&cli->out, doc, PUSHED, "%s %" PRIu64 " row%s to \"%s\" (ack %s)",
+                  dry_run ? "would push" : "pushed", rows, rows == 1 ? "" : "s", name, view.ack);
     return PSD_OK;
 }

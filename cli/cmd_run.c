@@ -22,18 +22,16 @@ static const ps_column_t WORKERS[] = {{"WORKER", "worker", PS_UNIT_NONE, false},
                                       {"SIGNAL", "signal", PS_UNIT_NONE, false},
                                       {NULL, NULL, PS_UNIT_NONE, false}};
 
-static const ps_column_t PLAN[] = {
-    {"JOB", "job", PS_UNIT_NONE, false},
-    {"WORKERS", "workers", PS_UNIT_NONE, false},
-    {"MAX_DELAY", "max_delay", PS_UNIT_NONE, false},
-    {"ENDPOINT", "endpoint", PS_UNIT_NONE, false},
-    {"PROGRAM", "program", PS_UNIT_NONE, false},
-    {"DRY_RUN", "dry_run", PS_UNIT_NONE, false},
-    {NULL, NULL, PS_UNIT_NONE, false}};
+static const ps_column_t PLAN[] = {{"JOB", "job", PS_UNIT_NONE, false},
+                                   {"WORKERS", "workers", PS_UNIT_NONE, false},
+                                   {"MAX_DELAY", "max_delay", PS_UNIT_NONE, false},
+                                   {"ENDPOINT", "endpoint", PS_UNIT_NONE, false},
+                                   {"PROGRAM", "program", PS_UNIT_NONE, false},
+                                   {"DRY_RUN", "dry_run", PS_UNIT_NONE, false},
+                                   {NULL, NULL, PS_UNIT_NONE, false}};
 
 /* PROGRAM-20260102-030405-77: a job of that name is hardly there already. */
-static void
-make_job_name(const char *program, char ret_job[JOB_SIZE])
+static void make_job_name(const char *program, char ret_job[JOB_SIZE])
 {
     const char *slash = strrchr(program, '/');
     const char *base = slash == NULL ? program : slash + 1;
@@ -56,8 +54,7 @@ make_job_name(const char *program, char ret_job[JOB_SIZE])
     (void)snprintf(ret_job + n, JOB_SIZE - n, "-%s-%d", stamp, (int)getpid());
 }
 
-static psd_status_t
-choose_job(const ps_cli_t *cli, char ret_job[JOB_SIZE], psd_error_t *err)
+static psd_status_t choose_job(const ps_cli_t *cli, char ret_job[JOB_SIZE], psd_error_t *err)
 {
     const char *job = ps_args_text(&cli->args, "job");
 
@@ -75,14 +72,12 @@ choose_job(const ps_cli_t *cli, char ret_job[JOB_SIZE], psd_error_t *err)
     return PSD_OK;
 }
 
-static psd_status_t
-check_version(const ps_cli_t *cli, psd_error_t *err)
+static psd_status_t check_version(const ps_cli_t *cli, psd_error_t *err)
 {
     const char *launcher = ps_args_text(&cli->args, "launcher");
 
     if (strcmp(launcher, "local") != 0) {
-        return psd_error_set(err, PSD_UNSUPPORTED,
-                             "launcher %s is not in this version; local is",
+        return psd_error_set(err, PSD_UNSUPPORTED, "launcher %s is not in this version; local is",
                              launcher);
     }
     if (ps_args_u64(&cli->args, "servers") > 1) {
@@ -96,23 +91,19 @@ check_version(const ps_cli_t *cli, psd_error_t *err)
 
 /* Is a psd there? With --servers 1 a private one is started when nobody
  * listens: beside one that is slow it would have the tables to itself. */
-static psd_status_t
-find_psd(ps_cli_t *cli, ps_private_psd_t *own, psd_error_t *err)
+static psd_status_t find_psd(ps_cli_t *cli, ps_private_psd_t *own, psd_error_t *err)
 {
     char why[PS_REACH_TEXT];
     bool may_start = ps_args_u64(&cli->args, "servers") == 1;
-    uint32_t timeout_ms =
-        may_start && cli->timeout_ms > PROBE_MS ? PROBE_MS : cli->timeout_ms;
-    psd_status_t rc =
-        ps_cli_connect_by(cli, NULL, timeout_ms, &cli->client, err);
+    uint32_t timeout_ms = may_start && cli->timeout_ms > PROBE_MS ? PROBE_MS : cli->timeout_ms;
+    psd_status_t rc = ps_cli_connect_by(cli, NULL, timeout_ms, &cli->client, err);
 
     if (rc == PSD_CONNECT && may_start &&
         ps_reach_why(cli->endpoint, PROBE_MS, why) == PS_REACH_LISTENS) {
         may_start = false;
         if (timeout_ms < cli->timeout_ms) {
             psd_error_clear(err);
-            rc = ps_cli_connect_by(cli, NULL, cli->timeout_ms - timeout_ms,
-                                   &cli->client, err);
+            rc = ps_cli_connect_by(cli, NULL, cli->timeout_ms - timeout_ms, &cli->client, err);
         }
     }
     if (rc != PSD_CONNECT || !may_start) {
@@ -121,23 +112,20 @@ find_psd(ps_cli_t *cli, ps_private_psd_t *own, psd_error_t *err)
     psd_error_clear(err);
     ps_interrupt_hold(); /* so that its directory does not stay */
     ps_say(&cli->out, "no psd at %s; starting a private one", cli->endpoint);
-    return ps_private_psd_start(own, ps_args_text(&cli->args, "psd"), 0,
-                                cli->timeout_ms, err);
+    return ps_private_psd_start(own, ps_args_text(&cli->args, "psd"), 0, cli->timeout_ms, err);
 }
 
-static void
-show_workers(const ps_cli_t *cli, const ps_workers_t *workers, const char *job)
+static void show_workers(const ps_cli_t *cli, const ps_workers_t *workers, const char *job)
 {
     PSD_AUTO(ps_json_unref)
-    json_t *doc = json_pack("{s:s,s:i,s:[]}", "job", job, "exit",
-                            ps_workers_exit(workers), "workers");
+    json_t *doc =
+        json_pack("{s:s,s:i,s:[]}", "job", job, "exit", ps_workers_exit(workers), "workers");
     json_t *list = json_object_get(doc, "workers");
 
     for (uint32_t i = 0; i < workers->n; i++) {
         const ps_local_worker_t *worker = &workers->items[i];
-        json_t *item = json_pack(
-            "{s:i,s:i,s:o}", "worker", (int)i, "exit", worker->exit, "signal",
-            worker->signal == 0 ? json_null() : json_integer(worker->signal));
+        json_t *item = json_pack("{s:i,s:i,s:o}", "worker", (int)i, "exit", worker->exit, "signal",
+                                 worker->signal == 0 ? json_null() : json_integer(worker->signal));
 
         (void)json_array_append_new(list, item);
     }
@@ -146,8 +134,7 @@ show_workers(const ps_cli_t *cli, const ps_workers_t *workers, const char *job)
 
 /* Some workers failed: with --allow-lost that is no failure of the run when the
  * others have done what was theirs. */
-static void
-allow_lost(ps_cli_t *cli, const ps_workers_t *workers)
+static void allow_lost(ps_cli_t *cli, const ps_workers_t *workers)
 {
     uint64_t allowed = ps_args_u64(&cli->args, "allow-lost");
     char why[PS_JOB_WHY_SIZE] = "";
@@ -160,13 +147,11 @@ allow_lost(ps_cli_t *cli, const ps_workers_t *workers)
         return;
     }
     if (n_lost > allowed) {
-        ps_say(&cli->out,
-               "%" PRIu32 " workers were lost, --allow-lost allows %" PRIu64,
-               n_lost, allowed);
+        ps_say(&cli->out, "%" PRIu32 " workers were lost, --allow-lost allows %" PRIu64, n_lost,
+               allowed);
     } else if (ps_workers_job_is_whole(workers->args->registered, why)) {
         ps_say(&cli->out,
-               "%" PRIu32 " of %" PRIu32
-               " workers were lost; the others have done all slices",
+               "%" PRIu32 " of %" PRIu32 " workers were lost; the others have done all slices",
                n_lost, workers->n);
         cli->exit_code = 0;
     } else {
@@ -174,8 +159,7 @@ allow_lost(ps_cli_t *cli, const ps_workers_t *workers)
     }
 }
 
-static psd_status_t
-run_workers(ps_cli_t *cli, const ps_workers_args_t *args, psd_error_t *err)
+static psd_status_t run_workers(ps_cli_t *cli, const ps_workers_args_t *args, psd_error_t *err)
 {
     PSD_AUTO(ps_workers_done) ps_workers_t workers = {.signals = -1};
     psd_status_t rc = ps_workers_start(&workers, args, err);
@@ -186,8 +170,7 @@ run_workers(ps_cli_t *cli, const ps_workers_args_t *args, psd_error_t *err)
     if (rc != PSD_OK) {
         return rc;
     }
-    if (cli->out.format != PS_FORMAT_TABLE &&
-        cli->out.format != PS_FORMAT_WIDE) {
+    if (cli->out.format != PS_FORMAT_TABLE && cli->out.format != PS_FORMAT_WIDE) {
         show_workers(cli, &workers, args->job);
     }
     cli->exit_code = ps_workers_exit(&workers);
@@ -197,14 +180,12 @@ run_workers(ps_cli_t *cli, const ps_workers_args_t *args, psd_error_t *err)
     return PSD_OK;
 }
 
-static psd_status_t
-show_plan(const ps_cli_t *cli, const ps_workers_args_t *args, psd_error_t *err)
+static psd_status_t show_plan(const ps_cli_t *cli, const ps_workers_args_t *args, psd_error_t *err)
 {
     PSD_AUTO(ps_json_unref)
-    json_t *doc = json_pack(
-        "{s:s,s:I,s:I,s:s,s:s,s:b}", "job", args->job, "workers",
-        (json_int_t)args->n, "max_delay", (json_int_t)args->max_delay,
-        "endpoint", args->endpoint, "program", args->argv[0], "dry_run", 1);
+    json_t *doc = json_pack("{s:s,s:I,s:I,s:s,s:s,s:b}", "job", args->job, "workers",
+                            (json_int_t)args->n, "max_delay", (json_int_t)args->max_delay,
+                            "endpoint", args->endpoint, "program", args->argv[0], "dry_run", 1);
 
     if (doc == NULL) {
         return psd_error_set(err, PSD_INVALID, "PROGRAM is no UTF-8");
@@ -214,25 +195,22 @@ show_plan(const ps_cli_t *cli, const ps_workers_args_t *args, psd_error_t *err)
     return PSD_OK;
 }
 
-psd_status_t
-ps_cmd_run(ps_cli_t *cli, psd_error_t *err)
+psd_status_t ps_cmd_run(ps_cli_t *cli, psd_error_t *err)
 {
     PSD_AUTO(ps_private_psd_done) ps_private_psd_t own = {0};
     PSD_AUTO(ps_free_at) const char **argv = NULL;
     char job[JOB_SIZE] = "";
-    bool shows =
-        cli->out.format == PS_FORMAT_TABLE || cli->out.format == PS_FORMAT_WIDE;
+    bool shows = cli->out.format == PS_FORMAT_TABLE || cli->out.format == PS_FORMAT_WIDE;
     ps_workers_job_t registered = {.cli = cli};
     const char *endpoint = cli->endpoint;
-    ps_workers_args_t args = {
-        .n = (uint32_t)ps_args_u64(&cli->args, "workers"),
-        .endpoint = cli->endpoint,
-        .job = job,
-        .max_delay = ps_args_i64(&cli->args, "max-delay"),
-        .to = {shows ? cli->out.out : cli->out.err, cli->out.err},
-        .out = &cli->out,
-        .color = cli->out.color && shows,
-        .registered = &registered};
+    ps_workers_args_t args = {.n = (uint32_t)ps_args_u64(&cli->args, "workers"),
+                              .endpoint = cli->endpoint,
+                              .job = job,
+                              .max_delay = ps_args_i64(&cli->args, "max-delay"),
+                              .to = {shows ? cli->out.out : cli->out.err, cli->out.err},
+                              .out = &cli->out,
+                              .color = cli->out.color && shows,
+                              .registered = &registered};
     psd_status_t rc = check_version(cli, err);
 
     if (rc == PSD_OK) {

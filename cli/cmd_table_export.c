@@ -12,28 +12,20 @@
 #include "cli/rows_out.h"
 
 static const ps_column_t EXPORTED[] = {
-    {"TABLE", "table", PS_UNIT_NONE, false},
-    {"FILE", "file", PS_UNIT_NONE, false},
-    {"FORMAT", "format", PS_UNIT_NONE, false},
-    {"ROWS", "rows", PS_UNIT_NONE, false},
-    {"VALUES", "values", PS_UNIT_NONE, false},
-    {"BYTES", "bytes", PS_UNIT_BYTES, false},
+    {"TABLE", "table", PS_UNIT_NONE, false},   {"FILE", "file", PS_UNIT_NONE, false},
+    {"FORMAT", "format", PS_UNIT_NONE, false}, {"ROWS", "rows", PS_UNIT_NONE, false},
+    {"VALUES", "values", PS_UNIT_NONE, false}, {"BYTES", "bytes", PS_UNIT_BYTES, false},
     {NULL, NULL, PS_UNIT_NONE, false}};
 
-static ps_rows_format_t
-rows_format(ps_file_format_t format)
+static ps_rows_format_t rows_format(ps_file_format_t format)
 {
-    return format == PS_FILE_NPY   ? PS_ROWS_RAW
-           : format == PS_FILE_CSV ? PS_ROWS_CSV
-                                   : PS_ROWS_TEXT;
+    return format == PS_FILE_NPY ? PS_ROWS_RAW : format == PS_FILE_CSV ? PS_ROWS_CSV : PS_ROWS_TEXT;
 }
 
-static psd_status_t
-check_path(const char *path, ps_file_format_t format, psd_error_t *err)
+static psd_status_t check_path(const char *path, ps_file_format_t format, psd_error_t *err)
 {
     if (path == NULL) {
-        return psd_error_set(err, PSD_USAGE,
-                             "\"table export\" needs --to FILE");
+        return psd_error_set(err, PSD_USAGE, "\"table export\" needs --to FILE");
     }
     if (format == PS_FILE_NPY && ps_file_format_is_packed(path)) {
         return psd_error_set(err, PSD_USAGE,
@@ -44,12 +36,8 @@ check_path(const char *path, ps_file_format_t format, psd_error_t *err)
     return PSD_OK;
 }
 
-static psd_status_t
-write_rows(ps_cli_t *cli,
-           const ps_view_t *view,
-           ps_file_format_t format,
-           ps_rows_out_t *out,
-           psd_error_t *err)
+static psd_status_t write_rows(ps_cli_t *cli, const ps_view_t *view, ps_file_format_t format,
+                               ps_rows_out_t *out, psd_error_t *err)
 {
     PSD_AUTO(ps_progress_done) ps_progress_t progress = {0};
     char words[128];
@@ -66,8 +54,7 @@ write_rows(ps_cli_t *cli,
     ps_progress_init(&progress, &cli->out, words,
                      is_known ? view->rows * view->cols * view->value_size : 0);
     if (format == PS_FILE_NPY) {
-        rc = ps_npy_write_head(out->file, view->type, view->rows, view->cols,
-                               err);
+        rc = ps_npy_write_head(out->file, view->type, view->rows, view->cols, err);
     }
     if (rc == PSD_OK) {
         rc = ps_scan(&args, &sink, err);
@@ -75,30 +62,23 @@ write_rows(ps_cli_t *cli,
     return rc != PSD_OK ? rc : ps_rows_out_finish(out, err);
 }
 
-static psd_status_t
-show_result(const ps_cli_t *cli,
-            const ps_rows_out_t *out,
-            ps_file_format_t format,
-            const char *path,
-            uint64_t bytes,
-            psd_error_t *err)
+static psd_status_t show_result(const ps_cli_t *cli, const ps_rows_out_t *out,
+                                ps_file_format_t format, const char *path, uint64_t bytes,
+                                psd_error_t *err)
 {
     PSD_AUTO(ps_json_unref)
-    json_t *doc = json_pack(
-        "{s:s,s:s,s:s,s:I,s:I,s:I}", "table", out->table, "file", path,
-        "format", ps_file_format_name(format), "rows", (json_int_t)out->n_rows,
-        "values", (json_int_t)out->n_values, "bytes", (json_int_t)bytes);
+    json_t *doc = json_pack("{s:s,s:s,s:s,s:I,s:I,s:I}", "table", out->table, "file", path,
+                            "format", ps_file_format_name(format), "rows", (json_int_t)out->n_rows,
+                            "values", (json_int_t)out->n_values, "bytes", (json_int_t)bytes);
 
     if (doc == NULL) {
-        return psd_error_set(err, PSD_INVALID,
-                             "--to is \"%s\", which is no UTF-8", path);
+        return psd_error_set(err, PSD_INVALID, "--to is \"%s\", which is no UTF-8", path);
     }
     ps_out_object(&cli->out, doc, EXPORTED);
     return PSD_OK;
 }
 
-psd_status_t
-ps_cmd_table_export(ps_cli_t *cli, psd_error_t *err)
+psd_status_t ps_cmd_table_export(ps_cli_t *cli, psd_error_t *err)
 {
     PSD_AUTO(ps_view_done) ps_view_t view = {0};
     PSD_AUTO(ps_new_file_done) ps_new_file_t file = {0};

@@ -7,17 +7,15 @@
 
 #include "base/alloc.h"
 
-static const ps_column_t WAITERS[] = {
-    {"WORKER", "worker", PS_UNIT_NONE, false},
-    {"CLOCK", "clock", PS_UNIT_NONE, false},
-    {"WAITING", "waiting_s", PS_UNIT_SECONDS, false},
-    {"WAITING_FOR", "waiting_for|for", PS_UNIT_NONE, false},
-    {"TEXT", "text", PS_UNIT_NONE, true},
-    {NULL, NULL, PS_UNIT_NONE, false}};
+static const ps_column_t WAITERS[] = {{"WORKER", "worker", PS_UNIT_NONE, false},
+                                      {"CLOCK", "clock", PS_UNIT_NONE, false},
+                                      {"WAITING", "waiting_s", PS_UNIT_SECONDS, false},
+                                      {"WAITING_FOR", "waiting_for|for", PS_UNIT_NONE, false},
+                                      {"TEXT", "text", PS_UNIT_NONE, true},
+                                      {NULL, NULL, PS_UNIT_NONE, false}};
 
 /* How many are in that state; the first one's name is the list's. */
-static size_t
-count_jobs(const json_t *list, const char *state, const char **ret_first)
+static size_t count_jobs(const json_t *list, const char *state, const char **ret_first)
 {
     const json_t *jobs = ps_json_at(list, "jobs");
     size_t n = 0;
@@ -33,8 +31,7 @@ count_jobs(const json_t *list, const char *state, const char **ret_first)
 }
 
 /* The one that runs; else the one that has lost its workers. */
-static psd_status_t
-find_job(ps_cli_t *cli, const json_t *list, psd_error_t *err)
+static psd_status_t find_job(ps_cli_t *cli, const json_t *list, psd_error_t *err)
 {
     const char *job = "";
     size_t n = count_jobs(list, "running", &job);
@@ -54,8 +51,7 @@ find_job(ps_cli_t *cli, const json_t *list, psd_error_t *err)
 }
 
 /* It stays chosen: --watch does not go from one job to another. */
-static psd_status_t
-choose_job(ps_cli_t *cli, const char **ret_job, psd_error_t *err)
+static psd_status_t choose_job(ps_cli_t *cli, const char **ret_job, psd_error_t *err)
 {
     PSD_AUTO(ps_json_unref) json_t *list = NULL;
     psd_status_t rc = PSD_OK;
@@ -77,8 +73,7 @@ choose_job(ps_cli_t *cli, const char **ret_job, psd_error_t *err)
     return PSD_OK;
 }
 
-psd_status_t
-ps_cmd_why(ps_cli_t *cli, psd_error_t *err)
+psd_status_t ps_cmd_why(ps_cli_t *cli, psd_error_t *err)
 {
     PSD_AUTO(ps_json_unref) json_t *reply = NULL;
     const char *job = NULL;
@@ -90,8 +85,7 @@ ps_cmd_why(ps_cli_t *cli, psd_error_t *err)
     if (rc != PSD_OK) {
         return rc;
     }
-    if (cli->out.format != PS_FORMAT_TABLE &&
-        cli->out.format != PS_FORMAT_WIDE) {
+    if (cli->out.format != PS_FORMAT_TABLE && cli->out.format != PS_FORMAT_WIDE) {
         ps_out_list(&cli->out, reply, "waiters", WAITERS);
         return PSD_OK;
     }

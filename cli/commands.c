@@ -8,8 +8,7 @@
 
 #define WORDS_MAX 64
 
-static const char *const FORMATS[] = {"table", "wide", "json", "jsonl",
-                                      "csv",   "tsv",  "name", NULL};
+static const char *const FORMATS[] = {"table", "wide", "json", "jsonl", "csv", "tsv", "name", NULL};
 
 const ps_opt_t ps_opts_global[] = {
     {.name = "endpoint",
@@ -39,26 +38,21 @@ const ps_opt_t ps_opts_global[] = {
      .fallback = "10s",
      .help = "deadline of connecting and of each request (250ms, 10s, 5m)"},
     {.name = "wait",
-     .help =
-         "until psd is there, for --timeout: else a refused connection ends "
-         "the command at once; cluster repair: until all is done, too"},
+     .help = "until psd is there, for --timeout: else a refused connection ends "
+             "the command at once; cluster repair: until all is done, too"},
     {.name = "watch",
      .kind = PS_OPT_DURATION,
      .value = "DURATION",
      .min = 10,
      .max = 86400000,
      .help = "show again after every DURATION, until interrupted"},
-    {.name = "yes",
-     .letter = 'y',
-     .help = "do not ask before something is destroyed"},
+    {.name = "yes", .letter = 'y', .help = "do not ask before something is destroyed"},
     {.name = "dry-run", .help = "say what would be done, and change nothing"},
     {.name = "quiet",
      .letter = 'q',
      .help = "no words on stderr but errors, and no line that says what was "
              "done"},
-    {.name = "verbose",
-     .letter = 'v',
-     .help = "all that there is, where one line is the answer"},
+    {.name = "verbose", .letter = 'v', .help = "all that there is, where one line is the answer"},
     {.name = "big-as-text",
      .help = "JSON integers beyond 2^53 as strings, for readers that would "
              "round them (jq, JavaScript)"},
@@ -89,12 +83,11 @@ static const ps_noun_t NOUNS[] = {
     {"version", "the version of pscli"},
 };
 
-static const ps_cmd_t *const LISTS[] = {
-    ps_cmds_cluster, ps_cmds_table, ps_cmds_checkpoint, ps_cmds_plan,
-    ps_cmds_data,    ps_cmds_tool,  ps_cmds_bench};
+static const ps_cmd_t *const LISTS[] = {ps_cmds_cluster, ps_cmds_table, ps_cmds_checkpoint,
+                                        ps_cmds_plan,    ps_cmds_data,  ps_cmds_tool,
+                                        ps_cmds_bench};
 
-const ps_cmd_t *
-ps_cmd_at(size_t i)
+const ps_cmd_t *ps_cmd_at(size_t i)
 {
     for (size_t list = 0; list < sizeof LISTS / sizeof LISTS[0]; list++) {
         for (const ps_cmd_t *cmd = LISTS[list]; cmd->noun != NULL; cmd++) {
@@ -112,14 +105,12 @@ static const struct {
     const char *shorter, *verb;
 } ALIASES[] = {{"ls", "list"}, {"rm", "drop"}, {"rm", "remove"}};
 
-static const ps_cmd_t *
-find_exact(const char *noun, const char *verb)
+static const ps_cmd_t *find_exact(const char *noun, const char *verb)
 {
     const ps_cmd_t *cmd = NULL;
 
     for (size_t i = 0; (cmd = ps_cmd_at(i)) != NULL; i++) {
-        if (strcmp(cmd->noun, noun) != 0 ||
-            (cmd->verb == NULL) != (verb == NULL)) {
+        if (strcmp(cmd->noun, noun) != 0 || (cmd->verb == NULL) != (verb == NULL)) {
             continue;
         }
         if (verb == NULL || strcmp(cmd->verb, verb) == 0) {
@@ -129,14 +120,11 @@ find_exact(const char *noun, const char *verb)
     return NULL;
 }
 
-const ps_cmd_t *
-ps_cmd_find(const char *noun, const char *verb)
+const ps_cmd_t *ps_cmd_find(const char *noun, const char *verb)
 {
     const ps_cmd_t *cmd = find_exact(noun, verb);
 
-    for (size_t i = 0;
-         cmd == NULL && verb != NULL && i < sizeof ALIASES / sizeof ALIASES[0];
-         i++) {
+    for (size_t i = 0; cmd == NULL && verb != NULL && i < sizeof ALIASES / sizeof ALIASES[0]; i++) {
         if (strcmp(ALIASES[i].shorter, verb) == 0) {
             cmd = find_exact(noun, ALIASES[i].verb);
         }
@@ -144,14 +132,12 @@ ps_cmd_find(const char *noun, const char *verb)
     return cmd;
 }
 
-const ps_noun_t *
-ps_noun_at(size_t i)
+const ps_noun_t *ps_noun_at(size_t i)
 {
     return i < sizeof NOUNS / sizeof NOUNS[0] ? &NOUNS[i] : NULL;
 }
 
-const ps_noun_t *
-ps_noun_find(const char *name)
+const ps_noun_t *ps_noun_find(const char *name)
 {
     const ps_noun_t *noun = NULL;
 
@@ -163,8 +149,7 @@ ps_noun_find(const char *name)
     return NULL;
 }
 
-const char *
-ps_cmd_suggest(const char *noun, const char *word)
+const char *ps_cmd_suggest(const char *noun, const char *word)
 {
     const char *words[WORDS_MAX] = {NULL};
     size_t n = 0;
@@ -181,8 +166,7 @@ ps_cmd_suggest(const char *noun, const char *word)
         const ps_cmd_t *cmd = NULL;
 
         for (size_t i = 0; (cmd = ps_cmd_at(i)) != NULL; i++) {
-            if (strcmp(cmd->noun, noun) == 0 && cmd->verb != NULL &&
-                n < WORDS_MAX - 1) {
+            if (strcmp(cmd->noun, noun) == 0 && cmd->verb != NULL && n < WORDS_MAX - 1) {
                 words[n++] = cmd->verb;
             }
         }

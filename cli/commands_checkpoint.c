@@ -6,8 +6,7 @@
 
 static const ps_example_t CREATE_EXAMPLES[] = {
     {"pscli checkpoint create monday", "all tables, while jobs go on"},
-    {"pscli checkpoint create monday --table w --table b",
-     "tables \"w\" and \"b\""},
+    {"pscli checkpoint create monday --table w --table b", "tables \"w\" and \"b\""},
     {"pscli checkpoint create noon --job lr",
      "job \"lr\" behind one clock: its tables, clock and work queues"},
     {"pscli checkpoint create lr --job lr --every 10m --keep 3",
@@ -46,29 +45,25 @@ static const ps_opt_t CREATE_OPTIONS[] = {
      .help = "only this table, and those of further --table; else all"},
     {.name = NULL}};
 static const ps_example_t LIST_EXAMPLES[] = {
-    {"pscli checkpoint list", "every checkpoint, and whether it is whole"},
-    {NULL, NULL}};
+    {"pscli checkpoint list", "every checkpoint, and whether it is whole"}, {NULL, NULL}};
 static const ps_example_t INSPECT_EXAMPLES[] = {
-    {"pscli checkpoint inspect monday", "its files, clocks and rows"},
-    {NULL, NULL}};
+    {"pscli checkpoint inspect monday", "its files, clocks and rows"}, {NULL, NULL}};
 static const ps_example_t VERIFY_EXAMPLES[] = {
     {"pscli checkpoint verify monday", "reads every byte of it"}, {NULL, NULL}};
 static const ps_example_t DROP_EXAMPLES[] = {
     {"pscli checkpoint drop monday", "asks first"},
     {"pscli checkpoint drop monday --yes", "does not ask; for scripts"},
     {NULL, NULL}};
-#define WORKERS_OPTION                                                      \
-    {                                                                       \
-        .name = "workers", .kind = PS_OPT_U64, .value = "N", .min = 1,      \
-        .max = 4096,                                                        \
-        .help = "workers that the job goes on with; else as many as it had" \
+#define WORKERS_OPTION                                                              \
+    {                                                                               \
+        .name = "workers", .kind = PS_OPT_U64, .value = "N", .min = 1, .max = 4096, \
+        .help = "workers that the job goes on with; else as many as it had"         \
     }
-#define EPOCHS_OPTION                                                         \
-    {                                                                         \
-        .name = "epochs", .kind = PS_OPT_U64, .value = "N", .min = 1,         \
-        .max = 1000000000,                                                    \
-        .help = "epochs that the job's work queues have now in all; else as " \
-                "many as they had"                                            \
+#define EPOCHS_OPTION                                                                    \
+    {                                                                                    \
+        .name = "epochs", .kind = PS_OPT_U64, .value = "N", .min = 1, .max = 1000000000, \
+        .help = "epochs that the job's work queues have now in all; else as "            \
+                "many as they had"                                                       \
     }
 static const ps_example_t RESUME_EXAMPLES[] = {
     {"pscli checkpoint resume noon --job lr",
@@ -76,14 +71,13 @@ static const ps_example_t RESUME_EXAMPLES[] = {
     {"pscli checkpoint resume noon --job lr --epochs 20",
      "the same, with work for 20 epochs in all"},
     {NULL, NULL}};
-static const ps_opt_t RESUME_OPTIONS[] = {
-    {.name = "job",
-     .kind = PS_OPT_TEXT,
-     .value = "JOB",
-     .help = "the job of the checkpoint that shall go on"},
-    WORKERS_OPTION,
-    EPOCHS_OPTION,
-    {.name = NULL}};
+static const ps_opt_t RESUME_OPTIONS[] = {{.name = "job",
+                                           .kind = PS_OPT_TEXT,
+                                           .value = "JOB",
+                                           .help = "the job of the checkpoint that shall go on"},
+                                          WORKERS_OPTION,
+                                          EPOCHS_OPTION,
+                                          {.name = NULL}};
 static const ps_example_t RESTORE_EXAMPLES[] = {
     {"pscli checkpoint restore monday", "makes all of its tables"},
     {"pscli checkpoint restore monday --table w --as w2 --partitions 16",
@@ -130,24 +124,23 @@ const ps_cmd_t ps_cmds_checkpoint[] = {
      .min_args = 1,
      .max_args = 1,
      .summary = "rows and states of tables into files, while jobs go on",
-     .details =
-         "Each partition is written as it was at one moment. Where one job "
-         "with clocks uses the tables, that is right behind the same clock in "
-         "all of them: under BSP exactly what these clocks have made. The "
-         "files "
-         "lie in checkpoint.dir/NAME, which all nodes must see; without its "
-         "manifest, which comes last, there is no checkpoint.\n\n"
-         "--job makes one that the job can go on from: the clock after the one "
-         "that its furthest worker is in is waited for, and what workers push "
-         "behind it, or ask of work queues, waits until all have finished it "
-         "(60 s at most, then the checkpoint fails). The tables have what the "
-         "workers pushed up to that clock, and nothing that they pushed "
-         "later, also under SSP; a slice of a work queue counts as done when "
-         "its worker said so before it finished that clock.\n\n"
-         "--since needs tables that keep versions (table create --versions), "
-         "and that checkpoint as long as this one is kept. A partition is "
-         "written with all rows where it is not sure what has changed: records "
-         "were lost with a node, or the table is another one.",
+     .details = "Each partition is written as it was at one moment. Where one job "
+                "with clocks uses the tables, that is right behind the same clock in "
+                "all of them: under BSP exactly what these clocks have made. The "
+                "files "
+                "lie in checkpoint.dir/NAME, which all nodes must see; without its "
+                "manifest, which comes last, there is no checkpoint.\n\n"
+                "--job makes one that the job can go on from: the clock after the one "
+                "that its furthest worker is in is waited for, and what workers push "
+                "behind it, or ask of work queues, waits until all have finished it "
+                "(60 s at most, then the checkpoint fails). The tables have what the "
+                "workers pushed up to that clock, and nothing that they pushed "
+                "later, also under SSP; a slice of a work queue counts as done when "
+                "its worker said so before it finished that clock.\n\n"
+                "--since needs tables that keep versions (table create --versions), "
+                "and that checkpoint as long as this one is kept. A partition is "
+                "written with all rows where it is not sure what has changed: records "
+                "were lost with a node, or the table is another one.",
      .examples = CREATE_EXAMPLES,
      .options = CREATE_OPTIONS,
      .run = ps_cmd_checkpoint_create},
@@ -174,10 +167,9 @@ const ps_cmd_t ps_cmds_checkpoint[] = {
      .min_args = 1,
      .max_args = 1,
      .summary = "reads every byte of a checkpoint",
-     .details =
-         "Every file must be there, whole, and the one that the manifest "
-         "means; so must those of the checkpoints that it was made since. The "
-         "error names file and byte.",
+     .details = "Every file must be there, whole, and the one that the manifest "
+                "means; so must those of the checkpoints that it was made since. The "
+                "error names file and byte.",
      .examples = VERIFY_EXAMPLES,
      .run = ps_cmd_checkpoint_verify},
     {.noun = "checkpoint",
@@ -186,14 +178,13 @@ const ps_cmd_t ps_cmds_checkpoint[] = {
      .min_args = 1,
      .max_args = 1,
      .summary = "makes tables out of a checkpoint",
-     .details =
-         "A table of the name must not be there. Its rows, updater states "
-         "and versions are those of the checkpoint, on however many nodes "
-         "and partitions. Clients wait until all rows are there.\n\n"
-         "A checkpoint that was made with --job brings its job back behind "
-         "the tables: it waits, however long, for its workers, who are started "
-         "as before. They go on behind the checkpoint's clock, and get the "
-         "slices that were not done. A job of that name must have ended.",
+     .details = "A table of the name must not be there. Its rows, updater states "
+                "and versions are those of the checkpoint, on however many nodes "
+                "and partitions. Clients wait until all rows are there.\n\n"
+                "A checkpoint that was made with --job brings its job back behind "
+                "the tables: it waits, however long, for its workers, who are started "
+                "as before. They go on behind the checkpoint's clock, and get the "
+                "slices that were not done. A job of that name must have ended.",
      .examples = RESTORE_EXAMPLES,
      .options = RESTORE_OPTIONS,
      .run = ps_cmd_checkpoint_restore},
@@ -203,18 +194,17 @@ const ps_cmd_t ps_cmds_checkpoint[] = {
      .min_args = 1,
      .max_args = 1,
      .summary = "take a job back to a checkpoint, to go on from there",
-     .details =
-         "For a job whose workers were killed, or that went wrong: reads every "
-         "byte of the checkpoint first, stops the job if it runs, waits until "
-         "all of its workers have ended or were declared lost "
-         "(workers.lost_after_ms, for 60 s at most), drops the tables that the "
-         "checkpoint has, and restores them and the job. Start the workers "
-         "then as before: they go on after the checkpoint's clock, and get the "
-         "slices that were not done.\n\n"
-         "Asks on a terminal before it drops tables; anywhere else it needs "
-         "--yes. When it was interrupted, run it again. The checkpoint is one "
-         "that was made with --job; NAME may be that of a series (--every), "
-         "whose newest whole one it is then.",
+     .details = "For a job whose workers were killed, or that went wrong: reads every "
+                "byte of the checkpoint first, stops the job if it runs, waits until "
+                "all of its workers have ended or were declared lost "
+                "(workers.lost_after_ms, for 60 s at most), drops the tables that the "
+                "checkpoint has, and restores them and the job. Start the workers "
+                "then as before: they go on after the checkpoint's clock, and get the "
+                "slices that were not done.\n\n"
+                "Asks on a terminal before it drops tables; anywhere else it needs "
+                "--yes. When it was interrupted, run it again. The checkpoint is one "
+                "that was made with --job; NAME may be that of a series (--every), "
+                "whose newest whole one it is then.",
      .examples = RESUME_EXAMPLES,
      .options = RESUME_OPTIONS,
      .run = ps_cmd_checkpoint_resume},

@@ -7,8 +7,7 @@
 static const ps_example_t STATUS_EXAMPLES[] = {
     {"pscli cluster status", "one screen: nodes, tables, jobs, what is wrong"},
     {"pscli cluster status --watch 2s", "the same, again every two seconds"},
-    {"pscli cluster status -o json",
-     "for a script; .problems says what is wrong"},
+    {"pscli cluster status -o json", "for a script; .problems says what is wrong"},
     {NULL, NULL}};
 
 static const ps_example_t EVENTS_EXAMPLES[] = {
@@ -26,15 +25,13 @@ static const ps_opt_t EVENTS_OPTIONS[] = {{.name = "last",
                                           {.name = NULL}};
 
 static const ps_example_t BACKUP_EXAMPLES[] = {
-    {"pscli cluster backup --to psd.backup", "while the cluster works on"},
-    {NULL, NULL}};
+    {"pscli cluster backup --to psd.backup", "while the cluster works on"}, {NULL, NULL}};
 static const ps_opt_t BACKUP_OPTIONS[] = {{.name = "to",
                                            .kind = PS_OPT_TEXT,
                                            .value = "FILE",
-                                           .help =
-                                               "where to; packed when it ends "
-                                               "with .gz or .zst; \"-\" "
-                                               "is stdout. Required"},
+                                           .help = "where to; packed when it ends "
+                                                   "with .gz or .zst; \"-\" "
+                                                   "is stdout. Required"},
                                           {.name = NULL}};
 static const ps_example_t RESTORE_EXAMPLES[] = {
     {"pscli cluster restore --from psd.backup --data-dir /var/lib/psd",
@@ -102,8 +99,7 @@ static const ps_example_t JOB_STOP_EXAMPLES[] = {
     {"pscli job stop lr --dry-run", "says what would be stopped"},
     {NULL, NULL}};
 static const ps_example_t WORKER_LIST_EXAMPLES[] = {
-    {"pscli worker list lr", "rank, state and clock of each worker"},
-    {NULL, NULL}};
+    {"pscli worker list lr", "rank, state and clock of each worker"}, {NULL, NULL}};
 static const ps_example_t CLOCK_LIST_EXAMPLES[] = {
     {"pscli clock list", "slowest and fastest worker of every job"},
     {"pscli clock list --watch 1s", "the same, every second"},

@@ -9,89 +9,81 @@
 static const char *const READ[] = {"auto",    "libsvm", "ps",  "vw",    "adfea",
                                    "terafea", "criteo", "csv", "lda-c", "text",
                                    "idx",     "binary", "uci", "proto", NULL};
-static const char *const WRITTEN[] = {"libsvm",      "ps",    "csv",
-                                      "vw",          "lda-c", "binary",
-                                      "uci",         "proto", "proto-instance",
-                                      "proto-input", NULL};
-static const char *const ENTRIES[] = {"auto", "sparse", "binary", "dense",
-                                      NULL};
+static const char *const WRITTEN[] = {"libsvm",         "ps",          "csv", "vw",
+                                      "lda-c",          "binary",      "uci", "proto",
+                                      "proto-instance", "proto-input", NULL};
+static const char *const ENTRIES[] = {"auto", "sparse", "binary", "dense", NULL};
 
 /* How samples are read: the same for every command here. */
-#define FROM                                                         \
-    {                                                                \
-        .name = "from", .letter = 'f', .kind = PS_OPT_CHOICE,        \
-        .value = "FORMAT", .words = READ, .fallback = "auto",        \
-        .help = "format of the files; auto looks at their beginning" \
+#define FROM                                                                                    \
+    {                                                                                           \
+        .name = "from", .letter = 'f', .kind = PS_OPT_CHOICE, .value = "FORMAT", .words = READ, \
+        .fallback = "auto", .help = "format of the files; auto looks at their beginning"        \
     }
-#define READING                                                             \
-    {.name = "strict", .help = "end at the first bad line"},                \
-        {.name = "entries",                                                 \
-         .kind = PS_OPT_CHOICE,                                             \
-         .value = "KIND",                                                   \
-         .words = ENTRIES,                                                  \
-         .fallback = "auto",                                                \
-         .help = "what entries without \":\" are in ps files: keys "        \
-                 "(binary) or values (dense); of text, binary is all "      \
-                 "words in their order, not counts"},                       \
-        {.name = "vocabulary",                                              \
-         .kind = PS_OPT_TEXT,                                               \
-         .value = "FILE",                                                   \
-         .help = "words, one a line, whose numbers from 0 are the keys "    \
-                 "of text; without it, words are hashed"},                  \
-        {.name = "merge", .help = "one group of all groups of a sample"},   \
-        {.name = "bits",                                                    \
-         .letter = 'b',                                                     \
-         .kind = PS_OPT_U64,                                                \
-         .value = "B",                                                      \
-         .min = 1,                                                          \
-         .max = 61,                                                         \
-         .fallback = "18",                                                  \
-         .help = "bits of the index of a vw feature"},                      \
-        {.name = "no-constant",                                             \
-         .help = "vw samples without the constant entry"},                  \
-        {.name = "hash-all",                                                \
-         .help = "hash names of vw features also where they are numbers"},  \
-        {.name = "scale",                                                   \
-         .kind = PS_OPT_TEXT,                                               \
-         .value = "X",                                                      \
-         .fallback = "1",                                                   \
-         .help = "what values of idx samples are multiplied by; a number "  \
-                 "or a fraction, say 1/255"},                               \
-        {.name = "labels",                                                  \
-         .kind = PS_OPT_TEXT,                                               \
-         .value = "FILE",                                                   \
-         .help = "labels of idx or binary samples, or none; without it, "   \
-                 "the file beside them"},                                   \
-        {.name = "rows",                                                    \
-         .kind = PS_OPT_TEXT,                                               \
-         .value = "A:B",                                                    \
-         .help = "samples A up to and without B only, from 0, of idx, "     \
-                 "binary and uci files"},                                   \
-        {.name = "cache",                                                   \
-         .kind = PS_OPT_TEXT,                                               \
-         .value = "DIR",                                                    \
-         .help = "keep what was parsed there, or \"beside\" the files, so " \
-                 "that the next pass need not parse them"},                 \
-        {.name = "part",                                                    \
-         .kind = PS_OPT_U64,                                                \
-         .value = "I",                                                      \
-         .min = 0,                                                          \
-         .max = UINT32_MAX,                                                 \
-         .fallback = "0",                                                   \
-         .help = "read the share of worker I, from 0, of --parts"},         \
-    {                                                                       \
-        .name = "parts", .kind = PS_OPT_U64, .value = "N", .min = 1,        \
-        .max = UINT32_MAX, .fallback = "1",                                 \
-        .help = "into how many shares every file is cut, at ends of lines"  \
+#define READING                                                                                \
+    {.name = "strict", .help = "end at the first bad line"},                                   \
+        {.name = "entries",                                                                    \
+         .kind = PS_OPT_CHOICE,                                                                \
+         .value = "KIND",                                                                      \
+         .words = ENTRIES,                                                                     \
+         .fallback = "auto",                                                                   \
+         .help = "what entries without \":\" are in ps files: keys "                           \
+                 "(binary) or values (dense); of text, binary is all "                         \
+                 "words in their order, not counts"},                                          \
+        {.name = "vocabulary",                                                                 \
+         .kind = PS_OPT_TEXT,                                                                  \
+         .value = "FILE",                                                                      \
+         .help = "words, one a line, whose numbers from 0 are the keys "                       \
+                 "of text; without it, words are hashed"},                                     \
+        {.name = "merge", .help = "one group of all groups of a sample"},                      \
+        {.name = "bits",                                                                       \
+         .letter = 'b',                                                                        \
+         .kind = PS_OPT_U64,                                                                   \
+         .value = "B",                                                                         \
+         .min = 1,                                                                             \
+         .max = 61,                                                                            \
+         .fallback = "18",                                                                     \
+         .help = "bits of the index of a vw feature"},                                         \
+        {.name = "no-constant", .help = "vw samples without the constant entry"},              \
+        {.name = "hash-all", .help = "hash names of vw features also where they are numbers"}, \
+        {.name = "scale",                                                                      \
+         .kind = PS_OPT_TEXT,                                                                  \
+         .value = "X",                                                                         \
+         .fallback = "1",                                                                      \
+         .help = "what values of idx samples are multiplied by; a number "                     \
+                 "or a fraction, say 1/255"},                                                  \
+        {.name = "labels",                                                                     \
+         .kind = PS_OPT_TEXT,                                                                  \
+         .value = "FILE",                                                                      \
+         .help = "labels of idx or binary samples, or none; without it, "                      \
+                 "the file beside them"},                                                      \
+        {.name = "rows",                                                                       \
+         .kind = PS_OPT_TEXT,                                                                  \
+         .value = "A:B",                                                                       \
+         .help = "samples A up to and without B only, from 0, of idx, "                        \
+                 "binary and uci files"},                                                      \
+        {.name = "cache",                                                                      \
+         .kind = PS_OPT_TEXT,                                                                  \
+         .value = "DIR",                                                                       \
+         .help = "keep what was parsed there, or \"beside\" the files, so "                    \
+                 "that the next pass need not parse them"},                                    \
+        {.name = "part",                                                                       \
+         .kind = PS_OPT_U64,                                                                   \
+         .value = "I",                                                                         \
+         .min = 0,                                                                             \
+         .max = UINT32_MAX,                                                                    \
+         .fallback = "0",                                                                      \
+         .help = "read the share of worker I, from 0, of --parts"},                            \
+    {                                                                                          \
+        .name = "parts", .kind = PS_OPT_U64, .value = "N", .min = 1, .max = UINT32_MAX,        \
+        .fallback = "1", .help = "into how many shares every file is cut, at ends of lines"    \
     }
 
 static const ps_example_t CONVERT_EXAMPLES[] = {
-    {"pscli data convert --to ps train.libsvm.gz train.ps.zst",
-     "packed in, packed out"},
+    {"pscli data convert --to ps train.libsvm.gz train.ps.zst", "packed in, packed out"},
     {"pscli data convert --from vw -b 24 --to libsvm --merge 'day-*.vw' all",
      "several files into one, without namespaces"},
-    {"pscli data convert --from csv --to libsvm - -",
-     "from standard input to standard output"},
+    {"pscli data convert --from csv --to libsvm - -", "from standard input to standard output"},
     {NULL, NULL}};
 static const ps_opt_t CONVERT_OPTIONS[] = {
     FROM,
@@ -139,14 +131,13 @@ const ps_cmd_t ps_cmds_data[] = {
      .min_args = 2,
      .max_args = MANY,
      .summary = "samples of one format into another",
-     .details =
-         "Each IN is a file, plain or packed (gzip, zstd), a directory whose "
-         "files are read, a pattern, or - for standard input. OUT is there "
-         "when it is whole, packed when its name ends with .gz or .zst; - is "
-         "standard output. One that exists is written over with --yes only. A "
-         "sample with more than the format holds is refused unless --lossy. "
-         "Bad lines are left out, counted, and the first ten "
-         "of them named; the exit code is 8 then. Needs no psd.",
+     .details = "Each IN is a file, plain or packed (gzip, zstd), a directory whose "
+                "files are read, a pattern, or - for standard input. OUT is there "
+                "when it is whole, packed when its name ends with .gz or .zst; - is "
+                "standard output. One that exists is written over with --yes only. A "
+                "sample with more than the format holds is refused unless --lossy. "
+                "Bad lines are left out, counted, and the first ten "
+                "of them named; the exit code is 8 then. Needs no psd.",
      .examples = CONVERT_EXAMPLES,
      .options = CONVERT_OPTIONS,
      .flags = 0,

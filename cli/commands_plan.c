@@ -12,8 +12,7 @@ static const char *const RULES[] = {"range", "hash", NULL};
 static const ps_example_t PLAN_EXAMPLES[] = {
     {"pscli plan --rows 1e9 --cols 16 --updater adagrad",
      "a billion rows of 16 floats with a sum of squares each"},
-    {"pscli plan --rows 64M --keys hash --nodes 4 --shards 8",
-     "any keys, on four machines"},
+    {"pscli plan --rows 64M --keys hash --nodes 4 --shards 8", "any keys, on four machines"},
     {"pscli plan --rows 1M --cols 1e6 --row-format sparse --fill 0.001",
      "sparse rows of a thousand values each"},
     {NULL, NULL}};
@@ -99,14 +98,13 @@ const ps_cmd_t ps_cmds_plan[] = {
     {.noun = "plan",
      .arguments = "",
      .summary = "how much memory a table will need",
-     .details =
-         "Makes a small table of this kind in its own memory, fills it, and "
-         "scales up what the store says of its bytes: values, state of the "
-         "updater, index (with row headers and columns of sparse rows). The "
-         "fullest node, shard and partition are shown. Warns when a node needs "
-         "more than this host has. The partition log is not kept in memory and "
-         "adds nothing; requests on their way come on top, up to the limits of "
-         "psd.yaml. Needs no psd.",
+     .details = "Makes a small table of this kind in its own memory, fills it, and "
+                "scales up what the store says of its bytes: values, state of the "
+                "updater, index (with row headers and columns of sparse rows). The "
+                "fullest node, shard and partition are shown. Warns when a node needs "
+                "more than this host has. The partition log is not kept in memory and "
+                "adds nothing; requests on their way come on top, up to the limits of "
+                "psd.yaml. Needs no psd.",
      .examples = PLAN_EXAMPLES,
      .options = PLAN_OPTIONS,
      .run = ps_cmd_plan},

@@ -132,8 +132,7 @@ static const ps_example_t DROP_EXAMPLES[] = {
     {NULL, NULL}};
 
 static const ps_example_t ACK_EXAMPLES[] = {
-    {"pscli table ack w", "the rows that \"w\" has lost are known to be gone"},
-    {NULL, NULL}};
+    {"pscli table ack w", "the rows that \"w\" has lost are known to be gone"}, {NULL, NULL}};
 
 static const ps_example_t EXPORT_EXAMPLES[] = {
     {"pscli table export w --to w.npy", "for numpy.load"},
@@ -193,13 +192,12 @@ static const ps_example_t PULL_EXAMPLES[] = {
     {"pscli pull emb 7 --cols 0-3", "four columns of one row"},
     {"pscli pull w all -o csv > w.csv", "everything, as a file"},
     {NULL, NULL}};
-static const ps_opt_t PULL_OPTIONS[] = {
-    {.name = "cols",
-     .kind = PS_OPT_TEXT,
-     .value = "COLS",
-     .fallback = "all",
-     .help = "which columns: 7, 1,3,5, 10-19, all"},
-    {.name = NULL}};
+static const ps_opt_t PULL_OPTIONS[] = {{.name = "cols",
+                                         .kind = PS_OPT_TEXT,
+                                         .value = "COLS",
+                                         .fallback = "all",
+                                         .help = "which columns: 7, 1,3,5, 10-19, all"},
+                                        {.name = NULL}};
 
 const ps_cmd_t ps_cmds_table[] = {
     {.noun = "table",
@@ -252,11 +250,10 @@ const ps_cmd_t ps_cmds_table[] = {
      .max_args = 1,
      .complete = "table",
      .summary = "go on with a table that has lost rows",
-     .details =
-         "A table whose rows no node had any more after a restart is a problem "
-         "in \"cluster status\" until somebody has seen it. From then on the "
-         "cluster is healthy again and the table goes on with the rows that "
-         "came since; a further loss is a problem again.",
+     .details = "A table whose rows no node had any more after a restart is a problem "
+                "in \"cluster status\" until somebody has seen it. From then on the "
+                "cluster is healthy again and the table goes on with the rows that "
+                "came since; a further loss is a problem again.",
      .examples = ACK_EXAMPLES,
      .run = ps_cmd_table_ack},
     {.noun = "table",
@@ -266,15 +263,14 @@ const ps_cmd_t ps_cmds_table[] = {
      .max_args = 1,
      .complete = "table",
      .summary = "write a table's values to a file",
-     .details =
-         "npy: version 1.0, C order, two dimensions; for dense tables with "
-         "range keys. csv: \"row,0,1,...\" and a line for each row; "
-         "\"row,col,value\" when rows are sparse. text: \"row col:value ...\" "
-         "for any table. A hash table gives the rows that are present, a "
-         "sparse row the values that are not zero.\n\n"
-         "Numbers are written so that they read back to the same bits. Rows "
-         "that are pushed to meanwhile are in the file with or without those "
-         "pushes. A file of that name is replaced when the new one is whole.",
+     .details = "npy: version 1.0, C order, two dimensions; for dense tables with "
+                "range keys. csv: \"row,0,1,...\" and a line for each row; "
+                "\"row,col,value\" when rows are sparse. text: \"row col:value ...\" "
+                "for any table. A hash table gives the rows that are present, a "
+                "sparse row the values that are not zero.\n\n"
+                "Numbers are written so that they read back to the same bits. Rows "
+                "that are pushed to meanwhile are in the file with or without those "
+                "pushes. A file of that name is replaced when the new one is whole.",
      .examples = EXPORT_EXAMPLES,
      .options = EXPORT_OPTIONS,
      .run = ps_cmd_table_export},
@@ -285,12 +281,11 @@ const ps_cmd_t ps_cmds_table[] = {
      .max_args = 1,
      .complete = "table",
      .summary = "set a table's values from a file",
-     .details =
-         "Reads what \"table export\" writes. The file is checked from end to "
-         "end before anything is changed; values that it does not name stay. "
-         "Works for tables with updater add or assign (the other rules take "
-         "gradients, not values). Nobody else should push to these rows "
-         "meanwhile.",
+     .details = "Reads what \"table export\" writes. The file is checked from end to "
+                "end before anything is changed; values that it does not name stay. "
+                "Works for tables with updater add or assign (the other rules take "
+                "gradients, not values). Nobody else should push to these rows "
+                "meanwhile.",
      .examples = IMPORT_EXAMPLES,
      .options = IMPORT_OPTIONS,
      .flags = PS_CMD_DRY_RUN,

@@ -54,9 +54,8 @@ static const ps_opt_t RUN_OPTIONS[] = {
      .min = 0,
      .max = 4095,
      .fallback = "0",
-     .help =
-         "exit with 0 although up to N workers failed, when the others have "
-         "done all slices of the job's work queues"},
+     .help = "exit with 0 although up to N workers failed, when the others have "
+             "done all slices of the job's work queues"},
     {.name = "psd",
      .kind = PS_OPT_TEXT,
      .value = "PROGRAM",
@@ -70,20 +69,17 @@ static const ps_example_t EXPLAIN_EXAMPLES[] = {
 static const ps_example_t COMPLETION_EXAMPLES[] = {
     {"source <(pscli completion bash)", "in ~/.bashrc"},
     {"pscli completion zsh > \"${fpath[1]}/_pscli\"", "for zsh"},
-    {"pscli completion fish > ~/.config/fish/completions/pscli.fish",
-     "for fish"},
+    {"pscli completion fish > ~/.config/fish/completions/pscli.fish", "for fish"},
     {NULL, NULL}};
 static const ps_example_t HELP_EXAMPLES[] = {
     {"pscli help table create", "the same as pscli table create --help"},
     {"pscli help --man DIR", "writes the man pages to DIR"},
     {NULL, NULL}};
-static const ps_example_t VERSION_EXAMPLES[] = {
-    {"pscli version", "the same as pscli --version"}, {NULL, NULL}};
-static const ps_opt_t HELP_OPTIONS[] = {{.name = "man",
-                                         .kind = PS_OPT_TEXT,
-                                         .value = "DIR",
-                                         .help = "write every man page to DIR"},
-                                        {.name = NULL}};
+static const ps_example_t VERSION_EXAMPLES[] = {{"pscli version", "the same as pscli --version"},
+                                                {NULL, NULL}};
+static const ps_opt_t HELP_OPTIONS[] = {
+    {.name = "man", .kind = PS_OPT_TEXT, .value = "DIR", .help = "write every man page to DIR"},
+    {.name = NULL}};
 
 const ps_cmd_t ps_cmds_tool[] = {
     {.noun = "run",
@@ -92,21 +88,20 @@ const ps_cmd_t ps_cmds_tool[] = {
      .max_args = MANY,
      .complete = "program",
      .summary = "start the workers of a job",
-     .details =
-         "Each worker finds PSD_ENDPOINT, PSD_JOB, PSD_WORKER (its rank), "
-         "PSD_WORKERS and PSD_MAX_DELAY in its environment. Lines that it "
-         "writes are shown with its rank in front (stdout of a C program is "
-         "a pipe then, and comes in blocks: setvbuf or stdbuf -oL makes lines "
-         "of them); with -o json, jsonl, csv, "
-         "tsv or name they all go to stderr, and how each worker ended goes "
-         "to stdout. Signals are passed on to the workers; the third one "
-         "kills them. When a worker fails before it has joined a job that "
-         "waits for it the others are ended; one that fails later leaves them "
-         "at work, and is lost at once: its slices go to them, and \"pscli "
-         "why\" says how it ended. The exit code is that of the first worker "
-         "that "
-         "failed (128 + N for one that was killed by signal N), or, when a "
-         "signal N ended pscli, the greatest and at least 128 + N.",
+     .details = "Each worker finds PSD_ENDPOINT, PSD_JOB, PSD_WORKER (its rank), "
+                "PSD_WORKERS and PSD_MAX_DELAY in its environment. Lines that it "
+                "writes are shown with its rank in front (stdout of a C program is "
+                "a pipe then, and comes in blocks: setvbuf or stdbuf -oL makes lines "
+                "of them); with -o json, jsonl, csv, "
+                "tsv or name they all go to stderr, and how each worker ended goes "
+                "to stdout. Signals are passed on to the workers; the third one "
+                "kills them. When a worker fails before it has joined a job that "
+                "waits for it the others are ended; one that fails later leaves them "
+                "at work, and is lost at once: its slices go to them, and \"pscli "
+                "why\" says how it ended. The exit code is that of the first worker "
+                "that "
+                "failed (128 + N for one that was killed by signal N), or, when a "
+                "signal N ended pscli, the greatest and at least 128 + N.",
      .examples = RUN_EXAMPLES,
      .options = RUN_OPTIONS,
      .flags = PS_CMD_REST | PS_CMD_DRY_RUN,

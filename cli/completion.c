@@ -19,15 +19,13 @@
 #define ASK_CODES "pscli explain -o name 2>/dev/null"
 
 /* The shell command that lists what the first word may be; NULL: files. */
-static const char *
-asking(const ps_cmd_t *cmd)
+static const char *asking(const ps_cmd_t *cmd)
 {
-    static const char *const ASKS[][2] = {
-        {"table", ASK_TABLES},
-        {"job", ASK_JOBS},
-        {"node", ASK_NODES},
-        {"code", ASK_CODES},
-        {"shell", "printf \"%s\\n\" bash zsh fish"}};
+    static const char *const ASKS[][2] = {{"table", ASK_TABLES},
+                                          {"job", ASK_JOBS},
+                                          {"node", ASK_NODES},
+                                          {"code", ASK_CODES},
+                                          {"shell", "printf \"%s\\n\" bash zsh fish"}};
 
     for (size_t i = 0; i < sizeof ASKS / sizeof ASKS[0]; i++) {
         if (cmd->complete != NULL && strcmp(cmd->complete, ASKS[i][0]) == 0) {
@@ -37,16 +35,14 @@ asking(const ps_cmd_t *cmd)
     return NULL;
 }
 
-static void
-write_flags(FILE *file, const ps_opt_t *options)
+static void write_flags(FILE *file, const ps_opt_t *options)
 {
     for (; options != NULL && options->name != NULL; options++) {
         ps_print(file, " --%s", options->name);
     }
 }
 
-static void
-write_verbs(FILE *file, const ps_noun_t *noun)
+static void write_verbs(FILE *file, const ps_noun_t *noun)
 {
     const ps_cmd_t *cmd = NULL;
 
@@ -57,8 +53,7 @@ write_verbs(FILE *file, const ps_noun_t *noun)
     }
 }
 
-static void
-write_nouns(FILE *file)
+static void write_nouns(FILE *file)
 {
     const ps_noun_t *noun = NULL;
 
@@ -68,8 +63,7 @@ write_nouns(FILE *file)
 }
 
 /* case arms for the options that take one of some words */
-static void
-write_bash_words(FILE *file, const ps_opt_t *options)
+static void write_bash_words(FILE *file, const ps_opt_t *options)
 {
     for (; options != NULL && options->name != NULL; options++) {
         if (options->words == NULL) {
@@ -88,8 +82,7 @@ write_bash_words(FILE *file, const ps_opt_t *options)
 }
 
 /* The words that a command takes, as case arms. */
-static void
-write_bash_cmd(FILE *file, const ps_cmd_t *cmd)
+static void write_bash_cmd(FILE *file, const ps_cmd_t *cmd)
 {
     const char *ask = asking(cmd);
 
@@ -115,36 +108,33 @@ write_bash_cmd(FILE *file, const ps_cmd_t *cmd)
     ps_print(file, "        ;;\n");
 }
 
-static void
-write_function(FILE *file)
+static void write_function(FILE *file)
 {
     const ps_noun_t *noun = NULL;
     const ps_cmd_t *cmd = NULL;
 
-    ps_print(file,
-             "_pscli() {\n"
-             "    local current previous word flags i\n"
-             "    local noun=\"\" verb=\"\" rest=\"\" words=\"\" value=\"\"\n"
-             "    current=${COMP_WORDS[COMP_CWORD]}\n"
-             "    previous=${COMP_WORDS[COMP_CWORD - 1]}\n"
-             "    flags=\"");
+    ps_print(file, "_pscli() {\n"
+                   "    local current previous word flags i\n"
+                   "    local noun=\"\" verb=\"\" rest=\"\" words=\"\" value=\"\"\n"
+                   "    current=${COMP_WORDS[COMP_CWORD]}\n"
+                   "    previous=${COMP_WORDS[COMP_CWORD - 1]}\n"
+                   "    flags=\"");
     write_flags(file, ps_opts_global);
-    ps_print(file,
-             "\"\n"
-             "    for ((i = 1; i < COMP_CWORD; i++)); do\n"
-             "        word=${COMP_WORDS[i]}\n"
-             "        case $word in\n"
-             "        --endpoint|--context|--output|-o|--timeout|--watch) "
-             "((i++)) ;;\n"
-             "        -*) ;;\n"
-             "        *)\n"
-             "            if [ -z \"$noun\" ]; then noun=$word\n"
-             "            elif [ -z \"$verb\" ]; then verb=$word\n"
-             "            else rest=$word; fi ;;\n"
-             "        esac\n"
-             "    done\n"
-             "    case $noun in\n"
-             "    \"\") words=\"");
+    ps_print(file, "\"\n"
+                   "    for ((i = 1; i < COMP_CWORD; i++)); do\n"
+                   "        word=${COMP_WORDS[i]}\n"
+                   "        case $word in\n"
+                   "        --endpoint|--context|--output|-o|--timeout|--watch) "
+                   "((i++)) ;;\n"
+                   "        -*) ;;\n"
+                   "        *)\n"
+                   "            if [ -z \"$noun\" ]; then noun=$word\n"
+                   "            elif [ -z \"$verb\" ]; then verb=$word\n"
+                   "            else rest=$word; fi ;;\n"
+                   "        esac\n"
+                   "    done\n"
+                   "    case $noun in\n"
+                   "    \"\") words=\"");
     write_nouns(file);
     ps_print(file, "\" ;;\n");
     for (size_t i = 0; (noun = ps_noun_at(i)) != NULL; i++) {
@@ -174,8 +164,7 @@ write_function(FILE *file)
                    "}\n");
 }
 
-void
-ps_completion_bash(FILE *file)
+void ps_completion_bash(FILE *file)
 {
     ps_print(file, "# SPDX-License-Identifier: Apache-2.0\n"
                    "# bash completion, made by \"pscli completion bash\"\n"
@@ -184,8 +173,7 @@ ps_completion_bash(FILE *file)
     ps_print(file, "complete -o default -F _pscli pscli\n"); /* files */
 }
 
-void
-ps_completion_zsh(FILE *file)
+void ps_completion_zsh(FILE *file)
 {
     const ps_noun_t *noun = NULL;
     const ps_cmd_t *cmd = NULL;
@@ -217,8 +205,7 @@ ps_completion_zsh(FILE *file)
     }
     ps_print(file, "    esac\n    case \"$noun${verb:+ $verb}\" in\n");
     for (size_t i = 0; (cmd = ps_cmd_at(i)) != NULL; i++) {
-        ps_print(file, "    '%s%s%s') flags+=(", cmd->noun,
-                 cmd->verb == NULL ? "" : " ",
+        ps_print(file, "    '%s%s%s') flags+=(", cmd->noun, cmd->verb == NULL ? "" : " ",
                  cmd->verb == NULL ? "" : cmd->verb);
         write_flags(file, cmd->options);
         ps_print(file, ")");
@@ -227,17 +214,15 @@ ps_completion_zsh(FILE *file)
         }
         ps_print(file, " ;;\n");
     }
-    ps_print(file,
-             "    esac\n"
-             "    if [[ $PREFIX == -* ]]; then compadd -- $flags; return; fi\n"
-             "    [[ -n $ask ]] && words_=($(eval $ask))\n"
-             "    if (( $#words_ )); then compadd -- $words_; else _files; fi\n"
-             "}\n"
-             "_pscli \"$@\"\n");
+    ps_print(file, "    esac\n"
+                   "    if [[ $PREFIX == -* ]]; then compadd -- $flags; return; fi\n"
+                   "    [[ -n $ask ]] && words_=($(eval $ask))\n"
+                   "    if (( $#words_ )); then compadd -- $words_; else _files; fi\n"
+                   "}\n"
+                   "_pscli \"$@\"\n");
 }
 
-static void
-write_fish_text(FILE *file, const char *text)
+static void write_fish_text(FILE *file, const char *text)
 {
     (void)putc('\'', file);
     for (; *text != '\0'; text++) {
@@ -249,8 +234,7 @@ write_fish_text(FILE *file, const char *text)
     (void)putc('\'', file);
 }
 
-static void
-write_fish_options(FILE *file, const char *condition, const ps_opt_t *options)
+static void write_fish_options(FILE *file, const char *condition, const ps_opt_t *options)
 {
     for (; options != NULL && options->name != NULL; options++) {
         ps_print(file, "complete -c pscli");
@@ -276,15 +260,12 @@ write_fish_options(FILE *file, const char *condition, const ps_opt_t *options)
     }
 }
 
-static void
-write_fish_cmd(FILE *file, const ps_cmd_t *cmd)
+static void write_fish_cmd(FILE *file, const ps_cmd_t *cmd)
 {
     char condition[160];
 
-    (void)snprintf(condition, sizeof condition,
-                   "__fish_seen_subcommand_from %s%s%s", cmd->noun,
-                   cmd->verb == NULL ? ""
-                                     : "; and __fish_seen_subcommand_from ",
+    (void)snprintf(condition, sizeof condition, "__fish_seen_subcommand_from %s%s%s", cmd->noun,
+                   cmd->verb == NULL ? "" : "; and __fish_seen_subcommand_from ",
                    cmd->verb == NULL ? "" : cmd->verb);
     if (cmd->verb != NULL) {
         ps_print(file,
@@ -297,14 +278,12 @@ write_fish_cmd(FILE *file, const ps_cmd_t *cmd)
         (void)putc('\n', file);
     }
     if (asking(cmd) != NULL) {
-        ps_print(file, "complete -c pscli -f -n '%s' -a '(%s)'\n", condition,
-                 asking(cmd));
+        ps_print(file, "complete -c pscli -f -n '%s' -a '(%s)'\n", condition, asking(cmd));
     }
     write_fish_options(file, condition, cmd->options);
 }
 
-void
-ps_completion_fish(FILE *file)
+void ps_completion_fish(FILE *file)
 {
     const ps_noun_t *noun = NULL;
     const ps_cmd_t *cmd = NULL;
@@ -312,9 +291,7 @@ ps_completion_fish(FILE *file)
     ps_print(file, "# SPDX-License-Identifier: Apache-2.0\n"
                    "# fish completion, made by \"pscli completion fish\"\n");
     for (size_t i = 0; (noun = ps_noun_at(i)) != NULL; i++) {
-        ps_print(file,
-                 "complete -c pscli -f -n __fish_use_subcommand -a %s -d ",
-                 noun->name);
+        ps_print(file, "complete -c pscli -f -n __fish_use_subcommand -a %s -d ", noun->name);
         write_fish_text(file, noun->summary);
         (void)putc('\n', file);
     }

@@ -6,8 +6,7 @@
 #include <strings.h>
 
 /* Do the first n characters end so? */
-static bool
-ends_in(const char *path, size_t n, const char *ending)
+static bool ends_in(const char *path, size_t n, const char *ending)
 {
     size_t m = strlen(ending);
 
@@ -15,22 +14,19 @@ ends_in(const char *path, size_t n, const char *ending)
 }
 
 /* The path's length without .gz or .zst. */
-static size_t
-plain_length(const char *path)
+static size_t plain_length(const char *path)
 {
     size_t n = strlen(path);
 
     return n - (ends_in(path, n, ".gz") ? 3 : ends_in(path, n, ".zst") ? 4 : 0);
 }
 
-bool
-ps_file_format_is_packed(const char *path)
+bool ps_file_format_is_packed(const char *path)
 {
     return plain_length(path) < strlen(path);
 }
 
-ps_file_format_t
-ps_file_format_of(const char *path, const char *word)
+ps_file_format_t ps_file_format_of(const char *path, const char *word)
 {
     size_t n = plain_length(path);
 
@@ -44,25 +40,18 @@ ps_file_format_of(const char *path, const char *word)
                                       : PS_FILE_TEXT;
 }
 
-const char *
-ps_file_format_name(ps_file_format_t format)
+const char *ps_file_format_name(ps_file_format_t format)
 {
-    return format == PS_FILE_NPY   ? "npy"
-           : format == PS_FILE_CSV ? "csv"
-                                   : "text";
+    return format == PS_FILE_NPY ? "npy" : format == PS_FILE_CSV ? "csv" : "text";
 }
 
-psd_status_t
-ps_file_format_fits(ps_file_format_t format,
-                    const ps_view_t *view,
-                    psd_error_t *err)
+psd_status_t ps_file_format_fits(ps_file_format_t format, const ps_view_t *view, psd_error_t *err)
 {
     if (format == PS_FILE_NPY && (view->is_hash || view->is_sparse)) {
         return psd_error_set(err, PSD_UNSUPPORTED,
                              "npy holds dense tables with range keys; table "
                              "\"%s\" has %s; csv and text serve it",
-                             view->name,
-                             view->is_hash ? "hash keys" : "sparse rows");
+                             view->name, view->is_hash ? "hash keys" : "sparse rows");
     }
     return PSD_OK;
 }

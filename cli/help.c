@@ -11,8 +11,7 @@
 #define LINE_WIDTH 78
 #define OPTION_INDENT 24
 
-void
-ps_help_fill(FILE *file, const char *text, size_t indent, size_t used)
+void ps_help_fill(FILE *file, const char *text, size_t indent, size_t used)
 {
     while (*text != '\0') {
         size_t length = strcspn(text, " \n");
@@ -36,8 +35,7 @@ ps_help_fill(FILE *file, const char *text, size_t indent, size_t used)
     (void)putc('\n', file);
 }
 
-static void
-write_examples(FILE *file, const ps_example_t *examples)
+static void write_examples(FILE *file, const ps_example_t *examples)
 {
     ps_print(file, "Examples:\n");
     for (; examples->line != NULL; examples++) {
@@ -46,26 +44,22 @@ write_examples(FILE *file, const ps_example_t *examples)
     }
 }
 
-static void
-write_option(FILE *file, const ps_opt_t *opt)
+static void write_option(FILE *file, const ps_opt_t *opt)
 {
     char left[80];
     char text[600];
     int n = 0;
 
-    (void)snprintf(
-        left, sizeof left, "  %s%c%s--%s%s%s", opt->letter != '\0' ? "-" : " ",
-        opt->letter != '\0' ? opt->letter : ' ',
-        opt->letter != '\0' ? ", " : "  ", opt->name,
-        opt->value != NULL ? " " : "", opt->value != NULL ? opt->value : "");
+    (void)snprintf(left, sizeof left, "  %s%c%s--%s%s%s", opt->letter != '\0' ? "-" : " ",
+                   opt->letter != '\0' ? opt->letter : ' ', opt->letter != '\0' ? ", " : "  ",
+                   opt->name, opt->value != NULL ? " " : "", opt->value != NULL ? opt->value : "");
     n = snprintf(text, sizeof text, "%s", opt->help);
     for (size_t i = 0; opt->words != NULL && opt->words[i] != NULL; i++) {
-        n += snprintf(text + n, sizeof text - (size_t)n, "%s%s",
-                      i == 0 ? "; one of " : ", ", opt->words[i]);
+        n += snprintf(text + n, sizeof text - (size_t)n, "%s%s", i == 0 ? "; one of " : ", ",
+                      opt->words[i]);
     }
     if (opt->fallback != NULL) {
-        (void)snprintf(text + n, sizeof text - (size_t)n, " (default %s)",
-                       opt->fallback);
+        (void)snprintf(text + n, sizeof text - (size_t)n, " (default %s)", opt->fallback);
     }
     ps_print(file, "%-*s", OPTION_INDENT, left);
     if (strlen(left) >= OPTION_INDENT) {
@@ -74,8 +68,7 @@ write_option(FILE *file, const ps_opt_t *opt)
     ps_help_fill(file, text, OPTION_INDENT, OPTION_INDENT);
 }
 
-static void
-write_options(FILE *file, const char *title, const ps_opt_t *options)
+static void write_options(FILE *file, const char *title, const ps_opt_t *options)
 {
     if (options == NULL) {
         return;
@@ -86,29 +79,25 @@ write_options(FILE *file, const char *title, const ps_opt_t *options)
     }
 }
 
-static void
-write_cmd(FILE *file, const ps_cmd_t *cmd)
+static void write_cmd(FILE *file, const ps_cmd_t *cmd)
 {
     const char *gap = cmd->verb == NULL ? "" : " ";
     const char *verb = cmd->verb == NULL ? "" : cmd->verb;
 
     ps_print(file, "pscli %s%s%s - %s\n\n", cmd->noun, gap, verb, cmd->summary);
     write_examples(file, cmd->examples);
-    ps_print(file, "\nUsage: pscli %s%s%s [OPTIONS] %s\n", cmd->noun, gap, verb,
-             cmd->arguments);
+    ps_print(file, "\nUsage: pscli %s%s%s [OPTIONS] %s\n", cmd->noun, gap, verb, cmd->arguments);
     if (cmd->details[0] != '\0') {
         (void)putc('\n', file);
         ps_help_fill(file, cmd->details, 0, 0);
     }
     write_options(file, "Options", cmd->options);
     write_options(file, "Options of every command", ps_opts_global);
-    ps_print(file,
-             "\nEvery option has an environment variable: PSCLI_TIMEOUT for "
-             "--timeout.\n");
+    ps_print(file, "\nEvery option has an environment variable: PSCLI_TIMEOUT for "
+                   "--timeout.\n");
 }
 
-static void
-write_noun(FILE *file, const ps_noun_t *noun)
+static void write_noun(FILE *file, const ps_noun_t *noun)
 {
     const ps_cmd_t *cmd = NULL;
 
@@ -125,12 +114,10 @@ write_noun(FILE *file, const ps_noun_t *noun)
             ps_print(file, "  %-12s%s\n", cmd->verb, cmd->summary);
         }
     }
-    ps_print(file, "\n\"pscli %s VERB --help\" shows the options of one.\n",
-             noun->name);
+    ps_print(file, "\n\"pscli %s VERB --help\" shows the options of one.\n", noun->name);
 }
 
-static void
-write_all(FILE *file)
+static void write_all(FILE *file)
 {
     const ps_noun_t *noun = NULL;
 
@@ -154,19 +141,17 @@ write_all(FILE *file)
         ps_print(file, "  %-12s%s\n", noun->name, noun->summary);
     }
     write_options(file, "Options", ps_opts_global);
-    ps_print(file,
-             "\nEvery option has an environment variable: PSCLI_TIMEOUT for "
-             "--timeout.\nA flag wins over the environment, that over the "
-             "context, that over the default.\n\n"
-             "Exit codes: 0 done, 1 failed, 2 usage or configuration, 3 "
-             "cannot connect,\n4 not allowed, 5 not found, 6 conflict, 7 "
-             "deadline passed (outcome unknown),\n8 partly done, 9 data "
-             "damaged, 130 interrupted.\n\n"
-             "\"pscli COMMAND --help\" shows the verbs and options of one.\n");
+    ps_print(file, "\nEvery option has an environment variable: PSCLI_TIMEOUT for "
+                   "--timeout.\nA flag wins over the environment, that over the "
+                   "context, that over the default.\n\n"
+                   "Exit codes: 0 done, 1 failed, 2 usage or configuration, 3 "
+                   "cannot connect,\n4 not allowed, 5 not found, 6 conflict, 7 "
+                   "deadline passed (outcome unknown),\n8 partly done, 9 data "
+                   "damaged, 130 interrupted.\n\n"
+                   "\"pscli COMMAND --help\" shows the verbs and options of one.\n");
 }
 
-void
-ps_help_write(FILE *file, const ps_noun_t *noun, const ps_cmd_t *cmd)
+void ps_help_write(FILE *file, const ps_noun_t *noun, const ps_cmd_t *cmd)
 {
     if (cmd != NULL) {
         write_cmd(file, cmd);

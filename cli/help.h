@@ -16,8 +16,7 @@ void ps_help_fill(FILE *file, const char *text, size_t indent, size_t used);
 
 /* Writes pscli.1 and pscli-NOUN.1 into an existing directory. Errors: PSD_IO
  * naming the file. */
-PSD_MUST_CHECK psd_status_t ps_man_write(const char *directory,
-                                         psd_error_t *err);
+PSD_MUST_CHECK psd_status_t ps_man_write(const char *directory, psd_error_t *err);
 
 /* bash, zsh, fish. */
 void ps_completion_bash(FILE *file);

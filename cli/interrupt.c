@@ -15,8 +15,7 @@ static volatile sig_atomic_t has_path;
 static volatile sig_atomic_t is_held;
 static volatile sig_atomic_t came;
 
-static void
-on_signal(int number)
+static void on_signal(int number)
 {
     static const char WORDS[] = "pscli: E5005 interrupted; run it again\n";
 
@@ -34,8 +33,7 @@ on_signal(int number)
     _exit(EXIT_INTERRUPTED);
 }
 
-static void
-catch_signals(void)
+static void catch_signals(void)
 {
     struct sigaction action = {.sa_handler = on_signal, .sa_flags = SA_RESTART};
 
@@ -44,8 +42,7 @@ catch_signals(void)
     (void)sigaction(SIGTERM, &action, NULL);
 }
 
-void
-ps_interrupt_unlink(const char *path)
+void ps_interrupt_unlink(const char *path)
 {
     has_path = 0;
     if (path != NULL && strlen(path) < sizeof unlink_path) {
@@ -55,15 +52,13 @@ ps_interrupt_unlink(const char *path)
     }
 }
 
-void
-ps_interrupt_hold(void)
+void ps_interrupt_hold(void)
 {
     is_held = 1;
     catch_signals();
 }
 
-bool
-ps_interrupt_came(void)
+bool ps_interrupt_came(void)
 {
     return came != 0;
 }

@@ -13,8 +13,7 @@ static const char *const INTEGERS[] = {"first_row", "last_row", "row",
                                        "seed",      "lsn",      "incarnation"};
 
 /* Length of the UTF-8 character at text; 0 when it is none. */
-static size_t
-utf8_length(const unsigned char *text)
+static size_t utf8_length(const unsigned char *text)
 {
     unsigned char c = text[0];
     size_t n = c < 0x80                ? 1
@@ -36,8 +35,7 @@ utf8_length(const unsigned char *text)
     return n;
 }
 
-static void
-write_char(FILE *file, unsigned char c)
+static void write_char(FILE *file, unsigned char c)
 {
     switch (c) {
     case '"':
@@ -64,8 +62,7 @@ write_char(FILE *file, unsigned char c)
     }
 }
 
-void
-ps_json_write_text(FILE *file, const char *text)
+void ps_json_write_text(FILE *file, const char *text)
 {
     const unsigned char *at = (const unsigned char *)text;
 
@@ -87,19 +84,16 @@ ps_json_write_text(FILE *file, const char *text)
     (void)putc('"', file);
 }
 
-static void
-write_real(FILE *file, double value)
+static void write_real(FILE *file, double value)
 {
     ps_value_write_json(file, PS_TYPE_F64, &value);
 }
 
-static bool
-is_integer_in_text(const char *key, const json_t *value)
+static bool is_integer_in_text(const char *key, const json_t *value)
 {
     uint64_t number = 0;
 
-    if (!json_is_string(value) ||
-        !ps_text_u64(json_string_value(value), &number)) {
+    if (!json_is_string(value) || !ps_text_u64(json_string_value(value), &number)) {
         return false;
     }
     for (size_t i = 0; i < sizeof INTEGERS / sizeof INTEGERS[0]; i++) {
@@ -110,23 +104,20 @@ is_integer_in_text(const char *key, const json_t *value)
     return false;
 }
 
-bool
-ps_json_is_big(uint64_t magnitude)
+bool ps_json_is_big(uint64_t magnitude)
 {
     return magnitude > UINT64_C(1) << 53;
 }
 
 /* Digits, in quotes where they are asked for and needed. */
-static void
-write_digits(FILE *file, const char *digits, bool is_big, bool big_as_text)
+static void write_digits(FILE *file, const char *digits, bool is_big, bool big_as_text)
 {
     const char *quote = is_big && big_as_text ? "\"" : "";
 
     ps_print(file, "%s%s%s", quote, digits, quote);
 }
 
-static void
-write_integer(FILE *file, json_int_t value, bool big_as_text)
+static void write_integer(FILE *file, json_int_t value, bool big_as_text)
 {
     char digits[24];
     uint64_t magnitude = value < 0 ? -(uint64_t)value : (uint64_t)value;
@@ -135,8 +126,7 @@ write_integer(FILE *file, json_int_t value, bool big_as_text)
     write_digits(file, digits, ps_json_is_big(magnitude), big_as_text);
 }
 
-static void
-write_integer_text(FILE *file, const char *digits, bool big_as_text)
+static void write_integer_text(FILE *file, const char *digits, bool big_as_text)
 {
     uint64_t value = 0;
     bool is_u64 = ps_text_u64(digits, &value);
@@ -146,11 +136,7 @@ write_integer_text(FILE *file, const char *digits, bool big_as_text)
 
 /* first_gap stands in front of the first member. Recursion ends: jansson's
  * parser bounds the depth. */
-static void
-write_members(FILE *file,
-              const json_t *object,
-              const char *first_gap,
-              bool big_as_text)
+static void write_members(FILE *file, const json_t *object, const char *first_gap, bool big_as_text)
 {
     const char *gap = first_gap;
     const char *key = NULL;
@@ -171,8 +157,7 @@ write_members(FILE *file,
     }
 }
 
-void
-ps_json_write(FILE *file, const json_t *value, bool big_as_text)
+void ps_json_write(FILE *file, const json_t *value, bool big_as_text)
 {
     if (json_is_object(value)) {
         (void)putc('{', file);
@@ -202,8 +187,7 @@ ps_json_write(FILE *file, const json_t *value, bool big_as_text)
     }
 }
 
-void
-ps_json_write_doc(FILE *file, const json_t *doc, bool big_as_text)
+void ps_json_write_doc(FILE *file, const json_t *doc, bool big_as_text)
 {
     ps_print(file, "{\"schema_version\":1");
     write_members(file, doc, ",", big_as_text);

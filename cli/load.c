@@ -14,8 +14,7 @@
 
 #define COPY_BYTES 65536
 
-static void
-close_file(FILE **file_p)
+static void close_file(FILE **file_p)
 {
     if (*file_p != NULL) {
         (void)fclose(*file_p);
@@ -24,8 +23,7 @@ close_file(FILE **file_p)
 }
 
 /* stdin cannot be read twice: a copy on disk, without a name, can. */
-static psd_status_t
-copy_stdin(FILE *to, psd_error_t *err)
+static psd_status_t copy_stdin(FILE *to, psd_error_t *err)
 {
     char buffer[COPY_BYTES];
     size_t n = 0;
@@ -36,18 +34,14 @@ copy_stdin(FILE *to, psd_error_t *err)
         }
     }
     if (ferror(stdin) || ferror(to) || fflush(to) != 0) {
-        return psd_error_set(err, PSD_IO, "stdin cannot be kept: %s",
-                             strerror(errno));
+        return psd_error_set(err, PSD_IO, "stdin cannot be kept: %s", strerror(errno));
     }
     rewind(to);
     return PSD_OK;
 }
 
-static psd_status_t
-open_file(const char *path,
-          FILE **ret_file,
-          uint64_t *ret_size,
-          psd_error_t *err)
+static psd_status_t open_file(const char *path, FILE **ret_file, uint64_t *ret_size,
+                              psd_error_t *err)
 {
     bool is_stdin = strcmp(path, "-") == 0;
     FILE *file = is_stdin ? tmpfile() : fopen(path, "re");
@@ -55,17 +49,14 @@ open_file(const char *path,
     psd_status_t rc = PSD_OK;
 
     if (file == NULL) {
-        return psd_error_set(err, PSD_IO, "%s cannot be read: %s", path,
-                             strerror(errno));
+        return psd_error_set(err, PSD_IO, "%s cannot be read: %s", path, strerror(errno));
     }
     rc = is_stdin ? copy_stdin(file, err) : PSD_OK;
-    if (rc == PSD_OK &&
-        (fstat(fileno(file), &info) != 0 || S_ISDIR(info.st_mode))) {
+    if (rc == PSD_OK && (fstat(fileno(file), &info) != 0 || S_ISDIR(info.st_mode))) {
         rc = psd_error_set(err, PSD_IO, "%s is no file", path);
     }
     if (rc == PSD_OK && !S_ISREG(info.st_mode)) {
-        rc = psd_error_set(err, PSD_INVALID,
-                           "%s cannot be read twice; \"-\" reads a pipe", path);
+        rc = psd_error_set(err, PSD_INVALID, "%s cannot be read twice; \"-\" reads a pipe", path);
     }
     if (rc != PSD_OK) {
         close_file(&file);
@@ -77,22 +68,15 @@ open_file(const char *path,
 }
 
 /* One time through the file; writer NULL: only look. */
-static psd_status_t
-read_once(ps_cli_t *cli,
-          const ps_load_args_t *args,
-          FILE *file,
-          uint64_t size,
-          ps_writer_t *writer,
-          uint64_t *ret_rows,
-          uint64_t *ret_values,
-          psd_error_t *err)
+static psd_status_t read_once(ps_cli_t *cli, const ps_load_args_t *args, FILE *file, uint64_t size,
+                              ps_writer_t *writer, uint64_t *ret_rows, uint64_t *ret_values,
+                              psd_error_t *err)
 {
     PSD_AUTO(ps_progress_done) ps_progress_t progress = {0};
     PSD_AUTO(ps_source_close) ps_source_t *source = NULL;
     PSD_AUTO(ps_reader_done)
     ps_reader_t reader = {.file = file,
-                          .path = strcmp(args->path, "-") == 0 ? "stdin"
-                                                               : args->path,
+                          .path = strcmp(args->path, "-") == 0 ? "stdin" : args->path,
                           .view = args->view,
                           .take = writer == NULL ? NULL : ps_writer_cells,
                           .arg = writer,
@@ -106,8 +90,7 @@ read_once(ps_cli_t *cli,
     if (rc != PSD_OK) {
         return rc;
     }
-    ps_progress_init(&progress, &cli->out,
-                     writer == NULL ? "check" : args->verb, size);
+    ps_progress_init(&progress, &cli->out, writer == NULL ? "check" : args->verb, size);
     rc = ps_reader_read(&reader, args->format, err);
     if (rc == PSD_OK && writer != NULL) {
         rc = ps_writer_flush(writer, err);
@@ -117,12 +100,8 @@ read_once(ps_cli_t *cli,
     return rc;
 }
 
-psd_status_t
-ps_load(ps_cli_t *cli,
-        const ps_load_args_t *args,
-        uint64_t *ret_rows,
-        uint64_t *ret_values,
-        psd_error_t *err)
+psd_status_t ps_load(ps_cli_t *cli, const ps_load_args_t *args, uint64_t *ret_rows,
+                     uint64_t *ret_values, psd_error_t *err)
 {
     PSD_AUTO(close_file) FILE *file = NULL;
     PSD_AUTO(ps_writer_done) ps_writer_t writer = {0};
@@ -144,8 +123,7 @@ ps_load(ps_cli_t *cli,
     rewind(file);
     rc = read_once(cli, args, file, size, &writer, ret_rows, ret_values, err);
     if (rc != PSD_OK && writer.rows_done > 0) {
-        return psd_error_wrap(err, PSD_PARTIAL,
-                              "%s stopped behind %" PRIu64 " rows", args->verb,
+        return psd_error_wrap(err, PSD_PARTIAL, "%s stopped behind %" PRIu64 " rows", args->verb,
                               writer.rows_done);
     }
     return rc;

@@ -16,9 +16,6 @@ typedef struct ps_load_args {
 
 /* Errors: as ps_reader_read; PSD_IO; PSD_UNSUPPORTED; PSD_PARTIAL when some
  * rows were pushed before something failed, saying how many. */
-PSD_MUST_CHECK psd_status_t ps_load(ps_cli_t *cli,
-                                    const ps_load_args_t *args,
-                                    uint64_t *ret_rows,
-                                    uint64_t *ret_values,
-                                    psd_error_t *err);
+PSD_MUST_CHECK psd_status_t ps_load(ps_cli_t *cli, const ps_load_args_t *args, uint64_t *ret_rows,
+                                    uint64_t *ret_values, psd_error_t *err);
 #endif

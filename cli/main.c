@@ -6,8 +6,7 @@
 #include "cli/cli.h"
 #include "cli/help.h"
 
-static psd_status_t
-run(ps_cli_t *cli, int argc, char *const *argv, psd_error_t *err)
+static psd_status_t run(ps_cli_t *cli, int argc, char *const *argv, psd_error_t *err)
 {
     psd_status_t rc = ps_cli_init(cli, argc, argv, err);
 
@@ -26,8 +25,7 @@ run(ps_cli_t *cli, int argc, char *const *argv, psd_error_t *err)
     return ps_cli_run(cli, err);
 }
 
-int
-main(int argc, char **argv)
+int main(int argc, char **argv)
 {
     PSD_AUTO(psd_error_destroy) psd_error_t *err = psd_error_new();
     PSD_AUTO(ps_cli_done) ps_cli_t cli = {0};
@@ -36,8 +34,7 @@ main(int argc, char **argv)
 
     if (rc != PSD_OK) {
         ps_out_error(&cli.out, rc,
-                     psd_error_text(err)[0] != '\0' ? psd_error_text(err)
-                                                    : psd_status_text(rc),
+                     psd_error_text(err)[0] != '\0' ? psd_error_text(err) : psd_status_text(rc),
                      cli.details);
         (void)fflush(cli.out.out);
     } else if (cli.exit_code != 0) {

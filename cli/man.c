@@ -10,8 +10,7 @@
 #include "cli/output.h"
 
 /* Text with what roff would take for its own escaped. */
-static void
-write_roff(FILE *file, const char *text)
+static void write_roff(FILE *file, const char *text)
 {
     bool at_start = true;
 
@@ -33,15 +32,13 @@ write_roff(FILE *file, const char *text)
     }
 }
 
-static void
-write_line(FILE *file, const char *text)
+static void write_line(FILE *file, const char *text)
 {
     write_roff(file, text);
     (void)putc('\n', file);
 }
 
-static void
-write_title(FILE *file, const char *page, const char *summary)
+static void write_title(FILE *file, const char *page, const char *summary)
 {
     ps_print(file,
              ".\\\" SPDX-License-Identifier: Apache-2.0\n"
@@ -53,8 +50,7 @@ write_title(FILE *file, const char *page, const char *summary)
     write_line(file, summary);
 }
 
-static void
-write_examples(FILE *file, const ps_example_t *examples)
+static void write_examples(FILE *file, const ps_example_t *examples)
 {
     for (; examples->line != NULL; examples++) {
         ps_print(file, ".TP\n.B ");
@@ -63,8 +59,7 @@ write_examples(FILE *file, const ps_example_t *examples)
     }
 }
 
-static void
-write_options(FILE *file, const ps_opt_t *options)
+static void write_options(FILE *file, const ps_opt_t *options)
 {
     for (; options != NULL && options->name != NULL; options++) {
         ps_print(file, ".TP\n");
@@ -77,8 +72,7 @@ write_options(FILE *file, const ps_opt_t *options)
                  options->value != NULL ? options->value : "",
                  options->value != NULL ? "\\fR" : "");
         write_roff(file, options->help);
-        for (size_t i = 0; options->words != NULL && options->words[i] != NULL;
-             i++) {
+        for (size_t i = 0; options->words != NULL && options->words[i] != NULL; i++) {
             ps_print(file, "%s", i == 0 ? "; one of " : ", ");
             write_roff(file, options->words[i]);
         }
@@ -91,15 +85,14 @@ write_options(FILE *file, const ps_opt_t *options)
     }
 }
 
-static void
-write_cmd(FILE *file, const ps_cmd_t *cmd)
+static void write_cmd(FILE *file, const ps_cmd_t *cmd)
 {
-    ps_print(file, ".SS \"pscli %s%s%s\"\n", cmd->noun,
-             cmd->verb == NULL ? "" : " ", cmd->verb == NULL ? "" : cmd->verb);
+    ps_print(file, ".SS \"pscli %s%s%s\"\n", cmd->noun, cmd->verb == NULL ? "" : " ",
+             cmd->verb == NULL ? "" : cmd->verb);
     ps_print(file, "%c", cmd->summary[0] & ~0x20);
     write_roff(file, cmd->summary + 1);
-    ps_print(file, ".\n.PP\n.B pscli %s%s%s\n[OPTIONS] ", cmd->noun,
-             cmd->verb == NULL ? "" : " ", cmd->verb == NULL ? "" : cmd->verb);
+    ps_print(file, ".\n.PP\n.B pscli %s%s%s\n[OPTIONS] ", cmd->noun, cmd->verb == NULL ? "" : " ",
+             cmd->verb == NULL ? "" : cmd->verb);
     write_line(file, cmd->arguments);
     if (cmd->details[0] != '\0') {
         ps_print(file, ".PP\n");
@@ -113,8 +106,7 @@ write_cmd(FILE *file, const ps_cmd_t *cmd)
     }
 }
 
-static void
-write_noun(FILE *file, const ps_noun_t *noun)
+static void write_noun(FILE *file, const ps_noun_t *noun)
 {
     const ps_cmd_t *cmd = NULL;
     char page[64];
@@ -131,8 +123,7 @@ write_noun(FILE *file, const ps_noun_t *noun)
                    ".SH \"SEE ALSO\"\n.BR pscli (1),\n.BR psd (1)\n");
 }
 
-static void
-write_exit_codes(FILE *file)
+static void write_exit_codes(FILE *file)
 {
     static const char *const CODES[][2] = {
         {"0", "done"},
@@ -154,51 +145,46 @@ write_exit_codes(FILE *file)
     }
 }
 
-static void
-write_all(FILE *file)
+static void write_all(FILE *file)
 {
     const ps_noun_t *noun = NULL;
 
     write_title(file, "pscli", "look at and work with a psd cluster");
-    ps_print(file,
-             ".SH SYNOPSIS\n.B pscli\n[OPTIONS] COMMAND [VERB] [ARGUMENTS]\n"
-             ".SH COMMANDS\n");
+    ps_print(file, ".SH SYNOPSIS\n.B pscli\n[OPTIONS] COMMAND [VERB] [ARGUMENTS]\n"
+                   ".SH COMMANDS\n");
     for (size_t i = 0; (noun = ps_noun_at(i)) != NULL; i++) {
         ps_print(file, ".TP\n.BR pscli\\-%s (1)\n", noun->name);
         write_line(file, noun->summary);
     }
     ps_print(file, ".SH OPTIONS\n");
     write_options(file, ps_opts_global);
-    ps_print(file,
-             ".SH ENVIRONMENT\nEvery option has a variable: PSCLI_TIMEOUT for "
-             "\\-\\-timeout, PSCLI_ROW_FORMAT for \\-\\-row\\-format. A flag "
-             "wins over the environment, that over the context, that over the "
-             "default.\n"
-             ".TP\n.B NO_COLOR\nNo colors, when it is not empty.\n"
-             ".SH FILES\n.TP\n.I ~/.config/pscli/contexts/NAME\nSettings for "
-             "\\-\\-context NAME: lines like "
-             "endpoint=tcp://10.0.0.5:7171.\n"
-             ".SH OUTPUT\nData goes to stdout, words to stderr. An error is "
-             "one line on stderr: its code, what is wrong, what to do. With "
-             "\\-o json and \\-o jsonl it is an object on stdout.\n");
+    ps_print(file, ".SH ENVIRONMENT\nEvery option has a variable: PSCLI_TIMEOUT for "
+                   "\\-\\-timeout, PSCLI_ROW_FORMAT for \\-\\-row\\-format. A flag "
+                   "wins over the environment, that over the context, that over the "
+                   "default.\n"
+                   ".TP\n.B NO_COLOR\nNo colors, when it is not empty.\n"
+                   ".SH FILES\n.TP\n.I ~/.config/pscli/contexts/NAME\nSettings for "
+                   "\\-\\-context NAME: lines like "
+                   "endpoint=tcp://10.0.0.5:7171.\n"
+                   ".SH OUTPUT\nData goes to stdout, words to stderr. An error is "
+                   "one line on stderr: its code, what is wrong, what to do. With "
+                   "\\-o json and \\-o jsonl it is an object on stdout.\n");
     write_exit_codes(file);
     ps_print(file, ".SH \"SEE ALSO\"\n.BR psd (1)\n");
 }
 
-static psd_status_t
-write_page(const char *directory, const ps_noun_t *noun, psd_error_t *err)
+static psd_status_t write_page(const char *directory, const ps_noun_t *noun, psd_error_t *err)
 {
     char path[PATH_MAX];
     FILE *file = NULL;
-    int n = snprintf(path, sizeof path, "%s/pscli%s%s.1", directory,
-                     noun == NULL ? "" : "-", noun == NULL ? "" : noun->name);
+    int n = snprintf(path, sizeof path, "%s/pscli%s%s.1", directory, noun == NULL ? "" : "-",
+                     noun == NULL ? "" : noun->name);
 
     if (n > 0 && (size_t)n < sizeof path) {
         file = fopen(path, "we");
     }
     if (file == NULL) {
-        return psd_error_set(err, PSD_IO, "%s cannot be written: %s", path,
-                             strerror(errno));
+        return psd_error_set(err, PSD_IO, "%s cannot be written: %s", path, strerror(errno));
     }
     if (noun == NULL) {
         write_all(file);
@@ -208,14 +194,12 @@ write_page(const char *directory, const ps_noun_t *noun, psd_error_t *err)
     bool failed = ferror(file) != 0;
 
     if (fclose(file) != 0 || failed) {
-        return psd_error_set(err, PSD_IO, "%s cannot be written: %s", path,
-                             strerror(errno));
+        return psd_error_set(err, PSD_IO, "%s cannot be written: %s", path, strerror(errno));
     }
     return PSD_OK;
 }
 
-psd_status_t
-ps_man_write(const char *directory, psd_error_t *err)
+psd_status_t ps_man_write(const char *directory, psd_error_t *err)
 {
     const ps_noun_t *noun = NULL;
     psd_status_t rc = write_page(directory, NULL, err);

@@ -8,8 +8,7 @@
 #define BUFFER_BYTES ((size_t)1 << 20)
 
 /* fopencookie(3): what is less than size is an error. */
-static ssize_t
-write_out(void *cookie, const char *bytes, size_t size)
+static ssize_t write_out(void *cookie, const char *bytes, size_t size)
 {
     ps_new_file_t *self = cookie;
 
@@ -19,11 +18,8 @@ write_out(void *cookie, const char *bytes, size_t size)
     return self->rc == PSD_OK ? (ssize_t)size : 0;
 }
 
-psd_status_t
-ps_new_file_open(ps_new_file_t *ret_file,
-                 const char *path,
-                 mode_t mode,
-                 psd_error_t *err)
+psd_status_t ps_new_file_open(ps_new_file_t *ret_file, const char *path, mode_t mode,
+                              psd_error_t *err)
 {
     static const cookie_io_functions_t FUNCTIONS = {.write = write_out};
     psd_status_t rc = ps_file_out_open(path, mode, &ret_file->out, err);
@@ -38,16 +34,14 @@ ps_new_file_open(ps_new_file_t *ret_file,
     ret_file->why = psd_error_new();
     ret_file->buffer = ps_alloc_raw(BUFFER_BYTES, 1);
     ret_file->file = fopencookie(ret_file, "w", FUNCTIONS);
-    if (ret_file->why == NULL || ret_file->buffer == NULL ||
-        ret_file->file == NULL) {
+    if (ret_file->why == NULL || ret_file->buffer == NULL || ret_file->file == NULL) {
         return psd_error_set(err, PSD_NOMEM, "no memory to write %s", path);
     }
     (void)setvbuf(ret_file->file, ret_file->buffer, _IOFBF, BUFFER_BYTES);
     return PSD_OK;
 }
 
-psd_status_t
-ps_new_file_check(const ps_new_file_t *self, psd_error_t *err)
+psd_status_t ps_new_file_check(const ps_new_file_t *self, psd_error_t *err)
 {
     if (self->rc == PSD_OK) {
         return PSD_OK;
@@ -56,8 +50,7 @@ ps_new_file_check(const ps_new_file_t *self, psd_error_t *err)
     return psd_error_set(err, self->rc, "%s", psd_error_text(self->why));
 }
 
-psd_status_t
-ps_new_file_commit(ps_new_file_t *self, uint64_t *ret_bytes, psd_error_t *err)
+psd_status_t ps_new_file_commit(ps_new_file_t *self, uint64_t *ret_bytes, psd_error_t *err)
 {
     psd_status_t rc = PSD_OK;
 
@@ -70,8 +63,7 @@ ps_new_file_commit(ps_new_file_t *self, uint64_t *ret_bytes, psd_error_t *err)
     return rc;
 }
 
-void
-ps_new_file_done(ps_new_file_t *self)
+void ps_new_file_done(ps_new_file_t *self)
 {
     if (self->file != NULL) {
         (void)fclose(self->file);

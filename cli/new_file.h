@@ -23,17 +23,13 @@ typedef struct ps_new_file {
 } ps_new_file_t;
 
 /* Nothing moves it while it is open. Errors: as ps_file_out_open. */
-PSD_MUST_CHECK psd_status_t ps_new_file_open(ps_new_file_t *ret_file,
-                                             const char *path,
-                                             mode_t mode,
+PSD_MUST_CHECK psd_status_t ps_new_file_open(ps_new_file_t *ret_file, const char *path, mode_t mode,
                                              psd_error_t *err);
 /* What writing has failed with, if it has: the stream's own error has no words
  * for it. */
-PSD_MUST_CHECK psd_status_t ps_new_file_check(const ps_new_file_t *self,
-                                              psd_error_t *err);
+PSD_MUST_CHECK psd_status_t ps_new_file_check(const ps_new_file_t *self, psd_error_t *err);
 /* Puts it in place. ret_bytes: its size. Errors: those of ps_file_out_write. */
-PSD_MUST_CHECK psd_status_t ps_new_file_commit(ps_new_file_t *self,
-                                               uint64_t *ret_bytes,
+PSD_MUST_CHECK psd_status_t ps_new_file_commit(ps_new_file_t *self, uint64_t *ret_bytes,
                                                psd_error_t *err);
 /* Takes away what was not committed; fits PSD_AUTO. */
 void ps_new_file_done(ps_new_file_t *self);

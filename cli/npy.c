@@ -17,14 +17,11 @@
 static const struct {
     ps_type_t type;
     const char *descr;
-} TYPES[] = {{PS_TYPE_I32, "<i4"},
-             {PS_TYPE_I64, "<i8"},
-             {PS_TYPE_F32, "<f4"},
-             {PS_TYPE_F64, "<f8"}};
+} TYPES[] = {
+    {PS_TYPE_I32, "<i4"}, {PS_TYPE_I64, "<i8"}, {PS_TYPE_F32, "<f4"}, {PS_TYPE_F64, "<f8"}};
 
-psd_status_t
-ps_npy_write_head(
-    FILE *file, ps_type_t type, uint64_t rows, uint64_t cols, psd_error_t *err)
+psd_status_t ps_npy_write_head(FILE *file, ps_type_t type, uint64_t rows, uint64_t cols,
+                               psd_error_t *err)
 {
     char head[256];
     const char *descr = "";
@@ -47,14 +44,12 @@ ps_npy_write_head(
     head[8] = (char)((n - FRONT_SIZE) & 0xFF);
     head[9] = (char)((n - FRONT_SIZE) >> 8);
     if (fwrite(head, 1, n, file) != n) {
-        return psd_error_set(err, PSD_IO, "cannot be written: %s",
-                             strerror(errno));
+        return psd_error_set(err, PSD_IO, "cannot be written: %s", strerror(errno));
     }
     return PSD_OK;
 }
 
-static psd_status_t
-refuse(const char *path, const char *what, psd_error_t *err)
+static psd_status_t refuse(const char *path, const char *what, psd_error_t *err)
 {
     return psd_error_set(err, PSD_INVALID,
                          "%s: %s; allowed: .npy version 1.0 in C order with "
@@ -63,8 +58,7 @@ refuse(const char *path, const char *what, psd_error_t *err)
 }
 
 /* What follows 'key': in the dictionary, behind blanks; NULL when missing. */
-static const char *
-find_key(const char *head, const char *key)
+static const char *find_key(const char *head, const char *key)
 {
     char quoted[32];
     const char *at = NULL;
@@ -79,8 +73,7 @@ find_key(const char *head, const char *key)
 }
 
 /* "(2, 3)": exactly two numbers. */
-static bool
-read_shape(const char *at, uint64_t *ret_rows, uint64_t *ret_cols)
+static bool read_shape(const char *at, uint64_t *ret_rows, uint64_t *ret_cols)
 {
     uint64_t numbers[2] = {0};
 
@@ -113,11 +106,8 @@ read_shape(const char *at, uint64_t *ret_rows, uint64_t *ret_cols)
     return *at == ')';
 }
 
-static psd_status_t
-read_text(FILE *file,
-          const char *path,
-          char ret_head[HEAD_MAX + 1],
-          psd_error_t *err)
+static psd_status_t read_text(FILE *file, const char *path, char ret_head[HEAD_MAX + 1],
+                              psd_error_t *err)
 {
     unsigned char front[FRONT_SIZE];
     size_t length = 0;
@@ -138,13 +128,8 @@ read_text(FILE *file,
     return PSD_OK;
 }
 
-psd_status_t
-ps_npy_read_head(FILE *file,
-                 const char *path,
-                 ps_type_t *ret_type,
-                 uint64_t *ret_rows,
-                 uint64_t *ret_cols,
-                 psd_error_t *err)
+psd_status_t ps_npy_read_head(FILE *file, const char *path, ps_type_t *ret_type, uint64_t *ret_rows,
+                              uint64_t *ret_cols, psd_error_t *err)
 {
     char head[HEAD_MAX + 1] = "";
     const char *descr = NULL;
@@ -159,8 +144,7 @@ ps_npy_read_head(FILE *file,
     order = find_key(head, "fortran_order");
     shape = find_key(head, "shape");
     if (descr == NULL || order == NULL || shape == NULL) {
-        return refuse(path, "its head lacks descr, fortran_order or shape",
-                      err);
+        return refuse(path, "its head lacks descr, fortran_order or shape", err);
     }
     if (strncmp(order, "False", 5) != 0) {
         return refuse(path, "its order is Fortran's", err);
@@ -169,8 +153,7 @@ ps_npy_read_head(FILE *file,
         return refuse(path, "its shape is not (rows, cols)", err);
     }
     for (size_t i = 0; i < sizeof TYPES / sizeof TYPES[0]; i++) {
-        if (descr[0] == '\'' && strncmp(descr + 1, TYPES[i].descr, 3) == 0 &&
-            descr[4] == '\'') {
+        if (descr[0] == '\'' && strncmp(descr + 1, TYPES[i].descr, 3) == 0 && descr[4] == '\'') {
             *ret_type = TYPES[i].type;
             return PSD_OK;
         }

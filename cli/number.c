@@ -10,8 +10,7 @@
 #include "base/text.h"
 #include "cli/output.h"
 
-void
-ps_value_write_json(FILE *file, ps_type_t type, const void *value)
+void ps_value_write_json(FILE *file, ps_type_t type, const void *value)
 {
     char text[PS_NUMBER_SIZE];
     bool is_float = type == PS_TYPE_F32 || type == PS_TYPE_F64;
@@ -26,12 +25,8 @@ ps_value_write_json(FILE *file, ps_type_t type, const void *value)
     }
 }
 
-static void
-format_scaled(double value,
-              double step,
-              const char *const *units,
-              size_t n_units,
-              char ret_text[PS_NUMBER_SIZE])
+static void format_scaled(double value, double step, const char *const *units, size_t n_units,
+                          char ret_text[PS_NUMBER_SIZE])
 {
     size_t unit = 0;
 
@@ -40,29 +35,25 @@ format_scaled(double value,
         unit++;
     }
     (void)snprintf(ret_text, PS_NUMBER_SIZE,
-                   value >= 100 || value == floor(value) ? "%.0f %s"
-                                                         : "%.1f %s",
-                   value, units[unit]);
+                   value >= 100 || value == floor(value) ? "%.0f %s" : "%.1f %s", value,
+                   units[unit]);
 }
 
-void
-ps_bytes_format(double bytes, char ret_text[PS_NUMBER_SIZE])
+void ps_bytes_format(double bytes, char ret_text[PS_NUMBER_SIZE])
 {
     static const char *const UNITS[] = {"B", "KiB", "MiB", "GiB", "TiB"};
 
     format_scaled(bytes, 1024, UNITS, 5, ret_text);
 }
 
-void
-ps_rate_format(double bytes_s, char ret_text[PS_NUMBER_SIZE])
+void ps_rate_format(double bytes_s, char ret_text[PS_NUMBER_SIZE])
 {
     static const char *const UNITS[] = {"B/s", "kB/s", "MB/s", "GB/s", "TB/s"};
 
     format_scaled(bytes_s, 1000, UNITS, 5, ret_text);
 }
 
-void
-ps_seconds_format(double seconds, char ret_text[PS_NUMBER_SIZE])
+void ps_seconds_format(double seconds, char ret_text[PS_NUMBER_SIZE])
 {
     static const char *const SMALL[] = {"us", "ms", "s"};
 

@@ -10,11 +10,9 @@
 #include "cli/json_text.h"
 #include "cli/output_cell.h"
 
-static const char *const NAMES[] = {"table", "wide", "json", "jsonl",
-                                    "csv",   "tsv",  "name"};
+static const char *const NAMES[] = {"table", "wide", "json", "jsonl", "csv", "tsv", "name"};
 
-bool
-ps_format_parse(const char *text, ps_format_t *ret_format)
+bool ps_format_parse(const char *text, ps_format_t *ret_format)
 {
     for (size_t i = 0; i < sizeof NAMES / sizeof NAMES[0]; i++) {
         if (strcmp(NAMES[i], text) == 0) {
@@ -25,14 +23,12 @@ ps_format_parse(const char *text, ps_format_t *ret_format)
     return false;
 }
 
-bool
-ps_format_is_json(ps_format_t format)
+bool ps_format_is_json(ps_format_t format)
 {
     return format == PS_FORMAT_JSON || format == PS_FORMAT_JSONL;
 }
 
-bool
-ps_format_is_csv(ps_format_t format)
+bool ps_format_is_csv(ps_format_t format)
 {
     return format == PS_FORMAT_CSV || format == PS_FORMAT_TSV;
 }
@@ -40,16 +36,14 @@ ps_format_is_csv(ps_format_t format)
 static void print_to(FILE *file, const char *format, va_list arguments)
     __attribute__((format(printf, 2, 0)));
 
-static void
-print_to(FILE *file, const char *format, va_list arguments)
+static void print_to(FILE *file, const char *format, va_list arguments)
 {
     /* clang-tidy 14 finds this only behind other files of the same run: its
      * state, not ours. NOLINTNEXTLINE(clang-analyzer-valist.Uninitialized) */
     (void)vfprintf(file, format, arguments);
 }
 
-void
-ps_print(FILE *file, const char *format, ...)
+void ps_print(FILE *file, const char *format, ...)
 {
     va_list arguments;
 
@@ -58,8 +52,7 @@ ps_print(FILE *file, const char *format, ...)
     va_end(arguments);
 }
 
-void
-ps_say(const ps_out_t *self, const char *format, ...)
+void ps_say(const ps_out_t *self, const char *format, ...)
 {
     va_list arguments;
 
@@ -72,10 +65,7 @@ ps_say(const ps_out_t *self, const char *format, ...)
     (void)putc('\n', self->err);
 }
 
-static void
-write_csv_row(const ps_out_t *self,
-              const json_t *item,
-              const ps_column_t *columns)
+static void write_csv_row(const ps_out_t *self, const json_t *item, const ps_column_t *columns)
 {
     for (size_t i = 0; columns[i].title != NULL; i++) {
         if (i > 0) {
@@ -86,8 +76,7 @@ write_csv_row(const ps_out_t *self,
     (void)putc('\n', self->out);
 }
 
-static void
-write_csv_header(const ps_out_t *self, const ps_column_t *columns)
+static void write_csv_header(const ps_out_t *self, const ps_column_t *columns)
 {
     for (size_t i = 0; columns[i].title != NULL; i++) {
         ps_print(self->out, "%s%.*s",
@@ -99,8 +88,7 @@ write_csv_header(const ps_out_t *self, const ps_column_t *columns)
     (void)putc('\n', self->out);
 }
 
-static void
-write_item(const ps_out_t *self, const json_t *item, const ps_column_t *columns)
+static void write_item(const ps_out_t *self, const json_t *item, const ps_column_t *columns)
 {
     if (self->format == PS_FORMAT_JSONL) {
         ps_json_write_doc(self->out, item, self->big_as_text);
@@ -113,11 +101,8 @@ write_item(const ps_out_t *self, const json_t *item, const ps_column_t *columns)
     }
 }
 
-void
-ps_out_list(const ps_out_t *self,
-            const json_t *doc,
-            const char *key,
-            const ps_column_t *columns)
+void ps_out_list(const ps_out_t *self, const json_t *doc, const char *key,
+                 const ps_column_t *columns)
 {
     const json_t *items = json_object_get(doc, key);
 
@@ -138,10 +123,7 @@ ps_out_list(const ps_out_t *self,
     }
 }
 
-void
-ps_out_object(const ps_out_t *self,
-              const json_t *doc,
-              const ps_column_t *columns)
+void ps_out_object(const ps_out_t *self, const json_t *doc, const ps_column_t *columns)
 {
     switch (self->format) {
     case PS_FORMAT_JSON:
@@ -164,12 +146,8 @@ ps_out_object(const ps_out_t *self,
     }
 }
 
-void
-ps_out_answer(const ps_out_t *self,
-              const json_t *doc,
-              const ps_column_t *columns,
-              const char *format,
-              ...)
+void ps_out_answer(const ps_out_t *self, const json_t *doc, const ps_column_t *columns,
+                   const char *format, ...)
 {
     bool is_table = self->format == PS_FORMAT_TABLE;
     va_list arguments;
@@ -188,8 +166,7 @@ ps_out_answer(const ps_out_t *self,
 }
 
 /* The part of a hint that does not only point back at the message. */
-static const char *
-useful_part(const char *hint)
+static const char *useful_part(const char *hint)
 {
     const char *rest = strstr(hint, "; ");
 
@@ -202,8 +179,7 @@ useful_part(const char *hint)
     return hint;
 }
 
-static void
-write_error_line(const ps_out_t *self, psd_status_t status, const char *message)
+static void write_error_line(const ps_out_t *self, psd_status_t status, const char *message)
 {
     const char *hint = useful_part(psd_status_hint(status));
     size_t length = strlen(message);
@@ -213,15 +189,11 @@ write_error_line(const ps_out_t *self, psd_status_t status, const char *message)
         gap = ""; /* it is said already, or there is none */
         hint = "";
     }
-    ps_print(self->err, "pscli: %s %s%s%s\n", psd_status_code(status), message,
-             gap, hint);
+    ps_print(self->err, "pscli: %s %s%s%s\n", psd_status_code(status), message, gap, hint);
 }
 
-void
-ps_out_error(const ps_out_t *self,
-             psd_status_t status,
-             const char *message,
-             const json_t *details)
+void ps_out_error(const ps_out_t *self, psd_status_t status, const char *message,
+                  const json_t *details)
 {
     if (!ps_format_is_json(self->format)) {
         write_error_line(self, status, message);
@@ -243,12 +215,10 @@ ps_out_error(const ps_out_t *self,
     ps_print(self->out, "}}\n");
 }
 
-psd_status_t
-ps_out_finish(const ps_out_t *self, psd_error_t *err)
+psd_status_t ps_out_finish(const ps_out_t *self, psd_error_t *err)
 {
     if (fflush(self->out) != 0 || ferror(self->out)) {
-        return psd_error_set(err, PSD_IO, "stdout cannot be written: %s",
-                             strerror(errno));
+        return psd_error_set(err, PSD_IO, "stdout cannot be written: %s", strerror(errno));
     }
     return PSD_OK;
 }

@@ -69,37 +69,23 @@ void ps_say(const ps_out_t *self, const char *format, ...) PSD_PRINTF(2, 3);
  * A list: json shows doc with its members, the others doc[key]'s items. The
  * first column names an item.
  */
-void ps_out_list(const ps_out_t *self,
-                 const json_t *doc,
-                 const char *key,
+void ps_out_list(const ps_out_t *self, const json_t *doc, const char *key,
                  const ps_column_t *columns);
 /* One object: json and jsonl show doc, the others the columns of doc: as lines
  * `title  value` in tables, as one row in csv and tsv. */
-void ps_out_object(const ps_out_t *self,
-                   const json_t *doc,
-                   const ps_column_t *columns);
+void ps_out_object(const ps_out_t *self, const json_t *doc, const ps_column_t *columns);
 /* What was done. Tables: the line that format makes, all columns when verbose,
  * nothing when quiet. Other formats: as ps_out_object. */
-void ps_out_answer(const ps_out_t *self,
-                   const json_t *doc,
-                   const ps_column_t *columns,
-                   const char *format,
-                   ...) PSD_PRINTF(4, 5);
+void ps_out_answer(const ps_out_t *self, const json_t *doc, const ps_column_t *columns,
+                   const char *format, ...) PSD_PRINTF(4, 5);
 /* The narrow or wide table of items (an array; NULL: no items). */
-void ps_out_table(const ps_out_t *self,
-                  const json_t *items,
-                  const ps_column_t *columns);
+void ps_out_table(const ps_out_t *self, const json_t *items, const ps_column_t *columns);
 /* The lines `title  value` of an object. */
-void ps_out_lines(const ps_out_t *self,
-                  const json_t *object,
-                  const ps_column_t *columns);
+void ps_out_lines(const ps_out_t *self, const json_t *object, const ps_column_t *columns);
 
 /* An error, in the format asked for. details (may be NULL) is borrowed. */
-void ps_out_error(const ps_out_t *self,
-                  psd_status_t status,
-                  const char *message,
+void ps_out_error(const ps_out_t *self, psd_status_t status, const char *message,
                   const json_t *details);
 /* Errors: PSD_IO when data could not be written. */
-PSD_MUST_CHECK psd_status_t ps_out_finish(const ps_out_t *self,
-                                          psd_error_t *err);
+PSD_MUST_CHECK psd_status_t ps_out_finish(const ps_out_t *self, psd_error_t *err);
 #endif

@@ -11,8 +11,7 @@
 
 #define PATH_PART_MAX 64
 
-static json_t *
-find_one(const json_t *item, const char *path, size_t length)
+static json_t *find_one(const json_t *item, const char *path, size_t length)
 {
     json_t *at = (json_t *)item; /* looked into only */
 
@@ -33,8 +32,7 @@ find_one(const json_t *item, const char *path, size_t length)
     return at;
 }
 
-json_t *
-ps_cell_find(const json_t *item, const char *path)
+json_t *ps_cell_find(const json_t *item, const char *path)
 {
     while (path[0] != '\0') {
         size_t length = strcspn(path, "|");
@@ -48,8 +46,7 @@ ps_cell_find(const json_t *item, const char *path)
     return NULL;
 }
 
-static void
-write_time(FILE *file, double unix_ms)
+static void write_time(FILE *file, double unix_ms)
 {
     time_t seconds = (time_t)(unix_ms / 1000);
     struct tm parts;
@@ -61,8 +58,7 @@ write_time(FILE *file, double unix_ms)
     (void)fputs(text, file);
 }
 
-static void
-write_human_number(FILE *file, double value, ps_unit_t unit)
+static void write_human_number(FILE *file, double value, ps_unit_t unit)
 {
     char text[PS_NUMBER_SIZE] = "";
 
@@ -87,8 +83,7 @@ write_human_number(FILE *file, double value, ps_unit_t unit)
     (void)fputs(text, file);
 }
 
-static void
-write_number(FILE *file, const json_t *value, ps_unit_t unit)
+static void write_number(FILE *file, const json_t *value, ps_unit_t unit)
 {
     char text[PS_NUMBER_SIZE];
 
@@ -106,8 +101,7 @@ static void write_value(FILE *file, const json_t *value, ps_unit_t unit);
 
 /* {"name":"sgd","alpha":0.1} becomes sgd:alpha=0.1; anything else `k=v, k=v`.
  */
-static void
-write_object(FILE *file, const json_t *object)
+static void write_object(FILE *file, const json_t *object)
 {
     const char *name = json_string_value(json_object_get(object, "name"));
     const char *key = NULL;
@@ -128,8 +122,7 @@ write_object(FILE *file, const json_t *object)
     }
 }
 
-static void
-write_value(FILE *file, const json_t *value, ps_unit_t unit)
+static void write_value(FILE *file, const json_t *value, ps_unit_t unit)
 {
     if (json_is_string(value)) {
         (void)fputs(json_string_value(value), file);
@@ -149,8 +142,7 @@ write_value(FILE *file, const json_t *value, ps_unit_t unit)
     }
 }
 
-static void
-write_tsv(FILE *file, const char *text)
+static void write_tsv(FILE *file, const char *text)
 {
     for (; *text != '\0'; text++) {
         const char *escaped = *text == '\t'   ? "\\t"
@@ -167,8 +159,7 @@ write_tsv(FILE *file, const char *text)
     }
 }
 
-static void
-write_quoted(FILE *file, const char *text)
+static void write_quoted(FILE *file, const char *text)
 {
     (void)putc('"', file);
     for (; *text != '\0'; text++) {
@@ -180,8 +171,7 @@ write_quoted(FILE *file, const char *text)
     (void)putc('"', file);
 }
 
-void
-ps_cell_write_field(FILE *file, const char *text, ps_format_t format)
+void ps_cell_write_field(FILE *file, const char *text, ps_format_t format)
 {
     if (format == PS_FORMAT_TSV) {
         write_tsv(file, text);
@@ -193,8 +183,7 @@ ps_cell_write_field(FILE *file, const char *text, ps_format_t format)
 }
 
 /* Control bytes would move the cursor or break the line. */
-static void
-clean_line(char *text)
+static void clean_line(char *text)
 {
     for (; *text != '\0'; text++) {
         if ((unsigned char)*text < 0x20 || *text == 0x7F) {
@@ -203,8 +192,7 @@ clean_line(char *text)
     }
 }
 
-static char *
-value_text(const json_t *value, ps_unit_t unit)
+static char *value_text(const json_t *value, ps_unit_t unit)
 {
     char *text = NULL;
     size_t size = 0;
@@ -221,8 +209,7 @@ value_text(const json_t *value, ps_unit_t unit)
     return text;
 }
 
-char *
-ps_cell_text(const json_t *item, const ps_column_t *column)
+char *ps_cell_text(const json_t *item, const ps_column_t *column)
 {
     const json_t *value = ps_cell_find(item, column->path);
     char *text = value_text(value, column->unit);
@@ -233,15 +220,10 @@ ps_cell_text(const json_t *item, const ps_column_t *column)
     return text;
 }
 
-void
-ps_cell_write(FILE *file,
-              const json_t *item,
-              const ps_column_t *column,
-              ps_format_t format)
+void ps_cell_write(FILE *file, const json_t *item, const ps_column_t *column, ps_format_t format)
 {
     const json_t *value = ps_cell_find(item, column->path);
-    ps_unit_t unit =
-        column->unit == PS_UNIT_COUNT ? PS_UNIT_COUNT : PS_UNIT_NONE;
+    ps_unit_t unit = column->unit == PS_UNIT_COUNT ? PS_UNIT_COUNT : PS_UNIT_NONE;
     char *text = value_text(value, unit);
 
     if (text == NULL) {
@@ -254,8 +236,7 @@ ps_cell_write(FILE *file,
     free(text);
 }
 
-size_t
-ps_cell_width(const char *text)
+size_t ps_cell_width(const char *text)
 {
     size_t width = 0;
 

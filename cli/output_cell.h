@@ -10,10 +10,7 @@
 json_t *ps_cell_find(const json_t *item, const char *path);
 /* Writes the value as the format wants it: units for people in tables; quoted
  * for csv; tabs and line ends escaped in tsv. */
-void ps_cell_write(FILE *file,
-                   const json_t *item,
-                   const ps_column_t *column,
-                   ps_format_t format);
+void ps_cell_write(FILE *file, const json_t *item, const ps_column_t *column, ps_format_t format);
 /* A text field of csv or tsv. */
 void ps_cell_write_field(FILE *file, const char *text, ps_format_t format);
 /* The value for a table, on one line; the caller frees it with free. NULL: no

@@ -13,8 +13,7 @@
 #define PLAIN "\033[0m"
 
 /* Frees the n texts of an array and the array. */
-static void
-free_cells(char **cells, size_t n)
+static void free_cells(char **cells, size_t n)
 {
     for (size_t i = 0; cells != NULL && i < n; i++) {
         free(cells[i]);
@@ -22,14 +21,12 @@ free_cells(char **cells, size_t n)
     ps_free(cells);
 }
 
-static const char *
-cell_or_dash(const char *text)
+static const char *cell_or_dash(const char *text)
 {
     return text == NULL || text[0] == '\0' ? "-" : text;
 }
 
-static void
-write_padded(FILE *file, const char *text, size_t width, bool last)
+static void write_padded(FILE *file, const char *text, size_t width, bool last)
 {
     size_t used = ps_cell_width(text);
 
@@ -39,10 +36,8 @@ write_padded(FILE *file, const char *text, size_t width, bool last)
     }
 }
 
-static size_t
-pick_columns(const ps_out_t *self,
-             const ps_column_t *columns,
-             const ps_column_t *picked[COLUMNS_MAX])
+static size_t pick_columns(const ps_out_t *self, const ps_column_t *columns,
+                           const ps_column_t *picked[COLUMNS_MAX])
 {
     size_t n = 0;
 
@@ -54,43 +49,34 @@ pick_columns(const ps_out_t *self,
     return n;
 }
 
-static void
-write_rows(const ps_out_t *self,
-           const ps_column_t *const *columns,
-           size_t n_columns,
-           char *const *cells,
-           size_t n_items)
+static void write_rows(const ps_out_t *self, const ps_column_t *const *columns, size_t n_columns,
+                       char *const *cells, size_t n_items)
 {
     size_t widths[COLUMNS_MAX];
 
     for (size_t c = 0; c < n_columns; c++) {
         widths[c] = strlen(columns[c]->title);
         for (size_t i = 0; i < n_items; i++) {
-            size_t width =
-                ps_cell_width(cell_or_dash(cells[i * n_columns + c]));
+            size_t width = ps_cell_width(cell_or_dash(cells[i * n_columns + c]));
 
             widths[c] = width > widths[c] ? width : widths[c];
         }
     }
     (void)fputs(self->color ? BOLD : "", self->out);
     for (size_t c = 0; c < n_columns; c++) {
-        write_padded(self->out, columns[c]->title, widths[c],
-                     c + 1 == n_columns);
+        write_padded(self->out, columns[c]->title, widths[c], c + 1 == n_columns);
     }
     (void)fputs(self->color ? PLAIN "\n" : "\n", self->out);
     for (size_t i = 0; i < n_items; i++) {
         for (size_t c = 0; c < n_columns; c++) {
-            write_padded(self->out, cell_or_dash(cells[i * n_columns + c]),
-                         widths[c], c + 1 == n_columns);
+            write_padded(self->out, cell_or_dash(cells[i * n_columns + c]), widths[c],
+                         c + 1 == n_columns);
         }
         (void)putc('\n', self->out);
     }
 }
 
-void
-ps_out_table(const ps_out_t *self,
-             const json_t *items,
-             const ps_column_t *columns)
+void ps_out_table(const ps_out_t *self, const json_t *items, const ps_column_t *columns)
 {
     const ps_column_t *picked[COLUMNS_MAX] = {NULL};
     size_t n_columns = pick_columns(self, columns, picked);
@@ -102,18 +88,14 @@ ps_out_table(const ps_out_t *self,
     }
     for (size_t i = 0; i < n_items; i++) {
         for (size_t c = 0; c < n_columns; c++) {
-            cells[i * n_columns + c] =
-                ps_cell_text(json_array_get(items, i), picked[c]);
+            cells[i * n_columns + c] = ps_cell_text(json_array_get(items, i), picked[c]);
         }
     }
     write_rows(self, picked, n_columns, cells, n_items);
     free_cells(cells, n_columns * n_items);
 }
 
-void
-ps_out_lines(const ps_out_t *self,
-             const json_t *object,
-             const ps_column_t *columns)
+void ps_out_lines(const ps_out_t *self, const json_t *object, const ps_column_t *columns)
 {
     const ps_column_t *picked[COLUMNS_MAX] = {NULL};
     size_t n = pick_columns(self, columns, picked);
@@ -134,8 +116,7 @@ ps_out_lines(const ps_out_t *self,
 
         (void)fputs(self->color ? BOLD : "", self->out);
         write_padded(self->out, picked[i]->title, width, false);
-        ps_print(self->out, "%s%s\n", self->color ? PLAIN : "",
-                 cell_or_dash(text));
+        ps_print(self->out, "%s%s\n", self->color ? PLAIN : "", cell_or_dash(text));
         free(text);
     }
 }

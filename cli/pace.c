@@ -11,15 +11,13 @@
 #define NEWEST 0.3   /* that the last one counts */
 #define SLOWEST 1e-3 /* B/s; less takes for ever */
 
-void
-ps_pace_init(ps_pace_t *self, const ps_out_t *out, const char *words)
+void ps_pace_init(ps_pace_t *self, const ps_out_t *out, const char *words)
 {
     *self = (ps_pace_t){0};
     ps_progress_init(&self->bar, out, words, 0);
 }
 
-void
-ps_pace_look(ps_pace_t *self, uint64_t left, double now_s)
+void ps_pace_look(ps_pace_t *self, uint64_t left, double now_s)
 {
     double speed = 0;
 
@@ -39,15 +37,12 @@ ps_pace_look(ps_pace_t *self, uint64_t left, double now_s)
         return;
     }
     speed = (double)(self->looked - left) / (now_s - self->looked_s);
-    self->bytes_s = self->bytes_s <= 0
-                        ? speed
-                        : self->bytes_s + NEWEST * (speed - self->bytes_s);
+    self->bytes_s = self->bytes_s <= 0 ? speed : self->bytes_s + NEWEST * (speed - self->bytes_s);
     self->looked = left;
     self->looked_s = now_s;
 }
 
-void
-ps_pace_format(const ps_pace_t *self, char ret_text[PS_PACE_TEXT_SIZE])
+void ps_pace_format(const ps_pace_t *self, char ret_text[PS_PACE_TEXT_SIZE])
 {
     char done[PS_NUMBER_SIZE];
     char total[PS_NUMBER_SIZE];
@@ -62,16 +57,10 @@ ps_pace_format(const ps_pace_t *self, char ret_text[PS_PACE_TEXT_SIZE])
     }
     ps_rate_format(self->bytes_s, rate);
     ps_seconds_format((double)self->left / self->bytes_s, rest);
-    (void)snprintf(ret_text, PS_PACE_TEXT_SIZE, "%s of %s, %s, %s left", done,
-                   total, rate, rest);
+    (void)snprintf(ret_text, PS_PACE_TEXT_SIZE, "%s of %s, %s, %s left", done, total, rate, rest);
 }
 
-void
-ps_pace_show(ps_pace_t *self,
-             const ps_out_t *out,
-             const char *what,
-             uint64_t n,
-             uint64_t left)
+void ps_pace_show(ps_pace_t *self, const ps_out_t *out, const char *what, uint64_t n, uint64_t left)
 {
     double now_s = ps_cli_now_s();
     char text[PS_PACE_TEXT_SIZE];
@@ -84,16 +73,14 @@ ps_pace_show(ps_pace_t *self,
     if (ps_progress_bar(&self->bar, self->total - self->left, line)) {
         return;
     }
-    if (self->said_s <= 0 || n != self->n_said ||
-        now_s - self->said_s >= PS_PACE_LINE_S) {
+    if (self->said_s <= 0 || n != self->n_said || now_s - self->said_s >= PS_PACE_LINE_S) {
         ps_say(out, "%s", line);
         self->n_said = n;
         self->said_s = now_s;
     }
 }
 
-void
-ps_pace_done(ps_pace_t *self)
+void ps_pace_done(ps_pace_t *self)
 {
     ps_progress_done(&self->bar);
 }

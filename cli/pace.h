@@ -37,10 +37,7 @@ void ps_pace_look(ps_pace_t *self, uint64_t left, double now_s);
  * out. */
 void ps_pace_format(const ps_pace_t *self, char ret_text[PS_PACE_TEXT_SIZE]);
 /* Looks and shows: n things are left, `what` says which. */
-void ps_pace_show(ps_pace_t *self,
-                  const ps_out_t *out,
-                  const char *what,
-                  uint64_t n,
+void ps_pace_show(ps_pace_t *self, const ps_out_t *out, const char *what, uint64_t n,
                   uint64_t left);
 /* Takes the bar away. */
 void ps_pace_done(ps_pace_t *self);

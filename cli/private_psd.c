@@ -20,8 +20,7 @@
 #define STOP_S 10.0 /* for an orderly end, after which it is killed */
 #define EXIT_NO_PROGRAM 127
 
-static void
-sleep_a_little(void)
+static void sleep_a_little(void)
 {
     struct timespec pause = {.tv_nsec = LOOK_MS * 1000000L};
 
@@ -29,8 +28,7 @@ sleep_a_little(void)
 }
 
 /* The psd beside this program: installed in one directory, or built in two. */
-static void
-find_program(char ret_path[PATH_MAX])
+static void find_program(char ret_path[PATH_MAX])
 {
     static const char *const PLACES[] = {"psd", "../daemon/psd"};
     char self[PATH_MAX] = "";
@@ -58,16 +56,14 @@ typedef struct plan {
 } plan_t;
 
 /* Where another psd is, and the unit's that started this program. */
-static bool
-is_of_others(const char *variable)
+static bool is_of_others(const char *variable)
 {
     return strncmp(variable, "PSD_RUNTIME_DIR=", 16) == 0 ||
            strncmp(variable, "RUNTIME_DIRECTORY=", 18) == 0;
 }
 
 /* The environment without that; NULL: no memory. */
-static char **
-make_environment(void)
+static char **make_environment(void)
 {
     char **kept = NULL;
     size_t n = 0;
@@ -86,22 +82,20 @@ make_environment(void)
 }
 
 /* In the child; only calls that are safe behind a fork. */
-static _Noreturn void
-become_psd(const plan_t *plan)
+static _Noreturn void become_psd(const plan_t *plan)
 {
-    const char *argv[] = {
-        plan->program,       "--data-dir",
-        plan->data,          "--listen",
-        "tcp://127.0.0.1:0", plan->shards[0] == '\0' ? NULL : "--shards",
-        plan->shards,        NULL};
+    const char *argv[] = {plan->program,       "--data-dir",
+                          plan->data,          "--listen",
+                          "tcp://127.0.0.1:0", plan->shards[0] == '\0' ? NULL : "--shards",
+                          plan->shards,        NULL};
     int in = open("/dev/null", O_RDONLY | O_CLOEXEC);
     int out = open(plan->log, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
 
     /* It shall not outlive pscli, whatever ends that. */
     (void)prctl(PR_SET_PDEATHSIG, SIGTERM);
-    if (getppid() == plan->parent && in >= 0 && out >= 0 &&
-        setpgid(0, 0) == 0 && dup2(in, STDIN_FILENO) >= 0 &&
-        dup2(out, STDOUT_FILENO) >= 0 && dup2(out, STDERR_FILENO) >= 0) {
+    if (getppid() == plan->parent && in >= 0 && out >= 0 && setpgid(0, 0) == 0 &&
+        dup2(in, STDIN_FILENO) >= 0 && dup2(out, STDOUT_FILENO) >= 0 &&
+        dup2(out, STDERR_FILENO) >= 0) {
         (void)execvpe(plan->program, (char *const *)argv, plan->environment);
     }
     _exit(EXIT_NO_PROGRAM);
@@ -109,15 +103,13 @@ become_psd(const plan_t *plan)
 
 /* The control endpoint in DATA_DIR/endpoints.json; false while there is none.
  */
-static bool
-read_endpoint(ps_private_psd_t *self)
+static bool read_endpoint(ps_private_psd_t *self)
 {
     char path[PATH_MAX + 32];
     PSD_AUTO(ps_json_unref) json_t *doc = NULL;
     const char *control = NULL;
 
-    (void)snprintf(path, sizeof path, "%s/data/endpoints.json",
-                   self->directory);
+    (void)snprintf(path, sizeof path, "%s/data/endpoints.json", self->directory);
     doc = json_load_file(path, 0, NULL);
     control = ps_json_text(doc, "control");
     if (control[0] == '\0' || strlen(control) >= sizeof self->endpoint) {
@@ -127,11 +119,8 @@ read_endpoint(ps_private_psd_t *self)
     return true;
 }
 
-static psd_status_t
-tell_log(const ps_private_psd_t *self,
-         const char *program,
-         int status,
-         psd_error_t *err)
+static psd_status_t tell_log(const ps_private_psd_t *self, const char *program, int status,
+                             psd_error_t *err)
 {
     char path[PATH_MAX + 32];
     char line[400] = "";
@@ -153,15 +142,11 @@ tell_log(const ps_private_psd_t *self,
                              "names the program",
                              program);
     }
-    return psd_error_set(err, PSD_IO, "%s ended while it started: %s", program,
-                         last);
+    return psd_error_set(err, PSD_IO, "%s ended while it started: %s", program, last);
 }
 
-static psd_status_t
-wait_until_ready(ps_private_psd_t *self,
-                 const char *program,
-                 uint32_t timeout_ms,
-                 psd_error_t *err)
+static psd_status_t wait_until_ready(ps_private_psd_t *self, const char *program,
+                                     uint32_t timeout_ms, psd_error_t *err)
 {
     double end_s = ps_cli_now_s() + (double)timeout_ms / 1000;
 
@@ -176,8 +161,7 @@ wait_until_ready(ps_private_psd_t *self,
             return psd_error_set(err, PSD_INTERRUPTED, "interrupted");
         }
         if (ps_cli_now_s() > end_s) {
-            return psd_error_set(err, PSD_DEADLINE,
-                                 "the private psd is not ready within %u ms",
+            return psd_error_set(err, PSD_DEADLINE, "the private psd is not ready within %u ms",
                                  timeout_ms);
         }
         sleep_a_little();
@@ -185,12 +169,8 @@ wait_until_ready(ps_private_psd_t *self,
     return PSD_OK;
 }
 
-psd_status_t
-ps_private_psd_start(ps_private_psd_t *ret_psd,
-                     const char *program,
-                     uint32_t n_shards,
-                     uint32_t timeout_ms,
-                     psd_error_t *err)
+psd_status_t ps_private_psd_start(ps_private_psd_t *ret_psd, const char *program, uint32_t n_shards,
+                                  uint32_t timeout_ms, psd_error_t *err)
 {
     const char *tmp = getenv("TMPDIR");
     char found[PATH_MAX] = "";
@@ -198,12 +178,11 @@ ps_private_psd_start(ps_private_psd_t *ret_psd,
 
     find_program(found);
     program = program == NULL ? found : program;
-    (void)snprintf(ret_psd->directory, sizeof ret_psd->directory,
-                   "%s/pscli-run-XXXXXX",
+    (void)snprintf(ret_psd->directory, sizeof ret_psd->directory, "%s/pscli-run-XXXXXX",
                    tmp == NULL || tmp[0] == '\0' ? "/tmp" : tmp);
     if (mkdtemp(ret_psd->directory) == NULL) {
-        psd_status_t rc = psd_error_set(err, PSD_IO, "%s cannot be made: %s",
-                                        ret_psd->directory, strerror(errno));
+        psd_status_t rc = psd_error_set(err, PSD_IO, "%s cannot be made: %s", ret_psd->directory,
+                                        strerror(errno));
 
         ret_psd->directory[0] = '\0';
         return rc;
@@ -226,14 +205,12 @@ ps_private_psd_start(ps_private_psd_t *ret_psd,
     ps_free(plan.environment);
     if (ret_psd->pid < 0) {
         ret_psd->pid = 0;
-        return psd_error_set(err, PSD_IO, "%s cannot be started: %s", program,
-                             strerror(errno));
+        return psd_error_set(err, PSD_IO, "%s cannot be started: %s", program, strerror(errno));
     }
     return wait_until_ready(ret_psd, program, timeout_ms, err);
 }
 
-static int
-remove_one(const char *path, const struct stat *info, int kind, struct FTW *at)
+static int remove_one(const char *path, const struct stat *info, int kind, struct FTW *at)
 {
     (void)info;
     (void)kind;
@@ -241,8 +218,7 @@ remove_one(const char *path, const struct stat *info, int kind, struct FTW *at)
     return remove(path);
 }
 
-void
-ps_private_psd_done(ps_private_psd_t *self)
+void ps_private_psd_done(ps_private_psd_t *self)
 {
     double end_s = ps_cli_now_s() + STOP_S;
 

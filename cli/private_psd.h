@@ -23,10 +23,8 @@ typedef struct ps_private_psd {
  * port and waits until it is ready. n_shards 0: as many as it takes by itself.
  * Errors: PSD_IO it cannot be started, with the last line of its log;
  * PSD_DEADLINE it is not ready in time. */
-PSD_MUST_CHECK psd_status_t ps_private_psd_start(ps_private_psd_t *ret_psd,
-                                                 const char *program,
-                                                 uint32_t n_shards,
-                                                 uint32_t timeout_ms,
+PSD_MUST_CHECK psd_status_t ps_private_psd_start(ps_private_psd_t *ret_psd, const char *program,
+                                                 uint32_t n_shards, uint32_t timeout_ms,
                                                  psd_error_t *err);
 /* Fits PSD_AUTO. */
 void ps_private_psd_done(ps_private_psd_t *self);

@@ -10,11 +10,7 @@
 
 #define EVERY_S 0.2
 
-void
-ps_progress_init(ps_progress_t *self,
-                 const ps_out_t *out,
-                 const char *words,
-                 uint64_t total)
+void ps_progress_init(ps_progress_t *self, const ps_out_t *out, const char *words, uint64_t total)
 {
     *self = (ps_progress_t){.words = words, .total = total};
     if (words != NULL && !out->quiet && isatty(fileno(out->err))) {
@@ -24,8 +20,7 @@ ps_progress_init(ps_progress_t *self,
     }
 }
 
-void
-ps_progress_add(ps_progress_t *self, uint64_t bytes)
+void ps_progress_add(ps_progress_t *self, uint64_t bytes)
 {
     char done[PS_NUMBER_SIZE];
     char total[PS_NUMBER_SIZE];
@@ -44,24 +39,20 @@ ps_progress_add(ps_progress_t *self, uint64_t bytes)
     ps_bytes_format((double)self->done, done);
     ps_bytes_format((double)self->total, total);
     ps_rate_format((double)self->done / (now - self->start_s), rate);
-    ps_print(self->file, "\r\033[K%s: %s%s%s, %s", self->words, done,
-             self->total > 0 ? " of " : "", self->total > 0 ? total : "", rate);
+    ps_print(self->file, "\r\033[K%s: %s%s%s, %s", self->words, done, self->total > 0 ? " of " : "",
+             self->total > 0 ? total : "", rate);
     (void)fflush(self->file);
 }
 
-void
-ps_progress_told(void *arg, uint64_t bytes)
+void ps_progress_told(void *arg, uint64_t bytes)
 {
     ps_progress_add(arg, bytes);
 }
 
-void
-ps_bar_format(uint64_t done, uint64_t total, char ret_text[PS_BAR_SIZE])
+void ps_bar_format(uint64_t done, uint64_t total, char ret_text[PS_BAR_SIZE])
 {
-    size_t full =
-        done >= total
-            ? PS_BAR_WIDTH
-            : (size_t)((double)PS_BAR_WIDTH * (double)done / (double)total);
+    size_t full = done >= total ? PS_BAR_WIDTH
+                                : (size_t)((double)PS_BAR_WIDTH * (double)done / (double)total);
 
     ret_text[0] = '[';
     memset(ret_text + 1, '#', full);
@@ -69,8 +60,7 @@ ps_bar_format(uint64_t done, uint64_t total, char ret_text[PS_BAR_SIZE])
     memcpy(ret_text + 1 + PS_BAR_WIDTH, "]", 2);
 }
 
-bool
-ps_progress_bar(ps_progress_t *self, uint64_t done, const char *behind)
+bool ps_progress_bar(ps_progress_t *self, uint64_t done, const char *behind)
 {
     char bar[PS_BAR_SIZE];
 
@@ -85,8 +75,7 @@ ps_progress_bar(ps_progress_t *self, uint64_t done, const char *behind)
     return true;
 }
 
-void
-ps_progress_done(ps_progress_t *self)
+void ps_progress_done(ps_progress_t *self)
 {
     if (self->file != NULL && self->shown_s > self->start_s) {
         ps_print(self->file, "\r\033[K");

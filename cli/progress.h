@@ -18,10 +18,7 @@ typedef struct ps_progress {
 } ps_progress_t;
 
 /* words NULL: nothing is shown. */
-void ps_progress_init(ps_progress_t *self,
-                      const ps_out_t *out,
-                      const char *words,
-                      uint64_t total);
+void ps_progress_init(ps_progress_t *self, const ps_out_t *out, const char *words, uint64_t total);
 void ps_progress_add(ps_progress_t *self, uint64_t bytes);
 /* The same, for who knows only where to tell it; arg: the ps_progress_t. */
 void ps_progress_told(void *arg, uint64_t bytes);

@@ -5,21 +5,15 @@
 #include <errno.h>
 #include <string.h>
 
-void
-ps_reader_done(ps_reader_t *self)
+void ps_reader_done(ps_reader_t *self)
 {
     ps_cells_done(&self->cells);
 }
 
-static psd_status_t
-read_source(ps_reader_t *self,
-            void *ret_bytes,
-            size_t size,
-            size_t *ret_size,
-            psd_error_t *err)
+static psd_status_t read_source(ps_reader_t *self, void *ret_bytes, size_t size, size_t *ret_size,
+                                psd_error_t *err)
 {
-    psd_status_t rc =
-        ps_source_read(self->source, ret_bytes, size, ret_size, err);
+    psd_status_t rc = ps_source_read(self->source, ret_bytes, size, ret_size, err);
     uint64_t taken = ps_source_taken(self->source);
 
     ps_progress_add(self->progress, taken - self->taken);
@@ -27,12 +21,8 @@ read_source(ps_reader_t *self,
     return rc;
 }
 
-static psd_status_t
-read_file(void *from,
-          void *ret_bytes,
-          size_t size,
-          size_t *ret_size,
-          psd_error_t *err)
+static psd_status_t read_file(void *from, void *ret_bytes, size_t size, size_t *ret_size,
+                              psd_error_t *err)
 {
     ps_reader_t *self = from;
 
@@ -43,12 +33,10 @@ read_file(void *from,
     ps_progress_add(self->progress, *ret_size);
     return !ferror(self->file)
                ? PSD_OK
-               : psd_error_set(err, PSD_IO, "%s cannot be read: %s", self->path,
-                               strerror(errno));
+               : psd_error_set(err, PSD_IO, "%s cannot be read: %s", self->path, strerror(errno));
 }
 
-psd_status_t
-ps_reader_read(ps_reader_t *self, ps_file_format_t format, psd_error_t *err)
+psd_status_t ps_reader_read(ps_reader_t *self, ps_file_format_t format, psd_error_t *err)
 {
     const ps_view_t *view = self->view;
     psd_status_t rc = PSD_OK;

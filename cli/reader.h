@@ -34,8 +34,7 @@ typedef struct ps_reader {
 /* Reads the file from where it stands to its end. Errors: PSD_INVALID,
  * PSD_RANGE, PSD_SHAPE, PSD_TYPE, PSD_NOT_FINITE with file and line; PSD_IO;
  * what take returns. */
-PSD_MUST_CHECK psd_status_t ps_reader_read(ps_reader_t *self,
-                                           ps_file_format_t format,
+PSD_MUST_CHECK psd_status_t ps_reader_read(ps_reader_t *self, ps_file_format_t format,
                                            psd_error_t *err);
 /* Frees what it owns; fits PSD_AUTO. */
 void ps_reader_done(ps_reader_t *self);

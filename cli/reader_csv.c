@@ -5,8 +5,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-static psd_status_t
-refuse_titles(const ps_cells_t *self, psd_error_t *err)
+static psd_status_t refuse_titles(const ps_cells_t *self, psd_error_t *err)
 {
     return psd_error_set(err, PSD_INVALID,
                          "%s:1: titles not understood; allowed: row,col,value, "
@@ -15,8 +14,7 @@ refuse_titles(const ps_cells_t *self, psd_error_t *err)
 }
 
 /* "row,0,1,…": the rest of the line, from column 1 on. */
-static psd_status_t
-read_numbers(ps_cells_t *self, int end, psd_error_t *err)
+static psd_status_t read_numbers(ps_cells_t *self, int end, psd_error_t *err)
 {
     char word[PS_WORD_SIZE];
     char wanted[PS_WORD_SIZE];
@@ -36,8 +34,7 @@ read_numbers(ps_cells_t *self, int end, psd_error_t *err)
     return at == self->n_cols ? PSD_OK : refuse_titles(self, err);
 }
 
-static psd_status_t
-read_titles(ps_cells_t *self, bool *ret_is_long, psd_error_t *err)
+static psd_status_t read_titles(ps_cells_t *self, bool *ret_is_long, psd_error_t *err)
 {
     char word[PS_WORD_SIZE];
     int end = 0;
@@ -55,8 +52,7 @@ read_titles(ps_cells_t *self, bool *ret_is_long, psd_error_t *err)
     }
     *ret_is_long = strcmp(word, "col") == 0;
     if (!*ret_is_long) {
-        return strcmp(word, "0") == 0 ? read_numbers(self, end, err)
-                                      : refuse_titles(self, err);
+        return strcmp(word, "0") == 0 ? read_numbers(self, end, err) : refuse_titles(self, err);
     }
     if (end == ',') {
         rc = ps_cells_word(self, ",", word, &end, err);
@@ -67,8 +63,7 @@ read_titles(ps_cells_t *self, bool *ret_is_long, psd_error_t *err)
     return rc;
 }
 
-static psd_status_t
-refuse_count(const ps_cells_t *self, const char *what, psd_error_t *err)
+static psd_status_t refuse_count(const ps_cells_t *self, const char *what, psd_error_t *err)
 {
     return psd_error_set(err, PSD_SHAPE,
                          "%s:%" PRIu64 ": too %s values; behind the row come "
@@ -76,8 +71,7 @@ refuse_count(const ps_cells_t *self, const char *what, psd_error_t *err)
                          self->path, self->line, what, self->n_cols);
 }
 
-static psd_status_t
-read_whole_row(ps_cells_t *self, const char *first, int *end, psd_error_t *err)
+static psd_status_t read_whole_row(ps_cells_t *self, const char *first, int *end, psd_error_t *err)
 {
     char word[PS_WORD_SIZE];
     uint64_t row = 0;
@@ -104,8 +98,7 @@ read_whole_row(ps_cells_t *self, const char *first, int *end, psd_error_t *err)
     return rc != PSD_OK ? rc : ps_cells_flush(self, row, first_col, false, err);
 }
 
-static psd_status_t
-read_one_value(ps_cells_t *self, const char *first, int *end, psd_error_t *err)
+static psd_status_t read_one_value(ps_cells_t *self, const char *first, int *end, psd_error_t *err)
 {
     char word[PS_WORD_SIZE] = "";
     uint64_t row = 0;
@@ -121,23 +114,20 @@ read_one_value(ps_cells_t *self, const char *first, int *end, psd_error_t *err)
     if (rc == PSD_OK && *end == ',') {
         rc = ps_cells_word(self, ",", word, end, err);
         if (rc == PSD_OK && *end == ',') {
-            return psd_error_set(err, PSD_SHAPE,
-                                 "%s:%" PRIu64 ": more than row,col,value",
+            return psd_error_set(err, PSD_SHAPE, "%s:%" PRIu64 ": more than row,col,value",
                                  self->path, self->line);
         }
         if (rc == PSD_OK) {
             rc = ps_cells_value(self, row, col, word, err);
         }
     } else if (rc == PSD_OK) {
-        return psd_error_set(err, PSD_SHAPE,
-                             "%s:%" PRIu64 ": less than row,col,value",
-                             self->path, self->line);
+        return psd_error_set(err, PSD_SHAPE, "%s:%" PRIu64 ": less than row,col,value", self->path,
+                             self->line);
     }
     return rc != PSD_OK ? rc : ps_cells_flush(self, row, 0, true, err);
 }
 
-psd_status_t
-ps_reader_csv(ps_cells_t *self, psd_error_t *err)
+psd_status_t ps_reader_csv(ps_cells_t *self, psd_error_t *err)
 {
     char row[PS_WORD_SIZE] = "";
     bool is_long = false;

@@ -13,28 +13,24 @@
 #define CELL_WIDTH 12
 #define KEY_WIDTH 20 /* of a row's key that may have all digits of 64 bits */
 
-static uint64_t
-col_at(const ps_rows_out_t *self, uint64_t i)
+static uint64_t col_at(const ps_rows_out_t *self, uint64_t i)
 {
     return self->cols == NULL ? i : self->cols[i];
 }
 
-static uint64_t
-n_selected(const ps_rows_out_t *self)
+static uint64_t n_selected(const ps_rows_out_t *self)
 {
     return self->cols == NULL ? self->n_table_cols : self->n_cols;
 }
 
 /* Of the first column of a table. */
-static int
-row_width(const ps_rows_out_t *self)
+static int row_width(const ps_rows_out_t *self)
 {
     return self->any_key ? KEY_WIDTH : CELL_WIDTH;
 }
 
 /* VALUE over the only column of a table, else C and its number. */
-static void
-write_column_titles(const ps_rows_out_t *self, uint64_t n, uint64_t shown)
+static void write_column_titles(const ps_rows_out_t *self, uint64_t n, uint64_t shown)
 {
     char title[24];
 
@@ -45,14 +41,11 @@ write_column_titles(const ps_rows_out_t *self, uint64_t n, uint64_t shown)
     }
 }
 
-static void
-write_titles(const ps_rows_out_t *self)
+static void write_titles(const ps_rows_out_t *self)
 {
-    bool is_table =
-        self->format == PS_ROWS_TABLE || self->format == PS_ROWS_WIDE;
+    bool is_table = self->format == PS_ROWS_TABLE || self->format == PS_ROWS_WIDE;
     uint64_t n = n_selected(self);
-    uint64_t shown =
-        self->format == PS_ROWS_TABLE && n > SHOWN_MAX ? SHOWN_MAX : n;
+    uint64_t shown = self->format == PS_ROWS_TABLE && n > SHOWN_MAX ? SHOWN_MAX : n;
     char gap = self->format == PS_ROWS_CSV ? ',' : '\t';
 
     if (is_table && self->sparse) {
@@ -76,8 +69,7 @@ write_titles(const ps_rows_out_t *self)
     (void)putc('\n', self->file);
 }
 
-static void
-write_head(ps_rows_out_t *self)
+static void write_head(ps_rows_out_t *self)
 {
     if (self->has_head) {
         return;
@@ -104,8 +96,7 @@ write_head(ps_rows_out_t *self)
     }
 }
 
-static void
-write_cols_json(const ps_rows_out_t *self, const uint32_t *cols, size_t n)
+static void write_cols_json(const ps_rows_out_t *self, const uint32_t *cols, size_t n)
 {
     ps_print(self->file, ",\"cols\":[");
     for (size_t i = 0; i < n; i++) {
@@ -116,8 +107,7 @@ write_cols_json(const ps_rows_out_t *self, const uint32_t *cols, size_t n)
 
 /* What stands in front of a row's values; nothing yet where a line without
  * values would be wrong. */
-static void
-write_row_start(const ps_rows_out_t *self)
+static void write_row_start(const ps_rows_out_t *self)
 {
     const char *quote = "";
 
@@ -127,8 +117,8 @@ write_row_start(const ps_rows_out_t *self)
         quote = self->big_as_text && ps_json_is_big(self->row) ? "\"" : "";
         ps_print(self->file, "%s{%s\"row\":%s%" PRIu64 "%s",
                  self->format == PS_ROWS_JSON && self->n_rows > 0 ? "," : "",
-                 self->format == PS_ROWS_JSONL ? "\"schema_version\":1," : "",
-                 quote, self->row, quote);
+                 self->format == PS_ROWS_JSONL ? "\"schema_version\":1," : "", quote, self->row,
+                 quote);
         if (!self->sparse) {
             if (self->cols != NULL) {
                 write_cols_json(self, self->cols, self->n_cols);
@@ -154,8 +144,7 @@ write_row_start(const ps_rows_out_t *self)
     }
 }
 
-static psd_status_t
-begin_row(void *arg, uint64_t row, psd_error_t *err)
+static psd_status_t begin_row(void *arg, uint64_t row, psd_error_t *err)
 {
     ps_rows_out_t *self = arg;
 
@@ -170,8 +159,7 @@ begin_row(void *arg, uint64_t row, psd_error_t *err)
 }
 
 /* One value in every format but JSON; col is the table's. */
-static void
-write_value(const ps_rows_out_t *self, uint64_t col, const void *value)
+static void write_value(const ps_rows_out_t *self, uint64_t col, const void *value)
 {
     char text[PS_NUMBER_SIZE];
     char gap = self->format == PS_ROWS_CSV ? ',' : '\t';
@@ -185,8 +173,7 @@ write_value(const ps_rows_out_t *self, uint64_t col, const void *value)
             ps_print(self->file, "%-*" PRIu64, row_width(self), self->row);
         }
         if (self->format == PS_ROWS_TABLE && self->n_in_row >= SHOWN_MAX) {
-            ps_print(self->file, "%s",
-                     self->n_in_row == SHOWN_MAX ? "  ..." : "");
+            ps_print(self->file, "%s", self->n_in_row == SHOWN_MAX ? "  ..." : "");
         } else if (self->sparse) {
             ps_print(self->file, "  %" PRIu64 ":%s", col, text);
         } else {
@@ -196,8 +183,7 @@ write_value(const ps_rows_out_t *self, uint64_t col, const void *value)
     case PS_ROWS_CSV:
     case PS_ROWS_TSV:
         if (self->sparse) {
-            ps_print(self->file, "%" PRIu64 "%c%" PRIu64 "%c%s\n", self->row,
-                     gap, col, gap, text);
+            ps_print(self->file, "%" PRIu64 "%c%" PRIu64 "%c%s\n", self->row, gap, col, gap, text);
         } else {
             ps_print(self->file, "%c%s", gap, text);
         }
@@ -214,8 +200,7 @@ write_value(const ps_rows_out_t *self, uint64_t col, const void *value)
     }
 }
 
-static void
-write_value_json(const ps_rows_out_t *self, const void *value)
+static void write_value_json(const ps_rows_out_t *self, const void *value)
 {
     int64_t number = 0;
 
@@ -229,11 +214,8 @@ write_value_json(const ps_rows_out_t *self, const void *value)
     }
 }
 
-static void
-write_values_json(const ps_rows_out_t *self,
-                  const uint32_t *cols,
-                  const char *values,
-                  size_t n)
+static void write_values_json(const ps_rows_out_t *self, const uint32_t *cols, const char *values,
+                              size_t n)
 {
     size_t size = ps_type_size(self->type);
 
@@ -249,21 +231,15 @@ write_values_json(const ps_rows_out_t *self,
     }
 }
 
-static psd_status_t
-check_file(const ps_rows_out_t *self, psd_error_t *err)
+static psd_status_t check_file(const ps_rows_out_t *self, psd_error_t *err)
 {
     return !ferror(self->file)
                ? PSD_OK
-               : psd_error_set(err, PSD_IO, "cannot be written: %s",
-                               strerror(errno));
+               : psd_error_set(err, PSD_IO, "cannot be written: %s", strerror(errno));
 }
 
-static psd_status_t
-add_values(void *arg,
-           const uint32_t *cols,
-           const void *values,
-           size_t n,
-           psd_error_t *err)
+static psd_status_t add_values(void *arg, const uint32_t *cols, const void *values, size_t n,
+                               psd_error_t *err)
 {
     ps_rows_out_t *self = arg;
     size_t size = ps_type_size(self->type);
@@ -277,8 +253,7 @@ add_values(void *arg,
         (void)fwrite(values, size, n, self->file);
     } else {
         for (size_t i = 0; i < n; i++) {
-            write_value(self,
-                        cols != NULL ? cols[i] : col_at(self, self->n_in_row),
+            write_value(self, cols != NULL ? cols[i] : col_at(self, self->n_in_row),
                         (const char *)values + i * size);
             self->n_in_row++;
         }
@@ -289,12 +264,10 @@ add_values(void *arg,
     return check_file(self, err);
 }
 
-static psd_status_t
-end_row(void *arg, psd_error_t *err)
+static psd_status_t end_row(void *arg, psd_error_t *err)
 {
     ps_rows_out_t *self = arg;
-    bool is_line = !(self->sparse && (self->format == PS_ROWS_CSV ||
-                                      self->format == PS_ROWS_TSV));
+    bool is_line = !(self->sparse && (self->format == PS_ROWS_CSV || self->format == PS_ROWS_TSV));
 
     if (self->skip_empty && self->n_in_row == 0) {
         return PSD_OK;
@@ -314,15 +287,12 @@ end_row(void *arg, psd_error_t *err)
     return check_file(self, err);
 }
 
-ps_scan_sink_t
-ps_rows_out_sink(ps_rows_out_t *self)
+ps_scan_sink_t ps_rows_out_sink(ps_rows_out_t *self)
 {
-    return (ps_scan_sink_t){
-        .self = self, .row = begin_row, .values = add_values, .end = end_row};
+    return (ps_scan_sink_t){.self = self, .row = begin_row, .values = add_values, .end = end_row};
 }
 
-psd_status_t
-ps_rows_out_finish(ps_rows_out_t *self, psd_error_t *err)
+psd_status_t ps_rows_out_finish(ps_rows_out_t *self, psd_error_t *err)
 {
     write_head(self);
     if (self->format == PS_ROWS_JSON) {

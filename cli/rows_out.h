@@ -36,18 +36,17 @@ typedef struct ps_rows_out {
     size_t n_cols;        /* of the selection */
     bool sparse;          /* rows come with their columns */
     bool skip_empty;      /* no line for a row without values */
-    bool any_key;      /* keys may be any 64-bit number: room for 20 digits */
-    bool big_as_text;  /* JSON integers beyond 2^53 are strings */
-    uint64_t n_rows;   /* written */
-    uint64_t n_values; /* written */
-    uint64_t row;      /* that is being written */
-    uint64_t n_in_row; /* values of it so far */
+    bool any_key;         /* keys may be any 64-bit number: room for 20 digits */
+    bool big_as_text;     /* JSON integers beyond 2^53 are strings */
+    uint64_t n_rows;      /* written */
+    uint64_t n_values;    /* written */
+    uint64_t row;         /* that is being written */
+    uint64_t n_in_row;    /* values of it so far */
     bool has_head;
 } ps_rows_out_t;
 
 /* The functions that ps_scan calls; self is borrowed. */
 ps_scan_sink_t ps_rows_out_sink(ps_rows_out_t *self);
 /* The head if there was no row, and what stands at the end. Errors: PSD_IO. */
-PSD_MUST_CHECK psd_status_t ps_rows_out_finish(ps_rows_out_t *self,
-                                               psd_error_t *err);
+PSD_MUST_CHECK psd_status_t ps_rows_out_finish(ps_rows_out_t *self, psd_error_t *err);
 #endif

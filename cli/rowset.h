@@ -25,20 +25,13 @@ void ps_rowset_done(ps_rowset_t *self);
  * Errors: PSD_USAGE not understood; PSD_RANGE above max, naming the number;
  * PSD_NOMEM.
  */
-PSD_MUST_CHECK psd_status_t ps_rowset_parse(ps_rowset_t *self,
-                                            const char *text,
-                                            const char *what,
-                                            uint64_t max,
-                                            psd_error_t *err);
+PSD_MUST_CHECK psd_status_t ps_rowset_parse(ps_rowset_t *self, const char *text, const char *what,
+                                            uint64_t max, psd_error_t *err);
 /*
  * Every number as an array, in order; ret_numbers NULL for all.
  * n_max        in   more numbers are PSD_LIMIT
  * ret_numbers  out  the caller frees it with ps_free
  */
-PSD_MUST_CHECK psd_status_t ps_rowset_u32(const ps_rowset_t *self,
-                                          const char *what,
-                                          size_t n_max,
-                                          uint32_t **ret_numbers,
-                                          size_t *ret_n,
-                                          psd_error_t *err);
+PSD_MUST_CHECK psd_status_t ps_rowset_u32(const ps_rowset_t *self, const char *what, size_t n_max,
+                                          uint32_t **ret_numbers, size_t *ret_n, psd_error_t *err);
 #endif

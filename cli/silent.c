@@ -19,8 +19,7 @@
 static const char *const DIRS[] = {"/run/psd", "/var/lib/psd", NULL};
 
 /* "thread control has not turned for 1.2 s, thread …" */
-static void
-print_late(const ps_late_t *late, size_t n, char ret_text[TEXT_SIZE])
+static void print_late(const ps_late_t *late, size_t n, char ret_text[TEXT_SIZE])
 {
     size_t size = 0;
 
@@ -29,17 +28,13 @@ print_late(const ps_late_t *late, size_t n, char ret_text[TEXT_SIZE])
         int more = 0;
 
         ps_late_print(&late[i], one, sizeof one);
-        more = snprintf(ret_text + size, TEXT_SIZE - size, "%s%s",
-                        i == 0 ? "" : ", ", one);
+        more = snprintf(ret_text + size, TEXT_SIZE - size, "%s%s", i == 0 ? "" : ", ", one);
         size += more > 0 ? (size_t)more : 0;
     }
 }
 
-static ps_silence_t
-look_at_page(const char *endpoint,
-             ps_turns_view_t *view,
-             double until_s,
-             psd_error_t *err)
+static ps_silence_t look_at_page(const char *endpoint, ps_turns_view_t *view, double until_s,
+                                 psd_error_t *err)
 {
     const struct timespec nap = {.tv_nsec = NAP_NS};
     ps_late_t late[LATE_MAX];
@@ -57,13 +52,12 @@ look_at_page(const char *endpoint,
         return PS_SILENCE_TURNS;
     }
     print_late(late, n, text);
-    (void)psd_error_set(err, PSD_FAILED, "%s does not answer; process %lld: %s",
-                        endpoint, (long long)view->page->pid, text);
+    (void)psd_error_set(err, PSD_FAILED, "%s does not answer; process %lld: %s", endpoint,
+                        (long long)view->page->pid, text);
     return PS_SILENCE_NAMED;
 }
 
-static ps_silence_t
-look_at_port(const char *endpoint, uint64_t waited_ms, psd_error_t *err)
+static ps_silence_t look_at_port(const char *endpoint, uint64_t waited_ms, psd_error_t *err)
 {
     char why[PS_REACH_TEXT];
 
@@ -77,11 +71,8 @@ look_at_port(const char *endpoint, uint64_t waited_ms, psd_error_t *err)
     return PS_SILENCE_ELSEWHERE;
 }
 
-ps_silence_t
-ps_silent_look(const char *endpoint,
-               uint64_t waited_ms,
-               double until_s,
-               psd_error_t *err)
+ps_silence_t ps_silent_look(const char *endpoint, uint64_t waited_ms, double until_s,
+                            psd_error_t *err)
 {
     PSD_AUTO(ps_turns_view_done) ps_turns_view_t view = {0};
     psd_status_t rc = PSD_OK;

@@ -21,8 +21,6 @@ typedef enum ps_silence {
 
 /* Looks until `until_s` (ps_cli_now_s) for a thread that hangs. waited_ms: how
  * long it has not answered. */
-ps_silence_t ps_silent_look(const char *endpoint,
-                            uint64_t waited_ms,
-                            double until_s,
+ps_silence_t ps_silent_look(const char *endpoint, uint64_t waited_ms, double until_s,
                             psd_error_t *err);
 #endif

@@ -27,32 +27,14 @@ typedef enum ps_svg_class {
     PS_SVG_RULE
 } ps_svg_class_t;
 
-typedef enum ps_svg_anchor {
-    PS_SVG_START,
-    PS_SVG_MIDDLE,
-    PS_SVG_END
-} ps_svg_anchor_t;
+typedef enum ps_svg_anchor { PS_SVG_START, PS_SVG_MIDDLE, PS_SVG_END } ps_svg_anchor_t;
 
 /* Begins a drawing; title is what screen readers say. */
 void ps_svg_begin(FILE *file, double width, double height, const char *title);
 void ps_svg_end(FILE *file);
 /* Text whose baseline is at y; escaped. */
-void ps_svg_text(FILE *file,
-                 double x,
-                 double y,
-                 ps_svg_class_t class,
-                 ps_svg_anchor_t anchor,
+void ps_svg_text(FILE *file, double x, double y, ps_svg_class_t class, ps_svg_anchor_t anchor,
                  const char *text);
-void ps_svg_bar(FILE *file,
-                double x,
-                double y,
-                double width,
-                double height,
-                ps_svg_class_t class);
-void ps_svg_line(FILE *file,
-                 double x1,
-                 double y1,
-                 double x2,
-                 double y2,
-                 ps_svg_class_t class);
+void ps_svg_bar(FILE *file, double x, double y, double width, double height, ps_svg_class_t class);
+void ps_svg_line(FILE *file, double x1, double y1, double x2, double y2, ps_svg_class_t class);
 #endif

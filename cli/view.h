@@ -23,9 +23,7 @@ typedef struct ps_view {
 } ps_view_t;
 
 /* Errors: as ps_cli_request and psd_table_open. */
-PSD_MUST_CHECK psd_status_t ps_view_open(ps_cli_t *cli,
-                                         const char *name,
-                                         ps_view_t *ret_view,
+PSD_MUST_CHECK psd_status_t ps_view_open(ps_cli_t *cli, const char *name, ps_view_t *ret_view,
                                          psd_error_t *err);
 /* Closes, frees and zeroes; fits PSD_AUTO. */
 void ps_view_done(ps_view_t *self);

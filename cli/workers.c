@@ -16,14 +16,12 @@
 
 #define EXIT_NO_PROGRAM 127
 
-static psd_status_t
-fail(const char *what, psd_error_t *err)
+static psd_status_t fail(const char *what, psd_error_t *err)
 {
     return psd_error_set(err, PSD_IO, "%s: %s", what, strerror(errno));
 }
 
-static bool
-set_number(const char *name, int64_t value)
+static bool set_number(const char *name, int64_t value)
 {
     char text[32];
 
@@ -32,22 +30,16 @@ set_number(const char *name, int64_t value)
 }
 
 /* Set in pscli itself, before the fork: setenv is not safe behind one. */
-static bool
-set_environment(const ps_workers_args_t *args, uint32_t rank)
+static bool set_environment(const ps_workers_args_t *args, uint32_t rank)
 {
-    return setenv("PSD_ENDPOINT", args->endpoint, 1) == 0 &&
-           setenv("PSD_JOB", args->job, 1) == 0 &&
-           set_number("PSD_WORKER", rank) &&
-           set_number("PSD_WORKERS", args->n) &&
+    return setenv("PSD_ENDPOINT", args->endpoint, 1) == 0 && setenv("PSD_JOB", args->job, 1) == 0 &&
+           set_number("PSD_WORKER", rank) && set_number("PSD_WORKERS", args->n) &&
            set_number("PSD_MAX_DELAY", args->max_delay);
 }
 
 /* In the child; only calls that are safe behind a fork. */
-static _Noreturn void
-become_worker(const ps_workers_t *self,
-              const int out[2],
-              const int err[2],
-              pid_t parent)
+static _Noreturn void become_worker(const ps_workers_t *self, const int out[2], const int err[2],
+                                    pid_t parent)
 {
     static const char WORDS[] = " cannot be started: ";
     const char *program = self->args->argv[0];
@@ -56,9 +48,8 @@ become_worker(const ps_workers_t *self,
 
     /* It shall not outlive pscli, whatever ends that. */
     (void)prctl(PR_SET_PDEATHSIG, SIGTERM);
-    if (getppid() == parent && in >= 0 && setpgid(0, 0) == 0 &&
-        dup2(in, STDIN_FILENO) >= 0 && dup2(out[1], STDOUT_FILENO) >= 0 &&
-        dup2(err[1], STDERR_FILENO) >= 0 &&
+    if (getppid() == parent && in >= 0 && setpgid(0, 0) == 0 && dup2(in, STDIN_FILENO) >= 0 &&
+        dup2(out[1], STDOUT_FILENO) >= 0 && dup2(err[1], STDERR_FILENO) >= 0 &&
         sigprocmask(SIG_SETMASK, &self->old_mask, NULL) == 0) {
         /* execvp wants no const, and changes nothing. */
         (void)execvp(self->args->argv[0], (char *const *)self->args->argv);
@@ -72,15 +63,13 @@ become_worker(const ps_workers_t *self,
     _exit(EXIT_NO_PROGRAM);
 }
 
-static void
-close_pair(const int pair[2])
+static void close_pair(const int pair[2])
 {
     (void)close(pair[0]);
     (void)close(pair[1]);
 }
 
-static psd_status_t
-start_one(ps_workers_t *self, uint32_t rank, psd_error_t *err)
+static psd_status_t start_one(ps_workers_t *self, uint32_t rank, psd_error_t *err)
 {
     ps_local_worker_t *worker = &self->items[rank];
     int out[2];
@@ -118,10 +107,8 @@ start_one(ps_workers_t *self, uint32_t rank, psd_error_t *err)
     return PSD_OK;
 }
 
-psd_status_t
-ps_workers_start(ps_workers_t *ret_workers,
-                 const ps_workers_args_t *args,
-                 psd_error_t *err)
+psd_status_t ps_workers_start(ps_workers_t *ret_workers, const ps_workers_args_t *args,
+                              psd_error_t *err)
 {
     psd_status_t rc = PSD_OK;
 
@@ -138,8 +125,7 @@ ps_workers_start(ps_workers_t *ret_workers,
     return rc;
 }
 
-int
-ps_workers_exit(const ps_workers_t *self)
+int ps_workers_exit(const ps_workers_t *self)
 {
     int worst = 128 + self->asked;
 
@@ -152,8 +138,7 @@ ps_workers_exit(const ps_workers_t *self)
     return worst;
 }
 
-void
-ps_workers_done(ps_workers_t *self)
+void ps_workers_done(ps_workers_t *self)
 {
     for (uint32_t i = 0; i < self->n; i++) {
         ps_local_worker_t *worker = &self->items[i];

@@ -26,13 +26,13 @@ typedef struct ps_worker_line {
 } ps_worker_line_t;
 
 typedef struct ps_local_worker {
-    pid_t pid;    /* also of its process group */
-    bool ended;   /* and was waited for */
-    bool told;    /* … and how was said … */
-    bool settled; /* … also to the registry, where it must know */
-    int exit;     /* 128 + N when signal N killed it */
-    int signal;   /* 0: none */
-    bool cut;     /* had not ended when another one ended all */
+    pid_t pid;                 /* also of its process group */
+    bool ended;                /* and was waited for */
+    bool told;                 /* … and how was said … */
+    bool settled;              /* … also to the registry, where it must know */
+    int exit;                  /* 128 + N when signal N killed it */
+    int signal;                /* 0: none */
+    bool cut;                  /* had not ended when another one ended all */
     ps_worker_line_t lines[2]; /* of stdout, stderr */
 } ps_local_worker_t;
 
@@ -59,16 +59,14 @@ typedef struct ps_workers {
     int first_exit;       /* that was not 0; 0: none yet */
     uint64_t ask_ms;      /* when the registry is asked again … */
     uint64_t ask_wait_ms; /* … for which it waits so long */
-    uint64_t cut_ms; /* when all were ended, as one had failed; 0: not yet */
+    uint64_t cut_ms;      /* when all were ended, as one had failed; 0: not yet */
 } ps_workers_t;
 
 /* Errors: PSD_IO, PSD_NOMEM; those started are killed by ps_workers_done. */
 PSD_MUST_CHECK psd_status_t ps_workers_start(ps_workers_t *ret_workers,
-                                             const ps_workers_args_t *args,
-                                             psd_error_t *err);
+                                             const ps_workers_args_t *args, psd_error_t *err);
 /* Until all have ended. Errors: PSD_IO. */
-PSD_MUST_CHECK psd_status_t ps_workers_wait(ps_workers_t *self,
-                                            psd_error_t *err);
+PSD_MUST_CHECK psd_status_t ps_workers_wait(ps_workers_t *self, psd_error_t *err);
 /* That of the first worker that ended badly; when signal N ended the run the
  * greatest, and at least 128 + N. */
 int ps_workers_exit(const ps_workers_t *self);

@@ -9,8 +9,7 @@
 
 /* Blocks the signals that pscli passes on and opens a signalfd for them.
  * Errors: PSD_IO. */
-PSD_MUST_CHECK psd_status_t ps_workers_catch(ps_workers_t *self,
-                                             psd_error_t *err);
+PSD_MUST_CHECK psd_status_t ps_workers_catch(ps_workers_t *self, psd_error_t *err);
 
 /* ---- workers_ends.c ---- */
 

@@ -11,12 +11,10 @@
 #define ANSWER_MS 1000 /* for psd, while workers run */
 
 /* PSD_NO_JOB, too, for a number that is another job's. */
-static psd_status_t
-inspect(ps_cli_t *cli, const char *name, json_t **ret_reply, psd_error_t *err)
+static psd_status_t inspect(ps_cli_t *cli, const char *name, json_t **ret_reply, psd_error_t *err)
 {
     PSD_AUTO(ps_json_unref) json_t *reply = NULL;
-    psd_status_t rc =
-        ps_cli_request(cli, "job_inspect", "job", name, &reply, err);
+    psd_status_t rc = ps_cli_request(cli, "job_inspect", "job", name, &reply, err);
 
     if (rc == PSD_OK && strcmp(ps_json_text(reply, "job.name"), name) != 0) {
         return PSD_NO_JOB;
@@ -28,8 +26,7 @@ inspect(ps_cli_t *cli, const char *name, json_t **ret_reply, psd_error_t *err)
 }
 
 /* Whether any worker of the job is there, or is on its way. */
-static bool
-has_workers(const json_t *reply)
+static bool has_workers(const json_t *reply)
 {
     const json_t *workers = ps_json_at(reply, "job.workers");
     const json_t *worker = NULL;
@@ -47,8 +44,7 @@ has_workers(const json_t *reply)
 }
 
 /* One that is there and has had no worker since it was restored is theirs. */
-static psd_status_t
-look_for(ps_cli_t *cli, ps_known_job_t *job, psd_error_t *err)
+static psd_status_t look_for(ps_cli_t *cli, ps_known_job_t *job, psd_error_t *err)
 {
     PSD_AUTO(ps_json_unref) json_t *reply = NULL;
     psd_status_t rc = inspect(cli, job->name, &reply, err);
@@ -68,12 +64,8 @@ look_for(ps_cli_t *cli, ps_known_job_t *job, psd_error_t *err)
     return PSD_OK;
 }
 
-psd_status_t
-ps_workers_job_open(ps_workers_job_t *ret_self,
-                    ps_cli_t *cli,
-                    const char *job,
-                    uint32_t n_workers,
-                    psd_error_t *err)
+psd_status_t ps_workers_job_open(ps_workers_job_t *ret_self, ps_cli_t *cli, const char *job,
+                                 uint32_t n_workers, psd_error_t *err)
 {
     ps_workers_job_t self = {.cli = cli};
     char name[PS_CLI_JOB_SIZE + 32];
@@ -92,40 +84,30 @@ ps_workers_job_open(ps_workers_job_t *ret_self,
 }
 
 /* That worker has not left, and cannot any more. */
-static void
-tell_lost(ps_cli_t *cli,
-          const json_t *reply,
-          const json_t *worker,
-          const char *reason)
+static void tell_lost(ps_cli_t *cli, const json_t *reply, const json_t *worker, const char *reason)
 {
     PSD_AUTO(psd_error_destroy) psd_error_t *err = psd_error_new();
     PSD_AUTO(ps_json_unref) json_t *answer = NULL;
     PSD_AUTO(ps_json_unref)
     json_t *request = json_pack(
-        "{s:s,s:s,s:I,s:I,s:I,s:I,s:s}", "op", "job_leave", "job",
-        ps_json_text(reply, "job.name"), "job_id",
-        (json_int_t)ps_json_u64(reply, "job.id"), "worker",
-        (json_int_t)ps_json_u64(worker, "worker"), "member", (json_int_t)0,
-        "joins", (json_int_t)ps_json_u64(worker, "joins"), "reason", reason);
+        "{s:s,s:s,s:I,s:I,s:I,s:I,s:s}", "op", "job_leave", "job", ps_json_text(reply, "job.name"),
+        "job_id", (json_int_t)ps_json_u64(reply, "job.id"), "worker",
+        (json_int_t)ps_json_u64(worker, "worker"), "member", (json_int_t)0, "joins",
+        (json_int_t)ps_json_u64(worker, "joins"), "reason", reason);
     psd_status_t rc = ps_cli_ask(cli, request, &answer, err);
 
     (void)rc; /* its silence ends it, too */
 }
 
-static bool
-is_over(const json_t *worker)
+static bool is_over(const json_t *worker)
 {
     const char *state = ps_json_text(worker, "state");
 
     return strcmp(state, "lost") == 0 || strcmp(state, "finished") == 0;
 }
 
-static ps_worker_fate_t
-fate_in(ps_cli_t *cli,
-        const json_t *reply,
-        const ps_known_job_t *job,
-        uint32_t rank,
-        const char *reason)
+static ps_worker_fate_t fate_in(ps_cli_t *cli, const json_t *reply, const ps_known_job_t *job,
+                                uint32_t rank, const char *reason)
 {
     const json_t *workers = ps_json_at(reply, "job.workers");
     const json_t *worker = NULL;
@@ -138,20 +120,18 @@ fate_in(ps_cli_t *cli,
     json_array_foreach(workers, i, worker)
     {
         if (ps_json_u64(worker, "worker") == rank) {
-            if (reason != NULL && ps_json_u64(worker, "joins") > 0 &&
-                !is_over(worker)) {
+            if (reason != NULL && ps_json_u64(worker, "joins") > 0 && !is_over(worker)) {
                 tell_lost(cli, reply, worker, reason);
             }
-            return ps_json_u64(worker, "joins") > 0 ? PS_FATE_KNOWN
-                                                    : PS_FATE_MISSED;
+            return ps_json_u64(worker, "joins") > 0 ? PS_FATE_KNOWN : PS_FATE_MISSED;
         }
     }
     return PS_FATE_KNOWN;
 }
 
 /* Of one of the two jobs. */
-static ps_worker_fate_t
-ask(ps_cli_t *cli, const ps_known_job_t *job, uint32_t rank, const char *reason)
+static ps_worker_fate_t ask(ps_cli_t *cli, const ps_known_job_t *job, uint32_t rank,
+                            const char *reason)
 {
     PSD_AUTO(psd_error_destroy) psd_error_t *err = psd_error_new();
     PSD_AUTO(ps_json_unref) json_t *reply = NULL;
@@ -167,24 +147,20 @@ ask(ps_cli_t *cli, const ps_known_job_t *job, uint32_t rank, const char *reason)
 }
 
 /* Whoever fails between the meeting and the job is missed in the job. */
-static ps_worker_fate_t
-ask_both(const ps_workers_job_t *self, uint32_t rank, const char *reason)
+static ps_worker_fate_t ask_both(const ps_workers_job_t *self, uint32_t rank, const char *reason)
 {
     ps_worker_fate_t fate = ask(self->cli, &self->job, rank, reason);
-    bool may_meet = fate == PS_FATE_UNKNOWN && self->cli->client != NULL &&
-                    self->meeting.name[0] != '\0';
+    bool may_meet =
+        fate == PS_FATE_UNKNOWN && self->cli->client != NULL && self->meeting.name[0] != '\0';
 
-    if (may_meet &&
-        ask(self->cli, &self->meeting, rank, reason) == PS_FATE_MISSED) {
+    if (may_meet && ask(self->cli, &self->meeting, rank, reason) == PS_FATE_MISSED) {
         return PS_FATE_MISSED;
     }
     return fate;
 }
 
-ps_worker_fate_t
-ps_workers_job_fate(const ps_workers_job_t *self,
-                    uint32_t rank,
-                    const char *reason)
+ps_worker_fate_t ps_workers_job_fate(const ps_workers_job_t *self, uint32_t rank,
+                                     const char *reason)
 {
     uint32_t timeout_ms = self->cli->timeout_ms;
     ps_worker_fate_t fate = PS_FATE_UNKNOWN;
@@ -195,8 +171,7 @@ ps_workers_job_fate(const ps_workers_job_t *self,
     return fate;
 }
 
-static bool
-queues_are_over(const json_t *reply, const char *job, char *ret_why)
+static bool queues_are_over(const json_t *reply, const char *job, char *ret_why)
 {
     const json_t *queues = ps_json_at(reply, "job.queues");
     bool over = json_array_size(queues) > 0;
@@ -212,20 +187,17 @@ queues_are_over(const json_t *reply, const char *job, char *ret_why)
 
         over = json_is_true(ps_json_at(queue, "over"));
         if (!over) {
-            (void)snprintf(
-                ret_why, PS_JOB_WHY_SIZE,
-                "queue %s of job %s is not over: %" PRIu64 " of %" PRIu64
-                " slices of epoch %" PRIu64 " are done",
-                ps_json_text(queue, "queue"), job, ps_json_u64(queue, "done"),
-                ps_json_u64(queue, "slices"), ps_json_u64(queue, "epoch"));
+            (void)snprintf(ret_why, PS_JOB_WHY_SIZE,
+                           "queue %s of job %s is not over: %" PRIu64 " of %" PRIu64
+                           " slices of epoch %" PRIu64 " are done",
+                           ps_json_text(queue, "queue"), job, ps_json_u64(queue, "done"),
+                           ps_json_u64(queue, "slices"), ps_json_u64(queue, "epoch"));
         }
     }
     return over;
 }
 
-bool
-ps_workers_job_is_whole(const ps_workers_job_t *self,
-                        char ret_why[PS_JOB_WHY_SIZE])
+bool ps_workers_job_is_whole(const ps_workers_job_t *self, char ret_why[PS_JOB_WHY_SIZE])
 {
     PSD_AUTO(psd_error_destroy) psd_error_t *err = psd_error_new();
     PSD_AUTO(ps_json_unref) json_t *reply = NULL;
@@ -233,8 +205,7 @@ ps_workers_job_is_whole(const ps_workers_job_t *self,
 
     if (rc != PSD_OK) {
         (void)snprintf(ret_why, PS_JOB_WHY_SIZE, "job %s: %s", self->job.name,
-                       rc == PSD_NO_JOB ? psd_status_text(rc)
-                                        : psd_error_text(err));
+                       rc == PSD_NO_JOB ? psd_status_text(rc) : psd_error_text(err));
         return false;
     }
     return queues_are_over(reply, self->job.name, ret_why);

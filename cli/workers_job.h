@@ -28,10 +28,9 @@ typedef enum ps_worker_fate {
 /* A job that may be there when the workers start. */
 typedef struct ps_known_job {
     char name[PS_CLI_JOB_SIZE];
-    uint64_t old_id; /* of one of that name that is not theirs; 0: none is */
-    uint64_t
-        old_unix_ms; /* when it began: a psd that begins anew counts anew */
-    bool runs;       /* it had workers then */
+    uint64_t old_id;      /* of one of that name that is not theirs; 0: none is */
+    uint64_t old_unix_ms; /* when it began: a psd that begins anew counts anew */
+    bool runs;            /* it had workers then */
 } ps_known_job_t;
 
 typedef struct ps_workers_job {
@@ -42,19 +41,15 @@ typedef struct ps_workers_job {
 
 /* Before the workers start; leaves no connection behind. Errors: as
  * ps_cli_request. */
-PSD_MUST_CHECK psd_status_t ps_workers_job_open(ps_workers_job_t *ret_self,
-                                                ps_cli_t *cli,
-                                                const char *job,
-                                                uint32_t n_workers,
+PSD_MUST_CHECK psd_status_t ps_workers_job_open(ps_workers_job_t *ret_self, ps_cli_t *cli,
+                                                const char *job, uint32_t n_workers,
                                                 psd_error_t *err);
 /* What of the worker of that rank, whose process has failed? If the registry
  * still counts on it, that is told there, with the reason; NULL: it is not.
  * Waits two seconds at most for a psd that does not answer. */
-ps_worker_fate_t ps_workers_job_fate(const ps_workers_job_t *self,
-                                     uint32_t rank,
+ps_worker_fate_t ps_workers_job_fate(const ps_workers_job_t *self, uint32_t rank,
                                      const char *reason);
 /* Whether the job has work queues, and all of their slices are done. Else why
  * it is not known to have ended whole. */
-bool ps_workers_job_is_whole(const ps_workers_job_t *self,
-                             char ret_why[PS_JOB_WHY_SIZE]);
+bool ps_workers_job_is_whole(const ps_workers_job_t *self, char ret_why[PS_JOB_WHY_SIZE]);
 #endif

@@ -17,11 +17,9 @@
     64 /* of one pipe before the others have their turn; more \
           than a full pipe */
 
-psd_status_t
-ps_workers_catch(ps_workers_t *self, psd_error_t *err)
+psd_status_t ps_workers_catch(ps_workers_t *self, psd_error_t *err)
 {
-    static const int SIGNALS[] = {SIGINT,  SIGTERM, SIGHUP,
-                                  SIGCHLD, SIGUSR1, SIGUSR2};
+    static const int SIGNALS[] = {SIGINT, SIGTERM, SIGHUP, SIGCHLD, SIGUSR1, SIGUSR2};
     sigset_t mask;
 
     (void)sigemptyset(&mask);
@@ -33,19 +31,16 @@ ps_workers_catch(ps_workers_t *self, psd_error_t *err)
     }
     return self->signals >= 0
                ? PSD_OK
-               : psd_error_set(err, PSD_IO, "signals cannot be read: %s",
-                               strerror(errno));
+               : psd_error_set(err, PSD_IO, "signals cannot be read: %s", strerror(errno));
 }
 
-static void
-show_line(const ps_workers_t *self, uint32_t rank, size_t stream)
+static void show_line(const ps_workers_t *self, uint32_t rank, size_t stream)
 {
     ps_worker_line_t *line = &self->items[rank].lines[stream];
     FILE *to = self->args->to[stream];
 
     if (self->args->color) {
-        ps_print(to, "\033[%" PRIu32 "m[%" PRIu32 "]\033[0m ", 31 + rank % 6,
-                 rank);
+        ps_print(to, "\033[%" PRIu32 "m[%" PRIu32 "]\033[0m ", 31 + rank % 6, rank);
     } else {
         ps_print(to, "[%" PRIu32 "] ", rank);
     }
@@ -56,8 +51,7 @@ show_line(const ps_workers_t *self, uint32_t rank, size_t stream)
 
 /* Reads what is there and shows the lines that are whole; closes the pipe at
  * its end. */
-static void
-read_lines(const ps_workers_t *self, uint32_t rank, size_t stream)
+static void read_lines(const ps_workers_t *self, uint32_t rank, size_t stream)
 {
     ps_worker_line_t *line = &self->items[rank].lines[stream];
     char buffer[4096];
@@ -86,8 +80,7 @@ read_lines(const ps_workers_t *self, uint32_t rank, size_t stream)
     line->fd = -1;
 }
 
-static void
-reap(ps_workers_t *self)
+static void reap(ps_workers_t *self)
 {
     for (uint32_t i = 0; i < self->n; i++) {
         ps_local_worker_t *worker = &self->items[i];
@@ -98,16 +91,14 @@ reap(ps_workers_t *self)
         }
         worker->ended = true;
         worker->signal = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
-        worker->exit =
-            WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
+        worker->exit = WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
         if (self->first_exit == 0) {
             self->first_exit = worker->exit;
         }
     }
 }
 
-static void
-pass_on(ps_workers_t *self, int number)
+static void pass_on(ps_workers_t *self, int number)
 {
     if (number == SIGINT || number == SIGTERM || number == SIGHUP) {
         self->asked = self->asked == 0 ? number : self->asked;
@@ -117,8 +108,7 @@ pass_on(ps_workers_t *self, int number)
     ps_workers_send(self, number);
 }
 
-static void
-read_signals(ps_workers_t *self)
+static void read_signals(ps_workers_t *self)
 {
     struct signalfd_siginfo info;
 
@@ -132,8 +122,7 @@ read_signals(ps_workers_t *self)
 }
 
 /* Fills fds with the signals and every open pipe; returns how many. */
-static nfds_t
-list_fds(const ps_workers_t *self, struct pollfd *fds)
+static nfds_t list_fds(const ps_workers_t *self, struct pollfd *fds)
 {
     nfds_t n = 0;
 
@@ -141,16 +130,14 @@ list_fds(const ps_workers_t *self, struct pollfd *fds)
     for (uint32_t i = 0; i < self->n; i++) {
         for (size_t j = 0; j < 2; j++) {
             if (self->items[i].lines[j].fd >= 0) {
-                fds[n++] = (struct pollfd){.fd = self->items[i].lines[j].fd,
-                                           .events = POLLIN};
+                fds[n++] = (struct pollfd){.fd = self->items[i].lines[j].fd, .events = POLLIN};
             }
         }
     }
     return n;
 }
 
-static void
-read_all(const ps_workers_t *self)
+static void read_all(const ps_workers_t *self)
 {
     for (uint32_t i = 0; i < self->n; i++) {
         for (size_t j = 0; j < 2; j++) {
@@ -161,8 +148,7 @@ read_all(const ps_workers_t *self)
     }
 }
 
-psd_status_t
-ps_workers_wait(ps_workers_t *self, psd_error_t *err)
+psd_status_t ps_workers_wait(ps_workers_t *self, psd_error_t *err)
 {
     PSD_AUTO(ps_free_at)
     struct pollfd *fds = ps_alloc(1 + 2 * (size_t)self->n, sizeof *fds);
@@ -171,10 +157,8 @@ ps_workers_wait(ps_workers_t *self, psd_error_t *err)
         return psd_error_set(err, PSD_NOMEM, "no memory to wait");
     }
     while (!ps_workers_all_ended(self)) {
-        if (poll(fds, list_fds(self, fds), ps_workers_time_left(self)) < 0 &&
-            errno != EINTR) {
-            return psd_error_set(err, PSD_IO, "waiting for workers: %s",
-                                 strerror(errno));
+        if (poll(fds, list_fds(self, fds), ps_workers_time_left(self)) < 0 && errno != EINTR) {
+            return psd_error_set(err, PSD_IO, "waiting for workers: %s", strerror(errno));
         }
         read_signals(self);
         read_all(self);

@@ -34,22 +34,14 @@ typedef struct ps_writer {
 
 /* Errors: PSD_NOMEM; PSD_UNSUPPORTED set of a table whose updater takes
  * gradients. */
-PSD_MUST_CHECK psd_status_t ps_writer_init(ps_writer_t *ret_writer,
-                                           ps_cli_t *cli,
-                                           const ps_view_t *view,
-                                           bool set,
-                                           psd_error_t *err);
+PSD_MUST_CHECK psd_status_t ps_writer_init(ps_writer_t *ret_writer, ps_cli_t *cli,
+                                           const ps_view_t *view, bool set, psd_error_t *err);
 void ps_writer_done(ps_writer_t *self);
 /* Adds values of a row (a ps_cells_take_t; arg is the writer). Errors: as
  * psd_push_start and psd_wait. */
-PSD_MUST_CHECK psd_status_t ps_writer_cells(void *arg,
-                                            uint64_t row,
-                                            uint32_t first_col,
-                                            const uint32_t *cols,
-                                            const void *values,
-                                            size_t n,
+PSD_MUST_CHECK psd_status_t ps_writer_cells(void *arg, uint64_t row, uint32_t first_col,
+                                            const uint32_t *cols, const void *values, size_t n,
                                             psd_error_t *err);
 /* Pushes what waits. */
-PSD_MUST_CHECK psd_status_t ps_writer_flush(ps_writer_t *self,
-                                            psd_error_t *err);
+PSD_MUST_CHECK psd_status_t ps_writer_flush(ps_writer_t *self, psd_error_t *err);
 #endif

@@ -16,12 +16,8 @@
         memcpy((char *)ret_deltas + i * sizeof delta, &delta, sizeof delta); \
     }
 
-bool
-ps_writer_delta(ps_type_t type,
-                const void *wanted,
-                const void *current,
-                size_t n,
-                void *ret_deltas)
+bool ps_writer_delta(ps_type_t type, const void *wanted, const void *current, size_t n,
+                     void *ret_deltas)
 {
     bool certain = true;
 

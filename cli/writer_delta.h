@@ -8,9 +8,6 @@
 /* deltas[i] = wanted[i] - current[i], integers modulo their size (as `add`
  * adds them). True when adding gives the wanted bits for certain: integers, or
  * every current value is zero. */
-bool ps_writer_delta(ps_type_t type,
-                     const void *wanted,
-                     const void *current,
-                     size_t n,
+bool ps_writer_delta(ps_type_t type, const void *wanted, const void *current, size_t n,
                      void *ret_deltas);
 #endif

@@ -66,36 +66,26 @@ struct ps_checkpoint_task {
 void ps_checkpoint_end(ps_checkpoint_task_t *self, ps_shard_t *shard);
 /* Begins, with files that are written to `dir`. Errors: PSD_NOMEM, PSD_IO. */
 PSD_MUST_CHECK psd_status_t ps_checkpoint_start(ps_checkpoint_task_t *self,
-                                                const ps_image_step_t *step,
-                                                const ps_id_t *cluster,
-                                                const char *dir,
-                                                uint64_t number,
-                                                psd_error_t *err);
+                                                const ps_image_step_t *step, const ps_id_t *cluster,
+                                                const char *dir, uint64_t number, psd_error_t *err);
 PSD_MUST_CHECK psd_status_t ps_checkpoint_add_item(ps_checkpoint_task_t *self,
-                                                   const ps_item_t *item,
-                                                   psd_error_t *err);
+                                                   const ps_item_t *item, psd_error_t *err);
 psd_status_t ps_checkpoint_no_memory(psd_error_t *err);
 /* checkpoint_read.c: the words of a restore. */
-PSD_MUST_CHECK psd_status_t ps_checkpoint_restore(ps_checkpoint_task_t *self,
-                                                  ps_shard_t *shard,
-                                                  const ps_image_step_t *step,
-                                                  const ps_doc_t *doc,
-                                                  ps_doc_t *answer,
-                                                  psd_error_t *err);
+PSD_MUST_CHECK psd_status_t ps_checkpoint_restore(ps_checkpoint_task_t *self, ps_shard_t *shard,
+                                                  const ps_image_step_t *step, const ps_doc_t *doc,
+                                                  ps_doc_t *answer, psd_error_t *err);
 /* It cannot go on: says why in self->err. */
 void ps_checkpoint_fail(ps_checkpoint_task_t *self, psd_status_t status);
 
 /* checkpoint_write.c, checkpoint_read.c: about one piece; milliseconds until
  * the next one. */
-uint64_t ps_checkpoint_put_out(ps_checkpoint_task_t *self,
-                               ps_shard_t *shard,
+uint64_t ps_checkpoint_put_out(ps_checkpoint_task_t *self, ps_shard_t *shard,
                                const ps_image_step_t *step);
-uint64_t ps_checkpoint_take_in(ps_checkpoint_task_t *self,
-                               ps_shard_t *shard,
+uint64_t ps_checkpoint_take_in(ps_checkpoint_task_t *self, ps_shard_t *shard,
                                const ps_image_step_t *step);
 /* checkpoint_read.c: what was done is looked at again: a node that answered
  * meanwhile may not have had all of it. */
-void ps_checkpoint_check_done(ps_checkpoint_task_t *self,
-                              ps_shard_t *shard,
+void ps_checkpoint_check_done(ps_checkpoint_task_t *self, ps_shard_t *shard,
                               const ps_image_step_t *step);
 #endif

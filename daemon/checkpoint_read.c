@@ -10,12 +10,8 @@
 
 /* ---- the words ---- */
 
-static psd_status_t
-read_file(const ps_checkpoint_task_t *self,
-          const ps_doc_t *files,
-          size_t i,
-          ps_item_t *ret,
-          psd_error_t *err)
+static psd_status_t read_file(const ps_checkpoint_task_t *self, const ps_doc_t *files, size_t i,
+                              ps_item_t *ret, psd_error_t *err)
 {
     const ps_doc_t *doc = NULL;
     uint64_t table = 0;
@@ -44,8 +40,7 @@ read_file(const ps_checkpoint_task_t *self,
     return rc;
 }
 
-static psd_status_t
-read_dirs(ps_checkpoint_task_t *self, const ps_doc_t *doc, psd_error_t *err)
+static psd_status_t read_dirs(ps_checkpoint_task_t *self, const ps_doc_t *doc, psd_error_t *err)
 {
     const ps_doc_t *dirs = NULL;
     psd_status_t rc = ps_doc_get_array(doc, "dirs", FILES_MAX, &dirs, err);
@@ -57,8 +52,8 @@ read_dirs(ps_checkpoint_task_t *self, const ps_doc_t *doc, psd_error_t *err)
         const char *dir = NULL;
 
         rc = ps_doc_at_text(dirs, i, 4096, &dir, err);
-        if (rc == PSD_OK && !ps_grow(&self->dirs, &self->dirs_capacity,
-                                     self->n_dirs + 1, sizeof *self->dirs)) {
+        if (rc == PSD_OK &&
+            !ps_grow(&self->dirs, &self->dirs_capacity, self->n_dirs + 1, sizeof *self->dirs)) {
             rc = ps_checkpoint_no_memory(err);
         }
         if (rc == PSD_OK) {
@@ -72,8 +67,7 @@ read_dirs(ps_checkpoint_task_t *self, const ps_doc_t *doc, psd_error_t *err)
 }
 
 /* The table's partitions that this shard answers for, now. */
-static psd_status_t
-find_mine(ps_checkpoint_task_t *self, const ps_shard_t *shard, psd_error_t *err)
+static psd_status_t find_mine(ps_checkpoint_task_t *self, const ps_shard_t *shard, psd_error_t *err)
 {
     ps_image_view_t view;
 
@@ -92,16 +86,13 @@ find_mine(ps_checkpoint_task_t *self, const ps_shard_t *shard, psd_error_t *err)
 }
 
 /* It has such; or, without a table, it is to read all for their checksums. */
-static bool
-wants_files(const ps_checkpoint_task_t *self, uint64_t reader)
+static bool wants_files(const ps_checkpoint_task_t *self, uint64_t reader)
 {
     return self->n_mine > 0 ||
-           (self->table == 0 && self->incarnation == reader &&
-            self->shard == 0);
+           (self->table == 0 && self->incarnation == reader && self->shard == 0);
 }
 
-static psd_status_t
-read_files(ps_checkpoint_task_t *self, const ps_doc_t *doc, psd_error_t *err)
+static psd_status_t read_files(ps_checkpoint_task_t *self, const ps_doc_t *doc, psd_error_t *err)
 {
     const ps_doc_t *files = NULL;
     psd_status_t rc = ps_doc_get_array(doc, "files", FILES_MAX, &files, err);
@@ -117,13 +108,9 @@ read_files(ps_checkpoint_task_t *self, const ps_doc_t *doc, psd_error_t *err)
     return rc;
 }
 
-psd_status_t
-ps_checkpoint_restore(ps_checkpoint_task_t *self,
-                      ps_shard_t *shard,
-                      const ps_image_step_t *step,
-                      const ps_doc_t *doc,
-                      ps_doc_t *answer,
-                      psd_error_t *err)
+psd_status_t ps_checkpoint_restore(ps_checkpoint_task_t *self, ps_shard_t *shard,
+                                   const ps_image_step_t *step, const ps_doc_t *doc,
+                                   ps_doc_t *answer, psd_error_t *err)
 {
     ps_id_t cluster = {{0}};
     uint64_t number = 0;
@@ -147,8 +134,8 @@ ps_checkpoint_restore(ps_checkpoint_task_t *self,
         rc = read_dirs(self, doc, err);
     }
     if (rc == PSD_OK) {
-        rc = ps_checkpoint_start(self, step, &cluster,
-                                 (const char *)self->dirs[0].data, number, err);
+        rc = ps_checkpoint_start(self, step, &cluster, (const char *)self->dirs[0].data, number,
+                                 err);
     }
     if (rc == PSD_OK) {
         self->table = (uint32_t)table;
@@ -168,10 +155,7 @@ ps_checkpoint_restore(ps_checkpoint_task_t *self,
 /* The piece at hand for every partition that is restored here, which fails
  * where one has moved. false: it has to go on later, from self->next on, or has
  * failed. */
-static bool
-set_rows(ps_checkpoint_task_t *self,
-         ps_shard_t *shard,
-         const ps_image_step_t *step)
+static bool set_rows(ps_checkpoint_task_t *self, ps_shard_t *shard, const ps_image_step_t *step)
 {
     for (; self->next < self->n_partitions; self->next++) {
         ps_mine_t *mine = &self->mine[self->next];
@@ -180,8 +164,8 @@ set_rows(ps_checkpoint_task_t *self,
         if (!mine->is_mine) {
             continue;
         }
-        rc = ps_shard_restore(shard, step, self->table, self->next, self->piece,
-                              &mine->at, self->err);
+        rc = ps_shard_restore(shard, step, self->table, self->next, self->piece, &mine->at,
+                              self->err);
         if (rc == PSD_BUSY) {
             psd_error_clear(self->err);
             return false;
@@ -196,29 +180,24 @@ set_rows(ps_checkpoint_task_t *self,
 }
 
 /* The file is read: it must be the one that the manifest means. */
-static void
-finish_file(ps_checkpoint_task_t *self, const ps_piece_done_t *done)
+static void finish_file(ps_checkpoint_task_t *self, const ps_piece_done_t *done)
 {
     ps_item_t *item = &self->items[self->at];
 
     if (done->sum != item->sum) {
         ps_checkpoint_fail(
-            self,
-            psd_error_set(self->err, PSD_DAMAGED,
-                          "the file of partition %" PRIu32 " of table %" PRIu32
-                          " is whole, but not the one that the manifest "
-                          "means: its blocks give %016" PRIx64
-                          ", there it is %016" PRIx64,
-                          item->id.partition, item->id.table, done->sum,
-                          item->sum));
+            self, psd_error_set(self->err, PSD_DAMAGED,
+                                "the file of partition %" PRIu32 " of table %" PRIu32
+                                " is whole, but not the one that the manifest "
+                                "means: its blocks give %016" PRIx64 ", there it is %016" PRIx64,
+                                item->id.partition, item->id.table, done->sum, item->sum));
         return;
     }
     item->state = PS_ITEM_DONE;
     self->at++;
 }
 
-static void
-order_file(ps_checkpoint_task_t *self)
+static void order_file(ps_checkpoint_task_t *self)
 {
     ps_item_t *item = &self->items[self->at];
 
@@ -226,16 +205,12 @@ order_file(ps_checkpoint_task_t *self)
         return;
     }
     item->state = PS_ITEM_WALKING;
-    if (!ps_piece_thread_read(self->thread,
-                              (const char *)self->dirs[item->dir].data,
-                              &item->id)) {
-        ps_checkpoint_fail(
-            self, psd_error_set(self->err, PSD_NOMEM, "no memory to read"));
+    if (!ps_piece_thread_read(self->thread, (const char *)self->dirs[item->dir].data, &item->id)) {
+        ps_checkpoint_fail(self, psd_error_set(self->err, PSD_NOMEM, "no memory to read"));
     }
 }
 
-static uint64_t
-take_next(ps_checkpoint_task_t *self)
+static uint64_t take_next(ps_checkpoint_task_t *self)
 {
     ps_piece_done_t done;
 
@@ -253,35 +228,27 @@ take_next(ps_checkpoint_task_t *self)
 
 /* All rows are set: done is what has reached the level of the table, as nothing
  * else outlives what the level is for. */
-static void
-await_level(ps_checkpoint_task_t *self,
-            ps_shard_t *shard,
-            const ps_image_step_t *step)
+static void await_level(ps_checkpoint_task_t *self, ps_shard_t *shard, const ps_image_step_t *step)
 {
     for (; self->next < self->n_partitions; self->next++) {
         uint64_t reached = 0;
         psd_status_t rc = PSD_OK;
 
         if (self->mine[self->next].is_mine) {
-            rc = ps_shard_restored(shard, step, self->table, self->next,
-                                   &self->mine[self->next].at, &reached,
-                                   self->err);
+            rc = ps_shard_restored(shard, step, self->table, self->next, &self->mine[self->next].at,
+                                   &reached, self->err);
         }
-        if (rc == PSD_BUSY &&
-            (self->moved_ms == 0 || reached > self->reached)) {
+        if (rc == PSD_BUSY && (self->moved_ms == 0 || reached > self->reached)) {
             self->reached = reached;
             self->moved_ms = step->now_ms;
         }
-        if (rc == PSD_BUSY &&
-            step->now_ms - self->moved_ms < PS_CHECKPOINT_LEVEL_MS) {
+        if (rc == PSD_BUSY && step->now_ms - self->moved_ms < PS_CHECKPOINT_LEVEL_MS) {
             psd_error_clear(self->err);
             return;
         }
         if (rc != PSD_OK) {
-            ps_checkpoint_fail(
-                self,
-                psd_error_wrap(self->err, rc == PSD_BUSY ? PSD_DEADLINE : rc,
-                               "rows that were restored"));
+            ps_checkpoint_fail(self, psd_error_wrap(self->err, rc == PSD_BUSY ? PSD_DEADLINE : rc,
+                                                    "rows that were restored"));
             return;
         }
         self->moved_ms = 0;
@@ -289,10 +256,8 @@ await_level(ps_checkpoint_task_t *self,
     self->is_done = true;
 }
 
-void
-ps_checkpoint_check_done(ps_checkpoint_task_t *self,
-                         ps_shard_t *shard,
-                         const ps_image_step_t *step)
+void ps_checkpoint_check_done(ps_checkpoint_task_t *self, ps_shard_t *shard,
+                              const ps_image_step_t *step)
 {
     if (self->is_done && self->status == PSD_OK) {
         self->is_done = false;
@@ -301,10 +266,8 @@ ps_checkpoint_check_done(ps_checkpoint_task_t *self,
     }
 }
 
-uint64_t
-ps_checkpoint_take_in(ps_checkpoint_task_t *self,
-                      ps_shard_t *shard,
-                      const ps_image_step_t *step)
+uint64_t ps_checkpoint_take_in(ps_checkpoint_task_t *self, ps_shard_t *shard,
+                               const ps_image_step_t *step)
 {
     if (self->piece != NULL) {
         uint64_t size = self->piece->span.size;

@@ -15,13 +15,10 @@
 /* ---- beginning and ending ---- */
 
 /* But for marks that wait for images to begin. */
-static void
-forget(ps_checkpoint_task_t *self, ps_shard_t *shard)
+static void forget(ps_checkpoint_task_t *self, ps_shard_t *shard)
 {
-    for (size_t i = 0; shard != NULL && !self->restores && i < self->n_items;
-         i++) {
-        ps_shard_image_end(shard, self->items[i].id.table,
-                           self->items[i].id.partition);
+    for (size_t i = 0; shard != NULL && !self->restores && i < self->n_items; i++) {
+        ps_shard_image_end(shard, self->items[i].id.table, self->items[i].id.partition);
     }
     ps_piece_thread_stop(&self->thread); /* borrows dirs */
     for (size_t i = 0; i < self->n_dirs; i++) {
@@ -45,8 +42,7 @@ forget(ps_checkpoint_task_t *self, ps_shard_t *shard)
     self->status = PSD_OK;
 }
 
-void
-ps_checkpoint_end(ps_checkpoint_task_t *self, ps_shard_t *shard)
+void ps_checkpoint_end(ps_checkpoint_task_t *self, ps_shard_t *shard)
 {
     forget(self, shard);
     if (shard != NULL) {
@@ -54,11 +50,8 @@ ps_checkpoint_end(ps_checkpoint_task_t *self, ps_shard_t *shard)
     }
 }
 
-psd_status_t
-ps_checkpoint_task_new(const ps_shard_args_t *args,
-                       ps_turns_t *turns,
-                       ps_checkpoint_task_t **ret,
-                       psd_error_t *err)
+psd_status_t ps_checkpoint_task_new(const ps_shard_args_t *args, ps_turns_t *turns,
+                                    ps_checkpoint_task_t **ret, psd_error_t *err)
 {
     ps_checkpoint_task_t *self = ps_alloc(1, sizeof *self);
 
@@ -77,8 +70,7 @@ ps_checkpoint_task_new(const ps_shard_args_t *args,
     return PSD_OK;
 }
 
-void
-ps_checkpoint_task_destroy(ps_checkpoint_task_t **self_p)
+void ps_checkpoint_task_destroy(ps_checkpoint_task_t **self_p)
 {
     ps_checkpoint_task_t *self = *self_p;
 
@@ -93,45 +85,33 @@ ps_checkpoint_task_destroy(ps_checkpoint_task_t **self_p)
     *self_p = NULL;
 }
 
-void
-ps_checkpoint_fail(ps_checkpoint_task_t *self, psd_status_t status)
+void ps_checkpoint_fail(ps_checkpoint_task_t *self, psd_status_t status)
 {
     self->status = status;
 }
 
-psd_status_t
-ps_checkpoint_no_memory(psd_error_t *err)
+psd_status_t ps_checkpoint_no_memory(psd_error_t *err)
 {
     return psd_error_set(err, PSD_NOMEM, "no memory for a checkpoint");
 }
 
-psd_status_t
-ps_checkpoint_add_item(ps_checkpoint_task_t *self,
-                       const ps_item_t *item,
-                       psd_error_t *err)
+psd_status_t ps_checkpoint_add_item(ps_checkpoint_task_t *self, const ps_item_t *item,
+                                    psd_error_t *err)
 {
-    if (!ps_grow(&self->items, &self->items_capacity, self->n_items + 1,
-                 sizeof *self->items)) {
+    if (!ps_grow(&self->items, &self->items_capacity, self->n_items + 1, sizeof *self->items)) {
         return ps_checkpoint_no_memory(err);
     }
     self->items[self->n_items++] = *item;
     return PSD_OK;
 }
 
-psd_status_t
-ps_checkpoint_start(ps_checkpoint_task_t *self,
-                    const ps_image_step_t *step,
-                    const ps_id_t *cluster,
-                    const char *dir,
-                    uint64_t number,
-                    psd_error_t *err)
+psd_status_t ps_checkpoint_start(ps_checkpoint_task_t *self, const ps_image_step_t *step,
+                                 const ps_id_t *cluster, const char *dir, uint64_t number,
+                                 psd_error_t *err)
 {
-    const ps_snapshot_dir_t in = {.disk = ps_disk_real(),
-                                  .cluster = *cluster,
-                                  .dir = dir,
-                                  .streams = true};
-    psd_status_t rc = ps_piece_thread_start(&in, self->shard, self->turns,
-                                            &self->thread, err);
+    const ps_snapshot_dir_t in = {
+        .disk = ps_disk_real(), .cluster = *cluster, .dir = dir, .streams = true};
+    psd_status_t rc = ps_piece_thread_start(&in, self->shard, self->turns, &self->thread, err);
 
     if (rc == PSD_OK) {
         self->number = number;
@@ -142,12 +122,8 @@ ps_checkpoint_start(ps_checkpoint_task_t *self,
 
 /* ---- arm, begin ---- */
 
-static psd_status_t
-read_table(const ps_doc_t *tables,
-           size_t i,
-           const ps_doc_t **ret_doc,
-           ps_image_order_t *ret,
-           psd_error_t *err)
+static psd_status_t read_table(const ps_doc_t *tables, size_t i, const ps_doc_t **ret_doc,
+                               ps_image_order_t *ret, psd_error_t *err)
 {
     uint64_t id = 0;
     uint64_t job = 0;
@@ -160,21 +136,16 @@ read_table(const ps_doc_t *tables,
         rc = ps_doc_get_u64_or(*ret_doc, "job", 0, UINT32_MAX, 0, &job, err);
     }
     if (rc == PSD_OK) {
-        rc = ps_doc_get_u64_or(*ret_doc, "clock", 0, UINT64_MAX, 0, &ret->clock,
-                               err);
+        rc = ps_doc_get_u64_or(*ret_doc, "clock", 0, UINT64_MAX, 0, &ret->clock, err);
     }
     ret->table = (uint32_t)id;
     ret->job = (uint32_t)job;
     return rc;
 }
 
-static psd_status_t
-do_arm(ps_checkpoint_task_t *self,
-       ps_shard_t *shard,
-       const ps_image_step_t *step,
-       const ps_doc_t *doc,
-       ps_doc_t *answer,
-       psd_error_t *err)
+static psd_status_t do_arm(ps_checkpoint_task_t *self, ps_shard_t *shard,
+                           const ps_image_step_t *step, const ps_doc_t *doc, ps_doc_t *answer,
+                           psd_error_t *err)
 {
     const ps_doc_t *tables = NULL;
     uint64_t most = 0;
@@ -207,11 +178,8 @@ do_arm(ps_checkpoint_task_t *self,
 }
 
 /* What earlier images had, three numbers a partition. */
-static psd_status_t
-read_since(const ps_doc_t *doc,
-           ps_image_since_t **ret,
-           uint32_t *ret_n,
-           psd_error_t *err)
+static psd_status_t read_since(const ps_doc_t *doc, ps_image_since_t **ret, uint32_t *ret_n,
+                               psd_error_t *err)
 {
     const ps_doc_t *array = NULL;
     ps_image_since_t *since = NULL;
@@ -240,13 +208,9 @@ read_since(const ps_doc_t *doc,
 }
 
 /* The images of one table; an item for each partition that is primary here. */
-static psd_status_t
-begin_table(ps_checkpoint_task_t *self,
-            ps_shard_t *shard,
-            const ps_image_step_t *step,
-            const ps_doc_t *doc,
-            ps_image_order_t *order,
-            psd_error_t *err)
+static psd_status_t begin_table(ps_checkpoint_task_t *self, ps_shard_t *shard,
+                                const ps_image_step_t *step, const ps_doc_t *doc,
+                                ps_image_order_t *order, psd_error_t *err)
 {
     PSD_AUTO(ps_free_at) ps_image_since_t *since = NULL;
     uint32_t n_since = 0;
@@ -256,9 +220,7 @@ begin_table(ps_checkpoint_task_t *self,
 
     if (rc == PSD_OK && since != NULL && n_since != n && n > 0) {
         return psd_error_set(err, PSD_INVALID,
-                             "since is of %" PRIu32
-                             " partitions; allowed: %" PRIu32,
-                             n_since, n);
+                             "since is of %" PRIu32 " partitions; allowed: %" PRIu32, n_since, n);
     }
     order->since = since;
     for (uint32_t i = 0; rc == PSD_OK && i < n; i++) {
@@ -274,21 +236,16 @@ begin_table(ps_checkpoint_task_t *self,
     return rc;
 }
 
-static psd_status_t
-do_begin(ps_checkpoint_task_t *self,
-         ps_shard_t *shard,
-         const ps_image_step_t *step,
-         const ps_doc_t *doc,
-         ps_doc_t *answer,
-         psd_error_t *err)
+static psd_status_t do_begin(ps_checkpoint_task_t *self, ps_shard_t *shard,
+                             const ps_image_step_t *step, const ps_doc_t *doc, ps_doc_t *answer,
+                             psd_error_t *err)
 {
     const ps_doc_t *tables = NULL;
     const char *dir = NULL;
     uint64_t early_bytes = 0;
     uint64_t number = 0;
     bool exact = false;
-    psd_status_t rc =
-        ps_doc_get_u64(doc, "number", 1, UINT64_MAX, &number, err);
+    psd_status_t rc = ps_doc_get_u64(doc, "number", 1, UINT64_MAX, &number, err);
 
     (void)answer;
     forget(self, shard);
@@ -300,8 +257,7 @@ do_begin(ps_checkpoint_task_t *self,
         rc = ps_checkpoint_start(self, step, &self->cluster, dir, number, err);
     }
     if (rc == PSD_OK) {
-        rc = ps_doc_get_u64(doc, "early_bytes", 0, UINT64_MAX, &early_bytes,
-                            err);
+        rc = ps_doc_get_u64(doc, "early_bytes", 0, UINT64_MAX, &early_bytes, err);
     }
     if (rc == PSD_OK && ps_doc_has(doc, "exact")) {
         rc = ps_doc_get_bool(doc, "exact", &exact, err);
@@ -310,8 +266,7 @@ do_begin(ps_checkpoint_task_t *self,
         rc = ps_doc_get_array(doc, "tables", TABLES_MAX, &tables, err);
     }
     for (size_t i = 0; rc == PSD_OK && i < ps_doc_count(tables); i++) {
-        ps_image_order_t order = {
-            .early_bytes = early_bytes, .exact = exact, .in_turn = !exact};
+        ps_image_order_t order = {.early_bytes = early_bytes, .exact = exact, .in_turn = !exact};
         const ps_doc_t *item = NULL;
 
         rc = read_table(tables, i, &item, &order, err);
@@ -327,8 +282,7 @@ do_begin(ps_checkpoint_task_t *self,
 
 /* ---- look, end ---- */
 
-static bool
-add_view(const ps_item_t *item, ps_doc_t *array)
+static bool add_view(const ps_item_t *item, ps_doc_t *array)
 {
     ps_doc_t *doc = ps_doc_append_object(array);
 
@@ -342,13 +296,11 @@ add_view(const ps_item_t *item, ps_doc_t *array)
            ps_doc_set_u64(doc, "clock", item->view.clock) &&
            ps_doc_set_u64(doc, "exact", item->view.exact ? 1 : 0) &&
            ps_doc_set_u64(doc, "rows", item->view.rows) &&
-           ps_doc_set_u64(doc, "bytes", item->bytes) &&
-           ps_doc_set_u64(doc, "sum", item->sum);
+           ps_doc_set_u64(doc, "bytes", item->bytes) && ps_doc_set_u64(doc, "sum", item->sum);
 }
 
 /* Images of ours that have begun. */
-static uint64_t
-count_begun(const ps_checkpoint_task_t *self, const ps_shard_t *shard)
+static uint64_t count_begun(const ps_checkpoint_task_t *self, const ps_shard_t *shard)
 {
     uint64_t n = 0;
 
@@ -357,8 +309,7 @@ count_begun(const ps_checkpoint_task_t *self, const ps_shard_t *shard)
         ps_image_view_t view = {0};
 
         n += item->state != PS_ITEM_WAITING ||
-                     (ps_shard_image_look(shard, item->id.table,
-                                          item->id.partition, &view) &&
+                     (ps_shard_image_look(shard, item->id.table, item->id.partition, &view) &&
                       view.state == PS_IMAGE_BEGUN)
                  ? 1
                  : 0;
@@ -366,20 +317,15 @@ count_begun(const ps_checkpoint_task_t *self, const ps_shard_t *shard)
     return n;
 }
 
-static psd_status_t
-do_look(ps_checkpoint_task_t *self,
-        ps_shard_t *shard,
-        const ps_image_step_t *step,
-        const ps_doc_t *doc,
-        ps_doc_t *answer,
-        psd_error_t *err)
+static psd_status_t do_look(ps_checkpoint_task_t *self, ps_shard_t *shard,
+                            const ps_image_step_t *step, const ps_doc_t *doc, ps_doc_t *answer,
+                            psd_error_t *err)
 {
     ps_doc_t *items = ps_doc_add_array(answer, "items");
     uint64_t n_done = 0;
     uint64_t number = 0;
     bool fits = items != NULL;
-    psd_status_t rc =
-        ps_doc_get_u64(doc, "number", 1, UINT64_MAX, &number, err);
+    psd_status_t rc = ps_doc_get_u64(doc, "number", 1, UINT64_MAX, &number, err);
 
     if (rc != PSD_OK) {
         return rc;
@@ -397,29 +343,22 @@ do_look(ps_checkpoint_task_t *self,
     }
     for (size_t i = 0; fits && i < self->n_items; i++) {
         n_done += self->items[i].state == PS_ITEM_DONE ? 1 : 0;
-        fits = self->restores || !self->is_done ||
-               add_view(&self->items[i], items);
+        fits = self->restores || !self->is_done || add_view(&self->items[i], items);
     }
-    fits = fits && ps_doc_set_bool(answer, "is_done", self->is_done) &&
-           ps_doc_set_u64(answer, "status", (uint64_t)self->status) &&
-           ps_doc_set_text(
-               answer, "text",
-               self->status == PSD_OK ? "" : psd_error_text(self->err)) &&
-           ps_doc_set_u64(answer, "row_bytes", self->bytes) &&
-           ps_doc_set_u64(answer, "partitions", self->n_mine) &&
-           ps_doc_set_u64(answer, "begun", count_begun(self, shard)) &&
-           ps_doc_set_u64(answer, "done", n_done) &&
-           ps_doc_set_u64(answer, "of", self->n_items);
+    fits =
+        fits && ps_doc_set_bool(answer, "is_done", self->is_done) &&
+        ps_doc_set_u64(answer, "status", (uint64_t)self->status) &&
+        ps_doc_set_text(answer, "text", self->status == PSD_OK ? "" : psd_error_text(self->err)) &&
+        ps_doc_set_u64(answer, "row_bytes", self->bytes) &&
+        ps_doc_set_u64(answer, "partitions", self->n_mine) &&
+        ps_doc_set_u64(answer, "begun", count_begun(self, shard)) &&
+        ps_doc_set_u64(answer, "done", n_done) && ps_doc_set_u64(answer, "of", self->n_items);
     return fits ? PSD_OK : ps_checkpoint_no_memory(err);
 }
 
-static psd_status_t
-do_end(ps_checkpoint_task_t *self,
-       ps_shard_t *shard,
-       const ps_image_step_t *step,
-       const ps_doc_t *doc,
-       ps_doc_t *answer,
-       psd_error_t *err)
+static psd_status_t do_end(ps_checkpoint_task_t *self, ps_shard_t *shard,
+                           const ps_image_step_t *step, const ps_doc_t *doc, ps_doc_t *answer,
+                           psd_error_t *err)
 {
     (void)step;
     (void)doc;
@@ -431,30 +370,20 @@ do_end(ps_checkpoint_task_t *self,
 
 static const struct {
     const char *name;
-    psd_status_t (*run)(ps_checkpoint_task_t *self,
-                        ps_shard_t *shard,
-                        const ps_image_step_t *step,
-                        const ps_doc_t *doc,
-                        ps_doc_t *answer,
-                        psd_error_t *err);
+    psd_status_t (*run)(ps_checkpoint_task_t *self, ps_shard_t *shard, const ps_image_step_t *step,
+                        const ps_doc_t *doc, ps_doc_t *answer, psd_error_t *err);
 } ACTIONS[] = {
     {"arm", do_arm},   {"begin", do_begin}, {"restore", ps_checkpoint_restore},
     {"look", do_look}, {"end", do_end},
 };
 
-static psd_status_t
-run(ps_checkpoint_task_t *self,
-    ps_shard_t *shard,
-    const ps_image_step_t *step,
-    const ps_doc_t *doc,
-    ps_doc_t *answer,
-    psd_error_t *err)
+static psd_status_t run(ps_checkpoint_task_t *self, ps_shard_t *shard, const ps_image_step_t *step,
+                        const ps_doc_t *doc, ps_doc_t *answer, psd_error_t *err)
 {
     const char *name = NULL;
     psd_status_t rc = ps_doc_get_text(doc, "do", 32, &name, err);
 
-    for (size_t i = 0; rc == PSD_OK && i < sizeof ACTIONS / sizeof ACTIONS[0];
-         i++) {
+    for (size_t i = 0; rc == PSD_OK && i < sizeof ACTIONS / sizeof ACTIONS[0]; i++) {
         if (strcmp(name, ACTIONS[i].name) == 0) {
             return ACTIONS[i].run(self, shard, step, doc, answer, err);
         }
@@ -466,24 +395,17 @@ run(ps_checkpoint_task_t *self,
 }
 
 /* {"status":…,"text":…}: why it could not be done. */
-static bool
-print_refusal(psd_status_t status, const psd_error_t *why, ps_buffer_t *to)
+static bool print_refusal(psd_status_t status, const psd_error_t *why, ps_buffer_t *to)
 {
     PSD_AUTO(ps_doc_destroy) ps_doc_t *answer = ps_doc_new();
 
-    return answer != NULL &&
-           ps_doc_set_u64(answer, "status", (uint64_t)status) &&
-           ps_doc_set_text(answer, "text", psd_error_text(why)) &&
-           ps_doc_print(answer, to);
+    return answer != NULL && ps_doc_set_u64(answer, "status", (uint64_t)status) &&
+           ps_doc_set_text(answer, "text", psd_error_text(why)) && ps_doc_print(answer, to);
 }
 
-psd_status_t
-ps_checkpoint_task_call(ps_checkpoint_task_t *self,
-                        ps_shard_t *shard,
-                        const ps_image_step_t *step,
-                        ps_bytes_t argument,
-                        ps_buffer_t *ret_answer,
-                        psd_error_t *err)
+psd_status_t ps_checkpoint_task_call(ps_checkpoint_task_t *self, ps_shard_t *shard,
+                                     const ps_image_step_t *step, ps_bytes_t argument,
+                                     ps_buffer_t *ret_answer, psd_error_t *err)
 {
     PSD_AUTO(psd_error_destroy) psd_error_t *why = psd_error_new();
     PSD_AUTO(ps_doc_destroy) ps_doc_t *doc = NULL;
@@ -496,16 +418,13 @@ ps_checkpoint_task_call(ps_checkpoint_task_t *self,
     if (rc == PSD_OK) {
         rc = run(self, shard, step, doc, answer, why);
     }
-    return (rc == PSD_OK ? ps_doc_print(answer, ret_answer)
-                         : print_refusal(rc, why, ret_answer))
+    return (rc == PSD_OK ? ps_doc_print(answer, ret_answer) : print_refusal(rc, why, ret_answer))
                ? PSD_OK
                : ps_checkpoint_no_memory(err);
 }
 
-uint64_t
-ps_checkpoint_task_work(ps_checkpoint_task_t *self,
-                        ps_shard_t *shard,
-                        const ps_image_step_t *step)
+uint64_t ps_checkpoint_task_work(ps_checkpoint_task_t *self, ps_shard_t *shard,
+                                 const ps_image_step_t *step)
 {
     char text[PS_PIECE_TEXT_SIZE];
     psd_status_t rc = PSD_OK;

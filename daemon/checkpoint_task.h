@@ -40,23 +40,18 @@
 typedef struct ps_checkpoint_task ps_checkpoint_task_t;
 
 /* Errors: PSD_NOMEM. args: of the shard. turns: of its threads; may be NULL. */
-PSD_MUST_CHECK psd_status_t ps_checkpoint_task_new(const ps_shard_args_t *args,
-                                                   ps_turns_t *turns,
-                                                   ps_checkpoint_task_t **ret,
-                                                   psd_error_t *err);
+PSD_MUST_CHECK psd_status_t ps_checkpoint_task_new(const ps_shard_args_t *args, ps_turns_t *turns,
+                                                   ps_checkpoint_task_t **ret, psd_error_t *err);
 /* Takes NULL; before the shard is destroyed. */
 void ps_checkpoint_task_destroy(ps_checkpoint_task_t **self_p);
 /* Does what `argument` says; the answer is appended, and is {"status":…,
  * "text":"…"} when it cannot be done. Errors: PSD_NOMEM. */
-PSD_MUST_CHECK psd_status_t ps_checkpoint_task_call(ps_checkpoint_task_t *self,
-                                                    ps_shard_t *shard,
+PSD_MUST_CHECK psd_status_t ps_checkpoint_task_call(ps_checkpoint_task_t *self, ps_shard_t *shard,
                                                     const ps_image_step_t *step,
-                                                    ps_bytes_t argument,
-                                                    ps_buffer_t *ret_answer,
+                                                    ps_bytes_t argument, ps_buffer_t *ret_answer,
                                                     psd_error_t *err);
 /* Goes on by about one piece. Milliseconds until it wants to go on again;
  * UINT64_MAX: nothing is to be done. */
-uint64_t ps_checkpoint_task_work(ps_checkpoint_task_t *self,
-                                 ps_shard_t *shard,
+uint64_t ps_checkpoint_task_work(ps_checkpoint_task_t *self, ps_shard_t *shard,
                                  const ps_image_step_t *step);
 #endif

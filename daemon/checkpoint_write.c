@@ -9,8 +9,7 @@
 #define PENDING_MS 10 /* a clock is to be closed */
 
 /* Files that the thread has finished. */
-static void
-take_done(ps_checkpoint_task_t *self)
+static void take_done(ps_checkpoint_task_t *self)
 {
     ps_piece_done_t done;
     size_t n_done = 0;
@@ -19,8 +18,7 @@ take_done(ps_checkpoint_task_t *self)
         for (size_t i = 0; i < self->n_items; i++) {
             ps_item_t *item = &self->items[i];
 
-            if (item->id.table == done.id.table &&
-                item->id.partition == done.id.partition) {
+            if (item->id.table == done.id.table && item->id.partition == done.id.partition) {
                 item->bytes = done.bytes;
                 item->sum = done.sum;
                 item->state = PS_ITEM_DONE;
@@ -33,18 +31,15 @@ take_done(ps_checkpoint_task_t *self)
     self->is_done = n_done == self->n_items;
 }
 
-static void
-fail(ps_checkpoint_task_t *self, const ps_item_t *item, psd_status_t rc)
+static void fail(ps_checkpoint_task_t *self, const ps_item_t *item, psd_status_t rc)
 {
     ps_checkpoint_fail(self,
-                       psd_error_wrap(self->err, rc,
-                                      "partition %" PRIu32 " of table %" PRIu32,
+                       psd_error_wrap(self->err, rc, "partition %" PRIu32 " of table %" PRIu32,
                                       item->id.partition, item->id.table));
 }
 
 /* The file of an image that has begun. */
-static psd_status_t
-open_file(ps_checkpoint_task_t *self, ps_item_t *item)
+static psd_status_t open_file(ps_checkpoint_task_t *self, ps_item_t *item)
 {
     item->id.lsn = item->view.lsn;
     item->state = PS_ITEM_WALKING;
@@ -53,14 +48,12 @@ open_file(ps_checkpoint_task_t *self, ps_item_t *item)
                : psd_error_set(self->err, PSD_NOMEM, "no memory to write");
 }
 
-static psd_status_t
-walk(ps_checkpoint_task_t *self, ps_shard_t *shard, ps_item_t *item)
+static psd_status_t walk(ps_checkpoint_task_t *self, ps_shard_t *shard, ps_item_t *item)
 {
     ps_payload_t *piece = NULL;
     bool is_last = false;
-    psd_status_t rc =
-        ps_shard_image_next(shard, item->id.table, item->id.partition,
-                            PIECE_BYTES, &piece, &is_last, self->err);
+    psd_status_t rc = ps_shard_image_next(shard, item->id.table, item->id.partition, PIECE_BYTES,
+                                          &piece, &is_last, self->err);
 
     if (rc != PSD_OK) {
         return rc;
@@ -74,8 +67,7 @@ walk(ps_checkpoint_task_t *self, ps_shard_t *shard, ps_item_t *item)
     if (is_last) {
         ps_image_view_t view = {0};
 
-        if (ps_shard_image_look(shard, item->id.table, item->id.partition,
-                                &view)) {
+        if (ps_shard_image_look(shard, item->id.table, item->id.partition, &view)) {
             item->view.rows = view.rows;
         }
         ps_shard_image_end(shard, item->id.table, item->id.partition);
@@ -88,32 +80,24 @@ walk(ps_checkpoint_task_t *self, ps_shard_t *shard, ps_item_t *item)
 }
 
 /* Goes on with an item. *ret_idle: it waits for its clock. */
-static psd_status_t
-go_on(ps_checkpoint_task_t *self,
-      ps_shard_t *shard,
-      const ps_image_step_t *step,
-      ps_item_t *item,
-      bool *ret_idle)
+static psd_status_t go_on(ps_checkpoint_task_t *self, ps_shard_t *shard,
+                          const ps_image_step_t *step, ps_item_t *item, bool *ret_idle)
 {
     ps_image_view_t view = {0};
     psd_status_t rc = PSD_OK;
 
     if (item->state == PS_ITEM_WAITING) {
-        ps_shard_image_take_turn(shard, step, item->id.table,
-                                 item->id.partition);
+        ps_shard_image_take_turn(shard, step, item->id.table, item->id.partition);
     }
-    if (!ps_shard_image_look(shard, item->id.table, item->id.partition,
-                             &view) ||
+    if (!ps_shard_image_look(shard, item->id.table, item->id.partition, &view) ||
         view.state == PS_IMAGE_NONE) {
-        return psd_error_set(self->err, PSD_BUSY,
-                             "it is not answered for here any more");
+        return psd_error_set(self->err, PSD_BUSY, "it is not answered for here any more");
     }
     if (view.state == PS_IMAGE_FAILED) {
         return psd_error_set(self->err, PSD_NOMEM, "no memory for an image");
     }
     if (view.state == PS_IMAGE_RESTORING) {
-        return psd_error_set(self->err, PSD_BUSY,
-                             "rows of a checkpoint are still to come");
+        return psd_error_set(self->err, PSD_BUSY, "rows of a checkpoint are still to come");
     }
     *ret_idle = view.state == PS_IMAGE_PENDING;
     if (*ret_idle) {
@@ -126,10 +110,8 @@ go_on(ps_checkpoint_task_t *self,
     return rc == PSD_OK ? walk(self, shard, item) : rc;
 }
 
-uint64_t
-ps_checkpoint_put_out(ps_checkpoint_task_t *self,
-                      ps_shard_t *shard,
-                      const ps_image_step_t *step)
+uint64_t ps_checkpoint_put_out(ps_checkpoint_task_t *self, ps_shard_t *shard,
+                               const ps_image_step_t *step)
 {
     bool is_pending = false;
 

@@ -15,6 +15,5 @@
 
 /* Appends each circle, its workers and a text, to `circles`, and the text to
  * `text`; at most 8 of them. false: no memory. */
-PSD_MUST_CHECK bool
-ps_circles_add(const ps_job_view_t *view, ps_doc_t *circles, ps_doc_t *text);
+PSD_MUST_CHECK bool ps_circles_add(const ps_job_view_t *view, ps_doc_t *circles, ps_doc_t *text);
 #endif

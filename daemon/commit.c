@@ -7,8 +7,7 @@
 
 #include "transport/socket.h"
 
-uint64_t
-ps_unix_ms(void)
+uint64_t ps_unix_ms(void)
 {
     struct timespec now = {0};
 
@@ -16,8 +15,7 @@ ps_unix_ms(void)
     return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
 }
 
-static const char *
-event_of(ps_command_kind_t kind)
+static const char *event_of(ps_command_kind_t kind)
 {
     switch (kind) {
     case PS_COMMAND_CLUSTER:
@@ -53,13 +51,8 @@ event_of(ps_command_kind_t kind)
     }
 }
 
-psd_status_t
-ps_commit(ps_registry_db_t *db,
-          ps_registry_t *registry,
-          const ps_command_t *command,
-          ps_log_level_t level,
-          bool *ret_broken,
-          psd_error_t *err)
+psd_status_t ps_commit(ps_registry_db_t *db, ps_registry_t *registry, const ps_command_t *command,
+                       ps_log_level_t level, bool *ret_broken, psd_error_t *err)
 {
     char quoted[2 * sizeof command->text];
     psd_status_t rc = PSD_OK;
@@ -78,7 +71,7 @@ ps_commit(ps_registry_db_t *db,
         }
         return rc;
     }
-    ps_log(level, event_of(command->kind), "epoch=%" PRIu64 " text=%s",
-           command->epoch, ps_log_quote(command->text, quoted, sizeof quoted));
+    ps_log(level, event_of(command->kind), "epoch=%" PRIu64 " text=%s", command->epoch,
+           ps_log_quote(command->text, quoted, sizeof quoted));
     return PSD_OK;
 }

@@ -15,12 +15,9 @@
  *
  * Errors: PSD_IO it is neither stored nor applied; PSD_NOMEM.
  */
-PSD_MUST_CHECK psd_status_t ps_commit(ps_registry_db_t *db,
-                                      ps_registry_t *registry,
-                                      const ps_command_t *command,
-                                      ps_log_level_t level,
-                                      bool *ret_broken,
-                                      psd_error_t *err);
+PSD_MUST_CHECK psd_status_t ps_commit(ps_registry_db_t *db, ps_registry_t *registry,
+                                      const ps_command_t *command, ps_log_level_t level,
+                                      bool *ret_broken, psd_error_t *err);
 /* Wall clock in milliseconds, for the history. */
 uint64_t ps_unix_ms(void);
 #endif

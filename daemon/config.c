@@ -17,14 +17,12 @@
 #define SHARDS_DEFAULT_MAX 4
 #define SHOWN_MAX 200 /* bytes of a wrong value that an error repeats */
 
-static void *
-value_of(ps_config_t *self, const ps_key_t *key)
+static void *value_of(ps_config_t *self, const ps_key_t *key)
 {
     return (char *)self + key->offset;
 }
 
-static void
-list_done(ps_text_list_t *list)
+static void list_done(ps_text_list_t *list)
 {
     for (size_t i = 0; i < list->n_items; i++) {
         ps_free(list->items[i]);
@@ -35,8 +33,7 @@ list_done(ps_text_list_t *list)
 
 /* ---- one reader for each kind; PSD_CONFIG: the text is not allowed ---- */
 
-static psd_status_t
-set_text(char **value, const char *text)
+static psd_status_t set_text(char **value, const char *text)
 {
     char *copy = ps_strdup(text);
 
@@ -48,16 +45,14 @@ set_text(char **value, const char *text)
     return PSD_OK;
 }
 
-static bool
-is_host(const char *text, const ps_key_t *key)
+static bool is_host(const char *text, const ps_key_t *key)
 {
     return strlen(text) <= key->max &&
            text[strspn(text, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvw"
                              "xyz0123456789.-:[]_")] == '\0';
 }
 
-static bool
-is_path(const char *text, const ps_key_t *key)
+static bool is_path(const char *text, const ps_key_t *key)
 {
     size_t length = strlen(text);
 
@@ -70,8 +65,7 @@ is_path(const char *text, const ps_key_t *key)
 }
 
 /* Adds the item text[0 .. length). */
-static psd_status_t
-add_item(ps_text_list_t *list, const char *text, size_t length)
+static psd_status_t add_item(ps_text_list_t *list, const char *text, size_t length)
 {
     char *item = ps_alloc(length + 1, 1);
 
@@ -83,8 +77,7 @@ add_item(ps_text_list_t *list, const char *text, size_t length)
     return ps_endpoint_is_valid(item) ? PSD_OK : PSD_CONFIG;
 }
 
-static psd_status_t
-set_list(ps_text_list_t *value, const ps_key_t *key, const char *text)
+static psd_status_t set_list(ps_text_list_t *value, const ps_key_t *key, const char *text)
 {
     ps_text_list_t list = {0};
     psd_status_t rc = PSD_OK;
@@ -93,12 +86,10 @@ set_list(ps_text_list_t *value, const ps_key_t *key, const char *text)
     if (list.items == NULL) {
         return PSD_NOMEM;
     }
-    for (const char *at = text;
-         rc == PSD_OK && (key->min > 0 || text[0] != '\0'); at++) {
+    for (const char *at = text; rc == PSD_OK && (key->min > 0 || text[0] != '\0'); at++) {
         size_t length = strcspn(at, ",");
 
-        rc =
-            list.n_items == key->max ? PSD_CONFIG : add_item(&list, at, length);
+        rc = list.n_items == key->max ? PSD_CONFIG : add_item(&list, at, length);
         at += length;
         if (*at == '\0') {
             break;
@@ -113,12 +104,11 @@ set_list(ps_text_list_t *value, const ps_key_t *key, const char *text)
     return PSD_OK;
 }
 
-static psd_status_t
-set_number(uint64_t *value, const ps_key_t *key, const char *text)
+static psd_status_t set_number(uint64_t *value, const ps_key_t *key, const char *text)
 {
     uint64_t number = 0;
-    bool read = key->kind == PS_KEY_KIND_SIZE ? ps_text_size(text, &number)
-                                              : ps_text_u64(text, &number);
+    bool read =
+        key->kind == PS_KEY_KIND_SIZE ? ps_text_size(text, &number) : ps_text_u64(text, &number);
 
     if (!read || number < key->min || number > key->max) {
         return PSD_CONFIG;
@@ -127,8 +117,7 @@ set_number(uint64_t *value, const ps_key_t *key, const char *text)
     return PSD_OK;
 }
 
-static psd_status_t
-set_ports(ps_ports_t *value, const char *text)
+static psd_status_t set_ports(ps_ports_t *value, const char *text)
 {
     const char *dash = strchr(text, '-');
     char first[8] = "";
@@ -143,8 +132,8 @@ set_ports(ps_ports_t *value, const char *text)
         return PSD_CONFIG;
     }
     memcpy(first, text, (size_t)(dash - text));
-    if (!ps_text_u64(first, &from) || !ps_text_u64(dash + 1, &to) || from < 1 ||
-        to < from || to > UINT16_MAX) {
+    if (!ps_text_u64(first, &from) || !ps_text_u64(dash + 1, &to) || from < 1 || to < from ||
+        to > UINT16_MAX) {
         return PSD_CONFIG;
     }
     *value = (ps_ports_t){.first = (uint16_t)from, .last = (uint16_t)to};
@@ -154,13 +143,10 @@ set_ports(ps_ports_t *value, const char *text)
 static const struct {
     const char *name;
     ps_log_level_t level;
-} LEVELS[] = {{"error", PS_LOG_ERROR},
-              {"warn", PS_LOG_WARN},
-              {"info", PS_LOG_INFO},
-              {"debug", PS_LOG_DEBUG}};
+} LEVELS[] = {
+    {"error", PS_LOG_ERROR}, {"warn", PS_LOG_WARN}, {"info", PS_LOG_INFO}, {"debug", PS_LOG_DEBUG}};
 
-static psd_status_t
-set_level(int *value, const char *text)
+static psd_status_t set_level(int *value, const char *text)
 {
     for (size_t i = 0; i < sizeof LEVELS / sizeof LEVELS[0]; i++) {
         if (strcmp(text, LEVELS[i].name) == 0) {
@@ -174,12 +160,9 @@ set_level(int *value, const char *text)
 static const struct {
     const char *name;
     ps_peers_t peers;
-} PEERS[] = {{"owner", PS_PEERS_OWNER},
-             {"group", PS_PEERS_GROUP},
-             {"any", PS_PEERS_ANY}};
+} PEERS[] = {{"owner", PS_PEERS_OWNER}, {"group", PS_PEERS_GROUP}, {"any", PS_PEERS_ANY}};
 
-static psd_status_t
-set_peers(int *value, const char *text)
+static psd_status_t set_peers(int *value, const char *text)
 {
     for (size_t i = 0; i < sizeof PEERS / sizeof PEERS[0]; i++) {
         if (strcmp(text, PEERS[i].name) == 0) {
@@ -190,8 +173,7 @@ set_peers(int *value, const char *text)
     return PSD_CONFIG;
 }
 
-static psd_status_t
-set_bool(bool *value, const char *text)
+static psd_status_t set_bool(bool *value, const char *text)
 {
     bool is_true = strcmp(text, "true") == 0;
 
@@ -202,8 +184,7 @@ set_bool(bool *value, const char *text)
     return PSD_OK;
 }
 
-static psd_status_t
-set_value(void *value, const ps_key_t *key, const char *text)
+static psd_status_t set_value(void *value, const ps_key_t *key, const char *text)
 {
     switch (key->kind) {
     case PS_KEY_KIND_PATH:
@@ -233,11 +214,7 @@ set_value(void *value, const ps_key_t *key, const char *text)
 
 /* ---- errors ---- */
 
-const char *
-ps_origin_print(const ps_origin_t *self,
-                const ps_key_t *key,
-                char *ret,
-                size_t size)
+const char *ps_origin_print(const ps_origin_t *self, const ps_key_t *key, char *ret, size_t size)
 {
     char env[PS_KEY_ENV_SIZE];
 
@@ -263,11 +240,8 @@ ps_origin_print(const ps_origin_t *self,
     return ret;
 }
 
-static psd_status_t
-refuse(const ps_key_t *key,
-       const char *text,
-       const ps_origin_t *origin,
-       psd_error_t *err)
+static psd_status_t refuse(const ps_key_t *key, const char *text, const ps_origin_t *origin,
+                           psd_error_t *err)
 {
     PSD_AUTO(ps_buffer_done) ps_buffer_t allowed = {0};
     char place[512];
@@ -277,17 +251,12 @@ refuse(const ps_key_t *key,
         return psd_error_set(err, PSD_NOMEM, "no memory for an error");
     }
     return psd_error_set(err, PSD_CONFIG, "%s: %s is %s; allowed: %s",
-                         ps_origin_print(origin, key, place, sizeof place),
-                         key->path, ps_config_show(text, shown, sizeof shown),
-                         (const char *)allowed.data);
+                         ps_origin_print(origin, key, place, sizeof place), key->path,
+                         ps_config_show(text, shown, sizeof shown), (const char *)allowed.data);
 }
 
-psd_status_t
-ps_config_set(ps_config_t *self,
-              ps_key_id_t id,
-              const char *text,
-              const ps_origin_t *origin,
-              psd_error_t *err)
+psd_status_t ps_config_set(ps_config_t *self, ps_key_id_t id, const char *text,
+                           const ps_origin_t *origin, psd_error_t *err)
 {
     const ps_key_t *key = ps_config_key(id);
     psd_status_t rc = set_value(value_of(self, key), key, text);
@@ -305,8 +274,7 @@ ps_config_set(ps_config_t *self,
 /* ---- defaults ---- */
 
 /* systemd lists several with colons; the first is ours. "": there is none. */
-static void
-take_first_dir(const char *list, char *ret, size_t size)
+static void take_first_dir(const char *list, char *ret, size_t size)
 {
     ret[0] = '\0';
     if (list != NULL && list[0] == '/') {
@@ -315,8 +283,7 @@ take_first_dir(const char *list, char *ret, size_t size)
 }
 
 /* Where the state is kept when nobody says: "" when there is no such place. */
-static void
-default_data_dir(char *ret, size_t size)
+static void default_data_dir(char *ret, size_t size)
 {
     const char *state = getenv("STATE_DIRECTORY");
     const char *xdg = getenv("XDG_STATE_HOME");
@@ -333,8 +300,7 @@ default_data_dir(char *ret, size_t size)
     }
 }
 
-static void
-default_shards(char *ret, size_t size)
+static void default_shards(char *ret, size_t size)
 {
     long n = sysconf(_SC_NPROCESSORS_ONLN);
 
@@ -347,8 +313,7 @@ default_shards(char *ret, size_t size)
     (void)snprintf(ret, size, "%ld", n);
 }
 
-static void
-default_node_name(char *ret, size_t size)
+static void default_node_name(char *ret, size_t size)
 {
     if (gethostname(ret, size - 1) != 0) {
         ret[0] = '\0';
@@ -359,8 +324,7 @@ default_node_name(char *ret, size_t size)
     }
 }
 
-static psd_status_t
-set_default(ps_config_t *self, const ps_key_t *key, psd_error_t *err)
+static psd_status_t set_default(ps_config_t *self, const ps_key_t *key, psd_error_t *err)
 {
     char text[4096];
     const ps_origin_t origin = {.source = PS_SOURCE_DEFAULT};
@@ -382,8 +346,7 @@ set_default(ps_config_t *self, const ps_key_t *key, psd_error_t *err)
     return ps_config_set(self, key->id, text, &origin, err);
 }
 
-psd_status_t
-ps_config_init(ps_config_t *self, psd_error_t *err)
+psd_status_t ps_config_init(ps_config_t *self, psd_error_t *err)
 {
     psd_status_t rc = PSD_OK;
 
@@ -397,8 +360,7 @@ ps_config_init(ps_config_t *self, psd_error_t *err)
     return rc;
 }
 
-void
-ps_config_done(ps_config_t *self)
+void ps_config_done(ps_config_t *self)
 {
     for (int id = 0; id < PS_KEY_COUNT; id++) {
         const ps_key_t *key = ps_config_key((ps_key_id_t)id);
@@ -406,10 +368,8 @@ ps_config_done(ps_config_t *self)
 
         if (key->kind == PS_KEY_KIND_URLS) {
             list_done(value);
-        } else if (key->kind == PS_KEY_KIND_PATH ||
-                   key->kind == PS_KEY_KIND_DIR ||
-                   key->kind == PS_KEY_KIND_NAME ||
-                   key->kind == PS_KEY_KIND_HOST) {
+        } else if (key->kind == PS_KEY_KIND_PATH || key->kind == PS_KEY_KIND_DIR ||
+                   key->kind == PS_KEY_KIND_NAME || key->kind == PS_KEY_KIND_HOST) {
             ps_free_at(value);
         }
     }
@@ -417,22 +377,19 @@ ps_config_done(ps_config_t *self)
     *self = (ps_config_t){0};
 }
 
-bool
-ps_config_reads_env(const char *name)
+bool ps_config_reads_env(const char *name)
 {
     for (int id = 0; id < PS_KEY_COUNT; id++) {
         char of_key[PS_KEY_ENV_SIZE];
 
-        if (strcmp(ps_key_env(ps_config_key((ps_key_id_t)id), of_key), name) ==
-            0) {
+        if (strcmp(ps_key_env(ps_config_key((ps_key_id_t)id), of_key), name) == 0) {
             return true;
         }
     }
     return false;
 }
 
-bool
-ps_config_near_env(const char *name)
+bool ps_config_near_env(const char *name)
 {
     const char *list[2] = {NULL, NULL};
 
@@ -452,15 +409,13 @@ ps_config_near_env(const char *name)
     return false;
 }
 
-psd_status_t
-ps_config_take_env(ps_config_t *self, psd_error_t *err)
+psd_status_t ps_config_take_env(ps_config_t *self, psd_error_t *err)
 {
     const ps_origin_t origin = {.source = PS_SOURCE_ENV};
 
     for (int id = 0; id < PS_KEY_COUNT; id++) {
         char name[PS_KEY_ENV_SIZE];
-        const char *text =
-            getenv(ps_key_env(ps_config_key((ps_key_id_t)id), name));
+        const char *text = getenv(ps_key_env(ps_config_key((ps_key_id_t)id), name));
         psd_status_t rc = PSD_OK;
 
         if (text != NULL) {

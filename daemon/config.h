@@ -116,26 +116,16 @@ void ps_config_done(ps_config_t *self);
 /* Sets one value from its text (lists: items parted by commas). origin is
  * copied. Errors: PSD_CONFIG naming place, key, value and what is allowed;
  * PSD_NOMEM. Nothing is changed then. */
-PSD_MUST_CHECK psd_status_t ps_config_set(ps_config_t *self,
-                                          ps_key_id_t id,
-                                          const char *text,
-                                          const ps_origin_t *origin,
-                                          psd_error_t *err);
+PSD_MUST_CHECK psd_status_t ps_config_set(ps_config_t *self, ps_key_id_t id, const char *text,
+                                          const ps_origin_t *origin, psd_error_t *err);
 /* "psd.yaml:12", "PSD_SHARDS", "--shards" or "default". Returns ret. */
-const char *ps_origin_print(const ps_origin_t *self,
-                            const ps_key_t *key,
-                            char *ret,
-                            size_t size);
+const char *ps_origin_print(const ps_origin_t *self, const ps_key_t *key, char *ret, size_t size);
 
 /* Reads a YAML file. Errors: PSD_CONFIG with file, line, key, value and what is
  * allowed (also when the file cannot be read); PSD_NOMEM. */
-PSD_MUST_CHECK psd_status_t ps_config_load(ps_config_t *self,
-                                           const char *path,
-                                           psd_error_t *err);
+PSD_MUST_CHECK psd_status_t ps_config_load(ps_config_t *self, const char *path, psd_error_t *err);
 /* The same from memory; `name` stands for the file in errors. */
-PSD_MUST_CHECK psd_status_t ps_config_parse(ps_config_t *self,
-                                            const char *name,
-                                            ps_bytes_t text,
+PSD_MUST_CHECK psd_status_t ps_config_parse(ps_config_t *self, const char *name, ps_bytes_t text,
                                             psd_error_t *err);
 /* Does the variable name a key? */
 bool ps_config_reads_env(const char *name);
@@ -144,26 +134,21 @@ bool ps_config_reads_env(const char *name);
 bool ps_config_near_env(const char *name);
 /* Takes every PSD_… variable that names a key. Errors: PSD_CONFIG, PSD_NOMEM.
  */
-PSD_MUST_CHECK psd_status_t ps_config_take_env(ps_config_t *self,
-                                               psd_error_t *err);
+PSD_MUST_CHECK psd_status_t ps_config_take_env(ps_config_t *self, psd_error_t *err);
 /* The rules between values: sizes that must fit into each other, plaintext
  * beyond loopback. Errors: PSD_CONFIG. */
-PSD_MUST_CHECK psd_status_t ps_config_check(const ps_config_t *self,
-                                            psd_error_t *err);
+PSD_MUST_CHECK psd_status_t ps_config_check(const ps_config_t *self, psd_error_t *err);
 
 /* Takes over the values of `from` that may change while psd runs. ret_stuck
  * gets the keys whose value differs but needs a restart; returns their number.
  */
-size_t ps_config_take_reloadable(ps_config_t *self,
-                                 const ps_config_t *from,
+size_t ps_config_take_reloadable(ps_config_t *self, const ps_config_t *from,
                                  ps_key_id_t ret_stuck[PS_KEY_COUNT]);
 
 /* A YAML file that gives exactly these values, each with its origin in a
  * comment. Appended; false: no memory. */
-PSD_MUST_CHECK bool ps_config_print(const ps_config_t *self,
-                                    ps_buffer_t *buffer);
+PSD_MUST_CHECK bool ps_config_print(const ps_config_t *self, ps_buffer_t *buffer);
 /* One value as it would be typed. Appended; false: no memory. */
-PSD_MUST_CHECK bool ps_config_value_print(const ps_config_t *self,
-                                          ps_key_id_t id,
+PSD_MUST_CHECK bool ps_config_value_print(const ps_config_t *self, ps_key_id_t id,
                                           ps_buffer_t *buffer);
 #endif

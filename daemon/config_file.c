@@ -45,9 +45,9 @@ static const cyaml_schema_value_t ITEM = {
     CYAML_VALUE_STRING(CYAML_FLAG_POINTER, char, 0, CYAML_UNLIMITED),
 };
 
-#define TEXT_FIELD(type, member)                                              \
-    CYAML_FIELD_STRING_PTR(#member, CYAML_FLAG_POINTER | CYAML_FLAG_OPTIONAL, \
-                           type, member, 0, CYAML_UNLIMITED),
+#define TEXT_FIELD(type, member)                                                               \
+    CYAML_FIELD_STRING_PTR(#member, CYAML_FLAG_POINTER | CYAML_FLAG_OPTIONAL, type, member, 0, \
+                           CYAML_UNLIMITED),
 #define FIELD_PATH(type, member) TEXT_FIELD(type, member)
 #define FIELD_DIR(type, member) TEXT_FIELD(type, member)
 #define FIELD_NAME(type, member) TEXT_FIELD(type, member)
@@ -58,13 +58,12 @@ static const cyaml_schema_value_t ITEM = {
 #define FIELD_LEVEL(type, member) TEXT_FIELD(type, member)
 #define FIELD_PEERS(type, member) TEXT_FIELD(type, member)
 #define FIELD_BOOL(type, member) TEXT_FIELD(type, member)
-#define FIELD_URLS(type, member)                                            \
-    CYAML_FIELD_SEQUENCE(#member, CYAML_FLAG_POINTER | CYAML_FLAG_OPTIONAL, \
-                         type, member, &ITEM, 0, CYAML_UNLIMITED),
+#define FIELD_URLS(type, member)                                                                 \
+    CYAML_FIELD_SEQUENCE(#member, CYAML_FLAG_POINTER | CYAML_FLAG_OPTIONAL, type, member, &ITEM, \
+                         0, CYAML_UNLIMITED),
 
 #define BEGIN(section) static const cyaml_schema_field_t section##_fields[] = {
-#define KEY(path, kind, section, member, ...) \
-    FIELD_##kind(raw_##section##_t, member)
+#define KEY(path, kind, section, member, ...) FIELD_##kind(raw_##section##_t, member)
 #define END(section) \
     CYAML_FIELD_END  \
     }                \
@@ -73,10 +72,9 @@ static const cyaml_schema_value_t ITEM = {
 
 static const cyaml_schema_field_t root_fields[] = {
 #define ROOT(path, kind, member, ...) FIELD_##kind(raw_t, member)
-#define BEGIN(section)                                                     \
-    CYAML_FIELD_MAPPING_PTR(#section,                                      \
-                            CYAML_FLAG_POINTER_NULL | CYAML_FLAG_OPTIONAL, \
-                            raw_t, section, section##_fields),
+#define BEGIN(section)                                                                      \
+    CYAML_FIELD_MAPPING_PTR(#section, CYAML_FLAG_POINTER_NULL | CYAML_FLAG_OPTIONAL, raw_t, \
+                            section, section##_fields),
 #include "daemon/config_keys.def"
     CYAML_FIELD_END};
 
@@ -99,12 +97,10 @@ typedef struct loading {
     psd_error_t *err;
 } loading_t;
 
-static psd_status_t
-take_text(const loading_t *self, ps_key_id_t id, const char *text)
+static psd_status_t take_text(const loading_t *self, ps_key_id_t id, const char *text)
 {
-    const ps_origin_t origin = {.source = PS_SOURCE_FILE,
-                                .file = self->config->file,
-                                .line = self->lines->lines[id]};
+    const ps_origin_t origin = {
+        .source = PS_SOURCE_FILE, .file = self->config->file, .line = self->lines->lines[id]};
 
     if (text == NULL) {
         return PSD_OK;
@@ -112,11 +108,8 @@ take_text(const loading_t *self, ps_key_id_t id, const char *text)
     return ps_config_set(self->config, id, text, &origin, self->err);
 }
 
-static psd_status_t
-take_list(const loading_t *self,
-          ps_key_id_t id,
-          char *const *items,
-          unsigned n_items)
+static psd_status_t take_list(const loading_t *self, ps_key_id_t id, char *const *items,
+                              unsigned n_items)
 {
     PSD_AUTO(ps_buffer_done) ps_buffer_t text = {0};
 
@@ -145,12 +138,10 @@ take_list(const loading_t *self,
 #define COUNT_BOOL(type, member) NOWHERE
 #define COUNT_URLS(type, member) offsetof(type, member##_count)
 
-#define ROOT(path, kind, member, ...)                   \
-    {PS_KEY_##member, NOWHERE, offsetof(raw_t, member), \
-     COUNT_##kind(raw_t, member)},
-#define KEY(path, kind, section, member, ...)               \
-    {PS_KEY_##section##_##member, offsetof(raw_t, section), \
-     offsetof(raw_##section##_t, member),                   \
+#define ROOT(path, kind, member, ...) \
+    {PS_KEY_##member, NOWHERE, offsetof(raw_t, member), COUNT_##kind(raw_t, member)},
+#define KEY(path, kind, section, member, ...)                                                    \
+    {PS_KEY_##section##_##member, offsetof(raw_t, section), offsetof(raw_##section##_t, member), \
      COUNT_##kind(raw_##section##_t, member)},
 static const struct {
     ps_key_id_t id;
@@ -162,8 +153,7 @@ static const struct {
 };
 
 /* The pointer that lies at that offset. */
-static const void *
-pointer_at(const void *base, size_t offset)
+static const void *pointer_at(const void *base, size_t offset)
 {
     const void *found = NULL;
 
@@ -171,17 +161,14 @@ pointer_at(const void *base, size_t offset)
     return found;
 }
 
-static psd_status_t
-take_all(const loading_t *self, const raw_t *raw)
+static psd_status_t take_all(const loading_t *self, const raw_t *raw)
 {
     psd_status_t rc = PSD_OK;
 
     for (size_t i = 0; i < PS_KEY_COUNT && rc == PSD_OK; i++) {
-        const void *section = PLACES[i].section == NOWHERE
-                                  ? raw
-                                  : pointer_at(raw, PLACES[i].section);
-        const void *value =
-            section == NULL ? NULL : pointer_at(section, PLACES[i].member);
+        const void *section =
+            PLACES[i].section == NOWHERE ? raw : pointer_at(raw, PLACES[i].section);
+        const void *value = section == NULL ? NULL : pointer_at(section, PLACES[i].member);
 
         if (value == NULL) {
             continue; /* it is not in the file */
@@ -191,19 +178,14 @@ take_all(const loading_t *self, const raw_t *raw)
         } else {
             unsigned n_items = 0;
 
-            memcpy(&n_items, (const char *)section + PLACES[i].count,
-                   sizeof n_items);
+            memcpy(&n_items, (const char *)section + PLACES[i].count, sizeof n_items);
             rc = take_list(self, PLACES[i].id, value, n_items);
         }
     }
     return rc;
 }
 
-psd_status_t
-ps_config_parse(ps_config_t *self,
-                const char *name,
-                ps_bytes_t text,
-                psd_error_t *err)
+psd_status_t ps_config_parse(ps_config_t *self, const char *name, ps_bytes_t text, psd_error_t *err)
 {
     ps_config_lines_t lines = {0};
     loading_t loading = {.config = self, .lines = &lines, .err = err};
@@ -227,8 +209,7 @@ ps_config_parse(ps_config_t *self,
         return psd_error_set(err, PSD_NOMEM, "no memory to read %s", name);
     }
     if (failed != CYAML_OK || raw == NULL) {
-        return psd_error_set(err, PSD_CONFIG, "%s: %s", name,
-                             cyaml_strerror(failed));
+        return psd_error_set(err, PSD_CONFIG, "%s: %s", name, cyaml_strerror(failed));
     }
     rc = take_all(&loading, raw);
     (void)cyaml_free(&CYAML, &SCHEMA, raw, 0);
@@ -236,8 +217,7 @@ ps_config_parse(ps_config_t *self,
 }
 
 /* Reads the file into buffer, at most FILE_BYTES_MAX. */
-static psd_status_t
-read_file(FILE *file, const char *path, ps_buffer_t *buffer, psd_error_t *err)
+static psd_status_t read_file(FILE *file, const char *path, ps_buffer_t *buffer, psd_error_t *err)
 {
     char piece[8192];
     size_t n = 0;
@@ -254,28 +234,24 @@ read_file(FILE *file, const char *path, ps_buffer_t *buffer, psd_error_t *err)
         }
     }
     if (ferror(file)) {
-        return psd_error_set(err, PSD_CONFIG, "%s: cannot be read: %s", path,
-                             strerror(errno));
+        return psd_error_set(err, PSD_CONFIG, "%s: cannot be read: %s", path, strerror(errno));
     }
     return PSD_OK;
 }
 
-psd_status_t
-ps_config_load(ps_config_t *self, const char *path, psd_error_t *err)
+psd_status_t ps_config_load(ps_config_t *self, const char *path, psd_error_t *err)
 {
     PSD_AUTO(ps_buffer_done) ps_buffer_t text = {0};
     FILE *file = fopen(path, "re");
     psd_status_t rc = PSD_OK;
 
     if (file == NULL) {
-        return psd_error_set(err, PSD_CONFIG, "%s: cannot be opened: %s", path,
-                             strerror(errno));
+        return psd_error_set(err, PSD_CONFIG, "%s: cannot be opened: %s", path, strerror(errno));
     }
     rc = read_file(file, path, &text, err);
     (void)fclose(file);
     if (rc != PSD_OK) {
         return rc;
     }
-    return ps_config_parse(
-        self, path, (ps_bytes_t){.data = text.data, .size = text.size}, err);
+    return ps_config_parse(self, path, (ps_bytes_t){.data = text.data, .size = text.size}, err);
 }

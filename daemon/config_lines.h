@@ -18,8 +18,6 @@ typedef struct ps_config_lines {
 
 /* name stands for the file in errors. Errors: PSD_CONFIG with file, line, what
  * is wrong and what is allowed; PSD_NOMEM. */
-PSD_MUST_CHECK psd_status_t ps_config_lines(const char *name,
-                                            ps_bytes_t text,
-                                            ps_config_lines_t *ret_lines,
-                                            psd_error_t *err);
+PSD_MUST_CHECK psd_status_t ps_config_lines(const char *name, ps_bytes_t text,
+                                            ps_config_lines_t *ret_lines, psd_error_t *err);
 #endif

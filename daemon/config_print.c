@@ -10,8 +10,7 @@
 
 #define COMMENT_COLUMN 46 /* where the origins stand */
 
-static bool
-print_size(uint64_t bytes, ps_buffer_t *buffer)
+static bool print_size(uint64_t bytes, ps_buffer_t *buffer)
 {
     static const char *const UNITS[] = {"", "KiB", "MiB", "GiB", "TiB"};
     size_t unit = 0;
@@ -23,8 +22,7 @@ print_size(uint64_t bytes, ps_buffer_t *buffer)
     return ps_buffer_print(buffer, "%" PRIu64 "%s", bytes, UNITS[unit]);
 }
 
-static const char *
-level_name(int level)
+static const char *level_name(int level)
 {
     switch (level) {
     case PS_LOG_ERROR:
@@ -38,8 +36,7 @@ level_name(int level)
     }
 }
 
-static const char *
-peers_name(int peers)
+static const char *peers_name(int peers)
 {
     switch (peers) {
     case PS_PEERS_ANY:
@@ -51,30 +48,23 @@ peers_name(int peers)
     }
 }
 
-static bool
-print_list(const ps_text_list_t *list, ps_buffer_t *buffer)
+static bool print_list(const ps_text_list_t *list, ps_buffer_t *buffer)
 {
     for (size_t i = 0; i < list->n_items; i++) {
-        if (!ps_buffer_print(buffer, "%s%s", i == 0 ? "" : ",",
-                             list->items[i])) {
+        if (!ps_buffer_print(buffer, "%s%s", i == 0 ? "" : ",", list->items[i])) {
             return false;
         }
     }
     return true;
 }
 
-static bool
-print_ports(const ps_ports_t *ports, ps_buffer_t *buffer)
+static bool print_ports(const ps_ports_t *ports, ps_buffer_t *buffer)
 {
     return ports->first == 0 ||
-           ps_buffer_print(buffer, "%u-%u", (unsigned)ports->first,
-                           (unsigned)ports->last);
+           ps_buffer_print(buffer, "%u-%u", (unsigned)ports->first, (unsigned)ports->last);
 }
 
-bool
-ps_config_value_print(const ps_config_t *self,
-                      ps_key_id_t id,
-                      ps_buffer_t *buffer)
+bool ps_config_value_print(const ps_config_t *self, ps_key_id_t id, ps_buffer_t *buffer)
 {
     const ps_key_t *key = ps_config_key(id);
     const void *value = (const char *)self + key->offset;
@@ -100,27 +90,23 @@ ps_config_value_print(const ps_config_t *self,
     case PS_KEY_KIND_PEERS:
         return ps_buffer_print(buffer, "%s", peers_name(*(const int *)value));
     case PS_KEY_KIND_BOOL:
-        return ps_buffer_print(buffer, "%s",
-                               *(const bool *)value ? "true" : "false");
+        return ps_buffer_print(buffer, "%s", *(const bool *)value ? "true" : "false");
     default:
         return true;
     }
 }
 
 /* YAML's double quotes take the same escapes as the log's. */
-static bool
-print_quoted(const char *text, ps_buffer_t *buffer)
+static bool print_quoted(const char *text, ps_buffer_t *buffer)
 {
     char quoted[8192];
 
-    return ps_buffer_print(
-        buffer, "%s",
-        ps_log_quote(text == NULL ? "" : text, quoted, sizeof quoted));
+    return ps_buffer_print(buffer, "%s",
+                           ps_log_quote(text == NULL ? "" : text, quoted, sizeof quoted));
 }
 
 /* The value as YAML has it. */
-static bool
-print_yaml(const ps_config_t *self, const ps_key_t *key, ps_buffer_t *buffer)
+static bool print_yaml(const ps_config_t *self, const ps_key_t *key, ps_buffer_t *buffer)
 {
     const void *value = (const char *)self + key->offset;
 
@@ -128,8 +114,7 @@ print_yaml(const ps_config_t *self, const ps_key_t *key, ps_buffer_t *buffer)
         key->kind == PS_KEY_KIND_NAME || key->kind == PS_KEY_KIND_HOST) {
         return print_quoted(*(char *const *)value, buffer);
     }
-    if (key->kind == PS_KEY_KIND_PORTS &&
-        ((const ps_ports_t *)value)->first == 0) {
+    if (key->kind == PS_KEY_KIND_PORTS && ((const ps_ports_t *)value)->first == 0) {
         return ps_buffer_print(buffer, "\"\"");
     }
     if (key->kind == PS_KEY_KIND_URLS) {
@@ -145,16 +130,14 @@ print_yaml(const ps_config_t *self, const ps_key_t *key, ps_buffer_t *buffer)
     return ps_config_value_print(self, key->id, buffer);
 }
 
-static bool
-print_key(const ps_config_t *self, const ps_key_t *key, ps_buffer_t *buffer)
+static bool print_key(const ps_config_t *self, const ps_key_t *key, ps_buffer_t *buffer)
 {
     const ps_origin_t *origin = &self->origins[key->id];
     char place[512];
     size_t start = buffer->size;
     int gap = 0;
 
-    if (!ps_buffer_print(buffer, "%s%s: ", key->section[0] == '\0' ? "" : "  ",
-                         key->member) ||
+    if (!ps_buffer_print(buffer, "%s%s: ", key->section[0] == '\0' ? "" : "  ", key->member) ||
         !print_yaml(self, key, buffer)) {
         return false;
     }
@@ -165,8 +148,7 @@ print_key(const ps_config_t *self, const ps_key_t *key, ps_buffer_t *buffer)
                            ps_origin_print(origin, key, place, sizeof place));
 }
 
-bool
-ps_config_print(const ps_config_t *self, ps_buffer_t *buffer)
+bool ps_config_print(const ps_config_t *self, ps_buffer_t *buffer)
 {
     const char *section = "";
 

@@ -54,20 +54,17 @@ static const struct {
     {"cluster_events", ps_control_cluster_events, false, false, ASK_NONE},
     {"cluster_backup", ps_control_cluster_backup, false, false, ASK_NONE},
     {"checkpoint_create", ps_control_checkpoint_create, false, true, ASK_NONE},
-    {"checkpoint_restore", ps_control_checkpoint_restore, false, true,
-     ASK_NONE},
+    {"checkpoint_restore", ps_control_checkpoint_restore, false, true, ASK_NONE},
     {"checkpoint_verify", ps_control_checkpoint_verify, false, true, ASK_NONE},
     {"checkpoint_look", ps_control_checkpoint_look, false, true, ASK_NONE},
     {"checkpoint_list", ps_control_checkpoint_list, false, false, ASK_NONE},
-    {"checkpoint_inspect", ps_control_checkpoint_inspect, false, false,
-     ASK_NONE},
+    {"checkpoint_inspect", ps_control_checkpoint_inspect, false, false, ASK_NONE},
     {"checkpoint_drop", ps_control_checkpoint_drop, false, true, ASK_NONE},
     {"node_list", ps_control_node_list, false, false, ASK_INSPECT},
     {"node_inspect", ps_control_node_inspect, false, false, ASK_INSPECT},
     {"node_drain", ps_control_node_drain, false, true, ASK_INSPECT},
     {"node_remove", ps_control_node_remove, false, true, ASK_NONE},
-    {"cluster_rebalance", ps_control_cluster_rebalance, false, false,
-     ASK_INSPECT},
+    {"cluster_rebalance", ps_control_cluster_rebalance, false, false, ASK_INSPECT},
     {"cluster_repair", ps_control_cluster_repair, false, false, ASK_INSPECT},
     {"node_join", ps_control_node_join, true, false, ASK_NONE},
     {"node_announce", ps_control_node_announce, true, false, ASK_NONE},
@@ -78,8 +75,7 @@ static const struct {
 };
 #define N_OPS (sizeof OPS / sizeof OPS[0])
 
-static psd_status_t
-find_op(const char *name, size_t *ret_op, psd_error_t *err)
+static psd_status_t find_op(const char *name, size_t *ret_op, psd_error_t *err)
 {
     const char *names[N_OPS + 1];
     const char *near = NULL;
@@ -96,23 +92,19 @@ find_op(const char *name, size_t *ret_op, psd_error_t *err)
     near = ps_text_suggest(name, names);
     (void)ps_log_quote(name, shown, sizeof shown);
     if (near != NULL) {
-        return psd_error_set(err, PSD_UNSUPPORTED,
-                             "unknown op %s; did you mean \"%s\"?", shown,
+        return psd_error_set(err, PSD_UNSUPPORTED, "unknown op %s; did you mean \"%s\"?", shown,
                              near);
     }
     return psd_error_set(err, PSD_UNSUPPORTED,
-                         "unknown op %s; docs/protocol.md lists those that are",
-                         shown);
+                         "unknown op %s; docs/protocol.md lists those that are", shown);
 }
 
 /* Reads what all requests have. */
-static psd_status_t
-read_head(ps_control_request_t *request, size_t *ret_op, psd_error_t *err)
+static psd_status_t read_head(ps_control_request_t *request, size_t *ret_op, psd_error_t *err)
 {
     const char *op = NULL;
     uint64_t version = 0;
-    psd_status_t rc =
-        ps_doc_get_u64(request->doc, "id", 0, UINT64_MAX, &request->id, err);
+    psd_status_t rc = ps_doc_get_u64(request->doc, "id", 0, UINT64_MAX, &request->id, err);
 
     if (rc != PSD_OK) {
         return rc;
@@ -122,8 +114,7 @@ read_head(ps_control_request_t *request, size_t *ret_op, psd_error_t *err)
         return rc;
     }
     if (version != PS_CONTROL_VERSION) {
-        return psd_error_set(err, PSD_VERSION,
-                             "v is %" PRIu64 "; this psd speaks %d", version,
+        return psd_error_set(err, PSD_VERSION, "v is %" PRIu64 "; this psd speaks %d", version,
                              PS_CONTROL_VERSION);
     }
     rc = ps_doc_get_text(request->doc, "op", OP_BYTES_MAX, &op, err);
@@ -140,8 +131,7 @@ typedef struct ps_task {
     size_t op;
 } ps_task_t;
 
-static void
-task_destroy(ps_task_t **self_p)
+static void task_destroy(ps_task_t **self_p)
 {
     ps_task_t *self = *self_p;
 
@@ -156,8 +146,7 @@ task_destroy(ps_task_t **self_p)
 
 /* true: an answer that was given before was given again, or the request waits
  * already and will be answered where it was asked last. */
-static bool
-answer_again(ps_control_t *self, const ps_control_request_t *request)
+static bool answer_again(ps_control_t *self, const ps_control_request_t *request)
 {
     ps_bytes_t text;
 
@@ -170,16 +159,14 @@ answer_again(ps_control_t *self, const ps_control_request_t *request)
             return true;
         }
     }
-    if (!request->once || !ps_replies_find(&self->replies, request->session,
-                                           request->id, &text)) {
+    if (!request->once || !ps_replies_find(&self->replies, request->session, request->id, &text)) {
         return false;
     }
     ps_control_send_text(self, request->conn, text);
     return true;
 }
 
-bool
-ps_control_is_made(const ps_control_t *self, uint32_t table)
+bool ps_control_is_made(const ps_control_t *self, uint32_t table)
 {
     for (size_t i = 0; i < self->n_tasks; i++) {
         if (self->tasks[i]->request.made == table) {
@@ -189,8 +176,7 @@ ps_control_is_made(const ps_control_t *self, uint32_t table)
     return false;
 }
 
-static psd_status_t
-run_op(ps_control_t *self, ps_task_t *task, psd_error_t *err)
+static psd_status_t run_op(ps_control_t *self, ps_task_t *task, psd_error_t *err)
 {
     ps_control_request_t *request = &task->request;
     const ps_job_t *job = NULL;
@@ -202,17 +188,14 @@ run_op(ps_control_t *self, ps_task_t *task, psd_error_t *err)
     if (request->step > 0 || OPS[task->op].first == ASK_NONE) {
         return OPS[task->op].run(self, request, err);
     }
-    if (OPS[task->op].first == ASK_INSPECT ||
-        OPS[task->op].first == ASK_BRIEFLY) {
+    if (OPS[task->op].first == ASK_INSPECT || OPS[task->op].first == ASK_BRIEFLY) {
         return ps_control_ask(request, PS_CALL_INSPECT, 0);
     }
     rc = ps_control_find_job(self, request->doc, &job, err);
-    return rc == PSD_OK ? ps_control_ask(request, PS_CALL_WAITING, job->id)
-                        : rc;
+    return rc == PSD_OK ? ps_control_ask(request, PS_CALL_WAITING, job->id) : rc;
 }
 
-static psd_status_t
-judge(ps_control_t *self, ps_task_t *task, psd_error_t *err)
+static psd_status_t judge(ps_control_t *self, ps_task_t *task, psd_error_t *err)
 {
     ps_control_request_t *request = &task->request;
     psd_status_t rc = read_head(request, &task->op, err);
@@ -221,8 +204,7 @@ judge(ps_control_t *self, ps_task_t *task, psd_error_t *err)
         return rc;
     }
     if (!OPS[task->op].is_open) {
-        rc = ps_doc_get_u64(request->doc, "session", 0, UINT64_MAX,
-                            &request->session, err);
+        rc = ps_doc_get_u64(request->doc, "session", 0, UINT64_MAX, &request->session, err);
         if (rc == PSD_OK) {
             rc = ps_control_check_session(self, request->session, err);
         }
@@ -247,14 +229,12 @@ judge(ps_control_t *self, ps_task_t *task, psd_error_t *err)
 }
 
 /* Keeps a task whose question was asked. */
-static psd_status_t
-keep(ps_control_t *self, ps_task_t *task, psd_error_t *err)
+static psd_status_t keep(ps_control_t *self, ps_task_t *task, psd_error_t *err)
 {
     ps_control_request_t *request = &task->request;
     psd_status_t rc = PSD_OK;
 
-    if (!ps_grow(&self->tasks, &self->tasks_capacity, self->n_tasks + 1,
-                 sizeof(ps_task_t *))) {
+    if (!ps_grow(&self->tasks, &self->tasks_capacity, self->n_tasks + 1, sizeof(ps_task_t *))) {
         return ps_control_no_memory(err);
     }
     request->asks = false;
@@ -273,8 +253,7 @@ keep(ps_control_t *self, ps_task_t *task, psd_error_t *err)
 }
 
 /* An operation has returned: the task is answered and ends, or waits. */
-static void
-settle(ps_control_t *self, ps_task_t *task, psd_status_t rc)
+static void settle(ps_control_t *self, ps_task_t *task, psd_status_t rc)
 {
     ps_control_request_t *request = &task->request;
 
@@ -285,9 +264,8 @@ settle(ps_control_t *self, ps_task_t *task, psd_status_t rc)
         }
     }
     if (rc != PSD_OK) {
-        ps_log(PS_LOG_DEBUG, "request_refused",
-               "conn=%" PRIu64 " session=%" PRIu64 " status=%s", request->conn,
-               request->session, psd_status_name(rc));
+        ps_log(PS_LOG_DEBUG, "request_refused", "conn=%" PRIu64 " session=%" PRIu64 " status=%s",
+               request->conn, request->session, psd_status_name(rc));
         ps_control_refuse(self, request, rc, psd_error_text(self->err));
     } else if (!request->parked) {
         ps_control_send_reply(self, request, request->reply);
@@ -296,8 +274,7 @@ settle(ps_control_t *self, ps_task_t *task, psd_status_t rc)
     task_destroy(&task);
 }
 
-static void
-serve(ps_control_t *self, uint64_t conn, ps_bytes_t text)
+static void serve(ps_control_t *self, uint64_t conn, ps_bytes_t text)
 {
     const ps_control_request_t nobody = {.conn = conn};
     ps_task_t *task = ps_alloc(1, sizeof *task);
@@ -316,8 +293,7 @@ serve(ps_control_t *self, uint64_t conn, ps_bytes_t text)
     settle(self, task, rc);
 }
 
-static void
-forget_task(ps_control_t *self, const ps_task_t *task)
+static void forget_task(ps_control_t *self, const ps_task_t *task)
 {
     for (size_t i = 0; i < self->n_tasks; i++) {
         if (self->tasks[i] == task) {
@@ -328,8 +304,7 @@ forget_task(ps_control_t *self, const ps_task_t *task)
 }
 
 /* Questions that were to be asked again later, and what was to be tried. */
-static void
-ask_due(ps_control_t *self)
+static void ask_due(ps_control_t *self)
 {
     uint64_t now_ms = self->n_tasks == 0 ? 0 : ps_now_ms();
 
@@ -349,8 +324,7 @@ ask_due(ps_control_t *self)
 }
 
 /* A table is made, or was taken back: what waits for that may go on. */
-static void
-end_pauses(ps_control_t *self)
+static void end_pauses(ps_control_t *self)
 {
     for (size_t i = 0; i < self->n_tasks; i++) {
         ps_control_request_t *request = &self->tasks[i]->request;
@@ -363,8 +337,7 @@ end_pauses(ps_control_t *self)
 }
 
 /* Goes on with the requests whose questions were answered. */
-static void
-go_on(ps_control_t *self)
+static void go_on(ps_control_t *self)
 {
     ask_due(self);
     while (!self->broken) {
@@ -389,8 +362,7 @@ go_on(ps_control_t *self)
     }
 }
 
-uint64_t
-ps_control_again_at(const ps_control_t *self)
+uint64_t ps_control_again_at(const ps_control_t *self)
 {
     uint64_t due_ms = UINT64_MAX;
 
@@ -402,15 +374,13 @@ ps_control_again_at(const ps_control_t *self)
     return due_ms;
 }
 
-void
-ps_control_receive(ps_control_t *self)
+void ps_control_receive(ps_control_t *self)
 {
     for (int i = 0; i < BATCH && !self->broken; i++) {
         PSD_AUTO(ps_buffer_done) ps_buffer_t text = {0};
         uint64_t conn = 0;
         bool got = false;
-        psd_status_t rc = ps_socket_receive_text(self->is.port, &got, &conn,
-                                                 &text, self->err);
+        psd_status_t rc = ps_socket_receive_text(self->is.port, &got, &conn, &text, self->err);
 
         if (rc != PSD_OK) {
             const ps_control_request_t request = {.conn = conn};
@@ -429,8 +399,7 @@ ps_control_receive(ps_control_t *self)
     ps_control_decide(self);
 }
 
-void
-ps_control_receive_shards(ps_control_t *self)
+void ps_control_receive_shards(ps_control_t *self)
 {
     ps_report_t report;
 
@@ -444,8 +413,7 @@ ps_control_receive_shards(ps_control_t *self)
 
 /* ---- start and stop ---- */
 
-static psd_status_t
-make_fleet(ps_control_t *self, psd_error_t *err)
+static psd_status_t make_fleet(ps_control_t *self, psd_error_t *err)
 {
     const ps_fleet_args_t args = {
         .registry = self->is.registry,
@@ -461,10 +429,8 @@ make_fleet(ps_control_t *self, psd_error_t *err)
     return ps_fleet_new(&args, &self->fleet, err);
 }
 
-psd_status_t
-ps_control_new(const ps_control_args_t *args,
-               ps_control_t **ret_control,
-               psd_error_t *err)
+psd_status_t ps_control_new(const ps_control_args_t *args, ps_control_t **ret_control,
+                            psd_error_t *err)
 {
     PSD_AUTO(ps_control_destroy) ps_control_t *self = ps_alloc(1, sizeof *self);
 
@@ -485,8 +451,7 @@ ps_control_new(const ps_control_args_t *args,
     return PSD_OK;
 }
 
-void
-ps_control_destroy(ps_control_t **self_p)
+void ps_control_destroy(ps_control_t **self_p)
 {
     ps_control_t *self = *self_p;
 
@@ -496,8 +461,7 @@ ps_control_destroy(ps_control_t **self_p)
     ps_control_end_barriers(self);
     ps_control_end_work(self);
     for (size_t i = 0; i < self->n_tasks; i++) {
-        ps_control_refuse(self, &self->tasks[i]->request, PSD_STOPPING,
-                          "the node is stopping");
+        ps_control_refuse(self, &self->tasks[i]->request, PSD_STOPPING, "the node is stopping");
         task_destroy(&self->tasks[i]);
     }
     ps_free(self->tasks);
@@ -512,20 +476,17 @@ ps_control_destroy(ps_control_t **self_p)
     *self_p = NULL;
 }
 
-void
-ps_control_go_on(ps_control_t *self)
+void ps_control_go_on(ps_control_t *self)
 {
     go_on(self);
 }
 
-void
-ps_control_set_config(ps_control_t *self, const ps_config_t *config)
+void ps_control_set_config(ps_control_t *self, const ps_config_t *config)
 {
     self->is.config = config;
 }
 
-bool
-ps_control_is_broken(const ps_control_t *self)
+bool ps_control_is_broken(const ps_control_t *self)
 {
     return self->broken;
 }

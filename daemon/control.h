@@ -39,8 +39,7 @@ typedef struct ps_control_args {
 
 /* Errors: PSD_NOMEM. */
 PSD_MUST_CHECK psd_status_t ps_control_new(const ps_control_args_t *args,
-                                           ps_control_t **ret_control,
-                                           psd_error_t *err);
+                                           ps_control_t **ret_control, psd_error_t *err);
 /* Answers who still waits with STOPPING. Takes NULL, nulls *self_p. */
 void ps_control_destroy(ps_control_t **self_p);
 
@@ -48,8 +47,7 @@ void ps_control_destroy(ps_control_t **self_p);
  * tables whose rows are gone, or whose plug-in is: the shards are not told of
  * these; before the first request. Errors: PSD_NOMEM, PSD_LIMIT, PSD_BUSY
  * naming table or job. */
-PSD_MUST_CHECK psd_status_t ps_control_start(ps_control_t *self,
-                                             psd_error_t *err);
+PSD_MUST_CHECK psd_status_t ps_control_start(ps_control_t *self, psd_error_t *err);
 /* Answers the requests that wait, not more than a batch at a time. */
 void ps_control_receive(ps_control_t *self);
 /* Takes in what the shards of this node have answered or reported. */

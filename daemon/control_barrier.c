@@ -10,15 +10,11 @@
 
 #define WAITERS_MAX 16384                 /* of one job */
 #define TIMEOUT_MAX_MS UINT64_C(86400000) /* a day */
-#define NAMED_MAX 5 /* missing workers that a text names */
+#define NAMED_MAX 5                       /* missing workers that a text names */
 
 /* Answers the i-th waiter and forgets it. */
-static void
-end_waiter(ps_control_t *self,
-           ps_watch_t *watch,
-           size_t i,
-           psd_status_t status,
-           const char *text)
+static void end_waiter(ps_control_t *self, ps_watch_t *watch, size_t i, psd_status_t status,
+                       const char *text)
 {
     const ps_waiter_t waiter = watch->waiters[i];
 
@@ -26,16 +22,13 @@ end_waiter(ps_control_t *self,
     ps_control_answer(self, &waiter, status, text);
 }
 
-static void
-release_all(ps_control_t *self, ps_watch_t *watch, const ps_job_t *job)
+static void release_all(ps_control_t *self, ps_watch_t *watch, const ps_job_t *job)
 {
     while (watch->n_waiters > 0) {
         const ps_waiter_t *waiter = &watch->waiters[0];
         const ps_worker_t *worker = ps_job_worker(job, waiter->worker);
         ps_watched_t *watched =
-            worker == NULL
-                ? NULL
-                : ps_watch_worker(watch, waiter->worker, worker->joins);
+            worker == NULL ? NULL : ps_watch_worker(watch, waiter->worker, worker->joins);
 
         if (watched != NULL && watched->released < waiter->number) {
             watched->released = waiter->number;
@@ -45,8 +38,7 @@ release_all(ps_control_t *self, ps_watch_t *watch, const ps_job_t *job)
 }
 
 /* Ends those whose worker, or job, is not what it was. */
-static void
-end_dead(ps_control_t *self, ps_watch_t *watch, const ps_job_t *job)
+static void end_dead(ps_control_t *self, ps_watch_t *watch, const ps_job_t *job)
 {
     for (size_t i = watch->n_waiters; i > 0; i--) {
         uint32_t rank = watch->waiters[i - 1].worker;
@@ -54,25 +46,21 @@ end_dead(ps_control_t *self, ps_watch_t *watch, const ps_job_t *job)
         char text[PS_NAME_MAX + 160];
 
         if (job->stopped) {
-            (void)snprintf(text, sizeof text, "job \"%s\" was stopped",
-                           job->name);
+            (void)snprintf(text, sizeof text, "job \"%s\" was stopped", job->name);
             end_waiter(self, watch, i - 1, PSD_JOB_STOPPED, text);
         } else if (job->lost_table[0] != '\0') {
-            (void)snprintf(text, sizeof text, PS_ROWS_LOST_TEXT,
-                           job->lost_table);
+            (void)snprintf(text, sizeof text, PS_ROWS_LOST_TEXT, job->lost_table);
             end_waiter(self, watch, i - 1, PSD_ROWS_LOST, text);
         } else if (worker == NULL || !ps_worker_is_live(worker)) {
-            (void)snprintf(
-                text, sizeof text, "worker %" PRIu32 " of job \"%s\" is %s",
-                rank, job->name,
-                worker == NULL ? "gone" : ps_worker_state_name(worker->state));
+            (void)snprintf(text, sizeof text, "worker %" PRIu32 " of job \"%s\" is %s", rank,
+                           job->name,
+                           worker == NULL ? "gone" : ps_worker_state_name(worker->state));
             end_waiter(self, watch, i - 1, PSD_WORKER_LOST, text);
         }
     }
 }
 
-void
-ps_control_settle_barrier(ps_control_t *self, uint32_t job)
+void ps_control_settle_barrier(ps_control_t *self, uint32_t job)
 {
     ps_watch_t *watch = ps_watches_find(&self->watches, job);
     const ps_job_t *known = ps_registry_job_by_id(self->is.registry, job);
@@ -88,12 +76,8 @@ ps_control_settle_barrier(ps_control_t *self, uint32_t job)
 
 /* "waiting for worker 2 at clock 5 (last seen 0.3 s ago), worker 3 (not joined
  * yet)" */
-static void
-print_missing(const ps_control_t *self,
-              const ps_watch_t *watch,
-              const ps_job_t *job,
-              char *ret_text,
-              size_t size)
+static void print_missing(const ps_control_t *self, const ps_watch_t *watch, const ps_job_t *job,
+                          char *ret_text, size_t size)
 {
     size_t n = 0;
     size_t used = 0;
@@ -104,27 +88,22 @@ print_missing(const ps_control_t *self,
         char name[PS_HOLDER_SIZE];
         int length = 0;
 
-        if (!ps_worker_is_live(worker) ||
-            ps_watch_is_waiting(watch, worker->worker)) {
+        if (!ps_worker_is_live(worker) || ps_watch_is_waiting(watch, worker->worker)) {
             continue;
         }
         if (n++ >= NAMED_MAX) {
             continue;
         }
-        ps_holder_print(self->is.registry, job->id, worker, worker->start, name,
-                        sizeof name);
-        length = snprintf(ret_text + used, size - used, "%s%s",
-                          n == 1 ? "" : ", ", name);
+        ps_holder_print(self->is.registry, job->id, worker, worker->start, name, sizeof name);
+        length = snprintf(ret_text + used, size - used, "%s%s", n == 1 ? "" : ", ", name);
         used += length > 0 && (size_t)length < size - used ? (size_t)length : 0;
     }
     if (n > NAMED_MAX) {
-        (void)snprintf(ret_text + used, size - used, " and %zu more",
-                       n - NAMED_MAX);
+        (void)snprintf(ret_text + used, size - used, " and %zu more", n - NAMED_MAX);
     }
 }
 
-static void
-expire_in(ps_control_t *self, ps_watch_t *watch, uint64_t now_ms)
+static void expire_in(ps_control_t *self, ps_watch_t *watch, uint64_t now_ms)
 {
     const ps_job_t *job = ps_registry_job_by_id(self->is.registry, watch->job);
 
@@ -139,16 +118,14 @@ expire_in(ps_control_t *self, ps_watch_t *watch, uint64_t now_ms)
         if (job != NULL) {
             print_missing(self, watch, job, missing, sizeof missing);
         }
-        (void)snprintf(text, sizeof text,
-                       "barrier %" PRIu64 " of job \"%s\" waited %.1f s for %s",
+        (void)snprintf(text, sizeof text, "barrier %" PRIu64 " of job \"%s\" waited %.1f s for %s",
                        waiter->number, job == NULL ? "?" : job->name,
                        (double)(now_ms - waiter->since_ms) / 1000.0, missing);
         end_waiter(self, watch, i - 1, PSD_DEADLINE, text);
     }
 }
 
-void
-ps_control_expire_barriers(ps_control_t *self)
+void ps_control_expire_barriers(ps_control_t *self)
 {
     uint64_t now_ms = ps_now_ms();
     size_t place = 0;
@@ -160,8 +137,7 @@ ps_control_expire_barriers(ps_control_t *self)
     }
 }
 
-void
-ps_control_end_barriers(ps_control_t *self)
+void ps_control_end_barriers(ps_control_t *self)
 {
     size_t place = 0;
     uint64_t job = 0;
@@ -171,56 +147,44 @@ ps_control_end_barriers(ps_control_t *self)
         const ps_watch_t *watch = value;
 
         for (size_t i = 0; i < watch->n_waiters; i++) {
-            ps_control_answer(self, &watch->waiters[i], PSD_STOPPING,
-                              "the node is stopping");
+            ps_control_answer(self, &watch->waiters[i], PSD_STOPPING, "the node is stopping");
         }
     }
 }
 
 /* The worker's present life, which must be live. */
-static psd_status_t
-find_worker(const ps_job_t *job,
-            uint32_t rank,
-            const ps_worker_t **ret_worker,
-            psd_error_t *err)
+static psd_status_t find_worker(const ps_job_t *job, uint32_t rank, const ps_worker_t **ret_worker,
+                                psd_error_t *err)
 {
     const ps_worker_t *worker = ps_job_worker(job, rank);
 
     if (job->stopped) {
-        return psd_error_set(err, PSD_JOB_STOPPED, "job \"%s\" was stopped",
-                             job->name);
+        return psd_error_set(err, PSD_JOB_STOPPED, "job \"%s\" was stopped", job->name);
     }
     if (worker == NULL || worker->state == PS_WORKER_EXPECTED) {
-        return psd_error_set(err, PSD_NO_WORKER,
-                             "worker %" PRIu32 " of job \"%s\" has not joined",
+        return psd_error_set(err, PSD_NO_WORKER, "worker %" PRIu32 " of job \"%s\" has not joined",
                              rank, job->name);
     }
     if (!ps_worker_is_live(worker)) {
-        return psd_error_set(err, PSD_WORKER_LOST,
-                             "worker %" PRIu32 " of job \"%s\" is %s", rank,
+        return psd_error_set(err, PSD_WORKER_LOST, "worker %" PRIu32 " of job \"%s\" is %s", rank,
                              job->name, ps_worker_state_name(worker->state));
     }
     *ret_worker = worker;
     return PSD_OK;
 }
 
-static psd_status_t
-read_waiter(const ps_doc_t *doc,
-            ps_waiter_t *waiter,
-            uint64_t *ret_timeout_ms,
-            psd_error_t *err)
+static psd_status_t read_waiter(const ps_doc_t *doc, ps_waiter_t *waiter, uint64_t *ret_timeout_ms,
+                                psd_error_t *err)
 {
     uint64_t worker = 0;
-    psd_status_t rc =
-        ps_doc_get_u64(doc, "worker", 0, PS_WORKERS_MAX - 1, &worker, err);
+    psd_status_t rc = ps_doc_get_u64(doc, "worker", 0, PS_WORKERS_MAX - 1, &worker, err);
 
     waiter->worker = (uint32_t)worker;
     if (rc == PSD_OK) {
         rc = ps_doc_get_u64(doc, "number", 1, UINT64_MAX, &waiter->number, err);
     }
     if (rc == PSD_OK) {
-        rc = ps_doc_get_u64(doc, "timeout_ms", 0, UINT64_MAX, ret_timeout_ms,
-                            err);
+        rc = ps_doc_get_u64(doc, "timeout_ms", 0, UINT64_MAX, ret_timeout_ms, err);
     }
     if (*ret_timeout_ms > TIMEOUT_MAX_MS) {
         *ret_timeout_ms = TIMEOUT_MAX_MS;
@@ -229,11 +193,8 @@ read_waiter(const ps_doc_t *doc,
 }
 
 /* Puts the request among those that wait. */
-static psd_status_t
-enter(ps_control_t *self,
-      const ps_job_t *job,
-      const ps_waiter_t *waiter,
-      psd_error_t *err)
+static psd_status_t enter(ps_control_t *self, const ps_job_t *job, const ps_waiter_t *waiter,
+                          psd_error_t *err)
 {
     ps_watch_t *watch = ps_watches_get(&self->watches, job->id);
 
@@ -252,10 +213,7 @@ enter(ps_control_t *self,
     return PSD_OK;
 }
 
-psd_status_t
-ps_control_barrier(ps_control_t *self,
-                   ps_control_request_t *request,
-                   psd_error_t *err)
+psd_status_t ps_control_barrier(ps_control_t *self, ps_control_request_t *request, psd_error_t *err)
 {
     ps_waiter_t waiter = {.conn = request->conn,
                           .session = request->session,
@@ -279,8 +237,7 @@ ps_control_barrier(ps_control_t *self,
     }
     watch = ps_watches_find(&self->watches, job->id);
     watched = watch == NULL ? NULL : ps_watch_find(watch, waiter.worker);
-    if (watched != NULL && watched->joins == worker->joins &&
-        waiter.number <= watched->released) {
+    if (watched != NULL && watched->joins == worker->joins && waiter.number <= watched->released) {
         return PSD_OK; /* it opened, and the answer was lost */
     }
     waiter.deadline_ms = waiter.since_ms + timeout_ms;

@@ -13,8 +13,7 @@
 #define TABLES_MAX 65536
 
 /* The job whose clocks the table's rows follow; 0: none. */
-static uint32_t
-job_of(const ps_control_t *self, uint32_t table)
+static uint32_t job_of(const ps_control_t *self, uint32_t table)
 {
     const ps_registry_t *registry = self->is.registry;
     uint32_t found = 0;
@@ -26,8 +25,7 @@ job_of(const ps_control_t *self, uint32_t table)
 
         for (size_t k = 0; k < n; k++) {
             if (ids[k] == table && job->max_delay >= 0 && !job->stopped &&
-                strcmp(ps_registry_job_state(registry, job->id), "running") ==
-                    0) {
+                strcmp(ps_registry_job_state(registry, job->id), "running") == 0) {
                 found = job->id;
             }
         }
@@ -36,8 +34,7 @@ job_of(const ps_control_t *self, uint32_t table)
 }
 
 /* All tables follow one job; so a clock of it is a boundary for all. */
-static uint32_t
-only_job(const ps_doc_t *tables)
+static uint32_t only_job(const ps_doc_t *tables)
 {
     uint64_t only = 0;
 
@@ -46,8 +43,7 @@ only_job(const ps_doc_t *tables)
         uint64_t job = 0;
 
         if (ps_doc_at_object(tables, i, &table, NULL) != PSD_OK ||
-            ps_doc_get_u64_or(table, "job", 0, UINT32_MAX, 0, &job, NULL) !=
-                PSD_OK) {
+            ps_doc_get_u64_or(table, "job", 0, UINT32_MAX, 0, &job, NULL) != PSD_OK) {
             continue;
         }
         if (job != 0 && only != 0 && job != only) {
@@ -58,23 +54,18 @@ only_job(const ps_doc_t *tables)
     return (uint32_t)only;
 }
 
-static bool
-add_table(const ps_table_t *table, uint32_t job, ps_doc_t *tables)
+static bool add_table(const ps_table_t *table, uint32_t job, ps_doc_t *tables)
 {
     ps_doc_t *item = ps_doc_append_object(tables);
     ps_doc_t *spec = item == NULL ? NULL : ps_doc_add_object(item, "spec");
 
     return spec != NULL && ps_doc_set_u64(item, "id", table->id) &&
-           ps_doc_set_u64(item, "job", job) &&
-           ps_table_spec_to_doc(&table->spec, spec);
+           ps_doc_set_u64(item, "job", job) && ps_table_spec_to_doc(&table->spec, spec);
 }
 
 /* Those of the job whose clock is the boundary. */
-static psd_status_t
-add_tables_of(const ps_control_t *self,
-              const ps_job_t *job,
-              ps_doc_t *tables,
-              psd_error_t *err)
+static psd_status_t add_tables_of(const ps_control_t *self, const ps_job_t *job, ps_doc_t *tables,
+                                  psd_error_t *err)
 {
     const ps_registry_t *registry = self->is.registry;
     const uint32_t *ids = NULL;
@@ -91,11 +82,8 @@ add_tables_of(const ps_control_t *self,
 }
 
 /* Those that are named, or all. */
-static psd_status_t
-add_tables(const ps_control_t *self,
-           const ps_doc_t *request,
-           ps_doc_t *tables,
-           psd_error_t *err)
+static psd_status_t add_tables(const ps_control_t *self, const ps_doc_t *request, ps_doc_t *tables,
+                               psd_error_t *err)
 {
     const ps_registry_t *registry = self->is.registry;
     const ps_doc_t *names = NULL;
@@ -120,25 +108,19 @@ add_tables(const ps_control_t *self,
         if (rc == PSD_OK) {
             table = ps_registry_table(registry, name);
             rc = table == NULL
-                     ? psd_error_set(err, PSD_NO_TABLE,
-                                     "table \"%s\" does not exist", name)
+                     ? psd_error_set(err, PSD_NO_TABLE, "table \"%s\" does not exist", name)
                      : PSD_OK;
         }
-        if (rc == PSD_OK &&
-            !add_table(table, job_of(self, table->id), tables)) {
+        if (rc == PSD_OK && !add_table(table, job_of(self, table->id), tables)) {
             rc = ps_control_no_memory(err);
         }
     }
     return rc;
 }
 
-static psd_status_t
-make_manifest(const ps_control_t *self,
-              const ps_control_request_t *request,
-              const char *name,
-              const ps_job_t *of, /* NULL: no job's */
-              ps_doc_t **ret,
-              psd_error_t *err)
+static psd_status_t make_manifest(const ps_control_t *self, const ps_control_request_t *request,
+                                  const char *name, const ps_job_t *of, /* NULL: no job's */
+                                  ps_doc_t **ret, psd_error_t *err)
 {
     PSD_AUTO(ps_doc_destroy) ps_doc_t *doc = ps_doc_new();
     ps_doc_t *tables = NULL;
@@ -148,8 +130,7 @@ make_manifest(const ps_control_t *self,
 
     (void)ps_registry_cluster(self->is.registry, &uuid);
     if (doc == NULL || !ps_doc_set_u64(doc, "format", PS_CHECKPOINT_FORMAT) ||
-        !ps_doc_set_text(doc, "name", name) ||
-        !ps_doc_set_id(doc, "cluster", &uuid) ||
+        !ps_doc_set_text(doc, "name", name) || !ps_doc_set_id(doc, "cluster", &uuid) ||
         !ps_doc_set_u64(doc, "created_unix_ms", ps_unix_ms())) {
         return ps_control_no_memory(err);
     }
@@ -174,13 +155,8 @@ make_manifest(const ps_control_t *self,
 }
 
 /* What a shard is told of one table of the manifest. */
-static psd_status_t
-add_order(const ps_doc_t *table,
-          bool follows_job,
-          uint64_t clock,
-          const ps_chain_t *parent,
-          ps_doc_t *orders,
-          psd_error_t *err)
+static psd_status_t add_order(const ps_doc_t *table, bool follows_job, uint64_t clock,
+                              const ps_chain_t *parent, ps_doc_t *orders, psd_error_t *err)
 {
     ps_doc_t *item = ps_doc_append_object(orders);
     const ps_doc_t *spec = NULL;
@@ -196,35 +172,27 @@ add_order(const ps_doc_t *table,
         rc = ps_doc_get_object(table, "spec", &spec, err);
     }
     if (rc == PSD_OK) {
-        rc = ps_doc_get_u64(spec, "n_partitions", 1, UINT32_MAX, &n_partitions,
-                            err);
+        rc = ps_doc_get_u64(spec, "n_partitions", 1, UINT32_MAX, &n_partitions, err);
     }
     if (rc == PSD_OK && (item == NULL || !ps_doc_set_u64(item, "id", id) ||
                          !ps_doc_set_u64(item, "job", follows_job ? job : 0) ||
                          !ps_doc_set_u64(item, "clock", clock))) {
         rc = ps_control_no_memory(err);
     }
-    return rc == PSD_OK && parent->n > 0
-               ? ps_chain_since(parent, id, n_partitions, item, err)
-               : rc;
+    return rc == PSD_OK && parent->n > 0 ? ps_chain_since(parent, id, n_partitions, item, err) : rc;
 }
 
 /* "tables":[{"id":…,"job":…,"clock":…,"since":…},…] */
-static psd_status_t
-add_orders(const ps_control_t *self,
-           uint64_t clock,
-           const ps_chain_t *parent,
-           ps_doc_t *words,
-           psd_error_t *err)
+static psd_status_t add_orders(const ps_control_t *self, uint64_t clock, const ps_chain_t *parent,
+                               ps_doc_t *words, psd_error_t *err)
 {
     const ps_doc_t *manifest = self->checkpoint.manifest;
     ps_doc_t *orders = words == NULL ? NULL : ps_doc_add_array(words, "tables");
     const ps_doc_t *tables = NULL;
     uint64_t only = 0;
-    psd_status_t rc =
-        orders == NULL
-            ? ps_control_no_memory(err)
-            : ps_doc_get_array(manifest, "tables", TABLES_MAX, &tables, err);
+    psd_status_t rc = orders == NULL
+                          ? ps_control_no_memory(err)
+                          : ps_doc_get_array(manifest, "tables", TABLES_MAX, &tables, err);
 
     if (rc == PSD_OK) {
         rc = ps_doc_get_u64(manifest, "job", 0, UINT32_MAX, &only, err);
@@ -243,16 +211,12 @@ add_orders(const ps_control_t *self,
 /* ---- since which one ---- */
 
 /* The parent may be built on. */
-static psd_status_t
-check_parent(const ps_control_t *self,
-             const ps_chain_t *parent,
-             const char *name,
-             psd_error_t *err)
+static psd_status_t check_parent(const ps_control_t *self, const ps_chain_t *parent,
+                                 const char *name, psd_error_t *err)
 {
     ps_id_t of = {{0}};
     ps_id_t uuid;
-    psd_status_t rc =
-        ps_doc_get_id(ps_chain_manifest(parent), "cluster", &of, err);
+    psd_status_t rc = ps_doc_get_id(ps_chain_manifest(parent), "cluster", &of, err);
 
     (void)ps_registry_cluster(self->is.registry, &uuid);
     if (rc == PSD_OK && memcmp(&of, &uuid, sizeof of) != 0) {
@@ -271,12 +235,8 @@ check_parent(const ps_control_t *self,
 }
 
 /* "since" of the request becomes that of the manifest. */
-static psd_status_t
-name_parent(const ps_control_t *self,
-            const ps_control_request_t *request,
-            const char *dir,
-            ps_doc_t *manifest,
-            psd_error_t *err)
+static psd_status_t name_parent(const ps_control_t *self, const ps_control_request_t *request,
+                                const char *dir, ps_doc_t *manifest, psd_error_t *err)
 {
     PSD_AUTO(ps_chain_done) ps_chain_t parent = {.n = 0};
     const char *name = NULL;
@@ -307,11 +267,8 @@ name_parent(const ps_control_t *self,
 }
 
 /* The parent that the manifest names; none: parent stays empty. */
-static psd_status_t
-read_parent(const ps_doc_t *manifest,
-            const char *dir,
-            ps_chain_t *parent,
-            psd_error_t *err)
+static psd_status_t read_parent(const ps_doc_t *manifest, const char *dir, ps_chain_t *parent,
+                                psd_error_t *err)
 {
     const char *name = NULL;
     uint64_t sum = 0;
@@ -332,8 +289,7 @@ read_parent(const ps_doc_t *manifest,
 /* ---- the steps ---- */
 
 /* First step: what is wanted is clear; marks wait for the next one. */
-static psd_status_t
-arm(ps_control_t *self, ps_control_request_t *request, psd_error_t *err)
+static psd_status_t arm(ps_control_t *self, ps_control_request_t *request, psd_error_t *err)
 {
     PSD_AUTO(ps_buffer_done) ps_buffer_t dir = {0};
     PSD_AUTO(ps_doc_destroy) ps_doc_t *manifest = NULL;
@@ -359,8 +315,7 @@ arm(ps_control_t *self, ps_control_request_t *request, psd_error_t *err)
         rc = name_parent(self, request, (const char *)dir.data, manifest, err);
     }
     if (rc == PSD_OK) {
-        rc = ps_checkpoint_begin(ps_disk_real(), (const char *)dir.data, name,
-                                 err);
+        rc = ps_checkpoint_begin(ps_disk_real(), (const char *)dir.data, name, err);
     }
     if (rc != PSD_OK) {
         return rc;
@@ -376,8 +331,8 @@ arm(ps_control_t *self, ps_control_request_t *request, psd_error_t *err)
         rc = ps_control_ask_words(request, words, err);
     }
     if (rc != PSD_OK) { /* nobody was asked anything yet */
-        psd_status_t dropped = ps_checkpoint_drop(
-            ps_disk_real(), (const char *)dir.data, name, NULL);
+        psd_status_t dropped =
+            ps_checkpoint_drop(ps_disk_real(), (const char *)dir.data, name, NULL);
 
         (void)dropped;
         ps_control_checkpoint_give_up(self);
@@ -386,11 +341,8 @@ arm(ps_control_t *self, ps_control_request_t *request, psd_error_t *err)
 }
 
 /* The clock that the furthest partition of the cluster has closed. */
-static psd_status_t
-furthest(const ps_control_t *self,
-         const ps_control_request_t *request,
-         uint64_t *ret,
-         psd_error_t *err)
+static psd_status_t furthest(const ps_control_t *self, const ps_control_request_t *request,
+                             uint64_t *ret, psd_error_t *err)
 {
     psd_status_t rc = ps_control_check_answered(request, err);
 
@@ -407,8 +359,7 @@ furthest(const ps_control_t *self,
     return rc;
 }
 
-static psd_status_t
-begin(ps_control_t *self, ps_control_request_t *request, psd_error_t *err)
+static psd_status_t begin(ps_control_t *self, ps_control_request_t *request, psd_error_t *err)
 {
     PSD_AUTO(ps_buffer_done) ps_buffer_t dir = {0};
     PSD_AUTO(ps_buffer_done) ps_buffer_t path = {0};
@@ -432,8 +383,7 @@ begin(ps_control_t *self, ps_control_request_t *request, psd_error_t *err)
          !ps_doc_set_u64(words, "number", work->number) ||
          !ps_doc_set_bool(words, "exact", work->job != 0) ||
          !ps_doc_set_text(words, "dir", (const char *)path.data) ||
-         !ps_doc_set_u64(words, "early_bytes",
-                         self->is.config->checkpoint.early_bytes) ||
+         !ps_doc_set_u64(words, "early_bytes", self->is.config->checkpoint.early_bytes) ||
          !ps_doc_set_u64(work->manifest, "clock", clock))) {
         rc = ps_control_no_memory(err);
     }
@@ -446,10 +396,8 @@ begin(ps_control_t *self, ps_control_request_t *request, psd_error_t *err)
     return rc == PSD_OK ? ps_control_ask_words(request, words, err) : rc;
 }
 
-psd_status_t
-ps_control_checkpoint_create(ps_control_t *self,
-                             ps_control_request_t *request,
-                             psd_error_t *err)
+psd_status_t ps_control_checkpoint_create(ps_control_t *self, ps_control_request_t *request,
+                                          psd_error_t *err)
 {
     psd_status_t rc = PSD_OK;
 
@@ -459,13 +407,12 @@ ps_control_checkpoint_create(ps_control_t *self,
     if (self->checkpoint.status != PSD_OK) {
         return ps_control_checkpoint_fail(self, request, PSD_OK, err);
     }
-    rc = request->step == 1 ? begin(self, request, err)
-                            : ps_control_check_words(self, request, err);
+    rc =
+        request->step == 1 ? begin(self, request, err) : ps_control_check_words(self, request, err);
     if (rc != PSD_OK) {
         return ps_control_checkpoint_fail(self, request, rc, err);
     }
-    return request->asks || ps_doc_set_u64(request->reply, "number",
-                                           self->checkpoint.number)
+    return request->asks || ps_doc_set_u64(request->reply, "number", self->checkpoint.number)
                ? PSD_OK
                : ps_control_no_memory(err);
 }

@@ -19,22 +19,19 @@ typedef struct load {
     uint64_t tail_bytes; /* of records kept for copies on other nodes */
 } load_t;
 
-static uint64_t
-bytes_of(const ps_shard_call_t *call)
+static uint64_t bytes_of(const ps_shard_call_t *call)
 {
     uint64_t bytes = 0;
 
     for (size_t i = 0; i < call->n_partitions; i++) {
         const ps_partition_info_t *info = &call->partitions[i];
 
-        bytes += info->bytes.values + info->bytes.state + info->bytes.index +
-                 info->held_bytes;
+        bytes += info->bytes.values + info->bytes.state + info->bytes.index + info->held_bytes;
     }
     return bytes;
 }
 
-static void
-count_copies(const ps_copies_t *copies, uint64_t incarnation, load_t *load)
+static void count_copies(const ps_copies_t *copies, uint64_t incarnation, load_t *load)
 {
     for (uint32_t i = 0; i < copies->n; i++) {
         const ps_copy_t *copy = &copies->at[i];
@@ -46,10 +43,8 @@ count_copies(const ps_copies_t *copies, uint64_t incarnation, load_t *load)
     }
 }
 
-static load_t
-load_of_node(const ps_registry_t *registry,
-             const ps_answers_t *answers,
-             uint64_t incarnation)
+static load_t load_of_node(const ps_registry_t *registry, const ps_answers_t *answers,
+                           uint64_t incarnation)
 {
     load_t load = {0};
 
@@ -69,11 +64,8 @@ load_of_node(const ps_registry_t *registry,
     return load;
 }
 
-static bool
-add_node(const ps_control_t *self,
-         const ps_node_t *node,
-         const ps_answers_t *answers,
-         ps_doc_t *doc)
+static bool add_node(const ps_control_t *self, const ps_node_t *node, const ps_answers_t *answers,
+                     ps_doc_t *doc)
 {
     ps_fleet_view_t view = ps_fleet_look(self->fleet, node);
     load_t load = load_of_node(self->is.registry, answers, node->incarnation);
@@ -86,26 +78,21 @@ add_node(const ps_control_t *self,
                              : ps_fleet_state_name(view.state)) ||
         !ps_doc_set_u64(doc, "incarnation", node->incarnation) ||
         !ps_doc_set_u64(doc, "shards", node->n_shards) ||
-        !ps_doc_set_u64(doc, "weight",
-                        node->weight == 0 ? node->n_shards : node->weight) ||
+        !ps_doc_set_u64(doc, "weight", node->weight == 0 ? node->n_shards : node->weight) ||
         !ps_doc_set_text(doc, "endpoint", node->control) ||
-        !ps_doc_set_bool(doc, "registry",
-                         node->incarnation == self->is.incarnation) ||
+        !ps_doc_set_bool(doc, "registry", node->incarnation == self->is.incarnation) ||
         !ps_doc_set_f64(doc, "last_seen_s", (double)view.silent_ms / 1000.0)) {
         return false;
     }
     partitions = ps_doc_add_object(doc, "partitions");
-    return partitions != NULL &&
-           ps_doc_set_u64(partitions, "primary", load.n_primaries) &&
+    return partitions != NULL && ps_doc_set_u64(partitions, "primary", load.n_primaries) &&
            ps_doc_set_u64(partitions, "replica", load.n_replicas) &&
            ps_doc_set_u64(doc, "bytes", load.bytes) &&
            ps_doc_set_u64(doc, "tail_bytes", load.tail_bytes);
 }
 
-static psd_status_t
-add_nodes(ps_control_t *self,
-          const ps_control_request_t *request,
-          psd_error_t *err)
+static psd_status_t add_nodes(ps_control_t *self, const ps_control_request_t *request,
+                              psd_error_t *err)
 {
     ps_doc_t *array = ps_doc_add_array(request->reply, "nodes");
 
@@ -113,34 +100,29 @@ add_nodes(ps_control_t *self,
         ps_doc_t *doc = array == NULL ? NULL : ps_doc_append_object(array);
 
         if (doc == NULL ||
-            !add_node(self, ps_registry_node_at(self->is.registry, i),
-                      request->answers, doc)) {
+            !add_node(self, ps_registry_node_at(self->is.registry, i), request->answers, doc)) {
             return ps_control_no_memory(err);
         }
     }
     return array == NULL ? ps_control_no_memory(err) : PSD_OK;
 }
 
-static bool
-add_cluster(const ps_control_t *self, bool healthy, ps_doc_t *reply)
+static bool add_cluster(const ps_control_t *self, bool healthy, ps_doc_t *reply)
 {
     const ps_registry_t *registry = self->is.registry;
     ps_doc_t *doc = ps_doc_add_object(reply, "cluster");
     ps_id_t uuid;
     const char *name = ps_registry_cluster(registry, &uuid);
 
-    return doc != NULL && ps_doc_set_text(doc, "name", name) &&
-           ps_doc_set_id(doc, "uuid", &uuid) &&
+    return doc != NULL && ps_doc_set_text(doc, "name", name) && ps_doc_set_id(doc, "uuid", &uuid) &&
            ps_doc_set_u64(doc, "epoch", ps_registry_epoch(registry)) &&
            ps_doc_set_bool(doc, "healthy", healthy) &&
            ps_doc_set_text(doc, "version", PSD_RELEASE) &&
-           ps_doc_set_f64(doc, "uptime_s",
-                          (double)(ps_now_ms() - self->started_ms) / 1000.0);
+           ps_doc_set_f64(doc, "uptime_s", (double)(ps_now_ms() - self->started_ms) / 1000.0);
 }
 
 /* Jobs that have ended are remembered for a while, too. */
-static uint64_t
-count_running(const ps_registry_t *registry)
+static uint64_t count_running(const ps_registry_t *registry)
 {
     uint64_t n = 0;
 
@@ -150,10 +132,8 @@ count_running(const ps_registry_t *registry)
     return n;
 }
 
-psd_status_t
-ps_control_cluster_status(ps_control_t *self,
-                          ps_control_request_t *request,
-                          psd_error_t *err)
+psd_status_t ps_control_cluster_status(ps_control_t *self, ps_control_request_t *request,
+                                       psd_error_t *err)
 {
     const ps_registry_t *registry = self->is.registry;
     bool any = false;
@@ -168,28 +148,24 @@ ps_control_cluster_status(ps_control_t *self,
     if (rc != PSD_OK) {
         return rc;
     }
-    if (!ps_doc_set_u64(request->reply, "tables",
-                        ps_registry_n_tables(registry)) ||
+    if (!ps_doc_set_u64(request->reply, "tables", ps_registry_n_tables(registry)) ||
         !ps_doc_set_u64(request->reply, "jobs", ps_registry_n_jobs(registry)) ||
-        !ps_doc_set_u64(request->reply, "jobs_running",
-                        count_running(registry)) ||
+        !ps_doc_set_u64(request->reply, "jobs_running", count_running(registry)) ||
         !ps_doc_set_u64(request->reply, "nodes_denied", self->n_denied)) {
         return ps_control_no_memory(err);
     }
     return PSD_OK;
 }
 
-psd_status_t
-ps_control_cluster_events(ps_control_t *self,
-                          ps_control_request_t *request,
-                          psd_error_t *err)
+psd_status_t ps_control_cluster_events(ps_control_t *self, ps_control_request_t *request,
+                                       psd_error_t *err)
 {
     PSD_AUTO(ps_free_at) ps_event_row_t *rows = NULL;
     ps_doc_t *array = ps_doc_add_array(request->reply, "events");
     uint64_t limit = 0;
     size_t n = 0;
-    psd_status_t rc = ps_doc_get_u64_or(request->doc, "limit", 1, EVENTS_MAX,
-                                        EVENTS_DEFAULT, &limit, err);
+    psd_status_t rc =
+        ps_doc_get_u64_or(request->doc, "limit", 1, EVENTS_MAX, EVENTS_DEFAULT, &limit, err);
 
     if (rc == PSD_OK) {
         rc = ps_registry_db_events(self->is.db, (size_t)limit, &rows, &n, err);
@@ -211,17 +187,14 @@ ps_control_cluster_events(ps_control_t *self,
     return array == NULL ? ps_control_no_memory(err) : PSD_OK;
 }
 
-psd_status_t
-ps_control_node_list(ps_control_t *self,
-                     ps_control_request_t *request,
-                     psd_error_t *err)
+psd_status_t ps_control_node_list(ps_control_t *self, ps_control_request_t *request,
+                                  psd_error_t *err)
 {
     return add_nodes(self, request, err);
 }
 
 /* One object a shard, beside their number. */
-static bool
-add_shards(const ps_node_t *node, const ps_answers_t *answers, ps_doc_t *doc)
+static bool add_shards(const ps_node_t *node, const ps_answers_t *answers, ps_doc_t *doc)
 {
     ps_doc_t *array = ps_doc_add_array(doc, "shard_list");
     bool done = array != NULL;
@@ -231,31 +204,28 @@ add_shards(const ps_node_t *node, const ps_answers_t *answers, ps_doc_t *doc)
         const ps_route_t *route = NULL;
         ps_doc_t *item = NULL;
 
-        if (call->incarnation != node->incarnation ||
-            call->shard >= node->n_shards) {
+        if (call->incarnation != node->incarnation || call->shard >= node->n_shards) {
             continue;
         }
         route = &node->shards[call->shard];
         item = ps_doc_append_object(array);
-        done =
-            item != NULL && ps_doc_set_u64(item, "shard", call->shard) &&
-            ps_doc_set_text(item, "tcp", route->tcp) &&
-            ps_doc_set_text(item, "ipc", route->ipc) &&
-            ps_doc_set_u64(item, "sessions", call->info.sessions) &&
-            ps_doc_set_u64(item, "held_requests", call->info.held_requests) &&
-            ps_doc_set_u64(item, "held_bytes", call->info.held_bytes) &&
-            ps_doc_set_u64(item, "refused", call->info.refused) &&
-            ps_doc_set_u64(item, "partitions", call->n_partitions) &&
-            ps_doc_set_u64(item, "bytes", bytes_of(call)) &&
-            ps_doc_set_u64(item, "tail_bytes", call->info.tail_bytes);
+        done = item != NULL && ps_doc_set_u64(item, "shard", call->shard) &&
+               ps_doc_set_text(item, "tcp", route->tcp) &&
+               ps_doc_set_text(item, "ipc", route->ipc) &&
+               ps_doc_set_u64(item, "sessions", call->info.sessions) &&
+               ps_doc_set_u64(item, "held_requests", call->info.held_requests) &&
+               ps_doc_set_u64(item, "held_bytes", call->info.held_bytes) &&
+               ps_doc_set_u64(item, "refused", call->info.refused) &&
+               ps_doc_set_u64(item, "partitions", call->n_partitions) &&
+               ps_doc_set_u64(item, "bytes", bytes_of(call)) &&
+               ps_doc_set_u64(item, "tail_bytes", call->info.tail_bytes);
     }
     return done;
 }
 
 /* Tables that lose rows when the node is removed, and of how many partitions.
  */
-static bool
-add_last(const ps_registry_t *registry, const ps_node_t *node, ps_doc_t *doc)
+static bool add_last(const ps_registry_t *registry, const ps_node_t *node, ps_doc_t *doc)
 {
     ps_doc_t *array = ps_doc_add_array(doc, "last_copies");
     bool done = array != NULL;
@@ -267,18 +237,15 @@ add_last(const ps_registry_t *registry, const ps_node_t *node, ps_doc_t *doc)
         if (n > 0) {
             ps_doc_t *item = ps_doc_append_object(array);
 
-            done = item != NULL &&
-                   ps_doc_set_text(item, "table", table->spec.name) &&
+            done = item != NULL && ps_doc_set_text(item, "table", table->spec.name) &&
                    ps_doc_set_u64(item, "partitions", n);
         }
     }
     return done;
 }
 
-psd_status_t
-ps_control_node_inspect(ps_control_t *self,
-                        ps_control_request_t *request,
-                        psd_error_t *err)
+psd_status_t ps_control_node_inspect(ps_control_t *self, ps_control_request_t *request,
+                                     psd_error_t *err)
 {
     const ps_node_t *node = NULL;
     const char *name = NULL;
@@ -296,8 +263,7 @@ ps_control_node_inspect(ps_control_t *self,
                              ps_log_quote(name, shown, sizeof shown));
     }
     if (doc == NULL || !add_node(self, node, request->answers, doc) ||
-        !add_shards(node, request->answers, doc) ||
-        !add_last(self->is.registry, node, doc)) {
+        !add_shards(node, request->answers, doc) || !add_last(self->is.registry, node, doc)) {
         return ps_control_no_memory(err);
     }
     return PSD_OK;

@@ -7,12 +7,8 @@
 
 #define AGAIN_MS 50 /* between two tries of what a silent node holds up */
 
-psd_status_t
-ps_control_find_table(const ps_control_t *self,
-                      const ps_doc_t *doc,
-                      const char *key,
-                      const ps_table_t **ret_table,
-                      psd_error_t *err)
+psd_status_t ps_control_find_table(const ps_control_t *self, const ps_doc_t *doc, const char *key,
+                                   const ps_table_t **ret_table, psd_error_t *err)
 {
     const char *name = NULL;
     psd_status_t rc = ps_doc_get_text(doc, key, 255, &name, err);
@@ -30,11 +26,8 @@ ps_control_find_table(const ps_control_t *self,
     return PSD_OK;
 }
 
-psd_status_t
-ps_control_find_job(const ps_control_t *self,
-                    const ps_doc_t *doc,
-                    const ps_job_t **ret_job,
-                    psd_error_t *err)
+psd_status_t ps_control_find_job(const ps_control_t *self, const ps_doc_t *doc,
+                                 const ps_job_t **ret_job, psd_error_t *err)
 {
     const ps_job_t *job = NULL;
     const char *name = NULL;
@@ -57,8 +50,7 @@ ps_control_find_job(const ps_control_t *self,
         job = ps_registry_job_by_id(self->is.registry, (uint32_t)id);
         (void)snprintf(shown, sizeof shown, "%" PRIu64, id);
         /* A name may be all digits. */
-        if (job == NULL &&
-            ps_doc_get_text(doc, "job", 255, &name, NULL) == PSD_OK &&
+        if (job == NULL && ps_doc_get_text(doc, "job", 255, &name, NULL) == PSD_OK &&
             !ps_doc_has(doc, "job_id")) {
             job = ps_registry_job(self->is.registry, name);
         }
@@ -72,8 +64,7 @@ ps_control_find_job(const ps_control_t *self,
 
 /* ---- what is asked of the nodes ---- */
 
-psd_status_t
-ps_control_ask(ps_control_request_t *request, ps_call_kind_t kind, uint32_t job)
+psd_status_t ps_control_ask(ps_control_request_t *request, ps_call_kind_t kind, uint32_t job)
 {
     request->asks = true;
     request->ask_kind = kind;
@@ -81,8 +72,7 @@ ps_control_ask(ps_control_request_t *request, ps_call_kind_t kind, uint32_t job)
     return PSD_OK;
 }
 
-psd_status_t
-ps_control_ask_again(ps_control_request_t *request)
+psd_status_t ps_control_ask_again(ps_control_request_t *request)
 {
     request->step--;
     request->again_ms = ps_now_ms() + AGAIN_MS;
@@ -90,8 +80,7 @@ ps_control_ask_again(ps_control_request_t *request)
     return PSD_OK;
 }
 
-psd_status_t
-ps_control_pause(ps_control_request_t *request)
+psd_status_t ps_control_pause(ps_control_request_t *request)
 {
     request->pauses = true;
     request->again_ms = ps_now_ms() + AGAIN_MS;
@@ -99,11 +88,9 @@ ps_control_pause(ps_control_request_t *request)
     return PSD_OK;
 }
 
-psd_status_t
-ps_control_check_answered(const ps_control_request_t *request, psd_error_t *err)
+psd_status_t ps_control_check_answered(const ps_control_request_t *request, psd_error_t *err)
 {
     return request->missing[0] == '\0'
                ? PSD_OK
-               : psd_error_set(err, PSD_BUSY, "%s; ask again",
-                               request->missing);
+               : psd_error_set(err, PSD_BUSY, "%s; ask again", request->missing);
 }

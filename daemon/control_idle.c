@@ -6,8 +6,7 @@
 #define AHEAD 8 /* clocks that one may finish before it asks again */
 
 /* Questions for slices that clients of this worker wait with. */
-static uint32_t
-count_asks(const ps_watch_t *watch, uint32_t worker)
+static uint32_t count_asks(const ps_watch_t *watch, uint32_t worker)
 {
     uint32_t n = 0;
 
@@ -21,8 +20,7 @@ count_asks(const ps_watch_t *watch, uint32_t worker)
 
 /* Somebody does anything else than to wait for a slice; another thread of who
  * asks, too, for its clocks are those of its worker. */
-static bool
-somebody_works(const ps_control_t *self, const ps_job_t *job)
+static bool somebody_works(const ps_control_t *self, const ps_job_t *job)
 {
     const ps_watch_t *watch = ps_watches_find(&self->watches, job->id);
     bool found = false;
@@ -36,10 +34,8 @@ somebody_works(const ps_control_t *self, const ps_job_t *job)
     return found;
 }
 
-psd_status_t
-ps_control_work_idle(ps_control_t *self,
-                     ps_control_request_t *request,
-                     psd_error_t *err)
+psd_status_t ps_control_work_idle(ps_control_t *self, ps_control_request_t *request,
+                                  psd_error_t *err)
 {
     const ps_checkpoint_work_t *checkpoint = &self->checkpoint;
     const ps_job_t *job = NULL;
@@ -48,8 +44,7 @@ ps_control_work_idle(ps_control_t *self,
     psd_status_t rc = ps_control_find_job(self, request->doc, &job, err);
 
     if (rc == PSD_OK) {
-        rc = ps_doc_get_u64(request->doc, "worker", 0, PS_WORKERS_MAX - 1,
-                            &worker, err);
+        rc = ps_doc_get_u64(request->doc, "worker", 0, PS_WORKERS_MAX - 1, &worker, err);
     }
     if (rc == PSD_OK) {
         rc = ps_doc_get_u64(request->doc, "clock", 0, INT64_MAX, &clock, err);
@@ -59,11 +54,9 @@ ps_control_work_idle(ps_control_t *self,
     }
     if (somebody_works(self, job)) {
         clock += AHEAD;
-    } else if (checkpoint->number != 0 && checkpoint->holds_work &&
-               checkpoint->job == job->id && checkpoint->clock > clock) {
+    } else if (checkpoint->number != 0 && checkpoint->holds_work && checkpoint->job == job->id &&
+               checkpoint->clock > clock) {
         clock = checkpoint->clock;
     }
-    return ps_doc_set_u64(request->reply, "clock", clock)
-               ? PSD_OK
-               : ps_control_no_memory(err);
+    return ps_doc_set_u64(request->reply, "clock", clock) ? PSD_OK : ps_control_no_memory(err);
 }

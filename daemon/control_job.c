@@ -8,12 +8,11 @@
 #include "daemon/job_view.h"
 
 /* Remembers when it ended, for `why`. Without memory that is not known. */
-static void
-note_end(ps_control_t *self, const ps_job_t *job)
+static void note_end(ps_control_t *self, const ps_job_t *job)
 {
     bool runs = ps_job_runs(self->is.registry, job);
-    ps_watch_t *watch = runs ? ps_watches_find(&self->watches, job->id)
-                             : ps_watches_get(&self->watches, job->id);
+    ps_watch_t *watch =
+        runs ? ps_watches_find(&self->watches, job->id) : ps_watches_get(&self->watches, job->id);
 
     if (watch != NULL && runs) {
         watch->ended_ms = 0;
@@ -22,8 +21,7 @@ note_end(ps_control_t *self, const ps_job_t *job)
     }
 }
 
-void
-ps_control_job_changed(ps_control_t *self, uint32_t job)
+void ps_control_job_changed(ps_control_t *self, uint32_t job)
 {
     const ps_job_t *changed = ps_registry_job_by_id(self->is.registry, job);
 
@@ -44,16 +42,14 @@ typedef struct clocks {
     size_t n;
 } clocks_t;
 
-static void
-clocks_done(clocks_t *self)
+static void clocks_done(clocks_t *self)
 {
     ps_free(self->ranks);
     ps_free(self->clocks);
     *self = (clocks_t){0};
 }
 
-static void
-add_clock(clocks_t *self, const ps_clock_info_t *info)
+static void add_clock(clocks_t *self, const ps_clock_info_t *info)
 {
     for (size_t i = 0; i < self->n; i++) {
         if (self->ranks[i] == info->worker) {
@@ -67,10 +63,8 @@ add_clock(clocks_t *self, const ps_clock_info_t *info)
     self->clocks[self->n++] = info->max;
 }
 
-static psd_status_t
-gather_clocks(const ps_answers_t *answers,
-              clocks_t *ret_clocks,
-              psd_error_t *err)
+static psd_status_t gather_clocks(const ps_answers_t *answers, clocks_t *ret_clocks,
+                                  psd_error_t *err)
 {
     size_t n = 0;
 
@@ -91,21 +85,16 @@ gather_clocks(const ps_answers_t *answers,
 }
 
 /* The joining worker's start, now that no clock can close any more. */
-static psd_status_t
-start_worker(ps_control_t *self,
-             uint32_t job,
-             uint32_t worker,
-             const ps_answers_t *answers,
-             psd_error_t *err)
+static psd_status_t start_worker(ps_control_t *self, uint32_t job, uint32_t worker,
+                                 const ps_answers_t *answers, psd_error_t *err)
 {
     PSD_AUTO(clocks_done) clocks_t clocks = {0};
     PSD_AUTO(ps_command_done) ps_command_t command = {0};
     psd_status_t rc = gather_clocks(answers, &clocks, err);
 
     if (rc == PSD_OK) {
-        rc = ps_registry_plan_start(self->is.registry, job, worker,
-                                    clocks.ranks, clocks.clocks, clocks.n,
-                                    ps_unix_ms(), &command, err);
+        rc = ps_registry_plan_start(self->is.registry, job, worker, clocks.ranks, clocks.clocks,
+                                    clocks.n, ps_unix_ms(), &command, err);
     }
     if (rc == PSD_OK) {
         rc = ps_control_commit(self, &command, PS_LOG_INFO, err);
@@ -118,11 +107,8 @@ start_worker(ps_control_t *self,
 
 /* Clocks that a client of this worker counts as finished when it comes: the
  * worker's start, or, for a further client, where the others are. */
-static psd_status_t
-clock_of(const ps_answers_t *answers,
-         const ps_worker_t *worker,
-         uint64_t *ret_clock,
-         psd_error_t *err)
+static psd_status_t clock_of(const ps_answers_t *answers, const ps_worker_t *worker,
+                             uint64_t *ret_clock, psd_error_t *err)
 {
     PSD_AUTO(clocks_done) clocks_t clocks = {0};
     psd_status_t rc = PSD_OK;
@@ -133,16 +119,14 @@ clock_of(const ps_answers_t *answers,
     }
     rc = gather_clocks(answers, &clocks, err);
     for (size_t i = 0; rc == PSD_OK && i < clocks.n; i++) {
-        if (clocks.ranks[i] == worker->worker &&
-            clocks.clocks[i] > *ret_clock) {
+        if (clocks.ranks[i] == worker->worker && clocks.clocks[i] > *ret_clock) {
             *ret_clock = clocks.clocks[i];
         }
     }
     return rc;
 }
 
-static psd_status_t
-read_join(const ps_doc_t *doc, ps_join_t *join, psd_error_t *err)
+static psd_status_t read_join(const ps_doc_t *doc, ps_join_t *join, psd_error_t *err)
 {
     uint64_t worker = 0;
     uint64_t n_workers = 1;
@@ -154,16 +138,14 @@ read_join(const ps_doc_t *doc, ps_join_t *join, psd_error_t *err)
         rc = ps_doc_get_u64(doc, "worker", 0, PS_WORKERS_MAX - 1, &worker, err);
     }
     if (rc == PSD_OK) {
-        rc = ps_doc_get_u64_or(doc, "member", 0, PS_MEMBERS_MAX - 1, 0, &member,
-                               err);
+        rc = ps_doc_get_u64_or(doc, "member", 0, PS_MEMBERS_MAX - 1, 0, &member, err);
     }
     if (rc == PSD_OK && ps_doc_has(doc, "attach")) {
         rc = ps_doc_get_bool(doc, "attach", &join->attach, err);
     }
     join->attach = join->attach || member > 0;
     if (rc == PSD_OK) {
-        rc = ps_doc_get_u64_or(doc, "workers", 1, PS_WORKERS_MAX, 1, &n_workers,
-                               err);
+        rc = ps_doc_get_u64_or(doc, "workers", 1, PS_WORKERS_MAX, 1, &n_workers, err);
     }
     if (rc == PSD_OK && ps_doc_has(doc, "max_delay")) {
         rc = ps_doc_get_i64(doc, "max_delay", -1, INT32_MAX, &max_delay, err);
@@ -175,43 +157,33 @@ read_join(const ps_doc_t *doc, ps_join_t *join, psd_error_t *err)
 }
 
 /* The worker that has joined, as the registry now has it. */
-static psd_status_t
-find_joined(const ps_control_t *self,
-            uint32_t job,
-            uint32_t rank,
-            const ps_job_t **ret_job,
-            const ps_worker_t **ret_worker,
-            psd_error_t *err)
+static psd_status_t find_joined(const ps_control_t *self, uint32_t job, uint32_t rank,
+                                const ps_job_t **ret_job, const ps_worker_t **ret_worker,
+                                psd_error_t *err)
 {
     *ret_job = ps_registry_job_by_id(self->is.registry, job);
     *ret_worker = *ret_job == NULL ? NULL : ps_job_worker(*ret_job, rank);
     if (*ret_worker == NULL) {
         return psd_error_set(err, PSD_FAILED,
-                             "worker %" PRIu32 " of job %" PRIu32
-                             " is not there behind its join",
+                             "worker %" PRIu32 " of job %" PRIu32 " is not there behind its join",
                              rank, job);
     }
     return PSD_OK;
 }
 
-static psd_status_t
-fill_join(ps_control_t *self,
-          const ps_control_request_t *request,
-          uint32_t rank,
-          psd_error_t *err)
+static psd_status_t fill_join(ps_control_t *self, const ps_control_request_t *request,
+                              uint32_t rank, psd_error_t *err)
 {
     const ps_job_t *known = NULL;
     const ps_worker_t *worker = NULL;
     ps_doc_t *reply = request->reply;
-    psd_status_t rc =
-        find_joined(self, request->job, rank, &known, &worker, err);
+    psd_status_t rc = find_joined(self, request->job, rank, &known, &worker, err);
 
     if (rc != PSD_OK) {
         return rc;
     }
     if (!ps_doc_set_u64(reply, "job_id", known->id) ||
-        !ps_doc_set_text(reply, "job", known->name) ||
-        !ps_doc_set_u64(reply, "worker", rank) ||
+        !ps_doc_set_text(reply, "job", known->name) || !ps_doc_set_u64(reply, "worker", rank) ||
         !ps_doc_set_u64(reply, "member", worker->n_members - 1) ||
         !ps_doc_set_u64(reply, "joins", worker->joins) ||
         !ps_doc_set_u64(reply, "clock", request->clock) ||
@@ -223,44 +195,37 @@ fill_join(ps_control_t *self,
 
 /* Why the rank cannot be had: a worker that was killed counts as running until
  * its silence ends it. */
-static psd_status_t
-explain_running(const ps_control_t *self,
-                const ps_join_t *join,
-                psd_error_t *err)
+static psd_status_t explain_running(const ps_control_t *self, const ps_join_t *join,
+                                    psd_error_t *err)
 {
     const ps_job_t *job = ps_registry_job(self->is.registry, join->job);
     uint64_t seen_ms = 0;
     uint64_t clock = 0;
 
-    if (job == NULL || !ps_registry_last_seen(self->is.registry, job->id,
-                                              join->worker, &seen_ms, &clock)) {
+    if (job == NULL ||
+        !ps_registry_last_seen(self->is.registry, job->id, join->worker, &seen_ms, &clock)) {
         return PSD_WORKER_EXISTS;
     }
     psd_error_clear(err);
-    return psd_error_set(
-        err, PSD_WORKER_EXISTS,
-        "worker %" PRIu32 " of job %s is running already (last seen %.1f s "
-        "ago); one that is gone counts as running until it was silent for "
-        "%.1f s (workers.lost_after_ms)",
-        join->worker, join->job, (double)(ps_now_ms() - seen_ms) / 1000.0,
-        (double)self->is.config->workers.lost_after_ms / 1000.0);
+    return psd_error_set(err, PSD_WORKER_EXISTS,
+                         "worker %" PRIu32 " of job %s is running already (last seen %.1f s "
+                         "ago); one that is gone counts as running until it was silent for "
+                         "%.1f s (workers.lost_after_ms)",
+                         join->worker, join->job, (double)(ps_now_ms() - seen_ms) / 1000.0,
+                         (double)self->is.config->workers.lost_after_ms / 1000.0);
 }
 
 /* First step: the worker is joining, and every shard is told so. */
-static psd_status_t
-begin_join(ps_control_t *self,
-           const ps_join_t *join,
-           ps_control_request_t *request,
-           psd_error_t *err)
+static psd_status_t begin_join(ps_control_t *self, const ps_join_t *join,
+                               ps_control_request_t *request, psd_error_t *err)
 {
     PSD_AUTO(ps_command_done) ps_command_t command = {0};
     uint64_t timeout_ms = 0;
-    psd_status_t rc = ps_doc_get_u64_or(request->doc, "timeout_ms", 0,
-                                        UINT32_MAX, 0, &timeout_ms, err);
+    psd_status_t rc =
+        ps_doc_get_u64_or(request->doc, "timeout_ms", 0, UINT32_MAX, 0, &timeout_ms, err);
 
     if (rc == PSD_OK) {
-        rc = ps_registry_plan_join(self->is.registry, join, ps_unix_ms(),
-                                   &command, err);
+        rc = ps_registry_plan_join(self->is.registry, join, ps_unix_ms(), &command, err);
     }
     if (rc == PSD_OK) {
         rc = ps_control_commit(self, &command, PS_LOG_INFO, err);
@@ -280,11 +245,8 @@ begin_join(ps_control_t *self,
 /* Second step: all shards know it, and no clock can close there any more; from
  * their clocks its start follows. A node that has just fallen silent and is
  * still counted on is waited for: it comes back, or others take its part. */
-static psd_status_t
-agree_join(ps_control_t *self,
-           const ps_join_t *join,
-           ps_control_request_t *request,
-           psd_error_t *err)
+static psd_status_t agree_join(ps_control_t *self, const ps_join_t *join,
+                               ps_control_request_t *request, psd_error_t *err)
 {
     const ps_job_t *known = NULL;
     const ps_worker_t *worker = NULL;
@@ -296,12 +258,10 @@ agree_join(ps_control_t *self,
     rc = ps_control_check_answered(request, err);
 
     if (rc == PSD_OK && !join->attach) {
-        rc = start_worker(self, request->job, join->worker, request->answers,
-                          err);
+        rc = start_worker(self, request->job, join->worker, request->answers, err);
     }
     if (rc == PSD_OK) {
-        rc =
-            find_joined(self, request->job, join->worker, &known, &worker, err);
+        rc = find_joined(self, request->job, join->worker, &known, &worker, err);
     }
     if (rc == PSD_OK && worker != NULL) {
         rc = clock_of(request->answers, worker, &request->clock, err);
@@ -309,10 +269,8 @@ agree_join(ps_control_t *self,
     return rc == PSD_OK ? ps_control_ask(request, PS_CALL_INSPECT, 0) : rc;
 }
 
-psd_status_t
-ps_control_job_join(ps_control_t *self,
-                    ps_control_request_t *request,
-                    psd_error_t *err)
+psd_status_t ps_control_job_join(ps_control_t *self, ps_control_request_t *request,
+                                 psd_error_t *err)
 {
     ps_join_t join = {0};
     psd_status_t rc = read_join(request->doc, &join, err);
@@ -331,12 +289,8 @@ ps_control_job_join(ps_control_t *self,
 
 /* ---- live and leave ---- */
 
-static psd_status_t
-read_worker(const ps_control_t *self,
-            const ps_doc_t *doc,
-            const ps_job_t **ret_job,
-            uint32_t *ret_worker,
-            psd_error_t *err)
+static psd_status_t read_worker(const ps_control_t *self, const ps_doc_t *doc,
+                                const ps_job_t **ret_job, uint32_t *ret_worker, psd_error_t *err)
 {
     uint64_t worker = 0;
     psd_status_t rc = ps_control_find_job(self, doc, ret_job, err);
@@ -348,10 +302,8 @@ read_worker(const ps_control_t *self,
     return rc;
 }
 
-psd_status_t
-ps_control_heartbeat(ps_control_t *self,
-                     ps_control_request_t *request,
-                     psd_error_t *err)
+psd_status_t ps_control_heartbeat(ps_control_t *self, ps_control_request_t *request,
+                                  psd_error_t *err)
 {
     const ps_job_t *job = NULL;
     uint32_t worker = 0;
@@ -360,16 +312,14 @@ ps_control_heartbeat(ps_control_t *self,
     psd_status_t rc = read_worker(self, request->doc, &job, &worker, err);
 
     if (rc == PSD_OK) {
-        rc = ps_doc_get_u64_or(request->doc, "joins", 0, UINT32_MAX, 0, &joins,
-                               err);
+        rc = ps_doc_get_u64_or(request->doc, "joins", 0, UINT32_MAX, 0, &joins, err);
     }
     if (rc == PSD_OK) {
-        rc = ps_doc_get_u64_or(request->doc, "clock", 0, UINT64_MAX, 0, &clock,
-                               err);
+        rc = ps_doc_get_u64_or(request->doc, "clock", 0, UINT64_MAX, 0, &clock, err);
     }
     if (rc == PSD_OK) {
-        rc = ps_registry_heartbeat(self->is.registry, job->id, worker,
-                                   (uint32_t)joins, clock, ps_now_ms(), err);
+        rc = ps_registry_heartbeat(self->is.registry, job->id, worker, (uint32_t)joins, clock,
+                                   ps_now_ms(), err);
     }
     if (rc != PSD_OK) {
         return rc;
@@ -383,13 +333,8 @@ ps_control_heartbeat(ps_control_t *self,
 }
 
 /* A worker has left when the last of its clients has. */
-static psd_status_t
-leave_member(ps_control_t *self,
-             uint32_t job,
-             const ps_worker_t *worker,
-             uint32_t member,
-             bool *ret_last,
-             psd_error_t *err)
+static psd_status_t leave_member(ps_control_t *self, uint32_t job, const ps_worker_t *worker,
+                                 uint32_t member, bool *ret_last, psd_error_t *err)
 {
     ps_watch_t *watch = NULL;
     ps_watched_t *watched = NULL;
@@ -399,9 +344,7 @@ leave_member(ps_control_t *self,
         return PSD_OK;
     }
     watch = ps_watches_get(&self->watches, job);
-    watched = watch == NULL
-                  ? NULL
-                  : ps_watch_worker(watch, worker->worker, worker->joins);
+    watched = watch == NULL ? NULL : ps_watch_worker(watch, worker->worker, worker->joins);
     if (watched == NULL) {
         return ps_control_no_memory(err);
     }
@@ -411,34 +354,25 @@ leave_member(ps_control_t *self,
 
 /* A worker that failed is lost at once, and its reason is told. gives_up: when
  * nobody else is there, so is the job. */
-static psd_status_t
-fail_worker(ps_control_t *self,
-            const ps_job_t *job,
-            uint32_t rank,
-            const char *reason,
-            bool gives_up,
-            psd_error_t *err)
+static psd_status_t fail_worker(ps_control_t *self, const ps_job_t *job, uint32_t rank,
+                                const char *reason, bool gives_up, psd_error_t *err)
 {
     PSD_AUTO(ps_command_done) ps_command_t command = {0};
     const ps_worker_t *worker = ps_job_worker(job, rank);
     uint32_t id = job->id;
     ps_watch_t *watch = ps_watches_get(&self->watches, id);
-    ps_watched_t *watched = watch == NULL || worker == NULL
-                                ? NULL
-                                : ps_watch_worker(watch, rank, worker->joins);
-    psd_status_t rc =
-        gives_up
-            ? ps_registry_plan_give_up(self->is.registry, id, rank,
-                                       ps_unix_ms(), &command, err)
-            : ps_registry_plan_end(self->is.registry, id, rank, PS_WORKER_LOST,
-                                   ps_unix_ms(), &command, err);
+    ps_watched_t *watched =
+        watch == NULL || worker == NULL ? NULL : ps_watch_worker(watch, rank, worker->joins);
+    psd_status_t rc = gives_up ? ps_registry_plan_give_up(self->is.registry, id, rank, ps_unix_ms(),
+                                                          &command, err)
+                               : ps_registry_plan_end(self->is.registry, id, rank, PS_WORKER_LOST,
+                                                      ps_unix_ms(), &command, err);
 
     if (rc != PSD_OK || command.kind == 0) {
         return rc;
     }
-    (void)snprintf(command.text, sizeof command.text,
-                   "worker %" PRIu32 " of job %s failed: %s", rank, job->name,
-                   reason);
+    (void)snprintf(command.text, sizeof command.text, "worker %" PRIu32 " of job %s failed: %s",
+                   rank, job->name, reason);
     if (watched != NULL) {
         watched->lost_ms = ps_now_ms();
         (void)snprintf(watched->reason, sizeof watched->reason, "%s", reason);
@@ -451,8 +385,7 @@ fail_worker(ps_control_t *self,
 }
 
 /* For who leaves: whose work nobody has done. */
-static bool
-say_lost(const ps_job_t *job, ps_doc_t *reply)
+static bool say_lost(const ps_job_t *job, ps_doc_t *reply)
 {
     uint64_t n_lost = 0;
 
@@ -462,10 +395,8 @@ say_lost(const ps_job_t *job, ps_doc_t *reply)
     return ps_doc_set_u64(reply, "lost", n_lost);
 }
 
-psd_status_t
-ps_control_job_leave(ps_control_t *self,
-                     ps_control_request_t *request,
-                     psd_error_t *err)
+psd_status_t ps_control_job_leave(ps_control_t *self, ps_control_request_t *request,
+                                  psd_error_t *err)
 {
     PSD_AUTO(ps_command_done) ps_command_t command = {0};
     const ps_job_t *job = NULL;
@@ -480,19 +411,16 @@ ps_control_job_leave(ps_control_t *self,
     psd_status_t rc = read_worker(self, request->doc, &job, &rank, err);
 
     if (rc == PSD_OK) {
-        rc = ps_doc_get_text_or(request->doc, "reason", PS_REASON_MAX, "",
-                                &reason, err);
+        rc = ps_doc_get_text_or(request->doc, "reason", PS_REASON_MAX, "", &reason, err);
     }
     if (rc == PSD_OK && ps_doc_has(request->doc, "gives_up")) {
         rc = ps_doc_get_bool(request->doc, "gives_up", &gives_up, err);
     }
     if (rc == PSD_OK) {
-        rc = ps_doc_get_u64_or(request->doc, "member", 0, PS_MEMBERS_MAX - 1, 0,
-                               &member, err);
+        rc = ps_doc_get_u64_or(request->doc, "member", 0, PS_MEMBERS_MAX - 1, 0, &member, err);
     }
     if (rc == PSD_OK) {
-        rc = ps_doc_get_u64_or(request->doc, "joins", 0, UINT32_MAX, 0, &joins,
-                               err);
+        rc = ps_doc_get_u64_or(request->doc, "joins", 0, UINT32_MAX, 0, &joins, err);
     }
     if (rc == PSD_OK && !say_lost(job, request->reply)) {
         rc = ps_control_no_memory(err);
@@ -517,8 +445,8 @@ ps_control_job_leave(ps_control_t *self,
     if (rc != PSD_OK || !last) {
         return rc;
     }
-    rc = ps_registry_plan_end(self->is.registry, id, rank, PS_WORKER_FINISHED,
-                              ps_unix_ms(), &command, err);
+    rc = ps_registry_plan_end(self->is.registry, id, rank, PS_WORKER_FINISHED, ps_unix_ms(),
+                              &command, err);
     if (rc == PSD_OK) {
         rc = ps_control_commit(self, &command, PS_LOG_INFO, err);
     }
@@ -528,10 +456,8 @@ ps_control_job_leave(ps_control_t *self,
     return rc;
 }
 
-psd_status_t
-ps_control_job_stop(ps_control_t *self,
-                    ps_control_request_t *request,
-                    psd_error_t *err)
+psd_status_t ps_control_job_stop(ps_control_t *self, ps_control_request_t *request,
+                                 psd_error_t *err)
 {
     PSD_AUTO(ps_command_done) ps_command_t command = {0};
     const ps_job_t *job = NULL;
@@ -542,8 +468,7 @@ ps_control_job_stop(ps_control_t *self,
         return rc;
     }
     id = job->id;
-    rc = ps_registry_plan_stop(self->is.registry, job->name, ps_unix_ms(),
-                               &command, err);
+    rc = ps_registry_plan_stop(self->is.registry, job->name, ps_unix_ms(), &command, err);
     if (rc == PSD_OK) {
         rc = ps_control_commit(self, &command, PS_LOG_WARN, err);
     }
@@ -553,21 +478,17 @@ ps_control_job_stop(ps_control_t *self,
     ps_control_job_changed(self, id);
     job = ps_registry_job_by_id(self->is.registry, id);
     if (!ps_doc_set_text(request->reply, "job", job == NULL ? "" : job->name) ||
-        !ps_doc_set_text(request->reply, "state",
-                         ps_registry_job_state(self->is.registry, id))) {
+        !ps_doc_set_text(request->reply, "state", ps_registry_job_state(self->is.registry, id))) {
         return ps_control_no_memory(err);
     }
     return PSD_OK;
 }
 
-psd_status_t
-ps_control_job_tables(ps_control_t *self,
-                      ps_control_request_t *request,
-                      psd_error_t *err)
+psd_status_t ps_control_job_tables(ps_control_t *self, ps_control_request_t *request,
+                                   psd_error_t *err)
 {
     const ps_job_t *job = NULL;
     psd_status_t rc = ps_control_find_job(self, request->doc, &job, err);
 
-    return rc == PSD_OK ? ps_control_add_job_tables(self, job, request, err)
-                        : rc;
+    return rc == PSD_OK ? ps_control_add_job_tables(self, job, request, err) : rc;
 }

@@ -9,8 +9,7 @@
 #define LATE_MS 500   /* a tick this late says that the process stood still */
 
 /* Remembers when a worker was lost, for `why`. */
-static void
-note_lost(ps_control_t *self, const ps_job_t *job, uint32_t rank)
+static void note_lost(ps_control_t *self, const ps_job_t *job, uint32_t rank)
 {
     const ps_worker_t *worker = ps_job_worker(job, rank);
     ps_watch_t *watch = ps_watches_get(&self->watches, job->id);
@@ -25,21 +24,19 @@ note_lost(ps_control_t *self, const ps_job_t *job, uint32_t rank)
     watched = ps_watch_worker(watch, rank, worker->joins);
     if (watched != NULL) {
         watched->lost_ms = now_ms;
-        watched->silent_ms = ps_registry_last_seen(self->is.registry, job->id,
-                                                   rank, &seen_ms, &clock)
-                                 ? now_ms - seen_ms
-                                 : 0;
+        watched->silent_ms =
+            ps_registry_last_seen(self->is.registry, job->id, rank, &seen_ms, &clock)
+                ? now_ms - seen_ms
+                : 0;
     }
 }
 
-static psd_status_t
-lose(ps_control_t *self, uint32_t job, uint32_t worker, psd_error_t *err)
+static psd_status_t lose(ps_control_t *self, uint32_t job, uint32_t worker, psd_error_t *err)
 {
     PSD_AUTO(ps_command_done) ps_command_t command = {0};
     const ps_job_t *known = ps_registry_job_by_id(self->is.registry, job);
-    psd_status_t rc =
-        ps_registry_plan_end(self->is.registry, job, worker, PS_WORKER_LOST,
-                             ps_unix_ms(), &command, err);
+    psd_status_t rc = ps_registry_plan_end(self->is.registry, job, worker, PS_WORKER_LOST,
+                                           ps_unix_ms(), &command, err);
 
     if (rc != PSD_OK) {
         return rc;
@@ -52,22 +49,20 @@ lose(ps_control_t *self, uint32_t job, uint32_t worker, psd_error_t *err)
         return rc;
     }
     ps_log(PS_LOG_WARN, "worker_lost",
-           "job=%s id=%" PRIu32 " worker=%" PRIu32
-           " hint=\"nobody waits for it any more\"",
+           "job=%s id=%" PRIu32 " worker=%" PRIu32 " hint=\"nobody waits for it any more\"",
            command.job.name, job, worker);
     ps_control_job_changed(self, job);
     return PSD_OK;
 }
 
-void
-ps_control_end_jobs(ps_control_t *self)
+void ps_control_end_jobs(ps_control_t *self)
 {
     bool more = true;
 
     while (more && !self->broken) {
         PSD_AUTO(ps_command_done) ps_command_t command = {0};
-        psd_status_t rc = ps_registry_plan_loss(self->is.registry, ps_unix_ms(),
-                                                &command, self->err);
+        psd_status_t rc =
+            ps_registry_plan_loss(self->is.registry, ps_unix_ms(), &command, self->err);
 
         more = rc == PSD_OK && command.kind != 0;
         if (more) {
@@ -79,18 +74,15 @@ ps_control_end_jobs(ps_control_t *self)
         if (rc != PSD_OK) { /* their silence ends them */
             char quoted[512];
 
-            ps_log(
-                PS_LOG_ERROR, "jobs_not_ended", "status=%s reason=%s",
-                psd_status_name(rc),
-                ps_log_quote(psd_error_text(self->err), quoted, sizeof quoted));
+            ps_log(PS_LOG_ERROR, "jobs_not_ended", "status=%s reason=%s", psd_status_name(rc),
+                   ps_log_quote(psd_error_text(self->err), quoted, sizeof quoted));
             psd_error_clear(self->err);
             return;
         }
     }
 }
 
-static bool
-is_known_job(const void *registry, uint32_t job)
+static bool is_known_job(const void *registry, uint32_t job)
 {
     return ps_registry_job_by_id(registry, job) != NULL;
 }
@@ -98,8 +90,7 @@ is_known_job(const void *registry, uint32_t job)
 /* When this process itself stood still (a paused machine, a shard that took
  * long), signs of life wait unread, or were not sent because everything stood
  * still: the workers get time to be heard first. */
-static bool
-gives_grace(ps_control_t *self, uint64_t now_ms)
+static bool gives_grace(ps_control_t *self, uint64_t now_ms)
 {
     uint64_t due_ms = ps_registry_deadline(self->is.registry);
 
@@ -110,33 +101,29 @@ gives_grace(ps_control_t *self, uint64_t now_ms)
     if (self->grace_ms == 0 && now_ms - due_ms > LATE_MS) {
         self->grace_ms = now_ms + 2 * self->is.config->workers.heartbeat_ms;
         ps_log(PS_LOG_WARN, "clock_late",
-               "ms=%" PRIu64 " hint=\"psd stood still; workers get %" PRIu64
-               " ms to be heard\"",
+               "ms=%" PRIu64 " hint=\"psd stood still; workers get %" PRIu64 " ms to be heard\"",
                now_ms - due_ms, 2 * self->is.config->workers.heartbeat_ms);
     }
     return now_ms < self->grace_ms;
 }
 
 /* Ends the workers that have been silent too long. */
-static void
-lose_silent(ps_control_t *self)
+static void lose_silent(ps_control_t *self)
 {
     uint32_t job = 0;
     uint32_t worker = 0;
 
-    while (!self->broken &&
-           ps_registry_overdue(self->is.registry, ps_now_ms(), &job, &worker)) {
+    while (!self->broken && ps_registry_overdue(self->is.registry, ps_now_ms(), &job, &worker)) {
         psd_status_t rc = lose(self, job, worker, self->err);
 
         if (rc != PSD_OK) {
             char quoted[512];
 
             self->grace_ms = ps_now_ms() + RETRY_MS;
-            ps_log(
-                PS_LOG_ERROR, "worker_lost_failed",
-                "job=%" PRIu32 " worker=%" PRIu32 " status=%s reason=%s", job,
-                worker, psd_status_name(rc),
-                ps_log_quote(psd_error_text(self->err), quoted, sizeof quoted));
+            ps_log(PS_LOG_ERROR, "worker_lost_failed",
+                   "job=%" PRIu32 " worker=%" PRIu32 " status=%s reason=%s", job, worker,
+                   psd_status_name(rc),
+                   ps_log_quote(psd_error_text(self->err), quoted, sizeof quoted));
             psd_error_clear(self->err);
             return;
         }
@@ -144,8 +131,7 @@ lose_silent(ps_control_t *self)
     self->grace_ms = 0;
 }
 
-void
-ps_control_tick(ps_control_t *self)
+void ps_control_tick(ps_control_t *self)
 {
     ps_control_receive(self); /* signs of life that are here already */
     if (!gives_grace(self, ps_now_ms())) {
@@ -164,21 +150,18 @@ ps_control_tick(ps_control_t *self)
     }
 }
 
-static uint64_t
-min_u64(uint64_t a, uint64_t b)
+static uint64_t min_u64(uint64_t a, uint64_t b)
 {
     return a < b ? a : b;
 }
 
-uint64_t
-ps_control_deadline(const ps_control_t *self)
+uint64_t ps_control_deadline(const ps_control_t *self)
 {
     uint64_t due_ms = ps_registry_deadline(self->is.registry);
     uint64_t workers = due_ms < self->grace_ms ? self->grace_ms : due_ms;
     uint64_t barriers = ps_watches_deadline(&self->watches);
     uint64_t nodes = ps_fleet_deadline(self->fleet);
-    uint64_t copies =
-        min_u64(ps_control_decide_at(self), ps_control_again_at(self));
+    uint64_t copies = min_u64(ps_control_decide_at(self), ps_control_again_at(self));
 
     if (self->work_due) {
         return 0;

@@ -5,8 +5,7 @@
 
 #define ASSUMED_BYTES_PER_S (UINT64_C(100) << 20) /* before any was made */
 
-void
-ps_control_learn_bytes(ps_control_t *self, const ps_answers_t *answers)
+void ps_control_learn_bytes(ps_control_t *self, const ps_answers_t *answers)
 {
     for (uint32_t i = 0; i < answers->n_calls; i++) {
         const ps_shard_call_t *call = answers->calls[i];
@@ -14,57 +13,42 @@ ps_control_learn_bytes(ps_control_t *self, const ps_answers_t *answers)
         for (size_t k = 0; k < call->n_partitions; k++) {
             const ps_partition_info_t *info = &call->partitions[k];
 
-            (void)ps_registry_set_bytes(self->is.registry, call->incarnation,
-                                        info->table, info->partition,
-                                        info->bytes.values + info->bytes.state +
-                                            info->bytes.index);
+            (void)ps_registry_set_bytes(self->is.registry, call->incarnation, info->table,
+                                        info->partition,
+                                        info->bytes.values + info->bytes.state + info->bytes.index);
         }
     }
 }
 
 /* Bytes of the copy that the move makes, as its shard says. */
-static uint64_t
-bytes_come(const ps_control_t *self,
-           const ps_move_t *move,
-           const ps_answers_t *answers)
+static uint64_t bytes_come(const ps_control_t *self, const ps_move_t *move,
+                           const ps_answers_t *answers)
 {
-    const ps_node_t *to =
-        move->under_way ? ps_registry_node(self->is.registry, move->to) : NULL;
+    const ps_node_t *to = move->under_way ? ps_registry_node(self->is.registry, move->to) : NULL;
 
     for (uint32_t i = 0; to != NULL && i < answers->n_calls; i++) {
         const ps_shard_call_t *call = answers->calls[i];
 
-        for (size_t k = 0;
-             call->incarnation == to->incarnation && k < call->n_partitions;
-             k++) {
+        for (size_t k = 0; call->incarnation == to->incarnation && k < call->n_partitions; k++) {
             const ps_partition_info_t *info = &call->partitions[k];
 
-            if (info->table == move->table &&
-                info->partition == move->partition) {
-                return info->come_bytes < move->bytes ? info->come_bytes
-                                                      : move->bytes;
+            if (info->table == move->table && info->partition == move->partition) {
+                return info->come_bytes < move->bytes ? info->come_bytes : move->bytes;
             }
         }
     }
     return 0;
 }
 
-static bool
-add_move(const ps_control_t *self,
-         const ps_move_t *move,
-         uint64_t come,
-         ps_doc_t *array)
+static bool add_move(const ps_control_t *self, const ps_move_t *move, uint64_t come,
+                     ps_doc_t *array)
 {
-    const ps_table_t *table =
-        ps_registry_table_by_id(self->is.registry, move->table);
+    const ps_table_t *table = ps_registry_table_by_id(self->is.registry, move->table);
     ps_doc_t *item = ps_doc_append_object(array);
 
-    return item != NULL &&
-           ps_doc_set_text(item, "table",
-                           table == NULL ? "?" : table->spec.name) &&
+    return item != NULL && ps_doc_set_text(item, "table", table == NULL ? "?" : table->spec.name) &&
            ps_doc_set_u64(item, "partition", move->partition) &&
-           ps_doc_set_text(item, "from", move->from) &&
-           ps_doc_set_text(item, "to", move->to) &&
+           ps_doc_set_text(item, "from", move->from) && ps_doc_set_text(item, "to", move->to) &&
            ps_doc_set_text(item, "what",
                            move->role      ? "role"
                            : move->primary ? "primary"
@@ -75,8 +59,7 @@ add_move(const ps_control_t *self,
 }
 
 /* What a copy is expected to be made with, and where that is from. */
-static uint64_t
-rate_of(const ps_control_t *self, const char **ret_from)
+static uint64_t rate_of(const ps_control_t *self, const char **ret_from)
 {
     uint64_t limit = self->is.config->copies.bytes_per_s;
     uint64_t measured = ps_registry_copy_rate(self->is.registry);
@@ -89,12 +72,8 @@ rate_of(const ps_control_t *self, const char **ret_from)
     return measured > 0 ? measured : ASSUMED_BYTES_PER_S;
 }
 
-bool
-ps_control_add_moves(const ps_control_t *self,
-                     const ps_move_t *moves,
-                     size_t n,
-                     const ps_answers_t *answers,
-                     ps_doc_t *reply)
+bool ps_control_add_moves(const ps_control_t *self, const ps_move_t *moves, size_t n,
+                          const ps_answers_t *answers, ps_doc_t *reply)
 {
     ps_doc_t *array = ps_doc_add_array(reply, "moves");
     const char *from = "";
@@ -112,8 +91,6 @@ ps_control_add_moves(const ps_control_t *self,
     }
     return done && ps_doc_set_u64(reply, "bytes", bytes) &&
            ps_doc_set_u64(reply, "bytes_done", come) &&
-           ps_doc_set_u64(reply, "bytes_per_s", rate) &&
-           ps_doc_set_text(reply, "rate", from) &&
-           ps_doc_set_f64(reply, "seconds",
-                          (double)(bytes - come) / (double)rate);
+           ps_doc_set_u64(reply, "bytes_per_s", rate) && ps_doc_set_text(reply, "rate", from) &&
+           ps_doc_set_f64(reply, "seconds", (double)(bytes - come) / (double)rate);
 }

@@ -10,8 +10,7 @@
 
 /* A node that joins stores its name before it announces itself: until then
  * nobody else is given it. */
-static bool
-is_promised(const ps_control_t *self, const char *name, const ps_id_t *secret)
+static bool is_promised(const ps_control_t *self, const char *name, const ps_id_t *secret)
 {
     uint64_t now_ms = ps_now_ms();
 
@@ -26,34 +25,26 @@ is_promised(const ps_control_t *self, const char *name, const ps_id_t *secret)
     return false;
 }
 
-static bool
-is_free(const ps_control_t *self, const char *name, const ps_id_t *secret)
+static bool is_free(const ps_control_t *self, const char *name, const ps_id_t *secret)
 {
     const ps_node_t *node = ps_registry_node(self->is.registry, name);
 
     return strcmp(name, self->is.node) != 0 &&
-           (node == NULL ||
-            (!ps_id_is_zero(&node->secret) && ps_node_knows(node, secret))) &&
+           (node == NULL || (!ps_id_is_zero(&node->secret) && ps_node_knows(node, secret))) &&
            !is_promised(self, name, secret);
 }
 
-static void
-promise(ps_control_t *self, const char *name, const ps_id_t *secret)
+static void promise(ps_control_t *self, const char *name, const ps_id_t *secret)
 {
-    ps_promised_t *promised =
-        &self->promised[self->n_promised++ % PS_PROMISED_MAX];
+    ps_promised_t *promised = &self->promised[self->n_promised++ % PS_PROMISED_MAX];
 
     (void)snprintf(promised->name, sizeof promised->name, "%s", name);
     promised->secret = *secret;
     promised->until_ms = ps_now_ms() + PS_PROMISED_MS;
 }
 
-psd_status_t
-ps_control_give_name(ps_control_t *self,
-                     const char *wanted,
-                     const ps_id_t *secret,
-                     char ret_name[PS_NAME_MAX + 1],
-                     psd_error_t *err)
+psd_status_t ps_control_give_name(ps_control_t *self, const char *wanted, const ps_id_t *secret,
+                                  char ret_name[PS_NAME_MAX + 1], psd_error_t *err)
 {
     for (unsigned n = 1; n <= TRIES_MAX; n++) {
         char suffix[SUFFIX_SIZE] = "";
@@ -61,8 +52,8 @@ ps_control_give_name(ps_control_t *self,
         if (n > 1) {
             (void)snprintf(suffix, sizeof suffix, "-%u", n);
         }
-        (void)snprintf(ret_name, PS_NAME_MAX + 1, "%.*s%s",
-                       (int)(PS_NAME_MAX - strlen(suffix)), wanted, suffix);
+        (void)snprintf(ret_name, PS_NAME_MAX + 1, "%.*s%s", (int)(PS_NAME_MAX - strlen(suffix)),
+                       wanted, suffix);
         if (is_free(self, ret_name, secret)) {
             promise(self, ret_name, secret);
             return PSD_OK;

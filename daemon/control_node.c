@@ -15,8 +15,7 @@
 #include "protocol/registry_decide.h"
 #include "wire/formats.h"
 
-static psd_status_t
-read_name(const ps_doc_t *doc, const char **ret_name, psd_error_t *err)
+static psd_status_t read_name(const ps_doc_t *doc, const char **ret_name, psd_error_t *err)
 {
     psd_status_t rc = ps_doc_get_text(doc, "name", PS_NAME_MAX, ret_name, err);
 
@@ -29,18 +28,14 @@ read_name(const ps_doc_t *doc, const char **ret_name, psd_error_t *err)
     return rc;
 }
 
-static psd_status_t
-read_incarnation(const ps_doc_t *doc, uint64_t *ret, psd_error_t *err)
+static psd_status_t read_incarnation(const ps_doc_t *doc, uint64_t *ret, psd_error_t *err)
 {
     return ps_doc_get_u64(doc, "incarnation", 1, INT64_MAX, ret, err);
 }
 
 /* Two that answer to one name would take each other's partitions. */
-static psd_status_t
-check_name(ps_control_t *self,
-           const char *name,
-           uint64_t incarnation,
-           psd_error_t *err)
+static psd_status_t check_name(ps_control_t *self, const char *name, uint64_t incarnation,
+                               psd_error_t *err)
 {
     const ps_node_t *node = ps_registry_node(self->is.registry, name);
     psd_status_t rc = PSD_OK;
@@ -59,12 +54,8 @@ check_name(ps_control_t *self,
 
 /* Only who has the data directory of its first life speaks for a node, and
  * nobody for the one that has the registry. */
-static psd_status_t
-check_secret(ps_control_t *self,
-             const ps_doc_t *doc,
-             const char *name,
-             ps_id_t *ret_secret,
-             psd_error_t *err)
+static psd_status_t check_secret(ps_control_t *self, const ps_doc_t *doc, const char *name,
+                                 ps_id_t *ret_secret, psd_error_t *err)
 {
     const ps_node_t *node = ps_registry_node(self->is.registry, name);
     psd_status_t rc = PSD_OK;
@@ -94,15 +85,11 @@ check_secret(ps_control_t *self,
 }
 
 /* The name of one who speaks as we do, and means this cluster. */
-static psd_status_t
-read_speaker(ps_control_t *self,
-             const ps_doc_t *doc,
-             const char **ret_name,
-             psd_error_t *err)
+static psd_status_t read_speaker(ps_control_t *self, const ps_doc_t *doc, const char **ret_name,
+                                 psd_error_t *err)
 {
     psd_status_t rc = ps_control_check_versions(
-        doc, "node", PS_NODE_FORMAT,
-        "give all nodes of a cluster the same build of psd", err);
+        doc, "node", PS_NODE_FORMAT, "give all nodes of a cluster the same build of psd", err);
 
     if (rc == PSD_OK) {
         rc = ps_control_check_cluster(self, doc, err);
@@ -110,13 +97,8 @@ read_speaker(ps_control_t *self,
     return rc == PSD_OK ? read_name(doc, ret_name, err) : rc;
 }
 
-static psd_status_t
-read_who(ps_control_t *self,
-         const ps_doc_t *doc,
-         const char **ret_name,
-         uint64_t *ret_incarnation,
-         ps_id_t *ret_secret,
-         psd_error_t *err)
+static psd_status_t read_who(ps_control_t *self, const ps_doc_t *doc, const char **ret_name,
+                             uint64_t *ret_incarnation, ps_id_t *ret_secret, psd_error_t *err)
 {
     psd_status_t rc = read_speaker(self, doc, ret_name, err);
 
@@ -126,16 +108,12 @@ read_who(ps_control_t *self,
     if (rc == PSD_OK) {
         rc = check_name(self, *ret_name, *ret_incarnation, err);
     }
-    return rc == PSD_OK ? check_secret(self, doc, *ret_name, ret_secret, err)
-                        : rc;
+    return rc == PSD_OK ? check_secret(self, doc, *ret_name, ret_secret, err) : rc;
 }
 
 /* A node that says so is given a name when its own is taken. */
-static psd_status_t
-read_joining(ps_control_t *self,
-             const ps_doc_t *doc,
-             char ret_name[PS_NAME_MAX + 1],
-             psd_error_t *err)
+static psd_status_t read_joining(ps_control_t *self, const ps_doc_t *doc,
+                                 char ret_name[PS_NAME_MAX + 1], psd_error_t *err)
 {
     const char *name = NULL;
     uint64_t incarnation = 0;
@@ -160,16 +138,12 @@ read_joining(ps_control_t *self,
     if (rc == PSD_OK) {
         rc = ps_doc_get_id(doc, "secret", &secret, err);
     }
-    return rc == PSD_OK
-               ? ps_control_give_name(self, name, &secret, ret_name, err)
-               : rc;
+    return rc == PSD_OK ? ps_control_give_name(self, name, &secret, ret_name, err) : rc;
 }
 
 /* What the node must know before it starts its shards. Nothing is changed. */
-psd_status_t
-ps_control_node_join(ps_control_t *self,
-                     ps_control_request_t *request,
-                     psd_error_t *err)
+psd_status_t ps_control_node_join(ps_control_t *self, ps_control_request_t *request,
+                                  psd_error_t *err)
 {
     char name[PS_NAME_MAX + 1];
     ps_doc_t *cluster = NULL;
@@ -189,8 +163,7 @@ ps_control_node_join(ps_control_t *self,
         !ps_doc_set_id(cluster, "uuid", &uuid) ||
         !ps_doc_set_text(request->reply, "node", self->is.node) ||
         !ps_doc_set_text(request->reply, "name", name) ||
-        !ps_doc_set_u64(request->reply, "epoch",
-                        ps_registry_epoch(self->is.registry)) ||
+        !ps_doc_set_u64(request->reply, "epoch", ps_registry_epoch(self->is.registry)) ||
         !ps_doc_set_u64(request->reply, "session", session)) {
         return ps_control_no_memory(err);
     }
@@ -199,12 +172,8 @@ ps_control_node_join(ps_control_t *self,
 
 /* ---- announce ---- */
 
-static psd_status_t
-read_endpoint(const ps_doc_t *doc,
-              const char *key,
-              bool may_lack,
-              char ret[PS_ENDPOINT_MAX + 1],
-              psd_error_t *err)
+static psd_status_t read_endpoint(const ps_doc_t *doc, const char *key, bool may_lack,
+                                  char ret[PS_ENDPOINT_MAX + 1], psd_error_t *err)
 {
     const char *text = NULL;
     psd_status_t rc = ps_doc_get_text(doc, key, PS_ENDPOINT_MAX, &text, err);
@@ -222,12 +191,10 @@ read_endpoint(const ps_doc_t *doc,
     return PSD_OK;
 }
 
-static psd_status_t
-read_shards(const ps_doc_t *doc, ps_node_t *node, psd_error_t *err)
+static psd_status_t read_shards(const ps_doc_t *doc, ps_node_t *node, psd_error_t *err)
 {
     const ps_doc_t *array = NULL;
-    psd_status_t rc =
-        ps_doc_get_array(doc, "shards", PS_NODE_SHARDS_MAX, &array, err);
+    psd_status_t rc = ps_doc_get_array(doc, "shards", PS_NODE_SHARDS_MAX, &array, err);
 
     if (rc != PSD_OK) {
         return rc;
@@ -251,24 +218,20 @@ read_shards(const ps_doc_t *doc, ps_node_t *node, psd_error_t *err)
     return rc;
 }
 
-static psd_status_t
-read_weight(const ps_doc_t *doc, ps_node_t *node, psd_error_t *err)
+static psd_status_t read_weight(const ps_doc_t *doc, ps_node_t *node, psd_error_t *err)
 {
     uint64_t weight = 0;
-    psd_status_t rc = ps_doc_get_u64_or(doc, "weight", 0, PS_NODE_SHARDS_MAX, 0,
-                                        &weight, err);
+    psd_status_t rc = ps_doc_get_u64_or(doc, "weight", 0, PS_NODE_SHARDS_MAX, 0, &weight, err);
 
     node->weight = (uint32_t)weight;
     return rc;
 }
 
 /* Stored, and the tables whose copies have changed are told to everybody. */
-static psd_status_t
-take_node(ps_control_t *self, const ps_node_t *node, psd_error_t *err)
+static psd_status_t take_node(ps_control_t *self, const ps_node_t *node, psd_error_t *err)
 {
     PSD_AUTO(ps_command_done) ps_command_t command = {0};
-    psd_status_t rc = ps_registry_plan_node(self->is.registry, node,
-                                            ps_unix_ms(), &command, err);
+    psd_status_t rc = ps_registry_plan_node(self->is.registry, node, ps_unix_ms(), &command, err);
 
     if (rc == PSD_OK) {
         rc = ps_control_commit(self, &command, PS_LOG_INFO, err);
@@ -283,26 +246,21 @@ take_node(ps_control_t *self, const ps_node_t *node, psd_error_t *err)
 
 /* A life that the registry has already comes back to a registry that was
  * restarted, or by another connection; it has one name. */
-static psd_status_t
-settle_life(ps_control_t *self, const ps_node_t *node, psd_error_t *err)
+static psd_status_t settle_life(ps_control_t *self, const ps_node_t *node, psd_error_t *err)
 {
-    const ps_node_t *known =
-        ps_registry_node_by_incarnation(self->is.registry, node->incarnation);
+    const ps_node_t *known = ps_registry_node_by_incarnation(self->is.registry, node->incarnation);
 
     if (known == NULL) {
         return take_node(self, node, err);
     }
     return strcmp(known->name, node->name) == 0
                ? PSD_OK
-               : psd_error_set(err, PSD_DENIED,
-                               "this life of a node is known as \"%s\"",
+               : psd_error_set(err, PSD_DENIED, "this life of a node is known as \"%s\"",
                                known->name);
 }
 
-psd_status_t
-ps_control_node_announce(ps_control_t *self,
-                         ps_control_request_t *request,
-                         psd_error_t *err)
+psd_status_t ps_control_node_announce(ps_control_t *self, ps_control_request_t *request,
+                                      psd_error_t *err)
 {
     PSD_AUTO(ps_command_done) ps_command_t owner = {0};
     PSD_AUTO(ps_node_damage_done) ps_node_damage_t damage = {0};
@@ -310,8 +268,7 @@ ps_control_node_announce(ps_control_t *self,
     const char *name = NULL;
     uint64_t max_epoch = 0;
     bool is_new = false;
-    psd_status_t rc = read_who(self, request->doc, &name, &node->incarnation,
-                               &node->secret, err);
+    psd_status_t rc = read_who(self, request->doc, &name, &node->incarnation, &node->secret, err);
 
     if (rc == PSD_OK) {
         memcpy(node->name, name, strlen(name) + 1);
@@ -321,8 +278,7 @@ ps_control_node_announce(ps_control_t *self,
         rc = read_shards(request->doc, node, err);
     }
     if (rc == PSD_OK) {
-        rc = ps_doc_get_u64_or(request->doc, "epoch", 0, INT64_MAX, 0,
-                               &max_epoch, err);
+        rc = ps_doc_get_u64_or(request->doc, "epoch", 0, INT64_MAX, 0, &max_epoch, err);
     }
     if (rc == PSD_OK) {
         rc = read_weight(request->doc, node, err);
@@ -335,8 +291,7 @@ ps_control_node_announce(ps_control_t *self,
     }
     if (rc == PSD_OK) {
         ps_node_damage_fill(&damage, node);
-        is_new = ps_registry_node_by_incarnation(self->is.registry,
-                                                 node->incarnation) == NULL;
+        is_new = ps_registry_node_by_incarnation(self->is.registry, node->incarnation) == NULL;
         rc = settle_life(self, node, err);
     }
     if (rc == PSD_OK) {
@@ -350,37 +305,28 @@ ps_control_node_announce(ps_control_t *self,
     if (rc != PSD_OK) {
         return rc;
     }
-    return ps_doc_set_u64(request->reply, "epoch",
-                          ps_registry_epoch(self->is.registry))
+    return ps_doc_set_u64(request->reply, "epoch", ps_registry_epoch(self->is.registry))
                ? PSD_OK
                : ps_control_no_memory(err);
 }
 
 /* ---- live ---- */
 
-void
-ps_control_set_files_out(ps_control_t *self, bool is_out)
+void ps_control_set_files_out(ps_control_t *self, bool is_out)
 {
     ps_fleet_set_files_out(self->fleet, self->is.incarnation, is_out);
 }
 
-psd_status_t
-ps_control_hear_node(ps_control_t *self,
-                     const ps_control_request_t *request,
-                     uint64_t *ret_incarnation,
-                     psd_error_t *err)
+psd_status_t ps_control_hear_node(ps_control_t *self, const ps_control_request_t *request,
+                                  uint64_t *ret_incarnation, psd_error_t *err)
 {
     psd_status_t rc = read_incarnation(request->doc, ret_incarnation, err);
 
-    return rc == PSD_OK ? ps_fleet_hear(self->fleet, *ret_incarnation,
-                                        request->conn, err)
-                        : rc;
+    return rc == PSD_OK ? ps_fleet_hear(self->fleet, *ret_incarnation, request->conn, err) : rc;
 }
 
-psd_status_t
-ps_control_node_beat(ps_control_t *self,
-                     ps_control_request_t *request,
-                     psd_error_t *err)
+psd_status_t ps_control_node_beat(ps_control_t *self, ps_control_request_t *request,
+                                  psd_error_t *err)
 {
     uint64_t incarnation = 0;
     uint64_t max_epoch = 0;
@@ -391,8 +337,7 @@ ps_control_node_beat(ps_control_t *self,
         rc = ps_control_hear_node(self, request, &incarnation, err);
     }
     if (rc == PSD_OK) {
-        rc = ps_doc_get_u64(request->doc, "epoch", 0, INT64_MAX, &max_epoch,
-                            err);
+        rc = ps_doc_get_u64(request->doc, "epoch", 0, INT64_MAX, &max_epoch, err);
     }
     if (rc == PSD_OK) {
         rc = ps_fleet_beat(self->fleet, incarnation, max_epoch, err);
@@ -404,22 +349,18 @@ ps_control_node_beat(ps_control_t *self,
         ps_fleet_set_files_out(self->fleet, incarnation, files_out);
     }
     if (rc == PSD_OK && ps_doc_has(request->doc, "sizes")) {
-        rc = ps_sizes_from_doc(request->doc, incarnation, self->is.registry,
-                               err);
+        rc = ps_sizes_from_doc(request->doc, incarnation, self->is.registry, err);
     }
     if (rc != PSD_OK) {
         return rc;
     }
-    return ps_doc_set_u64(request->reply, "epoch",
-                          ps_registry_epoch(self->is.registry))
+    return ps_doc_set_u64(request->reply, "epoch", ps_registry_epoch(self->is.registry))
                ? PSD_OK
                : ps_control_no_memory(err);
 }
 
-psd_status_t
-ps_control_node_answer(ps_control_t *self,
-                       ps_control_request_t *request,
-                       psd_error_t *err)
+psd_status_t ps_control_node_answer(ps_control_t *self, ps_control_request_t *request,
+                                    psd_error_t *err)
 {
     uint64_t incarnation = 0;
     psd_status_t rc = ps_control_hear_node(self, request, &incarnation, err);
@@ -431,10 +372,8 @@ ps_control_node_answer(ps_control_t *self,
     return rc;
 }
 
-psd_status_t
-ps_control_node_report(ps_control_t *self,
-                       ps_control_request_t *request,
-                       psd_error_t *err)
+psd_status_t ps_control_node_report(ps_control_t *self, ps_control_request_t *request,
+                                    psd_error_t *err)
 {
     const ps_doc_t *array = NULL;
     uint64_t incarnation = 0;
@@ -442,8 +381,7 @@ ps_control_node_report(ps_control_t *self,
     psd_status_t rc = ps_control_hear_node(self, request, &incarnation, err);
 
     if (rc == PSD_OK) {
-        rc = ps_doc_get_array(request->doc, "reports", PS_REPORTS_MAX * 8,
-                              &array, err);
+        rc = ps_doc_get_array(request->doc, "reports", PS_REPORTS_MAX * 8, &array, err);
     }
     if (rc == PSD_OK) {
         rc = ps_reports_count(array, &n, err);
@@ -460,10 +398,8 @@ ps_control_node_report(ps_control_t *self,
     return rc;
 }
 
-psd_status_t
-ps_control_node_end(ps_control_t *self,
-                    ps_control_request_t *request,
-                    psd_error_t *err)
+psd_status_t ps_control_node_end(ps_control_t *self, ps_control_request_t *request,
+                                 psd_error_t *err)
 {
     const ps_node_t *node = NULL;
     uint64_t incarnation = 0;
@@ -474,8 +410,8 @@ ps_control_node_end(ps_control_t *self,
     }
     request->parked = true; /* it does not wait for an answer */
     node = ps_registry_node_by_incarnation(self->is.registry, incarnation);
-    if (node != NULL && ps_registry_node_ends(self->is.registry, node->name,
-                                              incarnation, ps_now_ms())) {
+    if (node != NULL &&
+        ps_registry_node_ends(self->is.registry, node->name, incarnation, ps_now_ms())) {
         ps_log(PS_LOG_INFO, "node_ends", "node=%s", node->name);
     }
     return PSD_OK;

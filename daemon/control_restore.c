@@ -12,16 +12,11 @@
 /* ---- the words of a restore ---- */
 
 /* The table of that name in the manifest. */
-static psd_status_t
-find_table(const ps_doc_t *manifest,
-           const char *name,
-           uint64_t *ret_id,
-           const ps_doc_t **ret_spec,
-           psd_error_t *err)
+static psd_status_t find_table(const ps_doc_t *manifest, const char *name, uint64_t *ret_id,
+                               const ps_doc_t **ret_spec, psd_error_t *err)
 {
     const ps_doc_t *tables = NULL;
-    psd_status_t rc =
-        ps_doc_get_array(manifest, "tables", TABLES_MAX, &tables, err);
+    psd_status_t rc = ps_doc_get_array(manifest, "tables", TABLES_MAX, &tables, err);
 
     for (size_t i = 0; rc == PSD_OK && i < ps_doc_count(tables); i++) {
         const ps_doc_t *item = NULL;
@@ -39,19 +34,14 @@ find_table(const ps_doc_t *manifest,
         }
     }
     return rc == PSD_OK
-               ? psd_error_set(err, PSD_NO_TABLE,
-                               "the checkpoint has no table \"%s\"", name)
+               ? psd_error_set(err, PSD_NO_TABLE, "the checkpoint has no table \"%s\"", name)
                : rc;
 }
 
 /* Files of the work at hand, into a table that is here, or (table 0) only to be
  * read, by this node's first shard. */
-static psd_status_t
-ask_to_read(ps_control_t *self,
-            ps_control_request_t *request,
-            uint64_t from,
-            uint64_t table,
-            psd_error_t *err)
+static psd_status_t ask_to_read(ps_control_t *self, ps_control_request_t *request, uint64_t from,
+                                uint64_t table, psd_error_t *err)
 {
     PSD_AUTO(ps_buffer_done) ps_buffer_t dir = {0};
     PSD_AUTO(ps_chain_done) ps_chain_t chain = {.n = 0};
@@ -60,8 +50,8 @@ ask_to_read(ps_control_t *self,
     psd_status_t rc = ps_control_checkpoint_dir(self, &dir, err);
 
     if (rc == PSD_OK) {
-        rc = ps_chain_read(&chain, ps_disk_real(), (const char *)dir.data,
-                           self->checkpoint.name, err);
+        rc = ps_chain_read(&chain, ps_disk_real(), (const char *)dir.data, self->checkpoint.name,
+                           err);
     }
     if (rc == PSD_OK) {
         rc = ps_doc_get_id(ps_chain_manifest(&chain), "cluster", &cluster, err);
@@ -69,8 +59,7 @@ ask_to_read(ps_control_t *self,
     if (rc == PSD_OK &&
         (words == NULL || !ps_doc_set_text(words, "do", "restore") ||
          !ps_doc_set_u64(words, "number", self->checkpoint.number) ||
-         !ps_doc_set_id(words, "cluster", &cluster) ||
-         !ps_doc_set_u64(words, "table", table) ||
+         !ps_doc_set_id(words, "cluster", &cluster) || !ps_doc_set_u64(words, "table", table) ||
          !ps_doc_set_u64(words, "reader", self->is.incarnation))) {
         rc = ps_control_no_memory(err);
     }
@@ -83,12 +72,8 @@ ask_to_read(ps_control_t *self,
 /* ---- restore and verify ---- */
 
 /* The checkpoint that the request names, with all that it needs. */
-static psd_status_t
-read_chain(ps_control_t *self,
-           const ps_control_request_t *request,
-           const char **ret_name,
-           ps_chain_t *chain,
-           psd_error_t *err)
+static psd_status_t read_chain(ps_control_t *self, const ps_control_request_t *request,
+                               const char **ret_name, ps_chain_t *chain, psd_error_t *err)
 {
     PSD_AUTO(ps_buffer_done) ps_buffer_t dir = {0};
     psd_status_t rc = ps_control_checkpoint_name(request, ret_name, err);
@@ -99,18 +84,14 @@ read_chain(ps_control_t *self,
     if (rc == PSD_OK) {
         rc = ps_control_checkpoint_dir(self, &dir, err);
     }
-    return rc == PSD_OK ? ps_chain_read(chain, ps_disk_real(),
-                                        (const char *)dir.data, *ret_name, err)
-                        : rc;
+    return rc == PSD_OK
+               ? ps_chain_read(chain, ps_disk_real(), (const char *)dir.data, *ret_name, err)
+               : rc;
 }
 
 /* The spec as it shall be. */
-static psd_status_t
-read_spec(const ps_doc_t *request,
-          const ps_doc_t *doc,
-          const char *table,
-          ps_table_spec_t *ret,
-          psd_error_t *err)
+static psd_status_t read_spec(const ps_doc_t *request, const ps_doc_t *doc, const char *table,
+                              ps_table_spec_t *ret, psd_error_t *err)
 {
     const char *as = NULL;
     const char *ack = NULL;
@@ -122,16 +103,13 @@ read_spec(const ps_doc_t *request,
         rc = ps_doc_get_text_or(request, "as", PS_NAME_MAX, table, &as, err);
     }
     if (rc == PSD_OK) {
-        rc = ps_doc_get_u64_or(request, "partitions", 1, UINT32_MAX, 0,
-                               &partitions, err);
+        rc = ps_doc_get_u64_or(request, "partitions", 1, UINT32_MAX, 0, &partitions, err);
     }
     if (rc == PSD_OK) {
-        rc = ps_doc_get_u64_or(request, "replicas", 1, UINT32_MAX, 0, &replicas,
-                               err);
+        rc = ps_doc_get_u64_or(request, "replicas", 1, UINT32_MAX, 0, &replicas, err);
     }
     if (rc == PSD_OK) {
-        rc = ps_doc_get_text_or(request, "ack", 32, ps_ack_name(ret->ack), &ack,
-                                err);
+        rc = ps_doc_get_text_or(request, "ack", 32, ps_ack_name(ret->ack), &ack, err);
     }
     if (rc != PSD_OK) {
         return rc;
@@ -147,8 +125,7 @@ read_spec(const ps_doc_t *request,
     return psd_error_wrap(err, ps_ack_parse(ack, &ret->ack, err), "ack");
 }
 
-static psd_status_t
-make_table(ps_control_t *self, ps_control_request_t *request, psd_error_t *err)
+static psd_status_t make_table(ps_control_t *self, ps_control_request_t *request, psd_error_t *err)
 {
     PSD_AUTO(ps_chain_done) ps_chain_t chain = {.n = 0};
     PSD_AUTO(ps_table_spec_done) ps_table_spec_t spec = {0};
@@ -170,8 +147,7 @@ make_table(ps_control_t *self, ps_control_request_t *request, psd_error_t *err)
     if (rc == PSD_OK) {
         rc = ps_control_make_table(self, &spec, true, err);
     }
-    if (rc == PSD_FEW_NODES &&
-        ps_control_may_have_nodes(self, request, &spec)) {
+    if (rc == PSD_FEW_NODES && ps_control_may_have_nodes(self, request, &spec)) {
         psd_error_clear(err);
         return ps_control_pause(request);
     }
@@ -179,54 +155,44 @@ make_table(ps_control_t *self, ps_control_request_t *request, psd_error_t *err)
         return rc;
     }
     ps_control_checkpoint_start(self, PS_CHECKPOINT_RESTORE, name, NULL);
-    self->checkpoint.table =
-        ps_registry_table(self->is.registry, spec.name)->id;
+    self->checkpoint.table = ps_registry_table(self->is.registry, spec.name)->id;
     request->clock = id; /* that the files are of */
     return ps_control_ask(request, PS_CALL_INSPECT, 0);
 }
 
-static psd_status_t
-go_on_restore(ps_control_t *self,
-              ps_control_request_t *request,
-              psd_error_t *err)
+static psd_status_t go_on_restore(ps_control_t *self, ps_control_request_t *request,
+                                  psd_error_t *err)
 {
     const ps_table_t *table = ps_control_restored_table(self);
     psd_status_t rc = table == NULL
-                          ? psd_error_set(err, PSD_NO_TABLE,
-                                          "the table was dropped meanwhile")
+                          ? psd_error_set(err, PSD_NO_TABLE, "the table was dropped meanwhile")
                           : ps_control_check_answered(request, err);
 
     if (rc == PSD_OK && request->step == 1) {
         rc = ps_fleet_refusal(self->fleet, table->id, err);
-        return rc == PSD_OK
-                   ? ask_to_read(self, request, request->clock, table->id, err)
-                   : rc;
+        return rc == PSD_OK ? ask_to_read(self, request, request->clock, table->id, err) : rc;
     }
     if (rc == PSD_OK) {
         rc = ps_control_check_words(self, request, err);
     }
-    return rc != PSD_OK || ps_doc_set_u64(request->reply, "number",
-                                          self->checkpoint.number)
+    return rc != PSD_OK || ps_doc_set_u64(request->reply, "number", self->checkpoint.number)
                ? rc
                : ps_control_no_memory(err);
 }
 
-static psd_status_t
-resume_job(ps_control_t *self, ps_control_request_t *request, psd_error_t *err)
+static psd_status_t resume_job(ps_control_t *self, ps_control_request_t *request, psd_error_t *err)
 {
     PSD_AUTO(ps_chain_done) ps_chain_t chain = {.n = 0};
     const char *name = NULL;
     psd_status_t rc = read_chain(self, request, &name, &chain, err);
 
-    return rc == PSD_OK ? ps_control_checkpoint_resume(
-                              self, request, ps_chain_manifest(&chain), err)
-                        : rc;
+    return rc == PSD_OK
+               ? ps_control_checkpoint_resume(self, request, ps_chain_manifest(&chain), err)
+               : rc;
 }
 
-psd_status_t
-ps_control_checkpoint_restore(ps_control_t *self,
-                              ps_control_request_t *request,
-                              psd_error_t *err)
+psd_status_t ps_control_checkpoint_restore(ps_control_t *self, ps_control_request_t *request,
+                                           psd_error_t *err)
 {
     psd_status_t rc = PSD_OK;
 
@@ -243,10 +209,8 @@ ps_control_checkpoint_restore(ps_control_t *self,
     return rc;
 }
 
-psd_status_t
-ps_control_checkpoint_verify(ps_control_t *self,
-                             ps_control_request_t *request,
-                             psd_error_t *err)
+psd_status_t ps_control_checkpoint_verify(ps_control_t *self, ps_control_request_t *request,
+                                          psd_error_t *err)
 {
     PSD_AUTO(ps_chain_done) ps_chain_t chain = {.n = 0};
     const char *name = NULL;
@@ -254,8 +218,7 @@ ps_control_checkpoint_verify(ps_control_t *self,
 
     if (request->step > 0) {
         rc = ps_control_check_words(self, request, err);
-        return rc != PSD_OK || ps_doc_set_u64(request->reply, "number",
-                                              self->checkpoint.number)
+        return rc != PSD_OK || ps_doc_set_u64(request->reply, "number", self->checkpoint.number)
                    ? rc
                    : ps_control_no_memory(err);
     }

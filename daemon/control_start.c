@@ -6,8 +6,7 @@
 #include "daemon/control_inner.h"
 
 /* The first table whose restore ended with the process that worked on it. */
-static const ps_table_t *
-half_restored(const ps_registry_t *registry)
+static const ps_table_t *half_restored(const ps_registry_t *registry)
 {
     for (size_t i = 0; i < ps_registry_n_tables(registry); i++) {
         const ps_table_t *table = ps_registry_table_at(registry, i);
@@ -21,8 +20,7 @@ half_restored(const ps_registry_t *registry)
 
 /* Nobody sets the rest of its rows any more: it goes, and the history says why.
  */
-static psd_status_t
-drop_half_restored(ps_control_t *self, psd_error_t *err)
+static psd_status_t drop_half_restored(ps_control_t *self, psd_error_t *err)
 {
     const ps_table_t *table = half_restored(self->is.registry);
     psd_status_t rc = PSD_OK;
@@ -45,8 +43,7 @@ drop_half_restored(ps_control_t *self, psd_error_t *err)
     return rc;
 }
 
-psd_status_t
-ps_control_start(ps_control_t *self, psd_error_t *err)
+psd_status_t ps_control_start(ps_control_t *self, psd_error_t *err)
 {
     const ps_registry_t *registry = self->is.registry;
     psd_status_t rc = drop_half_restored(self, err);
@@ -62,8 +59,7 @@ ps_control_start(ps_control_t *self, psd_error_t *err)
         ps_fleet_tell_table(self->fleet, table->id);
         if (table->rows_lost && !table->loss_acked) {
             ps_log(PS_LOG_WARN, "rows_lost",
-                   "table=%s id=%" PRIu32
-                   " reason=restart hint=\"rows begin again at their first "
+                   "table=%s id=%" PRIu32 " reason=restart hint=\"rows begin again at their first "
                    "values; 'pscli table ack %s' goes on with those that came "
                    "since, or drop and create it\"",
                    table->spec.name, table->id, table->spec.name);

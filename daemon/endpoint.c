@@ -11,23 +11,20 @@
 #define IPC "ipc://"
 #define IPC_PATH_MAX 107 /* sun_path of a unix socket, without its '\0' */
 
-static bool
-has_prefix(const char *text, const char *prefix)
+static bool has_prefix(const char *text, const char *prefix)
 {
     return strncmp(text, prefix, strlen(prefix)) == 0;
 }
 
 /* The colon in front of the port; NULL when there is none behind a host. */
-static const char *
-port_colon(const char *text)
+static const char *port_colon(const char *text)
 {
     const char *colon = strrchr(text, ':');
 
     return colon != NULL && colon > text + strlen(TCP) ? colon : NULL;
 }
 
-static bool
-is_host_text(const char *text, size_t length)
+static bool is_host_text(const char *text, size_t length)
 {
     static const char LETTERS[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqr"
                                   "stuvwxyz0123456789.-_";
@@ -41,8 +38,7 @@ is_host_text(const char *text, size_t length)
     return length > 0 && strspn(text, LETTERS) == length;
 }
 
-static bool
-has_control(const char *text)
+static bool has_control(const char *text)
 {
     for (; *text != '\0'; text++) {
         if ((unsigned char)*text < ' ' || *text == 0x7f) {
@@ -52,8 +48,7 @@ has_control(const char *text)
     return false;
 }
 
-bool
-ps_endpoint_is_valid(const char *text)
+bool ps_endpoint_is_valid(const char *text)
 {
     const char *colon = NULL;
     uint64_t port = 0;
@@ -67,16 +62,13 @@ ps_endpoint_is_valid(const char *text)
         return length > 0 && length <= IPC_PATH_MAX;
     }
     colon = has_prefix(text, TCP) ? port_colon(text) : NULL;
-    if (colon == NULL || !is_host_text(text + strlen(TCP),
-                                       (size_t)(colon - text) - strlen(TCP))) {
+    if (colon == NULL || !is_host_text(text + strlen(TCP), (size_t)(colon - text) - strlen(TCP))) {
         return false;
     }
-    return strcmp(colon + 1, "*") == 0 ||
-           (ps_text_u64(colon + 1, &port) && port <= 65535);
+    return strcmp(colon + 1, "*") == 0 || (ps_text_u64(colon + 1, &port) && port <= 65535);
 }
 
-void
-ps_endpoint_host(const char *text, char ret_host[PS_ENDPOINT_MAX + 1])
+void ps_endpoint_host(const char *text, char ret_host[PS_ENDPOINT_MAX + 1])
 {
     const char *colon = has_prefix(text, TCP) ? port_colon(text) : NULL;
 
@@ -84,21 +76,17 @@ ps_endpoint_host(const char *text, char ret_host[PS_ENDPOINT_MAX + 1])
     if (colon != NULL) {
         const char *host = text + strlen(TCP);
 
-        (void)snprintf(ret_host, PS_ENDPOINT_MAX + 1, "%.*s",
-                       (int)(colon - host), host);
+        (void)snprintf(ret_host, PS_ENDPOINT_MAX + 1, "%.*s", (int)(colon - host), host);
     }
 }
 
 /* 127.0.0.0/8 as four numbers, so that 127.example.org is none of them. */
-static bool
-is_loopback_address(const char *host)
+static bool is_loopback_address(const char *host)
 {
-    return has_prefix(host, "127.") &&
-           host[strspn(host, "0123456789.")] == '\0';
+    return has_prefix(host, "127.") && host[strspn(host, "0123456789.")] == '\0';
 }
 
-bool
-ps_endpoint_is_local(const char *text)
+bool ps_endpoint_is_local(const char *text)
 {
     char host[PS_ENDPOINT_MAX + 1];
 
@@ -110,14 +98,12 @@ ps_endpoint_is_local(const char *text)
            strcmp(host, "[::1]") == 0 || strcmp(host, "lo") == 0;
 }
 
-bool
-ps_endpoint_is_abstract(const char *text)
+bool ps_endpoint_is_abstract(const char *text)
 {
     return has_prefix(text, IPC) && strchr("@*", text[strlen(IPC)]) != NULL;
 }
 
-uint64_t
-ps_endpoint_port(const char *text)
+uint64_t ps_endpoint_port(const char *text)
 {
     const char *colon = has_prefix(text, TCP) ? port_colon(text) : NULL;
     uint64_t port = 0;
@@ -125,20 +111,15 @@ ps_endpoint_port(const char *text)
     return colon != NULL && ps_text_u64(colon + 1, &port) ? port : 0;
 }
 
-bool
-ps_endpoint_is_wildcard(const char *text)
+bool ps_endpoint_is_wildcard(const char *text)
 {
     char host[PS_ENDPOINT_MAX + 1];
 
     ps_endpoint_host(text, host);
-    return strcmp(host, "*") == 0 || strcmp(host, "0.0.0.0") == 0 ||
-           strcmp(host, "[::]") == 0;
+    return strcmp(host, "*") == 0 || strcmp(host, "0.0.0.0") == 0 || strcmp(host, "[::]") == 0;
 }
 
-void
-ps_endpoint_with_host(const char *text,
-                      const char *host,
-                      char ret[PS_ENDPOINT_MAX + 1])
+void ps_endpoint_with_host(const char *text, const char *host, char ret[PS_ENDPOINT_MAX + 1])
 {
     const char *colon = has_prefix(text, TCP) ? port_colon(text) : NULL;
     int length = 0;

@@ -23,7 +23,5 @@ uint64_t ps_endpoint_port(const char *text);
 /* HOST is every address: *, 0.0.0.0 or [::]. */
 bool ps_endpoint_is_wildcard(const char *text);
 /* The same endpoint with another host; "" when it would be too long. */
-void ps_endpoint_with_host(const char *text,
-                           const char *host,
-                           char ret[PS_ENDPOINT_MAX + 1]);
+void ps_endpoint_with_host(const char *text, const char *host, char ret[PS_ENDPOINT_MAX + 1]);
 #endif

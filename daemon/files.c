@@ -20,14 +20,12 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static int spare = -1;                 /* guarded by lock */
 static atomic_uint_fast64_t n_hung_up; /* connections, since the start */
 
-static int
-take_spare(void)
+static int take_spare(void)
 {
     return open("/dev/null", O_RDONLY | O_CLOEXEC);
 }
 
-void
-ps_files_start(void)
+void ps_files_start(void)
 {
     (void)pthread_mutex_lock(&lock);
     if (spare < 0) {
@@ -36,16 +34,14 @@ ps_files_start(void)
     (void)pthread_mutex_unlock(&lock);
 }
 
-static int
-accept_now(int fd, struct sockaddr *from, socklen_t *size, int flags)
+static int accept_now(int fd, struct sockaddr *from, socklen_t *size, int flags)
 {
     return (int)syscall(SYS_accept4, fd, from, size, flags);
 }
 
 /* Whoever waits is taken and hung up on, so that nobody waits for ever and
  * nobody asks again at once. false: nobody waits. */
-static bool
-hang_up_on_one(int listener, int flags)
+static bool hang_up_on_one(int listener, int flags)
 {
     int fd = -1;
 
@@ -67,8 +63,8 @@ hang_up_on_one(int listener, int flags)
 }
 
 /* Stands before the C library's for every part of the program, libzmq too. */
-__attribute__((visibility("default"))) int
-accept4(int fd, __SOCKADDR_ARG from, socklen_t *size, int flags)
+__attribute__((visibility("default"))) int accept4(int fd, __SOCKADDR_ARG from, socklen_t *size,
+                                                   int flags)
 {
     int taken = accept_now(fd, from.__sockaddr__, size, flags);
 
@@ -81,8 +77,7 @@ accept4(int fd, __SOCKADDR_ARG from, socklen_t *size, int flags)
 }
 
 /* No descriptor can be had. */
-static bool
-is_out(void)
+static bool is_out(void)
 {
     int fd = fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, 0);
 
@@ -92,8 +87,7 @@ is_out(void)
     return fd < 0 && (errno == EMFILE || errno == ENFILE);
 }
 
-bool
-ps_files_are_out(uint64_t now_ms)
+bool ps_files_are_out(uint64_t now_ms)
 {
     static uint64_t until_ms; /* it counts as out; 0: it is not */
     static uint64_t n_told;   /* of n_hung_up */

@@ -26,8 +26,7 @@ struct ps_filler {
 };
 
 /* Waits for something to do. false: the end. */
-static bool
-take(ps_filler_t *self, ps_turn_t *turn, ps_soon_t *ret_soon)
+static bool take(ps_filler_t *self, ps_turn_t *turn, ps_soon_t *ret_soon)
 {
     bool is_end = false;
 
@@ -54,21 +53,18 @@ take(ps_filler_t *self, ps_turn_t *turn, ps_soon_t *ret_soon)
 }
 
 /* A kernel that does not know this says so, and pushes bring the memory in. */
-static void
-fill(const ps_soon_t *soon)
+static void fill(const ps_soon_t *soon)
 {
 #ifdef MADV_POPULATE_WRITE
     size_t past = (uintptr_t)soon->data % PAGE_BYTES;
 
-    (void)madvise((uint8_t *)soon->data - past, soon->size + past,
-                  MADV_POPULATE_WRITE);
+    (void)madvise((uint8_t *)soon->data - past, soon->size + past, MADV_POPULATE_WRITE);
 #else
     (void)soon;
 #endif
 }
 
-static void *
-run(void *arg)
+static void *run(void *arg)
 {
     ps_filler_t *self = arg;
     ps_turn_t *turn = ps_turns_enter(self->turns, "filler");
@@ -81,8 +77,7 @@ run(void *arg)
     return NULL;
 }
 
-psd_status_t
-ps_filler_new(ps_turns_t *turns, ps_filler_t **ret_filler, psd_error_t *err)
+psd_status_t ps_filler_new(ps_turns_t *turns, ps_filler_t **ret_filler, psd_error_t *err)
 {
     ps_filler_t *self = ps_alloc(1, sizeof *self);
     int rc = 0;
@@ -104,8 +99,7 @@ ps_filler_new(ps_turns_t *turns, ps_filler_t **ret_filler, psd_error_t *err)
     return PSD_OK;
 }
 
-void
-ps_filler_destroy(ps_filler_t **self_p)
+void ps_filler_destroy(ps_filler_t **self_p)
 {
     ps_filler_t *self = *self_p;
 
@@ -123,8 +117,7 @@ ps_filler_destroy(ps_filler_t **self_p)
     *self_p = NULL;
 }
 
-void
-ps_filler_add(ps_filler_t *self, const ps_soon_t *soon)
+void ps_filler_add(ps_filler_t *self, const ps_soon_t *soon)
 {
     (void)pthread_mutex_lock(&self->mutex);
     if (soon->size > 0 && self->n < WAITING_MAX) {

@@ -22,8 +22,7 @@ typedef struct ps_filler ps_filler_t;
 
 /* turns: where its thread says that it turns; may be NULL. Errors: PSD_NOMEM;
  * PSD_IO no thread. */
-PSD_MUST_CHECK psd_status_t ps_filler_new(ps_turns_t *turns,
-                                          ps_filler_t **ret_filler,
+PSD_MUST_CHECK psd_status_t ps_filler_new(ps_turns_t *turns, ps_filler_t **ret_filler,
                                           psd_error_t *err);
 /* Drops what is waiting. */
 void ps_filler_destroy(ps_filler_t **self_p);

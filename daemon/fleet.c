@@ -15,10 +15,7 @@
 #define TICKS 4     /* looks within suspect_after */
 #define HASTE_MS 50 /* between two looks while somebody is in haste */
 
-psd_status_t
-ps_fleet_new(const ps_fleet_args_t *args,
-             ps_fleet_t **ret_fleet,
-             psd_error_t *err)
+psd_status_t ps_fleet_new(const ps_fleet_args_t *args, ps_fleet_t **ret_fleet, psd_error_t *err)
 {
     PSD_AUTO(ps_fleet_destroy) ps_fleet_t *self = ps_alloc(1, sizeof *self);
 
@@ -32,17 +29,15 @@ ps_fleet_new(const ps_fleet_args_t *args,
         !ps_grow(&self->nodes, &self->nodes_capacity, 1, sizeof *self->nodes)) {
         return psd_error_set(err, PSD_NOMEM, "no memory for the nodes");
     }
-    self->nodes[self->n_nodes++] = (ps_fleet_node_t){
-        .incarnation = args->incarnation, .state = PS_FLEET_UP, .here = true};
-    (void)snprintf(self->nodes[0].name, sizeof self->nodes[0].name, "%s",
-                   args->node);
+    self->nodes[self->n_nodes++] =
+        (ps_fleet_node_t){.incarnation = args->incarnation, .state = PS_FLEET_UP, .here = true};
+    (void)snprintf(self->nodes[0].name, sizeof self->nodes[0].name, "%s", args->node);
     *ret_fleet = self;
     self = NULL;
     return PSD_OK;
 }
 
-void
-ps_fleet_destroy(ps_fleet_t **self_p)
+void ps_fleet_destroy(ps_fleet_t **self_p)
 {
     ps_fleet_t *self = *self_p;
 
@@ -64,8 +59,7 @@ ps_fleet_destroy(ps_fleet_t **self_p)
 
 /* ---- who is there ---- */
 
-const char *
-ps_fleet_state_name(ps_fleet_state_t state)
+const char *ps_fleet_state_name(ps_fleet_state_t state)
 {
     switch (state) {
     case PS_FLEET_UP:
@@ -78,8 +72,7 @@ ps_fleet_state_name(ps_fleet_state_t state)
     }
 }
 
-ps_fleet_node_t *
-ps_fleet_find(const ps_fleet_t *self, uint64_t incarnation)
+ps_fleet_node_t *ps_fleet_find(const ps_fleet_t *self, uint64_t incarnation)
 {
     for (size_t i = 0; i < self->n_nodes; i++) {
         if (self->nodes[i].incarnation == incarnation) {
@@ -89,8 +82,7 @@ ps_fleet_find(const ps_fleet_t *self, uint64_t incarnation)
     return NULL;
 }
 
-static ps_fleet_node_t *
-find_named(const ps_fleet_t *self, const char *name)
+static ps_fleet_node_t *find_named(const ps_fleet_t *self, const char *name)
 {
     for (size_t i = 0; i < self->n_nodes; i++) {
         if (strcmp(self->nodes[i].name, name) == 0) {
@@ -100,18 +92,15 @@ find_named(const ps_fleet_t *self, const char *name)
     return NULL;
 }
 
-ps_fleet_view_t
-ps_fleet_look(const ps_fleet_t *self, const ps_node_t *node)
+ps_fleet_view_t ps_fleet_look(const ps_fleet_t *self, const ps_node_t *node)
 {
     const ps_fleet_node_t *known = ps_fleet_find(self, node->incarnation);
     uint64_t now_ms = ps_now_ms();
-    ps_fleet_view_t view = {
-        .state = PS_FLEET_DOWN, .never = true, .damage = ""};
+    ps_fleet_view_t view = {.state = PS_FLEET_DOWN, .never = true, .damage = ""};
 
     if (known != NULL) {
-        view = (ps_fleet_view_t){.state = known->state,
-                                 .damage = known->damage,
-                                 .files_out = known->files_out};
+        view = (ps_fleet_view_t){
+            .state = known->state, .damage = known->damage, .files_out = known->files_out};
     }
     if ((known == NULL || !known->here) && now_ms > node->last_seen_ms) {
         view.silent_ms = now_ms - node->last_seen_ms;
@@ -120,11 +109,8 @@ ps_fleet_look(const ps_fleet_t *self, const ps_node_t *node)
 }
 
 /* A node that is not up is asked nothing and told nothing. */
-static void
-set_state(ps_fleet_t *self,
-          ps_fleet_node_t *node,
-          ps_fleet_state_t state,
-          uint64_t silent_ms)
+static void set_state(ps_fleet_t *self, ps_fleet_node_t *node, ps_fleet_state_t state,
+                      uint64_t silent_ms)
 {
     bool was_up = node->state == PS_FLEET_UP;
 
@@ -148,8 +134,7 @@ set_state(ps_fleet_t *self,
     }
 }
 
-bool
-ps_fleet_next_news(ps_fleet_t *self, ps_fleet_news_t *ret_news)
+bool ps_fleet_next_news(ps_fleet_t *self, ps_fleet_news_t *ret_news)
 {
     for (size_t i = 0; i < self->n_nodes; i++) {
         ps_fleet_node_t *node = &self->nodes[i];
@@ -170,19 +155,13 @@ ps_fleet_next_news(ps_fleet_t *self, ps_fleet_news_t *ret_news)
     return false;
 }
 
-psd_status_t
-ps_fleet_add(ps_fleet_t *self,
-             const ps_node_t *node,
-             uint64_t conn,
-             psd_error_t *err)
+psd_status_t ps_fleet_add(ps_fleet_t *self, const ps_node_t *node, uint64_t conn, psd_error_t *err)
 {
     ps_fleet_node_t *known = find_named(self, node->name);
 
     if (known == NULL) {
-        if (!ps_grow(&self->nodes, &self->nodes_capacity, self->n_nodes + 1,
-                     sizeof *self->nodes)) {
-            return psd_error_set(err, PSD_NOMEM, "no memory for node %s",
-                                 node->name);
+        if (!ps_grow(&self->nodes, &self->nodes_capacity, self->n_nodes + 1, sizeof *self->nodes)) {
+            return psd_error_set(err, PSD_NOMEM, "no memory for node %s", node->name);
         }
         known = &self->nodes[self->n_nodes++];
         *known = (ps_fleet_node_t){0};
@@ -198,8 +177,7 @@ ps_fleet_add(ps_fleet_t *self,
     return PSD_OK;
 }
 
-void
-ps_fleet_set_files_out(ps_fleet_t *self, uint64_t incarnation, bool is_out)
+void ps_fleet_set_files_out(ps_fleet_t *self, uint64_t incarnation, bool is_out)
 {
     ps_fleet_node_t *node = ps_fleet_find(self, incarnation);
 
@@ -208,8 +186,7 @@ ps_fleet_set_files_out(ps_fleet_t *self, uint64_t incarnation, bool is_out)
     }
 }
 
-void
-ps_fleet_set_damage(ps_fleet_t *self, uint64_t incarnation, const char *text)
+void ps_fleet_set_damage(ps_fleet_t *self, uint64_t incarnation, const char *text)
 {
     ps_fleet_node_t *node = ps_fleet_find(self, incarnation);
 
@@ -218,11 +195,7 @@ ps_fleet_set_damage(ps_fleet_t *self, uint64_t incarnation, const char *text)
     }
 }
 
-psd_status_t
-ps_fleet_hear(ps_fleet_t *self,
-              uint64_t incarnation,
-              uint64_t conn,
-              psd_error_t *err)
+psd_status_t ps_fleet_hear(ps_fleet_t *self, uint64_t incarnation, uint64_t conn, psd_error_t *err)
 {
     ps_fleet_node_t *node = ps_fleet_find(self, incarnation);
 
@@ -235,11 +208,8 @@ ps_fleet_hear(ps_fleet_t *self,
     return PSD_OK;
 }
 
-psd_status_t
-ps_fleet_beat(ps_fleet_t *self,
-              uint64_t incarnation,
-              uint64_t max_epoch,
-              psd_error_t *err)
+psd_status_t ps_fleet_beat(ps_fleet_t *self, uint64_t incarnation, uint64_t max_epoch,
+                           psd_error_t *err)
 {
     ps_fleet_node_t *node = ps_fleet_find(self, incarnation);
     psd_status_t rc = PSD_OK;
@@ -247,8 +217,8 @@ ps_fleet_beat(ps_fleet_t *self,
     if (node == NULL) {
         return psd_error_set(err, PSD_NO_NODE, "no such node has come");
     }
-    rc = ps_registry_node_beat(self->is.registry, node->name, incarnation,
-                               max_epoch, ps_now_ms(), err);
+    rc = ps_registry_node_beat(self->is.registry, node->name, incarnation, max_epoch, ps_now_ms(),
+                               err);
     if (rc == PSD_OK) {
         set_state(self, node, PS_FLEET_UP, 0);
     }
@@ -258,18 +228,14 @@ ps_fleet_beat(ps_fleet_t *self,
 /* ---- time ---- */
 
 /* As the registry sees the node; one that it does not have any more is down. */
-static void
-look_at(ps_fleet_t *self, ps_fleet_node_t *node, uint64_t now_ms)
+static void look_at(ps_fleet_t *self, ps_fleet_node_t *node, uint64_t now_ms)
 {
-    const ps_node_t *known =
-        ps_registry_node_by_incarnation(self->is.registry, node->incarnation);
-    uint64_t silent_ms = known == NULL || now_ms < known->last_seen_ms
-                             ? 0
-                             : now_ms - known->last_seen_ms;
+    const ps_node_t *known = ps_registry_node_by_incarnation(self->is.registry, node->incarnation);
+    uint64_t silent_ms =
+        known == NULL || now_ms < known->last_seen_ms ? 0 : now_ms - known->last_seen_ms;
     ps_fleet_state_t state = PS_FLEET_UP;
 
-    if (known == NULL ||
-        silent_ms >= PS_FLEET_DOWN_FACTOR * self->is.suspect_after_ms) {
+    if (known == NULL || silent_ms >= PS_FLEET_DOWN_FACTOR * self->is.suspect_after_ms) {
         state = PS_FLEET_DOWN;
     } else if (known->suspect) {
         state = PS_FLEET_SUSPECT;
@@ -279,8 +245,7 @@ look_at(ps_fleet_t *self, ps_fleet_node_t *node, uint64_t now_ms)
     }
 }
 
-void
-ps_fleet_tick(ps_fleet_t *self)
+void ps_fleet_tick(ps_fleet_t *self)
 {
     uint64_t now_ms = ps_now_ms();
 
@@ -296,16 +261,14 @@ ps_fleet_tick(ps_fleet_t *self)
     ps_fleet_expire(self, now_ms);
     if (self->n_nodes > 1 && self->look == 0 && now_ms >= self->look_ms) {
         self->look_ms = now_ms + PS_SIZES_EVERY_MS;
-        if (ps_shards_send_ask(self->is.shards, PS_CALL_SIZES, 0, &self->look,
-                               NULL) != PSD_OK) {
+        if (ps_shards_send_ask(self->is.shards, PS_CALL_SIZES, 0, &self->look, NULL) != PSD_OK) {
             self->look = 0; /* then at the next time */
         }
     }
 }
 
 /* Somebody waits who wants a quick answer. */
-static bool
-is_in_haste(const ps_fleet_t *self)
+static bool is_in_haste(const ps_fleet_t *self)
 {
     for (size_t i = 0; i < self->n_questions; i++) {
         if (self->questions[i]->brief) {
@@ -315,11 +278,10 @@ is_in_haste(const ps_fleet_t *self)
     return false;
 }
 
-uint64_t
-ps_fleet_deadline(const ps_fleet_t *self)
+uint64_t ps_fleet_deadline(const ps_fleet_t *self)
 {
-    bool waits = self->n_nodes > 1 || self->n_questions > 0 ||
-                 self->nodes[0].n_tells > 0 || self->nodes[0].stale;
+    bool waits = self->n_nodes > 1 || self->n_questions > 0 || self->nodes[0].n_tells > 0 ||
+                 self->nodes[0].stale;
     uint64_t every_ms = self->is.suspect_after_ms / TICKS;
 
     if (is_in_haste(self) && every_ms > HASTE_MS) {

@@ -49,8 +49,7 @@ typedef struct ps_fleet_args {
 } ps_fleet_args_t;
 
 /* Errors: PSD_NOMEM. */
-PSD_MUST_CHECK psd_status_t ps_fleet_new(const ps_fleet_args_t *args,
-                                         ps_fleet_t **ret_fleet,
+PSD_MUST_CHECK psd_status_t ps_fleet_new(const ps_fleet_args_t *args, ps_fleet_t **ret_fleet,
                                          psd_error_t *err);
 /* Frees the questions too; their contexts are the caller's. Takes NULL. */
 void ps_fleet_destroy(ps_fleet_t **self_p);
@@ -86,28 +85,20 @@ const char *ps_fleet_state_name(ps_fleet_state_t state);
 
 /* A node that the registry has, and speaks to us by conn: it is up, and is told
  * everything. Errors: PSD_NOMEM. */
-PSD_MUST_CHECK psd_status_t ps_fleet_add(ps_fleet_t *self,
-                                         const ps_node_t *node,
-                                         uint64_t conn,
+PSD_MUST_CHECK psd_status_t ps_fleet_add(ps_fleet_t *self, const ps_node_t *node, uint64_t conn,
                                          psd_error_t *err);
 /* Whether that life of a node is out of descriptors. */
-void
-ps_fleet_set_files_out(ps_fleet_t *self, uint64_t incarnation, bool is_out);
+void ps_fleet_set_files_out(ps_fleet_t *self, uint64_t incarnation, bool is_out);
 /* What that life of a node found damaged; "": nothing. */
-void
-ps_fleet_set_damage(ps_fleet_t *self, uint64_t incarnation, const char *text);
+void ps_fleet_set_damage(ps_fleet_t *self, uint64_t incarnation, const char *text);
 /* PSD_OK: the node has announced itself by that connection. Errors: PSD_NO_NODE
  * it has to (first, or again, for the registry was restarted). */
-PSD_MUST_CHECK psd_status_t ps_fleet_hear(ps_fleet_t *self,
-                                          uint64_t incarnation,
-                                          uint64_t conn,
+PSD_MUST_CHECK psd_status_t ps_fleet_hear(ps_fleet_t *self, uint64_t incarnation, uint64_t conn,
                                           psd_error_t *err);
 /* A sign of life, with the greatest epoch that the node knows. Errors:
  * PSD_NO_NODE, and those of ps_registry_node_beat. */
-PSD_MUST_CHECK psd_status_t ps_fleet_beat(ps_fleet_t *self,
-                                          uint64_t incarnation,
-                                          uint64_t max_epoch,
-                                          psd_error_t *err);
+PSD_MUST_CHECK psd_status_t ps_fleet_beat(ps_fleet_t *self, uint64_t incarnation,
+                                          uint64_t max_epoch, psd_error_t *err);
 
 /* ---- telling ---- */
 
@@ -122,14 +113,10 @@ PSD_MUST_CHECK bool ps_fleet_reserve(ps_fleet_t *self);
 void ps_fleet_tell_drop(ps_fleet_t *self, uint32_t table);
 /* Asks the node of that copy to take no records of older epochs there. Once:
  * the answer comes as a report, and who wants it asks again. */
-void ps_fleet_fence(ps_fleet_t *self,
-                    const ps_copy_t *copy,
-                    uint32_t table,
-                    uint32_t partition,
+void ps_fleet_fence(ps_fleet_t *self, const ps_copy_t *copy, uint32_t table, uint32_t partition,
                     uint64_t epoch);
 /* PSD_OK, or why a node could not take the table in, with the node's name. */
-PSD_MUST_CHECK psd_status_t ps_fleet_refusal(const ps_fleet_t *self,
-                                             uint32_t table,
+PSD_MUST_CHECK psd_status_t ps_fleet_refusal(const ps_fleet_t *self, uint32_t table,
                                              psd_error_t *err);
 
 /* ---- asking ---- */
@@ -155,12 +142,8 @@ void ps_question_destroy(ps_question_t **self_p);
  * node that clients of its tables may still reach is missing. words: of
  * CHECKPOINT, copied; else NULL. Errors: PSD_NOMEM, PSD_BUSY too many
  * questions. */
-PSD_MUST_CHECK psd_status_t ps_fleet_ask(ps_fleet_t *self,
-                                         ps_call_kind_t kind,
-                                         uint32_t job,
-                                         const char *words,
-                                         void *context,
-                                         psd_error_t *err);
+PSD_MUST_CHECK psd_status_t ps_fleet_ask(ps_fleet_t *self, ps_call_kind_t kind, uint32_t job,
+                                         const char *words, void *context, psd_error_t *err);
 /* The question of that context, asked last, is done without who does not answer
  * at once: other nodes after PS_BRIEF_MS, this one when a thread of it hangs.
  */
@@ -169,10 +152,8 @@ void ps_fleet_be_brief(ps_fleet_t *self, const void *context);
 ps_question_t *ps_fleet_next_done(ps_fleet_t *self);
 /* What a node says to something told or asked. Errors: PSD_PROTO, PSD_INVALID,
  * PSD_NO_NODE, PSD_NOMEM. */
-PSD_MUST_CHECK psd_status_t ps_fleet_take_answer(ps_fleet_t *self,
-                                                 uint64_t incarnation,
-                                                 const ps_doc_t *doc,
-                                                 psd_error_t *err);
+PSD_MUST_CHECK psd_status_t ps_fleet_take_answer(ps_fleet_t *self, uint64_t incarnation,
+                                                 const ps_doc_t *doc, psd_error_t *err);
 
 /* Takes in what the shards of this node have answered; their reports are the
  * caller's to take. */

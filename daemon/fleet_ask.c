@@ -15,8 +15,7 @@
 #define QUESTIONS_MAX 4096
 #define LOOK_AFTER_MS 200 /* who answers at once has answered */
 
-void
-ps_question_destroy(ps_question_t **self_p)
+void ps_question_destroy(ps_question_t **self_p)
 {
     ps_question_t *self = *self_p;
 
@@ -31,12 +30,10 @@ ps_question_destroy(ps_question_t **self_p)
 }
 
 /* The first node that did not answer is the one that is named. */
-static void
-miss(ps_question_t *self, const char *node, const char *why)
+static void miss(ps_question_t *self, const char *node, const char *why)
 {
     if (self->missing[0] == '\0') {
-        (void)snprintf(self->missing, sizeof self->missing, "node %s %s", node,
-                       why);
+        (void)snprintf(self->missing, sizeof self->missing, "node %s %s", node, why);
     }
 }
 
@@ -44,25 +41,21 @@ miss(ps_question_t *self, const char *node, const char *why)
 
 /* A node that is silent is not asked; when it may go on serving the job that is
  * asked about, or will, its answer is missing. */
-static void
-miss_silent(const ps_fleet_t *self, ps_question_t *question)
+static void miss_silent(const ps_fleet_t *self, ps_question_t *question)
 {
     const ps_registry_t *registry = self->is.registry;
 
-    for (size_t i = 0; question->job != 0 && i < ps_registry_n_nodes(registry);
-         i++) {
+    for (size_t i = 0; question->job != 0 && i < ps_registry_n_nodes(registry); i++) {
         const ps_node_t *node = ps_registry_node_at(registry, i);
 
         if (ps_fleet_look(self, node).state != PS_FLEET_UP &&
-            ps_registry_serves_job(registry, node->incarnation,
-                                   question->job)) {
+            ps_registry_serves_job(registry, node->incarnation, question->job)) {
             miss(question, node->name, "is silent");
         }
     }
 }
 
-static void
-ask_all(ps_fleet_t *self, ps_question_t *question)
+static void ask_all(ps_fleet_t *self, ps_question_t *question)
 {
     for (size_t i = 0; i < self->n_nodes; i++) {
         ps_fleet_node_t *node = &self->nodes[i];
@@ -81,8 +74,7 @@ ask_all(ps_fleet_t *self, ps_question_t *question)
 }
 
 /* NULL: no memory. */
-static char *
-copy_words(const char *words)
+static char *copy_words(const char *words)
 {
     size_t size = strlen(words) + 1;
     char *copy = ps_alloc(size, 1);
@@ -93,30 +85,23 @@ copy_words(const char *words)
     return copy;
 }
 
-psd_status_t
-ps_fleet_ask(ps_fleet_t *self,
-             ps_call_kind_t kind,
-             uint32_t job,
-             const char *words,
-             void *context,
-             psd_error_t *err)
+psd_status_t ps_fleet_ask(ps_fleet_t *self, ps_call_kind_t kind, uint32_t job, const char *words,
+                          void *context, psd_error_t *err)
 {
     PSD_AUTO(ps_question_destroy)
     ps_question_t *question = ps_alloc(1, sizeof *question);
 
     if (self->n_questions >= QUESTIONS_MAX) {
-        return psd_error_set(err, PSD_BUSY,
-                             "%d questions wait for nodes, no more are allowed",
+        return psd_error_set(err, PSD_BUSY, "%d questions wait for nodes, no more are allowed",
                              QUESTIONS_MAX);
     }
     if (question != NULL) {
         question->waits = ps_alloc(self->n_nodes, sizeof *question->waits);
         question->words = words == NULL ? NULL : copy_words(words);
     }
-    if (question == NULL || question->waits == NULL ||
-        (words != NULL && question->words == NULL) ||
-        !ps_grow(&self->questions, &self->questions_capacity,
-                 self->n_questions + 1, sizeof(ps_question_t *))) {
+    if (question == NULL || question->waits == NULL || (words != NULL && question->words == NULL) ||
+        !ps_grow(&self->questions, &self->questions_capacity, self->n_questions + 1,
+                 sizeof(ps_question_t *))) {
         return psd_error_set(err, PSD_NOMEM, "no memory to ask the nodes");
     }
     question->serial = ++self->last_serial;
@@ -131,8 +116,7 @@ ps_fleet_ask(ps_fleet_t *self,
     return PSD_OK;
 }
 
-void
-ps_fleet_be_brief(ps_fleet_t *self, const void *context)
+void ps_fleet_be_brief(ps_fleet_t *self, const void *context)
 {
     for (size_t i = 0; i < self->n_questions; i++) {
         if (self->questions[i]->context == context) {
@@ -141,8 +125,7 @@ ps_fleet_be_brief(ps_fleet_t *self, const void *context)
     }
 }
 
-ps_question_t *
-ps_fleet_question(const ps_fleet_t *self, uint64_t serial)
+ps_question_t *ps_fleet_question(const ps_fleet_t *self, uint64_t serial)
 {
     for (size_t i = 0; i < self->n_questions; i++) {
         if (self->questions[i]->serial == serial) {
@@ -152,8 +135,7 @@ ps_fleet_question(const ps_fleet_t *self, uint64_t serial)
     return NULL;
 }
 
-ps_question_t *
-ps_fleet_next_done(ps_fleet_t *self)
+ps_question_t *ps_fleet_next_done(ps_fleet_t *self)
 {
     for (size_t i = 0; i < self->n_questions; i++) {
         ps_question_t *question = self->questions[i];
@@ -173,8 +155,7 @@ ps_fleet_next_done(ps_fleet_t *self)
 /* ---- answers ---- */
 
 /* The node's place among those that are waited for; n_waits: it is not. */
-static size_t
-place_of(const ps_question_t *self, uint64_t incarnation)
+static size_t place_of(const ps_question_t *self, uint64_t incarnation)
 {
     size_t i = 0;
 
@@ -184,8 +165,7 @@ place_of(const ps_question_t *self, uint64_t incarnation)
     return i;
 }
 
-void
-ps_fleet_give_up(ps_fleet_t *self, const ps_fleet_node_t *node)
+void ps_fleet_give_up(ps_fleet_t *self, const ps_fleet_node_t *node)
 {
     for (size_t i = 0; i < self->n_questions; i++) {
         ps_question_t *question = self->questions[i];
@@ -199,11 +179,8 @@ ps_fleet_give_up(ps_fleet_t *self, const ps_fleet_node_t *node)
 }
 
 /* Whether the node is not waited for any longer. */
-static bool
-is_overdue(const ps_fleet_t *self,
-           const ps_question_t *question,
-           uint64_t incarnation,
-           uint64_t now_ms)
+static bool is_overdue(const ps_fleet_t *self, const ps_question_t *question, uint64_t incarnation,
+                       uint64_t now_ms)
 {
     ps_late_t late;
 
@@ -216,23 +193,19 @@ is_overdue(const ps_fleet_t *self,
     if (incarnation != self->is.incarnation) {
         return now_ms >= question->asked_ms + PS_BRIEF_MS;
     }
-    return self->is.turns != NULL &&
-           ps_turns_late(ps_turns_page(self->is.turns), &late, 1) > 0;
+    return self->is.turns != NULL && ps_turns_late(ps_turns_page(self->is.turns), &late, 1) > 0;
 }
 
-void
-ps_fleet_expire(ps_fleet_t *self, uint64_t now_ms)
+void ps_fleet_expire(ps_fleet_t *self, uint64_t now_ms)
 {
     for (size_t i = 0; i < self->n_questions; i++) {
         ps_question_t *question = self->questions[i];
 
         for (size_t k = question->n_waits; k > 0; k--) {
-            const ps_fleet_node_t *node =
-                ps_fleet_find(self, question->waits[k - 1]);
+            const ps_fleet_node_t *node = ps_fleet_find(self, question->waits[k - 1]);
 
             if (is_overdue(self, question, question->waits[k - 1], now_ms)) {
-                miss(question, node == NULL ? "?" : node->name,
-                     "has not answered in time");
+                miss(question, node == NULL ? "?" : node->name, "has not answered in time");
                 question->waits[k - 1] = question->waits[--question->n_waits];
             }
         }
@@ -240,12 +213,10 @@ ps_fleet_expire(ps_fleet_t *self, uint64_t now_ms)
 }
 
 /* A job that the node could not take in: it goes on without its news. */
-static bool
-lacks_jobs(const ps_fleet_node_t *node)
+static bool lacks_jobs(const ps_fleet_node_t *node)
 {
     for (size_t i = 0; i < node->n_tells; i++) {
-        if (node->tells[i].kind == PS_TELL_JOB &&
-            node->tells[i].status != PSD_OK) {
+        if (node->tells[i].kind == PS_TELL_JOB && node->tells[i].status != PSD_OK) {
             return true;
         }
     }
@@ -253,8 +224,7 @@ lacks_jobs(const ps_fleet_node_t *node)
 }
 
 /* Moves the calls over. false: no memory. */
-static bool
-join_answers(ps_answers_t *to, ps_answers_t *from)
+static bool join_answers(ps_answers_t *to, ps_answers_t *from)
 {
     size_t capacity = to->n_calls;
 
@@ -272,12 +242,8 @@ join_answers(ps_answers_t *to, ps_answers_t *from)
     return true;
 }
 
-void
-ps_fleet_answered(ps_fleet_t *self,
-                  ps_fleet_node_t *node,
-                  ps_tell_t *tell,
-                  psd_status_t status,
-                  ps_answers_t *answers)
+void ps_fleet_answered(ps_fleet_t *self, ps_fleet_node_t *node, ps_tell_t *tell,
+                       psd_status_t status, ps_answers_t *answers)
 {
     ps_question_t *question = ps_fleet_question(self, tell->question);
     size_t at = question == NULL ? 0 : place_of(question, node->incarnation);
@@ -296,8 +262,7 @@ ps_fleet_answered(ps_fleet_t *self,
 
 /* ---- what other nodes say ---- */
 
-static ps_tell_t *
-find_tell(ps_fleet_node_t *node, uint64_t serial)
+static ps_tell_t *find_tell(ps_fleet_node_t *node, uint64_t serial)
 {
     for (size_t i = 0; i < node->n_tells; i++) {
         if (node->tells[i].serial == serial) {
@@ -307,31 +272,22 @@ find_tell(ps_fleet_node_t *node, uint64_t serial)
     return NULL;
 }
 
-static psd_status_t
-take_shards(ps_fleet_t *self,
-            ps_fleet_node_t *node,
-            ps_tell_t *tell,
-            const ps_doc_t *doc,
-            psd_error_t *err)
+static psd_status_t take_shards(ps_fleet_t *self, ps_fleet_node_t *node, ps_tell_t *tell,
+                                const ps_doc_t *doc, psd_error_t *err)
 {
     PSD_AUTO(ps_answers_done) ps_answers_t answers = {0};
     const ps_doc_t *array = NULL;
-    psd_status_t rc =
-        ps_doc_get_array(doc, "shards", PS_NODE_SHARDS_MAX, &array, err);
+    psd_status_t rc = ps_doc_get_array(doc, "shards", PS_NODE_SHARDS_MAX, &array, err);
 
     if (rc == PSD_OK) {
-        rc = ps_answers_from_doc(array, node->incarnation, ps_now_ms(),
-                                 &answers, err);
+        rc = ps_answers_from_doc(array, node->incarnation, ps_now_ms(), &answers, err);
     }
     ps_fleet_answered(self, node, tell, rc, &answers);
     return rc;
 }
 
-psd_status_t
-ps_fleet_take_answer(ps_fleet_t *self,
-                     uint64_t incarnation,
-                     const ps_doc_t *doc,
-                     psd_error_t *err)
+psd_status_t ps_fleet_take_answer(ps_fleet_t *self, uint64_t incarnation, const ps_doc_t *doc,
+                                  psd_error_t *err)
 {
     PSD_AUTO(ps_answers_done) ps_answers_t none = {0};
     ps_fleet_node_t *node = ps_fleet_find(self, incarnation);
@@ -368,8 +324,7 @@ ps_fleet_take_answer(ps_fleet_t *self,
 
 /* ---- what the shards that are here say ---- */
 
-static ps_tell_t *
-find_local(ps_fleet_node_t *here, uint64_t local)
+static ps_tell_t *find_local(ps_fleet_node_t *here, uint64_t local)
 {
     for (size_t i = 0; i < here->n_tells; i++) {
         if (here->tells[i].flying && here->tells[i].local == local) {
@@ -379,8 +334,7 @@ find_local(ps_fleet_node_t *here, uint64_t local)
     return NULL;
 }
 
-void
-ps_fleet_take_shards(ps_fleet_t *self)
+void ps_fleet_take_shards(ps_fleet_t *self)
 {
     ps_fleet_node_t *here = &self->nodes[0];
     ps_shards_done_t done;
@@ -391,8 +345,7 @@ ps_fleet_take_shards(ps_fleet_t *self)
 
         if (done.serial == self->look) {
             self->look = 0;
-            ps_sizes_learn_here(self->is.registry, self->is.incarnation,
-                                &done.answers);
+            ps_sizes_learn_here(self->is.registry, self->is.incarnation, &done.answers);
         }
         if (tell != NULL && tell->kind == PS_TELL_ASK) {
             ps_fleet_answered(self, here, tell, done.status, &done.answers);

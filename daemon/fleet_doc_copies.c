@@ -10,8 +10,7 @@
 
 /* ---- tables ---- */
 
-static bool
-add_copies(const ps_table_t *table, ps_doc_t *array)
+static bool add_copies(const ps_table_t *table, ps_doc_t *array)
 {
     bool done = array != NULL;
 
@@ -23,14 +22,12 @@ add_copies(const ps_table_t *table, ps_doc_t *array)
     return done;
 }
 
-bool
-ps_told_table_to_doc(const ps_table_t *table, ps_doc_t *doc)
+bool ps_told_table_to_doc(const ps_table_t *table, ps_doc_t *doc)
 {
     ps_doc_t *spec = ps_doc_add_object(doc, "spec");
     ps_doc_t *routes = ps_doc_add_array(doc, "routes");
 
-    return spec != NULL && routes != NULL &&
-           ps_doc_set_u64(doc, "table", table->id) &&
+    return spec != NULL && routes != NULL && ps_doc_set_u64(doc, "table", table->id) &&
            ps_doc_set_bool(doc, "rows_lost", table->rows_lost) &&
            ps_doc_set_u64(doc, "lost_sessions", table->lost_sessions) &&
            ps_doc_set_bool(doc, "restoring", table->restoring) &&
@@ -39,8 +36,7 @@ ps_told_table_to_doc(const ps_table_t *table, ps_doc_t *doc)
            add_copies(table, ps_doc_add_array(doc, "copies"));
 }
 
-void
-ps_told_table_done(ps_table_t *self)
+void ps_told_table_done(ps_table_t *self)
 {
     ps_table_spec_done(&self->spec);
     ps_free(self->routes);
@@ -48,27 +44,20 @@ ps_told_table_done(ps_table_t *self)
     *self = (ps_table_t){0};
 }
 
-static psd_status_t
-check_count(const ps_table_t *table,
-            const char *what,
-            size_t n,
-            psd_error_t *err)
+static psd_status_t check_count(const ps_table_t *table, const char *what, size_t n,
+                                psd_error_t *err)
 {
     return n == table->spec.n_partitions
                ? PSD_OK
-               : psd_error_set(err, PSD_PROTO,
-                               "table %s has %zu %s for %" PRIu32 " partitions",
-                               table->spec.name, n, what,
-                               table->spec.n_partitions);
+               : psd_error_set(err, PSD_PROTO, "table %s has %zu %s for %" PRIu32 " partitions",
+                               table->spec.name, n, what, table->spec.n_partitions);
 }
 
-static psd_status_t
-read_routes(const ps_doc_t *doc, ps_table_t *table, psd_error_t *err)
+static psd_status_t read_routes(const ps_doc_t *doc, ps_table_t *table, psd_error_t *err)
 {
     const ps_doc_t *routes = NULL;
     uint32_t n = 0;
-    psd_status_t rc =
-        ps_doc_get_array(doc, "routes", PS_TABLE_PARTITIONS_MAX, &routes, err);
+    psd_status_t rc = ps_doc_get_array(doc, "routes", PS_TABLE_PARTITIONS_MAX, &routes, err);
 
     if (rc == PSD_OK) {
         rc = ps_routes_from_doc(routes, &table->routes, &n, err);
@@ -76,13 +65,11 @@ read_routes(const ps_doc_t *doc, ps_table_t *table, psd_error_t *err)
     return rc == PSD_OK ? check_count(table, "routes", n, err) : rc;
 }
 
-static psd_status_t
-read_copies(const ps_doc_t *doc, ps_table_t *table, psd_error_t *err)
+static psd_status_t read_copies(const ps_doc_t *doc, ps_table_t *table, psd_error_t *err)
 {
     uint32_t n = table->spec.n_partitions;
     const ps_doc_t *array = NULL;
-    psd_status_t rc =
-        ps_doc_get_array(doc, "copies", PS_TABLE_PARTITIONS_MAX, &array, err);
+    psd_status_t rc = ps_doc_get_array(doc, "copies", PS_TABLE_PARTITIONS_MAX, &array, err);
 
     if (rc == PSD_OK) {
         rc = check_count(table, "lists of copies", ps_doc_count(array), err);
@@ -105,10 +92,7 @@ read_copies(const ps_doc_t *doc, ps_table_t *table, psd_error_t *err)
     return rc;
 }
 
-psd_status_t
-ps_told_table_from_doc(const ps_doc_t *doc,
-                       ps_table_t *ret_table,
-                       psd_error_t *err)
+psd_status_t ps_told_table_from_doc(const ps_doc_t *doc, ps_table_t *ret_table, psd_error_t *err)
 {
     PSD_AUTO(ps_told_table_done) ps_table_t table = {0};
     const ps_doc_t *spec = NULL;
@@ -123,8 +107,7 @@ ps_told_table_from_doc(const ps_doc_t *doc,
         rc = ps_doc_get_bool(doc, "restoring", &table.restoring, err);
     }
     if (rc == PSD_OK) {
-        rc = ps_doc_get_u64_or(doc, "lost_sessions", 0, INT64_MAX, 0,
-                               &table.lost_sessions, err);
+        rc = ps_doc_get_u64_or(doc, "lost_sessions", 0, INT64_MAX, 0, &table.lost_sessions, err);
     }
     if (rc == PSD_OK) {
         rc = ps_doc_get_object(doc, "spec", &spec, err);
@@ -148,13 +131,11 @@ ps_told_table_from_doc(const ps_doc_t *doc,
 
 /* ---- reports ---- */
 
-bool
-ps_report_to_doc(const ps_report_t *report, ps_doc_t *array)
+bool ps_report_to_doc(const ps_report_t *report, ps_doc_t *array)
 {
-    const uint64_t numbers[N_REPORT] = {report->kind,        report->table,
-                                        report->partition,   report->epoch,
-                                        report->incarnation, report->shard,
-                                        report->lsn,         report->lsn_epoch};
+    const uint64_t numbers[N_REPORT] = {report->kind,  report->table,       report->partition,
+                                        report->epoch, report->incarnation, report->shard,
+                                        report->lsn,   report->lsn_epoch};
     bool done = true;
 
     for (size_t i = 0; done && i < N_REPORT; i++) {
@@ -163,8 +144,7 @@ ps_report_to_doc(const ps_report_t *report, ps_doc_t *array)
     return done;
 }
 
-psd_status_t
-ps_reports_count(const ps_doc_t *array, size_t *ret_n, psd_error_t *err)
+psd_status_t ps_reports_count(const ps_doc_t *array, size_t *ret_n, psd_error_t *err)
 {
     size_t n = ps_doc_count(array);
 
@@ -178,11 +158,8 @@ ps_reports_count(const ps_doc_t *array, size_t *ret_n, psd_error_t *err)
     return PSD_OK;
 }
 
-psd_status_t
-ps_report_from_doc(const ps_doc_t *array,
-                   size_t i,
-                   ps_report_t *ret_report,
-                   psd_error_t *err)
+psd_status_t ps_report_from_doc(const ps_doc_t *array, size_t i, ps_report_t *ret_report,
+                                psd_error_t *err)
 {
     uint64_t at[N_REPORT] = {0};
     psd_status_t rc = PSD_OK;
@@ -190,16 +167,13 @@ ps_report_from_doc(const ps_doc_t *array,
     for (size_t k = 0; rc == PSD_OK && k < N_REPORT; k++) {
         rc = ps_doc_at_u64(array, i * N_REPORT + k, &at[k], err);
     }
-    if (rc == PSD_OK &&
-        (at[0] < PS_REPORT_POSITION || at[0] > PS_REPORT_PARTIAL ||
-         at[1] > UINT32_MAX || at[2] > UINT32_MAX || at[5] > UINT32_MAX)) {
+    if (rc == PSD_OK && (at[0] < PS_REPORT_POSITION || at[0] > PS_REPORT_PARTIAL ||
+                         at[1] > UINT32_MAX || at[2] > UINT32_MAX || at[5] > UINT32_MAX)) {
         rc = psd_error_set(err, PSD_INVALID,
-                           "report %zu is of kind %" PRIu64
-                           " on partition %" PRIu64 " of table %" PRIu64
-                           ", shard %" PRIu64 "; allowed: kinds %d..%d, the "
+                           "report %zu is of kind %" PRIu64 " on partition %" PRIu64
+                           " of table %" PRIu64 ", shard %" PRIu64 "; allowed: kinds %d..%d, the "
                            "others below 2^32",
-                           i, at[0], at[2], at[1], at[5], PS_REPORT_POSITION,
-                           PS_REPORT_PARTIAL);
+                           i, at[0], at[2], at[1], at[5], PS_REPORT_POSITION, PS_REPORT_PARTIAL);
     }
     if (rc == PSD_OK) {
         *ret_report = (ps_report_t){.kind = (ps_report_kind_t)at[0],

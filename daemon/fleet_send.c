@@ -7,59 +7,48 @@
 #include "daemon/fleet_doc.h"
 #include "daemon/fleet_inner.h"
 
-static ps_doc_t *
-new_message(const char *op, uint64_t serial)
+static ps_doc_t *new_message(const char *op, uint64_t serial)
 {
     ps_doc_t *doc = ps_doc_new();
 
-    if (doc != NULL &&
-        (!ps_doc_set_u64(doc, "v", 1) || !ps_doc_set_text(doc, "op", op) ||
-         !ps_doc_set_u64(doc, "serial", serial))) {
+    if (doc != NULL && (!ps_doc_set_u64(doc, "v", 1) || !ps_doc_set_text(doc, "op", op) ||
+                        !ps_doc_set_u64(doc, "serial", serial))) {
         ps_doc_destroy(&doc);
     }
     return doc;
 }
 
-static bool
-send_doc(ps_fleet_t *self, const ps_fleet_node_t *node, const ps_doc_t *doc)
+static bool send_doc(ps_fleet_t *self, const ps_fleet_node_t *node, const ps_doc_t *doc)
 {
     PSD_AUTO(ps_buffer_done) ps_buffer_t text = {0};
 
     return ps_doc_print(doc, &text) &&
-           ps_socket_send_text(
-               self->is.port, node->conn,
-               (ps_bytes_t){.data = text.data, .size = text.size},
-               NULL) == PSD_OK;
+           ps_socket_send_text(self->is.port, node->conn,
+                               (ps_bytes_t){.data = text.data, .size = text.size}, NULL) == PSD_OK;
 }
 
 /* ---- to other nodes ---- */
 
-static bool
-fill_known(const ps_fleet_t *self, ps_doc_t *doc)
+static bool fill_known(const ps_fleet_t *self, ps_doc_t *doc)
 {
     ps_doc_t *array = ps_doc_add_array(doc, "tables");
     bool done = array != NULL;
 
-    for (size_t i = 0; done && i < ps_registry_n_tables(self->is.registry);
-         i++) {
-        done = ps_doc_append_u64(
-            array, ps_registry_table_at(self->is.registry, i)->id);
+    for (size_t i = 0; done && i < ps_registry_n_tables(self->is.registry); i++) {
+        done = ps_doc_append_u64(array, ps_registry_table_at(self->is.registry, i)->id);
     }
     return done;
 }
 
-static bool
-fill_question(const ps_question_t *question, ps_doc_t *doc)
+static bool fill_question(const ps_question_t *question, ps_doc_t *doc)
 {
     return ps_doc_set_text(doc, "kind", ps_call_name(question->kind)) &&
            ps_doc_set_u64(doc, "job", question->job) &&
-           (question->words == NULL ||
-            ps_doc_set_text(doc, "words", question->words));
+           (question->words == NULL || ps_doc_set_text(doc, "words", question->words));
 }
 
 /* The newest state. false: no memory. *gone: there is nothing to tell. */
-static bool
-fill(const ps_fleet_t *self, const ps_tell_t *tell, ps_doc_t *doc, bool *gone)
+static bool fill(const ps_fleet_t *self, const ps_tell_t *tell, ps_doc_t *doc, bool *gone)
 {
     const ps_table_t *table = NULL;
     const ps_job_t *job = NULL;
@@ -91,8 +80,7 @@ fill(const ps_fleet_t *self, const ps_tell_t *tell, ps_doc_t *doc, bool *gone)
     }
 }
 
-static ps_sent_t
-send_there(ps_fleet_t *self, const ps_fleet_node_t *node, const ps_tell_t *tell)
+static ps_sent_t send_there(ps_fleet_t *self, const ps_fleet_node_t *node, const ps_tell_t *tell)
 {
     PSD_AUTO(ps_doc_destroy)
     ps_doc_t *doc = new_message(ps_tell_op(tell->kind), tell->serial);
@@ -109,19 +97,15 @@ send_there(ps_fleet_t *self, const ps_fleet_node_t *node, const ps_tell_t *tell)
 
 /* ---- to the shards that are here ---- */
 
-static psd_status_t
-send_table(ps_fleet_t *self, const ps_table_t *table, uint64_t *ret_serial)
+static psd_status_t send_table(ps_fleet_t *self, const ps_table_t *table, uint64_t *ret_serial)
 {
     ps_table_t bound = *table; /* its arrays stay borrowed */
     psd_status_t rc = ps_plugins_bind(self->is.plugins, &bound.spec, self->err);
 
-    return rc == PSD_OK ? ps_shards_send_table(self->is.shards, &bound,
-                                               ret_serial, self->err)
-                        : rc;
+    return rc == PSD_OK ? ps_shards_send_table(self->is.shards, &bound, ret_serial, self->err) : rc;
 }
 
-static ps_sent_t
-send_here(ps_fleet_t *self, ps_tell_t *tell)
+static ps_sent_t send_here(ps_fleet_t *self, ps_tell_t *tell)
 {
     const ps_registry_t *registry = self->is.registry;
     const ps_table_t *table = NULL;
@@ -131,8 +115,7 @@ send_here(ps_fleet_t *self, ps_tell_t *tell)
 
     switch (tell->kind) {
     case PS_TELL_DROP:
-        rc = ps_shards_send_drop(self->is.shards, tell->id, &tell->local,
-                                 self->err);
+        rc = ps_shards_send_drop(self->is.shards, tell->id, &tell->local, self->err);
         break;
     case PS_TELL_TABLE:
         table = ps_registry_table_by_id(registry, tell->id);
@@ -154,10 +137,9 @@ send_here(ps_fleet_t *self, ps_tell_t *tell)
             return PS_SENT_GONE;
         }
         rc = question->words != NULL
-                 ? ps_shards_send_words(self->is.shards, question->words,
-                                        &tell->local, self->err)
-                 : ps_shards_send_ask(self->is.shards, question->kind,
-                                      question->job, &tell->local, self->err);
+                 ? ps_shards_send_words(self->is.shards, question->words, &tell->local, self->err)
+                 : ps_shards_send_ask(self->is.shards, question->kind, question->job, &tell->local,
+                                      self->err);
         break;
     case PS_TELL_KNOWN:    /* these shards miss no drop … */
     case PS_TELL_SESSIONS: /* … and know every session */
@@ -171,8 +153,7 @@ send_here(ps_fleet_t *self, ps_tell_t *tell)
     return rc == PSD_BUSY || rc == PSD_NOMEM ? PS_SENT_NOT : PS_SENT_REFUSED;
 }
 
-ps_sent_t
-ps_fleet_send(ps_fleet_t *self, const ps_fleet_node_t *node, ps_tell_t *tell)
+ps_sent_t ps_fleet_send(ps_fleet_t *self, const ps_fleet_node_t *node, ps_tell_t *tell)
 {
     ps_sent_t sent = PS_SENT_NOT;
 
@@ -186,12 +167,8 @@ ps_fleet_send(ps_fleet_t *self, const ps_fleet_node_t *node, ps_tell_t *tell)
 
 /* ---- fences ---- */
 
-void
-ps_fleet_fence(ps_fleet_t *self,
-               const ps_copy_t *copy,
-               uint32_t table,
-               uint32_t partition,
-               uint64_t epoch)
+void ps_fleet_fence(ps_fleet_t *self, const ps_copy_t *copy, uint32_t table, uint32_t partition,
+                    uint64_t epoch)
 {
     const ps_fleet_node_t *node = ps_fleet_find(self, copy->incarnation);
     PSD_AUTO(ps_doc_destroy) ps_doc_t *doc = NULL;
@@ -201,13 +178,11 @@ ps_fleet_fence(ps_fleet_t *self,
     if (node != NULL && node->here) {
         const ps_shards_fence_t fence = {copy->shard, table, partition, epoch};
 
-        sent = ps_shards_send_fence(self->is.shards, &fence, &serial, NULL) ==
-               PSD_OK;
+        sent = ps_shards_send_fence(self->is.shards, &fence, &serial, NULL) == PSD_OK;
     } else if (node != NULL) {
         doc = new_message("tell_fence", ++self->last_serial);
         sent = doc != NULL && ps_doc_set_u64(doc, "shard", copy->shard) &&
-               ps_doc_set_u64(doc, "table", table) &&
-               ps_doc_set_u64(doc, "partition", partition) &&
+               ps_doc_set_u64(doc, "table", table) && ps_doc_set_u64(doc, "partition", partition) &&
                ps_doc_set_u64(doc, "epoch", epoch) && send_doc(self, node, doc);
     }
     (void)sent; /* the registry asks again */

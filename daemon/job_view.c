@@ -9,8 +9,7 @@
 #include "base/alloc.h"
 #include "protocol/node_names.h"
 
-static ps_worker_view_t *
-find(const ps_job_view_t *self, uint32_t rank)
+static ps_worker_view_t *find(const ps_job_view_t *self, uint32_t rank)
 {
     for (size_t i = 0; i < self->job->n_workers; i++) {
         if (self->workers[i].is->worker == rank) {
@@ -20,8 +19,7 @@ find(const ps_job_view_t *self, uint32_t rank)
     return NULL;
 }
 
-static void
-take_clocks(const ps_job_view_t *self, const ps_shard_call_t *call)
+static void take_clocks(const ps_job_view_t *self, const ps_shard_call_t *call)
 {
     for (size_t i = 0; i < call->n_clocks; i++) {
         ps_worker_view_t *worker = find(self, call->clocks[i].worker);
@@ -32,27 +30,22 @@ take_clocks(const ps_job_view_t *self, const ps_shard_call_t *call)
     }
 }
 
-static const char *
-name_of(const void *registry, uint64_t incarnation)
+static const char *name_of(const void *registry, uint64_t incarnation)
 {
-    const ps_node_t *node =
-        ps_registry_node_by_incarnation(registry, incarnation);
+    const ps_node_t *node = ps_registry_node_by_incarnation(registry, incarnation);
 
     return node == NULL ? NULL : node->name;
 }
 
 /* Of several held requests of a worker the one that waits longest is shown. */
-static void
-take_waiting(const ps_job_view_t *self,
-             uint32_t shard,
-             const ps_shard_call_t *call)
+static void take_waiting(const ps_job_view_t *self, uint32_t shard, const ps_shard_call_t *call)
 {
     for (size_t i = 0; i < call->n_waiting; i++) {
         const ps_waiting_info_t *info = &call->waiting[i];
         ps_worker_view_t *worker = find(self, info->worker);
 
-        if (worker == NULL || (worker->wait != PS_WAIT_NONE &&
-                               worker->since_ms <= info->since_ms)) {
+        if (worker == NULL ||
+            (worker->wait != PS_WAIT_NONE && worker->since_ms <= info->since_ms)) {
             continue;
         }
         worker->wait = info->is_pull ? PS_WAIT_PULL : PS_WAIT_PUSH;
@@ -66,8 +59,7 @@ take_waiting(const ps_job_view_t *self,
     }
 }
 
-static void
-take_barrier(const ps_job_view_t *self)
+static void take_barrier(const ps_job_view_t *self)
 {
     for (size_t i = 0; self->watch != NULL && i < self->watch->n_waiters; i++) {
         const ps_waiter_t *waiter = &self->watch->waiters[i];
@@ -80,8 +72,7 @@ take_barrier(const ps_job_view_t *self)
     }
 }
 
-static void
-take_asks(const ps_job_view_t *self)
+static void take_asks(const ps_job_view_t *self)
 {
     for (size_t i = 0; self->watch != NULL && i < self->watch->n_asks; i++) {
         const ps_slice_ask_t *ask = &self->watch->asks[i];
@@ -95,8 +86,7 @@ take_asks(const ps_job_view_t *self)
     }
 }
 
-static void
-take_registry(ps_job_view_t *self)
+static void take_registry(ps_job_view_t *self)
 {
     for (size_t i = 0; i < self->job->n_workers; i++) {
         ps_worker_view_t *worker = &self->workers[i];
@@ -104,9 +94,8 @@ take_registry(ps_job_view_t *self)
 
         worker->is = &self->job->workers[i];
         worker->clock = worker->is->start;
-        worker->seen =
-            ps_registry_last_seen(self->registry, self->job->id,
-                                  worker->is->worker, &worker->seen_ms, &clock);
+        worker->seen = ps_registry_last_seen(self->registry, self->job->id, worker->is->worker,
+                                             &worker->seen_ms, &clock);
         if (worker->seen && clock > worker->clock) {
             worker->clock = clock;
         }
@@ -114,8 +103,7 @@ take_registry(ps_job_view_t *self)
 }
 
 /* Least and greatest of the live workers' clocks; of all when none lives. */
-static void
-settle_spread(ps_job_view_t *self)
+static void settle_spread(ps_job_view_t *self)
 {
     bool any_live = false;
     bool first = true;
@@ -140,19 +128,14 @@ settle_spread(ps_job_view_t *self)
     }
 }
 
-bool
-ps_job_runs(const ps_registry_t *registry, const ps_job_t *job)
+bool ps_job_runs(const ps_registry_t *registry, const ps_job_t *job)
 {
     return strcmp(ps_registry_job_state(registry, job->id), "running") == 0;
 }
 
-psd_status_t
-ps_job_view_init(ps_job_view_t *self,
-                 const ps_registry_t *registry,
-                 const ps_watches_t *watches,
-                 const ps_answers_t *answers,
-                 const ps_job_t *job,
-                 psd_error_t *err)
+psd_status_t ps_job_view_init(ps_job_view_t *self, const ps_registry_t *registry,
+                              const ps_watches_t *watches, const ps_answers_t *answers,
+                              const ps_job_t *job, psd_error_t *err)
 {
     *self = (ps_job_view_t){.registry = registry,
                             .job = job,
@@ -174,18 +157,14 @@ ps_job_view_init(ps_job_view_t *self,
     return PSD_OK;
 }
 
-void
-ps_job_view_done(ps_job_view_t *self)
+void ps_job_view_done(ps_job_view_t *self)
 {
     ps_free(self->workers);
     *self = (ps_job_view_t){0};
 }
 
 /* The worker's clock at the least advanced partition of a shard. */
-static uint64_t
-clock_at(const ps_job_view_t *self,
-         uint32_t shard,
-         const ps_worker_view_t *worker)
+static uint64_t clock_at(const ps_job_view_t *self, uint32_t shard, const ps_worker_view_t *worker)
 {
     const ps_shard_call_t *call = self->answers->calls[shard];
 
@@ -197,11 +176,8 @@ clock_at(const ps_job_view_t *self,
     return worker->is->start;
 }
 
-bool
-ps_job_view_holds(const ps_job_view_t *self,
-                  const ps_worker_view_t *waiter,
-                  size_t i,
-                  uint64_t *ret_clock)
+bool ps_job_view_holds(const ps_job_view_t *self, const ps_worker_view_t *waiter, size_t i,
+                       uint64_t *ret_clock)
 {
     const ps_worker_view_t *other = &self->workers[i];
 
@@ -210,25 +186,21 @@ ps_job_view_holds(const ps_job_view_t *self,
     }
     if (waiter->wait == PS_WAIT_BARRIER) {
         *ret_clock = other->clock;
-        return self->watch != NULL &&
-               !ps_watch_is_waiting(self->watch, other->is->worker);
+        return self->watch != NULL && !ps_watch_is_waiting(self->watch, other->is->worker);
     }
     if (waiter->wait == PS_WAIT_SLICE) {
         uint32_t slice = 0;
 
         *ret_clock = other->clock;
-        return ps_registry_queue_given(self->registry, self->job->id,
-                                       waiter->queue, other->is->worker,
-                                       &slice) > 0;
+        return ps_registry_queue_given(self->registry, self->job->id, waiter->queue,
+                                       other->is->worker, &slice) > 0;
     }
     *ret_clock = clock_at(self, waiter->shard, other);
     return *ret_clock < waiter->for_clock;
 }
 
-void
-ps_job_view_where(const ps_job_view_t *self,
-                  const ps_worker_view_t *waiter,
-                  char ret_text[PS_WHERE_SIZE])
+void ps_job_view_where(const ps_job_view_t *self, const ps_worker_view_t *waiter,
+                       char ret_text[PS_WHERE_SIZE])
 {
     const ps_table_t *table = NULL;
 
@@ -245,38 +217,28 @@ ps_job_view_where(const ps_job_view_t *self,
                    table == NULL ? "?" : table->spec.name, waiter->partition);
 }
 
-void
-ps_holder_print(const ps_registry_t *registry,
-                uint32_t job,
-                const ps_worker_t *worker,
-                uint64_t clock,
-                char *ret_text,
-                size_t size)
+void ps_holder_print(const ps_registry_t *registry, uint32_t job, const ps_worker_t *worker,
+                     uint64_t clock, char *ret_text, size_t size)
 {
     uint64_t seen_ms = 0;
     uint64_t said = 0;
     uint64_t now_ms = ps_now_ms();
 
     if (worker->state == PS_WORKER_EXPECTED) {
-        (void)snprintf(ret_text, size, "worker %" PRIu32 " (not joined yet)",
-                       worker->worker);
+        (void)snprintf(ret_text, size, "worker %" PRIu32 " (not joined yet)", worker->worker);
     } else if (worker->state == PS_WORKER_JOINING) {
-        (void)snprintf(ret_text, size, "worker %" PRIu32 " (joining)",
-                       worker->worker);
-    } else if (ps_registry_last_seen(registry, job, worker->worker, &seen_ms,
-                                     &said)) {
-        (void)snprintf(
-            ret_text, size,
-            "worker %" PRIu32 " at clock %" PRIu64 " (last seen %.1f s ago)",
-            worker->worker, clock, (double)(now_ms - seen_ms) / 1000.0);
+        (void)snprintf(ret_text, size, "worker %" PRIu32 " (joining)", worker->worker);
+    } else if (ps_registry_last_seen(registry, job, worker->worker, &seen_ms, &said)) {
+        (void)snprintf(ret_text, size,
+                       "worker %" PRIu32 " at clock %" PRIu64 " (last seen %.1f s ago)",
+                       worker->worker, clock, (double)(now_ms - seen_ms) / 1000.0);
     } else {
-        (void)snprintf(ret_text, size, "worker %" PRIu32 " at clock %" PRIu64,
-                       worker->worker, clock);
+        (void)snprintf(ret_text, size, "worker %" PRIu32 " at clock %" PRIu64, worker->worker,
+                       clock);
     }
 }
 
-const char *
-ps_worker_view_state(const ps_worker_view_t *self)
+const char *ps_worker_view_state(const ps_worker_view_t *self)
 {
     if (self->is->state == PS_WORKER_RUNNING && self->wait != PS_WAIT_NONE) {
         return "waiting";

@@ -58,30 +58,21 @@ typedef struct ps_job_view {
 bool ps_job_runs(const ps_registry_t *registry, const ps_job_t *job);
 
 /* answers are those of WAITING about the job. Errors: PSD_NOMEM. */
-PSD_MUST_CHECK psd_status_t ps_job_view_init(ps_job_view_t *self,
-                                             const ps_registry_t *registry,
+PSD_MUST_CHECK psd_status_t ps_job_view_init(ps_job_view_t *self, const ps_registry_t *registry,
                                              const ps_watches_t *watches,
-                                             const ps_answers_t *answers,
-                                             const ps_job_t *job,
+                                             const ps_answers_t *answers, const ps_job_t *job,
                                              psd_error_t *err);
 void ps_job_view_done(ps_job_view_t *self);
 
 /* Whether the i-th worker holds up the wait of another, and at which clock. */
-bool ps_job_view_holds(const ps_job_view_t *self,
-                       const ps_worker_view_t *waiter,
-                       size_t i,
+bool ps_job_view_holds(const ps_job_view_t *self, const ps_worker_view_t *waiter, size_t i,
                        uint64_t *ret_clock);
 /* "table w partition 3", "barrier", or "queue input". */
-void ps_job_view_where(const ps_job_view_t *self,
-                       const ps_worker_view_t *waiter,
+void ps_job_view_where(const ps_job_view_t *self, const ps_worker_view_t *waiter,
                        char ret_text[PS_WHERE_SIZE]);
 /* "worker 3 at clock 10 (last seen 2.1 s ago)", "worker 4 (not joined yet)" */
-void ps_holder_print(const ps_registry_t *registry,
-                     uint32_t job,
-                     const ps_worker_t *worker,
-                     uint64_t clock,
-                     char *ret_text,
-                     size_t size);
+void ps_holder_print(const ps_registry_t *registry, uint32_t job, const ps_worker_t *worker,
+                     uint64_t clock, char *ret_text, size_t size);
 /* "running", "waiting", "expected", "joining", "finished", "lost" */
 const char *ps_worker_view_state(const ps_worker_view_t *self);
 #endif

@@ -62,8 +62,7 @@ struct ps_journal_thread {
     psd_error_t *err;
 };
 
-void
-ps_journal_news_done(ps_journal_news_t *self)
+void ps_journal_news_done(ps_journal_news_t *self)
 {
     ps_free(self->positions);
     *self = (ps_journal_news_t){0};
@@ -72,8 +71,7 @@ ps_journal_news_done(ps_journal_news_t *self)
 /* ---- the thread ---- */
 
 /* Room for n positions more. */
-static bool
-reserve(ps_journal_news_t *news, size_t n)
+static bool reserve(ps_journal_news_t *news, size_t n)
 {
     return ps_grow(&news->positions, &news->capacity, news->n_positions + n,
                    sizeof *news->positions);
@@ -81,8 +79,7 @@ reserve(ps_journal_news_t *news, size_t n)
 
 /* What has become of the disk. What is flushed is told, or, where there is no
  * memory for that, kept to be told later: that is trouble, too. */
-static void
-tell(ps_journal_thread_t *self, bool is_flushed)
+static void tell(ps_journal_thread_t *self, bool is_flushed)
 {
     const uint64_t one = 1;
     size_t n = self->n_untold;
@@ -90,8 +87,7 @@ tell(ps_journal_thread_t *self, bool is_flushed)
     (void)pthread_mutex_lock(&self->mutex);
     if (n > 0 && !reserve(&self->news, n)) {
         self->in_trouble = true;
-        (void)psd_error_set(self->err, PSD_NOMEM,
-                            "no memory to say what is flushed");
+        (void)psd_error_set(self->err, PSD_NOMEM, "no memory to say what is flushed");
         is_flushed = false;
     } else if (n > 0) {
         memcpy(self->news.positions + self->news.n_positions, self->untold,
@@ -111,58 +107,46 @@ tell(ps_journal_thread_t *self, bool is_flushed)
     (void)!write(self->fd, &one, sizeof one); /* full means readable */
 }
 
-static void
-log_trouble(const ps_journal_thread_t *self, const char *what)
+static void log_trouble(const ps_journal_thread_t *self, const char *what)
 {
     char quoted[QUOTED_SIZE];
 
     ps_log(PS_LOG_ERROR, what,
-           "shard=%" PRIu32
-           " reason=%s hint=\"tried again until it works; nothing is "
+           "shard=%" PRIu32 " reason=%s hint=\"tried again until it works; nothing is "
            "acknowledged at level disk until then\"",
-           self->shard,
-           ps_log_quote(psd_error_text(self->err), quoted, sizeof quoted));
+           self->shard, ps_log_quote(psd_error_text(self->err), quoted, sizeof quoted));
 }
 
 /* true: it failed. */
-static bool
-note_failure(ps_journal_thread_t *self, const char *what, psd_status_t rc)
+static bool note_failure(ps_journal_thread_t *self, const char *what, psd_status_t rc)
 {
     char quoted[QUOTED_SIZE];
 
     if (rc != PSD_OK) {
-        ps_log(PS_LOG_WARN, what,
-               "shard=%" PRIu32 " reason=%s hint=\"tried again later\"",
-               self->shard,
-               ps_log_quote(psd_error_text(self->err), quoted, sizeof quoted));
+        ps_log(PS_LOG_WARN, what, "shard=%" PRIu32 " reason=%s hint=\"tried again later\"",
+               self->shard, ps_log_quote(psd_error_text(self->err), quoted, sizeof quoted));
         psd_error_clear(self->err);
     }
     return rc != PSD_OK;
 }
 
-static const char *
-trouble_name(psd_status_t rc)
+static const char *trouble_name(psd_status_t rc)
 {
-    return rc == PSD_LIMIT   ? "disk_full"
-           : rc == PSD_NOMEM ? "disk_without_memory"
-                             : "disk_failed";
+    return rc == PSD_LIMIT ? "disk_full" : rc == PSD_NOMEM ? "disk_without_memory" : "disk_failed";
 }
 
 /* performed: whether all that was taken could be. */
-static void
-flush(ps_journal_thread_t *self, psd_status_t performed)
+static void flush(ps_journal_thread_t *self, psd_status_t performed)
 {
     bool was_in_trouble = self->in_trouble;
-    psd_status_t rc = self->n_untold > 0
-                          ? PSD_OK
-                          : ps_journal_flush(self->journal, &self->untold,
-                                             &self->n_untold, self->err);
+    psd_status_t rc = self->n_untold > 0 ? PSD_OK
+                                         : ps_journal_flush(self->journal, &self->untold,
+                                                            &self->n_untold, self->err);
     psd_status_t worst = rc == PSD_OK ? performed : rc;
 
     self->in_trouble = worst != PSD_OK;
     if (!self->in_trouble) {
-        (void)note_failure(self, "log_not_cut",
-                           ps_journal_tidy(self->journal, self->err));
+        (void)note_failure(self, "log_not_cut", ps_journal_tidy(self->journal, self->err));
     }
     if (rc == PSD_OK || !was_in_trouble) {
         tell(self, rc == PSD_OK);
@@ -175,22 +159,19 @@ flush(ps_journal_thread_t *self, psd_status_t performed)
 }
 
 /* Errors: PSD_NOMEM: nothing was done, it is to be performed again. */
-static psd_status_t
-perform(ps_journal_thread_t *self, const work_t *work)
+static psd_status_t perform(ps_journal_thread_t *self, const work_t *work)
 {
     static const ps_bytes_t none = {NULL, 0};
     psd_status_t rc = PSD_OK;
 
     switch (work->kind) {
     case RECORD:
-        return ps_journal_append(self->journal, &work->record, work->payload,
-                                 self->err);
+        return ps_journal_append(self->journal, &work->record, work->payload, self->err);
     case PIECE:
         self->snapshot_failed |= note_failure(
             self, "snapshot_failed",
             ps_journal_piece(self->journal, &work->piece,
-                             work->payload == NULL ? none : work->payload->span,
-                             self->err));
+                             work->payload == NULL ? none : work->payload->span, self->err));
         return PSD_OK;
     case DROP:
         rc = ps_journal_drop_table(self->journal, work->table, self->err);
@@ -204,8 +185,7 @@ perform(ps_journal_thread_t *self, const work_t *work)
     }
 }
 
-static void
-free_work(struct works *works)
+static void free_work(struct works *works)
 {
     work_t *work = STAILQ_FIRST(works);
 
@@ -215,8 +195,7 @@ free_work(struct works *works)
 }
 
 /* In their order; what cannot be performed, and all behind it, stays. */
-static psd_status_t
-perform_taken(ps_journal_thread_t *self)
+static psd_status_t perform_taken(ps_journal_thread_t *self)
 {
     psd_status_t rc = PSD_OK;
 
@@ -237,21 +216,18 @@ perform_taken(ps_journal_thread_t *self)
 
 /* Waits for work, RETRY_MS at most while there is trouble. false: the end was
  * asked for, and there is no more work that can be done. */
-static bool
-take(ps_journal_thread_t *self)
+static bool take(ps_journal_thread_t *self)
 {
     struct timespec until = ps_cond_end_in(RETRY_MS);
     bool is_over = false;
     bool goes_on = true;
 
     (void)pthread_mutex_lock(&self->mutex);
-    while (
-        STAILQ_EMPTY(&self->queue) && !self->stopping && !is_over &&
-        (self->in_trouble || (STAILQ_EMPTY(&self->taken) && !self->has_gap))) {
+    while (STAILQ_EMPTY(&self->queue) && !self->stopping && !is_over &&
+           (self->in_trouble || (STAILQ_EMPTY(&self->taken) && !self->has_gap))) {
         if (self->in_trouble) {
             ps_turn_waits(self->turn);
-            is_over = pthread_cond_timedwait(&self->wake, &self->mutex,
-                                             &until) == ETIMEDOUT;
+            is_over = pthread_cond_timedwait(&self->wake, &self->mutex, &until) == ETIMEDOUT;
         } else {
             ps_turn_wait(self->turn, &self->wake, &self->mutex);
         }
@@ -265,8 +241,7 @@ take(ps_journal_thread_t *self)
 }
 
 /* Nothing may be written behind a gap, and nobody is told that all is well. */
-static psd_status_t
-check_gap(ps_journal_thread_t *self)
+static psd_status_t check_gap(ps_journal_thread_t *self)
 {
     bool has_gap = false;
 
@@ -279,8 +254,7 @@ check_gap(ps_journal_thread_t *self)
                    : PSD_OK;
 }
 
-static void *
-run(void *arg)
+static void *run(void *arg)
 {
     ps_journal_thread_t *self = arg;
     char name[PS_TURN_NAME_SIZE];
@@ -298,8 +272,7 @@ run(void *arg)
 
 /* ---- start and stop ---- */
 
-static void
-free_all(ps_journal_thread_t *self)
+static void free_all(ps_journal_thread_t *self)
 {
     STAILQ_CONCAT(&self->taken, &self->queue);
     while (!STAILQ_EMPTY(&self->taken)) {
@@ -316,12 +289,8 @@ free_all(ps_journal_thread_t *self)
     ps_free(self);
 }
 
-psd_status_t
-ps_journal_thread_start(ps_journal_t **journal_p,
-                        uint32_t shard,
-                        ps_turns_t *turns,
-                        ps_journal_thread_t **ret_thread,
-                        psd_error_t *err)
+psd_status_t ps_journal_thread_start(ps_journal_t **journal_p, uint32_t shard, ps_turns_t *turns,
+                                     ps_journal_thread_t **ret_thread, psd_error_t *err)
 {
     ps_journal_thread_t *self = ps_alloc(1, sizeof *self);
     int rc = 0;
@@ -350,8 +319,7 @@ ps_journal_thread_start(ps_journal_t **journal_p,
     return PSD_OK;
 }
 
-void
-ps_journal_thread_stop(ps_journal_thread_t **self_p)
+void ps_journal_thread_stop(ps_journal_thread_t **self_p)
 {
     ps_journal_thread_t *self = *self_p;
 
@@ -367,33 +335,27 @@ ps_journal_thread_stop(ps_journal_thread_t **self_p)
     *self_p = NULL;
 }
 
-int
-ps_journal_thread_fd(const ps_journal_thread_t *self)
+int ps_journal_thread_fd(const ps_journal_thread_t *self)
 {
     return self->fd;
 }
 
 /* ---- the shard's side ---- */
 
-psd_status_t
-ps_journal_thread_settle(ps_journal_thread_t *self, psd_error_t *err)
+psd_status_t ps_journal_thread_settle(ps_journal_thread_t *self, psd_error_t *err)
 {
     return ps_journal_settle(self->journal, err);
 }
 
-psd_status_t
-ps_journal_thread_put_table(ps_journal_thread_t *self,
-                            uint32_t table,
-                            const ps_table_spec_t *spec,
-                            psd_error_t *err)
+psd_status_t ps_journal_thread_put_table(ps_journal_thread_t *self, uint32_t table,
+                                         const ps_table_spec_t *spec, psd_error_t *err)
 {
     return ps_journal_put_table(self->journal, table, spec, err);
 }
 
 /* Takes the payload of `like`. Without memory for it the log ends in front of
  * it, and says why. */
-static void
-give(ps_journal_thread_t *self, const work_t *like)
+static void give(ps_journal_thread_t *self, const work_t *like)
 {
     work_t *work = ps_alloc_raw(1, sizeof *work);
     ps_payload_t *payload = like->payload;
@@ -418,28 +380,22 @@ give(ps_journal_thread_t *self, const work_t *like)
     ps_free(work);
     if (is_first_gap) {
         ps_log(PS_LOG_ERROR, "record_lost",
-               "shard=%" PRIu32
-               " reason=no_memory hint=\"the log ends here; start psd again\"",
+               "shard=%" PRIu32 " reason=no_memory hint=\"the log ends here; start psd again\"",
                self->shard);
     }
 }
 
-void
-ps_journal_thread_record(ps_journal_thread_t *self,
-                         const ps_record_t *record,
-                         ps_payload_t *payload)
+void ps_journal_thread_record(ps_journal_thread_t *self, const ps_record_t *record,
+                              ps_payload_t *payload)
 {
-    give(self,
-         &(work_t){.kind = RECORD,
-                   .payload = payload == NULL ? NULL : ps_payload_keep(payload),
-                   .size = ps_record_size(record, payload),
-                   .record = *record});
+    give(self, &(work_t){.kind = RECORD,
+                         .payload = payload == NULL ? NULL : ps_payload_keep(payload),
+                         .size = ps_record_size(record, payload),
+                         .record = *record});
 }
 
-void
-ps_journal_thread_piece(ps_journal_thread_t *self,
-                        const ps_piece_t *piece,
-                        ps_payload_t *payload)
+void ps_journal_thread_piece(ps_journal_thread_t *self, const ps_piece_t *piece,
+                             ps_payload_t *payload)
 {
     give(self, &(work_t){.kind = PIECE,
                          .payload = ps_payload_keep(payload),
@@ -447,14 +403,12 @@ ps_journal_thread_piece(ps_journal_thread_t *self,
                          .piece = *piece});
 }
 
-void
-ps_journal_thread_drop(ps_journal_thread_t *self, uint32_t table)
+void ps_journal_thread_drop(ps_journal_thread_t *self, uint32_t table)
 {
     give(self, &(work_t){.kind = DROP, .table = table});
 }
 
-bool
-ps_journal_thread_take(ps_journal_thread_t *self, ps_journal_news_t *news)
+bool ps_journal_thread_take(ps_journal_thread_t *self, ps_journal_news_t *news)
 {
     uint64_t n = 0;
     ps_journal_news_t spare = *news;

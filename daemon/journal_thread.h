@@ -36,12 +36,10 @@ void ps_journal_news_done(ps_journal_news_t *self);
 
 /* Takes the journal, which was recovered. turns: where the thread says that it
  * turns; may be NULL. Errors: PSD_NOMEM; PSD_IO no thread. */
-PSD_MUST_CHECK psd_status_t
-ps_journal_thread_start(ps_journal_t **journal_p,
-                        uint32_t shard,
-                        ps_turns_t *turns,
-                        ps_journal_thread_t **ret_thread,
-                        psd_error_t *err);
+PSD_MUST_CHECK psd_status_t ps_journal_thread_start(ps_journal_t **journal_p, uint32_t shard,
+                                                    ps_turns_t *turns,
+                                                    ps_journal_thread_t **ret_thread,
+                                                    psd_error_t *err);
 /* Writes what was given, if the disk takes it at once, and ends. Takes NULL. */
 void ps_journal_thread_stop(ps_journal_thread_t **self_p);
 /* Readable when there is news. */
@@ -49,29 +47,23 @@ int ps_journal_thread_fd(const ps_journal_thread_t *self);
 
 /* As ps_journal_settle, before anything is given to the thread. It does not
  * wait for the thread. */
-PSD_MUST_CHECK psd_status_t ps_journal_thread_settle(ps_journal_thread_t *self,
-                                                     psd_error_t *err);
+PSD_MUST_CHECK psd_status_t ps_journal_thread_settle(ps_journal_thread_t *self, psd_error_t *err);
 /* A table with a log, before its first record. It does not wait for the thread.
  * Errors: those of ps_journal_put_table. */
-PSD_MUST_CHECK psd_status_t
-ps_journal_thread_put_table(ps_journal_thread_t *self,
-                            uint32_t table,
-                            const ps_table_spec_t *spec,
-                            psd_error_t *err);
+PSD_MUST_CHECK psd_status_t ps_journal_thread_put_table(ps_journal_thread_t *self, uint32_t table,
+                                                        const ps_table_spec_t *spec,
+                                                        psd_error_t *err);
 /* Each joins the queue. The payload, which is not `shared`, is kept until it is
  * written. Without memory for one, nothing is written from there on, for what
  * is on the disk would have a gap; the news say so, and a start goes on in
  * front of it. */
-void ps_journal_thread_record(ps_journal_thread_t *self,
-                              const ps_record_t *record,
+void ps_journal_thread_record(ps_journal_thread_t *self, const ps_record_t *record,
                               ps_payload_t *payload);
-void ps_journal_thread_piece(ps_journal_thread_t *self,
-                             const ps_piece_t *piece,
+void ps_journal_thread_piece(ps_journal_thread_t *self, const ps_piece_t *piece,
                              ps_payload_t *payload);
 void ps_journal_thread_drop(ps_journal_thread_t *self, uint32_t table);
 
 /* True when there is news, which *news then says; it is kept by the caller and
  * used again. */
-PSD_MUST_CHECK bool ps_journal_thread_take(ps_journal_thread_t *self,
-                                           ps_journal_news_t *news);
+PSD_MUST_CHECK bool ps_journal_thread_take(ps_journal_thread_t *self, ps_journal_news_t *news);
 #endif

@@ -19,43 +19,37 @@
 /* Frames of values come and go by the thousand. By itself the allocator gives
  * each back to the kernel and takes it anew, and clearing those pages costs
  * more than all that is done with the values. */
-static void
-keep_freed_memory(void)
+static void keep_freed_memory(void)
 {
     (void)mallopt(M_MMAP_THRESHOLD, MAPPED_FROM);
     (void)mallopt(M_TRIM_THRESHOLD, KEEP_BYTES);
 }
 
 /* One line on stderr: "psd: E5002 …". */
-static int
-fail(psd_status_t status, const psd_error_t *err)
+static int fail(psd_status_t status, const psd_error_t *err)
 {
     const char *text = psd_error_text(err);
 
     (void)fprintf(stderr, "%spsd: %s %s\n", ps_run_is_journal() ? "<3>" : "",
-                  psd_status_code(status),
-                  text[0] == '\0' ? psd_status_text(status) : text);
+                  psd_status_code(status), text[0] == '\0' ? psd_status_text(status) : text);
     return psd_status_exit(status);
 }
 
-static psd_status_t
-print_config(const ps_config_t *config, psd_error_t *err)
+static psd_status_t print_config(const ps_config_t *config, psd_error_t *err)
 {
     PSD_AUTO(ps_buffer_done) ps_buffer_t text = {0};
 
     if (!ps_config_print(config, &text)) {
         return psd_error_set(err, PSD_NOMEM, "no memory to print");
     }
-    if (fwrite(text.data, 1, text.size, stdout) != text.size ||
-        fflush(stdout) != 0) {
+    if (fwrite(text.data, 1, text.size, stdout) != text.size || fflush(stdout) != 0) {
         return psd_error_set(err, PSD_IO, "cannot write to stdout");
     }
     return PSD_OK;
 }
 
 /* "2026-11-22T06:52:01.123Z "; a journal has times of its own. */
-static void
-print_time(char ret[PS_LOG_STAMP_SIZE])
+static void print_time(char ret[PS_LOG_STAMP_SIZE])
 {
     uint64_t now_ms = ps_unix_ms();
     time_t seconds = (time_t)(now_ms / 1000);
@@ -65,12 +59,10 @@ print_time(char ret[PS_LOG_STAMP_SIZE])
     if (gmtime_r(&seconds, &parts) != NULL) {
         size = strftime(ret, PS_LOG_STAMP_SIZE, "%Y-%m-%dT%H:%M:%S", &parts);
     }
-    (void)snprintf(ret + size, PS_LOG_STAMP_SIZE - size, ".%03uZ ",
-                   (unsigned)(now_ms % 1000));
+    (void)snprintf(ret + size, PS_LOG_STAMP_SIZE - size, ".%03uZ ", (unsigned)(now_ms % 1000));
 }
 
-static psd_status_t
-act(const ps_options_t *options, psd_error_t *err)
+static psd_status_t act(const ps_options_t *options, psd_error_t *err)
 {
     PSD_AUTO(ps_config_done) ps_config_t config = {0};
     psd_status_t rc = ps_options_config(options, &config, err);
@@ -92,8 +84,7 @@ act(const ps_options_t *options, psd_error_t *err)
     return ps_run(options, &config, err);
 }
 
-int
-main(int argc, char **argv)
+int main(int argc, char **argv)
 {
     PSD_AUTO(psd_error_destroy) psd_error_t *err = psd_error_new();
     ps_options_t options = {0};

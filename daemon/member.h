@@ -51,10 +51,8 @@ typedef struct ps_member_self {
  */
 PSD_MUST_CHECK psd_status_t ps_member_join(const ps_config_t *config,
                                            const ps_socket_args_t *socket,
-                                           const ps_member_self_t *who,
-                                           ps_member_t **ret_member,
-                                           ps_joined_t *ret_joined,
-                                           psd_error_t *err);
+                                           const ps_member_self_t *who, ps_member_t **ret_member,
+                                           ps_joined_t *ret_joined, psd_error_t *err);
 /* Takes NULL, nulls *self_p. */
 void ps_member_destroy(ps_member_t **self_p);
 
@@ -63,15 +61,14 @@ typedef struct ps_member_args {
     ps_shards_t *shards;
     ps_socket_t *port; /* the node's own control port */
     const ps_plugins_t *plugins;
-    const char *control; /* the port's endpoint, as others are told */
+    const char *control;            /* the port's endpoint, as others are told */
     const ps_node_damage_t *damage; /* what this start found */
 } ps_member_args_t;
 
 /* The shards run: announces them. Where files were damaged, waits a few seconds
  * for the registry's word. Errors: PSD_NOMEM; PSD_DAMAGED what was lost has no
  * other copy. */
-PSD_MUST_CHECK psd_status_t ps_member_start(ps_member_t *self,
-                                            const ps_member_args_t *args,
+PSD_MUST_CHECK psd_status_t ps_member_start(ps_member_t *self, const ps_member_args_t *args,
                                             psd_error_t *err);
 /* The ZeroMQ socket of the link, for zloop; ps_member_receive then. */
 void *ps_member_handle(ps_member_t *self);
@@ -80,8 +77,7 @@ const char *ps_member_registry(const ps_member_t *self);
 /* The registry is heard. */
 bool ps_member_is_heard(const ps_member_t *self);
 /* PSD_OK, or why this node cannot go on: PSD_DAMAGED as above. */
-PSD_MUST_CHECK psd_status_t ps_member_failure(const ps_member_t *self,
-                                              psd_error_t *err);
+PSD_MUST_CHECK psd_status_t ps_member_failure(const ps_member_t *self, psd_error_t *err);
 /* It has answered the announcement of this life: the node is one of the
  * cluster's. */
 bool ps_member_is_announced(const ps_member_t *self);

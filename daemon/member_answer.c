@@ -11,8 +11,7 @@
 #define WORD_MS 3000 /* for the registry's word of damage */
 #define LOOK_MS 50
 
-psd_status_t
-ps_member_expect(ps_member_t *self, size_t n, psd_error_t *err)
+psd_status_t ps_member_expect(ps_member_t *self, size_t n, psd_error_t *err)
 {
     return ps_grow(&self->errands, &self->errands_capacity, self->n_errands + n,
                    sizeof *self->errands)
@@ -20,16 +19,14 @@ ps_member_expect(ps_member_t *self, size_t n, psd_error_t *err)
                : psd_error_set(err, PSD_NOMEM, "no memory for an errand");
 }
 
-void
-ps_member_await(ps_member_t *self, const ps_errand_t *errand)
+void ps_member_await(ps_member_t *self, const ps_errand_t *errand)
 {
     self->errands[self->n_errands++] = *errand;
 }
 
 /* ---- answers ---- */
 
-static ps_doc_t *
-new_answer(ps_member_t *self, uint64_t serial)
+static ps_doc_t *new_answer(ps_member_t *self, uint64_t serial)
 {
     ps_doc_t *doc = ps_member_message(self, "node_answer");
 
@@ -39,25 +36,17 @@ new_answer(ps_member_t *self, uint64_t serial)
     return doc;
 }
 
-void
-ps_member_answer(ps_member_t *self,
-                 uint64_t serial,
-                 psd_status_t rc,
-                 const char *text)
+void ps_member_answer(ps_member_t *self, uint64_t serial, psd_status_t rc, const char *text)
 {
     PSD_AUTO(ps_doc_destroy) ps_doc_t *doc = new_answer(self, serial);
 
     if (doc == NULL || !ps_doc_set_u64(doc, "result", (uint64_t)rc) ||
-        !ps_doc_set_text(doc, "text", text) ||
-        ps_member_send(self, doc, NULL) != PSD_OK) {
+        !ps_doc_set_text(doc, "text", text) || ps_member_send(self, doc, NULL) != PSD_OK) {
         ps_log(PS_LOG_WARN, "registry_not_answered", "serial=%" PRIu64, serial);
     }
 }
 
-static void
-answer_question(ps_member_t *self,
-                uint64_t serial,
-                const ps_shards_done_t *done)
+static void answer_question(ps_member_t *self, uint64_t serial, const ps_shards_done_t *done)
 {
     PSD_AUTO(ps_doc_destroy) ps_doc_t *doc = new_answer(self, serial);
     psd_status_t rc = done->status;
@@ -66,8 +55,8 @@ answer_question(ps_member_t *self,
         ps_member_answer(self, serial, rc, done->text);
         return;
     }
-    if (doc == NULL || !ps_answers_to_doc(&done->answers, ps_now_ms(),
-                                          ps_doc_add_array(doc, "shards"))) {
+    if (doc == NULL ||
+        !ps_answers_to_doc(&done->answers, ps_now_ms(), ps_doc_add_array(doc, "shards"))) {
         rc = psd_error_set(self->err, PSD_NOMEM, "no memory for an answer");
     } else {
         rc = ps_member_send(self, doc, self->err);
@@ -80,8 +69,7 @@ answer_question(ps_member_t *self,
 
 /* Dropped: nothing is to be dropped there when the registry names what it has.
  */
-static void
-forget_table(ps_member_t *self, uint32_t table)
+static void forget_table(ps_member_t *self, uint32_t table)
 {
     for (size_t i = 0; table != 0 && i < self->n_tables; i++) {
         if (self->tables[i] == table) {
@@ -91,8 +79,7 @@ forget_table(ps_member_t *self, uint32_t table)
     }
 }
 
-static bool
-has_errand(const ps_member_t *self, uint64_t serial)
+static bool has_errand(const ps_member_t *self, uint64_t serial)
 {
     for (size_t i = 0; i < self->n_errands; i++) {
         if (self->errands[i].serial == serial) {
@@ -104,8 +91,7 @@ has_errand(const ps_member_t *self, uint64_t serial)
 
 /* The i-th errand is done. Those of one serial are answered together, and stand
  * one behind the other. */
-static void
-finish(ps_member_t *self, size_t i, const ps_shards_done_t *done)
+static void finish(ps_member_t *self, size_t i, const ps_shards_done_t *done)
 {
     const ps_errand_t errand = self->errands[i];
 
@@ -128,8 +114,7 @@ finish(ps_member_t *self, size_t i, const ps_shards_done_t *done)
     }
 }
 
-static void
-take_done(ps_member_t *self, const ps_shards_done_t *done)
+static void take_done(ps_member_t *self, const ps_shards_done_t *done)
 {
     if (done->serial == self->look) {
         self->look = 0;
@@ -148,8 +133,7 @@ take_done(ps_member_t *self, const ps_shards_done_t *done)
 
 /* Passes on up to PS_REPORTS_MAX reports. They come again while they are so.
  * false: there is none. */
-static bool
-pass_reports(ps_member_t *self)
+static bool pass_reports(ps_member_t *self)
 {
     PSD_AUTO(ps_doc_destroy) ps_doc_t *doc = NULL;
     ps_doc_t *array = NULL;
@@ -157,23 +141,20 @@ pass_reports(ps_member_t *self)
     bool fits = true;
     int n = 0;
 
-    while (n < PS_REPORTS_MAX &&
-           ps_shards_next_report(self->is.shards, &report)) {
+    while (n < PS_REPORTS_MAX && ps_shards_next_report(self->is.shards, &report)) {
         if (n++ == 0) {
             doc = ps_member_message(self, "node_report");
             array = doc == NULL ? NULL : ps_doc_add_array(doc, "reports");
         }
         fits = fits && array != NULL && ps_report_to_doc(&report, array);
     }
-    if (n > 0 && self->is_announced &&
-        (!fits || ps_member_send(self, doc, NULL) != PSD_OK)) {
+    if (n > 0 && self->is_announced && (!fits || ps_member_send(self, doc, NULL) != PSD_OK)) {
         ps_log(PS_LOG_WARN, "reports_not_sent", "n=%d", n);
     }
     return n > 0;
 }
 
-void
-ps_member_receive_shards(ps_member_t *self)
+void ps_member_receive_shards(ps_member_t *self)
 {
     ps_shards_done_t done;
     bool more = true;
@@ -190,18 +171,15 @@ ps_member_receive_shards(ps_member_t *self)
 
 /* ---- damage ---- */
 
-psd_status_t
-ps_member_failure(const ps_member_t *self, psd_error_t *err)
+psd_status_t ps_member_failure(const ps_member_t *self, psd_error_t *err)
 {
     return self->refusal[0] == '\0'
                ? PSD_OK
-               : ps_node_damage_wrap(
-                     self->is.damage,
-                     psd_error_set(err, PSD_DAMAGED, "%s", self->refusal), err);
+               : ps_node_damage_wrap(self->is.damage,
+                                     psd_error_set(err, PSD_DAMAGED, "%s", self->refusal), err);
 }
 
-psd_status_t
-ps_member_await_word(ps_member_t *self, psd_error_t *err)
+psd_status_t ps_member_await_word(ps_member_t *self, psd_error_t *err)
 {
     uint64_t until_ms = ps_now_ms() + WORD_MS;
     psd_status_t rc = PSD_OK;

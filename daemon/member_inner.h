@@ -32,11 +32,11 @@ struct ps_member {
     uint64_t beat_ms;  /* when the next beat is due */
     bool is_announced; /* the registry has answered that */
     bool is_heard;
-    bool files_out;       /* no descriptor is left */
-    bool any_name;        /* with who->any_name, until it has one */
-    uint64_t refused_ms;  /* when a refusal was last told; 0: none since it was
-                             taken in */
-    psd_status_t refused; /* what that was */
+    bool files_out;                    /* no descriptor is left */
+    bool any_name;                     /* with who->any_name, until it has one */
+    uint64_t refused_ms;               /* when a refusal was last told; 0: none since it was
+                                          taken in */
+    psd_status_t refused;              /* what that was */
     char refusal[PS_DAMAGE_TEXT_SIZE]; /* what is lost has no other copy; "" */
     uint32_t *tables;                  /* owned; that the shards were told */
     size_t n_tables;
@@ -59,28 +59,20 @@ void ps_member_obey(ps_member_t *self, const char *op, const ps_doc_t *doc);
  * ps_member_expect. */
 void ps_member_await(ps_member_t *self, const ps_errand_t *errand);
 /* Room for n more. Errors: PSD_NOMEM. */
-PSD_MUST_CHECK psd_status_t ps_member_expect(ps_member_t *self,
-                                             size_t n,
-                                             psd_error_t *err);
+PSD_MUST_CHECK psd_status_t ps_member_expect(ps_member_t *self, size_t n, psd_error_t *err);
 /* Says how it ended; asked again, when this answer does not go out. */
-void ps_member_answer(ps_member_t *self,
-                      uint64_t serial,
-                      psd_status_t rc,
-                      const char *text);
+void ps_member_answer(ps_member_t *self, uint64_t serial, psd_status_t rc, const char *text);
 /* Waits for the answer to the announcement: a node that is refused is not to be
  * taken for ready before. Errors: those of ps_member_failure. */
-PSD_MUST_CHECK psd_status_t ps_member_await_word(ps_member_t *self,
-                                                 psd_error_t *err);
+PSD_MUST_CHECK psd_status_t ps_member_await_word(ps_member_t *self, psd_error_t *err);
 /* member.c */
 /* {"v":1,"id":…,"op":…,"versions":…,"cluster":…,"name":…,"incarnation":…};
  * NULL: no memory. */
 ps_doc_t *ps_member_message(ps_member_t *self, const char *op);
 /* Errors: PSD_NOMEM; PSD_LIMIT it is longer than a control message may be;
  * those of ps_socket_send_text. */
-PSD_MUST_CHECK psd_status_t ps_member_send(ps_member_t *self,
-                                           const ps_doc_t *doc,
+PSD_MUST_CHECK psd_status_t ps_member_send(ps_member_t *self, const ps_doc_t *doc,
                                            psd_error_t *err);
 /* PSD_OK, or what an answer of the registry says. */
-PSD_MUST_CHECK psd_status_t ps_member_status_of(const ps_doc_t *doc,
-                                                psd_error_t *err);
+PSD_MUST_CHECK psd_status_t ps_member_status_of(const ps_doc_t *doc, psd_error_t *err);
 #endif

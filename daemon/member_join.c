@@ -13,8 +13,7 @@
 #define AGAIN_MS 100     /* between two tries of that */
 
 /* The answer to the last question. Errors: PSD_CONNECT none in time. */
-static psd_status_t
-wait_answer(ps_member_t *self, ps_doc_t **ret_doc, psd_error_t *err)
+static psd_status_t wait_answer(ps_member_t *self, ps_doc_t **ret_doc, psd_error_t *err)
 {
     uint64_t deadline_ms = ps_now_ms() + ANSWER_MS;
 
@@ -27,8 +26,7 @@ wait_answer(ps_member_t *self, ps_doc_t **ret_doc, psd_error_t *err)
         psd_status_t rc = PSD_OK;
 
         if (now_ms >= deadline_ms) {
-            return psd_error_set(err, PSD_CONNECT, "no answer within %d ms",
-                                 ANSWER_MS);
+            return psd_error_set(err, PSD_CONNECT, "no answer within %d ms", ANSWER_MS);
         }
         rc = ps_socket_wait(&self->link, 1, deadline_ms - now_ms, &ready, err);
         if (rc == PSD_OK) {
@@ -38,15 +36,12 @@ wait_answer(ps_member_t *self, ps_doc_t **ret_doc, psd_error_t *err)
             return rc;
         }
         if (got) {
-            return ps_doc_parse(
-                (ps_bytes_t){.data = text.data, .size = text.size}, ret_doc,
-                err);
+            return ps_doc_parse((ps_bytes_t){.data = text.data, .size = text.size}, ret_doc, err);
         }
     }
 }
 
-static psd_status_t
-read_joined(const ps_doc_t *doc, ps_joined_t *joined, psd_error_t *err)
+static psd_status_t read_joined(const ps_doc_t *doc, ps_joined_t *joined, psd_error_t *err)
 {
     const ps_doc_t *cluster = NULL;
     const char *name = NULL;
@@ -59,8 +54,7 @@ read_joined(const ps_doc_t *doc, ps_joined_t *joined, psd_error_t *err)
         rc = ps_doc_get_id(cluster, "uuid", &joined->cluster, err);
     }
     if (rc == PSD_OK) {
-        rc =
-            ps_doc_get_u64(doc, "session", 0, INT64_MAX, &joined->session, err);
+        rc = ps_doc_get_u64(doc, "session", 0, INT64_MAX, &joined->session, err);
     }
     if (rc == PSD_OK) {
         memcpy(joined->cluster_name, name, strlen(name) + 1);
@@ -75,8 +69,7 @@ read_joined(const ps_doc_t *doc, ps_joined_t *joined, psd_error_t *err)
 }
 
 /* One question and its answer. */
-static psd_status_t
-ask_join(ps_member_t *self, ps_joined_t *joined, psd_error_t *err)
+static psd_status_t ask_join(ps_member_t *self, ps_joined_t *joined, psd_error_t *err)
 {
     PSD_AUTO(ps_doc_destroy) ps_doc_t *doc = NULL;
     PSD_AUTO(ps_doc_destroy) ps_doc_t *reply = NULL;
@@ -97,12 +90,8 @@ ask_join(ps_member_t *self, ps_joined_t *joined, psd_error_t *err)
     return rc == PSD_OK ? read_joined(reply, joined, err) : rc;
 }
 
-static psd_status_t
-join_one(ps_member_t *self,
-         const char *url,
-         const ps_socket_args_t *socket,
-         ps_joined_t *joined,
-         psd_error_t *err)
+static psd_status_t join_one(ps_member_t *self, const char *url, const ps_socket_args_t *socket,
+                             ps_joined_t *joined, psd_error_t *err)
 {
     uint64_t until_ms = ps_now_ms() + PATIENCE_MS;
     psd_status_t rc = ps_socket_connect(url, socket, &self->link, err);
@@ -129,8 +118,7 @@ join_one(ps_member_t *self,
 }
 
 /* The signals that end psd are blocked, and read where it runs. */
-static bool
-shall_end(void)
+static bool shall_end(void)
 {
     sigset_t set;
 
@@ -140,12 +128,8 @@ shall_end(void)
 
 /* The first that answers. Machines that are switched on together start in any
  * order: none has to be there yet. */
-static psd_status_t
-join_any(ps_member_t *self,
-         const ps_text_list_t *urls,
-         const ps_socket_args_t *socket,
-         ps_joined_t *joined,
-         psd_error_t *err)
+static psd_status_t join_any(ps_member_t *self, const ps_text_list_t *urls,
+                             const ps_socket_args_t *socket, ps_joined_t *joined, psd_error_t *err)
 {
     uint64_t until_ms = ps_now_ms() + COMING_MS;
     psd_status_t rc = PSD_CONNECT;
@@ -159,20 +143,16 @@ join_any(ps_member_t *self,
         if (rc == PSD_CONNECT && !told) {
             told = true;
             ps_log(PS_LOG_WARN, "registry_silent",
-                   "reason=\"%s\" hint=\"it is asked again for %d s\"",
-                   psd_error_text(err), COMING_MS / 1000);
+                   "reason=\"%s\" hint=\"it is asked again for %d s\"", psd_error_text(err),
+                   COMING_MS / 1000);
         }
     }
     return rc;
 }
 
-psd_status_t
-ps_member_join(const ps_config_t *config,
-               const ps_socket_args_t *socket,
-               const ps_member_self_t *who,
-               ps_member_t **ret_member,
-               ps_joined_t *ret_joined,
-               psd_error_t *err)
+psd_status_t ps_member_join(const ps_config_t *config, const ps_socket_args_t *socket,
+                            const ps_member_self_t *who, ps_member_t **ret_member,
+                            ps_joined_t *ret_joined, psd_error_t *err)
 {
     PSD_AUTO(ps_member_destroy) ps_member_t *self = ps_alloc(1, sizeof *self);
     psd_status_t rc = PSD_OK;
@@ -195,8 +175,7 @@ ps_member_join(const ps_config_t *config,
     }
     self->cluster = ret_joined->cluster;
     if (ret_joined->node[0] == '\0') {
-        (void)snprintf(ret_joined->node, sizeof ret_joined->node, "%s",
-                       self->name);
+        (void)snprintf(ret_joined->node, sizeof ret_joined->node, "%s", self->name);
     }
     memcpy(self->name, ret_joined->node, sizeof self->name);
     *ret_member = self;

@@ -13,8 +13,7 @@
 
 /* ---- tables ---- */
 
-static bool
-has_table(const ps_member_t *self, uint32_t table)
+static bool has_table(const ps_member_t *self, uint32_t table)
 {
     for (size_t i = 0; i < self->n_tables; i++) {
         if (self->tables[i] == table) {
@@ -24,8 +23,7 @@ has_table(const ps_member_t *self, uint32_t table)
     return false;
 }
 
-static void
-see_epochs(ps_member_t *self, const ps_table_t *table)
+static void see_epochs(ps_member_t *self, const ps_table_t *table)
 {
     for (uint32_t i = 0; i < table->spec.n_partitions; i++) {
         if (table->copies[i].epoch > self->max_epoch) {
@@ -34,11 +32,8 @@ see_epochs(ps_member_t *self, const ps_table_t *table)
     }
 }
 
-static psd_status_t
-do_table(ps_member_t *self,
-         const ps_doc_t *doc,
-         ps_errand_t *errand,
-         psd_error_t *err)
+static psd_status_t do_table(ps_member_t *self, const ps_doc_t *doc, ps_errand_t *errand,
+                             psd_error_t *err)
 {
     PSD_AUTO(ps_told_table_done) ps_table_t table = {0};
     ps_table_t bound;
@@ -66,15 +61,11 @@ do_table(ps_member_t *self,
     return rc;
 }
 
-static psd_status_t
-send_drop(ps_member_t *self,
-          uint32_t table,
-          const ps_errand_t *like,
-          psd_error_t *err)
+static psd_status_t send_drop(ps_member_t *self, uint32_t table, const ps_errand_t *like,
+                              psd_error_t *err)
 {
     ps_errand_t errand = {.serial = like->serial, .drop = table};
-    psd_status_t rc =
-        ps_shards_send_drop(self->is.shards, table, &errand.local, err);
+    psd_status_t rc = ps_shards_send_drop(self->is.shards, table, &errand.local, err);
 
     if (rc == PSD_OK) {
         ps_member_await(self, &errand);
@@ -82,11 +73,8 @@ send_drop(ps_member_t *self,
     return rc;
 }
 
-static psd_status_t
-do_drop(ps_member_t *self,
-        const ps_doc_t *doc,
-        ps_errand_t *errand,
-        psd_error_t *err)
+static psd_status_t do_drop(ps_member_t *self, const ps_doc_t *doc, ps_errand_t *errand,
+                            psd_error_t *err)
 {
     uint64_t id = 0;
     psd_status_t rc = ps_doc_get_u64(doc, "table", 1, UINT32_MAX, &id, err);
@@ -94,14 +82,12 @@ do_drop(ps_member_t *self,
     return rc == PSD_OK ? send_drop(self, (uint32_t)id, errand, err) : rc;
 }
 
-static bool
-has_number(const ps_doc_t *array, uint32_t wanted)
+static bool has_number(const ps_doc_t *array, uint32_t wanted)
 {
     for (size_t i = 0; i < ps_doc_count(array); i++) {
         uint64_t number = 0;
 
-        if (ps_doc_at_u64(array, i, &number, NULL) == PSD_OK &&
-            number == wanted) {
+        if (ps_doc_at_u64(array, i, &number, NULL) == PSD_OK && number == wanted) {
             return true;
         }
     }
@@ -109,11 +95,8 @@ has_number(const ps_doc_t *array, uint32_t wanted)
 }
 
 /* What the registry does not have any more was dropped unheard. */
-static psd_status_t
-do_known(ps_member_t *self,
-         const ps_doc_t *doc,
-         ps_errand_t *errand,
-         psd_error_t *err)
+static psd_status_t do_known(ps_member_t *self, const ps_doc_t *doc, ps_errand_t *errand,
+                             psd_error_t *err)
 {
     const ps_doc_t *array = NULL;
     size_t before = self->n_errands;
@@ -135,15 +118,11 @@ do_known(ps_member_t *self,
 
 /* ---- the rest ---- */
 
-static psd_status_t
-do_sessions(ps_member_t *self,
-            const ps_doc_t *doc,
-            ps_errand_t *errand,
-            psd_error_t *err)
+static psd_status_t do_sessions(ps_member_t *self, const ps_doc_t *doc, ps_errand_t *errand,
+                                psd_error_t *err)
 {
     uint64_t session = 0;
-    psd_status_t rc =
-        ps_doc_get_u64(doc, "session", 0, INT64_MAX, &session, err);
+    psd_status_t rc = ps_doc_get_u64(doc, "session", 0, INT64_MAX, &session, err);
 
     if (rc == PSD_OK) {
         ps_shards_set_last_session(self->is.shards, session);
@@ -152,11 +131,8 @@ do_sessions(ps_member_t *self,
     return rc;
 }
 
-static psd_status_t
-do_job(ps_member_t *self,
-       const ps_doc_t *doc,
-       ps_errand_t *errand,
-       psd_error_t *err)
+static psd_status_t do_job(ps_member_t *self, const ps_doc_t *doc, ps_errand_t *errand,
+                           psd_error_t *err)
 {
     PSD_AUTO(ps_job_done) ps_job_t job = {0};
     psd_status_t rc = ps_job_from_doc(doc, &job, err);
@@ -170,14 +146,11 @@ do_job(ps_member_t *self,
     return rc;
 }
 
-static psd_status_t
-read_question(const ps_doc_t *doc,
-              ps_call_kind_t *ret_kind,
-              uint32_t *ret_job,
-              psd_error_t *err)
+static psd_status_t read_question(const ps_doc_t *doc, ps_call_kind_t *ret_kind, uint32_t *ret_job,
+                                  psd_error_t *err)
 {
-    static const ps_call_kind_t KINDS[] = {PS_CALL_INSPECT, PS_CALL_WAITING,
-                                           PS_CALL_CLOCKS, PS_CALL_CHECKPOINT};
+    static const ps_call_kind_t KINDS[] = {PS_CALL_INSPECT, PS_CALL_WAITING, PS_CALL_CLOCKS,
+                                           PS_CALL_CHECKPOINT};
     const char *word = NULL;
     uint64_t job = 0;
     psd_status_t rc = ps_doc_get_text(doc, "kind", 32, &word, err);
@@ -186,8 +159,7 @@ read_question(const ps_doc_t *doc,
         rc = ps_doc_get_u64(doc, "job", 0, UINT32_MAX, &job, err);
     }
     *ret_job = (uint32_t)job;
-    for (size_t i = 0; rc == PSD_OK && i < sizeof KINDS / sizeof KINDS[0];
-         i++) {
+    for (size_t i = 0; rc == PSD_OK && i < sizeof KINDS / sizeof KINDS[0]; i++) {
         if (strcmp(word, ps_call_name(KINDS[i])) == 0) {
             *ret_kind = KINDS[i];
             return PSD_OK;
@@ -199,11 +171,8 @@ read_question(const ps_doc_t *doc,
                         : rc;
 }
 
-static psd_status_t
-do_ask(ps_member_t *self,
-       const ps_doc_t *doc,
-       ps_errand_t *errand,
-       psd_error_t *err)
+static psd_status_t do_ask(ps_member_t *self, const ps_doc_t *doc, ps_errand_t *errand,
+                           psd_error_t *err)
 {
     ps_call_kind_t kind = PS_CALL_INSPECT;
     const char *words = NULL;
@@ -213,12 +182,10 @@ do_ask(ps_member_t *self,
     if (rc == PSD_OK && kind == PS_CALL_CHECKPOINT) {
         rc = ps_doc_get_text(doc, "words", WORDS_MAX, &words, err);
         if (rc == PSD_OK) {
-            rc = ps_shards_send_words(self->is.shards, words, &errand->local,
-                                      err);
+            rc = ps_shards_send_words(self->is.shards, words, &errand->local, err);
         }
     } else if (rc == PSD_OK) {
-        rc =
-            ps_shards_send_ask(self->is.shards, kind, job, &errand->local, err);
+        rc = ps_shards_send_ask(self->is.shards, kind, job, &errand->local, err);
     }
     if (rc == PSD_OK) {
         errand->asks = true;
@@ -228,18 +195,14 @@ do_ask(ps_member_t *self,
 }
 
 /* Its answer is a report of the shard. */
-static psd_status_t
-do_fence(ps_member_t *self,
-         const ps_doc_t *doc,
-         ps_errand_t *errand,
-         psd_error_t *err)
+static psd_status_t do_fence(ps_member_t *self, const ps_doc_t *doc, ps_errand_t *errand,
+                             psd_error_t *err)
 {
     uint64_t shard = 0;
     uint64_t table = 0;
     uint64_t partition = 0;
     ps_shards_fence_t fence = {0};
-    psd_status_t rc =
-        ps_doc_get_u64(doc, "shard", 0, PS_NODE_SHARDS_MAX - 1, &shard, err);
+    psd_status_t rc = ps_doc_get_u64(doc, "shard", 0, PS_NODE_SHARDS_MAX - 1, &shard, err);
 
     if (rc == PSD_OK) {
         rc = ps_doc_get_u64(doc, "table", 1, UINT32_MAX, &table, err);
@@ -253,36 +216,26 @@ do_fence(ps_member_t *self,
     fence.shard = (uint32_t)shard;
     fence.table = (uint32_t)table;
     fence.partition = (uint32_t)partition;
-    return rc == PSD_OK ? ps_shards_send_fence(self->is.shards, &fence,
-                                               &errand->local, err)
-                        : rc;
+    return rc == PSD_OK ? ps_shards_send_fence(self->is.shards, &fence, &errand->local, err) : rc;
 }
 
 static const struct {
     const char *op;
-    psd_status_t (*run)(ps_member_t *self,
-                        const ps_doc_t *doc,
-                        ps_errand_t *errand,
+    psd_status_t (*run)(ps_member_t *self, const ps_doc_t *doc, ps_errand_t *errand,
                         psd_error_t *err);
 } TELLS[] = {
-    {"tell_known", do_known}, {"tell_sessions", do_sessions},
-    {"tell_table", do_table}, {"tell_drop", do_drop},
-    {"tell_job", do_job},     {"tell_fence", do_fence},
+    {"tell_known", do_known}, {"tell_sessions", do_sessions}, {"tell_table", do_table},
+    {"tell_drop", do_drop},   {"tell_job", do_job},           {"tell_fence", do_fence},
     {"ask", do_ask},
 };
 
-static psd_status_t
-obey(ps_member_t *self,
-     const char *op,
-     const ps_doc_t *doc,
-     uint64_t serial,
-     psd_error_t *err)
+static psd_status_t obey(ps_member_t *self, const char *op, const ps_doc_t *doc, uint64_t serial,
+                         psd_error_t *err)
 {
     ps_errand_t errand = {.serial = serial};
     psd_status_t rc = ps_member_expect(self, 1, err);
 
-    for (size_t i = 0; rc == PSD_OK && i < sizeof TELLS / sizeof TELLS[0];
-         i++) {
+    for (size_t i = 0; rc == PSD_OK && i < sizeof TELLS / sizeof TELLS[0]; i++) {
         if (strcmp(op, TELLS[i].op) == 0) {
             return TELLS[i].run(self, doc, &errand, err);
         }
@@ -290,13 +243,11 @@ obey(ps_member_t *self,
     return rc == PSD_OK ? psd_error_set(err, PSD_UNSUPPORTED, "unknown") : rc;
 }
 
-void
-ps_member_obey(ps_member_t *self, const char *op, const ps_doc_t *doc)
+void ps_member_obey(ps_member_t *self, const char *op, const ps_doc_t *doc)
 {
     char quoted[512];
     uint64_t serial = 0;
-    psd_status_t rc =
-        ps_doc_get_u64(doc, "serial", 1, UINT64_MAX, &serial, self->err);
+    psd_status_t rc = ps_doc_get_u64(doc, "serial", 1, UINT64_MAX, &serial, self->err);
 
     if (rc == PSD_OK) {
         rc = obey(self, op, doc, serial, self->err);

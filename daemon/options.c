@@ -40,8 +40,7 @@ static const struct {
     [FLAG_VERSION] = {"--version", NULL},
 };
 
-const char *
-ps_options_help(void)
+const char *ps_options_help(void)
 {
     return "examples:\n"
            "  psd                                   one node, no "
@@ -89,22 +88,19 @@ ps_options_help(void)
 }
 
 /* The flag that the word names, up to its end or a '='. */
-static flag_t
-find_flag(const char *word)
+static flag_t find_flag(const char *word)
 {
     size_t length = strcspn(word, "=");
 
     for (int flag = 0; flag < FLAG_COUNT; flag++) {
-        if (strlen(FLAGS[flag].name) == length &&
-            strncmp(FLAGS[flag].name, word, length) == 0) {
+        if (strlen(FLAGS[flag].name) == length && strncmp(FLAGS[flag].name, word, length) == 0) {
             return (flag_t)flag;
         }
     }
     return FLAG_COUNT;
 }
 
-static psd_status_t
-refuse_word(const char *word, psd_error_t *err)
+static psd_status_t refuse_word(const char *word, psd_error_t *err)
 {
     const char *names[FLAG_COUNT + 1];
     const char *near = NULL;
@@ -121,14 +117,12 @@ refuse_word(const char *word, psd_error_t *err)
     }
     near = ps_text_suggest(word, names);
     if (near != NULL) {
-        return psd_error_set(err, PSD_USAGE,
-                             "unknown option %s; did you mean %s?", word, near);
+        return psd_error_set(err, PSD_USAGE, "unknown option %s; did you mean %s?", word, near);
     }
     return psd_error_set(err, PSD_USAGE, "unknown option %s; see --help", word);
 }
 
-static psd_status_t
-take_flag(ps_options_t *self, flag_t flag, const char *value, psd_error_t *err)
+static psd_status_t take_flag(ps_options_t *self, flag_t flag, const char *value, psd_error_t *err)
 {
     switch (flag) {
     case FLAG_ACCEPT_LOSS:
@@ -148,16 +142,14 @@ take_flag(ps_options_t *self, flag_t flag, const char *value, psd_error_t *err)
         break;
     case FLAG_JOIN:
         if (self->n_join == PS_OPTIONS_LISTEN_MAX) {
-            return psd_error_set(err, PSD_USAGE,
-                                 "--join is given more than %d times",
+            return psd_error_set(err, PSD_USAGE, "--join is given more than %d times",
                                  PS_OPTIONS_LISTEN_MAX);
         }
         self->join[self->n_join++] = value;
         break;
     case FLAG_LISTEN:
         if (self->n_listen == PS_OPTIONS_LISTEN_MAX) {
-            return psd_error_set(err, PSD_USAGE,
-                                 "--listen is given more than %d times",
+            return psd_error_set(err, PSD_USAGE, "--listen is given more than %d times",
                                  PS_OPTIONS_LISTEN_MAX);
         }
         self->listen[self->n_listen++] = value;
@@ -181,11 +173,8 @@ take_flag(ps_options_t *self, flag_t flag, const char *value, psd_error_t *err)
     return PSD_OK;
 }
 
-psd_status_t
-ps_options_parse(int argc,
-                 char *const *argv,
-                 ps_options_t *ret_options,
-                 psd_error_t *err)
+psd_status_t ps_options_parse(int argc, char *const *argv, ps_options_t *ret_options,
+                              psd_error_t *err)
 {
     ps_options_t options = {0};
 
@@ -199,14 +188,13 @@ ps_options_parse(int argc,
             return refuse_word(word, err);
         }
         if (FLAGS[flag].wants == NULL && value != NULL) {
-            return psd_error_set(err, PSD_USAGE, "%s takes no value",
-                                 FLAGS[flag].name);
+            return psd_error_set(err, PSD_USAGE, "%s takes no value", FLAGS[flag].name);
         }
         if (FLAGS[flag].wants != NULL) {
             value = value != NULL ? value + 1 : argv[++i];
             if (value == NULL) {
-                return psd_error_set(err, PSD_USAGE, "%s wants %s",
-                                     FLAGS[flag].name, FLAGS[flag].wants);
+                return psd_error_set(err, PSD_USAGE, "%s wants %s", FLAGS[flag].name,
+                                     FLAGS[flag].wants);
             }
         }
         rc = take_flag(&options, flag, value, err);
@@ -218,46 +206,31 @@ ps_options_parse(int argc,
     return PSD_OK;
 }
 
-static psd_status_t
-set_flag(ps_config_t *config,
-         ps_key_id_t id,
-         flag_t flag,
-         const char *text,
-         psd_error_t *err)
+static psd_status_t set_flag(ps_config_t *config, ps_key_id_t id, flag_t flag, const char *text,
+                             psd_error_t *err)
 {
-    const ps_origin_t origin = {.source = PS_SOURCE_FLAG,
-                                .flag = FLAGS[flag].name};
+    const ps_origin_t origin = {.source = PS_SOURCE_FLAG, .flag = FLAGS[flag].name};
 
-    return text == NULL ? PSD_OK
-                        : ps_config_set(config, id, text, &origin, err);
+    return text == NULL ? PSD_OK : ps_config_set(config, id, text, &origin, err);
 }
 
 /* Several --listen, or --join, are the items of one list. */
-static psd_status_t
-set_list(ps_config_t *config,
-         ps_key_id_t id,
-         flag_t flag,
-         const char *const *items,
-         size_t n_items,
-         psd_error_t *err)
+static psd_status_t set_list(ps_config_t *config, ps_key_id_t id, flag_t flag,
+                             const char *const *items, size_t n_items, psd_error_t *err)
 {
     PSD_AUTO(ps_buffer_done) ps_buffer_t text = {0};
 
     for (size_t i = 0; i < n_items; i++) {
         if (!ps_buffer_print(&text, "%s%s", i == 0 ? "" : ",", items[i])) {
-            return psd_error_set(err, PSD_NOMEM, "no memory for %s",
-                                 FLAGS[flag].name);
+            return psd_error_set(err, PSD_NOMEM, "no memory for %s", FLAGS[flag].name);
         }
     }
-    return set_flag(config, id, flag,
-                    n_items == 0 ? NULL : (const char *)text.data, err);
+    return set_flag(config, id, flag, n_items == 0 ? NULL : (const char *)text.data, err);
 }
 
-static psd_status_t
-take_flags(const ps_options_t *self, ps_config_t *config, psd_error_t *err)
+static psd_status_t take_flags(const ps_options_t *self, ps_config_t *config, psd_error_t *err)
 {
-    psd_status_t rc =
-        set_flag(config, PS_KEY_data_dir, FLAG_DATA_DIR, self->data_dir, err);
+    psd_status_t rc = set_flag(config, PS_KEY_data_dir, FLAG_DATA_DIR, self->data_dir, err);
 
     if (rc != PSD_OK) {
         return rc;
@@ -270,23 +243,18 @@ take_flags(const ps_options_t *self, ps_config_t *config, psd_error_t *err)
     if (rc != PSD_OK) {
         return rc;
     }
-    rc = set_list(config, PS_KEY_cluster_join, FLAG_JOIN, self->join,
-                  self->n_join, err);
+    rc = set_list(config, PS_KEY_cluster_join, FLAG_JOIN, self->join, self->n_join, err);
     if (rc != PSD_OK) {
         return rc;
     }
-    return set_list(config, PS_KEY_listen_endpoints, FLAG_LISTEN, self->listen,
-                    self->n_listen, err);
+    return set_list(config, PS_KEY_listen_endpoints, FLAG_LISTEN, self->listen, self->n_listen,
+                    err);
 }
 
-psd_status_t
-ps_options_config(const ps_options_t *self,
-                  ps_config_t *ret_config,
-                  psd_error_t *err)
+psd_status_t ps_options_config(const ps_options_t *self, ps_config_t *ret_config, psd_error_t *err)
 {
     PSD_AUTO(ps_config_done) ps_config_t config = {0};
-    const char *file =
-        self->config != NULL ? self->config : getenv("PSD_CONFIG");
+    const char *file = self->config != NULL ? self->config : getenv("PSD_CONFIG");
     psd_status_t rc = ps_config_init(&config, err);
 
     if (rc == PSD_OK && file != NULL) {

@@ -30,14 +30,11 @@ typedef struct ps_options {
 } ps_options_t;
 
 /* Errors: PSD_USAGE naming the word, with a suggestion. */
-PSD_MUST_CHECK psd_status_t ps_options_parse(int argc,
-                                             char *const *argv,
-                                             ps_options_t *ret_options,
+PSD_MUST_CHECK psd_status_t ps_options_parse(int argc, char *const *argv, ps_options_t *ret_options,
                                              psd_error_t *err);
 /* All settings, checked. ret_config is ps_config_done by the caller; set on
  * PSD_OK only. Errors: PSD_CONFIG, PSD_NOMEM. */
-PSD_MUST_CHECK psd_status_t ps_options_config(const ps_options_t *self,
-                                              ps_config_t *ret_config,
+PSD_MUST_CHECK psd_status_t ps_options_config(const ps_options_t *self, ps_config_t *ret_config,
                                               psd_error_t *err);
 /* The text of --help; static. */
 const char *ps_options_help(void);

@@ -8,16 +8,14 @@
 #define LOOK_MS 50   /* between two looks for lost connections */
 #define AGAIN_MS 200 /* between two openings, for each link */
 
-void
-ps_peer_links_init(ps_peer_links_t *self, const ps_socket_args_t *args)
+void ps_peer_links_init(ps_peer_links_t *self, const ps_socket_args_t *args)
 {
     *self = (ps_peer_links_t){.args = *args};
     self->args.is_watched = true;
     self->args.linger_ms = 0; /* what is lost is sent again, or not needed */
 }
 
-void
-ps_peer_links_done(ps_peer_links_t *self)
+void ps_peer_links_done(ps_peer_links_t *self)
 {
     for (size_t i = 0; i < self->n_links; i++) {
         ps_socket_drop(&self->links[i].socket);
@@ -28,8 +26,7 @@ ps_peer_links_done(ps_peer_links_t *self)
     *self = (ps_peer_links_t){.links = NULL};
 }
 
-static ps_peer_link_t *
-find(const ps_peer_links_t *self, uint64_t conn)
+static ps_peer_link_t *find(const ps_peer_links_t *self, uint64_t conn)
 {
     for (size_t i = 0; i < self->n_links; i++) {
         if (self->links[i].conn == conn) {
@@ -39,8 +36,7 @@ find(const ps_peer_links_t *self, uint64_t conn)
     return NULL;
 }
 
-static void
-log_reason(const char *event, psd_status_t status, psd_error_t *err)
+static void log_reason(const char *event, psd_status_t status, psd_error_t *err)
 {
     char quoted[512];
 
@@ -49,22 +45,16 @@ log_reason(const char *event, psd_status_t status, psd_error_t *err)
     psd_error_clear(err);
 }
 
-void
-ps_peer_links_open(ps_peer_links_t *self,
-                   uint64_t conn,
-                   const char *endpoint,
-                   uint64_t now_ms,
-                   psd_error_t *err)
+void ps_peer_links_open(ps_peer_links_t *self, uint64_t conn, const char *endpoint, uint64_t now_ms,
+                        psd_error_t *err)
 {
     ps_peer_link_t *link = NULL;
     psd_status_t rc = PSD_OK;
 
-    if (!ps_grow(&self->links, &self->capacity, self->n_links + 1,
-                 sizeof *self->links) ||
+    if (!ps_grow(&self->links, &self->capacity, self->n_links + 1, sizeof *self->links) ||
         !ps_grow(&self->sockets, &self->sockets_capacity, self->n_links + 2,
                  sizeof *self->sockets) ||
-        !ps_grow(&self->ready, &self->ready_capacity, self->n_links + 2,
-                 sizeof *self->ready)) {
+        !ps_grow(&self->ready, &self->ready_capacity, self->n_links + 2, sizeof *self->ready)) {
         return; /* it is unknown, and told to be gone when it is used */
     }
     link = &self->links[self->n_links++];
@@ -75,15 +65,13 @@ ps_peer_links_open(ps_peer_links_t *self,
     }
 }
 
-static void
-forget(ps_peer_links_t *self, ps_peer_link_t *link)
+static void forget(ps_peer_links_t *self, ps_peer_link_t *link)
 {
     ps_socket_drop(&link->socket);
     *link = self->links[--self->n_links];
 }
 
-void
-ps_peer_links_close(ps_peer_links_t *self, uint64_t conn)
+void ps_peer_links_close(ps_peer_links_t *self, uint64_t conn)
 {
     ps_peer_link_t *link = find(self, conn);
 
@@ -92,12 +80,8 @@ ps_peer_links_close(ps_peer_links_t *self, uint64_t conn)
     }
 }
 
-psd_status_t
-ps_peer_links_send(ps_peer_links_t *self,
-                   uint64_t conn,
-                   const ps_message_t *message,
-                   ps_payload_t *payload,
-                   psd_error_t *err)
+psd_status_t ps_peer_links_send(ps_peer_links_t *self, uint64_t conn, const ps_message_t *message,
+                                ps_payload_t *payload, psd_error_t *err)
 {
     ps_peer_link_t *link = find(self, conn);
 
@@ -117,8 +101,7 @@ ps_peer_links_send(ps_peer_links_t *self,
     return ps_socket_send(link->socket, 0, message, payload, err);
 }
 
-void
-ps_peer_links_flush(ps_peer_links_t *self)
+void ps_peer_links_flush(ps_peer_links_t *self)
 {
     for (size_t i = 0; i < self->n_links; i++) {
         if (self->links[i].socket != NULL) {
@@ -127,12 +110,8 @@ ps_peer_links_flush(ps_peer_links_t *self)
     }
 }
 
-bool
-ps_peer_links_receive(ps_peer_links_t *self,
-                      uint64_t *ret_conn,
-                      ps_message_t *ret_message,
-                      ps_payload_t **ret_payload,
-                      psd_error_t *err)
+bool ps_peer_links_receive(ps_peer_links_t *self, uint64_t *ret_conn, ps_message_t *ret_message,
+                           ps_payload_t **ret_payload, psd_error_t *err)
 {
     for (size_t i = 0; i < self->n_links; i++) {
         ps_peer_link_t *link = &self->links[self->next++ % self->n_links];
@@ -144,8 +123,7 @@ ps_peer_links_receive(ps_peer_links_t *self,
         if (link->socket == NULL || !link->is_ready) {
             continue;
         }
-        rc = ps_socket_receive(link->socket, &got, &none, ret_message,
-                               ret_payload, &room, err);
+        rc = ps_socket_receive(link->socket, &got, &none, ret_message, ret_payload, &room, err);
         if (rc != PSD_OK) {
             /* Rubbish, or no memory: what it says behind would be out of
              * order. */
@@ -161,8 +139,7 @@ ps_peer_links_receive(ps_peer_links_t *self,
 }
 
 /* Those whose connection was lost are closed, now and then. */
-static void
-look(ps_peer_links_t *self, uint64_t now_ms)
+static void look(ps_peer_links_t *self, uint64_t now_ms)
 {
     if (now_ms - self->looked_ms < LOOK_MS) {
         return;
@@ -177,10 +154,7 @@ look(ps_peer_links_t *self, uint64_t now_ms)
     }
 }
 
-bool
-ps_peer_links_next_gone(ps_peer_links_t *self,
-                        uint64_t now_ms,
-                        uint64_t *ret_conn)
+bool ps_peer_links_next_gone(ps_peer_links_t *self, uint64_t now_ms, uint64_t *ret_conn)
 {
     look(self, now_ms);
     if (self->unknown != 0) {
@@ -201,28 +175,21 @@ ps_peer_links_next_gone(ps_peer_links_t *self,
 }
 
 /* With links somebody has to look at them. */
-static uint64_t
-bounded(const ps_peer_links_t *self, uint64_t timeout_ms)
+static uint64_t bounded(const ps_peer_links_t *self, uint64_t timeout_ms)
 {
     return self->n_links > 0 && timeout_ms > LOOK_MS ? LOOK_MS : timeout_ms;
 }
 
-psd_status_t
-ps_peer_links_wait(ps_peer_links_t *self,
-                   ps_socket_t *port,
-                   void *zmq_socket,
-                   uint64_t timeout_ms,
-                   bool *ret_port,
-                   bool *ret_beside,
-                   psd_error_t *err)
+psd_status_t ps_peer_links_wait(ps_peer_links_t *self, ps_socket_t *port, void *zmq_socket,
+                                uint64_t timeout_ms, bool *ret_port, bool *ret_beside,
+                                psd_error_t *err)
 {
     size_t n = 1;
     size_t at = 1;
     psd_status_t rc = PSD_OK;
 
     if (self->n_links == 0) {
-        return ps_socket_wait_beside(&port, 1, zmq_socket, timeout_ms, ret_port,
-                                     ret_beside, err);
+        return ps_socket_wait_beside(&port, 1, zmq_socket, timeout_ms, ret_port, ret_beside, err);
     }
     self->sockets[0] = port; /* room for all was made when they were opened */
     for (size_t i = 0; i < self->n_links; i++) {
@@ -230,8 +197,7 @@ ps_peer_links_wait(ps_peer_links_t *self,
             self->sockets[n++] = self->links[i].socket;
         }
     }
-    rc = ps_socket_wait_beside(self->sockets, n, zmq_socket,
-                               bounded(self, timeout_ms), self->ready,
+    rc = ps_socket_wait_beside(self->sockets, n, zmq_socket, bounded(self, timeout_ms), self->ready,
                                ret_beside, err);
     *ret_port = rc == PSD_OK && self->ready[0];
     for (size_t i = 0; i < self->n_links; i++) {

@@ -49,40 +49,28 @@ void ps_peer_links_init(ps_peer_links_t *self, const ps_socket_args_t *args);
 void ps_peer_links_done(ps_peer_links_t *self);
 /* Begins to connect. One that cannot be made is gone, and its reason logged;
  * err is for its text. */
-void ps_peer_links_open(ps_peer_links_t *self,
-                        uint64_t conn,
-                        const char *endpoint,
-                        uint64_t now_ms,
+void ps_peer_links_open(ps_peer_links_t *self, uint64_t conn, const char *endpoint, uint64_t now_ms,
                         psd_error_t *err);
 /* The core wants it no more. */
 void ps_peer_links_close(ps_peer_links_t *self, uint64_t conn);
 /* As ps_socket_send. PSD_BUSY also when it is gone, or is not up and has
  * something to say already. */
-PSD_MUST_CHECK psd_status_t ps_peer_links_send(ps_peer_links_t *self,
-                                               uint64_t conn,
-                                               const ps_message_t *message,
-                                               ps_payload_t *payload,
+PSD_MUST_CHECK psd_status_t ps_peer_links_send(ps_peer_links_t *self, uint64_t conn,
+                                               const ps_message_t *message, ps_payload_t *payload,
                                                psd_error_t *err);
 void ps_peer_links_flush(ps_peer_links_t *self);
 /* The next message that the last wait found, of each link in turn. false: none
  * is left. A peer that speaks rubbish is cut off, and that is logged; err is
  * for its text. */
-PSD_MUST_CHECK bool ps_peer_links_receive(ps_peer_links_t *self,
-                                          uint64_t *ret_conn,
-                                          ps_message_t *ret_message,
-                                          ps_payload_t **ret_payload,
+PSD_MUST_CHECK bool ps_peer_links_receive(ps_peer_links_t *self, uint64_t *ret_conn,
+                                          ps_message_t *ret_message, ps_payload_t **ret_payload,
                                           psd_error_t *err);
 /* The next one that is gone; it is forgotten. false: none. */
-PSD_MUST_CHECK bool ps_peer_links_next_gone(ps_peer_links_t *self,
-                                            uint64_t now_ms,
+PSD_MUST_CHECK bool ps_peer_links_next_gone(ps_peer_links_t *self, uint64_t now_ms,
                                             uint64_t *ret_conn);
 /* Waits as ps_socket_wait_beside for the port, the links and a ZeroMQ socket.
  * Errors: PSD_IO, PSD_NOMEM. */
-PSD_MUST_CHECK psd_status_t ps_peer_links_wait(ps_peer_links_t *self,
-                                               ps_socket_t *port,
-                                               void *zmq_socket,
-                                               uint64_t timeout_ms,
-                                               bool *ret_port,
-                                               bool *ret_beside,
-                                               psd_error_t *err);
+PSD_MUST_CHECK psd_status_t ps_peer_links_wait(ps_peer_links_t *self, ps_socket_t *port,
+                                               void *zmq_socket, uint64_t timeout_ms,
+                                               bool *ret_port, bool *ret_beside, psd_error_t *err);
 #endif

@@ -61,8 +61,7 @@ struct ps_piece_thread {
 
 /* Puts something among what was done; waits while there is too much of it.
  * false: no memory, or the end. */
-static bool
-say(ps_piece_thread_t *self, const ps_piece_done_t *done)
+static bool say(ps_piece_thread_t *self, const ps_piece_done_t *done)
 {
     size_t size = done->piece == NULL ? 0 : done->piece->span.size;
     bool fits = false;
@@ -72,8 +71,8 @@ say(ps_piece_thread_t *self, const ps_piece_done_t *done)
         ps_turn_wait(self->turn, &self->wake, &self->mutex);
     }
     ps_turn_works(self->turn);
-    fits = !self->stopping && ps_grow(&self->done, &self->done_capacity,
-                                      self->n_done + 1, sizeof *self->done);
+    fits = !self->stopping &&
+           ps_grow(&self->done, &self->done_capacity, self->n_done + 1, sizeof *self->done);
     if (fits) {
         self->done[self->n_done++] = *done;
         self->done_bytes += size;
@@ -82,20 +81,15 @@ say(ps_piece_thread_t *self, const ps_piece_done_t *done)
     return fits;
 }
 
-static psd_status_t
-no_memory(ps_piece_thread_t *self)
+static psd_status_t no_memory(ps_piece_thread_t *self)
 {
-    return psd_error_set(self->err, PSD_NOMEM,
-                         "no memory for a piece of a checkpoint");
+    return psd_error_set(self->err, PSD_NOMEM, "no memory for a piece of a checkpoint");
 }
 
-static psd_status_t
-commit(ps_piece_thread_t *self)
+static psd_status_t commit(ps_piece_thread_t *self)
 {
-    ps_piece_done_t done = {.id = self->id,
-                            .sum = ps_snapshot_sum(self->writer)};
-    psd_status_t rc =
-        ps_snapshot_commit(&self->writer, self->id.lsn, self->err);
+    ps_piece_done_t done = {.id = self->id, .sum = ps_snapshot_sum(self->writer)};
+    psd_status_t rc = ps_snapshot_commit(&self->writer, self->id.lsn, self->err);
 
     if (rc != PSD_OK) {
         return rc;
@@ -105,8 +99,7 @@ commit(ps_piece_thread_t *self)
 }
 
 /* One piece of the file. *ret_end: there are no more. */
-static psd_status_t
-read_piece(ps_piece_thread_t *self, ps_snapshot_reader_t *reader, bool *ret_end)
+static psd_status_t read_piece(ps_piece_thread_t *self, ps_snapshot_reader_t *reader, bool *ret_end)
 {
     const ps_bytes_t none = {NULL, 0};
     ps_piece_done_t done = {.id = self->id};
@@ -131,12 +124,10 @@ read_piece(ps_piece_thread_t *self, ps_snapshot_reader_t *reader, bool *ret_end)
     return rc;
 }
 
-static psd_status_t
-read_file(ps_piece_thread_t *self)
+static psd_status_t read_file(ps_piece_thread_t *self)
 {
     PSD_AUTO(ps_snapshot_close) ps_snapshot_reader_t *reader = NULL;
-    psd_status_t rc =
-        ps_snapshot_open(&self->dir, &self->id, &reader, self->err);
+    psd_status_t rc = ps_snapshot_open(&self->dir, &self->id, &reader, self->err);
     bool is_end = false;
 
     while (rc == PSD_OK && !is_end) {
@@ -145,17 +136,14 @@ read_file(ps_piece_thread_t *self)
     return rc;
 }
 
-static psd_status_t
-obey(ps_piece_thread_t *self, const order_t *order)
+static psd_status_t obey(ps_piece_thread_t *self, const order_t *order)
 {
     switch (order->kind) {
     case ORDER_OPEN:
         self->id = order->id;
-        return ps_snapshot_begin(&self->dir, &self->id, ZSTD_LEVEL,
-                                 &self->writer, self->err);
+        return ps_snapshot_begin(&self->dir, &self->id, ZSTD_LEVEL, &self->writer, self->err);
     case ORDER_ADD:
-        return ps_snapshot_add(self->writer, self->id.lsn, order->piece->span,
-                               self->err);
+        return ps_snapshot_add(self->writer, self->id.lsn, order->piece->span, self->err);
     case ORDER_COMMIT:
         return commit(self);
     case ORDER_READ:
@@ -167,8 +155,7 @@ obey(ps_piece_thread_t *self, const order_t *order)
 }
 
 /* Waits for an order. false: the end. */
-static bool
-next_order(ps_piece_thread_t *self, order_t *ret)
+static bool next_order(ps_piece_thread_t *self, order_t *ret)
 {
     bool got = false;
 
@@ -181,16 +168,14 @@ next_order(ps_piece_thread_t *self, order_t *ret)
     if (got) {
         *ret = self->orders[0];
         self->n_orders--;
-        memmove(&self->orders[0], &self->orders[1],
-                self->n_orders * sizeof *self->orders);
+        memmove(&self->orders[0], &self->orders[1], self->n_orders * sizeof *self->orders);
     }
     (void)pthread_mutex_unlock(&self->mutex);
     return got;
 }
 
 /* The order was obeyed, or could not be. */
-static void
-finish(ps_piece_thread_t *self, order_t *order, psd_status_t rc)
+static void finish(ps_piece_thread_t *self, order_t *order, psd_status_t rc)
 {
     (void)pthread_mutex_lock(&self->mutex);
     if (order->piece != NULL) {
@@ -198,16 +183,15 @@ finish(ps_piece_thread_t *self, order_t *order, psd_status_t rc)
     }
     if (rc != PSD_OK && self->status == PSD_OK) {
         self->status = rc;
-        (void)snprintf(self->text, sizeof self->text, "%.*s",
-                       PS_PIECE_TEXT_SIZE - 1, psd_error_text(self->err));
+        (void)snprintf(self->text, sizeof self->text, "%.*s", PS_PIECE_TEXT_SIZE - 1,
+                       psd_error_text(self->err));
     }
     (void)pthread_mutex_unlock(&self->mutex);
     psd_error_clear(self->err);
     ps_payload_destroy(&order->piece);
 }
 
-static void *
-run(void *arg)
+static void *run(void *arg)
 {
     ps_piece_thread_t *self = arg;
     order_t order;
@@ -233,8 +217,7 @@ run(void *arg)
 
 /* ---- its owner ---- */
 
-static void
-destroy(ps_piece_thread_t *self)
+static void destroy(ps_piece_thread_t *self)
 {
     for (size_t i = 0; i < self->n_orders; i++) {
         ps_payload_destroy(&self->orders[i].piece);
@@ -251,12 +234,8 @@ destroy(ps_piece_thread_t *self)
     ps_free(self);
 }
 
-psd_status_t
-ps_piece_thread_start(const ps_snapshot_dir_t *dir,
-                      uint32_t shard,
-                      ps_turns_t *turns,
-                      ps_piece_thread_t **ret,
-                      psd_error_t *err)
+psd_status_t ps_piece_thread_start(const ps_snapshot_dir_t *dir, uint32_t shard, ps_turns_t *turns,
+                                   ps_piece_thread_t **ret, psd_error_t *err)
 {
     ps_piece_thread_t *self = ps_alloc(1, sizeof *self);
     size_t size = strlen(dir->dir) + 1;
@@ -287,8 +266,7 @@ ps_piece_thread_start(const ps_snapshot_dir_t *dir,
     return PSD_OK;
 }
 
-void
-ps_piece_thread_stop(ps_piece_thread_t **self_p)
+void ps_piece_thread_stop(ps_piece_thread_t **self_p)
 {
     ps_piece_thread_t *self = *self_p;
 
@@ -304,8 +282,7 @@ ps_piece_thread_stop(ps_piece_thread_t **self_p)
     *self_p = NULL;
 }
 
-bool
-ps_piece_thread_has_room(ps_piece_thread_t *self)
+bool ps_piece_thread_has_room(ps_piece_thread_t *self)
 {
     bool has_room = false;
 
@@ -315,14 +292,12 @@ ps_piece_thread_has_room(ps_piece_thread_t *self)
     return has_room;
 }
 
-static bool
-give(ps_piece_thread_t *self, const order_t *order)
+static bool give(ps_piece_thread_t *self, const order_t *order)
 {
     bool fits = false;
 
     (void)pthread_mutex_lock(&self->mutex);
-    fits = ps_grow(&self->orders, &self->orders_capacity, self->n_orders + 1,
-                   sizeof *self->orders);
+    fits = ps_grow(&self->orders, &self->orders_capacity, self->n_orders + 1, sizeof *self->orders);
     if (fits) {
         self->orders[self->n_orders++] = *order;
         self->order_bytes += order->piece == NULL ? 0 : order->piece->span.size;
@@ -334,14 +309,12 @@ give(ps_piece_thread_t *self, const order_t *order)
     return fits;
 }
 
-bool
-ps_piece_thread_open(ps_piece_thread_t *self, const ps_snapshot_id_t *id)
+bool ps_piece_thread_open(ps_piece_thread_t *self, const ps_snapshot_id_t *id)
 {
     return give(self, &(order_t){.kind = ORDER_OPEN, .id = *id});
 }
 
-bool
-ps_piece_thread_add(ps_piece_thread_t *self, ps_payload_t **piece_p)
+bool ps_piece_thread_add(ps_piece_thread_t *self, ps_payload_t **piece_p)
 {
     bool fits = give(self, &(order_t){.kind = ORDER_ADD, .piece = *piece_p});
 
@@ -353,22 +326,17 @@ ps_piece_thread_add(ps_piece_thread_t *self, ps_payload_t **piece_p)
     return fits;
 }
 
-bool
-ps_piece_thread_commit(ps_piece_thread_t *self)
+bool ps_piece_thread_commit(ps_piece_thread_t *self)
 {
     return give(self, &(order_t){.kind = ORDER_COMMIT});
 }
 
-bool
-ps_piece_thread_read(ps_piece_thread_t *self,
-                     const char *dir,
-                     const ps_snapshot_id_t *id)
+bool ps_piece_thread_read(ps_piece_thread_t *self, const char *dir, const ps_snapshot_id_t *id)
 {
     return give(self, &(order_t){.kind = ORDER_READ, .id = *id, .dir = dir});
 }
 
-bool
-ps_piece_thread_take(ps_piece_thread_t *self, ps_piece_done_t *ret)
+bool ps_piece_thread_take(ps_piece_thread_t *self, ps_piece_done_t *ret)
 {
     bool got = false;
 
@@ -377,8 +345,7 @@ ps_piece_thread_take(ps_piece_thread_t *self, ps_piece_done_t *ret)
     if (got) {
         *ret = self->done[0];
         self->n_done--;
-        memmove(&self->done[0], &self->done[1],
-                self->n_done * sizeof *self->done);
+        memmove(&self->done[0], &self->done[1], self->n_done * sizeof *self->done);
         self->done_bytes -= ret->piece == NULL ? 0 : ret->piece->span.size;
         (void)pthread_cond_signal(&self->wake);
     }
@@ -386,8 +353,7 @@ ps_piece_thread_take(ps_piece_thread_t *self, ps_piece_done_t *ret)
     return got;
 }
 
-psd_status_t
-ps_piece_thread_look(ps_piece_thread_t *self, char ret_text[PS_PIECE_TEXT_SIZE])
+psd_status_t ps_piece_thread_look(ps_piece_thread_t *self, char ret_text[PS_PIECE_TEXT_SIZE])
 {
     psd_status_t status = PSD_OK;
 

@@ -14,8 +14,7 @@
 #include "base/alloc.h"
 #include "storage/disk.h"
 
-static psd_status_t
-make_one(const char *dir, mode_t mode, psd_error_t *err)
+static psd_status_t make_one(const char *dir, mode_t mode, psd_error_t *err)
 {
     struct stat is;
 
@@ -26,12 +25,10 @@ make_one(const char *dir, mode_t mode, psd_error_t *err)
         return PSD_OK;
     }
     return psd_error_set(err, PSD_IO, "cannot make directory %s: %s", dir,
-                         errno == EEXIST ? "a file is in the way"
-                                         : strerror(errno));
+                         errno == EEXIST ? "a file is in the way" : strerror(errno));
 }
 
-psd_status_t
-ps_place_make(const char *dir, mode_t mode, char **ret_path, psd_error_t *err)
+psd_status_t ps_place_make(const char *dir, mode_t mode, char **ret_path, psd_error_t *err)
 {
     PSD_AUTO(ps_free_at) char *copy = ps_strdup(dir);
     size_t length = strlen(dir);
@@ -63,17 +60,13 @@ ps_place_make(const char *dir, mode_t mode, char **ret_path, psd_error_t *err)
         return PSD_IO;
     }
     if (realpath(copy, real) == NULL) {
-        return psd_error_set(err, PSD_IO, "cannot use directory %s: %s", dir,
-                             strerror(errno));
+        return psd_error_set(err, PSD_IO, "cannot use directory %s: %s", dir, strerror(errno));
     }
     *ret_path = ps_strdup(real);
-    return *ret_path == NULL
-               ? psd_error_set(err, PSD_NOMEM, "no memory for a path")
-               : PSD_OK;
+    return *ret_path == NULL ? psd_error_set(err, PSD_NOMEM, "no memory for a path") : PSD_OK;
 }
 
-static bool
-write_all(int fd, ps_bytes_t text)
+static bool write_all(int fd, ps_bytes_t text)
 {
     size_t done = 0;
 
@@ -89,11 +82,9 @@ write_all(int fd, ps_bytes_t text)
 }
 
 /* Writes and flushes the file `path`. */
-static bool
-write_file(const char *path, mode_t mode, ps_bytes_t text)
+static bool write_file(const char *path, mode_t mode, ps_bytes_t text)
 {
-    int fd =
-        open(path, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0600);
+    int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0600);
     bool done = false;
 
     if (fd < 0) {
@@ -106,8 +97,7 @@ write_file(const char *path, mode_t mode, ps_bytes_t text)
     return done;
 }
 
-static bool
-flush_dir(const char *dir)
+static bool flush_dir(const char *dir)
 {
     int fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     bool done = false;
@@ -120,12 +110,8 @@ flush_dir(const char *dir)
     return done;
 }
 
-psd_status_t
-ps_place_write(const char *dir,
-               const char *name,
-               mode_t mode,
-               ps_bytes_t text,
-               psd_error_t *err)
+psd_status_t ps_place_write(const char *dir, const char *name, mode_t mode, ps_bytes_t text,
+                            psd_error_t *err)
 {
     PSD_AUTO(ps_buffer_done) ps_buffer_t path = {0};
     PSD_AUTO(ps_buffer_done) ps_buffer_t beside = {0};
@@ -135,16 +121,14 @@ ps_place_write(const char *dir,
         return psd_error_set(err, PSD_NOMEM, "no memory for a path");
     }
     if (!write_file((const char *)beside.data, mode, text) ||
-        rename((const char *)beside.data, (const char *)path.data) != 0 ||
-        !flush_dir(dir)) {
-        return psd_error_set(err, PSD_IO, "cannot write %s: %s",
-                             (const char *)path.data, strerror(errno));
+        rename((const char *)beside.data, (const char *)path.data) != 0 || !flush_dir(dir)) {
+        return psd_error_set(err, PSD_IO, "cannot write %s: %s", (const char *)path.data,
+                             strerror(errno));
     }
     return PSD_OK;
 }
 
-void
-ps_place_remove(const char *dir, const char *name)
+void ps_place_remove(const char *dir, const char *name)
 {
     PSD_AUTO(ps_buffer_done) ps_buffer_t path = {0};
 

@@ -12,17 +12,12 @@
  * and gives its absolute path, which the caller frees with ps_free. One that is
  * there keeps its mode. Errors: PSD_IO naming the directory; PSD_FOREIGN it is
  * a symbolic link; PSD_NOMEM. */
-PSD_MUST_CHECK psd_status_t ps_place_make(const char *dir,
-                                          mode_t mode,
-                                          char **ret_path,
+PSD_MUST_CHECK psd_status_t ps_place_make(const char *dir, mode_t mode, char **ret_path,
                                           psd_error_t *err);
 /* Writes DIR/NAME beside, with that mode, whatever the umask; flushes, renames,
  * flushes the directory. Errors: PSD_IO naming the file; PSD_NOMEM. */
-PSD_MUST_CHECK psd_status_t ps_place_write(const char *dir,
-                                           const char *name,
-                                           mode_t mode,
-                                           ps_bytes_t text,
-                                           psd_error_t *err);
+PSD_MUST_CHECK psd_status_t ps_place_write(const char *dir, const char *name, mode_t mode,
+                                           ps_bytes_t text, psd_error_t *err);
 /* Removes DIR/NAME if it is there. */
 void ps_place_remove(const char *dir, const char *name);
 #endif

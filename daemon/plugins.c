@@ -21,8 +21,7 @@
 typedef const psd_updater_t *entry_t(void);
 
 /* Who else could change it? NULL: nobody. */
-static const char *
-unsafe(const struct stat *is)
+static const char *unsafe(const struct stat *is)
 {
     if (is->st_uid != 0 && is->st_uid != geteuid()) {
         return "belongs neither to root nor to the user of psd";
@@ -37,8 +36,7 @@ unsafe(const struct stat *is)
  * change; the directory's own path may lead elsewhere by now. The loader takes
  * two objects of one path for the same: a descriptor of the file would not do.
  */
-static psd_status_t
-load_object(int dir, ps_plugin_t *plugin, psd_error_t *err)
+static psd_status_t load_object(int dir, ps_plugin_t *plugin, psd_error_t *err)
 {
     char path[64 + PS_NAME_MAX];
     void *object = NULL;
@@ -47,8 +45,7 @@ load_object(int dir, ps_plugin_t *plugin, psd_error_t *err)
     const psd_updater_t *functions = NULL;
     psd_status_t rc = PSD_OK;
 
-    (void)snprintf(path, sizeof path, "/proc/self/fd/%d/%s" ENDING, dir,
-                   plugin->name);
+    (void)snprintf(path, sizeof path, "/proc/self/fd/%d/%s" ENDING, dir, plugin->name);
     object = dlopen(path, RTLD_NOW | RTLD_LOCAL);
     if (object == NULL) {
         return psd_error_set(err, PSD_FAILED, "%.200s", dlerror());
@@ -56,8 +53,7 @@ load_object(int dir, ps_plugin_t *plugin, psd_error_t *err)
     symbol = dlsym(object, "psd_updater_plugin");
     if (symbol == NULL) {
         (void)dlclose(object);
-        return psd_error_set(err, PSD_INVALID,
-                             "it exports no psd_updater_plugin");
+        return psd_error_set(err, PSD_INVALID, "it exports no psd_updater_plugin");
     }
     memcpy(&entry, &symbol, sizeof entry); /* as POSIX has it */
     functions = entry();
@@ -70,8 +66,7 @@ load_object(int dir, ps_plugin_t *plugin, psd_error_t *err)
     return PSD_OK;
 }
 
-static psd_status_t
-check_file(int dir, const char *file, psd_error_t *err)
+static psd_status_t check_file(int dir, const char *file, psd_error_t *err)
 {
     struct stat is;
     const char *why = NULL;
@@ -80,8 +75,7 @@ check_file(int dir, const char *file, psd_error_t *err)
 
     if (fd < 0) {
         return psd_error_set(err, PSD_IO, "%s",
-                             errno == ELOOP ? "it is a symbolic link"
-                                            : strerror(errno));
+                             errno == ELOOP ? "it is a symbolic link" : strerror(errno));
     }
     if (fstat(fd, &is) != 0) {
         rc = psd_error_set(err, PSD_IO, "%s", strerror(errno));
@@ -89,31 +83,26 @@ check_file(int dir, const char *file, psd_error_t *err)
         rc = psd_error_set(err, PSD_INVALID, "it is no file");
     } else {
         why = unsafe(&is);
-        rc =
-            why == NULL ? PSD_OK : psd_error_set(err, PSD_DENIED, "it %s", why);
+        rc = why == NULL ? PSD_OK : psd_error_set(err, PSD_DENIED, "it %s", why);
     }
     (void)close(fd);
     return rc;
 }
 
 /* NAME of NAME.so; false: it is something else. */
-static bool
-take_name(const char *file, char ret_name[PS_NAME_MAX + 1])
+static bool take_name(const char *file, char ret_name[PS_NAME_MAX + 1])
 {
     size_t length = strlen(file);
 
-    if (length <= strlen(ENDING) ||
-        length - strlen(ENDING) > (size_t)PS_NAME_MAX ||
+    if (length <= strlen(ENDING) || length - strlen(ENDING) > (size_t)PS_NAME_MAX ||
         strcmp(file + length - strlen(ENDING), ENDING) != 0) {
         return false;
     }
-    (void)snprintf(ret_name, PS_NAME_MAX + 1, "%.*s",
-                   (int)(length - strlen(ENDING)), file);
+    (void)snprintf(ret_name, PS_NAME_MAX + 1, "%.*s", (int)(length - strlen(ENDING)), file);
     return ps_text_is_name(ret_name);
 }
 
-static psd_status_t
-take_file(ps_plugins_t *self, int dir, const char *file, psd_error_t *err)
+static psd_status_t take_file(ps_plugins_t *self, int dir, const char *file, psd_error_t *err)
 {
     PSD_AUTO(psd_error_destroy) psd_error_t *why = NULL;
     ps_plugin_t *plugin = &self->plugins[self->n_plugins];
@@ -124,8 +113,7 @@ take_file(ps_plugins_t *self, int dir, const char *file, psd_error_t *err)
         return PSD_OK;
     }
     if (self->n_plugins == PS_PLUGINS_MAX) {
-        return psd_error_set(err, PSD_CONFIG,
-                             "updaters.dir %s has more than %d plug-ins",
+        return psd_error_set(err, PSD_CONFIG, "updaters.dir %s has more than %d plug-ins",
                              self->dir, PS_PLUGINS_MAX);
     }
     why = psd_error_new();
@@ -134,27 +122,24 @@ take_file(ps_plugins_t *self, int dir, const char *file, psd_error_t *err)
     }
     memcpy(plugin->name, name, sizeof name);
     self->n_plugins++;
-    if (check_file(dir, file, why) == PSD_OK &&
-        load_object(dir, plugin, why) == PSD_OK) {
+    if (check_file(dir, file, why) == PSD_OK && load_object(dir, plugin, why) == PSD_OK) {
         ps_log(PS_LOG_INFO, "plugin_loaded", "plugin=%s", name);
         return PSD_OK;
     }
-    (void)snprintf(plugin->reason, sizeof plugin->reason, "%.*s",
-                   (int)sizeof plugin->reason - 1, psd_error_text(why));
+    (void)snprintf(plugin->reason, sizeof plugin->reason, "%.*s", (int)sizeof plugin->reason - 1,
+                   psd_error_text(why));
     ps_log(PS_LOG_WARN, "plugin_refused", "plugin=%s reason=%s", name,
            ps_log_quote(plugin->reason, quoted, sizeof quoted));
     return PSD_OK;
 }
 
-static psd_status_t
-bad_dir(const char *dir, const char *why, psd_error_t *err)
+static psd_status_t bad_dir(const char *dir, const char *why, psd_error_t *err)
 {
     return psd_error_set(err, PSD_CONFIG, "updaters.dir %s: %s", dir, why);
 }
 
 /* In the order of their names, so that every start is the same. */
-static psd_status_t
-take_files(ps_plugins_t *self, int dir, psd_error_t *err)
+static psd_status_t take_files(ps_plugins_t *self, int dir, psd_error_t *err)
 {
     struct dirent **entries = NULL;
     int n = scandirat(dir, ".", &entries, NULL, alphasort);
@@ -173,8 +158,7 @@ take_files(ps_plugins_t *self, int dir, psd_error_t *err)
     return rc;
 }
 
-psd_status_t
-ps_plugins_load(const char *dir, ps_plugins_t *ret_plugins, psd_error_t *err)
+psd_status_t ps_plugins_load(const char *dir, ps_plugins_t *ret_plugins, psd_error_t *err)
 {
     PSD_AUTO(ps_plugins_done) ps_plugins_t self = {.dir = dir};
     struct stat is;
@@ -208,8 +192,7 @@ ps_plugins_load(const char *dir, ps_plugins_t *ret_plugins, psd_error_t *err)
     return PSD_OK;
 }
 
-void
-ps_plugins_done(ps_plugins_t *self)
+void ps_plugins_done(ps_plugins_t *self)
 {
     ps_free(self->plugins);
     *self = (ps_plugins_t){.dir = ""};

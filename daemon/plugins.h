@@ -24,8 +24,7 @@
  * Errors: PSD_CONFIG the directory cannot be read, is not safe, or has too many
  * files; PSD_NOMEM.
  */
-PSD_MUST_CHECK psd_status_t ps_plugins_load(const char *dir,
-                                            ps_plugins_t *ret_plugins,
+PSD_MUST_CHECK psd_status_t ps_plugins_load(const char *dir, ps_plugins_t *ret_plugins,
                                             psd_error_t *err);
 /* Frees the list; fits PSD_AUTO. */
 void ps_plugins_done(ps_plugins_t *self);

@@ -4,14 +4,12 @@
 
 #include "base/alloc.h"
 
-static ps_reply_t *
-at(const ps_replies_t *self, size_t i)
+static ps_reply_t *at(const ps_replies_t *self, size_t i)
 {
     return &self->ring[(self->first + i) % PS_REPLIES_MAX];
 }
 
-static void
-drop_oldest(ps_replies_t *self)
+static void drop_oldest(ps_replies_t *self)
 {
     ps_reply_t *oldest = at(self, 0);
 
@@ -21,8 +19,7 @@ drop_oldest(ps_replies_t *self)
     self->n--;
 }
 
-void
-ps_replies_done(ps_replies_t *self)
+void ps_replies_done(ps_replies_t *self)
 {
     while (self->n > 0) {
         drop_oldest(self);
@@ -31,11 +28,7 @@ ps_replies_done(ps_replies_t *self)
     *self = (ps_replies_t){0};
 }
 
-void
-ps_replies_keep(ps_replies_t *self,
-                uint64_t session,
-                uint64_t id,
-                ps_bytes_t text)
+void ps_replies_keep(ps_replies_t *self, uint64_t session, uint64_t id, ps_bytes_t text)
 {
     ps_reply_t reply = {.session = session, .id = id};
 
@@ -46,26 +39,20 @@ ps_replies_keep(ps_replies_t *self,
         !ps_buffer_append(&reply.text, text.data, text.size)) {
         return;
     }
-    while (self->n == PS_REPLIES_MAX ||
-           self->bytes + text.size > PS_REPLIES_BYTES_MAX) {
+    while (self->n == PS_REPLIES_MAX || self->bytes + text.size > PS_REPLIES_BYTES_MAX) {
         drop_oldest(self);
     }
     *at(self, self->n++) = reply;
     self->bytes += text.size;
 }
 
-bool
-ps_replies_find(const ps_replies_t *self,
-                uint64_t session,
-                uint64_t id,
-                ps_bytes_t *ret_text)
+bool ps_replies_find(const ps_replies_t *self, uint64_t session, uint64_t id, ps_bytes_t *ret_text)
 {
     for (size_t i = self->n; i > 0; i--) {
         const ps_reply_t *reply = at(self, i - 1);
 
         if (reply->session == session && reply->id == id) {
-            *ret_text = (ps_bytes_t){.data = reply->text.data,
-                                     .size = reply->text.size};
+            *ret_text = (ps_bytes_t){.data = reply->text.data, .size = reply->text.size};
             return true;
         }
     }

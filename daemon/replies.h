@@ -33,13 +33,7 @@ typedef struct ps_replies {
 void ps_replies_done(ps_replies_t *self);
 /* Keeps a copy. Without memory it is not kept, and the client's second request
  * is judged anew. */
-void ps_replies_keep(ps_replies_t *self,
-                     uint64_t session,
-                     uint64_t id,
-                     ps_bytes_t text);
+void ps_replies_keep(ps_replies_t *self, uint64_t session, uint64_t id, ps_bytes_t text);
 /* The answer, borrowed until the next call; false when it is not known. */
-bool ps_replies_find(const ps_replies_t *self,
-                     uint64_t session,
-                     uint64_t id,
-                     ps_bytes_t *ret_text);
+bool ps_replies_find(const ps_replies_t *self, uint64_t session, uint64_t id, ps_bytes_t *ret_text);
 #endif

@@ -20,8 +20,7 @@
 #define SLICE_NS (20 * NS_OF_MS)
 #define LEAST 6 /* … unless it has got less than a 6th of the time */
 
-static uint64_t
-clock_ns(clockid_t clock)
+static uint64_t clock_ns(clockid_t clock)
 {
     struct timespec now = {0};
 
@@ -29,8 +28,7 @@ clock_ns(clockid_t clock)
     return (uint64_t)now.tv_sec * NS_OF_S + (uint64_t)now.tv_nsec;
 }
 
-static void
-begin(ps_rest_t *self)
+static void begin(ps_rest_t *self)
 {
     self->worked_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID);
     self->rested_ns = clock_ns(CLOCK_MONOTONIC);
@@ -50,37 +48,31 @@ typedef struct attributes {
 
 /* Nobody loses a processor to us because we wake up, and who wakes up has a
  * shorter slice, and gets ours at once. An old kernel has nothing of it. */
-static void
-let_others_go_first(void)
+static void let_others_go_first(void)
 {
     attributes_t is = {.size = sizeof is};
 
-    if (syscall(SYS_sched_getattr, 0, &is, sizeof is, 0) == 0 &&
-        is.policy == SCHED_OTHER) {
+    if (syscall(SYS_sched_getattr, 0, &is, sizeof is, 0) == 0 && is.policy == SCHED_OTHER) {
         is.policy = SCHED_BATCH;
         is.runtime_ns = SLICE_NS;
         (void)syscall(SYS_sched_setattr, 0, &is, 0);
     }
 }
 
-void
-ps_rest_init(ps_rest_t *self)
+void ps_rest_init(ps_rest_t *self)
 {
     cpu_set_t set;
 
     CPU_ZERO(&set);
     *self = (ps_rest_t){
         .load_fd = open("/proc/loadavg", O_RDONLY | O_CLOEXEC),
-        .n_cpus = sched_getaffinity(0, sizeof set, &set) == 0
-                      ? (unsigned)CPU_COUNT(&set)
-                      : 1,
+        .n_cpus = sched_getaffinity(0, sizeof set, &set) == 0 ? (unsigned)CPU_COUNT(&set) : 1,
     };
     let_others_go_first();
     begin(self);
 }
 
-void
-ps_rest_done(ps_rest_t *self)
+void ps_rest_done(ps_rest_t *self)
 {
     if (self->load_fd >= 0) {
         (void)close(self->load_fd);
@@ -90,13 +82,11 @@ ps_rest_done(ps_rest_t *self)
 
 /* Others that run or could: "0.20 0.18 0.12 RUNNING/ALL LAST". Who cannot be
  * counted may be many. */
-static unsigned
-n_others(const ps_rest_t *self)
+static unsigned n_others(const ps_rest_t *self)
 {
     char text[128];
     unsigned running = 0;
-    ssize_t n =
-        self->load_fd < 0 ? -1 : pread(self->load_fd, text, sizeof text - 1, 0);
+    ssize_t n = self->load_fd < 0 ? -1 : pread(self->load_fd, text, sizeof text - 1, 0);
 
     if (n <= 0) {
         return UINT32_MAX;
@@ -108,8 +98,7 @@ n_others(const ps_rest_t *self)
     return running > 0 ? running - 1 : 0;
 }
 
-void
-ps_rest_if_due(ps_rest_t *self)
+void ps_rest_if_due(ps_rest_t *self)
 {
     uint64_t work_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID) - self->worked_ns;
     uint64_t spent_ns = clock_ns(CLOCK_MONOTONIC) - self->rested_ns;

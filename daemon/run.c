@@ -43,8 +43,7 @@ typedef struct run {
     psd_error_t *err;
 } run_t;
 
-bool
-ps_run_is_journal(void)
+bool ps_run_is_journal(void)
 {
     const char *stream = getenv("JOURNAL_STREAM");
     struct stat is;
@@ -53,8 +52,7 @@ ps_run_is_journal(void)
     if (stream == NULL || fstat(STDERR_FILENO, &is) != 0) {
         return false;
     }
-    (void)snprintf(here, sizeof here, "%ju:%ju", (uintmax_t)is.st_dev,
-                   (uintmax_t)is.st_ino);
+    (void)snprintf(here, sizeof here, "%ju:%ju", (uintmax_t)is.st_dev, (uintmax_t)is.st_ino);
     return strcmp(stream, here) == 0;
 }
 
@@ -62,17 +60,14 @@ ps_run_is_journal(void)
 
 /* Is it nearly a key, or in a section of keys? Other programs have variables
  * that begin with PSD_, too. */
-static bool
-is_slip(const char *name)
+static bool is_slip(const char *name)
 {
     return !ps_config_reads_env(name) && !ps_env_is_known(name) &&
-           (ps_config_near_env(name) ||
-            ps_text_suggest(name, ps_env_names) != NULL);
+           (ps_config_near_env(name) || ps_text_suggest(name, ps_env_names) != NULL);
 }
 
 /* A setting with a slip in its name would be passed over without a word. */
-static void
-warn_of_environment(void)
+static void warn_of_environment(void)
 {
     char name[PS_ENV_NAME_SIZE];
 
@@ -86,8 +81,7 @@ warn_of_environment(void)
     }
 }
 
-static bool
-say_ready(run_t *self)
+static bool say_ready(run_t *self)
 {
     char status[STATUS_SIZE];
 
@@ -108,8 +102,7 @@ say_ready(run_t *self)
 static int handle_tick(zloop_t *loop, int timer, void *argument);
 
 /* Sets the timer for what the control part wants next. */
-static void
-arm(run_t *self)
+static void arm(run_t *self)
 {
     uint64_t due_ms = ps_server_deadline(self->server);
     uint64_t now_ms = ps_now_ms();
@@ -130,27 +123,23 @@ arm(run_t *self)
         delay_ms = INT32_MAX;
     }
     /* One more, so that a tick never comes before its deadline. */
-    self->timer =
-        zloop_timer(self->loop, (size_t)delay_ms + 1, 1, handle_tick, self);
+    self->timer = zloop_timer(self->loop, (size_t)delay_ms + 1, 1, handle_tick, self);
     self->timer_due_ms = due_ms;
 }
 
 /* Something has come, and is done now. */
-static void
-begin(run_t *self)
+static void begin(run_t *self)
 {
     ps_turn_works(self->turn);
 }
 
 /* It is done, and the loop waits again. -1 ends it. */
-static int
-go_on(run_t *self)
+static int go_on(run_t *self)
 {
     if (ps_server_is_broken(self->server)) {
         return -1;
     }
-    if (!self->is_ready && ps_server_is_known(self->server) &&
-        !say_ready(self)) {
+    if (!self->is_ready && ps_server_is_known(self->server) && !say_ready(self)) {
         return -1;
     }
     arm(self);
@@ -159,8 +148,7 @@ go_on(run_t *self)
 }
 
 /* The registry is silent: what is here serves all the same. */
-static int
-handle_unknown(zloop_t *loop, int timer, void *argument)
+static int handle_unknown(zloop_t *loop, int timer, void *argument)
 {
     run_t *self = argument;
 
@@ -169,8 +157,7 @@ handle_unknown(zloop_t *loop, int timer, void *argument)
     return self->is_ready || say_ready(self) ? 0 : -1;
 }
 
-static int
-handle_tick(zloop_t *loop, int timer, void *argument)
+static int handle_tick(zloop_t *loop, int timer, void *argument)
 {
     run_t *self = argument;
 
@@ -183,8 +170,7 @@ handle_tick(zloop_t *loop, int timer, void *argument)
 }
 
 /* Nothing else may have come for a while. */
-static int
-handle_turn(zloop_t *loop, int timer, void *argument)
+static int handle_turn(zloop_t *loop, int timer, void *argument)
 {
     const run_t *self = argument;
 
@@ -195,8 +181,7 @@ handle_turn(zloop_t *loop, int timer, void *argument)
 }
 
 /* For `systemctl status`; the watchdog is thread_watch.c's. */
-static int
-handle_status(zloop_t *loop, int timer, void *argument)
+static int handle_status(zloop_t *loop, int timer, void *argument)
 {
     const run_t *self = argument;
     char status[STATUS_SIZE];
@@ -208,8 +193,7 @@ handle_status(zloop_t *loop, int timer, void *argument)
     return 0;
 }
 
-static int
-handle_port(zloop_t *loop, zmq_pollitem_t *item, void *argument)
+static int handle_port(zloop_t *loop, zmq_pollitem_t *item, void *argument)
 {
     run_t *self = argument;
 
@@ -220,8 +204,7 @@ handle_port(zloop_t *loop, zmq_pollitem_t *item, void *argument)
     return go_on(self);
 }
 
-static int
-handle_link(zloop_t *loop, zmq_pollitem_t *item, void *argument)
+static int handle_link(zloop_t *loop, zmq_pollitem_t *item, void *argument)
 {
     run_t *self = argument;
 
@@ -232,8 +215,7 @@ handle_link(zloop_t *loop, zmq_pollitem_t *item, void *argument)
     return go_on(self);
 }
 
-static int
-handle_shards(zloop_t *loop, zmq_pollitem_t *item, void *argument)
+static int handle_shards(zloop_t *loop, zmq_pollitem_t *item, void *argument)
 {
     run_t *self = argument;
 
@@ -244,8 +226,7 @@ handle_shards(zloop_t *loop, zmq_pollitem_t *item, void *argument)
     return go_on(self);
 }
 
-static int
-handle_files(zloop_t *loop, int timer, void *argument)
+static int handle_files(zloop_t *loop, int timer, void *argument)
 {
     const run_t *self = argument;
 
@@ -255,8 +236,7 @@ handle_files(zloop_t *loop, int timer, void *argument)
     return 0;
 }
 
-static int
-handle_spare(zloop_t *loop, int timer, void *argument)
+static int handle_spare(zloop_t *loop, int timer, void *argument)
 {
     run_t *self = argument;
 
@@ -270,8 +250,7 @@ handle_spare(zloop_t *loop, int timer, void *argument)
 
 /* ---- signals ---- */
 
-static void
-reload(run_t *self)
+static void reload(run_t *self)
 {
     PSD_AUTO(ps_config_done) ps_config_t config = {0};
     ps_key_id_t stuck[PS_KEY_COUNT];
@@ -279,12 +258,10 @@ reload(run_t *self)
     char quoted[1024];
     psd_status_t rc = PSD_OK;
 
-    (void)sd_notifyf(0, "RELOADING=1\nMONOTONIC_USEC=%" PRIu64,
-                     (uint64_t)zclock_usecs());
+    (void)sd_notifyf(0, "RELOADING=1\nMONOTONIC_USEC=%" PRIu64, (uint64_t)zclock_usecs());
     rc = ps_options_config(self->options, &config, self->err);
     if (rc != PSD_OK) {
-        ps_log(PS_LOG_ERROR, "reload_failed", "status=%s reason=%s",
-               psd_status_name(rc),
+        ps_log(PS_LOG_ERROR, "reload_failed", "status=%s reason=%s", psd_status_name(rc),
                ps_log_quote(psd_error_text(self->err), quoted, sizeof quoted));
         psd_error_clear(self->err);
         (void)sd_notify(0, "READY=1");
@@ -292,16 +269,14 @@ reload(run_t *self)
     }
     n_stuck = ps_config_take_reloadable(self->config, &config, stuck);
     for (size_t i = 0; i < n_stuck; i++) {
-        ps_log(PS_LOG_WARN, "restart_needed", "key=%s",
-               ps_config_key(stuck[i])->path);
+        ps_log(PS_LOG_WARN, "restart_needed", "key=%s", ps_config_key(stuck[i])->path);
     }
     ps_server_reloaded(self->server);
     ps_log(PS_LOG_INFO, "reloaded", "restart_needed=%zu", n_stuck);
     (void)sd_notify(0, "READY=1");
 }
 
-static int
-handle_signal(zloop_t *loop, zmq_pollitem_t *item, void *argument)
+static int handle_signal(zloop_t *loop, zmq_pollitem_t *item, void *argument)
 {
     run_t *self = argument;
     struct signalfd_siginfo info;
@@ -321,8 +296,7 @@ handle_signal(zloop_t *loop, zmq_pollitem_t *item, void *argument)
     return -1;
 }
 
-static psd_status_t
-take_signals(run_t *self, psd_error_t *err)
+static psd_status_t take_signals(run_t *self, psd_error_t *err)
 {
     sigset_t set;
 
@@ -335,20 +309,17 @@ take_signals(run_t *self, psd_error_t *err)
     (void)sigaddset(&set, SIGHUP);
     /* Threads that start later inherit the mask. */
     if (sigprocmask(SIG_BLOCK, &set, NULL) != 0) {
-        return psd_error_set(err, PSD_IO, "cannot block signals: %s",
-                             strerror(errno));
+        return psd_error_set(err, PSD_IO, "cannot block signals: %s", strerror(errno));
     }
     self->signals = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
     if (self->signals < 0) {
-        return psd_error_set(err, PSD_IO, "cannot read signals: %s",
-                             strerror(errno));
+        return psd_error_set(err, PSD_IO, "cannot read signals: %s", strerror(errno));
     }
     return PSD_OK;
 }
 
 /* From here a signal has its own meaning again: it ends the process. */
-static void
-give_signals_back(void)
+static void give_signals_back(void)
 {
     sigset_t set;
 
@@ -364,20 +335,17 @@ give_signals_back(void)
 /* ---- the loop ---- */
 
 /* Every connection is a file: take as many as the system gives. */
-static void
-raise_files(void)
+static void raise_files(void)
 {
     struct rlimit limit;
 
-    if (getrlimit(RLIMIT_NOFILE, &limit) == 0 &&
-        limit.rlim_cur < limit.rlim_max) {
+    if (getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur < limit.rlim_max) {
         limit.rlim_cur = limit.rlim_max;
         (void)setrlimit(RLIMIT_NOFILE, &limit);
     }
 }
 
-static bool
-watch_shards(run_t *self)
+static bool watch_shards(run_t *self)
 {
     bool done = true;
 
@@ -393,13 +361,10 @@ watch_shards(run_t *self)
     return done;
 }
 
-static psd_status_t
-make_loop(run_t *self, psd_error_t *err)
+static psd_status_t make_loop(run_t *self, psd_error_t *err)
 {
-    zmq_pollitem_t port = {.socket = ps_server_handle(self->server),
-                           .events = ZMQ_POLLIN};
-    zmq_pollitem_t link = {.socket = ps_server_link_handle(self->server),
-                           .events = ZMQ_POLLIN};
+    zmq_pollitem_t port = {.socket = ps_server_handle(self->server), .events = ZMQ_POLLIN};
+    zmq_pollitem_t link = {.socket = ps_server_link_handle(self->server), .events = ZMQ_POLLIN};
     zmq_pollitem_t signals = {.fd = self->signals, .events = ZMQ_POLLIN};
 
     self->loop = zloop_new();
@@ -408,8 +373,7 @@ make_loop(run_t *self, psd_error_t *err)
     }
     zloop_set_nonstop(self->loop, true);
     if (zloop_poller(self->loop, &port, handle_port, self) != 0 ||
-        zloop_poller(self->loop, &signals, handle_signal, self) != 0 ||
-        !watch_shards(self)) {
+        zloop_poller(self->loop, &signals, handle_signal, self) != 0 || !watch_shards(self)) {
         return psd_error_set(err, PSD_NOMEM, "no memory for the loop");
     }
     if (link.socket != NULL) {
@@ -432,8 +396,7 @@ make_loop(run_t *self, psd_error_t *err)
     return PSD_OK;
 }
 
-static psd_status_t
-serve(run_t *self, psd_error_t *err)
+static psd_status_t serve(run_t *self, psd_error_t *err)
 {
     psd_status_t rc = make_loop(self, err);
 
@@ -451,14 +414,10 @@ serve(run_t *self, psd_error_t *err)
     return ps_server_failure(self->server, err);
 }
 
-psd_status_t
-ps_run(const ps_options_t *options, ps_config_t *config, psd_error_t *err)
+psd_status_t ps_run(const ps_options_t *options, ps_config_t *config, psd_error_t *err)
 {
-    run_t self = {.options = options,
-                  .config = config,
-                  .signals = -1,
-                  .timer = -1,
-                  .err = psd_error_new()};
+    run_t self = {
+        .options = options, .config = config, .signals = -1, .timer = -1, .err = psd_error_new()};
     psd_status_t rc = take_signals(&self, err);
 
     raise_files();

@@ -20,8 +20,7 @@
 
 /* ---- the registry ---- */
 
-static psd_status_t
-open_registry(ps_server_t *self, psd_error_t *err)
+static psd_status_t open_registry(ps_server_t *self, psd_error_t *err)
 {
     const ps_config_t *config = self->config;
     const ps_registry_args_t args = {
@@ -56,8 +55,7 @@ open_registry(ps_server_t *self, psd_error_t *err)
 
 /* The cluster's name and id: made at the first start, then kept. A name that
  * somebody chose must be the one that is kept. */
-static psd_status_t
-settle_cluster(ps_server_t *self, psd_error_t *err)
+static psd_status_t settle_cluster(ps_server_t *self, psd_error_t *err)
 {
     PSD_AUTO(ps_command_done) ps_command_t command = {0};
     const ps_config_t *config = self->config;
@@ -76,21 +74,18 @@ settle_cluster(ps_server_t *self, psd_error_t *err)
     }
     rc = ps_random(self->cluster.bytes, sizeof self->cluster.bytes, err);
     if (rc == PSD_OK) {
-        rc = ps_registry_plan_cluster(self->registry, config->cluster.name,
-                                      &self->cluster, ps_unix_ms(), &command,
-                                      err);
+        rc = ps_registry_plan_cluster(self->registry, config->cluster.name, &self->cluster,
+                                      ps_unix_ms(), &command, err);
     }
     if (rc == PSD_OK) {
-        rc = ps_commit(self->db, self->registry, &command, PS_LOG_INFO, NULL,
-                       err);
+        rc = ps_commit(self->db, self->registry, &command, PS_LOG_INFO, NULL, err);
     }
     return rc;
 }
 
 /* The node keeps the name of its first start: a host may be renamed, and the
  * tables are this node's. */
-static psd_status_t
-settle_node(ps_server_t *self, psd_error_t *err)
+static psd_status_t settle_node(ps_server_t *self, psd_error_t *err)
 {
     const ps_config_t *config = self->config;
     const char *name = config->node.name;
@@ -112,23 +107,20 @@ settle_node(ps_server_t *self, psd_error_t *err)
     return ps_server_settle_life(self, err);
 }
 
-psd_status_t
-ps_server_settle_life(ps_server_t *self, psd_error_t *err)
+psd_status_t ps_server_settle_life(ps_server_t *self, psd_error_t *err)
 {
     psd_status_t rc = PSD_OK;
 
     do {
         rc = ps_random(&self->incarnation, sizeof self->incarnation, err);
-        self->incarnation &=
-            INT64_MAX; /* a whole number in every JSON reader */
+        self->incarnation &= INT64_MAX; /* a whole number in every JSON reader */
     } while (rc == PSD_OK && self->incarnation == 0);
     return rc;
 }
 
 /* ---- ports ---- */
 
-ps_socket_args_t
-ps_server_socket_args(const ps_server_t *self)
+ps_socket_args_t ps_server_socket_args(const ps_server_t *self)
 {
     const ps_config_t *config = self->config;
 
@@ -146,8 +138,7 @@ ps_server_socket_args(const ps_server_t *self)
     };
 }
 
-static psd_status_t
-start_shards(ps_server_t *self, psd_error_t *err)
+static psd_status_t start_shards(ps_server_t *self, psd_error_t *err)
 {
     const ps_config_t *config = self->config;
     ps_shards_args_t args = {
@@ -188,11 +179,9 @@ start_shards(ps_server_t *self, psd_error_t *err)
 
     (void)snprintf(args.host, sizeof args.host, "%.200s", self->host);
     args.first_port = config->listen.shard_ports.first;
-    (void)snprintf(args.advertise, sizeof args.advertise, "%.200s",
-                   self->advertise);
+    (void)snprintf(args.advertise, sizeof args.advertise, "%.200s", self->advertise);
     if (self->ipc[0] != '\0') {
-        (void)snprintf(args.dir, sizeof args.dir, "%.*s", PS_IPC_DIR_MAX,
-                       self->run_dir);
+        (void)snprintf(args.dir, sizeof args.dir, "%.*s", PS_IPC_DIR_MAX, self->run_dir);
     }
     rc = ps_shards_start(&args, &self->shards, err);
     if (rc != PSD_OK && args.first_port > 0) {
@@ -210,8 +199,7 @@ start_shards(ps_server_t *self, psd_error_t *err)
 
 /* ---- this start ---- */
 
-static psd_status_t
-register_node(ps_server_t *self, psd_error_t *err)
+static psd_status_t register_node(ps_server_t *self, psd_error_t *err)
 {
     PSD_AUTO(ps_command_done) ps_command_t command = {0};
     PSD_AUTO(ps_free_at) ps_route_t *routes = NULL;
@@ -232,28 +220,23 @@ register_node(ps_server_t *self, psd_error_t *err)
     memcpy(node.name, self->node, sizeof node.name);
     memcpy(node.control, self->endpoint, sizeof node.control);
     ps_node_damage_fill(&self->damage, &node);
-    rc = ps_registry_plan_node(self->registry, &node, ps_unix_ms(), &command,
-                               err);
+    rc = ps_registry_plan_node(self->registry, &node, ps_unix_ms(), &command, err);
     rc = ps_node_damage_wrap(&self->damage, rc, err);
     if (rc == PSD_OK) {
-        rc = ps_commit(self->db, self->registry, &command, PS_LOG_INFO, NULL,
-                       err);
+        rc = ps_commit(self->db, self->registry, &command, PS_LOG_INFO, NULL, err);
     }
     return rc;
 }
 
 /* Workers of the last start whose rows went with it. */
-static psd_status_t
-end_old_jobs(ps_server_t *self, psd_error_t *err)
+static psd_status_t end_old_jobs(ps_server_t *self, psd_error_t *err)
 {
     for (;;) {
         PSD_AUTO(ps_command_done) ps_command_t command = {0};
-        psd_status_t rc =
-            ps_registry_plan_loss(self->registry, ps_unix_ms(), &command, err);
+        psd_status_t rc = ps_registry_plan_loss(self->registry, ps_unix_ms(), &command, err);
 
         if (rc == PSD_OK) {
-            rc = ps_commit(self->db, self->registry, &command, PS_LOG_WARN,
-                           NULL, err);
+            rc = ps_commit(self->db, self->registry, &command, PS_LOG_WARN, NULL, err);
         }
         if (rc != PSD_OK || command.kind == 0) {
             return rc;
@@ -261,8 +244,7 @@ end_old_jobs(ps_server_t *self, psd_error_t *err)
     }
 }
 
-static psd_status_t
-start_control(ps_server_t *self, psd_error_t *err)
+static psd_status_t start_control(ps_server_t *self, psd_error_t *err)
 {
     const ps_control_args_t args = {
         .config = self->config,
@@ -282,8 +264,7 @@ start_control(ps_server_t *self, psd_error_t *err)
     return rc == PSD_OK ? ps_control_start(self->control, err) : rc;
 }
 
-static void
-log_addresses(const ps_server_t *self)
+static void log_addresses(const ps_server_t *self)
 {
     PSD_AUTO(ps_buffer_done) ps_buffer_t line = {0};
     char quoted[512];
@@ -298,19 +279,16 @@ log_addresses(const ps_server_t *self)
            "control=%s ipc=%s shards=%s node=%s incarnation=%" PRIu64
            " data_dir=%s version=%s pid=%ld",
            self->endpoint, self->ipc[0] == '\0' ? "-" : self->ipc,
-           line.data == NULL ? "" : (const char *)line.data, self->node,
-           self->incarnation, ps_log_quote(self->dir, quoted, sizeof quoted),
-           PSD_RELEASE, (long)getpid());
+           line.data == NULL ? "" : (const char *)line.data, self->node, self->incarnation,
+           ps_log_quote(self->dir, quoted, sizeof quoted), PSD_RELEASE, (long)getpid());
     if (self->ipc[0] == '\0') {
-        ps_log(PS_LOG_WARN, "ipc_off",
-               "reason=\"the path %s is longer than %d bytes\"", self->run_dir,
-               PS_IPC_DIR_MAX);
+        ps_log(PS_LOG_WARN, "ipc_off", "reason=\"the path %s is longer than %d bytes\"",
+               self->run_dir, PS_IPC_DIR_MAX);
     }
 }
 
 /* Who this node is, with a registry of its own. */
-static psd_status_t
-settle_own(ps_server_t *self, psd_error_t *err)
+static psd_status_t settle_own(ps_server_t *self, psd_error_t *err)
 {
     psd_status_t rc = open_registry(self, err);
 
@@ -321,8 +299,7 @@ settle_own(ps_server_t *self, psd_error_t *err)
 }
 
 /* Tables that were dropped while a shard could not hear of it. */
-static psd_status_t
-drop_unknown(ps_server_t *self, psd_error_t *err)
+static psd_status_t drop_unknown(ps_server_t *self, psd_error_t *err)
 {
     uint64_t serial = 0; /* nobody waits for it */
     psd_status_t rc = PSD_OK;
@@ -340,8 +317,7 @@ drop_unknown(ps_server_t *self, psd_error_t *err)
     return rc;
 }
 
-static psd_status_t
-start_own(ps_server_t *self, psd_error_t *err)
+static psd_status_t start_own(ps_server_t *self, psd_error_t *err)
 {
     psd_status_t rc = register_node(self, err);
 
@@ -355,21 +331,18 @@ start_own(ps_server_t *self, psd_error_t *err)
     return rc == PSD_OK ? start_control(self, err) : rc;
 }
 
-static psd_status_t
-open_all(ps_server_t *self, psd_error_t *err)
+static psd_status_t open_all(ps_server_t *self, psd_error_t *err)
 {
     int n_io = (int)self->config->shards;
     bool joins = self->config->cluster.join.n_items > 0;
-    psd_status_t rc =
-        ps_place_make(self->config->data_dir, 0700, &self->dir, err);
+    psd_status_t rc = ps_place_make(self->config->data_dir, 0700, &self->dir, err);
 
     ps_thread_watch_prepare();
     if (rc == PSD_OK) {
         rc = ps_server_open_run_dir(self, err);
     }
     if (rc == PSD_OK) {
-        rc = ps_context_new(n_io > IO_THREADS_MAX ? IO_THREADS_MAX : n_io,
-                            &self->context, err);
+        rc = ps_context_new(n_io > IO_THREADS_MAX ? IO_THREADS_MAX : n_io, &self->context, err);
     }
     if (rc == PSD_OK) {
         rc = joins ? ps_server_join(self, err) : settle_own(self, err);
@@ -395,16 +368,12 @@ open_all(ps_server_t *self, psd_error_t *err)
     }
     log_addresses(self);
     rc = joins ? ps_server_start_member(self, err) : start_own(self, err);
-    return rc == PSD_OK ? ps_thread_watch_start(self->turns,
-                                                ps_context_zmq(self->context),
+    return rc == PSD_OK ? ps_thread_watch_start(self->turns, ps_context_zmq(self->context),
                                                 &self->watch, err)
                         : rc;
 }
 
-psd_status_t
-ps_server_open(const ps_config_t *config,
-               ps_server_t **ret_server,
-               psd_error_t *err)
+psd_status_t ps_server_open(const ps_config_t *config, ps_server_t **ret_server, psd_error_t *err)
 {
     PSD_AUTO(ps_server_close) ps_server_t *self = ps_alloc(1, sizeof *self);
     psd_status_t rc = PSD_OK;
@@ -424,8 +393,7 @@ ps_server_open(const ps_config_t *config,
     return PSD_OK;
 }
 
-void
-ps_server_close(ps_server_t **self_p)
+void ps_server_close(ps_server_t **self_p)
 {
     ps_server_t *self = *self_p;
 

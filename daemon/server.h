@@ -23,8 +23,7 @@ typedef struct ps_server ps_server_t;
  * the data directory; PSD_FOREIGN it is another cluster's or node's;
  * PSD_DAMAGED; PSD_NOMEM; with cluster.join those of ps_member_join.
  */
-PSD_MUST_CHECK psd_status_t ps_server_open(const ps_config_t *config,
-                                           ps_server_t **ret_server,
+PSD_MUST_CHECK psd_status_t ps_server_open(const ps_config_t *config, ps_server_t **ret_server,
                                            psd_error_t *err);
 /* Answers who waits, sends what is queued, closes all. Takes NULL. */
 void ps_server_close(ps_server_t **self_p);
@@ -47,8 +46,7 @@ uint64_t ps_server_deadline(const ps_server_t *self);
  * this process must end. */
 bool ps_server_is_broken(const ps_server_t *self);
 /* Why; PSD_OK: it need not. */
-PSD_MUST_CHECK psd_status_t ps_server_failure(const ps_server_t *self,
-                                              psd_error_t *err);
+PSD_MUST_CHECK psd_status_t ps_server_failure(const ps_server_t *self, psd_error_t *err);
 /* The registry knows this node, which may be its own. */
 bool ps_server_is_known(const ps_server_t *self);
 /* "serving on tcp://…", for systemd. */
@@ -63,6 +61,5 @@ void ps_server_set_files_out(ps_server_t *self, bool is_out);
 void ps_server_reloaded(ps_server_t *self);
 
 /* Writes DATA_DIR/endpoints.json in one piece. Errors: PSD_IO, PSD_NOMEM. */
-PSD_MUST_CHECK psd_status_t ps_server_announce(const ps_server_t *self,
-                                               psd_error_t *err);
+PSD_MUST_CHECK psd_status_t ps_server_announce(const ps_server_t *self, psd_error_t *err);
 #endif

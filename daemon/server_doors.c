@@ -13,8 +13,7 @@
 
 /* ---- the directory of the sockets ---- */
 
-psd_status_t
-ps_server_open_run_dir(ps_server_t *self, psd_error_t *err)
+psd_status_t ps_server_open_run_dir(ps_server_t *self, psd_error_t *err)
 {
     const ps_config_t *config = self->config;
     bool is_apart = config->runtime_dir[0] != '\0';
@@ -23,8 +22,8 @@ ps_server_open_run_dir(ps_server_t *self, psd_error_t *err)
                                                          : 0755;
     psd_status_t rc = PSD_OK;
 
-    rc = ps_place_make(is_apart ? config->runtime_dir : self->dir,
-                       is_apart ? mode : 0700, &self->run_dir, err);
+    rc = ps_place_make(is_apart ? config->runtime_dir : self->dir, is_apart ? mode : 0700,
+                       &self->run_dir, err);
     if (rc != PSD_OK || strcmp(self->run_dir, self->dir) == 0) {
         return rc;
     }
@@ -36,8 +35,7 @@ ps_server_open_run_dir(ps_server_t *self, psd_error_t *err)
 /* ---- hosts ---- */
 
 /* The first tcp endpoint to listen on; NULL when there is only ipc. */
-static const char *
-first_tcp(const ps_config_t *config)
+static const char *first_tcp(const ps_config_t *config)
 {
     for (size_t i = 0; i < config->listen.endpoints.n_items; i++) {
         char host[PS_ENDPOINT_MAX + 1];
@@ -50,8 +48,7 @@ first_tcp(const ps_config_t *config)
     return NULL;
 }
 
-void
-ps_server_settle_hosts(ps_server_t *self)
+void ps_server_settle_hosts(ps_server_t *self)
 {
     const ps_config_t *config = self->config;
     const char *tcp = first_tcp(config);
@@ -61,8 +58,8 @@ ps_server_settle_hosts(ps_server_t *self)
         ps_endpoint_host(tcp, self->host);
     }
     if (config->listen.advertise[0] != '\0') {
-        (void)snprintf(self->advertise, sizeof self->advertise, "%.*s",
-                       PS_ENDPOINT_MAX, config->listen.advertise);
+        (void)snprintf(self->advertise, sizeof self->advertise, "%.*s", PS_ENDPOINT_MAX,
+                       config->listen.advertise);
     } else if (tcp != NULL && ps_endpoint_is_wildcard(tcp) &&
                gethostname(self->advertise, sizeof self->advertise - 1) != 0) {
         self->advertise[0] = '\0';
@@ -72,8 +69,7 @@ ps_server_settle_hosts(ps_server_t *self)
 /* ---- the control port ---- */
 
 /* The control port as other hosts reach it. */
-static void
-settle_endpoint(ps_server_t *self)
+static void settle_endpoint(ps_server_t *self)
 {
     const ps_config_t *config = self->config;
     const char *tcp = first_tcp(config);
@@ -87,28 +83,24 @@ settle_endpoint(ps_server_t *self)
     if (tcp != NULL && self->advertise[0] != '\0') {
         ps_endpoint_with_host(bound, self->advertise, self->endpoint);
     } else {
-        (void)snprintf(self->endpoint, sizeof self->endpoint, "%.*s",
-                       PS_ENDPOINT_MAX, bound);
+        (void)snprintf(self->endpoint, sizeof self->endpoint, "%.*s", PS_ENDPOINT_MAX, bound);
     }
 }
 
-psd_status_t
-ps_server_open_port(ps_server_t *self, psd_error_t *err)
+psd_status_t ps_server_open_port(ps_server_t *self, psd_error_t *err)
 {
     const ps_text_list_t *list = &self->config->listen.endpoints;
     ps_socket_args_t args = ps_server_socket_args(self);
     psd_status_t rc = PSD_OK;
 
     args.patience_ms = PS_PATIENCE_SMALL_MS;
-    rc = ps_socket_bind((const char *const *)list->items, list->n_items, &args,
-                        &self->port, err);
+    rc = ps_socket_bind((const char *const *)list->items, list->n_items, &args, &self->port, err);
 
     if (rc != PSD_OK) {
         return rc;
     }
     if (strlen(self->run_dir) <= PS_IPC_DIR_MAX) {
-        (void)snprintf(self->ipc, sizeof self->ipc, "ipc://%s/psd.ipc",
-                       self->run_dir);
+        (void)snprintf(self->ipc, sizeof self->ipc, "ipc://%s/psd.ipc", self->run_dir);
         rc = ps_socket_bind_more(self->port, self->ipc, err);
     } else if (self->host[0] == '\0') {
         return psd_error_set(err, PSD_CONFIG,
@@ -125,8 +117,7 @@ ps_server_open_port(ps_server_t *self, psd_error_t *err)
 
 /* ---- the end ---- */
 
-void
-ps_server_remove_files(const ps_server_t *self)
+void ps_server_remove_files(const ps_server_t *self)
 {
     if (self->control != NULL || self->member != NULL) {
         ps_place_remove(self->dir, PS_ANNOUNCEMENT);
@@ -141,8 +132,7 @@ ps_server_remove_files(const ps_server_t *self)
         return;
     }
     ps_place_remove(self->run_dir, "psd.ipc");
-    for (uint32_t i = 0; self->shards != NULL && i < ps_shards_n(self->shards);
-         i++) {
+    for (uint32_t i = 0; self->shards != NULL && i < ps_shards_n(self->shards); i++) {
         char name[32];
 
         (void)snprintf(name, sizeof name, "shard-%" PRIu32 ".ipc", i);

@@ -43,38 +43,32 @@ struct ps_server {
 
 /* Makes the directory of the sockets, and takes it. Errors: PSD_IO; PSD_HELD
  * another psd has it; PSD_NOMEM. */
-PSD_MUST_CHECK psd_status_t ps_server_open_run_dir(ps_server_t *self,
-                                                   psd_error_t *err);
+PSD_MUST_CHECK psd_status_t ps_server_open_run_dir(ps_server_t *self, psd_error_t *err);
 /* The host that shards bind, and the one that clients are sent to. */
 void ps_server_settle_hosts(ps_server_t *self);
 /* Binds the control port, with psd.ipc. Errors: those of ps_socket_bind;
  * PSD_CONFIG there is ipc alone and no room for the shards' sockets. */
-PSD_MUST_CHECK psd_status_t ps_server_open_port(ps_server_t *self,
-                                                psd_error_t *err);
+PSD_MUST_CHECK psd_status_t ps_server_open_port(ps_server_t *self, psd_error_t *err);
 /* What only a running node has. Its directories are still locked. */
 void ps_server_remove_files(const ps_server_t *self);
 
 /* server_turns.c: makes the page of its threads, beside its announcement. The
  * port is open, and the directory locked. Errors: PSD_IO, PSD_NOMEM. */
-PSD_MUST_CHECK psd_status_t ps_server_open_turns(ps_server_t *self,
-                                                 psd_error_t *err);
+PSD_MUST_CHECK psd_status_t ps_server_open_turns(ps_server_t *self, psd_error_t *err);
 
 /* ---- server.c ---- */
 
 /* How its sockets are. */
 ps_socket_args_t ps_server_socket_args(const ps_server_t *self);
 /* A fresh random incarnation. Errors: PSD_IO. */
-PSD_MUST_CHECK psd_status_t ps_server_settle_life(ps_server_t *self,
-                                                  psd_error_t *err);
+PSD_MUST_CHECK psd_status_t ps_server_settle_life(ps_server_t *self, psd_error_t *err);
 /* Locks the data directory, joins the cluster of cluster.join and settles who
  * this node is; the shards are not started yet. Errors: those of ps_member_join
  * and ps_data_dir_lock; PSD_FOREIGN the directory is another cluster's, or has
  * a registry of its own. */
 PSD_MUST_CHECK psd_status_t ps_server_join(ps_server_t *self, psd_error_t *err);
 /* The shards run: the registry is told. */
-PSD_MUST_CHECK psd_status_t ps_server_start_member(ps_server_t *self,
-                                                   psd_error_t *err);
+PSD_MUST_CHECK psd_status_t ps_server_start_member(ps_server_t *self, psd_error_t *err);
 /* PSD_OK when the directory is not a joined node's. Errors: PSD_FOREIGN. */
-PSD_MUST_CHECK psd_status_t ps_server_check_own(const ps_server_t *self,
-                                                psd_error_t *err);
+PSD_MUST_CHECK psd_status_t ps_server_check_own(const ps_server_t *self, psd_error_t *err);
 #endif

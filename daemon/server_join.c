@@ -36,14 +36,8 @@ typedef struct membership {
 
 /* The text of DIR/NAME, cut at size. Errors: PSD_IO it is there and cannot be
  * read; PSD_NOMEM. */
-static psd_status_t
-read_file(const char *dir,
-          const char *name,
-          char *ret,
-          size_t size,
-          size_t *ret_n,
-          bool *ret_there,
-          psd_error_t *err)
+static psd_status_t read_file(const char *dir, const char *name, char *ret, size_t size,
+                              size_t *ret_n, bool *ret_there, psd_error_t *err)
 {
     PSD_AUTO(ps_buffer_done) ps_buffer_t path = {0};
     FILE *file = NULL;
@@ -66,8 +60,7 @@ read_file(const char *dir,
         *ret_there = !failed;
     }
     if (file == NULL || failed) {
-        (void)psd_error_set(err, PSD_IO, "cannot read %s/%s: %s", dir, name,
-                            strerror(errno));
+        (void)psd_error_set(err, PSD_IO, "cannot read %s/%s: %s", dir, name, strerror(errno));
     }
     if (file != NULL) {
         (void)fclose(file);
@@ -75,8 +68,7 @@ read_file(const char *dir,
     return file == NULL || failed ? PSD_IO : PSD_OK;
 }
 
-static psd_status_t
-copy_name(const ps_doc_t *doc, const char *key, char *ret, psd_error_t *err)
+static psd_status_t copy_name(const ps_doc_t *doc, const char *key, char *ret, psd_error_t *err)
 {
     const char *text = NULL;
     psd_status_t rc = ps_doc_get_text(doc, key, PS_NAME_MAX, &text, err);
@@ -90,16 +82,13 @@ copy_name(const ps_doc_t *doc, const char *key, char *ret, psd_error_t *err)
     return rc;
 }
 
-static void
-print_end(const void *text, size_t size, char ret[MEMBERSHIP_END_SIZE + 1])
+static void print_end(const void *text, size_t size, char ret[MEMBERSHIP_END_SIZE + 1])
 {
-    (void)snprintf(ret, MEMBERSHIP_END_SIZE + 1, MEMBERSHIP_END,
-                   ps_hash_bytes(text, size, 0));
+    (void)snprintf(ret, MEMBERSHIP_END_SIZE + 1, MEMBERSHIP_END, ps_hash_bytes(text, size, 0));
 }
 
 /* Whether it ends as it must. */
-static psd_status_t
-check_end(const char *text, size_t n, psd_error_t *err)
+static psd_status_t check_end(const char *text, size_t n, psd_error_t *err)
 {
     size_t before = n < MEMBERSHIP_END_SIZE ? 0 : n - MEMBERSHIP_END_SIZE;
     char end[MEMBERSHIP_END_SIZE + 1];
@@ -114,8 +103,7 @@ check_end(const char *text, size_t n, psd_error_t *err)
     return PSD_OK;
 }
 
-static psd_status_t
-read_membership(const char *dir, membership_t *ret, psd_error_t *err)
+static psd_status_t read_membership(const char *dir, membership_t *ret, psd_error_t *err)
 {
     PSD_AUTO(ps_doc_destroy) ps_doc_t *doc = NULL;
     char text[MEMBERSHIP_BYTES_MAX];
@@ -129,8 +117,7 @@ read_membership(const char *dir, membership_t *ret, psd_error_t *err)
     }
     rc = check_end(text, n, err);
     if (rc == PSD_OK) {
-        rc = ps_doc_parse(
-            (ps_bytes_t){.data = (const uint8_t *)text, .size = n}, &doc, err);
+        rc = ps_doc_parse((ps_bytes_t){.data = (const uint8_t *)text, .size = n}, &doc, err);
     }
     if (rc == PSD_OK) {
         rc = ps_doc_get_id(doc, "cluster", &ret->cluster, err);
@@ -154,19 +141,15 @@ read_membership(const char *dir, membership_t *ret, psd_error_t *err)
     return PSD_OK;
 }
 
-static psd_status_t
-write_membership(const ps_server_t *self,
-                 const char *name,
-                 const ps_id_t *secret,
-                 psd_error_t *err)
+static psd_status_t write_membership(const ps_server_t *self, const char *name,
+                                     const ps_id_t *secret, psd_error_t *err)
 {
     PSD_AUTO(ps_doc_destroy) ps_doc_t *doc = ps_doc_new();
     PSD_AUTO(ps_buffer_done) ps_buffer_t text = {0};
     char end[MEMBERSHIP_END_SIZE + 1];
 
     if (doc == NULL || !ps_doc_set_id(doc, "cluster", &self->cluster) ||
-        !ps_doc_set_text(doc, "cluster_name", name) ||
-        !ps_doc_set_text(doc, "node", self->node) ||
+        !ps_doc_set_text(doc, "cluster_name", name) || !ps_doc_set_text(doc, "node", self->node) ||
         !ps_doc_set_id(doc, "secret", secret) || !ps_doc_print(doc, &text)) {
         return psd_error_set(err, PSD_NOMEM, "no memory for %s", MEMBERSHIP);
     }
@@ -176,12 +159,10 @@ write_membership(const ps_server_t *self,
         return psd_error_set(err, PSD_NOMEM, "no memory for %s", MEMBERSHIP);
     }
     return ps_place_write(self->dir, MEMBERSHIP, 0600,
-                          (ps_bytes_t){.data = text.data, .size = text.size},
-                          err);
+                          (ps_bytes_t){.data = text.data, .size = text.size}, err);
 }
 
-psd_status_t
-ps_server_check_own(const ps_server_t *self, psd_error_t *err)
+psd_status_t ps_server_check_own(const ps_server_t *self, psd_error_t *err)
 {
     membership_t known = {0};
     psd_status_t rc = read_membership(self->dir, &known, err);
@@ -197,15 +178,13 @@ ps_server_check_own(const ps_server_t *self, psd_error_t *err)
 }
 
 /* The node keeps the name under which it joined. */
-static psd_status_t
-settle_name(ps_server_t *self, const membership_t *known, psd_error_t *err)
+static psd_status_t settle_name(ps_server_t *self, const membership_t *known, psd_error_t *err)
 {
     const ps_config_t *config = self->config;
     char byte = 0;
     size_t n = 0;
     bool has_registry = false;
-    psd_status_t rc =
-        read_file(self->dir, REGISTRY, &byte, 1, &n, &has_registry, err);
+    psd_status_t rc = read_file(self->dir, REGISTRY, &byte, 1, &n, &has_registry, err);
 
     if (rc != PSD_OK) {
         return rc;
@@ -216,8 +195,7 @@ settle_name(ps_server_t *self, const membership_t *known, psd_error_t *err)
                              "node that joins a cluster wants another one",
                              self->dir);
     }
-    if (known->is_there &&
-        config->origins[PS_KEY_node_name].source != PS_SOURCE_DEFAULT &&
+    if (known->is_there && config->origins[PS_KEY_node_name].source != PS_SOURCE_DEFAULT &&
         strcmp(known->node, config->node.name) != 0) {
         return psd_error_set(err, PSD_FOREIGN,
                              "data directory %s belongs to node \"%s\", "
@@ -229,32 +207,26 @@ settle_name(ps_server_t *self, const membership_t *known, psd_error_t *err)
     return PSD_OK;
 }
 
-static psd_status_t
-check_cluster(const ps_server_t *self,
-              const membership_t *known,
-              const ps_joined_t *joined,
-              psd_error_t *err)
+static psd_status_t check_cluster(const ps_server_t *self, const membership_t *known,
+                                  const ps_joined_t *joined, psd_error_t *err)
 {
     if (known->is_there && !ps_id_equal(&known->cluster, &joined->cluster)) {
         return psd_error_set(err, PSD_FOREIGN,
                              "data directory %s belongs to cluster \"%s\", the "
                              "registry at %s is that of another cluster, "
                              "\"%s\"",
-                             self->dir, known->name,
-                             ps_member_registry(self->member),
+                             self->dir, known->name, ps_member_registry(self->member),
                              joined->cluster_name);
     }
     return PSD_OK;
 }
 
-static bool
-is_default_name(const ps_server_t *self)
+static bool is_default_name(const ps_server_t *self)
 {
     return self->config->origins[PS_KEY_node_name].source == PS_SOURCE_DEFAULT;
 }
 
-psd_status_t
-ps_server_join(ps_server_t *self, psd_error_t *err)
+psd_status_t ps_server_join(ps_server_t *self, psd_error_t *err)
 {
     const ps_socket_args_t socket = ps_server_socket_args(self);
     membership_t known = {0};
@@ -263,8 +235,7 @@ ps_server_join(ps_server_t *self, psd_error_t *err)
     psd_status_t rc = ps_data_dir_lock(self->dir, &self->lock, err);
 
     if (rc == PSD_OK) {
-        rc = ps_format_note_settle(ps_disk_real(), self->dir, PS_DISK_FORMAT,
-                                   err);
+        rc = ps_format_note_settle(ps_disk_real(), self->dir, PS_DISK_FORMAT, err);
     }
     if (rc == PSD_OK) {
         rc = read_membership(self->dir, &known, err);
@@ -278,14 +249,12 @@ ps_server_join(ps_server_t *self, psd_error_t *err)
     who = (ps_member_self_t){.name = self->node,
                              .incarnation = self->incarnation,
                              .secret = known.secret,
-                             .any_name =
-                                 !known.is_there && is_default_name(self)};
+                             .any_name = !known.is_there && is_default_name(self)};
     if (rc == PSD_OK && ps_id_is_zero(&known.secret)) {
         rc = ps_random(&who.secret, sizeof who.secret, err);
     }
     if (rc == PSD_OK) {
-        rc = ps_member_join(self->config, &socket, &who, &self->member, &joined,
-                            err);
+        rc = ps_member_join(self->config, &socket, &who, &self->member, &joined, err);
     }
     if (rc == PSD_OK) {
         rc = check_cluster(self, &known, &joined, err);
@@ -293,8 +262,7 @@ ps_server_join(ps_server_t *self, psd_error_t *err)
     if (rc != PSD_OK) {
         return rc;
     }
-    memcpy(self->node, joined.node,
-           sizeof self->node); /* it may be given one */
+    memcpy(self->node, joined.node, sizeof self->node); /* it may be given one */
     self->cluster = joined.cluster;
     self->old_sessions = joined.session;
     /* Before the node announces itself: what the registry stores then is never
@@ -304,8 +272,7 @@ ps_server_join(ps_server_t *self, psd_error_t *err)
                : write_membership(self, joined.cluster_name, &who.secret, err);
 }
 
-psd_status_t
-ps_server_start_member(ps_server_t *self, psd_error_t *err)
+psd_status_t ps_server_start_member(ps_server_t *self, psd_error_t *err)
 {
     const ps_member_args_t args = {
         .shards = self->shards,
@@ -315,11 +282,10 @@ ps_server_start_member(ps_server_t *self, psd_error_t *err)
         .damage = &self->damage,
     };
 
-    bool is_given = is_default_name(self) &&
-                    strcmp(self->node, self->config->node.name) != 0;
+    bool is_given = is_default_name(self) && strcmp(self->node, self->config->node.name) != 0;
 
-    ps_log(PS_LOG_INFO, "joined", "registry=%s node=%s%s",
-           ps_member_registry(self->member), self->node,
+    ps_log(PS_LOG_INFO, "joined", "registry=%s node=%s%s", ps_member_registry(self->member),
+           self->node,
            is_given ? " hint=\"the host's name was taken when it joined first; "
                       "node.name chooses one\""
                     : "");

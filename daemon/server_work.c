@@ -5,32 +5,27 @@
 #include "base/log.h"
 #include "daemon/server_inner.h"
 
-void *
-ps_server_handle(ps_server_t *self)
+void *ps_server_handle(ps_server_t *self)
 {
     return ps_socket_handle(self->port);
 }
 
-void *
-ps_server_link_handle(ps_server_t *self)
+void *ps_server_link_handle(ps_server_t *self)
 {
     return self->member == NULL ? NULL : ps_member_handle(self->member);
 }
 
-uint32_t
-ps_server_n_pipes(const ps_server_t *self)
+uint32_t ps_server_n_pipes(const ps_server_t *self)
 {
     return ps_shards_n(self->shards);
 }
 
-void *
-ps_server_pipe_handle(ps_server_t *self, uint32_t i)
+void *ps_server_pipe_handle(ps_server_t *self, uint32_t i)
 {
     return ps_shards_handle(self->shards, i);
 }
 
-void
-ps_server_receive_shards(ps_server_t *self)
+void ps_server_receive_shards(ps_server_t *self)
 {
     if (self->member == NULL) {
         ps_control_receive_shards(self->control);
@@ -39,8 +34,7 @@ ps_server_receive_shards(ps_server_t *self)
     }
 }
 
-void
-ps_server_receive(ps_server_t *self)
+void ps_server_receive(ps_server_t *self)
 {
     if (self->member == NULL) {
         ps_control_receive(self->control);
@@ -49,14 +43,12 @@ ps_server_receive(ps_server_t *self)
     }
 }
 
-void
-ps_server_receive_link(ps_server_t *self)
+void ps_server_receive_link(ps_server_t *self)
 {
     ps_member_receive(self->member);
 }
 
-void
-ps_server_tick(ps_server_t *self)
+void ps_server_tick(ps_server_t *self)
 {
     if (self->member == NULL) {
         ps_control_tick(self->control);
@@ -65,23 +57,19 @@ ps_server_tick(ps_server_t *self)
     }
 }
 
-uint64_t
-ps_server_deadline(const ps_server_t *self)
+uint64_t ps_server_deadline(const ps_server_t *self)
 {
     return self->member == NULL ? ps_control_deadline(self->control)
                                 : ps_member_deadline(self->member);
 }
 
-bool
-ps_server_is_broken(const ps_server_t *self)
+bool ps_server_is_broken(const ps_server_t *self)
 {
-    return self->member == NULL
-               ? ps_control_is_broken(self->control)
-               : ps_member_failure(self->member, NULL) != PSD_OK;
+    return self->member == NULL ? ps_control_is_broken(self->control)
+                                : ps_member_failure(self->member, NULL) != PSD_OK;
 }
 
-psd_status_t
-ps_server_failure(const ps_server_t *self, psd_error_t *err)
+psd_status_t ps_server_failure(const ps_server_t *self, psd_error_t *err)
 {
     if (self->member != NULL) {
         return ps_member_failure(self->member, err);
@@ -93,35 +81,29 @@ ps_server_failure(const ps_server_t *self, psd_error_t *err)
                : PSD_OK;
 }
 
-bool
-ps_server_is_known(const ps_server_t *self)
+bool ps_server_is_known(const ps_server_t *self)
 {
     return self->member == NULL || ps_member_is_announced(self->member);
 }
 
-uint64_t
-ps_server_bytes(const ps_server_t *self)
+uint64_t ps_server_bytes(const ps_server_t *self)
 {
     return ps_shards_bytes(self->shards);
 }
 
-void
-ps_server_status(const ps_server_t *self, char *ret_text, size_t size)
+void ps_server_status(const ps_server_t *self, char *ret_text, size_t size)
 {
     if (self->member == NULL) {
-        (void)snprintf(ret_text, size, "serving on %s, %zu tables, %zu nodes",
-                       self->endpoint, ps_registry_n_tables(self->registry),
-                       ps_registry_n_nodes(self->registry));
+        (void)snprintf(ret_text, size, "serving on %s, %zu tables, %zu nodes", self->endpoint,
+                       ps_registry_n_tables(self->registry), ps_registry_n_nodes(self->registry));
     } else {
-        (void)snprintf(
-            ret_text, size, "serving for the registry at %s, which %s",
-            ps_member_registry(self->member),
-            ps_member_is_heard(self->member) ? "is heard" : "is silent");
+        (void)snprintf(ret_text, size, "serving for the registry at %s, which %s",
+                       ps_member_registry(self->member),
+                       ps_member_is_heard(self->member) ? "is heard" : "is silent");
     }
 }
 
-void
-ps_server_set_files_out(ps_server_t *self, bool is_out)
+void ps_server_set_files_out(ps_server_t *self, bool is_out)
 {
     if (self->member == NULL) {
         ps_control_set_files_out(self->control, is_out);
@@ -130,8 +112,7 @@ ps_server_set_files_out(ps_server_t *self, bool is_out)
     }
 }
 
-void
-ps_server_reloaded(ps_server_t *self)
+void ps_server_reloaded(ps_server_t *self)
 {
     ps_log_set_level((ps_log_level_t)self->config->log.level);
     ps_shards_set_log_level(self->shards, self->config->log.level);

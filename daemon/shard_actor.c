@@ -18,8 +18,8 @@
 #include "daemon/shard_wait.h"
 #include "protocol/shard_links.h"
 
-#define BATCH 256     /* messages before the pipe is looked at again */
-#define TELL_EVERY 32 /* messages, before the peers are told of answers … */
+#define BATCH 256              /* messages before the pipe is looked at again */
+#define TELL_EVERY 32          /* messages, before the peers are told of answers … */
 #define TELL_BYTES (128 << 10) /* … or so many bytes of bodies */
 #define NOTE_SIZE 512          /* bytes of a note's line */
 #define NEWS_AGAIN_MS 10       /* until the letter is looked for again */
@@ -48,29 +48,25 @@ typedef struct actor {
 
 /* ---- effects ---- */
 
-static void
-send_effect(actor_t *self, const ps_effect_t *effect)
+static void send_effect(actor_t *self, const ps_effect_t *effect)
 {
     psd_status_t rc =
         effect->to < PS_LINK_CONN
-            ? ps_socket_send(self->port, effect->to, &effect->message,
-                             effect->payload, self->err)
-            : ps_peer_links_send(&self->links, effect->to, &effect->message,
-                                 effect->payload, self->err);
+            ? ps_socket_send(self->port, effect->to, &effect->message, effect->payload, self->err)
+            : ps_peer_links_send(&self->links, effect->to, &effect->message, effect->payload,
+                                 self->err);
 
     /* The peer asks again for what did not go out. */
     if (rc != PSD_OK) {
         self->n_dropped++;
-        ps_log(PS_LOG_DEBUG, "answer_dropped",
-               "shard=%" PRIu32 " kind=%s status=%s n=%" PRIu64,
-               self->args->core.shard, ps_kind_name(effect->message.kind),
-               psd_status_name(rc), self->n_dropped);
+        ps_log(PS_LOG_DEBUG, "answer_dropped", "shard=%" PRIu32 " kind=%s status=%s n=%" PRIu64,
+               self->args->core.shard, ps_kind_name(effect->message.kind), psd_status_name(rc),
+               self->n_dropped);
         psd_error_clear(self->err);
     }
 }
 
-static void
-perform(actor_t *self, uint64_t now_ms)
+static void perform(actor_t *self, uint64_t now_ms)
 {
     for (size_t i = 0; i < self->outbox.n_effects; i++) {
         const ps_effect_t *effect = &self->outbox.effects[i];
@@ -89,8 +85,7 @@ perform(actor_t *self, uint64_t now_ms)
             ps_shard_news_add(self->news, &effect->report);
             break;
         case PS_EFFECT_OPEN:
-            ps_peer_links_open(&self->links, effect->to, effect->copy.tcp,
-                               now_ms, self->err);
+            ps_peer_links_open(&self->links, effect->to, effect->copy.tcp, now_ms, self->err);
             break;
         case PS_EFFECT_RECORD:
         case PS_EFFECT_PIECE:
@@ -107,15 +102,13 @@ perform(actor_t *self, uint64_t now_ms)
     ps_outbox_clear(&self->outbox);
 }
 
-static void
-tell(actor_t *self)
+static void tell(actor_t *self)
 {
     ps_shard_limit_pieces(self->port, self->core, &self->told, self->args);
     ps_shard_tell(&self->told, self->args->common, self->core, self->now_ms);
 }
 
-static psd_status_t
-step(actor_t *self, ps_event_t *event)
+static psd_status_t step(actor_t *self, ps_event_t *event)
 {
     psd_status_t rc = PSD_OK;
 
@@ -128,8 +121,7 @@ step(actor_t *self, ps_event_t *event)
 }
 
 /* The disk has something to say. */
-static void
-take_news(actor_t *self)
+static void take_news(actor_t *self)
 {
     ps_event_t event;
 
@@ -142,20 +134,18 @@ take_news(actor_t *self)
 /* ---- the port ---- */
 
 /* A peer sent what is no message: it is told so, whatever it may be. */
-static void
-refuse(actor_t *self, uint64_t conn, psd_status_t status)
+static void refuse(actor_t *self, uint64_t conn, psd_status_t status)
 {
     ps_message_t message = {.kind = PS_KIND_REFUSED};
     char quoted[NOTE_SIZE];
 
     message.refused.status = (uint16_t)status;
-    (void)snprintf(message.refused.text, sizeof message.refused.text, "%.*s",
-                   PS_TEXT_MAX, psd_error_text(self->err));
-    if (status != PSD_NO_SESSION &&
-        ps_shard_lines_may(&self->lines, ps_now_ms())) {
+    (void)snprintf(message.refused.text, sizeof message.refused.text, "%.*s", PS_TEXT_MAX,
+                   psd_error_text(self->err));
+    if (status != PSD_NO_SESSION && ps_shard_lines_may(&self->lines, ps_now_ms())) {
         ps_log(PS_LOG_WARN, "message_refused",
-               "shard=%" PRIu32 " conn=%" PRIu64 " status=%s reason=%s",
-               self->args->core.shard, conn, psd_status_name(status),
+               "shard=%" PRIu32 " conn=%" PRIu64 " status=%s reason=%s", self->args->core.shard,
+               conn, psd_status_name(status),
                ps_log_quote(psd_error_text(self->err), quoted, sizeof quoted));
     }
     psd_error_clear(self->err);
@@ -165,18 +155,16 @@ refuse(actor_t *self, uint64_t conn, psd_status_t status)
 }
 
 /* Takes one message in. false: none was there. */
-static bool
-take_message(actor_t *self)
+static bool take_message(actor_t *self)
 {
     ps_message_t message;
-    ps_event_t event = {
-        .kind = PS_EVENT_MESSAGE,
-        .message = &message,
-        .last_session = atomic_load_explicit(&self->args->common->last_session,
-                                             memory_order_acquire)};
+    ps_event_t event = {.kind = PS_EVENT_MESSAGE,
+                        .message = &message,
+                        .last_session = atomic_load_explicit(&self->args->common->last_session,
+                                                             memory_order_acquire)};
     bool got = false;
-    psd_status_t rc = ps_socket_receive(self->port, &got, &event.conn, &message,
-                                        &event.payload, &event.room, self->err);
+    psd_status_t rc = ps_socket_receive(self->port, &got, &event.conn, &message, &event.payload,
+                                        &event.room, self->err);
 
     if (rc == PSD_LIMIT || rc == PSD_NOMEM) {
         /* Its unfinished messages are too many: they go, and are sent again. */
@@ -194,8 +182,8 @@ take_message(actor_t *self)
     rc = step(self, &event);
     if (rc != PSD_OK) {
         /* It was answered; the sender tries again. */
-        ps_log(PS_LOG_ERROR, "step_failed", "shard=%" PRIu32 " status=%s",
-               self->args->core.shard, psd_status_name(rc));
+        ps_log(PS_LOG_ERROR, "step_failed", "shard=%" PRIu32 " status=%s", self->args->core.shard,
+               psd_status_name(rc));
         psd_error_clear(self->err);
     }
     self->untold_bytes += ps_payload_size(event.payload);
@@ -205,8 +193,7 @@ take_message(actor_t *self)
 
 /* ---- the pipe ---- */
 
-static void
-do_table(actor_t *self, ps_shard_call_t *call)
+static void do_table(actor_t *self, ps_shard_call_t *call)
 {
     ps_event_t event = {.kind = PS_EVENT_TABLE,
                         .table = call->table,
@@ -218,15 +205,14 @@ do_table(actor_t *self, ps_shard_call_t *call)
                         .lost_sessions = call->lost_sessions,
                         .restoring = call->restoring};
 
-    call->status = ps_shard_journal_table(self->journal, self->core,
-                                          call->table, &call->spec, self->err);
+    call->status =
+        ps_shard_journal_table(self->journal, self->core, call->table, &call->spec, self->err);
     if (call->status == PSD_OK) {
         call->status = step(self, &event);
     }
 }
 
-static void
-do_drop(actor_t *self, ps_shard_call_t *call)
+static void do_drop(actor_t *self, ps_shard_call_t *call)
 {
     ps_event_t event = {.kind = PS_EVENT_DROP, .table = call->table};
 
@@ -239,16 +225,14 @@ do_drop(actor_t *self, ps_shard_call_t *call)
     }
 }
 
-static void
-do_job(actor_t *self, ps_shard_call_t *call)
+static void do_job(actor_t *self, ps_shard_call_t *call)
 {
     ps_event_t event = {.kind = PS_EVENT_JOB, .job = &call->job};
 
     call->status = step(self, &event);
 }
 
-static void
-do_fence(actor_t *self, ps_shard_call_t *call)
+static void do_fence(actor_t *self, ps_shard_call_t *call)
 {
     ps_event_t event = {.kind = PS_EVENT_FENCE,
                         .table = call->table,
@@ -258,39 +242,34 @@ do_fence(actor_t *self, ps_shard_call_t *call)
     call->status = step(self, &event);
 }
 
-static void
-do_inspect(actor_t *self, ps_shard_call_t *call)
+static void do_inspect(actor_t *self, ps_shard_call_t *call)
 {
     call->status = ps_shard_call_inspect(call, self->core, self->err);
 }
 
-static void
-do_clocks(actor_t *self, ps_shard_call_t *call)
+static void do_clocks(actor_t *self, ps_shard_call_t *call)
 {
-    call->status = ps_shard_clocks(self->core, call->job_id, &call->clocks,
-                                   &call->n_clocks, self->err);
+    call->status =
+        ps_shard_clocks(self->core, call->job_id, &call->clocks, &call->n_clocks, self->err);
 }
 
-static void
-do_waiting(actor_t *self, ps_shard_call_t *call)
+static void do_waiting(actor_t *self, ps_shard_call_t *call)
 {
-    call->status = ps_shard_waiting(self->core, call->job_id, &call->waiting,
-                                    &call->n_waiting, self->err);
+    call->status =
+        ps_shard_waiting(self->core, call->job_id, &call->waiting, &call->n_waiting, self->err);
     if (call->status == PSD_OK) {
         do_clocks(self, call);
     }
 }
 
-static void
-do_checkpoint(actor_t *self, ps_shard_call_t *call)
+static void do_checkpoint(actor_t *self, ps_shard_call_t *call)
 {
-    const ps_image_step_t now = {.now_ms = self->now_ms,
-                                 .outbox = &self->outbox};
+    const ps_image_step_t now = {.now_ms = self->now_ms, .outbox = &self->outbox};
     PSD_AUTO(ps_buffer_done) ps_buffer_t words = {0};
 
-    call->status = ps_checkpoint_task_call(
-        self->checkpoint, self->core, &now,
-        (ps_bytes_t){call->words.data, call->words.size}, &words, self->err);
+    call->status = ps_checkpoint_task_call(self->checkpoint, self->core, &now,
+                                           (ps_bytes_t){call->words.data, call->words.size}, &words,
+                                           self->err);
     perform(self, self->now_ms);
     self->checkpoint_ms = self->now_ms;
     ps_buffer_done(&call->words);
@@ -310,8 +289,7 @@ static const struct {
 };
 
 /* Reports go out; the pipe has room for the letter. */
-static void
-send_news(actor_t *self)
+static void send_news(actor_t *self)
 {
     if (ps_shard_news_seal(self->news)) {
         ps_handover_give(self->news);
@@ -319,8 +297,7 @@ send_news(actor_t *self)
     }
 }
 
-static void
-answer(actor_t *self, const char *name, ps_shard_call_t *call)
+static void answer(actor_t *self, const char *name, ps_shard_call_t *call)
 {
     for (size_t i = 0; i < sizeof COMMANDS / sizeof COMMANDS[0]; i++) {
         if (strcmp(name, COMMANDS[i].name) == 0) {
@@ -328,8 +305,8 @@ answer(actor_t *self, const char *name, ps_shard_call_t *call)
         }
     }
     if (call->status != PSD_OK) {
-        (void)snprintf(call->text, sizeof call->text, "%.*s",
-                       PS_CALL_TEXT_SIZE - 1, psd_error_text(self->err));
+        (void)snprintf(call->text, sizeof call->text, "%.*s", PS_CALL_TEXT_SIZE - 1,
+                       psd_error_text(self->err));
         psd_error_clear(self->err);
     }
     send_news(self); /* what a FENCE has found goes before its answer */
@@ -337,8 +314,7 @@ answer(actor_t *self, const char *name, ps_shard_call_t *call)
     (void)zsock_send(self->pipe, "sp", name, call);
 }
 
-static void
-take_command(actor_t *self)
+static void take_command(actor_t *self)
 {
     PSD_AUTO(zmsg_destroy) zmsg_t *message = zmsg_recv(self->pipe);
     PSD_AUTO(zstr_free) char *name = NULL;
@@ -362,8 +338,7 @@ take_command(actor_t *self)
 /* ---- the loop ---- */
 
 /* Milliseconds until the core wants a tick; UINT64_MAX for never. */
-static uint64_t
-time_to_tick(const actor_t *self)
+static uint64_t time_to_tick(const actor_t *self)
 {
     uint64_t deadline = ps_shard_deadline(self->core);
     uint64_t now_ms = deadline == UINT64_MAX ? 0 : ps_now_ms();
@@ -375,11 +350,9 @@ time_to_tick(const actor_t *self)
 }
 
 /* A piece of a checkpoint goes its way between messages. */
-static void
-work_if_due(actor_t *self)
+static void work_if_due(actor_t *self)
 {
-    const ps_image_step_t now = {.now_ms = self->now_ms,
-                                 .outbox = &self->outbox};
+    const ps_image_step_t now = {.now_ms = self->now_ms, .outbox = &self->outbox};
     uint64_t wait_ms = 0;
 
     if (self->checkpoint_ms > self->now_ms) {
@@ -388,20 +361,17 @@ work_if_due(actor_t *self)
     wait_ms = ps_checkpoint_task_work(self->checkpoint, self->core, &now);
     perform(self, self->now_ms);
     tell(self);
-    self->checkpoint_ms =
-        wait_ms == UINT64_MAX ? UINT64_MAX : self->now_ms + wait_ms;
+    self->checkpoint_ms = wait_ms == UINT64_MAX ? UINT64_MAX : self->now_ms + wait_ms;
 }
 
 /* Milliseconds for which there is nothing to do if nothing comes. */
-static uint64_t
-time_left(const actor_t *self)
+static uint64_t time_left(const actor_t *self)
 {
     uint64_t left_ms = time_to_tick(self);
     uint64_t now_ms = self->checkpoint_ms == UINT64_MAX ? 0 : ps_now_ms();
     uint64_t work_ms = self->checkpoint_ms == UINT64_MAX ? UINT64_MAX
-                       : self->checkpoint_ms > now_ms
-                           ? self->checkpoint_ms - now_ms
-                           : 0;
+                       : self->checkpoint_ms > now_ms    ? self->checkpoint_ms - now_ms
+                                                         : 0;
     uint64_t tell_ms = ps_shard_tell_ms(&self->told);
 
     left_ms = work_ms < left_ms ? work_ms : left_ms;
@@ -412,8 +382,7 @@ time_left(const actor_t *self)
     return left_ms < PS_TURN_WAIT_MS ? left_ms : PS_TURN_WAIT_MS;
 }
 
-static void
-tick_if_due(actor_t *self)
+static void tick_if_due(actor_t *self)
 {
     ps_event_t event = {.kind = PS_EVENT_TICK};
 
@@ -422,15 +391,14 @@ tick_if_due(actor_t *self)
     }
     self->now_ms = ps_now_ms();
     if (step(self, &event) != PSD_OK) {
-        ps_log(PS_LOG_ERROR, "tick_failed",
-               "shard=%" PRIu32 " reason=no_memory", self->args->core.shard);
+        ps_log(PS_LOG_ERROR, "tick_failed", "shard=%" PRIu32 " reason=no_memory",
+               self->args->core.shard);
         psd_error_clear(self->err);
     }
 }
 
 /* The core lets go of rooms of lanes that have ended, and opens links again. */
-static void
-take_gone(actor_t *self)
+static void take_gone(actor_t *self)
 {
     ps_event_t event = {.kind = PS_EVENT_GONE};
 
@@ -444,8 +412,7 @@ take_gone(actor_t *self)
 
 /* Takes what waits, and tells the peers of it in batches: one that sleeps is
  * woken once for all of its answers. */
-static void
-take_messages(actor_t *self)
+static void take_messages(actor_t *self)
 {
     self->untold_bytes = 0;
     for (int i = 0; i < BATCH; i++) {
@@ -464,15 +431,14 @@ take_messages(actor_t *self)
 }
 
 /* What other copies answer. */
-static void
-take_answers(actor_t *self)
+static void take_answers(actor_t *self)
 {
     ps_message_t message;
     ps_event_t event = {.kind = PS_EVENT_MESSAGE, .message = &message};
 
     for (int i = 0; i < BATCH; i++) {
-        if (!ps_peer_links_receive(&self->links, &event.conn, &message,
-                                   &event.payload, self->err)) {
+        if (!ps_peer_links_receive(&self->links, &event.conn, &message, &event.payload,
+                                   self->err)) {
             return;
         }
         if (step(self, &event) != PSD_OK) {
@@ -482,8 +448,7 @@ take_answers(actor_t *self)
     }
 }
 
-static void
-run(actor_t *self)
+static void run(actor_t *self)
 {
     void *pipe = zsock_resolve(self->pipe);
     char name[PS_TURN_NAME_SIZE];
@@ -496,8 +461,8 @@ run(actor_t *self)
         psd_status_t rc = PSD_OK;
 
         ps_turn_waits(self->turn);
-        rc = ps_peer_links_wait(&self->links, self->port, pipe, time_left(self),
-                                &ready, &called, self->err);
+        rc = ps_peer_links_wait(&self->links, self->port, pipe, time_left(self), &ready, &called,
+                                self->err);
         ps_turn_works(self->turn);
         if (!ps_shard_wait_check(self->args->core.shard, pipe, rc, self->err)) {
             return;
@@ -523,8 +488,7 @@ run(actor_t *self)
 
 /* ---- start and stop ---- */
 
-static psd_status_t
-open_all(actor_t *self, ps_shard_actor_args_t *args)
+static psd_status_t open_all(actor_t *self, ps_shard_actor_args_t *args)
 {
     const char *endpoints[] = {args->tcp, args->ipc};
     size_t first = args->tcp[0] == '\0' ? 1 : 0;
@@ -532,19 +496,16 @@ open_all(actor_t *self, ps_shard_actor_args_t *args)
     psd_status_t rc = PSD_OK;
 
     self->err = psd_error_new();
-    ps_shard_lines_init(&self->lines, args->core.shard,
-                        &args->common->log_level);
+    ps_shard_lines_init(&self->lines, args->core.shard, &args->common->log_level);
     ps_peer_links_init(&self->links, &args->socket);
     self->checkpoint_ms = UINT64_MAX;
-    rc = ps_checkpoint_task_new(&args->core, args->common->turns,
-                                &self->checkpoint, self->err);
+    rc = ps_checkpoint_task_new(&args->core, args->common->turns, &self->checkpoint, self->err);
     if (rc != PSD_OK) {
         return rc;
     }
     rc = ps_shard_new(&args->core, &self->core, self->err);
     if (rc == PSD_OK && args->journal.dir != NULL) {
-        rc = ps_shard_journal_open(&args->journal, self->core,
-                                   args->common->turns, &args->found,
+        rc = ps_shard_journal_open(&args->journal, self->core, args->common->turns, &args->found,
                                    &self->journal, self->err);
     }
     if (rc != PSD_OK) {
@@ -552,8 +513,7 @@ open_all(actor_t *self, ps_shard_actor_args_t *args)
     }
     args->socket.is_watched = true;
     args->socket.patience_ms = PS_PATIENCE_BODIES_MS;
-    rc = ps_socket_bind(endpoints + first, end - first, &args->socket,
-                        &self->port, self->err);
+    rc = ps_socket_bind(endpoints + first, end - first, &args->socket, &self->port, self->err);
     if (rc != PSD_OK) {
         return rc;
     }
@@ -568,16 +528,15 @@ open_all(actor_t *self, ps_shard_actor_args_t *args)
     return PSD_OK;
 }
 
-void
-ps_shard_actor(zsock_t *pipe, void *args)
+void ps_shard_actor(zsock_t *pipe, void *args)
 {
     ps_shard_actor_args_t *mine = args;
     actor_t self = {.pipe = pipe, .args = mine, .news = &mine->news};
 
     ps_handover_take(mine);
     mine->ready = open_all(&self, mine);
-    (void)snprintf(mine->text, sizeof mine->text, "%.*s",
-                   PS_ACTOR_TEXT_SIZE - 1, psd_error_text(self.err));
+    (void)snprintf(mine->text, sizeof mine->text, "%.*s", PS_ACTOR_TEXT_SIZE - 1,
+                   psd_error_text(self.err));
     psd_error_clear(self.err);
     ps_handover_give(mine);
     (void)zsock_signal(pipe, 0); /* once, on success and on failure */

@@ -38,7 +38,7 @@ typedef struct ps_shard_common {
     atomic_uint_fast64_t tail_bytes;   /* beside them, for other copies */
     atomic_uint n_giving;              /* shards that give rows to new copies */
     ps_filler_t *filler;               /* owned by whoever owns this */
-    ps_turns_t *turns; /* borrowed; of all threads; may be NULL */
+    ps_turns_t *turns;                 /* borrowed; of all threads; may be NULL */
 } ps_shard_common_t;
 
 /* What the thread is started with, and what it says when it is ready. Owned by

@@ -7,8 +7,7 @@
 
 #include "base/alloc.h"
 
-const char *
-ps_call_name(ps_call_kind_t kind)
+const char *ps_call_name(ps_call_kind_t kind)
 {
     static const char *const NAMES[] = {
 #define CALL_NAME(NAME) #NAME,
@@ -20,8 +19,7 @@ ps_call_name(ps_call_kind_t kind)
 }
 
 /* NULL: no memory. */
-static ps_shard_call_t *
-make(ps_call_kind_t kind, uint32_t job_id)
+static ps_shard_call_t *make(ps_call_kind_t kind, uint32_t job_id)
 {
     ps_shard_call_t *self = ps_alloc(1, sizeof *self);
 
@@ -32,17 +30,13 @@ make(ps_call_kind_t kind, uint32_t job_id)
     return self;
 }
 
-static psd_status_t
-no_memory(psd_error_t *err)
+static psd_status_t no_memory(psd_error_t *err)
 {
     return psd_error_set(err, PSD_NOMEM, "no memory for a call to a shard");
 }
 
-psd_status_t
-ps_shard_call_new(ps_call_kind_t kind,
-                  uint32_t job_id,
-                  ps_shard_call_t **ret_call,
-                  psd_error_t *err)
+psd_status_t ps_shard_call_new(ps_call_kind_t kind, uint32_t job_id, ps_shard_call_t **ret_call,
+                               psd_error_t *err)
 {
     ps_shard_call_t *self = make(kind, job_id);
 
@@ -53,11 +47,8 @@ ps_shard_call_new(ps_call_kind_t kind,
     return PSD_OK;
 }
 
-psd_status_t
-ps_shard_call_table(const ps_table_t *table,
-                    const ps_copies_t *copies,
-                    ps_shard_call_t **ret_call,
-                    psd_error_t *err)
+psd_status_t ps_shard_call_table(const ps_table_t *table, const ps_copies_t *copies,
+                                 ps_shard_call_t **ret_call, psd_error_t *err)
 {
     PSD_AUTO(ps_shard_call_destroy) ps_shard_call_t *self = NULL;
     psd_status_t rc = PSD_OK;
@@ -77,20 +68,15 @@ ps_shard_call_table(const ps_table_t *table,
     self->restoring = table->restoring;
     self->routes = ps_alloc_raw(table->spec.n_partitions, sizeof *self->routes);
     if (self->routes == NULL) {
-        return psd_error_set(err, PSD_NOMEM, "no memory for the routes of %s",
-                             table->spec.name);
+        return psd_error_set(err, PSD_NOMEM, "no memory for the routes of %s", table->spec.name);
     }
-    memcpy(self->routes, table->routes,
-           table->spec.n_partitions * sizeof *self->routes);
+    memcpy(self->routes, table->routes, table->spec.n_partitions * sizeof *self->routes);
     *ret_call = self;
     self = NULL;
     return PSD_OK;
 }
 
-psd_status_t
-ps_shard_call_job(const ps_job_t *job,
-                  ps_shard_call_t **ret_call,
-                  psd_error_t *err)
+psd_status_t ps_shard_call_job(const ps_job_t *job, ps_shard_call_t **ret_call, psd_error_t *err)
 {
     PSD_AUTO(ps_shard_call_destroy) ps_shard_call_t *self = NULL;
     psd_status_t rc = PSD_OK;
@@ -109,23 +95,17 @@ ps_shard_call_job(const ps_job_t *job,
 }
 
 /* limits.memory_bytes, else what the host has. */
-static uint64_t
-memory_bytes(const ps_shard_info_t *info)
+static uint64_t memory_bytes(const ps_shard_info_t *info)
 {
     long pages = sysconf(_SC_PHYS_PAGES);
     long page = sysconf(_SC_PAGESIZE);
-    uint64_t host =
-        pages > 0 && page > 0 ? (uint64_t)pages * (uint64_t)page : 0;
+    uint64_t host = pages > 0 && page > 0 ? (uint64_t)pages * (uint64_t)page : 0;
 
-    return info->memory_bytes > 0 && (host == 0 || info->memory_bytes < host)
-               ? info->memory_bytes
-               : host;
+    return info->memory_bytes > 0 && (host == 0 || info->memory_bytes < host) ? info->memory_bytes
+                                                                              : host;
 }
 
-psd_status_t
-ps_shard_call_inspect(ps_shard_call_t *self,
-                      const ps_shard_t *shard,
-                      psd_error_t *err)
+psd_status_t ps_shard_call_inspect(ps_shard_call_t *self, const ps_shard_t *shard, psd_error_t *err)
 {
     psd_status_t rc = PSD_OK;
 
@@ -134,14 +114,11 @@ ps_shard_call_inspect(ps_shard_call_t *self,
     }
     ps_shard_info(shard, &self->info);
     self->memory_bytes = memory_bytes(&self->info);
-    rc =
-        ps_shard_partitions(shard, &self->partitions, &self->n_partitions, err);
-    return rc == PSD_OK ? ps_shard_lags(shard, &self->lags, &self->n_lags, err)
-                        : rc;
+    rc = ps_shard_partitions(shard, &self->partitions, &self->n_partitions, err);
+    return rc == PSD_OK ? ps_shard_lags(shard, &self->lags, &self->n_lags, err) : rc;
 }
 
-void
-ps_shard_call_destroy(ps_shard_call_t **self_p)
+void ps_shard_call_destroy(ps_shard_call_t **self_p)
 {
     ps_shard_call_t *self = *self_p;
 

@@ -26,9 +26,7 @@
     X(SIZES)      /* answers sizes */
 
 #define PS_CALL_ENUM(NAME) PS_CALL_##NAME,
-typedef enum ps_call_kind {
-    PS_CALL_MAP(PS_CALL_ENUM) PS_CALL_COUNT
-} ps_call_kind_t;
+typedef enum ps_call_kind { PS_CALL_MAP(PS_CALL_ENUM) PS_CALL_COUNT } ps_call_kind_t;
 #undef PS_CALL_ENUM
 
 #define PS_CALL_TEXT_SIZE 400
@@ -70,23 +68,17 @@ typedef struct ps_shard_call {
 } ps_shard_call_t;
 
 /* Errors: PSD_NOMEM. job 0: what is asked is about no job. */
-PSD_MUST_CHECK psd_status_t ps_shard_call_new(ps_call_kind_t kind,
-                                              uint32_t job_id,
-                                              ps_shard_call_t **ret_call,
-                                              psd_error_t *err);
+PSD_MUST_CHECK psd_status_t ps_shard_call_new(ps_call_kind_t kind, uint32_t job_id,
+                                              ps_shard_call_t **ret_call, psd_error_t *err);
 /* TABLE with deep copies of the table, but for `copies` (may be NULL), which
  * are borrowed. Errors: PSD_NOMEM. */
-PSD_MUST_CHECK psd_status_t ps_shard_call_table(const ps_table_t *table,
-                                                const ps_copies_t *copies,
-                                                ps_shard_call_t **ret_call,
-                                                psd_error_t *err);
+PSD_MUST_CHECK psd_status_t ps_shard_call_table(const ps_table_t *table, const ps_copies_t *copies,
+                                                ps_shard_call_t **ret_call, psd_error_t *err);
 /* JOB with a deep copy. Errors: PSD_NOMEM. */
-PSD_MUST_CHECK psd_status_t ps_shard_call_job(const ps_job_t *job,
-                                              ps_shard_call_t **ret_call,
+PSD_MUST_CHECK psd_status_t ps_shard_call_job(const ps_job_t *job, ps_shard_call_t **ret_call,
                                               psd_error_t *err);
 /* Fills in what an INSPECT or SIZES answers. Errors: PSD_NOMEM. */
-PSD_MUST_CHECK psd_status_t ps_shard_call_inspect(ps_shard_call_t *self,
-                                                  const ps_shard_t *shard,
+PSD_MUST_CHECK psd_status_t ps_shard_call_inspect(ps_shard_call_t *self, const ps_shard_t *shard,
                                                   psd_error_t *err);
 void ps_shard_call_destroy(ps_shard_call_t **self_p);
 /* "TABLE" …; "?" */

@@ -35,30 +35,22 @@ void ps_shard_found_done(ps_shard_found_t *self);
  *
  * Errors: those of ps_journal_open and ps_journal_recover.
  */
-PSD_MUST_CHECK psd_status_t ps_shard_journal_open(const ps_journal_args_t *args,
-                                                  ps_shard_t *core,
-                                                  ps_turns_t *turns,
-                                                  ps_shard_found_t *ret_found,
-                                                  ps_journal_thread_t **ret,
-                                                  psd_error_t *err);
+PSD_MUST_CHECK psd_status_t ps_shard_journal_open(const ps_journal_args_t *args, ps_shard_t *core,
+                                                  ps_turns_t *turns, ps_shard_found_t *ret_found,
+                                                  ps_journal_thread_t **ret, psd_error_t *err);
 /* The registry has told this life of the node something: it has taken what was
  * lost into account. thread NULL: there is none. Errors: those of
  * ps_journal_settle. */
-PSD_MUST_CHECK psd_status_t ps_shard_journal_settle(ps_journal_thread_t *thread,
-                                                    psd_error_t *err);
+PSD_MUST_CHECK psd_status_t ps_shard_journal_settle(ps_journal_thread_t *thread, psd_error_t *err);
 /* A table is to be told to the core: one with a log, that the core does not
  * know, is put on the disk first. thread NULL: there is none. Errors: those of
  * ps_journal_settle, which comes first, and ps_journal_put_table. */
 PSD_MUST_CHECK psd_status_t ps_shard_journal_table(ps_journal_thread_t *thread,
-                                                   const ps_shard_t *core,
-                                                   uint32_t table,
-                                                   const ps_table_spec_t *spec,
-                                                   psd_error_t *err);
+                                                   const ps_shard_t *core, uint32_t table,
+                                                   const ps_table_spec_t *spec, psd_error_t *err);
 /* A RECORD or PIECE joins the queue. */
-void ps_shard_journal_give(ps_journal_thread_t *thread,
-                           const ps_effect_t *effect);
+void ps_shard_journal_give(ps_journal_thread_t *thread, const ps_effect_t *effect);
 /* Its news, as an event that borrows from them. false: there is none. */
-PSD_MUST_CHECK bool ps_shard_journal_take(ps_journal_thread_t *thread,
-                                          ps_journal_news_t *news,
+PSD_MUST_CHECK bool ps_shard_journal_take(ps_journal_thread_t *thread, ps_journal_news_t *news,
                                           ps_event_t *ret_event);
 #endif

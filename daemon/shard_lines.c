@@ -12,10 +12,7 @@
 #define QUIET_AFTER 20 /* lines that peers cause in one second */
 #define QUIET_PERIOD_MS 1000
 
-void
-ps_shard_lines_init(ps_shard_lines_t *self,
-                    uint32_t shard,
-                    atomic_int *log_level)
+void ps_shard_lines_init(ps_shard_lines_t *self, uint32_t shard, atomic_int *log_level)
 {
     char line[NOTE_SIZE];
 
@@ -27,13 +24,11 @@ ps_shard_lines_init(ps_shard_lines_t *self,
     }
 }
 
-bool
-ps_shard_lines_may(ps_shard_lines_t *self, uint64_t now_ms)
+bool ps_shard_lines_may(ps_shard_lines_t *self, uint64_t now_ms)
 {
     if (now_ms - self->quiet_since_ms >= QUIET_PERIOD_MS) {
         if (self->n_lines > QUIET_AFTER) {
-            ps_log(PS_LOG_WARN, "lines_left_out",
-                   "shard=%" PRIu32 " n=%" PRIu32, self->shard,
+            ps_log(PS_LOG_WARN, "lines_left_out", "shard=%" PRIu32 " n=%" PRIu32, self->shard,
                    self->n_lines - QUIET_AFTER);
         }
         self->quiet_since_ms = now_ms;
@@ -42,10 +37,7 @@ ps_shard_lines_may(ps_shard_lines_t *self, uint64_t now_ms)
     return ++self->n_lines <= QUIET_AFTER;
 }
 
-void
-ps_shard_lines_print(ps_shard_lines_t *self,
-                     const ps_note_t *note,
-                     uint64_t now_ms)
+void ps_shard_lines_print(ps_shard_lines_t *self, const ps_note_t *note, uint64_t now_ms)
 {
     char line[NOTE_SIZE];
     char *rest = NULL;

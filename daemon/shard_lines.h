@@ -20,12 +20,8 @@ typedef struct ps_shard_lines {
 
 /* Learns the level of each kind of note, so that a line is printed only when it
  * is written. */
-void ps_shard_lines_init(ps_shard_lines_t *self,
-                         uint32_t shard,
-                         atomic_int *log_level);
+void ps_shard_lines_init(ps_shard_lines_t *self, uint32_t shard, atomic_int *log_level);
 /* True when one more line that a peer causes may be written. */
 bool ps_shard_lines_may(ps_shard_lines_t *self, uint64_t now_ms);
-void ps_shard_lines_print(ps_shard_lines_t *self,
-                          const ps_note_t *note,
-                          uint64_t now_ms);
+void ps_shard_lines_print(ps_shard_lines_t *self, const ps_note_t *note, uint64_t now_ms);
 #endif

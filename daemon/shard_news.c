@@ -4,22 +4,18 @@
 
 #include <string.h>
 
-void
-ps_shard_news_add(ps_shard_news_t *self, const ps_report_t *report)
+void ps_shard_news_add(ps_shard_news_t *self, const ps_report_t *report)
 {
     if (self->n_kept < PS_SHARD_NEWS_KEPT) {
         self->kept[self->n_kept++] = *report;
     }
 }
 
-bool
-ps_shard_news_seal(ps_shard_news_t *self)
+bool ps_shard_news_seal(ps_shard_news_t *self)
 {
-    uint32_t n = self->n_kept < PS_SHARD_NEWS_LETTER ? self->n_kept
-                                                     : PS_SHARD_NEWS_LETTER;
+    uint32_t n = self->n_kept < PS_SHARD_NEWS_LETTER ? self->n_kept : PS_SHARD_NEWS_LETTER;
 
-    if (self->n_kept == 0 ||
-        atomic_load_explicit(&self->is_away, memory_order_acquire)) {
+    if (self->n_kept == 0 || atomic_load_explicit(&self->is_away, memory_order_acquire)) {
         return false;
     }
     memcpy(self->letter, self->kept, n * sizeof *self->letter);
@@ -30,8 +26,7 @@ ps_shard_news_seal(ps_shard_news_t *self)
     return true;
 }
 
-void
-ps_shard_news_give_back(ps_shard_news_t *self)
+void ps_shard_news_give_back(ps_shard_news_t *self)
 {
     atomic_store_explicit(&self->is_away, false, memory_order_release);
 }

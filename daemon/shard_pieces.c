@@ -2,11 +2,7 @@
 /* Between the port of a shard and its core. */
 #include "daemon/shard_pieces.h"
 
-void
-ps_shard_find_answer(ps_socket_t *port,
-                     ps_shard_t *core,
-                     uint64_t now_ms,
-                     ps_event_t *event)
+void ps_shard_find_answer(ps_socket_t *port, ps_shard_t *core, uint64_t now_ms, ps_event_t *event)
 {
     uint64_t epoch = 0;
     uint64_t request = ps_request_for_values(event->message, &epoch);
@@ -14,19 +10,15 @@ ps_shard_find_answer(ps_socket_t *port,
     size_t n = request == 0 ? 0 : ps_shard_conns(core, event->conn, conns);
 
     for (size_t i = 0; i < n; i++) {
-        if (ps_socket_find_answer(port, conns[i], request, epoch, now_ms,
-                                  &event->sending.sent,
+        if (ps_socket_find_answer(port, conns[i], request, epoch, now_ms, &event->sending.sent,
                                   &event->sending.bytes)) {
             return;
         }
     }
 }
 
-void
-ps_shard_limit_pieces(ps_socket_t *port,
-                      const ps_shard_t *core,
-                      ps_shard_told_t *told,
-                      const ps_shard_actor_args_t *args)
+void ps_shard_limit_pieces(ps_socket_t *port, const ps_shard_t *core, ps_shard_told_t *told,
+                           const ps_shard_actor_args_t *args)
 {
     uint64_t most = args->core.memory_bytes;
     uint64_t rest = 0;

@@ -23,18 +23,13 @@ typedef struct ps_shard_told {
 
 /* Tells the others what has changed. self->unfinished is the caller's to set.
  */
-void ps_shard_tell(ps_shard_told_t *self,
-                   ps_shard_common_t *common,
-                   const ps_shard_t *core,
+void ps_shard_tell(ps_shard_told_t *self, ps_shard_common_t *common, const ps_shard_t *core,
                    uint64_t now_ms);
 /* What the others keep, unfinished messages too. */
-uint64_t ps_shard_others(const ps_shard_told_t *self,
-                         const ps_shard_common_t *common);
+uint64_t ps_shard_others(const ps_shard_told_t *self, const ps_shard_common_t *common);
 /* What the others have told, for the core: of what stays. Pieces come and go,
  * and what is refused for want of memory is refused for good. */
-void ps_shard_hear(const ps_shard_told_t *self,
-                   const ps_shard_common_t *common,
-                   ps_event_t *event);
+void ps_shard_hear(const ps_shard_told_t *self, const ps_shard_common_t *common, ps_event_t *event);
 /* Milliseconds after which there may be something to tell though nothing has
  * come. */
 uint64_t ps_shard_tell_ms(const ps_shard_told_t *self);

@@ -12,21 +12,15 @@
 #define QUOTED_SIZE 256
 #define AGAIN_MS 50 /* until memory is asked for again */
 
-static bool
-is_stopped(void *pipe)
+static bool is_stopped(void *pipe)
 {
     int events = 0;
     size_t size = sizeof events;
 
-    return zmq_getsockopt(pipe, ZMQ_EVENTS, &events, &size) != 0 &&
-           zmq_errno() == ETERM;
+    return zmq_getsockopt(pipe, ZMQ_EVENTS, &events, &size) != 0 && zmq_errno() == ETERM;
 }
 
-bool
-ps_shard_wait_check(uint32_t shard,
-                    void *pipe,
-                    psd_status_t rc,
-                    psd_error_t *err)
+bool ps_shard_wait_check(uint32_t shard, void *pipe, psd_status_t rc, psd_error_t *err)
 {
     const struct timespec again = {.tv_nsec = AGAIN_MS * 1000000L};
     char quoted[QUOTED_SIZE];
@@ -37,11 +31,10 @@ ps_shard_wait_check(uint32_t shard,
     if (rc != PSD_NOMEM && is_stopped(pipe)) {
         return false;
     }
-    ps_log(PS_LOG_ERROR, "wait_failed", "shard=%" PRIu32 " reason=%s hint=%s",
-           shard, ps_log_quote(psd_error_text(err), quoted, sizeof quoted),
-           rc == PSD_NOMEM
-               ? "\"tried again\""
-               : "\"the shard hears nothing more; psd ends, start it again\"");
+    ps_log(PS_LOG_ERROR, "wait_failed", "shard=%" PRIu32 " reason=%s hint=%s", shard,
+           ps_log_quote(psd_error_text(err), quoted, sizeof quoted),
+           rc == PSD_NOMEM ? "\"tried again\""
+                           : "\"the shard hears nothing more; psd ends, start it again\"");
     psd_error_clear(err);
     if (rc != PSD_NOMEM) {
         abort();

@@ -19,8 +19,6 @@
 /* rc and err: of the wait; err is cleared. Without memory: says so, and returns
  * a little later. false: the pipe was stopped, and the shard is to end.
  * Anything else says so and does not return. */
-PSD_MUST_CHECK bool ps_shard_wait_check(uint32_t shard,
-                                        void *pipe,
-                                        psd_status_t rc,
+PSD_MUST_CHECK bool ps_shard_wait_check(uint32_t shard, void *pipe, psd_status_t rc,
                                         psd_error_t *err);
 #endif

@@ -25,27 +25,26 @@ typedef struct ps_shards ps_shards_t;
 
 typedef struct ps_shards_args {
     uint32_t n_shards;
-    ps_shard_args_t core;       /* of each; `shard` is set for each */
-    ps_socket_args_t socket;    /* of each port */
-    char host[PS_ENDPOINT_MAX]; /* that the ports are bound on; "" for ipc
-                                   alone */
-    uint16_t first_port;        /* shard 0's, and so on; 0: the kernel chooses
-                                   them */
+    ps_shard_args_t core;            /* of each; `shard` is set for each */
+    ps_socket_args_t socket;         /* of each port */
+    char host[PS_ENDPOINT_MAX];      /* that the ports are bound on; "" for ipc
+                                        alone */
+    uint16_t first_port;             /* shard 0's, and so on; 0: the kernel chooses
+                                        them */
     char advertise[PS_ENDPOINT_MAX]; /* host that clients are told; "" for the
                                         address that is bound */
     char dir[PS_ENDPOINT_MAX + 1];   /* of the ipc sockets; "" for none */
-    const char *log_dir;    /* of the journals, log-0, log-1, …; NULL:
-                               nothing is kept on disk */
-    const char *node;       /* its name; with log_dir */
-    uint64_t segment_bytes; /* with log_dir */
+    const char *log_dir;             /* of the journals, log-0, log-1, …; NULL:
+                                        nothing is kept on disk */
+    const char *node;                /* its name; with log_dir */
+    uint64_t segment_bytes;          /* with log_dir */
     int log_level;
     ps_turns_t *turns; /* of the threads; borrowed until ps_shards_stop; may be
                           NULL */
 } ps_shards_args_t;
 
 /* Errors: PSD_NOMEM, PSD_IO naming the endpoint. */
-PSD_MUST_CHECK psd_status_t ps_shards_start(const ps_shards_args_t *args,
-                                            ps_shards_t **ret_shards,
+PSD_MUST_CHECK psd_status_t ps_shards_start(const ps_shards_args_t *args, ps_shards_t **ret_shards,
                                             psd_error_t *err);
 /* Ends every thread and waits for it; what a start that the registry has not
  * heard of has made on the disk goes. Takes NULL, nulls *self_p. */
@@ -58,8 +57,7 @@ bool ps_shards_kept(const ps_shards_t *self);
  * cannot be noted, which is logged, the next start does not count as kept. */
 void ps_shards_joined(ps_shards_t *self);
 /* Tables that shard i has read from its disk at the start. Borrowed. */
-const uint32_t *
-ps_shards_recovered(const ps_shards_t *self, uint32_t i, size_t *ret_n);
+const uint32_t *ps_shards_recovered(const ps_shards_t *self, uint32_t i, size_t *ret_n);
 /* What of shard i's files was damaged. Borrowed. */
 const ps_damage_t *ps_shards_damage(const ps_shards_t *self, uint32_t i);
 /* Where clients find shard i: tcp and ipc. Borrowed. */
@@ -93,29 +91,19 @@ void ps_answers_done(ps_answers_t *self);
  *
  * Errors: PSD_NOMEM, and PSD_BUSY for PS_SHARDS_ASKED_MAX; nothing was sent.
  */
-PSD_MUST_CHECK psd_status_t ps_shards_send_ask(ps_shards_t *self,
-                                               ps_call_kind_t kind,
-                                               uint32_t job_id,
-                                               uint64_t *ret_serial,
+PSD_MUST_CHECK psd_status_t ps_shards_send_ask(ps_shards_t *self, ps_call_kind_t kind,
+                                               uint32_t job_id, uint64_t *ret_serial,
                                                psd_error_t *err);
 /* The same, about no job, with words for every shard (PS_CALL_CHECKPOINT). */
-PSD_MUST_CHECK psd_status_t ps_shards_send_words(ps_shards_t *self,
-                                                 const char *words,
-                                                 uint64_t *ret_serial,
-                                                 psd_error_t *err);
+PSD_MUST_CHECK psd_status_t ps_shards_send_words(ps_shards_t *self, const char *words,
+                                                 uint64_t *ret_serial, psd_error_t *err);
 /* With the copies of all partitions when the table has them; all is copied. */
-PSD_MUST_CHECK psd_status_t ps_shards_send_table(ps_shards_t *self,
-                                                 const ps_table_t *table,
-                                                 uint64_t *ret_serial,
-                                                 psd_error_t *err);
-PSD_MUST_CHECK psd_status_t ps_shards_send_drop(ps_shards_t *self,
-                                                uint32_t table,
-                                                uint64_t *ret_serial,
-                                                psd_error_t *err);
-PSD_MUST_CHECK psd_status_t ps_shards_send_job(ps_shards_t *self,
-                                               const ps_job_t *job,
-                                               uint64_t *ret_serial,
-                                               psd_error_t *err);
+PSD_MUST_CHECK psd_status_t ps_shards_send_table(ps_shards_t *self, const ps_table_t *table,
+                                                 uint64_t *ret_serial, psd_error_t *err);
+PSD_MUST_CHECK psd_status_t ps_shards_send_drop(ps_shards_t *self, uint32_t table,
+                                                uint64_t *ret_serial, psd_error_t *err);
+PSD_MUST_CHECK psd_status_t ps_shards_send_job(ps_shards_t *self, const ps_job_t *job,
+                                               uint64_t *ret_serial, psd_error_t *err);
 /* A copy that is to take no records of epochs below any more. */
 typedef struct ps_shards_fence {
     uint32_t shard; /* of this node; the only one that is asked */
@@ -126,17 +114,15 @@ typedef struct ps_shards_fence {
 /* What the copy has comes as a report (PS_REPORT_POSITION), about when the
  * question is done; never, when there is no copy here. Also PSD_INVALID: no
  * such shard. */
-PSD_MUST_CHECK psd_status_t ps_shards_send_fence(ps_shards_t *self,
-                                                 const ps_shards_fence_t *fence,
-                                                 uint64_t *ret_serial,
-                                                 psd_error_t *err);
+PSD_MUST_CHECK psd_status_t ps_shards_send_fence(ps_shards_t *self, const ps_shards_fence_t *fence,
+                                                 uint64_t *ret_serial, psd_error_t *err);
 
 /* A question that all shards have answered, or whose time is over. */
 typedef struct ps_shards_done {
     uint64_t serial;
     ps_call_kind_t kind;
-    psd_status_t status; /* the first failure; PSD_BUSY: a shard does not
-                            answer (it will do what was asked) */
+    psd_status_t status;               /* the first failure; PSD_BUSY: a shard does not
+                                          answer (it will do what was asked) */
     char text[PS_CALL_TEXT_SIZE + 32]; /* why, when status is not OK */
     ps_answers_t answers;              /* owned; of those that have answered */
 } ps_shards_done_t;
@@ -152,10 +138,8 @@ void *ps_shards_handle(const ps_shards_t *self, uint32_t i);
 void ps_shards_take(ps_shards_t *self, uint64_t now_ms);
 /* The next question that is done, in the order in which they ended. The caller
  * owns *ret_done. false: there is none. */
-PSD_MUST_CHECK bool ps_shards_next_done(ps_shards_t *self,
-                                        ps_shards_done_t *ret_done);
+PSD_MUST_CHECK bool ps_shards_next_done(ps_shards_t *self, ps_shards_done_t *ret_done);
 /* The next report of a shard, to the registry. false: there is none. More than
  * PS_SHARDS_REPORTS_MAX are dropped: they come again while they are so. */
-PSD_MUST_CHECK bool ps_shards_next_report(ps_shards_t *self,
-                                          ps_report_t *ret_report);
+PSD_MUST_CHECK bool ps_shards_next_report(ps_shards_t *self, ps_report_t *ret_report);
 #endif

@@ -17,14 +17,12 @@ typedef struct size_entry {
     uint64_t looked;  /* when it was there last */
 } size_entry_t;
 
-static uint64_t
-key_of(uint32_t table, uint32_t partition)
+static uint64_t key_of(uint32_t table, uint32_t partition)
 {
     return (uint64_t)table << 32 | partition;
 }
 
-void
-ps_sizes_done(ps_sizes_t *self)
+void ps_sizes_done(ps_sizes_t *self)
 {
     size_t at = 0;
     uint64_t key = 0;
@@ -37,8 +35,7 @@ ps_sizes_done(ps_sizes_t *self)
     *self = (ps_sizes_t){0};
 }
 
-static void
-learn_one(ps_sizes_t *self, const ps_size_info_t *info)
+static void learn_one(ps_sizes_t *self, const ps_size_info_t *info)
 {
     uint64_t key = key_of(info->table, info->partition);
     size_entry_t *entry = ps_map_get(&self->by_partition, key);
@@ -56,8 +53,7 @@ learn_one(ps_sizes_t *self, const ps_size_info_t *info)
 
 /* Each removal may move the others: the walk begins again. Those that are left
  * over go the next time; nobody misses them. */
-static void
-sweep(ps_sizes_t *self)
+static void sweep(ps_sizes_t *self)
 {
     bool found = true;
 
@@ -76,8 +72,7 @@ sweep(ps_sizes_t *self)
     }
 }
 
-void
-ps_sizes_learn(ps_sizes_t *self, const ps_answers_t *answers)
+void ps_sizes_learn(ps_sizes_t *self, const ps_answers_t *answers)
 {
     size_t n = 0;
 
@@ -95,8 +90,7 @@ ps_sizes_learn(ps_sizes_t *self, const ps_answers_t *answers)
     }
 }
 
-void
-ps_sizes_forget(ps_sizes_t *self)
+void ps_sizes_forget(ps_sizes_t *self)
 {
     size_t at = 0;
     uint64_t key = 0;
@@ -108,33 +102,26 @@ ps_sizes_forget(ps_sizes_t *self)
 }
 
 /* It is news: by a sixteenth at once, less when it has been so for a while. */
-static bool
-is_due(const size_entry_t *entry, uint64_t now_ms)
+static bool is_due(const size_entry_t *entry, uint64_t now_ms)
 {
-    uint64_t by = entry->bytes > entry->told ? entry->bytes - entry->told
-                                             : entry->told - entry->bytes;
+    uint64_t by =
+        entry->bytes > entry->told ? entry->bytes - entry->told : entry->told - entry->bytes;
 
     return entry->told_ms == 0 || by > entry->told / 16 ||
            (by > 0 && now_ms - entry->told_ms >= PS_SIZES_SETTLE_MS);
 }
 
 /* The array is made with the first one. */
-static bool
-tell_one(uint64_t key,
-         const size_entry_t *entry,
-         ps_doc_t *doc,
-         ps_doc_t **array)
+static bool tell_one(uint64_t key, const size_entry_t *entry, ps_doc_t *doc, ps_doc_t **array)
 {
     if (*array == NULL) {
         *array = ps_doc_add_array(doc, "sizes");
     }
     return *array != NULL && ps_doc_append_u64(*array, key >> 32) &&
-           ps_doc_append_u64(*array, key & UINT32_MAX) &&
-           ps_doc_append_u64(*array, entry->bytes);
+           ps_doc_append_u64(*array, key & UINT32_MAX) && ps_doc_append_u64(*array, entry->bytes);
 }
 
-bool
-ps_sizes_tell(ps_sizes_t *self, uint64_t now_ms, ps_doc_t *doc)
+bool ps_sizes_tell(ps_sizes_t *self, uint64_t now_ms, ps_doc_t *doc)
 {
     size_t left = self->by_partition.count;
     size_t n = 0;
@@ -163,19 +150,14 @@ ps_sizes_tell(ps_sizes_t *self, uint64_t now_ms, ps_doc_t *doc)
     return done;
 }
 
-psd_status_t
-ps_sizes_from_doc(const ps_doc_t *doc,
-                  uint64_t incarnation,
-                  ps_registry_t *registry,
-                  psd_error_t *err)
+psd_status_t ps_sizes_from_doc(const ps_doc_t *doc, uint64_t incarnation, ps_registry_t *registry,
+                               psd_error_t *err)
 {
     const ps_doc_t *array = NULL;
-    psd_status_t rc =
-        ps_doc_get_array(doc, "sizes", PS_SIZES_MAX * N_SIZE, &array, err);
+    psd_status_t rc = ps_doc_get_array(doc, "sizes", PS_SIZES_MAX * N_SIZE, &array, err);
 
     if (rc == PSD_OK && ps_doc_count(array) % N_SIZE != 0) {
-        rc = psd_error_set(err, PSD_PROTO,
-                           "sizes: %zu numbers; they come in threes",
+        rc = psd_error_set(err, PSD_PROTO, "sizes: %zu numbers; they come in threes",
                            ps_doc_count(array));
     }
     for (size_t i = 0; rc == PSD_OK && i < ps_doc_count(array); i += N_SIZE) {
@@ -192,25 +174,21 @@ ps_sizes_from_doc(const ps_doc_t *doc,
         }
         if (rc == PSD_OK) {
             /* false: its primary is elsewhere by now. */
-            (void)ps_registry_set_bytes(registry, incarnation, (uint32_t)at[0],
-                                        (uint32_t)at[1], at[2]);
+            (void)ps_registry_set_bytes(registry, incarnation, (uint32_t)at[0], (uint32_t)at[1],
+                                        at[2]);
         }
     }
     return rc;
 }
 
-void
-ps_sizes_learn_here(ps_registry_t *registry,
-                    uint64_t incarnation,
-                    const ps_answers_t *answers)
+void ps_sizes_learn_here(ps_registry_t *registry, uint64_t incarnation, const ps_answers_t *answers)
 {
     for (uint32_t i = 0; i < answers->n_calls; i++) {
         const ps_shard_call_t *call = answers->calls[i];
 
         for (size_t k = 0; k < call->n_sizes; k++) {
-            (void)ps_registry_set_bytes(
-                registry, incarnation, call->sizes[k].table,
-                call->sizes[k].partition, call->sizes[k].bytes);
+            (void)ps_registry_set_bytes(registry, incarnation, call->sizes[k].table,
+                                        call->sizes[k].partition, call->sizes[k].bytes);
         }
     }
 }

@@ -35,19 +35,15 @@ void ps_sizes_learn(ps_sizes_t *self, const ps_answers_t *answers);
 void ps_sizes_forget(ps_sizes_t *self);
 /* Adds "sizes" to a beat, when there is something to say, which counts as told.
  * false: no memory. */
-PSD_MUST_CHECK bool
-ps_sizes_tell(ps_sizes_t *self, uint64_t now_ms, ps_doc_t *doc);
+PSD_MUST_CHECK bool ps_sizes_tell(ps_sizes_t *self, uint64_t now_ms, ps_doc_t *doc);
 
 /* ---- the registry's side ---- */
 
 /* Reads "sizes" of a beat of that node. Errors: PSD_PROTO, PSD_INVALID; some of
  * them may have been taken. */
-PSD_MUST_CHECK psd_status_t ps_sizes_from_doc(const ps_doc_t *doc,
-                                              uint64_t incarnation,
-                                              ps_registry_t *registry,
-                                              psd_error_t *err);
+PSD_MUST_CHECK psd_status_t ps_sizes_from_doc(const ps_doc_t *doc, uint64_t incarnation,
+                                              ps_registry_t *registry, psd_error_t *err);
 /* What the shards of the registry's own node have answered. */
-void ps_sizes_learn_here(ps_registry_t *registry,
-                         uint64_t incarnation,
+void ps_sizes_learn_here(ps_registry_t *registry, uint64_t incarnation,
                          const ps_answers_t *answers);
 #endif

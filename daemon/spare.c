@@ -2,8 +2,7 @@
 /* The most that was kept, and the most of late. */
 #include "daemon/spare.h"
 
-bool
-ps_spare_is_due(ps_spare_t *self, uint64_t kept_bytes)
+bool ps_spare_is_due(ps_spare_t *self, uint64_t kept_bytes)
 {
     uint64_t of_late = 0;
 
@@ -13,8 +12,7 @@ ps_spare_is_due(ps_spare_t *self, uint64_t kept_bytes)
         of_late = self->last[i] > of_late ? self->last[i] : of_late;
     }
     self->most = of_late > self->most ? of_late : self->most;
-    if (self->n_looks < PS_SPARE_LOOKS ||
-        self->most - of_late < PS_SPARE_BYTES) {
+    if (self->n_looks < PS_SPARE_LOOKS || self->most - of_late < PS_SPARE_BYTES) {
         return false;
     }
     self->most = of_late;

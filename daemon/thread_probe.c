@@ -22,8 +22,7 @@
 /* ---- finding the threads ---- */
 
 /* The thread of this process with that name; 0: none. */
-static pid_t
-thread_named(const char *wanted)
+static pid_t thread_named(const char *wanted)
 {
     DIR *all = opendir("/proc/self/task");
     const struct dirent *entry = NULL;
@@ -34,14 +33,11 @@ thread_named(const char *wanted)
         char name[PS_TURN_NAME_SIZE + 1] = "";
         int fd = -1;
 
-        (void)snprintf(path, sizeof path, "/proc/self/task/%.20s/comm",
-                       entry->d_name);
+        (void)snprintf(path, sizeof path, "/proc/self/task/%.20s/comm", entry->d_name);
         fd = open(path, O_RDONLY | O_CLOEXEC);
         if (fd >= 0 && read(fd, name, sizeof name - 1) > 0) {
             name[strcspn(name, "\n")] = '\0';
-            tid = strcmp(name, wanted) == 0
-                      ? (pid_t)strtol(entry->d_name, NULL, 10)
-                      : 0;
+            tid = strcmp(name, wanted) == 0 ? (pid_t)strtol(entry->d_name, NULL, 10) : 0;
         }
         if (fd >= 0) {
             (void)close(fd);
@@ -53,12 +49,8 @@ thread_named(const char *wanted)
     return tid;
 }
 
-static psd_status_t
-add_place(ps_probe_t *probe,
-          const char *wanted,
-          const char *name,
-          ps_turns_t *turns,
-          psd_error_t *err)
+static psd_status_t add_place(ps_probe_t *probe, const char *wanted, const char *name,
+                              ps_turns_t *turns, psd_error_t *err)
 {
     const struct timespec nap = {.tv_nsec = FIND_NAP_NS};
     pid_t tid = thread_named(wanted);
@@ -68,8 +60,7 @@ add_place(ps_probe_t *probe,
         tid = thread_named(wanted);
     }
     if (tid == 0) {
-        return psd_error_set(err, PSD_IO, "ZeroMQ's thread %s is not found",
-                             wanted);
+        return psd_error_set(err, PSD_IO, "ZeroMQ's thread %s is not found", wanted);
     }
     probe->turn = ps_turns_add_probed(turns, name, tid);
     return PSD_OK;
@@ -78,8 +69,7 @@ add_place(ps_probe_t *probe,
 /* ---- what they say ---- */
 
 /* The other end of a socket's monitor. NULL: there is no room for one. */
-static void *
-watch_socket(void *context, void *socket, const char *address, int events)
+static void *watch_socket(void *context, void *socket, const char *address, int events)
 {
     const int endless = 0; /* who waits for us would be taken for dead */
     const int none = 0;
@@ -89,10 +79,9 @@ watch_socket(void *context, void *socket, const char *address, int events)
         return NULL;
     }
     monitor = zmq_socket(context, ZMQ_PAIR);
-    if (monitor != NULL &&
-        (zmq_setsockopt(monitor, ZMQ_RCVHWM, &endless, sizeof endless) != 0 ||
-         zmq_setsockopt(monitor, ZMQ_LINGER, &none, sizeof none) != 0 ||
-         zmq_connect(monitor, address) != 0)) {
+    if (monitor != NULL && (zmq_setsockopt(monitor, ZMQ_RCVHWM, &endless, sizeof endless) != 0 ||
+                            zmq_setsockopt(monitor, ZMQ_LINGER, &none, sizeof none) != 0 ||
+                            zmq_connect(monitor, address) != 0)) {
         (void)zmq_close(monitor);
         monitor = NULL;
     }
@@ -100,22 +89,19 @@ watch_socket(void *context, void *socket, const char *address, int events)
 }
 
 /* true: it has said something. */
-static bool
-drain(void *monitor)
+static bool drain(void *monitor)
 {
     bool any = false;
     char frame[256];
 
-    while (monitor != NULL &&
-           zmq_recv(monitor, frame, sizeof frame, ZMQ_DONTWAIT) >= 0) {
+    while (monitor != NULL && zmq_recv(monitor, frame, sizeof frame, ZMQ_DONTWAIT) >= 0) {
         any = true;
     }
     return any;
 }
 
 /* A connection of that I/O thread alone, to a name that nobody has. */
-static psd_status_t
-open_io(ps_thread_probe_t *self, unsigned i, psd_error_t *err)
+static psd_status_t open_io(ps_thread_probe_t *self, unsigned i, psd_error_t *err)
 {
     ps_probe_t *probe = &self->probes[i];
     const uint64_t affinity = UINT64_C(1) << i;
@@ -129,20 +115,16 @@ open_io(ps_thread_probe_t *self, unsigned i, psd_error_t *err)
         return rc;
     }
     probe->socket = zmq_socket(self->context, ZMQ_DEALER);
-    (void)snprintf(address, sizeof address, "inproc://psd-probe-%s-%u",
-                   self->name, i);
+    (void)snprintf(address, sizeof address, "inproc://psd-probe-%s-%u", self->name, i);
     if (probe->socket != NULL) {
-        probe->monitor = watch_socket(self->context, probe->socket, address,
-                                      ZMQ_EVENT_CONNECT_RETRIED);
+        probe->monitor =
+            watch_socket(self->context, probe->socket, address, ZMQ_EVENT_CONNECT_RETRIED);
     }
-    (void)snprintf(address, sizeof address,
-                   "ipc://@psd-nobody-%016" PRIx64 "%016" PRIx64, name[0],
+    (void)snprintf(address, sizeof address, "ipc://@psd-nobody-%016" PRIx64 "%016" PRIx64, name[0],
                    name[1]);
     if (probe->monitor == NULL ||
-        zmq_setsockopt(probe->socket, ZMQ_AFFINITY, &affinity,
-                       sizeof affinity) != 0 ||
-        zmq_setsockopt(probe->socket, ZMQ_RECONNECT_IVL, &again_ms,
-                       sizeof again_ms) != 0 ||
+        zmq_setsockopt(probe->socket, ZMQ_AFFINITY, &affinity, sizeof affinity) != 0 ||
+        zmq_setsockopt(probe->socket, ZMQ_RECONNECT_IVL, &again_ms, sizeof again_ms) != 0 ||
         zmq_setsockopt(probe->socket, ZMQ_LINGER, &none, sizeof none) != 0 ||
         zmq_connect(probe->socket, address) != 0) {
         return psd_error_set(err, PSD_IO, "watch ZeroMQ's thread %u: %s", i,
@@ -154,18 +136,15 @@ open_io(ps_thread_probe_t *self, unsigned i, psd_error_t *err)
 /* Closes a socket, whose monitor says when the reaper is done with it. Without
  * room for one (too many files are open) nothing is known of the reaper, and
  * nothing is said against it. */
-static void
-ask_reaper(ps_thread_probe_t *self, ps_probe_t *probe)
+static void ask_reaper(ps_thread_probe_t *self, ps_probe_t *probe)
 {
     void *socket = zmq_socket(self->context, ZMQ_PAIR);
     char address[ADDRESS_SIZE];
 
     if (socket != NULL) {
-        (void)snprintf(address, sizeof address,
-                       "inproc://psd-reaper-%s-%" PRIu64, self->name,
+        (void)snprintf(address, sizeof address, "inproc://psd-reaper-%s-%" PRIu64, self->name,
                        self->serial++);
-        probe->monitor = watch_socket(self->context, socket, address,
-                                      ZMQ_EVENT_MONITOR_STOPPED);
+        probe->monitor = watch_socket(self->context, socket, address, ZMQ_EVENT_MONITOR_STOPPED);
         (void)zmq_close(socket);
     }
     if (probe->monitor == NULL) {
@@ -175,13 +154,8 @@ ask_reaper(ps_thread_probe_t *self, ps_probe_t *probe)
 
 /* ---- all of a context ---- */
 
-psd_status_t
-ps_thread_probe_init(ps_thread_probe_t *self,
-                     void *context,
-                     const char *prefix,
-                     const char *name,
-                     ps_turns_t *turns,
-                     psd_error_t *err)
+psd_status_t ps_thread_probe_init(ps_thread_probe_t *self, void *context, const char *prefix,
+                                  const char *name, ps_turns_t *turns, psd_error_t *err)
 {
     int n_io = zmq_ctx_get(context, ZMQ_IO_THREADS);
     char theirs[64];
@@ -210,8 +184,7 @@ ps_thread_probe_init(ps_thread_probe_t *self,
     return rc;
 }
 
-void
-ps_thread_probe_done(ps_thread_probe_t *self)
+void ps_thread_probe_done(ps_thread_probe_t *self)
 {
     for (size_t i = 0; i < self->n; i++) {
         ps_probe_t *probe = &self->probes[i];
@@ -227,22 +200,19 @@ ps_thread_probe_done(ps_thread_probe_t *self)
     self->n = 0;
 }
 
-size_t
-ps_thread_probe_items(const ps_thread_probe_t *self, zmq_pollitem_t *items)
+size_t ps_thread_probe_items(const ps_thread_probe_t *self, zmq_pollitem_t *items)
 {
     size_t n = 0;
 
     for (size_t i = 0; i < self->n; i++) {
         if (self->probes[i].monitor != NULL) {
-            items[n++] = (zmq_pollitem_t){.socket = self->probes[i].monitor,
-                                          .events = ZMQ_POLLIN};
+            items[n++] = (zmq_pollitem_t){.socket = self->probes[i].monitor, .events = ZMQ_POLLIN};
         }
     }
     return n;
 }
 
-void
-ps_thread_probe_turn(ps_thread_probe_t *self, uint64_t now_ms)
+void ps_thread_probe_turn(ps_thread_probe_t *self, uint64_t now_ms)
 {
     for (size_t i = 0; i < self->n; i++) {
         ps_probe_t *probe = &self->probes[i];
@@ -255,8 +225,7 @@ ps_thread_probe_turn(ps_thread_probe_t *self, uint64_t now_ms)
                 probe->monitor = NULL;
             }
         }
-        if (is_reaper && probe->monitor == NULL &&
-            now_ms >= self->asked_ms + REAPER_EVERY_MS) {
+        if (is_reaper && probe->monitor == NULL && now_ms >= self->asked_ms + REAPER_EVERY_MS) {
             self->asked_ms = now_ms;
             ask_reaper(self, probe);
         }

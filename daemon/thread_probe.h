@@ -39,16 +39,12 @@ typedef struct ps_thread_probe {
 /* Finds the threads of the context, whose names ZeroMQ begins with `prefix`,
  * renames them and gives them places. Errors: PSD_IO they are not found or no
  * socket can be opened. */
-PSD_MUST_CHECK psd_status_t ps_thread_probe_init(ps_thread_probe_t *self,
-                                                 void *context,
-                                                 const char *prefix,
-                                                 const char *name,
-                                                 ps_turns_t *turns,
-                                                 psd_error_t *err);
+PSD_MUST_CHECK psd_status_t ps_thread_probe_init(ps_thread_probe_t *self, void *context,
+                                                 const char *prefix, const char *name,
+                                                 ps_turns_t *turns, psd_error_t *err);
 void ps_thread_probe_done(ps_thread_probe_t *self);
 /* What is to be waited for; gives how many. Room for PS_PROBE_IO_MAX + 1. */
-size_t ps_thread_probe_items(const ps_thread_probe_t *self,
-                             zmq_pollitem_t *items);
+size_t ps_thread_probe_items(const ps_thread_probe_t *self, zmq_pollitem_t *items);
 /* Takes in what the threads have said, and asks the reaper when it is time. */
 void ps_thread_probe_turn(ps_thread_probe_t *self, uint64_t now_ms);
 #endif

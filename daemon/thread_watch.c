@@ -44,8 +44,7 @@ struct ps_thread_watch {
 
 /* ---- the log ---- */
 
-static bool
-has_late(const ps_late_t *late, size_t n, pid_t tid)
+static bool has_late(const ps_late_t *late, size_t n, pid_t tid)
 {
     for (size_t i = 0; i < n; i++) {
         if (late[i].tid == tid) {
@@ -55,8 +54,7 @@ has_late(const ps_late_t *late, size_t n, pid_t tid)
     return false;
 }
 
-static bool
-has_spell(const ps_thread_watch_t *self, pid_t tid)
+static bool has_spell(const ps_thread_watch_t *self, pid_t tid)
 {
     for (size_t i = 0; i < self->n_spells; i++) {
         if (self->spells[i].tid == tid) {
@@ -67,8 +65,7 @@ has_spell(const ps_thread_watch_t *self, pid_t tid)
 }
 
 /* Those that turn again. */
-static void
-end_spells(ps_thread_watch_t *self, const ps_late_t *late, size_t n)
+static void end_spells(ps_thread_watch_t *self, const ps_late_t *late, size_t n)
 {
     size_t n_kept = 0;
 
@@ -78,15 +75,13 @@ end_spells(ps_thread_watch_t *self, const ps_late_t *late, size_t n)
         if (has_late(late, n, spell.tid)) {
             self->spells[n_kept++] = spell;
         } else {
-            ps_log(PS_LOG_WARN, "thread_turns_again", "thread=%s tid=%d",
-                   spell.name, spell.tid);
+            ps_log(PS_LOG_WARN, "thread_turns_again", "thread=%s tid=%d", spell.name, spell.tid);
         }
     }
     self->n_spells = n_kept;
 }
 
-static void
-begin_spells(ps_thread_watch_t *self, const ps_late_t *late, size_t n)
+static void begin_spells(ps_thread_watch_t *self, const ps_late_t *late, size_t n)
 {
     for (size_t i = 0; i < n && self->n_spells < LATE_MAX; i++) {
         spell_t *spell = &self->spells[self->n_spells];
@@ -98,31 +93,27 @@ begin_spells(ps_thread_watch_t *self, const ps_late_t *late, size_t n)
         memcpy(spell->name, late[i].name, sizeof spell->name);
         self->n_spells++;
         ps_log(PS_LOG_ERROR, "thread_silent",
-               "thread=%s tid=%d ms=%" PRIu64 " state=%c hint=\"%s\"",
-               spell->name, spell->tid, late[i].silent_ms, late[i].state,
-               late[i].is_stopped ? "a debugger or a signal has stopped it"
-               : late[i].state == 'D'
-                   ? "it waits for a disk"
-                   : "systemd starts psd again when this lasts; what it has "
-                     "on disk is kept");
+               "thread=%s tid=%d ms=%" PRIu64 " state=%c hint=\"%s\"", spell->name, spell->tid,
+               late[i].silent_ms, late[i].state,
+               late[i].is_stopped     ? "a debugger or a signal has stopped it"
+               : late[i].state == 'D' ? "it waits for a disk"
+                                      : "systemd starts psd again when this lasts; what it has "
+                                        "on disk is kept");
     }
 }
 
 /* ---- the watchdog ---- */
 
-static uint64_t
-fed_within_ms(const ps_thread_watch_t *self)
+static uint64_t fed_within_ms(const ps_thread_watch_t *self)
 {
     uint64_t within_ms = self->watchdog_ms / FED_FACTOR;
 
     return within_ms < FED_LEAST_MS ? FED_LEAST_MS : within_ms;
 }
 
-static void
-feed_if_due(ps_thread_watch_t *self, uint64_t now_ms)
+static void feed_if_due(ps_thread_watch_t *self, uint64_t now_ms)
 {
-    if (self->watchdog_ms == 0 ||
-        now_ms - self->fed_ms < self->watchdog_ms / FED_FACTOR ||
+    if (self->watchdog_ms == 0 || now_ms - self->fed_ms < self->watchdog_ms / FED_FACTOR ||
         ps_turns_oldest_ms(ps_turns_page(self->turns)) >= fed_within_ms(self)) {
         return;
     }
@@ -132,8 +123,7 @@ feed_if_due(ps_thread_watch_t *self, uint64_t now_ms)
 
 /* ---- the thread ---- */
 
-static void
-look(ps_thread_watch_t *self, uint64_t now_ms)
+static void look(ps_thread_watch_t *self, uint64_t now_ms)
 {
     ps_late_t late[LATE_MAX];
     bool was_away = now_ms - self->looked_ms > PS_LATE_WAIT_MS;
@@ -150,21 +140,17 @@ look(ps_thread_watch_t *self, uint64_t now_ms)
 }
 
 /* Waits for what the probes say. false: the end. */
-static bool
-wait_some(const ps_thread_watch_t *self)
+static bool wait_some(const ps_thread_watch_t *self)
 {
-    zmq_pollitem_t items[ITEMS_MAX] = {
-        {.fd = self->stop_fd, .events = ZMQ_POLLIN}};
+    zmq_pollitem_t items[ITEMS_MAX] = {{.fd = self->stop_fd, .events = ZMQ_POLLIN}};
     size_t n = 1;
 
     n += ps_thread_probe_items(&self->zmq, items + n);
     n += ps_thread_probe_items(&self->czmq, items + n);
-    return zmq_poll(items, (int)n, LOOK_MS) < 0 ||
-           (items[0].revents & ZMQ_POLLIN) == 0;
+    return zmq_poll(items, (int)n, LOOK_MS) < 0 || (items[0].revents & ZMQ_POLLIN) == 0;
 }
 
-static void *
-run(void *arg)
+static void *run(void *arg)
 {
     ps_thread_watch_t *self = arg;
     ps_turn_t *turn = ps_turns_enter(self->turns, PS_TURNS_WATCH);
@@ -187,25 +173,21 @@ run(void *arg)
 
 /* ---- start and stop ---- */
 
-void
-ps_thread_watch_prepare(void)
+void ps_thread_watch_prepare(void)
 {
     /* Not by zsys_set_thread_name_prefix(), which ends in a tail call of
      * unlock: ThreadSanitizer takes that for ours, without the lock. */
     (void)zmq_ctx_set(zsys_init(), ZMQ_THREAD_NAME_PREFIX, CZMQ_PREFIX);
 }
 
-static psd_status_t
-start(ps_thread_watch_t *self, void *context, psd_error_t *err)
+static psd_status_t start(ps_thread_watch_t *self, void *context, psd_error_t *err)
 {
     uint64_t watchdog_us = 0;
     int code = 0;
-    psd_status_t rc =
-        ps_thread_probe_init(&self->zmq, context, "", "zmq", self->turns, err);
+    psd_status_t rc = ps_thread_probe_init(&self->zmq, context, "", "zmq", self->turns, err);
 
     if (rc == PSD_OK) {
-        rc = ps_thread_probe_init(&self->czmq, zsys_init(), "1/", "czmq",
-                                  self->turns, err);
+        rc = ps_thread_probe_init(&self->czmq, zsys_init(), "1/", "czmq", self->turns, err);
     }
     if (rc != PSD_OK) {
         return rc;
@@ -214,15 +196,11 @@ start(ps_thread_watch_t *self, void *context, psd_error_t *err)
         self->watchdog_ms = watchdog_us / 1000;
     }
     self->stop_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-    code =
-        self->stop_fd < 0 ? errno : ps_thread_start(&self->thread, run, self);
-    return code == 0
-               ? PSD_OK
-               : psd_error_set(err, PSD_IO, "start a thread: error %d", code);
+    code = self->stop_fd < 0 ? errno : ps_thread_start(&self->thread, run, self);
+    return code == 0 ? PSD_OK : psd_error_set(err, PSD_IO, "start a thread: error %d", code);
 }
 
-static void
-destroy(ps_thread_watch_t *self)
+static void destroy(ps_thread_watch_t *self)
 {
     ps_thread_probe_done(&self->zmq);
     ps_thread_probe_done(&self->czmq);
@@ -232,11 +210,8 @@ destroy(ps_thread_watch_t *self)
     ps_free(self);
 }
 
-psd_status_t
-ps_thread_watch_start(ps_turns_t *turns,
-                      void *context,
-                      ps_thread_watch_t **ret_watch,
-                      psd_error_t *err)
+psd_status_t ps_thread_watch_start(ps_turns_t *turns, void *context, ps_thread_watch_t **ret_watch,
+                                   psd_error_t *err)
 {
     ps_thread_watch_t *self = ps_alloc(1, sizeof *self);
     psd_status_t rc = PSD_OK;
@@ -255,8 +230,7 @@ ps_thread_watch_start(ps_turns_t *turns,
     return PSD_OK;
 }
 
-void
-ps_thread_watch_stop(ps_thread_watch_t **self_p)
+void ps_thread_watch_stop(ps_thread_watch_t **self_p)
 {
     ps_thread_watch_t *self = *self_p;
     const uint64_t one = 1;

@@ -27,10 +27,8 @@ void ps_thread_watch_prepare(void);
  *
  * Errors: PSD_NOMEM; PSD_IO.
  */
-PSD_MUST_CHECK psd_status_t ps_thread_watch_start(ps_turns_t *turns,
-                                                  void *context,
-                                                  ps_thread_watch_t **ret_watch,
-                                                  psd_error_t *err);
+PSD_MUST_CHECK psd_status_t ps_thread_watch_start(ps_turns_t *turns, void *context,
+                                                  ps_thread_watch_t **ret_watch, psd_error_t *err);
 /* Takes NULL, nulls *self_p. */
 void ps_thread_watch_stop(ps_thread_watch_t **self_p);
 #endif

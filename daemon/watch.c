@@ -6,8 +6,7 @@
 
 #include "base/alloc.h"
 
-static void
-destroy(ps_watch_t *watch)
+static void destroy(ps_watch_t *watch)
 {
     ps_free(watch->workers);
     ps_free(watch->waiters);
@@ -18,8 +17,7 @@ destroy(ps_watch_t *watch)
     ps_free(watch);
 }
 
-void
-ps_watches_done(ps_watches_t *self)
+void ps_watches_done(ps_watches_t *self)
 {
     size_t place = 0;
     uint64_t job = 0;
@@ -31,14 +29,12 @@ ps_watches_done(ps_watches_t *self)
     ps_map_done(&self->by_job);
 }
 
-ps_watch_t *
-ps_watches_find(const ps_watches_t *self, uint32_t job)
+ps_watch_t *ps_watches_find(const ps_watches_t *self, uint32_t job)
 {
     return ps_map_get(&self->by_job, job);
 }
 
-ps_watch_t *
-ps_watches_get(ps_watches_t *self, uint32_t job)
+ps_watch_t *ps_watches_get(ps_watches_t *self, uint32_t job)
 {
     ps_watch_t *watch = ps_watches_find(self, job);
 
@@ -54,10 +50,8 @@ ps_watches_get(ps_watches_t *self, uint32_t job)
     return watch;
 }
 
-void
-ps_watches_sweep(ps_watches_t *self,
-                 bool (*keeps)(const void *context, uint32_t job),
-                 const void *context)
+void ps_watches_sweep(ps_watches_t *self, bool (*keeps)(const void *context, uint32_t job),
+                      const void *context)
 {
     bool found = true;
 
@@ -77,8 +71,7 @@ ps_watches_sweep(ps_watches_t *self,
     }
 }
 
-ps_watched_t *
-ps_watch_find(const ps_watch_t *self, uint32_t worker)
+ps_watched_t *ps_watch_find(const ps_watch_t *self, uint32_t worker)
 {
     for (size_t i = 0; i < self->n_workers; i++) {
         if (self->workers[i].worker == worker) {
@@ -88,14 +81,13 @@ ps_watch_find(const ps_watch_t *self, uint32_t worker)
     return NULL;
 }
 
-ps_watched_t *
-ps_watch_worker(ps_watch_t *self, uint32_t worker, uint32_t joins)
+ps_watched_t *ps_watch_worker(ps_watch_t *self, uint32_t worker, uint32_t joins)
 {
     ps_watched_t *watched = ps_watch_find(self, worker);
 
     if (watched == NULL) {
-        if (!ps_grow(&self->workers, &self->workers_capacity,
-                     self->n_workers + 1, sizeof *self->workers)) {
+        if (!ps_grow(&self->workers, &self->workers_capacity, self->n_workers + 1,
+                     sizeof *self->workers)) {
             return NULL;
         }
         watched = &self->workers[self->n_workers++];
@@ -107,8 +99,7 @@ ps_watch_worker(ps_watch_t *self, uint32_t worker, uint32_t joins)
     return watched;
 }
 
-bool
-ps_watched_leave(ps_watched_t *self, uint32_t member, uint32_t n_members)
+bool ps_watched_leave(ps_watched_t *self, uint32_t member, uint32_t n_members)
 {
     uint32_t n_left = 0;
 
@@ -119,14 +110,12 @@ ps_watched_leave(ps_watched_t *self, uint32_t member, uint32_t n_members)
     return n_left >= n_members;
 }
 
-bool
-ps_watch_wait(ps_watch_t *self, const ps_waiter_t *waiter)
+bool ps_watch_wait(ps_watch_t *self, const ps_waiter_t *waiter)
 {
     for (size_t i = 0; i < self->n_waiters; i++) {
         ps_waiter_t *known = &self->waiters[i];
 
-        if (known->session == waiter->session &&
-            known->worker == waiter->worker &&
+        if (known->session == waiter->session && known->worker == waiter->worker &&
             known->number == waiter->number) {
             known->conn = waiter->conn;
             known->id = waiter->id;
@@ -141,16 +130,14 @@ ps_watch_wait(ps_watch_t *self, const ps_waiter_t *waiter)
     return true;
 }
 
-void
-ps_watch_remove(ps_watch_t *self, size_t i)
+void ps_watch_remove(ps_watch_t *self, size_t i)
 {
     self->n_waiters--;
     memmove(&self->waiters[i], &self->waiters[i + 1],
             (self->n_waiters - i) * sizeof *self->waiters);
 }
 
-bool
-ps_watch_is_waiting(const ps_watch_t *self, uint32_t worker)
+bool ps_watch_is_waiting(const ps_watch_t *self, uint32_t worker)
 {
     for (size_t i = 0; i < self->n_waiters; i++) {
         if (self->waiters[i].worker == worker) {
@@ -160,8 +147,7 @@ ps_watch_is_waiting(const ps_watch_t *self, uint32_t worker)
     return false;
 }
 
-bool
-ps_watch_is_complete(const ps_watch_t *self, const ps_job_t *job)
+bool ps_watch_is_complete(const ps_watch_t *self, const ps_job_t *job)
 {
     for (size_t i = 0; i < job->n_workers; i++) {
         if (ps_worker_is_live(&job->workers[i]) &&
@@ -172,8 +158,7 @@ ps_watch_is_complete(const ps_watch_t *self, const ps_job_t *job)
     return self->n_waiters > 0;
 }
 
-ps_slice_ask_t *
-ps_watch_ask(const ps_watch_t *self, uint64_t session, uint64_t id)
+ps_slice_ask_t *ps_watch_ask(const ps_watch_t *self, uint64_t session, uint64_t id)
 {
     for (size_t i = 0; i < self->n_asks; i++) {
         if (self->asks[i].session == session && self->asks[i].id == id) {
@@ -183,28 +168,23 @@ ps_watch_ask(const ps_watch_t *self, uint64_t session, uint64_t id)
     return NULL;
 }
 
-bool
-ps_watch_add_ask(ps_watch_t *self, const ps_slice_ask_t *ask)
+bool ps_watch_add_ask(ps_watch_t *self, const ps_slice_ask_t *ask)
 {
-    if (!ps_grow(&self->asks, &self->asks_capacity, self->n_asks + 1,
-                 sizeof *self->asks)) {
+    if (!ps_grow(&self->asks, &self->asks_capacity, self->n_asks + 1, sizeof *self->asks)) {
         return false;
     }
     self->asks[self->n_asks++] = *ask;
     return true;
 }
 
-void
-ps_watch_remove_ask(ps_watch_t *self, size_t i)
+void ps_watch_remove_ask(ps_watch_t *self, size_t i)
 {
     ps_doc_destroy(&self->asks[i].reply);
     self->n_asks--;
-    memmove(&self->asks[i], &self->asks[i + 1],
-            (self->n_asks - i) * sizeof *self->asks);
+    memmove(&self->asks[i], &self->asks[i + 1], (self->n_asks - i) * sizeof *self->asks);
 }
 
-uint64_t
-ps_watches_deadline(const ps_watches_t *self)
+uint64_t ps_watches_deadline(const ps_watches_t *self)
 {
     size_t place = 0;
     uint64_t job = 0;

@@ -82,16 +82,14 @@ ps_watch_t *ps_watches_find(const ps_watches_t *self, uint32_t job);
 /* The same, made when it is not there. NULL: no memory. */
 ps_watch_t *ps_watches_get(ps_watches_t *self, uint32_t job);
 /* Forgets jobs that `keeps` says no to. */
-void ps_watches_sweep(ps_watches_t *self,
-                      bool (*keeps)(const void *context, uint32_t job),
+void ps_watches_sweep(ps_watches_t *self, bool (*keeps)(const void *context, uint32_t job),
                       const void *context);
 
 /* What is remembered of a worker; NULL for nothing. */
 ps_watched_t *ps_watch_find(const ps_watch_t *self, uint32_t worker);
 /* The same in the life `joins`, made (or emptied, when what is remembered is
  * of an older life) when needed. NULL: no memory. */
-ps_watched_t *
-ps_watch_worker(ps_watch_t *self, uint32_t worker, uint32_t joins);
+ps_watched_t *ps_watch_worker(ps_watch_t *self, uint32_t worker, uint32_t joins);
 /* Sets a member's bit; true when all n_members have left. */
 bool ps_watched_leave(ps_watched_t *self, uint32_t member, uint32_t n_members);
 
@@ -104,11 +102,9 @@ bool ps_watch_is_waiting(const ps_watch_t *self, uint32_t worker);
 bool ps_watch_is_complete(const ps_watch_t *self, const ps_job_t *job);
 
 /* The question of that session and id; NULL: it does not wait. */
-ps_slice_ask_t *
-ps_watch_ask(const ps_watch_t *self, uint64_t session, uint64_t id);
+ps_slice_ask_t *ps_watch_ask(const ps_watch_t *self, uint64_t session, uint64_t id);
 /* Adds a question, and owns its reply then. false: no memory. */
-PSD_MUST_CHECK bool ps_watch_add_ask(ps_watch_t *self,
-                                     const ps_slice_ask_t *ask);
+PSD_MUST_CHECK bool ps_watch_add_ask(ps_watch_t *self, const ps_slice_ask_t *ask);
 /* Forgets a question and frees its reply. */
 void ps_watch_remove_ask(ps_watch_t *self, size_t i);
 /* The earliest deadline of the waiters and questions of all jobs; UINT64_MAX

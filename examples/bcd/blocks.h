@@ -40,9 +40,7 @@ typedef struct bcd_cut {
 } bcd_cut_t;
 
 /* Cuts the features of a worker's samples. PSD_NOMEM. */
-PSD_MUST_CHECK psd_status_t bcd_blocks_init(bcd_blocks_t *self,
-                                            const ex_samples_t *samples,
-                                            const bcd_cut_t *cut,
-                                            psd_error_t *err);
+PSD_MUST_CHECK psd_status_t bcd_blocks_init(bcd_blocks_t *self, const ex_samples_t *samples,
+                                            const bcd_cut_t *cut, psd_error_t *err);
 void bcd_blocks_done(bcd_blocks_t *self);
 #endif

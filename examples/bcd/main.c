@@ -22,8 +22,7 @@ typedef struct data {
     ex_samples_t test; /* worker 0 only */
 } data_t;
 
-static psd_status_t
-load_test(const bcd_options_t *options, ex_samples_t *test, psd_error_t *err)
+static psd_status_t load_test(const bcd_options_t *options, ex_samples_t *test, psd_error_t *err)
 {
     const ex_share_t all = {.n_parts = 1, .key_max = UINT64_MAX};
 
@@ -32,17 +31,14 @@ load_test(const bcd_options_t *options, ex_samples_t *test, psd_error_t *err)
 
 /* Reads the data before anything is asked of the server: a mistake in it shows
  * before others wait for this worker. */
-static psd_status_t
-load(const bcd_options_t *options, data_t *ret_data, psd_error_t *err)
+static psd_status_t load(const bcd_options_t *options, data_t *ret_data, psd_error_t *err)
 {
     /* Groups matter to who names some; merged, dense ones do not share keys. */
-    ex_share_t share = {.groups = options->prior != NULL,
-                        .key_max = UINT64_MAX};
+    ex_share_t share = {.groups = options->prior != NULL, .key_max = UINT64_MAX};
     psd_status_t rc = ex_job_rank(&share.part, &share.n_parts, err);
 
     if (rc == PSD_OK) {
-        rc = ex_load(options->train, &options->data, &share, &ret_data->train,
-                     err);
+        rc = ex_load(options->train, &options->data, &share, &ret_data->train, err);
     }
     if (rc == PSD_OK && options->test != NULL && share.part == 0) {
         rc = load_test(options, &ret_data->test, err);
@@ -51,20 +47,15 @@ load(const bcd_options_t *options, data_t *ret_data, psd_error_t *err)
 }
 
 /* What worker 0 does with the model. */
-static psd_status_t
-finish(const bcd_options_t *options,
-       const data_t *data,
-       const bcd_result_t *result,
-       const ex_model_t *model,
-       psd_error_t *err)
+static psd_status_t finish(const bcd_options_t *options, const data_t *data,
+                           const bcd_result_t *result, const ex_model_t *model, psd_error_t *err)
 {
     const ex_measure_t how = {.scores_path = options->scores};
     psd_status_t rc = PSD_OK;
 
-    (void)printf("train  %.0f examples  logloss %.5f  nonzeros %" PRIu64
-                 "  F %.6f  %" PRIu32 " passes, %s\n",
-                 result->n_samples, result->loss, result->n_nonzeros, result->f,
-                 result->n_passes,
+    (void)printf("train  %.0f examples  logloss %.5f  nonzeros %" PRIu64 "  F %.6f  %" PRIu32
+                 " passes, %s\n",
+                 result->n_samples, result->loss, result->n_nonzeros, result->f, result->n_passes,
                  result->has_converged ? "converged" : "not converged");
     if (options->test != NULL) {
         rc = ex_report_test(&how, &data->test, model, err);
@@ -75,8 +66,7 @@ finish(const bcd_options_t *options,
     return rc;
 }
 
-static psd_status_t
-train(const bcd_options_t *options, data_t *data, psd_error_t *err)
+static psd_status_t train(const bcd_options_t *options, data_t *data, psd_error_t *err)
 {
     ex_job_t job = {0};
     bcd_result_t result = {0};
@@ -101,8 +91,7 @@ train(const bcd_options_t *options, data_t *data, psd_error_t *err)
     return rc;
 }
 
-static psd_status_t
-predict(const bcd_options_t *options, data_t *data, psd_error_t *err)
+static psd_status_t predict(const bcd_options_t *options, data_t *data, psd_error_t *err)
 {
     const ex_measure_t how = {.scores_path = options->scores};
     ex_model_t model = {0};
@@ -118,8 +107,7 @@ predict(const bcd_options_t *options, data_t *data, psd_error_t *err)
     return rc;
 }
 
-static psd_status_t
-run(int argc, char **argv, psd_error_t *err)
+static psd_status_t run(int argc, char **argv, psd_error_t *err)
 {
     bcd_options_t options;
     data_t data = {0};
@@ -132,15 +120,13 @@ run(int argc, char **argv, psd_error_t *err)
         bcd_help();
         return PSD_OK;
     }
-    rc = options.predict != NULL ? predict(&options, &data, err)
-                                 : train(&options, &data, err);
+    rc = options.predict != NULL ? predict(&options, &data, err) : train(&options, &data, err);
     ex_samples_done(&data.train);
     ex_samples_done(&data.test);
     return rc;
 }
 
-int
-main(int argc, char **argv)
+int main(int argc, char **argv)
 {
     return ex_program("psd-bcd", run, argc, argv);
 }

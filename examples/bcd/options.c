@@ -13,10 +13,8 @@ static const ex_option_t OPTIONS[] = {
     {.kind = EX_HEADING,
      .help = "Data (files, directories, patterns, plain, .gz or .zst; labels 0 "
              "1 -1 +1):"},
-    {"train", "FILE", EX_INPUTS, AT(train), 0, 0,
-     "of which each worker takes its share"},
-    {"test", "FILE", EX_INPUTS, AT(test), 0, 0,
-     "measured at the end, by worker 0"},
+    {"train", "FILE", EX_INPUTS, AT(train), 0, 0, "of which each worker takes its share"},
+    {"test", "FILE", EX_INPUTS, AT(test), 0, 0, "measured at the end, by worker 0"},
     EX_LOAD_OPTIONS(bcd_options_t, data),
     {.kind = EX_HEADING, .help = "Model:"},
     {"table", "NAME", EX_TEXT, AT(table), 0, 0,
@@ -24,10 +22,8 @@ static const ex_option_t OPTIONS[] = {
      "trained further"},
     {"c", "F", EX_REAL, AT(c), 1e-9, 1e9,
      "the objective is F = C sum log(1+exp(-y w.x)) + |w|_1 (default 1)"},
-    {"save", "FILE", EX_OUTPUT, AT(save), 0, 0,
-     "writes the weights that are not zero: key value"},
-    {"predict", "FILE", EX_INPUT, AT(predict), 0, 0,
-     "reads such a model instead of training one"},
+    {"save", "FILE", EX_OUTPUT, AT(save), 0, 0, "writes the weights that are not zero: key value"},
+    {"predict", "FILE", EX_INPUT, AT(predict), 0, 0, "reads such a model instead of training one"},
     {"scores", "FILE", EX_OUTPUT_HERE, AT(scores), 0, 0,
      "writes the probability of each test example"},
     {.kind = EX_HEADING, .help = "Training:"},
@@ -45,15 +41,13 @@ static const ex_option_t OPTIONS[] = {
     {"delay", "N", EX_U32, AT(delay), 0, BCD_DELAY_MAX,
      "blocks under way: a step misses the N before it, and nothing is waited "
      "for (default 0)"},
-    {"passes", "N", EX_U32, AT(passes), 1, 1e5,
-     "over all features, at most (default 1000)"},
+    {"passes", "N", EX_U32, AT(passes), 1, 1e5, "over all features, at most (default 1000)"},
     {"epsilon", "F", EX_REAL, AT(epsilon), 0, 1,
      "F that changes by less, relatively, ends the training: once makes all "
      "weights active again, twice in a row stops (default 1e-5)"},
     {"delta-init", "F", EX_REAL, AT(delta_init), 1e-6, 1e6,
      "greatest step of a weight at first (default 1)"},
-    {"delta-max", "F", EX_REAL, AT(delta_max), 1e-6, 1e6,
-     "and ever (default 5)"},
+    {"delta-max", "F", EX_REAL, AT(delta_max), 1e-6, 1e6, "and ever (default 5)"},
     {"kkt", "yes|no", EX_CHOICE, AT(kkt), 0, 0,
      "weights that are zero and will stay so are skipped (default yes)"},
     {"kkt-ratio", "F", EX_REAL, AT(kkt_ratio), 0, 1e9,
@@ -79,8 +73,7 @@ static const ex_command_t COMMAND = {
     EX_COUNT(OPTIONS),
 };
 
-static psd_status_t
-read_prior(bcd_options_t *self, psd_error_t *err)
+static psd_status_t read_prior(bcd_options_t *self, psd_error_t *err)
 {
     for (const char *text = self->prior; text != NULL;) {
         char word[24] = "";
@@ -104,20 +97,18 @@ read_prior(bcd_options_t *self, psd_error_t *err)
     return PSD_OK;
 }
 
-static psd_status_t
-check_paths(const bcd_options_t *self, psd_error_t *err)
+static psd_status_t check_paths(const bcd_options_t *self, psd_error_t *err)
 {
     psd_status_t rc = ex_options_check_table(self->table, "", err);
 
     if (rc != PSD_OK) {
         return rc;
     }
-    return ex_options_check_files(self->train, self->test, self->save,
-                                  self->predict, self->scores, err);
+    return ex_options_check_files(self->train, self->test, self->save, self->predict, self->scores,
+                                  err);
 }
 
-psd_status_t
-bcd_options_read(bcd_options_t *self, int argc, char **argv, psd_error_t *err)
+psd_status_t bcd_options_read(bcd_options_t *self, int argc, char **argv, psd_error_t *err)
 {
     psd_status_t rc = PSD_OK;
 
@@ -147,8 +138,7 @@ bcd_options_read(bcd_options_t *self, int argc, char **argv, psd_error_t *err)
     return rc == PSD_OK ? ex_inputs_check(&COMMAND, self, err) : rc;
 }
 
-void
-bcd_help(void)
+void bcd_help(void)
 {
     ex_options_help(&COMMAND);
 }

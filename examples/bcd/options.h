@@ -45,9 +45,7 @@ typedef struct bcd_options {
 
 /* Reads argv[1 .. argc - 1]. The texts are borrowed from argv.
  * Errors: PSD_USAGE. */
-PSD_MUST_CHECK psd_status_t bcd_options_read(bcd_options_t *self,
-                                             int argc,
-                                             char **argv,
+PSD_MUST_CHECK psd_status_t bcd_options_read(bcd_options_t *self, int argc, char **argv,
                                              psd_error_t *err);
 /* Prints the help text. */
 void bcd_help(void);

@@ -8,8 +8,7 @@
 #define CURVATURE_MIN 1e-10
 
 /* How far the slopes to both sides of w are from those of an optimum. */
-static double
-violation_of(double w, double plus, double minus)
+static double violation_of(double w, double plus, double minus)
 {
     if (w > 0) {
         return fabs(plus);
@@ -20,16 +19,14 @@ violation_of(double w, double plus, double minus)
     return fmax(fmax(-plus, minus), 0);
 }
 
-double
-bcd_step(bcd_weight_t *self, const bcd_rule_t *rule, double g, double u)
+double bcd_step(bcd_weight_t *self, const bcd_rule_t *rule, double g, double u)
 {
     double plus = g + rule->lambda; /* slope to the right of w >= 0 */
     double minus = g - rule->lambda;
     double d = -self->w;
 
     self->violation = violation_of(self->w, plus, minus);
-    if (self->w == 0 && rule->skip >= 0 && plus > rule->skip &&
-        minus < -rule->skip) {
+    if (self->w == 0 && rule->skip >= 0 && plus > rule->skip && minus < -rule->skip) {
         self->is_skipped = true;
         self->delta = fmin(rule->delta_max, 0.1); /* as behind any step of 0 */
         return 0;

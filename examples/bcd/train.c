@@ -39,8 +39,7 @@ typedef struct run {
 } run_t;
 
 /* splitmix64: Steele, Lea, Flood 2014. */
-static uint64_t
-next_random(run_t *self)
+static uint64_t next_random(run_t *self)
 {
     uint64_t z = (self->random += UINT64_C(0x9e3779b97f4a7c15));
 
@@ -49,8 +48,7 @@ next_random(run_t *self)
     return z ^ (z >> 31);
 }
 
-static void
-slot_done(slot_t *self)
+static void slot_done(slot_t *self)
 {
     psd_select_destroy(&self->select);
     free(self->features);
@@ -59,8 +57,7 @@ slot_done(slot_t *self)
     free(self->sums);
 }
 
-static bool
-slot_init(slot_t *self, size_t greatest)
+static bool slot_init(slot_t *self, size_t greatest)
 {
     size_t n = greatest + 1; /* never an allocation of nothing */
 
@@ -69,12 +66,11 @@ slot_init(slot_t *self, size_t greatest)
     self->rows = malloc(n * sizeof(*self->rows));
     self->deltas = malloc(2 * n * sizeof(*self->deltas));
     self->sums = malloc(2 * n * sizeof(*self->sums));
-    return self->select != NULL && self->features != NULL &&
-           self->rows != NULL && self->deltas != NULL && self->sums != NULL;
+    return self->select != NULL && self->features != NULL && self->rows != NULL &&
+           self->deltas != NULL && self->sums != NULL;
 }
 
-static psd_status_t
-run_init(run_t *self, psd_error_t *err)
+static psd_status_t run_init(run_t *self, psd_error_t *err)
 {
     const bcd_options_t *options = self->trainer.options;
     const bcd_blocks_t *blocks = &self->trainer.blocks;
@@ -91,19 +87,15 @@ run_init(run_t *self, psd_error_t *err)
     self->n_slots = (size_t)options->delay + 1;
     self->slots = calloc(self->n_slots, sizeof(*self->slots));
     self->order = malloc((blocks->n + 1) * sizeof(*self->order));
-    self->sums = malloc(BCD_PASS_COLS(self->trainer.job->n_workers) *
-                        sizeof(*self->sums));
+    self->sums = malloc(BCD_PASS_COLS(self->trainer.job->n_workers) * sizeof(*self->sums));
     good = self->slots != NULL && self->order != NULL && self->sums != NULL;
     for (size_t i = 0; good && i < self->n_slots; i++) {
         good = slot_init(&self->slots[i], blocks->greatest);
     }
-    return good ? PSD_OK
-                : psd_error_set(err, PSD_NOMEM, "%zu blocks under way",
-                                self->n_slots);
+    return good ? PSD_OK : psd_error_set(err, PSD_NOMEM, "%zu blocks under way", self->n_slots);
 }
 
-static void
-run_done(run_t *self)
+static void run_done(run_t *self)
 {
     for (size_t i = 0; self->slots != NULL && i < self->n_slots; i++) {
         slot_done(&self->slots[i]);
@@ -116,8 +108,7 @@ run_done(run_t *self)
 
 /* Lists the features of a block that are not skipped, and what their slopes
  * have changed by. */
-static void
-measure_block(bcd_trainer_t *self, slot_t *slot, size_t block)
+static void measure_block(bcd_trainer_t *self, slot_t *slot, size_t block)
 {
     const bcd_blocks_t *blocks = &self->blocks;
 
@@ -144,8 +135,7 @@ measure_block(bcd_trainer_t *self, slot_t *slot, size_t block)
 }
 
 /* Sends the slopes of a block, and asks for the sums. */
-static psd_status_t
-start_block(run_t *self, slot_t *slot, size_t block, psd_error_t *err)
+static psd_status_t start_block(run_t *self, slot_t *slot, size_t block, psd_error_t *err)
 {
     bcd_trainer_t *trainer = &self->trainer;
     psd_status_t rc = ex_job_wait(trainer->job, &slot->push, err);
@@ -157,30 +147,29 @@ start_block(run_t *self, slot_t *slot, size_t block, psd_error_t *err)
     self->n_sent += slot->n;
     psd_select_rows(slot->select, slot->rows, slot->n);
     if (slot->n > 0) {
-        rc = psd_push_start(trainer->slopes, slot->select, slot->deltas,
-                            2 * slot->n, NULL, &slot->push, err);
+        rc = psd_push_start(trainer->slopes, slot->select, slot->deltas, 2 * slot->n, NULL,
+                            &slot->push, err);
     }
     if (rc == PSD_OK) {
         rc = psd_clock(trainer->job->client, err);
     }
     if (rc == PSD_OK && slot->n > 0) {
-        rc = psd_pull_start(trainer->slopes, slot->select, slot->sums,
-                            2 * slot->n, NULL, &slot->pull, err);
+        rc = psd_pull_start(trainer->slopes, slot->select, slot->sums, 2 * slot->n, NULL,
+                            &slot->pull, err);
     }
     return rc;
 }
 
 /* Makes the steps of a block: in all workers the same ones. */
-static psd_status_t
-finish_block(run_t *self, slot_t *slot, psd_error_t *err)
+static psd_status_t finish_block(run_t *self, slot_t *slot, psd_error_t *err)
 {
     bcd_trainer_t *trainer = &self->trainer;
     psd_status_t rc = ex_job_wait(trainer->job, &slot->pull, err);
 
     for (size_t i = 0; rc == PSD_OK && i < slot->n; i++) {
         uint32_t j = slot->features[i];
-        double d = bcd_step(&trainer->weights[j], &self->rule,
-                            slot->sums[2 * i], slot->sums[2 * i + 1]);
+        double d =
+            bcd_step(&trainer->weights[j], &self->rule, slot->sums[2 * i], slot->sums[2 * i + 1]);
 
         if (d != 0) {
             ex_columns_move(&trainer->columns, j, d);
@@ -192,8 +181,7 @@ finish_block(run_t *self, slot_t *slot, psd_error_t *err)
 
 /* The blocks 0 .. n - 1, with at most `delay` of them under way behind the one
  * that is measured. */
-static psd_status_t
-run_blocks(run_t *self, size_t n, size_t delay, psd_error_t *err)
+static psd_status_t run_blocks(run_t *self, size_t n, size_t delay, psd_error_t *err)
 {
     size_t n_slots = delay + 1;
     psd_status_t rc = PSD_OK;
@@ -223,16 +211,14 @@ run_blocks(run_t *self, size_t n, size_t delay, psd_error_t *err)
 
 /* The slopes of a worker that was lost stay in the sums while the weights
  * change: no step behind it is one towards less. */
-static psd_status_t
-check_all_ended(const run_t *self, psd_error_t *err)
+static psd_status_t check_all_ended(const run_t *self, psd_error_t *err)
 {
     uint32_t n_workers = self->trainer.job->n_workers;
 
     for (uint32_t w = 0; w < n_workers; w++) {
         if (self->sums[N_PASS + n_workers + w] == 0) {
             return psd_error_set(err, PSD_WORKER_LOST,
-                                 "worker %" PRIu32
-                                 " has not ended pass %" PRIu32
+                                 "worker %" PRIu32 " has not ended pass %" PRIu32
                                  " and is gone; start the job again",
                                  w, self->n_passes + 1);
         }
@@ -242,8 +228,7 @@ check_all_ended(const run_t *self, psd_error_t *err)
 
 /* Adds what this worker has to the sums of the pass, and learns them. The
  * greatest violation of all is put where the first worker's is. */
-static psd_status_t
-sum_pass(run_t *self, psd_error_t *err)
+static psd_status_t sum_pass(run_t *self, psd_error_t *err)
 {
     bcd_trainer_t *trainer = &self->trainer;
     uint32_t n_workers = trainer->job->n_workers;
@@ -285,21 +270,19 @@ sum_pass(run_t *self, psd_error_t *err)
     return rc;
 }
 
-static void
-tell_pass(const run_t *self, const bcd_result_t *result, const char *what)
+static void tell_pass(const run_t *self, const bcd_result_t *result, const char *what)
 {
     (void)printf("%7.1f s  pass %" PRIu32 "  F %.6g  loss %.5f  nonzeros "
                  "%" PRIu64 "  active %.0f  sent %.0f  violation %.3g%s\n",
-                 ex_now_s() - self->start_s, result->n_passes, result->f,
-                 result->loss, result->n_nonzeros, self->sums[PASS_ACTIVE],
-                 self->sums[PASS_SENT], self->sums[N_PASS], what);
+                 ex_now_s() - self->start_s, result->n_passes, result->f, result->loss,
+                 result->n_nonzeros, self->sums[PASS_ACTIVE], self->sums[PASS_SENT],
+                 self->sums[N_PASS], what);
     (void)fflush(stdout); /* a pipe would keep it until the end */
 }
 
 /* One pass over n blocks. */
-static psd_status_t
-run_pass(
-    run_t *self, size_t n, size_t delay, bcd_result_t *result, psd_error_t *err)
+static psd_status_t run_pass(run_t *self, size_t n, size_t delay, bcd_result_t *result,
+                             psd_error_t *err)
 {
     const bcd_options_t *options = self->trainer.options;
     psd_status_t rc = PSD_OK;
@@ -320,8 +303,7 @@ run_pass(
     return rc;
 }
 
-static void
-activate_all(bcd_trainer_t *self)
+static void activate_all(bcd_trainer_t *self)
 {
     for (size_t j = 0; j < self->columns.n; j++) {
         self->weights[j].is_skipped = false;
@@ -331,8 +313,7 @@ activate_all(bcd_trainer_t *self)
 /* Passes over all blocks, until F has stood still in two that follow each
  * other. In the second all weights are looked at. What it finds to be skipped,
  * is so from the pass behind it on: nothing is sent by it in vain. */
-static psd_status_t
-run_passes(run_t *self, bcd_result_t *result, psd_error_t *err)
+static psd_status_t run_passes(run_t *self, bcd_result_t *result, psd_error_t *err)
 {
     bcd_trainer_t *trainer = &self->trainer;
     const bcd_options_t *options = trainer->options;
@@ -340,20 +321,17 @@ run_passes(run_t *self, bcd_result_t *result, psd_error_t *err)
     bool still = false;
     psd_status_t rc = PSD_OK;
 
-    for (uint32_t pass = 0;
-         rc == PSD_OK && pass < options->passes && !result->has_converged;
+    for (uint32_t pass = 0; rc == PSD_OK && pass < options->passes && !result->has_converged;
          pass++) {
         const char *what = "";
 
         rc = run_pass(self, trainer->blocks.n, options->delay, result, err);
-        self->rule.skip =
-            options->kkt == EX_YES
-                ? self->sums[N_PASS] / trainer->n_samples * options->kkt_ratio
-                : -1;
+        self->rule.skip = options->kkt == EX_YES
+                              ? self->sums[N_PASS] / trainer->n_samples * options->kkt_ratio
+                              : -1;
         if (fabs(before - result->f) <= options->epsilon * result->f) {
             result->has_converged = still;
-            what = still ? "  stands still again"
-                         : "  stands still: all are active";
+            what = still ? "  stands still again" : "  stands still: all are active";
             activate_all(trainer);
             still = true;
         } else {
@@ -367,17 +345,14 @@ run_passes(run_t *self, bcd_result_t *result, psd_error_t *err)
     return rc;
 }
 
-static psd_status_t
-run_all(run_t *self, bcd_result_t *result, psd_error_t *err)
+static psd_status_t run_all(run_t *self, bcd_result_t *result, psd_error_t *err)
 {
     const bcd_trainer_t *trainer = &self->trainer;
-    uint32_t n_prior =
-        trainer->blocks.n_prior > 0 ? trainer->options->prior_passes : 0;
+    uint32_t n_prior = trainer->blocks.n_prior > 0 ? trainer->options->prior_passes : 0;
     psd_status_t rc = run_init(self, err);
 
     if (rc == PSD_OK && trainer->job->worker == 0) {
-        (void)printf("%zu blocks, %zu of them first\n", trainer->blocks.n,
-                     trainer->blocks.n_prior);
+        (void)printf("%zu blocks, %zu of them first\n", trainer->blocks.n, trainer->blocks.n_prior);
     }
     for (uint32_t pass = 0; rc == PSD_OK && pass < n_prior; pass++) {
         rc = run_pass(self, trainer->blocks.n_prior, 0, result, err);
@@ -389,11 +364,10 @@ run_all(run_t *self, bcd_result_t *result, psd_error_t *err)
 }
 
 /* Waits for all, gives worker 0 the model, and drops the tables of this run. */
-static psd_status_t
-end_all(run_t *self, ex_model_t *ret_model, psd_error_t *err)
+static psd_status_t end_all(run_t *self, ex_model_t *ret_model, psd_error_t *err)
 {
-    static const char *const TABLES[] = {
-        "size", "greatest", "owners", "places", "groups", "slopes", "passes"};
+    static const char *const TABLES[] = {"size",   "greatest", "owners", "places",
+                                         "groups", "slopes",   "passes"};
     bcd_trainer_t *trainer = &self->trainer;
     psd_status_t rc = ex_job_meet(trainer->job, err);
 
@@ -412,18 +386,12 @@ end_all(run_t *self, ex_model_t *ret_model, psd_error_t *err)
     return rc;
 }
 
-psd_status_t
-bcd_train(ex_job_t *job,
-          const bcd_options_t *options,
-          ex_samples_t *samples,
-          bcd_result_t *ret_result,
-          ex_model_t *ret_model,
-          psd_error_t *err)
+psd_status_t bcd_train(ex_job_t *job, const bcd_options_t *options, ex_samples_t *samples,
+                       bcd_result_t *ret_result, ex_model_t *ret_model, psd_error_t *err)
 {
     run_t self = {0};
     bcd_result_t result = {0};
-    psd_status_t rc =
-        bcd_trainer_init(&self.trainer, job, options, samples, err);
+    psd_status_t rc = bcd_trainer_init(&self.trainer, job, options, samples, err);
 
     result.n_samples = self.trainer.n_samples;
     if (rc == PSD_OK) {

@@ -40,10 +40,7 @@ typedef struct bcd_result {
  * Trains. ret_model is set for worker 0 only. Errors: those of push, pull,
  * clock and barrier; PSD_SHAPE a table of weights that does not fit; PSD_NOMEM.
  */
-PSD_MUST_CHECK psd_status_t bcd_train(ex_job_t *job,
-                                      const bcd_options_t *options,
-                                      ex_samples_t *samples,
-                                      bcd_result_t *ret_result,
-                                      ex_model_t *ret_model,
-                                      psd_error_t *err);
+PSD_MUST_CHECK psd_status_t bcd_train(ex_job_t *job, const bcd_options_t *options,
+                                      ex_samples_t *samples, bcd_result_t *ret_result,
+                                      ex_model_t *ret_model, psd_error_t *err);
 #endif

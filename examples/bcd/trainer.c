@@ -10,17 +10,13 @@
 
 #include "../common/weights.h"
 
-void
-bcd_trainer_name(const bcd_trainer_t *self,
-                 const char *what,
-                 char ret_name[EX_NAME_SIZE])
+void bcd_trainer_name(const bcd_trainer_t *self, const char *what, char ret_name[EX_NAME_SIZE])
 {
     ex_job_name_scratch(self->job, self->options->table, what, ret_name);
 }
 
 /* How many samples there are, and the greatest key. */
-static psd_status_t
-agree_on_size(bcd_trainer_t *self, psd_error_t *err)
+static psd_status_t agree_on_size(bcd_trainer_t *self, psd_error_t *err)
 {
     const ex_samples_t *samples = self->samples;
     double greatest = 0;
@@ -45,13 +41,8 @@ agree_on_size(bcd_trainer_t *self, psd_error_t *err)
 }
 
 /* A table of this run: worker 0 makes it anew, all open it. */
-static psd_status_t
-open_anew(bcd_trainer_t *self,
-          const char *what,
-          const char *const *pairs,
-          uint64_t n_rows,
-          psd_table_t **ret_table,
-          psd_error_t *err)
+static psd_status_t open_anew(bcd_trainer_t *self, const char *what, const char *const *pairs,
+                              uint64_t n_rows, psd_table_t **ret_table, psd_error_t *err)
 {
     char name[EX_NAME_SIZE];
     psd_status_t rc = PSD_OK;
@@ -63,14 +54,11 @@ open_anew(bcd_trainer_t *self,
     if (rc == PSD_OK) {
         rc = ex_job_barrier(self->job, err);
     }
-    return rc == PSD_OK ? ex_weights_ensure(self->job, name, pairs, n_rows,
-                                            ret_table, err)
-                        : rc;
+    return rc == PSD_OK ? ex_weights_ensure(self->job, name, pairs, n_rows, ret_table, err) : rc;
 }
 
 /* The owner of a feature is the worker of the greatest rank that has it. */
-static psd_status_t
-agree_on_owners(bcd_trainer_t *self, psd_error_t *err)
+static psd_status_t agree_on_owners(bcd_trainer_t *self, psd_error_t *err)
 {
     static const char *const PAIRS[] = {"type", "i32", "updater", "max", NULL};
     const ex_samples_t *samples = self->samples;
@@ -106,8 +94,7 @@ agree_on_owners(bcd_trainer_t *self, psd_error_t *err)
 
 /* Where groups are kept apart, a feature may be in several: all workers take
  * that in which its owner has seen it first. */
-static psd_status_t
-agree_on_groups(bcd_trainer_t *self, ex_samples_t *samples, psd_error_t *err)
+static psd_status_t agree_on_groups(bcd_trainer_t *self, ex_samples_t *samples, psd_error_t *err)
 {
     static const char *const PAIRS[] = {"type", "i64", "updater", "add", NULL};
     size_t n = samples->n_features;
@@ -134,8 +121,7 @@ agree_on_groups(bcd_trainer_t *self, ex_samples_t *samples, psd_error_t *err)
     return rc;
 }
 
-static int
-compare_groups(const void *a, const void *b)
+static int compare_groups(const void *a, const void *b)
 {
     int64_t x = ((const bcd_group_t *)a)->id;
     int64_t y = ((const bcd_group_t *)b)->id;
@@ -145,8 +131,7 @@ compare_groups(const void *a, const void *b)
 
 /* This worker's groups, with the entries that it has of each. NULL: no
  * memory. */
-static bcd_group_t *
-own_groups(const bcd_trainer_t *self, size_t *ret_n)
+static bcd_group_t *own_groups(const bcd_trainer_t *self, size_t *ret_n)
 {
     const ex_samples_t *samples = self->samples;
     size_t n = samples->n_features;
@@ -158,8 +143,7 @@ own_groups(const bcd_trainer_t *self, size_t *ret_n)
     }
     for (size_t j = 0; j < n; j++) {
         list[j].id = samples->groups[j];
-        list[j].n_entries =
-            (double)(self->columns.starts[j + 1] - self->columns.starts[j]);
+        list[j].n_entries = (double)(self->columns.starts[j + 1] - self->columns.starts[j]);
     }
     qsort(list, n, sizeof(*list), compare_groups);
     for (size_t j = 0; j < n; j++) {
@@ -173,11 +157,8 @@ own_groups(const bcd_trainer_t *self, size_t *ret_n)
     return list;
 }
 
-static psd_status_t
-push_groups(psd_table_t *table,
-            const bcd_group_t *groups,
-            size_t n,
-            psd_error_t *err)
+static psd_status_t push_groups(psd_table_t *table, const bcd_group_t *groups, size_t n,
+                                psd_error_t *err)
 {
     psd_status_t rc = PSD_OK;
 
@@ -190,11 +171,8 @@ push_groups(psd_table_t *table,
 }
 
 /* The groups of all workers, ascending. */
-static psd_status_t
-fetch_groups(psd_table_t *table,
-             bcd_group_t **ret_groups,
-             size_t *ret_n,
-             psd_error_t *err)
+static psd_status_t fetch_groups(psd_table_t *table, bcd_group_t **ret_groups, size_t *ret_n,
+                                 psd_error_t *err)
 {
     psd_select_t *select = psd_select_new();
     psd_result_t *result = NULL;
@@ -231,8 +209,7 @@ fetch_groups(psd_table_t *table,
 
 /* Puts the groups that come first in front, in the order of the option; gives
  * how many there are. */
-static size_t
-put_prior_first(const bcd_options_t *options, bcd_group_t *groups, size_t n)
+static size_t put_prior_first(const bcd_options_t *options, bcd_group_t *groups, size_t n)
 {
     size_t n_prior = 0;
 
@@ -241,8 +218,7 @@ put_prior_first(const bcd_options_t *options, bcd_group_t *groups, size_t n)
             if (groups[g].id == options->prior_groups[p]) {
                 bcd_group_t found = groups[g];
 
-                memmove(&groups[n_prior + 1], &groups[n_prior],
-                        (g - n_prior) * sizeof(*groups));
+                memmove(&groups[n_prior + 1], &groups[n_prior], (g - n_prior) * sizeof(*groups));
                 groups[n_prior++] = found;
                 break;
             }
@@ -251,12 +227,10 @@ put_prior_first(const bcd_options_t *options, bcd_group_t *groups, size_t n)
     return n_prior;
 }
 
-static psd_status_t
-agree_on_blocks(bcd_trainer_t *self, psd_error_t *err)
+static psd_status_t agree_on_blocks(bcd_trainer_t *self, psd_error_t *err)
 {
     static const char *const PAIRS[] = {"type", "f64", "updater", "add", NULL};
-    bcd_cut_t cut = {.n_samples = self->n_samples,
-                     .ratio = self->options->block_ratio};
+    bcd_cut_t cut = {.n_samples = self->n_samples, .ratio = self->options->block_ratio};
     bcd_group_t *groups = own_groups(self, &cut.n_groups);
     psd_table_t *table = NULL;
     psd_status_t rc = PSD_OK;
@@ -286,29 +260,22 @@ agree_on_blocks(bcd_trainer_t *self, psd_error_t *err)
     return rc;
 }
 
-static psd_status_t
-open_tables(bcd_trainer_t *self, psd_error_t *err)
+static psd_status_t open_tables(bcd_trainer_t *self, psd_error_t *err)
 {
-    static const char *const SLOPES[] = {"type",    "f64", "cols", "2",
-                                         "updater", "add", NULL};
-    static const char *const WEIGHTS[] = {"type", "f32", "updater", "assign",
-                                          NULL};
-    uint64_t n_passes =
-        (uint64_t)self->options->passes + self->options->prior_passes;
+    static const char *const SLOPES[] = {"type", "f64", "cols", "2", "updater", "add", NULL};
+    static const char *const WEIGHTS[] = {"type", "f32", "updater", "assign", NULL};
+    uint64_t n_passes = (uint64_t)self->options->passes + self->options->prior_passes;
     char cols[24];
-    const char *const passes[] = {"type",    "f64", "cols", cols,
-                                  "updater", "add", NULL};
-    psd_status_t rc =
-        open_anew(self, "slopes", SLOPES, self->n_rows, &self->slopes, err);
+    const char *const passes[] = {"type", "f64", "cols", cols, "updater", "add", NULL};
+    psd_status_t rc = open_anew(self, "slopes", SLOPES, self->n_rows, &self->slopes, err);
 
-    (void)snprintf(cols, sizeof(cols), "%" PRIu32,
-                   BCD_PASS_COLS(self->job->n_workers));
+    (void)snprintf(cols, sizeof(cols), "%" PRIu32, BCD_PASS_COLS(self->job->n_workers));
     if (rc == PSD_OK) {
         rc = open_anew(self, "passes", passes, n_passes, &self->passes, err);
     }
     if (rc == PSD_OK) {
-        rc = ex_weights_ensure(self->job, self->options->table, WEIGHTS,
-                               self->n_rows, &self->table, err);
+        rc = ex_weights_ensure(self->job, self->options->table, WEIGHTS, self->n_rows, &self->table,
+                               err);
     }
     if (rc == PSD_OK) {
         ex_job_tell_old(self->job);
@@ -317,8 +284,7 @@ open_tables(bcd_trainer_t *self, psd_error_t *err)
 }
 
 /* Goes on from the weights that are there. */
-static psd_status_t
-take_weights(bcd_trainer_t *self, psd_error_t *err)
+static psd_status_t take_weights(bcd_trainer_t *self, psd_error_t *err)
 {
     const ex_samples_t *samples = self->samples;
     size_t n = samples->n_features;
@@ -338,12 +304,8 @@ take_weights(bcd_trainer_t *self, psd_error_t *err)
     return rc == PSD_OK ? ex_job_barrier(self->job, err) : rc;
 }
 
-psd_status_t
-bcd_trainer_init(bcd_trainer_t *self,
-                 ex_job_t *job,
-                 const bcd_options_t *options,
-                 ex_samples_t *samples,
-                 psd_error_t *err)
+psd_status_t bcd_trainer_init(bcd_trainer_t *self, ex_job_t *job, const bcd_options_t *options,
+                              ex_samples_t *samples, psd_error_t *err)
 {
     size_t n = samples->n_features + 1; /* never an allocation of nothing */
     psd_status_t rc = PSD_OK;
@@ -379,8 +341,7 @@ bcd_trainer_init(bcd_trainer_t *self,
     return rc == PSD_OK ? take_weights(self, err) : rc;
 }
 
-void
-bcd_trainer_done(bcd_trainer_t *self)
+void bcd_trainer_done(bcd_trainer_t *self)
 {
     psd_table_close(&self->slopes);
     psd_table_close(&self->passes);
@@ -394,8 +355,7 @@ bcd_trainer_done(bcd_trainer_t *self)
     memset(self, 0, sizeof(*self));
 }
 
-psd_status_t
-bcd_trainer_save(bcd_trainer_t *self, psd_error_t *err)
+psd_status_t bcd_trainer_save(bcd_trainer_t *self, psd_error_t *err)
 {
     size_t room = self->samples->n_features + 1;
     uint64_t *rows = malloc(room * sizeof(*rows));

@@ -55,17 +55,12 @@ typedef struct bcd_trainer {
  * features, makes the tables, and takes over the weights that are there.
  * Errors: those of psd_table_ensure; PSD_SHAPE; PSD_NOMEM. What is half done,
  * bcd_trainer_done frees. */
-PSD_MUST_CHECK psd_status_t bcd_trainer_init(bcd_trainer_t *self,
-                                             ex_job_t *job,
-                                             const bcd_options_t *options,
-                                             ex_samples_t *samples,
+PSD_MUST_CHECK psd_status_t bcd_trainer_init(bcd_trainer_t *self, ex_job_t *job,
+                                             const bcd_options_t *options, ex_samples_t *samples,
                                              psd_error_t *err);
 void bcd_trainer_done(bcd_trainer_t *self);
 /* Puts the owned weights that have changed into the table. Not waited for. */
-PSD_MUST_CHECK psd_status_t bcd_trainer_save(bcd_trainer_t *self,
-                                             psd_error_t *err);
+PSD_MUST_CHECK psd_status_t bcd_trainer_save(bcd_trainer_t *self, psd_error_t *err);
 /* The name of a table of this run. */
-void bcd_trainer_name(const bcd_trainer_t *self,
-                      const char *what,
-                      char ret_name[EX_NAME_SIZE]);
+void bcd_trainer_name(const bcd_trainer_t *self, const char *what, char ret_name[EX_NAME_SIZE]);
 #endif

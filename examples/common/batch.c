@@ -7,8 +7,7 @@
 
 #define WORD_BITS 64
 
-psd_status_t
-ex_batch_init(ex_batch_t *self, const ex_samples_t *samples, psd_error_t *err)
+psd_status_t ex_batch_init(ex_batch_t *self, const ex_samples_t *samples, psd_error_t *err)
 {
     size_t n = samples->n_features;
 
@@ -26,8 +25,7 @@ ex_batch_init(ex_batch_t *self, const ex_samples_t *samples, psd_error_t *err)
     return PSD_OK;
 }
 
-void
-ex_batch_done(ex_batch_t *self)
+void ex_batch_done(ex_batch_t *self)
 {
     free(self->features);
     free(self->rows);
@@ -36,11 +34,8 @@ ex_batch_done(ex_batch_t *self)
     memset(self, 0, sizeof(*self));
 }
 
-void
-ex_batch_take(ex_batch_t *self,
-              const ex_samples_t *samples,
-              const uint32_t *chosen,
-              size_t n_chosen)
+void ex_batch_take(ex_batch_t *self, const ex_samples_t *samples, const uint32_t *chosen,
+                   size_t n_chosen)
 {
     for (size_t i = 0; i < n_chosen; i++) {
         size_t end = samples->starts[chosen[i] + 1];
@@ -48,8 +43,7 @@ ex_batch_take(ex_batch_t *self,
         for (size_t k = samples->starts[chosen[i]]; k < end; k++) {
             uint32_t feature = samples->features[k];
 
-            self->marks[feature / WORD_BITS] |= UINT64_C(1)
-                                                << feature % WORD_BITS;
+            self->marks[feature / WORD_BITS] |= UINT64_C(1) << feature % WORD_BITS;
         }
     }
     /* Bits are in the order of the features: nothing is left to be sorted. */
@@ -59,8 +53,7 @@ ex_batch_take(ex_batch_t *self,
 
         self->marks[word] = 0;
         for (; bits != 0; bits &= bits - 1) {
-            uint32_t feature =
-                (uint32_t)(word * WORD_BITS) + (uint32_t)__builtin_ctzll(bits);
+            uint32_t feature = (uint32_t)(word * WORD_BITS) + (uint32_t)__builtin_ctzll(bits);
 
             self->places[feature] = (uint32_t)self->n;
             self->features[self->n] = feature;

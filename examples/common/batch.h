@@ -22,13 +22,10 @@ typedef struct ex_batch {
 } ex_batch_t;
 
 /* Room for the minibatches of these samples. PSD_NOMEM. */
-PSD_MUST_CHECK psd_status_t ex_batch_init(ex_batch_t *self,
-                                          const ex_samples_t *samples,
+PSD_MUST_CHECK psd_status_t ex_batch_init(ex_batch_t *self, const ex_samples_t *samples,
                                           psd_error_t *err);
 void ex_batch_done(ex_batch_t *self);
 /* Lists the features of samples chosen[0 .. n_chosen - 1]. */
-void ex_batch_take(ex_batch_t *self,
-                   const ex_samples_t *samples,
-                   const uint32_t *chosen,
+void ex_batch_take(ex_batch_t *self, const ex_samples_t *samples, const uint32_t *chosen,
                    size_t n_chosen);
 #endif

@@ -11,8 +11,7 @@
 /* The greatest second derivative of log(1 + exp(-m)). */
 #define CURVATURE_MAX 0.25
 
-static void
-fill(ex_columns_t *self)
+static void fill(ex_columns_t *self)
 {
     const ex_samples_t *samples = self->samples;
 
@@ -39,10 +38,7 @@ fill(ex_columns_t *self)
     }
 }
 
-psd_status_t
-ex_columns_init(ex_columns_t *self,
-                const ex_samples_t *samples,
-                psd_error_t *err)
+psd_status_t ex_columns_init(ex_columns_t *self, const ex_samples_t *samples, psd_error_t *err)
 {
     size_t n_entries = samples->n_entries + 1; /* never nothing */
 
@@ -58,15 +54,13 @@ ex_columns_init(ex_columns_t *self,
     if (self->starts == NULL || self->rows == NULL || self->values == NULL ||
         self->margins == NULL || self->residuals == NULL) {
         ex_columns_done(self);
-        return psd_error_set(err, PSD_NOMEM, "%zu entries by feature",
-                             samples->n_entries);
+        return psd_error_set(err, PSD_NOMEM, "%zu entries by feature", samples->n_entries);
     }
     fill(self);
     return PSD_OK;
 }
 
-void
-ex_columns_done(ex_columns_t *self)
+void ex_columns_done(ex_columns_t *self)
 {
     free(self->starts);
     free(self->rows);
@@ -76,12 +70,8 @@ ex_columns_done(ex_columns_t *self)
     memset(self, 0, sizeof(*self));
 }
 
-void
-ex_columns_slope(const ex_columns_t *self,
-                 size_t j,
-                 double delta,
-                 double *ret_g,
-                 double *ret_u)
+void ex_columns_slope(const ex_columns_t *self, size_t j, double delta, double *ret_g,
+                      double *ret_u)
 {
     const float *labels = self->samples->labels;
     const float *weights = self->samples->weights;
@@ -102,8 +92,7 @@ ex_columns_slope(const ex_columns_t *self,
     *ret_u = u;
 }
 
-void
-ex_columns_move(ex_columns_t *self, size_t j, double d)
+void ex_columns_move(ex_columns_t *self, size_t j, double d)
 {
     const float *labels = self->samples->labels;
 
@@ -115,14 +104,12 @@ ex_columns_move(ex_columns_t *self, size_t j, double d)
     }
 }
 
-double
-ex_columns_loss(const ex_columns_t *self)
+double ex_columns_loss(const ex_columns_t *self)
 {
     double sum = 0;
 
     for (size_t i = 0; i < self->n_samples; i++) {
-        sum += (double)self->samples->weights[i] *
-               ex_logistic_loss(self->margins[i]);
+        sum += (double)self->samples->weights[i] * ex_logistic_loss(self->margins[i]);
     }
     return sum;
 }

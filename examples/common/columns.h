@@ -27,15 +27,11 @@ typedef struct ex_columns {
 } ex_columns_t;
 
 /* samples are borrowed and must stay. PSD_NOMEM. */
-PSD_MUST_CHECK psd_status_t ex_columns_init(ex_columns_t *self,
-                                            const ex_samples_t *samples,
+PSD_MUST_CHECK psd_status_t ex_columns_init(ex_columns_t *self, const ex_samples_t *samples,
                                             psd_error_t *err);
 void ex_columns_done(ex_columns_t *self);
 /* g and u of feature j. */
-void ex_columns_slope(const ex_columns_t *self,
-                      size_t j,
-                      double delta,
-                      double *ret_g,
+void ex_columns_slope(const ex_columns_t *self, size_t j, double delta, double *ret_g,
                       double *ret_u);
 /* The weight of feature j has changed by d. */
 void ex_columns_move(ex_columns_t *self, size_t j, double d);

@@ -11,28 +11,24 @@ typedef struct scored {
     float label;
 } scored_t;
 
-double
-ex_logistic_loss(double x)
+double ex_logistic_loss(double x)
 {
     return x > 0 ? log1p(exp(-x)) : log1p(exp(x)) - x;
 }
 
-double
-ex_sigmoid(double x)
+double ex_sigmoid(double x)
 {
     return 1 / (1 + exp(-x));
 }
 
-void
-ex_quality_add(ex_quality_t *self, double margin, float label, double loss)
+void ex_quality_add(ex_quality_t *self, double margin, float label, double loss)
 {
     self->n++;
     self->n_correct += (margin > 0) == (label > 0) ? 1 : 0;
     self->loss += loss;
 }
 
-static int
-compare(const void *a, const void *b)
+static int compare(const void *a, const void *b)
 {
     double x = ((const scored_t *)a)->margin;
     double y = ((const scored_t *)b)->margin;
@@ -41,8 +37,7 @@ compare(const void *a, const void *b)
 }
 
 /* Twice the number of pairs that are in order, so that ties stay whole. */
-static double
-count_pairs(const scored_t *list, size_t n, double *ret_positives)
+static double count_pairs(const scored_t *list, size_t n, double *ret_positives)
 {
     double pairs = 0;
     double positives = 0;
@@ -64,12 +59,8 @@ count_pairs(const scored_t *list, size_t n, double *ret_positives)
     return pairs;
 }
 
-psd_status_t
-ex_auc(const double *margins,
-       const float *labels,
-       size_t n,
-       double *ret_auc,
-       psd_error_t *err)
+psd_status_t ex_auc(const double *margins, const float *labels, size_t n, double *ret_auc,
+                    psd_error_t *err)
 {
     scored_t *list = NULL;
     double positives = 0;
@@ -103,8 +94,7 @@ ex_auc(const double *margins,
     return PSD_OK;
 }
 
-const char *
-ex_auc_text(double auc, char ret_text[32])
+const char *ex_auc_text(double auc, char ret_text[32])
 {
     if (isnan(auc)) {
         return "-";
@@ -113,14 +103,12 @@ ex_auc_text(double auc, char ret_text[32])
     return ret_text;
 }
 
-bool
-ex_quality_is_better(const ex_quality_t *self, double best_loss)
+bool ex_quality_is_better(const ex_quality_t *self, double best_loss)
 {
     return self->n > 0 && self->loss < best_loss;
 }
 
-void
-ex_quality_print(const char *what, const ex_quality_t *quality)
+void ex_quality_print(const char *what, const ex_quality_t *quality)
 {
     (void)printf("%s  %zu examples  %s %.5f  accuracy %.4f", what, quality->n,
                  quality->loss_name != NULL ? quality->loss_name : "logloss",

@@ -27,8 +27,7 @@ double ex_logistic_loss(double x);
 /* 1 / (1 + exp(-x)). */
 double ex_sigmoid(double x);
 /* Adds one example, of that loss; auc stays. */
-void
-ex_quality_add(ex_quality_t *self, double margin, float label, double loss);
+void ex_quality_add(ex_quality_t *self, double margin, float label, double loss);
 
 /*
  * The area under the ROC curve, exactly: the share of pairs of a positive and a
@@ -37,11 +36,8 @@ ex_quality_add(ex_quality_t *self, double margin, float label, double loss);
  *
  * Errors: PSD_NOMEM.
  */
-PSD_MUST_CHECK psd_status_t ex_auc(const double *margins,
-                                   const float *labels,
-                                   size_t n,
-                                   double *ret_auc,
-                                   psd_error_t *err);
+PSD_MUST_CHECK psd_status_t ex_auc(const double *margins, const float *labels, size_t n,
+                                   double *ret_auc, psd_error_t *err);
 /* "0.9321", or "-" where there is none. */
 const char *ex_auc_text(double auc, char ret_text[32]);
 /* Whether there are examples and their loss is below the best so far, INFINITY

@@ -10,8 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-static bool
-can_list(const char *path)
+static bool can_list(const char *path)
 {
     DIR *list = opendir(path);
 
@@ -23,8 +22,7 @@ can_list(const char *path)
 }
 
 /* false: errno says why. */
-static bool
-can_read(const ex_option_t *option, const char *path)
+static bool can_read(const ex_option_t *option, const char *path)
 {
     struct stat found;
     int file = -1;
@@ -47,8 +45,7 @@ can_read(const ex_option_t *option, const char *path)
     return true;
 }
 
-static psd_status_t
-check_pattern(const ex_option_t *option, const char *pattern, psd_error_t *err)
+static psd_status_t check_pattern(const ex_option_t *option, const char *pattern, psd_error_t *err)
 {
     glob_t found = {0};
     psd_status_t rc = PSD_OK;
@@ -61,16 +58,15 @@ check_pattern(const ex_option_t *option, const char *pattern, psd_error_t *err)
     }
     for (size_t i = 0; rc == PSD_OK && i < found.gl_pathc; i++) {
         if (!can_read(option, found.gl_pathv[i])) {
-            rc = psd_error_set(err, PSD_IO, "--%s %s: %s", option->name,
-                               found.gl_pathv[i], strerror(errno));
+            rc = psd_error_set(err, PSD_IO, "--%s %s: %s", option->name, found.gl_pathv[i],
+                               strerror(errno));
         }
     }
     globfree(&found);
     return rc;
 }
 
-static psd_status_t
-check(const ex_option_t *option, const char *path, psd_error_t *err)
+static psd_status_t check(const ex_option_t *option, const char *path, psd_error_t *err)
 {
     bool many = option->kind == EX_INPUTS;
 
@@ -80,14 +76,10 @@ check(const ex_option_t *option, const char *path, psd_error_t *err)
     if (many && errno == ENOENT && strpbrk(path, "*?[") != NULL) {
         return check_pattern(option, path, err);
     }
-    return psd_error_set(err, PSD_IO, "--%s %s: %s", option->name, path,
-                         strerror(errno));
+    return psd_error_set(err, PSD_IO, "--%s %s: %s", option->name, path, strerror(errno));
 }
 
-psd_status_t
-ex_inputs_check(const ex_command_t *command,
-                const void *options,
-                psd_error_t *err)
+psd_status_t ex_inputs_check(const ex_command_t *command, const void *options, psd_error_t *err)
 {
     psd_status_t rc = PSD_OK;
 

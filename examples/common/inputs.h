@@ -15,7 +15,6 @@
  *
  * Errors: PSD_IO; PSD_INVALID a pattern that matches nothing.
  */
-PSD_MUST_CHECK psd_status_t ex_inputs_check(const ex_command_t *command,
-                                            const void *options,
+PSD_MUST_CHECK psd_status_t ex_inputs_check(const ex_command_t *command, const void *options,
                                             psd_error_t *err);
 #endif

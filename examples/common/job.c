@@ -17,26 +17,21 @@
 
 static const char *const ACKS[] = {"memory", "replica", "disk"};
 
-static psd_status_t
-read_environment(const char *name,
-                 uint32_t preset,
-                 uint32_t *ret_value,
-                 psd_error_t *err)
+static psd_status_t read_environment(const char *name, uint32_t preset, uint32_t *ret_value,
+                                     psd_error_t *err)
 {
     const char *text = getenv(name);
     uint64_t value = preset;
 
     if (text != NULL && (!ex_number_u64(text, &value) || value > WORKERS_MAX)) {
-        return psd_error_set(err, PSD_USAGE,
-                             "%s \"%s\" is not a whole number from 0 to %d",
-                             name, text, WORKERS_MAX);
+        return psd_error_set(err, PSD_USAGE, "%s \"%s\" is not a whole number from 0 to %d", name,
+                             text, WORKERS_MAX);
     }
     *ret_value = (uint32_t)value;
     return PSD_OK;
 }
 
-psd_status_t
-ex_job_rank(uint32_t *ret_worker, uint32_t *ret_n_workers, psd_error_t *err)
+psd_status_t ex_job_rank(uint32_t *ret_worker, uint32_t *ret_n_workers, psd_error_t *err)
 {
     psd_status_t rc = read_environment("PSD_WORKER", 0, ret_worker, err);
 
@@ -45,48 +40,40 @@ ex_job_rank(uint32_t *ret_worker, uint32_t *ret_n_workers, psd_error_t *err)
     }
     if (rc == PSD_OK && *ret_worker >= *ret_n_workers) {
         rc = psd_error_set(err, PSD_USAGE,
-                           "PSD_WORKER %" PRIu32
-                           " is not below PSD_WORKERS %" PRIu32,
-                           *ret_worker, *ret_n_workers);
+                           "PSD_WORKER %" PRIu32 " is not below PSD_WORKERS %" PRIu32, *ret_worker,
+                           *ret_n_workers);
     }
     return rc;
 }
 
 /* What psd_join makes of max_delay; it has refused what is no number. */
-static int32_t
-delay_of(const ex_job_options_t *options)
+static int32_t delay_of(const ex_job_options_t *options)
 {
     const char *text = getenv("PSD_MAX_DELAY");
     int64_t delay = options->max_delay;
 
-    if (options->max_delay == PSD_DELAY_ENV &&
-        (text == NULL || !ex_number_i64(text, &delay))) {
+    if (options->max_delay == PSD_DELAY_ENV && (text == NULL || !ex_number_i64(text, &delay))) {
         delay = 0;
     }
     return (int32_t)delay;
 }
 
 /* As psd_join finds it; it refuses what is no name. */
-static void
-find_name(char ret_name[EX_NAME_SIZE])
+static void find_name(char ret_name[EX_NAME_SIZE])
 {
     const char *text = getenv("PSD_JOB");
 
-    (void)snprintf(ret_name, EX_NAME_SIZE, "%s",
-                   text == NULL || *text == '\0' ? "default" : text);
+    (void)snprintf(ret_name, EX_NAME_SIZE, "%s", text == NULL || *text == '\0' ? "default" : text);
 }
 
-static void
-say_wait(void *user, const char *what)
+static void say_wait(void *user, const char *what)
 {
     (void)user;
     (void)fprintf(stderr, "%s: %s\n", program_invocation_short_name, what);
 }
 
-static psd_status_t
-connect_client(const ex_job_options_t *options,
-               psd_client_t **ret_client,
-               psd_error_t *err)
+static psd_status_t connect_client(const ex_job_options_t *options, psd_client_t **ret_client,
+                                   psd_error_t *err)
 {
     psd_options_t *how = psd_options_new();
     psd_status_t rc = PSD_OK;
@@ -101,8 +88,7 @@ connect_client(const ex_job_options_t *options,
     return rc;
 }
 
-psd_status_t
-ex_job_open(ex_job_t *self, const ex_job_options_t *options, psd_error_t *err)
+psd_status_t ex_job_open(ex_job_t *self, const ex_job_options_t *options, psd_error_t *err)
 {
     psd_status_t rc = PSD_OK;
 
@@ -115,8 +101,7 @@ ex_job_open(ex_job_t *self, const ex_job_options_t *options, psd_error_t *err)
     if (rc != PSD_OK) {
         return rc;
     }
-    rc = psd_join(self->client, NULL, self->worker, self->n_workers,
-                  options->max_delay, err);
+    rc = psd_join(self->client, NULL, self->worker, self->n_workers, options->max_delay, err);
     if (rc != PSD_OK) {
         ex_job_close(self);
         return rc;
@@ -128,11 +113,8 @@ ex_job_open(ex_job_t *self, const ex_job_options_t *options, psd_error_t *err)
     return PSD_OK;
 }
 
-static psd_status_t
-fill_spec(const ex_job_options_t *options,
-          const char *const *pairs,
-          psd_spec_t *spec,
-          psd_error_t *err)
+static psd_status_t fill_spec(const ex_job_options_t *options, const char *const *pairs,
+                              psd_spec_t *spec, psd_error_t *err)
 {
     uint32_t ack = options->ack;
     char replicas[16];
@@ -152,13 +134,8 @@ fill_spec(const ex_job_options_t *options,
     return rc;
 }
 
-static psd_status_t
-ensure(const ex_job_options_t *options,
-       psd_client_t *client,
-       const char *name,
-       const char *const *pairs,
-       psd_table_t **ret_table,
-       psd_error_t *err)
+static psd_status_t ensure(const ex_job_options_t *options, psd_client_t *client, const char *name,
+                           const char *const *pairs, psd_table_t **ret_table, psd_error_t *err)
 {
     psd_spec_t *spec = psd_spec_new();
     psd_status_t rc = PSD_OK;
@@ -174,18 +151,13 @@ ensure(const ex_job_options_t *options,
     return rc;
 }
 
-psd_status_t
-ex_job_ensure(ex_job_t *self,
-              const char *name,
-              const char *const *pairs,
-              psd_table_t **ret_table,
-              psd_error_t *err)
+psd_status_t ex_job_ensure(ex_job_t *self, const char *name, const char *const *pairs,
+                           psd_table_t **ret_table, psd_error_t *err)
 {
     return ensure(self->options, self->client, name, pairs, ret_table, err);
 }
 
-psd_status_t
-ex_job_look_for(ex_job_t *self, const char *name, psd_error_t *err)
+psd_status_t ex_job_look_for(ex_job_t *self, const char *name, psd_error_t *err)
 {
     psd_table_t *table = NULL;
     psd_status_t rc = PSD_OK;
@@ -205,8 +177,7 @@ ex_job_look_for(ex_job_t *self, const char *name, psd_error_t *err)
     return rc;
 }
 
-void
-ex_job_tell_old(const ex_job_t *self)
+void ex_job_tell_old(const ex_job_t *self)
 {
     if (self->old_table[0] != '\0') {
         (void)fprintf(stderr,
@@ -217,8 +188,7 @@ ex_job_tell_old(const ex_job_t *self)
 }
 
 /* FNV-1a of both, with the end of the first one. */
-static uint32_t
-hash_names(const char *table, const char *job)
+static uint32_t hash_names(const char *table, const char *job)
 {
     const char *const names[] = {table, job};
     uint32_t hash = 2166136261U;
@@ -231,11 +201,8 @@ hash_names(const char *table, const char *job)
     return hash;
 }
 
-void
-ex_job_name_scratch(const ex_job_t *self,
-                    const char *table,
-                    const char *what,
-                    char ret_name[EX_NAME_SIZE])
+void ex_job_name_scratch(const ex_job_t *self, const char *table, const char *what,
+                         char ret_name[EX_NAME_SIZE])
 {
     int room = EX_NAME_SIZE - 2 - (int)strlen(what); /* a dash, the end */
     char both[2 * EX_NAME_SIZE];
@@ -245,17 +212,13 @@ ex_job_name_scratch(const ex_job_t *self,
     if (length <= room && strchr(table, '.') == NULL) {
         (void)snprintf(ret_name, EX_NAME_SIZE, "%.*s-%s", room, both, what);
     } else {
-        (void)snprintf(ret_name, EX_NAME_SIZE, "%.*s-%08" PRIx32 "-%s",
-                       room - HASH_LENGTH, both, hash_names(table, self->name),
-                       what);
+        (void)snprintf(ret_name, EX_NAME_SIZE, "%.*s-%08" PRIx32 "-%s", room - HASH_LENGTH, both,
+                       hash_names(table, self->name), what);
     }
 }
 
-psd_status_t
-ex_job_prepare(ex_job_t *self,
-               const char *name,
-               const char *const *pairs,
-               psd_error_t *err)
+psd_status_t ex_job_prepare(ex_job_t *self, const char *name, const char *const *pairs,
+                            psd_error_t *err)
 {
     psd_client_t *maker = NULL; /* no worker: no clock marks what it opens */
     psd_table_t *table = NULL;
@@ -272,8 +235,7 @@ ex_job_prepare(ex_job_t *self,
     return rc;
 }
 
-psd_status_t
-ex_job_drop(ex_job_t *self, const char *name, psd_error_t *err)
+psd_status_t ex_job_drop(ex_job_t *self, const char *name, psd_error_t *err)
 {
     psd_status_t rc = psd_table_drop(self->client, name, err);
 
@@ -284,17 +246,14 @@ ex_job_drop(ex_job_t *self, const char *name, psd_error_t *err)
     return rc;
 }
 
-psd_status_t
-ex_job_barrier(ex_job_t *self, psd_error_t *err)
+psd_status_t ex_job_barrier(ex_job_t *self, psd_error_t *err)
 {
     return psd_barrier(self->client, self->options->timeout_ms, err);
 }
 
-psd_status_t
-ex_job_meet(ex_job_t *self, psd_error_t *err)
+psd_status_t ex_job_meet(ex_job_t *self, psd_error_t *err)
 {
-    psd_status_t rc =
-        psd_wait_all(self->client, self->options->timeout_ms, err);
+    psd_status_t rc = psd_wait_all(self->client, self->options->timeout_ms, err);
 
     if (rc == PSD_OK) {
         rc = psd_clock(self->client, err);
@@ -302,19 +261,13 @@ ex_job_meet(ex_job_t *self, psd_error_t *err)
     return rc == PSD_OK ? ex_job_barrier(self, err) : rc;
 }
 
-psd_status_t
-ex_job_reduce(ex_job_t *self,
-              const char *name,
-              const char *updater,
-              double *values,
-              size_t n,
-              psd_error_t *err)
+psd_status_t ex_job_reduce(ex_job_t *self, const char *name, const char *updater, double *values,
+                           size_t n, psd_error_t *err)
 {
     const uint64_t row = 0;
     char cols[24];
-    const char *const pairs[] = {"rows",       "1",     "cols", cols,
-                                 "partitions", "1",     "type", "f64",
-                                 "updater",    updater, NULL};
+    const char *const pairs[] = {"rows", "1",   "cols",    cols,    "partitions", "1",
+                                 "type", "f64", "updater", updater, NULL};
     psd_table_t *table = NULL;
     psd_status_t rc = PSD_OK;
 
@@ -349,8 +302,7 @@ ex_job_reduce(ex_job_t *self,
     return rc;
 }
 
-psd_status_t
-ex_job_wait(const ex_job_t *self, psd_ticket_t *ticket, psd_error_t *err)
+psd_status_t ex_job_wait(const ex_job_t *self, psd_ticket_t *ticket, psd_error_t *err)
 {
     psd_ticket_t ending = *ticket;
 
@@ -361,8 +313,7 @@ ex_job_wait(const ex_job_t *self, psd_ticket_t *ticket, psd_error_t *err)
     return psd_wait(self->client, ending, self->options->timeout_ms, err);
 }
 
-void
-ex_job_give_up(ex_job_t *self)
+void ex_job_give_up(ex_job_t *self)
 {
     psd_status_t left = psd_leave(self->client, LEAVE_MS, NULL);
 
@@ -370,8 +321,7 @@ ex_job_give_up(ex_job_t *self)
     self->is_member = false;
 }
 
-static void
-tell_lost(const ex_job_t *self)
+static void tell_lost(const ex_job_t *self)
 {
     uint32_t n_lost = psd_lost_workers(self->client);
 
@@ -384,8 +334,7 @@ tell_lost(const ex_job_t *self)
     }
 }
 
-psd_status_t
-ex_job_leave(ex_job_t *self, psd_error_t *err)
+psd_status_t ex_job_leave(ex_job_t *self, psd_error_t *err)
 {
     psd_status_t rc = psd_leave(self->client, self->options->timeout_ms, err);
 
@@ -396,8 +345,7 @@ ex_job_leave(ex_job_t *self, psd_error_t *err)
     return rc;
 }
 
-void
-ex_job_close(ex_job_t *self)
+void ex_job_close(ex_job_t *self)
 {
     if (self->client != NULL && self->is_member) {
         const char *why = self->err == NULL ? NULL : psd_error_text(self->err);

@@ -30,32 +30,31 @@ typedef struct ex_job_options {
 /* Room for a table's name. */
 #define EX_NAME_SIZE 64
 
-#define EX_JOB_DEFAULTS                                                  \
-    {                                                                    \
-        .max_delay = PSD_DELAY_ENV, .replicas = 1, .ack = EX_NOT_CHOSEN, \
-        .timeout_ms = 30000                                              \
+#define EX_JOB_DEFAULTS                                                                      \
+    {                                                                                        \
+        .max_delay = PSD_DELAY_ENV, .replicas = 1, .ack = EX_NOT_CHOSEN, .timeout_ms = 30000 \
     }
 /* Rows in a table of options; they lie in `member` of `type`. Those without
  * the delay are for programs that need BSP. */
-#define EX_BSP_OPTIONS(type, member)                                          \
-    {"replicas",                                                              \
-     "N",                                                                     \
-     EX_U32,                                                                  \
-     offsetof(type, member.replicas),                                         \
-     1,                                                                       \
-     5,                                                                       \
-     "copies of the tables on N nodes, 1 .. 5 (default 1): the job goes on, " \
-     "with the same bits under BSP, when one of the nodes is lost"},          \
-        {"ack",                                                               \
-         "memory|replica|disk",                                               \
-         EX_CHOICE,                                                           \
-         offsetof(type, member.ack),                                          \
-         0,                                                                   \
-         0,                                                                   \
-         "what a push waits for (default replica with copies, else memory)"}, \
-    {                                                                         \
-        "timeout", "SECONDS", EX_SECONDS, offsetof(type, member.timeout_ms),  \
-            1, 86400, "of every wait (default 30)"                            \
+#define EX_BSP_OPTIONS(type, member)                                                   \
+    {"replicas",                                                                       \
+     "N",                                                                              \
+     EX_U32,                                                                           \
+     offsetof(type, member.replicas),                                                  \
+     1,                                                                                \
+     5,                                                                                \
+     "copies of the tables on N nodes, 1 .. 5 (default 1): the job goes on, "          \
+     "with the same bits under BSP, when one of the nodes is lost"},                   \
+        {"ack",                                                                        \
+         "memory|replica|disk",                                                        \
+         EX_CHOICE,                                                                    \
+         offsetof(type, member.ack),                                                   \
+         0,                                                                            \
+         0,                                                                            \
+         "what a push waits for (default replica with copies, else memory)"},          \
+    {                                                                                  \
+        "timeout", "SECONDS", EX_SECONDS, offsetof(type, member.timeout_ms), 1, 86400, \
+            "of every wait (default 30)"                                               \
     }
 #define EX_JOB_OPTIONS(type, member)                               \
     {.kind = EX_HEADING, .help = "Job:"},                          \
@@ -71,23 +70,21 @@ typedef struct ex_job_options {
 typedef struct ex_job {
     const ex_job_options_t *options; /* borrowed until the job is closed */
     psd_client_t *client;
-    psd_error_t *err;   /* says why, where it is closed before it has left */
-    bool is_member;     /* it has joined, and not left */
-    uint32_t worker;    /* rank */
-    uint32_t n_workers; /* of the job */
-    int32_t max_delay;  /* of the job: 0 BSP, > 0 SSP, < 0 ASP */
+    psd_error_t *err;             /* says why, where it is closed before it has left */
+    bool is_member;               /* it has joined, and not left */
+    uint32_t worker;              /* rank */
+    uint32_t n_workers;           /* of the job */
+    int32_t max_delay;            /* of the job: 0 BSP, > 0 SSP, < 0 ASP */
     char name[EX_NAME_SIZE];      /* of the job */
     char old_table[EX_NAME_SIZE]; /* that worker 0 has found; "": none */
 } ex_job_t;
 
 /* Which worker of how many this process is. Errors: PSD_USAGE. */
-PSD_MUST_CHECK psd_status_t ex_job_rank(uint32_t *ret_worker,
-                                        uint32_t *ret_n_workers,
+PSD_MUST_CHECK psd_status_t ex_job_rank(uint32_t *ret_worker, uint32_t *ret_n_workers,
                                         psd_error_t *err);
 /* Connects and joins. err is borrowed until the job is closed. Errors: those of
  * psd_connect and psd_join. */
-PSD_MUST_CHECK psd_status_t ex_job_open(ex_job_t *self,
-                                        const ex_job_options_t *options,
+PSD_MUST_CHECK psd_status_t ex_job_open(ex_job_t *self, const ex_job_options_t *options,
                                         psd_error_t *err);
 /*
  * Opens a table, and makes it when it is not there, with the options' replicas
@@ -97,16 +94,12 @@ PSD_MUST_CHECK psd_status_t ex_job_open(ex_job_t *self,
  *
  * Errors: those of psd_spec_set and psd_table_ensure.
  */
-PSD_MUST_CHECK psd_status_t ex_job_ensure(ex_job_t *self,
-                                          const char *name,
-                                          const char *const *pairs,
-                                          psd_table_t **ret_table,
+PSD_MUST_CHECK psd_status_t ex_job_ensure(ex_job_t *self, const char *name,
+                                          const char *const *pairs, psd_table_t **ret_table,
                                           psd_error_t *err);
 /* Worker 0 looks whether a table is there, in front of a barrier behind which
  * all may make it; the others do not look. */
-PSD_MUST_CHECK psd_status_t ex_job_look_for(ex_job_t *self,
-                                            const char *name,
-                                            psd_error_t *err);
+PSD_MUST_CHECK psd_status_t ex_job_look_for(ex_job_t *self, const char *name, psd_error_t *err);
 /* If it was, says that what is there is used, which nobody may have meant. */
 void ex_job_tell_old(const ex_job_t *self);
 /* The name of a table that belongs to the job, not to the model:
@@ -116,20 +109,14 @@ void ex_job_tell_old(const ex_job_t *self);
  * names stands behind it.
  *
  * what  in  20 characters at most */
-void ex_job_name_scratch(const ex_job_t *self,
-                         const char *table,
-                         const char *what,
+void ex_job_name_scratch(const ex_job_t *self, const char *table, const char *what,
                          char ret_name[EX_NAME_SIZE]);
 /* Makes a table anew for this run, whatever an earlier one has left, and opens
  * it for nobody. For one worker; the others wait at a barrier. */
-PSD_MUST_CHECK psd_status_t ex_job_prepare(ex_job_t *self,
-                                           const char *name,
-                                           const char *const *pairs,
-                                           psd_error_t *err);
+PSD_MUST_CHECK psd_status_t ex_job_prepare(ex_job_t *self, const char *name,
+                                           const char *const *pairs, psd_error_t *err);
 /* Drops a table, if it is there. */
-PSD_MUST_CHECK psd_status_t ex_job_drop(ex_job_t *self,
-                                        const char *name,
-                                        psd_error_t *err);
+PSD_MUST_CHECK psd_status_t ex_job_drop(ex_job_t *self, const char *name, psd_error_t *err);
 /* Waits until all workers are here. */
 PSD_MUST_CHECK psd_status_t ex_job_barrier(ex_job_t *self, psd_error_t *err);
 /* Finishes a clock and waits until all workers are here: what they have pushed
@@ -144,15 +131,10 @@ PSD_MUST_CHECK psd_status_t ex_job_meet(ex_job_t *self, psd_error_t *err);
  * updater  in      "add" or "max"
  * values   in/out  n of them
  */
-PSD_MUST_CHECK psd_status_t ex_job_reduce(ex_job_t *self,
-                                          const char *name,
-                                          const char *updater,
-                                          double *values,
-                                          size_t n,
-                                          psd_error_t *err);
+PSD_MUST_CHECK psd_status_t ex_job_reduce(ex_job_t *self, const char *name, const char *updater,
+                                          double *values, size_t n, psd_error_t *err);
 /* Waits for a ticket, if it is not 0, and makes it 0. */
-PSD_MUST_CHECK psd_status_t ex_job_wait(const ex_job_t *self,
-                                        psd_ticket_t *ticket,
+PSD_MUST_CHECK psd_status_t ex_job_wait(const ex_job_t *self, psd_ticket_t *ticket,
                                         psd_error_t *err);
 /* For a worker that cannot begin: leaves, so that its rank is free at once for
  * the next try. */

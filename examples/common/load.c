@@ -19,11 +19,8 @@ typedef struct loader {
     uint64_t n_left_out;  /* for a label or a key that is not allowed */
 } loader_t;
 
-static psd_status_t
-set_options(psd_reader_options_t *how,
-            const ex_load_options_t *options,
-            const ex_share_t *share,
-            psd_error_t *err)
+static psd_status_t set_options(psd_reader_options_t *how, const ex_load_options_t *options,
+                                const ex_share_t *share, psd_error_t *err)
 {
     psd_status_t rc = PSD_OK;
 
@@ -40,18 +37,14 @@ set_options(psd_reader_options_t *how,
         rc = psd_reader_options_set_cache(how, options->cache, err);
     }
     if (rc == PSD_OK && options->deal == EX_DEAL_BYTES) {
-        rc =
-            psd_reader_options_set_share(how, share->part, share->n_parts, err);
+        rc = psd_reader_options_set_share(how, share->part, share->n_parts, err);
     }
     return rc;
 }
 
-static psd_status_t
-open_reader(const char *path,
-            const ex_load_options_t *options,
-            const ex_share_t *share,
-            psd_reader_t **ret_reader,
-            psd_error_t *err)
+static psd_status_t open_reader(const char *path, const ex_load_options_t *options,
+                                const ex_share_t *share, psd_reader_t **ret_reader,
+                                psd_error_t *err)
 {
     psd_reader_options_t *how = psd_reader_options_new();
     psd_status_t rc = PSD_OK;
@@ -68,11 +61,8 @@ open_reader(const char *path,
 }
 
 /* Whether the training can do with the batch's i-th sample. */
-static psd_status_t
-check_sample(const loader_t *self,
-             const psd_samples_t *batch,
-             size_t i,
-             psd_error_t *err)
+static psd_status_t check_sample(const loader_t *self, const psd_samples_t *batch, size_t i,
+                                 psd_error_t *err)
 {
     const size_t *groups = psd_samples_groups(batch);
     const size_t *starts = psd_samples_starts(batch);
@@ -82,8 +72,7 @@ check_sample(const loader_t *self,
     float label = psd_samples_labels(batch)[i];
 
     if (isnan(label)) {
-        return psd_error_set(err, PSD_INVALID,
-                             "%s: sample %" PRIu64 " has no label", self->path,
+        return psd_error_set(err, PSD_INVALID, "%s: sample %" PRIu64 " has no label", self->path,
                              number);
     }
     if (!self->share->any_label && label != 0 && label != 1 && label != -1) {
@@ -104,11 +93,8 @@ check_sample(const loader_t *self,
 }
 
 /* One that was checked. */
-static psd_status_t
-add_sample(loader_t *self,
-           const psd_samples_t *batch,
-           size_t i,
-           psd_error_t *err)
+static psd_status_t add_sample(loader_t *self, const psd_samples_t *batch, size_t i,
+                               psd_error_t *err)
 {
     const size_t *groups = psd_samples_groups(batch);
     const size_t *starts = psd_samples_starts(batch);
@@ -120,23 +106,20 @@ add_sample(loader_t *self,
     if (!self->share->any_label) {
         label = label > 0 ? 1 : -1;
     }
-    rc = ex_samples_add(&self->samples, label, psd_samples_weights(batch)[i],
-                        err);
+    rc = ex_samples_add(&self->samples, label, psd_samples_weights(batch)[i], err);
     for (size_t g = groups[i]; rc == PSD_OK && g < groups[i + 1]; g++) {
         int64_t id = psd_samples_group_ids(batch)[g];
 
         for (size_t k = starts[g]; rc == PSD_OK && k < starts[g + 1]; k++) {
             if (values[k] != 0) {
-                rc = ex_samples_add_entry(&self->samples, id, keys[k],
-                                          values[k], err);
+                rc = ex_samples_add_entry(&self->samples, id, keys[k], values[k], err);
             }
         }
     }
     return rc;
 }
 
-static void
-leave_out(loader_t *self, psd_error_t *err)
+static void leave_out(loader_t *self, psd_error_t *err)
 {
     if (self->n_left_out++ < TOLD_MOST) {
         (void)fprintf(stderr, "left out: %s\n", psd_error_text(err));
@@ -145,8 +128,7 @@ leave_out(loader_t *self, psd_error_t *err)
 }
 
 /* Takes what belongs to the share. */
-static psd_status_t
-add_batch(loader_t *self, const psd_samples_t *batch, psd_error_t *err)
+static psd_status_t add_batch(loader_t *self, const psd_samples_t *batch, psd_error_t *err)
 {
     const ex_share_t *share = self->share;
     bool turns = self->options->deal == EX_DEAL_TURNS;
@@ -157,8 +139,7 @@ add_batch(loader_t *self, const psd_samples_t *batch, psd_error_t *err)
             rc = check_sample(self, batch, i, err);
             if (rc == PSD_OK) {
                 rc = add_sample(self, batch, i, err);
-                rc = rc == PSD_OK ? rc
-                                  : psd_error_wrap(err, rc, "%s", self->path);
+                rc = rc == PSD_OK ? rc : psd_error_wrap(err, rc, "%s", self->path);
             } else if (self->options->skip_bad) {
                 leave_out(self, err);
                 rc = PSD_OK;
@@ -169,8 +150,7 @@ add_batch(loader_t *self, const psd_samples_t *batch, psd_error_t *err)
     return rc;
 }
 
-static psd_status_t
-read_all(loader_t *self, psd_reader_t *reader, psd_error_t *err)
+static psd_status_t read_all(loader_t *self, psd_reader_t *reader, psd_error_t *err)
 {
     psd_samples_t *batch = psd_samples_new();
     psd_status_t rc = PSD_OK;
@@ -189,8 +169,7 @@ read_all(loader_t *self, psd_reader_t *reader, psd_error_t *err)
 }
 
 /* Tells of what was left out, and of a cache that is of no use. */
-static void
-tell_bad(const loader_t *self, const psd_reader_t *reader)
+static void tell_bad(const loader_t *self, const psd_reader_t *reader)
 {
     uint64_t n = psd_reader_bad_count(reader);
     const char *text = psd_reader_warning(reader);
@@ -212,12 +191,8 @@ tell_bad(const loader_t *self, const psd_reader_t *reader)
     }
 }
 
-psd_status_t
-ex_load(const char *path,
-        const ex_load_options_t *options,
-        const ex_share_t *share,
-        ex_samples_t *ret_samples,
-        psd_error_t *err)
+psd_status_t ex_load(const char *path, const ex_load_options_t *options, const ex_share_t *share,
+                     ex_samples_t *ret_samples, psd_error_t *err)
 {
     loader_t self = {.path = path, .options = options, .share = share};
     ex_samples_t *samples = &self.samples;
@@ -235,8 +210,7 @@ ex_load(const char *path,
         rc = psd_error_set(err, PSD_INVALID, "%s has no sample", path);
     }
     if (rc == PSD_OK && samples->n == 0 && self.n_left_out > 0) {
-        rc = psd_error_set(err, PSD_INVALID,
-                           "%s: none of %" PRIu64 " samples can be used", path,
+        rc = psd_error_set(err, PSD_INVALID, "%s: none of %" PRIu64 " samples can be used", path,
                            self.n_left_out);
     }
     if (rc == PSD_OK) {
@@ -251,12 +225,8 @@ ex_load(const char *path,
     return PSD_OK;
 }
 
-static psd_status_t
-give_all(psd_reader_t *reader,
-         size_t n_most,
-         ex_take_t *take,
-         void *self,
-         psd_error_t *err)
+static psd_status_t give_all(psd_reader_t *reader, size_t n_most, ex_take_t *take, void *self,
+                             psd_error_t *err)
 {
     psd_samples_t *batch = psd_samples_new();
     psd_status_t rc = PSD_OK;
@@ -276,13 +246,8 @@ give_all(psd_reader_t *reader,
     return rc;
 }
 
-psd_status_t
-ex_read(const char *path,
-        const char *format,
-        size_t n_most,
-        ex_take_t *take,
-        void *self,
-        psd_error_t *err)
+psd_status_t ex_read(const char *path, const char *format, size_t n_most, ex_take_t *take,
+                     void *self, psd_error_t *err)
 {
     psd_reader_options_t *how = psd_reader_options_new();
     psd_reader_t *reader = NULL;

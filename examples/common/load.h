@@ -31,50 +31,44 @@ typedef struct ex_load_options {
         .bits = 18       \
     }
 /* Their rows in a table of options; they lie in `member` of `type`. */
-#define EX_LOAD_OPTIONS(type, member)                                         \
-    {"format",                                                                \
-     "NAME",                                                                  \
-     EX_TEXT,                                                                 \
-     offsetof(type, member.format),                                           \
-     0,                                                                       \
-     0,                                                                       \
-     "libsvm, ps, vw, adfea, terafea, criteo, csv (default: looks at the "    \
-     "first 1000 lines)"},                                                    \
-        {"deal",                                                              \
-         "turns|bytes",                                                       \
-         EX_CHOICE,                                                           \
-         offsetof(type, member.deal),                                         \
-         0,                                                                   \
-         0,                                                                   \
-         "turns (default): worker i of n takes every n-th sample, the same "  \
-         "ones in every format; bytes: it reads only the i-th part of every " \
-         "file"},                                                             \
-        {"bits",                                                              \
-         "N",                                                                 \
-         EX_U32,                                                              \
-         offsetof(type, member.bits),                                         \
-         1,                                                                   \
-         61,                                                                  \
-         "of a vw index (default 18)"},                                       \
-        {"constant",                                                          \
-         "yes|no",                                                            \
-         EX_CHOICE,                                                           \
-         offsetof(type, member.constant),                                     \
-         0,                                                                   \
-         0,                                                                   \
-         "vw samples get the constant entry (default yes)"},                  \
-        {"cache",                                                             \
-         "DIR",                                                               \
-         EX_TEXT,                                                             \
-         offsetof(type, member.cache),                                        \
-         0,                                                                   \
-         0,                                                                   \
-         "keeps what was parsed there, or \"beside\" the files: the next "    \
-         "run need not parse them"},                                          \
-    {                                                                         \
-        "skip-bad", NULL, EX_FLAG, offsetof(type, member.skip_bad), 0, 0,     \
-            "leaves out bad lines, and samples whose label or key the "       \
-            "training cannot do with, and tells of them, instead of ending"   \
+#define EX_LOAD_OPTIONS(type, member)                                                            \
+    {"format",                                                                                   \
+     "NAME",                                                                                     \
+     EX_TEXT,                                                                                    \
+     offsetof(type, member.format),                                                              \
+     0,                                                                                          \
+     0,                                                                                          \
+     "libsvm, ps, vw, adfea, terafea, criteo, csv (default: looks at the "                       \
+     "first 1000 lines)"},                                                                       \
+        {"deal",                                                                                 \
+         "turns|bytes",                                                                          \
+         EX_CHOICE,                                                                              \
+         offsetof(type, member.deal),                                                            \
+         0,                                                                                      \
+         0,                                                                                      \
+         "turns (default): worker i of n takes every n-th sample, the same "                     \
+         "ones in every format; bytes: it reads only the i-th part of every "                    \
+         "file"},                                                                                \
+        {"bits", "N", EX_U32, offsetof(type, member.bits), 1, 61, "of a vw index (default 18)"}, \
+        {"constant",                                                                             \
+         "yes|no",                                                                               \
+         EX_CHOICE,                                                                              \
+         offsetof(type, member.constant),                                                        \
+         0,                                                                                      \
+         0,                                                                                      \
+         "vw samples get the constant entry (default yes)"},                                     \
+        {"cache",                                                                                \
+         "DIR",                                                                                  \
+         EX_TEXT,                                                                                \
+         offsetof(type, member.cache),                                                           \
+         0,                                                                                      \
+         0,                                                                                      \
+         "keeps what was parsed there, or \"beside\" the files: the next "                       \
+         "run need not parse them"},                                                             \
+    {                                                                                            \
+        "skip-bad", NULL, EX_FLAG, offsetof(type, member.skip_bad), 0, 0,                        \
+            "leaves out bad lines, and samples whose label or key the "                          \
+            "training cannot do with, and tells of them, instead of ending"                      \
     }
 
 /* Which samples to keep, and what they must be. */
@@ -96,15 +90,12 @@ typedef struct ex_share {
  * key that is not allowed, no sample at all, none of a share that is allowed;
  * PSD_NOMEM; PSD_LIMIT.
  */
-PSD_MUST_CHECK psd_status_t ex_load(const char *path,
-                                    const ex_load_options_t *options,
-                                    const ex_share_t *share,
-                                    ex_samples_t *ret_samples,
+PSD_MUST_CHECK psd_status_t ex_load(const char *path, const ex_load_options_t *options,
+                                    const ex_share_t *share, ex_samples_t *ret_samples,
                                     psd_error_t *err);
 
 /* Takes some samples. */
-typedef psd_status_t
-ex_take_t(void *self, const psd_samples_t *batch, psd_error_t *err);
+typedef psd_status_t ex_take_t(void *self, const psd_samples_t *batch, psd_error_t *err);
 /*
  * Reads a file of one format, strictly, and gives all its samples to `take`, at
  * most so many at a time and at least one.
@@ -112,10 +103,6 @@ ex_take_t(void *self, const psd_samples_t *batch, psd_error_t *err);
  * Errors: those of psd_reader_open and psd_reader_next; those of take, where
  * PSD_INVALID says the path, too.
  */
-PSD_MUST_CHECK psd_status_t ex_read(const char *path,
-                                    const char *format,
-                                    size_t n_most,
-                                    ex_take_t *take,
-                                    void *self,
-                                    psd_error_t *err);
+PSD_MUST_CHECK psd_status_t ex_read(const char *path, const char *format, size_t n_most,
+                                    ex_take_t *take, void *self, psd_error_t *err);
 #endif

@@ -17,16 +17,14 @@
 #define HEAD "# "
 #define HEAD_END " weights"
 
-void
-ex_model_done(ex_model_t *self)
+void ex_model_done(ex_model_t *self)
 {
     free(self->rows);
     free(self->weights);
     memset(self, 0, sizeof(*self));
 }
 
-static psd_status_t
-grow(ex_model_t *self, psd_error_t *err)
+static psd_status_t grow(ex_model_t *self, psd_error_t *err)
 {
     size_t room = self->room == 0 ? FIRST_ROOM : self->room * 2;
     uint64_t *rows = realloc(self->rows, room * sizeof(*rows));
@@ -44,8 +42,7 @@ grow(ex_model_t *self, psd_error_t *err)
     return PSD_OK;
 }
 
-psd_status_t
-ex_model_add(ex_model_t *self, uint64_t row, float weight, psd_error_t *err)
+psd_status_t ex_model_add(ex_model_t *self, uint64_t row, float weight, psd_error_t *err)
 {
     if (weight == 0) {
         return PSD_OK;
@@ -63,8 +60,7 @@ ex_model_add(ex_model_t *self, uint64_t row, float weight, psd_error_t *err)
     return PSD_OK;
 }
 
-double
-ex_model_norm2(const ex_model_t *self)
+double ex_model_norm2(const ex_model_t *self)
 {
     double sum = 0;
 
@@ -74,11 +70,7 @@ ex_model_norm2(const ex_model_t *self)
     return sum;
 }
 
-void
-ex_model_pick(const ex_model_t *self,
-              const uint64_t *rows,
-              size_t n,
-              float *ret_weights)
+void ex_model_pick(const ex_model_t *self, const uint64_t *rows, size_t n, float *ret_weights)
 {
     size_t at = 0;
 
@@ -86,42 +78,35 @@ ex_model_pick(const ex_model_t *self,
         while (at < self->n && self->rows[at] < rows[i]) {
             at++;
         }
-        ret_weights[i] =
-            at < self->n && self->rows[at] == rows[i] ? self->weights[at] : 0;
+        ret_weights[i] = at < self->n && self->rows[at] == rows[i] ? self->weights[at] : 0;
     }
 }
 
 /* How many there are stands first, so that a file that was cut short is seen.
  * %.9g gives a float back to the bit. */
-static bool
-write_lines(const ex_model_t *self, FILE *stream)
+static bool write_lines(const ex_model_t *self, FILE *stream)
 {
     if (fprintf(stream, HEAD "%zu" HEAD_END "\n", self->n) < 0) {
         return false;
     }
     for (size_t i = 0; i < self->n; i++) {
-        if (fprintf(stream, "%" PRIu64 " %.9g\n", self->rows[i],
-                    (double)self->weights[i]) < 0) {
+        if (fprintf(stream, "%" PRIu64 " %.9g\n", self->rows[i], (double)self->weights[i]) < 0) {
             return false;
         }
     }
     return true;
 }
 
-psd_status_t
-ex_model_save(const ex_model_t *self, const char *path, psd_error_t *err)
+psd_status_t ex_model_save(const ex_model_t *self, const char *path, psd_error_t *err)
 {
     ex_output_t output;
     psd_status_t rc = ex_output_open(&output, path, err);
 
-    return rc == PSD_OK
-               ? ex_output_finish(&output, write_lines(self, output.file), err)
-               : rc;
+    return rc == PSD_OK ? ex_output_finish(&output, write_lines(self, output.file), err) : rc;
 }
 
 /* Splits "index value" in place; false when the line is no such thing. */
-static bool
-split_line(char *line, uint64_t *ret_row, double *ret_weight)
+static bool split_line(char *line, uint64_t *ret_row, double *ret_weight)
 {
     char *end = line + strcspn(line, " \t");
     char *value = end + strspn(end, " \t");
@@ -136,21 +121,16 @@ split_line(char *line, uint64_t *ret_row, double *ret_weight)
            isfinite((float)*ret_weight);
 }
 
-static psd_status_t
-load_line(ex_model_t *self,
-          const char *path,
-          size_t number,
-          char *line,
-          psd_error_t *err)
+static psd_status_t load_line(ex_model_t *self, const char *path, size_t number, char *line,
+                              psd_error_t *err)
 {
     uint64_t row = 0;
     double weight = 0;
 
     /* fgets leaves no line end only where the line, or the file, is cut. */
     if (strchr(line, '\n') == NULL && strlen(line) == LINE_SIZE - 1) {
-        return psd_error_set(err, PSD_INVALID,
-                             "%s:%zu: line is longer than %d bytes", path,
-                             number, LINE_SIZE - 2);
+        return psd_error_set(err, PSD_INVALID, "%s:%zu: line is longer than %d bytes", path, number,
+                             LINE_SIZE - 2);
     }
     line[strcspn(line, "#\r\n")] = '\0';
     if (line[strspn(line, " \t")] == '\0') {
@@ -164,24 +144,21 @@ load_line(ex_model_t *self,
     }
     if (self->n > 0 && row <= self->rows[self->n - 1]) {
         return psd_error_set(err, PSD_INVALID,
-                             "%s:%zu: index %" PRIu64 " follows %" PRIu64
-                             "; indices must ascend",
+                             "%s:%zu: index %" PRIu64 " follows %" PRIu64 "; indices must ascend",
                              path, number, row, self->rows[self->n - 1]);
     }
     return ex_model_add(self, row, (float)weight, err);
 }
 
 /* A head's "# N weights"; false: it is none. */
-static bool
-read_head(const char *line, size_t *ret_n)
+static bool read_head(const char *line, size_t *ret_n)
 {
     char text[LINE_SIZE];
     uint64_t n = 0;
     size_t size = strcspn(line, "\r\n");
     size_t behind = strlen(HEAD_END);
 
-    if (strncmp(line, HEAD, strlen(HEAD)) != 0 ||
-        size < strlen(HEAD) + behind ||
+    if (strncmp(line, HEAD, strlen(HEAD)) != 0 || size < strlen(HEAD) + behind ||
         strncmp(line + size - behind, HEAD_END, behind) != 0) {
         return false;
     }
@@ -196,21 +173,15 @@ read_head(const char *line, size_t *ret_n)
 }
 
 /* Who wrote the file by hand may have left its head out. */
-static psd_status_t
-check_whole(const ex_model_t *self,
-            const char *path,
-            const size_t *wanted,
-            bool is_cut,
-            psd_error_t *err)
+static psd_status_t check_whole(const ex_model_t *self, const char *path, const size_t *wanted,
+                                bool is_cut, psd_error_t *err)
 {
     if (wanted == NULL && self->n == 0) {
-        return psd_error_set(err, PSD_INVALID,
-                             "%s: is empty; allowed: lines \"index value\"",
+        return psd_error_set(err, PSD_INVALID, "%s: is empty; allowed: lines \"index value\"",
                              path);
     }
     if (wanted != NULL && self->n > *wanted) {
-        return psd_error_set(err, PSD_INVALID,
-                             "%s: %zu weights of %zu are there", path, self->n,
+        return psd_error_set(err, PSD_INVALID, "%s: %zu weights of %zu are there", path, self->n,
                              *wanted);
     }
     if (wanted != NULL && (self->n < *wanted || is_cut)) {
@@ -223,8 +194,7 @@ check_whole(const ex_model_t *self,
     return PSD_OK;
 }
 
-psd_status_t
-ex_model_load(ex_model_t *self, const char *path, psd_error_t *err)
+psd_status_t ex_model_load(ex_model_t *self, const char *path, psd_error_t *err)
 {
     FILE *stream = fopen(path, "re");
     char line[LINE_SIZE];
@@ -237,8 +207,7 @@ ex_model_load(ex_model_t *self, const char *path, psd_error_t *err)
     if (stream == NULL) {
         return psd_error_set(err, PSD_IO, "open %s: %s", path, strerror(errno));
     }
-    for (size_t number = 1;
-         rc == PSD_OK && fgets(line, sizeof(line), stream) != NULL; number++) {
+    for (size_t number = 1; rc == PSD_OK && fgets(line, sizeof(line), stream) != NULL; number++) {
         size_t before = self->n;
         bool has_end = strchr(line, '\n') != NULL;
 

@@ -25,23 +25,15 @@ typedef struct ex_model {
 
 void ex_model_done(ex_model_t *self);
 /* Adds a weight behind the others; zero is left out. PSD_NOMEM. */
-PSD_MUST_CHECK psd_status_t ex_model_add(ex_model_t *self,
-                                         uint64_t row,
-                                         float weight,
+PSD_MUST_CHECK psd_status_t ex_model_add(ex_model_t *self, uint64_t row, float weight,
                                          psd_error_t *err);
 /* Sum of the squares of the weights. */
 double ex_model_norm2(const ex_model_t *self);
 /* The weights of n ascending rows, zero where the model has none. */
-void ex_model_pick(const ex_model_t *self,
-                   const uint64_t *rows,
-                   size_t n,
-                   float *ret_weights);
+void ex_model_pick(const ex_model_t *self, const uint64_t *rows, size_t n, float *ret_weights);
 /* Writes the file whole or not at all. Errors: PSD_IO. */
-PSD_MUST_CHECK psd_status_t ex_model_save(const ex_model_t *self,
-                                          const char *path,
+PSD_MUST_CHECK psd_status_t ex_model_save(const ex_model_t *self, const char *path,
                                           psd_error_t *err);
 /* Errors: PSD_IO; PSD_INVALID naming file and line; PSD_NOMEM. */
-PSD_MUST_CHECK psd_status_t ex_model_load(ex_model_t *self,
-                                          const char *path,
-                                          psd_error_t *err);
+PSD_MUST_CHECK psd_status_t ex_model_load(ex_model_t *self, const char *path, psd_error_t *err);
 #endif

@@ -6,8 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-bool
-ex_number_u64(const char *text, uint64_t *ret_value)
+bool ex_number_u64(const char *text, uint64_t *ret_value)
 {
     uint64_t value = 0;
 
@@ -30,8 +29,7 @@ ex_number_u64(const char *text, uint64_t *ret_value)
     return true;
 }
 
-bool
-ex_number_i64(const char *text, int64_t *ret_value)
+bool ex_number_i64(const char *text, int64_t *ret_value)
 {
     uint64_t magnitude = 0;
     bool negative = *text == '-';
@@ -45,8 +43,7 @@ ex_number_i64(const char *text, int64_t *ret_value)
 }
 
 /* A small whole number, as most values are, without the way through strtod. */
-static bool
-read_small(const char *text, double *ret_value)
+static bool read_small(const char *text, double *ret_value)
 {
     unsigned value = 0;
     size_t n = 0;
@@ -61,8 +58,7 @@ read_small(const char *text, double *ret_value)
     return true;
 }
 
-bool
-ex_number_f64(const char *text, double *ret_value)
+bool ex_number_f64(const char *text, double *ret_value)
 {
     char *end = NULL;
     double value = 0;

@@ -18,28 +18,20 @@
 #define SET(options, option, type, value) \
     memcpy((char *)(options) + (option)->offset, &(type){(value)}, sizeof(type))
 
-static psd_status_t
-refuse(const ex_option_t *option,
-       const char *text,
-       const char *what,
-       psd_error_t *err)
+static psd_status_t refuse(const ex_option_t *option, const char *text, const char *what,
+                           psd_error_t *err)
 {
-    return psd_error_set(err, PSD_USAGE,
-                         "--%s \"%s\" is not %s from %.10g to %.10g",
-                         option->name, text, what, option->low, option->high);
+    return psd_error_set(err, PSD_USAGE, "--%s \"%s\" is not %s from %.10g to %.10g", option->name,
+                         text, what, option->low, option->high);
 }
 
-static bool
-is_within(const ex_option_t *option, double value)
+static bool is_within(const ex_option_t *option, double value)
 {
     return value >= option->low && value <= option->high;
 }
 
-static psd_status_t
-set_whole(const ex_option_t *option,
-          void *options,
-          const char *text,
-          psd_error_t *err)
+static psd_status_t set_whole(const ex_option_t *option, void *options, const char *text,
+                              psd_error_t *err)
 {
     int64_t value = 0;
 
@@ -66,11 +58,8 @@ set_whole(const ex_option_t *option,
     return PSD_OK;
 }
 
-static psd_status_t
-set_real(const ex_option_t *option,
-         void *options,
-         const char *text,
-         psd_error_t *err)
+static psd_status_t set_real(const ex_option_t *option, void *options, const char *text,
+                             psd_error_t *err)
 {
     double value = 0;
 
@@ -85,11 +74,8 @@ set_real(const ex_option_t *option,
     return PSD_OK;
 }
 
-static psd_status_t
-set_choice(const ex_option_t *option,
-           void *options,
-           const char *text,
-           psd_error_t *err)
+static psd_status_t set_choice(const ex_option_t *option, void *options, const char *text,
+                               psd_error_t *err)
 {
     char words[WORDS_SIZE];
     size_t n = 0;
@@ -102,19 +88,15 @@ set_choice(const ex_option_t *option,
             SET(options, option, uint32_t, number);
             return PSD_OK;
         }
-        n += (size_t)snprintf(words + n, sizeof(words) - n, "%s%.*s",
-                              n == 0 ? "" : ", ", (int)length, word);
+        n += (size_t)snprintf(words + n, sizeof(words) - n, "%s%.*s", n == 0 ? "" : ", ",
+                              (int)length, word);
         word += length + (word[length] == '|' ? 1 : 0);
     }
-    return psd_error_set(err, PSD_USAGE, "--%s \"%s\" is not one of %s",
-                         option->name, text, words);
+    return psd_error_set(err, PSD_USAGE, "--%s \"%s\" is not one of %s", option->name, text, words);
 }
 
-static psd_status_t
-set(const ex_option_t *option,
-    void *options,
-    const char *text,
-    psd_error_t *err)
+static psd_status_t set(const ex_option_t *option, void *options, const char *text,
+                        psd_error_t *err)
 {
     switch (option->kind) {
     case EX_U32:
@@ -132,8 +114,7 @@ set(const ex_option_t *option,
     case EX_OUTPUT:
     case EX_OUTPUT_HERE:
         if (*text == '\0') {
-            return psd_error_set(err, PSD_USAGE, "--%s must not be empty",
-                                 option->name);
+            return psd_error_set(err, PSD_USAGE, "--%s must not be empty", option->name);
         }
         SET(options, option, const char *, text);
         return PSD_OK;
@@ -146,8 +127,7 @@ set(const ex_option_t *option,
 }
 
 /* The option whose name is the first `length` bytes of a text; NULL. */
-static const ex_option_t *
-find(const ex_command_t *command, const char *name, size_t length)
+static const ex_option_t *find(const ex_command_t *command, const char *name, size_t length)
 {
     for (size_t i = 0; i < command->n_options; i++) {
         const ex_option_t *option = &command->options[i];
@@ -161,13 +141,8 @@ find(const ex_command_t *command, const char *name, size_t length)
 }
 
 /* Reads argv[*at] and its value, and moves *at behind them. */
-static psd_status_t
-read_one(const ex_command_t *command,
-         void *options,
-         int argc,
-         char **argv,
-         int *at,
-         psd_error_t *err)
+static psd_status_t read_one(const ex_command_t *command, void *options, int argc, char **argv,
+                             int *at, psd_error_t *err)
 {
     const char *text = argv[(*at)++];
     const char *equals = strchr(text, '=');
@@ -175,20 +150,17 @@ read_one(const ex_command_t *command,
     size_t length = equals == NULL ? strlen(text) : (size_t)(equals - text);
 
     if (strncmp(text, "--", 2) != 0) {
-        return psd_error_set(err, PSD_USAGE,
-                             "\"%s\" is no option; all arguments are options",
+        return psd_error_set(err, PSD_USAGE, "\"%s\" is no option; all arguments are options",
                              text);
     }
     option = find(command, text + 2, length - 2);
     if (option == NULL) {
-        return psd_error_set(err, PSD_USAGE,
-                             "unknown option \"%.*s\"; --help lists them",
+        return psd_error_set(err, PSD_USAGE, "unknown option \"%.*s\"; --help lists them",
                              (int)length, text);
     }
     if (option->kind == EX_FLAG) {
         if (equals != NULL) {
-            return psd_error_set(err, PSD_USAGE, "--%s takes no value",
-                                 option->name);
+            return psd_error_set(err, PSD_USAGE, "--%s takes no value", option->name);
         }
         return set(option, options, "", err);
     }
@@ -196,19 +168,13 @@ read_one(const ex_command_t *command,
         return set(option, options, equals + 1, err);
     }
     if (*at == argc) {
-        return psd_error_set(err, PSD_USAGE, "--%s wants a value",
-                             option->name);
+        return psd_error_set(err, PSD_USAGE, "--%s wants a value", option->name);
     }
     return set(option, options, argv[(*at)++], err);
 }
 
-psd_status_t
-ex_options_read(const ex_command_t *command,
-                void *options,
-                int argc,
-                char **argv,
-                bool *ret_help,
-                psd_error_t *err)
+psd_status_t ex_options_read(const ex_command_t *command, void *options, int argc, char **argv,
+                             bool *ret_help, psd_error_t *err)
 {
     bool help = false;
 
@@ -230,8 +196,7 @@ ex_options_read(const ex_command_t *command,
 
 /* Prints a text whose first line begins at that column, folded between words;
  * further lines begin below it. */
-static void
-print_folded(const char *text, int column)
+static void print_folded(const char *text, int column)
 {
     int at = column;
 
@@ -253,11 +218,9 @@ print_folded(const char *text, int column)
     (void)putchar('\n');
 }
 
-static void
-print_option(const ex_option_t *option)
+static void print_option(const ex_option_t *option)
 {
-    int column = printf("  --%s %s", option->name,
-                        option->value != NULL ? option->value : "");
+    int column = printf("  --%s %s", option->name, option->value != NULL ? option->value : "");
 
     if (column >= HELP_COLUMN) {
         (void)putchar('\n');
@@ -267,8 +230,7 @@ print_option(const ex_option_t *option)
     print_folded(option->help, HELP_COLUMN);
 }
 
-void
-ex_options_help(const ex_command_t *command)
+void ex_options_help(const ex_command_t *command)
 {
     (void)printf("%s\n", command->about);
     for (size_t i = 0; i < command->n_options; i++) {
@@ -287,33 +249,24 @@ ex_options_help(const ex_command_t *command)
                "not understood, 3 cannot connect, 7 deadline passed.");
 }
 
-psd_status_t
-ex_options_check_table(const char *name, const char *tail, psd_error_t *err)
+psd_status_t ex_options_check_table(const char *name, const char *tail, psd_error_t *err)
 {
     size_t longest = NAME_MAX_LENGTH - strlen(tail);
 
     return strlen(name) <= longest
                ? PSD_OK
-               : psd_error_set(
-                     err, PSD_USAGE,
-                     "--table \"%.60s\" is longer than %zu characters", name,
-                     longest);
+               : psd_error_set(err, PSD_USAGE, "--table \"%.60s\" is longer than %zu characters",
+                               name, longest);
 }
 
-psd_status_t
-ex_options_check_files(const char *train,
-                       const char *test,
-                       const char *save,
-                       const char *predict,
-                       const char *scores,
-                       psd_error_t *err)
+psd_status_t ex_options_check_files(const char *train, const char *test, const char *save,
+                                    const char *predict, const char *scores, psd_error_t *err)
 {
     if (scores != NULL && test == NULL) {
         return psd_error_set(err, PSD_USAGE, "--scores wants --test FILE");
     }
     if (predict == NULL && train == NULL) {
-        return psd_error_set(err, PSD_USAGE,
-                             "--train FILE is missing; --help shows examples");
+        return psd_error_set(err, PSD_USAGE, "--train FILE is missing; --help shows examples");
     }
     if (predict != NULL && test == NULL) {
         return psd_error_set(err, PSD_USAGE, "--predict wants --test FILE");

@@ -28,12 +28,12 @@
 
 /* What a value is, and the type that it goes to. */
 typedef enum ex_kind {
-    EX_HEADING, /* no option: `help` is a line above the next ones */
-    EX_FLAG,    /* bool; takes no value */
-    EX_TEXT,    /* const char *, not empty, borrowed from argv */
-    EX_INPUT,   /* the same; a file that is read */
-    EX_INPUTS,  /* the same; or a directory, a pattern, "-" */
-    EX_OUTPUT,  /* the same; a file that is made beside its place and moved */
+    EX_HEADING,     /* no option: `help` is a line above the next ones */
+    EX_FLAG,        /* bool; takes no value */
+    EX_TEXT,        /* const char *, not empty, borrowed from argv */
+    EX_INPUT,       /* the same; a file that is read */
+    EX_INPUTS,      /* the same; or a directory, a pattern, "-" */
+    EX_OUTPUT,      /* the same; a file that is made beside its place and moved */
     EX_OUTPUT_HERE, /* the same; a file that is written where it is */
     EX_U32,         /* uint32_t */
     EX_I32,         /* int32_t */
@@ -75,26 +75,18 @@ typedef struct ex_command {
  * Errors: PSD_USAGE, also an output that is an input too; PSD_IO an output that
  * this worker, of rank 0, could not write.
  */
-PSD_MUST_CHECK psd_status_t ex_options_read(const ex_command_t *command,
-                                            void *options,
-                                            int argc,
-                                            char **argv,
-                                            bool *ret_help,
-                                            psd_error_t *err);
+PSD_MUST_CHECK psd_status_t ex_options_read(const ex_command_t *command, void *options, int argc,
+                                            char **argv, bool *ret_help, psd_error_t *err);
 /* Prints the help text. */
 void ex_options_help(const ex_command_t *command);
 /* Whether a program's tables can begin with this name: a table's name has 63
  * characters at most, and `tail`, as ".factors", is the longest that the
  * program sets behind it; "" nothing. Errors: PSD_USAGE. */
-PSD_MUST_CHECK psd_status_t ex_options_check_table(const char *name,
-                                                   const char *tail,
+PSD_MUST_CHECK psd_status_t ex_options_check_table(const char *name, const char *tail,
                                                    psd_error_t *err);
 /* Whether these files go together, for a program that trains a model or uses
  * one; each may be NULL. Errors: PSD_USAGE. */
-PSD_MUST_CHECK psd_status_t ex_options_check_files(const char *train,
-                                                   const char *test,
-                                                   const char *save,
-                                                   const char *predict,
-                                                   const char *scores,
-                                                   psd_error_t *err);
+PSD_MUST_CHECK psd_status_t ex_options_check_files(const char *train, const char *test,
+                                                   const char *save, const char *predict,
+                                                   const char *scores, psd_error_t *err);
 #endif

@@ -32,12 +32,9 @@ typedef struct ex_output {
 } ex_output_t;
 
 /* Errors: PSD_IO. */
-PSD_MUST_CHECK psd_status_t ex_output_open(ex_output_t *ret_output,
-                                           const char *path,
+PSD_MUST_CHECK psd_status_t ex_output_open(ex_output_t *ret_output, const char *path,
                                            psd_error_t *err);
 /* Puts it in its place; when something is not good, takes it away. Closes it in
  * each case. Errors: PSD_IO. */
-PSD_MUST_CHECK psd_status_t ex_output_finish(ex_output_t *self,
-                                             bool good,
-                                             psd_error_t *err);
+PSD_MUST_CHECK psd_status_t ex_output_finish(ex_output_t *self, bool good, psd_error_t *err);
 #endif

@@ -14,21 +14,18 @@
 
 #define PATH_SIZE 4096
 
-static bool
-is_output(const ex_option_t *option)
+static bool is_output(const ex_option_t *option)
 {
     return option->kind == EX_OUTPUT || option->kind == EX_OUTPUT_HERE;
 }
 
-static bool
-is_input(const ex_option_t *option)
+static bool is_input(const ex_option_t *option)
 {
     return option->kind == EX_INPUT || option->kind == EX_INPUTS;
 }
 
 /* NULL: it was not there, or is no file. */
-static const char *
-path_of(const ex_option_t *option, const void *options)
+static const char *path_of(const ex_option_t *option, const void *options)
 {
     const char *path = NULL;
 
@@ -39,8 +36,7 @@ path_of(const ex_option_t *option, const void *options)
 }
 
 /* The directory that a path is in; false: too long. */
-static bool
-directory_of(const char *path, char ret_directory[PATH_SIZE])
+static bool directory_of(const char *path, char ret_directory[PATH_SIZE])
 {
     const char *slash = strrchr(path, '/');
     size_t length = slash == NULL ? 0 : (size_t)(slash - path);
@@ -59,45 +55,37 @@ directory_of(const char *path, char ret_directory[PATH_SIZE])
     return true;
 }
 
-static psd_status_t
-check_writable(const ex_option_t *option, const char *path, psd_error_t *err)
+static psd_status_t check_writable(const ex_option_t *option, const char *path, psd_error_t *err)
 {
     char directory[PATH_SIZE];
     struct stat found;
     bool is_there = stat(path, &found) == 0;
 
     if (!directory_of(path, directory)) {
-        return psd_error_set(err, PSD_IO, "--%s %.80s...: path too long",
-                             option->name, path);
+        return psd_error_set(err, PSD_IO, "--%s %.80s...: path too long", option->name, path);
     }
     if (is_there && S_ISDIR(found.st_mode)) {
-        return psd_error_set(err, PSD_IO, "--%s %s: %s", option->name, path,
-                             strerror(EISDIR));
+        return psd_error_set(err, PSD_IO, "--%s %s: %s", option->name, path, strerror(EISDIR));
     }
     if (option->kind == EX_OUTPUT && lstat(path, &found) == 0 &&
         !S_ISREG(found.st_mode)) { /* a link would be lost */
-        return psd_error_set(err, PSD_IO,
-                             "--%s %s is no file that can be replaced",
-                             option->name, path);
+        return psd_error_set(err, PSD_IO, "--%s %s is no file that can be replaced", option->name,
+                             path);
     }
-    if (is_there && option->kind == EX_OUTPUT_HERE
-            ? access(path, W_OK) != 0
-            : access(directory, W_OK | X_OK) != 0) {
-        return psd_error_set(err, PSD_IO, "--%s %s: %s", option->name, path,
-                             strerror(errno));
+    if (is_there && option->kind == EX_OUTPUT_HERE ? access(path, W_OK) != 0
+                                                   : access(directory, W_OK | X_OK) != 0) {
+        return psd_error_set(err, PSD_IO, "--%s %s: %s", option->name, path, strerror(errno));
     }
     return PSD_OK;
 }
 
-static bool
-is_same(const struct stat *a, const struct stat *b)
+static bool is_same(const struct stat *a, const struct stat *b)
 {
     return a->st_dev == b->st_dev && a->st_ino == b->st_ino;
 }
 
 /* Is the file one that lies in the directory and is read with it? */
-static bool
-is_in(const struct stat *file, const char *directory)
+static bool is_in(const struct stat *file, const char *directory)
 {
     struct dirent *entry = NULL;
     struct stat found;
@@ -105,8 +93,7 @@ is_in(const struct stat *file, const char *directory)
     bool is_found = false;
 
     while (list != NULL && !is_found && (entry = readdir(list)) != NULL) {
-        is_found = entry->d_name[0] != '.' &&
-                   fstatat(dirfd(list), entry->d_name, &found, 0) == 0 &&
+        is_found = entry->d_name[0] != '.' && fstatat(dirfd(list), entry->d_name, &found, 0) == 0 &&
                    is_same(file, &found);
     }
     if (list != NULL) {
@@ -116,21 +103,18 @@ is_in(const struct stat *file, const char *directory)
 }
 
 /* Is it the file of that name, or in the directory? */
-static bool
-is_named(const struct stat *file, const char *name)
+static bool is_named(const struct stat *file, const char *name)
 {
     struct stat named;
 
     return stat(name, &named) == 0 &&
-           (is_same(file, &named) ||
-            (S_ISDIR(named.st_mode) && is_in(file, name)));
+           (is_same(file, &named) || (S_ISDIR(named.st_mode) && is_in(file, name)));
 }
 
 /* Is a file, which would be written, one of those that a name stands for, by
  * whatever spelling: a file, all of a directory, all that a pattern matches? A
  * device is not. */
-static bool
-is_among(const char *path, const char *names)
+static bool is_among(const char *path, const char *names)
 {
     glob_t found = {0};
     struct stat file;
@@ -143,8 +127,7 @@ is_among(const char *path, const char *names)
         return false;
     }
     is_found = is_named(&file, names);
-    if (!is_found && strpbrk(names, "*?[") != NULL &&
-        glob(names, 0, NULL, &found) == 0) {
+    if (!is_found && strpbrk(names, "*?[") != NULL && glob(names, 0, NULL, &found) == 0) {
         for (size_t i = 0; !is_found && i < found.gl_pathc; i++) {
             is_found = is_named(&file, found.gl_pathv[i]);
         }
@@ -153,11 +136,8 @@ is_among(const char *path, const char *names)
     return is_found;
 }
 
-static psd_status_t
-check_apart(const ex_command_t *command,
-            const void *options,
-            const ex_option_t *output,
-            psd_error_t *err)
+static psd_status_t check_apart(const ex_command_t *command, const void *options,
+                                const ex_option_t *output, psd_error_t *err)
 {
     const char *path = path_of(output, options);
 
@@ -165,20 +145,15 @@ check_apart(const ex_command_t *command,
         const ex_option_t *other = &command->options[i];
         const char *other_path = path_of(other, options);
 
-        if (other != output && other_path != NULL &&
-            is_among(path, other_path)) {
-            return psd_error_set(err, PSD_USAGE,
-                                 "--%s %s would be written over --%s %s",
+        if (other != output && other_path != NULL && is_among(path, other_path)) {
+            return psd_error_set(err, PSD_USAGE, "--%s %s would be written over --%s %s",
                                  output->name, path, other->name, other_path);
         }
     }
     return PSD_OK;
 }
 
-psd_status_t
-ex_outputs_check(const ex_command_t *command,
-                 const void *options,
-                 psd_error_t *err)
+psd_status_t ex_outputs_check(const ex_command_t *command, const void *options, psd_error_t *err)
 {
     const char *rank = getenv("PSD_WORKER");
     psd_status_t rc = PSD_OK;

@@ -7,18 +7,14 @@
 #include <string.h>
 #include <time.h>
 
-static psd_status_t
-tell_version(const char *name)
+static psd_status_t tell_version(const char *name)
 {
     (void)printf("%s %s\n", name, psd_version());
     return PSD_OK;
 }
 
-int
-ex_program(const char *name,
-           psd_status_t (*run)(int argc, char **argv, psd_error_t *err),
-           int argc,
-           char **argv)
+int ex_program(const char *name, psd_status_t (*run)(int argc, char **argv, psd_error_t *err),
+               int argc, char **argv)
 {
     bool is_version = argc == 2 && strcmp(argv[1], "--version") == 0;
     psd_error_t *err = psd_error_new();
@@ -37,8 +33,7 @@ ex_program(const char *name,
     return psd_status_exit(rc);
 }
 
-double
-ex_now_s(void)
+double ex_now_s(void)
 {
     struct timespec now = {0};
 

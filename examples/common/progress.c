@@ -10,11 +10,7 @@
 
 #include "program.h"
 
-psd_status_t
-ex_progress_init(ex_progress_t *self,
-                 double every_s,
-                 size_t room,
-                 psd_error_t *err)
+psd_status_t ex_progress_init(ex_progress_t *self, double every_s, size_t room, psd_error_t *err)
 {
     memset(self, 0, sizeof(*self));
     self->every_s = every_s;
@@ -33,16 +29,14 @@ ex_progress_init(ex_progress_t *self,
     return PSD_OK;
 }
 
-void
-ex_progress_done(ex_progress_t *self)
+void ex_progress_done(ex_progress_t *self)
 {
     free(self->margins);
     free(self->labels);
     memset(self, 0, sizeof(*self));
 }
 
-void
-ex_progress_add(ex_progress_t *self, double margin, float label, double loss)
+void ex_progress_add(ex_progress_t *self, double margin, float label, double loss)
 {
     size_t at = self->sum.n % self->room;
 
@@ -51,16 +45,14 @@ ex_progress_add(ex_progress_t *self, double margin, float label, double loss)
     ex_quality_add(&self->sum, margin, label, loss);
 }
 
-void
-ex_progress_add_loss(ex_progress_t *self, double loss, bool is_correct)
+void ex_progress_add_loss(ex_progress_t *self, double loss, bool is_correct)
 {
     self->sum.n++;
     self->sum.n_correct += is_correct ? 1 : 0;
     self->sum.loss += loss;
 }
 
-bool
-ex_progress_is_due(const ex_progress_t *self, const ex_place_t *place)
+bool ex_progress_is_due(const ex_progress_t *self, const ex_place_t *place)
 {
     if (self->sum.n == 0) {
         return false;
@@ -71,28 +63,24 @@ ex_progress_is_due(const ex_progress_t *self, const ex_place_t *place)
     return place->last || ex_now_s() - self->last_s >= self->every_s;
 }
 
-static void
-print_line(const ex_progress_t *self, const ex_place_t *place, double now_s)
+static void print_line(const ex_progress_t *self, const ex_place_t *place, double now_s)
 {
     const ex_quality_t *sum = &self->sum;
     char text[32];
 
-    (void)printf(
-        "%7.1f s  epoch %" PRIu32 "/%" PRIu32 "  clock %" PRIu64 "  %" PRIu64
-        " examples  %.0f/s  loss %.4f  accuracy %.4f",
-        now_s - self->start_s, place->epoch, place->epochs, place->clock,
-        self->n_examples, (double)sum->n / fmax(now_s - self->last_s, 1e-9),
-        sum->loss / (double)sum->n, (double)sum->n_correct / (double)sum->n);
+    (void)printf("%7.1f s  epoch %" PRIu32 "/%" PRIu32 "  clock %" PRIu64 "  %" PRIu64
+                 " examples  %.0f/s  loss %.4f  accuracy %.4f",
+                 now_s - self->start_s, place->epoch, place->epochs, place->clock, self->n_examples,
+                 (double)sum->n / fmax(now_s - self->last_s, 1e-9), sum->loss / (double)sum->n,
+                 (double)sum->n_correct / (double)sum->n);
     if (self->room > 0) {
         (void)printf("  AUC %s", ex_auc_text(sum->auc, text));
     }
-    (void)printf("%s%s\n", place->note != NULL ? "  " : "",
-                 place->note != NULL ? place->note : "");
+    (void)printf("%s%s\n", place->note != NULL ? "  " : "", place->note != NULL ? place->note : "");
     (void)fflush(stdout); /* a pipe would keep it until the end */
 }
 
-psd_status_t
-ex_progress_tell(ex_progress_t *self, const ex_place_t *place, psd_error_t *err)
+psd_status_t ex_progress_tell(ex_progress_t *self, const ex_place_t *place, psd_error_t *err)
 {
     ex_quality_t *sum = &self->sum;
     psd_status_t rc = PSD_OK;
@@ -101,8 +89,8 @@ ex_progress_tell(ex_progress_t *self, const ex_place_t *place, psd_error_t *err)
         return PSD_OK;
     }
     if (self->room > 0) {
-        rc = ex_auc(self->margins, self->labels,
-                    sum->n < self->room ? sum->n : self->room, &sum->auc, err);
+        rc = ex_auc(self->margins, self->labels, sum->n < self->room ? sum->n : self->room,
+                    &sum->auc, err);
     }
     if (rc != PSD_OK) {
         return rc;

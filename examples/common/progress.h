@@ -35,20 +35,16 @@ typedef struct ex_place {
 } ex_place_t;
 
 /* room: examples that the AUC covers at most; 0: there is none. PSD_NOMEM. */
-PSD_MUST_CHECK psd_status_t ex_progress_init(ex_progress_t *self,
-                                             double every_s,
-                                             size_t room,
+PSD_MUST_CHECK psd_status_t ex_progress_init(ex_progress_t *self, double every_s, size_t room,
                                              psd_error_t *err);
 void ex_progress_done(ex_progress_t *self);
 /* An example of two classes; see evaluate.h. */
-void
-ex_progress_add(ex_progress_t *self, double margin, float label, double loss);
+void ex_progress_add(ex_progress_t *self, double margin, float label, double loss);
 /* Any other, where there is no AUC. */
 void ex_progress_add_loss(ex_progress_t *self, double loss, bool is_correct);
 /* A line is due now. */
 bool ex_progress_is_due(const ex_progress_t *self, const ex_place_t *place);
 /* Prints a line when one is due. PSD_NOMEM. */
-PSD_MUST_CHECK psd_status_t ex_progress_tell(ex_progress_t *self,
-                                             const ex_place_t *place,
+PSD_MUST_CHECK psd_status_t ex_progress_tell(ex_progress_t *self, const ex_place_t *place,
                                              psd_error_t *err);
 #endif

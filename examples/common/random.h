@@ -7,8 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-static inline uint64_t
-ex_random(uint64_t *state)
+static inline uint64_t ex_random(uint64_t *state)
 {
     uint64_t z = (*state += UINT64_C(0x9e3779b97f4a7c15));
 
@@ -18,14 +17,12 @@ ex_random(uint64_t *state)
 }
 
 /* In [0, 1). Signed, for that is one instruction, and unsigned is several. */
-static inline double
-ex_random_real(uint64_t *state)
+static inline double ex_random_real(uint64_t *state)
 {
     return (double)(int64_t)(ex_random(state) >> 11) / 9007199254740992.0;
 }
 
-static inline void
-ex_shuffle(uint32_t *list, size_t n, uint64_t *state)
+static inline void ex_shuffle(uint32_t *list, size_t n, uint64_t *state)
 {
     for (size_t i = n; i > 1; i--) {
         size_t j = (size_t)(ex_random(state) % i);

@@ -18,13 +18,9 @@ typedef struct ex_measure {
 } ex_measure_t;
 
 /* Prints "test  N examples  logloss …  AUC …". Errors: PSD_IO; PSD_NOMEM. */
-PSD_MUST_CHECK psd_status_t ex_report_test(const ex_measure_t *how,
-                                           const ex_samples_t *samples,
-                                           const ex_model_t *model,
-                                           psd_error_t *err);
+PSD_MUST_CHECK psd_status_t ex_report_test(const ex_measure_t *how, const ex_samples_t *samples,
+                                           const ex_model_t *model, psd_error_t *err);
 /* The same of margins, one for each sample. */
-PSD_MUST_CHECK psd_status_t ex_report_margins(const ex_measure_t *how,
-                                              const ex_samples_t *samples,
-                                              const double *margins,
-                                              psd_error_t *err);
+PSD_MUST_CHECK psd_status_t ex_report_margins(const ex_measure_t *how, const ex_samples_t *samples,
+                                              const double *margins, psd_error_t *err);
 #endif

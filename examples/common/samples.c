@@ -8,8 +8,7 @@
 
 #define FIRST_ROOM 1024
 
-void
-ex_samples_done(ex_samples_t *self)
+void ex_samples_done(ex_samples_t *self)
 {
     free(self->starts);
     free(self->labels);
@@ -22,15 +21,13 @@ ex_samples_done(ex_samples_t *self)
     memset(self, 0, sizeof(*self));
 }
 
-static size_t
-next_room(size_t room)
+static size_t next_room(size_t room)
 {
     return room == 0 ? FIRST_ROOM : room + room / 2;
 }
 
 /* What was grown before memory ran out stays: it is only room. */
-static bool
-grow_samples(ex_samples_t *self, size_t room)
+static bool grow_samples(ex_samples_t *self, size_t room)
 {
     size_t *starts = realloc(self->starts, (room + 1) * sizeof(*starts));
     float *labels = NULL;
@@ -52,8 +49,7 @@ grow_samples(ex_samples_t *self, size_t room)
     return true;
 }
 
-static bool
-grow_entries(ex_samples_t *self, size_t room)
+static bool grow_entries(ex_samples_t *self, size_t room)
 {
     uint32_t *features = realloc(self->features, room * sizeof(*features));
     float *values = NULL;
@@ -70,8 +66,7 @@ grow_entries(ex_samples_t *self, size_t room)
     return true;
 }
 
-static bool
-grow_keys(ex_samples_t *self, size_t room)
+static bool grow_keys(ex_samples_t *self, size_t room)
 {
     uint64_t *keys = realloc(self->keys, room * sizeof(*keys));
     int64_t *groups = NULL;
@@ -87,11 +82,9 @@ grow_keys(ex_samples_t *self, size_t room)
     return true;
 }
 
-psd_status_t
-ex_samples_add(ex_samples_t *self, float label, float weight, psd_error_t *err)
+psd_status_t ex_samples_add(ex_samples_t *self, float label, float weight, psd_error_t *err)
 {
-    if (self->n == self->samples_room &&
-        !grow_samples(self, next_room(self->samples_room))) {
+    if (self->n == self->samples_room && !grow_samples(self, next_room(self->samples_room))) {
         return psd_error_set(err, PSD_NOMEM, "%zu samples", self->n + 1);
     }
     self->labels[self->n] = label;
@@ -103,8 +96,7 @@ ex_samples_add(ex_samples_t *self, float label, float weight, psd_error_t *err)
 }
 
 /* Where a key is, or where it would be. */
-static size_t
-probe(const ex_samples_t *self, uint64_t key)
+static size_t probe(const ex_samples_t *self, uint64_t key)
 {
     size_t mask = self->table_size - 1;
     uint64_t hash = key * UINT64_C(0x9e3779b97f4a7c15);
@@ -116,11 +108,9 @@ probe(const ex_samples_t *self, uint64_t key)
     return at;
 }
 
-static psd_status_t
-grow_features(ex_samples_t *self, psd_error_t *err)
+static psd_status_t grow_features(ex_samples_t *self, psd_error_t *err)
 {
-    size_t room =
-        self->features_room == 0 ? FIRST_ROOM : 2 * self->features_room;
+    size_t room = self->features_room == 0 ? FIRST_ROOM : 2 * self->features_room;
     uint32_t *table = NULL;
 
     if (self->n_features >= UINT32_MAX - 1) {
@@ -145,12 +135,8 @@ grow_features(ex_samples_t *self, psd_error_t *err)
     return PSD_OK;
 }
 
-psd_status_t
-ex_samples_add_entry(ex_samples_t *self,
-                     int64_t group,
-                     uint64_t key,
-                     float value,
-                     psd_error_t *err)
+psd_status_t ex_samples_add_entry(ex_samples_t *self, int64_t group, uint64_t key, float value,
+                                  psd_error_t *err)
 {
     size_t at = 0;
 
@@ -163,8 +149,7 @@ ex_samples_add_entry(ex_samples_t *self,
     }
     if (self->n_entries == self->entries_room &&
         !grow_entries(self, next_room(self->entries_room))) {
-        return psd_error_set(err, PSD_NOMEM, "%zu entries",
-                             self->n_entries + 1);
+        return psd_error_set(err, PSD_NOMEM, "%zu entries", self->n_entries + 1);
     }
     at = probe(self, key);
     if (self->table[at] == 0) {
@@ -185,8 +170,7 @@ typedef struct numbered {
     uint32_t feature; /* as it was first numbered */
 } numbered_t;
 
-static int
-compare(const void *a, const void *b)
+static int compare(const void *a, const void *b)
 {
     uint64_t x = ((const numbered_t *)a)->key;
     uint64_t y = ((const numbered_t *)b)->key;
@@ -194,8 +178,7 @@ compare(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-psd_status_t
-ex_samples_number(ex_samples_t *self, psd_error_t *err)
+psd_status_t ex_samples_number(ex_samples_t *self, psd_error_t *err)
 {
     size_t n = self->n_features;
     numbered_t *list = malloc((n + 1) * sizeof(*list));
@@ -229,8 +212,7 @@ ex_samples_number(ex_samples_t *self, psd_error_t *err)
     return PSD_OK;
 }
 
-double
-ex_samples_dot(const ex_samples_t *self, size_t i, const float *weights)
+double ex_samples_dot(const ex_samples_t *self, size_t i, const float *weights)
 {
     double sum = 0;
 

@@ -38,20 +38,14 @@ typedef struct ex_samples {
 /* Frees what is inside and leaves it empty. */
 void ex_samples_done(ex_samples_t *self);
 /* Begins a sample, to which the next entries belong. PSD_NOMEM. */
-PSD_MUST_CHECK psd_status_t ex_samples_add(ex_samples_t *self,
-                                           float label,
-                                           float weight,
+PSD_MUST_CHECK psd_status_t ex_samples_add(ex_samples_t *self, float label, float weight,
                                            psd_error_t *err);
 /* Adds an entry to the last sample. PSD_NOMEM; PSD_LIMIT 2^32 - 1 keys. */
-PSD_MUST_CHECK psd_status_t ex_samples_add_entry(ex_samples_t *self,
-                                                 int64_t group,
-                                                 uint64_t key,
-                                                 float value,
-                                                 psd_error_t *err);
+PSD_MUST_CHECK psd_status_t ex_samples_add_entry(ex_samples_t *self, int64_t group, uint64_t key,
+                                                 float value, psd_error_t *err);
 /* Behind the last sample: numbers the features in the order of their keys.
  * PSD_NOMEM. */
-PSD_MUST_CHECK psd_status_t ex_samples_number(ex_samples_t *self,
-                                              psd_error_t *err);
+PSD_MUST_CHECK psd_status_t ex_samples_number(ex_samples_t *self, psd_error_t *err);
 /* w.x of sample i, with weights by feature. */
 double ex_samples_dot(const ex_samples_t *self, size_t i, const float *weights);
 #endif

@@ -11,27 +11,20 @@
 #define TURNS 2
 #define TEXT_SIZE 24
 
-psd_status_t
-ex_sums_prepare(ex_job_t *job, const char *name, size_t n, psd_error_t *err)
+psd_status_t ex_sums_prepare(ex_job_t *job, const char *name, size_t n, psd_error_t *err)
 {
     char rows[TEXT_SIZE];
     char cols[TEXT_SIZE];
-    const char *const pairs[] = {"rows",       rows,     "cols", cols,
-                                 "partitions", "1",      "type", "f64",
-                                 "updater",    "assign", NULL};
+    const char *const pairs[] = {"rows", rows,  "cols",    cols,     "partitions", "1",
+                                 "type", "f64", "updater", "assign", NULL};
 
-    (void)snprintf(rows, sizeof(rows), "%" PRIu64,
-                   TURNS * (uint64_t)job->n_workers);
+    (void)snprintf(rows, sizeof(rows), "%" PRIu64, TURNS * (uint64_t)job->n_workers);
     (void)snprintf(cols, sizeof(cols), "%zu", n + 1);
     return ex_job_prepare(job, name, pairs, err);
 }
 
-psd_status_t
-ex_sums_open(ex_sums_t *self,
-             ex_job_t *job,
-             const char *name,
-             size_t n,
-             psd_error_t *err)
+psd_status_t ex_sums_open(ex_sums_t *self, ex_job_t *job, const char *name, size_t n,
+                          psd_error_t *err)
 {
     memset(self, 0, sizeof(*self));
     self->job = job;
@@ -44,8 +37,7 @@ ex_sums_open(ex_sums_t *self,
     return psd_table_open(job->client, name, &self->table, err);
 }
 
-void
-ex_sums_done(ex_sums_t *self)
+void ex_sums_done(ex_sums_t *self)
 {
     psd_table_close(&self->table);
     free(self->rows);
@@ -54,8 +46,7 @@ ex_sums_done(ex_sums_t *self)
 }
 
 /* Pushes this worker's row, and waits for those of the others. */
-static psd_status_t
-exchange(ex_sums_t *self, const double *values, psd_error_t *err)
+static psd_status_t exchange(ex_sums_t *self, const double *values, psd_error_t *err)
 {
     ex_job_t *job = self->job;
     size_t width = self->n + 1;
@@ -79,8 +70,7 @@ exchange(ex_sums_t *self, const double *values, psd_error_t *err)
     return rc;
 }
 
-psd_status_t
-ex_sums_add(ex_sums_t *self, double *values, psd_error_t *err)
+psd_status_t ex_sums_add(ex_sums_t *self, double *values, psd_error_t *err)
 {
     size_t width = self->n + 1;
     psd_status_t rc = exchange(self, values, err);

@@ -29,15 +29,10 @@ typedef struct ex_sums {
 
 /* Makes the table, for sums of n numbers. For one worker, before the others
  * open it. Errors: those of ex_job_prepare. */
-PSD_MUST_CHECK psd_status_t ex_sums_prepare(ex_job_t *job,
-                                            const char *name,
-                                            size_t n,
+PSD_MUST_CHECK psd_status_t ex_sums_prepare(ex_job_t *job, const char *name, size_t n,
                                             psd_error_t *err);
 /* Opens it. Errors: those of psd_table_open; PSD_NOMEM. */
-PSD_MUST_CHECK psd_status_t ex_sums_open(ex_sums_t *self,
-                                         ex_job_t *job,
-                                         const char *name,
-                                         size_t n,
+PSD_MUST_CHECK psd_status_t ex_sums_open(ex_sums_t *self, ex_job_t *job, const char *name, size_t n,
                                          psd_error_t *err);
 void ex_sums_done(ex_sums_t *self);
 /*
@@ -46,7 +41,5 @@ void ex_sums_done(ex_sums_t *self);
  *
  * values  in/out  n of them: this worker's; the sums
  */
-PSD_MUST_CHECK psd_status_t ex_sums_add(ex_sums_t *self,
-                                        double *values,
-                                        psd_error_t *err);
+PSD_MUST_CHECK psd_status_t ex_sums_add(ex_sums_t *self, double *values, psd_error_t *err);
 #endif

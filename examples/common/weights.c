@@ -16,19 +16,15 @@
 /* Up to so many a range of rows is made. */
 #define RANGE_ROWS_MAX (UINT64_C(1) << 28)
 
-uint64_t
-ex_weights_rows(double greatest)
+uint64_t ex_weights_rows(double greatest)
 {
     return greatest < (double)RANGE_ROWS_MAX ? (uint64_t)greatest + 1 : 0;
 }
 
 /* The rows that a table which is there has, instead of those that the data
  * wants; 0 when they are hash keys. */
-static psd_status_t
-look_at_rows(ex_job_t *self,
-             const char *name,
-             uint64_t *n_rows,
-             psd_error_t *err)
+static psd_status_t look_at_rows(ex_job_t *self, const char *name, uint64_t *n_rows,
+                                 psd_error_t *err)
 {
     psd_table_t *table = NULL;
     psd_status_t rc = psd_table_open(self->client, name, &table, err);
@@ -44,23 +40,17 @@ look_at_rows(ex_job_t *self,
     rows = psd_table_rows(table);
     psd_table_close(&table);
     if (rows != 0 && (*n_rows == 0 || rows < *n_rows)) {
-        return psd_error_set(err, PSD_SHAPE,
-                             "table \"%s\" has %" PRIu64
-                             " rows; the data has features up to %s%" PRIu64,
-                             name, rows, *n_rows == 0 ? "more than " : "",
-                             *n_rows == 0 ? RANGE_ROWS_MAX : *n_rows - 1);
+        return psd_error_set(
+            err, PSD_SHAPE,
+            "table \"%s\" has %" PRIu64 " rows; the data has features up to %s%" PRIu64, name, rows,
+            *n_rows == 0 ? "more than " : "", *n_rows == 0 ? RANGE_ROWS_MAX : *n_rows - 1);
     }
     *n_rows = rows;
     return PSD_OK;
 }
 
-psd_status_t
-ex_weights_ensure(ex_job_t *self,
-                  const char *name,
-                  const char *const *pairs,
-                  uint64_t n_rows,
-                  psd_table_t **ret_table,
-                  psd_error_t *err)
+psd_status_t ex_weights_ensure(ex_job_t *self, const char *name, const char *const *pairs,
+                               uint64_t n_rows, psd_table_t **ret_table, psd_error_t *err)
 {
     const char *all[2 * PAIRS_MAX + 5] = {NULL};
     char rows[NUMBER_SIZE];
@@ -83,28 +73,18 @@ ex_weights_ensure(ex_job_t *self,
     return ex_job_ensure(self, name, all, ret_table, err);
 }
 
-static psd_status_t
-pull_chunk(ex_job_t *self,
-           psd_table_t *table,
-           psd_select_t *select,
-           float *weights,
-           size_t n,
-           psd_error_t *err)
+static psd_status_t pull_chunk(ex_job_t *self, psd_table_t *table, psd_select_t *select,
+                               float *weights, size_t n, psd_error_t *err)
 {
     psd_ticket_t ticket = 0;
-    psd_status_t rc =
-        psd_pull_start(table, select, weights, n, NULL, &ticket, err);
+    psd_status_t rc = psd_pull_start(table, select, weights, n, NULL, &ticket, err);
 
     return rc == PSD_OK ? ex_job_wait(self, &ticket, err) : rc;
 }
 
 /* All rows of a range table, chunk by chunk. */
-static psd_status_t
-pull_range(ex_job_t *self,
-           psd_table_t *table,
-           psd_select_t *select,
-           ex_model_t *model,
-           psd_error_t *err)
+static psd_status_t pull_range(ex_job_t *self, psd_table_t *table, psd_select_t *select,
+                               ex_model_t *model, psd_error_t *err)
 {
     uint64_t n_rows = psd_table_rows(table);
     float *weights = malloc(CHUNK_ROWS * sizeof(*weights));
@@ -113,10 +93,8 @@ pull_range(ex_job_t *self,
     if (weights == NULL) {
         return psd_error_set(err, PSD_NOMEM, "pull of %d rows", CHUNK_ROWS);
     }
-    for (uint64_t first = 0; rc == PSD_OK && first < n_rows;
-         first += CHUNK_ROWS) {
-        size_t n =
-            n_rows - first < CHUNK_ROWS ? (size_t)(n_rows - first) : CHUNK_ROWS;
+    for (uint64_t first = 0; rc == PSD_OK && first < n_rows; first += CHUNK_ROWS) {
+        size_t n = n_rows - first < CHUNK_ROWS ? (size_t)(n_rows - first) : CHUNK_ROWS;
 
         psd_select_row_range(select, first, n);
         rc = pull_chunk(self, table, select, weights, n, err);
@@ -129,11 +107,8 @@ pull_range(ex_job_t *self,
 }
 
 /* The rows that are present in a table with hash keys. */
-static psd_status_t
-fetch_hash(psd_table_t *table,
-           psd_select_t *select,
-           ex_model_t *model,
-           psd_error_t *err)
+static psd_status_t fetch_hash(psd_table_t *table, psd_select_t *select, ex_model_t *model,
+                               psd_error_t *err)
 {
     psd_result_t *result = NULL;
     psd_status_t rc = PSD_OK;
@@ -151,11 +126,8 @@ fetch_hash(psd_table_t *table,
     return rc;
 }
 
-psd_status_t
-ex_weights_pull(ex_job_t *self,
-                psd_table_t *table,
-                ex_model_t *ret_model,
-                psd_error_t *err)
+psd_status_t ex_weights_pull(ex_job_t *self, psd_table_t *table, ex_model_t *ret_model,
+                             psd_error_t *err)
 {
     psd_select_t *select = psd_select_new();
     ex_model_t model = {0};

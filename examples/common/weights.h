@@ -27,15 +27,10 @@ uint64_t ex_weights_rows(double greatest);
  * Errors: those of psd_table_ensure; PSD_SHAPE a table that is there has fewer
  * rows.
  */
-PSD_MUST_CHECK psd_status_t ex_weights_ensure(ex_job_t *self,
-                                              const char *name,
-                                              const char *const *pairs,
-                                              uint64_t n_rows,
-                                              psd_table_t **ret_table,
-                                              psd_error_t *err);
+PSD_MUST_CHECK psd_status_t ex_weights_ensure(ex_job_t *self, const char *name,
+                                              const char *const *pairs, uint64_t n_rows,
+                                              psd_table_t **ret_table, psd_error_t *err);
 /* Every weight of a table of f32 with 1 column that is not zero. */
-PSD_MUST_CHECK psd_status_t ex_weights_pull(ex_job_t *self,
-                                            psd_table_t *table,
-                                            ex_model_t *ret_model,
-                                            psd_error_t *err);
+PSD_MUST_CHECK psd_status_t ex_weights_pull(ex_job_t *self, psd_table_t *table,
+                                            ex_model_t *ret_model, psd_error_t *err);
 #endif

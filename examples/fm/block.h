@@ -34,19 +34,14 @@ typedef struct fm_block {
 } fm_block_t;
 
 /* PSD_NOMEM. */
-PSD_MUST_CHECK psd_status_t fm_block_init(fm_block_t *self,
-                                          fm_job_t *job,
-                                          const ex_samples_t *samples,
-                                          psd_error_t *err);
+PSD_MUST_CHECK psd_status_t fm_block_init(fm_block_t *self, fm_job_t *job,
+                                          const ex_samples_t *samples, psd_error_t *err);
 void fm_block_done(fm_block_t *self);
 /* Takes these samples, and pulls what they need. Errors: those of psd_pull. */
-PSD_MUST_CHECK psd_status_t fm_block_pull(fm_block_t *self,
-                                          const uint32_t *chosen,
-                                          size_t n_chosen,
+PSD_MUST_CHECK psd_status_t fm_block_pull(fm_block_t *self, const uint32_t *chosen, size_t n_chosen,
                                           psd_error_t *err);
 /* The counts of all features, which do not grow any more. */
-PSD_MUST_CHECK psd_status_t fm_block_pull_counts(fm_block_t *self,
-                                                 psd_error_t *err);
+PSD_MUST_CHECK psd_status_t fm_block_pull_counts(fm_block_t *self, psd_error_t *err);
 /* What the kernel wants; it lasts until the next pull. */
 fm_view_t fm_block_view(const fm_block_t *self);
 /* Measures the samples with the parameters of the last pull. */

@@ -40,26 +40,20 @@ typedef struct fm_epoch {
 } fm_epoch_t;
 
 /* Connects and joins. Errors: those of ex_job_open. */
-PSD_MUST_CHECK psd_status_t fm_job_open(fm_job_t *self,
-                                        const fm_options_t *options,
+PSD_MUST_CHECK psd_status_t fm_job_open(fm_job_t *self, const fm_options_t *options,
                                         psd_error_t *err);
 /* Agrees with all workers on what the data is, and opens the tables. Errors:
  * those of psd_table_ensure; PSD_SHAPE a table that is there does not fit;
  * PSD_INVALID --valid is given, and no worker has a sample of it; the worker
  * has then left the job. */
-PSD_MUST_CHECK psd_status_t fm_job_open_tables(fm_job_t *self,
-                                               const ex_samples_t *train,
-                                               const ex_samples_t *valid,
-                                               psd_error_t *err);
+PSD_MUST_CHECK psd_status_t fm_job_open_tables(fm_job_t *self, const ex_samples_t *train,
+                                               const ex_samples_t *valid, psd_error_t *err);
 /* All workers call it, behind their last push of the epoch: adds this worker's
  * part, meets, learns the sums. */
-PSD_MUST_CHECK psd_status_t fm_job_share(fm_job_t *self,
-                                         uint32_t epoch,
-                                         fm_epoch_t *sums,
+PSD_MUST_CHECK psd_status_t fm_job_share(fm_job_t *self, uint32_t epoch, fm_epoch_t *sums,
                                          psd_error_t *err);
 /* The model as it is in the tables. */
-PSD_MUST_CHECK psd_status_t fm_job_pull_model(fm_job_t *self,
-                                              fm_model_t *ret_model,
+PSD_MUST_CHECK psd_status_t fm_job_pull_model(fm_job_t *self, fm_model_t *ret_model,
                                               psd_error_t *err);
 /* Leaves the job, drops the table of this run (worker 0), disconnects. */
 PSD_MUST_CHECK psd_status_t fm_job_leave(fm_job_t *self, psd_error_t *err);

@@ -2,11 +2,7 @@
 /* What a factorisation machine says of a sample, and its slope. */
 #include "kernel.h"
 
-double
-fm_margin(const fm_view_t *self,
-          const ex_samples_t *samples,
-          size_t i,
-          double *ret_sums)
+double fm_margin(const fm_view_t *self, const ex_samples_t *samples, size_t i, double *ret_sums)
 {
     double linear = 0;
     double pairs = 0;
@@ -38,14 +34,8 @@ fm_margin(const fm_view_t *self,
     return linear + pairs / 2;
 }
 
-void
-fm_gradient(const fm_view_t *self,
-            const ex_samples_t *samples,
-            size_t i,
-            const double *sums,
-            double slope,
-            double *weights,
-            double *factors)
+void fm_gradient(const fm_view_t *self, const ex_samples_t *samples, size_t i, const double *sums,
+                 double slope, double *weights, double *factors)
 {
     for (size_t e = samples->starts[i]; e < samples->starts[i + 1]; e++) {
         uint32_t place = self->places[samples->features[e]];
@@ -55,8 +45,7 @@ fm_gradient(const fm_view_t *self,
 
         weights[place] += slope * x;
         for (size_t k = 0; slot != FM_NO_SLOT && k < self->dim; k++) {
-            factors[at + k] +=
-                slope * x * (sums[k] - (double)self->factors[at + k] * x);
+            factors[at + k] += slope * x * (sums[k] - (double)self->factors[at + k] * x);
         }
     }
 }

@@ -29,10 +29,7 @@ typedef struct fm_view {
 } fm_view_t;
 
 /* The margin of sample i. ret_sums: sum_i v_ik x_i for each of the dim k. */
-double fm_margin(const fm_view_t *self,
-                 const ex_samples_t *samples,
-                 size_t i,
-                 double *ret_sums);
+double fm_margin(const fm_view_t *self, const ex_samples_t *samples, size_t i, double *ret_sums);
 /*
  * Adds the gradient of a loss by the parameters of sample i.
  *
@@ -41,11 +38,6 @@ double fm_margin(const fm_view_t *self,
  * weights  in/out  by place
  * factors  in/out  dim for each slot
  */
-void fm_gradient(const fm_view_t *self,
-                 const ex_samples_t *samples,
-                 size_t i,
-                 const double *sums,
-                 double slope,
-                 double *weights,
-                 double *factors);
+void fm_gradient(const fm_view_t *self, const ex_samples_t *samples, size_t i, const double *sums,
+                 double slope, double *weights, double *factors);
 #endif

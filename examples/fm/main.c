@@ -25,8 +25,7 @@ typedef struct data {
     ex_samples_t test; /* worker 0 only */
 } data_t;
 
-static psd_status_t
-load_test(const fm_options_t *options, data_t *data, psd_error_t *err)
+static psd_status_t load_test(const fm_options_t *options, data_t *data, psd_error_t *err)
 {
     ex_share_t all = {.n_parts = 1, .key_max = UINT64_MAX};
 
@@ -35,8 +34,7 @@ load_test(const fm_options_t *options, data_t *data, psd_error_t *err)
 
 /* Reads the data before anything is asked of the server: a mistake in it shows
  * before others wait for this worker. */
-static psd_status_t
-load_data(const fm_options_t *options, data_t *data, psd_error_t *err)
+static psd_status_t load_data(const fm_options_t *options, data_t *data, psd_error_t *err)
 {
     ex_share_t share = {.key_max = UINT64_MAX};
     psd_status_t rc = ex_job_rank(&share.part, &share.n_parts, err);
@@ -53,11 +51,8 @@ load_data(const fm_options_t *options, data_t *data, psd_error_t *err)
     return rc;
 }
 
-static psd_status_t
-report_test(const fm_options_t *options,
-            const ex_samples_t *test,
-            const fm_model_t *model,
-            psd_error_t *err)
+static psd_status_t report_test(const fm_options_t *options, const ex_samples_t *test,
+                                const fm_model_t *model, psd_error_t *err)
 {
     ex_measure_t how = {.scores_path = options->scores};
     double *margins = calloc(test->n + 1, sizeof(*margins));
@@ -75,19 +70,13 @@ report_test(const fm_options_t *options,
 }
 
 /* What worker 0 does with the model, which was trained in so many seconds. */
-static psd_status_t
-finish(const fm_options_t *options,
-       const data_t *data,
-       const fm_epoch_t *last,
-       const fm_model_t *model,
-       double seconds,
-       psd_error_t *err)
+static psd_status_t finish(const fm_options_t *options, const data_t *data, const fm_epoch_t *last,
+                           const fm_model_t *model, double seconds, psd_error_t *err)
 {
     psd_status_t rc = PSD_OK;
 
     ex_quality_print("train", &last->train);
-    (void)printf("  nonzeros %zu  embeddings %zu  %.3f s\n", model->n,
-                 model->n_slots, seconds);
+    (void)printf("  nonzeros %zu  embeddings %zu  %.3f s\n", model->n, model->n_slots, seconds);
     if (options->test != NULL) {
         rc = report_test(options, &data->test, model, err);
     }
@@ -97,8 +86,7 @@ finish(const fm_options_t *options,
     return rc;
 }
 
-static psd_status_t
-learn(const fm_options_t *options, const data_t *data, psd_error_t *err)
+static psd_status_t learn(const fm_options_t *options, const data_t *data, psd_error_t *err)
 {
     fm_job_t job = {0};
     fm_epoch_t last = {.train = {0}};
@@ -125,8 +113,7 @@ learn(const fm_options_t *options, const data_t *data, psd_error_t *err)
     return rc;
 }
 
-static psd_status_t
-predict(const fm_options_t *options, data_t *data, psd_error_t *err)
+static psd_status_t predict(const fm_options_t *options, data_t *data, psd_error_t *err)
 {
     fm_model_t model = {0};
     psd_status_t rc = fm_model_load(&model, options->predict, err);
@@ -141,16 +128,14 @@ predict(const fm_options_t *options, data_t *data, psd_error_t *err)
     return rc;
 }
 
-static psd_status_t
-train(const fm_options_t *options, data_t *data, psd_error_t *err)
+static psd_status_t train(const fm_options_t *options, data_t *data, psd_error_t *err)
 {
     psd_status_t rc = load_data(options, data, err);
 
     return rc == PSD_OK ? learn(options, data, err) : rc;
 }
 
-static psd_status_t
-run(int argc, char **argv, psd_error_t *err)
+static psd_status_t run(int argc, char **argv, psd_error_t *err)
 {
     fm_options_t options;
     data_t data = {.train = {0}};
@@ -163,16 +148,14 @@ run(int argc, char **argv, psd_error_t *err)
         fm_help();
         return PSD_OK;
     }
-    rc = options.predict != NULL ? predict(&options, &data, err)
-                                 : train(&options, &data, err);
+    rc = options.predict != NULL ? predict(&options, &data, err) : train(&options, &data, err);
     ex_samples_done(&data.train);
     ex_samples_done(&data.valid);
     ex_samples_done(&data.test);
     return rc;
 }
 
-int
-main(int argc, char **argv)
+int main(int argc, char **argv)
 {
     return ex_program("psd-fm", run, argc, argv);
 }

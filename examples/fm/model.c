@@ -17,8 +17,7 @@
 #define FIRST_ROOM 1024
 #define HEAD "psd-fm 2 "
 
-void
-fm_model_done(fm_model_t *self)
+void fm_model_done(fm_model_t *self)
 {
     free(self->keys);
     free(self->weights);
@@ -28,8 +27,7 @@ fm_model_done(fm_model_t *self)
 }
 
 /* Makes *array_p longer; false: it is as it was. */
-static bool
-lengthen(void *array_p, size_t n, size_t size)
+static bool lengthen(void *array_p, size_t n, size_t size)
 {
     void **place = array_p;
     void *more = realloc(*place, n * size);
@@ -40,8 +38,7 @@ lengthen(void *array_p, size_t n, size_t size)
     return more != NULL;
 }
 
-static psd_status_t
-grow(fm_model_t *self, psd_error_t *err)
+static psd_status_t grow(fm_model_t *self, psd_error_t *err)
 {
     size_t room = self->room == 0 ? FIRST_ROOM : 2 * self->room;
 
@@ -54,31 +51,24 @@ grow(fm_model_t *self, psd_error_t *err)
     return PSD_OK;
 }
 
-static psd_status_t
-add_factors(fm_model_t *self, const float *factors, psd_error_t *err)
+static psd_status_t add_factors(fm_model_t *self, const float *factors, psd_error_t *err)
 {
     size_t room = self->slots_room == 0 ? FIRST_ROOM : 2 * self->slots_room;
 
     if (self->n_slots == self->slots_room) {
         if (room >= FM_NO_SLOT ||
-            !lengthen(&self->factors, room,
-                      self->dim * sizeof(*self->factors))) {
+            !lengthen(&self->factors, room, self->dim * sizeof(*self->factors))) {
             return psd_error_set(err, PSD_NOMEM, "%zu embeddings", room);
         }
         self->slots_room = room;
     }
-    memcpy(self->factors + self->n_slots * self->dim, factors,
-           self->dim * sizeof(*factors));
+    memcpy(self->factors + self->n_slots * self->dim, factors, self->dim * sizeof(*factors));
     self->n_slots++;
     return PSD_OK;
 }
 
-psd_status_t
-fm_model_add(fm_model_t *self,
-             uint64_t key,
-             float weight,
-             const float *factors,
-             psd_error_t *err)
+psd_status_t fm_model_add(fm_model_t *self, uint64_t key, float weight, const float *factors,
+                          psd_error_t *err)
 {
     uint32_t slot = FM_NO_SLOT;
     psd_status_t rc = PSD_OK;
@@ -100,10 +90,7 @@ fm_model_add(fm_model_t *self,
 
 /* The place of each of the samples' features; those that the model has not get
  * place n, which has weight 0. */
-static void
-find_places(const fm_model_t *self,
-            const ex_samples_t *samples,
-            uint32_t *ret_places)
+static void find_places(const fm_model_t *self, const ex_samples_t *samples, uint32_t *ret_places)
 {
     size_t at = 0;
 
@@ -113,16 +100,12 @@ find_places(const fm_model_t *self,
         while (at < self->n && self->keys[at] < key) {
             at++;
         }
-        ret_places[i] =
-            (uint32_t)(at < self->n && self->keys[at] == key ? at : self->n);
+        ret_places[i] = (uint32_t)(at < self->n && self->keys[at] == key ? at : self->n);
     }
 }
 
-psd_status_t
-fm_model_score(const fm_model_t *self,
-               const ex_samples_t *samples,
-               double *ret_margins,
-               psd_error_t *err)
+psd_status_t fm_model_score(const fm_model_t *self, const ex_samples_t *samples,
+                            double *ret_margins, psd_error_t *err)
 {
     uint32_t *places = malloc((samples->n_features + 1) * sizeof(*places));
     uint32_t *slots = malloc((self->n + 1) * sizeof(*slots));
@@ -157,16 +140,13 @@ fm_model_score(const fm_model_t *self,
 }
 
 /* %.9g gives a float back to the bit. */
-static bool
-write_lines(const fm_model_t *self, FILE *file)
+static bool write_lines(const fm_model_t *self, FILE *file)
 {
     bool good = fprintf(file, HEAD "%zu %zu\n", self->dim, self->n) > 0;
 
     for (size_t i = 0; good && i < self->n; i++) {
-        good = fprintf(file, "%" PRIu64 " %.9g", self->keys[i],
-                       (double)self->weights[i]) > 0;
-        for (size_t k = 0;
-             good && self->slots[i] != FM_NO_SLOT && k < self->dim; k++) {
+        good = fprintf(file, "%" PRIu64 " %.9g", self->keys[i], (double)self->weights[i]) > 0;
+        for (size_t k = 0; good && self->slots[i] != FM_NO_SLOT && k < self->dim; k++) {
             size_t at = (size_t)self->slots[i] * self->dim + k;
 
             good = fprintf(file, " %.9g", (double)self->factors[at]) > 0;
@@ -176,15 +156,12 @@ write_lines(const fm_model_t *self, FILE *file)
     return good;
 }
 
-psd_status_t
-fm_model_save(const fm_model_t *self, const char *path, psd_error_t *err)
+psd_status_t fm_model_save(const fm_model_t *self, const char *path, psd_error_t *err)
 {
     ex_output_t output;
     psd_status_t rc = ex_output_open(&output, path, err);
 
-    return rc == PSD_OK
-               ? ex_output_finish(&output, write_lines(self, output.file), err)
-               : rc;
+    return rc == PSD_OK ? ex_output_finish(&output, write_lines(self, output.file), err) : rc;
 }
 
 /* A model file that is being read. */
@@ -199,16 +176,13 @@ typedef struct lines {
     float *factors;  /* room for an embedding; owned */
 } lines_t;
 
-static psd_status_t
-bad_line(const lines_t *lines, const char *what, psd_error_t *err)
+static psd_status_t bad_line(const lines_t *lines, const char *what, psd_error_t *err)
 {
-    return psd_error_set(err, PSD_INVALID, "%s:%zu: is not %s", lines->path,
-                         lines->number, what);
+    return psd_error_set(err, PSD_INVALID, "%s:%zu: is not %s", lines->path, lines->number, what);
 }
 
 /* "psd-fm 2 DIM KEYS" */
-static psd_status_t
-read_head(lines_t *lines, fm_model_t *model, psd_error_t *err)
+static psd_status_t read_head(lines_t *lines, fm_model_t *model, psd_error_t *err)
 {
     uint64_t dim = 0;
     char *keys = NULL;
@@ -220,24 +194,20 @@ read_head(lines_t *lines, fm_model_t *model, psd_error_t *err)
     }
     lines->text[strcspn(lines->text, "\n")] = '\0';
     keys = strrchr(lines->text, ' ');
-    if (strncmp(lines->text, HEAD, strlen(HEAD)) != 0 ||
-        keys < lines->text + strlen(HEAD)) {
+    if (strncmp(lines->text, HEAD, strlen(HEAD)) != 0 || keys < lines->text + strlen(HEAD)) {
         return bad_line(lines, "\"" HEAD "DIM KEYS\"", err);
     }
     *keys++ = '\0';
-    if (!ex_number_u64(lines->text + strlen(HEAD), &dim) || dim == 0 ||
-        dim > FM_DIM_MAX || !ex_number_u64(keys, &lines->n_keys)) {
+    if (!ex_number_u64(lines->text + strlen(HEAD), &dim) || dim == 0 || dim > FM_DIM_MAX ||
+        !ex_number_u64(keys, &lines->n_keys)) {
         return bad_line(lines, "\"" HEAD "DIM KEYS\"", err);
     }
     model->dim = (size_t)dim;
     lines->factors = calloc(model->dim, sizeof(*lines->factors));
-    return lines->factors != NULL
-               ? PSD_OK
-               : psd_error_set(err, PSD_NOMEM, "an embedding");
+    return lines->factors != NULL ? PSD_OK : psd_error_set(err, PSD_NOMEM, "an embedding");
 }
 
-static bool
-read_real(const char *word, float *ret_value)
+static bool read_real(const char *word, float *ret_value)
 {
     double value = 0;
 
@@ -249,8 +219,7 @@ read_real(const char *word, float *ret_value)
 }
 
 /* "key weight [v_1 … v_DIM]" */
-static psd_status_t
-read_line(lines_t *lines, fm_model_t *model, psd_error_t *err)
+static psd_status_t read_line(lines_t *lines, fm_model_t *model, psd_error_t *err)
 {
     char *rest = NULL;
     char *word = strtok_r(lines->text, " \n", &rest);
@@ -273,8 +242,7 @@ read_line(lines_t *lines, fm_model_t *model, psd_error_t *err)
     return fm_model_add(model, key, weight, n > 0 ? lines->factors : NULL, err);
 }
 
-psd_status_t
-fm_model_load(fm_model_t *ret_model, const char *path, psd_error_t *err)
+psd_status_t fm_model_load(fm_model_t *ret_model, const char *path, psd_error_t *err)
 {
     lines_t lines = {.file = fopen(path, "re"), .path = path};
     psd_status_t rc = PSD_OK;
@@ -293,10 +261,8 @@ fm_model_load(fm_model_t *ret_model, const char *path, psd_error_t *err)
         rc = psd_error_set(err, PSD_IO, "read %s: %s", path, strerror(errno));
     }
     if (rc == PSD_OK && (ret_model->n != lines.n_keys || lines.is_cut)) {
-        rc = psd_error_set(
-            err, PSD_INVALID, "%s: %zu keys%s are there, of %" PRIu64, path,
-            ret_model->n, lines.is_cut ? ", the last one cut," : "",
-            lines.n_keys);
+        rc = psd_error_set(err, PSD_INVALID, "%s: %zu keys%s are there, of %" PRIu64, path,
+                           ret_model->n, lines.is_cut ? ", the last one cut," : "", lines.n_keys);
     }
     free(lines.text);
     free(lines.factors);

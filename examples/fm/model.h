@@ -27,23 +27,16 @@ typedef struct fm_model {
 
 void fm_model_done(fm_model_t *self);
 /* Adds a key behind the others. factors: dim of them, or NULL. PSD_NOMEM. */
-PSD_MUST_CHECK psd_status_t fm_model_add(fm_model_t *self,
-                                         uint64_t key,
-                                         float weight,
-                                         const float *factors,
-                                         psd_error_t *err);
+PSD_MUST_CHECK psd_status_t fm_model_add(fm_model_t *self, uint64_t key, float weight,
+                                         const float *factors, psd_error_t *err);
 /* The margin of each sample; keys that the model has not count for nothing.
  * PSD_NOMEM. */
-PSD_MUST_CHECK psd_status_t fm_model_score(const fm_model_t *self,
-                                           const ex_samples_t *samples,
-                                           double *ret_margins,
-                                           psd_error_t *err);
+PSD_MUST_CHECK psd_status_t fm_model_score(const fm_model_t *self, const ex_samples_t *samples,
+                                           double *ret_margins, psd_error_t *err);
 /* Writes the file whole or not at all. PSD_IO. */
-PSD_MUST_CHECK psd_status_t fm_model_save(const fm_model_t *self,
-                                          const char *path,
+PSD_MUST_CHECK psd_status_t fm_model_save(const fm_model_t *self, const char *path,
                                           psd_error_t *err);
 /* Errors: PSD_IO; PSD_INVALID naming file and line; PSD_NOMEM. */
-PSD_MUST_CHECK psd_status_t fm_model_load(fm_model_t *ret_model,
-                                          const char *path,
+PSD_MUST_CHECK psd_status_t fm_model_load(fm_model_t *ret_model, const char *path,
                                           psd_error_t *err);
 #endif

@@ -11,37 +11,30 @@ static const ex_option_t OPTIONS[] = {
     {.kind = EX_HEADING,
      .help = "Data (files, directories, patterns, plain, .gz or .zst; labels 0 "
              "1 -1 +1):"},
-    {"train", "FILE", EX_INPUTS, AT(train), 0, 0,
-     "of which each worker takes its share"},
+    {"train", "FILE", EX_INPUTS, AT(train), 0, 0, "of which each worker takes its share"},
     {"valid", "FILE", EX_INPUTS, AT(valid), 0, 0,
      "measured after each epoch, by all workers; training stops when it gets "
      "no better, and the model is that of the best epoch"},
-    {"test", "FILE", EX_INPUTS, AT(test), 0, 0,
-     "measured at the end, by worker 0"},
+    {"test", "FILE", EX_INPUTS, AT(test), 0, 0, "measured at the end, by worker 0"},
     EX_LOAD_OPTIONS(fm_options_t, data),
     {.kind = EX_HEADING, .help = "Model:"},
     {"table", "NAME", EX_TEXT, AT(table), 0, 0,
      "NAME, NAME.counts and NAME.factors (default fm); made when they are not "
      "there, else trained further, so also after a restore of a checkpoint"},
-    {"dim", "N", EX_U32, AT(dim), 1, FM_DIM_MAX,
-     "numbers in an embedding (default 8)"},
+    {"dim", "N", EX_U32, AT(dim), 1, FM_DIM_MAX, "numbers in an embedding (default 8)"},
     {"embed-after", "N", EX_U32, AT(embed_after), 0, 4e9,
      "a feature has an embedding once it was in N samples, and while its "
      "weight is not 0 (default 10)"},
     {"init", "F", EX_REAL, AT(init), 1e-9, 1e3,
      "first embeddings lie within F of 0 (default 0.01)"},
     {"save", "FILE", EX_OUTPUT, AT(save), 0, 0, "writes the model"},
-    {"predict", "FILE", EX_INPUT, AT(predict), 0, 0,
-     "reads such a model instead of training one"},
+    {"predict", "FILE", EX_INPUT, AT(predict), 0, 0, "reads such a model instead of training one"},
     {"scores", "FILE", EX_OUTPUT_HERE, AT(scores), 0, 0,
      "writes the probability of each test sample"},
     {.kind = EX_HEADING, .help = "Weights (FTRL) and embeddings (AdaGrad):"},
-    {"alpha", "F", EX_REAL, AT(alpha), 1e-9, 1e9,
-     "the step of weights (default 0.05)"},
-    {"beta", "F", EX_REAL, AT(beta), 0, 1e9,
-     "the greater, the calmer their start (default 1)"},
-    {"l1", "F", EX_REAL, AT(l1), 0, 1e9,
-     "penalty on |w|, which keeps weights at 0 (default 1)"},
+    {"alpha", "F", EX_REAL, AT(alpha), 1e-9, 1e9, "the step of weights (default 0.05)"},
+    {"beta", "F", EX_REAL, AT(beta), 0, 1e9, "the greater, the calmer their start (default 1)"},
+    {"l1", "F", EX_REAL, AT(l1), 0, 1e9, "penalty on |w|, which keeps weights at 0 (default 1)"},
     {"l2", "F", EX_REAL, AT(l2), 0, 1e9, "penalty on w^2 / 2 (default 1)"},
     {"factor-alpha", "F", EX_REAL, AT(factor_alpha), 1e-9, 1e9,
      "the step of embeddings (default 0.01)"},
@@ -51,8 +44,7 @@ static const ex_option_t OPTIONS[] = {
      "penalty on |v|^2 / 2 in each minibatch that has the feature: in all, "
      "frequent features are held back more (default 0.01)"},
     {.kind = EX_HEADING, .help = "Training:"},
-    {"epochs", "N", EX_U32, AT(epochs), 1, 1e6,
-     "passes over the data (default 20)"},
+    {"epochs", "N", EX_U32, AT(epochs), 1, 1e6, "passes over the data (default 20)"},
     {"patience", "N", EX_U32, AT(patience), 1, 1e6,
      "with --valid: stops behind N epochs that were no better (default 2)"},
     {"minibatch", "N", EX_U32, AT(minibatch), 1, 1e9,
@@ -80,8 +72,7 @@ static const ex_command_t COMMAND = {
     EX_COUNT(OPTIONS),
 };
 
-static psd_status_t
-check(const fm_options_t *self, psd_error_t *err)
+static psd_status_t check(const fm_options_t *self, psd_error_t *err)
 {
     psd_status_t rc = ex_options_check_table(self->table, ".factors", err);
 
@@ -91,12 +82,11 @@ check(const fm_options_t *self, psd_error_t *err)
     if (self->predict != NULL && self->valid != NULL) {
         return psd_error_set(err, PSD_USAGE, "--valid wants --train FILE");
     }
-    return ex_options_check_files(self->train, self->test, self->save,
-                                  self->predict, self->scores, err);
+    return ex_options_check_files(self->train, self->test, self->save, self->predict, self->scores,
+                                  err);
 }
 
-psd_status_t
-fm_options_read(fm_options_t *self, int argc, char **argv, psd_error_t *err)
+psd_status_t fm_options_read(fm_options_t *self, int argc, char **argv, psd_error_t *err)
 {
     psd_status_t rc = PSD_OK;
 
@@ -127,8 +117,7 @@ fm_options_read(fm_options_t *self, int argc, char **argv, psd_error_t *err)
     return rc == PSD_OK ? ex_inputs_check(&COMMAND, self, err) : rc;
 }
 
-void
-fm_help(void)
+void fm_help(void)
 {
     ex_options_help(&COMMAND);
 }

@@ -44,9 +44,7 @@ typedef struct fm_options {
 
 /* Reads argv[1 .. argc - 1]. The texts are borrowed from argv. Errors:
  * PSD_USAGE. */
-PSD_MUST_CHECK psd_status_t fm_options_read(fm_options_t *self,
-                                            int argc,
-                                            char **argv,
+PSD_MUST_CHECK psd_status_t fm_options_read(fm_options_t *self, int argc, char **argv,
                                             psd_error_t *err);
 /* Prints the help text. */
 void fm_help(void);

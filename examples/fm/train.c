@@ -31,8 +31,7 @@ typedef struct trainer {
     fm_model_t *model; /* worker 0's result; borrowed */
 } trainer_t;
 
-static void
-trainer_done(trainer_t *self)
+static void trainer_done(trainer_t *self)
 {
     fm_block_done(&self->batch);
     fm_block_done(&self->valid);
@@ -44,8 +43,7 @@ trainer_done(trainer_t *self)
     free(self->deltas);
 }
 
-static uint32_t *
-make_order(size_t n)
+static uint32_t *make_order(size_t n)
 {
     uint32_t *order = malloc((n + 1) * sizeof(*order));
 
@@ -55,8 +53,7 @@ make_order(size_t n)
     return order;
 }
 
-static psd_status_t
-trainer_init(trainer_t *self, const ex_samples_t *valid, psd_error_t *err)
+static psd_status_t trainer_init(trainer_t *self, const ex_samples_t *valid, psd_error_t *err)
 {
     const fm_options_t *options = self->job->options;
     size_t share = (size_t)self->job->n_share;
@@ -67,25 +64,19 @@ trainer_init(trainer_t *self, const ex_samples_t *valid, psd_error_t *err)
     self->random = options->seed ^ ((uint64_t)self->job->ex.worker << 32);
     self->order = make_order(self->train->n);
     self->valid_order = make_order(valid->n);
-    self->gradients =
-        calloc(self->train->n_features + 1, sizeof(*self->gradients));
-    if (self->order == NULL || self->valid_order == NULL ||
-        self->gradients == NULL) {
-        return psd_error_set(err, PSD_NOMEM, "training with %zu features",
-                             self->train->n_features);
+    self->gradients = calloc(self->train->n_features + 1, sizeof(*self->gradients));
+    if (self->order == NULL || self->valid_order == NULL || self->gradients == NULL) {
+        return psd_error_set(err, PSD_NOMEM, "training with %zu features", self->train->n_features);
     }
     rc = fm_block_init(&self->batch, self->job, self->train, err);
     if (rc == PSD_OK) {
         rc = fm_block_init(&self->valid, self->job, valid, err);
     }
-    return rc == PSD_OK ? ex_progress_init(&self->progress, options->report_s,
-                                           share + 1, err)
-                        : rc;
+    return rc == PSD_OK ? ex_progress_init(&self->progress, options->report_s, share + 1, err) : rc;
 }
 
 /* Room for the gradients of the batch, which then are zero. */
-static psd_status_t
-clear_gradients(trainer_t *self, psd_error_t *err)
+static psd_status_t clear_gradients(trainer_t *self, psd_error_t *err)
 {
     size_t n_factors = self->batch.n_slots * self->job->options->dim;
     size_t n = self->batch.batch.n;
@@ -112,8 +103,7 @@ clear_gradients(trainer_t *self, psd_error_t *err)
 }
 
 /* Adds up the gradients of the batch's samples. */
-static void
-learn(trainer_t *self)
+static void learn(trainer_t *self)
 {
     const ex_samples_t *samples = self->train;
     fm_block_t *batch = &self->batch;
@@ -123,22 +113,18 @@ learn(trainer_t *self)
         size_t i = batch->chosen[c];
         float label = samples->labels[i];
         double weight = (double)samples->weights[i];
-        double margin =
-            (double)label * fm_margin(&view, samples, i, batch->sums);
+        double margin = (double)label * fm_margin(&view, samples, i, batch->sums);
         double loss = ex_logistic_loss(margin);
 
-        fm_gradient(&view, samples, i, batch->sums,
-                    -(double)label * ex_sigmoid(-margin) * weight,
+        fm_gradient(&view, samples, i, batch->sums, -(double)label * ex_sigmoid(-margin) * weight,
                     self->gradients, self->factor_gradients);
         ex_progress_add(&self->progress, margin * (double)label, label, loss);
-        ex_quality_add(&self->epoch.train, margin * (double)label, label,
-                       weight * loss);
+        ex_quality_add(&self->epoch.train, margin * (double)label, label, weight * loss);
     }
 }
 
 /* In how many of the batch's samples each of its features is. */
-static psd_status_t
-push_counts(trainer_t *self, psd_error_t *err)
+static psd_status_t push_counts(trainer_t *self, psd_error_t *err)
 {
     const ex_batch_t *batch = &self->batch.batch;
     const ex_samples_t *samples = self->train;
@@ -152,12 +138,10 @@ push_counts(trainer_t *self, psd_error_t *err)
             counts[batch->places[samples->features[e]]]++;
         }
     }
-    return psd_push(self->job->counts, batch->rows, batch->n, counts, batch->n,
-                    err);
+    return psd_push(self->job->counts, batch->rows, batch->n, counts, batch->n, err);
 }
 
-static psd_status_t
-push_gradients(trainer_t *self, psd_error_t *err)
+static psd_status_t push_gradients(trainer_t *self, psd_error_t *err)
 {
     const fm_block_t *batch = &self->batch;
     size_t n = batch->n_slots * self->job->options->dim;
@@ -166,20 +150,18 @@ push_gradients(trainer_t *self, psd_error_t *err)
     for (size_t place = 0; place < batch->batch.n; place++) {
         self->deltas[place] = (float)self->gradients[place];
     }
-    rc = psd_push(self->job->weights, batch->batch.rows, batch->batch.n,
-                  self->deltas, batch->batch.n, err);
+    rc = psd_push(self->job->weights, batch->batch.rows, batch->batch.n, self->deltas,
+                  batch->batch.n, err);
     for (size_t k = 0; k < n; k++) {
         self->deltas[k] = (float)self->factor_gradients[k];
     }
     if (rc == PSD_OK && n > 0) {
-        rc = psd_push(self->job->factors, batch->slot_rows, batch->n_slots,
-                      self->deltas, n, err);
+        rc = psd_push(self->job->factors, batch->slot_rows, batch->n_slots, self->deltas, n, err);
     }
     return rc;
 }
 
-static psd_status_t
-run_batch(trainer_t *self, bool counts, size_t number, psd_error_t *err)
+static psd_status_t run_batch(trainer_t *self, bool counts, size_t number, psd_error_t *err)
 {
     size_t size = self->job->options->minibatch;
     size_t n = self->train->n;
@@ -206,25 +188,21 @@ run_batch(trainer_t *self, bool counts, size_t number, psd_error_t *err)
 }
 
 /* Behind an epoch: what it came to, over all workers. */
-static psd_status_t
-measure(trainer_t *self, uint32_t epoch, psd_error_t *err)
+static psd_status_t measure(trainer_t *self, uint32_t epoch, psd_error_t *err)
 {
     psd_status_t rc = ex_job_meet(&self->job->ex, err);
 
     if (rc == PSD_OK && self->job->options->valid != NULL) {
-        rc = fm_block_pull(&self->valid, self->valid_order,
-                           self->valid.samples->n, err);
+        rc = fm_block_pull(&self->valid, self->valid_order, self->valid.samples->n, err);
     }
     if (rc == PSD_OK && self->job->options->valid != NULL) {
         fm_block_measure(&self->valid, &self->epoch.valid);
     }
-    return rc == PSD_OK ? fm_job_share(self->job, epoch, &self->epoch, err)
-                        : rc;
+    return rc == PSD_OK ? fm_job_share(self->job, epoch, &self->epoch, err) : rc;
 }
 
 /* Worker 0 keeps the model as it is now; nobody changes it meanwhile. */
-static psd_status_t
-keep_model(trainer_t *self, psd_error_t *err)
+static psd_status_t keep_model(trainer_t *self, psd_error_t *err)
 {
     psd_status_t rc = PSD_OK;
 
@@ -237,8 +215,7 @@ keep_model(trainer_t *self, psd_error_t *err)
 
 /* Looks whether the epoch was better than those before. All workers see the
  * same sums, and so decide alike. */
-static psd_status_t
-judge(trainer_t *self, psd_error_t *err)
+static psd_status_t judge(trainer_t *self, psd_error_t *err)
 {
     const ex_quality_t *valid = &self->epoch.valid;
 
@@ -251,8 +228,7 @@ judge(trainer_t *self, psd_error_t *err)
     return keep_model(self, err);
 }
 
-static void
-tell_valid(const trainer_t *self, uint32_t epoch)
+static void tell_valid(const trainer_t *self, uint32_t epoch)
 {
     if (self->job->ex.worker == 0) {
         char what[32];
@@ -264,11 +240,9 @@ tell_valid(const trainer_t *self, uint32_t epoch)
     }
 }
 
-static psd_status_t
-run_epoch(trainer_t *self, uint32_t epoch, psd_error_t *err)
+static psd_status_t run_epoch(trainer_t *self, uint32_t epoch, psd_error_t *err)
 {
-    ex_place_t place = {.epoch = epoch + 1,
-                        .epochs = self->job->options->epochs};
+    ex_place_t place = {.epoch = epoch + 1, .epochs = self->job->options->epochs};
     psd_status_t rc = PSD_OK;
 
     self->epoch = (fm_epoch_t){0};
@@ -296,8 +270,7 @@ run_epoch(trainer_t *self, uint32_t epoch, psd_error_t *err)
 }
 
 /* Without --valid the model is that of the end, else that of the best epoch. */
-static psd_status_t
-choose_model(trainer_t *self, psd_error_t *err)
+static psd_status_t choose_model(trainer_t *self, psd_error_t *err)
 {
     const fm_options_t *options = self->job->options;
 
@@ -314,27 +287,20 @@ choose_model(trainer_t *self, psd_error_t *err)
     return PSD_OK;
 }
 
-static psd_status_t
-run(trainer_t *self, psd_error_t *err)
+static psd_status_t run(trainer_t *self, psd_error_t *err)
 {
     const fm_options_t *options = self->job->options;
     psd_status_t rc = PSD_OK;
 
-    for (uint32_t epoch = 0; rc == PSD_OK && epoch < options->epochs &&
-                             self->n_worse < options->patience;
-         epoch++) {
+    for (uint32_t epoch = 0;
+         rc == PSD_OK && epoch < options->epochs && self->n_worse < options->patience; epoch++) {
         rc = run_epoch(self, epoch, err);
     }
     return rc == PSD_OK ? choose_model(self, err) : rc;
 }
 
-psd_status_t
-fm_train(fm_job_t *job,
-         const ex_samples_t *train,
-         const ex_samples_t *valid,
-         fm_epoch_t *ret_last,
-         fm_model_t *ret_model,
-         psd_error_t *err)
+psd_status_t fm_train(fm_job_t *job, const ex_samples_t *train, const ex_samples_t *valid,
+                      fm_epoch_t *ret_last, fm_model_t *ret_model, psd_error_t *err)
 {
     trainer_t self = {.job = job, .train = train, .model = ret_model};
     psd_status_t rc = trainer_init(&self, valid, err);

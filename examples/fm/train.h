@@ -30,10 +30,7 @@
  * Errors: those of push, pull, clock and barrier; PSD_NOMEM; PSD_INVALID valid
  * was predicted with a number for a loss behind no epoch.
  */
-PSD_MUST_CHECK psd_status_t fm_train(fm_job_t *job,
-                                     const ex_samples_t *train,
-                                     const ex_samples_t *valid,
-                                     fm_epoch_t *ret_last,
-                                     fm_model_t *ret_model,
-                                     psd_error_t *err);
+PSD_MUST_CHECK psd_status_t fm_train(fm_job_t *job, const ex_samples_t *train,
+                                     const ex_samples_t *valid, fm_epoch_t *ret_last,
+                                     fm_model_t *ret_model, psd_error_t *err);
 #endif

@@ -6,8 +6,7 @@
 
 #include "psd.h"
 
-int
-main(int argc, char **argv)
+int main(int argc, char **argv)
 {
     const uint64_t keys[] = {1, 3, 5};
     const float deltas[] = {0.5F, 1.5F, 2.5F};

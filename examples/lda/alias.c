@@ -5,18 +5,13 @@
 #define OWN_BITS ((UINT64_C(1) << LDA_TOPIC_BITS) - 1)
 
 /* An entry that is its own for a part, below 1, and else that of `many`. */
-static lda_alias_t
-share(lda_alias_t few, double part, lda_alias_t many)
+static lda_alias_t share(lda_alias_t few, double part, lda_alias_t many)
 {
     return (uint64_t)(part * 16777216.0) << 2 * LDA_TOPIC_BITS |
            (many & OWN_BITS) << LDA_TOPIC_BITS | (few & OWN_BITS);
 }
 
-double
-lda_alias_build(lda_alias_t *entries,
-                double *weights,
-                uint32_t *scratch,
-                uint32_t n)
+double lda_alias_build(lda_alias_t *entries, double *weights, uint32_t *scratch, uint32_t n)
 {
     double sum = 0;
     uint32_t n_small = 0; /* scratch: small ones from below, */

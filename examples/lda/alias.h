@@ -21,11 +21,9 @@ typedef uint64_t lda_alias_t;
 #define LDA_TOPICS_MOST (UINT32_C(1) << LDA_TOPIC_BITS)
 
 /* An entry that is all its own. */
-static inline lda_alias_t
-lda_alias_entry(uint32_t topic)
+static inline lda_alias_t lda_alias_entry(uint32_t topic)
 {
-    return (UINT64_MAX << 2 * LDA_TOPIC_BITS) |
-           (uint64_t)topic << LDA_TOPIC_BITS | topic;
+    return (UINT64_MAX << 2 * LDA_TOPIC_BITS) | (uint64_t)topic << LDA_TOPIC_BITS | topic;
 }
 
 /*
@@ -37,29 +35,23 @@ lda_alias_entry(uint32_t topic)
  *
  * Gives the sum of the weights.
  */
-double lda_alias_build(lda_alias_t *entries,
-                       double *weights,
-                       uint32_t *scratch,
-                       uint32_t n);
+double lda_alias_build(lda_alias_t *entries, double *weights, uint32_t *scratch, uint32_t n);
 
 /* Which of n entries a random number draws. */
-static inline size_t
-lda_alias_place(uint32_t n, uint64_t random)
+static inline size_t lda_alias_place(uint32_t n, uint64_t random)
 {
     return ((random >> 32) * n) >> 32;
 }
 
 /* The topic that it draws from that entry. */
-static inline uint32_t
-lda_alias_topic(lda_alias_t entry, uint64_t random)
+static inline uint32_t lda_alias_topic(lda_alias_t entry, uint64_t random)
 {
     uint32_t other = (random & UINT32_MAX) >> 8 >= entry >> 2 * LDA_TOPIC_BITS;
 
     return (uint32_t)(entry >> other * LDA_TOPIC_BITS) & (LDA_TOPICS_MOST - 1);
 }
 
-static inline uint32_t
-lda_alias_draw(const lda_alias_t *entries, uint32_t n, uint64_t random)
+static inline uint32_t lda_alias_draw(const lda_alias_t *entries, uint32_t n, uint64_t random)
 {
     return lda_alias_topic(entries[lda_alias_place(n, random)], random);
 }

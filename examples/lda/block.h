@@ -38,25 +38,18 @@ typedef struct lda_block_key {
 
 void lda_block_done(lda_block_t *self);
 /* Begins a document, to which the next tokens belong. PSD_NOMEM. */
-PSD_MUST_CHECK psd_status_t lda_block_add_document(lda_block_t *self,
-                                                   psd_error_t *err);
+PSD_MUST_CHECK psd_status_t lda_block_add_document(lda_block_t *self, psd_error_t *err);
 /* Adds n tokens of one word, of topic 0. PSD_NOMEM. */
-PSD_MUST_CHECK psd_status_t lda_block_add_word(lda_block_t *self,
-                                               uint32_t word,
-                                               uint32_t n,
+PSD_MUST_CHECK psd_status_t lda_block_add_word(lda_block_t *self, uint32_t word, uint32_t n,
                                                psd_error_t *err);
 /* Orders the tokens of the last document by word; topics stay as they are. */
 void lda_block_sort_last(lda_block_t *self);
 
 /* Writes DIR/block-B-of-N, whole or not at all. Errors: PSD_IO. */
-PSD_MUST_CHECK psd_status_t lda_block_save(const lda_block_t *self,
-                                           const char *dir,
-                                           const lda_block_key_t *key,
-                                           psd_error_t *err);
+PSD_MUST_CHECK psd_status_t lda_block_save(const lda_block_t *self, const char *dir,
+                                           const lda_block_key_t *key, psd_error_t *err);
 /* Errors: PSD_IO; PSD_RANGE there is no such file; PSD_INVALID it is of other
  * data or settings; PSD_DAMAGED; PSD_NOMEM. */
-PSD_MUST_CHECK psd_status_t lda_block_load(lda_block_t *ret_block,
-                                           const char *dir,
-                                           const lda_block_key_t *key,
-                                           psd_error_t *err);
+PSD_MUST_CHECK psd_status_t lda_block_load(lda_block_t *ret_block, const char *dir,
+                                           const lda_block_key_t *key, psd_error_t *err);
 #endif

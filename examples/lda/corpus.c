@@ -22,14 +22,10 @@ typedef struct document {
     const float *counts;
 } document_t;
 
-typedef psd_status_t
-visit_t(void *user, const document_t *document, psd_error_t *err);
+typedef psd_status_t visit_t(void *user, const document_t *document, psd_error_t *err);
 
-static psd_status_t
-open_reader(const char *path,
-            const lda_options_t *options,
-            psd_reader_t **ret_reader,
-            psd_error_t *err)
+static psd_status_t open_reader(const char *path, const lda_options_t *options,
+                                psd_reader_t **ret_reader, psd_error_t *err)
 {
     psd_reader_options_t *how = psd_reader_options_new();
     psd_status_t rc = PSD_OK;
@@ -50,38 +46,31 @@ open_reader(const char *path,
     return rc;
 }
 
-static psd_status_t
-check(const document_t *document, psd_error_t *err)
+static psd_status_t check(const document_t *document, psd_error_t *err)
 {
     for (size_t i = 0; i < document->n; i++) {
         double count = (double)document->counts[i];
 
         if (document->ids[i] > ID_MOST) {
-            return psd_error_set(
-                err, PSD_INVALID,
-                "document %" PRIu64 ": word %" PRIu64 " is beyond %" PRIu64
-                "; words are numbered from 0 by a vocabulary, "
-                "as \"pscli data convert --vocabulary FILE "
-                "--to lda-c\" does",
-                document->number + 1, document->ids[i], ID_MOST);
+            return psd_error_set(err, PSD_INVALID,
+                                 "document %" PRIu64 ": word %" PRIu64 " is beyond %" PRIu64
+                                 "; words are numbered from 0 by a vocabulary, "
+                                 "as \"pscli data convert --vocabulary FILE "
+                                 "--to lda-c\" does",
+                                 document->number + 1, document->ids[i], ID_MOST);
         }
         if (!(count >= 0 && count <= COUNT_MOST) || floor(count) < count) {
             return psd_error_set(err, PSD_INVALID,
                                  "document %" PRIu64 ": word %" PRIu64
                                  ": %g is not a whole number from 0 to %.0f",
-                                 document->number + 1, document->ids[i], count,
-                                 COUNT_MOST);
+                                 document->number + 1, document->ids[i], count, COUNT_MOST);
         }
     }
     return PSD_OK;
 }
 
-static psd_status_t
-visit_batch(const psd_samples_t *batch,
-            uint64_t *number,
-            visit_t *visit,
-            void *user,
-            psd_error_t *err)
+static psd_status_t visit_batch(const psd_samples_t *batch, uint64_t *number, visit_t *visit,
+                                void *user, psd_error_t *err)
 {
     const size_t *groups = psd_samples_groups(batch);
     const size_t *starts = psd_samples_starts(batch);
@@ -102,19 +91,14 @@ visit_batch(const psd_samples_t *batch,
     return rc;
 }
 
-static psd_status_t
-visit_all(const char *path,
-          const lda_options_t *options,
-          visit_t *visit,
-          void *user,
-          psd_error_t *err)
+static psd_status_t visit_all(const char *path, const lda_options_t *options, visit_t *visit,
+                              void *user, psd_error_t *err)
 {
     psd_samples_t *batch = psd_samples_new();
     psd_reader_t *reader = NULL;
     uint64_t number = 0;
-    psd_status_t rc =
-        batch == NULL ? psd_error_set(err, PSD_NOMEM, "a batch of documents")
-                      : open_reader(path, options, &reader, err);
+    psd_status_t rc = batch == NULL ? psd_error_set(err, PSD_NOMEM, "a batch of documents")
+                                    : open_reader(path, options, &reader, err);
 
     if (rc == PSD_OK) {
         do {
@@ -132,8 +116,7 @@ visit_all(const char *path,
 
 /* Whether a document is held out; if not, its number among those that are
  * learnt, else among those that are held out. */
-static bool
-is_held(uint64_t number, uint32_t every, uint64_t *ret_rank)
+static bool is_held(uint64_t number, uint32_t every, uint64_t *ret_rank)
 {
     if (every == 0) {
         *ret_rank = number;
@@ -156,8 +139,7 @@ typedef struct scan {
     uint64_t lowest, highest;
 } scan_t;
 
-static psd_status_t
-grow(scan_t *self, uint64_t id, psd_error_t *err)
+static psd_status_t grow(scan_t *self, uint64_t id, psd_error_t *err)
 {
     size_t room = self->room == 0 ? 65536 : self->room;
     uint32_t *more = NULL;
@@ -178,9 +160,8 @@ grow(scan_t *self, uint64_t id, psd_error_t *err)
     return PSD_OK;
 }
 
-static psd_status_t
-scan_word(
-    scan_t *self, uint64_t id, uint32_t count, bool held, psd_error_t *err)
+static psd_status_t scan_word(scan_t *self, uint64_t id, uint32_t count, bool held,
+                              psd_error_t *err)
 {
     lda_corpus_t *corpus = self->corpus;
     psd_status_t rc = grow(self, id, err);
@@ -194,17 +175,14 @@ scan_word(
         corpus->frequencies[id] += count;
         corpus->n_tokens += count;
         if (corpus->frequencies[id] > INT32_MAX) {
-            return psd_error_set(err, PSD_LIMIT,
-                                 "word %" PRIu64 " has more than %" PRId32
-                                 " tokens",
-                                 id, INT32_MAX);
+            return psd_error_set(
+                err, PSD_LIMIT, "word %" PRIu64 " has more than %" PRId32 " tokens", id, INT32_MAX);
         }
     }
     return PSD_OK;
 }
 
-static psd_status_t
-scan_document(void *user, const document_t *document, psd_error_t *err)
+static psd_status_t scan_document(void *user, const document_t *document, psd_error_t *err)
 {
     scan_t *self = user;
     uint64_t rank = 0;
@@ -222,21 +200,15 @@ scan_document(void *user, const document_t *document, psd_error_t *err)
     return rc;
 }
 
-psd_status_t
-lda_corpus_scan(lda_corpus_t *self,
-                const lda_options_t *options,
-                psd_error_t *err)
+psd_status_t lda_corpus_scan(lda_corpus_t *self, const lda_options_t *options, psd_error_t *err)
 {
-    scan_t scan = {.corpus = self,
-                   .test_every = options->test_every,
-                   .lowest = UINT64_MAX};
+    scan_t scan = {.corpus = self, .test_every = options->test_every, .lowest = UINT64_MAX};
     psd_status_t rc = PSD_OK;
 
     memset(self, 0, sizeof *self);
     rc = visit_all(options->train, options, scan_document, &scan, err);
     if (rc == PSD_OK && self->n_tokens == 0) {
-        rc = psd_error_set(err, PSD_INVALID, "%s: no token to learn",
-                           options->train);
+        rc = psd_error_set(err, PSD_INVALID, "%s: no token to learn", options->train);
     }
     if (rc != PSD_OK) {
         lda_corpus_done(self);
@@ -249,8 +221,7 @@ lda_corpus_scan(lda_corpus_t *self,
     return PSD_OK;
 }
 
-void
-lda_corpus_done(lda_corpus_t *self)
+void lda_corpus_done(lda_corpus_t *self)
 {
     free(self->frequencies);
     memset(self, 0, sizeof *self);
@@ -266,37 +237,28 @@ typedef struct fill {
     uint64_t seed;
 } fill_t;
 
-static void
-draw_topics(const fill_t *self, uint64_t rank)
+static void draw_topics(const fill_t *self, uint64_t rank)
 {
     const lda_block_t *block = self->block;
     const lda_slice_t *warm = self->warm == NULL ? NULL : self->warm->slice;
     uint64_t random = self->seed ^ (rank * UINT64_C(0xd1342543de82ef95));
 
-    for (size_t i = block->starts[block->n_documents - 1]; i < block->n_tokens;
-         i++) {
+    for (size_t i = block->starts[block->n_documents - 1]; i < block->n_tokens; i++) {
         uint64_t id = self->key->first_id + block->words[i];
 
-        if (warm != NULL && id >= self->warm->first_id &&
-            id - self->warm->first_id < warm->n) {
-            block->topics[i] = lda_row_draw(
-                warm, &warm->rows[id - self->warm->first_id], &random);
+        if (warm != NULL && id >= self->warm->first_id && id - self->warm->first_id < warm->n) {
+            block->topics[i] = lda_row_draw(warm, &warm->rows[id - self->warm->first_id], &random);
         } else {
-            block->topics[i] =
-                (uint32_t)(((ex_random(&random) >> 32) * self->key->n_topics) >>
-                           32);
+            block->topics[i] = (uint32_t)(((ex_random(&random) >> 32) * self->key->n_topics) >> 32);
         }
     }
 }
 
 /* The document's words, as numbers from first_id. */
-static psd_status_t
-add_words(fill_t *self, const document_t *document, psd_error_t *err)
+static psd_status_t add_words(fill_t *self, const document_t *document, psd_error_t *err)
 {
-    uint64_t first_id =
-        self->held != NULL ? self->held->first_id : self->key->first_id;
-    uint32_t n_words =
-        self->held != NULL ? self->held->n_words : self->key->n_words;
+    uint64_t first_id = self->held != NULL ? self->held->first_id : self->key->first_id;
+    uint32_t n_words = self->held != NULL ? self->held->n_words : self->key->n_words;
     psd_status_t rc = lda_block_add_document(self->block, err);
 
     for (size_t i = 0; rc == PSD_OK && i < document->n; i++) {
@@ -310,8 +272,7 @@ add_words(fill_t *self, const document_t *document, psd_error_t *err)
     return rc;
 }
 
-static psd_status_t
-fill_learnt(void *user, const document_t *document, psd_error_t *err)
+static psd_status_t fill_learnt(void *user, const document_t *document, psd_error_t *err)
 {
     fill_t *self = user;
     uint64_t rank = 0;
@@ -329,8 +290,7 @@ fill_learnt(void *user, const document_t *document, psd_error_t *err)
     return rc;
 }
 
-static psd_status_t
-fill_held(void *user, const document_t *document, psd_error_t *err)
+static psd_status_t fill_held(void *user, const document_t *document, psd_error_t *err)
 {
     fill_t *self = user;
     const lda_held_t *held = self->held;
@@ -342,15 +302,10 @@ fill_held(void *user, const document_t *document, psd_error_t *err)
                : add_words(self, document, err);
 }
 
-psd_status_t
-lda_corpus_block(const lda_options_t *options,
-                 const lda_block_key_t *key,
-                 const lda_warm_t *warm,
-                 lda_block_t *ret_block,
-                 psd_error_t *err)
+psd_status_t lda_corpus_block(const lda_options_t *options, const lda_block_key_t *key,
+                              const lda_warm_t *warm, lda_block_t *ret_block, psd_error_t *err)
 {
-    fill_t fill = {
-        .block = ret_block, .warm = warm, .key = key, .seed = options->seed};
+    fill_t fill = {.block = ret_block, .warm = warm, .key = key, .seed = options->seed};
     psd_status_t rc = PSD_OK;
 
     memset(ret_block, 0, sizeof *ret_block);
@@ -361,11 +316,8 @@ lda_corpus_block(const lda_options_t *options,
     return rc;
 }
 
-psd_status_t
-lda_corpus_held(const lda_options_t *options,
-                const lda_held_t *held,
-                lda_block_t *ret_block,
-                psd_error_t *err)
+psd_status_t lda_corpus_held(const lda_options_t *options, const lda_held_t *held,
+                             lda_block_t *ret_block, psd_error_t *err)
 {
     fill_t fill = {.block = ret_block, .held = held};
     psd_status_t rc = PSD_OK;

@@ -28,8 +28,7 @@ typedef struct lda_corpus {
 /* Errors: those of psd_reader_open and psd_reader_next; PSD_INVALID an id above
  * 2^27, a count that is none, no token at all; PSD_LIMIT 2^31 tokens of a word;
  * PSD_NOMEM. */
-PSD_MUST_CHECK psd_status_t lda_corpus_scan(lda_corpus_t *self,
-                                            const lda_options_t *options,
+PSD_MUST_CHECK psd_status_t lda_corpus_scan(lda_corpus_t *self, const lda_options_t *options,
                                             psd_error_t *err);
 void lda_corpus_done(lda_corpus_t *self);
 /* A model whose words give first topics. */
@@ -42,10 +41,8 @@ typedef struct lda_warm {
  * gets a first topic, by document and seed: any of n_topics; where warm (NULL:
  * none) has the word, one that fits it there. */
 PSD_MUST_CHECK psd_status_t lda_corpus_block(const lda_options_t *options,
-                                             const lda_block_key_t *key,
-                                             const lda_warm_t *warm,
-                                             lda_block_t *ret_block,
-                                             psd_error_t *err);
+                                             const lda_block_key_t *key, const lda_warm_t *warm,
+                                             lda_block_t *ret_block, psd_error_t *err);
 
 /* Which documents to give. */
 typedef struct lda_held {
@@ -57,8 +54,6 @@ typedef struct lda_held {
 } lda_held_t;
 
 /* Held-out documents, tokens in the order of the file. */
-PSD_MUST_CHECK psd_status_t lda_corpus_held(const lda_options_t *options,
-                                            const lda_held_t *held,
-                                            lda_block_t *ret_block,
-                                            psd_error_t *err);
+PSD_MUST_CHECK psd_status_t lda_corpus_held(const lda_options_t *options, const lda_held_t *held,
+                                            lda_block_t *ret_block, psd_error_t *err);
 #endif

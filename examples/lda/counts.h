@@ -43,47 +43,31 @@ typedef struct lda_counts {
 } lda_counts_t;
 
 /* Makes the tables anew and opens them; every worker calls it. */
-PSD_MUST_CHECK psd_status_t lda_counts_init(lda_counts_t *self,
-                                            ex_job_t *job,
-                                            const lda_corpus_t *corpus,
-                                            const lda_prior_t *prior,
-                                            const lda_options_t *options,
-                                            psd_error_t *err);
+PSD_MUST_CHECK psd_status_t lda_counts_init(lda_counts_t *self, ex_job_t *job,
+                                            const lda_corpus_t *corpus, const lda_prior_t *prior,
+                                            const lda_options_t *options, psd_error_t *err);
 void lda_counts_done(lda_counts_t *self);
 /* The totals as the table has them now. PSD_DAMAGED they are not of all tokens
  * (`whole`). */
-PSD_MUST_CHECK psd_status_t lda_counts_pull_totals(lda_counts_t *self,
-                                                   bool whole,
+PSD_MUST_CHECK psd_status_t lda_counts_pull_totals(lda_counts_t *self, bool whole,
                                                    psd_error_t *err);
 /* The slice as the table has it now; or else, empty. PSD_DAMAGED. */
-PSD_MUST_CHECK psd_status_t lda_counts_pull_slice(lda_counts_t *self,
-                                                  uint32_t slice,
+PSD_MUST_CHECK psd_status_t lda_counts_pull_slice(lda_counts_t *self, uint32_t slice,
                                                   psd_error_t *err);
-PSD_MUST_CHECK psd_status_t lda_counts_empty_slice(lda_counts_t *self,
-                                                   uint32_t slice,
+PSD_MUST_CHECK psd_status_t lda_counts_empty_slice(lda_counts_t *self, uint32_t slice,
                                                    psd_error_t *err);
 /* Pushes what has changed in the slice; in the totals. */
-PSD_MUST_CHECK psd_status_t lda_counts_push_slice(lda_counts_t *self,
-                                                  psd_error_t *err);
-PSD_MUST_CHECK psd_status_t lda_counts_push_totals(lda_counts_t *self,
-                                                   psd_error_t *err);
+PSD_MUST_CHECK psd_status_t lda_counts_push_slice(lda_counts_t *self, psd_error_t *err);
+PSD_MUST_CHECK psd_status_t lda_counts_push_totals(lda_counts_t *self, psd_error_t *err);
 /* Ends a clock. Under BSP all meet. */
-PSD_MUST_CHECK psd_status_t lda_counts_clock(lda_counts_t *self,
-                                             psd_error_t *err);
+PSD_MUST_CHECK psd_status_t lda_counts_clock(lda_counts_t *self, psd_error_t *err);
 /* All meet; whoever was lost is named, as the counts lack what it would have
  * done: PSD_WORKER_LOST. */
-PSD_MUST_CHECK psd_status_t lda_counts_meet(lda_counts_t *self,
-                                            psd_error_t *err);
+PSD_MUST_CHECK psd_status_t lda_counts_meet(lda_counts_t *self, psd_error_t *err);
 /* Calls for each word of a slice, with its counts as the table has them. */
-typedef psd_status_t lda_counts_visit_t(void *user,
-                                        uint32_t word,
-                                        const uint32_t *topics,
-                                        const int32_t *counts,
-                                        size_t n,
-                                        psd_error_t *err);
-PSD_MUST_CHECK psd_status_t lda_counts_visit(lda_counts_t *self,
-                                             uint32_t slice,
-                                             lda_counts_visit_t *visit,
-                                             void *user,
+typedef psd_status_t lda_counts_visit_t(void *user, uint32_t word, const uint32_t *topics,
+                                        const int32_t *counts, size_t n, psd_error_t *err);
+PSD_MUST_CHECK psd_status_t lda_counts_visit(lda_counts_t *self, uint32_t slice,
+                                             lda_counts_visit_t *visit, void *user,
                                              psd_error_t *err);
 #endif

@@ -11,8 +11,7 @@
 #include "corpus.h"
 #include "likelihood.h"
 
-void
-lda_print_score(double sum, uint64_t n)
+void lda_print_score(double sum, uint64_t n)
 {
     printf("held-out completion  %" PRIu64 " tokens  %.4f each  perplexity "
            "%.1f\n",
@@ -21,32 +20,23 @@ lda_print_score(double sum, uint64_t n)
 
 /* The shares that are more than the prior alone gives, greatest not first:
  * by topic. */
-static bool
-write_shares(FILE *file,
-             const double *shares,
-             const lda_prior_t *prior,
-             size_t n)
+static bool write_shares(FILE *file, const double *shares, const lda_prior_t *prior, size_t n)
 {
-    double least = 1.5 * prior->alpha /
-                   ((double)n + prior->alpha * (double)prior->n_topics);
+    double least = 1.5 * prior->alpha / ((double)n + prior->alpha * (double)prior->n_topics);
     bool good = true;
     const char *between = "";
 
     for (uint32_t k = 0; good && k < prior->n_topics; k++) {
         if (shares[k] > least) {
-            good =
-                fprintf(file, "%s%" PRIu32 ":%.5g", between, k, shares[k]) > 0;
+            good = fprintf(file, "%s%" PRIu32 ":%.5g", between, k, shares[k]) > 0;
             between = " ";
         }
     }
     return good && fputc('\n', file) != EOF;
 }
 
-static psd_status_t
-write_topics(lda_sampler_t *sampler,
-             const lda_block_t *documents,
-             const lda_options_t *options,
-             psd_error_t *err)
+static psd_status_t write_topics(lda_sampler_t *sampler, const lda_block_t *documents,
+                                 const lda_options_t *options, psd_error_t *err)
 {
     const char *path = options->document_topics;
     FILE *file = fopen(path, "we");
@@ -54,8 +44,7 @@ write_topics(lda_sampler_t *sampler,
     bool good = file != NULL;
     char reason[128];
 
-    for (size_t d = 0; good && shares != NULL && d < documents->n_documents;
-         d++) {
+    for (size_t d = 0; good && shares != NULL && d < documents->n_documents; d++) {
         size_t first = documents->starts[d];
         size_t n = documents->starts[d + 1] - first;
         lda_tokens_t tokens = {.words = documents->words + first,
@@ -78,17 +67,13 @@ write_topics(lda_sampler_t *sampler,
                                 strerror_r(errno, reason, sizeof reason));
 }
 
-static psd_status_t
-measure(const lda_model_t *model,
-        lda_slice_t *slice,
-        const lda_block_t *documents,
-        const lda_options_t *options,
-        psd_error_t *err)
+static psd_status_t measure(const lda_model_t *model, lda_slice_t *slice,
+                            const lda_block_t *documents, const lda_options_t *options,
+                            psd_error_t *err)
 {
     lda_sampler_t sampler;
     lda_score_t score = {0};
-    psd_status_t rc =
-        lda_sampler_init(&sampler, &model->prior, options->n_steps, err);
+    psd_status_t rc = lda_sampler_init(&sampler, &model->prior, options->n_steps, err);
 
     sampler.slice = slice;
     sampler.totals = model->totals;
@@ -108,8 +93,7 @@ measure(const lda_model_t *model,
     return rc;
 }
 
-static psd_status_t
-test(const lda_model_t *model, const lda_options_t *options, psd_error_t *err)
+static psd_status_t test(const lda_model_t *model, const lda_options_t *options, psd_error_t *err)
 {
     lda_held_t held = {.path = options->test,
                        .test_every = options->test_every,
@@ -131,8 +115,7 @@ test(const lda_model_t *model, const lda_options_t *options, psd_error_t *err)
     return rc;
 }
 
-psd_status_t
-lda_infer(const lda_options_t *options, psd_error_t *err)
+psd_status_t lda_infer(const lda_options_t *options, psd_error_t *err)
 {
     lda_model_t model = {0};
     psd_status_t rc = lda_model_load(&model, options->infer, err);

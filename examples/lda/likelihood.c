@@ -6,10 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-double
-lda_likelihood_documents(const lda_block_t *block,
-                         const lda_prior_t *prior,
-                         int32_t *counts)
+double lda_likelihood_documents(const lda_block_t *block, const lda_prior_t *prior, int32_t *counts)
 {
     double all = prior->alpha * (double)prior->n_topics;
     double sum = 0;
@@ -25,8 +22,7 @@ lda_likelihood_documents(const lda_block_t *block,
             int32_t *count = &counts[block->topics[i]];
 
             if (*count > 0) { /* else it was seen */
-                sum += lgamma((double)*count + prior->alpha) -
-                       lgamma(prior->alpha);
+                sum += lgamma((double)*count + prior->alpha) - lgamma(prior->alpha);
                 *count = 0;
             }
         }
@@ -34,8 +30,7 @@ lda_likelihood_documents(const lda_block_t *block,
     return sum;
 }
 
-double
-lda_likelihood_word(const int32_t *counts, size_t n, double beta)
+double lda_likelihood_word(const int32_t *counts, size_t n, double beta)
 {
     double sum = 0;
 
@@ -45,8 +40,7 @@ lda_likelihood_word(const int32_t *counts, size_t n, double beta)
     return sum;
 }
 
-double
-lda_likelihood_topics(const int64_t *totals, const lda_prior_t *prior)
+double lda_likelihood_topics(const int64_t *totals, const lda_prior_t *prior)
 {
     double all = prior->beta * (double)prior->n_words;
     double sum = 0;
@@ -57,11 +51,8 @@ lda_likelihood_topics(const int64_t *totals, const lda_prior_t *prior)
     return sum;
 }
 
-void
-lda_document_topics(lda_sampler_t *sampler,
-                    const lda_tokens_t *tokens,
-                    uint32_t n_sweeps,
-                    double *ret_shares)
+void lda_document_topics(lda_sampler_t *sampler, const lda_tokens_t *tokens, uint32_t n_sweeps,
+                         double *ret_shares)
 {
     const lda_prior_t *prior = sampler->prior;
     double all = (double)tokens->n + prior->alpha * (double)prior->n_topics;
@@ -73,8 +64,7 @@ lda_document_topics(lda_sampler_t *sampler,
     }
     for (size_t i = 0; i < tokens->n; i++) {
         tokens->topics[i] = lda_row_draw(
-            sampler->slice,
-            &sampler->slice->rows[tokens->words[i] - sampler->slice->first],
+            sampler->slice, &sampler->slice->rows[tokens->words[i] - sampler->slice->first],
             &sampler->random);
     }
     for (uint32_t sweep = 0; sweep < n_sweeps; sweep++) {
@@ -87,11 +77,7 @@ lda_document_topics(lda_sampler_t *sampler,
 
 /* p(word), given the shares of the topics: what all words share of it, the
  * term of beta, comes in `smooth`. */
-static double
-predict(const lda_slice_t *slice,
-        uint32_t word,
-        const double *shares,
-        double smooth)
+static double predict(const lda_slice_t *slice, uint32_t word, const double *shares, double smooth)
 {
     const lda_row_t *row = &slice->rows[word - slice->first];
     double sum = smooth;
@@ -100,8 +86,7 @@ predict(const lda_slice_t *slice,
         lda_cell_t cell = lda_row_at(slice, row, i);
 
         if (cell.count > 0) {
-            sum += shares[cell.topic] * (double)cell.count /
-                   slice->stale[cell.topic];
+            sum += shares[cell.topic] * (double)cell.count / slice->stale[cell.topic];
         }
     }
     return sum;
@@ -113,19 +98,12 @@ typedef struct halves {
     double *shares; /* n_topics */
 } halves_t;
 
-static void
-complete_one(lda_sampler_t *sampler,
-             const halves_t *halves,
-             const uint32_t *words,
-             size_t n,
-             uint32_t n_sweeps,
-             lda_score_t *score)
+static void complete_one(lda_sampler_t *sampler, const halves_t *halves, const uint32_t *words,
+                         size_t n, uint32_t n_sweeps, lda_score_t *score)
 {
     const lda_slice_t *slice = sampler->slice;
-    lda_tokens_t tokens = {.words = halves->words,
-                           .topics = halves->topics,
-                           .n = (n + 1) / 2,
-                           .end = (n + 1) / 2};
+    lda_tokens_t tokens = {
+        .words = halves->words, .topics = halves->topics, .n = (n + 1) / 2, .end = (n + 1) / 2};
     double smooth = 0;
 
     for (size_t i = 0; i < n; i += 2) {
@@ -141,30 +119,24 @@ complete_one(lda_sampler_t *sampler,
     }
 }
 
-psd_status_t
-lda_complete(lda_sampler_t *sampler,
-             const lda_block_t *documents,
-             uint32_t n_sweeps,
-             lda_score_t *ret_score,
-             psd_error_t *err)
+psd_status_t lda_complete(lda_sampler_t *sampler, const lda_block_t *documents, uint32_t n_sweeps,
+                          lda_score_t *ret_score, psd_error_t *err)
 {
     size_t room = documents->n_tokens + 1;
-    halves_t halves = {
-        .words = calloc(room, sizeof *halves.words),
-        .topics = calloc(room, sizeof *halves.topics),
-        .shares = calloc(sampler->prior->n_topics, sizeof *halves.shares)};
+    halves_t halves = {.words = calloc(room, sizeof *halves.words),
+                       .topics = calloc(room, sizeof *halves.topics),
+                       .shares = calloc(sampler->prior->n_topics, sizeof *halves.shares)};
     lda_score_t score = {0};
     psd_status_t rc = PSD_OK;
 
-    if (halves.words == NULL || halves.topics == NULL ||
-        halves.shares == NULL) {
+    if (halves.words == NULL || halves.topics == NULL || halves.shares == NULL) {
         rc = psd_error_set(err, PSD_NOMEM, "%zu tokens", room);
     }
     for (size_t d = 0; rc == PSD_OK && d < documents->n_documents; d++) {
         size_t first = documents->starts[d];
 
-        complete_one(sampler, &halves, documents->words + first,
-                     documents->starts[d + 1] - first, n_sweeps, &score);
+        complete_one(sampler, &halves, documents->words + first, documents->starts[d + 1] - first,
+                     n_sweeps, &score);
     }
     free(halves.words);
     free(halves.topics);

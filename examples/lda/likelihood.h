@@ -15,8 +15,7 @@
 
 /* log p(z) of the documents; `counts` has n_topics zeros, and has them again
  * behind it. */
-double lda_likelihood_documents(const lda_block_t *block,
-                                const lda_prior_t *prior,
+double lda_likelihood_documents(const lda_block_t *block, const lda_prior_t *prior,
                                 int32_t *counts);
 /* The term of one word that has so many tokens of each of n topics. */
 double lda_likelihood_word(const int32_t *counts, size_t n, double beta);
@@ -37,15 +36,11 @@ typedef struct lda_score {
  *
  * Errors: PSD_NOMEM.
  */
-PSD_MUST_CHECK psd_status_t lda_complete(lda_sampler_t *sampler,
-                                         const lda_block_t *documents,
-                                         uint32_t n_sweeps,
-                                         lda_score_t *ret_score,
+PSD_MUST_CHECK psd_status_t lda_complete(lda_sampler_t *sampler, const lda_block_t *documents,
+                                         uint32_t n_sweeps, lda_score_t *ret_score,
                                          psd_error_t *err);
 /* The shares of the topics in one document, from all its tokens, whose topics
  * change; n_topics of them. */
-void lda_document_topics(lda_sampler_t *sampler,
-                         const lda_tokens_t *tokens,
-                         uint32_t n_sweeps,
+void lda_document_topics(lda_sampler_t *sampler, const lda_tokens_t *tokens, uint32_t n_sweeps,
                          double *ret_shares);
 #endif

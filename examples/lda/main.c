@@ -11,8 +11,7 @@
 #include "options.h"
 #include "train.h"
 
-static psd_status_t
-run(int argc, char **argv, psd_error_t *err)
+static psd_status_t run(int argc, char **argv, psd_error_t *err)
 {
     lda_options_t options;
     psd_status_t rc = lda_options_read(&options, argc, argv, err);
@@ -24,12 +23,10 @@ run(int argc, char **argv, psd_error_t *err)
     if (rc != PSD_OK) {
         return rc;
     }
-    return options.infer != NULL ? lda_infer(&options, err)
-                                 : lda_train(&options, err);
+    return options.infer != NULL ? lda_infer(&options, err) : lda_train(&options, err);
 }
 
-int
-main(int argc, char **argv)
+int main(int argc, char **argv)
 {
     return ex_program("psd-lda", run, argc, argv);
 }

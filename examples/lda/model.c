@@ -14,11 +14,8 @@
 #define WORDS_MOST (1U << 27)
 #define TOPICS_MOST 1048576
 
-psd_status_t
-lda_model_init(lda_model_t *self,
-               const lda_prior_t *prior,
-               uint64_t first_id,
-               psd_error_t *err)
+psd_status_t lda_model_init(lda_model_t *self, const lda_prior_t *prior, uint64_t first_id,
+                            psd_error_t *err)
 {
     memset(self, 0, sizeof *self);
     self->prior = *prior;
@@ -26,17 +23,14 @@ lda_model_init(lda_model_t *self,
     self->starts = calloc((size_t)prior->n_words + 1, sizeof *self->starts);
     self->frequencies = calloc(prior->n_words, sizeof *self->frequencies);
     self->totals = calloc(prior->n_topics, sizeof *self->totals);
-    if (self->starts == NULL || self->frequencies == NULL ||
-        self->totals == NULL) {
+    if (self->starts == NULL || self->frequencies == NULL || self->totals == NULL) {
         lda_model_done(self);
-        return psd_error_set(err, PSD_NOMEM, "a model of %" PRIu32 " words",
-                             prior->n_words);
+        return psd_error_set(err, PSD_NOMEM, "a model of %" PRIu32 " words", prior->n_words);
     }
     return PSD_OK;
 }
 
-void
-lda_model_done(lda_model_t *self)
+void lda_model_done(lda_model_t *self)
 {
     free(self->starts);
     free(self->topics);
@@ -46,8 +40,7 @@ lda_model_done(lda_model_t *self)
     memset(self, 0, sizeof *self);
 }
 
-static bool
-grow(lda_model_t *self, size_t n)
+static bool grow(lda_model_t *self, size_t n)
 {
     size_t room = self->room + self->room / 2;
     uint32_t *topics = NULL;
@@ -70,12 +63,8 @@ grow(lda_model_t *self, size_t n)
     return true;
 }
 
-psd_status_t
-lda_model_add(lda_model_t *self,
-              const uint32_t *topics,
-              const int32_t *counts,
-              size_t n,
-              psd_error_t *err)
+psd_status_t lda_model_add(lda_model_t *self, const uint32_t *topics, const int32_t *counts,
+                           size_t n, psd_error_t *err)
 {
     size_t at = self->starts[self->n];
     int64_t sum = 0;
@@ -86,8 +75,7 @@ lda_model_add(lda_model_t *self,
     for (size_t i = 0; i < n; i++) {
         if (topics[i] >= self->prior.n_topics || counts[i] < 1 ||
             (i > 0 && topics[i] <= topics[i - 1])) {
-            return psd_error_set(err, PSD_DAMAGED,
-                                 "%" PRId32 " tokens of topic %" PRIu32,
+            return psd_error_set(err, PSD_DAMAGED, "%" PRId32 " tokens of topic %" PRIu32,
                                  counts[i], topics[i]);
         }
         self->topics[at + i] = topics[i];
@@ -103,23 +91,18 @@ lda_model_add(lda_model_t *self,
     return PSD_OK;
 }
 
-psd_status_t
-lda_model_slice(const lda_model_t *self,
-                lda_slice_t *ret_slice,
-                psd_error_t *err)
+psd_status_t lda_model_slice(const lda_model_t *self, lda_slice_t *ret_slice, psd_error_t *err)
 {
     psd_status_t rc = lda_slice_init(ret_slice, &self->prior, err);
 
     if (rc == PSD_OK) {
-        rc = lda_slice_begin(ret_slice, 0, self->n, self->frequencies,
-                             self->totals, err);
+        rc = lda_slice_begin(ret_slice, 0, self->n, self->frequencies, self->totals, err);
     }
     for (uint32_t word = 0; rc == PSD_OK && word < self->n; word++) {
         size_t first = self->starts[word];
 
-        rc = lda_slice_set(ret_slice, word, self->frequencies[word],
-                           self->topics + first, self->counts + first,
-                           self->starts[word + 1] - first, err);
+        rc = lda_slice_set(ret_slice, word, self->frequencies[word], self->topics + first,
+                           self->counts + first, self->starts[word + 1] - first, err);
     }
     if (rc != PSD_OK) {
         lda_slice_done(ret_slice);
@@ -127,22 +110,14 @@ lda_model_slice(const lda_model_t *self,
     return rc;
 }
 
-bool
-lda_model_write_head(FILE *file, const lda_prior_t *prior, uint64_t id)
+bool lda_model_write_head(FILE *file, const lda_prior_t *prior, uint64_t id)
 {
-    return fprintf(file,
-                   "psd-lda 1 %" PRIu32 " %" PRIu32 " %" PRIu64
-                   " %.17g %.17g\n",
-                   prior->n_topics, prior->n_words, id, prior->alpha,
-                   prior->beta) > 0;
+    return fprintf(file, "psd-lda 1 %" PRIu32 " %" PRIu32 " %" PRIu64 " %.17g %.17g\n",
+                   prior->n_topics, prior->n_words, id, prior->alpha, prior->beta) > 0;
 }
 
-bool
-lda_model_write_word(FILE *file,
-                     uint64_t id,
-                     const uint32_t *topics,
-                     const int32_t *counts,
-                     size_t n)
+bool lda_model_write_word(FILE *file, uint64_t id, const uint32_t *topics, const int32_t *counts,
+                          size_t n)
 {
     bool good = fprintf(file, "%" PRIu64, id) > 0;
 
@@ -164,32 +139,26 @@ typedef struct lines {
     int32_t *counts;
 } lines_t;
 
-static psd_status_t
-io_failed(const char *path, psd_error_t *err)
+static psd_status_t io_failed(const char *path, psd_error_t *err)
 {
     char reason[128];
 
-    return psd_error_set(err, PSD_IO, "%s: %s", path,
-                         strerror_r(errno, reason, sizeof reason));
+    return psd_error_set(err, PSD_IO, "%s: %s", path, strerror_r(errno, reason, sizeof reason));
 }
 
-static psd_status_t
-bad_line(const lines_t *lines, psd_error_t *err)
+static psd_status_t bad_line(const lines_t *lines, psd_error_t *err)
 {
-    return psd_error_set(err, PSD_INVALID,
-                         "%s:%" PRIu64 ": not what psd-lda writes", lines->path,
+    return psd_error_set(err, PSD_INVALID, "%s:%" PRIu64 ": not what psd-lda writes", lines->path,
                          lines->number);
 }
 
-static bool
-next_line(lines_t *lines)
+static bool next_line(lines_t *lines)
 {
     lines->number++;
     return getline(&lines->text, &lines->room, lines->file) > 0;
 }
 
-static bool
-read_head(lines_t *lines, lda_prior_t *prior, uint64_t *ret_id)
+static bool read_head(lines_t *lines, lda_prior_t *prior, uint64_t *ret_id)
 {
     uint64_t numbers[4] = {0};
     double reals[2] = {0};
@@ -216,20 +185,18 @@ read_head(lines_t *lines, lda_prior_t *prior, uint64_t *ret_id)
             return false;
         }
     }
-    if (numbers[0] != 1 || numbers[1] < 1 || numbers[1] > TOPICS_MOST ||
-        numbers[2] < 1 || numbers[2] > WORDS_MOST + 1 ||
-        numbers[3] > WORDS_MOST || strtok_r(NULL, " \n", &rest) != NULL) {
+    if (numbers[0] != 1 || numbers[1] < 1 || numbers[1] > TOPICS_MOST || numbers[2] < 1 ||
+        numbers[2] > WORDS_MOST + 1 || numbers[3] > WORDS_MOST ||
+        strtok_r(NULL, " \n", &rest) != NULL) {
         return false;
     }
-    *prior = (lda_prior_t){(uint32_t)numbers[1], (uint32_t)numbers[2], reals[0],
-                           reals[1]};
+    *prior = (lda_prior_t){(uint32_t)numbers[1], (uint32_t)numbers[2], reals[0], reals[1]};
     *ret_id = numbers[3];
     return true;
 }
 
 /* "TOPIC:COUNT" */
-static bool
-read_pair(char *word, uint32_t *ret_topic, int32_t *ret_count)
+static bool read_pair(char *word, uint32_t *ret_topic, int32_t *ret_count)
 {
     char *colon = strchr(word, ':');
     uint64_t topic = 0;
@@ -239,8 +206,8 @@ read_pair(char *word, uint32_t *ret_topic, int32_t *ret_count)
         return false;
     }
     *colon = '\0';
-    if (!ex_number_u64(word, &topic) || !ex_number_u64(colon + 1, &count) ||
-        topic >= TOPICS_MOST || count < 1 || count > INT32_MAX) {
+    if (!ex_number_u64(word, &topic) || !ex_number_u64(colon + 1, &count) || topic >= TOPICS_MOST ||
+        count < 1 || count > INT32_MAX) {
         return false;
     }
     *ret_topic = (uint32_t)topic;
@@ -248,8 +215,7 @@ read_pair(char *word, uint32_t *ret_topic, int32_t *ret_count)
     return true;
 }
 
-static psd_status_t
-read_word(lines_t *lines, lda_model_t *model, psd_error_t *err)
+static psd_status_t read_word(lines_t *lines, lda_model_t *model, psd_error_t *err)
 {
     char *rest = NULL;
     char *word = NULL;
@@ -260,13 +226,11 @@ read_word(lines_t *lines, lda_model_t *model, psd_error_t *err)
         return bad_line(lines, err);
     }
     word = strtok_r(lines->text, " \n", &rest);
-    if (word == NULL || !ex_number_u64(word, &id) ||
-        id != model->first_id + model->n) {
+    if (word == NULL || !ex_number_u64(word, &id) || id != model->first_id + model->n) {
         return bad_line(lines, err);
     }
     while ((word = strtok_r(NULL, " \n", &rest)) != NULL) {
-        if (n == model->prior.n_topics ||
-            !read_pair(word, &lines->topics[n], &lines->counts[n])) {
+        if (n == model->prior.n_topics || !read_pair(word, &lines->topics[n], &lines->counts[n])) {
             return bad_line(lines, err);
         }
         n++;
@@ -280,8 +244,7 @@ read_word(lines_t *lines, lda_model_t *model, psd_error_t *err)
 
 /* A word takes two bytes at least: what a head promises is looked at before
  * memory is taken for it. */
-static bool
-has_room(FILE *file, uint32_t n_words)
+static bool has_room(FILE *file, uint32_t n_words)
 {
     struct stat about;
 
@@ -289,15 +252,13 @@ has_room(FILE *file, uint32_t n_words)
            (!S_ISREG(about.st_mode) || about.st_size / 2 >= (off_t)n_words);
 }
 
-static psd_status_t
-read_all(lines_t *lines, lda_model_t *model, psd_error_t *err)
+static psd_status_t read_all(lines_t *lines, lda_model_t *model, psd_error_t *err)
 {
     lda_prior_t prior = {0};
     uint64_t first_id = 0;
     psd_status_t rc = PSD_OK;
 
-    if (!read_head(lines, &prior, &first_id) ||
-        !has_room(lines->file, prior.n_words)) {
+    if (!read_head(lines, &prior, &first_id) || !has_room(lines->file, prior.n_words)) {
         return bad_line(lines, err);
     }
     lines->topics = calloc(prior.n_topics, sizeof *lines->topics);
@@ -315,8 +276,7 @@ read_all(lines_t *lines, lda_model_t *model, psd_error_t *err)
     return rc;
 }
 
-psd_status_t
-lda_model_load(lda_model_t *ret_model, const char *path, psd_error_t *err)
+psd_status_t lda_model_load(lda_model_t *ret_model, const char *path, psd_error_t *err)
 {
     lines_t lines = {.file = fopen(path, "re"), .path = path};
     psd_status_t rc = PSD_OK;
@@ -343,8 +303,7 @@ typedef struct ranked {
     int32_t count;
 } ranked_t;
 
-static int
-compare(const void *a, const void *b)
+static int compare(const void *a, const void *b)
 {
     const ranked_t *x = a;
     const ranked_t *y = b;
@@ -355,18 +314,12 @@ compare(const void *a, const void *b)
     return (x->word > y->word) - (x->word < y->word);
 }
 
-static void
-print_topic(const lda_model_t *self,
-            uint32_t topic,
-            const ranked_t *ranked,
-            size_t n,
-            const psd_vocabulary_t *names)
+static void print_topic(const lda_model_t *self, uint32_t topic, const ranked_t *ranked, size_t n,
+                        const psd_vocabulary_t *names)
 {
-    printf("topic %" PRIu32 " (%" PRId64 " tokens):", topic,
-           self->totals[topic]);
+    printf("topic %" PRIu32 " (%" PRId64 " tokens):", topic, self->totals[topic]);
     for (size_t i = 0; i < n; i++) {
-        const char *name =
-            names == NULL ? NULL : psd_vocabulary_word(names, ranked[i].word);
+        const char *name = names == NULL ? NULL : psd_vocabulary_word(names, ranked[i].word);
 
         if (name != NULL) {
             printf(" %s", name);
@@ -378,8 +331,7 @@ print_topic(const lda_model_t *self,
 }
 
 /* The words of each topic stand together in `ranked`, from starts[topic] on. */
-static void
-rank(const lda_model_t *self, ranked_t *ranked, size_t *starts)
+static void rank(const lda_model_t *self, ranked_t *ranked, size_t *starts)
 {
     for (size_t i = 0; i < self->starts[self->n]; i++) {
         starts[self->topics[i] + 1]++;
@@ -389,17 +341,12 @@ rank(const lda_model_t *self, ranked_t *ranked, size_t *starts)
     }
     for (uint32_t word = self->n; word-- > 0;) {
         for (size_t i = self->starts[word]; i < self->starts[word + 1]; i++) {
-            ranked[--starts[self->topics[i] + 1]] =
-                (ranked_t){word, self->counts[i]};
+            ranked[--starts[self->topics[i] + 1]] = (ranked_t){word, self->counts[i]};
         }
     }
 }
 
-psd_status_t
-lda_model_top(const lda_model_t *self,
-              uint32_t n,
-              const char *names,
-              psd_error_t *err)
+psd_status_t lda_model_top(const lda_model_t *self, uint32_t n, const char *names, psd_error_t *err)
 {
     uint32_t n_topics = self->prior.n_topics;
     size_t n_counts = self->starts[self->n];
@@ -414,10 +361,8 @@ lda_model_top(const lda_model_t *self,
     if (rc == PSD_OK && names != NULL) {
         rc = psd_vocabulary_read(names, &words, err);
     }
-    if (rc == PSD_OK && words != NULL &&
-        psd_vocabulary_count(words) < self->n) {
-        rc = psd_error_set(err, PSD_INVALID,
-                           "%s has %zu words; the model has %zu", names,
+    if (rc == PSD_OK && words != NULL && psd_vocabulary_count(words) < self->n) {
+        rc = psd_error_set(err, PSD_INVALID, "%s has %zu words; the model has %zu", names,
                            psd_vocabulary_count(words), (size_t)self->n);
     }
     if (rc == PSD_OK) {

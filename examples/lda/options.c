@@ -22,8 +22,7 @@ static const ex_option_t OPTIONS[] = {
     {"topics", "K", EX_U32, AT(n_topics), 2, 1048576, "(default 100)"},
     {"alpha", "F", EX_REAL, AT(alpha), 1e-6, 1e3,
      "prior of each topic in a document (default 0.1)"},
-    {"beta", "F", EX_REAL, AT(beta), 1e-6, 1e3,
-     "prior of each word in a topic (default 0.01)"},
+    {"beta", "F", EX_REAL, AT(beta), 1e-6, 1e3, "prior of each word in a topic (default 0.01)"},
     {"table", "NAME", EX_TEXT, AT(table), 0, 0,
      "NAME.words, NAME.topics and NAME.clocks (default lda); made anew"},
     {"save", "FILE", EX_OUTPUT, AT(save), 0, 0, "writes the model"},
@@ -31,8 +30,7 @@ static const ex_option_t OPTIONS[] = {
      "a saved model, by whose words the first topics are drawn; --save may "
      "write over it"},
     {.kind = EX_HEADING, .help = "Training:"},
-    {"sweeps", "N", EX_U32, AT(sweeps), 0, 1e9,
-     "over all tokens (default 100)"},
+    {"sweeps", "N", EX_U32, AT(sweeps), 0, 1e9, "over all tokens (default 100)"},
     {"mh-steps", "N", EX_U32, AT(n_steps), 1, 1000,
      "for each token: a proposal of its word and one of its document each "
      "(default 2)"},
@@ -49,8 +47,7 @@ static const ex_option_t OPTIONS[] = {
      "sweeps from one measuring to the next (default 10; 0: at the end)"},
     {"seed", "N", EX_U64, AT(seed), 0, 0, "(default 0)"},
     {.kind = EX_HEADING, .help = "A saved model (needs no psd):"},
-    {"infer", "FILE", EX_INPUT, AT(infer), 0, 0,
-     "reads a model instead of training one"},
+    {"infer", "FILE", EX_INPUT, AT(infer), 0, 0, "reads a model instead of training one"},
     {"test", "FILE", EX_INPUTS, AT(test), 0, 0,
      "with --infer: documents that are measured: every other token gives the "
      "topics by which the rest is predicted"},
@@ -82,39 +79,32 @@ static const ex_command_t COMMAND = {
     EX_COUNT(OPTIONS),
 };
 
-static psd_status_t
-check(const lda_options_t *self, psd_error_t *err)
+static psd_status_t check(const lda_options_t *self, psd_error_t *err)
 {
     if ((self->train == NULL) == (self->infer == NULL)) {
-        return psd_error_set(err, PSD_USAGE,
-                             "one of --train FILE and --infer FILE is wanted");
+        return psd_error_set(err, PSD_USAGE, "one of --train FILE and --infer FILE is wanted");
     }
-    if (self->infer == NULL &&
-        (self->test != NULL || self->top > 0 || self->names != NULL ||
-         self->document_topics != NULL)) {
+    if (self->infer == NULL && (self->test != NULL || self->top > 0 || self->names != NULL ||
+                                self->document_topics != NULL)) {
         return psd_error_set(err, PSD_USAGE,
                              "--test, --document-topics, --top and --names "
                              "want --infer FILE");
     }
     if (self->infer != NULL && self->test == NULL && self->top == 0) {
-        return psd_error_set(err, PSD_USAGE,
-                             "--infer wants --test FILE or --top N");
+        return psd_error_set(err, PSD_USAGE, "--infer wants --test FILE or --top N");
     }
     if (self->document_topics != NULL && self->test == NULL) {
-        return psd_error_set(err, PSD_USAGE,
-                             "--document-topics wants --test FILE");
+        return psd_error_set(err, PSD_USAGE, "--document-topics wants --test FILE");
     }
     if (self->names != NULL && self->top == 0) {
         return psd_error_set(err, PSD_USAGE, "--names wants --top N");
     }
     return self->train != NULL && self->test_every == 1
-               ? psd_error_set(err, PSD_USAGE,
-                               "--test-every 1 leaves nothing to learn")
+               ? psd_error_set(err, PSD_USAGE, "--test-every 1 leaves nothing to learn")
                : PSD_OK;
 }
 
-psd_status_t
-lda_options_read(lda_options_t *self, int argc, char **argv, psd_error_t *err)
+psd_status_t lda_options_read(lda_options_t *self, int argc, char **argv, psd_error_t *err)
 {
     psd_status_t rc = PSD_OK;
 
@@ -141,8 +131,7 @@ lda_options_read(lda_options_t *self, int argc, char **argv, psd_error_t *err)
     return rc == PSD_OK ? ex_inputs_check(&COMMAND, self, err) : rc;
 }
 
-void
-lda_help(void)
+void lda_help(void)
 {
     ex_options_help(&COMMAND);
 }

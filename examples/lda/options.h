@@ -34,9 +34,7 @@ typedef struct lda_options {
 } lda_options_t;
 
 /* Errors: PSD_USAGE. */
-PSD_MUST_CHECK psd_status_t lda_options_read(lda_options_t *self,
-                                             int argc,
-                                             char **argv,
+PSD_MUST_CHECK psd_status_t lda_options_read(lda_options_t *self, int argc, char **argv,
                                              psd_error_t *err);
 void lda_help(void);
 #endif

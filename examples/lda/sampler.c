@@ -15,11 +15,8 @@
 #define APART 4 /* tokens from one stage to the next */
 #define RING 16 /* tokens whose plans are kept: more than 2 * APART */
 
-psd_status_t
-lda_sampler_init(lda_sampler_t *self,
-                 const lda_prior_t *prior,
-                 uint32_t n_steps,
-                 psd_error_t *err)
+psd_status_t lda_sampler_init(lda_sampler_t *self, const lda_prior_t *prior, uint32_t n_steps,
+                              psd_error_t *err)
 {
     memset(self, 0, sizeof *self);
     self->prior = prior;
@@ -31,24 +28,21 @@ lda_sampler_init(lda_sampler_t *self,
                : PSD_OK;
 }
 
-void
-lda_sampler_done(lda_sampler_t *self)
+void lda_sampler_done(lda_sampler_t *self)
 {
     free(self->topics);
     free(self->plans);
     memset(self, 0, sizeof *self);
 }
 
-void
-lda_sampler_begin(lda_sampler_t *self)
+void lda_sampler_begin(lda_sampler_t *self)
 {
     for (uint32_t k = 0; k < self->prior->n_topics; k++) {
         self->topics[k] = (lda_topic_t){.stale = self->slice->stale[k]};
     }
 }
 
-void
-lda_sampler_end(lda_sampler_t *self)
+void lda_sampler_end(lda_sampler_t *self)
 {
     for (uint32_t k = 0; k < self->prior->n_topics; k++) {
         self->totals[k] += self->topics[k].moved;
@@ -56,8 +50,7 @@ lda_sampler_end(lda_sampler_t *self)
     }
 }
 
-static const lda_row_t *
-row_of(const lda_sampler_t *self, const lda_tokens_t *tokens, size_t i)
+static const lda_row_t *row_of(const lda_sampler_t *self, const lda_tokens_t *tokens, size_t i)
 {
     return &self->slice->rows[tokens->words[i] - self->slice->first];
 }
@@ -67,15 +60,15 @@ row_of(const lda_sampler_t *self, const lda_tokens_t *tokens, size_t i)
 
 /* gcc (12) drops calls of a function that does nothing but ask for memory, so
  * it must not be a call. */
-static inline __attribute__((always_inline)) void
-fetch(const lda_sampler_t *self, const lda_row_t *row, uint32_t topic)
+static inline __attribute__((always_inline)) void fetch(const lda_sampler_t *self,
+                                                        const lda_row_t *row, uint32_t topic)
 {
     __builtin_prefetch(&self->slice->cells[lda_row_place(row, topic)]);
     __builtin_prefetch(&self->topics[topic]);
 }
 
-static inline __attribute__((always_inline)) void
-look(const lda_sampler_t *self, const lda_tokens_t *tokens, size_t i)
+static inline __attribute__((always_inline)) void look(const lda_sampler_t *self,
+                                                       const lda_tokens_t *tokens, size_t i)
 {
     __builtin_prefetch(row_of(self, tokens, i));
     __builtin_prefetch(&self->topics[tokens->topics[i]]);
@@ -83,11 +76,8 @@ look(const lda_sampler_t *self, const lda_tokens_t *tokens, size_t i)
 
 /* From the term of the counts, whose mass is given, or that of beta. Which one
  * it is cannot be foretold: so it is chosen without a branch, as below. */
-static inline void
-plan_word(lda_sampler_t *self,
-          const lda_row_t *row,
-          double mass,
-          lda_plan_t *plan)
+static inline void plan_word(lda_sampler_t *self, const lda_row_t *row, double mass,
+                             lda_plan_t *plan)
 {
     const lda_slice_t *slice = self->slice;
     const lda_alias_t *either[2] = {lda_row_entries(slice, row), slice->smooth};
@@ -101,11 +91,8 @@ plan_word(lda_sampler_t *self,
 }
 
 /* Another token of the document, whose topic then counts; or any topic. */
-static inline void
-plan_document(lda_sampler_t *self,
-              const lda_tokens_t *tokens,
-              size_t at,
-              lda_plan_t *plan)
+static inline void plan_document(lda_sampler_t *self, const lda_tokens_t *tokens, size_t at,
+                                 lda_plan_t *plan)
 {
     const lda_prior_t *prior = self->prior;
     double n_others = (double)(int64_t)(tokens->n - 1);
@@ -123,8 +110,7 @@ plan_document(lda_sampler_t *self,
     plan->document = either[is_any];
 }
 
-static void
-plan_token(lda_sampler_t *self, const lda_tokens_t *tokens, size_t i)
+static void plan_token(lda_sampler_t *self, const lda_tokens_t *tokens, size_t i)
 {
     const lda_row_t *row = row_of(self, tokens, i);
     lda_plan_t *plans = self->plans + (i % RING) * self->n_steps;
@@ -132,9 +118,7 @@ plan_token(lda_sampler_t *self, const lda_tokens_t *tokens, size_t i)
 
     fetch(self, row, tokens->topics[i]);
     if (!self->fixed) { /* of the only token of a word nothing is left */
-        mass = row->n_tokens == 1
-                   ? 0
-                   : mass - 1 / self->topics[tokens->topics[i]].stale;
+        mass = row->n_tokens == 1 ? 0 : mass - 1 / self->topics[tokens->topics[i]].stale;
     }
     for (uint32_t step = 0; step < self->n_steps; step++) {
         plan_word(self, row, mass, &plans[step]);
@@ -142,8 +126,7 @@ plan_token(lda_sampler_t *self, const lda_tokens_t *tokens, size_t i)
     }
 }
 
-static bool
-is_smooth(const lda_sampler_t *self, const lda_plan_t *plan)
+static bool is_smooth(const lda_sampler_t *self, const lda_plan_t *plan)
 {
     return plan->entry >= self->slice->smooth &&
            plan->entry < self->slice->smooth + self->prior->n_topics;
@@ -151,21 +134,15 @@ is_smooth(const lda_sampler_t *self, const lda_plan_t *plan)
 
 /* Whether the token itself was drawn from the row's alias table, in which it is
  * one of its topic's base: then it is drawn again. */
-static bool
-is_own(lda_sampler_t *self,
-       const lda_row_t *row,
-       uint32_t own,
-       const lda_plan_t *plan)
+static bool is_own(lda_sampler_t *self, const lda_row_t *row, uint32_t own, const lda_plan_t *plan)
 {
     return plan->word == own && !self->fixed && !is_smooth(self, plan) &&
            ex_random_real(&self->random) *
-                   (double)lda_row_cell(self->slice, row, row->shape, own)
-                       .base <
+                   (double)lda_row_cell(self->slice, row, row->shape, own).base <
                1;
 }
 
-static void
-draw(lda_sampler_t *self, const lda_tokens_t *tokens, size_t i)
+static void draw(lda_sampler_t *self, const lda_tokens_t *tokens, size_t i)
 {
     const lda_row_t *row = row_of(self, tokens, i);
 
@@ -174,9 +151,8 @@ draw(lda_sampler_t *self, const lda_tokens_t *tokens, size_t i)
 
         plan->word = lda_alias_topic(*plan->entry, plan->random);
         while (is_own(self, row, tokens->topics[i], plan)) {
-            plan->word =
-                lda_alias_draw(lda_row_entries(self->slice, row),
-                               row->n_entries, ex_random(&self->random));
+            plan->word = lda_alias_draw(lda_row_entries(self->slice, row), row->n_entries,
+                                        ex_random(&self->random));
         }
         fetch(self, row, plan->word);
         fetch(self, row, *plan->document);
@@ -197,12 +173,8 @@ typedef struct weight {
     double old, total;   /* d w s / (b t); over the document's word / total */
 } weight_t;
 
-static inline weight_t
-weigh(const lda_sampler_t *self,
-      lda_cell_t cell,
-      uint32_t topic,
-      int32_t less,
-      int32_t less_word)
+static inline weight_t weigh(const lda_sampler_t *self, lda_cell_t cell, uint32_t topic,
+                             int32_t less, int32_t less_word)
 {
     const lda_prior_t *prior = self->prior;
     const lda_topic_t *about = &self->topics[topic];
@@ -210,8 +182,7 @@ weigh(const lda_sampler_t *self,
     double total = about->stale + (double)(about->moved - less_word);
 
     return (weight_t){
-        .target = ((double)(about->in_document - less) + prior->alpha) * word *
-                  about->stale,
+        .target = ((double)(about->in_document - less) + prior->alpha) * word * about->stale,
         .word = word,
         .old = ((double)(cell.base - less_word) + prior->beta) * total,
         .total = total,
@@ -226,32 +197,23 @@ typedef struct choice {
     uint32_t now; /* which one */
 } choice_t;
 
-static inline void
-offer(lda_sampler_t *self,
-      choice_t *choice,
-      lda_cell_t cell,
-      uint32_t topic,
-      uint32_t own,
-      bool by_word)
+static inline void offer(lda_sampler_t *self, choice_t *choice, lda_cell_t cell, uint32_t topic,
+                         uint32_t own, bool by_word)
 {
     int32_t less = topic == own ? 1 : 0;
     weight_t then = weigh(self, cell, topic, less, self->fixed ? 0 : less);
     const weight_t *now = &choice->weights[choice->now];
     double random = ex_random_real(&self->random);
-    bool takes = by_word
-                     ? random * now->target * then.old < then.target * now->old
-                     : random * now->word * then.total < then.word * now->total;
+    bool takes = by_word ? random * now->target * then.old < then.target * now->old
+                         : random * now->word * then.total < then.word * now->total;
 
     choice->weights[choice->now ^ 1] = then;
     choice->topics[choice->now ^ 1] = topic;
     choice->now ^= takes ? 1 : 0;
 }
 
-static inline uint32_t
-decide_in(lda_sampler_t *self,
-          const lda_tokens_t *tokens,
-          size_t i,
-          lda_shape_t shape)
+static inline uint32_t decide_in(lda_sampler_t *self, const lda_tokens_t *tokens, size_t i,
+                                 lda_shape_t shape)
 {
     const lda_slice_t *slice = self->slice;
     const lda_row_t *row = row_of(self, tokens, i);
@@ -259,22 +221,19 @@ decide_in(lda_sampler_t *self,
     uint32_t own = tokens->topics[i];
     choice_t choice = {.topics = {own}};
 
-    choice.weights[0] = weigh(self, lda_row_cell(slice, row, shape, own), own,
-                              1, self->fixed ? 0 : 1);
+    choice.weights[0] =
+        weigh(self, lda_row_cell(slice, row, shape, own), own, 1, self->fixed ? 0 : 1);
     for (uint32_t step = 0; step < self->n_steps; step++) {
         const lda_plan_t *plan = &plans[step];
         uint32_t other = *plan->document;
 
-        offer(self, &choice, lda_row_cell(slice, row, shape, plan->word),
-              plan->word, own, true);
-        offer(self, &choice, lda_row_cell(slice, row, shape, other), other, own,
-              false);
+        offer(self, &choice, lda_row_cell(slice, row, shape, plan->word), plan->word, own, true);
+        offer(self, &choice, lda_row_cell(slice, row, shape, other), other, own, false);
     }
     return choice.topics[choice.now];
 }
 
-static uint32_t
-decide(lda_sampler_t *self, const lda_tokens_t *tokens, size_t i)
+static uint32_t decide(lda_sampler_t *self, const lda_tokens_t *tokens, size_t i)
 {
     switch ((lda_shape_t)row_of(self, tokens, i)->shape) {
     case LDA_NARROW:
@@ -287,8 +246,7 @@ decide(lda_sampler_t *self, const lda_tokens_t *tokens, size_t i)
     return decide_in(self, tokens, i, LDA_HASHED);
 }
 
-static void
-move(lda_sampler_t *self, const lda_tokens_t *tokens, size_t i, uint32_t topic)
+static void move(lda_sampler_t *self, const lda_tokens_t *tokens, size_t i, uint32_t topic)
 {
     uint32_t own = tokens->topics[i];
 
@@ -306,16 +264,14 @@ move(lda_sampler_t *self, const lda_tokens_t *tokens, size_t i, uint32_t topic)
     }
 }
 
-uint32_t
-lda_sampler_draw(lda_sampler_t *self, const lda_tokens_t *tokens, size_t i)
+uint32_t lda_sampler_draw(lda_sampler_t *self, const lda_tokens_t *tokens, size_t i)
 {
     plan_token(self, tokens, i);
     draw(self, tokens, i);
     return decide(self, tokens, i);
 }
 
-void
-lda_sampler_run(lda_sampler_t *self, const lda_tokens_t *tokens)
+void lda_sampler_run(lda_sampler_t *self, const lda_tokens_t *tokens)
 {
     size_t first = tokens->first;
     size_t n = tokens->end - first;

@@ -54,10 +54,8 @@ typedef struct lda_tokens {
 } lda_tokens_t;
 
 /* slice, totals, fixed, random are the caller's to set. PSD_NOMEM. */
-PSD_MUST_CHECK psd_status_t lda_sampler_init(lda_sampler_t *self,
-                                             const lda_prior_t *prior,
-                                             uint32_t n_steps,
-                                             psd_error_t *err);
+PSD_MUST_CHECK psd_status_t lda_sampler_init(lda_sampler_t *self, const lda_prior_t *prior,
+                                             uint32_t n_steps, psd_error_t *err);
 void lda_sampler_done(lda_sampler_t *self);
 /* The slice has its counts, and totals are as they were when it was begun. To
  * call before the first run with it. */
@@ -68,6 +66,5 @@ void lda_sampler_run(lda_sampler_t *self, const lda_tokens_t *tokens);
 void lda_sampler_end(lda_sampler_t *self);
 /* The topic of one token, from its p(k), begun at `topic`; nothing changes. The
  * document's counts must be set. */
-uint32_t
-lda_sampler_draw(lda_sampler_t *self, const lda_tokens_t *tokens, size_t i);
+uint32_t lda_sampler_draw(lda_sampler_t *self, const lda_tokens_t *tokens, size_t i);
 #endif

@@ -17,8 +17,7 @@ _Static_assert(sizeof(lda_bucket_t) == LDA_BUCKET * sizeof(uint64_t) &&
 _Static_assert(2 * LDA_COUNT_BITS == 32, "a count and a base are a value");
 
 /* Smallest power of two that is not below n; n <= 2^31. */
-static uint32_t
-power_of_two(uint64_t n)
+static uint32_t power_of_two(uint64_t n)
 {
     uint32_t power = 1;
 
@@ -31,30 +30,24 @@ power_of_two(uint64_t n)
 /* A hash table has four cells for each token: during a clock up to two are
  * taken, one for the topic as it came and one for its new one, and buckets
  * shall seldom be full. n <= 2^16. */
-static uint32_t
-hashed_cells(uint32_t n_tokens)
+static uint32_t hashed_cells(uint32_t n_tokens)
 {
-    return power_of_two(n_tokens == 0 ? LDA_BUCKET
-                                      : LDA_BUCKET * (uint64_t)n_tokens);
+    return power_of_two(n_tokens == 0 ? LDA_BUCKET : LDA_BUCKET * (uint64_t)n_tokens);
 }
 
 /* All topics have a cell where that takes at most twice as much, as it is found
  * without a search, or where a hash table could not count so far. */
-static lda_shape_t
-shape_of(const lda_prior_t *prior, uint32_t n_tokens)
+static lda_shape_t shape_of(const lda_prior_t *prior, uint32_t n_tokens)
 {
     if (n_tokens >> LDA_COUNT_BITS > 0) {
         return LDA_WIDE;
     }
-    return 4 * (uint64_t)hashed_cells(n_tokens) >= prior->n_topics ? LDA_NARROW
-                                                                   : LDA_HASHED;
+    return 4 * (uint64_t)hashed_cells(n_tokens) >= prior->n_topics ? LDA_NARROW : LDA_HASHED;
 }
 
-static lda_row_t
-row_of(const lda_prior_t *prior, uint32_t n_tokens)
+static lda_row_t row_of(const lda_prior_t *prior, uint32_t n_tokens)
 {
-    lda_row_t row = {.n_tokens = n_tokens,
-                     .shape = (uint8_t)shape_of(prior, n_tokens)};
+    lda_row_t row = {.n_tokens = n_tokens, .shape = (uint8_t)shape_of(prior, n_tokens)};
 
     switch ((lda_shape_t)row.shape) {
     case LDA_HASHED:
@@ -73,26 +66,22 @@ row_of(const lda_prior_t *prior, uint32_t n_tokens)
 }
 
 /* Buckets begin where they never lie in two lines of the cache. */
-static size_t
-places_of(const lda_prior_t *prior, const lda_row_t *row)
+static size_t places_of(const lda_prior_t *prior, const lda_row_t *row)
 {
-    uint32_t n_entries =
-        row->n_tokens < prior->n_topics ? row->n_tokens : prior->n_topics;
+    uint32_t n_entries = row->n_tokens < prior->n_topics ? row->n_tokens : prior->n_topics;
     size_t n = (size_t)(row->n_cells >> row->right) + n_entries;
 
     return (n + LDA_BUCKET - 1) / LDA_BUCKET * LDA_BUCKET;
 }
 
-size_t
-lda_slice_row_bytes(const lda_prior_t *prior, uint32_t frequency)
+size_t lda_slice_row_bytes(const lda_prior_t *prior, uint32_t frequency)
 {
     lda_row_t row = row_of(prior, frequency);
 
     return sizeof row + places_of(prior, &row) * sizeof(uint64_t);
 }
 
-psd_status_t
-lda_slice_init(lda_slice_t *self, const lda_prior_t *prior, psd_error_t *err)
+psd_status_t lda_slice_init(lda_slice_t *self, const lda_prior_t *prior, psd_error_t *err)
 {
     size_t n = prior->n_topics;
 
@@ -102,14 +91,13 @@ lda_slice_init(lda_slice_t *self, const lda_prior_t *prior, psd_error_t *err)
     self->smooth = calloc(n, sizeof *self->smooth);
     self->weights = calloc(n, sizeof *self->weights);
     self->scratch = calloc(n, sizeof *self->scratch);
-    return self->stale == NULL || self->smooth == NULL ||
-                   self->weights == NULL || self->scratch == NULL
+    return self->stale == NULL || self->smooth == NULL || self->weights == NULL ||
+                   self->scratch == NULL
                ? psd_error_set(err, PSD_NOMEM, "%zu topics", n)
                : PSD_OK;
 }
 
-void
-lda_slice_done(lda_slice_t *self)
+void lda_slice_done(lda_slice_t *self)
 {
     free(self->rows);
     free(self->cells);
@@ -123,8 +111,7 @@ lda_slice_done(lda_slice_t *self)
 /* Room for n things; takes what was there, and its content is lost. NULL: no
  * memory, or there are none. Rows are looked up all over
  * it: with small pages finding the page takes longer than the row. */
-static void *
-make_room(void *things, size_t *room, size_t n, size_t size)
+static void *make_room(void *things, size_t *room, size_t n, size_t size)
 {
     size_t n_bytes = 0;
 
@@ -150,13 +137,11 @@ make_room(void *things, size_t *room, size_t n, size_t size)
     return things;
 }
 
-static psd_status_t
-lay_out(lda_slice_t *self, const uint32_t *frequencies, psd_error_t *err)
+static psd_status_t lay_out(lda_slice_t *self, const uint32_t *frequencies, psd_error_t *err)
 {
     size_t n_places = 0;
 
-    self->rows =
-        make_room(self->rows, &self->rows_room, self->n, sizeof *self->rows);
+    self->rows = make_room(self->rows, &self->rows_room, self->n, sizeof *self->rows);
     if (self->rows == NULL && self->n > 0) {
         return psd_error_set(err, PSD_NOMEM, "%" PRIu32 " words", self->n);
     }
@@ -167,20 +152,16 @@ lay_out(lda_slice_t *self, const uint32_t *frequencies, psd_error_t *err)
         row->cells = n_places;
         n_places += places_of(&self->prior, row);
     }
-    self->cells = make_room(self->cells, &self->cells_room, n_places,
-                            sizeof *self->cells);
+    self->cells = make_room(self->cells, &self->cells_room, n_places, sizeof *self->cells);
     return self->cells != NULL || n_places == 0
                ? PSD_OK
-               : psd_error_set(err, PSD_NOMEM, "counts of %" PRIu32 " words",
-                               self->n);
+               : psd_error_set(err, PSD_NOMEM, "counts of %" PRIu32 " words", self->n);
 }
 
-static void
-clear_row(lda_slice_t *self, const lda_row_t *row)
+static void clear_row(lda_slice_t *self, const lda_row_t *row)
 {
     if (row->shape != LDA_HASHED) {
-        memset(self->cells + row->cells, 0,
-               (row->n_cells >> row->right) * sizeof *self->cells);
+        memset(self->cells + row->cells, 0, (row->n_cells >> row->right) * sizeof *self->cells);
         return;
     }
     for (uint32_t i = 0; i < row->n_cells; i++) {
@@ -191,13 +172,8 @@ clear_row(lda_slice_t *self, const lda_row_t *row)
     }
 }
 
-psd_status_t
-lda_slice_begin(lda_slice_t *self,
-                uint32_t first,
-                uint32_t n,
-                const uint32_t *frequencies,
-                const int64_t *totals,
-                psd_error_t *err)
+psd_status_t lda_slice_begin(lda_slice_t *self, uint32_t first, uint32_t n,
+                             const uint32_t *frequencies, const int64_t *totals, psd_error_t *err)
 {
     const lda_prior_t *prior = &self->prior;
     double v_beta = prior->beta * (double)prior->n_words;
@@ -217,15 +193,14 @@ lda_slice_begin(lda_slice_t *self,
         self->smooth[k] = lda_alias_entry(k);
         self->weights[k] = prior->beta / self->stale[k];
     }
-    self->smooth_mass = lda_alias_build(self->smooth, self->weights,
-                                        self->scratch, prior->n_topics);
+    self->smooth_mass =
+        lda_alias_build(self->smooth, self->weights, self->scratch, prior->n_topics);
     return PSD_OK;
 }
 
 /* A hash table's value of a topic, or one that it gets. There is room: of a
  * row's cells no more than twice its tokens have a count or had one. */
-static uint32_t *
-own_value(lda_slice_t *self, const lda_row_t *row, uint32_t topic)
+static uint32_t *own_value(lda_slice_t *self, const lda_row_t *row, uint32_t topic)
 {
     uint32_t at = topic * LDA_BUCKET & (row->n_cells - LDA_BUCKET);
     uint32_t spare = at;
@@ -254,8 +229,7 @@ own_value(lda_slice_t *self, const lda_row_t *row, uint32_t topic)
 
 /* The same without a branch, but where its first bucket is full: else it is
  * there or gets the first free cell. */
-static uint32_t *
-value_of(lda_slice_t *self, const lda_row_t *row, uint32_t topic)
+static uint32_t *value_of(lda_slice_t *self, const lda_row_t *row, uint32_t topic)
 {
     const lda_four_t places = {1, 2, 3, 4};
     uint32_t first = topic * LDA_BUCKET & (row->n_cells - LDA_BUCKET);
@@ -276,12 +250,7 @@ value_of(lda_slice_t *self, const lda_row_t *row, uint32_t topic)
 }
 
 /* Adds to a cell's count and base. */
-static void
-add(lda_slice_t *self,
-    const lda_row_t *row,
-    uint32_t topic,
-    int count,
-    int base)
+static void add(lda_slice_t *self, const lda_row_t *row, uint32_t topic, int count, int base)
 {
     uint32_t narrow = ((uint32_t)count << LDA_COUNT_BITS) + (uint32_t)base;
 
@@ -299,14 +268,8 @@ add(lda_slice_t *self,
     }
 }
 
-static psd_status_t
-check(const lda_slice_t *self,
-      uint32_t word,
-      uint32_t frequency,
-      const uint32_t *topics,
-      const int32_t *counts,
-      size_t n,
-      psd_error_t *err)
+static psd_status_t check(const lda_slice_t *self, uint32_t word, uint32_t frequency,
+                          const uint32_t *topics, const int32_t *counts, size_t n, psd_error_t *err)
 {
     int64_t sum = 0;
 
@@ -314,32 +277,24 @@ check(const lda_slice_t *self,
         if (topics[i] >= self->prior.n_topics || counts[i] <= 0 ||
             (i > 0 && topics[i] <= topics[i - 1])) {
             return psd_error_set(err, PSD_DAMAGED,
-                                 "word %" PRIu32 ": %" PRId32
-                                 " tokens of topic %" PRIu32,
-                                 word, counts[i], topics[i]);
+                                 "word %" PRIu32 ": %" PRId32 " tokens of topic %" PRIu32, word,
+                                 counts[i], topics[i]);
         }
         sum += counts[i];
     }
-    return sum == (int64_t)frequency
-               ? PSD_OK
-               : psd_error_set(err, PSD_DAMAGED,
-                               "word %" PRIu32 ": its counts are of %" PRId64
-                               " tokens, there are %" PRIu32,
-                               word, sum, frequency);
+    return sum == (int64_t)frequency ? PSD_OK
+                                     : psd_error_set(err, PSD_DAMAGED,
+                                                     "word %" PRIu32 ": its counts are of %" PRId64
+                                                     " tokens, there are %" PRIu32,
+                                                     word, sum, frequency);
 }
 
-psd_status_t
-lda_slice_set(lda_slice_t *self,
-              uint32_t word,
-              uint32_t frequency,
-              const uint32_t *topics,
-              const int32_t *counts,
-              size_t n,
-              psd_error_t *err)
+psd_status_t lda_slice_set(lda_slice_t *self, uint32_t word, uint32_t frequency,
+                           const uint32_t *topics, const int32_t *counts, size_t n,
+                           psd_error_t *err)
 {
     lda_row_t *row = &self->rows[word - self->first];
-    lda_alias_t *entries =
-        self->cells + row->cells + (row->n_cells >> row->right);
+    lda_alias_t *entries = self->cells + row->cells + (row->n_cells >> row->right);
     psd_status_t rc = check(self, word, frequency, topics, counts, n, err);
 
     if (rc != PSD_OK || n == 0) {
@@ -351,19 +306,16 @@ lda_slice_set(lda_slice_t *self,
         entries[i] = lda_alias_entry(topics[i]);
         self->weights[i] = (double)counts[i] / self->stale[topics[i]];
     }
-    row->mass =
-        lda_alias_build(entries, self->weights, self->scratch, row->n_entries);
+    row->mass = lda_alias_build(entries, self->weights, self->scratch, row->n_entries);
     return PSD_OK;
 }
 
-void
-lda_slice_add(lda_slice_t *self, uint32_t word, uint32_t topic, int delta)
+void lda_slice_add(lda_slice_t *self, uint32_t word, uint32_t topic, int delta)
 {
     add(self, &self->rows[word - self->first], topic, delta, 0);
 }
 
-static int
-compare(const void *a, const void *b)
+static int compare(const void *a, const void *b)
 {
     uint32_t x = ((const lda_change_t *)a)->topic;
     uint32_t y = ((const lda_change_t *)b)->topic;
@@ -371,10 +323,7 @@ compare(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-size_t
-lda_slice_changes(const lda_slice_t *self,
-                  uint32_t word,
-                  lda_change_t *ret_changes)
+size_t lda_slice_changes(const lda_slice_t *self, uint32_t word, lda_change_t *ret_changes)
 {
     const lda_row_t *row = &self->rows[word - self->first];
     size_t n = 0;
@@ -383,8 +332,7 @@ lda_slice_changes(const lda_slice_t *self,
         lda_cell_t cell = lda_row_at(self, row, i);
 
         if (cell.count != cell.base) {
-            ret_changes[n++] =
-                (lda_change_t){cell.topic, cell.count - cell.base};
+            ret_changes[n++] = (lda_change_t){cell.topic, cell.count - cell.base};
         }
     }
     if (row->shape == LDA_HASHED) {

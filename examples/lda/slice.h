@@ -95,40 +95,29 @@ typedef struct lda_slice {
 /* What a word of so many tokens takes of memory, at most. */
 size_t lda_slice_row_bytes(const lda_prior_t *prior, uint32_t frequency);
 /* PSD_NOMEM. */
-PSD_MUST_CHECK psd_status_t lda_slice_init(lda_slice_t *self,
-                                           const lda_prior_t *prior,
+PSD_MUST_CHECK psd_status_t lda_slice_init(lda_slice_t *self, const lda_prior_t *prior,
                                            psd_error_t *err);
 void lda_slice_done(lda_slice_t *self);
 /* Words first .. first + n - 1, without counts yet. frequencies has the tokens
  * of each of them, totals those of each topic. PSD_NOMEM. */
-PSD_MUST_CHECK psd_status_t lda_slice_begin(lda_slice_t *self,
-                                            uint32_t first,
-                                            uint32_t n,
-                                            const uint32_t *frequencies,
-                                            const int64_t *totals,
+PSD_MUST_CHECK psd_status_t lda_slice_begin(lda_slice_t *self, uint32_t first, uint32_t n,
+                                            const uint32_t *frequencies, const int64_t *totals,
                                             psd_error_t *err);
 /* The counts of a word: n topics, each once, and how often each. Errors:
  * PSD_DAMAGED a topic that there is not, a count below 0, or they are not as
  * many as the word's tokens. */
-PSD_MUST_CHECK psd_status_t lda_slice_set(lda_slice_t *self,
-                                          uint32_t word,
-                                          uint32_t frequency,
-                                          const uint32_t *topics,
-                                          const int32_t *counts,
-                                          size_t n,
+PSD_MUST_CHECK psd_status_t lda_slice_set(lda_slice_t *self, uint32_t word, uint32_t frequency,
+                                          const uint32_t *topics, const int32_t *counts, size_t n,
                                           psd_error_t *err);
 /* Adds to a count. A count never gets below 0, nor a word more tokens than it
  * was begun with. */
 void lda_slice_add(lda_slice_t *self, uint32_t word, uint32_t topic, int delta);
 /* By how much a word's counts have changed, by ascending topic; room for
  * n_topics. Gives how many there are. */
-size_t lda_slice_changes(const lda_slice_t *self,
-                         uint32_t word,
-                         lda_change_t *ret_changes);
+size_t lda_slice_changes(const lda_slice_t *self, uint32_t word, lda_change_t *ret_changes);
 
 /* Where a topic's cell is, or the first bucket that it may be in. */
-static inline size_t
-lda_row_place(const lda_row_t *row, uint32_t topic)
+static inline size_t lda_row_place(const lda_row_t *row, uint32_t topic)
 {
     uint32_t every = 0 - (uint32_t)(row->shape != LDA_HASHED);
     uint32_t mask = (row->n_cells - LDA_BUCKET) | every;
@@ -136,42 +125,36 @@ lda_row_place(const lda_row_t *row, uint32_t topic)
     return row->cells + (topic << row->left >> row->right & mask);
 }
 
-static inline const lda_alias_t *
-lda_row_entries(const lda_slice_t *self, const lda_row_t *row)
+static inline const lda_alias_t *lda_row_entries(const lda_slice_t *self, const lda_row_t *row)
 {
     return self->cells + row->cells + (row->n_cells >> row->right);
 }
 
-static inline lda_cell_t
-lda_cell_wide(uint32_t topic, uint64_t cell)
+static inline lda_cell_t lda_cell_wide(uint32_t topic, uint64_t cell)
 {
-    return (lda_cell_t){topic, (int32_t)(cell >> 32),
-                        (int32_t)(cell & UINT32_MAX)};
+    return (lda_cell_t){topic, (int32_t)(cell >> 32), (int32_t)(cell & UINT32_MAX)};
 }
 
-static inline lda_cell_t
-lda_cell_narrow(uint32_t topic, uint32_t value)
+static inline lda_cell_t lda_cell_narrow(uint32_t topic, uint32_t value)
 {
     return (lda_cell_t){topic, (int32_t)(value >> LDA_COUNT_BITS),
                         (int32_t)(value & (UINT32_MAX >> LDA_COUNT_BITS))};
 }
 
 /* The bucket of a hash table that has cell i, or begins there. */
-static inline lda_bucket_t *
-lda_row_bucket(const lda_slice_t *self, const lda_row_t *row, uint32_t i)
+static inline lda_bucket_t *lda_row_bucket(const lda_slice_t *self, const lda_row_t *row,
+                                           uint32_t i)
 {
     return (lda_bucket_t *)(void *)(self->cells + row->cells) + i / LDA_BUCKET;
 }
 
-static inline uint32_t *
-lda_row_values(const lda_slice_t *self, const lda_row_t *row)
+static inline uint32_t *lda_row_values(const lda_slice_t *self, const lda_row_t *row)
 {
     return (uint32_t *)(void *)(self->cells + row->cells);
 }
 
 /* The sum of four numbers, below 2^32. */
-static inline uint32_t
-lda_four_sum(lda_four_t four)
+static inline uint32_t lda_four_sum(lda_four_t four)
 {
     uint64_t halves[2];
 
@@ -181,8 +164,7 @@ lda_four_sum(lda_four_t four)
 }
 
 /* The value of a topic, 0 if it is not in the bucket. */
-static inline uint32_t
-lda_bucket_value(const lda_bucket_t *bucket, uint32_t topic)
+static inline uint32_t lda_bucket_value(const lda_bucket_t *bucket, uint32_t topic)
 {
     lda_four_t topics;
     lda_four_t values;
@@ -193,8 +175,7 @@ lda_bucket_value(const lda_bucket_t *bucket, uint32_t topic)
 }
 
 /* The cell of a topic in a hash table; without one, neither count nor base. */
-static inline lda_cell_t
-lda_row_find(const lda_slice_t *self, const lda_row_t *row, uint32_t topic)
+static inline lda_cell_t lda_row_find(const lda_slice_t *self, const lda_row_t *row, uint32_t topic)
 {
     uint32_t mask = row->n_cells - LDA_BUCKET;
     uint32_t at = topic * LDA_BUCKET & mask;
@@ -214,11 +195,8 @@ lda_row_find(const lda_slice_t *self, const lda_row_t *row, uint32_t topic)
 
 /* The count and base of a topic; its `topic` says nothing. The shape is the
  * row's: where it is known to the compiler, one way is left. */
-static inline lda_cell_t
-lda_row_cell(const lda_slice_t *self,
-             const lda_row_t *row,
-             lda_shape_t shape,
-             uint32_t topic)
+static inline lda_cell_t lda_row_cell(const lda_slice_t *self, const lda_row_t *row,
+                                      lda_shape_t shape, uint32_t topic)
 {
     switch (shape) {
     case LDA_NARROW:
@@ -232,8 +210,7 @@ lda_row_cell(const lda_slice_t *self,
 }
 
 /* Cell i < n_cells. */
-static inline lda_cell_t
-lda_row_at(const lda_slice_t *self, const lda_row_t *row, uint32_t i)
+static inline lda_cell_t lda_row_at(const lda_slice_t *self, const lda_row_t *row, uint32_t i)
 {
     const lda_bucket_t *bucket = NULL;
 
@@ -241,20 +218,16 @@ lda_row_at(const lda_slice_t *self, const lda_row_t *row, uint32_t i)
         return lda_row_cell(self, row, row->shape, i);
     }
     bucket = lda_row_bucket(self, row, i);
-    return lda_cell_narrow(bucket->topics[i % LDA_BUCKET],
-                           bucket->values[i % LDA_BUCKET]);
+    return lda_cell_narrow(bucket->topics[i % LDA_BUCKET], bucket->values[i % LDA_BUCKET]);
 }
 
 /* A topic of a word's proposal. */
-static inline uint32_t
-lda_row_draw(const lda_slice_t *self, const lda_row_t *row, uint64_t *random)
+static inline uint32_t lda_row_draw(const lda_slice_t *self, const lda_row_t *row, uint64_t *random)
 {
     double all = row->mass + self->smooth_mass;
 
     return ex_random_real(random) * all < row->mass
-               ? lda_alias_draw(lda_row_entries(self, row), row->n_entries,
-                                ex_random(random))
-               : lda_alias_draw(self->smooth, self->prior.n_topics,
-                                ex_random(random));
+               ? lda_alias_draw(lda_row_entries(self, row), row->n_entries, ex_random(random))
+               : lda_alias_draw(self->smooth, self->prior.n_topics, ex_random(random));
 }
 #endif

@@ -14,8 +14,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-static lda_block_key_t
-key_of(const lda_store_t *self, uint32_t at)
+static lda_block_key_t key_of(const lda_store_t *self, uint32_t at)
 {
     lda_block_key_t key = self->key;
 
@@ -23,22 +22,18 @@ key_of(const lda_store_t *self, uint32_t at)
     return key;
 }
 
-static psd_status_t
-io_failed(const char *path, psd_error_t *err)
+static psd_status_t io_failed(const char *path, psd_error_t *err)
 {
     char reason[128];
 
-    return psd_error_set(err, PSD_IO, "%s: %s", path,
-                         strerror_r(errno, reason, sizeof reason));
+    return psd_error_set(err, PSD_IO, "%s: %s", path, strerror_r(errno, reason, sizeof reason));
 }
 
 /* Two processes that write the same blocks would count each other's. */
-static psd_status_t
-lock(lda_store_t *self, psd_error_t *err)
+static psd_status_t lock(lda_store_t *self, psd_error_t *err)
 {
     char path[PATH_MAX];
-    int n = snprintf(path, sizeof path, "%s/worker-%" PRIu32 ".lock", self->dir,
-                     self->worker);
+    int n = snprintf(path, sizeof path, "%s/worker-%" PRIu32 ".lock", self->dir, self->worker);
 
     if (n >= (int)sizeof path) {
         return psd_error_set(err, PSD_INVALID, "%s: name too long", self->dir);
@@ -52,16 +47,14 @@ lock(lda_store_t *self, psd_error_t *err)
     }
     if (flock(self->lock, LOCK_EX | LOCK_NB) != 0) {
         return errno == EWOULDBLOCK
-                   ? psd_error_set(err, PSD_FAILED,
-                                   "%s: another process works on it", path)
+                   ? psd_error_set(err, PSD_FAILED, "%s: another process works on it", path)
                    : io_failed(path, err);
     }
     return PSD_OK;
 }
 
 /* Blocks of another division would be begun anew beside these. */
-static psd_status_t
-check_division(const lda_store_t *self, psd_error_t *err)
+static psd_status_t check_division(const lda_store_t *self, psd_error_t *err)
 {
     DIR *dir = opendir(self->dir);
     const struct dirent *entry = NULL;
@@ -97,11 +90,8 @@ check_division(const lda_store_t *self, psd_error_t *err)
 }
 
 /* Makes a block, or reads it to see that it is sound. */
-static psd_status_t
-prepare(lda_store_t *self,
-        uint32_t at,
-        const lda_store_args_t *args,
-        psd_error_t *err)
+static psd_status_t prepare(lda_store_t *self, uint32_t at, const lda_store_args_t *args,
+                            psd_error_t *err)
 {
     lda_block_key_t key = key_of(self, at);
     lda_block_t *block = &self->blocks[at];
@@ -128,10 +118,7 @@ prepare(lda_store_t *self,
     return PSD_OK;
 }
 
-psd_status_t
-lda_store_init(lda_store_t *self,
-               const lda_store_args_t *args,
-               psd_error_t *err)
+psd_status_t lda_store_init(lda_store_t *self, const lda_store_args_t *args, psd_error_t *err)
 {
     const lda_options_t *options = args->options;
     uint32_t n_blocks = options->blocks;
@@ -153,8 +140,7 @@ lda_store_init(lda_store_t *self,
     self->blocks = calloc(self->n, sizeof *self->blocks);
     self->sweeps = calloc(self->n, sizeof *self->sweeps);
     self->reading.err = psd_error_new();
-    if (self->blocks == NULL || self->sweeps == NULL ||
-        self->reading.err == NULL) {
+    if (self->blocks == NULL || self->sweeps == NULL || self->reading.err == NULL) {
         return psd_error_set(err, PSD_NOMEM, "%" PRIu32 " blocks", self->n);
     }
     if (self->dir != NULL) {
@@ -169,8 +155,7 @@ lda_store_init(lda_store_t *self,
     return rc;
 }
 
-static void
-end_reading(lda_store_t *self)
+static void end_reading(lda_store_t *self)
 {
     if (self->reading.runs) {
         (void)pthread_join(self->reading.thread, NULL);
@@ -178,8 +163,7 @@ end_reading(lda_store_t *self)
     }
 }
 
-void
-lda_store_done(lda_store_t *self)
+void lda_store_done(lda_store_t *self)
 {
     end_reading(self);
     lda_block_done(&self->reading.block);
@@ -196,8 +180,7 @@ lda_store_done(lda_store_t *self)
     self->lock = -1;
 }
 
-static void *
-read_block(void *arg)
+static void *read_block(void *arg)
 {
     lda_reading_t *self = arg;
 
@@ -207,8 +190,7 @@ read_block(void *arg)
 
 /* Begins with the next block, so that it is there when it is taken. Without a
  * thread it is read then. */
-static void
-read_ahead(lda_store_t *self, uint32_t at)
+static void read_ahead(lda_store_t *self, uint32_t at)
 {
     lda_reading_t *reading = &self->reading;
 
@@ -216,12 +198,10 @@ read_ahead(lda_store_t *self, uint32_t at)
     reading->dir = self->dir;
     reading->key = key_of(self, at);
     psd_error_clear(reading->err);
-    reading->runs =
-        pthread_create(&reading->thread, NULL, read_block, reading) == 0;
+    reading->runs = pthread_create(&reading->thread, NULL, read_block, reading) == 0;
 }
 
-static psd_status_t
-bring(lda_store_t *self, uint32_t at, psd_error_t *err)
+static psd_status_t bring(lda_store_t *self, uint32_t at, psd_error_t *err)
 {
     lda_reading_t *reading = &self->reading;
     lda_block_key_t key = key_of(self, at);
@@ -233,19 +213,15 @@ bring(lda_store_t *self, uint32_t at, psd_error_t *err)
         return lda_block_load(&self->blocks[at], self->dir, &key, err);
     }
     if (reading->rc != PSD_OK) {
-        return psd_error_set(err, reading->rc, "%s",
-                             psd_error_text(reading->err));
+        return psd_error_set(err, reading->rc, "%s", psd_error_text(reading->err));
     }
     self->blocks[at] = reading->block;
     memset(&reading->block, 0, sizeof reading->block);
     return PSD_OK;
 }
 
-psd_status_t
-lda_store_take(lda_store_t *self,
-               uint32_t at,
-               lda_block_t **ret_block,
-               psd_error_t *err)
+psd_status_t lda_store_take(lda_store_t *self, uint32_t at, lda_block_t **ret_block,
+                            psd_error_t *err)
 {
     psd_status_t rc = PSD_OK;
 
@@ -268,14 +244,11 @@ lda_store_take(lda_store_t *self,
     return PSD_OK;
 }
 
-psd_status_t
-lda_store_put(lda_store_t *self, uint32_t at, psd_error_t *err)
+psd_status_t lda_store_put(lda_store_t *self, uint32_t at, psd_error_t *err)
 {
     lda_block_key_t key = key_of(self, at);
 
     self->sweeps[at]++;
     self->blocks[at].sweeps = self->sweeps[at];
-    return self->dir == NULL
-               ? PSD_OK
-               : lda_block_save(&self->blocks[at], self->dir, &key, err);
+    return self->dir == NULL ? PSD_OK : lda_block_save(&self->blocks[at], self->dir, &key, err);
 }

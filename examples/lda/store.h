@@ -49,19 +49,14 @@ typedef struct lda_store_args {
 /* Makes the blocks, but those that are there in files. Errors: those of
  * lda_corpus_block and lda_block_load; PSD_FAILED somebody else has the
  * directory. */
-PSD_MUST_CHECK psd_status_t lda_store_init(lda_store_t *self,
-                                           const lda_store_args_t *args,
+PSD_MUST_CHECK psd_status_t lda_store_init(lda_store_t *self, const lda_store_args_t *args,
                                            psd_error_t *err);
 void lda_store_done(lda_store_t *self);
 /* Block `at` < n; borrowed until the next call. Errors: those of
  * lda_block_load. */
-PSD_MUST_CHECK psd_status_t lda_store_take(lda_store_t *self,
-                                           uint32_t at,
-                                           lda_block_t **ret_block,
+PSD_MUST_CHECK psd_status_t lda_store_take(lda_store_t *self, uint32_t at, lda_block_t **ret_block,
                                            psd_error_t *err);
 /* The block that was taken last has been sampled once more. Errors: those of
  * lda_block_save. */
-PSD_MUST_CHECK psd_status_t lda_store_put(lda_store_t *self,
-                                          uint32_t at,
-                                          psd_error_t *err);
+PSD_MUST_CHECK psd_status_t lda_store_put(lda_store_t *self, uint32_t at, psd_error_t *err);
 #endif

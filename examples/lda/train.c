@@ -33,35 +33,30 @@ typedef struct trainer {
 
 /* ---- a block ------------------------------------------------------------- */
 
-static psd_status_t
-set_cursors(trainer_t *self, const lda_block_t *block, psd_error_t *err)
+static psd_status_t set_cursors(trainer_t *self, const lda_block_t *block, psd_error_t *err)
 {
     if (block->n_documents > self->cursors_room) {
         free(self->cursors);
         self->cursors = calloc(block->n_documents, sizeof *self->cursors);
         self->cursors_room = self->cursors == NULL ? 0 : block->n_documents;
         if (self->cursors == NULL) {
-            return psd_error_set(err, PSD_NOMEM, "%zu documents",
-                                 block->n_documents);
+            return psd_error_set(err, PSD_NOMEM, "%zu documents", block->n_documents);
         }
     }
     if (block->n_documents > 0) {
-        memcpy(self->cursors, block->starts,
-               block->n_documents * sizeof *self->cursors);
+        memcpy(self->cursors, block->starts, block->n_documents * sizeof *self->cursors);
     }
     return PSD_OK;
 }
 
 /* Moves a document's cursor behind its tokens of this slice. */
-static lda_tokens_t
-cut(trainer_t *self, const lda_block_t *block, size_t d)
+static lda_tokens_t cut(trainer_t *self, const lda_block_t *block, size_t d)
 {
     uint32_t end = self->counts.slice.first + self->counts.slice.n;
     size_t start = block->starts[d];
     size_t first = self->cursors[d];
 
-    while (self->cursors[d] < block->starts[d + 1] &&
-           block->words[self->cursors[d]] < end) {
+    while (self->cursors[d] < block->starts[d + 1] && block->words[self->cursors[d]] < end) {
         self->cursors[d]++;
     }
     return (lda_tokens_t){.words = block->words + start,
@@ -72,8 +67,7 @@ cut(trainer_t *self, const lda_block_t *block, size_t d)
 }
 
 /* Of this thread, on the processor: what others take does not count. */
-static double
-spent_s(void)
+static double spent_s(void)
 {
     struct timespec spent = {0};
 
@@ -81,8 +75,7 @@ spent_s(void)
     return (double)spent.tv_sec + (double)spent.tv_nsec / 1e9;
 }
 
-static void
-sample(trainer_t *self, const lda_block_t *block)
+static void sample(trainer_t *self, const lda_block_t *block)
 {
     double start_s = spent_s();
 
@@ -98,22 +91,19 @@ sample(trainer_t *self, const lda_block_t *block)
 }
 
 /* Counts the topics as they are. */
-static void
-count(trainer_t *self, const lda_block_t *block)
+static void count(trainer_t *self, const lda_block_t *block)
 {
     for (size_t d = 0; d < block->n_documents; d++) {
         lda_tokens_t tokens = cut(self, block, d);
 
         for (size_t i = tokens.first; i < tokens.end; i++) {
-            lda_slice_add(&self->counts.slice, tokens.words[i],
-                          tokens.topics[i], 1);
+            lda_slice_add(&self->counts.slice, tokens.words[i], tokens.topics[i], 1);
             self->counts.totals[tokens.topics[i]]++;
         }
     }
 }
 
-static psd_status_t
-work_on(trainer_t *self, const lda_block_t *block, bool first, psd_error_t *err)
+static psd_status_t work_on(trainer_t *self, const lda_block_t *block, bool first, psd_error_t *err)
 {
     lda_counts_t *counts = &self->counts;
     psd_status_t rc = lda_counts_pull_totals(counts, !first, err);
@@ -121,8 +111,7 @@ work_on(trainer_t *self, const lda_block_t *block, bool first, psd_error_t *err)
     if (rc == PSD_OK) {
         rc = set_cursors(self, block, err);
     }
-    for (uint32_t slice = 0; rc == PSD_OK && slice < counts->n_slices;
-         slice++) {
+    for (uint32_t slice = 0; rc == PSD_OK && slice < counts->n_slices; slice++) {
         rc = first ? lda_counts_empty_slice(counts, slice, err)
                    : lda_counts_pull_slice(counts, slice, err);
         if (rc != PSD_OK) {
@@ -141,8 +130,7 @@ work_on(trainer_t *self, const lda_block_t *block, bool first, psd_error_t *err)
 /* ---- sweeps -------------------------------------------------------------- */
 
 /* Counts all blocks into the new tables; nobody samples before all have. */
-static psd_status_t
-count_all(trainer_t *self, psd_error_t *err)
+static psd_status_t count_all(trainer_t *self, psd_error_t *err)
 {
     psd_status_t rc = PSD_OK;
 
@@ -158,8 +146,7 @@ count_all(trainer_t *self, psd_error_t *err)
 }
 
 /* How far the block is that is least far, of all workers. */
-static psd_status_t
-agree(trainer_t *self, psd_error_t *err)
+static psd_status_t agree(trainer_t *self, psd_error_t *err)
 {
     double missing = 0; /* up to SWEEPS_MOST */
     char name[EX_NAME_SIZE];
@@ -175,19 +162,15 @@ agree(trainer_t *self, psd_error_t *err)
     self->sweep = (uint64_t)(SWEEPS_MOST - missing);
     if (rc == PSD_OK && self->job.worker == 0 && self->sweep > 0) {
         printf("goes on behind sweep %" PRIu64 "%s\n", self->sweep,
-               self->sweep >= self->options->sweeps
-                   ? "; --sweeps asks for no more"
-                   : "");
+               self->sweep >= self->options->sweeps ? "; --sweeps asks for no more" : "");
     }
     return rc;
 }
 
-static psd_status_t
-run_sweep(trainer_t *self, psd_error_t *err)
+static psd_status_t run_sweep(trainer_t *self, psd_error_t *err)
 {
     lda_store_t *store = &self->store;
-    uint32_t n_clocks =
-        (store->key.n_blocks + store->n_workers - 1) / store->n_workers;
+    uint32_t n_clocks = (store->key.n_blocks + store->n_workers - 1) / store->n_workers;
     psd_status_t rc = PSD_OK;
 
     for (uint32_t at = 0; rc == PSD_OK && at < n_clocks; at++) {
@@ -211,13 +194,12 @@ run_sweep(trainer_t *self, psd_error_t *err)
     return rc;
 }
 
-static psd_status_t
-measure(trainer_t *self, psd_error_t *err)
+static psd_status_t measure(trainer_t *self, psd_error_t *err)
 {
     lda_quality_t quality = {0};
     double all_s = ex_now_s() - self->start_s;
-    psd_status_t rc = lda_evaluate(&self->counts, &self->store,
-                                   self->options->table, &quality, err);
+    psd_status_t rc =
+        lda_evaluate(&self->counts, &self->store, self->options->table, &quality, err);
 
     if (rc == PSD_OK && self->job.worker == 0) {
         double n = (double)self->n_tokens;
@@ -225,16 +207,14 @@ measure(trainer_t *self, psd_error_t *err)
         printf("%7.1f s  sweep %" PRIu64 "/%" PRIu32
                "  joint %.4f  words %.4f  %.0f tokens/s, %.0f ns each in "
                "sampling  counts exact\n",
-               all_s, self->sweep, self->options->sweeps,
-               quality.documents + quality.words, quality.words,
-               all_s > 0 ? n / all_s : 0, n > 0 ? self->sample_s / n * 1e9 : 0);
+               all_s, self->sweep, self->options->sweeps, quality.documents + quality.words,
+               quality.words, all_s > 0 ? n / all_s : 0, n > 0 ? self->sample_s / n * 1e9 : 0);
         (void)fflush(stdout);
     }
     return rc;
 }
 
-static psd_status_t
-run(trainer_t *self, psd_error_t *err)
+static psd_status_t run(trainer_t *self, psd_error_t *err)
 {
     const lda_options_t *options = self->options;
     uint32_t every = options->eval_every;
@@ -249,8 +229,8 @@ run(trainer_t *self, psd_error_t *err)
     }
     while (rc == PSD_OK && self->sweep < options->sweeps) {
         rc = run_sweep(self, err);
-        if (rc == PSD_OK && (self->sweep == options->sweeps ||
-                             (every > 0 && self->sweep % every == 0))) {
+        if (rc == PSD_OK &&
+            (self->sweep == options->sweeps || (every > 0 && self->sweep % every == 0))) {
             rc = measure(self, err);
         }
     }
@@ -262,18 +242,15 @@ run(trainer_t *self, psd_error_t *err)
 
 /* ---- the beginning ------------------------------------------------------- */
 
-static psd_status_t
-open_store(trainer_t *self, const lda_warm_t *warm, psd_error_t *err)
+static psd_status_t open_store(trainer_t *self, const lda_warm_t *warm, psd_error_t *err)
 {
-    lda_store_args_t args = {
-        .options = self->options, .corpus = &self->corpus, .warm = warm};
+    lda_store_args_t args = {.options = self->options, .corpus = &self->corpus, .warm = warm};
     psd_status_t rc = ex_job_rank(&args.worker, &args.n_workers, err);
 
     return rc == PSD_OK ? lda_store_init(&self->store, &args, err) : rc;
 }
 
-static psd_status_t
-open_warm(trainer_t *self, psd_error_t *err)
+static psd_status_t open_warm(trainer_t *self, psd_error_t *err)
 {
     lda_model_t model = {0};
     lda_slice_t slice = {0};
@@ -281,10 +258,8 @@ open_warm(trainer_t *self, psd_error_t *err)
     psd_status_t rc = lda_model_load(&model, self->options->warm, err);
 
     if (rc == PSD_OK && model.prior.n_topics != self->options->n_topics) {
-        rc = psd_error_set(err, PSD_INVALID,
-                           "%s: has %" PRIu32 " topics, --topics is %" PRIu32,
-                           self->options->warm, model.prior.n_topics,
-                           self->options->n_topics);
+        rc = psd_error_set(err, PSD_INVALID, "%s: has %" PRIu32 " topics, --topics is %" PRIu32,
+                           self->options->warm, model.prior.n_topics, self->options->n_topics);
     }
     if (rc == PSD_OK) {
         rc = lda_model_slice(&model, &slice, err);
@@ -299,8 +274,7 @@ open_warm(trainer_t *self, psd_error_t *err)
 }
 
 /* What can be wrong with files shows before others wait for this worker. */
-static psd_status_t
-load(trainer_t *self, psd_error_t *err)
+static psd_status_t load(trainer_t *self, psd_error_t *err)
 {
     const lda_options_t *options = self->options;
     psd_status_t rc = lda_corpus_scan(&self->corpus, options, err);
@@ -308,34 +282,29 @@ load(trainer_t *self, psd_error_t *err)
     if (rc != PSD_OK) {
         return rc;
     }
-    self->prior = (lda_prior_t){options->n_topics, self->corpus.n_words,
-                                options->alpha, options->beta};
+    self->prior =
+        (lda_prior_t){options->n_topics, self->corpus.n_words, options->alpha, options->beta};
     rc = lda_sampler_init(&self->sampler, &self->prior, options->n_steps, err);
     if (rc == PSD_OK) {
-        rc = options->warm != NULL ? open_warm(self, err)
-                                   : open_store(self, NULL, err);
+        rc = options->warm != NULL ? open_warm(self, err) : open_store(self, NULL, err);
     }
     return rc;
 }
 
-static psd_status_t
-train(trainer_t *self, psd_error_t *err)
+static psd_status_t train(trainer_t *self, psd_error_t *err)
 {
-    psd_status_t rc = lda_counts_init(&self->counts, &self->job, &self->corpus,
-                                      &self->prior, self->options, err);
+    psd_status_t rc =
+        lda_counts_init(&self->counts, &self->job, &self->corpus, &self->prior, self->options, err);
 
     if (rc == PSD_OK) {
         self->sampler.slice = &self->counts.slice;
         self->sampler.totals = self->counts.totals;
-        self->sampler.random =
-            self->options->seed + ((uint64_t)self->job.worker << 32);
+        self->sampler.random = self->options->seed + ((uint64_t)self->job.worker << 32);
         if (self->job.worker == 0) {
-            printf("%" PRIu64 " documents, %" PRIu64 " tokens, %" PRIu32
-                   " words, %" PRIu32 " topics; %" PRIu32 " workers, %" PRIu32
-                   " blocks, %" PRIu32 " slices\n",
-                   self->corpus.n_documents, self->corpus.n_tokens,
-                   self->corpus.n_words, self->prior.n_topics,
-                   self->job.n_workers, self->store.key.n_blocks,
+            printf("%" PRIu64 " documents, %" PRIu64 " tokens, %" PRIu32 " words, %" PRIu32
+                   " topics; %" PRIu32 " workers, %" PRIu32 " blocks, %" PRIu32 " slices\n",
+                   self->corpus.n_documents, self->corpus.n_tokens, self->corpus.n_words,
+                   self->prior.n_topics, self->job.n_workers, self->store.key.n_blocks,
                    self->counts.n_slices);
         }
         rc = run(self, err);
@@ -347,8 +316,7 @@ train(trainer_t *self, psd_error_t *err)
     return rc;
 }
 
-psd_status_t
-lda_train(const lda_options_t *options, psd_error_t *err)
+psd_status_t lda_train(const lda_options_t *options, psd_error_t *err)
 {
     trainer_t self = {.options = options, .store = {.lock = -1}};
     psd_status_t rc = load(&self, err);

@@ -22,6 +22,5 @@
 
 /* Errors: those of the job, the files, lda_counts; PSD_DAMAGED counts that are
  * not those of the documents. */
-PSD_MUST_CHECK psd_status_t lda_train(const lda_options_t *options,
-                                      psd_error_t *err);
+PSD_MUST_CHECK psd_status_t lda_train(const lda_options_t *options, psd_error_t *err);
 #endif

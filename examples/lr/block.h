@@ -28,34 +28,22 @@ typedef struct lr_block {
 } lr_block_t;
 
 /* PSD_NOMEM. */
-PSD_MUST_CHECK psd_status_t lr_block_init(lr_block_t *self,
-                                          const ex_samples_t *samples,
+PSD_MUST_CHECK psd_status_t lr_block_init(lr_block_t *self, const ex_samples_t *samples,
                                           psd_error_t *err);
 /* Tickets must have been waited for, or the client closed. */
 void lr_block_done(lr_block_t *self);
 /* Makes it the minibatch of these samples, after its last push has ended.
  * Errors: those of that push. */
-PSD_MUST_CHECK psd_status_t lr_block_take(lr_block_t *self,
-                                          const lr_job_t *job,
-                                          const ex_samples_t *samples,
-                                          const uint32_t *chosen,
-                                          size_t n_chosen,
-                                          psd_error_t *err);
+PSD_MUST_CHECK psd_status_t lr_block_take(lr_block_t *self, const lr_job_t *job,
+                                          const ex_samples_t *samples, const uint32_t *chosen,
+                                          size_t n_chosen, psd_error_t *err);
 /* Starts the pull of its weights. */
-PSD_MUST_CHECK psd_status_t lr_block_pull(lr_block_t *self,
-                                          const lr_job_t *job,
-                                          psd_error_t *err);
+PSD_MUST_CHECK psd_status_t lr_block_pull(lr_block_t *self, const lr_job_t *job, psd_error_t *err);
 /* Waits for them. */
-PSD_MUST_CHECK psd_status_t lr_block_wait(lr_block_t *self,
-                                          const lr_job_t *job,
-                                          psd_error_t *err);
+PSD_MUST_CHECK psd_status_t lr_block_wait(lr_block_t *self, const lr_job_t *job, psd_error_t *err);
 /* Starts the push of its deltas. call: how; may be NULL. */
-PSD_MUST_CHECK psd_status_t lr_block_push(lr_block_t *self,
-                                          const lr_job_t *job,
-                                          const psd_call_t *call,
-                                          psd_error_t *err);
+PSD_MUST_CHECK psd_status_t lr_block_push(lr_block_t *self, const lr_job_t *job,
+                                          const psd_call_t *call, psd_error_t *err);
 /* Waits for the push that is under way, if one is. */
-PSD_MUST_CHECK psd_status_t lr_block_end(lr_block_t *self,
-                                         const lr_job_t *job,
-                                         psd_error_t *err);
+PSD_MUST_CHECK psd_status_t lr_block_end(lr_block_t *self, const lr_job_t *job, psd_error_t *err);
 #endif

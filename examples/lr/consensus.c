@@ -32,17 +32,13 @@ typedef struct consensus {
     psd_table_t *sums;    /* admm: of x + u */
 } consensus_t;
 
-static bool
-is_admm(const consensus_t *self)
+static bool is_admm(const consensus_t *self)
 {
     return self->job->options->variant == LR_ADMM;
 }
 
-static psd_status_t
-init(consensus_t *self,
-     lr_job_t *job,
-     const ex_samples_t *samples,
-     psd_error_t *err)
+static psd_status_t init(consensus_t *self, lr_job_t *job, const ex_samples_t *samples,
+                         psd_error_t *err)
 {
     size_t n = samples->n_features + 1; /* never an allocation of nothing */
     psd_status_t rc = PSD_OK;
@@ -57,9 +53,9 @@ init(consensus_t *self,
     self->delta = malloc(n * sizeof(*self->delta));
     self->buffer = calloc(n, sizeof(*self->buffer));
     self->weights = calloc(n, sizeof(*self->weights));
-    if (self->sharers == NULL || self->x == NULL || self->z == NULL ||
-        self->u == NULL || self->pushed == NULL || self->delta == NULL ||
-        self->buffer == NULL || self->weights == NULL) {
+    if (self->sharers == NULL || self->x == NULL || self->z == NULL || self->u == NULL ||
+        self->pushed == NULL || self->delta == NULL || self->buffer == NULL ||
+        self->weights == NULL) {
         return psd_error_set(err, PSD_NOMEM, "models of %zu features", n);
     }
     for (size_t j = 0; j < self->n; j++) {
@@ -70,8 +66,7 @@ init(consensus_t *self,
     return rc == PSD_OK ? ex_columns_init(&self->columns, samples, err) : rc;
 }
 
-static void
-done(consensus_t *self)
+static void done(consensus_t *self)
 {
     psd_table_close(&self->sums);
     ex_columns_done(&self->columns);
@@ -86,14 +81,12 @@ done(consensus_t *self)
     free(self->weights);
 }
 
-static const uint64_t *
-rows_of(const consensus_t *self)
+static const uint64_t *rows_of(const consensus_t *self)
 {
     return self->columns.samples->keys;
 }
 
-static void
-move(consensus_t *self, size_t j, double d)
+static void move(consensus_t *self, size_t j, double d)
 {
     if (d != 0) {
         self->x[j] += d;
@@ -102,13 +95,11 @@ move(consensus_t *self, size_t j, double d)
 }
 
 /* Newton steps of each weight of x, on the worker's own objective. */
-static void
-run_pass(consensus_t *self)
+static void run_pass(consensus_t *self)
 {
     const lr_options_t *options = self->job->options;
-    double penalty = is_admm(self)
-                         ? options->rho
-                         : 1 / (options->objective_c * self->job->ex.n_workers);
+    double penalty =
+        is_admm(self) ? options->rho : 1 / (options->objective_c * self->job->ex.n_workers);
 
     for (size_t j = 0; j < self->n; j++) {
         double centre = is_admm(self) ? self->z[j] - self->u[j] : 0;
@@ -117,8 +108,7 @@ run_pass(consensus_t *self)
         double d = 0;
 
         ex_columns_slope(&self->columns, j, self->delta[j], &g, &u);
-        d = -(g + penalty * (self->x[j] - centre)) /
-            (u + penalty + CURVATURE_MIN);
+        d = -(g + penalty * (self->x[j] - centre)) / (u + penalty + CURVATURE_MIN);
         d = fmin(fmax(d, -self->delta[j]), self->delta[j]);
         self->delta[j] = fmin(DELTA_MAX, 2 * fabs(d) + 0.1);
         move(self, j, d);
@@ -126,14 +116,12 @@ run_pass(consensus_t *self)
 }
 
 /* The common model as the table has it. */
-static psd_status_t
-pull_common(consensus_t *self, psd_error_t *err)
+static psd_status_t pull_common(consensus_t *self, psd_error_t *err)
 {
     psd_status_t rc = PSD_OK;
 
     if (self->n > 0) {
-        rc = psd_pull(self->job->weights, rows_of(self), self->n, self->weights,
-                      self->n, err);
+        rc = psd_pull(self->job->weights, rows_of(self), self->n, self->weights, self->n, err);
     }
     for (size_t j = 0; rc == PSD_OK && j < self->n; j++) {
         self->z[j] = (double)self->weights[j];
@@ -142,8 +130,7 @@ pull_common(consensus_t *self, psd_error_t *err)
 }
 
 /* Adds part[j] to the common model, and closes the clock. */
-static psd_status_t
-push_common(consensus_t *self, psd_error_t *err)
+static psd_status_t push_common(consensus_t *self, psd_error_t *err)
 {
     psd_status_t rc = PSD_OK;
 
@@ -151,15 +138,13 @@ push_common(consensus_t *self, psd_error_t *err)
         self->weights[j] = (float)self->buffer[j];
     }
     if (self->n > 0) {
-        rc = psd_push(self->job->weights, rows_of(self), self->n, self->weights,
-                      self->n, err);
+        rc = psd_push(self->job->weights, rows_of(self), self->n, self->weights, self->n, err);
     }
     return rc == PSD_OK ? psd_clock(self->job->ex.client, err) : rc;
 }
 
 /* x becomes the average of all workers' models. */
-static psd_status_t
-average(consensus_t *self, psd_error_t *err)
+static psd_status_t average(consensus_t *self, psd_error_t *err)
 {
     psd_status_t rc = PSD_OK;
 
@@ -177,8 +162,7 @@ average(consensus_t *self, psd_error_t *err)
 }
 
 /* s, summed over the workers. */
-static psd_status_t
-sum_models(consensus_t *self, psd_error_t *err)
+static psd_status_t sum_models(consensus_t *self, psd_error_t *err)
 {
     psd_status_t rc = PSD_OK;
 
@@ -189,31 +173,27 @@ sum_models(consensus_t *self, psd_error_t *err)
         self->pushed[j] = now;
     }
     if (self->n > 0) {
-        rc = psd_push(self->sums, rows_of(self), self->n, self->buffer, self->n,
-                      err);
+        rc = psd_push(self->sums, rows_of(self), self->n, self->buffer, self->n, err);
     }
     if (rc == PSD_OK) {
         rc = psd_clock(self->job->ex.client, err);
     }
     if (rc == PSD_OK && self->n > 0) {
-        rc = psd_pull(self->sums, rows_of(self), self->n, self->buffer, self->n,
-                      err);
+        rc = psd_pull(self->sums, rows_of(self), self->n, self->buffer, self->n, err);
     }
     return rc;
 }
 
 /* One step of z and u. All workers work out the same z; each that has a feature
  * adds its part of the change to the table. */
-static psd_status_t
-multipliers(consensus_t *self, psd_error_t *err)
+static psd_status_t multipliers(consensus_t *self, psd_error_t *err)
 {
     const lr_options_t *options = self->job->options;
     psd_status_t rc = sum_models(self, err);
 
     for (size_t j = 0; rc == PSD_OK && j < self->n; j++) {
         double m = (double)self->sharers[j];
-        double z = options->rho * self->buffer[j] /
-                   (1 / options->objective_c + options->rho * m);
+        double z = options->rho * self->buffer[j] / (1 / options->objective_c + options->rho * m);
 
         self->buffer[j] = (z - self->z[j]) / m;
         self->z[j] = z;
@@ -222,8 +202,7 @@ multipliers(consensus_t *self, psd_error_t *err)
     return rc == PSD_OK ? push_common(self, err) : rc;
 }
 
-static psd_status_t
-run_round(consensus_t *self, uint32_t round, psd_error_t *err)
+static psd_status_t run_round(consensus_t *self, uint32_t round, psd_error_t *err)
 {
     const lr_options_t *options = self->job->options;
     psd_status_t rc = PSD_OK;
@@ -236,15 +215,13 @@ run_round(consensus_t *self, uint32_t round, psd_error_t *err)
         (void)printf("round %" PRIu32 "/%" PRIu32 "  loss of the own samples "
                      "under the own model %.5f\n",
                      round + 1, options->epochs,
-                     ex_columns_loss(&self->columns) /
-                         fmax(1, (double)self->columns.n_samples));
+                     ex_columns_loss(&self->columns) / fmax(1, (double)self->columns.n_samples));
     }
     return rc;
 }
 
 /* Whether the common model changes hardly any more. */
-static psd_status_t
-judge(consensus_t *self, uint32_t epoch, bool *ret_stops, psd_error_t *err)
+static psd_status_t judge(consensus_t *self, uint32_t epoch, bool *ret_stops, psd_error_t *err)
 {
     double f = 0;
     psd_status_t rc = PSD_OK;
@@ -256,15 +233,13 @@ judge(consensus_t *self, uint32_t epoch, bool *ret_stops, psd_error_t *err)
     return rc;
 }
 
-static psd_status_t
-run(consensus_t *self, psd_error_t *err)
+static psd_status_t run(consensus_t *self, psd_error_t *err)
 {
     lr_job_t *job = self->job;
     bool stops = false;
     psd_status_t rc = PSD_OK;
 
-    rc =
-        lr_job_exchange_counts(job, rows_of(self), self->n, self->sharers, err);
+    rc = lr_job_exchange_counts(job, rows_of(self), self->n, self->sharers, err);
     if (rc == PSD_OK && is_admm(self)) {
         rc = lr_job_open_models(job, 0, "1", &self->sums, err);
     }
@@ -278,8 +253,7 @@ run(consensus_t *self, psd_error_t *err)
     if (rc == PSD_OK) {
         rc = ex_job_meet(&job->ex, err); /* before anybody pushes */
     }
-    for (uint32_t r = 0; rc == PSD_OK && !stops && r < job->options->epochs;
-         r++) {
+    for (uint32_t r = 0; rc == PSD_OK && !stops && r < job->options->epochs; r++) {
         rc = run_round(self, r, err);
         if (rc == PSD_OK) {
             rc = judge(self, r + 1, &stops, err);
@@ -288,8 +262,7 @@ run(consensus_t *self, psd_error_t *err)
     return rc == PSD_OK ? ex_job_meet(&job->ex, err) : rc;
 }
 
-psd_status_t
-lr_consensus(lr_job_t *job, const ex_samples_t *samples, psd_error_t *err)
+psd_status_t lr_consensus(lr_job_t *job, const ex_samples_t *samples, psd_error_t *err)
 {
     consensus_t self = {0};
     psd_status_t rc = init(&self, job, samples, err);

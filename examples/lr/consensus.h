@@ -26,7 +26,6 @@
 
 /* As lr_train: trains, and adds the loss of the worker's samples under the
  * final weights to the sums. */
-PSD_MUST_CHECK psd_status_t lr_consensus(lr_job_t *job,
-                                         const ex_samples_t *samples,
+PSD_MUST_CHECK psd_status_t lr_consensus(lr_job_t *job, const ex_samples_t *samples,
                                          psd_error_t *err);
 #endif

@@ -4,36 +4,31 @@
 
 #include <string.h>
 
-size_t
-lr_history_next(lr_history_t *self)
+size_t lr_history_next(lr_history_t *self)
 {
     size_t place = self->n;
 
     if (self->n == LR_STEPS) {
         place = self->order[0];
-        memmove(self->order, self->order + 1,
-                (LR_STEPS - 1) * sizeof(self->order[0]));
+        memmove(self->order, self->order + 1, (LR_STEPS - 1) * sizeof(self->order[0]));
         self->n--;
     }
     self->order[self->n++] = place;
     return place;
 }
 
-size_t
-lr_history_last(const lr_history_t *self)
+size_t lr_history_last(const lr_history_t *self)
 {
     return self->order[self->n - 1];
 }
 
-static double
-y_y(const lr_products_t *products, size_t a, size_t b)
+static double y_y(const lr_products_t *products, size_t a, size_t b)
 {
     return a < b ? products->y_y[a][b] : products->y_y[b][a];
 }
 
 /* Takes over what is new: products with the last step. */
-static void
-remember(lr_history_t *self, const lr_products_t *products)
+static void remember(lr_history_t *self, const lr_products_t *products)
 {
     size_t last = lr_history_last(self);
 
@@ -45,10 +40,8 @@ remember(lr_history_t *self, const lr_products_t *products)
     }
 }
 
-void
-lr_history_direct(lr_history_t *self,
-                  const lr_products_t *products,
-                  lr_direction_t *ret_direction)
+void lr_history_direct(lr_history_t *self, const lr_products_t *products,
+                       lr_direction_t *ret_direction)
 {
     double alpha[LR_STEPS] = {0}; /* by place */
     double scale = 1;

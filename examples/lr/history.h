@@ -50,7 +50,6 @@ size_t lr_history_next(lr_history_t *self);
 /* The place of the last step, of which there is one. */
 size_t lr_history_last(const lr_history_t *self);
 /* The direction at a point with these products. */
-void lr_history_direct(lr_history_t *self,
-                       const lr_products_t *products,
+void lr_history_direct(lr_history_t *self, const lr_products_t *products,
                        lr_direction_t *ret_direction);
 #endif

@@ -14,8 +14,7 @@ enum { SUM_LOSS, SUM_EXAMPLES, SUM_CORRECT, N_SUMS };
 enum { SHAPE_KEY, SHAPE_SHARE, N_SHAPE };
 static const char *const MODELS[] = {"models", "models2"};
 
-psd_status_t
-lr_job_open(lr_job_t *self, const lr_options_t *options, psd_error_t *err)
+psd_status_t lr_job_open(lr_job_t *self, const lr_options_t *options, psd_error_t *err)
 {
     memset(self, 0, sizeof(*self));
     self->options = options;
@@ -23,23 +22,16 @@ lr_job_open(lr_job_t *self, const lr_options_t *options, psd_error_t *err)
 }
 
 /* Makes or opens a table with a row for each feature. */
-static psd_status_t
-ensure(lr_job_t *self,
-       const char *name,
-       const char *type,
-       const char *updater,
-       psd_table_t **ret_table,
-       psd_error_t *err)
+static psd_status_t ensure(lr_job_t *self, const char *name, const char *type, const char *updater,
+                           psd_table_t **ret_table, psd_error_t *err)
 {
     const char *const pairs[] = {"type", type, "updater", updater, NULL};
 
-    return ex_weights_ensure(&self->ex, name, pairs, self->n_rows, ret_table,
-                             err);
+    return ex_weights_ensure(&self->ex, name, pairs, self->n_rows, ret_table, err);
 }
 
 /* "ftrl:alpha=0.1,beta=1,l1=1,l2=1" */
-static void
-print_updater(const lr_options_t *options, char ret_text[TEXT_SIZE])
+static void print_updater(const lr_options_t *options, char ret_text[TEXT_SIZE])
 {
     char beta[TEXT_SIZE / 2] = "";
 
@@ -51,30 +43,24 @@ print_updater(const lr_options_t *options, char ret_text[TEXT_SIZE])
         (void)snprintf(beta, sizeof(beta), "beta=%.9g,", options->beta);
     }
     (void)snprintf(ret_text, TEXT_SIZE, "%s:alpha=%.9g,%sl1=%.9g,l2=%.9g",
-                   lr_updater_name(options->updater), options->alpha, beta,
-                   options->l1, options->l2);
+                   lr_updater_name(options->updater), options->alpha, beta, options->l1,
+                   options->l2);
 }
 
-static psd_status_t
-open_weights(lr_job_t *self, psd_error_t *err)
+static psd_status_t open_weights(lr_job_t *self, psd_error_t *err)
 {
     char updater[TEXT_SIZE];
 
     print_updater(self->options, updater);
-    return ensure(self, self->options->table, "f32", updater, &self->weights,
-                  err);
+    return ensure(self, self->options->table, "f32", updater, &self->weights, err);
 }
 
-static void
-name_scratch(const lr_job_t *self,
-             const char *what,
-             char ret_name[EX_NAME_SIZE])
+static void name_scratch(const lr_job_t *self, const char *what, char ret_name[EX_NAME_SIZE])
 {
     ex_job_name_scratch(&self->ex, self->options->table, what, ret_name);
 }
 
-static psd_status_t
-drop_scratch(lr_job_t *self, const char *what, psd_error_t *err)
+static psd_status_t drop_scratch(lr_job_t *self, const char *what, psd_error_t *err)
 {
     char name[EX_NAME_SIZE];
 
@@ -84,11 +70,10 @@ drop_scratch(lr_job_t *self, const char *what, psd_error_t *err)
 
 /* Makes the tables of this run. Copies want nodes, of which the training may
  * lose some: so also what is needed at its end is made before. */
-static psd_status_t
-prepare(lr_job_t *self, psd_error_t *err)
+static psd_status_t prepare(lr_job_t *self, psd_error_t *err)
 {
-    static const char *const SUMS[] = {
-        "cols", "3", "type", "f64", "rows", "1", "partitions", "1", NULL};
+    static const char *const SUMS[] = {"cols", "3",          "type", "f64", "rows",
+                                       "1",    "partitions", "1",    NULL};
     char name[EX_NAME_SIZE];
     psd_status_t rc = ex_job_look_for(&self->ex, self->options->table, err);
 
@@ -100,9 +85,8 @@ prepare(lr_job_t *self, psd_error_t *err)
     }
     if (rc == PSD_OK) {
         name_scratch(self, "steps", name);
-        rc = self->options->objective == NULL
-                 ? ex_job_drop(&self->ex, name, err)
-                 : ex_sums_prepare(&self->ex, name, LR_SUMS, err);
+        rc = self->options->objective == NULL ? ex_job_drop(&self->ex, name, err)
+                                              : ex_sums_prepare(&self->ex, name, LR_SUMS, err);
     }
     if (rc == PSD_OK) {
         name_scratch(self, "sums", name);
@@ -112,8 +96,7 @@ prepare(lr_job_t *self, psd_error_t *err)
 }
 
 /* Each worker tells what it has; all learn the greatest. */
-static psd_status_t
-agree(lr_job_t *self, const ex_samples_t *samples, psd_error_t *err)
+static psd_status_t agree(lr_job_t *self, const ex_samples_t *samples, psd_error_t *err)
 {
     uint64_t greatest = self->options->features;
     double shape[N_SHAPE] = {0};
@@ -134,8 +117,7 @@ agree(lr_job_t *self, const ex_samples_t *samples, psd_error_t *err)
     return rc;
 }
 
-static psd_status_t
-open_counts(lr_job_t *self, psd_error_t *err)
+static psd_status_t open_counts(lr_job_t *self, psd_error_t *err)
 {
     char name[EX_NAME_SIZE];
 
@@ -146,8 +128,7 @@ open_counts(lr_job_t *self, psd_error_t *err)
     return ensure(self, name, "i64", "add", &self->counts, err);
 }
 
-static psd_status_t
-open_steps(lr_job_t *self, psd_error_t *err)
+static psd_status_t open_steps(lr_job_t *self, psd_error_t *err)
 {
     char name[EX_NAME_SIZE];
 
@@ -155,8 +136,7 @@ open_steps(lr_job_t *self, psd_error_t *err)
     return ex_sums_open(&self->steps, &self->ex, name, LR_SUMS, err);
 }
 
-static psd_status_t
-open_tables(lr_job_t *self, const ex_samples_t *samples, psd_error_t *err)
+static psd_status_t open_tables(lr_job_t *self, const ex_samples_t *samples, psd_error_t *err)
 {
     psd_status_t rc = PSD_OK;
 
@@ -181,10 +161,7 @@ open_tables(lr_job_t *self, const ex_samples_t *samples, psd_error_t *err)
     return rc;
 }
 
-psd_status_t
-lr_job_open_tables(lr_job_t *self,
-                   const ex_samples_t *samples,
-                   psd_error_t *err)
+psd_status_t lr_job_open_tables(lr_job_t *self, const ex_samples_t *samples, psd_error_t *err)
 {
     psd_status_t rc = open_tables(self, samples, err);
 
@@ -194,12 +171,8 @@ lr_job_open_tables(lr_job_t *self,
     return rc;
 }
 
-psd_status_t
-lr_job_exchange_counts(lr_job_t *self,
-                       const uint64_t *rows,
-                       size_t n,
-                       int64_t *counts,
-                       psd_error_t *err)
+psd_status_t lr_job_exchange_counts(lr_job_t *self, const uint64_t *rows, size_t n, int64_t *counts,
+                                    psd_error_t *err)
 {
     psd_status_t rc = PSD_OK;
 
@@ -223,42 +196,33 @@ lr_job_exchange_counts(lr_job_t *self,
     return rc;
 }
 
-psd_status_t
-lr_job_open_models(lr_job_t *self,
-                   size_t which,
-                   const char *cols,
-                   psd_table_t **ret_table,
-                   psd_error_t *err)
+psd_status_t lr_job_open_models(lr_job_t *self, size_t which, const char *cols,
+                                psd_table_t **ret_table, psd_error_t *err)
 {
     const char *const pairs[] = {"type", "f64", "cols", cols, NULL};
     char name[EX_NAME_SIZE];
 
     name_scratch(self, MODELS[which], name);
-    return ex_weights_ensure(&self->ex, name, pairs, self->n_rows, ret_table,
-                             err);
+    return ex_weights_ensure(&self->ex, name, pairs, self->n_rows, ret_table, err);
 }
 
-psd_status_t
-lr_measure(lr_job_t *self,
-           const ex_samples_t *samples,
-           float *weights,
-           psd_error_t *err)
+psd_status_t lr_measure(lr_job_t *self, const ex_samples_t *samples, float *weights,
+                        psd_error_t *err)
 {
     const lr_loss_t *loss = lr_loss_of(self->options->loss);
     ex_quality_t quality = {0};
     psd_status_t rc = PSD_OK;
 
     if (samples->n_features > 0) {
-        rc = psd_pull(self->weights, samples->keys, samples->n_features,
-                      weights, samples->n_features, err);
+        rc = psd_pull(self->weights, samples->keys, samples->n_features, weights,
+                      samples->n_features, err);
     }
     for (size_t i = 0; rc == PSD_OK && i < samples->n; i++) {
         double margin = ex_samples_dot(samples, i, weights);
         float label = samples->labels[i];
 
         ex_quality_add(&quality, margin, label,
-                       (double)samples->weights[i] *
-                           loss->value(margin, (double)label));
+                       (double)samples->weights[i] * loss->value(margin, (double)label));
     }
     if (rc == PSD_OK) {
         rc = lr_job_add_sums(self, &quality, err);
@@ -266,8 +230,7 @@ lr_measure(lr_job_t *self,
     return rc == PSD_OK ? ex_job_meet(&self->ex, err) : rc;
 }
 
-psd_status_t
-lr_job_add_sums(lr_job_t *self, const ex_quality_t *part, psd_error_t *err)
+psd_status_t lr_job_add_sums(lr_job_t *self, const ex_quality_t *part, psd_error_t *err)
 {
     const uint64_t row = 0;
     double sums[N_SUMS] = {0};
@@ -282,8 +245,7 @@ lr_job_add_sums(lr_job_t *self, const ex_quality_t *part, psd_error_t *err)
     return rc == PSD_OK ? psd_push(self->sums, &row, 1, sums, N_SUMS, err) : rc;
 }
 
-psd_status_t
-lr_job_pull_sums(lr_job_t *self, ex_quality_t *ret_all, psd_error_t *err)
+psd_status_t lr_job_pull_sums(lr_job_t *self, ex_quality_t *ret_all, psd_error_t *err)
 {
     const uint64_t row = 0;
     double sums[N_SUMS] = {0};
@@ -300,8 +262,7 @@ lr_job_pull_sums(lr_job_t *self, ex_quality_t *ret_all, psd_error_t *err)
     return rc;
 }
 
-psd_status_t
-lr_job_leave(lr_job_t *self, psd_error_t *err)
+psd_status_t lr_job_leave(lr_job_t *self, psd_error_t *err)
 {
     psd_status_t rc = ex_job_leave(&self->ex, err);
 
@@ -320,8 +281,7 @@ lr_job_leave(lr_job_t *self, psd_error_t *err)
     return rc;
 }
 
-void
-lr_job_close(lr_job_t *self)
+void lr_job_close(lr_job_t *self)
 {
     psd_table_close(&self->weights);
     psd_table_close(&self->counts);

@@ -56,15 +56,13 @@ typedef struct lr_job {
 } lr_job_t;
 
 /* Connects and joins. Errors: those of ex_job_open. */
-PSD_MUST_CHECK psd_status_t lr_job_open(lr_job_t *self,
-                                        const lr_options_t *options,
+PSD_MUST_CHECK psd_status_t lr_job_open(lr_job_t *self, const lr_options_t *options,
                                         psd_error_t *err);
 /* Agrees with all workers on what the data is, opens the weights, and makes
  * them when they are not there; makes the tables of this run. Errors: those of
  * psd_table_ensure; PSD_SHAPE a table that is there does not fit; the worker
  * has then left the job. */
-PSD_MUST_CHECK psd_status_t lr_job_open_tables(lr_job_t *self,
-                                               const ex_samples_t *samples,
+PSD_MUST_CHECK psd_status_t lr_job_open_tables(lr_job_t *self, const ex_samples_t *samples,
                                                psd_error_t *err);
 /*
  * Adds this worker's counts to those of all, waits until all workers have done
@@ -73,35 +71,25 @@ PSD_MUST_CHECK psd_status_t lr_job_open_tables(lr_job_t *self,
  * rows    in      n of them, ascending, below the rows of the weights
  * counts  in/out  n of them
  */
-PSD_MUST_CHECK psd_status_t lr_job_exchange_counts(lr_job_t *self,
-                                                   const uint64_t *rows,
-                                                   size_t n,
-                                                   int64_t *counts,
-                                                   psd_error_t *err);
+PSD_MUST_CHECK psd_status_t lr_job_exchange_counts(lr_job_t *self, const uint64_t *rows, size_t n,
+                                                   int64_t *counts, psd_error_t *err);
 /* A table of f64 with a row for each feature, zero, for sums of this run. All
  * workers call it.
  *
  * which  in  0 or 1: there are two such tables
  * cols   in  numbers of a feature */
-PSD_MUST_CHECK psd_status_t lr_job_open_models(lr_job_t *self,
-                                               size_t which,
-                                               const char *cols,
-                                               psd_table_t **ret_table,
-                                               psd_error_t *err);
+PSD_MUST_CHECK psd_status_t lr_job_open_models(lr_job_t *self, size_t which, const char *cols,
+                                               psd_table_t **ret_table, psd_error_t *err);
 /* Adds the loss of the worker's samples under the weights as they are now to
  * the sums; all workers are through with it on return. weights has room for the
  * samples' features. */
-PSD_MUST_CHECK psd_status_t lr_measure(lr_job_t *self,
-                                       const ex_samples_t *samples,
-                                       float *weights,
+PSD_MUST_CHECK psd_status_t lr_measure(lr_job_t *self, const ex_samples_t *samples, float *weights,
                                        psd_error_t *err);
 /* Adds this worker's part to the sums. */
-PSD_MUST_CHECK psd_status_t lr_job_add_sums(lr_job_t *self,
-                                            const ex_quality_t *part,
+PSD_MUST_CHECK psd_status_t lr_job_add_sums(lr_job_t *self, const ex_quality_t *part,
                                             psd_error_t *err);
 /* The sums of all workers; auc is NaN. */
-PSD_MUST_CHECK psd_status_t lr_job_pull_sums(lr_job_t *self,
-                                             ex_quality_t *ret_all,
+PSD_MUST_CHECK psd_status_t lr_job_pull_sums(lr_job_t *self, ex_quality_t *ret_all,
                                              psd_error_t *err);
 /* Leaves the job, drops the tables of this run (worker 0), disconnects. */
 PSD_MUST_CHECK psd_status_t lr_job_leave(lr_job_t *self, psd_error_t *err);

@@ -25,8 +25,7 @@
 
 enum { SUM_W_W, SUM_W_D, SUM_D_D, SUM_LOSS };
 _Static_assert(SUM_LOSS + N_LENGTHS <= LR_SUMS, "room for the losses");
-_Static_assert(sizeof(lr_products_t) <= LR_SUMS * sizeof(double),
-               "room for the products");
+_Static_assert(sizeof(lr_products_t) <= LR_SUMS * sizeof(double), "room for the products");
 
 /* The last steps and changes of the gradient at one feature, by place. */
 typedef struct pairs {
@@ -57,11 +56,8 @@ typedef struct lbfgs {
     double f;
 } lbfgs_t;
 
-static psd_status_t
-init(lbfgs_t *self,
-     lr_job_t *job,
-     const ex_samples_t *samples,
-     psd_error_t *err)
+static psd_status_t init(lbfgs_t *self, lr_job_t *job, const ex_samples_t *samples,
+                         psd_error_t *err)
 {
     size_t n = samples->n_features + 1; /* never an allocation of nothing */
     psd_status_t rc = lr_stop_init(&self->stop, job, samples, err);
@@ -82,16 +78,14 @@ init(lbfgs_t *self,
     self->z = calloc(samples->n + 1, sizeof(double));
     self->u = calloc(samples->n + 1, sizeof(double));
     if (self->seen[0] == NULL || self->seen[1] == NULL || self->parts == NULL ||
-        self->pulled == NULL || self->w == NULL || self->g == NULL ||
-        self->curve == NULL || self->d == NULL || self->pairs == NULL ||
-        self->z == NULL || self->u == NULL) {
+        self->pulled == NULL || self->w == NULL || self->g == NULL || self->curve == NULL ||
+        self->d == NULL || self->pairs == NULL || self->z == NULL || self->u == NULL) {
         return psd_error_set(err, PSD_NOMEM, "training with %zu features", n);
     }
     return rc;
 }
 
-static void
-done(lbfgs_t *self)
+static void done(lbfgs_t *self)
 {
     for (int i = 0; i < TURNS; i++) {
         psd_table_close(&self->sums[i]);
@@ -109,28 +103,25 @@ done(lbfgs_t *self)
     free(self->u);
 }
 
-static psd_status_t
-pull_sums(lbfgs_t *self, size_t turn, double *values, psd_error_t *err)
+static psd_status_t pull_sums(lbfgs_t *self, size_t turn, double *values, psd_error_t *err)
 {
     if (self->n == 0) {
         return PSD_OK;
     }
-    return psd_pull(self->sums[turn], self->samples->keys, self->n, values,
-                    COLS * self->n, err);
+    return psd_pull(self->sums[turn], self->samples->keys, self->n, values, COLS * self->n, err);
 }
 
 /* The parts of all workers, summed up. The tables only grow; a sum is what has
  * been added since the last look. */
-static psd_status_t
-exchange(lbfgs_t *self, psd_error_t *err)
+static psd_status_t exchange(lbfgs_t *self, psd_error_t *err)
 {
     size_t turn = self->n_exchanges++ % TURNS;
     double *seen = self->seen[turn];
     psd_status_t rc = PSD_OK;
 
     if (self->n > 0) {
-        rc = psd_push(self->sums[turn], self->samples->keys, self->n,
-                      self->parts, COLS * self->n, err);
+        rc = psd_push(self->sums[turn], self->samples->keys, self->n, self->parts, COLS * self->n,
+                      err);
     }
     if (rc == PSD_OK) {
         rc = ex_job_meet(&self->job->ex, err);
@@ -145,30 +136,27 @@ exchange(lbfgs_t *self, psd_error_t *err)
     return rc;
 }
 
-static psd_status_t
-pull_weights(lbfgs_t *self, psd_error_t *err)
+static psd_status_t pull_weights(lbfgs_t *self, psd_error_t *err)
 {
     if (self->n == 0) {
         return PSD_OK;
     }
-    return psd_pull(self->job->weights, self->samples->keys, self->n,
-                    self->stop.weights, self->n, err);
+    return psd_pull(self->job->weights, self->samples->keys, self->n, self->stop.weights, self->n,
+                    err);
 }
 
 /* Adds what is in weights to the table. */
-static psd_status_t
-push_weights(lbfgs_t *self, psd_error_t *err)
+static psd_status_t push_weights(lbfgs_t *self, psd_error_t *err)
 {
     if (self->n == 0) {
         return PSD_OK;
     }
-    return psd_push(self->job->weights, self->samples->keys, self->n,
-                    self->stop.weights, self->n, err);
+    return psd_push(self->job->weights, self->samples->keys, self->n, self->stop.weights, self->n,
+                    err);
 }
 
 /* margins[i] = v.x of each sample. */
-static void
-fill_margins(const lbfgs_t *self, const double *v, double *margins)
+static void fill_margins(const lbfgs_t *self, const double *v, double *margins)
 {
     const ex_samples_t *samples = self->samples;
 
@@ -183,8 +171,7 @@ fill_margins(const lbfgs_t *self, const double *v, double *margins)
 }
 
 /* The gradient of F, and its curvature, at w. */
-static psd_status_t
-differentiate(lbfgs_t *self, psd_error_t *err)
+static psd_status_t differentiate(lbfgs_t *self, psd_error_t *err)
 {
     const ex_samples_t *samples = self->samples;
     double c = self->job->options->objective_c;
@@ -214,21 +201,15 @@ differentiate(lbfgs_t *self, psd_error_t *err)
 }
 
 /* F of w + length * d, from sums over all workers. */
-static double
-objective(const lbfgs_t *self, const double *sums, double length, double loss)
+static double objective(const lbfgs_t *self, const double *sums, double length, double loss)
 {
     return self->job->options->objective_c * loss +
-           (sums[SUM_W_W] +
-            length * (2 * sums[SUM_W_D] + length * sums[SUM_D_D])) /
-               2;
+           (sums[SUM_W_W] + length * (2 * sums[SUM_W_D] + length * sums[SUM_D_D])) / 2;
 }
 
 /* F of steps of many lengths, `one` and its neighbours. */
-static psd_status_t
-try_lengths(lbfgs_t *self,
-            double one,
-            double ret_f[N_LENGTHS],
-            psd_error_t *err)
+static psd_status_t try_lengths(lbfgs_t *self, double one, double ret_f[N_LENGTHS],
+                                psd_error_t *err)
 {
     const ex_samples_t *samples = self->samples;
     double lengths[N_LENGTHS];
@@ -249,8 +230,7 @@ try_lengths(lbfgs_t *self,
         double label = (double)samples->labels[i];
 
         for (int k = 0; k < N_LENGTHS; k++) {
-            double loss =
-                self->loss->value(self->z[i] + lengths[k] * self->u[i], label);
+            double loss = self->loss->value(self->z[i] + lengths[k] * self->u[i], label);
 
             sums[SUM_LOSS + k] += (double)samples->weights[i] * loss;
         }
@@ -265,8 +245,7 @@ try_lengths(lbfgs_t *self,
     return rc;
 }
 
-static int
-least(const double f[N_LENGTHS])
+static int least(const double f[N_LENGTHS])
 {
     int best = 0;
 
@@ -279,8 +258,7 @@ least(const double f[N_LENGTHS])
 /* The best length of a step along d, and F there; 0 when none makes F less. F
  * is convex along it: where the best one is neither the shortest nor the
  * longest of those tried, there is no better one elsewhere. */
-static psd_status_t
-search(lbfgs_t *self, double *ret_length, psd_error_t *err)
+static psd_status_t search(lbfgs_t *self, double *ret_length, psd_error_t *err)
 {
     double one = 1;
     double f[N_LENGTHS] = {0};
@@ -312,8 +290,7 @@ search(lbfgs_t *self, double *ret_length, psd_error_t *err)
 }
 
 /* Scalar products of this worker's part of the vectors. */
-static void
-multiply(const lbfgs_t *self, lr_products_t *ret_products)
+static void multiply(const lbfgs_t *self, lr_products_t *ret_products)
 {
     size_t n = self->history.n;
     size_t last = n > 0 ? lr_history_last(&self->history) : 0;
@@ -342,8 +319,7 @@ multiply(const lbfgs_t *self, lr_products_t *ret_products)
 }
 
 /* The next direction, and what a step along it adds to the margins. */
-static psd_status_t
-direct(lbfgs_t *self, psd_error_t *err)
+static psd_status_t direct(lbfgs_t *self, psd_error_t *err)
 {
     union {
         lr_products_t products;
@@ -374,8 +350,7 @@ direct(lbfgs_t *self, psd_error_t *err)
 }
 
 /* Goes so far along d, and tells the table. */
-static psd_status_t
-move(lbfgs_t *self, double length, psd_error_t *err)
+static psd_status_t move(lbfgs_t *self, double length, psd_error_t *err)
 {
     size_t place = lr_history_next(&self->history);
 
@@ -394,8 +369,7 @@ move(lbfgs_t *self, double length, psd_error_t *err)
 }
 
 /* Gradient and curvature where the last step has led. */
-static psd_status_t
-look(lbfgs_t *self, psd_error_t *err)
+static psd_status_t look(lbfgs_t *self, psd_error_t *err)
 {
     psd_status_t rc = differentiate(self, err);
     size_t last = lr_history_last(&self->history);
@@ -407,8 +381,7 @@ look(lbfgs_t *self, psd_error_t *err)
 }
 
 /* How the occurrences of each feature are divided among the workers. */
-static psd_status_t
-find_shares(lbfgs_t *self, psd_error_t *err)
+static psd_status_t find_shares(lbfgs_t *self, psd_error_t *err)
 {
     const ex_samples_t *samples = self->samples;
     psd_status_t rc = PSD_OK;
@@ -427,8 +400,7 @@ find_shares(lbfgs_t *self, psd_error_t *err)
 }
 
 /* F, gradient and curvature at the model that is in the table. */
-static psd_status_t
-begin(lbfgs_t *self, psd_error_t *err)
+static psd_status_t begin(lbfgs_t *self, psd_error_t *err)
 {
     double f[N_LENGTHS] = {0};
     psd_status_t rc = ex_job_meet(&self->job->ex, err);
@@ -462,14 +434,12 @@ begin(lbfgs_t *self, psd_error_t *err)
     return rc == PSD_OK ? differentiate(self, err) : rc;
 }
 
-static bool
-is_somebody_lost(const lbfgs_t *self)
+static bool is_somebody_lost(const lbfgs_t *self)
 {
     return self->job->steps.n_workers != self->n_workers;
 }
 
-static psd_status_t
-run_epoch(lbfgs_t *self, uint32_t epoch, bool *ret_stops, psd_error_t *err)
+static psd_status_t run_epoch(lbfgs_t *self, uint32_t epoch, bool *ret_stops, psd_error_t *err)
 {
     double length = 0;
     psd_status_t rc = direct(self, err);
@@ -486,8 +456,7 @@ run_epoch(lbfgs_t *self, uint32_t epoch, bool *ret_stops, psd_error_t *err)
     if (rc != PSD_OK) {
         return rc;
     }
-    *ret_stops = lr_stop_now(&self->stop, epoch, self->f) ||
-                 epoch == self->job->options->epochs;
+    *ret_stops = lr_stop_now(&self->stop, epoch, self->f) || epoch == self->job->options->epochs;
     if (*ret_stops) {
         return PSD_OK;
     }
@@ -501,8 +470,7 @@ run_epoch(lbfgs_t *self, uint32_t epoch, bool *ret_stops, psd_error_t *err)
 }
 
 /* Takes from the table what rounding has made of many small pushes. */
-static psd_status_t
-settle(lbfgs_t *self, psd_error_t *err)
+static psd_status_t settle(lbfgs_t *self, psd_error_t *err)
 {
     psd_status_t rc = ex_job_meet(&self->job->ex, err);
 
@@ -523,8 +491,7 @@ settle(lbfgs_t *self, psd_error_t *err)
     return rc == PSD_OK ? ex_job_meet(&self->job->ex, err) : rc;
 }
 
-static psd_status_t
-run(lbfgs_t *self, psd_error_t *err)
+static psd_status_t run(lbfgs_t *self, psd_error_t *err)
 {
     uint32_t n_epochs = self->job->options->epochs;
     bool stops = false;
@@ -536,15 +503,13 @@ run(lbfgs_t *self, psd_error_t *err)
     if (rc == PSD_OK) {
         rc = begin(self, err);
     }
-    for (uint32_t epoch = 1; rc == PSD_OK && !stops && epoch <= n_epochs;
-         epoch++) {
+    for (uint32_t epoch = 1; rc == PSD_OK && !stops && epoch <= n_epochs; epoch++) {
         rc = run_epoch(self, epoch, &stops, err);
     }
     return rc == PSD_OK ? settle(self, err) : rc;
 }
 
-psd_status_t
-lr_lbfgs(lr_job_t *job, const ex_samples_t *samples, psd_error_t *err)
+psd_status_t lr_lbfgs(lr_job_t *job, const ex_samples_t *samples, psd_error_t *err)
 {
     lbfgs_t self = {0};
     psd_status_t rc = init(&self, job, samples, err);

@@ -18,7 +18,5 @@
 #include "job.h"
 
 /* As lr_train. */
-PSD_MUST_CHECK psd_status_t lr_lbfgs(lr_job_t *job,
-                                     const ex_samples_t *samples,
-                                     psd_error_t *err);
+PSD_MUST_CHECK psd_status_t lr_lbfgs(lr_job_t *job, const ex_samples_t *samples, psd_error_t *err);
 #endif

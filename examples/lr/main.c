@@ -26,28 +26,22 @@ typedef struct data {
     ex_samples_t test; /* worker 0 only */
 } data_t;
 
-static void
-data_done(data_t *self)
+static void data_done(data_t *self)
 {
     ex_samples_done(&self->train);
     ex_samples_done(&self->test);
 }
 
 /* Reads a file: a worker's share of it, or all. */
-static psd_status_t
-load(const lr_options_t *options,
-     const char *path,
-     ex_share_t share,
-     ex_samples_t *ret_samples,
-     psd_error_t *err)
+static psd_status_t load(const lr_options_t *options, const char *path, ex_share_t share,
+                         ex_samples_t *ret_samples, psd_error_t *err)
 {
     share.any_label = options->loss == LR_SQUARE;
     share.key_max = options->features > 0 ? options->features : UINT64_MAX;
     return ex_load(path, &options->data, &share, ret_samples, err);
 }
 
-static psd_status_t
-load_test(const lr_options_t *options, ex_samples_t *test, psd_error_t *err)
+static psd_status_t load_test(const lr_options_t *options, ex_samples_t *test, psd_error_t *err)
 {
     ex_share_t all = {.n_parts = 1};
 
@@ -56,8 +50,7 @@ load_test(const lr_options_t *options, ex_samples_t *test, psd_error_t *err)
 
 /* Reads the data before anything is asked of the server: a mistake in it shows
  * before others wait for this worker. */
-static psd_status_t
-load_data(const lr_options_t *options, data_t *ret_data, psd_error_t *err)
+static psd_status_t load_data(const lr_options_t *options, data_t *ret_data, psd_error_t *err)
 {
     ex_share_t share = {0};
     psd_status_t rc = ex_job_rank(&share.part, &share.n_parts, err);
@@ -71,11 +64,8 @@ load_data(const lr_options_t *options, data_t *ret_data, psd_error_t *err)
     return rc;
 }
 
-static psd_status_t
-report_test(const lr_options_t *options,
-            const ex_samples_t *test,
-            const ex_model_t *model,
-            psd_error_t *err)
+static psd_status_t report_test(const lr_options_t *options, const ex_samples_t *test,
+                                const ex_model_t *model, psd_error_t *err)
 {
     const lr_loss_t *loss = lr_loss_of(options->loss);
     ex_measure_t how = {.scores_path = options->scores};
@@ -88,8 +78,7 @@ report_test(const lr_options_t *options,
 }
 
 /* What worker 0 does with the model, which was trained in so many seconds. */
-static psd_status_t
-finish(lr_job_t *job, data_t *data, double seconds, psd_error_t *err)
+static psd_status_t finish(lr_job_t *job, data_t *data, double seconds, psd_error_t *err)
 {
     const lr_options_t *options = job->options;
     ex_quality_t sums = {0};
@@ -113,11 +102,9 @@ finish(lr_job_t *job, data_t *data, double seconds, psd_error_t *err)
     return rc;
 }
 
-typedef psd_status_t
-train_t(lr_job_t *job, const ex_samples_t *samples, psd_error_t *err);
+typedef psd_status_t train_t(lr_job_t *job, const ex_samples_t *samples, psd_error_t *err);
 
-static train_t *
-train_of(const lr_options_t *options)
+static train_t *train_of(const lr_options_t *options)
 {
     switch (options->variant) {
     case LR_UPDATER:
@@ -129,8 +116,7 @@ train_of(const lr_options_t *options)
     }
 }
 
-static psd_status_t
-train(const lr_options_t *options, data_t *data, psd_error_t *err)
+static psd_status_t train(const lr_options_t *options, data_t *data, psd_error_t *err)
 {
     lr_job_t job = {0};
     double start_s = 0;
@@ -157,8 +143,7 @@ train(const lr_options_t *options, data_t *data, psd_error_t *err)
     return rc;
 }
 
-static psd_status_t
-predict(const lr_options_t *options, data_t *data, psd_error_t *err)
+static psd_status_t predict(const lr_options_t *options, data_t *data, psd_error_t *err)
 {
     ex_model_t model = {0};
     psd_status_t rc = ex_model_load(&model, options->predict, err);
@@ -173,8 +158,7 @@ predict(const lr_options_t *options, data_t *data, psd_error_t *err)
     return rc;
 }
 
-static psd_status_t
-run(int argc, char **argv, psd_error_t *err)
+static psd_status_t run(int argc, char **argv, psd_error_t *err)
 {
     lr_options_t options;
     data_t data = {0};
@@ -187,14 +171,12 @@ run(int argc, char **argv, psd_error_t *err)
         lr_help();
         return PSD_OK;
     }
-    rc = options.predict != NULL ? predict(&options, &data, err)
-                                 : train(&options, &data, err);
+    rc = options.predict != NULL ? predict(&options, &data, err) : train(&options, &data, err);
     data_done(&data);
     return rc;
 }
 
-int
-main(int argc, char **argv)
+int main(int argc, char **argv)
 {
     return ex_program("psd-lr", run, argc, argv);
 }

@@ -22,10 +22,8 @@ static const ex_option_t OPTIONS[] = {
     {.kind = EX_HEADING,
      .help = "Data (files, directories, patterns, plain, .gz or .zst; labels 0 "
              "1 -1 +1):"},
-    {"train", "FILE", EX_INPUTS, AT(train), 0, 0,
-     "of which each worker takes its share"},
-    {"test", "FILE", EX_INPUTS, AT(test), 0, 0,
-     "measured at the end, by worker 0"},
+    {"train", "FILE", EX_INPUTS, AT(train), 0, 0, "of which each worker takes its share"},
+    {"test", "FILE", EX_INPUTS, AT(test), 0, 0, "measured at the end, by worker 0"},
     {"features", "N", EX_U32, AT(features), 1, FEATURES_MAX,
      "greatest key allowed (default: as found in FILE)"},
     EX_LOAD_OPTIONS(lr_options_t, data),
@@ -38,8 +36,7 @@ static const ex_option_t OPTIONS[] = {
      "any labels, max(0, 1-y w.x), max(0, 1-y w.x)^2"},
     {"updater", "ftrl|adagrad|sgd", EX_CHOICE, AT(updater), 0, 0,
      "makes steps of gradients (default ftrl; with --objective see --variant)"},
-    {"alpha", "F", EX_REAL, AT(alpha), 1e-9, 1e9,
-     "the step: ftrl 0.1, adagrad 0.2, sgd 0.01"},
+    {"alpha", "F", EX_REAL, AT(alpha), 1e-9, 1e9, "the step: ftrl 0.1, adagrad 0.2, sgd 0.01"},
     {"beta", "F", EX_REAL, AT(beta), 0, 1e9,
      "the greater, the calmer the start (default 1); for sgd with --schedule "
      "decay only"},
@@ -47,10 +44,8 @@ static const ex_option_t OPTIONS[] = {
      "of the steps of sgd: alpha, or alpha / (beta + minibatches done) "
      "(default "
      "constant)"},
-    {"l1", "F", EX_REAL, AT(l1), 0, 1e9,
-     "penalty on |w| in every step (ftrl 1, else 0)"},
-    {"l2", "F", EX_REAL, AT(l2), 0, 1e9,
-     "penalty on w^2 / 2 in every step (ftrl 1, else 0)"},
+    {"l1", "F", EX_REAL, AT(l1), 0, 1e9, "penalty on |w| in every step (ftrl 1, else 0)"},
+    {"l2", "F", EX_REAL, AT(l2), 0, 1e9, "penalty on w^2 / 2 in every step (ftrl 1, else 0)"},
     {"objective", "l2:C", EX_TEXT, AT(objective), 0, 0,
      "trains for F = C sum loss + 1/2 |w|^2, until F hardly falls any more, "
      "and "
@@ -71,10 +66,8 @@ static const ex_option_t OPTIONS[] = {
      "the more passes its models need"},
     {"local-passes", "N", EX_U32, AT(local_passes), 1, 1e6,
      "of average and admm: over the own samples, each epoch (default 5)"},
-    {"save", "FILE", EX_OUTPUT, AT(save), 0, 0,
-     "writes the weights that are not zero: key value"},
-    {"predict", "FILE", EX_INPUT, AT(predict), 0, 0,
-     "reads such a model instead of training one"},
+    {"save", "FILE", EX_OUTPUT, AT(save), 0, 0, "writes the weights that are not zero: key value"},
+    {"predict", "FILE", EX_INPUT, AT(predict), 0, 0, "reads such a model instead of training one"},
     {"scores", "FILE", EX_OUTPUT_HERE, AT(scores), 0, 0,
      "writes the probability of each test example"},
     {.kind = EX_HEADING, .help = "Training:"},
@@ -82,8 +75,7 @@ static const ex_option_t OPTIONS[] = {
      "passes over the data (default 5; with --objective 100 at most)"},
     {"minibatch", "N", EX_U32, AT(minibatch), 1, 1e9,
      "examples of a worker in one step (default 100)"},
-    {"clock-every", "N", EX_U32, AT(clock_every), 1, 1e6,
-     "minibatches in one clock (default 1)"},
+    {"clock-every", "N", EX_U32, AT(clock_every), 1, 1e6, "minibatches in one clock (default 1)"},
     {"meet-every", "N", EX_U32, AT(meet_every), 0, 1e6,
      "minibatches after which, at the end of an epoch, all workers wait for "
      "each other where max-delay lets one be an epoch ahead, as in ASP "
@@ -92,8 +84,7 @@ static const ex_option_t OPTIONS[] = {
      "minibatches whose weights are pulled before they are needed, up to 16: "
      "nothing is waited for, and weights miss the N steps before theirs "
      "(default 0 with BSP, else 1)"},
-    {"seed", "N", EX_U64, AT(seed), 0, 0,
-     "of the order of the examples (default 0)"},
+    {"seed", "N", EX_U64, AT(seed), 0, 0, "of the order of the examples (default 0)"},
     {"report", "SECONDS", EX_REAL, AT(report_s), 0, 86400,
      "between progress lines (default 1); 0: every epoch"},
     EX_JOB_OPTIONS(lr_options_t, job),
@@ -133,20 +124,17 @@ static const updater_defaults_t UPDATERS[] = {
     [LR_SGD] = {"sgd", 0.01, NAN, 0, 0},
 };
 
-const char *
-lr_updater_name(uint32_t updater)
+const char *lr_updater_name(uint32_t updater)
 {
     return UPDATERS[updater].name;
 }
 
-static psd_status_t
-read_objective(lr_options_t *self, psd_error_t *err)
+static psd_status_t read_objective(lr_options_t *self, psd_error_t *err)
 {
     const char *text = self->objective;
     double c = 0;
 
-    if (strncmp(text, "l2:", 3) != 0 || !ex_number_f64(text + 3, &c) ||
-        c < C_MIN || c > C_MAX) {
+    if (strncmp(text, "l2:", 3) != 0 || !ex_number_f64(text + 3, &c) || c < C_MIN || c > C_MAX) {
         return psd_error_set(err, PSD_USAGE,
                              "--objective \"%s\" is not l2:C with a number C "
                              "from %.10g to %.10g",
@@ -156,8 +144,7 @@ read_objective(lr_options_t *self, psd_error_t *err)
     return PSD_OK;
 }
 
-static void
-set_default(double *value, double preset)
+static void set_default(double *value, double preset)
 {
     if (isnan(*value)) {
         *value = preset;
@@ -165,21 +152,18 @@ set_default(double *value, double preset)
 }
 
 /* What is trained, and how long. */
-static psd_status_t
-settle_variant(lr_options_t *self, psd_error_t *err)
+static psd_status_t settle_variant(lr_options_t *self, psd_error_t *err)
 {
     bool has_objective = self->objective != NULL;
-    bool has_steps = self->updater != EX_NOT_CHOSEN || !isnan(self->alpha) ||
-                     !isnan(self->beta) || self->schedule != 0;
+    bool has_steps = self->updater != EX_NOT_CHOSEN || !isnan(self->alpha) || !isnan(self->beta) ||
+                     self->schedule != 0;
 
     if (self->variant == EX_NOT_CHOSEN) {
-        self->variant = has_objective && !has_steps && self->loss != LR_HINGE
-                            ? LR_LBFGS
-                            : LR_UPDATER;
+        self->variant =
+            has_objective && !has_steps && self->loss != LR_HINGE ? LR_LBFGS : LR_UPDATER;
     }
     if (!isnan(self->tolerance) && !has_objective) {
-        return psd_error_set(err, PSD_USAGE,
-                             "--tolerance wants --objective l2:C");
+        return psd_error_set(err, PSD_USAGE, "--tolerance wants --objective l2:C");
     }
     set_default(&self->tolerance, TOLERANCE);
     if (self->epochs == 0) {
@@ -188,15 +172,14 @@ settle_variant(lr_options_t *self, psd_error_t *err)
     return PSD_OK;
 }
 
-static psd_status_t
-check_variant(lr_options_t *self, psd_error_t *err)
+static psd_status_t check_variant(lr_options_t *self, psd_error_t *err)
 {
     if (self->variant == LR_UPDATER) {
         return PSD_OK;
     }
     if (self->variant == LR_LBFGS) {
-        if (self->objective == NULL || self->loss == LR_HINGE ||
-            self->updater_given || self->schedule != 0) {
+        if (self->objective == NULL || self->loss == LR_HINGE || self->updater_given ||
+            self->schedule != 0) {
             return psd_error_set(err, PSD_USAGE,
                                  "--variant lbfgs wants --objective l2:C with "
                                  "another --loss than hinge, and no --updater "
@@ -204,8 +187,8 @@ check_variant(lr_options_t *self, psd_error_t *err)
         }
         return PSD_OK;
     }
-    if (self->objective == NULL || self->loss != LR_LOGIT ||
-        self->updater_given || self->schedule != 0) {
+    if (self->objective == NULL || self->loss != LR_LOGIT || self->updater_given ||
+        self->schedule != 0) {
         return psd_error_set(err, PSD_USAGE,
                              "--variant wants --objective l2:C with --loss "
                              "logit, and no --updater or --schedule");
@@ -214,8 +197,7 @@ check_variant(lr_options_t *self, psd_error_t *err)
 }
 
 /* Fills what was not said, and refuses what has no meaning for the updater. */
-static psd_status_t
-settle_updater(lr_options_t *self, psd_error_t *err)
+static psd_status_t settle_updater(lr_options_t *self, psd_error_t *err)
 {
     const updater_defaults_t *defaults = NULL;
 
@@ -224,15 +206,13 @@ settle_updater(lr_options_t *self, psd_error_t *err)
         self->updater = self->objective != NULL ? LR_ADAGRAD : LR_FTRL;
     }
     defaults = &UPDATERS[self->updater];
-    if (self->schedule != 0 &&
-        (self->updater != LR_SGD || self->l1 > 0 || self->l2 > 0)) {
+    if (self->schedule != 0 && (self->updater != LR_SGD || self->l1 > 0 || self->l2 > 0)) {
         return psd_error_set(err, PSD_USAGE,
                              "--schedule wants --updater sgd without --l1 and "
                              "--l2: it scales gradients, not penalties");
     }
     if (!isnan(self->beta) && isnan(defaults->beta) && self->schedule == 0) {
-        return psd_error_set(err, PSD_USAGE,
-                             "--beta has no meaning with --updater %s",
+        return psd_error_set(err, PSD_USAGE, "--beta has no meaning with --updater %s",
                              defaults->name);
     }
     set_default(&self->alpha, defaults->alpha);
@@ -255,20 +235,18 @@ settle_updater(lr_options_t *self, psd_error_t *err)
     return read_objective(self, err);
 }
 
-static psd_status_t
-check_paths(const lr_options_t *self, psd_error_t *err)
+static psd_status_t check_paths(const lr_options_t *self, psd_error_t *err)
 {
     psd_status_t rc = ex_options_check_table(self->table, "", err);
 
     if (rc != PSD_OK) {
         return rc;
     }
-    return ex_options_check_files(self->train, self->test, self->save,
-                                  self->predict, self->scores, err);
+    return ex_options_check_files(self->train, self->test, self->save, self->predict, self->scores,
+                                  err);
 }
 
-psd_status_t
-lr_options_read(lr_options_t *self, int argc, char **argv, psd_error_t *err)
+psd_status_t lr_options_read(lr_options_t *self, int argc, char **argv, psd_error_t *err)
 {
     psd_status_t rc = PSD_OK;
 
@@ -308,8 +286,7 @@ lr_options_read(lr_options_t *self, int argc, char **argv, psd_error_t *err)
     return rc == PSD_OK ? ex_inputs_check(&COMMAND, self, err) : rc;
 }
 
-void
-lr_help(void)
+void lr_help(void)
 {
     ex_options_help(&COMMAND);
 }

@@ -64,9 +64,7 @@ typedef struct lr_options {
 
 /* Reads argv[1 .. argc - 1]. The texts are borrowed from argv.
  * Errors: PSD_USAGE. */
-PSD_MUST_CHECK psd_status_t lr_options_read(lr_options_t *self,
-                                            int argc,
-                                            char **argv,
+PSD_MUST_CHECK psd_status_t lr_options_read(lr_options_t *self, int argc, char **argv,
                                             psd_error_t *err);
 /* "sgd", "adagrad" or "ftrl". */
 const char *lr_updater_name(uint32_t updater);

@@ -8,11 +8,8 @@
 
 #include "loss.h"
 
-void
-lr_report_train(const lr_options_t *options,
-                const ex_quality_t *sums,
-                const ex_model_t *model,
-                double seconds)
+void lr_report_train(const lr_options_t *options, const ex_quality_t *sums, const ex_model_t *model,
+                     double seconds)
 {
     ex_quality_t quality = *sums;
 
@@ -22,14 +19,12 @@ lr_report_train(const lr_options_t *options,
     ex_quality_print("train", &quality);
     (void)printf("  nonzeros %zu", model->n);
     if (options->objective != NULL) {
-        (void)printf("  F %.4f", options->objective_c * sums->loss +
-                                     ex_model_norm2(model) / 2);
+        (void)printf("  F %.4f", options->objective_c * sums->loss + ex_model_norm2(model) / 2);
     }
     (void)printf("  %.3f s\n", seconds);
 }
 
-void
-lr_report_outcome(const lr_options_t *options, const lr_outcome_t *outcome)
+void lr_report_outcome(const lr_options_t *options, const lr_outcome_t *outcome)
 {
     if (options->objective == NULL || outcome->n_epochs == 0) {
         return;

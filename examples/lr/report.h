@@ -13,12 +13,9 @@
 
 /* Prints "train  6513 examples  logloss …", with F when there is an objective,
  * and in how many seconds it was trained. */
-void lr_report_train(const lr_options_t *options,
-                     const ex_quality_t *sums,
-                     const ex_model_t *model,
+void lr_report_train(const lr_options_t *options, const ex_quality_t *sums, const ex_model_t *model,
                      double seconds);
 /* With an objective, and F measured: whether it has converged, and in how many
  * epochs. */
-void lr_report_outcome(const lr_options_t *options,
-                       const lr_outcome_t *outcome);
+void lr_report_outcome(const lr_options_t *options, const lr_outcome_t *outcome);
 #endif

@@ -14,11 +14,8 @@
 #define STILL_EPOCHS 2
 enum { SUM_LOSS, SUM_NORM2, N_SUMS };
 
-psd_status_t
-lr_stop_init(lr_stop_t *self,
-             lr_job_t *job,
-             const ex_samples_t *samples,
-             psd_error_t *err)
+psd_status_t lr_stop_init(lr_stop_t *self, lr_job_t *job, const ex_samples_t *samples,
+                          psd_error_t *err)
 {
     size_t n = samples->n_features + 1; /* never an allocation of nothing */
 
@@ -36,15 +33,13 @@ lr_stop_init(lr_stop_t *self,
     return PSD_OK;
 }
 
-void
-lr_stop_done(lr_stop_t *self)
+void lr_stop_done(lr_stop_t *self)
 {
     free(self->share);
     free(self->weights);
 }
 
-psd_status_t
-lr_stop_measure(lr_stop_t *self, double *ret_f, psd_error_t *err)
+psd_status_t lr_stop_measure(lr_stop_t *self, double *ret_f, psd_error_t *err)
 {
     const lr_options_t *options = self->job->options;
     const lr_loss_t *loss = lr_loss_of(options->loss);
@@ -53,14 +48,14 @@ lr_stop_measure(lr_stop_t *self, double *ret_f, psd_error_t *err)
     psd_status_t rc = ex_job_meet(&self->job->ex, err);
 
     if (rc == PSD_OK && samples->n_features > 0) {
-        rc = psd_pull(self->job->weights, samples->keys, samples->n_features,
-                      self->weights, samples->n_features, err);
+        rc = psd_pull(self->job->weights, samples->keys, samples->n_features, self->weights,
+                      samples->n_features, err);
     }
     for (size_t i = 0; rc == PSD_OK && i < samples->n; i++) {
         double margin = ex_samples_dot(samples, i, self->weights);
 
-        sums[SUM_LOSS] += (double)samples->weights[i] *
-                          loss->value(margin, (double)samples->labels[i]);
+        sums[SUM_LOSS] +=
+            (double)samples->weights[i] * loss->value(margin, (double)samples->labels[i]);
     }
     for (size_t j = 0; rc == PSD_OK && j < samples->n_features; j++) {
         double weight = (double)self->weights[j];
@@ -74,8 +69,7 @@ lr_stop_measure(lr_stop_t *self, double *ret_f, psd_error_t *err)
     return rc;
 }
 
-static void
-tell(lr_stop_t *self, uint32_t epoch, double f)
+static void tell(lr_stop_t *self, uint32_t epoch, double f)
 {
     const lr_options_t *options = self->job->options;
     double now_s = ex_now_s();
@@ -83,16 +77,14 @@ tell(lr_stop_t *self, uint32_t epoch, double f)
     if (self->job->ex.worker != 0 || now_s - self->told_s < options->report_s) {
         return;
     }
-    (void)printf("%9.3f s  epoch %" PRIu32 "/%" PRIu32 "  clock %" PRIu64
-                 "  F %.4f\n",
+    (void)printf("%9.3f s  epoch %" PRIu32 "/%" PRIu32 "  clock %" PRIu64 "  F %.4f\n",
                  now_s - self->start_s, epoch, options->epochs,
                  psd_clock_count(self->job->ex.client), f);
     (void)fflush(stdout);
     self->told_s = now_s;
 }
 
-bool
-lr_stop_now(lr_stop_t *self, uint32_t epoch, double f)
+bool lr_stop_now(lr_stop_t *self, uint32_t epoch, double f)
 {
     double tolerance = self->job->options->tolerance;
     lr_outcome_t *outcome = &self->job->outcome;

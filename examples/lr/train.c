@@ -41,8 +41,7 @@ typedef struct trainer {
 } trainer_t;
 
 /* splitmix64: Steele, Lea, Flood 2014. */
-static uint64_t
-next_random(trainer_t *self)
+static uint64_t next_random(trainer_t *self)
 {
     uint64_t z = (self->random += UINT64_C(0x9e3779b97f4a7c15));
 
@@ -51,8 +50,7 @@ next_random(trainer_t *self)
     return z ^ (z >> 31);
 }
 
-static void
-shuffle(trainer_t *self)
+static void shuffle(trainer_t *self)
 {
     for (size_t i = self->samples->n; i > 1; i--) {
         size_t j = (size_t)(next_random(self) % i);
@@ -63,14 +61,12 @@ shuffle(trainer_t *self)
     }
 }
 
-static size_t
-divide_up(size_t n, size_t by)
+static size_t divide_up(size_t n, size_t by)
 {
     return (n + by - 1) / by;
 }
 
-static void
-trainer_done(trainer_t *self)
+static void trainer_done(trainer_t *self)
 {
     for (size_t i = 0; self->blocks != NULL && i < self->n_blocks; i++) {
         lr_block_done(&self->blocks[i]);
@@ -86,8 +82,7 @@ trainer_done(trainer_t *self)
     free(self->occurred);
 }
 
-static psd_status_t
-init_blocks(trainer_t *self, psd_error_t *err)
+static psd_status_t init_blocks(trainer_t *self, psd_error_t *err)
 {
     psd_status_t rc = PSD_OK;
 
@@ -106,11 +101,8 @@ init_blocks(trainer_t *self, psd_error_t *err)
     return rc;
 }
 
-static psd_status_t
-trainer_init(trainer_t *self,
-             lr_job_t *job,
-             const ex_samples_t *samples,
-             psd_error_t *err)
+static psd_status_t trainer_init(trainer_t *self, lr_job_t *job, const ex_samples_t *samples,
+                                 psd_error_t *err)
 {
     size_t n = samples->n_features + 1; /* never an allocation of nothing */
     size_t share = (size_t)job->n_share;
@@ -130,9 +122,8 @@ trainer_init(trainer_t *self,
     self->margins = malloc((samples->n + 1) * sizeof(*self->margins));
     self->occurred = calloc(n, sizeof(*self->occurred));
     self->last = psd_call_new();
-    if (self->order == NULL || self->counts == NULL ||
-        self->gradients == NULL || self->margins == NULL ||
-        self->occurred == NULL || self->last == NULL) {
+    if (self->order == NULL || self->counts == NULL || self->gradients == NULL ||
+        self->margins == NULL || self->occurred == NULL || self->last == NULL) {
         return psd_error_set(err, PSD_NOMEM, "training with %zu features", n);
     }
     psd_call_set_ends_clock(self->last, true);
@@ -143,14 +134,12 @@ trainer_init(trainer_t *self,
     if (rc != PSD_OK) {
         return rc;
     }
-    return ex_progress_init(&self->progress, job->options->report_s, share + 1,
-                            err);
+    return ex_progress_init(&self->progress, job->options->report_s, share + 1, err);
 }
 
 /* Tells the server in how many of our examples each feature occurs, and learns
  * in how many of all. */
-static psd_status_t
-exchange_counts(trainer_t *self, psd_error_t *err)
+static psd_status_t exchange_counts(trainer_t *self, psd_error_t *err)
 {
     const ex_samples_t *samples = self->samples;
 
@@ -162,8 +151,7 @@ exchange_counts(trainer_t *self, psd_error_t *err)
     for (size_t k = 0; k < samples->n_entries; k++) {
         self->counts[samples->features[k]]++;
     }
-    rc = lr_job_exchange_counts(self->job, samples->keys, samples->n_features,
-                                self->counts, err);
+    rc = lr_job_exchange_counts(self->job, samples->keys, samples->n_features, self->counts, err);
     for (size_t k = 0; rc == PSD_OK && k < samples->n_entries; k++) {
         uint32_t feature = samples->features[k];
 
@@ -173,8 +161,7 @@ exchange_counts(trainer_t *self, psd_error_t *err)
 }
 
 /* Adds the gradient of one example to the minibatch's; gives its margin. */
-static double
-add_example(trainer_t *self, const lr_block_t *block, size_t i)
+static double add_example(trainer_t *self, const lr_block_t *block, size_t i)
 {
     const ex_samples_t *samples = self->samples;
     const uint32_t *places = block->batch.places;
@@ -183,11 +170,9 @@ add_example(trainer_t *self, const lr_block_t *block, size_t i)
     double slope = 0;
 
     for (size_t k = samples->starts[i]; k < samples->starts[i + 1]; k++) {
-        margin += (double)block->weights[places[samples->features[k]]] *
-                  (double)samples->values[k];
+        margin += (double)block->weights[places[samples->features[k]]] * (double)samples->values[k];
     }
-    slope =
-        self->loss->slope(margin, (double)label) * (double)samples->weights[i];
+    slope = self->loss->slope(margin, (double)label) * (double)samples->weights[i];
     for (size_t k = samples->starts[i]; k < samples->starts[i + 1]; k++) {
         uint32_t place = places[samples->features[k]];
 
@@ -198,22 +183,19 @@ add_example(trainer_t *self, const lr_block_t *block, size_t i)
 }
 
 /* Turns the sums of the minibatch into deltas, and empties them. */
-static void
-make_deltas(trainer_t *self, lr_block_t *block)
+static void make_deltas(trainer_t *self, lr_block_t *block)
 {
     const lr_options_t *options = self->job->options;
-    double rate = self->step * lr_rate(options->schedule != 0, options->beta,
-                                       (double)self->n_done);
+    double rate = self->step * lr_rate(options->schedule != 0, options->beta, (double)self->n_done);
 
     for (size_t place = 0; place < block->batch.n; place++) {
         double gradient = self->gradients[place];
 
         if (options->objective != NULL) {
-            double share = (double)self->occurred[place] /
-                           (double)self->counts[block->batch.features[place]];
+            double share =
+                (double)self->occurred[place] / (double)self->counts[block->batch.features[place]];
 
-            gradient +=
-                share * (double)block->weights[place] / options->objective_c;
+            gradient += share * (double)block->weights[place] / options->objective_c;
         }
         block->deltas[place] = (float)(gradient * rate);
         self->gradients[place] = 0;
@@ -221,15 +203,13 @@ make_deltas(trainer_t *self, lr_block_t *block)
     }
 }
 
-static lr_block_t *
-block_of(trainer_t *self, size_t number)
+static lr_block_t *block_of(trainer_t *self, size_t number)
 {
     return &self->blocks[number % self->n_blocks];
 }
 
 /* Lists the features of a minibatch, if the epoch has so many. */
-static psd_status_t
-take(trainer_t *self, size_t number, psd_error_t *err)
+static psd_status_t take(trainer_t *self, size_t number, psd_error_t *err)
 {
     size_t n = self->samples->n;
     size_t first = n * number / self->n_batches;
@@ -238,13 +218,12 @@ take(trainer_t *self, size_t number, psd_error_t *err)
     if (number >= self->n_batches) {
         return PSD_OK;
     }
-    return lr_block_take(block_of(self, number), self->job, self->samples,
-                         self->order + first, end - first, err);
+    return lr_block_take(block_of(self, number), self->job, self->samples, self->order + first,
+                         end - first, err);
 }
 
 /* Starts the pull of a minibatch that was taken, if the epoch has so many. */
-static psd_status_t
-pull(trainer_t *self, size_t number, psd_error_t *err)
+static psd_status_t pull(trainer_t *self, size_t number, psd_error_t *err)
 {
     if (number >= self->n_batches) {
         return PSD_OK;
@@ -254,8 +233,7 @@ pull(trainer_t *self, size_t number, psd_error_t *err)
 
 /* Makes deltas of a minibatch, and starts its push, with which the clock may
  * end. */
-static psd_status_t
-compute(trainer_t *self, lr_block_t *block, bool ends_clock, psd_error_t *err)
+static psd_status_t compute(trainer_t *self, lr_block_t *block, bool ends_clock, psd_error_t *err)
 {
     for (size_t i = 0; i < block->n_chosen; i++) {
         self->margins[i] = add_example(self, block, block->chosen[i]);
@@ -268,8 +246,7 @@ compute(trainer_t *self, lr_block_t *block, bool ends_clock, psd_error_t *err)
 }
 
 /* What the minibatch tells of the progress. */
-static void
-score(trainer_t *self, const lr_block_t *block)
+static void score(trainer_t *self, const lr_block_t *block)
 {
     for (size_t i = 0; i < block->n_chosen; i++) {
         float label = self->samples->labels[block->chosen[i]];
@@ -282,8 +259,7 @@ score(trainer_t *self, const lr_block_t *block)
 /* Pulls the minibatch that is next to be pulled, behind what was pushed and the
  * clock. Meanwhile the one after it is made ready, and whatever else needs no
  * weights is done. */
-static psd_status_t
-go_on(trainer_t *self, size_t number, psd_error_t *err)
+static psd_status_t go_on(trainer_t *self, size_t number, psd_error_t *err)
 {
     psd_status_t rc = pull(self, number + self->ahead, err);
 
@@ -291,8 +267,7 @@ go_on(trainer_t *self, size_t number, psd_error_t *err)
 }
 
 /* One minibatch, whose weights are under way or there. */
-static psd_status_t
-run_batch(trainer_t *self, uint32_t epoch, size_t number, psd_error_t *err)
+static psd_status_t run_batch(trainer_t *self, uint32_t epoch, size_t number, psd_error_t *err)
 {
     const lr_options_t *options = self->job->options;
     ex_place_t place = {.epoch = epoch + 1, .epochs = options->epochs};
@@ -303,9 +278,7 @@ run_batch(trainer_t *self, uint32_t epoch, size_t number, psd_error_t *err)
     place.epoch_ends = number + 1 == self->n_batches;
     place.last = place.epoch_ends && place.epoch == place.epochs;
     if (rc == PSD_OK) {
-        rc = compute(self, block,
-                     self->n_done % options->clock_every == 0 || place.last,
-                     err);
+        rc = compute(self, block, self->n_done % options->clock_every == 0 || place.last, err);
     }
     if (rc != PSD_OK) {
         return rc;
@@ -319,25 +292,21 @@ run_batch(trainer_t *self, uint32_t epoch, size_t number, psd_error_t *err)
 /* Whether the job's bound lets a worker get so far ahead of another one as an
  * epoch is long: by a clock more than the bound, and what it pulls before its
  * time. Under BSP none can. */
-static bool
-gets_ahead(const trainer_t *self)
+static bool gets_ahead(const trainer_t *self)
 {
     int64_t max_delay = self->job->ex.max_delay;
 
     return max_delay < 0 ||
            (max_delay > 0 &&
-            (uint64_t)(max_delay + 1) * self->job->options->clock_every +
-                    self->ahead >=
+            (uint64_t)(max_delay + 1) * self->job->options->clock_every + self->ahead >=
                 self->n_batches);
 }
 
 /* Minibatches between barriers. */
-static uint64_t
-meet_every(const trainer_t *self)
+static uint64_t meet_every(const trainer_t *self)
 {
     const lr_options_t *options = self->job->options;
-    uint64_t part =
-        (uint64_t)options->epochs * self->n_batches / LR_MEET_PARTS + 1;
+    uint64_t part = (uint64_t)options->epochs * self->n_batches / LR_MEET_PARTS + 1;
 
     if (options->meet_every != LR_MEET_AUTO) {
         return options->meet_every;
@@ -349,8 +318,7 @@ meet_every(const trainer_t *self)
  * gradient only when all workers have made theirs: a worker that ran far ahead
  * would leave the end of the training to the data of the others. Where epochs
  * are of few minibatches a barrier behind each would be most of the work. */
-static bool
-meets(const trainer_t *self, uint32_t epoch)
+static bool meets(const trainer_t *self, uint32_t epoch)
 {
     uint64_t every = meet_every(self);
     uint64_t from = (uint64_t)epoch * self->n_batches;
@@ -360,8 +328,7 @@ meets(const trainer_t *self, uint32_t epoch)
 }
 
 /* Whether F is measured behind each epoch, where all workers meet. */
-static bool
-is_watched(const trainer_t *self)
+static bool is_watched(const trainer_t *self)
 {
     const lr_options_t *options = self->job->options;
 
@@ -369,8 +336,7 @@ is_watched(const trainer_t *self)
 }
 
 /* One pass over the examples. */
-static psd_status_t
-run_epoch(trainer_t *self, uint32_t epoch, psd_error_t *err)
+static psd_status_t run_epoch(trainer_t *self, uint32_t epoch, psd_error_t *err)
 {
     psd_status_t rc = PSD_OK;
 
@@ -393,8 +359,7 @@ run_epoch(trainer_t *self, uint32_t epoch, psd_error_t *err)
 
 /* Looks where an epoch has led: whether it was the last one, and whether the
  * steps are too long to come nearer. */
-static psd_status_t
-judge(trainer_t *self, uint32_t epoch, bool *ret_stops, psd_error_t *err)
+static psd_status_t judge(trainer_t *self, uint32_t epoch, bool *ret_stops, psd_error_t *err)
 {
     double f = 0;
     psd_status_t rc = PSD_OK;
@@ -419,8 +384,7 @@ judge(trainer_t *self, uint32_t epoch, bool *ret_stops, psd_error_t *err)
     return PSD_OK;
 }
 
-static psd_status_t
-run(trainer_t *self, psd_error_t *err)
+static psd_status_t run(trainer_t *self, psd_error_t *err)
 {
     const lr_options_t *options = self->job->options;
     bool stops = false;
@@ -429,8 +393,7 @@ run(trainer_t *self, psd_error_t *err)
     if (options->objective != NULL) {
         rc = exchange_counts(self, err);
     }
-    for (uint32_t epoch = 0; rc == PSD_OK && !stops && epoch < options->epochs;
-         epoch++) {
+    for (uint32_t epoch = 0; rc == PSD_OK && !stops && epoch < options->epochs; epoch++) {
         rc = run_epoch(self, epoch, err);
         if (rc == PSD_OK && is_watched(self)) {
             rc = judge(self, epoch + 1, &stops, err);
@@ -440,13 +403,10 @@ run(trainer_t *self, psd_error_t *err)
         rc = ex_job_meet(&self->job->ex, err);
     }
     /* Room for all features. */
-    return rc == PSD_OK ? lr_measure(self->job, self->samples,
-                                     self->blocks[0].weights, err)
-                        : rc;
+    return rc == PSD_OK ? lr_measure(self->job, self->samples, self->blocks[0].weights, err) : rc;
 }
 
-psd_status_t
-lr_train(lr_job_t *job, const ex_samples_t *samples, psd_error_t *err)
+psd_status_t lr_train(lr_job_t *job, const ex_samples_t *samples, psd_error_t *err)
 {
     trainer_t self;
     psd_status_t rc = trainer_init(&self, job, samples, err);

@@ -21,7 +21,5 @@
 /* Trains, then adds the loss of the worker's examples under the final weights
  * to the sums. All workers are through with it on return. Errors: those of
  * push, pull, clock and barrier; PSD_NOMEM. */
-PSD_MUST_CHECK psd_status_t lr_train(lr_job_t *job,
-                                     const ex_samples_t *samples,
-                                     psd_error_t *err);
+PSD_MUST_CHECK psd_status_t lr_train(lr_job_t *job, const ex_samples_t *samples, psd_error_t *err);
 #endif

@@ -19,8 +19,7 @@ struct mf_solver {
     size_t n;
 };
 
-psd_status_t
-mf_solver_new(size_t width, mf_solver_t **ret_solver, psd_error_t *err)
+psd_status_t mf_solver_new(size_t width, mf_solver_t **ret_solver, psd_error_t *err)
 {
     mf_solver_t *self = calloc(1, sizeof *self);
 
@@ -37,8 +36,7 @@ mf_solver_new(size_t width, mf_solver_t **ret_solver, psd_error_t *err)
     return PSD_OK;
 }
 
-void
-mf_solver_destroy(mf_solver_t **self_p)
+void mf_solver_destroy(mf_solver_t **self_p)
 {
     if (*self_p != NULL) {
         free((*self_p)->squares);
@@ -48,16 +46,14 @@ mf_solver_destroy(mf_solver_t **self_p)
     }
 }
 
-void
-mf_solver_clear(mf_solver_t *self)
+void mf_solver_clear(mf_solver_t *self)
 {
     memset(self->squares, 0, self->width * self->width * sizeof(double));
     memset(self->sums, 0, self->width * sizeof(double));
     self->n = 0;
 }
 
-void
-mf_solver_add(mf_solver_t *self, const float *other, double rating)
+void mf_solver_add(mf_solver_t *self, const float *other, double rating)
 {
     double y = rating - (double)other[0];
 
@@ -75,8 +71,7 @@ mf_solver_add(mf_solver_t *self, const float *other, double rating)
 }
 
 /* Makes the lower half L with L L' = itself; it is positive definite. */
-static void
-factorise(mf_solver_t *self)
+static void factorise(mf_solver_t *self)
 {
     double *a = self->squares;
     size_t n = self->width;
@@ -93,8 +88,7 @@ factorise(mf_solver_t *self)
     }
 }
 
-void
-mf_solver_solve(mf_solver_t *self, double lambda, float *ret_row)
+void mf_solver_solve(mf_solver_t *self, double lambda, float *ret_row)
 {
     const double *a = self->squares;
     double *x = self->sums;

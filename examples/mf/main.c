@@ -14,11 +14,8 @@
 #include "options.h"
 #include "train.h"
 
-static psd_status_t
-learn(const mf_options_t *options,
-      const mf_data_t *data,
-      mf_model_t *model,
-      psd_error_t *err)
+static psd_status_t learn(const mf_options_t *options, const mf_data_t *data, mf_model_t *model,
+                          psd_error_t *err)
 {
     ex_job_t job = {0};
     psd_status_t rc = ex_job_open(&job, &options->job, err);
@@ -37,8 +34,7 @@ learn(const mf_options_t *options,
     return rc;
 }
 
-static psd_status_t
-train(const mf_options_t *options, psd_error_t *err)
+static psd_status_t train(const mf_options_t *options, psd_error_t *err)
 {
     mf_ratings_t ratings = {0};
     mf_data_t data = {0};
@@ -58,11 +54,8 @@ train(const mf_options_t *options, psd_error_t *err)
 }
 
 /* Predicts each, tells how far off it is, writes it. */
-static psd_status_t
-score(const mf_model_t *model,
-      const mf_ratings_t *ratings,
-      const char *path,
-      psd_error_t *err)
+static psd_status_t score(const mf_model_t *model, const mf_ratings_t *ratings, const char *path,
+                          psd_error_t *err)
 {
     FILE *file = path == NULL ? NULL : fopen(path, "we");
     bool good = path == NULL || file != NULL;
@@ -70,28 +63,24 @@ score(const mf_model_t *model,
     char reason[128];
 
     for (size_t i = 0; good && i < ratings->n; i++) {
-        double rating = mf_model_predict(
-            model, mf_side_find(&model->users, ratings->users[i], model->width),
-            mf_side_find(&model->items, ratings->items[i], model->width));
+        double rating =
+            mf_model_predict(model, mf_side_find(&model->users, ratings->users[i], model->width),
+                             mf_side_find(&model->items, ratings->items[i], model->width));
 
-        sum += (rating - (double)ratings->ratings[i]) *
-               (rating - (double)ratings->ratings[i]);
+        sum += (rating - (double)ratings->ratings[i]) * (rating - (double)ratings->ratings[i]);
         good = file == NULL || fprintf(file, "%.6g\n", rating) > 0;
     }
     if (file != NULL) {
         good = fclose(file) == 0 && good;
     }
     if (!good) {
-        return psd_error_set(err, PSD_IO, "%s: %s", path,
-                             strerror_r(errno, reason, sizeof reason));
+        return psd_error_set(err, PSD_IO, "%s: %s", path, strerror_r(errno, reason, sizeof reason));
     }
-    printf("test  %zu ratings  RMSE %.4f\n", ratings->n,
-           sqrt(sum / (double)ratings->n));
+    printf("test  %zu ratings  RMSE %.4f\n", ratings->n, sqrt(sum / (double)ratings->n));
     return PSD_OK;
 }
 
-static psd_status_t
-predict(const mf_options_t *options, psd_error_t *err)
+static psd_status_t predict(const mf_options_t *options, psd_error_t *err)
 {
     mf_ratings_t ratings = {0};
     mf_model_t model = {0};
@@ -108,8 +97,7 @@ predict(const mf_options_t *options, psd_error_t *err)
     return rc;
 }
 
-static psd_status_t
-run(int argc, char **argv, psd_error_t *err)
+static psd_status_t run(int argc, char **argv, psd_error_t *err)
 {
     mf_options_t options;
     psd_status_t rc = mf_options_read(&options, argc, argv, err);
@@ -121,12 +109,10 @@ run(int argc, char **argv, psd_error_t *err)
     if (rc != PSD_OK) {
         return rc;
     }
-    return options.predict != NULL ? predict(&options, err)
-                                   : train(&options, err);
+    return options.predict != NULL ? predict(&options, err) : train(&options, err);
 }
 
-int
-main(int argc, char **argv)
+int main(int argc, char **argv)
 {
     return ex_program("psd-mf", run, argc, argv);
 }

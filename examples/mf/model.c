@@ -14,12 +14,8 @@
 #define ROWS_MOST 100000000u
 #define WIDTH_MOST 4096u
 
-psd_status_t
-mf_side_init(mf_side_t *self,
-             const uint64_t *ids,
-             size_t n,
-             size_t width,
-             psd_error_t *err)
+psd_status_t mf_side_init(mf_side_t *self, const uint64_t *ids, size_t n, size_t width,
+                          psd_error_t *err)
 {
     self->ids = calloc(n + 1, sizeof *self->ids);
     self->rows = calloc(n * width + 1, sizeof *self->rows);
@@ -33,8 +29,7 @@ mf_side_init(mf_side_t *self,
     return PSD_OK;
 }
 
-void
-mf_model_done(mf_model_t *self)
+void mf_model_done(mf_model_t *self)
 {
     free(self->users.ids);
     free(self->users.rows);
@@ -43,8 +38,7 @@ mf_model_done(mf_model_t *self)
     memset(self, 0, sizeof *self);
 }
 
-const float *
-mf_side_find(const mf_side_t *self, uint64_t id, size_t width)
+const float *mf_side_find(const mf_side_t *self, uint64_t id, size_t width)
 {
     size_t low = 0;
     size_t high = self->n;
@@ -58,12 +52,10 @@ mf_side_find(const mf_side_t *self, uint64_t id, size_t width)
             high = middle;
         }
     }
-    return low < self->n && self->ids[low] == id ? self->rows + low * width
-                                                 : NULL;
+    return low < self->n && self->ids[low] == id ? self->rows + low * width : NULL;
 }
 
-double
-mf_model_predict(const mf_model_t *self, const float *user, const float *item)
+double mf_model_predict(const mf_model_t *self, const float *user, const float *item)
 {
     double sum = self->mean;
 
@@ -79,49 +71,41 @@ mf_model_predict(const mf_model_t *self, const float *user, const float *item)
     return sum;
 }
 
-static psd_status_t
-io_failed(const char *path, psd_error_t *err)
+static psd_status_t io_failed(const char *path, psd_error_t *err)
 {
     char reason[128];
 
-    return psd_error_set(err, PSD_IO, "%s: %s", path,
-                         strerror_r(errno, reason, sizeof reason));
+    return psd_error_set(err, PSD_IO, "%s: %s", path, strerror_r(errno, reason, sizeof reason));
 }
 
-static bool
-write_side(const mf_side_t *side, size_t width, FILE *file)
+static bool write_side(const mf_side_t *side, size_t width, FILE *file)
 {
     bool good = true;
 
     for (size_t i = 0; good && i < side->n; i++) {
         good = fprintf(file, "%" PRIu64, side->ids[i]) > 0;
         for (size_t k = 0; good && k < width; k++) {
-            good =
-                fprintf(file, " %.9g", (double)side->rows[i * width + k]) > 0;
+            good = fprintf(file, " %.9g", (double)side->rows[i * width + k]) > 0;
         }
         good = good && fputc('\n', file) != EOF;
     }
     return good;
 }
 
-static bool
-write_all(const mf_model_t *self, FILE *file)
+static bool write_all(const mf_model_t *self, FILE *file)
 {
-    return fprintf(file, "psd-mf 1 %zu %zu %zu %.17g\n", self->width,
-                   self->users.n, self->items.n, self->mean) > 0 &&
+    return fprintf(file, "psd-mf 1 %zu %zu %zu %.17g\n", self->width, self->users.n, self->items.n,
+                   self->mean) > 0 &&
            write_side(&self->users, self->width, file) &&
            write_side(&self->items, self->width, file);
 }
 
-psd_status_t
-mf_model_save(const mf_model_t *self, const char *path, psd_error_t *err)
+psd_status_t mf_model_save(const mf_model_t *self, const char *path, psd_error_t *err)
 {
     ex_output_t output;
     psd_status_t rc = ex_output_open(&output, path, err);
 
-    return rc == PSD_OK
-               ? ex_output_finish(&output, write_all(self, output.file), err)
-               : rc;
+    return rc == PSD_OK ? ex_output_finish(&output, write_all(self, output.file), err) : rc;
 }
 
 /* An open model file: its next line, cut into words. */
@@ -133,17 +117,15 @@ typedef struct lines {
     size_t number;
 } lines_t;
 
-static psd_status_t
-bad_line(const lines_t *lines, psd_error_t *err)
+static psd_status_t bad_line(const lines_t *lines, psd_error_t *err)
 {
-    return psd_error_set(err, PSD_INVALID, "%s:%zu: not what psd-mf writes",
-                         lines->path, lines->number);
+    return psd_error_set(err, PSD_INVALID, "%s:%zu: not what psd-mf writes", lines->path,
+                         lines->number);
 }
 
 /* Reads a row and its id, which is above the one before. */
-static psd_status_t
-read_row(
-    lines_t *lines, mf_side_t *side, size_t i, size_t width, psd_error_t *err)
+static psd_status_t read_row(lines_t *lines, mf_side_t *side, size_t i, size_t width,
+                             psd_error_t *err)
 {
     char *rest = NULL;
     char *word = NULL;
@@ -157,17 +139,14 @@ read_row(
         double value = 0;
 
         word = strtok_r(NULL, " \n", &rest);
-        good = word != NULL && ex_number_f64(word, &value) && value < 1e30 &&
-               value > -1e30;
+        good = word != NULL && ex_number_f64(word, &value) && value < 1e30 && value > -1e30;
         side->rows[i * width + k] = (float)value;
     }
-    return good && strtok_r(NULL, " \n", &rest) == NULL ? PSD_OK
-                                                        : bad_line(lines, err);
+    return good && strtok_r(NULL, " \n", &rest) == NULL ? PSD_OK : bad_line(lines, err);
 }
 
-static psd_status_t
-read_side(
-    lines_t *lines, mf_side_t *side, size_t n, size_t width, psd_error_t *err)
+static psd_status_t read_side(lines_t *lines, mf_side_t *side, size_t n, size_t width,
+                              psd_error_t *err)
 {
     psd_status_t rc = mf_side_init(side, NULL, n, width, err);
 
@@ -178,11 +157,7 @@ read_side(
 }
 
 /* "psd-mf 1 WIDTH USERS ITEMS MEAN" */
-static bool
-read_head(lines_t *lines,
-          mf_model_t *model,
-          size_t *ret_users,
-          size_t *ret_items)
+static bool read_head(lines_t *lines, mf_model_t *model, size_t *ret_users, size_t *ret_items)
 {
     uint64_t numbers[4] = {0};
     char *rest = NULL;
@@ -208,8 +183,7 @@ read_head(lines_t *lines,
     return numbers[0] == 1 && word != NULL && ex_number_f64(word, &model->mean);
 }
 
-psd_status_t
-mf_model_load(mf_model_t *ret_model, const char *path, psd_error_t *err)
+psd_status_t mf_model_load(mf_model_t *ret_model, const char *path, psd_error_t *err)
 {
     lines_t lines = {.file = fopen(path, "re"), .path = path, .number = 1};
     size_t n_users = 0;
@@ -220,19 +194,16 @@ mf_model_load(mf_model_t *ret_model, const char *path, psd_error_t *err)
     if (lines.file == NULL) {
         return io_failed(path, err);
     }
-    if (!read_head(&lines, ret_model, &n_users, &n_items) ||
-        ret_model->width < 1 || ret_model->width > WIDTH_MOST ||
-        n_users > ROWS_MOST / ret_model->width ||
+    if (!read_head(&lines, ret_model, &n_users, &n_items) || ret_model->width < 1 ||
+        ret_model->width > WIDTH_MOST || n_users > ROWS_MOST / ret_model->width ||
         n_items > ROWS_MOST / ret_model->width) {
         rc = bad_line(&lines, err);
     }
     if (rc == PSD_OK) {
-        rc = read_side(&lines, &ret_model->users, n_users, ret_model->width,
-                       err);
+        rc = read_side(&lines, &ret_model->users, n_users, ret_model->width, err);
     }
     if (rc == PSD_OK) {
-        rc = read_side(&lines, &ret_model->items, n_items, ret_model->width,
-                       err);
+        rc = read_side(&lines, &ret_model->items, n_items, ret_model->width, err);
     }
     free(lines.text);
     (void)fclose(lines.file);

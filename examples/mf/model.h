@@ -28,23 +28,17 @@ typedef struct mf_model {
 } mf_model_t;
 
 /* Room for a side; ids are copied, rows are zero. PSD_NOMEM. */
-PSD_MUST_CHECK psd_status_t mf_side_init(mf_side_t *self,
-                                         const uint64_t *ids,
-                                         size_t n,
-                                         size_t width,
-                                         psd_error_t *err);
+PSD_MUST_CHECK psd_status_t mf_side_init(mf_side_t *self, const uint64_t *ids, size_t n,
+                                         size_t width, psd_error_t *err);
 void mf_model_done(mf_model_t *self);
 /* The row of an id; NULL: there is none. */
 const float *mf_side_find(const mf_side_t *self, uint64_t id, size_t width);
 /* What rows say; one that is NULL says nothing. */
-double
-mf_model_predict(const mf_model_t *self, const float *user, const float *item);
+double mf_model_predict(const mf_model_t *self, const float *user, const float *item);
 /* A text file: sizes and mean, then for each user and item its id and row.
  * Errors: PSD_IO; load: PSD_INVALID naming the line; PSD_NOMEM. */
-PSD_MUST_CHECK psd_status_t mf_model_save(const mf_model_t *self,
-                                          const char *path,
+PSD_MUST_CHECK psd_status_t mf_model_save(const mf_model_t *self, const char *path,
                                           psd_error_t *err);
-PSD_MUST_CHECK psd_status_t mf_model_load(mf_model_t *ret_model,
-                                          const char *path,
+PSD_MUST_CHECK psd_status_t mf_model_load(mf_model_t *ret_model, const char *path,
                                           psd_error_t *err);
 #endif

@@ -24,8 +24,7 @@ static const ex_option_t OPTIONS[] = {
      "NAME.users and NAME.items (default mf); made when they are not there, "
      "else trained further, so also after a restore of a checkpoint"},
     {"save", "FILE", EX_OUTPUT, AT(save), 0, 0, "writes the model"},
-    {"predict", "FILE", EX_INPUT, AT(predict), 0, 0,
-     "reads such a model instead of training one"},
+    {"predict", "FILE", EX_INPUT, AT(predict), 0, 0, "reads such a model instead of training one"},
     {"test", "FILE", EX_INPUTS, AT(test), 0, 0,
      "with --predict: ratings that are measured, all of them"},
     {"scores", "FILE", EX_OUTPUT_HERE, AT(scores), 0, 0,
@@ -33,8 +32,7 @@ static const ex_option_t OPTIONS[] = {
     {.kind = EX_HEADING, .help = "Training:"},
     {"method", "sgd|als", EX_CHOICE, AT(method), 0, 0,
      "gradient steps (default), or least squares for users and items in turn"},
-    {"epochs", "N", EX_U32, AT(epochs), 1, 1e6,
-     "passes over the ratings (default 30; als 15)"},
+    {"epochs", "N", EX_U32, AT(epochs), 1, 1e6, "passes over the ratings (default 30; als 15)"},
     {"blocks", "N", EX_U32, AT(blocks), 1, 1e6,
      "sgd: parts of an epoch, each a clock (default 20)"},
     {"step", "F", EX_REAL, AT(step), 1e-9, 1,
@@ -64,28 +62,24 @@ static const ex_command_t COMMAND = {
     EX_COUNT(OPTIONS),
 };
 
-static psd_status_t
-check(const mf_options_t *self, psd_error_t *err)
+static psd_status_t check(const mf_options_t *self, psd_error_t *err)
 {
     if (self->predict == NULL && self->train == NULL) {
         return psd_error_set(err, PSD_USAGE, "--train FILE is missing");
     }
     if ((self->predict == NULL) != (self->test == NULL)) {
-        return psd_error_set(err, PSD_USAGE,
-                             "--predict and --test want each other");
+        return psd_error_set(err, PSD_USAGE, "--predict and --test want each other");
     }
     if (self->scores != NULL && self->predict == NULL) {
         return psd_error_set(err, PSD_USAGE, "--scores wants --predict FILE");
     }
     if (self->test_every == 1) {
-        return psd_error_set(err, PSD_USAGE,
-                             "--test-every 1 leaves nothing to learn");
+        return psd_error_set(err, PSD_USAGE, "--test-every 1 leaves nothing to learn");
     }
     return ex_options_check_table(self->table, ".users", err);
 }
 
-psd_status_t
-mf_options_read(mf_options_t *self, int argc, char **argv, psd_error_t *err)
+psd_status_t mf_options_read(mf_options_t *self, int argc, char **argv, psd_error_t *err)
 {
     psd_status_t rc = PSD_OK;
     bool als = false;
@@ -117,8 +111,7 @@ mf_options_read(mf_options_t *self, int argc, char **argv, psd_error_t *err)
     return rc == PSD_OK ? ex_inputs_check(&COMMAND, self, err) : rc;
 }
 
-void
-mf_help(void)
+void mf_help(void)
 {
     ex_options_help(&COMMAND);
 }

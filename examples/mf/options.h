@@ -31,9 +31,7 @@ typedef struct mf_options {
 } mf_options_t;
 
 /* Errors: PSD_USAGE. */
-PSD_MUST_CHECK psd_status_t mf_options_read(mf_options_t *self,
-                                            int argc,
-                                            char **argv,
+PSD_MUST_CHECK psd_status_t mf_options_read(mf_options_t *self, int argc, char **argv,
                                             psd_error_t *err);
 void mf_help(void);
 #endif

@@ -9,8 +9,7 @@
 
 #define BATCH 10000
 
-static psd_status_t
-fit(mf_ratings_t *self, size_t n, psd_error_t *err)
+static psd_status_t fit(mf_ratings_t *self, size_t n, psd_error_t *err)
 {
     size_t room = n + n / 2;
     uint64_t *ids = NULL;
@@ -38,14 +37,12 @@ fit(mf_ratings_t *self, size_t n, psd_error_t *err)
     return PSD_OK;
 }
 
-static bool
-is_id(float value)
+static bool is_id(float value)
 {
     return value >= 0 && value <= MF_ID_MAX && value == (float)(uint32_t)value;
 }
 
-static psd_status_t
-add(mf_ratings_t *self, const psd_samples_t *batch, size_t i, psd_error_t *err)
+static psd_status_t add(mf_ratings_t *self, const psd_samples_t *batch, size_t i, psd_error_t *err)
 {
     const size_t *starts = psd_samples_starts(batch);
     const float *values = psd_samples_values(batch) + starts[i];
@@ -63,8 +60,7 @@ add(mf_ratings_t *self, const psd_samples_t *batch, size_t i, psd_error_t *err)
     return PSD_OK;
 }
 
-static psd_status_t
-take(void *user, const psd_samples_t *batch, psd_error_t *err)
+static psd_status_t take(void *user, const psd_samples_t *batch, psd_error_t *err)
 {
     mf_ratings_t *self = user;
     psd_status_t rc = fit(self, self->n + psd_samples_count(batch), err);
@@ -75,21 +71,18 @@ take(void *user, const psd_samples_t *batch, psd_error_t *err)
     return rc;
 }
 
-psd_status_t
-mf_ratings_load(mf_ratings_t *ret_ratings, const char *path, psd_error_t *err)
+psd_status_t mf_ratings_load(mf_ratings_t *ret_ratings, const char *path, psd_error_t *err)
 {
     psd_status_t rc = PSD_OK;
 
     memset(ret_ratings, 0, sizeof *ret_ratings);
     rc = ex_read(path, "csv", BATCH, take, ret_ratings, err);
     return rc == PSD_OK && ret_ratings->n == 0
-               ? psd_error_set(err, PSD_INVALID, "%s: there are no ratings",
-                               path)
+               ? psd_error_set(err, PSD_INVALID, "%s: there are no ratings", path)
                : rc;
 }
 
-void
-mf_ratings_done(mf_ratings_t *self)
+void mf_ratings_done(mf_ratings_t *self)
 {
     free(self->users);
     free(self->items);

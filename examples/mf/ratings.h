@@ -25,8 +25,7 @@ typedef struct mf_ratings {
 
 /* Errors: those of psd_reader_open and psd_reader_next; PSD_INVALID a line
  * without three columns, an id that is none, no ratings at all. */
-PSD_MUST_CHECK psd_status_t mf_ratings_load(mf_ratings_t *ret_ratings,
-                                            const char *path,
+PSD_MUST_CHECK psd_status_t mf_ratings_load(mf_ratings_t *ret_ratings, const char *path,
                                             psd_error_t *err);
 void mf_ratings_done(mf_ratings_t *self);
 #endif

@@ -36,8 +36,7 @@ typedef struct trainer {
     uint64_t random;
 } trainer_t;
 
-static void
-side_done(side_t *self)
+static void side_done(side_t *self)
 {
     psd_table_close(&self->table);
     psd_select_destroy(&self->all);
@@ -47,13 +46,12 @@ side_done(side_t *self)
     free(self->changed);
 }
 
-static psd_status_t
-pull(trainer_t *self, side_t *side, psd_error_t *err)
+static psd_status_t pull(trainer_t *self, side_t *side, psd_error_t *err)
 {
     size_t n = side->model->n * self->model->width;
     psd_ticket_t ticket = 0;
-    psd_status_t rc = psd_pull_start(side->table, side->all, side->model->rows,
-                                     n, NULL, &ticket, err);
+    psd_status_t rc =
+        psd_pull_start(side->table, side->all, side->model->rows, n, NULL, &ticket, err);
 
     if (rc == PSD_OK) {
         rc = ex_job_wait(self->job, &ticket, err);
@@ -65,8 +63,7 @@ pull(trainer_t *self, side_t *side, psd_error_t *err)
 }
 
 /* Pushes by how much the rows differ from what was pulled. */
-static psd_status_t
-push(trainer_t *self, side_t *side, psd_error_t *err)
+static psd_status_t push(trainer_t *self, side_t *side, psd_error_t *err)
 {
     size_t width = self->model->width;
     psd_ticket_t ticket = 0;
@@ -89,25 +86,19 @@ push(trainer_t *self, side_t *side, psd_error_t *err)
         return PSD_OK;
     }
     psd_select_rows(side->some, side->changed, n);
-    rc = psd_push_start(side->table, side->some, side->deltas, n * width, NULL,
-                        &ticket, err);
+    rc = psd_push_start(side->table, side->some, side->deltas, n * width, NULL, &ticket, err);
     return rc == PSD_OK ? ex_job_wait(self->job, &ticket, err) : rc;
 }
 
-static psd_status_t
-side_open(trainer_t *self,
-          side_t *side,
-          mf_side_t *model,
-          const char *what,
-          psd_error_t *err)
+static psd_status_t side_open(trainer_t *self, side_t *side, mf_side_t *model, const char *what,
+                              psd_error_t *err)
 {
     size_t n = model->n * self->model->width;
     char name[NAME_SIZE];
     char rows[32];
     char cols[32];
-    const char *const pairs[] = {
-        "rows",  rows,   "cols",  cols,      "type", "f32", "row-format",
-        "dense", "keys", "range", "updater", "add",  NULL};
+    const char *const pairs[] = {"rows",  rows,   "cols",  cols,      "type", "f32", "row-format",
+                                 "dense", "keys", "range", "updater", "add",  NULL};
     psd_status_t rc = PSD_OK;
 
     side->model = model;
@@ -116,8 +107,8 @@ side_open(trainer_t *self,
     side->pulled = calloc(n, sizeof *side->pulled);
     side->deltas = calloc(n, sizeof *side->deltas);
     side->changed = calloc(model->n, sizeof *side->changed);
-    if (side->all == NULL || side->some == NULL || side->pulled == NULL ||
-        side->deltas == NULL || side->changed == NULL) {
+    if (side->all == NULL || side->some == NULL || side->pulled == NULL || side->deltas == NULL ||
+        side->changed == NULL) {
         return psd_error_set(err, PSD_NOMEM, "%zu %s", model->n, what);
     }
     psd_select_row_range(side->all, 0, model->n);
@@ -129,8 +120,7 @@ side_open(trainer_t *self,
 }
 
 /* First factors, where the table is new: users' and items' alike. */
-static void
-start(trainer_t *self, side_t *side)
+static void start(trainer_t *self, side_t *side)
 {
     size_t n = side->model->n * self->model->width;
 
@@ -146,8 +136,7 @@ start(trainer_t *self, side_t *side)
     }
 }
 
-static psd_status_t
-meet(trainer_t *self, psd_error_t *err)
+static psd_status_t meet(trainer_t *self, psd_error_t *err)
 {
     psd_status_t rc = ex_job_meet(self->job, err);
 
@@ -157,8 +146,7 @@ meet(trainer_t *self, psd_error_t *err)
     return rc == PSD_OK ? pull(self, &self->items, err) : rc;
 }
 
-static psd_status_t
-open_tables(trainer_t *self, psd_error_t *err)
+static psd_status_t open_tables(trainer_t *self, psd_error_t *err)
 {
     char name[NAME_SIZE];
     psd_status_t rc = PSD_OK;
@@ -190,8 +178,7 @@ open_tables(trainer_t *self, psd_error_t *err)
     return rc == PSD_OK ? meet(self, err) : rc;
 }
 
-static psd_status_t
-take_mine(trainer_t *self, const mf_data_t *data, psd_error_t *err)
+static psd_status_t take_mine(trainer_t *self, const mf_data_t *data, psd_error_t *err)
 {
     self->mine = calloc(data->n_train + 1, sizeof *self->mine);
     self->order = calloc(data->n_train + 1, sizeof *self->order);
@@ -208,15 +195,13 @@ take_mine(trainer_t *self, const mf_data_t *data, psd_error_t *err)
 }
 
 /* One step down the slope of the rating's squared error and its rows' size. */
-static void
-step(trainer_t *self, const mf_rating_t *rating, double size)
+static void step(trainer_t *self, const mf_rating_t *rating, double size)
 {
     size_t width = self->model->width;
     float *user = self->users.model->rows + rating->user * width;
     float *item = self->items.model->rows + rating->item * width;
     double lambda = self->options->lambda;
-    double off =
-        (double)rating->rating - mf_model_predict(self->model, user, item);
+    double off = (double)rating->rating - mf_model_predict(self->model, user, item);
 
     for (size_t k = 0; k < width; k++) {
         double u = (double)user[k];
@@ -227,8 +212,7 @@ step(trainer_t *self, const mf_rating_t *rating, double size)
     }
 }
 
-static psd_status_t
-run_sgd_epoch(trainer_t *self, uint32_t epoch, psd_error_t *err)
+static psd_status_t run_sgd_epoch(trainer_t *self, uint32_t epoch, psd_error_t *err)
 {
     const mf_options_t *options = self->options;
     double size = options->step / (1 + options->decay * (double)epoch);
@@ -258,19 +242,14 @@ typedef struct lists {
     uint32_t *ratings;
 } lists_t;
 
-static void
-lists_done(lists_t *self)
+static void lists_done(lists_t *self)
 {
     free(self->starts);
     free(self->ratings);
 }
 
-static psd_status_t
-lists_init(lists_t *self,
-           const mf_data_t *data,
-           size_t n_rows,
-           bool by_user,
-           psd_error_t *err)
+static psd_status_t lists_init(lists_t *self, const mf_data_t *data, size_t n_rows, bool by_user,
+                               psd_error_t *err)
 {
     self->starts = calloc(n_rows + 2, sizeof *self->starts);
     self->ratings = calloc(data->n_train + 1, sizeof *self->ratings);
@@ -295,59 +274,43 @@ lists_init(lists_t *self,
 }
 
 /* This worker's rows of one side, given those of the other. */
-static psd_status_t
-solve(trainer_t *self,
-      const mf_data_t *data,
-      mf_solver_t *solver,
-      const lists_t *lists,
-      bool by_user,
-      psd_error_t *err)
+static psd_status_t solve(trainer_t *self, const mf_data_t *data, mf_solver_t *solver,
+                          const lists_t *lists, bool by_user, psd_error_t *err)
 {
     side_t *side = by_user ? &self->users : &self->items;
     const mf_side_t *other = by_user ? self->items.model : self->users.model;
     size_t width = self->model->width;
     psd_status_t rc = PSD_OK;
 
-    for (size_t r = self->job->worker; r < side->model->n;
-         r += self->job->n_workers) {
+    for (size_t r = self->job->worker; r < side->model->n; r += self->job->n_workers) {
         mf_solver_clear(solver);
         for (size_t i = lists->starts[r]; i < lists->starts[r + 1]; i++) {
             const mf_rating_t *rating = &data->train[lists->ratings[i]];
 
-            mf_solver_add(solver,
-                          other->rows +
-                              (by_user ? rating->item : rating->user) * width,
+            mf_solver_add(solver, other->rows + (by_user ? rating->item : rating->user) * width,
                           (double)rating->rating - self->model->mean);
         }
-        mf_solver_solve(solver, self->options->lambda,
-                        side->model->rows + r * width);
+        mf_solver_solve(solver, self->options->lambda, side->model->rows + r * width);
     }
     rc = push(self, side, err);
     return rc == PSD_OK ? meet(self, err) : rc;
 }
 
 /* After each epoch; worker 0 tells. */
-static void
-tell(const trainer_t *self,
-     const mf_data_t *data,
-     uint32_t epoch,
-     double start_s)
+static void tell(const trainer_t *self, const mf_data_t *data, uint32_t epoch, double start_s)
 {
     if (self->job->worker == 0) {
-        printf("%7.1f s  epoch %u/%u  train RMSE %.4f", ex_now_s() - start_s,
-               epoch, self->options->epochs,
-               mf_rmse(self->model, data->train, data->n_train));
+        printf("%7.1f s  epoch %u/%u  train RMSE %.4f", ex_now_s() - start_s, epoch,
+               self->options->epochs, mf_rmse(self->model, data->train, data->n_train));
         if (data->n_test > 0) {
-            printf("  test RMSE %.4f",
-                   mf_rmse(self->model, data->test, data->n_test));
+            printf("  test RMSE %.4f", mf_rmse(self->model, data->test, data->n_test));
         }
         puts("");
         (void)fflush(stdout);
     }
 }
 
-static psd_status_t
-run(trainer_t *self, const mf_data_t *data, psd_error_t *err)
+static psd_status_t run(trainer_t *self, const mf_data_t *data, psd_error_t *err)
 {
     mf_solver_t *solver = NULL;
     lists_t by_user = {0};
@@ -362,8 +325,7 @@ run(trainer_t *self, const mf_data_t *data, psd_error_t *err)
     if (rc == PSD_OK && als) {
         rc = lists_init(&by_item, data, self->items.model->n, false, err);
     }
-    for (uint32_t epoch = 0; rc == PSD_OK && epoch < self->options->epochs;
-         epoch++) {
+    for (uint32_t epoch = 0; rc == PSD_OK && epoch < self->options->epochs; epoch++) {
         if (!als) {
             rc = run_sgd_epoch(self, epoch, err);
         } else {
@@ -382,12 +344,8 @@ run(trainer_t *self, const mf_data_t *data, psd_error_t *err)
     return rc;
 }
 
-psd_status_t
-mf_train(const mf_options_t *options,
-         ex_job_t *job,
-         const mf_data_t *data,
-         mf_model_t *model,
-         psd_error_t *err)
+psd_status_t mf_train(const mf_options_t *options, ex_job_t *job, const mf_data_t *data,
+                      mf_model_t *model, psd_error_t *err)
 {
     trainer_t self = {.options = options,
                       .job = job,

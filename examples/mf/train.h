@@ -33,28 +33,21 @@ typedef struct mf_data {
 
 /* Numbers users and items, cuts the test ratings off, and makes a model with
  * the mean of the others and rows of zero. PSD_NOMEM. */
-PSD_MUST_CHECK psd_status_t mf_data_init(mf_data_t *ret_data,
-                                         mf_model_t *ret_model,
-                                         const mf_ratings_t *ratings,
-                                         const mf_options_t *options,
+PSD_MUST_CHECK psd_status_t mf_data_init(mf_data_t *ret_data, mf_model_t *ret_model,
+                                         const mf_ratings_t *ratings, const mf_options_t *options,
                                          psd_error_t *err);
 void mf_data_done(mf_data_t *self);
 
 /* The model has the last rows behind it. */
-PSD_MUST_CHECK psd_status_t mf_train(const mf_options_t *options,
-                                     ex_job_t *job,
-                                     const mf_data_t *data,
-                                     mf_model_t *model,
-                                     psd_error_t *err);
+PSD_MUST_CHECK psd_status_t mf_train(const mf_options_t *options, ex_job_t *job,
+                                     const mf_data_t *data, mf_model_t *model, psd_error_t *err);
 /* Root of the mean square of what the model is off by; NaN of no ratings. */
 double mf_rmse(const mf_model_t *model, const mf_rating_t *ratings, size_t n);
 
 /* Sets row = the least squares solution for `n` ratings of one side's row,
  * given the other side's. width <= room of the scratch. PSD_NOMEM. */
 typedef struct mf_solver mf_solver_t;
-PSD_MUST_CHECK psd_status_t mf_solver_new(size_t width,
-                                          mf_solver_t **ret_solver,
-                                          psd_error_t *err);
+PSD_MUST_CHECK psd_status_t mf_solver_new(size_t width, mf_solver_t **ret_solver, psd_error_t *err);
 void mf_solver_destroy(mf_solver_t **self_p);
 /* The sums of no ratings. */
 void mf_solver_clear(mf_solver_t *self);

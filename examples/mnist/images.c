@@ -10,8 +10,7 @@
 
 #define BATCH 1000
 
-static psd_status_t
-fit(mnist_images_t *self, size_t n, psd_error_t *err)
+static psd_status_t fit(mnist_images_t *self, size_t n, psd_error_t *err)
 {
     size_t room = self->room;
     uint8_t *more = NULL;
@@ -35,11 +34,8 @@ fit(mnist_images_t *self, size_t n, psd_error_t *err)
 }
 
 /* Sample i of the batch. */
-static psd_status_t
-add(mnist_images_t *self,
-    const psd_samples_t *batch,
-    size_t i,
-    psd_error_t *err)
+static psd_status_t add(mnist_images_t *self, const psd_samples_t *batch, size_t i,
+                        psd_error_t *err)
 {
     const size_t *groups = psd_samples_groups(batch);
     const size_t *starts = psd_samples_starts(batch);
@@ -49,18 +45,15 @@ add(mnist_images_t *self,
     uint8_t *pixels = self->pixels + self->n * self->n_pixels;
 
     if (n_pixels != self->n_pixels) {
-        return psd_error_set(err, PSD_INVALID,
-                             "image %zu has %zu pixels, not %zu", self->n,
+        return psd_error_set(err, PSD_INVALID, "image %zu has %zu pixels, not %zu", self->n,
                              n_pixels, self->n_pixels);
     }
     if (!(label >= 0 && label < MNIST_CLASSES) || label != (float)(int)label) {
-        return psd_error_set(err, PSD_INVALID,
-                             "image %zu has class %g; 0 .. %d are", self->n,
+        return psd_error_set(err, PSD_INVALID, "image %zu has class %g; 0 .. %d are", self->n,
                              (double)label, MNIST_CLASSES - 1);
     }
     for (size_t p = 0; p < n_pixels; p++) {
-        if (!(values[p] >= 0 && values[p] <= 255) ||
-            values[p] != (float)(int)values[p]) {
+        if (!(values[p] >= 0 && values[p] <= 255) || values[p] != (float)(int)values[p]) {
             return psd_error_set(err, PSD_INVALID,
                                  "image %zu has a pixel of %g; whole numbers "
                                  "from 0 to 255 are",
@@ -72,8 +65,7 @@ add(mnist_images_t *self,
     return PSD_OK;
 }
 
-static psd_status_t
-take(void *user, const psd_samples_t *batch, psd_error_t *err)
+static psd_status_t take(void *user, const psd_samples_t *batch, psd_error_t *err)
 {
     mnist_images_t *self = user;
     psd_status_t rc = PSD_OK;
@@ -91,31 +83,25 @@ take(void *user, const psd_samples_t *batch, psd_error_t *err)
     return rc;
 }
 
-psd_status_t
-mnist_images_load(mnist_images_t *ret_images,
-                  const char *path,
-                  psd_error_t *err)
+psd_status_t mnist_images_load(mnist_images_t *ret_images, const char *path, psd_error_t *err)
 {
     psd_status_t rc = PSD_OK;
 
     memset(ret_images, 0, sizeof *ret_images);
     rc = ex_read(path, "idx", BATCH, take, ret_images, err);
     return rc == PSD_OK && ret_images->n == 0
-               ? psd_error_set(err, PSD_INVALID, "%s: there are no images",
-                               path)
+               ? psd_error_set(err, PSD_INVALID, "%s: there are no images", path)
                : rc;
 }
 
-void
-mnist_images_done(mnist_images_t *self)
+void mnist_images_done(mnist_images_t *self)
 {
     free(self->pixels);
     free(self->classes);
     memset(self, 0, sizeof *self);
 }
 
-void
-mnist_images_get(const mnist_images_t *self, size_t i, float *ret_pixels)
+void mnist_images_get(const mnist_images_t *self, size_t i, float *ret_pixels)
 {
     const uint8_t *pixels = self->pixels + i * self->n_pixels;
 

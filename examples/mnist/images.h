@@ -24,8 +24,7 @@ typedef struct mnist_images {
 
 /* Errors: those of psd_reader_open and psd_reader_next; PSD_INVALID an image
  * that is no image of bytes, without a class, or of another size. */
-PSD_MUST_CHECK psd_status_t mnist_images_load(mnist_images_t *ret_images,
-                                              const char *path,
+PSD_MUST_CHECK psd_status_t mnist_images_load(mnist_images_t *ret_images, const char *path,
                                               psd_error_t *err);
 void mnist_images_done(mnist_images_t *self);
 /* Image i as floats of 0 .. 1. */

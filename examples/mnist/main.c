@@ -17,23 +17,17 @@
 
 #define MEASURE_ROOM 1000 /* images that are looked at in one go */
 
-static psd_status_t
-check_size(const mnist_images_t *images, size_t n_pixels, psd_error_t *err)
+static psd_status_t check_size(const mnist_images_t *images, size_t n_pixels, psd_error_t *err)
 {
     return images->n_pixels == n_pixels
                ? PSD_OK
-               : psd_error_set(err, PSD_SHAPE,
-                               "test images of %zu pixels, a model of %zu",
+               : psd_error_set(err, PSD_SHAPE, "test images of %zu pixels, a model of %zu",
                                images->n_pixels, n_pixels);
 }
 
 /* Joins, learns, leaves; worker 0 tells and saves. */
-static psd_status_t
-learn(const mnist_options_t *options,
-      mnist_network_t *network,
-      const mnist_images_t *train,
-      const mnist_images_t *test,
-      psd_error_t *err)
+static psd_status_t learn(const mnist_options_t *options, mnist_network_t *network,
+                          const mnist_images_t *train, const mnist_images_t *test, psd_error_t *err)
 {
     ex_job_t job = {0};
     double start_s = ex_now_s();
@@ -42,11 +36,10 @@ learn(const mnist_options_t *options,
     if (rc != PSD_OK) {
         return rc;
     }
-    rc = mnist_train(options, &job, network, train, test->n > 0 ? test : NULL,
-                     err);
+    rc = mnist_train(options, &job, network, train, test->n > 0 ? test : NULL, err);
     if (rc == PSD_OK && job.worker == 0) {
-        printf("trained %zu parameters on %zu images, %u workers, %.1f s\n",
-               network->n, train->n, job.n_workers, ex_now_s() - start_s);
+        printf("trained %zu parameters on %zu images, %u workers, %.1f s\n", network->n, train->n,
+               job.n_workers, ex_now_s() - start_s);
         if (options->save != NULL) {
             rc = mnist_network_save(network, options->save, err);
         }
@@ -58,15 +51,11 @@ learn(const mnist_options_t *options,
     return rc;
 }
 
-static psd_status_t
-train(const mnist_options_t *options,
-      mnist_images_t *images,
-      mnist_images_t *test,
-      psd_error_t *err)
+static psd_status_t train(const mnist_options_t *options, mnist_images_t *images,
+                          mnist_images_t *test, psd_error_t *err)
 {
     mnist_network_t network = {0};
-    size_t room =
-        options->minibatch > MEASURE_ROOM ? options->minibatch : MEASURE_ROOM;
+    size_t room = options->minibatch > MEASURE_ROOM ? options->minibatch : MEASURE_ROOM;
     size_t hidden = options->network == MNIST_MLP ? options->hidden : 0;
     psd_status_t rc = mnist_images_load(images, options->train, err);
 
@@ -86,11 +75,8 @@ train(const mnist_options_t *options,
     return rc;
 }
 
-static psd_status_t
-write_classes(const char *path,
-              const uint8_t *classes,
-              size_t n,
-              psd_error_t *err)
+static psd_status_t write_classes(const char *path, const uint8_t *classes, size_t n,
+                                  psd_error_t *err)
 {
     FILE *file = fopen(path, "we");
     bool good = file != NULL;
@@ -107,13 +93,11 @@ write_classes(const char *path,
                                 strerror_r(errno, reason, sizeof reason));
 }
 
-static psd_status_t
-predict(const mnist_options_t *options, mnist_images_t *test, psd_error_t *err)
+static psd_status_t predict(const mnist_options_t *options, mnist_images_t *test, psd_error_t *err)
 {
     mnist_network_t network = {0};
     uint8_t *classes = NULL;
-    psd_status_t rc =
-        mnist_network_load(&network, options->predict, MEASURE_ROOM, err);
+    psd_status_t rc = mnist_network_load(&network, options->predict, MEASURE_ROOM, err);
 
     if (rc == PSD_OK) {
         rc = mnist_images_load(test, options->test, err);
@@ -123,9 +107,8 @@ predict(const mnist_options_t *options, mnist_images_t *test, psd_error_t *err)
     }
     if (rc == PSD_OK) {
         classes = calloc(test->n, 1);
-        rc = classes == NULL
-                 ? psd_error_set(err, PSD_NOMEM, "%zu classes", test->n)
-                 : mnist_measure("test", &network, test, classes, err);
+        rc = classes == NULL ? psd_error_set(err, PSD_NOMEM, "%zu classes", test->n)
+                             : mnist_measure("test", &network, test, classes, err);
     }
     if (rc == PSD_OK && options->scores != NULL && classes != NULL) {
         rc = write_classes(options->scores, classes, test->n, err);
@@ -135,8 +118,7 @@ predict(const mnist_options_t *options, mnist_images_t *test, psd_error_t *err)
     return rc;
 }
 
-static psd_status_t
-run(int argc, char **argv, psd_error_t *err)
+static psd_status_t run(int argc, char **argv, psd_error_t *err)
 {
     mnist_options_t options;
     mnist_images_t images = {0};
@@ -156,8 +138,7 @@ run(int argc, char **argv, psd_error_t *err)
     return rc;
 }
 
-int
-main(int argc, char **argv)
+int main(int argc, char **argv)
 {
     return ex_program("psd-mnist", run, argc, argv);
 }

@@ -8,20 +8,16 @@
 
 #include "../common/random.h"
 
-static psd_status_t
-init_layer(mnist_network_t *self,
-           mnist_layer_t *layer,
-           size_t at,
-           psd_error_t *err)
+static psd_status_t init_layer(mnist_network_t *self, mnist_layer_t *layer, size_t at,
+                               psd_error_t *err)
 {
     size_t n_weights = layer->inputs * layer->outputs;
-    psd_status_t rc =
-        psd_matrix_view(self->parameters + at, layer->inputs, layer->outputs,
-                        layer->outputs, &layer->weights, err);
+    psd_status_t rc = psd_matrix_view(self->parameters + at, layer->inputs, layer->outputs,
+                                      layer->outputs, &layer->weights, err);
 
     if (rc == PSD_OK) {
-        rc = psd_matrix_view(self->slopes + at, layer->inputs, layer->outputs,
-                             layer->outputs, &layer->w_slope, err);
+        rc = psd_matrix_view(self->slopes + at, layer->inputs, layer->outputs, layer->outputs,
+                             &layer->w_slope, err);
     }
     if (rc == PSD_OK) {
         rc = psd_matrix_new(self->room, layer->outputs, &layer->out, err);
@@ -34,12 +30,8 @@ init_layer(mnist_network_t *self,
     return rc;
 }
 
-psd_status_t
-mnist_network_init(mnist_network_t *self,
-                   size_t n_pixels,
-                   size_t hidden,
-                   size_t room,
-                   psd_error_t *err)
+psd_status_t mnist_network_init(mnist_network_t *self, size_t n_pixels, size_t hidden, size_t room,
+                                psd_error_t *err)
 {
     psd_status_t rc = PSD_OK;
     size_t at = 0;
@@ -73,8 +65,7 @@ mnist_network_init(mnist_network_t *self,
     return rc;
 }
 
-void
-mnist_network_done(mnist_network_t *self)
+void mnist_network_done(mnist_network_t *self)
 {
     for (size_t l = 0; l < MNIST_LAYERS_MAX; l++) {
         psd_matrix_destroy(&self->layers[l].weights);
@@ -89,8 +80,7 @@ mnist_network_done(mnist_network_t *self)
 }
 
 /* A number of the standard normal distribution: Box and Muller, 1958. */
-static double
-normal(uint64_t *random)
+static double normal(uint64_t *random)
 {
     double u = 1 - ex_random_real(random); /* never 0 */
     double v = ex_random_real(random);
@@ -98,8 +88,7 @@ normal(uint64_t *random)
     return sqrt(-2 * log(u)) * cos(2 * M_PI * v);
 }
 
-void
-mnist_network_start(mnist_network_t *self, uint64_t seed)
+void mnist_network_start(mnist_network_t *self, uint64_t seed)
 {
     uint64_t random = seed;
 
@@ -116,22 +105,19 @@ mnist_network_start(mnist_network_t *self, uint64_t seed)
 }
 
 /* The first n rows of it; the caller destroys the view. */
-static psd_status_t
-rows(const psd_matrix_t *all, size_t n, psd_matrix_t **ret, psd_error_t *err)
+static psd_status_t rows(const psd_matrix_t *all, size_t n, psd_matrix_t **ret, psd_error_t *err)
 {
     return psd_matrix_slice_rows(all, 0, n, ret, err);
 }
 
 /* What a layer takes in: the images, or what the layer before gives. */
-static const psd_matrix_t *
-input_of(const mnist_network_t *self, size_t l)
+static const psd_matrix_t *input_of(const mnist_network_t *self, size_t l)
 {
     return l == 0 ? self->in : self->layers[l - 1].out;
 }
 
 /* out = in W + b, rectified if another layer follows. */
-static psd_status_t
-forwards(mnist_network_t *self, size_t l, size_t n, psd_error_t *err)
+static psd_status_t forwards(mnist_network_t *self, size_t l, size_t n, psd_error_t *err)
 {
     const mnist_layer_t *layer = &self->layers[l];
     psd_matrix_t *in = NULL;
@@ -142,8 +128,7 @@ forwards(mnist_network_t *self, size_t l, size_t n, psd_error_t *err)
         rc = rows(layer->out, n, &out, err);
     }
     if (rc == PSD_OK) {
-        rc = psd_matrix_multiply(1, in, false, layer->weights, false, 0, out,
-                                 err);
+        rc = psd_matrix_multiply(1, in, false, layer->weights, false, 0, out, err);
     }
     for (size_t i = 0; rc == PSD_OK && i < n; i++) {
         float *row = psd_matrix_values(out) + i * layer->outputs;
@@ -161,8 +146,7 @@ forwards(mnist_network_t *self, size_t l, size_t n, psd_error_t *err)
 }
 
 /* Makes probabilities of a row of scores; what they say of the true class. */
-static mnist_verdict_t
-judge(float *row, uint8_t truth)
+static mnist_verdict_t judge(float *row, uint8_t truth)
 {
     mnist_verdict_t verdict = {0};
     double sum = 0;
@@ -184,34 +168,27 @@ judge(float *row, uint8_t truth)
     return verdict;
 }
 
-psd_status_t
-mnist_network_look(mnist_network_t *self,
-                   const mnist_images_t *images,
-                   const uint32_t *list,
-                   size_t n,
-                   mnist_verdict_t *ret_verdicts,
-                   psd_error_t *err)
+psd_status_t mnist_network_look(mnist_network_t *self, const mnist_images_t *images,
+                                const uint32_t *list, size_t n, mnist_verdict_t *ret_verdicts,
+                                psd_error_t *err)
 {
     float *scores = psd_matrix_values(self->layers[self->n_layers - 1].out);
     psd_status_t rc = PSD_OK;
 
     for (size_t i = 0; i < n; i++) {
-        mnist_images_get(images, list[i],
-                         psd_matrix_values(self->in) + i * images->n_pixels);
+        mnist_images_get(images, list[i], psd_matrix_values(self->in) + i * images->n_pixels);
     }
     for (size_t l = 0; rc == PSD_OK && l < self->n_layers; l++) {
         rc = forwards(self, l, n, err);
     }
     for (size_t i = 0; rc == PSD_OK && i < n; i++) {
-        ret_verdicts[i] =
-            judge(scores + i * MNIST_CLASSES, images->classes[list[i]]);
+        ret_verdicts[i] = judge(scores + i * MNIST_CLASSES, images->classes[list[i]]);
     }
     return rc;
 }
 
 /* Slopes of a layer's parameters, and of what it takes in from another one. */
-static psd_status_t
-backwards(mnist_network_t *self, size_t l, size_t n, psd_error_t *err)
+static psd_status_t backwards(mnist_network_t *self, size_t l, size_t n, psd_error_t *err)
 {
     const mnist_layer_t *layer = &self->layers[l];
     psd_matrix_t *in = NULL;
@@ -223,8 +200,7 @@ backwards(mnist_network_t *self, size_t l, size_t n, psd_error_t *err)
         rc = rows(layer->out_slope, n, &slope, err);
     }
     if (rc == PSD_OK) {
-        rc = psd_matrix_multiply(1, in, true, slope, false, 0, layer->w_slope,
-                                 err);
+        rc = psd_matrix_multiply(1, in, true, slope, false, 0, layer->w_slope, err);
     }
     memset(layer->b_slope, 0, layer->outputs * sizeof *layer->b_slope);
     for (size_t i = 0; rc == PSD_OK && i < n; i++) {
@@ -237,8 +213,7 @@ backwards(mnist_network_t *self, size_t l, size_t n, psd_error_t *err)
     if (rc == PSD_OK && l > 0) {
         rc = rows(self->layers[l - 1].out_slope, n, &in_slope, err);
         if (rc == PSD_OK) {
-            rc = psd_matrix_multiply(1, slope, false, layer->weights, true, 0,
-                                     in_slope, err);
+            rc = psd_matrix_multiply(1, slope, false, layer->weights, true, 0, in_slope, err);
         }
         /* Where a unit gave nothing, it has no slope. */
         for (size_t i = 0; rc == PSD_OK && i < n * layer->inputs; i++) {
@@ -253,13 +228,8 @@ backwards(mnist_network_t *self, size_t l, size_t n, psd_error_t *err)
     return rc;
 }
 
-psd_status_t
-mnist_network_learn(mnist_network_t *self,
-                    const mnist_images_t *images,
-                    const uint32_t *list,
-                    size_t n,
-                    size_t n_all,
-                    psd_error_t *err)
+psd_status_t mnist_network_learn(mnist_network_t *self, const mnist_images_t *images,
+                                 const uint32_t *list, size_t n, size_t n_all, psd_error_t *err)
 {
     const mnist_layer_t *last = &self->layers[self->n_layers - 1];
     const float *probabilities = psd_matrix_values(last->out);

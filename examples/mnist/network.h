@@ -39,11 +39,8 @@ typedef struct mnist_network {
 } mnist_network_t;
 
 /* hidden 0: one layer. Errors: PSD_NOMEM. */
-PSD_MUST_CHECK psd_status_t mnist_network_init(mnist_network_t *self,
-                                               size_t n_pixels,
-                                               size_t hidden,
-                                               size_t room,
-                                               psd_error_t *err);
+PSD_MUST_CHECK psd_status_t mnist_network_init(mnist_network_t *self, size_t n_pixels,
+                                               size_t hidden, size_t room, psd_error_t *err);
 void mnist_network_done(mnist_network_t *self);
 /* First parameters: zero for one layer; else weights of variance 2 / inputs
  * (He et al., ICCV 2015), biases zero. */
@@ -56,26 +53,17 @@ typedef struct mnist_verdict {
 } mnist_verdict_t;
 
 /* What it says of the images listed, n <= room. */
-PSD_MUST_CHECK psd_status_t mnist_network_look(mnist_network_t *self,
-                                               const mnist_images_t *images,
-                                               const uint32_t *list,
-                                               size_t n,
-                                               mnist_verdict_t *ret_verdicts,
-                                               psd_error_t *err);
+PSD_MUST_CHECK psd_status_t mnist_network_look(mnist_network_t *self, const mnist_images_t *images,
+                                               const uint32_t *list, size_t n,
+                                               mnist_verdict_t *ret_verdicts, psd_error_t *err);
 /* Behind a look: the slopes of the sum of their losses / n_all. */
-PSD_MUST_CHECK psd_status_t mnist_network_learn(mnist_network_t *self,
-                                                const mnist_images_t *images,
-                                                const uint32_t *list,
-                                                size_t n,
-                                                size_t n_all,
+PSD_MUST_CHECK psd_status_t mnist_network_learn(mnist_network_t *self, const mnist_images_t *images,
+                                                const uint32_t *list, size_t n, size_t n_all,
                                                 psd_error_t *err);
 /* A text file of sizes and parameters. Errors: PSD_IO; load: PSD_INVALID naming
  * the line; ret_network is given by load, with room for `room` images. */
-PSD_MUST_CHECK psd_status_t mnist_network_save(const mnist_network_t *self,
-                                               const char *path,
+PSD_MUST_CHECK psd_status_t mnist_network_save(const mnist_network_t *self, const char *path,
                                                psd_error_t *err);
-PSD_MUST_CHECK psd_status_t mnist_network_load(mnist_network_t *ret_network,
-                                               const char *path,
-                                               size_t room,
-                                               psd_error_t *err);
+PSD_MUST_CHECK psd_status_t mnist_network_load(mnist_network_t *ret_network, const char *path,
+                                               size_t room, psd_error_t *err);
 #endif

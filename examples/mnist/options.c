@@ -10,33 +10,27 @@
 #define AT(member) offsetof(mnist_options_t, member)
 static const ex_option_t OPTIONS[] = {
     {.kind = EX_HEADING,
-     .help =
-         "Data (idx images, their labels beside them; plain, .gz or .zst):"},
+     .help = "Data (idx images, their labels beside them; plain, .gz or .zst):"},
     {"train", "FILE", EX_INPUTS, AT(train), 0, 0,
      "images to learn; each worker reads all and computes its part of each "
      "minibatch"},
-    {"test", "FILE", EX_INPUTS, AT(test), 0, 0,
-     "images that worker 0 measures after each epoch"},
+    {"test", "FILE", EX_INPUTS, AT(test), 0, 0, "images that worker 0 measures after each epoch"},
     {.kind = EX_HEADING, .help = "Model:"},
     {"model", "softmax|mlp", EX_CHOICE, AT(network), 0, 0,
      "softmax regression (default), or one hidden layer of rectified units"},
-    {"hidden", "N", EX_U32, AT(hidden), 1, 65536,
-     "units of the hidden layer (default 128)"},
+    {"hidden", "N", EX_U32, AT(hidden), 1, 65536, "units of the hidden layer (default 128)"},
     {"table", "NAME", EX_TEXT, AT(table), 0, 0,
      "of the weights (default mnist); made when it is not there, else trained "
      "further, so also after a restore of a checkpoint"},
     {"save", "FILE", EX_OUTPUT, AT(save), 0, 0, "writes the model"},
-    {"predict", "FILE", EX_INPUT, AT(predict), 0, 0,
-     "reads such a model instead of training one"},
+    {"predict", "FILE", EX_INPUT, AT(predict), 0, 0, "reads such a model instead of training one"},
     {"scores", "FILE", EX_OUTPUT_HERE, AT(scores), 0, 0,
      "with --predict: writes the class of each test image"},
     {.kind = EX_HEADING, .help = "Training:"},
-    {"epochs", "N", EX_U32, AT(epochs), 1, 1e6,
-     "passes over the images (default 10)"},
+    {"epochs", "N", EX_U32, AT(epochs), 1, 1e6, "passes over the images (default 10)"},
     {"minibatch", "N", EX_U32, AT(minibatch), 1, 1e6,
      "images in a step of all workers together (default 128)"},
-    {"step", "F", EX_REAL, AT(step), 1e-9, 1e3,
-     "what gradients are multiplied by (default 0.1)"},
+    {"step", "F", EX_REAL, AT(step), 1e-9, 1e3, "what gradients are multiplied by (default 0.1)"},
     {"momentum", "F", EX_REAL, AT(momentum), 0, 0.999,
      "part of the last step that is made again (default 0); wants BSP"},
     {"average", "yes|no", EX_CHOICE, AT(average), 0, 0,
@@ -66,8 +60,7 @@ static const ex_command_t COMMAND = {
     EX_COUNT(OPTIONS),
 };
 
-static psd_status_t
-check(const mnist_options_t *self, psd_error_t *err)
+static psd_status_t check(const mnist_options_t *self, psd_error_t *err)
 {
     if (self->predict == NULL && self->train == NULL) {
         return psd_error_set(err, PSD_USAGE, "--train FILE is missing");
@@ -81,11 +74,7 @@ check(const mnist_options_t *self, psd_error_t *err)
     return PSD_OK;
 }
 
-psd_status_t
-mnist_options_read(mnist_options_t *self,
-                   int argc,
-                   char **argv,
-                   psd_error_t *err)
+psd_status_t mnist_options_read(mnist_options_t *self, int argc, char **argv, psd_error_t *err)
 {
     psd_status_t rc = PSD_OK;
 
@@ -105,8 +94,7 @@ mnist_options_read(mnist_options_t *self,
     return rc == PSD_OK ? ex_inputs_check(&COMMAND, self, err) : rc;
 }
 
-void
-mnist_help(void)
+void mnist_help(void)
 {
     ex_options_help(&COMMAND);
 }

@@ -31,9 +31,7 @@ typedef struct mnist_options {
 } mnist_options_t;
 
 /* Errors: PSD_USAGE. */
-PSD_MUST_CHECK psd_status_t mnist_options_read(mnist_options_t *self,
-                                               int argc,
-                                               char **argv,
+PSD_MUST_CHECK psd_status_t mnist_options_read(mnist_options_t *self, int argc, char **argv,
                                                psd_error_t *err);
 void mnist_help(void);
 #endif

@@ -29,8 +29,7 @@ typedef struct trainer {
     uint64_t random;
 } trainer_t;
 
-static void
-trainer_done(trainer_t *self)
+static void trainer_done(trainer_t *self)
 {
     ex_progress_done(&self->progress);
     psd_table_close(&self->table);
@@ -43,8 +42,7 @@ trainer_done(trainer_t *self)
     free(self->verdicts);
 }
 
-static psd_status_t
-trainer_init(trainer_t *self, psd_error_t *err)
+static psd_status_t trainer_init(trainer_t *self, psd_error_t *err)
 {
     size_t n = self->network->n;
 
@@ -56,9 +54,8 @@ trainer_init(trainer_t *self, psd_error_t *err)
     self->sums = calloc(n, sizeof *self->sums);
     self->order = calloc(self->train->n, sizeof *self->order);
     self->verdicts = calloc(self->network->room, sizeof *self->verdicts);
-    if (self->all == NULL || self->ending == NULL || self->before == NULL ||
-        self->deltas == NULL || self->sums == NULL || self->order == NULL ||
-        self->verdicts == NULL) {
+    if (self->all == NULL || self->ending == NULL || self->before == NULL || self->deltas == NULL ||
+        self->sums == NULL || self->order == NULL || self->verdicts == NULL) {
         return psd_error_set(err, PSD_NOMEM, "training of %zu parameters", n);
     }
     for (size_t i = 0; i < self->train->n; i++) {
@@ -69,29 +66,25 @@ trainer_init(trainer_t *self, psd_error_t *err)
     return ex_progress_init(&self->progress, self->options->report_s, 0, err);
 }
 
-static psd_status_t
-pull(trainer_t *self, psd_error_t *err)
+static psd_status_t pull(trainer_t *self, psd_error_t *err)
+{
+    psd_ticket_t ticket = 0;
+    psd_status_t rc = psd_pull_start(self->table, self->all, self->network->parameters,
+                                     self->network->n, NULL, &ticket, err);
+
+    return rc == PSD_OK ? ex_job_wait(self->job, &ticket, err) : rc;
+}
+
+static psd_status_t push(trainer_t *self, const float *deltas, psd_call_t *call, psd_error_t *err)
 {
     psd_ticket_t ticket = 0;
     psd_status_t rc =
-        psd_pull_start(self->table, self->all, self->network->parameters,
-                       self->network->n, NULL, &ticket, err);
+        psd_push_start(self->table, self->all, deltas, self->network->n, call, &ticket, err);
 
     return rc == PSD_OK ? ex_job_wait(self->job, &ticket, err) : rc;
 }
 
-static psd_status_t
-push(trainer_t *self, const float *deltas, psd_call_t *call, psd_error_t *err)
-{
-    psd_ticket_t ticket = 0;
-    psd_status_t rc = psd_push_start(self->table, self->all, deltas,
-                                     self->network->n, call, &ticket, err);
-
-    return rc == PSD_OK ? ex_job_wait(self->job, &ticket, err) : rc;
-}
-
-static bool
-is_zero(const float *values, size_t n)
+static bool is_zero(const float *values, size_t n)
 {
     size_t i = 0;
 
@@ -102,14 +95,12 @@ is_zero(const float *values, size_t n)
 }
 
 /* Opens the table, which worker 0 fills when it is new. */
-static psd_status_t
-open_table(trainer_t *self, psd_error_t *err)
+static psd_status_t open_table(trainer_t *self, psd_error_t *err)
 {
     mnist_network_t *network = self->network;
     char rows[32];
-    const char *const pairs[] = {
-        "rows",  rows,   "cols",  "1",       "type", "f32", "row-format",
-        "dense", "keys", "range", "updater", "add",  NULL};
+    const char *const pairs[] = {"rows",  rows,   "cols",  "1",       "type", "f32", "row-format",
+                                 "dense", "keys", "range", "updater", "add",  NULL};
     psd_status_t rc = PSD_OK;
 
     (void)snprintf(rows, sizeof rows, "%zu", network->n);
@@ -118,8 +109,7 @@ open_table(trainer_t *self, psd_error_t *err)
         rc = ex_job_barrier(self->job, err);
     }
     if (rc == PSD_OK) {
-        rc = ex_job_ensure(self->job, self->options->table, pairs, &self->table,
-                           err);
+        rc = ex_job_ensure(self->job, self->options->table, pairs, &self->table, err);
     }
     if (rc == PSD_OK) {
         ex_job_tell_old(self->job);
@@ -129,8 +119,7 @@ open_table(trainer_t *self, psd_error_t *err)
     if (rc == PSD_OK) {
         rc = ex_job_barrier(self->job, err);
     }
-    if (rc == PSD_OK && self->job->worker == 0 &&
-        is_zero(network->parameters, network->n)) {
+    if (rc == PSD_OK && self->job->worker == 0 && is_zero(network->parameters, network->n)) {
         mnist_network_start(network, self->options->seed);
         rc = push(self, network->parameters, NULL, err);
     }
@@ -140,44 +129,38 @@ open_table(trainer_t *self, psd_error_t *err)
     if (rc == PSD_OK) {
         rc = pull(self, err);
     }
-    memcpy(self->before, network->parameters,
-           network->n * sizeof *self->before);
+    memcpy(self->before, network->parameters, network->n * sizeof *self->before);
     return rc;
 }
 
 /* What this worker adds to the parameters. */
-static void
-make_deltas(trainer_t *self)
+static void make_deltas(trainer_t *self)
 {
     const mnist_network_t *network = self->network;
     float step = (float)self->options->step;
-    float again =
-        self->job->worker == 0 ? (float)self->options->momentum : 0.0f;
+    float again = self->job->worker == 0 ? (float)self->options->momentum : 0.0f;
 
     for (size_t i = 0; i < network->n; i++) {
         float now = network->parameters[i];
 
-        self->deltas[i] =
-            again * (now - self->before[i]) - step * network->slopes[i];
+        self->deltas[i] = again * (now - self->before[i]) - step * network->slopes[i];
         self->before[i] = now;
     }
 }
 
 /* This worker's part of the minibatch, which is order[first .. first + n). */
-static psd_status_t
-run_step(trainer_t *self, size_t first, size_t n, psd_error_t *err)
+static psd_status_t run_step(trainer_t *self, size_t first, size_t n, psd_error_t *err)
 {
     uint32_t worker = self->job->worker;
     uint32_t n_workers = self->job->n_workers;
     size_t from = n * worker / n_workers;
     size_t mine = n * (worker + 1) / n_workers - from;
     const uint32_t *list = self->order + first + from;
-    psd_status_t rc = mnist_network_look(self->network, self->train, list, mine,
-                                         self->verdicts, err);
+    psd_status_t rc =
+        mnist_network_look(self->network, self->train, list, mine, self->verdicts, err);
 
     if (rc == PSD_OK) {
-        rc =
-            mnist_network_learn(self->network, self->train, list, mine, n, err);
+        rc = mnist_network_learn(self->network, self->train, list, mine, n, err);
     }
     if (rc == PSD_OK) {
         make_deltas(self);
@@ -188,15 +171,13 @@ run_step(trainer_t *self, size_t first, size_t n, psd_error_t *err)
     }
     for (size_t i = 0; rc == PSD_OK && i < mine; i++) {
         ex_progress_add_loss(&self->progress, self->verdicts[i].loss,
-                             self->verdicts[i].class ==
-                                 self->train->classes[list[i]]);
+                             self->verdicts[i].class == self->train->classes[list[i]]);
     }
     return rc;
 }
 
 /* Adds the parameters to the means of the epoch. */
-static void
-add_up(trainer_t *self)
+static void add_up(trainer_t *self)
 {
     for (size_t i = 0; i < self->network->n; i++) {
         self->sums[i] += (double)self->network->parameters[i];
@@ -206,20 +187,17 @@ add_up(trainer_t *self)
 
 /* Exchanges the parameters and their means: before what wants the means, and
  * behind it. */
-static void
-swap_means(trainer_t *self)
+static void swap_means(trainer_t *self)
 {
     for (size_t i = 0; i < self->network->n; i++) {
         double now = (double)self->network->parameters[i];
 
-        self->network->parameters[i] =
-            (float)(self->sums[i] / (double)self->n_sums);
+        self->network->parameters[i] = (float)(self->sums[i] / (double)self->n_sums);
         self->sums[i] = now * (double)self->n_sums;
     }
 }
 
-static psd_status_t
-measure_test(trainer_t *self, const mnist_images_t *test, psd_error_t *err)
+static psd_status_t measure_test(trainer_t *self, const mnist_images_t *test, psd_error_t *err)
 {
     psd_status_t rc = PSD_OK;
 
@@ -233,8 +211,7 @@ measure_test(trainer_t *self, const mnist_images_t *test, psd_error_t *err)
     return rc;
 }
 
-static psd_status_t
-run_epoch(trainer_t *self, uint32_t epoch, psd_error_t *err)
+static psd_status_t run_epoch(trainer_t *self, uint32_t epoch, psd_error_t *err)
 {
     size_t n = self->train->n;
     size_t minibatch = self->options->minibatch;
@@ -245,9 +222,8 @@ run_epoch(trainer_t *self, uint32_t epoch, psd_error_t *err)
     self->n_sums = 0;
     for (size_t first = 0; rc == PSD_OK && first < n; first += minibatch) {
         size_t left = n - first;
-        ex_place_t place = {.epoch = epoch,
-                            .epochs = self->options->epochs,
-                            .epoch_ends = left <= minibatch};
+        ex_place_t place = {
+            .epoch = epoch, .epochs = self->options->epochs, .epoch_ends = left <= minibatch};
 
         place.last = place.epoch_ends && epoch == place.epochs;
         rc = run_step(self, first, left < minibatch ? left : minibatch, err);
@@ -262,16 +238,10 @@ run_epoch(trainer_t *self, uint32_t epoch, psd_error_t *err)
     return rc;
 }
 
-psd_status_t
-mnist_train(const mnist_options_t *options,
-            ex_job_t *job,
-            mnist_network_t *network,
-            const mnist_images_t *train,
-            const mnist_images_t *test,
-            psd_error_t *err)
+psd_status_t mnist_train(const mnist_options_t *options, ex_job_t *job, mnist_network_t *network,
+                         const mnist_images_t *train, const mnist_images_t *test, psd_error_t *err)
 {
-    trainer_t self = {
-        .options = options, .job = job, .network = network, .train = train};
+    trainer_t self = {.options = options, .job = job, .network = network, .train = train};
     psd_status_t rc = PSD_OK;
 
     if (options->momentum > 0 && job->max_delay != 0) {
@@ -283,8 +253,7 @@ mnist_train(const mnist_options_t *options,
     if (rc == PSD_OK) {
         rc = open_table(&self, err);
     }
-    for (uint32_t epoch = 1; rc == PSD_OK && epoch <= options->epochs;
-         epoch++) {
+    for (uint32_t epoch = 1; rc == PSD_OK && epoch <= options->epochs; epoch++) {
         rc = run_epoch(&self, epoch, err);
         if (rc == PSD_OK && test != NULL && job->worker == 0) {
             rc = measure_test(&self, test, err);
@@ -303,12 +272,8 @@ mnist_train(const mnist_options_t *options,
     return rc;
 }
 
-psd_status_t
-mnist_measure(const char *what,
-              mnist_network_t *network,
-              const mnist_images_t *images,
-              uint8_t *ret_classes,
-              psd_error_t *err)
+psd_status_t mnist_measure(const char *what, mnist_network_t *network, const mnist_images_t *images,
+                           uint8_t *ret_classes, psd_error_t *err)
 {
     size_t room = network->room;
     mnist_verdict_t *verdicts = calloc(room, sizeof *verdicts);

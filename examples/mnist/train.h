@@ -19,17 +19,12 @@
 
 /* test: NULL, or what worker 0 measures after each epoch. The network has room
  * for a minibatch; it has the last parameters behind it, or their means. */
-PSD_MUST_CHECK psd_status_t mnist_train(const mnist_options_t *options,
-                                        ex_job_t *job,
-                                        mnist_network_t *network,
-                                        const mnist_images_t *train,
-                                        const mnist_images_t *test,
-                                        psd_error_t *err);
+PSD_MUST_CHECK psd_status_t mnist_train(const mnist_options_t *options, ex_job_t *job,
+                                        mnist_network_t *network, const mnist_images_t *train,
+                                        const mnist_images_t *test, psd_error_t *err);
 /* Prints accuracy and loss of all images; ret_classes: NULL, or room for the
  * class of each. */
-PSD_MUST_CHECK psd_status_t mnist_measure(const char *what,
-                                          mnist_network_t *network,
-                                          const mnist_images_t *images,
-                                          uint8_t *ret_classes,
+PSD_MUST_CHECK psd_status_t mnist_measure(const char *what, mnist_network_t *network,
+                                          const mnist_images_t *images, uint8_t *ret_classes,
                                           psd_error_t *err);
 #endif

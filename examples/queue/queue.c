@@ -16,7 +16,7 @@
 #include "psd.h"
 
 #define RATE 0.5F
-#define SHARE 0.25F /* of its steps: others learn from the same weights */
+#define SHARE 0.25F         /* of its steps: others learn from the same weights */
 #define SAMPLES_MAX 1000000 /* of a slice */
 #define WAIT_MS 600000      /* others may be slow */
 #define ASK_MS 10000        /* then it says whom it waits for */
@@ -42,8 +42,7 @@ typedef struct rows {
     size_t n;
 } rows_t;
 
-static int
-compare(const void *a, const void *b)
+static int compare(const void *a, const void *b)
 {
     uint64_t left = *(const uint64_t *)a;
     uint64_t right = *(const uint64_t *)b;
@@ -51,8 +50,7 @@ compare(const void *a, const void *b)
     return (left > right) - (left < right);
 }
 
-static psd_status_t
-find_rows(const psd_samples_t *samples, rows_t *ret, psd_error_t *err)
+static psd_status_t find_rows(const psd_samples_t *samples, rows_t *ret, psd_error_t *err)
 {
     size_t n = psd_samples_entry_count(samples);
 
@@ -74,18 +72,15 @@ find_rows(const psd_samples_t *samples, rows_t *ret, psd_error_t *err)
     return PSD_OK;
 }
 
-static float *
-value_of(const rows_t *rows, uint64_t key)
+static float *value_of(const rows_t *rows, uint64_t key)
 {
-    const uint64_t *at =
-        bsearch(&key, rows->keys, rows->n, sizeof key, compare);
+    const uint64_t *at = bsearch(&key, rows->keys, rows->n, sizeof key, compare);
 
     return &rows->values[at - rows->keys];
 }
 
 /* One pass over the samples, on the worker's own copy of the weights. */
-static void
-learn(job_t *job, const psd_samples_t *samples, const rows_t *rows)
+static void learn(job_t *job, const psd_samples_t *samples, const rows_t *rows)
 {
     const size_t *starts = psd_samples_starts(samples);
     const uint64_t *keys = psd_samples_keys(samples);
@@ -109,14 +104,12 @@ learn(job_t *job, const psd_samples_t *samples, const rows_t *rows)
 }
 
 /* What it has learnt joins what the others have. */
-static psd_status_t
-update(job_t *job, const psd_samples_t *samples, rows_t *rows, psd_error_t *err)
+static psd_status_t update(job_t *job, const psd_samples_t *samples, rows_t *rows, psd_error_t *err)
 {
     psd_status_t rc = find_rows(samples, rows, err);
 
     if (rc == PSD_OK) {
-        rc = psd_pull(job->weights, rows->keys, rows->n, rows->values, rows->n,
-                      err);
+        rc = psd_pull(job->weights, rows->keys, rows->n, rows->values, rows->n, err);
     }
     if (rc == PSD_OK) {
         memcpy(rows->old, rows->values, rows->n * sizeof *rows->old);
@@ -124,22 +117,17 @@ update(job_t *job, const psd_samples_t *samples, rows_t *rows, psd_error_t *err)
         for (size_t i = 0; i < rows->n; i++) {
             rows->values[i] = (rows->values[i] - rows->old[i]) * SHARE;
         }
-        rc = psd_push(job->weights, rows->keys, rows->n, rows->values, rows->n,
-                      err);
+        rc = psd_push(job->weights, rows->keys, rows->n, rows->values, rows->n, err);
     }
     return rc;
 }
 
-static psd_status_t
-read_slice(const job_t *job,
-           uint32_t slice,
-           psd_samples_t *samples,
-           psd_error_t *err)
+static psd_status_t read_slice(const job_t *job, uint32_t slice, psd_samples_t *samples,
+                               psd_error_t *err)
 {
     psd_reader_options_t *options = psd_reader_options_new();
     psd_reader_t *reader = NULL;
-    psd_status_t rc =
-        psd_reader_options_set_share(options, slice, job->n_slices, err);
+    psd_status_t rc = psd_reader_options_set_share(options, slice, job->n_slices, err);
 
     if (rc == PSD_OK) {
         rc = psd_reader_open(&job->path, 1, options, &reader, err);
@@ -152,19 +140,15 @@ read_slice(const job_t *job,
     return rc;
 }
 
-static void
-sleep_a_while(job_t *job)
+static void sleep_a_while(job_t *job)
 {
-    long chosen =
-        job->delay_ms > 0 ? nrand48(job->chance) % (job->delay_ms + 1) : 0;
-    const struct timespec time = {.tv_sec = chosen / 1000,
-                                  .tv_nsec = chosen % 1000 * 1000000};
+    long chosen = job->delay_ms > 0 ? nrand48(job->chance) % (job->delay_ms + 1) : 0;
+    const struct timespec time = {.tv_sec = chosen / 1000, .tv_nsec = chosen % 1000 * 1000000};
 
     (void)nanosleep(&time, NULL);
 }
 
-static psd_status_t
-train_slice(job_t *job, uint32_t slice, psd_error_t *err)
+static psd_status_t train_slice(job_t *job, uint32_t slice, psd_error_t *err)
 {
     psd_samples_t *samples = psd_samples_new();
     rows_t rows = {.keys = NULL};
@@ -181,8 +165,7 @@ train_slice(job_t *job, uint32_t slice, psd_error_t *err)
     return rc;
 }
 
-static psd_status_t
-work_through(job_t *job, psd_error_t *err)
+static psd_status_t work_through(job_t *job, psd_error_t *err)
 {
     uint64_t epoch = 0; /* 1, 2, ...; 0 after the last slice of the last one */
     uint32_t slice = 0;
@@ -205,8 +188,7 @@ work_through(job_t *job, psd_error_t *err)
             rc = psd_work_done(job->work, epoch, slice, WAIT_MS, err);
         } while (rc == PSD_DEADLINE);
         if (rc == PSD_OK) {
-            (void)printf("slice %u of epoch %llu\n", (unsigned)slice,
-                         (unsigned long long)epoch);
+            (void)printf("slice %u of epoch %llu\n", (unsigned)slice, (unsigned long long)epoch);
             rc = psd_clock(job->client, err); /* after psd_work_done */
         }
         if (rc != PSD_OK) {
@@ -215,8 +197,7 @@ work_through(job_t *job, psd_error_t *err)
     }
 }
 
-static psd_status_t
-begin(job_t *job, psd_error_t *err)
+static psd_status_t begin(job_t *job, psd_error_t *err)
 {
     psd_spec_t *spec = psd_spec_new();
     psd_options_t *options = psd_options_new();
@@ -233,8 +214,7 @@ begin(job_t *job, psd_error_t *err)
         rc = psd_table_ensure(job->client, "weights", spec, &job->weights, err);
     }
     if (rc == PSD_OK) {
-        rc = psd_work_open(job->client, "input", job->n_slices, job->n_epochs,
-                           &job->work, err);
+        rc = psd_work_open(job->client, "input", job->n_slices, job->n_epochs, &job->work, err);
     }
     psd_options_destroy(&options);
     psd_spec_destroy(&spec);
@@ -244,20 +224,17 @@ begin(job_t *job, psd_error_t *err)
 /* One that failed says why: nobody waits for it, `pscli why` shows it, and its
  * slices go to others. One that was declared lost, or whose job was stopped, is
  * no worker any more. */
-static psd_status_t
-end(job_t *job, psd_status_t rc, psd_error_t *err)
+static psd_status_t end(job_t *job, psd_status_t rc, psd_error_t *err)
 {
     if (rc == PSD_OK) {
-        (void)printf(
-            "%zu samples, %.4f right\n", job->n_seen,
-            job->n_seen == 0 ? 0 : (double)job->n_right / (double)job->n_seen);
+        (void)printf("%zu samples, %.4f right\n", job->n_seen,
+                     job->n_seen == 0 ? 0 : (double)job->n_right / (double)job->n_seen);
         rc = psd_leave(job->client, WAIT_MS, err);
     }
     if (rc != PSD_OK) {
         (void)fprintf(stderr, "queue: %s\n", psd_error_text(err));
     }
-    if (rc != PSD_OK && rc != PSD_JOB_STOPPED && rc != PSD_WORKER_LOST &&
-        job->client != NULL) {
+    if (rc != PSD_OK && rc != PSD_JOB_STOPPED && rc != PSD_WORKER_LOST && job->client != NULL) {
         char reason[160];
 
         (void)snprintf(reason, sizeof reason, "%s", psd_error_text(err));
@@ -272,8 +249,7 @@ end(job_t *job, psd_status_t rc, psd_error_t *err)
     return rc;
 }
 
-int
-main(int argc, char **argv)
+int main(int argc, char **argv)
 {
     job_t job = {.client = NULL};
     psd_error_t *err = psd_error_new();
@@ -287,8 +263,7 @@ main(int argc, char **argv)
         job.delay_ms = argc == 5 ? strtol(argv[4], NULL, 10) : 0;
     }
     if (job.n_slices == 0 || job.n_epochs == 0 || job.delay_ms < 0) {
-        (void)fputs("usage: psd-queue FILE SLICES EPOCHS [DELAY_MS]\n",
-                    is_help ? stdout : stderr);
+        (void)fputs("usage: psd-queue FILE SLICES EPOCHS [DELAY_MS]\n", is_help ? stdout : stderr);
         psd_error_destroy(&err);
         return is_help ? 0 : 2;
     }

@@ -45,10 +45,8 @@ static const ex_option_t OPTIONS[] = {
     {"table", "NAME", EX_TEXT, AT(table), 0, 0,
      "of the cells (default sketch); made when it is not there, else counted "
      "further"},
-    {"bits", "N", EX_U32, AT(bits), 6, 30,
-     "2^N cells in each of the four stretches (default 20)"},
-    {"batch", "N", EX_U32, AT(batch), 1, 1e6,
-     "words in a push (default 10000)"},
+    {"bits", "N", EX_U32, AT(bits), 6, 30, "2^N cells in each of the four stretches (default 20)"},
+    {"batch", "N", EX_U32, AT(batch), 1, 1e6, "words in a push (default 10000)"},
     EX_JOB_OPTIONS(options_t, job),
 };
 #undef AT
@@ -76,12 +74,8 @@ typedef struct words {
     uint32_t part, n_parts;
 } words_t;
 
-static psd_status_t
-words_open(words_t *self,
-           const char *path,
-           uint32_t part,
-           uint32_t n_parts,
-           psd_error_t *err)
+static psd_status_t words_open(words_t *self, const char *path, uint32_t part, uint32_t n_parts,
+                               psd_error_t *err)
 {
     char reason[128];
     int first = EOF;
@@ -92,8 +86,7 @@ words_open(words_t *self,
         first = getc(self->file); /* a directory fails here */
     }
     if (self->file == NULL || ferror(self->file) != 0) {
-        return psd_error_set(err, PSD_IO, "%s: %s", path,
-                             strerror_r(errno, reason, sizeof reason));
+        return psd_error_set(err, PSD_IO, "%s: %s", path, strerror_r(errno, reason, sizeof reason));
     }
     if (first != EOF) {
         (void)ungetc(first, self->file);
@@ -101,8 +94,7 @@ words_open(words_t *self,
     return PSD_OK;
 }
 
-static void
-words_close(words_t *self)
+static void words_close(words_t *self)
 {
     if (self->file != NULL) {
         (void)fclose(self->file);
@@ -112,12 +104,10 @@ words_close(words_t *self)
 }
 
 /* The next word; NULL: the end. */
-static const char *
-words_next(words_t *self)
+static const char *words_next(words_t *self)
 {
     for (;;) {
-        const char *word =
-            self->rest == NULL ? NULL : strtok_r(NULL, BLANKS, &self->rest);
+        const char *word = self->rest == NULL ? NULL : strtok_r(NULL, BLANKS, &self->rest);
 
         if (word != NULL) {
             return word;
@@ -135,13 +125,11 @@ words_next(words_t *self)
 }
 
 /* Behind the last word. Errors: PSD_IO it is not the file's end. */
-static psd_status_t
-words_check(const words_t *self, psd_error_t *err)
+static psd_status_t words_check(const words_t *self, psd_error_t *err)
 {
     return ferror(self->file) == 0
                ? PSD_OK
-               : psd_error_set(err, PSD_IO, "%s: cannot be read further",
-                               self->path);
+               : psd_error_set(err, PSD_IO, "%s: cannot be read further", self->path);
 }
 
 /* All words of a file as hashes. */
@@ -150,8 +138,7 @@ typedef struct hashes {
     size_t n, room;
 } hashes_t;
 
-static psd_status_t
-hashes_add(hashes_t *self, const char *word, psd_error_t *err)
+static psd_status_t hashes_add(hashes_t *self, const char *word, psd_error_t *err)
 {
     if (self->n == self->room) {
         size_t room = self->room * 2 + 1024;
@@ -167,8 +154,7 @@ hashes_add(hashes_t *self, const char *word, psd_error_t *err)
     return PSD_OK;
 }
 
-static psd_status_t
-insert(sketch_t *sketch, words_t *words, psd_error_t *err)
+static psd_status_t insert(sketch_t *sketch, words_t *words, psd_error_t *err)
 {
     const char *word = NULL;
     uint64_t n = 0;
@@ -189,14 +175,12 @@ insert(sketch_t *sketch, words_t *words, psd_error_t *err)
         rc = sketch_flush(sketch, err);
     }
     if (rc == PSD_OK) {
-        printf("%7.1f s  %" PRIu64 " words, all inserted\n",
-               ex_now_s() - start_s, n);
+        printf("%7.1f s  %" PRIu64 " words, all inserted\n", ex_now_s() - start_s, n);
     }
     return rc;
 }
 
-static psd_status_t
-query(sketch_t *sketch, const char *path, psd_error_t *err)
+static psd_status_t query(sketch_t *sketch, const char *path, psd_error_t *err)
 {
     words_t words;
     const char *word = NULL;
@@ -219,8 +203,7 @@ query(sketch_t *sketch, const char *path, psd_error_t *err)
 }
 
 /* Compares what the sketch says of every word with its count. */
-static psd_status_t
-compare(sketch_t *sketch, const hashes_t *all, psd_error_t *err)
+static psd_status_t compare(sketch_t *sketch, const hashes_t *all, psd_error_t *err)
 {
     psd_localizer_t *exact = NULL;
     int64_t *counts = NULL;
@@ -239,8 +222,7 @@ compare(sketch_t *sketch, const hashes_t *all, psd_error_t *err)
         n = psd_localizer_count(exact);
         counts = calloc(n + 1, sizeof *counts);
         rc = counts == NULL ? psd_error_set(err, PSD_NOMEM, "%zu words", n)
-                            : sketch_query(sketch, psd_localizer_keys(exact), n,
-                                           counts, err);
+                            : sketch_query(sketch, psd_localizer_keys(exact), n, counts, err);
     }
     if (rc == PSD_OK) {
         rc = sketch_total(sketch, &total, err);
@@ -271,8 +253,7 @@ compare(sketch_t *sketch, const hashes_t *all, psd_error_t *err)
     return rc;
 }
 
-static psd_status_t
-check(sketch_t *sketch, const char *path, psd_error_t *err)
+static psd_status_t check(sketch_t *sketch, const char *path, psd_error_t *err)
 {
     hashes_t all = {0};
     words_t words;
@@ -294,16 +275,14 @@ check(sketch_t *sketch, const char *path, psd_error_t *err)
 }
 
 /* Inserts, meets the others, asks. */
-static psd_status_t
-work(const options_t *options, ex_job_t *job, psd_error_t *err)
+static psd_status_t work(const options_t *options, ex_job_t *job, psd_error_t *err)
 {
     sketch_t sketch = {0};
     words_t words = {0};
     psd_status_t rc = PSD_OK;
 
     if (options->insert != NULL) { /* which no table is made for if it fails */
-        rc = words_open(&words, options->insert, job->worker, job->n_workers,
-                        err);
+        rc = words_open(&words, options->insert, job->worker, job->n_workers, err);
         if (rc == PSD_OK) {
             rc = ex_job_look_for(job, options->table, err);
         }
@@ -312,8 +291,7 @@ work(const options_t *options, ex_job_t *job, psd_error_t *err)
         rc = ex_job_barrier(job, err);
     }
     if (rc == PSD_OK) {
-        rc = sketch_open(&sketch, job, options->table,
-                         UINT64_C(1) << options->bits, options->batch,
+        rc = sketch_open(&sketch, job, options->table, UINT64_C(1) << options->bits, options->batch,
                          options->insert != NULL, err);
     }
     if (rc == PSD_OK) {
@@ -340,23 +318,18 @@ work(const options_t *options, ex_job_t *job, psd_error_t *err)
     return rc;
 }
 
-static psd_status_t
-run(int argc, char **argv, psd_error_t *err)
+static psd_status_t run(int argc, char **argv, psd_error_t *err)
 {
-    options_t options = {
-        .table = "sketch", .bits = 20, .batch = 10000, .job = EX_JOB_DEFAULTS};
+    options_t options = {.table = "sketch", .bits = 20, .batch = 10000, .job = EX_JOB_DEFAULTS};
     ex_job_t job = {0};
-    psd_status_t rc =
-        ex_options_read(&COMMAND, &options, argc, argv, &options.help, err);
+    psd_status_t rc = ex_options_read(&COMMAND, &options, argc, argv, &options.help, err);
 
     if (rc == PSD_OK && options.help) {
         ex_options_help(&COMMAND);
         return PSD_OK;
     }
-    if (rc == PSD_OK && options.insert == NULL && options.query == NULL &&
-        options.check == NULL) {
-        rc = psd_error_set(err, PSD_USAGE,
-                           "--insert, --query or --check FILE is missing");
+    if (rc == PSD_OK && options.insert == NULL && options.query == NULL && options.check == NULL) {
+        rc = psd_error_set(err, PSD_USAGE, "--insert, --query or --check FILE is missing");
     }
     if (rc == PSD_OK) {
         rc = ex_inputs_check(&COMMAND, &options, err);
@@ -371,8 +344,7 @@ run(int argc, char **argv, psd_error_t *err)
     return rc;
 }
 
-int
-main(int argc, char **argv)
+int main(int argc, char **argv)
 {
     return ex_program("psd-sketch", run, argc, argv);
 }

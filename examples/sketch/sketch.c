@@ -11,19 +11,12 @@
 
 #define QUERY_BATCH ((size_t)10000)
 
-psd_status_t
-sketch_open(sketch_t *self,
-            ex_job_t *job,
-            const char *table,
-            uint64_t width,
-            size_t room,
-            bool makes,
-            psd_error_t *err)
+psd_status_t sketch_open(sketch_t *self, ex_job_t *job, const char *table, uint64_t width,
+                         size_t room, bool makes, psd_error_t *err)
 {
     char rows[32];
-    const char *const pairs[] = {
-        "rows",  rows,   "cols",  "1",       "type", "i64", "row-format",
-        "dense", "keys", "range", "updater", "add",  NULL};
+    const char *const pairs[] = {"rows",  rows,   "cols",  "1",       "type", "i64", "row-format",
+                                 "dense", "keys", "range", "updater", "add",  NULL};
     size_t most = room > QUERY_BATCH ? room : QUERY_BATCH;
     psd_status_t rc = psd_localizer_new(1, &self->localizer, err);
 
@@ -43,12 +36,10 @@ sketch_open(sketch_t *self,
         rc = psd_table_open(job->client, table, &self->table, err);
         psd_table_close(&self->table);
     }
-    return rc == PSD_OK ? ex_job_ensure(job, table, pairs, &self->table, err)
-                        : rc;
+    return rc == PSD_OK ? ex_job_ensure(job, table, pairs, &self->table, err) : rc;
 }
 
-void
-sketch_done(sketch_t *self)
+void sketch_done(sketch_t *self)
 {
     psd_table_close(&self->table);
     psd_localizer_destroy(&self->localizer);
@@ -58,8 +49,7 @@ sketch_done(sketch_t *self)
 }
 
 /* FNV-1a, and a mix behind it, as its low bits are weak. */
-uint64_t
-sketch_hash(const char *word, size_t size)
+uint64_t sketch_hash(const char *word, size_t size)
 {
     uint64_t hash = UINT64_C(0xcbf29ce484222325);
 
@@ -70,16 +60,14 @@ sketch_hash(const char *word, size_t size)
 }
 
 /* The cells of a word: independent of each other. */
-static void
-find_cells(const sketch_t *self, uint64_t hash, uint64_t *ret_cells)
+static void find_cells(const sketch_t *self, uint64_t hash, uint64_t *ret_cells)
 {
     for (uint64_t d = 0; d < SKETCH_DEPTH; d++) {
         ret_cells[d] = d * self->width + (ex_random(&hash) & (self->width - 1));
     }
 }
 
-psd_status_t
-sketch_flush(sketch_t *self, psd_error_t *err)
+psd_status_t sketch_flush(sketch_t *self, psd_error_t *err)
 {
     size_t n_cells = 0;
     psd_status_t rc = PSD_OK;
@@ -87,8 +75,7 @@ sketch_flush(sketch_t *self, psd_error_t *err)
     if (self->n == 0) {
         return PSD_OK;
     }
-    rc = psd_localizer_run(self->localizer, self->cells, SKETCH_DEPTH * self->n,
-                           err);
+    rc = psd_localizer_run(self->localizer, self->cells, SKETCH_DEPTH * self->n, err);
     self->n = 0;
     if (rc != PSD_OK) {
         return rc;
@@ -97,12 +84,11 @@ sketch_flush(sketch_t *self, psd_error_t *err)
     for (size_t i = 0; i < n_cells; i++) {
         self->counts[i] = psd_localizer_counts(self->localizer)[i];
     }
-    return psd_push(self->table, psd_localizer_keys(self->localizer), n_cells,
-                    self->counts, n_cells, err);
+    return psd_push(self->table, psd_localizer_keys(self->localizer), n_cells, self->counts,
+                    n_cells, err);
 }
 
-psd_status_t
-sketch_insert(sketch_t *self, uint64_t hash, psd_error_t *err)
+psd_status_t sketch_insert(sketch_t *self, uint64_t hash, psd_error_t *err)
 {
     find_cells(self, hash, self->cells + SKETCH_DEPTH * self->n);
     self->n++;
@@ -110,12 +96,8 @@ sketch_insert(sketch_t *self, uint64_t hash, psd_error_t *err)
 }
 
 /* Up to QUERY_BATCH words. */
-static psd_status_t
-query(sketch_t *self,
-      const uint64_t *hashes,
-      size_t n,
-      int64_t *ret_counts,
-      psd_error_t *err)
+static psd_status_t query(sketch_t *self, const uint64_t *hashes, size_t n, int64_t *ret_counts,
+                          psd_error_t *err)
 {
     psd_status_t rc = PSD_OK;
 
@@ -126,12 +108,11 @@ query(sketch_t *self,
     if (rc == PSD_OK) {
         size_t n_cells = psd_localizer_count(self->localizer);
 
-        rc = psd_pull(self->table, psd_localizer_keys(self->localizer), n_cells,
-                      self->counts, n_cells, err);
+        rc = psd_pull(self->table, psd_localizer_keys(self->localizer), n_cells, self->counts,
+                      n_cells, err);
     }
     for (size_t i = 0; rc == PSD_OK && i < n; i++) {
-        const uint32_t *ids =
-            psd_localizer_ids(self->localizer) + SKETCH_DEPTH * i;
+        const uint32_t *ids = psd_localizer_ids(self->localizer) + SKETCH_DEPTH * i;
 
         ret_counts[i] = self->counts[ids[0]];
         for (size_t d = 1; d < SKETCH_DEPTH; d++) {
@@ -143,27 +124,21 @@ query(sketch_t *self,
     return rc;
 }
 
-psd_status_t
-sketch_query(sketch_t *self,
-             const uint64_t *hashes,
-             size_t n,
-             int64_t *ret_counts,
-             psd_error_t *err)
+psd_status_t sketch_query(sketch_t *self, const uint64_t *hashes, size_t n, int64_t *ret_counts,
+                          psd_error_t *err)
 {
     psd_status_t rc = sketch_flush(self, err);
 
     for (size_t first = 0; rc == PSD_OK && first < n; first += QUERY_BATCH) {
         size_t left = n - first;
 
-        rc =
-            query(self, hashes + first, left < QUERY_BATCH ? left : QUERY_BATCH,
-                  ret_counts + first, err);
+        rc = query(self, hashes + first, left < QUERY_BATCH ? left : QUERY_BATCH,
+                   ret_counts + first, err);
     }
     return rc;
 }
 
-psd_status_t
-sketch_total(sketch_t *self, uint64_t *ret_total, psd_error_t *err)
+psd_status_t sketch_total(sketch_t *self, uint64_t *ret_total, psd_error_t *err)
 {
     psd_select_t *first = psd_select_new();
     double sum = 0;

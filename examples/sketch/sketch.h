@@ -36,30 +36,18 @@ typedef struct sketch {
 /* Opens the table; makes: also where it is not there yet; room: words that are
  * pushed together. Errors: those of psd_table_ensure; PSD_NO_TABLE; PSD_NOMEM.
  */
-PSD_MUST_CHECK psd_status_t sketch_open(sketch_t *self,
-                                        ex_job_t *job,
-                                        const char *table,
-                                        uint64_t width,
-                                        size_t room,
-                                        bool makes,
-                                        psd_error_t *err);
+PSD_MUST_CHECK psd_status_t sketch_open(sketch_t *self, ex_job_t *job, const char *table,
+                                        uint64_t width, size_t room, bool makes, psd_error_t *err);
 void sketch_done(sketch_t *self);
 /* A number of 64 bits for a word. */
 uint64_t sketch_hash(const char *word, size_t size);
 /* Counts a word; it is pushed with others. */
-PSD_MUST_CHECK psd_status_t sketch_insert(sketch_t *self,
-                                          uint64_t hash,
-                                          psd_error_t *err);
+PSD_MUST_CHECK psd_status_t sketch_insert(sketch_t *self, uint64_t hash, psd_error_t *err);
 /* Pushes what is left. */
 PSD_MUST_CHECK psd_status_t sketch_flush(sketch_t *self, psd_error_t *err);
 /* How often each of n words was counted, about. */
-PSD_MUST_CHECK psd_status_t sketch_query(sketch_t *self,
-                                         const uint64_t *hashes,
-                                         size_t n,
-                                         int64_t *ret_counts,
-                                         psd_error_t *err);
+PSD_MUST_CHECK psd_status_t sketch_query(sketch_t *self, const uint64_t *hashes, size_t n,
+                                         int64_t *ret_counts, psd_error_t *err);
 /* How many words were counted in all. */
-PSD_MUST_CHECK psd_status_t sketch_total(sketch_t *self,
-                                         uint64_t *ret_total,
-                                         psd_error_t *err);
+PSD_MUST_CHECK psd_status_t sketch_total(sketch_t *self, uint64_t *ret_total, psd_error_t *err);
 #endif

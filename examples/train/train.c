@@ -21,8 +21,7 @@ typedef struct job {
     atomic_size_t n_right; /* as predicted before they were learnt from */
 } job_t;
 
-static void
-free_batch(void *block)
+static void free_batch(void *block)
 {
     psd_samples_t *batch = block;
 
@@ -30,17 +29,15 @@ free_batch(void *block)
 }
 
 /* In the loader's thread: a batch needs the weights of its features. */
-static psd_status_t
-load(void *user, psd_loader_t *loader, void *block, psd_error_t *err)
+static psd_status_t load(void *user, psd_loader_t *loader, void *block, psd_error_t *err)
 {
     (void)user;
-    return psd_loader_rows(loader, WEIGHTS, psd_samples_keys(block),
-                           psd_samples_entry_count(block), err);
+    return psd_loader_rows(loader, WEIGHTS, psd_samples_keys(block), psd_samples_entry_count(block),
+                           err);
 }
 
 /* In each trainer's thread: learns from its part of the batch. */
-static psd_status_t
-step(void *user, psd_trainer_t *trainer, void *block, psd_error_t *err)
+static psd_status_t step(void *user, psd_trainer_t *trainer, void *block, psd_error_t *err)
 {
     job_t *job = user;
     const size_t *starts = psd_samples_starts(block);
@@ -64,8 +61,7 @@ step(void *user, psd_trainer_t *trainer, void *block, psd_error_t *err)
         }
         slope = label / (1 + expf(label * margin)) * RATE / (float)n;
         for (size_t k = starts[i]; k < starts[i + 1]; k++) {
-            psd_trainer_add_f64(trainer, WEIGHTS, keys[k], 0,
-                                (double)(slope * values[k]));
+            psd_trainer_add_f64(trainer, WEIGHTS, keys[k], 0, (double)(slope * values[k]));
         }
         job->n_right += label * margin > 0;
         job->n_seen++;
@@ -74,13 +70,12 @@ step(void *user, psd_trainer_t *trainer, void *block, psd_error_t *err)
 }
 
 /* Reads this worker's share once; every batch is a clock. */
-static psd_status_t
-run_epoch(psd_train_t *train, const char *path, psd_error_t *err)
+static psd_status_t run_epoch(psd_train_t *train, const char *path, psd_error_t *err)
 {
     psd_reader_options_t *options = psd_reader_options_new();
     psd_reader_t *reader = NULL;
-    psd_status_t rc = psd_reader_options_set_share(
-        options, psd_train_worker(train), psd_train_workers(train), err);
+    psd_status_t rc = psd_reader_options_set_share(options, psd_train_worker(train),
+                                                   psd_train_workers(train), err);
     int more = 1;
 
     if (rc == PSD_OK) {
@@ -108,8 +103,7 @@ run_epoch(psd_train_t *train, const char *path, psd_error_t *err)
     return rc;
 }
 
-static psd_status_t
-configure(psd_train_t *train, psd_error_t *err)
+static psd_status_t configure(psd_train_t *train, psd_error_t *err)
 {
     psd_spec_t *spec = psd_spec_new();
     uint32_t table = 0;
@@ -134,8 +128,7 @@ configure(psd_train_t *train, psd_error_t *err)
     return rc;
 }
 
-int
-main(int argc, char **argv)
+int main(int argc, char **argv)
 {
     int n_epochs = argc > 2 ? (int)strtol(argv[2], NULL, 10) : 10;
     job_t job = {0};
@@ -144,11 +137,9 @@ main(int argc, char **argv)
     psd_status_t rc = PSD_OK;
     int is_help = 0;
 
-    if (argc < 2 || argc > 3 || n_epochs < 1 ||
-        strncmp(argv[1], "--", 2) == 0) {
+    if (argc < 2 || argc > 3 || n_epochs < 1 || strncmp(argv[1], "--", 2) == 0) {
         is_help = argc == 2 && strcmp(argv[1], "--help") == 0;
-        (void)fputs("usage: psd-train FILE [EPOCHS]\n",
-                    is_help ? stdout : stderr);
+        (void)fputs("usage: psd-train FILE [EPOCHS]\n", is_help ? stdout : stderr);
         return is_help ? 0 : 2;
     }
     (void)setvbuf(stdout, NULL, _IOLBF, 0); /* a line is seen at once */
@@ -177,8 +168,7 @@ main(int argc, char **argv)
         rc = psd_train_end(train, WAIT_MS, err);
     }
     if (rc != PSD_OK) {
-        (void)fprintf(stderr, "psd-train: %s %s\n", psd_status_code(rc),
-                      psd_error_text(err));
+        (void)fprintf(stderr, "psd-train: %s %s\n", psd_status_code(rc), psd_error_text(err));
     }
     psd_train_destroy(&train);
     psd_error_destroy(&err);

@@ -23,8 +23,7 @@ typedef struct clipped {
 } clipped_t;
 
 /* "alpha=" and a positive number, up to `stop`; NULL: not so. */
-static const char *
-read_number(const char *text, const char *name, char stop, float *ret_value)
+static const char *read_number(const char *text, const char *name, char stop, float *ret_value)
 {
     size_t length = strlen(name);
     char *end = NULL;
@@ -39,22 +38,16 @@ read_number(const char *text, const char *name, char stop, float *ret_value)
     return end;
 }
 
-static int
-clipped_open(uint32_t type,
-             const char *text,
-             void **ret_self,
-             char *ret_reason,
-             size_t reason_size)
+static int clipped_open(uint32_t type, const char *text, void **ret_self, char *ret_reason,
+                        size_t reason_size)
 {
     clipped_t numbers = {0, 0};
     clipped_t *self = NULL;
     const char *rest = read_number(text, "alpha", ',', &numbers.alpha);
 
     (void)type; /* there is only one that it takes */
-    if (rest == NULL ||
-        read_number(rest + 1, "limit", '\0', &numbers.limit) == NULL) {
-        (void)snprintf(ret_reason, reason_size,
-                       "allowed is alpha=F,limit=F with positive numbers");
+    if (rest == NULL || read_number(rest + 1, "limit", '\0', &numbers.limit) == NULL) {
+        (void)snprintf(ret_reason, reason_size, "allowed is alpha=F,limit=F with positive numbers");
         return -1;
     }
     self = malloc(sizeof *self);
@@ -67,27 +60,19 @@ clipped_open(uint32_t type,
     return 0;
 }
 
-static void
-clipped_close(void *self)
+static void clipped_close(void *self)
 {
     free(self);
 }
 
-static uint32_t
-clipped_n_states(const void *self)
+static uint32_t clipped_n_states(const void *self)
 {
     (void)self;
     return 1;
 }
 
-static void
-clipped_apply(const void *self,
-              uint32_t worker,
-              void *values,
-              void *state,
-              size_t state_stride,
-              const void *deltas,
-              size_t n)
+static void clipped_apply(const void *self, uint32_t worker, void *values, void *state,
+                          size_t state_stride, const void *deltas, size_t n)
 {
     const clipped_t *numbers = self;
     const float *g = deltas;
@@ -118,8 +103,7 @@ static const psd_updater_t clipped = {
     .apply = clipped_apply,
 };
 
-const psd_updater_t *
-psd_updater_plugin(void)
+const psd_updater_t *psd_updater_plugin(void)
 {
     return &clipped;
 }

@@ -9,16 +9,14 @@
 #define SENTENCE_MAX 1000
 #define BLOCKS_LEAST 20 /* of each of several workers, in an epoch */
 
-static psd_status_t
-no_memory(psd_error_t *err)
+static psd_status_t no_memory(psd_error_t *err)
 {
     return psd_error_set(err, PSD_NOMEM, "no memory for a block of words");
 }
 
 /* ---- reading ---- */
 
-uint32_t
-wv_block_words(const wv_task_t *task, uint32_t n_workers)
+uint32_t wv_block_words(const wv_task_t *task, uint32_t n_workers)
 {
     const wv_options_t *options = task->options;
     double kept = 0;
@@ -28,16 +26,11 @@ wv_block_words(const wv_task_t *task, uint32_t n_workers)
         kept += wv_draws_kept(&task->draws, &task->vocabulary, i);
     }
     most = fmax(WV_BLOCK_LEAST, kept / n_workers / BLOCKS_LEAST);
-    return n_workers * options->trainers > 1 && options->block > most
-               ? (uint32_t)most
-               : options->block;
+    return n_workers * options->trainers > 1 && options->block > most ? (uint32_t)most
+                                                                      : options->block;
 }
 
-void
-wv_feed_init(wv_feed_t *self,
-             const wv_task_t *task,
-             uint32_t part,
-             uint32_t n_parts)
+void wv_feed_init(wv_feed_t *self, const wv_task_t *task, uint32_t part, uint32_t n_parts)
 {
     *self = (wv_feed_t){.task = task,
                         .part = part,
@@ -45,8 +38,7 @@ wv_feed_init(wv_feed_t *self,
                         .random = task->options->seed * 0x10001 + part};
 }
 
-void
-wv_feed_done(wv_feed_t *self)
+void wv_feed_done(wv_feed_t *self)
 {
     if (self->is_open) {
         wv_text_close(&self->text);
@@ -54,8 +46,7 @@ wv_feed_done(wv_feed_t *self)
     self->is_open = false;
 }
 
-static bool
-add_word(wv_block_t *self, uint32_t word)
+static bool add_word(wv_block_t *self, uint32_t word)
 {
     if (self->n == self->room) {
         size_t room = self->room == 0 ? 1024 : 2 * self->room;
@@ -72,8 +63,7 @@ add_word(wv_block_t *self, uint32_t word)
 }
 
 /* Until the block is full, at the end of a sentence, or the text ends. */
-static psd_status_t
-fill(wv_feed_t *self, wv_block_t *block, psd_error_t *err)
+static psd_status_t fill(wv_feed_t *self, wv_block_t *block, psd_error_t *err)
 {
     const wv_task_t *task = self->task;
     wv_token_t token = WV_WORD;
@@ -91,8 +81,7 @@ fill(wv_feed_t *self, wv_block_t *block, psd_error_t *err)
             continue;
         }
         block->n_read++;
-        if (word != WV_END &&
-            wv_draws_keeps(&task->draws, word, &self->random)) {
+        if (word != WV_END && wv_draws_keeps(&task->draws, word, &self->random)) {
             if (!add_word(block, word)) {
                 return no_memory(err);
             }
@@ -112,8 +101,7 @@ fill(wv_feed_t *self, wv_block_t *block, psd_error_t *err)
     return wv_text_check(&self->text, err);
 }
 
-psd_status_t
-wv_feed_next(wv_feed_t *self, wv_block_t **ret, psd_error_t *err)
+psd_status_t wv_feed_next(wv_feed_t *self, wv_block_t **ret, psd_error_t *err)
 {
     wv_block_t *block = NULL;
     psd_status_t rc = PSD_OK;
@@ -122,8 +110,8 @@ wv_feed_next(wv_feed_t *self, wv_block_t **ret, psd_error_t *err)
     while (rc == PSD_OK && block == NULL &&
            (self->is_open || self->epoch < self->task->options->epochs)) {
         if (!self->is_open) {
-            rc = wv_text_open(&self->text, self->task->options->train,
-                              self->part, self->n_parts, err);
+            rc = wv_text_open(&self->text, self->task->options->train, self->part, self->n_parts,
+                              err);
             if (rc != PSD_OK) {
                 return rc;
             }
@@ -153,8 +141,7 @@ wv_feed_next(wv_feed_t *self, wv_block_t **ret, psd_error_t *err)
 
 /* ---- slots ---- */
 
-static bool
-rows_init(wv_rows_t *self, uint32_t n_slots, size_t room)
+static bool rows_init(wv_rows_t *self, uint32_t n_slots, size_t room)
 {
     room = room < n_slots ? room : n_slots;
     *self = (wv_rows_t){.rows = malloc((room + 1) * sizeof *self->rows),
@@ -169,16 +156,14 @@ rows_init(wv_rows_t *self, uint32_t n_slots, size_t room)
     return true;
 }
 
-static void
-rows_done(wv_rows_t *self)
+static void rows_done(wv_rows_t *self)
 {
     free(self->rows);
     free(self->met);
     free(self->slot_of);
 }
 
-static uint32_t
-slot_of(wv_rows_t *self, uint32_t row)
+static uint32_t slot_of(wv_rows_t *self, uint32_t row)
 {
     if (self->slot_of[row] == WV_UNKNOWN) {
         self->rows[self->n] = row;
@@ -187,8 +172,7 @@ slot_of(wv_rows_t *self, uint32_t row)
     return self->slot_of[row];
 }
 
-static uint32_t
-meet(wv_rows_t *self, uint32_t row, float n)
+static uint32_t meet(wv_rows_t *self, uint32_t row, float n)
 {
     uint32_t slot = slot_of(self, row);
 
@@ -197,8 +181,7 @@ meet(wv_rows_t *self, uint32_t row, float n)
 }
 
 /* Of its first sense; those of the others lie behind it. */
-static uint32_t
-meet_senses(wv_block_t *self, uint32_t word)
+static uint32_t meet_senses(wv_block_t *self, uint32_t word)
 {
     const wv_senses_t *senses = &self->task->senses;
     size_t n_before = self->in.n;
@@ -213,8 +196,7 @@ meet_senses(wv_block_t *self, uint32_t word)
     return slot;
 }
 
-static void
-take_word(wv_block_t *self, size_t at, uint64_t *random)
+static void take_word(wv_block_t *self, size_t at, uint64_t *random)
 {
     const wv_task_t *task = self->task;
     uint32_t word = self->words[at];
@@ -226,9 +208,8 @@ take_word(wv_block_t *self, size_t at, uint64_t *random)
     self->words[at] = meet_senses(self, word);
     if (task->options->negative > 0) {
         self->targets[at] = meet(&self->out, word, 1);
-        self->pool[self->n_pool++] =
-            meet(&self->out, wv_draws_negative(&task->draws, random),
-                 (float)task->options->negative);
+        self->pool[self->n_pool++] = meet(&self->out, wv_draws_negative(&task->draws, random),
+                                          (float)task->options->negative);
     }
     if (task->options->hs) {
         const wv_code_t *code = &task->tree.codes[word];
@@ -239,8 +220,7 @@ take_word(wv_block_t *self, size_t at, uint64_t *random)
     }
 }
 
-psd_status_t
-wv_block_prepare(wv_block_t *self, psd_error_t *err)
+psd_status_t wv_block_prepare(wv_block_t *self, psd_error_t *err)
 {
     const wv_options_t *options = self->task->options;
     const wv_senses_t *senses = &self->task->senses;
@@ -250,12 +230,10 @@ wv_block_prepare(wv_block_t *self, psd_error_t *err)
     self->targets = calloc(self->n + 1, sizeof *self->targets);
     self->pool = calloc(self->n + 1, sizeof *self->pool);
     self->several =
-        calloc((self->n < senses->last ? self->n : senses->last) + 1,
-               sizeof *self->several);
+        calloc((self->n < senses->last ? self->n : senses->last) + 1, sizeof *self->several);
     if (self->targets == NULL || self->pool == NULL || self->several == NULL ||
         !rows_init(&self->in, wv_senses_rows(senses), self->n * senses->n) ||
-        (options->negative > 0 &&
-         !rows_init(&self->out, n_words, 2 * self->n)) ||
+        (options->negative > 0 && !rows_init(&self->out, n_words, 2 * self->n)) ||
         (options->hs && !rows_init(&self->nodes, n_words, n_words))) {
         return no_memory(err);
     }
@@ -265,8 +243,7 @@ wv_block_prepare(wv_block_t *self, psd_error_t *err)
     return PSD_OK;
 }
 
-void
-wv_block_free(void *block)
+void wv_block_free(void *block)
 {
     wv_block_t *self = block;
 

@@ -75,19 +75,13 @@ typedef struct wv_feed {
 /* How many words a block has: --block, or what lets each of several learners
  * have 20 in an epoch: with fewer they hear of each other too late. */
 uint32_t wv_block_words(const wv_task_t *task, uint32_t n_workers);
-void wv_feed_init(wv_feed_t *self,
-                  const wv_task_t *task,
-                  uint32_t part,
-                  uint32_t n_parts);
+void wv_feed_init(wv_feed_t *self, const wv_task_t *task, uint32_t part, uint32_t n_parts);
 void wv_feed_done(wv_feed_t *self);
 /* The next block; *ret is NULL behind the last one of the last epoch. Errors:
  * PSD_IO; PSD_NOMEM. */
-PSD_MUST_CHECK psd_status_t wv_feed_next(wv_feed_t *self,
-                                         wv_block_t **ret,
-                                         psd_error_t *err);
+PSD_MUST_CHECK psd_status_t wv_feed_next(wv_feed_t *self, wv_block_t **ret, psd_error_t *err);
 /* Draws, and gives slots. Errors: PSD_NOMEM. */
-PSD_MUST_CHECK psd_status_t wv_block_prepare(wv_block_t *self,
-                                             psd_error_t *err);
+PSD_MUST_CHECK psd_status_t wv_block_prepare(wv_block_t *self, psd_error_t *err);
 /* Takes NULL; a psd_train_free_t. */
 void wv_block_free(void *block);
 #endif

@@ -8,19 +8,13 @@
 
 #include "kernel.h"
 
-static psd_status_t
-no_memory(psd_error_t *err)
+static psd_status_t no_memory(psd_error_t *err)
 {
     return psd_error_set(err, PSD_NOMEM, "no memory for a trainer's vectors");
 }
 
-psd_status_t
-wv_copies_init(wv_copies_t *self,
-               const wv_task_t *task,
-               const wv_others_t *others,
-               wv_table_t kind,
-               uint32_t table,
-               psd_error_t *err)
+psd_status_t wv_copies_init(wv_copies_t *self, const wv_task_t *task, const wv_others_t *others,
+                            wv_table_t kind, uint32_t table, psd_error_t *err)
 {
     size_t size = task->options->size;
     size_t n_rows = wv_tables_rows(task, kind);
@@ -45,8 +39,7 @@ wv_copies_init(wv_copies_t *self,
     return PSD_OK;
 }
 
-void
-wv_copies_done(wv_copies_t *self)
+void wv_copies_done(wv_copies_t *self)
 {
     free(self->values);
     free(self->is_here);
@@ -58,8 +51,7 @@ wv_copies_done(wv_copies_t *self)
     *self = (wv_copies_t){.room = 0};
 }
 
-static void
-forget_carried(wv_copies_t *self)
+static void forget_carried(wv_copies_t *self)
 {
     for (size_t i = 0; i < self->n_carried; i++) {
         self->carried_slot[self->carried_rows[i]] = WV_UNKNOWN;
@@ -68,8 +60,7 @@ forget_carried(wv_copies_t *self)
 }
 
 /* What was there need not be kept. */
-static bool
-make_room(wv_copies_t *self, size_t n)
+static bool make_room(wv_copies_t *self, size_t n)
 {
     if (self->room < n) {
         free(self->values);
@@ -92,18 +83,12 @@ make_room(wv_copies_t *self, size_t n)
     return self->room >= n && self->here_room >= n;
 }
 
-static float
-times_of(const wv_copies_t *self, size_t slot)
+static float times_of(const wv_copies_t *self, size_t slot)
 {
-    return wv_others_times(self->others, self->kind, self->rows->rows[slot],
-                           self->rows->met[slot]);
+    return wv_others_times(self->others, self->kind, self->rows->rows[slot], self->rows->met[slot]);
 }
 
-psd_status_t
-wv_copies_begin(wv_copies_t *self,
-                const wv_rows_t *rows,
-                bool lacks,
-                psd_error_t *err)
+psd_status_t wv_copies_begin(wv_copies_t *self, const wv_rows_t *rows, bool lacks, psd_error_t *err)
 {
     self->rows = rows;
     self->failed = false;
@@ -122,16 +107,14 @@ wv_copies_begin(wv_copies_t *self,
 
 /* What this trainer has changed of its copy in the block before; NULL: nothing.
  */
-static const float *
-carried_of(const wv_copies_t *self, uint64_t row)
+static const float *carried_of(const wv_copies_t *self, uint64_t row)
 {
     uint32_t slot = self->carries ? self->carried_slot[row] : WV_UNKNOWN;
 
     return slot == WV_UNKNOWN ? NULL : self->carried + slot * self->stride;
 }
 
-void
-wv_copies_fetch(wv_copies_t *self, psd_trainer_t *trainer, uint32_t slot)
+void wv_copies_fetch(wv_copies_t *self, psd_trainer_t *trainer, uint32_t slot)
 {
     uint64_t row = self->rows->rows[slot];
     float *values = self->values + slot * self->stride;
@@ -149,8 +132,7 @@ wv_copies_fetch(wv_copies_t *self, psd_trainer_t *trainer, uint32_t slot)
 
 /* Leaves what has changed since it was fetched in its place, and adds this
  * trainer's part of it. */
-static void
-add_change(wv_copies_t *self, psd_trainer_t *trainer, size_t slot)
+static void add_change(wv_copies_t *self, psd_trainer_t *trainer, size_t slot)
 {
     uint64_t row = self->rows->rows[slot];
     float *values = self->values + slot * self->stride;
@@ -173,8 +155,7 @@ add_change(wv_copies_t *self, psd_trainer_t *trainer, size_t slot)
 }
 
 /* The changes become those of the block before. */
-static void
-carry(wv_copies_t *self)
+static void carry(wv_copies_t *self)
 {
     float *values = self->carried;
     size_t room = self->carried_room;
@@ -198,8 +179,7 @@ carry(wv_copies_t *self)
     }
 }
 
-void
-wv_copies_end(wv_copies_t *self, psd_trainer_t *trainer)
+void wv_copies_end(wv_copies_t *self, psd_trainer_t *trainer)
 {
     for (size_t i = 0; i < self->rows->n && !self->failed; i++) {
         if (self->is_here[i]) {

@@ -27,7 +27,7 @@ typedef struct wv_copies {
     const wv_others_t *others; /* borrowed; who also change its rows */
     size_t size;               /* of a row */
     size_t stride;
-    bool carries; /* changes of the last block may be lacking in the next */
+    bool carries;          /* changes of the last block may be lacking in the next */
     const wv_rows_t *rows; /* of the block at hand */
     float *values;         /* by slot */
     size_t room;           /* slots */
@@ -44,18 +44,13 @@ typedef struct wv_copies {
 } wv_copies_t;
 
 /* table: its number of psd_train_table. Errors: PSD_NOMEM. */
-PSD_MUST_CHECK psd_status_t wv_copies_init(wv_copies_t *self,
-                                           const wv_task_t *task,
-                                           const wv_others_t *others,
-                                           wv_table_t kind,
-                                           uint32_t table,
-                                           psd_error_t *err);
+PSD_MUST_CHECK psd_status_t wv_copies_init(wv_copies_t *self, const wv_task_t *task,
+                                           const wv_others_t *others, wv_table_t kind,
+                                           uint32_t table, psd_error_t *err);
 void wv_copies_done(wv_copies_t *self);
 /* A block begins, with these rows; lacks: its cache has not what the one before
  * has changed. Errors: PSD_NOMEM. */
-PSD_MUST_CHECK psd_status_t wv_copies_begin(wv_copies_t *self,
-                                            const wv_rows_t *rows,
-                                            bool lacks,
+PSD_MUST_CHECK psd_status_t wv_copies_begin(wv_copies_t *self, const wv_rows_t *rows, bool lacks,
                                             psd_error_t *err);
 /* Copies a row; wv_copies_row does when it is to be. */
 void wv_copies_fetch(wv_copies_t *self, psd_trainer_t *trainer, uint32_t slot);
@@ -63,14 +58,12 @@ void wv_copies_fetch(wv_copies_t *self, psd_trainer_t *trainer, uint32_t slot);
 void wv_copies_end(wv_copies_t *self, psd_trainer_t *trainer);
 
 /* How far a change of this trainer's goes. */
-static inline float
-wv_copies_times(const wv_copies_t *self, uint32_t slot)
+static inline float wv_copies_times(const wv_copies_t *self, uint32_t slot)
 {
     return self->times[slot];
 }
 
-static inline float *
-wv_copies_row(wv_copies_t *self, psd_trainer_t *trainer, uint32_t slot)
+static inline float *wv_copies_row(wv_copies_t *self, psd_trainer_t *trainer, uint32_t slot)
 {
     if (!self->is_here[slot]) {
         wv_copies_fetch(self, trainer, slot);

@@ -8,40 +8,31 @@
 #define POWER 0.75
 #define ALL_BITS 0x1p32 /* of a word that is always kept */
 
-double
-wv_draws_weight(const wv_vocabulary_t *vocabulary, uint32_t word)
+double wv_draws_weight(const wv_vocabulary_t *vocabulary, uint32_t word)
 {
-    return word == WV_END ? 0
-                          : pow((double)vocabulary->words[word].count, POWER);
+    return word == WV_END ? 0 : pow((double)vocabulary->words[word].count, POWER);
 }
 
-static uint32_t
-bits_of(double probability)
+static uint32_t bits_of(double probability)
 {
     double scaled = floor(probability * ALL_BITS);
 
     return scaled >= ALL_BITS - 1 ? UINT32_MAX : (uint32_t)scaled;
 }
 
-static void
-fill_keep(wv_draws_t *self, const wv_vocabulary_t *vocabulary, double sample)
+static void fill_keep(wv_draws_t *self, const wv_vocabulary_t *vocabulary, double sample)
 {
     for (uint32_t i = 0; i < self->n; i++) {
-        double share =
-            (double)vocabulary->words[i].count / (double)vocabulary->n_tokens;
+        double share = (double)vocabulary->words[i].count / (double)vocabulary->n_tokens;
 
-        self->keep[i] = sample <= 0 || share <= 0
-                            ? UINT32_MAX
-                            : bits_of(sqrt(sample / share) + sample / share);
+        self->keep[i] =
+            sample <= 0 || share <= 0 ? UINT32_MAX : bits_of(sqrt(sample / share) + sample / share);
     }
 }
 
 /* Columns with less than their share get the rest from one that has more. */
-static void
-fill_alias(wv_draws_t *self,
-           const wv_vocabulary_t *vocabulary,
-           double *weights,
-           uint32_t *stack)
+static void fill_alias(wv_draws_t *self, const wv_vocabulary_t *vocabulary, double *weights,
+                       uint32_t *stack)
 {
     uint32_t n_small = 0;
     uint32_t n_large = 0; /* from the other end of the stack */
@@ -79,11 +70,8 @@ fill_alias(wv_draws_t *self,
     self->share[WV_END] = 0;
 }
 
-psd_status_t
-wv_draws_make(wv_draws_t *self,
-              const wv_vocabulary_t *vocabulary,
-              double sample,
-              psd_error_t *err)
+psd_status_t wv_draws_make(wv_draws_t *self, const wv_vocabulary_t *vocabulary, double sample,
+                           psd_error_t *err)
 {
     uint32_t n = vocabulary->n;
     double *weights = calloc(n, sizeof *weights);
@@ -93,8 +81,8 @@ wv_draws_make(wv_draws_t *self,
                          .keep = calloc(n, sizeof *self->keep),
                          .share = calloc(n, sizeof *self->share),
                          .other = calloc(n, sizeof *self->other)};
-    if (weights == NULL || stack == NULL || self->keep == NULL ||
-        self->share == NULL || self->other == NULL) {
+    if (weights == NULL || stack == NULL || self->keep == NULL || self->share == NULL ||
+        self->other == NULL) {
         free(weights);
         free(stack);
         wv_draws_done(self);
@@ -107,18 +95,14 @@ wv_draws_make(wv_draws_t *self,
     return PSD_OK;
 }
 
-double
-wv_draws_kept(const wv_draws_t *self,
-              const wv_vocabulary_t *vocabulary,
-              uint32_t word)
+double wv_draws_kept(const wv_draws_t *self, const wv_vocabulary_t *vocabulary, uint32_t word)
 {
-    return word == WV_END ? 0
-                          : (double)vocabulary->words[word].count *
-                                ((double)self->keep[word] + 1) / ALL_BITS;
+    return word == WV_END
+               ? 0
+               : (double)vocabulary->words[word].count * ((double)self->keep[word] + 1) / ALL_BITS;
 }
 
-void
-wv_draws_done(wv_draws_t *self)
+void wv_draws_done(wv_draws_t *self)
 {
     free(self->keep);
     free(self->share);

@@ -15,8 +15,7 @@
 #include "vocabulary.h"
 
 /* splitmix64 (Steele et al., OOPSLA 2014). */
-static inline uint64_t
-wv_random(uint64_t *state)
+static inline uint64_t wv_random(uint64_t *state)
 {
     uint64_t z = *state += UINT64_C(0x9E3779B97F4A7C15);
 
@@ -26,8 +25,7 @@ wv_random(uint64_t *state)
 }
 
 /* Below n, n > 0. */
-static inline uint32_t
-wv_random_below(uint64_t *state, uint32_t n)
+static inline uint32_t wv_random_below(uint64_t *state, uint32_t n)
 {
     return (uint32_t)((wv_random(state) >> 32) * n >> 32);
 }
@@ -40,27 +38,21 @@ typedef struct wv_draws {
 } wv_draws_t;
 
 /* sample  in  0: all words are kept. Errors: PSD_NOMEM. */
-PSD_MUST_CHECK psd_status_t wv_draws_make(wv_draws_t *self,
-                                          const wv_vocabulary_t *vocabulary,
-                                          double sample,
-                                          psd_error_t *err);
+PSD_MUST_CHECK psd_status_t wv_draws_make(wv_draws_t *self, const wv_vocabulary_t *vocabulary,
+                                          double sample, psd_error_t *err);
 /* How often a word is drawn as a negative, beside the others. */
 double wv_draws_weight(const wv_vocabulary_t *vocabulary, uint32_t word);
 /* How often the text has a word, without the times that it is left out. */
-double wv_draws_kept(const wv_draws_t *self,
-                     const wv_vocabulary_t *vocabulary,
-                     uint32_t word);
+double wv_draws_kept(const wv_draws_t *self, const wv_vocabulary_t *vocabulary, uint32_t word);
 void wv_draws_done(wv_draws_t *self);
 
-static inline bool
-wv_draws_keeps(const wv_draws_t *self, uint32_t word, uint64_t *state)
+static inline bool wv_draws_keeps(const wv_draws_t *self, uint32_t word, uint64_t *state)
 {
     return (uint32_t)(wv_random(state) >> 32) <= self->keep[word];
 }
 
 /* Never the end of a line. */
-static inline uint32_t
-wv_draws_negative(const wv_draws_t *self, uint64_t *state)
+static inline uint32_t wv_draws_negative(const wv_draws_t *self, uint64_t *state)
 {
     uint64_t bits = wv_random(state);
     uint32_t column = (uint32_t)((bits >> 32) * self->n >> 32);

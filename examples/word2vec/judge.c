@@ -16,8 +16,7 @@
 #define NEAR 10
 #define LINE_MAX_BYTES 1024
 
-void
-wv_judge_prepare(wv_vectors_t *vectors)
+void wv_judge_prepare(wv_vectors_t *vectors)
 {
     for (uint32_t i = 0; i < vectors->words.n; i++) {
         float *v = vectors->values + (size_t)i * vectors->size;
@@ -32,14 +31,12 @@ wv_judge_prepare(wv_vectors_t *vectors)
     }
 }
 
-static const float *
-vector_of(const wv_vectors_t *vectors, uint32_t word)
+static const float *vector_of(const wv_vectors_t *vectors, uint32_t word)
 {
     return vectors->values + (size_t)word * vectors->size;
 }
 
-static double
-cosine(const wv_vectors_t *vectors, const float *a, const float *b)
+static double cosine(const wv_vectors_t *vectors, const float *a, const float *b)
 {
     double sum = 0;
 
@@ -56,8 +53,7 @@ typedef struct ranked {
     size_t place;
 } ranked_t;
 
-static int
-by_value(const void *a, const void *b)
+static int by_value(const void *a, const void *b)
 {
     const ranked_t *one = a;
     const ranked_t *other = b;
@@ -66,8 +62,7 @@ by_value(const void *a, const void *b)
 }
 
 /* ranks[i] of values[i], from 1; of equal ones the mean. */
-static void
-rank_all(const double *values, size_t n, ranked_t *order, double *ranks)
+static void rank_all(const double *values, size_t n, ranked_t *order, double *ranks)
 {
     for (size_t i = 0; i < n; i++) {
         order[i] = (ranked_t){values[i], i};
@@ -86,8 +81,7 @@ rank_all(const double *values, size_t n, ranked_t *order, double *ranks)
     }
 }
 
-static double
-correlation(const double *a, const double *b, size_t n)
+static double correlation(const double *a, const double *b, size_t n)
 {
     double mean = (double)(n + 1) / 2; /* of ranks */
     double ab = 0;
@@ -102,9 +96,7 @@ correlation(const double *a, const double *b, size_t n)
     return ab / sqrt(aa * bb);
 }
 
-psd_status_t
-wv_spearman(
-    const double *a, const double *b, size_t n, double *ret, psd_error_t *err)
+psd_status_t wv_spearman(const double *a, const double *b, size_t n, double *ret, psd_error_t *err)
 {
     ranked_t *order = calloc(n + 1, sizeof *order);
     double *ranks = calloc(2 * n + 1, sizeof *ranks);
@@ -117,8 +109,7 @@ wv_spearman(
     }
     free(order);
     free(ranks);
-    return fits ? PSD_OK
-                : psd_error_set(err, PSD_NOMEM, "no memory to rank pairs");
+    return fits ? PSD_OK : psd_error_set(err, PSD_NOMEM, "no memory to rank pairs");
 }
 
 /* ---- files ---- */
@@ -130,19 +121,16 @@ typedef struct lines {
     char text[LINE_MAX_BYTES];
 } lines_t;
 
-static psd_status_t
-open_lines(lines_t *self, const char *path, psd_error_t *err)
+static psd_status_t open_lines(lines_t *self, const char *path, psd_error_t *err)
 {
     *self = (lines_t){.path = path, .file = fopen(path, "r")};
     return self->file != NULL
                ? PSD_OK
-               : psd_error_set(err, PSD_IO, "%s: cannot be opened: %s", path,
-                               strerror(errno));
+               : psd_error_set(err, PSD_IO, "%s: cannot be opened: %s", path, strerror(errno));
 }
 
 /* In lower case. */
-static bool
-next_line(lines_t *self)
+static bool next_line(lines_t *self)
 {
     if (fgets(self->text, sizeof self->text, self->file) == NULL) {
         return false;
@@ -154,11 +142,10 @@ next_line(lines_t *self)
     return true;
 }
 
-static psd_status_t
-refuse_line(const lines_t *self, const char *allowed, psd_error_t *err)
+static psd_status_t refuse_line(const lines_t *self, const char *allowed, psd_error_t *err)
 {
-    return psd_error_set(err, PSD_INVALID, "%s:%" PRIu64 ": allowed: %s",
-                         self->path, self->number, allowed);
+    return psd_error_set(err, PSD_INVALID, "%s:%" PRIu64 ": allowed: %s", self->path, self->number,
+                         allowed);
 }
 
 typedef struct pairs {
@@ -168,8 +155,7 @@ typedef struct pairs {
     size_t room;
 } pairs_t;
 
-static bool
-add_pair(pairs_t *self, double value, double score)
+static bool add_pair(pairs_t *self, double value, double score)
 {
     if (self->n == self->room) {
         size_t room = self->room == 0 ? 512 : 2 * self->room;
@@ -192,11 +178,8 @@ add_pair(pairs_t *self, double value, double score)
     return true;
 }
 
-psd_status_t
-wv_judge_pairs(const wv_vectors_t *vectors,
-               const char *path,
-               wv_judgement_t *ret,
-               psd_error_t *err)
+psd_status_t wv_judge_pairs(const wv_vectors_t *vectors, const char *path, wv_judgement_t *ret,
+                            psd_error_t *err)
 {
     pairs_t pairs = {.n = 0};
     lines_t lines;
@@ -221,18 +204,15 @@ wv_judge_pairs(const wv_vectors_t *vectors,
         a = wv_vocabulary_find(&vectors->words, one);
         b = wv_vocabulary_find(&vectors->words, other);
         if (a != WV_UNKNOWN && b != WV_UNKNOWN &&
-            !add_pair(
-                &pairs,
-                cosine(vectors, vector_of(vectors, a), vector_of(vectors, b)),
-                score)) {
+            !add_pair(&pairs, cosine(vectors, vector_of(vectors, a), vector_of(vectors, b)),
+                      score)) {
             rc = psd_error_set(err, PSD_NOMEM, "no memory for pairs");
         }
     }
     (void)fclose(lines.file);
     ret->n = pairs.n;
     if (rc == PSD_OK) {
-        rc =
-            wv_spearman(pairs.cosines, pairs.scores, pairs.n, &ret->value, err);
+        rc = wv_spearman(pairs.cosines, pairs.scores, pairs.n, &ret->value, err);
     }
     free(pairs.cosines);
     free(pairs.scores);
@@ -242,11 +222,8 @@ wv_judge_pairs(const wv_vectors_t *vectors,
 /* ---- analogies ---- */
 
 /* The word nearest to `to`, but those. */
-static uint32_t
-nearest(const wv_vectors_t *vectors,
-        const float *to,
-        const uint32_t *but,
-        size_t n_but)
+static uint32_t nearest(const wv_vectors_t *vectors, const float *to, const uint32_t *but,
+                        size_t n_but)
 {
     uint32_t found = WV_UNKNOWN;
     float most = -INFINITY;
@@ -270,8 +247,7 @@ nearest(const wv_vectors_t *vectors,
     return found;
 }
 
-static bool
-is_right(const wv_vectors_t *vectors, const uint32_t words[4], float *to)
+static bool is_right(const wv_vectors_t *vectors, const uint32_t words[4], float *to)
 {
     const float *a = vector_of(vectors, words[0]);
     const float *b = vector_of(vectors, words[1]);
@@ -284,10 +260,8 @@ is_right(const wv_vectors_t *vectors, const uint32_t words[4], float *to)
 }
 
 /* All four are among the frequent ones. */
-static bool
-find_words(const wv_vectors_t *vectors,
-           char texts[4][WV_WORD_MAX + 1],
-           uint32_t words[4])
+static bool find_words(const wv_vectors_t *vectors, char texts[4][WV_WORD_MAX + 1],
+                       uint32_t words[4])
 {
     for (int i = 0; i < 4; i++) {
         words[i] = wv_vocabulary_find(&vectors->words, texts[i]);
@@ -298,11 +272,8 @@ find_words(const wv_vectors_t *vectors,
     return true;
 }
 
-psd_status_t
-wv_judge_questions(const wv_vectors_t *vectors,
-                   const char *path,
-                   wv_judgement_t *ret,
-                   psd_error_t *err)
+psd_status_t wv_judge_questions(const wv_vectors_t *vectors, const char *path, wv_judgement_t *ret,
+                                psd_error_t *err)
 {
     float *to = calloc(vectors->size, sizeof *to);
     uint64_t n_right = 0;
@@ -320,8 +291,8 @@ wv_judge_questions(const wv_vectors_t *vectors,
         if (lines.text[0] == ':') {
             continue;
         }
-        if (sscanf(lines.text, "%100s %100s %100s %100s", texts[0], texts[1],
-                   texts[2], texts[3]) != 4) {
+        if (sscanf(lines.text, "%100s %100s %100s %100s", texts[0], texts[1], texts[2], texts[3]) !=
+            4) {
             rc = refuse_line(&lines, "four words, or : and a name", err);
             break;
         }
@@ -341,8 +312,7 @@ wv_judge_questions(const wv_vectors_t *vectors,
 
 /* ---- neighbours ---- */
 
-psd_status_t
-wv_judge_near(const wv_vectors_t *vectors, const char *word, psd_error_t *err)
+psd_status_t wv_judge_near(const wv_vectors_t *vectors, const char *word, psd_error_t *err)
 {
     uint32_t but[NEAR + 1] = {wv_vocabulary_find(&vectors->words, word)};
     const float *to = NULL;

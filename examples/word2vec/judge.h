@@ -24,20 +24,15 @@ typedef struct wv_judgement {
 /* Makes every vector as long as 1; the others expect that. */
 void wv_judge_prepare(wv_vectors_t *vectors);
 /* Errors: PSD_IO; PSD_INVALID a line that is none; PSD_NOMEM. */
-PSD_MUST_CHECK psd_status_t wv_judge_pairs(const wv_vectors_t *vectors,
-                                           const char *path,
-                                           wv_judgement_t *ret,
-                                           psd_error_t *err);
-PSD_MUST_CHECK psd_status_t wv_judge_questions(const wv_vectors_t *vectors,
-                                               const char *path,
-                                               wv_judgement_t *ret,
-                                               psd_error_t *err);
+PSD_MUST_CHECK psd_status_t wv_judge_pairs(const wv_vectors_t *vectors, const char *path,
+                                           wv_judgement_t *ret, psd_error_t *err);
+PSD_MUST_CHECK psd_status_t wv_judge_questions(const wv_vectors_t *vectors, const char *path,
+                                               wv_judgement_t *ret, psd_error_t *err);
 /* Prints the words that are nearest. Errors: PSD_INVALID it is not known. */
-PSD_MUST_CHECK psd_status_t wv_judge_near(const wv_vectors_t *vectors,
-                                          const char *word,
+PSD_MUST_CHECK psd_status_t wv_judge_near(const wv_vectors_t *vectors, const char *word,
                                           psd_error_t *err);
 /* Spearman's rho; equal values share their ranks. NaN when either is constant.
  * Errors: PSD_NOMEM. */
-PSD_MUST_CHECK psd_status_t wv_spearman(
-    const double *a, const double *b, size_t n, double *ret, psd_error_t *err);
+PSD_MUST_CHECK psd_status_t wv_spearman(const double *a, const double *b, size_t n, double *ret,
+                                        psd_error_t *err);
 #endif

@@ -14,25 +14,20 @@
 
 /* Wider registers where the machine has them. Levels of x86-64, because a clone
  * for a processor's name, as "arch=haswell", is taken by that one only. */
-#if defined(__x86_64__) && defined(__GNUC__) && __GNUC__ >= 12 && \
-    !defined(__clang__) && !defined(__SANITIZE_ADDRESS__) &&      \
-    !defined(__SANITIZE_THREAD__)
-#define WV_WIDE     \
-    __attribute__(( \
-        target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default")))
+#if defined(__x86_64__) && defined(__GNUC__) && __GNUC__ >= 12 && !defined(__clang__) && \
+    !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+#define WV_WIDE __attribute__((target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default")))
 #else
 #define WV_WIDE
 #endif
 
-static inline size_t
-wv_stride(size_t size)
+static inline size_t wv_stride(size_t size)
 {
     return (size + WV_LANES - 1) / WV_LANES * WV_LANES;
 }
 
 /* In lanes, so that the sum needs no order of its own to be a vector's. */
-static inline __attribute__((always_inline)) float
-wv_dot(const float *a, const float *b, size_t n)
+static inline __attribute__((always_inline)) float wv_dot(const float *a, const float *b, size_t n)
 {
     float lanes[WV_LANES] = {0};
     float sum = 0;
@@ -49,8 +44,8 @@ wv_dot(const float *a, const float *b, size_t n)
 }
 
 /* y += a x */
-static inline __attribute__((always_inline)) void
-wv_add(float a, const float *restrict x, float *restrict y, size_t n)
+static inline __attribute__((always_inline)) void wv_add(float a, const float *restrict x,
+                                                         float *restrict y, size_t n)
 {
     for (size_t i = 0; i < n; i += WV_LANES) {
         for (size_t k = 0; k < WV_LANES; k++) {

@@ -10,18 +10,13 @@
 #define ALPHA_LEAST 1e-4 /* of the first one */
 #define ALPHA_WORDS 1000 /* between two looks at alpha */
 
-psd_status_t
-wv_learner_init(wv_learner_t *self,
-                const wv_task_t *task,
-                const wv_tables_t *tables,
-                const wv_others_t *others,
-                psd_error_t *err)
+psd_status_t wv_learner_init(wv_learner_t *self, const wv_task_t *task, const wv_tables_t *tables,
+                             const wv_others_t *others, psd_error_t *err)
 {
     const wv_options_t *options = task->options;
     size_t stride = wv_stride(options->size);
     size_t n_targets =
-        (size_t)2 * options->window *
-        (1 + options->negative + (options->hs ? WV_CODE_MAX : 0));
+        (size_t)2 * options->window * (1 + options->negative + (options->hs ? WV_CODE_MAX : 0));
     psd_status_t rc = PSD_OK;
 
     *self = (wv_learner_t){.task = task,
@@ -39,11 +34,9 @@ wv_learner_init(wv_learner_t *self,
         if (!wv_tables_has(options, (wv_table_t)i)) {
             continue;
         }
-        rc = wv_copies_init(&self->copies[i], task, others, (wv_table_t)i,
-                            tables->vectors[i], err);
+        rc = wv_copies_init(&self->copies[i], task, others, (wv_table_t)i, tables->vectors[i], err);
         if (rc == PSD_OK && options->adagrad) {
-            rc = wv_copies_init(&self->sums[i], task, others, (wv_table_t)i,
-                                tables->sums[i], err);
+            rc = wv_copies_init(&self->sums[i], task, others, (wv_table_t)i, tables->sums[i], err);
         }
     }
     if (rc != PSD_OK) {
@@ -52,8 +45,7 @@ wv_learner_init(wv_learner_t *self,
     return rc;
 }
 
-void
-wv_learner_done(wv_learner_t *self)
+void wv_learner_done(wv_learner_t *self)
 {
     for (int i = 0; i < WV_VECTORS; i++) {
         wv_copies_done(&self->copies[i]);
@@ -69,12 +61,10 @@ wv_learner_done(wv_learner_t *self)
     self->weights = NULL;
 }
 
-static psd_status_t
-begin_block(wv_learner_t *self, bool lacks, psd_error_t *err)
+static psd_status_t begin_block(wv_learner_t *self, bool lacks, psd_error_t *err)
 {
     const wv_options_t *options = self->task->options;
-    const wv_rows_t *rows[WV_VECTORS] = {&self->block->in, &self->block->out,
-                                         &self->block->nodes};
+    const wv_rows_t *rows[WV_VECTORS] = {&self->block->in, &self->block->out, &self->block->nodes};
     psd_status_t rc = PSD_OK;
 
     for (int i = 0; rc == PSD_OK && i < WV_VECTORS; i++) {
@@ -89,8 +79,7 @@ begin_block(wv_learner_t *self, bool lacks, psd_error_t *err)
     return rc;
 }
 
-static void
-end_block(wv_learner_t *self)
+static void end_block(wv_learner_t *self)
 {
     const wv_options_t *options = self->task->options;
 
@@ -106,21 +95,18 @@ end_block(wv_learner_t *self)
 
 /* ---- learning ---- */
 
-static void
-add_target(wv_learner_t *self, wv_table_t table, uint32_t slot, float label)
+static void add_target(wv_learner_t *self, wv_table_t table, uint32_t slot, float label)
 {
     self->targets[self->n_targets++] = (wv_target_t){table, slot, label, false};
 }
 
-void
-wv_learner_draw(wv_learner_t *self, size_t at)
+void wv_learner_draw(wv_learner_t *self, size_t at)
 {
     const wv_block_t *block = self->block;
     const wv_options_t *options = self->task->options;
 
     if (options->hs) {
-        const wv_code_t *code =
-            &self->task->tree.codes[block->in.rows[block->words[at]]];
+        const wv_code_t *code = &self->task->tree.codes[block->in.rows[block->words[at]]];
 
         for (uint32_t i = 0; i < code->n; i++) {
             add_target(self, WV_TREE, block->nodes.slot_of[code->nodes[i]],
@@ -131,8 +117,7 @@ wv_learner_draw(wv_learner_t *self, size_t at)
         add_target(self, WV_OUT, block->targets[at], 1);
     }
     for (uint32_t i = 0; i < options->negative; i++) {
-        uint32_t slot =
-            block->pool[wv_random_below(&self->random, block->n_pool)];
+        uint32_t slot = block->pool[wv_random_below(&self->random, block->n_pool)];
 
         if (slot != block->targets[at]) {
             add_target(self, WV_OUT, slot, 0);
@@ -143,8 +128,7 @@ wv_learner_draw(wv_learner_t *self, size_t at)
 
 /* All targets of the word at `at` with one vector, which is then to change by
  * self->change. */
-WV_WIDE static void
-meet_all(wv_learner_t *self, size_t at, const float *hidden)
+WV_WIDE static void meet_all(wv_learner_t *self, size_t at, const float *hidden)
 {
     memset(self->change, 0, self->stride * sizeof *self->change);
     self->n_targets = 0;
@@ -155,26 +139,23 @@ meet_all(wv_learner_t *self, size_t at, const float *hidden)
 }
 
 /* The mean of the vectors of the n words around the one at `at`. */
-WV_WIDE static void
-take_mean(wv_learner_t *self, size_t at, size_t from, size_t end, size_t n)
+WV_WIDE static void take_mean(wv_learner_t *self, size_t at, size_t from, size_t end, size_t n)
 {
     memset(self->hidden, 0, self->stride * sizeof *self->hidden);
     for (size_t i = from; i < end; i++) {
         if (i != at) {
-            wv_add(1 / (float)n, wv_vector(self, WV_IN, self->block->words[i]),
-                   self->hidden, self->stride);
+            wv_add(1 / (float)n, wv_vector(self, WV_IN, self->block->words[i]), self->hidden,
+                   self->stride);
         }
     }
 }
 
-WV_WIDE static void
-take_change(wv_learner_t *self, uint32_t slot)
+WV_WIDE static void take_change(wv_learner_t *self, uint32_t slot)
 {
     wv_take_change(self, slot);
 }
 
-static void
-learn_skip_gram(wv_learner_t *self, size_t at, size_t from, size_t end)
+static void learn_skip_gram(wv_learner_t *self, size_t at, size_t from, size_t end)
 {
     for (size_t i = from; i < end; i++) {
         if (i != at) {
@@ -186,8 +167,7 @@ learn_skip_gram(wv_learner_t *self, size_t at, size_t from, size_t end)
     }
 }
 
-static void
-learn_cbow(wv_learner_t *self, size_t at, size_t from, size_t end)
+static void learn_cbow(wv_learner_t *self, size_t at, size_t from, size_t end)
 {
     size_t n = end - from - 1;
 
@@ -204,12 +184,10 @@ learn_cbow(wv_learner_t *self, size_t at, size_t from, size_t end)
 }
 
 /* The window of the word at `at`, which is in [first, last). */
-static void
-learn_word(wv_learner_t *self, size_t at, size_t first, size_t last)
+static void learn_word(wv_learner_t *self, size_t at, size_t first, size_t last)
 {
     const uint32_t *words = self->block->words;
-    size_t width =
-        1 + wv_random_below(&self->random, self->task->options->window);
+    size_t width = 1 + wv_random_below(&self->random, self->task->options->window);
     size_t from = at;
     size_t end = at + 1;
 
@@ -228,24 +206,17 @@ learn_word(wv_learner_t *self, size_t at, size_t first, size_t last)
     }
 }
 
-double
-wv_learner_alpha(const wv_task_t *task, uint64_t n_words)
+double wv_learner_alpha(const wv_task_t *task, uint64_t n_words)
 {
     double first = task->options->alpha;
-    double all =
-        (double)task->options->epochs * (double)task->vocabulary.n_tokens + 1;
+    double all = (double)task->options->epochs * (double)task->vocabulary.n_tokens + 1;
     double left = 1 - (double)n_words / all;
 
     return first * (left > ALPHA_LEAST ? left : ALPHA_LEAST);
 }
 
-psd_status_t
-wv_learner_step(wv_learner_t *self,
-                psd_trainer_t *trainer,
-                const wv_block_t *block,
-                uint64_t n_before,
-                bool lacks,
-                psd_error_t *err)
+psd_status_t wv_learner_step(wv_learner_t *self, psd_trainer_t *trainer, const wv_block_t *block,
+                             uint64_t n_before, bool lacks, psd_error_t *err)
 {
     size_t first = 0;
     size_t last = 0;
@@ -258,14 +229,12 @@ wv_learner_step(wv_learner_t *self,
     rc = begin_block(self, lacks, err);
     for (size_t i = first; rc == PSD_OK && i < last; i++) {
         if ((i - first) % ALPHA_WORDS == 0) {
-            self->alpha =
-                self->task->options->adagrad
-                    ? (float)self->task->options->alpha
-                    : (float)wv_learner_alpha(
-                          self->task,
-                          n_before + (uint64_t)((double)block->n_read *
-                                                (double)(i - first) /
-                                                (double)(last - first)));
+            self->alpha = self->task->options->adagrad
+                              ? (float)self->task->options->alpha
+                              : (float)wv_learner_alpha(
+                                    self->task, n_before + (uint64_t)((double)block->n_read *
+                                                                      (double)(i - first) /
+                                                                      (double)(last - first)));
         }
         if (block->words[i] != WV_UNKNOWN) {
             learn_word(self, i, first, last);

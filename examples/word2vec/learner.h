@@ -42,10 +42,8 @@ typedef struct wv_learner {
 } wv_learner_t;
 
 /* others are borrowed until it is done. Errors: PSD_NOMEM. */
-PSD_MUST_CHECK psd_status_t wv_learner_init(wv_learner_t *self,
-                                            const wv_task_t *task,
-                                            const wv_tables_t *tables,
-                                            const wv_others_t *others,
+PSD_MUST_CHECK psd_status_t wv_learner_init(wv_learner_t *self, const wv_task_t *task,
+                                            const wv_tables_t *tables, const wv_others_t *others,
                                             psd_error_t *err);
 void wv_learner_done(wv_learner_t *self);
 /*
@@ -56,11 +54,8 @@ void wv_learner_done(wv_learner_t *self);
  *
  * Errors: PSD_NOMEM.
  */
-PSD_MUST_CHECK psd_status_t wv_learner_step(wv_learner_t *self,
-                                            psd_trainer_t *trainer,
-                                            const wv_block_t *block,
-                                            uint64_t n_before,
-                                            bool lacks,
+PSD_MUST_CHECK psd_status_t wv_learner_step(wv_learner_t *self, psd_trainer_t *trainer,
+                                            const wv_block_t *block, uint64_t n_before, bool lacks,
                                             psd_error_t *err);
 /* Adds the targets of the word at `at`, with negatives of their own. */
 void wv_learner_draw(wv_learner_t *self, size_t at);

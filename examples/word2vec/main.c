@@ -16,79 +16,66 @@
 #include "judge.h"
 #include "train.h"
 
-static void
-task_done(wv_task_t *self)
+static void task_done(wv_task_t *self)
 {
     wv_vocabulary_done(&self->vocabulary);
     wv_draws_done(&self->draws);
     wv_tree_done(&self->tree);
 }
 
-static psd_status_t
-save_words(const wv_vocabulary_t *words, const char *path, psd_error_t *err)
+static psd_status_t save_words(const wv_vocabulary_t *words, const char *path, psd_error_t *err)
 {
     FILE *file = fopen(path, "w");
     bool written = file != NULL;
 
     for (uint32_t i = 0; file != NULL && i < words->n; i++) {
-        (void)fprintf(file, "%s %" PRIu64 "\n", words->words[i].text,
-                      words->words[i].count);
+        (void)fprintf(file, "%s %" PRIu64 "\n", words->words[i].text, words->words[i].count);
     }
     if (file != NULL) {
         written = !ferror(file);
         written = fclose(file) == 0 && written;
     }
     return written ? PSD_OK
-                   : psd_error_set(err, PSD_IO, "%s: cannot be written: %s",
-                                   path, strerror(errno));
+                   : psd_error_set(err, PSD_IO, "%s: cannot be written: %s", path, strerror(errno));
 }
 
-static psd_status_t
-make_task(wv_task_t *self,
-          uint32_t worker,
-          uint32_t n_workers,
-          psd_error_t *err)
+static psd_status_t make_task(wv_task_t *self, uint32_t worker, uint32_t n_workers,
+                              psd_error_t *err)
 {
     const wv_options_t *options = self->options;
-    psd_status_t rc = wv_vocabulary_count(&self->vocabulary, options->train,
-                                          options->min_count, err);
+    psd_status_t rc =
+        wv_vocabulary_count(&self->vocabulary, options->train, options->min_count, err);
 
     if (rc == PSD_OK && worker == 0) {
-        (void)printf("%" PRIu32 " words, seen %" PRIu64 " times\n",
-                     self->vocabulary.n, self->vocabulary.n_tokens);
+        (void)printf("%" PRIu32 " words, seen %" PRIu64 " times\n", self->vocabulary.n,
+                     self->vocabulary.n_tokens);
         if (options->save_words != NULL) {
             rc = save_words(&self->vocabulary, options->save_words, err);
         }
     }
     if (rc == PSD_OK) {
-        rc = wv_draws_make(&self->draws, &self->vocabulary, options->sample,
-                           err);
+        rc = wv_draws_make(&self->draws, &self->vocabulary, options->sample, err);
     }
     self->senses = (wv_senses_t){
         .n = options->senses,
         .last = options->senses == 1
                     ? 0
-                    : (uint32_t)(options->sense_share *
-                                 (double)(self->vocabulary.n - 1)),
+                    : (uint32_t)(options->sense_share * (double)(self->vocabulary.n - 1)),
         .n_words = self->vocabulary.n};
     if (rc == PSD_OK) {
         self->block = wv_block_words(self, n_workers);
         if (self->block < options->block && worker == 0) {
-            (void)printf("blocks of %" PRIu32
-                         " words: the text is too short for several workers "
+            (void)printf("blocks of %" PRIu32 " words: the text is too short for several workers "
                          "with %" PRIu32 "\n",
                          self->block, options->block);
         }
     }
-    return rc == PSD_OK && options->hs
-               ? wv_tree_make(&self->tree, &self->vocabulary, err)
-               : rc;
+    return rc == PSD_OK && options->hs ? wv_tree_make(&self->tree, &self->vocabulary, err) : rc;
 }
 
 /* ---- what is known of vectors ---- */
 
-static psd_status_t
-judge(const wv_options_t *options, wv_vectors_t *vectors, psd_error_t *err)
+static psd_status_t judge(const wv_options_t *options, wv_vectors_t *vectors, psd_error_t *err)
 {
     wv_judgement_t found;
     psd_status_t rc = PSD_OK;
@@ -97,33 +84,28 @@ judge(const wv_options_t *options, wv_vectors_t *vectors, psd_error_t *err)
     if (options->pairs != NULL) {
         rc = wv_judge_pairs(vectors, options->pairs, &found, err);
         if (rc == PSD_OK) {
-            (void)printf("similarity: rho %.3f over %" PRIu64 " of %" PRIu64
-                         " pairs\n",
+            (void)printf("similarity: rho %.3f over %" PRIu64 " of %" PRIu64 " pairs\n",
                          found.value, found.n, found.n_all);
         }
     }
     if (rc == PSD_OK && options->questions != NULL) {
         rc = wv_judge_questions(vectors, options->questions, &found, err);
         if (rc == PSD_OK) {
-            (void)printf("analogies: %.3f of %" PRIu64 " of %" PRIu64
-                         " questions\n",
-                         found.value, found.n, found.n_all);
+            (void)printf("analogies: %.3f of %" PRIu64 " of %" PRIu64 " questions\n", found.value,
+                         found.n, found.n_all);
         }
     }
-    return rc == PSD_OK && options->near != NULL
-               ? wv_judge_near(vectors, options->near, err)
-               : rc;
+    return rc == PSD_OK && options->near != NULL ? wv_judge_near(vectors, options->near, err) : rc;
 }
 
-static psd_status_t
-use_file(const wv_options_t *options, psd_error_t *err)
+static psd_status_t use_file(const wv_options_t *options, psd_error_t *err)
 {
     wv_vectors_t vectors;
     psd_status_t rc = wv_vectors_read(&vectors, options->vectors, err);
 
     if (rc == PSD_OK && options->save != NULL) {
-        rc = wv_vectors_write(&vectors.words, vectors.values, vectors.size,
-                              options->binary, options->save, err);
+        rc = wv_vectors_write(&vectors.words, vectors.values, vectors.size, options->binary,
+                              options->save, err);
     }
     if (rc == PSD_OK) {
         rc = judge(options, &vectors, err);
@@ -134,31 +116,27 @@ use_file(const wv_options_t *options, psd_error_t *err)
 
 /* ---- training ---- */
 
-static psd_status_t
-finish(wv_task_t *task, float *values, float *met, psd_error_t *err)
+static psd_status_t finish(wv_task_t *task, float *values, float *met, psd_error_t *err)
 {
     const wv_options_t *options = task->options;
     wv_vectors_t vectors = {.size = options->size, .values = values};
     psd_status_t rc = PSD_OK;
 
     if (met != NULL) {
-        rc = wv_senses_name(&task->senses, &task->vocabulary, values,
-                            options->size, met, err);
+        rc = wv_senses_name(&task->senses, &task->vocabulary, values, options->size, met, err);
     }
     if (rc == PSD_OK && met != NULL && options->save_senses != NULL) {
-        rc = wv_senses_write(&task->senses, &task->vocabulary, met,
-                             options->save_senses, err);
+        rc = wv_senses_write(&task->senses, &task->vocabulary, met, options->save_senses, err);
     }
     vectors.words = task->vocabulary; /* borrows */
     if (rc == PSD_OK && options->save != NULL) {
-        rc = wv_vectors_write(&task->vocabulary, values, options->size,
-                              options->binary, options->save, err);
+        rc = wv_vectors_write(&task->vocabulary, values, options->size, options->binary,
+                              options->save, err);
     }
     return rc == PSD_OK ? judge(options, &vectors, err) : rc;
 }
 
-static psd_status_t
-train(const wv_options_t *options, psd_error_t *err)
+static psd_status_t train(const wv_options_t *options, psd_error_t *err)
 {
     wv_task_t task = {.options = options};
     uint32_t worker = 0;
@@ -182,8 +160,7 @@ train(const wv_options_t *options, psd_error_t *err)
     return rc;
 }
 
-static psd_status_t
-run(int argc, char **argv, psd_error_t *err)
+static psd_status_t run(int argc, char **argv, psd_error_t *err)
 {
     wv_options_t options;
     bool helped = false;
@@ -192,12 +169,10 @@ run(int argc, char **argv, psd_error_t *err)
     if (rc != PSD_OK || helped) {
         return rc;
     }
-    return options.vectors != NULL ? use_file(&options, err)
-                                   : train(&options, err);
+    return options.vectors != NULL ? use_file(&options, err) : train(&options, err);
 }
 
-int
-main(int argc, char **argv)
+int main(int argc, char **argv)
 {
     return ex_program("psd-word2vec", run, argc, argv);
 }

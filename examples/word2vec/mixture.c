@@ -8,23 +8,20 @@
 #define PRIOR 1.0F         /* meetings that each sense begins with */
 
 /* log sigmoid(x), for no x infinite. */
-static float
-log_sigmoid(float x)
+static float log_sigmoid(float x)
 {
     return x < 0 ? x - log1pf(expf(x)) : -log1pf(expf(-x));
 }
 
 /* How well a sense says what stands around it: the logarithm of its chance. */
-WV_WIDE static float
-fit_of(wv_learner_t *self, uint32_t slot)
+WV_WIDE static float fit_of(wv_learner_t *self, uint32_t slot)
 {
     const float *sense = wv_vector(self, WV_IN, slot);
     float sum = 0;
 
     for (uint32_t i = 0; i < self->n_targets; i++) {
         const wv_target_t *pair = &self->targets[i];
-        float margin = wv_dot(sense, wv_vector(self, pair->table, pair->slot),
-                              self->stride);
+        float margin = wv_dot(sense, wv_vector(self, pair->table, pair->slot), self->stride);
 
         sum += log_sigmoid(pair->label > 0 ? margin : -margin);
     }
@@ -33,8 +30,7 @@ fit_of(wv_learner_t *self, uint32_t slot)
 
 /* The step of expectation: weights become how likely each sense is here, and
  * are counted. */
-static void
-weigh(wv_learner_t *self, uint32_t slot, uint32_t n)
+static void weigh(wv_learner_t *self, uint32_t slot, uint32_t n)
 {
     uint64_t word = self->block->in.rows[slot];
     float *weights = self->weights;
@@ -64,8 +60,7 @@ weigh(wv_learner_t *self, uint32_t slot, uint32_t n)
 }
 
 /* The step of maximisation. */
-WV_WIDE static void
-learn_sense(wv_learner_t *self, uint32_t slot, float weight)
+WV_WIDE static void learn_sense(wv_learner_t *self, uint32_t slot, float weight)
 {
     const float *sense = wv_vector(self, WV_IN, slot);
     size_t bytes = self->stride * sizeof *self->change;
@@ -80,12 +75,10 @@ learn_sense(wv_learner_t *self, uint32_t slot, float weight)
     }
 }
 
-void
-wv_learner_senses(wv_learner_t *self, size_t at, size_t from, size_t end)
+void wv_learner_senses(wv_learner_t *self, size_t at, size_t from, size_t end)
 {
     uint32_t slot = self->block->words[at];
-    uint32_t n =
-        wv_senses_of(&self->task->senses, (uint32_t)self->block->in.rows[slot]);
+    uint32_t n = wv_senses_of(&self->task->senses, (uint32_t)self->block->in.rows[slot]);
 
     self->n_targets = 0;
     for (size_t i = from; i < end; i++) {

@@ -10,10 +10,8 @@
 
 #define AT(member) offsetof(wv_options_t, member)
 static const ex_option_t OPTIONS[] = {
-    {.kind = EX_HEADING,
-     .help = "Data (words between blanks, a line for a paragraph):"},
-    {"train", "FILE", EX_INPUT, AT(train), 0, 0,
-     "worker i of n takes the i-th part of it"},
+    {.kind = EX_HEADING, .help = "Data (words between blanks, a line for a paragraph):"},
+    {"train", "FILE", EX_INPUT, AT(train), 0, 0, "worker i of n takes the i-th part of it"},
     {"min-count", "N", EX_U64, AT(min_count), 0, 0,
      "words that are seen less often are left out (default 5)"},
     {"sample", "F", EX_REAL, AT(sample), 0, 1,
@@ -25,14 +23,11 @@ static const ex_option_t OPTIONS[] = {
     {"model", "skip-gram|cbow", EX_CHOICE, AT(model), 0, 0,
      "what is learnt from a word: those around it, or it from them (default "
      "skip-gram)"},
-    {"size", "N", EX_U32, AT(size), 1, 10000,
-     "numbers in a vector (default 100)"},
-    {"window", "N", EX_U32, AT(window), 1, 100,
-     "words on either side, at most (default 5)"},
+    {"size", "N", EX_U32, AT(size), 1, 10000, "numbers in a vector (default 100)"},
+    {"window", "N", EX_U32, AT(window), 1, 100, "words on either side, at most (default 5)"},
     {"negative", "N", EX_U32, AT(negative), 0, 100,
      "words drawn against each pair (default 5; 0: none)"},
-    {"hs", "", EX_FLAG, AT(hs), 0, 0,
-     "hierarchical softmax; with --negative 0, only that"},
+    {"hs", "", EX_FLAG, AT(hs), 0, 0, "hierarchical softmax; with --negative 0, only that"},
     {"senses", "N", EX_U32, AT(senses), 1, 50,
      "vectors of a frequent word, each for what it means somewhere else (with "
      "skip-gram; default 1)"},
@@ -46,8 +41,7 @@ static const ex_option_t OPTIONS[] = {
     {"resume", "", EX_FLAG, AT(resume), 0, 0,
      "goes on behind what the tables have learnt, as many workers as then"},
     {.kind = EX_HEADING, .help = "Training:"},
-    {"epochs", "N", EX_U32, AT(epochs), 1, 1e6,
-     "passes over the text (default 5)"},
+    {"epochs", "N", EX_U32, AT(epochs), 1, 1e6, "passes over the text (default 5)"},
     {"alpha", "F", EX_REAL, AT(alpha), 1e-9, 10,
      "the first step, which falls with the words that all workers have read "
      "(default 0.025, with cbow 0.05)"},
@@ -56,14 +50,12 @@ static const ex_option_t OPTIONS[] = {
     {"block", "N", EX_U32, AT(block), WV_BLOCK_LEAST, 1e8,
      "words of a block, after which changes are sent (default 1000; with "
      "several workers a 20th of a worker's part, at most)"},
-    {"trainers", "N", EX_U32, AT(trainers), 1, 256,
-     "threads of a worker (default 1)"},
+    {"trainers", "N", EX_U32, AT(trainers), 1, 256, "threads of a worker (default 1)"},
     {"no-pipeline", "", EX_FLAG, AT(no_pipeline), 0, 0,
      "vectors of a block are pulled when the one before is done, not while it "
      "is worked on"},
     {"seed", "N", EX_U64, AT(seed), 0, 0, "of all that is drawn (default 1)"},
-    {"report", "SECONDS", EX_REAL, AT(report_s), 0, 86400,
-     "between progress lines (default 5)"},
+    {"report", "SECONDS", EX_REAL, AT(report_s), 0, 86400, "between progress lines (default 5)"},
     {.kind = EX_HEADING, .help = "Vectors:"},
     {"save", "FILE", EX_OUTPUT, AT(save), 0, 0,
      "writes them as word2vec does: count and size, then a word a line"},
@@ -92,15 +84,13 @@ static const ex_command_t COMMAND = {
     "  psd-word2vec --vectors vectors.txt --near king",
     OPTIONS, EX_COUNT(OPTIONS)};
 
-static psd_status_t
-check(const wv_options_t *self, psd_error_t *err)
+static psd_status_t check(const wv_options_t *self, psd_error_t *err)
 {
     if ((self->train == NULL) == (self->vectors == NULL)) {
         return psd_error_set(err, PSD_USAGE,
                              "%s; allowed: one of --train FILE and --vectors "
                              "FILE",
-                             self->train == NULL ? "there is nothing to do"
-                                                 : "both are there");
+                             self->train == NULL ? "there is nothing to do" : "both are there");
     }
     if (self->negative == 0 && !self->hs) {
         return psd_error_set(err, PSD_USAGE,
@@ -109,16 +99,14 @@ check(const wv_options_t *self, psd_error_t *err)
     }
     if (self->senses > 1 && self->model != WV_SKIP_GRAM) {
         return psd_error_set(err, PSD_USAGE,
-                             "--senses %" PRIu32
-                             " with --model cbow; allowed: with skip-gram",
+                             "--senses %" PRIu32 " with --model cbow; allowed: with skip-gram",
                              self->senses);
     }
     return ex_options_check_table(self->table, ".tree.sums", err);
 }
 
-psd_status_t
-wv_options_read(
-    wv_options_t *self, int argc, char **argv, bool *ret_help, psd_error_t *err)
+psd_status_t wv_options_read(wv_options_t *self, int argc, char **argv, bool *ret_help,
+                             psd_error_t *err)
 {
     psd_status_t rc = PSD_OK;
 

@@ -47,9 +47,6 @@ typedef struct wv_options {
 
 /* Reads argv[1 .. argc - 1]; texts are borrowed from it. ret_help: help was
  * asked for and printed. Errors: PSD_USAGE. */
-PSD_MUST_CHECK psd_status_t wv_options_read(wv_options_t *self,
-                                            int argc,
-                                            char **argv,
-                                            bool *ret_help,
-                                            psd_error_t *err);
+PSD_MUST_CHECK psd_status_t wv_options_read(wv_options_t *self, int argc, char **argv,
+                                            bool *ret_help, psd_error_t *err);
 #endif

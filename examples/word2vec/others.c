@@ -9,8 +9,7 @@
 #define STEP_MOST 0.4
 
 /* A word that is met n times in a block, on average. */
-static void
-expect_word(wv_others_t *self, const wv_task_t *task, uint32_t word, double n)
+static void expect_word(wv_others_t *self, const wv_task_t *task, uint32_t word, double n)
 {
     for (uint32_t i = 0; i < wv_senses_of(&task->senses, word); i++) {
         self->expected[WV_IN][wv_senses_row(&task->senses, word, i)] = (float)n;
@@ -27,8 +26,7 @@ expect_word(wv_others_t *self, const wv_task_t *task, uint32_t word, double n)
     }
 }
 
-static void
-fill(wv_others_t *self, const wv_task_t *task)
+static void fill(wv_others_t *self, const wv_task_t *task)
 {
     const wv_options_t *options = task->options;
     uint32_t n_words = task->vocabulary.n;
@@ -46,22 +44,17 @@ fill(wv_others_t *self, const wv_task_t *task)
         expect_word(self, task, i, block * kept / all);
         if (options->negative > 0) {
             self->expected[WV_OUT][i] +=
-                (float)(options->negative * block *
-                        wv_draws_weight(&task->vocabulary, i) / drawn);
+                (float)(options->negative * block * wv_draws_weight(&task->vocabulary, i) / drawn);
         }
     }
 }
 
-psd_status_t
-wv_others_init(wv_others_t *self,
-               const wv_task_t *task,
-               uint32_t n_workers,
-               psd_error_t *err)
+psd_status_t wv_others_init(wv_others_t *self, const wv_task_t *task, uint32_t n_workers,
+                            psd_error_t *err)
 {
     *self = (wv_others_t){.n_workers = n_workers,
                           .n_trainers = task->options->trainers,
-                          .times_most =
-                              (float)fmax(1, STEP_MOST / task->options->alpha)};
+                          .times_most = (float)fmax(1, STEP_MOST / task->options->alpha)};
     if (n_workers * task->options->trainers == 1) {
         return PSD_OK;
     }
@@ -69,20 +62,17 @@ wv_others_init(wv_others_t *self,
         if (!wv_tables_has(task->options, (wv_table_t)i)) {
             continue;
         }
-        self->expected[i] = calloc(wv_tables_rows(task, (wv_table_t)i),
-                                   sizeof *self->expected[i]);
+        self->expected[i] = calloc(wv_tables_rows(task, (wv_table_t)i), sizeof *self->expected[i]);
         if (self->expected[i] == NULL) {
             wv_others_done(self);
-            return psd_error_set(err, PSD_NOMEM,
-                                 "no memory for how often words are met");
+            return psd_error_set(err, PSD_NOMEM, "no memory for how often words are met");
         }
     }
     fill(self, task);
     return PSD_OK;
 }
 
-void
-wv_others_done(wv_others_t *self)
+void wv_others_done(wv_others_t *self)
 {
     for (int i = 0; i < WV_VECTORS; i++) {
         free(self->expected[i]);
@@ -90,11 +80,7 @@ wv_others_done(wv_others_t *self)
     }
 }
 
-float
-wv_others_times(const wv_others_t *self,
-                wv_table_t table,
-                uint64_t row,
-                float met)
+float wv_others_times(const wv_others_t *self, wv_table_t table, uint64_t row, float met)
 {
     float n_learners = (float)self->n_workers * (float)self->n_trainers;
     float own = fmaxf(1, met / (float)self->n_trainers);

@@ -36,15 +36,10 @@ typedef struct wv_others {
 } wv_others_t;
 
 /* For a training by n_workers. Errors: PSD_NOMEM. */
-PSD_MUST_CHECK psd_status_t wv_others_init(wv_others_t *self,
-                                           const wv_task_t *task,
-                                           uint32_t n_workers,
-                                           psd_error_t *err);
+PSD_MUST_CHECK psd_status_t wv_others_init(wv_others_t *self, const wv_task_t *task,
+                                           uint32_t n_workers, psd_error_t *err);
 void wv_others_done(wv_others_t *self);
 /* How many times as often as a learner all of them meet a row, from 1 to their
  * number; met: by the block of the learner's worker. */
-float wv_others_times(const wv_others_t *self,
-                      wv_table_t table,
-                      uint64_t row,
-                      float met);
+float wv_others_times(const wv_others_t *self, wv_table_t table, uint64_t row, float met);
 #endif

@@ -12,8 +12,7 @@
 #define MARKS "################" /* at most, between a word and its sense */
 #define NAME_SIZE (WV_WORD_MAX + 32)
 
-static void
-swap_floats(float *a, float *b, size_t n)
+static void swap_floats(float *a, float *b, size_t n)
 {
     for (size_t i = 0; i < n; i++) {
         float value = a[i];
@@ -23,12 +22,8 @@ swap_floats(float *a, float *b, size_t n)
     }
 }
 
-static void
-put_first(const wv_senses_t *self,
-          uint32_t word,
-          float *values,
-          uint32_t size,
-          float *met)
+static void put_first(const wv_senses_t *self, uint32_t word, float *values, uint32_t size,
+                      float *met)
 {
     uint32_t most = 0;
 
@@ -38,14 +33,12 @@ put_first(const wv_senses_t *self,
     if (most != 0) {
         swap_floats(&met[0], &met[most], 1);
         swap_floats(values + (size_t)word * size,
-                    values + (size_t)wv_senses_row(self, word, most) * size,
-                    size);
+                    values + (size_t)wv_senses_row(self, word, most) * size, size);
     }
 }
 
 /* The next name, which no word has. false: there is no memory. */
-static bool
-add_name(wv_vocabulary_t *words, const char *word, uint32_t sense)
+static bool add_name(wv_vocabulary_t *words, const char *word, uint32_t sense)
 {
     char name[NAME_SIZE];
     uint32_t row = words->n;
@@ -53,20 +46,13 @@ add_name(wv_vocabulary_t *words, const char *word, uint32_t sense)
 
     do {
         n_marks++;
-        (void)snprintf(name, sizeof name, "%s%.*s%" PRIu32, word, n_marks,
-                       MARKS, sense + 1);
-    } while (wv_vocabulary_find(words, name) != WV_UNKNOWN &&
-             n_marks < (int)sizeof MARKS - 1);
+        (void)snprintf(name, sizeof name, "%s%.*s%" PRIu32, word, n_marks, MARKS, sense + 1);
+    } while (wv_vocabulary_find(words, name) != WV_UNKNOWN && n_marks < (int)sizeof MARKS - 1);
     return wv_vocabulary_add(words, name) == row;
 }
 
-psd_status_t
-wv_senses_name(const wv_senses_t *self,
-               wv_vocabulary_t *words,
-               float *values,
-               uint32_t size,
-               float *met,
-               psd_error_t *err)
+psd_status_t wv_senses_name(const wv_senses_t *self, wv_vocabulary_t *words, float *values,
+                            uint32_t size, float *met, psd_error_t *err)
 {
     bool named = true;
 
@@ -76,16 +62,11 @@ wv_senses_name(const wv_senses_t *self,
             named = add_name(words, words->words[word].text, i);
         }
     }
-    return named ? PSD_OK
-                 : psd_error_set(err, PSD_NOMEM, "no memory for names");
+    return named ? PSD_OK : psd_error_set(err, PSD_NOMEM, "no memory for names");
 }
 
-psd_status_t
-wv_senses_write(const wv_senses_t *self,
-                const wv_vocabulary_t *words,
-                const float *met,
-                const char *path,
-                psd_error_t *err)
+psd_status_t wv_senses_write(const wv_senses_t *self, const wv_vocabulary_t *words,
+                             const float *met, const char *path, psd_error_t *err)
 {
     FILE *file = fopen(path, "w");
     bool written = file != NULL;
@@ -108,6 +89,5 @@ wv_senses_write(const wv_senses_t *self,
         written = fclose(file) == 0 && written;
     }
     return written ? PSD_OK
-                   : psd_error_set(err, PSD_IO, "%s: cannot be written: %s",
-                                   path, strerror(errno));
+                   : psd_error_set(err, PSD_IO, "%s: cannot be written: %s", path, strerror(errno));
 }

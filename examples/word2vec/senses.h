@@ -19,23 +19,19 @@ typedef struct wv_senses {
     uint32_t n_words; /* of the vocabulary */
 } wv_senses_t;
 
-static inline uint32_t
-wv_senses_of(const wv_senses_t *self, uint32_t word)
+static inline uint32_t wv_senses_of(const wv_senses_t *self, uint32_t word)
 {
     return word >= 1 && word <= self->last ? self->n : 1;
 }
 
 /* sense  in  below wv_senses_of */
-static inline uint32_t
-wv_senses_row(const wv_senses_t *self, uint32_t word, uint32_t sense)
+static inline uint32_t wv_senses_row(const wv_senses_t *self, uint32_t word, uint32_t sense)
 {
-    return sense == 0 ? word
-                      : self->n_words + (word - 1) * (self->n - 1) + sense - 1;
+    return sense == 0 ? word : self->n_words + (word - 1) * (self->n - 1) + sense - 1;
 }
 
 /* Of all words. */
-static inline uint32_t
-wv_senses_rows(const wv_senses_t *self)
+static inline uint32_t wv_senses_rows(const wv_senses_t *self)
 {
     return self->n_words + self->last * (self->n - 1);
 }
@@ -52,17 +48,11 @@ wv_senses_rows(const wv_senses_t *self)
  *
  * Errors: PSD_NOMEM.
  */
-PSD_MUST_CHECK psd_status_t wv_senses_name(const wv_senses_t *self,
-                                           wv_vocabulary_t *words,
-                                           float *values,
-                                           uint32_t size,
-                                           float *met,
+PSD_MUST_CHECK psd_status_t wv_senses_name(const wv_senses_t *self, wv_vocabulary_t *words,
+                                           float *values, uint32_t size, float *met,
                                            psd_error_t *err);
 /* Writes a line WORD NAME SHARE, between tabs, for each sense of each word that
  * has several. Errors: PSD_IO. */
-PSD_MUST_CHECK psd_status_t wv_senses_write(const wv_senses_t *self,
-                                            const wv_vocabulary_t *words,
-                                            const float *met,
-                                            const char *path,
-                                            psd_error_t *err);
+PSD_MUST_CHECK psd_status_t wv_senses_write(const wv_senses_t *self, const wv_vocabulary_t *words,
+                                            const float *met, const char *path, psd_error_t *err);
 #endif

@@ -16,36 +16,26 @@ typedef struct maker {
     const wv_task_t *task;
 } maker_t;
 
-bool
-wv_tables_has(const wv_options_t *options, wv_table_t table)
+bool wv_tables_has(const wv_options_t *options, wv_table_t table)
 {
     return table == WV_IN || (table == WV_OUT && options->negative > 0) ||
            (table == WV_TREE && options->hs);
 }
 
-uint32_t
-wv_tables_rows(const wv_task_t *task, wv_table_t table)
+uint32_t wv_tables_rows(const wv_task_t *task, wv_table_t table)
 {
     return table == WV_IN ? wv_senses_rows(&task->senses) : task->vocabulary.n;
 }
 
 /* "NAME.in", "NAME.in.sums" */
-static void
-print_name(const wv_task_t *task,
-           const char *noun,
-           const char *suffix,
-           char ret_name[VALUE_SIZE])
+static void print_name(const wv_task_t *task, const char *noun, const char *suffix,
+                       char ret_name[VALUE_SIZE])
 {
-    (void)snprintf(ret_name, VALUE_SIZE, "%s.%s%s", task->options->table, noun,
-                   suffix);
+    (void)snprintf(ret_name, VALUE_SIZE, "%s.%s%s", task->options->table, noun, suffix);
 }
 
-static psd_status_t
-drop(psd_train_t *train,
-     const wv_task_t *task,
-     const char *noun,
-     const char *suffix,
-     psd_error_t *err)
+static psd_status_t drop(psd_train_t *train, const wv_task_t *task, const char *noun,
+                         const char *suffix, psd_error_t *err)
 {
     char name[VALUE_SIZE];
     psd_status_t rc = PSD_OK;
@@ -59,8 +49,7 @@ drop(psd_train_t *train,
     return rc;
 }
 
-psd_status_t
-wv_tables_drop(psd_train_t *train, const wv_task_t *task, psd_error_t *err)
+psd_status_t wv_tables_drop(psd_train_t *train, const wv_task_t *task, psd_error_t *err)
 {
     psd_status_t rc = drop(train, task, "count", "", err);
 
@@ -77,8 +66,7 @@ wv_tables_drop(psd_train_t *train, const wv_task_t *task, psd_error_t *err)
 }
 
 /* Sets keys and values up to a NULL. */
-static psd_status_t
-set_spec(psd_spec_t *spec, const char *const *pairs, psd_error_t *err)
+static psd_status_t set_spec(psd_spec_t *spec, const char *const *pairs, psd_error_t *err)
 {
     psd_status_t rc = PSD_OK;
 
@@ -88,23 +76,17 @@ set_spec(psd_spec_t *spec, const char *const *pairs, psd_error_t *err)
     return rc;
 }
 
-static psd_status_t
-make_table(maker_t *maker,
-           const char *name,
-           const char *const *pairs,
-           uint32_t *ret,
-           psd_error_t *err)
+static psd_status_t make_table(maker_t *maker, const char *name, const char *const *pairs,
+                               uint32_t *ret, psd_error_t *err)
 {
     static const char *const acks[] = {"memory", "replica", "disk"};
     const ex_job_options_t *job = &maker->task->options->job;
     char replicas[VALUE_SIZE];
-    const char *const more[] = {
-        "replicas", replicas, job->ack == EX_NOT_CHOSEN ? NULL : "ack",
-        job->ack == EX_NOT_CHOSEN ? NULL : acks[job->ack], NULL};
+    const char *const more[] = {"replicas", replicas, job->ack == EX_NOT_CHOSEN ? NULL : "ack",
+                                job->ack == EX_NOT_CHOSEN ? NULL : acks[job->ack], NULL};
     psd_spec_t *spec = psd_spec_new();
-    psd_status_t rc =
-        spec == NULL ? psd_error_set(err, PSD_NOMEM, "no memory for a table")
-                     : set_spec(spec, pairs, err);
+    psd_status_t rc = spec == NULL ? psd_error_set(err, PSD_NOMEM, "no memory for a table")
+                                   : set_spec(spec, pairs, err);
 
     (void)snprintf(replicas, sizeof replicas, "%" PRIu32, job->replicas);
     if (rc == PSD_OK) {
@@ -118,12 +100,8 @@ make_table(maker_t *maker,
 }
 
 /* Only vectors of words begin with chance, a little off zero. */
-static psd_status_t
-make_vectors(maker_t *maker,
-             wv_table_t table,
-             const char *suffix,
-             uint32_t *ret,
-             psd_error_t *err)
+static psd_status_t make_vectors(maker_t *maker, wv_table_t table, const char *suffix,
+                                 uint32_t *ret, psd_error_t *err)
 {
     const wv_options_t *options = maker->task->options;
     char name[VALUE_SIZE];
@@ -131,23 +109,20 @@ make_vectors(maker_t *maker,
     char cols[VALUE_SIZE];
     char init[VALUE_SIZE] = "zero";
     char seed[VALUE_SIZE];
-    const char *const pairs[] = {"rows", rows,   "cols", cols, "init",
-                                 init,   "seed", seed,   NULL};
+    const char *const pairs[] = {"rows", rows, "cols", cols, "init", init, "seed", seed, NULL};
 
     print_name(maker->task, NAMES[table], suffix, name);
-    (void)snprintf(rows, sizeof rows, "%" PRIu32,
-                   wv_tables_rows(maker->task, table));
+    (void)snprintf(rows, sizeof rows, "%" PRIu32, wv_tables_rows(maker->task, table));
     (void)snprintf(cols, sizeof cols, "%" PRIu32, options->size);
     (void)snprintf(seed, sizeof seed, "%" PRIu64, options->seed);
     if (table == WV_IN && suffix[0] == '\0') {
-        (void)snprintf(init, sizeof init, "uniform:-%.9g,%.9g",
-                       0.5 / options->size, 0.5 / options->size);
+        (void)snprintf(init, sizeof init, "uniform:-%.9g,%.9g", 0.5 / options->size,
+                       0.5 / options->size);
     }
     return make_table(maker, name, pairs, ret, err);
 }
 
-static psd_status_t
-make_counts(maker_t *maker, uint32_t n_workers, uint32_t *ret, psd_error_t *err)
+static psd_status_t make_counts(maker_t *maker, uint32_t n_workers, uint32_t *ret, psd_error_t *err)
 {
     char name[VALUE_SIZE];
     char rows[VALUE_SIZE];
@@ -158,8 +133,7 @@ make_counts(maker_t *maker, uint32_t n_workers, uint32_t *ret, psd_error_t *err)
     return make_table(maker, name, pairs, ret, err);
 }
 
-static psd_status_t
-make_senses(maker_t *maker, uint32_t *ret, psd_error_t *err)
+static psd_status_t make_senses(maker_t *maker, uint32_t *ret, psd_error_t *err)
 {
     const wv_senses_t *senses = &maker->task->senses;
     char name[VALUE_SIZE];
@@ -173,12 +147,8 @@ make_senses(maker_t *maker, uint32_t *ret, psd_error_t *err)
     return make_table(maker, name, pairs, ret, err);
 }
 
-psd_status_t
-wv_tables_make(wv_tables_t *self,
-               psd_train_t *train,
-               const wv_task_t *task,
-               uint32_t n_workers,
-               psd_error_t *err)
+psd_status_t wv_tables_make(wv_tables_t *self, psd_train_t *train, const wv_task_t *task,
+                            uint32_t n_workers, psd_error_t *err)
 {
     maker_t maker = {train, task};
     psd_status_t rc = make_counts(&maker, n_workers, &self->count, err);
@@ -192,8 +162,7 @@ wv_tables_make(wv_tables_t *self,
         }
         rc = make_vectors(&maker, (wv_table_t)i, "", &self->vectors[i], err);
         if (rc == PSD_OK && task->options->adagrad) {
-            rc = make_vectors(&maker, (wv_table_t)i, ".sums", &self->sums[i],
-                              err);
+            rc = make_vectors(&maker, (wv_table_t)i, ".sums", &self->sums[i], err);
         }
     }
     return rc;
@@ -201,21 +170,15 @@ wv_tables_make(wv_tables_t *self,
 
 /* ---- what comes of it ---- */
 
-psd_status_t
-wv_tables_pull(psd_train_t *train,
-               uint32_t table,
-               uint32_t n,
-               size_t size,
-               float **ret,
-               psd_error_t *err)
+psd_status_t wv_tables_pull(psd_train_t *train, uint32_t table, uint32_t n, size_t size,
+                            float **ret, psd_error_t *err)
 {
     psd_table_t *handle = psd_train_table_handle(train, table);
     float *values = malloc(n * size * sizeof *values);
     uint64_t *rows = calloc(CHUNK_ROWS, sizeof *rows);
-    psd_status_t rc =
-        values == NULL || rows == NULL
-            ? psd_error_set(err, PSD_NOMEM, "no memory for the vectors")
-            : PSD_OK;
+    psd_status_t rc = values == NULL || rows == NULL
+                          ? psd_error_set(err, PSD_NOMEM, "no memory for the vectors")
+                          : PSD_OK;
 
     for (uint32_t at = 0; rc == PSD_OK && at < n; at += CHUNK_ROWS) {
         uint32_t n_rows = 0;
@@ -224,8 +187,7 @@ wv_tables_pull(psd_train_t *train,
             rows[n_rows] = at + n_rows;
             n_rows++;
         }
-        rc = psd_pull(handle, rows, n_rows, values + at * size, n_rows * size,
-                      err);
+        rc = psd_pull(handle, rows, n_rows, values + at * size, n_rows * size, err);
     }
     free(rows);
     if (rc != PSD_OK) {

@@ -26,8 +26,8 @@ typedef enum wv_table {
 typedef struct wv_tables {
     uint32_t vectors[WV_VECTORS]; /* by wv_table */
     uint32_t sums[WV_VECTORS];    /* of squares, with --adagrad */
-    uint32_t senses; /* rows up to the last word that has several */
-    uint32_t count;  /* int64, by worker */
+    uint32_t senses;              /* rows up to the last word that has several */
+    uint32_t count;               /* int64, by worker */
 } wv_tables_t;
 
 /* Whether a table is there. */
@@ -36,22 +36,15 @@ bool wv_tables_has(const wv_options_t *options, wv_table_t table);
 uint32_t wv_tables_rows(const wv_task_t *task, wv_table_t table);
 /* Drops what an earlier run has left. Errors: those of psd_table_drop, but
  * PSD_NO_TABLE. */
-PSD_MUST_CHECK psd_status_t wv_tables_drop(psd_train_t *train,
-                                           const wv_task_t *task,
+PSD_MUST_CHECK psd_status_t wv_tables_drop(psd_train_t *train, const wv_task_t *task,
                                            psd_error_t *err);
 /* While train is configured: makes them, or takes those that are there. Errors:
  * those of psd_train_table. */
-PSD_MUST_CHECK psd_status_t wv_tables_make(wv_tables_t *self,
-                                           psd_train_t *train,
-                                           const wv_task_t *task,
-                                           uint32_t n_workers,
+PSD_MUST_CHECK psd_status_t wv_tables_make(wv_tables_t *self, psd_train_t *train,
+                                           const wv_task_t *task, uint32_t n_workers,
                                            psd_error_t *err);
 /* Pulls all rows of a table of floats, n x size, which the caller frees.
  * Errors: those of psd_pull; PSD_NOMEM. */
-PSD_MUST_CHECK psd_status_t wv_tables_pull(psd_train_t *train,
-                                           uint32_t table,
-                                           uint32_t n,
-                                           size_t size,
-                                           float **ret,
-                                           psd_error_t *err);
+PSD_MUST_CHECK psd_status_t wv_tables_pull(psd_train_t *train, uint32_t table, uint32_t n,
+                                           size_t size, float **ret, psd_error_t *err);
 #endif

@@ -7,25 +7,20 @@
 
 #define BUFFER_BYTES (1 << 20)
 
-static psd_status_t
-refuse(const wv_text_t *self, const char *what, psd_error_t *err)
+static psd_status_t refuse(const wv_text_t *self, const char *what, psd_error_t *err)
 {
-    return psd_error_set(err, PSD_IO, "%s: %s: %s", self->path, what,
-                         strerror(errno));
+    return psd_error_set(err, PSD_IO, "%s: %s: %s", self->path, what, strerror(errno));
 }
 
 /* By its first bytes, a file of gzip, zstd, xz or bzip2: there are no words. */
-static bool
-is_packed(FILE *file)
+static bool is_packed(FILE *file)
 {
-    static const char *const firsts[] = {"\x1f\x8b", "\x28\xb5\x2f\xfd",
-                                         "\xfd\x37zXZ"};
+    static const char *const firsts[] = {"\x1f\x8b", "\x28\xb5\x2f\xfd", "\xfd\x37zXZ"};
     char bytes[8] = "";
     bool found = false;
 
     if (fread(bytes, 1, sizeof bytes - 1, file) > 0) {
-        found =
-            strncmp(bytes, "BZh", 3) == 0 && strncmp(bytes + 4, "1AY", 3) == 0;
+        found = strncmp(bytes, "BZh", 3) == 0 && strncmp(bytes + 4, "1AY", 3) == 0;
         for (size_t i = 0; i < sizeof firsts / sizeof *firsts; i++) {
             found = found || strncmp(bytes, firsts[i], strlen(firsts[i])) == 0;
         }
@@ -35,8 +30,7 @@ is_packed(FILE *file)
 
 /* Behind the line that has the byte before `at`, which belongs to the part
  * before. */
-static void
-skip_line(wv_text_t *self)
+static void skip_line(wv_text_t *self)
 {
     int byte = 0;
 
@@ -46,12 +40,8 @@ skip_line(wv_text_t *self)
     }
 }
 
-psd_status_t
-wv_text_open(wv_text_t *self,
-             const char *path,
-             uint32_t part,
-             uint32_t n_parts,
-             psd_error_t *err)
+psd_status_t wv_text_open(wv_text_t *self, const char *path, uint32_t part, uint32_t n_parts,
+                          psd_error_t *err)
 {
     off_t size = 0;
     bool begins = false; /* with the file */
@@ -64,12 +54,10 @@ wv_text_open(wv_text_t *self,
     (void)setvbuf(self->file, NULL, _IOFBF, BUFFER_BYTES);
     if (is_packed(self->file)) {
         wv_text_close(self);
-        return psd_error_set(err, PSD_INVALID,
-                             "%s: byte 0: it is packed; allowed: plain text",
+        return psd_error_set(err, PSD_INVALID, "%s: byte 0: it is packed; allowed: plain text",
                              path);
     }
-    if (fseeko(self->file, 0, SEEK_END) != 0 ||
-        (size = ftello(self->file)) < 0) {
+    if (fseeko(self->file, 0, SEEK_END) != 0 || (size = ftello(self->file)) < 0) {
         psd_status_t rc = refuse(self, "has no size", err);
 
         wv_text_close(self);
@@ -91,8 +79,7 @@ wv_text_open(wv_text_t *self,
     return PSD_OK;
 }
 
-void
-wv_text_close(wv_text_t *self)
+void wv_text_close(wv_text_t *self)
 {
     if (self->file != NULL) {
         (void)fclose(self->file);
@@ -100,8 +87,7 @@ wv_text_close(wv_text_t *self)
     }
 }
 
-wv_token_t
-wv_text_next(wv_text_t *self)
+wv_token_t wv_text_next(wv_text_t *self)
 {
     size_t n = 0;
     int byte = 0;
@@ -135,8 +121,7 @@ wv_text_next(wv_text_t *self)
     return n > 0 ? WV_WORD : WV_TEXT_END;
 }
 
-psd_status_t
-wv_text_check(const wv_text_t *self, psd_error_t *err)
+psd_status_t wv_text_check(const wv_text_t *self, psd_error_t *err)
 {
     return ferror(self->file) ? refuse(self, "cannot be read", err) : PSD_OK;
 }

@@ -32,16 +32,12 @@ typedef struct wv_text {
 typedef enum wv_token { WV_WORD, WV_LINE_END, WV_TEXT_END } wv_token_t;
 
 /* Opens part i of n. Errors: PSD_IO naming the file. */
-PSD_MUST_CHECK psd_status_t wv_text_open(wv_text_t *self,
-                                         const char *path,
-                                         uint32_t part,
-                                         uint32_t n_parts,
-                                         psd_error_t *err);
+PSD_MUST_CHECK psd_status_t wv_text_open(wv_text_t *self, const char *path, uint32_t part,
+                                         uint32_t n_parts, psd_error_t *err);
 void wv_text_close(wv_text_t *self);
 /* The next token; a word is in self->word until the next call. A file that
  * cannot be read ends: ask wv_text_check. */
 wv_token_t wv_text_next(wv_text_t *self);
 /* Errors: PSD_IO reading has failed. */
-PSD_MUST_CHECK psd_status_t wv_text_check(const wv_text_t *self,
-                                          psd_error_t *err);
+PSD_MUST_CHECK psd_status_t wv_text_check(const wv_text_t *self, psd_error_t *err);
 #endif

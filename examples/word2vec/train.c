@@ -32,24 +32,17 @@ typedef struct run {
 
 /* ---- call-backs ---- */
 
-static psd_status_t
-ask(psd_loader_t *loader,
-    uint32_t table,
-    const wv_rows_t *rows,
-    psd_error_t *err)
+static psd_status_t ask(psd_loader_t *loader, uint32_t table, const wv_rows_t *rows,
+                        psd_error_t *err)
 {
-    return rows->n == 0
-               ? PSD_OK
-               : psd_loader_rows(loader, table, rows->rows, rows->n, err);
+    return rows->n == 0 ? PSD_OK : psd_loader_rows(loader, table, rows->rows, rows->n, err);
 }
 
-static psd_status_t
-load(void *user, psd_loader_t *loader, void *block, psd_error_t *err)
+static psd_status_t load(void *user, psd_loader_t *loader, void *block, psd_error_t *err)
 {
     run_t *run = user;
     wv_block_t *words = block;
-    const wv_rows_t *rows[WV_VECTORS] = {&words->in, &words->out,
-                                         &words->nodes};
+    const wv_rows_t *rows[WV_VECTORS] = {&words->in, &words->out, &words->nodes};
     psd_status_t rc = wv_block_prepare(words, err);
 
     if (rc == PSD_OK) {
@@ -62,21 +55,18 @@ load(void *user, psd_loader_t *loader, void *block, psd_error_t *err)
         }
     }
     return rc == PSD_OK && words->n_several > 0
-               ? psd_loader_rows(loader, run->tables.senses, words->several,
-                                 words->n_several, err)
+               ? psd_loader_rows(loader, run->tables.senses, words->several, words->n_several, err)
                : rc;
 }
 
 /* No trainer works meanwhile. */
-static void
-tell(void *user, uint64_t done, uint64_t total, double rate, double left_s)
+static void tell(void *user, uint64_t done, uint64_t total, double rate, double left_s)
 {
     const run_t *run = user;
 
     if (run->epoch == 0) { /* no block had come to this worker */
         if (run->n_learnt > 0) {
-            (void)printf("worker %" PRIu32
-                         "  nothing is left to learn: %" PRIu64 " words were\n",
+            (void)printf("worker %" PRIu32 "  nothing is left to learn: %" PRIu64 " words were\n",
                          run->worker, run->n_learnt);
             (void)fflush(stdout);
         }
@@ -90,8 +80,7 @@ tell(void *user, uint64_t done, uint64_t total, double rate, double left_s)
     (void)fflush(stdout);
 }
 
-static psd_status_t
-step(void *user, psd_trainer_t *trainer, void *block, psd_error_t *err)
+static psd_status_t step(void *user, psd_trainer_t *trainer, void *block, psd_error_t *err)
 {
     run_t *run = user;
     const wv_block_t *words = block;
@@ -100,27 +89,24 @@ step(void *user, psd_trainer_t *trainer, void *block, psd_error_t *err)
     uint64_t own = 0;
 
     for (uint32_t i = 0; i < run->n_workers; i++) {
-        uint64_t n =
-            (uint64_t)psd_trainer_get_i64(trainer, run->tables.count, i, 0);
+        uint64_t n = (uint64_t)psd_trainer_get_i64(trainer, run->tables.count, i, 0);
 
         n_before += n;
         own = i == run->worker ? n : own;
     }
     if (id == 0) {
-        psd_trainer_add_i64(trainer, run->tables.count, run->worker, 0,
-                            (int64_t)words->n_read);
+        psd_trainer_add_i64(trainer, run->tables.count, run->worker, 0, (int64_t)words->n_read);
         psd_trainer_done(trainer, words->n_read);
         run->epoch = words->epoch;
         run->n_all = n_before;
     }
-    return wv_learner_step(&run->learners[id], trainer, words, n_before,
-                           own < words->n_before, err);
+    return wv_learner_step(&run->learners[id], trainer, words, n_before, own < words->n_before,
+                           err);
 }
 
 /* ---- before ---- */
 
-static psd_status_t
-set_number(psd_train_t *train, const char *key, int64_t value, psd_error_t *err)
+static psd_status_t set_number(psd_train_t *train, const char *key, int64_t value, psd_error_t *err)
 {
     char text[VALUE_SIZE];
 
@@ -128,12 +114,10 @@ set_number(psd_train_t *train, const char *key, int64_t value, psd_error_t *err)
     return psd_train_set(train, key, text, err);
 }
 
-static psd_status_t
-set_all(run_t *run, psd_error_t *err)
+static psd_status_t set_all(run_t *run, psd_error_t *err)
 {
     const wv_options_t *options = run->task->options;
-    psd_status_t rc =
-        set_number(run->train, "trainers", options->trainers, err);
+    psd_status_t rc = set_number(run->train, "trainers", options->trainers, err);
 
     if (rc == PSD_OK) {
         rc = set_number(run->train, "timeout-ms", options->job.timeout_ms, err);
@@ -145,8 +129,7 @@ set_all(run_t *run, psd_error_t *err)
         rc = psd_train_set(run->train, "pipeline", "off", err);
     }
     if (rc == PSD_OK) {
-        rc = set_number(run->train, "progress-ms",
-                        (int64_t)(options->report_s * 1e3), err);
+        rc = set_number(run->train, "progress-ms", (int64_t)(options->report_s * 1e3), err);
     }
     psd_train_on_progress(run->train, tell);
     psd_train_on_load(run->train, load);
@@ -154,8 +137,7 @@ set_all(run_t *run, psd_error_t *err)
     return rc;
 }
 
-static psd_status_t
-make_learners(run_t *run, psd_error_t *err)
+static psd_status_t make_learners(run_t *run, psd_error_t *err)
 {
     uint32_t n = run->task->options->trainers;
     psd_status_t rc = PSD_OK;
@@ -166,16 +148,15 @@ make_learners(run_t *run, psd_error_t *err)
     }
     rc = wv_others_init(&run->others, run->task, run->n_workers, err);
     while (rc == PSD_OK && run->n_learners < n) {
-        rc = wv_learner_init(&run->learners[run->n_learners], run->task,
-                             &run->tables, &run->others, err);
+        rc = wv_learner_init(&run->learners[run->n_learners], run->task, &run->tables, &run->others,
+                             err);
         run->n_learners += rc == PSD_OK ? 1 : 0;
     }
     return rc;
 }
 
 /* What an earlier run has left goes before anybody makes anything. */
-static psd_status_t
-begin(run_t *run, psd_error_t *err)
+static psd_status_t begin(run_t *run, psd_error_t *err)
 {
     psd_status_t rc = PSD_OK;
 
@@ -185,13 +166,12 @@ begin(run_t *run, psd_error_t *err)
     if (run->worker == 0) {
         rc = wv_tables_drop(run->train, run->task, err);
     }
-    return rc == PSD_OK ? psd_barrier(psd_train_client(run->train),
-                                      run->task->options->job.timeout_ms, err)
-                        : rc;
+    return rc == PSD_OK
+               ? psd_barrier(psd_train_client(run->train), run->task->options->job.timeout_ms, err)
+               : rc;
 }
 
-static psd_status_t
-configure(run_t *run, psd_error_t *err)
+static psd_status_t configure(run_t *run, psd_error_t *err)
 {
     psd_status_t rc = psd_train_config_begin(run->train, err);
 
@@ -199,38 +179,33 @@ configure(run_t *run, psd_error_t *err)
         rc = begin(run, err);
     }
     if (rc == PSD_OK) {
-        rc = wv_tables_make(&run->tables, run->train, run->task, run->n_workers,
-                            err);
+        rc = wv_tables_make(&run->tables, run->train, run->task, run->n_workers, err);
     }
     return rc == PSD_OK ? psd_train_config_end(run->train, err) : rc;
 }
 
 /* ---- while, and behind ---- */
 
-static psd_status_t
-count_of(run_t *run, uint64_t worker, uint64_t *ret, psd_error_t *err)
+static psd_status_t count_of(run_t *run, uint64_t worker, uint64_t *ret, psd_error_t *err)
 {
     int64_t count = 0;
     psd_status_t rc =
-        psd_pull(psd_train_table_handle(run->train, run->tables.count), &worker,
-                 1, &count, 1, err);
+        psd_pull(psd_train_table_handle(run->train, run->tables.count), &worker, 1, &count, 1, err);
 
     *ret = (uint64_t)count;
     return rc;
 }
 
-static void
-tell_resumed(const run_t *run)
+static void tell_resumed(const run_t *run)
 {
     if (!run->task->options->resume) {
         return;
     }
     if (run->n_learnt > 0) {
-        (void)printf("worker %" PRIu32 " goes on behind %" PRIu64 " words\n",
-                     run->worker, run->n_learnt);
+        (void)printf("worker %" PRIu32 " goes on behind %" PRIu64 " words\n", run->worker,
+                     run->n_learnt);
     } else {
-        (void)printf("worker %" PRIu32
-                     " has learnt nothing yet that it could go on from: it "
+        (void)printf("worker %" PRIu32 " has learnt nothing yet that it could go on from: it "
                      "begins\n",
                      run->worker);
     }
@@ -239,11 +214,8 @@ tell_resumed(const run_t *run)
 
 /* Up to the first block that is not counted: all of them draw the same as they
  * did before. */
-static psd_status_t
-skip_learnt(const run_t *run,
-            wv_feed_t *feed,
-            wv_block_t **ret,
-            psd_error_t *err)
+static psd_status_t skip_learnt(const run_t *run, wv_feed_t *feed, wv_block_t **ret,
+                                psd_error_t *err)
 {
     psd_status_t rc = PSD_OK;
 
@@ -254,18 +226,16 @@ skip_learnt(const run_t *run,
     if (*ret != NULL && (*ret)->n_before != run->n_learnt) {
         wv_block_free(*ret);
         *ret = NULL;
-        return psd_error_set(
-            err, PSD_INVALID,
-            "--resume: %" PRIu64
-            " words were learnt, and no block begins behind so many; allowed: "
-            "the text, --min-count, --sample, --seed and --block as they were",
-            run->n_learnt);
+        return psd_error_set(err, PSD_INVALID,
+                             "--resume: %" PRIu64
+                             " words were learnt, and no block begins behind so many; allowed: "
+                             "the text, --min-count, --sample, --seed and --block as they were",
+                             run->n_learnt);
     }
     return rc;
 }
 
-static psd_status_t
-feed_all(run_t *run, psd_error_t *err)
+static psd_status_t feed_all(run_t *run, psd_error_t *err)
 {
     uint32_t timeout_ms = run->task->options->job.timeout_ms;
     wv_block_t *block = NULL;
@@ -277,8 +247,7 @@ feed_all(run_t *run, psd_error_t *err)
     while (rc == PSD_OK && block != NULL) {
         rc = psd_train_clock_begin(run->train, err);
         if (rc == PSD_OK) {
-            rc = psd_train_push_block(run->train, block, wv_block_free,
-                                      timeout_ms, err);
+            rc = psd_train_push_block(run->train, block, wv_block_free, timeout_ms, err);
         }
         if (rc != PSD_OK) {
             wv_block_free(block);
@@ -293,8 +262,7 @@ feed_all(run_t *run, psd_error_t *err)
     return rc;
 }
 
-static psd_status_t
-count_all(run_t *run, uint64_t *ret, psd_error_t *err)
+static psd_status_t count_all(run_t *run, uint64_t *ret, psd_error_t *err)
 {
     psd_status_t rc = PSD_OK;
 
@@ -310,8 +278,7 @@ count_all(run_t *run, uint64_t *ret, psd_error_t *err)
 
 /* Until all words of all workers are counted; as long as there are more, it is
  * worth waiting. */
-static psd_status_t
-await_all(run_t *run, psd_error_t *err)
+static psd_status_t await_all(run_t *run, psd_error_t *err)
 {
     const wv_options_t *options = run->task->options;
     const struct timespec pause = {.tv_nsec = LOOK_MS * 1000000L};
@@ -340,23 +307,20 @@ await_all(run_t *run, psd_error_t *err)
     }
 }
 
-static psd_status_t
-pull_all(run_t *run, float **ret_vectors, float **ret_met, psd_error_t *err)
+static psd_status_t pull_all(run_t *run, float **ret_vectors, float **ret_met, psd_error_t *err)
 {
     const wv_task_t *task = run->task;
-    psd_status_t rc = wv_tables_pull(run->train, run->tables.vectors[WV_IN],
-                                     wv_tables_rows(task, WV_IN),
-                                     task->options->size, ret_vectors, err);
+    psd_status_t rc =
+        wv_tables_pull(run->train, run->tables.vectors[WV_IN], wv_tables_rows(task, WV_IN),
+                       task->options->size, ret_vectors, err);
 
     return rc == PSD_OK && task->senses.n > 1
-               ? wv_tables_pull(run->train, run->tables.senses,
-                                task->senses.last + 1, task->senses.n, ret_met,
-                                err)
+               ? wv_tables_pull(run->train, run->tables.senses, task->senses.last + 1,
+                                task->senses.n, ret_met, err)
                : rc;
 }
 
-static psd_status_t
-work(run_t *run, float **ret_vectors, float **ret_met, psd_error_t *err)
+static psd_status_t work(run_t *run, float **ret_vectors, float **ret_met, psd_error_t *err)
 {
     psd_status_t rc = set_all(run, err);
 
@@ -367,12 +331,10 @@ work(run_t *run, float **ret_vectors, float **ret_met, psd_error_t *err)
         rc = count_of(run, run->worker, &run->n_learnt, err);
     }
     if (rc == PSD_OK) {
-        uint64_t own = run->task->options->epochs *
-                       run->task->vocabulary.n_tokens / run->n_workers;
+        uint64_t own = run->task->options->epochs * run->task->vocabulary.n_tokens / run->n_workers;
 
         tell_resumed(run);
-        psd_train_set_total(run->train,
-                            own > run->n_learnt ? own - run->n_learnt : 0);
+        psd_train_set_total(run->train, own > run->n_learnt ? own - run->n_learnt : 0);
         rc = make_learners(run, err);
     }
     if (rc == PSD_OK) {
@@ -385,10 +347,8 @@ work(run_t *run, float **ret_vectors, float **ret_met, psd_error_t *err)
         rc = psd_train_end(run->train, run->task->options->job.timeout_ms, err);
     }
     if (rc == PSD_OK) {
-        (void)printf("worker %" PRIu32 " has read %" PRIu64
-                     " words: %.0f words/s\n",
-                     run->worker, psd_train_count(run->train, "done"),
-                     psd_train_rate(run->train));
+        (void)printf("worker %" PRIu32 " has read %" PRIu64 " words: %.0f words/s\n", run->worker,
+                     psd_train_count(run->train, "done"), psd_train_rate(run->train));
     }
     if (rc == PSD_OK && run->worker == 0) {
         rc = await_all(run, err);
@@ -399,13 +359,8 @@ work(run_t *run, float **ret_vectors, float **ret_met, psd_error_t *err)
     return rc;
 }
 
-psd_status_t
-wv_train(const wv_task_t *task,
-         uint32_t worker,
-         uint32_t n_workers,
-         float **ret_vectors,
-         float **ret_met,
-         psd_error_t *err)
+psd_status_t wv_train(const wv_task_t *task, uint32_t worker, uint32_t n_workers,
+                      float **ret_vectors, float **ret_met, psd_error_t *err)
 {
     run_t run = {.task = task, .worker = worker, .n_workers = n_workers};
     psd_status_t rc = PSD_OK;
@@ -413,9 +368,8 @@ wv_train(const wv_task_t *task,
     *ret_vectors = NULL;
     *ret_met = NULL;
     run.train = psd_train_new(&run);
-    rc = run.train == NULL
-             ? psd_error_set(err, PSD_NOMEM, "no memory for a training")
-             : work(&run, ret_vectors, ret_met, err);
+    rc = run.train == NULL ? psd_error_set(err, PSD_NOMEM, "no memory for a training")
+                           : work(&run, ret_vectors, ret_met, err);
     psd_train_destroy(&run.train);
     if (rc != PSD_OK) {
         free(*ret_vectors);

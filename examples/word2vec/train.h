@@ -24,10 +24,6 @@
  * Errors: those of psd_train_…; PSD_DEADLINE worker 0: other workers read no
  * more; PSD_IO, PSD_NOMEM.
  */
-PSD_MUST_CHECK psd_status_t wv_train(const wv_task_t *task,
-                                     uint32_t worker,
-                                     uint32_t n_workers,
-                                     float **ret_vectors,
-                                     float **ret_met,
-                                     psd_error_t *err);
+PSD_MUST_CHECK psd_status_t wv_train(const wv_task_t *task, uint32_t worker, uint32_t n_workers,
+                                     float **ret_vectors, float **ret_met, psd_error_t *err);
 #endif

@@ -20,22 +20,19 @@ typedef struct forest {
     uint32_t end;        /* of the inner nodes that there are */
 } forest_t;
 
-static uint32_t
-take_least(forest_t *self)
+static uint32_t take_least(forest_t *self)
 {
     bool has_leaf = self->next_leaf < self->n;
     bool has_inner = self->next_inner < self->end;
 
-    if (has_leaf &&
-        (!has_inner || self->nodes[self->by_count[self->next_leaf]].count <
-                           self->nodes[self->next_inner].count)) {
+    if (has_leaf && (!has_inner || self->nodes[self->by_count[self->next_leaf]].count <
+                                       self->nodes[self->next_inner].count)) {
         return self->by_count[self->next_leaf++];
     }
     return self->next_inner++;
 }
 
-static void
-join_all(forest_t *self)
+static void join_all(forest_t *self)
 {
     for (uint32_t i = 0; i + 1 < self->n; i++) {
         uint32_t parent = self->end;
@@ -45,15 +42,13 @@ join_all(forest_t *self)
         self->nodes[left].parent = parent;
         self->nodes[right].parent = parent;
         self->nodes[right].bit = 1;
-        self->nodes[parent] = (node_t){.count = self->nodes[left].count +
-                                                self->nodes[right].count};
+        self->nodes[parent] = (node_t){.count = self->nodes[left].count + self->nodes[right].count};
         self->end++;
     }
 }
 
 /* From the leaf up, then turned round. false: it is too long. */
-static bool
-read_code(const forest_t *self, uint32_t word, wv_code_t *code)
+static bool read_code(const forest_t *self, uint32_t word, wv_code_t *code)
 {
     uint32_t root = 2 * self->n - 2;
     uint32_t n = 0;
@@ -74,10 +69,7 @@ read_code(const forest_t *self, uint32_t word, wv_code_t *code)
     return true;
 }
 
-psd_status_t
-wv_tree_make(wv_tree_t *self,
-             const wv_vocabulary_t *vocabulary,
-             psd_error_t *err)
+psd_status_t wv_tree_make(wv_tree_t *self, const wv_vocabulary_t *vocabulary, psd_error_t *err)
 {
     uint32_t n = vocabulary->n;
     forest_t forest = {.n = n, .next_inner = n, .end = n};
@@ -87,8 +79,7 @@ wv_tree_make(wv_tree_t *self,
     self->codes = calloc(n, sizeof *self->codes);
     forest.nodes = calloc((size_t)2 * n, sizeof *forest.nodes);
     forest.by_count = calloc(n, sizeof *forest.by_count);
-    if (self->codes == NULL || forest.nodes == NULL ||
-        forest.by_count == NULL) {
+    if (self->codes == NULL || forest.nodes == NULL || forest.by_count == NULL) {
         rc = psd_error_set(err, PSD_NOMEM, "no memory for a tree of words");
     }
     for (uint32_t i = 0; rc == PSD_OK && i < n; i++) {
@@ -96,8 +87,7 @@ wv_tree_make(wv_tree_t *self,
     }
     /* All but the end of a line, which is first, stand by falling count. */
     for (uint32_t i = n - 1; rc == PSD_OK && i > 0; i--) {
-        if (at == n &&
-            vocabulary->words[i].count >= vocabulary->words[WV_END].count) {
+        if (at == n && vocabulary->words[i].count >= vocabulary->words[WV_END].count) {
             at = n - 1 - i;
             forest.by_count[at] = WV_END;
         }
@@ -111,8 +101,7 @@ wv_tree_make(wv_tree_t *self,
     }
     for (uint32_t i = 0; rc == PSD_OK && i < n; i++) {
         if (!read_code(&forest, i, &self->codes[i])) {
-            rc = psd_error_set(err, PSD_LIMIT,
-                               "the code of \"%s\" is longer than %d bits",
+            rc = psd_error_set(err, PSD_LIMIT, "the code of \"%s\" is longer than %d bits",
                                vocabulary->words[i].text, WV_CODE_MAX);
         }
     }
@@ -124,8 +113,7 @@ wv_tree_make(wv_tree_t *self,
     return rc;
 }
 
-void
-wv_tree_done(wv_tree_t *self)
+void wv_tree_done(wv_tree_t *self)
 {
     free(self->codes);
     self->codes = NULL;

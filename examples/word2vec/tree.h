@@ -26,8 +26,7 @@ typedef struct wv_tree {
 } wv_tree_t;
 
 /* Errors: PSD_LIMIT a code is longer than WV_CODE_MAX; PSD_NOMEM. */
-PSD_MUST_CHECK psd_status_t wv_tree_make(wv_tree_t *self,
-                                         const wv_vocabulary_t *vocabulary,
+PSD_MUST_CHECK psd_status_t wv_tree_make(wv_tree_t *self, const wv_vocabulary_t *vocabulary,
                                          psd_error_t *err);
 void wv_tree_done(wv_tree_t *self);
 #endif

@@ -15,18 +15,15 @@
 #define COUNT_MAX 100000000
 #define NUMBER_MAX 40 /* characters of a number */
 
-static psd_status_t
-damaged(const char *path, uint64_t word, const char *what, psd_error_t *err)
+static psd_status_t damaged(const char *path, uint64_t word, const char *what, psd_error_t *err)
 {
-    return psd_error_set(err, PSD_INVALID, "%s: word %" PRIu64 ": %s", path,
-                         word + 1, what);
+    return psd_error_set(err, PSD_INVALID, "%s: word %" PRIu64 ": %s", path, word + 1, what);
 }
 
 /* ---- reading ---- */
 
 /* Up to a blank or the end of a line, which is taken too. */
-static size_t
-take_text(FILE *file, char *text, size_t size)
+static size_t take_text(FILE *file, char *text, size_t size)
 {
     size_t n = 0;
     int byte = 0;
@@ -42,8 +39,7 @@ take_text(FILE *file, char *text, size_t size)
     return byte == EOF || byte == ' ' || byte == '\n' ? n : 0;
 }
 
-static bool
-take_numbers(FILE *file, float *values, uint32_t size)
+static bool take_numbers(FILE *file, float *values, uint32_t size)
 {
     char text[NUMBER_MAX];
 
@@ -61,8 +57,7 @@ take_numbers(FILE *file, float *values, uint32_t size)
     return true;
 }
 
-static bool
-take_floats(FILE *file, float *values, uint32_t size)
+static bool take_floats(FILE *file, float *values, uint32_t size)
 {
     if (fread(values, sizeof *values, size, file) != size) {
         return false;
@@ -76,8 +71,7 @@ take_floats(FILE *file, float *values, uint32_t size)
 }
 
 /* The first word's numbers can be read as text, and a line ends behind them. */
-static bool
-is_text(FILE *file, uint32_t size)
+static bool is_text(FILE *file, uint32_t size)
 {
     off_t at = ftello(file);
     char word[WV_WORD_MAX + 1];
@@ -95,15 +89,13 @@ is_text(FILE *file, uint32_t size)
     return fseeko(file, at, SEEK_SET) == 0 && fits;
 }
 
-static psd_status_t
-read_all(wv_vectors_t *self, const char *path, FILE *file, psd_error_t *err)
+static psd_status_t read_all(wv_vectors_t *self, const char *path, FILE *file, psd_error_t *err)
 {
     uint64_t n = 0;
     bool text = false;
 
-    if (fscanf(file, "%" SCNu64 " %" SCNu32, &n, &self->size) != 2 || n == 0 ||
-        n > COUNT_MAX || self->size == 0 || self->size > SIZE_MAX_ALLOWED ||
-        getc_unlocked(file) != '\n') {
+    if (fscanf(file, "%" SCNu64 " %" SCNu32, &n, &self->size) != 2 || n == 0 || n > COUNT_MAX ||
+        self->size == 0 || self->size > SIZE_MAX_ALLOWED || getc_unlocked(file) != '\n') {
         return psd_error_set(err, PSD_INVALID,
                              "%s: the first line is no COUNT SIZE; allowed: 1 "
                              ".. %d words of 1 .. %d numbers",
@@ -123,8 +115,7 @@ read_all(wv_vectors_t *self, const char *path, FILE *file, psd_error_t *err)
         }
         if (!(text ? take_numbers(file, values, self->size)
                    : take_floats(file, values, self->size))) {
-            return damaged(path, i, "these are not so many finite numbers",
-                           err);
+            return damaged(path, i, "these are not so many finite numbers", err);
         }
         switch (wv_vocabulary_add(&self->words, word)) {
         case WV_UNKNOWN:
@@ -138,16 +129,14 @@ read_all(wv_vectors_t *self, const char *path, FILE *file, psd_error_t *err)
     return PSD_OK;
 }
 
-psd_status_t
-wv_vectors_read(wv_vectors_t *self, const char *path, psd_error_t *err)
+psd_status_t wv_vectors_read(wv_vectors_t *self, const char *path, psd_error_t *err)
 {
     FILE *file = fopen(path, "rb");
     psd_status_t rc = PSD_OK;
 
     *self = (wv_vectors_t){.size = 0};
     if (file == NULL) {
-        return psd_error_set(err, PSD_IO, "%s: cannot be opened: %s", path,
-                             strerror(errno));
+        return psd_error_set(err, PSD_IO, "%s: cannot be opened: %s", path, strerror(errno));
     }
     rc = read_all(self, path, file, err);
     if (ferror(file)) {
@@ -160,8 +149,7 @@ wv_vectors_read(wv_vectors_t *self, const char *path, psd_error_t *err)
     return rc;
 }
 
-void
-wv_vectors_done(wv_vectors_t *self)
+void wv_vectors_done(wv_vectors_t *self)
 {
     wv_vocabulary_done(&self->words);
     free(self->values);
@@ -170,12 +158,7 @@ wv_vectors_done(wv_vectors_t *self)
 
 /* ---- writing ---- */
 
-static void
-put_word(FILE *file,
-         const char *word,
-         const float *values,
-         uint32_t size,
-         bool binary)
+static void put_word(FILE *file, const char *word, const float *values, uint32_t size, bool binary)
 {
     (void)fprintf(file, "%s ", word);
     if (binary) {
@@ -187,13 +170,8 @@ put_word(FILE *file,
     (void)fputc('\n', file);
 }
 
-psd_status_t
-wv_vectors_write(const wv_vocabulary_t *words,
-                 const float *values,
-                 uint32_t size,
-                 bool binary,
-                 const char *path,
-                 psd_error_t *err)
+psd_status_t wv_vectors_write(const wv_vocabulary_t *words, const float *values, uint32_t size,
+                              bool binary, const char *path, psd_error_t *err)
 {
     char beside[4096];
     FILE *file = NULL;
@@ -201,20 +179,17 @@ wv_vectors_write(const wv_vocabulary_t *words,
 
     if (snprintf(beside, sizeof beside, "%s.new", path) >= (int)sizeof beside ||
         (file = fopen(beside, "wb")) == NULL) {
-        return psd_error_set(err, PSD_IO, "%s: cannot be written: %s", path,
-                             strerror(errno));
+        return psd_error_set(err, PSD_IO, "%s: cannot be written: %s", path, strerror(errno));
     }
     (void)fprintf(file, "%" PRIu32 " %" PRIu32 "\n", words->n, size);
     for (uint32_t i = 0; i < words->n; i++) {
-        put_word(file, words->words[i].text, values + (size_t)i * size, size,
-                 binary);
+        put_word(file, words->words[i].text, values + (size_t)i * size, size, binary);
     }
     written = fflush(file) == 0 && !ferror(file) && fsync(fileno(file)) == 0;
     written = fclose(file) == 0 && written;
     if (!written || rename(beside, path) != 0) {
         (void)unlink(beside);
-        return psd_error_set(err, PSD_IO, "%s: cannot be written: %s", path,
-                             strerror(errno));
+        return psd_error_set(err, PSD_IO, "%s: cannot be written: %s", path, strerror(errno));
     }
     return PSD_OK;
 }

@@ -22,16 +22,11 @@ typedef struct wv_vectors {
 
 /* Reads either form. Errors: PSD_IO; PSD_INVALID naming place and what is
  * wrong; PSD_NOMEM. */
-PSD_MUST_CHECK psd_status_t wv_vectors_read(wv_vectors_t *self,
-                                            const char *path,
-                                            psd_error_t *err);
+PSD_MUST_CHECK psd_status_t wv_vectors_read(wv_vectors_t *self, const char *path, psd_error_t *err);
 /* Writes it beside, and puts it in place when it is whole. words: n x size.
  * Errors: PSD_IO. */
-PSD_MUST_CHECK psd_status_t wv_vectors_write(const wv_vocabulary_t *words,
-                                             const float *values,
-                                             uint32_t size,
-                                             bool binary,
-                                             const char *path,
+PSD_MUST_CHECK psd_status_t wv_vectors_write(const wv_vocabulary_t *words, const float *values,
+                                             uint32_t size, bool binary, const char *path,
                                              psd_error_t *err);
 void wv_vectors_done(wv_vectors_t *self);
 #endif

@@ -11,8 +11,7 @@
 #define CAPACITY_MIN 1024
 #define WORDS_MAX (UINT32_MAX / 4)
 
-static uint64_t
-hash(const char *text)
+static uint64_t hash(const char *text)
 {
     uint64_t sum = UINT64_C(14695981039346656037); /* FNV-1a */
 
@@ -23,20 +22,17 @@ hash(const char *text)
 }
 
 /* Its place in the index, or the free one where it would be. */
-static uint32_t
-place_of(const wv_vocabulary_t *self, const char *text)
+static uint32_t place_of(const wv_vocabulary_t *self, const char *text)
 {
     uint32_t at = (uint32_t)hash(text) & (self->capacity - 1);
 
-    while (self->index[at] != WV_UNKNOWN &&
-           strcmp(self->words[self->index[at]].text, text) != 0) {
+    while (self->index[at] != WV_UNKNOWN && strcmp(self->words[self->index[at]].text, text) != 0) {
         at = (at + 1) & (self->capacity - 1);
     }
     return at;
 }
 
-static void
-index_all(wv_vocabulary_t *self)
+static void index_all(wv_vocabulary_t *self)
 {
     memset(self->index, 0xFF, self->capacity * sizeof *self->index);
     for (uint32_t i = 0; i < self->n; i++) {
@@ -45,8 +41,7 @@ index_all(wv_vocabulary_t *self)
 }
 
 /* Room for one more. false: there is no memory. */
-static bool
-grow(wv_vocabulary_t *self)
+static bool grow(wv_vocabulary_t *self)
 {
     uint32_t capacity = self->capacity == 0 ? CAPACITY_MIN : 2 * self->capacity;
     wv_word_t *words = NULL;
@@ -74,8 +69,7 @@ grow(wv_vocabulary_t *self)
     return true;
 }
 
-uint32_t
-wv_vocabulary_add(wv_vocabulary_t *self, const char *text)
+uint32_t wv_vocabulary_add(wv_vocabulary_t *self, const char *text)
 {
     uint32_t at = 0;
     char *own = NULL;
@@ -95,14 +89,12 @@ wv_vocabulary_add(wv_vocabulary_t *self, const char *text)
     return self->index[at];
 }
 
-uint32_t
-wv_vocabulary_find(const wv_vocabulary_t *self, const char *text)
+uint32_t wv_vocabulary_find(const wv_vocabulary_t *self, const char *text)
 {
     return self->capacity == 0 ? WV_UNKNOWN : self->index[place_of(self, text)];
 }
 
-static int
-by_count(const void *a, const void *b)
+static int by_count(const void *a, const void *b)
 {
     const wv_word_t *one = a;
     const wv_word_t *other = b;
@@ -114,8 +106,7 @@ by_count(const void *a, const void *b)
 }
 
 /* Words that are too rare go; the rest is put in order. */
-static void
-settle(wv_vocabulary_t *self, uint64_t min_count)
+static void settle(wv_vocabulary_t *self, uint64_t min_count)
 {
     uint32_t n = 1;
 
@@ -135,11 +126,8 @@ settle(wv_vocabulary_t *self, uint64_t min_count)
     }
 }
 
-psd_status_t
-wv_vocabulary_count(wv_vocabulary_t *self,
-                    const char *path,
-                    uint64_t min_count,
-                    psd_error_t *err)
+psd_status_t wv_vocabulary_count(wv_vocabulary_t *self, const char *path, uint64_t min_count,
+                                 psd_error_t *err)
 {
     wv_text_t text;
     wv_token_t token = WV_WORD;
@@ -152,8 +140,7 @@ wv_vocabulary_count(wv_vocabulary_t *self,
     }
     fits = wv_vocabulary_add(self, "</s>") == WV_END;
     while (fits && (token = wv_text_next(&text)) != WV_TEXT_END) {
-        uint32_t word =
-            token == WV_LINE_END ? WV_END : wv_vocabulary_add(self, text.word);
+        uint32_t word = token == WV_LINE_END ? WV_END : wv_vocabulary_add(self, text.word);
 
         fits = word != WV_UNKNOWN;
         if (fits) {
@@ -161,8 +148,7 @@ wv_vocabulary_count(wv_vocabulary_t *self,
         }
     }
     rc = fits ? wv_text_check(&text, err)
-              : psd_error_set(err, PSD_NOMEM, "no memory for the words of %s",
-                              path);
+              : psd_error_set(err, PSD_NOMEM, "no memory for the words of %s", path);
     wv_text_close(&text);
     if (rc == PSD_OK) {
         settle(self, min_count);
@@ -179,8 +165,7 @@ wv_vocabulary_count(wv_vocabulary_t *self,
     return rc;
 }
 
-void
-wv_vocabulary_done(wv_vocabulary_t *self)
+void wv_vocabulary_done(wv_vocabulary_t *self)
 {
     for (uint32_t i = 0; i < self->n; i++) {
         free(self->words[i].text);

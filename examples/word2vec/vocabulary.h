@@ -34,10 +34,8 @@ typedef struct wv_vocabulary {
 
 /* Counts the words of a text; those seen less than min_count times are left
  * out. Errors: PSD_IO; PSD_INVALID there is none left; PSD_NOMEM. */
-PSD_MUST_CHECK psd_status_t wv_vocabulary_count(wv_vocabulary_t *self,
-                                                const char *path,
-                                                uint64_t min_count,
-                                                psd_error_t *err);
+PSD_MUST_CHECK psd_status_t wv_vocabulary_count(wv_vocabulary_t *self, const char *path,
+                                                uint64_t min_count, psd_error_t *err);
 void wv_vocabulary_done(wv_vocabulary_t *self);
 /* Puts a word in, or finds it, with its count as it is; WV_UNKNOWN: no memory.
  */

@@ -13,16 +13,14 @@
 #define WAIT_MS 60000
 
 /* In -1 .. 1; each worker draws others. */
-static float
-draw(unsigned *state)
+static float draw(unsigned *state)
 {
     *state = *state * 1664525U + 1013904223U;
     return (float)(*state >> 8) / (float)(1U << 23) - 1.0F;
 }
 
 /* How the weights should change, by this worker's samples. */
-static void
-learn(unsigned seed, const float *weights, float share, float *ret_deltas)
+static void learn(unsigned seed, const float *weights, float share, float *ret_deltas)
 {
     memset(ret_deltas, 0, N_WEIGHTS * sizeof *ret_deltas);
     for (int i = 0; i < N_SAMPLES; i++) {
@@ -40,33 +38,25 @@ learn(unsigned seed, const float *weights, float share, float *ret_deltas)
 
 /* One clock: pull, learn, push. The push ends the clock; nobody waits for it,
  * but the next pull waits for those of the slowest worker (BSP). */
-static psd_status_t
-run_clock(psd_client_t *client,
-          psd_table_t *table,
-          const psd_select_t *all,
-          const psd_call_t *last_push,
-          float share,
-          psd_error_t *err)
+static psd_status_t run_clock(psd_client_t *client, psd_table_t *table, const psd_select_t *all,
+                              const psd_call_t *last_push, float share, psd_error_t *err)
 {
     float weights[N_WEIGHTS];
     float deltas[N_WEIGHTS];
     psd_ticket_t ticket = 0;
-    psd_status_t rc =
-        psd_pull_start(table, all, weights, N_WEIGHTS, NULL, &ticket, err);
+    psd_status_t rc = psd_pull_start(table, all, weights, N_WEIGHTS, NULL, &ticket, err);
 
     if (rc == PSD_OK) {
         rc = psd_wait(client, ticket, WAIT_MS, err);
     }
     if (rc == PSD_OK) {
         learn(psd_worker(client) + 1, weights, share, deltas);
-        rc = psd_push_start(table, all, deltas, N_WEIGHTS, last_push, &ticket,
-                            err);
+        rc = psd_push_start(table, all, deltas, N_WEIGHTS, last_push, &ticket, err);
     }
     return rc;
 }
 
-static psd_status_t
-train(psd_client_t *client, psd_table_t *table, psd_error_t *err)
+static psd_status_t train(psd_client_t *client, psd_table_t *table, psd_error_t *err)
 {
     const char *n_workers = getenv("PSD_WORKERS"); /* pscli run sets it */
     float share = n_workers == NULL ? 1.0F : 1.0F / strtof(n_workers, NULL);
@@ -91,8 +81,7 @@ train(psd_client_t *client, psd_table_t *table, psd_error_t *err)
 }
 
 /* Joins the job, trains, and leaves, so that nobody waits for this worker. */
-static psd_status_t
-work(psd_client_t *client, const psd_spec_t *spec, psd_error_t *err)
+static psd_status_t work(psd_client_t *client, const psd_spec_t *spec, psd_error_t *err)
 {
     const uint64_t rows[N_WEIGHTS] = {0, 1, 2};
     float weights[N_WEIGHTS];
@@ -122,8 +111,7 @@ work(psd_client_t *client, const psd_spec_t *spec, psd_error_t *err)
     return rc;
 }
 
-int
-main(void)
+int main(void)
 {
     psd_client_t *client = NULL;
     psd_spec_t *spec = psd_spec_new();
@@ -137,8 +125,7 @@ main(void)
         rc = work(client, spec, err);
     }
     if (rc != PSD_OK) {
-        fprintf(stderr, "psd-worker: %s %s\n", psd_status_code(rc),
-                psd_error_text(err));
+        fprintf(stderr, "psd-worker: %s %s\n", psd_status_code(rc), psd_error_text(err));
     }
     psd_close(&client);
     psd_spec_destroy(&spec);

@@ -8,8 +8,7 @@
 
 #define FIRST_CAPACITY 8 /* items of an array that grows for the first time */
 
-void *
-ps_alloc(size_t count, size_t size)
+void *ps_alloc(size_t count, size_t size)
 {
     void *block = ps_alloc_resize(NULL, count, size);
 
@@ -19,14 +18,12 @@ ps_alloc(size_t count, size_t size)
     return block;
 }
 
-void *
-ps_alloc_raw(size_t count, size_t size)
+void *ps_alloc_raw(size_t count, size_t size)
 {
     return ps_alloc_resize(NULL, count, size);
 }
 
-char *
-ps_strdup(const char *text)
+char *ps_strdup(const char *text)
 {
     size_t size = strlen(text) + 1;
     char *copy = ps_alloc_raw(size, 1);
@@ -37,8 +34,7 @@ ps_strdup(const char *text)
     return copy;
 }
 
-void
-ps_free_at(void *pointer_to_pointer)
+void ps_free_at(void *pointer_to_pointer)
 {
     void *block = NULL;
 
@@ -49,8 +45,7 @@ ps_free_at(void *pointer_to_pointer)
     memcpy(pointer_to_pointer, &block, sizeof block);
 }
 
-bool
-ps_grow(void *items_p, size_t *capacity_p, size_t need, size_t item_size)
+bool ps_grow(void *items_p, size_t *capacity_p, size_t need, size_t item_size)
 {
     size_t capacity = *capacity_p > 0 ? *capacity_p : FIRST_CAPACITY;
     void *items = NULL;

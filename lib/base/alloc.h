@@ -33,8 +33,5 @@ void ps_free_at(void *pointer_to_pointer);
 
 /* Makes room for at least `need` items in the array at *items_p, which has
  * room for *capacity_p, by doubling. false: no memory, nothing changed. */
-PSD_MUST_CHECK _Bool ps_grow(void *items_p,
-                             size_t *capacity_p,
-                             size_t need,
-                             size_t item_size);
+PSD_MUST_CHECK _Bool ps_grow(void *items_p, size_t *capacity_p, size_t need, size_t item_size);
 #endif

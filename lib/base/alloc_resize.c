@@ -6,8 +6,7 @@
 
 #include <stdlib.h>
 
-void *
-ps_alloc_resize(void *old, size_t count, size_t size)
+void *ps_alloc_resize(void *old, size_t count, size_t size)
 {
     size_t bytes = 0;
 
@@ -17,8 +16,7 @@ ps_alloc_resize(void *old, size_t count, size_t size)
     return realloc(old, bytes > 0 ? bytes : 1);
 }
 
-void
-ps_free(void *block)
+void ps_free(void *block)
 {
     free(block);
 }

@@ -8,15 +8,13 @@
 
 #include "base/alloc.h"
 
-void
-ps_buffer_done(ps_buffer_t *self)
+void ps_buffer_done(ps_buffer_t *self)
 {
     ps_free(self->data);
     *self = (ps_buffer_t){0};
 }
 
-bool
-ps_buffer_reserve(ps_buffer_t *self, size_t more)
+bool ps_buffer_reserve(ps_buffer_t *self, size_t more)
 {
     size_t need = 0;
 
@@ -26,8 +24,7 @@ ps_buffer_reserve(ps_buffer_t *self, size_t more)
     return ps_grow(&self->data, &self->capacity, need, 1);
 }
 
-bool
-ps_buffer_append(ps_buffer_t *self, const void *data, size_t size)
+bool ps_buffer_append(ps_buffer_t *self, const void *data, size_t size)
 {
     if (size == 0) {
         return true;
@@ -40,8 +37,7 @@ ps_buffer_append(ps_buffer_t *self, const void *data, size_t size)
     return true;
 }
 
-bool
-ps_buffer_print(ps_buffer_t *self, const char *format, ...)
+bool ps_buffer_print(ps_buffer_t *self, const char *format, ...)
 {
     va_list arguments;
     int length = 0;
@@ -64,14 +60,12 @@ ps_buffer_print(ps_buffer_t *self, const char *format, ...)
     return true;
 }
 
-bool
-ps_id_equal(const ps_id_t *a, const ps_id_t *b)
+bool ps_id_equal(const ps_id_t *a, const ps_id_t *b)
 {
     return memcmp(a->bytes, b->bytes, PS_ID_SIZE) == 0;
 }
 
-bool
-ps_id_is_zero(const ps_id_t *self)
+bool ps_id_is_zero(const ps_id_t *self)
 {
     static const ps_id_t zero;
 
@@ -79,14 +73,12 @@ ps_id_is_zero(const ps_id_t *self)
 }
 
 /* A dash stands in front of these bytes. */
-static bool
-follows_dash(size_t byte)
+static bool follows_dash(size_t byte)
 {
     return byte == 4 || byte == 6 || byte == 8 || byte == 10;
 }
 
-void
-ps_id_format(const ps_id_t *self, char ret_text[PS_ID_TEXT_SIZE])
+void ps_id_format(const ps_id_t *self, char ret_text[PS_ID_TEXT_SIZE])
 {
     static const char digits[] = "0123456789abcdef";
     char *at = ret_text;
@@ -102,8 +94,7 @@ ps_id_format(const ps_id_t *self, char ret_text[PS_ID_TEXT_SIZE])
 }
 
 /* The digit's value; -1 for what is no hex digit. */
-static int
-hex_value(char digit)
+static int hex_value(char digit)
 {
     if (digit >= '0' && digit <= '9') {
         return digit - '0';
@@ -117,8 +108,7 @@ hex_value(char digit)
     return -1;
 }
 
-bool
-ps_id_parse(const char *text, ps_id_t *ret_id)
+bool ps_id_parse(const char *text, ps_id_t *ret_id)
 {
     ps_id_t id = {{0}};
     const char *at = text;

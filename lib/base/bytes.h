@@ -30,11 +30,9 @@ void ps_buffer_done(ps_buffer_t *self);
 /* Room for `more` bytes behind size. false: no memory, nothing changed. */
 PSD_MUST_CHECK bool ps_buffer_reserve(ps_buffer_t *self, size_t more);
 /* Appends a copy. false: no memory, nothing changed. */
-PSD_MUST_CHECK bool
-ps_buffer_append(ps_buffer_t *self, const void *data, size_t size);
+PSD_MUST_CHECK bool ps_buffer_append(ps_buffer_t *self, const void *data, size_t size);
 /* Appends formatted text without its terminator; the byte behind is '\0'. */
-PSD_MUST_CHECK bool ps_buffer_print(ps_buffer_t *self, const char *format, ...)
-    PSD_PRINTF(2, 3);
+PSD_MUST_CHECK bool ps_buffer_print(ps_buffer_t *self, const char *format, ...) PSD_PRINTF(2, 3);
 
 #define PS_ID_SIZE 16
 #define PS_ID_TEXT_SIZE 37 /* 8-4-4-4-12 hex digits and '\0' */

@@ -14,14 +14,12 @@
         return ps_buffer_append(self, &value, sizeof value); \
     }
 
-ps_cursor_t
-ps_cursor_over(ps_bytes_t bytes)
+ps_cursor_t ps_cursor_over(ps_bytes_t bytes)
 {
     return (ps_cursor_t){.rest = bytes};
 }
 
-ps_bytes_t
-ps_cursor_take(ps_cursor_t *self, size_t size)
+ps_bytes_t ps_cursor_take(ps_cursor_t *self, size_t size)
 {
     ps_bytes_t taken = {.data = self->rest.data, .size = size};
 
@@ -36,8 +34,7 @@ ps_cursor_take(ps_cursor_t *self, size_t size)
     return taken;
 }
 
-void
-ps_cursor_copy(ps_cursor_t *self, void *ret, size_t size)
+void ps_cursor_copy(ps_cursor_t *self, void *ret, size_t size)
 {
     ps_bytes_t taken = ps_cursor_take(self, size);
 
@@ -48,8 +45,7 @@ ps_cursor_copy(ps_cursor_t *self, void *ret, size_t size)
     }
 }
 
-bool
-ps_cursor_is_done(const ps_cursor_t *self)
+bool ps_cursor_is_done(const ps_cursor_t *self)
 {
     return !self->failed && self->rest.size == 0;
 }

@@ -27,8 +27,6 @@ bool ps_env_is_known(const char *name);
  *
  * False when there is none.
  */
-bool ps_env_next(char *const *environment,
-                 size_t *at,
-                 const char *prefix,
+bool ps_env_next(char *const *environment, size_t *at, const char *prefix,
                  char ret_name[PS_ENV_NAME_SIZE]);
 #endif

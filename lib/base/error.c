@@ -19,8 +19,7 @@ struct psd_error {
 };
 
 /* Ends a full text in "...", without half a UTF-8 character before it. */
-static void
-mark_cut(char text[TEXT_SIZE])
+static void mark_cut(char text[TEXT_SIZE])
 {
     size_t at = TEXT_SIZE - sizeof "...";
 
@@ -30,12 +29,10 @@ mark_cut(char text[TEXT_SIZE])
     memcpy(text + at, "...", sizeof "...");
 }
 
-static void print_text(char text[TEXT_SIZE],
-                       const char *format,
-                       va_list arguments) __attribute__((format(printf, 2, 0)));
+static void print_text(char text[TEXT_SIZE], const char *format, va_list arguments)
+    __attribute__((format(printf, 2, 0)));
 
-static void
-print_text(char text[TEXT_SIZE], const char *format, va_list arguments)
+static void print_text(char text[TEXT_SIZE], const char *format, va_list arguments)
 {
     int length = vsnprintf(text, TEXT_SIZE, format, arguments);
 
@@ -47,8 +44,7 @@ print_text(char text[TEXT_SIZE], const char *format, va_list arguments)
 }
 
 /* Makes text "context: text". */
-static void
-put_in_front(char text[TEXT_SIZE], const char *context)
+static void put_in_front(char text[TEXT_SIZE], const char *context)
 {
     size_t front = strlen(context);
     size_t room = TEXT_SIZE - 1 - front; /* both are below TEXT_SIZE */
@@ -72,14 +68,12 @@ put_in_front(char text[TEXT_SIZE], const char *context)
     }
 }
 
-psd_error_t *
-psd_error_new(void)
+psd_error_t *psd_error_new(void)
 {
     return ps_alloc(1, sizeof(psd_error_t));
 }
 
-void
-psd_error_destroy(psd_error_t **self_p)
+void psd_error_destroy(psd_error_t **self_p)
 {
     if (self_p == NULL) {
         return;
@@ -88,8 +82,7 @@ psd_error_destroy(psd_error_t **self_p)
     *self_p = NULL;
 }
 
-void
-psd_error_clear(psd_error_t *self)
+void psd_error_clear(psd_error_t *self)
 {
     if (self == NULL) {
         return;
@@ -98,20 +91,17 @@ psd_error_clear(psd_error_t *self)
     self->text[0] = '\0';
 }
 
-psd_status_t
-psd_error_status(const psd_error_t *self)
+psd_status_t psd_error_status(const psd_error_t *self)
 {
     return self == NULL ? PSD_OK : self->status;
 }
 
-const char *
-psd_error_text(const psd_error_t *self)
+const char *psd_error_text(const psd_error_t *self)
 {
     return self == NULL ? "" : self->text;
 }
 
-psd_status_t
-psd_error_set(psd_error_t *self, psd_status_t status, const char *format, ...)
+psd_status_t psd_error_set(psd_error_t *self, psd_status_t status, const char *format, ...)
 {
     va_list arguments;
 
@@ -125,8 +115,7 @@ psd_error_set(psd_error_t *self, psd_status_t status, const char *format, ...)
     return status;
 }
 
-psd_status_t
-psd_error_wrap(psd_error_t *self, psd_status_t status, const char *format, ...)
+psd_status_t psd_error_wrap(psd_error_t *self, psd_status_t status, const char *format, ...)
 {
     char context[TEXT_SIZE];
     va_list arguments;

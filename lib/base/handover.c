@@ -7,26 +7,22 @@
 void __tsan_acquire(void *address);
 void __tsan_release(void *address);
 
-void
-ps_handover_give(void *pointer)
+void ps_handover_give(void *pointer)
 {
     __tsan_release(pointer);
 }
 
-void
-ps_handover_take(void *pointer)
+void ps_handover_take(void *pointer)
 {
     __tsan_acquire(pointer);
 }
 #else
-void
-ps_handover_give(void *pointer)
+void ps_handover_give(void *pointer)
 {
     (void)pointer;
 }
 
-void
-ps_handover_take(void *pointer)
+void ps_handover_take(void *pointer)
 {
     (void)pointer;
 }

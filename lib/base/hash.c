@@ -10,8 +10,7 @@
 
 #include "base/cursor.h"
 
-void
-ps_hash_id(const void *data, size_t size, ps_id_t *ret_id)
+void ps_hash_id(const void *data, size_t size, ps_id_t *ret_id)
 {
     XXH128_hash_t hash = XXH3_128bits(data, size);
 
@@ -19,8 +18,7 @@ ps_hash_id(const void *data, size_t size, ps_id_t *ret_id)
     ps_store_u64(ret_id->bytes + 8, hash.high64);
 }
 
-uint64_t
-ps_hash_bytes(const void *data, size_t size, uint64_t seed)
+uint64_t ps_hash_bytes(const void *data, size_t size, uint64_t seed)
 {
     return XXH3_64bits_withSeed(data, size, seed);
 }
@@ -28,8 +26,7 @@ ps_hash_bytes(const void *data, size_t size, uint64_t seed)
 /* What is short is hashed at once: that needs no state. */
 #define GATHER_MAX 1024
 
-uint64_t
-ps_hash_spans(const ps_bytes_t *spans, size_t n)
+uint64_t ps_hash_spans(const ps_bytes_t *spans, size_t n)
 {
     uint8_t gathered[GATHER_MAX];
     XXH3_state_t state;

@@ -21,8 +21,7 @@ uint64_t ps_hash_spans(const ps_bytes_t *spans, size_t n);
 
 /* Mixes a row key: the 64-bit finaliser of MurmurHash3 (Appleby), a bijection,
  * so that different keys never collide before they are folded. */
-static inline uint64_t
-ps_hash_u64(uint64_t key)
+static inline uint64_t ps_hash_u64(uint64_t key)
 {
     key ^= key >> 33;
     key *= UINT64_C(0xff51afd7ed558ccd);

@@ -4,8 +4,7 @@
 
 #include <string.h>
 
-bool
-ps_hex_write(ps_buffer_t *to, ps_bytes_t bytes)
+bool ps_hex_write(ps_buffer_t *to, ps_bytes_t bytes)
 {
     static const char digits[] = "0123456789abcdef";
     char *at = NULL;
@@ -24,8 +23,7 @@ ps_hex_write(ps_buffer_t *to, ps_bytes_t bytes)
 }
 
 /* -1: no digit. */
-static int
-digit_of(char c)
+static int digit_of(char c)
 {
     if (c >= '0' && c <= '9') {
         return c - '0';
@@ -36,20 +34,16 @@ digit_of(char c)
     return c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
 }
 
-psd_status_t
-ps_hex_read(ps_buffer_t *to, const char *text, psd_error_t *err)
+psd_status_t ps_hex_read(ps_buffer_t *to, const char *text, psd_error_t *err)
 {
     size_t length = strlen(text);
     uint8_t *at = NULL;
 
     if (length % 2 != 0) {
-        return psd_error_set(err, PSD_PROTO,
-                             "%zu hexadecimal digits are no whole bytes",
-                             length);
+        return psd_error_set(err, PSD_PROTO, "%zu hexadecimal digits are no whole bytes", length);
     }
     if (!ps_buffer_reserve(to, length / 2)) {
-        return psd_error_set(err, PSD_NOMEM, "no memory for %zu bytes",
-                             length / 2);
+        return psd_error_set(err, PSD_NOMEM, "no memory for %zu bytes", length / 2);
     }
     at = to->data + to->size;
     for (size_t i = 0; i < length; i += 2) {
@@ -57,9 +51,8 @@ ps_hex_read(ps_buffer_t *to, const char *text, psd_error_t *err)
         int low = digit_of(text[i + 1]);
 
         if (high < 0 || low < 0) {
-            return psd_error_set(err, PSD_PROTO,
-                                 "\"%.2s\" at %zu is no hexadecimal byte",
-                                 text + i, i);
+            return psd_error_set(err, PSD_PROTO, "\"%.2s\" at %zu is no hexadecimal byte", text + i,
+                                 i);
         }
         *at++ = (uint8_t)(high << 4 | low);
     }

@@ -10,7 +10,5 @@
 PSD_MUST_CHECK bool ps_hex_write(ps_buffer_t *to, ps_bytes_t bytes);
 /* Appends the bytes of a text of pairs of digits of either case. Errors:
  * PSD_PROTO anything else; PSD_NOMEM; nothing changed. */
-PSD_MUST_CHECK psd_status_t ps_hex_read(ps_buffer_t *to,
-                                        const char *text,
-                                        psd_error_t *err);
+PSD_MUST_CHECK psd_status_t ps_hex_read(ps_buffer_t *to, const char *text, psd_error_t *err);
 #endif

@@ -10,8 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#define LINE_SIZE \
-    4096 /* bytes; POSIX keeps a pipe write of these in one piece */
+#define LINE_SIZE 4096 /* bytes; POSIX keeps a pipe write of these in one piece */
 
 /* The one global: until ps_log_open, warnings and errors go to stderr. */
 static struct {
@@ -21,8 +20,7 @@ static struct {
     _Atomic(ps_log_stamp_t *) stamp;
 } sink = {.fd = STDERR_FILENO, .level = PS_LOG_WARN};
 
-static const char *
-level_name(ps_log_level_t level)
+static const char *level_name(ps_log_level_t level)
 {
     switch (level) {
     case PS_LOG_ERROR:
@@ -38,29 +36,25 @@ level_name(ps_log_level_t level)
     }
 }
 
-void
-ps_log_open(int fd, ps_log_level_t level, bool journal)
+void ps_log_open(int fd, ps_log_level_t level, bool journal)
 {
     atomic_store(&sink.fd, fd);
     atomic_store(&sink.level, (int)level);
     atomic_store(&sink.journal, journal);
 }
 
-void
-ps_log_set_level(ps_log_level_t level)
+void ps_log_set_level(ps_log_level_t level)
 {
     atomic_store(&sink.level, (int)level);
 }
 
-void
-ps_log_set_stamp(ps_log_stamp_t *stamp)
+void ps_log_set_stamp(ps_log_stamp_t *stamp)
 {
     atomic_store(&sink.stamp, stamp);
 }
 
 /* What snprintf wrote into `room` bytes, given what it returned. */
-static size_t
-written(int length, size_t room)
+static size_t written(int length, size_t room)
 {
     if (length < 0) {
         return 0;
@@ -69,8 +63,7 @@ written(int length, size_t room)
 }
 
 /* One event is one line: what would break it becomes a space. */
-static void
-flatten(char *line, size_t size)
+static void flatten(char *line, size_t size)
 {
     for (size_t i = 0; i < size; i++) {
         if (line[i] == '\n' || line[i] == '\r') {
@@ -79,8 +72,7 @@ flatten(char *line, size_t size)
     }
 }
 
-static size_t
-begin_line(char *line, size_t room, ps_log_level_t level, const char *event)
+static size_t begin_line(char *line, size_t room, ps_log_level_t level, const char *event)
 {
     ps_log_stamp_t *stamp = atomic_load(&sink.stamp);
     char text[PS_LOG_STAMP_SIZE] = "";
@@ -88,15 +80,13 @@ begin_line(char *line, size_t room, ps_log_level_t level, const char *event)
     if (stamp != NULL) {
         stamp(text);
     }
-    return written(
-        atomic_load(&sink.journal)
-            ? snprintf(line, room, "%s<%d>%s", text, (int)level, event)
-            : snprintf(line, room, "%s%s %s", text, level_name(level), event),
-        room);
+    return written(atomic_load(&sink.journal)
+                       ? snprintf(line, room, "%s<%d>%s", text, (int)level, event)
+                       : snprintf(line, room, "%s%s %s", text, level_name(level), event),
+                   room);
 }
 
-void
-ps_log(ps_log_level_t level, const char *event, const char *format, ...)
+void ps_log(ps_log_level_t level, const char *event, const char *format, ...)
 {
     char line[LINE_SIZE];
     size_t size = 0;
@@ -109,9 +99,8 @@ ps_log(ps_log_level_t level, const char *event, const char *format, ...)
     if (format[0] != '\0' && size + 2 < sizeof line) {
         line[size++] = ' ';
         va_start(arguments, format);
-        size += written(
-            vsnprintf(line + size, sizeof line - size, format, arguments),
-            sizeof line - size);
+        size += written(vsnprintf(line + size, sizeof line - size, format, arguments),
+                        sizeof line - size);
         va_end(arguments);
     }
     flatten(line, size);
@@ -122,8 +111,7 @@ ps_log(ps_log_level_t level, const char *event, const char *format, ...)
     }
 }
 
-const char *
-ps_log_quote(const char *text, char *ret, unsigned long size)
+const char *ps_log_quote(const char *text, char *ret, unsigned long size)
 {
     size_t at = 0;
 

@@ -32,8 +32,7 @@ typedef void ps_log_stamp_t(char ret[PS_LOG_STAMP_SIZE]);
 void ps_log_set_stamp(ps_log_stamp_t *stamp);
 /* event is one word; format gives `key=value …` or is "", values quoted by the
  * caller with ps_log_quote when they may hold spaces. */
-void ps_log(ps_log_level_t level, const char *event, const char *format, ...)
-    PSD_PRINTF(3, 4);
+void ps_log(ps_log_level_t level, const char *event, const char *format, ...) PSD_PRINTF(3, 4);
 /* Writes text as "…" with \" \\ \n escaped, cut to fit the size bytes of ret
  * with closing quote and '\0'; returns ret. Below 3 bytes ret is empty. */
 const char *ps_log_quote(const char *text, char *ret, unsigned long size);

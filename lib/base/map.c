@@ -15,16 +15,14 @@ struct ps_map_slot {
     void *value; /* NULL: the slot is free */
 };
 
-static size_t
-home_of(const ps_map_t *self, uint64_t key)
+static size_t home_of(const ps_map_t *self, uint64_t key)
 {
     return (size_t)ps_hash_u64(key) & (self->capacity - 1);
 }
 
 /* The slot that holds the key, or the free one where it belongs. The load
  * bound keeps at least one slot free, so the walk ends. */
-static size_t
-find_slot(const ps_map_t *self, uint64_t key)
+static size_t find_slot(const ps_map_t *self, uint64_t key)
 {
     size_t at = home_of(self, key);
 
@@ -34,8 +32,7 @@ find_slot(const ps_map_t *self, uint64_t key)
     return at;
 }
 
-static bool
-double_capacity(ps_map_t *self)
+static bool double_capacity(ps_map_t *self)
 {
     ps_map_t bigger = {.count = self->count};
 
@@ -49,8 +46,7 @@ double_capacity(ps_map_t *self)
     }
     for (size_t i = 0; i < self->capacity; i++) {
         if (self->slots[i].value != NULL) {
-            bigger.slots[find_slot(&bigger, self->slots[i].key)] =
-                self->slots[i];
+            bigger.slots[find_slot(&bigger, self->slots[i].key)] = self->slots[i];
         }
     }
     ps_free(self->slots);
@@ -58,15 +54,13 @@ double_capacity(ps_map_t *self)
     return true;
 }
 
-void
-ps_map_done(ps_map_t *self)
+void ps_map_done(ps_map_t *self)
 {
     ps_free(self->slots);
     *self = (ps_map_t){0};
 }
 
-void *
-ps_map_get(const ps_map_t *self, uint64_t key)
+void *ps_map_get(const ps_map_t *self, uint64_t key)
 {
     if (self->count == 0) {
         return NULL;
@@ -74,8 +68,7 @@ ps_map_get(const ps_map_t *self, uint64_t key)
     return self->slots[find_slot(self, key)].value;
 }
 
-bool
-ps_map_put(ps_map_t *self, uint64_t key, void *value)
+bool ps_map_put(ps_map_t *self, uint64_t key, void *value)
 {
     size_t at = 0;
 
@@ -101,13 +94,11 @@ ps_map_put(ps_map_t *self, uint64_t key, void *value)
 
 /* Closes the gap at `gap`: whatever lies behind it in the run and is not
  * between its home and itself without crossing the gap moves into it. */
-static void
-close_gap(ps_map_t *self, size_t gap)
+static void close_gap(ps_map_t *self, size_t gap)
 {
     size_t mask = self->capacity - 1;
 
-    for (size_t at = (gap + 1) & mask; self->slots[at].value != NULL;
-         at = (at + 1) & mask) {
+    for (size_t at = (gap + 1) & mask; self->slots[at].value != NULL; at = (at + 1) & mask) {
         size_t from_home = (at - home_of(self, self->slots[at].key)) & mask;
 
         if (from_home >= ((at - gap) & mask)) {
@@ -118,8 +109,7 @@ close_gap(ps_map_t *self, size_t gap)
     self->slots[gap] = (struct ps_map_slot){0};
 }
 
-void *
-ps_map_remove(ps_map_t *self, uint64_t key)
+void *ps_map_remove(ps_map_t *self, uint64_t key)
 {
     size_t at = 0;
     void *value = NULL;
@@ -136,11 +126,7 @@ ps_map_remove(ps_map_t *self, uint64_t key)
     return value;
 }
 
-bool
-ps_map_next(const ps_map_t *self,
-            size_t *at,
-            uint64_t *ret_key,
-            void **ret_value)
+bool ps_map_next(const ps_map_t *self, size_t *at, uint64_t *ret_key, void **ret_value)
 {
     while (*at < self->capacity) {
         const struct ps_map_slot *slot = &self->slots[(*at)++];

@@ -31,8 +31,5 @@ PSD_MUST_CHECK bool ps_map_put(ps_map_t *self, uint64_t key, void *value);
 void *ps_map_remove(ps_map_t *self, uint64_t key);
 /* Walks all entries in an order that depends only on the history of calls:
  * start with *at = 0; false at the end. No change of the map while walking. */
-bool ps_map_next(const ps_map_t *self,
-                 size_t *at,
-                 uint64_t *ret_key,
-                 void **ret_value);
+bool ps_map_next(const ps_map_t *self, size_t *at, uint64_t *ret_key, void **ret_value);
 #endif

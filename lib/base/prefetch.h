@@ -21,8 +21,7 @@
 #define PS_LINES_AHEAD 16 /* of a row; then the processor goes on by itself */
 
 /* The line with the byte at `at`. */
-static inline void
-ps_prefetch(const void *at)
+static inline void ps_prefetch(const void *at)
 {
     __asm__ volatile("");
     __builtin_prefetch(at, 0, 2);
@@ -30,15 +29,13 @@ ps_prefetch(const void *at)
 
 /* What lies a page behind `at`, in memory that is read from the front to the
  * back: within a page the processor goes on by itself. It need not be there. */
-static inline void
-ps_prefetch_next_page(const uint8_t *at)
+static inline void ps_prefetch_next_page(const uint8_t *at)
 {
     ps_prefetch((const void *)((uintptr_t)at + PS_PAGE));
 }
 
 /* The beginning of a row of `size` > 0 bytes, and its end. */
-static inline void
-ps_prefetch_row(const uint8_t *row, size_t size)
+static inline void ps_prefetch_row(const uint8_t *row, size_t size)
 {
     for (size_t k = 0; k < PS_LINES_AHEAD && k * PS_LINE < size; k++) {
         ps_prefetch(row + k * PS_LINE);

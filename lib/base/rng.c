@@ -11,8 +11,7 @@
 #define PHILOX_W0 UINT32_C(0x9E3779B9) /* golden ratio */
 #define PHILOX_W1 UINT32_C(0xBB67AE85) /* sqrt(3) - 1 */
 
-static void
-philox_round(uint32_t c[4], const uint32_t key[2])
+static void philox_round(uint32_t c[4], const uint32_t key[2])
 {
     uint64_t p0 = (uint64_t)PHILOX_M0 * c[0];
     uint64_t p1 = (uint64_t)PHILOX_M1 * c[2];
@@ -26,8 +25,7 @@ philox_round(uint32_t c[4], const uint32_t key[2])
     memcpy(c, next, sizeof next);
 }
 
-void
-ps_rng_at(uint64_t seed, uint64_t row, uint64_t column, uint32_t ret_words[4])
+void ps_rng_at(uint64_t seed, uint64_t row, uint64_t column, uint32_t ret_words[4])
 {
     uint32_t key[2] = {(uint32_t)seed, (uint32_t)(seed >> 32)};
     uint32_t counter[4] = {
@@ -45,8 +43,7 @@ ps_rng_at(uint64_t seed, uint64_t row, uint64_t column, uint32_t ret_words[4])
     memcpy(ret_words, counter, sizeof counter);
 }
 
-uint64_t
-ps_rng_u64(ps_rng_t *self)
+uint64_t ps_rng_u64(ps_rng_t *self)
 {
     uint64_t z = self->state += UINT64_C(0x9E3779B97F4A7C15);
 
@@ -55,8 +52,7 @@ ps_rng_u64(ps_rng_t *self)
     return z ^ (z >> 31);
 }
 
-uint64_t
-ps_rng_below(ps_rng_t *self, uint64_t bound)
+uint64_t ps_rng_below(ps_rng_t *self, uint64_t bound)
 {
     uint64_t value = 0;
     uint64_t unfair = 0;
@@ -70,8 +66,7 @@ ps_rng_below(ps_rng_t *self, uint64_t bound)
     return value % bound;
 }
 
-double
-ps_rng_f64(ps_rng_t *self)
+double ps_rng_f64(ps_rng_t *self)
 {
     return (double)(ps_rng_u64(self) >> 11) * 0x1p-53;
 }

@@ -13,8 +13,7 @@
 #include <stdint.h>
 
 /* Philox4x32-10 with key = seed and counter = (row, column); 128 bits. */
-void
-ps_rng_at(uint64_t seed, uint64_t row, uint64_t column, uint32_t ret_words[4]);
+void ps_rng_at(uint64_t seed, uint64_t row, uint64_t column, uint32_t ret_words[4]);
 
 typedef struct ps_rng {
     uint64_t state; /* any value is a good seed */

@@ -7,8 +7,7 @@
 
 #include "base/alloc.h"
 
-static void
-set_up(ps_payload_t *self, ps_bytes_t keys, ps_bytes_t index, ps_bytes_t values)
+static void set_up(ps_payload_t *self, ps_bytes_t keys, ps_bytes_t index, ps_bytes_t values)
 {
     *self = (ps_payload_t){.keys = keys, .index = index, .span = values};
     if (values.size > 0) {
@@ -18,12 +17,8 @@ set_up(ps_payload_t *self, ps_bytes_t keys, ps_bytes_t index, ps_bytes_t values)
     atomic_init(&self->n_holders, 1);
 }
 
-ps_payload_t *
-ps_payload_new(ps_bytes_t keys,
-               ps_bytes_t index,
-               ps_bytes_t values,
-               void *owner,
-               void (*release)(void *owner))
+ps_payload_t *ps_payload_new(ps_bytes_t keys, ps_bytes_t index, ps_bytes_t values, void *owner,
+                             void (*release)(void *owner))
 {
     ps_payload_t *self = ps_alloc_raw(1, sizeof *self);
 
@@ -35,11 +30,8 @@ ps_payload_new(ps_bytes_t keys,
     return self;
 }
 
-ps_payload_t *
-ps_payload_room(size_t keys_size,
-                size_t index_size,
-                size_t values_size,
-                uint8_t **ret_bytes)
+ps_payload_t *ps_payload_room(size_t keys_size, size_t index_size, size_t values_size,
+                              uint8_t **ret_bytes)
 {
     size_t size = sizeof(ps_payload_t);
     ps_payload_t *self = NULL;
@@ -55,16 +47,14 @@ ps_payload_room(size_t keys_size,
         return NULL;
     }
     bytes = (uint8_t *)(self + 1);
-    set_up(self, (ps_bytes_t){bytes, keys_size},
-           (ps_bytes_t){bytes + keys_size, index_size},
+    set_up(self, (ps_bytes_t){bytes, keys_size}, (ps_bytes_t){bytes + keys_size, index_size},
            (ps_bytes_t){bytes + keys_size + index_size, values_size});
     *ret_bytes = bytes;
     return self;
 }
 
 /* Copies part to *at and moves *at behind it. */
-static void
-copy_part(uint8_t **at, ps_bytes_t part)
+static void copy_part(uint8_t **at, ps_bytes_t part)
 {
     if (part.size > 0) {
         memcpy(*at, part.data, part.size);
@@ -72,12 +62,10 @@ copy_part(uint8_t **at, ps_bytes_t part)
     }
 }
 
-ps_payload_t *
-ps_payload_copy(ps_bytes_t keys, ps_bytes_t index, ps_bytes_t values)
+ps_payload_t *ps_payload_copy(ps_bytes_t keys, ps_bytes_t index, ps_bytes_t values)
 {
     uint8_t *at = NULL;
-    ps_payload_t *self =
-        ps_payload_room(keys.size, index.size, values.size, &at);
+    ps_payload_t *self = ps_payload_room(keys.size, index.size, values.size, &at);
 
     if (self != NULL) {
         copy_part(&at, keys);
@@ -87,14 +75,12 @@ ps_payload_copy(ps_bytes_t keys, ps_bytes_t index, ps_bytes_t values)
     return self;
 }
 
-ps_payload_t *
-ps_payload_clone(const ps_payload_t *self)
+ps_payload_t *ps_payload_clone(const ps_payload_t *self)
 {
     size_t parts = self->keys.size + self->index.size;
     size_t values = ps_payload_size(self) - parts;
     uint8_t *at = NULL;
-    ps_payload_t *copy =
-        ps_payload_room(self->keys.size, self->index.size, values, &at);
+    ps_payload_t *copy = ps_payload_room(self->keys.size, self->index.size, values, &at);
 
     if (copy == NULL) {
         return NULL;
@@ -107,25 +93,21 @@ ps_payload_clone(const ps_payload_t *self)
     return copy;
 }
 
-ps_payload_t *
-ps_payload_own(ps_payload_t *self)
+ps_payload_t *ps_payload_own(ps_payload_t *self)
 {
     return self->shared ? ps_payload_clone(self) : ps_payload_keep(self);
 }
 
-ps_payload_t *
-ps_payload_keep(ps_payload_t *self)
+ps_payload_t *ps_payload_keep(ps_payload_t *self)
 {
-    unsigned before =
-        atomic_fetch_add_explicit(&self->n_holders, 1, memory_order_relaxed);
+    unsigned before = atomic_fetch_add_explicit(&self->n_holders, 1, memory_order_relaxed);
 
     assert(before > 0);
     (void)before;
     return self;
 }
 
-void
-ps_payload_destroy(ps_payload_t **self_p)
+void ps_payload_destroy(ps_payload_t **self_p)
 {
     ps_payload_t *self = self_p == NULL ? NULL : *self_p;
     unsigned before = 0;
@@ -134,8 +116,7 @@ ps_payload_destroy(ps_payload_t **self_p)
         return;
     }
     *self_p = NULL;
-    before =
-        atomic_fetch_sub_explicit(&self->n_holders, 1, memory_order_acq_rel);
+    before = atomic_fetch_sub_explicit(&self->n_holders, 1, memory_order_acq_rel);
     assert(before > 0);
     if (before > 1) {
         return;
@@ -149,8 +130,7 @@ ps_payload_destroy(ps_payload_t **self_p)
     ps_free(self);
 }
 
-size_t
-ps_payload_size(const ps_payload_t *self)
+size_t ps_payload_size(const ps_payload_t *self)
 {
     size_t size = 0;
 
@@ -164,8 +144,7 @@ ps_payload_size(const ps_payload_t *self)
     return size;
 }
 
-const char *
-ps_type_name(ps_type_t type)
+const char *ps_type_name(ps_type_t type)
 {
     switch (type) {
     case PS_TYPE_I32:
@@ -181,8 +160,7 @@ ps_type_name(ps_type_t type)
     }
 }
 
-bool
-ps_type_parse(const char *text, ps_type_t *ret_type)
+bool ps_type_parse(const char *text, ps_type_t *ret_type)
 {
     for (ps_type_t type = PS_TYPE_I32; type <= PS_TYPE_F64; type++) {
         if (strcmp(text, ps_type_name(type)) == 0) {

@@ -35,15 +35,8 @@ typedef enum ps_rows_kind {
     PS_ROWS_ASKED = 2,
     PS_ROWS_CACHED = 3
 } ps_rows_kind_t;
-typedef enum ps_layout {
-    PS_LAYOUT_DENSE = 0,
-    PS_LAYOUT_SPARSE = 1
-} ps_layout_t;
-typedef enum ps_cols_kind {
-    PS_COLS_ALL = 0,
-    PS_COLS_RANGE = 1,
-    PS_COLS_LIST = 2
-} ps_cols_kind_t;
+typedef enum ps_layout { PS_LAYOUT_DENSE = 0, PS_LAYOUT_SPARSE = 1 } ps_layout_t;
+typedef enum ps_cols_kind { PS_COLS_ALL = 0, PS_COLS_RANGE = 1, PS_COLS_LIST = 2 } ps_cols_kind_t;
 
 #define PS_KEYS_HASH_SIZE 16 /* bytes that name a CACHED list */
 
@@ -72,17 +65,17 @@ typedef struct ps_slice {
  * in several spans (a message that came in chunks); each span holds a whole
  * number of values, and no other number is split. */
 typedef struct ps_payload {
-    ps_bytes_t keys;   /* LIST: n_rows x u64; CACHED: 16 bytes; else empty */
-    ps_bytes_t index;  /* see Shape; else empty */
-    ps_bytes_t *spans; /* values in order: &span, or an owned array */
-    size_t n_spans;    /* 0 when there are no values */
-    ps_bytes_t span;   /* the only one of most payloads */
-    void *owner;       /* what `release` frees; may be NULL */
+    ps_bytes_t keys;              /* LIST: n_rows x u64; CACHED: 16 bytes; else empty */
+    ps_bytes_t index;             /* see Shape; else empty */
+    ps_bytes_t *spans;            /* values in order: &span, or an owned array */
+    size_t n_spans;               /* 0 when there are no values */
+    ps_bytes_t span;              /* the only one of most payloads */
+    void *owner;                  /* what `release` frees; may be NULL */
     void (*release)(void *owner); /* frees the bytes; NULL: nobody owns them */
     atomic_uint n_holders;        /* the last ps_payload_destroy frees it */
-    bool shared; /* another process may change the values while they are read;
-                    keys and index never: who keeps it copies it first */
-    bool finite; /* every value was seen to be finite when it arrived */
+    bool shared;                  /* another process may change the values while they are read;
+                                     keys and index never: who keeps it copies it first */
+    bool finite;                  /* every value was seen to be finite when it arrived */
 } ps_payload_t;
 
 /* Memory that an answer's values may be written to, of whoever asked; size 0:
@@ -96,22 +89,16 @@ typedef struct ps_room {
 /* A payload that borrows keys, index and one span of values (when its size is
  * not 0) from `owner`, which release frees; the caller gives `owner` away on
  * success only. NULL when there is no memory. */
-PSD_MUST_CHECK ps_payload_t *ps_payload_new(ps_bytes_t keys,
-                                            ps_bytes_t index,
-                                            ps_bytes_t values,
-                                            void *owner,
-                                            void (*release)(void *owner));
+PSD_MUST_CHECK ps_payload_t *ps_payload_new(ps_bytes_t keys, ps_bytes_t index, ps_bytes_t values,
+                                            void *owner, void (*release)(void *owner));
 /* A payload in one block with room for the three parts, which lie one behind
  * the other from *ret_bytes on and are to be filled before anybody else sees
  * it. NULL when there is no memory. */
-PSD_MUST_CHECK ps_payload_t *ps_payload_room(size_t keys_size,
-                                             size_t index_size,
-                                             size_t values_size,
-                                             uint8_t **ret_bytes);
+PSD_MUST_CHECK ps_payload_t *ps_payload_room(size_t keys_size, size_t index_size,
+                                             size_t values_size, uint8_t **ret_bytes);
 /* A payload in one block that holds copies of the three parts. NULL when there
  * is no memory. */
-PSD_MUST_CHECK ps_payload_t *
-ps_payload_copy(ps_bytes_t keys, ps_bytes_t index, ps_bytes_t values);
+PSD_MUST_CHECK ps_payload_t *ps_payload_copy(ps_bytes_t keys, ps_bytes_t index, ps_bytes_t values);
 /* For who keeps a payload beyond the step that it came in: one more holder of
  * it; or, when it is shared, a copy that nobody else can change, its values in
  * one span. NULL: no memory. */
@@ -127,8 +114,7 @@ void ps_payload_destroy(ps_payload_t **self_p);
 size_t ps_payload_size(const ps_payload_t *self);
 
 /* Key of row i of a slice; i < n_rows; rows LIST or RANGE. */
-static inline uint64_t
-ps_slice_row(const ps_slice_t *self, const ps_payload_t *payload, uint64_t i)
+static inline uint64_t ps_slice_row(const ps_slice_t *self, const ps_payload_t *payload, uint64_t i)
 {
     uint64_t key;
 
@@ -140,8 +126,7 @@ ps_slice_row(const ps_slice_t *self, const ps_payload_t *payload, uint64_t i)
 }
 
 /* Bytes of one value: 4 or 8; 0 for a number that is no type. */
-static inline size_t
-ps_type_size(ps_type_t type)
+static inline size_t ps_type_size(ps_type_t type)
 {
     switch (type) {
     case PS_TYPE_I32:

@@ -28,8 +28,7 @@ static const status_row_t UNKNOWN = {
     .hint = "the other side may be newer; bring both sides to one version",
 };
 
-static const status_row_t *
-find_row(psd_status_t status)
+static const status_row_t *find_row(psd_status_t status)
 {
     for (size_t i = 0; i < sizeof ROWS / sizeof ROWS[0]; i++) {
         if (ROWS[i].status == status) {
@@ -39,32 +38,27 @@ find_row(psd_status_t status)
     return &UNKNOWN;
 }
 
-const char *
-psd_status_name(psd_status_t status)
+const char *psd_status_name(psd_status_t status)
 {
     return find_row(status)->name;
 }
 
-const char *
-psd_status_text(psd_status_t status)
+const char *psd_status_text(psd_status_t status)
 {
     return find_row(status)->text;
 }
 
-const char *
-psd_status_code(psd_status_t status)
+const char *psd_status_code(psd_status_t status)
 {
     return find_row(status)->code;
 }
 
-const char *
-psd_status_hint(psd_status_t status)
+const char *psd_status_hint(psd_status_t status)
 {
     return find_row(status)->hint;
 }
 
-int
-psd_status_exit(psd_status_t status)
+int psd_status_exit(psd_status_t status)
 {
     return find_row(status)->exit_code;
 }

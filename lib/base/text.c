@@ -12,17 +12,15 @@
 #define SUGGEST_MAX_LENGTH 63 /* longer words have no suggestion */
 #define SUGGEST_SHORT 5       /* letters of a word in which one edit is near */
 #define COUNT_SIZE 40         /* bytes of a count's text */
-#define COUNT_MAX 0x1p53 /* up to which a double holds every whole number */
+#define COUNT_MAX 0x1p53      /* up to which a double holds every whole number */
 
-static bool
-is_digit(char c)
+static bool is_digit(char c)
 {
     return c >= '0' && c <= '9';
 }
 
 /* Reads the digits at *at (at least one) and moves *at behind them. */
-static bool
-read_digits(const char **at, uint64_t *ret_value)
+static bool read_digits(const char **at, uint64_t *ret_value)
 {
     uint64_t value = 0;
 
@@ -41,8 +39,7 @@ read_digits(const char **at, uint64_t *ret_value)
     return true;
 }
 
-bool
-ps_text_u64(const char *text, uint64_t *ret_value)
+bool ps_text_u64(const char *text, uint64_t *ret_value)
 {
     uint64_t value = 0;
 
@@ -53,8 +50,7 @@ ps_text_u64(const char *text, uint64_t *ret_value)
     return true;
 }
 
-bool
-ps_text_i64(const char *text, int64_t *ret_value)
+bool ps_text_i64(const char *text, int64_t *ret_value)
 {
     bool negative = text[0] == '-';
     uint64_t size = 0;
@@ -62,8 +58,7 @@ ps_text_i64(const char *text, int64_t *ret_value)
     if (text[0] == '-' || text[0] == '+') {
         text++;
     }
-    if (!ps_text_u64(text, &size) ||
-        size > (uint64_t)INT64_MAX + (negative ? 1 : 0)) {
+    if (!ps_text_u64(text, &size) || size > (uint64_t)INT64_MAX + (negative ? 1 : 0)) {
         return false;
     }
     /* Negated as unsigned: INT64_MIN has no positive counterpart. */
@@ -73,16 +68,13 @@ ps_text_i64(const char *text, int64_t *ret_value)
 
 /* Keeps out what strtod takes but a person does not mean: space in front, hex
  * digits, "nan(...)". */
-static bool
-is_plain_float(const char *text)
+static bool is_plain_float(const char *text)
 {
     /* strchr also finds the '\0' of an empty text. */
-    return strchr(" \t\n\v\f\r", text[0]) == NULL &&
-           strpbrk(text, "xX(") == NULL;
+    return strchr(" \t\n\v\f\r", text[0]) == NULL && strpbrk(text, "xX(") == NULL;
 }
 
-bool
-ps_text_f64(const char *text, double *ret_value)
+bool ps_text_f64(const char *text, double *ret_value)
 {
     locale_t plain = (locale_t)0;
     char *end = NULL;
@@ -109,14 +101,12 @@ ps_text_f64(const char *text, double *ret_value)
 }
 
 /* Milliseconds of one unit; 0 for what is no unit. */
-static uint64_t
-duration_unit(const char *unit)
+static uint64_t duration_unit(const char *unit)
 {
     static const struct {
         const char *name;
         uint64_t ms;
-    } units[] = {
-        {"ms", 1}, {"s", 1000}, {"", 1000}, {"m", 60000}, {"h", 3600000}};
+    } units[] = {{"ms", 1}, {"s", 1000}, {"", 1000}, {"m", 60000}, {"h", 3600000}};
 
     for (size_t i = 0; i < sizeof units / sizeof units[0]; i++) {
         if (strcmp(unit, units[i].name) == 0) {
@@ -128,8 +118,7 @@ duration_unit(const char *unit)
 
 /* Adds the decimals at *at, each a tenth of what stands left of it; false when
  * they are finer than a millisecond. */
-static bool
-read_decimals(const char **at, uint64_t unit_ms, uint64_t *ret_ms)
+static bool read_decimals(const char **at, uint64_t unit_ms, uint64_t *ret_ms)
 {
     uint64_t ms = 0;
 
@@ -150,8 +139,7 @@ read_decimals(const char **at, uint64_t unit_ms, uint64_t *ret_ms)
     return true;
 }
 
-bool
-ps_text_duration(const char *text, uint64_t *ret_ms)
+bool ps_text_duration(const char *text, uint64_t *ret_ms)
 {
     const char *decimals = NULL;
     uint64_t whole = 0;
@@ -181,8 +169,7 @@ ps_text_duration(const char *text, uint64_t *ret_ms)
 }
 
 /* The power of two that a size's unit stands for; -1 for what is no unit. */
-static int
-size_unit(const char *unit)
+static int size_unit(const char *unit)
 {
     static const char letters[] = "KMGT";
     const char *letter = NULL;
@@ -195,15 +182,14 @@ size_unit(const char *unit)
         return -1;
     }
     unit++;
-    if (strcmp(unit, "") != 0 && strcmp(unit, "i") != 0 &&
-        strcmp(unit, "B") != 0 && strcmp(unit, "iB") != 0) {
+    if (strcmp(unit, "") != 0 && strcmp(unit, "i") != 0 && strcmp(unit, "B") != 0 &&
+        strcmp(unit, "iB") != 0) {
         return -1;
     }
     return (int)(letter - letters + 1) * 10;
 }
 
-bool
-ps_text_size(const char *text, uint64_t *ret_bytes)
+bool ps_text_size(const char *text, uint64_t *ret_bytes)
 {
     uint64_t value = 0;
     int shift = 0;
@@ -220,8 +206,7 @@ ps_text_size(const char *text, uint64_t *ret_bytes)
 }
 
 /* What a unit of a count stands for; 0 for what is none. */
-static double
-count_unit(char unit)
+static double count_unit(char unit)
 {
     switch (unit) {
     case 'k':
@@ -238,8 +223,7 @@ count_unit(char unit)
     }
 }
 
-bool
-ps_text_count(const char *text, uint64_t *ret_count)
+bool ps_text_count(const char *text, uint64_t *ret_count)
 {
     char number[COUNT_SIZE];
     size_t length = strlen(text);
@@ -249,8 +233,7 @@ ps_text_count(const char *text, uint64_t *ret_count)
     if (ps_text_u64(text, ret_count)) {
         return true;
     }
-    if (length == 0 || length >= sizeof number ||
-        strspn(text, "0123456789") == 0) {
+    if (length == 0 || length >= sizeof number || strspn(text, "0123456789") == 0) {
         return false;
     }
     memcpy(number, text, length + 1);
@@ -269,29 +252,25 @@ ps_text_count(const char *text, uint64_t *ret_count)
     return true;
 }
 
-bool
-ps_text_is_name(const char *text)
+bool ps_text_is_name(const char *text)
 {
     size_t length = strlen(text);
 
-    if (length == 0 || length > NAME_MAX_LENGTH || text[0] == '.' ||
-        text[0] == '-') {
+    if (length == 0 || length > NAME_MAX_LENGTH || text[0] == '.' || text[0] == '-') {
         return false;
     }
     return strspn(text, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
                         "0123456789_.-") == length;
 }
 
-static size_t
-least(size_t a, size_t b)
+static size_t least(size_t a, size_t b)
 {
     return a < b ? a : b;
 }
 
 /* Edits (insert, drop, change, swap of neighbours) from a to b, both at most
  * SUGGEST_MAX_LENGTH long. Three rows of the usual table are kept. */
-static size_t
-edit_distance(const char *a, const char *b)
+static size_t edit_distance(const char *a, const char *b)
 {
     size_t rows[3][SUGGEST_MAX_LENGTH + 1];
     size_t length_b = strlen(b);
@@ -310,8 +289,7 @@ edit_distance(const char *a, const char *b)
             size_t change = above[j - 1] + (a[i - 1] == b[j - 1] ? 0 : 1);
 
             row[j] = least(change, least(above[j], row[j - 1]) + 1);
-            if (i > 1 && j > 1 && a[i - 1] == b[j - 2] &&
-                a[i - 2] == b[j - 1]) {
+            if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1]) {
                 row[j] = least(row[j], two_above[j - 2] + 1);
             }
         }
@@ -319,8 +297,7 @@ edit_distance(const char *a, const char *b)
     return rows[(i - 1) % 3][length_b];
 }
 
-const char *
-ps_text_suggest(const char *word, const char *const *words)
+const char *ps_text_suggest(const char *word, const char *const *words)
 {
     const char *nearest = NULL;
     size_t length = strlen(word);

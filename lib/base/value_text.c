@@ -10,8 +10,7 @@
 
 #include "base/text.h"
 
-static bool
-format_special(double value, char ret_text[PS_NUMBER_SIZE])
+static bool format_special(double value, char ret_text[PS_NUMBER_SIZE])
 {
     const char *text = isnan(value) ? "nan" : value > 0 ? "inf" : "-inf";
 
@@ -24,14 +23,12 @@ format_special(double value, char ret_text[PS_NUMBER_SIZE])
 
 /* Every decimal of up to 15 (6) digits survives a normal double (float), and %g
  * drops zeros at the end, so that fewer digits need not be tried. */
-void
-ps_f64_format(double value, char ret_text[PS_NUMBER_SIZE])
+void ps_f64_format(double value, char ret_text[PS_NUMBER_SIZE])
 {
     if (format_special(value, ret_text)) {
         return;
     }
-    for (int digits = fpclassify(value) == FP_SUBNORMAL ? 1 : 15; digits <= 17;
-         digits++) {
+    for (int digits = fpclassify(value) == FP_SUBNORMAL ? 1 : 15; digits <= 17; digits++) {
         (void)snprintf(ret_text, PS_NUMBER_SIZE, "%.*g", digits, value);
         if (strtod(ret_text, NULL) == value) {
             return;
@@ -39,14 +36,12 @@ ps_f64_format(double value, char ret_text[PS_NUMBER_SIZE])
     }
 }
 
-void
-ps_f32_format(float value, char ret_text[PS_NUMBER_SIZE])
+void ps_f32_format(float value, char ret_text[PS_NUMBER_SIZE])
 {
     if (format_special((double)value, ret_text)) {
         return;
     }
-    for (int digits = fpclassify(value) == FP_SUBNORMAL ? 1 : 6; digits <= 9;
-         digits++) {
+    for (int digits = fpclassify(value) == FP_SUBNORMAL ? 1 : 6; digits <= 9; digits++) {
         (void)snprintf(ret_text, PS_NUMBER_SIZE, "%.*g", digits, (double)value);
         if (strtof(ret_text, NULL) == value) {
             return;
@@ -54,10 +49,7 @@ ps_f32_format(float value, char ret_text[PS_NUMBER_SIZE])
     }
 }
 
-void
-ps_value_format(ps_type_t type,
-                const void *value,
-                char ret_text[PS_NUMBER_SIZE])
+void ps_value_format(ps_type_t type, const void *value, char ret_text[PS_NUMBER_SIZE])
 {
     int32_t i32 = 0;
     int64_t i64 = 0;
@@ -84,8 +76,7 @@ ps_value_format(ps_type_t type,
     }
 }
 
-bool
-ps_value_is_finite(ps_type_t type, const void *value)
+bool ps_value_is_finite(ps_type_t type, const void *value)
 {
     float f32 = 0;
     double f64 = 0;
@@ -101,8 +92,7 @@ ps_value_is_finite(ps_type_t type, const void *value)
     return true;
 }
 
-static bool
-parse_f32(const char *text, void *ret_value)
+static bool parse_f32(const char *text, void *ret_value)
 {
     double wide = 0;
     float value = 0;
@@ -119,8 +109,7 @@ parse_f32(const char *text, void *ret_value)
     return true;
 }
 
-bool
-ps_value_parse(ps_type_t type, const char *text, void *ret_value)
+bool ps_value_parse(ps_type_t type, const char *text, void *ret_value)
 {
     int64_t i64 = 0;
     int32_t i32 = 0;

@@ -29,13 +29,10 @@ typedef struct ps_call {
 /* Largest body of a slice that is cut now. */
 uint64_t ps_call_slice_bytes(const psd_client_t *client);
 /* Checks, cuts and starts a call. Errors: those of psd_push_start. */
-PSD_MUST_CHECK psd_status_t ps_call_start(const ps_call_t *call,
-                                          psd_ticket_t *ret_ticket,
+PSD_MUST_CHECK psd_status_t ps_call_start(const ps_call_t *call, psd_ticket_t *ret_ticket,
                                           psd_error_t *err);
 /* Starts a ticket with an errand for each cut. Takes the cuts' payloads; on an
  * error nothing was started. */
-PSD_MUST_CHECK psd_status_t ps_call_start_cuts(const ps_call_t *call,
-                                               ps_cuts_t *cuts,
-                                               ps_ticket_t **ret_ticket,
-                                               psd_error_t *err);
+PSD_MUST_CHECK psd_status_t ps_call_start_cuts(const ps_call_t *call, ps_cuts_t *cuts,
+                                               ps_ticket_t **ret_ticket, psd_error_t *err);
 #endif

@@ -16,17 +16,13 @@
 
 /* ---- questions ---- */
 
-static psd_status_t
-no_memory(psd_error_t *err)
+static psd_status_t no_memory(psd_error_t *err)
 {
     return psd_error_set(err, PSD_NOMEM, "no memory for a checkpoint");
 }
 
-ps_doc_t *
-ps_checkpoint_question(const char *op,
-                       const char *name,
-                       const char *key,
-                       const char *value)
+ps_doc_t *ps_checkpoint_question(const char *op, const char *name, const char *key,
+                                 const char *value)
 {
     PSD_AUTO(ps_doc_destroy) ps_doc_t *doc = ps_control_new(op);
     ps_doc_t *question = NULL;
@@ -39,8 +35,7 @@ ps_checkpoint_question(const char *op,
     return question;
 }
 
-void
-ps_checkpoint_pause(psd_client_t *client)
+void ps_checkpoint_pause(psd_client_t *client)
 {
     uint64_t until_ms = ps_now_ms() + LOOK_MS;
 
@@ -49,19 +44,13 @@ ps_checkpoint_pause(psd_client_t *client)
     }
 }
 
-psd_status_t
-ps_checkpoint_ask(psd_client_t *client,
-                  ps_doc_t *question,
-                  uint64_t *ret_number,
-                  psd_error_t *err)
+psd_status_t ps_checkpoint_ask(psd_client_t *client, ps_doc_t *question, uint64_t *ret_number,
+                               psd_error_t *err)
 {
     PSD_AUTO(ps_doc_destroy) ps_doc_t *reply = NULL;
-    psd_status_t rc = ps_control_ask(
-        client, question, client->options.timeout_ms, 0, &reply, err);
+    psd_status_t rc = ps_control_ask(client, question, client->options.timeout_ms, 0, &reply, err);
 
-    return rc == PSD_OK
-               ? ps_doc_get_u64(reply, "number", 1, UINT64_MAX, ret_number, err)
-               : rc;
+    return rc == PSD_OK ? ps_doc_get_u64(reply, "number", 1, UINT64_MAX, ret_number, err) : rc;
 }
 
 /* ---- waiting ---- */
@@ -72,8 +61,7 @@ typedef struct progress {
     uint64_t of;
 } progress_t;
 
-static psd_status_t
-look(psd_client_t *client, uint64_t number, progress_t *ret, psd_error_t *err)
+static psd_status_t look(psd_client_t *client, uint64_t number, progress_t *ret, psd_error_t *err)
 {
     PSD_AUTO(ps_doc_destroy)
     ps_doc_t *question = ps_control_new("checkpoint_look");
@@ -83,8 +71,7 @@ look(psd_client_t *client, uint64_t number, progress_t *ret, psd_error_t *err)
     if (question == NULL || !ps_doc_set_u64(question, "number", number)) {
         return no_memory(err);
     }
-    rc = ps_control_ask(client, question, client->options.timeout_ms, 0, &reply,
-                        err);
+    rc = ps_control_ask(client, question, client->options.timeout_ms, 0, &reply, err);
     if (rc == PSD_OK) {
         rc = ps_doc_get_bool(reply, "is_done", &ret->is_done, err);
     }
@@ -97,11 +84,8 @@ look(psd_client_t *client, uint64_t number, progress_t *ret, psd_error_t *err)
     return rc;
 }
 
-psd_status_t
-ps_checkpoint_end(psd_client_t *client,
-                  uint64_t number,
-                  uint64_t until_ms,
-                  psd_error_t *err)
+psd_status_t ps_checkpoint_end(psd_client_t *client, uint64_t number, uint64_t until_ms,
+                               psd_error_t *err)
 {
     progress_t progress = {.is_done = false};
 
@@ -112,20 +96,15 @@ ps_checkpoint_end(psd_client_t *client,
             return rc;
         }
         if (ps_now_ms() >= until_ms) {
-            return psd_error_set(err, PSD_DEADLINE,
-                                 "%" PRIu64 " of %" PRIu64 " files are done",
+            return psd_error_set(err, PSD_DEADLINE, "%" PRIu64 " of %" PRIu64 " files are done",
                                  progress.done, progress.of);
         }
         ps_checkpoint_pause(client);
     }
 }
 
-psd_status_t
-psd_checkpoint_start(psd_client_t *client,
-                     const char *name,
-                     const char *job,
-                     uint64_t *ret_number,
-                     psd_error_t *err)
+psd_status_t psd_checkpoint_start(psd_client_t *client, const char *name, const char *job,
+                                  uint64_t *ret_number, psd_error_t *err)
 {
     if (ps_client_enter(client, err) != PSD_OK) {
         return PSD_CLOSED;
@@ -142,30 +121,24 @@ psd_checkpoint_start(psd_client_t *client,
     if (question == NULL) {
         return no_memory(err);
     }
-    return psd_error_wrap(err,
-                          ps_checkpoint_ask(client, question, ret_number, err),
+    return psd_error_wrap(err, ps_checkpoint_ask(client, question, ret_number, err),
                           "checkpoint \"%s\"", name);
 }
 
-psd_status_t
-psd_checkpoint_wait(psd_client_t *client,
-                    uint64_t number,
-                    uint32_t timeout_ms,
-                    psd_error_t *err)
+psd_status_t psd_checkpoint_wait(psd_client_t *client, uint64_t number, uint32_t timeout_ms,
+                                 psd_error_t *err)
 {
     if (ps_client_enter(client, err) != PSD_OK) {
         return PSD_CLOSED;
     }
-    return psd_error_wrap(
-        err, ps_checkpoint_end(client, number, ps_now_ms() + timeout_ms, err),
-        "checkpoint number %" PRIu64, number);
+    return psd_error_wrap(err, ps_checkpoint_end(client, number, ps_now_ms() + timeout_ms, err),
+                          "checkpoint number %" PRIu64, number);
 }
 
 /* ---- finding ---- */
 
 /* N of NAME-N; 0: it is none of the series. */
-static uint64_t
-number_of(const char *text, const char *name)
+static uint64_t number_of(const char *text, const char *name)
 {
     size_t size = strlen(name);
     uint64_t number = 0;
@@ -178,26 +151,21 @@ number_of(const char *text, const char *name)
 
 /* How good a match it is, 0 for none: the name itself is the best one; of a
  * series the greatest number; of all the youngest. */
-static uint64_t
-rank(const ps_doc_t *item, const char *found, const char *name)
+static uint64_t rank(const ps_doc_t *item, const char *found, const char *name)
 {
     uint64_t created = 0;
 
     if (name != NULL) {
         return strcmp(found, name) == 0 ? UINT64_MAX : number_of(found, name);
     }
-    return ps_doc_get_u64_or(item, "created_unix_ms", 0, UINT64_MAX, 0,
-                             &created, NULL) == PSD_OK
+    return ps_doc_get_u64_or(item, "created_unix_ms", 0, UINT64_MAX, 0, &created, NULL) == PSD_OK
                ? created
                : 0;
 }
 
 /* The name of the best one; borrowed from the list. */
-static psd_status_t
-choose(const ps_doc_t *list,
-       const char *name,
-       const char **ret_name,
-       psd_error_t *err)
+static psd_status_t choose(const ps_doc_t *list, const char *name, const char **ret_name,
+                           psd_error_t *err)
 {
     uint64_t best = 0;
     psd_status_t rc = PSD_OK;
@@ -210,34 +178,29 @@ choose(const ps_doc_t *list,
 
         rc = ps_doc_at_object(list, i, &item, err);
         if (rc == PSD_OK) {
-            rc = ps_doc_get_text(item, "name", PS_CHECKPOINT_NAME_SIZE - 1,
-                                 &found, err);
+            rc = ps_doc_get_text(item, "name", PS_CHECKPOINT_NAME_SIZE - 1, &found, err);
         }
         if (rc == PSD_OK) {
             rc = ps_doc_get_text(item, "state", PS_NAME_MAX, &state, err);
         }
-        if (rc == PSD_OK && strcmp(state, "whole") == 0 &&
-            rank(item, found, name) > best) {
+        if (rc == PSD_OK && strcmp(state, "whole") == 0 && rank(item, found, name) > best) {
             best = rank(item, found, name);
             *ret_name = found;
         }
     }
     if (rc == PSD_OK && *ret_name == NULL) {
-        return name == NULL
-                   ? psd_error_set(err, PSD_NO_CHECKPOINT,
-                                   "there is no whole checkpoint")
-                   : psd_error_set(err, PSD_NO_CHECKPOINT,
-                                   "there is no whole checkpoint \"%s\", nor "
-                                   "one of a series \"%s-1\", \"%s-2\", …",
-                                   name, name, name);
+        return name == NULL ? psd_error_set(err, PSD_NO_CHECKPOINT, "there is no whole checkpoint")
+                            : psd_error_set(err, PSD_NO_CHECKPOINT,
+                                            "there is no whole checkpoint \"%s\", nor "
+                                            "one of a series \"%s-1\", \"%s-2\", …",
+                                            name, name, name);
     }
     return rc;
 }
 
 /* The first of its jobs; of several, as pscli never makes them, the others are
  * reached by their names. */
-static psd_status_t
-read_job(psd_checkpoint_t *self, psd_error_t *err)
+static psd_status_t read_job(psd_checkpoint_t *self, psd_error_t *err)
 {
     const ps_doc_t *jobs = NULL;
     const ps_doc_t *job = NULL;
@@ -261,15 +224,11 @@ read_job(psd_checkpoint_t *self, psd_error_t *err)
     return rc;
 }
 
-static psd_status_t
-inspect(psd_client_t *client,
-        const char *name,
-        psd_checkpoint_t *ret,
-        psd_error_t *err)
+static psd_status_t inspect(psd_client_t *client, const char *name, psd_checkpoint_t *ret,
+                            psd_error_t *err)
 {
     PSD_AUTO(ps_doc_destroy)
-    ps_doc_t *question =
-        ps_checkpoint_question("checkpoint_inspect", name, NULL, NULL);
+    ps_doc_t *question = ps_checkpoint_question("checkpoint_inspect", name, NULL, NULL);
     PSD_AUTO(ps_doc_destroy) ps_doc_t *reply = NULL;
     const char *text = "";
     psd_status_t rc = PSD_OK;
@@ -277,28 +236,22 @@ inspect(psd_client_t *client,
     if (question == NULL) {
         return no_memory(err);
     }
-    rc = ps_control_ask(client, question, client->options.timeout_ms, 0, &reply,
-                        err);
+    rc = ps_control_ask(client, question, client->options.timeout_ms, 0, &reply, err);
     if (rc == PSD_OK) {
         rc = ps_doc_get_text(reply, "manifest", MANIFEST_MAX, &text, err);
     }
     if (rc == PSD_OK) {
-        rc = ps_doc_parse((ps_bytes_t){(const uint8_t *)text, strlen(text)},
-                          &ret->manifest, err);
+        rc = ps_doc_parse((ps_bytes_t){(const uint8_t *)text, strlen(text)}, &ret->manifest, err);
     }
     if (rc == PSD_OK) {
-        rc = ps_doc_get_u64(ret->manifest, "created_unix_ms", 0, UINT64_MAX,
-                            &ret->unix_ms, err);
+        rc = ps_doc_get_u64(ret->manifest, "created_unix_ms", 0, UINT64_MAX, &ret->unix_ms, err);
     }
     (void)snprintf(ret->name, sizeof ret->name, "%s", name);
     return rc == PSD_OK ? read_job(ret, err) : rc;
 }
 
-psd_status_t
-ps_checkpoint_find(psd_client_t *client,
-                   const char *name,
-                   psd_checkpoint_t **ret,
-                   psd_error_t *err)
+psd_status_t ps_checkpoint_find(psd_client_t *client, const char *name, psd_checkpoint_t **ret,
+                                psd_error_t *err)
 {
     PSD_AUTO(psd_checkpoint_destroy)
     psd_checkpoint_t *found = ps_alloc(1, sizeof *found);
@@ -312,8 +265,7 @@ ps_checkpoint_find(psd_client_t *client,
     if (found == NULL || question == NULL) {
         return no_memory(err);
     }
-    rc = ps_control_ask(client, question, client->options.timeout_ms, 0, &reply,
-                        err);
+    rc = ps_control_ask(client, question, client->options.timeout_ms, 0, &reply, err);
     if (rc == PSD_OK) {
         rc = ps_doc_get_array(reply, "checkpoints", LIST_MAX, &list, err);
     }
@@ -321,8 +273,7 @@ ps_checkpoint_find(psd_client_t *client,
         rc = choose(list, name, &chosen, err);
     }
     if (rc == PSD_OK) {
-        rc = psd_error_wrap(err, inspect(client, chosen, found, err),
-                            "checkpoint \"%s\"", chosen);
+        rc = psd_error_wrap(err, inspect(client, chosen, found, err), "checkpoint \"%s\"", chosen);
     }
     if (rc == PSD_OK) {
         *ret = found;
@@ -331,19 +282,15 @@ ps_checkpoint_find(psd_client_t *client,
     return rc;
 }
 
-psd_status_t
-psd_checkpoint_newest(psd_client_t *client,
-                      const char *name,
-                      psd_checkpoint_t **ret_checkpoint,
-                      psd_error_t *err)
+psd_status_t psd_checkpoint_newest(psd_client_t *client, const char *name,
+                                   psd_checkpoint_t **ret_checkpoint, psd_error_t *err)
 {
     return ps_client_enter(client, err) != PSD_OK
                ? PSD_CLOSED
                : ps_checkpoint_find(client, name, ret_checkpoint, err);
 }
 
-void
-psd_checkpoint_destroy(psd_checkpoint_t **self_p)
+void psd_checkpoint_destroy(psd_checkpoint_t **self_p)
 {
     if (self_p != NULL && *self_p != NULL) {
         ps_doc_destroy(&(*self_p)->manifest);
@@ -352,34 +299,29 @@ psd_checkpoint_destroy(psd_checkpoint_t **self_p)
     }
 }
 
-const char *
-psd_checkpoint_name(const psd_checkpoint_t *self)
+const char *psd_checkpoint_name(const psd_checkpoint_t *self)
 {
     return self->name;
 }
 
-const char *
-psd_checkpoint_job(const psd_checkpoint_t *self)
+const char *psd_checkpoint_job(const psd_checkpoint_t *self)
 {
     return self->job;
 }
 
-uint64_t
-psd_checkpoint_clock(const psd_checkpoint_t *self)
+uint64_t psd_checkpoint_clock(const psd_checkpoint_t *self)
 {
     return self->clock;
 }
 
-uint64_t
-psd_checkpoint_unix_ms(const psd_checkpoint_t *self)
+uint64_t psd_checkpoint_unix_ms(const psd_checkpoint_t *self)
 {
     return self->unix_ms;
 }
 
 /* ---- dropping ---- */
 
-psd_status_t
-psd_checkpoint_drop(psd_client_t *client, const char *name, psd_error_t *err)
+psd_status_t psd_checkpoint_drop(psd_client_t *client, const char *name, psd_error_t *err)
 {
     if (ps_client_enter(client, err) != PSD_OK) {
         return PSD_CLOSED;
@@ -395,6 +337,5 @@ psd_checkpoint_drop(psd_client_t *client, const char *name, psd_error_t *err)
     question = ps_checkpoint_question("checkpoint_drop", name, NULL, NULL);
     return question == NULL
                ? no_memory(err)
-               : ps_control_ask(client, question, client->options.timeout_ms, 0,
-                                NULL, err);
+               : ps_control_ask(client, question, client->options.timeout_ms, 0, NULL, err);
 }

@@ -24,8 +24,7 @@
 #define TOLD_MS 1000 /* of waiting for a welcome, before it is told of */
 #define WHY_MS 200   /* to find out why there is none */
 
-void
-ps_client_break(psd_client_t *self, psd_status_t status, const char *text)
+void ps_client_break(psd_client_t *self, psd_status_t status, const char *text)
 {
     if (self->broken == PSD_OK) {
         self->broken = status == PSD_OK ? PSD_FAILED : status;
@@ -33,21 +32,18 @@ ps_client_break(psd_client_t *self, psd_status_t status, const char *text)
     }
 }
 
-bool
-ps_client_is_forked(const psd_client_t *self)
+bool ps_client_is_forked(const psd_client_t *self)
 {
     return ps_fork_is_since(self->n_forks);
 }
 
-psd_status_t
-ps_client_enter(const psd_client_t *self, psd_error_t *err)
+psd_status_t ps_client_enter(const psd_client_t *self, psd_error_t *err)
 {
     psd_error_clear(err);
     return ps_client_is_forked(self) ? ps_fork_error("client", err) : PSD_OK;
 }
 
-psd_status_t
-ps_client_check(const psd_client_t *self, psd_error_t *err)
+psd_status_t ps_client_check(const psd_client_t *self, psd_error_t *err)
 {
     const char *text = self->broken_text;
     psd_status_t broken = self->broken;
@@ -58,13 +54,11 @@ ps_client_check(const psd_client_t *self, psd_error_t *err)
     if (broken == PSD_OK) {
         return PSD_OK;
     }
-    return psd_error_set(
-        err, broken == PSD_ROWS_LOST ? PSD_ROWS_LOST : PSD_CLOSED,
-        "client is broken: %s: %s", psd_status_text(broken), text);
+    return psd_error_set(err, broken == PSD_ROWS_LOST ? PSD_ROWS_LOST : PSD_CLOSED,
+                         "client is broken: %s: %s", psd_status_text(broken), text);
 }
 
-void
-ps_client_init(psd_client_t *self)
+void ps_client_init(psd_client_t *self)
 {
     self->n_forks = ps_fork_count();
     TAILQ_INIT(&self->busy);
@@ -83,8 +77,7 @@ ps_client_init(psd_client_t *self)
 
 /* ---- connecting ---------------------------------------------------------- */
 
-static psd_status_t
-open_control(psd_client_t *self, psd_error_t *err)
+static psd_status_t open_control(psd_client_t *self, psd_error_t *err)
 {
     const ps_socket_args_t args = {.context = self->context,
                                    .high_water = HIGH_WATER,
@@ -96,11 +89,8 @@ open_control(psd_client_t *self, psd_error_t *err)
     return ps_socket_connect(self->endpoint, &args, &self->control, err);
 }
 
-static psd_status_t
-make(const char *endpoint,
-     const psd_options_t *options,
-     psd_client_t **ret_client,
-     psd_error_t *err)
+static psd_status_t make(const char *endpoint, const psd_options_t *options,
+                         psd_client_t **ret_client, psd_error_t *err)
 {
     PSD_AUTO(psd_close) psd_client_t *self = ps_alloc(1, sizeof *self);
     psd_status_t rc = PSD_OK;
@@ -119,8 +109,7 @@ make(const char *endpoint,
     self->endpoint = ps_strdup(endpoint);
     self->scratch = psd_error_new();
     if (self->endpoint == NULL || self->scratch == NULL ||
-        !ps_grow(&self->polled, &self->polled_capacity, 1,
-                 sizeof(ps_socket_t *)) ||
+        !ps_grow(&self->polled, &self->polled_capacity, 1, sizeof(ps_socket_t *)) ||
         !ps_grow(&self->ready, &self->ready_capacity, 1, sizeof *self->ready)) {
         return psd_error_set(err, PSD_NOMEM, "no memory for a client");
     }
@@ -138,8 +127,7 @@ make(const char *endpoint,
     return rc;
 }
 
-static psd_status_t
-read_welcome(psd_client_t *self, const ps_doc_t *reply, psd_error_t *err)
+static psd_status_t read_welcome(psd_client_t *self, const ps_doc_t *reply, psd_error_t *err)
 {
     const ps_doc_t *cluster = NULL;
     psd_status_t rc = ps_doc_get_object(reply, "cluster", &cluster, err);
@@ -148,42 +136,36 @@ read_welcome(psd_client_t *self, const ps_doc_t *reply, psd_error_t *err)
         rc = ps_doc_get_id(cluster, "uuid", &self->cluster, err);
     }
     if (rc == PSD_OK) {
-        rc =
-            ps_doc_get_u64(reply, "session", 1, UINT64_MAX, &self->number, err);
+        rc = ps_doc_get_u64(reply, "session", 1, UINT64_MAX, &self->number, err);
     }
     if (rc == PSD_OK) {
-        rc = ps_doc_get_u64(reply, "heartbeat_ms", 1, 3600000,
-                            &self->heartbeat_ms, err);
+        rc = ps_doc_get_u64(reply, "heartbeat_ms", 1, 3600000, &self->heartbeat_ms, err);
     }
     return rc;
 }
 
 /* Says why nobody has answered, and for how long that is waited for. */
-static void
-tell_wait(const psd_client_t *self, const char *why, uint32_t left_ms)
+static void tell_wait(const psd_client_t *self, const char *why, uint32_t left_ms)
 {
     char what[PS_REACH_TEXT + 400];
 
-    (void)snprintf(what, sizeof what,
-                   "%.300s: no answer for %g s%s%s; waiting %g s more",
-                   self->endpoint, TOLD_MS / 1000.0, why[0] == '\0' ? "" : ": ",
-                   why, left_ms / 1000.0);
+    (void)snprintf(what, sizeof what, "%.300s: no answer for %g s%s%s; waiting %g s more",
+                   self->endpoint, TOLD_MS / 1000.0, why[0] == '\0' ? "" : ": ", why,
+                   left_ms / 1000.0);
     self->options.on_wait(self->options.on_wait_user, what);
 }
 
 /* Nobody listens there, and that is not waited out. */
-static bool
-is_final(const psd_client_t *self, ps_reach_t outcome)
+static bool is_final(const psd_client_t *self, ps_reach_t outcome)
 {
     if (self->options.has_wait) {
-        return !self->options.waits && (outcome == PS_REACH_REFUSED ||
-                                        outcome == PS_REACH_REFUSED_HERE);
+        return !self->options.waits &&
+               (outcome == PS_REACH_REFUSED || outcome == PS_REACH_REFUSED_HERE);
     }
     return outcome == PS_REACH_REFUSED_HERE;
 }
 
-static uint32_t
-left_until(uint64_t deadline_ms)
+static uint32_t left_until(uint64_t deadline_ms)
 {
     uint64_t now_ms = ps_now_ms();
 
@@ -193,8 +175,7 @@ left_until(uint64_t deadline_ms)
 /* Asks for a welcome, in three steps: after a moment it is looked whether
  * anybody listens there, and after a while it is told of the wait. A hello that
  * is said twice is one. */
-static psd_status_t
-say_hello(psd_client_t *self, ps_doc_t **ret_reply, psd_error_t *err)
+static psd_status_t say_hello(psd_client_t *self, ps_doc_t **ret_reply, psd_error_t *err)
 {
     PSD_AUTO(ps_doc_destroy) ps_doc_t *hello = ps_control_hello(&self->id);
     const uint32_t steps_ms[] = {LOOK_MS, TOLD_MS, UINT32_MAX};
@@ -208,12 +189,10 @@ say_hello(psd_client_t *self, ps_doc_t **ret_reply, psd_error_t *err)
         ps_reach_t outcome = PS_REACH_UNKNOWN;
 
         psd_error_clear(err);
-        rc = ps_control_ask(
-            self, hello,
-            left_until(until_ms < deadline_ms ? until_ms : deadline_ms), 0,
-            ret_reply, err);
-        if (rc != PSD_DEADLINE || *ret_reply != NULL ||
-            until_ms >= deadline_ms) {
+        rc =
+            ps_control_ask(self, hello, left_until(until_ms < deadline_ms ? until_ms : deadline_ms),
+                           0, ret_reply, err);
+        if (rc != PSD_DEADLINE || *ret_reply != NULL || until_ms >= deadline_ms) {
             return rc;
         }
         outcome = ps_reach_why(self->endpoint, WHY_MS, why);
@@ -228,8 +207,7 @@ say_hello(psd_client_t *self, ps_doc_t **ret_reply, psd_error_t *err)
     return rc;
 }
 
-static psd_status_t
-greet(psd_client_t *self, psd_error_t *err)
+static psd_status_t greet(psd_client_t *self, psd_error_t *err)
 {
     PSD_AUTO(ps_doc_destroy) ps_doc_t *reply = NULL;
     char why[PS_REACH_TEXT];
@@ -238,18 +216,15 @@ greet(psd_client_t *self, psd_error_t *err)
 
     if (rc == PSD_DEADLINE && reply == NULL) {
         psd_error_clear(err);
-        outcome = ps_reach_why(self->endpoint,
-                               self->options.timeout_ms < WHY_MS
-                                   ? self->options.timeout_ms
-                                   : WHY_MS,
-                               why);
+        outcome = ps_reach_why(
+            self->endpoint, self->options.timeout_ms < WHY_MS ? self->options.timeout_ms : WHY_MS,
+            why);
         if (is_final(self, outcome)) {
             return psd_error_set(err, PSD_CONNECT, "%s", why);
         }
-        return psd_error_set(err, PSD_CONNECT,
-                             "no answer from %s within %" PRIu32 " ms%s%s",
-                             self->endpoint, self->options.timeout_ms,
-                             why[0] == '\0' ? "" : ": ", why);
+        return psd_error_set(err, PSD_CONNECT, "no answer from %s within %" PRIu32 " ms%s%s",
+                             self->endpoint, self->options.timeout_ms, why[0] == '\0' ? "" : ": ",
+                             why);
     }
     if (rc == PSD_OK) {
         rc = read_welcome(self, reply, err);
@@ -257,11 +232,8 @@ greet(psd_client_t *self, psd_error_t *err)
     return rc;
 }
 
-psd_status_t
-psd_connect(const char *endpoint,
-            const psd_options_t *options,
-            psd_client_t **ret_client,
-            psd_error_t *err)
+psd_status_t psd_connect(const char *endpoint, const psd_options_t *options,
+                         psd_client_t **ret_client, psd_error_t *err)
 {
     psd_error_clear(err);
 
@@ -298,8 +270,7 @@ psd_connect(const char *endpoint,
 
 /* ---- closing ------------------------------------------------------------- */
 
-static void
-free_tables(psd_client_t *self)
+static void free_tables(psd_client_t *self)
 {
     for (size_t i = 0; i < self->n_tables; i++) {
         ps_free(self->tables[i]->queues);
@@ -308,8 +279,7 @@ free_tables(psd_client_t *self)
     ps_free(self->tables);
 }
 
-void
-psd_close(psd_client_t **client_p)
+void psd_close(psd_client_t **client_p)
 {
     psd_client_t *self = client_p == NULL ? NULL : *client_p;
 
@@ -336,8 +306,7 @@ psd_close(psd_client_t **client_p)
 
 /* ---- waiting ------------------------------------------------------------- */
 
-static psd_status_t
-no_ticket(psd_ticket_t ticket, psd_error_t *err)
+static psd_status_t no_ticket(psd_ticket_t ticket, psd_error_t *err)
 {
     return psd_error_set(err, PSD_INVALID,
                          "ticket %" PRIu64 " is not one of this client's that "
@@ -345,11 +314,8 @@ no_ticket(psd_ticket_t ticket, psd_error_t *err)
                          ticket);
 }
 
-psd_status_t
-psd_wait(psd_client_t *client,
-         psd_ticket_t ticket,
-         uint32_t timeout_ms,
-         psd_error_t *err)
+psd_status_t psd_wait(psd_client_t *client, psd_ticket_t ticket, uint32_t timeout_ms,
+                      psd_error_t *err)
 {
     if (ps_client_enter(client, err) != PSD_OK) {
         return PSD_CLOSED;
@@ -364,8 +330,7 @@ psd_wait(psd_client_t *client,
 }
 
 /* Every ticket has ended, or time is over. */
-static void
-wait_for_open_tickets(psd_client_t *client, uint32_t timeout_ms)
+static void wait_for_open_tickets(psd_client_t *client, uint32_t timeout_ms)
 {
     uint64_t until_ms = 0;
 
@@ -376,8 +341,7 @@ wait_for_open_tickets(psd_client_t *client, uint32_t timeout_ms)
     }
 }
 
-psd_status_t
-psd_wait_all(psd_client_t *client, uint32_t timeout_ms, psd_error_t *err)
+psd_status_t psd_wait_all(psd_client_t *client, uint32_t timeout_ms, psd_error_t *err)
 {
     if (ps_client_enter(client, err) != PSD_OK) {
         return PSD_CLOSED;
@@ -387,24 +351,18 @@ psd_wait_all(psd_client_t *client, uint32_t timeout_ms, psd_error_t *err)
 
     wait_for_open_tickets(client, timeout_ms);
     if (!TAILQ_EMPTY(&client->open_tickets)) {
-        return ps_ticket_overdue(client, TAILQ_FIRST(&client->open_tickets),
-                                 timeout_ms, err);
+        return ps_ticket_overdue(client, TAILQ_FIRST(&client->open_tickets), timeout_ms, err);
     }
     while (!TAILQ_EMPTY(&client->done_tickets)) {
-        psd_status_t rc =
-            ps_ticket_use_up(client, TAILQ_FIRST(&client->done_tickets),
-                             first == PSD_OK ? err : NULL);
+        psd_status_t rc = ps_ticket_use_up(client, TAILQ_FIRST(&client->done_tickets),
+                                           first == PSD_OK ? err : NULL);
 
         first = first == PSD_OK ? rc : first;
     }
     return first;
 }
 
-psd_status_t
-psd_poll(psd_client_t *client,
-         psd_ticket_t ticket,
-         bool *ret_done,
-         psd_error_t *err)
+psd_status_t psd_poll(psd_client_t *client, psd_ticket_t ticket, bool *ret_done, psd_error_t *err)
 {
     if (ps_client_enter(client, err) != PSD_OK) {
         return PSD_CLOSED;
@@ -420,15 +378,13 @@ psd_poll(psd_client_t *client,
     return PSD_OK;
 }
 
-size_t
-ps_client_n_unknown(const psd_client_t *client)
+size_t ps_client_n_unknown(const psd_client_t *client)
 {
     return ps_session_pending(client->session, false) + client->n_waiting;
 }
 
 /* Why one of the errands has not ended. */
-static const char *
-any_reason(const psd_client_t *client, char ret_text[PS_TEXT_MAX + 1])
+static const char *any_reason(const psd_client_t *client, char ret_text[PS_TEXT_MAX + 1])
 {
     const ps_errand_t *errand = NULL;
 
@@ -441,8 +397,7 @@ any_reason(const psd_client_t *client, char ret_text[PS_TEXT_MAX + 1])
     return "they wait for their turn";
 }
 
-psd_status_t
-psd_flush(psd_client_t *client, uint32_t timeout_ms, psd_error_t *err)
+psd_status_t psd_flush(psd_client_t *client, uint32_t timeout_ms, psd_error_t *err)
 {
     if (ps_client_enter(client, err) != PSD_OK) {
         return PSD_CLOSED;
@@ -470,16 +425,11 @@ psd_flush(psd_client_t *client, uint32_t timeout_ms, psd_error_t *err)
     return psd_error_set(err, PSD_DEADLINE,
                          "flush: %" PRIu32 " ms passed; %zu pushes and marks "
                          "are not acknowledged: %s",
-                         timeout_ms, ps_client_n_unknown(client),
-                         any_reason(client, why));
+                         timeout_ms, ps_client_n_unknown(client), any_reason(client, why));
 }
 
-psd_status_t
-psd_request(psd_client_t *client,
-            const char *request,
-            uint32_t timeout_ms,
-            char **ret_reply,
-            psd_error_t *err)
+psd_status_t psd_request(psd_client_t *client, const char *request, uint32_t timeout_ms,
+                         char **ret_reply, psd_error_t *err)
 {
     if (ps_client_enter(client, err) != PSD_OK) {
         return PSD_CLOSED;
@@ -488,13 +438,11 @@ psd_request(psd_client_t *client,
     PSD_AUTO(ps_doc_destroy) ps_doc_t *question = NULL;
     PSD_AUTO(ps_doc_destroy) ps_doc_t *reply = NULL;
     PSD_AUTO(ps_buffer_done) ps_buffer_t text = {.size = 0};
-    ps_bytes_t bytes = {.data = (const uint8_t *)request,
-                        .size = strlen(request)};
+    ps_bytes_t bytes = {.data = (const uint8_t *)request, .size = strlen(request)};
     psd_status_t rc = ps_doc_parse(bytes, &question, err);
 
     if (rc != PSD_OK) {
-        return rc == PSD_PROTO ? psd_error_wrap(err, PSD_INVALID, "request")
-                               : rc;
+        return rc == PSD_PROTO ? psd_error_wrap(err, PSD_INVALID, "request") : rc;
     }
     rc = ps_control_ask(client, question, timeout_ms, 0, &reply, err);
     if (reply != NULL) {

@@ -83,7 +83,7 @@ typedef struct ps_client_link {
     ps_socket_t *socket;                     /* owned */
     char endpoint[PS_LINK_ENDPOINT_MAX + 1]; /* where it goes */
     bool welcomed;
-    bool lane_failed; /* it was a lane that ended: AUTO goes another way */
+    bool lane_failed;           /* it was a lane that ended: AUTO goes another way */
     ps_key_cache_t *sent_lists; /* owned; lists of keys that were sent to be
                                    kept; NULL: none */
     uint32_t n_misses;          /* of them that were not known any more */
@@ -163,13 +163,13 @@ struct psd_client {
     struct ps_tickets idle_tickets; /* to be used again */
     uint64_t expire_ms;             /* no ticket's deadline is before this */
     uint64_t turned_ms;             /* the last turn ended */
-    uint64_t tell_ms;   /* nobody is told of a long wait before this … */
-    uint64_t quiet_ms;  /* … and that, for one was told of not long ago */
-    size_t n_after;     /* waiting errands that name a ticket */
-    size_t n_waiting;   /* waiting errands that are no pulls */
-    size_t n_under_way; /* errands that are sent */
-    bool after_ended;   /* a ticket ended that they may have named */
-    uint64_t round;     /* marks sent so far; orders errands around them */
+    uint64_t tell_ms;               /* nobody is told of a long wait before this … */
+    uint64_t quiet_ms;              /* … and that, for one was told of not long ago */
+    size_t n_after;                 /* waiting errands that name a ticket */
+    size_t n_waiting;               /* waiting errands that are no pulls */
+    size_t n_under_way;             /* errands that are sent */
+    bool after_ended;               /* a ticket ended that they may have named */
+    uint64_t round;                 /* marks sent so far; orders errands around them */
 
     TAILQ_HEAD(ps_drafts, psd_draft) drafts; /* begun or committed */
 
@@ -194,13 +194,11 @@ void ps_client_init(psd_client_t *self);
 void ps_client_break(psd_client_t *self, psd_status_t status, const char *text);
 /* Begins every public call: empties err. Errors: PSD_CLOSED: this is a child
  * that was forked since, which must not do anything with the client. */
-PSD_MUST_CHECK psd_status_t ps_client_enter(const psd_client_t *self,
-                                            psd_error_t *err);
+PSD_MUST_CHECK psd_status_t ps_client_enter(const psd_client_t *self, psd_error_t *err);
 /* True in a child that was forked since it was made. */
 bool ps_client_is_forked(const psd_client_t *self);
 /* PSD_OK; else the reason: PSD_ROWS_LOST when it is that, or PSD_CLOSED. */
-PSD_MUST_CHECK psd_status_t ps_client_check(const psd_client_t *self,
-                                            psd_error_t *err);
+PSD_MUST_CHECK psd_status_t ps_client_check(const psd_client_t *self, psd_error_t *err);
 /* Pushes and marks that are not acknowledged or refused. */
 size_t ps_client_n_unknown(const psd_client_t *self);
 
@@ -208,8 +206,7 @@ size_t ps_client_n_unknown(const psd_client_t *self);
 
 /* Takes from the environment what the options do not say. Errors: PSD_INVALID,
  * naming the variable. */
-PSD_MUST_CHECK psd_status_t ps_options_resolve(psd_options_t *self,
-                                               psd_error_t *err);
+PSD_MUST_CHECK psd_status_t ps_options_resolve(psd_options_t *self, psd_error_t *err);
 
 /* ---- control.c ----------------------------------------------------------- */
 
@@ -225,29 +222,21 @@ ps_doc_t *ps_control_hello(const ps_id_t *client);
  *                 caller destroys it; may be NULL
  * Errors: what the node answered; PSD_DEADLINE it did not.
  */
-PSD_MUST_CHECK psd_status_t ps_control_ask(psd_client_t *self,
-                                           ps_doc_t *question,
-                                           uint32_t timeout_ms,
-                                           uint32_t grace_ms,
-                                           ps_doc_t **ret_reply,
-                                           psd_error_t *err);
+PSD_MUST_CHECK psd_status_t ps_control_ask(psd_client_t *self, ps_doc_t *question,
+                                           uint32_t timeout_ms, uint32_t grace_ms,
+                                           ps_doc_t **ret_reply, psd_error_t *err);
 /* The same, and again within the client's time when the answer is BUSY: a node
  * has failed that the registry still counted on, and others will do its work.
  */
-PSD_MUST_CHECK psd_status_t ps_control_insist(psd_client_t *self,
-                                              ps_doc_t *question,
-                                              ps_doc_t **ret_reply,
-                                              psd_error_t *err);
+PSD_MUST_CHECK psd_status_t ps_control_insist(psd_client_t *self, ps_doc_t *question,
+                                              ps_doc_t **ret_reply, psd_error_t *err);
 /* Asks and waits for nothing. ret_id names the answer. */
-PSD_MUST_CHECK psd_status_t ps_control_send(psd_client_t *self,
-                                            ps_doc_t *question,
-                                            uint64_t *ret_id,
-                                            psd_error_t *err);
+PSD_MUST_CHECK psd_status_t ps_control_send(psd_client_t *self, ps_doc_t *question,
+                                            uint64_t *ret_id, psd_error_t *err);
 /* Takes in what has arrived. */
 void ps_control_receive(psd_client_t *self);
 /* The status that a reply says, with its text. */
-PSD_MUST_CHECK psd_status_t ps_reply_status(const ps_doc_t *reply,
-                                            psd_error_t *err);
+PSD_MUST_CHECK psd_status_t ps_reply_status(const ps_doc_t *reply, psd_error_t *err);
 
 /* ---- pump.c -------------------------------------------------------------- */
 
@@ -294,26 +283,21 @@ void ps_identity_learn(psd_client_t *self, const ps_doc_t *reply);
 
 /* Sends a PUSH or PULL through what both ends speak of a filter. repeated: not
  * for the first time. Errors: those of ps_socket_send. */
-PSD_MUST_CHECK psd_status_t ps_link_send_filtered(psd_client_t *self,
-                                                  uint64_t link,
+PSD_MUST_CHECK psd_status_t ps_link_send_filtered(psd_client_t *self, uint64_t link,
                                                   const ps_filter_t *filter,
-                                                  const ps_message_t *plain,
-                                                  ps_payload_t *payload,
+                                                  const ps_message_t *plain, ps_payload_t *payload,
                                                   bool repeated);
 /* Whether a message that arrived is for the next one. */
-static inline bool
-ps_link_is_filtered(const ps_message_t *message)
+static inline bool ps_link_is_filtered(const ps_message_t *message)
 {
-    return (message->flags & PS_FLAG_CODED) != 0 ||
-           message->kind == PS_KIND_WELCOME || message->kind == PS_KIND_REFUSED;
+    return (message->flags & PS_FLAG_CODED) != 0 || message->kind == PS_KIND_WELCOME ||
+           message->kind == PS_KIND_REFUSED;
 }
 /* Makes a coded answer plain; learns what the other end has forgotten. Errors:
  * those of ps_coder_decode. */
-PSD_MUST_CHECK psd_status_t ps_link_receive_filtered(psd_client_t *self,
-                                                     uint64_t link,
+PSD_MUST_CHECK psd_status_t ps_link_receive_filtered(psd_client_t *self, uint64_t link,
                                                      ps_message_t *message,
-                                                     ps_payload_t **payload_p,
-                                                     psd_error_t *err);
+                                                     ps_payload_t **payload_p, psd_error_t *err);
 void ps_link_filter_done(ps_client_link_t *link);
 
 /* ---- tables -------------------------------------------------------------- */
@@ -321,24 +305,17 @@ void ps_link_filter_done(ps_client_link_t *link);
 /* The known table of that number, or NULL. */
 ps_known_table_t *ps_known_table(const psd_client_t *self, uint32_t id);
 /* Remembers a table, which may be known already. Errors: PSD_NOMEM. */
-PSD_MUST_CHECK psd_status_t ps_known_table_add(psd_client_t *self,
-                                               uint32_t id,
-                                               const char *name,
-                                               uint32_t n_partitions,
-                                               ps_known_table_t **ret_table,
+PSD_MUST_CHECK psd_status_t ps_known_table_add(psd_client_t *self, uint32_t id, const char *name,
+                                               uint32_t n_partitions, ps_known_table_t **ret_table,
                                                psd_error_t *err);
 /* Takes in an object with "table" and "routes": learns the routes, remembers
  * the table. ret_spec may be NULL. */
-PSD_MUST_CHECK psd_status_t ps_table_learn(psd_client_t *self,
-                                           const ps_doc_t *from,
-                                           ps_table_spec_t *ret_spec,
-                                           ps_known_table_t **ret_table,
+PSD_MUST_CHECK psd_status_t ps_table_learn(psd_client_t *self, const ps_doc_t *from,
+                                           ps_table_spec_t *ret_spec, ps_known_table_t **ret_table,
                                            psd_error_t *err);
 /* Opens a table (a worker: for its job) and learns it. ret_spec may be NULL.
  * Errors: as the node answers. */
-PSD_MUST_CHECK psd_status_t ps_table_ask_open(psd_client_t *self,
-                                              const char *name,
+PSD_MUST_CHECK psd_status_t ps_table_ask_open(psd_client_t *self, const char *name,
                                               ps_table_spec_t *ret_spec,
-                                              ps_known_table_t **ret_table,
-                                              psd_error_t *err);
+                                              ps_known_table_t **ret_table, psd_error_t *err);
 #endif

@@ -14,8 +14,7 @@
 #define TEXT_MAX 4096 /* of a refusal's message */
 #define OP_MAX 64     /* of the name of a question */
 
-ps_doc_t *
-ps_control_new(const char *op)
+ps_doc_t *ps_control_new(const char *op)
 {
     PSD_AUTO(ps_doc_destroy) ps_doc_t *doc = ps_doc_new();
     ps_doc_t *question = NULL;
@@ -27,8 +26,7 @@ ps_control_new(const char *op)
     return question;
 }
 
-ps_doc_t *
-ps_control_hello(const ps_id_t *client)
+ps_doc_t *ps_control_hello(const ps_id_t *client)
 {
     PSD_AUTO(ps_doc_destroy) ps_doc_t *doc = ps_control_new("hello");
     ps_doc_t *versions = NULL;
@@ -39,26 +37,20 @@ ps_control_hello(const ps_id_t *client)
     }
     versions = ps_doc_add_array(doc, "versions");
     if (versions != NULL && ps_doc_append_u64(versions, PS_VERSION_MIN) &&
-        ps_doc_append_u64(versions, PS_VERSION) &&
-        ps_doc_set_id(doc, "client", client)) {
+        ps_doc_append_u64(versions, PS_VERSION) && ps_doc_set_id(doc, "client", client)) {
         hello = doc;
         doc = NULL;
     }
     return hello;
 }
 
-static psd_status_t
-finish_question(psd_client_t *self,
-                ps_doc_t *question,
-                ps_buffer_t *text,
-                psd_error_t *err)
+static psd_status_t finish_question(psd_client_t *self, ps_doc_t *question, ps_buffer_t *text,
+                                    psd_error_t *err)
 {
     uint64_t id = self->last_ask + 1;
 
-    if (!ps_doc_set_u64(question, "v", 1) ||
-        !ps_doc_set_u64(question, "id", id) ||
-        (self->number != 0 &&
-         !ps_doc_set_u64(question, "session", self->number)) ||
+    if (!ps_doc_set_u64(question, "v", 1) || !ps_doc_set_u64(question, "id", id) ||
+        (self->number != 0 && !ps_doc_set_u64(question, "session", self->number)) ||
         !ps_doc_print(question, text)) {
         return psd_error_set(err, PSD_NOMEM, "no memory for a question");
     }
@@ -66,8 +58,7 @@ finish_question(psd_client_t *self,
     return PSD_OK;
 }
 
-static psd_status_t
-send_text(psd_client_t *self, const ps_buffer_t *text, psd_error_t *err)
+static psd_status_t send_text(psd_client_t *self, const ps_buffer_t *text, psd_error_t *err)
 {
     ps_bytes_t bytes = {.data = text->data, .size = text->size};
     psd_status_t rc = ps_socket_send_text(self->control, 0, bytes, err);
@@ -79,11 +70,8 @@ send_text(psd_client_t *self, const ps_buffer_t *text, psd_error_t *err)
     return rc;
 }
 
-psd_status_t
-ps_control_send(psd_client_t *self,
-                ps_doc_t *question,
-                uint64_t *ret_id,
-                psd_error_t *err)
+psd_status_t ps_control_send(psd_client_t *self, ps_doc_t *question, uint64_t *ret_id,
+                             psd_error_t *err)
 {
     PSD_AUTO(ps_buffer_done) ps_buffer_t text = {.size = 0};
     psd_status_t rc = finish_question(self, question, &text, err);
@@ -97,26 +85,21 @@ ps_control_send(psd_client_t *self,
     return rc;
 }
 
-static uint64_t
-earlier(uint64_t a, uint64_t b)
+static uint64_t earlier(uint64_t a, uint64_t b)
 {
     return a < b ? a : b;
 }
 
 /* Waits until the reply is there; asks again when that takes long. */
-static psd_status_t
-wait_for_reply(psd_client_t *self,
-               const ps_buffer_t *text,
-               uint64_t deadline_ms,
-               psd_error_t *err)
+static psd_status_t wait_for_reply(psd_client_t *self, const ps_buffer_t *text,
+                                   uint64_t deadline_ms, psd_error_t *err)
 {
     uint64_t again_ms = ASK_AGAIN_MS;
 
     while (self->reply == NULL) {
         uint64_t ask_ms = ps_now_ms() + again_ms;
 
-        while (self->reply == NULL &&
-               ps_now_ms() < earlier(deadline_ms, ask_ms)) {
+        while (self->reply == NULL && ps_now_ms() < earlier(deadline_ms, ask_ms)) {
             ps_pump(self, earlier(deadline_ms, ask_ms));
             if (self->broken != PSD_OK) {
                 return ps_client_check(self, err);
@@ -137,11 +120,8 @@ wait_for_reply(psd_client_t *self,
     return PSD_OK;
 }
 
-static psd_status_t
-ask(psd_client_t *self,
-    ps_doc_t *question,
-    uint64_t deadline_ms,
-    psd_error_t *err)
+static psd_status_t ask(psd_client_t *self, ps_doc_t *question, uint64_t deadline_ms,
+                        psd_error_t *err)
 {
     PSD_AUTO(ps_buffer_done) ps_buffer_t text = {.size = 0};
     psd_status_t rc = finish_question(self, question, &text, err);
@@ -160,13 +140,8 @@ ask(psd_client_t *self,
     return rc;
 }
 
-psd_status_t
-ps_control_ask(psd_client_t *self,
-               ps_doc_t *question,
-               uint32_t timeout_ms,
-               uint32_t grace_ms,
-               ps_doc_t **ret_reply,
-               psd_error_t *err)
+psd_status_t ps_control_ask(psd_client_t *self, ps_doc_t *question, uint32_t timeout_ms,
+                            uint32_t grace_ms, ps_doc_t **ret_reply, psd_error_t *err)
 {
     PSD_AUTO(ps_doc_destroy) ps_doc_t *reply = NULL;
     const char *op = NULL;
@@ -175,8 +150,7 @@ ps_control_ask(psd_client_t *self,
     if (rc != PSD_OK) {
         return rc;
     }
-    if (question == NULL ||
-        !ps_doc_set_u64(question, "timeout_ms", timeout_ms)) {
+    if (question == NULL || !ps_doc_set_u64(question, "timeout_ms", timeout_ms)) {
         return psd_error_set(err, PSD_NOMEM, "no memory for a question");
     }
     rc = ps_doc_get_text_or(question, "op", OP_MAX, "request", &op, err);
@@ -185,8 +159,7 @@ ps_control_ask(psd_client_t *self,
     }
     rc = ask(self, question, ps_now_ms() + timeout_ms + grace_ms, err);
     if (rc == PSD_DEADLINE) {
-        return psd_error_set(err, rc,
-                             "%s: no answer from %s within %" PRIu32 " ms", op,
+        return psd_error_set(err, rc, "%s: no answer from %s within %" PRIu32 " ms", op,
                              self->endpoint, timeout_ms);
     }
     if (rc != PSD_OK) {
@@ -203,27 +176,22 @@ ps_control_ask(psd_client_t *self,
 }
 
 /* Sleeps, with an eye on what comes. */
-static void
-pause_until(psd_client_t *self, uint64_t until_ms)
+static void pause_until(psd_client_t *self, uint64_t until_ms)
 {
     while (ps_now_ms() < until_ms && self->broken == PSD_OK) {
         ps_pump(self, until_ms);
     }
 }
 
-psd_status_t
-ps_control_insist(psd_client_t *self,
-                  ps_doc_t *question,
-                  ps_doc_t **ret_reply,
-                  psd_error_t *err)
+psd_status_t ps_control_insist(psd_client_t *self, ps_doc_t *question, ps_doc_t **ret_reply,
+                               psd_error_t *err)
 {
     uint64_t deadline_ms = ps_now_ms() + self->options.timeout_ms;
     psd_status_t rc = PSD_BUSY;
 
     for (;;) {
         uint64_t now_ms = ps_now_ms();
-        uint32_t left_ms =
-            now_ms < deadline_ms ? (uint32_t)(deadline_ms - now_ms) : 0;
+        uint32_t left_ms = now_ms < deadline_ms ? (uint32_t)(deadline_ms - now_ms) : 0;
 
         rc = ps_control_ask(self, question, left_ms, 0, ret_reply, err);
         if (rc != PSD_BUSY || ps_now_ms() + BUSY_MS >= deadline_ms) {
@@ -235,8 +203,7 @@ ps_control_insist(psd_client_t *self,
     }
 }
 
-static void
-take_reply(psd_client_t *self, ps_doc_t **reply_p)
+static void take_reply(psd_client_t *self, ps_doc_t **reply_p)
 {
     uint64_t id = 0;
 
@@ -262,8 +229,7 @@ take_reply(psd_client_t *self, ps_doc_t **reply_p)
     }
 }
 
-void
-ps_control_receive(psd_client_t *self)
+void ps_control_receive(psd_client_t *self)
 {
     PSD_AUTO(ps_buffer_done) ps_buffer_t text = {.size = 0};
 
@@ -271,8 +237,7 @@ ps_control_receive(psd_client_t *self)
         PSD_AUTO(ps_doc_destroy) ps_doc_t *reply = NULL;
         uint64_t conn = 0;
         bool got = false;
-        psd_status_t rc =
-            ps_socket_receive_text(self->control, &got, &conn, &text, NULL);
+        psd_status_t rc = ps_socket_receive_text(self->control, &got, &conn, &text, NULL);
 
         if (rc == PSD_PROTO) {
             continue; /* no reply of ours; whoever waits has a deadline */
@@ -280,16 +245,14 @@ ps_control_receive(psd_client_t *self)
         if (rc != PSD_OK || !got) {
             return;
         }
-        if (ps_doc_parse((ps_bytes_t){text.data, text.size}, &reply, NULL) ==
-            PSD_OK) {
+        if (ps_doc_parse((ps_bytes_t){text.data, text.size}, &reply, NULL) == PSD_OK) {
             take_reply(self, &reply);
         }
     }
 }
 
 /* The status of that name; PSD_PROTO when there is none. */
-static psd_status_t
-status_of(const char *name)
+static psd_status_t status_of(const char *name)
 {
 #define STATUS_NUMBER(NAME, number, code, exit, text, hint) PSD_##NAME,
     static const psd_status_t statuses[] = {PSD_STATUS_MAP(STATUS_NUMBER)};
@@ -303,8 +266,7 @@ status_of(const char *name)
     return PSD_PROTO;
 }
 
-psd_status_t
-ps_reply_status(const ps_doc_t *reply, psd_error_t *err)
+psd_status_t ps_reply_status(const ps_doc_t *reply, psd_error_t *err)
 {
     const ps_doc_t *error = NULL;
     const char *name = "";

@@ -8,8 +8,7 @@
 #include "client/cut_inner.h"
 
 /* Makes room for one more in memory of the list's own. */
-static bool
-grow(ps_cuts_t *self)
+static bool grow(ps_cuts_t *self)
 {
     ps_cut_t *items = self->items == &self->one ? NULL : self->items;
 
@@ -23,8 +22,7 @@ grow(ps_cuts_t *self)
     return true;
 }
 
-ps_cut_t *
-ps_cuts_add(ps_cuts_t *self)
+ps_cut_t *ps_cuts_add(ps_cuts_t *self)
 {
     ps_cut_t *cut = NULL;
 
@@ -38,12 +36,8 @@ ps_cuts_add(ps_cuts_t *self)
     return cut;
 }
 
-void
-ps_cut_keys(const psd_select_t *select,
-            const ps_row_run_t *run,
-            size_t from,
-            size_t n,
-            uint8_t *to)
+void ps_cut_keys(const psd_select_t *select, const ps_row_run_t *run, size_t from, size_t n,
+                 uint8_t *to)
 {
     if (select->rows_are == PS_SELECT_LIST && run->order == NULL) {
         memcpy(to, select->rows + run->first + from, n * sizeof(uint64_t));
@@ -51,8 +45,8 @@ ps_cut_keys(const psd_select_t *select,
     }
     if (select->rows_are == PS_SELECT_LIST) {
         for (size_t i = 0; i < n; i++) {
-            memcpy(to + i * sizeof(uint64_t),
-                   &select->rows[run->order[from + i]], sizeof(uint64_t));
+            memcpy(to + i * sizeof(uint64_t), &select->rows[run->order[from + i]],
+                   sizeof(uint64_t));
         }
         return;
     }
@@ -63,16 +57,11 @@ ps_cut_keys(const psd_select_t *select,
     }
 }
 
-static psd_status_t
-cut_col_slice(const ps_cut_args_t *args,
-              const ps_row_runs_t *rows,
-              uint32_t col_slice,
-              ps_cuts_t *cuts,
-              psd_error_t *err)
+static psd_status_t cut_col_slice(const ps_cut_args_t *args, const ps_row_runs_t *rows,
+                                  uint32_t col_slice, ps_cuts_t *cuts, psd_error_t *err)
 {
     PSD_AUTO(ps_col_run_done) ps_col_run_t cols = {.n_cols = 0};
-    psd_status_t rc =
-        ps_col_run_make(args->spec, args->select, col_slice, &cols, err);
+    psd_status_t rc = ps_col_run_make(args->spec, args->select, col_slice, &cols, err);
 
     if (rc != PSD_OK || cols.n_cols == 0) {
         return rc;
@@ -83,8 +72,7 @@ cut_col_slice(const ps_cut_args_t *args,
     return rc;
 }
 
-static psd_status_t
-cut_large(const ps_cut_args_t *args, ps_cuts_t *cuts, psd_error_t *err)
+static psd_status_t cut_large(const ps_cut_args_t *args, ps_cuts_t *cuts, psd_error_t *err)
 {
     PSD_AUTO(ps_row_runs_done) ps_row_runs_t runs = {.n = 0};
     psd_status_t rc = ps_row_runs_make(args->spec, args->select, &runs, err);
@@ -100,18 +88,15 @@ cut_large(const ps_cut_args_t *args, ps_cuts_t *cuts, psd_error_t *err)
     return rc;
 }
 
-psd_status_t
-ps_cut(const ps_cut_args_t *args, ps_cuts_t *cuts, psd_error_t *err)
+psd_status_t ps_cut(const ps_cut_args_t *args, ps_cuts_t *cuts, psd_error_t *err)
 {
     if (args->select->n_rows == 0) {
         return PSD_OK;
     }
-    return ps_cut_is_small(args) ? ps_cut_small(args, cuts, err)
-                                 : cut_large(args, cuts, err);
+    return ps_cut_is_small(args) ? ps_cut_small(args, cuts, err) : cut_large(args, cuts, err);
 }
 
-void
-ps_cuts_done(ps_cuts_t *self)
+void ps_cuts_done(ps_cuts_t *self)
 {
     for (size_t i = 0; i < self->n; i++) {
         ps_payload_destroy(&self->items[i].payload);

@@ -56,9 +56,7 @@ typedef struct ps_cut_args {
 
 /* Appends the slices of a call to an empty list. Errors: PSD_NOMEM; PSD_LIMIT
  * 2^32 rows or more that do not lie together; the list may hold some then. */
-PSD_MUST_CHECK psd_status_t ps_cut(const ps_cut_args_t *args,
-                                   ps_cuts_t *cuts,
-                                   psd_error_t *err);
+PSD_MUST_CHECK psd_status_t ps_cut(const ps_cut_args_t *args, ps_cuts_t *cuts, psd_error_t *err);
 /* Rows present in a range of a table with hash keys, or in all of it. */
 typedef struct ps_present_args {
     const ps_table_spec_t *spec; /* settled */
@@ -69,10 +67,8 @@ typedef struct ps_present_args {
 
 /* Appends the slices that one partition has of them; none when it has no part
  * of the range. Errors: PSD_NOMEM. */
-PSD_MUST_CHECK psd_status_t ps_cut_present(const ps_present_args_t *args,
-                                           uint32_t partition,
-                                           ps_cuts_t *cuts,
-                                           psd_error_t *err);
+PSD_MUST_CHECK psd_status_t ps_cut_present(const ps_present_args_t *args, uint32_t partition,
+                                           ps_cuts_t *cuts, psd_error_t *err);
 /* One more, zeroed; NULL: no memory. Borrowed until the next one. */
 PSD_MUST_CHECK ps_cut_t *ps_cuts_add(ps_cuts_t *self);
 /* Frees the list and what is in it; fits PSD_AUTO. */
@@ -84,10 +80,6 @@ void ps_places_done(ps_places_t *self);
 void ps_places_skip(ps_places_t *self, size_t n);
 /* Puts the values of a DENSE answer of n_rows rows and n_cols columns into the
  * caller's array; the payload's size was checked. */
-void ps_places_scatter(const ps_places_t *self,
-                       const ps_payload_t *payload,
-                       size_t n_rows,
-                       size_t n_cols,
-                       size_t value_size,
-                       void *values);
+void ps_places_scatter(const ps_places_t *self, const ps_payload_t *payload, size_t n_rows,
+                       size_t n_cols, size_t value_size, void *values);
 #endif

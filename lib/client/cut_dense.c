@@ -30,14 +30,12 @@ typedef struct dense {
     bool borrows_rows;   /* in a span for each row */
 } dense_t;
 
-static bool
-pushes(const dense_t *self)
+static bool pushes(const dense_t *self)
 {
     return self->args->values != NULL;
 }
 
-static void
-decide(dense_t *self)
+static void decide(dense_t *self)
 {
     const psd_select_t *select = self->args->select;
     bool borrow = self->args->borrow;
@@ -45,22 +43,18 @@ decide(dense_t *self)
     bool together = self->rows->order == NULL;
     bool whole = self->cols->places == NULL;
 
-    self->lists_keys = select->rows_are == PS_SELECT_LIST || !together ||
-                       self->args->spec->keys == PS_KEYS_HASH;
-    self->borrows_keys =
-        borrow_lists && together && select->rows_are == PS_SELECT_LIST;
-    self->borrows_index =
-        borrow_lists && whole && self->cols->kind == PS_COLS_LIST;
+    self->lists_keys =
+        select->rows_are == PS_SELECT_LIST || !together || self->args->spec->keys == PS_KEYS_HASH;
+    self->borrows_keys = borrow_lists && together && select->rows_are == PS_SELECT_LIST;
+    self->borrows_index = borrow_lists && whole && self->cols->kind == PS_COLS_LIST;
     if (pushes(self) && borrow && whole) {
         self->borrows_values = together && self->width == self->full_width;
-        self->borrows_rows =
-            !self->borrows_values && self->width * self->value_size >= SPAN_MIN;
+        self->borrows_rows = !self->borrows_values && self->width * self->value_size >= SPAN_MIN;
     }
 }
 
 /* The value of the caller's array where row i of the slice begins. */
-static const uint8_t *
-row_at(const dense_t *self, size_t i)
+static const uint8_t *row_at(const dense_t *self, size_t i)
 {
     size_t row = ps_row_run_at(self->rows, self->from + i);
     size_t value = row * self->full_width + self->cols->at;
@@ -68,8 +62,7 @@ row_at(const dense_t *self, size_t i)
     return (const uint8_t *)self->args->values + value * self->value_size;
 }
 
-static uint8_t *
-gather_index(const dense_t *self, uint8_t *to)
+static uint8_t *gather_index(const dense_t *self, uint8_t *to)
 {
     assert(to != NULL);
     for (uint32_t i = 0; i < self->cols->n_cols; i++) {
@@ -83,36 +76,31 @@ gather_index(const dense_t *self, uint8_t *to)
 
 /* Values of which a row has one: a copy of a size that is known to the compiler
  * is a move. */
-#define GATHER_SINGLES(name, type)                                        \
-    static void gather_##name(const dense_t *self, const uint8_t *from,   \
-                              uint8_t *to)                                \
-    {                                                                     \
-        const uint32_t *order = self->rows->order + self->from;           \
-                                                                          \
-        for (size_t i = 0; i < self->n; i++) {                            \
-            memcpy(to + i * sizeof(type), from + order[i] * sizeof(type), \
-                   sizeof(type));                                         \
-        }                                                                 \
+#define GATHER_SINGLES(name, type)                                                       \
+    static void gather_##name(const dense_t *self, const uint8_t *from, uint8_t *to)     \
+    {                                                                                    \
+        const uint32_t *order = self->rows->order + self->from;                          \
+                                                                                         \
+        for (size_t i = 0; i < self->n; i++) {                                           \
+            memcpy(to + i * sizeof(type), from + order[i] * sizeof(type), sizeof(type)); \
+        }                                                                                \
     }
 GATHER_SINGLES(u32, uint32_t)
 GATHER_SINGLES(u64, uint64_t)
 
-static void
-gather_picked(const dense_t *self, uint8_t *to)
+static void gather_picked(const dense_t *self, uint8_t *to)
 {
     for (size_t i = 0; i < self->n; i++) {
         const uint8_t *row = row_at(self, i);
 
         for (size_t j = 0; j < self->width; j++) {
-            memcpy(to, row + self->cols->places[j] * self->value_size,
-                   self->value_size);
+            memcpy(to, row + self->cols->places[j] * self->value_size, self->value_size);
             to += self->value_size;
         }
     }
 }
 
-static void
-gather_values(const dense_t *self, uint8_t *to)
+static void gather_values(const dense_t *self, uint8_t *to)
 {
     size_t size = self->width * self->value_size;
     bool whole = self->width == self->full_width;
@@ -133,8 +121,7 @@ gather_values(const dense_t *self, uint8_t *to)
     }
 }
 
-static bool
-point_at_rows(const dense_t *self, ps_payload_t *payload)
+static bool point_at_rows(const dense_t *self, ps_payload_t *payload)
 {
     ps_bytes_t *spans = ps_alloc_raw(self->n, sizeof *spans);
 
@@ -143,8 +130,7 @@ point_at_rows(const dense_t *self, ps_payload_t *payload)
     }
     payload->spans = spans;
     for (size_t i = 0; i < self->n; i++) {
-        spans[i] = (ps_bytes_t){.data = row_at(self, i),
-                                .size = self->width * self->value_size};
+        spans[i] = (ps_bytes_t){.data = row_at(self, i), .size = self->width * self->value_size};
     }
     payload->n_spans = self->n;
     return true;
@@ -156,8 +142,7 @@ typedef struct sizes {
     size_t values;
 } sizes_t;
 
-static sizes_t
-sizes_of(const dense_t *self)
+static sizes_t sizes_of(const dense_t *self)
 {
     sizes_t sizes = {0};
 
@@ -174,25 +159,19 @@ sizes_of(const dense_t *self)
 }
 
 /* Fills in what is gathered and points at the rest. */
-static void
-fill(const dense_t *self,
-     const sizes_t *sizes,
-     uint8_t *to,
-     ps_payload_t *payload)
+static void fill(const dense_t *self, const sizes_t *sizes, uint8_t *to, ps_payload_t *payload)
 {
     const psd_select_t *select = self->args->select;
 
     if (self->borrows_keys) {
         payload->keys = (ps_bytes_t){
-            (const uint8_t *)(select->rows + self->rows->first + self->from),
-            sizes->keys};
+            (const uint8_t *)(select->rows + self->rows->first + self->from), sizes->keys};
     } else if (sizes->keys > 0) {
         ps_cut_keys(select, self->rows, self->from, self->n, to);
         to += sizes->keys;
     }
     if (self->borrows_index) {
-        payload->index =
-            (ps_bytes_t){(const uint8_t *)select->cols, sizes->index};
+        payload->index = (ps_bytes_t){(const uint8_t *)select->cols, sizes->index};
     } else if (sizes->index > 0) {
         to = gather_index(self, to);
     }
@@ -205,15 +184,13 @@ fill(const dense_t *self,
     }
 }
 
-static ps_payload_t *
-make_payload(const dense_t *self)
+static ps_payload_t *make_payload(const dense_t *self)
 {
     sizes_t sizes = sizes_of(self);
     uint8_t *bytes = NULL;
-    ps_payload_t *payload = ps_payload_room(
-        self->borrows_keys ? 0 : sizes.keys,
-        self->borrows_index ? 0 : sizes.index,
-        self->borrows_values || self->borrows_rows ? 0 : sizes.values, &bytes);
+    ps_payload_t *payload =
+        ps_payload_room(self->borrows_keys ? 0 : sizes.keys, self->borrows_index ? 0 : sizes.index,
+                        self->borrows_values || self->borrows_rows ? 0 : sizes.values, &bytes);
 
     if (payload == NULL) {
         return NULL;
@@ -225,8 +202,7 @@ make_payload(const dense_t *self)
     return payload;
 }
 
-static ps_slice_t
-slice_of(const dense_t *self)
+static ps_slice_t slice_of(const dense_t *self)
 {
     const ps_cut_args_t *args = self->args;
     ps_slice_t slice = {
@@ -241,8 +217,7 @@ slice_of(const dense_t *self)
     };
 
     if (slice.rows == PS_ROWS_RANGE) {
-        slice.first_row =
-            ps_select_row(args->select, self->rows->first + self->from);
+        slice.first_row = ps_select_row(args->select, self->rows->first + self->from);
     }
     if (args->sparse_answer) {
         slice.layout = PS_LAYOUT_SPARSE;
@@ -253,8 +228,7 @@ slice_of(const dense_t *self)
     return slice;
 }
 
-static bool
-make_places(const dense_t *self, ps_places_t *ret_places)
+static bool make_places(const dense_t *self, ps_places_t *ret_places)
 {
     ps_places_t places = {.first = self->rows->first + self->from,
                           .col = self->cols->at,
@@ -265,8 +239,7 @@ make_places(const dense_t *self, ps_places_t *ret_places)
         if (places.rows == NULL) {
             return false;
         }
-        memcpy(places.rows, self->rows->order + self->from,
-               self->n * sizeof *places.rows);
+        memcpy(places.rows, self->rows->order + self->from, self->n * sizeof *places.rows);
     }
     if (self->cols->places != NULL) {
         places.cols = ps_alloc_raw(self->width, sizeof *places.cols);
@@ -274,15 +247,13 @@ make_places(const dense_t *self, ps_places_t *ret_places)
             ps_places_done(&places);
             return false;
         }
-        memcpy(places.cols, self->cols->places,
-               self->width * sizeof *places.cols);
+        memcpy(places.cols, self->cols->places, self->width * sizeof *places.cols);
     }
     *ret_places = places;
     return true;
 }
 
-static psd_status_t
-make(const dense_t *self, ps_cuts_t *cuts, psd_error_t *err)
+static psd_status_t make(const dense_t *self, ps_cuts_t *cuts, psd_error_t *err)
 {
     const ps_cut_args_t *args = self->args;
     ps_cut_t *cut = ps_cuts_add(cuts);
@@ -290,11 +261,10 @@ make(const dense_t *self, ps_cuts_t *cuts, psd_error_t *err)
     if (cut == NULL) {
         return psd_error_set(err, PSD_NOMEM, "no memory to cut a call");
     }
-    cut->partition = self->rows->row_slice * args->spec->n_col_slices +
-                     self->cols->col_slice;
+    cut->partition = self->rows->row_slice * args->spec->n_col_slices + self->cols->col_slice;
     cut->slice = slice_of(self);
-    cut->borrows = self->borrows_keys || self->borrows_index ||
-                   self->borrows_values || self->borrows_rows;
+    cut->borrows =
+        self->borrows_keys || self->borrows_index || self->borrows_values || self->borrows_rows;
     if (self->lists_keys || self->cols->kind == PS_COLS_LIST || pushes(self)) {
         cut->payload = make_payload(self);
         if (cut->payload == NULL) {
@@ -308,12 +278,11 @@ make(const dense_t *self, ps_cuts_t *cuts, psd_error_t *err)
 }
 
 /* Rows whose slice and whose answer stay within the limit; at least one. */
-static size_t
-rows_at_once(const dense_t *self)
+static size_t rows_at_once(const dense_t *self)
 {
     uint64_t fixed = (uint64_t)self->cols->n_cols * sizeof(uint32_t);
-    uint64_t row = (uint64_t)self->width * self->value_size +
-                   (self->lists_keys ? sizeof(uint64_t) : 0);
+    uint64_t row =
+        (uint64_t)self->width * self->value_size + (self->lists_keys ? sizeof(uint64_t) : 0);
     uint64_t limit = self->args->limit_bytes;
     uint64_t n = 0;
 
@@ -324,12 +293,8 @@ rows_at_once(const dense_t *self)
     return n == 0 ? 1 : n > SIZE_MAX ? SIZE_MAX : (size_t)n;
 }
 
-psd_status_t
-ps_cut_dense(const ps_cut_args_t *args,
-             const ps_row_run_t *rows,
-             const ps_col_run_t *cols,
-             ps_cuts_t *cuts,
-             psd_error_t *err)
+psd_status_t ps_cut_dense(const ps_cut_args_t *args, const ps_row_run_t *rows,
+                          const ps_col_run_t *cols, ps_cuts_t *cuts, psd_error_t *err)
 {
     dense_t dense = {
         .args = args,

@@ -4,18 +4,14 @@
 #include "client/cut.h"
 #include "model/partition.h"
 
-static psd_status_t
-no_memory(psd_error_t *err)
+static psd_status_t no_memory(psd_error_t *err)
 {
     return psd_error_set(err, PSD_NOMEM, "no memory to cut a call");
 }
 
 /* The part of the selected range that may lie in a partition. */
-static bool
-clip(const psd_select_t *select,
-     const ps_extent_t *extent,
-     uint64_t *ret_first,
-     uint64_t *ret_last)
+static bool clip(const psd_select_t *select, const ps_extent_t *extent, uint64_t *ret_first,
+                 uint64_t *ret_last)
 {
     uint64_t first = select->all_rows ? 0 : select->first_row;
     uint64_t last = select->all_rows ? UINT64_MAX : first + select->n_rows - 1;
@@ -26,12 +22,8 @@ clip(const psd_select_t *select,
 }
 
 /* A range of u64 rows has at most 2^64 - 1: the last key goes by itself. */
-static psd_status_t
-add_range(const ps_cut_t *like,
-          uint64_t first,
-          uint64_t last,
-          ps_cuts_t *cuts,
-          psd_error_t *err)
+static psd_status_t add_range(const ps_cut_t *like, uint64_t first, uint64_t last, ps_cuts_t *cuts,
+                              psd_error_t *err)
 {
     for (;;) {
         uint64_t n = last - first == UINT64_MAX ? UINT64_MAX : last - first + 1;
@@ -55,11 +47,8 @@ add_range(const ps_cut_t *like,
 
 /* What is asked of the rows: all of their entries, the columns selected, or
  * (keys_only) as little as there can be. */
-static psd_status_t
-make_pattern(const ps_present_args_t *self,
-             const ps_extent_t *extent,
-             ps_cut_t *ret_cut,
-             psd_error_t *err)
+static psd_status_t make_pattern(const ps_present_args_t *self, const ps_extent_t *extent,
+                                 ps_cut_t *ret_cut, psd_error_t *err)
 {
     const psd_select_t *select = self->select;
     ps_slice_t slice = {.rows = PS_ROWS_RANGE,
@@ -92,11 +81,8 @@ make_pattern(const ps_present_args_t *self,
     return PSD_OK;
 }
 
-psd_status_t
-ps_cut_present(const ps_present_args_t *args,
-               uint32_t partition,
-               ps_cuts_t *cuts,
-               psd_error_t *err)
+psd_status_t ps_cut_present(const ps_present_args_t *args, uint32_t partition, ps_cuts_t *cuts,
+                            psd_error_t *err)
 {
     ps_extent_t extent = ps_extent_of(args->spec, partition);
     ps_cut_t like = {.partition = partition};

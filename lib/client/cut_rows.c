@@ -9,20 +9,17 @@
 #include "model/fold.h"
 #include "model/partition.h"
 
-static uint32_t
-row_slices(const ps_table_spec_t *spec)
+static uint32_t row_slices(const ps_table_spec_t *spec)
 {
     return spec->n_partitions / spec->n_col_slices;
 }
 
-static psd_status_t
-no_memory(psd_error_t *err)
+static psd_status_t no_memory(psd_error_t *err)
 {
     return psd_error_set(err, PSD_NOMEM, "no memory to cut a call");
 }
 
-static ps_row_run_t *
-add_run(ps_row_runs_t *self)
+static ps_row_run_t *add_run(ps_row_runs_t *self)
 {
     ps_row_run_t *items = self->items == &self->one ? NULL : self->items;
 
@@ -42,8 +39,7 @@ add_run(ps_row_runs_t *self)
 }
 
 /* Equal keys count as sorted. */
-static bool
-is_sorted(const psd_select_t *select)
+static bool is_sorted(const psd_select_t *select)
 {
     if (select->rows_are == PS_SELECT_RANGE) {
         return true;
@@ -58,8 +54,7 @@ is_sorted(const psd_select_t *select)
 
 /* The first of the sorted rows at or behind `from` that is greater than last.
  */
-static size_t
-first_above(const psd_select_t *select, size_t from, uint64_t last)
+static size_t first_above(const psd_select_t *select, size_t from, uint64_t last)
 {
     size_t low = from;
     size_t high = select->n_rows;
@@ -76,11 +71,8 @@ first_above(const psd_select_t *select, size_t from, uint64_t last)
     return low;
 }
 
-static psd_status_t
-make_contiguous(const ps_table_spec_t *spec,
-                const psd_select_t *select,
-                ps_row_runs_t *runs,
-                psd_error_t *err)
+static psd_status_t make_contiguous(const ps_table_spec_t *spec, const psd_select_t *select,
+                                    ps_row_runs_t *runs, psd_error_t *err)
 {
     size_t at = 0;
 
@@ -103,10 +95,7 @@ make_contiguous(const ps_table_spec_t *spec,
 /* Which slice each row is in. The rule is ps_row_slice_of's; that for keys of
  * the whole u64 space stands here again, because a call and a switch for each
  * of very many keys cost more than the rule. */
-static void
-find_slices(const ps_table_spec_t *spec,
-            const psd_select_t *select,
-            uint32_t *slice_of)
+static void find_slices(const ps_table_spec_t *spec, const psd_select_t *select, uint32_t *slice_of)
 {
     size_t n = select->n_rows;
     uint32_t slices = row_slices(spec);
@@ -114,11 +103,9 @@ find_slices(const ps_table_spec_t *spec,
 
     if (lists && spec->partition_by == PS_PARTITION_BY_HASH) {
         for (size_t i = 0; i < n; i++) {
-            slice_of[i] =
-                (uint32_t)ps_fold(ps_hash_u64(select->rows[i]), slices);
+            slice_of[i] = (uint32_t)ps_fold(ps_hash_u64(select->rows[i]), slices);
         }
-    } else if (lists && spec->partition_by == PS_PARTITION_BY_RANGE &&
-               spec->keys == PS_KEYS_HASH) {
+    } else if (lists && spec->partition_by == PS_PARTITION_BY_RANGE && spec->keys == PS_KEYS_HASH) {
         for (size_t i = 0; i < n; i++) {
             slice_of[i] = (uint32_t)ps_fold(select->rows[i], slices);
         }
@@ -130,8 +117,7 @@ find_slices(const ps_table_spec_t *spec,
 }
 
 /* A run for each slice that has rows; counts become where each one begins. */
-static bool
-add_runs(ps_row_runs_t *runs, uint32_t *counts, uint32_t n_slices)
+static bool add_runs(ps_row_runs_t *runs, uint32_t *counts, uint32_t n_slices)
 {
     uint32_t at = 0;
 
@@ -143,8 +129,7 @@ add_runs(ps_row_runs_t *runs, uint32_t *counts, uint32_t n_slices)
             return false;
         }
         if (run != NULL) {
-            *run = (ps_row_run_t){
-                .row_slice = i, .n = n, .order = runs->order + at};
+            *run = (ps_row_run_t){.row_slice = i, .n = n, .order = runs->order + at};
         }
         counts[i] = at;
         at += n;
@@ -153,11 +138,8 @@ add_runs(ps_row_runs_t *runs, uint32_t *counts, uint32_t n_slices)
 }
 
 /* A counting sort, which keeps the order of rows within a slice. */
-static psd_status_t
-make_gathered(const ps_table_spec_t *spec,
-              const psd_select_t *select,
-              ps_row_runs_t *runs,
-              psd_error_t *err)
+static psd_status_t make_gathered(const ps_table_spec_t *spec, const psd_select_t *select,
+                                  ps_row_runs_t *runs, psd_error_t *err)
 {
     uint32_t n_slices = row_slices(spec);
     size_t n = select->n_rows;
@@ -189,8 +171,7 @@ make_gathered(const ps_table_spec_t *spec,
     return PSD_OK;
 }
 
-static psd_status_t
-make_single(const psd_select_t *select, ps_row_runs_t *runs, psd_error_t *err)
+static psd_status_t make_single(const psd_select_t *select, ps_row_runs_t *runs, psd_error_t *err)
 {
     ps_row_run_t *run = add_run(runs);
 
@@ -201,11 +182,8 @@ make_single(const psd_select_t *select, ps_row_runs_t *runs, psd_error_t *err)
     return PSD_OK;
 }
 
-psd_status_t
-ps_row_runs_make(const ps_table_spec_t *spec,
-                 const psd_select_t *select,
-                 ps_row_runs_t *ret_runs,
-                 psd_error_t *err)
+psd_status_t ps_row_runs_make(const ps_table_spec_t *spec, const psd_select_t *select,
+                              ps_row_runs_t *ret_runs, psd_error_t *err)
 {
     if (row_slices(spec) == 1) {
         return make_single(select, ret_runs, err);
@@ -216,8 +194,7 @@ ps_row_runs_make(const ps_table_spec_t *spec,
     return make_gathered(spec, select, ret_runs, err);
 }
 
-void
-ps_row_runs_done(ps_row_runs_t *self)
+void ps_row_runs_done(ps_row_runs_t *self)
 {
     if (self->items != &self->one) {
         ps_free(self->items);
@@ -227,11 +204,8 @@ ps_row_runs_done(ps_row_runs_t *self)
 }
 
 /* Columns in any order, some of which lie in this slice. */
-static psd_status_t
-gather_cols(const ps_table_spec_t *spec,
-            const psd_select_t *select,
-            ps_col_run_t *run,
-            psd_error_t *err)
+static psd_status_t gather_cols(const ps_table_spec_t *spec, const psd_select_t *select,
+                                ps_col_run_t *run, psd_error_t *err)
 {
     run->kind = PS_COLS_LIST;
     run->places = ps_alloc_raw(select->n_cols, sizeof *run->places);
@@ -246,12 +220,8 @@ gather_cols(const ps_table_spec_t *spec,
     return PSD_OK;
 }
 
-psd_status_t
-ps_col_run_make(const ps_table_spec_t *spec,
-                const psd_select_t *select,
-                uint32_t col_slice,
-                ps_col_run_t *ret_run,
-                psd_error_t *err)
+psd_status_t ps_col_run_make(const ps_table_spec_t *spec, const psd_select_t *select,
+                             uint32_t col_slice, ps_col_run_t *ret_run, psd_error_t *err)
 {
     ps_extent_t extent = ps_extent_of(spec, col_slice);
     ps_col_run_t run = {.col_slice = col_slice, .kind = select->cols_are};
@@ -263,9 +233,8 @@ ps_col_run_make(const ps_table_spec_t *spec,
         run.n_cols = (uint32_t)(extent_end - extent.first_col);
         run.at = extent.first_col;
     } else if (select->cols_are == PS_COLS_RANGE) {
-        uint64_t first = select->first_col > extent.first_col
-                             ? select->first_col
-                             : extent.first_col;
+        uint64_t first =
+            select->first_col > extent.first_col ? select->first_col : extent.first_col;
 
         end = end < extent_end ? end : extent_end;
         run.n_cols = end > first ? (uint32_t)(end - first) : 0;
@@ -280,8 +249,7 @@ ps_col_run_make(const ps_table_spec_t *spec,
     return rc;
 }
 
-void
-ps_col_run_done(ps_col_run_t *self)
+void ps_col_run_done(ps_col_run_t *self)
 {
     ps_free(self->places);
     *self = (ps_col_run_t){.n_cols = 0};

@@ -9,8 +9,7 @@
 
 #define SMALL_BYTES 1024 /* of keys and values */
 
-bool
-ps_cut_is_small(const ps_cut_args_t *args)
+bool ps_cut_is_small(const ps_cut_args_t *args)
 {
     const ps_table_spec_t *spec = args->spec;
     const psd_select_t *select = args->select;
@@ -23,13 +22,11 @@ ps_cut_is_small(const ps_cut_args_t *args)
            select->n_rows * row <= args->limit_bytes;
 }
 
-psd_status_t
-ps_cut_small(const ps_cut_args_t *args, ps_cuts_t *cuts, psd_error_t *err)
+psd_status_t ps_cut_small(const ps_cut_args_t *args, ps_cuts_t *cuts, psd_error_t *err)
 {
     const ps_table_spec_t *spec = args->spec;
     const psd_select_t *select = args->select;
-    size_t n_values =
-        args->values == NULL ? 0 : select->n_rows * (size_t)spec->n_cols;
+    size_t n_values = args->values == NULL ? 0 : select->n_rows * (size_t)spec->n_cols;
     size_t keys_size = select->n_rows * sizeof(uint64_t);
     size_t values_size = n_values * ps_type_size(spec->type);
     ps_cut_t *cut = ps_cuts_add(cuts);

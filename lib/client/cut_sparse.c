@@ -29,8 +29,7 @@ typedef struct entries {
     bool taken; /* the row is pushed to this slice at all */
 } entries_t;
 
-static entries_t
-entries_of(const sparse_t *self, size_t row)
+static entries_t entries_of(const sparse_t *self, size_t row)
 {
     const uint32_t *cols = self->args->select->sparse_cols;
     size_t first = self->starts[row];
@@ -49,8 +48,7 @@ entries_of(const sparse_t *self, size_t row)
     /* An empty row is still a push: somebody has to make the row. */
     return (entries_t){.first = first,
                        .n = end - first,
-                       .taken =
-                           end > first || (is_empty && self->col_slice == 0)};
+                       .taken = end > first || (is_empty && self->col_slice == 0)};
 }
 
 /* What rows [from, to) of the run come to. */
@@ -62,8 +60,7 @@ typedef struct sum {
 
 /* As many rows as stay within the limit; at least one that is taken, if there
  * is one. */
-static sum_t
-sum_up(const sparse_t *self, size_t from)
+static sum_t sum_up(const sparse_t *self, size_t from)
 {
     sum_t sum = {.to = from};
     uint64_t bytes = 0;
@@ -72,8 +69,7 @@ sum_up(const sparse_t *self, size_t from)
         entries_t entries = entries_of(self, ps_row_run_at(self->rows, sum.to));
         uint64_t more = ROW_BYTES + entries.n * ENTRY_BYTES(self->value_size);
 
-        if (entries.taken && sum.n_rows > 0 &&
-            bytes + more > self->args->limit_bytes) {
+        if (entries.taken && sum.n_rows > 0 && bytes + more > self->args->limit_bytes) {
             break;
         }
         if (entries.taken) {
@@ -94,8 +90,7 @@ typedef struct filler {
     uint8_t *values; /* NULL: pointed at */
 } filler_t;
 
-static uint8_t *
-put(uint8_t *to, const void *from, size_t size)
+static uint8_t *put(uint8_t *to, const void *from, size_t size)
 {
     if (size > 0) {
         memcpy(to, from, size);
@@ -103,8 +98,7 @@ put(uint8_t *to, const void *from, size_t size)
     return to + size;
 }
 
-static void
-fill_row(const sparse_t *self, size_t row, filler_t *to)
+static void fill_row(const sparse_t *self, size_t row, filler_t *to)
 {
     const psd_select_t *select = self->args->select;
     entries_t entries = entries_of(self, row);
@@ -118,49 +112,44 @@ fill_row(const sparse_t *self, size_t row, filler_t *to)
         to->keys = put(to->keys, &key, sizeof key);
     }
     to->counts = put(to->counts, &count, sizeof count);
-    to->cols = put(to->cols, select->sparse_cols + entries.first,
-                   entries.n * sizeof(uint32_t));
+    to->cols = put(to->cols, select->sparse_cols + entries.first, entries.n * sizeof(uint32_t));
     if (to->values != NULL) {
-        to->values = put(to->values,
-                         (const uint8_t *)self->args->values +
-                             entries.first * self->value_size,
-                         entries.n * self->value_size);
+        to->values =
+            put(to->values, (const uint8_t *)self->args->values + entries.first * self->value_size,
+                entries.n * self->value_size);
     }
 }
 
-static psd_status_t
-make(const sparse_t *self, size_t from, const sum_t *sum, ps_cut_t *cut)
+static psd_status_t make(const sparse_t *self, size_t from, const sum_t *sum, ps_cut_t *cut)
 {
     const psd_select_t *select = self->args->select;
     bool together = self->rows->order == NULL && !self->splits;
-    bool lists = !together || select->rows_are == PS_SELECT_LIST ||
-                 self->args->spec->keys == PS_KEYS_HASH;
+    bool lists =
+        !together || select->rows_are == PS_SELECT_LIST || self->args->spec->keys == PS_KEYS_HASH;
     bool borrows = together && self->args->borrow;
     size_t keys_size = lists ? sum->n_rows * sizeof(uint64_t) : 0;
     size_t index_size = (sum->n_rows + sum->n_values) * sizeof(uint32_t);
     size_t values_size = sum->n_values * self->value_size;
     size_t first_row = ps_row_run_at(self->rows, from);
     uint8_t *bytes = NULL;
-    ps_payload_t *payload = ps_payload_room(keys_size, index_size,
-                                            borrows ? 0 : values_size, &bytes);
+    ps_payload_t *payload =
+        ps_payload_room(keys_size, index_size, borrows ? 0 : values_size, &bytes);
     filler_t filler = {0};
 
     if (payload == NULL) {
         return PSD_NOMEM;
     }
-    filler =
-        (filler_t){.keys = lists ? bytes : NULL,
-                   .counts = bytes + keys_size,
-                   .cols = bytes + keys_size + sum->n_rows * sizeof(uint32_t),
-                   .values = borrows ? NULL : bytes + keys_size + index_size};
+    filler = (filler_t){.keys = lists ? bytes : NULL,
+                        .counts = bytes + keys_size,
+                        .cols = bytes + keys_size + sum->n_rows * sizeof(uint32_t),
+                        .values = borrows ? NULL : bytes + keys_size + index_size};
     for (size_t i = from; i < sum->to; i++) {
         fill_row(self, ps_row_run_at(self->rows, i), &filler);
     }
     if (borrows && values_size > 0) {
-        payload->span =
-            (ps_bytes_t){(const uint8_t *)self->args->values +
-                             self->starts[first_row] * self->value_size,
-                         values_size};
+        payload->span = (ps_bytes_t){(const uint8_t *)self->args->values +
+                                         self->starts[first_row] * self->value_size,
+                                     values_size};
         payload->spans = &payload->span;
         payload->n_spans = 1;
     }
@@ -178,8 +167,7 @@ make(const sparse_t *self, size_t from, const sum_t *sum, ps_cut_t *cut)
     return PSD_OK;
 }
 
-static psd_status_t
-cut_run(const sparse_t *self, ps_cuts_t *cuts, psd_error_t *err)
+static psd_status_t cut_run(const sparse_t *self, ps_cuts_t *cuts, psd_error_t *err)
 {
     for (size_t at = 0; at < self->rows->n;) {
         sum_t sum = sum_up(self, at);
@@ -192,17 +180,14 @@ cut_run(const sparse_t *self, ps_cuts_t *cuts, psd_error_t *err)
         if (cut == NULL || make(self, at, &sum, cut) != PSD_OK) {
             return psd_error_set(err, PSD_NOMEM, "no memory for a slice");
         }
-        cut->partition =
-            self->rows->row_slice * self->args->spec->n_col_slices +
-            self->col_slice;
+        cut->partition = self->rows->row_slice * self->args->spec->n_col_slices + self->col_slice;
         at = sum.to;
     }
     return PSD_OK;
 }
 
 /* Where the entries of each row begin; one more for the end. */
-static size_t *
-starts_of(const psd_select_t *select)
+static size_t *starts_of(const psd_select_t *select)
 {
     size_t *starts = ps_alloc_raw(select->n_rows + 1, sizeof *starts);
     size_t at = 0;
@@ -218,11 +203,8 @@ starts_of(const psd_select_t *select)
     return starts;
 }
 
-psd_status_t
-ps_cut_sparse(const ps_cut_args_t *args,
-              const ps_row_runs_t *runs,
-              ps_cuts_t *cuts,
-              psd_error_t *err)
+psd_status_t ps_cut_sparse(const ps_cut_args_t *args, const ps_row_runs_t *runs, ps_cuts_t *cuts,
+                           psd_error_t *err)
 {
     PSD_AUTO(ps_free_at) size_t *starts = starts_of(args->select);
     sparse_t sparse = {.args = args,

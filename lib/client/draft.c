@@ -9,16 +9,14 @@
 #include "model/partition.h"
 
 /* Runs on whichever thread lets go last. */
-static void
-let_go(void *owner)
+static void let_go(void *owner)
 {
     psd_draft_t *self = owner;
 
     (void)atomic_fetch_sub_explicit(&self->n_holders, 1, memory_order_release);
 }
 
-void
-ps_draft_adopt(psd_draft_t *self, ps_cuts_t *cuts)
+void ps_draft_adopt(psd_draft_t *self, ps_cuts_t *cuts)
 {
     for (size_t i = 0; i < cuts->n; i++) {
         ps_cut_t *cut = &cuts->items[i];
@@ -27,24 +25,21 @@ ps_draft_adopt(psd_draft_t *self, ps_cuts_t *cuts)
             continue;
         }
         assert(cut->payload->release == NULL);
-        (void)atomic_fetch_add_explicit(&self->n_holders, 1,
-                                        memory_order_relaxed);
+        (void)atomic_fetch_add_explicit(&self->n_holders, 1, memory_order_relaxed);
         cut->payload->owner = self;
         cut->payload->release = let_go;
         cut->borrows = false;
     }
 }
 
-static void
-free_memory(psd_draft_t *self)
+static void free_memory(psd_draft_t *self)
 {
     ps_block_done(&self->block);
     ps_free(self->memory);
     self->memory = NULL;
 }
 
-static void
-destroy(psd_draft_t *self)
+static void destroy(psd_draft_t *self)
 {
     if (self->client != NULL) {
         TAILQ_REMOVE(&self->client->drafts, self, in_list);
@@ -53,24 +48,20 @@ destroy(psd_draft_t *self)
     ps_free(self);
 }
 
-void
-ps_drafts_sweep(psd_client_t *client)
+void ps_drafts_sweep(psd_client_t *client)
 {
     psd_draft_t *next = NULL;
 
-    for (psd_draft_t *draft = TAILQ_FIRST(&client->drafts); draft != NULL;
-         draft = next) {
+    for (psd_draft_t *draft = TAILQ_FIRST(&client->drafts); draft != NULL; draft = next) {
         next = TAILQ_NEXT(draft, in_list);
         if (draft->is_committed &&
-            atomic_load_explicit(&draft->n_holders, memory_order_acquire) ==
-                0) {
+            atomic_load_explicit(&draft->n_holders, memory_order_acquire) == 0) {
             destroy(draft);
         }
     }
 }
 
-void
-ps_drafts_done(psd_client_t *client)
+void ps_drafts_done(psd_client_t *client)
 {
     ps_drafts_sweep(client);
     while (!TAILQ_EMPTY(&client->drafts)) {
@@ -89,19 +80,15 @@ ps_drafts_done(psd_client_t *client)
 
 /* How many values the selection calls for; SIZE_MAX: more than can be. What
  * the selection says is not checked yet. */
-static size_t
-count_values(const psd_select_t *select, const ps_table_spec_t *spec)
+static size_t count_values(const psd_select_t *select, const ps_table_spec_t *spec)
 {
     size_t n = 0;
 
-    const uint32_t *counts =
-        select->counts != NULL ? select->counts : select->lengths;
+    const uint32_t *counts = select->counts != NULL ? select->counts : select->lengths;
 
     if (counts == NULL) {
-        return __builtin_mul_overflow(select->n_rows,
-                                      ps_select_width(select, spec), &n)
-                   ? SIZE_MAX
-                   : n;
+        return __builtin_mul_overflow(select->n_rows, ps_select_width(select, spec), &n) ? SIZE_MAX
+                                                                                         : n;
     }
     for (size_t i = 0; i < select->n_rows; i++) {
         if (__builtin_add_overflow(n, counts[i], &n)) {
@@ -112,8 +99,7 @@ count_values(const psd_select_t *select, const ps_table_spec_t *spec)
 }
 
 /* A block of the lane to the first row's partition, else of the heap. */
-static bool
-take_memory(psd_draft_t *self, size_t size)
+static bool take_memory(psd_draft_t *self, size_t size)
 {
     psd_client_t *client = self->client;
     const ps_table_spec_t *spec = &self->table->spec;
@@ -121,11 +107,9 @@ take_memory(psd_draft_t *self, size_t size)
     uint32_t partition = 0;
 
     if (size > 0 && self->select.n_rows > 0) {
-        partition = ps_row_slice_of(spec, ps_select_row(&self->select, 0)) *
-                    spec->n_col_slices;
+        partition = ps_row_slice_of(spec, ps_select_row(&self->select, 0)) * spec->n_col_slices;
     }
-    if (ps_session_link_of(client->session, self->table->known->id, partition,
-                           &link) &&
+    if (ps_session_link_of(client->session, self->table->known->id, partition, &link) &&
         link < client->n_links && client->broken == PSD_OK &&
         ps_socket_take_block(client->links[link].socket, size, &self->block)) {
         return true;
@@ -135,8 +119,7 @@ take_memory(psd_draft_t *self, size_t size)
 }
 
 /* Lengths stay as they are: the commit spells them out. */
-static psd_status_t
-begin(psd_draft_t *self, const psd_select_t *select, psd_error_t *err)
+static psd_status_t begin(psd_draft_t *self, const psd_select_t *select, psd_error_t *err)
 {
     PSD_AUTO(ps_free_at) uint32_t *cols = NULL;
     const ps_table_spec_t *spec = &self->table->spec;
@@ -150,25 +133,17 @@ begin(psd_draft_t *self, const psd_select_t *select, psd_error_t *err)
         rc = ps_select_spell(&spelled, spec, self->n_values, &cols, err);
     }
     if (rc == PSD_OK) {
-        rc =
-            ps_select_check(&spelled, spec, self->n_values, &self->select, err);
+        rc = ps_select_check(&spelled, spec, self->n_values, &self->select, err);
         self->select = plain;
     }
-    if (rc == PSD_OK &&
-        !take_memory(self, self->n_values * ps_type_size(spec->type))) {
-        rc = psd_error_set(err, PSD_NOMEM, "no memory for %zu values",
-                           self->n_values);
+    if (rc == PSD_OK && !take_memory(self, self->n_values * ps_type_size(spec->type))) {
+        rc = psd_error_set(err, PSD_NOMEM, "no memory for %zu values", self->n_values);
     }
     return rc;
 }
 
-psd_status_t
-psd_push_begin(psd_table_t *table,
-               const psd_select_t *select,
-               psd_draft_t **ret_draft,
-               void **ret_values,
-               size_t *ret_n_values,
-               psd_error_t *err)
+psd_status_t psd_push_begin(psd_table_t *table, const psd_select_t *select, psd_draft_t **ret_draft,
+                            void **ret_values, size_t *ret_n_values, psd_error_t *err)
 {
     if (ps_client_enter(table->client, err) != PSD_OK) {
         return PSD_CLOSED;
@@ -192,8 +167,7 @@ psd_push_begin(psd_table_t *table,
     rc = begin(self, select, err);
     if (rc != PSD_OK) {
         destroy(self);
-        return psd_error_wrap(err, rc, "push to table \"%s\"",
-                              table->spec.name);
+        return psd_error_wrap(err, rc, "push to table \"%s\"", table->spec.name);
     }
     *ret_draft = self;
     *ret_values = self->memory != NULL ? self->memory : self->block.data;
@@ -201,15 +175,11 @@ psd_push_begin(psd_table_t *table,
     return PSD_OK;
 }
 
-psd_status_t
-psd_push_commit(psd_draft_t **draft_p,
-                const psd_call_t *call,
-                psd_ticket_t *ret_ticket,
-                psd_error_t *err)
+psd_status_t psd_push_commit(psd_draft_t **draft_p, const psd_call_t *call,
+                             psd_ticket_t *ret_ticket, psd_error_t *err)
 {
     psd_draft_t *self = *draft_p;
-    ps_call_t started = {
-        .kind = PS_ERRAND_PUSH, .options = call, .borrow = true, .draft = self};
+    ps_call_t started = {.kind = PS_ERRAND_PUSH, .options = call, .borrow = true, .draft = self};
     psd_status_t rc = PSD_OK;
 
     psd_error_clear(err);
@@ -231,8 +201,7 @@ psd_push_commit(psd_draft_t **draft_p,
     return rc;
 }
 
-void
-psd_push_abandon(psd_draft_t **draft_p)
+void psd_push_abandon(psd_draft_t **draft_p)
 {
     if (draft_p != NULL && *draft_p != NULL) {
         destroy(*draft_p);

@@ -14,8 +14,7 @@
 
 #define SPARE_MAX 1024 /* errands kept to be used again */
 
-ps_errand_t *
-ps_errand_new(psd_client_t *client, ps_errand_kind_t kind, ps_cut_t *cut)
+ps_errand_t *ps_errand_new(psd_client_t *client, ps_errand_kind_t kind, ps_cut_t *cut)
 {
     ps_errand_t *self = TAILQ_FIRST(&client->spare);
 
@@ -38,8 +37,7 @@ ps_errand_new(psd_client_t *client, ps_errand_kind_t kind, ps_cut_t *cut)
     return self;
 }
 
-void
-ps_errand_destroy(psd_client_t *client, ps_errand_t **errand_p)
+void ps_errand_destroy(psd_client_t *client, ps_errand_t **errand_p)
 {
     ps_errand_t *self = *errand_p;
 
@@ -58,8 +56,7 @@ ps_errand_destroy(psd_client_t *client, ps_errand_t **errand_p)
     client->n_spare++;
 }
 
-static void
-destroy_all(psd_client_t *client, struct ps_errands *errands)
+static void destroy_all(psd_client_t *client, struct ps_errands *errands)
 {
     while (!TAILQ_EMPTY(errands)) {
         ps_errand_t *errand = TAILQ_FIRST(errands);
@@ -69,8 +66,7 @@ destroy_all(psd_client_t *client, struct ps_errands *errands)
     }
 }
 
-void
-ps_errands_done(psd_client_t *client)
+void ps_errands_done(psd_client_t *client)
 {
     while (!TAILQ_EMPTY(&client->busy)) {
         ps_errand_t *errand = TAILQ_FIRST(&TAILQ_FIRST(&client->busy)->waiting);
@@ -90,8 +86,7 @@ ps_errands_done(psd_client_t *client)
 }
 
 /* Time for the server, from what is left of the ticket's; 0: for ever. */
-static uint32_t
-server_timeout(const ps_errand_t *self, uint64_t now_ms)
+static uint32_t server_timeout(const ps_errand_t *self, uint64_t now_ms)
 {
     uint64_t left = 0;
     uint64_t margin = 0;
@@ -107,8 +102,7 @@ server_timeout(const ps_errand_t *self, uint64_t now_ms)
     return left == 0 ? 1 : left > UINT32_MAX ? UINT32_MAX : (uint32_t)left;
 }
 
-static ps_kind_t
-kind_of(const ps_errand_t *self)
+static ps_kind_t kind_of(const ps_errand_t *self)
 {
     switch (self->kind) {
     case PS_ERRAND_PUSH:
@@ -122,8 +116,7 @@ kind_of(const ps_errand_t *self)
     }
 }
 
-static psd_status_t
-start(psd_client_t *client, ps_errand_t *self, psd_error_t *err)
+static psd_status_t start(psd_client_t *client, ps_errand_t *self, psd_error_t *err)
 {
     const ps_op_start_t wanted = {
         .kind = kind_of(self),
@@ -143,12 +136,11 @@ start(psd_client_t *client, ps_errand_t *self, psd_error_t *err)
         .owner = self,
     };
 
-    return ps_session_start(client->session, client->now_ms, &wanted,
-                            &client->outbox, &self->op, err);
+    return ps_session_start(client->session, client->now_ms, &wanted, &client->outbox, &self->op,
+                            err);
 }
 
-void
-ps_errand_send(psd_client_t *client, ps_errand_t *self)
+void ps_errand_send(psd_client_t *client, ps_errand_t *self)
 {
     psd_status_t rc = PSD_OK;
 
@@ -172,11 +164,7 @@ ps_errand_send(psd_client_t *client, ps_errand_t *self)
     }
 }
 
-void
-ps_errand_end(psd_client_t *client,
-              ps_errand_t *self,
-              psd_status_t status,
-              const char *text)
+void ps_errand_end(psd_client_t *client, ps_errand_t *self, psd_status_t status, const char *text)
 {
     self->status = status;
     if (status != PSD_OK && text != NULL && text[0] != '\0') {
@@ -185,8 +173,7 @@ ps_errand_end(psd_client_t *client,
     TAILQ_INSERT_TAIL(&client->ended, self, in_list);
 }
 
-void
-ps_errand_finish(psd_client_t *client, ps_errand_t **errand_p)
+void ps_errand_finish(psd_client_t *client, ps_errand_t **errand_p)
 {
     ps_errand_t *self = *errand_p;
     ps_queue_t *queue = self->queue;
@@ -210,13 +197,10 @@ ps_errand_finish(psd_client_t *client, ps_errand_t **errand_p)
 }
 
 /* Why it has not ended, without what else is amiss. */
-static void
-print_reason(const psd_client_t *client,
-             const ps_errand_t *self,
-             char ret_text[PS_TEXT_MAX + 1])
+static void print_reason(const psd_client_t *client, const ps_errand_t *self,
+                         char ret_text[PS_TEXT_MAX + 1])
 {
-    const ps_ticket_t *after =
-        self->after == 0 ? NULL : ps_ticket_find(client, self->after);
+    const ps_ticket_t *after = self->after == 0 ? NULL : ps_ticket_find(client, self->after);
     char name[PS_TICKET_NAME_SIZE] = "";
     const char *reason = "";
 
@@ -227,8 +211,8 @@ print_reason(const psd_client_t *client,
         (void)snprintf(ret_text, PS_TEXT_MAX + 1, "%.*s", PS_TEXT_MAX, reason);
     } else if (after != NULL && !after->has_ended) {
         ps_ticket_name(after, name);
-        (void)snprintf(ret_text, PS_TEXT_MAX + 1,
-                       "waits for ticket %" PRIu64 ", a %s", self->after, name);
+        (void)snprintf(ret_text, PS_TEXT_MAX + 1, "waits for ticket %" PRIu64 ", a %s", self->after,
+                       name);
     } else if (!self->is_sent) {
         (void)snprintf(ret_text, PS_TEXT_MAX + 1,
                        "waits for %" PRIu32 " earlier calls to this partition",
@@ -238,18 +222,16 @@ print_reason(const psd_client_t *client,
     }
 }
 
-const char *
-ps_errand_reason(const psd_client_t *client,
-                 const ps_errand_t *self,
-                 char ret_text[PS_TEXT_MAX + 1])
+const char *ps_errand_reason(const psd_client_t *client, const ps_errand_t *self,
+                             char ret_text[PS_TEXT_MAX + 1])
 {
     size_t size = 0;
 
     print_reason(client, self, ret_text);
     size = strlen(ret_text);
     if (client->trouble[0] != '\0') {
-        (void)snprintf(ret_text + size, PS_TEXT_MAX + 1 - size,
-                       "; a message could not be read: %s", client->trouble);
+        (void)snprintf(ret_text + size, PS_TEXT_MAX + 1 - size, "; a message could not be read: %s",
+                       client->trouble);
     }
     return ret_text;
 }

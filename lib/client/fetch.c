@@ -28,29 +28,24 @@ typedef struct fetch {
     psd_result_t *result; /* owned */
 } fetch_t;
 
-static void
-fetch_done(fetch_t *self)
+static void fetch_done(fetch_t *self)
 {
     psd_result_destroy(&self->result);
 }
 
-static psd_status_t
-no_memory(psd_error_t *err)
+static psd_status_t no_memory(psd_error_t *err)
 {
     return psd_error_set(err, PSD_NOMEM, "no memory to fetch");
 }
 
-static psd_status_t
-new_result(fetch_t *self, size_t max_rows, bool sparse, psd_error_t *err)
+static psd_status_t new_result(fetch_t *self, size_t max_rows, bool sparse, psd_error_t *err)
 {
     psd_result_destroy(&self->result);
-    return ps_result_new(self->table->spec.type, sparse, max_rows,
-                         &self->result, err);
+    return ps_result_new(self->table->spec.type, sparse, max_rows, &self->result, err);
 }
 
 /* Sends the cuts and waits for their answers. */
-static psd_status_t
-run(fetch_t *self, ps_cuts_t *cuts, void *values, psd_error_t *err)
+static psd_status_t run(fetch_t *self, ps_cuts_t *cuts, void *values, psd_error_t *err)
 {
     uint64_t now_ms = ps_now_ms();
     ps_call_t call = {.table = self->table,
@@ -73,8 +68,7 @@ run(fetch_t *self, ps_cuts_t *cuts, void *values, psd_error_t *err)
 
 /* ---- rows that are known ------------------------------------------------- */
 
-static int
-compare_keys(const void *left, const void *right)
+static int compare_keys(const void *left, const void *right)
 {
     uint64_t a = 0;
     uint64_t b = 0;
@@ -85,8 +79,7 @@ compare_keys(const void *left, const void *right)
 }
 
 /* Ascending and each once; returns how many. */
-static size_t
-sort_keys(uint64_t *keys, size_t n)
+static size_t sort_keys(uint64_t *keys, size_t n)
 {
     size_t kept = 0;
 
@@ -103,8 +96,7 @@ sort_keys(uint64_t *keys, size_t n)
 }
 
 /* Makes the list of rows a sorted one in memory of its own. */
-static psd_status_t
-own_keys(fetch_t *self, uint64_t **ret_keys, psd_error_t *err)
+static psd_status_t own_keys(fetch_t *self, uint64_t **ret_keys, psd_error_t *err)
 {
     psd_select_t *select = &self->select;
     uint64_t *keys = NULL;
@@ -127,22 +119,19 @@ own_keys(fetch_t *self, uint64_t **ret_keys, psd_error_t *err)
     return PSD_OK;
 }
 
-static psd_status_t
-cut_known(const fetch_t *self, bool places, ps_cuts_t *cuts, psd_error_t *err)
+static psd_status_t cut_known(const fetch_t *self, bool places, ps_cuts_t *cuts, psd_error_t *err)
 {
     ps_cut_args_t args = {.spec = &self->table->spec,
                           .select = &self->select,
                           .sparse_answer = self->sparse,
                           .places = places,
-                          .limit_bytes =
-                              ps_call_slice_bytes(self->table->client)};
+                          .limit_bytes = ps_call_slice_bytes(self->table->client)};
 
     return ps_cut(&args, cuts, err);
 }
 
 /* Rows named by self->select, sorted, as in an ordinary pull. */
-static psd_status_t
-fetch_dense(fetch_t *self, psd_error_t *err)
+static psd_status_t fetch_dense(fetch_t *self, psd_error_t *err)
 {
     PSD_AUTO(ps_cuts_done) ps_cuts_t cuts = {.n = 0};
     const psd_select_t *select = &self->select;
@@ -165,8 +154,7 @@ fetch_dense(fetch_t *self, psd_error_t *err)
     }
     self->result->values.size = size;
     for (size_t i = 0; rc == PSD_OK && i < select->n_rows; i++) {
-        rc = ps_result_add_row(self->result, ps_select_row(select, i),
-                               i * width, width, err);
+        rc = ps_result_add_row(self->result, ps_select_row(select, i), i * width, width, err);
     }
     return rc;
 }
@@ -175,15 +163,12 @@ fetch_dense(fetch_t *self, psd_error_t *err)
 
 /* The rows present in the selected range of a hash table. With a bound the
  * partitions are asked one after the other, until there are enough. */
-static psd_status_t
-fetch_present(fetch_t *self, bool keys_only, psd_error_t *err)
+static psd_status_t fetch_present(fetch_t *self, bool keys_only, psd_error_t *err)
 {
     PSD_AUTO(ps_cuts_done) ps_cuts_t cuts = {.n = 0};
     const ps_table_spec_t *spec = &self->table->spec;
-    const ps_present_args_t args = {.spec = spec,
-                                    .select = &self->select,
-                                    .sparse = self->sparse,
-                                    .keys_only = keys_only};
+    const ps_present_args_t args = {
+        .spec = spec, .select = &self->select, .sparse = self->sparse, .keys_only = keys_only};
     bool stepwise = self->result->max_rows != SIZE_MAX;
     psd_status_t rc = PSD_OK;
 
@@ -208,8 +193,7 @@ fetch_present(fetch_t *self, bool keys_only, psd_error_t *err)
 
 /* Dense rows of a hash table that are split by columns: first which there are,
  * then the rows. */
-static psd_status_t
-fetch_present_dense(fetch_t *self, psd_error_t *err)
+static psd_status_t fetch_present_dense(fetch_t *self, psd_error_t *err)
 {
     PSD_AUTO(ps_free_at) uint64_t *keys = NULL;
     psd_status_t rc = new_result(self, SIZE_MAX, false, err);
@@ -237,13 +221,11 @@ fetch_present_dense(fetch_t *self, psd_error_t *err)
     return fetch_dense(self, err);
 }
 
-static psd_status_t
-fetch_gathered(fetch_t *self, bool known, psd_error_t *err)
+static psd_status_t fetch_gathered(fetch_t *self, bool known, psd_error_t *err)
 {
     PSD_AUTO(ps_cuts_done) ps_cuts_t cuts = {.n = 0};
     bool splits = self->table->spec.n_col_slices > 1;
-    psd_status_t rc =
-        new_result(self, splits ? SIZE_MAX : self->max_rows, self->sparse, err);
+    psd_status_t rc = new_result(self, splits ? SIZE_MAX : self->max_rows, self->sparse, err);
 
     if (rc == PSD_OK && !known) {
         rc = fetch_present(self, false, err);
@@ -259,13 +241,11 @@ fetch_gathered(fetch_t *self, bool known, psd_error_t *err)
     return rc;
 }
 
-static psd_status_t
-fetch(fetch_t *self, psd_error_t *err)
+static psd_status_t fetch(fetch_t *self, psd_error_t *err)
 {
     PSD_AUTO(ps_free_at) uint64_t *keys = NULL;
     const ps_table_spec_t *spec = &self->table->spec;
-    bool known =
-        spec->keys == PS_KEYS_RANGE || self->select.rows_are == PS_SELECT_LIST;
+    bool known = spec->keys == PS_KEYS_RANGE || self->select.rows_are == PS_SELECT_LIST;
 
     if (known) {
         psd_status_t rc = own_keys(self, &keys, err);
@@ -284,12 +264,10 @@ fetch(fetch_t *self, psd_error_t *err)
                                   : fetch_gathered(self, known, err);
 }
 
-static psd_status_t
-check(const fetch_t *self, const psd_select_t *select, psd_error_t *err)
+static psd_status_t check(const fetch_t *self, const psd_select_t *select, psd_error_t *err)
 {
     if (select == NULL || select->counts != NULL || select->lengths != NULL) {
-        return psd_error_set(err, PSD_INVALID,
-                             "select is NULL, or of sparse rows to be pushed");
+        return psd_error_set(err, PSD_INVALID, "select is NULL, or of sparse rows to be pushed");
     }
     if (self->sparse && select->cols_are != PS_COLS_ALL) {
         return psd_error_set(err, PSD_INVALID,
@@ -299,23 +277,16 @@ check(const fetch_t *self, const psd_select_t *select, psd_error_t *err)
     return PSD_OK;
 }
 
-psd_status_t
-psd_fetch(psd_table_t *table,
-          const psd_select_t *select,
-          bool sparse,
-          size_t max_rows,
-          const psd_call_t *call,
-          psd_result_t **ret_result,
-          psd_error_t *err)
+psd_status_t psd_fetch(psd_table_t *table, const psd_select_t *select, bool sparse, size_t max_rows,
+                       const psd_call_t *call, psd_result_t **ret_result, psd_error_t *err)
 {
     if (ps_client_enter(table->client, err) != PSD_OK) {
         return PSD_CLOSED;
     }
 
     PSD_AUTO(fetch_done)
-    fetch_t self = {.table = table,
-                    .sparse = sparse,
-                    .max_rows = max_rows == 0 ? SIZE_MAX : max_rows};
+    fetch_t self = {
+        .table = table, .sparse = sparse, .max_rows = max_rows == 0 ? SIZE_MAX : max_rows};
     uint32_t timeout_ms = table->client->options.timeout_ms;
     psd_status_t rc = check(&self, select, err);
 
@@ -331,8 +302,7 @@ psd_fetch(psd_table_t *table,
         rc = fetch(&self, err);
     }
     if (rc != PSD_OK) {
-        return psd_error_wrap(err, rc, "fetch from table \"%s\"",
-                              table->spec.name);
+        return psd_error_wrap(err, rc, "fetch from table \"%s\"", table->spec.name);
     }
     *ret_result = self.result;
     self.result = NULL;

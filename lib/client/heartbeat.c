@@ -38,8 +38,7 @@ struct ps_beat {
     uint64_t heartbeat_ms;
 };
 
-static uint64_t
-worker_clock(const ps_beat_t *self)
+static uint64_t worker_clock(const ps_beat_t *self)
 {
     uint64_t least = NO_CLOCK;
 
@@ -51,48 +50,40 @@ worker_clock(const ps_beat_t *self)
     return least == NO_CLOCK ? 0 : least;
 }
 
-static bool
-fill(const ps_beat_t *self, ps_doc_t *doc, uint64_t id)
+static bool fill(const ps_beat_t *self, ps_doc_t *doc, uint64_t id)
 {
-    return doc != NULL && ps_doc_set_u64(doc, "v", 1) &&
-           ps_doc_set_u64(doc, "id", id) &&
+    return doc != NULL && ps_doc_set_u64(doc, "v", 1) && ps_doc_set_u64(doc, "id", id) &&
            ps_doc_set_u64(doc, "session", self->session) &&
-           ps_doc_set_text(doc, "job", self->job) &&
-           ps_doc_set_u64(doc, "job_id", self->job_id) &&
+           ps_doc_set_text(doc, "job", self->job) && ps_doc_set_u64(doc, "job_id", self->job_id) &&
            ps_doc_set_u64(doc, "worker", self->worker) &&
            ps_doc_set_u64(doc, "joins", self->joins) &&
            ps_doc_set_u64(doc, "clock", worker_clock(self));
 }
 
 /* What cannot be said now is said next time. */
-static void
-say(ps_beat_t *self, uint64_t id)
+static void say(ps_beat_t *self, uint64_t id)
 {
     PSD_AUTO(ps_doc_destroy) ps_doc_t *doc = ps_control_new("heartbeat");
     PSD_AUTO(ps_buffer_done) ps_buffer_t text = {.size = 0};
     psd_status_t rc = PSD_OK;
 
     if (fill(self, doc, id) && ps_doc_print(doc, &text)) {
-        rc = ps_socket_send_text(self->socket, 0,
-                                 (ps_bytes_t){text.data, text.size}, NULL);
+        rc = ps_socket_send_text(self->socket, 0, (ps_bytes_t){text.data, text.size}, NULL);
         (void)rc;
     }
 }
 
 /* The least is kept as it is: an end is not taken back. */
-static void
-set_state(ps_beat_t *self, psd_status_t state)
+static void set_state(ps_beat_t *self, psd_status_t state)
 {
     int running = PSD_OK;
 
     if (state != PSD_OK) {
-        (void)atomic_compare_exchange_strong(&self->state, &running,
-                                             (int)state);
+        (void)atomic_compare_exchange_strong(&self->state, &running, (int)state);
     }
 }
 
-static psd_status_t
-state_of(const char *word)
+static psd_status_t state_of(const char *word)
 {
     if (strcmp(word, "stopped") == 0) {
         return PSD_JOB_STOPPED;
@@ -101,26 +92,22 @@ state_of(const char *word)
 }
 
 /* The text is written once: others may read it from then on. */
-static void
-keep_loss(ps_beat_t *self, const ps_doc_t *doc)
+static void keep_loss(ps_beat_t *self, const ps_doc_t *doc)
 {
     PSD_AUTO(psd_error_destroy) psd_error_t *why = psd_error_new();
     psd_status_t rc = ps_reply_status(doc, why);
 
     if (rc == PSD_ROWS_LOST && atomic_load(&self->state) == PSD_OK) {
-        (void)snprintf(self->lost_text, sizeof self->lost_text, "%s",
-                       psd_error_text(why));
+        (void)snprintf(self->lost_text, sizeof self->lost_text, "%s", psd_error_text(why));
     }
 }
 
-static void
-hear(ps_beat_t *self, const ps_buffer_t *text)
+static void hear(ps_beat_t *self, const ps_buffer_t *text)
 {
     PSD_AUTO(ps_doc_destroy) ps_doc_t *doc = NULL;
     const char *word = "";
     uint64_t version = 0;
-    psd_status_t status =
-        ps_doc_parse((ps_bytes_t){text->data, text->size}, &doc, NULL);
+    psd_status_t status = ps_doc_parse((ps_bytes_t){text->data, text->size}, &doc, NULL);
 
     if (status != PSD_OK) {
         return;
@@ -129,42 +116,35 @@ hear(ps_beat_t *self, const ps_buffer_t *text)
     if (status == PSD_ROWS_LOST) {
         keep_loss(self, doc);
     }
-    if (status == PSD_WORKER_LOST || status == PSD_JOB_STOPPED ||
-        status == PSD_ROWS_LOST) {
+    if (status == PSD_WORKER_LOST || status == PSD_JOB_STOPPED || status == PSD_ROWS_LOST) {
         set_state(self, status);
     }
     if (status != PSD_OK) {
         return;
     }
-    if (ps_doc_get_text_or(doc, "state", PS_NAME_MAX, "running", &word, NULL) ==
-        PSD_OK) {
+    if (ps_doc_get_text_or(doc, "state", PS_NAME_MAX, "running", &word, NULL) == PSD_OK) {
         set_state(self, state_of(word));
     }
-    if (ps_doc_get_u64_or(doc, "version", 0, UINT64_MAX, 0, &version, NULL) ==
-        PSD_OK) {
+    if (ps_doc_get_u64_or(doc, "version", 0, UINT64_MAX, 0, &version, NULL) == PSD_OK) {
         atomic_store(&self->version, version);
     }
 }
 
 /* Listens until the time is over. False: the context was stopped. */
-static bool
-listen_until(ps_beat_t *self, uint64_t until_ms)
+static bool listen_until(ps_beat_t *self, uint64_t until_ms)
 {
     PSD_AUTO(ps_buffer_done) ps_buffer_t text = {.size = 0};
 
-    for (uint64_t now_ms = ps_now_ms(); now_ms < until_ms;
-         now_ms = ps_now_ms()) {
+    for (uint64_t now_ms = ps_now_ms(); now_ms < until_ms; now_ms = ps_now_ms()) {
         bool ready = false;
         bool got = true;
         uint64_t conn = 0;
 
-        if (ps_socket_wait(&self->socket, 1, until_ms - now_ms, &ready, NULL) !=
-            PSD_OK) {
+        if (ps_socket_wait(&self->socket, 1, until_ms - now_ms, &ready, NULL) != PSD_OK) {
             return false;
         }
         while (ready && got) {
-            psd_status_t rc =
-                ps_socket_receive_text(self->socket, &got, &conn, &text, NULL);
+            psd_status_t rc = ps_socket_receive_text(self->socket, &got, &conn, &text, NULL);
 
             if (rc == PSD_OK && got) {
                 hear(self, &text);
@@ -176,8 +156,7 @@ listen_until(ps_beat_t *self, uint64_t until_ms)
     return true;
 }
 
-static void *
-run(void *arg)
+static void *run(void *arg)
 {
     ps_beat_t *self = arg;
     uint64_t id = FIRST_ID;
@@ -191,8 +170,7 @@ run(void *arg)
     return NULL;
 }
 
-static void
-destroy(ps_beat_t **self_p)
+static void destroy(ps_beat_t **self_p)
 {
     ps_beat_t *self = *self_p;
 
@@ -204,8 +182,7 @@ destroy(ps_beat_t **self_p)
     }
 }
 
-static psd_status_t
-open_socket(ps_beat_t *self, const char *endpoint, psd_error_t *err)
+static psd_status_t open_socket(ps_beat_t *self, const char *endpoint, psd_error_t *err)
 {
     ps_socket_args_t args = {.high_water = HIGH_WATER,
                              .frame_bytes = PS_DOC_BYTES_MAX,
@@ -220,10 +197,7 @@ open_socket(ps_beat_t *self, const char *endpoint, psd_error_t *err)
     return ps_socket_connect(endpoint, &args, &self->socket, err);
 }
 
-psd_status_t
-ps_beat_start(const ps_beat_args_t *args,
-              ps_beat_t **ret_beat,
-              psd_error_t *err)
+psd_status_t ps_beat_start(const ps_beat_args_t *args, ps_beat_t **ret_beat, psd_error_t *err)
 {
     PSD_AUTO(destroy) ps_beat_t *self = ps_alloc(1, sizeof *self);
     psd_status_t rc = PSD_OK;
@@ -259,21 +233,18 @@ ps_beat_start(const ps_beat_args_t *args,
     return PSD_OK;
 }
 
-ps_beat_t *
-ps_beat_keep(ps_beat_t *self)
+ps_beat_t *ps_beat_keep(ps_beat_t *self)
 {
     atomic_fetch_add(&self->n_holders, 1);
     return self;
 }
 
-void
-ps_beat_stop(ps_beat_t *self)
+void ps_beat_stop(ps_beat_t *self)
 {
     ps_context_stop(self->context);
 }
 
-void
-ps_beat_release(ps_beat_t **self_p)
+void ps_beat_release(ps_beat_t **self_p)
 {
     ps_beat_t *self = *self_p;
 
@@ -296,20 +267,17 @@ ps_beat_release(ps_beat_t **self_p)
     destroy(&self);
 }
 
-void
-ps_beat_set_clock(ps_beat_t *self, uint32_t member, uint64_t clock)
+void ps_beat_set_clock(ps_beat_t *self, uint32_t member, uint64_t clock)
 {
     atomic_store(&self->clocks[member], clock);
 }
 
-uint64_t
-ps_beat_version(const ps_beat_t *self)
+uint64_t ps_beat_version(const ps_beat_t *self)
 {
     return atomic_load(&self->version);
 }
 
-psd_status_t
-ps_beat_state(const ps_beat_t *self, const char **ret_text)
+psd_status_t ps_beat_state(const ps_beat_t *self, const char **ret_text)
 {
     psd_status_t state = (psd_status_t)atomic_load(&self->state);
 

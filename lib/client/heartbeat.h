@@ -30,8 +30,7 @@ typedef struct ps_beat_args {
 
 /* Starts the thread; the caller is the first holder. Errors: PSD_NOMEM,
  * PSD_IO, PSD_INVALID endpoint. */
-PSD_MUST_CHECK psd_status_t ps_beat_start(const ps_beat_args_t *args,
-                                          ps_beat_t **ret_beat,
+PSD_MUST_CHECK psd_status_t ps_beat_start(const ps_beat_args_t *args, ps_beat_t **ret_beat,
                                           psd_error_t *err);
 ps_beat_t *ps_beat_keep(ps_beat_t *self);
 /* Takes NULL, nulls *self_p. */

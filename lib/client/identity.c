@@ -10,8 +10,7 @@
 #define ASK_AGAIN_MS 1000
 
 /* Says it to who wants to know of waits, once. */
-static void
-tell(psd_client_t *self, uint32_t table, uint32_t partition)
+static void tell(psd_client_t *self, uint32_t table, uint32_t partition)
 {
     const ps_known_table_t *known = ps_known_table(self, table);
     char text[PS_NAME_MAX + 160];
@@ -28,8 +27,7 @@ tell(psd_client_t *self, uint32_t table, uint32_t partition)
     self->options.on_wait(self->options.on_wait_user, text);
 }
 
-void
-ps_identity_look(psd_client_t *self)
+void ps_identity_look(psd_client_t *self)
 {
     PSD_AUTO(ps_doc_destroy) ps_doc_t *hello = NULL;
     uint32_t table = 0;
@@ -49,14 +47,12 @@ ps_identity_look(psd_client_t *self)
     hello = ps_control_hello(&self->next_id);
     if (hello != NULL && ps_control_send(self, hello, &id, NULL) == PSD_OK) {
         /* A hello that is said twice is one; either answer will do. */
-        self->identity_first =
-            self->identity_asked == 0 ? id : self->identity_first;
+        self->identity_first = self->identity_asked == 0 ? id : self->identity_first;
         self->identity_asked = id;
     }
 }
 
-void
-ps_identity_learn(psd_client_t *self, const ps_doc_t *reply)
+void ps_identity_learn(psd_client_t *self, const ps_doc_t *reply)
 {
     ps_identity_t added = {.client = self->next_id};
     uint32_t table = 0;
@@ -65,8 +61,7 @@ ps_identity_learn(psd_client_t *self, const ps_doc_t *reply)
     self->identity_asked = 0;
     self->identity_due_ms = 0;
     if (ps_reply_status(reply, NULL) == PSD_OK &&
-        ps_doc_get_u64(reply, "session", 1, UINT64_MAX, &added.session, NULL) ==
-            PSD_OK &&
+        ps_doc_get_u64(reply, "session", 1, UINT64_MAX, &added.session, NULL) == PSD_OK &&
         ps_session_wants_identity(self->session, &table, &partition)) {
         psd_status_t rc = ps_session_add_identity(self->session, &added, NULL);
 

@@ -7,8 +7,7 @@
 #define AGAIN_MS 50 /* nobody needed them: when to ask again */
 #define AWAY_MS 200 /* no answer: one clock in this time, whoever needs it */
 
-void
-ps_idle_begin(psd_client_t *client)
+void ps_idle_begin(psd_client_t *client)
 {
     ps_membership_t *self = client->membership;
 
@@ -18,15 +17,13 @@ ps_idle_begin(psd_client_t *client)
     client->idle_asked = 0;
 }
 
-void
-ps_idle_end(psd_client_t *client)
+void ps_idle_end(psd_client_t *client)
 {
     client->membership->idle = false;
     client->idle_asked = 0;
 }
 
-static bool
-has_tables(const psd_client_t *client)
+static bool has_tables(const psd_client_t *client)
 {
     bool found = false;
 
@@ -36,8 +33,7 @@ has_tables(const psd_client_t *client)
     return found;
 }
 
-static void
-ask_how_far(psd_client_t *client)
+static void ask_how_far(psd_client_t *client)
 {
     PSD_AUTO(ps_doc_destroy) ps_doc_t *question = ps_control_new("work_idle");
     ps_membership_t *self = client->membership;
@@ -55,8 +51,7 @@ ask_how_far(psd_client_t *client)
 /* The next clock follows when the last is acknowledged: partitions take a mark
  * only when the bound allows it, and so the bound holds for this worker, too.
  */
-void
-ps_idle_look(psd_client_t *client)
+void ps_idle_look(psd_client_t *client)
 {
     ps_membership_t *self = client->membership;
     uint64_t now_ms = ps_now_ms();
@@ -79,8 +74,7 @@ ps_idle_look(psd_client_t *client)
     }
 }
 
-void
-ps_idle_learn(psd_client_t *client, const ps_doc_t *reply)
+void ps_idle_learn(psd_client_t *client, const ps_doc_t *reply)
 {
     ps_membership_t *self = client->membership;
     uint64_t clock = 0;

@@ -20,29 +20,22 @@
 #define REASON_SIZE 161 /* the node takes 160 bytes */
 
 /* A number of the environment; fallback when it is not set. */
-static psd_status_t
-from_env(const char *name,
-         int64_t min,
-         int64_t max,
-         int64_t fallback,
-         int64_t *ret,
-         psd_error_t *err)
+static psd_status_t from_env(const char *name, int64_t min, int64_t max, int64_t fallback,
+                             int64_t *ret, psd_error_t *err)
 {
     const char *text = getenv(name);
     int64_t value = fallback;
 
     if (text != NULL && text[0] != '\0' &&
         (!ps_text_i64(text, &value) || value < min || value > max)) {
-        return psd_error_set(err, PSD_INVALID,
-                             "%s is \"%.40s\"; allowed: %" PRId64 "..%" PRId64,
+        return psd_error_set(err, PSD_INVALID, "%s is \"%.40s\"; allowed: %" PRId64 "..%" PRId64,
                              name, text, min, max);
     }
     *ret = value;
     return PSD_OK;
 }
 
-static psd_status_t
-resolve_job(const char *job, const char **ret, psd_error_t *err)
+static psd_status_t resolve_job(const char *job, const char **ret, psd_error_t *err)
 {
     if (job == NULL) {
         job = getenv("PSD_JOB");
@@ -60,13 +53,8 @@ resolve_job(const char *job, const char **ret, psd_error_t *err)
     return PSD_OK;
 }
 
-psd_status_t
-ps_wish_resolve(const char *job,
-                int64_t worker,
-                uint32_t n_workers,
-                int32_t max_delay,
-                ps_wish_t *ret_wish,
-                psd_error_t *err)
+psd_status_t ps_wish_resolve(const char *job, int64_t worker, uint32_t n_workers, int32_t max_delay,
+                             ps_wish_t *ret_wish, psd_error_t *err)
 {
     int64_t workers = n_workers;
     int64_t delay = max_delay;
@@ -85,14 +73,12 @@ ps_wish_resolve(const char *job,
         return rc;
     }
     if (worker < 0 || worker >= PS_WORKERS_MAX) {
-        return psd_error_set(err, PSD_INVALID,
-                             "worker is %" PRId64 "; allowed: 0..%d", worker,
+        return psd_error_set(err, PSD_INVALID, "worker is %" PRId64 "; allowed: 0..%d", worker,
                              PS_WORKERS_MAX - 1);
     }
     if (workers > PS_WORKERS_MAX) {
-        return psd_error_set(err, PSD_INVALID,
-                             "n_workers is %" PRId64 "; allowed: 1..%d",
-                             workers, PS_WORKERS_MAX);
+        return psd_error_set(err, PSD_INVALID, "n_workers is %" PRId64 "; allowed: 1..%d", workers,
+                             PS_WORKERS_MAX);
     }
     ret_wish->worker = (uint32_t)worker;
     ret_wish->n_workers = (uint32_t)workers;
@@ -100,8 +86,7 @@ ps_wish_resolve(const char *job,
     return PSD_OK;
 }
 
-static ps_doc_t *
-make_question(const ps_wish_t *wish)
+static ps_doc_t *make_question(const ps_wish_t *wish)
 {
     PSD_AUTO(ps_doc_destroy) ps_doc_t *doc = ps_control_new("job_join");
     ps_doc_t *question = NULL;
@@ -117,12 +102,8 @@ make_question(const ps_wish_t *wish)
     return question;
 }
 
-static psd_status_t
-read_number(const ps_doc_t *reply,
-            const char *key,
-            uint64_t max,
-            uint32_t *ret,
-            psd_error_t *err)
+static psd_status_t read_number(const ps_doc_t *reply, const char *key, uint64_t max, uint32_t *ret,
+                                psd_error_t *err)
 {
     uint64_t value = 0;
     psd_status_t rc = ps_doc_get_u64(reply, key, 0, max, &value, err);
@@ -133,15 +114,12 @@ read_number(const ps_doc_t *reply,
     return rc;
 }
 
-static psd_status_t
-read_membership(ps_membership_t *self, const ps_doc_t *reply, psd_error_t *err)
+static psd_status_t read_membership(ps_membership_t *self, const ps_doc_t *reply, psd_error_t *err)
 {
-    psd_status_t rc =
-        read_number(reply, "job_id", UINT32_MAX, &self->job_id, err);
+    psd_status_t rc = read_number(reply, "job_id", UINT32_MAX, &self->job_id, err);
 
     if (rc == PSD_OK) {
-        rc = read_number(reply, "member", PS_MEMBERS_MAX - 1, &self->member,
-                         err);
+        rc = read_number(reply, "member", PS_MEMBERS_MAX - 1, &self->member, err);
     }
     if (rc == PSD_OK) {
         rc = read_number(reply, "joins", UINT32_MAX, &self->joins, err);
@@ -153,8 +131,7 @@ read_membership(ps_membership_t *self, const ps_doc_t *reply, psd_error_t *err)
     return rc;
 }
 
-static psd_status_t
-start_beat(psd_client_t *client, ps_membership_t *self, psd_error_t *err)
+static psd_status_t start_beat(psd_client_t *client, ps_membership_t *self, psd_error_t *err)
 {
     const ps_beat_args_t args = {.endpoint = client->endpoint,
                                  .session = client->number,
@@ -169,8 +146,7 @@ start_beat(psd_client_t *client, ps_membership_t *self, psd_error_t *err)
 
 /* Tables that this client had opened before it became a worker are the job's
  * too. */
-static psd_status_t
-bring_tables(psd_client_t *client, psd_error_t *err)
+static psd_status_t bring_tables(psd_client_t *client, psd_error_t *err)
 {
     psd_status_t rc = PSD_OK;
 
@@ -191,11 +167,8 @@ bring_tables(psd_client_t *client, psd_error_t *err)
 }
 
 /* Becomes a worker, or a further member of one whose beat is given. */
-static psd_status_t
-become(psd_client_t *client,
-       const ps_wish_t *wish,
-       ps_beat_t *beat,
-       psd_error_t *err)
+static psd_status_t become(psd_client_t *client, const ps_wish_t *wish, ps_beat_t *beat,
+                           psd_error_t *err)
 {
     PSD_AUTO(ps_doc_destroy) ps_doc_t *question = make_question(wish);
     PSD_AUTO(ps_doc_destroy) ps_doc_t *reply = NULL;
@@ -209,8 +182,7 @@ become(psd_client_t *client,
     self->worker = wish->worker;
     self->n_workers = wish->n_workers;
     self->max_delay = wish->max_delay;
-    rc = ps_control_ask(client, question, client->options.timeout_ms, 0, &reply,
-                        err);
+    rc = ps_control_ask(client, question, client->options.timeout_ms, 0, &reply, err);
     if (rc == PSD_OK) {
         rc = read_membership(self, reply, err);
     }
@@ -235,24 +207,17 @@ become(psd_client_t *client,
     return rc;
 }
 
-static psd_status_t
-check_free(const psd_client_t *client, psd_error_t *err)
+static psd_status_t check_free(const psd_client_t *client, psd_error_t *err)
 {
     if (client->membership == NULL) {
         return ps_client_check(client, err);
     }
-    return psd_error_set(err, PSD_INVALID,
-                         "client is worker %" PRIu32 " of job \"%s\" already",
+    return psd_error_set(err, PSD_INVALID, "client is worker %" PRIu32 " of job \"%s\" already",
                          client->membership->worker, client->membership->job);
 }
 
-psd_status_t
-psd_join(psd_client_t *client,
-         const char *job,
-         int64_t worker,
-         uint32_t n_workers,
-         int32_t max_delay,
-         psd_error_t *err)
+psd_status_t psd_join(psd_client_t *client, const char *job, int64_t worker, uint32_t n_workers,
+                      int32_t max_delay, psd_error_t *err)
 {
     if (ps_client_enter(client, err) != PSD_OK) {
         return PSD_CLOSED;
@@ -275,11 +240,9 @@ psd_join(psd_client_t *client,
                                          wish.job, wish.worker);
 }
 
-psd_status_t
-psd_attach(psd_client_t *client, const psd_client_t *joined, psd_error_t *err)
+psd_status_t psd_attach(psd_client_t *client, const psd_client_t *joined, psd_error_t *err)
 {
-    if (ps_client_enter(client, err) != PSD_OK ||
-        ps_client_enter(joined, err) != PSD_OK) {
+    if (ps_client_enter(client, err) != PSD_OK || ps_client_enter(joined, err) != PSD_OK) {
         return PSD_CLOSED;
     }
 
@@ -291,23 +254,19 @@ psd_attach(psd_client_t *client, const psd_client_t *joined, psd_error_t *err)
         return rc;
     }
     if (other == NULL) {
-        return psd_error_set(err, PSD_NOT_JOINED,
-                             "the client to attach to is no worker");
+        return psd_error_set(err, PSD_NOT_JOINED, "the client to attach to is no worker");
     }
     wish.job = other->job;
     wish.worker = other->worker;
     wish.n_workers = other->n_workers;
     wish.max_delay = other->max_delay;
     rc = become(client, &wish, other->beat, err);
-    return rc == PSD_OK
-               ? rc
-               : psd_error_wrap(err, rc,
-                                "attach to worker %" PRIu32 " of job \"%s\"",
-                                wish.worker, wish.job);
+    return rc == PSD_OK ? rc
+                        : psd_error_wrap(err, rc, "attach to worker %" PRIu32 " of job \"%s\"",
+                                         wish.worker, wish.job);
 }
 
-void
-ps_membership_greet(psd_client_t *client)
+void ps_membership_greet(psd_client_t *client)
 {
     uint64_t until_ms = ps_now_ms() + GREET_MS;
 
@@ -317,8 +276,7 @@ ps_membership_greet(psd_client_t *client)
     }
 }
 
-psd_status_t
-psd_clock(psd_client_t *client, psd_error_t *err)
+psd_status_t psd_clock(psd_client_t *client, psd_error_t *err)
 {
     if (ps_client_enter(client, err) != PSD_OK) {
         return PSD_CLOSED;
@@ -340,26 +298,22 @@ psd_clock(psd_client_t *client, psd_error_t *err)
     return rc;
 }
 
-uint64_t
-psd_clock_count(const psd_client_t *client)
+uint64_t psd_clock_count(const psd_client_t *client)
 {
     return client->membership == NULL ? 0 : client->membership->clock;
 }
 
-uint32_t
-psd_worker(const psd_client_t *client)
+uint32_t psd_worker(const psd_client_t *client)
 {
     return client->membership == NULL ? 0 : client->membership->worker;
 }
 
-uint32_t
-psd_lost_workers(const psd_client_t *client)
+uint32_t psd_lost_workers(const psd_client_t *client)
 {
     return client->n_lost_workers;
 }
 
-psd_status_t
-psd_barrier(psd_client_t *client, uint32_t timeout_ms, psd_error_t *err)
+psd_status_t psd_barrier(psd_client_t *client, uint32_t timeout_ms, psd_error_t *err)
 {
     if (ps_client_enter(client, err) != PSD_OK) {
         return PSD_CLOSED;
@@ -379,8 +333,7 @@ psd_barrier(psd_client_t *client, uint32_t timeout_ms, psd_error_t *err)
         !ps_doc_set_u64(question, "number", self->n_barriers + 1)) {
         return psd_error_set(err, PSD_NOMEM, "no memory for a question");
     }
-    rc = ps_control_ask(client, question, timeout_ms, BARRIER_GRACE_MS, NULL,
-                        err);
+    rc = ps_control_ask(client, question, timeout_ms, BARRIER_GRACE_MS, NULL, err);
     if (rc == PSD_OK) {
         self->n_barriers++;
     }
@@ -388,12 +341,8 @@ psd_barrier(psd_client_t *client, uint32_t timeout_ms, psd_error_t *err)
 }
 
 /* reason NULL: it has finished. */
-static psd_status_t
-ask_to_leave(psd_client_t *client,
-             const char *reason,
-             bool gives_up,
-             uint32_t timeout_ms,
-             psd_error_t *err)
+static psd_status_t ask_to_leave(psd_client_t *client, const char *reason, bool gives_up,
+                                 uint32_t timeout_ms, psd_error_t *err)
 {
     PSD_AUTO(ps_doc_destroy) ps_doc_t *question = ps_control_new("job_leave");
     PSD_AUTO(ps_doc_destroy) ps_doc_t *reply = NULL;
@@ -410,16 +359,15 @@ ask_to_leave(psd_client_t *client,
         return psd_error_set(err, PSD_NOMEM, "no memory for a question");
     }
     rc = ps_control_ask(client, question, timeout_ms, 0, &reply, err);
-    if (rc == PSD_OK && ps_doc_get_u64_or(reply, "lost", 0, UINT32_MAX, 0,
-                                          &n_lost, NULL) == PSD_OK) {
+    if (rc == PSD_OK &&
+        ps_doc_get_u64_or(reply, "lost", 0, UINT32_MAX, 0, &n_lost, NULL) == PSD_OK) {
         client->n_lost_workers = (uint32_t)n_lost;
     }
     return rc;
 }
 
 /* One line that fits: no half characters at its end, no control characters. */
-static void
-print_reason(const char *reason, char ret_text[REASON_SIZE])
+static void print_reason(const char *reason, char ret_text[REASON_SIZE])
 {
     size_t size = 0;
 
@@ -445,12 +393,8 @@ print_reason(const char *reason, char ret_text[REASON_SIZE])
     }
 }
 
-static psd_status_t
-fail(psd_client_t *client,
-     const char *reason,
-     bool gives_up,
-     uint32_t timeout_ms,
-     psd_error_t *err)
+static psd_status_t fail(psd_client_t *client, const char *reason, bool gives_up,
+                         uint32_t timeout_ms, psd_error_t *err)
 {
     char text[REASON_SIZE];
     psd_status_t rc = PSD_OK;
@@ -466,11 +410,8 @@ fail(psd_client_t *client,
     return rc;
 }
 
-psd_status_t
-psd_fail(psd_client_t *client,
-         const char *reason,
-         uint32_t timeout_ms,
-         psd_error_t *err)
+psd_status_t psd_fail(psd_client_t *client, const char *reason, uint32_t timeout_ms,
+                      psd_error_t *err)
 {
     if (ps_client_enter(client, err) != PSD_OK) {
         return PSD_CLOSED;
@@ -482,17 +423,13 @@ psd_fail(psd_client_t *client,
     return fail(client, reason, false, timeout_ms, err);
 }
 
-psd_status_t
-ps_membership_give_up(psd_client_t *client,
-                      const char *reason,
-                      uint32_t timeout_ms,
-                      psd_error_t *err)
+psd_status_t ps_membership_give_up(psd_client_t *client, const char *reason, uint32_t timeout_ms,
+                                   psd_error_t *err)
 {
     return fail(client, reason, true, timeout_ms, err);
 }
 
-psd_status_t
-psd_leave(psd_client_t *client, uint32_t timeout_ms, psd_error_t *err)
+psd_status_t psd_leave(psd_client_t *client, uint32_t timeout_ms, psd_error_t *err)
 {
     if (ps_client_enter(client, err) != PSD_OK) {
         return PSD_CLOSED;
@@ -510,8 +447,7 @@ psd_leave(psd_client_t *client, uint32_t timeout_ms, psd_error_t *err)
         return psd_error_wrap(err, rc, "leave");
     }
     now_ms = ps_now_ms();
-    rc = ask_to_leave(client, NULL, false,
-                      until_ms > now_ms ? (uint32_t)(until_ms - now_ms) : 0,
+    rc = ask_to_leave(client, NULL, false, until_ms > now_ms ? (uint32_t)(until_ms - now_ms) : 0,
                       err);
     if (rc != PSD_DEADLINE && rc != PSD_NOMEM) {
         ps_membership_end(client);

@@ -60,11 +60,8 @@ typedef struct ps_wish {
 
 /* Takes from the environment what psd_join's arguments leave to it. Errors:
  * PSD_INVALID. */
-PSD_MUST_CHECK psd_status_t ps_wish_resolve(const char *job,
-                                            int64_t worker,
-                                            uint32_t n_workers,
-                                            int32_t max_delay,
-                                            ps_wish_t *ret_wish,
+PSD_MUST_CHECK psd_status_t ps_wish_resolve(const char *job, int64_t worker, uint32_t n_workers,
+                                            int32_t max_delay, ps_wish_t *ret_wish,
                                             psd_error_t *err);
 
 /* What requests made now are stamped with. */
@@ -85,45 +82,35 @@ void ps_idle_learn(psd_client_t *client, const ps_doc_t *reply);
 void ps_membership_tables(psd_client_t *client, const ps_doc_t *reply);
 /* Takes in "tables" of a reply: their routes, and marks to those that are new.
  * Errors: PSD_PROTO, PSD_NOMEM. */
-PSD_MUST_CHECK psd_status_t ps_membership_learn(psd_client_t *client,
-                                                const ps_doc_t *reply,
+PSD_MUST_CHECK psd_status_t ps_membership_learn(psd_client_t *client, const ps_doc_t *reply,
                                                 psd_error_t *err);
 /* The job has opened this table: marks go to it from now on. Errors:
  * PSD_NOMEM. */
-PSD_MUST_CHECK psd_status_t ps_membership_add_table(psd_client_t *client,
-                                                    ps_known_table_t *table,
+PSD_MUST_CHECK psd_status_t ps_membership_add_table(psd_client_t *client, ps_known_table_t *table,
                                                     psd_error_t *err);
 /* Sends the marks of one finished clock. Errors: PSD_NOMEM, nothing is sent. */
-PSD_MUST_CHECK psd_status_t ps_membership_mark(psd_client_t *client,
-                                               psd_error_t *err);
+PSD_MUST_CHECK psd_status_t ps_membership_mark(psd_client_t *client, psd_error_t *err);
 /* The two halves of it, for a clock that ends with the pushes of a ticket which
  * are in no queue yet: those mark their partitions themselves. NULL: no ticket.
  * Errors: PSD_NOMEM, none was made. */
-PSD_MUST_CHECK psd_status_t ps_membership_make_marks(psd_client_t *client,
-                                                     ps_ticket_t *ticket,
-                                                     struct ps_errands *marks,
-                                                     psd_error_t *err);
+PSD_MUST_CHECK psd_status_t ps_membership_make_marks(psd_client_t *client, ps_ticket_t *ticket,
+                                                     struct ps_errands *marks, psd_error_t *err);
 void ps_membership_send_marks(psd_client_t *client, struct ps_errands *marks);
 /* A mark cannot go out before the WELCOME of its shard. The first one to a
  * shard waits for that, for a short while: its worker may not call again for a
  * long one, and the others would wait for a clock that is finished. */
 void ps_membership_greet(psd_client_t *client);
 /* How a mark of a table ended. No further ones go to a table that is gone. */
-void
-ps_membership_marked(psd_client_t *client, uint32_t table, psd_status_t status);
+void ps_membership_marked(psd_client_t *client, uint32_t table, psd_status_t status);
 /* Sets job and job_id. false: no memory. */
-PSD_MUST_CHECK bool ps_membership_name(const psd_client_t *client,
-                                       ps_doc_t *question);
+PSD_MUST_CHECK bool ps_membership_name(const psd_client_t *client, ps_doc_t *question);
 /* PSD_OK while the client is a worker that runs. Errors: PSD_NOT_JOINED; why it
  * ended; those of ps_client_check. */
-PSD_MUST_CHECK psd_status_t ps_membership_check(const psd_client_t *client,
-                                                psd_error_t *err);
+PSD_MUST_CHECK psd_status_t ps_membership_check(const psd_client_t *client, psd_error_t *err);
 /* As psd_fail, of a job that is over where nobody else is there: who comes
  * later begins another one. */
-PSD_MUST_CHECK psd_status_t ps_membership_give_up(psd_client_t *client,
-                                                  const char *reason,
-                                                  uint32_t timeout_ms,
-                                                  psd_error_t *err);
+PSD_MUST_CHECK psd_status_t ps_membership_give_up(psd_client_t *client, const char *reason,
+                                                  uint32_t timeout_ms, psd_error_t *err);
 /* The client is no worker any more. Takes clients that are none. */
 void ps_membership_end(psd_client_t *client);
 #endif

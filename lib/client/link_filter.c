@@ -15,8 +15,7 @@
  * it has no room for them. */
 #define MISSES_MAX 16
 
-static ps_coder_t *
-coder_of(psd_client_t *self)
+static ps_coder_t *coder_of(psd_client_t *self)
 {
     if (self->coder == NULL) {
         self->coder = ps_coder_new(ps_load_u64(self->id.bytes));
@@ -26,11 +25,8 @@ coder_of(psd_client_t *self)
 
 /* A list that the server knows becomes its name; any other is to be kept there.
  * ret_named: NULL when the body stays as it is. */
-static psd_status_t
-name_list(ps_client_link_t *link,
-          ps_message_t *message,
-          ps_payload_t *payload,
-          ps_payload_t **ret_named)
+static psd_status_t name_list(ps_client_link_t *link, ps_message_t *message, ps_payload_t *payload,
+                              ps_payload_t **ret_named)
 {
     PSD_AUTO(ps_payload_destroy) ps_payload_t *name = NULL;
     ps_id_t hash = {{0}};
@@ -51,8 +47,8 @@ name_list(ps_client_link_t *link,
         message->flags |= PS_FLAG_KEEP;
         return ps_key_cache_note(link->sent_lists, &hash, payload->keys.size);
     }
-    name = ps_payload_copy((ps_bytes_t){hash.bytes, sizeof hash.bytes},
-                           (ps_bytes_t){NULL, 0}, (ps_bytes_t){NULL, 0});
+    name = ps_payload_copy((ps_bytes_t){hash.bytes, sizeof hash.bytes}, (ps_bytes_t){NULL, 0},
+                           (ps_bytes_t){NULL, 0});
     *ret_named = name == NULL ? NULL : ps_key_list_put(payload, name);
     if (*ret_named == NULL) {
         return PSD_NOMEM;
@@ -63,8 +59,7 @@ name_list(ps_client_link_t *link,
 }
 
 /* What both ends speak, and is worth its time on this way. */
-static ps_filter_t
-filter_of(psd_client_t *self, uint64_t number, const ps_filter_t *asked)
+static ps_filter_t filter_of(psd_client_t *self, uint64_t number, const ps_filter_t *asked)
 {
     uint32_t bits = ps_session_filters(self->session, number);
 
@@ -74,13 +69,8 @@ filter_of(psd_client_t *self, uint64_t number, const ps_filter_t *asked)
     return ps_filter_within(asked, bits);
 }
 
-psd_status_t
-ps_link_send_filtered(psd_client_t *self,
-                      uint64_t number,
-                      const ps_filter_t *asked,
-                      const ps_message_t *plain,
-                      ps_payload_t *payload,
-                      bool repeated)
+psd_status_t ps_link_send_filtered(psd_client_t *self, uint64_t number, const ps_filter_t *asked,
+                                   const ps_message_t *plain, ps_payload_t *payload, bool repeated)
 {
     ps_client_link_t *link = &self->links[number];
     ps_filter_t filter = filter_of(self, number, asked);
@@ -96,29 +86,25 @@ ps_link_send_filtered(psd_client_t *self,
         payload = named;
     }
     if (rc == PSD_OK) {
-        rc = ps_coder_encode(self->coder, &filter, &message, payload, &coded,
-                             NULL);
+        rc = ps_coder_encode(self->coder, &filter, &message, payload, &coded, NULL);
     }
     if (rc != PSD_OK) {
         return rc;
     }
     payload = coded != NULL ? coded : payload;
-    return repeated
-               ? ps_socket_send_again(link->socket, &message, payload, NULL)
-               : ps_socket_send(link->socket, 0, &message, payload, NULL);
+    return repeated ? ps_socket_send_again(link->socket, &message, payload, NULL)
+                    : ps_socket_send(link->socket, 0, &message, payload, NULL);
 }
 
 /* What the server kept of this connection is gone. */
-static void
-forget_lists(ps_client_link_t *link)
+static void forget_lists(ps_client_link_t *link)
 {
     ps_key_cache_destroy(&link->sent_lists);
 }
 
 /* A refusal comes by the first connection, also that of a list which was named
  * on the one for bulk. */
-static void
-lists_are_missed(psd_client_t *self, uint64_t number)
+static void lists_are_missed(psd_client_t *self, uint64_t number)
 {
     const ps_route_t *place = ps_session_link(self->session, number);
 
@@ -130,12 +116,8 @@ lists_are_missed(psd_client_t *self, uint64_t number)
     }
 }
 
-psd_status_t
-ps_link_receive_filtered(psd_client_t *self,
-                         uint64_t number,
-                         ps_message_t *message,
-                         ps_payload_t **payload_p,
-                         psd_error_t *err)
+psd_status_t ps_link_receive_filtered(psd_client_t *self, uint64_t number, ps_message_t *message,
+                                      ps_payload_t **payload_p, psd_error_t *err)
 {
     ps_client_link_t *link = &self->links[number];
     ps_payload_t *plain = NULL;
@@ -154,8 +136,7 @@ ps_link_receive_filtered(psd_client_t *self,
             return psd_error_set(err, PSD_NOMEM, "no memory for a filter");
         }
         rc = ps_coder_decode(self->coder, message, *payload_p,
-                             ps_session_slice_bytes(self->session), &filter,
-                             &plain, err);
+                             ps_session_slice_bytes(self->session), &filter, &plain, err);
         if (rc == PSD_OK) {
             ps_payload_destroy(payload_p);
             *payload_p = plain;
@@ -164,8 +145,7 @@ ps_link_receive_filtered(psd_client_t *self,
     return rc;
 }
 
-void
-ps_link_filter_done(ps_client_link_t *link)
+void ps_link_filter_done(ps_client_link_t *link)
 {
     forget_lists(link);
 }

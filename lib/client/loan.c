@@ -24,8 +24,7 @@ typedef struct estate {
     void *block; /* the copy */
 } estate_t;
 
-static void
-release_estate(void *owner)
+static void release_estate(void *owner)
 {
     estate_t *self = owner;
 
@@ -36,8 +35,7 @@ release_estate(void *owner)
     ps_free(self);
 }
 
-static void
-move_part(ps_bytes_t *part, uint8_t **to)
+static void move_part(ps_bytes_t *part, uint8_t **to)
 {
     if (part->size > 0) {
         memcpy(*to, part->data, part->size);
@@ -48,8 +46,7 @@ move_part(ps_bytes_t *part, uint8_t **to)
 
 /* Nobody but this thread reads the parts of a payload; ZeroMQ's only counts
  * its holders and, as the last one, frees it. */
-static bool
-make_independent(ps_payload_t *payload)
+static bool make_independent(ps_payload_t *payload)
 {
     estate_t *estate = ps_alloc(1, sizeof *estate);
     uint8_t *to = NULL;
@@ -75,14 +72,12 @@ make_independent(ps_payload_t *payload)
     return true;
 }
 
-static bool
-is_held(const ps_payload_t *payload, unsigned known)
+static bool is_held(const ps_payload_t *payload, unsigned known)
 {
     return atomic_load(&payload->n_holders) > known;
 }
 
-static void
-rest_ms(long ms)
+static void rest_ms(long ms)
 {
     struct timespec time = {.tv_sec = 0, .tv_nsec = ms * 1000000};
 
@@ -91,10 +86,7 @@ rest_ms(long ms)
 
 /* Waits until nobody but `known` holders is left. What lies in sockets behind
  * a connection that does not move is dropped; the session sends it again. */
-static void
-wait_for_holders(psd_client_t *client,
-                 const ps_payload_t *payload,
-                 unsigned known)
+static void wait_for_holders(psd_client_t *client, const ps_payload_t *payload, unsigned known)
 {
     uint64_t patient_ms = ps_now_ms() + PATIENCE_MS;
 
@@ -110,8 +102,7 @@ wait_for_holders(psd_client_t *client,
     }
 }
 
-void
-ps_loan_call_in(psd_client_t *client, ps_errand_t *errand)
+void ps_loan_call_in(psd_client_t *client, ps_errand_t *errand)
 {
     ps_payload_t *payload = errand->payload;
     unsigned known = errand->op != 0 ? 2 : 1; /* the session's, and ours */
@@ -124,8 +115,7 @@ ps_loan_call_in(psd_client_t *client, ps_errand_t *errand)
             wait_for_holders(client, payload, known);
         }
     } else {
-        ps_client_break(client, PSD_NOMEM,
-                        "no memory to keep a push that nobody waits for");
+        ps_client_break(client, PSD_NOMEM, "no memory to keep a push that nobody waits for");
         wait_for_holders(client, payload, known);
         payload->keys.size = payload->index.size = 0;
         payload->n_spans = 0;
@@ -133,8 +123,7 @@ ps_loan_call_in(psd_client_t *client, ps_errand_t *errand)
     errand->borrows = false;
 }
 
-void
-ps_loan_end(psd_client_t *client, ps_errand_t *errand)
+void ps_loan_end(psd_client_t *client, ps_errand_t *errand)
 {
     if (!errand->borrows || (errand->was_answered && errand->n_sends <= 1)) {
         return; /* who answered had read all of it, and it was sent once */

@@ -9,8 +9,7 @@
 #define LOOK_MS 50        /* how late a new table of the job may be noticed */
 #define ASK_AGAIN_MS 2000 /* an answer about the tables may get lost */
 
-ps_op_worker_t
-ps_membership_stamp(const psd_client_t *client)
+ps_op_worker_t ps_membership_stamp(const psd_client_t *client)
 {
     const ps_membership_t *self = client->membership;
     ps_op_worker_t stamp = {.job = 0};
@@ -25,14 +24,12 @@ ps_membership_stamp(const psd_client_t *client)
     return stamp;
 }
 
-uint64_t
-ps_membership_wait_ms(const psd_client_t *client)
+uint64_t ps_membership_wait_ms(const psd_client_t *client)
 {
     return client->membership == NULL ? UINT64_MAX : LOOK_MS;
 }
 
-bool
-ps_membership_name(const psd_client_t *client, ps_doc_t *question)
+bool ps_membership_name(const psd_client_t *client, ps_doc_t *question)
 {
     const ps_membership_t *self = client->membership;
 
@@ -40,8 +37,7 @@ ps_membership_name(const psd_client_t *client, ps_doc_t *question)
            ps_doc_set_u64(question, "job_id", self->job_id);
 }
 
-static void
-ask_for_tables(psd_client_t *client)
+static void ask_for_tables(psd_client_t *client)
 {
     PSD_AUTO(ps_doc_destroy) ps_doc_t *question = ps_control_new("job_tables");
     uint64_t id = 0;
@@ -53,8 +49,7 @@ ask_for_tables(psd_client_t *client)
     }
 }
 
-void
-ps_membership_look(psd_client_t *client)
+void ps_membership_look(psd_client_t *client)
 {
     ps_membership_t *self = client->membership;
     const char *text = "";
@@ -73,16 +68,14 @@ ps_membership_look(psd_client_t *client)
     if (self->ended == PSD_ROWS_LOST) { /* wherever it waits */
         ps_client_break(client, self->ended, text);
     }
-    waits = client->tables_asked != 0 &&
-            ps_now_ms() < self->asked_ms + ASK_AGAIN_MS;
+    waits = client->tables_asked != 0 && ps_now_ms() < self->asked_ms + ASK_AGAIN_MS;
     if (!waits && ps_beat_version(self->beat) > self->version) {
         ask_for_tables(client);
     }
     ps_idle_look(client);
 }
 
-void
-ps_membership_tables(psd_client_t *client, const ps_doc_t *reply)
+void ps_membership_tables(psd_client_t *client, const ps_doc_t *reply)
 {
     psd_status_t rc = PSD_OK;
 
@@ -93,23 +86,19 @@ ps_membership_tables(psd_client_t *client, const ps_doc_t *reply)
     (void)rc; /* the version stays as it was: it is asked again */
 }
 
-psd_status_t
-ps_membership_learn(psd_client_t *client,
-                    const ps_doc_t *reply,
-                    psd_error_t *err)
+psd_status_t ps_membership_learn(psd_client_t *client, const ps_doc_t *reply, psd_error_t *err)
 {
     ps_membership_t *self = client->membership;
     const ps_doc_t *tables = NULL;
     uint64_t version = 0;
-    psd_status_t rc =
-        ps_node_names_from_doc(ps_session_names(client->session), reply, err);
+    psd_status_t rc = ps_node_names_from_doc(ps_session_names(client->session), reply, err);
 
     if (rc == PSD_OK) {
         rc = ps_doc_get_array(reply, "tables", SIZE_MAX, &tables, err);
     }
     if (rc == PSD_OK) {
-        rc = ps_doc_get_u64_or(reply, "version", 0, UINT64_MAX,
-                               ps_beat_version(self->beat), &version, err);
+        rc = ps_doc_get_u64_or(reply, "version", 0, UINT64_MAX, ps_beat_version(self->beat),
+                               &version, err);
     }
     for (size_t i = 0; rc == PSD_OK && i < ps_doc_count(tables); i++) {
         const ps_doc_t *item = NULL;
@@ -131,8 +120,7 @@ ps_membership_learn(psd_client_t *client,
 
 /* ---- marks --------------------------------------------------------------- */
 
-static void
-drop_all(psd_client_t *client, struct ps_errands *errands)
+static void drop_all(psd_client_t *client, struct ps_errands *errands)
 {
     while (!TAILQ_EMPTY(errands)) {
         ps_errand_t *errand = TAILQ_FIRST(errands);
@@ -143,11 +131,8 @@ drop_all(psd_client_t *client, struct ps_errands *errands)
 }
 
 /* Makes the marks for every partition of a table that gets none with a push. */
-static bool
-make_marks(psd_client_t *client,
-           const ps_known_table_t *table,
-           const ps_op_worker_t *stamp,
-           struct ps_errands *marks)
+static bool make_marks(psd_client_t *client, const ps_known_table_t *table,
+                       const ps_op_worker_t *stamp, struct ps_errands *marks)
 {
     for (uint32_t i = 0; i < table->n_partitions; i++) {
         const ps_errand_t *last = table->queues[i].last;
@@ -169,8 +154,7 @@ make_marks(psd_client_t *client,
     return true;
 }
 
-static void
-send_marks(psd_client_t *client, struct ps_errands *marks)
+static void send_marks(psd_client_t *client, struct ps_errands *marks)
 {
     while (!TAILQ_EMPTY(marks)) {
         ps_errand_t *mark = TAILQ_FIRST(marks);
@@ -183,8 +167,7 @@ send_marks(psd_client_t *client, struct ps_errands *marks)
     client->round++;
 }
 
-static psd_status_t
-no_memory(psd_client_t *client, struct ps_errands *marks, psd_error_t *err)
+static psd_status_t no_memory(psd_client_t *client, struct ps_errands *marks, psd_error_t *err)
 {
     drop_all(client, marks);
     return psd_error_set(err, PSD_NOMEM, "no memory for the marks of a clock");
@@ -192,8 +175,7 @@ no_memory(psd_client_t *client, struct ps_errands *marks, psd_error_t *err)
 
 /* The last push of a call to each partition is its mark, too. One that asks for
  * another level than its table's is not: marks have that. */
-static void
-choose_pushes(ps_ticket_t *ticket)
+static void choose_pushes(ps_ticket_t *ticket)
 {
     ps_errand_t *push = NULL;
 
@@ -203,13 +185,12 @@ choose_pushes(ps_ticket_t *ticket)
     }
     TAILQ_FOREACH(push, &ticket->errands, in_ticket)
     {
-        push->marks = push->queue->last == push && push->queue->table->in_job &&
-                      push->ack == PS_ACK_DEFAULT;
+        push->marks =
+            push->queue->last == push && push->queue->table->in_job && push->ack == PS_ACK_DEFAULT;
     }
 }
 
-static void
-forget_pushes(ps_ticket_t *ticket)
+static void forget_pushes(ps_ticket_t *ticket)
 {
     ps_errand_t *push = NULL;
 
@@ -219,11 +200,8 @@ forget_pushes(ps_ticket_t *ticket)
     }
 }
 
-psd_status_t
-ps_membership_make_marks(psd_client_t *client,
-                         ps_ticket_t *ticket,
-                         struct ps_errands *marks,
-                         psd_error_t *err)
+psd_status_t ps_membership_make_marks(psd_client_t *client, ps_ticket_t *ticket,
+                                      struct ps_errands *marks, psd_error_t *err)
 {
     ps_op_worker_t stamp = ps_membership_stamp(client);
     bool made = true;
@@ -233,8 +211,7 @@ ps_membership_make_marks(psd_client_t *client,
         choose_pushes(ticket);
     }
     for (size_t i = 0; made && i < client->n_tables; i++) {
-        made = !client->tables[i]->in_job ||
-               make_marks(client, client->tables[i], &stamp, marks);
+        made = !client->tables[i]->in_job || make_marks(client, client->tables[i], &stamp, marks);
     }
     if (ticket != NULL) {
         forget_pushes(ticket);
@@ -242,8 +219,7 @@ ps_membership_make_marks(psd_client_t *client,
     return made ? PSD_OK : no_memory(client, marks, err);
 }
 
-void
-ps_membership_send_marks(psd_client_t *client, struct ps_errands *marks)
+void ps_membership_send_marks(psd_client_t *client, struct ps_errands *marks)
 {
     ps_membership_t *self = client->membership;
 
@@ -252,8 +228,7 @@ ps_membership_send_marks(psd_client_t *client, struct ps_errands *marks)
     send_marks(client, marks);
 }
 
-psd_status_t
-ps_membership_mark(psd_client_t *client, psd_error_t *err)
+psd_status_t ps_membership_mark(psd_client_t *client, psd_error_t *err)
 {
     struct ps_errands marks = TAILQ_HEAD_INITIALIZER(marks);
     psd_status_t rc = ps_membership_make_marks(client, NULL, &marks, err);
@@ -264,10 +239,8 @@ ps_membership_mark(psd_client_t *client, psd_error_t *err)
     return rc;
 }
 
-psd_status_t
-ps_membership_add_table(psd_client_t *client,
-                        ps_known_table_t *table,
-                        psd_error_t *err)
+psd_status_t ps_membership_add_table(psd_client_t *client, ps_known_table_t *table,
+                                     psd_error_t *err)
 {
     const ps_membership_t *self = client->membership;
     ps_op_worker_t stamp = ps_membership_stamp(client);
@@ -287,8 +260,7 @@ ps_membership_add_table(psd_client_t *client,
     return PSD_OK;
 }
 
-void
-ps_membership_marked(psd_client_t *client, uint32_t table, psd_status_t status)
+void ps_membership_marked(psd_client_t *client, uint32_t table, psd_status_t status)
 {
     ps_membership_t *self = client->membership;
     ps_known_table_t *known = NULL;
@@ -305,8 +277,7 @@ ps_membership_marked(psd_client_t *client, uint32_t table, psd_status_t status)
     }
 }
 
-psd_status_t
-ps_membership_check(const psd_client_t *client, psd_error_t *err)
+psd_status_t ps_membership_check(const psd_client_t *client, psd_error_t *err)
 {
     const ps_membership_t *self = client->membership;
 
@@ -314,15 +285,13 @@ ps_membership_check(const psd_client_t *client, psd_error_t *err)
         return psd_error_set(err, PSD_NOT_JOINED, "client is no worker");
     }
     if (self->ended != PSD_OK && self->ended != PSD_ROWS_LOST) {
-        return psd_error_set(
-            err, self->ended, "worker %" PRIu32 " of job \"%s\": %s",
-            self->worker, self->job, psd_status_text(self->ended));
+        return psd_error_set(err, self->ended, "worker %" PRIu32 " of job \"%s\": %s", self->worker,
+                             self->job, psd_status_text(self->ended));
     }
     return ps_client_check(client, err);
 }
 
-void
-ps_membership_end(psd_client_t *client)
+void ps_membership_end(psd_client_t *client)
 {
     ps_membership_t *self = client->membership;
 

@@ -18,8 +18,7 @@
 #define PATH_BYTES_MAX 4096
 
 /* The whole of endpoints.json; false: there is none for us. */
-static bool
-read_announcement(char ret[TEXT_BYTES_MAX], size_t *ret_size)
+static bool read_announcement(char ret[TEXT_BYTES_MAX], size_t *ret_size)
 {
     const char *dir = getenv("PSD_RUNTIME_DIR");
     char path[PATH_BYTES_MAX];
@@ -37,8 +36,7 @@ read_announcement(char ret[TEXT_BYTES_MAX], size_t *ret_size)
 }
 
 /* The text of a key, when it begins as it must; else "". */
-static const char *
-endpoint_of(const ps_doc_t *doc, const char *key, const char *prefix)
+static const char *endpoint_of(const ps_doc_t *doc, const char *key, const char *prefix)
 {
     const char *text = NULL;
 
@@ -49,8 +47,7 @@ endpoint_of(const ps_doc_t *doc, const char *key, const char *prefix)
 }
 
 /* Somebody listens there, and lets us in. */
-static bool
-is_open(const char *path)
+static bool is_open(const char *path)
 {
     struct sockaddr_un to = {.sun_family = AF_UNIX};
     size_t length = strlen(path);
@@ -70,8 +67,7 @@ is_open(const char *path)
     return connected;
 }
 
-void
-ps_nearest_endpoint(char ret_endpoint[PS_ENDPOINT_MAX + 1])
+void ps_nearest_endpoint(char ret_endpoint[PS_ENDPOINT_MAX + 1])
 {
     PSD_AUTO(ps_doc_destroy) ps_doc_t *doc = NULL;
     char text[TEXT_BYTES_MAX];
@@ -79,13 +75,12 @@ ps_nearest_endpoint(char ret_endpoint[PS_ENDPOINT_MAX + 1])
     const char *found = DEFAULT_ENDPOINT;
 
     if (read_announcement(text, &size) &&
-        ps_doc_parse((ps_bytes_t){.data = (const uint8_t *)text, .size = size},
-                     &doc, NULL) == PSD_OK) {
+        ps_doc_parse((ps_bytes_t){.data = (const uint8_t *)text, .size = size}, &doc, NULL) ==
+            PSD_OK) {
         const char *ipc = endpoint_of(doc, "ipc", "ipc://");
         const char *tcp = endpoint_of(doc, "control", "tcp://");
 
-        if (ipc[0] != '\0' &&
-            (tcp[0] == '\0' || is_open(ipc + strlen("ipc://")))) {
+        if (ipc[0] != '\0' && (tcp[0] == '\0' || is_open(ipc + strlen("ipc://")))) {
             found = ipc;
         } else if (tcp[0] != '\0') {
             found = tcp;

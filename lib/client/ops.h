@@ -28,14 +28,12 @@ typedef struct ps_work {
 /* Fits PSD_AUTO. */
 void ps_work_done(ps_work_t *self);
 /* Cuts it into slices, each with its tally. select NULL: everything. */
-PSD_MUST_CHECK psd_status_t ps_work_cut(ps_work_t *self,
-                                        const psd_select_t *select,
+PSD_MUST_CHECK psd_status_t ps_work_cut(ps_work_t *self, const psd_select_t *select,
                                         psd_error_t *err);
 /* Sends the slices and waits for all of them. */
 PSD_MUST_CHECK psd_status_t ps_work_run(ps_work_t *self, psd_error_t *err);
 /* rc, and in front of the error what was to be done: for errors before anything
  * was sent; those behind it say so themselves. */
-PSD_MUST_CHECK psd_status_t ps_work_refuse(const ps_work_t *self,
-                                           psd_status_t rc,
+PSD_MUST_CHECK psd_status_t ps_work_refuse(const ps_work_t *self, psd_status_t rc,
                                            psd_error_t *err);
 #endif

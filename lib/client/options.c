@@ -11,20 +11,17 @@
 #define SPIN_MAX_US 10000
 #define TIMEOUT_MAX_MS 86400000 /* a day */
 
-const char *
-psd_version(void)
+const char *psd_version(void)
 {
     return PSD_RELEASE;
 }
 
-psd_options_t *
-psd_options_new(void)
+psd_options_t *psd_options_new(void)
 {
     return ps_alloc(1, sizeof(psd_options_t));
 }
 
-void
-psd_options_destroy(psd_options_t **self_p)
+void psd_options_destroy(psd_options_t **self_p)
 {
     if (self_p != NULL) {
         ps_free(*self_p);
@@ -32,16 +29,14 @@ psd_options_destroy(psd_options_t **self_p)
     }
 }
 
-void
-psd_options_set_timeout_ms(psd_options_t *self, uint32_t timeout_ms)
+void psd_options_set_timeout_ms(psd_options_t *self, uint32_t timeout_ms)
 {
     self->has_timeout = true;
     self->timeout_ms = timeout_ms;
 }
 
 /* False: no such word. */
-static bool
-parse_transport(const char *text, ps_transport_t *ret_transport)
+static bool parse_transport(const char *text, ps_transport_t *ret_transport)
 {
     static const char *const words[] = {"auto", "tcp", "ipc", "lane"};
 
@@ -54,10 +49,7 @@ parse_transport(const char *text, ps_transport_t *ret_transport)
     return false;
 }
 
-psd_status_t
-psd_options_set_transport(psd_options_t *self,
-                          const char *transport,
-                          psd_error_t *err)
+psd_status_t psd_options_set_transport(psd_options_t *self, const char *transport, psd_error_t *err)
 {
     psd_error_clear(err);
     if (parse_transport(transport, &self->transport)) {
@@ -69,13 +61,11 @@ psd_options_set_transport(psd_options_t *self,
                          transport);
 }
 
-psd_status_t
-psd_options_set_spin_us(psd_options_t *self, uint32_t spin_us, psd_error_t *err)
+psd_status_t psd_options_set_spin_us(psd_options_t *self, uint32_t spin_us, psd_error_t *err)
 {
     psd_error_clear(err);
     if (spin_us > SPIN_MAX_US) {
-        return psd_error_set(err, PSD_INVALID,
-                             "spin_us is %" PRIu32 "; allowed: 0..%d", spin_us,
+        return psd_error_set(err, PSD_INVALID, "spin_us is %" PRIu32 "; allowed: 0..%d", spin_us,
                              SPIN_MAX_US);
     }
     self->has_spin = true;
@@ -83,27 +73,21 @@ psd_options_set_spin_us(psd_options_t *self, uint32_t spin_us, psd_error_t *err)
     return PSD_OK;
 }
 
-void
-psd_options_set_wait(psd_options_t *self, bool wait)
+void psd_options_set_wait(psd_options_t *self, bool wait)
 {
     self->has_wait = true;
     self->waits = wait;
 }
 
-void
-psd_options_set_on_wait(psd_options_t *self, psd_on_wait_t *on_wait, void *user)
+void psd_options_set_on_wait(psd_options_t *self, psd_on_wait_t *on_wait, void *user)
 {
     self->on_wait = on_wait;
     self->on_wait_user = user;
 }
 
 /* A whole number that the environment says, where it says one. */
-static psd_status_t
-read_number(const char *name,
-            int64_t least,
-            int64_t most,
-            uint32_t *number,
-            psd_error_t *err)
+static psd_status_t read_number(const char *name, int64_t least, int64_t most, uint32_t *number,
+                                psd_error_t *err)
 {
     const char *text = getenv(name);
     int64_t value = 0;
@@ -112,16 +96,14 @@ read_number(const char *name,
         return PSD_OK;
     }
     if (!ps_text_i64(text, &value) || value < least || value > most) {
-        return psd_error_set(err, PSD_INVALID,
-                             "%s is \"%.40s\"; allowed: %" PRId64 "..%" PRId64,
+        return psd_error_set(err, PSD_INVALID, "%s is \"%.40s\"; allowed: %" PRId64 "..%" PRId64,
                              name, text, least, most);
     }
     *number = (uint32_t)value;
     return PSD_OK;
 }
 
-psd_status_t
-ps_options_resolve(psd_options_t *self, psd_error_t *err)
+psd_status_t ps_options_resolve(psd_options_t *self, psd_error_t *err)
 {
     const char *transport = getenv("PSD_TRANSPORT");
     uint32_t wait = 2; /* not said */
@@ -143,8 +125,7 @@ ps_options_resolve(psd_options_t *self, psd_error_t *err)
     }
     if (rc == PSD_OK && !self->has_timeout) {
         self->timeout_ms = PS_TIMEOUT_MS;
-        rc = read_number("PSD_TIMEOUT_MS", 1, TIMEOUT_MAX_MS, &self->timeout_ms,
-                         err);
+        rc = read_number("PSD_TIMEOUT_MS", 1, TIMEOUT_MAX_MS, &self->timeout_ms, err);
     }
     if (rc == PSD_OK && !self->has_wait) {
         rc = read_number("PSD_WAIT", 0, 1, &wait, err);
@@ -154,14 +135,12 @@ ps_options_resolve(psd_options_t *self, psd_error_t *err)
     return rc;
 }
 
-psd_call_t *
-psd_call_new(void)
+psd_call_t *psd_call_new(void)
 {
     return ps_alloc(1, sizeof(psd_call_t));
 }
 
-void
-psd_call_destroy(psd_call_t **self_p)
+void psd_call_destroy(psd_call_t **self_p)
 {
     if (self_p != NULL) {
         ps_free(*self_p);
@@ -169,15 +148,13 @@ psd_call_destroy(psd_call_t **self_p)
     }
 }
 
-void
-psd_call_set_timeout_ms(psd_call_t *self, uint32_t timeout_ms)
+void psd_call_set_timeout_ms(psd_call_t *self, uint32_t timeout_ms)
 {
     self->has_timeout = true;
     self->timeout_ms = timeout_ms;
 }
 
-psd_status_t
-psd_call_set_ack(psd_call_t *self, const char *level, psd_error_t *err)
+psd_status_t psd_call_set_ack(psd_call_t *self, const char *level, psd_error_t *err)
 {
     psd_error_clear(err);
     if (strcmp(level, "default") == 0) {
@@ -187,38 +164,32 @@ psd_call_set_ack(psd_call_t *self, const char *level, psd_error_t *err)
     return ps_ack_parse(level, &self->ack, err);
 }
 
-void
-psd_call_set_priority(psd_call_t *self, int32_t priority)
+void psd_call_set_priority(psd_call_t *self, int32_t priority)
 {
     self->priority = priority;
 }
 
-void
-psd_call_set_after(psd_call_t *self, psd_ticket_t ticket)
+void psd_call_set_after(psd_call_t *self, psd_ticket_t ticket)
 {
     self->after = ticket;
 }
 
-void
-psd_call_set_command(psd_call_t *self, uint32_t command)
+void psd_call_set_command(psd_call_t *self, uint32_t command)
 {
     self->command = command;
 }
 
-void
-psd_call_set_borrow(psd_call_t *self, bool borrow)
+void psd_call_set_borrow(psd_call_t *self, bool borrow)
 {
     self->borrow = borrow;
 }
 
-void
-psd_call_set_ends_clock(psd_call_t *self, bool ends)
+void psd_call_set_ends_clock(psd_call_t *self, bool ends)
 {
     self->ends_clock = ends;
 }
 
-psd_status_t
-psd_call_set_filter(psd_call_t *self, const char *filter, psd_error_t *err)
+psd_status_t psd_call_set_filter(psd_call_t *self, const char *filter, psd_error_t *err)
 {
     psd_error_clear(err);
 
@@ -230,8 +201,7 @@ psd_call_set_filter(psd_call_t *self, const char *filter, psd_error_t *err)
     return rc;
 }
 
-void
-psd_free(void *text)
+void psd_free(void *text)
 {
     ps_free(text);
 }

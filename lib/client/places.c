@@ -15,22 +15,19 @@ typedef struct reader {
     size_t at; /* byte of the span */
 } reader_t;
 
-void
-ps_places_done(ps_places_t *self)
+void ps_places_done(ps_places_t *self)
 {
     ps_free(self->rows);
     ps_free(self->cols);
     *self = (ps_places_t){.first = 0};
 }
 
-void
-ps_places_skip(ps_places_t *self, size_t n)
+void ps_places_skip(ps_places_t *self, size_t n)
 {
     self->n_done += n;
 }
 
-static void
-read_bytes(reader_t *self, uint8_t *to, size_t size)
+static void read_bytes(reader_t *self, uint8_t *to, size_t size)
 {
     while (size > 0) {
         const ps_bytes_t *span = NULL;
@@ -52,8 +49,7 @@ read_bytes(reader_t *self, uint8_t *to, size_t size)
 
 /* So much that it would only push others out of the caches: written past them,
  * it takes two thirds of the time, also when it is read at once. */
-static void
-stream_all(const ps_payload_t *payload, uint8_t *to)
+static void stream_all(const ps_payload_t *payload, uint8_t *to)
 {
     for (size_t i = 0; i < payload->n_spans; i++) {
         const ps_bytes_t *span = &payload->spans[i];
@@ -64,8 +60,7 @@ stream_all(const ps_payload_t *payload, uint8_t *to)
     ps_rows_stream_end();
 }
 
-static size_t
-row_of(const ps_places_t *self, size_t i)
+static size_t row_of(const ps_places_t *self, size_t i)
 {
     size_t at = self->n_done + i;
 
@@ -73,25 +68,19 @@ row_of(const ps_places_t *self, size_t i)
 }
 
 /* Rows of one value, in one span: what sparse pulls are. */
-#define SCATTER_SINGLES(name, type)                                      \
-    static void scatter_##name(const uint32_t *rows, size_t n,           \
-                               const uint8_t *from, uint8_t *to)         \
-    {                                                                    \
-        for (size_t i = 0; i < n; i++) {                                 \
-            memcpy(to + rows[i] * sizeof(type), from + i * sizeof(type), \
-                   sizeof(type));                                        \
-        }                                                                \
+#define SCATTER_SINGLES(name, type)                                                              \
+    static void scatter_##name(const uint32_t *rows, size_t n, const uint8_t *from, uint8_t *to) \
+    {                                                                                            \
+        for (size_t i = 0; i < n; i++) {                                                         \
+            memcpy(to + rows[i] * sizeof(type), from + i * sizeof(type), sizeof(type));          \
+        }                                                                                        \
     }
 SCATTER_SINGLES(u32, uint32_t)
 SCATTER_SINGLES(u64, uint64_t)
 
 /* True when it was done. */
-static bool
-scatter_singles(const ps_places_t *self,
-                const ps_payload_t *payload,
-                size_t n_rows,
-                size_t value_size,
-                uint8_t *to)
+static bool scatter_singles(const ps_places_t *self, const ps_payload_t *payload, size_t n_rows,
+                            size_t value_size, uint8_t *to)
 {
     const uint32_t *rows = self->rows + self->n_done;
 
@@ -106,13 +95,8 @@ scatter_singles(const ps_places_t *self,
     return true;
 }
 
-void
-ps_places_scatter(const ps_places_t *self,
-                  const ps_payload_t *payload,
-                  size_t n_rows,
-                  size_t n_cols,
-                  size_t value_size,
-                  void *values)
+void ps_places_scatter(const ps_places_t *self, const ps_payload_t *payload, size_t n_rows,
+                       size_t n_cols, size_t value_size, void *values)
 {
     reader_t reader = {.payload = payload};
     size_t stride = self->row_width * value_size;
@@ -127,16 +111,14 @@ ps_places_scatter(const ps_places_t *self,
         }
         return;
     }
-    if (self->rows != NULL &&
-        scatter_singles(self, payload, n_rows, value_size, base)) {
+    if (self->rows != NULL && scatter_singles(self, payload, n_rows, value_size, base)) {
         return;
     }
     for (size_t i = 0; i < n_rows; i++) {
         uint8_t *row = base + row_of(self, i) * stride;
 
         if (self->cols == NULL) {
-            read_bytes(&reader, row + self->col * value_size,
-                       n_cols * value_size);
+            read_bytes(&reader, row + self->col * value_size, n_cols * value_size);
             continue;
         }
         for (size_t j = 0; j < n_cols; j++) {

@@ -9,14 +9,12 @@
 #define AWAY_MS 1000      /* between two turns: the program does other things */
 #define WORTH_SENDING 32  /* messages: by then sending costs little of each */
 
-static uint64_t
-earlier(uint64_t a, uint64_t b)
+static uint64_t earlier(uint64_t a, uint64_t b)
 {
     return a < b ? a : b;
 }
 
-static uint64_t
-wake_ms(const psd_client_t *self, uint64_t until_ms)
+static uint64_t wake_ms(const psd_client_t *self, uint64_t until_ms)
 {
     uint64_t at = earlier(until_ms, earlier(self->expire_ms, self->tell_ms));
 
@@ -30,8 +28,7 @@ wake_ms(const psd_client_t *self, uint64_t until_ms)
 }
 
 /* What has arrived on the links; false: nothing. */
-static bool
-receive(psd_client_t *self)
+static bool receive(psd_client_t *self)
 {
     bool got = false;
 
@@ -42,8 +39,7 @@ receive(psd_client_t *self)
 }
 
 /* Waits for something to arrive, and takes it in. */
-static void
-wait_and_receive(psd_client_t *self, uint64_t until_ms)
+static void wait_and_receive(psd_client_t *self, uint64_t until_ms)
 {
     uint64_t at_ms = wake_ms(self, until_ms);
     uint64_t wait_ms = at_ms > self->now_ms ? at_ms - self->now_ms : 0;
@@ -55,10 +51,8 @@ wait_and_receive(psd_client_t *self, uint64_t until_ms)
     }
     wait_ms = earlier(wait_ms, ps_membership_wait_ms(self));
     psd_error_clear(self->scratch);
-    if (ps_socket_wait(self->polled, n, wait_ms, self->ready, self->scratch) !=
-        PSD_OK) {
-        ps_client_break(self, psd_error_status(self->scratch),
-                        psd_error_text(self->scratch));
+    if (ps_socket_wait(self->polled, n, wait_ms, self->ready, self->scratch) != PSD_OK) {
+        ps_client_break(self, psd_error_status(self->scratch), psd_error_text(self->scratch));
         return;
     }
     self->now_ms = ps_now_ms();
@@ -73,20 +67,17 @@ wait_and_receive(psd_client_t *self, uint64_t until_ms)
 }
 
 /* A client that broke by itself: everything under way ends with the reason. */
-static void
-end_everything(psd_client_t *self)
+static void end_everything(psd_client_t *self)
 {
     for (size_t i = 0; self->session != NULL && i < self->n_tables; i++) {
-        ps_session_forget(self->session, self->tables[i]->id, self->broken,
-                          &self->outbox);
+        ps_session_forget(self->session, self->tables[i]->id, self->broken, &self->outbox);
     }
     ps_perform(self);
     ps_queues_run(self);
     ps_perform(self);
 }
 
-void
-ps_pump(psd_client_t *self, uint64_t until_ms)
+void ps_pump(psd_client_t *self, uint64_t until_ms)
 {
     ps_perform(self);
     self->now_ms = ps_now_ms();
@@ -121,15 +112,12 @@ ps_pump(psd_client_t *self, uint64_t until_ms)
 
 /* Who gets the message goes on looking where the payload points now: ZeroMQ,
  * and a lane that puts off a second payload over the same values. */
-static bool
-is_fixed(const ps_errand_t *errand, const ps_socket_t *socket)
+static bool is_fixed(const ps_errand_t *errand, const ps_socket_t *socket)
 {
-    return !ps_socket_is_lane(socket) ||
-           (errand->filtered && errand->filter.cache);
+    return !ps_socket_is_lane(socket) || (errand->filtered && errand->filter.cache);
 }
 
-static void
-send_message(psd_client_t *self, const ps_effect_t *effect)
+static void send_message(psd_client_t *self, const ps_effect_t *effect)
 {
     ps_errand_t *errand = effect->owner;
     ps_socket_t *socket = NULL;
@@ -145,14 +133,11 @@ send_message(psd_client_t *self, const ps_effect_t *effect)
     }
     /* What does not go out is as good as lost on its way: the session asks. */
     if (errand != NULL && errand->filtered &&
-        (effect->message.kind == PS_KIND_PUSH ||
-         effect->message.kind == PS_KIND_PULL)) {
-        rc = ps_link_send_filtered(self, effect->to, &errand->filter,
-                                   &effect->message, effect->payload,
-                                   errand->n_sends > 1);
+        (effect->message.kind == PS_KIND_PUSH || effect->message.kind == PS_KIND_PULL)) {
+        rc = ps_link_send_filtered(self, effect->to, &errand->filter, &effect->message,
+                                   effect->payload, errand->n_sends > 1);
     } else if (errand != NULL && errand->n_sends > 1) {
-        rc = ps_socket_send_again(socket, &effect->message, effect->payload,
-                                  NULL);
+        rc = ps_socket_send_again(socket, &effect->message, effect->payload, NULL);
     } else {
         rc = ps_socket_send(socket, 0, &effect->message, effect->payload, NULL);
     }
@@ -161,8 +146,7 @@ send_message(psd_client_t *self, const ps_effect_t *effect)
     }
 }
 
-static void
-perform_effect(psd_client_t *self, const ps_effect_t *effect)
+static void perform_effect(psd_client_t *self, const ps_effect_t *effect)
 {
     switch (effect->kind) {
     case PS_EFFECT_SEND:
@@ -172,8 +156,7 @@ perform_effect(psd_client_t *self, const ps_effect_t *effect)
         ps_links_open(self, effect->to);
         break;
     case PS_EFFECT_DONE:
-        ps_errand_answered(self, effect->owner, &effect->message,
-                           effect->payload);
+        ps_errand_answered(self, effect->owner, &effect->message, effect->payload);
         break;
     case PS_EFFECT_RECORD:
     case PS_EFFECT_NOTE:
@@ -186,8 +169,7 @@ perform_effect(psd_client_t *self, const ps_effect_t *effect)
     }
 }
 
-static void
-perform_outbox(psd_client_t *self)
+static void perform_outbox(psd_client_t *self)
 {
     while (self->outbox.n_effects > 0) {
         ps_outbox_t batch = self->outbox;
@@ -202,8 +184,7 @@ perform_outbox(psd_client_t *self)
 }
 
 /* What was sent in this turn goes together. */
-static void
-flush_links(const psd_client_t *self)
+static void flush_links(const psd_client_t *self)
 {
     for (size_t i = 0; i < self->n_links; i++) {
         if (self->links[i].socket != NULL) {
@@ -214,8 +195,7 @@ flush_links(const psd_client_t *self)
 
 /* The sender's work. Nothing is left in lanes, of which memory may be taken
  * meanwhile. */
-static void
-send_all(void *owner)
+static void send_all(void *owner)
 {
     const psd_client_t *self = owner;
 
@@ -229,22 +209,19 @@ send_all(void *owner)
 }
 
 /* False: what is sent goes at once. */
-static bool
-may_leave(psd_client_t *self)
+static bool may_leave(psd_client_t *self)
 {
     if (self->n_under_way < LEAST_UNDER_WAY || self->no_sender) {
         return false;
     }
-    if (self->sender == NULL &&
-        ps_sender_start(send_all, self, &self->sender, NULL) != PSD_OK) {
+    if (self->sender == NULL && ps_sender_start(send_all, self, &self->sender, NULL) != PSD_OK) {
         self->no_sender = true;
     }
     return self->sender != NULL;
 }
 
 /* Sends what is worth it, and leaves the rest to who comes first. */
-static void
-flush_or_lend(psd_client_t *self)
+static void flush_or_lend(psd_client_t *self)
 {
     bool is_left = false;
 
@@ -266,8 +243,7 @@ flush_or_lend(psd_client_t *self)
 }
 
 /* All that follows from what the session wants. */
-static void
-perform_all(psd_client_t *self)
+static void perform_all(psd_client_t *self)
 {
     ps_sender_take_back(self->sender);
     perform_outbox(self);
@@ -286,15 +262,13 @@ perform_all(psd_client_t *self)
     }
 }
 
-void
-ps_perform(psd_client_t *self)
+void ps_perform(psd_client_t *self)
 {
     perform_all(self);
     flush_links(self);
 }
 
-void
-ps_perform_start(psd_client_t *self)
+void ps_perform_start(psd_client_t *self)
 {
     perform_all(self);
     flush_or_lend(self);

@@ -13,24 +13,19 @@
  * a fast network. */
 #define WINDOW_BYTES (UINT64_C(16) << 20)
 
-void
-ps_queue_init(ps_queue_t *self,
-              const ps_known_table_t *table,
-              uint32_t partition)
+void ps_queue_init(ps_queue_t *self, const ps_known_table_t *table, uint32_t partition)
 {
     *self = (ps_queue_t){.table = table, .partition = partition};
     TAILQ_INIT(&self->waiting);
 }
 
 /* It finishes a clock: nothing passes it. */
-static bool
-marks(const ps_errand_t *errand)
+static bool marks(const ps_errand_t *errand)
 {
     return errand->kind == PS_ERRAND_MARK || errand->marks;
 }
 
-static bool
-goes_before(const ps_errand_t *a, const ps_errand_t *b)
+static bool goes_before(const ps_errand_t *a, const ps_errand_t *b)
 {
     bool a_marks = marks(a);
     bool b_marks = marks(b);
@@ -44,8 +39,7 @@ goes_before(const ps_errand_t *a, const ps_errand_t *b)
     return a->priority > b->priority;
 }
 
-void
-ps_queue_add(psd_client_t *client, ps_errand_t *errand)
+void ps_queue_add(psd_client_t *client, ps_errand_t *errand)
 {
     ps_queue_t *queue = errand->queue;
     ps_errand_t *at = TAILQ_LAST(&queue->waiting, ps_errands);
@@ -65,8 +59,7 @@ ps_queue_add(psd_client_t *client, ps_errand_t *errand)
     client->n_waiting += errand->kind != PS_ERRAND_PULL ? 1 : 0;
 }
 
-void
-ps_queue_remove(psd_client_t *client, ps_errand_t *errand)
+void ps_queue_remove(psd_client_t *client, ps_errand_t *errand)
 {
     ps_queue_t *queue = errand->queue;
 
@@ -79,37 +72,28 @@ ps_queue_remove(psd_client_t *client, ps_errand_t *errand)
 }
 
 /* The ticket that it names has not ended. */
-static bool
-waits_for_ticket(const psd_client_t *client, const ps_errand_t *errand)
+static bool waits_for_ticket(const psd_client_t *client, const ps_errand_t *errand)
 {
-    const ps_ticket_t *ticket =
-        errand->after == 0 ? NULL : ps_ticket_find(client, errand->after);
+    const ps_ticket_t *ticket = errand->after == 0 ? NULL : ps_ticket_find(client, errand->after);
 
     return ticket != NULL && !ticket->has_ended;
 }
 
-static bool
-has_room(const psd_client_t *client,
-         const ps_queue_t *queue,
-         const ps_errand_t *errand)
+static bool has_room(const psd_client_t *client, const ps_queue_t *queue, const ps_errand_t *errand)
 {
-    uint32_t requests =
-        client->credit_requests > 0 ? client->credit_requests : FIRST_REQUESTS;
-    uint64_t bytes =
-        client->credit_bytes > 0 ? client->credit_bytes : FIRST_BYTES;
+    uint32_t requests = client->credit_requests > 0 ? client->credit_requests : FIRST_REQUESTS;
+    uint64_t bytes = client->credit_bytes > 0 ? client->credit_bytes : FIRST_BYTES;
     uint64_t size = ps_payload_size(errand->payload);
 
     if (bytes > WINDOW_BYTES) {
         bytes = WINDOW_BYTES;
     }
-    return queue->n_sent == 0 ||
-           (queue->n_sent < requests && queue->sent_bytes <= bytes &&
-            size <= bytes - queue->sent_bytes);
+    return queue->n_sent == 0 || (queue->n_sent < requests && queue->sent_bytes <= bytes &&
+                                  size <= bytes - queue->sent_bytes);
 }
 
 /* One that waits for a ticket is passed by its neighbours, but by no mark. */
-void
-ps_queue_run(psd_client_t *client, ps_queue_t *queue)
+void ps_queue_run(psd_client_t *client, ps_queue_t *queue)
 {
     ps_errand_t *errand = TAILQ_FIRST(&queue->waiting);
     bool passed = false; /* one was left waiting */
@@ -132,13 +116,11 @@ ps_queue_run(psd_client_t *client, ps_queue_t *queue)
     }
 }
 
-void
-ps_queues_run(psd_client_t *client)
+void ps_queues_run(psd_client_t *client)
 {
     ps_queue_t *next = NULL;
 
-    for (ps_queue_t *queue = TAILQ_FIRST(&client->busy); queue != NULL;
-         queue = next) {
+    for (ps_queue_t *queue = TAILQ_FIRST(&client->busy); queue != NULL; queue = next) {
         next = TAILQ_NEXT(queue, in_busy);
         ps_queue_run(client, queue);
     }

@@ -6,8 +6,7 @@
 #include "client/result.h"
 #include "client/ticket.h"
 
-static void
-release_payload(void *owner)
+static void release_payload(void *owner)
 {
     ps_payload_t *payload = owner;
 
@@ -16,8 +15,7 @@ release_payload(void *owner)
 
 /* The rows behind the first n_done, as keys and columns; borrowed from the
  * payload, which lives as long. */
-static ps_payload_t *
-payload_of_rest(ps_payload_t *payload, bool lists_keys, uint64_t n_done)
+static ps_payload_t *payload_of_rest(ps_payload_t *payload, bool lists_keys, uint64_t n_done)
 {
     ps_bytes_t keys = payload->keys;
     ps_bytes_t none = {NULL, 0};
@@ -35,8 +33,7 @@ payload_of_rest(ps_payload_t *payload, bool lists_keys, uint64_t n_done)
 }
 
 /* Asks for the rows behind the first n_done. */
-static psd_status_t
-ask_for_rest(psd_client_t *client, ps_errand_t *self, uint64_t n_done)
+static psd_status_t ask_for_rest(psd_client_t *client, ps_errand_t *self, uint64_t n_done)
 {
     bool lists_keys = self->slice.rows == PS_ROWS_LIST;
     ps_payload_t *rest = NULL;
@@ -62,69 +59,52 @@ ask_for_rest(psd_client_t *client, ps_errand_t *self, uint64_t n_done)
 }
 
 /* It is a number, or rows, and not those that a plain pull names. */
-static bool
-measures(const ps_errand_t *self)
+static bool measures(const ps_errand_t *self)
 {
     return self->kind == PS_ERRAND_PULL && self->deed.op != PS_READ_VALUES &&
            self->deed.op != PS_READ_TOP;
 }
 
-static bool
-finds(const ps_errand_t *self)
+static bool finds(const ps_errand_t *self)
 {
-    return self->kind == PS_ERRAND_PULL &&
-           (self->deed.op == PS_READ_TOP || self->deed.since > 0);
+    return self->kind == PS_ERRAND_PULL && (self->deed.op == PS_READ_TOP || self->deed.since > 0);
 }
 
-static bool
-number_fits(const ps_errand_t *self,
-            const ps_slice_t *got,
-            const ps_payload_t *payload)
+static bool number_fits(const ps_errand_t *self, const ps_slice_t *got, const ps_payload_t *payload)
 {
-    ps_type_t type =
-        self->deed.op == PS_READ_NONZEROS ? PS_TYPE_I64 : PS_TYPE_F64;
+    ps_type_t type = self->deed.op == PS_READ_NONZEROS ? PS_TYPE_I64 : PS_TYPE_F64;
 
-    return got->type == type && got->n_values == 1 && payload != NULL &&
-           payload->n_spans == 1 && payload->spans[0].size == sizeof(double);
+    return got->type == type && got->n_values == 1 && payload != NULL && payload->n_spans == 1 &&
+           payload->spans[0].size == sizeof(double);
 }
 
 /* Rows that the server chose name themselves. */
-static bool
-found_fit(const ps_errand_t *self, const ps_slice_t *got)
+static bool found_fit(const ps_errand_t *self, const ps_slice_t *got)
 {
     bool is_top = self->deed.op == PS_READ_TOP;
     ps_layout_t layout = is_top ? PS_LAYOUT_SPARSE : self->slice.layout;
 
-    return got->rows == PS_ROWS_LIST && got->layout == layout &&
-           got->type == self->slice.type &&
+    return got->rows == PS_ROWS_LIST && got->layout == layout && got->type == self->slice.type &&
            (is_top || layout == PS_LAYOUT_SPARSE || got->n_rows == 0 ||
             got->n_cols == self->slice.n_cols);
 }
 
 /* The rows are those asked for, in that order. */
-static bool
-rows_fit(const ps_errand_t *self,
-         const ps_slice_t *got,
-         uint64_t n_done,
-         const ps_ticket_t *ticket)
+static bool rows_fit(const ps_errand_t *self, const ps_slice_t *got, uint64_t n_done,
+                     const ps_ticket_t *ticket)
 {
     const ps_slice_t *want = &self->slice;
-    bool all = want->rows == PS_ROWS_LIST || got->rows == PS_ROWS_ASKED ||
-               ticket->result == NULL;
+    bool all = want->rows == PS_ROWS_LIST || got->rows == PS_ROWS_ASKED || ticket->result == NULL;
 
     return got->type == want->type && got->layout == want->layout &&
            (all ? got->n_rows == n_done : got->n_rows <= n_done) &&
            (got->n_rows == 0 || got->layout == PS_LAYOUT_SPARSE ||
-            (got->n_cols == want->n_cols &&
-             got->n_values == got->n_rows * got->n_cols));
+            (got->n_cols == want->n_cols && got->n_values == got->n_rows * got->n_cols));
 }
 
 /* The answer is about what was asked. */
-static bool
-values_fit(const ps_errand_t *self,
-           const ps_slice_t *got,
-           uint64_t n_done,
-           const ps_payload_t *payload)
+static bool values_fit(const ps_errand_t *self, const ps_slice_t *got, uint64_t n_done,
+                       const ps_payload_t *payload)
 {
     if (n_done == 0 || n_done > self->slice.n_rows) {
         return false;
@@ -132,14 +112,11 @@ values_fit(const ps_errand_t *self,
     if (measures(self)) {
         return number_fits(self, got, payload);
     }
-    return finds(self) ? found_fit(self, got)
-                       : rows_fit(self, got, n_done, self->ticket);
+    return finds(self) ? found_fit(self, got) : rows_fit(self, got, n_done, self->ticket);
 }
 
-static void
-tally_up(const ps_errand_t *self,
-         const ps_message_t *message,
-         const ps_payload_t *payload)
+static void tally_up(const ps_errand_t *self, const ps_message_t *message,
+                     const ps_payload_t *payload)
 {
     ps_tally_t *tally = self->tally;
 
@@ -156,11 +133,8 @@ tally_up(const ps_errand_t *self,
     }
 }
 
-static psd_status_t
-keep_values(ps_errand_t *self,
-            const ps_message_t *message,
-            const ps_slice_t *got,
-            const ps_payload_t *payload)
+static psd_status_t keep_values(ps_errand_t *self, const ps_message_t *message,
+                                const ps_slice_t *got, const ps_payload_t *payload)
 {
     ps_ticket_t *ticket = self->ticket;
     size_t n_done = (size_t)message->values.n_done;
@@ -172,20 +146,16 @@ keep_values(ps_errand_t *self,
         return PSD_OK;
     }
     if (ticket->result != NULL) {
-        return ps_result_add(ticket->result, got, payload, &self->slice,
-                             self->payload);
+        return ps_result_add(ticket->result, got, payload, &self->slice, self->payload);
     }
-    ps_places_scatter(&self->places, payload, n_done, got->n_cols,
-                      ps_type_size(got->type), ticket->values);
+    ps_places_scatter(&self->places, payload, n_done, got->n_cols, ps_type_size(got->type),
+                      ticket->values);
     ps_places_skip(&self->places, n_done);
     return PSD_OK;
 }
 
-static void
-take_values(psd_client_t *client,
-            ps_errand_t *self,
-            const ps_message_t *message,
-            const ps_payload_t *payload)
+static void take_values(psd_client_t *client, ps_errand_t *self, const ps_message_t *message,
+                        const ps_payload_t *payload)
 {
     ps_ticket_t *ticket = self->ticket;
     uint64_t n_done = message->values.n_done;
@@ -199,8 +169,7 @@ take_values(psd_client_t *client,
         return;
     }
     if (!values_fit(self, &got, n_done, payload)) {
-        ps_errand_end(client, self, PSD_PROTO,
-                      "the values sent are not those asked for");
+        ps_errand_end(client, self, PSD_PROTO, "the values sent are not those asked for");
         return;
     }
     rc = keep_values(self, message, &got, payload);
@@ -214,10 +183,7 @@ take_values(psd_client_t *client,
     }
 }
 
-static void
-take_refusal(psd_client_t *client,
-             ps_errand_t *self,
-             const ps_msg_refused_t *refused)
+static void take_refusal(psd_client_t *client, ps_errand_t *self, const ps_msg_refused_t *refused)
 {
     psd_status_t status = (psd_status_t)refused->status;
 
@@ -225,18 +191,13 @@ take_refusal(psd_client_t *client,
         status = PSD_PROTO;
     }
     ps_errand_end(client, self, status,
-                  client->broken == PSD_OK ? refused->text
-                                           : client->broken_text);
+                  client->broken == PSD_OK ? refused->text : client->broken_text);
 }
 
-void
-ps_errand_answered(psd_client_t *client,
-                   ps_errand_t *self,
-                   const ps_message_t *message,
-                   ps_payload_t *payload)
+void ps_errand_answered(psd_client_t *client, ps_errand_t *self, const ps_message_t *message,
+                        ps_payload_t *payload)
 {
-    bool wants_values =
-        self->kind == PS_ERRAND_PULL || self->kind == PS_ERRAND_PUSHPULL;
+    bool wants_values = self->kind == PS_ERRAND_PULL || self->kind == PS_ERRAND_PUSHPULL;
 
     TAILQ_REMOVE(&client->sent, self, in_list);
     self->op = 0;

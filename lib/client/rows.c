@@ -17,8 +17,7 @@
  * ones than the limit are sent, applied and sent again with less waiting. */
 #define SLICE_BYTES (UINT64_C(4) << 20)
 
-static const char *
-kind_name(ps_errand_kind_t kind)
+static const char *kind_name(ps_errand_kind_t kind)
 {
     switch (kind) {
     case PS_ERRAND_PUSH:
@@ -32,8 +31,7 @@ kind_name(ps_errand_kind_t kind)
     }
 }
 
-uint64_t
-ps_call_slice_bytes(const psd_client_t *client)
+uint64_t ps_call_slice_bytes(const psd_client_t *client)
 {
     uint64_t limit = ps_session_slice_bytes(client->session);
 
@@ -41,21 +39,15 @@ ps_call_slice_bytes(const psd_client_t *client)
 }
 
 /* The call's own filter, or the table's. */
-static ps_filter_t
-filter_of(const ps_call_t *call)
+static ps_filter_t filter_of(const ps_call_t *call)
 {
-    return call->options != NULL && call->options->has_filter
-               ? call->options->filter
-               : call->table->filter;
+    return call->options != NULL && call->options->has_filter ? call->options->filter
+                                                              : call->table->filter;
 }
 
 /* Makes the errand of one cut, in no queue yet. */
-static psd_status_t
-make_errand(const ps_call_t *call,
-            ps_cut_t *cut,
-            ps_tally_t *tally,
-            ps_ticket_t *ticket,
-            psd_error_t *err)
+static psd_status_t make_errand(const ps_call_t *call, ps_cut_t *cut, ps_tally_t *tally,
+                                ps_ticket_t *ticket, psd_error_t *err)
 {
     psd_client_t *client = call->table->client;
     ps_errand_t *errand = ps_errand_new(client, call->kind, cut);
@@ -85,23 +77,20 @@ make_errand(const ps_call_t *call,
     return PSD_OK;
 }
 
-static uint32_t
-timeout_of(const ps_call_t *call)
+static uint32_t timeout_of(const ps_call_t *call)
 {
     return call->options != NULL && call->options->has_timeout
                ? call->options->timeout_ms
                : call->table->client->options.timeout_ms;
 }
 
-static bool
-ends_clock(const ps_call_t *call)
+static bool ends_clock(const ps_call_t *call)
 {
     return call->options != NULL && call->options->ends_clock;
 }
 
 /* Puts the errands of a ticket into their queues, then sends what can go. */
-static void
-set_out(const ps_call_t *call, ps_ticket_t *ticket, struct ps_errands *marks)
+static void set_out(const ps_call_t *call, ps_ticket_t *ticket, struct ps_errands *marks)
 {
     psd_client_t *client = call->table->client;
     ps_errand_t *errand = NULL;
@@ -124,16 +113,13 @@ set_out(const ps_call_t *call, ps_ticket_t *ticket, struct ps_errands *marks)
 }
 
 /* A mark waits for the values that were asked for before it. */
-static bool
-awaits_values(const psd_client_t *client)
+static bool awaits_values(const psd_client_t *client)
 {
     return client->session != NULL &&
-           ps_session_pending(client->session, true) >
-               ps_session_pending(client->session, false);
+           ps_session_pending(client->session, true) > ps_session_pending(client->session, false);
 }
 
-static psd_status_t
-check_clock(const ps_call_t *call, psd_error_t *err)
+static psd_status_t check_clock(const ps_call_t *call, psd_error_t *err)
 {
     psd_client_t *client = call->table->client;
 
@@ -141,9 +127,8 @@ check_clock(const ps_call_t *call, psd_error_t *err)
         return PSD_OK;
     }
     if (call->kind != PS_ERRAND_PUSH) {
-        return psd_error_set(
-            err, PSD_INVALID, "a %s ends no clock; allowed: pushes",
-            call->kind == PS_ERRAND_PULL ? "pull" : "pushpull");
+        return psd_error_set(err, PSD_INVALID, "a %s ends no clock; allowed: pushes",
+                             call->kind == PS_ERRAND_PULL ? "pull" : "pushpull");
     }
     if (awaits_values(client)) {
         ps_pump(client, 0);
@@ -151,11 +136,8 @@ check_clock(const ps_call_t *call, psd_error_t *err)
     return ps_membership_check(client, err);
 }
 
-psd_status_t
-ps_call_start_cuts(const ps_call_t *call,
-                   ps_cuts_t *cuts,
-                   ps_ticket_t **ret_ticket,
-                   psd_error_t *err)
+psd_status_t ps_call_start_cuts(const ps_call_t *call, ps_cuts_t *cuts, ps_ticket_t **ret_ticket,
+                                psd_error_t *err)
 {
     psd_client_t *client = call->table->client;
     struct ps_errands marks = TAILQ_HEAD_INITIALIZER(marks);
@@ -170,8 +152,7 @@ ps_call_start_cuts(const ps_call_t *call,
         rc = ps_ticket_new(client, timeout_of(call), &ticket, err);
     }
     for (size_t i = 0; rc == PSD_OK && i < cuts->n; i++) {
-        rc = make_errand(call, &cuts->items[i],
-                         call->tallies == NULL ? NULL : &call->tallies[i],
+        rc = make_errand(call, &cuts->items[i], call->tallies == NULL ? NULL : &call->tallies[i],
                          ticket, err);
     }
     if (rc == PSD_OK && ends_clock(call)) {
@@ -193,30 +174,24 @@ ps_call_start_cuts(const ps_call_t *call,
     return PSD_OK;
 }
 
-static psd_status_t
-check_arrays(const ps_call_t *call, const psd_select_t *plain, psd_error_t *err)
+static psd_status_t check_arrays(const ps_call_t *call, const psd_select_t *plain, psd_error_t *err)
 {
     bool pushes = call->kind != PS_ERRAND_PULL;
     bool pulls = call->kind != PS_ERRAND_PUSH;
 
     if (pulls && plain->counts != NULL) {
-        return psd_error_set(err, PSD_INVALID,
-                             "sparse rows can be pushed; psd_fetch pulls them");
+        return psd_error_set(err, PSD_INVALID, "sparse rows can be pushed; psd_fetch pulls them");
     }
     if (pushes && call->values == NULL && call->n_values > 0) {
-        return psd_error_set(err, PSD_INVALID, "values is NULL, n_values %zu",
-                             call->n_values);
+        return psd_error_set(err, PSD_INVALID, "values is NULL, n_values %zu", call->n_values);
     }
     if (pulls && call->ret_values == NULL && call->n_values > 0) {
-        return psd_error_set(err, PSD_INVALID,
-                             "ret_values is NULL, n_values %zu",
-                             call->n_values);
+        return psd_error_set(err, PSD_INVALID, "ret_values is NULL, n_values %zu", call->n_values);
     }
     return PSD_OK;
 }
 
-static psd_status_t
-start(const ps_call_t *call, ps_ticket_t **ret_ticket, psd_error_t *err)
+static psd_status_t start(const ps_call_t *call, ps_ticket_t **ret_ticket, psd_error_t *err)
 {
     static const uint8_t no_values[1];
     PSD_AUTO(ps_cuts_done) ps_cuts_t cuts = {.n = 0};
@@ -231,10 +206,8 @@ start(const ps_call_t *call, ps_ticket_t **ret_ticket, psd_error_t *err)
                           .places = call->kind != PS_ERRAND_PUSH,
                           .borrow_lists = call->borrow && call->draft == NULL,
                           .borrow = call->borrow,
-                          .limit_bytes =
-                              ps_call_slice_bytes(call->table->client)};
-    psd_status_t rc =
-        ps_select_spell(&spelled, spec, call->n_values, &cols, err);
+                          .limit_bytes = ps_call_slice_bytes(call->table->client)};
+    psd_status_t rc = ps_select_spell(&spelled, spec, call->n_values, &cols, err);
 
     if (rc == PSD_OK) {
         rc = ps_select_check(&spelled, spec, call->n_values, &plain, err);
@@ -267,21 +240,17 @@ start(const ps_call_t *call, ps_ticket_t **ret_ticket, psd_error_t *err)
     if (rc != PSD_OK && thinned) {
         ps_thin_undo(call->table);
     }
-    return rc == PSD_OK ? rc
-                        : psd_error_wrap(err, rc, "%s table \"%s\"",
-                                         kind_name(call->kind), spec->name);
+    return rc == PSD_OK
+               ? rc
+               : psd_error_wrap(err, rc, "%s table \"%s\"", kind_name(call->kind), spec->name);
 }
 
 /* ---- everyday calls ------------------------------------------------------ */
 
-static psd_status_t
-do_now(const ps_call_t *like,
-       const uint64_t *rows,
-       size_t n_rows,
-       psd_error_t *err)
+static psd_status_t do_now(const ps_call_t *like, const uint64_t *rows, size_t n_rows,
+                           psd_error_t *err)
 {
-    const psd_select_t select = {
-        .rows_are = PS_SELECT_LIST, .rows = rows, .n_rows = n_rows};
+    const psd_select_t select = {.rows_are = PS_SELECT_LIST, .rows = rows, .n_rows = n_rows};
     ps_call_t call = *like;
     uint64_t bytes = (uint64_t)n_rows * sizeof *rows;
     ps_ticket_t *ticket = NULL;
@@ -299,54 +268,34 @@ do_now(const ps_call_t *like,
     return rc;
 }
 
-psd_status_t
-psd_push(psd_table_t *table,
-         const uint64_t *rows,
-         size_t n_rows,
-         const void *values,
-         size_t n_values,
-         psd_error_t *err)
+psd_status_t psd_push(psd_table_t *table, const uint64_t *rows, size_t n_rows, const void *values,
+                      size_t n_values, psd_error_t *err)
 {
     if (ps_client_enter(table->client, err) != PSD_OK) {
         return PSD_CLOSED;
     }
 
-    ps_call_t call = {.table = table,
-                      .kind = PS_ERRAND_PUSH,
-                      .values = values,
-                      .n_values = n_values};
+    ps_call_t call = {
+        .table = table, .kind = PS_ERRAND_PUSH, .values = values, .n_values = n_values};
 
     return do_now(&call, rows, n_rows, err);
 }
 
-psd_status_t
-psd_pull(psd_table_t *table,
-         const uint64_t *rows,
-         size_t n_rows,
-         void *ret_values,
-         size_t n_values,
-         psd_error_t *err)
+psd_status_t psd_pull(psd_table_t *table, const uint64_t *rows, size_t n_rows, void *ret_values,
+                      size_t n_values, psd_error_t *err)
 {
     if (ps_client_enter(table->client, err) != PSD_OK) {
         return PSD_CLOSED;
     }
 
-    ps_call_t call = {.table = table,
-                      .kind = PS_ERRAND_PULL,
-                      .ret_values = ret_values,
-                      .n_values = n_values};
+    ps_call_t call = {
+        .table = table, .kind = PS_ERRAND_PULL, .ret_values = ret_values, .n_values = n_values};
 
     return do_now(&call, rows, n_rows, err);
 }
 
-psd_status_t
-psd_pushpull(psd_table_t *table,
-             const uint64_t *rows,
-             size_t n_rows,
-             const void *deltas,
-             void *ret_values,
-             size_t n_values,
-             psd_error_t *err)
+psd_status_t psd_pushpull(psd_table_t *table, const uint64_t *rows, size_t n_rows,
+                          const void *deltas, void *ret_values, size_t n_values, psd_error_t *err)
 {
     if (ps_client_enter(table->client, err) != PSD_OK) {
         return PSD_CLOSED;
@@ -361,21 +310,16 @@ psd_pushpull(psd_table_t *table,
     return do_now(&call, rows, n_rows, err);
 }
 
-psd_status_t
-psd_push_rest(psd_table_t *table, psd_error_t *err)
+psd_status_t psd_push_rest(psd_table_t *table, psd_error_t *err)
 {
     if (ps_client_enter(table->client, err) != PSD_OK) {
         return PSD_CLOSED;
     }
 
     psd_select_t select = {.n_rows = 0};
-    ps_call_t call = {.table = table,
-                      .kind = PS_ERRAND_PUSH,
-                      .select = &select,
-                      .whole = true};
+    ps_call_t call = {.table = table, .kind = PS_ERRAND_PUSH, .select = &select, .whole = true};
     ps_ticket_t *ticket = NULL;
-    psd_status_t rc =
-        ps_thin_rest(table, &select, &call.values, &call.n_values, err);
+    psd_status_t rc = ps_thin_rest(table, &select, &call.values, &call.n_values, err);
 
     if (rc == PSD_OK && call.n_values > 0) {
         rc = start(&call, &ticket, err);
@@ -391,8 +335,7 @@ psd_push_rest(psd_table_t *table, psd_error_t *err)
 
 /* ---- calls that are only started ----------------------------------------- */
 
-psd_status_t
-ps_call_start(const ps_call_t *call, psd_ticket_t *ret_ticket, psd_error_t *err)
+psd_status_t ps_call_start(const ps_call_t *call, psd_ticket_t *ret_ticket, psd_error_t *err)
 {
     ps_ticket_t *ticket = NULL;
     psd_status_t rc = start(call, &ticket, err);
@@ -407,8 +350,7 @@ ps_call_start(const ps_call_t *call, psd_ticket_t *ret_ticket, psd_error_t *err)
     return rc;
 }
 
-static psd_status_t
-start_only(ps_call_t *call, psd_ticket_t *ret_ticket, psd_error_t *err)
+static psd_status_t start_only(ps_call_t *call, psd_ticket_t *ret_ticket, psd_error_t *err)
 {
     if (call->select == NULL) {
         return psd_error_set(err, PSD_INVALID, "select is NULL");
@@ -417,14 +359,9 @@ start_only(ps_call_t *call, psd_ticket_t *ret_ticket, psd_error_t *err)
     return ps_call_start(call, ret_ticket, err);
 }
 
-psd_status_t
-psd_push_start(psd_table_t *table,
-               const psd_select_t *select,
-               const void *values,
-               size_t n_values,
-               const psd_call_t *call,
-               psd_ticket_t *ret_ticket,
-               psd_error_t *err)
+psd_status_t psd_push_start(psd_table_t *table, const psd_select_t *select, const void *values,
+                            size_t n_values, const psd_call_t *call, psd_ticket_t *ret_ticket,
+                            psd_error_t *err)
 {
     if (ps_client_enter(table->client, err) != PSD_OK) {
         return PSD_CLOSED;
@@ -440,14 +377,9 @@ psd_push_start(psd_table_t *table,
     return start_only(&started, ret_ticket, err);
 }
 
-psd_status_t
-psd_pull_start(psd_table_t *table,
-               const psd_select_t *select,
-               void *ret_values,
-               size_t n_values,
-               const psd_call_t *call,
-               psd_ticket_t *ret_ticket,
-               psd_error_t *err)
+psd_status_t psd_pull_start(psd_table_t *table, const psd_select_t *select, void *ret_values,
+                            size_t n_values, const psd_call_t *call, psd_ticket_t *ret_ticket,
+                            psd_error_t *err)
 {
     if (ps_client_enter(table->client, err) != PSD_OK) {
         return PSD_CLOSED;
@@ -463,15 +395,9 @@ psd_pull_start(psd_table_t *table,
     return start_only(&started, ret_ticket, err);
 }
 
-psd_status_t
-psd_pushpull_start(psd_table_t *table,
-                   const psd_select_t *select,
-                   const void *deltas,
-                   void *ret_values,
-                   size_t n_values,
-                   const psd_call_t *call,
-                   psd_ticket_t *ret_ticket,
-                   psd_error_t *err)
+psd_status_t psd_pushpull_start(psd_table_t *table, const psd_select_t *select, const void *deltas,
+                                void *ret_values, size_t n_values, const psd_call_t *call,
+                                psd_ticket_t *ret_ticket, psd_error_t *err)
 {
     if (ps_client_enter(table->client, err) != PSD_OK) {
         return PSD_CLOSED;

@@ -8,7 +8,7 @@
 
 #define GROUP_BYTES (UINT64_C(4) << 20) /* of values in one request */
 #define KEYS_MAX 65536                  /* of rows in one request */
-#define FIRST_ROWS 256 /* of the first group of unknown length */
+#define FIRST_ROWS 256                  /* of the first group of unknown length */
 
 typedef struct scan {
     const ps_scan_args_t *args;
@@ -17,15 +17,14 @@ typedef struct scan {
     size_t value_size;           /* bytes */
     psd_call_t *call;            /* owned */
     psd_select_t *select;        /* owned */
-    uint64_t *keys; /* owned; single rows that wait for a request */
+    uint64_t *keys;              /* owned; single rows that wait for a request */
     size_t n_keys;
     uint32_t *slice_cols; /* owned; the first one of each column slice */
     void *values;         /* owned; GROUP_BYTES */
     uint64_t n_group;     /* rows of one request of unknown length */
 } scan_t;
 
-static void
-scan_done(scan_t *self)
+static void scan_done(scan_t *self)
 {
     psd_call_destroy(&self->call);
     psd_select_destroy(&self->select);
@@ -34,22 +33,19 @@ scan_done(scan_t *self)
     ps_free(self->values);
 }
 
-static void
-tell(const scan_t *self, uint64_t bytes)
+static void tell(const scan_t *self, uint64_t bytes)
 {
     if (self->args->told != NULL) {
         self->args->told(self->args->arg, bytes);
     }
 }
 
-static uint64_t
-n_cols_of(const scan_t *self)
+static uint64_t n_cols_of(const scan_t *self)
 {
     return self->args->cols != NULL ? self->args->n_cols : self->spec->n_cols;
 }
 
-static void
-select_cols(scan_t *self, uint64_t first, uint64_t n)
+static void select_cols(scan_t *self, uint64_t first, uint64_t n)
 {
     if (self->args->cols != NULL) {
         psd_select_cols(self->select, self->args->cols + first, (size_t)n);
@@ -61,20 +57,16 @@ select_cols(scan_t *self, uint64_t first, uint64_t n)
 }
 
 /* Pulls n_rows rows, selected already, of the columns first .. first + n. */
-static psd_status_t
-pull_piece(scan_t *self,
-           uint64_t n_rows,
-           uint64_t first_col,
-           uint64_t n_cols,
-           psd_error_t *err)
+static psd_status_t pull_piece(scan_t *self, uint64_t n_rows, uint64_t first_col, uint64_t n_cols,
+                               psd_error_t *err)
 {
     psd_table_t *table = self->args->table;
     psd_ticket_t ticket = 0;
     psd_status_t rc = PSD_OK;
 
     select_cols(self, first_col, n_cols);
-    rc = psd_pull_start(table, self->select, self->values,
-                        (size_t)(n_rows * n_cols), self->call, &ticket, err);
+    rc = psd_pull_start(table, self->select, self->values, (size_t)(n_rows * n_cols), self->call,
+                        &ticket, err);
     if (rc == PSD_OK) {
         rc = psd_wait(table->client, ticket, self->args->timeout_ms, err);
     }
@@ -85,8 +77,7 @@ pull_piece(scan_t *self,
 }
 
 /* One row that is too wide for one request. */
-static psd_status_t
-pull_wide_row(scan_t *self, uint64_t row, psd_error_t *err)
+static psd_status_t pull_wide_row(scan_t *self, uint64_t row, psd_error_t *err)
 {
     const ps_scan_sink_t *sink = self->sink;
     uint64_t n_cols = n_cols_of(self);
@@ -105,12 +96,8 @@ pull_wide_row(scan_t *self, uint64_t row, psd_error_t *err)
 }
 
 /* n rows, selected already: keys, or NULL for those from first on. */
-static psd_status_t
-pull_rows(scan_t *self,
-          const uint64_t *keys,
-          uint64_t first,
-          uint64_t n,
-          psd_error_t *err)
+static psd_status_t pull_rows(scan_t *self, const uint64_t *keys, uint64_t first, uint64_t n,
+                              psd_error_t *err)
 {
     const ps_scan_sink_t *sink = self->sink;
     uint64_t n_cols = n_cols_of(self);
@@ -136,8 +123,7 @@ pull_rows(scan_t *self,
 }
 
 /* Rows of one request when every row has the same length. */
-static uint64_t
-rows_of_group(const scan_t *self)
+static uint64_t rows_of_group(const scan_t *self)
 {
     uint64_t bytes = n_cols_of(self) * self->value_size;
     uint64_t n = GROUP_BYTES / bytes;
@@ -146,18 +132,13 @@ rows_of_group(const scan_t *self)
 }
 
 /* Asks for the next rows and hands them on; *ret_last is the last one's key. */
-static psd_status_t
-fetch_group(scan_t *self,
-            uint64_t *ret_last,
-            size_t *ret_n,
-            uint64_t *ret_bytes,
-            psd_error_t *err)
+static psd_status_t fetch_group(scan_t *self, uint64_t *ret_last, size_t *ret_n,
+                                uint64_t *ret_bytes, psd_error_t *err)
 {
     const ps_scan_sink_t *sink = self->sink;
     PSD_AUTO(psd_result_destroy) psd_result_t *result = NULL;
-    psd_status_t rc =
-        psd_fetch(self->args->table, self->select, self->args->sparse,
-                  (size_t)self->n_group, self->call, &result, err);
+    psd_status_t rc = psd_fetch(self->args->table, self->select, self->args->sparse,
+                                (size_t)self->n_group, self->call, &result, err);
     uint64_t bytes = 0;
 
     *ret_n = rc == PSD_OK ? psd_result_count(result) : 0;
@@ -181,8 +162,7 @@ fetch_group(scan_t *self,
     return rc;
 }
 
-static void
-adapt_group(scan_t *self, uint64_t bytes)
+static void adapt_group(scan_t *self, uint64_t bytes)
 {
     if (bytes > 2 * GROUP_BYTES && self->n_group > 1) {
         self->n_group /= 2;
@@ -191,8 +171,7 @@ adapt_group(scan_t *self, uint64_t bytes)
     }
 }
 
-static void
-select_range(scan_t *self, uint64_t first, uint64_t last)
+static void select_range(scan_t *self, uint64_t first, uint64_t last)
 {
     if (first == 0 && last == UINT64_MAX) {
         psd_select_all_rows(self->select);
@@ -202,8 +181,7 @@ select_range(scan_t *self, uint64_t first, uint64_t last)
 }
 
 /* A range of rows whose lengths only the server knows. */
-static psd_status_t
-fetch_span(scan_t *self, uint64_t first, uint64_t last, psd_error_t *err)
+static psd_status_t fetch_span(scan_t *self, uint64_t first, uint64_t last, psd_error_t *err)
 {
     for (;;) {
         uint64_t at = last;
@@ -223,8 +201,7 @@ fetch_span(scan_t *self, uint64_t first, uint64_t last, psd_error_t *err)
 }
 
 /* Sends the single rows that wait. */
-static psd_status_t
-flush_keys(scan_t *self, psd_error_t *err)
+static psd_status_t flush_keys(scan_t *self, psd_error_t *err)
 {
     size_t n = self->n_keys;
     size_t step = 0;
@@ -254,16 +231,14 @@ flush_keys(scan_t *self, psd_error_t *err)
 
 /* The keys present from first on, as rows that wait; one column of each column
  * slice tells, since a row may be present in some slices only. */
-static psd_status_t
-fetch_keys(scan_t *self, uint64_t first, uint64_t last, psd_error_t *err)
+static psd_status_t fetch_keys(scan_t *self, uint64_t first, uint64_t last, psd_error_t *err)
 {
     PSD_AUTO(psd_result_destroy) psd_result_t *result = NULL;
     psd_status_t rc = PSD_OK;
 
     select_range(self, first, last);
     psd_select_cols(self->select, self->slice_cols, self->spec->n_col_slices);
-    rc = psd_fetch(self->args->table, self->select, false, KEYS_MAX, self->call,
-                   &result, err);
+    rc = psd_fetch(self->args->table, self->select, false, KEYS_MAX, self->call, &result, err);
     if (rc != PSD_OK) {
         return rc;
     }
@@ -276,8 +251,7 @@ fetch_keys(scan_t *self, uint64_t first, uint64_t last, psd_error_t *err)
 
 /* A range of dense rows of which only the server knows which are present: first
  * their keys, then their values, so that rows may be of any width. */
-static psd_status_t
-pull_present(scan_t *self, uint64_t first, uint64_t last, psd_error_t *err)
+static psd_status_t pull_present(scan_t *self, uint64_t first, uint64_t last, psd_error_t *err)
 {
     for (;;) {
         uint64_t at = last;
@@ -295,8 +269,7 @@ pull_present(scan_t *self, uint64_t first, uint64_t last, psd_error_t *err)
     }
 }
 
-static psd_status_t
-scan_span(scan_t *self, const ps_span_t *span, psd_error_t *err)
+static psd_status_t scan_span(scan_t *self, const ps_span_t *span, psd_error_t *err)
 {
     uint64_t step = rows_of_group(self);
     psd_status_t rc = PSD_OK;
@@ -329,8 +302,7 @@ scan_span(scan_t *self, const ps_span_t *span, psd_error_t *err)
     return rc;
 }
 
-static psd_status_t
-make_room(scan_t *self, psd_error_t *err)
+static psd_status_t make_room(scan_t *self, psd_error_t *err)
 {
     uint32_t n_slices = self->spec->n_col_slices;
 
@@ -350,14 +322,10 @@ make_room(scan_t *self, psd_error_t *err)
     return PSD_OK;
 }
 
-psd_status_t
-ps_scan(const ps_scan_args_t *args,
-        const ps_scan_sink_t *sink,
-        psd_error_t *err)
+psd_status_t ps_scan(const ps_scan_args_t *args, const ps_scan_sink_t *sink, psd_error_t *err)
 {
     const ps_table_spec_t *spec = &args->table->spec;
-    const ps_span_t whole = {
-        0, spec->keys == PS_KEYS_HASH ? UINT64_MAX : spec->n_rows - 1, false};
+    const ps_span_t whole = {0, spec->keys == PS_KEYS_HASH ? UINT64_MAX : spec->n_rows - 1, false};
     const ps_span_t *spans = args->spans != NULL ? args->spans : &whole;
     size_t n_spans = args->spans != NULL ? args->n_spans : 1;
     PSD_AUTO(scan_done)

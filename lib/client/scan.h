@@ -28,30 +28,26 @@ typedef struct ps_scan_sink {
     psd_status_t (*row)(void *self, uint64_t row, psd_error_t *err);
     /* cols NULL: n neighbouring columns of the selection (dense). Else the
      * row's columns that are not zero; then it is called once at most. */
-    psd_status_t (*values)(void *self,
-                           const uint32_t *cols,
-                           const void *values,
-                           size_t n,
+    psd_status_t (*values)(void *self, const uint32_t *cols, const void *values, size_t n,
                            psd_error_t *err);
     psd_status_t (*end)(void *self, psd_error_t *err);
 } ps_scan_sink_t;
 
 typedef struct ps_scan_args {
     psd_table_t *table;
-    const ps_span_t *spans; /* of rows that the table can have, in the order
-                               that they come in; NULL: all rows */
-    size_t n_spans;         /* 0 when spans is NULL */
-    const uint32_t *cols;   /* NULL: all */
-    size_t n_cols;          /* 0 when cols is NULL */
-    bool sparse;            /* rows as their values that are not zero; all
-                               columns only */
-    uint32_t timeout_ms;    /* of each request */
+    const ps_span_t *spans;                  /* of rows that the table can have, in the order
+                                                that they come in; NULL: all rows */
+    size_t n_spans;                          /* 0 when spans is NULL */
+    const uint32_t *cols;                    /* NULL: all */
+    size_t n_cols;                           /* 0 when cols is NULL */
+    bool sparse;                             /* rows as their values that are not zero; all
+                                                columns only */
+    uint32_t timeout_ms;                     /* of each request */
     void (*told)(void *arg, uint64_t bytes); /* of each that came; or NULL */
     void *arg;                               /* for told */
 } ps_scan_args_t;
 
 /* Errors: as psd_fetch and psd_pull_start; what the sink returns; PSD_NOMEM. */
-PSD_MUST_CHECK psd_status_t ps_scan(const ps_scan_args_t *args,
-                                    const ps_scan_sink_t *sink,
+PSD_MUST_CHECK psd_status_t ps_scan(const ps_scan_args_t *args, const ps_scan_sink_t *sink,
                                     psd_error_t *err);
 #endif

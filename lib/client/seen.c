@@ -12,14 +12,12 @@ struct psd_seen {
     uint32_t n_partitions;
 };
 
-psd_seen_t *
-psd_seen_new(void)
+psd_seen_t *psd_seen_new(void)
 {
     return ps_alloc(1, sizeof(psd_seen_t));
 }
 
-void
-psd_seen_destroy(psd_seen_t **self_p)
+void psd_seen_destroy(psd_seen_t **self_p)
 {
     if (self_p != NULL && *self_p != NULL) {
         ps_free((*self_p)->versions);
@@ -28,8 +26,7 @@ psd_seen_destroy(psd_seen_t **self_p)
     }
 }
 
-static psd_status_t
-check(psd_seen_t *self, const psd_table_t *table, psd_error_t *err)
+static psd_status_t check(psd_seen_t *self, const psd_table_t *table, psd_error_t *err)
 {
     uint32_t n = table->spec.n_partitions;
 
@@ -39,8 +36,7 @@ check(psd_seen_t *self, const psd_table_t *table, psd_error_t *err)
                              "versions true");
     }
     if (table->spec.n_col_slices > 1) {
-        return psd_error_set(err, PSD_UNSUPPORTED,
-                             "its rows are split by columns");
+        return psd_error_set(err, PSD_UNSUPPORTED, "its rows are split by columns");
     }
     if (self->table == table->known->id && self->n_partitions == n) {
         return PSD_OK;
@@ -60,8 +56,7 @@ check(psd_seen_t *self, const psd_table_t *table, psd_error_t *err)
 }
 
 /* The least version of a partition's slices is what was seen of all of it. */
-static void
-remember(psd_seen_t *self, const ps_work_t *work)
+static void remember(psd_seen_t *self, const ps_work_t *work)
 {
     for (size_t i = 0; i < work->n_tallies; i++) {
         const ps_tally_t *tally = &work->tallies[i];
@@ -76,14 +71,9 @@ remember(psd_seen_t *self, const ps_work_t *work)
     }
 }
 
-psd_status_t
-psd_pull_changed(psd_table_t *table,
-                 const psd_select_t *select,
-                 psd_seen_t *seen,
-                 bool sparse,
-                 const psd_call_t *call,
-                 psd_result_t **ret_result,
-                 psd_error_t *err)
+psd_status_t psd_pull_changed(psd_table_t *table, const psd_select_t *select, psd_seen_t *seen,
+                              bool sparse, const psd_call_t *call, psd_result_t **ret_result,
+                              psd_error_t *err)
 {
     if (ps_client_enter(table->client, err) != PSD_OK) {
         return PSD_CLOSED;
@@ -96,8 +86,7 @@ psd_pull_changed(psd_table_t *table,
     work.sparse = sparse;
     work.call.since = seen->versions;
     if (rc == PSD_OK) {
-        rc = ps_result_new(table->spec.type, sparse, SIZE_MAX, &work.result,
-                           err);
+        rc = ps_result_new(table->spec.type, sparse, SIZE_MAX, &work.result, err);
     }
     if (rc == PSD_OK) {
         rc = ps_work_cut(&work, select, err);

@@ -19,7 +19,7 @@ typedef enum ps_select_rows {
 
 struct psd_select {
     ps_select_rows_t rows_are;
-    bool all_rows; /* RANGE over the whole table, whose end is not known yet */
+    bool all_rows;        /* RANGE over the whole table, whose end is not known yet */
     const uint64_t *rows; /* borrowed */
     size_t n_rows;
     uint64_t first_row;
@@ -33,11 +33,9 @@ struct psd_select {
 };
 
 /* Row i of the selection; i < n_rows. */
-static inline uint64_t
-ps_select_row(const psd_select_t *self, size_t i)
+static inline uint64_t ps_select_row(const psd_select_t *self, size_t i)
 {
-    return self->rows_are == PS_SELECT_LIST ? self->rows[i]
-                                            : self->first_row + i;
+    return self->rows_are == PS_SELECT_LIST ? self->rows[i] : self->first_row + i;
 }
 
 /* Columns that a row of the selection has; dense. */
@@ -50,11 +48,8 @@ size_t ps_select_width(const psd_select_t *self, const ps_table_spec_t *spec);
  * Errors: PSD_RANGE a length over the table's columns; PSD_SHAPE they do not
  * add up to n_values; PSD_NOMEM.
  */
-PSD_MUST_CHECK psd_status_t ps_select_spell(psd_select_t *self,
-                                            const ps_table_spec_t *spec,
-                                            size_t n_values,
-                                            uint32_t **ret_cols,
-                                            psd_error_t *err);
+PSD_MUST_CHECK psd_status_t ps_select_spell(psd_select_t *self, const ps_table_spec_t *spec,
+                                            size_t n_values, uint32_t **ret_cols, psd_error_t *err);
 /*
  * Holds a selection against a table and makes it plain: all rows of a range
  * table become the range that they are.
@@ -63,15 +58,12 @@ PSD_MUST_CHECK psd_status_t ps_select_spell(psd_select_t *self,
  * not what the selection calls for; PSD_INVALID arrays that are missing, all
  * rows of a hash table (only psd_fetch can), columns chosen of sparse rows.
  */
-PSD_MUST_CHECK psd_status_t ps_select_check(const psd_select_t *self,
-                                            const ps_table_spec_t *spec,
-                                            size_t n_values,
-                                            psd_select_t *ret_plain,
+PSD_MUST_CHECK psd_status_t ps_select_check(const psd_select_t *self, const ps_table_spec_t *spec,
+                                            size_t n_values, psd_select_t *ret_plain,
                                             psd_error_t *err);
 /* The rows and columns only, for psd_fetch; all rows of a hash table pass and
  * stay all_rows. Errors: as above, without PSD_SHAPE. */
 PSD_MUST_CHECK psd_status_t ps_select_check_places(const psd_select_t *self,
                                                    const ps_table_spec_t *spec,
-                                                   psd_select_t *ret_plain,
-                                                   psd_error_t *err);
+                                                   psd_select_t *ret_plain, psd_error_t *err);
 #endif

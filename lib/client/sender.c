@@ -35,8 +35,7 @@ struct ps_sender {
 };
 
 /* True when there was something to do. */
-static bool
-do_work(ps_sender_t *self)
+static bool do_work(ps_sender_t *self)
 {
     int lent = LENT;
 
@@ -50,8 +49,7 @@ do_work(ps_sender_t *self)
     return true;
 }
 
-static void
-sleep_until_woken(ps_sender_t *self)
+static void sleep_until_woken(ps_sender_t *self)
 {
     atomic_store(&self->asleep, true);
     /* Who lends looks at asleep behind the state, we the other way round. */
@@ -63,8 +61,7 @@ sleep_until_woken(ps_sender_t *self)
     }
 }
 
-static void *
-run(void *arg)
+static void *run(void *arg)
 {
     const struct timespec pause = {.tv_nsec = LOOK_EVERY_NS};
     ps_sender_t *self = arg;
@@ -86,11 +83,8 @@ run(void *arg)
     return NULL;
 }
 
-psd_status_t
-ps_sender_start(void (*send_all)(void *owner),
-                void *owner,
-                ps_sender_t **ret_sender,
-                psd_error_t *err)
+psd_status_t ps_sender_start(void (*send_all)(void *owner), void *owner, ps_sender_t **ret_sender,
+                             psd_error_t *err)
 {
     ps_sender_t *self = ps_alloc(1, sizeof *self);
     int failure = 0;
@@ -120,16 +114,14 @@ ps_sender_start(void (*send_all)(void *owner),
 }
 
 /* Wakes it if it sleeps. */
-static void
-wake(ps_sender_t *self)
+static void wake(ps_sender_t *self)
 {
     if (atomic_load(&self->asleep) && atomic_exchange(&self->asleep, false)) {
         (void)sem_post(&self->wake);
     }
 }
 
-void
-ps_sender_lend(ps_sender_t *self)
+void ps_sender_lend(ps_sender_t *self)
 {
     (void)atomic_fetch_add_explicit(&self->n_lent, 1, memory_order_relaxed);
     ps_handover_give(self->owner);
@@ -137,24 +129,21 @@ ps_sender_lend(ps_sender_t *self)
     wake(self);
 }
 
-void
-ps_sender_take_back(ps_sender_t *self)
+void ps_sender_take_back(ps_sender_t *self)
 {
     int state = LENT;
 
     if (self == NULL || atomic_load(&self->state) == KEPT) {
         return;
     }
-    while (!atomic_compare_exchange_weak(&self->state, &state, KEPT) &&
-           state != KEPT) {
+    while (!atomic_compare_exchange_weak(&self->state, &state, KEPT) && state != KEPT) {
         state = LENT;
         (void)sched_yield(); /* it never waits for anything */
     }
     ps_handover_take(self->owner);
 }
 
-bool
-ps_sender_stop(ps_sender_t **self_p)
+bool ps_sender_stop(ps_sender_t **self_p)
 {
     ps_sender_t *self = *self_p;
 

@@ -28,10 +28,8 @@ typedef struct ps_sender ps_sender_t;
 
 /* Starts the thread, with all signals blocked. send_all(owner) is its work.
  * Errors: PSD_NOMEM; PSD_IO: no thread. */
-PSD_MUST_CHECK psd_status_t ps_sender_start(void (*send_all)(void *owner),
-                                            void *owner,
-                                            ps_sender_t **ret_sender,
-                                            psd_error_t *err);
+PSD_MUST_CHECK psd_status_t ps_sender_start(void (*send_all)(void *owner), void *owner,
+                                            ps_sender_t **ret_sender, psd_error_t *err);
 /* From now on send_all may run, once, until it is taken back. */
 void ps_sender_lend(ps_sender_t *self);
 /* Behind it send_all does not run. Takes what was not lent, and NULL. */

@@ -42,18 +42,14 @@ struct ps_sparsify {
     size_t before_capacity;
     size_t n_rows;          /* PUSH: rows, whose places are above */
     ps_map_t places_before; /* REST: place_of, … */
-    size_t n_before; /* … and n_places; rows and held stay as they are */
+    size_t n_before;        /* … and n_places; rows and held stay as they are */
     ps_buffer_t out_rows;
     ps_buffer_t out_counts;
     ps_buffer_t out_cols;
     ps_buffer_t out_values;
 };
 
-ps_sparsify_t *
-ps_sparsify_new(ps_type_t type,
-                uint32_t n_cols,
-                uint64_t limit_bytes,
-                uint64_t seed)
+ps_sparsify_t *ps_sparsify_new(ps_type_t type, uint32_t n_cols, uint64_t limit_bytes, uint64_t seed)
 {
     ps_sparsify_t *self = ps_alloc(1, sizeof *self);
 
@@ -61,15 +57,13 @@ ps_sparsify_new(ps_type_t type,
         self->type = type;
         self->n_cols = n_cols;
         self->places_max =
-            (size_t)(limit_bytes / (sizeof(double) * (uint64_t)n_cols +
-                                    PS_SPARSIFY_ROW_COST));
+            (size_t)(limit_bytes / (sizeof(double) * (uint64_t)n_cols + PS_SPARSIFY_ROW_COST));
         self->rng.state = seed;
     }
     return self;
 }
 
-void
-ps_sparsify_destroy(ps_sparsify_t **self_p)
+void ps_sparsify_destroy(ps_sparsify_t **self_p)
 {
     ps_sparsify_t *self = self_p == NULL ? NULL : *self_p;
 
@@ -92,25 +86,21 @@ ps_sparsify_destroy(ps_sparsify_t **self_p)
     ps_free(self);
 }
 
-static double *
-held_at(const ps_sparsify_t *self, size_t place)
+static double *held_at(const ps_sparsify_t *self, size_t place)
 {
     return self->held + place * self->n_cols;
 }
 
-static double
-load(const ps_sparsify_t *self, const uint8_t *values, size_t i)
+static double load(const ps_sparsify_t *self, const uint8_t *values, size_t i)
 {
-    return self->type == PS_TYPE_F32
-               ? (double)ps_load_f32(values + sizeof(float) * i)
-               : ps_load_f64(values + sizeof(double) * i);
+    return self->type == PS_TYPE_F32 ? (double)ps_load_f32(values + sizeof(float) * i)
+                                     : ps_load_f64(values + sizeof(double) * i);
 }
 
 /* ---- room ---------------------------------------------------------------- */
 
 /* The place of a row, a fresh one of zeros if it has none. false: no memory. */
-static bool
-find_place(ps_sparsify_t *self, uint64_t row, size_t *ret_place)
+static bool find_place(ps_sparsify_t *self, uint64_t row, size_t *ret_place)
 {
     uintptr_t known = (uintptr_t)ps_map_get(&self->place_of, row);
     size_t place = self->n_places;
@@ -123,12 +113,9 @@ find_place(ps_sparsify_t *self, uint64_t row, size_t *ret_place)
         *ret_place = NO_PLACE;
         return true;
     }
-    if (!ps_grow(&self->rows, &self->rows_capacity, place + 1,
-                 sizeof *self->rows) ||
-        !ps_grow(&self->seen_in, &self->seen_capacity, place + 1,
-                 sizeof *self->seen_in) ||
-        !ps_grow(&self->held, &self->held_capacity, place + 1,
-                 sizeof *self->held * self->n_cols) ||
+    if (!ps_grow(&self->rows, &self->rows_capacity, place + 1, sizeof *self->rows) ||
+        !ps_grow(&self->seen_in, &self->seen_capacity, place + 1, sizeof *self->seen_in) ||
+        !ps_grow(&self->held, &self->held_capacity, place + 1, sizeof *self->held * self->n_cols) ||
         !ps_map_put(&self->place_of, row, (void *)(uintptr_t)(place + 1))) {
         return false;
     }
@@ -141,8 +128,7 @@ find_place(ps_sparsify_t *self, uint64_t row, size_t *ret_place)
 }
 
 /* Room to send n_rows rows whole. */
-static bool
-make_out(ps_sparsify_t *self, size_t n_rows)
+static bool make_out(ps_sparsify_t *self, size_t n_rows)
 {
     size_t n_values = 0;
 
@@ -155,23 +141,20 @@ make_out(ps_sparsify_t *self, size_t n_rows)
            ps_buffer_reserve(&self->out_rows, n_rows * sizeof(uint64_t)) &&
            ps_buffer_reserve(&self->out_counts, n_rows * sizeof(uint32_t)) &&
            ps_buffer_reserve(&self->out_cols, n_values * sizeof(uint32_t)) &&
-           ps_buffer_reserve(&self->out_values,
-                             n_values * ps_type_size(self->type));
+           ps_buffer_reserve(&self->out_values, n_values * ps_type_size(self->type));
 }
 
-static uint64_t
-row_at(const ps_thin_rows_t *rows, size_t i)
+static uint64_t row_at(const ps_thin_rows_t *rows, size_t i)
 {
     return rows->rows == NULL ? rows->first_row + i : rows->rows[i];
 }
 
-static bool
-make_room(ps_sparsify_t *self, const ps_thin_rows_t *rows, bool holds)
+static bool make_room(ps_sparsify_t *self, const ps_thin_rows_t *rows, bool holds)
 {
     size_t n = rows->n_rows;
 
-    if (!make_out(self, n) || !ps_grow(&self->places, &self->places_capacity, n,
-                                       sizeof *self->places)) {
+    if (!make_out(self, n) ||
+        !ps_grow(&self->places, &self->places_capacity, n, sizeof *self->places)) {
         return false;
     }
     for (size_t i = 0; i < n; i++) {
@@ -180,17 +163,15 @@ make_room(ps_sparsify_t *self, const ps_thin_rows_t *rows, bool holds)
             return false;
         }
     }
-    return ps_grow(&self->sizes, &self->sizes_capacity, n,
-                   sizeof *self->sizes * self->n_cols) &&
-           (!holds || ps_grow(&self->before, &self->before_capacity, n,
-                              sizeof *self->before * self->n_cols));
+    return ps_grow(&self->sizes, &self->sizes_capacity, n, sizeof *self->sizes * self->n_cols) &&
+           (!holds ||
+            ps_grow(&self->before, &self->before_capacity, n, sizeof *self->before * self->n_cols));
 }
 
 /* ---- sending ------------------------------------------------------------- */
 
 /* Room for all of this was made: adding cannot fail. */
-static void
-add(ps_buffer_t *to, const void *bytes, size_t size)
+static void add(ps_buffer_t *to, const void *bytes, size_t size)
 {
     memcpy(to->data + to->size, bytes, size);
     to->size += size;
@@ -198,8 +179,7 @@ add(ps_buffer_t *to, const void *bytes, size_t size)
 
 /* Sends a value and returns what of it the type cannot hold; a sum beyond the
  * type is sent as infinite, for the server to see, and nothing of it waits. */
-static double
-send_value(ps_sparsify_t *self, uint32_t col, double value)
+static double send_value(ps_sparsify_t *self, uint32_t col, double value)
 {
     add(&self->out_cols, &col, sizeof col);
     if (self->type == PS_TYPE_F32) {
@@ -213,11 +193,9 @@ send_value(ps_sparsify_t *self, uint32_t col, double value)
 }
 
 /* Behind the values of a row: names it, if it had any. */
-static void
-end_row(ps_sparsify_t *self, uint64_t row, size_t cols_before)
+static void end_row(ps_sparsify_t *self, uint64_t row, size_t cols_before)
 {
-    uint32_t count =
-        (uint32_t)((self->out_cols.size - cols_before) / sizeof count);
+    uint32_t count = (uint32_t)((self->out_cols.size - cols_before) / sizeof count);
 
     if (count > 0) {
         add(&self->out_rows, &row, sizeof row);
@@ -225,35 +203,30 @@ end_row(ps_sparsify_t *self, uint64_t row, size_t cols_before)
     }
 }
 
-static ps_thinned_t
-what_is_out(const ps_sparsify_t *self)
+static ps_thinned_t what_is_out(const ps_sparsify_t *self)
 {
     bool one = self->n_cols == 1;
 
     /* malloc aligns for every type */
-    return (ps_thinned_t){
-        .rows = (const uint64_t *)(const void *)self->out_rows.data,
-        .n_rows = self->out_rows.size / sizeof(uint64_t),
-        .counts =
-            one ? NULL : (const uint32_t *)(const void *)self->out_counts.data,
-        .cols =
-            one ? NULL : (const uint32_t *)(const void *)self->out_cols.data,
-        .values = self->out_values.data,
-        .n_values = self->out_values.size / ps_type_size(self->type)};
+    return (ps_thinned_t){.rows = (const uint64_t *)(const void *)self->out_rows.data,
+                          .n_rows = self->out_rows.size / sizeof(uint64_t),
+                          .counts =
+                              one ? NULL : (const uint32_t *)(const void *)self->out_counts.data,
+                          .cols = one ? NULL : (const uint32_t *)(const void *)self->out_cols.data,
+                          .values = self->out_values.data,
+                          .n_values = self->out_values.size / ps_type_size(self->type)};
 }
 
 /* ---- choosing ------------------------------------------------------------ */
 
-static double
-size_of(double value)
+static double size_of(double value)
 {
     return isfinite(value) ? fabs(value) : (double)INFINITY;
 }
 
 /* The k-th largest of n sizes, 1 <= k <= n: Hoare's selection, which puts them
  * into another order. */
-static double
-kth_largest(double *sizes, size_t n, size_t k)
+static double kth_largest(double *sizes, size_t n, size_t k)
 {
     size_t first = 0;
     size_t last = n - 1;
@@ -295,8 +268,7 @@ typedef struct choice {
     size_t n_equal;
 } choice_t;
 
-static choice_t
-choose_top(ps_sparsify_t *self, double share, size_t n)
+static choice_t choose_top(ps_sparsify_t *self, double share, size_t n)
 {
     size_t k = (size_t)ceil(share * (double)n);
     choice_t choice = {.n_equal = 0};
@@ -314,8 +286,7 @@ choose_top(ps_sparsify_t *self, double share, size_t n)
     return choice;
 }
 
-static bool
-is_chosen(choice_t *choice, double value)
+static bool is_chosen(choice_t *choice, double value)
 {
     double size = size_of(value);
 
@@ -336,8 +307,7 @@ is_chosen(choice_t *choice, double value)
 
 /* The next place of the push that was not seen since n_pushes counted; *i_p is
  * the row from which on to look. NO_PLACE: there is none. */
-static size_t
-next_place(ps_sparsify_t *self, size_t n_rows, size_t *i_p)
+static size_t next_place(ps_sparsify_t *self, size_t n_rows, size_t *i_p)
 {
     while (*i_p < n_rows) {
         size_t place = self->places[(*i_p)++];
@@ -352,8 +322,7 @@ next_place(ps_sparsify_t *self, size_t n_rows, size_t *i_p)
 
 /* Copies what is held at all places of the push to where it can be undone, or
  * back. */
-static void
-copy_before(ps_sparsify_t *self, size_t n_rows, bool back)
+static void copy_before(ps_sparsify_t *self, size_t n_rows, bool back)
 {
     double *before = self->before;
     size_t i = 0;
@@ -363,24 +332,21 @@ copy_before(ps_sparsify_t *self, size_t n_rows, bool back)
     while ((place = next_place(self, n_rows, &i)) != NO_PLACE) {
         double *held = held_at(self, place);
 
-        memcpy(back ? held : before, back ? before : held,
-               sizeof *held * self->n_cols);
+        memcpy(back ? held : before, back ? before : held, sizeof *held * self->n_cols);
         before += self->n_cols;
     }
 }
 
 /* Adds the push to what is held; the sizes of all values that it touches, each
  * once, are counted. */
-static size_t
-take_in(ps_sparsify_t *self, size_t n_rows, const uint8_t *values)
+static size_t take_in(ps_sparsify_t *self, size_t n_rows, const uint8_t *values)
 {
     size_t n = 0;
     size_t at = 0;
     size_t place = 0;
 
     for (size_t i = 0; i < n_rows; i++) {
-        double *held =
-            self->places[i] == NO_PLACE ? NULL : held_at(self, self->places[i]);
+        double *held = self->places[i] == NO_PLACE ? NULL : held_at(self, self->places[i]);
 
         for (uint32_t c = 0; held != NULL && c < self->n_cols; c++) {
             held[c] += load(self, values, i * self->n_cols + c);
@@ -396,8 +362,7 @@ take_in(ps_sparsify_t *self, size_t n_rows, const uint8_t *values)
 }
 
 /* What of one place leaves. */
-static void
-send_place(ps_sparsify_t *self, size_t place, choice_t *choice)
+static void send_place(ps_sparsify_t *self, size_t place, choice_t *choice)
 {
     double *held = held_at(self, place);
     size_t cols_before = self->out_cols.size;
@@ -412,8 +377,7 @@ send_place(ps_sparsify_t *self, size_t place, choice_t *choice)
 
 /* A row for which there is no place, or of a push that holds nothing back: each
  * value is sent `scale` fold with the chance 1 / scale. */
-static void
-send_row(ps_sparsify_t *self, uint64_t row, const uint8_t *values, double keep)
+static void send_row(ps_sparsify_t *self, uint64_t row, const uint8_t *values, double keep)
 {
     size_t cols_before = self->out_cols.size;
 
@@ -430,20 +394,15 @@ send_row(ps_sparsify_t *self, uint64_t row, const uint8_t *values, double keep)
     end_row(self, row, cols_before);
 }
 
-static void
-forget_before(ps_sparsify_t *self)
+static void forget_before(ps_sparsify_t *self)
 {
     ps_map_done(&self->places_before);
     self->undo = UNDO_NOTHING;
 }
 
-psd_status_t
-ps_sparsify_push(ps_sparsify_t *self,
-                 const ps_filter_t *filter,
-                 const ps_thin_rows_t *rows,
-                 const void *values,
-                 ps_thinned_t *ret_thinned,
-                 psd_error_t *err)
+psd_status_t ps_sparsify_push(ps_sparsify_t *self, const ps_filter_t *filter,
+                              const ps_thin_rows_t *rows, const void *values,
+                              ps_thinned_t *ret_thinned, psd_error_t *err)
 {
     bool holds = filter->thin != PS_THIN_SKIP;
     double keep = holds ? 1 : 1 - filter->thin_amount;
@@ -469,8 +428,7 @@ ps_sparsify_push(ps_sparsify_t *self,
         size_t place = self->places[i];
 
         if (place == NO_PLACE) {
-            send_row(self, row_at(rows, i),
-                     (const uint8_t *)values + i * row_size, keep);
+            send_row(self, row_at(rows, i), (const uint8_t *)values + i * row_size, keep);
         } else if (self->seen_in[place] != self->n_pushes) {
             self->seen_in[place] = self->n_pushes;
             send_place(self, place, &choice);
@@ -480,10 +438,7 @@ ps_sparsify_push(ps_sparsify_t *self,
     return PSD_OK;
 }
 
-psd_status_t
-ps_sparsify_rest(ps_sparsify_t *self,
-                 ps_thinned_t *ret_thinned,
-                 psd_error_t *err)
+psd_status_t ps_sparsify_rest(ps_sparsify_t *self, ps_thinned_t *ret_thinned, psd_error_t *err)
 {
     if (!make_out(self, self->n_places)) {
         return psd_error_set(err, PSD_NOMEM, "no memory for what is held back");
@@ -509,8 +464,7 @@ ps_sparsify_rest(ps_sparsify_t *self,
     return PSD_OK;
 }
 
-void
-ps_sparsify_undo(ps_sparsify_t *self)
+void ps_sparsify_undo(ps_sparsify_t *self)
 {
     if (self->undo == UNDO_PUSH) {
         copy_before(self, self->n_rows, true);
@@ -522,8 +476,7 @@ ps_sparsify_undo(ps_sparsify_t *self)
     forget_before(self);
 }
 
-size_t
-ps_sparsify_n_held(const ps_sparsify_t *self)
+size_t ps_sparsify_n_held(const ps_sparsify_t *self)
 {
     return self->n_places;
 }

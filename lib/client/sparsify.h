@@ -50,9 +50,7 @@ typedef struct ps_thin_rows {
 } ps_thin_rows_t;
 
 /* type is F32 or F64. seed: of skip's chances. NULL: no memory. */
-PSD_MUST_CHECK ps_sparsify_t *ps_sparsify_new(ps_type_t type,
-                                              uint32_t n_cols,
-                                              uint64_t limit_bytes,
+PSD_MUST_CHECK ps_sparsify_t *ps_sparsify_new(ps_type_t type, uint32_t n_cols, uint64_t limit_bytes,
                                               uint64_t seed);
 /* Takes NULL, nulls *self_p; what is held back is lost. */
 void ps_sparsify_destroy(ps_sparsify_t **self_p);
@@ -60,16 +58,12 @@ void ps_sparsify_destroy(ps_sparsify_t **self_p);
 /* Thins one push; filter->thin is not NONE and may be another one each time.
  * values: n_rows x n_cols of the type, any alignment. Errors: PSD_NOMEM,
  * nothing changed. */
-PSD_MUST_CHECK psd_status_t ps_sparsify_push(ps_sparsify_t *self,
-                                             const ps_filter_t *filter,
-                                             const ps_thin_rows_t *rows,
-                                             const void *values,
-                                             ps_thinned_t *ret_thinned,
-                                             psd_error_t *err);
+PSD_MUST_CHECK psd_status_t ps_sparsify_push(ps_sparsify_t *self, const ps_filter_t *filter,
+                                             const ps_thin_rows_t *rows, const void *values,
+                                             ps_thinned_t *ret_thinned, psd_error_t *err);
 /* Everything that is held back, which is not any more. Errors: PSD_NOMEM,
  * nothing changed. */
-PSD_MUST_CHECK psd_status_t ps_sparsify_rest(ps_sparsify_t *self,
-                                             ps_thinned_t *ret_thinned,
+PSD_MUST_CHECK psd_status_t ps_sparsify_rest(ps_sparsify_t *self, ps_thinned_t *ret_thinned,
                                              psd_error_t *err);
 /* What the last push or rest gave is not going to be sent: the values are held
  * back that were held back before it. To be called before the next of them, if

@@ -18,8 +18,7 @@
 
 /* ---- known tables -------------------------------------------------------- */
 
-ps_known_table_t *
-ps_known_table(const psd_client_t *self, uint32_t id)
+ps_known_table_t *ps_known_table(const psd_client_t *self, uint32_t id)
 {
     for (size_t i = 0; i < self->n_tables; i++) {
         if (self->tables[i]->id == id) {
@@ -29,13 +28,9 @@ ps_known_table(const psd_client_t *self, uint32_t id)
     return NULL;
 }
 
-psd_status_t
-ps_known_table_add(psd_client_t *self,
-                   uint32_t id,
-                   const char *name,
-                   uint32_t n_partitions,
-                   ps_known_table_t **ret_table,
-                   psd_error_t *err)
+psd_status_t ps_known_table_add(psd_client_t *self, uint32_t id, const char *name,
+                                uint32_t n_partitions, ps_known_table_t **ret_table,
+                                psd_error_t *err)
 {
     ps_known_table_t *known = ps_known_table(self, id);
 
@@ -67,18 +62,13 @@ ps_known_table_add(psd_client_t *self,
     return PSD_OK;
 }
 
-static psd_status_t
-learn_routes(psd_client_t *self,
-             const ps_doc_t *from,
-             uint32_t id,
-             const ps_table_spec_t *spec,
-             psd_error_t *err)
+static psd_status_t learn_routes(psd_client_t *self, const ps_doc_t *from, uint32_t id,
+                                 const ps_table_spec_t *spec, psd_error_t *err)
 {
     PSD_AUTO(ps_free_at) ps_route_t *routes = NULL;
     const ps_doc_t *array = NULL;
     uint32_t n = 0;
-    psd_status_t rc =
-        ps_doc_get_array(from, "routes", PS_TABLE_PARTITIONS_MAX, &array, err);
+    psd_status_t rc = ps_doc_get_array(from, "routes", PS_TABLE_PARTITIONS_MAX, &array, err);
 
     if (rc == PSD_OK) {
         rc = ps_routes_from_doc(array, &routes, &n, err);
@@ -95,12 +85,8 @@ learn_routes(psd_client_t *self,
     return rc;
 }
 
-psd_status_t
-ps_table_learn(psd_client_t *self,
-               const ps_doc_t *from,
-               ps_table_spec_t *ret_spec,
-               ps_known_table_t **ret_table,
-               psd_error_t *err)
+psd_status_t ps_table_learn(psd_client_t *self, const ps_doc_t *from, ps_table_spec_t *ret_spec,
+                            ps_known_table_t **ret_table, psd_error_t *err)
 {
     PSD_AUTO(ps_table_spec_done) ps_table_spec_t spec = {.n_rows = 0};
     const ps_doc_t *table = NULL;
@@ -120,8 +106,7 @@ ps_table_learn(psd_client_t *self,
         rc = learn_routes(self, from, (uint32_t)id, &spec, err);
     }
     if (rc == PSD_OK) {
-        rc = ps_known_table_add(self, (uint32_t)id, spec.name,
-                                spec.n_partitions, ret_table, err);
+        rc = ps_known_table_add(self, (uint32_t)id, spec.name, spec.n_partitions, ret_table, err);
     }
     if (rc != PSD_OK) {
         return rc;
@@ -136,15 +121,11 @@ ps_table_learn(psd_client_t *self,
 /* ---- asking -------------------------------------------------------------- */
 
 /* What a reply with table and routes says; a worker's table is its job's. */
-static psd_status_t
-take_table(psd_client_t *client,
-           const ps_doc_t *reply,
-           ps_table_spec_t *ret_spec,
-           ps_known_table_t **ret_table,
-           psd_error_t *err)
+static psd_status_t take_table(psd_client_t *client, const ps_doc_t *reply,
+                               ps_table_spec_t *ret_spec, ps_known_table_t **ret_table,
+                               psd_error_t *err)
 {
-    psd_status_t rc =
-        ps_node_names_from_doc(ps_session_names(client->session), reply, err);
+    psd_status_t rc = ps_node_names_from_doc(ps_session_names(client->session), reply, err);
 
     if (rc == PSD_OK) {
         rc = ps_table_learn(client, reply, ret_spec, ret_table, err);
@@ -157,14 +138,9 @@ take_table(psd_client_t *client,
 
 /* Opens a table, for the job if this client is a worker. op: how; with
  * table_open a spec is of what is made when there is no such table. */
-static psd_status_t
-ask(psd_client_t *client,
-    const char *op,
-    const char *name,
-    const ps_table_spec_t *spec,
-    ps_table_spec_t *ret_spec,
-    ps_known_table_t **ret_table,
-    psd_error_t *err)
+static psd_status_t ask(psd_client_t *client, const char *op, const char *name,
+                        const ps_table_spec_t *spec, ps_table_spec_t *ret_spec,
+                        ps_known_table_t **ret_table, psd_error_t *err)
 {
     PSD_AUTO(ps_doc_destroy) ps_doc_t *question = ps_control_new(op);
     PSD_AUTO(ps_doc_destroy) ps_doc_t *reply = NULL;
@@ -186,18 +162,13 @@ ask(psd_client_t *client,
     return rc;
 }
 
-psd_status_t
-ps_table_ask_open(psd_client_t *client,
-                  const char *name,
-                  ps_table_spec_t *ret_spec,
-                  ps_known_table_t **ret_table,
-                  psd_error_t *err)
+psd_status_t ps_table_ask_open(psd_client_t *client, const char *name, ps_table_spec_t *ret_spec,
+                               ps_known_table_t **ret_table, psd_error_t *err)
 {
     return ask(client, "table_open", name, NULL, ret_spec, ret_table, err);
 }
 
-static psd_status_t
-check_name(const char *name, psd_error_t *err)
+static psd_status_t check_name(const char *name, psd_error_t *err)
 {
     if (name != NULL && ps_text_is_name(name)) {
         return PSD_OK;
@@ -211,13 +182,9 @@ check_name(const char *name, psd_error_t *err)
 /* ---- handles ------------------------------------------------------------- */
 
 /* A handle of what the question is answered with. */
-static psd_status_t
-open_handle(psd_client_t *client,
-            const char *op,
-            const char *name,
-            const ps_table_spec_t *spec,
-            psd_table_t **ret_table,
-            psd_error_t *err)
+static psd_status_t open_handle(psd_client_t *client, const char *op, const char *name,
+                                const ps_table_spec_t *spec, psd_table_t **ret_table,
+                                psd_error_t *err)
 {
     PSD_AUTO(psd_table_close) psd_table_t *self = NULL;
     psd_status_t rc = PSD_OK;
@@ -239,13 +206,8 @@ open_handle(psd_client_t *client,
 }
 
 /* The same of a table that may have to be made. */
-static psd_status_t
-open_or_make(psd_client_t *client,
-             const char *op,
-             const char *name,
-             const psd_spec_t *spec,
-             psd_table_t **ret_table,
-             psd_error_t *err)
+static psd_status_t open_or_make(psd_client_t *client, const char *op, const char *name,
+                                 const psd_spec_t *spec, psd_table_t **ret_table, psd_error_t *err)
 {
     PSD_AUTO(ps_table_spec_done) ps_table_spec_t named = {.n_rows = 0};
     psd_status_t rc = check_name(name, err);
@@ -265,30 +227,22 @@ open_or_make(psd_client_t *client,
     return open_handle(client, op, name, &named, ret_table, err);
 }
 
-psd_status_t
-psd_table_create(psd_client_t *client,
-                 const char *name,
-                 const psd_spec_t *spec,
-                 psd_table_t **ret_table,
-                 psd_error_t *err)
+psd_status_t psd_table_create(psd_client_t *client, const char *name, const psd_spec_t *spec,
+                              psd_table_t **ret_table, psd_error_t *err)
 {
     if (ps_client_enter(client, err) != PSD_OK) {
         return PSD_CLOSED;
     }
 
-    psd_status_t rc =
-        open_or_make(client, "table_create", name, spec, ret_table, err);
+    psd_status_t rc = open_or_make(client, "table_create", name, spec, ret_table, err);
 
-    return rc == PSD_OK ? rc
-                        : psd_error_wrap(err, rc, "create table \"%.80s\"",
-                                         name == NULL ? "" : name);
+    return rc == PSD_OK
+               ? rc
+               : psd_error_wrap(err, rc, "create table \"%.80s\"", name == NULL ? "" : name);
 }
 
-psd_status_t
-psd_table_open(psd_client_t *client,
-               const char *name,
-               psd_table_t **ret_table,
-               psd_error_t *err)
+psd_status_t psd_table_open(psd_client_t *client, const char *name, psd_table_t **ret_table,
+                            psd_error_t *err)
 {
     if (ps_client_enter(client, err) != PSD_OK) {
         return PSD_CLOSED;
@@ -300,74 +254,59 @@ psd_table_open(psd_client_t *client,
         rc = open_handle(client, "table_open", name, NULL, ret_table, err);
     }
     return rc == PSD_OK ? rc
-                        : psd_error_wrap(err, rc, "open table \"%.80s\"",
-                                         name == NULL ? "" : name);
+                        : psd_error_wrap(err, rc, "open table \"%.80s\"", name == NULL ? "" : name);
 }
 
 /* The first way in which a table that is there is not what is wanted. */
-static psd_status_t
-check_agrees(const psd_table_t *self, const psd_spec_t *spec, psd_error_t *err)
+static psd_status_t check_agrees(const psd_table_t *self, const psd_spec_t *spec, psd_error_t *err)
 {
     enum { KEYS, ROWS, COLS, TYPE, UPDATER, N };
 
-    static const char *const what[N] = {"keys", "rows", "cols", "type",
-                                        "updater"};
+    static const char *const what[N] = {"keys", "rows", "cols", "type", "updater"};
     const ps_table_spec_t *const specs[2] = {&self->spec, &spec->spec};
     char texts[2][N][PS_SPEC_TEXT_SIZE];
 
     for (size_t i = 0; i < 2; i++) {
-        (void)snprintf(texts[i][KEYS], PS_SPEC_TEXT_SIZE, "%s",
-                       ps_keys_name(specs[i]->keys));
-        (void)snprintf(texts[i][ROWS], PS_SPEC_TEXT_SIZE, "%" PRIu64,
-                       specs[i]->n_rows);
-        (void)snprintf(texts[i][COLS], PS_SPEC_TEXT_SIZE, "%" PRIu32,
-                       specs[i]->n_cols);
-        (void)snprintf(texts[i][TYPE], PS_SPEC_TEXT_SIZE, "%s",
-                       ps_type_name(specs[i]->type));
+        (void)snprintf(texts[i][KEYS], PS_SPEC_TEXT_SIZE, "%s", ps_keys_name(specs[i]->keys));
+        (void)snprintf(texts[i][ROWS], PS_SPEC_TEXT_SIZE, "%" PRIu64, specs[i]->n_rows);
+        (void)snprintf(texts[i][COLS], PS_SPEC_TEXT_SIZE, "%" PRIu32, specs[i]->n_cols);
+        (void)snprintf(texts[i][TYPE], PS_SPEC_TEXT_SIZE, "%s", ps_type_name(specs[i]->type));
         ps_updater_spec_format(&specs[i]->updater, texts[i][UPDATER]);
     }
     for (size_t i = 0; i < N; i++) {
         if (strcmp(texts[0][i], texts[1][i]) != 0) {
-            return psd_error_set(
-                err, PSD_TABLE_EXISTS,
-                "table \"%s\" exists with %s %s, not %s; drop it, or take "
-                "another name",
-                self->spec.name, what[i], texts[0][i], texts[1][i]);
+            return psd_error_set(err, PSD_TABLE_EXISTS,
+                                 "table \"%s\" exists with %s %s, not %s; drop it, or take "
+                                 "another name",
+                                 self->spec.name, what[i], texts[0][i], texts[1][i]);
         }
     }
     return PSD_OK;
 }
 
-psd_status_t
-psd_table_ensure(psd_client_t *client,
-                 const char *name,
-                 const psd_spec_t *spec,
-                 psd_table_t **ret_table,
-                 psd_error_t *err)
+psd_status_t psd_table_ensure(psd_client_t *client, const char *name, const psd_spec_t *spec,
+                              psd_table_t **ret_table, psd_error_t *err)
 {
     if (ps_client_enter(client, err) != PSD_OK) {
         return PSD_CLOSED;
     }
 
     PSD_AUTO(psd_table_close) psd_table_t *self = NULL;
-    psd_status_t rc =
-        open_or_make(client, "table_open", name, spec, &self, err);
+    psd_status_t rc = open_or_make(client, "table_open", name, spec, &self, err);
 
     if (rc == PSD_OK && spec != NULL) {
         assert(self != NULL);
         rc = check_agrees(self, spec, err);
     }
     if (rc != PSD_OK) {
-        return psd_error_wrap(err, rc, "ensure table \"%.80s\"",
-                              name == NULL ? "" : name);
+        return psd_error_wrap(err, rc, "ensure table \"%.80s\"", name == NULL ? "" : name);
     }
     *ret_table = self;
     self = NULL;
     return PSD_OK;
 }
 
-void
-psd_table_close(psd_table_t **self_p)
+void psd_table_close(psd_table_t **self_p)
 {
     if (self_p != NULL && *self_p != NULL) {
         ps_table_spec_done(&(*self_p)->spec);
@@ -377,8 +316,7 @@ psd_table_close(psd_table_t **self_p)
     }
 }
 
-psd_status_t
-psd_table_drop(psd_client_t *client, const char *name, psd_error_t *err)
+psd_status_t psd_table_drop(psd_client_t *client, const char *name, psd_error_t *err)
 {
     if (ps_client_enter(client, err) != PSD_OK) {
         return PSD_CLOSED;
@@ -394,38 +332,31 @@ psd_table_drop(psd_client_t *client, const char *name, psd_error_t *err)
     if (question == NULL || !ps_doc_set_text(question, "name", name)) {
         return psd_error_set(err, PSD_NOMEM, "no memory for a question");
     }
-    rc = ps_control_ask(client, question, client->options.timeout_ms, 0, NULL,
-                        err);
-    return rc == PSD_OK ? rc
-                        : psd_error_wrap(err, rc, "drop table \"%s\"", name);
+    rc = ps_control_ask(client, question, client->options.timeout_ms, 0, NULL, err);
+    return rc == PSD_OK ? rc : psd_error_wrap(err, rc, "drop table \"%s\"", name);
 }
 
-const char *
-psd_table_name(const psd_table_t *self)
+const char *psd_table_name(const psd_table_t *self)
 {
     return self->spec.name;
 }
 
-const char *
-psd_table_type(const psd_table_t *self)
+const char *psd_table_type(const psd_table_t *self)
 {
     return ps_type_name(self->spec.type);
 }
 
-size_t
-psd_table_value_size(const psd_table_t *self)
+size_t psd_table_value_size(const psd_table_t *self)
 {
     return ps_type_size(self->spec.type);
 }
 
-uint64_t
-psd_table_rows(const psd_table_t *self)
+uint64_t psd_table_rows(const psd_table_t *self)
 {
     return self->spec.keys == PS_KEYS_RANGE ? self->spec.n_rows : 0;
 }
 
-uint32_t
-psd_table_cols(const psd_table_t *self)
+uint32_t psd_table_cols(const psd_table_t *self)
 {
     return self->spec.n_cols;
 }

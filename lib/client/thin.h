@@ -17,18 +17,12 @@
  * Errors: PSD_INVALID the table's updater or the selection is none that can be
  * thinned; PSD_NOMEM. Nothing was pushed then.
  */
-PSD_MUST_CHECK psd_status_t ps_thin_call(const ps_call_t *call,
-                                         const ps_filter_t *filter,
-                                         psd_select_t *select,
-                                         const void **ret_values,
-                                         bool *ret_thinned,
-                                         psd_error_t *err);
+PSD_MUST_CHECK psd_status_t ps_thin_call(const ps_call_t *call, const ps_filter_t *filter,
+                                         psd_select_t *select, const void **ret_values,
+                                         bool *ret_thinned, psd_error_t *err);
 /* What the table's pushes held back, as a push. ret_n: values; 0: nothing. */
-PSD_MUST_CHECK psd_status_t ps_thin_rest(psd_table_t *table,
-                                         psd_select_t *ret_select,
-                                         const void **ret_values,
-                                         size_t *ret_n,
-                                         psd_error_t *err);
+PSD_MUST_CHECK psd_status_t ps_thin_rest(psd_table_t *table, psd_select_t *ret_select,
+                                         const void **ret_values, size_t *ret_n, psd_error_t *err);
 /* The push that came of one of these was not started: what was held back before
  * is held back again. */
 void ps_thin_undo(psd_table_t *table);

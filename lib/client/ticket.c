@@ -12,8 +12,7 @@
 #define PLACE_MASK ((UINT64_C(1) << PS_TICKET_PLACE_BITS) - 1)
 
 /* When a call that begins now will have been open for long. */
-static void
-note_start(psd_client_t *client)
+static void note_start(psd_client_t *client)
 {
     uint64_t told_ms = client->now_ms + TOLD_MS;
 
@@ -26,14 +25,12 @@ note_start(psd_client_t *client)
 }
 
 /* One at a new place. NULL: no memory, or no place left. */
-static ps_ticket_t *
-add_place(psd_client_t *client)
+static ps_ticket_t *add_place(psd_client_t *client)
 {
     ps_ticket_t *self = NULL;
 
-    if (client->n_tickets >= PLACE_MASK ||
-        !ps_grow(&client->tickets, &client->tickets_capacity,
-                 client->n_tickets + 1, sizeof(ps_ticket_t *))) {
+    if (client->n_tickets >= PLACE_MASK || !ps_grow(&client->tickets, &client->tickets_capacity,
+                                                    client->n_tickets + 1, sizeof(ps_ticket_t *))) {
         return NULL;
     }
     self = ps_alloc(1, sizeof *self);
@@ -46,11 +43,8 @@ add_place(psd_client_t *client)
     return self;
 }
 
-psd_status_t
-ps_ticket_new(psd_client_t *client,
-              uint32_t timeout_ms,
-              ps_ticket_t **ret_ticket,
-              psd_error_t *err)
+psd_status_t ps_ticket_new(psd_client_t *client, uint32_t timeout_ms, ps_ticket_t **ret_ticket,
+                           psd_error_t *err)
 {
     ps_ticket_t *self = TAILQ_FIRST(&client->idle_tickets);
 
@@ -58,8 +52,7 @@ ps_ticket_new(psd_client_t *client,
         self = add_place(client);
     }
     if (self == NULL && client->n_tickets >= PLACE_MASK) {
-        return psd_error_set(err, PSD_LIMIT,
-                             "%zu tickets are still to be waited for",
+        return psd_error_set(err, PSD_LIMIT, "%zu tickets are still to be waited for",
                              client->n_tickets);
     }
     if (self == NULL) {
@@ -80,8 +73,7 @@ ps_ticket_new(psd_client_t *client,
     return PSD_OK;
 }
 
-ps_ticket_t *
-ps_ticket_find(const psd_client_t *client, psd_ticket_t number)
+ps_ticket_t *ps_ticket_find(const psd_client_t *client, psd_ticket_t number)
 {
     uint64_t place = number & PLACE_MASK;
     ps_ticket_t *self = NULL;
@@ -93,42 +85,36 @@ ps_ticket_find(const psd_client_t *client, psd_ticket_t number)
     return self->number == number && !self->is_idle ? self : NULL;
 }
 
-void
-ps_ticket_name(const ps_ticket_t *self, char ret_text[PS_TICKET_NAME_SIZE])
+void ps_ticket_name(const ps_ticket_t *self, char ret_text[PS_TICKET_NAME_SIZE])
 {
-    int n = snprintf(ret_text, PS_TICKET_NAME_SIZE, "%s table \"%s\"",
-                     self->verb, self->table == NULL ? "" : self->table->name);
+    int n = snprintf(ret_text, PS_TICKET_NAME_SIZE, "%s table \"%s\"", self->verb,
+                     self->table == NULL ? "" : self->table->name);
 
     if (self->command != 0 && n > 0) {
-        (void)snprintf(ret_text + n, PS_TICKET_NAME_SIZE - (size_t)n,
-                       ", command %" PRIu32, self->command);
+        (void)snprintf(ret_text + n, PS_TICKET_NAME_SIZE - (size_t)n, ", command %" PRIu32,
+                       self->command);
     }
 }
 
-void
-ps_ticket_add(ps_ticket_t *self, ps_errand_t *errand)
+void ps_ticket_add(ps_ticket_t *self, ps_errand_t *errand)
 {
     errand->ticket = self;
     TAILQ_INSERT_TAIL(&self->errands, errand, in_ticket);
 }
 
-static void
-forget(psd_client_t *client, ps_ticket_t **self_p)
+static void forget(psd_client_t *client, ps_ticket_t **self_p)
 {
     ps_ticket_t *self = *self_p;
 
     *self_p = NULL;
-    TAILQ_REMOVE(self->has_ended ? &client->done_tickets
-                                 : &client->open_tickets,
-                 self, in_list);
+    TAILQ_REMOVE(self->has_ended ? &client->done_tickets : &client->open_tickets, self, in_list);
     psd_error_destroy(&self->error);
     self->number += PLACE_MASK + 1;
     self->is_idle = true;
     TAILQ_INSERT_HEAD(&client->idle_tickets, self, in_list);
 }
 
-void
-ps_ticket_abandon(psd_client_t *client, ps_ticket_t **self_p)
+void ps_ticket_abandon(psd_client_t *client, ps_ticket_t **self_p)
 {
     while (!TAILQ_EMPTY(&(*self_p)->errands)) {
         ps_errand_t *errand = TAILQ_FIRST(&(*self_p)->errands);
@@ -140,11 +126,8 @@ ps_ticket_abandon(psd_client_t *client, ps_ticket_t **self_p)
 }
 
 /* The first failure is the ticket's. */
-static void
-note_failure(ps_ticket_t *self,
-             const ps_errand_t *errand,
-             psd_status_t status,
-             const char *text)
+static void note_failure(ps_ticket_t *self, const ps_errand_t *errand, psd_status_t status,
+                         const char *text)
 {
     char name[PS_TICKET_NAME_SIZE] = "";
 
@@ -154,12 +137,11 @@ note_failure(ps_ticket_t *self,
     ps_ticket_name(self, name);
     self->status = status;
     self->error = psd_error_new();
-    (void)psd_error_set(self->error, status, "%s, partition %" PRIu32 ": %s",
-                        name, errand->queue->partition, text);
+    (void)psd_error_set(self->error, status, "%s, partition %" PRIu32 ": %s", name,
+                        errand->queue->partition, text);
 }
 
-static void
-end(psd_client_t *client, ps_ticket_t *self)
+static void end(psd_client_t *client, ps_ticket_t *self)
 {
     self->has_ended = true;
     TAILQ_REMOVE(&client->open_tickets, self, in_list);
@@ -167,23 +149,20 @@ end(psd_client_t *client, ps_ticket_t *self)
     client->after_ended = true;
 }
 
-void
-ps_ticket_end_if_done(psd_client_t *client, ps_ticket_t *self)
+void ps_ticket_end_if_done(psd_client_t *client, ps_ticket_t *self)
 {
     if (!self->has_ended && TAILQ_EMPTY(&self->errands)) {
         end(client, self);
     }
 }
 
-void
-ps_ticket_errand_ended(psd_client_t *client, ps_errand_t *errand)
+void ps_ticket_errand_ended(psd_client_t *client, ps_errand_t *errand)
 {
     ps_ticket_t *self = errand->ticket;
 
     if (errand->status != PSD_OK) {
         note_failure(self, errand, errand->status,
-                     errand->text == NULL ? psd_status_text(errand->status)
-                                          : errand->text);
+                     errand->text == NULL ? psd_status_text(errand->status) : errand->text);
     }
     TAILQ_REMOVE(&self->errands, errand, in_ticket);
     errand->ticket = NULL;
@@ -192,8 +171,7 @@ ps_ticket_errand_ended(psd_client_t *client, ps_errand_t *errand)
 
 /* An errand whose caller has gone: a push goes on with memory of its own, a
  * pull is of no use any more. */
-static void
-let_go(psd_client_t *client, ps_errand_t *errand)
+static void let_go(psd_client_t *client, ps_errand_t *errand)
 {
     TAILQ_REMOVE(&errand->ticket->errands, errand, in_ticket);
     errand->ticket = NULL;
@@ -206,11 +184,7 @@ let_go(psd_client_t *client, ps_errand_t *errand)
 }
 
 /* Before its errands have ended: nothing is written to its values any more. */
-static void
-cut_off(psd_client_t *client,
-        ps_ticket_t *self,
-        psd_status_t status,
-        const char *text)
+static void cut_off(psd_client_t *client, ps_ticket_t *self, psd_status_t status, const char *text)
 {
     note_failure(self, TAILQ_FIRST(&self->errands), status, text);
     while (!TAILQ_EMPTY(&self->errands)) {
@@ -219,28 +193,24 @@ cut_off(psd_client_t *client,
     end(client, self);
 }
 
-static void
-expire(psd_client_t *client, ps_ticket_t *self)
+static void expire(psd_client_t *client, ps_ticket_t *self)
 {
     char why[PS_TEXT_MAX + 1] = "";
     char text[PS_TEXT_MAX + 64] = "";
 
     (void)ps_errand_reason(client, TAILQ_FIRST(&self->errands), why);
-    (void)snprintf(text, sizeof text, "%" PRIu32 " ms passed: %s",
-                   self->timeout_ms, why);
+    (void)snprintf(text, sizeof text, "%" PRIu32 " ms passed: %s", self->timeout_ms, why);
     cut_off(client, self, PSD_DEADLINE, text);
 }
 
-void
-ps_tickets_cut_off(psd_client_t *client, psd_status_t status, const char *text)
+void ps_tickets_cut_off(psd_client_t *client, psd_status_t status, const char *text)
 {
     while (!TAILQ_EMPTY(&client->open_tickets)) {
         cut_off(client, TAILQ_FIRST(&client->open_tickets), status, text);
     }
 }
 
-void
-ps_tickets_expire(psd_client_t *client)
+void ps_tickets_expire(psd_client_t *client)
 {
     uint64_t now_ms = client->now_ms;
     ps_ticket_t *next = NULL;
@@ -249,8 +219,7 @@ ps_tickets_expire(psd_client_t *client)
         return;
     }
     client->expire_ms = UINT64_MAX;
-    for (ps_ticket_t *ticket = TAILQ_FIRST(&client->open_tickets);
-         ticket != NULL; ticket = next) {
+    for (ps_ticket_t *ticket = TAILQ_FIRST(&client->open_tickets); ticket != NULL; ticket = next) {
         next = TAILQ_NEXT(ticket, in_list);
         if (ticket->deadline_ms <= now_ms) {
             expire(client, ticket);
@@ -260,8 +229,7 @@ ps_tickets_expire(psd_client_t *client)
     }
 }
 
-static void
-tell(const psd_client_t *client, const ps_ticket_t *self, uint64_t passed_ms)
+static void tell(const psd_client_t *client, const ps_ticket_t *self, uint64_t passed_ms)
 {
     const ps_errand_t *first = TAILQ_FIRST(&self->errands);
     char why[PS_TEXT_MAX + 1] = "";
@@ -270,24 +238,21 @@ tell(const psd_client_t *client, const ps_ticket_t *self, uint64_t passed_ms)
 
     ps_ticket_name(self, name);
     (void)snprintf(what, sizeof what,
-                   "%s, partition %" PRIu32 ": %" PRIu64
-                   " s passed: %s; waiting %" PRIu64 " s more",
+                   "%s, partition %" PRIu32 ": %" PRIu64 " s passed: %s; waiting %" PRIu64
+                   " s more",
                    name, first->queue->partition, passed_ms / 1000,
-                   ps_errand_reason(client, first, why),
-                   (self->timeout_ms - passed_ms) / 1000);
+                   ps_errand_reason(client, first, why), (self->timeout_ms - passed_ms) / 1000);
     client->options.on_wait(client->options.on_wait_user, what);
 }
 
-void
-ps_tickets_were_away(psd_client_t *client)
+void ps_tickets_were_away(psd_client_t *client)
 {
     if (client->quiet_ms < client->now_ms + TOLD_MS) {
         client->quiet_ms = client->now_ms + TOLD_MS;
     }
 }
 
-void
-ps_tickets_tell(psd_client_t *client)
+void ps_tickets_tell(psd_client_t *client)
 {
     const ps_ticket_t *oldest = TAILQ_FIRST(&client->open_tickets);
     uint64_t now_ms = client->now_ms;
@@ -313,43 +278,34 @@ ps_tickets_tell(psd_client_t *client)
     tell(client, oldest, now_ms - begun_ms);
 }
 
-psd_status_t
-ps_ticket_use_up(psd_client_t *client, ps_ticket_t *self, psd_error_t *err)
+psd_status_t ps_ticket_use_up(psd_client_t *client, ps_ticket_t *self, psd_error_t *err)
 {
     psd_status_t status = self->status;
 
     if (status != PSD_OK) {
         const char *text = psd_error_text(self->error);
 
-        (void)psd_error_set(err, status, "%s",
-                            text[0] == '\0' ? psd_status_text(status) : text);
+        (void)psd_error_set(err, status, "%s", text[0] == '\0' ? psd_status_text(status) : text);
     }
     forget(client, &self);
     return status;
 }
 
-psd_status_t
-ps_ticket_overdue(const psd_client_t *client,
-                  const ps_ticket_t *self,
-                  uint64_t waited_ms,
-                  psd_error_t *err)
+psd_status_t ps_ticket_overdue(const psd_client_t *client, const ps_ticket_t *self,
+                               uint64_t waited_ms, psd_error_t *err)
 {
     const ps_errand_t *first = TAILQ_FIRST(&self->errands);
     char why[PS_TEXT_MAX + 1] = "";
     char name[PS_TICKET_NAME_SIZE] = "";
 
     ps_ticket_name(self, name);
-    return psd_error_set(err, PSD_DEADLINE,
-                         "%s, partition %" PRIu32 ": %" PRIu64 " ms passed: %s",
+    return psd_error_set(err, PSD_DEADLINE, "%s, partition %" PRIu32 ": %" PRIu64 " ms passed: %s",
                          name, first->queue->partition, waited_ms,
                          ps_errand_reason(client, first, why));
 }
 
-psd_status_t
-ps_ticket_wait(psd_client_t *client,
-               ps_ticket_t *self,
-               uint64_t wait_ms,
-               psd_error_t *err)
+psd_status_t ps_ticket_wait(psd_client_t *client, ps_ticket_t *self, uint64_t wait_ms,
+                            psd_error_t *err)
 {
     uint64_t until_ms = UINT64_MAX;
 
@@ -367,8 +323,7 @@ ps_ticket_wait(psd_client_t *client,
                            : ps_ticket_overdue(client, self, wait_ms, err);
 }
 
-void
-ps_tickets_done(psd_client_t *client)
+void ps_tickets_done(psd_client_t *client)
 {
     for (size_t i = 0; i < client->n_tickets; i++) {
         psd_error_destroy(&client->tickets[i]->error);

@@ -114,9 +114,7 @@ struct ps_queue {
 
 /* ---- queue.c ---- */
 
-void ps_queue_init(ps_queue_t *self,
-                   const ps_known_table_t *table,
-                   uint32_t partition);
+void ps_queue_init(ps_queue_t *self, const ps_known_table_t *table, uint32_t partition);
 /* Puts an errand into its place; ps_queue_run sends it. */
 void ps_queue_add(psd_client_t *client, ps_errand_t *errand);
 /* Takes one out that waits. */
@@ -128,14 +126,11 @@ void ps_queues_run(psd_client_t *client);
 /* ---- errand.c ---- */
 
 /* NULL: no memory. Takes payload and places out of the cut. */
-ps_errand_t *
-ps_errand_new(psd_client_t *client, ps_errand_kind_t kind, ps_cut_t *cut);
+ps_errand_t *ps_errand_new(psd_client_t *client, ps_errand_kind_t kind, ps_cut_t *cut);
 /* Makes it an operation of the session; ends it if that fails. */
 void ps_errand_send(psd_client_t *client, ps_errand_t *errand);
 /* Puts it, which is in no list, on the list of those that ended. */
-void ps_errand_end(psd_client_t *client,
-                   ps_errand_t *errand,
-                   psd_status_t status,
+void ps_errand_end(psd_client_t *client, ps_errand_t *errand, psd_status_t status,
                    const char *text);
 /* Behind the outbox: gives loans back, tells the ticket, lets go of it. */
 void ps_errand_finish(psd_client_t *client, ps_errand_t **errand_p);
@@ -144,16 +139,13 @@ void ps_errand_destroy(psd_client_t *client, ps_errand_t **errand_p);
 /* Frees all of the client's. */
 void ps_errands_done(psd_client_t *client);
 /* What it waits for. Borrowed until the next call. */
-const char *ps_errand_reason(const psd_client_t *client,
-                             const ps_errand_t *errand,
+const char *ps_errand_reason(const psd_client_t *client, const ps_errand_t *errand,
                              char ret_text[PS_TEXT_MAX + 1]);
 
 /* ---- reply.c ---- */
 
 /* The session's answer to one that is sent. */
-void ps_errand_answered(psd_client_t *client,
-                        ps_errand_t *errand,
-                        const ps_message_t *message,
+void ps_errand_answered(psd_client_t *client, ps_errand_t *errand, const ps_message_t *message,
                         ps_payload_t *payload);
 
 /* ---- loan.c ---- */
@@ -169,10 +161,8 @@ void ps_loan_end(psd_client_t *client, ps_errand_t *errand);
 
 /* A ticket without errands, from client->now_ms on. Errors: PSD_NOMEM;
  * PSD_LIMIT. */
-PSD_MUST_CHECK psd_status_t ps_ticket_new(psd_client_t *client,
-                                          uint32_t timeout_ms,
-                                          ps_ticket_t **ret_ticket,
-                                          psd_error_t *err);
+PSD_MUST_CHECK psd_status_t ps_ticket_new(psd_client_t *client, uint32_t timeout_ms,
+                                          ps_ticket_t **ret_ticket, psd_error_t *err);
 /* The one that is not used up, or NULL. */
 ps_ticket_t *ps_ticket_find(const psd_client_t *client, psd_ticket_t number);
 /* Takes the errand in. */
@@ -192,27 +182,20 @@ void ps_tickets_tell(psd_client_t *client);
 void ps_tickets_were_away(psd_client_t *client);
 /* Behind ps_perform: ends all that are open, whose callers take their memory
  * back. Pushes go on with memory of their own. */
-void
-ps_tickets_cut_off(psd_client_t *client, psd_status_t status, const char *text);
+void ps_tickets_cut_off(psd_client_t *client, psd_status_t status, const char *text);
 /* Gives the result of one that has ended, and forgets it. */
-PSD_MUST_CHECK psd_status_t ps_ticket_use_up(psd_client_t *client,
-                                             ps_ticket_t *self,
+PSD_MUST_CHECK psd_status_t ps_ticket_use_up(psd_client_t *client, ps_ticket_t *self,
                                              psd_error_t *err);
 /* Waits for the end and uses the ticket up. wait_ms: at most; UINT64_MAX: its
  * own deadline is enough. Errors: its result; PSD_DEADLINE, the ticket goes on.
  */
-PSD_MUST_CHECK psd_status_t ps_ticket_wait(psd_client_t *client,
-                                           ps_ticket_t *ticket,
-                                           uint64_t wait_ms,
-                                           psd_error_t *err);
+PSD_MUST_CHECK psd_status_t ps_ticket_wait(psd_client_t *client, ps_ticket_t *ticket,
+                                           uint64_t wait_ms, psd_error_t *err);
 /* PSD_DEADLINE, with what the ticket waits for. */
-PSD_MUST_CHECK psd_status_t ps_ticket_overdue(const psd_client_t *client,
-                                              const ps_ticket_t *self,
-                                              uint64_t waited_ms,
-                                              psd_error_t *err);
+PSD_MUST_CHECK psd_status_t ps_ticket_overdue(const psd_client_t *client, const ps_ticket_t *self,
+                                              uint64_t waited_ms, psd_error_t *err);
 /* "push to table "w"", as errors begin. */
-void ps_ticket_name(const ps_ticket_t *self,
-                    char ret_text[PS_TICKET_NAME_SIZE]);
+void ps_ticket_name(const ps_ticket_t *self, char ret_text[PS_TICKET_NAME_SIZE]);
 void ps_tickets_done(psd_client_t *client);
 
 #endif

@@ -19,8 +19,7 @@ struct psd_work {
     char name[PS_NAME_MAX + 1];
 };
 
-static ps_known_work_t *
-find(const ps_membership_t *membership, const char *name)
+static ps_known_work_t *find(const ps_membership_t *membership, const char *name)
 {
     for (size_t i = 0; i < membership->n_works; i++) {
         if (strcmp(membership->works[i].name, name) == 0) {
@@ -31,8 +30,7 @@ find(const ps_membership_t *membership, const char *name)
 }
 
 /* The queue as this worker knows it; NULL: no memory. */
-static ps_known_work_t *
-get(psd_client_t *client, const char *name)
+static ps_known_work_t *get(psd_client_t *client, const char *name)
 {
     ps_membership_t *membership = client->membership;
     ps_known_work_t *known = find(membership, name);
@@ -40,8 +38,8 @@ get(psd_client_t *client, const char *name)
     if (known != NULL) {
         return known;
     }
-    if (!ps_grow(&membership->works, &membership->works_capacity,
-                 membership->n_works + 1, sizeof *membership->works)) {
+    if (!ps_grow(&membership->works, &membership->works_capacity, membership->n_works + 1,
+                 sizeof *membership->works)) {
         return NULL;
     }
     known = &membership->works[membership->n_works++];
@@ -50,17 +48,13 @@ get(psd_client_t *client, const char *name)
     return known;
 }
 
-static psd_status_t
-no_memory(psd_error_t *err)
+static psd_status_t no_memory(psd_error_t *err)
 {
     return psd_error_set(err, PSD_NOMEM, "no memory for a question");
 }
 
-static psd_status_t
-check_open(const char *name,
-           uint32_t n_slices,
-           uint64_t n_epochs,
-           psd_error_t *err)
+static psd_status_t check_open(const char *name, uint32_t n_slices, uint64_t n_epochs,
+                               psd_error_t *err)
 {
     if (name == NULL || !ps_text_is_name(name)) {
         return psd_error_set(err, PSD_INVALID,
@@ -69,24 +63,18 @@ check_open(const char *name,
                              name == NULL ? "" : name, PS_NAME_MAX);
     }
     if (n_slices < 1 || n_slices > PS_WORK_SLICES_MAX) {
-        return psd_error_set(err, PSD_INVALID,
-                             "n_slices is %" PRIu32 "; allowed: 1..%d",
-                             n_slices, PS_WORK_SLICES_MAX);
+        return psd_error_set(err, PSD_INVALID, "n_slices is %" PRIu32 "; allowed: 1..%d", n_slices,
+                             PS_WORK_SLICES_MAX);
     }
     if (n_epochs > PS_WORK_EPOCHS_MAX) {
-        return psd_error_set(err, PSD_INVALID,
-                             "n_epochs is %" PRIu64 "; allowed: 0..%d",
-                             n_epochs, PS_WORK_EPOCHS_MAX);
+        return psd_error_set(err, PSD_INVALID, "n_epochs is %" PRIu64 "; allowed: 0..%d", n_epochs,
+                             PS_WORK_EPOCHS_MAX);
     }
     return PSD_OK;
 }
 
-static psd_status_t
-ask_to_open(psd_client_t *client,
-            const char *name,
-            uint32_t n_slices,
-            uint64_t n_epochs,
-            psd_error_t *err)
+static psd_status_t ask_to_open(psd_client_t *client, const char *name, uint32_t n_slices,
+                                uint64_t n_epochs, psd_error_t *err)
 {
     PSD_AUTO(ps_doc_destroy) ps_doc_t *question = ps_control_new("work_open");
 
@@ -96,17 +84,11 @@ ask_to_open(psd_client_t *client,
         !ps_doc_set_u64(question, "epochs", n_epochs)) {
         return no_memory(err);
     }
-    return ps_control_ask(client, question, client->options.timeout_ms, 0, NULL,
-                          err);
+    return ps_control_ask(client, question, client->options.timeout_ms, 0, NULL, err);
 }
 
-psd_status_t
-psd_work_open(psd_client_t *client,
-              const char *name,
-              uint32_t n_slices,
-              uint64_t n_epochs,
-              psd_work_t **ret_work,
-              psd_error_t *err)
+psd_status_t psd_work_open(psd_client_t *client, const char *name, uint32_t n_slices,
+                           uint64_t n_epochs, psd_work_t **ret_work, psd_error_t *err)
 {
     if (ps_client_enter(client, err) != PSD_OK) {
         return PSD_CLOSED;
@@ -135,8 +117,7 @@ psd_work_open(psd_client_t *client,
     return PSD_OK;
 }
 
-void
-psd_work_close(psd_work_t **self_p)
+void psd_work_close(psd_work_t **self_p)
 {
     if (self_p != NULL) {
         ps_free(*self_p);
@@ -145,8 +126,7 @@ psd_work_close(psd_work_t **self_p)
 }
 
 /* A question of this worker about the queue; NULL: no memory. */
-static ps_doc_t *
-new_question(const psd_work_t *self, const char *op)
+static ps_doc_t *new_question(const psd_work_t *self, const char *op)
 {
     const ps_membership_t *membership = self->client->membership;
     PSD_AUTO(ps_doc_destroy) ps_doc_t *doc = ps_control_new(op);
@@ -164,11 +144,8 @@ new_question(const psd_work_t *self, const char *op)
 }
 
 /* The slice of an answer, or that there is none any more. */
-static psd_status_t
-read_slice(const ps_doc_t *reply,
-           uint64_t *ret_epoch,
-           uint32_t *ret_slice,
-           psd_error_t *err)
+static psd_status_t read_slice(const ps_doc_t *reply, uint64_t *ret_epoch, uint32_t *ret_slice,
+                               psd_error_t *err)
 {
     uint64_t epoch = 0;
     uint64_t slice = 0;
@@ -182,8 +159,7 @@ read_slice(const ps_doc_t *reply,
         rc = ps_doc_get_u64(reply, "epoch", 1, UINT64_MAX, &epoch, err);
     }
     if (rc == PSD_OK && !over) {
-        rc = ps_doc_get_u64(reply, "slice", 0, PS_WORK_SLICES_MAX - 1, &slice,
-                            err);
+        rc = ps_doc_get_u64(reply, "slice", 0, PS_WORK_SLICES_MAX - 1, &slice, err);
     }
     if (rc == PSD_OK) {
         *ret_epoch = epoch;
@@ -192,8 +168,7 @@ read_slice(const ps_doc_t *reply,
     return rc;
 }
 
-static void
-hold(ps_known_work_t *known, uint64_t epoch, uint32_t slice)
+static void hold(ps_known_work_t *known, uint64_t epoch, uint32_t slice)
 {
     if (known->n_held < PS_WORK_HOLDS_MAX) {
         known->held[known->n_held].epoch = epoch;
@@ -201,8 +176,7 @@ hold(ps_known_work_t *known, uint64_t epoch, uint32_t slice)
     }
 }
 
-static void
-let_go(ps_known_work_t *known, uint64_t epoch, uint32_t slice)
+static void let_go(ps_known_work_t *known, uint64_t epoch, uint32_t slice)
 {
     for (size_t i = 0; i < known->n_held; i++) {
         if (known->held[i].epoch == epoch && known->held[i].slice == slice) {
@@ -212,8 +186,7 @@ let_go(ps_known_work_t *known, uint64_t epoch, uint32_t slice)
     }
 }
 
-static bool
-holds_any(const ps_membership_t *membership)
+static bool holds_any(const ps_membership_t *membership)
 {
     bool any = false;
 
@@ -223,33 +196,23 @@ holds_any(const ps_membership_t *membership)
     return any;
 }
 
-static psd_status_t
-ask_for_slice(const psd_work_t *self,
-              const ps_known_work_t *known,
-              uint32_t timeout_ms,
-              ps_doc_t **ret_reply,
-              psd_error_t *err)
+static psd_status_t ask_for_slice(const psd_work_t *self, const ps_known_work_t *known,
+                                  uint32_t timeout_ms, ps_doc_t **ret_reply, psd_error_t *err)
 {
     PSD_AUTO(ps_doc_destroy)
     ps_doc_t *question = new_question(self, "work_next");
 
-    if (question == NULL ||
-        !ps_doc_set_u64(question, "number", known->number)) {
+    if (question == NULL || !ps_doc_set_u64(question, "number", known->number)) {
         return no_memory(err);
     }
-    return ps_control_ask(self->client, question, timeout_ms, GRACE_MS,
-                          ret_reply, err);
+    return ps_control_ask(self->client, question, timeout_ms, GRACE_MS, ret_reply, err);
 }
 
 /* Those that have the slices may wait for this worker's clocks: while it has
  * none it finishes them. Whether it must wait is asked first, so that one that
  * gets its slice at once finishes none. */
-static psd_status_t
-ask_idle(const psd_work_t *self,
-         const ps_known_work_t *known,
-         uint32_t timeout_ms,
-         ps_doc_t **ret_reply,
-         psd_error_t *err)
+static psd_status_t ask_idle(const psd_work_t *self, const ps_known_work_t *known,
+                             uint32_t timeout_ms, ps_doc_t **ret_reply, psd_error_t *err)
 {
     uint64_t until_ms = ps_now_ms() + timeout_ms;
     uint64_t now_ms = 0;
@@ -262,18 +225,13 @@ ask_idle(const psd_work_t *self,
     psd_error_clear(err);
     ps_doc_destroy(ret_reply);
     ps_idle_begin(self->client);
-    rc = ask_for_slice(self, known, (uint32_t)(until_ms - now_ms), ret_reply,
-                       err);
+    rc = ask_for_slice(self, known, (uint32_t)(until_ms - now_ms), ret_reply, err);
     ps_idle_end(self->client);
     return rc;
 }
 
-psd_status_t
-psd_work_next(psd_work_t *self,
-              uint32_t timeout_ms,
-              uint64_t *ret_epoch,
-              uint32_t *ret_slice,
-              psd_error_t *err)
+psd_status_t psd_work_next(psd_work_t *self, uint32_t timeout_ms, uint64_t *ret_epoch,
+                           uint32_t *ret_slice, psd_error_t *err)
 {
     if (ps_client_enter(self->client, err) != PSD_OK) {
         return PSD_CLOSED;
@@ -308,12 +266,8 @@ psd_work_next(psd_work_t *self,
     return rc;
 }
 
-psd_status_t
-psd_work_done(psd_work_t *self,
-              uint64_t epoch,
-              uint32_t slice,
-              uint32_t timeout_ms,
-              psd_error_t *err)
+psd_status_t psd_work_done(psd_work_t *self, uint64_t epoch, uint32_t slice, uint32_t timeout_ms,
+                           psd_error_t *err)
 {
     if (ps_client_enter(self->client, err) != PSD_OK) {
         return PSD_CLOSED;
@@ -330,8 +284,7 @@ psd_work_done(psd_work_t *self,
         rc = psd_flush(client, timeout_ms, err);
     }
     if (rc != PSD_OK) {
-        return psd_error_wrap(err, rc, "slice %" PRIu32 " of queue %s", slice,
-                              self->name);
+        return psd_error_wrap(err, rc, "slice %" PRIu32 " of queue %s", slice, self->name);
     }
     question = new_question(self, "work_done");
     if (question == NULL || !ps_doc_set_u64(question, "epoch", epoch) ||
@@ -339,8 +292,7 @@ psd_work_done(psd_work_t *self,
         return no_memory(err);
     }
     now_ms = ps_now_ms();
-    rc = ps_control_ask(client, question,
-                        until_ms > now_ms ? (uint32_t)(until_ms - now_ms) : 0,
+    rc = ps_control_ask(client, question, until_ms > now_ms ? (uint32_t)(until_ms - now_ms) : 0,
                         GRACE_MS, NULL, err);
     known = find(client->membership, self->name);
     if (rc == PSD_OK && known != NULL) {

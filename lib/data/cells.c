@@ -11,21 +11,18 @@
 
 #define TEXT_BYTES 65536
 
-psd_status_t
-ps_cells_init(ps_cells_t *self, psd_error_t *err)
+psd_status_t ps_cells_init(ps_cells_t *self, psd_error_t *err)
 {
     self->text = ps_alloc_raw(TEXT_BYTES, 1);
     self->cols = ps_alloc_raw(PS_PIECE_VALUES, sizeof *self->cols);
     self->values = ps_alloc_raw(PS_PIECE_VALUES, ps_type_size(self->type));
     if (self->text == NULL || self->cols == NULL || self->values == NULL) {
-        return psd_error_set(err, PSD_NOMEM, "no memory to read %s",
-                             self->path);
+        return psd_error_set(err, PSD_NOMEM, "no memory to read %s", self->path);
     }
     return PSD_OK;
 }
 
-void
-ps_cells_done(ps_cells_t *self)
+void ps_cells_done(ps_cells_t *self)
 {
     ps_free(self->text);
     ps_free(self->cols);
@@ -36,13 +33,11 @@ ps_cells_done(ps_cells_t *self)
 }
 
 /* The next byte, which stays; EOF: there is none. */
-static psd_status_t
-peek_byte(ps_cells_t *self, int *ret_byte, psd_error_t *err)
+static psd_status_t peek_byte(ps_cells_t *self, int *ret_byte, psd_error_t *err)
 {
     if (self->at == self->filled) {
         size_t n = 0;
-        psd_status_t rc =
-            self->read(self->from, self->text, TEXT_BYTES, &n, err);
+        psd_status_t rc = self->read(self->from, self->text, TEXT_BYTES, &n, err);
 
         if (rc != PSD_OK) {
             return rc;
@@ -50,13 +45,11 @@ peek_byte(ps_cells_t *self, int *ret_byte, psd_error_t *err)
         self->at = 0;
         self->filled = n;
     }
-    *ret_byte =
-        self->at < self->filled ? (unsigned char)self->text[self->at] : EOF;
+    *ret_byte = self->at < self->filled ? (unsigned char)self->text[self->at] : EOF;
     return PSD_OK;
 }
 
-static psd_status_t
-next_byte(ps_cells_t *self, int *ret_byte, psd_error_t *err)
+static psd_status_t next_byte(ps_cells_t *self, int *ret_byte, psd_error_t *err)
 {
     psd_status_t rc = peek_byte(self, ret_byte, err);
 
@@ -64,12 +57,8 @@ next_byte(ps_cells_t *self, int *ret_byte, psd_error_t *err)
     return rc;
 }
 
-psd_status_t
-ps_cells_word(ps_cells_t *self,
-              const char *separators,
-              char ret_word[PS_WORD_SIZE],
-              int *ret_end,
-              psd_error_t *err)
+psd_status_t ps_cells_word(ps_cells_t *self, const char *separators, char ret_word[PS_WORD_SIZE],
+                           int *ret_end, psd_error_t *err)
 {
     size_t n = 0;
 
@@ -89,8 +78,7 @@ ps_cells_word(ps_cells_t *self,
             return PSD_OK;
         }
         if (c == '\0' || n + 1 >= PS_WORD_SIZE) {
-            return psd_error_set(err, PSD_INVALID, "%s:%" PRIu64 ": %s",
-                                 self->path, self->line,
+            return psd_error_set(err, PSD_INVALID, "%s:%" PRIu64 ": %s", self->path, self->line,
                                  c == '\0' ? "a byte 0; the file is no text"
                                            : "a word of more than 62 bytes");
         }
@@ -98,56 +86,42 @@ ps_cells_word(ps_cells_t *self,
     }
 }
 
-psd_status_t
-ps_cells_row(const ps_cells_t *self,
-             const char *word,
-             uint64_t *ret_row,
-             psd_error_t *err)
+psd_status_t ps_cells_row(const ps_cells_t *self, const char *word, uint64_t *ret_row,
+                          psd_error_t *err)
 {
     if (!ps_text_u64(word, ret_row)) {
-        return psd_error_set(err, PSD_INVALID,
-                             "%s:%" PRIu64 ": row is \"%s\"; allowed: a number",
+        return psd_error_set(err, PSD_INVALID, "%s:%" PRIu64 ": row is \"%s\"; allowed: a number",
                              self->path, self->line, word);
     }
     if (*ret_row > self->last_row) {
         return psd_error_set(err, PSD_RANGE,
-                             "%s:%" PRIu64 ": row %" PRIu64
-                             "; the last one is %" PRIu64,
+                             "%s:%" PRIu64 ": row %" PRIu64 "; the last one is %" PRIu64,
                              self->path, self->line, *ret_row, self->last_row);
     }
     return PSD_OK;
 }
 
-psd_status_t
-ps_cells_col(const ps_cells_t *self,
-             const char *word,
-             uint32_t *ret_col,
-             psd_error_t *err)
+psd_status_t ps_cells_col(const ps_cells_t *self, const char *word, uint32_t *ret_col,
+                          psd_error_t *err)
 {
     uint64_t col = 0;
 
     if (!ps_text_u64(word, &col)) {
         return psd_error_set(err, PSD_INVALID,
-                             "%s:%" PRIu64
-                             ": column is \"%s\"; allowed: a number",
-                             self->path, self->line, word);
+                             "%s:%" PRIu64 ": column is \"%s\"; allowed: a number", self->path,
+                             self->line, word);
     }
     if (col >= self->n_cols) {
         return psd_error_set(err, PSD_RANGE,
-                             "%s:%" PRIu64 ": column %" PRIu64
-                             "; the last one is %" PRIu32,
+                             "%s:%" PRIu64 ": column %" PRIu64 "; the last one is %" PRIu32,
                              self->path, self->line, col, self->n_cols - 1);
     }
     *ret_col = (uint32_t)col;
     return PSD_OK;
 }
 
-psd_status_t
-ps_cells_value(ps_cells_t *self,
-               uint64_t row,
-               uint32_t col,
-               const char *word,
-               psd_error_t *err)
+psd_status_t ps_cells_value(ps_cells_t *self, uint64_t row, uint32_t col, const char *word,
+                            psd_error_t *err)
 {
     char *value = self->values + self->n * ps_type_size(self->type);
 
@@ -155,26 +129,20 @@ ps_cells_value(ps_cells_t *self,
         return psd_error_set(err, PSD_TYPE,
                              "%s:%" PRIu64 ": row %" PRIu64 " column %" PRIu32
                              " is \"%s\"; allowed: a number of type %s",
-                             self->path, self->line, row, col, word,
-                             ps_type_name(self->type));
+                             self->path, self->line, row, col, word, ps_type_name(self->type));
     }
     if (!self->allow_nonfinite && !ps_value_is_finite(self->type, value)) {
         return psd_error_set(err, PSD_NOT_FINITE,
                              "%s:%" PRIu64 ": row %" PRIu64 " column %" PRIu32
                              " is \"%s\", which table \"%s\" does not allow",
-                             self->path, self->line, row, col, word,
-                             self->name);
+                             self->path, self->line, row, col, word, self->name);
     }
     self->cols[self->n++] = col;
     return PSD_OK;
 }
 
-psd_status_t
-ps_cells_flush(ps_cells_t *self,
-               uint64_t row,
-               uint32_t first_col,
-               bool has_cols,
-               psd_error_t *err)
+psd_status_t ps_cells_flush(ps_cells_t *self, uint64_t row, uint32_t first_col, bool has_cols,
+                            psd_error_t *err)
 {
     size_t n = self->n;
 
@@ -183,22 +151,20 @@ ps_cells_flush(ps_cells_t *self,
     if (n == 0 || self->take == NULL) {
         return PSD_OK;
     }
-    return self->take(self->arg, row, first_col, has_cols ? self->cols : NULL,
-                      self->values, n, err);
+    return self->take(self->arg, row, first_col, has_cols ? self->cols : NULL, self->values, n,
+                      err);
 }
 
 /* One `col:value`; *last is the column before it, -1 for none. */
-static psd_status_t
-read_pair(
-    ps_cells_t *self, uint64_t row, char *word, int64_t *last, psd_error_t *err)
+static psd_status_t read_pair(ps_cells_t *self, uint64_t row, char *word, int64_t *last,
+                              psd_error_t *err)
 {
     char *colon = strchr(word, ':');
     uint32_t col = 0;
     psd_status_t rc = PSD_OK;
 
     if (colon == NULL) {
-        return psd_error_set(err, PSD_INVALID,
-                             "%s:%" PRIu64 ": \"%s\" is no COLUMN:VALUE",
+        return psd_error_set(err, PSD_INVALID, "%s:%" PRIu64 ": \"%s\" is no COLUMN:VALUE",
                              self->path, self->line, word);
     }
     *colon = '\0';
@@ -208,8 +174,7 @@ read_pair(
     }
     if ((int64_t)col <= *last) {
         return psd_error_set(err, PSD_INVALID,
-                             "%s:%" PRIu64 ": column %" PRIu32
-                             " behind column %" PRId64
+                             "%s:%" PRIu64 ": column %" PRIu32 " behind column %" PRId64
                              "; the columns of a row ascend",
                              self->path, self->line, col, *last);
     }
@@ -222,8 +187,7 @@ read_pair(
 }
 
 /* The rest of a line, whose first word is read. */
-static psd_status_t
-read_pairs(ps_cells_t *self, const char *first, int *end, psd_error_t *err)
+static psd_status_t read_pairs(ps_cells_t *self, const char *first, int *end, psd_error_t *err)
 {
     char word[PS_WORD_SIZE];
     uint64_t row = 0;
@@ -242,11 +206,8 @@ read_pairs(ps_cells_t *self, const char *first, int *end, psd_error_t *err)
 
 /* What is behind blanks at a line's begin; "" with EOF or '\n' behind it is an
  * empty line, which a comment is, too. */
-static psd_status_t
-first_word(ps_cells_t *self,
-           char ret_word[PS_WORD_SIZE],
-           int *ret_end,
-           psd_error_t *err)
+static psd_status_t first_word(ps_cells_t *self, char ret_word[PS_WORD_SIZE], int *ret_end,
+                               psd_error_t *err)
 {
     int c = 0;
     psd_status_t rc = PSD_OK;
@@ -256,9 +217,7 @@ first_word(ps_cells_t *self,
         self->at += rc == PSD_OK && (c == ' ' || c == '\t') ? 1 : 0;
     } while (rc == PSD_OK && (c == ' ' || c == '\t'));
     if (rc != PSD_OK || c != '#') {
-        return rc != PSD_OK
-                   ? rc
-                   : ps_cells_word(self, " \t", ret_word, ret_end, err);
+        return rc != PSD_OK ? rc : ps_cells_word(self, " \t", ret_word, ret_end, err);
     }
     while (rc == PSD_OK && c != '\n' && c != EOF) {
         rc = next_byte(self, &c, err);
@@ -268,8 +227,7 @@ first_word(ps_cells_t *self,
     return rc;
 }
 
-psd_status_t
-ps_cells_text(ps_cells_t *self, psd_error_t *err)
+psd_status_t ps_cells_text(ps_cells_t *self, psd_error_t *err)
 {
     int end = 0;
     psd_status_t rc = PSD_OK;

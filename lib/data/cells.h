@@ -22,19 +22,12 @@
 #define PS_PIECE_VALUES 65536 /* of a row that are handed on at once */
 
 /* More of the file; *ret_size 0 is its end. */
-typedef psd_status_t ps_cells_read_t(void *from,
-                                     void *ret_bytes,
-                                     size_t size,
-                                     size_t *ret_size,
+typedef psd_status_t ps_cells_read_t(void *from, void *ret_bytes, size_t size, size_t *ret_size,
                                      psd_error_t *err);
 /* Values of one row: of the n columns in cols (ascending), or, when cols is
  * NULL, of those from first_col on. Borrowed until it returns. */
-typedef psd_status_t ps_cells_take_t(void *arg,
-                                     uint64_t row,
-                                     uint32_t first_col,
-                                     const uint32_t *cols,
-                                     const void *values,
-                                     size_t n,
+typedef psd_status_t ps_cells_take_t(void *arg, uint64_t row, uint32_t first_col,
+                                     const uint32_t *cols, const void *values, size_t n,
                                      psd_error_t *err);
 
 typedef struct ps_cells {
@@ -70,29 +63,17 @@ PSD_MUST_CHECK psd_status_t ps_cells_text(ps_cells_t *self, psd_error_t *err);
  * what ended it ('\n' at a line's end, EOF at the file's). A '\r' in front of
  * a line's end belongs to it. Errors: PSD_INVALID a word that is too long, a
  * byte 0. */
-PSD_MUST_CHECK psd_status_t ps_cells_word(ps_cells_t *self,
-                                          const char *separators,
-                                          char ret_word[PS_WORD_SIZE],
-                                          int *ret_end,
+PSD_MUST_CHECK psd_status_t ps_cells_word(ps_cells_t *self, const char *separators,
+                                          char ret_word[PS_WORD_SIZE], int *ret_end,
                                           psd_error_t *err);
-PSD_MUST_CHECK psd_status_t ps_cells_row(const ps_cells_t *self,
-                                         const char *word,
-                                         uint64_t *ret_row,
-                                         psd_error_t *err);
-PSD_MUST_CHECK psd_status_t ps_cells_col(const ps_cells_t *self,
-                                         const char *word,
-                                         uint32_t *ret_col,
-                                         psd_error_t *err);
+PSD_MUST_CHECK psd_status_t ps_cells_row(const ps_cells_t *self, const char *word,
+                                         uint64_t *ret_row, psd_error_t *err);
+PSD_MUST_CHECK psd_status_t ps_cells_col(const ps_cells_t *self, const char *word,
+                                         uint32_t *ret_col, psd_error_t *err);
 /* Appends a value to the piece. */
-PSD_MUST_CHECK psd_status_t ps_cells_value(ps_cells_t *self,
-                                           uint64_t row,
-                                           uint32_t col,
-                                           const char *word,
-                                           psd_error_t *err);
+PSD_MUST_CHECK psd_status_t ps_cells_value(ps_cells_t *self, uint64_t row, uint32_t col,
+                                           const char *word, psd_error_t *err);
 /* Hands the piece on, with the columns in self->cols when has_cols. */
-PSD_MUST_CHECK psd_status_t ps_cells_flush(ps_cells_t *self,
-                                           uint64_t row,
-                                           uint32_t first_col,
-                                           bool has_cols,
-                                           psd_error_t *err);
+PSD_MUST_CHECK psd_status_t ps_cells_flush(ps_cells_t *self, uint64_t row, uint32_t first_col,
+                                           bool has_cols, psd_error_t *err);
 #endif

@@ -29,8 +29,7 @@ typedef struct ps_count_sketch {
 } ps_count_sketch_t;
 
 /* At least `cells` of them in all. Errors: PSD_NOMEM. */
-PSD_MUST_CHECK psd_status_t ps_count_sketch_init(ps_count_sketch_t *self,
-                                                 size_t cells,
+PSD_MUST_CHECK psd_status_t ps_count_sketch_init(ps_count_sketch_t *self, size_t cells,
                                                  psd_error_t *err);
 /* Frees what is inside and zeroes it; fits PSD_AUTO. */
 void ps_count_sketch_done(ps_count_sketch_t *self);

@@ -33,8 +33,7 @@ struct ps_crew {
     member_t *members; /* owned; n_members - 1 */
 };
 
-static void *
-follow(void *arg)
+static void *follow(void *arg)
 {
     const member_t *self = arg;
     ps_crew_t *crew = self->crew;
@@ -60,8 +59,7 @@ follow(void *arg)
     return NULL;
 }
 
-static psd_status_t
-start_members(ps_crew_t *self, psd_error_t *err)
+static psd_status_t start_members(ps_crew_t *self, psd_error_t *err)
 {
     for (uint32_t i = 0; i + 1 < self->n_members; i++) {
         member_t *member = &self->members[i];
@@ -73,8 +71,7 @@ start_members(ps_crew_t *self, psd_error_t *err)
         if (failed != 0) {
             char reason[128];
 
-            return psd_error_set(err, PSD_IO, "thread %u of %u: %s", i + 2,
-                                 self->n_members,
+            return psd_error_set(err, PSD_IO, "thread %u of %u: %s", i + 2, self->n_members,
                                  strerror_r(failed, reason, sizeof reason));
         }
         self->n_started++;
@@ -82,15 +79,13 @@ start_members(ps_crew_t *self, psd_error_t *err)
     return PSD_OK;
 }
 
-psd_status_t
-ps_crew_start(uint32_t n_members, ps_crew_t **ret_crew, psd_error_t *err)
+psd_status_t ps_crew_start(uint32_t n_members, ps_crew_t **ret_crew, psd_error_t *err)
 {
     PSD_AUTO(ps_crew_stop) ps_crew_t *self = NULL;
     psd_status_t rc = PSD_OK;
 
     if (n_members < 1 || n_members > PS_CREW_MAX) {
-        return psd_error_set(err, PSD_INVALID,
-                             "%u threads; 1 .. %u are allowed", n_members,
+        return psd_error_set(err, PSD_INVALID, "%u threads; 1 .. %u are allowed", n_members,
                              PS_CREW_MAX);
     }
     self = ps_alloc(1, sizeof *self);
@@ -104,8 +99,7 @@ ps_crew_start(uint32_t n_members, ps_crew_t **ret_crew, psd_error_t *err)
     self->n_members = n_members;
     self->members = ps_alloc(n_members, sizeof *self->members);
     if (self->members == NULL) {
-        return psd_error_set(err, PSD_NOMEM, "no memory for %u threads",
-                             n_members);
+        return psd_error_set(err, PSD_NOMEM, "no memory for %u threads", n_members);
     }
     rc = start_members(self, err);
     if (rc != PSD_OK) {
@@ -116,8 +110,7 @@ ps_crew_start(uint32_t n_members, ps_crew_t **ret_crew, psd_error_t *err)
     return PSD_OK;
 }
 
-void
-ps_crew_stop(ps_crew_t **self_p)
+void ps_crew_stop(ps_crew_t **self_p)
 {
     ps_crew_t *self = *self_p;
 
@@ -145,14 +138,12 @@ ps_crew_stop(ps_crew_t **self_p)
     *self_p = NULL;
 }
 
-bool
-ps_crew_is_forked(const ps_crew_t *self)
+bool ps_crew_is_forked(const ps_crew_t *self)
 {
     return self->n_members > 1 && ps_fork_is_since(self->n_forks);
 }
 
-void
-ps_crew_run(ps_crew_t *self, ps_crew_work_t *work, void *task)
+void ps_crew_run(ps_crew_t *self, ps_crew_work_t *work, void *task)
 {
     if (self->n_members > 1) {
         pthread_mutex_lock(&self->lock);
@@ -173,8 +164,7 @@ ps_crew_run(ps_crew_t *self, ps_crew_work_t *work, void *task)
     }
 }
 
-uint32_t
-ps_crew_size(const ps_crew_t *self)
+uint32_t ps_crew_size(const ps_crew_t *self)
 {
     return self->n_members;
 }

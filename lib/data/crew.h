@@ -24,8 +24,7 @@ typedef void ps_crew_work_t(void *task, uint32_t member, uint32_t n_members);
 
 /* n_members 1 .. PS_CREW_MAX; of 1 no thread is started. Errors: PSD_INVALID;
  * PSD_IO a thread that the system does not give; PSD_NOMEM. */
-PSD_MUST_CHECK psd_status_t ps_crew_start(uint32_t n_members,
-                                          ps_crew_t **ret_crew,
+PSD_MUST_CHECK psd_status_t ps_crew_start(uint32_t n_members, ps_crew_t **ret_crew,
                                           psd_error_t *err);
 void ps_crew_stop(ps_crew_t **self_p);
 /* In a child that was forked since it was started: its threads are not there,
@@ -36,8 +35,7 @@ uint32_t ps_crew_size(const ps_crew_t *self);
 
 /* Where the stretch of member `i` of n begins, of `count` things cut evenly;
  * i == n: the end. */
-static inline size_t
-ps_crew_cut(size_t count, uint32_t i, uint32_t n)
+static inline size_t ps_crew_cut(size_t count, uint32_t i, uint32_t n)
 {
     return count / n * i + (i < count % n ? i : count % n);
 }

@@ -13,8 +13,7 @@
 
 #define STEP ((size_t)64 << 10)
 
-static psd_status_t
-set_errno(const char *what, const char *path, psd_error_t *err)
+static psd_status_t set_errno(const char *what, const char *path, psd_error_t *err)
 {
     char reason[128];
 
@@ -22,8 +21,7 @@ set_errno(const char *what, const char *path, psd_error_t *err)
                          strerror_r(errno, reason, sizeof reason));
 }
 
-psd_status_t
-ps_dump_open(ps_dump_t *ret_dump, const char *path, psd_error_t *err)
+psd_status_t ps_dump_open(ps_dump_t *ret_dump, const char *path, psd_error_t *err)
 {
     PSD_AUTO(ps_dump_done) ps_dump_t self = {.fd = -1, .end = UINT64_MAX};
     struct stat about;
@@ -45,8 +43,7 @@ ps_dump_open(ps_dump_t *ret_dump, const char *path, psd_error_t *err)
     return PSD_OK;
 }
 
-void
-ps_dump_done(ps_dump_t *self)
+void ps_dump_done(ps_dump_t *self)
 {
     if (self->path != NULL && self->fd >= 0) {
         (void)close(self->fd); /* nothing was written */
@@ -56,8 +53,7 @@ ps_dump_done(ps_dump_t *self)
     *self = (ps_dump_t){.fd = -1};
 }
 
-void
-ps_dump_go(ps_dump_t *self, uint64_t offset, uint64_t end)
+void ps_dump_go(ps_dump_t *self, uint64_t offset, uint64_t end)
 {
     self->at = 0;
     self->filled = 0;
@@ -65,8 +61,7 @@ ps_dump_go(ps_dump_t *self, uint64_t offset, uint64_t end)
     self->end = end;
 }
 
-static psd_status_t
-make_room(ps_dump_t *self, size_t size, psd_error_t *err)
+static psd_status_t make_room(ps_dump_t *self, size_t size, psd_error_t *err)
 {
     size_t capacity = size < STEP ? STEP : size;
     uint8_t *data = NULL;
@@ -81,8 +76,7 @@ make_room(ps_dump_t *self, size_t size, psd_error_t *err)
     }
     data = ps_alloc_resize(self->data, capacity, 1);
     if (data == NULL) {
-        return psd_error_set(err, PSD_NOMEM, "no memory for %zu bytes of %s",
-                             capacity, self->path);
+        return psd_error_set(err, PSD_NOMEM, "no memory for %zu bytes of %s", capacity, self->path);
     }
     self->data = data;
     self->capacity = capacity;
@@ -90,8 +84,7 @@ make_room(ps_dump_t *self, size_t size, psd_error_t *err)
 }
 
 /* How much more may be read behind what is there. */
-static size_t
-wanted(const ps_dump_t *self)
+static size_t wanted(const ps_dump_t *self)
 {
     uint64_t next = self->offset + (self->filled - self->at);
     uint64_t left = next < self->end ? self->end - next : 0;
@@ -100,11 +93,7 @@ wanted(const ps_dump_t *self)
     return left < room ? (size_t)left : room;
 }
 
-psd_status_t
-ps_dump_take(ps_dump_t *self,
-             size_t size,
-             const uint8_t **ret_bytes,
-             psd_error_t *err)
+psd_status_t ps_dump_take(ps_dump_t *self, size_t size, const uint8_t **ret_bytes, psd_error_t *err)
 {
     if (size == 0) { /* also where there is no memory yet */
         *ret_bytes = (const uint8_t *)"";
@@ -134,8 +123,7 @@ ps_dump_take(ps_dump_t *self,
         }
         if (n <= 0) {
             return n < 0 ? set_errno("read", self->path, err)
-                         : psd_error_set(err, PSD_DAMAGED, "%s ends early",
-                                         self->path);
+                         : psd_error_set(err, PSD_DAMAGED, "%s ends early", self->path);
         }
         self->filled += (size_t)n;
         self->n_read += (uint64_t)n;

@@ -31,16 +31,12 @@ typedef struct ps_dump {
     uint64_t n_read;   /* so far */
 } ps_dump_t;
 
-PSD_MUST_CHECK psd_status_t ps_dump_open(ps_dump_t *ret_dump,
-                                         const char *path,
-                                         psd_error_t *err);
+PSD_MUST_CHECK psd_status_t ps_dump_open(ps_dump_t *ret_dump, const char *path, psd_error_t *err);
 /* Frees what is inside and zeroes it; fits PSD_AUTO. */
 void ps_dump_done(ps_dump_t *self);
 /* The next stretch begins at `offset`; none goes beyond `end`. */
 void ps_dump_go(ps_dump_t *self, uint64_t offset, uint64_t end);
 /* The next `size` bytes. */
-PSD_MUST_CHECK psd_status_t ps_dump_take(ps_dump_t *self,
-                                         size_t size,
-                                         const uint8_t **ret_bytes,
+PSD_MUST_CHECK psd_status_t ps_dump_take(ps_dump_t *self, size_t size, const uint8_t **ret_bytes,
                                          psd_error_t *err);
 #endif

@@ -23,23 +23,16 @@ struct ps_feed_kind {
      * PS_FEED_HEAD), of this format? */
     bool (*knows)(const char *path, const uint8_t *head, size_t size);
     /* Sets the parser up by the first input; NULL: nothing to do. */
-    psd_status_t (*look)(ps_parser_t *parser,
-                         const char *path,
-                         psd_error_t *err);
+    psd_status_t (*look)(ps_parser_t *parser, const char *path, psd_error_t *err);
     /* The parser is borrowed until the feed is closed. */
-    psd_status_t (*open)(const ps_parser_t *parser,
-                         const char *path,
-                         ps_share_t share,
-                         ps_feed_t **ret_feed,
-                         psd_error_t *err);
+    psd_status_t (*open)(const ps_parser_t *parser, const char *path, ps_share_t share,
+                         ps_feed_t **ret_feed, psd_error_t *err);
     /*
      * Adds the next sample; none at the end. PSD_INVALID: it is bad, and err
      * says where and why; what was added of it the caller takes back, and the
      * next call goes on behind it. Any other error ends the feed.
      */
-    psd_status_t (*next)(ps_feed_t *self,
-                         psd_samples_t *samples,
-                         psd_error_t *err);
+    psd_status_t (*next)(ps_feed_t *self, psd_samples_t *samples, psd_error_t *err);
     /* Bytes taken of the input as it lies there. */
     uint64_t (*taken)(const ps_feed_t *self);
     /* Takes NULL, nulls it. */

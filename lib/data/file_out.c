@@ -40,8 +40,7 @@ struct ps_file_out {
     ZSTD_CStream *zstd;
 };
 
-static psd_status_t
-set_errno(const ps_file_out_t *self, psd_error_t *err)
+static psd_status_t set_errno(const ps_file_out_t *self, psd_error_t *err)
 {
     char reason[128];
 
@@ -49,8 +48,7 @@ set_errno(const ps_file_out_t *self, psd_error_t *err)
                          strerror_r(errno, reason, sizeof reason));
 }
 
-static bool
-ends_with(const char *path, const char *ending)
+static bool ends_with(const char *path, const char *ending)
 {
     size_t size = strlen(path);
     size_t n = strlen(ending);
@@ -59,8 +57,7 @@ ends_with(const char *path, const char *ending)
 }
 
 /* NULL: none but gzip and zstd. */
-static const char *
-foreign_ending(const char *path)
+static const char *foreign_ending(const char *path)
 {
     static const char *const endings[] = {".xz", ".bz2", ".zip", ".lz4"};
 
@@ -72,13 +69,11 @@ foreign_ending(const char *path)
     return NULL;
 }
 
-static psd_status_t
-open_packing(ps_file_out_t *self, psd_error_t *err)
+static psd_status_t open_packing(ps_file_out_t *self, psd_error_t *err)
 {
     if (ends_with(self->path, ".gz")) {
-        self->has_gzip =
-            deflateInit2(&self->gzip, Z_DEFAULT_COMPRESSION, Z_DEFLATED,
-                         GZIP_BITS, GZIP_MEMORY, Z_DEFAULT_STRATEGY) == Z_OK;
+        self->has_gzip = deflateInit2(&self->gzip, Z_DEFAULT_COMPRESSION, Z_DEFLATED, GZIP_BITS,
+                                      GZIP_MEMORY, Z_DEFAULT_STRATEGY) == Z_OK;
     } else if (ends_with(self->path, ".zst")) {
         self->zstd = ZSTD_createCStream();
     } else {
@@ -87,13 +82,11 @@ open_packing(ps_file_out_t *self, psd_error_t *err)
     self->packed = ps_alloc_raw(PACKED_SIZE, 1);
     return self->packed != NULL && (self->has_gzip || self->zstd != NULL)
                ? PSD_OK
-               : psd_error_set(err, PSD_NOMEM, "no memory to pack %s",
-                               self->path);
+               : psd_error_set(err, PSD_NOMEM, "no memory to pack %s", self->path);
 }
 
 /* Makes a file beside its place, under a name that nobody has. */
-static psd_status_t
-open_beside(ps_file_out_t *self, mode_t mode, psd_error_t *err)
+static psd_status_t open_beside(ps_file_out_t *self, mode_t mode, psd_error_t *err)
 {
     for (int i = 0; i < NAME_TRIES; i++) {
         uint32_t random = 0;
@@ -101,10 +94,8 @@ open_beside(ps_file_out_t *self, mode_t mode, psd_error_t *err)
         if (getrandom(&random, sizeof random, 0) != sizeof random) {
             return set_errno(self, err);
         }
-        (void)snprintf(self->beside, sizeof self->beside, "%s.%08x", self->path,
-                       (unsigned)random);
-        self->fd =
-            open(self->beside, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode);
+        (void)snprintf(self->beside, sizeof self->beside, "%s.%08x", self->path, (unsigned)random);
+        self->fd = open(self->beside, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode);
         if (self->fd >= 0) {
             return PSD_OK;
         }
@@ -116,21 +107,18 @@ open_beside(ps_file_out_t *self, mode_t mode, psd_error_t *err)
     return set_errno(self, err);
 }
 
-bool
-ps_file_out_names_stdout(const char *path)
+bool ps_file_out_names_stdout(const char *path)
 {
     struct stat there;
     struct stat out;
 
-    return strcmp(path, "-") == 0 ||
-           (stat(path, &there) == 0 && fstat(STDOUT_FILENO, &out) == 0 &&
-            there.st_dev == out.st_dev && there.st_ino == out.st_ino);
+    return strcmp(path, "-") == 0 || (stat(path, &there) == 0 && fstat(STDOUT_FILENO, &out) == 0 &&
+                                      there.st_dev == out.st_dev && there.st_ino == out.st_ino);
 }
 
 /* A file that is there is replaced, where it really lies and with the rights
  * that it has; what is no file (a pipe, a device) is written to. */
-static psd_status_t
-open_fd(ps_file_out_t *self, mode_t mode, psd_error_t *err)
+static psd_status_t open_fd(ps_file_out_t *self, mode_t mode, psd_error_t *err)
 {
     struct stat about;
     char target[PATH_MAX];
@@ -142,8 +130,7 @@ open_fd(ps_file_out_t *self, mode_t mode, psd_error_t *err)
         return self->fd >= 0 ? PSD_OK : set_errno(self, err);
     }
     if (stat(self->path, &about) != 0) {
-        return errno == ENOENT ? open_beside(self, mode, err)
-                               : set_errno(self, err);
+        return errno == ENOENT ? open_beside(self, mode, err) : set_errno(self, err);
     }
     if (S_ISDIR(about.st_mode)) {
         return psd_error_set(err, PSD_INVALID, "%s is a directory", self->path);
@@ -156,8 +143,7 @@ open_fd(ps_file_out_t *self, mode_t mode, psd_error_t *err)
         return set_errno(self, err);
     }
     if (strlen(target) + ENDING_SIZE > PATH_MAX) {
-        return psd_error_set(err, PSD_INVALID, "%s is a path of %zu bytes",
-                             target, strlen(target));
+        return psd_error_set(err, PSD_INVALID, "%s is a path of %zu bytes", target, strlen(target));
     }
     memcpy(self->path, target, strlen(target) + 1);
     rc = open_beside(self, 0600, err);
@@ -167,11 +153,8 @@ open_fd(ps_file_out_t *self, mode_t mode, psd_error_t *err)
     return rc;
 }
 
-psd_status_t
-ps_file_out_open(const char *path,
-                 mode_t mode,
-                 ps_file_out_t **ret_file,
-                 psd_error_t *err)
+psd_status_t ps_file_out_open(const char *path, mode_t mode, ps_file_out_t **ret_file,
+                              psd_error_t *err)
 {
     PSD_AUTO(ps_file_out_close) ps_file_out_t *self = NULL;
     const char *foreign = foreign_ending(path);
@@ -185,8 +168,7 @@ ps_file_out_open(const char *path,
                              path, foreign);
     }
     if (size + ENDING_SIZE > PATH_MAX) {
-        return psd_error_set(err, PSD_INVALID,
-                             "a path of %zu bytes; the system takes %d", size,
+        return psd_error_set(err, PSD_INVALID, "a path of %zu bytes; the system takes %d", size,
                              PATH_MAX - ENDING_SIZE);
     }
     self = ps_alloc(1, sizeof *self);
@@ -208,8 +190,7 @@ ps_file_out_open(const char *path,
     return PSD_OK;
 }
 
-void
-ps_file_out_close(ps_file_out_t **self_p)
+void ps_file_out_close(ps_file_out_t **self_p)
 {
     ps_file_out_t *self = *self_p;
 
@@ -231,11 +212,8 @@ ps_file_out_close(ps_file_out_t **self_p)
     *self_p = NULL;
 }
 
-static psd_status_t
-write_fd(ps_file_out_t *self,
-         const uint8_t *bytes,
-         size_t size,
-         psd_error_t *err)
+static psd_status_t write_fd(ps_file_out_t *self, const uint8_t *bytes, size_t size,
+                             psd_error_t *err)
 {
     while (size > 0) {
         ssize_t n = write(self->fd, bytes, size);
@@ -253,12 +231,8 @@ write_fd(ps_file_out_t *self,
     return PSD_OK;
 }
 
-static psd_status_t
-pack_gzip(ps_file_out_t *self,
-          const uint8_t *bytes,
-          size_t size,
-          bool last,
-          psd_error_t *err)
+static psd_status_t pack_gzip(ps_file_out_t *self, const uint8_t *bytes, size_t size, bool last,
+                              psd_error_t *err)
 {
     psd_status_t rc = PSD_OK;
 
@@ -272,21 +246,15 @@ pack_gzip(ps_file_out_t *self,
         do {
             self->gzip.next_out = self->packed;
             self->gzip.avail_out = PACKED_SIZE;
-            (void)deflate(&self->gzip,
-                          last && size == 0 ? Z_FINISH : Z_NO_FLUSH);
-            rc = write_fd(self, self->packed,
-                          PACKED_SIZE - self->gzip.avail_out, err);
+            (void)deflate(&self->gzip, last && size == 0 ? Z_FINISH : Z_NO_FLUSH);
+            rc = write_fd(self, self->packed, PACKED_SIZE - self->gzip.avail_out, err);
         } while (rc == PSD_OK && self->gzip.avail_out == 0);
     } while (rc == PSD_OK && size > 0);
     return rc;
 }
 
-static psd_status_t
-pack_zstd(ps_file_out_t *self,
-          const uint8_t *bytes,
-          size_t size,
-          bool last,
-          psd_error_t *err)
+static psd_status_t pack_zstd(ps_file_out_t *self, const uint8_t *bytes, size_t size, bool last,
+                              psd_error_t *err)
 {
     ZSTD_inBuffer in = {bytes, size, 0};
     size_t left = 0; /* not 0: there is more to write */
@@ -295,23 +263,18 @@ pack_zstd(ps_file_out_t *self,
     do {
         ZSTD_outBuffer out = {self->packed, PACKED_SIZE, 0};
 
-        left = ZSTD_compressStream2(self->zstd, &out, &in,
-                                    last ? ZSTD_e_end : ZSTD_e_continue);
+        left = ZSTD_compressStream2(self->zstd, &out, &in, last ? ZSTD_e_end : ZSTD_e_continue);
         if (ZSTD_isError(left)) {
-            return psd_error_set(err, PSD_NOMEM, "cannot pack %s: %s",
-                                 self->path, ZSTD_getErrorName(left));
+            return psd_error_set(err, PSD_NOMEM, "cannot pack %s: %s", self->path,
+                                 ZSTD_getErrorName(left));
         }
         rc = write_fd(self, self->packed, out.pos, err);
     } while (rc == PSD_OK && (last ? left > 0 : in.pos < in.size));
     return rc;
 }
 
-static psd_status_t
-put(ps_file_out_t *self,
-    const uint8_t *bytes,
-    size_t size,
-    bool last,
-    psd_error_t *err)
+static psd_status_t put(ps_file_out_t *self, const uint8_t *bytes, size_t size, bool last,
+                        psd_error_t *err)
 {
     if (self->has_gzip) {
         return pack_gzip(self, bytes, size, last, err);
@@ -320,38 +283,30 @@ put(ps_file_out_t *self,
                               : write_fd(self, bytes, size, err);
 }
 
-psd_status_t
-ps_file_out_write(ps_file_out_t *self,
-                  const void *bytes,
-                  size_t size,
-                  psd_error_t *err)
+psd_status_t ps_file_out_write(ps_file_out_t *self, const void *bytes, size_t size,
+                               psd_error_t *err)
 {
     return put(self, bytes, size, false, err);
 }
 
-void
-ps_file_out_keep_others(ps_file_out_t *self)
+void ps_file_out_keep_others(ps_file_out_t *self)
 {
     self->keeps_others = true;
 }
 
 /* By a second link where the file system cannot rename so. */
-static bool
-rename_beside(const ps_file_out_t *self)
+static bool rename_beside(const ps_file_out_t *self)
 {
     if (!self->keeps_others) {
         return rename(self->beside, self->path) == 0;
     }
-    if (renameat2(AT_FDCWD, self->beside, AT_FDCWD, self->path,
-                  RENAME_NOREPLACE) == 0) {
+    if (renameat2(AT_FDCWD, self->beside, AT_FDCWD, self->path, RENAME_NOREPLACE) == 0) {
         return true;
     }
-    return errno == EINVAL && link(self->beside, self->path) == 0 &&
-           unlink(self->beside) == 0;
+    return errno == EINVAL && link(self->beside, self->path) == 0 && unlink(self->beside) == 0;
 }
 
-static psd_status_t
-put_in_place(ps_file_out_t *self, bool flushed, psd_error_t *err)
+static psd_status_t put_in_place(ps_file_out_t *self, bool flushed, psd_error_t *err)
 {
     static const uint8_t nothing[1] = {0};
     psd_status_t rc = put(self, nothing, 0, true, err);
@@ -369,44 +324,37 @@ put_in_place(ps_file_out_t *self, bool flushed, psd_error_t *err)
     return PSD_OK;
 }
 
-psd_status_t
-ps_file_out_commit(ps_file_out_t *self, psd_error_t *err)
+psd_status_t ps_file_out_commit(ps_file_out_t *self, psd_error_t *err)
 {
     return put_in_place(self, true, err);
 }
 
-psd_status_t
-ps_file_out_place(ps_file_out_t *self, psd_error_t *err)
+psd_status_t ps_file_out_place(ps_file_out_t *self, psd_error_t *err)
 {
     return put_in_place(self, false, err);
 }
 
-const char *
-ps_file_out_path(const ps_file_out_t *self)
+const char *ps_file_out_path(const ps_file_out_t *self)
 {
     return self->path;
 }
 
-bool
-ps_file_out_is_stdout(const ps_file_out_t *self)
+bool ps_file_out_is_stdout(const ps_file_out_t *self)
 {
     return self->is_stdout;
 }
 
-uint64_t
-ps_file_out_bytes(const ps_file_out_t *self)
+uint64_t ps_file_out_bytes(const ps_file_out_t *self)
 {
     return self->n_bytes;
 }
 
-const char *
-ps_file_out_beside(const ps_file_out_t *self)
+const char *ps_file_out_beside(const ps_file_out_t *self)
 {
     return self->beside;
 }
 
-void
-ps_file_out_flush_name(const char *path)
+void ps_file_out_flush_name(const char *path)
 {
     char directory[PATH_MAX];
     const char *slash = strrchr(path, '/');

@@ -31,23 +31,17 @@ bool ps_file_out_names_stdout(const char *path);
  * takes away; of the rights that a replaced file lends only these.
  * PSD_INVALID: the path is too long, a directory, or named as packed in a way
  * that is not written. */
-PSD_MUST_CHECK psd_status_t ps_file_out_open(const char *path,
-                                             mode_t mode,
-                                             ps_file_out_t **ret_file,
-                                             psd_error_t *err);
+PSD_MUST_CHECK psd_status_t ps_file_out_open(const char *path, mode_t mode,
+                                             ps_file_out_t **ret_file, psd_error_t *err);
 /* It replaces no file: the commit is refused when one is there then. */
 void ps_file_out_keep_others(ps_file_out_t *self);
-PSD_MUST_CHECK psd_status_t ps_file_out_write(ps_file_out_t *self,
-                                              const void *bytes,
-                                              size_t size,
+PSD_MUST_CHECK psd_status_t ps_file_out_write(ps_file_out_t *self, const void *bytes, size_t size,
                                               psd_error_t *err);
 /* Nothing is written behind it. */
-PSD_MUST_CHECK psd_status_t ps_file_out_commit(ps_file_out_t *self,
-                                               psd_error_t *err);
+PSD_MUST_CHECK psd_status_t ps_file_out_commit(ps_file_out_t *self, psd_error_t *err);
 /* The same without waiting for the disk: after a loss of power it may be
  * broken. */
-PSD_MUST_CHECK psd_status_t ps_file_out_place(ps_file_out_t *self,
-                                              psd_error_t *err);
+PSD_MUST_CHECK psd_status_t ps_file_out_place(ps_file_out_t *self, psd_error_t *err);
 void ps_file_out_close(ps_file_out_t **self_p);
 /* Where it is until then, for who may be interrupted; "": nowhere. Borrowed. */
 const char *ps_file_out_beside(const ps_file_out_t *self);

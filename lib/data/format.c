@@ -24,10 +24,8 @@ static const ps_sample_format_t *const FORMATS[] = {
 };
 #define N_FORMATS (sizeof FORMATS / sizeof FORMATS[0])
 
-psd_status_t
-ps_sample_format_find(const char *name,
-                      const ps_sample_format_t **ret_format,
-                      psd_error_t *err)
+psd_status_t ps_sample_format_find(const char *name, const ps_sample_format_t **ret_format,
+                                   psd_error_t *err)
 {
     char names[NAMES_SIZE] = "";
     size_t size = 0;
@@ -45,22 +43,17 @@ ps_sample_format_find(const char *name,
             size += length + 1;
         }
     }
-    return psd_error_set(err, PSD_INVALID, "format \"%.40s\" is none of auto%s",
-                         name, names);
+    return psd_error_set(err, PSD_INVALID, "format \"%.40s\" is none of auto%s", name, names);
 }
 
-const ps_sample_format_t *
-ps_sample_format_at(size_t i)
+const ps_sample_format_t *ps_sample_format_at(size_t i)
 {
     return i < N_FORMATS ? FORMATS[i] : NULL;
 }
 
 /* How many of the text's lines that say something fit, and of how many. */
-static size_t
-count_fits(const ps_sample_format_t *format,
-           ps_line_t text,
-           size_t *ret_lines,
-           ps_line_t *ret_other)
+static size_t count_fits(const ps_sample_format_t *format, ps_line_t text, size_t *ret_lines,
+                         ps_line_t *ret_other)
 {
     size_t n_lines = 0;
     size_t n_fit = 0;
@@ -75,8 +68,7 @@ count_fits(const ps_sample_format_t *format,
         }
         if (format->fits(line)) {
             n_fit++;
-        } else if (line.first ||
-                   (format->allows != NULL && format->allows(line))) {
+        } else if (line.first || (format->allows != NULL && format->allows(line))) {
             continue; /* titles, or it says nothing */
         } else if (ret_other->text == NULL) {
             *ret_other = line;
@@ -88,8 +80,7 @@ count_fits(const ps_sample_format_t *format,
 }
 
 /* Do nine of ten fit? */
-static bool
-is_likely(const ps_sample_format_t *format, ps_line_t text)
+static bool is_likely(const ps_sample_format_t *format, ps_line_t text)
 {
     ps_line_t other = {0};
     size_t n_lines = 0;
@@ -98,11 +89,8 @@ is_likely(const ps_sample_format_t *format, ps_line_t text)
     return n_fit > 0 && n_fit * 10 >= n_lines * 9;
 }
 
-const ps_sample_format_t *
-ps_sample_format_nearest(ps_line_t text,
-                         size_t *ret_fit,
-                         size_t *ret_lines,
-                         ps_line_t *ret_other)
+const ps_sample_format_t *ps_sample_format_nearest(ps_line_t text, size_t *ret_fit,
+                                                   size_t *ret_lines, ps_line_t *ret_other)
 {
     const ps_sample_format_t *best = NULL;
 
@@ -110,9 +98,8 @@ ps_sample_format_nearest(ps_line_t text,
     for (size_t i = 0; i < N_FORMATS; i++) {
         ps_line_t other = {0};
         size_t n_lines = 0;
-        size_t n_fit = FORMATS[i]->fits == NULL
-                           ? 0
-                           : count_fits(FORMATS[i], text, &n_lines, &other);
+        size_t n_fit =
+            FORMATS[i]->fits == NULL ? 0 : count_fits(FORMATS[i], text, &n_lines, &other);
 
         if (n_fit > *ret_fit) {
             best = FORMATS[i];
@@ -124,14 +111,12 @@ ps_sample_format_nearest(ps_line_t text,
     return best;
 }
 
-const ps_sample_format_t *
-ps_sample_format_guess(ps_line_t text)
+const ps_sample_format_t *ps_sample_format_guess(ps_line_t text)
 {
     const ps_sample_format_t *best = NULL;
 
     for (size_t i = 0; i < N_FORMATS; i++) {
-        if (FORMATS[i]->fits != NULL &&
-            (best == NULL || FORMATS[i]->sureness > best->sureness) &&
+        if (FORMATS[i]->fits != NULL && (best == NULL || FORMATS[i]->sureness > best->sureness) &&
             is_likely(FORMATS[i], text)) {
             best = FORMATS[i];
         }
@@ -139,20 +124,17 @@ ps_sample_format_guess(ps_line_t text)
     return best;
 }
 
-const ps_sample_format_t *
-ps_sample_format_know(const char *path, const uint8_t *head, size_t size)
+const ps_sample_format_t *ps_sample_format_know(const char *path, const uint8_t *head, size_t size)
 {
     for (size_t i = 0; i < N_FORMATS; i++) {
-        if (FORMATS[i]->feed != NULL &&
-            FORMATS[i]->feed->knows(path, head, size)) {
+        if (FORMATS[i]->feed != NULL && FORMATS[i]->feed->knows(path, head, size)) {
             return FORMATS[i];
         }
     }
     return NULL;
 }
 
-psd_labels_t
-ps_sample_label_kind(float label)
+psd_labels_t ps_sample_label_kind(float label)
 {
     if (isnan(label)) {
         return PSD_LABELS_NONE;
@@ -163,8 +145,7 @@ ps_sample_label_kind(float label)
     return label == truncf(label) ? PSD_LABELS_CLASS : PSD_LABELS_REAL;
 }
 
-ps_line_t
-ps_text_line(ps_line_t text, size_t *at_p)
+ps_line_t ps_text_line(ps_line_t text, size_t *at_p)
 {
     ps_line_t line = {0};
     const char *end = NULL;
@@ -180,15 +161,12 @@ ps_text_line(ps_line_t text, size_t *at_p)
     return line;
 }
 
-psd_status_t
-ps_sample_no_memory(size_t size, psd_error_t *err)
+psd_status_t ps_sample_no_memory(size_t size, psd_error_t *err)
 {
-    return psd_error_set(err, PSD_NOMEM, "no memory for a sample of %zu bytes",
-                         size);
+    return psd_error_set(err, PSD_NOMEM, "no memory for a sample of %zu bytes", size);
 }
 
-bool
-ps_sample_print_f32(ps_buffer_t *out, float value)
+bool ps_sample_print_f32(ps_buffer_t *out, float value)
 {
     float back = 0;
     size_t size = out->size;
@@ -197,8 +175,7 @@ ps_sample_print_f32(ps_buffer_t *out, float value)
         if (!ps_buffer_print(out, "%.*g", digits, (double)value)) {
             return false;
         }
-        if (ps_number_f32((const char *)out->data + size, &back) != NULL &&
-            back == value) {
+        if (ps_number_f32((const char *)out->data + size, &back) != NULL && back == value) {
             return true;
         }
         out->size = size;
@@ -206,22 +183,18 @@ ps_sample_print_f32(ps_buffer_t *out, float value)
     return ps_buffer_print(out, "%.9g", (double)value);
 }
 
-bool
-ps_sample_is_count(float value)
+bool ps_sample_is_count(float value)
 {
     return value >= 1 && value <= (float)PS_COUNT_MAX && value == truncf(value);
 }
 
-psd_status_t
-ps_sample_refuse_count(float value, psd_error_t *err)
+psd_status_t ps_sample_refuse_count(float value, psd_error_t *err)
 {
-    return psd_error_set(err, PSD_INVALID,
-                         "value %g is no count, a whole number 1 .. %" PRIu32,
+    return psd_error_set(err, PSD_INVALID, "value %g is no count, a whole number 1 .. %" PRIu32,
                          (double)value, PS_COUNT_MAX);
 }
 
-bool
-ps_line_is_number(ps_line_t line)
+bool ps_line_is_number(ps_line_t line)
 {
     float value = 0;
     const char *end = ps_number_f32(ps_skip_blanks(line.text), &value);
@@ -230,14 +203,13 @@ ps_line_is_number(ps_line_t line)
 }
 
 /* What stands there up to ';', ',' or a byte below `least`, cut short. */
-static const char *
-show(const char *at, char least)
+static const char *show(const char *at, char least)
 {
     static _Thread_local char word[WORD_SHOWN + 4];
     size_t size = 0;
 
-    while (size < WORD_SHOWN && at[size] >= least && at[size] < 0x7f &&
-           at[size] != ';' && at[size] != ',') {
+    while (size < WORD_SHOWN && at[size] >= least && at[size] < 0x7f && at[size] != ';' &&
+           at[size] != ',') {
         word[size] = at[size];
         size++;
     }
@@ -252,28 +224,22 @@ show(const char *at, char least)
     return word;
 }
 
-const char *
-ps_sample_word(const char *at)
+const char *ps_sample_word(const char *at)
 {
     return show(at, ' ' + 1);
 }
 
-const char *
-ps_sample_cell(const char *at)
+const char *ps_sample_cell(const char *at)
 {
     return show(ps_skip_blanks(at), ' ');
 }
 
-psd_status_t
-ps_sample_refuse(const char *at, const char *what, psd_error_t *err)
+psd_status_t ps_sample_refuse(const char *at, const char *what, psd_error_t *err)
 {
-    return psd_error_set(err, PSD_INVALID, "\"%s\" is not %s",
-                         ps_sample_word(at), what);
+    return psd_error_set(err, PSD_INVALID, "\"%s\" is not %s", ps_sample_word(at), what);
 }
 
-psd_status_t
-ps_sample_refuse_cell(const char *at, const char *what, psd_error_t *err)
+psd_status_t ps_sample_refuse_cell(const char *at, const char *what, psd_error_t *err)
 {
-    return psd_error_set(err, PSD_INVALID, "\"%s\" is not %s",
-                         ps_sample_cell(at), what);
+    return psd_error_set(err, PSD_INVALID, "\"%s\" is not %s", ps_sample_cell(at), what);
 }

@@ -30,19 +30,19 @@ typedef struct ps_parser {
     psd_entries_t entries; /* what entries are; where that is open, as look
                               finds them, unless entries_set */
     bool entries_set;
-    const char *entries_path; /* borrowed; the input that says so; NULL: none */
-    psd_labels_t labels;      /* what labels may be, where look decides */
-    uint64_t columns;         /* of each line, where look counts them; 0: any */
-    uint32_t bits;            /* of an index, where names are hashed */
-    bool constant;            /* samples get the constant entry */
-    bool hash_all;            /* names that are numbers are hashed, too */
-    float scale;              /* of values that are stored as whole numbers */
-    char *vocabulary_path;    /* NULL: there is none */
+    const char *entries_path;           /* borrowed; the input that says so; NULL: none */
+    psd_labels_t labels;                /* what labels may be, where look decides */
+    uint64_t columns;                   /* of each line, where look counts them; 0: any */
+    uint32_t bits;                      /* of an index, where names are hashed */
+    bool constant;                      /* samples get the constant entry */
+    bool hash_all;                      /* names that are numbers are hashed, too */
+    float scale;                        /* of values that are stored as whole numbers */
+    char *vocabulary_path;              /* NULL: there is none */
     const psd_vocabulary_t *vocabulary; /* borrowed; what is in that file */
-    char *labels_path;   /* of labels in a file of their own, or "none"; NULL:
-                            beside the input */
-    uint64_t first, end; /* samples of each input that are wanted, where they
-                            can be found by number; end 0: all */
+    char *labels_path;                  /* of labels in a file of their own, or "none"; NULL:
+                                           beside the input */
+    uint64_t first, end;                /* samples of each input that are wanted, where they
+                                           can be found by number; end 0: all */
 } ps_parser_t;
 
 /* A format that has no lines; see data/feed.h and data/sink.h. */
@@ -76,9 +76,7 @@ struct ps_sample_format {
      * Errors: PSD_INVALID the line is bad; err says why, without its place;
      * PSD_NOMEM.
      */
-    psd_status_t (*parse)(const ps_parser_t *parser,
-                          ps_line_t line,
-                          psd_samples_t *samples,
+    psd_status_t (*parse)(const ps_parser_t *parser, ps_line_t line, psd_samples_t *samples,
                           psd_error_t *err);
     /*
      * Appends sample i as a line; NULL, without a sink: this format is not
@@ -89,11 +87,8 @@ struct ps_sample_format {
      * Errors: PSD_INVALID the format cannot hold it, or not beside those
      * before; PSD_NOMEM.
      */
-    psd_status_t (*print)(const psd_samples_t *samples,
-                          size_t i,
-                          ps_printed_t *before,
-                          ps_buffer_t *out,
-                          psd_error_t *err);
+    psd_status_t (*print)(const psd_samples_t *samples, size_t i, ps_printed_t *before,
+                          ps_buffer_t *out, psd_error_t *err);
     bool holds_queries;
     bool holds_groups;
     bool holds_heads; /* weights, initial predictions, tags */
@@ -117,22 +112,20 @@ extern const ps_sample_format_t ps_sample_format_proto_instance;
 extern const ps_sample_format_t ps_sample_format_proto_input;
 
 /* PSD_INVALID: there is none of that name; err names those that there are. */
-PSD_MUST_CHECK psd_status_t ps_sample_format_find(
-    const char *name, const ps_sample_format_t **ret_format, psd_error_t *err);
+PSD_MUST_CHECK psd_status_t ps_sample_format_find(const char *name,
+                                                  const ps_sample_format_t **ret_format,
+                                                  psd_error_t *err);
 /* The i-th of all; NULL behind the last. */
 const ps_sample_format_t *ps_sample_format_at(size_t i);
 /* The one that nine of ten of the text's lines fit; NULL: there is none. */
 const ps_sample_format_t *ps_sample_format_guess(ps_line_t text);
 /* The one that most of its lines fit, how many of how many, and the first that
  * does not (text NULL: all do); NULL: no line fits any. */
-const ps_sample_format_t *ps_sample_format_nearest(ps_line_t text,
-                                                   size_t *ret_fit,
-                                                   size_t *ret_lines,
-                                                   ps_line_t *ret_other);
+const ps_sample_format_t *ps_sample_format_nearest(ps_line_t text, size_t *ret_fit,
+                                                   size_t *ret_lines, ps_line_t *ret_other);
 /* The one without lines that the input of that name is, which begins with these
  * bytes; NULL: there is none. */
-const ps_sample_format_t *
-ps_sample_format_know(const char *path, const uint8_t *head, size_t size);
+const ps_sample_format_t *ps_sample_format_know(const char *path, const uint8_t *head, size_t size);
 
 /* What a label alone says: the least kind that has it; NaN is none. */
 psd_labels_t ps_sample_label_kind(float label);
@@ -144,12 +137,10 @@ psd_status_t ps_sample_no_memory(size_t size, psd_error_t *err);
 /* Appends a float with as many digits as bring it back. false: no memory. */
 PSD_MUST_CHECK bool ps_sample_print_f32(ps_buffer_t *out, float value);
 /* PSD_INVALID: `"WORD" is not WHAT`, with the word at that place. */
-psd_status_t
-ps_sample_refuse(const char *at, const char *what, psd_error_t *err);
+psd_status_t ps_sample_refuse(const char *at, const char *what, psd_error_t *err);
 /* The same of the cell at that place: what stands there up to a ',', a ';' or
  * the line's end. */
-psd_status_t
-ps_sample_refuse_cell(const char *at, const char *what, psd_error_t *err);
+psd_status_t ps_sample_refuse_cell(const char *at, const char *what, psd_error_t *err);
 /* Is there a finite number and nothing else on the line? */
 bool ps_line_is_number(ps_line_t line);
 /* Is it one that lda-c and uci files hold, whole, 1 .. PS_COUNT_MAX? */

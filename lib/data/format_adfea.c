@@ -14,25 +14,21 @@
 #define GROUPS_MAX 4096 /* of a sample: each is compared with those before */
 
 /* Ends the open group; its id must be new in this sample. */
-static psd_status_t
-end_group(psd_samples_t *samples, size_t first, int64_t id, psd_error_t *err)
+static psd_status_t end_group(psd_samples_t *samples, size_t first, int64_t id, psd_error_t *err)
 {
     if (samples->n_groups - first == GROUPS_MAX) {
-        return psd_error_set(err, PSD_INVALID, "it has more than %d groups",
-                             GROUPS_MAX);
+        return psd_error_set(err, PSD_INVALID, "it has more than %d groups", GROUPS_MAX);
     }
     for (size_t g = first; g < samples->n_groups; g++) {
         if (samples->group_ids[g] == id) {
-            return psd_error_set(err, PSD_INVALID,
-                                 "keys of group %" PRId64 " stand apart", id);
+            return psd_error_set(err, PSD_INVALID, "keys of group %" PRId64 " stand apart", id);
         }
     }
     ps_samples_end_group(samples, id);
     return PSD_OK;
 }
 
-static psd_status_t
-take_adfea_keys(const char *at, psd_samples_t *samples, psd_error_t *err)
+static psd_status_t take_adfea_keys(const char *at, psd_samples_t *samples, psd_error_t *err)
 {
     size_t first = samples->n_groups;
     int64_t open = -1;
@@ -42,8 +38,7 @@ take_adfea_keys(const char *at, psd_samples_t *samples, psd_error_t *err)
         uint64_t group = 0;
         const char *end = ps_number_u64(at, &key);
 
-        end =
-            end != NULL && *end == ':' ? ps_number_u64(end + 1, &group) : NULL;
+        end = end != NULL && *end == ':' ? ps_number_u64(end + 1, &group) : NULL;
         if (!ps_is_behind_word(end) || group > INT64_MAX) {
             return ps_sample_refuse(at, "KEY:GROUP of two whole numbers", err);
         }
@@ -62,8 +57,7 @@ take_adfea_keys(const char *at, psd_samples_t *samples, psd_error_t *err)
 }
 
 /* ID 1 CLICKS; NULL, with *at_p at the word that is wrong: it is none. */
-static const char *
-take_head(const char **at_p, uint64_t *ret_shows, int64_t *ret_clicks)
+static const char *take_head(const char **at_p, uint64_t *ret_shows, int64_t *ret_clicks)
 {
     const char *at = *at_p;
     uint64_t id = 0;
@@ -84,11 +78,8 @@ take_head(const char **at_p, uint64_t *ret_shows, int64_t *ret_clicks)
     return ps_is_behind_word(end) ? ps_skip_blanks(end) : NULL;
 }
 
-static psd_status_t
-parse(const ps_parser_t *parser,
-      ps_line_t line,
-      psd_samples_t *samples,
-      psd_error_t *err)
+static psd_status_t parse(const ps_parser_t *parser, ps_line_t line, psd_samples_t *samples,
+                          psd_error_t *err)
 {
     const char *at = ps_skip_blanks(line.text);
     const char *keys = NULL;
@@ -105,8 +96,7 @@ parse(const ps_parser_t *parser,
     }
     keys = take_head(&at, &shows, &clicks);
     if (keys == NULL) {
-        return ps_sample_refuse(
-            at, "a whole number (a line begins with ID 1 CLICKS)", err);
+        return ps_sample_refuse(at, "a whole number (a line begins with ID 1 CLICKS)", err);
     }
     ps_samples_begin(samples, clicks > 0 ? 1 : -1);
     rc = take_adfea_keys(keys, samples, err);
@@ -117,8 +107,7 @@ parse(const ps_parser_t *parser,
 }
 
 /* Behind the head of a line that looks like one; NULL: it does not. */
-static const char *
-pass_head(ps_line_t line)
+static const char *pass_head(ps_line_t line)
 {
     const char *at = ps_skip_blanks(line.text);
     uint64_t shows = 0;
@@ -128,8 +117,7 @@ pass_head(ps_line_t line)
     return shows == 1 ? keys : NULL;
 }
 
-static bool
-fits(ps_line_t line)
+static bool fits(ps_line_t line)
 {
     const char *at = pass_head(line);
     uint64_t key = 0;
@@ -138,8 +126,7 @@ fits(ps_line_t line)
     return at != NULL && *at == ':';
 }
 
-static bool
-allows(ps_line_t line)
+static bool allows(ps_line_t line)
 {
     const char *at = pass_head(line);
 

@@ -27,8 +27,7 @@
 #define ROW_MAX ((uint64_t)1 << 24) /* entries */
 #define OFFSET_SIZE 8
 
-_Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__,
-               "binary files are read as they lie");
+_Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "binary files are read as they lie");
 
 typedef struct matrix {
     ps_matrix_info_t info;
@@ -42,27 +41,23 @@ struct ps_feed {
     size_t n;
     matrix_t labels;
     bool labelled;
-    bool one; /* group: it is there for each sample, also without entries */
+    bool one;                 /* group: it is there for each sample, also without entries */
     uint64_t first, row, end; /* of the share; the next one */
     uint64_t info_size;       /* bytes of the file that was named */
 };
 
-static bool
-knows(const char *path, const uint8_t *head, size_t size)
+static bool knows(const char *path, const uint8_t *head, size_t size)
 {
-    return ps_matrix_names_end(path, ".info") &&
-           memmem(head, size, "type:", 5) != NULL &&
+    return ps_matrix_names_end(path, ".info") && memmem(head, size, "type:", 5) != NULL &&
            memmem(head, size, "row_major:", 10) != NULL;
 }
 
-static bool
-is_dense(const matrix_t *self)
+static bool is_dense(const matrix_t *self)
 {
     return self->info.type == PSD_ENTRIES_DENSE;
 }
 
-static psd_status_t
-open_part(ps_dump_t *self, const char *name, const char *part, psd_error_t *err)
+static psd_status_t open_part(ps_dump_t *self, const char *name, const char *part, psd_error_t *err)
 {
     char path[PATH_MAX + 16];
 
@@ -72,35 +67,29 @@ open_part(ps_dump_t *self, const char *name, const char *part, psd_error_t *err)
 
 /* A dense matrix has as many values as it says: without columns, or values
  * behind them, a few bytes would be rows without end. */
-static psd_status_t
-check_dense(const matrix_t *self, const char *path, psd_error_t *err)
+static psd_status_t check_dense(const matrix_t *self, const char *path, psd_error_t *err)
 {
     uint64_t n = self->info.n_rows;
     uint64_t width = self->info.column_end - self->info.column_begin;
 
     if (width > ROW_MAX) {
-        return psd_error_set(err, PSD_LIMIT,
-                             "%s: rows of more than %" PRIu64 " values", path,
+        return psd_error_set(err, PSD_LIMIT, "%s: rows of more than %" PRIu64 " values", path,
                              ROW_MAX);
     }
     if (width == 0 && n > 0) {
-        return psd_error_set(err, PSD_INVALID,
-                             "%s: %" PRIu64 " dense rows without a column",
-                             path, n);
+        return psd_error_set(err, PSD_INVALID, "%s: %" PRIu64 " dense rows without a column", path,
+                             n);
     }
     if (n > 0 && self->values.size / (width * self->info.value_size) < n) {
         return psd_error_set(err, PSD_DAMAGED,
-                             "%s ends early: it has %" PRIu64
-                             " bytes, of %" PRIu64 " rows of %" PRIu64
-                             " values of %" PRIu32 " bytes",
-                             self->values.path, self->values.size, n, width,
-                             self->info.value_size);
+                             "%s ends early: it has %" PRIu64 " bytes, of %" PRIu64
+                             " rows of %" PRIu64 " values of %" PRIu32 " bytes",
+                             self->values.path, self->values.size, n, width, self->info.value_size);
     }
     return PSD_OK;
 }
 
-static psd_status_t
-open_matrix(matrix_t *self, const char *name, psd_error_t *err)
+static psd_status_t open_matrix(matrix_t *self, const char *name, psd_error_t *err)
 {
     char path[PATH_MAX + 16];
     psd_status_t rc = PSD_OK;
@@ -119,16 +108,14 @@ open_matrix(matrix_t *self, const char *name, psd_error_t *err)
     return rc == PSD_OK && is_dense(self) ? check_dense(self, path, err) : rc;
 }
 
-static void
-close_matrix(matrix_t *self)
+static void close_matrix(matrix_t *self)
 {
     ps_dump_done(&self->offsets);
     ps_dump_done(&self->keys);
     ps_dump_done(&self->values);
 }
 
-static void
-close_feed(ps_feed_t **self_p)
+static void close_feed(ps_feed_t **self_p)
 {
     ps_feed_t *self = *self_p;
 
@@ -144,11 +131,8 @@ close_feed(ps_feed_t **self_p)
     *self_p = NULL;
 }
 
-static psd_status_t
-check_rows(const matrix_t *self,
-           const char *name,
-           const ps_feed_t *feed,
-           psd_error_t *err)
+static psd_status_t check_rows(const matrix_t *self, const char *name, const ps_feed_t *feed,
+                               psd_error_t *err)
 {
     if (self->info.n_rows == feed->matrices[0].info.n_rows) {
         return PSD_OK;
@@ -156,15 +140,11 @@ check_rows(const matrix_t *self,
     return psd_error_set(err, PSD_INVALID,
                          "%s has %" PRIu64 " rows, where another matrix of "
                          "the same samples has %" PRIu64,
-                         name, self->info.n_rows,
-                         feed->matrices[0].info.n_rows);
+                         name, self->info.n_rows, feed->matrices[0].info.n_rows);
 }
 
-static psd_status_t
-open_labels(ps_feed_t *self,
-            const ps_parser_t *parser,
-            const ps_matrix_names_t *names,
-            psd_error_t *err)
+static psd_status_t open_labels(ps_feed_t *self, const ps_parser_t *parser,
+                                const ps_matrix_names_t *names, psd_error_t *err)
 {
     char name[PATH_MAX];
     const char *path = parser->labels_path;
@@ -185,25 +165,20 @@ open_labels(ps_feed_t *self,
     if (rc == PSD_OK) {
         rc = check_rows(&self->labels, name, self, err);
     }
-    if (rc == PSD_OK &&
-        (!is_dense(&self->labels) ||
-         self->labels.info.column_end - self->labels.info.column_begin != 1)) {
-        return psd_error_set(err, PSD_INVALID,
-                             "%s: labels are a dense matrix of one column",
-                             name);
+    if (rc == PSD_OK && (!is_dense(&self->labels) ||
+                         self->labels.info.column_end - self->labels.info.column_begin != 1)) {
+        return psd_error_set(err, PSD_INVALID, "%s: labels are a dense matrix of one column", name);
     }
     return rc;
 }
 
 /* Matrices of different kinds are sparse together. */
-static psd_entries_t
-join_kinds(psd_entries_t kind, psd_entries_t next, size_t i)
+static psd_entries_t join_kinds(psd_entries_t kind, psd_entries_t next, size_t i)
 {
     return i == 0 || kind == next ? next : PSD_ENTRIES_SPARSE;
 }
 
-static const char *
-name_of_kind(psd_entries_t kind)
+static const char *name_of_kind(psd_entries_t kind)
 {
     return kind == PSD_ENTRIES_DENSE    ? "values only"
            : kind == PSD_ENTRIES_BINARY ? "keys only"
@@ -211,8 +186,7 @@ name_of_kind(psd_entries_t kind)
 }
 
 /* The first input says what entries are, for all: sparse ones can be any. */
-static psd_status_t
-check_kind(const ps_feed_t *self, const ps_parser_t *parser, psd_error_t *err)
+static psd_status_t check_kind(const ps_feed_t *self, const ps_parser_t *parser, psd_error_t *err)
 {
     psd_entries_t kind = PSD_ENTRIES_SPARSE;
 
@@ -226,16 +200,12 @@ check_kind(const ps_feed_t *self, const ps_parser_t *parser, psd_error_t *err)
                          "%s: its entries are %s; those of %s, which is read "
                          "with it, are %s",
                          self->path, name_of_kind(kind),
-                         parser->entries_path != NULL ? parser->entries_path
-                                                      : "the first input",
+                         parser->entries_path != NULL ? parser->entries_path : "the first input",
                          name_of_kind(parser->entries));
 }
 
-static psd_status_t
-open_all(ps_feed_t *self,
-         const ps_parser_t *parser,
-         const char *path,
-         psd_error_t *err)
+static psd_status_t open_all(ps_feed_t *self, const ps_parser_t *parser, const char *path,
+                             psd_error_t *err)
 {
     PSD_AUTO(ps_matrix_names_done) ps_matrix_names_t names = {0};
     struct stat about;
@@ -266,8 +236,7 @@ open_all(ps_feed_t *self,
 }
 
 /* What goes on from row `first` of the matrix to `end`. */
-static psd_status_t
-go_to(matrix_t *self, uint64_t first, uint64_t end, psd_error_t *err)
+static psd_status_t go_to(matrix_t *self, uint64_t first, uint64_t end, psd_error_t *err)
 {
     uint64_t width = self->info.column_end - self->info.column_begin;
     const uint8_t *bytes = NULL;
@@ -286,8 +255,7 @@ go_to(matrix_t *self, uint64_t first, uint64_t end, psd_error_t *err)
     memcpy(&self->next, bytes, OFFSET_SIZE);
     if (self->next > UINT64_MAX / 16) {
         return psd_error_set(err, PSD_DAMAGED,
-                             "%s: row %" PRIu64 " begins behind %" PRIu64
-                             " entries",
+                             "%s: row %" PRIu64 " begins behind %" PRIu64 " entries",
                              self->offsets.path, first, self->next);
     }
     ps_dump_go(&self->keys, self->next * self->info.index_size, UINT64_MAX);
@@ -296,8 +264,7 @@ go_to(matrix_t *self, uint64_t first, uint64_t end, psd_error_t *err)
 }
 
 /* Where the entries in front of row `end` end, so that no more is read. */
-static psd_status_t
-bound(matrix_t *self, uint64_t end, psd_error_t *err)
+static psd_status_t bound(matrix_t *self, uint64_t end, psd_error_t *err)
 {
     PSD_AUTO(ps_dump_done) ps_dump_t offsets = {.fd = -1};
     const uint8_t *bytes = NULL;
@@ -327,19 +294,15 @@ bound(matrix_t *self, uint64_t end, psd_error_t *err)
     return PSD_OK;
 }
 
-static psd_status_t
-go_to_share(ps_feed_t *self,
-            const ps_parser_t *parser,
-            ps_share_t share,
-            psd_error_t *err)
+static psd_status_t go_to_share(ps_feed_t *self, const ps_parser_t *parser, ps_share_t share,
+                                psd_error_t *err)
 {
     uint64_t n = self->matrices[0].info.n_rows;
     ps_rows_t rows = ps_rows_of(parser, share, n);
     psd_status_t rc = PSD_OK;
 
     if (n > UINT64_MAX / 64 / ROW_MAX) {
-        return psd_error_set(err, PSD_LIMIT, "%s: %" PRIu64 " rows", self->path,
-                             n);
+        return psd_error_set(err, PSD_LIMIT, "%s: %" PRIu64 " rows", self->path, n);
     }
     self->first = rows.first;
     self->row = rows.first;
@@ -353,17 +316,11 @@ go_to_share(ps_feed_t *self,
             rc = bound(&self->matrices[i], rows.end, err);
         }
     }
-    return rc == PSD_OK && self->labelled
-               ? go_to(&self->labels, rows.first, rows.end, err)
-               : rc;
+    return rc == PSD_OK && self->labelled ? go_to(&self->labels, rows.first, rows.end, err) : rc;
 }
 
-static psd_status_t
-open_feed(const ps_parser_t *parser,
-          const char *path,
-          ps_share_t share,
-          ps_feed_t **ret_feed,
-          psd_error_t *err)
+static psd_status_t open_feed(const ps_parser_t *parser, const char *path, ps_share_t share,
+                              ps_feed_t **ret_feed, psd_error_t *err)
 {
     PSD_AUTO(close_feed) ps_feed_t *self = ps_alloc(1, sizeof *self);
     psd_status_t rc = PSD_OK;
@@ -382,8 +339,7 @@ open_feed(const ps_parser_t *parser,
     return rc;
 }
 
-static psd_status_t
-look(ps_parser_t *parser, const char *path, psd_error_t *err)
+static psd_status_t look(ps_parser_t *parser, const char *path, psd_error_t *err)
 {
     PSD_AUTO(ps_matrix_names_done) ps_matrix_names_t names = {0};
     psd_status_t rc = ps_matrix_names_find(&names, path, err);
@@ -401,8 +357,7 @@ look(ps_parser_t *parser, const char *path, psd_error_t *err)
 }
 
 /* How many entries the next row has. */
-static psd_status_t
-row_size(matrix_t *self, uint64_t row, size_t *ret_n, psd_error_t *err)
+static psd_status_t row_size(matrix_t *self, uint64_t row, size_t *ret_n, psd_error_t *err)
 {
     const uint8_t *bytes = NULL;
     uint64_t end = 0;
@@ -420,8 +375,8 @@ row_size(matrix_t *self, uint64_t row, size_t *ret_n, psd_error_t *err)
     if (end < self->next || end - self->next > ROW_MAX) {
         return psd_error_set(err, PSD_DAMAGED,
                              "%s: row %" PRIu64 " begins behind %" PRIu64
-                             " entries and ends behind %" PRIu64
-                             "; rows of 0 .. %" PRIu64 " are allowed",
+                             " entries and ends behind %" PRIu64 "; rows of 0 .. %" PRIu64
+                             " are allowed",
                              self->offsets.path, row, self->next, end, ROW_MAX);
     }
     *ret_n = (size_t)(end - self->next);
@@ -430,17 +385,12 @@ row_size(matrix_t *self, uint64_t row, size_t *ret_n, psd_error_t *err)
 }
 
 /* n numbers, float or double; *ret_finite false: not all are finite. */
-static psd_status_t
-take_values(matrix_t *self,
-            size_t n,
-            float *ret_values,
-            bool *ret_finite,
-            psd_error_t *err)
+static psd_status_t take_values(matrix_t *self, size_t n, float *ret_values, bool *ret_finite,
+                                psd_error_t *err)
 {
     const uint8_t *bytes = NULL;
     uint32_t faults = 0;
-    psd_status_t rc =
-        ps_dump_take(&self->values, n * self->info.value_size, &bytes, err);
+    psd_status_t rc = ps_dump_take(&self->values, n * self->info.value_size, &bytes, err);
 
     if (rc != PSD_OK) {
         return rc;
@@ -462,8 +412,7 @@ take_values(matrix_t *self,
     return PSD_OK;
 }
 
-static psd_status_t
-take_keys(matrix_t *self, size_t n, uint64_t *ret_keys, psd_error_t *err)
+static psd_status_t take_keys(matrix_t *self, size_t n, uint64_t *ret_keys, psd_error_t *err)
 {
     const uint8_t *bytes = NULL;
     psd_status_t rc = PSD_OK;
@@ -493,12 +442,8 @@ take_keys(matrix_t *self, size_t n, uint64_t *ret_keys, psd_error_t *err)
 
 /* Adds the row's entries; a group without any is there where there is but one.
  */
-static psd_status_t
-take_row(ps_feed_t *self,
-         matrix_t *matrix,
-         psd_samples_t *samples,
-         bool *ret_finite,
-         psd_error_t *err)
+static psd_status_t take_row(ps_feed_t *self, matrix_t *matrix, psd_samples_t *samples,
+                             bool *ret_finite, psd_error_t *err)
 {
     size_t n = 0;
     psd_status_t rc = row_size(matrix, self->row, &n, err);
@@ -515,8 +460,7 @@ take_row(ps_feed_t *self,
             samples->values[samples->n_entries + i] = 1;
         }
     } else if (rc == PSD_OK) {
-        rc = take_values(matrix, n, samples->values + samples->n_entries,
-                         ret_finite, err);
+        rc = take_values(matrix, n, samples->values + samples->n_entries, ret_finite, err);
     }
     if (rc == PSD_OK && (n > 0 || self->one)) {
         samples->n_entries += n;
@@ -525,8 +469,7 @@ take_row(ps_feed_t *self,
     return rc;
 }
 
-static psd_status_t
-next_sample(ps_feed_t *self, psd_samples_t *samples, psd_error_t *err)
+static psd_status_t next_sample(ps_feed_t *self, psd_samples_t *samples, psd_error_t *err)
 {
     float label = NAN;
     bool finite = true;
@@ -554,8 +497,7 @@ next_sample(ps_feed_t *self, psd_samples_t *samples, psd_error_t *err)
     }
     self->row++;
     if (!all_finite) {
-        return psd_error_set(err, PSD_INVALID,
-                             "%s: row %" PRIu64 ": a value is not finite",
+        return psd_error_set(err, PSD_INVALID, "%s: row %" PRIu64 ": a value is not finite",
                              self->path, self->row - 1);
     }
     ps_samples_end(samples);
@@ -563,14 +505,13 @@ next_sample(ps_feed_t *self, psd_samples_t *samples, psd_error_t *err)
 }
 
 /* Of the .info file, which is what was named: as much of it as of the rows. */
-static uint64_t
-taken(const ps_feed_t *self)
+static uint64_t taken(const ps_feed_t *self)
 {
     uint64_t n = self->end - self->first;
 
     return n == 0 ? self->info_size
-                  : (uint64_t)((double)self->info_size *
-                               (double)(self->row - self->first) / (double)n);
+                  : (uint64_t)((double)self->info_size * (double)(self->row - self->first) /
+                               (double)n);
 }
 
 static const ps_feed_kind_t FEED = {

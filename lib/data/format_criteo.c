@@ -25,8 +25,7 @@
 #define N_WORDS 26
 #define SHORT_WORD 4
 
-static const char *
-end_of_column(const char *at)
+static const char *end_of_column(const char *at)
 {
     while (*at != '\t' && *at != '\n' && *at != '\r') {
         at++;
@@ -35,14 +34,12 @@ end_of_column(const char *at)
 }
 
 /* Behind the tab that ends a column; the same place at the line's end. */
-static const char *
-next_column(const char *end)
+static const char *next_column(const char *end)
 {
     return *end == '\t' ? end + 1 : end;
 }
 
-static psd_status_t
-take_counts(const char **at_p, psd_samples_t *samples, psd_error_t *err)
+static psd_status_t take_counts(const char **at_p, psd_samples_t *samples, psd_error_t *err)
 {
     const char *at = *at_p;
 
@@ -56,8 +53,7 @@ take_counts(const char **at_p, psd_samples_t *samples, psd_error_t *err)
             if (ps_skip_point_zeros(stop) != end) {
                 return ps_sample_refuse(at, "a count, a whole number", err);
             }
-            ps_samples_add(samples,
-                           i * (UINT64_MAX / N_COUNTS) + (uint64_t)count, 1);
+            ps_samples_add(samples, i * (UINT64_MAX / N_COUNTS) + (uint64_t)count, 1);
             ps_samples_end_group(samples, (int64_t)i + 1);
         }
         at = next_column(end);
@@ -66,8 +62,7 @@ take_counts(const char **at_p, psd_samples_t *samples, psd_error_t *err)
     return PSD_OK;
 }
 
-static void
-take_words(const char **at_p, psd_samples_t *samples)
+static void take_words(const char **at_p, psd_samples_t *samples)
 {
     const char *at = *at_p;
 
@@ -85,11 +80,8 @@ take_words(const char **at_p, psd_samples_t *samples)
     *at_p = at;
 }
 
-static psd_status_t
-parse(const ps_parser_t *parser,
-      ps_line_t line,
-      psd_samples_t *samples,
-      psd_error_t *err)
+static psd_status_t parse(const ps_parser_t *parser, ps_line_t line, psd_samples_t *samples,
+                          psd_error_t *err)
 {
     const char *at = line.text;
     const char *end = end_of_column(at);
@@ -107,8 +99,7 @@ parse(const ps_parser_t *parser,
         return ps_sample_refuse(at, "a label, a finite number", err);
     }
     if (*end != '\t') {
-        return psd_error_set(err, PSD_INVALID,
-                             "it has no tab behind its label");
+        return psd_error_set(err, PSD_INVALID, "it has no tab behind its label");
     }
     ps_samples_begin(samples, label > 0 ? 1 : -1);
     at = next_column(end);
@@ -125,8 +116,7 @@ parse(const ps_parser_t *parser,
     return PSD_OK;
 }
 
-static bool
-fits(ps_line_t line)
+static bool fits(ps_line_t line)
 {
     size_t n_tabs = 0;
 

@@ -17,15 +17,13 @@
 
 #include "data/number.h"
 
-static bool
-is_end(const char *at)
+static bool is_end(const char *at)
 {
     return *at == ',' || *at == '\n';
 }
 
 /* One cell; NULL when it is neither empty nor a number. */
-static const char *
-take_cell(const char *at, float empty, float *ret_value)
+static const char *take_cell(const char *at, float empty, float *ret_value)
 {
     bool quoted = false;
 
@@ -49,8 +47,7 @@ take_cell(const char *at, float empty, float *ret_value)
 }
 
 /* Behind the cell there, whatever is in it. */
-static const char *
-pass_cell(const char *at)
+static const char *pass_cell(const char *at)
 {
     while (!is_end(at)) {
         at++;
@@ -60,8 +57,7 @@ pass_cell(const char *at)
 
 /* Do the cells behind the first one count up from 0 or 1? So columns without
  * names are called. */
-static bool
-counts_up(const char *at)
+static bool counts_up(const char *at)
 {
     float next = NAN;
 
@@ -80,8 +76,7 @@ counts_up(const char *at)
 
 /* Some cells of it have something, and none of them a number; or the label's
  * alone has none. */
-static bool
-is_names(const char *start)
+static bool is_names(const char *start)
 {
     bool any = false;
 
@@ -100,11 +95,8 @@ is_names(const char *start)
     }
 }
 
-static psd_status_t
-parse(const ps_parser_t *parser,
-      ps_line_t line,
-      psd_samples_t *samples,
-      psd_error_t *err)
+static psd_status_t parse(const ps_parser_t *parser, ps_line_t line, psd_samples_t *samples,
+                          psd_error_t *err)
 {
     const char *at = line.text;
     float label = 0;
@@ -129,16 +121,13 @@ parse(const ps_parser_t *parser,
         end = take_cell(at, 0, &value);
         if (end == NULL) {
             return psd_error_set(err, PSD_INVALID,
-                                 "\"%s\" in column %" PRIu64
-                                 " is not a finite number",
+                                 "\"%s\" in column %" PRIu64 " is not a finite number",
                                  ps_sample_cell(at), column + 2);
         }
         ps_samples_add(samples, column++, value);
     }
     if (parser->columns != 0 && column + 1 != parser->columns) {
-        return psd_error_set(err, PSD_INVALID,
-                             "it has %" PRIu64
-                             " columns; the first has %" PRIu64,
+        return psd_error_set(err, PSD_INVALID, "it has %" PRIu64 " columns; the first has %" PRIu64,
                              column + 1, parser->columns);
     }
     ps_samples_end_group(samples, 0);
@@ -146,8 +135,7 @@ parse(const ps_parser_t *parser,
     return PSD_OK;
 }
 
-static uint64_t
-count_commas(ps_line_t line)
+static uint64_t count_commas(ps_line_t line)
 {
     uint64_t n = 0;
 
@@ -157,35 +145,28 @@ count_commas(ps_line_t line)
     return n;
 }
 
-static void
-look(ps_parser_t *parser, ps_line_t text)
+static void look(ps_parser_t *parser, ps_line_t text)
 {
     size_t next = 0;
 
     for (ps_line_t line = ps_text_line(text, &next); line.text != NULL;
          line = ps_text_line(text, &next)) {
-        if (*ps_skip_blanks(line.text) != '\n' &&
-            !(line.first && is_names(line.text))) {
+        if (*ps_skip_blanks(line.text) != '\n' && !(line.first && is_names(line.text))) {
             parser->columns = count_commas(line) + 1;
             return;
         }
     }
 }
 
-static bool
-fits(ps_line_t line)
+static bool fits(ps_line_t line)
 {
     float value = 0;
 
     return count_commas(line) > 0 && take_cell(line.text, 0, &value) != NULL;
 }
 
-static psd_status_t
-print(const psd_samples_t *samples,
-      size_t i,
-      ps_printed_t *before,
-      ps_buffer_t *out,
-      psd_error_t *err)
+static psd_status_t print(const psd_samples_t *samples, size_t i, ps_printed_t *before,
+                          ps_buffer_t *out, psd_error_t *err)
 {
     size_t first = samples->starts[samples->groups[i]];
     size_t end = samples->starts[samples->groups[i + 1]];
@@ -207,17 +188,13 @@ print(const psd_samples_t *samples,
     for (size_t e = first; room && e < end; e++) {
         if (samples->keys[e] != e - first) {
             return psd_error_set(err, PSD_INVALID,
-                                 "key %" PRIu64
-                                 " of a sample that is not dense; csv has a "
+                                 "key %" PRIu64 " of a sample that is not dense; csv has a "
                                  "column for each key from 0",
                                  samples->keys[e]);
         }
-        room = ps_buffer_append(out, ",", 1) &&
-               ps_sample_print_f32(out, samples->values[e]);
+        room = ps_buffer_append(out, ",", 1) && ps_sample_print_f32(out, samples->values[e]);
     }
-    return room && ps_buffer_append(out, "\n", 1)
-               ? PSD_OK
-               : ps_sample_no_memory(out->size, err);
+    return room && ps_buffer_append(out, "\n", 1) ? PSD_OK : ps_sample_no_memory(out->size, err);
 }
 
 const ps_sample_format_t ps_sample_format_csv = {

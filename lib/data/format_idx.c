@@ -45,8 +45,7 @@ struct ps_feed {
 };
 
 /* 0: there is no such type. */
-static size_t
-width_of(uint8_t type)
+static size_t width_of(uint8_t type)
 {
     switch (type) {
     case 0x08: /* u8 */
@@ -64,16 +63,14 @@ width_of(uint8_t type)
     }
 }
 
-static bool
-knows(const char *path, const uint8_t *head, size_t size)
+static bool knows(const char *path, const uint8_t *head, size_t size)
 {
     (void)path;
-    return size >= 8 && head[0] == 0 && head[1] == 0 &&
-           width_of(head[2]) != 0 && head[3] >= 1 && head[3] <= DIMENSIONS_MAX;
+    return size >= 8 && head[0] == 0 && head[1] == 0 && width_of(head[2]) != 0 && head[3] >= 1 &&
+           head[3] <= DIMENSIONS_MAX;
 }
 
-static uint64_t
-read_be(const uint8_t *at, size_t width)
+static uint64_t read_be(const uint8_t *at, size_t width)
 {
     uint64_t value = 0;
 
@@ -84,8 +81,7 @@ read_be(const uint8_t *at, size_t width)
 }
 
 /* The lengths of the dimensions behind the first. */
-static psd_status_t
-take_dimensions(array_t *self, psd_error_t *err)
+static psd_status_t take_dimensions(array_t *self, psd_error_t *err)
 {
     const char *path = ps_source_path(self->window.source);
     uint64_t n = 1;
@@ -114,8 +110,7 @@ take_dimensions(array_t *self, psd_error_t *err)
     return PSD_OK;
 }
 
-static psd_status_t
-open_array(array_t *self, const char *path, psd_error_t *err)
+static psd_status_t open_array(array_t *self, const char *path, psd_error_t *err)
 {
     const uint8_t *head = NULL;
     size_t size = 0;
@@ -128,11 +123,10 @@ open_array(array_t *self, const char *path, psd_error_t *err)
         return rc;
     }
     if (!knows(path, head, size)) {
-        return psd_error_set(
-            err, PSD_INVALID,
-            "%s is no idx file: it does not begin with 0, 0, a "
-            "type and a count of dimensions",
-            path);
+        return psd_error_set(err, PSD_INVALID,
+                             "%s is no idx file: it does not begin with 0, 0, a "
+                             "type and a count of dimensions",
+                             path);
     }
     self->type = head[2];
     self->width = width_of(self->type);
@@ -142,14 +136,12 @@ open_array(array_t *self, const char *path, psd_error_t *err)
 }
 
 /* Puts `to` in place of the last `from` of the text, if it is there. */
-static bool
-put_word(char *text, size_t size, const char *from, const char *to)
+static bool put_word(char *text, size_t size, const char *from, const char *to)
 {
     char *at = NULL;
     char rest[PATH_MAX];
 
-    for (char *next = strstr(text, from); next != NULL;
-         next = strstr(next + 1, from)) {
+    for (char *next = strstr(text, from); next != NULL; next = strstr(next + 1, from)) {
         at = next;
     }
     if (at == NULL) {
@@ -161,8 +153,7 @@ put_word(char *text, size_t size, const char *from, const char *to)
 }
 
 /* Ends the text, of `length` bytes, with each of the packings in turn. */
-static bool
-find_packed(char *text, size_t size, size_t length)
+static bool find_packed(char *text, size_t size, size_t length)
 {
     static const char *const packings[] = {"", ".gz", ".zst"};
 
@@ -177,16 +168,14 @@ find_packed(char *text, size_t size, size_t length)
 }
 
 /* The name of the labels that belong to images of that name. */
-static psd_status_t
-find_labels(const char *path, char ret_path[PATH_MAX], psd_error_t *err)
+static psd_status_t find_labels(const char *path, char ret_path[PATH_MAX], psd_error_t *err)
 {
     const char *slash = strrchr(path, '/');
     size_t start = slash == NULL ? 0 : (size_t)(slash - path) + 1;
     size_t length = strlen(path);
 
     if (length + 16 > PATH_MAX) {
-        return psd_error_set(err, PSD_INVALID, "%s: a path of %zu bytes", path,
-                             length);
+        return psd_error_set(err, PSD_INVALID, "%s: a path of %zu bytes", path, length);
     }
     memcpy(ret_path, path, length + 1);
     if (!put_word(ret_path + start, PATH_MAX - start, "images", "labels")) {
@@ -211,8 +200,7 @@ find_labels(const char *path, char ret_path[PATH_MAX], psd_error_t *err)
                                path, ret_path);
 }
 
-static psd_status_t
-open_labels(ps_feed_t *self, const char *path, psd_error_t *err)
+static psd_status_t open_labels(ps_feed_t *self, const char *path, psd_error_t *err)
 {
     char beside[PATH_MAX];
     const char *labels = self->parser->labels_path;
@@ -231,27 +219,23 @@ open_labels(ps_feed_t *self, const char *path, psd_error_t *err)
     if (rc != PSD_OK) {
         return rc;
     }
-    if (self->labels.n_each != 1 ||
-        self->labels.n_samples != self->images.n_samples) {
+    if (self->labels.n_each != 1 || self->labels.n_samples != self->images.n_samples) {
         return psd_error_set(err, PSD_INVALID,
                              "%s has %" PRIu64 " labels of %zu numbers; %s "
                              "wants %" PRIu64 " of one",
-                             labels, self->labels.n_samples,
-                             self->labels.n_each, path, self->images.n_samples);
+                             labels, self->labels.n_samples, self->labels.n_each, path,
+                             self->images.n_samples);
     }
     self->labelled = true;
     return PSD_OK;
 }
 
-static psd_status_t
-go_to(array_t *self, uint64_t sample, psd_error_t *err)
+static psd_status_t go_to(array_t *self, uint64_t sample, psd_error_t *err)
 {
-    return ps_window_skip(&self->window, sample * self->n_each * self->width,
-                          err);
+    return ps_window_skip(&self->window, sample * self->n_each * self->width, err);
 }
 
-static void
-close_feed(ps_feed_t **self_p)
+static void close_feed(ps_feed_t **self_p)
 {
     ps_feed_t *self = *self_p;
 
@@ -263,8 +247,7 @@ close_feed(ps_feed_t **self_p)
     *self_p = NULL;
 }
 
-static psd_status_t
-open_both(ps_feed_t *self, const char *path, psd_error_t *err)
+static psd_status_t open_both(ps_feed_t *self, const char *path, psd_error_t *err)
 {
     psd_status_t rc = open_array(&self->images, path, err);
 
@@ -280,12 +263,8 @@ open_both(ps_feed_t *self, const char *path, psd_error_t *err)
     return open_labels(self, path, err);
 }
 
-static psd_status_t
-open_feed(const ps_parser_t *parser,
-          const char *path,
-          ps_share_t share,
-          ps_feed_t **ret_feed,
-          psd_error_t *err)
+static psd_status_t open_feed(const ps_parser_t *parser, const char *path, ps_share_t share,
+                              ps_feed_t **ret_feed, psd_error_t *err)
 {
     PSD_AUTO(close_feed) ps_feed_t *self = ps_alloc(1, sizeof *self);
     ps_rows_t rows = {0};
@@ -313,8 +292,7 @@ open_feed(const ps_parser_t *parser,
 }
 
 /* One number, as it is stored. */
-static float
-number_at(uint8_t type, const uint8_t *at, size_t width)
+static float number_at(uint8_t type, const uint8_t *at, size_t width)
 {
     uint64_t bits = read_be(at, width);
     uint32_t low = (uint32_t)bits;
@@ -340,11 +318,7 @@ number_at(uint8_t type, const uint8_t *at, size_t width)
 }
 
 /* The numbers of one sample; false: not all are finite. */
-static bool
-take_numbers(const array_t *array,
-             const uint8_t *bytes,
-             float scale,
-             float *ret_values)
+static bool take_numbers(const array_t *array, const uint8_t *bytes, float scale, float *ret_values)
 {
     bool finite = true;
 
@@ -355,16 +329,13 @@ take_numbers(const array_t *array,
         return true; /* 255 times a scale: checked where it is set */
     }
     for (size_t i = 0; i < array->n_each; i++) {
-        ret_values[i] =
-            number_at(array->type, bytes + i * array->width, array->width) *
-            scale;
+        ret_values[i] = number_at(array->type, bytes + i * array->width, array->width) * scale;
         finite = finite && isfinite(ret_values[i]);
     }
     return finite;
 }
 
-static psd_status_t
-take_label(ps_feed_t *self, float *ret_label, psd_error_t *err)
+static psd_status_t take_label(ps_feed_t *self, float *ret_label, psd_error_t *err)
 {
     const uint8_t *bytes = NULL;
     psd_status_t rc = PSD_OK;
@@ -374,16 +345,14 @@ take_label(ps_feed_t *self, float *ret_label, psd_error_t *err)
     }
     rc = ps_window_take(&self->labels.window, self->labels.width, &bytes, err);
     if (rc == PSD_OK && !take_numbers(&self->labels, bytes, 1, ret_label)) {
-        return psd_error_set(err, PSD_INVALID,
-                             "%s: byte %" PRIu64 ": a label that is not finite",
+        return psd_error_set(err, PSD_INVALID, "%s: byte %" PRIu64 ": a label that is not finite",
                              ps_source_path(self->labels.window.source),
                              self->labels.window.offset - self->labels.width);
     }
     return rc;
 }
 
-static psd_status_t
-next_sample(ps_feed_t *self, psd_samples_t *samples, psd_error_t *err)
+static psd_status_t next_sample(ps_feed_t *self, psd_samples_t *samples, psd_error_t *err)
 {
     array_t *images = &self->images;
     size_t n = images->n_each;
@@ -405,8 +374,7 @@ next_sample(ps_feed_t *self, psd_samples_t *samples, psd_error_t *err)
     if (rc != PSD_OK) {
         return rc;
     }
-    if (!take_numbers(images, bytes, self->parser->scale,
-                      samples->values + samples->n_entries)) {
+    if (!take_numbers(images, bytes, self->parser->scale, samples->values + samples->n_entries)) {
         return psd_error_set(err, PSD_INVALID,
                              "%s: byte %" PRIu64 ": a number of the sample is "
                              "not finite",
@@ -423,8 +391,7 @@ next_sample(ps_feed_t *self, psd_samples_t *samples, psd_error_t *err)
     return PSD_OK;
 }
 
-static uint64_t
-taken(const ps_feed_t *self)
+static uint64_t taken(const ps_feed_t *self)
 {
     return ps_source_taken(self->images.window.source);
 }

@@ -16,8 +16,7 @@
 #define PAIR "WORD:COUNT of two whole numbers, the count 1 .. 16777216"
 
 /* Reads WORD:COUNT; NULL where there is none. */
-static const char *
-take_pair(const char *at, uint64_t *ret_key, float *ret_value)
+static const char *take_pair(const char *at, uint64_t *ret_key, float *ret_value)
 {
     uint64_t count = 0;
 
@@ -33,15 +32,11 @@ take_pair(const char *at, uint64_t *ret_key, float *ret_value)
     return at;
 }
 
-static psd_status_t
-take_pairs(const ps_parser_t *parser,
-           const char *at,
-           psd_samples_t *samples,
-           psd_error_t *err)
+static psd_status_t take_pairs(const ps_parser_t *parser, const char *at, psd_samples_t *samples,
+                               psd_error_t *err)
 {
-    uint64_t n_words = parser->vocabulary == NULL
-                           ? UINT64_MAX
-                           : psd_vocabulary_count(parser->vocabulary);
+    uint64_t n_words =
+        parser->vocabulary == NULL ? UINT64_MAX : psd_vocabulary_count(parser->vocabulary);
 
     for (at = ps_skip_blanks(at); *at != '\n'; at = ps_skip_blanks(at)) {
         uint64_t key = 0;
@@ -63,11 +58,8 @@ take_pairs(const ps_parser_t *parser,
     return PSD_OK;
 }
 
-static psd_status_t
-parse(const ps_parser_t *parser,
-      ps_line_t line,
-      psd_samples_t *samples,
-      psd_error_t *err)
+static psd_status_t parse(const ps_parser_t *parser, ps_line_t line, psd_samples_t *samples,
+                          psd_error_t *err)
 {
     const char *start = ps_skip_blanks(line.text);
     const char *at = NULL;
@@ -84,8 +76,7 @@ parse(const ps_parser_t *parser,
     }
     at = ps_number_u64(start, &n);
     if (!ps_is_behind_word(at)) {
-        return ps_sample_refuse(start, "how many words follow, a whole number",
-                                err);
+        return ps_sample_refuse(start, "how many words follow, a whole number", err);
     }
     ps_samples_begin(samples, NAN);
     rc = take_pairs(parser, at, samples, err);
@@ -93,8 +84,7 @@ parse(const ps_parser_t *parser,
         return rc;
     }
     if (samples->n_entries - before != n) {
-        return psd_error_set(err, PSD_INVALID,
-                             "it begins with %" PRIu64 ", but has %zu words", n,
+        return psd_error_set(err, PSD_INVALID, "it begins with %" PRIu64 ", but has %zu words", n,
                              samples->n_entries - before);
     }
     ps_samples_end_group(samples, 0);
@@ -104,8 +94,7 @@ parse(const ps_parser_t *parser,
 
 /* As many pairs as its first number says, and at least two: one behind a 1 is
  * as well a libsvm line with that label. */
-static bool
-fits(ps_line_t line)
+static bool fits(ps_line_t line)
 {
     uint64_t n = 0;
     const char *at = ps_number_u64(ps_skip_blanks(line.text), &n);
@@ -127,8 +116,7 @@ fits(ps_line_t line)
 }
 
 /* A document without words. */
-static bool
-allows(ps_line_t line)
+static bool allows(ps_line_t line)
 {
     uint64_t n = 1;
     const char *at = ps_number_u64(ps_skip_blanks(line.text), &n);
@@ -136,12 +124,8 @@ allows(ps_line_t line)
     return at != NULL && n == 0 && *ps_skip_blanks(at) == '\n';
 }
 
-static psd_status_t
-print(const psd_samples_t *samples,
-      size_t i,
-      ps_printed_t *before,
-      ps_buffer_t *out,
-      psd_error_t *err)
+static psd_status_t print(const psd_samples_t *samples, size_t i, ps_printed_t *before,
+                          ps_buffer_t *out, psd_error_t *err)
 {
     size_t first = samples->starts[samples->groups[i]];
     size_t end = samples->starts[samples->groups[i + 1]];
@@ -155,9 +139,7 @@ print(const psd_samples_t *samples,
         room = ps_buffer_print(out, " %" PRIu64 ":%" PRIu32, samples->keys[e],
                                (uint32_t)samples->values[e]);
     }
-    return room && ps_buffer_append(out, "\n", 1)
-               ? PSD_OK
-               : ps_sample_no_memory(out->size, err);
+    return room && ps_buffer_append(out, "\n", 1) ? PSD_OK : ps_sample_no_memory(out->size, err);
 }
 
 const ps_sample_format_t ps_sample_format_lda_c = {

@@ -14,14 +14,12 @@
 
 #include "data/number.h"
 
-static bool
-is_end(const char *at)
+static bool is_end(const char *at)
 {
     return *at == '\n' || *at == '#';
 }
 
-static psd_status_t
-refuse_entry(const char *at, psd_error_t *err)
+static psd_status_t refuse_entry(const char *at, psd_error_t *err)
 {
     return psd_error_set(err, PSD_INVALID,
                          "\"%s\" is not KEY:VALUE of a whole number below 2^64 "
@@ -31,8 +29,7 @@ refuse_entry(const char *at, psd_error_t *err)
 
 /* Reads KEY:VALUE; NULL where there is none. A + in front of a key is what
  * other readers of this format pass over. */
-static const char *
-take_entry(const char *at, uint64_t *ret_key, float *ret_value)
+static const char *take_entry(const char *at, uint64_t *ret_key, float *ret_value)
 {
     at = ps_number_u64(*at == '+' ? at + 1 : at, ret_key);
     if (at == NULL || *at != ':') {
@@ -42,8 +39,7 @@ take_entry(const char *at, uint64_t *ret_key, float *ret_value)
     return at != NULL && (ps_is_blank(*at) || is_end(at)) ? at : NULL;
 }
 
-static const char *
-take_query(const char *at, uint64_t *ret_query)
+static const char *take_query(const char *at, uint64_t *ret_query)
 {
     /* Letter by letter: nothing behind the first that differs is touched. */
     if (at[0] != 'q' || at[1] != 'i' || at[2] != 'd' || at[3] != ':') {
@@ -54,8 +50,7 @@ take_query(const char *at, uint64_t *ret_query)
 }
 
 /* All entries from `at` to the end of the line. */
-static psd_status_t
-take_entries(const char *at, psd_samples_t *samples, psd_error_t *err)
+static psd_status_t take_entries(const char *at, psd_samples_t *samples, psd_error_t *err)
 {
     uint64_t *keys = samples->keys;
     float *values = samples->values;
@@ -70,8 +65,7 @@ take_entries(const char *at, psd_samples_t *samples, psd_error_t *err)
         }
         if (keys[n] < last) {
             return psd_error_set(err, PSD_INVALID,
-                                 "key %" PRIu64 " stands behind %" PRIu64
-                                 "; keys of a line ascend",
+                                 "key %" PRIu64 " stands behind %" PRIu64 "; keys of a line ascend",
                                  keys[n], last);
         }
         last = keys[n++];
@@ -81,11 +75,8 @@ take_entries(const char *at, psd_samples_t *samples, psd_error_t *err)
     return PSD_OK;
 }
 
-static psd_status_t
-parse(const ps_parser_t *parser,
-      ps_line_t line,
-      psd_samples_t *samples,
-      psd_error_t *err)
+static psd_status_t parse(const ps_parser_t *parser, ps_line_t line, psd_samples_t *samples,
+                          psd_error_t *err)
 {
     const char *at = ps_skip_blanks(line.text);
     const char *start = at;
@@ -102,16 +93,14 @@ parse(const ps_parser_t *parser,
     }
     at = ps_number_f32(at, &label);
     if (at == NULL || !(ps_is_blank(*at) || is_end(at))) {
-        return psd_error_set(err, PSD_INVALID,
-                             "label \"%s\" is not a finite number",
+        return psd_error_set(err, PSD_INVALID, "label \"%s\" is not a finite number",
                              ps_sample_word(start));
     }
     ps_samples_begin(samples, label);
     start = ps_skip_blanks(at);
     at = take_query(start, &samples->queries[samples->n]);
     if (at == NULL) {
-        return psd_error_set(err, PSD_INVALID,
-                             "\"%s\" is not qid: and a whole number",
+        return psd_error_set(err, PSD_INVALID, "\"%s\" is not qid: and a whole number",
                              ps_sample_word(start));
     }
     rc = take_entries(at, samples, err);
@@ -125,8 +114,7 @@ parse(const ps_parser_t *parser,
 
 /* Behind label and query, where both are there as they ought to be; NULL: they
  * are not. */
-static const char *
-pass_head(ps_line_t line)
+static const char *pass_head(ps_line_t line)
 {
     float label = 0;
     uint64_t query = 0;
@@ -139,8 +127,7 @@ pass_head(ps_line_t line)
     return at == NULL ? NULL : ps_skip_blanks(at);
 }
 
-static bool
-fits(ps_line_t line)
+static bool fits(ps_line_t line)
 {
     const char *at = pass_head(line);
     uint64_t key = 0;
@@ -150,20 +137,15 @@ fits(ps_line_t line)
 }
 
 /* A label alone: data sets have many, but so has a list of numbers. */
-static bool
-allows(ps_line_t line)
+static bool allows(ps_line_t line)
 {
     const char *at = pass_head(line);
 
     return at != NULL && is_end(at);
 }
 
-static psd_status_t
-print(const psd_samples_t *samples,
-      size_t i,
-      ps_printed_t *before,
-      ps_buffer_t *out,
-      psd_error_t *err)
+static psd_status_t print(const psd_samples_t *samples, size_t i, ps_printed_t *before,
+                          ps_buffer_t *out, psd_error_t *err)
 {
     size_t first = samples->groups[i];
     bool room = true;
@@ -179,21 +161,18 @@ print(const psd_samples_t *samples,
     if (room && samples->queries[i] != 0) {
         room = ps_buffer_print(out, " qid:%" PRIu64, samples->queries[i]);
     }
-    for (size_t e = samples->starts[first];
-         room && e < samples->starts[samples->groups[i + 1]]; e++) {
+    for (size_t e = samples->starts[first]; room && e < samples->starts[samples->groups[i + 1]];
+         e++) {
         if (samples->keys[e] < last) {
             return psd_error_set(err, PSD_INVALID,
-                                 "key %" PRIu64 " behind %" PRIu64
-                                 "; keys of libsvm lines ascend",
+                                 "key %" PRIu64 " behind %" PRIu64 "; keys of libsvm lines ascend",
                                  samples->keys[e], last);
         }
         last = samples->keys[e];
         room = ps_buffer_print(out, " %" PRIu64 ":", last) &&
                ps_sample_print_f32(out, samples->values[e]);
     }
-    return room && ps_buffer_append(out, "\n", 1)
-               ? PSD_OK
-               : ps_sample_no_memory(out->size, err);
+    return room && ps_buffer_append(out, "\n", 1) ? PSD_OK : ps_sample_no_memory(out->size, err);
 }
 
 const ps_sample_format_t ps_sample_format_libsvm = {

@@ -30,8 +30,7 @@ struct ps_feed {
     uint64_t n_taken; /* samples, whoever's */
 };
 
-static bool
-knows(const char *path, const uint8_t *head, size_t size)
+static bool knows(const char *path, const uint8_t *head, size_t size)
 {
     (void)path;
     return ps_records_know(head, size);
@@ -39,13 +38,11 @@ knows(const char *path, const uint8_t *head, size_t size)
 
 /* It is opened again to be read behind what is looked at: of a pipe, that
  * would be lost. */
-static psd_status_t
-check_plain(const char *path, psd_error_t *err)
+static psd_status_t check_plain(const char *path, psd_error_t *err)
 {
     struct stat about;
     bool plain = strcmp(path, "-") != 0 &&
-                 (stat(path, &about) != 0 || S_ISREG(about.st_mode) ||
-                  S_ISDIR(about.st_mode));
+                 (stat(path, &about) != 0 || S_ISREG(about.st_mode) || S_ISDIR(about.st_mode));
 
     return plain ? PSD_OK
                  : psd_error_set(err, PSD_INVALID,
@@ -56,8 +53,7 @@ check_plain(const char *path, psd_error_t *err)
 }
 
 /* What the first records of a file say; of a file without any, nothing. */
-static psd_status_t
-look_at_records(const char *path, ps_proto_info_t *ret_info, psd_error_t *err)
+static psd_status_t look_at_records(const char *path, ps_proto_info_t *ret_info, psd_error_t *err)
 {
     PSD_AUTO(ps_records_done) ps_records_t records = {0};
     psd_status_t rc = check_plain(path, err);
@@ -75,8 +71,7 @@ look_at_records(const char *path, ps_proto_info_t *ret_info, psd_error_t *err)
             break;
         }
         rc = ps_proto_info_look(i == 0 ? ret_info : &next, message, err);
-        if (i > 0 && rc == PSD_OK && next.has_entries &&
-            next.schema == ret_info->schema) {
+        if (i > 0 && rc == PSD_OK && next.has_entries && next.schema == ret_info->schema) {
             ret_info->entries = next.entries;
             ret_info->has_entries = true;
         }
@@ -89,13 +84,10 @@ look_at_records(const char *path, ps_proto_info_t *ret_info, psd_error_t *err)
             break;
         }
     }
-    return rc == PSD_INVALID || rc == PSD_DAMAGED
-               ? psd_error_wrap(err, rc, "%s", path)
-               : rc;
+    return rc == PSD_INVALID || rc == PSD_DAMAGED ? psd_error_wrap(err, rc, "%s", path) : rc;
 }
 
-static psd_status_t
-look(ps_parser_t *parser, const char *path, psd_error_t *err)
+static psd_status_t look(ps_parser_t *parser, const char *path, psd_error_t *err)
 {
     PSD_AUTO(ps_proto_info_done) ps_proto_info_t info = {0};
     psd_status_t rc = look_at_records(path, &info, err);
@@ -106,8 +98,7 @@ look(ps_parser_t *parser, const char *path, psd_error_t *err)
     return rc;
 }
 
-static void
-close_feed(ps_feed_t **self_p)
+static void close_feed(ps_feed_t **self_p)
 {
     ps_feed_t *self = *self_p;
 
@@ -119,12 +110,8 @@ close_feed(ps_feed_t **self_p)
     *self_p = NULL;
 }
 
-static psd_status_t
-open_feed(const ps_parser_t *parser,
-          const char *path,
-          ps_share_t share,
-          ps_feed_t **ret_feed,
-          psd_error_t *err)
+static psd_status_t open_feed(const ps_parser_t *parser, const char *path, ps_share_t share,
+                              ps_feed_t **ret_feed, psd_error_t *err)
 {
     PSD_AUTO(close_feed) ps_feed_t *self = ps_alloc(1, sizeof *self);
     bool ended = false;
@@ -151,14 +138,12 @@ open_feed(const ps_parser_t *parser,
     return rc;
 }
 
-static bool
-is_ours(const ps_feed_t *self)
+static bool is_ours(const ps_feed_t *self)
 {
     return self->n_taken / BLOCK % self->share.n_parts == self->share.part;
 }
 
-static psd_status_t
-next_sample(ps_feed_t *self, psd_samples_t *samples, psd_error_t *err)
+static psd_status_t next_sample(ps_feed_t *self, psd_samples_t *samples, psd_error_t *err)
 {
     ps_bytes_t message = {0};
     bool ended = false;
@@ -179,13 +164,11 @@ next_sample(ps_feed_t *self, psd_samples_t *samples, psd_error_t *err)
     rc = ps_proto_message_parse(&self->info, message, samples, err);
     return rc == PSD_INVALID
                ? psd_error_wrap(err, rc, "%s: byte %" PRIu64,
-                                ps_source_path(self->records.window.source),
-                                self->records.given)
+                                ps_source_path(self->records.window.source), self->records.given)
                : rc;
 }
 
-static uint64_t
-taken(const ps_feed_t *self)
+static uint64_t taken(const ps_feed_t *self)
 {
     return ps_source_taken(self->records.window.source);
 }

@@ -16,8 +16,7 @@
 
 #include "data/number.h"
 
-static const char *
-end_of_field(const char *at)
+static const char *end_of_field(const char *at)
 {
     while (*at != ';' && *at != '\n') {
         at++;
@@ -25,14 +24,12 @@ end_of_field(const char *at)
     return at;
 }
 
-static bool
-is_end(const char *at)
+static bool is_end(const char *at)
 {
     return *at == ';' || *at == '\n';
 }
 
-static bool
-is_behind_word(const char *at)
+static bool is_behind_word(const char *at)
 {
     return at != NULL && (ps_is_blank(*at) || is_end(at));
 }
@@ -40,8 +37,7 @@ is_behind_word(const char *at)
 /* ---- what the first lines are ---- */
 
 /* Widens what is known by the words of one group, its id left out. */
-static void
-look_at_entries(const char *at, psd_entries_t *entries)
+static void look_at_entries(const char *at, psd_entries_t *entries)
 {
     uint64_t key = 0;
 
@@ -62,8 +58,7 @@ look_at_entries(const char *at, psd_entries_t *entries)
     }
 }
 
-static void
-look(ps_parser_t *parser, ps_line_t text)
+static void look(ps_parser_t *parser, ps_line_t text)
 {
     psd_entries_t entries = PSD_ENTRIES_BINARY;
     psd_labels_t labels = PSD_LABELS_NONE;
@@ -96,11 +91,8 @@ look(ps_parser_t *parser, ps_line_t text)
 
 /* ---- a line ---- */
 
-static psd_status_t
-take_label(const ps_parser_t *parser,
-           const char **at_p,
-           psd_samples_t *samples,
-           psd_error_t *err)
+static psd_status_t take_label(const ps_parser_t *parser, const char **at_p, psd_samples_t *samples,
+                               psd_error_t *err)
 {
     const char *at = ps_skip_blanks(*at_p);
     const char *end = NULL;
@@ -109,22 +101,19 @@ take_label(const ps_parser_t *parser,
     if (!is_end(at)) {
         end = ps_number_f32(at, &label);
         if (!is_behind_word(end) || !is_end(ps_skip_blanks(end))) {
-            return psd_error_set(err, PSD_INVALID,
-                                 "label \"%s\" is not a finite number",
+            return psd_error_set(err, PSD_INVALID, "label \"%s\" is not a finite number",
                                  ps_sample_cell(at));
         }
     }
     if (isnan(label) != (parser->labels == PSD_LABELS_NONE)) {
         return psd_error_set(err, PSD_INVALID, "%s",
-                             isnan(label)
-                                 ? "it has no label; the first lines have"
-                                 : "it has a label; the first lines have none");
+                             isnan(label) ? "it has no label; the first lines have"
+                                          : "it has a label; the first lines have none");
     }
     if (!isnan(label) && ps_sample_label_kind(label) > parser->labels) {
-        return psd_error_set(
-            err, PSD_INVALID, "label \"%s\" is not %s, as the first lines' are",
-            ps_sample_word(at),
-            parser->labels == PSD_LABELS_BINARY ? "1 or -1" : "a whole number");
+        return psd_error_set(err, PSD_INVALID, "label \"%s\" is not %s, as the first lines' are",
+                             ps_sample_word(at),
+                             parser->labels == PSD_LABELS_BINARY ? "1 or -1" : "a whole number");
     }
     ps_samples_begin(samples, label);
     *at_p = end == NULL ? at : ps_skip_blanks(end);
@@ -132,11 +121,8 @@ take_label(const ps_parser_t *parser,
 }
 
 /* Reads one entry; NULL where there is none of this kind. */
-static const char *
-take_entry(const char *at,
-           psd_entries_t entries,
-           uint64_t *key,
-           float *ret_value)
+static const char *take_entry(const char *at, psd_entries_t entries, uint64_t *key,
+                              float *ret_value)
 {
     if (entries == PSD_ENTRIES_DENSE) {
         return ps_number_f32(at, ret_value);
@@ -149,16 +135,12 @@ take_entry(const char *at,
     return at != NULL && *at == ':' ? ps_number_f32(at + 1, ret_value) : NULL;
 }
 
-static psd_status_t
-take_group(const ps_parser_t *parser,
-           const char **at_p,
-           psd_samples_t *samples,
-           psd_error_t *err)
+static psd_status_t take_group(const ps_parser_t *parser, const char **at_p, psd_samples_t *samples,
+                               psd_error_t *err)
 {
-    static const char *const kinds[] = {
-        [PSD_ENTRIES_SPARSE] = "KEY:VALUE",
-        [PSD_ENTRIES_BINARY] = "KEY, a whole number below 2^64",
-        [PSD_ENTRIES_DENSE] = "VALUE, a finite number"};
+    static const char *const kinds[] = {[PSD_ENTRIES_SPARSE] = "KEY:VALUE",
+                                        [PSD_ENTRIES_BINARY] = "KEY, a whole number below 2^64",
+                                        [PSD_ENTRIES_DENSE] = "VALUE, a finite number"};
     const char *at = ps_skip_blanks(*at_p);
     int64_t id = 0;
     const char *end = ps_number_i64(at, &id);
@@ -176,16 +158,14 @@ take_group(const ps_parser_t *parser,
 
         end = take_entry(at, parser->entries, &key, &value);
         if (!is_behind_word(end)) {
-            return psd_error_set(
-                err, PSD_INVALID, "\"%s\" in group %" PRId64 " is not %s",
-                ps_sample_word(at), id, kinds[parser->entries]);
+            return psd_error_set(err, PSD_INVALID, "\"%s\" in group %" PRId64 " is not %s",
+                                 ps_sample_word(at), id, kinds[parser->entries]);
         }
         samples->keys[n] = key;
         samples->values[n++] = value;
     }
     if (n == samples->n_entries) {
-        return psd_error_set(err, PSD_INVALID, "group %" PRId64 " has no entry",
-                             id);
+        return psd_error_set(err, PSD_INVALID, "group %" PRId64 " has no entry", id);
     }
     samples->n_entries = n;
     ps_samples_end_group(samples, id);
@@ -193,11 +173,8 @@ take_group(const ps_parser_t *parser,
     return PSD_OK;
 }
 
-static psd_status_t
-parse(const ps_parser_t *parser,
-      ps_line_t line,
-      psd_samples_t *samples,
-      psd_error_t *err)
+static psd_status_t parse(const ps_parser_t *parser, ps_line_t line, psd_samples_t *samples,
+                          psd_error_t *err)
 {
     const char *at = ps_skip_blanks(line.text);
     size_t before = samples->n_groups;
@@ -229,16 +206,14 @@ parse(const ps_parser_t *parser,
 }
 
 /* A label or nothing, and a group's id. */
-static bool
-fits(ps_line_t line)
+static bool fits(ps_line_t line)
 {
     const char *at = ps_skip_blanks(line.text);
     const char *end = end_of_field(at);
     float label = 0;
     int64_t id = 0;
 
-    if (*end != ';' ||
-        (at != end && !is_behind_word(ps_number_f32(at, &label)))) {
+    if (*end != ';' || (at != end && !is_behind_word(ps_number_f32(at, &label)))) {
         return false;
     }
     return is_behind_word(ps_number_i64(ps_skip_blanks(end + 1), &id));
@@ -248,8 +223,7 @@ fits(ps_line_t line)
 
 /* A dense value; the first of a group with a point, for whole numbers alone
  * would be keys. */
-static bool
-print_dense(float value, bool first, ps_buffer_t *out)
+static bool print_dense(float value, bool first, ps_buffer_t *out)
 {
     size_t size = out->size + 1;
 
@@ -261,11 +235,7 @@ print_dense(float value, bool first, ps_buffer_t *out)
            ps_buffer_append(out, ".0", 2);
 }
 
-static bool
-print_entry(const psd_samples_t *samples,
-            size_t e,
-            bool first,
-            ps_buffer_t *out)
+static bool print_entry(const psd_samples_t *samples, size_t e, bool first, ps_buffer_t *out)
 {
     switch (samples->entries) {
     case PSD_ENTRIES_DENSE:
@@ -280,40 +250,29 @@ print_entry(const psd_samples_t *samples,
 }
 
 /* Readers want an entry in each sample, and a label in all or none. */
-static psd_status_t
-check_sample(const psd_samples_t *samples,
-             size_t i,
-             ps_printed_t *before,
-             psd_error_t *err)
+static psd_status_t check_sample(const psd_samples_t *samples, size_t i, ps_printed_t *before,
+                                 psd_error_t *err)
 {
     bool labelled = !isnan(samples->labels[i]);
 
-    if (samples->starts[samples->groups[i]] ==
-        samples->starts[samples->groups[i + 1]]) {
-        return psd_error_set(err, PSD_INVALID,
-                             "a sample without entries; ps lines have some");
+    if (samples->starts[samples->groups[i]] == samples->starts[samples->groups[i + 1]]) {
+        return psd_error_set(err, PSD_INVALID, "a sample without entries; ps lines have some");
     }
     if (before->any && labelled != before->labelled) {
         return psd_error_set(err, PSD_INVALID,
                              "a sample %s a label behind some %s; in ps files "
                              "all have one or none has",
-                             labelled ? "with" : "without",
-                             labelled ? "without" : "with");
+                             labelled ? "with" : "without", labelled ? "without" : "with");
     }
     before->any = true;
     before->labelled = labelled;
     return PSD_OK;
 }
 
-static psd_status_t
-print(const psd_samples_t *samples,
-      size_t i,
-      ps_printed_t *before,
-      ps_buffer_t *out,
-      psd_error_t *err)
+static psd_status_t print(const psd_samples_t *samples, size_t i, ps_printed_t *before,
+                          ps_buffer_t *out, psd_error_t *err)
 {
-    bool room = isnan(samples->labels[i]) ||
-                ps_sample_print_f32(out, samples->labels[i]);
+    bool room = isnan(samples->labels[i]) || ps_sample_print_f32(out, samples->labels[i]);
     psd_status_t rc = check_sample(samples, i, before, err);
 
     if (rc != PSD_OK) {
@@ -323,28 +282,23 @@ print(const psd_samples_t *samples,
         int64_t id = samples->group_ids[g];
 
         if (id < INT32_MIN || id > INT32_MAX) {
-            return psd_error_set(err, PSD_INVALID,
-                                 "group id %" PRId64 " does not fit in 32 bits",
+            return psd_error_set(err, PSD_INVALID, "group id %" PRId64 " does not fit in 32 bits",
                                  id);
         }
         if (samples->starts[g] == samples->starts[g + 1]) {
             continue; /* a group without entries is none */
         }
         room = room && ps_buffer_print(out, "; %" PRId64, id);
-        for (size_t e = samples->starts[g]; room && e < samples->starts[g + 1];
-             e++) {
+        for (size_t e = samples->starts[g]; room && e < samples->starts[g + 1]; e++) {
             room = print_entry(samples, e, e == samples->starts[g], out);
         }
     }
-    return room && ps_buffer_append(out, ";\n", 2)
-               ? PSD_OK
-               : ps_sample_no_memory(out->size, err);
+    return room && ps_buffer_append(out, ";\n", 2) ? PSD_OK : ps_sample_no_memory(out->size, err);
 }
 
 const ps_sample_format_t ps_sample_format_ps = {
     .name = "ps",
-    .about =
-        "label; group key:value …; group key:value …;   (or key, or value)",
+    .about = "label; group key:value …; group key:value …;   (or key, or value)",
     .entries = PSD_ENTRIES_SPARSE,
     .entries_open = true,
     .fits = fits,

@@ -17,8 +17,7 @@
 
 /* Puts the keys of a group together, which keep their order: counts them, then
  * deals them out of the copy behind them, for which there is room. */
-static void
-gather_groups(psd_samples_t *samples, size_t first)
+static void gather_groups(psd_samples_t *samples, size_t first)
 {
     uint64_t *keys = samples->keys + first;
     size_t n = samples->n_entries - first;
@@ -40,8 +39,7 @@ gather_groups(psd_samples_t *samples, size_t first)
     }
 }
 
-static void
-end_groups(psd_samples_t *samples, size_t first)
+static void end_groups(psd_samples_t *samples, size_t first)
 {
     size_t n = samples->n_entries;
 
@@ -57,11 +55,8 @@ end_groups(psd_samples_t *samples, size_t first)
     }
 }
 
-static psd_status_t
-parse(const ps_parser_t *parser,
-      ps_line_t line,
-      psd_samples_t *samples,
-      psd_error_t *err)
+static psd_status_t parse(const ps_parser_t *parser, ps_line_t line, psd_samples_t *samples,
+                          psd_error_t *err)
 {
     const char *at = ps_skip_blanks(line.text);
     size_t first = samples->n_entries;
@@ -83,16 +78,13 @@ parse(const ps_parser_t *parser,
     at = ps_skip_blanks(end);
     end = ps_number_u64(at, &number);
     if (end == NULL || *ps_skip_blanks(end) != '|') {
-        return ps_sample_refuse(
-            at, "the number of the line, and a bar behind it", err);
+        return ps_sample_refuse(at, "the number of the line, and a bar behind it", err);
     }
     ps_samples_begin(samples, label > 0 ? 1 : -1);
-    for (at = ps_skip_blanks(ps_skip_blanks(end) + 1); *at != '\n';
-         at = ps_skip_blanks(end)) {
+    for (at = ps_skip_blanks(ps_skip_blanks(end) + 1); *at != '\n'; at = ps_skip_blanks(end)) {
         end = ps_number_u64(at, &number);
         if (!ps_is_behind_word(end)) {
-            return ps_sample_refuse(at, "a key, a whole number below 2^64",
-                                    err);
+            return ps_sample_refuse(at, "a key, a whole number below 2^64", err);
         }
         ps_samples_add(samples, number, 1);
     }
@@ -103,15 +95,13 @@ parse(const ps_parser_t *parser,
 }
 
 /* Keys are long; vw's names of features seldom are numbers, and short then. */
-static bool
-fits(ps_line_t line)
+static bool fits(ps_line_t line)
 {
     float label = 0;
     uint64_t number = 0;
     const char *at = ps_number_f32(ps_skip_blanks(line.text), &label);
 
-    at = ps_is_behind_word(at) ? ps_number_u64(ps_skip_blanks(at), &number)
-                               : NULL;
+    at = ps_is_behind_word(at) ? ps_number_u64(ps_skip_blanks(at), &number) : NULL;
     if (at == NULL || *ps_skip_blanks(at) != '|') {
         return false;
     }

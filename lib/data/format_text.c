@@ -15,18 +15,13 @@
 #include "data/murmur.h"
 #include "data/number.h"
 
-static bool
-is_space(char c)
+static bool is_space(char c)
 {
     return ps_is_blank(c) || c == '\v' || c == '\f';
 }
 
 /* false: the vocabulary lacks it. */
-static bool
-find_key(const ps_parser_t *parser,
-         const char *word,
-         size_t size,
-         uint64_t *ret_key)
+static bool find_key(const ps_parser_t *parser, const char *word, size_t size, uint64_t *ret_key)
 {
     uint64_t halves[2];
 
@@ -38,8 +33,7 @@ find_key(const ps_parser_t *parser,
     return true;
 }
 
-static void
-take_words(const ps_parser_t *parser, ps_line_t line, psd_samples_t *samples)
+static void take_words(const ps_parser_t *parser, ps_line_t line, psd_samples_t *samples)
 {
     const char *at = line.text;
     const char *stop = line.text + line.size;
@@ -59,8 +53,7 @@ take_words(const ps_parser_t *parser, ps_line_t line, psd_samples_t *samples)
 }
 
 /* Equal keys of the last sample, which stand side by side, become one. */
-static void
-count_equal(psd_samples_t *samples)
+static void count_equal(psd_samples_t *samples)
 {
     size_t first = samples->starts[samples->groups[samples->n - 1]];
     size_t end = first;
@@ -77,8 +70,7 @@ count_equal(psd_samples_t *samples)
     samples->starts[samples->n_groups] = end;
 }
 
-static bool
-is_without_words(ps_line_t line)
+static bool is_without_words(ps_line_t line)
 {
     for (size_t i = 0; i < line.size; i++) {
         if (!is_space(line.text[i])) {
@@ -88,11 +80,8 @@ is_without_words(ps_line_t line)
     return true;
 }
 
-static psd_status_t
-parse(const ps_parser_t *parser,
-      ps_line_t line,
-      psd_samples_t *samples,
-      psd_error_t *err)
+static psd_status_t parse(const ps_parser_t *parser, ps_line_t line, psd_samples_t *samples,
+                          psd_error_t *err)
 {
     if (is_without_words(line)) {
         return PSD_OK;
@@ -116,15 +105,13 @@ parse(const ps_parser_t *parser,
 }
 
 /* Any text is one, so nobody guesses it. */
-static bool
-fits(ps_line_t line)
+static bool fits(ps_line_t line)
 {
     (void)line;
     return false;
 }
 
-static void
-look(ps_parser_t *parser, ps_line_t text)
+static void look(ps_parser_t *parser, ps_line_t text)
 {
     (void)text;
     if (!parser->entries_set || parser->entries == PSD_ENTRIES_DENSE) {

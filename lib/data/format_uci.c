@@ -50,16 +50,14 @@ struct ps_feed {
 /* ---- lines ---- */
 
 /* A whole number and nothing else. */
-static bool
-take_alone(const char *at, uint64_t *ret_value)
+static bool take_alone(const char *at, uint64_t *ret_value)
 {
     at = ps_number_u64(ps_skip_blanks(at), ret_value);
     return at != NULL && *ps_skip_blanks(at) == '\n';
 }
 
 /* Three of them. */
-static bool
-take_three(const char *at, uint64_t ret_values[3])
+static bool take_three(const char *at, uint64_t ret_values[3])
 {
     for (int i = 0; i < 3; i++) {
         at = ps_number_u64(ps_skip_blanks(at), &ret_values[i]);
@@ -70,8 +68,7 @@ take_three(const char *at, uint64_t ret_values[3])
     return *ps_skip_blanks(at) == '\n';
 }
 
-static bool
-knows(const char *path, const uint8_t *head, size_t size)
+static bool knows(const char *path, const uint8_t *head, size_t size)
 {
     char text[PS_FEED_HEAD + 1];
     ps_line_t all = {.text = text, .size = size};
@@ -87,8 +84,7 @@ knows(const char *path, const uint8_t *head, size_t size)
     text[size] = '\n';
     for (int i = 0; i < N_HEAD; i++) {
         line = ps_text_line(all, &at);
-        if (line.text == NULL || at > size + 1 ||
-            !take_alone(line.text, values)) {
+        if (line.text == NULL || at > size + 1 || !take_alone(line.text, values)) {
             return false;
         }
     }
@@ -97,8 +93,7 @@ knows(const char *path, const uint8_t *head, size_t size)
 }
 
 /* Puts the line's place in front of what is wrong with it. */
-static psd_status_t
-name_place(const ps_feed_t *self, psd_error_t *err)
+static psd_status_t name_place(const ps_feed_t *self, psd_error_t *err)
 {
     PSD_AUTO(ps_buffer_done) ps_buffer_t place = {0};
 
@@ -110,11 +105,8 @@ name_place(const ps_feed_t *self, psd_error_t *err)
 }
 
 /* What a line says; PSD_INVALID without its place. */
-static psd_status_t
-take_entry(const ps_feed_t *self,
-           const char *text,
-           entry_t *ret_entry,
-           psd_error_t *err)
+static psd_status_t take_entry(const ps_feed_t *self, const char *text, entry_t *ret_entry,
+                               psd_error_t *err)
 {
     uint64_t v[3] = {0};
 
@@ -126,21 +118,18 @@ take_entry(const ps_feed_t *self,
     }
     if (v[0] < 1 || v[0] > self->head[0] || v[1] < 1 || v[1] > self->head[1]) {
         return psd_error_set(err, PSD_INVALID,
-                             "document %" PRIu64 ", word %" PRIu64
-                             "; there are %" PRIu64 " and %" PRIu64
-                             ", counted from 1",
+                             "document %" PRIu64 ", word %" PRIu64 "; there are %" PRIu64
+                             " and %" PRIu64 ", counted from 1",
                              v[0], v[1], self->head[0], self->head[1]);
     }
     if (v[2] < 1 || v[2] > PS_COUNT_MAX) {
-        return psd_error_set(err, PSD_INVALID,
-                             "count %" PRIu64 "; 1 .. %" PRIu32 " are allowed",
+        return psd_error_set(err, PSD_INVALID, "count %" PRIu64 "; 1 .. %" PRIu32 " are allowed",
                              v[2], PS_COUNT_MAX);
     }
     if (v[0] - 1 < self->last) {
         return psd_error_set(err, PSD_INVALID,
-                             "document %" PRIu64 " behind %" PRIu64
-                             "; documents ascend",
-                             v[0], self->last + 1);
+                             "document %" PRIu64 " behind %" PRIu64 "; documents ascend", v[0],
+                             self->last + 1);
     }
     *ret_entry = (entry_t){v[0] - 1, v[1] - 1, (float)v[2]};
     return PSD_OK;
@@ -148,8 +137,7 @@ take_entry(const ps_feed_t *self,
 
 /* Reads the next entry of a sample that is wanted, or of one behind them. A bad
  * line in front of the first of them is another share's. */
-static psd_status_t
-read_entry(ps_feed_t *self, psd_error_t *err)
+static psd_status_t read_entry(ps_feed_t *self, psd_error_t *err)
 {
     for (;;) {
         ps_line_t line = {0};
@@ -187,50 +175,42 @@ read_entry(ps_feed_t *self, psd_error_t *err)
 
 /* How many documents a file of so many entries may have. It has no more entries
  * than bytes; packed there may be more, but not 64 for a byte. */
-static uint64_t
-documents_max(const ps_feed_t *self)
+static uint64_t documents_max(const ps_feed_t *self)
 {
     uint64_t size = ps_source_size(self->lines.source);
     uint64_t n = self->head[2];
 
     n = size != 0 && size < n ? size : n;
-    n = n < DOCUMENTS_MAX / EMPTY_PER_ENTRY ? EMPTY_MAX + n * EMPTY_PER_ENTRY
-                                            : DOCUMENTS_MAX;
+    n = n < DOCUMENTS_MAX / EMPTY_PER_ENTRY ? EMPTY_MAX + n * EMPTY_PER_ENTRY : DOCUMENTS_MAX;
     return n < DOCUMENTS_MAX ? n : DOCUMENTS_MAX;
 }
 
 /* Documents without lines take no room in the file, but some as samples. Words
  * that come last in a vocabulary need not occur. */
-static psd_status_t
-check_head(const ps_feed_t *self, psd_error_t *err)
+static psd_status_t check_head(const ps_feed_t *self, psd_error_t *err)
 {
     const char *path = ps_source_path(self->lines.source);
     const psd_vocabulary_t *vocabulary = self->parser->vocabulary;
 
     if (self->head[0] > DOCUMENTS_MAX) {
-        return psd_error_set(err, PSD_LIMIT,
-                             "%s: %" PRIu64 " documents; 2^32 are allowed",
-                             path, self->head[0]);
+        return psd_error_set(err, PSD_LIMIT, "%s: %" PRIu64 " documents; 2^32 are allowed", path,
+                             self->head[0]);
     }
     if (self->head[0] > documents_max(self)) {
-        return psd_error_set(
-            err, PSD_LIMIT,
-            "%s: %" PRIu64 " documents of %" PRIu64 " entries; %" PRIu64
-            " are allowed in a file of its size",
-            path, self->head[0], self->head[2], documents_max(self));
+        return psd_error_set(err, PSD_LIMIT,
+                             "%s: %" PRIu64 " documents of %" PRIu64 " entries; %" PRIu64
+                             " are allowed in a file of its size",
+                             path, self->head[0], self->head[2], documents_max(self));
     }
-    if (vocabulary != NULL &&
-        self->head[1] > psd_vocabulary_count(vocabulary)) {
-        return psd_error_set(err, PSD_INVALID,
-                             "%s has %" PRIu64 " words, %s has %zu", path,
+    if (vocabulary != NULL && self->head[1] > psd_vocabulary_count(vocabulary)) {
+        return psd_error_set(err, PSD_INVALID, "%s has %" PRIu64 " words, %s has %zu", path,
                              self->head[1], self->parser->vocabulary_path,
                              psd_vocabulary_count(vocabulary));
     }
     return PSD_OK;
 }
 
-static psd_status_t
-read_head(ps_feed_t *self, psd_error_t *err)
+static psd_status_t read_head(ps_feed_t *self, psd_error_t *err)
 {
     static const char *const names[N_HEAD] = {"documents", "words", "entries"};
 
@@ -242,20 +222,16 @@ read_head(ps_feed_t *self, psd_error_t *err)
             return rc;
         }
         if (line.text == NULL || !take_alone(line.text, &self->head[i])) {
-            return psd_error_set(
-                err, PSD_INVALID, "%s: line %d is not how many %s there are",
-                ps_source_path(self->lines.source), i + 1, names[i]);
+            return psd_error_set(err, PSD_INVALID, "%s: line %d is not how many %s there are",
+                                 ps_source_path(self->lines.source), i + 1, names[i]);
         }
     }
     return check_head(self, err);
 }
 
 /* The sample of the first good line behind that byte, or NO_MORE. */
-static psd_status_t
-look_behind(ps_feed_t *self,
-            uint64_t offset,
-            uint64_t *ret_sample,
-            psd_error_t *err)
+static psd_status_t look_behind(ps_feed_t *self, uint64_t offset, uint64_t *ret_sample,
+                                psd_error_t *err)
 {
     psd_status_t rc = ps_lines_seek(&self->lines, offset, err);
 
@@ -268,8 +244,7 @@ look_behind(ps_feed_t *self,
             *ret_sample = NO_MORE;
             return PSD_OK;
         }
-        if (rc == PSD_OK &&
-            take_entry(self, line.text, &entry, NULL) == PSD_OK) {
+        if (rc == PSD_OK && take_entry(self, line.text, &entry, NULL) == PSD_OK) {
             *ret_sample = entry.sample;
             return PSD_OK;
         }
@@ -278,15 +253,13 @@ look_behind(ps_feed_t *self,
 }
 
 /* Goes near the first line that is wanted, from in front. */
-static psd_status_t
-go_near(ps_feed_t *self, psd_error_t *err)
+static psd_status_t go_near(ps_feed_t *self, psd_error_t *err)
 {
     uint64_t low = self->lines.offset;
     uint64_t high = ps_source_size(self->lines.source);
     psd_status_t rc = PSD_OK;
 
-    if (self->rows.first == 0 || !ps_source_can_seek(self->lines.source) ||
-        low >= high) {
+    if (self->rows.first == 0 || !ps_source_can_seek(self->lines.source) || low >= high) {
         return PSD_OK;
     }
     while (rc == PSD_OK && high - low > NEAR) {
@@ -303,8 +276,7 @@ go_near(ps_feed_t *self, psd_error_t *err)
     return rc == PSD_OK ? ps_lines_seek(&self->lines, low, err) : rc;
 }
 
-static void
-close_feed(ps_feed_t **self_p)
+static void close_feed(ps_feed_t **self_p)
 {
     ps_feed_t *self = *self_p;
 
@@ -317,12 +289,8 @@ close_feed(ps_feed_t **self_p)
     *self_p = NULL;
 }
 
-static psd_status_t
-open_feed(const ps_parser_t *parser,
-          const char *path,
-          ps_share_t share,
-          ps_feed_t **ret_feed,
-          psd_error_t *err)
+static psd_status_t open_feed(const ps_parser_t *parser, const char *path, ps_share_t share,
+                              ps_feed_t **ret_feed, psd_error_t *err)
 {
     PSD_AUTO(close_feed) ps_feed_t *self = ps_alloc(1, sizeof *self);
     psd_status_t rc = PSD_OK;
@@ -350,8 +318,7 @@ open_feed(const ps_parser_t *parser,
 
 /* ---- reading ---- */
 
-static psd_status_t
-keep_entry(ps_feed_t *self, psd_error_t *err)
+static psd_status_t keep_entry(ps_feed_t *self, psd_error_t *err)
 {
     size_t capacity = self->capacity == 0 ? 1024 : self->capacity * 2;
 
@@ -359,8 +326,7 @@ keep_entry(ps_feed_t *self, psd_error_t *err)
         return psd_error_set(err, PSD_LIMIT,
                              "%s: document %" PRIu64 " has more than %zu "
                              "entries",
-                             ps_source_path(self->lines.source), self->next + 1,
-                             ENTRIES_MAX);
+                             ps_source_path(self->lines.source), self->next + 1, ENTRIES_MAX);
     }
     if (self->n == self->capacity) {
         uint64_t *keys = ps_alloc_resize(self->keys, capacity, sizeof *keys);
@@ -380,8 +346,7 @@ keep_entry(ps_feed_t *self, psd_error_t *err)
     return PSD_OK;
 }
 
-static psd_status_t
-give(ps_feed_t *self, psd_samples_t *samples, psd_error_t *err)
+static psd_status_t give(ps_feed_t *self, psd_samples_t *samples, psd_error_t *err)
 {
     if (!ps_samples_reserve(samples, 1, self->n)) {
         return ps_sample_no_memory(self->n * sizeof *self->keys, err);
@@ -398,11 +363,10 @@ give(ps_feed_t *self, psd_samples_t *samples, psd_error_t *err)
 }
 
 /* All of it was read: is it all that there was? */
-static psd_status_t
-check_whole(const ps_feed_t *self, psd_error_t *err)
+static psd_status_t check_whole(const ps_feed_t *self, psd_error_t *err)
 {
-    bool whole = self->rows.first == 0 && self->rows.end == self->head[0] &&
-                 self->waits && self->entry.sample == NO_MORE;
+    bool whole = self->rows.first == 0 && self->rows.end == self->head[0] && self->waits &&
+                 self->entry.sample == NO_MORE;
 
     if (!whole || self->n_lines == self->head[2]) {
         return PSD_OK;
@@ -410,12 +374,10 @@ check_whole(const ps_feed_t *self, psd_error_t *err)
     return psd_error_set(err, PSD_DAMAGED,
                          "%s has %" PRIu64 " entries; its third line says "
                          "%" PRIu64,
-                         ps_source_path(self->lines.source), self->n_lines,
-                         self->head[2]);
+                         ps_source_path(self->lines.source), self->n_lines, self->head[2]);
 }
 
-static psd_status_t
-next_sample(ps_feed_t *self, psd_samples_t *samples, psd_error_t *err)
+static psd_status_t next_sample(ps_feed_t *self, psd_samples_t *samples, psd_error_t *err)
 {
     psd_status_t rc = PSD_OK;
 
@@ -423,8 +385,7 @@ next_sample(ps_feed_t *self, psd_samples_t *samples, psd_error_t *err)
     while (rc == PSD_OK) {
         if (!self->waits) {
             rc = read_entry(self, err);
-        } else if (self->entry.sample == self->next &&
-                   self->next < self->rows.end) {
+        } else if (self->entry.sample == self->next && self->next < self->rows.end) {
             rc = keep_entry(self, err);
         } else {
             break;
@@ -433,12 +394,10 @@ next_sample(ps_feed_t *self, psd_samples_t *samples, psd_error_t *err)
     if (rc != PSD_OK) {
         return rc;
     }
-    return self->next < self->rows.end ? give(self, samples, err)
-                                       : check_whole(self, err);
+    return self->next < self->rows.end ? give(self, samples, err) : check_whole(self, err);
 }
 
-static uint64_t
-taken(const ps_feed_t *self)
+static uint64_t taken(const ps_feed_t *self)
 {
     return ps_source_taken(self->lines.source);
 }

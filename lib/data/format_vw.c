@@ -33,15 +33,13 @@ typedef struct space {
     uint64_t n_nameless;
 } space_t;
 
-static bool
-is_end(const char *at)
+static bool is_end(const char *at)
 {
     return *at == '\n' || *at == '|' || ps_is_blank(*at);
 }
 
 /* The place behind the characters of a name. */
-static const char *
-end_of_name(const char *at)
+static const char *end_of_name(const char *at)
 {
     while (!is_end(at) && *at != ':') {
         at++;
@@ -51,17 +49,13 @@ end_of_name(const char *at)
 
 /* ---- hashes ---- */
 
-static bool
-is_control(char c)
+static bool is_control(char c)
 {
     return (unsigned char)c <= ' ';
 }
 
-static uint64_t
-hash_name(const ps_parser_t *parser,
-          const char *name,
-          const char *end,
-          uint64_t seed)
+static uint64_t hash_name(const ps_parser_t *parser, const char *name, const char *end,
+                          uint64_t seed)
 {
     uint64_t number = 0;
 
@@ -86,17 +80,13 @@ hash_name(const ps_parser_t *parser,
 /* ---- in front of the first bar ---- */
 
 /* A finite number that is the whole word. */
-static bool
-read_word(const char *word, const char *end, float *ret_value)
+static bool read_word(const char *word, const char *end, float *ret_value)
 {
     return ps_number_f32(word, ret_value) == end;
 }
 
-static psd_status_t
-take_label_words(const char *at,
-                 const char *end,
-                 psd_samples_t *samples,
-                 psd_error_t *err)
+static psd_status_t take_label_words(const char *at, const char *end, psd_samples_t *samples,
+                                     psd_error_t *err)
 {
     float words[LABEL_WORDS] = {NAN, 1, 0}; /* label, weight, initial */
     size_t n = 0;
@@ -125,11 +115,8 @@ take_label_words(const char *at,
 }
 
 /* at .. end: what stands in front of the first bar. */
-static psd_status_t
-take_head(const char *at,
-          const char *end,
-          psd_samples_t *samples,
-          psd_error_t *err)
+static psd_status_t take_head(const char *at, const char *end, psd_samples_t *samples,
+                              psd_error_t *err)
 {
     const char *tab = memchr(at, '\t', (size_t)(end - at));
     const char *tag = NULL;
@@ -157,8 +144,7 @@ take_head(const char *at,
 /* ---- behind it ---- */
 
 /* "nan" in any case. */
-static bool
-is_nan(const char *at)
+static bool is_nan(const char *at)
 {
     /* Letter by letter: nothing behind the first that differs is touched. */
     return (at[0] == 'n' || at[0] == 'N') && (at[1] == 'a' || at[1] == 'A') &&
@@ -167,8 +153,7 @@ is_nan(const char *at)
 
 /* "inf" or "infinity" in any case, with or without a sign, or a number that no
  * float holds. */
-static bool
-is_infinite(const char *at)
+static bool is_infinite(const char *at)
 {
     static const char word[] = "infinity";
     const char *end = ps_number_pass(at);
@@ -185,11 +170,8 @@ is_infinite(const char *at)
 }
 
 /* at: behind the bar. */
-static psd_status_t
-take_space(const ps_parser_t *parser,
-           const char **at_p,
-           space_t *ret_space,
-           psd_error_t *err)
+static psd_status_t take_space(const ps_parser_t *parser, const char **at_p, space_t *ret_space,
+                               psd_error_t *err)
 {
     const char *at = *at_p;
     const char *end = end_of_name(at);
@@ -207,8 +189,7 @@ take_space(const ps_parser_t *parser,
     } else if (*end == ':') {
         end = ps_number_f32(end + 1, &ret_space->factor);
         if (end == NULL || !is_end(end)) {
-            return ps_sample_refuse(at, "a namespace with a finite factor",
-                                    err);
+            return ps_sample_refuse(at, "a namespace with a finite factor", err);
         }
     }
     *at_p = end;
@@ -216,11 +197,8 @@ take_space(const ps_parser_t *parser,
 }
 
 /* Behind a feature's name: its value, or its word, *ret_word .. *ret_end. */
-static const char *
-take_value(const char *at,
-           float *ret_value,
-           const char **ret_word,
-           const char **ret_end)
+static const char *take_value(const char *at, float *ret_value, const char **ret_word,
+                              const char **ret_end)
 {
     const char *end = NULL;
 
@@ -251,12 +229,8 @@ take_value(const char *at,
     return end > at ? end : NULL;
 }
 
-static psd_status_t
-take_feature(const ps_parser_t *parser,
-             const char **at_p,
-             space_t *space,
-             psd_samples_t *samples,
-             psd_error_t *err)
+static psd_status_t take_feature(const ps_parser_t *parser, const char **at_p, space_t *space,
+                                 psd_samples_t *samples, psd_error_t *err)
 {
     const char *name = *at_p;
     const char *name_end = end_of_name(name);
@@ -273,8 +247,7 @@ take_feature(const ps_parser_t *parser,
                                 err);
     }
     if (word != NULL) {
-        key = hash_name(parser, word, word_end,
-                        hash_name(parser, name, name_end, space->hash));
+        key = hash_name(parser, word, word_end, hash_name(parser, name, name_end, space->hash));
     } else {
         value *= space->factor;
         key = name_end > name ? hash_name(parser, name, name_end, space->hash)
@@ -288,17 +261,13 @@ take_feature(const ps_parser_t *parser,
                                 err);
     }
     if (value != 0) {
-        ps_samples_add(samples, key & ((UINT64_C(1) << parser->bits) - 1),
-                       value);
+        ps_samples_add(samples, key & ((UINT64_C(1) << parser->bits) - 1), value);
     }
     return PSD_OK;
 }
 
-static psd_status_t
-take_spaces(const ps_parser_t *parser,
-            const char *at,
-            psd_samples_t *samples,
-            psd_error_t *err)
+static psd_status_t take_spaces(const ps_parser_t *parser, const char *at, psd_samples_t *samples,
+                                psd_error_t *err)
 {
     while (*at == '|') {
         space_t space;
@@ -319,11 +288,8 @@ take_spaces(const ps_parser_t *parser,
     return PSD_OK;
 }
 
-static psd_status_t
-parse(const ps_parser_t *parser,
-      ps_line_t line,
-      psd_samples_t *samples,
-      psd_error_t *err)
+static psd_status_t parse(const ps_parser_t *parser, ps_line_t line, psd_samples_t *samples,
+                          psd_error_t *err)
 {
     const char *at = line.text;
     const char *end = line.text + line.size;
@@ -351,16 +317,14 @@ parse(const ps_parser_t *parser,
         return rc;
     }
     if (parser->constant) {
-        ps_samples_add(samples, CONSTANT & ((UINT64_C(1) << parser->bits) - 1),
-                       1);
+        ps_samples_add(samples, CONSTANT & ((UINT64_C(1) << parser->bits) - 1), 1);
         ps_samples_end_group(samples, (int64_t)CONSTANT);
     }
     ps_samples_end(samples);
     return PSD_OK;
 }
 
-static bool
-fits(ps_line_t line)
+static bool fits(ps_line_t line)
 {
     return memchr(line.text, '|', line.size) != NULL;
 }
@@ -369,11 +333,8 @@ fits(ps_line_t line)
 
 /* "label weight initial 'tag", as much of it as says something. Where nothing
  * is touched by the bar behind it, a blank is in front of that. */
-static psd_status_t
-print_head(const psd_samples_t *samples,
-           size_t i,
-           ps_buffer_t *out,
-           psd_error_t *err)
+static psd_status_t print_head(const psd_samples_t *samples, size_t i, ps_buffer_t *out,
+                               psd_error_t *err)
 {
     bool has_initial = samples->initials[i] != 0;
     bool has_weight = has_initial || samples->weights[i] != 1;
@@ -387,10 +348,8 @@ print_head(const psd_samples_t *samples,
                              "label; in vw lines they stand behind one");
     }
     for (size_t k = 0; k < tag_size; k++) {
-        if (tag[k] == ' ' || tag[k] == '\t' || tag[k] == '|' ||
-            tag[k] == '\n' || tag[k] == '\r') {
-            return psd_error_set(err, PSD_INVALID,
-                                 "tag \"%.*s\" has a blank or a bar",
+        if (tag[k] == ' ' || tag[k] == '\t' || tag[k] == '|' || tag[k] == '\n' || tag[k] == '\r') {
+            return psd_error_set(err, PSD_INVALID, "tag \"%.*s\" has a blank or a bar",
                                  tag_size > 40 ? 40 : (int)tag_size, tag);
         }
     }
@@ -398,30 +357,24 @@ print_head(const psd_samples_t *samples,
         room = ps_sample_print_f32(out, samples->labels[i]);
     }
     if (room && has_weight) {
-        room = ps_buffer_append(out, " ", 1) &&
-               ps_sample_print_f32(out, samples->weights[i]);
+        room = ps_buffer_append(out, " ", 1) && ps_sample_print_f32(out, samples->weights[i]);
     }
     if (room && has_initial) {
-        room = ps_buffer_append(out, " ", 1) &&
-               ps_sample_print_f32(out, samples->initials[i]);
+        room = ps_buffer_append(out, " ", 1) && ps_sample_print_f32(out, samples->initials[i]);
     }
     if (room && (tag_size == 0 || !isnan(samples->labels[i]))) {
         room = ps_buffer_append(out, " ", 1);
     }
     if (room && tag_size > 0) {
-        room = ps_buffer_append(out, "'", 1) &&
-               ps_buffer_append(out, tag, tag_size);
+        room = ps_buffer_append(out, "'", 1) && ps_buffer_append(out, tag, tag_size);
     }
     return room ? PSD_OK : ps_sample_no_memory(out->size, err);
 }
 
 /* Groups and features have the names that make them what they are: the digits
  * of a group's id, and of what a key is more than that (it may wrap). */
-static psd_status_t
-print_group(const psd_samples_t *samples,
-            size_t g,
-            ps_buffer_t *out,
-            psd_error_t *err)
+static psd_status_t print_group(const psd_samples_t *samples, size_t g, ps_buffer_t *out,
+                                psd_error_t *err)
 {
     uint64_t seed = (uint64_t)samples->group_ids[g];
     bool room = ps_buffer_append(out, "|", 1);
@@ -429,8 +382,7 @@ print_group(const psd_samples_t *samples,
     if (room && seed != 0) {
         room = ps_buffer_print(out, "%" PRIu64, seed);
     }
-    for (size_t e = samples->starts[g]; room && e < samples->starts[g + 1];
-         e++) {
+    for (size_t e = samples->starts[g]; room && e < samples->starts[g + 1]; e++) {
         uint64_t key = samples->keys[e];
 
         if (key >> BITS_MAX != 0) {
@@ -441,26 +393,20 @@ print_group(const psd_samples_t *samples,
         }
         room = ps_buffer_print(out, " %" PRIu64, key - seed);
         if (room && samples->values[e] != 1) {
-            room = ps_buffer_append(out, ":", 1) &&
-                   ps_sample_print_f32(out, samples->values[e]);
+            room = ps_buffer_append(out, ":", 1) && ps_sample_print_f32(out, samples->values[e]);
         }
     }
     room = room && ps_buffer_append(out, " ", 1);
     return room ? PSD_OK : ps_sample_no_memory(out->size, err);
 }
 
-static psd_status_t
-print(const psd_samples_t *samples,
-      size_t i,
-      ps_printed_t *before,
-      ps_buffer_t *out,
-      psd_error_t *err)
+static psd_status_t print(const psd_samples_t *samples, size_t i, ps_printed_t *before,
+                          ps_buffer_t *out, psd_error_t *err)
 {
     psd_status_t rc = print_head(samples, i, out, err);
 
     (void)before;
-    for (size_t g = samples->groups[i];
-         rc == PSD_OK && g < samples->groups[i + 1]; g++) {
+    for (size_t g = samples->groups[i]; rc == PSD_OK && g < samples->groups[i + 1]; g++) {
         rc = print_group(samples, g, out, err);
     }
     if (rc == PSD_OK && !ps_buffer_append(out, "\n", 1)) {

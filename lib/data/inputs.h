@@ -26,10 +26,8 @@ typedef struct ps_inputs {
 /* Errors: PSD_INVALID a pattern that matches nothing, a directory without
  * files; PSD_IO a path that cannot be opened, also as nothing is there;
  * PSD_NOMEM. */
-PSD_MUST_CHECK psd_status_t ps_inputs_find(ps_inputs_t *ret_inputs,
-                                           const char *const *paths,
-                                           size_t n_paths,
-                                           psd_error_t *err);
+PSD_MUST_CHECK psd_status_t ps_inputs_find(ps_inputs_t *ret_inputs, const char *const *paths,
+                                           size_t n_paths, psd_error_t *err);
 /* Frees what is inside and zeroes it; fits PSD_AUTO. */
 void ps_inputs_done(ps_inputs_t *self);
 #endif

@@ -27,16 +27,14 @@ typedef struct task {
 } task_t;
 
 /* The lowest of `bits` bits whose highest is the highest of vary. */
-static int
-shift_of(uint64_t vary, int bits)
+static int shift_of(uint64_t vary, int bits)
 {
     int top = vary == 0 ? 0 : 63 - __builtin_clzll(vary);
 
     return top + 1 > bits ? top + 1 - bits : 0;
 }
 
-static void
-sort_short(ps_key_item_t *items, size_t n)
+static void sort_short(ps_key_item_t *items, size_t n)
 {
     for (size_t i = 1; i < n; i++) {
         ps_key_item_t item = items[i];
@@ -51,8 +49,7 @@ sort_short(ps_key_item_t *items, size_t n)
 }
 
 /* As many bits as leave one or two items of each digit. */
-static int
-bits_for(size_t n)
+static int bits_for(size_t n)
 {
     int log2n = 63 - __builtin_clzll(n);
 
@@ -64,13 +61,8 @@ bits_for(size_t n)
 
 /* Cuts items by a digit into spare; ends[d] is where digit d ends there. What
  * the largest part has. */
-static size_t
-cut(const ps_key_item_t *items,
-    ps_key_item_t *spare,
-    size_t n,
-    int shift,
-    uint32_t *ends,
-    uint64_t n_digits)
+static size_t cut(const ps_key_item_t *items, ps_key_item_t *spare, size_t n, int shift,
+                  uint32_t *ends, uint64_t n_digits)
 {
     uint32_t sum = 0;
     uint32_t most = 0;
@@ -92,16 +84,14 @@ cut(const ps_key_item_t *items,
     return most;
 }
 
-static void
-put_back(ps_key_item_t *to, const ps_key_item_t *from, size_t n)
+static void put_back(ps_key_item_t *to, const ps_key_item_t *from, size_t n)
 {
     memcpy(to, from, n * sizeof *to);
 }
 
 /* Sorts items; the result stands in spare when into_spare, else in items. A
  * level takes 4 to 11 bits of 64, so that there are at most 16. */
-static void
-sort_part(ps_key_item_t *items, ps_key_item_t *spare, size_t n, bool into_spare)
+static void sort_part(ps_key_item_t *items, ps_key_item_t *spare, size_t n, bool into_spare)
 {
     uint32_t ends[1 << MOST_BITS];
     uint64_t vary = 0;
@@ -144,8 +134,7 @@ sort_part(ps_key_item_t *items, ps_key_item_t *spare, size_t n, bool into_spare)
 
 /* ---- what the members do, one function a round ---- */
 
-static void
-look_what_varies(void *arg, uint32_t member, uint32_t n_members)
+static void look_what_varies(void *arg, uint32_t member, uint32_t n_members)
 {
     task_t *task = arg;
     size_t end = ps_crew_cut(task->n, member + 1, n_members);
@@ -157,8 +146,7 @@ look_what_varies(void *arg, uint32_t member, uint32_t n_members)
     atomic_fetch_or(&task->vary, vary);
 }
 
-static void
-count_digits(void *arg, uint32_t member, uint32_t n_members)
+static void count_digits(void *arg, uint32_t member, uint32_t n_members)
 {
     task_t *task = arg;
     size_t end = ps_crew_cut(task->n, member + 1, n_members);
@@ -171,8 +159,7 @@ count_digits(void *arg, uint32_t member, uint32_t n_members)
 }
 
 /* Makes of each member's counts where it puts its first item of a digit. */
-static void
-place_digits(task_t *task)
+static void place_digits(task_t *task)
 {
     uint32_t sum = 0;
 
@@ -188,8 +175,7 @@ place_digits(task_t *task)
     task->starts[PS_KEY_DIGITS] = sum;
 }
 
-static void
-deal_out(void *arg, uint32_t member, uint32_t n_members)
+static void deal_out(void *arg, uint32_t member, uint32_t n_members)
 {
     task_t *task = arg;
     size_t end = ps_crew_cut(task->n, member + 1, n_members);
@@ -205,8 +191,7 @@ deal_out(void *arg, uint32_t member, uint32_t n_members)
     }
 }
 
-static void
-sort_parts(void *arg, uint32_t member, uint32_t n_members)
+static void sort_parts(void *arg, uint32_t member, uint32_t n_members)
 {
     task_t *task = arg;
 
@@ -221,19 +206,13 @@ sort_parts(void *arg, uint32_t member, uint32_t n_members)
         }
         start = task->starts[d];
         if (task->shift > 0) {
-            sort_part(task->items + start, task->spare + start,
-                      task->starts[d + 1] - start, false);
+            sort_part(task->items + start, task->spare + start, task->starts[d + 1] - start, false);
         }
     }
 }
 
-void
-ps_key_sort(ps_crew_t *crew,
-            ps_key_counts_t *counts,
-            const uint64_t *keys,
-            size_t n,
-            ps_key_item_t *items,
-            ps_key_item_t *spare)
+void ps_key_sort(ps_crew_t *crew, ps_key_counts_t *counts, const uint64_t *keys, size_t n,
+                 ps_key_item_t *items, ps_key_item_t *spare)
 {
     task_t task = {
         .crew = crew,

@@ -33,10 +33,6 @@ typedef struct ps_key_counts {
 } ps_key_counts_t;
 
 /* n <= UINT32_MAX; counts: one of each member, overwritten. Sorted: items. */
-void ps_key_sort(ps_crew_t *crew,
-                 ps_key_counts_t *counts,
-                 const uint64_t *keys,
-                 size_t n,
-                 ps_key_item_t *items,
-                 ps_key_item_t *spare);
+void ps_key_sort(ps_crew_t *crew, ps_key_counts_t *counts, const uint64_t *keys, size_t n,
+                 ps_key_item_t *items, ps_key_item_t *spare);
 #endif

@@ -11,8 +11,7 @@
 
 /* Makes room behind what is there: moves it to the front, or grows. One byte
  * more than asked for stays free, for the '\n' that a last line may lack. */
-static psd_status_t
-make_room(ps_lines_t *self, psd_error_t *err)
+static psd_status_t make_room(ps_lines_t *self, psd_error_t *err)
 {
     size_t capacity = self->capacity == 0 ? WINDOW : self->capacity;
     char *data = NULL;
@@ -39,15 +38,14 @@ make_room(ps_lines_t *self, psd_error_t *err)
 }
 
 /* Reads more; at the end of the input completes the last line. */
-static psd_status_t
-fill(ps_lines_t *self, psd_error_t *err)
+static psd_status_t fill(ps_lines_t *self, psd_error_t *err)
 {
     size_t n = 0;
     psd_status_t rc = make_room(self, err);
 
     if (rc == PSD_OK) {
-        rc = ps_source_read(self->source, self->data + self->filled,
-                            self->capacity - self->filled, &n, err);
+        rc = ps_source_read(self->source, self->data + self->filled, self->capacity - self->filled,
+                            &n, err);
     }
     if (rc != PSD_OK) {
         return rc;
@@ -63,8 +61,7 @@ fill(ps_lines_t *self, psd_error_t *err)
 }
 
 /* Passes over a byte order mark. */
-static void
-skip_mark(ps_line_t *line)
+static void skip_mark(ps_line_t *line)
 {
     if (line->size >= 3 && memcmp(line->text, "\xef\xbb\xbf", 3) == 0) {
         line->text += 3;
@@ -72,20 +69,17 @@ skip_mark(ps_line_t *line)
     }
 }
 
-static psd_status_t
-too_long(const ps_lines_t *self, psd_error_t *err)
+static psd_status_t too_long(const ps_lines_t *self, psd_error_t *err)
 {
     return psd_error_set(err, PSD_INVALID,
                          "%s: a line at byte %" PRIu64
                          " is longer than %zu bytes; this is no text, or of "
                          "lines that nobody meant",
-                         ps_source_path(self->source), self->offset,
-                         PS_LINE_MAX);
+                         ps_source_path(self->source), self->offset, PS_LINE_MAX);
 }
 
 /* The next line, whoever it belongs to. */
-static psd_status_t
-take_line(ps_lines_t *self, ps_line_t *ret_line, psd_error_t *err)
+static psd_status_t take_line(ps_lines_t *self, ps_line_t *ret_line, psd_error_t *err)
 {
     size_t seen = 0; /* bytes that have no '\n' */
     const char *stop = NULL;
@@ -94,9 +88,7 @@ take_line(ps_lines_t *self, ps_line_t *ret_line, psd_error_t *err)
         size_t left = self->filled - self->at;
         psd_status_t rc = PSD_OK;
 
-        stop = left == seen
-                   ? NULL
-                   : memchr(self->data + self->at + seen, '\n', left - seen);
+        stop = left == seen ? NULL : memchr(self->data + self->at + seen, '\n', left - seen);
         if (stop != NULL) {
             break;
         }
@@ -130,14 +122,12 @@ take_line(ps_lines_t *self, ps_line_t *ret_line, psd_error_t *err)
 }
 
 /* size x part / n_parts, rounded down. */
-static uint64_t
-begin_of(uint64_t size, uint64_t part, uint64_t n_parts)
+static uint64_t begin_of(uint64_t size, uint64_t part, uint64_t n_parts)
 {
     return size / n_parts * part + size % n_parts * part / n_parts;
 }
 
-psd_status_t
-ps_lines_seek(ps_lines_t *self, uint64_t offset, psd_error_t *err)
+psd_status_t ps_lines_seek(ps_lines_t *self, uint64_t offset, psd_error_t *err)
 {
     ps_line_t line = {0};
     psd_status_t rc = PSD_OK;
@@ -153,8 +143,7 @@ ps_lines_seek(ps_lines_t *self, uint64_t offset, psd_error_t *err)
 }
 
 /* Goes to where the share begins. */
-static psd_status_t
-go_to_share(ps_lines_t *self, psd_error_t *err)
+static psd_status_t go_to_share(ps_lines_t *self, psd_error_t *err)
 {
     uint64_t size = ps_source_size(self->source);
     uint64_t first = 0;
@@ -169,11 +158,8 @@ go_to_share(ps_lines_t *self, psd_error_t *err)
     return first == 0 ? PSD_OK : ps_lines_seek(self, first, err);
 }
 
-psd_status_t
-ps_lines_open(ps_lines_t *ret_lines,
-              const char *path,
-              ps_share_t share,
-              psd_error_t *err)
+psd_status_t ps_lines_open(ps_lines_t *ret_lines, const char *path, ps_share_t share,
+                           psd_error_t *err)
 {
     ps_lines_t self = {.share = share};
     psd_status_t rc = ps_source_open(path, &self.source, err);
@@ -189,23 +175,19 @@ ps_lines_open(ps_lines_t *ret_lines,
     return PSD_OK;
 }
 
-void
-ps_lines_done(ps_lines_t *self)
+void ps_lines_done(ps_lines_t *self)
 {
     ps_source_close(&self->source);
     ps_free(self->data);
     *self = (ps_lines_t){0};
 }
 
-static bool
-is_ours(const ps_lines_t *self, uint64_t offset)
+static bool is_ours(const ps_lines_t *self, uint64_t offset)
 {
-    return self->by_bytes ||
-           offset / PS_LINES_BLOCK % self->share.n_parts == self->share.part;
+    return self->by_bytes || offset / PS_LINES_BLOCK % self->share.n_parts == self->share.part;
 }
 
-psd_status_t
-ps_lines_next(ps_lines_t *self, ps_line_t *ret_line, psd_error_t *err)
+psd_status_t ps_lines_next(ps_lines_t *self, ps_line_t *ret_line, psd_error_t *err)
 {
     for (;;) {
         uint64_t offset = self->offset;
@@ -222,12 +204,8 @@ ps_lines_next(ps_lines_t *self, ps_line_t *ret_line, psd_error_t *err)
     }
 }
 
-psd_status_t
-ps_lines_peek(ps_lines_t *self,
-              size_t n_lines,
-              size_t max_bytes,
-              ps_line_t *ret_text,
-              psd_error_t *err)
+psd_status_t ps_lines_peek(ps_lines_t *self, size_t n_lines, size_t max_bytes, ps_line_t *ret_text,
+                           psd_error_t *err)
 {
     size_t size = 0; /* of the whole lines found so far */
     size_t seen = 0;
@@ -239,8 +217,7 @@ ps_lines_peek(ps_lines_t *self,
     while (rc == PSD_OK && n_lines > 0 && size < max_bytes) {
         size_t left = self->filled - self->at;
         const char *text = self->data + self->at;
-        const char *stop =
-            left == seen ? NULL : memchr(text + seen, '\n', left - seen);
+        const char *stop = left == seen ? NULL : memchr(text + seen, '\n', left - seen);
 
         if (stop != NULL) {
             size = (size_t)(stop - text) + 1;
@@ -266,12 +243,10 @@ ps_lines_peek(ps_lines_t *self,
     return PSD_OK;
 }
 
-bool
-ps_lines_place(const ps_lines_t *self, ps_buffer_t *out)
+bool ps_lines_place(const ps_lines_t *self, ps_buffer_t *out)
 {
     const char *path = ps_source_path(self->source);
 
-    return self->from_middle
-               ? ps_buffer_print(out, "%s: byte %" PRIu64, path, self->given)
-               : ps_buffer_print(out, "%s:%" PRIu64, path, self->n_lines);
+    return self->from_middle ? ps_buffer_print(out, "%s: byte %" PRIu64, path, self->given)
+                             : ps_buffer_print(out, "%s:%" PRIu64, path, self->n_lines);
 }

@@ -51,28 +51,19 @@ typedef struct ps_lines {
 } ps_lines_t;
 
 /* Opens it where the share begins. */
-PSD_MUST_CHECK psd_status_t ps_lines_open(ps_lines_t *ret_lines,
-                                          const char *path,
-                                          ps_share_t share,
+PSD_MUST_CHECK psd_status_t ps_lines_open(ps_lines_t *ret_lines, const char *path, ps_share_t share,
                                           psd_error_t *err);
 /* Goes on with the first line that begins at that byte or behind it, whatever
  * was given. Only of a whole plain file (ps_source_can_seek). */
-PSD_MUST_CHECK psd_status_t ps_lines_seek(ps_lines_t *self,
-                                          uint64_t offset,
-                                          psd_error_t *err);
+PSD_MUST_CHECK psd_status_t ps_lines_seek(ps_lines_t *self, uint64_t offset, psd_error_t *err);
 /* Frees what is inside and zeroes it; fits PSD_AUTO. */
 void ps_lines_done(ps_lines_t *self);
-PSD_MUST_CHECK psd_status_t ps_lines_next(ps_lines_t *self,
-                                          ps_line_t *ret_line,
-                                          psd_error_t *err);
+PSD_MUST_CHECK psd_status_t ps_lines_next(ps_lines_t *self, ps_line_t *ret_line, psd_error_t *err);
 /* The next n_lines lines, or what begins within the next max_bytes, or all that
  * there is, as one text that ends with '\n' (or is empty); they are given again
  * by ps_lines_next. Before the first ps_lines_next. */
-PSD_MUST_CHECK psd_status_t ps_lines_peek(ps_lines_t *self,
-                                          size_t n_lines,
-                                          size_t max_bytes,
-                                          ps_line_t *ret_text,
-                                          psd_error_t *err);
+PSD_MUST_CHECK psd_status_t ps_lines_peek(ps_lines_t *self, size_t n_lines, size_t max_bytes,
+                                          ps_line_t *ret_text, psd_error_t *err);
 /* Where the line that was given last stands, as errors name it: "FILE:LINE", or
  * "FILE: byte N" in a share that begins in the middle. false: no memory. */
 PSD_MUST_CHECK bool ps_lines_place(const ps_lines_t *self, ps_buffer_t *out);

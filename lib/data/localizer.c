@@ -43,18 +43,14 @@ struct psd_localizer {
 };
 
 /* Begins a public call: empties err. Errors: PSD_CLOSED. */
-static psd_status_t
-enter(const psd_localizer_t *self, psd_error_t *err)
+static psd_status_t enter(const psd_localizer_t *self, psd_error_t *err)
 {
     psd_error_clear(err);
-    return ps_crew_is_forked(self->crew) ? ps_fork_error("localizer", err)
-                                         : PSD_OK;
+    return ps_crew_is_forked(self->crew) ? ps_fork_error("localizer", err) : PSD_OK;
 }
 
-psd_status_t
-psd_localizer_new(uint32_t n_threads,
-                  psd_localizer_t **ret_localizer,
-                  psd_error_t *err)
+psd_status_t psd_localizer_new(uint32_t n_threads, psd_localizer_t **ret_localizer,
+                               psd_error_t *err)
 {
     psd_error_clear(err);
 
@@ -80,8 +76,7 @@ psd_localizer_new(uint32_t n_threads,
     return PSD_OK;
 }
 
-void
-psd_localizer_destroy(psd_localizer_t **self_p)
+void psd_localizer_destroy(psd_localizer_t **self_p)
 {
     psd_localizer_t *self = *self_p;
 
@@ -102,11 +97,8 @@ psd_localizer_destroy(psd_localizer_t **self_p)
     *self_p = NULL;
 }
 
-psd_status_t
-psd_localizer_set_min_count(psd_localizer_t *self,
-                            uint32_t min_count,
-                            uint64_t n_cells,
-                            psd_error_t *err)
+psd_status_t psd_localizer_set_min_count(psd_localizer_t *self, uint32_t min_count,
+                                         uint64_t n_cells, psd_error_t *err)
 {
     if (enter(self, err) != PSD_OK) {
         return PSD_CLOSED;
@@ -117,9 +109,8 @@ psd_localizer_set_min_count(psd_localizer_t *self,
 
     if (min_count < 1 || min_count > PS_COUNT_SKETCH_MOST) {
         return psd_error_set(err, PSD_INVALID,
-                             "a minimum count of %" PRIu32
-                             "; 1 .. %u are allowed",
-                             min_count, PS_COUNT_SKETCH_MOST);
+                             "a minimum count of %" PRIu32 "; 1 .. %u are allowed", min_count,
+                             PS_COUNT_SKETCH_MOST);
     }
     if (n_cells < 1) {
         return psd_error_set(err, PSD_INVALID, "a sketch of 0 cells");
@@ -137,16 +128,13 @@ psd_localizer_set_min_count(psd_localizer_t *self,
 
 /* ---- room ---- */
 
-static psd_status_t
-no_memory(size_t n, psd_error_t *err)
+static psd_status_t no_memory(size_t n, psd_error_t *err)
 {
-    return psd_error_set(err, PSD_NOMEM, "no memory to localize %zu entries",
-                         n);
+    return psd_error_set(err, PSD_NOMEM, "no memory to localize %zu entries", n);
 }
 
 /* Nothing of what is replaced is wanted any more. */
-static bool
-fit_entries(psd_localizer_t *self, size_t n)
+static bool fit_entries(psd_localizer_t *self, size_t n)
 {
     size_t items_bytes = n * sizeof(ps_key_item_t); /* n < 2^32 */
 
@@ -157,8 +145,7 @@ fit_entries(psd_localizer_t *self, size_t n)
     ps_pages_done(&self->items);
     ps_pages_done(&self->spare);
     ps_pages_done(&self->ids);
-    if (!ps_pages_init(&self->items, items_bytes) ||
-        !ps_pages_init(&self->spare, items_bytes) ||
+    if (!ps_pages_init(&self->items, items_bytes) || !ps_pages_init(&self->spare, items_bytes) ||
         !ps_pages_init(&self->ids, n * sizeof(uint32_t))) {
         return false;
     }
@@ -170,8 +157,7 @@ fit_entries(psd_localizer_t *self, size_t n)
     return true;
 }
 
-static bool
-fit_keys(psd_localizer_t *self, size_t n)
+static bool fit_keys(psd_localizer_t *self, size_t n)
 {
     if (n <= self->keys_capacity) {
         return true;
@@ -192,27 +178,23 @@ fit_keys(psd_localizer_t *self, size_t n)
 
 /* ---- what the members do, one function a round ---- */
 
-static const ps_key_item_t *
-items_of(const psd_localizer_t *self)
+static const ps_key_item_t *items_of(const psd_localizer_t *self)
 {
     return (const void *)self->items.data;
 }
 
-static uint32_t *
-ids_of(const psd_localizer_t *self)
+static uint32_t *ids_of(const psd_localizer_t *self)
 {
     return (void *)self->ids.data;
 }
 
-static bool
-is_first(const ps_key_item_t *items, size_t i)
+static bool is_first(const ps_key_item_t *items, size_t i)
 {
     return i == 0 || items[i].key != items[i - 1].key;
 }
 
 /* Where the first key begins from the member's cut on. */
-static size_t
-first_of(const psd_localizer_t *self, uint32_t member, uint32_t n_members)
+static size_t first_of(const psd_localizer_t *self, uint32_t member, uint32_t n_members)
 {
     const ps_key_item_t *items = items_of(self);
     size_t at = ps_crew_cut(self->n_entries, member, n_members);
@@ -223,8 +205,7 @@ first_of(const psd_localizer_t *self, uint32_t member, uint32_t n_members)
     return at;
 }
 
-static void
-count_keys(void *arg, uint32_t member, uint32_t n_members)
+static void count_keys(void *arg, uint32_t member, uint32_t n_members)
 {
     psd_localizer_t *self = arg;
     const ps_key_item_t *items = items_of(self);
@@ -237,8 +218,7 @@ count_keys(void *arg, uint32_t member, uint32_t n_members)
     self->parts[member] = part;
 }
 
-static void
-write_keys(void *arg, uint32_t member, uint32_t n_members)
+static void write_keys(void *arg, uint32_t member, uint32_t n_members)
 {
     psd_localizer_t *self = arg;
     const ps_key_item_t *items = items_of(self);
@@ -259,51 +239,42 @@ write_keys(void *arg, uint32_t member, uint32_t n_members)
     }
 }
 
-static void
-add_counts(void *arg, uint32_t member, uint32_t n_members)
+static void add_counts(void *arg, uint32_t member, uint32_t n_members)
 {
     psd_localizer_t *self = arg;
     size_t end = ps_crew_cut(self->n_keys, member + 1, n_members);
 
-    for (size_t i = ps_crew_cut(self->n_keys, member, n_members); i < end;
-         i++) {
+    for (size_t i = ps_crew_cut(self->n_keys, member, n_members); i < end; i++) {
         ps_count_sketch_add(&self->sketch, self->keys[i], self->counts[i]);
     }
 }
 
 /* Marks the keys that stay. */
-static void
-look_counts(void *arg, uint32_t member, uint32_t n_members)
+static void look_counts(void *arg, uint32_t member, uint32_t n_members)
 {
     psd_localizer_t *self = arg;
     size_t end = ps_crew_cut(self->n_keys, member + 1, n_members);
 
-    for (size_t i = ps_crew_cut(self->n_keys, member, n_members); i < end;
-         i++) {
-        self->renamed[i] = ps_count_sketch_look(&self->sketch, self->keys[i]) >=
-                                   self->min_count
-                               ? 0
-                               : PSD_ID_NONE;
+    for (size_t i = ps_crew_cut(self->n_keys, member, n_members); i < end; i++) {
+        self->renamed[i] =
+            ps_count_sketch_look(&self->sketch, self->keys[i]) >= self->min_count ? 0 : PSD_ID_NONE;
     }
 }
 
-static void
-rename_ids(void *arg, uint32_t member, uint32_t n_members)
+static void rename_ids(void *arg, uint32_t member, uint32_t n_members)
 {
     psd_localizer_t *self = arg;
     uint32_t *ids = ids_of(self);
     size_t end = ps_crew_cut(self->n_entries, member + 1, n_members);
 
-    for (size_t i = ps_crew_cut(self->n_entries, member, n_members); i < end;
-         i++) {
+    for (size_t i = ps_crew_cut(self->n_entries, member, n_members); i < end; i++) {
         ids[i] = self->renamed[ids[i]];
     }
 }
 
 /* ---- a run ---- */
 
-static size_t
-number_parts(psd_localizer_t *self)
+static size_t number_parts(psd_localizer_t *self)
 {
     size_t id = 0;
 
@@ -314,8 +285,7 @@ number_parts(psd_localizer_t *self)
     return id;
 }
 
-static void
-leave_out(psd_localizer_t *self)
+static void leave_out(psd_localizer_t *self)
 {
     size_t kept = 0;
 
@@ -334,11 +304,8 @@ leave_out(psd_localizer_t *self)
     self->n_keys = kept;
 }
 
-psd_status_t
-psd_localizer_run(psd_localizer_t *self,
-                  const uint64_t *keys,
-                  size_t n,
-                  psd_error_t *err)
+psd_status_t psd_localizer_run(psd_localizer_t *self, const uint64_t *keys, size_t n,
+                               psd_error_t *err)
 {
     if (enter(self, err) != PSD_OK) {
         return PSD_CLOSED;
@@ -350,9 +317,8 @@ psd_localizer_run(psd_localizer_t *self,
     self->n_keys = 0;
     if (n >= PSD_ID_NONE) {
         return psd_error_set(err, PSD_LIMIT,
-                             "%zu entries in a batch; fewer than %" PRIu32
-                             " can be localized",
-                             n, PSD_ID_NONE);
+                             "%zu entries in a batch; fewer than %" PRIu32 " can be localized", n,
+                             PSD_ID_NONE);
     }
     if (n == 0) {
         return PSD_OK;
@@ -377,26 +343,22 @@ psd_localizer_run(psd_localizer_t *self,
     return PSD_OK;
 }
 
-size_t
-psd_localizer_count(const psd_localizer_t *self)
+size_t psd_localizer_count(const psd_localizer_t *self)
 {
     return self->n_keys;
 }
 
-const uint64_t *
-psd_localizer_keys(const psd_localizer_t *self)
+const uint64_t *psd_localizer_keys(const psd_localizer_t *self)
 {
     return self->keys;
 }
 
-const uint32_t *
-psd_localizer_counts(const psd_localizer_t *self)
+const uint32_t *psd_localizer_counts(const psd_localizer_t *self)
 {
     return self->counts;
 }
 
-const uint32_t *
-psd_localizer_ids(const psd_localizer_t *self)
+const uint32_t *psd_localizer_ids(const psd_localizer_t *self)
 {
     return ids_of(self);
 }

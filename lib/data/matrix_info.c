@@ -27,8 +27,7 @@ typedef struct parts {
     bool by_columns;
 } parts_t;
 
-static const char *
-skip_space(const char *at)
+static const char *skip_space(const char *at)
 {
     while (*at == ' ' || *at == '\t' || *at == '\r' || *at == '\n') {
         at++;
@@ -36,17 +35,14 @@ skip_space(const char *at)
     return at;
 }
 
-static bool
-is_word(char c)
+static bool is_word(char c)
 {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
-           (c >= '0' && c <= '9') || c == '_' || c == '-' || c == '+' ||
-           c == '.';
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' ||
+           c == '-' || c == '+' || c == '.';
 }
 
 /* A word of at most size - 1 bytes; NULL: there is none. */
-static const char *
-take_word(const char *at, char *ret_word, size_t size)
+static const char *take_word(const char *at, char *ret_word, size_t size)
 {
     size_t n = 0;
 
@@ -62,8 +58,7 @@ take_word(const char *at, char *ret_word, size_t size)
     return at + n;
 }
 
-static bool
-set_type(parts_t *parts, const char *value)
+static bool set_type(parts_t *parts, const char *value)
 {
     for (size_t i = 0; i < sizeof TYPES / sizeof TYPES[0]; i++) {
         if (strcmp(TYPES[i], value) == 0) {
@@ -77,8 +72,7 @@ set_type(parts_t *parts, const char *value)
 
 /* `name`, with the names that it stands in before it, is `value`. false: it
  * cannot be. */
-static bool
-set(parts_t *parts, const char *name, const char *value)
+static bool set(parts_t *parts, const char *name, const char *value)
 {
     struct {
         const char *name;
@@ -102,8 +96,8 @@ set(parts_t *parts, const char *name, const char *value)
         return !parts->by_columns || strcmp(value, "false") == 0;
     }
     if (strcmp(name, "id") == 0) {
-        return ps_text_i64(value, &parts->info.id) &&
-               parts->info.id >= INT32_MIN && parts->info.id <= INT32_MAX;
+        return ps_text_i64(value, &parts->info.id) && parts->info.id >= INT32_MIN &&
+               parts->info.id <= INT32_MAX;
     }
     for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++) {
         if (strcmp(name, numbers[i].name) == 0) {
@@ -118,8 +112,7 @@ set(parts_t *parts, const char *name, const char *value)
 
 /* One `name: value`, `name {` or `}`; `inside` is the name of the braces that
  * it stands in, "" for none. NULL: it is none of these. */
-static const char *
-take_field(parts_t *parts, const char *at, char inside[WORD_SIZE])
+static const char *take_field(parts_t *parts, const char *at, char inside[WORD_SIZE])
 {
     char word[WORD_SIZE];
     char value[WORD_SIZE];
@@ -142,14 +135,12 @@ take_field(parts_t *parts, const char *at, char inside[WORD_SIZE])
         return NULL;
     }
     at = take_word(at + 1, value, sizeof value);
-    (void)snprintf(name, sizeof name, "%s%s%s", inside,
-                   inside[0] == '\0' ? "" : ".", word);
+    (void)snprintf(name, sizeof name, "%s%s%s", inside, inside[0] == '\0' ? "" : ".", word);
     return at != NULL && set(parts, name, value) ? at : NULL;
 }
 
 /* Why the parts are no matrix that can be read; NULL: they are one. */
-static const char *
-find_fault(const parts_t *parts)
+static const char *find_fault(const parts_t *parts)
 {
     bool dense = parts->info.type == PSD_ENTRIES_DENSE;
 
@@ -159,8 +150,7 @@ find_fault(const parts_t *parts)
     if (parts->by_columns) {
         return "it is stored by columns (row_major: false); only rows are read";
     }
-    if (parts->row_begin > parts->row_end ||
-        parts->info.column_begin > parts->info.column_end) {
+    if (parts->row_begin > parts->row_end || parts->info.column_begin > parts->info.column_end) {
         return "a range ends before it begins";
     }
     if (parts->value_size != 4 && parts->value_size != 8) {
@@ -172,11 +162,8 @@ find_fault(const parts_t *parts)
     return NULL;
 }
 
-static psd_status_t
-parse(const char *path,
-      const char *text,
-      ps_matrix_info_t *ret_info,
-      psd_error_t *err)
+static psd_status_t parse(const char *path, const char *text, ps_matrix_info_t *ret_info,
+                          psd_error_t *err)
 {
     parts_t parts = {0};
     char inside[WORD_SIZE] = "";
@@ -204,10 +191,7 @@ parse(const char *path,
     return PSD_OK;
 }
 
-psd_status_t
-ps_matrix_info_read(const char *path,
-                    ps_matrix_info_t *ret_info,
-                    psd_error_t *err)
+psd_status_t ps_matrix_info_read(const char *path, ps_matrix_info_t *ret_info, psd_error_t *err)
 {
     PSD_AUTO(ps_window_done) ps_window_t window = {0};
     PSD_AUTO(ps_free_at) char *text = NULL;
@@ -222,8 +206,7 @@ ps_matrix_info_read(const char *path,
         return rc;
     }
     if (size == TEXT_MAX || memchr(bytes, '\0', size) != NULL) {
-        return psd_error_set(err, PSD_INVALID,
-                             "%s: no text of less than %zu bytes", path,
+        return psd_error_set(err, PSD_INVALID, "%s: no text of less than %zu bytes", path,
                              TEXT_MAX);
     }
     text = ps_alloc(size + 1, 1);
@@ -234,21 +217,17 @@ ps_matrix_info_read(const char *path,
     return parse(path, text, ret_info, err);
 }
 
-bool
-ps_matrix_info_print(const ps_matrix_info_t *self, ps_buffer_t *out)
+bool ps_matrix_info_print(const ps_matrix_info_t *self, ps_buffer_t *out)
 {
     bool room = ps_buffer_print(
         out,
-        "type: %s\nrow_major: true\nid: %" PRId64
-        "\nrow {\n  begin: 0\n  end: %" PRIu64 "\n}\ncol {\n  begin: %" PRIu64
-        "\n  end: %" PRIu64 "\n}\nnnz: %" PRIu64 "\n",
-        TYPES[self->type], self->id, self->n_rows, self->column_begin,
-        self->column_end, self->n_entries);
+        "type: %s\nrow_major: true\nid: %" PRId64 "\nrow {\n  begin: 0\n  end: %" PRIu64
+        "\n}\ncol {\n  begin: %" PRIu64 "\n  end: %" PRIu64 "\n}\nnnz: %" PRIu64 "\n",
+        TYPES[self->type], self->id, self->n_rows, self->column_begin, self->column_end,
+        self->n_entries);
 
     if (room && self->index_size != 0) {
-        room = ps_buffer_print(out, "sizeof_index: %" PRIu32 "\n",
-                               self->index_size);
+        room = ps_buffer_print(out, "sizeof_index: %" PRIu32 "\n", self->index_size);
     }
-    return room && ps_buffer_print(out, "sizeof_value: %" PRIu32 "\n",
-                                   self->value_size);
+    return room && ps_buffer_print(out, "sizeof_value: %" PRIu32 "\n", self->value_size);
 }

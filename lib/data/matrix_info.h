@@ -26,10 +26,8 @@ typedef struct ps_matrix_info {
 
 /* Reads the file PATH. Errors: PSD_IO, PSD_NOMEM; PSD_INVALID it is no such
  * text, is longer than 64 KiB, or of a matrix that is stored by columns. */
-PSD_MUST_CHECK psd_status_t ps_matrix_info_read(const char *path,
-                                                ps_matrix_info_t *ret_info,
+PSD_MUST_CHECK psd_status_t ps_matrix_info_read(const char *path, ps_matrix_info_t *ret_info,
                                                 psd_error_t *err);
 /* Appends the text. false: no memory. */
-PSD_MUST_CHECK bool ps_matrix_info_print(const ps_matrix_info_t *self,
-                                         ps_buffer_t *out);
+PSD_MUST_CHECK bool ps_matrix_info_print(const ps_matrix_info_t *self, ps_buffer_t *out);
 #endif

@@ -14,19 +14,16 @@
 #include "base/alloc.h"
 #include "base/text.h"
 
-bool
-ps_matrix_names_end(const char *path, const char *ending)
+bool ps_matrix_names_end(const char *path, const char *ending)
 {
     size_t size = strlen(path);
     size_t n = strlen(ending);
 
-    return size > n && strcmp(path + size - n, ending) == 0 &&
-           path[size - n - 1] != '/';
+    return size > n && strcmp(path + size - n, ending) == 0 && path[size - n - 1] != '/';
 }
 
 /* Is it the id of a group, as writers print it? */
-static bool
-is_id(const char *text)
+static bool is_id(const char *text)
 {
     char again[24];
     int64_t id = 0;
@@ -38,8 +35,7 @@ is_id(const char *text)
     return strcmp(again, text) == 0;
 }
 
-static psd_status_t
-add(ps_matrix_names_t *self, const char *name, psd_error_t *err)
+static psd_status_t add(ps_matrix_names_t *self, const char *name, psd_error_t *err)
 {
     char *copy = NULL;
 
@@ -50,19 +46,16 @@ add(ps_matrix_names_t *self, const char *name, psd_error_t *err)
                              name, PS_MATRICES_MAX);
     }
     copy = ps_strdup(name);
-    if (copy == NULL || !ps_grow(&self->names, &self->capacity, self->n + 1,
-                                 sizeof *self->names)) {
+    if (copy == NULL || !ps_grow(&self->names, &self->capacity, self->n + 1, sizeof *self->names)) {
         ps_free(copy);
-        return psd_error_set(err, PSD_NOMEM, "no memory for the name of %s",
-                             name);
+        return psd_error_set(err, PSD_NOMEM, "no memory for the name of %s", name);
     }
     self->names[self->n++] = copy;
     return PSD_OK;
 }
 
 /* Adds NAME, if NAME.info is there. */
-static psd_status_t
-add_if_there(ps_matrix_names_t *self, const char *name, psd_error_t *err)
+static psd_status_t add_if_there(ps_matrix_names_t *self, const char *name, psd_error_t *err)
 {
     char path[PATH_MAX + 8];
 
@@ -71,20 +64,16 @@ add_if_there(ps_matrix_names_t *self, const char *name, psd_error_t *err)
 }
 
 /* STEM.ID for the directory's entry "STEM.ID.info"; "": it is none. */
-static void
-name_of_entry(const char *stem,
-              const char *base,
-              const char *entry,
-              char ret_name[PATH_MAX])
+static void name_of_entry(const char *stem, const char *base, const char *entry,
+                          char ret_name[PATH_MAX])
 {
     size_t n = strlen(base);
     char id[24];
     size_t size = strlen(entry);
 
     ret_name[0] = '\0';
-    if (size < n + 7 || size - n - 6 >= sizeof id ||
-        strncmp(entry, base, n) != 0 || entry[n] != '.' ||
-        !ps_matrix_names_end(entry, ".info")) {
+    if (size < n + 7 || size - n - 6 >= sizeof id || strncmp(entry, base, n) != 0 ||
+        entry[n] != '.' || !ps_matrix_names_end(entry, ".info")) {
         return;
     }
     (void)snprintf(id, sizeof id, "%.*s", (int)(size - n - 6), entry + n + 1);
@@ -98,8 +87,7 @@ name_of_entry(const char *stem,
 }
 
 /* By number; all names are STEM.ID. */
-static int
-by_id(const void *a, const void *b)
+static int by_id(const void *a, const void *b)
 {
     long left = strtol(strrchr(*(char *const *)a, '.') + 1, NULL, 10);
     long right = strtol(strrchr(*(char *const *)b, '.') + 1, NULL, 10);
@@ -107,8 +95,7 @@ by_id(const void *a, const void *b)
     return left < right ? -1 : left > right;
 }
 
-static psd_status_t
-add_groups(ps_matrix_names_t *self, const char *stem, psd_error_t *err)
+static psd_status_t add_groups(ps_matrix_names_t *self, const char *stem, psd_error_t *err)
 {
     char directory[PATH_MAX];
     const char *slash = strrchr(stem, '/');
@@ -117,15 +104,13 @@ add_groups(ps_matrix_names_t *self, const char *stem, psd_error_t *err)
     DIR *entries = NULL;
     psd_status_t rc = PSD_OK;
 
-    (void)snprintf(directory, sizeof directory, "%.*s",
-                   slash == NULL ? 1 : (int)(slash - stem) + 1,
+    (void)snprintf(directory, sizeof directory, "%.*s", slash == NULL ? 1 : (int)(slash - stem) + 1,
                    slash == NULL ? "." : stem);
     entries = opendir(directory);
     if (entries == NULL) {
         char reason[128];
 
-        return psd_error_set(err, PSD_IO, "cannot read the directory %s: %s",
-                             directory,
+        return psd_error_set(err, PSD_IO, "cannot read the directory %s: %s", directory,
                              strerror_r(errno, reason, sizeof reason));
     }
     for (struct dirent *entry = readdir(entries); entry != NULL && rc == PSD_OK;
@@ -145,8 +130,7 @@ add_groups(ps_matrix_names_t *self, const char *stem, psd_error_t *err)
 }
 
 /* All matrices of the stem. */
-static psd_status_t
-add_all(ps_matrix_names_t *self, char stem[PATH_MAX], psd_error_t *err)
+static psd_status_t add_all(ps_matrix_names_t *self, char stem[PATH_MAX], psd_error_t *err)
 {
     size_t size = strlen(stem);
     psd_status_t rc = add_if_there(self, stem, err);
@@ -160,8 +144,7 @@ add_all(ps_matrix_names_t *self, char stem[PATH_MAX], psd_error_t *err)
 }
 
 /* Cuts the stem out of a name; true: the name means all of its matrices. */
-static bool
-cut_stem(char name[PATH_MAX])
+static bool cut_stem(char name[PATH_MAX])
 {
     char *dot = strrchr(name, '.');
     char *slash = strrchr(name, '/');
@@ -180,8 +163,7 @@ cut_stem(char name[PATH_MAX])
     return true;
 }
 
-bool
-ps_matrix_names_is_part(const char *name)
+bool ps_matrix_names_is_part(const char *name)
 {
     const char *dot = strrchr(name, '.');
     const char *slash = strrchr(name, '/');
@@ -190,8 +172,7 @@ ps_matrix_names_is_part(const char *name)
            (strcmp(dot, ".y") == 0 || strcmp(dot, ".X") == 0 || is_id(dot + 1));
 }
 
-static psd_status_t
-find(ps_matrix_names_t *self, const char *path, psd_error_t *err)
+static psd_status_t find(ps_matrix_names_t *self, const char *path, psd_error_t *err)
 {
     char name[PATH_MAX];
     char stem[PATH_MAX];
@@ -199,33 +180,26 @@ find(ps_matrix_names_t *self, const char *path, psd_error_t *err)
     psd_status_t rc = PSD_OK;
 
     if (size + 8 > PATH_MAX) {
-        return psd_error_set(err, PSD_INVALID, "%s: a path of %zu bytes", path,
-                             size);
+        return psd_error_set(err, PSD_INVALID, "%s: a path of %zu bytes", path, size);
     }
     memcpy(name, path, size);
     name[size] = '\0';
     memcpy(stem, name, size + 1);
     rc = cut_stem(stem) ? add_all(self, stem, err) : add(self, name, err);
     if (rc == PSD_OK && self->n == 0) {
-        return psd_error_set(err, PSD_INVALID,
-                             "%s: there is neither %s.info nor one of a group",
+        return psd_error_set(err, PSD_INVALID, "%s: there is neither %s.info nor one of a group",
                              path, stem);
     }
     (void)snprintf(name, sizeof name, "%.*s.y.info", PATH_MAX - 8, stem);
     if (rc == PSD_OK && access(name, F_OK) == 0) {
         name[strlen(name) - strlen(".info")] = '\0';
         self->labels = ps_strdup(name);
-        rc = self->labels != NULL
-                 ? PSD_OK
-                 : psd_error_set(err, PSD_NOMEM, "no memory for a name");
+        rc = self->labels != NULL ? PSD_OK : psd_error_set(err, PSD_NOMEM, "no memory for a name");
     }
     return rc;
 }
 
-psd_status_t
-ps_matrix_names_find(ps_matrix_names_t *ret_names,
-                     const char *path,
-                     psd_error_t *err)
+psd_status_t ps_matrix_names_find(ps_matrix_names_t *ret_names, const char *path, psd_error_t *err)
 {
     ps_matrix_names_t self = {0};
     psd_status_t rc = PSD_OK;
@@ -245,8 +219,7 @@ ps_matrix_names_find(ps_matrix_names_t *ret_names,
     return PSD_OK;
 }
 
-void
-ps_matrix_names_done(ps_matrix_names_t *self)
+void ps_matrix_names_done(ps_matrix_names_t *self)
 {
     for (size_t i = 0; i < self->n; i++) {
         ps_free(self->names[i]);

@@ -27,8 +27,7 @@ typedef struct ps_matrix_names {
 
 /* Errors: PSD_INVALID the path does not end with .info, or no matrix is there;
  * PSD_LIMIT there are more than PS_MATRICES_MAX; PSD_IO; PSD_NOMEM. */
-PSD_MUST_CHECK psd_status_t ps_matrix_names_find(ps_matrix_names_t *ret_names,
-                                                 const char *path,
+PSD_MUST_CHECK psd_status_t ps_matrix_names_find(ps_matrix_names_t *ret_names, const char *path,
                                                  psd_error_t *err);
 /* Frees what is inside and zeroes it; fits PSD_AUTO. */
 void ps_matrix_names_done(ps_matrix_names_t *self);

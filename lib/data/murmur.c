@@ -4,26 +4,22 @@
 
 #include <string.h>
 
-static uint32_t
-rotate_32(uint32_t x, int by)
+static uint32_t rotate_32(uint32_t x, int by)
 {
     return x << by | x >> (32 - by);
 }
 
-static uint64_t
-rotate_64(uint64_t x, int by)
+static uint64_t rotate_64(uint64_t x, int by)
 {
     return x << by | x >> (64 - by);
 }
 
-static uint32_t
-mix_32(uint32_t word)
+static uint32_t mix_32(uint32_t word)
 {
     return rotate_32(word * UINT32_C(0xcc9e2d51), 15) * UINT32_C(0x1b873593);
 }
 
-uint32_t
-ps_murmur_32(const void *bytes, size_t size, uint32_t seed)
+uint32_t ps_murmur_32(const void *bytes, size_t size, uint32_t seed)
 {
     const uint8_t *at = bytes;
     uint32_t hash = seed;
@@ -45,31 +41,24 @@ ps_murmur_32(const void *bytes, size_t size, uint32_t seed)
 #define FIRST UINT64_C(0x87c37b91114253d5)
 #define SECOND UINT64_C(0x4cf5ad432745937f)
 
-static uint64_t
-mix_first(uint64_t word)
+static uint64_t mix_first(uint64_t word)
 {
     return rotate_64(word * FIRST, 31) * SECOND;
 }
 
-static uint64_t
-mix_second(uint64_t word)
+static uint64_t mix_second(uint64_t word)
 {
     return rotate_64(word * SECOND, 33) * FIRST;
 }
 
-static uint64_t
-finish_64(uint64_t x)
+static uint64_t finish_64(uint64_t x)
 {
     x = (x ^ x >> 33) * UINT64_C(0xff51afd7ed558ccd);
     x = (x ^ x >> 33) * UINT64_C(0xc4ceb9fe1a85ec53);
     return x ^ x >> 33;
 }
 
-void
-ps_murmur_128(const void *bytes,
-              size_t size,
-              uint32_t seed,
-              uint64_t ret_halves[2])
+void ps_murmur_128(const void *bytes, size_t size, uint32_t seed, uint64_t ret_halves[2])
 {
     const uint8_t *at = bytes;
     uint64_t a = seed;

@@ -13,8 +13,5 @@
 
 uint32_t ps_murmur_32(const void *bytes, size_t size, uint32_t seed);
 /* ret_halves: the 128 bits, the first half first. */
-void ps_murmur_128(const void *bytes,
-                   size_t size,
-                   uint32_t seed,
-                   uint64_t ret_halves[2]);
+void ps_murmur_128(const void *bytes, size_t size, uint32_t seed, uint64_t ret_halves[2]);
 #endif

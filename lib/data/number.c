@@ -12,9 +12,9 @@
 #define EXACT_POWER 22  /* 10^22 is the last one that a double holds */
 #define EXPONENT_MAX 100000
 
-static const double POWERS[EXACT_POWER + 1] = {
-    1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  1e6,  1e7,  1e8,  1e9,  1e10, 1e11,
-    1e12, 1e13, 1e14, 1e15, 1e16, 1e17, 1e18, 1e19, 1e20, 1e21, 1e22};
+static const double POWERS[EXACT_POWER + 1] = {1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  1e6,  1e7,
+                                               1e8,  1e9,  1e10, 1e11, 1e12, 1e13, 1e14, 1e15,
+                                               1e16, 1e17, 1e18, 1e19, 1e20, 1e21, 1e22};
 
 /* A decimal as it was read: digits x 10^power. */
 typedef struct decimal {
@@ -24,8 +24,7 @@ typedef struct decimal {
     bool exact; /* all its digits are in `digits` */
 } decimal_t;
 
-const char *
-ps_number_i64(const char *at, int64_t *ret_value)
+const char *ps_number_i64(const char *at, int64_t *ret_value)
 {
     bool negative = *at == '-';
     uint64_t size = 0;
@@ -43,8 +42,7 @@ ps_number_i64(const char *at, int64_t *ret_value)
 }
 
 /* Adds the digits at `at`; behind the point each one lowers the power. */
-static const char *
-take_digits(const char *at, bool behind_point, int *n_digits, decimal_t *out)
+static const char *take_digits(const char *at, bool behind_point, int *n_digits, decimal_t *out)
 {
     for (; ps_is_digit(*at); at++) {
         if (*n_digits >= DIGITS_MAX) {
@@ -59,8 +57,7 @@ take_digits(const char *at, bool behind_point, int *n_digits, decimal_t *out)
 }
 
 /* The exponent behind the e, if that is one. */
-static const char *
-take_exponent(const char *at, decimal_t *out)
+static const char *take_exponent(const char *at, decimal_t *out)
 {
     const char *digits = at + 1;
     int value = 0;
@@ -79,8 +76,7 @@ take_exponent(const char *at, decimal_t *out)
     return digits;
 }
 
-static const char *
-take_decimal(const char *at, decimal_t *out)
+static const char *take_decimal(const char *at, decimal_t *out)
 {
     int n_digits = 0;
     const char *start = NULL;
@@ -103,8 +99,7 @@ take_decimal(const char *at, decimal_t *out)
 }
 
 /* What is too long for a u64, or needs more than one rounding. */
-static bool
-read_slowly(const char *at, size_t size, double *ret_value)
+static bool read_slowly(const char *at, size_t size, double *ret_value)
 {
     char token[TOKEN_SIZE];
 
@@ -116,8 +111,7 @@ read_slowly(const char *at, size_t size, double *ret_value)
     return ps_text_f64(token, ret_value);
 }
 
-const char *
-ps_number_f32(const char *at, float *ret_value)
+const char *ps_number_f32(const char *at, float *ret_value)
 {
     decimal_t decimal;
     const char *end = take_decimal(at, &decimal);
@@ -127,11 +121,10 @@ ps_number_f32(const char *at, float *ret_value)
     if (end == NULL) {
         return NULL;
     }
-    if (decimal.exact && decimal.digits < UINT64_C(1) << 53 &&
-        decimal.power >= -EXACT_POWER && decimal.power <= EXACT_POWER) {
+    if (decimal.exact && decimal.digits < UINT64_C(1) << 53 && decimal.power >= -EXACT_POWER &&
+        decimal.power <= EXACT_POWER) {
         value = (double)decimal.digits;
-        value = decimal.power < 0 ? value / POWERS[-decimal.power]
-                                  : value * POWERS[decimal.power];
+        value = decimal.power < 0 ? value / POWERS[-decimal.power] : value * POWERS[decimal.power];
         value = decimal.negative ? -value : value;
     } else if (!read_slowly(at, (size_t)(end - at), &value)) {
         return NULL;
@@ -144,8 +137,7 @@ ps_number_f32(const char *at, float *ret_value)
     return end;
 }
 
-const char *
-ps_number_pass(const char *at)
+const char *ps_number_pass(const char *at)
 {
     decimal_t decimal;
 

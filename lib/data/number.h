@@ -19,14 +19,12 @@
 #include <stdint.h>
 
 /* Blank between words of a line. */
-static inline bool
-ps_is_blank(char c)
+static inline bool ps_is_blank(char c)
 {
     return c == ' ' || c == '\t' || c == '\r';
 }
 
-static inline const char *
-ps_skip_blanks(const char *at)
+static inline const char *ps_skip_blanks(const char *at)
 {
     while (ps_is_blank(*at)) {
         at++;
@@ -34,22 +32,19 @@ ps_skip_blanks(const char *at)
     return at;
 }
 
-static inline bool
-ps_is_digit(char c)
+static inline bool ps_is_digit(char c)
 {
     return (unsigned char)(c - '0') < 10;
 }
 
 /* Has a word of a line ended here? NULL has not. */
-static inline bool
-ps_is_behind_word(const char *at)
+static inline bool ps_is_behind_word(const char *at)
 {
     return at != NULL && (ps_is_blank(*at) || *at == '\n');
 }
 
 /* Digits only, up to 2^64 - 1. */
-static inline const char *
-ps_number_u64(const char *at, uint64_t *ret_value)
+static inline const char *ps_number_u64(const char *at, uint64_t *ret_value)
 {
     const char *start = at;
     uint64_t value = 0;
@@ -69,8 +64,7 @@ ps_number_u64(const char *at, uint64_t *ret_value)
 
 /* Behind the digits of a whole number: passes over a point and zeros, as who
  * writes all numbers as fractions puts them there. */
-static inline const char *
-ps_skip_point_zeros(const char *at)
+static inline const char *ps_skip_point_zeros(const char *at)
 {
     const char *zeros = at;
 

@@ -26,8 +26,7 @@ enum {
 
 /* ---- what is there ---- */
 
-static uint32_t
-flags_of_samples(const psd_samples_t *s)
+static uint32_t flags_of_samples(const psd_samples_t *s)
 {
     uint32_t flags = 0;
 
@@ -35,16 +34,14 @@ flags_of_samples(const psd_samples_t *s)
         flags |= isnan(s->labels[i]) ? 0 : HAS_LABELS;
         flags |= s->weights[i] == 1 && s->initials[i] == 0 ? 0 : HAS_HEADS;
         flags |= s->queries[i] == 0 ? 0 : HAS_QUERIES;
-        flags |= s->groups[i + 1] - s->groups[i] == 1 &&
-                         s->group_ids[s->groups[i]] == 0
+        flags |= s->groups[i + 1] - s->groups[i] == 1 && s->group_ids[s->groups[i]] == 0
                      ? 0
                      : HAS_GROUPS;
     }
     return flags | (s->tags.size == 0 ? 0 : HAS_TAGS);
 }
 
-static uint32_t
-flags_of_entries(const psd_samples_t *s)
+static uint32_t flags_of_entries(const psd_samples_t *s)
 {
     uint64_t bits = 0;
     bool counted = true;
@@ -61,36 +58,32 @@ flags_of_entries(const psd_samples_t *s)
     if (counted && !ones) {
         return HAS_VALUES;
     }
-    return HAS_KEYS | (bits > UINT32_MAX ? WIDE_KEYS : 0) |
-           (ones ? 0 : HAS_VALUES);
+    return HAS_KEYS | (bits > UINT32_MAX ? WIDE_KEYS : 0) | (ones ? 0 : HAS_VALUES);
 }
 
 /* The body's size; BODY_MAX: too much. */
-static uint64_t
-size_of(const ps_parse_head_t *head)
+static uint64_t size_of(const ps_parse_head_t *head)
 {
-    uint64_t sample = ((head->flags & HAS_LABELS) != 0 ? 4U : 0) +
-                      ((head->flags & HAS_HEADS) != 0 ? 8U : 0) +
-                      ((head->flags & HAS_QUERIES) != 0 ? 8U : 0) +
-                      ((head->flags & HAS_TAGS) != 0 ? 4U : 0) +
-                      ((head->flags & HAS_GROUPS) != 0 ? 4U : 0);
+    uint64_t sample =
+        ((head->flags & HAS_LABELS) != 0 ? 4U : 0) + ((head->flags & HAS_HEADS) != 0 ? 8U : 0) +
+        ((head->flags & HAS_QUERIES) != 0 ? 8U : 0) + ((head->flags & HAS_TAGS) != 0 ? 4U : 0) +
+        ((head->flags & HAS_GROUPS) != 0 ? 4U : 0);
     uint64_t group = (head->flags & HAS_GROUPS) != 0 ? 12 : 4;
     uint64_t key = (head->flags & WIDE_KEYS) != 0 ? 8 : 4;
-    uint64_t entry = ((head->flags & HAS_KEYS) != 0 ? key : 0) +
-                     ((head->flags & HAS_VALUES) != 0 ? 4U : 0);
+    uint64_t entry =
+        ((head->flags & HAS_KEYS) != 0 ? key : 0) + ((head->flags & HAS_VALUES) != 0 ? 4U : 0);
 
     if (head->n_groups >= BODY_MAX || head->n_entries >= BODY_MAX ||
         head->n_tag_bytes >= BODY_MAX) {
         return BODY_MAX;
     }
     /* Below 2^32 each, times 28 at most. */
-    sample = sample * head->n_samples + group * head->n_groups +
-             entry * head->n_entries + head->n_tag_bytes;
+    sample = sample * head->n_samples + group * head->n_groups + entry * head->n_entries +
+             head->n_tag_bytes;
     return sample < BODY_MAX ? sample : BODY_MAX;
 }
 
-bool
-ps_parse_head_is_valid(const ps_parse_head_t *head)
+bool ps_parse_head_is_valid(const ps_parse_head_t *head)
 {
     bool has_groups = (head->flags & HAS_GROUPS) != 0;
     bool has_entries = (head->flags & (HAS_KEYS | HAS_VALUES)) != 0;
@@ -98,40 +91,35 @@ ps_parse_head_is_valid(const ps_parse_head_t *head)
     return head->n_samples > 0 && (head->flags & ~(uint32_t)ALL_FLAGS) == 0 &&
            (has_groups || head->n_groups == head->n_samples) &&
            (has_entries || head->n_entries == 0) &&
-           ((head->flags & HAS_TAGS) != 0 || head->n_tag_bytes == 0) &&
-           size_of(head) < BODY_MAX && size_of(head) == head->body_size;
+           ((head->flags & HAS_TAGS) != 0 || head->n_tag_bytes == 0) && size_of(head) < BODY_MAX &&
+           size_of(head) == head->body_size;
 }
 
-uint64_t
-ps_parse_block_sum(const ps_parse_head_t *head, const void *body)
+uint64_t ps_parse_block_sum(const ps_parse_head_t *head, const void *body)
 {
     const size_t skipped = sizeof head->sum;
-    const ps_bytes_t spans[2] = {
-        {(const uint8_t *)head + skipped, sizeof *head - skipped},
-        {body, head->body_size}};
+    const ps_bytes_t spans[2] = {{(const uint8_t *)head + skipped, sizeof *head - skipped},
+                                 {body, head->body_size}};
 
     return ps_hash_spans(spans, 2);
 }
 
 /* ---- printing, into room that is there ---- */
 
-static uint8_t *
-put(uint8_t *at, const void *items, size_t size)
+static uint8_t *put(uint8_t *at, const void *items, size_t size)
 {
     memcpy(at, items, size);
     return at + size;
 }
 
-static uint8_t *
-put_u32(uint8_t *at, size_t value)
+static uint8_t *put_u32(uint8_t *at, size_t value)
 {
     uint32_t narrow = (uint32_t)value;
 
     return put(at, &narrow, sizeof narrow);
 }
 
-static uint8_t *
-put_samples(uint8_t *at, const psd_samples_t *s, uint32_t flags)
+static uint8_t *put_samples(uint8_t *at, const psd_samples_t *s, uint32_t flags)
 {
     if ((flags & HAS_LABELS) != 0) {
         at = put(at, s->labels, s->n * sizeof(float));
@@ -155,8 +143,7 @@ put_samples(uint8_t *at, const psd_samples_t *s, uint32_t flags)
     return at;
 }
 
-static uint8_t *
-put_entries(uint8_t *at, const psd_samples_t *s, uint32_t flags)
+static uint8_t *put_entries(uint8_t *at, const psd_samples_t *s, uint32_t flags)
 {
     if ((flags & HAS_GROUPS) != 0) {
         at = put(at, s->group_ids, s->n_groups * sizeof(int64_t));
@@ -177,15 +164,13 @@ put_entries(uint8_t *at, const psd_samples_t *s, uint32_t flags)
     return s->tags.size == 0 ? at : put(at, s->tags.data, s->tags.size);
 }
 
-bool
-ps_parse_block_print(const psd_samples_t *samples, ps_buffer_t *out)
+bool ps_parse_block_print(const psd_samples_t *samples, ps_buffer_t *out)
 {
     ps_parse_head_t head = {.n_groups = samples->n_groups,
                             .n_entries = samples->n_entries,
                             .n_tag_bytes = samples->tags.size,
                             .n_samples = (uint32_t)samples->n,
-                            .flags = flags_of_samples(samples) |
-                                     flags_of_entries(samples)};
+                            .flags = flags_of_samples(samples) | flags_of_entries(samples)};
     uint8_t *body = NULL;
 
     head.body_size = size_of(&head);
@@ -194,8 +179,7 @@ ps_parse_block_print(const psd_samples_t *samples, ps_buffer_t *out)
         return false;
     }
     body = out->data + out->size + sizeof head;
-    (void)put_entries(put_samples(body, samples, head.flags), samples,
-                      head.flags);
+    (void)put_entries(put_samples(body, samples, head.flags), samples, head.flags);
     head.sum = ps_parse_block_sum(&head, body);
     memcpy(out->data + out->size, &head, sizeof head);
     out->size += sizeof head + head.body_size;
@@ -211,15 +195,13 @@ typedef struct taker {
     psd_samples_t *to; /* with room */
 } taker_t;
 
-static void
-take(taker_t *self, void *ret_items, size_t size)
+static void take(taker_t *self, void *ret_items, size_t size)
 {
     memcpy(ret_items, self->at, size);
     self->at += size;
 }
 
-static uint32_t
-take_u32(taker_t *self)
+static uint32_t take_u32(taker_t *self)
 {
     uint32_t value = 0;
 
@@ -227,14 +209,12 @@ take_u32(taker_t *self)
     return value;
 }
 
-static bool
-has(const taker_t *self, uint32_t flag)
+static bool has(const taker_t *self, uint32_t flag)
 {
     return (self->head->flags & flag) != 0;
 }
 
-static void
-take_numbers(taker_t *self)
+static void take_numbers(taker_t *self)
 {
     psd_samples_t *to = self->to;
     size_t n = self->head->n_samples;
@@ -259,8 +239,7 @@ take_numbers(taker_t *self)
 
 /* The sums of what all samples, or groups, have are right at the end; they grow
  * by 32 bits at a time, and cannot go beyond 64. */
-static bool
-take_shape(taker_t *self)
+static bool take_shape(taker_t *self)
 {
     psd_samples_t *to = self->to;
     size_t n = self->head->n_samples;
@@ -281,11 +260,9 @@ take_shape(taker_t *self)
     if (end != to->n_groups + self->head->n_groups) {
         return false;
     }
-    memset(to->group_ids + to->n_groups, 0,
-           self->head->n_groups * sizeof(int64_t));
+    memset(to->group_ids + to->n_groups, 0, self->head->n_groups * sizeof(int64_t));
     if (has(self, HAS_GROUPS)) {
-        take(self, to->group_ids + to->n_groups,
-             self->head->n_groups * sizeof(int64_t));
+        take(self, to->group_ids + to->n_groups, self->head->n_groups * sizeof(int64_t));
     }
     end = to->n_entries;
     for (size_t g = 0; g < self->head->n_groups; g++) {
@@ -295,8 +272,7 @@ take_shape(taker_t *self)
     return end == to->n_entries + self->head->n_entries;
 }
 
-static void
-take_keys(taker_t *self)
+static void take_keys(taker_t *self)
 {
     psd_samples_t *to = self->to;
     uint64_t *keys = to->keys + to->n_entries;
@@ -326,8 +302,7 @@ take_keys(taker_t *self)
 }
 
 /* false: one is not finite. */
-static bool
-take_values(taker_t *self)
+static bool take_values(taker_t *self)
 {
     float *values = self->to->values + self->to->n_entries;
     size_t n = self->head->n_entries;
@@ -346,8 +321,7 @@ take_values(taker_t *self)
     return beyond == 0;
 }
 
-static bool
-are_numbers(const psd_samples_t *samples, size_t n)
+static bool are_numbers(const psd_samples_t *samples, size_t n)
 {
     for (size_t i = samples->n; i < samples->n + n; i++) {
         if (isinf(samples->labels[i]) || !isfinite(samples->weights[i]) ||
@@ -358,16 +332,13 @@ are_numbers(const psd_samples_t *samples, size_t n)
     return true;
 }
 
-psd_status_t
-ps_parse_block_take(const ps_parse_head_t *head,
-                    const uint8_t *body,
-                    psd_samples_t *samples)
+psd_status_t ps_parse_block_take(const ps_parse_head_t *head, const uint8_t *body,
+                                 psd_samples_t *samples)
 {
     taker_t taker = {.head = head, .at = body, .to = samples};
     ps_samples_mark_t mark = ps_samples_mark(samples);
 
-    if (!ps_samples_reserve_all(samples, head->n_samples, head->n_groups,
-                                head->n_entries) ||
+    if (!ps_samples_reserve_all(samples, head->n_samples, head->n_groups, head->n_entries) ||
         !ps_buffer_reserve(&samples->tags, head->n_tag_bytes)) {
         return PSD_NOMEM;
     }
@@ -382,8 +353,7 @@ ps_parse_block_take(const ps_parse_head_t *head,
         return PSD_DAMAGED;
     }
     if (head->n_tag_bytes > 0) {
-        take(&taker, samples->tags.data + samples->tags.size,
-             head->n_tag_bytes);
+        take(&taker, samples->tags.data + samples->tags.size, head->n_tag_bytes);
         samples->tags.size += head->n_tag_bytes;
     }
     samples->n += head->n_samples;

@@ -23,8 +23,7 @@ typedef struct ps_parse_head {
 
 /* Appends head and body of all samples of the batch, at least one. false: no
  * memory, or more of something than a block holds; nothing changed. */
-PSD_MUST_CHECK bool ps_parse_block_print(const psd_samples_t *samples,
-                                         ps_buffer_t *out);
+PSD_MUST_CHECK bool ps_parse_block_print(const psd_samples_t *samples, ps_buffer_t *out);
 /* The checksum that the head should have. */
 uint64_t ps_parse_block_sum(const ps_parse_head_t *head, const void *body);
 /* Does the head, of at least one sample, say a size that can be its body's? */
@@ -33,7 +32,6 @@ bool ps_parse_head_is_valid(const ps_parse_head_t *head);
  * Adds the samples of a block, whose head is valid. PSD_DAMAGED: they do not
  * hang together; PSD_NOMEM; nothing is changed then.
  */
-PSD_MUST_CHECK psd_status_t ps_parse_block_take(const ps_parse_head_t *head,
-                                                const uint8_t *body,
+PSD_MUST_CHECK psd_status_t ps_parse_block_take(const ps_parse_head_t *head, const uint8_t *body,
                                                 psd_samples_t *samples);
 #endif

@@ -63,8 +63,7 @@ struct ps_parse_cache {
 /* ---- what it is of ---- */
 
 /* A file as it lies there; false: no memory. What is not there is so. */
-static bool
-print_file(ps_buffer_t *out, const char *name, const char *path)
+static bool print_file(ps_buffer_t *out, const char *name, const char *path)
 {
     struct stat about;
 
@@ -72,44 +71,37 @@ print_file(ps_buffer_t *out, const char *name, const char *path)
         return ps_buffer_print(out, "%s %s\n", name, path == NULL ? "" : path);
     }
     return ps_buffer_print(
-        out,
-        "%s %s: device %ju inode %ju size %jd changed %jd.%09ld %jd.%09ld\n",
-        name, path, (uintmax_t)about.st_dev, (uintmax_t)about.st_ino,
-        (intmax_t)about.st_size, (intmax_t)about.st_mtim.tv_sec,
-        about.st_mtim.tv_nsec, (intmax_t)about.st_ctim.tv_sec,
+        out, "%s %s: device %ju inode %ju size %jd changed %jd.%09ld %jd.%09ld\n", name, path,
+        (uintmax_t)about.st_dev, (uintmax_t)about.st_ino, (intmax_t)about.st_size,
+        (intmax_t)about.st_mtim.tv_sec, about.st_mtim.tv_nsec, (intmax_t)about.st_ctim.tv_sec,
         about.st_ctim.tv_nsec);
 }
 
-static bool
-print_settings(ps_buffer_t *out, const ps_parse_what_t *what)
+static bool print_settings(ps_buffer_t *out, const ps_parse_what_t *what)
 {
     const ps_parser_t *parser = what->parser;
 
-    return ps_buffer_print(
-        out,
-        "format %s entries %d labels %d columns %" PRIu64 " bits %" PRIu32
-        " constant %d hash_all %d scale %a rows %" PRIu64 ":%" PRIu64
-        " share %" PRIu32 "/%" PRIu32 " merge %d strict %d\n",
-        parser->format->name, (int)parser->entries, (int)parser->labels,
-        parser->columns, parser->bits, parser->constant, parser->hash_all,
-        (double)parser->scale, parser->first, parser->end, what->share.part,
-        what->share.n_parts, what->merge, what->strict);
+    return ps_buffer_print(out,
+                           "format %s entries %d labels %d columns %" PRIu64 " bits %" PRIu32
+                           " constant %d hash_all %d scale %a rows %" PRIu64 ":%" PRIu64
+                           " share %" PRIu32 "/%" PRIu32 " merge %d strict %d\n",
+                           parser->format->name, (int)parser->entries, (int)parser->labels,
+                           parser->columns, parser->bits, parser->constant, parser->hash_all,
+                           (double)parser->scale, parser->first, parser->end, what->share.part,
+                           what->share.n_parts, what->merge, what->strict);
 }
 
-static bool
-print_about(const ps_parse_cache_t *self, ps_buffer_t *out)
+static bool print_about(const ps_parse_cache_t *self, ps_buffer_t *out)
 {
     out->size = 0;
-    return print_settings(out, &self->what) &&
-           print_file(out, "input", self->source) &&
+    return print_settings(out, &self->what) && print_file(out, "input", self->source) &&
            print_file(out, "words", self->what.parser->vocabulary_path) &&
            print_file(out, "labels", self->what.parser->labels_path);
 }
 
 /* Had the file lain there long enough for another change to show? What is not
  * there had; a file of the future had not. */
-static bool
-is_settled(const char *path, struct timespec since)
+static bool is_settled(const char *path, struct timespec since)
 {
     struct stat about;
     int64_t seconds = 0;
@@ -119,15 +111,13 @@ is_settled(const char *path, struct timespec since)
     }
     seconds = (int64_t)since.tv_sec - (int64_t)about.st_ctim.tv_sec;
     return seconds > 1 ||
-           (seconds >= 0 && seconds * INT64_C(1000000000) + since.tv_nsec -
-                                    about.st_ctim.tv_nsec >=
-                                SETTLED_NS);
+           (seconds >= 0 &&
+            seconds * INT64_C(1000000000) + since.tv_nsec - about.st_ctim.tv_nsec >= SETTLED_NS);
 }
 
 /* Then what is read is what the times stand for, if these are the same at the
  * end. */
-static bool
-are_settled(const ps_parse_cache_t *self)
+static bool are_settled(const ps_parse_cache_t *self)
 {
     const ps_parser_t *parser = self->what.parser;
 
@@ -137,8 +127,7 @@ are_settled(const ps_parse_cache_t *self)
 }
 
 /* One file for each input and settings, whatever the input is by now. */
-static bool
-name_cache(ps_parse_cache_t *self)
+static bool name_cache(ps_parse_cache_t *self)
 {
     PSD_AUTO(ps_buffer_done) ps_buffer_t text = {0};
     const char *slash = strrchr(self->source, '/');
@@ -151,12 +140,11 @@ name_cache(ps_parse_cache_t *self)
                          parser_words == NULL ? "" : parser_words)) {
         return false;
     }
-    if (snprintf(
-            self->path, sizeof self->path, "%.*s%s%s%.*s.%016" PRIx64 ".parsed",
-            beside ? (int)(name - self->source) : PATH_MAX,
-            beside ? self->source : self->what.directory, beside ? "" : "/",
-            beside ? "." : "", NAME_KEPT, name,
-            ps_hash_bytes(text.data, text.size, 0)) >= (int)sizeof self->path) {
+    if (snprintf(self->path, sizeof self->path, "%.*s%s%s%.*s.%016" PRIx64 ".parsed",
+                 beside ? (int)(name - self->source) : PATH_MAX,
+                 beside ? self->source : self->what.directory, beside ? "" : "/", beside ? "." : "",
+                 NAME_KEPT, name,
+                 ps_hash_bytes(text.data, text.size, 0)) >= (int)sizeof self->path) {
         self->path[0] = '\0';
     }
     return true;
@@ -165,8 +153,7 @@ name_cache(ps_parse_cache_t *self)
 /* ---- reading ---- */
 
 /* false: the file has no more. */
-static bool
-read_all(ps_parse_cache_t *self, void *ret_bytes, size_t size)
+static bool read_all(ps_parse_cache_t *self, void *ret_bytes, size_t size)
 {
     uint8_t *at = ret_bytes;
 
@@ -187,8 +174,7 @@ read_all(ps_parse_cache_t *self, void *ret_bytes, size_t size)
 }
 
 /* Does the file go on with these bytes? */
-static bool
-goes_on_with(ps_parse_cache_t *self, const uint8_t *bytes, size_t size)
+static bool goes_on_with(ps_parse_cache_t *self, const uint8_t *bytes, size_t size)
 {
     uint8_t piece[512];
 
@@ -205,15 +191,13 @@ goes_on_with(ps_parse_cache_t *self, const uint8_t *bytes, size_t size)
 }
 
 /* Is what lies there of this input as it is? */
-static bool
-begin_reading(ps_parse_cache_t *self)
+static bool begin_reading(ps_parse_cache_t *self)
 {
     cache_head_t head;
     struct stat about;
 
     self->fd = open(self->path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
-    if (self->fd >= 0 && fstat(self->fd, &about) == 0 &&
-        S_ISREG(about.st_mode)) {
+    if (self->fd >= 0 && fstat(self->fd, &about) == 0 && S_ISREG(about.st_mode)) {
         self->size = (uint64_t)about.st_size;
         if (read_all(self, &head, sizeof head) && head.magic == CACHE_MAGIC &&
             head.about_size == self->about.size &&
@@ -228,28 +212,23 @@ begin_reading(ps_parse_cache_t *self)
     return false;
 }
 
-static psd_status_t
-set_damaged(const ps_parse_cache_t *self, psd_error_t *err)
+static psd_status_t set_damaged(const ps_parse_cache_t *self, psd_error_t *err)
 {
     return psd_error_set(err, PSD_DAMAGED,
-                         "%s is damaged at byte %" PRIu64
-                         "; its input is parsed again",
-                         self->path, self->at);
+                         "%s is damaged at byte %" PRIu64 "; its input is parsed again", self->path,
+                         self->at);
 }
 
-static psd_status_t
-set_no_memory(const ps_parse_cache_t *self, psd_error_t *err)
+static psd_status_t set_no_memory(const ps_parse_cache_t *self, psd_error_t *err)
 {
     return psd_error_set(err, PSD_NOMEM, "no memory to read %s", self->path);
 }
 
 /* The last block: counts, then texts up to the end. */
-static psd_status_t
-take_end(ps_parse_cache_t *self, const ps_parse_head_t *head, psd_error_t *err)
+static psd_status_t take_end(ps_parse_cache_t *self, const ps_parse_head_t *head, psd_error_t *err)
 {
     if (head->body_size < sizeof self->end || self->at != self->size ||
-        (head->body_size > sizeof self->end &&
-         self->body.data[head->body_size - 1] != '\0')) {
+        (head->body_size > sizeof self->end && self->body.data[head->body_size - 1] != '\0')) {
         return set_damaged(self, err);
     }
     memcpy(&self->end, self->body.data, sizeof self->end);
@@ -262,19 +241,14 @@ take_end(ps_parse_cache_t *self, const ps_parse_head_t *head, psd_error_t *err)
 }
 
 /* Is its body of a size for which there can be memory? */
-static bool
-is_sized(const ps_parse_head_t *head)
+static bool is_sized(const ps_parse_head_t *head)
 {
-    return head->n_samples == 0 ? head->body_size <= BAD_TEXT_MAX
-                                : ps_parse_head_is_valid(head);
+    return head->n_samples == 0 ? head->body_size <= BAD_TEXT_MAX : ps_parse_head_is_valid(head);
 }
 
 /* Reads the next block to `to`, or the end. */
-static psd_status_t
-read_block(ps_parse_cache_t *self,
-           const ps_parse_head_t *head,
-           psd_samples_t *to,
-           psd_error_t *err)
+static psd_status_t read_block(ps_parse_cache_t *self, const ps_parse_head_t *head,
+                               psd_samples_t *to, psd_error_t *err)
 {
     psd_status_t rc = PSD_OK;
 
@@ -294,19 +268,15 @@ read_block(ps_parse_cache_t *self,
     }
     rc = ps_parse_block_take(head, self->body.data, to);
     if (rc != PSD_OK) {
-        return rc == PSD_NOMEM ? set_no_memory(self, err)
-                               : set_damaged(self, err);
+        return rc == PSD_NOMEM ? set_no_memory(self, err) : set_damaged(self, err);
     }
     self->n_samples += head->n_samples;
     return PSD_OK;
 }
 
 /* What of the block that was read was not given yet. */
-static psd_status_t
-give_ready(ps_parse_cache_t *self,
-           size_t max,
-           psd_samples_t *samples,
-           psd_error_t *err)
+static psd_status_t give_ready(ps_parse_cache_t *self, size_t max, psd_samples_t *samples,
+                               psd_error_t *err)
 {
     size_t left = self->ready->n - self->given;
     size_t n = left < max ? left : max;
@@ -318,11 +288,8 @@ give_ready(ps_parse_cache_t *self,
     return PSD_OK;
 }
 
-psd_status_t
-ps_parse_cache_next(ps_parse_cache_t *self,
-                    size_t max,
-                    psd_samples_t *samples,
-                    psd_error_t *err)
+psd_status_t ps_parse_cache_next(ps_parse_cache_t *self, size_t max, psd_samples_t *samples,
+                                 psd_error_t *err)
 {
     ps_parse_head_t head;
     bool fits = false;
@@ -344,14 +311,12 @@ ps_parse_cache_next(ps_parse_cache_t *self,
     return rc == PSD_OK && !fits ? give_ready(self, max, samples, err) : rc;
 }
 
-uint64_t
-ps_parse_cache_bad_count(const ps_parse_cache_t *self)
+uint64_t ps_parse_cache_bad_count(const ps_parse_cache_t *self)
 {
     return self->end.n_bad;
 }
 
-const char *
-ps_parse_cache_bad(const ps_parse_cache_t *self, size_t i)
+const char *ps_parse_cache_bad(const ps_parse_cache_t *self, size_t i)
 {
     size_t at = sizeof self->end;
 
@@ -364,43 +329,37 @@ ps_parse_cache_bad(const ps_parse_cache_t *self, size_t i)
     return NULL;
 }
 
-double
-ps_parse_cache_taken(const ps_parse_cache_t *self)
+double ps_parse_cache_taken(const ps_parse_cache_t *self)
 {
     return self->size == 0 ? 0 : (double)self->at / (double)self->size;
 }
 
 /* ---- making ---- */
 
-static void
-flush(ps_parse_cache_t *self)
+static void flush(ps_parse_cache_t *self)
 {
     if (self->failed || self->ready->n == 0) {
         return;
     }
     self->text.size = 0;
     self->failed = !ps_parse_block_print(self->ready, &self->text) ||
-                   ps_file_out_write(self->file, self->text.data,
-                                     self->text.size, NULL) != PSD_OK;
+                   ps_file_out_write(self->file, self->text.data, self->text.size, NULL) != PSD_OK;
     ps_samples_clear(self->ready);
 }
 
-void
-ps_parse_cache_add(ps_parse_cache_t *self, const psd_samples_t *samples)
+void ps_parse_cache_add(ps_parse_cache_t *self, const psd_samples_t *samples)
 {
     if (self->failed) {
         return;
     }
     self->failed = !ps_samples_append(self->ready, samples, samples->n - 1, 1);
     self->n_samples++;
-    if (self->ready->n >= BLOCK_SAMPLES ||
-        self->ready->n_entries >= BLOCK_ENTRIES) {
+    if (self->ready->n >= BLOCK_SAMPLES || self->ready->n_entries >= BLOCK_ENTRIES) {
         flush(self);
     }
 }
 
-static bool
-print_end(ps_parse_cache_t *self, uint64_t n_bad, psd_error_t *const *bad)
+static bool print_end(ps_parse_cache_t *self, uint64_t n_bad, psd_error_t *const *bad)
 {
     PSD_AUTO(ps_buffer_done) ps_buffer_t body = {0};
     cache_end_t end = {.n_samples = self->n_samples, .n_bad = n_bad};
@@ -422,8 +381,7 @@ print_end(ps_parse_cache_t *self, uint64_t n_bad, psd_error_t *const *bad)
            ps_buffer_append(&self->text, body.data, body.size);
 }
 
-static psd_status_t
-begin_making(ps_parse_cache_t *self, psd_error_t *err)
+static psd_status_t begin_making(ps_parse_cache_t *self, psd_error_t *err)
 {
     cache_head_t head = {.magic = CACHE_MAGIC, .about_size = self->about.size};
     struct stat there;
@@ -441,34 +399,26 @@ begin_making(ps_parse_cache_t *self, psd_error_t *err)
     if (rc == PSD_OK) {
         rc = ps_file_out_write(self->file, &head, sizeof head, err);
     }
-    return rc == PSD_OK ? ps_file_out_write(self->file, self->about.data,
-                                            self->about.size, err)
+    return rc == PSD_OK ? ps_file_out_write(self->file, self->about.data, self->about.size, err)
                         : rc;
 }
 
-void
-ps_parse_cache_keep(ps_parse_cache_t *self,
-                    uint64_t n_bad,
-                    psd_error_t *const *bad,
-                    psd_error_t *warning)
+void ps_parse_cache_keep(ps_parse_cache_t *self, uint64_t n_bad, psd_error_t *const *bad,
+                         psd_error_t *warning)
 {
     PSD_AUTO(ps_buffer_done) ps_buffer_t about = {0};
     psd_status_t rc = PSD_OK;
 
     flush(self);
-    if (self->failed || !print_end(self, n_bad, bad) ||
-        !print_about(self, &about)) {
-        (void)psd_error_set(warning, PSD_IO,
-                            "%s could not be written; there is no cache",
+    if (self->failed || !print_end(self, n_bad, bad) || !print_about(self, &about)) {
+        (void)psd_error_set(warning, PSD_IO, "%s could not be written; there is no cache",
                             self->path);
         return;
     }
-    if (about.size != self->about.size ||
-        memcmp(about.data, self->about.data, about.size) != 0) {
+    if (about.size != self->about.size || memcmp(about.data, self->about.data, about.size) != 0) {
         return; /* the input changed while it was read */
     }
-    rc = ps_file_out_write(self->file, self->text.data, self->text.size,
-                           warning);
+    rc = ps_file_out_write(self->file, self->text.data, self->text.size, warning);
     if (rc == PSD_OK) {
         rc = ps_file_out_place(self->file, warning);
     }
@@ -477,8 +427,7 @@ ps_parse_cache_keep(ps_parse_cache_t *self,
 
 /* ---- opening ---- */
 
-void
-ps_parse_cache_close(ps_parse_cache_t **self_p)
+void ps_parse_cache_close(ps_parse_cache_t **self_p)
 {
     ps_parse_cache_t *self = *self_p;
 
@@ -496,18 +445,14 @@ ps_parse_cache_close(ps_parse_cache_t **self_p)
     *self_p = NULL;
 }
 
-bool
-ps_parse_cache_is_read(const ps_parse_cache_t *self)
+bool ps_parse_cache_is_read(const ps_parse_cache_t *self)
 {
     return self->fd >= 0;
 }
 
-psd_status_t
-ps_parse_cache_open(const ps_parse_what_t *what,
-                    bool anew,
-                    ps_parse_cache_t **ret_cache,
-                    psd_error_t *warning,
-                    psd_error_t *err)
+psd_status_t ps_parse_cache_open(const ps_parse_what_t *what, bool anew,
+                                 ps_parse_cache_t **ret_cache, psd_error_t *warning,
+                                 psd_error_t *err)
 {
     PSD_AUTO(ps_parse_cache_close) ps_parse_cache_t *self = NULL;
     struct stat about;
@@ -534,8 +479,7 @@ ps_parse_cache_open(const ps_parse_what_t *what,
         return psd_error_set(err, PSD_NOMEM, "no memory for a parse cache");
     }
     if (self->path[0] == '\0') {
-        (void)psd_error_set(warning, PSD_INVALID,
-                            "the name of a cache of %s is too long",
+        (void)psd_error_set(warning, PSD_INVALID, "the name of a cache of %s is too long",
                             what->path);
         return PSD_OK;
     }

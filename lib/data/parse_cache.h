@@ -50,10 +50,8 @@ typedef struct ps_parse_cache ps_parse_cache_t;
  *
  * Errors: PSD_NOMEM only.
  */
-PSD_MUST_CHECK psd_status_t ps_parse_cache_open(const ps_parse_what_t *what,
-                                                bool anew,
-                                                ps_parse_cache_t **ret_cache,
-                                                psd_error_t *warning,
+PSD_MUST_CHECK psd_status_t ps_parse_cache_open(const ps_parse_what_t *what, bool anew,
+                                                ps_parse_cache_t **ret_cache, psd_error_t *warning,
                                                 psd_error_t *err);
 /* What is not kept goes. Takes NULL, nulls it. */
 void ps_parse_cache_close(ps_parse_cache_t **self_p);
@@ -63,10 +61,8 @@ bool ps_parse_cache_is_read(const ps_parse_cache_t *self);
  * Reading: adds up to max samples (>= 1); none at the end. PSD_DAMAGED: from
  * here on it is broken; PSD_NOMEM.
  */
-PSD_MUST_CHECK psd_status_t ps_parse_cache_next(ps_parse_cache_t *self,
-                                                size_t max,
-                                                psd_samples_t *samples,
-                                                psd_error_t *err);
+PSD_MUST_CHECK psd_status_t ps_parse_cache_next(ps_parse_cache_t *self, size_t max,
+                                                psd_samples_t *samples, psd_error_t *err);
 /* Reading, behind the end: how many lines were bad, and what was wrong with
  * number i < PS_PARSE_BAD_KEPT of them; NULL: there is none. Borrowed. */
 uint64_t ps_parse_cache_bad_count(const ps_parse_cache_t *self);
@@ -78,8 +74,6 @@ void ps_parse_cache_add(ps_parse_cache_t *self, const psd_samples_t *samples);
 /* Making: all of the input was added; bad is what was wrong with the first ones
  * of n_bad, up to PS_PARSE_BAD_KEPT. Puts the file in its place, if nothing
  * went wrong and the input is still the same. */
-void ps_parse_cache_keep(ps_parse_cache_t *self,
-                         uint64_t n_bad,
-                         psd_error_t *const *bad,
+void ps_parse_cache_keep(ps_parse_cache_t *self, uint64_t n_bad, psd_error_t *const *bad,
                          psd_error_t *warning);
 #endif

@@ -16,9 +16,7 @@
 
 /* A message of that schema; NULL: *ret_status is PSD_INVALID, it is none or
  * takes too much, or PSD_NOMEM. */
-ProtobufCMessage *ps_proto_unpack(const ProtobufCMessageDescriptor *schema,
-                                  ps_bytes_t message,
-                                  psd_status_t *ret_status,
-                                  psd_error_t *err);
+ProtobufCMessage *ps_proto_unpack(const ProtobufCMessageDescriptor *schema, ps_bytes_t message,
+                                  psd_status_t *ret_status, psd_error_t *err);
 void ps_proto_unpacked_free(ProtobufCMessage *self);
 #endif

@@ -23,8 +23,7 @@ typedef Psd__Instance__FeatureGroupInfo instance_group_t;
 typedef Psd__Example__Example example_t;
 typedef Psd__Example__Slot slot_t;
 
-void
-ps_proto_info_done(ps_proto_info_t *self)
+void ps_proto_info_done(ps_proto_info_t *self)
 {
     ps_free(self->ranges);
     *self = (ps_proto_info_t){0};
@@ -39,8 +38,7 @@ typedef struct fields {
     ps_bytes_t first_length; /* the first of field 1 that has a length */
 } fields_t;
 
-static bool
-take_varint(ps_bytes_t *left, uint64_t *ret_value)
+static bool take_varint(ps_bytes_t *left, uint64_t *ret_value)
 {
     *ret_value = 0;
     for (unsigned shift = 0; shift < 64 && left->size > 0; shift += 7) {
@@ -56,8 +54,7 @@ take_varint(ps_bytes_t *left, uint64_t *ret_value)
 }
 
 /* Passes over a field's value; false: it is broken. */
-static bool
-skip_value(ps_bytes_t *left, uint64_t wire, ps_bytes_t *ret_value)
+static bool skip_value(ps_bytes_t *left, uint64_t wire, ps_bytes_t *ret_value)
 {
     uint64_t size = 0;
 
@@ -78,8 +75,7 @@ skip_value(ps_bytes_t *left, uint64_t wire, ps_bytes_t *ret_value)
     return true;
 }
 
-static bool
-look_at_fields(ps_bytes_t left, fields_t *ret_fields)
+static bool look_at_fields(ps_bytes_t left, fields_t *ret_fields)
 {
     *ret_fields = (fields_t){0};
     while (left.size > 0) {
@@ -105,18 +101,15 @@ look_at_fields(ps_bytes_t left, fields_t *ret_fields)
 
 /* A slot's second field has a length, and that of what is said of slots is a
  * number. */
-static bool
-is_example_info(const fields_t *fields)
+static bool is_example_info(const fields_t *fields)
 {
     fields_t slot;
 
     return (fields->varint & FIELD(2)) != 0 ||
-           (look_at_fields(fields->first_length, &slot) &&
-            (slot.varint & FIELD(2)) != 0);
+           (look_at_fields(fields->first_length, &slot) && (slot.varint & FIELD(2)) != 0);
 }
 
-static bool
-find_schema(ps_bytes_t message, ps_proto_info_t *info)
+static bool find_schema(ps_bytes_t message, ps_proto_info_t *info)
 {
     fields_t fields;
 
@@ -127,8 +120,7 @@ find_schema(ps_bytes_t message, ps_proto_info_t *info)
         info->schema = PS_PROTO_EXAMPLE;
         info->is_info = is_example_info(&fields);
     } else if ((fields.varint & FIELD(1)) != 0) {
-        info->schema = (fields.varint & FIELD(2)) != 0 ? PS_PROTO_INSTANCE
-                                                       : PS_PROTO_INPUT;
+        info->schema = (fields.varint & FIELD(2)) != 0 ? PS_PROTO_INSTANCE : PS_PROTO_INPUT;
         info->is_info = true;
     } else {
         info->schema = (fields.varint & (FIELD(2) | FIELD(4))) != 0 ||
@@ -141,23 +133,19 @@ find_schema(ps_bytes_t message, ps_proto_info_t *info)
 
 /* ---- what the first message says ---- */
 
-static void
-note_entries(ps_proto_info_t *info, size_t n_keys, size_t n_values)
+static void note_entries(ps_proto_info_t *info, size_t n_keys, size_t n_values)
 {
     psd_entries_t kind = n_keys == 0     ? PSD_ENTRIES_DENSE
                          : n_values == 0 ? PSD_ENTRIES_BINARY
                                          : PSD_ENTRIES_SPARSE;
 
     if (n_keys + n_values > 0) {
-        info->entries = !info->has_entries || info->entries == kind
-                            ? kind
-                            : PSD_ENTRIES_SPARSE;
+        info->entries = !info->has_entries || info->entries == kind ? kind : PSD_ENTRIES_SPARSE;
         info->has_entries = true;
     }
 }
 
-static psd_status_t
-look_at_instances(ps_proto_info_t *info, ps_bytes_t message, psd_error_t *err)
+static psd_status_t look_at_instances(ps_proto_info_t *info, ps_bytes_t message, psd_error_t *err)
 {
     psd_status_t rc = PSD_OK;
     instance_info_t *about = (instance_info_t *)(void *)ps_proto_unpack(
@@ -167,54 +155,45 @@ look_at_instances(ps_proto_info_t *info, ps_bytes_t message, psd_error_t *err)
         return rc;
     }
     info->has_entries = true;
-    info->entries =
-        about->fea_type == PSD__INSTANCE__INSTANCE_INFO__FEATURE_TYPE__DENSE
-            ? PSD_ENTRIES_DENSE
-        : about->fea_type ==
-                PSD__INSTANCE__INSTANCE_INFO__FEATURE_TYPE__SPARSE_BINARY
-            ? PSD_ENTRIES_BINARY
-            : PSD_ENTRIES_SPARSE;
+    info->entries = about->fea_type == PSD__INSTANCE__INSTANCE_INFO__FEATURE_TYPE__DENSE
+                        ? PSD_ENTRIES_DENSE
+                    : about->fea_type == PSD__INSTANCE__INSTANCE_INFO__FEATURE_TYPE__SPARSE_BINARY
+                        ? PSD_ENTRIES_BINARY
+                        : PSD_ENTRIES_SPARSE;
     /* One more than ranges: that of all groups. */
     if (about->n_fea_group > PS_PROTO_RANGES_MAX + 1) {
-        rc = psd_error_set(err, PSD_INVALID,
-                           "it has ranges of %zu groups; %d are allowed",
+        rc = psd_error_set(err, PSD_INVALID, "it has ranges of %zu groups; %d are allowed",
                            about->n_fea_group, PS_PROTO_RANGES_MAX);
     } else {
         info->ranges = ps_alloc(about->n_fea_group + 1, sizeof *info->ranges);
-        rc = info->ranges != NULL ? PSD_OK
-                                  : ps_sample_no_memory(message.size, err);
+        rc = info->ranges != NULL ? PSD_OK : ps_sample_no_memory(message.size, err);
     }
     for (size_t g = 0; rc == PSD_OK && g < about->n_fea_group; g++) {
         const instance_group_t *group = about->fea_group[g];
 
         /* That of all groups, merged, says nothing of each. */
-        if (group->group_id != MERGED_GROUP &&
-            group->fea_begin < group->fea_end) {
-            info->ranges[info->n++] =
-                (ps_proto_range_t){.group = group->group_id,
-                                   .begin = group->fea_begin,
-                                   .end = group->fea_end,
-                                   .n_entries = group->nnz};
+        if (group->group_id != MERGED_GROUP && group->fea_begin < group->fea_end) {
+            info->ranges[info->n++] = (ps_proto_range_t){.group = group->group_id,
+                                                         .begin = group->fea_begin,
+                                                         .end = group->fea_end,
+                                                         .n_entries = group->nnz};
         }
     }
     ps_proto_unpacked_free(&about->base);
     return rc;
 }
 
-static psd_status_t
-look_at_inputs(ps_proto_info_t *info, ps_bytes_t message, psd_error_t *err)
+static psd_status_t look_at_inputs(ps_proto_info_t *info, ps_bytes_t message, psd_error_t *err)
 {
     psd_status_t rc = PSD_OK;
-    Psd__Input__PServerInputInfo *about =
-        (Psd__Input__PServerInputInfo *)(void *)ps_proto_unpack(
-            &psd__input__pserver_input_info__descriptor, message, &rc, err);
+    Psd__Input__PServerInputInfo *about = (Psd__Input__PServerInputInfo *)(void *)ps_proto_unpack(
+        &psd__input__pserver_input_info__descriptor, message, &rc, err);
 
     if (about == NULL) {
         return rc;
     }
     for (size_t g = 0; g < about->n_feature_group_info; g++) {
-        Psd__Input__FeatureGroupInfo__FeatureType type =
-            about->feature_group_info[g]->feature_type;
+        Psd__Input__FeatureGroupInfo__FeatureType type = about->feature_group_info[g]->feature_type;
 
         note_entries(info, type != 1, type != 3);
     }
@@ -222,21 +201,18 @@ look_at_inputs(ps_proto_info_t *info, ps_bytes_t message, psd_error_t *err)
     return rc;
 }
 
-static psd_status_t
-look_at_examples(ps_proto_info_t *info, ps_bytes_t message, psd_error_t *err)
+static psd_status_t look_at_examples(ps_proto_info_t *info, ps_bytes_t message, psd_error_t *err)
 {
     psd_status_t rc = PSD_OK;
-    Psd__Example__ExampleInfo *about =
-        (Psd__Example__ExampleInfo *)(void *)ps_proto_unpack(
-            &psd__example__example_info__descriptor, message, &rc, err);
+    Psd__Example__ExampleInfo *about = (Psd__Example__ExampleInfo *)(void *)ps_proto_unpack(
+        &psd__example__example_info__descriptor, message, &rc, err);
 
     if (about == NULL) {
         return rc;
     }
     for (size_t s = 0; s < about->n_slot; s++) {
         if (about->slot[s]->id != 0) {
-            note_entries(info, about->slot[s]->format != 1,
-                         about->slot[s]->format != 3);
+            note_entries(info, about->slot[s]->format != 1, about->slot[s]->format != 3);
         }
     }
     ps_proto_unpacked_free(&about->base);
@@ -244,16 +220,14 @@ look_at_examples(ps_proto_info_t *info, ps_bytes_t message, psd_error_t *err)
 }
 
 /* A sample says it by what it has. */
-static psd_status_t
-look_at_sample(ps_proto_info_t *info, ps_bytes_t message, psd_error_t *err)
+static psd_status_t look_at_sample(ps_proto_info_t *info, ps_bytes_t message, psd_error_t *err)
 {
     static const ProtobufCMessageDescriptor *const schemas[] = {
         [PS_PROTO_INPUT] = &psd__input__pserver_input__descriptor,
         [PS_PROTO_INSTANCE] = &psd__instance__instance__descriptor,
         [PS_PROTO_EXAMPLE] = &psd__example__example__descriptor};
     psd_status_t rc = PSD_OK;
-    ProtobufCMessage *sample =
-        ps_proto_unpack(schemas[info->schema], message, &rc, err);
+    ProtobufCMessage *sample = ps_proto_unpack(schemas[info->schema], message, &rc, err);
 
     if (sample == NULL) {
         return rc;
@@ -274,8 +248,7 @@ look_at_sample(ps_proto_info_t *info, ps_bytes_t message, psd_error_t *err)
 
         for (size_t s = 0; s < example->n_slot; s++) {
             if (example->slot[s]->id != 0) {
-                note_entries(info, example->slot[s]->n_key,
-                             example->slot[s]->n_val);
+                note_entries(info, example->slot[s]->n_key, example->slot[s]->n_val);
             }
         }
     }
@@ -283,17 +256,13 @@ look_at_sample(ps_proto_info_t *info, ps_bytes_t message, psd_error_t *err)
     return rc;
 }
 
-psd_status_t
-ps_proto_info_look(ps_proto_info_t *ret_info,
-                   ps_bytes_t message,
-                   psd_error_t *err)
+psd_status_t ps_proto_info_look(ps_proto_info_t *ret_info, ps_bytes_t message, psd_error_t *err)
 {
     ps_proto_info_t info = {0};
     psd_status_t rc = PSD_OK;
 
     if (!find_schema(message, &info)) {
-        return psd_error_set(err, PSD_INVALID,
-                             "the first record is no message of protobuf");
+        return psd_error_set(err, PSD_INVALID, "the first record is no message of protobuf");
     }
     if (!info.is_info) {
         rc = look_at_sample(&info, message, err);
@@ -323,11 +292,8 @@ typedef struct entries {
 } entries_t;
 
 /* Adds entries to the group that is open. */
-static psd_status_t
-add_entries(const ps_proto_info_t *info,
-            entries_t in,
-            psd_samples_t *samples,
-            psd_error_t *err)
+static psd_status_t add_entries(const ps_proto_info_t *info, entries_t in, psd_samples_t *samples,
+                                psd_error_t *err)
 {
     size_t n = in.n_keys != 0 ? in.n_keys : in.n_values;
     bool fits = in.n_values == 0 || in.n_keys == 0 || in.n_keys == in.n_values;
@@ -339,7 +305,7 @@ add_entries(const ps_proto_info_t *info,
                              "a group of %zu keys and %zu values; in this file "
                              "they are %s",
                              in.n_keys, in.n_values,
-                             info->entries == PSD_ENTRIES_DENSE ? "values only"
+                             info->entries == PSD_ENTRIES_DENSE    ? "values only"
                              : info->entries == PSD_ENTRIES_BINARY ? "keys only"
                                                                    : "as many");
     }
@@ -357,8 +323,7 @@ add_entries(const ps_proto_info_t *info,
     return PSD_OK;
 }
 
-static psd_status_t
-begin(psd_samples_t *samples, bool has_label, float label, psd_error_t *err)
+static psd_status_t begin(psd_samples_t *samples, bool has_label, float label, psd_error_t *err)
 {
     if (!ps_samples_reserve(samples, 1, 0)) {
         return ps_sample_no_memory(0, err);
@@ -370,11 +335,8 @@ begin(psd_samples_t *samples, bool has_label, float label, psd_error_t *err)
     return PSD_OK;
 }
 
-static psd_status_t
-add_input(const ps_proto_info_t *info,
-          const input_t *input,
-          psd_samples_t *samples,
-          psd_error_t *err)
+static psd_status_t add_input(const ps_proto_info_t *info, const input_t *input,
+                              psd_samples_t *samples, psd_error_t *err)
 {
     psd_status_t rc = begin(samples, input->has_label, input->label, err);
 
@@ -382,9 +344,8 @@ add_input(const ps_proto_info_t *info,
         const input_group_t *group = input->feature_group[g];
 
         rc = add_entries(info,
-                         (entries_t){(const uint64_t *)group->feature_id,
-                                     group->n_feature_id, group->value,
-                                     group->n_value},
+                         (entries_t){(const uint64_t *)group->feature_id, group->n_feature_id,
+                                     group->value, group->n_value},
                          samples, err);
         if (rc == PSD_OK) {
             ps_samples_end_group(samples, group->group_id);
@@ -394,10 +355,8 @@ add_input(const ps_proto_info_t *info,
 }
 
 /* The range in which a key lies; NULL: in none. `last` is tried first. */
-static const ps_proto_range_t *
-range_of(const ps_proto_info_t *info,
-         const ps_proto_range_t *last,
-         uint64_t key)
+static const ps_proto_range_t *range_of(const ps_proto_info_t *info, const ps_proto_range_t *last,
+                                        uint64_t key)
 {
     if (last != NULL && key >= last->begin && key < last->end) {
         return last;
@@ -411,29 +370,22 @@ range_of(const ps_proto_info_t *info,
 }
 
 /* Neighbours of one range are a group. */
-static psd_status_t
-add_instance(const ps_proto_info_t *info,
-             const instance_t *instance,
-             psd_samples_t *samples,
-             psd_error_t *err)
+static psd_status_t add_instance(const ps_proto_info_t *info, const instance_t *instance,
+                                 psd_samples_t *samples, psd_error_t *err)
 {
     size_t n = instance->n_fea_id;
     const ps_proto_range_t *last = NULL;
     psd_status_t rc = begin(samples, instance->has_label, instance->label, err);
 
-    if (rc == PSD_OK && instance->n_fea_val != 0 && n != 0 &&
-        n != instance->n_fea_val) {
-        return psd_error_set(err, PSD_INVALID, "%zu keys and %zu values", n,
-                             instance->n_fea_val);
+    if (rc == PSD_OK && instance->n_fea_val != 0 && n != 0 && n != instance->n_fea_val) {
+        return psd_error_set(err, PSD_INVALID, "%zu keys and %zu values", n, instance->n_fea_val);
     }
     if (rc == PSD_OK && (n == 0 || info->n == 0)) {
         rc = add_entries(info,
-                         (entries_t){instance->fea_id, n, instance->fea_val,
-                                     instance->n_fea_val},
+                         (entries_t){instance->fea_id, n, instance->fea_val, instance->n_fea_val},
                          samples, err);
         if (rc == PSD_OK) {
-            ps_samples_end_group(samples,
-                                 info->n == 0 ? 0 : info->ranges[0].group);
+            ps_samples_end_group(samples, info->n == 0 ? 0 : info->ranges[0].group);
         }
         return rc;
     }
@@ -458,17 +410,13 @@ add_instance(const ps_proto_info_t *info,
     return rc;
 }
 
-static bool
-is_label(const slot_t *slot)
+static bool is_label(const slot_t *slot)
 {
     return slot->id == 0;
 }
 
-static psd_status_t
-add_example(const ps_proto_info_t *info,
-            const example_t *example,
-            psd_samples_t *samples,
-            psd_error_t *err)
+static psd_status_t add_example(const ps_proto_info_t *info, const example_t *example,
+                                psd_samples_t *samples, psd_error_t *err)
 {
     const slot_t *label = NULL;
     psd_status_t rc = PSD_OK;
@@ -479,8 +427,7 @@ add_example(const ps_proto_info_t *info,
         }
     }
     if (label != NULL && label->n_val != 1) {
-        return psd_error_set(err, PSD_INVALID, "it has %zu labels",
-                             label->n_val);
+        return psd_error_set(err, PSD_INVALID, "it has %zu labels", label->n_val);
     }
     rc = begin(samples, label != NULL, label != NULL ? label->val[0] : 0, err);
     for (size_t s = 0; rc == PSD_OK && s < example->n_slot; s++) {
@@ -489,9 +436,8 @@ add_example(const ps_proto_info_t *info,
         if (is_label(slot)) {
             continue;
         }
-        rc = add_entries(
-            info, (entries_t){slot->key, slot->n_key, slot->val, slot->n_val},
-            samples, err);
+        rc = add_entries(info, (entries_t){slot->key, slot->n_key, slot->val, slot->n_val}, samples,
+                         err);
         if (rc == PSD_OK) {
             ps_samples_end_group(samples, slot->unnamed ? 0 : slot->id);
         }
@@ -499,19 +445,15 @@ add_example(const ps_proto_info_t *info,
     return rc;
 }
 
-psd_status_t
-ps_proto_message_parse(const ps_proto_info_t *info,
-                       ps_bytes_t message,
-                       psd_samples_t *samples,
-                       psd_error_t *err)
+psd_status_t ps_proto_message_parse(const ps_proto_info_t *info, ps_bytes_t message,
+                                    psd_samples_t *samples, psd_error_t *err)
 {
     static const ProtobufCMessageDescriptor *const schemas[] = {
         [PS_PROTO_INPUT] = &psd__input__pserver_input__descriptor,
         [PS_PROTO_INSTANCE] = &psd__instance__instance__descriptor,
         [PS_PROTO_EXAMPLE] = &psd__example__example__descriptor};
     psd_status_t rc = PSD_OK;
-    ProtobufCMessage *sample =
-        ps_proto_unpack(schemas[info->schema], message, &rc, err);
+    ProtobufCMessage *sample = ps_proto_unpack(schemas[info->schema], message, &rc, err);
 
     if (sample == NULL) {
         return rc;

@@ -44,25 +44,18 @@ void ps_proto_info_done(ps_proto_info_t *self);
 /* What the first message of a file says of them all. Errors: PSD_INVALID it is
  * of none of the schemas, has more than PS_PROTO_RANGES_MAX ranges, or takes
  * more memory than ps_proto_message_parse gives one; PSD_NOMEM. */
-PSD_MUST_CHECK psd_status_t ps_proto_info_look(ps_proto_info_t *ret_info,
-                                               ps_bytes_t message,
+PSD_MUST_CHECK psd_status_t ps_proto_info_look(ps_proto_info_t *ret_info, ps_bytes_t message,
                                                psd_error_t *err);
 /* Adds a message's sample; after an error the caller takes back what was added.
  * PSD_INVALID it is no such message, holds what a sample cannot have, or takes
  * more than 40 times its size + 64 KiB of memory, or 256 MiB; PSD_NOMEM. */
-PSD_MUST_CHECK psd_status_t ps_proto_message_parse(const ps_proto_info_t *info,
-                                                   ps_bytes_t message,
-                                                   psd_samples_t *samples,
-                                                   psd_error_t *err);
+PSD_MUST_CHECK psd_status_t ps_proto_message_parse(const ps_proto_info_t *info, ps_bytes_t message,
+                                                   psd_samples_t *samples, psd_error_t *err);
 /* Appends sample i as a message; PS_PROTO_INSTANCE says nothing of its groups.
  * false: no memory. */
-PSD_MUST_CHECK bool ps_proto_message_print(ps_proto_schema_t schema,
-                                           const psd_samples_t *samples,
-                                           size_t i,
-                                           ps_buffer_t *out);
+PSD_MUST_CHECK bool ps_proto_message_print(ps_proto_schema_t schema, const psd_samples_t *samples,
+                                           size_t i, ps_buffer_t *out);
 /* Appends the first record of a file of PS_PROTO_INSTANCE. false: no memory. */
-PSD_MUST_CHECK bool ps_proto_info_print(const ps_proto_info_t *info,
-                                        psd_labels_t labels,
-                                        uint64_t n_samples,
-                                        ps_buffer_t *out);
+PSD_MUST_CHECK bool ps_proto_info_print(const ps_proto_info_t *info, psd_labels_t labels,
+                                        uint64_t n_samples, ps_buffer_t *out);
 #endif

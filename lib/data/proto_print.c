@@ -19,8 +19,7 @@ typedef Psd__Instance__Instance instance_t;
 typedef Psd__Instance__InstanceInfo instance_info_t;
 typedef Psd__Instance__FeatureGroupInfo instance_group_t;
 
-static bool
-pack(const ProtobufCMessage *message, ps_buffer_t *out)
+static bool pack(const ProtobufCMessage *message, ps_buffer_t *out)
 {
     size_t size = protobuf_c_message_get_packed_size(message);
 
@@ -32,20 +31,17 @@ pack(const ProtobufCMessage *message, ps_buffer_t *out)
 }
 
 /* Keys of dense entries, and values of binary ones, are not written. */
-static size_t
-n_keys(const psd_samples_t *samples, size_t n)
+static size_t n_keys(const psd_samples_t *samples, size_t n)
 {
     return samples->entries == PSD_ENTRIES_DENSE ? 0 : n;
 }
 
-static size_t
-n_values(const psd_samples_t *samples, size_t n)
+static size_t n_values(const psd_samples_t *samples, size_t n)
 {
     return samples->entries == PSD_ENTRIES_BINARY ? 0 : n;
 }
 
-static bool
-print_input(const psd_samples_t *samples, size_t i, ps_buffer_t *out)
+static bool print_input(const psd_samples_t *samples, size_t i, ps_buffer_t *out)
 {
     size_t first = samples->groups[i];
     size_t n = samples->groups[i + 1] - first;
@@ -76,8 +72,7 @@ print_input(const psd_samples_t *samples, size_t i, ps_buffer_t *out)
     return pack(&input.base, out);
 }
 
-static bool
-print_instance(const psd_samples_t *samples, size_t i, ps_buffer_t *out)
+static bool print_instance(const psd_samples_t *samples, size_t i, ps_buffer_t *out)
 {
     size_t start = samples->starts[samples->groups[i]];
     size_t n = samples->starts[samples->groups[i + 1]] - start;
@@ -92,8 +87,7 @@ print_instance(const psd_samples_t *samples, size_t i, ps_buffer_t *out)
     return pack(&instance.base, out);
 }
 
-static bool
-print_example(const psd_samples_t *samples, size_t i, ps_buffer_t *out)
+static bool print_example(const psd_samples_t *samples, size_t i, ps_buffer_t *out)
 {
     size_t first = samples->groups[i];
     size_t n = samples->groups[i + 1] - first;
@@ -135,11 +129,8 @@ print_example(const psd_samples_t *samples, size_t i, ps_buffer_t *out)
     return pack(&example.base, out);
 }
 
-bool
-ps_proto_message_print(ps_proto_schema_t schema,
-                       const psd_samples_t *samples,
-                       size_t i,
-                       ps_buffer_t *out)
+bool ps_proto_message_print(ps_proto_schema_t schema, const psd_samples_t *samples, size_t i,
+                            ps_buffer_t *out)
 {
     switch (schema) {
     case PS_PROTO_INPUT:
@@ -152,10 +143,8 @@ ps_proto_message_print(ps_proto_schema_t schema,
     }
 }
 
-static void
-fill_groups(const ps_proto_info_t *info,
-            instance_group_t *groups,
-            instance_group_t **list)
+static void fill_groups(const ps_proto_info_t *info, instance_group_t *groups,
+                        instance_group_t **list)
 {
     for (size_t g = 0; g < info->n; g++) {
         groups[g] = (instance_group_t)PSD__INSTANCE__FEATURE_GROUP_INFO__INIT;
@@ -171,19 +160,13 @@ fill_groups(const ps_proto_info_t *info,
     }
 }
 
-bool
-ps_proto_info_print(const ps_proto_info_t *info,
-                    psd_labels_t labels,
-                    uint64_t n_samples,
-                    ps_buffer_t *out)
+bool ps_proto_info_print(const ps_proto_info_t *info, psd_labels_t labels, uint64_t n_samples,
+                         ps_buffer_t *out)
 {
     static const Psd__Instance__InstanceInfo__FeatureType types[] = {
-        [PSD_ENTRIES_SPARSE] =
-            PSD__INSTANCE__INSTANCE_INFO__FEATURE_TYPE__SPARSE,
-        [PSD_ENTRIES_BINARY] =
-            PSD__INSTANCE__INSTANCE_INFO__FEATURE_TYPE__SPARSE_BINARY,
-        [PSD_ENTRIES_DENSE] =
-            PSD__INSTANCE__INSTANCE_INFO__FEATURE_TYPE__DENSE};
+        [PSD_ENTRIES_SPARSE] = PSD__INSTANCE__INSTANCE_INFO__FEATURE_TYPE__SPARSE,
+        [PSD_ENTRIES_BINARY] = PSD__INSTANCE__INSTANCE_INFO__FEATURE_TYPE__SPARSE_BINARY,
+        [PSD_ENTRIES_DENSE] = PSD__INSTANCE__INSTANCE_INFO__FEATURE_TYPE__DENSE};
     instance_info_t about = PSD__INSTANCE__INSTANCE_INFO__INIT;
     PSD_AUTO(ps_free_at)
     instance_group_t *groups = ps_alloc(info->n, sizeof *groups);

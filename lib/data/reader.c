@@ -18,8 +18,7 @@
 /* ---- opening ---- */
 
 /* The cache of the open input, read if it holds (and is not made anew). */
-static psd_status_t
-open_cache(psd_reader_t *self, bool anew, psd_error_t *err)
+static psd_status_t open_cache(psd_reader_t *self, bool anew, psd_error_t *err)
 {
     const ps_parse_what_t what = {.path = self->inputs.paths[self->next - 1],
                                   .directory = self->options.cache_directory,
@@ -28,31 +27,24 @@ open_cache(psd_reader_t *self, bool anew, psd_error_t *err)
                                   .merge = self->options.merge,
                                   .strict = self->options.strict,
                                   .since = self->since};
-    bool wanted = what.directory != NULL && self->looked &&
-                  self->options.max_lines == 0 &&
+    bool wanted = what.directory != NULL && self->looked && self->options.max_lines == 0 &&
                   (self->kind == NULL || !self->kind->needs_no_parsing);
 
-    return wanted ? ps_parse_cache_open(&what, anew, &self->cache,
-                                        self->warning, err)
-                  : PSD_OK;
+    return wanted ? ps_parse_cache_open(&what, anew, &self->cache, self->warning, err) : PSD_OK;
 }
 
-static bool
-is_cached(const psd_reader_t *self)
+static bool is_cached(const psd_reader_t *self)
 {
     return self->cache != NULL && ps_parse_cache_is_read(self->cache);
 }
 
-static psd_status_t
-open_next(psd_reader_t *self, psd_error_t *err)
+static psd_status_t open_next(psd_reader_t *self, psd_error_t *err)
 {
     const ps_feed_kind_t *kind = self->kind;
     const char *path = self->inputs.paths[self->next];
-    psd_status_t rc =
-        kind != NULL
-            ? kind->open(&self->parser, path, self->options.share, &self->feed,
-                         err)
-            : ps_lines_open(&self->lines, path, self->options.share, err);
+    psd_status_t rc = kind != NULL
+                          ? kind->open(&self->parser, path, self->options.share, &self->feed, err)
+                          : ps_lines_open(&self->lines, path, self->options.share, err);
 
     if (rc == PSD_OK) {
         self->next++;
@@ -67,19 +59,16 @@ open_next(psd_reader_t *self, psd_error_t *err)
 }
 
 /* Bytes taken of the input that is open. */
-static uint64_t
-taken(const psd_reader_t *self)
+static uint64_t taken(const psd_reader_t *self)
 {
     if (is_cached(self) && self->kind == NULL) {
         return (uint64_t)(ps_parse_cache_taken(self->cache) *
                           (double)ps_source_size(self->lines.source));
     }
-    return self->kind != NULL ? self->kind->taken(self->feed)
-                              : ps_source_taken(self->lines.source);
+    return self->kind != NULL ? self->kind->taken(self->feed) : ps_source_taken(self->lines.source);
 }
 
-static void
-close_input(psd_reader_t *self)
+static void close_input(psd_reader_t *self)
 {
     uint64_t size = self->kind != NULL ? 0 : ps_source_size(self->lines.source);
 
@@ -93,16 +82,14 @@ close_input(psd_reader_t *self)
     self->is_open = false;
 }
 
-static psd_status_t
-open_first(psd_reader_t *self, psd_error_t *err)
+static psd_status_t open_first(psd_reader_t *self, psd_error_t *err)
 {
     psd_status_t rc = PSD_OK;
 
     if (self->parser.format == NULL) {
         rc = ps_reader_look_for_feed(self, err);
     }
-    if (rc == PSD_OK && self->parser.format != NULL &&
-        self->parser.format->feed != NULL) {
+    if (rc == PSD_OK && self->parser.format != NULL && self->parser.format->feed != NULL) {
         rc = ps_reader_look_at_feed(self, err);
         self->looked = true;
         return rc == PSD_OK ? open_next(self, err) : rc;
@@ -118,8 +105,7 @@ open_first(psd_reader_t *self, psd_error_t *err)
 }
 
 /* Loads and makes what the options ask for. */
-static psd_status_t
-set_up(psd_reader_t *self, psd_error_t *err)
+static psd_status_t set_up(psd_reader_t *self, psd_error_t *err)
 {
     self->parser = self->options.parser;
     self->parser.format = self->options.format;
@@ -131,8 +117,7 @@ set_up(psd_reader_t *self, psd_error_t *err)
         (void)clock_gettime(CLOCK_REALTIME, &self->since);
     }
     if (self->parser.vocabulary_path != NULL) {
-        psd_status_t rc = psd_vocabulary_read(self->parser.vocabulary_path,
-                                              &self->vocabulary, err);
+        psd_status_t rc = psd_vocabulary_read(self->parser.vocabulary_path, &self->vocabulary, err);
 
         self->parser.vocabulary = self->vocabulary;
         return rc;
@@ -142,20 +127,15 @@ set_up(psd_reader_t *self, psd_error_t *err)
 
 /* Begins a public call: empties err. Errors: PSD_CLOSED: how far its files are
  * read is the parent process's affair. */
-static psd_status_t
-enter(const psd_reader_t *self, psd_error_t *err)
+static psd_status_t enter(const psd_reader_t *self, psd_error_t *err)
 {
     psd_error_clear(err);
-    return ps_fork_is_since(self->n_forks) ? ps_fork_error("reader", err)
-                                           : PSD_OK;
+    return ps_fork_is_since(self->n_forks) ? ps_fork_error("reader", err) : PSD_OK;
 }
 
-psd_status_t
-psd_reader_open(const char *const *paths,
-                size_t n_paths,
-                const psd_reader_options_t *options,
-                psd_reader_t **ret_reader,
-                psd_error_t *err)
+psd_status_t psd_reader_open(const char *const *paths, size_t n_paths,
+                             const psd_reader_options_t *options, psd_reader_t **ret_reader,
+                             psd_error_t *err)
 {
     psd_error_clear(err);
 
@@ -189,8 +169,7 @@ psd_reader_open(const char *const *paths,
     return PSD_OK;
 }
 
-void
-psd_reader_close(psd_reader_t **self_p)
+void psd_reader_close(psd_reader_t **self_p)
 {
     psd_reader_t *self = *self_p;
 
@@ -218,8 +197,7 @@ psd_reader_close(psd_reader_t **self_p)
 
 /* Puts the line's place in front of what is wrong with it. PSD_NOMEM, else
  * `why`. */
-static psd_status_t
-name_place(psd_reader_t *self, psd_status_t why, psd_error_t *err)
+static psd_status_t name_place(psd_reader_t *self, psd_status_t why, psd_error_t *err)
 {
     PSD_AUTO(ps_buffer_done) ps_buffer_t place = {0};
 
@@ -232,8 +210,7 @@ name_place(psd_reader_t *self, psd_status_t why, psd_error_t *err)
 
 /* Says with a bad line's error that the format was guessed, if it was: it may
  * be the guess that is wrong. PSD_NOMEM, else `why`. */
-static psd_status_t
-name_guess(const psd_reader_t *self, psd_status_t why, psd_error_t *err)
+static psd_status_t name_guess(const psd_reader_t *self, psd_status_t why, psd_error_t *err)
 {
     PSD_AUTO(ps_buffer_done) ps_buffer_t text = {0};
     bool printed = false;
@@ -246,17 +223,13 @@ name_guess(const psd_reader_t *self, psd_status_t why, psd_error_t *err)
                               "is another one",
                               psd_error_text(err), self->parser.format->name);
     psd_error_clear(err);
-    return printed
-               ? psd_error_set(err, why, "%s", (const char *)text.data)
-               : psd_error_set(err, PSD_NOMEM, "no memory for what is wrong");
+    return printed ? psd_error_set(err, why, "%s", (const char *)text.data)
+                   : psd_error_set(err, PSD_NOMEM, "no memory for what is wrong");
 }
 
 /* Counts a bad line and keeps what is wrong with the first ones. */
-static psd_status_t
-note_bad(psd_reader_t *self,
-         ps_line_t line,
-         psd_samples_t *samples,
-         psd_error_t *err)
+static psd_status_t note_bad(psd_reader_t *self, ps_line_t line, psd_samples_t *samples,
+                             psd_error_t *err)
 {
     size_t i = self->n_bad < BAD_KEPT ? (size_t)self->n_bad : BAD_KEPT;
     ps_samples_mark_t mark = ps_samples_mark(samples);
@@ -279,8 +252,7 @@ note_bad(psd_reader_t *self,
                            : PSD_OK;
 }
 
-static void
-note_label(psd_reader_t *self, float label)
+static void note_label(psd_reader_t *self, float label)
 {
     psd_labels_t kind = ps_sample_label_kind(label);
 
@@ -288,24 +260,19 @@ note_label(psd_reader_t *self, float label)
 }
 
 /* What holds for the samples of all formats. */
-static psd_status_t
-finish_sample(psd_reader_t *self, psd_samples_t *samples)
+static psd_status_t finish_sample(psd_reader_t *self, psd_samples_t *samples)
 {
     note_label(self, samples->labels[samples->n - 1]);
-    return self->options.merge && !ps_samples_merge(samples) ? PSD_NOMEM
-                                                             : PSD_OK;
+    return self->options.merge && !ps_samples_merge(samples) ? PSD_NOMEM : PSD_OK;
 }
 
-static psd_status_t
-take_line(psd_reader_t *self,
-          ps_line_t line,
-          psd_samples_t *samples,
-          psd_error_t *err)
+static psd_status_t take_line(psd_reader_t *self, ps_line_t line, psd_samples_t *samples,
+                              psd_error_t *err)
 {
     ps_samples_mark_t mark = ps_samples_mark(samples);
     /* Most bad lines need no words: only those that are kept, or returned. */
-    psd_status_t rc = self->parser.format->parse(
-        &self->parser, line, samples, self->options.strict ? err : NULL);
+    psd_status_t rc =
+        self->parser.format->parse(&self->parser, line, samples, self->options.strict ? err : NULL);
 
     if (rc == PSD_OK && samples->n > mark.n) {
         rc = finish_sample(self, samples);
@@ -317,31 +284,25 @@ take_line(psd_reader_t *self,
     if (rc != PSD_INVALID) {
         return rc == PSD_NOMEM ? ps_sample_no_memory(line.size, err) : rc;
     }
-    return self->options.strict
-               ? name_guess(self, name_place(self, rc, err), err)
-               : note_bad(self, line, samples, err);
+    return self->options.strict ? name_guess(self, name_place(self, rc, err), err)
+                                : note_bad(self, line, samples, err);
 }
 
 /* Counts a feed's bad sample, and keeps what is wrong with the first ones. */
-static psd_status_t
-note_bad_sample(psd_reader_t *self, psd_error_t *err)
+static psd_status_t note_bad_sample(psd_reader_t *self, psd_error_t *err)
 {
     if (self->n_bad < BAD_KEPT) {
         self->bad[self->n_bad] = self->why;
         self->why = psd_error_new();
     }
     self->n_bad++;
-    return self->why != NULL
-               ? PSD_OK
-               : psd_error_set(err, PSD_NOMEM, "no memory for what is wrong");
+    return self->why != NULL ? PSD_OK
+                             : psd_error_set(err, PSD_NOMEM, "no memory for what is wrong");
 }
 
 /* The next sample of a feed, or the end. */
-static psd_status_t
-take_sample(psd_reader_t *self,
-            psd_samples_t *samples,
-            bool *ret_end,
-            psd_error_t *err)
+static psd_status_t take_sample(psd_reader_t *self, psd_samples_t *samples, bool *ret_end,
+                                psd_error_t *err)
 {
     ps_samples_mark_t mark = ps_samples_mark(samples);
     psd_status_t rc = PSD_OK;
@@ -365,8 +326,7 @@ take_sample(psd_reader_t *self,
 /* ---- reading from a cache, and making it ---- */
 
 /* What was bad when the cache was made. */
-static psd_status_t
-take_bad(psd_reader_t *self, psd_error_t *err)
+static psd_status_t take_bad(psd_reader_t *self, psd_error_t *err)
 {
     const char *text = NULL;
 
@@ -387,16 +347,12 @@ take_bad(psd_reader_t *self, psd_error_t *err)
 
 /* Samples of the cache, up to so many in the batch, or the end. What is damaged
  * is made anew from the input, which is still at its beginning. */
-static psd_status_t
-take_cached(psd_reader_t *self,
-            size_t max_samples,
-            psd_samples_t *samples,
-            bool *ret_end,
-            psd_error_t *err)
+static psd_status_t take_cached(psd_reader_t *self, size_t max_samples, psd_samples_t *samples,
+                                bool *ret_end, psd_error_t *err)
 {
     size_t before = samples->n;
-    psd_status_t rc = ps_parse_cache_next(self->cache, max_samples - before,
-                                          samples, self->warning);
+    psd_status_t rc =
+        ps_parse_cache_next(self->cache, max_samples - before, samples, self->warning);
 
     if (rc == PSD_DAMAGED) {
         self->n_skipped = self->n_given;
@@ -416,8 +372,7 @@ take_cached(psd_reader_t *self,
 
 /* Adds what was parsed last to the cache that is made; takes it back where it
  * was given before. */
-static void
-keep_sample(psd_reader_t *self, psd_samples_t *samples, ps_samples_mark_t mark)
+static void keep_sample(psd_reader_t *self, psd_samples_t *samples, ps_samples_mark_t mark)
 {
     if (samples->n == mark.n) {
         return;
@@ -433,31 +388,25 @@ keep_sample(psd_reader_t *self, psd_samples_t *samples, ps_samples_mark_t mark)
 
 /* All of the input was parsed. A cache has what was wrong with its first bad
  * lines: if that was not kept, there is none. */
-static void
-keep_cache(psd_reader_t *self)
+static void keep_cache(psd_reader_t *self)
 {
     uint64_t n = self->n_bad - self->bad_before;
     uint64_t n_texts = n < BAD_KEPT ? n : BAD_KEPT;
 
     if (self->cache != NULL && self->bad_before <= BAD_KEPT &&
         n_texts <= BAD_KEPT - self->bad_before) {
-        ps_parse_cache_keep(self->cache, n, self->bad + self->bad_before,
-                            self->warning);
+        ps_parse_cache_keep(self->cache, n, self->bad + self->bad_before, self->warning);
     }
 }
 
 /* The next line or sample of the open input, or its end. */
-static psd_status_t
-take_next(psd_reader_t *self,
-          psd_samples_t *samples,
-          bool *ret_end,
-          psd_error_t *err)
+static psd_status_t take_next(psd_reader_t *self, psd_samples_t *samples, bool *ret_end,
+                              psd_error_t *err)
 {
     ps_line_t line = {0};
     psd_status_t rc = PSD_OK;
 
-    if (self->options.max_lines != 0 &&
-        self->n_lines >= self->options.max_lines) {
+    if (self->options.max_lines != 0 && self->n_lines >= self->options.max_lines) {
         *ret_end = true;
         return PSD_OK;
     }
@@ -470,11 +419,8 @@ take_next(psd_reader_t *self,
     return rc == PSD_OK && !*ret_end ? take_line(self, line, samples, err) : rc;
 }
 
-static psd_status_t
-parse_next(psd_reader_t *self,
-           psd_samples_t *samples,
-           bool *ret_end,
-           psd_error_t *err)
+static psd_status_t parse_next(psd_reader_t *self, psd_samples_t *samples, bool *ret_end,
+                               psd_error_t *err)
 {
     ps_samples_mark_t mark = ps_samples_mark(samples);
     psd_status_t rc = take_next(self, samples, ret_end, err);
@@ -488,11 +434,8 @@ parse_next(psd_reader_t *self,
     return rc;
 }
 
-psd_status_t
-psd_reader_next(psd_reader_t *self,
-                size_t max_samples,
-                psd_samples_t *samples,
-                psd_error_t *err)
+psd_status_t psd_reader_next(psd_reader_t *self, size_t max_samples, psd_samples_t *samples,
+                             psd_error_t *err)
 {
     if (enter(self, err) != PSD_OK) {
         return PSD_CLOSED;
@@ -522,52 +465,43 @@ psd_reader_next(psd_reader_t *self,
     return rc;
 }
 
-const char *
-psd_reader_format(const psd_reader_t *self)
+const char *psd_reader_format(const psd_reader_t *self)
 {
     return self->parser.format->name;
 }
 
-const psd_vocabulary_t *
-psd_reader_vocabulary(const psd_reader_t *self)
+const psd_vocabulary_t *psd_reader_vocabulary(const psd_reader_t *self)
 {
     return self->vocabulary;
 }
 
-psd_labels_t
-psd_reader_labels(const psd_reader_t *self)
+psd_labels_t psd_reader_labels(const psd_reader_t *self)
 {
     return self->labels;
 }
 
-uint64_t
-psd_reader_bytes(const psd_reader_t *self, uint64_t *ret_total)
+uint64_t psd_reader_bytes(const psd_reader_t *self, uint64_t *ret_total)
 {
     *ret_total = self->inputs.bytes;
     return self->done_bytes + (self->is_open ? taken(self) : 0);
 }
 
-uint64_t
-psd_reader_sample_count(const psd_reader_t *self)
+uint64_t psd_reader_sample_count(const psd_reader_t *self)
 {
     return self->n_samples;
 }
 
-uint64_t
-psd_reader_bad_count(const psd_reader_t *self)
+uint64_t psd_reader_bad_count(const psd_reader_t *self)
 {
     return self->n_bad;
 }
 
-const char *
-psd_reader_bad(const psd_reader_t *self, size_t i)
+const char *psd_reader_bad(const psd_reader_t *self, size_t i)
 {
-    return i < BAD_KEPT && self->bad[i] != NULL ? psd_error_text(self->bad[i])
-                                                : NULL;
+    return i < BAD_KEPT && self->bad[i] != NULL ? psd_error_text(self->bad[i]) : NULL;
 }
 
-const char *
-psd_reader_warning(const psd_reader_t *self)
+const char *psd_reader_warning(const psd_reader_t *self)
 {
     return self->warning != NULL && psd_error_status(self->warning) != PSD_OK
                ? psd_error_text(self->warning)

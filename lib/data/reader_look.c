@@ -16,8 +16,7 @@
 #define LOOK_LINES 1000
 #define LOOK_BYTES ((size_t)4 << 20)
 
-static bool
-is_blank(ps_line_t text)
+static bool is_blank(ps_line_t text)
 {
     for (size_t i = 0; i < text.size; i++) {
         if (!ps_is_blank(text.text[i]) && text.text[i] != '\n') {
@@ -29,12 +28,8 @@ is_blank(ps_line_t text)
 
 /* Where at least half of the lines fit one format it is the others that are
  * bad: the first of them is told, as if that format had been named. */
-static psd_status_t
-refuse_line(const char *path,
-            ps_line_t text,
-            const char *line,
-            const char *what,
-            psd_error_t *err)
+static psd_status_t refuse_line(const char *path, ps_line_t text, const char *line,
+                                const char *what, psd_error_t *err)
 {
     size_t number = 1;
 
@@ -44,12 +39,10 @@ refuse_line(const char *path,
     return psd_error_set(err, PSD_INVALID,
                          "%s:%zu: \"%s…\" is not %s: name the format that it "
                          "has",
-                         path, number, ps_sample_word(ps_skip_blanks(line)),
-                         what);
+                         path, number, ps_sample_word(ps_skip_blanks(line)), what);
 }
 
-static bool
-has_numbers_only(ps_line_t text)
+static bool has_numbers_only(ps_line_t text)
 {
     size_t at = 0;
 
@@ -63,14 +56,12 @@ has_numbers_only(ps_line_t text)
 }
 
 /* Says what came nearest, and where it ends. */
-static psd_status_t
-refuse_format(const char *path, ps_line_t text, psd_error_t *err)
+static psd_status_t refuse_format(const char *path, ps_line_t text, psd_error_t *err)
 {
     size_t n_fit = 0;
     size_t n_lines = 0;
     ps_line_t other = {0};
-    const ps_sample_format_t *nearest =
-        ps_sample_format_nearest(text, &n_fit, &n_lines, &other);
+    const ps_sample_format_t *nearest = ps_sample_format_nearest(text, &n_fit, &n_lines, &other);
     char what[160];
 
     if (is_blank(text)) {
@@ -83,16 +74,13 @@ refuse_format(const char *path, ps_line_t text, psd_error_t *err)
         (void)snprintf(what, sizeof what, "as \"%s…\" none begins",
                        ps_sample_word(ps_skip_blanks(text.text)));
     } else if (other.text != NULL && 2 * n_fit >= n_lines) {
-        (void)snprintf(what, sizeof what,
-                       "%s, guessed by only %zu of the first %zu lines",
+        (void)snprintf(what, sizeof what, "%s, guessed by only %zu of the first %zu lines",
                        nearest->name, n_fit, n_lines);
         return refuse_line(path, text, other.text, what, err);
     } else {
-        (void)snprintf(
-            what, sizeof what, "%zu of %zu could be %s, but not \"%s…\"", n_fit,
-            n_lines, nearest->name,
-            other.text == NULL ? ""
-                               : ps_sample_word(ps_skip_blanks(other.text)));
+        (void)snprintf(what, sizeof what, "%zu of %zu could be %s, but not \"%s…\"", n_fit, n_lines,
+                       nearest->name,
+                       other.text == NULL ? "" : ps_sample_word(ps_skip_blanks(other.text)));
     }
     return psd_error_set(err, PSD_INVALID,
                          "%s: its first lines are of no format that is known "
@@ -103,11 +91,8 @@ refuse_format(const char *path, ps_line_t text, psd_error_t *err)
 /* A line may look like one of a format and be none: where a format was guessed,
  * one good line at least is wanted. What is wrong with the first one is told.
  */
-static psd_status_t
-try_lines(const ps_parser_t *parser,
-          const char *path,
-          ps_line_t text,
-          psd_error_t *err)
+static psd_status_t try_lines(const ps_parser_t *parser, const char *path, ps_line_t text,
+                              psd_error_t *err)
 {
     PSD_AUTO(psd_samples_destroy) psd_samples_t *samples = psd_samples_new();
     PSD_AUTO(psd_error_destroy) psd_error_t *why = psd_error_new();
@@ -121,8 +106,7 @@ try_lines(const ps_parser_t *parser,
     samples->entries = parser->entries;
     for (ps_line_t line = ps_text_line(text, &at); line.text != NULL;
          line = ps_text_line(text, &at)) {
-        psd_status_t rc = parser->format->parse(parser, line, samples,
-                                                first == 0 ? why : NULL);
+        psd_status_t rc = parser->format->parse(parser, line, samples, first == 0 ? why : NULL);
 
         number++;
         if (rc == PSD_NOMEM) {
@@ -136,18 +120,15 @@ try_lines(const ps_parser_t *parser,
             first = first == 0 ? number : first;
         }
     }
-    return first == 0
-               ? PSD_OK
-               : psd_error_set(err, PSD_INVALID,
-                               "%s: its first lines look like %s, but none of "
-                               "them is a sample (line %zu: %s); name the "
-                               "format that it has",
-                               path, parser->format->name, first,
-                               psd_error_text(why));
+    return first == 0 ? PSD_OK
+                      : psd_error_set(err, PSD_INVALID,
+                                      "%s: its first lines look like %s, but none of "
+                                      "them is a sample (line %zu: %s); name the "
+                                      "format that it has",
+                                      path, parser->format->name, first, psd_error_text(why));
 }
 
-static psd_status_t
-look_at(psd_reader_t *self, const char *path, ps_line_t text, psd_error_t *err)
+static psd_status_t look_at(psd_reader_t *self, const char *path, ps_line_t text, psd_error_t *err)
 {
     bool guessed = self->parser.format == NULL;
 
@@ -157,8 +138,7 @@ look_at(psd_reader_t *self, const char *path, ps_line_t text, psd_error_t *err)
     if (self->parser.format == NULL) {
         return refuse_format(path, text, err);
     }
-    self->parser.entries_set =
-        self->parser.entries_set && self->parser.format->entries_open;
+    self->parser.entries_set = self->parser.entries_set && self->parser.format->entries_open;
     if (!self->parser.entries_set) {
         self->parser.entries = self->parser.format->entries;
     }
@@ -170,12 +150,8 @@ look_at(psd_reader_t *self, const char *path, ps_line_t text, psd_error_t *err)
 
 /* The first lines of input i: on its way where it is read once only, and is
  * open; else on a way of their own, from the very beginning. */
-static psd_status_t
-peek(psd_reader_t *self,
-     size_t i,
-     ps_lines_t *own,
-     ps_line_t *ret_text,
-     psd_error_t *err)
+static psd_status_t peek(psd_reader_t *self, size_t i, ps_lines_t *own, ps_line_t *ret_text,
+                         psd_error_t *err)
 {
     ps_lines_t *lines = own;
     psd_status_t rc = PSD_OK;
@@ -185,21 +161,17 @@ peek(psd_reader_t *self,
     } else {
         rc = ps_lines_open(own, self->inputs.paths[i], (ps_share_t){0, 1}, err);
     }
-    return rc == PSD_OK
-               ? ps_lines_peek(lines, LOOK_LINES, LOOK_BYTES, ret_text, err)
-               : rc;
+    return rc == PSD_OK ? ps_lines_peek(lines, LOOK_LINES, LOOK_BYTES, ret_text, err) : rc;
 }
 
 /* Looks at the first input in which anything is; at a pipe behind another input
  * not, for it cannot be read again. */
-static psd_status_t
-find_lines(psd_reader_t *self, psd_error_t *err)
+static psd_status_t find_lines(psd_reader_t *self, psd_error_t *err)
 {
     const ps_sample_format_t *format = self->parser.format;
 
     if (format != NULL && format->look == NULL) {
-        return look_at(self, self->inputs.paths[0], (ps_line_t){.text = "\n"},
-                       err);
+        return look_at(self, self->inputs.paths[0], (ps_line_t){.text = "\n"}, err);
     }
     for (size_t i = 0;; i++) {
         PSD_AUTO(ps_lines_done) ps_lines_t own = {0};
@@ -218,8 +190,7 @@ find_lines(psd_reader_t *self, psd_error_t *err)
 
 /* Is the first input in which anything is of a format without lines? Pipes are
  * not looked at, for they cannot be read again. */
-psd_status_t
-ps_reader_look_for_feed(psd_reader_t *self, psd_error_t *err)
+psd_status_t ps_reader_look_for_feed(psd_reader_t *self, psd_error_t *err)
 {
     PSD_AUTO(ps_window_done) ps_window_t window = {0};
     const uint8_t *head = NULL;
@@ -233,8 +204,8 @@ ps_reader_look_for_feed(psd_reader_t *self, psd_error_t *err)
         if (i == self->inputs.n) {
             return PSD_OK;
         }
-        if (stat(self->inputs.paths[i], &about) == 0 &&
-            S_ISREG(about.st_mode) && about.st_size > 0) {
+        if (stat(self->inputs.paths[i], &about) == 0 && S_ISREG(about.st_mode) &&
+            about.st_size > 0) {
             break;
         }
     }
@@ -243,14 +214,12 @@ ps_reader_look_for_feed(psd_reader_t *self, psd_error_t *err)
         rc = ps_window_peek(&window, PS_FEED_HEAD, &head, &size, err);
     }
     if (rc == PSD_OK) {
-        self->parser.format =
-            ps_sample_format_know(self->inputs.paths[i], head, size);
+        self->parser.format = ps_sample_format_know(self->inputs.paths[i], head, size);
     }
     return rc;
 }
 
-static psd_status_t
-refuse_rows(const psd_reader_t *self, psd_error_t *err)
+static psd_status_t refuse_rows(const psd_reader_t *self, psd_error_t *err)
 {
     return psd_error_set(err, PSD_INVALID,
                          "rows are wanted by number, of which %s files do not "
@@ -259,8 +228,7 @@ refuse_rows(const psd_reader_t *self, psd_error_t *err)
 }
 
 /* A format without lines is set up by its first input. */
-psd_status_t
-ps_reader_look_at_feed(psd_reader_t *self, psd_error_t *err)
+psd_status_t ps_reader_look_at_feed(psd_reader_t *self, psd_error_t *err)
 {
     const ps_feed_kind_t *kind = self->parser.format->feed;
 
@@ -273,13 +241,10 @@ ps_reader_look_at_feed(psd_reader_t *self, psd_error_t *err)
         return psd_error_set(err, PSD_NOMEM, "no memory for a reader");
     }
     self->parser.entries = self->parser.format->entries;
-    return kind->look == NULL
-               ? PSD_OK
-               : kind->look(&self->parser, self->inputs.paths[0], err);
+    return kind->look == NULL ? PSD_OK : kind->look(&self->parser, self->inputs.paths[0], err);
 }
 
-psd_status_t
-ps_reader_look_at_lines(psd_reader_t *self, psd_error_t *err)
+psd_status_t ps_reader_look_at_lines(psd_reader_t *self, psd_error_t *err)
 {
     psd_status_t rc = find_lines(self, err);
 

@@ -17,27 +17,22 @@ typedef struct head {
     uint64_t packed; /* size of what it is packed into; 0: it is not */
 } head_t;
 
-static uint32_t
-read_u32(const uint8_t *at)
+static uint32_t read_u32(const uint8_t *at)
 {
-    return (uint32_t)at[0] | (uint32_t)at[1] << 8 | (uint32_t)at[2] << 16 |
-           (uint32_t)at[3] << 24;
+    return (uint32_t)at[0] | (uint32_t)at[1] << 8 | (uint32_t)at[2] << 16 | (uint32_t)at[3] << 24;
 }
 
-static uint64_t
-read_u64(const uint8_t *at)
+static uint64_t read_u64(const uint8_t *at)
 {
     return read_u32(at) | (uint64_t)read_u32(at + 4) << 32;
 }
 
-bool
-ps_records_know(const uint8_t *head, size_t size)
+bool ps_records_know(const uint8_t *head, size_t size)
 {
     return size >= SHORT_HEAD && read_u32(head) == MAGIC;
 }
 
-psd_status_t
-ps_records_open(ps_records_t *ret_records, const char *path, psd_error_t *err)
+psd_status_t ps_records_open(ps_records_t *ret_records, const char *path, psd_error_t *err)
 {
     ps_records_t self = {0};
     const uint8_t *head = NULL;
@@ -62,8 +57,7 @@ ps_records_open(ps_records_t *ret_records, const char *path, psd_error_t *err)
     return PSD_OK;
 }
 
-void
-ps_records_done(ps_records_t *self)
+void ps_records_done(ps_records_t *self)
 {
     ps_window_done(&self->window);
     ps_buffer_done(&self->plain);
@@ -71,8 +65,7 @@ ps_records_done(ps_records_t *self)
 }
 
 /* The next head; *ret_end: there is none. */
-static psd_status_t
-take_head(ps_records_t *self, head_t *ret_head, bool *ret_end, psd_error_t *err)
+static psd_status_t take_head(ps_records_t *self, head_t *ret_head, bool *ret_end, psd_error_t *err)
 {
     const uint8_t *bytes = NULL;
     size_t size = 0;
@@ -83,56 +76,48 @@ take_head(ps_records_t *self, head_t *ret_head, bool *ret_end, psd_error_t *err)
     if (rc != PSD_OK || *ret_end) {
         return rc;
     }
-    rc = ps_window_take(&self->window,
-                        self->long_heads ? LONG_HEAD : SHORT_HEAD, &bytes, err);
+    rc = ps_window_take(&self->window, self->long_heads ? LONG_HEAD : SHORT_HEAD, &bytes, err);
     if (rc != PSD_OK) {
         return rc;
     }
-    *ret_head = self->long_heads ? (head_t){.size = read_u64(bytes + 4),
-                                            .packed = read_u64(bytes + 12)}
-                                 : (head_t){.size = read_u32(bytes + 4)};
+    *ret_head = self->long_heads
+                    ? (head_t){.size = read_u64(bytes + 4), .packed = read_u64(bytes + 12)}
+                    : (head_t){.size = read_u32(bytes + 4)};
     if (read_u32(bytes) != MAGIC || ret_head->size > PS_STRETCH_MAX ||
         ret_head->packed > PS_STRETCH_MAX) {
-        return psd_error_set(
-            err, PSD_DAMAGED,
-            "%s: byte %" PRIu64 ": no head of a record of at most %zu bytes",
-            ps_source_path(self->window.source), self->given, PS_STRETCH_MAX);
+        return psd_error_set(err, PSD_DAMAGED,
+                             "%s: byte %" PRIu64 ": no head of a record of at most %zu bytes",
+                             ps_source_path(self->window.source), self->given, PS_STRETCH_MAX);
     }
     return PSD_OK;
 }
 
-static psd_status_t
-unpack(ps_records_t *self, head_t head, const uint8_t *bytes, psd_error_t *err)
+static psd_status_t unpack(ps_records_t *self, head_t head, const uint8_t *bytes, psd_error_t *err)
 {
     uLongf size = (uLongf)head.size;
 
     self->plain.size = 0;
     if (head.size / RATIO_MAX > head.packed) {
-        return psd_error_set(err, PSD_INVALID,
-                             "%s: byte %" PRIu64 ": %" PRIu64
-                             " bytes cannot be packed into %" PRIu64,
-                             ps_source_path(self->window.source), self->given,
-                             head.size, head.packed);
+        return psd_error_set(
+            err, PSD_INVALID,
+            "%s: byte %" PRIu64 ": %" PRIu64 " bytes cannot be packed into %" PRIu64,
+            ps_source_path(self->window.source), self->given, head.size, head.packed);
     }
     if (!ps_buffer_reserve(&self->plain, (size_t)head.size + 1)) {
-        return psd_error_set(err, PSD_NOMEM,
-                             "no memory for a record of %" PRIu64 " bytes",
+        return psd_error_set(err, PSD_NOMEM, "no memory for a record of %" PRIu64 " bytes",
                              head.size);
     }
-    if (uncompress(self->plain.data, &size, bytes, (uLong)head.packed) !=
-            Z_OK ||
+    if (uncompress(self->plain.data, &size, bytes, (uLong)head.packed) != Z_OK ||
         size != head.size) {
         return psd_error_set(err, PSD_INVALID,
-                             "%s: byte %" PRIu64
-                             ": its record cannot be unpacked",
+                             "%s: byte %" PRIu64 ": its record cannot be unpacked",
                              ps_source_path(self->window.source), self->given);
     }
     self->plain.size = (size_t)size;
     return PSD_OK;
 }
 
-psd_status_t
-ps_records_next(ps_records_t *self, ps_bytes_t *ret_message, psd_error_t *err)
+psd_status_t ps_records_next(ps_records_t *self, ps_bytes_t *ret_message, psd_error_t *err)
 {
     head_t head = {0};
     bool ended = false;
@@ -144,9 +129,8 @@ ps_records_next(ps_records_t *self, ps_bytes_t *ret_message, psd_error_t *err)
         return PSD_OK;
     }
     if (rc == PSD_OK) {
-        rc = ps_window_take(
-            &self->window, (size_t)(head.packed != 0 ? head.packed : head.size),
-            &bytes, err);
+        rc = ps_window_take(&self->window, (size_t)(head.packed != 0 ? head.packed : head.size),
+                            &bytes, err);
     }
     if (rc != PSD_OK) {
         return rc;
@@ -160,31 +144,24 @@ ps_records_next(ps_records_t *self, ps_bytes_t *ret_message, psd_error_t *err)
     return rc;
 }
 
-psd_status_t
-ps_records_skip(ps_records_t *self, bool *ret_end, psd_error_t *err)
+psd_status_t ps_records_skip(ps_records_t *self, bool *ret_end, psd_error_t *err)
 {
     head_t head = {0};
     psd_status_t rc = take_head(self, &head, ret_end, err);
 
     return rc == PSD_OK && !*ret_end
-               ? ps_window_skip(&self->window,
-                                head.packed != 0 ? head.packed : head.size, err)
+               ? ps_window_skip(&self->window, head.packed != 0 ? head.packed : head.size, err)
                : rc;
 }
 
-static void
-write_u32(uint8_t *at, uint32_t value)
+static void write_u32(uint8_t *at, uint32_t value)
 {
     for (int i = 0; i < 4; i++) {
         at[i] = (uint8_t)(value >> (8 * i));
     }
 }
 
-bool
-ps_records_append(ps_buffer_t *out,
-                  bool long_heads,
-                  const void *message,
-                  size_t size)
+bool ps_records_append(ps_buffer_t *out, bool long_heads, const void *message, size_t size)
 {
     uint8_t head[LONG_HEAD] = {0};
     size_t before = out->size;
@@ -193,13 +170,10 @@ ps_records_append(ps_buffer_t *out,
     write_u32(head, MAGIC);
     write_u32(head + 4, (uint32_t)size);
     if (!long_heads) {
-        return ps_buffer_append(out, head, SHORT_HEAD) &&
-               ps_buffer_append(out, message, size);
+        return ps_buffer_append(out, head, SHORT_HEAD) && ps_buffer_append(out, message, size);
     }
-    if (!ps_buffer_append(out, head, LONG_HEAD) ||
-        !ps_buffer_reserve(out, packed) ||
-        compress(out->data + out->size, &packed, message, (uLong)size) !=
-            Z_OK) {
+    if (!ps_buffer_append(out, head, LONG_HEAD) || !ps_buffer_reserve(out, packed) ||
+        compress(out->data + out->size, &packed, message, (uLong)size) != Z_OK) {
         out->size = before;
         return false;
     }

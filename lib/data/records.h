@@ -30,24 +30,18 @@ typedef struct ps_records {
 
 /* Do these bytes begin such a file? */
 bool ps_records_know(const uint8_t *head, size_t size);
-PSD_MUST_CHECK psd_status_t ps_records_open(ps_records_t *ret_records,
-                                            const char *path,
+PSD_MUST_CHECK psd_status_t ps_records_open(ps_records_t *ret_records, const char *path,
                                             psd_error_t *err);
 /* Frees what is inside and zeroes it; fits PSD_AUTO. */
 void ps_records_done(ps_records_t *self);
 /* The next message; *ret_message with data NULL is the end. PSD_INVALID: it
  * cannot be unpacked; the next call goes on behind it. */
-PSD_MUST_CHECK psd_status_t ps_records_next(ps_records_t *self,
-                                            ps_bytes_t *ret_message,
+PSD_MUST_CHECK psd_status_t ps_records_next(ps_records_t *self, ps_bytes_t *ret_message,
                                             psd_error_t *err);
 /* Passes over the next one; *ret_end: there is none. */
-PSD_MUST_CHECK psd_status_t ps_records_skip(ps_records_t *self,
-                                            bool *ret_end,
-                                            psd_error_t *err);
+PSD_MUST_CHECK psd_status_t ps_records_skip(ps_records_t *self, bool *ret_end, psd_error_t *err);
 /* Appends a message behind its head, packed where heads are long. false: no
  * memory. */
-PSD_MUST_CHECK bool ps_records_append(ps_buffer_t *out,
-                                      bool long_heads,
-                                      const void *message,
+PSD_MUST_CHECK bool ps_records_append(ps_buffer_t *out, bool long_heads, const void *message,
                                       size_t size);
 #endif

@@ -10,8 +10,7 @@
 #define FEWEST_SAMPLES 64
 #define FEWEST_ENTRIES 1024
 
-static size_t
-grown(size_t capacity, size_t need, size_t fewest)
+static size_t grown(size_t capacity, size_t need, size_t fewest)
 {
     size_t more = capacity < fewest ? fewest : capacity + capacity / 2;
 
@@ -19,8 +18,7 @@ grown(size_t capacity, size_t need, size_t fewest)
 }
 
 /* Gives the array room for `count` items. */
-static bool
-resize(void *items_p, size_t count, size_t size)
+static bool resize(void *items_p, size_t count, size_t size)
 {
     void **at = items_p;
     void *items = ps_alloc_resize(*at, count, size);
@@ -32,8 +30,7 @@ resize(void *items_p, size_t count, size_t size)
     return true;
 }
 
-static bool
-grow_samples(psd_samples_t *self, size_t need)
+static bool grow_samples(psd_samples_t *self, size_t need)
 {
     size_t count = grown(self->n_capacity, need, FEWEST_SAMPLES);
 
@@ -52,8 +49,7 @@ grow_samples(psd_samples_t *self, size_t need)
     return true;
 }
 
-static bool
-grow_groups(psd_samples_t *self, size_t need)
+static bool grow_groups(psd_samples_t *self, size_t need)
 {
     size_t count = grown(self->groups_capacity, need, FEWEST_SAMPLES);
 
@@ -68,8 +64,7 @@ grow_groups(psd_samples_t *self, size_t need)
     return true;
 }
 
-static bool
-grow_entries(psd_samples_t *self, size_t need)
+static bool grow_entries(psd_samples_t *self, size_t need)
 {
     size_t count = grown(self->entries_capacity, need, FEWEST_ENTRIES);
 
@@ -84,13 +79,11 @@ grow_entries(psd_samples_t *self, size_t need)
     return true;
 }
 
-psd_samples_t *
-psd_samples_new(void)
+psd_samples_t *psd_samples_new(void)
 {
     psd_samples_t *self = ps_alloc(1, sizeof *self);
 
-    if (self == NULL || !grow_samples(self, 1) || !grow_groups(self, 1) ||
-        !grow_entries(self, 1)) {
+    if (self == NULL || !grow_samples(self, 1) || !grow_groups(self, 1) || !grow_entries(self, 1)) {
         psd_samples_destroy(&self);
         return NULL;
     }
@@ -98,8 +91,7 @@ psd_samples_new(void)
     return self;
 }
 
-void
-psd_samples_destroy(psd_samples_t **self_p)
+void psd_samples_destroy(psd_samples_t **self_p)
 {
     psd_samples_t *self = *self_p;
 
@@ -121,14 +113,12 @@ psd_samples_destroy(psd_samples_t **self_p)
     *self_p = NULL;
 }
 
-void
-ps_samples_clear(psd_samples_t *self)
+void ps_samples_clear(psd_samples_t *self)
 {
     ps_samples_go_back(self, (ps_samples_mark_t){0});
 }
 
-ps_samples_mark_t
-ps_samples_mark(const psd_samples_t *self)
+ps_samples_mark_t ps_samples_mark(const psd_samples_t *self)
 {
     return (ps_samples_mark_t){
         .n = self->n,
@@ -138,8 +128,7 @@ ps_samples_mark(const psd_samples_t *self)
     };
 }
 
-void
-ps_samples_go_back(psd_samples_t *self, ps_samples_mark_t mark)
+void ps_samples_go_back(psd_samples_t *self, ps_samples_mark_t mark)
 {
     self->n = mark.n;
     self->n_groups = mark.n_groups;
@@ -149,35 +138,26 @@ ps_samples_go_back(psd_samples_t *self, ps_samples_mark_t mark)
     self->starts[self->n_groups] = self->n_entries;
 }
 
-bool
-ps_samples_reserve(psd_samples_t *self, size_t n_groups, size_t n_entries)
+bool ps_samples_reserve(psd_samples_t *self, size_t n_groups, size_t n_entries)
 {
     return ps_samples_reserve_all(self, 1, n_groups, n_entries);
 }
 
-bool
-ps_samples_reserve_all(psd_samples_t *self,
-                       size_t n_samples,
-                       size_t n_groups,
-                       size_t n_entries)
+bool ps_samples_reserve_all(psd_samples_t *self, size_t n_samples, size_t n_groups,
+                            size_t n_entries)
 {
     return grow_samples(self, self->n + n_samples) &&
            grow_groups(self, self->n_groups + n_groups) &&
            grow_entries(self, self->n_entries + n_entries);
 }
 
-static size_t
-tags_before(const psd_samples_t *self, size_t i)
+static size_t tags_before(const psd_samples_t *self, size_t i)
 {
     return i == 0 ? 0 : self->tag_ends[i - 1];
 }
 
 /* Room is there. */
-static void
-copy_samples(psd_samples_t *self,
-             const psd_samples_t *from,
-             size_t first,
-             size_t n)
+static void copy_samples(psd_samples_t *self, const psd_samples_t *from, size_t first, size_t n)
 {
     size_t group = from->groups[first];
     size_t entry = from->starts[group];
@@ -188,18 +168,13 @@ copy_samples(psd_samples_t *self,
     memcpy(self->labels + self->n, from->labels + first, n * sizeof(float));
     memcpy(self->weights + self->n, from->weights + first, n * sizeof(float));
     memcpy(self->initials + self->n, from->initials + first, n * sizeof(float));
-    memcpy(self->queries + self->n, from->queries + first,
-           n * sizeof(uint64_t));
-    memcpy(self->group_ids + self->n_groups, from->group_ids + group,
-           n_groups * sizeof(int64_t));
-    memcpy(self->keys + self->n_entries, from->keys + entry,
-           n_entries * sizeof(uint64_t));
-    memcpy(self->values + self->n_entries, from->values + entry,
-           n_entries * sizeof(float));
+    memcpy(self->queries + self->n, from->queries + first, n * sizeof(uint64_t));
+    memcpy(self->group_ids + self->n_groups, from->group_ids + group, n_groups * sizeof(int64_t));
+    memcpy(self->keys + self->n_entries, from->keys + entry, n_entries * sizeof(uint64_t));
+    memcpy(self->values + self->n_entries, from->values + entry, n_entries * sizeof(float));
     for (size_t i = 0; i < n; i++) {
         self->tag_ends[self->n + i] = from->tag_ends[first + i] + tags;
-        self->groups[self->n + i + 1] =
-            from->groups[first + i + 1] - group + self->n_groups;
+        self->groups[self->n + i + 1] = from->groups[first + i + 1] - group + self->n_groups;
     }
     for (size_t g = 0; g < n_groups; g++) {
         self->starts[self->n_groups + g + 1] =
@@ -210,11 +185,7 @@ copy_samples(psd_samples_t *self,
     self->n_entries += n_entries;
 }
 
-bool
-ps_samples_append(psd_samples_t *self,
-                  const psd_samples_t *from,
-                  size_t first,
-                  size_t n)
+bool ps_samples_append(psd_samples_t *self, const psd_samples_t *from, size_t first, size_t n)
 {
     size_t group = from->groups[first];
     size_t n_groups = from->groups[first + n] - group;
@@ -228,15 +199,13 @@ ps_samples_append(psd_samples_t *self,
     }
     copy_samples(self, from, first, n);
     if (n_tags > 0) {
-        memcpy(self->tags.data + self->tags.size, from->tags.data + tags,
-               n_tags);
+        memcpy(self->tags.data + self->tags.size, from->tags.data + tags, n_tags);
         self->tags.size += n_tags;
     }
     return true;
 }
 
-bool
-ps_samples_tag(psd_samples_t *self, const char *text, size_t size)
+bool ps_samples_tag(psd_samples_t *self, const char *text, size_t size)
 {
     return size == 0 || ps_buffer_append(&self->tags, text, size);
 }
@@ -248,8 +217,7 @@ typedef struct entry {
     float value;
 } entry_t;
 
-static int
-by_key(const void *a, const void *b)
+static int by_key(const void *a, const void *b)
 {
     const entry_t *left = a;
     const entry_t *right = b;
@@ -260,8 +228,7 @@ by_key(const void *a, const void *b)
     return left->place < right->place ? -1 : 1;
 }
 
-static bool
-is_sorted(const uint64_t *keys, size_t n)
+static bool is_sorted(const uint64_t *keys, size_t n)
 {
     for (size_t i = 1; i < n; i++) {
         if (keys[i] < keys[i - 1]) {
@@ -271,8 +238,7 @@ is_sorted(const uint64_t *keys, size_t n)
     return true;
 }
 
-static bool
-sort_entries(uint64_t *keys, float *values, size_t n)
+static bool sort_entries(uint64_t *keys, float *values, size_t n)
 {
     entry_t *entries = NULL;
 
@@ -295,8 +261,7 @@ sort_entries(uint64_t *keys, float *values, size_t n)
     return true;
 }
 
-bool
-ps_samples_merge(psd_samples_t *self)
+bool ps_samples_merge(psd_samples_t *self)
 {
     size_t group = self->groups[self->n - 1];
     size_t first = self->starts[group];
@@ -319,80 +284,67 @@ ps_samples_merge(psd_samples_t *self)
     return true;
 }
 
-size_t
-psd_samples_count(const psd_samples_t *self)
+size_t psd_samples_count(const psd_samples_t *self)
 {
     return self->n;
 }
 
-size_t
-psd_samples_group_count(const psd_samples_t *self)
+size_t psd_samples_group_count(const psd_samples_t *self)
 {
     return self->n_groups;
 }
 
-size_t
-psd_samples_entry_count(const psd_samples_t *self)
+size_t psd_samples_entry_count(const psd_samples_t *self)
 {
     return self->n_entries;
 }
 
-const float *
-psd_samples_labels(const psd_samples_t *self)
+const float *psd_samples_labels(const psd_samples_t *self)
 {
     return self->labels;
 }
 
-const float *
-psd_samples_weights(const psd_samples_t *self)
+const float *psd_samples_weights(const psd_samples_t *self)
 {
     return self->weights;
 }
 
-const float *
-psd_samples_initials(const psd_samples_t *self)
+const float *psd_samples_initials(const psd_samples_t *self)
 {
     return self->initials;
 }
 
-const uint64_t *
-psd_samples_queries(const psd_samples_t *self)
+const uint64_t *psd_samples_queries(const psd_samples_t *self)
 {
     return self->queries;
 }
 
-const size_t *
-psd_samples_groups(const psd_samples_t *self)
+const size_t *psd_samples_groups(const psd_samples_t *self)
 {
     return self->groups;
 }
 
-const int64_t *
-psd_samples_group_ids(const psd_samples_t *self)
+const int64_t *psd_samples_group_ids(const psd_samples_t *self)
 {
     return self->group_ids;
 }
 
-const size_t *
-psd_samples_starts(const psd_samples_t *self)
+const size_t *psd_samples_starts(const psd_samples_t *self)
 {
     return self->starts;
 }
 
-const uint64_t *
-psd_samples_keys(const psd_samples_t *self)
+const uint64_t *psd_samples_keys(const psd_samples_t *self)
 {
     return self->keys;
 }
 
-const float *
-psd_samples_values(const psd_samples_t *self)
+const float *psd_samples_values(const psd_samples_t *self)
 {
     return self->values;
 }
 
-const char *
-psd_samples_tag(const psd_samples_t *self, size_t i, size_t *ret_size)
+const char *psd_samples_tag(const psd_samples_t *self, size_t i, size_t *ret_size)
 {
     size_t start = i == 0 ? 0 : self->tag_ends[i - 1];
 
@@ -400,8 +352,7 @@ psd_samples_tag(const psd_samples_t *self, size_t i, size_t *ret_size)
     return *ret_size == 0 ? "" : (const char *)self->tags.data + start;
 }
 
-psd_entries_t
-psd_samples_entries(const psd_samples_t *self)
+psd_entries_t psd_samples_entries(const psd_samples_t *self)
 {
     return self->entries;
 }

@@ -46,25 +46,19 @@ void ps_samples_go_back(psd_samples_t *self, ps_samples_mark_t mark);
 
 /* Room for one more sample with up to so many more groups and entries, which
  * may then be added without a look. false: no memory, nothing changed. */
-PSD_MUST_CHECK bool
-ps_samples_reserve(psd_samples_t *self, size_t n_groups, size_t n_entries);
+PSD_MUST_CHECK bool ps_samples_reserve(psd_samples_t *self, size_t n_groups, size_t n_entries);
 
 /* The same for so many more samples, with all that they have. */
-PSD_MUST_CHECK bool ps_samples_reserve_all(psd_samples_t *self,
-                                           size_t n_samples,
-                                           size_t n_groups,
+PSD_MUST_CHECK bool ps_samples_reserve_all(psd_samples_t *self, size_t n_samples, size_t n_groups,
                                            size_t n_entries);
 /* Adds n samples of another batch, from `first` on. false: no memory, nothing
  * changed. */
-PSD_MUST_CHECK bool ps_samples_append(psd_samples_t *self,
-                                      const psd_samples_t *from,
-                                      size_t first,
+PSD_MUST_CHECK bool ps_samples_append(psd_samples_t *self, const psd_samples_t *from, size_t first,
                                       size_t n);
 
 /* The pieces of a sample, in this order: begin; for each group its entries and
  * then its end; end. Room was reserved. */
-static inline void
-ps_samples_begin(psd_samples_t *self, float label)
+static inline void ps_samples_begin(psd_samples_t *self, float label)
 {
     self->labels[self->n] = label;
     self->weights[self->n] = 1;
@@ -72,30 +66,26 @@ ps_samples_begin(psd_samples_t *self, float label)
     self->queries[self->n] = 0;
 }
 
-static inline void
-ps_samples_add(psd_samples_t *self, uint64_t key, float value)
+static inline void ps_samples_add(psd_samples_t *self, uint64_t key, float value)
 {
     self->keys[self->n_entries] = key;
     self->values[self->n_entries++] = value;
 }
 
-static inline void
-ps_samples_end_group(psd_samples_t *self, int64_t id)
+static inline void ps_samples_end_group(psd_samples_t *self, int64_t id)
 {
     self->group_ids[self->n_groups++] = id;
     self->starts[self->n_groups] = self->n_entries;
 }
 
-static inline void
-ps_samples_end(psd_samples_t *self)
+static inline void ps_samples_end(psd_samples_t *self)
 {
     self->tag_ends[self->n++] = self->tags.size;
     self->groups[self->n] = self->n_groups;
 }
 
 /* Before the sample's end: what it is called. false: no memory. */
-PSD_MUST_CHECK bool
-ps_samples_tag(psd_samples_t *self, const char *text, size_t size);
+PSD_MUST_CHECK bool ps_samples_tag(psd_samples_t *self, const char *text, size_t size);
 /* Makes one group of id 0 of the last sample's groups. Its keys ascend then,
  * equal ones in the order that they had; dense ones count on. false: no memory.
  */

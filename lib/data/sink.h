@@ -17,14 +17,10 @@
 typedef struct ps_sink ps_sink_t; /* each format has its own */
 
 struct ps_sink_kind {
-    psd_status_t (*open)(const char *path,
-                         ps_sink_t **ret_sink,
-                         psd_error_t *err);
+    psd_status_t (*open)(const char *path, ps_sink_t **ret_sink, psd_error_t *err);
     /* PSD_INVALID: the format cannot hold sample i, or not beside those before;
      * nothing is changed. After any other error the sink only closes. */
-    psd_status_t (*write)(ps_sink_t *self,
-                          const psd_samples_t *samples,
-                          size_t i,
+    psd_status_t (*write)(ps_sink_t *self, const psd_samples_t *samples, size_t i,
                           psd_error_t *err);
     psd_status_t (*commit)(ps_sink_t *self, psd_error_t *err);
     /* What was not committed is taken away. Takes NULL, nulls it. */

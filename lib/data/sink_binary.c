@@ -46,8 +46,7 @@ struct ps_sink {
 
 /* ---- parts ---- */
 
-static psd_status_t
-open_part(part_t *self, const char *name, const char *ending, psd_error_t *err)
+static psd_status_t open_part(part_t *self, const char *name, const char *ending, psd_error_t *err)
 {
     char path[PATH_MAX + 16];
 
@@ -55,20 +54,17 @@ open_part(part_t *self, const char *name, const char *ending, psd_error_t *err)
     return ps_file_out_open(path, 0666, &self->file, err);
 }
 
-static psd_status_t
-flush(part_t *self, psd_error_t *err)
+static psd_status_t flush(part_t *self, psd_error_t *err)
 {
     psd_status_t rc = self->bytes.size == 0
                           ? PSD_OK
-                          : ps_file_out_write(self->file, self->bytes.data,
-                                              self->bytes.size, err);
+                          : ps_file_out_write(self->file, self->bytes.data, self->bytes.size, err);
 
     self->bytes.size = 0;
     return rc;
 }
 
-static psd_status_t
-append(part_t *self, const void *bytes, size_t size, psd_error_t *err)
+static psd_status_t append(part_t *self, const void *bytes, size_t size, psd_error_t *err)
 {
     if (!ps_buffer_append(&self->bytes, bytes, size)) {
         return ps_sample_no_memory(size, err);
@@ -76,18 +72,14 @@ append(part_t *self, const void *bytes, size_t size, psd_error_t *err)
     return self->bytes.size >= FLUSH_BYTES ? flush(self, err) : PSD_OK;
 }
 
-static psd_status_t
-commit_part(part_t *self, psd_error_t *err)
+static psd_status_t commit_part(part_t *self, psd_error_t *err)
 {
     psd_status_t rc = self->file == NULL ? PSD_OK : flush(self, err);
 
-    return rc == PSD_OK && self->file != NULL
-               ? ps_file_out_commit(self->file, err)
-               : rc;
+    return rc == PSD_OK && self->file != NULL ? ps_file_out_commit(self->file, err) : rc;
 }
 
-static void
-close_part(part_t *self)
+static void close_part(part_t *self)
 {
     ps_file_out_close(&self->file);
     ps_buffer_done(&self->bytes);
@@ -95,8 +87,7 @@ close_part(part_t *self)
 
 /* ---- matrices ---- */
 
-static void
-close_matrix(matrix_t *self)
+static void close_matrix(matrix_t *self)
 {
     close_part(&self->offsets);
     close_part(&self->keys);
@@ -105,8 +96,7 @@ close_matrix(matrix_t *self)
     ps_free(self->name);
 }
 
-static psd_status_t
-open_parts(matrix_t *self, psd_error_t *err)
+static psd_status_t open_parts(matrix_t *self, psd_error_t *err)
 {
     const uint64_t zero = 0;
     psd_status_t rc = PSD_OK;
@@ -127,65 +117,51 @@ open_parts(matrix_t *self, psd_error_t *err)
 }
 
 /* Sets it up for a group; suffix "" or ".ID" or ".y". */
-static psd_status_t
-open_matrix(matrix_t *self,
-            const char *name,
-            const char *suffix,
-            ps_matrix_info_t info,
-            psd_error_t *err)
+static psd_status_t open_matrix(matrix_t *self, const char *name, const char *suffix,
+                                ps_matrix_info_t info, psd_error_t *err)
 {
     char whole[PATH_MAX + 16];
 
     (void)snprintf(whole, sizeof whole, "%s%s", name, suffix);
     self->info = info;
     self->info.value_size = sizeof(float);
-    self->info.index_size =
-        info.type == PSD_ENTRIES_DENSE ? 0 : sizeof(uint64_t);
+    self->info.index_size = info.type == PSD_ENTRIES_DENSE ? 0 : sizeof(uint64_t);
     self->name = ps_strdup(whole);
-    return self->name == NULL
-               ? psd_error_set(err, PSD_NOMEM, "no memory to write %s", whole)
-               : open_parts(self, err);
+    return self->name == NULL ? psd_error_set(err, PSD_NOMEM, "no memory to write %s", whole)
+                              : open_parts(self, err);
 }
 
-static psd_status_t
-end_rows(matrix_t *self, uint64_t n_rows, psd_error_t *err)
+static psd_status_t end_rows(matrix_t *self, uint64_t n_rows, psd_error_t *err)
 {
     psd_status_t rc = PSD_OK;
 
     for (; rc == PSD_OK && self->info.n_rows < n_rows; self->info.n_rows++) {
         if (self->info.type != PSD_ENTRIES_DENSE) {
-            rc = append(&self->offsets, &self->info.n_entries, sizeof(uint64_t),
-                        err);
+            rc = append(&self->offsets, &self->info.n_entries, sizeof(uint64_t), err);
         }
     }
     return rc;
 }
 
 /* Completes all of its files, and puts none in its place. */
-static psd_status_t
-complete(matrix_t *self, uint64_t n_rows, psd_error_t *err)
+static psd_status_t complete(matrix_t *self, uint64_t n_rows, psd_error_t *err)
 {
-    part_t *const parts[] = {&self->offsets, &self->keys, &self->values,
-                             &self->about};
+    part_t *const parts[] = {&self->offsets, &self->keys, &self->values, &self->about};
     psd_status_t rc = end_rows(self, n_rows, err);
 
     if (rc == PSD_OK) {
         rc = open_part(&self->about, self->name, "info", err);
     }
-    if (rc == PSD_OK &&
-        !ps_matrix_info_print(&self->info, &self->about.bytes)) {
-        rc = psd_error_set(err, PSD_NOMEM, "no memory to write %s.info",
-                           self->name);
+    if (rc == PSD_OK && !ps_matrix_info_print(&self->info, &self->about.bytes)) {
+        rc = psd_error_set(err, PSD_NOMEM, "no memory to write %s.info", self->name);
     }
-    for (size_t i = 0; rc == PSD_OK && i < sizeof parts / sizeof parts[0];
-         i++) {
+    for (size_t i = 0; rc == PSD_OK && i < sizeof parts / sizeof parts[0]; i++) {
         rc = parts[i]->file == NULL ? PSD_OK : flush(parts[i], err);
     }
     return rc;
 }
 
-static psd_status_t
-commit_arrays(matrix_t *self, psd_error_t *err)
+static psd_status_t commit_arrays(matrix_t *self, psd_error_t *err)
 {
     psd_status_t rc = commit_part(&self->offsets, err);
 
@@ -197,8 +173,7 @@ commit_arrays(matrix_t *self, psd_error_t *err)
 
 /* ---- the whole ---- */
 
-static void
-close_sink(ps_sink_t **self_p)
+static void close_sink(ps_sink_t **self_p)
 {
     ps_sink_t *self = *self_p;
 
@@ -216,8 +191,7 @@ close_sink(ps_sink_t **self_p)
 }
 
 /* Matrices of an older data set would be taken for some of this one. */
-static psd_status_t
-refuse_old(const char *name, psd_error_t *err)
+static psd_status_t refuse_old(const char *name, psd_error_t *err)
 {
     PSD_AUTO(ps_matrix_names_done) ps_matrix_names_t old = {0};
     char path[PATH_MAX + 16];
@@ -243,12 +217,10 @@ refuse_old(const char *name, psd_error_t *err)
     return PSD_OK; /* there is none */
 }
 
-static psd_status_t
-open_sink(const char *path, ps_sink_t **ret_sink, psd_error_t *err)
+static psd_status_t open_sink(const char *path, ps_sink_t **ret_sink, psd_error_t *err)
 {
     PSD_AUTO(close_sink) ps_sink_t *self = NULL;
-    const ps_matrix_info_t labels = {.type = PSD_ENTRIES_DENSE,
-                                     .column_end = 1};
+    const ps_matrix_info_t labels = {.type = PSD_ENTRIES_DENSE, .column_end = 1};
     psd_status_t rc = PSD_OK;
 
     if (strcmp(path, "-") == 0 || strlen(path) > NAME_MAX_BYTES) {
@@ -285,8 +257,7 @@ open_sink(const char *path, ps_sink_t **ret_sink, psd_error_t *err)
 
 /* The place of a group's matrix, looked for from `from` on; n: there is none.
  */
-static size_t
-find(const ps_sink_t *self, int64_t id, size_t from)
+static size_t find(const ps_sink_t *self, int64_t id, size_t from)
 {
     for (size_t k = 0; k < self->n; k++) {
         size_t i = (from + k) % self->n;
@@ -298,14 +269,13 @@ find(const ps_sink_t *self, int64_t id, size_t from)
     return self->n;
 }
 
-static psd_status_t
-add_matrix(ps_sink_t *self, ps_matrix_info_t info, psd_error_t *err)
+static psd_status_t add_matrix(ps_sink_t *self, ps_matrix_info_t info, psd_error_t *err)
 {
     char suffix[24] = "";
     matrix_t *matrix = ps_alloc(1, sizeof *matrix);
 
-    if (matrix == NULL || !ps_grow(&self->matrices, &self->capacity,
-                                   self->n + 1, sizeof(matrix_t *))) {
+    if (matrix == NULL ||
+        !ps_grow(&self->matrices, &self->capacity, self->n + 1, sizeof(matrix_t *))) {
         ps_free(matrix);
         return psd_error_set(err, PSD_NOMEM, "no memory for a matrix");
     }
@@ -317,11 +287,8 @@ add_matrix(ps_sink_t *self, ps_matrix_info_t info, psd_error_t *err)
 }
 
 /* A dense matrix has the same columns in each row. */
-static psd_status_t
-check_dense(const ps_sink_t *self,
-            const psd_samples_t *samples,
-            size_t i,
-            psd_error_t *err)
+static psd_status_t check_dense(const ps_sink_t *self, const psd_samples_t *samples, size_t i,
+                                psd_error_t *err)
 {
     size_t first = samples->groups[i];
     size_t n = samples->groups[i + 1] - first;
@@ -347,8 +314,7 @@ check_dense(const ps_sink_t *self,
             self->matrices[at]->info.column_end !=
                 samples->starts[first + k + 1] - samples->starts[first + k]) {
             return psd_error_set(err, PSD_INVALID,
-                                 "group %" PRId64
-                                 " is not in all samples, or of other widths; "
+                                 "group %" PRId64 " is not in all samples, or of other widths; "
                                  "dense matrices have as many columns each",
                                  samples->group_ids[first + k]);
         }
@@ -360,11 +326,8 @@ check_dense(const ps_sink_t *self,
                                         n, self->n);
 }
 
-static psd_status_t
-check(const ps_sink_t *self,
-      const psd_samples_t *samples,
-      size_t i,
-      psd_error_t *err)
+static psd_status_t check(const ps_sink_t *self, const psd_samples_t *samples, size_t i,
+                          psd_error_t *err)
 {
     size_t first = samples->groups[i];
     size_t n_new = 0;
@@ -378,14 +341,12 @@ check(const ps_sink_t *self,
         int64_t id = samples->group_ids[g];
 
         if (id < INT32_MIN || id > INT32_MAX) {
-            return psd_error_set(err, PSD_INVALID,
-                                 "group %" PRId64 "; ids have 32 bits", id);
+            return psd_error_set(err, PSD_INVALID, "group %" PRId64 "; ids have 32 bits", id);
         }
         for (size_t before = first; before < g; before++) {
             if (samples->group_ids[before] == id) {
                 return psd_error_set(err, PSD_INVALID,
-                                     "group %" PRId64
-                                     " is there twice; matrices have one row "
+                                     "group %" PRId64 " is there twice; matrices have one row "
                                      "for each sample",
                                      id);
             }
@@ -393,20 +354,15 @@ check(const ps_sink_t *self,
         n_new += find(self, id, g - first) == self->n ? 1 : 0;
     }
     if (self->n + n_new > PS_MATRICES_MAX) {
-        return psd_error_set(err, PSD_INVALID,
-                             "more than %d groups: they can be merged",
+        return psd_error_set(err, PSD_INVALID, "more than %d groups: they can be merged",
                              PS_MATRICES_MAX);
     }
     return check_dense(self, samples, i, err);
 }
 
 /* Adds the group's entries as the next row. */
-static psd_status_t
-write_row(ps_sink_t *self,
-          matrix_t *matrix,
-          const psd_samples_t *samples,
-          size_t g,
-          psd_error_t *err)
+static psd_status_t write_row(ps_sink_t *self, matrix_t *matrix, const psd_samples_t *samples,
+                              size_t g, psd_error_t *err)
 {
     size_t first = samples->starts[g];
     size_t n = samples->starts[g + 1] - first;
@@ -417,25 +373,19 @@ write_row(ps_sink_t *self,
             uint64_t key = samples->keys[e];
             uint64_t end = key + (key < UINT64_MAX ? 1 : 0);
 
-            matrix->info.column_end =
-                end > matrix->info.column_end ? end : matrix->info.column_end;
+            matrix->info.column_end = end > matrix->info.column_end ? end : matrix->info.column_end;
         }
-        rc = append(&matrix->keys, samples->keys + first, n * sizeof(uint64_t),
-                    err);
+        rc = append(&matrix->keys, samples->keys + first, n * sizeof(uint64_t), err);
     }
     if (rc == PSD_OK && matrix->values.file != NULL) {
-        rc = append(&matrix->values, samples->values + first, n * sizeof(float),
-                    err);
+        rc = append(&matrix->values, samples->values + first, n * sizeof(float), err);
     }
     matrix->info.n_entries += n;
     return rc == PSD_OK ? end_rows(matrix, self->n_rows + 1, err) : rc;
 }
 
-static psd_status_t
-write_sample(ps_sink_t *self,
-             const psd_samples_t *samples,
-             size_t i,
-             psd_error_t *err)
+static psd_status_t write_sample(ps_sink_t *self, const psd_samples_t *samples, size_t i,
+                                 psd_error_t *err)
 {
     size_t first = samples->groups[i];
     psd_status_t rc = check(self, samples, i, err);
@@ -450,11 +400,10 @@ write_sample(ps_sink_t *self,
 
         if (at == self->n) {
             bool dense = samples->entries == PSD_ENTRIES_DENSE;
-            ps_matrix_info_t info = {
-                .type = samples->entries,
-                .id = id,
-                .column_end =
-                    dense ? samples->starts[g + 1] - samples->starts[g] : 0};
+            ps_matrix_info_t info = {.type = samples->entries,
+                                     .id = id,
+                                     .column_end =
+                                         dense ? samples->starts[g + 1] - samples->starts[g] : 0};
 
             rc = add_matrix(self, info, err);
         }
@@ -463,8 +412,7 @@ write_sample(ps_sink_t *self,
         }
     }
     if (rc == PSD_OK) {
-        rc = append(&self->labels.values, &samples->labels[i], sizeof(float),
-                    err);
+        rc = append(&self->labels.values, &samples->labels[i], sizeof(float), err);
     }
     self->labelled = self->labelled || !isnan(samples->labels[i]);
     self->labels.info.n_entries++;
@@ -473,13 +421,11 @@ write_sample(ps_sink_t *self,
     return rc;
 }
 
-static psd_status_t
-commit(ps_sink_t *self, psd_error_t *err)
+static psd_status_t commit(ps_sink_t *self, psd_error_t *err)
 {
     const ps_matrix_info_t none = {.type = PSD_ENTRIES_SPARSE};
     psd_status_t rc = self->n == 0 ? add_matrix(self, none, err) : PSD_OK;
-    bool plain =
-        rc == PSD_OK && self->n == 1 && self->matrices[0]->info.id == 0;
+    bool plain = rc == PSD_OK && self->n == 1 && self->matrices[0]->info.id == 0;
 
     /* One matrix without labels is read by its own name. */
     plain = plain && !self->labelled;

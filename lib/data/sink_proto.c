@@ -32,8 +32,7 @@ struct ps_sink {
     uint64_t n_samples;
 };
 
-static void
-close_sink(ps_sink_t **self_p)
+static void close_sink(ps_sink_t **self_p)
 {
     ps_sink_t *self = *self_p;
 
@@ -49,11 +48,8 @@ close_sink(ps_sink_t **self_p)
     *self_p = NULL;
 }
 
-static psd_status_t
-open_sink(const char *path,
-          ps_proto_schema_t schema,
-          ps_sink_t **ret_sink,
-          psd_error_t *err)
+static psd_status_t open_sink(const char *path, ps_proto_schema_t schema, ps_sink_t **ret_sink,
+                              psd_error_t *err)
 {
     PSD_AUTO(close_sink) ps_sink_t *self = ps_alloc(1, sizeof *self);
     psd_status_t rc = PSD_OK;
@@ -77,31 +73,25 @@ open_sink(const char *path,
     return rc;
 }
 
-static psd_status_t
-open_example(const char *path, ps_sink_t **ret_sink, psd_error_t *err)
+static psd_status_t open_example(const char *path, ps_sink_t **ret_sink, psd_error_t *err)
 {
     return open_sink(path, PS_PROTO_EXAMPLE, ret_sink, err);
 }
 
-static psd_status_t
-open_instance(const char *path, ps_sink_t **ret_sink, psd_error_t *err)
+static psd_status_t open_instance(const char *path, ps_sink_t **ret_sink, psd_error_t *err)
 {
     return open_sink(path, PS_PROTO_INSTANCE, ret_sink, err);
 }
 
-static psd_status_t
-open_input(const char *path, ps_sink_t **ret_sink, psd_error_t *err)
+static psd_status_t open_input(const char *path, ps_sink_t **ret_sink, psd_error_t *err)
 {
     return open_sink(path, PS_PROTO_INPUT, ret_sink, err);
 }
 
 /* ---- what can be held ---- */
 
-static psd_status_t
-check(const ps_sink_t *self,
-      const psd_samples_t *samples,
-      size_t i,
-      psd_error_t *err)
+static psd_status_t check(const ps_sink_t *self, const psd_samples_t *samples, size_t i,
+                          psd_error_t *err)
 {
     size_t first = samples->groups[i];
     size_t n = samples->groups[i + 1] - first;
@@ -115,8 +105,7 @@ check(const ps_sink_t *self,
         int64_t id = samples->group_ids[g];
 
         if (id < INT32_MIN || id > INT32_MAX) {
-            return psd_error_set(err, PSD_INVALID,
-                                 "group %" PRId64 "; ids have 32 bits", id);
+            return psd_error_set(err, PSD_INVALID, "group %" PRId64 "; ids have 32 bits", id);
         }
         if (id == MERGED_GROUP && self->schema == PS_PROTO_INSTANCE) {
             return psd_error_set(err, PSD_INVALID,
@@ -125,8 +114,7 @@ check(const ps_sink_t *self,
                                  id);
         }
     }
-    if (self->schema == PS_PROTO_INSTANCE &&
-        samples->entries == PSD_ENTRIES_DENSE && n > 1) {
+    if (self->schema == PS_PROTO_INSTANCE && samples->entries == PSD_ENTRIES_DENSE && n > 1) {
         return psd_error_set(err, PSD_INVALID,
                              "%zu dense groups, which messages Instance do not "
                              "tell apart: they can be merged",
@@ -135,11 +123,8 @@ check(const ps_sink_t *self,
     return PSD_OK;
 }
 
-static psd_status_t
-find_range(ps_proto_info_t *info,
-           int64_t id,
-           ps_proto_range_t **ret_range,
-           psd_error_t *err)
+static psd_status_t find_range(ps_proto_info_t *info, int64_t id, ps_proto_range_t **ret_range,
+                               psd_error_t *err)
 {
     for (size_t r = 0; r < info->n; r++) {
         if (info->ranges[r].group == id) {
@@ -148,31 +133,24 @@ find_range(ps_proto_info_t *info,
         }
     }
     if (info->n == PS_PROTO_RANGES_MAX) {
-        return psd_error_set(err, PSD_INVALID, "more than %d groups",
-                             PS_PROTO_RANGES_MAX);
+        return psd_error_set(err, PSD_INVALID, "more than %d groups", PS_PROTO_RANGES_MAX);
     }
-    if (!ps_grow(&info->ranges, &info->capacity, info->n + 1,
-                 sizeof *info->ranges)) {
+    if (!ps_grow(&info->ranges, &info->capacity, info->n + 1, sizeof *info->ranges)) {
         return psd_error_set(err, PSD_NOMEM, "no memory for a group");
     }
-    info->ranges[info->n] =
-        (ps_proto_range_t){.group = id, .begin = UINT64_MAX};
+    info->ranges[info->n] = (ps_proto_range_t){.group = id, .begin = UINT64_MAX};
     *ret_range = &info->ranges[info->n++];
     return PSD_OK;
 }
 
 /* Makes room for the sample's groups, before anything of it is written. */
-static psd_status_t
-add_ranges(ps_sink_t *self,
-           const psd_samples_t *samples,
-           size_t i,
-           psd_error_t *err)
+static psd_status_t add_ranges(ps_sink_t *self, const psd_samples_t *samples, size_t i,
+                               psd_error_t *err)
 {
     ps_proto_range_t *range = NULL;
     psd_status_t rc = PSD_OK;
 
-    for (size_t g = samples->groups[i];
-         rc == PSD_OK && g < samples->groups[i + 1]; g++) {
+    for (size_t g = samples->groups[i]; rc == PSD_OK && g < samples->groups[i + 1]; g++) {
         rc = find_range(&self->info, samples->group_ids[g], &range, err);
     }
     return rc;
@@ -180,16 +158,12 @@ add_ranges(ps_sink_t *self,
 
 /* Widens the range of each of the sample's groups, which are all there, to its
  * keys. */
-static psd_status_t
-note_ranges(ps_sink_t *self,
-            const psd_samples_t *samples,
-            size_t i,
-            psd_error_t *err)
+static psd_status_t note_ranges(ps_sink_t *self, const psd_samples_t *samples, size_t i,
+                                psd_error_t *err)
 {
     for (size_t g = samples->groups[i]; g < samples->groups[i + 1]; g++) {
         ps_proto_range_t *range = NULL;
-        psd_status_t rc =
-            find_range(&self->info, samples->group_ids[g], &range, err);
+        psd_status_t rc = find_range(&self->info, samples->group_ids[g], &range, err);
 
         if (rc != PSD_OK) {
             return rc;
@@ -207,8 +181,7 @@ note_ranges(ps_sink_t *self,
 }
 
 /* A key in two ranges would be of either group. */
-static psd_status_t
-check_ranges(const ps_sink_t *self, psd_error_t *err)
+static psd_status_t check_ranges(const ps_sink_t *self, psd_error_t *err)
 {
     const ps_proto_info_t *info = &self->info;
 
@@ -216,12 +189,11 @@ check_ranges(const ps_sink_t *self, psd_error_t *err)
         for (size_t b = 0; b < a; b++) {
             if (info->ranges[a].begin < info->ranges[b].end &&
                 info->ranges[b].begin < info->ranges[a].end) {
-                return psd_error_set(
-                    err, PSD_INVALID,
-                    "%s: keys of the groups %" PRId64 " and %" PRId64
-                    " lie between each other, by which messages Instance tell "
-                    "groups apart: they can be merged",
-                    self->path, info->ranges[a].group, info->ranges[b].group);
+                return psd_error_set(err, PSD_INVALID,
+                                     "%s: keys of the groups %" PRId64 " and %" PRId64
+                                     " lie between each other, by which messages Instance tell "
+                                     "groups apart: they can be merged",
+                                     self->path, info->ranges[a].group, info->ranges[b].group);
             }
         }
     }
@@ -231,8 +203,7 @@ check_ranges(const ps_sink_t *self, psd_error_t *err)
 /* ---- writing ---- */
 
 /* To the file that waits, or to the one that was asked for. */
-static psd_status_t
-flush(ps_sink_t *self, psd_error_t *err)
+static psd_status_t flush(ps_sink_t *self, psd_error_t *err)
 {
     const uint8_t *at = self->records.data;
     size_t left = self->records.size;
@@ -244,26 +215,21 @@ flush(ps_sink_t *self, psd_error_t *err)
     return left == 0 ? PSD_OK : ps_file_out_write(self->file, at, left, err);
 }
 
-static psd_status_t
-append(ps_sink_t *self, psd_error_t *err)
+static psd_status_t append(ps_sink_t *self, psd_error_t *err)
 {
     if (self->message.size > PS_STRETCH_MAX) {
-        return psd_error_set(err, PSD_INVALID,
-                             "a message of %zu bytes; records have %zu at most",
+        return psd_error_set(err, PSD_INVALID, "a message of %zu bytes; records have %zu at most",
                              self->message.size, PS_STRETCH_MAX);
     }
-    if (!ps_records_append(&self->records, self->schema == PS_PROTO_INPUT,
-                           self->message.data, self->message.size)) {
+    if (!ps_records_append(&self->records, self->schema == PS_PROTO_INPUT, self->message.data,
+                           self->message.size)) {
         return ps_sample_no_memory(self->message.size, err);
     }
     return self->records.size >= FLUSH_BYTES ? flush(self, err) : PSD_OK;
 }
 
-static psd_status_t
-write_sample(ps_sink_t *self,
-             const psd_samples_t *samples,
-             size_t i,
-             psd_error_t *err)
+static psd_status_t write_sample(ps_sink_t *self, const psd_samples_t *samples, size_t i,
+                                 psd_error_t *err)
 {
     psd_labels_t kind = ps_sample_label_kind(samples->labels[i]);
     size_t n_ranges = self->info.n;
@@ -292,8 +258,7 @@ write_sample(ps_sink_t *self,
 }
 
 /* The first record, and those that wait, behind it. */
-static psd_status_t
-complete(ps_sink_t *self, psd_error_t *err)
+static psd_status_t complete(ps_sink_t *self, psd_error_t *err)
 {
     PSD_AUTO(ps_buffer_done) ps_buffer_t head = {0};
     psd_status_t rc = check_ranges(self, err);
@@ -302,18 +267,15 @@ complete(ps_sink_t *self, psd_error_t *err)
         return rc;
     }
     self->message.size = 0;
-    if (!ps_proto_info_print(&self->info, self->labels, self->n_samples,
-                             &self->message) ||
-        !ps_records_append(&head, false, self->message.data,
-                           self->message.size)) {
+    if (!ps_proto_info_print(&self->info, self->labels, self->n_samples, &self->message) ||
+        !ps_records_append(&head, false, self->message.data, self->message.size)) {
         return ps_sample_no_memory(self->message.size, err);
     }
     rc = ps_file_out_write(self->file, head.data, head.size, err);
     return rc == PSD_OK ? ps_spool_copy(&self->waiting, self->file, err) : rc;
 }
 
-static psd_status_t
-commit(ps_sink_t *self, psd_error_t *err)
+static psd_status_t commit(ps_sink_t *self, psd_error_t *err)
 {
     psd_status_t rc = flush(self, err);
 

@@ -22,8 +22,7 @@ struct ps_sink {
     uint64_t n_documents, n_words, n_entries;
 };
 
-static void
-close_sink(ps_sink_t **self_p)
+static void close_sink(ps_sink_t **self_p)
 {
     ps_sink_t *self = *self_p;
 
@@ -37,8 +36,7 @@ close_sink(ps_sink_t **self_p)
     *self_p = NULL;
 }
 
-static psd_status_t
-open_sink(const char *path, ps_sink_t **ret_sink, psd_error_t *err)
+static psd_status_t open_sink(const char *path, ps_sink_t **ret_sink, psd_error_t *err)
 {
     PSD_AUTO(close_sink) ps_sink_t *self = ps_alloc(1, sizeof *self);
     psd_status_t rc = PSD_OK;
@@ -61,36 +59,29 @@ open_sink(const char *path, ps_sink_t **ret_sink, psd_error_t *err)
     return rc;
 }
 
-static psd_status_t
-check(const psd_samples_t *samples, size_t first, size_t end, psd_error_t *err)
+static psd_status_t check(const psd_samples_t *samples, size_t first, size_t end, psd_error_t *err)
 {
     for (size_t e = first; e < end; e++) {
         if (!ps_sample_is_count(samples->values[e])) {
             return ps_sample_refuse_count(samples->values[e], err);
         }
         if (samples->keys[e] == UINT64_MAX) {
-            return psd_error_set(err, PSD_INVALID,
-                                 "key 2^64 - 1; words count from 1");
+            return psd_error_set(err, PSD_INVALID, "key 2^64 - 1; words count from 1");
         }
     }
     return PSD_OK;
 }
 
-static psd_status_t
-flush(ps_sink_t *self, psd_error_t *err)
+static psd_status_t flush(ps_sink_t *self, psd_error_t *err)
 {
-    psd_status_t rc =
-        ps_spool_write(&self->waiting, self->text.data, self->text.size, err);
+    psd_status_t rc = ps_spool_write(&self->waiting, self->text.data, self->text.size, err);
 
     self->text.size = 0;
     return rc;
 }
 
-static psd_status_t
-write_sample(ps_sink_t *self,
-             const psd_samples_t *samples,
-             size_t i,
-             psd_error_t *err)
+static psd_status_t write_sample(ps_sink_t *self, const psd_samples_t *samples, size_t i,
+                                 psd_error_t *err)
 {
     size_t first = samples->starts[samples->groups[i]];
     size_t end = samples->starts[samples->groups[i + 1]];
@@ -99,9 +90,8 @@ write_sample(ps_sink_t *self,
     for (size_t e = first; rc == PSD_OK && e < end; e++) {
         uint64_t key = samples->keys[e];
 
-        if (!ps_buffer_print(
-                &self->text, "%" PRIu64 " %" PRIu64 " %" PRIu32 "\n",
-                self->n_documents + 1, key + 1, (uint32_t)samples->values[e])) {
+        if (!ps_buffer_print(&self->text, "%" PRIu64 " %" PRIu64 " %" PRIu32 "\n",
+                             self->n_documents + 1, key + 1, (uint32_t)samples->values[e])) {
             return ps_sample_no_memory(LINE_SIZE, err);
         }
         self->n_words = key + 1 > self->n_words ? key + 1 : self->n_words;
@@ -112,19 +102,16 @@ write_sample(ps_sink_t *self,
     return rc;
 }
 
-static psd_status_t
-commit(ps_sink_t *self, psd_error_t *err)
+static psd_status_t commit(ps_sink_t *self, psd_error_t *err)
 {
     psd_status_t rc = flush(self, err);
 
-    if (rc == PSD_OK &&
-        !ps_buffer_print(&self->text, "%" PRIu64 "\n%" PRIu64 "\n%" PRIu64 "\n",
-                         self->n_documents, self->n_words, self->n_entries)) {
+    if (rc == PSD_OK && !ps_buffer_print(&self->text, "%" PRIu64 "\n%" PRIu64 "\n%" PRIu64 "\n",
+                                         self->n_documents, self->n_words, self->n_entries)) {
         rc = ps_sample_no_memory(LINE_SIZE, err);
     }
     if (rc == PSD_OK) {
-        rc = ps_file_out_write(self->file, self->text.data, self->text.size,
-                               err);
+        rc = ps_file_out_write(self->file, self->text.data, self->text.size, err);
     }
     if (rc == PSD_OK) {
         rc = ps_spool_copy(&self->waiting, self->file, err);

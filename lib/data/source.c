@@ -36,8 +36,7 @@ struct ps_source {
     ZSTD_DStream *zstd;
 };
 
-static psd_status_t
-set_errno(const ps_source_t *self, const char *what, psd_error_t *err)
+static psd_status_t set_errno(const ps_source_t *self, const char *what, psd_error_t *err)
 {
     char reason[128];
 
@@ -45,20 +44,15 @@ set_errno(const ps_source_t *self, const char *what, psd_error_t *err)
                          strerror_r(errno, reason, sizeof reason));
 }
 
-static psd_status_t
-set_damaged(const ps_source_t *self, const char *what, psd_error_t *err)
+static psd_status_t set_damaged(const ps_source_t *self, const char *what, psd_error_t *err)
 {
     return psd_error_set(err, PSD_DAMAGED, "%s: its %s data %s", self->path,
                          self->packing == GZIP ? "gzip" : "zstd", what);
 }
 
 /* Reads up to `size` bytes of the file; 0 at its end. */
-static psd_status_t
-read_fd(ps_source_t *self,
-        void *bytes,
-        size_t size,
-        size_t *ret_size,
-        psd_error_t *err)
+static psd_status_t read_fd(ps_source_t *self, void *bytes, size_t size, size_t *ret_size,
+                            psd_error_t *err)
 {
     ssize_t n = 0;
 
@@ -75,8 +69,7 @@ read_fd(ps_source_t *self,
 }
 
 /* Reads more behind what is not used yet. */
-static psd_status_t
-fill_raw(ps_source_t *self, psd_error_t *err)
+static psd_status_t fill_raw(ps_source_t *self, psd_error_t *err)
 {
     size_t n = 0;
     psd_status_t rc = PSD_OK;
@@ -84,16 +77,14 @@ fill_raw(ps_source_t *self, psd_error_t *err)
     memmove(self->raw, self->raw + self->at, self->n_raw - self->at);
     self->n_raw -= self->at;
     self->at = 0;
-    rc =
-        read_fd(self, self->raw + self->n_raw, RAW_SIZE - self->n_raw, &n, err);
+    rc = read_fd(self, self->raw + self->n_raw, RAW_SIZE - self->n_raw, &n, err);
     if (rc == PSD_OK) {
         self->n_raw += n;
     }
     return rc;
 }
 
-static bool
-has_bytes(const ps_source_t *self, size_t at, const char *bytes)
+static bool has_bytes(const ps_source_t *self, size_t at, const char *bytes)
 {
     size_t size = strlen(bytes);
 
@@ -102,8 +93,7 @@ has_bytes(const ps_source_t *self, size_t at, const char *bytes)
 
 /* Packed in a way that is not read: who has such a file shall not hear of bad
  * lines. NULL: not that it would show. */
-static const char *
-foreign_packing(const ps_source_t *self)
+static const char *foreign_packing(const ps_source_t *self)
 {
     if (has_bytes(self, 0, "\xfd\x37zX")) {
         return "xz";
@@ -115,8 +105,7 @@ foreign_packing(const ps_source_t *self)
 }
 
 /* Looks at the first bytes, which stay in raw. */
-static psd_status_t
-find_packing(ps_source_t *self, psd_error_t *err)
+static psd_status_t find_packing(ps_source_t *self, psd_error_t *err)
 {
     static const uint8_t gzip[2] = {0x1f, 0x8b};
     static const uint8_t zstd[4] = {0x28, 0xb5, 0x2f, 0xfd};
@@ -131,16 +120,13 @@ find_packing(ps_source_t *self, psd_error_t *err)
     }
     foreign = foreign_packing(self);
     if (foreign != NULL) {
-        return psd_error_set(err, PSD_INVALID,
-                             "%s is packed by %s; allowed: plain, gzip, zstd",
+        return psd_error_set(err, PSD_INVALID, "%s is packed by %s; allowed: plain, gzip, zstd",
                              self->path, foreign);
     }
-    if (self->n_raw >= sizeof gzip &&
-        memcmp(self->raw, gzip, sizeof gzip) == 0) {
+    if (self->n_raw >= sizeof gzip && memcmp(self->raw, gzip, sizeof gzip) == 0) {
         self->packing = GZIP;
         self->has_gzip = inflateInit2(&self->gzip, GZIP_BITS) == Z_OK;
-    } else if (self->n_raw >= sizeof zstd &&
-               memcmp(self->raw, zstd, sizeof zstd) == 0) {
+    } else if (self->n_raw >= sizeof zstd && memcmp(self->raw, zstd, sizeof zstd) == 0) {
         self->packing = ZSTD;
         self->zstd = ZSTD_createDStream();
     } else {
@@ -148,12 +134,10 @@ find_packing(ps_source_t *self, psd_error_t *err)
     }
     return self->has_gzip || self->zstd != NULL
                ? PSD_OK
-               : psd_error_set(err, PSD_NOMEM, "no memory to unpack %s",
-                               self->path);
+               : psd_error_set(err, PSD_NOMEM, "no memory to unpack %s", self->path);
 }
 
-static psd_status_t
-look_at(ps_source_t *self, psd_error_t *err)
+static psd_status_t look_at(ps_source_t *self, psd_error_t *err)
 {
     struct stat about;
 
@@ -169,8 +153,7 @@ look_at(ps_source_t *self, psd_error_t *err)
 }
 
 /* Of a descriptor, which is taken; negative: errno says why it is none. */
-static psd_status_t
-open_taken(int fd, const char *path, ps_source_t **ret_source, psd_error_t *err)
+static psd_status_t open_taken(int fd, const char *path, ps_source_t **ret_source, psd_error_t *err)
 {
     int error = errno;
     PSD_AUTO(ps_source_close) ps_source_t *self = ps_alloc(1, sizeof *self);
@@ -200,28 +183,21 @@ open_taken(int fd, const char *path, ps_source_t **ret_source, psd_error_t *err)
     return PSD_OK;
 }
 
-psd_status_t
-ps_source_open(const char *path, ps_source_t **ret_source, psd_error_t *err)
+psd_status_t ps_source_open(const char *path, ps_source_t **ret_source, psd_error_t *err)
 {
-    int fd = strcmp(path, "-") == 0 ? dup(STDIN_FILENO)
-                                    : open(path, O_RDONLY | O_CLOEXEC);
+    int fd = strcmp(path, "-") == 0 ? dup(STDIN_FILENO) : open(path, O_RDONLY | O_CLOEXEC);
 
     return open_taken(fd, path, ret_source, err);
 }
 
-psd_status_t
-ps_source_open_fd(int fd,
-                  const char *name,
-                  ps_source_t **ret_source,
-                  psd_error_t *err)
+psd_status_t ps_source_open_fd(int fd, const char *name, ps_source_t **ret_source, psd_error_t *err)
 {
     int own = lseek(fd, 0, SEEK_SET) == 0 ? fcntl(fd, F_DUPFD_CLOEXEC, 0) : -1;
 
     return open_taken(own, name, ret_source, err);
 }
 
-void
-ps_source_close(ps_source_t **self_p)
+void ps_source_close(ps_source_t **self_p)
 {
     ps_source_t *self = *self_p;
 
@@ -243,12 +219,8 @@ ps_source_close(ps_source_t **self_p)
 
 /* ---- unpacking: from raw, as much as is there, into `out` ---- */
 
-static psd_status_t
-unpack_gzip(ps_source_t *self,
-            uint8_t *out,
-            size_t size,
-            size_t *ret_size,
-            psd_error_t *err)
+static psd_status_t unpack_gzip(ps_source_t *self, uint8_t *out, size_t size, size_t *ret_size,
+                                psd_error_t *err)
 {
     uInt room = size > UINT32_MAX ? UINT32_MAX : (uInt)size;
     int rc = Z_OK;
@@ -265,25 +237,18 @@ unpack_gzip(ps_source_t *self,
     self->at = self->n_raw - self->gzip.avail_in;
     *ret_size = room - self->gzip.avail_out;
     if (rc == Z_MEM_ERROR) {
-        return psd_error_set(err, PSD_NOMEM, "no memory to unpack %s",
-                             self->path);
+        return psd_error_set(err, PSD_NOMEM, "no memory to unpack %s", self->path);
     }
     if (rc == Z_STREAM_END) {
         self->in_member = false;
         self->has_member = true;
         return PSD_OK;
     }
-    return rc == Z_OK || rc == Z_BUF_ERROR
-               ? PSD_OK
-               : set_damaged(self, "is broken", err);
+    return rc == Z_OK || rc == Z_BUF_ERROR ? PSD_OK : set_damaged(self, "is broken", err);
 }
 
-static psd_status_t
-unpack_zstd(ps_source_t *self,
-            uint8_t *out,
-            size_t size,
-            size_t *ret_size,
-            psd_error_t *err)
+static psd_status_t unpack_zstd(ps_source_t *self, uint8_t *out, size_t size, size_t *ret_size,
+                                psd_error_t *err)
 {
     ZSTD_inBuffer in = {self->raw, self->n_raw, self->at};
     ZSTD_outBuffer to = {out, size, 0};
@@ -296,8 +261,7 @@ unpack_zstd(ps_source_t *self,
 }
 
 /* Zeros behind a member of gzip, as tapes have them, are no data. */
-static bool
-skip_padding(ps_source_t *self)
+static bool skip_padding(ps_source_t *self)
 {
     size_t before = self->at;
 
@@ -308,12 +272,8 @@ skip_padding(ps_source_t *self)
     return self->at > before;
 }
 
-static psd_status_t
-read_packed(ps_source_t *self,
-            uint8_t *out,
-            size_t size,
-            size_t *ret_size,
-            psd_error_t *err)
+static psd_status_t read_packed(ps_source_t *self, uint8_t *out, size_t size, size_t *ret_size,
+                                psd_error_t *err)
 {
     size_t n = 0;
     psd_status_t rc = PSD_OK;
@@ -341,12 +301,8 @@ read_packed(ps_source_t *self,
     return rc;
 }
 
-static psd_status_t
-read_plain(ps_source_t *self,
-           uint8_t *out,
-           size_t size,
-           size_t *ret_size,
-           psd_error_t *err)
+static psd_status_t read_plain(ps_source_t *self, uint8_t *out, size_t size, size_t *ret_size,
+                               psd_error_t *err)
 {
     size_t n = self->n_raw - self->at;
 
@@ -360,26 +316,19 @@ read_plain(ps_source_t *self,
     return PSD_OK;
 }
 
-psd_status_t
-ps_source_read(ps_source_t *self,
-               void *ret_bytes,
-               size_t size,
-               size_t *ret_size,
-               psd_error_t *err)
+psd_status_t ps_source_read(ps_source_t *self, void *ret_bytes, size_t size, size_t *ret_size,
+                            psd_error_t *err)
 {
-    return self->packing == PLAIN
-               ? read_plain(self, ret_bytes, size, ret_size, err)
-               : read_packed(self, ret_bytes, size, ret_size, err);
+    return self->packing == PLAIN ? read_plain(self, ret_bytes, size, ret_size, err)
+                                  : read_packed(self, ret_bytes, size, ret_size, err);
 }
 
-bool
-ps_source_can_seek(const ps_source_t *self)
+bool ps_source_can_seek(const ps_source_t *self)
 {
     return self->is_file && self->packing == PLAIN;
 }
 
-psd_status_t
-ps_source_seek(ps_source_t *self, uint64_t offset, psd_error_t *err)
+psd_status_t ps_source_seek(ps_source_t *self, uint64_t offset, psd_error_t *err)
 {
     if (lseek(self->fd, (off_t)offset, SEEK_SET) < 0) {
         return set_errno(self, "seek in", err);
@@ -391,20 +340,17 @@ ps_source_seek(ps_source_t *self, uint64_t offset, psd_error_t *err)
     return PSD_OK;
 }
 
-uint64_t
-ps_source_size(const ps_source_t *self)
+uint64_t ps_source_size(const ps_source_t *self)
 {
     return self->size;
 }
 
-uint64_t
-ps_source_taken(const ps_source_t *self)
+uint64_t ps_source_taken(const ps_source_t *self)
 {
     return self->taken;
 }
 
-const char *
-ps_source_path(const ps_source_t *self)
+const char *ps_source_path(const ps_source_t *self)
 {
     return self->path;
 }

@@ -24,29 +24,21 @@
 typedef struct ps_source ps_source_t;
 
 /* path "-" is standard input. PSD_INVALID: it is a directory. */
-PSD_MUST_CHECK psd_status_t ps_source_open(const char *path,
-                                           ps_source_t **ret_source,
+PSD_MUST_CHECK psd_status_t ps_source_open(const char *path, ps_source_t **ret_source,
                                            psd_error_t *err);
 /* A regular file that is open already, from its front on; the descriptor stays
  * the caller's, and nobody else reads by it meanwhile. name stands in errors.
  */
-PSD_MUST_CHECK psd_status_t ps_source_open_fd(int fd,
-                                              const char *name,
-                                              ps_source_t **ret_source,
+PSD_MUST_CHECK psd_status_t ps_source_open_fd(int fd, const char *name, ps_source_t **ret_source,
                                               psd_error_t *err);
 void ps_source_close(ps_source_t **self_p);
 /* Fills as much as there is; *ret_size 0 is the end. size > 0. */
-PSD_MUST_CHECK psd_status_t ps_source_read(ps_source_t *self,
-                                           void *ret_bytes,
-                                           size_t size,
-                                           size_t *ret_size,
-                                           psd_error_t *err);
+PSD_MUST_CHECK psd_status_t ps_source_read(ps_source_t *self, void *ret_bytes, size_t size,
+                                           size_t *ret_size, psd_error_t *err);
 /* Can it be begun at any offset? Packed data and pipes cannot. */
 bool ps_source_can_seek(const ps_source_t *self);
 /* Before the first read: go on at this offset. Only where it can. */
-PSD_MUST_CHECK psd_status_t ps_source_seek(ps_source_t *self,
-                                           uint64_t offset,
-                                           psd_error_t *err);
+PSD_MUST_CHECK psd_status_t ps_source_seek(ps_source_t *self, uint64_t offset, psd_error_t *err);
 /* Of the file as it lies there; 0 of what has no size. */
 uint64_t ps_source_size(const ps_source_t *self);
 /* How much of the file has been taken so far. */

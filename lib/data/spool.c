@@ -15,17 +15,15 @@
 
 #define PIECE ((size_t)256 << 10)
 
-static psd_status_t
-set_errno(const ps_spool_t *self, const char *what, psd_error_t *err)
+static psd_status_t set_errno(const ps_spool_t *self, const char *what, psd_error_t *err)
 {
     char reason[128];
 
-    return psd_error_set(err, PSD_IO, "cannot %s what waits for %s: %s", what,
-                         self->path, strerror_r(errno, reason, sizeof reason));
+    return psd_error_set(err, PSD_IO, "cannot %s what waits for %s: %s", what, self->path,
+                         strerror_r(errno, reason, sizeof reason));
 }
 
-psd_status_t
-ps_spool_open(ps_spool_t *ret_spool, const char *path, psd_error_t *err)
+psd_status_t ps_spool_open(ps_spool_t *ret_spool, const char *path, psd_error_t *err)
 {
     ps_spool_t self = {.fd = -1, .path = path};
     char copy[PATH_MAX];
@@ -46,8 +44,7 @@ ps_spool_open(ps_spool_t *ret_spool, const char *path, psd_error_t *err)
     return PSD_OK;
 }
 
-void
-ps_spool_done(ps_spool_t *self)
+void ps_spool_done(ps_spool_t *self)
 {
     if (self->fd >= 0) {
         (void)close(self->fd); /* it goes with it */
@@ -55,11 +52,7 @@ ps_spool_done(ps_spool_t *self)
     *self = (ps_spool_t){.fd = -1};
 }
 
-psd_status_t
-ps_spool_write(ps_spool_t *self,
-               const void *bytes,
-               size_t size,
-               psd_error_t *err)
+psd_status_t ps_spool_write(ps_spool_t *self, const void *bytes, size_t size, psd_error_t *err)
 {
     const uint8_t *at = bytes;
 
@@ -75,16 +68,14 @@ ps_spool_write(ps_spool_t *self,
     return PSD_OK;
 }
 
-psd_status_t
-ps_spool_copy(ps_spool_t *self, ps_file_out_t *to, psd_error_t *err)
+psd_status_t ps_spool_copy(ps_spool_t *self, ps_file_out_t *to, psd_error_t *err)
 {
     uint8_t *piece = ps_alloc_raw(PIECE, 1);
     ssize_t n = -1;
     psd_status_t rc = PSD_OK;
 
     if (piece == NULL) {
-        return psd_error_set(err, PSD_NOMEM, "no memory to write %s",
-                             self->path);
+        return psd_error_set(err, PSD_NOMEM, "no memory to write %s", self->path);
     }
     if (lseek(self->fd, 0, SEEK_SET) != 0) {
         rc = set_errno(self, "read", err);

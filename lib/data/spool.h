@@ -20,17 +20,12 @@ typedef struct ps_spool {
 } ps_spool_t;
 
 /* path is borrowed until ps_spool_done. */
-PSD_MUST_CHECK psd_status_t ps_spool_open(ps_spool_t *ret_spool,
-                                          const char *path,
+PSD_MUST_CHECK psd_status_t ps_spool_open(ps_spool_t *ret_spool, const char *path,
                                           psd_error_t *err);
 /* Takes one that is not open, too. */
 void ps_spool_done(ps_spool_t *self);
-PSD_MUST_CHECK psd_status_t ps_spool_write(ps_spool_t *self,
-                                           const void *bytes,
-                                           size_t size,
+PSD_MUST_CHECK psd_status_t ps_spool_write(ps_spool_t *self, const void *bytes, size_t size,
                                            psd_error_t *err);
 /* Writes all of it behind what is in the file. */
-PSD_MUST_CHECK psd_status_t ps_spool_copy(ps_spool_t *self,
-                                          ps_file_out_t *to,
-                                          psd_error_t *err);
+PSD_MUST_CHECK psd_status_t ps_spool_copy(ps_spool_t *self, ps_file_out_t *to, psd_error_t *err);
 #endif

@@ -28,14 +28,12 @@ struct psd_summary {
     bool more_labels;
 };
 
-psd_summary_t *
-psd_summary_new(void)
+psd_summary_t *psd_summary_new(void)
 {
     return ps_alloc(1, sizeof(psd_summary_t));
 }
 
-void
-psd_summary_destroy(psd_summary_t **self_p)
+void psd_summary_destroy(psd_summary_t **self_p)
 {
     if (self_p != NULL && *self_p != NULL) {
         ps_map_done(&(*self_p)->keys);
@@ -46,8 +44,7 @@ psd_summary_destroy(psd_summary_t **self_p)
 
 /* ---- adding ---- */
 
-static bool
-add_key(psd_summary_t *self, uint64_t key)
+static bool add_key(psd_summary_t *self, uint64_t key)
 {
     static char mark;
 
@@ -61,8 +58,7 @@ add_key(psd_summary_t *self, uint64_t key)
     return ps_map_put(&self->keys, key, &mark);
 }
 
-static void
-add_label(psd_summary_t *self, float label)
+static void add_label(psd_summary_t *self, float label)
 {
     bool first = self->n_unlabelled == self->n_samples;
     size_t i = 0;
@@ -89,10 +85,7 @@ add_label(psd_summary_t *self, float label)
 }
 
 /* Keys first: what there is no memory for is found before anything counts. */
-psd_status_t
-psd_summary_add(psd_summary_t *self,
-                const psd_samples_t *samples,
-                psd_error_t *err)
+psd_status_t psd_summary_add(psd_summary_t *self, const psd_samples_t *samples, psd_error_t *err)
 {
     const size_t *groups = psd_samples_groups(samples);
     const size_t *starts = psd_samples_starts(samples);
@@ -102,17 +95,14 @@ psd_summary_add(psd_summary_t *self,
     psd_error_clear(err);
     for (size_t e = 0; e < n_entries; e++) {
         if (!add_key(self, keys[e])) {
-            return psd_error_set(err, PSD_NOMEM,
-                                 "no memory for the keys of a summary");
+            return psd_error_set(err, PSD_NOMEM, "no memory for the keys of a summary");
         }
     }
     for (size_t e = 0; e < n_entries; e++) {
         bool first = self->n_entries++ == 0;
 
-        self->min_key =
-            first || keys[e] < self->min_key ? keys[e] : self->min_key;
-        self->max_key =
-            first || keys[e] > self->max_key ? keys[e] : self->max_key;
+        self->min_key = first || keys[e] < self->min_key ? keys[e] : self->min_key;
+        self->max_key = first || keys[e] > self->max_key ? keys[e] : self->max_key;
     }
     for (size_t i = 0; i < psd_samples_count(samples); i++) {
         uint64_t n = starts[groups[i + 1]] - starts[groups[i]];
@@ -124,10 +114,7 @@ psd_summary_add(psd_summary_t *self,
     return PSD_OK;
 }
 
-psd_status_t
-psd_reader_summary(psd_reader_t *reader,
-                   psd_summary_t *summary,
-                   psd_error_t *err)
+psd_status_t psd_reader_summary(psd_reader_t *reader, psd_summary_t *summary, psd_error_t *err)
 {
     PSD_AUTO(psd_samples_destroy) psd_samples_t *batch = psd_samples_new();
 
@@ -137,8 +124,7 @@ psd_reader_summary(psd_reader_t *reader,
     }
     for (;;) {
         psd_status_t rc = psd_reader_next(reader, BATCH, batch, err);
-        psd_status_t added =
-            psd_summary_add(summary, batch, rc == PSD_OK ? err : NULL);
+        psd_status_t added = psd_summary_add(summary, batch, rc == PSD_OK ? err : NULL);
 
         if (rc != PSD_OK || added != PSD_OK) {
             return rc != PSD_OK ? rc : added;
@@ -151,26 +137,22 @@ psd_reader_summary(psd_reader_t *reader,
 
 /* ---- asking ---- */
 
-uint64_t
-psd_summary_sample_count(const psd_summary_t *self)
+uint64_t psd_summary_sample_count(const psd_summary_t *self)
 {
     return self->n_samples;
 }
 
-uint64_t
-psd_summary_entry_count(const psd_summary_t *self)
+uint64_t psd_summary_entry_count(const psd_summary_t *self)
 {
     return self->n_entries;
 }
 
-uint64_t
-psd_summary_most_entries(const psd_summary_t *self)
+uint64_t psd_summary_most_entries(const psd_summary_t *self)
 {
     return self->most_entries;
 }
 
-uint64_t
-psd_summary_key_count(const psd_summary_t *self, bool *ret_more)
+uint64_t psd_summary_key_count(const psd_summary_t *self, bool *ret_more)
 {
     if (ret_more != NULL) {
         *ret_more = self->more_keys;
@@ -178,10 +160,7 @@ psd_summary_key_count(const psd_summary_t *self, bool *ret_more)
     return self->keys.count;
 }
 
-bool
-psd_summary_key_range(const psd_summary_t *self,
-                      uint64_t *ret_min,
-                      uint64_t *ret_max)
+bool psd_summary_key_range(const psd_summary_t *self, uint64_t *ret_min, uint64_t *ret_max)
 {
     if (self->n_entries == 0) {
         return false;
@@ -191,16 +170,12 @@ psd_summary_key_range(const psd_summary_t *self,
     return true;
 }
 
-uint64_t
-psd_summary_unlabelled_count(const psd_summary_t *self)
+uint64_t psd_summary_unlabelled_count(const psd_summary_t *self)
 {
     return self->n_unlabelled;
 }
 
-bool
-psd_summary_label_range(const psd_summary_t *self,
-                        float *ret_min,
-                        float *ret_max)
+bool psd_summary_label_range(const psd_summary_t *self, float *ret_min, float *ret_max)
 {
     if (self->n_unlabelled == self->n_samples) {
         return false;
@@ -210,8 +185,7 @@ psd_summary_label_range(const psd_summary_t *self,
     return true;
 }
 
-size_t
-psd_summary_label_count(const psd_summary_t *self, bool *ret_more)
+size_t psd_summary_label_count(const psd_summary_t *self, bool *ret_more)
 {
     if (ret_more != NULL) {
         *ret_more = self->more_labels;
@@ -219,8 +193,7 @@ psd_summary_label_count(const psd_summary_t *self, bool *ret_more)
     return self->n_labels;
 }
 
-float
-psd_summary_label(const psd_summary_t *self, size_t i, uint64_t *ret_samples)
+float psd_summary_label(const psd_summary_t *self, size_t i, uint64_t *ret_samples)
 {
     bool there = i < self->n_labels;
 

@@ -22,8 +22,7 @@ struct psd_vocabulary {
     size_t n_slots;  /* a power of two, more than 2 n */
 };
 
-void
-psd_vocabulary_destroy(psd_vocabulary_t **self_p)
+void psd_vocabulary_destroy(psd_vocabulary_t **self_p)
 {
     psd_vocabulary_t *self = *self_p;
 
@@ -36,22 +35,18 @@ psd_vocabulary_destroy(psd_vocabulary_t **self_p)
     *self_p = NULL;
 }
 
-size_t
-psd_vocabulary_count(const psd_vocabulary_t *self)
+size_t psd_vocabulary_count(const psd_vocabulary_t *self)
 {
     return self->n;
 }
 
-const char *
-psd_vocabulary_word(const psd_vocabulary_t *self, uint64_t key)
+const char *psd_vocabulary_word(const psd_vocabulary_t *self, uint64_t key)
 {
-    return key < self->n ? (const char *)self->text.data + self->starts[key]
-                         : NULL;
+    return key < self->n ? (const char *)self->text.data + self->starts[key] : NULL;
 }
 
 /* The slot that has the word, or the free one that it would get. */
-static size_t
-find_slot(const psd_vocabulary_t *self, const char *word, size_t size)
+static size_t find_slot(const psd_vocabulary_t *self, const char *word, size_t size)
 {
     size_t slot = (size_t)ps_hash_bytes(word, size, 0) & (self->n_slots - 1);
 
@@ -68,11 +63,8 @@ find_slot(const psd_vocabulary_t *self, const char *word, size_t size)
     return slot;
 }
 
-bool
-psd_vocabulary_find(const psd_vocabulary_t *self,
-                    const char *word,
-                    size_t size,
-                    uint64_t *ret_key)
+bool psd_vocabulary_find(const psd_vocabulary_t *self, const char *word, size_t size,
+                         uint64_t *ret_key)
 {
     size_t slot = find_slot(self, word, size);
 
@@ -84,8 +76,7 @@ psd_vocabulary_find(const psd_vocabulary_t *self,
 }
 
 /* A table of twice the slots with the same places. */
-static bool
-grow_slots(psd_vocabulary_t *self)
+static bool grow_slots(psd_vocabulary_t *self)
 {
     size_t n_slots = self->n_slots == 0 ? SLOTS_LEAST : self->n_slots * 2;
     uint32_t *slots = ps_alloc(n_slots, sizeof *slots);
@@ -106,8 +97,7 @@ grow_slots(psd_vocabulary_t *self)
 }
 
 /* Room for one more word. */
-static bool
-grow(psd_vocabulary_t *self)
+static bool grow(psd_vocabulary_t *self)
 {
     size_t capacity = self->capacity == 0 ? SLOTS_LEAST : self->capacity * 2;
     size_t *starts = NULL;
@@ -123,11 +113,8 @@ grow(psd_vocabulary_t *self)
     return (self->n + 1) * 2 < self->n_slots || grow_slots(self);
 }
 
-static psd_status_t
-add_word(psd_vocabulary_t *self,
-         const char *word,
-         size_t size,
-         psd_error_t *err)
+static psd_status_t add_word(psd_vocabulary_t *self, const char *word, size_t size,
+                             psd_error_t *err)
 {
     size_t slot = 0;
 
@@ -138,32 +125,26 @@ add_word(psd_vocabulary_t *self,
         return psd_error_set(err, PSD_INVALID, "a word with a byte of 0");
     }
     if (self->n == WORDS_MAX) {
-        return psd_error_set(err, PSD_LIMIT, "more than %" PRIu32 " words",
-                             WORDS_MAX);
+        return psd_error_set(err, PSD_LIMIT, "more than %" PRIu32 " words", WORDS_MAX);
     }
     if (!grow(self)) {
-        return psd_error_set(err, PSD_NOMEM, "no memory for %zu words",
-                             self->n);
+        return psd_error_set(err, PSD_NOMEM, "no memory for %zu words", self->n);
     }
     slot = find_slot(self, word, size);
     if (self->slots[slot] != 0) {
-        return psd_error_set(err, PSD_INVALID,
-                             "its word stands on line %" PRIu32 " already",
+        return psd_error_set(err, PSD_INVALID, "its word stands on line %" PRIu32 " already",
                              self->slots[slot]);
     }
     self->starts[self->n] = self->text.size;
-    if (!ps_buffer_append(&self->text, word, size) ||
-        !ps_buffer_append(&self->text, "", 1)) {
-        return psd_error_set(err, PSD_NOMEM, "no memory for %zu words",
-                             self->n);
+    if (!ps_buffer_append(&self->text, word, size) || !ps_buffer_append(&self->text, "", 1)) {
+        return psd_error_set(err, PSD_NOMEM, "no memory for %zu words", self->n);
     }
     self->starts[++self->n] = self->text.size;
     self->slots[slot] = (uint32_t)self->n;
     return PSD_OK;
 }
 
-static psd_status_t
-read_words(psd_vocabulary_t *self, ps_lines_t *lines, psd_error_t *err)
+static psd_status_t read_words(psd_vocabulary_t *self, ps_lines_t *lines, psd_error_t *err)
 {
     for (;;) {
         PSD_AUTO(ps_buffer_done) ps_buffer_t place = {0};
@@ -180,17 +161,14 @@ read_words(psd_vocabulary_t *self, ps_lines_t *lines, psd_error_t *err)
         }
         rc = add_word(self, word, (size_t)(end - word), err);
         if (rc != PSD_OK) {
-            return ps_lines_place(lines, &place)
-                       ? psd_error_wrap(err, rc, "%s", (char *)place.data)
-                       : rc;
+            return ps_lines_place(lines, &place) ? psd_error_wrap(err, rc, "%s", (char *)place.data)
+                                                 : rc;
         }
     }
 }
 
-psd_status_t
-psd_vocabulary_read(const char *path,
-                    psd_vocabulary_t **ret_vocabulary,
-                    psd_error_t *err)
+psd_status_t psd_vocabulary_read(const char *path, psd_vocabulary_t **ret_vocabulary,
+                                 psd_error_t *err)
 {
     psd_error_clear(err);
 
@@ -203,8 +181,7 @@ psd_vocabulary_read(const char *path,
     }
     self = ps_alloc(1, sizeof *self);
     if (self == NULL || !grow(self)) {
-        return psd_error_set(err, PSD_NOMEM, "no memory for the words of %s",
-                             path);
+        return psd_error_set(err, PSD_NOMEM, "no memory for the words of %s", path);
     }
     rc = read_words(self, &lines, err);
     if (rc == PSD_OK && self->n == 0) {

@@ -9,8 +9,7 @@
 
 #define READ_SIZE ((size_t)256 << 10) /* small enough to stay in a cache */
 
-psd_status_t
-ps_window_open(ps_window_t *ret_window, const char *path, psd_error_t *err)
+psd_status_t ps_window_open(ps_window_t *ret_window, const char *path, psd_error_t *err)
 {
     ps_window_t self = {0};
     psd_status_t rc = ps_source_open(path, &self.source, err);
@@ -21,8 +20,7 @@ ps_window_open(ps_window_t *ret_window, const char *path, psd_error_t *err)
     return rc;
 }
 
-void
-ps_window_done(ps_window_t *self)
+void ps_window_done(ps_window_t *self)
 {
     ps_source_close(&self->source);
     ps_free(self->data);
@@ -30,8 +28,7 @@ ps_window_done(ps_window_t *self)
 }
 
 /* Makes room for `size` bytes from data[at]. */
-static psd_status_t
-make_room(ps_window_t *self, size_t size, psd_error_t *err)
+static psd_status_t make_room(ps_window_t *self, size_t size, psd_error_t *err)
 {
     size_t capacity = size < READ_SIZE ? READ_SIZE : size;
     uint8_t *data = self->data;
@@ -49,27 +46,23 @@ make_room(ps_window_t *self, size_t size, psd_error_t *err)
     }
     data = ps_alloc_resize(data, capacity, 1);
     if (data == NULL) {
-        return psd_error_set(err, PSD_NOMEM, "no memory for %zu bytes of %s",
-                             capacity, ps_source_path(self->source));
+        return psd_error_set(err, PSD_NOMEM, "no memory for %zu bytes of %s", capacity,
+                             ps_source_path(self->source));
     }
     self->data = data;
     self->capacity = capacity;
     return PSD_OK;
 }
 
-psd_status_t
-ps_window_peek(ps_window_t *self,
-               size_t size,
-               const uint8_t **ret_bytes,
-               size_t *ret_size,
-               psd_error_t *err)
+psd_status_t ps_window_peek(ps_window_t *self, size_t size, const uint8_t **ret_bytes,
+                            size_t *ret_size, psd_error_t *err)
 {
     psd_status_t rc = make_room(self, size, err);
     size_t n = 1;
 
     while (rc == PSD_OK && n > 0 && self->filled - self->at < size) {
-        rc = ps_source_read(self->source, self->data + self->filled,
-                            self->capacity - self->filled, &n, err);
+        rc = ps_source_read(self->source, self->data + self->filled, self->capacity - self->filled,
+                            &n, err);
         self->filled += rc == PSD_OK ? n : 0;
     }
     if (rc != PSD_OK) {
@@ -81,24 +74,17 @@ ps_window_peek(ps_window_t *self,
     return PSD_OK;
 }
 
-static psd_status_t
-ends_early(const ps_window_t *self,
-           size_t size,
-           uint64_t want,
-           psd_error_t *err)
+static psd_status_t ends_early(const ps_window_t *self, size_t size, uint64_t want,
+                               psd_error_t *err)
 {
     return psd_error_set(err, PSD_DAMAGED,
-                         "%s ends early: behind byte %" PRIu64
-                         " there are %zu of %" PRIu64 " bytes",
-                         ps_source_path(self->source), self->offset, size,
-                         want);
+                         "%s ends early: behind byte %" PRIu64 " there are %zu of %" PRIu64
+                         " bytes",
+                         ps_source_path(self->source), self->offset, size, want);
 }
 
-psd_status_t
-ps_window_take(ps_window_t *self,
-               size_t size,
-               const uint8_t **ret_bytes,
-               psd_error_t *err)
+psd_status_t ps_window_take(ps_window_t *self, size_t size, const uint8_t **ret_bytes,
+                            psd_error_t *err)
 {
     size_t n = 0;
     psd_status_t rc = ps_window_peek(self, size, ret_bytes, &n, err);
@@ -114,8 +100,7 @@ ps_window_take(ps_window_t *self,
     return PSD_OK;
 }
 
-psd_status_t
-ps_window_skip(ps_window_t *self, uint64_t size, psd_error_t *err)
+psd_status_t ps_window_skip(ps_window_t *self, uint64_t size, psd_error_t *err)
 {
     psd_status_t rc = PSD_OK;
 

@@ -29,19 +29,14 @@ struct psd_writer {
 
 /* Begins a public call: empties err. Errors: PSD_CLOSED: the file is the parent
  * process's. */
-static psd_status_t
-enter(const psd_writer_t *self, psd_error_t *err)
+static psd_status_t enter(const psd_writer_t *self, psd_error_t *err)
 {
     psd_error_clear(err);
-    return ps_fork_is_since(self->n_forks) ? ps_fork_error("writer", err)
-                                           : PSD_OK;
+    return ps_fork_is_since(self->n_forks) ? ps_fork_error("writer", err) : PSD_OK;
 }
 
-psd_status_t
-psd_writer_open(const char *path,
-                const char *format,
-                psd_writer_t **ret_writer,
-                psd_error_t *err)
+psd_status_t psd_writer_open(const char *path, const char *format, psd_writer_t **ret_writer,
+                             psd_error_t *err)
 {
     psd_error_clear(err);
 
@@ -53,8 +48,7 @@ psd_writer_open(const char *path,
         return rc;
     }
     if (found->print == NULL && found->sink == NULL) {
-        return psd_error_set(err, PSD_INVALID, "format %s is only read",
-                             found->name);
+        return psd_error_set(err, PSD_INVALID, "format %s is only read", found->name);
     }
     self = ps_alloc(1, sizeof *self);
     if (self != NULL) {
@@ -79,8 +73,7 @@ psd_writer_open(const char *path,
     return PSD_OK;
 }
 
-void
-psd_writer_close(psd_writer_t **self_p)
+void psd_writer_close(psd_writer_t **self_p)
 {
     psd_writer_t *self = *self_p;
 
@@ -100,22 +93,17 @@ psd_writer_close(psd_writer_t **self_p)
     *self_p = NULL;
 }
 
-static psd_status_t
-flush(psd_writer_t *self, psd_error_t *err)
+static psd_status_t flush(psd_writer_t *self, psd_error_t *err)
 {
-    psd_status_t rc =
-        ps_file_out_write(self->file, self->text.data, self->text.size, err);
+    psd_status_t rc = ps_file_out_write(self->file, self->text.data, self->text.size, err);
 
     self->text.size = 0;
     return rc;
 }
 
 /* Would something of it be left out? */
-static psd_status_t
-check_whole(const ps_sample_format_t *format,
-            const psd_samples_t *samples,
-            size_t i,
-            psd_error_t *err)
+static psd_status_t check_whole(const ps_sample_format_t *format, const psd_samples_t *samples,
+                                size_t i, psd_error_t *err)
 {
     size_t tag_size = 0;
     const char *what = NULL;
@@ -133,66 +121,51 @@ check_whole(const ps_sample_format_t *format,
         what = "a label";
     }
     if (what != NULL) {
-        return psd_error_set(err, PSD_INVALID,
-                             "a sample with %s, for which %s has no place",
-                             what, format->name);
+        return psd_error_set(err, PSD_INVALID, "a sample with %s, for which %s has no place", what,
+                             format->name);
     }
     return PSD_OK;
 }
 
 /* One group without a name is none. */
-static psd_status_t
-check_groups(const ps_sample_format_t *format,
-             const psd_samples_t *samples,
-             size_t i,
-             bool lossy,
-             psd_error_t *err)
+static psd_status_t check_groups(const ps_sample_format_t *format, const psd_samples_t *samples,
+                                 size_t i, bool lossy, psd_error_t *err)
 {
     size_t first = samples->groups[i];
     size_t n = samples->groups[i + 1] - first;
 
-    if (format->holds_groups || n == 0 ||
-        (n == 1 && (lossy || samples->group_ids[first] == 0))) {
+    if (format->holds_groups || n == 0 || (n == 1 && (lossy || samples->group_ids[first] == 0))) {
         return PSD_OK;
     }
     return psd_error_set(err, PSD_INVALID,
                          "a sample of %zu group%s (id %" PRId64
                          "); %s has no groups: they can be merged",
-                         n, n == 1 ? "" : "s", samples->group_ids[first],
-                         format->name);
+                         n, n == 1 ? "" : "s", samples->group_ids[first], format->name);
 }
 
 /* Prints sample i behind the text, or leaves that as it is. */
-static psd_status_t
-print_one(psd_writer_t *self,
-          const psd_samples_t *samples,
-          size_t i,
-          psd_error_t *err)
+static psd_status_t print_one(psd_writer_t *self, const psd_samples_t *samples, size_t i,
+                              psd_error_t *err)
 {
     size_t size = self->text.size;
-    psd_status_t rc =
-        self->lossy ? PSD_OK : check_whole(self->format, samples, i, err);
+    psd_status_t rc = self->lossy ? PSD_OK : check_whole(self->format, samples, i, err);
 
     if (rc == PSD_OK) {
         rc = check_groups(self->format, samples, i, self->lossy, err);
     }
     if (rc == PSD_OK) {
-        rc = self->sink != NULL
-                 ? self->format->sink->write(self->sink, samples, i, err)
-                 : self->format->print(samples, i, &self->before, &self->text,
-                                       err);
+        rc = self->sink != NULL ? self->format->sink->write(self->sink, samples, i, err)
+                                : self->format->print(samples, i, &self->before, &self->text, err);
     }
     if (rc != PSD_OK) {
         self->text.size = size;
-        return psd_error_wrap(err, rc, "%s: sample %" PRIu64, self->path,
-                              self->n_samples + 1);
+        return psd_error_wrap(err, rc, "%s: sample %" PRIu64, self->path, self->n_samples + 1);
     }
     self->n_samples++;
     return PSD_OK;
 }
 
-static psd_status_t
-print_all(psd_writer_t *self, const psd_samples_t *samples, psd_error_t *err)
+static psd_status_t print_all(psd_writer_t *self, const psd_samples_t *samples, psd_error_t *err)
 {
     for (size_t i = 0; i < samples->n; i++) {
         psd_status_t rc = print_one(self, samples, i, err);
@@ -207,16 +180,12 @@ print_all(psd_writer_t *self, const psd_samples_t *samples, psd_error_t *err)
     return PSD_OK;
 }
 
-void
-psd_writer_set_lossy(psd_writer_t *self, bool lossy)
+void psd_writer_set_lossy(psd_writer_t *self, bool lossy)
 {
     self->lossy = lossy;
 }
 
-psd_status_t
-psd_writer_write(psd_writer_t *self,
-                 const psd_samples_t *samples,
-                 psd_error_t *err)
+psd_status_t psd_writer_write(psd_writer_t *self, const psd_samples_t *samples, psd_error_t *err)
 {
     if (enter(self, err) != PSD_OK) {
         return PSD_CLOSED;
@@ -229,8 +198,7 @@ psd_writer_write(psd_writer_t *self,
     return rc;
 }
 
-psd_status_t
-psd_writer_commit(psd_writer_t *self, psd_error_t *err)
+psd_status_t psd_writer_commit(psd_writer_t *self, psd_error_t *err)
 {
     if (enter(self, err) != PSD_OK) {
         return PSD_CLOSED;
@@ -245,8 +213,7 @@ psd_writer_commit(psd_writer_t *self, psd_error_t *err)
     return rc == PSD_OK ? ps_file_out_commit(self->file, err) : rc;
 }
 
-const char *
-psd_writer_beside(const psd_writer_t *self)
+const char *psd_writer_beside(const psd_writer_t *self)
 {
     return self->file != NULL ? ps_file_out_beside(self->file) : "";
 }

@@ -89,8 +89,7 @@ PSD_EXPORT const uint64_t *psd_samples_keys(const psd_samples_t *self);
 PSD_EXPORT const float *psd_samples_values(const psd_samples_t *self);
 /* What sample i < count is called, of ret_size bytes (no '\0' behind them);
  * "" for most. */
-PSD_EXPORT const char *
-psd_samples_tag(const psd_samples_t *self, size_t i, size_t *ret_size);
+PSD_EXPORT const char *psd_samples_tag(const psd_samples_t *self, size_t i, size_t *ret_size);
 /* What the entries of the whole batch are. */
 PSD_EXPORT psd_entries_t psd_samples_entries(const psd_samples_t *self);
 
@@ -106,18 +105,16 @@ typedef struct psd_vocabulary psd_vocabulary_t;
  * Errors: PSD_INVALID a line without a word, a word that stands there twice, no
  * word at all; PSD_IO; PSD_DAMAGED; PSD_LIMIT more than 2^31 - 1; PSD_NOMEM.
  */
-PSD_EXPORT PSD_MUST_CHECK psd_status_t psd_vocabulary_read(
-    const char *path, psd_vocabulary_t **ret_vocabulary, psd_error_t *err);
+PSD_EXPORT PSD_MUST_CHECK psd_status_t psd_vocabulary_read(const char *path,
+                                                           psd_vocabulary_t **ret_vocabulary,
+                                                           psd_error_t *err);
 PSD_EXPORT void psd_vocabulary_destroy(psd_vocabulary_t **self_p);
 /* How many words it has. */
 PSD_EXPORT size_t psd_vocabulary_count(const psd_vocabulary_t *self);
 /* Borrowed until it is destroyed; NULL: it has no such key. */
-PSD_EXPORT const char *psd_vocabulary_word(const psd_vocabulary_t *self,
-                                           uint64_t key);
+PSD_EXPORT const char *psd_vocabulary_word(const psd_vocabulary_t *self, uint64_t key);
 /* false: it has no such word, of `size` bytes. */
-PSD_EXPORT bool psd_vocabulary_find(const psd_vocabulary_t *self,
-                                    const char *word,
-                                    size_t size,
+PSD_EXPORT bool psd_vocabulary_find(const psd_vocabulary_t *self, const char *word, size_t size,
                                     uint64_t *ret_key);
 
 /* ---- readers ---- */
@@ -132,69 +129,58 @@ PSD_EXPORT void psd_reader_options_destroy(psd_reader_options_t **self_p);
  * "idx", "binary", "uci", "proto" (of all schemas; also "proto-instance",
  * "proto-input"); "auto", the default, looks at the first bytes and then at the
  * first 1000 lines. PSD_INVALID: no such format. */
-PSD_EXPORT psd_status_t psd_reader_options_set_format(
-    psd_reader_options_t *self, const char *format, psd_error_t *err);
+PSD_EXPORT psd_status_t psd_reader_options_set_format(psd_reader_options_t *self,
+                                                      const char *format, psd_error_t *err);
 /* Reads share `part` of n_parts: every file is cut into n_parts shares of about
  * the same bytes (plain files) or blocks (compressed ones), at ends of lines;
  * each line belongs to one share. Default 0 of 1. PSD_INVALID: n_parts is 0, or
  * part is not below it. */
-PSD_EXPORT psd_status_t psd_reader_options_set_share(psd_reader_options_t *self,
-                                                     uint32_t part,
-                                                     uint32_t n_parts,
-                                                     psd_error_t *err);
+PSD_EXPORT psd_status_t psd_reader_options_set_share(psd_reader_options_t *self, uint32_t part,
+                                                     uint32_t n_parts, psd_error_t *err);
 /* true: the first bad line ends the reading with its error. false, the
  * default: it is left out and counted. */
-PSD_EXPORT void psd_reader_options_set_strict(psd_reader_options_t *self,
-                                              bool strict);
+PSD_EXPORT void psd_reader_options_set_strict(psd_reader_options_t *self, bool strict);
 /* What entries without ':' are, in "ps" files: of dense or of binary groups;
  * not set: as the first 1000 lines have it. In "text" files what a line
  * becomes: its words in their order (binary), or each word once with its count
  * (sparse, the default). Of no effect in others. PSD_INVALID: no such kind. */
-PSD_EXPORT psd_status_t psd_reader_options_set_entries(
-    psd_reader_options_t *self, psd_entries_t entries, psd_error_t *err);
+PSD_EXPORT psd_status_t psd_reader_options_set_entries(psd_reader_options_t *self,
+                                                       psd_entries_t entries, psd_error_t *err);
 /* At most so many lines (samples, in formats without lines) of each input; 0,
  * the default: all. */
-PSD_EXPORT void psd_reader_options_set_max_lines(psd_reader_options_t *self,
-                                                 uint64_t max_lines);
+PSD_EXPORT void psd_reader_options_set_max_lines(psd_reader_options_t *self, uint64_t max_lines);
 /* true: the entries of all groups of a sample come in one group of id 0, by
  * ascending keys (dense ones count on). */
-PSD_EXPORT void psd_reader_options_set_merge(psd_reader_options_t *self,
-                                             bool merge);
+PSD_EXPORT void psd_reader_options_set_merge(psd_reader_options_t *self, bool merge);
 /* Bits of a "vw" index, 1 .. 61; default 18. PSD_INVALID. */
-PSD_EXPORT psd_status_t psd_reader_options_set_bits(psd_reader_options_t *self,
-                                                    uint32_t bits,
+PSD_EXPORT psd_status_t psd_reader_options_set_bits(psd_reader_options_t *self, uint32_t bits,
                                                     psd_error_t *err);
 /* true, the default: "vw" samples get the constant entry. */
-PSD_EXPORT void psd_reader_options_set_constant(psd_reader_options_t *self,
-                                                bool constant);
+PSD_EXPORT void psd_reader_options_set_constant(psd_reader_options_t *self, bool constant);
 /* true: names of "vw" features are hashed also where they are numbers. */
-PSD_EXPORT void psd_reader_options_set_hash_all(psd_reader_options_t *self,
-                                                bool hash_all);
+PSD_EXPORT void psd_reader_options_set_hash_all(psd_reader_options_t *self, bool hash_all);
 
 /* Samples [first, end) of each input only, where formats say where they are
  * ("idx", "binary"): nothing else is read. A share is one of them. PSD_INVALID:
  * there is none between. */
-PSD_EXPORT psd_status_t psd_reader_options_set_rows(psd_reader_options_t *self,
-                                                    uint64_t first,
-                                                    uint64_t end,
-                                                    psd_error_t *err);
+PSD_EXPORT psd_status_t psd_reader_options_set_rows(psd_reader_options_t *self, uint64_t first,
+                                                    uint64_t end, psd_error_t *err);
 /* What the values of "idx" samples are multiplied by, say 1.0f / 255; default
  * 1. PSD_INVALID: 0, or beyond 1e9 on either side. */
-PSD_EXPORT psd_status_t psd_reader_options_set_scale(psd_reader_options_t *self,
-                                                     float scale,
+PSD_EXPORT psd_status_t psd_reader_options_set_scale(psd_reader_options_t *self, float scale,
                                                      psd_error_t *err);
 /* The file that has the labels of "idx" or "binary" samples; "none": they have
  * none. NULL, the default: it is beside them, and named as they are but for
  * "labels" in place of "images" and "idx1" in place of "idx3", packed or not;
  * STEM.y.info for binary matrices. Copied. PSD_NOMEM. */
-PSD_EXPORT psd_status_t psd_reader_options_set_labels(
-    psd_reader_options_t *self, const char *path, psd_error_t *err);
+PSD_EXPORT psd_status_t psd_reader_options_set_labels(psd_reader_options_t *self, const char *path,
+                                                      psd_error_t *err);
 /* The file whose words are the keys of "text" samples; words that it lacks are
  * left out. "lda-c" lines with keys beyond it are bad; "uci" files of more
  * words are refused. NULL, the default: there is none, and words are hashed.
  * Copied. PSD_NOMEM. */
-PSD_EXPORT psd_status_t psd_reader_options_set_vocabulary(
-    psd_reader_options_t *self, const char *path, psd_error_t *err);
+PSD_EXPORT psd_status_t psd_reader_options_set_vocabulary(psd_reader_options_t *self,
+                                                          const char *path, psd_error_t *err);
 /* Where the samples of each input are kept when all of it was parsed, so that
  * who reads it again with the same settings need not parse it: a directory, or
  * "beside" for hidden files beside the inputs. What is kept is of an input as
@@ -204,8 +190,7 @@ PSD_EXPORT psd_status_t psd_reader_options_set_vocabulary(
  * "binary") have none. NULL, the default: nothing is kept. Copied. PSD_NOMEM.
  */
 PSD_EXPORT psd_status_t psd_reader_options_set_cache(psd_reader_options_t *self,
-                                                     const char *directory,
-                                                     psd_error_t *err);
+                                                     const char *directory, psd_error_t *err);
 
 /*
  * Opens the inputs and looks what they are; nothing else is read yet.
@@ -222,12 +207,9 @@ PSD_EXPORT psd_status_t psd_reader_options_set_cache(psd_reader_options_t *self,
  * also as nothing is there; PSD_DAMAGED packed data that is broken; PSD_LIMIT;
  * PSD_NOMEM.
  */
-PSD_EXPORT PSD_MUST_CHECK psd_status_t
-psd_reader_open(const char *const *paths,
-                size_t n_paths,
-                const psd_reader_options_t *options,
-                psd_reader_t **ret_reader,
-                psd_error_t *err);
+PSD_EXPORT PSD_MUST_CHECK psd_status_t psd_reader_open(const char *const *paths, size_t n_paths,
+                                                       const psd_reader_options_t *options,
+                                                       psd_reader_t **ret_reader, psd_error_t *err);
 PSD_EXPORT void psd_reader_close(psd_reader_t **self_p);
 /*
  * Empties the batch and reads up to max_samples (>= 1) into it; none is the
@@ -237,18 +219,15 @@ PSD_EXPORT void psd_reader_close(psd_reader_t **self_p);
  * PSD_IO; PSD_DAMAGED; PSD_LIMIT; PSD_NOMEM. After an error the reader only
  * closes.
  */
-PSD_EXPORT PSD_MUST_CHECK psd_status_t psd_reader_next(psd_reader_t *self,
-                                                       size_t max_samples,
-                                                       psd_samples_t *samples,
-                                                       psd_error_t *err);
+PSD_EXPORT PSD_MUST_CHECK psd_status_t psd_reader_next(psd_reader_t *self, size_t max_samples,
+                                                       psd_samples_t *samples, psd_error_t *err);
 /* The format's name, static. */
 PSD_EXPORT const char *psd_reader_format(const psd_reader_t *self);
 /* What the labels read so far are. */
 PSD_EXPORT psd_labels_t psd_reader_labels(const psd_reader_t *self);
 /* How far it is: bytes read of the inputs as they lie there, and of how many;
  * 0 of unknown (standard input). */
-PSD_EXPORT uint64_t psd_reader_bytes(const psd_reader_t *self,
-                                     uint64_t *ret_total);
+PSD_EXPORT uint64_t psd_reader_bytes(const psd_reader_t *self, uint64_t *ret_total);
 /* Samples read, and bad lines left out, so far. */
 PSD_EXPORT uint64_t psd_reader_sample_count(const psd_reader_t *self);
 PSD_EXPORT uint64_t psd_reader_bad_count(const psd_reader_t *self);
@@ -262,8 +241,7 @@ PSD_EXPORT const char *psd_reader_bad(const psd_reader_t *self, size_t i);
 PSD_EXPORT const char *psd_reader_warning(const psd_reader_t *self);
 /* What psd_reader_options_set_vocabulary named, borrowed until the reader is
  * closed; NULL: nothing. */
-PSD_EXPORT const psd_vocabulary_t *
-psd_reader_vocabulary(const psd_reader_t *self);
+PSD_EXPORT const psd_vocabulary_t *psd_reader_vocabulary(const psd_reader_t *self);
 
 /* ---- what a data set has ---- */
 
@@ -279,38 +257,33 @@ PSD_EXPORT psd_summary_t *psd_summary_new(void);
 PSD_EXPORT void psd_summary_destroy(psd_summary_t **self_p);
 /* Adds a batch. Errors: PSD_NOMEM; no sample of it counts then, some of its
  * keys may. */
-PSD_EXPORT PSD_MUST_CHECK psd_status_t psd_summary_add(
-    psd_summary_t *self, const psd_samples_t *samples, psd_error_t *err);
+PSD_EXPORT PSD_MUST_CHECK psd_status_t psd_summary_add(psd_summary_t *self,
+                                                       const psd_samples_t *samples,
+                                                       psd_error_t *err);
 /* Reads all that the reader has left, and adds it. Errors: as psd_reader_next,
  * and what was read before it is added; PSD_NOMEM. */
-PSD_EXPORT PSD_MUST_CHECK psd_status_t psd_reader_summary(
-    psd_reader_t *self, psd_summary_t *summary, psd_error_t *err);
+PSD_EXPORT PSD_MUST_CHECK psd_status_t psd_reader_summary(psd_reader_t *self,
+                                                          psd_summary_t *summary, psd_error_t *err);
 /* How many samples and entries; how many entries the sample with most has. */
 PSD_EXPORT uint64_t psd_summary_sample_count(const psd_summary_t *self);
 PSD_EXPORT uint64_t psd_summary_entry_count(const psd_summary_t *self);
 PSD_EXPORT uint64_t psd_summary_most_entries(const psd_summary_t *self);
 /* How many different keys; ret_more (may be NULL): there are others beyond
  * PSD_SUMMARY_KEYS_MAX, which are not counted. */
-PSD_EXPORT uint64_t psd_summary_key_count(const psd_summary_t *self,
-                                          bool *ret_more);
+PSD_EXPORT uint64_t psd_summary_key_count(const psd_summary_t *self, bool *ret_more);
 /* The least and the greatest key; false: there is no entry. */
-PSD_EXPORT bool psd_summary_key_range(const psd_summary_t *self,
-                                      uint64_t *ret_min,
+PSD_EXPORT bool psd_summary_key_range(const psd_summary_t *self, uint64_t *ret_min,
                                       uint64_t *ret_max);
 /* How many samples have no label. */
 PSD_EXPORT uint64_t psd_summary_unlabelled_count(const psd_summary_t *self);
 /* The least and the greatest label; false: no sample has one. */
-PSD_EXPORT bool psd_summary_label_range(const psd_summary_t *self,
-                                        float *ret_min,
-                                        float *ret_max);
+PSD_EXPORT bool psd_summary_label_range(const psd_summary_t *self, float *ret_min, float *ret_max);
 /* How many different labels; ret_more (may be NULL): there are others beyond
  * PSD_SUMMARY_LABELS_MAX, which psd_summary_label has not. */
-PSD_EXPORT size_t psd_summary_label_count(const psd_summary_t *self,
-                                          bool *ret_more);
+PSD_EXPORT size_t psd_summary_label_count(const psd_summary_t *self, bool *ret_more);
 /* The i-th of them, ascending, and of how many samples it is (may be NULL); NaN
  * and 0: there is none. */
-PSD_EXPORT float
-psd_summary_label(const psd_summary_t *self, size_t i, uint64_t *ret_samples);
+PSD_EXPORT float psd_summary_label(const psd_summary_t *self, size_t i, uint64_t *ret_samples);
 
 /* ---- localizers ---- */
 
@@ -337,8 +310,9 @@ typedef struct psd_localizer psd_localizer_t;
 
 /* n_threads 1 .. 1024, the caller's among them. Errors: PSD_INVALID; PSD_IO a
  * thread that the system does not give; PSD_NOMEM. */
-PSD_EXPORT PSD_MUST_CHECK psd_status_t psd_localizer_new(
-    uint32_t n_threads, psd_localizer_t **ret_localizer, psd_error_t *err);
+PSD_EXPORT PSD_MUST_CHECK psd_status_t psd_localizer_new(uint32_t n_threads,
+                                                         psd_localizer_t **ret_localizer,
+                                                         psd_error_t *err);
 PSD_EXPORT void psd_localizer_destroy(psd_localizer_t **self_p);
 /*
  * From now on a key is left out until min_count (1 .. 255) entries had it, in
@@ -347,16 +321,14 @@ PSD_EXPORT void psd_localizer_destroy(psd_localizer_t **self_p);
  * soon, by e / (n_cells / 4) of all entries or more, with a probability of 2 %.
  * Errors: PSD_INVALID; PSD_NOMEM: it goes on as before.
  */
-PSD_EXPORT PSD_MUST_CHECK psd_status_t
-psd_localizer_set_min_count(psd_localizer_t *self,
-                            uint32_t min_count,
-                            uint64_t n_cells,
-                            psd_error_t *err);
+PSD_EXPORT PSD_MUST_CHECK psd_status_t psd_localizer_set_min_count(psd_localizer_t *self,
+                                                                   uint32_t min_count,
+                                                                   uint64_t n_cells,
+                                                                   psd_error_t *err);
 /* Looks at the n (< 2^32 - 1) keys of a batch; what it found before is gone.
  * Errors: PSD_LIMIT n; PSD_NOMEM; nothing is found or counted then. */
 PSD_EXPORT PSD_MUST_CHECK psd_status_t psd_localizer_run(psd_localizer_t *self,
-                                                         const uint64_t *keys,
-                                                         size_t n,
+                                                         const uint64_t *keys, size_t n,
                                                          psd_error_t *err);
 /* How many keys were found and are not left out. */
 PSD_EXPORT size_t psd_localizer_count(const psd_localizer_t *self);
@@ -387,11 +359,8 @@ typedef struct psd_writer psd_writer_t;
  * name that ends with .xz, .bz2, .zip or .lz4; binary files that are there
  * already; PSD_IO; PSD_NOMEM.
  */
-PSD_EXPORT PSD_MUST_CHECK psd_status_t
-psd_writer_open(const char *path,
-                const char *format,
-                psd_writer_t **ret_writer,
-                psd_error_t *err);
+PSD_EXPORT PSD_MUST_CHECK psd_status_t psd_writer_open(const char *path, const char *format,
+                                                       psd_writer_t **ret_writer, psd_error_t *err);
 /* true: weights, initial predictions, queries, tags, labels and ids of groups
  * are left out where the format has no place for them. false, the default: a
  * sample that has some is refused. */
@@ -399,11 +368,11 @@ PSD_EXPORT void psd_writer_set_lossy(psd_writer_t *self, bool lossy);
 /* Errors: PSD_INVALID a sample that the format cannot hold, naming it: those
  * before it are written, and the writer goes on; PSD_IO, PSD_NOMEM: it only
  * closes. */
-PSD_EXPORT PSD_MUST_CHECK psd_status_t psd_writer_write(
-    psd_writer_t *self, const psd_samples_t *samples, psd_error_t *err);
+PSD_EXPORT PSD_MUST_CHECK psd_status_t psd_writer_write(psd_writer_t *self,
+                                                        const psd_samples_t *samples,
+                                                        psd_error_t *err);
 /* Flushes it and puts it in place. Errors: PSD_IO. */
-PSD_EXPORT PSD_MUST_CHECK psd_status_t psd_writer_commit(psd_writer_t *self,
-                                                         psd_error_t *err);
+PSD_EXPORT PSD_MUST_CHECK psd_status_t psd_writer_commit(psd_writer_t *self, psd_error_t *err);
 /* The name under which it is written until then, so that who is interrupted can
  * remove it; "": none. Borrowed. */
 PSD_EXPORT const char *psd_writer_beside(const psd_writer_t *self);

@@ -65,8 +65,7 @@ extern "C" {
  * Errors: PSD_INVALID n_threads is not 1 .. 1024; PSD_NOMEM there is no room
  * for so many.
  */
-PSD_EXPORT psd_status_t psd_linalg_set_threads(uint32_t n_threads,
-                                               psd_error_t *err);
+PSD_EXPORT psd_status_t psd_linalg_set_threads(uint32_t n_threads, psd_error_t *err);
 PSD_EXPORT uint32_t psd_linalg_threads(void);
 
 /* What is done with each pair of items. */
@@ -90,19 +89,15 @@ typedef enum psd_norm {
 typedef struct psd_vector psd_vector_t;
 
 /* n items of 0. */
-PSD_EXPORT PSD_MUST_CHECK psd_status_t psd_vector_new(size_t n,
-                                                      psd_vector_t **ret_vector,
+PSD_EXPORT PSD_MUST_CHECK psd_status_t psd_vector_new(size_t n, psd_vector_t **ret_vector,
                                                       psd_error_t *err);
 /* A view of n floats. */
-PSD_EXPORT PSD_MUST_CHECK psd_status_t psd_vector_view(
-    float *values, size_t n, psd_vector_t **ret_vector, psd_error_t *err);
+PSD_EXPORT PSD_MUST_CHECK psd_status_t psd_vector_view(float *values, size_t n,
+                                                       psd_vector_t **ret_vector, psd_error_t *err);
 /* A view of n items of it, from `first` on. */
-PSD_EXPORT PSD_MUST_CHECK psd_status_t
-psd_vector_slice(const psd_vector_t *self,
-                 size_t first,
-                 size_t n,
-                 psd_vector_t **ret_vector,
-                 psd_error_t *err);
+PSD_EXPORT PSD_MUST_CHECK psd_status_t psd_vector_slice(const psd_vector_t *self, size_t first,
+                                                        size_t n, psd_vector_t **ret_vector,
+                                                        psd_error_t *err);
 PSD_EXPORT void psd_vector_destroy(psd_vector_t **self_p);
 PSD_EXPORT size_t psd_vector_count(const psd_vector_t *self);
 /* Its first item; the next ones are `step` floats apart. */
@@ -110,27 +105,20 @@ PSD_EXPORT float *psd_vector_values(const psd_vector_t *self);
 PSD_EXPORT size_t psd_vector_step(const psd_vector_t *self);
 
 PSD_EXPORT void psd_vector_fill(psd_vector_t *self, float value);
-PSD_EXPORT PSD_MUST_CHECK psd_status_t psd_vector_copy(const psd_vector_t *from,
-                                                       psd_vector_t *to,
+PSD_EXPORT PSD_MUST_CHECK psd_status_t psd_vector_copy(const psd_vector_t *from, psd_vector_t *to,
                                                        psd_error_t *err);
 /* Sum of x[i] y[i], added up in double precision. */
-PSD_EXPORT PSD_MUST_CHECK psd_status_t psd_vector_dot(const psd_vector_t *x,
-                                                      const psd_vector_t *y,
-                                                      double *ret_dot,
-                                                      psd_error_t *err);
+PSD_EXPORT PSD_MUST_CHECK psd_status_t psd_vector_dot(const psd_vector_t *x, const psd_vector_t *y,
+                                                      double *ret_dot, psd_error_t *err);
 /* y += alpha x */
-PSD_EXPORT PSD_MUST_CHECK psd_status_t psd_vector_axpy(float alpha,
-                                                       const psd_vector_t *x,
-                                                       psd_vector_t *y,
-                                                       psd_error_t *err);
+PSD_EXPORT PSD_MUST_CHECK psd_status_t psd_vector_axpy(float alpha, const psd_vector_t *x,
+                                                       psd_vector_t *y, psd_error_t *err);
 PSD_EXPORT void psd_vector_scale(float alpha, psd_vector_t *x);
 /* 0 for an unknown norm. */
 PSD_EXPORT double psd_vector_norm(const psd_vector_t *x, psd_norm_t norm);
 /* out[i] = x[i] op y[i]; PSD_INVALID: no such op. */
-PSD_EXPORT PSD_MUST_CHECK psd_status_t psd_vector_apply(psd_op_t op,
-                                                        const psd_vector_t *x,
-                                                        const psd_vector_t *y,
-                                                        psd_vector_t *out,
+PSD_EXPORT PSD_MUST_CHECK psd_status_t psd_vector_apply(psd_op_t op, const psd_vector_t *x,
+                                                        const psd_vector_t *y, psd_vector_t *out,
                                                         psd_error_t *err);
 
 /* ---- dense matrices ---- */
@@ -138,47 +126,29 @@ PSD_EXPORT PSD_MUST_CHECK psd_status_t psd_vector_apply(psd_op_t op,
 typedef struct psd_matrix psd_matrix_t;
 
 /* rows x cols items of 0. */
-PSD_EXPORT PSD_MUST_CHECK psd_status_t psd_matrix_new(size_t rows,
-                                                      size_t cols,
-                                                      psd_matrix_t **ret_matrix,
-                                                      psd_error_t *err);
+PSD_EXPORT PSD_MUST_CHECK psd_status_t psd_matrix_new(size_t rows, size_t cols,
+                                                      psd_matrix_t **ret_matrix, psd_error_t *err);
 /* A view; PSD_INVALID: stride < cols. */
-PSD_EXPORT PSD_MUST_CHECK psd_status_t
-psd_matrix_view(float *values,
-                size_t rows,
-                size_t cols,
-                size_t stride,
-                psd_matrix_t **ret_matrix,
-                psd_error_t *err);
+PSD_EXPORT PSD_MUST_CHECK psd_status_t psd_matrix_view(float *values, size_t rows, size_t cols,
+                                                       size_t stride, psd_matrix_t **ret_matrix,
+                                                       psd_error_t *err);
 /* A view of a batch of dense samples: one row for
  * each sample of cols values. PSD_SHAPE: a sample has another number of them.
  * The batch must stay as it is. */
-PSD_EXPORT PSD_MUST_CHECK psd_status_t
-psd_matrix_of_samples(const psd_samples_t *samples,
-                      size_t cols,
-                      psd_matrix_t **ret_matrix,
-                      psd_error_t *err);
+PSD_EXPORT PSD_MUST_CHECK psd_status_t psd_matrix_of_samples(const psd_samples_t *samples,
+                                                             size_t cols, psd_matrix_t **ret_matrix,
+                                                             psd_error_t *err);
 /* Views of rows and columns, of one row, of one column. */
-PSD_EXPORT PSD_MUST_CHECK psd_status_t
-psd_matrix_slice_rows(const psd_matrix_t *self,
-                      size_t first,
-                      size_t n,
-                      psd_matrix_t **ret_matrix,
-                      psd_error_t *err);
-PSD_EXPORT PSD_MUST_CHECK psd_status_t
-psd_matrix_slice_cols(const psd_matrix_t *self,
-                      size_t first,
-                      size_t n,
-                      psd_matrix_t **ret_matrix,
-                      psd_error_t *err);
-PSD_EXPORT PSD_MUST_CHECK psd_status_t psd_matrix_row(const psd_matrix_t *self,
-                                                      size_t row,
-                                                      psd_vector_t **ret_vector,
-                                                      psd_error_t *err);
-PSD_EXPORT PSD_MUST_CHECK psd_status_t psd_matrix_col(const psd_matrix_t *self,
-                                                      size_t col,
-                                                      psd_vector_t **ret_vector,
-                                                      psd_error_t *err);
+PSD_EXPORT PSD_MUST_CHECK psd_status_t psd_matrix_slice_rows(const psd_matrix_t *self, size_t first,
+                                                             size_t n, psd_matrix_t **ret_matrix,
+                                                             psd_error_t *err);
+PSD_EXPORT PSD_MUST_CHECK psd_status_t psd_matrix_slice_cols(const psd_matrix_t *self, size_t first,
+                                                             size_t n, psd_matrix_t **ret_matrix,
+                                                             psd_error_t *err);
+PSD_EXPORT PSD_MUST_CHECK psd_status_t psd_matrix_row(const psd_matrix_t *self, size_t row,
+                                                      psd_vector_t **ret_vector, psd_error_t *err);
+PSD_EXPORT PSD_MUST_CHECK psd_status_t psd_matrix_col(const psd_matrix_t *self, size_t col,
+                                                      psd_vector_t **ret_vector, psd_error_t *err);
 PSD_EXPORT void psd_matrix_destroy(psd_matrix_t **self_p);
 PSD_EXPORT size_t psd_matrix_rows(const psd_matrix_t *self);
 PSD_EXPORT size_t psd_matrix_cols(const psd_matrix_t *self);
@@ -189,37 +159,25 @@ PSD_EXPORT void psd_matrix_fill(psd_matrix_t *self, float value);
 PSD_EXPORT void psd_matrix_scale(float alpha, psd_matrix_t *self);
 PSD_EXPORT double psd_matrix_norm(const psd_matrix_t *self, psd_norm_t norm);
 /* to = from, turned over. */
-PSD_EXPORT PSD_MUST_CHECK psd_status_t psd_matrix_transpose(
-    const psd_matrix_t *from, psd_matrix_t *to, psd_error_t *err);
+PSD_EXPORT PSD_MUST_CHECK psd_status_t psd_matrix_transpose(const psd_matrix_t *from,
+                                                            psd_matrix_t *to, psd_error_t *err);
 /* y += alpha x */
-PSD_EXPORT PSD_MUST_CHECK psd_status_t psd_matrix_axpy(float alpha,
-                                                       const psd_matrix_t *x,
-                                                       psd_matrix_t *y,
-                                                       psd_error_t *err);
-PSD_EXPORT PSD_MUST_CHECK psd_status_t psd_matrix_apply(psd_op_t op,
-                                                        const psd_matrix_t *x,
-                                                        const psd_matrix_t *y,
-                                                        psd_matrix_t *out,
+PSD_EXPORT PSD_MUST_CHECK psd_status_t psd_matrix_axpy(float alpha, const psd_matrix_t *x,
+                                                       psd_matrix_t *y, psd_error_t *err);
+PSD_EXPORT PSD_MUST_CHECK psd_status_t psd_matrix_apply(psd_op_t op, const psd_matrix_t *x,
+                                                        const psd_matrix_t *y, psd_matrix_t *out,
                                                         psd_error_t *err);
 /* y = alpha A x + beta y, or with A transposed. With beta 0 what y had is
  * ignored, NaN too. */
-PSD_EXPORT PSD_MUST_CHECK psd_status_t psd_matrix_times(float alpha,
-                                                        const psd_matrix_t *a,
-                                                        bool transposed,
-                                                        const psd_vector_t *x,
-                                                        float beta,
-                                                        psd_vector_t *y,
+PSD_EXPORT PSD_MUST_CHECK psd_status_t psd_matrix_times(float alpha, const psd_matrix_t *a,
+                                                        bool transposed, const psd_vector_t *x,
+                                                        float beta, psd_vector_t *y,
                                                         psd_error_t *err);
 /* C = alpha A B + beta C, each of A and B as it is or transposed. */
-PSD_EXPORT PSD_MUST_CHECK psd_status_t
-psd_matrix_multiply(float alpha,
-                    const psd_matrix_t *a,
-                    bool a_transposed,
-                    const psd_matrix_t *b,
-                    bool b_transposed,
-                    float beta,
-                    psd_matrix_t *c,
-                    psd_error_t *err);
+PSD_EXPORT PSD_MUST_CHECK psd_status_t psd_matrix_multiply(float alpha, const psd_matrix_t *a,
+                                                           bool a_transposed, const psd_matrix_t *b,
+                                                           bool b_transposed, float beta,
+                                                           psd_matrix_t *c, psd_error_t *err);
 
 /* ---- sparse matrices ---- */
 
@@ -240,15 +198,10 @@ typedef enum psd_layout {
  * Errors: PSD_INVALID another layout; starts that descend or begin elsewhere;
  * indices that do not ascend; PSD_RANGE an index outside.
  */
-PSD_EXPORT PSD_MUST_CHECK psd_status_t
-psd_sparse_view(psd_layout_t layout,
-                size_t rows,
-                size_t cols,
-                const uint64_t *starts,
-                const uint64_t *indices,
-                const float *values,
-                psd_sparse_t **ret_sparse,
-                psd_error_t *err);
+PSD_EXPORT PSD_MUST_CHECK psd_status_t psd_sparse_view(psd_layout_t layout, size_t rows,
+                                                       size_t cols, const uint64_t *starts,
+                                                       const uint64_t *indices, const float *values,
+                                                       psd_sparse_t **ret_sparse, psd_error_t *err);
 /*
  * A batch, a row for each sample; its groups count as one.
  *
@@ -261,12 +214,10 @@ psd_sparse_view(psd_layout_t layout,
  *
  * Errors: PSD_RANGE a key or an id >= cols.
  */
-PSD_EXPORT PSD_MUST_CHECK psd_status_t
-psd_sparse_of_samples(const psd_samples_t *samples,
-                      const uint32_t *ids,
-                      size_t cols,
-                      psd_sparse_t **ret_sparse,
-                      psd_error_t *err);
+PSD_EXPORT PSD_MUST_CHECK psd_status_t psd_sparse_of_samples(const psd_samples_t *samples,
+                                                             const uint32_t *ids, size_t cols,
+                                                             psd_sparse_t **ret_sparse,
+                                                             psd_error_t *err);
 PSD_EXPORT void psd_sparse_destroy(psd_sparse_t **self_p);
 PSD_EXPORT size_t psd_sparse_rows(const psd_sparse_t *self);
 PSD_EXPORT size_t psd_sparse_cols(const psd_sparse_t *self);
@@ -281,51 +232,38 @@ PSD_EXPORT const float *psd_sparse_values(const psd_sparse_t *self);
 PSD_EXPORT double psd_sparse_norm(const psd_sparse_t *self, psd_norm_t norm);
 
 /* y = alpha A x + beta y, or with A transposed. */
-PSD_EXPORT PSD_MUST_CHECK psd_status_t psd_sparse_times(float alpha,
-                                                        const psd_sparse_t *a,
-                                                        bool transposed,
-                                                        const psd_vector_t *x,
-                                                        float beta,
-                                                        psd_vector_t *y,
+PSD_EXPORT PSD_MUST_CHECK psd_status_t psd_sparse_times(float alpha, const psd_sparse_t *a,
+                                                        bool transposed, const psd_vector_t *x,
+                                                        float beta, psd_vector_t *y,
                                                         psd_error_t *err);
 /* The same matrix in this layout, copied. */
-PSD_EXPORT PSD_MUST_CHECK psd_status_t
-psd_sparse_convert(const psd_sparse_t *self,
-                   psd_layout_t layout,
-                   psd_sparse_t **ret_sparse,
-                   psd_error_t *err);
+PSD_EXPORT PSD_MUST_CHECK psd_status_t psd_sparse_convert(const psd_sparse_t *self,
+                                                          psd_layout_t layout,
+                                                          psd_sparse_t **ret_sparse,
+                                                          psd_error_t *err);
 /* Turned over, in its own layout, copied. */
-PSD_EXPORT PSD_MUST_CHECK psd_status_t psd_sparse_transpose(
-    const psd_sparse_t *self, psd_sparse_t **ret_sparse, psd_error_t *err);
+PSD_EXPORT PSD_MUST_CHECK psd_status_t psd_sparse_transpose(const psd_sparse_t *self,
+                                                            psd_sparse_t **ret_sparse,
+                                                            psd_error_t *err);
 /* Rows, or columns, from `first` on. Along its layout (rows of CSR) it is a
  * view but for the starts; across it a copy. */
-PSD_EXPORT PSD_MUST_CHECK psd_status_t
-psd_sparse_slice_rows(const psd_sparse_t *self,
-                      size_t first,
-                      size_t n,
-                      psd_sparse_t **ret_sparse,
-                      psd_error_t *err);
-PSD_EXPORT PSD_MUST_CHECK psd_status_t
-psd_sparse_slice_cols(const psd_sparse_t *self,
-                      size_t first,
-                      size_t n,
-                      psd_sparse_t **ret_sparse,
-                      psd_error_t *err);
+PSD_EXPORT PSD_MUST_CHECK psd_status_t psd_sparse_slice_rows(const psd_sparse_t *self, size_t first,
+                                                             size_t n, psd_sparse_t **ret_sparse,
+                                                             psd_error_t *err);
+PSD_EXPORT PSD_MUST_CHECK psd_status_t psd_sparse_slice_cols(const psd_sparse_t *self, size_t first,
+                                                             size_t n, psd_sparse_t **ret_sparse,
+                                                             psd_error_t *err);
 /* alpha times it, copied. */
-PSD_EXPORT PSD_MUST_CHECK psd_status_t
-psd_sparse_scale(float alpha,
-                 const psd_sparse_t *self,
-                 psd_sparse_t **ret_sparse,
-                 psd_error_t *err);
+PSD_EXPORT PSD_MUST_CHECK psd_status_t psd_sparse_scale(float alpha, const psd_sparse_t *self,
+                                                        psd_sparse_t **ret_sparse,
+                                                        psd_error_t *err);
 /* x op y, in the layout of x; an entry that one of them does not have counts as
  * 0. What both do not have, or for PSD_OP_MULTIPLY one, the result does not
  * have. PSD_INVALID: PSD_OP_DIVIDE, no such op. */
-PSD_EXPORT PSD_MUST_CHECK psd_status_t
-psd_sparse_apply(psd_op_t op,
-                 const psd_sparse_t *x,
-                 const psd_sparse_t *y,
-                 psd_sparse_t **ret_sparse,
-                 psd_error_t *err);
+PSD_EXPORT PSD_MUST_CHECK psd_status_t psd_sparse_apply(psd_op_t op, const psd_sparse_t *x,
+                                                        const psd_sparse_t *y,
+                                                        psd_sparse_t **ret_sparse,
+                                                        psd_error_t *err);
 
 #ifdef __cplusplus
 }

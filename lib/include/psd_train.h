@@ -51,14 +51,10 @@ typedef struct psd_trainer psd_trainer_t;
 
 /* Names the parameters that a block needs, with psd_loader_…; may parse the
  * block, too. Runs in the loader's thread. */
-typedef psd_status_t psd_train_load_t(void *user,
-                                      psd_loader_t *loader,
-                                      void *block,
+typedef psd_status_t psd_train_load_t(void *user, psd_loader_t *loader, void *block,
                                       psd_error_t *err);
 /* Runs in each trainer's thread; block is NULL at the ends of a clock. */
-typedef psd_status_t psd_train_call_t(void *user,
-                                      psd_trainer_t *trainer,
-                                      void *block,
+typedef psd_status_t psd_train_call_t(void *user, psd_trainer_t *trainer, void *block,
                                       psd_error_t *err);
 /*
  * How far the training is: what psd_trainer_done has said, or blocks; of how
@@ -66,8 +62,8 @@ typedef psd_status_t psd_train_call_t(void *user,
  * are left at that rate, < 0: nobody knows. Runs in a trainer's thread behind a
  * block, when no trainer works, and a last time in psd_train_end.
  */
-typedef void psd_train_progress_t(
-    void *user, uint64_t done, uint64_t total, double rate, double left_s);
+typedef void psd_train_progress_t(void *user, uint64_t done, uint64_t total, double rate,
+                                  double left_s);
 /* Called once when nobody works on the block any more. */
 typedef void psd_train_free_t(void *block);
 
@@ -124,18 +120,13 @@ PSD_EXPORT void psd_train_destroy(psd_train_t **self_p);
  * Errors: PSD_INVALID, naming key, value and what is allowed; also when the
  * configuration has begun.
  */
-PSD_EXPORT PSD_MUST_CHECK psd_status_t psd_train_set(psd_train_t *self,
-                                                     const char *key,
-                                                     const char *value,
-                                                     psd_error_t *err);
+PSD_EXPORT PSD_MUST_CHECK psd_status_t psd_train_set(psd_train_t *self, const char *key,
+                                                     const char *value, psd_error_t *err);
 /* NULL: none, the default. */
 PSD_EXPORT void psd_train_on_load(psd_train_t *self, psd_train_load_t *call);
-PSD_EXPORT void psd_train_on(psd_train_t *self,
-                             psd_train_event_t event,
-                             psd_train_call_t *call);
+PSD_EXPORT void psd_train_on(psd_train_t *self, psd_train_event_t event, psd_train_call_t *call);
 
-PSD_EXPORT void psd_train_on_progress(psd_train_t *self,
-                                      psd_train_progress_t *call);
+PSD_EXPORT void psd_train_on_progress(psd_train_t *self, psd_train_progress_t *call);
 /* What there is to do, in blocks or in what psd_trainer_done counts; 0, the
  * default: nobody knows. At any time from any thread. */
 PSD_EXPORT void psd_train_set_total(psd_train_t *self, uint64_t total);
@@ -143,15 +134,12 @@ PSD_EXPORT void psd_train_set_total(psd_train_t *self, uint64_t total);
 /* ---- configuration ---- */
 
 /* Connects and joins the job. Errors: those of psd_connect and psd_join. */
-PSD_EXPORT PSD_MUST_CHECK psd_status_t psd_train_config_begin(psd_train_t *self,
-                                                              psd_error_t *err);
+PSD_EXPORT PSD_MUST_CHECK psd_status_t psd_train_config_begin(psd_train_t *self, psd_error_t *err);
 /* A table of the training, made if it is not there (psd_table_ensure). Tables
  * are numbered 0, 1, … in the order of these calls. Errors: those of
  * psd_table_ensure; PSD_LIMIT it would be the 65th. */
-PSD_EXPORT PSD_MUST_CHECK psd_status_t psd_train_table(psd_train_t *self,
-                                                       const char *name,
-                                                       const psd_spec_t *spec,
-                                                       uint32_t *ret_table,
+PSD_EXPORT PSD_MUST_CHECK psd_status_t psd_train_table(psd_train_t *self, const char *name,
+                                                       const psd_spec_t *spec, uint32_t *ret_table,
                                                        psd_error_t *err);
 /*
  * First values: whole rows, added to what the table has. Every worker's count:
@@ -166,14 +154,10 @@ PSD_EXPORT PSD_MUST_CHECK psd_status_t psd_train_table(psd_train_t *self,
  * and psd_train_config_end, or an add of it failed, so that nobody knows
  * whether all have come: nothing is added; those of psd_push.
  */
-PSD_EXPORT PSD_MUST_CHECK psd_status_t
-psd_train_add_to_server(psd_train_t *self,
-                        uint32_t table,
-                        const uint64_t *rows,
-                        size_t n_rows,
-                        const void *values,
-                        size_t n_values,
-                        psd_error_t *err);
+PSD_EXPORT PSD_MUST_CHECK psd_status_t psd_train_add_to_server(psd_train_t *self, uint32_t table,
+                                                               const uint64_t *rows, size_t n_rows,
+                                                               const void *values, size_t n_values,
+                                                               psd_error_t *err);
 /*
  * First values from a regular file of text, as psd_train_dump or `pscli table
  * export` write it; packed with gzip or zstd it may be. Worker 0 adds them, as
@@ -186,28 +170,22 @@ psd_train_add_to_server(psd_train_t *self,
  * line: nothing was added; PSD_IO, PSD_DAMAGED; those of
  * psd_train_add_to_server.
  */
-PSD_EXPORT PSD_MUST_CHECK psd_status_t psd_train_load(psd_train_t *self,
-                                                      uint32_t table,
-                                                      const char *path,
-                                                      psd_error_t *err);
+PSD_EXPORT PSD_MUST_CHECK psd_status_t psd_train_load(psd_train_t *self, uint32_t table,
+                                                      const char *path, psd_error_t *err);
 /* Everybody sees all first values behind this: waits for all workers. It ends
  * the job's first clock. Errors: PSD_DEADLINE naming who is missing. */
-PSD_EXPORT PSD_MUST_CHECK psd_status_t psd_train_config_end(psd_train_t *self,
-                                                            psd_error_t *err);
+PSD_EXPORT PSD_MUST_CHECK psd_status_t psd_train_config_end(psd_train_t *self, psd_error_t *err);
 
 /* ---- training ---- */
 
 /* Starts the threads. Errors: PSD_INVALID there is no STEP call-back, or the
  * configuration has not ended; PSD_NOMEM; PSD_FAILED no thread to be had. */
-PSD_EXPORT PSD_MUST_CHECK psd_status_t psd_train_begin(psd_train_t *self,
-                                                       psd_error_t *err);
+PSD_EXPORT PSD_MUST_CHECK psd_status_t psd_train_begin(psd_train_t *self, psd_error_t *err);
 /* Blocks that are pushed between these two are one clock. Neither waits.
  * Errors: PSD_INVALID in the wrong order; PSD_NOMEM; what the training failed
  * with. */
-PSD_EXPORT PSD_MUST_CHECK psd_status_t psd_train_clock_begin(psd_train_t *self,
-                                                             psd_error_t *err);
-PSD_EXPORT PSD_MUST_CHECK psd_status_t psd_train_clock_end(psd_train_t *self,
-                                                           psd_error_t *err);
+PSD_EXPORT PSD_MUST_CHECK psd_status_t psd_train_clock_begin(psd_train_t *self, psd_error_t *err);
+PSD_EXPORT PSD_MUST_CHECK psd_status_t psd_train_clock_end(psd_train_t *self, psd_error_t *err);
 /*
  * Takes a block, behind those that were pushed before; waits while max-blocks
  * are not done.
@@ -218,12 +196,9 @@ PSD_EXPORT PSD_MUST_CHECK psd_status_t psd_train_clock_end(psd_train_t *self,
  * for; PSD_INVALID no clock has begun; PSD_NOMEM; what the training failed
  * with.
  */
-PSD_EXPORT PSD_MUST_CHECK psd_status_t
-psd_train_push_block(psd_train_t *self,
-                     void *block,
-                     psd_train_free_t *free_block,
-                     uint32_t timeout_ms,
-                     psd_error_t *err);
+PSD_EXPORT PSD_MUST_CHECK psd_status_t psd_train_push_block(psd_train_t *self, void *block,
+                                                            psd_train_free_t *free_block,
+                                                            uint32_t timeout_ms, psd_error_t *err);
 /*
  * Rows that are kept
  *
@@ -249,31 +224,25 @@ psd_train_push_block(psd_train_t *self,
  * the clocks are no range; PSD_RANGE; PSD_LIMIT with other intents they would
  * take more than keep-bytes; PSD_NOMEM.
  */
-PSD_EXPORT PSD_MUST_CHECK psd_status_t psd_train_intent(psd_train_t *self,
-                                                        uint32_t table,
-                                                        const uint64_t *rows,
-                                                        size_t n_rows,
-                                                        uint64_t from,
-                                                        uint64_t to,
+PSD_EXPORT PSD_MUST_CHECK psd_status_t psd_train_intent(psd_train_t *self, uint32_t table,
+                                                        const uint64_t *rows, size_t n_rows,
+                                                        uint64_t from, uint64_t to,
                                                         psd_error_t *err);
 /* Waits until all that was pushed is done, and its deltas are acknowledged.
  * Errors: PSD_DEADLINE naming what is waited for; what the training failed
  * with. */
-PSD_EXPORT PSD_MUST_CHECK psd_status_t psd_train_wait(psd_train_t *self,
-                                                      uint32_t timeout_ms,
+PSD_EXPORT PSD_MUST_CHECK psd_status_t psd_train_wait(psd_train_t *self, uint32_t timeout_ms,
                                                       psd_error_t *err);
 /* The same, then stops the threads and leaves the job: others do not wait for
  * this worker any more. Errors: as psd_train_wait; PSD_INVALID in a clock. */
-PSD_EXPORT PSD_MUST_CHECK psd_status_t psd_train_end(psd_train_t *self,
-                                                     uint32_t timeout_ms,
+PSD_EXPORT PSD_MUST_CHECK psd_status_t psd_train_end(psd_train_t *self, uint32_t timeout_ms,
                                                      psd_error_t *err);
 
 /* The client, for the caller's own calls, from psd_train_config_begin to
  * psd_train_begin, and behind psd_train_end; NULL at other times. Borrowed. */
 PSD_EXPORT psd_client_t *psd_train_client(psd_train_t *self);
 /* The handle of a table, at the same times; else NULL. Borrowed. */
-PSD_EXPORT psd_table_t *psd_train_table_handle(psd_train_t *self,
-                                               uint32_t table);
+PSD_EXPORT psd_table_t *psd_train_table_handle(psd_train_t *self, uint32_t table);
 /*
  * Writes a table as text, at the same times: a line for each row in ascending
  * order, of tables with row format dense with all columns, else with those that
@@ -285,10 +254,8 @@ PSD_EXPORT psd_table_t *psd_train_table_handle(psd_train_t *self,
  * Errors: PSD_INVALID the training runs, no such table, or a name that ends
  * with .xz, .bz2, .zip or .lz4; PSD_IO; those of psd_pull and psd_fetch.
  */
-PSD_EXPORT PSD_MUST_CHECK psd_status_t psd_train_dump(psd_train_t *self,
-                                                      uint32_t table,
-                                                      const char *path,
-                                                      psd_error_t *err);
+PSD_EXPORT PSD_MUST_CHECK psd_status_t psd_train_dump(psd_train_t *self, uint32_t table,
+                                                      const char *path, psd_error_t *err);
 /* This worker's rank, and how many workers the job has, as a share of an input
  * wants them; the max_delay that was agreed. From psd_train_config_begin on. */
 PSD_EXPORT uint32_t psd_train_worker(const psd_train_t *self);
@@ -318,18 +285,13 @@ PSD_EXPORT double psd_train_left_s(const psd_train_t *self);
  * What is named several times comes once; a whole table takes in its rows, a
  * row its elements. Errors: PSD_INVALID no such table, or of hash keys and
  * wanted whole; PSD_RANGE; PSD_NOMEM. */
-PSD_EXPORT PSD_MUST_CHECK psd_status_t psd_loader_table(psd_loader_t *self,
-                                                        uint32_t table,
+PSD_EXPORT PSD_MUST_CHECK psd_status_t psd_loader_table(psd_loader_t *self, uint32_t table,
                                                         psd_error_t *err);
-PSD_EXPORT PSD_MUST_CHECK psd_status_t psd_loader_rows(psd_loader_t *self,
-                                                       uint32_t table,
-                                                       const uint64_t *rows,
-                                                       size_t n_rows,
+PSD_EXPORT PSD_MUST_CHECK psd_status_t psd_loader_rows(psd_loader_t *self, uint32_t table,
+                                                       const uint64_t *rows, size_t n_rows,
                                                        psd_error_t *err);
-PSD_EXPORT PSD_MUST_CHECK psd_status_t psd_loader_element(psd_loader_t *self,
-                                                          uint32_t table,
-                                                          uint64_t row,
-                                                          uint32_t col,
+PSD_EXPORT PSD_MUST_CHECK psd_status_t psd_loader_element(psd_loader_t *self, uint32_t table,
+                                                          uint64_t row, uint32_t col,
                                                           psd_error_t *err);
 
 /* ---- in a trainer's call-back ---- */
@@ -339,55 +301,36 @@ PSD_EXPORT uint32_t psd_trainer_id(const psd_trainer_t *self);
 PSD_EXPORT uint32_t psd_trainer_count(const psd_trainer_t *self);
 /* This trainer's part of 0 .. n - 1: *ret_first .. *ret_end - 1. The parts of
  * all trainers are all of it, each thing once, and differ by one at most. */
-PSD_EXPORT void psd_trainer_share(const psd_trainer_t *self,
-                                  size_t n,
-                                  size_t *ret_first,
+PSD_EXPORT void psd_trainer_share(const psd_trainer_t *self, size_t n, size_t *ret_first,
                                   size_t *ret_end);
 /*
  * A value of the cache. What the load call-back did not ask for, or is no
  * number of the table's type (i64 of f32 …), reads as 0 and fails the
  * iteration when the call-back has returned, naming table and row.
  */
-PSD_EXPORT double psd_trainer_get_f64(psd_trainer_t *self,
-                                      uint32_t table,
-                                      uint64_t row,
+PSD_EXPORT double psd_trainer_get_f64(psd_trainer_t *self, uint32_t table, uint64_t row,
                                       uint32_t col);
-PSD_EXPORT int64_t psd_trainer_get_i64(psd_trainer_t *self,
-                                       uint32_t table,
-                                       uint64_t row,
+PSD_EXPORT int64_t psd_trainer_get_i64(psd_trainer_t *self, uint32_t table, uint64_t row,
                                        uint32_t col);
 /* Copies a whole row of n_values (the table's columns) of the table's type;
  * false: it is not in the cache, as above. */
-PSD_EXPORT bool psd_trainer_get_row(psd_trainer_t *self,
-                                    uint32_t table,
-                                    uint64_t row,
-                                    void *ret_values,
-                                    size_t n_values);
+PSD_EXPORT bool psd_trainer_get_row(psd_trainer_t *self, uint32_t table, uint64_t row,
+                                    void *ret_values, size_t n_values);
 /* Where a whole row lies, in the table's type, until the call-back returns;
  * NULL: it is not in the cache, as above. With another lock than immutable
  * other trainers may be writing to it: read with psd_trainer_get_… then. */
-PSD_EXPORT const void *
-psd_trainer_row(psd_trainer_t *self, uint32_t table, uint64_t row);
+PSD_EXPORT const void *psd_trainer_row(psd_trainer_t *self, uint32_t table, uint64_t row);
 /* Adds to one value. Sums are kept in double or int64 here and rounded to the
  * table's type when they are sent. What cannot be (no such column, another
  * type's, not finite, no memory) fails the iteration when the call-back has
  * returned. */
-PSD_EXPORT void psd_trainer_add_f64(psd_trainer_t *self,
-                                    uint32_t table,
-                                    uint64_t row,
-                                    uint32_t col,
+PSD_EXPORT void psd_trainer_add_f64(psd_trainer_t *self, uint32_t table, uint64_t row, uint32_t col,
                                     double delta);
-PSD_EXPORT void psd_trainer_add_i64(psd_trainer_t *self,
-                                    uint32_t table,
-                                    uint64_t row,
-                                    uint32_t col,
+PSD_EXPORT void psd_trainer_add_i64(psd_trainer_t *self, uint32_t table, uint64_t row, uint32_t col,
                                     int64_t delta);
 /* Adds to a whole row: n_values of the table's type. */
-PSD_EXPORT void psd_trainer_add_row(psd_trainer_t *self,
-                                    uint32_t table,
-                                    uint64_t row,
-                                    const void *deltas,
-                                    size_t n_values);
+PSD_EXPORT void psd_trainer_add_row(psd_trainer_t *self, uint32_t table, uint64_t row,
+                                    const void *deltas, size_t n_values);
 
 /* So much more is done. Whoever never calls it has blocks counted. */
 PSD_EXPORT void psd_trainer_done(psd_trainer_t *self, uint64_t n);

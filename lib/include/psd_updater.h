@@ -54,31 +54,19 @@ typedef struct psd_updater {
      * most reason_size bytes with the '\0', into ret_reason. Called for checks
      * too: it must have no effect outside.
      */
-    int (*open)(uint32_t type,
-                const char *text,
-                void **ret_self,
-                char *ret_reason,
+    int (*open)(uint32_t type, const char *text, void **ret_self, char *ret_reason,
                 size_t reason_size);
     void (*close)(void *self);
     /* State arrays beside the values: 0 .. PSD_UPDATER_STATES_MAX. */
     uint32_t (*n_states)(const void *self);
     /* Makes the state of values that got first values other than zero. NULL:
      * it stays zero. */
-    void (*begin)(const void *self,
-                  const void *values,
-                  void *state,
-                  size_t state_stride,
-                  size_t n);
+    void (*begin)(const void *self, const void *values, void *state, size_t state_stride, size_t n);
     /* Applies n deltas to n neighbouring values; n > 0, any. All pointers are
      * aligned to the type; state is NULL when there is none. worker is the rank
      * in its job of whose deltas they are, or PSD_UPDATER_NO_WORKER. */
-    void (*apply)(const void *self,
-                  uint32_t worker,
-                  void *values,
-                  void *state,
-                  size_t state_stride,
-                  const void *deltas,
-                  size_t n);
+    void (*apply)(const void *self, uint32_t worker, void *values, void *state, size_t state_stride,
+                  const void *deltas, size_t n);
 } psd_updater_t;
 
 #if defined(__GNUC__)

@@ -12,8 +12,7 @@
 
 #define LIBRARY "libopenblas.so.0"
 #define BUFFER_BYTES (UINT64_C(128) << 20)
-#define STACK_BYTES \
-    (UINT64_C(8) << 20) /* of a thread, where nobody says else */
+#define STACK_BYTES (UINT64_C(8) << 20) /* of a thread, where nobody says else */
 #define SLACK_BYTES (UINT64_C(4) << 20) /* for others, at the same time */
 
 static ps_blas_t functions;
@@ -27,8 +26,7 @@ static uint32_t n_in_use;  /* of them */
 static uint32_t n_first;   /* calls under way for which it may take one */
 
 /* The system would give that much more memory now. */
-static bool
-has_room(uint64_t bytes)
+static bool has_room(uint64_t bytes)
 {
     void *room = mmap(NULL, (size_t)bytes, PROT_READ | PROT_WRITE,
                       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
@@ -43,8 +41,7 @@ has_room(uint64_t bytes)
 /* Only this thread's processor is seen by who asks now: OpenBLAS starts no
  * others as it is loaded. Where that cannot be said it starts as many as ever.
  */
-static void *
-load_alone(void)
+static void *load_alone(void)
 {
     cpu_set_t all;
     cpu_set_t one;
@@ -64,15 +61,13 @@ load_alone(void)
     return loaded;
 }
 
-static psd_status_t
-load(psd_error_t *err)
+static psd_status_t load(psd_error_t *err)
 {
     void *loaded = load_alone();
     void *found = NULL;
 
     if (loaded == NULL) {
-        return psd_error_set(err, PSD_IO, "OpenBLAS cannot be loaded: %s",
-                             dlerror());
+        return psd_error_set(err, PSD_IO, "OpenBLAS cannot be loaded: %s", dlerror());
     }
 #define FIND(name)                                                   \
     found = dlsym(loaded, #name);                                    \
@@ -86,8 +81,7 @@ load(psd_error_t *err)
     return PSD_OK;
 }
 
-psd_status_t
-ps_blas_begin(uint32_t n_threads, psd_error_t *err)
+psd_status_t ps_blas_begin(uint32_t n_threads, psd_error_t *err)
 {
     psd_status_t rc = library == NULL ? load(err) : PSD_OK;
     uint64_t bytes = 0;
@@ -98,12 +92,11 @@ ps_blas_begin(uint32_t n_threads, psd_error_t *err)
     if (n_threads > n_begun) {
         bytes = (n_threads - n_begun) * (BUFFER_BYTES + STACK_BYTES);
         if (!has_room(bytes + SLACK_BYTES)) {
-            return psd_error_set(
-                err, PSD_NOMEM,
-                "no memory for %" PRIu32 " threads of OpenBLAS, which take "
-                "%" PRIu64 " MiB; the process has a limit (RLIMIT_DATA, "
-                "RLIMIT_AS)",
-                n_threads, bytes >> 20);
+            return psd_error_set(err, PSD_NOMEM,
+                                 "no memory for %" PRIu32 " threads of OpenBLAS, which take "
+                                 "%" PRIu64 " MiB; the process has a limit (RLIMIT_DATA, "
+                                 "RLIMIT_AS)",
+                                 n_threads, bytes >> 20);
         }
         n_begun = n_threads;
     }
@@ -111,21 +104,18 @@ ps_blas_begin(uint32_t n_threads, psd_error_t *err)
     return PSD_OK;
 }
 
-const ps_blas_t *
-ps_blas(void)
+const ps_blas_t *ps_blas(void)
 {
     return &functions;
 }
 
-psd_status_t
-ps_blas_take_buffer(ps_blas_turn_t *ret_turn, psd_error_t *err)
+psd_status_t ps_blas_take_buffer(ps_blas_turn_t *ret_turn, psd_error_t *err)
 {
     psd_status_t rc = PSD_OK;
 
     ret_turn->is_first = false;
     (void)pthread_mutex_lock(&lock);
-    if (n_in_use == n_buffers &&
-        has_room((n_first + 1) * BUFFER_BYTES + SLACK_BYTES)) {
+    if (n_in_use == n_buffers && has_room((n_first + 1) * BUFFER_BYTES + SLACK_BYTES)) {
         n_buffers++;
         n_first++;
         ret_turn->is_first = true;
@@ -146,8 +136,7 @@ ps_blas_take_buffer(ps_blas_turn_t *ret_turn, psd_error_t *err)
     return rc;
 }
 
-void
-ps_blas_give_buffer(const ps_blas_turn_t *turn)
+void ps_blas_give_buffer(const ps_blas_turn_t *turn)
 {
     (void)pthread_mutex_lock(&lock);
     n_in_use--;

@@ -51,7 +51,6 @@ const ps_blas_t *ps_blas(void);
 typedef struct ps_blas_turn {
     bool is_first; /* for which it may take one more from the system */
 } ps_blas_turn_t;
-PSD_MUST_CHECK psd_status_t ps_blas_take_buffer(ps_blas_turn_t *ret_turn,
-                                                psd_error_t *err);
+PSD_MUST_CHECK psd_status_t ps_blas_take_buffer(ps_blas_turn_t *ret_turn, psd_error_t *err);
 void ps_blas_give_buffer(const ps_blas_turn_t *turn);
 #endif

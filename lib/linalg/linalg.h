@@ -37,14 +37,12 @@ struct psd_sparse {
 };
 
 /* Rows of CSR, columns of CSC; and the others. */
-static inline size_t
-ps_sparse_major(const psd_sparse_t *self)
+static inline size_t ps_sparse_major(const psd_sparse_t *self)
 {
     return self->layout == PSD_CSR ? self->rows : self->cols;
 }
 
-static inline size_t
-ps_sparse_minor(const psd_sparse_t *self)
+static inline size_t ps_sparse_minor(const psd_sparse_t *self)
 {
     return self->layout == PSD_CSR ? self->cols : self->rows;
 }
@@ -57,34 +55,24 @@ PSD_MUST_CHECK psd_status_t ps_linalg_begin_dense(psd_error_t *err);
 PSD_MUST_CHECK psd_status_t ps_linalg_begin_sparse(psd_error_t *err);
 
 /* A struct of zeroes with these sizes, to be filled. PSD_NOMEM. */
-PSD_MUST_CHECK psd_status_t ps_sparse_new(psd_layout_t layout,
-                                          size_t rows,
-                                          size_t cols,
-                                          psd_sparse_t **ret_sparse,
-                                          psd_error_t *err);
+PSD_MUST_CHECK psd_status_t ps_sparse_new(psd_layout_t layout, size_t rows, size_t cols,
+                                          psd_sparse_t **ret_sparse, psd_error_t *err);
 /*
  * Entries in any order, those of one place added up, as CSR. What it takes is
  * only read.
  *
  * row_indices  in  of each of n entries; every index is inside
  */
-PSD_MUST_CHECK psd_status_t ps_sparse_build(psd_sparse_t *shape,
-                                            const uint64_t *row_indices,
-                                            const uint64_t *col_indices,
-                                            const float *values,
-                                            size_t n,
-                                            psd_error_t *err);
+PSD_MUST_CHECK psd_status_t ps_sparse_build(psd_sparse_t *shape, const uint64_t *row_indices,
+                                            const uint64_t *col_indices, const float *values,
+                                            size_t n, psd_error_t *err);
 /* Norm of floats that lie `step` apart; 0 for an unknown one. */
-double
-ps_linalg_norm(const float *values, size_t n, size_t step, psd_norm_t norm);
+double ps_linalg_norm(const float *values, size_t n, size_t step, psd_norm_t norm);
 /* out[i] = x[i] op y[i], each its step apart; the op is one of the list. */
-void ps_linalg_apply(psd_op_t op,
-                     const psd_vector_t *x,
-                     const psd_vector_t *y,
-                     psd_vector_t *out);
+void ps_linalg_apply(psd_op_t op, const psd_vector_t *x, const psd_vector_t *y, psd_vector_t *out);
 /* PSD_INVALID: no such op. */
 PSD_MUST_CHECK psd_status_t ps_linalg_check_op(psd_op_t op, psd_error_t *err);
 /* PSD_RANGE: `what` first .. first + n - 1 of count are not all there. */
-PSD_MUST_CHECK psd_status_t ps_linalg_check_range(
-    const char *what, size_t first, size_t n, size_t count, psd_error_t *err);
+PSD_MUST_CHECK psd_status_t ps_linalg_check_range(const char *what, size_t first, size_t n,
+                                                  size_t count, psd_error_t *err);
 #endif

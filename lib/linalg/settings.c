@@ -20,26 +20,22 @@ static bool sparse_begun;
 
 /* GraphBLAS takes its memory through our door, and gives us what it made. */
 
-static void *
-take(size_t size)
+static void *take(size_t size)
 {
     return ps_alloc_raw(size, 1);
 }
 
-static void *
-take_zeroed(size_t count, size_t size)
+static void *take_zeroed(size_t count, size_t size)
 {
     return ps_alloc(count, size);
 }
 
-static void *
-take_more(void *old, size_t size)
+static void *take_more(void *old, size_t size)
 {
     return ps_alloc_resize(old, size, 1);
 }
 
-psd_status_t
-psd_linalg_set_threads(uint32_t count, psd_error_t *err)
+psd_status_t psd_linalg_set_threads(uint32_t count, psd_error_t *err)
 {
     psd_status_t rc = PSD_OK;
 
@@ -64,8 +60,7 @@ psd_linalg_set_threads(uint32_t count, psd_error_t *err)
     return rc;
 }
 
-uint32_t
-psd_linalg_threads(void)
+uint32_t psd_linalg_threads(void)
 {
     uint32_t count = 0;
 
@@ -75,8 +70,7 @@ psd_linalg_threads(void)
     return count;
 }
 
-psd_status_t
-ps_linalg_begin_dense(psd_error_t *err)
+psd_status_t ps_linalg_begin_dense(psd_error_t *err)
 {
     psd_status_t rc = PSD_OK;
 
@@ -89,8 +83,7 @@ ps_linalg_begin_dense(psd_error_t *err)
     return rc;
 }
 
-psd_status_t
-ps_linalg_begin_sparse(psd_error_t *err)
+psd_status_t ps_linalg_begin_sparse(psd_error_t *err)
 {
     GrB_Info info = GrB_SUCCESS;
 
@@ -114,6 +107,5 @@ ps_linalg_begin_sparse(psd_error_t *err)
     return info == GrB_SUCCESS ? PSD_OK
            : info == GrB_OUT_OF_MEMORY
                ? psd_error_set(err, PSD_NOMEM, "no memory to start GraphBLAS")
-               : psd_error_set(err, PSD_FAILED, "GraphBLAS does not start: %d",
-                               (int)info);
+               : psd_error_set(err, PSD_FAILED, "GraphBLAS does not start: %d", (int)info);
 }

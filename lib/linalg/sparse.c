@@ -8,12 +8,8 @@
 
 #include "base/alloc.h"
 
-psd_status_t
-ps_sparse_new(psd_layout_t layout,
-              size_t rows,
-              size_t cols,
-              psd_sparse_t **ret_sparse,
-              psd_error_t *err)
+psd_status_t ps_sparse_new(psd_layout_t layout, size_t rows, size_t cols, psd_sparse_t **ret_sparse,
+                           psd_error_t *err)
 {
     psd_sparse_t *self = ps_alloc(1, sizeof *self);
 
@@ -26,8 +22,7 @@ ps_sparse_new(psd_layout_t layout,
     return PSD_OK;
 }
 
-void
-psd_sparse_destroy(psd_sparse_t **self_p)
+void psd_sparse_destroy(psd_sparse_t **self_p)
 {
     psd_sparse_t *self = *self_p;
 
@@ -42,8 +37,7 @@ psd_sparse_destroy(psd_sparse_t **self_p)
 }
 
 /* Row or column `major` of the three arrays. */
-static psd_status_t
-check_major(const psd_sparse_t *self, size_t major, psd_error_t *err)
+static psd_status_t check_major(const psd_sparse_t *self, size_t major, psd_error_t *err)
 {
     const char *what = self->layout == PSD_CSR ? "row" : "column";
     uint64_t start = self->starts[major];
@@ -57,29 +51,20 @@ check_major(const psd_sparse_t *self, size_t major, psd_error_t *err)
     }
     for (uint64_t i = start; i < end; i++) {
         if (self->indices[i] >= ps_sparse_minor(self)) {
-            return psd_error_set(
-                err, PSD_RANGE, "%s %zu has index %" PRIu64 " of %zu", what,
-                major, self->indices[i], ps_sparse_minor(self));
+            return psd_error_set(err, PSD_RANGE, "%s %zu has index %" PRIu64 " of %zu", what, major,
+                                 self->indices[i], ps_sparse_minor(self));
         }
         if (i > start && self->indices[i] <= self->indices[i - 1]) {
-            return psd_error_set(err, PSD_INVALID,
-                                 "%s %zu has index %" PRIu64 " behind %" PRIu64,
-                                 what, major, self->indices[i],
-                                 self->indices[i - 1]);
+            return psd_error_set(err, PSD_INVALID, "%s %zu has index %" PRIu64 " behind %" PRIu64,
+                                 what, major, self->indices[i], self->indices[i - 1]);
         }
     }
     return PSD_OK;
 }
 
-psd_status_t
-psd_sparse_view(psd_layout_t layout,
-                size_t rows,
-                size_t cols,
-                const uint64_t *starts,
-                const uint64_t *indices,
-                const float *values,
-                psd_sparse_t **ret_sparse,
-                psd_error_t *err)
+psd_status_t psd_sparse_view(psd_layout_t layout, size_t rows, size_t cols, const uint64_t *starts,
+                             const uint64_t *indices, const float *values,
+                             psd_sparse_t **ret_sparse, psd_error_t *err)
 {
     psd_error_clear(err);
 
@@ -87,17 +72,14 @@ psd_sparse_view(psd_layout_t layout,
     psd_status_t rc = PSD_OK;
 
     if ((unsigned)layout > PSD_CSC) {
-        return psd_error_set(err, PSD_INVALID, "%u is no layout; 0 and 1 are",
-                             (unsigned)layout);
+        return psd_error_set(err, PSD_INVALID, "%u is no layout; 0 and 1 are", (unsigned)layout);
     }
     rc = ps_sparse_new(layout, rows, cols, &self, err);
     if (rc != PSD_OK) {
         return rc;
     }
     if (starts[0] != 0) {
-        return psd_error_set(err, PSD_INVALID,
-                             "the first start is %" PRIu64 ", not 0",
-                             starts[0]);
+        return psd_error_set(err, PSD_INVALID, "the first start is %" PRIu64 ", not 0", starts[0]);
     }
     self->starts = starts;
     self->indices = indices;
@@ -115,18 +97,14 @@ psd_sparse_view(psd_layout_t layout,
 
 /* ---- slices along the layout ---- */
 
-static psd_status_t
-slice_major(const psd_sparse_t *self,
-            size_t first,
-            size_t n,
-            psd_sparse_t **ret_sparse,
-            psd_error_t *err)
+static psd_status_t slice_major(const psd_sparse_t *self, size_t first, size_t n,
+                                psd_sparse_t **ret_sparse, psd_error_t *err)
 {
     PSD_AUTO(psd_sparse_destroy) psd_sparse_t *part = NULL;
     bool by_rows = self->layout == PSD_CSR;
     uint64_t start = self->starts[first];
-    psd_status_t rc = ps_sparse_new(self->layout, by_rows ? n : self->rows,
-                                    by_rows ? self->cols : n, &part, err);
+    psd_status_t rc =
+        ps_sparse_new(self->layout, by_rows ? n : self->rows, by_rows ? self->cols : n, &part, err);
 
     if (rc != PSD_OK) {
         return rc;
@@ -148,12 +126,8 @@ slice_major(const psd_sparse_t *self,
 
 /* Across the layout: turned into the other one, which is then cut along it. The
  * part would be a view of what is let go, so it takes its own copies. */
-static psd_status_t
-slice_minor(const psd_sparse_t *self,
-            size_t first,
-            size_t n,
-            psd_sparse_t **ret_sparse,
-            psd_error_t *err)
+static psd_status_t slice_minor(const psd_sparse_t *self, size_t first, size_t n,
+                                psd_sparse_t **ret_sparse, psd_error_t *err)
 {
     PSD_AUTO(psd_sparse_destroy) psd_sparse_t *turned = NULL;
     PSD_AUTO(psd_sparse_destroy) psd_sparse_t *part = NULL;
@@ -169,93 +143,73 @@ slice_minor(const psd_sparse_t *self,
     return rc;
 }
 
-psd_status_t
-psd_sparse_slice_rows(const psd_sparse_t *self,
-                      size_t first,
-                      size_t n,
-                      psd_sparse_t **ret_sparse,
-                      psd_error_t *err)
+psd_status_t psd_sparse_slice_rows(const psd_sparse_t *self, size_t first, size_t n,
+                                   psd_sparse_t **ret_sparse, psd_error_t *err)
 {
     psd_error_clear(err);
 
     psd_status_t rc = ps_linalg_check_range("rows", first, n, self->rows, err);
 
-    return rc != PSD_OK ? rc
-           : self->layout == PSD_CSR
-               ? slice_major(self, first, n, ret_sparse, err)
-               : slice_minor(self, first, n, ret_sparse, err);
+    return rc != PSD_OK              ? rc
+           : self->layout == PSD_CSR ? slice_major(self, first, n, ret_sparse, err)
+                                     : slice_minor(self, first, n, ret_sparse, err);
 }
 
-psd_status_t
-psd_sparse_slice_cols(const psd_sparse_t *self,
-                      size_t first,
-                      size_t n,
-                      psd_sparse_t **ret_sparse,
-                      psd_error_t *err)
+psd_status_t psd_sparse_slice_cols(const psd_sparse_t *self, size_t first, size_t n,
+                                   psd_sparse_t **ret_sparse, psd_error_t *err)
 {
     psd_error_clear(err);
 
-    psd_status_t rc =
-        ps_linalg_check_range("columns", first, n, self->cols, err);
+    psd_status_t rc = ps_linalg_check_range("columns", first, n, self->cols, err);
 
-    return rc != PSD_OK ? rc
-           : self->layout == PSD_CSC
-               ? slice_major(self, first, n, ret_sparse, err)
-               : slice_minor(self, first, n, ret_sparse, err);
+    return rc != PSD_OK              ? rc
+           : self->layout == PSD_CSC ? slice_major(self, first, n, ret_sparse, err)
+                                     : slice_minor(self, first, n, ret_sparse, err);
 }
 
 /* ---- what it is ---- */
 
-size_t
-psd_sparse_rows(const psd_sparse_t *self)
+size_t psd_sparse_rows(const psd_sparse_t *self)
 {
     return self->rows;
 }
 
-size_t
-psd_sparse_cols(const psd_sparse_t *self)
+size_t psd_sparse_cols(const psd_sparse_t *self)
 {
     return self->cols;
 }
 
-size_t
-psd_sparse_entries(const psd_sparse_t *self)
+size_t psd_sparse_entries(const psd_sparse_t *self)
 {
     return self->starts[ps_sparse_major(self)];
 }
 
-psd_layout_t
-psd_sparse_layout(const psd_sparse_t *self)
+psd_layout_t psd_sparse_layout(const psd_sparse_t *self)
 {
     return self->layout;
 }
 
-bool
-psd_sparse_is_view(const psd_sparse_t *self)
+bool psd_sparse_is_view(const psd_sparse_t *self)
 {
     return self->own_values == NULL;
 }
 
-const uint64_t *
-psd_sparse_starts(const psd_sparse_t *self)
+const uint64_t *psd_sparse_starts(const psd_sparse_t *self)
 {
     return self->starts;
 }
 
-const uint64_t *
-psd_sparse_indices(const psd_sparse_t *self)
+const uint64_t *psd_sparse_indices(const psd_sparse_t *self)
 {
     return self->indices;
 }
 
-const float *
-psd_sparse_values(const psd_sparse_t *self)
+const float *psd_sparse_values(const psd_sparse_t *self)
 {
     return self->values;
 }
 
-double
-psd_sparse_norm(const psd_sparse_t *self, psd_norm_t norm)
+double psd_sparse_norm(const psd_sparse_t *self, psd_norm_t norm)
 {
     return ps_linalg_norm(self->values, psd_sparse_entries(self), 1, norm);
 }

@@ -22,8 +22,7 @@
 
 _Static_assert(sizeof(GrB_Index) == sizeof(uint64_t), "indices are not copied");
 
-static psd_status_t
-status_of(GrB_Info info, const char *what, psd_error_t *err)
+static psd_status_t status_of(GrB_Info info, const char *what, psd_error_t *err)
 {
     switch ((int)info) {
     case GrB_SUCCESS:
@@ -31,15 +30,13 @@ status_of(GrB_Info info, const char *what, psd_error_t *err)
     case GrB_OUT_OF_MEMORY:
         return psd_error_set(err, PSD_NOMEM, "no memory for %s", what);
     default:
-        return psd_error_set(err, PSD_FAILED, "%s: GraphBLAS failed: %d", what,
-                             (int)info);
+        return psd_error_set(err, PSD_FAILED, "%s: GraphBLAS failed: %d", what, (int)info);
     }
 }
 
 /* ---- inputs ---- */
 
-static GrB_Info
-lend(const psd_sparse_t *self, GrB_Matrix *ret_matrix)
+static GrB_Info lend(const psd_sparse_t *self, GrB_Matrix *ret_matrix)
 {
     /* GraphBLAS only reads them, whatever its types say. */
     GrB_Index *starts = (GrB_Index *)self->starts;
@@ -51,13 +48,12 @@ lend(const psd_sparse_t *self, GrB_Matrix *ret_matrix)
     GrB_Info info = GrB_Matrix_new(&matrix, GrB_FP32, self->rows, self->cols);
 
     if (info == GrB_SUCCESS && n > 0) {
-        info = self->layout == PSD_CSR
-                   ? GxB_Matrix_pack_CSR(matrix, &starts, &indices, &values,
-                                         starts_size, n * sizeof *indices,
-                                         n * sizeof(float), false, false, NULL)
-                   : GxB_Matrix_pack_CSC(matrix, &starts, &indices, &values,
-                                         starts_size, n * sizeof *indices,
-                                         n * sizeof(float), false, false, NULL);
+        info =
+            self->layout == PSD_CSR
+                ? GxB_Matrix_pack_CSR(matrix, &starts, &indices, &values, starts_size,
+                                      n * sizeof *indices, n * sizeof(float), false, false, NULL)
+                : GxB_Matrix_pack_CSC(matrix, &starts, &indices, &values, starts_size,
+                                      n * sizeof *indices, n * sizeof(float), false, false, NULL);
     }
     if (info != GrB_SUCCESS) {
         GrB_Matrix_free(&matrix);
@@ -69,29 +65,23 @@ lend(const psd_sparse_t *self, GrB_Matrix *ret_matrix)
 
 /* Takes the arrays out of a matrix and frees it; its values one by one, also
  * where it keeps one for all. */
-static GrB_Info
-export_arrays(GrB_Matrix *matrix,
-              psd_layout_t layout,
-              GrB_Index **ret_starts,
-              GrB_Index **ret_indices,
-              void **ret_values)
+static GrB_Info export_arrays(GrB_Matrix *matrix, psd_layout_t layout, GrB_Index **ret_starts,
+                              GrB_Index **ret_indices, void **ret_values)
 {
     GrB_Type type = NULL;
     GrB_Index rows = 0;
     GrB_Index cols = 0;
     GrB_Index sizes[3] = {0};
 
-    return layout == PSD_CSR
-               ? GxB_Matrix_export_CSR(matrix, &type, &rows, &cols, ret_starts,
-                                       ret_indices, ret_values, &sizes[0],
-                                       &sizes[1], &sizes[2], NULL, NULL, NULL)
-               : GxB_Matrix_export_CSC(matrix, &type, &rows, &cols, ret_starts,
-                                       ret_indices, ret_values, &sizes[0],
-                                       &sizes[1], &sizes[2], NULL, NULL, NULL);
+    return layout == PSD_CSR ? GxB_Matrix_export_CSR(matrix, &type, &rows, &cols, ret_starts,
+                                                     ret_indices, ret_values, &sizes[0], &sizes[1],
+                                                     &sizes[2], NULL, NULL, NULL)
+                             : GxB_Matrix_export_CSC(matrix, &type, &rows, &cols, ret_starts,
+                                                     ret_indices, ret_values, &sizes[0], &sizes[1],
+                                                     &sizes[2], NULL, NULL, NULL);
 }
 
-static void
-take_back(const psd_sparse_t *self, GrB_Matrix *matrix)
+static void take_back(const psd_sparse_t *self, GrB_Matrix *matrix)
 {
     GrB_Index *starts = NULL;
     GrB_Index *indices = NULL;
@@ -106,19 +96,16 @@ take_back(const psd_sparse_t *self, GrB_Matrix *matrix)
         return;
     }
     info = export_arrays(matrix, self->layout, &starts, &indices, &values);
-    assert(info == GrB_SUCCESS && starts == self->starts &&
-           indices == self->indices && values == self->values);
+    assert(info == GrB_SUCCESS && starts == self->starts && indices == self->indices &&
+           values == self->values);
     (void)info;
 }
 
 /* ---- outputs ---- */
 
 /* Makes its arrays a sparse matrix of ours, and frees it. */
-static psd_status_t
-take_result(GrB_Matrix *matrix,
-            psd_layout_t layout,
-            psd_sparse_t **ret_sparse,
-            psd_error_t *err)
+static psd_status_t take_result(GrB_Matrix *matrix, psd_layout_t layout, psd_sparse_t **ret_sparse,
+                                psd_error_t *err)
 {
     PSD_AUTO(psd_sparse_destroy) psd_sparse_t *self = NULL;
     GrB_Index rows = 0;
@@ -130,9 +117,9 @@ take_result(GrB_Matrix *matrix,
     (void)GrB_Matrix_ncols(&cols, *matrix);
     rc = ps_sparse_new(layout, rows, cols, &self, err);
     if (rc == PSD_OK) {
-        rc = status_of(export_arrays(matrix, layout, &self->own_starts,
-                                     &self->own_indices, &values),
-                       "a sparse result", err);
+        rc =
+            status_of(export_arrays(matrix, layout, &self->own_starts, &self->own_indices, &values),
+                      "a sparse result", err);
     }
     if (rc != PSD_OK) {
         return rc;
@@ -148,11 +135,8 @@ take_result(GrB_Matrix *matrix,
 
 /* ---- sparse to sparse ---- */
 
-psd_status_t
-psd_sparse_convert(const psd_sparse_t *self,
-                   psd_layout_t layout,
-                   psd_sparse_t **ret_sparse,
-                   psd_error_t *err)
+psd_status_t psd_sparse_convert(const psd_sparse_t *self, psd_layout_t layout,
+                                psd_sparse_t **ret_sparse, psd_error_t *err)
 {
     psd_error_clear(err);
 
@@ -162,8 +146,7 @@ psd_sparse_convert(const psd_sparse_t *self,
     psd_status_t rc = PSD_OK;
 
     if ((unsigned)layout > PSD_CSC) {
-        return psd_error_set(err, PSD_INVALID, "%u is no layout; 0 and 1 are",
-                             (unsigned)layout);
+        return psd_error_set(err, PSD_INVALID, "%u is no layout; 0 and 1 are", (unsigned)layout);
     }
     rc = ps_linalg_begin_sparse(err);
     if (rc != PSD_OK) {
@@ -182,10 +165,8 @@ psd_sparse_convert(const psd_sparse_t *self,
     return rc;
 }
 
-psd_status_t
-psd_sparse_transpose(const psd_sparse_t *self,
-                     psd_sparse_t **ret_sparse,
-                     psd_error_t *err)
+psd_status_t psd_sparse_transpose(const psd_sparse_t *self, psd_sparse_t **ret_sparse,
+                                  psd_error_t *err)
 {
     psd_error_clear(err);
     /* The arrays of a matrix are those of the turned one in the other layout.
@@ -202,11 +183,8 @@ psd_sparse_transpose(const psd_sparse_t *self,
     return psd_sparse_convert(&turned, self->layout, ret_sparse, err);
 }
 
-psd_status_t
-psd_sparse_scale(float alpha,
-                 const psd_sparse_t *self,
-                 psd_sparse_t **ret_sparse,
-                 psd_error_t *err)
+psd_status_t psd_sparse_scale(float alpha, const psd_sparse_t *self, psd_sparse_t **ret_sparse,
+                              psd_error_t *err)
 {
     psd_error_clear(err);
 
@@ -217,9 +195,8 @@ psd_sparse_scale(float alpha,
         rc = psd_sparse_convert(self, self->layout, &copy, err);
     }
     if (rc == PSD_OK && copy != NULL) {
-        psd_vector_t values = {.values = copy->own_values,
-                               .n = psd_sparse_entries(copy),
-                               .step = 1};
+        psd_vector_t values = {
+            .values = copy->own_values, .n = psd_sparse_entries(copy), .step = 1};
 
         psd_vector_scale(alpha, &values);
         *ret_sparse = copy;
@@ -228,8 +205,7 @@ psd_sparse_scale(float alpha,
 }
 
 /* out = x op y, both lent. */
-static GrB_Info
-apply(psd_op_t op, GrB_Matrix x, GrB_Matrix y, GrB_Matrix out)
+static GrB_Info apply(psd_op_t op, GrB_Matrix x, GrB_Matrix y, GrB_Matrix out)
 {
     GrB_Scalar zero = NULL;
     GrB_BinaryOp add = op == PSD_OP_ADD        ? GrB_PLUS_FP32
@@ -239,26 +215,21 @@ apply(psd_op_t op, GrB_Matrix x, GrB_Matrix y, GrB_Matrix out)
     GrB_Info info = GrB_SUCCESS;
 
     if (op == PSD_OP_MULTIPLY) {
-        return GrB_Matrix_eWiseMult_BinaryOp(out, NULL, NULL, GrB_TIMES_FP32, x,
-                                             y, NULL);
+        return GrB_Matrix_eWiseMult_BinaryOp(out, NULL, NULL, GrB_TIMES_FP32, x, y, NULL);
     }
     info = GrB_Scalar_new(&zero, GrB_FP32);
     if (info == GrB_SUCCESS) {
         info = GrB_Scalar_setElement_FP32(zero, 0);
     }
     if (info == GrB_SUCCESS) {
-        info =
-            GxB_Matrix_eWiseUnion(out, NULL, NULL, add, x, zero, y, zero, NULL);
+        info = GxB_Matrix_eWiseUnion(out, NULL, NULL, add, x, zero, y, zero, NULL);
     }
     GrB_Scalar_free(&zero);
     return info;
 }
 
-static psd_status_t
-check_apply(psd_op_t op,
-            const psd_sparse_t *x,
-            const psd_sparse_t *y,
-            psd_error_t *err)
+static psd_status_t check_apply(psd_op_t op, const psd_sparse_t *x, const psd_sparse_t *y,
+                                psd_error_t *err)
 {
     psd_status_t rc = ps_linalg_check_op(op, err);
 
@@ -268,19 +239,14 @@ check_apply(psd_op_t op,
                            "0 / 0");
     }
     if (rc == PSD_OK && (x->rows != y->rows || x->cols != y->cols)) {
-        rc = psd_error_set(err, PSD_SHAPE,
-                           "a sparse matrix of %zu x %zu and one of %zu x %zu",
+        rc = psd_error_set(err, PSD_SHAPE, "a sparse matrix of %zu x %zu and one of %zu x %zu",
                            x->rows, x->cols, y->rows, y->cols);
     }
     return rc == PSD_OK ? ps_linalg_begin_sparse(err) : rc;
 }
 
-psd_status_t
-psd_sparse_apply(psd_op_t op,
-                 const psd_sparse_t *x,
-                 const psd_sparse_t *y,
-                 psd_sparse_t **ret_sparse,
-                 psd_error_t *err)
+psd_status_t psd_sparse_apply(psd_op_t op, const psd_sparse_t *x, const psd_sparse_t *y,
+                              psd_sparse_t **ret_sparse, psd_error_t *err)
 {
     psd_error_clear(err);
 
@@ -313,13 +279,9 @@ psd_sparse_apply(psd_op_t op,
     return rc;
 }
 
-psd_status_t
-ps_sparse_build(psd_sparse_t *shape,
-                const uint64_t *row_indices,
-                const uint64_t *col_indices,
-                const float *values,
-                size_t n,
-                psd_error_t *err)
+psd_status_t ps_sparse_build(psd_sparse_t *shape, const uint64_t *row_indices,
+                             const uint64_t *col_indices, const float *values, size_t n,
+                             psd_error_t *err)
 {
     GrB_Matrix matrix = NULL;
     psd_sparse_t *built = NULL;
@@ -328,12 +290,12 @@ ps_sparse_build(psd_sparse_t *shape,
     if (rc != PSD_OK) {
         return rc;
     }
-    rc = status_of(GrB_Matrix_new(&matrix, GrB_FP32, shape->rows, shape->cols),
-                   "a sparse matrix", err);
+    rc = status_of(GrB_Matrix_new(&matrix, GrB_FP32, shape->rows, shape->cols), "a sparse matrix",
+                   err);
     if (rc == PSD_OK) {
-        rc = status_of(GrB_Matrix_build_FP32(matrix, row_indices, col_indices,
-                                             values, n, GrB_PLUS_FP32),
-                       "a sparse matrix", err);
+        rc = status_of(
+            GrB_Matrix_build_FP32(matrix, row_indices, col_indices, values, n, GrB_PLUS_FP32),
+            "a sparse matrix", err);
     }
     if (rc == PSD_OK) {
         rc = take_result(&matrix, PSD_CSR, &built, err);
@@ -349,16 +311,14 @@ ps_sparse_build(psd_sparse_t *shape,
 /* ---- products ---- */
 
 /* A vector of these values, which are GraphBLAS's from then on. */
-static GrB_Info
-give(float *values, size_t n, GrB_Vector *ret_vector)
+static GrB_Info give(float *values, size_t n, GrB_Vector *ret_vector)
 {
     void *all = values;
     GrB_Vector vector = NULL;
     GrB_Info info = GrB_Vector_new(&vector, GrB_FP32, n);
 
     if (info == GrB_SUCCESS) {
-        info =
-            GxB_Vector_pack_Full(vector, &all, n * sizeof *values, false, NULL);
+        info = GxB_Vector_pack_Full(vector, &all, n * sizeof *values, false, NULL);
     }
     if (info != GrB_SUCCESS) {
         GrB_Vector_free(&vector);
@@ -369,24 +329,18 @@ give(float *values, size_t n, GrB_Vector *ret_vector)
 }
 
 /* Its values, and frees it. */
-static GrB_Info
-export_values(GrB_Vector *vector, void **ret_values)
+static GrB_Info export_values(GrB_Vector *vector, void **ret_values)
 {
     GrB_Type type = NULL;
     GrB_Index n = 0;
     GrB_Index size = 0;
 
-    return GxB_Vector_export_Full(vector, &type, &n, ret_values, &size, NULL,
-                                  NULL);
+    return GxB_Vector_export_Full(vector, &type, &n, ret_values, &size, NULL, NULL);
 }
 
 /* sum += A x, or with A transposed; both as long as A wants them. x is lent,
  * sum's own values are given, and come back, perhaps at another place. */
-static GrB_Info
-multiply(GrB_Matrix a,
-         bool transposed,
-         const psd_vector_t *x,
-         psd_vector_t *sum)
+static GrB_Info multiply(GrB_Matrix a, bool transposed, const psd_vector_t *x, psd_vector_t *sum)
 {
     GrB_Vector in = NULL;
     GrB_Vector out = NULL;
@@ -401,8 +355,8 @@ multiply(GrB_Matrix a,
     if (info == GrB_SUCCESS) {
         GrB_Info back = GrB_SUCCESS;
 
-        info = GrB_mxv(out, NULL, GrB_PLUS_FP32, GrB_PLUS_TIMES_SEMIRING_FP32,
-                       a, in, transposed ? GrB_DESC_T0 : NULL);
+        info = GrB_mxv(out, NULL, GrB_PLUS_FP32, GrB_PLUS_TIMES_SEMIRING_FP32, a, in,
+                       transposed ? GrB_DESC_T0 : NULL);
         back = export_values(&in, &values);
         assert(back == GrB_SUCCESS && values == x->values);
         (void)back;
@@ -417,8 +371,7 @@ multiply(GrB_Matrix a,
 }
 
 /* Its items one behind the other: itself, or a copy. */
-static bool
-gather(const psd_vector_t *x, psd_vector_t *ret_dense)
+static bool gather(const psd_vector_t *x, psd_vector_t *ret_dense)
 {
     *ret_dense = *x;
     ret_dense->owned = NULL;
@@ -438,13 +391,8 @@ gather(const psd_vector_t *x, psd_vector_t *ret_dense)
 }
 
 /* y = alpha A x + beta y; shapes fit and A has entries. */
-static psd_status_t
-times(float alpha,
-      const psd_sparse_t *a,
-      bool transposed,
-      const psd_vector_t *x,
-      float beta,
-      psd_vector_t *y)
+static psd_status_t times(float alpha, const psd_sparse_t *a, bool transposed,
+                          const psd_vector_t *x, float beta, psd_vector_t *y)
 {
     psd_vector_t dense = {0};
     psd_vector_t sum = {.n = y->n, .step = 1};
@@ -466,19 +414,11 @@ times(float alpha,
     }
     ps_free(dense.owned);
     ps_free(sum.owned);
-    return info == GrB_SUCCESS         ? PSD_OK
-           : info == GrB_OUT_OF_MEMORY ? PSD_NOMEM
-                                       : PSD_FAILED;
+    return info == GrB_SUCCESS ? PSD_OK : info == GrB_OUT_OF_MEMORY ? PSD_NOMEM : PSD_FAILED;
 }
 
-psd_status_t
-psd_sparse_times(float alpha,
-                 const psd_sparse_t *a,
-                 bool transposed,
-                 const psd_vector_t *x,
-                 float beta,
-                 psd_vector_t *y,
-                 psd_error_t *err)
+psd_status_t psd_sparse_times(float alpha, const psd_sparse_t *a, bool transposed,
+                              const psd_vector_t *x, float beta, psd_vector_t *y, psd_error_t *err)
 {
     psd_error_clear(err);
 
@@ -490,8 +430,7 @@ psd_sparse_times(float alpha,
         return psd_error_set(err, PSD_SHAPE,
                              "a sparse matrix of %zu x %zu%s times %zu items "
                              "into %zu",
-                             a->rows, a->cols,
-                             transposed ? ", transposed," : "", x->n, y->n);
+                             a->rows, a->cols, transposed ? ", transposed," : "", x->n, y->n);
     }
     if (psd_sparse_entries(a) == 0) {
         if (beta == 0) {
@@ -506,10 +445,9 @@ psd_sparse_times(float alpha,
         return rc;
     }
     rc = times(alpha, a, transposed, x, beta, y);
-    return rc == PSD_OK
-               ? rc
-               : psd_error_set(err, rc,
-                               "a product with a sparse matrix of %zu "
-                               "x %zu, %zu entries",
-                               a->rows, a->cols, psd_sparse_entries(a));
+    return rc == PSD_OK ? rc
+                        : psd_error_set(err, rc,
+                                        "a product with a sparse matrix of %zu "
+                                        "x %zu, %zu entries",
+                                        a->rows, a->cols, psd_sparse_entries(a));
 }

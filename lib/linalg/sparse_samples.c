@@ -10,8 +10,7 @@ _Static_assert(sizeof(size_t) == sizeof(uint64_t), "starts are not copied");
 
 /* Where the entries of each sample begin: the groups' own starts where each
  * sample has one group, else an array of its own. */
-static psd_status_t
-find_starts(const psd_samples_t *samples, psd_sparse_t *self, psd_error_t *err)
+static psd_status_t find_starts(const psd_samples_t *samples, psd_sparse_t *self, psd_error_t *err)
 {
     const size_t *groups = psd_samples_groups(samples);
     const size_t *starts = psd_samples_starts(samples);
@@ -26,8 +25,7 @@ find_starts(const psd_samples_t *samples, psd_sparse_t *self, psd_error_t *err)
     }
     self->own_starts = ps_alloc_raw(self->rows + 1, sizeof *self->own_starts);
     if (self->own_starts == NULL) {
-        return psd_error_set(err, PSD_NOMEM, "no memory for %zu starts",
-                             self->rows);
+        return psd_error_set(err, PSD_NOMEM, "no memory for %zu starts", self->rows);
     }
     for (i = 0; i <= self->rows; i++) {
         self->own_starts[i] = starts[groups[i]];
@@ -37,8 +35,7 @@ find_starts(const psd_samples_t *samples, psd_sparse_t *self, psd_error_t *err)
 }
 
 /* Do the keys of each sample ascend? PSD_RANGE: one is outside. */
-static psd_status_t
-look_at_keys(const psd_sparse_t *self, bool *ret_ascend, psd_error_t *err)
+static psd_status_t look_at_keys(const psd_sparse_t *self, bool *ret_ascend, psd_error_t *err)
 {
     bool ascend = true;
 
@@ -46,12 +43,10 @@ look_at_keys(const psd_sparse_t *self, bool *ret_ascend, psd_error_t *err)
         for (uint64_t i = self->starts[row]; i < self->starts[row + 1]; i++) {
             if (self->indices[i] >= self->cols) {
                 return psd_error_set(err, PSD_RANGE,
-                                     "sample %zu has key %" PRIu64
-                                     " of %zu columns",
-                                     row, self->indices[i], self->cols);
+                                     "sample %zu has key %" PRIu64 " of %zu columns", row,
+                                     self->indices[i], self->cols);
             }
-            ascend = ascend && (i == self->starts[row] ||
-                                self->indices[i] > self->indices[i - 1]);
+            ascend = ascend && (i == self->starts[row] || self->indices[i] > self->indices[i - 1]);
         }
     }
     *ret_ascend = ascend;
@@ -66,16 +61,14 @@ typedef struct entries {
     size_t n;
 } entries_t;
 
-static void
-entries_done(entries_t *self)
+static void entries_done(entries_t *self)
 {
     ps_free(self->rows);
     ps_free(self->cols);
     ps_free(self->values);
 }
 
-static bool
-entries_init(entries_t *self, size_t n)
+static bool entries_init(entries_t *self, size_t n)
 {
     self->rows = ps_alloc_raw(n, sizeof *self->rows);
     self->cols = ps_alloc_raw(n, sizeof *self->cols);
@@ -83,12 +76,8 @@ entries_init(entries_t *self, size_t n)
     return self->rows != NULL && self->cols != NULL && self->values != NULL;
 }
 
-static psd_status_t
-list_entries(const psd_sparse_t *self,
-             const psd_samples_t *samples,
-             const uint32_t *ids,
-             entries_t *entries,
-             psd_error_t *err)
+static psd_status_t list_entries(const psd_sparse_t *self, const psd_samples_t *samples,
+                                 const uint32_t *ids, entries_t *entries, psd_error_t *err)
 {
     const float *values = psd_samples_values(samples);
     const uint64_t *keys = psd_samples_keys(samples);
@@ -101,9 +90,7 @@ list_entries(const psd_sparse_t *self,
                 continue;
             }
             if (col >= self->cols) {
-                return psd_error_set(err, PSD_RANGE,
-                                     "sample %zu has id %" PRIu64
-                                     " of %zu columns",
+                return psd_error_set(err, PSD_RANGE, "sample %zu has id %" PRIu64 " of %zu columns",
                                      row, col, self->cols);
             }
             entries->rows[entries->n] = row;
@@ -114,11 +101,8 @@ list_entries(const psd_sparse_t *self,
     return PSD_OK;
 }
 
-static psd_status_t
-copy_entries(psd_sparse_t *self,
-             const psd_samples_t *samples,
-             const uint32_t *ids,
-             psd_error_t *err)
+static psd_status_t copy_entries(psd_sparse_t *self, const psd_samples_t *samples,
+                                 const uint32_t *ids, psd_error_t *err)
 {
     PSD_AUTO(entries_done) entries_t entries = {0};
     size_t n = psd_samples_entry_count(samples);
@@ -130,24 +114,19 @@ copy_entries(psd_sparse_t *self,
     rc = list_entries(self, samples, ids, &entries, err);
     ps_free(self->own_starts);
     self->own_starts = NULL;
-    return rc != PSD_OK ? rc
-                        : ps_sparse_build(self, entries.rows, entries.cols,
-                                          entries.values, entries.n, err);
+    return rc != PSD_OK
+               ? rc
+               : ps_sparse_build(self, entries.rows, entries.cols, entries.values, entries.n, err);
 }
 
-psd_status_t
-psd_sparse_of_samples(const psd_samples_t *samples,
-                      const uint32_t *ids,
-                      size_t cols,
-                      psd_sparse_t **ret_sparse,
-                      psd_error_t *err)
+psd_status_t psd_sparse_of_samples(const psd_samples_t *samples, const uint32_t *ids, size_t cols,
+                                   psd_sparse_t **ret_sparse, psd_error_t *err)
 {
     psd_error_clear(err);
 
     PSD_AUTO(psd_sparse_destroy) psd_sparse_t *self = NULL;
     bool ascend = false;
-    psd_status_t rc =
-        ps_sparse_new(PSD_CSR, psd_samples_count(samples), cols, &self, err);
+    psd_status_t rc = ps_sparse_new(PSD_CSR, psd_samples_count(samples), cols, &self, err);
 
     if (rc == PSD_OK) {
         rc = find_starts(samples, self, err);

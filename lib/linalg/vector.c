@@ -10,8 +10,7 @@
 
 #define PIECE ((size_t)1 << 30) /* items; fits an int */
 
-psd_status_t
-psd_vector_new(size_t n, psd_vector_t **ret_vector, psd_error_t *err)
+psd_status_t psd_vector_new(size_t n, psd_vector_t **ret_vector, psd_error_t *err)
 {
     psd_error_clear(err);
 
@@ -19,8 +18,7 @@ psd_vector_new(size_t n, psd_vector_t **ret_vector, psd_error_t *err)
     psd_status_t rc = PSD_OK;
 
     if (values == NULL) {
-        return psd_error_set(err, PSD_NOMEM, "no memory for a vector of %zu",
-                             n);
+        return psd_error_set(err, PSD_NOMEM, "no memory for a vector of %zu", n);
     }
     rc = psd_vector_view(values, n, ret_vector, err);
     if (rc == PSD_OK) {
@@ -31,11 +29,7 @@ psd_vector_new(size_t n, psd_vector_t **ret_vector, psd_error_t *err)
     return rc;
 }
 
-psd_status_t
-psd_vector_view(float *values,
-                size_t n,
-                psd_vector_t **ret_vector,
-                psd_error_t *err)
+psd_status_t psd_vector_view(float *values, size_t n, psd_vector_t **ret_vector, psd_error_t *err)
 {
     psd_error_clear(err);
 
@@ -54,21 +48,16 @@ psd_vector_view(float *values,
     return PSD_OK;
 }
 
-psd_status_t
-psd_vector_slice(const psd_vector_t *self,
-                 size_t first,
-                 size_t n,
-                 psd_vector_t **ret_vector,
-                 psd_error_t *err)
+psd_status_t psd_vector_slice(const psd_vector_t *self, size_t first, size_t n,
+                              psd_vector_t **ret_vector, psd_error_t *err)
 {
     psd_error_clear(err);
 
     psd_status_t rc = ps_linalg_check_range("items", first, n, self->n, err);
 
     if (rc == PSD_OK) {
-        rc = psd_vector_view(n == 0 ? self->values
-                                    : self->values + first * self->step,
-                             n, ret_vector, err);
+        rc = psd_vector_view(n == 0 ? self->values : self->values + first * self->step, n,
+                             ret_vector, err);
     }
     if (rc == PSD_OK) {
         (*ret_vector)->step = self->step;
@@ -76,8 +65,7 @@ psd_vector_slice(const psd_vector_t *self,
     return rc;
 }
 
-void
-psd_vector_destroy(psd_vector_t **self_p)
+void psd_vector_destroy(psd_vector_t **self_p)
 {
     if (*self_p != NULL) {
         ps_free((*self_p)->owned);
@@ -86,39 +74,33 @@ psd_vector_destroy(psd_vector_t **self_p)
     }
 }
 
-size_t
-psd_vector_count(const psd_vector_t *self)
+size_t psd_vector_count(const psd_vector_t *self)
 {
     return self->n;
 }
 
-float *
-psd_vector_values(const psd_vector_t *self)
+float *psd_vector_values(const psd_vector_t *self)
 {
     return self->values;
 }
 
-size_t
-psd_vector_step(const psd_vector_t *self)
+size_t psd_vector_step(const psd_vector_t *self)
 {
     return self->step;
 }
 
-void
-psd_vector_fill(psd_vector_t *self, float value)
+void psd_vector_fill(psd_vector_t *self, float value)
 {
     for (size_t i = 0; i < self->n; i++) {
         self->values[i * self->step] = value;
     }
 }
 
-static psd_status_t
-check_same(const psd_vector_t *x, const psd_vector_t *y, psd_error_t *err)
+static psd_status_t check_same(const psd_vector_t *x, const psd_vector_t *y, psd_error_t *err)
 {
     return x->n == y->n
                ? PSD_OK
-               : psd_error_set(err, PSD_SHAPE, "a vector of %zu and one of %zu",
-                               x->n, y->n);
+               : psd_error_set(err, PSD_SHAPE, "a vector of %zu and one of %zu", x->n, y->n);
 }
 
 /* A stretch of two vectors that OpenBLAS can count. */
@@ -131,11 +113,7 @@ typedef struct piece {
 
 /* The next piece from *at on; false: there is none. A step beyond INT_MAX makes
  * pieces of one item. */
-static bool
-next_piece(const psd_vector_t *x,
-           const psd_vector_t *y,
-           size_t *at,
-           piece_t *ret_piece)
+static bool next_piece(const psd_vector_t *x, const psd_vector_t *y, size_t *at, piece_t *ret_piece)
 {
     size_t step = x->step > y->step ? x->step : y->step;
     size_t most = step > INT_MAX ? 1 : PIECE;
@@ -155,8 +133,7 @@ next_piece(const psd_vector_t *x,
     return true;
 }
 
-psd_status_t
-psd_vector_copy(const psd_vector_t *from, psd_vector_t *to, psd_error_t *err)
+psd_status_t psd_vector_copy(const psd_vector_t *from, psd_vector_t *to, psd_error_t *err)
 {
     psd_error_clear(err);
 
@@ -170,11 +147,8 @@ psd_vector_copy(const psd_vector_t *from, psd_vector_t *to, psd_error_t *err)
     return rc;
 }
 
-psd_status_t
-psd_vector_dot(const psd_vector_t *x,
-               const psd_vector_t *y,
-               double *ret_dot,
-               psd_error_t *err)
+psd_status_t psd_vector_dot(const psd_vector_t *x, const psd_vector_t *y, double *ret_dot,
+                            psd_error_t *err)
 {
     psd_error_clear(err);
 
@@ -193,11 +167,7 @@ psd_vector_dot(const psd_vector_t *x,
     return PSD_OK;
 }
 
-psd_status_t
-psd_vector_axpy(float alpha,
-                const psd_vector_t *x,
-                psd_vector_t *y,
-                psd_error_t *err)
+psd_status_t psd_vector_axpy(float alpha, const psd_vector_t *x, psd_vector_t *y, psd_error_t *err)
 {
     psd_error_clear(err);
 
@@ -211,8 +181,7 @@ psd_vector_axpy(float alpha,
     return rc;
 }
 
-void
-psd_vector_scale(float alpha, psd_vector_t *x)
+void psd_vector_scale(float alpha, psd_vector_t *x)
 {
     size_t at = 0;
     piece_t p;
@@ -222,18 +191,13 @@ psd_vector_scale(float alpha, psd_vector_t *x)
     }
 }
 
-double
-psd_vector_norm(const psd_vector_t *x, psd_norm_t norm)
+double psd_vector_norm(const psd_vector_t *x, psd_norm_t norm)
 {
     return ps_linalg_norm(x->values, x->n, x->step, norm);
 }
 
-psd_status_t
-psd_vector_apply(psd_op_t op,
-                 const psd_vector_t *x,
-                 const psd_vector_t *y,
-                 psd_vector_t *out,
-                 psd_error_t *err)
+psd_status_t psd_vector_apply(psd_op_t op, const psd_vector_t *x, const psd_vector_t *y,
+                              psd_vector_t *out, psd_error_t *err)
 {
     psd_error_clear(err);
 

@@ -9,13 +9,12 @@
 
 #define BLOCK_SHIFT PS_ARRAY_BLOCK_SHIFT
 #define BLOCK_VALUES (UINT64_C(1) << BLOCK_SHIFT)
-#define STATES_AHEAD 3   /* of more, one for each worker, a push needs one */
-#define STRIDE_VALUES 16 /* keeps every state array on a cache line */
+#define STATES_AHEAD 3                /* of more, one for each worker, a push needs one */
+#define STRIDE_VALUES 16              /* keeps every state array on a cache line */
 #define BYTES_MAX (UINT64_C(1) << 47) /* what a process can address */
 
 /* Bytes of `arrays` arrays of values; false: too many to address. */
-static bool
-array_bytes(uint64_t n_values, uint64_t unit, uint64_t *ret_bytes)
+static bool array_bytes(uint64_t n_values, uint64_t unit, uint64_t *ret_bytes)
 {
     uint64_t bytes = 0;
 
@@ -26,8 +25,7 @@ array_bytes(uint64_t n_values, uint64_t unit, uint64_t *ret_bytes)
     return true;
 }
 
-static bool
-take_pages(ps_array_rows_t *self, uint64_t value_bytes, uint64_t state_bytes)
+static bool take_pages(ps_array_rows_t *self, uint64_t value_bytes, uint64_t state_bytes)
 {
     uint64_t n_blocks = self->state_stride / BLOCK_VALUES + 1;
 
@@ -45,19 +43,14 @@ take_pages(ps_array_rows_t *self, uint64_t value_bytes, uint64_t state_bytes)
            ps_pages_init(&self->filled, n_blocks / 8 + 1);
 }
 
-psd_status_t
-ps_array_rows_init(ps_array_rows_t *self,
-                   const ps_row_shape_t *shape,
-                   uint64_t first_row,
-                   uint64_t n_rows,
-                   psd_error_t *err)
+psd_status_t ps_array_rows_init(ps_array_rows_t *self, const ps_row_shape_t *shape,
+                                uint64_t first_row, uint64_t n_rows, psd_error_t *err)
 {
     uint64_t n = 0;
     uint64_t values = 0;
     uint64_t state = 0;
 
-    *self = (ps_array_rows_t){
-        .shape = *shape, .first_row = first_row, .n_rows = n_rows};
+    *self = (ps_array_rows_t){.shape = *shape, .first_row = first_row, .n_rows = n_rows};
     if (n_rows == 0) {
         return PSD_OK;
     }
@@ -76,15 +69,13 @@ ps_array_rows_init(ps_array_rows_t *self,
     }
     if (!take_pages(self, values, state)) {
         ps_array_rows_done(self);
-        return psd_error_set(err, PSD_NOMEM,
-                             "no memory for a partition of %" PRIu64 " bytes",
+        return psd_error_set(err, PSD_NOMEM, "no memory for a partition of %" PRIu64 " bytes",
                              values + state);
     }
     return PSD_OK;
 }
 
-void
-ps_array_rows_done(ps_array_rows_t *self)
+void ps_array_rows_done(ps_array_rows_t *self)
 {
     ps_pages_done(&self->values);
     ps_pages_done(&self->state);
@@ -93,8 +84,7 @@ ps_array_rows_done(ps_array_rows_t *self)
 }
 
 /* Writes first values into a block: the pieces of all rows that it cuts. */
-static void
-fill_block(ps_array_rows_t *self, uint64_t block)
+static void fill_block(ps_array_rows_t *self, uint64_t block)
 {
     const ps_row_shape_t *shape = &self->shape;
     uint64_t at = block * BLOCK_VALUES;
@@ -106,20 +96,18 @@ fill_block(ps_array_rows_t *self, uint64_t block)
         uint32_t col = (uint32_t)(at % shape->width);
         uint64_t n = shape->width - col;
         uint8_t *values = self->values.data + at * shape->value_size;
-        uint8_t *state = self->state.data == NULL
-                             ? NULL
-                             : self->state.data + at * shape->value_size;
+        uint8_t *state =
+            self->state.data == NULL ? NULL : self->state.data + at * shape->value_size;
 
         n = n < end - at ? n : end - at;
-        ps_init_fill(shape->spec, self->first_row + row, shape->first_col + col,
-                     (uint32_t)n, values);
+        ps_init_fill(shape->spec, self->first_row + row, shape->first_col + col, (uint32_t)n,
+                     values);
         ps_updater_begin(shape->updater, values, state, self->state_stride, n);
         at += n;
     }
 }
 
-static void
-touch(ps_array_rows_t *self, uint64_t first, uint64_t n)
+static void touch(ps_array_rows_t *self, uint64_t first, uint64_t n)
 {
     uint64_t last_block = (first + n - 1) >> BLOCK_SHIFT;
 
@@ -134,8 +122,7 @@ touch(ps_array_rows_t *self, uint64_t first, uint64_t n)
     }
 }
 
-ps_dense_row_t
-ps_array_rows_at(ps_array_rows_t *self, uint64_t row, uint32_t col, uint64_t n)
+ps_dense_row_t ps_array_rows_at(ps_array_rows_t *self, uint64_t row, uint32_t col, uint64_t n)
 {
     uint64_t first = (row - self->first_row) * self->shape.width;
     size_t offset = first * self->shape.value_size;
@@ -150,14 +137,12 @@ ps_array_rows_at(ps_array_rows_t *self, uint64_t row, uint32_t col, uint64_t n)
     };
 }
 
-bool
-ps_array_rows_is_filled(const ps_array_rows_t *self, uint64_t block)
+bool ps_array_rows_is_filled(const ps_array_rows_t *self, uint64_t block)
 {
     return (self->filled.data[block / 8] >> (block % 8) & 1) != 0;
 }
 
-void
-ps_array_rows_fill_around(ps_array_rows_t *self, uint64_t first, uint64_t n)
+void ps_array_rows_fill_around(ps_array_rows_t *self, uint64_t first, uint64_t n)
 {
     uint64_t block = first >> BLOCK_SHIFT;
     uint64_t from = block << BLOCK_SHIFT;
@@ -171,8 +156,7 @@ ps_array_rows_fill_around(ps_array_rows_t *self, uint64_t first, uint64_t n)
     }
 }
 
-void
-ps_array_rows_stamp(ps_array_rows_t *self, uint64_t row, uint64_t n)
+void ps_array_rows_stamp(ps_array_rows_t *self, uint64_t row, uint64_t n)
 {
     uint8_t *at = self->versions.data;
 
@@ -185,18 +169,15 @@ ps_array_rows_stamp(ps_array_rows_t *self, uint64_t row, uint64_t n)
     }
 }
 
-uint64_t
-ps_array_rows_version(const ps_array_rows_t *self, uint64_t row)
+uint64_t ps_array_rows_version(const ps_array_rows_t *self, uint64_t row)
 {
     if (self->versions.data == NULL) {
         return 0;
     }
-    return ps_load_u64(self->versions.data +
-                       (row - self->first_row) * sizeof(uint64_t));
+    return ps_load_u64(self->versions.data + (row - self->first_row) * sizeof(uint64_t));
 }
 
-static void
-prefetch(const ps_array_rows_t *self, size_t offset, ps_row_need_t need)
+static void prefetch(const ps_array_rows_t *self, size_t offset, ps_row_need_t need)
 {
     size_t size = (size_t)self->shape.width * self->shape.value_size;
     size_t stride = self->state_stride * self->shape.value_size;
@@ -208,14 +189,9 @@ prefetch(const ps_array_rows_t *self, size_t offset, ps_row_need_t need)
     }
 }
 
-size_t
-ps_array_rows_find(ps_array_rows_t *self,
-                   const ps_slice_t *slice,
-                   const ps_payload_t *payload,
-                   uint64_t i,
-                   ps_row_need_t need,
-                   uint8_t **ret_rows,
-                   size_t most)
+size_t ps_array_rows_find(ps_array_rows_t *self, const ps_slice_t *slice,
+                          const ps_payload_t *payload, uint64_t i, ps_row_need_t need,
+                          uint8_t **ret_rows, size_t most)
 {
     uint64_t left = i < slice->n_rows ? slice->n_rows - i : 0;
     size_t n = left < most ? (size_t)left : most;
@@ -235,12 +211,8 @@ ps_array_rows_find(ps_array_rows_t *self,
     return n;
 }
 
-void
-ps_array_rows_read(ps_array_rows_t *self,
-                   uint64_t row,
-                   ps_columns_t columns,
-                   size_t n,
-                   uint8_t *ret_values)
+void ps_array_rows_read(ps_array_rows_t *self, uint64_t row, ps_columns_t columns, size_t n,
+                        uint8_t *ret_values)
 {
     size_t size = self->shape.value_size;
 
@@ -250,8 +222,7 @@ ps_array_rows_read(ps_array_rows_t *self,
         uint32_t col = ps_columns_at(rest, 0) - self->shape.first_col;
         ps_dense_row_t at = ps_array_rows_at(self, row, col, run);
 
-        ps_values_copy(ret_values + i * size, at.values + col * size, run,
-                       size);
+        ps_values_copy(ret_values + i * size, at.values + col * size, run, size);
         i += run;
     }
 }

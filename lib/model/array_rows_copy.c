@@ -22,11 +22,7 @@ typedef struct part {
 } part_t;
 
 /* The part of [first, end) in that block; they meet. */
-static part_t
-part_of(const ps_array_rows_t *self,
-        uint64_t block,
-        uint64_t first,
-        uint64_t end)
+static part_t part_of(const ps_array_rows_t *self, uint64_t block, uint64_t first, uint64_t end)
 {
     uint64_t width = self->shape.width;
     uint64_t from = block << PS_ARRAY_BLOCK_SHIFT;
@@ -42,35 +38,29 @@ part_of(const ps_array_rows_t *self,
     return part;
 }
 
-static bool
-has_versions(const ps_array_rows_t *self)
+static bool has_versions(const ps_array_rows_t *self)
 {
     return self->versions.data != NULL;
 }
 
-static uint64_t
-part_bytes(const ps_array_rows_t *self, const part_t *part)
+static uint64_t part_bytes(const ps_array_rows_t *self, const part_t *part)
 {
-    uint64_t values =
-        part->n * self->shape.value_size * (1 + self->shape.n_states);
+    uint64_t values = part->n * self->shape.value_size * (1 + self->shape.n_states);
 
     return values + (has_versions(self) ? part->n_rows * sizeof(uint64_t) : 0);
 }
 
 /* Array k of the part: 0 the values, then the states. */
-static uint8_t *
-array_at(const ps_array_rows_t *self, const part_t *part, uint32_t k)
+static uint8_t *array_at(const ps_array_rows_t *self, const part_t *part, uint32_t k)
 {
     size_t size = self->shape.value_size;
     uint8_t *from =
-        k == 0 ? self->values.data
-               : self->state.data + (k - 1) * self->state_stride * size;
+        k == 0 ? self->values.data : self->state.data + (k - 1) * self->state_stride * size;
 
     return from + part->first * size;
 }
 
-static bool
-is_zero(const uint8_t *data, size_t size)
+static bool is_zero(const uint8_t *data, size_t size)
 {
     static const uint8_t zeros[1024];
 
@@ -83,8 +73,7 @@ is_zero(const uint8_t *data, size_t size)
 }
 
 /* The part reads as first values, in rows that never changed. */
-static bool
-is_blank(const ps_array_rows_t *self, const part_t *part)
+static bool is_blank(const ps_array_rows_t *self, const part_t *part)
 {
     uint64_t block = part->first >> PS_ARRAY_BLOCK_SHIFT;
 
@@ -92,31 +81,26 @@ is_blank(const ps_array_rows_t *self, const part_t *part)
         return !ps_array_rows_is_filled(self, block);
     }
     for (uint32_t k = 0; k <= self->shape.n_states; k++) {
-        if (!is_zero(array_at(self, part, k),
-                     part->n * self->shape.value_size)) {
+        if (!is_zero(array_at(self, part, k), part->n * self->shape.value_size)) {
             return false;
         }
     }
-    return !has_versions(self) ||
-           is_zero(self->versions.data + part->first_row * sizeof(uint64_t),
-                   part->n_rows * sizeof(uint64_t));
+    return !has_versions(self) || is_zero(self->versions.data + part->first_row * sizeof(uint64_t),
+                                          part->n_rows * sizeof(uint64_t));
 }
 
-static bool
-bit_at(const uint8_t *bits, uint64_t i)
+static bool bit_at(const uint8_t *bits, uint64_t i)
 {
     return (bits[i / 8] >> (i % 8) & 1) != 0;
 }
 
-static uint64_t
-block_of(uint64_t value)
+static uint64_t block_of(uint64_t value)
 {
     return value >> PS_ARRAY_BLOCK_SHIFT;
 }
 
 /* Bytes of the bits for the blocks of [first, end), which is not empty. */
-static uint64_t
-bits_bytes(uint64_t first, uint64_t end)
+static uint64_t bits_bytes(uint64_t first, uint64_t end)
 {
     uint64_t n = block_of(end - 1) - block_of(first) + 1;
 
@@ -124,8 +108,7 @@ bits_bytes(uint64_t first, uint64_t end)
 }
 
 /* What part of a block counts for in a piece. */
-static uint64_t
-cost_of(const ps_array_rows_t *self, const part_t *part, bool blank)
+static uint64_t cost_of(const ps_array_rows_t *self, const part_t *part, bool blank)
 {
     uint64_t bytes = part_bytes(self, part);
 
@@ -137,24 +120,18 @@ cost_of(const ps_array_rows_t *self, const part_t *part, bool blank)
 
 /* Looks at blocks from `first` on until the piece is large enough: sets the
  * bits of those that travel. *ret_n: values looked at, at least a row's. */
-static bool
-look(const ps_array_rows_t *self,
-     uint64_t first,
-     size_t max_bytes,
-     ps_buffer_t *bits,
-     uint64_t *ret_n)
+static bool look(const ps_array_rows_t *self, uint64_t first, size_t max_bytes, ps_buffer_t *bits,
+                 uint64_t *ret_n)
 {
     uint64_t width = self->shape.width;
-    uint64_t value_bytes =
-        (uint64_t)self->shape.value_size * (1 + self->shape.n_states);
+    uint64_t value_bytes = (uint64_t)self->shape.value_size * (1 + self->shape.n_states);
     uint64_t most = max_bytes / value_bytes + 1; /* of a block at once */
     uint64_t end = self->n_rows * width;
     uint64_t cost = 0;
     uint64_t at = first;
 
     while (at < end && (cost < max_bytes || at - first < width)) {
-        part_t part =
-            part_of(self, block_of(at), at, end - at < most ? end : at + most);
+        part_t part = part_of(self, block_of(at), at, end - at < most ? end : at + most);
         uint64_t i = block_of(at) - block_of(first);
         bool blank = is_blank(self, &part);
 
@@ -172,32 +149,26 @@ look(const ps_array_rows_t *self,
 }
 
 /* Bytes of the blocks of [first, end) that travel. */
-static uint64_t
-blocks_bytes(const ps_array_rows_t *self,
-             const uint8_t *bits,
-             uint64_t first,
-             uint64_t end)
+static uint64_t blocks_bytes(const ps_array_rows_t *self, const uint8_t *bits, uint64_t first,
+                             uint64_t end)
 {
     uint64_t bytes = 0;
 
     for (uint64_t b = block_of(first); b <= block_of(end - 1); b++) {
         part_t part = part_of(self, b, first, end);
 
-        bytes +=
-            bit_at(bits, b - block_of(first)) ? part_bytes(self, &part) : 0;
+        bytes += bit_at(bits, b - block_of(first)) ? part_bytes(self, &part) : 0;
     }
     return bytes;
 }
 
-static uint8_t *
-put(uint8_t *to, const uint8_t *from, size_t size)
+static uint8_t *put(uint8_t *to, const uint8_t *from, size_t size)
 {
     memcpy(to, from, size);
     return to + size;
 }
 
-static uint8_t *
-put_part(const ps_array_rows_t *self, const part_t *part, uint8_t *to)
+static uint8_t *put_part(const ps_array_rows_t *self, const part_t *part, uint8_t *to)
 {
     if (has_versions(self)) {
         to = put(to, self->versions.data + part->first_row * sizeof(uint64_t),
@@ -210,19 +181,15 @@ put_part(const ps_array_rows_t *self, const part_t *part, uint8_t *to)
 }
 
 /* Clears what was looked at behind the last row that is whole. */
-static void
-clear_bits(const ps_buffer_t *bits, uint64_t n)
+static void clear_bits(const ps_buffer_t *bits, uint64_t n)
 {
     for (; n < bits->size * 8; n++) {
         bits->data[n / 8] &= (uint8_t) ~(1U << (n % 8));
     }
 }
 
-ps_payload_t *
-ps_array_rows_give(const ps_array_rows_t *self,
-                   uint64_t first,
-                   size_t max_bytes,
-                   uint64_t *ret_n)
+ps_payload_t *ps_array_rows_give(const ps_array_rows_t *self, uint64_t first, size_t max_bytes,
+                                 uint64_t *ret_n)
 {
     PSD_AUTO(ps_buffer_done) ps_buffer_t bits = {0};
     ps_payload_t *piece = NULL;
@@ -242,10 +209,8 @@ ps_array_rows_give(const ps_array_rows_t *self,
     n -= n % width;
     n_bits = bits_bytes(from, from + n);
     clear_bits(&bits, block_of(from + n - 1) - block_of(from) + 1);
-    piece = ps_payload_room(0, 0,
-                            PS_PIECE_HEAD + n_bits +
-                                blocks_bytes(self, bits.data, from, from + n),
-                            &to);
+    piece = ps_payload_room(
+        0, 0, PS_PIECE_HEAD + n_bits + blocks_bytes(self, bits.data, from, from + n), &to);
     if (piece == NULL) {
         return NULL;
     }
@@ -263,8 +228,7 @@ ps_array_rows_give(const ps_array_rows_t *self,
 
 /* ---- taking ---- */
 
-static void
-take_part(ps_array_rows_t *self, const part_t *part, const uint8_t *from)
+static void take_part(ps_array_rows_t *self, const part_t *part, const uint8_t *from)
 {
     size_t size = part->n * self->shape.value_size;
 
@@ -274,8 +238,7 @@ take_part(ps_array_rows_t *self, const part_t *part, const uint8_t *from)
     if (has_versions(self)) {
         size_t bytes = part->n_rows * sizeof(uint64_t);
 
-        memcpy(self->versions.data + part->first_row * sizeof(uint64_t), from,
-               bytes);
+        memcpy(self->versions.data + part->first_row * sizeof(uint64_t), from, bytes);
         from += bytes;
     }
     for (uint32_t k = 0; k <= self->shape.n_states; k++) {
@@ -285,8 +248,7 @@ take_part(ps_array_rows_t *self, const part_t *part, const uint8_t *from)
 }
 
 /* Bits behind those of the blocks are zero, so that a piece has one form. */
-static bool
-ends_in_zeros(ps_bytes_t bits, uint64_t n)
+static bool ends_in_zeros(ps_bytes_t bits, uint64_t n)
 {
     for (; n < bits.size * 8; n++) {
         if (bit_at(bits.data, n)) {
@@ -297,12 +259,8 @@ ends_in_zeros(ps_bytes_t bits, uint64_t n)
 }
 
 /* Takes the blocks of [first, end) whose bits are set. */
-static void
-take_blocks(ps_array_rows_t *self,
-            const uint8_t *bits,
-            uint64_t first,
-            uint64_t end,
-            ps_cursor_t *cursor)
+static void take_blocks(ps_array_rows_t *self, const uint8_t *bits, uint64_t first, uint64_t end,
+                        ps_cursor_t *cursor)
 {
     for (uint64_t b = block_of(first); b <= block_of(end - 1); b++) {
         part_t part = part_of(self, b, first, end);
@@ -319,12 +277,8 @@ take_blocks(ps_array_rows_t *self,
     }
 }
 
-psd_status_t
-ps_array_rows_take(ps_array_rows_t *self,
-                   uint64_t first,
-                   uint64_t n,
-                   ps_bytes_t rows,
-                   psd_error_t *err)
+psd_status_t ps_array_rows_take(ps_array_rows_t *self, uint64_t first, uint64_t n, ps_bytes_t rows,
+                                psd_error_t *err)
 {
     ps_cursor_t cursor = ps_cursor_over(rows);
     uint64_t width = self->shape.width;
@@ -347,8 +301,7 @@ ps_array_rows_take(ps_array_rows_t *self,
     }
     if (!ps_cursor_is_done(&cursor)) {
         return psd_error_set(err, PSD_PROTO,
-                             "a piece of %" PRIu64
-                             " rows has %zu bytes for them, which are not "
+                             "a piece of %" PRIu64 " rows has %zu bytes for them, which are not "
                              "those of the blocks that it names",
                              n, rows.size);
     }

@@ -4,8 +4,7 @@
 
 #include <assert.h>
 
-size_t
-ps_columns_neighbours(ps_columns_t self, size_t n)
+size_t ps_columns_neighbours(ps_columns_t self, size_t n)
 {
     size_t i = 1;
 
@@ -18,8 +17,7 @@ ps_columns_neighbours(ps_columns_t self, size_t n)
     return i;
 }
 
-size_t
-ps_columns_ascending(ps_columns_t self, size_t n)
+size_t ps_columns_ascending(ps_columns_t self, size_t n)
 {
     size_t i = 1;
 
@@ -32,10 +30,8 @@ ps_columns_ascending(ps_columns_t self, size_t n)
     return i;
 }
 
-ps_columns_t
-ps_slice_columns(const ps_slice_t *slice,
-                 const ps_payload_t *payload,
-                 uint32_t all_first)
+ps_columns_t ps_slice_columns(const ps_slice_t *slice, const ps_payload_t *payload,
+                              uint32_t all_first)
 {
     switch (slice->cols) {
     case PS_COLS_LIST:
@@ -48,10 +44,7 @@ ps_slice_columns(const ps_slice_t *slice,
     }
 }
 
-ps_deltas_t
-ps_deltas_over(const ps_slice_t *slice,
-               const ps_payload_t *payload,
-               uint32_t all_first)
+ps_deltas_t ps_deltas_over(const ps_slice_t *slice, const ps_payload_t *payload, uint32_t all_first)
 {
     return (ps_deltas_t){
         .slice = slice,
@@ -62,8 +55,7 @@ ps_deltas_over(const ps_slice_t *slice,
 }
 
 /* Moves behind n values. */
-static void
-skip(ps_deltas_t *self, uint64_t n)
+static void skip(ps_deltas_t *self, uint64_t n)
 {
     uint64_t bytes = n * self->value_size;
 
@@ -83,8 +75,7 @@ skip(ps_deltas_t *self, uint64_t n)
 }
 
 /* SPARSE: columns of the row come behind all counts and earlier columns. */
-static void
-begin_sparse(ps_deltas_t *self)
+static void begin_sparse(ps_deltas_t *self)
 {
     const uint8_t *counts = self->payload->index.data;
     const uint8_t *columns = counts + 4 * self->slice->n_rows;
@@ -94,8 +85,7 @@ begin_sparse(ps_deltas_t *self)
     self->n_entries += self->n_left;
 }
 
-bool
-ps_deltas_next(ps_deltas_t *self)
+bool ps_deltas_next(ps_deltas_t *self)
 {
     skip(self, self->n_left);
     self->n_left = 0;
@@ -107,17 +97,13 @@ ps_deltas_next(ps_deltas_t *self)
         begin_sparse(self);
     } else {
         self->n_left = self->slice->n_cols;
-        self->columns =
-            ps_slice_columns(self->slice, self->payload, self->all_first);
+        self->columns = ps_slice_columns(self->slice, self->payload, self->all_first);
     }
     self->n_rows++;
     return true;
 }
 
-size_t
-ps_deltas_take(ps_deltas_t *self,
-               ps_columns_t *ret_columns,
-               const uint8_t **ret_values)
+size_t ps_deltas_take(ps_deltas_t *self, ps_columns_t *ret_columns, const uint8_t **ret_values)
 {
     const ps_bytes_t *span = NULL;
     size_t n = 0;

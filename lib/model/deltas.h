@@ -20,16 +20,13 @@ typedef struct ps_columns {
     uint32_t first;
 } ps_columns_t;
 
-static inline uint32_t
-ps_columns_at(ps_columns_t self, size_t i)
+static inline uint32_t ps_columns_at(ps_columns_t self, size_t i)
 {
-    return self.list != NULL ? ps_load_u32(self.list + 4 * i)
-                             : self.first + (uint32_t)i;
+    return self.list != NULL ? ps_load_u32(self.list + 4 * i) : self.first + (uint32_t)i;
 }
 
 /* The columns from the i-th on. */
-static inline ps_columns_t
-ps_columns_from(ps_columns_t self, size_t i)
+static inline ps_columns_t ps_columns_from(ps_columns_t self, size_t i)
 {
     if (self.list != NULL) {
         self.list += 4 * i;
@@ -59,29 +56,24 @@ typedef struct ps_deltas {
 } ps_deltas_t;
 
 /* all_first: the partition's first column, where cols ALL begins. */
-ps_deltas_t ps_deltas_over(const ps_slice_t *slice,
-                           const ps_payload_t *payload,
+ps_deltas_t ps_deltas_over(const ps_slice_t *slice, const ps_payload_t *payload,
                            uint32_t all_first);
 /* Goes to the next row, passing over what is left of this one; false at the
  * end. */
 bool ps_deltas_next(ps_deltas_t *self);
 /* Takes the next values of the row that lie together: their number, 0 when the
  * row is done. *ret_columns are their columns. */
-size_t ps_deltas_take(ps_deltas_t *self,
-                      ps_columns_t *ret_columns,
-                      const uint8_t **ret_values);
+size_t ps_deltas_take(ps_deltas_t *self, ps_columns_t *ret_columns, const uint8_t **ret_values);
 
 /* Every row of the slice carries all `width` columns of the partition, in
  * order; the slice was checked. */
-static inline bool
-ps_slice_is_whole(const ps_slice_t *slice, uint32_t width)
+static inline bool ps_slice_is_whole(const ps_slice_t *slice, uint32_t width)
 {
     return slice->layout == PS_LAYOUT_DENSE && slice->cols != PS_COLS_LIST &&
            slice->n_cols == width;
 }
 
 /* Columns that a DENSE slice selects. all_first: the partition's first. */
-ps_columns_t ps_slice_columns(const ps_slice_t *slice,
-                              const ps_payload_t *payload,
+ps_columns_t ps_slice_columns(const ps_slice_t *slice, const ps_payload_t *payload,
                               uint32_t all_first);
 #endif

@@ -8,15 +8,9 @@
 
 /* Runs the updater over the n neighbouring columns from `col` (the table's) on;
  * n may run on into rows that lie directly behind. */
-void ps_dense_row_apply(const ps_dense_row_t *self,
-                        const ps_row_shape_t *shape,
-                        uint32_t col,
-                        const uint8_t *deltas,
-                        size_t n);
+void ps_dense_row_apply(const ps_dense_row_t *self, const ps_row_shape_t *shape, uint32_t col,
+                        const uint8_t *deltas, size_t n);
 /* Copies the values of n columns. */
-void ps_dense_row_read(const ps_dense_row_t *self,
-                       const ps_row_shape_t *shape,
-                       ps_columns_t columns,
-                       size_t n,
-                       uint8_t *ret_values);
+void ps_dense_row_read(const ps_dense_row_t *self, const ps_row_shape_t *shape,
+                       ps_columns_t columns, size_t n, uint8_t *ret_values);
 #endif

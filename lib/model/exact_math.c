@@ -13,8 +13,7 @@
 #define TRIG_TERMS 9 /* (pi/4)^20 / 20! < 1e-20 */
 
 /* x = m 2^e with m in [1/sqrt(2), sqrt(2)]. */
-static double
-split_exponent(double x, int *ret_e)
+static double split_exponent(double x, int *ret_e)
 {
     uint64_t bits = 0;
     double m = 0;
@@ -32,8 +31,7 @@ split_exponent(double x, int *ret_e)
     return m;
 }
 
-double
-ps_exact_log(double x)
+double ps_exact_log(double x)
 {
     int e = 0;
     double m = split_exponent(x, &e);
@@ -47,8 +45,7 @@ ps_exact_log(double x)
 }
 
 /* sum of (-a^2)^k / ((first + 1) (first + 2) ... (first + 2k)). */
-static double
-alternating(double a, int first)
+static double alternating(double a, int first)
 {
     double sum = 1;
 
@@ -60,8 +57,7 @@ alternating(double a, int first)
     return sum;
 }
 
-double
-ps_exact_cos_turn(double x)
+double ps_exact_cos_turn(double x)
 {
     int quarter = (int)(4 * x + 0.5);       /* nearest quarter turn, 0 .. 4 */
     double a = (4 * x - quarter) * HALF_PI; /* within pi/4; 4x is exact */

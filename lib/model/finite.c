@@ -4,8 +4,7 @@
 
 #include "model/loops.h"
 
-bool
-ps_finite_all(ps_type_t type, const uint8_t *values, size_t n)
+bool ps_finite_all(ps_type_t type, const uint8_t *values, size_t n)
 {
     switch (type) {
     case PS_TYPE_F32:

@@ -9,8 +9,7 @@
 /* ISO C has no 128-bit integer; both of our compilers do. */
 __extension__ typedef unsigned __int128 ps_u128_t;
 
-static inline uint64_t
-ps_fold(uint64_t bits, uint64_t n)
+static inline uint64_t ps_fold(uint64_t bits, uint64_t n)
 {
     return (uint64_t)(((ps_u128_t)bits * n) >> 64);
 }

@@ -4,42 +4,32 @@
 #include "model/image.h"
 #include "model/row_head.h"
 
-size_t
-ps_image_row_bytes(const ps_store_t *self)
+size_t ps_image_row_bytes(const ps_store_t *self)
 {
     size_t bytes = ps_row_shape_bytes(&self->shape);
 
     /* rows that may be sparse go one by one: who knows how wide they are */
-    return !self->is_array && ps_rows_are_mixed(&self->indexed)
-               ? (size_t)1 << 20
-               : bytes;
+    return !self->is_array && ps_rows_are_mixed(&self->indexed) ? (size_t)1 << 20 : bytes;
 }
 
-static bool
-put_part(const ps_store_t *self,
-         uint32_t kind,
-         uint64_t n_rows,
-         uint64_t first_row,
-         ps_buffer_t *to)
+static bool put_part(const ps_store_t *self, uint32_t kind, uint64_t n_rows, uint64_t first_row,
+                     ps_buffer_t *to)
 {
     self->image->rows += n_rows;
-    return ps_buffer_u32(to, kind) &&
-           ps_buffer_u32(to, self->shape.first_col) &&
+    return ps_buffer_u32(to, kind) && ps_buffer_u32(to, self->shape.first_col) &&
            ps_buffer_u32(to, self->shape.width) && ps_buffer_u32(to, 0) &&
            ps_buffer_u64(to, n_rows) && ps_buffer_u64(to, first_row);
 }
 
 /* ---- an array ---- */
 
-static bool
-is_zero(const uint8_t *data, size_t size)
+static bool is_zero(const uint8_t *data, size_t size)
 {
     return size == 0 || (data[0] == 0 && memcmp(data, data + 1, size - 1) == 0);
 }
 
 /* The rows read as first values and never changed. */
-static bool
-is_blank(const ps_store_t *self, uint64_t from, uint64_t end)
+static bool is_blank(const ps_store_t *self, uint64_t from, uint64_t end)
 {
     const ps_array_rows_t *array = &self->array;
     size_t size = self->shape.value_size;
@@ -56,55 +46,45 @@ is_blank(const ps_store_t *self, uint64_t from, uint64_t end)
         return true;
     }
     for (uint32_t k = 0; k < self->shape.n_states; k++) {
-        if (!is_zero(array->state.data +
-                         (k * array->state_stride + first) * size,
-                     n * size)) {
+        if (!is_zero(array->state.data + (k * array->state_stride + first) * size, n * size)) {
             return false;
         }
     }
     return is_zero(array->values.data + first * size, n * size) &&
-           (array->versions.data == NULL ||
-            is_zero(array->versions.data + from * sizeof(uint64_t),
-                    (end - from) * sizeof(uint64_t)));
+           (array->versions.data == NULL || is_zero(array->versions.data + from * sizeof(uint64_t),
+                                                    (end - from) * sizeof(uint64_t)));
 }
 
-static bool
-put_run(ps_store_t *self, uint64_t from, uint64_t end, ps_buffer_t *to)
+static bool put_run(ps_store_t *self, uint64_t from, uint64_t end, ps_buffer_t *to)
 {
     ps_array_rows_t *array = &self->array;
     size_t size = self->shape.value_size;
     uint64_t first = from * self->shape.width;
     uint64_t n = (end - from) * self->shape.width;
-    bool fits =
-        put_part(self, PS_IMAGE_RUN, end - from, array->first_row + from, to);
+    bool fits = put_part(self, PS_IMAGE_RUN, end - from, array->first_row + from, to);
 
     (void)ps_array_rows_at(array, array->first_row + from, 0, n);
     if (array->versions.data != NULL) {
-        fits = fits && ps_buffer_append(
-                           to, array->versions.data + from * sizeof(uint64_t),
-                           (end - from) * sizeof(uint64_t));
+        fits = fits && ps_buffer_append(to, array->versions.data + from * sizeof(uint64_t),
+                                        (end - from) * sizeof(uint64_t));
     }
-    fits = fits &&
-           ps_buffer_append(to, array->values.data + first * size, n * size);
+    fits = fits && ps_buffer_append(to, array->values.data + first * size, n * size);
     for (uint32_t k = 0; fits && k < self->shape.n_states; k++) {
-        fits = ps_buffer_append(
-            to, array->state.data + (k * array->state_stride + first) * size,
-            n * size);
+        fits = ps_buffer_append(to, array->state.data + (k * array->state_stride + first) * size,
+                                n * size);
     }
     return fits;
 }
 
 /* The row is part of the image. */
-static bool
-wants_array_row(const ps_store_t *self, uint64_t place)
+static bool wants_array_row(const ps_store_t *self, uint64_t place)
 {
     return self->image->args.since == 0 ||
            ps_array_rows_version(&self->array, self->array.first_row + place) >
                self->image->args.since;
 }
 
-static bool
-add_array(ps_store_t *self, uint64_t from, uint64_t end, ps_buffer_t *to)
+static bool add_array(ps_store_t *self, uint64_t from, uint64_t end, ps_buffer_t *to)
 {
     uint64_t unit = self->image->unit;
     bool by_row = self->image->args.since > 0;
@@ -113,10 +93,8 @@ add_array(ps_store_t *self, uint64_t from, uint64_t end, ps_buffer_t *to)
     while (fits && from < end) {
         uint64_t at = from;
 
-        while (at < end &&
-               (by_row
-                    ? wants_array_row(self, at)
-                    : !is_blank(self, at, end - at < unit ? end : at + unit))) {
+        while (at < end && (by_row ? wants_array_row(self, at)
+                                   : !is_blank(self, at, end - at < unit ? end : at + unit))) {
             at = by_row ? at + 1 : end - at < unit ? end : at + unit;
         }
         fits = at == from || put_run(self, from, at, to);
@@ -127,17 +105,14 @@ add_array(ps_store_t *self, uint64_t from, uint64_t end, ps_buffer_t *to)
 
 /* ---- rows that are found by their key ---- */
 
-static bool
-wants_row(const ps_store_t *self, const uint8_t *at)
+static bool wants_row(const ps_store_t *self, const uint8_t *at)
 {
     return ps_indexed_row_is_present(&self->indexed, at) &&
            (self->image->args.since == 0 ||
-            ps_indexed_row_version(&self->indexed, at) >
-                self->image->args.since);
+            ps_indexed_row_version(&self->indexed, at) > self->image->args.since);
 }
 
-static bool
-add_items(ps_store_t *self, uint64_t from, uint64_t end, ps_buffer_t *to)
+static bool add_items(ps_store_t *self, uint64_t from, uint64_t end, ps_buffer_t *to)
 {
     const ps_slab_t *rows = &self->indexed.rows;
     bool fits = true;
@@ -158,16 +133,12 @@ add_items(ps_store_t *self, uint64_t from, uint64_t end, ps_buffer_t *to)
     return fits;
 }
 
-static bool
-put_sparse(const ps_store_t *self,
-           uint8_t *at,
-           const ps_sparse_row_t *row,
-           ps_buffer_t *to)
+static bool put_sparse(const ps_store_t *self, uint8_t *at, const ps_sparse_row_t *row,
+                       ps_buffer_t *to)
 {
     size_t size = ps_sparse_row_packed(&self->shape, row->n);
 
-    if (!put_part(self, PS_IMAGE_SPARSE, 1, 0, to) ||
-        !ps_buffer_u64(to, ps_load_u64(at)) ||
+    if (!put_part(self, PS_IMAGE_SPARSE, 1, 0, to) || !ps_buffer_u64(to, ps_load_u64(at)) ||
         !ps_buffer_u64(to, ps_indexed_row_version(&self->indexed, at)) ||
         !ps_buffer_u32(to, row->n) || !ps_buffer_reserve(to, size)) {
         return false;
@@ -178,8 +149,7 @@ put_sparse(const ps_store_t *self,
 }
 
 /* A row that may be sparse; a dense one goes as an item. */
-static bool
-add_mixed(ps_store_t *self, uint64_t place, ps_buffer_t *to)
+static bool add_mixed(ps_store_t *self, uint64_t place, ps_buffer_t *to)
 {
     const ps_indexed_rows_t *rows = &self->indexed;
     uint8_t *at = ps_slab_at(&rows->rows, (uint32_t)place);
@@ -191,17 +161,11 @@ add_mixed(ps_store_t *self, uint64_t place, ps_buffer_t *to)
     if (!ps_row_head_is_dense(head)) {
         return put_sparse(self, at, ps_row_head_sparse(head), to);
     }
-    return put_part(self, PS_IMAGE_ITEMS, 1, 0, to) &&
-           ps_buffer_append(to, at, rows->values_at) &&
-           ps_buffer_append(to, ps_row_head_target(head),
-                            ps_row_shape_bytes(&self->shape));
+    return put_part(self, PS_IMAGE_ITEMS, 1, 0, to) && ps_buffer_append(to, at, rows->values_at) &&
+           ps_buffer_append(to, ps_row_head_target(head), ps_row_shape_bytes(&self->shape));
 }
 
-bool
-ps_image_add_rows(ps_store_t *self,
-                  uint64_t from,
-                  uint64_t end,
-                  ps_buffer_t *to)
+bool ps_image_add_rows(ps_store_t *self, uint64_t from, uint64_t end, ps_buffer_t *to)
 {
     bool fits = true;
 

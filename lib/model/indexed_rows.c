@@ -10,8 +10,7 @@
 #include "model/row_head.h"
 #include "model/row_walk.h"
 
-static ps_row_t
-dense_row_at(const ps_indexed_rows_t *self, uint8_t *values)
+static ps_row_t dense_row_at(const ps_indexed_rows_t *self, uint8_t *values)
 {
     const ps_row_shape_t *shape = &self->shape;
     size_t size = (size_t)shape->width * shape->value_size;
@@ -23,8 +22,7 @@ dense_row_at(const ps_indexed_rows_t *self, uint8_t *values)
     };
 }
 
-ps_row_t
-ps_indexed_row_at(const ps_indexed_rows_t *self, uint8_t *at)
+ps_row_t ps_indexed_row_at(const ps_indexed_rows_t *self, uint8_t *at)
 {
     ps_row_head_t head = NULL;
 
@@ -38,8 +36,7 @@ ps_indexed_row_at(const ps_indexed_rows_t *self, uint8_t *at)
     return (ps_row_t){.sparse = ps_row_head_sparse(head)};
 }
 
-bool
-ps_indexed_row_is_present(const ps_indexed_rows_t *self, const uint8_t *at)
+bool ps_indexed_row_is_present(const ps_indexed_rows_t *self, const uint8_t *at)
 {
     ps_row_head_t head = NULL;
 
@@ -50,32 +47,26 @@ ps_indexed_row_is_present(const ps_indexed_rows_t *self, const uint8_t *at)
     return (ps_row_head_flags(head) & PS_HEAD_ABSENT) == 0;
 }
 
-uint64_t
-ps_indexed_row_version(const ps_indexed_rows_t *self, const uint8_t *at)
+uint64_t ps_indexed_row_version(const ps_indexed_rows_t *self, const uint8_t *at)
 {
-    return self->shape.version == NULL ? 0
-                                       : ps_load_u64(at + PS_ROW_VERSION_AT);
+    return self->shape.version == NULL ? 0 : ps_load_u64(at + PS_ROW_VERSION_AT);
 }
 
-void
-ps_indexed_rows_init(ps_indexed_rows_t *self, const ps_row_shape_t *shape)
+void ps_indexed_rows_init(ps_indexed_rows_t *self, const ps_row_shape_t *shape)
 {
     bool is_dense = shape->spec->row_format == PS_ROW_DENSE;
 
-    *self =
-        (ps_indexed_rows_t){.shape = *shape, .values_at = PS_ROW_VERSION_AT};
+    *self = (ps_indexed_rows_t){.shape = *shape, .values_at = PS_ROW_VERSION_AT};
     if (shape->version != NULL) {
         self->values_at += (uint32_t)sizeof(uint64_t);
     }
     ps_slab_init(&self->rows,
-                 self->values_at + (is_dense ? ps_row_shape_bytes(shape)
-                                             : sizeof(ps_row_head_t)));
+                 self->values_at + (is_dense ? ps_row_shape_bytes(shape) : sizeof(ps_row_head_t)));
     ps_slab_init(&self->dense, ps_row_shape_bytes(shape));
     ps_row_index_init(&self->index, &self->rows);
 }
 
-void
-ps_indexed_rows_done(ps_indexed_rows_t *self)
+void ps_indexed_rows_done(ps_indexed_rows_t *self)
 {
     if (self->shape.spec == NULL) {
         return; /* never begun */
@@ -92,8 +83,7 @@ ps_indexed_rows_done(ps_indexed_rows_t *self)
     ps_row_index_done(&self->index);
 }
 
-uint8_t *
-ps_indexed_rows_make(ps_indexed_rows_t *self, uint64_t key)
+uint8_t *ps_indexed_rows_make(ps_indexed_rows_t *self, uint64_t key)
 {
     const ps_row_shape_t *shape = &self->shape;
     size_t size = (size_t)shape->width * shape->value_size;
@@ -112,8 +102,7 @@ ps_indexed_rows_make(ps_indexed_rows_t *self, uint64_t key)
     at += self->values_at;
     if (!ps_init_is_zero(&shape->spec->init)) { /* else they are zero */
         ps_init_fill(shape->spec, key, shape->first_col, shape->width, at);
-        ps_updater_begin(shape->updater, at,
-                         shape->n_states == 0 ? NULL : at + size, shape->width,
+        ps_updater_begin(shape->updater, at, shape->n_states == 0 ? NULL : at + size, shape->width,
                          shape->width);
     }
     ps_row_index_add(&self->index, key, number);
@@ -121,10 +110,8 @@ ps_indexed_rows_make(ps_indexed_rows_t *self, uint64_t key)
 }
 
 /* Every value of every row of a DENSE table. */
-static void
-push_whole_rows(ps_indexed_rows_t *self,
-                const ps_slice_t *slice,
-                const ps_payload_t *payload)
+static void push_whole_rows(ps_indexed_rows_t *self, const ps_slice_t *slice,
+                            const ps_payload_t *payload)
 {
     ps_row_walk_t walk;
     ps_push_t push;
@@ -134,8 +121,8 @@ push_whole_rows(ps_indexed_rows_t *self,
     while (ps_row_walk_next(&walk)) {
         for (size_t i = 0; i < walk.n; i++) {
             if (walk.found[i] == NULL) {
-                walk.found[i] = ps_indexed_rows_make(
-                    self, ps_slice_row(slice, payload, walk.first + i));
+                walk.found[i] =
+                    ps_indexed_rows_make(self, ps_slice_row(slice, payload, walk.first + i));
             }
             ps_indexed_row_stamp(self, walk.found[i]);
             walk.found[i] += self->values_at;
@@ -145,10 +132,8 @@ push_whole_rows(ps_indexed_rows_t *self,
 }
 
 /* Some columns of the rows of a DENSE table. */
-static void
-push_columns(ps_indexed_rows_t *self,
-             const ps_slice_t *slice,
-             const ps_payload_t *payload)
+static void push_columns(ps_indexed_rows_t *self, const ps_slice_t *slice,
+                         const ps_payload_t *payload)
 {
     ps_deltas_t deltas = ps_deltas_over(slice, payload, self->shape.first_col);
     ps_row_walk_t walk;
@@ -167,10 +152,7 @@ push_columns(ps_indexed_rows_t *self,
     }
 }
 
-static void
-push_sparse_row(ps_indexed_rows_t *self,
-                ps_row_head_t *head,
-                ps_deltas_t *deltas)
+static void push_sparse_row(ps_indexed_rows_t *self, ps_row_head_t *head, ps_deltas_t *deltas)
 {
     ps_sparse_row_t *row = ps_row_head_sparse(*head);
     ps_columns_t columns = {0};
@@ -186,10 +168,8 @@ push_sparse_row(ps_indexed_rows_t *self,
 }
 
 /* Rows of a SPARSE or AUTO table, which have been reserved. */
-static void
-push_mixed(ps_indexed_rows_t *self,
-           const ps_slice_t *slice,
-           const ps_payload_t *payload)
+static void push_mixed(ps_indexed_rows_t *self, const ps_slice_t *slice,
+                       const ps_payload_t *payload)
 {
     ps_deltas_t deltas = ps_deltas_over(slice, payload, self->shape.first_col);
     ps_row_walk_t walk;
@@ -215,10 +195,8 @@ push_mixed(ps_indexed_rows_t *self,
     }
 }
 
-bool
-ps_indexed_rows_push(ps_indexed_rows_t *self,
-                     const ps_slice_t *slice,
-                     const ps_payload_t *payload)
+bool ps_indexed_rows_push(ps_indexed_rows_t *self, const ps_slice_t *slice,
+                          const ps_payload_t *payload)
 {
     if (ps_rows_are_mixed(self)) {
         if (!ps_row_heads_reserve(self, slice, payload)) {
@@ -239,23 +217,19 @@ ps_indexed_rows_push(ps_indexed_rows_t *self,
     return true;
 }
 
-uint64_t
-ps_indexed_rows_present(const ps_indexed_rows_t *self)
+uint64_t ps_indexed_rows_present(const ps_indexed_rows_t *self)
 {
     return self->rows.n - self->n_absent;
 }
 
-uint64_t
-ps_indexed_rows_value_bytes(const ps_indexed_rows_t *self)
+uint64_t ps_indexed_rows_value_bytes(const ps_indexed_rows_t *self)
 {
     uint64_t dense = ps_rows_are_mixed(self) ? self->dense.n : self->rows.n;
 
-    return (dense * self->shape.width + self->sparse_entries) *
-           self->shape.value_size;
+    return (dense * self->shape.width + self->sparse_entries) * self->shape.value_size;
 }
 
-uint64_t
-ps_indexed_rows_bytes(const ps_indexed_rows_t *self)
+uint64_t ps_indexed_rows_bytes(const ps_indexed_rows_t *self)
 {
     return ps_row_index_bytes(&self->index) + ps_slab_bytes(&self->rows) +
            ps_slab_bytes(&self->dense) + self->sparse_bytes;

@@ -46,26 +46,22 @@ void ps_indexed_rows_init(ps_indexed_rows_t *self, const ps_row_shape_t *shape);
 void ps_indexed_rows_done(ps_indexed_rows_t *self);
 
 /* As ps_store_push. false: no memory; no value has changed. */
-PSD_MUST_CHECK bool ps_indexed_rows_push(ps_indexed_rows_t *self,
-                                         const ps_slice_t *slice,
+PSD_MUST_CHECK bool ps_indexed_rows_push(ps_indexed_rows_t *self, const ps_slice_t *slice,
                                          const ps_payload_t *payload);
 
 /* The row that `at`, an item of `rows`, is or leads to. */
 ps_row_t ps_indexed_row_at(const ps_indexed_rows_t *self, uint8_t *at);
 /* A push was applied to that row. */
-bool ps_indexed_row_is_present(const ps_indexed_rows_t *self,
-                               const uint8_t *at);
+bool ps_indexed_row_is_present(const ps_indexed_rows_t *self, const uint8_t *at);
 /* That row has changed. */
-static inline void
-ps_indexed_row_stamp(const ps_indexed_rows_t *self, uint8_t *at)
+static inline void ps_indexed_row_stamp(const ps_indexed_rows_t *self, uint8_t *at)
 {
     if (self->shape.version != NULL) {
         ps_store_u64(at + PS_ROW_VERSION_AT, *self->shape.version);
     }
 }
 /* Version of that row; 0 when the table has none. */
-uint64_t ps_indexed_row_version(const ps_indexed_rows_t *self,
-                                const uint8_t *at);
+uint64_t ps_indexed_row_version(const ps_indexed_rows_t *self, const uint8_t *at);
 /* The row of the key, which a change finds or makes. Only in DENSE tables, with
  * room for it in rows and index. */
 uint8_t *ps_indexed_rows_make(ps_indexed_rows_t *self, uint64_t key);
@@ -77,8 +73,7 @@ uint64_t ps_indexed_rows_value_bytes(const ps_indexed_rows_t *self);
 /* Bytes of everything, free room included. */
 uint64_t ps_indexed_rows_bytes(const ps_indexed_rows_t *self);
 
-static inline bool
-ps_rows_are_mixed(const ps_indexed_rows_t *self)
+static inline bool ps_rows_are_mixed(const ps_indexed_rows_t *self)
 {
     return self->shape.spec->row_format != PS_ROW_DENSE;
 }

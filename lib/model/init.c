@@ -16,8 +16,7 @@ typedef struct cell_bits {
     uint64_t second;
 } cell_bits_t;
 
-static cell_bits_t
-cell_at(const ps_table_spec_t *spec, uint64_t row, uint32_t col)
+static cell_bits_t cell_at(const ps_table_spec_t *spec, uint64_t row, uint32_t col)
 {
     uint32_t words[4] = {0};
     cell_bits_t bits = {0};
@@ -30,15 +29,12 @@ cell_at(const ps_table_spec_t *spec, uint64_t row, uint32_t col)
 
 /* In [0, 1): as many bits as the type's fraction holds, so that the conversion
  * to the type is exact. */
-static double
-unit(uint64_t bits, ps_type_t type)
+static double unit(uint64_t bits, ps_type_t type)
 {
-    return type == PS_TYPE_F32 ? (double)(bits >> 40) * 0x1p-24
-                               : (double)(bits >> 11) * 0x1p-53;
+    return type == PS_TYPE_F32 ? (double)(bits >> 40) * 0x1p-24 : (double)(bits >> 11) * 0x1p-53;
 }
 
-static double
-normal(const ps_table_spec_t *spec, cell_bits_t bits)
+static double normal(const ps_table_spec_t *spec, cell_bits_t bits)
 {
     double u = 1 - unit(bits.first, spec->type); /* (0, 1] */
     double v = unit(bits.second, spec->type);
@@ -47,8 +43,7 @@ normal(const ps_table_spec_t *spec, cell_bits_t bits)
     return spec->init.a + spec->init.b * z;
 }
 
-static double
-uniform(const ps_table_spec_t *spec, cell_bits_t bits)
+static double uniform(const ps_table_spec_t *spec, cell_bits_t bits)
 {
     double u = unit(bits.first, spec->type);
 
@@ -56,8 +51,7 @@ uniform(const ps_table_spec_t *spec, cell_bits_t bits)
     return spec->init.a * (1 - u) + spec->init.b * u;
 }
 
-static double
-uniform_f64(const ps_table_spec_t *spec, cell_bits_t bits)
+static double uniform_f64(const ps_table_spec_t *spec, cell_bits_t bits)
 {
     double value = uniform(spec, bits);
 
@@ -68,8 +62,7 @@ uniform_f64(const ps_table_spec_t *spec, cell_bits_t bits)
     return value < spec->init.a ? spec->init.a : value;
 }
 
-static float
-uniform_f32(const ps_table_spec_t *spec, cell_bits_t bits)
+static float uniform_f32(const ps_table_spec_t *spec, cell_bits_t bits)
 {
     float low = (float)spec->init.a;
     float high = (float)spec->init.b;
@@ -81,22 +74,18 @@ uniform_f32(const ps_table_spec_t *spec, cell_bits_t bits)
     return value < low ? low : value;
 }
 
-static int64_t
-uniform_int(const ps_table_spec_t *spec, cell_bits_t bits)
+static int64_t uniform_int(const ps_table_spec_t *spec, cell_bits_t bits)
 {
     int64_t low = (int64_t)spec->init.a;
     /* b may be 2^63, which no int64_t holds: take the last value instead. */
-    int64_t last =
-        spec->init.b >= 0x1p63 ? INT64_MAX : (int64_t)spec->init.b - 1;
+    int64_t last = spec->init.b >= 0x1p63 ? INT64_MAX : (int64_t)spec->init.b - 1;
     uint64_t width = (uint64_t)last - (uint64_t)low;
-    uint64_t offset =
-        width == UINT64_MAX ? bits.first : ps_fold(bits.first, width + 1);
+    uint64_t offset = width == UINT64_MAX ? bits.first : ps_fold(bits.first, width + 1);
 
     return (int64_t)((uint64_t)low + offset);
 }
 
-static int64_t
-integer_at(const ps_table_spec_t *spec, uint64_t row, uint32_t col)
+static int64_t integer_at(const ps_table_spec_t *spec, uint64_t row, uint32_t col)
 {
     if (spec->init.kind == PS_INIT_CONSTANT) {
         return (int64_t)spec->init.a;
@@ -104,8 +93,7 @@ integer_at(const ps_table_spec_t *spec, uint64_t row, uint32_t col)
     return uniform_int(spec, cell_at(spec, row, col));
 }
 
-static float
-f32_at(const ps_table_spec_t *spec, uint64_t row, uint32_t col)
+static float f32_at(const ps_table_spec_t *spec, uint64_t row, uint32_t col)
 {
     if (spec->init.kind == PS_INIT_CONSTANT) {
         return (float)spec->init.a;
@@ -116,8 +104,7 @@ f32_at(const ps_table_spec_t *spec, uint64_t row, uint32_t col)
     return (float)normal(spec, cell_at(spec, row, col));
 }
 
-static double
-f64_at(const ps_table_spec_t *spec, uint64_t row, uint32_t col)
+static double f64_at(const ps_table_spec_t *spec, uint64_t row, uint32_t col)
 {
     if (spec->init.kind == PS_INIT_CONSTANT) {
         return spec->init.a;
@@ -128,19 +115,13 @@ f64_at(const ps_table_spec_t *spec, uint64_t row, uint32_t col)
     return normal(spec, cell_at(spec, row, col));
 }
 
-bool
-ps_init_is_zero(const ps_init_spec_t *self)
+bool ps_init_is_zero(const ps_init_spec_t *self)
 {
-    return self->kind == PS_INIT_ZERO ||
-           (self->kind == PS_INIT_CONSTANT && self->a == 0);
+    return self->kind == PS_INIT_ZERO || (self->kind == PS_INIT_CONSTANT && self->a == 0);
 }
 
-void
-ps_init_fill(const ps_table_spec_t *spec,
-             uint64_t row,
-             uint32_t first_col,
-             uint32_t n,
-             uint8_t *ret_values)
+void ps_init_fill(const ps_table_spec_t *spec, uint64_t row, uint32_t first_col, uint32_t n,
+                  uint8_t *ret_values)
 {
     size_t size = ps_type_size(spec->type);
 

@@ -16,9 +16,6 @@
 /* True when every first value is zero (a constant 0 too). */
 bool ps_init_is_zero(const ps_init_spec_t *self);
 /* Writes n values of the spec's type for columns first_col … of the row. */
-void ps_init_fill(const ps_table_spec_t *spec,
-                  uint64_t row,
-                  uint32_t first_col,
-                  uint32_t n,
+void ps_init_fill(const ps_table_spec_t *spec, uint64_t row, uint32_t first_col, uint32_t n,
                   uint8_t *ret_values);
 #endif

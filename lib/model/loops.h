@@ -50,20 +50,13 @@ typedef struct ps_numbers_f32 PS_NUMBERS(float) ps_numbers_f32_t;
 typedef struct ps_numbers_f64 PS_NUMBERS(double) ps_numbers_f64_t;
 
 /* numbers: of the type; values, state, deltas and n as ps_updater_apply. */
-typedef void ps_loop_t(const void *numbers,
-                       void *values,
-                       void *state,
-                       size_t state_stride,
-                       const uint8_t *deltas,
-                       size_t n);
+typedef void ps_loop_t(const void *numbers, void *values, void *state, size_t state_stride,
+                       const uint8_t *deltas, size_t n);
 
 /* The same for n rows of `width` values each, whose deltas lie one row behind
  * the other and may be written by another process meanwhile: each delta is read
  * once, and one that is not finite then leaves its value as it is. */
-typedef void ps_guarded_loop_t(const void *numbers,
-                               uint8_t *const *rows,
-                               size_t n,
-                               size_t width,
+typedef void ps_guarded_loop_t(const void *numbers, uint8_t *const *rows, size_t n, size_t width,
                                const uint8_t *deltas);
 
 #define PS_LOOP_KINDS (PS_UPDATER_DCASGD + 1)
@@ -84,10 +77,7 @@ typedef struct ps_loops {
     void (*stream)(uint8_t *to, const uint8_t *from, size_t size);
     /* The same for n rows of `size` bytes each, which lie apart, one behind the
      * other. A row that is NULL is passed over. */
-    void (*stream_rows)(uint8_t *to,
-                        uint8_t *const *rows,
-                        size_t n,
-                        size_t size);
+    void (*stream_rows)(uint8_t *to, uint8_t *const *rows, size_t n, size_t size);
     /* What was streamed is seen before what is written next. */
     void (*stream_end)(void);
 } ps_loops_t;

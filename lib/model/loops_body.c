@@ -69,52 +69,31 @@
 
 /* A loop over integers of one type. They are added as unsigned ones: signed
  * overflow is undefined in C, and the bits are the same. */
-#define INTEGER_LOOP(NAME, UNSIGNED, SIGNED, LOAD, RESULT)                    \
-    static void NAME(const void *numbers, void *values, void *state,          \
-                     size_t stride, const uint8_t *restrict deltas, size_t n) \
-    {                                                                         \
-        UNSIGNED *restrict w = values;                                        \
-                                                                              \
-        (void)numbers;                                                        \
-        (void)state;                                                          \
-        (void)stride;                                                         \
-        for (size_t i = 0; i < n; i++) {                                      \
-            UNSIGNED d = LOAD(deltas + i * sizeof d);                         \
-                                                                              \
-            w[i] = (RESULT);                                                  \
-        }                                                                     \
+#define INTEGER_LOOP(NAME, UNSIGNED, SIGNED, LOAD, RESULT)                          \
+    static void NAME(const void *numbers, void *values, void *state, size_t stride, \
+                     const uint8_t *restrict deltas, size_t n)                      \
+    {                                                                               \
+        UNSIGNED *restrict w = values;                                              \
+                                                                                    \
+        (void)numbers;                                                              \
+        (void)state;                                                                \
+        (void)stride;                                                               \
+        for (size_t i = 0; i < n; i++) {                                            \
+            UNSIGNED d = LOAD(deltas + i * sizeof d);                               \
+                                                                                    \
+            w[i] = (RESULT);                                                        \
+        }                                                                           \
     }
 
 INTEGER_LOOP(add_i32, uint32_t, int32_t, ps_load_u32, w[i] + d)
 INTEGER_LOOP(add_i64, uint64_t, int64_t, ps_load_u64, w[i] + d)
-INTEGER_LOOP(min_i32,
-             uint32_t,
-             int32_t,
-             ps_load_u32,
-             (int32_t)d < (int32_t)w[i] ? d : w[i])
-INTEGER_LOOP(min_i64,
-             uint64_t,
-             int64_t,
-             ps_load_u64,
-             (int64_t)d < (int64_t)w[i] ? d : w[i])
-INTEGER_LOOP(max_i32,
-             uint32_t,
-             int32_t,
-             ps_load_u32,
-             (int32_t)d > (int32_t)w[i] ? d : w[i])
-INTEGER_LOOP(max_i64,
-             uint64_t,
-             int64_t,
-             ps_load_u64,
-             (int64_t)d > (int64_t)w[i] ? d : w[i])
+INTEGER_LOOP(min_i32, uint32_t, int32_t, ps_load_u32, (int32_t)d < (int32_t)w[i] ? d : w[i])
+INTEGER_LOOP(min_i64, uint64_t, int64_t, ps_load_u64, (int64_t)d < (int64_t)w[i] ? d : w[i])
+INTEGER_LOOP(max_i32, uint32_t, int32_t, ps_load_u32, (int32_t)d > (int32_t)w[i] ? d : w[i])
+INTEGER_LOOP(max_i64, uint64_t, int64_t, ps_load_u64, (int64_t)d > (int64_t)w[i] ? d : w[i])
 
-static void
-assign_4(const void *numbers,
-         void *values,
-         void *state,
-         size_t stride,
-         const uint8_t *deltas,
-         size_t n)
+static void assign_4(const void *numbers, void *values, void *state, size_t stride,
+                     const uint8_t *deltas, size_t n)
 {
     (void)numbers;
     (void)state;
@@ -122,13 +101,8 @@ assign_4(const void *numbers,
     memcpy(values, deltas, n * 4);
 }
 
-static void
-assign_8(const void *numbers,
-         void *values,
-         void *state,
-         size_t stride,
-         const uint8_t *deltas,
-         size_t n)
+static void assign_8(const void *numbers, void *values, void *state, size_t stride,
+                     const uint8_t *deltas, size_t n)
 {
     (void)numbers;
     (void)state;
@@ -154,8 +128,7 @@ assign_8(const void *numbers,
 #endif
 
 /* A line is a fixed number of stores, so that the inner loop is none. */
-static void
-stream(uint8_t *to, const uint8_t *from, size_t size)
+static void stream(uint8_t *to, const uint8_t *from, size_t size)
 {
     for (size_t at = 0; at < size; at += LINE) {
         for (size_t k = 0; k < LINE; k += sizeof(STREAM_UNIT)) {
@@ -167,8 +140,7 @@ stream(uint8_t *to, const uint8_t *from, size_t size)
     }
 }
 
-static void
-stream_rows(uint8_t *to, uint8_t *const *rows, size_t n, size_t size)
+static void stream_rows(uint8_t *to, uint8_t *const *rows, size_t n, size_t size)
 {
     for (size_t i = 0; i < n; i++) {
         if (rows[i] != NULL) {
@@ -177,8 +149,7 @@ stream_rows(uint8_t *to, uint8_t *const *rows, size_t n, size_t size)
     }
 }
 
-static void
-stream_end(void)
+static void stream_end(void)
 {
 #ifdef __SSE2__
     _mm_sfence();
@@ -189,10 +160,10 @@ stream_end(void)
     {                                                          \
         [PS_TYPE_F32] = rule##_f32, [PS_TYPE_F64] = rule##_f64 \
     }
-#define NUMBERS(rule)                                           \
-    {                                                           \
-        [PS_TYPE_I32] = rule##_i32, [PS_TYPE_I64] = rule##_i64, \
-        [PS_TYPE_F32] = rule##_f32, [PS_TYPE_F64] = rule##_f64  \
+#define NUMBERS(rule)                                                                       \
+    {                                                                                       \
+        [PS_TYPE_I32] = rule##_i32, [PS_TYPE_I64] = rule##_i64, [PS_TYPE_F32] = rule##_f32, \
+        [PS_TYPE_F64] = rule##_f64                                                          \
     }
 #define TEXT_OF(x) #x
 #define TEXT(x) TEXT_OF(x)

@@ -15,17 +15,15 @@
 
 /* What every loop of a rule begins with: its own names for what it was given.
  * Rules without numbers or state leave theirs unused. */
-#define RULE(rule)                                                         \
-    static void NAME(rule)(const void *numbers, void *values, void *state, \
-                           size_t stride, const uint8_t *restrict deltas,  \
-                           size_t n)
+#define RULE(rule)                                                                        \
+    static void NAME(rule)(const void *numbers, void *values, void *state, size_t stride, \
+                           const uint8_t *restrict deltas, size_t n)
 #define UNUSED_STATE() \
     (void)state;       \
     (void)stride
 #define UNUSED_NUMBERS() (void)numbers
 
-static inline REAL
-NAME(soft)(REAL x, REAL threshold)
+static inline REAL NAME(soft)(REAL x, REAL threshold)
 {
     REAL rest = FABS(x) - threshold;
 
@@ -33,8 +31,7 @@ NAME(soft)(REAL x, REAL threshold)
     return COPYSIGN(rest < 0 ? 0 : rest, x) + 0;
 }
 
-static inline REAL
-NAME(prox)(REAL x, REAL eta, REAL l1, REAL l2)
+static inline REAL NAME(prox)(REAL x, REAL eta, REAL l1, REAL l2)
 {
     return NAME(soft)(x, l1 * eta) / (1 + l2 * eta);
 }
@@ -209,10 +206,8 @@ RULE(dcasgd)
 
 /* Counts a step of each of n <= BLOCK values: every delta but the zeros before
  * the first other one. True when all counts are the same. */
-static inline bool
-NAME(count_steps)(REAL *restrict counts,
-                  const uint8_t *restrict deltas,
-                  size_t n)
+static inline bool NAME(count_steps)(REAL *restrict counts, const uint8_t *restrict deltas,
+                                     size_t n)
 {
     BITS differ = 0;
 
@@ -228,8 +223,7 @@ NAME(count_steps)(REAL *restrict counts,
     return differ == 0;
 }
 
-static double
-NAME(power)(const ps_powers_t *powers, uint32_t steps)
+static double NAME(power)(const ps_powers_t *powers, uint32_t steps)
 {
     return powers->of[0][steps % PS_POWER_SIZE] *
            powers->of[1][(steps >> PS_POWER_BITS) % PS_POWER_SIZE] *
@@ -238,11 +232,7 @@ NAME(power)(const ps_powers_t *powers, uint32_t steps)
 
 /* Step size and correction of the square after `count` steps; before the first
  * one there is no step. */
-static void
-NAME(correct)(const ps_bias_t *bias,
-              REAL count,
-              REAL *ret_rate,
-              REAL *ret_square)
+static void NAME(correct)(const ps_bias_t *bias, REAL count, REAL *ret_rate, REAL *ret_square)
 {
     uint32_t steps = (uint32_t)count;
 
@@ -257,14 +247,9 @@ NAME(correct)(const ps_bias_t *bias,
     }
 }
 
-static void
-NAME(adam_block)(const struct NAME(ps_numbers) * u,
-                 REAL *restrict w,
-                 REAL *restrict m,
-                 REAL *restrict v,
-                 REAL *restrict counts,
-                 const uint8_t *restrict deltas,
-                 size_t n)
+static void NAME(adam_block)(const struct NAME(ps_numbers) * u, REAL *restrict w, REAL *restrict m,
+                             REAL *restrict v, REAL *restrict counts,
+                             const uint8_t *restrict deltas, size_t n)
 {
     REAL rates[BLOCK];
     REAL squares[BLOCK];
@@ -296,8 +281,7 @@ NAME(adam_block)(const struct NAME(ps_numbers) * u,
 
         m[i] = mean;
         v[i] = square;
-        w[i] =
-            keep * w[i] - rates[i] * mean / (SQRT(square * squares[i]) + eps);
+        w[i] = keep * w[i] - rates[i] * mean / (SQRT(square * squares[i]) + eps);
     }
 }
 
@@ -312,16 +296,14 @@ RULE(adam)
         size_t part = n - i < BLOCK ? n - i : BLOCK;
 
         NAME(adam_block)
-        (u, w + i, m + i, m + stride + i, m + 2 * stride + i,
-         deltas + i * sizeof(REAL), part);
+        (u, w + i, m + i, m + stride + i, m + 2 * stride + i, deltas + i * sizeof(REAL), part);
     }
 }
 
 /* A float is finite unless all bits of its exponent are set; adding one to such
  * an exponent carries into the sign's bit. The loop never leaves early and
  * compares nothing: bad values are rare. */
-static bool
-NAME(finite)(const uint8_t *values, size_t n)
+static bool NAME(finite)(const uint8_t *values, size_t n)
 {
     BITS bad = 0;
 

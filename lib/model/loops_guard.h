@@ -26,12 +26,8 @@ static inline NAME(bits) NAME(take)(const uint8_t *deltas, size_t size)
 }
 
 /* New values where the delta is finite, old ones elsewhere. */
-static inline void
-NAME(settle)(uint8_t *values,
-             NAME(reals) old,
-             NAME(reals) merged,
-             NAME(bits) deltas,
-             size_t size)
+static inline void NAME(settle)(uint8_t *values, NAME(reals) old, NAME(reals) merged,
+                                NAME(bits) deltas, size_t size)
 {
     NAME(bits) good = (NAME(bits))((deltas & EXPONENT) != EXPONENT);
     NAME(bits)
@@ -41,39 +37,38 @@ NAME(settle)(uint8_t *values,
 }
 
 /* MERGED: of the values w and the deltas d, with the numbers u. */
-#define GUARDED(rule, MERGED)                                                \
-    static inline void NAME(rule##_unit)(const struct NAME(ps_numbers) * u,  \
-                                         uint8_t * values,                   \
-                                         const uint8_t *deltas, size_t size) \
-    {                                                                        \
-        NAME(bits) bits = NAME(take)(deltas, size);                          \
-        NAME(reals) d = (NAME(reals))bits;                                   \
-        NAME(reals) w = {0};                                                 \
-                                                                             \
-        (void)u;                                                             \
-        memcpy(&w, values, size);                                            \
-        NAME(settle)(values, w, (MERGED), bits, size);                       \
-    }                                                                        \
-                                                                             \
-    static void NAME(rule)(const void *numbers, uint8_t *const *rows,        \
-                           size_t n, size_t width, const uint8_t *deltas)    \
-    {                                                                        \
-        size_t size = width * sizeof(REAL);                                  \
-                                                                             \
-        for (size_t i = 0; i < n; i++, deltas += size) {                     \
-            size_t at = 0;                                                   \
-                                                                             \
-            for (; at + UNIT <= size; at += UNIT) {                          \
-                if (UNIT >= PS_LINE || at % PS_LINE == 0) {                  \
-                    ps_prefetch_next_page(deltas + at);                      \
-                }                                                            \
-                NAME(rule##_unit)(numbers, rows[i] + at, deltas + at, UNIT); \
-            }                                                                \
-            if (at < size) {                                                 \
-                NAME(rule##_unit)                                            \
-                (numbers, rows[i] + at, deltas + at, size - at);             \
-            }                                                                \
-        }                                                                    \
+#define GUARDED(rule, MERGED)                                                                 \
+    static inline void NAME(rule##_unit)(const struct NAME(ps_numbers) * u, uint8_t * values, \
+                                         const uint8_t *deltas, size_t size)                  \
+    {                                                                                         \
+        NAME(bits) bits = NAME(take)(deltas, size);                                           \
+        NAME(reals) d = (NAME(reals))bits;                                                    \
+        NAME(reals) w = {0};                                                                  \
+                                                                                              \
+        (void)u;                                                                              \
+        memcpy(&w, values, size);                                                             \
+        NAME(settle)(values, w, (MERGED), bits, size);                                        \
+    }                                                                                         \
+                                                                                              \
+    static void NAME(rule)(const void *numbers, uint8_t *const *rows, size_t n, size_t width, \
+                           const uint8_t *deltas)                                             \
+    {                                                                                         \
+        size_t size = width * sizeof(REAL);                                                   \
+                                                                                              \
+        for (size_t i = 0; i < n; i++, deltas += size) {                                      \
+            size_t at = 0;                                                                    \
+                                                                                              \
+            for (; at + UNIT <= size; at += UNIT) {                                           \
+                if (UNIT >= PS_LINE || at % PS_LINE == 0) {                                   \
+                    ps_prefetch_next_page(deltas + at);                                       \
+                }                                                                             \
+                NAME(rule##_unit)(numbers, rows[i] + at, deltas + at, UNIT);                  \
+            }                                                                                 \
+            if (at < size) {                                                                  \
+                NAME(rule##_unit)                                                             \
+                (numbers, rows[i] + at, deltas + at, size - at);                              \
+            }                                                                                 \
+        }                                                                                     \
     }
 
 GUARDED(guarded_add, w + d)

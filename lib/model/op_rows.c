@@ -5,11 +5,9 @@
 #include "model/init.h"
 
 /* Rows that are not stored are nothing but zeros, and stay so. */
-static bool
-skips_absent(const ps_store_t *self, const ps_change_t *change)
+static bool skips_absent(const ps_store_t *self, const ps_change_t *change)
 {
-    const ps_store_t *from =
-        change->kind == PS_CHANGE_AXPY_ROWS ? change->other : self;
+    const ps_store_t *from = change->kind == PS_CHANGE_AXPY_ROWS ? change->other : self;
 
     if (from->is_array) {
         return false;
@@ -19,28 +17,22 @@ skips_absent(const ps_store_t *self, const ps_change_t *change)
             (change->kind != PS_CHANGE_FILL_ROWS || change->operand == 0));
 }
 
-ps_op_rows_t
-ps_op_rows_of(const ps_store_t *self,
-              const ps_slice_t *slice,
-              const ps_payload_t *payload,
-              const ps_change_t *change)
+ps_op_rows_t ps_op_rows_of(const ps_store_t *self, const ps_slice_t *slice,
+                           const ps_payload_t *payload, const ps_change_t *change)
 {
-    const ps_store_t *from =
-        change->kind == PS_CHANGE_AXPY_ROWS ? change->other : self;
+    const ps_store_t *from = change->kind == PS_CHANGE_AXPY_ROWS ? change->other : self;
     bool is_range = slice->rows == PS_ROWS_RANGE;
 
     return (ps_op_rows_t){
         .slice = slice,
         .payload = payload,
         .extent = is_range ? &self->extent : NULL,
-        .stored =
-            is_range && skips_absent(self, change) ? &from->indexed : NULL,
+        .stored = is_range && skips_absent(self, change) ? &from->indexed : NULL,
         .partial = self->is_partial ? self : NULL,
     };
 }
 
-static bool
-next_stored(ps_op_rows_t *self, uint64_t *ret_key)
+static bool next_stored(ps_op_rows_t *self, uint64_t *ret_key)
 {
     const ps_slab_t *rows = &self->stored->rows;
 
@@ -57,8 +49,7 @@ next_stored(ps_op_rows_t *self, uint64_t *ret_key)
     return false;
 }
 
-static bool
-next_of_all(ps_op_rows_t *self, uint64_t *ret_key)
+static bool next_of_all(ps_op_rows_t *self, uint64_t *ret_key)
 {
     if (self->stored != NULL) {
         return next_stored(self, ret_key);
@@ -74,12 +65,10 @@ next_of_all(ps_op_rows_t *self, uint64_t *ret_key)
     return false;
 }
 
-bool
-ps_op_rows_next(ps_op_rows_t *self, uint64_t *ret_key)
+bool ps_op_rows_next(ps_op_rows_t *self, uint64_t *ret_key)
 {
     while (next_of_all(self, ret_key)) {
-        if (self->partial == NULL ||
-            ps_store_takes_row(self->partial, *ret_key)) {
+        if (self->partial == NULL || ps_store_takes_row(self->partial, *ret_key)) {
             return true;
         }
     }
@@ -87,14 +76,13 @@ ps_op_rows_next(ps_op_rows_t *self, uint64_t *ret_key)
 }
 
 /* Named ones, of which many are looked for at once. */
-static uint64_t
-new_of_list(const ps_op_rows_t *self, const ps_store_t *store)
+static uint64_t new_of_list(const ps_op_rows_t *self, const ps_store_t *store)
 {
     ps_row_walk_t walk;
     uint64_t n_new = 0;
 
-    ps_row_walk_begin(&walk, &store->indexed, self->slice, self->payload,
-                      self->slice->n_rows, PS_NEED_HEAD);
+    ps_row_walk_begin(&walk, &store->indexed, self->slice, self->payload, self->slice->n_rows,
+                      PS_NEED_HEAD);
     while (ps_row_walk_next(&walk)) {
         for (size_t i = 0; i < walk.n; i++) {
             n_new += walk.found[i] == NULL ? 1 : 0;
@@ -103,8 +91,7 @@ new_of_list(const ps_op_rows_t *self, const ps_store_t *store)
     return n_new;
 }
 
-uint64_t
-ps_op_rows_new(const ps_op_rows_t *self, const ps_store_t *store)
+uint64_t ps_op_rows_new(const ps_op_rows_t *self, const ps_store_t *store)
 {
     ps_op_rows_t rows = *self;
     uint64_t n_new = 0;

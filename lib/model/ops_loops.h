@@ -12,21 +12,13 @@
 void ps_values_scale(ps_type_t type, uint8_t *values, size_t n, double operand);
 void ps_values_fill(ps_type_t type, uint8_t *values, size_t n, double operand);
 /* values += operand * other */
-void ps_values_axpy(ps_type_t type,
-                    uint8_t *values,
-                    const uint8_t *other,
-                    size_t n,
+void ps_values_axpy(ps_type_t type, uint8_t *values, const uint8_t *other, size_t n,
                     double operand);
 
 /* Sums go on from `sum`, value by value. */
-double
-ps_values_sum(ps_type_t type, const uint8_t *values, size_t n, double sum);
-double
-ps_values_squares(ps_type_t type, const uint8_t *values, size_t n, double sum);
-double ps_values_dot(ps_type_t type,
-                     const uint8_t *values,
-                     const uint8_t *other,
-                     size_t n,
+double ps_values_sum(ps_type_t type, const uint8_t *values, size_t n, double sum);
+double ps_values_squares(ps_type_t type, const uint8_t *values, size_t n, double sum);
+double ps_values_dot(ps_type_t type, const uint8_t *values, const uint8_t *other, size_t n,
                      double sum);
 uint64_t ps_values_nonzeros(ps_type_t type, const uint8_t *values, size_t n);
 /* A number that is greater for a greater value, equal for 0 and -0; 0 only for

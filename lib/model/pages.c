@@ -14,8 +14,7 @@
 #define HUGE_FROM ((size_t)4 << 20)  /* bytes that are worth huge pages */
 #define SMALL_STEP ((size_t)16 * 1024)
 
-static bool
-take_heap(ps_pages_t *self, size_t size)
+static bool take_heap(ps_pages_t *self, size_t size)
 {
     void *block = ps_alloc(size + ALIGNMENT, 1);
     size_t past = 0;
@@ -33,8 +32,7 @@ take_heap(ps_pages_t *self, size_t size)
 /* The one place besides ps_alloc that asks for memory: no malloc promises
  * pages that are zero without writing them. NORESERVE, because a table may be
  * declared larger than the part that is ever used. */
-static bool
-take_mapping(ps_pages_t *self, size_t size)
+static bool take_mapping(ps_pages_t *self, size_t size)
 {
     void *data = mmap(NULL, size, PROT_READ | PROT_WRITE,
                       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
@@ -49,15 +47,13 @@ take_mapping(ps_pages_t *self, size_t size)
     return true;
 }
 
-bool
-ps_pages_init(ps_pages_t *self, size_t size)
+bool ps_pages_init(ps_pages_t *self, size_t size)
 {
     assert(size > 0);
     return size < MAP_FROM ? take_heap(self, size) : take_mapping(self, size);
 }
 
-void
-ps_pages_will_fill(ps_pages_t *self)
+void ps_pages_will_fill(ps_pages_t *self)
 {
     if (self->block == NULL && self->size >= HUGE_FROM) {
         self->step = HUGE_BYTES;
@@ -65,8 +61,7 @@ ps_pages_will_fill(ps_pages_t *self)
     }
 }
 
-void
-ps_pages_return(const ps_pages_t *self, size_t until, size_t *returned)
+void ps_pages_return(const ps_pages_t *self, size_t until, size_t *returned)
 {
     size_t past = 0;
 
@@ -82,11 +77,7 @@ ps_pages_return(const ps_pages_t *self, size_t until, size_t *returned)
     *returned = until;
 }
 
-bool
-ps_pages_soon(const ps_pages_t *self,
-              size_t until,
-              size_t *named,
-              ps_soon_t *ret_soon)
+bool ps_pages_soon(const ps_pages_t *self, size_t until, size_t *named, ps_soon_t *ret_soon)
 {
     size_t from = until > *named ? until : *named;
     size_t end = 0;
@@ -104,8 +95,7 @@ ps_pages_soon(const ps_pages_t *self,
     return true;
 }
 
-void
-ps_pages_done(ps_pages_t *self)
+void ps_pages_done(ps_pages_t *self)
 {
     if (self->block != NULL) {
         ps_free(self->block);

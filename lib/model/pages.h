@@ -42,10 +42,7 @@ typedef struct ps_soon {
 /* For a block that comes in huge pages and is written from the front on, up to
  * byte `until` so far: the rest of that page and the next one, without what
  * was named before. `*named` is 0 at first. false: nothing new. */
-bool ps_pages_soon(const ps_pages_t *self,
-                   size_t until,
-                   size_t *named,
-                   ps_soon_t *ret_soon);
+bool ps_pages_soon(const ps_pages_t *self, size_t until, size_t *named, ps_soon_t *ret_soon);
 /* Takes a zeroed struct too, and leaves one. */
 void ps_pages_done(ps_pages_t *self);
 #endif

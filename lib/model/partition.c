@@ -8,16 +8,14 @@
 #include "model/fold.h"
 
 /* n things cut into `slices` runs, the first n % slices one longer. */
-static uint64_t
-cut_first(uint64_t n, uint64_t slices, uint64_t slice)
+static uint64_t cut_first(uint64_t n, uint64_t slices, uint64_t slice)
 {
     uint64_t longer = n % slices;
 
     return slice * (n / slices) + (slice < longer ? slice : longer);
 }
 
-static uint64_t
-cut_find(uint64_t n, uint64_t slices, uint64_t at)
+static uint64_t cut_find(uint64_t n, uint64_t slices, uint64_t at)
 {
     uint64_t length = n / slices;
     uint64_t in_longer = (n % slices) * (length + 1);
@@ -33,29 +31,25 @@ cut_find(uint64_t n, uint64_t slices, uint64_t at)
 
 /* The u64 space has 2^64 keys, one more than a u64 can count: slice i begins at
  * the least key that ps_fold puts into it, the ceiling of i 2^64 / slices. */
-static uint64_t
-key_space_first(uint64_t slices, uint64_t slice)
+static uint64_t key_space_first(uint64_t slices, uint64_t slice)
 {
     ps_u128_t space = (ps_u128_t)1 << 64;
 
     return (uint64_t)((space * slice + slices - 1) / slices);
 }
 
-static uint64_t
-range_first(const ps_table_spec_t *spec, uint64_t slices, uint64_t slice)
+static uint64_t range_first(const ps_table_spec_t *spec, uint64_t slices, uint64_t slice)
 {
     return spec->keys == PS_KEYS_HASH ? key_space_first(slices, slice)
                                       : cut_first(spec->n_rows, slices, slice);
 }
 
-static uint64_t
-last_row(const ps_table_spec_t *spec)
+static uint64_t last_row(const ps_table_spec_t *spec)
 {
     return spec->keys == PS_KEYS_HASH ? UINT64_MAX : spec->n_rows - 1;
 }
 
-static void
-set_rows(const ps_table_spec_t *spec, uint32_t slice, ps_extent_t *extent)
+static void set_rows(const ps_table_spec_t *spec, uint32_t slice, ps_extent_t *extent)
 {
     uint32_t slices = spec->n_partitions / spec->n_col_slices;
     bool is_last = slice + 1 == slices;
@@ -87,8 +81,7 @@ set_rows(const ps_table_spec_t *spec, uint32_t slice, ps_extent_t *extent)
     }
 }
 
-ps_extent_t
-ps_extent_of(const ps_table_spec_t *spec, uint32_t partition)
+ps_extent_t ps_extent_of(const ps_table_spec_t *spec, uint32_t partition)
 {
     uint32_t col_slices = spec->n_col_slices;
     uint32_t col_slice = partition % col_slices;
@@ -97,20 +90,16 @@ ps_extent_of(const ps_table_spec_t *spec, uint32_t partition)
     assert(partition < spec->n_partitions);
     set_rows(spec, partition / col_slices, &extent);
     extent.first_col = (uint32_t)cut_first(spec->n_cols, col_slices, col_slice);
-    extent.last_col =
-        (uint32_t)cut_first(spec->n_cols, col_slices, col_slice + 1) - 1;
+    extent.last_col = (uint32_t)cut_first(spec->n_cols, col_slices, col_slice + 1) - 1;
     return extent;
 }
 
-static bool
-has_hash(const ps_extent_t *self, uint64_t row)
+static bool has_hash(const ps_extent_t *self, uint64_t row)
 {
-    return self->n_slices == 1 ||
-           ps_fold(ps_hash_u64(row), self->n_slices) == self->slice;
+    return self->n_slices == 1 || ps_fold(ps_hash_u64(row), self->n_slices) == self->slice;
 }
 
-uint64_t
-ps_extent_rows(const ps_table_spec_t *spec, const ps_extent_t *extent)
+uint64_t ps_extent_rows(const ps_table_spec_t *spec, const ps_extent_t *extent)
 {
     uint64_t n = 0;
 
@@ -127,16 +116,13 @@ ps_extent_rows(const ps_table_spec_t *spec, const ps_extent_t *extent)
     return n;
 }
 
-bool
-ps_extent_has_row(const ps_extent_t *self, uint64_t row)
+bool ps_extent_has_row(const ps_extent_t *self, uint64_t row)
 {
-    return row >= self->first_row && row <= self->last_row &&
-           has_hash(self, row);
+    return row >= self->first_row && row <= self->last_row && has_hash(self, row);
 }
 
 /* How many boundaries are at or below the row. */
-static uint32_t
-list_slice_of(const ps_table_spec_t *spec, uint64_t row)
+static uint32_t list_slice_of(const ps_table_spec_t *spec, uint64_t row)
 {
     uint32_t low = 0;
     uint32_t high = spec->n_boundaries;
@@ -153,8 +139,7 @@ list_slice_of(const ps_table_spec_t *spec, uint64_t row)
     return low;
 }
 
-uint32_t
-ps_row_slice_of(const ps_table_spec_t *spec, uint64_t row)
+uint32_t ps_row_slice_of(const ps_table_spec_t *spec, uint64_t row)
 {
     uint32_t slices = spec->n_partitions / spec->n_col_slices;
 
@@ -176,8 +161,7 @@ ps_row_slice_of(const ps_table_spec_t *spec, uint64_t row)
     return (uint32_t)cut_find(spec->n_rows, slices, row);
 }
 
-uint32_t
-ps_col_slice_of(const ps_table_spec_t *spec, uint32_t col)
+uint32_t ps_col_slice_of(const ps_table_spec_t *spec, uint32_t col)
 {
     if (col >= spec->n_cols) {
         return spec->n_col_slices - 1; /* as above */

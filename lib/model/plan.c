@@ -26,8 +26,7 @@ typedef struct sample {
     uint8_t *values;  /* n_batch x n_cells */
 } sample_t;
 
-static void
-sample_done(sample_t *self)
+static void sample_done(sample_t *self)
 {
     ps_store_destroy(&self->store);
     ps_free(self->keys);
@@ -35,16 +34,14 @@ sample_done(sample_t *self)
     ps_free(self->values);
 }
 
-static bool
-is_sparse(const sample_t *self)
+static bool is_sparse(const sample_t *self)
 {
     return self->spec.row_format != PS_ROW_DENSE;
 }
 
 /* Columns of the sample's rows, of `width` in the partition. A row that may be
  * sparse keeps the part of its columns that is filled. */
-static void
-set_columns(sample_t *self, uint32_t width, double fill)
+static void set_columns(sample_t *self, uint32_t width, double fill)
 {
     double cells = is_sparse(self) ? fill * (double)width + 0.5 : (double)width;
 
@@ -52,18 +49,15 @@ set_columns(sample_t *self, uint32_t width, double fill)
     self->spec.n_cols = width;
     self->n_cells = (uint32_t)cells;
     if (self->n_cells > ROW_CELLS_MAX) {
-        self->spec.n_cols =
-            (uint32_t)((double)width * ROW_CELLS_MAX / self->n_cells + 0.5);
+        self->spec.n_cols = (uint32_t)((double)width * ROW_CELLS_MAX / self->n_cells + 0.5);
         self->n_cells = ROW_CELLS_MAX;
     }
 }
 
 /* Halved, so that an index that doubles ends as full as the real one. */
-static void
-set_rows(sample_t *self, uint64_t n_rows)
+static void set_rows(sample_t *self, uint64_t n_rows)
 {
-    while (n_rows > SAMPLE_ROWS_MAX ||
-           n_rows * self->n_cells > SAMPLE_CELLS_MAX) {
+    while (n_rows > SAMPLE_ROWS_MAX || n_rows * self->n_cells > SAMPLE_CELLS_MAX) {
         n_rows = (n_rows + 1) / 2;
     }
     self->n_rows = n_rows;
@@ -71,8 +65,7 @@ set_rows(sample_t *self, uint64_t n_rows)
 
 /* One partition of its own; a part of two where rows are found by their hash,
  * because the one and only part is laid out as by range. */
-static void
-set_partitions(sample_t *self, bool is_by_hash)
+static void set_partitions(sample_t *self, bool is_by_hash)
 {
     bool is_range = self->spec.keys == PS_KEYS_RANGE;
 
@@ -90,23 +83,19 @@ set_partitions(sample_t *self, bool is_by_hash)
     }
 }
 
-static bool
-take_memory(sample_t *self)
+static bool take_memory(sample_t *self)
 {
     uint32_t n = BATCH_CELLS / self->n_cells;
 
     self->n_batch = n < self->n_rows ? n : (uint32_t)self->n_rows;
     self->keys = ps_alloc(self->n_batch, sizeof *self->keys);
-    self->index = ps_alloc((size_t)self->n_batch * (1 + self->n_cells),
-                           sizeof *self->index);
-    self->values = ps_alloc((size_t)self->n_batch * self->n_cells,
-                            ps_type_size(self->spec.type));
+    self->index = ps_alloc((size_t)self->n_batch * (1 + self->n_cells), sizeof *self->index);
+    self->values = ps_alloc((size_t)self->n_batch * self->n_cells, ps_type_size(self->spec.type));
     return self->keys != NULL && self->index != NULL && self->values != NULL;
 }
 
 /* Nothing but zero is left out of a sparse row, and any 1 is not zero. */
-static void
-fill_values(sample_t *self)
+static void fill_values(sample_t *self)
 {
     size_t size = ps_type_size(self->spec.type);
 
@@ -132,8 +121,7 @@ fill_values(sample_t *self)
 }
 
 /* Counts of n rows, and their columns, spread over the width. */
-static void
-fill_index(sample_t *self, uint32_t n)
+static void fill_index(sample_t *self, uint32_t n)
 {
     uint32_t step = self->spec.n_cols / self->n_cells;
 
@@ -145,14 +133,12 @@ fill_index(sample_t *self, uint32_t n)
     }
 }
 
-static psd_status_t
-push(sample_t *self, uint32_t n, psd_error_t *err)
+static psd_status_t push(sample_t *self, uint32_t n, psd_error_t *err)
 {
     PSD_AUTO(ps_payload_destroy) ps_payload_t *payload = NULL;
     uint64_t n_values = (uint64_t)n * self->n_cells;
     ps_bytes_t keys = {(const uint8_t *)self->keys, n * sizeof *self->keys};
-    ps_bytes_t values = {self->values,
-                         n_values * ps_type_size(self->spec.type)};
+    ps_bytes_t values = {self->values, n_values * ps_type_size(self->spec.type)};
     ps_bytes_t index = {0};
     ps_slice_t slice = {
         .rows = PS_ROWS_LIST,
@@ -166,8 +152,7 @@ push(sample_t *self, uint32_t n, psd_error_t *err)
 
     if (is_sparse(self)) {
         fill_index(self, n);
-        index = (ps_bytes_t){(const uint8_t *)self->index,
-                             (n + n_values) * sizeof *self->index};
+        index = (ps_bytes_t){(const uint8_t *)self->index, (n + n_values) * sizeof *self->index};
     }
     payload = ps_payload_new(keys, index, values, NULL, NULL);
     if (payload == NULL) {
@@ -180,8 +165,7 @@ push(sample_t *self, uint32_t n, psd_error_t *err)
     return rc;
 }
 
-static psd_status_t
-fill_rows(sample_t *self, psd_error_t *err)
+static psd_status_t fill_rows(sample_t *self, psd_error_t *err)
 {
     const ps_extent_t *extent = ps_store_extent(self->store);
     psd_status_t rc = PSD_OK;
@@ -204,15 +188,11 @@ fill_rows(sample_t *self, psd_error_t *err)
     return rc;
 }
 
-static psd_status_t
-sample_make(sample_t *self,
-            const ps_table_spec_t *spec,
-            uint32_t width,
-            double fill,
-            psd_error_t *err)
+static psd_status_t sample_make(sample_t *self, const ps_table_spec_t *spec, uint32_t width,
+                                double fill, psd_error_t *err)
 {
-    bool is_by_hash = spec->partition_by == PS_PARTITION_BY_HASH &&
-                      spec->n_partitions > spec->n_col_slices;
+    bool is_by_hash =
+        spec->partition_by == PS_PARTITION_BY_HASH && spec->n_partitions > spec->n_col_slices;
     psd_status_t rc = PSD_OK;
 
     self->spec = *spec;
@@ -231,8 +211,7 @@ sample_make(sample_t *self,
 }
 
 /* n times factor, rounded; at most what 64 bits hold. */
-static uint64_t
-scale(uint64_t n, double factor)
+static uint64_t scale(uint64_t n, double factor)
 {
     double scaled = (double)n * factor + 0.5;
 
@@ -241,8 +220,7 @@ scale(uint64_t n, double factor)
 
 /* rows: how many times as many rows, cells: as many values in a row, parts:
  * partitions that hold a part of each row. */
-static ps_store_bytes_t
-scale_bytes(const sample_t *sample, double rows, double cells, double parts)
+static ps_store_bytes_t scale_bytes(const sample_t *sample, double rows, double cells, double parts)
 {
     ps_store_bytes_t bytes = ps_store_bytes(sample->store);
     double per_index = is_sparse(sample) ? cells : parts;
@@ -255,17 +233,13 @@ scale_bytes(const sample_t *sample, double rows, double cells, double parts)
     };
 }
 
-psd_status_t
-ps_plan_make(const ps_table_spec_t *spec,
-             uint64_t n_rows,
-             double fill,
-             ps_plan_t *ret_plan,
-             psd_error_t *err)
+psd_status_t ps_plan_make(const ps_table_spec_t *spec, uint64_t n_rows, double fill,
+                          ps_plan_t *ret_plan, psd_error_t *err)
 {
     PSD_AUTO(sample_done) sample_t sample = {.store = NULL};
     uint32_t n_row_slices = spec->n_partitions / spec->n_col_slices;
-    uint32_t width = (spec->n_cols + spec->n_col_slices - 1) /
-                     spec->n_col_slices; /* of the largest */
+    uint32_t width =
+        (spec->n_cols + spec->n_col_slices - 1) / spec->n_col_slices; /* of the largest */
     double cells = 0;
     psd_status_t rc = PSD_OK;
 
@@ -278,11 +252,9 @@ ps_plan_make(const ps_table_spec_t *spec,
         return rc;
     }
     cells = (double)width / sample.spec.n_cols;
-    ret_plan->largest = scale_bytes(
-        &sample, (double)ret_plan->partition_rows / (double)sample.n_rows,
-        cells, 1);
-    ret_plan->table = scale_bytes(
-        &sample, (double)n_rows / (double)sample.n_rows,
-        (double)spec->n_cols / sample.spec.n_cols, spec->n_col_slices);
+    ret_plan->largest =
+        scale_bytes(&sample, (double)ret_plan->partition_rows / (double)sample.n_rows, cells, 1);
+    ret_plan->table = scale_bytes(&sample, (double)n_rows / (double)sample.n_rows,
+                                  (double)spec->n_cols / sample.spec.n_cols, spec->n_col_slices);
     return PSD_OK;
 }

@@ -32,9 +32,6 @@ typedef struct ps_plan {
  * that.
  * Errors: PSD_NOMEM, PSD_LIMIT as ps_store_new for the sample.
  */
-PSD_MUST_CHECK psd_status_t ps_plan_make(const ps_table_spec_t *spec,
-                                         uint64_t n_rows,
-                                         double fill,
-                                         ps_plan_t *ret_plan,
-                                         psd_error_t *err);
+PSD_MUST_CHECK psd_status_t ps_plan_make(const ps_table_spec_t *spec, uint64_t n_rows, double fill,
+                                         ps_plan_t *ret_plan, psd_error_t *err);
 #endif

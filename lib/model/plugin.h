@@ -30,8 +30,7 @@ typedef struct ps_plugins {
 
 /* Whether what a shared object of this name gave can be called at all: its ABI,
  * its name, its functions. Errors: PSD_VERSION another ABI; PSD_INVALID. */
-PSD_MUST_CHECK psd_status_t ps_plugin_check(const char *name,
-                                            const psd_updater_t *functions,
+PSD_MUST_CHECK psd_status_t ps_plugin_check(const char *name, const psd_updater_t *functions,
                                             psd_error_t *err);
 
 /*
@@ -44,7 +43,6 @@ PSD_MUST_CHECK psd_status_t ps_plugin_check(const char *name,
  * that name, or it was refused; PSD_INVALID it does not take the table, with
  * its own reason.
  */
-PSD_MUST_CHECK psd_status_t ps_plugins_bind(const ps_plugins_t *self,
-                                            ps_table_spec_t *table,
+PSD_MUST_CHECK psd_status_t ps_plugins_bind(const ps_plugins_t *self, ps_table_spec_t *table,
                                             psd_error_t *err);
 #endif

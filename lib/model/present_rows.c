@@ -7,8 +7,7 @@
 
 #include "base/alloc.h"
 
-static void
-sift_down(uint64_t *heap, size_t n, size_t at)
+static void sift_down(uint64_t *heap, size_t n, size_t at)
 {
     uint64_t key = heap[at];
 
@@ -27,16 +26,14 @@ sift_down(uint64_t *heap, size_t n, size_t at)
     heap[at] = key;
 }
 
-static void
-make_heap(uint64_t *keys, size_t n)
+static void make_heap(uint64_t *keys, size_t n)
 {
     for (size_t i = n / 2; i > 0; i--) {
         sift_down(keys, n, i - 1);
     }
 }
 
-static void
-sort_heap(uint64_t *heap, size_t n)
+static void sort_heap(uint64_t *heap, size_t n)
 {
     for (; n > 1; n--) {
         uint64_t greatest = heap[0];
@@ -47,8 +44,7 @@ sort_heap(uint64_t *heap, size_t n)
     }
 }
 
-static bool
-append(ps_present_rows_t *self, uint64_t key)
+static bool append(ps_present_rows_t *self, uint64_t key)
 {
     if (!ps_grow(&self->keys, &self->capacity, self->n + 1, sizeof key)) {
         return false;
@@ -58,8 +54,7 @@ append(ps_present_rows_t *self, uint64_t key)
 }
 
 /* Takes one more key; the first `limit` make the heap. */
-static bool
-offer(ps_present_rows_t *self, uint64_t key, size_t limit)
+static bool offer(ps_present_rows_t *self, uint64_t key, size_t limit)
 {
     if (self->n < limit) {
         if (!append(self, key)) {
@@ -78,22 +73,16 @@ offer(ps_present_rows_t *self, uint64_t key, size_t limit)
     return true;
 }
 
-static bool
-find_in_rows(const ps_indexed_rows_t *rows,
-             uint64_t first,
-             uint64_t last,
-             const uint64_t *since,
-             size_t limit,
-             ps_present_rows_t *ret)
+static bool find_in_rows(const ps_indexed_rows_t *rows, uint64_t first, uint64_t last,
+                         const uint64_t *since, size_t limit, ps_present_rows_t *ret)
 {
     /* in the order of their coming, which is that of memory */
     for (uint32_t i = 0; i < rows->rows.n; i++) {
         const uint8_t *at = ps_slab_at(&rows->rows, i);
         uint64_t key = ps_load_u64(at);
-        bool is_wanted =
-            key >= first && key <= last &&
-            (since == NULL || ps_indexed_row_version(rows, at) > *since) &&
-            ps_indexed_row_is_present(rows, at);
+        bool is_wanted = key >= first && key <= last &&
+                         (since == NULL || ps_indexed_row_version(rows, at) > *since) &&
+                         ps_indexed_row_is_present(rows, at);
 
         if (is_wanted && !offer(ret, key, limit)) {
             return false;
@@ -107,8 +96,7 @@ find_in_rows(const ps_indexed_rows_t *rows,
 }
 
 /* The next row in order; sets *ret_go_on to false when there are enough. */
-static bool
-take(ps_present_rows_t *self, uint64_t row, size_t limit, bool *ret_go_on)
+static bool take(ps_present_rows_t *self, uint64_t row, size_t limit, bool *ret_go_on)
 {
     if (self->n == limit) {
         self->is_cut = true;
@@ -119,12 +107,8 @@ take(ps_present_rows_t *self, uint64_t row, size_t limit, bool *ret_go_on)
 }
 
 /* RANGE keys: every row that the hash puts here is present. */
-static bool
-find_by_number(const ps_extent_t *extent,
-               uint64_t first,
-               uint64_t last,
-               size_t limit,
-               ps_present_rows_t *ret)
+static bool find_by_number(const ps_extent_t *extent, uint64_t first, uint64_t last, size_t limit,
+                           ps_present_rows_t *ret)
 {
     bool go_on = true;
 
@@ -136,32 +120,21 @@ find_by_number(const ps_extent_t *extent,
     return true;
 }
 
-static bool
-find_in_array(const ps_array_rows_t *array,
-              uint64_t first,
-              uint64_t last,
-              uint64_t since,
-              size_t limit,
-              ps_present_rows_t *ret)
+static bool find_in_array(const ps_array_rows_t *array, uint64_t first, uint64_t last,
+                          uint64_t since, size_t limit, ps_present_rows_t *ret)
 {
     bool go_on = true;
 
     for (uint64_t row = first; row <= last && go_on; row++) {
-        if (ps_array_rows_version(array, row) > since &&
-            !take(ret, row, limit, &go_on)) {
+        if (ps_array_rows_version(array, row) > since && !take(ret, row, limit, &go_on)) {
             return false;
         }
     }
     return true;
 }
 
-bool
-ps_present_rows_find(const ps_store_t *store,
-                     uint64_t first,
-                     uint64_t n_rows,
-                     const uint64_t *since,
-                     size_t limit,
-                     ps_present_rows_t *ret)
+bool ps_present_rows_find(const ps_store_t *store, uint64_t first, uint64_t n_rows,
+                          const uint64_t *since, size_t limit, ps_present_rows_t *ret)
 {
     uint64_t last = first + (n_rows - 1);
     bool found = false;
@@ -180,8 +153,7 @@ ps_present_rows_find(const ps_store_t *store,
     return found;
 }
 
-void
-ps_present_rows_done(ps_present_rows_t *self)
+void ps_present_rows_done(ps_present_rows_t *self)
 {
     ps_free(self->keys);
     memset(self, 0, sizeof *self);

@@ -26,11 +26,8 @@ typedef struct ps_present_rows {
  *
  * false: no memory; *ret is then empty.
  */
-PSD_MUST_CHECK bool ps_present_rows_find(const ps_store_t *store,
-                                         uint64_t first,
-                                         uint64_t n_rows,
-                                         const uint64_t *since,
-                                         size_t limit,
+PSD_MUST_CHECK bool ps_present_rows_find(const ps_store_t *store, uint64_t first, uint64_t n_rows,
+                                         const uint64_t *since, size_t limit,
                                          ps_present_rows_t *ret);
 void ps_present_rows_done(ps_present_rows_t *self);
 #endif

@@ -11,13 +11,8 @@
 #define STATES_TOGETHER 3
 #define BYTES_TOGETHER (PS_ROWS_GROUP * 8) /* of values, or of a state */
 
-void
-ps_push_begin(ps_push_t *self,
-              const ps_row_shape_t *shape,
-              const ps_payload_t *payload,
-              uint8_t *values,
-              uint8_t *state,
-              size_t state_stride)
+void ps_push_begin(ps_push_t *self, const ps_row_shape_t *shape, const ps_payload_t *payload,
+                   uint8_t *values, uint8_t *state, size_t state_stride)
 {
     self->shape = shape;
     self->payload = payload;
@@ -27,65 +22,52 @@ ps_push_begin(ps_push_t *self,
     self->row_bytes = (size_t)shape->width * shape->value_size;
     self->span = 0;
     self->at = 0;
-    self->is_guarded =
-        payload->shared && !shape->spec->allow_nonfinite &&
-        (shape->type == PS_TYPE_F32 || shape->type == PS_TYPE_F64);
+    self->is_guarded = payload->shared && !shape->spec->allow_nonfinite &&
+                       (shape->type == PS_TYPE_F32 || shape->type == PS_TYPE_F64);
     self->is_fused = self->is_guarded && ps_updater_is_guarded(shape->updater);
 }
 
 /* Deltas that stay as they are; NULL when they have turned bad. n_bytes is at
  * most a block's when the push is guarded. */
-static const uint8_t *
-guard(ps_push_t *self, const uint8_t *deltas, size_t n_bytes)
+static const uint8_t *guard(ps_push_t *self, const uint8_t *deltas, size_t n_bytes)
 {
     if (!self->is_guarded) {
         return deltas;
     }
     assert(n_bytes <= sizeof self->block);
     memcpy(self->block, deltas, n_bytes);
-    return ps_finite_all(self->shape->type, self->block,
-                         n_bytes / self->shape->value_size)
+    return ps_finite_all(self->shape->type, self->block, n_bytes / self->shape->value_size)
                ? self->block
                : NULL;
 }
 
 /* Where the states of a row's first value are; there are some. */
-static uint8_t *
-state_of(const ps_push_t *self, uint8_t *row)
+static uint8_t *state_of(const ps_push_t *self, uint8_t *row)
 {
-    return self->state == NULL ? row + self->row_bytes
-                               : self->state + (row - self->values);
+    return self->state == NULL ? row + self->row_bytes : self->state + (row - self->values);
 }
 
-static void
-update(const ps_push_t *self,
-       uint8_t *row,
-       size_t offset,
-       const uint8_t *deltas,
-       size_t n)
+static void update(const ps_push_t *self, uint8_t *row, size_t offset, const uint8_t *deltas,
+                   size_t n)
 {
     const ps_row_shape_t *shape = self->shape;
     uint8_t *state = shape->n_states == 0 ? NULL : state_of(self, row) + offset;
 
-    ps_updater_apply(shape->updater, *shape->worker, row + offset, state,
-                     self->state_stride, deltas, n);
+    ps_updater_apply(shape->updater, *shape->worker, row + offset, state, self->state_stride,
+                     deltas, n);
 }
 
 /* Deltas that lie together, to neighbouring values. */
-static void
-update_run(ps_push_t *self,
-           uint8_t *row,
-           size_t offset,
-           const uint8_t *deltas,
-           size_t n_bytes)
+static void update_run(ps_push_t *self, uint8_t *row, size_t offset, const uint8_t *deltas,
+                       size_t n_bytes)
 {
     size_t most = self->is_guarded ? PS_PUSH_BLOCK : n_bytes;
 
     if (self->is_fused) {
         uint8_t *at = row + offset;
 
-        ps_updater_apply_guarded(self->shape->updater, &at, 1,
-                                 n_bytes / self->shape->value_size, deltas);
+        ps_updater_apply_guarded(self->shape->updater, &at, 1, n_bytes / self->shape->value_size,
+                                 deltas);
         return;
     }
     while (n_bytes > 0) {
@@ -102,8 +84,7 @@ update_run(ps_push_t *self,
 }
 
 /* Bytes that lie together from the next value on; there is one. */
-static size_t
-bytes_ahead(ps_push_t *self, const uint8_t **ret_deltas)
+static size_t bytes_ahead(ps_push_t *self, const uint8_t **ret_deltas)
 {
     const ps_bytes_t *span = &self->payload->spans[self->span];
 
@@ -117,8 +98,7 @@ bytes_ahead(ps_push_t *self, const uint8_t **ret_deltas)
     return span->size - self->at;
 }
 
-void
-ps_push_run(ps_push_t *self, uint8_t *values, uint64_t n)
+void ps_push_run(ps_push_t *self, uint8_t *values, uint64_t n)
 {
     size_t left = n * self->shape->value_size;
     size_t offset = 0;
@@ -137,8 +117,7 @@ ps_push_run(ps_push_t *self, uint8_t *values, uint64_t n)
 
 /* Rows of one value. A plug-in gets each as it lies, for it may look at a whole
  * row; more values would cost more on the way than the rule gains. */
-static bool
-go_together(const ps_row_shape_t *shape)
+static bool go_together(const ps_row_shape_t *shape)
 {
     return shape->width == 1 && shape->n_states <= STATES_TOGETHER &&
            shape->spec->updater.kind != PS_UPDATER_PLUGIN;
@@ -149,11 +128,8 @@ go_together(const ps_row_shape_t *shape)
  * itself: they come to the same bits as row by row, as long as no row is among
  * them twice.
  */
-static void
-update_together(const ps_push_t *self,
-                uint8_t *const *rows,
-                size_t n,
-                const uint8_t *deltas)
+static void update_together(const ps_push_t *self, uint8_t *const *rows, size_t n,
+                            const uint8_t *deltas)
 {
     const ps_row_shape_t *shape = self->shape;
     size_t size = shape->value_size;
@@ -167,24 +143,18 @@ update_together(const ps_push_t *self,
     }
     ps_values_gather(values, rows, 0, n, size);
     for (uint32_t k = 0; k < shape->n_states; k++) {
-        ps_values_gather(states + k * n * size, rows, apart + k * stride, n,
-                         size);
+        ps_values_gather(states + k * n * size, rows, apart + k * stride, n, size);
     }
-    ps_updater_apply(shape->updater, *shape->worker, values, states, n, deltas,
-                     n);
+    ps_updater_apply(shape->updater, *shape->worker, values, states, n, deltas, n);
     ps_values_scatter(rows, 0, values, n, size);
     for (uint32_t k = 0; k < shape->n_states; k++) {
-        ps_values_scatter(rows, apart + k * stride, states + k * n * size, n,
-                          size);
+        ps_values_scatter(rows, apart + k * stride, states + k * n * size, n, size);
     }
 }
 
 /* As many rows at once as go together. */
-static void
-update_each(const ps_push_t *self,
-            uint8_t *const *rows,
-            size_t n,
-            const uint8_t *deltas)
+static void update_each(const ps_push_t *self, uint8_t *const *rows, size_t n,
+                        const uint8_t *deltas)
 {
     size_t most = go_together(self->shape) ? PS_ROWS_GROUP : 1;
     size_t part = 0;
@@ -196,18 +166,13 @@ update_each(const ps_push_t *self,
             continue;
         }
         for (size_t k = i; k < i + part; k++) {
-            update(self, rows[k], 0, deltas + k * self->row_bytes,
-                   self->shape->width);
+            update(self, rows[k], 0, deltas + k * self->row_bytes, self->shape->width);
         }
     }
 }
 
 /* Whole rows whose deltas lie together. */
-static void
-update_rows(ps_push_t *self,
-            uint8_t *const *rows,
-            size_t n,
-            const uint8_t *deltas)
+static void update_rows(ps_push_t *self, uint8_t *const *rows, size_t n, const uint8_t *deltas)
 {
     const ps_row_shape_t *shape = self->shape;
 
@@ -226,8 +191,7 @@ update_rows(ps_push_t *self,
     update_each(self, rows, n, deltas);
 }
 
-void
-ps_push_rows(ps_push_t *self, uint8_t *const *rows, size_t n)
+void ps_push_rows(ps_push_t *self, uint8_t *const *rows, size_t n)
 {
     size_t most = self->is_guarded ? PS_PUSH_BLOCK / self->row_bytes : n;
 
@@ -248,8 +212,7 @@ ps_push_rows(ps_push_t *self, uint8_t *const *rows, size_t n)
     }
 }
 
-void
-ps_push_columns(ps_push_t *self, uint8_t *row, ps_deltas_t *deltas)
+void ps_push_columns(ps_push_t *self, uint8_t *row, ps_deltas_t *deltas)
 {
     const ps_row_shape_t *shape = self->shape;
     ps_columns_t columns = {0};
@@ -262,8 +225,8 @@ ps_push_columns(ps_push_t *self, uint8_t *row, ps_deltas_t *deltas)
             size_t run = ps_columns_neighbours(rest, n - i);
             uint32_t col = ps_columns_at(rest, 0) - shape->first_col;
 
-            update_run(self, row, (size_t)col * shape->value_size,
-                       values + i * shape->value_size, run * shape->value_size);
+            update_run(self, row, (size_t)col * shape->value_size, values + i * shape->value_size,
+                       run * shape->value_size);
             i += run;
         }
     }

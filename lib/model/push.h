@@ -37,12 +37,8 @@ typedef struct ps_push {
 
 /* values and state: where the arrays of all rows begin when states do not stand
  * behind their own row, else NULL. */
-void ps_push_begin(ps_push_t *self,
-                   const ps_row_shape_t *shape,
-                   const ps_payload_t *payload,
-                   uint8_t *values,
-                   uint8_t *state,
-                   size_t state_stride);
+void ps_push_begin(ps_push_t *self, const ps_row_shape_t *shape, const ps_payload_t *payload,
+                   uint8_t *values, uint8_t *state, size_t state_stride);
 /* The next n * width values, one whole row each. */
 void ps_push_rows(ps_push_t *self, uint8_t *const *rows, size_t n);
 /* The next n values, to neighbouring ones from `values` on. */

@@ -39,33 +39,22 @@ typedef struct ps_gather {
 
 /* Gathers the n rows of these keys, which the reply names; columns as in
  * `gather`. */
-PSD_MUST_CHECK psd_status_t ps_store_gather_keys(ps_store_t *self,
-                                                 const ps_gather_t *gather,
-                                                 const uint64_t *keys,
-                                                 size_t n,
-                                                 ps_slice_t *ret_slice,
-                                                 ps_payload_t **ret_payload,
+PSD_MUST_CHECK psd_status_t ps_store_gather_keys(ps_store_t *self, const ps_gather_t *gather,
+                                                 const uint64_t *keys, size_t n,
+                                                 ps_slice_t *ret_slice, ps_payload_t **ret_payload,
                                                  psd_error_t *err);
 /* The most rows that fit into gather->max_bytes, at least one. */
 size_t ps_store_gather_limit(const ps_store_t *self, const ps_gather_t *gather);
 /* A range of rows: those present of a scattered store, or those changed. */
-PSD_MUST_CHECK psd_status_t ps_store_gather_range(ps_store_t *self,
-                                                  const ps_gather_t *gather,
-                                                  ps_slice_t *ret_slice,
-                                                  ps_payload_t **ret_payload,
-                                                  uint64_t *ret_done,
-                                                  psd_error_t *err);
+PSD_MUST_CHECK psd_status_t ps_store_gather_range(ps_store_t *self, const ps_gather_t *gather,
+                                                  ps_slice_t *ret_slice, ps_payload_t **ret_payload,
+                                                  uint64_t *ret_done, psd_error_t *err);
 
 /* A SPARSE reply; want has the table's type. */
-PSD_MUST_CHECK psd_status_t ps_store_gather_sparse(ps_store_t *self,
-                                                   const ps_gather_t *gather,
+PSD_MUST_CHECK psd_status_t ps_store_gather_sparse(ps_store_t *self, const ps_gather_t *gather,
                                                    ps_slice_t *ret_slice,
-                                                   ps_payload_t **ret_payload,
-                                                   psd_error_t *err);
+                                                   ps_payload_t **ret_payload, psd_error_t *err);
 /* Writes the first n_rows rows of a DENSE want, one behind the other. */
-void ps_store_read_rows(ps_store_t *self,
-                        const ps_slice_t *want,
-                        const ps_payload_t *rows,
-                        uint64_t n_rows,
-                        uint8_t *ret_values);
+void ps_store_read_rows(ps_store_t *self, const ps_slice_t *want, const ps_payload_t *rows,
+                        uint64_t n_rows, uint8_t *ret_values);
 #endif

@@ -12,22 +12,16 @@
 #define FIRST_ENTRIES 4 /* room of a sparse row whose need is not known */
 #define SHRINK_BELOW 4  /* a sparse row is cut down at 1/4 of its room */
 
-uint32_t
-ps_row_head_room(uint32_t n)
+uint32_t ps_row_head_room(uint32_t n)
 {
     uint64_t most = n == 0 ? 0 : (uint64_t)SHRINK_BELOW * n - 1;
 
-    return most < FIRST_ENTRIES ? FIRST_ENTRIES
-           : most < UINT32_MAX  ? (uint32_t)most
-                                : UINT32_MAX;
+    return most < FIRST_ENTRIES ? FIRST_ENTRIES : most < UINT32_MAX ? (uint32_t)most : UINT32_MAX;
 }
 
 /* A sparse row's block in the place of another one or of none. */
-static void
-set_sparse(ps_indexed_rows_t *self,
-           ps_row_head_t *head,
-           ps_sparse_row_t *old,
-           ps_sparse_row_t *row)
+static void set_sparse(ps_indexed_rows_t *self, ps_row_head_t *head, ps_sparse_row_t *old,
+                       ps_sparse_row_t *row)
 {
     uint32_t absent = ps_row_head_flags(*head) & PS_HEAD_ABSENT;
 
@@ -40,19 +34,14 @@ set_sparse(ps_indexed_rows_t *self,
 }
 
 /* True when an AUTO table keeps a row with so many entries as a dense one. */
-static bool
-dense_is_smaller(const ps_indexed_rows_t *self, uint32_t capacity)
+static bool dense_is_smaller(const ps_indexed_rows_t *self, uint32_t capacity)
 {
     return self->shape.spec->row_format == PS_ROW_AUTO &&
-           ps_sparse_row_bytes(&self->shape, capacity) >=
-               ps_row_shape_bytes(&self->shape);
+           ps_sparse_row_bytes(&self->shape, capacity) >= ps_row_shape_bytes(&self->shape);
 }
 
 /* Writes a sparse row's entries as a dense row, which is all zero. */
-static void
-spread(const ps_indexed_rows_t *self,
-       const ps_sparse_row_t *sparse,
-       uint8_t *values)
+static void spread(const ps_indexed_rows_t *self, const ps_sparse_row_t *sparse, uint8_t *values)
 {
     const ps_row_shape_t *shape = &self->shape;
     ps_dense_row_t row = {
@@ -64,10 +53,7 @@ spread(const ps_indexed_rows_t *self,
     ps_sparse_row_spread(sparse, shape, &row);
 }
 
-static bool
-turn_dense(ps_indexed_rows_t *self,
-           ps_row_head_t *head,
-           ps_sparse_row_t *sparse)
+static bool turn_dense(ps_indexed_rows_t *self, ps_row_head_t *head, ps_sparse_row_t *sparse)
 {
     uint32_t absent = ps_row_head_flags(*head) & PS_HEAD_ABSENT;
     uint32_t number = 0;
@@ -86,8 +72,7 @@ turn_dense(ps_indexed_rows_t *self,
 }
 
 /* Room for `more` entries; the row may turn dense instead. */
-static bool
-make_room(ps_indexed_rows_t *self, ps_row_head_t *head, uint32_t more)
+static bool make_room(ps_indexed_rows_t *self, ps_row_head_t *head, uint32_t more)
 {
     ps_sparse_row_t *old = ps_row_head_sparse(*head);
     ps_sparse_row_t *row = NULL;
@@ -111,8 +96,7 @@ make_room(ps_indexed_rows_t *self, ps_row_head_t *head, uint32_t more)
     return true;
 }
 
-void
-ps_row_head_settle(ps_indexed_rows_t *self, ps_row_head_t *head)
+void ps_row_head_settle(ps_indexed_rows_t *self, ps_row_head_t *head)
 {
     ps_sparse_row_t *row = ps_row_head_sparse(*head);
 
@@ -133,16 +117,11 @@ ps_row_head_settle(ps_indexed_rows_t *self, ps_row_head_t *head)
 }
 
 /* Entries for one piece of a row's deltas whose columns ascend. */
-static bool
-reserve_piece(ps_indexed_rows_t *self,
-              ps_row_head_t *head,
-              ps_columns_t columns,
-              const uint8_t *deltas,
-              size_t n)
+static bool reserve_piece(ps_indexed_rows_t *self, ps_row_head_t *head, ps_columns_t columns,
+                          const uint8_t *deltas, size_t n)
 {
     ps_sparse_row_t *row = ps_row_head_sparse(*head);
-    uint32_t missing =
-        ps_sparse_row_missing(row, &self->shape, columns, deltas, n);
+    uint32_t missing = ps_sparse_row_missing(row, &self->shape, columns, deltas, n);
 
     if (missing == 0) {
         return true;
@@ -158,10 +137,7 @@ reserve_piece(ps_indexed_rows_t *self,
     return true;
 }
 
-static bool
-reserve_entries(ps_indexed_rows_t *self,
-                ps_row_head_t *head,
-                ps_deltas_t *deltas)
+static bool reserve_entries(ps_indexed_rows_t *self, ps_row_head_t *head, ps_deltas_t *deltas)
 {
     ps_columns_t columns = {0};
     const uint8_t *values = NULL;
@@ -189,11 +165,8 @@ reserve_entries(ps_indexed_rows_t *self,
 
 /* The head of a new row, born as the push has it: with `entries` entries, or
  * dense. */
-static bool
-make_head(ps_indexed_rows_t *self,
-          bool born_dense,
-          uint32_t entries,
-          ps_row_head_t *ret_head)
+static bool make_head(ps_indexed_rows_t *self, bool born_dense, uint32_t entries,
+                      ps_row_head_t *ret_head)
 {
     ps_sparse_row_t *row = NULL;
     uint32_t number = 0;
@@ -202,8 +175,7 @@ make_head(ps_indexed_rows_t *self,
         if (!ps_slab_add(&self->dense, &number)) { /* all zero, as it begins */
             return false;
         }
-        *ret_head =
-            ps_slab_at(&self->dense, number) + PS_HEAD_DENSE + PS_HEAD_ABSENT;
+        *ret_head = ps_slab_at(&self->dense, number) + PS_HEAD_DENSE + PS_HEAD_ABSENT;
         return true;
     }
     row = ps_sparse_row_new(&self->shape, NULL, entries);
@@ -217,10 +189,7 @@ make_head(ps_indexed_rows_t *self,
 
 /* A row for the key of `deltas`, which is not there; there is room for it in
  * rows and index. It is born as the push has it. */
-static bool
-make_row(ps_indexed_rows_t *self,
-         const ps_deltas_t *deltas,
-         ps_row_head_t **ret_head)
+static bool make_row(ps_indexed_rows_t *self, const ps_deltas_t *deltas, ps_row_head_t **ret_head)
 {
     bool is_sparse = deltas->slice->layout == PS_LAYOUT_SPARSE;
     bool is_auto = self->shape.spec->row_format == PS_ROW_AUTO;
@@ -247,8 +216,7 @@ make_row(ps_indexed_rows_t *self,
     return true;
 }
 
-static bool
-reserve_row(ps_indexed_rows_t *self, uint8_t *at, ps_deltas_t *deltas)
+static bool reserve_row(ps_indexed_rows_t *self, uint8_t *at, ps_deltas_t *deltas)
 {
     ps_row_head_t *head = at == NULL ? NULL : ps_row_head_at(self, at);
     uint32_t number = PS_ROW_NONE;
@@ -266,11 +234,8 @@ reserve_row(ps_indexed_rows_t *self, uint8_t *at, ps_deltas_t *deltas)
 }
 
 /* Takes back the reservation of the first n_rows rows. */
-static void
-unreserve(ps_indexed_rows_t *self,
-          const ps_slice_t *slice,
-          const ps_payload_t *payload,
-          uint64_t n_rows)
+static void unreserve(ps_indexed_rows_t *self, const ps_slice_t *slice, const ps_payload_t *payload,
+                      uint64_t n_rows)
 {
     for (uint64_t i = 0; i < n_rows; i++) {
         uint64_t key = ps_slice_row(slice, payload, i);
@@ -286,10 +251,8 @@ unreserve(ps_indexed_rows_t *self,
     }
 }
 
-bool
-ps_row_heads_reserve(ps_indexed_rows_t *self,
-                     const ps_slice_t *slice,
-                     const ps_payload_t *payload)
+bool ps_row_heads_reserve(ps_indexed_rows_t *self, const ps_slice_t *slice,
+                          const ps_payload_t *payload)
 {
     ps_deltas_t deltas = ps_deltas_over(slice, payload, self->shape.first_col);
     ps_row_walk_t walk;

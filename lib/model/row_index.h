@@ -74,23 +74,20 @@ uint64_t ps_row_index_bytes(const ps_row_index_t *self);
 /* The order of buckets, high bits first. Partitions by hash take the hash's
  * high bits (ps_fold), so the halves change places; the tag is a byte that
  * neither uses. */
-static inline uint64_t
-ps_row_hash(uint64_t key)
+static inline uint64_t ps_row_hash(uint64_t key)
 {
     uint64_t hash = ps_hash_u64(key);
 
     return hash << 32 | hash >> 32;
 }
 
-static inline ps_row_bucket_t *
-ps_row_table_at(const ps_row_table_t *self, uint64_t bucket)
+static inline ps_row_bucket_t *ps_row_table_at(const ps_row_table_t *self, uint64_t bucket)
 {
     return (ps_row_bucket_t *)(void *)self->pages.data + bucket;
 }
 
 /* Where a find begins; the index is not empty. */
-static inline const ps_row_bucket_t *
-ps_row_index_home(const ps_row_index_t *self, uint64_t hash)
+static inline const ps_row_bucket_t *ps_row_index_home(const ps_row_index_t *self, uint64_t hash)
 {
     if (self->old.n_buckets > 0) {
         uint64_t bucket = ps_fold(hash, self->old.n_buckets);
@@ -103,8 +100,7 @@ ps_row_index_home(const ps_row_index_t *self, uint64_t hash)
 }
 
 /* Asks the processor for the line that a find will read first. */
-static inline void
-ps_row_index_prefetch(const ps_row_index_t *self, uint64_t hash)
+static inline void ps_row_index_prefetch(const ps_row_index_t *self, uint64_t hash)
 {
     if (self->n > 0) {
         ps_prefetch(ps_row_index_home(self, hash));
@@ -115,15 +111,13 @@ ps_row_index_prefetch(const ps_row_index_t *self, uint64_t hash)
 typedef char ps_row_tags_t __attribute__((vector_size(16)));
 #endif
 
-static inline uint8_t
-ps_row_tag(uint64_t hash)
+static inline uint8_t ps_row_tag(uint64_t hash)
 {
     return (uint8_t)hash;
 }
 
 /* A bit for every row of the bucket with this tag. */
-static inline uint32_t
-ps_row_bucket_match(const ps_row_bucket_t *self, uint8_t tag)
+static inline uint32_t ps_row_bucket_match(const ps_row_bucket_t *self, uint8_t tag)
 {
     uint32_t in_use = (UINT32_C(1) << self->n) - 1;
 #ifdef __SSE2__
@@ -145,8 +139,7 @@ ps_row_bucket_match(const ps_row_bucket_t *self, uint8_t tag)
 
 /* The row that a find would look at first: nearly always the right one if there
  * is one. NULL: only a find can tell. */
-static inline uint8_t *
-ps_row_index_guess(const ps_row_index_t *self, uint64_t hash)
+static inline uint8_t *ps_row_index_guess(const ps_row_index_t *self, uint64_t hash)
 {
     const ps_row_bucket_t *bucket = NULL;
     uint32_t bits = 0;
@@ -160,8 +153,6 @@ ps_row_index_guess(const ps_row_index_t *self, uint64_t hash)
         bucket++; /* there are a few behind the last one that hashes name */
         bits = ps_row_bucket_match(bucket, ps_row_tag(hash));
     }
-    return bits == 0
-               ? NULL
-               : ps_slab_at(self->rows, bucket->numbers[__builtin_ctz(bits)]);
+    return bits == 0 ? NULL : ps_slab_at(self->rows, bucket->numbers[__builtin_ctz(bits)]);
 }
 #endif

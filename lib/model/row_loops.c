@@ -12,36 +12,32 @@
 #include "model/loops.h"
 
 #define DIFFER_BITS 12
-#define DIFFER_PLACES \
-    (1 << DIFFER_BITS) /* one for two of 32 rows: 11 % of the groups */
+#define DIFFER_PLACES (1 << DIFFER_BITS) /* one for two of 32 rows: 11 % of the groups */
 
 /* Fibonacci hashing (Knuth, The Art of Computer Programming 3, 6.4) of the bits
  * in which rows near each other differ. */
-static inline uint32_t
-differ_place(const uint8_t *row)
+static inline uint32_t differ_place(const uint8_t *row)
 {
-    return (uint32_t)((uintptr_t)row >> 2) * UINT32_C(0x9e3779b1) >>
-           (32 - DIFFER_BITS);
+    return (uint32_t)((uintptr_t)row >> 2) * UINT32_C(0x9e3779b1) >> (32 - DIFFER_BITS);
 }
 
 /* One loop for each type: a single value a row, or more of them. */
-#define ROWS_ADD(name, number_t, LOAD)                                   \
-    static void add_##name(uint8_t *const *rows, size_t n, size_t width, \
-                           const uint8_t *deltas)                        \
-    {                                                                    \
-        for (size_t i = 0; width == 1 && i < n; i++) {                   \
-            number_t *w = (void *)rows[i];                               \
-                                                                         \
-            *w += LOAD(deltas + i * sizeof *w);                          \
-        }                                                                \
-        for (size_t i = 0; width != 1 && i < n; i++) {                   \
-            number_t *restrict w = (void *)rows[i];                      \
-            const uint8_t *restrict d = deltas + i * width * sizeof *w;  \
-                                                                         \
-            for (size_t j = 0; j < width; j++) {                         \
-                w[j] += LOAD(d + j * sizeof *w);                         \
-            }                                                            \
-        }                                                                \
+#define ROWS_ADD(name, number_t, LOAD)                                                          \
+    static void add_##name(uint8_t *const *rows, size_t n, size_t width, const uint8_t *deltas) \
+    {                                                                                           \
+        for (size_t i = 0; width == 1 && i < n; i++) {                                          \
+            number_t *w = (void *)rows[i];                                                      \
+                                                                                                \
+            *w += LOAD(deltas + i * sizeof *w);                                                 \
+        }                                                                                       \
+        for (size_t i = 0; width != 1 && i < n; i++) {                                          \
+            number_t *restrict w = (void *)rows[i];                                             \
+            const uint8_t *restrict d = deltas + i * width * sizeof *w;                         \
+                                                                                                \
+            for (size_t j = 0; j < width; j++) {                                                \
+                w[j] += LOAD(d + j * sizeof *w);                                                \
+            }                                                                                   \
+        }                                                                                       \
     }
 
 /* Integers are added as unsigned ones, which wrap. */
@@ -50,12 +46,8 @@ ROWS_ADD(i64, uint64_t, ps_load_u64)
 ROWS_ADD(f32, float, ps_load_f32)
 ROWS_ADD(f64, double, ps_load_f64)
 
-void
-ps_rows_add(ps_type_t type,
-            uint8_t *const *rows,
-            size_t n,
-            size_t width,
-            const uint8_t *deltas)
+void ps_rows_add(ps_type_t type, uint8_t *const *rows, size_t n, size_t width,
+                 const uint8_t *deltas)
 {
     switch (type) {
     case PS_TYPE_I32:
@@ -74,8 +66,7 @@ ps_rows_add(ps_type_t type,
     }
 }
 
-void
-ps_rows_copy(uint8_t *to, uint8_t *const *rows, size_t n, size_t size)
+void ps_rows_copy(uint8_t *to, uint8_t *const *rows, size_t n, size_t size)
 {
     if (size == 4) { /* the commonest rows: without a call for each */
         for (size_t i = 0; i < n; i++) {
@@ -92,18 +83,12 @@ ps_rows_copy(uint8_t *to, uint8_t *const *rows, size_t n, size_t size)
     }
 }
 
-static inline uint8_t *
-behind(uint8_t *row, uintptr_t distance)
+static inline uint8_t *behind(uint8_t *row, uintptr_t distance)
 {
     return (uint8_t *)((uintptr_t)row + distance);
 }
 
-void
-ps_values_gather(uint8_t *to,
-                 uint8_t *const *rows,
-                 uintptr_t distance,
-                 size_t n,
-                 size_t size)
+void ps_values_gather(uint8_t *to, uint8_t *const *rows, uintptr_t distance, size_t n, size_t size)
 {
     assert(size == 4 || size == 8);
     for (size_t i = 0; size == 4 && i < n; i++) {
@@ -114,12 +99,8 @@ ps_values_gather(uint8_t *to,
     }
 }
 
-void
-ps_values_scatter(uint8_t *const *rows,
-                  uintptr_t distance,
-                  const uint8_t *from,
-                  size_t n,
-                  size_t size)
+void ps_values_scatter(uint8_t *const *rows, uintptr_t distance, const uint8_t *from, size_t n,
+                       size_t size)
 {
     assert(size == 4 || size == 8);
     for (size_t i = 0; size == 4 && i < n; i++) {
@@ -130,8 +111,7 @@ ps_values_scatter(uint8_t *const *rows,
     }
 }
 
-static bool
-is_twice(uint8_t *const *rows, size_t n)
+static bool is_twice(uint8_t *const *rows, size_t n)
 {
     for (size_t i = 1; i < n; i++) {
         for (size_t j = 0; j < i; j++) {
@@ -147,8 +127,7 @@ is_twice(uint8_t *const *rows, size_t n)
  * their own there, no two are the same. Who finds another one's and is that row
  * is there twice; of those who only share a place nothing is known. Places are
  * read only where somebody has written. */
-static bool
-differ_by_place(uint8_t *const *rows, size_t n)
+static bool differ_by_place(uint8_t *const *rows, size_t n)
 {
     uint8_t numbers[DIFFER_PLACES];
     bool shared = false;
@@ -167,8 +146,7 @@ differ_by_place(uint8_t *const *rows, size_t n)
     return !shared || !is_twice(rows, n);
 }
 
-bool
-ps_rows_differ(uint8_t *const *rows, size_t n)
+bool ps_rows_differ(uint8_t *const *rows, size_t n)
 {
     uint32_t steps_back = 0;
 
@@ -179,21 +157,18 @@ ps_rows_differ(uint8_t *const *rows, size_t n)
     return steps_back == 0 || differ_by_place(rows, n);
 }
 
-bool
-ps_rows_may_stream(const uint8_t *to, size_t n_bytes, size_t size)
+bool ps_rows_may_stream(const uint8_t *to, size_t n_bytes, size_t size)
 {
     return n_bytes >= PS_STREAM_FROM && size > 0 && size % PS_LINE == 0 &&
            (uintptr_t)to % PS_LINE == 0;
 }
 
-void
-ps_rows_stream(uint8_t *to, uint8_t *const *rows, size_t n, size_t size)
+void ps_rows_stream(uint8_t *to, uint8_t *const *rows, size_t n, size_t size)
 {
     ps_loops_best()->stream_rows(to, rows, n, size);
 }
 
-void
-ps_stream_copy(uint8_t *to, const uint8_t *from, size_t size)
+void ps_stream_copy(uint8_t *to, const uint8_t *from, size_t size)
 {
     size_t head = -(uintptr_t)to % PS_LINE; /* before the first whole line */
     size_t lines = 0;
@@ -205,8 +180,7 @@ ps_stream_copy(uint8_t *to, const uint8_t *from, size_t size)
     memcpy(to + head + lines, from + head + lines, size - head - lines);
 }
 
-void
-ps_rows_stream_end(void)
+void ps_rows_stream_end(void)
 {
     ps_loops_best()->stream_end();
 }

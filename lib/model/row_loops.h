@@ -5,15 +5,12 @@
 
 #include "base/slice.h"
 
-#define PS_ROWS_GROUP 32 /* rows that ps_rows_differ takes at most */
+#define PS_ROWS_GROUP 32                 /* rows that ps_rows_differ takes at most */
 #define PS_STREAM_FROM ((size_t)1 << 20) /* bytes that would fill a cache */
 
 /* Adds n rows of `width` deltas (wire bytes, any alignment), row by row, to the
  * values at rows[0] …, which are aligned to the type. Integers wrap. */
-void ps_rows_add(ps_type_t type,
-                 uint8_t *const *rows,
-                 size_t n,
-                 size_t width,
+void ps_rows_add(ps_type_t type, uint8_t *const *rows, size_t n, size_t width,
                  const uint8_t *deltas);
 /* Copies n rows of `size` bytes, which lie apart, one behind the other. A row
  * that is NULL is passed over. */
@@ -21,15 +18,8 @@ void ps_rows_copy(uint8_t *to, uint8_t *const *rows, size_t n, size_t size);
 /* Copies the value of `size` bytes, 4 or 8, at the same distance behind each of
  * n rows, one behind the other; and back. The distance wraps: it may lie before
  * the row. */
-void ps_values_gather(uint8_t *to,
-                      uint8_t *const *rows,
-                      uintptr_t distance,
-                      size_t n,
-                      size_t size);
-void ps_values_scatter(uint8_t *const *rows,
-                       uintptr_t distance,
-                       const uint8_t *from,
-                       size_t n,
+void ps_values_gather(uint8_t *to, uint8_t *const *rows, uintptr_t distance, size_t n, size_t size);
+void ps_values_scatter(uint8_t *const *rows, uintptr_t distance, const uint8_t *from, size_t n,
                        size_t size);
 /* Whether no row is among n <= PS_ROWS_GROUP, aligned to 4 bytes, twice. */
 bool ps_rows_differ(uint8_t *const *rows, size_t n);

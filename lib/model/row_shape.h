@@ -36,15 +36,13 @@ typedef struct ps_dense_row {
 
 /* Bytes of a dense row with its state. It fits a size_t: columns are at most
  * 2^31, arrays 257, values 8 bytes. */
-static inline size_t
-ps_row_shape_bytes(const ps_row_shape_t *self)
+static inline size_t ps_row_shape_bytes(const ps_row_shape_t *self)
 {
     return (size_t)self->width * self->value_size * (1 + self->n_states);
 }
 
 /* True for zero and minus zero. */
-static inline bool
-ps_value_is_zero(ps_type_t type, const uint8_t *value)
+static inline bool ps_value_is_zero(ps_type_t type, const uint8_t *value)
 {
     switch (type) {
     case PS_TYPE_I32:
@@ -60,8 +58,7 @@ ps_value_is_zero(ps_type_t type, const uint8_t *value)
 }
 
 /* Copies n values; a single one, the commonest case, without a call. */
-static inline void
-ps_values_copy(uint8_t *to, const uint8_t *from, size_t n, size_t value_size)
+static inline void ps_values_copy(uint8_t *to, const uint8_t *from, size_t n, size_t value_size)
 {
     if (n == 1 && value_size == 4) {
         memcpy(to, from, 4);

@@ -2,12 +2,8 @@
 /* The largest part, and whether it is too large. */
 #include "model/skew.h"
 
-bool
-ps_skew_find(const uint64_t *sizes,
-             size_t n,
-             uint64_t least,
-             size_t *ret_part,
-             uint64_t *ret_sum)
+bool ps_skew_find(const uint64_t *sizes, size_t n, uint64_t least, size_t *ret_part,
+                  uint64_t *ret_sum)
 {
     uint64_t sum = 0;
     size_t largest = 0;

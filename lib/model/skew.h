@@ -23,9 +23,6 @@
  * Looks at n parts; ret_part is the largest one, and ret_sum what all have
  * together, when it is too large. least >= 1: the floor.
  */
-bool ps_skew_find(const uint64_t *sizes,
-                  size_t n,
-                  uint64_t least,
-                  size_t *ret_part,
+bool ps_skew_find(const uint64_t *sizes, size_t n, uint64_t least, size_t *ret_part,
                   uint64_t *ret_sum);
 #endif

@@ -8,20 +8,17 @@
 #define FIRST_BYTES ((size_t)4 * 1024) /* unless one item is larger */
 #define SHIFT_MAX 16
 
-void
-ps_slab_init(ps_slab_t *self, size_t item_size)
+void ps_slab_init(ps_slab_t *self, size_t item_size)
 {
     assert(item_size > 0);
     memset(self, 0, sizeof *self);
     self->item_size = item_size;
-    while (self->shift < SHIFT_MAX &&
-           (item_size << (self->shift + 1)) <= FIRST_BYTES) {
+    while (self->shift < SHIFT_MAX && (item_size << (self->shift + 1)) <= FIRST_BYTES) {
         self->shift++;
     }
 }
 
-void
-ps_slab_done(ps_slab_t *self)
+void ps_slab_done(ps_slab_t *self)
 {
     for (uint32_t k = 0; k < self->n_chunks; k++) {
         ps_pages_done(&self->chunks[k]);
@@ -30,21 +27,18 @@ ps_slab_done(ps_slab_t *self)
 }
 
 /* Items that the chunks hold. */
-static uint64_t
-room(const ps_slab_t *self)
+static uint64_t room(const ps_slab_t *self)
 {
     return ((UINT64_C(1) << self->n_chunks) - 1) << self->shift;
 }
 
-static bool
-add_chunk(ps_slab_t *self)
+static bool add_chunk(ps_slab_t *self)
 {
     uint32_t k = self->n_chunks;
     size_t bytes = 0;
 
     if (k == PS_SLAB_CHUNKS ||
-        __builtin_mul_overflow((size_t)1 << (self->shift + k), self->item_size,
-                               &bytes) ||
+        __builtin_mul_overflow((size_t)1 << (self->shift + k), self->item_size, &bytes) ||
         !ps_pages_init(&self->chunks[k], bytes)) {
         return false;
     }
@@ -54,8 +48,7 @@ add_chunk(ps_slab_t *self)
     return true;
 }
 
-bool
-ps_slab_reserve(ps_slab_t *self, uint64_t more)
+bool ps_slab_reserve(ps_slab_t *self, uint64_t more)
 {
     if (more > PS_SLAB_MAX - self->n) {
         return false;
@@ -68,8 +61,7 @@ ps_slab_reserve(ps_slab_t *self, uint64_t more)
     return true;
 }
 
-bool
-ps_slab_add(ps_slab_t *self, uint32_t *ret_number)
+bool ps_slab_add(ps_slab_t *self, uint32_t *ret_number)
 {
     if (!ps_slab_reserve(self, 1)) {
         return false;
@@ -78,8 +70,7 @@ ps_slab_add(ps_slab_t *self, uint32_t *ret_number)
     return true;
 }
 
-const uint8_t *
-ps_slab_run(const ps_slab_t *self, uint32_t number, uint64_t *ret_n)
+const uint8_t *ps_slab_run(const ps_slab_t *self, uint32_t number, uint64_t *ret_n)
 {
     uint64_t place = (uint64_t)number + (UINT64_C(1) << self->shift);
     uint32_t top = 63U - (uint32_t)__builtin_clzll(place);
@@ -90,18 +81,15 @@ ps_slab_run(const ps_slab_t *self, uint32_t number, uint64_t *ret_n)
 
 /* Nothing of chunk k is left to name, so that the next one's turn has come:
  * early also where a chunk is too small for huge pages and the next is not. */
-static bool
-is_all_named(const ps_slab_t *self, uint32_t k, size_t until)
+static bool is_all_named(const ps_slab_t *self, uint32_t k, size_t until)
 {
     const ps_pages_t *chunk = &self->chunks[k];
 
     return self->named == chunk->size ||
-           (self->named == 0 && chunk->block == NULL &&
-            until > chunk->size / 4 * 3);
+           (self->named == 0 && chunk->block == NULL && until > chunk->size / 4 * 3);
 }
 
-bool
-ps_slab_soon(ps_slab_t *self, ps_soon_t *ret_soon)
+bool ps_slab_soon(ps_slab_t *self, ps_soon_t *ret_soon)
 {
     uint64_t place = self->n + (UINT64_C(1) << self->shift);
     uint32_t top = 63U - (uint32_t)__builtin_clzll(place);
@@ -122,12 +110,11 @@ ps_slab_soon(ps_slab_t *self, ps_soon_t *ret_soon)
         self->soon = k + 1;
         self->named = 0;
     }
-    return ps_pages_soon(&self->chunks[self->soon], self->soon == k ? until : 0,
-                         &self->named, ret_soon);
+    return ps_pages_soon(&self->chunks[self->soon], self->soon == k ? until : 0, &self->named,
+                         ret_soon);
 }
 
-uint64_t
-ps_slab_bytes(const ps_slab_t *self)
+uint64_t ps_slab_bytes(const ps_slab_t *self)
 {
     uint64_t bytes = self->n * self->item_size;
 

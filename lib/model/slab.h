@@ -15,7 +15,7 @@
 #include "model/pages.h"
 
 #define PS_SLAB_MAX ((UINT64_C(1) << 31) - 1) /* items */
-#define PS_SLAB_CHUNKS 32 /* reach PS_SLAB_MAX for any shift */
+#define PS_SLAB_CHUNKS 32                     /* reach PS_SLAB_MAX for any shift */
 
 typedef struct ps_slab {
     uint8_t *data[PS_SLAB_CHUNKS]; /* of each chunk: what ps_slab_at reads */
@@ -44,17 +44,14 @@ uint64_t ps_slab_bytes(const ps_slab_t *self);
 
 /* The items from `number` on that lie one behind the other: their address, and
  * how many there are of them in the chunk; number < n. */
-const uint8_t *
-ps_slab_run(const ps_slab_t *self, uint32_t number, uint64_t *ret_n);
+const uint8_t *ps_slab_run(const ps_slab_t *self, uint32_t number, uint64_t *ret_n);
 
 /* number < n */
-static inline uint8_t *
-ps_slab_at(const ps_slab_t *self, uint32_t number)
+static inline uint8_t *ps_slab_at(const ps_slab_t *self, uint32_t number)
 {
     uint64_t place = (uint64_t)number + (UINT64_C(1) << self->shift);
     uint32_t top = 63U - (uint32_t)__builtin_clzll(place);
 
-    return self->data[top - self->shift] +
-           (place ^ (UINT64_C(1) << top)) * self->item_size;
+    return self->data[top - self->shift] + (place ^ (UINT64_C(1) << top)) * self->item_size;
 }
 #endif

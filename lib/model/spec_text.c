@@ -13,8 +13,7 @@ static const ps_word_t inits[] = {{"zero", PS_INIT_ZERO},
                                   {"normal", PS_INIT_NORMAL}};
 
 /* The numbers behind the colon of an init: as many as its kind takes. */
-static psd_status_t
-read_init_numbers(const char *text, ps_init_spec_t *spec, psd_error_t *err)
+static psd_status_t read_init_numbers(const char *text, ps_init_spec_t *spec, psd_error_t *err)
 {
     const char *at = text;
     char part[PS_NUMBER_SIZE] = {0};
@@ -34,8 +33,7 @@ read_init_numbers(const char *text, ps_init_spec_t *spec, psd_error_t *err)
     return ps_word_number("first value", at, &spec->a, err);
 }
 
-psd_status_t
-ps_init_spec_parse(const char *text, ps_init_spec_t *ret, psd_error_t *err)
+psd_status_t ps_init_spec_parse(const char *text, ps_init_spec_t *ret, psd_error_t *err)
 {
     size_t length = strcspn(text, ":");
     int kind = ps_word_find(PS_WORDS(inits), text, length);
@@ -43,9 +41,8 @@ ps_init_spec_parse(const char *text, ps_init_spec_t *ret, psd_error_t *err)
     bool has_colon = text[length] == ':';
 
     if (kind == 0 || has_colon != (spec.kind != PS_INIT_ZERO)) {
-        return ps_word_unknown(
-            "init", text,
-            "zero, constant:V, uniform:LOW,HIGH or normal:MEAN,STD", err);
+        return ps_word_unknown("init", text,
+                               "zero, constant:V, uniform:LOW,HIGH or normal:MEAN,STD", err);
     }
     if (has_colon) {
         psd_status_t rc = read_init_numbers(text + length + 1, &spec, err);
@@ -58,14 +55,12 @@ ps_init_spec_parse(const char *text, ps_init_spec_t *ret, psd_error_t *err)
     return PSD_OK;
 }
 
-const char *
-ps_init_name(ps_init_kind_t value)
+const char *ps_init_name(ps_init_kind_t value)
 {
     return ps_word_of(PS_WORDS(inits), (int)value);
 }
 
-void
-ps_init_spec_format(const ps_init_spec_t *self, char ret[PS_SPEC_TEXT_SIZE])
+void ps_init_spec_format(const ps_init_spec_t *self, char ret[PS_SPEC_TEXT_SIZE])
 {
     bool has_b = self->kind == PS_INIT_UNIFORM || self->kind == PS_INIT_NORMAL;
     char a[PS_NUMBER_SIZE] = {0};
@@ -77,7 +72,6 @@ ps_init_spec_format(const ps_init_spec_t *self, char ret[PS_SPEC_TEXT_SIZE])
     }
     ps_word_format_number(self->a, a);
     ps_word_format_number(self->b, b);
-    (void)snprintf(ret, PS_SPEC_TEXT_SIZE, "%s:%s%s%s",
-                   ps_init_name(self->kind), a, has_b ? "," : "",
-                   has_b ? b : "");
+    (void)snprintf(ret, PS_SPEC_TEXT_SIZE, "%s:%s%s%s", ps_init_name(self->kind), a,
+                   has_b ? "," : "", has_b ? b : "");
 }

@@ -30,10 +30,8 @@ typedef struct ps_store_bytes {
 
 /* spec has passed ps_table_spec_check and is copied; partition names the
  * extent. Errors: PSD_NOMEM; PSD_LIMIT when the extent cannot be addressed. */
-PSD_MUST_CHECK psd_status_t ps_store_new(const ps_table_spec_t *spec,
-                                         uint32_t partition,
-                                         ps_store_t **ret_store,
-                                         psd_error_t *err);
+PSD_MUST_CHECK psd_status_t ps_store_new(const ps_table_spec_t *spec, uint32_t partition,
+                                         ps_store_t **ret_store, psd_error_t *err);
 void ps_store_destroy(ps_store_t **self_p);
 
 /*
@@ -47,17 +45,14 @@ void ps_store_destroy(ps_store_t **self_p);
  * Errors: PSD_TYPE, PSD_RANGE, PSD_SHAPE, PSD_NOT_FINITE, each naming row (and
  * column) and what is allowed. The store is not changed.
  */
-PSD_MUST_CHECK psd_status_t ps_store_check_push(const ps_store_t *self,
-                                                const ps_slice_t *slice,
-                                                const ps_payload_t *payload,
-                                                psd_error_t *err);
+PSD_MUST_CHECK psd_status_t ps_store_check_push(const ps_store_t *self, const ps_slice_t *slice,
+                                                const ps_payload_t *payload, psd_error_t *err);
 /* Deltas applied from now on are those of this worker (its rank in its job), or
  * of PS_UPDATER_NO_WORKER (model/updater.h), as in the beginning: some updaters
  * keep state for every worker. */
 void ps_store_set_worker(ps_store_t *self, uint32_t worker);
 /* Whether the updater takes deltas of this worker. Errors: PSD_RANGE. */
-PSD_MUST_CHECK psd_status_t ps_store_check_worker(const ps_store_t *self,
-                                                  uint32_t worker,
+PSD_MUST_CHECK psd_status_t ps_store_check_worker(const ps_store_t *self, uint32_t worker,
                                                   psd_error_t *err);
 /*
  * Applies a push that ps_store_check_push accepted, row by row in the slice's
@@ -70,10 +65,8 @@ PSD_MUST_CHECK psd_status_t ps_store_check_worker(const ps_store_t *self,
  * Errors: PSD_NOMEM; no value has changed then, and no row is present that was
  * not before.
  */
-PSD_MUST_CHECK psd_status_t ps_store_push(ps_store_t *self,
-                                          const ps_slice_t *slice,
-                                          const ps_payload_t *payload,
-                                          psd_error_t *err);
+PSD_MUST_CHECK psd_status_t ps_store_push(ps_store_t *self, const ps_slice_t *slice,
+                                          const ps_payload_t *payload, psd_error_t *err);
 
 /* Memory that pushes of new rows will take next, once; ask after each push. As
  * ps_pages_soon. */
@@ -81,10 +74,8 @@ bool ps_store_soon(ps_store_t *self, ps_soon_t *ret_soon);
 
 /* Same checks for the rows and columns of a pull (slice->n_values is 0 and
  * layout is what the reader wants back). Errors: PSD_RANGE, PSD_SHAPE. */
-PSD_MUST_CHECK psd_status_t ps_store_check_pull(const ps_store_t *self,
-                                                const ps_slice_t *slice,
-                                                const ps_payload_t *payload,
-                                                psd_error_t *err);
+PSD_MUST_CHECK psd_status_t ps_store_check_pull(const ps_store_t *self, const ps_slice_t *slice,
+                                                const ps_payload_t *payload, psd_error_t *err);
 /*
  * Gathers rows into a fresh payload. A row that is not present reads as its
  * first values and is not made.
@@ -105,14 +96,10 @@ PSD_MUST_CHECK psd_status_t ps_store_check_pull(const ps_store_t *self,
  *                 first_row + *ret_done while it is below want->n_rows
  * Errors: PSD_NOMEM.
  */
-PSD_MUST_CHECK psd_status_t ps_store_gather(ps_store_t *self,
-                                            const ps_slice_t *want,
-                                            const ps_payload_t *rows,
-                                            size_t max_bytes,
-                                            ps_room_t room,
-                                            ps_slice_t *ret_slice,
-                                            ps_payload_t **ret_payload,
-                                            uint64_t *ret_done,
+PSD_MUST_CHECK psd_status_t ps_store_gather(ps_store_t *self, const ps_slice_t *want,
+                                            const ps_payload_t *rows, size_t max_bytes,
+                                            ps_room_t room, ps_slice_t *ret_slice,
+                                            ps_payload_t **ret_payload, uint64_t *ret_done,
                                             psd_error_t *err);
 
 ps_store_bytes_t ps_store_bytes(const ps_store_t *self);

@@ -19,46 +19,37 @@ typedef struct work {
     ps_row_t other; /* AXPY: the other store's row of the key at hand */
 } work_t;
 
-static void
-work_done(work_t *self)
+static void work_done(work_t *self)
 {
     ps_free(self->first);
 }
 
-static psd_status_t
-no_memory(psd_error_t *err)
+static psd_status_t no_memory(psd_error_t *err)
 {
     return psd_error_set(err, PSD_NOMEM, "no memory for the rows of a change");
 }
 
-static void
-axpy_piece(const work_t *work, ps_columns_t columns, uint8_t *values, size_t n)
+static void axpy_piece(const work_t *work, ps_columns_t columns, uint8_t *values, size_t n)
 {
     const ps_row_shape_t *shape = &work->change->other->shape;
 
     if (columns.list == NULL && work->other.sparse == NULL) {
-        ps_values_axpy(shape->type, values,
-                       ps_row_value(shape, &work->other, columns.first), n,
+        ps_values_axpy(shape->type, values, ps_row_value(shape, &work->other, columns.first), n,
                        work->change->operand);
         return;
     }
     for (size_t i = 0; i < n; i++) {
-        const uint8_t *other =
-            ps_row_value(shape, &work->other, ps_columns_at(columns, i));
+        const uint8_t *other = ps_row_value(shape, &work->other, ps_columns_at(columns, i));
 
         if (other != NULL) {
-            ps_values_axpy(shape->type, values + i * shape->value_size, other,
-                           1, work->change->operand);
+            ps_values_axpy(shape->type, values + i * shape->value_size, other, 1,
+                           work->change->operand);
         }
     }
 }
 
-static void
-change_piece(void *context,
-             uint64_t row,
-             ps_columns_t columns,
-             uint8_t *values,
-             size_t n)
+static void change_piece(void *context, uint64_t row, ps_columns_t columns, uint8_t *values,
+                         size_t n)
 {
     const work_t *work = context;
     ps_type_t type = work->store->shape.type;
@@ -74,8 +65,7 @@ change_piece(void *context,
     }
 }
 
-static void
-change_row(work_t *work, uint64_t key, const ps_row_t *row)
+static void change_row(work_t *work, uint64_t key, const ps_row_t *row)
 {
     const ps_row_shape_t *shape = &work->store->shape;
 
@@ -96,8 +86,7 @@ change_row(work_t *work, uint64_t key, const ps_row_t *row)
 
 /* ---- rows that are all dense --------------------------------------------- */
 
-static psd_status_t
-change_dense(work_t *work, ps_op_rows_t *rows, psd_error_t *err)
+static psd_status_t change_dense(work_t *work, ps_op_rows_t *rows, psd_error_t *err)
 {
     ps_store_t *self = work->store;
     uint64_t n_new = self->is_array ? 0 : ps_op_rows_new(rows, self);
@@ -111,8 +100,7 @@ change_dense(work_t *work, ps_op_rows_t *rows, psd_error_t *err)
         ps_row_t row = {0};
 
         if (self->is_array) {
-            row.dense =
-                ps_array_rows_at(&self->array, key, 0, self->shape.width);
+            row.dense = ps_array_rows_at(&self->array, key, 0, self->shape.width);
             ps_array_rows_stamp(&self->array, key, 1);
         } else {
             uint8_t *at = ps_indexed_rows_make(&self->indexed, key);
@@ -139,8 +127,7 @@ typedef struct made {
     const ps_row_shape_t *shape;
 } made_t;
 
-static void
-made_done(made_t *self)
+static void made_done(made_t *self)
 {
     ps_buffer_done(&self->keys);
     ps_buffer_done(&self->counts);
@@ -149,12 +136,8 @@ made_done(made_t *self)
 }
 
 /* The other row's entries, times the operand. */
-static void
-make_entries(void *context,
-             uint64_t row,
-             ps_columns_t columns,
-             uint8_t *values,
-             size_t n)
+static void make_entries(void *context, uint64_t row, ps_columns_t columns, uint8_t *values,
+                         size_t n)
 {
     made_t *self = context;
     size_t size = self->shape->value_size;
@@ -166,8 +149,7 @@ make_entries(void *context,
         if (ps_value_is_zero(self->shape->type, values + i * size)) {
             continue;
         }
-        ps_values_axpy(self->shape->type, value, values + i * size, 1,
-                       self->operand);
+        ps_values_axpy(self->shape->type, value, values + i * size, 1, self->operand);
         if (!ps_buffer_u32(&self->columns, ps_columns_at(columns, i)) ||
             !ps_buffer_append(&self->values, value, size)) {
             self->has_failed = true;
@@ -178,13 +160,11 @@ make_entries(void *context,
 /* A row of the push: of AXPY with entries, else without any. One key comes as
  * often as columns are not in ascending order, because those of a sparse row
  * must be. */
-static void
-make_row(const work_t *work, uint64_t key, made_t *made)
+static void make_row(const work_t *work, uint64_t key, made_t *made)
 {
     ps_row_t other = {0};
-    bool has_entries =
-        work->change->kind == PS_CHANGE_AXPY_ROWS &&
-        ps_store_row(work->change->other, key, work->first, &other);
+    bool has_entries = work->change->kind == PS_CHANGE_AXPY_ROWS &&
+                       ps_store_row(work->change->other, key, work->first, &other);
 
     for (size_t i = 0; i < work->n_cols;) {
         ps_columns_t rest = ps_columns_from(work->columns, i);
@@ -192,12 +172,10 @@ make_row(const work_t *work, uint64_t key, made_t *made)
         size_t before = made->columns.size;
 
         if (has_entries) {
-            ps_row_pieces(&work->change->other->shape, key, &other, rest, run,
-                          make_entries, made);
+            ps_row_pieces(&work->change->other->shape, key, &other, rest, run, make_entries, made);
         }
         before = (made->columns.size - before) / sizeof(uint32_t);
-        if (!ps_buffer_u64(&made->keys, key) ||
-            !ps_buffer_u32(&made->counts, (uint32_t)before)) {
+        if (!ps_buffer_u64(&made->keys, key) || !ps_buffer_u32(&made->counts, (uint32_t)before)) {
             made->has_failed = true;
         }
         made->n_rows++;
@@ -206,8 +184,7 @@ make_row(const work_t *work, uint64_t key, made_t *made)
 }
 
 /* Pushes what was made by the rule `add`, whatever the table's is. */
-static bool
-push_made(ps_store_t *self, const made_t *made, const ps_updater_t *add)
+static bool push_made(ps_store_t *self, const made_t *made, const ps_updater_t *add)
 {
     PSD_AUTO(ps_payload_destroy) ps_payload_t *payload = NULL;
     PSD_AUTO(ps_buffer_done) ps_buffer_t index = {0};
@@ -226,8 +203,7 @@ push_made(ps_store_t *self, const made_t *made, const ps_updater_t *add)
     }
     payload = ps_payload_new((ps_bytes_t){made->keys.data, made->keys.size},
                              (ps_bytes_t){index.data, index.size},
-                             (ps_bytes_t){made->values.data, made->values.size},
-                             NULL, NULL);
+                             (ps_bytes_t){made->values.data, made->values.size}, NULL, NULL);
     if (payload == NULL) {
         return false;
     }
@@ -238,12 +214,10 @@ push_made(ps_store_t *self, const made_t *made, const ps_updater_t *add)
 }
 
 /* Makes rows and, for AXPY, changes them: all or nothing. */
-static psd_status_t
-push_mixed(work_t *work, ps_op_rows_t *rows, psd_error_t *err)
+static psd_status_t push_mixed(work_t *work, ps_op_rows_t *rows, psd_error_t *err)
 {
     PSD_AUTO(made_done)
-    made_t made = {.operand = work->change->operand,
-                   .shape = &work->store->shape};
+    made_t made = {.operand = work->change->operand, .shape = &work->store->shape};
     PSD_AUTO(ps_updater_destroy) ps_updater_t *add = NULL;
     ps_updater_spec_t spec = {.kind = PS_UPDATER_ADD};
     psd_status_t rc = ps_updater_new(&spec, work->store->spec.type, &add, err);
@@ -255,16 +229,14 @@ push_mixed(work_t *work, ps_op_rows_t *rows, psd_error_t *err)
     while (!made.has_failed && ps_op_rows_next(rows, &key)) {
         make_row(work, key, &made);
     }
-    if (made.has_failed ||
-        (made.n_rows > 0 && !push_made(work->store, &made, add))) {
+    if (made.has_failed || (made.n_rows > 0 && !push_made(work->store, &made, add))) {
         return no_memory(err);
     }
     return PSD_OK;
 }
 
 /* SCALE and FILL: entries change where they are. */
-static void
-change_mixed(work_t *work, ps_op_rows_t *rows)
+static void change_mixed(work_t *work, ps_op_rows_t *rows)
 {
     ps_indexed_rows_t *indexed = &work->store->indexed;
     uint64_t key = 0;
@@ -288,12 +260,8 @@ change_mixed(work_t *work, ps_op_rows_t *rows)
     }
 }
 
-psd_status_t
-ps_store_change(ps_store_t *self,
-                const ps_slice_t *slice,
-                const ps_payload_t *rows,
-                const ps_change_t *change,
-                psd_error_t *err)
+psd_status_t ps_store_change(ps_store_t *self, const ps_slice_t *slice, const ps_payload_t *rows,
+                             const ps_change_t *change, psd_error_t *err)
 {
     PSD_AUTO(work_done)
     work_t work = {
@@ -316,8 +284,7 @@ ps_store_change(ps_store_t *self,
     if (self->is_array || !ps_rows_are_mixed(&self->indexed)) {
         return change_dense(&work, &named, err);
     }
-    if (change->kind == PS_CHANGE_AXPY_ROWS ||
-        slice->rows == PS_ROWS_LIST) { /* makes rows */
+    if (change->kind == PS_CHANGE_AXPY_ROWS || slice->rows == PS_ROWS_LIST) { /* makes rows */
         rc = push_mixed(&work, &named, err);
     }
     if (rc == PSD_OK && change->kind != PS_CHANGE_AXPY_ROWS) {

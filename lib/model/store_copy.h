@@ -51,20 +51,15 @@ typedef struct ps_store_cursor {
  *
  * Errors: PSD_NOMEM; the cursor stays.
  */
-PSD_MUST_CHECK psd_status_t ps_store_hand_out(const ps_store_t *self,
-                                              ps_store_cursor_t *cursor,
-                                              size_t max_bytes,
-                                              ps_payload_t **ret_piece,
-                                              bool *ret_done,
-                                              psd_error_t *err);
+PSD_MUST_CHECK psd_status_t ps_store_hand_out(const ps_store_t *self, ps_store_cursor_t *cursor,
+                                              size_t max_bytes, ps_payload_t **ret_piece,
+                                              bool *ret_done, psd_error_t *err);
 /* Takes a piece into a store of the same table and partition that is partial:
  * the one behind those that it has. Errors: PSD_PROTO the bytes are no such
  * piece, naming what is wrong: the store is then to be thrown away; PSD_NOMEM:
  * it has taken as many rows as ps_store_n_taken says, and goes on from there.
  */
-PSD_MUST_CHECK psd_status_t ps_store_take_in(ps_store_t *self,
-                                             ps_bytes_t piece,
-                                             psd_error_t *err);
+PSD_MUST_CHECK psd_status_t ps_store_take_in(ps_store_t *self, ps_bytes_t piece, psd_error_t *err);
 /* What a piece of so many bytes adds to the store, about: rows in an array have
  * taken all they can. */
 uint64_t ps_store_piece_growth(const ps_store_t *self, size_t bytes);
@@ -80,6 +75,5 @@ bool ps_store_is_partial(const ps_store_t *self);
 uint64_t ps_store_n_taken(const ps_store_t *self);
 /* The place of a row of an array. false: this is none, so that no number tells
  * it, or it has no such row. */
-bool
-ps_store_place_of(const ps_store_t *self, uint64_t row, uint64_t *ret_place);
+bool ps_store_place_of(const ps_store_t *self, uint64_t row, uint64_t *ret_place);
 #endif

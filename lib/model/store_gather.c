@@ -10,23 +10,17 @@
 #include "model/reply.h"
 
 /* Bytes that each row adds to a dense reply, and those that all share. */
-static void
-dense_costs(const ps_store_t *self,
-            const ps_slice_t *want,
-            bool with_keys,
-            size_t *ret_row,
-            size_t *ret_shared)
+static void dense_costs(const ps_store_t *self, const ps_slice_t *want, bool with_keys,
+                        size_t *ret_row, size_t *ret_shared)
 {
     size_t key = with_keys ? PS_KEY_BYTES : 0;
 
     *ret_row = key + (size_t)want->n_cols * self->shape.value_size;
-    *ret_shared =
-        want->cols == PS_COLS_LIST ? PS_COLUMN_BYTES * (size_t)want->n_cols : 0;
+    *ret_shared = want->cols == PS_COLS_LIST ? PS_COLUMN_BYTES * (size_t)want->n_cols : 0;
 }
 
 /* At least one row, if there is any. */
-static uint64_t
-rows_that_fit(size_t max_bytes, size_t shared, size_t row, uint64_t n_rows)
+static uint64_t rows_that_fit(size_t max_bytes, size_t shared, size_t row, uint64_t n_rows)
 {
     uint64_t n = 0;
 
@@ -38,12 +32,8 @@ rows_that_fit(size_t max_bytes, size_t shared, size_t row, uint64_t n_rows)
     return n < n_rows ? n : n_rows;
 }
 
-static psd_status_t
-gather_dense(ps_store_t *self,
-             const ps_gather_t *gather,
-             ps_slice_t *ret_slice,
-             ps_payload_t **ret_payload,
-             psd_error_t *err)
+static psd_status_t gather_dense(ps_store_t *self, const ps_gather_t *gather, ps_slice_t *ret_slice,
+                                 ps_payload_t **ret_payload, psd_error_t *err)
 {
     PSD_AUTO(ps_reply_done) ps_reply_t reply = {0};
     const ps_slice_t *want = &gather->want;
@@ -51,8 +41,7 @@ gather_dense(ps_store_t *self,
     uint64_t n = 0;
 
     dense_costs(self, want, gather->with_keys, &row_bytes, &reply.index_size);
-    n = rows_that_fit(gather->max_bytes, reply.index_size, row_bytes,
-                      want->n_rows);
+    n = rows_that_fit(gather->max_bytes, reply.index_size, row_bytes, want->n_rows);
     reply.keys_size = gather->with_keys ? n * PS_KEY_BYTES : 0;
     if (__builtin_mul_overflow(n, (size_t)want->n_cols * self->shape.value_size,
                                &reply.values_size) ||
@@ -76,12 +65,8 @@ gather_dense(ps_store_t *self,
     return PSD_OK;
 }
 
-static psd_status_t
-gather_named(ps_store_t *self,
-             const ps_gather_t *gather,
-             ps_slice_t *ret_slice,
-             ps_payload_t **ret_payload,
-             psd_error_t *err)
+static psd_status_t gather_named(ps_store_t *self, const ps_gather_t *gather, ps_slice_t *ret_slice,
+                                 ps_payload_t **ret_payload, psd_error_t *err)
 {
     ps_gather_t named = *gather;
     psd_status_t rc = PSD_OK;
@@ -101,8 +86,7 @@ gather_named(ps_store_t *self,
     return rc;
 }
 
-size_t
-ps_store_gather_limit(const ps_store_t *self, const ps_gather_t *gather)
+size_t ps_store_gather_limit(const ps_store_t *self, const ps_gather_t *gather)
 {
     size_t row = PS_KEY_BYTES + PS_COUNT_BYTES;
     size_t shared = 0;
@@ -113,14 +97,9 @@ ps_store_gather_limit(const ps_store_t *self, const ps_gather_t *gather)
     return rows_that_fit(gather->max_bytes, shared, row, SIZE_MAX);
 }
 
-psd_status_t
-ps_store_gather_keys(ps_store_t *self,
-                     const ps_gather_t *gather,
-                     const uint64_t *keys,
-                     size_t n,
-                     ps_slice_t *ret_slice,
-                     ps_payload_t **ret_payload,
-                     psd_error_t *err)
+psd_status_t ps_store_gather_keys(ps_store_t *self, const ps_gather_t *gather, const uint64_t *keys,
+                                  size_t n, ps_slice_t *ret_slice, ps_payload_t **ret_payload,
+                                  psd_error_t *err)
 {
     ps_gather_t named = *gather;
     ps_payload_t names = {.keys = {(const uint8_t *)keys, n * PS_KEY_BYTES}};
@@ -137,26 +116,20 @@ ps_store_gather_keys(ps_store_t *self,
 }
 
 /* First the keys, then as if they were named. */
-psd_status_t
-ps_store_gather_range(ps_store_t *self,
-                      const ps_gather_t *gather,
-                      ps_slice_t *ret_slice,
-                      ps_payload_t **ret_payload,
-                      uint64_t *ret_done,
-                      psd_error_t *err)
+psd_status_t ps_store_gather_range(ps_store_t *self, const ps_gather_t *gather,
+                                   ps_slice_t *ret_slice, ps_payload_t **ret_payload,
+                                   uint64_t *ret_done, psd_error_t *err)
 {
     PSD_AUTO(ps_present_rows_done) ps_present_rows_t present = {0};
     const ps_slice_t *want = &gather->want;
     psd_status_t rc = PSD_OK;
 
     /* no more keys are sorted than can fit */
-    if (!ps_present_rows_find(self, want->first_row, want->n_rows,
-                              gather->since,
+    if (!ps_present_rows_find(self, want->first_row, want->n_rows, gather->since,
                               ps_store_gather_limit(self, gather), &present)) {
         return ps_reply_no_memory(want->n_rows, err);
     }
-    rc = ps_store_gather_keys(self, gather, present.keys, present.n, ret_slice,
-                              ret_payload, err);
+    rc = ps_store_gather_keys(self, gather, present.keys, present.n, ret_slice, ret_payload, err);
     if (rc != PSD_OK) {
         return rc;
     }
@@ -167,25 +140,15 @@ ps_store_gather_range(ps_store_t *self,
     return PSD_OK;
 }
 
-psd_status_t
-ps_store_gather(ps_store_t *self,
-                const ps_slice_t *want,
-                const ps_payload_t *rows,
-                size_t max_bytes,
-                ps_room_t room,
-                ps_slice_t *ret_slice,
-                ps_payload_t **ret_payload,
-                uint64_t *ret_done,
-                psd_error_t *err)
+psd_status_t ps_store_gather(ps_store_t *self, const ps_slice_t *want, const ps_payload_t *rows,
+                             size_t max_bytes, ps_room_t room, ps_slice_t *ret_slice,
+                             ps_payload_t **ret_payload, uint64_t *ret_done, psd_error_t *err)
 {
-    ps_gather_t gather = {
-        .want = *want, .rows = rows, .max_bytes = max_bytes, .room = room};
+    ps_gather_t gather = {.want = *want, .rows = rows, .max_bytes = max_bytes, .room = room};
     psd_status_t rc = PSD_OK;
 
-    if (want->rows == PS_ROWS_RANGE && want->n_rows > 0 &&
-        ps_store_is_scattered(self)) {
-        return ps_store_gather_range(self, &gather, ret_slice, ret_payload,
-                                     ret_done, err);
+    if (want->rows == PS_ROWS_RANGE && want->n_rows > 0 && ps_store_is_scattered(self)) {
+        return ps_store_gather_range(self, &gather, ret_slice, ret_payload, ret_done, err);
     }
     rc = gather_named(self, &gather, ret_slice, ret_payload, err);
     if (rc == PSD_OK) {

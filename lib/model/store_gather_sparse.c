@@ -16,27 +16,19 @@ typedef struct entry_sink {
     uint64_t n;
 } entry_sink_t;
 
-static void
-keep_entry(const ps_row_shape_t *shape,
-           uint32_t col,
-           const uint8_t *value,
-           entry_sink_t *sink)
+static void keep_entry(const ps_row_shape_t *shape, uint32_t col, const uint8_t *value,
+                       entry_sink_t *sink)
 {
     if (sink->columns != NULL) {
         ps_store_u32(sink->columns + PS_COLUMN_BYTES * sink->n, col);
-        ps_values_copy(sink->values + sink->n * shape->value_size, value, 1,
-                       shape->value_size);
+        ps_values_copy(sink->values + sink->n * shape->value_size, value, 1, shape->value_size);
     }
     sink->n++;
 }
 
 /* Entries among n values that lie together. */
-static void
-keep_entries(const ps_row_shape_t *shape,
-             uint32_t first_col,
-             const uint8_t *values,
-             uint32_t n,
-             entry_sink_t *sink)
+static void keep_entries(const ps_row_shape_t *shape, uint32_t first_col, const uint8_t *values,
+                         uint32_t n, entry_sink_t *sink)
 {
     for (uint32_t i = 0; i < n; i++) {
         const uint8_t *value = values + (size_t)i * shape->value_size;
@@ -48,8 +40,7 @@ keep_entries(const ps_row_shape_t *shape,
 }
 
 /* Entries of a row that is not sparse: read in pieces, zeros left out. */
-static void
-scan_entries(ps_store_t *self, uint64_t row, uint8_t *at, entry_sink_t *sink)
+static void scan_entries(ps_store_t *self, uint64_t row, uint8_t *at, entry_sink_t *sink)
 {
     const ps_row_shape_t *shape = &self->shape;
     _Alignas(8) uint8_t piece[SCAN_VALUES * 8];
@@ -65,8 +56,7 @@ scan_entries(ps_store_t *self, uint64_t row, uint8_t *at, entry_sink_t *sink)
 }
 
 /* Adds the entries of a row that are not zero. */
-static void
-take_entries(ps_store_t *self, uint64_t row, uint8_t *at, entry_sink_t *sink)
+static void take_entries(ps_store_t *self, uint64_t row, uint8_t *at, entry_sink_t *sink)
 {
     const ps_row_shape_t *shape = &self->shape;
     ps_row_t found = {0};
@@ -78,8 +68,7 @@ take_entries(ps_store_t *self, uint64_t row, uint8_t *at, entry_sink_t *sink)
         bool is_kept = sink->columns != NULL;
 
         sink->n += ps_sparse_row_entries(
-            found.sparse, shape,
-            is_kept ? sink->columns + PS_COLUMN_BYTES * sink->n : NULL,
+            found.sparse, shape, is_kept ? sink->columns + PS_COLUMN_BYTES * sink->n : NULL,
             is_kept ? sink->values + sink->n * shape->value_size : NULL);
         return;
     }
@@ -96,14 +85,12 @@ typedef struct counts {
     uint64_t n_entries; /* their sum */
 } counts_t;
 
-static void
-counts_done(counts_t *self)
+static void counts_done(counts_t *self)
 {
     ps_free(self->items);
 }
 
-static bool
-count_entries(ps_store_t *self, const ps_gather_t *gather, counts_t *ret)
+static bool count_entries(ps_store_t *self, const ps_gather_t *gather, counts_t *ret)
 {
     const ps_slice_t *want = &gather->want;
     size_t entry = PS_COLUMN_BYTES + self->shape.value_size;
@@ -111,20 +98,17 @@ count_entries(ps_store_t *self, const ps_gather_t *gather, counts_t *ret)
     size_t used = 0;
     ps_store_walk_t walk;
 
-    ps_store_walk_begin(&walk, self, want, gather->rows, want->n_rows,
-                        PS_NEED_VALUES);
+    ps_store_walk_begin(&walk, self, want, gather->rows, want->n_rows, PS_NEED_VALUES);
     for (uint64_t i = 0; i < want->n_rows; i++) {
         entry_sink_t sink = {0};
         size_t row = PS_COUNT_BYTES + (gather->with_keys ? PS_KEY_BYTES : 0);
 
-        take_entries(self, ps_slice_row(want, gather->rows, i),
-                     ps_store_walk_at(&walk, i), &sink);
+        take_entries(self, ps_slice_row(want, gather->rows, i), ps_store_walk_at(&walk, i), &sink);
         row += sink.n * entry;
         if (ret->n > 0 && (used > max_bytes || row > max_bytes - used)) {
             return true;
         }
-        if (!ps_grow(&ret->items, &ret->capacity, ret->n + 1,
-                     sizeof *ret->items)) {
+        if (!ps_grow(&ret->items, &ret->capacity, ret->n + 1, sizeof *ret->items)) {
             return false;
         }
         ret->items[ret->n++] = (uint32_t)sink.n;
@@ -134,12 +118,9 @@ count_entries(ps_store_t *self, const ps_gather_t *gather, counts_t *ret)
     return true;
 }
 
-psd_status_t
-ps_store_gather_sparse(ps_store_t *self,
-                       const ps_gather_t *gather,
-                       ps_slice_t *ret_slice,
-                       ps_payload_t **ret_payload,
-                       psd_error_t *err)
+psd_status_t ps_store_gather_sparse(ps_store_t *self, const ps_gather_t *gather,
+                                    ps_slice_t *ret_slice, ps_payload_t **ret_payload,
+                                    psd_error_t *err)
 {
     PSD_AUTO(ps_reply_done) ps_reply_t reply = {0};
     PSD_AUTO(counts_done) counts_t counts = {0};
@@ -166,11 +147,9 @@ ps_store_gather_sparse(ps_store_t *self,
     }
     sink.columns = reply.index + heads;
     sink.values = reply.values;
-    ps_store_walk_begin(&walk, self, want, gather->rows, counts.n,
-                        PS_NEED_VALUES);
+    ps_store_walk_begin(&walk, self, want, gather->rows, counts.n, PS_NEED_VALUES);
     for (size_t i = 0; i < counts.n; i++) {
-        take_entries(self, ps_slice_row(want, gather->rows, i),
-                     ps_store_walk_at(&walk, i), &sink);
+        take_entries(self, ps_slice_row(want, gather->rows, i), ps_store_walk_at(&walk, i), &sink);
     }
     assert(sink.n == counts.n_entries);
     *ret_slice = *want;

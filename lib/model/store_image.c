@@ -10,12 +10,11 @@
 
 #define UNIT_BYTES 2048                 /* rows that are copied together */
 #define PIECE_BYTES ((size_t)256 << 10) /* of early rows */
-#define SKIP_BYTES 64 /* what a unit without rows costs a step */
+#define SKIP_BYTES 64                   /* what a unit without rows costs a step */
 
 /* ---- beginning and ending ---- */
 
-void
-ps_store_image_end(ps_store_t *self)
+void ps_store_image_end(ps_store_t *self)
 {
     ps_image_t *image = self->image;
 
@@ -33,22 +32,17 @@ ps_store_image_end(ps_store_t *self)
     self->image = NULL;
 }
 
-bool
-ps_store_has_image(const ps_store_t *self)
+bool ps_store_has_image(const ps_store_t *self)
 {
     return self->image != NULL;
 }
 
-uint64_t
-ps_store_image_rows(const ps_store_t *self)
+uint64_t ps_store_image_rows(const ps_store_t *self)
 {
     return self->image == NULL ? 0 : self->image->rows;
 }
 
-psd_status_t
-ps_store_image_begin(ps_store_t *self,
-                     const ps_image_args_t *args,
-                     psd_error_t *err)
+psd_status_t ps_store_image_begin(ps_store_t *self, const ps_image_args_t *args, psd_error_t *err)
 {
     ps_image_t *image = NULL;
     size_t row_bytes = ps_image_row_bytes(self);
@@ -73,17 +67,14 @@ ps_store_image_begin(ps_store_t *self,
 
 /* Room for a piece at once, as one that grows is copied now and then. false: no
  * memory. */
-static bool
-has_room(const ps_store_t *self, size_t max_bytes, ps_buffer_t *piece)
+static bool has_room(const ps_store_t *self, size_t max_bytes, ps_buffer_t *piece)
 {
     bool is_short = self->image->n <= max_bytes / ps_image_row_bytes(self);
 
-    return piece->capacity > 0 || is_short ||
-           ps_buffer_reserve(piece, max_bytes + max_bytes / 4);
+    return piece->capacity > 0 || is_short || ps_buffer_reserve(piece, max_bytes + max_bytes / 4);
 }
 
-static bool
-is_early(const ps_image_t *self, uint64_t place)
+static bool is_early(const ps_image_t *self, uint64_t place)
 {
     uint64_t unit = place / self->unit;
 
@@ -91,11 +82,9 @@ is_early(const ps_image_t *self, uint64_t place)
 }
 
 /* What is open becomes a piece of its own. */
-static bool
-seal(ps_image_t *self)
+static bool seal(ps_image_t *self)
 {
-    if (!ps_grow(&self->ready, &self->ready_capacity, self->n_ready + 1,
-                 sizeof *self->ready)) {
+    if (!ps_grow(&self->ready, &self->ready_capacity, self->n_ready + 1, sizeof *self->ready)) {
         return false;
     }
     self->ready[self->n_ready++] = self->open;
@@ -103,8 +92,7 @@ seal(ps_image_t *self)
     return true;
 }
 
-static void
-save(ps_store_t *self, uint64_t place)
+static void save(ps_store_t *self, uint64_t place)
 {
     ps_image_t *image = self->image;
     size_t before = image->open.size;
@@ -116,8 +104,8 @@ save(ps_store_t *self, uint64_t place)
         return;
     }
     if (!has_room(self, PIECE_BYTES, &image->open) ||
-        !ps_image_add_rows(self, unit * image->unit,
-                           end < image->n ? end : image->n, &image->open)) {
+        !ps_image_add_rows(self, unit * image->unit, end < image->n ? end : image->n,
+                           &image->open)) {
         image->status = PSD_NOMEM;
         return;
     }
@@ -130,8 +118,7 @@ save(ps_store_t *self, uint64_t place)
     }
 }
 
-static void
-save_row(ps_store_t *self, uint64_t row)
+static void save_row(ps_store_t *self, uint64_t row)
 {
     if (self->is_array) {
         save(self, row - self->array.first_row);
@@ -144,16 +131,12 @@ save_row(ps_store_t *self, uint64_t row)
     }
 }
 
-static bool
-is_over(const ps_image_t *self)
+static bool is_over(const ps_image_t *self)
 {
     return self->next >= self->n || self->status != PSD_OK;
 }
 
-void
-ps_image_before_push(ps_store_t *self,
-                     const ps_slice_t *slice,
-                     const ps_payload_t *payload)
+void ps_image_before_push(ps_store_t *self, const ps_slice_t *slice, const ps_payload_t *payload)
 {
     if (is_over(self->image)) {
         return;
@@ -163,11 +146,8 @@ ps_image_before_push(ps_store_t *self,
     }
 }
 
-void
-ps_image_before_change(ps_store_t *self,
-                       const ps_slice_t *slice,
-                       const ps_payload_t *payload,
-                       const ps_change_t *change)
+void ps_image_before_change(ps_store_t *self, const ps_slice_t *slice, const ps_payload_t *payload,
+                            const ps_change_t *change)
 {
     ps_op_rows_t rows = ps_op_rows_of(self, slice, payload, change);
     uint64_t key = 0;
@@ -180,8 +160,7 @@ ps_image_before_change(ps_store_t *self,
 /* ---- the walk ---- */
 
 /* Places from the walk on that are handed out together. */
-static uint64_t
-run_end(const ps_store_t *self, size_t max_bytes)
+static uint64_t run_end(const ps_store_t *self, size_t max_bytes)
 {
     const ps_image_t *image = self->image;
     uint64_t most = max_bytes / ps_image_row_bytes(self) + 1;
@@ -189,14 +168,12 @@ run_end(const ps_store_t *self, size_t max_bytes)
 
     do {
         end += image->unit;
-    } while (end < image->n && end - image->next < most &&
-             !is_early(image, end));
+    } while (end < image->n && end - image->next < most && !is_early(image, end));
     return end < image->n ? end : image->n;
 }
 
 /* Goes on with a piece. false: no memory. */
-static bool
-walk(ps_store_t *self, size_t max_bytes, ps_buffer_t *piece)
+static bool walk(ps_store_t *self, size_t max_bytes, ps_buffer_t *piece)
 {
     ps_image_t *image = self->image;
     size_t step = image->args.step_bytes;
@@ -217,21 +194,18 @@ walk(ps_store_t *self, size_t max_bytes, ps_buffer_t *piece)
             if (!ps_image_add_rows(self, image->next, end, piece)) {
                 return false;
             }
-            cost += piece->size - before +
-                    (end - image->next) / image->unit * SKIP_BYTES + 1;
+            cost += piece->size - before + (end - image->next) / image->unit * SKIP_BYTES + 1;
         }
         image->next = end < image->n ? end : image->n;
     }
     return true;
 }
 
-static ps_payload_t *
-payload_of(ps_buffer_t *piece)
+static ps_payload_t *payload_of(ps_buffer_t *piece)
 {
     const ps_bytes_t none = {NULL, 0};
     ps_payload_t *payload =
-        ps_payload_new(none, none, (ps_bytes_t){piece->data, piece->size},
-                       piece->data, ps_free);
+        ps_payload_new(none, none, (ps_bytes_t){piece->data, piece->size}, piece->data, ps_free);
 
     if (payload != NULL) {
         *piece = (ps_buffer_t){0}; /* the payload's now */
@@ -241,40 +215,33 @@ payload_of(ps_buffer_t *piece)
 
 /* Early rows first, so that they take little memory; at the end what fills no
  * piece. */
-static bool
-take_early(ps_image_t *self, ps_buffer_t *ret_piece)
+static bool take_early(ps_image_t *self, ps_buffer_t *ret_piece)
 {
-    if (self->n_ready == 0 &&
-        (self->next < self->n || self->open.size == 0 || !seal(self))) {
+    if (self->n_ready == 0 && (self->next < self->n || self->open.size == 0 || !seal(self))) {
         return false;
     }
     *ret_piece = self->ready[0];
-    self->waiting -=
-        ret_piece->size < self->waiting ? ret_piece->size : self->waiting;
+    self->waiting -= ret_piece->size < self->waiting ? ret_piece->size : self->waiting;
     self->n_ready--;
-    memmove(&self->ready[0], &self->ready[1],
-            self->n_ready * sizeof *self->ready);
+    memmove(&self->ready[0], &self->ready[1], self->n_ready * sizeof *self->ready);
     return true;
 }
 
-static psd_status_t
-failure(const ps_image_t *self, psd_error_t *err)
+static psd_status_t failure(const ps_image_t *self, psd_error_t *err)
 {
     return self->status == PSD_LIMIT
                ? psd_error_set(err, PSD_LIMIT,
                                "pushes change rows faster than they can be "
-                               "written: %" PRIu64
-                               " bytes wait; allowed: %" PRIu64,
+                               "written: %" PRIu64 " bytes wait; allowed: %" PRIu64,
                                self->waiting, self->args.early_bytes)
                : psd_error_set(err, PSD_NOMEM, "no memory for an image");
 }
 
 /* What was walked is a piece: it is full, or there is no more. */
-static bool
-take_walked(ps_image_t *self, size_t max_bytes, ps_buffer_t *ret_piece)
+static bool take_walked(ps_image_t *self, size_t max_bytes, ps_buffer_t *ret_piece)
 {
-    bool is_full = self->walked.size >= max_bytes ||
-                   self->args.step_bytes == 0 || self->next == self->n;
+    bool is_full =
+        self->walked.size >= max_bytes || self->args.step_bytes == 0 || self->next == self->n;
 
     if (!is_full || self->walked.size == 0) {
         return false;
@@ -284,12 +251,8 @@ take_walked(ps_image_t *self, size_t max_bytes, ps_buffer_t *ret_piece)
     return true;
 }
 
-psd_status_t
-ps_store_image_next(ps_store_t *self,
-                    size_t max_bytes,
-                    ps_payload_t **ret_piece,
-                    bool *ret_done,
-                    psd_error_t *err)
+psd_status_t ps_store_image_next(ps_store_t *self, size_t max_bytes, ps_payload_t **ret_piece,
+                                 bool *ret_done, psd_error_t *err)
 {
     PSD_AUTO(ps_buffer_done) ps_buffer_t piece = {0};
     ps_image_t *image = self->image;
@@ -310,7 +273,7 @@ ps_store_image_next(ps_store_t *self,
         return failure(image, err);
     }
     *ret_piece = payload;
-    *ret_done = image->next == image->n && image->walked.size == 0 &&
-                image->n_ready == 0 && image->open.size == 0;
+    *ret_done = image->next == image->n && image->walked.size == 0 && image->n_ready == 0 &&
+                image->open.size == 0;
     return PSD_OK;
 }

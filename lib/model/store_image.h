@@ -37,8 +37,7 @@ typedef struct ps_image_args {
 
 /* Begins an image of a whole store; ends the one that there was. Errors:
  * PSD_NOMEM. */
-PSD_MUST_CHECK psd_status_t ps_store_image_begin(ps_store_t *self,
-                                                 const ps_image_args_t *args,
+PSD_MUST_CHECK psd_status_t ps_store_image_begin(ps_store_t *self, const ps_image_args_t *args,
                                                  psd_error_t *err);
 bool ps_store_has_image(const ps_store_t *self);
 /*
@@ -50,10 +49,8 @@ bool ps_store_has_image(const ps_store_t *self);
  * Errors: PSD_LIMIT early rows took too much; PSD_NOMEM: the image is then to
  * be ended.
  */
-PSD_MUST_CHECK psd_status_t ps_store_image_next(ps_store_t *self,
-                                                size_t max_bytes,
-                                                ps_payload_t **ret_piece,
-                                                bool *ret_done,
+PSD_MUST_CHECK psd_status_t ps_store_image_next(ps_store_t *self, size_t max_bytes,
+                                                ps_payload_t **ret_piece, bool *ret_done,
                                                 psd_error_t *err);
 /* Rows in the pieces that were handed out. */
 uint64_t ps_store_image_rows(const ps_store_t *self);
@@ -70,13 +67,10 @@ void ps_store_image_end(ps_store_t *self);
  * Errors: PSD_PROTO the bytes are no such piece of this table, naming what is
  * wrong; PSD_NOMEM: some rows may be set; setting them again does no harm.
  */
-PSD_MUST_CHECK psd_status_t ps_store_put(ps_store_t *self,
-                                         ps_bytes_t piece,
-                                         uint64_t *version,
+PSD_MUST_CHECK psd_status_t ps_store_put(ps_store_t *self, ps_bytes_t piece, uint64_t *version,
                                          psd_error_t *err);
 /* The bytes are a piece of this table, that ps_store_put takes as far as it can
  * be told without setting rows. Errors: PSD_PROTO naming what is wrong. */
-PSD_MUST_CHECK psd_status_t ps_store_check_piece(ps_store_t *self,
-                                                 ps_bytes_t piece,
+PSD_MUST_CHECK psd_status_t ps_store_check_piece(ps_store_t *self, ps_bytes_t piece,
                                                  psd_error_t *err);
 #endif

@@ -27,29 +27,24 @@ struct ps_store {
 /* The rows of the partition are not all those between its first and its last
  * one: any key, or a hash partition. A range of rows then means those that are
  * present. */
-static inline bool
-ps_store_is_scattered(const ps_store_t *self)
+static inline bool ps_store_is_scattered(const ps_store_t *self)
 {
     return self->spec.keys == PS_KEYS_HASH || self->extent.n_slices > 1;
 }
 
 /* A change of that row is for this store: it is whole, or has taken it in. */
-static inline bool
-ps_store_takes_row(const ps_store_t *self, uint64_t row)
+static inline bool ps_store_takes_row(const ps_store_t *self, uint64_t row)
 {
     if (!self->is_partial) {
         return true;
     }
-    return self->is_array
-               ? row - self->array.first_row < self->n_taken
-               : ps_row_index_find(&self->indexed.index, row) != PS_ROW_NONE;
+    return self->is_array ? row - self->array.first_row < self->n_taken
+                          : ps_row_index_find(&self->indexed.index, row) != PS_ROW_NONE;
 }
 
 /* As ps_store_push, into a partial store (store_part.c). */
-PSD_MUST_CHECK psd_status_t ps_store_push_part(ps_store_t *self,
-                                               const ps_slice_t *slice,
-                                               const ps_payload_t *payload,
-                                               psd_error_t *err);
+PSD_MUST_CHECK psd_status_t ps_store_push_part(ps_store_t *self, const ps_slice_t *slice,
+                                               const ps_payload_t *payload, psd_error_t *err);
 
 /* Rows of a slice in their order; for an array there is nothing to find. */
 typedef struct ps_store_walk {
@@ -57,25 +52,19 @@ typedef struct ps_store_walk {
     ps_row_walk_t rows;
 } ps_store_walk_t;
 
-static inline void
-ps_store_walk_begin(ps_store_walk_t *self,
-                    const ps_store_t *store,
-                    const ps_slice_t *slice,
-                    const ps_payload_t *payload,
-                    uint64_t n_rows,
-                    ps_row_need_t need)
+static inline void ps_store_walk_begin(ps_store_walk_t *self, const ps_store_t *store,
+                                       const ps_slice_t *slice, const ps_payload_t *payload,
+                                       uint64_t n_rows, ps_row_need_t need)
 {
     self->is_array = store->is_array;
     if (!self->is_array) {
-        ps_row_walk_begin(&self->rows, &store->indexed, slice, payload, n_rows,
-                          need);
+        ps_row_walk_begin(&self->rows, &store->indexed, slice, payload, n_rows, need);
     }
 }
 
 /* Row i < n_rows, to be asked for one after the other: an item of the indexed
  * rows; NULL when it is not there, or in an array. */
-static inline uint8_t *
-ps_store_walk_at(ps_store_walk_t *self, uint64_t i)
+static inline uint8_t *ps_store_walk_at(ps_store_walk_t *self, uint64_t i)
 {
     if (self->is_array) {
         return NULL;
@@ -88,10 +77,6 @@ ps_store_walk_at(ps_store_walk_t *self, uint64_t i)
 
 /* Writes the values of n columns of a row; `at` is its item, NULL: it reads as
  * its first values, or lies in an array. */
-void ps_store_read(ps_store_t *self,
-                   uint64_t row,
-                   uint8_t *at,
-                   ps_columns_t columns,
-                   size_t n,
+void ps_store_read(ps_store_t *self, uint64_t row, uint8_t *at, ps_columns_t columns, size_t n,
                    uint8_t *ret_values);
 #endif

@@ -12,19 +12,15 @@ typedef struct work {
     size_t n_cols;
     ps_measure_kind_t kind;
     ps_store_t *other; /* DOT: the other store … */
-    bool is_in_both; /* … whose rows count when they are present there … */
-    uint8_t *first;  /* … room for a row's first values … */
-    ps_row_t row;    /* … and its row of the key at hand */
+    bool is_in_both;   /* … whose rows count when they are present there … */
+    uint8_t *first;    /* … room for a row's first values … */
+    ps_row_t row;      /* … and its row of the key at hand */
     double number;
     uint64_t count;
 } work_t;
 
-static void
-measure_piece(void *context,
-              uint64_t row,
-              ps_columns_t columns,
-              uint8_t *values,
-              size_t n)
+static void measure_piece(void *context, uint64_t row, ps_columns_t columns, uint8_t *values,
+                          size_t n)
 {
     work_t *work = context;
     ps_type_t type = work->shape->type;
@@ -40,12 +36,7 @@ measure_piece(void *context,
     }
 }
 
-static void
-dot_piece(void *context,
-          uint64_t row,
-          ps_columns_t columns,
-          uint8_t *values,
-          size_t n)
+static void dot_piece(void *context, uint64_t row, ps_columns_t columns, uint8_t *values, size_t n)
 {
     work_t *work = context;
     const ps_row_shape_t *shape = &work->other->shape;
@@ -54,24 +45,20 @@ dot_piece(void *context,
     (void)row;
     if (is_run) {
         work->number = ps_values_dot(
-            shape->type, values, ps_row_value(shape, &work->row, columns.first),
-            n, work->number);
+            shape->type, values, ps_row_value(shape, &work->row, columns.first), n, work->number);
         return;
     }
     for (size_t i = 0; i < n; i++) {
-        const uint8_t *other =
-            ps_row_value(shape, &work->row, ps_columns_at(columns, i));
+        const uint8_t *other = ps_row_value(shape, &work->row, ps_columns_at(columns, i));
 
         if (other != NULL) {
             work->number =
-                ps_values_dot(shape->type, values + i * shape->value_size,
-                              other, 1, work->number);
+                ps_values_dot(shape->type, values + i * shape->value_size, other, 1, work->number);
         }
     }
 }
 
-static void
-measure_row(void *context, uint64_t key, const ps_row_t *row)
+static void measure_row(void *context, uint64_t key, const ps_row_t *row)
 {
     work_t *work = context;
     ps_piece_fn_t *piece = measure_piece;
@@ -83,19 +70,12 @@ measure_row(void *context, uint64_t key, const ps_row_t *row)
         }
         piece = dot_piece;
     }
-    ps_row_pieces(work->shape, key, row, work->columns, work->n_cols, piece,
-                  work);
+    ps_row_pieces(work->shape, key, row, work->columns, work->n_cols, piece, work);
 }
 
-psd_status_t
-ps_store_measure(ps_store_t *self,
-                 const ps_slice_t *want,
-                 const ps_payload_t *rows,
-                 ps_measure_kind_t kind,
-                 ps_store_t *other,
-                 uint64_t max_values,
-                 ps_measure_t *ret_measure,
-                 psd_error_t *err)
+psd_status_t ps_store_measure(ps_store_t *self, const ps_slice_t *want, const ps_payload_t *rows,
+                              ps_measure_kind_t kind, ps_store_t *other, uint64_t max_values,
+                              ps_measure_t *ret_measure, psd_error_t *err)
 {
     PSD_AUTO(ps_free_at)
     uint8_t *first = ps_alloc_raw(self->shape.width, self->shape.value_size);
@@ -105,8 +85,7 @@ ps_store_measure(ps_store_t *self,
         .n_cols = want->n_cols,
         .kind = kind,
         .other = other,
-        .is_in_both =
-            want->rows == PS_ROWS_RANGE && self->spec.keys == PS_KEYS_HASH,
+        .is_in_both = want->rows == PS_ROWS_RANGE && self->spec.keys == PS_KEYS_HASH,
         .first = first,
     };
     uint64_t n_done = 0;
@@ -115,11 +94,9 @@ ps_store_measure(ps_store_t *self,
     if (first == NULL) {
         return psd_error_set(err, PSD_NOMEM, "no memory to look at rows");
     }
-    rc = ps_store_visit(self, want, rows, max_values, measure_row, &work,
-                        &n_done, err);
+    rc = ps_store_visit(self, want, rows, max_values, measure_row, &work, &n_done, err);
     if (rc == PSD_OK) {
-        *ret_measure = (ps_measure_t){
-            .number = work.number, .count = work.count, .done = n_done};
+        *ret_measure = (ps_measure_t){.number = work.number, .count = work.count, .done = n_done};
     }
     return rc;
 }

@@ -46,8 +46,7 @@ typedef struct ps_change {
 
 /* Two stores may meet in AXPY and DOT: same type, same extent. Errors:
  * PSD_SHAPE, PSD_TYPE, naming what differs. */
-PSD_MUST_CHECK psd_status_t ps_store_check_pair(const ps_store_t *self,
-                                                const ps_store_t *other,
+PSD_MUST_CHECK psd_status_t ps_store_check_pair(const ps_store_t *self, const ps_store_t *other,
                                                 psd_error_t *err);
 /* Checks as a whole, so that ps_store_change can only run out of memory: rows
  * and columns as ps_store_check_pull (the slice is DENSE and carries no
@@ -55,17 +54,13 @@ PSD_MUST_CHECK psd_status_t ps_store_check_pair(const ps_store_t *self,
  * whole and of the type's range for integers; FILL of rows that can be sparse:
  * 0), the pair. Results are not checked: they may overflow as those of any
  * push. Errors: PSD_TYPE, PSD_RANGE, PSD_SHAPE, PSD_NOT_FINITE, PSD_INVALID. */
-PSD_MUST_CHECK psd_status_t ps_store_check_change(const ps_store_t *self,
-                                                  const ps_slice_t *slice,
+PSD_MUST_CHECK psd_status_t ps_store_check_change(const ps_store_t *self, const ps_slice_t *slice,
                                                   const ps_payload_t *rows,
-                                                  const ps_change_t *change,
-                                                  psd_error_t *err);
+                                                  const ps_change_t *change, psd_error_t *err);
 /* A checked change. All memory is taken before the first value changes. Errors:
  * PSD_NOMEM; no value has changed. */
-PSD_MUST_CHECK psd_status_t ps_store_change(ps_store_t *self,
-                                            const ps_slice_t *slice,
-                                            const ps_payload_t *rows,
-                                            const ps_change_t *change,
+PSD_MUST_CHECK psd_status_t ps_store_change(ps_store_t *self, const ps_slice_t *slice,
+                                            const ps_payload_t *rows, const ps_change_t *change,
                                             psd_error_t *err);
 
 /* What was measured. Sums are f64, row by row in the slice's order, columns
@@ -81,27 +76,18 @@ typedef struct ps_measure {
 /* want was checked by ps_store_check_pull (DENSE); other (DOT only) by
  * ps_store_check_pair. Looks at no more than max_values values, but at one row
  * at least. Errors: PSD_NOMEM. */
-PSD_MUST_CHECK psd_status_t ps_store_measure(ps_store_t *self,
-                                             const ps_slice_t *want,
-                                             const ps_payload_t *rows,
-                                             ps_measure_kind_t kind,
-                                             ps_store_t *other,
-                                             uint64_t max_values,
-                                             ps_measure_t *ret_measure,
-                                             psd_error_t *err);
+PSD_MUST_CHECK psd_status_t ps_store_measure(ps_store_t *self, const ps_slice_t *want,
+                                             const ps_payload_t *rows, ps_measure_kind_t kind,
+                                             ps_store_t *other, uint64_t max_values,
+                                             ps_measure_t *ret_measure, psd_error_t *err);
 /* The n largest values: a SPARSE slice with rows LIST, one entry each, from the
  * largest down (equal ones: lower row, then lower column first). NaN is never
  * among them; sparse rows count with their entries only. n <= 2^20; fewer when
  * there are fewer. max_values and ret_done as above. Errors: PSD_NOMEM. */
-PSD_MUST_CHECK psd_status_t ps_store_top(ps_store_t *self,
-                                         const ps_slice_t *want,
-                                         const ps_payload_t *rows,
-                                         uint64_t n,
-                                         uint64_t max_values,
-                                         ps_slice_t *ret_slice,
-                                         ps_payload_t **ret_payload,
-                                         uint64_t *ret_done,
-                                         psd_error_t *err);
+PSD_MUST_CHECK psd_status_t ps_store_top(ps_store_t *self, const ps_slice_t *want,
+                                         const ps_payload_t *rows, uint64_t n, uint64_t max_values,
+                                         ps_slice_t *ret_slice, ps_payload_t **ret_payload,
+                                         uint64_t *ret_done, psd_error_t *err);
 
 #define PS_TOP_MAX (UINT64_C(1) << 20) /* values that one TOP may want */
 
@@ -116,13 +102,9 @@ bool ps_store_has_versions(const ps_store_t *self);
 void ps_store_stamp(ps_store_t *self, uint64_t version);
 /* As ps_store_gather, but only rows whose version is above `since`: rows LIST,
  * with keys, in the order of `want`. */
-PSD_MUST_CHECK psd_status_t ps_store_gather_since(ps_store_t *self,
-                                                  const ps_slice_t *want,
-                                                  const ps_payload_t *rows,
-                                                  uint64_t since,
-                                                  size_t max_bytes,
-                                                  ps_slice_t *ret_slice,
-                                                  ps_payload_t **ret_payload,
-                                                  uint64_t *ret_done,
+PSD_MUST_CHECK psd_status_t ps_store_gather_since(ps_store_t *self, const ps_slice_t *want,
+                                                  const ps_payload_t *rows, uint64_t since,
+                                                  size_t max_bytes, ps_slice_t *ret_slice,
+                                                  ps_payload_t **ret_payload, uint64_t *ret_done,
                                                   psd_error_t *err);
 #endif

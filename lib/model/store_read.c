@@ -7,12 +7,8 @@
 
 #define GROUP 32 /* rows found, then copied */
 
-static void
-read_first(const ps_store_t *self,
-           uint64_t row,
-           ps_columns_t columns,
-           size_t n,
-           uint8_t *ret_values)
+static void read_first(const ps_store_t *self, uint64_t row, ps_columns_t columns, size_t n,
+                       uint8_t *ret_values)
 {
     const ps_row_shape_t *shape = &self->shape;
 
@@ -26,13 +22,8 @@ read_first(const ps_store_t *self,
     }
 }
 
-void
-ps_store_read(ps_store_t *self,
-              uint64_t row,
-              uint8_t *at,
-              ps_columns_t columns,
-              size_t n,
-              uint8_t *ret_values)
+void ps_store_read(ps_store_t *self, uint64_t row, uint8_t *at, ps_columns_t columns, size_t n,
+                   uint8_t *ret_values)
 {
     ps_row_t found = {0};
 
@@ -53,12 +44,8 @@ ps_store_read(ps_store_t *self,
 }
 
 /* All columns of rows of an array. */
-static void
-read_array(ps_store_t *self,
-           const ps_slice_t *want,
-           const ps_payload_t *rows,
-           uint64_t n_rows,
-           uint8_t *ret_values)
+static void read_array(ps_store_t *self, const ps_slice_t *want, const ps_payload_t *rows,
+                       uint64_t n_rows, uint8_t *ret_values)
 {
     size_t row_bytes = (size_t)self->shape.width * self->shape.value_size;
     ps_slice_t part = *want;
@@ -66,32 +53,25 @@ read_array(ps_store_t *self,
     size_t n[2] = {0};
 
     part.n_rows = n_rows;
-    n[0] = ps_array_rows_find(&self->array, &part, rows, 0, PS_NEED_VALUES,
-                              found[0], GROUP);
+    n[0] = ps_array_rows_find(&self->array, &part, rows, 0, PS_NEED_VALUES, found[0], GROUP);
     for (uint64_t i = 0, g = 0; i < n_rows; g = 1 - g) {
-        n[1 - g] = ps_array_rows_find(&self->array, &part, rows, i + n[g],
-                                      PS_NEED_VALUES, found[1 - g], GROUP);
+        n[1 - g] = ps_array_rows_find(&self->array, &part, rows, i + n[g], PS_NEED_VALUES,
+                                      found[1 - g], GROUP);
         ps_rows_copy(ret_values + i * row_bytes, found[g], n[g], row_bytes);
         i += n[g];
     }
 }
 
 /* All columns of rows of a DENSE table. */
-static void
-read_whole(ps_store_t *self,
-           const ps_slice_t *want,
-           const ps_payload_t *rows,
-           uint64_t n_rows,
-           uint8_t *ret_values)
+static void read_whole(ps_store_t *self, const ps_slice_t *want, const ps_payload_t *rows,
+                       uint64_t n_rows, uint8_t *ret_values)
 {
     size_t row_bytes = (size_t)self->shape.width * self->shape.value_size;
     ps_columns_t columns = {.first = self->shape.first_col};
-    bool streams =
-        ps_rows_may_stream(ret_values, n_rows * row_bytes, row_bytes);
+    bool streams = ps_rows_may_stream(ret_values, n_rows * row_bytes, row_bytes);
     ps_row_walk_t walk;
 
-    ps_row_walk_begin(&walk, &self->indexed, want, rows, n_rows,
-                      PS_NEED_VALUES);
+    ps_row_walk_begin(&walk, &self->indexed, want, rows, n_rows, PS_NEED_VALUES);
     while (ps_row_walk_next(&walk)) {
         uint8_t *to = ret_values + walk.first * row_bytes;
 
@@ -100,8 +80,8 @@ read_whole(ps_store_t *self,
                 walk.found[i] += self->indexed.values_at;
                 continue;
             }
-            read_first(self, ps_slice_row(want, rows, walk.first + i), columns,
-                       self->shape.width, to + i * row_bytes);
+            read_first(self, ps_slice_row(want, rows, walk.first + i), columns, self->shape.width,
+                       to + i * row_bytes);
         }
         if (streams) {
             ps_rows_stream(to, walk.found, walk.n, row_bytes);
@@ -115,12 +95,8 @@ read_whole(ps_store_t *self,
 }
 
 /* Some columns, or rows that may be sparse. */
-static void
-read_each(ps_store_t *self,
-          const ps_slice_t *want,
-          const ps_payload_t *rows,
-          uint64_t n_rows,
-          uint8_t *ret_values)
+static void read_each(ps_store_t *self, const ps_slice_t *want, const ps_payload_t *rows,
+                      uint64_t n_rows, uint8_t *ret_values)
 {
     ps_columns_t columns = ps_slice_columns(want, rows, self->shape.first_col);
     size_t row_bytes = (size_t)want->n_cols * self->shape.value_size;
@@ -130,17 +106,13 @@ read_each(ps_store_t *self,
     for (uint64_t i = 0; i < n_rows; i++) {
         uint8_t *at = ps_store_walk_at(&walk, i);
 
-        ps_store_read(self, ps_slice_row(want, rows, i), at, columns,
-                      want->n_cols, ret_values + i * row_bytes);
+        ps_store_read(self, ps_slice_row(want, rows, i), at, columns, want->n_cols,
+                      ret_values + i * row_bytes);
     }
 }
 
-void
-ps_store_read_rows(ps_store_t *self,
-                   const ps_slice_t *want,
-                   const ps_payload_t *rows,
-                   uint64_t n_rows,
-                   uint8_t *ret_values)
+void ps_store_read_rows(ps_store_t *self, const ps_slice_t *want, const ps_payload_t *rows,
+                        uint64_t n_rows, uint8_t *ret_values)
 {
     bool is_whole = ps_slice_is_whole(want, self->shape.width);
 
@@ -148,8 +120,7 @@ ps_store_read_rows(ps_store_t *self,
         read_each(self, want, rows, n_rows, ret_values);
     } else if (self->is_array && want->rows == PS_ROWS_RANGE) {
         uint64_t n_values = n_rows * want->n_cols;
-        ps_dense_row_t row =
-            ps_array_rows_at(&self->array, want->first_row, 0, n_values);
+        ps_dense_row_t row = ps_array_rows_at(&self->array, want->first_row, 0, n_values);
 
         memcpy(ret_values, row.values, n_values * self->shape.value_size);
     } else if (self->is_array) {

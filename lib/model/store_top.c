@@ -28,15 +28,13 @@ typedef struct top {
     bool has_failed; /* no memory */
 } top_t;
 
-static void
-top_done(top_t *self)
+static void top_done(top_t *self)
 {
     ps_free(self->cells);
 }
 
 /* Negative when a comes before b: it is larger, or equal and named first. */
-static int
-compare(const void *left, const void *right)
+static int compare(const void *left, const void *right)
 {
     const cell_t *a = left;
     const cell_t *b = right;
@@ -50,8 +48,7 @@ compare(const void *left, const void *right)
     return a->col < b->col ? -1 : a->col > b->col;
 }
 
-static void
-sift_down(cell_t *heap, size_t n, size_t at)
+static void sift_down(cell_t *heap, size_t n, size_t at)
 {
     cell_t cell = heap[at];
 
@@ -70,8 +67,7 @@ sift_down(cell_t *heap, size_t n, size_t at)
     heap[at] = cell;
 }
 
-static void
-offer(top_t *self, const cell_t *cell)
+static void offer(top_t *self, const cell_t *cell)
 {
     if (self->n == self->limit) {
         if (compare(cell, &self->cells[0]) < 0) {
@@ -80,8 +76,7 @@ offer(top_t *self, const cell_t *cell)
         }
         return;
     }
-    if (!ps_grow(&self->cells, &self->capacity, self->n + 1,
-                 sizeof *self->cells)) {
+    if (!ps_grow(&self->cells, &self->capacity, self->n + 1, sizeof *self->cells)) {
         self->has_failed = true;
         return;
     }
@@ -91,24 +86,17 @@ offer(top_t *self, const cell_t *cell)
     }
 }
 
-static void
-take_piece(void *context,
-           uint64_t row,
-           ps_columns_t columns,
-           uint8_t *values,
-           size_t n)
+static void take_piece(void *context, uint64_t row, ps_columns_t columns, uint8_t *values, size_t n)
 {
     top_t *self = context;
     size_t size = self->shape->value_size;
 
     for (size_t i = 0; i < n && !self->has_failed; i++) {
-        cell_t cell = {.order =
-                           ps_value_order(self->shape->type, values + i * size),
+        cell_t cell = {.order = ps_value_order(self->shape->type, values + i * size),
                        .row = row,
                        .col = ps_columns_at(columns, i)};
 
-        if (cell.order == 0 ||
-            (self->n == self->limit && cell.order < self->cells[0].order)) {
+        if (cell.order == 0 || (self->n == self->limit && cell.order < self->cells[0].order)) {
             continue;
         }
         memcpy(cell.value, values + i * size, size);
@@ -116,17 +104,14 @@ take_piece(void *context,
     }
 }
 
-static void
-take_row(void *context, uint64_t key, const ps_row_t *row)
+static void take_row(void *context, uint64_t key, const ps_row_t *row)
 {
     top_t *self = context;
 
-    ps_row_pieces(self->shape, key, row, self->columns, self->n_cols,
-                  take_piece, self);
+    ps_row_pieces(self->shape, key, row, self->columns, self->n_cols, take_piece, self);
 }
 
-static void
-write_reply(const top_t *self, const ps_reply_t *reply)
+static void write_reply(const top_t *self, const ps_reply_t *reply)
 {
     size_t size = self->shape->value_size;
     uint8_t *columns = reply->index + PS_COUNT_BYTES * self->n;
@@ -141,16 +126,9 @@ write_reply(const top_t *self, const ps_reply_t *reply)
     }
 }
 
-psd_status_t
-ps_store_top(ps_store_t *self,
-             const ps_slice_t *want,
-             const ps_payload_t *rows,
-             uint64_t n,
-             uint64_t max_values,
-             ps_slice_t *ret_slice,
-             ps_payload_t **ret_payload,
-             uint64_t *ret_done,
-             psd_error_t *err)
+psd_status_t ps_store_top(ps_store_t *self, const ps_slice_t *want, const ps_payload_t *rows,
+                          uint64_t n, uint64_t max_values, ps_slice_t *ret_slice,
+                          ps_payload_t **ret_payload, uint64_t *ret_done, psd_error_t *err)
 {
     PSD_AUTO(ps_reply_done) ps_reply_t reply = {0};
     PSD_AUTO(top_done)
@@ -164,8 +142,7 @@ ps_store_top(ps_store_t *self,
     psd_status_t rc = PSD_OK;
 
     if (top.limit > 0) {
-        rc = ps_store_visit(self, want, rows, max_values, take_row, &top,
-                            &n_done, err);
+        rc = ps_store_visit(self, want, rows, max_values, take_row, &top, &n_done, err);
     } else {
         n_done = want->n_rows;
     }

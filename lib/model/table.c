@@ -9,14 +9,12 @@
 
 #define ROW_SLICE_BYTES (UINT64_C(16) * 1024 * 1024) /* of a dense row */
 
-ps_partition_by_t
-ps_partition_by_default(ps_keys_t keys)
+ps_partition_by_t ps_partition_by_default(ps_keys_t keys)
 {
     return keys == PS_KEYS_HASH ? PS_PARTITION_BY_HASH : PS_PARTITION_BY_RANGE;
 }
 
-void
-ps_table_spec_init(ps_table_spec_t *self)
+void ps_table_spec_init(ps_table_spec_t *self)
 {
     *self = (ps_table_spec_t){
         .n_cols = 1,
@@ -31,39 +29,32 @@ ps_table_spec_init(ps_table_spec_t *self)
     };
 }
 
-void
-ps_table_spec_done(ps_table_spec_t *self)
+void ps_table_spec_done(ps_table_spec_t *self)
 {
     ps_free(self->boundaries);
     memset(self, 0, sizeof *self);
 }
 
-psd_status_t
-ps_table_spec_copy(const ps_table_spec_t *self,
-                   ps_table_spec_t *ret_spec,
-                   psd_error_t *err)
+psd_status_t ps_table_spec_copy(const ps_table_spec_t *self, ps_table_spec_t *ret_spec,
+                                psd_error_t *err)
 {
     ps_table_spec_t copy = *self;
 
     copy.boundaries = NULL;
     if (self->n_boundaries > 0) {
-        copy.boundaries =
-            ps_alloc_raw(self->n_boundaries, sizeof *copy.boundaries);
+        copy.boundaries = ps_alloc_raw(self->n_boundaries, sizeof *copy.boundaries);
         if (copy.boundaries == NULL) {
-            return psd_error_set(err, PSD_NOMEM,
-                                 "no memory for %" PRIu32 " boundaries",
+            return psd_error_set(err, PSD_NOMEM, "no memory for %" PRIu32 " boundaries",
                                  self->n_boundaries);
         }
-        memcpy(copy.boundaries, self->boundaries,
-               self->n_boundaries * sizeof *copy.boundaries);
+        memcpy(copy.boundaries, self->boundaries, self->n_boundaries * sizeof *copy.boundaries);
     }
     *ret_spec = copy;
     return PSD_OK;
 }
 
 /* As many as keep a slice of a dense row small enough. */
-static uint32_t
-wanted_col_slices(const ps_table_spec_t *self)
+static uint32_t wanted_col_slices(const ps_table_spec_t *self)
 {
     uint64_t bytes = (uint64_t)self->n_cols * ps_type_size(self->type);
     uint64_t n = (bytes + ROW_SLICE_BYTES - 1) / ROW_SLICE_BYTES;
@@ -73,8 +64,7 @@ wanted_col_slices(const ps_table_spec_t *self)
 
 /* The least divisor of n_partitions that is wanted or more; n_partitions itself
  * is one. With boundaries the row slices are given, and so the rest follows. */
-static uint32_t
-fitting_col_slices(const ps_table_spec_t *self)
+static uint32_t fitting_col_slices(const ps_table_spec_t *self)
 {
     uint32_t n = wanted_col_slices(self);
 
@@ -91,8 +81,7 @@ fitting_col_slices(const ps_table_spec_t *self)
     return n < self->n_partitions ? n : self->n_partitions;
 }
 
-static uint32_t
-settled_row_slices(const ps_table_spec_t *self, uint32_t default_partitions)
+static uint32_t settled_row_slices(const ps_table_spec_t *self, uint32_t default_partitions)
 {
     uint64_t n = default_partitions < 1 ? 1 : default_partitions;
     uint32_t limit = PS_TABLE_PARTITIONS_MAX / self->n_col_slices;
@@ -107,15 +96,13 @@ settled_row_slices(const ps_table_spec_t *self, uint32_t default_partitions)
     return n < 1 ? 1 : (uint32_t)n;
 }
 
-void
-ps_table_spec_settle(ps_table_spec_t *self, uint32_t default_partitions)
+void ps_table_spec_settle(ps_table_spec_t *self, uint32_t default_partitions)
 {
     if (self->n_col_slices == 0) {
-        self->n_col_slices = self->n_partitions == 0 ? wanted_col_slices(self)
-                                                     : fitting_col_slices(self);
+        self->n_col_slices =
+            self->n_partitions == 0 ? wanted_col_slices(self) : fitting_col_slices(self);
     }
     if (self->n_partitions == 0 && self->n_col_slices > 0) {
-        self->n_partitions =
-            self->n_col_slices * settled_row_slices(self, default_partitions);
+        self->n_partitions = self->n_col_slices * settled_row_slices(self, default_partitions);
     }
 }

@@ -119,14 +119,14 @@ typedef struct ps_table_spec {
     uint32_t n_col_slices; /* > 1 splits wide rows by columns; divides
                               n_partitions; 0 in a request: chosen */
     ps_partition_by_t partition_by;
-    uint64_t *boundaries;  /* owned; n_boundaries rows; LIST only */
-    uint32_t n_boundaries; /* LIST: row slices - 1 */
-    uint32_t replicas;     /* wanted copies, >= 1 */
-    ps_ack_t ack;          /* MEMORY, REPLICA or DISK */
-    bool allow_nonfinite;  /* NaN and infinite deltas are accepted */
+    uint64_t *boundaries;              /* owned; n_boundaries rows; LIST only */
+    uint32_t n_boundaries;             /* LIST: row slices - 1 */
+    uint32_t replicas;                 /* wanted copies, >= 1 */
+    ps_ack_t ack;                      /* MEMORY, REPLICA or DISK */
+    bool allow_nonfinite;              /* NaN and infinite deltas are accepted */
     char filter[PS_TABLE_FILTER_SIZE]; /* of clients' calls that name none; ""
                                           for none; protocol/table_filter.h */
-    bool versions; /* a row remembers its last change, which takes 8 bytes */
+    bool versions;                     /* a row remembers its last change, which takes 8 bytes */
 } ps_table_spec_t;
 
 /* A valid spec but for name and n_rows: f32, 1 column, dense, range keys and
@@ -136,8 +136,7 @@ void ps_table_spec_init(ps_table_spec_t *self);
 void ps_table_spec_done(ps_table_spec_t *self);
 /* Deep copy. Errors: PSD_NOMEM. */
 PSD_MUST_CHECK psd_status_t ps_table_spec_copy(const ps_table_spec_t *self,
-                                               ps_table_spec_t *ret_spec,
-                                               psd_error_t *err);
+                                               ps_table_spec_t *ret_spec, psd_error_t *err);
 /* Fills in what the cluster chooses: n_col_slices (as many as keep a dense row
  * slice at or under 16 MiB, and divide n_partitions), n_partitions
  * (default_partitions row slices, but not more than rows), so that
@@ -151,8 +150,7 @@ void ps_table_spec_settle(ps_table_spec_t *self, uint32_t default_partitions);
  * match n_partitions.
  * Errors: PSD_INVALID, naming field, value and what is allowed.
  */
-PSD_MUST_CHECK psd_status_t ps_table_spec_check(const ps_table_spec_t *self,
-                                                psd_error_t *err);
+PSD_MUST_CHECK psd_status_t ps_table_spec_check(const ps_table_spec_t *self, psd_error_t *err);
 
 /*
  * The words of the command line and the JSON documents. Each parse leaves
@@ -164,24 +162,16 @@ PSD_MUST_CHECK psd_status_t ps_table_spec_check(const ps_table_spec_t *self,
  *   init        zero | constant:V | uniform:LOW,HIGH | normal:MEAN,STD
  *   partition   range | hash | list:ROW,ROW,…
  */
-PSD_MUST_CHECK psd_status_t ps_row_format_parse(const char *text,
-                                                ps_row_format_t *ret,
+PSD_MUST_CHECK psd_status_t ps_row_format_parse(const char *text, ps_row_format_t *ret,
                                                 psd_error_t *err);
-PSD_MUST_CHECK psd_status_t ps_keys_parse(const char *text,
-                                          ps_keys_t *ret,
-                                          psd_error_t *err);
-PSD_MUST_CHECK psd_status_t ps_ack_parse(const char *text,
-                                         ps_ack_t *ret,
-                                         psd_error_t *err);
-PSD_MUST_CHECK psd_status_t ps_updater_spec_parse(const char *text,
-                                                  ps_updater_spec_t *ret,
+PSD_MUST_CHECK psd_status_t ps_keys_parse(const char *text, ps_keys_t *ret, psd_error_t *err);
+PSD_MUST_CHECK psd_status_t ps_ack_parse(const char *text, ps_ack_t *ret, psd_error_t *err);
+PSD_MUST_CHECK psd_status_t ps_updater_spec_parse(const char *text, ps_updater_spec_t *ret,
                                                   psd_error_t *err);
-PSD_MUST_CHECK psd_status_t ps_init_spec_parse(const char *text,
-                                               ps_init_spec_t *ret,
+PSD_MUST_CHECK psd_status_t ps_init_spec_parse(const char *text, ps_init_spec_t *ret,
                                                psd_error_t *err);
 /* Sets partition_by, boundaries and n_boundaries of spec. */
-PSD_MUST_CHECK psd_status_t ps_partition_by_parse(const char *text,
-                                                  ps_table_spec_t *spec,
+PSD_MUST_CHECK psd_status_t ps_partition_by_parse(const char *text, ps_table_spec_t *spec,
                                                   psd_error_t *err);
 /* The words back; "?" for a number that names nothing. The numbers of updater
  * and init are printed so that they parse back to the same bits. */
@@ -191,11 +181,8 @@ const char *ps_ack_name(ps_ack_t value);
 const char *ps_updater_name(ps_updater_kind_t value);
 const char *ps_init_name(ps_init_kind_t value);
 #define PS_SPEC_TEXT_SIZE 256
-void ps_updater_spec_format(const ps_updater_spec_t *self,
-                            char ret[PS_SPEC_TEXT_SIZE]);
-void ps_init_spec_format(const ps_init_spec_t *self,
-                         char ret[PS_SPEC_TEXT_SIZE]);
+void ps_updater_spec_format(const ps_updater_spec_t *self, char ret[PS_SPEC_TEXT_SIZE]);
+void ps_init_spec_format(const ps_init_spec_t *self, char ret[PS_SPEC_TEXT_SIZE]);
 /* "range", "hash" or "list:…", appended. false: no memory. */
-PSD_MUST_CHECK bool ps_partition_by_format(const ps_table_spec_t *self,
-                                           ps_buffer_t *buffer);
+PSD_MUST_CHECK bool ps_partition_by_format(const ps_table_spec_t *self, ps_buffer_t *buffer);
 #endif

@@ -11,27 +11,22 @@
 
 static const ps_word_t row_formats[] = {
     {"dense", PS_ROW_DENSE}, {"sparse", PS_ROW_SPARSE}, {"auto", PS_ROW_AUTO}};
-static const ps_word_t keys_words[] = {{"range", PS_KEYS_RANGE},
-                                       {"hash", PS_KEYS_HASH}};
-static const ps_word_t acks[] = {{"memory", PS_ACK_MEMORY},
-                                 {"replica", PS_ACK_REPLICA},
-                                 {"disk", PS_ACK_DISK}};
+static const ps_word_t keys_words[] = {{"range", PS_KEYS_RANGE}, {"hash", PS_KEYS_HASH}};
+static const ps_word_t acks[] = {
+    {"memory", PS_ACK_MEMORY}, {"replica", PS_ACK_REPLICA}, {"disk", PS_ACK_DISK}};
 
-psd_status_t
-ps_row_format_parse(const char *text, ps_row_format_t *ret, psd_error_t *err)
+psd_status_t ps_row_format_parse(const char *text, ps_row_format_t *ret, psd_error_t *err)
 {
     int value = ps_word_find(PS_WORDS(row_formats), text, strlen(text));
 
     if (value == 0) {
-        return ps_word_unknown("row format", text, "dense, sparse or auto",
-                               err);
+        return ps_word_unknown("row format", text, "dense, sparse or auto", err);
     }
     *ret = (ps_row_format_t)value;
     return PSD_OK;
 }
 
-psd_status_t
-ps_keys_parse(const char *text, ps_keys_t *ret, psd_error_t *err)
+psd_status_t ps_keys_parse(const char *text, ps_keys_t *ret, psd_error_t *err)
 {
     int value = ps_word_find(PS_WORDS(keys_words), text, strlen(text));
 
@@ -42,24 +37,19 @@ ps_keys_parse(const char *text, ps_keys_t *ret, psd_error_t *err)
     return PSD_OK;
 }
 
-psd_status_t
-ps_ack_parse(const char *text, ps_ack_t *ret, psd_error_t *err)
+psd_status_t ps_ack_parse(const char *text, ps_ack_t *ret, psd_error_t *err)
 {
     int value = ps_word_find(PS_WORDS(acks), text, strlen(text));
 
     if (value == 0) {
-        return ps_word_unknown("ack level", text, "memory, replica or disk",
-                               err);
+        return ps_word_unknown("ack level", text, "memory, replica or disk", err);
     }
     *ret = (ps_ack_t)value;
     return PSD_OK;
 }
 
-static psd_status_t
-read_boundaries(const char *text,
-                uint64_t *ret_rows,
-                uint32_t n,
-                psd_error_t *err)
+static psd_status_t read_boundaries(const char *text, uint64_t *ret_rows, uint32_t n,
+                                    psd_error_t *err)
 {
     for (uint32_t i = 0; i < n; i++) {
         const char *shown = text; /* what is too long for a part */
@@ -79,8 +69,7 @@ read_boundaries(const char *text,
     return PSD_OK;
 }
 
-static psd_status_t
-parse_list(const char *text, ps_table_spec_t *spec, psd_error_t *err)
+static psd_status_t parse_list(const char *text, ps_table_spec_t *spec, psd_error_t *err)
 {
     PSD_AUTO(ps_free_at) uint64_t *rows = NULL;
     size_t n = 1;
@@ -91,9 +80,8 @@ parse_list(const char *text, ps_table_spec_t *spec, psd_error_t *err)
     }
     if (n >= PS_TABLE_PARTITIONS_MAX) {
         return psd_error_set(err, PSD_INVALID,
-                             "partition list has %zu boundaries; 1..%" PRIu32
-                             " are allowed",
-                             n, PS_TABLE_PARTITIONS_MAX - 1);
+                             "partition list has %zu boundaries; 1..%" PRIu32 " are allowed", n,
+                             PS_TABLE_PARTITIONS_MAX - 1);
     }
     rows = ps_alloc_raw(n, sizeof *rows);
     if (rows == NULL) {
@@ -111,8 +99,7 @@ parse_list(const char *text, ps_table_spec_t *spec, psd_error_t *err)
     return PSD_OK;
 }
 
-psd_status_t
-ps_partition_by_parse(const char *text, ps_table_spec_t *spec, psd_error_t *err)
+psd_status_t ps_partition_by_parse(const char *text, ps_table_spec_t *spec, psd_error_t *err)
 {
     ps_partition_by_t by = PS_PARTITION_BY_RANGE;
 
@@ -122,8 +109,7 @@ ps_partition_by_parse(const char *text, ps_table_spec_t *spec, psd_error_t *err)
     if (strcmp(text, "hash") == 0) {
         by = PS_PARTITION_BY_HASH;
     } else if (strcmp(text, "range") != 0) {
-        return ps_word_unknown("partition", text,
-                               "range, hash or list:ROW,ROW,...", err);
+        return ps_word_unknown("partition", text, "range, hash or list:ROW,ROW,...", err);
     }
     ps_free(spec->boundaries);
     spec->partition_by = by;
@@ -132,41 +118,35 @@ ps_partition_by_parse(const char *text, ps_table_spec_t *spec, psd_error_t *err)
     return PSD_OK;
 }
 
-const char *
-ps_row_format_name(ps_row_format_t value)
+const char *ps_row_format_name(ps_row_format_t value)
 {
     return ps_word_of(PS_WORDS(row_formats), (int)value);
 }
 
-const char *
-ps_keys_name(ps_keys_t value)
+const char *ps_keys_name(ps_keys_t value)
 {
     return ps_word_of(PS_WORDS(keys_words), (int)value);
 }
 
-const char *
-ps_ack_name(ps_ack_t value)
+const char *ps_ack_name(ps_ack_t value)
 {
     return ps_word_of(PS_WORDS(acks), (int)value);
 }
 
-bool
-ps_partition_by_format(const ps_table_spec_t *self, ps_buffer_t *buffer)
+bool ps_partition_by_format(const ps_table_spec_t *self, ps_buffer_t *buffer)
 {
     size_t size = buffer->size;
     bool ok = true;
 
     if (self->partition_by != PS_PARTITION_BY_LIST) {
-        return ps_buffer_print(
-            buffer, "%s",
-            self->partition_by == PS_PARTITION_BY_RANGE  ? "range"
-            : self->partition_by == PS_PARTITION_BY_HASH ? "hash"
-                                                         : "?");
+        return ps_buffer_print(buffer, "%s",
+                               self->partition_by == PS_PARTITION_BY_RANGE  ? "range"
+                               : self->partition_by == PS_PARTITION_BY_HASH ? "hash"
+                                                                            : "?");
     }
     ok = ps_buffer_print(buffer, "list:");
     for (uint32_t i = 0; ok && i < self->n_boundaries; i++) {
-        ok = ps_buffer_print(buffer, "%s%" PRIu64, i > 0 ? "," : "",
-                             self->boundaries[i]);
+        ok = ps_buffer_print(buffer, "%s%" PRIu64, i > 0 ? "," : "", self->boundaries[i]);
     }
     if (!ok) {
         buffer->size = size; /* all of it or nothing */

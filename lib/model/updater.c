@@ -28,8 +28,7 @@ struct ps_updater {
     void *plugin;                   /* what it made; owned */
 };
 
-static uint32_t
-state_count(const ps_updater_spec_t *spec)
+static uint32_t state_count(const ps_updater_spec_t *spec)
 {
     switch (spec->kind) {
     case PS_UPDATER_MOMENTUM:
@@ -69,8 +68,7 @@ state_count(const ps_updater_spec_t *spec)
         (numbers)->lambda = (REAL)(spec)->lambda;     \
     } while (false)
 
-static void
-fill_powers(ps_powers_t *powers, double base)
+static void fill_powers(ps_powers_t *powers, double base)
 {
     for (size_t k = 0; k < PS_POWER_TABLES; k++) {
         double power = 1;
@@ -83,8 +81,7 @@ fill_powers(ps_powers_t *powers, double base)
     }
 }
 
-static psd_status_t
-make_bias(ps_updater_t *self, const ps_updater_spec_t *spec, psd_error_t *err)
+static psd_status_t make_bias(ps_updater_t *self, const ps_updater_spec_t *spec, psd_error_t *err)
 {
     bool narrow = self->type == PS_TYPE_F32;
     double beta1 = narrow ? (double)self->f32.beta1 : spec->beta1;
@@ -102,8 +99,7 @@ make_bias(ps_updater_t *self, const ps_updater_spec_t *spec, psd_error_t *err)
     return PSD_OK;
 }
 
-static psd_status_t
-make_rule(ps_updater_t *self, const ps_updater_spec_t *spec, psd_error_t *err)
+static psd_status_t make_rule(ps_updater_t *self, const ps_updater_spec_t *spec, psd_error_t *err)
 {
     const ps_loops_t *loops = ps_loops_best();
     double decay = spec->kind == PS_UPDATER_ADAMW ? spec->decay : 0;
@@ -118,44 +114,36 @@ make_rule(ps_updater_t *self, const ps_updater_spec_t *spec, psd_error_t *err)
     }
     FILL_NUMBERS(float, &self->f32, spec, keep);
     FILL_NUMBERS(double, &self->f64, spec, keep);
-    self->numbers = self->type == PS_TYPE_F32 ? (const void *)&self->f32
-                                              : (const void *)&self->f64;
+    self->numbers = self->type == PS_TYPE_F32 ? (const void *)&self->f32 : (const void *)&self->f64;
     if (spec->kind == PS_UPDATER_ADAM || spec->kind == PS_UPDATER_ADAMW) {
         return make_bias(self, spec, err);
     }
     return PSD_OK;
 }
 
-static psd_status_t
-make_plugin(ps_updater_t *self, const ps_updater_spec_t *spec, psd_error_t *err)
+static psd_status_t make_plugin(ps_updater_t *self, const ps_updater_spec_t *spec, psd_error_t *err)
 {
     char reason[128] = "";
 
     if (spec->functions == NULL) {
-        return psd_error_set(err, PSD_UNSUPPORTED,
-                             "plug-in %s is not loaded here", spec->plugin);
+        return psd_error_set(err, PSD_UNSUPPORTED, "plug-in %s is not loaded here", spec->plugin);
     }
-    if (spec->functions->open((uint32_t)self->type, spec->parameters,
-                              &self->plugin, reason, sizeof reason) != 0) {
+    if (spec->functions->open((uint32_t)self->type, spec->parameters, &self->plugin, reason,
+                              sizeof reason) != 0) {
         reason[sizeof reason - 1] = '\0';
-        return psd_error_set(err, PSD_FAILED, "plug-in %s failed: %s",
-                             spec->plugin, reason);
+        return psd_error_set(err, PSD_FAILED, "plug-in %s failed: %s", spec->plugin, reason);
     }
     self->functions = spec->functions; /* from here on there is one to close */
     self->n_states = self->functions->n_states(self->plugin);
     if (self->n_states > PS_UPDATER_STATES_MAX) {
-        return psd_error_set(err, PSD_FAILED,
-                             "plug-in %s wants too many state arrays",
+        return psd_error_set(err, PSD_FAILED, "plug-in %s wants too many state arrays",
                              spec->plugin);
     }
     return PSD_OK;
 }
 
-psd_status_t
-ps_updater_new(const ps_updater_spec_t *spec,
-               ps_type_t type,
-               ps_updater_t **ret_updater,
-               psd_error_t *err)
+psd_status_t ps_updater_new(const ps_updater_spec_t *spec, ps_type_t type,
+                            ps_updater_t **ret_updater, psd_error_t *err)
 {
     PSD_AUTO(ps_updater_destroy) ps_updater_t *self = ps_alloc(1, sizeof *self);
     psd_status_t rc = PSD_OK;
@@ -166,8 +154,8 @@ ps_updater_new(const ps_updater_spec_t *spec,
     self->kind = spec->kind;
     self->type = type;
     self->n_states = state_count(spec);
-    rc = spec->kind == PS_UPDATER_PLUGIN ? make_plugin(self, spec, err)
-                                         : make_rule(self, spec, err);
+    rc =
+        spec->kind == PS_UPDATER_PLUGIN ? make_plugin(self, spec, err) : make_rule(self, spec, err);
     if (rc != PSD_OK) {
         return rc;
     }
@@ -176,8 +164,7 @@ ps_updater_new(const ps_updater_spec_t *spec,
     return PSD_OK;
 }
 
-void
-ps_updater_destroy(ps_updater_t **self_p)
+void ps_updater_destroy(ps_updater_t **self_p)
 {
     ps_updater_t *self = *self_p;
 
@@ -192,16 +179,12 @@ ps_updater_destroy(ps_updater_t **self_p)
     *self_p = NULL;
 }
 
-uint32_t
-ps_updater_n_states(const ps_updater_t *self)
+uint32_t ps_updater_n_states(const ps_updater_t *self)
 {
     return self->n_states;
 }
 
-psd_status_t
-ps_updater_check_worker(const ps_updater_t *self,
-                        uint32_t worker,
-                        psd_error_t *err)
+psd_status_t ps_updater_check_worker(const ps_updater_t *self, uint32_t worker, psd_error_t *err)
 {
     if (self->kind != PS_UPDATER_DCASGD || worker < self->n_states ||
         worker == PS_UPDATER_NO_WORKER) {
@@ -213,12 +196,8 @@ ps_updater_check_worker(const ps_updater_t *self,
                          self->n_states - 1, self->n_states, worker);
 }
 
-void
-ps_updater_begin(const ps_updater_t *self,
-                 const uint8_t *values,
-                 uint8_t *state,
-                 size_t state_stride,
-                 size_t n)
+void ps_updater_begin(const ps_updater_t *self, const uint8_t *values, uint8_t *state,
+                      size_t state_stride, size_t n)
 {
     size_t size = ps_type_size(self->type);
 
@@ -233,43 +212,29 @@ ps_updater_begin(const ps_updater_t *self,
     }
 }
 
-static void
-apply_plugin(const ps_updater_t *self,
-             uint32_t worker,
-             uint8_t *values,
-             uint8_t *state,
-             size_t state_stride,
-             const uint8_t *deltas,
-             size_t n)
+static void apply_plugin(const ps_updater_t *self, uint32_t worker, uint8_t *values, uint8_t *state,
+                         size_t state_stride, const uint8_t *deltas, size_t n)
 {
     size_t size = ps_type_size(self->type);
     uint64_t aligned[ALIGNED_BYTES / sizeof(uint64_t)];
 
     if ((uintptr_t)deltas % size == 0) {
-        self->functions->apply(self->plugin, worker, values, state,
-                               state_stride, deltas, n);
+        self->functions->apply(self->plugin, worker, values, state, state_stride, deltas, n);
         return;
     }
     for (size_t i = 0; i < n;) {
-        size_t part =
-            n - i < sizeof aligned / size ? n - i : sizeof aligned / size;
+        size_t part = n - i < sizeof aligned / size ? n - i : sizeof aligned / size;
 
         memcpy(aligned, deltas + i * size, part * size);
         self->functions->apply(self->plugin, worker, values + i * size,
-                               state == NULL ? NULL : state + i * size,
-                               state_stride, aligned, part);
+                               state == NULL ? NULL : state + i * size, state_stride, aligned,
+                               part);
         i += part;
     }
 }
 
-void
-ps_updater_apply(const ps_updater_t *self,
-                 uint32_t worker,
-                 uint8_t *values,
-                 uint8_t *state,
-                 size_t state_stride,
-                 const uint8_t *deltas,
-                 size_t n)
+void ps_updater_apply(const ps_updater_t *self, uint32_t worker, uint8_t *values, uint8_t *state,
+                      size_t state_stride, const uint8_t *deltas, size_t n)
 {
     ps_loop_t *loop = self->loop;
 
@@ -289,18 +254,13 @@ ps_updater_apply(const ps_updater_t *self,
     loop(self->numbers, values, state, state_stride, deltas, n);
 }
 
-bool
-ps_updater_is_guarded(const ps_updater_t *self)
+bool ps_updater_is_guarded(const ps_updater_t *self)
 {
     return self->guarded != NULL;
 }
 
-void
-ps_updater_apply_guarded(const ps_updater_t *self,
-                         uint8_t *const *rows,
-                         size_t n,
-                         size_t width,
-                         const uint8_t *deltas)
+void ps_updater_apply_guarded(const ps_updater_t *self, uint8_t *const *rows, size_t n,
+                              size_t width, const uint8_t *deltas)
 {
     self->guarded(self->numbers, rows, n, width, deltas);
 }

@@ -59,27 +59,21 @@ typedef struct ps_updater ps_updater_t;
 /* Makes ready what the rule needs. The spec has passed ps_table_spec_check, and
  * ps_plugins_bind where it is a plug-in; it is copied. Errors: PSD_NOMEM;
  * PSD_UNSUPPORTED a plug-in that is not bound; PSD_FAILED one that fails. */
-PSD_MUST_CHECK psd_status_t ps_updater_new(const ps_updater_spec_t *spec,
-                                           ps_type_t type,
-                                           ps_updater_t **ret_updater,
-                                           psd_error_t *err);
+PSD_MUST_CHECK psd_status_t ps_updater_new(const ps_updater_spec_t *spec, ps_type_t type,
+                                           ps_updater_t **ret_updater, psd_error_t *err);
 void ps_updater_destroy(ps_updater_t **self_p);
 /* Arrays of state beside the values: 0 .. PS_UPDATER_STATES_MAX. */
 uint32_t ps_updater_n_states(const ps_updater_t *self);
 /* May this worker push? Errors: PSD_RANGE dcasgd has no backup for it. */
-PSD_MUST_CHECK psd_status_t ps_updater_check_worker(const ps_updater_t *self,
-                                                    uint32_t worker,
+PSD_MUST_CHECK psd_status_t ps_updater_check_worker(const ps_updater_t *self, uint32_t worker,
                                                     psd_error_t *err);
 
 /*
  * Makes the state of n neighbouring values that were just given first values
  * other than zero; state is all zeros before. Arguments as ps_updater_apply.
  */
-void ps_updater_begin(const ps_updater_t *self,
-                      const uint8_t *values,
-                      uint8_t *state,
-                      size_t state_stride,
-                      size_t n);
+void ps_updater_begin(const ps_updater_t *self, const uint8_t *values, uint8_t *state,
+                      size_t state_stride, size_t n);
 /*
  * Applies n deltas to n neighbouring values.
  *
@@ -88,22 +82,14 @@ void ps_updater_begin(const ps_updater_t *self,
  *                state + k * state_stride values
  * deltas         wire bytes, any alignment
  */
-void ps_updater_apply(const ps_updater_t *self,
-                      uint32_t worker,
-                      uint8_t *values,
-                      uint8_t *state,
-                      size_t state_stride,
-                      const uint8_t *deltas,
-                      size_t n);
+void ps_updater_apply(const ps_updater_t *self, uint32_t worker, uint8_t *values, uint8_t *state,
+                      size_t state_stride, const uint8_t *deltas, size_t n);
 
 /* True for a rule that reads every delta once and leaves out those that are not
  * finite, so that another process may write them meanwhile. */
 bool ps_updater_is_guarded(const ps_updater_t *self);
 /* Applies deltas to n rows of `width` values each, to which a guarded rule has
  * no state; those of a row lie behind those of the row before. */
-void ps_updater_apply_guarded(const ps_updater_t *self,
-                              uint8_t *const *rows,
-                              size_t n,
-                              size_t width,
-                              const uint8_t *deltas);
+void ps_updater_apply_guarded(const ps_updater_t *self, uint8_t *const *rows, size_t n,
+                              size_t width, const uint8_t *deltas);
 #endif

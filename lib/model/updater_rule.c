@@ -27,8 +27,7 @@ static const ps_updater_rule_t rules[] = {
      PS_UPDATER_MOMENTUM,
      false,
      false,
-     {{"alpha", AT(alpha), 0.1, POSITIVE},
-      {"momentum", AT(momentum), 0.9, FRACTION}}},
+     {{"alpha", AT(alpha), 0.1, POSITIVE}, {"momentum", AT(momentum), 0.9, FRACTION}}},
     {"adagrad",
      PS_UPDATER_ADAGRAD,
      false,
@@ -81,14 +80,12 @@ static const ps_updater_rule_t rules[] = {
     {"plugin", PS_UPDATER_PLUGIN, true, false, {{0}}},
 };
 
-const ps_updater_rule_t *
-ps_updater_rule_at(size_t i)
+const ps_updater_rule_t *ps_updater_rule_at(size_t i)
 {
     return i < sizeof rules / sizeof *rules ? &rules[i] : NULL;
 }
 
-const ps_updater_rule_t *
-ps_updater_rule_of(ps_updater_kind_t kind)
+const ps_updater_rule_t *ps_updater_rule_of(ps_updater_kind_t kind)
 {
     for (size_t i = 0; i < sizeof rules / sizeof *rules; i++) {
         if (rules[i].kind == kind) {
@@ -98,21 +95,17 @@ ps_updater_rule_of(ps_updater_kind_t kind)
     return NULL;
 }
 
-const ps_updater_rule_t *
-ps_updater_rule_find(const char *text, size_t length)
+const ps_updater_rule_t *ps_updater_rule_find(const char *text, size_t length)
 {
     for (size_t i = 0; i < sizeof rules / sizeof *rules; i++) {
-        if (strlen(rules[i].name) == length &&
-            memcmp(rules[i].name, text, length) == 0) {
+        if (strlen(rules[i].name) == length && memcmp(rules[i].name, text, length) == 0) {
             return &rules[i];
         }
     }
     return NULL;
 }
 
-double
-ps_rule_parameter_get(const ps_rule_parameter_t *self,
-                      const ps_updater_spec_t *spec)
+double ps_rule_parameter_get(const ps_rule_parameter_t *self, const ps_updater_spec_t *spec)
 {
     double value = 0;
 
@@ -120,28 +113,22 @@ ps_rule_parameter_get(const ps_rule_parameter_t *self,
     return value;
 }
 
-void
-ps_rule_parameter_set(const ps_rule_parameter_t *self,
-                      ps_updater_spec_t *spec,
-                      double value)
+void ps_rule_parameter_set(const ps_rule_parameter_t *self, ps_updater_spec_t *spec, double value)
 {
     memcpy((char *)spec + self->offset, &value, sizeof value);
 }
 
-ps_updater_spec_t
-ps_updater_rule_spec(const ps_updater_rule_t *self)
+ps_updater_spec_t ps_updater_rule_spec(const ps_updater_rule_t *self)
 {
     ps_updater_spec_t spec = {.kind = self->kind};
 
-    for (const ps_rule_parameter_t *at = self->parameters; at->name != NULL;
-         at++) {
+    for (const ps_rule_parameter_t *at = self->parameters; at->name != NULL; at++) {
         ps_rule_parameter_set(at, &spec, at->fallback);
     }
     return spec;
 }
 
-static const char *
-allowed_by(ps_bound_t bound)
+static const char *allowed_by(ps_bound_t bound)
 {
     switch (bound) {
     case PS_BOUND_NOT_NEGATIVE:
@@ -157,8 +144,7 @@ allowed_by(ps_bound_t bound)
 }
 
 /* `value` is as it was given, `held` as the table's type holds it. */
-static bool
-is_within(ps_bound_t bound, double value, double held)
+static bool is_within(ps_bound_t bound, double value, double held)
 {
     if (!isfinite(held)) {
         return false;
@@ -169,36 +155,30 @@ is_within(ps_bound_t bound, double value, double held)
     case PS_BOUND_FRACTION:
         return value == 0 || (held > 0 && held < 1);
     case PS_BOUND_WORKERS:
-        return value >= 1 && value <= PS_UPDATER_WORKERS_MAX &&
-               value == floor(value);
+        return value >= 1 && value <= PS_UPDATER_WORKERS_MAX && value == floor(value);
     case PS_BOUND_POSITIVE:
     default:
         return held > 0;
     }
 }
 
-static psd_status_t
-check_parameters(const ps_updater_rule_t *rule,
-                 const ps_table_spec_t *table,
-                 psd_error_t *err)
+static psd_status_t check_parameters(const ps_updater_rule_t *rule, const ps_table_spec_t *table,
+                                     psd_error_t *err)
 {
-    for (const ps_rule_parameter_t *at = rule->parameters; at->name != NULL;
-         at++) {
+    for (const ps_rule_parameter_t *at = rule->parameters; at->name != NULL; at++) {
         double value = ps_rule_parameter_get(at, &table->updater);
         double held = table->type == PS_TYPE_F32 ? (double)(float)value : value;
 
         if (!is_within(at->bound, value, held)) {
-            return psd_error_set(
-                err, PSD_INVALID, "%s of updater %s is %g; %s are allowed",
-                at->name, rule->name, value, allowed_by(at->bound));
+            return psd_error_set(err, PSD_INVALID, "%s of updater %s is %g; %s are allowed",
+                                 at->name, rule->name, value, allowed_by(at->bound));
         }
     }
     return PSD_OK;
 }
 
 /* What a plug-in thinks of type and parameters is asked where it is loaded. */
-static psd_status_t
-check_plugin(const ps_updater_spec_t *updater, psd_error_t *err)
+static psd_status_t check_plugin(const ps_updater_spec_t *updater, psd_error_t *err)
 {
     if (!ps_text_is_name(updater->plugin)) {
         return psd_error_set(err, PSD_INVALID,
@@ -212,15 +192,13 @@ check_plugin(const ps_updater_spec_t *updater, psd_error_t *err)
             return psd_error_set(err, PSD_INVALID,
                                  "parameters of plug-in %s: byte %zu is no "
                                  "printable ASCII character",
-                                 updater->plugin,
-                                 (size_t)(at - updater->parameters));
+                                 updater->plugin, (size_t)(at - updater->parameters));
         }
     }
     return PSD_OK;
 }
 
-psd_status_t
-ps_updater_spec_check(const ps_table_spec_t *table, psd_error_t *err)
+psd_status_t ps_updater_spec_check(const ps_table_spec_t *table, psd_error_t *err)
 {
     const ps_updater_spec_t *updater = &table->updater;
     const ps_updater_rule_t *rule = ps_updater_rule_of(updater->kind);
@@ -228,8 +206,7 @@ ps_updater_spec_check(const ps_table_spec_t *table, psd_error_t *err)
 
     if (rule == NULL) {
         return psd_error_set(err, PSD_INVALID,
-                             "updater %d is not known; " PS_RULES_TEXT
-                             " is allowed",
+                             "updater %d is not known; " PS_RULES_TEXT " is allowed",
                              (int)updater->kind);
     }
     if (!is_float && !rule->takes_integers) {

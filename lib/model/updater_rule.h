@@ -31,8 +31,8 @@ typedef struct ps_rule_parameter {
 typedef struct ps_updater_rule {
     const char *name;
     ps_updater_kind_t kind;
-    bool takes_integers; /* else f32 and f64 only */
-    bool begins_at_zero; /* takes no other first values */
+    bool takes_integers;                                        /* else f32 and f64 only */
+    bool begins_at_zero;                                        /* takes no other first values */
     ps_rule_parameter_t parameters[PS_RULE_PARAMETERS_MAX + 1]; /* the last one
                                                     has no name */
 } ps_updater_rule_t;
@@ -45,11 +45,8 @@ const ps_updater_rule_t *ps_updater_rule_of(ps_updater_kind_t kind);
 const ps_updater_rule_t *ps_updater_rule_find(const char *text, size_t length);
 
 /* The value of a rule's parameter in a spec of that rule. */
-double ps_rule_parameter_get(const ps_rule_parameter_t *self,
-                             const ps_updater_spec_t *spec);
-void ps_rule_parameter_set(const ps_rule_parameter_t *self,
-                           ps_updater_spec_t *spec,
-                           double value);
+double ps_rule_parameter_get(const ps_rule_parameter_t *self, const ps_updater_spec_t *spec);
+void ps_rule_parameter_set(const ps_rule_parameter_t *self, ps_updater_spec_t *spec, double value);
 /* A spec of the rule with every parameter at its fallback. */
 ps_updater_spec_t ps_updater_rule_spec(const ps_updater_rule_t *self);
 
@@ -61,6 +58,5 @@ ps_updater_spec_t ps_updater_rule_spec(const ps_updater_rule_t *self);
 /* The part of ps_table_spec_check that is about the updater: its rule, its
  * parameters, whether it takes the table's type and row format.
  * Errors: PSD_INVALID. */
-PSD_MUST_CHECK psd_status_t ps_updater_spec_check(const ps_table_spec_t *table,
-                                                  psd_error_t *err);
+PSD_MUST_CHECK psd_status_t ps_updater_spec_check(const ps_table_spec_t *table, psd_error_t *err);
 #endif

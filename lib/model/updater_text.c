@@ -6,32 +6,24 @@
 #include "model/updater_rule.h"
 #include "model/words.h"
 
-static psd_status_t
-unknown_parameter(const ps_updater_rule_t *rule,
-                  const char *name,
-                  psd_error_t *err)
+static psd_status_t unknown_parameter(const ps_updater_rule_t *rule, const char *name,
+                                      psd_error_t *err)
 {
     char allowed[PS_RULE_PARAMETERS_MAX * PS_NUMBER_SIZE] = "";
     size_t length = 0;
 
-    for (const ps_rule_parameter_t *at = rule->parameters; at->name != NULL;
-         at++) {
-        const char *joint = at == rule->parameters ? ""
-                            : at[1].name == NULL   ? " or "
-                                                   : ", ";
+    for (const ps_rule_parameter_t *at = rule->parameters; at->name != NULL; at++) {
+        const char *joint = at == rule->parameters ? "" : at[1].name == NULL ? " or " : ", ";
 
-        length += (size_t)snprintf(allowed + length, sizeof allowed - length,
-                                   "%s%s", joint, at->name);
+        length +=
+            (size_t)snprintf(allowed + length, sizeof allowed - length, "%s%s", joint, at->name);
     }
     return ps_word_unknown("updater parameter", name, allowed, err);
 }
 
 /* One "name=number". */
-static psd_status_t
-read_parameter(const ps_updater_rule_t *rule,
-               ps_updater_spec_t *spec,
-               const char *part,
-               psd_error_t *err)
+static psd_status_t read_parameter(const ps_updater_rule_t *rule, ps_updater_spec_t *spec,
+                                   const char *part, psd_error_t *err)
 {
     char name[PS_NUMBER_SIZE] = {0};
     const char *number = part;
@@ -56,11 +48,8 @@ read_parameter(const ps_updater_rule_t *rule,
 }
 
 /* ":name=number,…" up to the end. */
-static psd_status_t
-read_parameters(const ps_updater_rule_t *rule,
-                ps_updater_spec_t *spec,
-                const char *text,
-                psd_error_t *err)
+static psd_status_t read_parameters(const ps_updater_rule_t *rule, ps_updater_spec_t *spec,
+                                    const char *text, psd_error_t *err)
 {
     while (*text != '\0') {
         char part[PS_NUMBER_SIZE + PS_NUMBER_SIZE] = {0};
@@ -82,8 +71,7 @@ read_parameters(const ps_updater_rule_t *rule,
 }
 
 /* Copies text of at most size - 1 bytes; false: it is longer. */
-static bool
-keep(const char *text, size_t length, char *ret, size_t size)
+static bool keep(const char *text, size_t length, char *ret, size_t size)
 {
     if (length >= size) {
         return false;
@@ -94,8 +82,7 @@ keep(const char *text, size_t length, char *ret, size_t size)
 }
 
 /* ":NAME" or ":NAME:TEXT"; text is the plug-in's own matter. */
-static psd_status_t
-read_plugin(ps_updater_spec_t *spec, const char *text, psd_error_t *err)
+static psd_status_t read_plugin(ps_updater_spec_t *spec, const char *text, psd_error_t *err)
 {
     const char *name = *text == ':' ? text + 1 : text;
     size_t length = strcspn(name, ":");
@@ -112,16 +99,12 @@ read_plugin(ps_updater_spec_t *spec, const char *text, psd_error_t *err)
         return psd_error_set(err, PSD_INVALID,
                              "parameters of plug-in %s have %zu bytes; 0..%d "
                              "are allowed",
-                             spec->plugin, strlen(rest),
-                             PS_PLUGIN_TEXT_SIZE - 1);
+                             spec->plugin, strlen(rest), PS_PLUGIN_TEXT_SIZE - 1);
     }
     return PSD_OK;
 }
 
-psd_status_t
-ps_updater_spec_parse(const char *text,
-                      ps_updater_spec_t *ret,
-                      psd_error_t *err)
+psd_status_t ps_updater_spec_parse(const char *text, ps_updater_spec_t *ret, psd_error_t *err)
 {
     size_t length = strcspn(text, ":");
     const ps_updater_rule_t *rule = ps_updater_rule_find(text, length);
@@ -135,8 +118,7 @@ ps_updater_spec_parse(const char *text,
     if (rule->kind == PS_UPDATER_PLUGIN) {
         rc = read_plugin(&spec, text + length, err);
     } else if (text[length] == ':' && rule->parameters[0].name == NULL) {
-        rc = psd_error_set(err, PSD_INVALID,
-                           "updater \"%.80s\" takes no parameters", text);
+        rc = psd_error_set(err, PSD_INVALID, "updater \"%.80s\" takes no parameters", text);
     } else {
         rc = read_parameters(rule, &spec, text + length, err);
     }
@@ -146,39 +128,32 @@ ps_updater_spec_parse(const char *text,
     return rc;
 }
 
-const char *
-ps_updater_name(ps_updater_kind_t value)
+const char *ps_updater_name(ps_updater_kind_t value)
 {
     const ps_updater_rule_t *rule = ps_updater_rule_of(value);
 
     return rule == NULL ? "?" : rule->name;
 }
 
-void
-ps_updater_spec_format(const ps_updater_spec_t *self,
-                       char ret[PS_SPEC_TEXT_SIZE])
+void ps_updater_spec_format(const ps_updater_spec_t *self, char ret[PS_SPEC_TEXT_SIZE])
 {
     const ps_updater_rule_t *rule = ps_updater_rule_of(self->kind);
     size_t length = 0;
 
     if (rule != NULL && rule->kind == PS_UPDATER_PLUGIN) {
-        (void)snprintf(ret, PS_SPEC_TEXT_SIZE, "%s:%s%s%s", rule->name,
-                       self->plugin, *self->parameters == '\0' ? "" : ":",
-                       self->parameters);
+        (void)snprintf(ret, PS_SPEC_TEXT_SIZE, "%s:%s%s%s", rule->name, self->plugin,
+                       *self->parameters == '\0' ? "" : ":", self->parameters);
         return;
     }
-    length = (size_t)snprintf(ret, PS_SPEC_TEXT_SIZE, "%s",
-                              ps_updater_name(self->kind));
+    length = (size_t)snprintf(ret, PS_SPEC_TEXT_SIZE, "%s", ps_updater_name(self->kind));
     if (rule == NULL) {
         return;
     }
-    for (const ps_rule_parameter_t *at = rule->parameters; at->name != NULL;
-         at++) {
+    for (const ps_rule_parameter_t *at = rule->parameters; at->name != NULL; at++) {
         char number[PS_NUMBER_SIZE] = {0};
 
         ps_word_format_number(ps_rule_parameter_get(at, self), number);
-        length += (size_t)snprintf(
-            ret + length, PS_SPEC_TEXT_SIZE - length, "%c%s=%s",
-            at == rule->parameters ? ':' : ',', at->name, number);
+        length += (size_t)snprintf(ret + length, PS_SPEC_TEXT_SIZE - length, "%c%s=%s",
+                                   at == rule->parameters ? ':' : ',', at->name, number);
     }
 }

@@ -17,32 +17,25 @@ typedef struct ps_word {
 #define PS_WORDS(list) (list), sizeof(list) / sizeof *(list)
 
 /* The value of the word made of the first `length` bytes of text; 0: none. */
-int
-ps_word_find(const ps_word_t *list, size_t n, const char *text, size_t length);
+int ps_word_find(const ps_word_t *list, size_t n, const char *text, size_t length);
 /* The word of a value; "?" when there is none. */
 const char *ps_word_of(const ps_word_t *list, size_t n, int value);
 /* PSD_INVALID with the text that was found and what is allowed. */
-psd_status_t ps_word_unknown(const char *what,
-                             const char *text,
-                             const char *allowed,
+psd_status_t ps_word_unknown(const char *what, const char *text, const char *allowed,
                              psd_error_t *err);
 
 #define PS_NUMBER_SIZE 32 /* "-1.2345678901234567e-308" and '\0' */
 
 /* Copies the part of *at before `stop` or the end and moves *at behind it (and
  * behind the stop). false: it is too long for a number. */
-PSD_MUST_CHECK bool
-ps_word_take(const char **at, char stop, char ret_part[PS_NUMBER_SIZE]);
+PSD_MUST_CHECK bool ps_word_take(const char **at, char stop, char ret_part[PS_NUMBER_SIZE]);
 
 /* A finite decimal number; a whole one that a double would round is refused
  * rather than changed. Errors: PSD_INVALID naming `what` and the text. */
-PSD_MUST_CHECK psd_status_t ps_word_number(const char *what,
-                                           const char *text,
-                                           double *ret_value,
+PSD_MUST_CHECK psd_status_t ps_word_number(const char *what, const char *text, double *ret_value,
                                            psd_error_t *err);
 /* PSD_INVALID: text is not a number. */
-psd_status_t
-ps_word_no_number(const char *what, const char *text, psd_error_t *err);
+psd_status_t ps_word_no_number(const char *what, const char *text, psd_error_t *err);
 /* The shortest text that ps_word_number reads back to the same bits. */
 void ps_word_format_number(double value, char ret[PS_NUMBER_SIZE]);
 #endif

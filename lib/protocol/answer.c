@@ -11,14 +11,10 @@
 /* An answer with a body of so many bytes to the newest connection of the
  * client, only its head set; NULL when it has none now (it will ask again) or
  * there is no memory. */
-static ps_effect_t *
-answer_body(ps_shard_t *self,
-            const ps_request_t *request,
-            ps_kind_t kind,
-            size_t size)
+static ps_effect_t *answer_body(ps_shard_t *self, const ps_request_t *request, ps_kind_t kind,
+                                size_t size)
 {
-    uint64_t conn = ps_peer_conn(
-        request->peer, size > PS_BULK_MIN ? PS_WAY_BULK : PS_WAY_FIRST);
+    uint64_t conn = ps_peer_conn(request->peer, size > PS_BULK_MIN ? PS_WAY_BULK : PS_WAY_FIRST);
     ps_effect_t *effect = NULL;
 
     if (conn == PS_PEER_NO_CONN) {
@@ -34,66 +30,53 @@ answer_body(ps_shard_t *self,
     return effect;
 }
 
-static ps_effect_t *
-answer(ps_shard_t *self, const ps_request_t *request, ps_kind_t kind)
+static ps_effect_t *answer(ps_shard_t *self, const ps_request_t *request, ps_kind_t kind)
 {
     return answer_body(self, request, kind, 0);
 }
 
-#define ADDRESS_OF(from)                                \
-    .request = (from)->request, .table = (from)->table, \
-    .partition = (from)->partition, .epoch = (from)->epoch, .seq = (from)->seq
+#define ADDRESS_OF(from)                                                                \
+    .request = (from)->request, .table = (from)->table, .partition = (from)->partition, \
+    .epoch = (from)->epoch, .seq = (from)->seq
 
-static void
-set_text(char (*to)[PS_TEXT_MAX + 1], const char *text)
+static void set_text(char (*to)[PS_TEXT_MAX + 1], const char *text)
 {
     (void)snprintf(*to, sizeof *to, "%.*s", PS_TEXT_MAX, text);
 }
 
-void
-ps_answer_refused(ps_shard_t *self,
-                  const ps_request_t *request,
-                  psd_status_t status,
-                  uint64_t detail,
-                  const char *text)
+void ps_answer_refused(ps_shard_t *self, const ps_request_t *request, psd_status_t status,
+                       uint64_t detail, const char *text)
 {
     ps_effect_t *effect = NULL;
     ps_msg_refused_t *refused = NULL;
 
     self->refused++;
-    PS_NOTE_TRACE(
-        self,
-        (&(ps_note_t){.kind = status == PSD_GAP ? PS_NOTE_GAP : PS_NOTE_REFUSED,
-                      .table = request->table,
-                      .partition = request->partition,
-                      .a = request->session,
-                      .b = request->seq,
-                      .c = status == PSD_GAP ? detail : (uint64_t)status}));
+    PS_NOTE_TRACE(self, (&(ps_note_t){.kind = status == PSD_GAP ? PS_NOTE_GAP : PS_NOTE_REFUSED,
+                                      .table = request->table,
+                                      .partition = request->partition,
+                                      .a = request->session,
+                                      .b = request->seq,
+                                      .c = status == PSD_GAP ? detail : (uint64_t)status}));
     effect = answer(self, request, PS_KIND_REFUSED);
     if (effect == NULL) {
         return;
     }
     refused = &effect->message.refused;
-    *refused = (ps_msg_refused_t){ADDRESS_OF(request),
-                                  .status = (uint16_t)status, .detail = detail};
+    *refused =
+        (ps_msg_refused_t){ADDRESS_OF(request), .status = (uint16_t)status, .detail = detail};
     set_text(&refused->text, text);
 }
 
-void
-ps_answer_ack(ps_shard_t *self, const ps_request_t *request)
+void ps_answer_ack(ps_shard_t *self, const ps_request_t *request)
 {
     ps_effect_t *effect = answer(self, request, PS_KIND_ACK);
 
     if (effect != NULL) {
-        effect->message.ack =
-            (ps_msg_ack_t){ADDRESS_OF(request), .level = PS_ACK_MEMORY};
+        effect->message.ack = (ps_msg_ack_t){ADDRESS_OF(request), .level = PS_ACK_MEMORY};
     }
 }
 
-void
-ps_answer_parked(ps_shard_t *self,
-                 const ps_request_t *request,
-                 const char *text)
+void ps_answer_parked(ps_shard_t *self, const ps_request_t *request, const char *text)
 {
     ps_effect_t *effect = answer(self, request, PS_KIND_PARKED);
 
@@ -103,8 +86,7 @@ ps_answer_parked(ps_shard_t *self,
     }
 }
 
-bool
-ps_answer_is_under_way(ps_shard_t *self, const ps_request_t *request)
+bool ps_answer_is_under_way(ps_shard_t *self, const ps_request_t *request)
 {
     char text[PS_TEXT_MAX + 1];
 
@@ -112,8 +94,7 @@ ps_answer_is_under_way(ps_shard_t *self, const ps_request_t *request)
         return false;
     }
     (void)snprintf(text, sizeof text,
-                   "the values are on their way: %" PRIu64 " of %" PRIu64
-                   " bytes sent",
+                   "the values are on their way: %" PRIu64 " of %" PRIu64 " bytes sent",
                    request->sending.sent, request->sending.bytes);
     ps_answer_parked(self, request, text);
     return true;
@@ -121,8 +102,7 @@ ps_answer_is_under_way(ps_shard_t *self, const ps_request_t *request)
 
 /* Where values may be written: room belongs to the connection that the request
  * came on, and may be gone when the client answers to another one by now. */
-static ps_room_t
-room_of(const ps_request_t *request)
+static ps_room_t room_of(const ps_request_t *request)
 {
     const ps_peer_t *peer = request->peer;
 
@@ -133,13 +113,9 @@ room_of(const ps_request_t *request)
 }
 
 /* The rows that the request selects. Errors: PSD_NOMEM. */
-static psd_status_t
-gather(const ps_shard_t *self,
-       ps_partition_t *partition,
-       const ps_request_t *request,
-       ps_slice_t *ret_slice,
-       ps_payload_t **ret_payload,
-       uint64_t *ret_done)
+static psd_status_t gather(const ps_shard_t *self, ps_partition_t *partition,
+                           const ps_request_t *request, ps_slice_t *ret_slice,
+                           ps_payload_t **ret_payload, uint64_t *ret_done)
 {
     ps_slice_t want = request->slice;
 
@@ -149,46 +125,37 @@ gather(const ps_shard_t *self,
         want.n_cols = want.layout == PS_LAYOUT_SPARSE ? 0 : want.n_cols;
     }
     if (request->since > 0) {
-        return ps_store_gather_since(partition->store, &want, request->payload,
-                                     request->since, self->args.slice_bytes,
-                                     ret_slice, ret_payload, ret_done, NULL);
+        return ps_store_gather_since(partition->store, &want, request->payload, request->since,
+                                     self->args.slice_bytes, ret_slice, ret_payload, ret_done,
+                                     NULL);
     }
-    return ps_store_gather(partition->store, &want, request->payload,
-                           self->args.slice_bytes, room_of(request), ret_slice,
-                           ret_payload, ret_done, NULL);
+    return ps_store_gather(partition->store, &want, request->payload, self->args.slice_bytes,
+                           room_of(request), ret_slice, ret_payload, ret_done, NULL);
 }
 
-uint64_t
-ps_answer_values(ps_shard_t *self,
-                 ps_partition_t *partition,
-                 const ps_request_t *request)
+uint64_t ps_answer_values(ps_shard_t *self, ps_partition_t *partition, const ps_request_t *request)
 {
     PSD_AUTO(ps_payload_destroy) ps_payload_t *payload = NULL;
     ps_slice_t got = {0};
     uint64_t n_done = 0;
     ps_effect_t *effect = NULL;
-    bool measures =
-        request->kind == PS_KIND_PULL && request->op.op != PS_READ_VALUES;
-    psd_status_t rc =
-        measures ? ps_partition_measure(self, partition, request, &got,
-                                        &payload, &n_done)
-                 : gather(self, partition, request, &got, &payload, &n_done);
+    bool measures = request->kind == PS_KIND_PULL && request->op.op != PS_READ_VALUES;
+    psd_status_t rc = measures
+                          ? ps_partition_measure(self, partition, request, &got, &payload, &n_done)
+                          : gather(self, partition, request, &got, &payload, &n_done);
 
     if (rc != PSD_OK) {
         ps_answer_refused(self, request, rc, 0, psd_status_text(rc));
         return 0;
     }
-    effect =
-        answer_body(self, request, PS_KIND_VALUES, ps_payload_size(payload));
+    effect = answer_body(self, request, PS_KIND_VALUES, ps_payload_size(payload));
     if (effect == NULL) {
         return got.n_rows;
     }
     effect->message.values = (ps_msg_values_t){
         ADDRESS_OF(request),
-        .level = request->kind == PS_KIND_PUSH ? PS_ACK_MEMORY : PS_ACK_DEFAULT,
-        .n_done = n_done,
-        .version =
-            ps_store_has_versions(partition->store) ? partition->version : 0};
+        .level = request->kind == PS_KIND_PUSH ? PS_ACK_MEMORY : PS_ACK_DEFAULT, .n_done = n_done,
+        .version = ps_store_has_versions(partition->store) ? partition->version : 0};
     ps_message_set_slice(&effect->message, &got);
     effect->payload = payload;
     payload = NULL;
@@ -198,11 +165,8 @@ ps_answer_values(ps_shard_t *self,
     return got.n_rows;
 }
 
-void
-ps_answer_moved(ps_shard_t *self,
-                const ps_request_t *request,
-                const ps_shard_table_t *table,
-                bool was_taken)
+void ps_answer_moved(ps_shard_t *self, const ps_request_t *request, const ps_shard_table_t *table,
+                     bool was_taken)
 {
     PSD_AUTO(ps_buffer_done) ps_buffer_t bytes = {0};
     PSD_AUTO(ps_payload_destroy) ps_payload_t *payload = NULL;
@@ -213,16 +177,14 @@ ps_answer_moved(ps_shard_t *self,
             return;
         }
     }
-    payload = ps_payload_copy((ps_bytes_t){bytes.data, bytes.size},
-                              (ps_bytes_t){0}, (ps_bytes_t){0});
-    effect = payload == NULL
-                 ? NULL
-                 : answer_body(self, request, PS_KIND_MOVED, bytes.size);
+    payload =
+        ps_payload_copy((ps_bytes_t){bytes.data, bytes.size}, (ps_bytes_t){0}, (ps_bytes_t){0});
+    effect = payload == NULL ? NULL : answer_body(self, request, PS_KIND_MOVED, bytes.size);
     if (effect == NULL) {
         return;
     }
-    effect->message.moved = (ps_msg_moved_t){
-        ADDRESS_OF(request), .n_routes = table->spec.n_partitions};
+    effect->message.moved =
+        (ps_msg_moved_t){ADDRESS_OF(request), .n_routes = table->spec.n_partitions};
     if (!was_taken) {
         effect->message.moved.seq = 0;
     }
@@ -230,11 +192,7 @@ ps_answer_moved(ps_shard_t *self,
     payload = NULL;
 }
 
-void
-ps_answer_refused_conn(ps_shard_t *self,
-                       uint64_t conn,
-                       psd_status_t status,
-                       const char *text)
+void ps_answer_refused_conn(ps_shard_t *self, uint64_t conn, psd_status_t status, const char *text)
 {
     ps_effect_t *effect = ps_outbox_add(self->outbox, PS_EFFECT_SEND);
 
@@ -247,8 +205,7 @@ ps_answer_refused_conn(ps_shard_t *self,
     }
 }
 
-void
-ps_answer_no_session(ps_shard_t *self, const ps_event_t *event)
+void ps_answer_no_session(ps_shard_t *self, const ps_event_t *event)
 {
     ps_effect_t *effect = ps_outbox_add(self->outbox, PS_EFFECT_SEND);
     ps_request_t request;
@@ -258,16 +215,13 @@ ps_answer_no_session(ps_shard_t *self, const ps_event_t *event)
         ps_request_read(event->message, &request);
         effect->to = event->conn;
         effect->message.kind = PS_KIND_REFUSED;
-        effect->message.refused = (ps_msg_refused_t){
-            ADDRESS_OF(&request), .status = (uint16_t)PSD_NO_SESSION};
+        effect->message.refused =
+            (ps_msg_refused_t){ADDRESS_OF(&request), .status = (uint16_t)PSD_NO_SESSION};
         set_text(&effect->message.refused.text, "say HELLO first");
     }
 }
 
-void
-ps_answer_rows_lost(ps_shard_t *self,
-                    const ps_request_t *request,
-                    const char *table)
+void ps_answer_rows_lost(ps_shard_t *self, const ps_request_t *request, const char *table)
 {
     char text[PS_TEXT_MAX + 1];
 
@@ -275,29 +229,26 @@ ps_answer_rows_lost(ps_shard_t *self,
     ps_answer_refused(self, request, PSD_ROWS_LOST, 0, text);
 }
 
-void
-ps_answer_welcome(ps_shard_t *self, uint64_t conn, uint32_t filters)
+void ps_answer_welcome(ps_shard_t *self, uint64_t conn, uint32_t filters)
 {
     ps_effect_t *effect = ps_outbox_add(self->outbox, PS_EFFECT_SEND);
 
     if (effect != NULL) {
         effect->to = conn;
         effect->message.kind = PS_KIND_WELCOME;
-        effect->message.welcome =
-            (ps_msg_welcome_t){.version = PS_VERSION,
-                               .cluster = self->args.cluster,
-                               .incarnation = self->args.incarnation,
-                               .shard = self->args.shard,
-                               .credit_requests = self->args.credit_requests,
-                               .credit_bytes = self->args.credit_bytes,
-                               .chunk_bytes = self->args.chunk_bytes,
-                               .slice_bytes = self->args.slice_bytes,
-                               .filters = filters};
+        effect->message.welcome = (ps_msg_welcome_t){.version = PS_VERSION,
+                                                     .cluster = self->args.cluster,
+                                                     .incarnation = self->args.incarnation,
+                                                     .shard = self->args.shard,
+                                                     .credit_requests = self->args.credit_requests,
+                                                     .credit_bytes = self->args.credit_bytes,
+                                                     .chunk_bytes = self->args.chunk_bytes,
+                                                     .slice_bytes = self->args.slice_bytes,
+                                                     .filters = filters};
     }
 }
 
-void
-ps_note(ps_shard_t *self, const ps_note_t *note)
+void ps_note(ps_shard_t *self, const ps_note_t *note)
 {
     ps_effect_t *effect = ps_outbox_add(self->outbox, PS_EFFECT_NOTE);
 
@@ -306,21 +257,16 @@ ps_note(ps_shard_t *self, const ps_note_t *note)
     }
 }
 
-void
-ps_note_record(ps_shard_t *self,
-               const ps_partition_t *partition,
-               const ps_record_t *record,
-               ps_payload_t *payload)
+void ps_note_record(ps_shard_t *self, const ps_partition_t *partition, const ps_record_t *record,
+                    ps_payload_t *payload)
 {
     bool is_wanted = self->args.log || partition->has_log;
-    ps_effect_t *effect =
-        is_wanted ? ps_outbox_add(self->outbox, PS_EFFECT_RECORD) : NULL;
+    ps_effect_t *effect = is_wanted ? ps_outbox_add(self->outbox, PS_EFFECT_RECORD) : NULL;
 
     assert(!is_wanted || effect != NULL);
 
     if (effect != NULL) {
-        self->unflushed_bytes +=
-            partition->has_log ? ps_record_size(record, payload) : 0;
+        self->unflushed_bytes += partition->has_log ? ps_record_size(record, payload) : 0;
         effect->record = *record;
         effect->payload = payload == NULL ? NULL : ps_payload_keep(payload);
     }

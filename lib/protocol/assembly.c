@@ -8,10 +8,10 @@
 #include "base/alloc.h"
 #include "wire/filter_code.h"
 
-#define PIECE_ALIGN 64 /* bytes; pieces are multiples of it */
-#define WIDEST_VALUE 8 /* bytes */
-#define OPEN_COST 8    /* an unfinished message costs as much as pieces */
-#define PIECE_COST 128 /* bytes of our own for each piece, about */
+#define PIECE_ALIGN 64                /* bytes; pieces are multiples of it */
+#define WIDEST_VALUE 8                /* bytes */
+#define OPEN_COST 8                   /* an unfinished message costs as much as pieces */
+#define PIECE_COST 128                /* bytes of our own for each piece, about */
 #define COST_FREE (UINT64_C(1) << 18) /* of these that no limit asks about */
 
 /* The pieces of one message; also what a finished payload owns. */
@@ -33,8 +33,7 @@ struct ps_assembling {
     pieces_t *pieces;
 };
 
-static void
-release_pieces(void *owner)
+static void release_pieces(void *owner)
 {
     pieces_t *pieces = owner;
 
@@ -49,8 +48,7 @@ release_pieces(void *owner)
 }
 
 /* The place in the list where the request stands, or its end. */
-static struct ps_assembling **
-find(ps_assembly_t *self, uint64_t request)
+static struct ps_assembling **find(ps_assembly_t *self, uint64_t request)
 {
     struct ps_assembling **at = &self->open;
 
@@ -61,8 +59,7 @@ find(ps_assembly_t *self, uint64_t request)
 }
 
 /* Takes one out of the list; its pieces may have been given away. */
-static void
-drop(ps_assembly_t *self, struct ps_assembling **at)
+static void drop(ps_assembly_t *self, struct ps_assembling **at)
 {
     struct ps_assembling *dropped = *at;
 
@@ -77,8 +74,7 @@ drop(ps_assembly_t *self, struct ps_assembling **at)
     ps_free(dropped);
 }
 
-void
-ps_assembly_done(ps_assembly_t *self)
+void ps_assembly_done(ps_assembly_t *self)
 {
     while (self->open != NULL) {
         drop(self, &self->open);
@@ -86,21 +82,16 @@ ps_assembly_done(ps_assembly_t *self)
 }
 
 /* Many small pieces cost more than their bytes: they count, beyond some. */
-static bool
-fits(const ps_assembly_t *self, uint64_t more, uint64_t limit_bytes)
+static bool fits(const ps_assembly_t *self, uint64_t more, uint64_t limit_bytes)
 {
     uint64_t cost = (uint64_t)(self->n_pieces + 1) * PIECE_COST;
     uint64_t free = COST_FREE + limit_bytes / 8;
 
-    return more <= limit_bytes && self->bytes <= limit_bytes - more &&
-           cost <= free;
+    return more <= limit_bytes && self->bytes <= limit_bytes - more && cost <= free;
 }
 
-static bool
-keep_piece(ps_assembly_t *self,
-           struct ps_assembling *open,
-           ps_payload_t *piece,
-           size_t value_bytes)
+static bool keep_piece(ps_assembly_t *self, struct ps_assembling *open, ps_payload_t *piece,
+                       size_t value_bytes)
 {
     pieces_t *pieces = open->pieces;
     size_t size = ps_payload_size(piece);
@@ -108,8 +99,7 @@ keep_piece(ps_assembly_t *self,
     if (piece == NULL) {
         return true; /* a first message without keys and values */
     }
-    if (!ps_grow(&pieces->items, &pieces->capacity, pieces->n_items + 1,
-                 sizeof(ps_payload_t *))) {
+    if (!ps_grow(&pieces->items, &pieces->capacity, pieces->n_items + 1, sizeof(ps_payload_t *))) {
         return false;
     }
     pieces->items[pieces->n_items++] = piece;
@@ -123,8 +113,7 @@ keep_piece(ps_assembly_t *self,
 }
 
 /* Bytes of values in a piece. */
-static size_t
-value_bytes_of(const ps_payload_t *payload)
+static size_t value_bytes_of(const ps_payload_t *payload)
 {
     if (payload == NULL) {
         return 0;
@@ -133,8 +122,7 @@ value_bytes_of(const ps_payload_t *payload)
 }
 
 /* One payload over all pieces, which takes them over. NULL: no memory. */
-static ps_payload_t *
-join(struct ps_assembling *open)
+static ps_payload_t *join(struct ps_assembling *open)
 {
     pieces_t *pieces = open->pieces;
     ps_bytes_t keys = {0};
@@ -154,8 +142,7 @@ join(struct ps_assembling *open)
         keys = pieces->items[0]->keys;
         index = pieces->items[0]->index;
     }
-    whole =
-        ps_payload_new(keys, index, (ps_bytes_t){0}, pieces, release_pieces);
+    whole = ps_payload_new(keys, index, (ps_bytes_t){0}, pieces, release_pieces);
     if (whole == NULL) {
         ps_free(spans);
         return NULL;
@@ -173,12 +160,8 @@ join(struct ps_assembling *open)
     return whole;
 }
 
-static psd_status_t
-add_first(ps_assembly_t *self,
-          const ps_message_t *message,
-          ps_payload_t **payload_p,
-          uint64_t limit_bytes,
-          psd_error_t *err)
+static psd_status_t add_first(ps_assembly_t *self, const ps_message_t *message,
+                              ps_payload_t **payload_p, uint64_t limit_bytes, psd_error_t *err)
 {
     uint64_t keys = 0;
     uint64_t index = 0;
@@ -200,12 +183,10 @@ add_first(ps_assembly_t *self,
         values = 0;
     }
     if (value_bytes_of(*payload_p) >= values) {
-        return psd_error_set(err, PSD_PROTO,
-                             "%s with MORE has no values to come",
+        return psd_error_set(err, PSD_PROTO, "%s with MORE has no values to come",
                              ps_kind_name(message->kind));
     }
-    if (values > limit_bytes ||
-        !fits(self, ps_payload_size(*payload_p), limit_bytes)) {
+    if (values > limit_bytes || !fits(self, ps_payload_size(*payload_p), limit_bytes)) {
         return psd_error_set(err, PSD_LIMIT,
                              "%" PRIu64 " bytes of values in pieces; at most "
                              "%" PRIu64 " bytes may be unfinished",
@@ -225,8 +206,7 @@ add_first(ps_assembly_t *self,
     }
     *payload_p = NULL;
     open->message = *message;
-    open->request = message->kind == PS_KIND_PUSH ? message->push.request
-                                                  : message->values.request;
+    open->request = message->kind == PS_KIND_PUSH ? message->push.request : message->values.request;
     open->total = values;
     open->n_pieces += OPEN_COST;
     self->n_pieces += OPEN_COST;
@@ -237,13 +217,9 @@ add_first(ps_assembly_t *self,
 }
 
 /* What is wrong with a piece, or PSD_OK. */
-static psd_status_t
-check_piece(const ps_assembly_t *self,
-            const struct ps_assembling *open,
-            uint64_t offset,
-            const ps_payload_t *payload,
-            uint64_t limit_bytes,
-            psd_error_t *err)
+static psd_status_t check_piece(const ps_assembly_t *self, const struct ps_assembling *open,
+                                uint64_t offset, const ps_payload_t *payload, uint64_t limit_bytes,
+                                psd_error_t *err)
 {
     size_t size = value_bytes_of(payload);
     ps_slice_t slice;
@@ -251,11 +227,10 @@ check_piece(const ps_assembly_t *self,
     ps_message_slice(&open->message, &slice);
     if (offset != open->have || size == 0 || size > open->total - open->have ||
         size % ps_type_size(slice.type) != 0) {
-        return psd_error_set(
-            err, PSD_PROTO,
-            "CHUNK of %zu bytes at offset %" PRIu64 "; expected at %" PRIu64
-            ", at most %" PRIu64 " bytes of whole values",
-            size, offset, open->have, open->total - open->have);
+        return psd_error_set(err, PSD_PROTO,
+                             "CHUNK of %zu bytes at offset %" PRIu64 "; expected at %" PRIu64
+                             ", at most %" PRIu64 " bytes of whole values",
+                             size, offset, open->have, open->total - open->have);
     }
     if (!fits(self, ps_payload_size(payload), limit_bytes)) {
         return psd_error_set(err, PSD_LIMIT,
@@ -267,12 +242,8 @@ check_piece(const ps_assembly_t *self,
 }
 
 /* Puts the message together when its last piece is there. */
-static psd_status_t
-finish(struct ps_assembling *open,
-       ps_message_t *message,
-       ps_payload_t **payload_p,
-       bool *ret_whole,
-       psd_error_t *err)
+static psd_status_t finish(struct ps_assembling *open, ps_message_t *message,
+                           ps_payload_t **payload_p, bool *ret_whole, psd_error_t *err)
 {
     ps_payload_t *whole = NULL;
 
@@ -291,13 +262,8 @@ finish(struct ps_assembling *open,
     return PSD_OK;
 }
 
-static psd_status_t
-add_chunk(ps_assembly_t *self,
-          ps_message_t *message,
-          ps_payload_t **payload_p,
-          uint64_t limit_bytes,
-          bool *ret_whole,
-          psd_error_t *err)
+static psd_status_t add_chunk(ps_assembly_t *self, ps_message_t *message, ps_payload_t **payload_p,
+                              uint64_t limit_bytes, bool *ret_whole, psd_error_t *err)
 {
     struct ps_assembling **at = find(self, message->chunk.request);
     struct ps_assembling *open = *at;
@@ -310,10 +276,8 @@ add_chunk(ps_assembly_t *self,
         *ret_whole = false;
         return PSD_OK;
     }
-    rc = check_piece(self, open, message->chunk.offset, *payload_p, limit_bytes,
-                     err);
-    if (rc == PSD_OK &&
-        !keep_piece(self, open, *payload_p, value_bytes_of(*payload_p))) {
+    rc = check_piece(self, open, message->chunk.offset, *payload_p, limit_bytes, err);
+    if (rc == PSD_OK && !keep_piece(self, open, *payload_p, value_bytes_of(*payload_p))) {
         rc = psd_error_set(err, PSD_NOMEM, "no memory for a piece");
     }
     if (rc == PSD_OK) {
@@ -326,13 +290,8 @@ add_chunk(ps_assembly_t *self,
     return rc;
 }
 
-psd_status_t
-ps_assembly_add(ps_assembly_t *self,
-                ps_message_t *message,
-                ps_payload_t **payload_p,
-                uint64_t limit_bytes,
-                bool *ret_whole,
-                psd_error_t *err)
+psd_status_t ps_assembly_add(ps_assembly_t *self, ps_message_t *message, ps_payload_t **payload_p,
+                             uint64_t limit_bytes, bool *ret_whole, psd_error_t *err)
 {
     psd_status_t rc = PSD_OK;
 
@@ -358,8 +317,7 @@ ps_assembly_add(ps_assembly_t *self,
     return rc;
 }
 
-bool
-ps_assembly_next_fresh(ps_assembly_t *self, uint64_t *ret_request)
+bool ps_assembly_next_fresh(ps_assembly_t *self, uint64_t *ret_request)
 {
     for (struct ps_assembling *at = self->open; at != NULL; at = at->next) {
         if (at->fresh) {
@@ -371,8 +329,7 @@ ps_assembly_next_fresh(ps_assembly_t *self, uint64_t *ret_request)
     return false;
 }
 
-ps_bytes_t
-ps_piece_at(const ps_payload_t *payload, uint64_t offset, uint32_t chunk_bytes)
+ps_bytes_t ps_piece_at(const ps_payload_t *payload, uint64_t offset, uint32_t chunk_bytes)
 {
     size_t unit = chunk_bytes >= PIECE_ALIGN ? PIECE_ALIGN : WIDEST_VALUE;
     size_t most = chunk_bytes >= unit ? chunk_bytes / unit * unit : unit;

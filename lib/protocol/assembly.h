@@ -33,20 +33,15 @@ void ps_assembly_done(ps_assembly_t *self);
  * values), PSD_LIMIT, PSD_NOMEM; the request's pieces are then
  * dropped, and *payload_p is still the caller's (or, taken, it is NULL).
  */
-PSD_MUST_CHECK psd_status_t ps_assembly_add(ps_assembly_t *self,
-                                            ps_message_t *message,
-                                            ps_payload_t **payload_p,
-                                            uint64_t limit_bytes,
-                                            bool *ret_whole,
-                                            psd_error_t *err);
+PSD_MUST_CHECK psd_status_t ps_assembly_add(ps_assembly_t *self, ps_message_t *message,
+                                            ps_payload_t **payload_p, uint64_t limit_bytes,
+                                            bool *ret_whole, psd_error_t *err);
 
 /* A request of which pieces have come since it was last named. false: none. */
-PSD_MUST_CHECK bool ps_assembly_next_fresh(ps_assembly_t *self,
-                                           uint64_t *ret_request);
+PSD_MUST_CHECK bool ps_assembly_next_fresh(ps_assembly_t *self, uint64_t *ret_request);
 
 /* The piece of values at byte `offset`: at most chunk_bytes long, a multiple of
  * 64 bytes unless it ends its span, never over a span's end. Empty at the end.
  * chunk_bytes below 64: a multiple of 8 bytes, and at least 8. */
-ps_bytes_t
-ps_piece_at(const ps_payload_t *payload, uint64_t offset, uint32_t chunk_bytes);
+ps_bytes_t ps_piece_at(const ps_payload_t *payload, uint64_t offset, uint32_t chunk_bytes);
 #endif

@@ -36,12 +36,12 @@ typedef struct ps_copy {
     uint64_t incarnation; /* of the node */
     uint32_t shard;       /* number within the node */
     ps_copy_state_t state;
-    bool leaving; /* goes when as many as are wanted are in sync elsewhere */
-    bool dropped; /* it was the last other copy in sync, and catches up, or is
-                     kept when the primary is lost: unless it has begun anew it
-                     has all that was acknowledged at `replica` until another
-                     one is in sync, as the primary waits for it until it hears
-                     and for a second one then */
+    bool leaving;                  /* goes when as many as are wanted are in sync elsewhere */
+    bool dropped;                  /* it was the last other copy in sync, and catches up, or is
+                                      kept when the primary is lost: unless it has begun anew it
+                                      has all that was acknowledged at `replica` until another
+                                      one is in sync, as the primary waits for it until it hears
+                                      and for a second one then */
     char tcp[PS_ENDPOINT_MAX + 1]; /* of its shard */
 } ps_copy_t;
 
@@ -93,13 +93,11 @@ void ps_copies_recall(ps_copies_t *self);
 void ps_copies_forget_dropped(ps_copies_t *self);
 
 /* Is it as the shape above says? Errors: PSD_INVALID. */
-PSD_MUST_CHECK psd_status_t ps_copies_check(const ps_copies_t *self,
-                                            psd_error_t *err);
+PSD_MUST_CHECK psd_status_t ps_copies_check(const ps_copies_t *self, psd_error_t *err);
 
 /* Sets the keys in doc. false: no memory; some may be set then. */
 PSD_MUST_CHECK bool ps_copies_to_doc(const ps_copies_t *self, ps_doc_t *doc);
 /* Errors: PSD_PROTO, PSD_INVALID; *ret_copies is then unchanged. */
-PSD_MUST_CHECK psd_status_t ps_copies_from_doc(const ps_doc_t *doc,
-                                               ps_copies_t *ret_copies,
+PSD_MUST_CHECK psd_status_t ps_copies_from_doc(const ps_doc_t *doc, ps_copies_t *ret_copies,
                                                psd_error_t *err);
 #endif

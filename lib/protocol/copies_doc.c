@@ -6,11 +6,9 @@
 
 #define WORD_MAX 32
 
-static bool
-copy_to_doc(const ps_copy_t *copy, ps_doc_t *doc)
+static bool copy_to_doc(const ps_copy_t *copy, ps_doc_t *doc)
 {
-    return doc != NULL &&
-           ps_doc_set_u64(doc, "incarnation", copy->incarnation) &&
+    return doc != NULL && ps_doc_set_u64(doc, "incarnation", copy->incarnation) &&
            ps_doc_set_u64(doc, "shard", copy->shard) &&
            ps_doc_set_text(doc, "state", ps_copy_state_name(copy->state)) &&
            (!copy->leaving || ps_doc_set_bool(doc, "leaving", true)) &&
@@ -18,8 +16,7 @@ copy_to_doc(const ps_copy_t *copy, ps_doc_t *doc)
            ps_doc_set_text(doc, "tcp", copy->tcp);
 }
 
-bool
-ps_copies_to_doc(const ps_copies_t *self, ps_doc_t *doc)
+bool ps_copies_to_doc(const ps_copies_t *self, ps_doc_t *doc)
 {
     ps_doc_t *array = NULL;
 
@@ -36,20 +33,17 @@ ps_copies_to_doc(const ps_copies_t *self, ps_doc_t *doc)
     return array != NULL;
 }
 
-static psd_status_t
-read_flag(const ps_doc_t *doc, const char *key, bool *ret, psd_error_t *err)
+static psd_status_t read_flag(const ps_doc_t *doc, const char *key, bool *ret, psd_error_t *err)
 {
     return ps_doc_has(doc, key) ? ps_doc_get_bool(doc, key, ret, err) : PSD_OK;
 }
 
-static psd_status_t
-read_copy(const ps_doc_t *doc, ps_copy_t *copy, psd_error_t *err)
+static psd_status_t read_copy(const ps_doc_t *doc, ps_copy_t *copy, psd_error_t *err)
 {
     const char *state = NULL;
     const char *tcp = NULL;
     uint64_t shard = 0;
-    psd_status_t rc = ps_doc_get_u64(doc, "incarnation", 0, UINT64_MAX,
-                                     &copy->incarnation, err);
+    psd_status_t rc = ps_doc_get_u64(doc, "incarnation", 0, UINT64_MAX, &copy->incarnation, err);
 
     if (rc == PSD_OK) {
         rc = ps_doc_get_u64(doc, "shard", 0, UINT32_MAX, &shard, err);
@@ -75,15 +69,11 @@ read_copy(const ps_doc_t *doc, ps_copy_t *copy, psd_error_t *err)
     return PSD_OK;
 }
 
-psd_status_t
-ps_copies_from_doc(const ps_doc_t *doc,
-                   ps_copies_t *ret_copies,
-                   psd_error_t *err)
+psd_status_t ps_copies_from_doc(const ps_doc_t *doc, ps_copies_t *ret_copies, psd_error_t *err)
 {
     ps_copies_t copies = {0};
     const ps_doc_t *array = NULL;
-    psd_status_t rc =
-        ps_doc_get_u64(doc, "epoch", 1, UINT64_MAX, &copies.epoch, err);
+    psd_status_t rc = ps_doc_get_u64(doc, "epoch", 1, UINT64_MAX, &copies.epoch, err);
 
     if (rc == PSD_OK) {
         rc = read_flag(doc, "fenced", &copies.fenced, err);

@@ -37,7 +37,5 @@ bool ps_epochs_have(const ps_epochs_t *self, uint64_t lsn, uint64_t epoch);
 /* u32 n; n times u64 epoch, u64 last. false: no memory. */
 PSD_MUST_CHECK bool ps_epochs_put(const ps_epochs_t *self, ps_buffer_t *to);
 /* The same, back. Errors: PSD_PROTO. */
-PSD_MUST_CHECK psd_status_t ps_epochs_take(ps_cursor_t *cursor,
-                                           ps_epochs_t *ret,
-                                           psd_error_t *err);
+PSD_MUST_CHECK psd_status_t ps_epochs_take(ps_cursor_t *cursor, ps_epochs_t *ret, psd_error_t *err);
 #endif

@@ -8,28 +8,22 @@
 #define NEW_PARTS 30      /* … and of a copy that may not know its primary */
 #define DRIFT_PARTS 50    /* clocks differ by less than one in so many */
 
-static uint64_t
-min_u64(uint64_t a, uint64_t b)
+static uint64_t min_u64(uint64_t a, uint64_t b)
 {
     return a < b ? a : b;
 }
 
 /* Bytes up to record lsn; those of a record that was cut are not known any
  * more, and count as none. */
-static uint64_t
-end_of(const ps_tail_t *tail, uint64_t lsn)
+static uint64_t end_of(const ps_tail_t *tail, uint64_t lsn)
 {
     const ps_tail_record_t *record = ps_tail_get(tail, lsn);
 
     return record != NULL ? record->end : tail->end - tail->bytes;
 }
 
-void
-ps_follower_init(ps_follower_t *self,
-                 uint64_t incarnation,
-                 uint32_t shard,
-                 const ps_tail_t *tail,
-                 uint64_t now_ms)
+void ps_follower_init(ps_follower_t *self, uint64_t incarnation, uint32_t shard,
+                      const ps_tail_t *tail, uint64_t now_ms)
 {
     *self = (ps_follower_t){.incarnation = incarnation,
                             .shard = shard,
@@ -43,8 +37,7 @@ ps_follower_init(ps_follower_t *self,
                             .look_lsn = ps_tail_last(tail)};
 }
 
-void
-ps_follower_restart(ps_follower_t *self, const ps_tail_t *tail, uint64_t now_ms)
+void ps_follower_restart(ps_follower_t *self, const ps_tail_t *tail, uint64_t now_ms)
 {
     self->needs_rows = true;
     self->acked_lsn = ps_tail_last(tail);
@@ -61,23 +54,17 @@ ps_follower_restart(ps_follower_t *self, const ps_tail_t *tail, uint64_t now_ms)
 
 /* One that lends nothing yet, under a new map, may not know that: it is asked
  * often, for the time of a lease. */
-static uint64_t
-ask_at(const ps_follower_t *self, const ps_follower_limits_t *limits)
+static uint64_t ask_at(const ps_follower_t *self, const ps_follower_limits_t *limits)
 {
-    bool is_new = self->lease_until_ms == 0 &&
-                  self->sent_ms < self->moved_ms + limits->lease_ms;
+    bool is_new = self->lease_until_ms == 0 && self->sent_ms < self->moved_ms + limits->lease_ms;
 
     return self->sent_ms == 0
                ? 0
-               : self->sent_ms +
-                     limits->lease_ms / (is_new ? NEW_PARTS : LEASE_PARTS);
+               : self->sent_ms + limits->lease_ms / (is_new ? NEW_PARTS : LEASE_PARTS);
 }
 
-ps_follower_want_t
-ps_follower_next(const ps_follower_t *self,
-                 const ps_tail_t *tail,
-                 const ps_follower_limits_t *limits,
-                 uint64_t now_ms)
+ps_follower_want_t ps_follower_next(const ps_follower_t *self, const ps_tail_t *tail,
+                                    const ps_follower_limits_t *limits, uint64_t now_ms)
 {
     if (self->needs_rows) {
         return PS_FOLLOWER_NOTHING;
@@ -87,15 +74,11 @@ ps_follower_next(const ps_follower_t *self,
         self->sent_end - self->acked_end < limits->flight_bytes) {
         return PS_FOLLOWER_RECORDS;
     }
-    return now_ms >= ask_at(self, limits) ? PS_FOLLOWER_ASK
-                                          : PS_FOLLOWER_NOTHING;
+    return now_ms >= ask_at(self, limits) ? PS_FOLLOWER_ASK : PS_FOLLOWER_NOTHING;
 }
 
-void
-ps_follower_sent(ps_follower_t *self,
-                 const ps_tail_t *tail,
-                 uint32_t n_records,
-                 uint64_t now_ms)
+void ps_follower_sent(ps_follower_t *self, const ps_tail_t *tail, uint32_t n_records,
+                      uint64_t now_ms)
 {
     self->sent_lsn += n_records;
     self->sent_ms = now_ms;
@@ -105,11 +88,7 @@ ps_follower_sent(ps_follower_t *self,
     }
 }
 
-void
-ps_follower_go_back(ps_follower_t *self,
-                    const ps_tail_t *tail,
-                    uint64_t lsn,
-                    uint64_t now_ms)
+void ps_follower_go_back(ps_follower_t *self, const ps_tail_t *tail, uint64_t lsn, uint64_t now_ms)
 {
     uint64_t from = min_u64(lsn, ps_tail_last(tail));
 
@@ -125,8 +104,7 @@ ps_follower_go_back(ps_follower_t *self,
     self->rewound_ms = now_ms;
 }
 
-void
-ps_follower_rewind(ps_follower_t *self, const ps_tail_t *tail, uint64_t now_ms)
+void ps_follower_rewind(ps_follower_t *self, const ps_tail_t *tail, uint64_t now_ms)
 {
     bool is_there = self->acked_lsn + 1 >= tail->first;
 
@@ -139,8 +117,7 @@ ps_follower_rewind(ps_follower_t *self, const ps_tail_t *tail, uint64_t now_ms)
 
 /* Its shard has thrown away what it had, and made another one of that name: it
  * is asked again, and only what it says to that counts. */
-static void
-begin_anew(ps_follower_t *self, const ps_tail_t *tail, uint64_t now_ms)
+static void begin_anew(ps_follower_t *self, const ps_tail_t *tail, uint64_t now_ms)
 {
     ps_follower_t old = *self;
 
@@ -156,8 +133,7 @@ begin_anew(ps_follower_t *self, const ps_tail_t *tail, uint64_t now_ms)
 
 /* What a copy lacks is as old as the last moment of which it has everything:
  * one is looked at after the other, for records carry no time. */
-static void
-note_level(ps_follower_t *self, const ps_tail_t *tail, uint64_t now_ms)
+static void note_level(ps_follower_t *self, const ps_tail_t *tail, uint64_t now_ms)
 {
     uint64_t last = ps_tail_last(tail);
 
@@ -169,17 +145,13 @@ note_level(ps_follower_t *self, const ps_tail_t *tail, uint64_t now_ms)
     self->look_lsn = last;
 }
 
-static void
-has(ps_follower_t *self,
-    const ps_tail_t *tail,
-    const ps_msg_appended_t *appended,
-    uint64_t now_ms)
+static void has(ps_follower_t *self, const ps_tail_t *tail, const ps_msg_appended_t *appended,
+                uint64_t now_ms)
 {
     uint64_t last = ps_tail_last(tail);
     uint64_t lsn = min_u64(appended->lsn, last);
     uint64_t flushed = min_u64(appended->flushed_lsn, last);
-    bool has_more =
-        self->flushes ? flushed > self->flushed_lsn : lsn > self->acked_lsn;
+    bool has_more = self->flushes ? flushed > self->flushed_lsn : lsn > self->acked_lsn;
     bool has_all = lsn == last && (!self->flushes || flushed == last);
 
     if (self->n_flight > 0) {
@@ -207,12 +179,9 @@ has(ps_follower_t *self,
     }
 }
 
-void
-ps_follower_heard(ps_follower_t *self,
-                  const ps_tail_t *tail,
-                  const ps_follower_limits_t *limits,
-                  const ps_msg_appended_t *appended,
-                  uint64_t now_ms)
+void ps_follower_heard(ps_follower_t *self, const ps_tail_t *tail,
+                       const ps_follower_limits_t *limits, const ps_msg_appended_t *appended,
+                       uint64_t now_ms)
 {
     uint64_t until_ms = 0;
 
@@ -231,13 +200,11 @@ ps_follower_heard(ps_follower_t *self,
         appended->sent_ms > self->proved_ms) {
         begin_anew(self, tail, now_ms);
     }
-    until_ms =
-        appended->sent_ms + limits->lease_ms - limits->lease_ms / DRIFT_PARTS;
+    until_ms = appended->sent_ms + limits->lease_ms - limits->lease_ms / DRIFT_PARTS;
     if (until_ms > self->lease_until_ms) {
         self->lease_until_ms = until_ms;
     }
-    if (appended->status == PS_APPENDED_OK ||
-        appended->status == PS_APPENDED_PARTIAL) {
+    if (appended->status == PS_APPENDED_OK || appended->status == PS_APPENDED_PARTIAL) {
         has(self, tail, appended, now_ms);
     } else if (appended->sent_ms > self->rewound_ms || self->rewound_ms == 0) {
         ps_follower_go_back(self, tail, appended->lsn, now_ms);
@@ -247,10 +214,8 @@ ps_follower_heard(ps_follower_t *self,
     }
 }
 
-bool
-ps_follower_lags(const ps_follower_t *self,
-                 const ps_follower_limits_t *limits,
-                 uint64_t now_ms)
+bool ps_follower_lags(const ps_follower_t *self, const ps_follower_limits_t *limits,
+                      uint64_t now_ms)
 {
     uint64_t after_ms = limits->slow_after_ms;
 
@@ -261,10 +226,8 @@ ps_follower_lags(const ps_follower_t *self,
            (self->told_ms == 0 || now_ms >= self->told_ms + after_ms);
 }
 
-uint64_t
-ps_follower_deadline(const ps_follower_t *self,
-                     const ps_follower_limits_t *limits,
-                     uint64_t now_ms)
+uint64_t ps_follower_deadline(const ps_follower_t *self, const ps_follower_limits_t *limits,
+                              uint64_t now_ms)
 {
     uint64_t at_ms = self->needs_rows ? UINT64_MAX : ask_at(self, limits);
 

@@ -16,12 +16,12 @@
 typedef struct ps_follower {
     uint64_t incarnation; /* of its node */
     uint32_t shard;
-    bool in_sync;    /* by the map */
-    bool offered;    /* the registry is told when it has caught up: it may be in
-                        sync there before the map here says so */
-    bool flushes;    /* the table has a log: it is to have all on its disk */
-    bool needs_rows; /* its records are gone, or not the primary's, or
-                        it has not taken the state that it is given */
+    bool in_sync;            /* by the map */
+    bool offered;            /* the registry is told when it has caught up: it may be in
+                                sync there before the map here says so */
+    bool flushes;            /* the table has a log: it is to have all on its disk */
+    bool needs_rows;         /* its records are gone, or not the primary's, or
+                                it has not taken the state that it is given */
     uint64_t mark_lsn;       /* it is offered when it has flushed this */
     uint64_t acked_lsn;      /* it has all up to here */
     uint64_t flushed_lsn;    /* and on disk up to here; <= acked_lsn */
@@ -51,11 +51,8 @@ typedef struct ps_follower_limits {
 } ps_follower_limits_t;
 
 /* Nothing is known of it: it is asked what it has. */
-void ps_follower_init(ps_follower_t *self,
-                      uint64_t incarnation,
-                      uint32_t shard,
-                      const ps_tail_t *tail,
-                      uint64_t now_ms);
+void ps_follower_init(ps_follower_t *self, uint64_t incarnation, uint32_t shard,
+                      const ps_tail_t *tail, uint64_t now_ms);
 
 typedef enum ps_follower_want {
     PS_FOLLOWER_NOTHING = 0,
@@ -64,65 +61,47 @@ typedef enum ps_follower_want {
 } ps_follower_want_t;
 
 /* What is to be sent now. */
-ps_follower_want_t ps_follower_next(const ps_follower_t *self,
-                                    const ps_tail_t *tail,
-                                    const ps_follower_limits_t *limits,
-                                    uint64_t now_ms);
+ps_follower_want_t ps_follower_next(const ps_follower_t *self, const ps_tail_t *tail,
+                                    const ps_follower_limits_t *limits, uint64_t now_ms);
 /* An APPEND with so many records went. */
-void ps_follower_sent(ps_follower_t *self,
-                      const ps_tail_t *tail,
-                      uint32_t n_records,
+void ps_follower_sent(ps_follower_t *self, const ps_tail_t *tail, uint32_t n_records,
                       uint64_t now_ms);
 /* It is given everything anew, with a state that has all records that there are
  * now. It needs rows until it has taken that. */
-void ps_follower_restart(ps_follower_t *self,
-                         const ps_tail_t *tail,
-                         uint64_t now_ms);
+void ps_follower_restart(ps_follower_t *self, const ps_tail_t *tail, uint64_t now_ms);
 /* It has said to have records up to lsn, and no more: those behind it go again,
  * or it needs rows. */
-void ps_follower_go_back(ps_follower_t *self,
-                         const ps_tail_t *tail,
-                         uint64_t lsn,
-                         uint64_t now_ms);
+void ps_follower_go_back(ps_follower_t *self, const ps_tail_t *tail, uint64_t lsn, uint64_t now_ms);
 /* Its connection is a new one: what was under way is lost. It is asked what it
  * has if records behind those that it is known to have are gone. */
-void
-ps_follower_rewind(ps_follower_t *self, const ps_tail_t *tail, uint64_t now_ms);
+void ps_follower_rewind(ps_follower_t *self, const ps_tail_t *tail, uint64_t now_ms);
 /* An answer of the present epoch, checked by its codec. An answer to an APPEND
  * from the future is none. One that lacks what it had is of a copy that has
  * begun anew: nothing is known of it any more. */
-void ps_follower_heard(ps_follower_t *self,
-                       const ps_tail_t *tail,
-                       const ps_follower_limits_t *limits,
-                       const ps_msg_appended_t *appended,
+void ps_follower_heard(ps_follower_t *self, const ps_tail_t *tail,
+                       const ps_follower_limits_t *limits, const ps_msg_appended_t *appended,
                        uint64_t now_ms);
 /* It has had neither all there is nor more than before for so long, and was not
  * reported since. */
-bool ps_follower_lags(const ps_follower_t *self,
-                      const ps_follower_limits_t *limits,
+bool ps_follower_lags(const ps_follower_t *self, const ps_follower_limits_t *limits,
                       uint64_t now_ms);
 /* A copy that catches up moves: it has taken something, records or rows, not
  * longer ago than slow_after_ms. */
-static inline bool
-ps_follower_moves(const ps_follower_t *self,
-                  const ps_follower_limits_t *limits,
-                  uint64_t now_ms)
+static inline bool ps_follower_moves(const ps_follower_t *self, const ps_follower_limits_t *limits,
+                                     uint64_t now_ms)
 {
     return now_ms < self->moved_ms + limits->slow_after_ms;
 }
 /* When ps_follower_next says something new if nothing is heard, asked behind
  * it. */
-uint64_t ps_follower_deadline(const ps_follower_t *self,
-                              const ps_follower_limits_t *limits,
+uint64_t ps_follower_deadline(const ps_follower_t *self, const ps_follower_limits_t *limits,
                               uint64_t now_ms);
 /* What is answered waits for it: it is in sync, or may be by now. */
-static inline bool
-ps_follower_counts(const ps_follower_t *self)
+static inline bool ps_follower_counts(const ps_follower_t *self)
 {
     return self->in_sync || self->offered;
 }
-static inline bool
-ps_follower_lends(const ps_follower_t *self, uint64_t now_ms)
+static inline bool ps_follower_lends(const ps_follower_t *self, uint64_t now_ms)
 {
     return now_ms < self->lease_until_ms;
 }

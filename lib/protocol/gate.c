@@ -28,8 +28,7 @@ struct ps_gate {
                          anew after all others had gone */
 };
 
-static uint64_t
-finished_of(const gate_worker_t *worker)
+static uint64_t finished_of(const gate_worker_t *worker)
 {
     uint64_t least = UINT64_MAX;
 
@@ -41,8 +40,7 @@ finished_of(const gate_worker_t *worker)
     return worker->is.n_members == 0 ? worker->is.start : least;
 }
 
-static void
-settle_closed(ps_gate_t *self)
+static void settle_closed(ps_gate_t *self)
 {
     uint64_t least = UINT64_MAX;
     uint64_t most = 0;
@@ -79,8 +77,7 @@ settle_closed(ps_gate_t *self)
 }
 
 /* Marks of those that go are forgotten, but for this. */
-static void
-settle_highest(ps_gate_t *self)
+static void settle_highest(ps_gate_t *self)
 {
     for (size_t i = 0; i < self->n_workers; i++) {
         const gate_worker_t *worker = &self->workers[i];
@@ -93,8 +90,7 @@ settle_highest(ps_gate_t *self)
     }
 }
 
-static void
-free_workers(gate_worker_t *workers, size_t n)
+static void free_workers(gate_worker_t *workers, size_t n)
 {
     for (size_t i = 0; i < n; i++) {
         ps_free(workers[i].marks);
@@ -102,8 +98,7 @@ free_workers(gate_worker_t *workers, size_t n)
     ps_free(workers);
 }
 
-static const gate_worker_t *
-find_worker(const ps_gate_t *self, uint32_t rank)
+static const gate_worker_t *find_worker(const ps_gate_t *self, uint32_t rank)
 {
     size_t low = 0;
     size_t high = self->n_workers;
@@ -124,8 +119,7 @@ find_worker(const ps_gate_t *self, uint32_t rank)
 }
 
 /* The worker as the job now says, with the marks that it had. */
-static bool
-carry_over(const gate_worker_t *old, const ps_worker_t *now, gate_worker_t *ret)
+static bool carry_over(const gate_worker_t *old, const ps_worker_t *now, gate_worker_t *ret)
 {
     uint64_t start = now->start;
     uint32_t kept = 0;
@@ -150,8 +144,7 @@ carry_over(const gate_worker_t *old, const ps_worker_t *now, gate_worker_t *ret)
     return true;
 }
 
-psd_status_t
-ps_gate_update(ps_gate_t *self, const ps_job_t *job, psd_error_t *err)
+psd_status_t ps_gate_update(ps_gate_t *self, const ps_job_t *job, psd_error_t *err)
 {
     gate_worker_t *workers = ps_alloc(job->n_workers, sizeof *workers);
 
@@ -176,8 +169,7 @@ ps_gate_update(ps_gate_t *self, const ps_job_t *job, psd_error_t *err)
     return PSD_OK;
 }
 
-psd_status_t
-ps_gate_new(const ps_job_t *job, ps_gate_t **ret_gate, psd_error_t *err)
+psd_status_t ps_gate_new(const ps_job_t *job, ps_gate_t **ret_gate, psd_error_t *err)
 {
     PSD_AUTO(ps_gate_destroy) ps_gate_t *self = ps_alloc(1, sizeof *self);
     psd_status_t rc;
@@ -195,8 +187,7 @@ ps_gate_new(const ps_job_t *job, ps_gate_t **ret_gate, psd_error_t *err)
     return PSD_OK;
 }
 
-void
-ps_gate_destroy(ps_gate_t **self_p)
+void ps_gate_destroy(ps_gate_t **self_p)
 {
     ps_gate_t *self = self_p == NULL ? NULL : *self_p;
 
@@ -208,24 +199,18 @@ ps_gate_destroy(ps_gate_t **self_p)
     *self_p = NULL;
 }
 
-uint32_t
-ps_gate_job(const ps_gate_t *self)
+uint32_t ps_gate_job(const ps_gate_t *self)
 {
     return self->job;
 }
 
-bool
-ps_gate_is_bsp(const ps_gate_t *self)
+bool ps_gate_is_bsp(const ps_gate_t *self)
 {
     return self->max_delay == 0;
 }
 
-psd_status_t
-ps_gate_check(const ps_gate_t *self,
-              uint32_t worker,
-              uint32_t joins,
-              uint32_t member,
-              psd_error_t *err)
+psd_status_t ps_gate_check(const ps_gate_t *self, uint32_t worker, uint32_t joins, uint32_t member,
+                           psd_error_t *err)
 {
     const gate_worker_t *found = find_worker(self, worker);
 
@@ -234,69 +219,56 @@ ps_gate_check(const ps_gate_t *self,
     }
     if (found == NULL || found->is.state == PS_WORKER_EXPECTED ||
         (found->is.state == PS_WORKER_JOINING && joins == found->is.joins)) {
-        return psd_error_set(err, PSD_NO_WORKER,
-                             "worker %" PRIu32 " has not joined the job",
+        return psd_error_set(err, PSD_NO_WORKER, "worker %" PRIu32 " has not joined the job",
                              worker);
     }
     if (!ps_worker_is_live(&found->is)) {
-        return psd_error_set(err, PSD_WORKER_LOST, "worker %" PRIu32 " is %s",
-                             worker, ps_worker_state_name(found->is.state));
+        return psd_error_set(err, PSD_WORKER_LOST, "worker %" PRIu32 " is %s", worker,
+                             ps_worker_state_name(found->is.state));
     }
     if (joins != found->is.joins) {
-        return psd_error_set(
-            err, PSD_WORKER_LOST,
-            "worker %" PRIu32 " was lost and has joined again since", worker);
+        return psd_error_set(err, PSD_WORKER_LOST,
+                             "worker %" PRIu32 " was lost and has joined again since", worker);
     }
     if (member >= found->is.n_members) {
         return psd_error_set(err, PSD_NO_WORKER,
-                             "worker %" PRIu32 " has no member %" PRIu32
-                             "; it has %" PRIu32,
+                             "worker %" PRIu32 " has no member %" PRIu32 "; it has %" PRIu32,
                              worker, member, found->is.n_members);
     }
     return PSD_OK;
 }
 
-bool
-ps_gate_expects(const ps_gate_t *self, uint32_t worker, uint32_t joins)
+bool ps_gate_expects(const ps_gate_t *self, uint32_t worker, uint32_t joins)
 {
     const gate_worker_t *found = find_worker(self, worker);
 
-    return !self->stopped && found != NULL &&
-           found->is.state == PS_WORKER_JOINING && found->is.joins == joins;
+    return !self->stopped && found != NULL && found->is.state == PS_WORKER_JOINING &&
+           found->is.joins == joins;
 }
 
-bool
-ps_gate_is_open(const ps_gate_t *self, uint64_t clock)
+bool ps_gate_is_open(const ps_gate_t *self, uint64_t clock)
 {
     if (self->max_delay < 0 || self->n_live == 0) {
         return true;
     }
-    return self->slowest >= clock ||
-           clock - self->slowest <= (uint64_t)self->max_delay;
+    return self->slowest >= clock || clock - self->slowest <= (uint64_t)self->max_delay;
 }
 
-bool
-ps_gate_takes_mark(const ps_gate_t *self,
-                   uint32_t worker,
-                   uint32_t member,
-                   uint64_t clock)
+bool ps_gate_takes_mark(const ps_gate_t *self, uint32_t worker, uint32_t member, uint64_t clock)
 {
     const gate_worker_t *found = find_worker(self, worker);
 
-    if (found == NULL || member >= found->is.n_members ||
-        clock != found->marks[member] + 1) {
+    if (found == NULL || member >= found->is.n_members || clock != found->marks[member] + 1) {
         return true;
     }
     return ps_gate_is_open(self, found->marks[member]);
 }
 
-void
-ps_gate_mark(ps_gate_t *self, uint32_t worker, uint32_t member, uint64_t clock)
+void ps_gate_mark(ps_gate_t *self, uint32_t worker, uint32_t member, uint64_t clock)
 {
     const gate_worker_t *found = find_worker(self, worker);
 
-    if (found != NULL && member < found->is.n_members &&
-        found->marks[member] < clock) {
+    if (found != NULL && member < found->is.n_members && found->marks[member] < clock) {
         found->marks[member] = clock;
         if (clock > self->highest) {
             self->highest = clock;
@@ -305,38 +277,32 @@ ps_gate_mark(ps_gate_t *self, uint32_t worker, uint32_t member, uint64_t clock)
     }
 }
 
-uint64_t
-ps_gate_closed(const ps_gate_t *self)
+uint64_t ps_gate_closed(const ps_gate_t *self)
 {
     return self->closed;
 }
 
-uint64_t
-ps_gate_highest(const ps_gate_t *self)
+uint64_t ps_gate_highest(const ps_gate_t *self)
 {
     return self->highest;
 }
 
-bool
-ps_gate_is_deserted(const ps_gate_t *self)
+bool ps_gate_is_deserted(const ps_gate_t *self)
 {
     return self->n_live == 0;
 }
 
-bool
-ps_gate_is_settled(const ps_gate_t *self)
+bool ps_gate_is_settled(const ps_gate_t *self)
 {
     return self->n_live > 0 && self->slowest >= self->closed;
 }
 
-size_t
-ps_gate_n_workers(const ps_gate_t *self)
+size_t ps_gate_n_workers(const ps_gate_t *self)
 {
     return self->n_workers;
 }
 
-uint64_t
-ps_gate_finished(const ps_gate_t *self, size_t i, uint32_t *ret_worker)
+uint64_t ps_gate_finished(const ps_gate_t *self, size_t i, uint32_t *ret_worker)
 {
     const gate_worker_t *worker = &self->workers[i];
     uint64_t finished = finished_of(worker);
@@ -348,8 +314,7 @@ ps_gate_finished(const ps_gate_t *self, size_t i, uint32_t *ret_worker)
     return finished;
 }
 
-psd_status_t
-ps_gate_job_now(const ps_gate_t *self, ps_job_t *ret_job, psd_error_t *err)
+psd_status_t ps_gate_job_now(const ps_gate_t *self, ps_job_t *ret_job, psd_error_t *err)
 {
     ps_job_t job = {.id = self->job,
                     .max_delay = self->max_delay,
@@ -367,18 +332,13 @@ ps_gate_job_now(const ps_gate_t *self, ps_job_t *ret_job, psd_error_t *err)
     return PSD_OK;
 }
 
-const uint64_t *
-ps_gate_marks(const ps_gate_t *self, size_t i, uint32_t *ret_n)
+const uint64_t *ps_gate_marks(const ps_gate_t *self, size_t i, uint32_t *ret_n)
 {
     *ret_n = self->workers[i].is.n_members;
     return self->workers[i].marks;
 }
 
-void
-ps_gate_restore(ps_gate_t *self,
-                uint64_t closed,
-                uint64_t highest,
-                const uint64_t *marks)
+void ps_gate_restore(ps_gate_t *self, uint64_t closed, uint64_t highest, const uint64_t *marks)
 {
     for (size_t i = 0; i < self->n_workers; i++) {
         const gate_worker_t *worker = &self->workers[i];
@@ -393,8 +353,7 @@ ps_gate_restore(ps_gate_t *self,
 }
 
 /* The i-th worker keeps one that has finished `clock` clocks waiting. */
-static bool
-holds(const ps_gate_t *self, size_t i, uint64_t clock)
+static bool holds(const ps_gate_t *self, size_t i, uint64_t clock)
 {
     const gate_worker_t *worker = &self->workers[i];
     uint64_t finished = finished_of(worker);
@@ -408,11 +367,8 @@ holds(const ps_gate_t *self, size_t i, uint64_t clock)
     return finished < clock && clock - finished > (uint64_t)self->max_delay;
 }
 
-bool
-ps_gate_slowest(const ps_gate_t *self,
-                uint64_t clock,
-                uint32_t *ret_worker,
-                uint64_t *ret_finished)
+bool ps_gate_slowest(const ps_gate_t *self, uint64_t clock, uint32_t *ret_worker,
+                     uint64_t *ret_finished)
 {
     bool found = false;
 
@@ -428,11 +384,7 @@ ps_gate_slowest(const ps_gate_t *self,
     return found;
 }
 
-void
-ps_gate_reason(const ps_gate_t *self,
-               uint64_t clock,
-               char *ret_text,
-               size_t size)
+void ps_gate_reason(const ps_gate_t *self, uint64_t clock, char *ret_text, size_t size)
 {
     PSD_AUTO(ps_buffer_done) ps_buffer_t text = {0};
     size_t n = 0;
@@ -446,24 +398,19 @@ ps_gate_reason(const ps_gate_t *self,
         }
         if (n < NAMED_MAX) {
             fits =
-                fits &&
-                ps_buffer_print(
-                    &text, "%sworker %" PRIu32 " at clock %" PRIu64 "%s",
-                    n == 0 ? "waiting for " : ", ", worker->is.worker,
-                    finished_of(worker),
-                    worker->is.state == PS_WORKER_EXPECTED ? " (not joined yet)"
-                                                           : "");
+                fits && ps_buffer_print(
+                            &text, "%sworker %" PRIu32 " at clock %" PRIu64 "%s",
+                            n == 0 ? "waiting for " : ", ", worker->is.worker, finished_of(worker),
+                            worker->is.state == PS_WORKER_EXPECTED ? " (not joined yet)" : "");
         }
         n++;
     }
     if (n > NAMED_MAX) {
-        fits = fits &&
-               ps_buffer_print(&text, " and %zu more", n - (size_t)NAMED_MAX);
+        fits = fits && ps_buffer_print(&text, " and %zu more", n - (size_t)NAMED_MAX);
     }
     if (n > 0 && fits) {
-        (void)snprintf(ret_text, size, "%.*s; clock %" PRIu64 " is needed",
-                       (int)text.size, (const char *)text.data,
-                       clock - (uint64_t)self->max_delay);
+        (void)snprintf(ret_text, size, "%.*s; clock %" PRIu64 " is needed", (int)text.size,
+                       (const char *)text.data, clock - (uint64_t)self->max_delay);
     } else {
         (void)snprintf(ret_text, size, "waiting for its turn");
     }

@@ -6,23 +6,20 @@
 
 #include "base/alloc.h"
 
-void
-ps_job_done(ps_job_t *self)
+void ps_job_done(ps_job_t *self)
 {
     ps_free(self->workers);
     *self = (ps_job_t){0};
 }
 
-psd_status_t
-ps_job_copy(const ps_job_t *self, ps_job_t *ret_job, psd_error_t *err)
+psd_status_t ps_job_copy(const ps_job_t *self, ps_job_t *ret_job, psd_error_t *err)
 {
     ps_worker_t *workers = NULL;
 
     if (self->n_workers > 0) {
         workers = ps_alloc_raw(self->n_workers, sizeof *workers);
         if (workers == NULL) {
-            return psd_error_set(err, PSD_NOMEM,
-                                 "no memory for %zu workers of job %s",
+            return psd_error_set(err, PSD_NOMEM, "no memory for %zu workers of job %s",
                                  self->n_workers, self->name);
         }
         memcpy(workers, self->workers, self->n_workers * sizeof *workers);
@@ -32,8 +29,7 @@ ps_job_copy(const ps_job_t *self, ps_job_t *ret_job, psd_error_t *err)
     return PSD_OK;
 }
 
-ps_worker_t *
-ps_job_worker(const ps_job_t *self, uint32_t worker)
+ps_worker_t *ps_job_worker(const ps_job_t *self, uint32_t worker)
 {
     size_t low = 0;
     size_t high = self->n_workers;
@@ -53,8 +49,7 @@ ps_job_worker(const ps_job_t *self, uint32_t worker)
     return NULL;
 }
 
-const char *
-ps_worker_state_name(ps_worker_state_t state)
+const char *ps_worker_state_name(ps_worker_state_t state)
 {
     switch (state) {
     case PS_WORKER_EXPECTED:
@@ -72,8 +67,7 @@ ps_worker_state_name(ps_worker_state_t state)
     }
 }
 
-bool
-ps_job_is_untouched(const ps_job_t *self)
+bool ps_job_is_untouched(const ps_job_t *self)
 {
     for (size_t i = 0; i < self->n_workers; i++) {
         if (self->workers[i].state != PS_WORKER_EXPECTED) {
@@ -83,9 +77,8 @@ ps_job_is_untouched(const ps_job_t *self)
     return true;
 }
 
-bool
-ps_worker_is_live(const ps_worker_t *self)
+bool ps_worker_is_live(const ps_worker_t *self)
 {
-    return self->state == PS_WORKER_EXPECTED ||
-           self->state == PS_WORKER_JOINING || self->state == PS_WORKER_RUNNING;
+    return self->state == PS_WORKER_EXPECTED || self->state == PS_WORKER_JOINING ||
+           self->state == PS_WORKER_RUNNING;
 }

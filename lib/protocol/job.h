@@ -54,17 +54,15 @@ typedef struct ps_job {
                                          this table; "": they were not. Neither
                                          stored nor part of the bytes of a
                                          record */
-    uint64_t lost_sessions; /* … and sessions up to this one are told so */
-    ps_worker_t *workers;   /* owned; ascending by rank */
+    uint64_t lost_sessions;           /* … and sessions up to this one are told so */
+    ps_worker_t *workers;             /* owned; ascending by rank */
     size_t n_workers;
 } ps_job_t;
 
 /* Frees workers and zeroes the struct; fits PSD_AUTO. */
 void ps_job_done(ps_job_t *self);
 /* Deep copy. Errors: PSD_NOMEM. */
-PSD_MUST_CHECK psd_status_t ps_job_copy(const ps_job_t *self,
-                                        ps_job_t *ret_job,
-                                        psd_error_t *err);
+PSD_MUST_CHECK psd_status_t ps_job_copy(const ps_job_t *self, ps_job_t *ret_job, psd_error_t *err);
 /* The worker of that rank, or NULL. Borrowed until the job changes. */
 ps_worker_t *ps_job_worker(const ps_job_t *self, uint32_t worker);
 /* "expected" …; "?" */

@@ -16,7 +16,5 @@
 PSD_MUST_CHECK ps_payload_t *ps_job_encode(const ps_job_t *self);
 /* Reads a job that the caller ends with ps_job_done. Errors: PSD_PROTO naming
  * the field and what is allowed; PSD_NOMEM. */
-PSD_MUST_CHECK psd_status_t ps_job_decode(ps_bytes_t bytes,
-                                          ps_job_t *ret_job,
-                                          psd_error_t *err);
+PSD_MUST_CHECK psd_status_t ps_job_decode(ps_bytes_t bytes, ps_job_t *ret_job, psd_error_t *err);
 #endif

@@ -4,26 +4,20 @@
 
 #include "base/alloc.h"
 
-bool
-ps_lost_has(const ps_lost_t *lost,
-            size_t n,
-            uint32_t shard,
-            uint32_t table,
-            uint32_t partition)
+bool ps_lost_has(const ps_lost_t *lost, size_t n, uint32_t shard, uint32_t table,
+                 uint32_t partition)
 {
     for (size_t i = 0; i < n; i++) {
         if (lost[i].shard == shard &&
             (lost[i].table == 0 ||
-             (lost[i].table == table && partition >= lost[i].first &&
-              partition <= lost[i].last))) {
+             (lost[i].table == table && partition >= lost[i].first && partition <= lost[i].last))) {
             return true;
         }
     }
     return false;
 }
 
-bool
-ps_lost_to_doc(const ps_lost_t *lost, size_t n, ps_doc_t *doc)
+bool ps_lost_to_doc(const ps_lost_t *lost, size_t n, ps_doc_t *doc)
 {
     ps_doc_t *array = ps_doc_add_array(doc, "lost");
     bool done = array != NULL;
@@ -39,12 +33,8 @@ ps_lost_to_doc(const ps_lost_t *lost, size_t n, ps_doc_t *doc)
     return done;
 }
 
-static psd_status_t
-read_number(const ps_doc_t *doc,
-            const char *key,
-            uint32_t least,
-            uint32_t *ret,
-            psd_error_t *err)
+static psd_status_t read_number(const ps_doc_t *doc, const char *key, uint32_t least, uint32_t *ret,
+                                psd_error_t *err)
 {
     uint64_t number = 0;
     psd_status_t rc = ps_doc_get_u64(doc, key, least, UINT32_MAX, &number, err);
@@ -53,8 +43,7 @@ read_number(const ps_doc_t *doc,
     return rc;
 }
 
-static psd_status_t
-read_one(const ps_doc_t *doc, ps_lost_t *ret, psd_error_t *err)
+static psd_status_t read_one(const ps_doc_t *doc, ps_lost_t *ret, psd_error_t *err)
 {
     psd_status_t rc = read_number(doc, "shard", 0, &ret->shard, err);
 
@@ -64,15 +53,11 @@ read_one(const ps_doc_t *doc, ps_lost_t *ret, psd_error_t *err)
     if (rc == PSD_OK) {
         rc = read_number(doc, "first", 0, &ret->first, err);
     }
-    return rc == PSD_OK ? read_number(doc, "last", ret->first, &ret->last, err)
-                        : rc;
+    return rc == PSD_OK ? read_number(doc, "last", ret->first, &ret->last, err) : rc;
 }
 
-psd_status_t
-ps_lost_from_doc(const ps_doc_t *doc,
-                 ps_lost_t **ret_lost,
-                 size_t *ret_n,
-                 psd_error_t *err)
+psd_status_t ps_lost_from_doc(const ps_doc_t *doc, ps_lost_t **ret_lost, size_t *ret_n,
+                              psd_error_t *err)
 {
     PSD_AUTO(ps_free_at) ps_lost_t *lost = NULL;
     const ps_doc_t *array = NULL;
@@ -86,9 +71,7 @@ ps_lost_from_doc(const ps_doc_t *doc,
     rc = ps_doc_get_array(doc, "lost", PS_LOST_MAX, &array, err);
     if (rc == PSD_OK && ps_doc_count(array) > 0) {
         lost = ps_alloc(ps_doc_count(array), sizeof *lost);
-        rc = lost != NULL
-                 ? PSD_OK
-                 : psd_error_set(err, PSD_NOMEM, "no memory for \"lost\"");
+        rc = lost != NULL ? PSD_OK : psd_error_set(err, PSD_NOMEM, "no memory for \"lost\"");
     }
     for (size_t i = 0; rc == PSD_OK && i < ps_doc_count(array); i++) {
         const ps_doc_t *item = NULL;

@@ -23,18 +23,12 @@ typedef struct ps_lost {
 } ps_lost_t;
 
 /* One of these names the partition of that table on that shard. */
-bool ps_lost_has(const ps_lost_t *lost,
-                 size_t n,
-                 uint32_t shard,
-                 uint32_t table,
+bool ps_lost_has(const ps_lost_t *lost, size_t n, uint32_t shard, uint32_t table,
                  uint32_t partition);
 /* Sets "lost". false: no memory. */
-PSD_MUST_CHECK bool
-ps_lost_to_doc(const ps_lost_t *lost, size_t n, ps_doc_t *doc);
+PSD_MUST_CHECK bool ps_lost_to_doc(const ps_lost_t *lost, size_t n, ps_doc_t *doc);
 /* What "lost" says; nothing where it is not there. *ret_lost is the caller's
  * (ps_free). Errors: PSD_PROTO, PSD_INVALID, PSD_NOMEM. */
-PSD_MUST_CHECK psd_status_t ps_lost_from_doc(const ps_doc_t *doc,
-                                             ps_lost_t **ret_lost,
-                                             size_t *ret_n,
-                                             psd_error_t *err);
+PSD_MUST_CHECK psd_status_t ps_lost_from_doc(const ps_doc_t *doc, ps_lost_t **ret_lost,
+                                             size_t *ret_n, psd_error_t *err);
 #endif

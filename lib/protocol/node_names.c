@@ -8,23 +8,21 @@
 
 #include "base/alloc.h"
 
-void
-ps_node_names_done(ps_node_names_t *self)
+void ps_node_names_done(ps_node_names_t *self)
 {
     ps_free(self->items);
     *self = (ps_node_names_t){.n = 0};
 }
 
-bool
-ps_node_names_set(ps_node_names_t *self, const ps_node_name_t *name)
+bool ps_node_names_set(ps_node_names_t *self, const ps_node_name_t *name)
 {
     size_t at = 0;
 
     while (at < self->n && strcmp(self->items[at].name, name->name) != 0) {
         at++;
     }
-    if (at == self->n && !ps_grow(&self->items, &self->capacity, self->n + 1,
-                                  sizeof *self->items)) {
+    if (at == self->n &&
+        !ps_grow(&self->items, &self->capacity, self->n + 1, sizeof *self->items)) {
         return false;
     }
     self->items[at] = *name;
@@ -32,8 +30,7 @@ ps_node_names_set(ps_node_names_t *self, const ps_node_name_t *name)
     return true;
 }
 
-const ps_node_name_t *
-ps_node_names_find(const ps_node_names_t *self, uint64_t incarnation)
+const ps_node_name_t *ps_node_names_find(const ps_node_names_t *self, uint64_t incarnation)
 {
     for (size_t i = 0; i < self->n; i++) {
         if (self->items[i].incarnation == incarnation) {
@@ -45,26 +42,21 @@ ps_node_names_find(const ps_node_names_t *self, uint64_t incarnation)
 
 /* ---- documents ---- */
 
-bool
-ps_node_name_to_doc(uint64_t incarnation,
-                    const char *name,
-                    const char *endpoint,
-                    ps_doc_t *array)
+bool ps_node_name_to_doc(uint64_t incarnation, const char *name, const char *endpoint,
+                         ps_doc_t *array)
 {
     ps_doc_t *doc = ps_doc_append_object(array);
 
     return doc != NULL && ps_doc_set_u64(doc, "incarnation", incarnation) &&
-           ps_doc_set_text(doc, "name", name) &&
-           ps_doc_set_text(doc, "endpoint", endpoint);
+           ps_doc_set_text(doc, "name", name) && ps_doc_set_text(doc, "endpoint", endpoint);
 }
 
-static psd_status_t
-read_name(const ps_doc_t *doc, ps_node_name_t *ret_name, psd_error_t *err)
+static psd_status_t read_name(const ps_doc_t *doc, ps_node_name_t *ret_name, psd_error_t *err)
 {
     const char *name = NULL;
     const char *endpoint = NULL;
-    psd_status_t rc = ps_doc_get_u64(doc, "incarnation", 1, UINT64_MAX,
-                                     &ret_name->incarnation, err);
+    psd_status_t rc =
+        ps_doc_get_u64(doc, "incarnation", 1, UINT64_MAX, &ret_name->incarnation, err);
 
     if (rc == PSD_OK) {
         rc = ps_doc_get_text(doc, "name", PS_NAME_MAX, &name, err);
@@ -80,10 +72,7 @@ read_name(const ps_doc_t *doc, ps_node_name_t *ret_name, psd_error_t *err)
     return PSD_OK;
 }
 
-psd_status_t
-ps_node_names_from_doc(ps_node_names_t *self,
-                       const ps_doc_t *doc,
-                       psd_error_t *err)
+psd_status_t ps_node_names_from_doc(ps_node_names_t *self, const ps_doc_t *doc, psd_error_t *err)
 {
     const ps_doc_t *array = NULL;
     psd_status_t rc = PSD_OK;
@@ -109,12 +98,8 @@ ps_node_names_from_doc(ps_node_names_t *self,
 
 /* ---- texts ---- */
 
-void
-ps_node_names_put(const char *text,
-                  ps_node_name_of_t *name_of,
-                  const void *names,
-                  char *ret_text,
-                  size_t size)
+void ps_node_names_put(const char *text, ps_node_name_of_t *name_of, const void *names,
+                       char *ret_text, size_t size)
 {
     static const char NODE[] = "node ";
     const char *from = text;
@@ -134,11 +119,10 @@ ps_node_names_put(const char *text,
         if (*at >= '0' && *at <= '9') {
             name = name_of(names, strtoull(at, &end, 10));
         }
-        used += name == NULL ? (size_t)snprintf(ret_text + used, size - used,
-                                                "%.*s", (int)(at - from), from)
-                             : (size_t)snprintf(ret_text + used, size - used,
-                                                "%.*s\"%s\"", (int)(at - from),
-                                                from, name);
+        used += name == NULL
+                    ? (size_t)snprintf(ret_text + used, size - used, "%.*s", (int)(at - from), from)
+                    : (size_t)snprintf(ret_text + used, size - used, "%.*s\"%s\"", (int)(at - from),
+                                       from, name);
         from = name == NULL ? at : end;
     }
 }

@@ -33,21 +33,16 @@ typedef struct ps_node_names {
 void ps_node_names_done(ps_node_names_t *self);
 /* Adds a line, or replaces that of the same name, whose node has started again.
  * false: no memory. */
-PSD_MUST_CHECK bool ps_node_names_set(ps_node_names_t *self,
-                                      const ps_node_name_t *name);
+PSD_MUST_CHECK bool ps_node_names_set(ps_node_names_t *self, const ps_node_name_t *name);
 /* NULL: it is not known. */
-const ps_node_name_t *ps_node_names_find(const ps_node_names_t *self,
-                                         uint64_t incarnation);
+const ps_node_name_t *ps_node_names_find(const ps_node_names_t *self, uint64_t incarnation);
 
 /* Appends a line to an array. false: no memory. */
-PSD_MUST_CHECK bool ps_node_name_to_doc(uint64_t incarnation,
-                                        const char *name,
-                                        const char *endpoint,
-                                        ps_doc_t *array);
+PSD_MUST_CHECK bool ps_node_name_to_doc(uint64_t incarnation, const char *name,
+                                        const char *endpoint, ps_doc_t *array);
 /* Takes the lines of the member "nodes"; where it is not there, none. Errors:
  * PSD_PROTO, PSD_INVALID, PSD_NOMEM. */
-PSD_MUST_CHECK psd_status_t ps_node_names_from_doc(ps_node_names_t *self,
-                                                   const ps_doc_t *doc,
+PSD_MUST_CHECK psd_status_t ps_node_names_from_doc(ps_node_names_t *self, const ps_doc_t *doc,
                                                    psd_error_t *err);
 
 /* The name of a node, or NULL. */
@@ -55,9 +50,6 @@ typedef const char *ps_node_name_of_t(const void *names, uint64_t incarnation);
 /* A shard's reason for people: "the copy on node 77 shard 1" becomes "the copy
  * on node "vm-2" shard 1". Numbers of no known node stay. ret_text is not
  * text; longer ones are cut. */
-void ps_node_names_put(const char *text,
-                       ps_node_name_of_t *name_of,
-                       const void *names,
-                       char *ret_text,
-                       size_t size);
+void ps_node_names_put(const char *text, ps_node_name_of_t *name_of, const void *names,
+                       char *ret_text, size_t size);
 #endif

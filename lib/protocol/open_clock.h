@@ -36,8 +36,7 @@ void ps_open_clock_done(ps_open_clock_t *self);
 /* What a push with this payload would add to bytes. */
 uint64_t ps_open_clock_cost(const ps_payload_t *payload);
 /* Adds a push; keeps the payload. false: no memory, nothing changed. */
-PSD_MUST_CHECK bool ps_open_clock_add(ps_open_clock_t *self,
-                                      const ps_logged_t *push);
+PSD_MUST_CHECK bool ps_open_clock_add(ps_open_clock_t *self, const ps_logged_t *push);
 /* Brings the pushes into the order in which they are to be applied. */
 void ps_open_clock_sort(ps_open_clock_t *self);
 /* Drops the first n pushes, which were applied. */

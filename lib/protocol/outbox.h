@@ -118,12 +118,10 @@ typedef struct ps_outbox {
 } ps_outbox_t;
 
 /* Appends a zeroed effect; borrowed until the next call. NULL: no memory. */
-PSD_MUST_CHECK ps_effect_t *ps_outbox_add(ps_outbox_t *self,
-                                          ps_effect_kind_t kind);
+PSD_MUST_CHECK ps_effect_t *ps_outbox_add(ps_outbox_t *self, ps_effect_kind_t kind);
 /* The same, but message, record and note hold anything: for who fills in all
  * that the kind calls for. An effect is large, and there is one a request. */
-PSD_MUST_CHECK ps_effect_t *ps_outbox_add_raw(ps_outbox_t *self,
-                                              ps_effect_kind_t kind);
+PSD_MUST_CHECK ps_effect_t *ps_outbox_add_raw(ps_outbox_t *self, ps_effect_kind_t kind);
 /* Makes sure that the next n ps_outbox_add succeed. false: no memory. */
 PSD_MUST_CHECK bool ps_outbox_reserve(ps_outbox_t *self, size_t n);
 /* Holds one place that no ps_outbox_add takes, whatever comes first, until it
@@ -137,8 +135,5 @@ void ps_outbox_done(ps_outbox_t *self);
 
 /* "push_applied table=1 partition=0 session=4 seq=2 …" for the log and the
  * trace; the first word is the event. ret_level as ps_log_level_t's numbers. */
-void ps_note_print(const ps_note_t *note,
-                   char *ret_text,
-                   size_t size,
-                   int *ret_level);
+void ps_note_print(const ps_note_t *note, char *ret_text, size_t size, int *ret_level);
 #endif

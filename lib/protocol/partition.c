@@ -9,14 +9,9 @@
 #include "protocol/replay.h"
 #include "protocol/replicas.h"
 
-psd_status_t
-ps_partition_new(const ps_table_spec_t *spec,
-                 ps_table_use_t *use,
-                 uint32_t table,
-                 uint32_t number,
-                 uint64_t epoch,
-                 ps_partition_t **ret_partition,
-                 psd_error_t *err)
+psd_status_t ps_partition_new(const ps_table_spec_t *spec, ps_table_use_t *use, uint32_t table,
+                              uint32_t number, uint64_t epoch, ps_partition_t **ret_partition,
+                              psd_error_t *err)
 {
     PSD_AUTO(ps_partition_destroy)
     ps_partition_t *self = ps_alloc(1, sizeof *self);
@@ -41,15 +36,13 @@ ps_partition_new(const ps_table_spec_t *spec,
     return PSD_OK;
 }
 
-static void
-job_place_done(ps_job_place_t *place)
+static void job_place_done(ps_job_place_t *place)
 {
     ps_gate_destroy(&place->gate);
     ps_open_clock_done(&place->open);
 }
 
-void
-ps_partition_clear(ps_partition_t *self)
+void ps_partition_clear(ps_partition_t *self)
 {
     size_t at = 0;
     uint64_t session = 0;
@@ -68,8 +61,7 @@ ps_partition_clear(ps_partition_t *self)
     ps_session_set_done(&self->retired);
 }
 
-void
-ps_partition_uncount_open(ps_shard_t *shard, const ps_partition_t *self)
+void ps_partition_uncount_open(ps_shard_t *shard, const ps_partition_t *self)
 {
     for (size_t i = 0; i < self->n_jobs; i++) {
         shard->logged_bytes -= self->jobs[i].open.bytes;
@@ -77,8 +69,7 @@ ps_partition_uncount_open(ps_shard_t *shard, const ps_partition_t *self)
     }
 }
 
-bool
-ps_partition_begin_anew(ps_shard_t *shard, ps_partition_t *self)
+bool ps_partition_begin_anew(ps_shard_t *shard, ps_partition_t *self)
 {
     ps_store_t *store = NULL;
 
@@ -102,8 +93,7 @@ ps_partition_begin_anew(ps_shard_t *shard, ps_partition_t *self)
     return true;
 }
 
-void
-ps_partition_destroy(ps_partition_t **self_p)
+void ps_partition_destroy(ps_partition_t **self_p)
 {
     ps_partition_t *self = self_p == NULL ? NULL : *self_p;
 
@@ -119,8 +109,7 @@ ps_partition_destroy(ps_partition_t **self_p)
     *self_p = NULL;
 }
 
-static void
-refuse_gap(ps_shard_t *shard, const ps_request_t *request, uint64_t expected)
+static void refuse_gap(ps_shard_t *shard, const ps_request_t *request, uint64_t expected)
 {
     char text[64];
 
@@ -130,18 +119,15 @@ refuse_gap(ps_shard_t *shard, const ps_request_t *request, uint64_t expected)
 
 /* ---- windows ---- */
 
-bool
-ps_partition_retire(ps_shard_t *shard, ps_partition_t *self, uint64_t session)
+bool ps_partition_retire(ps_shard_t *shard, ps_partition_t *self, uint64_t session)
 {
     ps_record_t record = {.kind = PS_RECORD_RETIRE, .session = session};
 
-    return ps_replicas_makes_records(self) &&
-           ps_partition_record(shard, self, &record, NULL);
+    return ps_replicas_makes_records(self) && ps_partition_record(shard, self, &record, NULL);
 }
 
 /* The client can speak now; one that cannot gives way first. */
-static bool
-is_connected(const ps_shard_t *shard, uint64_t session)
+static bool is_connected(const ps_shard_t *shard, uint64_t session)
 {
     const ps_peer_t *peer = ps_peers_of(&shard->peers, session);
 
@@ -151,8 +137,7 @@ is_connected(const ps_shard_t *shard, uint64_t session)
 /* The window to give up for another one: one in which nothing was taken, or
  * the one that was idle longest. NULL: all were used lately, so that what the
  * network still has of them could come. */
-static ps_window_t *
-find_idle(const ps_shard_t *shard, const ps_partition_t *self)
+static ps_window_t *find_idle(const ps_shard_t *shard, const ps_partition_t *self)
 {
     ps_window_t *idle = NULL;
     bool idle_is_connected = false;
@@ -172,10 +157,8 @@ find_idle(const ps_shard_t *shard, const ps_partition_t *self)
             (connected && idle != NULL && !idle_is_connected)) {
             continue;
         }
-        if (idle == NULL || (!connected && idle_is_connected) ||
-            window->used_ms < idle->used_ms ||
-            (window->used_ms == idle->used_ms &&
-             window->session < idle->session)) {
+        if (idle == NULL || (!connected && idle_is_connected) || window->used_ms < idle->used_ms ||
+            (window->used_ms == idle->used_ms && window->session < idle->session)) {
             idle = window;
             idle_is_connected = connected;
         }
@@ -184,8 +167,7 @@ find_idle(const ps_shard_t *shard, const ps_partition_t *self)
 }
 
 /* Makes room for one more window. False: there is none now. */
-static bool
-make_room(ps_shard_t *shard, ps_partition_t *self)
+static bool make_room(ps_shard_t *shard, ps_partition_t *self)
 {
     uint64_t max = shard->args.sessions_max;
     ps_window_t *idle = NULL;
@@ -212,11 +194,8 @@ make_room(ps_shard_t *shard, ps_partition_t *self)
 }
 
 /* The client's window, or NULL: it has none yet. False: it was refused. */
-static bool
-find_window(ps_shard_t *shard,
-            const ps_partition_t *self,
-            const ps_request_t *request,
-            ps_window_t **ret_window)
+static bool find_window(ps_shard_t *shard, const ps_partition_t *self, const ps_request_t *request,
+                        ps_window_t **ret_window)
 {
     *ret_window = ps_map_get(&self->windows, request->session);
     if (*ret_window != NULL) {
@@ -225,18 +204,15 @@ find_window(ps_shard_t *shard,
     }
     if (ps_session_set_has(&self->retired, request->session)) {
         ps_answer_refused(shard, request, PSD_CLOSED,
-                          request->kind == PS_KIND_PROBE ? 0
-                                                         : PS_CLOSED_NOT_TAKEN,
+                          request->kind == PS_KIND_PROBE ? 0 : PS_CLOSED_NOT_TAKEN,
                           "this client was forgotten here");
         return false;
     }
     return true;
 }
 
-ps_window_t *
-ps_partition_window(ps_shard_t *shard,
-                    ps_partition_t *self,
-                    const ps_request_t *request)
+ps_window_t *ps_partition_window(ps_shard_t *shard, ps_partition_t *self,
+                                 const ps_request_t *request)
 {
     ps_window_t *window = NULL;
 
@@ -253,8 +229,7 @@ ps_partition_window(ps_shard_t *shard,
         return NULL;
     }
     window = ps_window_new(request->session);
-    if (window == NULL ||
-        !ps_map_put(&self->windows, request->session, window)) {
+    if (window == NULL || !ps_map_put(&self->windows, request->session, window)) {
         ps_window_destroy(&window);
         ps_answer_refused(shard, request, PSD_NOMEM, 0, "no memory");
         return NULL;
@@ -263,20 +238,15 @@ ps_partition_window(ps_shard_t *shard,
     return window;
 }
 
-ps_gate_t *
-ps_partition_gate(const ps_partition_t *self, uint32_t job)
+ps_gate_t *ps_partition_gate(const ps_partition_t *self, uint32_t job)
 {
     const ps_job_place_t *place = ps_partition_find_place(self, job);
 
     return place == NULL ? NULL : place->gate;
 }
 
-psd_status_t
-ps_partition_place(ps_shard_t *shard,
-                   ps_partition_t *self,
-                   uint32_t job,
-                   ps_job_place_t **ret_place,
-                   psd_error_t *err)
+psd_status_t ps_partition_place(ps_shard_t *shard, ps_partition_t *self, uint32_t job,
+                                ps_job_place_t **ret_place, psd_error_t *err)
 {
     const ps_job_t *known = NULL;
     psd_status_t rc = PSD_OK;
@@ -292,56 +262,43 @@ ps_partition_place(ps_shard_t *shard,
     return rc;
 }
 
-psd_status_t
-ps_partition_job(ps_shard_t *shard,
-                 ps_partition_t *self,
-                 const ps_job_t *job,
-                 psd_error_t *err)
+psd_status_t ps_partition_job(ps_shard_t *shard, ps_partition_t *self, const ps_job_t *job,
+                              psd_error_t *err)
 {
-    return !ps_replicas_makes_records(self) ||
-                   ps_partition_find_place(self, job->id) == NULL
+    return !ps_replicas_makes_records(self) || ps_partition_find_place(self, job->id) == NULL
                ? PSD_OK
                : ps_partition_record_job(shard, self, job->id, job, err);
 }
 
-void
-ps_partition_forget_job(ps_shard_t *shard, ps_partition_t *self, uint32_t job)
+void ps_partition_forget_job(ps_shard_t *shard, ps_partition_t *self, uint32_t job)
 {
     const ps_job_place_t *place = ps_partition_find_place(self, job);
     psd_status_t rc = PSD_OK;
 
-    if (ps_replicas_makes_records(self) && place != NULL &&
-        place->open.n_pushes == 0) {
+    if (ps_replicas_makes_records(self) && place != NULL && place->open.n_pushes == 0) {
         rc = ps_partition_record_job(shard, self, job, NULL, NULL);
     }
     (void)rc; /* without memory its gate only stays */
 }
 
 /* A pushpull's values, as they are now. */
-static void
-answer_values_again(ps_shard_t *shard,
-                    ps_partition_t *self,
-                    const ps_request_t *request)
+static void answer_values_again(ps_shard_t *shard, ps_partition_t *self,
+                                const ps_request_t *request)
 {
     PSD_AUTO(psd_error_destroy) psd_error_t *why = NULL;
-    psd_status_t rc = ps_store_check_pull(self->store, &request->slice,
-                                          request->payload, NULL);
+    psd_status_t rc = ps_store_check_pull(self->store, &request->slice, request->payload, NULL);
 
     if (rc == PSD_OK) {
         (void)ps_answer_values(shard, self, request);
         return;
     }
     why = psd_error_new();
-    rc = ps_store_check_pull(self->store, &request->slice, request->payload,
-                             why);
+    rc = ps_store_check_pull(self->store, &request->slice, request->payload, why);
     ps_answer_refused(shard, request, rc, 0, psd_error_text(why));
 }
 
-static void
-answer_end(ps_shard_t *shard,
-           ps_partition_t *self,
-           const ps_window_t *window,
-           const ps_request_t *request)
+static void answer_end(ps_shard_t *shard, ps_partition_t *self, const ps_window_t *window,
+                       const ps_request_t *request)
 {
     const ps_refusal_t *refusal = ps_window_refusal(window, request->seq);
 
@@ -352,9 +309,7 @@ answer_end(ps_shard_t *shard,
                                        .b = request->seq}));
     if (refusal != NULL) {
         ps_answer_refused(shard, request, refusal->status, 0,
-                          refusal->text == NULL
-                              ? psd_status_text(refusal->status)
-                              : refusal->text);
+                          refusal->text == NULL ? psd_status_text(refusal->status) : refusal->text);
     } else if (ps_window_is_unsure(window, request->seq)) {
         ps_answer_refused(shard, request, PSD_CLOSED, 0,
                           "asked too late; whether it was applied is not "
@@ -368,11 +323,8 @@ answer_end(ps_shard_t *shard,
 
 /* The seq has its end already: the same answer again, when all that is here is
  * as safe as was asked for. */
-static void
-answer_again(ps_shard_t *shard,
-             ps_partition_t *self,
-             const ps_window_t *window,
-             const ps_request_t *request)
+static void answer_again(ps_shard_t *shard, ps_partition_t *self, const ps_window_t *window,
+                         const ps_request_t *request)
 {
     ps_request_t own;
     size_t n_before = 0;
@@ -392,8 +344,7 @@ answer_again(ps_shard_t *shard,
 }
 
 /* A PUSH or MARK. */
-static void
-admit(ps_shard_t *shard, ps_partition_t *self, const ps_request_t *request)
+static void admit(ps_shard_t *shard, ps_partition_t *self, const ps_request_t *request)
 {
     ps_window_t *window = ps_partition_window(shard, self, request);
 
@@ -410,8 +361,7 @@ admit(ps_shard_t *shard, ps_partition_t *self, const ps_request_t *request)
         refuse_gap(shard, request, window->arrived);
         break;
     case PS_ADMIT_NEXT:
-        if (window->next == window->arrived &&
-            ps_partition_is_ready(shard, self, request)) {
+        if (window->next == window->arrived && ps_partition_is_ready(shard, self, request)) {
             if (!ps_partition_take(shard, self, request)) {
                 ps_answer_refused(shard, request, PSD_NOMEM, 0, "no memory");
             } else {
@@ -426,8 +376,7 @@ admit(ps_shard_t *shard, ps_partition_t *self, const ps_request_t *request)
     }
 }
 
-static void
-probe(ps_shard_t *shard, ps_partition_t *self, const ps_request_t *request)
+static void probe(ps_shard_t *shard, ps_partition_t *self, const ps_request_t *request)
 {
     ps_window_t *window = NULL;
     char text[PS_TEXT_MAX + 1];
@@ -444,8 +393,8 @@ probe(ps_shard_t *shard, ps_partition_t *self, const ps_request_t *request)
         answer_again(shard, self, window, request);
         break;
     case PS_ADMIT_QUEUED:
-        for (const ps_held_t *held = ps_held_of(&self->held, request->session);
-             held != NULL; held = held->next_own) {
+        for (const ps_held_t *held = ps_held_of(&self->held, request->session); held != NULL;
+             held = held->next_own) {
             if (held->is.seq == request->seq) {
                 ps_partition_reason(shard, self, &held->is, text, sizeof text);
                 ps_answer_parked(shard, request, text);
@@ -464,10 +413,8 @@ probe(ps_shard_t *shard, ps_partition_t *self, const ps_request_t *request)
 /* A pull is asked again, and pushes that it is behind have not come. They may
  * be on their way; or they have ended, and are lost: then it would wait for
  * good, so its client is told. False: it was refused for good. */
-static bool
-say_what_lacks(ps_shard_t *shard,
-               const ps_partition_t *self,
-               const ps_request_t *request)
+static bool say_what_lacks(ps_shard_t *shard, const ps_partition_t *self,
+                           const ps_request_t *request)
 {
     ps_window_t *window = NULL;
     uint64_t arrived = 1;
@@ -487,11 +434,8 @@ say_what_lacks(ps_shard_t *shard,
 
 /* There is one answer with values, so that nothing is written to its room
  * behind that. A repetition need not name the room. */
-static void
-pull_again(ps_shard_t *shard,
-           ps_partition_t *self,
-           const ps_request_t *request,
-           ps_held_t *held)
+static void pull_again(ps_shard_t *shard, ps_partition_t *self, const ps_request_t *request,
+                       ps_held_t *held)
 {
     if (request->room.size > 0 || held->is.conn != request->conn) {
         held->is.room = request->room;
@@ -504,15 +448,13 @@ pull_again(ps_shard_t *shard,
     }
 }
 
-static void
-pull(ps_shard_t *shard, ps_partition_t *self, const ps_request_t *request)
+static void pull(ps_shard_t *shard, ps_partition_t *self, const ps_request_t *request)
 {
     ps_window_t *window = NULL;
 
-    for (ps_held_t *held = ps_held_of(&self->held, request->session);
-         held != NULL; held = held->next_own) {
-        if (held->is.kind == PS_KIND_PULL &&
-            held->is.request == request->request) {
+    for (ps_held_t *held = ps_held_of(&self->held, request->session); held != NULL;
+         held = held->next_own) {
+        if (held->is.kind == PS_KIND_PULL && held->is.request == request->request) {
             pull_again(shard, self, request, held);
             return;
         }
@@ -530,10 +472,7 @@ pull(ps_shard_t *shard, ps_partition_t *self, const ps_request_t *request)
     (void)ps_partition_hold(shard, self, request);
 }
 
-void
-ps_partition_request(ps_shard_t *shard,
-                     ps_partition_t *self,
-                     const ps_request_t *request)
+void ps_partition_request(ps_shard_t *shard, ps_partition_t *self, const ps_request_t *request)
 {
     if (request->kind == PS_KIND_PULL) {
         pull(shard, self, request);

@@ -65,19 +65,19 @@ typedef struct ps_partition {
     uint64_t lsn;                 /* of the last record; 0 when none */
     uint64_t lsn_epoch;           /* under which that was made */
     ps_epochs_t epochs;           /* of all its records */
-    uint64_t snapshot_lsn;   /* state of its last snapshot, which was handed out
-                                whole; 0: none */
-    uint64_t snapshot_round; /* in which it was looked at last */
-    bool has_log;            /* its records go to the disk */
-    bool needs_base;         /* it began anew: nothing of it counts as flushed
-                                before a snapshot of that life does */
-    bool base_given;         /* that snapshot was handed out whole */
-    uint64_t life;           /* of the copy in this process: what the disk tells
-                                of another one is old */
-    uint64_t version;        /* of the rows; from 1, grows as they change */
-    ps_map_t windows;        /* session -> ps_window_t, owned */
-    ps_session_set_t retired; /* sessions without a window that are refused */
-    ps_job_place_t *jobs;     /* owned, in order of first use */
+    uint64_t snapshot_lsn;        /* state of its last snapshot, which was handed out
+                                     whole; 0: none */
+    uint64_t snapshot_round;      /* in which it was looked at last */
+    bool has_log;                 /* its records go to the disk */
+    bool needs_base;              /* it began anew: nothing of it counts as flushed
+                                     before a snapshot of that life does */
+    bool base_given;              /* that snapshot was handed out whole */
+    uint64_t life;                /* of the copy in this process: what the disk tells
+                                     of another one is old */
+    uint64_t version;             /* of the rows; from 1, grows as they change */
+    ps_map_t windows;             /* session -> ps_window_t, owned */
+    ps_session_set_t retired;     /* sessions without a window that are refused */
+    ps_job_place_t *jobs;         /* owned, in order of first use */
     size_t n_jobs;
     size_t jobs_capacity;
     ps_held_list_t held;
@@ -92,35 +92,25 @@ typedef struct ps_partition {
 } ps_partition_t;
 
 /* Borrows spec and use. Errors: PSD_NOMEM, PSD_LIMIT. */
-PSD_MUST_CHECK psd_status_t ps_partition_new(const ps_table_spec_t *spec,
-                                             ps_table_use_t *use,
-                                             uint32_t table,
-                                             uint32_t number,
-                                             uint64_t epoch,
-                                             ps_partition_t **ret_partition,
-                                             psd_error_t *err);
+PSD_MUST_CHECK psd_status_t ps_partition_new(const ps_table_spec_t *spec, ps_table_use_t *use,
+                                             uint32_t table, uint32_t number, uint64_t epoch,
+                                             ps_partition_t **ret_partition, psd_error_t *err);
 /* Held requests get no answer any more. */
 void ps_partition_destroy(ps_partition_t **self_p);
 
 /* A PUSH, MARK, PULL or PROBE of a client that is known, with the right epoch.
  * It is answered, or held. */
-void ps_partition_request(ps_shard_t *shard,
-                          ps_partition_t *self,
-                          const ps_request_t *request);
+void ps_partition_request(ps_shard_t *shard, ps_partition_t *self, const ps_request_t *request);
 /* The job's workers changed. Errors: PSD_NOMEM; nothing changed. */
-PSD_MUST_CHECK psd_status_t ps_partition_job(ps_shard_t *shard,
-                                             ps_partition_t *self,
-                                             const ps_job_t *job,
-                                             psd_error_t *err);
+PSD_MUST_CHECK psd_status_t ps_partition_job(ps_shard_t *shard, ps_partition_t *self,
+                                             const ps_job_t *job, psd_error_t *err);
 /* The shard has forgotten a job that has ended: so does the partition, unless
  * pushes of it are still to be applied. */
-void
-ps_partition_forget_job(ps_shard_t *shard, ps_partition_t *self, uint32_t job);
+void ps_partition_forget_job(ps_shard_t *shard, ps_partition_t *self, uint32_t job);
 /* Not all rows of a checkpoint are there yet: requests wait. */
 bool ps_partition_is_restoring(const ps_partition_t *self);
 /* An image is about to begin, and this would be behind it. */
-bool ps_partition_image_holds(const ps_shard_t *shard,
-                              const ps_partition_t *self,
+bool ps_partition_image_holds(const ps_shard_t *shard, const ps_partition_t *self,
                               const ps_request_t *request);
 /* Takes what the gates now let through, until nothing moves. */
 void ps_partition_advance(ps_shard_t *shard, ps_partition_t *self);
@@ -134,15 +124,9 @@ ps_gate_t *ps_partition_gate(const ps_partition_t *self, uint32_t job);
 /* What of the partition itself stands against a held request (its copies, its
  * log, a restore), in words; false: nothing, it waits for others to push or to
  * finish clocks. */
-bool ps_partition_hindrance(const ps_shard_t *shard,
-                            const ps_partition_t *self,
-                            const ps_request_t *request,
-                            char *ret_text,
-                            size_t size);
+bool ps_partition_hindrance(const ps_shard_t *shard, const ps_partition_t *self,
+                            const ps_request_t *request, char *ret_text, size_t size);
 /* What a held request waits for, in words. */
-void ps_partition_reason(const ps_shard_t *shard,
-                         const ps_partition_t *self,
-                         const ps_request_t *request,
-                         char *ret_text,
-                         size_t size);
+void ps_partition_reason(const ps_shard_t *shard, const ps_partition_t *self,
+                         const ps_request_t *request, char *ret_text, size_t size);
 #endif

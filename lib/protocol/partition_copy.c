@@ -14,42 +14,30 @@
 
 /* ---- rows ---- */
 
-static psd_status_t
-finish_clocks(ps_shard_t *shard, ps_partition_t *self, psd_error_t *err)
+static psd_status_t finish_clocks(ps_shard_t *shard, ps_partition_t *self, psd_error_t *err)
 {
     for (size_t i = 0; i < self->n_jobs; i++) {
         if (!ps_partition_close_clocks(shard, self, &self->jobs[i])) {
-            return psd_error_set(err, PSD_NOMEM,
-                                 "no memory to apply a clock that has closed");
+            return psd_error_set(err, PSD_NOMEM, "no memory to apply a clock that has closed");
         }
     }
     return PSD_OK;
 }
 
-psd_status_t
-ps_partition_give_rows(ps_shard_t *shard,
-                       ps_partition_t *self,
-                       ps_store_cursor_t *cursor,
-                       size_t max_bytes,
-                       ps_payload_t **ret_piece,
-                       bool *ret_done,
-                       psd_error_t *err)
+psd_status_t ps_partition_give_rows(ps_shard_t *shard, ps_partition_t *self,
+                                    ps_store_cursor_t *cursor, size_t max_bytes,
+                                    ps_payload_t **ret_piece, bool *ret_done, psd_error_t *err)
 {
     psd_status_t rc = finish_clocks(shard, self, err);
 
     if (rc != PSD_OK) {
         return rc;
     }
-    return ps_store_hand_out(self->store, cursor, max_bytes, ret_piece,
-                             ret_done, err);
+    return ps_store_hand_out(self->store, cursor, max_bytes, ret_piece, ret_done, err);
 }
 
-psd_status_t
-ps_partition_take_rows(ps_shard_t *shard,
-                       ps_partition_t *self,
-                       ps_bytes_t piece,
-                       bool is_last,
-                       psd_error_t *err)
+psd_status_t ps_partition_take_rows(ps_shard_t *shard, ps_partition_t *self, ps_bytes_t piece,
+                                    bool is_last, psd_error_t *err)
 {
     psd_status_t rc = finish_clocks(shard, self, err);
 
@@ -74,24 +62,20 @@ ps_partition_take_rows(ps_shard_t *shard,
 /* ---- state to bytes ---- */
 
 /* Its text is as long as a record's may be. */
-static bool
-put_refusal(ps_buffer_t *to, const ps_refusal_t *refusal)
+static bool put_refusal(ps_buffer_t *to, const ps_refusal_t *refusal)
 {
     bool has_text = refusal->text != NULL;
     const char *text = has_text ? refusal->text : "";
     uint16_t size = (uint16_t)strlen(text);
 
-    return ps_buffer_u64(to, refusal->seq) &&
-           ps_buffer_u16(to, (uint16_t)refusal->status) &&
+    return ps_buffer_u64(to, refusal->seq) && ps_buffer_u16(to, (uint16_t)refusal->status) &&
            ps_buffer_u16(to, has_text ? size : PS_STATE_NO_TEXT) &&
            ps_buffer_append(to, text, size);
 }
 
-static bool
-put_window(ps_buffer_t *to, const ps_window_t *window)
+static bool put_window(ps_buffer_t *to, const ps_window_t *window)
 {
-    bool fits = ps_buffer_u64(to, window->session) &&
-                ps_buffer_u64(to, window->next) &&
+    bool fits = ps_buffer_u64(to, window->session) && ps_buffer_u64(to, window->next) &&
                 ps_buffer_u64(to, window->unsure) &&
                 ps_buffer_u32(to, (uint32_t)window->n_refusals);
 
@@ -101,8 +85,7 @@ put_window(ps_buffer_t *to, const ps_window_t *window)
     return fits;
 }
 
-static int
-by_session(const void *left, const void *right)
+static int by_session(const void *left, const void *right)
 {
     const ps_window_t *const *a = left;
     const ps_window_t *const *b = right;
@@ -111,8 +94,7 @@ by_session(const void *left, const void *right)
 }
 
 /* Windows in which something has ended: the others were made by looking. */
-static bool
-put_windows(ps_buffer_t *to, const ps_map_t *windows)
+static bool put_windows(ps_buffer_t *to, const ps_map_t *windows)
 {
     PSD_AUTO(ps_free_at)
     const ps_window_t **sorted = ps_alloc(windows->count, sizeof *sorted);
@@ -140,8 +122,7 @@ put_windows(ps_buffer_t *to, const ps_map_t *windows)
     return fits;
 }
 
-static bool
-put_job(ps_buffer_t *to, const ps_gate_t *gate)
+static bool put_job(ps_buffer_t *to, const ps_gate_t *gate)
 {
     PSD_AUTO(ps_job_done) ps_job_t job = {0};
     PSD_AUTO(ps_payload_destroy) ps_payload_t *bytes = NULL;
@@ -154,8 +135,7 @@ put_job(ps_buffer_t *to, const ps_gate_t *gate)
            ps_buffer_append(to, bytes->span.data, bytes->span.size);
 }
 
-static bool
-put_marks(ps_buffer_t *to, const ps_gate_t *gate)
+static bool put_marks(ps_buffer_t *to, const ps_gate_t *gate)
 {
     for (size_t i = 0; i < ps_gate_n_workers(gate); i++) {
         uint32_t n = 0;
@@ -170,11 +150,8 @@ put_marks(ps_buffer_t *to, const ps_gate_t *gate)
     return true;
 }
 
-static bool
-put_push(ps_buffer_t *to,
-         const ps_partition_t *self,
-         uint32_t job,
-         const ps_logged_t *push)
+static bool put_push(ps_buffer_t *to, const ps_partition_t *self, uint32_t job,
+                     const ps_logged_t *push)
 {
     const ps_record_t record = {.kind = PS_RECORD_PUSH,
                                 .table = self->table,
@@ -198,37 +175,27 @@ put_push(ps_buffer_t *to,
     return true;
 }
 
-static bool
-put_place(ps_buffer_t *to,
-          const ps_partition_t *self,
-          const ps_job_place_t *place)
+static bool put_place(ps_buffer_t *to, const ps_partition_t *self, const ps_job_place_t *place)
 {
-    bool fits = put_job(to, place->gate) &&
-                ps_buffer_u64(to, ps_gate_closed(place->gate)) &&
+    bool fits = put_job(to, place->gate) && ps_buffer_u64(to, ps_gate_closed(place->gate)) &&
                 ps_buffer_u64(to, ps_gate_highest(place->gate)) &&
-                ps_buffer_u64(to, place->applied) &&
-                put_marks(to, place->gate) &&
+                ps_buffer_u64(to, place->applied) && put_marks(to, place->gate) &&
                 ps_buffer_u32(to, (uint32_t)place->open.n_pushes);
 
     for (size_t i = 0; fits && i < place->open.n_pushes; i++) {
-        fits = put_push(to, self, ps_gate_job(place->gate),
-                        &place->open.pushes[i]);
+        fits = put_push(to, self, ps_gate_job(place->gate), &place->open.pushes[i]);
     }
     return fits;
 }
 
-static bool
-put_state(ps_buffer_t *to, const ps_partition_t *self)
+static bool put_state(ps_buffer_t *to, const ps_partition_t *self)
 {
-    bool fits =
-        ps_buffer_u32(to, PS_STATE_FORMAT) && ps_buffer_u32(to, self->table) &&
-        ps_buffer_u32(to, self->number) && ps_buffer_u64(to, self->epoch) &&
-        ps_buffer_u64(to, self->lsn) && ps_buffer_u64(to, self->lsn_epoch) &&
-        ps_buffer_u64(to, self->version) &&
-        ps_session_set_put(&self->retired, to) &&
-        ps_buffer_u32(to, self->restoring ? 1 : 0) &&
-        ps_epochs_put(&self->epochs, to) && put_windows(to, &self->windows) &&
-        ps_buffer_u32(to, (uint32_t)self->n_jobs);
+    bool fits = ps_buffer_u32(to, PS_STATE_FORMAT) && ps_buffer_u32(to, self->table) &&
+                ps_buffer_u32(to, self->number) && ps_buffer_u64(to, self->epoch) &&
+                ps_buffer_u64(to, self->lsn) && ps_buffer_u64(to, self->lsn_epoch) &&
+                ps_buffer_u64(to, self->version) && ps_session_set_put(&self->retired, to) &&
+                ps_buffer_u32(to, self->restoring ? 1 : 0) && ps_epochs_put(&self->epochs, to) &&
+                put_windows(to, &self->windows) && ps_buffer_u32(to, (uint32_t)self->n_jobs);
 
     for (size_t i = 0; fits && i < self->n_jobs; i++) {
         fits = put_place(to, self, &self->jobs[i]);
@@ -236,8 +203,7 @@ put_state(ps_buffer_t *to, const ps_partition_t *self)
     return fits;
 }
 
-ps_payload_t *
-ps_partition_give_state(const ps_partition_t *self)
+ps_payload_t *ps_partition_give_state(const ps_partition_t *self)
 {
     PSD_AUTO(ps_buffer_done) ps_buffer_t to = {0};
     const ps_bytes_t none = {NULL, 0};
@@ -246,8 +212,7 @@ ps_partition_give_state(const ps_partition_t *self)
     if (!put_state(&to, self)) {
         return NULL;
     }
-    state = ps_payload_new(none, none, (ps_bytes_t){to.data, to.size}, to.data,
-                           ps_free);
+    state = ps_payload_new(none, none, (ps_bytes_t){to.data, to.size}, to.data, ps_free);
     if (state != NULL) {
         to = (ps_buffer_t){0}; /* the payload's now */
     }

@@ -29,33 +29,25 @@
 #include "protocol/shard_state.h"
 
 /* Everything but the rows, for the caller to free. NULL: no memory. */
-PSD_MUST_CHECK ps_payload_t *
-ps_partition_give_state(const ps_partition_t *self);
+PSD_MUST_CHECK ps_payload_t *ps_partition_give_state(const ps_partition_t *self);
 /* Takes it into a new partition, whose rows are then partial. Errors: PSD_PROTO
  * the bytes are no state of this partition, naming what is wrong; PSD_NOMEM.
  * The partition is then as new. */
-PSD_MUST_CHECK psd_status_t ps_partition_take_state(ps_shard_t *shard,
-                                                    ps_partition_t *self,
-                                                    ps_bytes_t state,
-                                                    psd_error_t *err);
+PSD_MUST_CHECK psd_status_t ps_partition_take_state(ps_shard_t *shard, ps_partition_t *self,
+                                                    ps_bytes_t state, psd_error_t *err);
 /*
  * As ps_store_hand_out. A clock that has closed and could not be applied whole
  * is applied first: rows with half of it would differ from what the other copy
  * has made of it. Errors: PSD_NOMEM; to be asked again.
  */
-PSD_MUST_CHECK psd_status_t ps_partition_give_rows(ps_shard_t *shard,
-                                                   ps_partition_t *self,
-                                                   ps_store_cursor_t *cursor,
-                                                   size_t max_bytes,
-                                                   ps_payload_t **ret_piece,
-                                                   bool *ret_done,
+PSD_MUST_CHECK psd_status_t ps_partition_give_rows(ps_shard_t *shard, ps_partition_t *self,
+                                                   ps_store_cursor_t *cursor, size_t max_bytes,
+                                                   ps_payload_t **ret_piece, bool *ret_done,
                                                    psd_error_t *err);
 /* As ps_store_take_in, with the same care; is_last: the rows are whole then.
  * Errors: PSD_PROTO: the partition is to be thrown away; PSD_NOMEM: it has
  * taken what ps_store_n_taken says. */
-PSD_MUST_CHECK psd_status_t ps_partition_take_rows(ps_shard_t *shard,
-                                                   ps_partition_t *self,
-                                                   ps_bytes_t piece,
-                                                   bool is_last,
+PSD_MUST_CHECK psd_status_t ps_partition_take_rows(ps_shard_t *shard, ps_partition_t *self,
+                                                   ps_bytes_t piece, bool is_last,
                                                    psd_error_t *err);
 #endif

@@ -10,23 +10,19 @@
 #include "protocol/partition_state.h"
 #include "protocol/partition_work.h"
 
-static psd_status_t
-ends(const char *inside, psd_error_t *err)
+static psd_status_t ends(const char *inside, psd_error_t *err)
 {
-    return psd_error_set(err, PSD_PROTO,
-                         "a partition's state ends inside of %s", inside);
+    return psd_error_set(err, PSD_PROTO, "a partition's state ends inside of %s", inside);
 }
 
-static psd_status_t
-no_memory(psd_error_t *err)
+static psd_status_t no_memory(psd_error_t *err)
 {
     return psd_error_set(err, PSD_NOMEM, "no memory for a partition's state");
 }
 
 /* ---- windows ---- */
 
-static bool
-is_refusal(uint16_t number)
+static bool is_refusal(uint16_t number)
 {
 #define KNOWN(name, number, ...) case number:
     switch (number) {
@@ -38,17 +34,15 @@ is_refusal(uint16_t number)
 #undef KNOWN
 }
 
-static psd_status_t
-read_refusal(ps_cursor_t *cursor, ps_window_t *window, psd_error_t *err)
+static psd_status_t read_refusal(ps_cursor_t *cursor, ps_window_t *window, psd_error_t *err)
 {
     char text[PS_TEXT_MAX + 1] = "";
     uint64_t seq = ps_cursor_u64(cursor);
     uint16_t status = ps_cursor_u16(cursor);
     uint16_t size = ps_cursor_u16(cursor);
     bool has_text = size != PS_STATE_NO_TEXT;
-    uint64_t after = window->n_refusals == 0
-                         ? window->unsure
-                         : window->refusals[window->n_refusals - 1].seq;
+    uint64_t after =
+        window->n_refusals == 0 ? window->unsure : window->refusals[window->n_refusals - 1].seq;
     ps_refusal_t *refusal = NULL;
 
     if (cursor->failed) {
@@ -56,13 +50,11 @@ read_refusal(ps_cursor_t *cursor, ps_window_t *window, psd_error_t *err)
     }
     if (!is_refusal(status) || seq <= after || seq >= window->next ||
         (has_text && size > PS_TEXT_MAX)) {
-        return psd_error_set(
-            err, PSD_PROTO,
-            "session %" PRIu64 " has a refusal of seq %" PRIu64
-            ", status %u, %u bytes of text; allowed: seq above %" PRIu64
-            " and below %" PRIu64 ", a status, at most %d bytes",
-            window->session, seq, status, size, after, window->next,
-            PS_TEXT_MAX);
+        return psd_error_set(err, PSD_PROTO,
+                             "session %" PRIu64 " has a refusal of seq %" PRIu64
+                             ", status %u, %u bytes of text; allowed: seq above %" PRIu64
+                             " and below %" PRIu64 ", a status, at most %d bytes",
+                             window->session, seq, status, size, after, window->next, PS_TEXT_MAX);
     }
     ps_cursor_copy(cursor, text, has_text ? size : 0);
     if (cursor->failed) {
@@ -81,12 +73,8 @@ read_refusal(ps_cursor_t *cursor, ps_window_t *window, psd_error_t *err)
     return PSD_OK;
 }
 
-static psd_status_t
-read_window(ps_cursor_t *cursor,
-            ps_partition_t *self,
-            uint64_t used_ms,
-            uint64_t *last_session,
-            psd_error_t *err)
+static psd_status_t read_window(ps_cursor_t *cursor, ps_partition_t *self, uint64_t used_ms,
+                                uint64_t *last_session, psd_error_t *err)
 {
     PSD_AUTO(ps_window_destroy)
     ps_window_t *window = ps_window_new(ps_cursor_u64(cursor));
@@ -104,11 +92,10 @@ read_window(ps_cursor_t *cursor,
     if (cursor->failed) {
         return ends("its windows", err);
     }
-    if ((self->windows.count > 0 && window->session <= *last_session) ||
-        window->next <= 1 || window->unsure >= window->next) {
+    if ((self->windows.count > 0 && window->session <= *last_session) || window->next <= 1 ||
+        window->unsure >= window->next) {
         return psd_error_set(err, PSD_PROTO,
-                             "a window is of session %" PRIu64 ", next %" PRIu64
-                             ", unsure %" PRIu64
+                             "a window is of session %" PRIu64 ", next %" PRIu64 ", unsure %" PRIu64
                              "; allowed: sessions ascending, unsure below "
                              "next, next above 1",
                              window->session, window->next, window->unsure);
@@ -127,11 +114,8 @@ read_window(ps_cursor_t *cursor,
     return PSD_OK;
 }
 
-static psd_status_t
-read_windows(ps_cursor_t *cursor,
-             ps_partition_t *self,
-             uint64_t used_ms,
-             psd_error_t *err)
+static psd_status_t read_windows(ps_cursor_t *cursor, ps_partition_t *self, uint64_t used_ms,
+                                 psd_error_t *err)
 {
     uint32_t n = ps_cursor_u32(cursor);
     uint64_t last_session = 0;
@@ -147,27 +131,21 @@ read_windows(ps_cursor_t *cursor,
 
 /* What will be done to the rows when the clock closes, as the primary has
  * checked it when it came. */
-static psd_status_t
-check_push(const ps_partition_t *self,
-           const ps_job_place_t *place,
-           const ps_record_t *record,
-           const ps_payload_t *payload,
-           psd_error_t *err)
+static psd_status_t check_push(const ps_partition_t *self, const ps_job_place_t *place,
+                               const ps_record_t *record, const ps_payload_t *payload,
+                               psd_error_t *err)
 {
     ps_change_t change = {.kind = (ps_change_kind_t)record->op.op,
-                          .other = record->op.op == PS_CHANGE_AXPY ? self->store
-                                                                   : NULL};
+                          .other = record->op.op == PS_CHANGE_AXPY ? self->store : NULL};
     psd_status_t rc = PSD_OK;
 
-    if (record->kind != PS_RECORD_PUSH ||
-        record->job != ps_gate_job(place->gate) ||
+    if (record->kind != PS_RECORD_PUSH || record->job != ps_gate_job(place->gate) ||
         (record->op.op == PS_CHANGE_AXPY && record->op.other != self->table)) {
-        return psd_error_set(
-            err, PSD_PROTO,
-            "a push of an open clock is a %s of job %" PRIu32
-            " and table %" PRIu32 "; allowed: PUSH, %" PRIu32 ", %" PRIu32,
-            ps_record_kind_name(record->kind), record->job, record->op.other,
-            ps_gate_job(place->gate), self->table);
+        return psd_error_set(err, PSD_PROTO,
+                             "a push of an open clock is a %s of job %" PRIu32 " and table %" PRIu32
+                             "; allowed: PUSH, %" PRIu32 ", %" PRIu32,
+                             ps_record_kind_name(record->kind), record->job, record->op.other,
+                             ps_gate_job(place->gate), self->table);
     }
     rc = ps_store_check_worker(self->store, record->worker, err);
     if (rc != PSD_OK) {
@@ -177,15 +155,11 @@ check_push(const ps_partition_t *self,
         return ps_store_check_push(self->store, &record->slice, payload, err);
     }
     memcpy(&change.operand, &record->op.operand, sizeof change.operand);
-    return ps_store_check_change(self->store, &record->slice, payload, &change,
-                                 err);
+    return ps_store_check_change(self->store, &record->slice, payload, &change, err);
 }
 
-static psd_status_t
-read_push(ps_cursor_t *cursor,
-          const ps_partition_t *self,
-          ps_job_place_t *place,
-          psd_error_t *err)
+static psd_status_t read_push(ps_cursor_t *cursor, const ps_partition_t *self,
+                              ps_job_place_t *place, psd_error_t *err)
 {
     PSD_AUTO(ps_payload_destroy) ps_payload_t *payload = NULL;
     ps_record_t record;
@@ -204,9 +178,7 @@ read_push(ps_cursor_t *cursor,
     }
     rc = check_push(self, place, &record, payload, err);
     if (rc != PSD_OK) {
-        return rc == PSD_NOMEM
-                   ? rc
-                   : psd_error_wrap(err, PSD_PROTO, "a push of an open clock");
+        return rc == PSD_NOMEM ? rc : psd_error_wrap(err, PSD_PROTO, "a push of an open clock");
     }
     push = (ps_logged_t){.worker = record.worker,
                          .member = record.member,
@@ -220,8 +192,7 @@ read_push(ps_cursor_t *cursor,
     return ps_open_clock_add(&place->open, &push) ? PSD_OK : no_memory(err);
 }
 
-static psd_status_t
-read_gate(ps_cursor_t *cursor, ps_job_place_t *place, psd_error_t *err)
+static psd_status_t read_gate(ps_cursor_t *cursor, ps_job_place_t *place, psd_error_t *err)
 {
     PSD_AUTO(ps_job_done) ps_job_t job = {0};
     PSD_AUTO(ps_free_at) uint64_t *marks = NULL;
@@ -261,33 +232,29 @@ read_gate(ps_cursor_t *cursor, ps_job_place_t *place, psd_error_t *err)
     }
     ps_gate_restore(place->gate, closed, highest, marks);
     if (ps_gate_closed(place->gate) != closed || place->applied > closed) {
-        return psd_error_set(
-            err, PSD_PROTO,
-            "job %" PRIu32 " has closed %" PRIu64 " clocks and applied %" PRIu64
-            "; its marks close %" PRIu64,
-            job.id, closed, place->applied, ps_gate_closed(place->gate));
+        return psd_error_set(err, PSD_PROTO,
+                             "job %" PRIu32 " has closed %" PRIu64 " clocks and applied %" PRIu64
+                             "; its marks close %" PRIu64,
+                             job.id, closed, place->applied, ps_gate_closed(place->gate));
     }
     return PSD_OK;
 }
 
 /* A job's place, which joins those of the partition whatever comes of it. */
-static psd_status_t
-read_place(ps_cursor_t *cursor, ps_partition_t *self, psd_error_t *err)
+static psd_status_t read_place(ps_cursor_t *cursor, ps_partition_t *self, psd_error_t *err)
 {
     ps_job_place_t *place = NULL;
     uint32_t n = 0;
     psd_status_t rc = PSD_OK;
 
-    if (!ps_grow(&self->jobs, &self->jobs_capacity, self->n_jobs + 1,
-                 sizeof *self->jobs)) {
+    if (!ps_grow(&self->jobs, &self->jobs_capacity, self->n_jobs + 1, sizeof *self->jobs)) {
         return no_memory(err);
     }
     place = &self->jobs[self->n_jobs];
     *place = (ps_job_place_t){.gate = NULL};
     rc = read_gate(cursor, place, err);
     if (rc == PSD_OK && ps_partition_gate(self, ps_gate_job(place->gate))) {
-        rc = psd_error_set(err, PSD_PROTO,
-                           "job %" PRIu32 " is in a partition's state twice",
+        rc = psd_error_set(err, PSD_PROTO, "job %" PRIu32 " is in a partition's state twice",
                            ps_gate_job(place->gate));
     }
     self->n_jobs++;
@@ -301,8 +268,7 @@ read_place(ps_cursor_t *cursor, ps_partition_t *self, psd_error_t *err)
     return rc;
 }
 
-static psd_status_t
-read_jobs(ps_cursor_t *cursor, ps_partition_t *self, psd_error_t *err)
+static psd_status_t read_jobs(ps_cursor_t *cursor, ps_partition_t *self, psd_error_t *err)
 {
     uint32_t n = ps_cursor_u32(cursor);
     psd_status_t rc = PSD_OK;
@@ -325,11 +291,8 @@ typedef struct front {
     ps_epochs_t epochs;
 } front_t;
 
-static psd_status_t
-read_retired(ps_cursor_t *cursor,
-             ps_partition_t *self,
-             uint32_t format,
-             psd_error_t *err)
+static psd_status_t read_retired(ps_cursor_t *cursor, ps_partition_t *self, uint32_t format,
+                                 psd_error_t *err)
 {
     uint64_t lowest = 0;
 
@@ -337,16 +300,12 @@ read_retired(ps_cursor_t *cursor,
         return ps_session_set_take(cursor, &self->retired, err);
     }
     lowest = ps_cursor_u64(cursor); /* all unknown ones below it are refused */
-    return lowest == 0 || ps_session_set_add(&self->retired, 0, lowest - 1)
-               ? PSD_OK
-               : no_memory(err);
+    return lowest == 0 || ps_session_set_add(&self->retired, 0, lowest - 1) ? PSD_OK
+                                                                            : no_memory(err);
 }
 
-static psd_status_t
-read_front(ps_cursor_t *cursor,
-           ps_partition_t *self,
-           front_t *ret,
-           psd_error_t *err)
+static psd_status_t read_front(ps_cursor_t *cursor, ps_partition_t *self, front_t *ret,
+                               psd_error_t *err)
 {
     uint32_t format = ps_cursor_u32(cursor);
     uint32_t table = ps_cursor_u32(cursor);
@@ -360,35 +319,28 @@ read_front(ps_cursor_t *cursor,
     if (cursor->failed) {
         return ends("its front", err);
     }
-    if (format < PS_STATE_FORMAT_MIN || format > PS_STATE_FORMAT ||
-        table != self->table || number != self->number) {
-        return psd_error_set(err, PSD_PROTO,
-                             "a state has format %" PRIu32
-                             " and is of partition %" PRIu32
-                             " of table %" PRIu32 "; allowed: %" PRIu32
-                             "..%" PRIu32 ", %" PRIu32 ", %" PRIu32,
-                             format, number, table, PS_STATE_FORMAT_MIN,
-                             PS_STATE_FORMAT, self->number, self->table);
+    if (format < PS_STATE_FORMAT_MIN || format > PS_STATE_FORMAT || table != self->table ||
+        number != self->number) {
+        return psd_error_set(
+            err, PSD_PROTO,
+            "a state has format %" PRIu32 " and is of partition %" PRIu32 " of table %" PRIu32
+            "; allowed: %" PRIu32 "..%" PRIu32 ", %" PRIu32 ", %" PRIu32,
+            format, number, table, PS_STATE_FORMAT_MIN, PS_STATE_FORMAT, self->number, self->table);
     }
     rc = read_retired(cursor, self, format, err);
     if (rc != PSD_OK) {
         return rc;
     }
     ret->restoring = ps_cursor_u32(cursor);
-    return ret->restoring > 1
-               ? psd_error_set(err, PSD_PROTO,
-                               "a state says %" PRIu32 " of being restored; "
-                               "allowed: 0, 1",
-                               ret->restoring)
-               : ps_epochs_take(cursor, &ret->epochs, err);
+    return ret->restoring > 1 ? psd_error_set(err, PSD_PROTO,
+                                              "a state says %" PRIu32 " of being restored; "
+                                              "allowed: 0, 1",
+                                              ret->restoring)
+                              : ps_epochs_take(cursor, &ret->epochs, err);
 }
 
-static psd_status_t
-read_state(ps_cursor_t *cursor,
-           ps_partition_t *self,
-           uint64_t used_ms,
-           front_t *ret_front,
-           psd_error_t *err)
+static psd_status_t read_state(ps_cursor_t *cursor, ps_partition_t *self, uint64_t used_ms,
+                               front_t *ret_front, psd_error_t *err)
 {
     psd_status_t rc = read_front(cursor, self, ret_front, err);
 
@@ -402,18 +354,14 @@ read_state(ps_cursor_t *cursor,
         rc = ends("a list's length", err);
     }
     if (rc == PSD_OK && !ps_cursor_is_done(cursor)) {
-        rc = psd_error_set(err, PSD_PROTO,
-                           "a partition's state has %zu bytes behind its end",
+        rc = psd_error_set(err, PSD_PROTO, "a partition's state has %zu bytes behind its end",
                            cursor->rest.size);
     }
     return rc;
 }
 
-psd_status_t
-ps_partition_take_state(ps_shard_t *shard,
-                        ps_partition_t *self,
-                        ps_bytes_t state,
-                        psd_error_t *err)
+psd_status_t ps_partition_take_state(ps_shard_t *shard, ps_partition_t *self, ps_bytes_t state,
+                                     psd_error_t *err)
 {
     ps_cursor_t cursor = ps_cursor_over(state);
     front_t front = {0};

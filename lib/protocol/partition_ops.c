@@ -13,57 +13,44 @@
  * asks again, and others have their turn in between. */
 #define MEASURE_MAX (UINT64_C(1) << 24)
 
-static const char *
-name_of(const ps_request_t *request)
+static const char *name_of(const ps_request_t *request)
 {
     return request->kind == PS_KIND_PUSH ? "AXPY" : "DOT";
 }
 
-psd_status_t
-ps_partition_other(const ps_shard_t *shard,
-                   const ps_partition_t *self,
-                   const ps_request_t *request,
-                   ps_partition_t **ret_other,
-                   psd_error_t *err)
+psd_status_t ps_partition_other(const ps_shard_t *shard, const ps_partition_t *self,
+                                const ps_request_t *request, ps_partition_t **ret_other,
+                                psd_error_t *err)
 {
-    const ps_shard_table_t *table =
-        ps_map_get(&shard->tables, request->op.other);
+    const ps_shard_table_t *table = ps_map_get(&shard->tables, request->op.other);
 
     if (table == NULL) {
-        return psd_error_set(err, PSD_INVALID,
-                             "%s names table %" PRIu32 ", which does not exist",
+        return psd_error_set(err, PSD_INVALID, "%s names table %" PRIu32 ", which does not exist",
                              name_of(request), request->op.other);
     }
     /* its own table's loss is asked for first, and of no record */
-    if (request->op.other != self->table &&
-        request->session <= table->lost_sessions) {
-        return psd_error_set(err, PSD_ROWS_LOST, PS_ROWS_LOST_TEXT,
-                             table->spec.name);
+    if (request->op.other != self->table && request->session <= table->lost_sessions) {
+        return psd_error_set(err, PSD_ROWS_LOST, PS_ROWS_LOST_TEXT, table->spec.name);
     }
-    if (self->number >= table->spec.n_partitions ||
-        table->partitions[self->number] == NULL) {
+    if (self->number >= table->spec.n_partitions || table->partitions[self->number] == NULL) {
         return psd_error_set(err, PSD_INVALID,
-                             "%s needs partition %" PRIu32
-                             " of table %.*s on shard %" PRIu32
+                             "%s needs partition %" PRIu32 " of table %.*s on shard %" PRIu32
                              " too, where the first table has it",
-                             name_of(request), self->number, PS_NAME_MAX,
-                             table->spec.name, shard->args.shard);
+                             name_of(request), self->number, PS_NAME_MAX, table->spec.name,
+                             shard->args.shard);
     }
     *ret_other = table->partitions[self->number];
-    if ((*ret_other)->replicas != NULL && *ret_other != self &&
-        !(*ret_other)->replicas->primary) {
+    if ((*ret_other)->replicas != NULL && *ret_other != self && !(*ret_other)->replicas->primary) {
         return psd_error_set(err, PSD_INVALID,
-                             "%s needs partition %" PRIu32
-                             " of table %.*s on shard %" PRIu32
+                             "%s needs partition %" PRIu32 " of table %.*s on shard %" PRIu32
                              " to be the primary too, as the first table's is",
-                             name_of(request), self->number, PS_NAME_MAX,
-                             table->spec.name, shard->args.shard);
+                             name_of(request), self->number, PS_NAME_MAX, table->spec.name,
+                             shard->args.shard);
     }
     return PSD_OK;
 }
 
-static ps_change_t
-change_of(const ps_row_op_t *op, ps_store_t *other)
+static ps_change_t change_of(const ps_row_op_t *op, ps_store_t *other)
 {
     ps_change_t change = {.kind = (ps_change_kind_t)op->op, .other = other};
 
@@ -74,12 +61,8 @@ change_of(const ps_row_op_t *op, ps_store_t *other)
 /* It goes through no more values than a push could carry: so it holds its shard
  * no longer than one. Who wants more cuts it, as pushes are cut; one row always
  * passes. */
-static psd_status_t
-check_walk(const ps_shard_t *shard,
-           const ps_partition_t *self,
-           const ps_slice_t *slice,
-           const ps_change_t *change,
-           psd_error_t *err)
+static psd_status_t check_walk(const ps_shard_t *shard, const ps_partition_t *self,
+                               const ps_slice_t *slice, const ps_change_t *change, psd_error_t *err)
 {
     static const char *const names[] = {"?", "SCALE", "FILL", "AXPY"};
     uint64_t bytes = ps_store_change_walk(self->store, slice, change);
@@ -88,21 +71,16 @@ check_walk(const ps_shard_t *shard,
         return PSD_OK;
     }
     return psd_error_set(err, PSD_LIMIT,
-                         "%s of %" PRIu64 " rows x %" PRIu32
-                         " columns goes through %" PRIu64
+                         "%s of %" PRIu64 " rows x %" PRIu32 " columns goes through %" PRIu64
                          " bytes of values; allowed: limits.slice_bytes, which "
                          "is %" PRIu64,
-                         names[change->kind], slice->n_rows, slice->n_cols,
-                         bytes, shard->args.slice_bytes);
+                         names[change->kind], slice->n_rows, slice->n_cols, bytes,
+                         shard->args.slice_bytes);
 }
 
-psd_status_t
-ps_partition_check_change(const ps_shard_t *shard,
-                          const ps_partition_t *self,
-                          const ps_request_t *request,
-                          bool bsp,
-                          ps_change_t *ret_change,
-                          psd_error_t *err)
+psd_status_t ps_partition_check_change(const ps_shard_t *shard, const ps_partition_t *self,
+                                       const ps_request_t *request, bool bsp,
+                                       ps_change_t *ret_change, psd_error_t *err)
 {
     ps_partition_t *other = NULL;
     ps_change_t change;
@@ -114,21 +92,18 @@ ps_partition_check_change(const ps_shard_t *shard,
             return rc;
         }
         if ((self->spec->replicas > 1 || self->has_log) && other != self) {
-            return psd_error_set(
-                err, PSD_UNSUPPORTED,
-                "AXPY with another table into one that has copies or a log: "
-                "they cannot know what it came to");
+            return psd_error_set(err, PSD_UNSUPPORTED,
+                                 "AXPY with another table into one that has copies or a log: "
+                                 "they cannot know what it came to");
         }
         if (bsp && other != self) {
-            return psd_error_set(
-                err, PSD_UNSUPPORTED,
-                "AXPY with another table in a job with max_delay 0: which of "
-                "its clocks were meant is not defined");
+            return psd_error_set(err, PSD_UNSUPPORTED,
+                                 "AXPY with another table in a job with max_delay 0: which of "
+                                 "its clocks were meant is not defined");
         }
     }
     change = change_of(&request->op, other == NULL ? NULL : other->store);
-    rc = ps_store_check_change(self->store, &request->slice, request->payload,
-                               &change, err);
+    rc = ps_store_check_change(self->store, &request->slice, request->payload, &change, err);
     if (rc == PSD_OK) {
         rc = check_walk(shard, self, &request->slice, &change, err);
     }
@@ -141,15 +116,11 @@ ps_partition_check_change(const ps_shard_t *shard,
 /* The other partition was there, with all its rows, when the push was checked;
  * nothing comes between that and its applying but under BSP, where it is the
  * same one. So no session is asked for. */
-psd_status_t
-ps_partition_change(const ps_shard_t *shard,
-                    ps_partition_t *self,
-                    const ps_slice_t *slice,
-                    const ps_payload_t *payload,
-                    const ps_row_op_t *op)
+psd_status_t ps_partition_change(const ps_shard_t *shard, ps_partition_t *self,
+                                 const ps_slice_t *slice, const ps_payload_t *payload,
+                                 const ps_row_op_t *op)
 {
-    const ps_request_t asks = {
-        .kind = PS_KIND_PUSH, .op = *op, .session = UINT64_MAX};
+    const ps_request_t asks = {.kind = PS_KIND_PUSH, .op = *op, .session = UINT64_MAX};
     ps_partition_t *other = NULL;
     ps_change_t change;
 
@@ -163,27 +134,20 @@ ps_partition_change(const ps_shard_t *shard,
     return ps_store_change(self->store, slice, payload, &change, NULL);
 }
 
-psd_status_t
-ps_partition_check_read(const ps_shard_t *shard,
-                        const ps_partition_t *self,
-                        const ps_request_t *request,
-                        psd_error_t *err)
+psd_status_t ps_partition_check_read(const ps_shard_t *shard, const ps_partition_t *self,
+                                     const ps_request_t *request, psd_error_t *err)
 {
     ps_partition_t *other = NULL;
-    psd_status_t rc = ps_store_check_pull(self->store, &request->slice,
-                                          request->payload, err);
+    psd_status_t rc = ps_store_check_pull(self->store, &request->slice, request->payload, err);
 
-    if (rc == PSD_OK && request->since > 0 &&
-        !ps_store_has_versions(self->store)) {
+    if (rc == PSD_OK && request->since > 0 && !ps_store_has_versions(self->store)) {
         return psd_error_set(err, PSD_UNSUPPORTED,
                              "table %s keeps no versions; it is created with "
                              "them, or is pulled whole",
                              self->spec->name);
     }
-    if (rc == PSD_OK && request->op.op == PS_READ_TOP &&
-        request->op.operand > PS_TOP_MAX) {
-        return psd_error_set(err, PSD_LIMIT,
-                             "TOP of %" PRIu64 " values; allowed: 0..%" PRIu64,
+    if (rc == PSD_OK && request->op.op == PS_READ_TOP && request->op.operand > PS_TOP_MAX) {
+        return psd_error_set(err, PSD_LIMIT, "TOP of %" PRIu64 " values; allowed: 0..%" PRIu64,
                              request->op.operand, PS_TOP_MAX);
     }
     if (rc == PSD_OK && request->op.op == PS_READ_DOT) {
@@ -196,11 +160,8 @@ ps_partition_check_read(const ps_shard_t *shard,
 }
 
 /* One number as the values of a slice of one row and column. */
-static psd_status_t
-answer_number(const ps_request_t *request,
-              const ps_measure_t *measure,
-              ps_slice_t *ret_slice,
-              ps_payload_t **ret_payload)
+static psd_status_t answer_number(const ps_request_t *request, const ps_measure_t *measure,
+                                  ps_slice_t *ret_slice, ps_payload_t **ret_payload)
 {
     uint8_t bytes[sizeof(uint64_t)];
     bool counts = request->op.op == PS_READ_NONZEROS;
@@ -220,22 +181,17 @@ answer_number(const ps_request_t *request,
     return *ret_payload == NULL ? PSD_NOMEM : PSD_OK;
 }
 
-psd_status_t
-ps_partition_measure(const ps_shard_t *shard,
-                     ps_partition_t *self,
-                     const ps_request_t *request,
-                     ps_slice_t *ret_slice,
-                     ps_payload_t **ret_payload,
-                     uint64_t *ret_done)
+psd_status_t ps_partition_measure(const ps_shard_t *shard, ps_partition_t *self,
+                                  const ps_request_t *request, ps_slice_t *ret_slice,
+                                  ps_payload_t **ret_payload, uint64_t *ret_done)
 {
     ps_partition_t *other = NULL;
     ps_measure_t measure = {.done = 0};
     psd_status_t rc = PSD_OK;
 
     if (request->op.op == PS_READ_TOP) {
-        return ps_store_top(self->store, &request->slice, request->payload,
-                            request->op.operand, MEASURE_MAX, ret_slice,
-                            ret_payload, ret_done, NULL);
+        return ps_store_top(self->store, &request->slice, request->payload, request->op.operand,
+                            MEASURE_MAX, ret_slice, ret_payload, ret_done, NULL);
     }
     if (request->op.op == PS_READ_DOT) {
         rc = ps_partition_other(shard, self, request, &other, NULL);
@@ -243,8 +199,7 @@ ps_partition_measure(const ps_shard_t *shard,
     if (rc == PSD_OK) {
         rc = ps_store_measure(self->store, &request->slice, request->payload,
                               (ps_measure_kind_t)request->op.op,
-                              other == NULL ? NULL : other->store, MEASURE_MAX,
-                              &measure, NULL);
+                              other == NULL ? NULL : other->store, MEASURE_MAX, &measure, NULL);
     }
     if (rc == PSD_OK) {
         rc = answer_number(request, &measure, ret_slice, ret_payload);

@@ -10,8 +10,7 @@
 #define EFFECTS_PER_TAKE 4 /* record, answer, two notes */
 
 /* The record of what becomes of the request. */
-static ps_record_t
-record_of(const ps_request_t *request, ps_record_kind_t kind)
+static ps_record_t record_of(const ps_request_t *request, ps_record_kind_t kind)
 {
     return (ps_record_t){.kind = kind,
                          .session = request->session,
@@ -24,11 +23,8 @@ record_of(const ps_request_t *request, ps_record_kind_t kind)
 }
 
 /* The answer that was made waits until its level is reached. */
-static void
-withhold(ps_shard_t *shard,
-         ps_partition_t *self,
-         const ps_request_t *request,
-         size_t n_before)
+static void withhold(ps_shard_t *shard, ps_partition_t *self, const ps_request_t *request,
+                     size_t n_before)
 {
     if (self->replicas != NULL) {
         ps_replicas_withhold(shard, self, request, n_before);
@@ -36,22 +32,17 @@ withhold(ps_shard_t *shard,
 }
 
 /* A push that ends a clock does so also when its rows are not taken. */
-static bool
-marks_refused(const ps_partition_t *self, const ps_request_t *request)
+static bool marks_refused(const ps_partition_t *self, const ps_request_t *request)
 {
-    const ps_gate_t *gate =
-        request->marks ? ps_partition_gate(self, request->job) : NULL;
+    const ps_gate_t *gate = request->marks ? ps_partition_gate(self, request->job) : NULL;
 
-    return gate != NULL && ps_gate_check(gate, request->worker, request->joins,
-                                         request->member, NULL) == PSD_OK;
+    return gate != NULL &&
+           ps_gate_check(gate, request->worker, request->joins, request->member, NULL) == PSD_OK;
 }
 
 /* Refuses for good: the seq is used up and the refusal remembered. */
-static bool
-refuse(ps_shard_t *shard,
-       ps_partition_t *self,
-       const ps_request_t *request,
-       psd_status_t status)
+static bool refuse(ps_shard_t *shard, ps_partition_t *self, const ps_request_t *request,
+                   psd_status_t status)
 {
     PSD_AUTO(psd_error_destroy)
     psd_error_t *why = ps_partition_words(shard, self, request);
@@ -65,8 +56,7 @@ refuse(ps_shard_t *shard,
         return false;
     }
     text = psd_error_text(why);
-    words = ps_payload_copy(none, none,
-                            (ps_bytes_t){(const uint8_t *)text, strlen(text)});
+    words = ps_payload_copy(none, none, (ps_bytes_t){(const uint8_t *)text, strlen(text)});
     record.status = status;
     record.marks = marks_refused(self, request);
     if (words == NULL || !ps_partition_record(shard, self, &record, words)) {
@@ -78,8 +68,7 @@ refuse(ps_shard_t *shard,
     return true;
 }
 
-static bool
-take_push(ps_shard_t *shard, ps_partition_t *self, const ps_request_t *request)
+static bool take_push(ps_shard_t *shard, ps_partition_t *self, const ps_request_t *request)
 {
     ps_record_t record = record_of(request, PS_RECORD_PUSH);
     size_t n_before = 0;
@@ -101,8 +90,7 @@ take_push(ps_shard_t *shard, ps_partition_t *self, const ps_request_t *request)
     return true;
 }
 
-static bool
-take_mark(ps_shard_t *shard, ps_partition_t *self, const ps_request_t *request)
+static bool take_mark(ps_shard_t *shard, ps_partition_t *self, const ps_request_t *request)
 {
     ps_record_t record = record_of(request, PS_RECORD_MARK);
     size_t n_before = 0;
@@ -118,22 +106,18 @@ take_mark(ps_shard_t *shard, ps_partition_t *self, const ps_request_t *request)
 
 /* A push that is kept beyond this step (in a record, or under BSP) while
  * somebody else can change its values: what is checked must be what is kept. */
-static bool
-needs_own_payload(const ps_shard_t *shard,
-                  const ps_partition_t *self,
-                  const ps_request_t *request)
+static bool needs_own_payload(const ps_shard_t *shard, const ps_partition_t *self,
+                              const ps_request_t *request)
 {
     const ps_gate_t *gate = NULL;
     uint64_t lowest = 0;
 
-    if (request->kind != PS_KIND_PUSH || request->payload == NULL ||
-        !request->payload->shared) {
+    if (request->kind != PS_KIND_PUSH || request->payload == NULL || !request->payload->shared) {
         return false;
     }
-    if (shard->args.log ||
-        (self->replicas != NULL &&
-         !ps_rows_lie_ahead(self, request->job, &request->op, &request->slice,
-                            request->payload, &lowest))) {
+    if (shard->args.log || (self->replicas != NULL &&
+                            !ps_rows_lie_ahead(self, request->job, &request->op, &request->slice,
+                                               request->payload, &lowest))) {
         return true;
     }
     if (request->job == 0) {
@@ -143,8 +127,7 @@ needs_own_payload(const ps_shard_t *shard,
     return gate == NULL || ps_gate_is_bsp(gate);
 }
 
-static bool
-take(ps_shard_t *shard, ps_partition_t *self, const ps_request_t *request)
+static bool take(ps_shard_t *shard, ps_partition_t *self, const ps_request_t *request)
 {
     ps_job_place_t *place = NULL;
     psd_status_t rc = ps_partition_check(shard, self, request, &place, NULL);
@@ -159,10 +142,7 @@ take(ps_shard_t *shard, ps_partition_t *self, const ps_request_t *request)
                                          : take_push(shard, self, request);
 }
 
-bool
-ps_partition_take(ps_shard_t *shard,
-                  ps_partition_t *self,
-                  const ps_request_t *request)
+bool ps_partition_take(ps_shard_t *shard, ps_partition_t *self, const ps_request_t *request)
 {
     PSD_AUTO(ps_payload_destroy) ps_payload_t *payload = NULL;
     ps_request_t own;
@@ -187,10 +167,7 @@ ps_partition_take(ps_shard_t *shard,
     return take(shard, self, &own);
 }
 
-void
-ps_partition_serve(ps_shard_t *shard,
-                   ps_partition_t *self,
-                   const ps_request_t *request)
+void ps_partition_serve(ps_shard_t *shard, ps_partition_t *self, const ps_request_t *request)
 {
     ps_job_place_t *place = NULL;
     uint64_t n_rows = 0;

@@ -8,16 +8,14 @@
 #include "base/alloc.h"
 
 /* Lists belong to a connection: on another one they begin anew. */
-static void
-forget_lists(ps_peer_t *peer)
+static void forget_lists(ps_peer_t *peer)
 {
     for (size_t way = 0; way < PS_WAYS; way++) {
         ps_key_cache_destroy(&peer->lists[way]);
     }
 }
 
-static void
-drop_peer(ps_peers_t *self, ps_peer_t *peer)
+static void drop_peer(ps_peers_t *self, ps_peer_t *peer)
 {
     if (self->latest == peer) {
         self->latest = NULL;
@@ -32,8 +30,7 @@ drop_peer(ps_peers_t *self, ps_peer_t *peer)
     ps_free(peer);
 }
 
-void
-ps_peers_done(ps_peers_t *self)
+void ps_peers_done(ps_peers_t *self)
 {
     size_t at = 0;
     uint64_t session = 0;
@@ -47,8 +44,7 @@ ps_peers_done(ps_peers_t *self)
     ps_map_done(&self->by_conn);
 }
 
-ps_peer_t *
-ps_peers_at(ps_peers_t *self, uint64_t conn)
+ps_peer_t *ps_peers_at(ps_peers_t *self, uint64_t conn)
 {
     if (conn == PS_PEER_NO_CONN) {
         return NULL;
@@ -59,15 +55,13 @@ ps_peers_at(ps_peers_t *self, uint64_t conn)
     return self->latest;
 }
 
-ps_peer_t *
-ps_peers_of(const ps_peers_t *self, uint64_t session)
+ps_peer_t *ps_peers_of(const ps_peers_t *self, uint64_t session)
 {
     return ps_map_get(&self->by_session, session);
 }
 
 /* Makes room for one more; false when every peer has held requests. */
-static bool
-evict_idle(ps_peers_t *self)
+static bool evict_idle(ps_peers_t *self)
 {
     ps_peer_t *idle = NULL;
     size_t at = 0;
@@ -79,8 +73,7 @@ evict_idle(ps_peers_t *self)
 
         if (peer->n_held == 0 &&
             (idle == NULL || peer->used_ms < idle->used_ms ||
-             (peer->used_ms == idle->used_ms &&
-              peer->session < idle->session))) {
+             (peer->used_ms == idle->used_ms && peer->session < idle->session))) {
             idle = peer;
         }
     }
@@ -91,12 +84,8 @@ evict_idle(ps_peers_t *self)
     return true;
 }
 
-static psd_status_t
-make_peer(ps_peers_t *self,
-          const ps_peer_hello_t *hello,
-          uint32_t max,
-          ps_peer_t **ret_peer,
-          psd_error_t *err)
+static psd_status_t make_peer(ps_peers_t *self, const ps_peer_hello_t *hello, uint32_t max,
+                              ps_peer_t **ret_peer, psd_error_t *err)
 {
     ps_peer_t *peer = NULL;
 
@@ -120,8 +109,7 @@ make_peer(ps_peers_t *self,
 }
 
 /* The peer has the connection no more. */
-static void
-lose(ps_peer_t *peer, uint64_t conn)
+static void lose(ps_peer_t *peer, uint64_t conn)
 {
     for (size_t way = 0; way < PS_WAYS; way++) {
         if (peer->conns[way] == conn) {
@@ -131,20 +119,15 @@ lose(ps_peer_t *peer, uint64_t conn)
     }
 }
 
-psd_status_t
-ps_peers_hello(ps_peers_t *self,
-               const ps_peer_hello_t *hello,
-               uint64_t now_ms,
-               uint32_t max,
-               psd_error_t *err)
+psd_status_t ps_peers_hello(ps_peers_t *self, const ps_peer_hello_t *hello, uint64_t now_ms,
+                            uint32_t max, psd_error_t *err)
 {
     ps_peer_t *peer = ps_peers_of(self, hello->session);
     ps_peer_t *other = NULL;
     psd_status_t rc;
 
     if (peer != NULL && !ps_id_equal(&peer->client, &hello->client)) {
-        return psd_error_set(err, PSD_DENIED,
-                             "session %" PRIu64 " belongs to another client",
+        return psd_error_set(err, PSD_DENIED, "session %" PRIu64 " belongs to another client",
                              hello->session);
     }
     if (peer == NULL) {
@@ -175,8 +158,7 @@ ps_peers_hello(ps_peers_t *self,
     return PSD_OK;
 }
 
-void
-ps_peers_gone(ps_peers_t *self, uint64_t conn)
+void ps_peers_gone(ps_peers_t *self, uint64_t conn)
 {
     ps_peer_t *peer = ps_map_remove(&self->by_conn, conn);
 
@@ -185,14 +167,12 @@ ps_peers_gone(ps_peers_t *self, uint64_t conn)
     }
     lose(peer, conn);
     self->latest = NULL;
-    if (peer->n_held == 0 && !peer->ended &&
-        ps_peer_conn(peer, PS_WAY_FIRST) == PS_PEER_NO_CONN) {
+    if (peer->n_held == 0 && !peer->ended && ps_peer_conn(peer, PS_WAY_FIRST) == PS_PEER_NO_CONN) {
         drop_peer(self, peer);
     }
 }
 
-uint64_t
-ps_peers_take_ended(ps_peers_t *self)
+uint64_t ps_peers_take_ended(ps_peers_t *self)
 {
     size_t at = 0;
     uint64_t session = 0;

@@ -55,18 +55,13 @@ typedef struct ps_peer_hello {
 /* A HELLO: makes the peer or gives it a new connection. When there are `max`
  * already, the one idle longest without held requests goes. Errors: PSD_DENIED
  * the session belongs to another client; PSD_LIMIT; PSD_NOMEM. */
-PSD_MUST_CHECK psd_status_t ps_peers_hello(ps_peers_t *self,
-                                           const ps_peer_hello_t *hello,
-                                           uint64_t now_ms,
-                                           uint32_t max,
-                                           psd_error_t *err);
+PSD_MUST_CHECK psd_status_t ps_peers_hello(ps_peers_t *self, const ps_peer_hello_t *hello,
+                                           uint64_t now_ms, uint32_t max, psd_error_t *err);
 /* Where to answer: by that way, or by the other while it is missing;
  * PS_PEER_NO_CONN when both are. */
-static inline uint64_t
-ps_peer_conn(const ps_peer_t *self, ps_way_t way)
+static inline uint64_t ps_peer_conn(const ps_peer_t *self, ps_way_t way)
 {
-    return self->conns[way] != PS_PEER_NO_CONN ? self->conns[way]
-                                               : self->conns[PS_WAY_BULK - way];
+    return self->conns[way] != PS_PEER_NO_CONN ? self->conns[way] : self->conns[PS_WAY_BULK - way];
 }
 /* Takes out a peer that has ended, has no connection and no held requests; its
  * session. 0: there is none. */

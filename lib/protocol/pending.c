@@ -7,14 +7,12 @@
 
 #include "base/alloc.h"
 
-static uint64_t
-cost_of(const ps_waiting_answer_t *answer)
+static uint64_t cost_of(const ps_waiting_answer_t *answer)
 {
     return sizeof *answer + ps_payload_size(answer->answer.payload);
 }
 
-void
-ps_pending_done(ps_pending_t *self)
+void ps_pending_done(ps_pending_t *self)
 {
     for (size_t level = 0; level <= PS_ACK_DISK; level++) {
         ps_pending_list_t *list = &self->of[level];
@@ -28,8 +26,7 @@ ps_pending_done(ps_pending_t *self)
     self->bytes = 0;
 }
 
-bool
-ps_pending_reserve(ps_pending_t *self, ps_ack_t level)
+bool ps_pending_reserve(ps_pending_t *self, ps_ack_t level)
 {
     ps_pending_list_t *list = &self->of[level];
 
@@ -37,19 +34,14 @@ ps_pending_reserve(ps_pending_t *self, ps_ack_t level)
         return true;
     }
     if (list->first > list->n) {
-        memmove(list->items, list->items + list->first,
-                list->n * sizeof *list->items);
+        memmove(list->items, list->items + list->first, list->n * sizeof *list->items);
         list->first = 0;
         return true;
     }
-    return ps_grow(&list->items, &list->capacity, list->first + list->n + 1,
-                   sizeof *list->items);
+    return ps_grow(&list->items, &list->capacity, list->first + list->n + 1, sizeof *list->items);
 }
 
-void
-ps_pending_add(ps_pending_t *self,
-               ps_ack_t level,
-               const ps_waiting_answer_t *answer)
+void ps_pending_add(ps_pending_t *self, ps_ack_t level, const ps_waiting_answer_t *answer)
 {
     ps_pending_list_t *list = &self->of[level];
 
@@ -59,8 +51,7 @@ ps_pending_add(ps_pending_t *self,
     self->bytes += cost_of(answer);
 }
 
-ps_waiting_answer_t *
-ps_pending_find(ps_pending_t *self, uint64_t session, uint64_t request)
+ps_waiting_answer_t *ps_pending_find(ps_pending_t *self, uint64_t session, uint64_t request)
 {
     for (size_t level = 0; level <= PS_ACK_DISK; level++) {
         ps_pending_list_t *list = &self->of[level];
@@ -76,11 +67,8 @@ ps_pending_find(ps_pending_t *self, uint64_t session, uint64_t request)
     return NULL;
 }
 
-bool
-ps_pending_take(ps_pending_t *self,
-                ps_ack_t level,
-                uint64_t lsn,
-                ps_waiting_answer_t *ret_answer)
+bool ps_pending_take(ps_pending_t *self, ps_ack_t level, uint64_t lsn,
+                     ps_waiting_answer_t *ret_answer)
 {
     ps_pending_list_t *list = &self->of[level];
 

@@ -37,7 +37,7 @@ typedef struct ps_pending_list {
 
 typedef struct ps_pending {
     ps_pending_list_t of[PS_ACK_DISK + 1]; /* by level; MEMORY's stays empty */
-    uint64_t bytes; /* that all of them take, their values too */
+    uint64_t bytes;                        /* that all of them take, their values too */
 } ps_pending_t;
 
 void ps_pending_done(ps_pending_t *self);
@@ -46,20 +46,14 @@ void ps_pending_done(ps_pending_t *self);
 PSD_MUST_CHECK bool ps_pending_reserve(ps_pending_t *self, ps_ack_t level);
 /* Takes the answer, its payload too; room was reserved. lsn is no less than
  * that of the one before. */
-void ps_pending_add(ps_pending_t *self,
-                    ps_ack_t level,
-                    const ps_waiting_answer_t *answer);
+void ps_pending_add(ps_pending_t *self, ps_ack_t level, const ps_waiting_answer_t *answer);
 /* The answer that waits for that request of that session; NULL: none. */
-ps_waiting_answer_t *
-ps_pending_find(ps_pending_t *self, uint64_t session, uint64_t request);
+ps_waiting_answer_t *ps_pending_find(ps_pending_t *self, uint64_t session, uint64_t request);
 /* The oldest answer of the level that waits for no more than lsn, and it is
  * out; the caller has its payload then. false: none. */
-PSD_MUST_CHECK bool ps_pending_take(ps_pending_t *self,
-                                    ps_ack_t level,
-                                    uint64_t lsn,
+PSD_MUST_CHECK bool ps_pending_take(ps_pending_t *self, ps_ack_t level, uint64_t lsn,
                                     ps_waiting_answer_t *ret_answer);
-static inline size_t
-ps_pending_count(const ps_pending_t *self)
+static inline size_t ps_pending_count(const ps_pending_t *self)
 {
     return self->of[PS_ACK_REPLICA].n + self->of[PS_ACK_DISK].n;
 }

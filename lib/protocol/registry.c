@@ -8,15 +8,13 @@
 #include "base/alloc.h"
 #include "protocol/registry_queue.h"
 
-void
-ps_node_done(ps_node_t *self)
+void ps_node_done(ps_node_t *self)
 {
     ps_free(self->shards);
     *self = (ps_node_t){0};
 }
 
-void
-ps_table_done(ps_table_t *self)
+void ps_table_done(ps_table_t *self)
 {
     ps_table_spec_done(&self->spec);
     ps_free(self->copies);
@@ -26,8 +24,7 @@ ps_table_done(ps_table_t *self)
     *self = (ps_table_t){0};
 }
 
-void
-ps_job_entry_done(ps_job_entry_t *self)
+void ps_job_entry_done(ps_job_entry_t *self)
 {
     ps_job_done(&self->job);
     ps_free(self->seen);
@@ -39,8 +36,7 @@ ps_job_entry_done(ps_job_entry_t *self)
     *self = (ps_job_entry_t){0};
 }
 
-bool
-ps_node_knows(const ps_node_t *self, const ps_id_t *secret)
+bool ps_node_knows(const ps_node_t *self, const ps_id_t *secret)
 {
     uint8_t differs = 0;
 
@@ -50,15 +46,13 @@ ps_node_knows(const ps_node_t *self, const ps_id_t *secret)
     return differs == 0 || ps_id_is_zero(&self->secret);
 }
 
-psd_status_t
-ps_node_copy(const ps_node_t *self, ps_node_t *ret_node, psd_error_t *err)
+psd_status_t ps_node_copy(const ps_node_t *self, ps_node_t *ret_node, psd_error_t *err)
 {
     ps_route_t *shards = ps_alloc(self->n_shards, sizeof *shards);
 
     if (shards == NULL) {
-        return psd_error_set(err, PSD_NOMEM,
-                             "no memory for %u shards of node %s",
-                             self->n_shards, self->name);
+        return psd_error_set(err, PSD_NOMEM, "no memory for %u shards of node %s", self->n_shards,
+                             self->name);
     }
     for (uint32_t i = 0; i < self->n_shards; i++) {
         shards[i] = self->shards[i];
@@ -74,8 +68,7 @@ ps_node_copy(const ps_node_t *self, ps_node_t *ret_node, psd_error_t *err)
     return PSD_OK;
 }
 
-void
-ps_command_done(ps_command_t *self)
+void ps_command_done(ps_command_t *self)
 {
     ps_node_done(&self->node);
     ps_table_done(&self->table);
@@ -86,45 +79,35 @@ ps_command_done(ps_command_t *self)
     *self = (ps_command_t){0};
 }
 
-static ps_registry_args_t
-with_defaults(const ps_registry_args_t *args)
+static ps_registry_args_t with_defaults(const ps_registry_args_t *args)
 {
     ps_registry_args_t full = *args;
 
     full.copies_max = full.copies_max == 0 ? 1 : full.copies_max;
-    full.suspect_after_ms =
-        full.suspect_after_ms == 0 ? 400 : full.suspect_after_ms;
+    full.suspect_after_ms = full.suspect_after_ms == 0 ? 400 : full.suspect_after_ms;
     full.ask_again_ms = full.ask_again_ms == 0 ? 100 : full.ask_again_ms;
-    full.repair_after_ms =
-        full.repair_after_ms == 0 ? 30000 : full.repair_after_ms;
-    full.unreached_after_ms =
-        full.unreached_after_ms == 0 ? 2000 : full.unreached_after_ms;
+    full.repair_after_ms = full.repair_after_ms == 0 ? 30000 : full.repair_after_ms;
+    full.unreached_after_ms = full.unreached_after_ms == 0 ? 2000 : full.unreached_after_ms;
     full.lease_ms = full.lease_ms == 0 ? 300 : full.lease_ms;
-    full.catch_up_after_ms =
-        full.catch_up_after_ms == 0 ? 600000 : full.catch_up_after_ms;
+    full.catch_up_after_ms = full.catch_up_after_ms == 0 ? 600000 : full.catch_up_after_ms;
     full.catching_up_max = full.catching_up_max == 0 ? 1 : full.catching_up_max;
     full.moves_max = full.moves_max == 0 ? 4 : full.moves_max;
     full.uneven_max = full.uneven_max == 0 ? 1 : full.uneven_max;
     return full;
 }
 
-psd_status_t
-ps_registry_new(const ps_registry_args_t *args,
-                ps_registry_t **ret_registry,
-                psd_error_t *err)
+psd_status_t ps_registry_new(const ps_registry_args_t *args, ps_registry_t **ret_registry,
+                             psd_error_t *err)
 {
     ps_registry_t *self = NULL;
 
-    if (args->default_partitions == 0 || args->lost_after_ms == 0 ||
-        args->join_within_ms == 0 || args->tables_max == 0 ||
-        args->jobs_max == 0 || args->nodes_max == 0) {
-        return psd_error_set(err, PSD_INVALID,
-                             "a limit of the registry is 0; allowed: 1 ..");
+    if (args->default_partitions == 0 || args->lost_after_ms == 0 || args->join_within_ms == 0 ||
+        args->tables_max == 0 || args->jobs_max == 0 || args->nodes_max == 0) {
+        return psd_error_set(err, PSD_INVALID, "a limit of the registry is 0; allowed: 1 ..");
     }
     if (args->copies_max > PS_REPLICAS_MAX) {
-        return psd_error_set(err, PSD_INVALID,
-                             "copies_max is %u; allowed: 0..%d",
-                             args->copies_max, PS_REPLICAS_MAX);
+        return psd_error_set(err, PSD_INVALID, "copies_max is %u; allowed: 0..%d", args->copies_max,
+                             PS_REPLICAS_MAX);
     }
     self = ps_alloc(1, sizeof *self);
     if (self == NULL) {
@@ -138,8 +121,7 @@ ps_registry_new(const ps_registry_args_t *args,
     return PSD_OK;
 }
 
-void
-ps_registry_destroy(ps_registry_t **self_p)
+void ps_registry_destroy(ps_registry_t **self_p)
 {
     ps_registry_t *self = self_p == NULL ? NULL : *self_p;
 
@@ -163,8 +145,7 @@ ps_registry_destroy(ps_registry_t **self_p)
 }
 
 /* What was stored as free to give may have been given before a load. */
-static void
-apply_cluster(ps_registry_t *self, const ps_command_t *command)
+static void apply_cluster(ps_registry_t *self, const ps_command_t *command)
 {
     memcpy(self->cluster, command->name, sizeof self->cluster);
     self->uuid = command->uuid;
@@ -176,11 +157,8 @@ apply_cluster(ps_registry_t *self, const ps_command_t *command)
     self->has_cluster = true;
 }
 
-static psd_status_t
-apply_checked(ps_registry_t *self,
-              const ps_command_t *command,
-              uint64_t now_ms,
-              psd_error_t *err)
+static psd_status_t apply_checked(ps_registry_t *self, const ps_command_t *command, uint64_t now_ms,
+                                  psd_error_t *err)
 {
     switch (command->kind) {
     case PS_COMMAND_CLUSTER:
@@ -221,16 +199,12 @@ apply_checked(ps_registry_t *self,
     case PS_COMMAND_NOTE:
         return PSD_OK;
     default:
-        return psd_error_set(err, PSD_DAMAGED, "command kind is %d",
-                             (int)command->kind);
+        return psd_error_set(err, PSD_DAMAGED, "command kind is %d", (int)command->kind);
     }
 }
 
-psd_status_t
-ps_registry_apply(ps_registry_t *self,
-                  const ps_command_t *command,
-                  uint64_t now_ms,
-                  psd_error_t *err)
+psd_status_t ps_registry_apply(ps_registry_t *self, const ps_command_t *command, uint64_t now_ms,
+                               psd_error_t *err)
 {
     psd_status_t rc = ps_registry_check(self, command, err);
 
@@ -244,21 +218,17 @@ ps_registry_apply(ps_registry_t *self,
     return rc;
 }
 
-uint64_t
-ps_registry_next_epoch(const ps_registry_t *self)
+uint64_t ps_registry_next_epoch(const ps_registry_t *self)
 {
-    return 1 +
-           (self->epoch < self->seen_epoch ? self->seen_epoch : self->epoch);
+    return 1 + (self->epoch < self->seen_epoch ? self->seen_epoch : self->epoch);
 }
 
-uint64_t
-ps_registry_take_session(ps_registry_t *self)
+uint64_t ps_registry_take_session(ps_registry_t *self)
 {
     return self->next_session <= self->sessions ? self->next_session++ : 0;
 }
 
-uint64_t
-ps_registry_old_sessions(const ps_registry_t *self)
+uint64_t ps_registry_old_sessions(const ps_registry_t *self)
 {
     return self->old_sessions;
 }

@@ -6,20 +6,16 @@
 
 #include "base/alloc.h"
 
-psd_status_t
-ps_registry_apply_node(ps_registry_t *self,
-                       const ps_command_t *command,
-                       uint64_t now_ms,
-                       psd_error_t *err)
+psd_status_t ps_registry_apply_node(ps_registry_t *self, const ps_command_t *command,
+                                    uint64_t now_ms, psd_error_t *err)
 {
     ps_node_t *known = ps_registry_find_node(self, command->node.name);
     ps_node_t node = {0};
     psd_status_t rc = PSD_OK;
 
-    if (known == NULL && !ps_grow(&self->nodes, &self->max_nodes,
-                                  self->n_nodes + 1, sizeof *self->nodes)) {
-        return psd_error_set(err, PSD_NOMEM, "no memory for node %s",
-                             command->node.name);
+    if (known == NULL &&
+        !ps_grow(&self->nodes, &self->max_nodes, self->n_nodes + 1, sizeof *self->nodes)) {
+        return psd_error_set(err, PSD_NOMEM, "no memory for node %s", command->node.name);
     }
     rc = ps_node_copy(&command->node, &node, err);
     if (rc != PSD_OK) {
@@ -40,8 +36,7 @@ ps_registry_apply_node(ps_registry_t *self,
     return PSD_OK;
 }
 
-void
-ps_registry_apply_node_state(ps_registry_t *self, const ps_command_t *command)
+void ps_registry_apply_node_state(ps_registry_t *self, const ps_command_t *command)
 {
     ps_node_t *node = ps_registry_find_node(self, command->name);
     size_t at = (size_t)(node - self->nodes);
@@ -55,11 +50,8 @@ ps_registry_apply_node_state(ps_registry_t *self, const ps_command_t *command)
     }
 }
 
-static psd_status_t
-copy_table(const ps_registry_t *self,
-           const ps_table_t *from,
-           ps_table_t *ret_table,
-           psd_error_t *err)
+static psd_status_t copy_table(const ps_registry_t *self, const ps_table_t *from,
+                               ps_table_t *ret_table, psd_error_t *err)
 {
     ps_table_t table = {.id = from->id,
                         .created_unix_ms = from->created_unix_ms,
@@ -81,19 +73,15 @@ copy_table(const ps_registry_t *self,
     return PSD_OK;
 }
 
-psd_status_t
-ps_registry_apply_table(ps_registry_t *self,
-                        const ps_command_t *command,
-                        psd_error_t *err)
+psd_status_t ps_registry_apply_table(ps_registry_t *self, const ps_command_t *command,
+                                     psd_error_t *err)
 {
     ps_table_t table = {0};
     size_t at = self->n_tables;
     psd_status_t rc = PSD_OK;
 
-    if (!ps_grow(&self->tables, &self->max_tables, self->n_tables + 1,
-                 sizeof *self->tables)) {
-        return psd_error_set(err, PSD_NOMEM, "no memory for table %s",
-                             command->table.spec.name);
+    if (!ps_grow(&self->tables, &self->max_tables, self->n_tables + 1, sizeof *self->tables)) {
+        return psd_error_set(err, PSD_NOMEM, "no memory for table %s", command->table.spec.name);
     }
     rc = copy_table(self, &command->table, &table, err);
     if (rc != PSD_OK) {
@@ -111,8 +99,7 @@ ps_registry_apply_table(ps_registry_t *self,
     return PSD_OK;
 }
 
-void
-ps_registry_apply_drop(ps_registry_t *self, const ps_command_t *command)
+void ps_registry_apply_drop(ps_registry_t *self, const ps_command_t *command)
 {
     uint32_t id = (uint32_t)command->number;
     ps_table_t *table = ps_registry_find_table(self, id);

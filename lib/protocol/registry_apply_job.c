@@ -9,11 +9,9 @@
 
 /* Signs of life belong to one life of a worker; a new state begins a new wait
  * for the next one. That it runs a worker says itself. */
-static ps_seen_t
-seen_of(const ps_job_entry_t *known, const ps_worker_t *worker, uint64_t now_ms)
+static ps_seen_t seen_of(const ps_job_entry_t *known, const ps_worker_t *worker, uint64_t now_ms)
 {
-    const ps_worker_t *old =
-        known == NULL ? NULL : ps_job_worker(&known->job, worker->worker);
+    const ps_worker_t *old = known == NULL ? NULL : ps_job_worker(&known->job, worker->worker);
     ps_seen_t seen = {.since_ms = now_ms};
 
     if (old == NULL || old->joins != worker->joins) {
@@ -28,12 +26,8 @@ seen_of(const ps_job_entry_t *known, const ps_worker_t *worker, uint64_t now_ms)
 }
 
 /* Builds the entry's new job beside its old one. */
-static psd_status_t
-renew_entry(const ps_job_entry_t *known,
-            const ps_command_t *command,
-            uint64_t now_ms,
-            ps_job_entry_t *ret_entry,
-            psd_error_t *err)
+static psd_status_t renew_entry(const ps_job_entry_t *known, const ps_command_t *command,
+                                uint64_t now_ms, ps_job_entry_t *ret_entry, psd_error_t *err)
 {
     ps_job_entry_t entry = {.n_expected = command->n_expected,
                             .created_unix_ms = command->created_unix_ms};
@@ -44,9 +38,8 @@ renew_entry(const ps_job_entry_t *known,
     }
     entry.seen = ps_alloc(entry.job.n_workers, sizeof *entry.seen);
     if (entry.seen == NULL) {
-        rc =
-            psd_error_set(err, PSD_NOMEM, "no memory for %zu workers of job %s",
-                          entry.job.n_workers, entry.job.name);
+        rc = psd_error_set(err, PSD_NOMEM, "no memory for %zu workers of job %s",
+                           entry.job.n_workers, entry.job.name);
         ps_job_entry_done(&entry);
         return rc;
     }
@@ -61,19 +54,16 @@ renew_entry(const ps_job_entry_t *known,
     return PSD_OK;
 }
 
-static void
-remove_entry(ps_registry_t *self, size_t at)
+static void remove_entry(ps_registry_t *self, size_t at)
 {
     ps_job_entry_done(&self->jobs[at]);
-    memmove(&self->jobs[at], &self->jobs[at + 1],
-            (self->n_jobs - at - 1) * sizeof *self->jobs);
+    memmove(&self->jobs[at], &self->jobs[at + 1], (self->n_jobs - at - 1) * sizeof *self->jobs);
     self->n_jobs--;
 }
 
 /* Forgets the job that ended first when more are remembered than shall be. The
  * registry's database does the same in SQL. */
-static void
-forget_ended(ps_registry_t *self)
+static void forget_ended(ps_registry_t *self)
 {
     size_t n_ended = 0;
     size_t oldest = 0;
@@ -95,8 +85,7 @@ forget_ended(ps_registry_t *self)
 }
 
 /* Room and a place for a job that is new. */
-static void
-insert_entry(ps_registry_t *self, const ps_job_entry_t *entry)
+static void insert_entry(ps_registry_t *self, const ps_job_entry_t *entry)
 {
     size_t at = self->n_jobs;
 
@@ -111,20 +100,15 @@ insert_entry(ps_registry_t *self, const ps_job_entry_t *entry)
     }
 }
 
-psd_status_t
-ps_registry_apply_job(ps_registry_t *self,
-                      const ps_command_t *command,
-                      uint64_t now_ms,
-                      psd_error_t *err)
+psd_status_t ps_registry_apply_job(ps_registry_t *self, const ps_command_t *command,
+                                   uint64_t now_ms, psd_error_t *err)
 {
     ps_job_entry_t *known = NULL;
     ps_job_entry_t entry = {0};
     psd_status_t rc = PSD_OK;
 
-    if (!ps_grow(&self->jobs, &self->max_jobs, self->n_jobs + 1,
-                 sizeof *self->jobs)) {
-        return psd_error_set(err, PSD_NOMEM, "no memory for job %s",
-                             command->job.name);
+    if (!ps_grow(&self->jobs, &self->max_jobs, self->n_jobs + 1, sizeof *self->jobs)) {
+        return psd_error_set(err, PSD_NOMEM, "no memory for job %s", command->job.name);
     }
     known = ps_registry_find_job(self, command->job.id);
     rc = renew_entry(known, command, now_ms, &entry, err);
@@ -162,18 +146,13 @@ ps_registry_apply_job(ps_registry_t *self,
     return PSD_OK;
 }
 
-psd_status_t
-ps_registry_apply_job_table(ps_registry_t *self,
-                            const ps_command_t *command,
-                            psd_error_t *err)
+psd_status_t ps_registry_apply_job_table(ps_registry_t *self, const ps_command_t *command,
+                                         psd_error_t *err)
 {
     ps_job_entry_t *entry = ps_registry_find_job(self, command->job.id);
 
-    if (!ps_grow(&entry->tables, &entry->max_tables, entry->n_tables + 1,
-                 sizeof *entry->tables)) {
-        return psd_error_set(err, PSD_NOMEM,
-                             "no memory for the tables of job %s",
-                             entry->job.name);
+    if (!ps_grow(&entry->tables, &entry->max_tables, entry->n_tables + 1, sizeof *entry->tables)) {
+        return psd_error_set(err, PSD_NOMEM, "no memory for the tables of job %s", entry->job.name);
     }
     entry->tables[entry->n_tables++] = (uint32_t)command->number;
     if (command->told) {
@@ -183,8 +162,7 @@ ps_registry_apply_job_table(ps_registry_t *self,
     return PSD_OK;
 }
 
-void
-ps_registry_close_table(ps_registry_t *self, uint32_t table)
+void ps_registry_close_table(ps_registry_t *self, uint32_t table)
 {
     for (size_t i = 0; i < self->n_jobs; i++) {
         ps_job_entry_t *entry = &self->jobs[i];

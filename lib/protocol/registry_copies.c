@@ -6,49 +6,38 @@
 #include "protocol/registry_state.h"
 
 /* The node that an incarnation will mean behind the command. */
-static const ps_node_t *
-node_behind(const ps_registry_t *self,
-            const ps_command_t *command,
-            uint64_t incarnation)
+static const ps_node_t *node_behind(const ps_registry_t *self, const ps_command_t *command,
+                                    uint64_t incarnation)
 {
     const ps_node_t *node = ps_registry_node_by_incarnation(self, incarnation);
     bool starts = command->kind == PS_COMMAND_NODE;
-    bool goes = command->kind == PS_COMMAND_NODE_STATE &&
-                command->number == PS_NODE_REMOVED;
+    bool goes = command->kind == PS_COMMAND_NODE_STATE && command->number == PS_NODE_REMOVED;
 
     if (starts && command->node.incarnation == incarnation) {
         return &command->node;
     }
-    if (node != NULL &&
-        ((starts && strcmp(node->name, command->node.name) == 0) ||
-         (goes && strcmp(node->name, command->name) == 0))) {
+    if (node != NULL && ((starts && strcmp(node->name, command->node.name) == 0) ||
+                         (goes && strcmp(node->name, command->name) == 0))) {
         return NULL;
     }
     return node;
 }
 
-static psd_status_t
-check_one(const ps_registry_t *self,
-          const ps_command_t *command,
-          const char *table,
-          uint32_t partition,
-          const ps_copies_t *copies,
-          psd_error_t *err)
+static psd_status_t check_one(const ps_registry_t *self, const ps_command_t *command,
+                              const char *table, uint32_t partition, const ps_copies_t *copies,
+                              psd_error_t *err)
 {
     psd_status_t rc = ps_copies_check(copies, err);
 
     if (rc != PSD_OK) {
-        return psd_error_wrap(err, rc, "partition %u of table %s", partition,
-                              table);
+        return psd_error_wrap(err, rc, "partition %u of table %s", partition, table);
     }
     if (copies->epoch < 1 || copies->epoch > command->epoch) {
-        return psd_error_set(
-            err, PSD_DAMAGED, "partition %u of table %s is of epoch %llu",
-            partition, table, (unsigned long long)copies->epoch);
+        return psd_error_set(err, PSD_DAMAGED, "partition %u of table %s is of epoch %llu",
+                             partition, table, (unsigned long long)copies->epoch);
     }
     for (uint32_t i = 0; i < copies->n; i++) {
-        const ps_node_t *node =
-            node_behind(self, command, copies->at[i].incarnation);
+        const ps_node_t *node = node_behind(self, command, copies->at[i].incarnation);
 
         if (node == NULL || copies->at[i].shard >= node->n_shards) {
             return psd_error_set(err, PSD_DAMAGED,
@@ -60,35 +49,27 @@ check_one(const ps_registry_t *self,
     return PSD_OK;
 }
 
-psd_status_t
-ps_registry_check_copies(const ps_registry_t *self,
-                         const ps_command_t *command,
-                         psd_error_t *err)
+psd_status_t ps_registry_check_copies(const ps_registry_t *self, const ps_command_t *command,
+                                      psd_error_t *err)
 {
     const ps_table_t *table = &command->table;
     psd_status_t rc = PSD_OK;
 
     for (uint32_t i = 0; i < table->spec.n_partitions && rc == PSD_OK; i++) {
-        rc = check_one(self, command, table->spec.name, i, &table->copies[i],
-                       err);
+        rc = check_one(self, command, table->spec.name, i, &table->copies[i], err);
     }
     return rc;
 }
 
 /* True when `change` stands behind `before` (NULL: it is the first). */
-static bool
-is_behind(const ps_change_t *before, const ps_change_t *change)
+static bool is_behind(const ps_change_t *before, const ps_change_t *change)
 {
     return before == NULL || before->table < change->table ||
-           (before->table == change->table &&
-            before->partition < change->partition);
+           (before->table == change->table && before->partition < change->partition);
 }
 
-static psd_status_t
-check_change(const ps_registry_t *self,
-             const ps_command_t *command,
-             size_t i,
-             psd_error_t *err)
+static psd_status_t check_change(const ps_registry_t *self, const ps_command_t *command, size_t i,
+                                 psd_error_t *err)
 {
     const ps_change_t *change = &command->changes[i];
     const ps_table_t *table = ps_registry_find_table(self, change->table);
@@ -108,30 +89,25 @@ check_change(const ps_registry_t *self,
                              (unsigned long long)command->epoch,
                              (unsigned long long)change->copies.epoch);
     }
-    return check_one(self, command, table->spec.name, change->partition,
-                     &change->copies, err);
+    return check_one(self, command, table->spec.name, change->partition, &change->copies, err);
 }
 
 /* The incarnation that nothing may mean any more; 0: none. */
-static uint64_t
-ended_by(const ps_registry_t *self, const ps_command_t *command)
+static uint64_t ended_by(const ps_registry_t *self, const ps_command_t *command)
 {
     const ps_node_t *node = NULL;
 
     if (command->kind == PS_COMMAND_NODE) {
         node = ps_registry_find_node(self, command->node.name);
-    } else if (command->kind == PS_COMMAND_NODE_STATE &&
-               command->number == PS_NODE_REMOVED) {
+    } else if (command->kind == PS_COMMAND_NODE_STATE && command->number == PS_NODE_REMOVED) {
         node = ps_registry_find_node(self, command->name);
     }
     return node == NULL ? 0 : node->incarnation;
 }
 
 /* Every copy of what has ended is in a change. */
-static psd_status_t
-check_left(const ps_registry_t *self,
-           const ps_command_t *command,
-           psd_error_t *err)
+static psd_status_t check_left(const ps_registry_t *self, const ps_command_t *command,
+                               psd_error_t *err)
 {
     uint64_t ended = ended_by(self, command);
     size_t next = 0;
@@ -140,8 +116,7 @@ check_left(const ps_registry_t *self,
         const ps_table_t *table = &self->tables[i];
 
         for (uint32_t j = 0; j < table->spec.n_partitions; j++) {
-            if (next < command->n_changes &&
-                command->changes[next].table == table->id &&
+            if (next < command->n_changes && command->changes[next].table == table->id &&
                 command->changes[next].partition == j) {
                 next++;
             } else if (ps_copies_on(&table->copies[j], ended) != NULL) {
@@ -155,10 +130,8 @@ check_left(const ps_registry_t *self,
     return PSD_OK;
 }
 
-psd_status_t
-ps_registry_check_changes(const ps_registry_t *self,
-                          const ps_command_t *command,
-                          psd_error_t *err)
+psd_status_t ps_registry_check_changes(const ps_registry_t *self, const ps_command_t *command,
+                                       psd_error_t *err)
 {
     psd_status_t rc = PSD_OK;
 
@@ -169,19 +142,16 @@ ps_registry_check_changes(const ps_registry_t *self,
 }
 
 /* Fills in where the copies' shards are, and the route to the first. */
-static void
-settle(const ps_registry_t *self, ps_table_t *table, uint32_t partition)
+static void settle(const ps_registry_t *self, ps_table_t *table, uint32_t partition)
 {
     ps_copies_t *copies = &table->copies[partition];
     ps_route_t *route = &table->routes[partition];
 
     for (uint32_t i = 0; i < copies->n; i++) {
         ps_copy_t *copy = &copies->at[i];
-        const ps_node_t *node =
-            ps_registry_node_by_incarnation(self, copy->incarnation);
+        const ps_node_t *node = ps_registry_node_by_incarnation(self, copy->incarnation);
 
-        memcpy(copy->tcp, ps_route_any(&node->shards[copy->shard]),
-               sizeof copy->tcp);
+        memcpy(copy->tcp, ps_route_any(&node->shards[copy->shard]), sizeof copy->tcp);
         if (i == 0) {
             *route = node->shards[copy->shard];
         }
@@ -190,11 +160,8 @@ settle(const ps_registry_t *self, ps_table_t *table, uint32_t partition)
     route->epoch = copies->epoch;
 }
 
-psd_status_t
-ps_registry_settle_copies(const ps_registry_t *self,
-                          const ps_table_t *from,
-                          ps_table_t *table,
-                          psd_error_t *err)
+psd_status_t ps_registry_settle_copies(const ps_registry_t *self, const ps_table_t *from,
+                                       ps_table_t *table, psd_error_t *err)
 {
     uint32_t n = from->spec.n_partitions;
 
@@ -202,10 +169,9 @@ ps_registry_settle_copies(const ps_registry_t *self,
     table->routes = ps_alloc(n, sizeof *table->routes);
     table->bytes = ps_alloc(n, sizeof *table->bytes);
     table->watches = ps_alloc(n, sizeof *table->watches);
-    if (table->copies == NULL || table->routes == NULL ||
-        table->bytes == NULL || table->watches == NULL) {
-        return psd_error_set(err, PSD_NOMEM,
-                             "no memory for the copies of %u partitions", n);
+    if (table->copies == NULL || table->routes == NULL || table->bytes == NULL ||
+        table->watches == NULL) {
+        return psd_error_set(err, PSD_NOMEM, "no memory for the copies of %u partitions", n);
     }
     memcpy(table->copies, from->copies, n * sizeof *table->copies);
     for (uint32_t i = 0; i < n; i++) {
@@ -215,14 +181,12 @@ ps_registry_settle_copies(const ps_registry_t *self,
 }
 
 /* A copy that goes on catching up has been at it since it began. */
-static ps_watch_t
-watch_behind(const ps_table_t *table, const ps_change_t *change)
+static ps_watch_t watch_behind(const ps_table_t *table, const ps_change_t *change)
 {
     const ps_copies_t *old = &table->copies[change->partition];
     const ps_copies_t *copies = &change->copies;
     const ps_watch_t *before = &table->watches[change->partition];
-    ps_watch_t watch = {.prefer = change->prefer,
-                        .relieved_ms = before->relieved_ms};
+    ps_watch_t watch = {.prefer = change->prefer, .relieved_ms = before->relieved_ms};
 
     for (uint32_t i = 1; i < copies->n; i++) {
         const ps_copy_t *was = ps_copies_on(old, copies->at[i].incarnation);
@@ -236,8 +200,7 @@ watch_behind(const ps_table_t *table, const ps_change_t *change)
 }
 
 /* All that may have been given out knew what is gone; what comes does not. */
-static void
-lose_rows(ps_registry_t *self, ps_table_t *table)
+static void lose_rows(ps_registry_t *self, ps_table_t *table)
 {
     self->next_session = self->sessions + 1;
     self->old_sessions = self->sessions;
@@ -247,8 +210,7 @@ lose_rows(ps_registry_t *self, ps_table_t *table)
     table->lost_jobs = self->last_job;
 }
 
-void
-ps_registry_apply_changes(ps_registry_t *self, const ps_command_t *command)
+void ps_registry_apply_changes(ps_registry_t *self, const ps_command_t *command)
 {
     for (size_t i = 0; i < command->n_changes; i++) {
         const ps_change_t *change = &command->changes[i];

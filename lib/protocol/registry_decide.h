@@ -55,41 +55,29 @@
  * one is above it. Errors: PSD_NO_NODE no such node, it must join;
  * PSD_INCARNATION it has started again since, or not joined yet; PSD_INVALID
  * max_epoch is so far above the map's that no change can have made it. */
-PSD_MUST_CHECK psd_status_t ps_registry_node_beat(ps_registry_t *self,
-                                                  const char *name,
-                                                  uint64_t incarnation,
-                                                  uint64_t max_epoch,
-                                                  uint64_t now_ms,
-                                                  psd_error_t *err);
+PSD_MUST_CHECK psd_status_t ps_registry_node_beat(ps_registry_t *self, const char *name,
+                                                  uint64_t incarnation, uint64_t max_epoch,
+                                                  uint64_t now_ms, psd_error_t *err);
 /* The node says that it ends: it is suspect at once. false: not that one. */
-bool ps_registry_node_ends(ps_registry_t *self,
-                           const char *name,
-                           uint64_t incarnation,
+bool ps_registry_node_ends(ps_registry_t *self, const char *name, uint64_t incarnation,
                            uint64_t now_ms);
 
 /* What a node says of a copy of a partition whose primary it has (SLOW,
  * DIVERGED, CAUGHT_UP). from: the incarnation of that node. false: it is of
  * another epoch, of another kind, or not about another copy of that primary. */
-bool ps_registry_report(ps_registry_t *self,
-                        uint64_t from,
-                        const ps_report_t *report);
+bool ps_registry_report(ps_registry_t *self, uint64_t from, const ps_report_t *report);
 
 /* A client has heard nothing of that shard for silent_ms, though it asks. Where
  * the registry hears the node, and another copy can serve, that one is to, as
  * the way from clients to the node may be cut. false: no primary is there, or
  * it was not silent for unreached_after. */
-bool ps_registry_unreached(ps_registry_t *self,
-                           uint64_t incarnation,
-                           uint32_t shard,
-                           uint64_t silent_ms,
-                           uint64_t now_ms);
+bool ps_registry_unreached(ps_registry_t *self, uint64_t incarnation, uint32_t shard,
+                           uint64_t silent_ms, uint64_t now_ms);
 
 /* The answer to a fence (POSITION, PARTIAL) of node `from`: the last record
  * that its own copy has, by epoch and lsn, or that it is not whole. false:
  * nobody asked it, or not in this epoch. */
-bool ps_registry_fenced(ps_registry_t *self,
-                        uint64_t from,
-                        const ps_report_t *report);
+bool ps_registry_fenced(ps_registry_t *self, uint64_t from, const ps_report_t *report);
 
 typedef enum ps_decision_kind {
     PS_DECIDE_NOTHING = 0,
@@ -117,10 +105,8 @@ typedef struct ps_decision {
 void ps_decision_done(ps_decision_t *self);
 
 /* Errors: PSD_NOMEM; nothing is decided then. */
-PSD_MUST_CHECK psd_status_t ps_registry_decide(ps_registry_t *self,
-                                               uint64_t now_ms,
-                                               uint64_t unix_ms,
-                                               ps_decision_t *ret_decision,
+PSD_MUST_CHECK psd_status_t ps_registry_decide(ps_registry_t *self, uint64_t now_ms,
+                                               uint64_t unix_ms, ps_decision_t *ret_decision,
                                                psd_error_t *err);
 /* When time alone may make something to decide; 0: there may be now. */
 uint64_t ps_registry_decide_at(const ps_registry_t *self);
@@ -128,10 +114,7 @@ uint64_t ps_registry_decide_at(const ps_registry_t *self);
 /* What a partition's rows take, as its primary's node says: what moves is
  * chosen by it, and how long that takes. Not stored. false: there is no such
  * partition, or that is not its primary. */
-bool ps_registry_set_bytes(ps_registry_t *self,
-                           uint64_t from,
-                           uint32_t table,
-                           uint32_t partition,
+bool ps_registry_set_bytes(ps_registry_t *self, uint64_t from, uint32_t table, uint32_t partition,
                            uint64_t bytes);
 /* What is still on a node: a drain is done when n_copies is 0. */
 typedef struct ps_node_left {
@@ -142,8 +125,7 @@ typedef struct ps_node_left {
     uint64_t bytes;       /* of all, as far as told */
 } ps_node_left_t;
 /* false: no such node. */
-PSD_MUST_CHECK bool ps_registry_node_left(const ps_registry_t *self,
-                                          const char *name,
+PSD_MUST_CHECK bool ps_registry_node_left(const ps_registry_t *self, const char *name,
                                           ps_node_left_t *ret_left);
 /* Partitions of the table that are lost when the node is removed. */
 uint32_t ps_registry_n_last(const ps_table_t *table, const ps_node_t *node);
@@ -161,22 +143,17 @@ typedef struct ps_move {
 } ps_move_t;
 /* What draining the node, or evening out the nodes as they are, would move:
  * a fresh array (ps_free). Errors: PSD_NO_NODE, PSD_NOMEM. */
-PSD_MUST_CHECK psd_status_t ps_registry_plan_drain(const ps_registry_t *self,
-                                                   const char *name,
-                                                   ps_move_t **ret_moves,
-                                                   size_t *ret_n,
+PSD_MUST_CHECK psd_status_t ps_registry_plan_drain(const ps_registry_t *self, const char *name,
+                                                   ps_move_t **ret_moves, size_t *ret_n,
                                                    psd_error_t *err);
-PSD_MUST_CHECK psd_status_t
-ps_registry_plan_rebalance(const ps_registry_t *self,
-                           ps_move_t **ret_moves,
-                           size_t *ret_n,
-                           psd_error_t *err);
+PSD_MUST_CHECK psd_status_t ps_registry_plan_rebalance(const ps_registry_t *self,
+                                                       ps_move_t **ret_moves, size_t *ret_n,
+                                                       psd_error_t *err);
 /* What is copied until every partition has as many copies as are wanted: those
  * that catch up, and those that are missing (from: the primary's node; "": it
  * has none). A fresh array (ps_free). Errors: PSD_NOMEM. */
 PSD_MUST_CHECK psd_status_t ps_registry_plan_repair(const ps_registry_t *self,
-                                                    ps_move_t **ret_moves,
-                                                    size_t *ret_n,
+                                                    ps_move_t **ret_moves, size_t *ret_n,
                                                     psd_error_t *err);
 /* The speed at which the last copies were made, each; 0: none was yet. */
 uint64_t ps_registry_copy_rate(const ps_registry_t *self);

@@ -8,8 +8,7 @@
 
 /* Another copy that could be promoted, on a live node: one in sync, or when the
  * primary is given up, one that was kept. */
-static bool
-has_heir(ps_look_t *look, const ps_copies_t *copies)
+static bool has_heir(ps_look_t *look, const ps_copies_t *copies)
 {
     bool given_up = ps_copy_is_given_up(look, &copies->at[0]);
 
@@ -24,8 +23,7 @@ has_heir(ps_look_t *look, const ps_copies_t *copies)
     return false;
 }
 
-psd_status_t
-ps_step_fence(ps_look_t *look, const ps_spot_t *spot, psd_error_t *err)
+psd_status_t ps_step_fence(ps_look_t *look, const ps_spot_t *spot, psd_error_t *err)
 {
     ps_copies_t copies = *spot->copies;
     char text[128];
@@ -42,8 +40,7 @@ ps_step_fence(ps_look_t *look, const ps_spot_t *spot, psd_error_t *err)
 
 /* The copies that are to be asked now, as bits. The old primary of a move is
  * asked alone, before the others take nothing from it any more. */
-static uint8_t
-to_ask(const ps_look_t *look, const ps_spot_t *spot)
+static uint8_t to_ask(const ps_look_t *look, const ps_spot_t *spot)
 {
     const ps_watch_t *watch = spot->watch;
     uint8_t bits = 0;
@@ -63,8 +60,7 @@ to_ask(const ps_look_t *look, const ps_spot_t *spot)
     return bits;
 }
 
-static psd_status_t
-ask(ps_look_t *look, const ps_spot_t *spot, uint8_t bits, psd_error_t *err)
+static psd_status_t ask(ps_look_t *look, const ps_spot_t *spot, uint8_t bits, psd_error_t *err)
 {
     ps_decision_t *decision = look->decision;
     ps_fence_t *fence = NULL;
@@ -74,9 +70,8 @@ ask(ps_look_t *look, const ps_spot_t *spot, uint8_t bits, psd_error_t *err)
         return psd_error_set(err, PSD_NOMEM, "no memory for fences");
     }
     fence = &decision->fences[decision->n_fences++];
-    *fence = (ps_fence_t){.table = spot->table->id,
-                          .partition = spot->partition,
-                          .epoch = spot->copies->epoch};
+    *fence = (ps_fence_t){
+        .table = spot->table->id, .partition = spot->partition, .epoch = spot->copies->epoch};
     for (uint32_t i = 0; i < spot->copies->n; i++) {
         if ((bits >> i & 1) != 0) {
             fence->to[fence->n++] = spot->copies->at[i].incarnation;
@@ -88,8 +83,7 @@ ask(ps_look_t *look, const ps_spot_t *spot, uint8_t bits, psd_error_t *err)
     return PSD_OK;
 }
 
-psd_status_t
-ps_step_ask(ps_look_t *look, const ps_spot_t *spot, psd_error_t *err)
+psd_status_t ps_step_ask(ps_look_t *look, const ps_spot_t *spot, psd_error_t *err)
 {
     uint64_t again = spot->watch->asked_ms + look->registry->args.ask_again_ms;
     uint8_t bits = spot->copies->fenced ? to_ask(look, spot) : 0;
@@ -104,10 +98,7 @@ ps_step_ask(ps_look_t *look, const ps_spot_t *spot, psd_error_t *err)
     return PSD_OK;
 }
 
-bool
-ps_registry_fenced(ps_registry_t *self,
-                   uint64_t from,
-                   const ps_report_t *report)
+bool ps_registry_fenced(ps_registry_t *self, uint64_t from, const ps_report_t *report)
 {
     ps_table_t *table = ps_registry_find_table(self, report->table);
     const ps_copies_t *copies = NULL;
@@ -131,8 +122,7 @@ ps_registry_fenced(ps_registry_t *self,
     watch->lsn[at] = report->lsn;
     watch->lsn_epoch[at] = report->lsn_epoch;
     watch->answered = (uint8_t)(watch->answered | 1U << at);
-    watch->partial =
-        (uint8_t)((watch->partial & ~(1U << at)) | (partial ? 1U << at : 0));
+    watch->partial = (uint8_t)((watch->partial & ~(1U << at)) | (partial ? 1U << at : 0));
     self->restless = true;
     return true;
 }

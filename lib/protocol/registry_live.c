@@ -3,28 +3,20 @@
  * here is stored; what follows from it is, as a plan. */
 #include "protocol/registry_job.h"
 
-psd_status_t
-ps_registry_heartbeat(ps_registry_t *self,
-                      uint32_t job,
-                      uint32_t worker,
-                      uint32_t joins,
-                      uint64_t clock,
-                      uint64_t now_ms,
-                      psd_error_t *err)
+psd_status_t ps_registry_heartbeat(ps_registry_t *self, uint32_t job, uint32_t worker,
+                                   uint32_t joins, uint64_t clock, uint64_t now_ms,
+                                   psd_error_t *err)
 {
     const ps_job_entry_t *entry = NULL;
     const ps_worker_t *found = NULL;
     ps_seen_t *seen = NULL;
-    psd_status_t rc =
-        ps_registry_worker(self, job, worker, &entry, &found, err);
+    psd_status_t rc = ps_registry_worker(self, job, worker, &entry, &found, err);
 
     if (rc != PSD_OK) {
         return rc;
     }
-    if (found->state == PS_WORKER_LOST ||
-        (joins != 0 && joins != found->joins)) {
-        return psd_error_set(err, PSD_WORKER_LOST,
-                             "worker %u of job %s was declared lost", worker,
+    if (found->state == PS_WORKER_LOST || (joins != 0 && joins != found->joins)) {
+        return psd_error_set(err, PSD_WORKER_LOST, "worker %u of job %s was declared lost", worker,
                              entry->job.name);
     }
     if (found->state == PS_WORKER_EXPECTED) {
@@ -41,8 +33,7 @@ ps_registry_heartbeat(ps_registry_t *self,
 
 /* When a live worker will have been silent for too long. A job that was resumed
  * waits for its first one. */
-static uint64_t
-due_of(const ps_registry_t *self, const ps_job_entry_t *entry, size_t i)
+static uint64_t due_of(const ps_registry_t *self, const ps_job_entry_t *entry, size_t i)
 {
     uint64_t patience = entry->job.workers[i].state == PS_WORKER_EXPECTED
                             ? self->args.join_within_ms
@@ -55,11 +46,8 @@ due_of(const ps_registry_t *self, const ps_job_entry_t *entry, size_t i)
     return since > UINT64_MAX - patience ? UINT64_MAX : since + patience;
 }
 
-bool
-ps_registry_overdue(const ps_registry_t *self,
-                    uint64_t now_ms,
-                    uint32_t *ret_job,
-                    uint32_t *ret_worker)
+bool ps_registry_overdue(const ps_registry_t *self, uint64_t now_ms, uint32_t *ret_job,
+                         uint32_t *ret_worker)
 {
     for (size_t i = 0; i < self->n_jobs; i++) {
         const ps_job_entry_t *entry = &self->jobs[i];
@@ -77,8 +65,7 @@ ps_registry_overdue(const ps_registry_t *self,
     return false;
 }
 
-uint64_t
-ps_registry_deadline(const ps_registry_t *self)
+uint64_t ps_registry_deadline(const ps_registry_t *self)
 {
     uint64_t deadline = UINT64_MAX;
 
@@ -86,8 +73,7 @@ ps_registry_deadline(const ps_registry_t *self)
         const ps_job_entry_t *entry = &self->jobs[i];
 
         for (size_t j = 0; entry->n_live > 0 && j < entry->job.n_workers; j++) {
-            if (ps_worker_is_live(&entry->job.workers[j]) &&
-                due_of(self, entry, j) < deadline) {
+            if (ps_worker_is_live(&entry->job.workers[j]) && due_of(self, entry, j) < deadline) {
                 deadline = due_of(self, entry, j);
             }
         }
@@ -95,12 +81,8 @@ ps_registry_deadline(const ps_registry_t *self)
     return deadline;
 }
 
-bool
-ps_registry_last_seen(const ps_registry_t *self,
-                      uint32_t job,
-                      uint32_t worker,
-                      uint64_t *ret_seen_ms,
-                      uint64_t *ret_clock)
+bool ps_registry_last_seen(const ps_registry_t *self, uint32_t job, uint32_t worker,
+                           uint64_t *ret_seen_ms, uint64_t *ret_clock)
 {
     const ps_job_entry_t *entry = NULL;
     const ps_worker_t *found = NULL;
@@ -118,11 +100,7 @@ ps_registry_last_seen(const ps_registry_t *self,
     return true;
 }
 
-void
-ps_registry_set_node_up(ps_registry_t *self,
-                        uint64_t incarnation,
-                        bool up,
-                        uint64_t seen_ms)
+void ps_registry_set_node_up(ps_registry_t *self, uint64_t incarnation, bool up, uint64_t seen_ms)
 {
     for (size_t i = 0; i < self->n_nodes; i++) {
         ps_node_t *node = &self->nodes[i];

@@ -46,12 +46,9 @@ bool ps_look_may_hand(ps_look_t *look);
  * makes if it is the first). `copies` are as they shall be; the text of the
  * first says what is done ("partition 3 of table w" stands before it). Errors:
  * PSD_NOMEM. */
-PSD_MUST_CHECK psd_status_t ps_look_change(ps_look_t *look,
-                                           const ps_spot_t *spot,
-                                           const ps_copies_t *copies,
-                                           uint64_t prefer,
-                                           const char *text,
-                                           psd_error_t *err);
+PSD_MUST_CHECK psd_status_t ps_look_change(ps_look_t *look, const ps_spot_t *spot,
+                                           const ps_copies_t *copies, uint64_t prefer,
+                                           const char *text, psd_error_t *err);
 
 /* registry_alive.c */
 const ps_node_t *ps_copy_node(const ps_registry_t *self, const ps_copy_t *copy);
@@ -84,8 +81,7 @@ bool ps_copy_is_shunned(ps_look_t *look, const ps_copy_t *copy);
 
 /* Steps: each is called for every partition until the decision is full, and
  * leaves it as it is where there is nothing to do. Errors: PSD_NOMEM. */
-typedef psd_status_t
-ps_step_t(ps_look_t *look, const ps_spot_t *spot, psd_error_t *err);
+typedef psd_status_t ps_step_t(ps_look_t *look, const ps_spot_t *spot, psd_error_t *err);
 ps_step_t ps_step_fence;       /* registry_fence.c: primaries that are lost */
 ps_step_t ps_step_ask;         /*   who has how much */
 ps_step_t ps_step_promote;     /* registry_promote.c: the one with most */

@@ -14,27 +14,21 @@ typedef struct moves {
     size_t capacity;
 } moves_t;
 
-static bool
-put_move(moves_t *moves,
-         const ps_spot_t *spot,
-         const ps_node_t *from,
-         const ps_node_t *to,
-         bool role)
+static bool put_move(moves_t *moves, const ps_spot_t *spot, const ps_node_t *from,
+                     const ps_node_t *to, bool role)
 {
     ps_move_t *move = NULL;
     const ps_copy_t *copy = ps_copies_on(spot->copies, from->incarnation);
 
-    if (!ps_grow(&moves->at, &moves->capacity, moves->n + 1,
-                 sizeof *moves->at)) {
+    if (!ps_grow(&moves->at, &moves->capacity, moves->n + 1, sizeof *moves->at)) {
         return false;
     }
     move = &moves->at[moves->n++];
-    *move =
-        (ps_move_t){.table = spot->table->id,
-                    .partition = spot->partition,
-                    .primary = copy == &spot->copies->at[0],
-                    .role = role,
-                    .bytes = role ? 0 : spot->table->bytes[spot->partition]};
+    *move = (ps_move_t){.table = spot->table->id,
+                        .partition = spot->partition,
+                        .primary = copy == &spot->copies->at[0],
+                        .role = role,
+                        .bytes = role ? 0 : spot->table->bytes[spot->partition]};
     memcpy(move->from, from->name, sizeof move->from);
     if (to != NULL) {
         memcpy(move->to, to->name, sizeof move->to);
@@ -42,12 +36,8 @@ put_move(moves_t *moves,
     return true;
 }
 
-bool
-ps_registry_set_bytes(ps_registry_t *self,
-                      uint64_t from,
-                      uint32_t table,
-                      uint32_t partition,
-                      uint64_t bytes)
+bool ps_registry_set_bytes(ps_registry_t *self, uint64_t from, uint32_t table, uint32_t partition,
+                           uint64_t bytes)
 {
     ps_table_t *found = ps_registry_find_table(self, table);
     uint64_t old = 0;
@@ -64,15 +54,13 @@ ps_registry_set_bytes(ps_registry_t *self,
     return true;
 }
 
-uint64_t
-ps_registry_copy_rate(const ps_registry_t *self)
+uint64_t ps_registry_copy_rate(const ps_registry_t *self)
 {
     return self->copied_bytes_per_s;
 }
 
 /* A registry with nodes and copies of its own, and all else borrowed. */
-static void
-drop_shadow(ps_registry_t *shadow)
+static void drop_shadow(ps_registry_t *shadow)
 {
     for (size_t i = 0; shadow->tables != NULL && i < shadow->n_tables; i++) {
         ps_free(shadow->tables[i].copies);
@@ -81,8 +69,7 @@ drop_shadow(ps_registry_t *shadow)
     ps_free(shadow->nodes);
 }
 
-static bool
-make_shadow(const ps_registry_t *self, ps_registry_t *shadow)
+static bool make_shadow(const ps_registry_t *self, ps_registry_t *shadow)
 {
     *shadow = *self;
     shadow->nodes = ps_alloc(self->n_nodes, sizeof *self->nodes);
@@ -109,8 +96,7 @@ make_shadow(const ps_registry_t *self, ps_registry_t *shadow)
 }
 
 /* The copy is at once where it goes. */
-static void
-take_move(ps_look_t *look, const ps_spot_t *spot, const ps_even_t *even)
+static void take_move(ps_look_t *look, const ps_spot_t *spot, const ps_even_t *even)
 {
     ps_registry_t *self = look->registry;
     ps_copies_t *copies = spot->copies;
@@ -127,8 +113,7 @@ take_move(ps_look_t *look, const ps_spot_t *spot, const ps_even_t *even)
         uint64_t next = self->nodes[even->to].incarnation;
 
         ps_copies_fence(copies);
-        ps_copies_promote(copies,
-                          (uint32_t)(ps_copies_on(copies, next) - copies->at));
+        ps_copies_promote(copies, (uint32_t)(ps_copies_on(copies, next) - copies->at));
         return;
     }
     copies->at[even->at] = copy;
@@ -137,11 +122,9 @@ take_move(ps_look_t *look, const ps_spot_t *spot, const ps_even_t *even)
 }
 
 /* All moves of one kind, until there are none. */
-static psd_status_t
-collect(ps_look_t *look,
-        bool (*find)(ps_look_t *, const ps_spot_t *, ps_even_t *),
-        moves_t *moves,
-        psd_error_t *err)
+static psd_status_t collect(ps_look_t *look,
+                            bool (*find)(ps_look_t *, const ps_spot_t *, ps_even_t *),
+                            moves_t *moves, psd_error_t *err)
 {
     bool found = true;
 
@@ -157,8 +140,7 @@ collect(ps_look_t *look,
             if (!find(look, &spot, &even)) {
                 continue;
             }
-            if (!put_move(moves, &spot,
-                          ps_copy_node(self, &spot.copies->at[even.at]),
+            if (!put_move(moves, &spot, ps_copy_node(self, &spot.copies->at[even.at]),
                           &self->nodes[even.to], even.role)) {
                 return psd_error_set(err, PSD_NOMEM, "no memory for moves");
             }
@@ -170,8 +152,7 @@ collect(ps_look_t *look,
 }
 
 /* The node of the copy that catches up; NULL: none does. */
-static const ps_node_t *
-coming(const ps_registry_t *self, const ps_copies_t *copies)
+static const ps_node_t *coming(const ps_registry_t *self, const ps_copies_t *copies)
 {
     for (uint32_t i = 0; i < copies->n; i++) {
         if (!ps_copy_is_whole(&copies->at[i]) && !copies->at[i].leaving &&
@@ -183,11 +164,8 @@ coming(const ps_registry_t *self, const ps_copies_t *copies)
 }
 
 /* Each copy on the node goes where most room is. */
-static psd_status_t
-collect_drain(ps_look_t *look,
-              ps_node_t *node,
-              moves_t *moves,
-              psd_error_t *err)
+static psd_status_t collect_drain(ps_look_t *look, ps_node_t *node, moves_t *moves,
+                                  psd_error_t *err)
 {
     ps_registry_t *self = look->registry;
     const ps_node_t *next = NULL;
@@ -202,9 +180,7 @@ collect_drain(ps_look_t *look,
         if (copy == NULL) {
             continue;
         }
-        next = spot.copies->n > spot.table->spec.replicas
-                   ? coming(self, spot.copies)
-                   : NULL;
+        next = spot.copies->n > spot.table->spec.replicas ? coming(self, spot.copies) : NULL;
         if (next != NULL) {
             if (!put_move(moves, &spot, node, next, false)) {
                 return psd_error_set(err, PSD_NOMEM, "no memory for moves");
@@ -215,8 +191,7 @@ collect_drain(ps_look_t *look,
         even.at = (uint32_t)(copy - spot.copies->at);
         even.to = ps_loads_best(&look->loads, self, spot.copies,
                                 ps_copy_load(spot.table, spot.partition), 0);
-        if (!put_move(moves, &spot, node,
-                      even.to == PS_NO_PLACE ? NULL : &self->nodes[even.to],
+        if (!put_move(moves, &spot, node, even.to == PS_NO_PLACE ? NULL : &self->nodes[even.to],
                       false)) {
             return psd_error_set(err, PSD_NOMEM, "no memory for moves");
         }
@@ -228,18 +203,13 @@ collect_drain(ps_look_t *look,
 }
 
 /* A copy that is made from what the primary has. */
-static bool
-put_copy(ps_look_t *look,
-         const ps_spot_t *spot,
-         const ps_node_t *to,
-         bool under_way,
-         moves_t *moves)
+static bool put_copy(ps_look_t *look, const ps_spot_t *spot, const ps_node_t *to, bool under_way,
+                     moves_t *moves)
 {
     const ps_copy_t *primary = ps_copies_primary(spot->copies);
     ps_move_t *move = NULL;
 
-    if (!ps_grow(&moves->at, &moves->capacity, moves->n + 1,
-                 sizeof *moves->at)) {
+    if (!ps_grow(&moves->at, &moves->capacity, moves->n + 1, sizeof *moves->at)) {
         return false;
     }
     move = &moves->at[moves->n++];
@@ -259,8 +229,7 @@ put_copy(ps_look_t *look,
 }
 
 /* The copies of one partition that catch up, and those that are missing. */
-static bool
-put_missing(ps_look_t *look, const ps_spot_t *spot, moves_t *moves)
+static bool put_missing(ps_look_t *look, const ps_spot_t *spot, moves_t *moves)
 {
     ps_registry_t *self = look->registry;
     ps_copies_t *copies = spot->copies;
@@ -283,8 +252,7 @@ put_missing(ps_look_t *look, const ps_spot_t *spot, moves_t *moves)
         size_t to = ps_loads_best(&look->loads, self, copies, load, 0);
         ps_copy_t copy = {0};
 
-        done = put_copy(look, spot, to == PS_NO_PLACE ? NULL : &self->nodes[to],
-                        false, moves);
+        done = put_copy(look, spot, to == PS_NO_PLACE ? NULL : &self->nodes[to], false, moves);
         if (to != PS_NO_PLACE && copies->n < PS_COPIES_MAX) {
             copy = ps_loads_copy(&look->loads, self, to, PS_COPY_CATCHING_UP);
             ps_copies_add(copies, &copy);
@@ -294,8 +262,7 @@ put_missing(ps_look_t *look, const ps_spot_t *spot, moves_t *moves)
     return done;
 }
 
-static psd_status_t
-collect_repair(ps_look_t *look, moves_t *moves, psd_error_t *err)
+static psd_status_t collect_repair(ps_look_t *look, moves_t *moves, psd_error_t *err)
 {
     ps_spot_t spot = {0};
     size_t at = 0;
@@ -314,13 +281,8 @@ typedef enum plan_kind {
     PLAN_REPAIR
 } plan_kind_t;
 
-static psd_status_t
-plan(const ps_registry_t *self,
-     plan_kind_t kind,
-     const char *name,
-     ps_move_t **ret_moves,
-     size_t *ret_n,
-     psd_error_t *err)
+static psd_status_t plan(const ps_registry_t *self, plan_kind_t kind, const char *name,
+                         ps_move_t **ret_moves, size_t *ret_n, psd_error_t *err)
 {
     ps_registry_t shadow = {0};
     ps_look_t look = {.registry = &shadow, .now_ms = self->looked_ms};
@@ -335,8 +297,7 @@ plan(const ps_registry_t *self,
     if (rc == PSD_OK && kind == PLAN_REPAIR) {
         rc = collect_repair(&look, &moves, err);
     } else if (rc == PSD_OK && kind == PLAN_DRAIN) {
-        rc = collect_drain(&look, ps_registry_find_node(&shadow, name), &moves,
-                           err);
+        rc = collect_drain(&look, ps_registry_find_node(&shadow, name), &moves, err);
     } else if (rc == PSD_OK) {
         rc = collect(&look, ps_even_copy, &moves, err);
         if (rc == PSD_OK) {
@@ -354,34 +315,23 @@ plan(const ps_registry_t *self,
     return PSD_OK;
 }
 
-psd_status_t
-ps_registry_plan_drain(const ps_registry_t *self,
-                       const char *name,
-                       ps_move_t **ret_moves,
-                       size_t *ret_n,
-                       psd_error_t *err)
+psd_status_t ps_registry_plan_drain(const ps_registry_t *self, const char *name,
+                                    ps_move_t **ret_moves, size_t *ret_n, psd_error_t *err)
 {
     if (ps_registry_find_node(self, name) == NULL) {
-        return psd_error_set(err, PSD_NO_NODE, "node \"%.80s\" does not exist",
-                             name);
+        return psd_error_set(err, PSD_NO_NODE, "node \"%.80s\" does not exist", name);
     }
     return plan(self, PLAN_DRAIN, name, ret_moves, ret_n, err);
 }
 
-psd_status_t
-ps_registry_plan_rebalance(const ps_registry_t *self,
-                           ps_move_t **ret_moves,
-                           size_t *ret_n,
-                           psd_error_t *err)
+psd_status_t ps_registry_plan_rebalance(const ps_registry_t *self, ps_move_t **ret_moves,
+                                        size_t *ret_n, psd_error_t *err)
 {
     return plan(self, PLAN_EVEN, NULL, ret_moves, ret_n, err);
 }
 
-psd_status_t
-ps_registry_plan_repair(const ps_registry_t *self,
-                        ps_move_t **ret_moves,
-                        size_t *ret_n,
-                        psd_error_t *err)
+psd_status_t ps_registry_plan_repair(const ps_registry_t *self, ps_move_t **ret_moves,
+                                     size_t *ret_n, psd_error_t *err)
 {
     return plan(self, PLAN_REPAIR, NULL, ret_moves, ret_n, err);
 }

@@ -10,8 +10,7 @@
 /* Of one partition: sums and weights stay in their numbers. */
 #define BYTES_MOST (UINT64_C(1) << 40)
 
-size_t
-ps_node_index(const ps_registry_t *self, uint64_t incarnation)
+size_t ps_node_index(const ps_registry_t *self, uint64_t incarnation)
 {
     const ps_node_t *node = ps_registry_node_by_incarnation(self, incarnation);
 
@@ -19,20 +18,17 @@ ps_node_index(const ps_registry_t *self, uint64_t incarnation)
     return (size_t)(node - self->nodes);
 }
 
-bool
-ps_node_takes(const ps_node_t *self)
+bool ps_node_takes(const ps_node_t *self)
 {
     return self->up && !self->draining;
 }
 
-uint32_t
-ps_node_weight(const ps_node_t *self)
+uint32_t ps_node_weight(const ps_node_t *self)
 {
     return self->weight == 0 ? self->n_shards : self->weight;
 }
 
-void
-ps_loads_done(ps_loads_t *self)
+void ps_loads_done(ps_loads_t *self)
 {
     if (self->shards != NULL) {
         ps_free(self->shards[0]);
@@ -44,8 +40,7 @@ ps_loads_done(ps_loads_t *self)
 }
 
 /* All shards' counts are one piece; shards[i] points to those of node i. */
-static bool
-make_loads(const ps_registry_t *self, ps_loads_t *loads)
+static bool make_loads(const ps_registry_t *self, ps_loads_t *loads)
 {
     size_t n_shards = 0;
 
@@ -55,8 +50,7 @@ make_loads(const ps_registry_t *self, ps_loads_t *loads)
     loads->copies = ps_alloc(self->n_nodes, sizeof *loads->copies);
     loads->primaries = ps_alloc(self->n_nodes, sizeof *loads->primaries);
     loads->shards = ps_alloc(self->n_nodes + 1, sizeof *loads->shards);
-    if (loads->copies == NULL || loads->primaries == NULL ||
-        loads->shards == NULL) {
+    if (loads->copies == NULL || loads->primaries == NULL || loads->shards == NULL) {
         return false;
     }
     loads->shards[0] = ps_alloc(n_shards, sizeof **loads->shards);
@@ -66,22 +60,17 @@ make_loads(const ps_registry_t *self, ps_loads_t *loads)
     return loads->shards[0] != NULL;
 }
 
-static void
-count_one(const ps_registry_t *self,
-          const ps_table_t *table,
-          uint32_t partition,
-          ps_loads_t *loads)
+static void count_one(const ps_registry_t *self, const ps_table_t *table, uint32_t partition,
+                      ps_loads_t *loads)
 {
     const ps_copies_t *copies = &table->copies[partition];
-    const ps_node_t *next =
-        ps_registry_node_by_incarnation(self, table->watches[partition].prefer);
+    const ps_node_t *next = ps_registry_node_by_incarnation(self, table->watches[partition].prefer);
     uint64_t load = ps_copy_load(table, partition);
 
     /* A primary that moves is counted where it goes. */
     if (copies->fenced) {
-        loads->primaries[next == NULL
-                             ? ps_node_index(self, copies->at[0].incarnation)
-                             : (size_t)(next - self->nodes)]++;
+        loads->primaries[next == NULL ? ps_node_index(self, copies->at[0].incarnation)
+                                      : (size_t)(next - self->nodes)]++;
     }
     for (uint32_t i = 0; i < copies->n; i++) {
         const ps_copy_t *copy = &copies->at[i];
@@ -94,17 +83,13 @@ count_one(const ps_registry_t *self,
     }
 }
 
-psd_status_t
-ps_loads_count(const ps_registry_t *self,
-               ps_loads_t *ret_loads,
-               psd_error_t *err)
+psd_status_t ps_loads_count(const ps_registry_t *self, ps_loads_t *ret_loads, psd_error_t *err)
 {
     ps_loads_t loads = {0};
 
     if (!make_loads(self, &loads)) {
         ps_loads_done(&loads);
-        return psd_error_set(err, PSD_NOMEM, "no memory for loads of %zu nodes",
-                             self->n_nodes);
+        return psd_error_set(err, PSD_NOMEM, "no memory for loads of %zu nodes", self->n_nodes);
     }
     for (size_t i = 0; i < self->n_tables; i++) {
         for (uint32_t j = 0; j < self->tables[i].spec.n_partitions; j++) {
@@ -115,23 +100,20 @@ ps_loads_count(const ps_registry_t *self,
     return PSD_OK;
 }
 
-uint64_t
-ps_copy_load(const ps_table_t *table, uint32_t partition)
+uint64_t ps_copy_load(const ps_table_t *table, uint32_t partition)
 {
     uint64_t bytes = table->bytes == NULL ? 0 : table->bytes[partition];
 
     return PS_COPY_LOAD + (bytes < BYTES_MOST ? bytes : BYTES_MOST);
 }
 
-void
-ps_loads_add(ps_loads_t *self, size_t node, uint32_t shard, uint64_t load)
+void ps_loads_add(ps_loads_t *self, size_t node, uint32_t shard, uint64_t load)
 {
     self->copies[node] += load;
     self->shards[node][shard] += load;
 }
 
-void
-ps_loads_take(ps_loads_t *self, size_t node, uint32_t shard, uint64_t load)
+void ps_loads_take(ps_loads_t *self, size_t node, uint32_t shard, uint64_t load)
 {
     assert(self->copies[node] >= load && self->shards[node][shard] >= load);
     self->copies[node] -= load;
@@ -140,17 +122,11 @@ ps_loads_take(ps_loads_t *self, size_t node, uint32_t shard, uint64_t load)
 
 /* By more than half of an empty copy: what is a few bytes smaller moves
  * nothing. (Where weights differ, what is compared is finer than a copy.) */
-bool
-ps_loads_evens(const ps_loads_t *self,
-               const ps_registry_t *registry,
-               size_t from,
-               size_t to,
-               uint64_t load,
-               uint32_t slack)
+bool ps_loads_evens(const ps_loads_t *self, const ps_registry_t *registry, size_t from, size_t to,
+                    uint64_t load, uint32_t slack)
 {
     uint64_t has = self->copies[from] * ps_node_weight(&registry->nodes[to]);
-    uint64_t would = (self->copies[to] + slack * load) *
-                     ps_node_weight(&registry->nodes[from]);
+    uint64_t would = (self->copies[to] + slack * load) * ps_node_weight(&registry->nodes[from]);
 
     uint32_t weight = ps_node_weight(&registry->nodes[from]);
 
@@ -160,24 +136,15 @@ ps_loads_evens(const ps_loads_t *self,
     return has > would && has - would > PS_COPY_LOAD / 2 * weight;
 }
 
-bool
-ps_loads_evens_primaries(const ps_loads_t *self,
-                         const ps_registry_t *registry,
-                         size_t from,
-                         size_t to,
-                         uint32_t slack)
+bool ps_loads_evens_primaries(const ps_loads_t *self, const ps_registry_t *registry, size_t from,
+                              size_t to, uint32_t slack)
 {
     return self->primaries[from] * ps_node_weight(&registry->nodes[to]) >
-           (self->primaries[to] + slack) *
-               ps_node_weight(&registry->nodes[from]);
+           (self->primaries[to] + slack) * ps_node_weight(&registry->nodes[from]);
 }
 
-size_t
-ps_loads_best(const ps_loads_t *self,
-              const ps_registry_t *registry,
-              const ps_copies_t *copies,
-              uint64_t load,
-              size_t first)
+size_t ps_loads_best(const ps_loads_t *self, const ps_registry_t *registry,
+                     const ps_copies_t *copies, uint64_t load, size_t first)
 {
     size_t best = PS_NO_PLACE;
     uint64_t best_has = 0;
@@ -187,13 +154,11 @@ ps_loads_best(const ps_loads_t *self,
         const ps_node_t *node = &registry->nodes[at];
         uint64_t has = self->copies[at] + load;
 
-        if (!ps_node_takes(node) ||
-            ps_copies_on(copies, node->incarnation) != NULL) {
+        if (!ps_node_takes(node) || ps_copies_on(copies, node->incarnation) != NULL) {
             continue;
         }
         if (best == PS_NO_PLACE ||
-            has * ps_node_weight(&registry->nodes[best]) <
-                best_has * ps_node_weight(node)) {
+            has * ps_node_weight(&registry->nodes[best]) < best_has * ps_node_weight(node)) {
             best = at;
             best_has = has;
         }
@@ -201,11 +166,8 @@ ps_loads_best(const ps_loads_t *self,
     return best;
 }
 
-ps_copy_t
-ps_loads_copy(const ps_loads_t *self,
-              const ps_registry_t *registry,
-              size_t node,
-              ps_copy_state_t state)
+ps_copy_t ps_loads_copy(const ps_loads_t *self, const ps_registry_t *registry, size_t node,
+                        ps_copy_state_t state)
 {
     const ps_node_t *to = &registry->nodes[node];
     ps_copy_t copy = {.incarnation = to->incarnation, .state = state};
@@ -221,8 +183,7 @@ ps_loads_copy(const ps_loads_t *self,
 /* New tables */
 
 /* Nodes that take copies, and the sum of their weights. */
-static uint32_t
-count_takers(const ps_registry_t *self, uint64_t *ret_weights)
+static uint32_t count_takers(const ps_registry_t *self, uint64_t *ret_weights)
 {
     uint32_t n = 0;
 
@@ -237,8 +198,7 @@ count_takers(const ps_registry_t *self, uint64_t *ret_weights)
 }
 
 /* The primary at place `at` of the round; at < the sum of the weights. */
-static ps_copy_t
-primary_at(const ps_registry_t *self, uint64_t at, size_t *ret_node)
+static ps_copy_t primary_at(const ps_registry_t *self, uint64_t at, size_t *ret_node)
 {
     ps_copy_t copy = {.state = PS_COPY_PRIMARY};
 
@@ -262,12 +222,8 @@ primary_at(const ps_registry_t *self, uint64_t at, size_t *ret_node)
 }
 
 /* All primaries first, so that the other copies even them out. */
-static void
-place_all(const ps_registry_t *self,
-          uint64_t epoch,
-          uint64_t weights,
-          ps_loads_t *loads,
-          ps_table_t *table)
+static void place_all(const ps_registry_t *self, uint64_t epoch, uint64_t weights,
+                      ps_loads_t *loads, ps_table_t *table)
 {
     uint32_t n = table->spec.n_partitions;
     uint64_t first = n >= weights ? 0 : table->id - 1;
@@ -298,11 +254,8 @@ place_all(const ps_registry_t *self,
     }
 }
 
-psd_status_t
-ps_registry_place(const ps_registry_t *self,
-                  uint64_t epoch,
-                  ps_table_t *table,
-                  psd_error_t *err)
+psd_status_t ps_registry_place(const ps_registry_t *self, uint64_t epoch, ps_table_t *table,
+                               psd_error_t *err)
 {
     PSD_AUTO(ps_loads_done) ps_loads_t loads = {0};
     uint64_t weights = 0;
@@ -310,8 +263,7 @@ ps_registry_place(const ps_registry_t *self,
     psd_status_t rc = PSD_OK;
 
     if (n_nodes == 0) {
-        return psd_error_set(err, PSD_FEW_NODES,
-                             "no node is up to hold table %s",
+        return psd_error_set(err, PSD_FEW_NODES, "no node is up to hold table %s",
                              table->spec.name);
     }
     if (n_nodes < table->spec.replicas) {
@@ -326,8 +278,7 @@ ps_registry_place(const ps_registry_t *self,
     }
     table->copies = ps_alloc(table->spec.n_partitions, sizeof *table->copies);
     if (table->copies == NULL) {
-        return psd_error_set(err, PSD_NOMEM,
-                             "no memory for the copies of %u partitions",
+        return psd_error_set(err, PSD_NOMEM, "no memory for the copies of %u partitions",
                              table->spec.n_partitions);
     }
     place_all(self, epoch, weights, &loads, table);

@@ -28,8 +28,7 @@ typedef struct ps_loads {
 } ps_loads_t;
 
 /* Errors: PSD_NOMEM. */
-PSD_MUST_CHECK psd_status_t ps_loads_count(const ps_registry_t *self,
-                                           ps_loads_t *ret_loads,
+PSD_MUST_CHECK psd_status_t ps_loads_count(const ps_registry_t *self, ps_loads_t *ret_loads,
                                            psd_error_t *err);
 void ps_loads_done(ps_loads_t *self);
 
@@ -43,35 +42,22 @@ uint32_t ps_node_weight(const ps_node_t *self);
 uint64_t ps_copy_load(const ps_table_t *table, uint32_t partition);
 /* Counts a copy of that load on the node's shard, or takes it away. */
 void ps_loads_add(ps_loads_t *self, size_t node, uint32_t shard, uint64_t load);
-void
-ps_loads_take(ps_loads_t *self, size_t node, uint32_t shard, uint64_t load);
+void ps_loads_take(ps_loads_t *self, size_t node, uint32_t shard, uint64_t load);
 /* True when a copy of that load that goes from one node to the other makes them
  * more even: `from` is then above its share by more than `slack` such copies.
  */
-bool ps_loads_evens(const ps_loads_t *self,
-                    const ps_registry_t *registry,
-                    size_t from,
-                    size_t to,
-                    uint64_t load,
-                    uint32_t slack);
+bool ps_loads_evens(const ps_loads_t *self, const ps_registry_t *registry, size_t from, size_t to,
+                    uint64_t load, uint32_t slack);
 /* The same of a primary that goes to a copy in sync. */
-bool ps_loads_evens_primaries(const ps_loads_t *self,
-                              const ps_registry_t *registry,
-                              size_t from,
-                              size_t to,
-                              uint32_t slack);
+bool ps_loads_evens_primaries(const ps_loads_t *self, const ps_registry_t *registry, size_t from,
+                              size_t to, uint32_t slack);
 /* The node that would have the smallest share with a copy of that load, takes
  * copies and has none of these; of equal ones the first from `first` on, round
  * the end. PS_NO_PLACE: none. */
-size_t ps_loads_best(const ps_loads_t *self,
-                     const ps_registry_t *registry,
-                     const ps_copies_t *copies,
-                     uint64_t load,
-                     size_t first);
+size_t ps_loads_best(const ps_loads_t *self, const ps_registry_t *registry,
+                     const ps_copies_t *copies, uint64_t load, size_t first);
 /* A copy on the node's emptiest shard. */
-ps_copy_t ps_loads_copy(const ps_loads_t *self,
-                        const ps_registry_t *registry,
-                        size_t node,
+ps_copy_t ps_loads_copy(const ps_loads_t *self, const ps_registry_t *registry, size_t node,
                         ps_copy_state_t state);
 
 /* Gives a new table's partitions their copies. Primaries go round the shards
@@ -80,8 +66,6 @@ ps_copy_t ps_loads_copy(const ps_loads_t *self,
  * worked on together; a smaller one begins one further than the table before,
  * so that they spread. Other copies go where the least is. Errors:
  * PSD_FEW_NODES, PSD_NOMEM. */
-PSD_MUST_CHECK psd_status_t ps_registry_place(const ps_registry_t *self,
-                                              uint64_t epoch,
-                                              ps_table_t *table,
-                                              psd_error_t *err);
+PSD_MUST_CHECK psd_status_t ps_registry_place(const ps_registry_t *self, uint64_t epoch,
+                                              ps_table_t *table, psd_error_t *err);
 #endif

@@ -12,18 +12,13 @@
 /* So long no primary moves to a node only to even the nodes out. */
 #define SHUNNED_MS 60000
 
-static bool
-is_recent(uint64_t at_ms, uint64_t for_ms, uint64_t now_ms)
+static bool is_recent(uint64_t at_ms, uint64_t for_ms, uint64_t now_ms)
 {
     return at_ms != 0 && now_ms - at_ms < for_ms;
 }
 
-bool
-ps_registry_unreached(ps_registry_t *self,
-                      uint64_t incarnation,
-                      uint32_t shard,
-                      uint64_t silent_ms,
-                      uint64_t now_ms)
+bool ps_registry_unreached(ps_registry_t *self, uint64_t incarnation, uint32_t shard,
+                           uint64_t silent_ms, uint64_t now_ms)
 {
     bool found = false;
 
@@ -42,8 +37,8 @@ ps_registry_unreached(ps_registry_t *self,
                 continue;
             }
             found = true;
-            self->restless = self->restless || !is_recent(watch->unreached_ms,
-                                                          UNREACHED_MS, now_ms);
+            self->restless =
+                self->restless || !is_recent(watch->unreached_ms, UNREACHED_MS, now_ms);
             watch->unreached_ms = now_ms;
         }
     }
@@ -55,12 +50,10 @@ ps_registry_unreached(ps_registry_t *self,
     return found;
 }
 
-bool
-ps_copy_is_shunned(ps_look_t *look, const ps_copy_t *copy)
+bool ps_copy_is_shunned(ps_look_t *look, const ps_copy_t *copy)
 {
     const ps_node_t *node = ps_copy_node(look->registry, copy);
-    uint64_t at_ms =
-        node->unreached_ms > node->disk_ms ? node->unreached_ms : node->disk_ms;
+    uint64_t at_ms = node->unreached_ms > node->disk_ms ? node->unreached_ms : node->disk_ms;
 
     if (!is_recent(at_ms, SHUNNED_MS, look->now_ms)) {
         return false;
@@ -70,8 +63,7 @@ ps_copy_is_shunned(ps_look_t *look, const ps_copy_t *copy)
 }
 
 /* A copy that can take over at once; NULL: none. */
-static const ps_copy_t *
-other_in_sync(const ps_look_t *look, const ps_copies_t *copies)
+static const ps_copy_t *other_in_sync(const ps_look_t *look, const ps_copies_t *copies)
 {
     for (uint32_t i = 1; i < copies->n; i++) {
         if (copies->at[i].state == PS_COPY_IN_SYNC &&
@@ -82,15 +74,12 @@ other_in_sync(const ps_look_t *look, const ps_copies_t *copies)
     return NULL;
 }
 
-bool
-ps_copy_is_unreached(const ps_look_t *look, const ps_copy_t *copy)
+bool ps_copy_is_unreached(const ps_look_t *look, const ps_copy_t *copy)
 {
-    return is_recent(ps_copy_node(look->registry, copy)->unreached_ms,
-                     UNREACHED_MS, look->now_ms);
+    return is_recent(ps_copy_node(look->registry, copy)->unreached_ms, UNREACHED_MS, look->now_ms);
 }
 
-static bool
-is_unreached(ps_look_t *look, const ps_watch_t *watch)
+static bool is_unreached(ps_look_t *look, const ps_watch_t *watch)
 {
     if (!is_recent(watch->unreached_ms, UNREACHED_MS, look->now_ms)) {
         return false;
@@ -105,12 +94,8 @@ is_unreached(ps_look_t *look, const ps_watch_t *watch)
 /* It is asked first, and hands over what it has: nothing is lost. It stays in
  * sync until the new one says that it lags, for that one may be lost meanwhile.
  */
-static psd_status_t
-move_primary(ps_look_t *look,
-             const ps_spot_t *spot,
-             const ps_copy_t *heir,
-             const char *why,
-             psd_error_t *err)
+static psd_status_t move_primary(ps_look_t *look, const ps_spot_t *spot, const ps_copy_t *heir,
+                                 const char *why, psd_error_t *err)
 {
     ps_copies_t copies = *spot->copies;
     char text[128];
@@ -122,8 +107,7 @@ move_primary(ps_look_t *look,
     return ps_look_change(look, spot, &copies, heir->incarnation, text, err);
 }
 
-psd_status_t
-ps_step_relieve(ps_look_t *look, const ps_spot_t *spot, psd_error_t *err)
+psd_status_t ps_step_relieve(ps_look_t *look, const ps_spot_t *spot, psd_error_t *err)
 {
     const ps_copy_t *heir = other_in_sync(look, spot->copies);
 
@@ -131,9 +115,7 @@ ps_step_relieve(ps_look_t *look, const ps_spot_t *spot, psd_error_t *err)
         return PSD_OK;
     }
     if ((spot->watch->out & 1) != 0) {
-        look->registry
-            ->nodes[ps_node_index(look->registry,
-                                  spot->copies->at[0].incarnation)]
+        look->registry->nodes[ps_node_index(look->registry, spot->copies->at[0].incarnation)]
             .disk_ms = look->now_ms;
         return move_primary(look, spot, heir, "whose disk takes nothing", err);
     }

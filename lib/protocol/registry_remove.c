@@ -10,11 +10,8 @@
 #define NAMES_MAX 3 /* tables that an error names */
 #define NAMES_SIZE (NAMES_MAX * (PS_NAME_MAX + 2) + 32)
 
-static void
-take_copy(const ps_node_t *old,
-          const ps_node_t *node,
-          const ps_table_t *table,
-          ps_change_t *change)
+static void take_copy(const ps_node_t *old, const ps_node_t *node, const ps_table_t *table,
+                      ps_change_t *change)
 {
     ps_copies_t *copies = &change->copies;
     const ps_copy_t *copy = ps_copies_on(copies, old->incarnation);
@@ -29,22 +26,17 @@ take_copy(const ps_node_t *old,
 
 /* Is the copy the last one that could be the primary? Another one that was
  * dropped could, when the node of this one starts again with nothing. */
-static bool
-is_last_heir(const ps_table_t *table, uint32_t partition, const ps_copy_t *copy)
+static bool is_last_heir(const ps_table_t *table, uint32_t partition, const ps_copy_t *copy)
 {
     ps_copies_t others = table->copies[partition];
 
     ps_copies_remove(&others, (uint32_t)(copy - table->copies[partition].at));
-    return ps_copy_is_heir(copy) &&
-           !ps_table_has_other_heir(table, partition, copy->incarnation) &&
+    return ps_copy_is_heir(copy) && !ps_table_has_other_heir(table, partition, copy->incarnation) &&
            (others.fenced || !ps_copies_has_dropped(&others));
 }
 
 /* Nodes that are up and stay could not have as many copies as are wanted. */
-static bool
-is_stuck(const ps_registry_t *self,
-         const ps_table_t *table,
-         const ps_node_t *node)
+static bool is_stuck(const ps_registry_t *self, const ps_table_t *table, const ps_node_t *node)
 {
     uint32_t n_others = 0;
 
@@ -56,8 +48,7 @@ is_stuck(const ps_registry_t *self,
     return n_others < table->spec.replicas;
 }
 
-static ps_node_left_t
-count_left(const ps_registry_t *self, const ps_node_t *node)
+static ps_node_left_t count_left(const ps_registry_t *self, const ps_node_t *node)
 {
     ps_node_left_t left = {0};
 
@@ -80,24 +71,19 @@ count_left(const ps_registry_t *self, const ps_node_t *node)
     return left;
 }
 
-uint32_t
-ps_registry_n_last(const ps_table_t *table, const ps_node_t *node)
+uint32_t ps_registry_n_last(const ps_table_t *table, const ps_node_t *node)
 {
     uint32_t n = 0;
 
     for (uint32_t i = 0; i < table->spec.n_partitions; i++) {
-        const ps_copy_t *copy =
-            ps_copies_on(&table->copies[i], node->incarnation);
+        const ps_copy_t *copy = ps_copies_on(&table->copies[i], node->incarnation);
 
         n += copy != NULL && is_last_heir(table, i, copy) ? 1 : 0;
     }
     return n;
 }
 
-bool
-ps_registry_node_left(const ps_registry_t *self,
-                      const char *name,
-                      ps_node_left_t *ret_left)
+bool ps_registry_node_left(const ps_registry_t *self, const char *name, ps_node_left_t *ret_left)
 {
     const ps_node_t *node = ps_registry_find_node(self, name);
 
@@ -109,10 +95,8 @@ ps_registry_node_left(const ps_registry_t *self,
 }
 
 /* `w, v and 3 more`: the tables of which the node has last copies. */
-static void
-name_tables(const ps_registry_t *self,
-            const ps_node_t *node,
-            char ret_names[NAMES_SIZE])
+static void name_tables(const ps_registry_t *self, const ps_node_t *node,
+                        char ret_names[NAMES_SIZE])
 {
     size_t n = 0;
     size_t used = 0;
@@ -122,22 +106,17 @@ name_tables(const ps_registry_t *self,
         const ps_table_t *table = &self->tables[i];
 
         if (ps_registry_n_last(table, node) > 0 && n++ < NAMES_MAX) {
-            used +=
-                (size_t)snprintf(ret_names + used, NAMES_SIZE - used, "%s%s",
-                                 n == 1 ? "" : ", ", table->spec.name);
+            used += (size_t)snprintf(ret_names + used, NAMES_SIZE - used, "%s%s",
+                                     n == 1 ? "" : ", ", table->spec.name);
         }
     }
     if (n > NAMES_MAX) {
-        (void)snprintf(ret_names + used, NAMES_SIZE - used, " and %zu more",
-                       n - NAMES_MAX);
+        (void)snprintf(ret_names + used, NAMES_SIZE - used, " and %zu more", n - NAMES_MAX);
     }
 }
 
-static psd_status_t
-check_removal(const ps_registry_t *self,
-              const ps_node_t *node,
-              bool force,
-              psd_error_t *err)
+static psd_status_t check_removal(const ps_registry_t *self, const ps_node_t *node, bool force,
+                                  psd_error_t *err)
 {
     ps_node_left_t left = count_left(self, node);
     char names[NAMES_SIZE];
@@ -170,28 +149,23 @@ check_removal(const ps_registry_t *self,
                          "the last (tables: %s); starting it again brings back "
                          "what is on its disk; if it is lost, force it: those "
                          "%u begin again, empty",
-                         node->name, left.n_copies, left.n_last, names,
-                         left.n_last);
+                         node->name, left.n_copies, left.n_last, names, left.n_last);
 }
 
 /* A partition without any heir is made anew, and empty. */
-static psd_status_t
-make_anew(const ps_registry_t *self,
-          ps_loads_t *loads,
-          ps_change_t *change,
-          psd_error_t *err)
+static psd_status_t make_anew(const ps_registry_t *self, ps_loads_t *loads, ps_change_t *change,
+                              psd_error_t *err)
 {
     ps_copies_t *copies = &change->copies;
     size_t node = ps_loads_best(loads, self, copies, PS_COPY_LOAD, 0);
     ps_copy_t copy = {0};
 
     if (node == PS_NO_PLACE) {
-        return psd_error_set(
-            err, PSD_NODE_HELD,
-            "the last copy of partition %u of table %s would be lost, and no "
-            "other node can have a new one",
-            change->partition,
-            ps_registry_find_table(self, change->table)->spec.name);
+        return psd_error_set(err, PSD_NODE_HELD,
+                             "the last copy of partition %u of table %s would be lost, and no "
+                             "other node can have a new one",
+                             change->partition,
+                             ps_registry_find_table(self, change->table)->spec.name);
     }
     copy = ps_loads_copy(loads, self, node, PS_COPY_IN_SYNC);
     ps_loads_add(loads, node, copy.shard, PS_COPY_LOAD);
@@ -202,12 +176,8 @@ make_anew(const ps_registry_t *self,
     return PSD_OK;
 }
 
-psd_status_t
-ps_registry_fill_removal(const ps_registry_t *self,
-                         const ps_node_t *node,
-                         bool force,
-                         ps_command_t *command,
-                         psd_error_t *err)
+psd_status_t ps_registry_fill_removal(const ps_registry_t *self, const ps_node_t *node, bool force,
+                                      ps_command_t *command, psd_error_t *err)
 {
     PSD_AUTO(ps_loads_done) ps_loads_t loads = {0};
     psd_status_t rc = check_removal(self, node, force, err);

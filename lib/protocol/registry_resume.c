@@ -12,39 +12,33 @@
 
 /* ---- checks ---- */
 
-static bool
-is_queue(const ps_work_resumed_t *queue)
+static bool is_queue(const ps_work_resumed_t *queue)
 {
-    bool is_good =
-        memchr(queue->name, '\0', sizeof queue->name) != NULL &&
-        ps_text_is_name(queue->name) && queue->n_slices >= 1 &&
-        queue->n_slices <= PS_WORK_SLICES_MAX &&
-        queue->n_epochs <= PS_WORK_EPOCHS_MAX && queue->epoch >= 1 &&
-        queue->epoch <= PS_STORED_MAX && queue->n_done < queue->n_slices &&
-        (queue->n_epochs == 0 || queue->epoch <= queue->n_epochs ||
-         (queue->epoch == queue->n_epochs + 1 && queue->n_done == 0));
+    bool is_good = memchr(queue->name, '\0', sizeof queue->name) != NULL &&
+                   ps_text_is_name(queue->name) && queue->n_slices >= 1 &&
+                   queue->n_slices <= PS_WORK_SLICES_MAX && queue->n_epochs <= PS_WORK_EPOCHS_MAX &&
+                   queue->epoch >= 1 && queue->epoch <= PS_STORED_MAX &&
+                   queue->n_done < queue->n_slices &&
+                   (queue->n_epochs == 0 || queue->epoch <= queue->n_epochs ||
+                    (queue->epoch == queue->n_epochs + 1 && queue->n_done == 0));
 
     for (uint32_t i = 0; is_good && i < queue->n_done; i++) {
-        is_good = queue->done[i] < queue->n_slices &&
-                  (i == 0 || queue->done[i - 1] < queue->done[i]);
+        is_good =
+            queue->done[i] < queue->n_slices && (i == 0 || queue->done[i - 1] < queue->done[i]);
     }
     return is_good;
 }
 
-psd_status_t
-ps_registry_check_resumed(const ps_registry_t *self,
-                          const ps_command_t *command,
-                          psd_error_t *err)
+psd_status_t ps_registry_check_resumed(const ps_registry_t *self, const ps_command_t *command,
+                                       psd_error_t *err)
 {
     bool is_good = command->n_resumed <= PS_QUEUES_MAX &&
-                   (command->n_resumed == 0 ||
-                    ps_registry_find_job(self, command->job.id) == NULL);
+                   (command->n_resumed == 0 || ps_registry_find_job(self, command->job.id) == NULL);
 
     for (size_t i = 0; is_good && i < command->n_resumed; i++) {
         is_good = is_queue(&command->resumed[i]);
         for (size_t k = 0; is_good && k < i; k++) {
-            is_good =
-                strcmp(command->resumed[i].name, command->resumed[k].name) != 0;
+            is_good = strcmp(command->resumed[i].name, command->resumed[k].name) != 0;
         }
     }
     return is_good ? PSD_OK
@@ -56,8 +50,7 @@ ps_registry_check_resumed(const ps_registry_t *self,
 
 /* ---- deeds ---- */
 
-void
-ps_work_resumed_free(ps_work_resumed_t *queues, size_t n)
+void ps_work_resumed_free(ps_work_resumed_t *queues, size_t n)
 {
     for (size_t i = 0; i < n; i++) {
         ps_free(queues[i].done);
@@ -65,8 +58,7 @@ ps_work_resumed_free(ps_work_resumed_t *queues, size_t n)
     ps_free(queues);
 }
 
-static psd_status_t
-make_queue(const ps_work_resumed_t *from, ps_queue_t *ret)
+static psd_status_t make_queue(const ps_work_resumed_t *from, ps_queue_t *ret)
 {
     ps_queue_t queue = {.n_slices = from->n_slices,
                         .n_epochs = from->n_epochs,
@@ -88,18 +80,15 @@ make_queue(const ps_work_resumed_t *from, ps_queue_t *ret)
     return PSD_OK;
 }
 
-psd_status_t
-ps_registry_make_resumed(const ps_command_t *command,
-                         ps_job_entry_t *entry,
-                         psd_error_t *err)
+psd_status_t ps_registry_make_resumed(const ps_command_t *command, ps_job_entry_t *entry,
+                                      psd_error_t *err)
 {
     psd_status_t rc = PSD_OK;
 
     if (command->n_resumed == 0) {
         return PSD_OK;
     }
-    if (!ps_grow(&entry->queues, &entry->max_queues, command->n_resumed,
-                 sizeof *entry->queues)) {
+    if (!ps_grow(&entry->queues, &entry->max_queues, command->n_resumed, sizeof *entry->queues)) {
         rc = PSD_NOMEM;
     }
     for (size_t i = 0; rc == PSD_OK && i < command->n_resumed; i++) {
@@ -108,14 +97,12 @@ ps_registry_make_resumed(const ps_command_t *command,
     }
     return rc == PSD_OK
                ? PSD_OK
-               : psd_error_set(err, rc, "no memory for the queues of job %s",
-                               command->job.name);
+               : psd_error_set(err, rc, "no memory for the queues of job %s", command->job.name);
 }
 
 /* ---- the plan ---- */
 
-static psd_status_t
-copy_queues(const ps_resume_t *resume, ps_command_t *command)
+static psd_status_t copy_queues(const ps_resume_t *resume, ps_command_t *command)
 {
     command->resumed = ps_alloc(resume->n_queues + 1, sizeof *command->resumed);
     if (command->resumed == NULL) {
@@ -138,17 +125,12 @@ copy_queues(const ps_resume_t *resume, ps_command_t *command)
     return PSD_OK;
 }
 
-psd_status_t
-ps_registry_plan_resume(const ps_registry_t *self,
-                        const ps_resume_t *resume,
-                        uint64_t unix_ms,
-                        ps_command_t *ret_command,
-                        psd_error_t *err)
+psd_status_t ps_registry_plan_resume(const ps_registry_t *self, const ps_resume_t *resume,
+                                     uint64_t unix_ms, ps_command_t *ret_command, psd_error_t *err)
 {
     PSD_AUTO(ps_command_done) ps_command_t command = {0};
-    const ps_join_t join = {.job = resume->job,
-                            .n_workers = resume->n_workers,
-                            .max_delay = resume->max_delay};
+    const ps_join_t join = {
+        .job = resume->job, .n_workers = resume->n_workers, .max_delay = resume->max_delay};
     const ps_job_entry_t *known = ps_registry_find_job_named(self, resume->job);
     psd_status_t rc = ps_registry_check_join(&join, err);
 
@@ -159,15 +141,13 @@ ps_registry_plan_resume(const ps_registry_t *self,
                            resume->job);
     }
     if (rc == PSD_OK && resume->clock > PS_STORED_MAX) {
-        rc =
-            psd_error_set(err, PSD_INVALID, "clock is %" PRIu64, resume->clock);
+        rc = psd_error_set(err, PSD_INVALID, "clock is %" PRIu64, resume->clock);
     }
     if (rc == PSD_OK) {
         rc = ps_registry_plan_new_job(self, &join, &command, err);
     }
     if (rc == PSD_OK && copy_queues(resume, &command) != PSD_OK) {
-        rc = psd_error_set(err, PSD_NOMEM, "no memory for the queues of job %s",
-                           resume->job);
+        rc = psd_error_set(err, PSD_NOMEM, "no memory for the queues of job %s", resume->job);
     }
     if (rc == PSD_OK) {
         rc = ps_registry_check_resumed(self, &command, err);
@@ -181,8 +161,8 @@ ps_registry_plan_resume(const ps_registry_t *self,
     command.unix_ms = unix_ms;
     command.created_unix_ms = unix_ms;
     (void)snprintf(command.text, sizeof command.text,
-                   "job %s goes on behind clock %" PRIu64
-                   " of a checkpoint when its %" PRIu32 " workers come",
+                   "job %s goes on behind clock %" PRIu64 " of a checkpoint when its %" PRIu32
+                   " workers come",
                    resume->job, resume->clock, resume->n_workers);
     *ret_command = command; /* ownership moves to the caller */
     command = (ps_command_t){0};

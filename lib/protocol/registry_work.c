@@ -12,8 +12,7 @@
 #include "protocol/registry_queue.h"
 
 /* The queue's number within the job; 0: there is none of that name. */
-static uint32_t
-number_of(const ps_job_entry_t *entry, const char *name)
+static uint32_t number_of(const ps_job_entry_t *entry, const char *name)
 {
     for (uint32_t i = 0; i < entry->n_queues; i++) {
         if (strcmp(entry->queues[i].name, name) == 0) {
@@ -23,33 +22,24 @@ number_of(const ps_job_entry_t *entry, const char *name)
     return 0;
 }
 
-static psd_status_t
-check_job(const ps_registry_t *self,
-          uint32_t job,
-          const ps_job_entry_t **ret_entry,
-          psd_error_t *err)
+static psd_status_t check_job(const ps_registry_t *self, uint32_t job,
+                              const ps_job_entry_t **ret_entry, psd_error_t *err)
 {
     const ps_job_entry_t *entry = ps_registry_find_job(self, job);
 
     if (entry == NULL) {
-        return psd_error_set(err, PSD_NO_JOB, "job number %u does not exist",
-                             job);
+        return psd_error_set(err, PSD_NO_JOB, "job number %u does not exist", job);
     }
     if (entry->job.stopped) {
-        return psd_error_set(err, PSD_JOB_STOPPED, "job \"%s\" was stopped",
-                             entry->job.name);
+        return psd_error_set(err, PSD_JOB_STOPPED, "job \"%s\" was stopped", entry->job.name);
     }
     *ret_entry = entry;
     return PSD_OK;
 }
 
 /* Is what is wanted a queue, and is there room for it? */
-static psd_status_t
-check_new(const ps_job_entry_t *entry,
-          const char *name,
-          uint32_t n_slices,
-          uint64_t n_epochs,
-          psd_error_t *err)
+static psd_status_t check_new(const ps_job_entry_t *entry, const char *name, uint32_t n_slices,
+                              uint64_t n_epochs, psd_error_t *err)
 {
     if (!ps_text_is_name(name)) {
         return psd_error_set(err, PSD_INVALID,
@@ -58,31 +48,23 @@ check_new(const ps_job_entry_t *entry,
                              name, PS_NAME_MAX);
     }
     if (n_slices < 1 || n_slices > PS_WORK_SLICES_MAX) {
-        return psd_error_set(err, PSD_INVALID,
-                             "queue %s has %u slices; allowed: 1..%d", name,
+        return psd_error_set(err, PSD_INVALID, "queue %s has %u slices; allowed: 1..%d", name,
                              n_slices, PS_WORK_SLICES_MAX);
     }
     if (n_epochs > PS_WORK_EPOCHS_MAX) {
-        return psd_error_set(err, PSD_INVALID,
-                             "queue %s has %llu epochs; allowed: 0..%d", name,
+        return psd_error_set(err, PSD_INVALID, "queue %s has %llu epochs; allowed: 0..%d", name,
                              (unsigned long long)n_epochs, PS_WORK_EPOCHS_MAX);
     }
     if (entry->n_queues >= PS_QUEUES_MAX) {
-        return psd_error_set(err, PSD_LIMIT, "job %s has %zu queues already",
-                             entry->job.name, entry->n_queues);
+        return psd_error_set(err, PSD_LIMIT, "job %s has %zu queues already", entry->job.name,
+                             entry->n_queues);
     }
     return PSD_OK;
 }
 
-psd_status_t
-ps_registry_plan_queue(const ps_registry_t *self,
-                       uint32_t job,
-                       const char *name,
-                       uint32_t n_slices,
-                       uint64_t n_epochs,
-                       uint64_t unix_ms,
-                       ps_command_t *ret_command,
-                       psd_error_t *err)
+psd_status_t ps_registry_plan_queue(const ps_registry_t *self, uint32_t job, const char *name,
+                                    uint32_t n_slices, uint64_t n_epochs, uint64_t unix_ms,
+                                    ps_command_t *ret_command, psd_error_t *err)
 {
     ps_command_t command = ps_registry_command(self, PS_COMMAND_QUEUE, unix_ms);
     const ps_job_entry_t *entry = NULL;
@@ -94,12 +76,10 @@ ps_registry_plan_queue(const ps_registry_t *self,
     }
     assert(entry != NULL);
     known = ps_job_queue(entry, number_of(entry, name));
-    if (known != NULL &&
-        (known->n_slices != n_slices || known->n_epochs != n_epochs)) {
+    if (known != NULL && (known->n_slices != n_slices || known->n_epochs != n_epochs)) {
         return psd_error_set(err, PSD_JOB_MISMATCH,
-                             "queue %s of job %s has %u slices and %llu epochs",
-                             name, entry->job.name, known->n_slices,
-                             (unsigned long long)known->n_epochs);
+                             "queue %s of job %s has %u slices and %llu epochs", name,
+                             entry->job.name, known->n_slices, (unsigned long long)known->n_epochs);
     }
     if (known != NULL) {
         *ret_command = (ps_command_t){0};
@@ -115,9 +95,8 @@ ps_registry_plan_queue(const ps_registry_t *self,
                                .n_slices = n_slices,
                                .n_epochs = n_epochs,
                                .epoch = 1};
-    (void)snprintf(command.text, sizeof command.text,
-                   "job %s has queue %s of %u slices", entry->job.name, name,
-                   n_slices);
+    (void)snprintf(command.text, sizeof command.text, "job %s has queue %s of %u slices",
+                   entry->job.name, name, n_slices);
     *ret_command = command;
     return PSD_OK;
 }
@@ -130,29 +109,22 @@ typedef struct place {
     const char *job;
 } place_t;
 
-static psd_status_t
-find_place(const ps_registry_t *self,
-           const ps_work_ask_t *ask,
-           const ps_command_t *command,
-           place_t *ret,
-           psd_error_t *err)
+static psd_status_t find_place(const ps_registry_t *self, const ps_work_ask_t *ask,
+                               const ps_command_t *command, place_t *ret, psd_error_t *err)
 {
     const ps_job_entry_t *entry = NULL;
     const ps_worker_t *worker = NULL;
     psd_status_t rc = check_job(self, ask->job, &entry, err);
 
     if (rc == PSD_OK) {
-        rc = ps_registry_worker(self, ask->job, ask->worker, &entry, &worker,
-                                err);
+        rc = ps_registry_worker(self, ask->job, ask->worker, &entry, &worker, err);
     }
     if (rc != PSD_OK) {
         return rc;
     }
     assert(entry != NULL && worker != NULL);
-    if (worker->state == PS_WORKER_LOST ||
-        (ask->joins != 0 && ask->joins != worker->joins)) {
-        return psd_error_set(err, PSD_WORKER_LOST,
-                             "worker %u of job %s was declared lost",
+    if (worker->state == PS_WORKER_LOST || (ask->joins != 0 && ask->joins != worker->joins)) {
+        return psd_error_set(err, PSD_WORKER_LOST, "worker %u of job %s was declared lost",
                              ask->worker, entry->job.name);
     }
     if (worker->state != PS_WORKER_RUNNING) {
@@ -163,34 +135,27 @@ find_place(const ps_registry_t *self,
     ret->joins = worker->joins;
     ret->job = entry->job.name;
     if (ret->queue == NULL) {
-        return psd_error_set(err, PSD_NO_JOB, "job %s has no queue \"%.80s\"",
-                             entry->job.name, ask->queue);
+        return psd_error_set(err, PSD_NO_JOB, "job %s has no queue \"%.80s\"", entry->job.name,
+                             ask->queue);
     }
     if (command->kind != 0 &&
         (command->kind != PS_COMMAND_WORK || command->job.id != ask->job ||
-         command->work.queue != ret->number ||
-         command->work.n_holds >= PS_WORK_BATCH_MAX)) {
+         command->work.queue != ret->number || command->work.n_holds >= PS_WORK_BATCH_MAX)) {
         return psd_error_set(err, PSD_BUSY, "other slices come first");
     }
     return PSD_OK;
 }
 
 /* The change joins the command. */
-static psd_status_t
-join(const ps_registry_t *self,
-     const place_t *place,
-     const ps_work_ask_t *ask,
-     const ps_work_hold_t *hold,
-     ps_command_t *command,
-     psd_error_t *err)
+static psd_status_t join(const ps_registry_t *self, const place_t *place, const ps_work_ask_t *ask,
+                         const ps_work_hold_t *hold, ps_command_t *command, psd_error_t *err)
 {
     size_t capacity = command->work.n_holds;
     ps_work_hold_t *grown = NULL;
 
     if ((capacity & (capacity - 1)) == 0) { /* full at powers of two */
         grown =
-            ps_alloc_resize(command->work.holds,
-                            capacity == 0 ? 1 : 2 * capacity, sizeof *grown);
+            ps_alloc_resize(command->work.holds, capacity == 0 ? 1 : 2 * capacity, sizeof *grown);
         if (grown == NULL) {
             return psd_error_set(err, PSD_NOMEM, "no memory for a slice");
         }
@@ -202,9 +167,8 @@ join(const ps_registry_t *self,
         command->job.id = ask->job;
         command->work.queue = place->number;
         command->work.epoch = place->queue->epoch;
-        (void)snprintf(command->text, sizeof command->text,
-                       "slices of queue %s of job %s", place->queue->name,
-                       place->job);
+        (void)snprintf(command->text, sizeof command->text, "slices of queue %s of job %s",
+                       place->queue->name, place->job);
     }
     command->work.holds[command->work.n_holds++] = *hold;
     return PSD_OK;
@@ -217,8 +181,7 @@ typedef struct known {
     uint32_t n_given;           /* slices that it has */
 } known_t;
 
-static void
-look_at(known_t *known, const ps_work_ask_t *ask, const ps_work_hold_t *hold)
+static void look_at(known_t *known, const ps_work_ask_t *ask, const ps_work_hold_t *hold)
 {
     if (hold->session != ask->session) {
         return;
@@ -228,10 +191,8 @@ look_at(known_t *known, const ps_work_ask_t *ask, const ps_work_hold_t *hold)
     known->n_given += hold->kind == PS_WORK_GIVEN ? 1 : 0;
 }
 
-static known_t
-known_of(const ps_queue_t *queue,
-         const ps_command_t *command,
-         const ps_work_ask_t *ask)
+static known_t known_of(const ps_queue_t *queue, const ps_command_t *command,
+                        const ps_work_ask_t *ask)
 {
     known_t known = {0};
 
@@ -244,12 +205,10 @@ known_of(const ps_queue_t *queue,
     return known;
 }
 
-static bool
-is_given_in(const ps_command_t *command, uint32_t slice)
+static bool is_given_in(const ps_command_t *command, uint32_t slice)
 {
     for (size_t i = 0; i < command->work.n_holds; i++) {
-        if (command->work.holds[i].kind == PS_WORK_GIVEN &&
-            command->work.holds[i].slice == slice) {
+        if (command->work.holds[i].kind == PS_WORK_GIVEN && command->work.holds[i].slice == slice) {
             return true;
         }
     }
@@ -257,25 +216,20 @@ is_given_in(const ps_command_t *command, uint32_t slice)
 }
 
 /* n_slices: none is free. */
-static uint32_t
-free_slice(const ps_queue_t *queue, const ps_command_t *command)
+static uint32_t free_slice(const ps_queue_t *queue, const ps_command_t *command)
 {
     uint32_t slice = queue->first_free;
 
-    while (slice < queue->n_slices && (queue->slices[slice] != PS_SLICE_FREE ||
-                                       is_given_in(command, slice))) {
+    while (slice < queue->n_slices &&
+           (queue->slices[slice] != PS_SLICE_FREE || is_given_in(command, slice))) {
         slice++;
     }
     return slice;
 }
 
-psd_status_t
-ps_registry_plan_work_next(const ps_registry_t *self,
-                           const ps_work_ask_t *ask,
-                           uint64_t unix_ms,
-                           ps_command_t *command,
-                           ps_work_answer_t *ret_answer,
-                           psd_error_t *err)
+psd_status_t ps_registry_plan_work_next(const ps_registry_t *self, const ps_work_ask_t *ask,
+                                        uint64_t unix_ms, ps_command_t *command,
+                                        ps_work_answer_t *ret_answer, psd_error_t *err)
 {
     ps_work_answer_t answer = {.found = PS_WORK_WAIT};
     place_t place = {0};
@@ -287,19 +241,16 @@ ps_registry_plan_work_next(const ps_registry_t *self,
     }
     if (ask->session == 0 || ask->session > PS_STORED_MAX || ask->number == 0 ||
         ask->number > PS_STORED_MAX) {
-        return psd_error_set(err, PSD_INVALID,
-                             "session or number of a question is out of range");
+        return psd_error_set(err, PSD_INVALID, "session or number of a question is out of range");
     }
     known = known_of(place.queue, command, ask);
     if (known.same != NULL) {
-        answer = (ps_work_answer_t){.found = PS_WORK_SLICE,
-                                    .epoch = known.same->epoch,
-                                    .slice = known.same->slice};
+        answer = (ps_work_answer_t){
+            .found = PS_WORK_SLICE, .epoch = known.same->epoch, .slice = known.same->slice};
     } else if (ps_queue_is_over(place.queue)) {
         answer.found = PS_WORK_END;
     } else if (known.n_given >= PS_WORK_HOLDS_MAX) {
-        return psd_error_set(err, PSD_LIMIT,
-                             "a client of worker %u has %u slices already",
+        return psd_error_set(err, PSD_LIMIT, "a client of worker %u has %u slices already",
                              ask->worker, known.n_given);
     } else if (ask->number > known.last) {
         ps_work_hold_t hold = {.kind = PS_WORK_GIVEN,
@@ -313,9 +264,8 @@ ps_registry_plan_work_next(const ps_registry_t *self,
         if (hold.slice < place.queue->n_slices) {
             rc = join(self, &place, ask, &hold, command, err);
             command->unix_ms = unix_ms;
-            answer = (ps_work_answer_t){.found = PS_WORK_SLICE,
-                                        .epoch = hold.epoch,
-                                        .slice = hold.slice};
+            answer = (ps_work_answer_t){
+                .found = PS_WORK_SLICE, .epoch = hold.epoch, .slice = hold.slice};
         }
     }
     if (rc == PSD_OK) {
@@ -325,12 +275,10 @@ ps_registry_plan_work_next(const ps_registry_t *self,
 }
 
 /* Done by an earlier change of the command. */
-static bool
-is_done_in(const ps_command_t *command, uint32_t slice)
+static bool is_done_in(const ps_command_t *command, uint32_t slice)
 {
     for (size_t i = 0; i < command->work.n_holds; i++) {
-        if (command->work.holds[i].kind == PS_WORK_DONE &&
-            command->work.holds[i].slice == slice) {
+        if (command->work.holds[i].kind == PS_WORK_DONE && command->work.holds[i].slice == slice) {
             return true;
         }
     }
@@ -338,8 +286,7 @@ is_done_in(const ps_command_t *command, uint32_t slice)
 }
 
 /* Whoever of the worker's clients asked for it; NULL: it has not got it. */
-static const ps_work_hold_t *
-hold_of(const place_t *place, const ps_work_ask_t *ask)
+static const ps_work_hold_t *hold_of(const place_t *place, const ps_work_ask_t *ask)
 {
     const ps_queue_t *queue = place->queue;
 
@@ -354,8 +301,7 @@ hold_of(const place_t *place, const ps_work_ask_t *ask)
     return NULL;
 }
 
-static bool
-all_done(const ps_queue_t *queue, const ps_command_t *command)
+static bool all_done(const ps_queue_t *queue, const ps_command_t *command)
 {
     uint32_t n = queue->n_done;
 
@@ -365,12 +311,8 @@ all_done(const ps_queue_t *queue, const ps_command_t *command)
     return n == queue->n_slices;
 }
 
-psd_status_t
-ps_registry_plan_work_done(const ps_registry_t *self,
-                           const ps_work_ask_t *ask,
-                           uint64_t unix_ms,
-                           ps_command_t *command,
-                           psd_error_t *err)
+psd_status_t ps_registry_plan_work_done(const ps_registry_t *self, const ps_work_ask_t *ask,
+                                        uint64_t unix_ms, ps_command_t *command, psd_error_t *err)
 {
     place_t place = {0};
     const ps_work_hold_t *found = NULL;
@@ -380,21 +322,17 @@ ps_registry_plan_work_done(const ps_registry_t *self,
     if (rc != PSD_OK) {
         return rc;
     }
-    if (ask->slice >= place.queue->n_slices || ask->epoch < 1 ||
-        ask->epoch > place.queue->epoch) {
-        return psd_error_set(
-            err, PSD_INVALID, "queue %s has no slice %u in epoch %llu",
-            place.queue->name, ask->slice, (unsigned long long)ask->epoch);
+    if (ask->slice >= place.queue->n_slices || ask->epoch < 1 || ask->epoch > place.queue->epoch) {
+        return psd_error_set(err, PSD_INVALID, "queue %s has no slice %u in epoch %llu",
+                             place.queue->name, ask->slice, (unsigned long long)ask->epoch);
     }
-    if (ask->epoch < place.queue->epoch ||
-        place.queue->slices[ask->slice] == PS_SLICE_DONE ||
+    if (ask->epoch < place.queue->epoch || place.queue->slices[ask->slice] == PS_SLICE_DONE ||
         is_done_in(command, ask->slice)) {
         return PSD_OK; /* it is counted */
     }
     found = hold_of(&place, ask);
     if (found == NULL) {
-        return psd_error_set(err, PSD_INVALID,
-                             "slice %u of queue %s was not given to worker %u",
+        return psd_error_set(err, PSD_INVALID, "slice %u of queue %s was not given to worker %u",
                              ask->slice, place.queue->name, ask->worker);
     }
     hold = *found;
@@ -407,11 +345,8 @@ ps_registry_plan_work_done(const ps_registry_t *self,
     return rc;
 }
 
-bool
-ps_registry_queue_at(const ps_registry_t *self,
-                     uint32_t job,
-                     size_t i,
-                     ps_queue_info_t *ret_info)
+bool ps_registry_queue_at(const ps_registry_t *self, uint32_t job, size_t i,
+                          ps_queue_info_t *ret_info)
 {
     const ps_job_entry_t *entry = ps_registry_find_job(self, job);
     const ps_queue_t *queue = NULL;
@@ -431,29 +366,19 @@ ps_registry_queue_at(const ps_registry_t *self,
     return true;
 }
 
-bool
-ps_registry_slice_is_done(const ps_registry_t *self,
-                          uint32_t job,
-                          size_t i,
-                          uint32_t slice)
+bool ps_registry_slice_is_done(const ps_registry_t *self, uint32_t job, size_t i, uint32_t slice)
 {
     const ps_job_entry_t *entry = ps_registry_find_job(self, job);
 
-    return entry != NULL && i < entry->n_queues &&
-           slice < entry->queues[i].n_slices &&
+    return entry != NULL && i < entry->n_queues && slice < entry->queues[i].n_slices &&
            entry->queues[i].slices[slice] == PS_SLICE_DONE;
 }
 
-uint32_t
-ps_registry_queue_given(const ps_registry_t *self,
-                        uint32_t job,
-                        const char *queue,
-                        uint32_t worker,
-                        uint32_t *ret_slice)
+uint32_t ps_registry_queue_given(const ps_registry_t *self, uint32_t job, const char *queue,
+                                 uint32_t worker, uint32_t *ret_slice)
 {
     const ps_job_entry_t *entry = ps_registry_find_job(self, job);
-    const ps_queue_t *found =
-        entry == NULL ? NULL : ps_job_queue(entry, number_of(entry, queue));
+    const ps_queue_t *found = entry == NULL ? NULL : ps_job_queue(entry, number_of(entry, queue));
     uint32_t n = 0;
 
     for (size_t i = 0; found != NULL && i < found->n_holds; i++) {

@@ -22,14 +22,10 @@
 /* Makes a queue of a job. Kind 0: there is one alike. Errors: PSD_NO_JOB,
  * PSD_JOB_STOPPED; PSD_JOB_MISMATCH there is another of that name; PSD_INVALID;
  * PSD_LIMIT. */
-PSD_MUST_CHECK psd_status_t ps_registry_plan_queue(const ps_registry_t *self,
-                                                   uint32_t job,
-                                                   const char *name,
-                                                   uint32_t n_slices,
-                                                   uint64_t n_epochs,
-                                                   uint64_t unix_ms,
-                                                   ps_command_t *ret_command,
-                                                   psd_error_t *err);
+PSD_MUST_CHECK psd_status_t ps_registry_plan_queue(const ps_registry_t *self, uint32_t job,
+                                                   const char *name, uint32_t n_slices,
+                                                   uint64_t n_epochs, uint64_t unix_ms,
+                                                   ps_command_t *ret_command, psd_error_t *err);
 
 /* Who asks. */
 typedef struct ps_work_ask {
@@ -68,19 +64,14 @@ typedef struct ps_work_answer {
  * PSD_INVALID the slice is not this worker's; PSD_NOMEM. *command is then as it
  * was.
  */
-PSD_MUST_CHECK psd_status_t
-ps_registry_plan_work_next(const ps_registry_t *self,
-                           const ps_work_ask_t *ask,
-                           uint64_t unix_ms,
-                           ps_command_t *command,
-                           ps_work_answer_t *ret_answer,
-                           psd_error_t *err);
-PSD_MUST_CHECK psd_status_t
-ps_registry_plan_work_done(const ps_registry_t *self,
-                           const ps_work_ask_t *ask,
-                           uint64_t unix_ms,
-                           ps_command_t *command,
-                           psd_error_t *err);
+PSD_MUST_CHECK psd_status_t ps_registry_plan_work_next(const ps_registry_t *self,
+                                                       const ps_work_ask_t *ask, uint64_t unix_ms,
+                                                       ps_command_t *command,
+                                                       ps_work_answer_t *ret_answer,
+                                                       psd_error_t *err);
+PSD_MUST_CHECK psd_status_t ps_registry_plan_work_done(const ps_registry_t *self,
+                                                       const ps_work_ask_t *ask, uint64_t unix_ms,
+                                                       ps_command_t *command, psd_error_t *err);
 
 typedef struct ps_queue_info {
     const char *name; /* borrowed until the next apply */
@@ -91,20 +82,12 @@ typedef struct ps_queue_info {
     uint32_t n_given;  /* and not done */
 } ps_queue_info_t;
 /* Queue i of a job, from 0; false: there is none. */
-bool ps_registry_queue_at(const ps_registry_t *self,
-                          uint32_t job,
-                          size_t i,
+bool ps_registry_queue_at(const ps_registry_t *self, uint32_t job, size_t i,
                           ps_queue_info_t *ret_info);
 /* Slice `slice` of queue i is done in its epoch. */
-bool ps_registry_slice_is_done(const ps_registry_t *self,
-                               uint32_t job,
-                               size_t i,
-                               uint32_t slice);
+bool ps_registry_slice_is_done(const ps_registry_t *self, uint32_t job, size_t i, uint32_t slice);
 /* How many slices of a job's queue a worker has and has not done; ret_slice is
  * set to one of them when there are any. 0 also when there is no such queue. */
-uint32_t ps_registry_queue_given(const ps_registry_t *self,
-                                 uint32_t job,
-                                 const char *queue,
-                                 uint32_t worker,
-                                 uint32_t *ret_slice);
+uint32_t ps_registry_queue_given(const ps_registry_t *self, uint32_t job, const char *queue,
+                                 uint32_t worker, uint32_t *ret_slice);
 #endif

@@ -13,8 +13,7 @@
 
 #define RETRY_MS 50 /* after memory was short */
 
-ps_job_place_t *
-ps_partition_find_place(const ps_partition_t *self, uint32_t job)
+ps_job_place_t *ps_partition_find_place(const ps_partition_t *self, uint32_t job)
 {
     for (size_t i = 0; i < self->n_jobs; i++) {
         if (ps_gate_job(self->jobs[i].gate) == job) {
@@ -26,8 +25,7 @@ ps_partition_find_place(const ps_partition_t *self, uint32_t job)
 
 /* ---- rows ---- */
 
-void
-ps_partition_ask_to_fill(ps_shard_t *shard, ps_partition_t *self)
+void ps_partition_ask_to_fill(ps_shard_t *shard, ps_partition_t *self)
 {
     ps_soon_t soon;
     ps_effect_t *effect = NULL;
@@ -41,13 +39,8 @@ ps_partition_ask_to_fill(ps_shard_t *shard, ps_partition_t *self)
 }
 
 /* Into the rows, for that worker. false: no memory; nothing changed. */
-static bool
-apply(ps_shard_t *shard,
-      ps_partition_t *self,
-      uint32_t worker,
-      const ps_row_op_t *op,
-      const ps_slice_t *slice,
-      const ps_payload_t *payload)
+static bool apply(ps_shard_t *shard, ps_partition_t *self, uint32_t worker, const ps_row_op_t *op,
+                  const ps_slice_t *slice, const ps_payload_t *payload)
 {
     bool has_versions = ps_store_has_versions(self->store);
     psd_status_t rc = PSD_OK;
@@ -71,10 +64,7 @@ apply(ps_shard_t *shard,
     return rc == PSD_OK;
 }
 
-bool
-ps_partition_close_clocks(ps_shard_t *shard,
-                          ps_partition_t *self,
-                          ps_job_place_t *place)
+bool ps_partition_close_clocks(ps_shard_t *shard, ps_partition_t *self, ps_job_place_t *place)
 {
     uint64_t closed = ps_gate_closed(place->gate);
     bool over = place->applied < closed || ps_gate_is_deserted(place->gate);
@@ -88,8 +78,7 @@ ps_partition_close_clocks(ps_shard_t *shard,
     while (n < place->open.n_pushes) {
         const ps_logged_t *push = &place->open.pushes[n];
 
-        if (!apply(shard, self, push->worker, &push->op, &push->slice,
-                   push->payload)) {
+        if (!apply(shard, self, push->worker, &push->op, &push->slice, push->payload)) {
             break;
         }
         n++;
@@ -114,8 +103,7 @@ ps_partition_close_clocks(ps_shard_t *shard,
 
 /* A clock that could not be applied whole comes before everything else: every
  * copy applies in the same order. */
-static bool
-finish_clocks(ps_shard_t *shard, ps_partition_t *self)
+static bool finish_clocks(ps_shard_t *shard, ps_partition_t *self)
 {
     for (size_t i = 0; i < self->n_jobs; i++) {
         if (!ps_partition_close_clocks(shard, self, &self->jobs[i])) {
@@ -129,8 +117,7 @@ finish_clocks(ps_shard_t *shard, ps_partition_t *self)
 /* ---- the kinds ---- */
 
 /* The client's window, made when it is new. NULL: no memory. */
-static ps_window_t *
-window_of(const ps_shard_t *shard, ps_partition_t *self, uint64_t session)
+static ps_window_t *window_of(const ps_shard_t *shard, ps_partition_t *self, uint64_t session)
 {
     ps_window_t *window = ps_map_get(&self->windows, session);
 
@@ -147,12 +134,8 @@ window_of(const ps_shard_t *shard, ps_partition_t *self, uint64_t session)
 }
 
 /* Into the log, to be applied when the clock closes. */
-static bool
-keep_push(ps_shard_t *shard,
-          ps_partition_t *self,
-          ps_job_place_t *place,
-          const ps_record_t *record,
-          ps_payload_t *payload)
+static bool keep_push(ps_shard_t *shard, ps_partition_t *self, ps_job_place_t *place,
+                      const ps_record_t *record, ps_payload_t *payload)
 {
     ps_logged_t push = {.worker = record->worker,
                         .member = record->member,
@@ -173,12 +156,8 @@ keep_push(ps_shard_t *shard,
 }
 
 /* The member has finished so many clocks. */
-static void
-mark(ps_shard_t *shard,
-     const ps_partition_t *self,
-     const ps_job_place_t *place,
-     const ps_record_t *record,
-     uint64_t clock)
+static void mark(ps_shard_t *shard, const ps_partition_t *self, const ps_job_place_t *place,
+                 const ps_record_t *record, uint64_t clock)
 {
     PS_NOTE_TRACE(shard, (&(ps_note_t){.kind = PS_NOTE_MARKED,
                                        .table = self->table,
@@ -191,12 +170,8 @@ mark(ps_shard_t *shard,
 }
 
 /* The push was taken. */
-static void
-note_push(ps_shard_t *shard,
-          ps_partition_t *self,
-          ps_window_t *window,
-          const ps_record_t *record,
-          ps_note_kind_t kind)
+static void note_push(ps_shard_t *shard, ps_partition_t *self, ps_window_t *window,
+                      const ps_record_t *record, ps_note_kind_t kind)
 {
     ps_window_finish(window, record->seq);
     self->pushes++;
@@ -211,26 +186,20 @@ note_push(ps_shard_t *shard,
                                        .e = record->clock}));
 }
 
-static bool
-replay_push(ps_shard_t *shard,
-            ps_partition_t *self,
-            const ps_record_t *record,
-            ps_payload_t *payload)
+static bool replay_push(ps_shard_t *shard, ps_partition_t *self, const ps_record_t *record,
+                        ps_payload_t *payload)
 {
-    ps_job_place_t *place =
-        record->job == 0 ? NULL : ps_partition_find_place(self, record->job);
+    ps_job_place_t *place = record->job == 0 ? NULL : ps_partition_find_place(self, record->job);
     ps_window_t *window = window_of(shard, self, record->session);
     bool bsp = place != NULL && ps_gate_is_bsp(place->gate);
 
     if (window == NULL || (record->marks && place == NULL) ||
         !(bsp ? keep_push(shard, self, place, record, payload)
-              : apply(shard, self,
-                      record->job == 0 ? PS_UPDATER_NO_WORKER : record->worker,
+              : apply(shard, self, record->job == 0 ? PS_UPDATER_NO_WORKER : record->worker,
                       &record->op, &record->slice, payload))) {
         return false;
     }
-    note_push(shard, self, window, record,
-              bsp ? PS_NOTE_LOGGED : PS_NOTE_APPLIED);
+    note_push(shard, self, window, record, bsp ? PS_NOTE_LOGGED : PS_NOTE_APPLIED);
     if (record->marks) {
         mark(shard, self, place, record, record->clock + 1);
     }
@@ -238,11 +207,9 @@ replay_push(ps_shard_t *shard,
 }
 
 /* A push into rows that come later, with the change in them. */
-static bool
-replay_ahead(ps_shard_t *shard, ps_partition_t *self, const ps_record_t *record)
+static bool replay_ahead(ps_shard_t *shard, ps_partition_t *self, const ps_record_t *record)
 {
-    const ps_job_place_t *place =
-        record->marks ? ps_partition_find_place(self, record->job) : NULL;
+    const ps_job_place_t *place = record->marks ? ps_partition_find_place(self, record->job) : NULL;
     ps_window_t *window = window_of(shard, self, record->session);
 
     if (window == NULL || (record->marks && place == NULL)) {
@@ -258,14 +225,10 @@ replay_ahead(ps_shard_t *shard, ps_partition_t *self, const ps_record_t *record)
     return true;
 }
 
-static bool
-replay_refusal(ps_shard_t *shard,
-               ps_partition_t *self,
-               const ps_record_t *record,
-               const ps_payload_t *payload)
+static bool replay_refusal(ps_shard_t *shard, ps_partition_t *self, const ps_record_t *record,
+                           const ps_payload_t *payload)
 {
-    const ps_job_place_t *place =
-        record->marks ? ps_partition_find_place(self, record->job) : NULL;
+    const ps_job_place_t *place = record->marks ? ps_partition_find_place(self, record->job) : NULL;
     ps_window_t *window = window_of(shard, self, record->session);
     char text[PS_TEXT_MAX + 1] = "";
     size_t size = 0;
@@ -274,12 +237,10 @@ replay_refusal(ps_shard_t *shard,
         return false;
     }
     if (payload != NULL && payload->n_spans > 0) {
-        size = payload->spans[0].size < PS_TEXT_MAX ? payload->spans[0].size
-                                                    : PS_TEXT_MAX;
+        size = payload->spans[0].size < PS_TEXT_MAX ? payload->spans[0].size : PS_TEXT_MAX;
         memcpy(text, payload->spans[0].data, size);
     }
-    if (!ps_window_refuse(window, record->seq, record->status, text,
-                          shard->args.credit_requests)) {
+    if (!ps_window_refuse(window, record->seq, record->status, text, shard->args.credit_requests)) {
         return false;
     }
     if (record->marks) {
@@ -288,8 +249,7 @@ replay_refusal(ps_shard_t *shard,
     return true;
 }
 
-static bool
-replay_mark(ps_shard_t *shard, ps_partition_t *self, const ps_record_t *record)
+static bool replay_mark(ps_shard_t *shard, ps_partition_t *self, const ps_record_t *record)
 {
     ps_job_place_t *place = ps_partition_find_place(self, record->job);
     ps_window_t *window = window_of(shard, self, record->session);
@@ -303,8 +263,7 @@ replay_mark(ps_shard_t *shard, ps_partition_t *self, const ps_record_t *record)
 }
 
 /* The job as it now is, at a gate that is made at its first record. */
-static bool
-set_job(ps_partition_t *self, const ps_job_t *job)
+static bool set_job(ps_partition_t *self, const ps_job_t *job)
 {
     ps_job_place_t *place = ps_partition_find_place(self, job->id);
     ps_gate_t *gate = NULL;
@@ -312,18 +271,15 @@ set_job(ps_partition_t *self, const ps_job_t *job)
     if (place != NULL) {
         return ps_gate_update(place->gate, job, NULL) == PSD_OK;
     }
-    if (!ps_grow(&self->jobs, &self->jobs_capacity, self->n_jobs + 1,
-                 sizeof *self->jobs) ||
+    if (!ps_grow(&self->jobs, &self->jobs_capacity, self->n_jobs + 1, sizeof *self->jobs) ||
         ps_gate_new(job, &gate, NULL) != PSD_OK) {
         return false;
     }
-    self->jobs[self->n_jobs++] =
-        (ps_job_place_t){.gate = gate, .applied = ps_gate_closed(gate)};
+    self->jobs[self->n_jobs++] = (ps_job_place_t){.gate = gate, .applied = ps_gate_closed(gate)};
     return true;
 }
 
-static void
-forget_job(ps_partition_t *self, uint32_t job)
+static void forget_job(ps_partition_t *self, uint32_t job)
 {
     ps_job_place_t *place = ps_partition_find_place(self, job);
 
@@ -337,10 +293,7 @@ forget_job(ps_partition_t *self, uint32_t job)
     }
 }
 
-static bool
-replay_job(ps_partition_t *self,
-           const ps_record_t *record,
-           const ps_payload_t *payload)
+static bool replay_job(ps_partition_t *self, const ps_record_t *record, const ps_payload_t *payload)
 {
     PSD_AUTO(ps_job_done) ps_job_t job = {0};
 
@@ -348,20 +301,15 @@ replay_job(ps_partition_t *self,
         forget_job(self, record->job);
         return true;
     }
-    return ps_job_decode(payload->spans[0], &job, NULL) == PSD_OK &&
-           set_job(self, &job);
+    return ps_job_decode(payload->spans[0], &job, NULL) == PSD_OK && set_job(self, &job);
 }
 
 /* Rows of a checkpoint; while more come, requests wait. */
-static bool
-replay_rows(ps_shard_t *shard,
-            ps_partition_t *self,
-            const ps_record_t *record,
-            const ps_payload_t *payload)
+static bool replay_rows(ps_shard_t *shard, ps_partition_t *self, const ps_record_t *record,
+                        const ps_payload_t *payload)
 {
     if (payload != NULL && payload->n_spans > 0 &&
-        ps_store_put(self->store, payload->spans[0], &self->version, NULL) !=
-            PSD_OK) {
+        ps_store_put(self->store, payload->spans[0], &self->version, NULL) != PSD_OK) {
         return false;
     }
     self->restoring = record->seq != 0;
@@ -372,8 +320,7 @@ replay_rows(ps_shard_t *shard,
 }
 
 /* What an older psd has forgotten were all sessions up to one. */
-static bool
-replay_retire(ps_partition_t *self, const ps_record_t *record)
+static bool replay_retire(ps_partition_t *self, const ps_record_t *record)
 {
     ps_window_t *window = NULL;
     bool is_one = record->kind == PS_RECORD_RETIRE;
@@ -388,11 +335,8 @@ replay_retire(ps_partition_t *self, const ps_record_t *record)
     return true;
 }
 
-static bool
-replay(ps_shard_t *shard,
-       ps_partition_t *self,
-       const ps_record_t *record,
-       ps_payload_t *payload)
+static bool replay(ps_shard_t *shard, ps_partition_t *self, const ps_record_t *record,
+                   ps_payload_t *payload)
 {
     switch (record->kind) {
     case PS_RECORD_PUSH:
@@ -422,11 +366,8 @@ replay(ps_shard_t *shard,
     }
 }
 
-bool
-ps_partition_replay(ps_shard_t *shard,
-                    ps_partition_t *self,
-                    const ps_record_t *record,
-                    ps_payload_t *payload)
+bool ps_partition_replay(ps_shard_t *shard, ps_partition_t *self, const ps_record_t *record,
+                         ps_payload_t *payload)
 {
     if (!finish_clocks(shard, self)) {
         return false;
@@ -438,19 +379,15 @@ ps_partition_replay(ps_shard_t *shard,
     self->lsn = record->lsn;
     self->lsn_epoch = record->epoch;
     ps_epochs_add(&self->epochs, record->lsn, record->epoch);
-    if (record->kind == PS_RECORD_MARK || record->kind == PS_RECORD_JOB ||
-        record->marks) {
+    if (record->kind == PS_RECORD_MARK || record->kind == PS_RECORD_JOB || record->marks) {
         (void)finish_clocks(shard, self); /* or with the next one, or a tick */
         ps_partition_image_try(shard, self);
     }
     return true;
 }
 
-bool
-ps_partition_replay_noted(ps_shard_t *shard,
-                          ps_partition_t *self,
-                          const ps_record_t *record,
-                          ps_payload_t *payload)
+bool ps_partition_replay_noted(ps_shard_t *shard, ps_partition_t *self, const ps_record_t *record,
+                               ps_payload_t *payload)
 {
     bool is_done = false;
 
@@ -468,12 +405,8 @@ ps_partition_replay_noted(ps_shard_t *shard,
 
 /* What goes to the other copies; *ret_bytes is NULL where nothing can. false:
  * no memory. */
-static bool
-prepare(ps_shard_t *shard,
-        ps_partition_t *self,
-        const ps_record_t *record,
-        const ps_payload_t *payload,
-        ps_payload_t **ret_bytes)
+static bool prepare(ps_shard_t *shard, ps_partition_t *self, const ps_record_t *record,
+                    const ps_payload_t *payload, ps_payload_t **ret_bytes)
 {
     ps_record_t ahead = *record;
 
@@ -482,8 +415,8 @@ prepare(ps_shard_t *shard,
         return true;
     }
     if (record->kind == PS_RECORD_PUSH &&
-        ps_rows_lie_ahead(self, record->job, &record->op, &record->slice,
-                          payload, &ahead.slice.first_row)) {
+        ps_rows_lie_ahead(self, record->job, &record->op, &record->slice, payload,
+                          &ahead.slice.first_row)) {
         ahead.kind = PS_RECORD_AHEAD;
         *ret_bytes = ps_replicas_prepare(self->replicas, &ahead, NULL);
         return *ret_bytes != NULL;
@@ -496,11 +429,8 @@ prepare(ps_shard_t *shard,
     return *ret_bytes != NULL;
 }
 
-bool
-ps_partition_record(ps_shard_t *shard,
-                    ps_partition_t *self,
-                    ps_record_t *record,
-                    ps_payload_t *payload)
+bool ps_partition_record(ps_shard_t *shard, ps_partition_t *self, ps_record_t *record,
+                         ps_payload_t *payload)
 {
     PSD_AUTO(ps_payload_destroy) ps_payload_t *bytes = NULL;
 
@@ -523,21 +453,14 @@ ps_partition_record(ps_shard_t *shard,
     return true;
 }
 
-psd_status_t
-ps_partition_record_job(ps_shard_t *shard,
-                        ps_partition_t *self,
-                        uint32_t id,
-                        const ps_job_t *job,
-                        psd_error_t *err)
+psd_status_t ps_partition_record_job(ps_shard_t *shard, ps_partition_t *self, uint32_t id,
+                                     const ps_job_t *job, psd_error_t *err)
 {
     PSD_AUTO(ps_payload_destroy)
     ps_payload_t *payload = job == NULL ? NULL : ps_job_encode(job);
-    ps_record_t record = {.kind = PS_RECORD_JOB,
-                          .job = id,
-                          .seq = job == NULL ? 0 : job->version};
+    ps_record_t record = {.kind = PS_RECORD_JOB, .job = id, .seq = job == NULL ? 0 : job->version};
 
-    if ((job != NULL && payload == NULL) ||
-        !ps_partition_record(shard, self, &record, payload)) {
+    if ((job != NULL && payload == NULL) || !ps_partition_record(shard, self, &record, payload)) {
         return psd_error_set(err, PSD_NOMEM, "no memory for a clock gate");
     }
     return PSD_OK;

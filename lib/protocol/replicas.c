@@ -8,12 +8,8 @@
 
 #define RETRY_MS 20 /* after memory was short */
 
-psd_status_t
-ps_replicas_new(ps_shard_t *shard,
-                uint64_t lsn,
-                uint64_t epoch,
-                ps_replicas_t **ret_replicas,
-                psd_error_t *err)
+psd_status_t ps_replicas_new(ps_shard_t *shard, uint64_t lsn, uint64_t epoch,
+                             ps_replicas_t **ret_replicas, psd_error_t *err)
 {
     ps_replicas_t *self = ps_alloc(1, sizeof *self);
 
@@ -27,8 +23,7 @@ ps_replicas_new(ps_shard_t *shard,
     return PSD_OK;
 }
 
-void
-ps_replicas_destroy(ps_replicas_t **self_p)
+void ps_replicas_destroy(ps_replicas_t **self_p)
 {
     ps_replicas_t *self = self_p == NULL ? NULL : *self_p;
 
@@ -47,8 +42,7 @@ ps_replicas_destroy(ps_replicas_t **self_p)
 /* In a new epoch it learns of that at once, is reported anew, and counts only
  * if the map says so. The same map once more says nothing: the registry may
  * have made in sync what it was offered, and its word be on its way. */
-static void
-begin_epoch(ps_follower_t *self, uint64_t now_ms)
+static void begin_epoch(ps_follower_t *self, uint64_t now_ms)
 {
     self->sent_ms = 0;
     self->moved_ms = now_ms;
@@ -57,12 +51,8 @@ begin_epoch(ps_follower_t *self, uint64_t now_ms)
 }
 
 /* The other copies, of which those that were followed before are known. */
-static void
-set_followers(ps_shard_t *shard,
-              const ps_partition_t *partition,
-              const ps_copies_t *copies,
-              uint32_t own,
-              bool is_new_epoch)
+static void set_followers(ps_shard_t *shard, const ps_partition_t *partition,
+                          const ps_copies_t *copies, uint32_t own, bool is_new_epoch)
 {
     ps_replicas_t *self = partition->replicas;
     ps_follower_t old[PS_COPIES_MAX - 1];
@@ -80,11 +70,9 @@ set_followers(ps_shard_t *shard,
         if (i == own) {
             continue;
         }
-        ps_follower_init(follower, copy->incarnation, copy->shard, &self->tail,
-                         shard->now_ms);
+        ps_follower_init(follower, copy->incarnation, copy->shard, &self->tail, shard->now_ms);
         for (uint32_t k = 0; k < n_old; k++) {
-            if (old[k].incarnation == copy->incarnation &&
-                old[k].shard == copy->shard) {
+            if (old[k].incarnation == copy->incarnation && old[k].shard == copy->shard) {
                 *follower = old[k];
                 if (is_new_epoch) {
                     begin_epoch(follower, shard->now_ms);
@@ -101,24 +89,20 @@ set_followers(ps_shard_t *shard,
 }
 
 /* What the shard has learned of jobs while this copy could record nothing. */
-static void
-record_jobs(ps_shard_t *shard, ps_partition_t *partition)
+static void record_jobs(ps_shard_t *shard, ps_partition_t *partition)
 {
     for (size_t i = 0; i < partition->n_jobs; i++) {
         uint32_t id = ps_gate_job(partition->jobs[i].gate);
         const ps_job_t *job = ps_map_get(&shard->jobs, id);
         psd_status_t rc =
-            job == NULL
-                ? PSD_OK
-                : ps_partition_record_job(shard, partition, id, job, NULL);
+            job == NULL ? PSD_OK : ps_partition_record_job(shard, partition, id, job, NULL);
 
         (void)rc; /* the job's next change brings it */
     }
 }
 
 /* The lease that this copy granted has ended: it serves. */
-static void
-try_to_serve(ps_shard_t *shard, ps_partition_t *partition)
+static void try_to_serve(ps_shard_t *shard, ps_partition_t *partition)
 {
     ps_replicas_t *self = partition->replicas;
     ps_record_t record = {.kind = PS_RECORD_EPOCH};
@@ -142,39 +126,32 @@ try_to_serve(ps_shard_t *shard, ps_partition_t *partition)
 }
 
 /* Says to the other copies that nothing is answered here any more. */
-static void
-end_leases(ps_shard_t *shard, ps_partition_t *partition)
+static void end_leases(ps_shard_t *shard, ps_partition_t *partition)
 {
     const ps_replicas_t *self = partition->replicas;
 
     for (uint32_t i = 0; i < self->n_followers; i++) {
-        const ps_shard_link_t *link = ps_shard_links_find(
-            &shard->links, (ps_shard_name_t){self->followers[i].incarnation,
-                                             self->followers[i].shard});
+        const ps_shard_link_t *link =
+            ps_shard_links_find(&shard->links, (ps_shard_name_t){self->followers[i].incarnation,
+                                                                 self->followers[i].shard});
         ps_effect_t *effect =
-            link == NULL || !link->welcome
-                ? NULL
-                : ps_outbox_add(shard->outbox, PS_EFFECT_SEND);
+            link == NULL || !link->welcome ? NULL : ps_outbox_add(shard->outbox, PS_EFFECT_SEND);
 
         if (effect != NULL) {
             effect->to = link->conn;
             effect->message.kind = PS_KIND_APPEND;
-            effect->message.append =
-                (ps_msg_append_t){.table = partition->table,
-                                  .partition = partition->number,
-                                  .epoch = partition->epoch,
-                                  .first_lsn = partition->lsn + 1,
-                                  .sent_ms = shard->now_ms,
-                                  .release = 1};
+            effect->message.append = (ps_msg_append_t){.table = partition->table,
+                                                       .partition = partition->number,
+                                                       .epoch = partition->epoch,
+                                                       .first_lsn = partition->lsn + 1,
+                                                       .sent_ms = shard->now_ms,
+                                                       .release = 1};
         }
     }
 }
 
-void
-ps_replicas_settle(ps_shard_t *shard,
-                   ps_partition_t *partition,
-                   const ps_copies_t *copies,
-                   uint32_t own)
+void ps_replicas_settle(ps_shard_t *shard, ps_partition_t *partition, const ps_copies_t *copies,
+                        uint32_t own)
 {
     ps_replicas_t *self = partition->replicas;
     bool primary = !copies->fenced && copies->at[own].state == PS_COPY_PRIMARY;
@@ -194,8 +171,7 @@ ps_replicas_settle(ps_shard_t *shard,
         ps_replicas_begin_anew(shard, partition);
     }
     partition->epoch = copies->epoch;
-    self->from =
-        (ps_shard_name_t){copies->at[0].incarnation, copies->at[0].shard};
+    self->from = (ps_shard_name_t){copies->at[0].incarnation, copies->at[0].shard};
     if (!primary) {
         return;
     }
@@ -212,8 +188,7 @@ ps_replicas_settle(ps_shard_t *shard,
     ps_replicas_pump(shard, partition);
 }
 
-void
-ps_replicas_resign(ps_shard_t *shard, ps_partition_t *partition)
+void ps_replicas_resign(ps_shard_t *shard, ps_partition_t *partition)
 {
     ps_replicas_t *self = partition->replicas;
 
@@ -230,23 +205,19 @@ ps_replicas_resign(ps_shard_t *shard, ps_partition_t *partition)
 
 /* It threw away what it had, and has not as much again as its primary has said
  * that all have: what it has, if anything, is no position. */
-static bool
-lacks_what_it_had(const ps_partition_t *partition)
+static bool lacks_what_it_had(const ps_partition_t *partition)
 {
     const ps_replicas_t *self = partition->replicas;
 
-    return self->has_begun_anew &&
-           (partition->lsn == 0 || partition->lsn < self->in_sync_lsn);
+    return self->has_begun_anew && (partition->lsn == 0 || partition->lsn < self->in_sync_lsn);
 }
 
-static bool
-has_position(const ps_partition_t *partition)
+static bool has_position(const ps_partition_t *partition)
 {
     return ps_rows_are_whole(partition) && !lacks_what_it_had(partition);
 }
 
-bool
-ps_replicas_begin_empty(ps_shard_t *shard, ps_partition_t *partition)
+bool ps_replicas_begin_empty(ps_shard_t *shard, ps_partition_t *partition)
 {
     ps_replicas_t *self = partition->replicas;
 
@@ -264,8 +235,7 @@ ps_replicas_begin_empty(ps_shard_t *shard, ps_partition_t *partition)
     return true;
 }
 
-static void
-report_position(ps_shard_t *shard, ps_partition_t *partition, uint64_t epoch)
+static void report_position(ps_shard_t *shard, ps_partition_t *partition, uint64_t epoch)
 {
     const ps_replicas_t *self = partition->replicas;
     bool whole = has_position(partition);
@@ -275,26 +245,22 @@ report_position(ps_shard_t *shard, ps_partition_t *partition, uint64_t epoch)
     if (!ps_tail_epoch(&self->tail, lsn, &lsn_epoch)) {
         lsn_epoch = 0;
     }
-    ps_shard_report(
-        shard,
-        &(ps_report_t){.kind = whole ? PS_REPORT_POSITION : PS_REPORT_PARTIAL,
-                       .table = partition->table,
-                       .partition = partition->number,
-                       .epoch = epoch,
-                       .incarnation = shard->args.incarnation,
-                       .shard = shard->args.shard,
-                       .lsn = lsn,
-                       .lsn_epoch = lsn_epoch});
+    ps_shard_report(shard, &(ps_report_t){.kind = whole ? PS_REPORT_POSITION : PS_REPORT_PARTIAL,
+                                          .table = partition->table,
+                                          .partition = partition->number,
+                                          .epoch = epoch,
+                                          .incarnation = shard->args.incarnation,
+                                          .shard = shard->args.shard,
+                                          .lsn = lsn,
+                                          .lsn_epoch = lsn_epoch});
 }
 
-void
-ps_replicas_end_stop(ps_shard_t *shard, ps_partition_t *partition)
+void ps_replicas_end_stop(ps_shard_t *shard, ps_partition_t *partition)
 {
     ps_replicas_t *self = partition->replicas;
 
     if (!self->stopping ||
-        (shard->now_ms < self->stop_ms &&
-         ps_replicas_in_sync_lsn(partition) < partition->lsn)) {
+        (shard->now_ms < self->stop_ms && ps_replicas_in_sync_lsn(partition) < partition->lsn)) {
         return;
     }
     end_leases(shard, partition);
@@ -306,8 +272,7 @@ ps_replicas_end_stop(ps_shard_t *shard, ps_partition_t *partition)
     }
 }
 
-void
-ps_replicas_stop(ps_shard_t *shard, ps_partition_t *partition, uint64_t epoch)
+void ps_replicas_stop(ps_shard_t *shard, ps_partition_t *partition, uint64_t epoch)
 {
     ps_replicas_t *self = partition->replicas;
 
@@ -324,8 +289,7 @@ ps_replicas_stop(ps_shard_t *shard, ps_partition_t *partition, uint64_t epoch)
     }
 }
 
-void
-ps_replicas_fence(ps_shard_t *shard, ps_partition_t *partition, uint64_t epoch)
+void ps_replicas_fence(ps_shard_t *shard, ps_partition_t *partition, uint64_t epoch)
 {
     ps_replicas_t *self = partition->replicas;
 
@@ -337,15 +301,12 @@ ps_replicas_fence(ps_shard_t *shard, ps_partition_t *partition, uint64_t epoch)
     }
 }
 
-ps_report_kind_t
-ps_replicas_trouble(const ps_follower_t *follower)
+ps_report_kind_t ps_replicas_trouble(const ps_follower_t *follower)
 {
-    return follower->needs_rows && follower->in_sync ? PS_REPORT_DIVERGED
-                                                     : PS_REPORT_SLOW;
+    return follower->needs_rows && follower->in_sync ? PS_REPORT_DIVERGED : PS_REPORT_SLOW;
 }
 
-static void
-report_slow(ps_shard_t *shard, ps_partition_t *partition)
+static void report_slow(ps_shard_t *shard, ps_partition_t *partition)
 {
     const ps_follower_limits_t limits = ps_replicas_limits(shard);
     ps_replicas_t *self = partition->replicas;
@@ -357,21 +318,19 @@ report_slow(ps_shard_t *shard, ps_partition_t *partition)
             continue;
         }
         follower->told_ms = shard->now_ms;
-        ps_shard_report(shard,
-                        &(ps_report_t){.kind = ps_replicas_trouble(follower),
-                                       .table = partition->table,
-                                       .partition = partition->number,
-                                       .epoch = partition->epoch,
-                                       .incarnation = follower->incarnation,
-                                       .shard = follower->shard,
-                                       .lsn = follower->acked_lsn});
+        ps_shard_report(shard, &(ps_report_t){.kind = ps_replicas_trouble(follower),
+                                              .table = partition->table,
+                                              .partition = partition->number,
+                                              .epoch = partition->epoch,
+                                              .incarnation = follower->incarnation,
+                                              .shard = follower->shard,
+                                              .lsn = follower->acked_lsn});
     }
 }
 
 /* Its own disk has taken nothing for as long: where another copy is in sync,
  * that one is to serve. */
-static void
-report_own_disk(ps_shard_t *shard, ps_partition_t *partition)
+static void report_own_disk(ps_shard_t *shard, ps_partition_t *partition)
 {
     ps_replicas_t *self = partition->replicas;
 
@@ -384,18 +343,16 @@ report_own_disk(ps_shard_t *shard, ps_partition_t *partition)
         return;
     }
     self->flush_moved_ms = shard->now_ms; /* and is told again */
-    ps_shard_report(shard,
-                    &(ps_report_t){.kind = PS_REPORT_SLOW,
-                                   .table = partition->table,
-                                   .partition = partition->number,
-                                   .epoch = partition->epoch,
-                                   .incarnation = shard->args.incarnation,
-                                   .shard = shard->args.shard,
-                                   .lsn = self->flushed_lsn});
+    ps_shard_report(shard, &(ps_report_t){.kind = PS_REPORT_SLOW,
+                                          .table = partition->table,
+                                          .partition = partition->number,
+                                          .epoch = partition->epoch,
+                                          .incarnation = shard->args.incarnation,
+                                          .shard = shard->args.shard,
+                                          .lsn = self->flushed_lsn});
 }
 
-void
-ps_replicas_tick(ps_shard_t *shard, ps_partition_t *partition)
+void ps_replicas_tick(ps_shard_t *shard, ps_partition_t *partition)
 {
     const ps_replicas_t *self = partition->replicas;
     bool had_room = true;

@@ -41,10 +41,10 @@ typedef struct ps_replicas {
     uint64_t in_sync_lsn;    /* every in-sync copy has it, as far as known */
     uint64_t flushed_lsn;    /* this one has it on its disk */
     uint64_t flush_moved_ms; /* that grew, or was all there is */
-    uint64_t promised_lsn; /* what may have been acknowledged above memory, and
-                              marks at any level, lie no further */
-    uint64_t stop_ms;      /* stopping ends by then … */
-    uint64_t asked_epoch;  /* … and answers this FENCE; 0: none */
+    uint64_t promised_lsn;   /* what may have been acknowledged above memory, and
+                                marks at any level, lie no further */
+    uint64_t stop_ms;        /* stopping ends by then … */
+    uint64_t asked_epoch;    /* … and answers this FENCE; 0: none */
     /* The lease that this copy has granted. */
     uint64_t granted_until_ms;
     uint64_t granted_epoch;
@@ -63,20 +63,15 @@ typedef struct ps_replicas {
 
 /* Copies of a partition of the shard that are behind record lsn. Errors:
  * PSD_NOMEM. */
-PSD_MUST_CHECK psd_status_t ps_replicas_new(ps_shard_t *shard,
-                                            uint64_t lsn,
-                                            uint64_t epoch,
-                                            ps_replicas_t **ret_replicas,
-                                            psd_error_t *err);
+PSD_MUST_CHECK psd_status_t ps_replicas_new(ps_shard_t *shard, uint64_t lsn, uint64_t epoch,
+                                            ps_replicas_t **ret_replicas, psd_error_t *err);
 void ps_replicas_destroy(ps_replicas_t **self_p);
 
 /* ---- what the map says: replicas.c ---- */
 
 /* The partition's copies as they are now; `own` is this one's place among
  * them. */
-void ps_replicas_settle(ps_shard_t *shard,
-                        ps_partition_t *partition,
-                        const ps_copies_t *copies,
+void ps_replicas_settle(ps_shard_t *shard, ps_partition_t *partition, const ps_copies_t *copies,
                         uint32_t own);
 /* The map has another primary: one that serves says so to its copies, so that
  * nobody waits for the lease, and forgets that it was one. Answers that wait
@@ -85,11 +80,9 @@ void ps_replicas_resign(ps_shard_t *shard, ps_partition_t *partition);
 /* Refuses epochs below from now on. A primary of such an epoch answers and
  * records nothing more; one that serves sends what it has before it ends its
  * lease, for no longer than that lasts. */
-void
-ps_replicas_stop(ps_shard_t *shard, ps_partition_t *partition, uint64_t epoch);
+void ps_replicas_stop(ps_shard_t *shard, ps_partition_t *partition, uint64_t epoch);
 /* The same, and behind that reports where this copy is. */
-void
-ps_replicas_fence(ps_shard_t *shard, ps_partition_t *partition, uint64_t epoch);
+void ps_replicas_fence(ps_shard_t *shard, ps_partition_t *partition, uint64_t epoch);
 /* Ends stopping when there is nothing to wait for any more. */
 void ps_replicas_end_stop(ps_shard_t *shard, ps_partition_t *partition);
 /* Throws away what this copy has, to get it from the primary. Without memory it
@@ -98,8 +91,7 @@ void ps_replicas_begin_anew(ps_shard_t *shard, ps_partition_t *partition);
 /* By a map of a table that has lost rows it is to be the primary: where it is
  * not whole, and has said so, it begins with nothing. false: no memory; asked
  * again with the map. */
-PSD_MUST_CHECK bool ps_replicas_begin_empty(ps_shard_t *shard,
-                                            ps_partition_t *partition);
+PSD_MUST_CHECK bool ps_replicas_begin_empty(ps_shard_t *shard, ps_partition_t *partition);
 /* What the registry is told of a copy that counts and does not get on. One that
  * is not in sync begins anew only in an epoch in which it does not count. */
 ps_report_kind_t ps_replicas_trouble(const ps_follower_t *follower);
@@ -118,44 +110,30 @@ bool ps_replicas_makes_records(const ps_partition_t *partition);
 uint64_t ps_replicas_in_sync_lsn(const ps_partition_t *partition);
 /* Bytes of records that are kept for other copies: no more than a copy would be
  * given anew, for more is no use to it, and no more than tail_bytes. */
-uint64_t ps_replicas_tail_most(const ps_shard_t *shard,
-                               const ps_partition_t *partition);
+uint64_t ps_replicas_tail_most(const ps_shard_t *shard, const ps_partition_t *partition);
 /* There is room for one more record that copies lack, and for its answer. */
-bool ps_replicas_has_room(const ps_shard_t *shard,
-                          const ps_partition_t *partition);
+bool ps_replicas_has_room(const ps_shard_t *shard, const ps_partition_t *partition);
 /* The level that the answer to a request must have. */
-ps_ack_t ps_replicas_level(const ps_partition_t *partition,
-                           const ps_request_t *request);
+ps_ack_t ps_replicas_level(const ps_partition_t *partition, const ps_request_t *request);
 /* Records up to lsn have reached the level and that may be said, which counts
  * as an answer. ret_reached: up to where all have it. */
-PSD_MUST_CHECK bool ps_replicas_promise(const ps_shard_t *shard,
-                                        const ps_partition_t *partition,
-                                        ps_ack_t level,
-                                        uint64_t lsn,
-                                        uint64_t *ret_reached);
+PSD_MUST_CHECK bool ps_replicas_promise(const ps_shard_t *shard, const ps_partition_t *partition,
+                                        ps_ack_t level, uint64_t lsn, uint64_t *ret_reached);
 /* Why nothing is answered or taken now; "" when nothing is against it. */
 /* What an answer of that level waits for. */
-void ps_replicas_answer_reason(const ps_shard_t *shard,
-                               const ps_partition_t *partition,
-                               ps_ack_t level,
-                               char *ret_text,
-                               size_t size);
-void ps_replicas_reason(const ps_shard_t *shard,
-                        const ps_partition_t *partition,
-                        char *ret_text,
+void ps_replicas_answer_reason(const ps_shard_t *shard, const ps_partition_t *partition,
+                               ps_ack_t level, char *ret_text, size_t size);
+void ps_replicas_reason(const ps_shard_t *shard, const ps_partition_t *partition, char *ret_text,
                         size_t size);
 /* The last effect of the outbox, when there are more than n_before, is an
  * answer: it waits until its level is reached, if it is not. Room was reserved,
  * else it is left out and the client asks again. */
-void ps_replicas_withhold(ps_shard_t *shard,
-                          ps_partition_t *partition,
-                          const ps_request_t *request,
+void ps_replicas_withhold(ps_shard_t *shard, ps_partition_t *partition, const ps_request_t *request,
                           size_t n_before);
 /* An answer to that request waits: a probe is told why, another one has none.
  * Also when nothing may be answered now and there is no room to keep it; where
  * there is, whoever asked is told, and the answer is to be withheld. */
-PSD_MUST_CHECK bool ps_replicas_answer_waits(ps_shard_t *shard,
-                                             ps_partition_t *partition,
+PSD_MUST_CHECK bool ps_replicas_answer_waits(ps_shard_t *shard, ps_partition_t *partition,
                                              const ps_request_t *request);
 /* Sends answers whose level is reached. */
 void ps_replicas_release(ps_shard_t *shard, ps_partition_t *partition);
@@ -163,8 +141,7 @@ void ps_replicas_release(ps_shard_t *shard, ps_partition_t *partition);
  * wants to hear. */
 uint64_t ps_replicas_tell(ps_shard_t *shard, ps_partition_t *partition);
 /* Answers what waits: the partition is elsewhere; NULL: it was dropped. */
-void ps_replicas_turn_away(ps_shard_t *shard,
-                           ps_partition_t *partition,
+void ps_replicas_turn_away(ps_shard_t *shard, ps_partition_t *partition,
                            const ps_shard_table_t *moved);
 
 /* ---- records: replicas_send.c at the primary, replicas_take.c elsewhere ----
@@ -175,20 +152,15 @@ void ps_replicas_turn_away(ps_shard_t *shard,
 
 /* Another copy can be sent it: it fits into one frame, and what it does depends
  * on nothing but the partition. */
-bool ps_replicas_can_send(const ps_shard_t *shard,
-                          const ps_partition_t *partition,
-                          const ps_row_op_t *op,
-                          const ps_payload_t *payload);
+bool ps_replicas_can_send(const ps_shard_t *shard, const ps_partition_t *partition,
+                          const ps_row_op_t *op, const ps_payload_t *payload);
 /* A copy is in sync, or may be by now: it must have every record. */
 bool ps_replicas_any_counts(const ps_replicas_t *self);
 /* The record's bytes, and room for them. NULL: no memory. */
-PSD_MUST_CHECK ps_payload_t *ps_replicas_prepare(ps_replicas_t *self,
-                                                 const ps_record_t *record,
+PSD_MUST_CHECK ps_payload_t *ps_replicas_prepare(ps_replicas_t *self, const ps_record_t *record,
                                                  const ps_payload_t *payload);
 /* The record was replayed: it goes to the other copies. */
-void ps_replicas_send(ps_shard_t *shard,
-                      ps_partition_t *partition,
-                      const ps_record_t *record,
+void ps_replicas_send(ps_shard_t *shard, ps_partition_t *partition, const ps_record_t *record,
                       ps_payload_t *bytes);
 /* Lets go of records that no copy needs any more: every in-sync one has them,
  * and one that catches up, while there is room for it or pushes wait for it. */
@@ -197,26 +169,16 @@ ps_follower_limits_t ps_replicas_limits(const ps_shard_t *shard);
 /* Sends what is to be sent now, and asks for the next tick. */
 void ps_replicas_pump(ps_shard_t *shard, ps_partition_t *partition);
 /* Another copy has answered. */
-void ps_replicas_heard(ps_shard_t *shard,
-                       ps_partition_t *partition,
-                       ps_shard_name_t from,
+void ps_replicas_heard(ps_shard_t *shard, ps_partition_t *partition, ps_shard_name_t from,
                        const ps_msg_appended_t *appended);
 /* A new copy has answered to state or rows. */
-void ps_replicas_heard_taken(ps_shard_t *shard,
-                             ps_partition_t *partition,
-                             ps_shard_name_t from,
+void ps_replicas_heard_taken(ps_shard_t *shard, ps_partition_t *partition, ps_shard_name_t from,
                              const ps_msg_taken_t *taken);
 /* The link to that shard is a new one. */
-void ps_replicas_relinked(ps_shard_t *shard,
-                          ps_partition_t *partition,
-                          ps_shard_name_t to);
+void ps_replicas_relinked(ps_shard_t *shard, ps_partition_t *partition, ps_shard_name_t to);
 /* An APPEND of a shard that said PEER on conn. */
-void ps_replicas_append(ps_shard_t *shard,
-                        ps_partition_t *partition,
-                        ps_shard_name_t from,
-                        uint64_t conn,
-                        const ps_msg_append_t *append,
-                        ps_payload_t *payload);
+void ps_replicas_append(ps_shard_t *shard, ps_partition_t *partition, ps_shard_name_t from,
+                        uint64_t conn, const ps_msg_append_t *append, ps_payload_t *payload);
 
 /* More is on the disk than its primary knows: an answer to its last APPEND says
  * so. */
@@ -226,14 +188,10 @@ void ps_replicas_say_flushed(ps_shard_t *shard, ps_partition_t *partition);
 
 /* Sends what is to be sent now of a transfer, or begins one: the copy needs
  * rows. Behind the records that are to go. */
-void ps_rows_pump(ps_shard_t *shard,
-                  ps_partition_t *partition,
-                  ps_follower_t *follower,
+void ps_rows_pump(ps_shard_t *shard, ps_partition_t *partition, ps_follower_t *follower,
                   uint64_t conn);
 /* The new copy has answered. */
-void ps_rows_heard(ps_shard_t *shard,
-                   ps_partition_t *partition,
-                   ps_follower_t *follower,
+void ps_rows_heard(ps_shard_t *shard, ps_partition_t *partition, ps_follower_t *follower,
                    const ps_msg_taken_t *taken);
 /* The followers are others now. */
 void ps_rows_settled(ps_replicas_t *self);
@@ -244,8 +202,7 @@ bool ps_rows_are_given(ps_replicas_t *self, const ps_follower_t *follower);
 /* The records behind acked_lsn are what the state that is on its way lacks. */
 bool ps_rows_state_is_given(ps_replicas_t *self, const ps_follower_t *follower);
 /* The answer is about what the copy had before that state. */
-bool ps_rows_is_old(ps_replicas_t *self,
-                    const ps_follower_t *follower,
+bool ps_rows_is_old(ps_replicas_t *self, const ps_follower_t *follower,
                     const ps_msg_appended_t *appended);
 /* There are other copies, and each is being given rows and has none from that
  * place on: no piece with them ever went in its transfer. */
@@ -253,12 +210,8 @@ bool ps_rows_all_lack(const ps_replicas_t *self, uint64_t *ret_place);
 /* Parts of a piece are still to go, with no record between them. */
 bool ps_rows_hold_records(ps_replicas_t *self, const ps_follower_t *follower);
 /* A ROWS of a shard that said PEER on conn. */
-void ps_rows_take(ps_shard_t *shard,
-                  ps_partition_t *partition,
-                  ps_shard_name_t from,
-                  uint64_t conn,
-                  const ps_msg_rows_t *rows,
-                  const ps_payload_t *payload);
+void ps_rows_take(ps_shard_t *shard, ps_partition_t *partition, ps_shard_name_t from, uint64_t conn,
+                  const ps_msg_rows_t *rows, const ps_payload_t *payload);
 /* The partition has begun anew: a transfer leads to nothing. */
 void ps_taking_break(ps_taking_t *self);
 void ps_taking_done(ps_taking_t *self);
@@ -267,20 +220,13 @@ bool ps_rows_are_whole(const ps_partition_t *partition);
 
 /* partition_check.c: whether the record can be replayed here; what a primary
  * has checked is not taken on trust. */
-PSD_MUST_CHECK bool ps_partition_takes_record(ps_shard_t *shard,
-                                              ps_partition_t *self,
-                                              const ps_record_t *record,
-                                              ps_payload_t *payload);
+PSD_MUST_CHECK bool ps_partition_takes_record(ps_shard_t *shard, ps_partition_t *self,
+                                              const ps_record_t *record, ps_payload_t *payload);
 /* Whether a push, of such content that it will not be refused, is into rows
  * only that no other copy has yet, while there are some that are given rows:
  * they need no more than an AHEAD record of it. *ret_row: the lowest. */
-bool ps_rows_lie_ahead(const ps_partition_t *self,
-                       uint32_t job,
-                       const ps_row_op_t *op,
-                       const ps_slice_t *slice,
-                       const ps_payload_t *payload,
-                       uint64_t *ret_row);
+bool ps_rows_lie_ahead(const ps_partition_t *self, uint32_t job, const ps_row_op_t *op,
+                       const ps_slice_t *slice, const ps_payload_t *payload, uint64_t *ret_row);
 /* An AHEAD record may be replayed here: the rows are to come, all of them. */
-bool ps_partition_takes_ahead(const ps_partition_t *self,
-                              const ps_record_t *record);
+bool ps_partition_takes_ahead(const ps_partition_t *self, const ps_record_t *record);
 #endif

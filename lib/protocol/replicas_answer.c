@@ -6,11 +6,10 @@
 #include "protocol/partition_work.h"
 #include "protocol/replicas.h"
 
-#define TELL_AGAIN_MS 1000 /* least time between two PARKED of one answer */
+#define TELL_AGAIN_MS 1000             /* least time between two PARKED of one answer */
 #define TAIL_LEAST ((uint64_t)1 << 20) /* of a partition with fewer bytes */
 
-bool
-ps_replicas_may_answer(const ps_shard_t *shard, const ps_partition_t *partition)
+bool ps_replicas_may_answer(const ps_shard_t *shard, const ps_partition_t *partition)
 {
     const ps_replicas_t *self = partition->replicas;
 
@@ -26,8 +25,7 @@ ps_replicas_may_answer(const ps_shard_t *shard, const ps_partition_t *partition)
     return true;
 }
 
-bool
-ps_replicas_makes_records(const ps_partition_t *partition)
+bool ps_replicas_makes_records(const ps_partition_t *partition)
 {
     const ps_replicas_t *self = partition->replicas;
 
@@ -37,8 +35,7 @@ ps_replicas_makes_records(const ps_partition_t *partition)
 /* The copy that catches up for which pushes wait: records come faster than it
  * takes them, and some are not on their way to it. While they wait its rows go,
  * too. NULL: there is none. */
-static const ps_follower_t *
-outrun_one(const ps_shard_t *shard, const ps_replicas_t *self)
+static const ps_follower_t *outrun_one(const ps_shard_t *shard, const ps_replicas_t *self)
 {
     const ps_follower_limits_t limits = ps_replicas_limits(shard);
 
@@ -54,8 +51,7 @@ outrun_one(const ps_shard_t *shard, const ps_replicas_t *self)
     return NULL;
 }
 
-uint64_t
-ps_replicas_tail_most(const ps_shard_t *shard, const ps_partition_t *partition)
+uint64_t ps_replicas_tail_most(const ps_shard_t *shard, const ps_partition_t *partition)
 {
     uint64_t own = ps_store_size(partition->store);
     uint64_t most = own > TAIL_LEAST ? own : TAIL_LEAST;
@@ -63,25 +59,21 @@ ps_replicas_tail_most(const ps_shard_t *shard, const ps_partition_t *partition)
     return most < shard->args.tail_bytes ? most : shard->args.tail_bytes;
 }
 
-bool
-ps_replicas_has_room(const ps_shard_t *shard, const ps_partition_t *partition)
+bool ps_replicas_has_room(const ps_shard_t *shard, const ps_partition_t *partition)
 {
     const ps_replicas_t *self = partition->replicas;
 
     return self->tail.bytes < ps_replicas_tail_most(shard, partition) &&
-           self->pending.bytes < shard->args.tail_bytes &&
-           outrun_one(shard, self) == NULL;
+           self->pending.bytes < shard->args.tail_bytes && outrun_one(shard, self) == NULL;
 }
 
-static bool
-is_mark(const ps_request_t *request)
+static bool is_mark(const ps_request_t *request)
 {
     return request->kind == PS_KIND_MARK || request->of_mark;
 }
 
 /* Another copy counts: it is in sync, or the registry may make it so. */
-bool
-ps_replicas_any_counts(const ps_replicas_t *self)
+bool ps_replicas_any_counts(const ps_replicas_t *self)
 {
     for (uint32_t i = 0; i < self->n_followers; i++) {
         if (ps_follower_counts(&self->followers[i])) {
@@ -91,8 +83,7 @@ ps_replicas_any_counts(const ps_replicas_t *self)
     return false;
 }
 
-ps_ack_t
-ps_replicas_level(const ps_partition_t *partition, const ps_request_t *request)
+ps_ack_t ps_replicas_level(const ps_partition_t *partition, const ps_request_t *request)
 {
     const ps_replicas_t *self = partition->replicas;
     ps_ack_t own = partition->spec->ack;
@@ -107,15 +98,13 @@ ps_replicas_level(const ps_partition_t *partition, const ps_request_t *request)
     return request->ack == PS_ACK_DEFAULT ? own : (ps_ack_t)request->ack;
 }
 
-uint64_t
-ps_replicas_in_sync_lsn(const ps_partition_t *partition)
+uint64_t ps_replicas_in_sync_lsn(const ps_partition_t *partition)
 {
     const ps_replicas_t *self = partition->replicas;
     uint64_t lsn = partition->lsn;
 
     for (uint32_t i = 0; i < self->n_followers; i++) {
-        if (ps_follower_counts(&self->followers[i]) &&
-            self->followers[i].acked_lsn < lsn) {
+        if (ps_follower_counts(&self->followers[i]) && self->followers[i].acked_lsn < lsn) {
             lsn = self->followers[i].acked_lsn;
         }
     }
@@ -123,15 +112,13 @@ ps_replicas_in_sync_lsn(const ps_partition_t *partition)
 }
 
 /* Every in-sync copy, this one included, has it on its disk. */
-static uint64_t
-on_disk_lsn(const ps_partition_t *partition)
+static uint64_t on_disk_lsn(const ps_partition_t *partition)
 {
     const ps_replicas_t *self = partition->replicas;
     uint64_t lsn = self->flushed_lsn;
 
     for (uint32_t i = 0; i < self->n_followers; i++) {
-        if (ps_follower_counts(&self->followers[i]) &&
-            self->followers[i].flushed_lsn < lsn) {
+        if (ps_follower_counts(&self->followers[i]) && self->followers[i].flushed_lsn < lsn) {
             lsn = self->followers[i].flushed_lsn;
         }
     }
@@ -139,32 +126,24 @@ on_disk_lsn(const ps_partition_t *partition)
 }
 
 /* Up to where answers of a level may go; 0: none. */
-static uint64_t
-reached_lsn(const ps_partition_t *partition, ps_ack_t level)
+static uint64_t reached_lsn(const ps_partition_t *partition, ps_ack_t level)
 {
     if (level == PS_ACK_DISK) {
         return partition->has_log ? on_disk_lsn(partition) : 0;
     }
-    return partition->replicas->n_in_sync > 0
-               ? ps_replicas_in_sync_lsn(partition)
-               : 0;
+    return partition->replicas->n_in_sync > 0 ? ps_replicas_in_sync_lsn(partition) : 0;
 }
 
-static void
-say_who_lends_not(const ps_shard_t *shard,
-                  const ps_replicas_t *self,
-                  char *ret_text,
-                  size_t size)
+static void say_who_lends_not(const ps_shard_t *shard, const ps_replicas_t *self, char *ret_text,
+                              size_t size)
 {
     for (uint32_t i = 0; i < self->n_followers; i++) {
         const ps_follower_t *follower = &self->followers[i];
 
-        if (ps_follower_counts(follower) &&
-            !ps_follower_lends(follower, shard->now_ms)) {
+        if (ps_follower_counts(follower) && !ps_follower_lends(follower, shard->now_ms)) {
             (void)snprintf(ret_text, size,
                            "waiting for the lease of the copy on node "
-                           "%" PRIu64 " shard %" PRIu32 ", silent for %" PRIu64
-                           " ms",
+                           "%" PRIu64 " shard %" PRIu32 ", silent for %" PRIu64 " ms",
                            follower->incarnation, follower->shard,
                            shard->now_ms - follower->heard_ms);
             return;
@@ -172,11 +151,8 @@ say_who_lends_not(const ps_shard_t *shard,
     }
 }
 
-void
-ps_replicas_reason(const ps_shard_t *shard,
-                   const ps_partition_t *partition,
-                   char *ret_text,
-                   size_t size)
+void ps_replicas_reason(const ps_shard_t *shard, const ps_partition_t *partition, char *ret_text,
+                        size_t size)
 {
     const ps_replicas_t *self = partition->replicas;
     const ps_follower_t *outrun = outrun_one(shard, self);
@@ -187,8 +163,7 @@ ps_replicas_reason(const ps_shard_t *shard,
     } else if (!ps_rows_are_whole(partition)) {
         (void)snprintf(ret_text, size, "not all rows of this copy have come");
     } else if (!self->serving) {
-        (void)snprintf(ret_text, size,
-                       "waiting for the lease of the primary before to end");
+        (void)snprintf(ret_text, size, "waiting for the lease of the primary before to end");
     } else if (!ps_replicas_may_answer(shard, partition)) {
         say_who_lends_not(shard, self, ret_text, size);
     } else if (self->pending.bytes >= shard->args.tail_bytes) {
@@ -204,27 +179,20 @@ ps_replicas_reason(const ps_shard_t *shard,
                        outrun->incarnation, outrun->shard);
     } else if (!ps_replicas_has_room(shard, partition)) {
         (void)snprintf(ret_text, size,
-                       "waiting for copies that lag by %" PRIu64
-                       " bytes; allowed: %" PRIu64,
-                       self->tail.bytes,
-                       ps_replicas_tail_most(shard, partition));
+                       "waiting for copies that lag by %" PRIu64 " bytes; allowed: %" PRIu64,
+                       self->tail.bytes, ps_replicas_tail_most(shard, partition));
     }
 }
 
-static void
-promise(ps_replicas_t *self, uint64_t lsn)
+static void promise(ps_replicas_t *self, uint64_t lsn)
 {
     if (lsn > self->promised_lsn) {
         self->promised_lsn = lsn;
     }
 }
 
-bool
-ps_replicas_promise(const ps_shard_t *shard,
-                    const ps_partition_t *partition,
-                    ps_ack_t level,
-                    uint64_t lsn,
-                    uint64_t *ret_reached)
+bool ps_replicas_promise(const ps_shard_t *shard, const ps_partition_t *partition, ps_ack_t level,
+                         uint64_t lsn, uint64_t *ret_reached)
 {
     *ret_reached = reached_lsn(partition, level);
     if (*ret_reached < lsn || !ps_replicas_may_answer(shard, partition)) {
@@ -235,11 +203,7 @@ ps_replicas_promise(const ps_shard_t *shard,
 }
 
 /* The answer's level, and what it promises. */
-static void
-set_level(ps_replicas_t *self,
-          ps_message_t *message,
-          ps_ack_t level,
-          uint64_t lsn)
+static void set_level(ps_replicas_t *self, ps_message_t *message, ps_ack_t level, uint64_t lsn)
 {
     promise(self, lsn);
     if (message->kind == PS_KIND_ACK) {
@@ -249,11 +213,8 @@ set_level(ps_replicas_t *self,
     }
 }
 
-void
-ps_replicas_withhold(ps_shard_t *shard,
-                     ps_partition_t *partition,
-                     const ps_request_t *request,
-                     size_t n_before)
+void ps_replicas_withhold(ps_shard_t *shard, ps_partition_t *partition, const ps_request_t *request,
+                          size_t n_before)
 {
     ps_replicas_t *self = partition->replicas;
     ps_outbox_t *outbox = shard->outbox;
@@ -300,12 +261,8 @@ ps_replicas_withhold(ps_shard_t *shard,
 
 /* The copy that answers of a level wait for: the one that has least of it; this
  * one, where its own disk has. */
-static void
-say_who_lacks(const ps_shard_t *shard,
-              const ps_partition_t *partition,
-              ps_ack_t level,
-              char *ret_text,
-              size_t size)
+static void say_who_lacks(const ps_shard_t *shard, const ps_partition_t *partition, ps_ack_t level,
+                          char *ret_text, size_t size)
 {
     const ps_replicas_t *self = partition->replicas;
     bool disk = level == PS_ACK_DISK;
@@ -322,21 +279,15 @@ say_who_lacks(const ps_shard_t *shard,
         }
     }
     if (last != NULL || least < partition->lsn) {
-        (void)snprintf(
-            ret_text, size,
-            "; the copy on node %" PRIu64 " shard %" PRIu32 " lacks %" PRIu64,
-            last == NULL ? shard->args.incarnation : last->incarnation,
-            last == NULL ? shard->args.shard : last->shard,
-            partition->lsn - least);
+        (void)snprintf(ret_text, size,
+                       "; the copy on node %" PRIu64 " shard %" PRIu32 " lacks %" PRIu64,
+                       last == NULL ? shard->args.incarnation : last->incarnation,
+                       last == NULL ? shard->args.shard : last->shard, partition->lsn - least);
     }
 }
 
-void
-ps_replicas_answer_reason(const ps_shard_t *shard,
-                          const ps_partition_t *partition,
-                          ps_ack_t level,
-                          char *ret_text,
-                          size_t size)
+void ps_replicas_answer_reason(const ps_shard_t *shard, const ps_partition_t *partition,
+                               ps_ack_t level, char *ret_text, size_t size)
 {
     const ps_replicas_t *self = partition->replicas;
     char lacks[96] = "";
@@ -351,43 +302,32 @@ ps_replicas_answer_reason(const ps_shard_t *shard,
                        "ack level disk: %" PRIu64 " of %" PRIu64
                        " records are on the disk of every copy in sync%s%s%s",
                        reached_lsn(partition, level), partition->lsn, lacks,
-                       shard->disk_trouble[0] == '\0' ? "" : "; ",
-                       shard->disk_trouble);
+                       shard->disk_trouble[0] == '\0' ? "" : "; ", shard->disk_trouble);
         return;
     }
     if (self->n_in_sync == 0) {
-        (void)snprintf(ret_text, size,
-                       "ack level %s waits for a second copy in sync",
+        (void)snprintf(ret_text, size, "ack level %s waits for a second copy in sync",
                        ps_ack_name(level));
         return;
     }
     (void)snprintf(ret_text, size,
-                   "ack level %s: copies in sync have %" PRIu64 " of %" PRIu64
-                   " records%s",
-                   ps_ack_name(level), ps_replicas_in_sync_lsn(partition),
-                   partition->lsn, lacks);
+                   "ack level %s: copies in sync have %" PRIu64 " of %" PRIu64 " records%s",
+                   ps_ack_name(level), ps_replicas_in_sync_lsn(partition), partition->lsn, lacks);
 }
 
 /* Another answer may wait here until it can be given. */
-static bool
-keeps_answers(const ps_shard_t *shard,
-              const ps_partition_t *partition,
-              ps_ack_t level)
+static bool keeps_answers(const ps_shard_t *shard, const ps_partition_t *partition, ps_ack_t level)
 {
     return partition->replicas->pending.bytes < shard->args.tail_bytes &&
-           (level == PS_ACK_REPLICA ||
-            (level == PS_ACK_DISK && partition->has_log));
+           (level == PS_ACK_REPLICA || (level == PS_ACK_DISK && partition->has_log));
 }
 
-bool
-ps_replicas_answer_waits(ps_shard_t *shard,
-                         ps_partition_t *partition,
-                         const ps_request_t *request)
+bool ps_replicas_answer_waits(ps_shard_t *shard, ps_partition_t *partition,
+                              const ps_request_t *request)
 {
     ps_replicas_t *self = partition->replicas;
     ps_ack_t level = ps_replicas_level(partition, request);
-    bool waits = ps_pending_find(&self->pending, request->session,
-                                 request->request) != NULL;
+    bool waits = ps_pending_find(&self->pending, request->session, request->request) != NULL;
     bool cannot = !ps_replicas_may_answer(shard, partition) ||
                   self->pending.bytes >= shard->args.tail_bytes ||
                   (level == PS_ACK_DISK && !partition->has_log) ||
@@ -406,15 +346,12 @@ ps_replicas_answer_waits(ps_shard_t *shard,
 
 /* The request that the answer belongs to, as far as answers need it; false:
  * its client is gone. */
-static bool
-request_of(const ps_shard_t *shard,
-           const ps_waiting_answer_t *answer,
-           ps_request_t *ret_request)
+static bool request_of(const ps_shard_t *shard, const ps_waiting_answer_t *answer,
+                       ps_request_t *ret_request)
 {
     const ps_message_t *message = &answer->answer.message;
     ps_peer_t *peer = ps_peers_of(&shard->peers, answer->session);
-    ps_request_t request = {
-        .kind = PS_KIND_PUSH, .session = answer->session, .peer = peer};
+    ps_request_t request = {.kind = PS_KIND_PUSH, .session = answer->session, .peer = peer};
 
 #define TAKE_ADDRESS(from)                    \
     do {                                      \
@@ -437,8 +374,7 @@ request_of(const ps_shard_t *shard,
 }
 
 /* It is given now, by the primary of now. */
-static void
-set_epoch(ps_message_t *message, uint64_t epoch)
+static void set_epoch(ps_message_t *message, uint64_t epoch)
 {
     if (message->kind == PS_KIND_ACK) {
         message->ack.epoch = epoch;
@@ -449,21 +385,14 @@ set_epoch(ps_message_t *message, uint64_t epoch)
     }
 }
 
-static void
-let_go(ps_shard_t *shard,
-       ps_partition_t *partition,
-       ps_waiting_answer_t *answer,
-       ps_ack_t level)
+static void let_go(ps_shard_t *shard, ps_partition_t *partition, ps_waiting_answer_t *answer,
+                   ps_ack_t level)
 {
     const ps_peer_t *peer = ps_peers_of(&shard->peers, answer->session);
-    uint64_t conn =
-        peer == NULL
-            ? PS_PEER_NO_CONN
-            : ps_peer_conn(peer, answer->bulk ? PS_WAY_BULK : PS_WAY_FIRST);
+    uint64_t conn = peer == NULL ? PS_PEER_NO_CONN
+                                 : ps_peer_conn(peer, answer->bulk ? PS_WAY_BULK : PS_WAY_FIRST);
     ps_effect_t *effect =
-        conn == PS_PEER_NO_CONN
-            ? NULL
-            : ps_outbox_add_raw(shard->outbox, PS_EFFECT_SEND);
+        conn == PS_PEER_NO_CONN ? NULL : ps_outbox_add_raw(shard->outbox, PS_EFFECT_SEND);
 
     if (effect == NULL) { /* the client asks again */
         ps_payload_destroy(&answer->answer.payload);
@@ -475,14 +404,12 @@ let_go(ps_shard_t *shard,
     set_level(partition->replicas, &effect->message, level, answer->lsn);
 }
 
-void
-ps_replicas_release(ps_shard_t *shard, ps_partition_t *partition)
+void ps_replicas_release(ps_shard_t *shard, ps_partition_t *partition)
 {
     ps_replicas_t *self = partition->replicas;
     ps_waiting_answer_t answer;
 
-    if (ps_pending_count(&self->pending) == 0 ||
-        !ps_replicas_may_answer(shard, partition)) {
+    if (ps_pending_count(&self->pending) == 0 || !ps_replicas_may_answer(shard, partition)) {
         return;
     }
     for (ps_ack_t level = PS_ACK_REPLICA; level <= PS_ACK_DISK; level++) {
@@ -495,8 +422,7 @@ ps_replicas_release(ps_shard_t *shard, ps_partition_t *partition)
 }
 
 /* The same for one level. */
-static uint64_t
-tell_level(ps_shard_t *shard, ps_partition_t *partition, ps_ack_t level)
+static uint64_t tell_level(ps_shard_t *shard, ps_partition_t *partition, ps_ack_t level)
 {
     ps_pending_list_t *list = &partition->replicas->pending.of[level];
     uint64_t next_ms = UINT64_MAX;
@@ -509,8 +435,7 @@ tell_level(ps_shard_t *shard, ps_partition_t *partition, ps_ack_t level)
         if (answer->tell_ms <= shard->now_ms) {
             answer->tell_ms = shard->now_ms + TELL_AGAIN_MS;
             if (request_of(shard, answer, &request)) {
-                ps_replicas_answer_reason(shard, partition, level, text,
-                                          sizeof text);
+                ps_replicas_answer_reason(shard, partition, level, text, sizeof text);
                 ps_answer_parked(shard, &request, text);
             }
         }
@@ -519,8 +444,7 @@ tell_level(ps_shard_t *shard, ps_partition_t *partition, ps_ack_t level)
     return next_ms;
 }
 
-uint64_t
-ps_replicas_tell(ps_shard_t *shard, ps_partition_t *partition)
+uint64_t ps_replicas_tell(ps_shard_t *shard, ps_partition_t *partition)
 {
     uint64_t replica = tell_level(shard, partition, PS_ACK_REPLICA);
     uint64_t disk = tell_level(shard, partition, PS_ACK_DISK);
@@ -529,17 +453,14 @@ ps_replicas_tell(ps_shard_t *shard, ps_partition_t *partition)
 }
 
 /* The oldest answer that waits, whatever for. */
-static bool
-take_any(ps_pending_t *self, ps_waiting_answer_t *ret_answer)
+static bool take_any(ps_pending_t *self, ps_waiting_answer_t *ret_answer)
 {
     return ps_pending_take(self, PS_ACK_REPLICA, UINT64_MAX, ret_answer) ||
            ps_pending_take(self, PS_ACK_DISK, UINT64_MAX, ret_answer);
 }
 
-void
-ps_replicas_turn_away(ps_shard_t *shard,
-                      ps_partition_t *partition,
-                      const ps_shard_table_t *moved)
+void ps_replicas_turn_away(ps_shard_t *shard, ps_partition_t *partition,
+                           const ps_shard_table_t *moved)
 {
     ps_pending_t *pending = &partition->replicas->pending;
     ps_waiting_answer_t answer;
@@ -549,8 +470,7 @@ ps_replicas_turn_away(ps_shard_t *shard,
         if (request_of(shard, &answer, &request) && moved != NULL) {
             ps_answer_moved(shard, &request, moved, true);
         } else if (request.peer != NULL) {
-            ps_answer_refused(shard, &request, PSD_NO_TABLE, 0,
-                              "the table was dropped");
+            ps_answer_refused(shard, &request, PSD_NO_TABLE, 0, "the table was dropped");
         }
         ps_payload_destroy(&answer.answer.payload);
     }

@@ -5,14 +5,9 @@
 #include "protocol/replay.h"
 #include "protocol/replicas.h"
 
-static void
-answer(ps_shard_t *shard,
-       const ps_partition_t *partition,
-       uint64_t conn,
-       const ps_msg_append_t *append,
-       ps_appended_status_t status,
-       uint64_t lsn,
-       uint64_t detail)
+static void answer(ps_shard_t *shard, const ps_partition_t *partition, uint64_t conn,
+                   const ps_msg_append_t *append, ps_appended_status_t status, uint64_t lsn,
+                   uint64_t detail)
 {
     uint64_t flushed = partition->replicas->flushed_lsn;
     ps_effect_t *effect = ps_outbox_add(shard->outbox, PS_EFFECT_SEND);
@@ -22,20 +17,18 @@ answer(ps_shard_t *shard,
     }
     effect->to = conn;
     effect->message.kind = PS_KIND_APPENDED;
-    effect->message.appended =
-        (ps_msg_appended_t){.request = append->request,
-                            .table = append->table,
-                            .partition = append->partition,
-                            .epoch = append->epoch,
-                            .lsn = lsn,
-                            .flushed_lsn = flushed < lsn ? flushed : lsn,
-                            .sent_ms = append->sent_ms,
-                            .status = (uint16_t)status,
-                            .detail = detail};
+    effect->message.appended = (ps_msg_appended_t){.request = append->request,
+                                                   .table = append->table,
+                                                   .partition = append->partition,
+                                                   .epoch = append->epoch,
+                                                   .lsn = lsn,
+                                                   .flushed_lsn = flushed < lsn ? flushed : lsn,
+                                                   .sent_ms = append->sent_ms,
+                                                   .status = (uint16_t)status,
+                                                   .detail = detail};
 }
 
-void
-ps_replicas_begin_anew(ps_shard_t *shard, ps_partition_t *partition)
+void ps_replicas_begin_anew(ps_shard_t *shard, ps_partition_t *partition)
 {
     ps_replicas_t *self = partition->replicas;
 
@@ -52,8 +45,7 @@ ps_replicas_begin_anew(ps_shard_t *shard, ps_partition_t *partition)
     }
 }
 
-static void
-release(void *owner)
+static void release(void *owner)
 {
     ps_payload_t *holder = owner;
 
@@ -62,18 +54,14 @@ release(void *owner)
 
 /* The record's parts, where they lie in holder. *ret_payload is NULL for a
  * record that carries nothing. false: no memory. */
-static bool
-payload_of(const ps_body_t *body,
-           ps_payload_t *holder,
-           ps_payload_t **ret_payload)
+static bool payload_of(const ps_body_t *body, ps_payload_t *holder, ps_payload_t **ret_payload)
 {
     *ret_payload = NULL;
     if (body->keys.size + body->index.size + body->values.size == 0) {
         return true;
     }
     (void)ps_payload_keep(holder);
-    *ret_payload =
-        ps_payload_new(body->keys, body->index, body->values, holder, release);
+    *ret_payload = ps_payload_new(body->keys, body->index, body->values, holder, release);
     if (*ret_payload == NULL) {
         release(holder);
     }
@@ -81,19 +69,15 @@ payload_of(const ps_body_t *body,
 }
 
 /* The next record of this copy. */
-static ps_appended_status_t
-take_next(ps_shard_t *shard,
-          ps_partition_t *partition,
-          const ps_record_t *record,
-          const ps_body_t *body,
-          ps_bytes_t bytes,
-          ps_payload_t *holder)
+static ps_appended_status_t take_next(ps_shard_t *shard, ps_partition_t *partition,
+                                      const ps_record_t *record, const ps_body_t *body,
+                                      ps_bytes_t bytes, ps_payload_t *holder)
 {
     ps_replicas_t *self = partition->replicas;
     PSD_AUTO(ps_payload_destroy) ps_payload_t *payload = NULL;
 
-    if (!ps_shard_log_has_room(shard, partition) ||
-        !ps_tail_reserve(&self->tail) || !payload_of(body, holder, &payload)) {
+    if (!ps_shard_log_has_room(shard, partition) || !ps_tail_reserve(&self->tail) ||
+        !payload_of(body, holder, &payload)) {
         return PS_APPENDED_NOMEM;
     }
     if (!ps_partition_takes_record(shard, partition, record, payload)) {
@@ -113,13 +97,8 @@ take_next(ps_shard_t *shard,
 /* One record of the APPEND: it is had already, or the next one. Epochs never
  * fall along a log, so one of a later epoch than this copy's last is not among
  * those that it has, also where the tail does not know them any more. */
-static ps_appended_status_t
-take_one(ps_shard_t *shard,
-         ps_partition_t *partition,
-         uint64_t lsn,
-         uint64_t epoch,
-         ps_bytes_t *rest,
-         ps_payload_t *holder)
+static ps_appended_status_t take_one(ps_shard_t *shard, ps_partition_t *partition, uint64_t lsn,
+                                     uint64_t epoch, ps_bytes_t *rest, ps_payload_t *holder)
 {
     const ps_replicas_t *self = partition->replicas;
     ps_record_t record;
@@ -127,9 +106,9 @@ take_one(ps_shard_t *shard,
     uint64_t known = 0;
     size_t size = 0;
 
-    if (ps_record_read(*rest, &size, &record, &body, NULL) != PSD_OK ||
-        record.lsn != lsn || record.table != partition->table ||
-        record.partition != partition->number || record.epoch > epoch) {
+    if (ps_record_read(*rest, &size, &record, &body, NULL) != PSD_OK || record.lsn != lsn ||
+        record.table != partition->table || record.partition != partition->number ||
+        record.epoch > epoch) {
         return PS_APPENDED_GAP; /* damaged on its way */
     }
     if (lsn > partition->lsn) {
@@ -140,16 +119,14 @@ take_one(ps_shard_t *shard,
     }
     *rest = (ps_bytes_t){rest->data + size, rest->size - size};
     return record.epoch > partition->lsn_epoch ||
-                   (ps_tail_epoch(&self->tail, lsn, &known) &&
-                    known != record.epoch)
+                   (ps_tail_epoch(&self->tail, lsn, &known) && known != record.epoch)
                ? PS_APPENDED_DIVERGED
                : PS_APPENDED_OK;
 }
 
 /* A log may have records of an earlier copy that was here: what comes now is
  * told from them by the state that it begins with. */
-static bool
-begins_by_state(const ps_partition_t *partition)
+static bool begins_by_state(const ps_partition_t *partition)
 {
     const ps_replicas_t *self = partition->replicas;
 
@@ -159,11 +136,8 @@ begins_by_state(const ps_partition_t *partition)
 }
 
 /* Takes what it can of the records. */
-static ps_appended_status_t
-take_all(ps_shard_t *shard,
-         ps_partition_t *partition,
-         const ps_msg_append_t *append,
-         ps_payload_t *payload)
+static ps_appended_status_t take_all(ps_shard_t *shard, ps_partition_t *partition,
+                                     const ps_msg_append_t *append, ps_payload_t *payload)
 {
     ps_replicas_t *self = partition->replicas;
     ps_bytes_t rest = {NULL, 0};
@@ -184,42 +158,30 @@ take_all(ps_shard_t *shard,
     if (payload != NULL && payload->n_spans == 1) {
         rest = payload->spans[0];
     }
-    for (uint32_t i = 0; i < append->n_records && status == PS_APPENDED_OK;
-         i++) {
-        status = take_one(shard, partition, append->first_lsn + i,
-                          append->epoch, &rest, payload);
+    for (uint32_t i = 0; i < append->n_records && status == PS_APPENDED_OK; i++) {
+        status = take_one(shard, partition, append->first_lsn + i, append->epoch, &rest, payload);
     }
     return status == PS_APPENDED_OK && rest.size > 0 ? PS_APPENDED_GAP : status;
 }
 
 /* Another copy is the primary now; the one before says that it has stopped:
  * what was lent to it in earlier epochs it does not use any more, either. */
-static void
-end_lease(ps_shard_t *shard,
-          ps_partition_t *partition,
-          ps_shard_name_t from,
-          const ps_msg_append_t *append)
+static void end_lease(ps_shard_t *shard, ps_partition_t *partition, ps_shard_name_t from,
+                      const ps_msg_append_t *append)
 {
     ps_replicas_t *self = partition->replicas;
 
-    if (append->epoch >= self->granted_epoch &&
-        ps_shard_name_equal(from, self->granted_to)) {
+    if (append->epoch >= self->granted_epoch && ps_shard_name_equal(from, self->granted_to)) {
         self->granted_until_ms = 0;
         ps_replicas_tick(shard, partition);
     }
 }
 
-void
-ps_replicas_append(ps_shard_t *shard,
-                   ps_partition_t *partition,
-                   ps_shard_name_t from,
-                   uint64_t conn,
-                   const ps_msg_append_t *append,
-                   ps_payload_t *payload)
+void ps_replicas_append(ps_shard_t *shard, ps_partition_t *partition, ps_shard_name_t from,
+                        uint64_t conn, const ps_msg_append_t *append, ps_payload_t *payload)
 {
     ps_replicas_t *self = partition->replicas;
-    uint64_t least =
-        self->fence > partition->epoch ? self->fence : partition->epoch;
+    uint64_t least = self->fence > partition->epoch ? self->fence : partition->epoch;
     uint64_t until_ms = shard->now_ms + append->lease_ms;
     uint64_t lsn = append->first_lsn - 1 + append->n_records;
     ps_appended_status_t status = PS_APPENDED_OK;
@@ -256,8 +218,7 @@ ps_replicas_append(ps_shard_t *shard,
     if (status == PS_APPENDED_OK) {
         ps_tail_cut(&self->tail, append->in_sync_lsn);
         self->in_sync_lsn = append->in_sync_lsn;
-        status =
-            ps_rows_are_whole(partition) ? PS_APPENDED_OK : PS_APPENDED_PARTIAL;
+        status = ps_rows_are_whole(partition) ? PS_APPENDED_OK : PS_APPENDED_PARTIAL;
     } else {
         lsn = partition->lsn;
     }
@@ -273,20 +234,17 @@ ps_replicas_append(ps_shard_t *shard,
     answer(shard, partition, conn, append, status, lsn, 0);
 }
 
-void
-ps_replicas_say_flushed(ps_shard_t *shard, ps_partition_t *partition)
+void ps_replicas_say_flushed(ps_shard_t *shard, ps_partition_t *partition)
 {
     const ps_replicas_t *self = partition->replicas;
-    const ps_shard_name_t *from =
-        ps_shard_links_from(&shard->links, self->last_conn);
+    const ps_shard_name_t *from = ps_shard_links_from(&shard->links, self->last_conn);
 
     if (self->primary || self->diverged || from == NULL ||
-        !ps_shard_name_equal(*from, self->granted_to) ||
-        self->last.epoch != partition->epoch ||
+        !ps_shard_name_equal(*from, self->granted_to) || self->last.epoch != partition->epoch ||
         self->last.epoch < self->fence) {
         return; /* the next APPEND is answered with it */
     }
     answer(shard, partition, self->last_conn, &self->last,
-           ps_rows_are_whole(partition) ? PS_APPENDED_OK : PS_APPENDED_PARTIAL,
-           self->matched_lsn, 0);
+           ps_rows_are_whole(partition) ? PS_APPENDED_OK : PS_APPENDED_PARTIAL, self->matched_lsn,
+           0);
 }

@@ -31,8 +31,7 @@
         ret->op.operand = (from).operand; \
     } while (0)
 
-void
-ps_request_read(const ps_message_t *message, ps_request_t *ret)
+void ps_request_read(const ps_message_t *message, ps_request_t *ret)
 {
     *ret = (ps_request_t){.kind = message->kind};
     if (message->kind == PS_KIND_PUSH) {
@@ -64,8 +63,7 @@ ps_request_read(const ps_message_t *message, ps_request_t *ret)
 }
 
 /* Puts it behind the others of its session. false: no memory. */
-static bool
-append_own(ps_held_list_t *self, ps_held_t *held)
+static bool append_own(ps_held_list_t *self, ps_held_t *held)
 {
     ps_held_t *first = ps_held_of(self, held->is.session);
 
@@ -79,8 +77,7 @@ append_own(ps_held_list_t *self, ps_held_t *held)
     return true;
 }
 
-static void
-remove_own(ps_held_list_t *self, ps_held_t *held)
+static void remove_own(ps_held_list_t *self, ps_held_t *held)
 {
     ps_held_t *first = ps_held_of(self, held->is.session);
 
@@ -102,10 +99,7 @@ remove_own(ps_held_list_t *self, ps_held_t *held)
     }
 }
 
-ps_held_t *
-ps_held_append(ps_held_list_t *self,
-               const ps_request_t *request,
-               uint64_t now_ms)
+ps_held_t *ps_held_append(ps_held_list_t *self, const ps_request_t *request, uint64_t now_ms)
 {
     ps_held_t *held = ps_alloc(1, sizeof *held);
 
@@ -116,15 +110,13 @@ ps_held_append(ps_held_list_t *self,
     if (request->payload != NULL) {
         held->is.payload = ps_payload_own(request->payload);
     }
-    if ((held->is.payload == NULL && request->payload != NULL) ||
-        !append_own(self, held)) {
+    if ((held->is.payload == NULL && request->payload != NULL) || !append_own(self, held)) {
         ps_payload_destroy(&held->is.payload);
         ps_free(held);
         return NULL;
     }
     held->since_ms = now_ms;
-    held->tell_ms =
-        request->timeout_ms == 0 ? UINT64_MAX : now_ms + request->timeout_ms;
+    held->tell_ms = request->timeout_ms == 0 ? UINT64_MAX : now_ms + request->timeout_ms;
     held->previous = self->last;
     if (self->last == NULL) {
         self->first = held;
@@ -135,14 +127,12 @@ ps_held_append(ps_held_list_t *self,
     return held;
 }
 
-ps_held_t *
-ps_held_of(const ps_held_list_t *self, uint64_t session)
+ps_held_t *ps_held_of(const ps_held_list_t *self, uint64_t session)
 {
     return ps_map_get(&self->own, session);
 }
 
-void
-ps_held_remove(ps_held_list_t *self, ps_held_t **held_p)
+void ps_held_remove(ps_held_list_t *self, ps_held_t **held_p)
 {
     ps_held_t *held = *held_p;
 
@@ -162,8 +152,7 @@ ps_held_remove(ps_held_list_t *self, ps_held_t **held_p)
     *held_p = NULL;
 }
 
-void
-ps_held_clear(ps_held_list_t *self)
+void ps_held_clear(ps_held_list_t *self)
 {
     while (self->first != NULL) {
         ps_held_t *held = self->first;

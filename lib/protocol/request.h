@@ -43,11 +43,11 @@ typedef struct ps_request {
     ps_slice_t slice;
     ps_payload_t *payload; /* borrowed; held when in a ps_held */
     uint64_t session;      /* of the client */
-    ps_peer_t *peer; /* the client; borrowed: it stays while it has held ones */
-    uint64_t conn;   /* that the request came on */
-    ps_room_t room;  /* of the answer's values; borrowed until conn is gone */
-    ps_sending_t sending; /* of an answer with values to it, if one is on its
-                             way */
+    ps_peer_t *peer;       /* the client; borrowed: it stays while it has held ones */
+    uint64_t conn;         /* that the request came on */
+    ps_room_t room;        /* of the answer's values; borrowed until conn is gone */
+    ps_sending_t sending;  /* of an answer with values to it, if one is on its
+                              way */
 } ps_request_t;
 
 /* Reads message, which is of one of the four kinds; everything else of the
@@ -55,30 +55,26 @@ typedef struct ps_request {
 void ps_request_read(const ps_message_t *message, ps_request_t *ret_request);
 
 /* Reads the rows of another table, too. */
-static inline bool
-ps_request_is_paired(const ps_request_t *self)
+static inline bool ps_request_is_paired(const ps_request_t *self)
 {
     return self->kind == PS_KIND_PULL && self->op.op == PS_READ_DOT;
 }
 
 /* The same, or changes its own rows by those. */
-static inline bool
-ps_request_names_other(const ps_request_t *self)
+static inline bool ps_request_names_other(const ps_request_t *self)
 {
     return ps_request_is_paired(self) ||
            (self->kind == PS_KIND_PUSH && self->op.op == PS_CHANGE_AXPY);
 }
 
 /* It finishes a clock … */
-static inline bool
-ps_request_marks(const ps_request_t *self)
+static inline bool ps_request_marks(const ps_request_t *self)
 {
     return self->kind == PS_KIND_MARK || self->marks;
 }
 
 /* … and behind it so many are finished. */
-static inline uint64_t
-ps_request_finishes(const ps_request_t *self)
+static inline uint64_t ps_request_finishes(const ps_request_t *self)
 {
     return self->kind == PS_KIND_MARK ? self->clock : self->clock + 1;
 }
@@ -101,9 +97,7 @@ typedef struct ps_held_list {
 } ps_held_list_t;
 
 /* NULL when there is no memory. */
-ps_held_t *ps_held_append(ps_held_list_t *self,
-                          const ps_request_t *request,
-                          uint64_t now_ms);
+ps_held_t *ps_held_append(ps_held_list_t *self, const ps_request_t *request, uint64_t now_ms);
 /* The first of a session's, in order of arrival; NULL: none. */
 ps_held_t *ps_held_of(const ps_held_list_t *self, uint64_t session);
 /* Takes it out and frees it. */

@@ -12,10 +12,8 @@
 
 #define EFFECTS_OF_START 5 /* OPEN and HELLO, twice, the request itself */
 
-psd_status_t
-ps_session_new(const ps_session_args_t *args,
-               ps_session_t **ret_session,
-               psd_error_t *err)
+psd_status_t ps_session_new(const ps_session_args_t *args, ps_session_t **ret_session,
+                            psd_error_t *err)
 {
     ps_session_t *self = ps_alloc(1, sizeof *self);
 
@@ -25,14 +23,12 @@ ps_session_new(const ps_session_args_t *args,
         self->reason = ps_alloc(1, PS_REASON_SIZE);
     }
     if (self == NULL || self->reason == NULL ||
-        !ps_grow(&self->identities, &self->identities_capacity, 1,
-                 sizeof *self->identities)) {
+        !ps_grow(&self->identities, &self->identities_capacity, 1, sizeof *self->identities)) {
         ps_session_destroy(&self);
         return psd_error_set(err, PSD_NOMEM, "no memory for a session");
     }
     self->args = *args;
-    self->identities[self->n_identities++] =
-        (ps_identity_t){args->client, args->session};
+    self->identities[self->n_identities++] = (ps_identity_t){args->client, args->session};
     if (self->args.resend_ms == 0) {
         self->args.resend_ms = 1;
     } else if (self->args.resend_ms > PS_RESEND_MAX_MS) {
@@ -43,8 +39,7 @@ ps_session_new(const ps_session_args_t *args,
     return PSD_OK;
 }
 
-void
-ps_session_destroy(ps_session_t **self_p)
+void ps_session_destroy(ps_session_t **self_p)
 {
     ps_session_t *self = self_p == NULL ? NULL : *self_p;
 
@@ -71,8 +66,7 @@ ps_session_destroy(ps_session_t **self_p)
 }
 
 /* NULL: no memory. */
-static ps_session_table_t *
-make_table(ps_session_t *self, uint32_t id, uint32_t n_parts)
+static ps_session_table_t *make_table(ps_session_t *self, uint32_t id, uint32_t n_parts)
 {
     ps_session_table_t *table = ps_alloc(1, sizeof *table);
 
@@ -99,16 +93,11 @@ make_table(ps_session_t *self, uint32_t id, uint32_t n_parts)
     return table;
 }
 
-psd_status_t
-ps_session_learn(ps_session_t *self,
-                 ps_session_table_t *table,
-                 const ps_route_t *routes,
-                 uint32_t n_routes,
-                 psd_error_t *err)
+psd_status_t ps_session_learn(ps_session_t *self, ps_session_table_t *table,
+                              const ps_route_t *routes, uint32_t n_routes, psd_error_t *err)
 {
     if (n_routes != table->n_parts) {
-        return psd_error_set(err, PSD_PROTO,
-                             "%" PRIu32 " routes for %" PRIu32 " partitions",
+        return psd_error_set(err, PSD_PROTO, "%" PRIu32 " routes for %" PRIu32 " partitions",
                              n_routes, table->n_parts);
     }
     for (uint32_t i = 0; i < n_routes; i++) {
@@ -117,9 +106,8 @@ ps_session_learn(ps_session_t *self,
         psd_status_t rc;
 
         if (routes[i].partition != i) {
-            return psd_error_set(err, PSD_PROTO,
-                                 "route %" PRIu32 " is of partition %" PRIu32,
-                                 i, routes[i].partition);
+            return psd_error_set(err, PSD_PROTO, "route %" PRIu32 " is of partition %" PRIu32, i,
+                                 routes[i].partition);
         }
         if (part->place != NULL && routes[i].epoch <= part->epoch) {
             continue;
@@ -138,12 +126,8 @@ ps_session_learn(ps_session_t *self,
     return PSD_OK;
 }
 
-psd_status_t
-ps_session_routes(ps_session_t *self,
-                  uint32_t table,
-                  const ps_route_t *routes,
-                  uint32_t n_routes,
-                  psd_error_t *err)
+psd_status_t ps_session_routes(ps_session_t *self, uint32_t table, const ps_route_t *routes,
+                               uint32_t n_routes, psd_error_t *err)
 {
     ps_session_table_t *known = ps_map_get(&self->table_of, table);
 
@@ -151,17 +135,12 @@ ps_session_routes(ps_session_t *self,
         known = make_table(self, table, n_routes);
     }
     if (known == NULL) {
-        return psd_error_set(err, PSD_NOMEM, "no memory for %" PRIu32 " routes",
-                             n_routes);
+        return psd_error_set(err, PSD_NOMEM, "no memory for %" PRIu32 " routes", n_routes);
     }
     return ps_session_learn(self, known, routes, n_routes, err);
 }
 
-void
-ps_session_forget(ps_session_t *self,
-                  uint32_t table,
-                  psd_status_t status,
-                  ps_outbox_t *outbox)
+void ps_session_forget(ps_session_t *self, uint32_t table, psd_status_t status, ps_outbox_t *outbox)
 {
     ps_session_table_t *known = ps_map_get(&self->table_of, table);
     char text[PS_TEXT_MAX + 1];
@@ -170,8 +149,7 @@ ps_session_forget(ps_session_t *self,
         return;
     }
     known->known = false;
-    (void)snprintf(text, sizeof text, "table %" PRIu32 ": %s", table,
-                   psd_status_text(status));
+    (void)snprintf(text, sizeof text, "table %" PRIu32 ": %s", table, psd_status_text(status));
     for (uint32_t i = 0; i < known->n_parts; i++) {
         ps_op_t *op = NULL;
 
@@ -183,11 +161,8 @@ ps_session_forget(ps_session_t *self,
     self->wake_ms = 0; /* their credits are free for others */
 }
 
-void
-ps_session_break(ps_session_t *self,
-                 psd_status_t status,
-                 const char *text,
-                 ps_outbox_t *outbox)
+void ps_session_break(ps_session_t *self, psd_status_t status, const char *text,
+                      ps_outbox_t *outbox)
 {
     size_t length = strnlen(text, PS_TEXT_MAX);
 
@@ -199,49 +174,40 @@ ps_session_break(ps_session_t *self,
         ps_part_t *part = NULL;
 
         while ((part = TAILQ_FIRST(&self->places[i]->active)) != NULL) {
-            ps_op_end_locally(self, TAILQ_FIRST(&part->ops), status,
-                              self->broken_text, outbox);
+            ps_op_end_locally(self, TAILQ_FIRST(&part->ops), status, self->broken_text, outbox);
         }
     }
 }
 
 /* NULL: not now; why_not says why. */
-static ps_part_t *
-find_part(const ps_session_t *self, uint32_t table, uint32_t partition)
+static ps_part_t *find_part(const ps_session_t *self, uint32_t table, uint32_t partition)
 {
     const ps_session_table_t *known = ps_map_get(&self->table_of, table);
 
-    if (self->broken != PSD_OK || known == NULL || !known->known ||
-        known->torn || partition >= known->n_parts) {
+    if (self->broken != PSD_OK || known == NULL || !known->known || known->torn ||
+        partition >= known->n_parts) {
         return NULL;
     }
     return &known->parts[partition];
 }
 
-static psd_status_t
-why_not(const ps_session_t *self,
-        uint32_t table,
-        uint32_t partition,
-        psd_error_t *err)
+static psd_status_t why_not(const ps_session_t *self, uint32_t table, uint32_t partition,
+                            psd_error_t *err)
 {
     if (self->broken != PSD_OK) {
-        return psd_error_set(err, PSD_CLOSED, "client is broken: %s",
-                             self->broken_text);
+        return psd_error_set(err, PSD_CLOSED, "client is broken: %s", self->broken_text);
     }
-    return psd_error_set(err, PSD_NO_TABLE,
-                         "no route to partition %" PRIu32 " of table %" PRIu32,
+    return psd_error_set(err, PSD_NO_TABLE, "no route to partition %" PRIu32 " of table %" PRIu32,
                          partition, table);
 }
 
 /* Counts it, and gives it its seq. */
-static void
-number_op(ps_session_t *self, ps_op_t *op)
+static void number_op(ps_session_t *self, ps_op_t *op)
 {
     if (op->ask.kind == PS_KIND_PULL) {
         self->n_pulls++;
         if (op->ask.timeout_ms > 0) {
-            ps_session_wake(self, op->start_ms + op->ask.timeout_ms +
-                                      self->args.resend_ms);
+            ps_session_wake(self, op->start_ms + op->ask.timeout_ms + self->args.resend_ms);
         }
     } else {
         self->n_numbered++;
@@ -250,13 +216,8 @@ number_op(ps_session_t *self, ps_op_t *op)
     op->seq = op->part->seq;
 }
 
-psd_status_t
-ps_session_start(ps_session_t *self,
-                 uint64_t now_ms,
-                 const ps_op_start_t *start,
-                 ps_outbox_t *outbox,
-                 uint64_t *ret_op,
-                 psd_error_t *err)
+psd_status_t ps_session_start(ps_session_t *self, uint64_t now_ms, const ps_op_start_t *start,
+                              ps_outbox_t *outbox, uint64_t *ret_op, psd_error_t *err)
 {
     ps_part_t *part = find_part(self, start->table, start->partition);
     ps_op_t *op = NULL;

@@ -13,8 +13,7 @@
 #include "base/alloc.h"
 #include "protocol/session_private.h"
 
-void
-ps_op_not_taken(ps_op_t *op)
+void ps_op_not_taken(ps_op_t *op)
 {
     if (!op->asked && op->n_unsure > 0) {
         op->n_unsure--;
@@ -22,8 +21,7 @@ ps_op_not_taken(ps_op_t *op)
 }
 
 /* The first that has no end; NULL: there is none. */
-static const ps_op_t *
-first_numbered(const ps_part_t *part)
+static const ps_op_t *first_numbered(const ps_part_t *part)
 {
     const ps_op_t *op = NULL;
 
@@ -36,23 +34,20 @@ first_numbered(const ps_part_t *part)
     return op;
 }
 
-bool
-ps_part_may_begin_anew(const ps_part_t *part)
+bool ps_part_may_begin_anew(const ps_part_t *part)
 {
     const ps_op_t *first = first_numbered(part);
 
     return first == NULL || first->n_unsure == 0;
 }
 
-bool
-ps_op_decides(const ps_op_t *op)
+bool ps_op_decides(const ps_op_t *op)
 {
     return first_numbered(op->part) == op;
 }
 
 /* Numbers what is under way as that of a new client. */
-static void
-number_anew(ps_part_t *part)
+static void number_anew(ps_part_t *part)
 {
     ps_op_t *op = NULL;
 
@@ -68,11 +63,7 @@ number_anew(ps_part_t *part)
     }
 }
 
-void
-ps_part_begin_anew(ps_session_t *self,
-                   uint64_t now_ms,
-                   ps_part_t *part,
-                   ps_outbox_t *outbox)
+void ps_part_begin_anew(ps_session_t *self, uint64_t now_ms, ps_part_t *part, ps_outbox_t *outbox)
 {
     uint32_t newest = (uint32_t)self->n_identities - 1;
     ps_link_t *place = NULL;
@@ -86,9 +77,7 @@ ps_part_begin_anew(ps_session_t *self,
     }
     rc = ps_link_find(self, &part->place->route, newest, &place, NULL);
     if (rc == PSD_LIMIT) {
-        ps_session_break(self, rc,
-                         "the map names too many places; open a new client",
-                         outbox);
+        ps_session_break(self, rc, "the map names too many places; open a new client", outbox);
     }
     if (rc != PSD_OK) {
         self->wake_ms = 0; /* the next tick tries again */
@@ -101,18 +90,15 @@ ps_part_begin_anew(ps_session_t *self,
     ps_part_move(self, now_ms, part, outbox);
 }
 
-bool
-ps_session_wants_identity(const ps_session_t *self,
-                          uint32_t *ret_table,
-                          uint32_t *ret_partition)
+bool ps_session_wants_identity(const ps_session_t *self, uint32_t *ret_table,
+                               uint32_t *ret_partition)
 {
     for (size_t i = 0; i < self->n_places; i++) {
         const ps_part_t *part = NULL;
 
         TAILQ_FOREACH(part, &self->places[i]->active, in_active)
         {
-            if (part->is_forgotten &&
-                part->identity + 1 == self->n_identities) {
+            if (part->is_forgotten && part->identity + 1 == self->n_identities) {
                 *ret_table = part->table;
                 *ret_partition = part->partition;
                 return true;
@@ -122,13 +108,11 @@ ps_session_wants_identity(const ps_session_t *self,
     return false;
 }
 
-psd_status_t
-ps_session_add_identity(ps_session_t *self,
-                        const ps_identity_t *added,
-                        psd_error_t *err)
+psd_status_t ps_session_add_identity(ps_session_t *self, const ps_identity_t *added,
+                                     psd_error_t *err)
 {
-    if (!ps_grow(&self->identities, &self->identities_capacity,
-                 self->n_identities + 1, sizeof *self->identities)) {
+    if (!ps_grow(&self->identities, &self->identities_capacity, self->n_identities + 1,
+                 sizeof *self->identities)) {
         return psd_error_set(err, PSD_NOMEM, "no memory for an identity");
     }
     self->identities[self->n_identities++] = *added;
@@ -136,10 +120,7 @@ ps_session_add_identity(ps_session_t *self,
     return PSD_OK;
 }
 
-uint64_t
-ps_session_number(const ps_session_t *self, uint64_t link)
+uint64_t ps_session_number(const ps_session_t *self, uint64_t link)
 {
-    return link < self->n_links
-               ? self->identities[self->links[link]->identity].session
-               : 0;
+    return link < self->n_links ? self->identities[self->links[link]->identity].session : 0;
 }

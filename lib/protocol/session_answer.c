@@ -28,10 +28,8 @@ typedef struct arrival {
     uint64_t seq;
 } arrival_t;
 
-static void PSD_PRINTF(3, 4) break_by(ps_session_t *self,
-                                      const arrival_t *arrival,
-                                      const char *format,
-                                      ...)
+static void PSD_PRINTF(3, 4)
+    break_by(ps_session_t *self, const arrival_t *arrival, const char *format, ...)
 {
     char text[PS_LINK_ENDPOINT_MAX + 160];
     char what[128];
@@ -40,13 +38,12 @@ static void PSD_PRINTF(3, 4) break_by(ps_session_t *self,
     va_start(args, format);
     (void)vsnprintf(what, sizeof what, format, args);
     va_end(args);
-    (void)snprintf(text, sizeof text, "%s broke the protocol: %s",
-                   ps_link_place(arrival->link), what);
+    (void)snprintf(text, sizeof text, "%s broke the protocol: %s", ps_link_place(arrival->link),
+                   what);
     ps_session_break(self, PSD_PROTO, text, arrival->outbox);
 }
 
-static void
-keep_reason(ps_op_t *op, const char *text)
+static void keep_reason(ps_op_t *op, const char *text)
 {
     char *copy = ps_strdup(text);
 
@@ -56,15 +53,13 @@ keep_reason(ps_op_t *op, const char *text)
     }
 }
 
-static void
-quicken(ps_link_t *link, uint64_t took_ms)
+static void quicken(ps_link_t *link, uint64_t took_ms)
 {
     link->pace_ms = (PACE_PARTS * link->pace_ms + took_ms) / (PACE_PARTS + 1);
 }
 
 /* A slow answer counts at once, a quick one bit by bit. */
-static void
-measure_pace(ps_link_t *link, uint64_t now_ms)
+static void measure_pace(ps_link_t *link, uint64_t now_ms)
 {
     uint64_t took_ms = now_ms - link->hello_ms;
 
@@ -79,22 +74,18 @@ measure_pace(ps_link_t *link, uint64_t now_ms)
     }
 }
 
-static void
-on_welcome(ps_session_t *self, const arrival_t *arrival)
+static void on_welcome(ps_session_t *self, const arrival_t *arrival)
 {
     const ps_msg_welcome_t *welcome = &arrival->message->welcome;
     ps_link_t *link = arrival->link;
 
     if (welcome->version < PS_VERSION_MIN || welcome->version > PS_VERSION ||
         !ps_id_equal(&welcome->cluster, &self->args.cluster) ||
-        welcome->incarnation != link->route.incarnation ||
-        welcome->shard != link->route.shard) {
-        break_by(self, arrival, "WELCOME of version %u from another place",
-                 welcome->version);
+        welcome->incarnation != link->route.incarnation || welcome->shard != link->route.shard) {
+        break_by(self, arrival, "WELCOME of version %u from another place", welcome->version);
         return;
     }
-    if (welcome->credit_requests == 0 || welcome->chunk_bytes == 0 ||
-        welcome->slice_bytes == 0) {
+    if (welcome->credit_requests == 0 || welcome->chunk_bytes == 0 || welcome->slice_bytes == 0) {
         break_by(self, arrival, "WELCOME without credits");
         return;
     }
@@ -112,8 +103,7 @@ on_welcome(ps_session_t *self, const arrival_t *arrival)
 }
 
 /* A refusal of HELLO names no request. */
-static void
-on_hello_refused(ps_session_t *self, const arrival_t *arrival)
+static void on_hello_refused(ps_session_t *self, const arrival_t *arrival)
 {
     const ps_msg_refused_t *refused = &arrival->message->refused;
     psd_status_t status = (psd_status_t)refused->status;
@@ -129,8 +119,7 @@ on_hello_refused(ps_session_t *self, const arrival_t *arrival)
             arrival->doubted_ms == 0 ? arrival->now_ms : arrival->doubted_ms;
         return;
     }
-    if (status == PSD_BUSY || status == PSD_NOMEM || status == PSD_STOPPING ||
-        arrival->by_bulk) {
+    if (status == PSD_BUSY || status == PSD_NOMEM || status == PSD_STOPPING || arrival->by_bulk) {
         return; /* HELLO is said again in its time; the first connection hears
                    what ends all */
     }
@@ -139,20 +128,16 @@ on_hello_refused(ps_session_t *self, const arrival_t *arrival)
 
 /* The operation that is answered; NULL: it has ended, also when there was no
  * memory yet to say so, or is asked of another place. */
-static ps_op_t *
-answered(const ps_session_t *self, const arrival_t *arrival)
+static ps_op_t *answered(const ps_session_t *self, const arrival_t *arrival)
 {
     ps_op_t *op = ps_op_find(self, arrival->request);
 
-    return op == NULL || op->status != PSD_OK || op->part->link != arrival->link
-               ? NULL
-               : op;
+    return op == NULL || op->status != PSD_OK || op->part->link != arrival->link ? NULL : op;
 }
 
 /* The server does not know this connection: whatever was asked of it is lost.
  * While HELLO is on its way, this is known already. */
-static void
-on_no_session(ps_session_t *self, const arrival_t *arrival)
+static void on_no_session(ps_session_t *self, const arrival_t *arrival)
 {
     ps_link_t *link = arrival->link;
     ps_op_t *op = answered(self, arrival);
@@ -169,11 +154,7 @@ on_no_session(ps_session_t *self, const arrival_t *arrival)
 }
 
 /* The server did not take it, now; it goes again a little later. */
-static void
-on_busy(ps_session_t *self,
-        const arrival_t *arrival,
-        ps_op_t *op,
-        const char *text)
+static void on_busy(ps_session_t *self, const arrival_t *arrival, ps_op_t *op, const char *text)
 {
     if (text[0] != '\0') {
         keep_reason(op, text);
@@ -185,11 +166,7 @@ on_busy(ps_session_t *self,
 }
 
 /* A push or mark that has ended is in the log of that epoch's primary. */
-static void
-end_op(ps_session_t *self,
-       const arrival_t *arrival,
-       ps_op_t *op,
-       ps_payload_t *payload)
+static void end_op(ps_session_t *self, const arrival_t *arrival, ps_op_t *op, ps_payload_t *payload)
 {
     ps_part_t *part = op->part;
     uint64_t took_ms = arrival->now_ms - op->sent_ms;
@@ -208,8 +185,7 @@ end_op(ps_session_t *self,
 
 /* A later primary expects what has ended: it was acknowledged at memory, and
  * lost with the one before. Nobody has it any more. */
-static bool
-is_lost(const arrival_t *arrival, const ps_part_t *part)
+static bool is_lost(const arrival_t *arrival, const ps_part_t *part)
 {
     uint64_t first = part->seq + 1; /* that has not ended */
     const ps_op_t *op = NULL;
@@ -221,12 +197,11 @@ is_lost(const arrival_t *arrival, const ps_part_t *part)
             break;
         }
     }
-    return arrival->message->refused.detail < first &&
-           arrival->epoch > part->ended_epoch && part->ended_epoch > 0;
+    return arrival->message->refused.detail < first && arrival->epoch > part->ended_epoch &&
+           part->ended_epoch > 0;
 }
 
-static void
-break_by_loss(ps_session_t *self, const arrival_t *arrival)
+static void break_by_loss(ps_session_t *self, const arrival_t *arrival)
 {
     char text[160];
 
@@ -234,8 +209,7 @@ break_by_loss(ps_session_t *self, const arrival_t *arrival)
                    "partition %" PRIu32 " of table %" PRIu32
                    " has lost pushes that were acknowledged at memory: its new "
                    "primary expects seq %" PRIu64,
-                   arrival->partition, arrival->table,
-                   arrival->message->refused.detail);
+                   arrival->partition, arrival->table, arrival->message->refused.detail);
     ps_session_break(self, PSD_ROWS_LOST, text, arrival->outbox);
 }
 
@@ -244,8 +218,7 @@ break_by_loss(ps_session_t *self, const arrival_t *arrival)
  * up to the operation that it answers. All of that goes again, in order; what
  * went only just now may still be on its way, and waits for its time.
  */
-static void
-on_gap(ps_session_t *self, const arrival_t *arrival, const ps_op_t *refused)
+static void on_gap(ps_session_t *self, const arrival_t *arrival, const ps_op_t *refused)
 {
     uint64_t expected = arrival->message->refused.detail;
     uint64_t gap_ms = ps_session_gap_ms(self);
@@ -269,8 +242,7 @@ on_gap(ps_session_t *self, const arrival_t *arrival, const ps_op_t *refused)
 
 /* The server has forgotten a list of keys that was only named: it goes again,
  * whole, at once. */
-static void
-on_keys(const arrival_t *arrival, ps_op_t *op)
+static void on_keys(const arrival_t *arrival, ps_op_t *op)
 {
     ps_op_not_taken(op);
     if (op->sent) {
@@ -281,8 +253,7 @@ on_keys(const arrival_t *arrival, ps_op_t *op)
 
 /* The partition does not know this client any more. Answers to what went before
  * may still come; until then it is sent again, to be refused again. */
-static void
-on_closed(ps_session_t *self, const arrival_t *arrival, ps_op_t *op)
+static void on_closed(ps_session_t *self, const arrival_t *arrival, ps_op_t *op)
 {
     const ps_msg_refused_t *refused = &arrival->message->refused;
     bool not_taken = refused->detail == PS_CLOSED_NOT_TAKEN;
@@ -296,14 +267,12 @@ on_closed(ps_session_t *self, const arrival_t *arrival, ps_op_t *op)
         ps_session_break(self, PSD_CLOSED, refused->text, arrival->outbox);
     } else if (op->sent) {
         op->again = true;
-        op->due_ms = arrival->now_ms +
-                     ps_session_backoff(self->args.resend_ms, op->tries);
+        op->due_ms = arrival->now_ms + ps_session_backoff(self->args.resend_ms, op->tries);
         ps_session_wake(self, op->due_ms);
     }
 }
 
-static void
-on_refused(ps_session_t *self, const arrival_t *arrival, ps_op_t *op)
+static void on_refused(ps_session_t *self, const arrival_t *arrival, ps_op_t *op)
 {
     const ps_msg_refused_t *refused = &arrival->message->refused;
     psd_status_t status = (psd_status_t)refused->status;
@@ -314,8 +283,7 @@ on_refused(ps_session_t *self, const arrival_t *arrival, ps_op_t *op)
         return;
     case PSD_GAP:
         if (refused->detail == 0 || refused->detail > op->seq) {
-            break_by(self, arrival,
-                     "GAP before seq %" PRIu64 " expects %" PRIu64, op->seq,
+            break_by(self, arrival, "GAP before seq %" PRIu64 " expects %" PRIu64, op->seq,
                      refused->detail);
             return;
         }
@@ -357,8 +325,7 @@ on_refused(ps_session_t *self, const arrival_t *arrival, ps_op_t *op)
 
 /* An answer of an epoch before the one that is known by now: its place is the
  * same, so it is asked again, before its time. */
-static void
-on_old(ps_session_t *self, const arrival_t *arrival, ps_op_t *op)
+static void on_old(ps_session_t *self, const arrival_t *arrival, ps_op_t *op)
 {
     uint64_t due_ms = arrival->now_ms + ps_session_gap_ms(self);
 
@@ -368,12 +335,11 @@ on_old(ps_session_t *self, const arrival_t *arrival, ps_op_t *op)
     }
 }
 
-static void
-on_ack(ps_session_t *self, const arrival_t *arrival, ps_op_t *op)
+static void on_ack(ps_session_t *self, const arrival_t *arrival, ps_op_t *op)
 {
     if (op->ask.kind == PS_KIND_PULL || arrival->seq != op->seq) {
-        break_by(self, arrival, "ACK of seq %" PRIu64 " for a request of %s",
-                 arrival->seq, ps_kind_name(op->ask.kind));
+        break_by(self, arrival, "ACK of seq %" PRIu64 " for a request of %s", arrival->seq,
+                 ps_kind_name(op->ask.kind));
         return;
     }
     if (arrival->epoch < op->part->epoch) {
@@ -394,15 +360,14 @@ on_ack(ps_session_t *self, const arrival_t *arrival, ps_op_t *op)
     end_op(self, arrival, op, NULL);
 }
 
-static void
-on_values(ps_session_t *self, const arrival_t *arrival, ps_op_t *op)
+static void on_values(ps_session_t *self, const arrival_t *arrival, ps_op_t *op)
 {
     bool wanted = op->ask.kind == PS_KIND_PULL || op->ask.pull;
     uint64_t seq = op->ask.kind == PS_KIND_PULL ? 0 : op->seq;
 
     if (!wanted || arrival->seq != seq) {
-        break_by(self, arrival, "VALUES of seq %" PRIu64 " for a %s",
-                 arrival->seq, ps_kind_name(op->ask.kind));
+        break_by(self, arrival, "VALUES of seq %" PRIu64 " for a %s", arrival->seq,
+                 ps_kind_name(op->ask.kind));
         return;
     }
     if (arrival->epoch < op->part->epoch) {
@@ -412,19 +377,15 @@ on_values(ps_session_t *self, const arrival_t *arrival, ps_op_t *op)
     end_op(self, arrival, op, arrival->payload);
 }
 
-static void
-on_parked(ps_session_t *self, const arrival_t *arrival, ps_op_t *op)
+static void on_parked(ps_session_t *self, const arrival_t *arrival, ps_op_t *op)
 {
     keep_reason(op, arrival->message->parked.text);
     if (op->sent && !op->again) {
-        ps_op_wait(self, op,
-                   arrival->now_ms +
-                       ps_link_wait_ms(self, op->part->link, op->tries));
+        ps_op_wait(self, op, arrival->now_ms + ps_link_wait_ms(self, op->part->link, op->tries));
     }
 }
 
-static void
-on_moved(ps_session_t *self, const arrival_t *arrival)
+static void on_moved(ps_session_t *self, const arrival_t *arrival)
 {
     ps_op_t *op = answered(self, arrival);
     psd_status_t rc = PSD_OK;
@@ -432,17 +393,15 @@ on_moved(ps_session_t *self, const arrival_t *arrival)
     if (op != NULL && arrival->seq == 0) {
         ps_op_not_taken(op);
     }
-    rc = ps_session_moved(self, arrival->now_ms, &arrival->message->moved,
-                          arrival->payload, arrival->outbox);
+    rc = ps_session_moved(self, arrival->now_ms, &arrival->message->moved, arrival->payload,
+                          arrival->outbox);
     if (rc == PSD_LIMIT) {
-        ps_session_break(self, rc,
-                         "the map names too many places; open a new client",
+        ps_session_break(self, rc, "the map names too many places; open a new client",
                          arrival->outbox);
         return;
     }
     if (rc != PSD_OK) {
-        break_by(self, arrival,
-                 "MOVED with %" PRIu32 " routes that are not the table's",
+        break_by(self, arrival, "MOVED with %" PRIu32 " routes that are not the table's",
                  arrival->message->moved.n_routes);
         return;
     }
@@ -459,8 +418,7 @@ on_moved(ps_session_t *self, const arrival_t *arrival)
 }
 
 /* Answers to an operation that is under way on this link. */
-static void
-on_answer(ps_session_t *self, const arrival_t *arrival)
+static void on_answer(ps_session_t *self, const arrival_t *arrival)
 {
     ps_op_t *op = answered(self, arrival);
 
@@ -469,8 +427,7 @@ on_answer(ps_session_t *self, const arrival_t *arrival)
     }
     if (op->n_sends == 0 || op->part->table != arrival->table ||
         op->part->partition != arrival->partition) {
-        break_by(self, arrival, "%s to what was not asked",
-                 ps_kind_name(arrival->message->kind));
+        break_by(self, arrival, "%s to what was not asked", ps_kind_name(arrival->message->kind));
         return;
     }
     op->heard_ms = arrival->now_ms;
@@ -515,8 +472,7 @@ on_answer(ps_session_t *self, const arrival_t *arrival)
         (arrival)->seq = (from)->seq;             \
     } while (0)
 
-static void
-dispatch(ps_session_t *self, arrival_t *arrival)
+static void dispatch(ps_session_t *self, arrival_t *arrival)
 {
     const ps_message_t *message = arrival->message;
 
@@ -535,8 +491,7 @@ dispatch(ps_session_t *self, arrival_t *arrival)
         break;
     case PS_KIND_REFUSED:
         READ_ADDRESS(arrival, &message->refused);
-        if (arrival->request == 0 &&
-            message->refused.status != PSD_NO_SESSION) {
+        if (arrival->request == 0 && message->refused.status != PSD_NO_SESSION) {
             on_hello_refused(self, arrival);
             return;
         }
@@ -562,20 +517,14 @@ dispatch(ps_session_t *self, arrival_t *arrival)
     case PS_KIND_ROWS:
     case PS_KIND_TAKEN:
     default:
-        break_by(self, arrival, "%s is not for a client",
-                 ps_kind_name(message->kind));
+        break_by(self, arrival, "%s is not for a client", ps_kind_name(message->kind));
         return;
     }
     on_answer(self, arrival);
 }
 
-void
-ps_session_received(ps_session_t *self,
-                    uint64_t now_ms,
-                    uint64_t link,
-                    const ps_message_t *message,
-                    ps_payload_t *payload,
-                    ps_outbox_t *outbox)
+void ps_session_received(ps_session_t *self, uint64_t now_ms, uint64_t link,
+                         const ps_message_t *message, ps_payload_t *payload, ps_outbox_t *outbox)
 {
     arrival_t arrival = {
         .now_ms = now_ms,

@@ -8,11 +8,7 @@
 #define PIECE_PACES 2      /* times what the last piece took, until the next */
 #define PIECE_MAX_MS 60000 /* that are waited for one: 1 MiB at 20 kB/s */
 
-void
-ps_link_doubt(ps_session_t *self,
-              uint64_t now_ms,
-              const ps_op_t *op,
-              ps_outbox_t *outbox)
+void ps_link_doubt(ps_session_t *self, uint64_t now_ms, const ps_op_t *op, ps_outbox_t *outbox)
 {
     ps_link_t *link = op->part->link;
 
@@ -26,8 +22,7 @@ ps_link_doubt(ps_session_t *self,
     }
 }
 
-static bool
-has(const uint32_t *tables, size_t n, uint32_t table)
+static bool has(const uint32_t *tables, size_t n, uint32_t table)
 {
     for (size_t i = 0; i < n; i++) {
         if (tables[i] == table) {
@@ -38,16 +33,13 @@ has(const uint32_t *tables, size_t n, uint32_t table)
 }
 
 /* Since when it would have answered, at its own pace. */
-static uint64_t
-since_of(const ps_link_t *link)
+static uint64_t since_of(const ps_link_t *link)
 {
     return link->doubted_ms + link->pace_ms;
 }
 
-uint64_t
-ps_session_doubt(const ps_session_t *self,
-                 uint32_t ret_tables[PS_DOUBT_MAX],
-                 size_t *ret_n)
+uint64_t ps_session_doubt(const ps_session_t *self, uint32_t ret_tables[PS_DOUBT_MAX],
+                          size_t *ret_n)
 {
     uint64_t since_ms = UINT64_MAX;
 
@@ -62,8 +54,7 @@ ps_session_doubt(const ps_session_t *self,
         since_ms = since_of(link) < since_ms ? since_of(link) : since_ms;
         TAILQ_FOREACH(part, &link->active, in_active)
         {
-            if (*ret_n < PS_DOUBT_MAX &&
-                !has(ret_tables, *ret_n, part->table)) {
+            if (*ret_n < PS_DOUBT_MAX && !has(ret_tables, *ret_n, part->table)) {
                 ret_tables[(*ret_n)++] = part->table;
             }
         }
@@ -71,9 +62,7 @@ ps_session_doubt(const ps_session_t *self,
     return since_ms;
 }
 
-size_t
-ps_session_silent(const ps_session_t *self,
-                  ps_silent_t ret_silent[PS_SILENT_MAX])
+size_t ps_session_silent(const ps_session_t *self, ps_silent_t ret_silent[PS_SILENT_MAX])
 {
     size_t n = 0;
 
@@ -91,19 +80,14 @@ ps_session_silent(const ps_session_t *self,
     return n;
 }
 
-void
-ps_session_heard(ps_session_t *self,
-                 uint64_t now_ms,
-                 uint64_t link,
-                 uint64_t request)
+void ps_session_heard(ps_session_t *self, uint64_t now_ms, uint64_t link, uint64_t request)
 {
     ps_op_t *op = ps_op_find(self, request);
     uint64_t wait_ms = 0;
 
     assert(link < self->n_links);
     self->links[link]->doubted_ms = 0;
-    if (op == NULL || op->status != PSD_OK || !op->sent ||
-        op->part->link != self->links[link]) {
+    if (op == NULL || op->status != PSD_OK || !op->sent || op->part->link != self->links[link]) {
         return;
     }
     wait_ms = PIECE_PACES * (now_ms - op->heard_ms);
@@ -117,8 +101,7 @@ ps_session_heard(ps_session_t *self,
     ps_op_wait(self, op, now_ms + wait_ms);
 }
 
-void
-ps_op_wait(ps_session_t *self, ps_op_t *op, uint64_t until_ms)
+void ps_op_wait(ps_session_t *self, ps_op_t *op, uint64_t until_ms)
 {
     if (op->due_ms < until_ms) {
         op->due_ms = until_ms; /* a tick finds that it is not due */

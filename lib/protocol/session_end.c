@@ -7,8 +7,7 @@
 
 #define SPARE_MAX 1024 /* operations kept to be used again */
 
-ps_op_t *
-ps_op_new(ps_session_t *self)
+ps_op_t *ps_op_new(ps_session_t *self)
 {
     ps_op_t *op = TAILQ_FIRST(&self->spare);
 
@@ -21,8 +20,7 @@ ps_op_new(ps_session_t *self)
     return op;
 }
 
-void
-ps_op_destroy(ps_session_t *self, ps_op_t **op_p)
+void ps_op_destroy(ps_session_t *self, ps_op_t **op_p)
 {
     ps_op_t *op = *op_p;
 
@@ -40,8 +38,7 @@ ps_op_destroy(ps_session_t *self, ps_op_t **op_p)
     self->n_spare++;
 }
 
-static void
-drain(ps_session_t *self)
+static void drain(ps_session_t *self)
 {
     while (!TAILQ_EMPTY(&self->spare)) {
         ps_op_t *op = TAILQ_FIRST(&self->spare);
@@ -52,16 +49,14 @@ drain(ps_session_t *self)
     self->n_spare = 0;
 }
 
-ps_op_t *
-ps_op_find(const ps_session_t *self, uint64_t id)
+ps_op_t *ps_op_find(const ps_session_t *self, uint64_t id)
 {
     ps_op_t *op = self->recent[id % PS_RECENT];
 
     return op != NULL && op->id == id ? op : ps_map_get(&self->op_of, id);
 }
 
-bool
-ps_op_name(ps_session_t *self, ps_op_t *op, uint64_t id)
+bool ps_op_name(ps_session_t *self, ps_op_t *op, uint64_t id)
 {
     ps_op_t **place = &self->recent[id % PS_RECENT];
 
@@ -76,8 +71,7 @@ ps_op_name(ps_session_t *self, ps_op_t *op, uint64_t id)
     return true;
 }
 
-static void
-unname(ps_session_t *self, const ps_op_t *op)
+static void unname(ps_session_t *self, const ps_op_t *op)
 {
     ps_op_t **place = &self->recent[op->id % PS_RECENT];
 
@@ -88,8 +82,7 @@ unname(ps_session_t *self, const ps_op_t *op)
     }
 }
 
-void
-ps_ops_drop(ps_session_t *self)
+void ps_ops_drop(ps_session_t *self)
 {
     size_t at = 0;
     uint64_t id = 0;
@@ -108,8 +101,7 @@ ps_ops_drop(ps_session_t *self)
 }
 
 /* Drops an operation whose end was said. */
-static void
-forget(ps_session_t *self, ps_op_t *op)
+static void forget(ps_session_t *self, ps_op_t *op)
 {
     unname(self, op);
     if (op->ask.kind == PS_KIND_PULL) {
@@ -121,8 +113,7 @@ forget(ps_session_t *self, ps_op_t *op)
 }
 
 /* Most answers are a fraction of the largest one, which has a text. */
-static void
-copy_answer(const ps_message_t *from, ps_message_t *to)
+static void copy_answer(const ps_message_t *from, ps_message_t *to)
 {
     if (from->kind == PS_KIND_ACK) {
         to->kind = from->kind;
@@ -137,12 +128,8 @@ copy_answer(const ps_message_t *from, ps_message_t *to)
     }
 }
 
-void
-ps_op_end(ps_session_t *self,
-          ps_op_t *op,
-          const ps_message_t *answer,
-          ps_payload_t *payload,
-          ps_outbox_t *outbox)
+void ps_op_end(ps_session_t *self, ps_op_t *op, const ps_message_t *answer, ps_payload_t *payload,
+               ps_outbox_t *outbox)
 {
     ps_effect_t *effect = ps_outbox_add_raw(outbox, PS_EFFECT_DONE);
 
@@ -160,8 +147,7 @@ ps_op_end(ps_session_t *self,
 }
 
 /* Says how an operation, which is in no partition any more, ended. */
-static bool
-report(ps_session_t *self, ps_op_t *op, const char *text, ps_outbox_t *outbox)
+static bool report(ps_session_t *self, ps_op_t *op, const char *text, ps_outbox_t *outbox)
 {
     ps_effect_t *effect = ps_outbox_add(outbox, PS_EFFECT_DONE);
     ps_msg_refused_t *refused = NULL;
@@ -186,12 +172,8 @@ report(ps_session_t *self, ps_op_t *op, const char *text, ps_outbox_t *outbox)
     return true;
 }
 
-void
-ps_op_end_locally(ps_session_t *self,
-                  ps_op_t *op,
-                  psd_status_t status,
-                  const char *text,
-                  ps_outbox_t *outbox)
+void ps_op_end_locally(ps_session_t *self, ps_op_t *op, psd_status_t status, const char *text,
+                       ps_outbox_t *outbox)
 {
     ps_op_detach(op);
     op->status = status;
@@ -201,8 +183,7 @@ ps_op_end_locally(ps_session_t *self,
     }
 }
 
-void
-ps_session_report(ps_session_t *self, ps_outbox_t *outbox)
+void ps_session_report(ps_session_t *self, ps_outbox_t *outbox)
 {
     ps_op_t *op = NULL;
 

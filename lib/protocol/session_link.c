@@ -6,22 +6,15 @@
 #include "base/alloc.h"
 #include "protocol/session_private.h"
 
-static bool
-is_at(const ps_link_t *link, const ps_route_t *route, uint32_t identity)
+static bool is_at(const ps_link_t *link, const ps_route_t *route, uint32_t identity)
 {
-    return link->identity == identity &&
-           link->route.incarnation == route->incarnation &&
-           link->route.shard == route->shard &&
-           strcmp(link->route.tcp, route->tcp) == 0 &&
+    return link->identity == identity && link->route.incarnation == route->incarnation &&
+           link->route.shard == route->shard && strcmp(link->route.tcp, route->tcp) == 0 &&
            strcmp(link->route.ipc, route->ipc) == 0;
 }
 
-psd_status_t
-ps_link_find(ps_session_t *self,
-             const ps_route_t *route,
-             uint32_t identity,
-             ps_link_t **ret_link,
-             psd_error_t *err)
+psd_status_t ps_link_find(ps_session_t *self, const ps_route_t *route, uint32_t identity,
+                          ps_link_t **ret_link, psd_error_t *err)
 {
     ps_link_t *link = NULL;
 
@@ -37,8 +30,7 @@ ps_link_find(ps_session_t *self,
                              "client",
                              PS_LINKS_MAX);
     }
-    if (!ps_grow(&self->places, &self->places_capacity, self->n_places + 1,
-                 sizeof(ps_link_t *)) ||
+    if (!ps_grow(&self->places, &self->places_capacity, self->n_places + 1, sizeof(ps_link_t *)) ||
         !ps_grow(&self->links, &self->links_capacity, 2 * (self->n_places + 1),
                  sizeof(ps_link_t *)) ||
         (link = ps_alloc(1, sizeof *link)) == NULL) {
@@ -55,11 +47,8 @@ ps_link_find(ps_session_t *self,
 }
 
 /* When to say it again. */
-static uint64_t
-hello_again_ms(const ps_session_t *self,
-               uint64_t now_ms,
-               const ps_link_t *link,
-               uint32_t *tries)
+static uint64_t hello_again_ms(const ps_session_t *self, uint64_t now_ms, const ps_link_t *link,
+                               uint32_t *tries)
 {
     uint64_t due_ms = now_ms + ps_link_wait_ms(self, link, *tries);
 
@@ -67,12 +56,8 @@ hello_again_ms(const ps_session_t *self,
     return due_ms;
 }
 
-void
-ps_link_say_hello(ps_session_t *self,
-                  uint64_t now_ms,
-                  ps_link_t *link,
-                  bool bulk,
-                  ps_outbox_t *outbox)
+void ps_link_say_hello(ps_session_t *self, uint64_t now_ms, ps_link_t *link, bool bulk,
+                       ps_outbox_t *outbox)
 {
     ps_effect_t *effect = ps_outbox_add(outbox, PS_EFFECT_SEND);
     uint64_t *due_ms = bulk ? &link->bulk.hello_due_ms : &link->hello_due_ms;
@@ -81,8 +66,7 @@ ps_link_say_hello(ps_session_t *self,
         link->hello_ms = now_ms;
     }
     *due_ms =
-        hello_again_ms(self, now_ms, link,
-                       bulk ? &link->bulk.hello_tries : &link->hello_tries);
+        hello_again_ms(self, now_ms, link, bulk ? &link->bulk.hello_tries : &link->hello_tries);
     ps_session_wake(self, *due_ms);
     if (link->doubted_ms == 0 && !bulk) {
         link->doubted_ms = now_ms;
@@ -104,11 +88,7 @@ ps_link_say_hello(ps_session_t *self,
     };
 }
 
-void
-ps_link_open(ps_session_t *self,
-             uint64_t now_ms,
-             ps_link_t *link,
-             ps_outbox_t *outbox)
+void ps_link_open(ps_session_t *self, uint64_t now_ms, ps_link_t *link, ps_outbox_t *outbox)
 {
     ps_effect_t *effect = NULL;
 
@@ -129,8 +109,7 @@ ps_link_open(ps_session_t *self,
     ps_link_say_hello(self, now_ms, link, false, outbox);
 }
 
-void
-ps_link_requeue(ps_link_t *link, uint64_t now_ms)
+void ps_link_requeue(ps_link_t *link, uint64_t now_ms)
 {
     ps_part_t *part = NULL;
 
@@ -141,11 +120,7 @@ ps_link_requeue(ps_link_t *link, uint64_t now_ms)
     }
 }
 
-void
-ps_link_greet(ps_session_t *self,
-              uint64_t now_ms,
-              ps_link_t *link,
-              ps_outbox_t *outbox)
+void ps_link_greet(ps_session_t *self, uint64_t now_ms, ps_link_t *link, ps_outbox_t *outbox)
 {
     ps_link_requeue(link, now_ms);
     link->state = PS_LINK_GREETING;
@@ -154,11 +129,7 @@ ps_link_greet(ps_session_t *self,
     ps_link_say_hello(self, now_ms, link, false, outbox);
 }
 
-void
-ps_part_move(ps_session_t *self,
-             uint64_t now_ms,
-             ps_part_t *part,
-             ps_outbox_t *outbox)
+void ps_part_move(ps_session_t *self, uint64_t now_ms, ps_part_t *part, ps_outbox_t *outbox)
 {
     ps_link_t *old = part->link;
 
@@ -173,12 +144,8 @@ ps_part_move(ps_session_t *self,
     ps_link_flush(self, now_ms, old, outbox);
 }
 
-psd_status_t
-ps_session_moved(ps_session_t *self,
-                 uint64_t now_ms,
-                 const ps_msg_moved_t *moved,
-                 const ps_payload_t *payload,
-                 ps_outbox_t *outbox)
+psd_status_t ps_session_moved(ps_session_t *self, uint64_t now_ms, const ps_msg_moved_t *moved,
+                              const ps_payload_t *payload, ps_outbox_t *outbox)
 {
     PSD_AUTO(ps_free_at) ps_route_t *routes = NULL;
     ps_session_table_t *table = ps_map_get(&self->table_of, moved->table);
@@ -211,8 +178,7 @@ ps_session_moved(ps_session_t *self,
 
 /* When a pull ends here, if the server stays silent: it has the caller's time
  * to say DEADLINE itself, and one resend time for that to arrive. */
-static uint64_t
-end_of(const ps_session_t *self, const ps_op_t *op)
+static uint64_t end_of(const ps_session_t *self, const ps_op_t *op)
 {
     if (op->ask.kind != PS_KIND_PULL || op->ask.timeout_ms == 0) {
         return UINT64_MAX;
@@ -220,14 +186,12 @@ end_of(const ps_session_t *self, const ps_op_t *op)
     return op->start_ms + op->ask.timeout_ms + self->args.resend_ms;
 }
 
-static void
-tick_op(ps_session_t *self, uint64_t now_ms, ps_op_t *op, ps_outbox_t *outbox)
+static void tick_op(ps_session_t *self, uint64_t now_ms, ps_op_t *op, ps_outbox_t *outbox)
 {
     uint64_t end_ms = end_of(self, op);
 
     if (end_ms <= now_ms) {
-        ps_op_end_locally(self, op, PSD_DEADLINE,
-                          ps_op_reason(self, op, now_ms), outbox);
+        ps_op_end_locally(self, op, PSD_DEADLINE, ps_op_reason(self, op, now_ms), outbox);
         return;
     }
     if (op->sent && op->due_ms <= now_ms) {
@@ -243,11 +207,7 @@ tick_op(ps_session_t *self, uint64_t now_ms, ps_op_t *op, ps_outbox_t *outbox)
     }
 }
 
-static void
-tick_part(ps_session_t *self,
-          uint64_t now_ms,
-          ps_part_t *part,
-          ps_outbox_t *outbox)
+static void tick_part(ps_session_t *self, uint64_t now_ms, ps_part_t *part, ps_outbox_t *outbox)
 {
     ps_op_t *next = NULL;
 
@@ -268,11 +228,7 @@ tick_part(ps_session_t *self,
     ps_part_make_ready(part, now_ms);
 }
 
-static void
-tick_link(ps_session_t *self,
-          uint64_t now_ms,
-          ps_link_t *link,
-          ps_outbox_t *outbox)
+static void tick_link(ps_session_t *self, uint64_t now_ms, ps_link_t *link, ps_outbox_t *outbox)
 {
     ps_part_t *next = NULL;
 
@@ -286,8 +242,7 @@ tick_link(ps_session_t *self,
         ps_session_wake(self, link->hello_due_ms);
     }
     ps_bulk_tick(self, now_ms, link, outbox);
-    for (ps_part_t *part = TAILQ_FIRST(&link->active); part != NULL;
-         part = next) {
+    for (ps_part_t *part = TAILQ_FIRST(&link->active); part != NULL; part = next) {
         next = TAILQ_NEXT(part, in_active);
         if (part->link != part->place) {
             ps_part_move(self, now_ms, part, outbox);
@@ -298,8 +253,7 @@ tick_link(ps_session_t *self,
     ps_link_flush(self, now_ms, link, outbox);
 }
 
-void
-ps_session_tick(ps_session_t *self, uint64_t now_ms, ps_outbox_t *outbox)
+void ps_session_tick(ps_session_t *self, uint64_t now_ms, ps_outbox_t *outbox)
 {
     if (now_ms < self->wake_ms) {
         return;
@@ -314,11 +268,7 @@ ps_session_tick(ps_session_t *self, uint64_t now_ms, ps_outbox_t *outbox)
     }
 }
 
-void
-ps_session_relinked(ps_session_t *self,
-                    uint64_t now_ms,
-                    uint64_t link,
-                    ps_outbox_t *outbox)
+void ps_session_relinked(ps_session_t *self, uint64_t now_ms, uint64_t link, ps_outbox_t *outbox)
 {
     ps_link_t *of = NULL;
 
@@ -334,8 +284,7 @@ ps_session_relinked(ps_session_t *self,
     }
 }
 
-uint64_t
-ps_session_deadline(const ps_session_t *self)
+uint64_t ps_session_deadline(const ps_session_t *self)
 {
     return self->wake_ms;
 }

@@ -88,8 +88,8 @@ struct ps_part {
     uint32_t n_numbered[2]; /* unanswered pushes and marks that went by the
                                first connection, and by that for bulk */
     bool ready;             /* in the ring of its link */
-    bool blocked; /* its next mark waits for the values of a pull, or its next
-                     push for what went by the other connection */
+    bool blocked;           /* its next mark waits for the values of a pull, or its next
+                               push for what went by the other connection */
 };
 TAILQ_HEAD(ps_parts, ps_part);
 
@@ -121,7 +121,7 @@ struct ps_link {
     ps_link_state_t state;
     uint32_t identity; /* that HELLO says */
     uint64_t number;
-    ps_route_t route; /* partition and epoch mean nothing here */
+    ps_route_t route;                        /* partition and epoch mean nothing here */
     char endpoint[PS_LINK_ENDPOINT_MAX + 1]; /* where it was really opened; ""
                                                 is not known */
     struct ps_parts active;
@@ -176,23 +176,20 @@ struct ps_session {
     char *reason;          /* owned; room for what ps_session_reason says */
 };
 
-static inline void
-ps_session_wake(ps_session_t *self, uint64_t at_ms)
+static inline void ps_session_wake(ps_session_t *self, uint64_t at_ms)
 {
     if (at_ms < self->wake_ms) {
         self->wake_ms = at_ms;
     }
 }
 
-static inline bool
-ps_link_bulk_is(const ps_link_t *self, uint64_t number)
+static inline bool ps_link_bulk_is(const ps_link_t *self, uint64_t number)
 {
     return self->bulk.state != PS_LINK_UNUSED && self->bulk.number == number;
 }
 
 /* Where it goes, for people. */
-static inline const char *
-ps_link_place(const ps_link_t *self)
+static inline const char *ps_link_place(const ps_link_t *self)
 {
     if (self->endpoint[0] != '\0') {
         return self->endpoint;
@@ -203,36 +200,22 @@ ps_link_place(const ps_link_t *self)
 /* session_doubt.c */
 /* An operation is asked after. A shard that lives answers a PROBE at once; for
  * a PULL, which it may hold, it is told HELLO too. */
-void ps_link_doubt(ps_session_t *self,
-                   uint64_t now_ms,
-                   const ps_op_t *op,
-                   ps_outbox_t *outbox);
+void ps_link_doubt(ps_session_t *self, uint64_t now_ms, const ps_op_t *op, ps_outbox_t *outbox);
 /* It is not asked again before then. */
 void ps_op_wait(ps_session_t *self, ps_op_t *op, uint64_t until_ms);
 /* session_bulk.c */
 /* Decides by which connection an operation goes that is sent now. False: it
  * has to wait for others of its partition. */
-PSD_MUST_CHECK bool ps_bulk_choose(ps_session_t *self,
-                                   uint64_t now_ms,
-                                   ps_op_t *op,
+PSD_MUST_CHECK bool ps_bulk_choose(ps_session_t *self, uint64_t now_ms, ps_op_t *op,
                                    ps_outbox_t *outbox);
 /* It is asked after: the answer may have gone to the other connection, which
  * nothing else shows to be broken. HELLO there makes it known again. */
-void ps_bulk_ask(ps_session_t *self,
-                 uint64_t now_ms,
-                 const ps_op_t *op,
-                 ps_outbox_t *outbox);
+void ps_bulk_ask(ps_session_t *self, uint64_t now_ms, const ps_op_t *op, ps_outbox_t *outbox);
 /* It is not under way any more. */
 void ps_bulk_uncount(ps_op_t *op);
 /* The connection is new, or unknown there: HELLO, and everything again. */
-void ps_bulk_greet(ps_session_t *self,
-                   uint64_t now_ms,
-                   ps_link_t *link,
-                   ps_outbox_t *outbox);
-void ps_bulk_tick(ps_session_t *self,
-                  uint64_t now_ms,
-                  ps_link_t *link,
-                  ps_outbox_t *outbox);
+void ps_bulk_greet(ps_session_t *self, uint64_t now_ms, ps_link_t *link, ps_outbox_t *outbox);
+void ps_bulk_tick(ps_session_t *self, uint64_t now_ms, ps_link_t *link, ps_outbox_t *outbox);
 /* session_anew.c */
 /* Its partition does not know the session any more: what is under way may begin
  * anew under another one, for nothing of it was taken. */
@@ -240,25 +223,17 @@ bool ps_part_may_begin_anew(const ps_part_t *part);
 /* What is known of this one decides that. */
 bool ps_op_decides(const ps_op_t *op);
 /* It does, as soon as there is one. */
-void ps_part_begin_anew(ps_session_t *self,
-                        uint64_t now_ms,
-                        ps_part_t *part,
-                        ps_outbox_t *outbox);
+void ps_part_begin_anew(ps_session_t *self, uint64_t now_ms, ps_part_t *part, ps_outbox_t *outbox);
 /* The operation's last send was not taken. */
 void ps_op_not_taken(ps_op_t *op);
 /* session_look.c */
-const char *
-ps_op_reason(const ps_session_t *self, const ps_op_t *op, uint64_t now_ms);
+const char *ps_op_reason(const ps_session_t *self, const ps_op_t *op, uint64_t now_ms);
 /* session.c */
-PSD_MUST_CHECK psd_status_t ps_session_learn(ps_session_t *self,
-                                             ps_session_table_t *table,
-                                             const ps_route_t *routes,
-                                             uint32_t n_routes,
+PSD_MUST_CHECK psd_status_t ps_session_learn(ps_session_t *self, ps_session_table_t *table,
+                                             const ps_route_t *routes, uint32_t n_routes,
                                              psd_error_t *err);
 /* Ends everything with status; later calls are refused. */
-void ps_session_break(ps_session_t *self,
-                      psd_status_t status,
-                      const char *text,
+void ps_session_break(ps_session_t *self, psd_status_t status, const char *text,
                       ps_outbox_t *outbox);
 
 /* session_queue.c */
@@ -266,9 +241,7 @@ uint64_t ps_session_backoff(uint64_t first_ms, uint32_t tries);
 uint64_t ps_session_gap_ms(const ps_session_t *self);
 /* How long an answer may take, asked for so often: over a link that takes its
  * time, twice that at least. */
-uint64_t ps_link_wait_ms(const ps_session_t *self,
-                         const ps_link_t *link,
-                         uint32_t tries);
+uint64_t ps_link_wait_ms(const ps_session_t *self, const ps_link_t *link, uint32_t tries);
 /* Takes an operation out of its partition; nobody answers it any more. */
 void ps_op_detach(ps_op_t *op);
 /* Puts a new operation behind the others of its partition. */
@@ -285,28 +258,16 @@ void ps_part_leave_ring(ps_part_t *part);
 /* Puts it into the ring of its link if it has something to send. */
 void ps_part_make_ready(ps_part_t *part, uint64_t now_ms);
 /* Sends what the credits allow. */
-void ps_link_flush(ps_session_t *self,
-                   uint64_t now_ms,
-                   ps_link_t *link,
-                   ps_outbox_t *outbox);
+void ps_link_flush(ps_session_t *self, uint64_t now_ms, ps_link_t *link, ps_outbox_t *outbox);
 /* Asks what became of an operation that is sent: PROBE, or the PULL again. */
-void ps_op_ask(ps_session_t *self,
-               uint64_t now_ms,
-               ps_op_t *op,
-               ps_outbox_t *outbox);
+void ps_op_ask(ps_session_t *self, uint64_t now_ms, ps_op_t *op, ps_outbox_t *outbox);
 /* session_end.c */
 /* Ends an operation by an answer. Without memory nothing changes: it is asked
  * about again. */
-void ps_op_end(ps_session_t *self,
-               ps_op_t *op,
-               const ps_message_t *answer,
-               ps_payload_t *payload,
+void ps_op_end(ps_session_t *self, ps_op_t *op, const ps_message_t *answer, ps_payload_t *payload,
                ps_outbox_t *outbox);
 /* Ends an operation by ourselves. */
-void ps_op_end_locally(ps_session_t *self,
-                       ps_op_t *op,
-                       psd_status_t status,
-                       const char *text,
+void ps_op_end_locally(ps_session_t *self, ps_op_t *op, psd_status_t status, const char *text,
                        ps_outbox_t *outbox);
 /* Says the ends that had no memory to be said. */
 void ps_session_report(ps_session_t *self, ps_outbox_t *outbox);
@@ -325,40 +286,23 @@ void ps_op_destroy(ps_session_t *self, ps_op_t **op_p);
 /* The link to that place under that identity; made if there is none. Errors:
  * PSD_NOMEM, PSD_LIMIT.
  */
-PSD_MUST_CHECK psd_status_t ps_link_find(ps_session_t *self,
-                                         const ps_route_t *route,
-                                         uint32_t identity,
-                                         ps_link_t **ret_link,
-                                         psd_error_t *err);
+PSD_MUST_CHECK psd_status_t ps_link_find(ps_session_t *self, const ps_route_t *route,
+                                         uint32_t identity, ps_link_t **ret_link, psd_error_t *err);
 /* Opens a link that is unused. Without memory the next tick does. */
-void ps_link_open(ps_session_t *self,
-                  uint64_t now_ms,
-                  ps_link_t *link,
-                  ps_outbox_t *outbox);
+void ps_link_open(ps_session_t *self, uint64_t now_ms, ps_link_t *link, ps_outbox_t *outbox);
 /* Says HELLO on the first connection, or on that for bulk. */
-void ps_link_say_hello(ps_session_t *self,
-                       uint64_t now_ms,
-                       ps_link_t *link,
-                       bool bulk,
+void ps_link_say_hello(ps_session_t *self, uint64_t now_ms, ps_link_t *link, bool bulk,
                        ps_outbox_t *outbox);
 /* Everything that is unanswered goes again, in order. */
 void ps_link_requeue(ps_link_t *link, uint64_t now_ms);
 /* Says HELLO, and sends everything again after the WELCOME. */
-void ps_link_greet(ps_session_t *self,
-                   uint64_t now_ms,
-                   ps_link_t *link,
-                   ps_outbox_t *outbox);
+void ps_link_greet(ps_session_t *self, uint64_t now_ms, ps_link_t *link, ps_outbox_t *outbox);
 /* Takes the newer ones of the routes that a MOVED carries, and carries the
  * operations along. Errors: PSD_PROTO they cannot be read or are not those of
  * the table; PSD_LIMIT too many places. */
-PSD_MUST_CHECK psd_status_t ps_session_moved(ps_session_t *self,
-                                             uint64_t now_ms,
+PSD_MUST_CHECK psd_status_t ps_session_moved(ps_session_t *self, uint64_t now_ms,
                                              const ps_msg_moved_t *moved,
-                                             const ps_payload_t *payload,
-                                             ps_outbox_t *outbox);
+                                             const ps_payload_t *payload, ps_outbox_t *outbox);
 /* Carries a partition's operations to where it lives now. */
-void ps_part_move(ps_session_t *self,
-                  uint64_t now_ms,
-                  ps_part_t *part,
-                  ps_outbox_t *outbox);
+void ps_part_move(ps_session_t *self, uint64_t now_ms, ps_part_t *part, ps_outbox_t *outbox);
 #endif

@@ -9,15 +9,12 @@
 #define SOON_HALVINGS 3 /* of the first pauses of a partition */
 #define PACES 2         /* of its link, that an answer may take */
 
-uint64_t
-ps_session_backoff(uint64_t first_ms, uint32_t tries)
+uint64_t ps_session_backoff(uint64_t first_ms, uint32_t tries)
 {
-    return first_ms << (tries < PS_BACKOFF_DOUBLING ? tries
-                                                    : PS_BACKOFF_DOUBLING);
+    return first_ms << (tries < PS_BACKOFF_DOUBLING ? tries : PS_BACKOFF_DOUBLING);
 }
 
-uint64_t
-ps_link_wait_ms(const ps_session_t *self, const ps_link_t *link, uint32_t tries)
+uint64_t ps_link_wait_ms(const ps_session_t *self, const ps_link_t *link, uint32_t tries)
 {
     uint64_t wait_ms = ps_session_backoff(self->args.resend_ms, tries);
     uint64_t paced_ms = PACES * link->pace_ms;
@@ -25,15 +22,12 @@ ps_link_wait_ms(const ps_session_t *self, const ps_link_t *link, uint32_t tries)
     return wait_ms > paced_ms ? wait_ms : paced_ms;
 }
 
-uint64_t
-ps_session_gap_ms(const ps_session_t *self)
+uint64_t ps_session_gap_ms(const ps_session_t *self)
 {
-    return self->args.resend_ms < PS_RESEND_GAP_MS ? self->args.resend_ms
-                                                   : PS_RESEND_GAP_MS;
+    return self->args.resend_ms < PS_RESEND_GAP_MS ? self->args.resend_ms : PS_RESEND_GAP_MS;
 }
 
-void
-ps_part_leave_ring(ps_part_t *part)
+void ps_part_leave_ring(ps_part_t *part)
 {
     if (part->ready) {
         TAILQ_REMOVE(&part->link->ready, part, in_ready);
@@ -41,11 +35,10 @@ ps_part_leave_ring(ps_part_t *part)
     }
 }
 
-void
-ps_part_make_ready(ps_part_t *part, uint64_t now_ms)
+void ps_part_make_ready(ps_part_t *part, uint64_t now_ms)
 {
-    if (part->queued != NULL && part->queued->credited && !part->ready &&
-        !part->is_forgotten && part->pause_ms <= now_ms) {
+    if (part->queued != NULL && part->queued->credited && !part->ready && !part->is_forgotten &&
+        part->pause_ms <= now_ms) {
         TAILQ_INSERT_TAIL(&part->link->ready, part, in_ready);
         part->ready = true;
     }
@@ -53,8 +46,7 @@ ps_part_make_ready(ps_part_t *part, uint64_t now_ms)
 
 /* Lines up for credits, by id: what was carried from another link goes before
  * what came later. */
-static void
-wait_for_credits(ps_op_t *op)
+static void wait_for_credits(ps_op_t *op)
 {
     struct ps_ops *waiting = &op->part->link->waiting;
     ps_op_t *before = TAILQ_LAST(waiting, ps_ops);
@@ -70,8 +62,7 @@ wait_for_credits(ps_op_t *op)
 }
 
 /* A link that nothing was under way by owed nothing. */
-static void
-join_link(ps_part_t *part, uint64_t now_ms)
+static void join_link(ps_part_t *part, uint64_t now_ms)
 {
     ps_link_t *link = part->place;
 
@@ -82,8 +73,7 @@ join_link(ps_part_t *part, uint64_t now_ms)
     TAILQ_INSERT_TAIL(&link->active, part, in_active);
 }
 
-void
-ps_op_enqueue(ps_op_t *op)
+void ps_op_enqueue(ps_op_t *op)
 {
     ps_part_t *part = op->part;
 
@@ -98,8 +88,7 @@ ps_op_enqueue(ps_op_t *op)
 }
 
 /* Out of the books of its link. */
-static void
-leave_link(ps_op_t *op)
+static void leave_link(ps_op_t *op)
 {
     ps_link_t *link = op->part->link;
 
@@ -113,8 +102,7 @@ leave_link(ps_op_t *op)
     op->credited = false;
 }
 
-void
-ps_op_requeue(ps_op_t *op)
+void ps_op_requeue(ps_op_t *op)
 {
     ps_part_t *part = op->part;
 
@@ -127,8 +115,7 @@ ps_op_requeue(ps_op_t *op)
     }
 }
 
-void
-ps_part_carry(ps_part_t *part, uint64_t now_ms)
+void ps_part_carry(ps_part_t *part, uint64_t now_ms)
 {
     ps_op_t *op = NULL;
 
@@ -146,8 +133,7 @@ ps_part_carry(ps_part_t *part, uint64_t now_ms)
     }
 }
 
-void
-ps_part_requeue(ps_part_t *part)
+void ps_part_requeue(ps_part_t *part)
 {
     ps_op_t *op = NULL;
 
@@ -158,21 +144,17 @@ ps_part_requeue(ps_part_t *part)
 }
 
 /* Where it is only on its way to another place it is there very soon. */
-static uint64_t
-pause_of(const ps_session_t *self, uint32_t pauses)
+static uint64_t pause_of(const ps_session_t *self, uint32_t pauses)
 {
     uint64_t gap_ms = ps_session_gap_ms(self);
     uint64_t soon_ms = gap_ms >> SOON_HALVINGS;
 
     return soon_ms > 0 && pauses < SOON_HALVINGS
                ? soon_ms << pauses
-               : ps_session_backoff(gap_ms, pauses < SOON_HALVINGS
-                                                ? 0
-                                                : pauses - SOON_HALVINGS);
+               : ps_session_backoff(gap_ms, pauses < SOON_HALVINGS ? 0 : pauses - SOON_HALVINGS);
 }
 
-void
-ps_part_pause(ps_session_t *self, uint64_t now_ms, ps_part_t *part)
+void ps_part_pause(ps_session_t *self, uint64_t now_ms, ps_part_t *part)
 {
     if (part->pause_ms > now_ms) {
         return; /* one more answer about the same trouble */
@@ -184,8 +166,7 @@ ps_part_pause(ps_session_t *self, uint64_t now_ms, ps_part_t *part)
 }
 
 /* The first operation behind `op`, itself included, that is not sent. */
-static ps_op_t *
-first_queued(ps_op_t *op)
+static ps_op_t *first_queued(ps_op_t *op)
 {
     while (op != NULL && op->sent) {
         op = TAILQ_NEXT(op, in_list);
@@ -193,8 +174,7 @@ first_queued(ps_op_t *op)
     return op;
 }
 
-void
-ps_op_detach(ps_op_t *op)
+void ps_op_detach(ps_op_t *op)
 {
     ps_part_t *part = op->part;
 
@@ -219,8 +199,7 @@ ps_op_detach(ps_op_t *op)
 }
 
 /* What is left of the caller's patience, told to the server; 0 is for ever. */
-static uint32_t
-time_left(const ps_op_t *op, uint64_t now_ms)
+static uint32_t time_left(const ps_op_t *op, uint64_t now_ms)
 {
     uint64_t passed = now_ms - op->start_ms;
     uint32_t timeout_ms = op->ask.timeout_ms;
@@ -250,8 +229,7 @@ time_left(const ps_op_t *op, uint64_t now_ms)
     } while (0)
 
 /* Writes every field of the kind: the message was not zeroed. */
-static void
-fill_request(const ps_op_t *op, uint64_t now_ms, ps_message_t *message)
+static void fill_request(const ps_op_t *op, uint64_t now_ms, ps_message_t *message)
 {
     const ps_op_start_t *ask = &op->ask;
 
@@ -288,8 +266,7 @@ fill_request(const ps_op_t *op, uint64_t now_ms, ps_message_t *message)
 }
 
 /* The connection that it went by, or goes by now. */
-static uint64_t
-number_of(const ps_op_t *op)
+static uint64_t number_of(const ps_op_t *op)
 {
     const ps_link_t *link = op->part->link;
 
@@ -297,11 +274,7 @@ number_of(const ps_op_t *op)
 }
 
 /* Sends an operation. Without memory it counts as lost on its way. */
-static void
-send_request(ps_session_t *self,
-             uint64_t now_ms,
-             ps_op_t *op,
-             ps_outbox_t *outbox)
+static void send_request(ps_session_t *self, uint64_t now_ms, ps_op_t *op, ps_outbox_t *outbox)
 {
     ps_effect_t *effect = ps_outbox_add_raw(outbox, PS_EFFECT_SEND);
 
@@ -325,16 +298,14 @@ send_request(ps_session_t *self,
 
 /* A partition remembers refusals among the last credit_requests seqs only: what
  * runs further ahead of one that has no end could make it forget that one's. */
-static bool
-is_too_far_ahead(const ps_link_t *link, const ps_op_t *op)
+static bool is_too_far_ahead(const ps_link_t *link, const ps_op_t *op)
 {
     const ps_op_t *oldest = TAILQ_FIRST(&op->part->ops);
 
     return op->seq - oldest->seq > link->credit_requests;
 }
 
-static bool
-has_credits(const ps_link_t *link, const ps_op_t *op)
+static bool has_credits(const ps_link_t *link, const ps_op_t *op)
 {
     if (link->n_credited == 0) {
         return true; /* even a body larger than all credits */
@@ -342,20 +313,17 @@ has_credits(const ps_link_t *link, const ps_op_t *op)
     if (op->id < link->last_credited) {
         return true; /* it was carried here; nobody may wait for it in vain */
     }
-    return link->n_credited < link->credit_requests &&
-           !is_too_far_ahead(link, op) &&
+    return link->n_credited < link->credit_requests && !is_too_far_ahead(link, op) &&
            link->credited_bytes <= link->credit_bytes &&
            op->bytes <= link->credit_bytes - link->credited_bytes;
 }
 
 /* Gives credits to those that wait for them, as far as they go. */
-static void
-give_credits(ps_link_t *link, uint64_t now_ms)
+static void give_credits(ps_link_t *link, uint64_t now_ms)
 {
     ps_op_t *op = NULL;
 
-    while ((op = TAILQ_FIRST(&link->waiting)) != NULL &&
-           has_credits(link, op)) {
+    while ((op = TAILQ_FIRST(&link->waiting)) != NULL && has_credits(link, op)) {
         TAILQ_REMOVE(&link->waiting, op, in_waiting);
         op->credited = true;
         link->n_credited++;
@@ -369,8 +337,7 @@ give_credits(ps_link_t *link, uint64_t now_ms)
 
 /* A mark goes behind the values that were asked for before it: once it has
  * gone, the next clock may close, and they would be those of a later one. */
-static bool
-waits_for_values(const ps_part_t *part, const ps_op_t *op)
+static bool waits_for_values(const ps_part_t *part, const ps_op_t *op)
 {
     const ps_op_t *before = TAILQ_FIRST(&part->ops);
     bool marks = op->ask.kind == PS_KIND_MARK || op->ask.marks;
@@ -384,11 +351,7 @@ waits_for_values(const ps_part_t *part, const ps_op_t *op)
     return false;
 }
 
-void
-ps_link_flush(ps_session_t *self,
-              uint64_t now_ms,
-              ps_link_t *link,
-              ps_outbox_t *outbox)
+void ps_link_flush(ps_session_t *self, uint64_t now_ms, ps_link_t *link, ps_outbox_t *outbox)
 {
     ps_part_t *part = NULL;
 
@@ -404,8 +367,7 @@ ps_link_flush(ps_session_t *self,
             part->blocked = false;
             continue;
         }
-        part->blocked = waits_for_values(part, op) ||
-                        !ps_bulk_choose(self, now_ms, op, outbox);
+        part->blocked = waits_for_values(part, op) || !ps_bulk_choose(self, now_ms, op, outbox);
         if (part->blocked) {
             continue;
         }
@@ -416,8 +378,7 @@ ps_link_flush(ps_session_t *self,
     }
 }
 
-void
-ps_op_ask(ps_session_t *self, uint64_t now_ms, ps_op_t *op, ps_outbox_t *outbox)
+void ps_op_ask(ps_session_t *self, uint64_t now_ms, ps_op_t *op, ps_outbox_t *outbox)
 {
     ps_effect_t *effect = NULL;
 

@@ -33,15 +33,12 @@ void ps_session_set_done(ps_session_set_t *self);
 bool ps_session_set_has(const ps_session_set_t *self, uint64_t session);
 bool ps_session_set_equal(const ps_session_set_t *a, const ps_session_set_t *b);
 /* Adds first .. last. false: no memory; nothing changed. */
-PSD_MUST_CHECK bool
-ps_session_set_add(ps_session_set_t *self, uint64_t first, uint64_t last);
+PSD_MUST_CHECK bool ps_session_set_add(ps_session_set_t *self, uint64_t first, uint64_t last);
 /* Drops the lowest run. */
 void ps_session_set_drop_lowest(ps_session_set_t *self);
 /* u32 n; n times u64 first, u64 last. false: no memory. */
-PSD_MUST_CHECK bool ps_session_set_put(const ps_session_set_t *self,
-                                       ps_buffer_t *to);
+PSD_MUST_CHECK bool ps_session_set_put(const ps_session_set_t *self, ps_buffer_t *to);
 /* The same, back, into an empty set. Errors: PSD_PROTO, PSD_NOMEM. */
-PSD_MUST_CHECK psd_status_t ps_session_set_take(ps_cursor_t *cursor,
-                                                ps_session_set_t *self,
+PSD_MUST_CHECK psd_status_t ps_session_set_take(ps_cursor_t *cursor, ps_session_set_t *self,
                                                 psd_error_t *err);
 #endif

@@ -18,22 +18,17 @@
 #define FLIGHT_BYTES (UINT64_C(4) << 20)
 #define LOG_QUEUE_BYTES (UINT64_C(64) << 20)
 
-static void
-set_default_u32(uint32_t *value, uint32_t otherwise)
+static void set_default_u32(uint32_t *value, uint32_t otherwise)
 {
     *value = *value == 0 ? otherwise : *value;
 }
 
-static void
-set_default_u64(uint64_t *value, uint64_t otherwise)
+static void set_default_u64(uint64_t *value, uint64_t otherwise)
 {
     *value = *value == 0 ? otherwise : *value;
 }
 
-psd_status_t
-ps_shard_new(const ps_shard_args_t *args,
-             ps_shard_t **ret_shard,
-             psd_error_t *err)
+psd_status_t ps_shard_new(const ps_shard_args_t *args, ps_shard_t **ret_shard, psd_error_t *err)
 {
     ps_shard_t *self = ps_alloc(1, sizeof *self);
 
@@ -51,8 +46,7 @@ ps_shard_new(const ps_shard_args_t *args,
     return PSD_OK;
 }
 
-void
-ps_shard_destroy(ps_shard_t **self_p)
+void ps_shard_destroy(ps_shard_t **self_p)
 {
     ps_shard_t *self = self_p == NULL ? NULL : *self_p;
     size_t at = 0;
@@ -83,26 +77,20 @@ ps_shard_destroy(ps_shard_t **self_p)
     *self_p = NULL;
 }
 
-static psd_status_t
-check_hello(const ps_shard_t *self,
-            const ps_msg_hello_t *hello,
-            uint64_t last_session,
-            psd_error_t *err)
+static psd_status_t check_hello(const ps_shard_t *self, const ps_msg_hello_t *hello,
+                                uint64_t last_session, psd_error_t *err)
 {
     char mine[PS_ID_TEXT_SIZE];
     char theirs[PS_ID_TEXT_SIZE];
 
-    if (hello->version_min > PS_VERSION ||
-        hello->version_max < PS_VERSION_MIN) {
-        return psd_error_set(
-            err, PSD_VERSION, "protocol versions %u..%u; spoken here: %d..%d",
-            hello->version_min, hello->version_max, PS_VERSION_MIN, PS_VERSION);
+    if (hello->version_min > PS_VERSION || hello->version_max < PS_VERSION_MIN) {
+        return psd_error_set(err, PSD_VERSION, "protocol versions %u..%u; spoken here: %d..%d",
+                             hello->version_min, hello->version_max, PS_VERSION_MIN, PS_VERSION);
     }
     if (!ps_id_equal(&hello->cluster, &self->args.cluster)) {
         ps_id_format(&hello->cluster, theirs);
         ps_id_format(&self->args.cluster, mine);
-        return psd_error_set(err, PSD_CLUSTER, "cluster %s; this is %s", theirs,
-                             mine);
+        return psd_error_set(err, PSD_CLUSTER, "cluster %s; this is %s", theirs, mine);
     }
     if (hello->session == 0) {
         return psd_error_set(err, PSD_DENIED, "session 0; allowed: 1 and up");
@@ -115,8 +103,7 @@ check_hello(const ps_shard_t *self,
     if (last_session != 0 && hello->session > last_session) {
         /* A registry that has just started may have told its client first. */
         return psd_error_set(err, PSD_BUSY,
-                             "session %" PRIu64
-                             " is not known here yet; the registry has not "
+                             "session %" PRIu64 " is not known here yet; the registry has not "
                              "said that it was given out",
                              hello->session);
     }
@@ -124,17 +111,14 @@ check_hello(const ps_shard_t *self,
 }
 
 /* What comes of such a session was late on its way. */
-static bool
-has_ended(const ps_shard_t *self, uint64_t session)
+static bool has_ended(const ps_shard_t *self, uint64_t session)
 {
     const ps_peer_t *peer = ps_peers_of(&self->peers, session);
 
-    return (peer != NULL && peer->ended) ||
-           ps_session_set_has(&self->ended, session);
+    return (peer != NULL && peer->ended) || ps_session_set_has(&self->ended, session);
 }
 
-static psd_status_t
-step_hello(ps_shard_t *self, const ps_event_t *event)
+static psd_status_t step_hello(ps_shard_t *self, const ps_event_t *event)
 {
     const ps_msg_hello_t *hello = &event->message->hello;
     uint64_t conn = event->conn;
@@ -143,8 +127,7 @@ step_hello(ps_shard_t *self, const ps_event_t *event)
     psd_status_t rc = check_hello(self, hello, event->last_session, why);
 
     if (rc == PSD_OK && has_ended(self, hello->session)) {
-        rc = psd_error_set(why, PSD_CLOSED, "session %" PRIu64 " has said BYE",
-                           hello->session);
+        rc = psd_error_set(why, PSD_CLOSED, "session %" PRIu64 " has said BYE", hello->session);
     }
     if (rc == PSD_OK && ps_shard_links_from(&self->links, conn) != NULL) {
         rc = psd_error_set(why, PSD_DENIED, "a shard speaks here");
@@ -154,28 +137,22 @@ step_hello(ps_shard_t *self, const ps_event_t *event)
                             &(ps_peer_hello_t){.conn = conn,
                                                .session = hello->session,
                                                .client = hello->client,
-                                               .way = hello->bulk != 0
-                                                          ? PS_WAY_BULK
-                                                          : PS_WAY_FIRST,
+                                               .way = hello->bulk != 0 ? PS_WAY_BULK : PS_WAY_FIRST,
                                                .filters = filters},
                             self->now_ms, self->args.sessions_max, why);
     }
     if (rc != PSD_OK) {
         ps_answer_refused_conn(self, conn, rc, psd_error_text(why));
-        ps_note(self, &(ps_note_t){.kind = PS_NOTE_HELLO_REFUSED,
-                                   .a = hello->session,
-                                   .b = (uint64_t)rc});
+        ps_note(self, &(ps_note_t){
+                          .kind = PS_NOTE_HELLO_REFUSED, .a = hello->session, .b = (uint64_t)rc});
         return PSD_OK;
     }
     ps_answer_welcome(self, conn, filters);
-    PS_NOTE_TRACE(
-        self,
-        (&(ps_note_t){.kind = PS_NOTE_HELLO, .a = hello->session, .b = conn}));
+    PS_NOTE_TRACE(self, (&(ps_note_t){.kind = PS_NOTE_HELLO, .a = hello->session, .b = conn}));
     return PSD_OK;
 }
 
-void
-ps_shard_request(ps_shard_t *self, const ps_request_t *request)
+void ps_shard_request(ps_shard_t *self, const ps_request_t *request)
 {
     ps_shard_table_t *table = ps_map_get(&self->tables, request->table);
     ps_partition_t *partition = NULL;
@@ -188,14 +165,11 @@ ps_shard_request(ps_shard_t *self, const ps_request_t *request)
     }
     partition = table->partitions[request->partition];
     if (request->epoch > table->routes[request->partition].epoch) {
-        ps_answer_refused(self, request, PSD_BUSY, 0,
-                          "the map here is older than yours");
-    } else if (partition == NULL ||
-               request->epoch != table->routes[request->partition].epoch) {
+        ps_answer_refused(self, request, PSD_BUSY, 0, "the map here is older than yours");
+    } else if (partition == NULL || request->epoch != table->routes[request->partition].epoch) {
         ps_answer_moved(self, request, table, false);
     } else if (partition->replicas != NULL &&
-               (!partition->replicas->primary ||
-                partition->epoch < request->epoch)) {
+               (!partition->replicas->primary || partition->epoch < request->epoch)) {
         ps_answer_refused(self, request, PSD_BUSY, 0,
                           "the primary is elsewhere, or not chosen yet");
     } else if (request->session <= table->lost_sessions) {
@@ -205,18 +179,14 @@ ps_shard_request(ps_shard_t *self, const ps_request_t *request)
     }
 }
 
-static bool
-is_request(ps_kind_t kind)
+static bool is_request(ps_kind_t kind)
 {
-    return kind == PS_KIND_PUSH || kind == PS_KIND_PULL ||
-           kind == PS_KIND_MARK || kind == PS_KIND_PROBE;
+    return kind == PS_KIND_PUSH || kind == PS_KIND_PULL || kind == PS_KIND_MARK ||
+           kind == PS_KIND_PROBE;
 }
 
-static psd_status_t
-visit_forget_rooms(ps_shard_t *self,
-                   ps_partition_t *partition,
-                   const void *arg,
-                   psd_error_t *err)
+static psd_status_t visit_forget_rooms(ps_shard_t *self, ps_partition_t *partition, const void *arg,
+                                       psd_error_t *err)
 {
     const uint64_t *conn = arg;
 
@@ -227,8 +197,7 @@ visit_forget_rooms(ps_shard_t *self,
 }
 
 /* Behind this step the memory of its rooms may not be there any more. */
-static void
-step_gone(ps_shard_t *self, uint64_t conn)
+static void step_gone(ps_shard_t *self, uint64_t conn)
 {
     const ps_peer_t *peer = ps_peers_at(&self->peers, conn);
     psd_status_t rc = PSD_OK;
@@ -244,8 +213,7 @@ step_gone(ps_shard_t *self, uint64_t conn)
 
 /* The client ends. Its windows are given up when its other connection has said
  * so, too, and nothing of it is held. */
-static void
-step_bye(ps_shard_t *self, ps_peer_t *peer, uint64_t conn)
+static void step_bye(ps_shard_t *self, ps_peer_t *peer, uint64_t conn)
 {
     if (peer != NULL) {
         peer->ended = true;
@@ -253,11 +221,8 @@ step_bye(ps_shard_t *self, ps_peer_t *peer, uint64_t conn)
     step_gone(self, conn);
 }
 
-static psd_status_t
-visit_retire(ps_shard_t *self,
-             ps_partition_t *partition,
-             const void *arg,
-             psd_error_t *err)
+static psd_status_t visit_retire(ps_shard_t *self, ps_partition_t *partition, const void *arg,
+                                 psd_error_t *err)
 {
     const uint64_t *session = arg;
 
@@ -268,8 +233,7 @@ visit_retire(ps_shard_t *self,
     return PSD_OK; /* a window that stays gives way some day */
 }
 
-static void
-retire_ended(ps_shard_t *self)
+static void retire_ended(ps_shard_t *self)
 {
     uint64_t session = 0;
 
@@ -287,8 +251,7 @@ retire_ended(ps_shard_t *self)
     }
 }
 
-static psd_status_t
-step_message(ps_shard_t *self, const ps_event_t *event)
+static psd_status_t step_message(ps_shard_t *self, const ps_event_t *event)
 {
     ps_peer_t *peer = ps_peers_at(&self->peers, event->conn);
     ps_request_t request;
@@ -333,8 +296,7 @@ step_message(ps_shard_t *self, const ps_event_t *event)
     return PSD_OK;
 }
 
-uint64_t
-ps_request_for_values(const ps_message_t *message, uint64_t *ret_epoch)
+uint64_t ps_request_for_values(const ps_message_t *message, uint64_t *ret_epoch)
 {
     switch ((int)message->kind) {
     case PS_KIND_PULL:
@@ -351,10 +313,7 @@ ps_request_for_values(const ps_message_t *message, uint64_t *ret_epoch)
     }
 }
 
-size_t
-ps_shard_conns(ps_shard_t *self,
-               uint64_t conn,
-               uint64_t ret_conns[PS_SENDING_CONNS])
+size_t ps_shard_conns(ps_shard_t *self, uint64_t conn, uint64_t ret_conns[PS_SENDING_CONNS])
 {
     const ps_peer_t *peer = ps_peers_at(&self->peers, conn);
     size_t n = 0;
@@ -367,14 +326,10 @@ ps_shard_conns(ps_shard_t *self,
     return n;
 }
 
-psd_status_t
-ps_shard_visit(ps_shard_t *self,
-               psd_status_t (*visit)(ps_shard_t *self,
-                                     ps_partition_t *partition,
-                                     const void *arg,
-                                     psd_error_t *err),
-               const void *arg,
-               psd_error_t *err)
+psd_status_t ps_shard_visit(ps_shard_t *self,
+                            psd_status_t (*visit)(ps_shard_t *self, ps_partition_t *partition,
+                                                  const void *arg, psd_error_t *err),
+                            const void *arg, psd_error_t *err)
 {
     size_t at = 0;
     uint64_t id = 0;
@@ -384,9 +339,8 @@ ps_shard_visit(ps_shard_t *self,
         ps_shard_table_t *table = value;
 
         for (uint32_t i = 0; i < table->spec.n_partitions; i++) {
-            psd_status_t rc = table->partitions[i] == NULL
-                                  ? PSD_OK
-                                  : visit(self, table->partitions[i], arg, err);
+            psd_status_t rc =
+                table->partitions[i] == NULL ? PSD_OK : visit(self, table->partitions[i], arg, err);
 
             if (rc != PSD_OK) {
                 return rc;
@@ -396,11 +350,8 @@ ps_shard_visit(ps_shard_t *self,
     return PSD_OK;
 }
 
-static psd_status_t
-visit_tick(ps_shard_t *self,
-           ps_partition_t *partition,
-           const void *arg,
-           psd_error_t *err)
+static psd_status_t visit_tick(ps_shard_t *self, ps_partition_t *partition, const void *arg,
+                               psd_error_t *err)
 {
     (void)arg;
     (void)err;
@@ -409,8 +360,7 @@ visit_tick(ps_shard_t *self,
     return PSD_OK;
 }
 
-static psd_status_t
-step_tick(ps_shard_t *self, psd_error_t *err)
+static psd_status_t step_tick(ps_shard_t *self, psd_error_t *err)
 {
     if (self->deadline_ms > self->now_ms) {
         return PSD_OK;
@@ -420,11 +370,8 @@ step_tick(ps_shard_t *self, psd_error_t *err)
     return ps_shard_visit(self, visit_tick, NULL, err);
 }
 
-psd_status_t
-ps_shard_step(ps_shard_t *self,
-              const ps_event_t *event,
-              ps_outbox_t *outbox,
-              psd_error_t *err)
+psd_status_t ps_shard_step(ps_shard_t *self, const ps_event_t *event, ps_outbox_t *outbox,
+                           psd_error_t *err)
 {
     psd_status_t rc = PSD_OK;
 
@@ -468,20 +415,17 @@ ps_shard_step(ps_shard_t *self,
     return rc;
 }
 
-uint64_t
-ps_shard_bytes(const ps_shard_t *self)
+uint64_t ps_shard_bytes(const ps_shard_t *self)
 {
     return self->row_bytes + self->held_bytes + self->logged_bytes;
 }
 
-uint64_t
-ps_shard_tail_bytes(const ps_shard_t *self)
+uint64_t ps_shard_tail_bytes(const ps_shard_t *self)
 {
     return self->tail_bytes;
 }
 
-void
-ps_shard_count_rows(ps_shard_t *self, ps_partition_t *partition, bool gone)
+void ps_shard_count_rows(ps_shard_t *self, ps_partition_t *partition, bool gone)
 {
     uint64_t now = gone ? 0 : ps_store_footprint(partition->store);
 
@@ -490,13 +434,11 @@ ps_shard_count_rows(ps_shard_t *self, ps_partition_t *partition, bool gone)
     }
 
     self->row_bytes = self->row_bytes - partition->row_bytes + now;
-    partition->use->row_bytes =
-        partition->use->row_bytes - partition->row_bytes + now;
+    partition->use->row_bytes = partition->use->row_bytes - partition->row_bytes + now;
     partition->row_bytes = now;
 }
 
-uint64_t
-ps_shard_deadline(const ps_shard_t *self)
+uint64_t ps_shard_deadline(const ps_shard_t *self)
 {
     return self->deadline_ms;
 }

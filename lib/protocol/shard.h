@@ -25,47 +25,47 @@ typedef struct ps_shard ps_shard_t;
 
 typedef struct ps_shard_args {
     ps_id_t cluster;
-    uint64_t incarnation;     /* of the node */
-    uint32_t shard;           /* number within the node */
-    uint32_t credit_requests; /* granted to each connection, >= 1 */
-    uint64_t credit_bytes;    /* granted to each connection */
-    uint32_t chunk_bytes;     /* told in WELCOME */
-    uint64_t slice_bytes;     /* largest body; also cuts answers to pulls */
-    uint64_t held_bytes;      /* over the shard: bodies kept for a gate to open
-                                 (above it: BUSY), and again as many for
-                                 clocks to close (above it: LIMIT) */
-    uint64_t memory_bytes;    /* of the node: rows, and bodies that are kept;
-                                 0: as much as there is */
-    uint64_t table_bytes;     /* the same of each table: a shard keeps as much
-                                 of it as its share of the partitions; 0: as
-                                 much as there is */
-    uint64_t keys_bytes;      /* lists of keys kept for each connection */
-    uint32_t sessions_max;    /* windows kept for each partition; twice as many
-                                 while they are all in use */
-    uint32_t retire_after_ms; /* so long a window must be idle to give way to
-                                 another one; 0: it need not */
-    bool trace;               /* a note for every push, mark and pull too */
-    bool log;                 /* a record for every change: somebody reads them
-                               */
-    bool disk;                /* somebody writes the records of tables with ack
-                                 level disk, and tells what is flushed */
-    uint64_t snapshot_after_bytes; /* partitions are written as snapshots when
-                                      the log has grown by so much, and by as
-                                      much as their rows take; 0: never */
-    uint64_t log_queue_bytes; /* records that are not flushed, before pushes
-                                 wait; 0: 64 MiB */
-    uint32_t lease_ms;        /* that other copies lend; 0: 300 */
-    uint32_t slow_after_ms;   /* a copy is reported; 0: 2000 */
-    uint64_t tail_bytes;      /* records of a partition kept for copies
-                                 (ps_replicas_tail_most: no more than it has),
-                                 and as much of answers that wait for them,
-                                 before pushes wait; 0: 64 MiB */
-    uint64_t record_bytes;    /* largest record that can be sent to a copy; 0:
-                                 any */
-    uint64_t flight_bytes;    /* of them under way to each; 0: 4 MiB. As much of
-                                 rows, to a new copy */
-    uint64_t copy_bytes_per_s; /* of rows that the node gives to new copies; 0:
-                                  no limit */
+    uint64_t incarnation;           /* of the node */
+    uint32_t shard;                 /* number within the node */
+    uint32_t credit_requests;       /* granted to each connection, >= 1 */
+    uint64_t credit_bytes;          /* granted to each connection */
+    uint32_t chunk_bytes;           /* told in WELCOME */
+    uint64_t slice_bytes;           /* largest body; also cuts answers to pulls */
+    uint64_t held_bytes;            /* over the shard: bodies kept for a gate to open
+                                       (above it: BUSY), and again as many for
+                                       clocks to close (above it: LIMIT) */
+    uint64_t memory_bytes;          /* of the node: rows, and bodies that are kept;
+                                       0: as much as there is */
+    uint64_t table_bytes;           /* the same of each table: a shard keeps as much
+                                       of it as its share of the partitions; 0: as
+                                       much as there is */
+    uint64_t keys_bytes;            /* lists of keys kept for each connection */
+    uint32_t sessions_max;          /* windows kept for each partition; twice as many
+                                       while they are all in use */
+    uint32_t retire_after_ms;       /* so long a window must be idle to give way to
+                                       another one; 0: it need not */
+    bool trace;                     /* a note for every push, mark and pull too */
+    bool log;                       /* a record for every change: somebody reads them
+                                     */
+    bool disk;                      /* somebody writes the records of tables with ack
+                                       level disk, and tells what is flushed */
+    uint64_t snapshot_after_bytes;  /* partitions are written as snapshots when
+                                       the log has grown by so much, and by as
+                                       much as their rows take; 0: never */
+    uint64_t log_queue_bytes;       /* records that are not flushed, before pushes
+                                       wait; 0: 64 MiB */
+    uint32_t lease_ms;              /* that other copies lend; 0: 300 */
+    uint32_t slow_after_ms;         /* a copy is reported; 0: 2000 */
+    uint64_t tail_bytes;            /* records of a partition kept for copies
+                                       (ps_replicas_tail_most: no more than it has),
+                                       and as much of answers that wait for them,
+                                       before pushes wait; 0: 64 MiB */
+    uint64_t record_bytes;          /* largest record that can be sent to a copy; 0:
+                                       any */
+    uint64_t flight_bytes;          /* of them under way to each; 0: 4 MiB. As much of
+                                       rows, to a new copy */
+    uint64_t copy_bytes_per_s;      /* of rows that the node gives to new copies; 0:
+                                       no limit */
     uint64_t busy_copy_bytes_per_s; /* the same while clients ask a shard that
                                        gives or takes; 0: no other one */
 } ps_shard_args_t;
@@ -95,36 +95,36 @@ typedef struct ps_position {
 typedef struct ps_event {
     ps_event_kind_t kind;
     uint64_t now_ms;
-    uint64_t conn;               /* MESSAGE, GONE */
-    const ps_message_t *message; /* MESSAGE */
-    ps_payload_t *payload;       /* MESSAGE; may be NULL; the step keeps it
-                                    (ps_payload_keep) where it needs it */
-    ps_room_t room;              /* MESSAGE: of the answer's values; borrowed
-                                    until GONE says that conn is gone */
-    ps_sending_t sending;        /* MESSAGE: a request's answer that is still on
-                                    its way to the client, by one of its
-                                    connections (ps_shard_conns) */
-    uint64_t other_bytes;        /* what the node's other shards keep, for
-                                    memory_bytes */
-    uint32_t other_giving;       /* those of them that give rows to new copies
-                                  */
-    uint64_t last_session;       /* MESSAGE: the highest that the registry has
-                                    given out; 0: not known here */
-    uint32_t table;              /* TABLE, DROP, FENCE: the registry's number */
-    uint32_t partition;          /* FENCE */
-    uint64_t epoch;              /* FENCE */
-    const ps_table_spec_t *spec; /* TABLE; copied */
-    const ps_route_t *routes;    /* TABLE: all partitions, in order; copied */
-    uint32_t n_routes;           /* TABLE: spec->n_partitions */
-    const ps_copies_t *copies;   /* TABLE: of all partitions, in order; NULL:
-                                    each is where its route says, alone */
-    bool rows_lost;              /* TABLE: rows were there that no copy has any
-                                    more */
-    uint64_t lost_sessions;      /* TABLE: sessions up to this one are of before
-                                    that, and are refused; 0: none */
-    bool restoring;              /* TABLE: rows of a checkpoint are still to
-                                    come; all requests wait */
-    const ps_job_t *job;         /* JOB; copied; ignored if not newer */
+    uint64_t conn;                /* MESSAGE, GONE */
+    const ps_message_t *message;  /* MESSAGE */
+    ps_payload_t *payload;        /* MESSAGE; may be NULL; the step keeps it
+                                     (ps_payload_keep) where it needs it */
+    ps_room_t room;               /* MESSAGE: of the answer's values; borrowed
+                                     until GONE says that conn is gone */
+    ps_sending_t sending;         /* MESSAGE: a request's answer that is still on
+                                     its way to the client, by one of its
+                                     connections (ps_shard_conns) */
+    uint64_t other_bytes;         /* what the node's other shards keep, for
+                                     memory_bytes */
+    uint32_t other_giving;        /* those of them that give rows to new copies
+                                   */
+    uint64_t last_session;        /* MESSAGE: the highest that the registry has
+                                     given out; 0: not known here */
+    uint32_t table;               /* TABLE, DROP, FENCE: the registry's number */
+    uint32_t partition;           /* FENCE */
+    uint64_t epoch;               /* FENCE */
+    const ps_table_spec_t *spec;  /* TABLE; copied */
+    const ps_route_t *routes;     /* TABLE: all partitions, in order; copied */
+    uint32_t n_routes;            /* TABLE: spec->n_partitions */
+    const ps_copies_t *copies;    /* TABLE: of all partitions, in order; NULL:
+                                     each is where its route says, alone */
+    bool rows_lost;               /* TABLE: rows were there that no copy has any
+                                     more */
+    uint64_t lost_sessions;       /* TABLE: sessions up to this one are of before
+                                     that, and are refused; 0: none */
+    bool restoring;               /* TABLE: rows of a checkpoint are still to
+                                     come; all requests wait */
+    const ps_job_t *job;          /* JOB; copied; ignored if not newer */
     const ps_position_t *flushed; /* FLUSHED */
     size_t n_flushed;             /* FLUSHED */
     uint64_t flushed_bytes;       /* FLUSHED: of the records since the last one
@@ -136,8 +136,7 @@ typedef struct ps_event {
 } ps_event_t;
 
 /* Errors: PSD_NOMEM. */
-PSD_MUST_CHECK psd_status_t ps_shard_new(const ps_shard_args_t *args,
-                                         ps_shard_t **ret_shard,
+PSD_MUST_CHECK psd_status_t ps_shard_new(const ps_shard_args_t *args, ps_shard_t **ret_shard,
                                          psd_error_t *err);
 void ps_shard_destroy(ps_shard_t **self_p);
 
@@ -149,19 +148,14 @@ void ps_shard_destroy(ps_shard_t **self_p);
  * are here already follow their new map); PSD_LIMIT for a TABLE that cannot be
  * held.
  */
-PSD_MUST_CHECK psd_status_t ps_shard_step(ps_shard_t *self,
-                                          const ps_event_t *event,
-                                          ps_outbox_t *outbox,
-                                          psd_error_t *err);
+PSD_MUST_CHECK psd_status_t ps_shard_step(ps_shard_t *self, const ps_event_t *event,
+                                          ps_outbox_t *outbox, psd_error_t *err);
 /* The request that the message is of, and the epoch that it names; 0: one that
  * values do not answer. */
-uint64_t ps_request_for_values(const ps_message_t *message,
-                               uint64_t *ret_epoch);
+uint64_t ps_request_for_values(const ps_message_t *message, uint64_t *ret_epoch);
 /* The connections that a client has which has said HELLO by this one; their
  * number. */
-size_t ps_shard_conns(ps_shard_t *self,
-                      uint64_t conn,
-                      uint64_t ret_conns[PS_SENDING_CONNS]);
+size_t ps_shard_conns(ps_shard_t *self, uint64_t conn, uint64_t ret_conns[PS_SENDING_CONNS]);
 /* What it keeps, of what memory_bytes bounds. */
 uint64_t ps_shard_bytes(const ps_shard_t *self);
 /* Records that it keeps for other copies, which no limit of the node counts. */
@@ -242,25 +236,16 @@ void ps_shard_info(const ps_shard_t *self, ps_shard_info_t *ret_info);
 /* Each fills fresh arrays that the caller frees with ps_free. Errors:
  * PSD_NOMEM. Clocks of job: for JOIN, when it was told a new version. */
 PSD_MUST_CHECK psd_status_t ps_shard_partitions(const ps_shard_t *self,
-                                                ps_partition_info_t **ret_infos,
-                                                size_t *ret_n,
+                                                ps_partition_info_t **ret_infos, size_t *ret_n,
                                                 psd_error_t *err);
-PSD_MUST_CHECK psd_status_t ps_shard_sizes(const ps_shard_t *self,
-                                           ps_size_info_t **ret_infos,
-                                           size_t *ret_n,
-                                           psd_error_t *err);
-PSD_MUST_CHECK psd_status_t ps_shard_lags(const ps_shard_t *self,
-                                          ps_lag_info_t **ret_infos,
-                                          size_t *ret_n,
-                                          psd_error_t *err);
-PSD_MUST_CHECK psd_status_t ps_shard_waiting(const ps_shard_t *self,
-                                             uint32_t job,
-                                             ps_waiting_info_t **ret_infos,
-                                             size_t *ret_n,
+PSD_MUST_CHECK psd_status_t ps_shard_sizes(const ps_shard_t *self, ps_size_info_t **ret_infos,
+                                           size_t *ret_n, psd_error_t *err);
+PSD_MUST_CHECK psd_status_t ps_shard_lags(const ps_shard_t *self, ps_lag_info_t **ret_infos,
+                                          size_t *ret_n, psd_error_t *err);
+PSD_MUST_CHECK psd_status_t ps_shard_waiting(const ps_shard_t *self, uint32_t job,
+                                             ps_waiting_info_t **ret_infos, size_t *ret_n,
                                              psd_error_t *err);
-PSD_MUST_CHECK psd_status_t ps_shard_clocks(const ps_shard_t *self,
-                                            uint32_t job,
-                                            ps_clock_info_t **ret_infos,
-                                            size_t *ret_n,
+PSD_MUST_CHECK psd_status_t ps_shard_clocks(const ps_shard_t *self, uint32_t job,
+                                            ps_clock_info_t **ret_infos, size_t *ret_n,
                                             psd_error_t *err);
 #endif

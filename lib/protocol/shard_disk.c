@@ -6,19 +6,16 @@
 #include "protocol/replicas.h"
 #include "protocol/shard_state.h"
 
-static void
-set_flushed(ps_shard_t *self, const ps_position_t *position)
+static void set_flushed(ps_shard_t *self, const ps_position_t *position)
 {
     ps_shard_table_t *table = ps_map_get(&self->tables, position->table);
-    ps_partition_t *partition =
-        table == NULL || position->partition >= table->spec.n_partitions
-            ? NULL
-            : table->partitions[position->partition];
+    ps_partition_t *partition = table == NULL || position->partition >= table->spec.n_partitions
+                                    ? NULL
+                                    : table->partitions[position->partition];
 
     /* It may have been dropped meanwhile, and begun anew. */
-    if (partition == NULL || partition->replicas == NULL ||
-        position->life != partition->life || position->lsn > partition->lsn ||
-        position->lsn <= partition->replicas->flushed_lsn) {
+    if (partition == NULL || partition->replicas == NULL || position->life != partition->life ||
+        position->lsn > partition->lsn || position->lsn <= partition->replicas->flushed_lsn) {
         return;
     }
     partition->replicas->flushed_lsn = position->lsn;
@@ -34,11 +31,8 @@ set_flushed(ps_shard_t *self, const ps_position_t *position)
     }
 }
 
-static psd_status_t
-visit_held(ps_shard_t *self,
-           ps_partition_t *partition,
-           const void *arg,
-           psd_error_t *err)
+static psd_status_t visit_held(ps_shard_t *self, ps_partition_t *partition, const void *arg,
+                               psd_error_t *err)
 {
     (void)arg;
     (void)err;
@@ -48,8 +42,7 @@ visit_held(ps_shard_t *self,
     return PSD_OK;
 }
 
-void
-ps_shard_step_flushed(ps_shard_t *self, const ps_event_t *event)
+void ps_shard_step_flushed(ps_shard_t *self, const ps_event_t *event)
 {
     bool was_full = self->unflushed_bytes >= self->args.log_queue_bytes;
     psd_status_t rc = PSD_OK;
@@ -73,10 +66,7 @@ ps_shard_step_flushed(ps_shard_t *self, const ps_event_t *event)
 }
 
 /* false: no memory. */
-static bool
-put_mark(ps_shard_t *self,
-         const ps_partition_t *partition,
-         ps_record_kind_t kind)
+static bool put_mark(ps_shard_t *self, const ps_partition_t *partition, ps_record_kind_t kind)
 {
     const ps_record_t record = {.kind = kind,
                                 .table = partition->table,
@@ -92,8 +82,7 @@ put_mark(ps_shard_t *self,
     return true;
 }
 
-bool
-ps_shard_log_anew(ps_shard_t *self, ps_partition_t *partition)
+bool ps_shard_log_anew(ps_shard_t *self, ps_partition_t *partition)
 {
     if (!partition->has_log) {
         return true;
@@ -104,17 +93,14 @@ ps_shard_log_anew(ps_shard_t *self, ps_partition_t *partition)
 
 /* Without memory for it the log is kept until the next start, which finds a
  * partition that the map does not place here. */
-void
-ps_shard_log_leave(ps_shard_t *self, const ps_partition_t *partition)
+void ps_shard_log_leave(ps_shard_t *self, const ps_partition_t *partition)
 {
-    bool is_told =
-        !partition->has_log || put_mark(self, partition, PS_RECORD_LEAVE);
+    bool is_told = !partition->has_log || put_mark(self, partition, PS_RECORD_LEAVE);
 
     (void)is_told;
 }
 
-void
-ps_shard_want_base(ps_shard_t *self, const ps_partition_t *partition)
+void ps_shard_want_base(ps_shard_t *self, const ps_partition_t *partition)
 {
     if (partition->needs_base) {
         self->snapshots.wants_bases = true;
@@ -122,14 +108,12 @@ ps_shard_want_base(ps_shard_t *self, const ps_partition_t *partition)
     }
 }
 
-void
-ps_shard_log_reason(const ps_shard_t *self, char *ret_text, size_t size)
+void ps_shard_log_reason(const ps_shard_t *self, char *ret_text, size_t size)
 {
-    (void)snprintf(
-        ret_text, size,
-        "waiting for the disk of node %" PRIu64 " shard %" PRIu32 ": %" PRIu64
-        " bytes are not flushed; allowed: %" PRIu64 "%s%s",
-        self->args.incarnation, self->args.shard, self->unflushed_bytes,
-        self->args.log_queue_bytes, self->disk_trouble[0] == '\0' ? "" : "; ",
-        self->disk_trouble);
+    (void)snprintf(ret_text, size,
+                   "waiting for the disk of node %" PRIu64 " shard %" PRIu32 ": %" PRIu64
+                   " bytes are not flushed; allowed: %" PRIu64 "%s%s",
+                   self->args.incarnation, self->args.shard, self->unflushed_bytes,
+                   self->args.log_queue_bytes, self->disk_trouble[0] == '\0' ? "" : "; ",
+                   self->disk_trouble);
 }

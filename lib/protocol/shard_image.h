@@ -33,14 +33,14 @@ typedef struct ps_image_since {
 
 typedef struct ps_image_order {
     uint32_t table;
-    uint32_t job;   /* whose clock; 0: every partition begins at once */
-    uint64_t clock; /* that is to be closed */
+    uint32_t job;                  /* whose clock; 0: every partition begins at once */
+    uint64_t clock;                /* that is to be closed */
     const ps_image_since_t *since; /* for each partition: only rows that have
                                       changed behind it; NULL: all rows */
     uint64_t early_bytes;          /* as ps_image_args_t */
-    bool exact; /* nothing that the job has pushed behind the clock is in it */
-    bool in_turn; /* of no job: a partition waits until it is told to begin, so
-                     that fewer rows change before they are handed out */
+    bool exact;                    /* nothing that the job has pushed behind the clock is in it */
+    bool in_turn;                  /* of no job: a partition waits until it is told to begin, so
+                                      that fewer rows change before they are handed out */
 } ps_image_order_t;
 
 typedef enum ps_image_state {
@@ -79,37 +79,26 @@ typedef struct ps_image_step {
 /* Holds back MARKs at the table's primaries for hold_ms or until begin. The
  * greatest clock of the job that one of them has closed, or, for an exact
  * image, has a mark of; 0: none. */
-uint64_t ps_shard_image_arm(ps_shard_t *self,
-                            const ps_image_step_t *step,
-                            const ps_image_order_t *order,
-                            uint64_t hold_ms);
+uint64_t ps_shard_image_arm(ps_shard_t *self, const ps_image_step_t *step,
+                            const ps_image_order_t *order, uint64_t hold_ms);
 /* No image is to begin: MARKs that are still held back go on with the next
  * tick, which is due. */
 void ps_shard_image_disarm(ps_shard_t *self);
 /* Begins, or waits for the clock, and lets MARKs go on. */
-void ps_shard_image_begin(ps_shard_t *self,
-                          const ps_image_step_t *step,
+void ps_shard_image_begin(ps_shard_t *self, const ps_image_step_t *step,
                           const ps_image_order_t *order);
 /* An image that is to begin in turn begins, and is not asked twice. */
-void ps_shard_image_take_turn(ps_shard_t *self,
-                              const ps_image_step_t *step,
-                              uint32_t table,
+void ps_shard_image_take_turn(ps_shard_t *self, const ps_image_step_t *step, uint32_t table,
                               uint32_t i);
 /* Partitions of the table, wherever they are; 0: it is not known here. */
 uint32_t ps_shard_image_partitions(const ps_shard_t *self, uint32_t table);
 /* Partition i is primary here; false: it is not. */
-bool ps_shard_image_look(const ps_shard_t *self,
-                         uint32_t table,
-                         uint32_t i,
+bool ps_shard_image_look(const ps_shard_t *self, uint32_t table, uint32_t i,
                          ps_image_view_t *ret_view);
 /* As ps_store_image_next, of a partition whose image has begun. */
-PSD_MUST_CHECK psd_status_t ps_shard_image_next(ps_shard_t *self,
-                                                uint32_t table,
-                                                uint32_t i,
-                                                size_t max_bytes,
-                                                ps_payload_t **ret_piece,
-                                                bool *ret_done,
-                                                psd_error_t *err);
+PSD_MUST_CHECK psd_status_t ps_shard_image_next(ps_shard_t *self, uint32_t table, uint32_t i,
+                                                size_t max_bytes, ps_payload_t **ret_piece,
+                                                bool *ret_done, psd_error_t *err);
 /* Ends the image of partition i. */
 void ps_shard_image_end(ps_shard_t *self, uint32_t table, uint32_t i);
 
@@ -129,13 +118,9 @@ typedef struct ps_restore_at {
  * lost rows of before; PSD_PROTO, PSD_LIMIT, PSD_NOMEM. Nothing was recorded
  * then.
  */
-PSD_MUST_CHECK psd_status_t ps_shard_restore(ps_shard_t *self,
-                                             const ps_image_step_t *step,
-                                             uint32_t table,
-                                             uint32_t i,
-                                             ps_payload_t *piece,
-                                             ps_restore_at_t *at,
-                                             psd_error_t *err);
+PSD_MUST_CHECK psd_status_t ps_shard_restore(ps_shard_t *self, const ps_image_step_t *step,
+                                             uint32_t table, uint32_t i, ps_payload_t *piece,
+                                             ps_restore_at_t *at, psd_error_t *err);
 /*
  * Partition i's rows up to `at` have reached the level of its table: only then
  * may somebody be told that it is restored.
@@ -144,11 +129,7 @@ PSD_MUST_CHECK psd_status_t ps_shard_restore(ps_shard_t *self,
  * Errors: PSD_BUSY with what is waited for; PSD_INVALID it is not primary here,
  * or has lost some of them.
  */
-PSD_MUST_CHECK psd_status_t ps_shard_restored(ps_shard_t *self,
-                                              const ps_image_step_t *step,
-                                              uint32_t table,
-                                              uint32_t i,
-                                              const ps_restore_at_t *at,
-                                              uint64_t *ret_reached,
-                                              psd_error_t *err);
+PSD_MUST_CHECK psd_status_t ps_shard_restored(ps_shard_t *self, const ps_image_step_t *step,
+                                              uint32_t table, uint32_t i, const ps_restore_at_t *at,
+                                              uint64_t *ret_reached, psd_error_t *err);
 #endif

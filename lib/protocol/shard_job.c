@@ -5,8 +5,7 @@
 
 #define ENDED_JOBS_MAX 256 /* jobs kept so that their late workers are told */
 
-void
-ps_shard_job_destroy(ps_job_t **self_p)
+void ps_shard_job_destroy(ps_job_t **self_p)
 {
     if (*self_p != NULL) {
         ps_job_done(*self_p);
@@ -15,20 +14,14 @@ ps_shard_job_destroy(ps_job_t **self_p)
     }
 }
 
-static psd_status_t
-visit_job(ps_shard_t *self,
-          ps_partition_t *partition,
-          const void *arg,
-          psd_error_t *err)
+static psd_status_t visit_job(ps_shard_t *self, ps_partition_t *partition, const void *arg,
+                              psd_error_t *err)
 {
     return ps_partition_job(self, partition, arg, err);
 }
 
-static psd_status_t
-visit_advance(ps_shard_t *self,
-              ps_partition_t *partition,
-              const void *arg,
-              psd_error_t *err)
+static psd_status_t visit_advance(ps_shard_t *self, ps_partition_t *partition, const void *arg,
+                                  psd_error_t *err)
 {
     (void)arg;
     (void)err;
@@ -36,11 +29,8 @@ visit_advance(ps_shard_t *self,
     return PSD_OK;
 }
 
-static psd_status_t
-visit_forget(ps_shard_t *self,
-             ps_partition_t *partition,
-             const void *arg,
-             psd_error_t *err)
+static psd_status_t visit_forget(ps_shard_t *self, ps_partition_t *partition, const void *arg,
+                                 psd_error_t *err)
 {
     const ps_job_t *job = arg;
 
@@ -49,8 +39,7 @@ visit_forget(ps_shard_t *self,
     return PSD_OK;
 }
 
-static bool
-has_ended(const ps_job_t *job)
+static bool has_ended(const ps_job_t *job)
 {
     for (size_t i = 0; i < job->n_workers; i++) {
         if (ps_worker_is_live(&job->workers[i])) {
@@ -61,8 +50,7 @@ has_ended(const ps_job_t *job)
 }
 
 /* Forgets the oldest ended jobs above ENDED_JOBS_MAX. */
-static void
-forget_ended_jobs(ps_shard_t *self)
+static void forget_ended_jobs(ps_shard_t *self)
 {
     while (self->jobs.count > ENDED_JOBS_MAX) {
         ps_job_t *oldest = NULL;
@@ -88,8 +76,7 @@ forget_ended_jobs(ps_shard_t *self)
     }
 }
 
-psd_status_t
-ps_shard_step_job(ps_shard_t *self, const ps_job_t *job, psd_error_t *err)
+psd_status_t ps_shard_step_job(ps_shard_t *self, const ps_job_t *job, psd_error_t *err)
 {
     ps_job_t *known = ps_map_get(&self->jobs, job->id);
     ps_job_t *fresh = NULL;

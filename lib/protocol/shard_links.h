@@ -25,8 +25,7 @@ typedef struct ps_shard_name {
     uint32_t shard;
 } ps_shard_name_t;
 
-static inline bool
-ps_shard_name_equal(ps_shard_name_t a, ps_shard_name_t b)
+static inline bool ps_shard_name_equal(ps_shard_name_t a, ps_shard_name_t b)
 {
     return a.incarnation == b.incarnation && a.shard == b.shard;
 }
@@ -54,25 +53,19 @@ void ps_shard_links_done(ps_shard_links_t *self);
  * until the next call. */
 ps_shard_link_t *ps_shard_links_to(ps_shard_links_t *self, const ps_copy_t *to);
 /* NULL: there is none. */
-ps_shard_link_t *ps_shard_links_find(const ps_shard_links_t *self,
-                                     ps_shard_name_t name);
-ps_shard_link_t *ps_shard_links_of_conn(const ps_shard_links_t *self,
-                                        uint64_t conn);
+ps_shard_link_t *ps_shard_links_find(const ps_shard_links_t *self, ps_shard_name_t name);
+ps_shard_link_t *ps_shard_links_of_conn(const ps_shard_links_t *self, uint64_t conn);
 /* Takes out the link at `at`. */
 void ps_shard_links_remove(ps_shard_links_t *self, size_t at);
 /* A number for a new connection. */
 uint64_t ps_shard_links_new_conn(ps_shard_links_t *self);
 /* A PEER was accepted: earlier connections of that shard count no more.
  * Errors: PSD_NOMEM, PSD_LIMIT. */
-PSD_MUST_CHECK psd_status_t ps_shard_links_accept(ps_shard_links_t *self,
-                                                  uint64_t conn,
-                                                  ps_shard_name_t from,
-                                                  psd_error_t *err);
+PSD_MUST_CHECK psd_status_t ps_shard_links_accept(ps_shard_links_t *self, uint64_t conn,
+                                                  ps_shard_name_t from, psd_error_t *err);
 /* Who speaks on a connection that was accepted; NULL: it was not. */
-const ps_shard_name_t *ps_shard_links_from(const ps_shard_links_t *self,
-                                           uint64_t conn);
+const ps_shard_name_t *ps_shard_links_from(const ps_shard_links_t *self, uint64_t conn);
 /* The connection is gone, one of either kind. One that was opened, and goes
  * again and again without an answer, is opened later each time. */
-void
-ps_shard_links_gone(ps_shard_links_t *self, uint64_t conn, uint64_t now_ms);
+void ps_shard_links_gone(ps_shard_links_t *self, uint64_t conn, uint64_t now_ms);
 #endif

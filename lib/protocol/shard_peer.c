@@ -6,8 +6,7 @@
 #include "protocol/replicas.h"
 #include "protocol/shard_state.h"
 
-void
-ps_shard_report(ps_shard_t *self, const ps_report_t *report)
+void ps_shard_report(ps_shard_t *self, const ps_report_t *report)
 {
     ps_effect_t *effect = ps_outbox_add(self->outbox, PS_EFFECT_REPORT);
 
@@ -17,34 +16,29 @@ ps_shard_report(ps_shard_t *self, const ps_report_t *report)
 }
 
 /* The copy that is here; NULL: none. */
-static ps_partition_t *
-copy_here(const ps_shard_t *self, uint32_t id, uint32_t partition)
+static ps_partition_t *copy_here(const ps_shard_t *self, uint32_t id, uint32_t partition)
 {
     const ps_shard_table_t *table = ps_map_get(&self->tables, id);
-    ps_partition_t *found =
-        table == NULL || partition >= table->spec.n_partitions
-            ? NULL
-            : table->partitions[partition];
+    ps_partition_t *found = table == NULL || partition >= table->spec.n_partitions
+                                ? NULL
+                                : table->partitions[partition];
 
     return found == NULL || found->replicas == NULL ? NULL : found;
 }
 
-static psd_status_t
-check_peer(const ps_shard_t *self, const ps_msg_peer_t *peer, psd_error_t *err)
+static psd_status_t check_peer(const ps_shard_t *self, const ps_msg_peer_t *peer, psd_error_t *err)
 {
     char mine[PS_ID_TEXT_SIZE];
     char theirs[PS_ID_TEXT_SIZE];
 
     if (peer->version_min > PS_VERSION || peer->version_max < PS_VERSION_MIN) {
-        return psd_error_set(
-            err, PSD_VERSION, "protocol versions %u..%u; spoken here: %d..%d",
-            peer->version_min, peer->version_max, PS_VERSION_MIN, PS_VERSION);
+        return psd_error_set(err, PSD_VERSION, "protocol versions %u..%u; spoken here: %d..%d",
+                             peer->version_min, peer->version_max, PS_VERSION_MIN, PS_VERSION);
     }
     if (!ps_id_equal(&peer->cluster, &self->args.cluster)) {
         ps_id_format(&peer->cluster, theirs);
         ps_id_format(&self->args.cluster, mine);
-        return psd_error_set(err, PSD_CLUSTER, "cluster %s; this is %s", theirs,
-                             mine);
+        return psd_error_set(err, PSD_CLUSTER, "cluster %s; this is %s", theirs, mine);
     }
     if (peer->incarnation != self->args.incarnation) {
         return psd_error_set(err, PSD_INCARNATION,
@@ -52,23 +46,20 @@ check_peer(const ps_shard_t *self, const ps_msg_peer_t *peer, psd_error_t *err)
                              "that is asked for");
     }
     if (peer->shard != self->args.shard) {
-        return psd_error_set(err, PSD_DENIED,
-                             "shard %" PRIu32 "; this is %" PRIu32, peer->shard,
+        return psd_error_set(err, PSD_DENIED, "shard %" PRIu32 "; this is %" PRIu32, peer->shard,
                              self->args.shard);
     }
     return PSD_OK;
 }
 
-static void
-step_said(ps_shard_t *self, uint64_t conn, const ps_msg_peer_t *peer)
+static void step_said(ps_shard_t *self, uint64_t conn, const ps_msg_peer_t *peer)
 {
     PSD_AUTO(psd_error_destroy) psd_error_t *why = psd_error_new();
     psd_status_t rc = check_peer(self, peer, why);
 
     if (rc == PSD_OK) {
         rc = ps_shard_links_accept(
-            &self->links, conn,
-            (ps_shard_name_t){peer->from_incarnation, peer->from_shard}, why);
+            &self->links, conn, (ps_shard_name_t){peer->from_incarnation, peer->from_shard}, why);
     }
     if (rc != PSD_OK) {
         ps_answer_refused_conn(self, conn, rc, psd_error_text(why));
@@ -77,11 +68,8 @@ step_said(ps_shard_t *self, uint64_t conn, const ps_msg_peer_t *peer)
     }
 }
 
-static psd_status_t
-visit_relinked(ps_shard_t *self,
-               ps_partition_t *partition,
-               const void *arg,
-               psd_error_t *err)
+static psd_status_t visit_relinked(ps_shard_t *self, ps_partition_t *partition, const void *arg,
+                                   psd_error_t *err)
 {
     const ps_shard_name_t *to = arg;
 
@@ -93,8 +81,7 @@ visit_relinked(ps_shard_t *self,
 }
 
 /* The other shard knows this one: what waits for it goes. */
-static void
-step_welcome(ps_shard_t *self, ps_shard_link_t *link)
+static void step_welcome(ps_shard_t *self, ps_shard_link_t *link)
 {
     const ps_shard_name_t to = {link->to.incarnation, link->to.shard};
     psd_status_t rc = PSD_OK;
@@ -107,10 +94,7 @@ step_welcome(ps_shard_t *self, ps_shard_link_t *link)
 }
 
 /* What comes by a connection that this shard has opened. */
-static void
-step_answer(ps_shard_t *self,
-            ps_shard_link_t *link,
-            const ps_message_t *message)
+static void step_answer(ps_shard_t *self, ps_shard_link_t *link, const ps_message_t *message)
 {
     const ps_shard_name_t from = {link->to.incarnation, link->to.shard};
     ps_partition_t *partition = NULL;
@@ -118,11 +102,9 @@ step_answer(ps_shard_t *self,
     if (message->kind == PS_KIND_WELCOME) {
         step_welcome(self, link);
     } else if (message->kind == PS_KIND_APPENDED) {
-        partition = copy_here(self, message->appended.table,
-                              message->appended.partition);
+        partition = copy_here(self, message->appended.table, message->appended.partition);
     } else if (message->kind == PS_KIND_TAKEN) {
-        partition =
-            copy_here(self, message->taken.table, message->taken.partition);
+        partition = copy_here(self, message->taken.table, message->taken.partition);
         if (partition != NULL) {
             ps_replicas_heard_taken(self, partition, from, &message->taken);
         }
@@ -135,21 +117,17 @@ step_answer(ps_shard_t *self,
     }
 }
 
-static void
-step_append(ps_shard_t *self, const ps_event_t *event, ps_shard_name_t from)
+static void step_append(ps_shard_t *self, const ps_event_t *event, ps_shard_name_t from)
 {
     const ps_msg_append_t *append = &event->message->append;
-    ps_partition_t *partition =
-        copy_here(self, append->table, append->partition);
+    ps_partition_t *partition = copy_here(self, append->table, append->partition);
 
     if (partition != NULL) {
-        ps_replicas_append(self, partition, from, event->conn, append,
-                           event->payload);
+        ps_replicas_append(self, partition, from, event->conn, append, event->payload);
     }
 }
 
-static void
-step_rows(ps_shard_t *self, const ps_event_t *event, ps_shard_name_t from)
+static void step_rows(ps_shard_t *self, const ps_event_t *event, ps_shard_name_t from)
 {
     const ps_msg_rows_t *rows = &event->message->rows;
     ps_partition_t *partition = copy_here(self, rows->table, rows->partition);
@@ -160,20 +138,16 @@ step_rows(ps_shard_t *self, const ps_event_t *event, ps_shard_name_t from)
 }
 
 /* What a primary sends. */
-static void
-step_given(ps_shard_t *self, const ps_event_t *event)
+static void step_given(ps_shard_t *self, const ps_event_t *event)
 {
-    const ps_shard_name_t *from =
-        ps_shard_links_from(&self->links, event->conn);
+    const ps_shard_name_t *from = ps_shard_links_from(&self->links, event->conn);
 
     if (from == NULL) {
-        ps_answer_refused_conn(self, event->conn, PSD_NO_SESSION,
-                               "say PEER first");
+        ps_answer_refused_conn(self, event->conn, PSD_NO_SESSION, "say PEER first");
         return;
     }
     if (event->payload != NULL && event->payload->shared) {
-        ps_answer_refused_conn(self, event->conn, PSD_PROTO,
-                               "records in memory that can change");
+        ps_answer_refused_conn(self, event->conn, PSD_PROTO, "records in memory that can change");
         return;
     }
     if (event->message->kind == PS_KIND_ROWS) {
@@ -183,17 +157,14 @@ step_given(ps_shard_t *self, const ps_event_t *event)
     }
 }
 
-bool
-ps_shard_is_of_peer(const ps_event_t *event)
+bool ps_shard_is_of_peer(const ps_event_t *event)
 {
-    return event->message->kind == PS_KIND_PEER ||
-           event->message->kind == PS_KIND_APPEND ||
+    return event->message->kind == PS_KIND_PEER || event->message->kind == PS_KIND_APPEND ||
            event->message->kind == PS_KIND_ROWS ||
            (event->conn >= PS_LINK_CONN && event->conn != PS_PEER_NO_CONN);
 }
 
-void
-ps_shard_step_peer(ps_shard_t *self, const ps_event_t *event)
+void ps_shard_step_peer(ps_shard_t *self, const ps_event_t *event)
 {
     ps_shard_link_t *link = ps_shard_links_of_conn(&self->links, event->conn);
 
@@ -208,11 +179,8 @@ ps_shard_step_peer(ps_shard_t *self, const ps_event_t *event)
     }
 }
 
-static psd_status_t
-visit_pump(ps_shard_t *self,
-           ps_partition_t *partition,
-           const void *arg,
-           psd_error_t *err)
+static psd_status_t visit_pump(ps_shard_t *self, ps_partition_t *partition, const void *arg,
+                               psd_error_t *err)
 {
     (void)arg;
     (void)err;
@@ -222,8 +190,7 @@ visit_pump(ps_shard_t *self,
     return PSD_OK;
 }
 
-void
-ps_shard_peer_gone(ps_shard_t *self, uint64_t conn)
+void ps_shard_peer_gone(ps_shard_t *self, uint64_t conn)
 {
     bool opened = ps_shard_links_of_conn(&self->links, conn) != NULL;
     psd_status_t rc = PSD_OK;
@@ -235,20 +202,17 @@ ps_shard_peer_gone(ps_shard_t *self, uint64_t conn)
     (void)rc; /* no visit fails */
 }
 
-static psd_status_t
-visit_used(ps_shard_t *self,
-           ps_partition_t *partition,
-           const void *arg,
-           psd_error_t *err)
+static psd_status_t visit_used(ps_shard_t *self, ps_partition_t *partition, const void *arg,
+                               psd_error_t *err)
 {
     const ps_replicas_t *replicas = partition->replicas;
 
     (void)arg;
     (void)err;
     for (uint32_t i = 0; replicas != NULL && i < replicas->n_followers; i++) {
-        ps_shard_link_t *link = ps_shard_links_find(
-            &self->links, (ps_shard_name_t){replicas->followers[i].incarnation,
-                                            replicas->followers[i].shard});
+        ps_shard_link_t *link =
+            ps_shard_links_find(&self->links, (ps_shard_name_t){replicas->followers[i].incarnation,
+                                                                replicas->followers[i].shard});
 
         if (link != NULL) {
             link->used = true;
@@ -257,8 +221,7 @@ visit_used(ps_shard_t *self,
     return PSD_OK;
 }
 
-void
-ps_shard_close_links(ps_shard_t *self)
+void ps_shard_close_links(ps_shard_t *self)
 {
     psd_status_t rc = PSD_OK;
 
@@ -275,8 +238,7 @@ ps_shard_close_links(ps_shard_t *self)
         if (link->used) {
             continue;
         }
-        effect = link->conn == 0 ? NULL
-                                 : ps_outbox_add(self->outbox, PS_EFFECT_CLOSE);
+        effect = link->conn == 0 ? NULL : ps_outbox_add(self->outbox, PS_EFFECT_CLOSE);
         if (effect != NULL) {
             effect->to = link->conn;
         }
@@ -287,8 +249,7 @@ ps_shard_close_links(ps_shard_t *self)
     (void)rc; /* no visit fails */
 }
 
-void
-ps_shard_step_fence(ps_shard_t *self, const ps_event_t *event)
+void ps_shard_step_fence(ps_shard_t *self, const ps_event_t *event)
 {
     ps_partition_t *partition = copy_here(self, event->table, event->partition);
 

@@ -20,26 +20,21 @@
 #define RETRY_MS 1000 /* after one that failed */
 
 /* The first one of a life of its copy, which has come as rows. */
-static bool
-wants_base(const ps_partition_t *partition)
+static bool wants_base(const ps_partition_t *partition)
 {
     return partition->needs_base && !partition->base_given &&
            !ps_store_is_partial(partition->store);
 }
 
-static bool
-wants_snapshot(const ps_partition_t *partition, bool bases_only)
+static bool wants_snapshot(const ps_partition_t *partition, bool bases_only)
 {
-    return wants_base(partition) || (!bases_only && partition->has_log &&
-                                     partition->lsn > partition->snapshot_lsn &&
-                                     !ps_store_is_partial(partition->store));
+    return wants_base(partition) ||
+           (!bases_only && partition->has_log && partition->lsn > partition->snapshot_lsn &&
+            !ps_store_is_partial(partition->store));
 }
 
-static psd_status_t
-visit_size(ps_shard_t *self,
-           ps_partition_t *partition,
-           const void *arg,
-           psd_error_t *err)
+static psd_status_t visit_size(ps_shard_t *self, ps_partition_t *partition, const void *arg,
+                               psd_error_t *err)
 {
     uint64_t *sum = *(uint64_t *const *)arg;
 
@@ -49,18 +44,15 @@ visit_size(ps_shard_t *self,
     return PSD_OK;
 }
 
-static bool
-is_due(ps_shard_t *self)
+static bool is_due(ps_shard_t *self)
 {
     const ps_snapshots_t *is = &self->snapshots;
-    uint64_t grown =
-        is->log_bytes > is->after_bytes ? is->log_bytes - is->after_bytes : 0;
+    uint64_t grown = is->log_bytes > is->after_bytes ? is->log_bytes - is->after_bytes : 0;
     uint64_t rows = 0;
     uint64_t *sum = &rows;
     psd_status_t rc = PSD_OK;
 
-    if (self->args.snapshot_after_bytes == 0 ||
-        grown < self->args.snapshot_after_bytes) {
+    if (self->args.snapshot_after_bytes == 0 || grown < self->args.snapshot_after_bytes) {
         return false;
     }
     rc = ps_shard_visit(self, visit_size, &sum, NULL);
@@ -73,17 +65,13 @@ typedef struct search {
     ps_partition_t *found;
 } search_t;
 
-static psd_status_t
-visit_search(ps_shard_t *self,
-             ps_partition_t *partition,
-             const void *arg,
-             psd_error_t *err)
+static psd_status_t visit_search(ps_shard_t *self, ps_partition_t *partition, const void *arg,
+                                 psd_error_t *err)
 {
     search_t *search = *(search_t *const *)arg;
 
     (void)err;
-    if (search->found == NULL &&
-        wants_snapshot(partition, self->snapshots.bases_only) &&
+    if (search->found == NULL && wants_snapshot(partition, self->snapshots.bases_only) &&
         partition->snapshot_round < search->round) {
         search->found = partition;
     }
@@ -91,8 +79,7 @@ visit_search(ps_shard_t *self,
 }
 
 /* The next one of this round; NULL: it is over. */
-static ps_partition_t *
-next_partition(ps_shard_t *self)
+static ps_partition_t *next_partition(ps_shard_t *self)
 {
     search_t search = {.round = self->snapshots.round};
     search_t *at = &search;
@@ -103,33 +90,25 @@ next_partition(ps_shard_t *self)
 }
 
 /* The partition whose pieces go out; NULL: it is gone, or not what it was. */
-static ps_partition_t *
-walked(ps_shard_t *self)
+static ps_partition_t *walked(ps_shard_t *self)
 {
     const ps_snapshots_t *is = &self->snapshots;
     const ps_shard_table_t *table = ps_map_get(&self->tables, is->table);
-    ps_partition_t *partition =
-        table == NULL ? NULL : table->partitions[is->partition];
+    ps_partition_t *partition = table == NULL ? NULL : table->partitions[is->partition];
 
     return partition == NULL || partition->snapshot_round != is->round ||
-                   partition->life != is->life ||
-                   partition->lsn < is->last_lsn ||
+                   partition->life != is->life || partition->lsn < is->last_lsn ||
                    ps_store_is_partial(partition->store)
                ? NULL
                : partition;
 }
 
 /* Takes the payload. false: no memory. */
-static bool
-give(ps_shard_t *self,
-     const ps_partition_t *partition,
-     ps_payload_t *payload,
-     bool is_first,
-     bool is_last)
+static bool give(ps_shard_t *self, const ps_partition_t *partition, ps_payload_t *payload,
+                 bool is_first, bool is_last)
 {
     ps_snapshots_t *is = &self->snapshots;
-    ps_effect_t *effect =
-        payload == NULL ? NULL : ps_outbox_add(self->outbox, PS_EFFECT_PIECE);
+    ps_effect_t *effect = payload == NULL ? NULL : ps_outbox_add(self->outbox, PS_EFFECT_PIECE);
 
     if (effect == NULL) {
         ps_payload_destroy(&payload);
@@ -151,8 +130,7 @@ give(ps_shard_t *self,
 }
 
 /* The partition's state goes out, its rows will. false: no memory. */
-static bool
-begin_walk(ps_shard_t *self, ps_partition_t *partition)
+static bool begin_walk(ps_shard_t *self, ps_partition_t *partition)
 {
     ps_snapshots_t *is = &self->snapshots;
 
@@ -161,8 +139,7 @@ begin_walk(ps_shard_t *self, ps_partition_t *partition)
     is->life = partition->life;
     is->first_lsn = partition->lsn;
     is->cursor = (ps_store_cursor_t){0};
-    is->is_walking =
-        give(self, partition, ps_partition_give_state(partition), true, false);
+    is->is_walking = give(self, partition, ps_partition_give_state(partition), true, false);
     if (is->is_walking) {
         partition->snapshot_round = is->round;
     }
@@ -170,16 +147,15 @@ begin_walk(ps_shard_t *self, ps_partition_t *partition)
 }
 
 /* false: no memory. */
-static bool
-go_on(ps_shard_t *self, ps_partition_t *partition)
+static bool go_on(ps_shard_t *self, ps_partition_t *partition)
 {
     ps_snapshots_t *is = &self->snapshots;
     ps_store_cursor_t cursor = is->cursor;
     ps_payload_t *piece = NULL;
     bool done = false;
 
-    if (ps_partition_give_rows(self, partition, &cursor, PIECE_BYTES, &piece,
-                               &done, NULL) != PSD_OK ||
+    if (ps_partition_give_rows(self, partition, &cursor, PIECE_BYTES, &piece, &done, NULL) !=
+            PSD_OK ||
         !give(self, partition, piece, false, done)) {
         return false;
     }
@@ -193,8 +169,7 @@ go_on(ps_shard_t *self, ps_partition_t *partition)
 }
 
 /* A round begins, if it is time for one. */
-static void
-begin_round(ps_shard_t *self)
+static void begin_round(ps_shard_t *self)
 {
     ps_snapshots_t *is = &self->snapshots;
     bool due = is_due(self);
@@ -208,8 +183,7 @@ begin_round(ps_shard_t *self)
 }
 
 /* One piece. false: nothing is to be done now. */
-static bool
-step(ps_shard_t *self)
+static bool step(ps_shard_t *self)
 {
     ps_snapshots_t *is = &self->snapshots;
     ps_partition_t *partition = is->is_walking ? walked(self) : NULL;
@@ -228,8 +202,7 @@ step(ps_shard_t *self)
 }
 
 /* The disk takes all in order: behind the batch before, the next one begins. */
-static bool
-has_room(ps_shard_t *self)
+static bool has_room(ps_shard_t *self)
 {
     ps_snapshots_t *is = &self->snapshots;
 
@@ -242,12 +215,10 @@ has_room(ps_shard_t *self)
 
 /* Where the disk is behind, it seldom says how far it has come, and a step
  * gives a batch. */
-void
-ps_shard_pump_snapshots(ps_shard_t *self)
+void ps_shard_pump_snapshots(ps_shard_t *self)
 {
     ps_snapshots_t *is = &self->snapshots;
-    bool is_behind =
-        self->unflushed_bytes >= self->args.log_queue_bytes / BATCHES_PER_QUEUE;
+    bool is_behind = self->unflushed_bytes >= self->args.log_queue_bytes / BATCHES_PER_QUEUE;
 
     if (self->disk_trouble[0] != '\0' || self->now_ms < is->retry_ms) {
         return;
@@ -265,11 +236,8 @@ ps_shard_pump_snapshots(ps_shard_t *self)
     }
 }
 
-static psd_status_t
-visit_forget_snapshot(ps_shard_t *self,
-                      ps_partition_t *partition,
-                      const void *arg,
-                      psd_error_t *err)
+static psd_status_t visit_forget_snapshot(ps_shard_t *self, ps_partition_t *partition,
+                                          const void *arg, psd_error_t *err)
 {
     (void)self;
     (void)arg;
@@ -282,8 +250,7 @@ visit_forget_snapshot(ps_shard_t *self,
 /* The walk under way may be of the one that failed: it begins again, too. What
  * was due is due again when the log has grown once more; bases are waited for.
  */
-void
-ps_shard_snapshot_failed(ps_shard_t *self)
+void ps_shard_snapshot_failed(ps_shard_t *self)
 {
     ps_snapshots_t *is = &self->snapshots;
     psd_status_t rc = ps_shard_visit(self, visit_forget_snapshot, NULL, NULL);
@@ -297,8 +264,7 @@ ps_shard_snapshot_failed(ps_shard_t *self)
     ps_shard_tick_snapshots(self);
 }
 
-void
-ps_shard_tick_snapshots(ps_shard_t *self)
+void ps_shard_tick_snapshots(ps_shard_t *self)
 {
     ps_snapshots_t *is = &self->snapshots;
 

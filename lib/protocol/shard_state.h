@@ -28,8 +28,8 @@ typedef struct ps_snapshots {
     ps_store_cursor_t cursor;
     uint64_t after_bytes; /* of the log, when the last round ended */
     uint64_t log_bytes;   /* of the log, as far as known */
-    bool wants_bases; /* a partition may need one that is its life's first */
-    bool bases_only;  /* the round is for those */
+    bool wants_bases;     /* a partition may need one that is its life's first */
+    bool bases_only;      /* the round is for those */
     /* Of all bytes ever given to the disk, in their order: */
     uint64_t batch_end;   /* behind the batch of pieces before */
     uint64_t end;         /* behind the last piece */
@@ -65,7 +65,7 @@ struct ps_shard {
     uint64_t flushed_bytes;   /* ever, likewise */
     ps_snapshots_t snapshots;
     char disk_trouble[PS_TEXT_MAX / 2]; /* "": there is none */
-    uint64_t n_lives; /* number of the last life of a copy that began here */
+    uint64_t n_lives;                   /* number of the last life of a copy that began here */
     uint64_t n_held;
     uint64_t n_paired; /* of them, those that wait for two partitions */
     uint64_t refused;
@@ -86,8 +86,7 @@ struct ps_shard {
 };
 
 /* The partition wants a tick at that time, if not before. */
-static inline void
-ps_shard_wake(ps_shard_t *self, ps_partition_t *partition, uint64_t at_ms)
+static inline void ps_shard_wake(ps_shard_t *self, ps_partition_t *partition, uint64_t at_ms)
 {
     if (at_ms < partition->deadline_ms) {
         partition->deadline_ms = at_ms;
@@ -98,33 +97,26 @@ ps_shard_wake(ps_shard_t *self, ps_partition_t *partition, uint64_t at_ms)
 }
 
 /* Counts what the partition's rows take now; gone: nothing any more. */
-void
-ps_shard_count_rows(ps_shard_t *self, ps_partition_t *partition, bool gone);
+void ps_shard_count_rows(ps_shard_t *self, ps_partition_t *partition, bool gone);
 
 /* Calls every partition that is here, until one call fails. */
-PSD_MUST_CHECK psd_status_t
-ps_shard_visit(ps_shard_t *self,
-               psd_status_t (*visit)(ps_shard_t *self,
-                                     ps_partition_t *partition,
-                                     const void *arg,
-                                     psd_error_t *err),
-               const void *arg,
-               psd_error_t *err);
+PSD_MUST_CHECK psd_status_t ps_shard_visit(ps_shard_t *self,
+                                           psd_status_t (*visit)(ps_shard_t *self,
+                                                                 ps_partition_t *partition,
+                                                                 const void *arg, psd_error_t *err),
+                                           const void *arg, psd_error_t *err);
 /* The map of a table as it is now: partitions come, go, or get a new epoch. */
-PSD_MUST_CHECK psd_status_t ps_shard_step_table(ps_shard_t *self,
-                                                const ps_event_t *event,
+PSD_MUST_CHECK psd_status_t ps_shard_step_table(ps_shard_t *self, const ps_event_t *event,
                                                 psd_error_t *err);
 void ps_shard_step_drop(ps_shard_t *self, const ps_event_t *event);
-PSD_MUST_CHECK psd_status_t ps_shard_step_job(ps_shard_t *self,
-                                              const ps_job_t *job,
+PSD_MUST_CHECK psd_status_t ps_shard_step_job(ps_shard_t *self, const ps_job_t *job,
                                               psd_error_t *err);
 /* Take NULL, null what they point at. */
 void ps_shard_table_destroy(ps_shard_table_t **self_p);
 void ps_shard_job_destroy(ps_job_t **self_p);
 
 /* Records of such a table go to the disk. */
-static inline bool
-ps_shard_has_log(const ps_shard_t *self, const ps_table_spec_t *spec)
+static inline bool ps_shard_has_log(const ps_shard_t *self, const ps_table_spec_t *spec)
 {
     return self->args.disk && spec->ack == PS_ACK_DISK;
 }
@@ -139,17 +131,14 @@ void ps_shard_snapshot_failed(ps_shard_t *self);
 /* It is time for that, or the shard is woken when it is. */
 void ps_shard_tick_snapshots(ps_shard_t *self);
 /* The disk is not too far behind for one more push of the partition. */
-static inline bool
-ps_shard_log_has_room(const ps_shard_t *self, const ps_partition_t *partition)
+static inline bool ps_shard_log_has_room(const ps_shard_t *self, const ps_partition_t *partition)
 {
-    return !partition->has_log ||
-           self->unflushed_bytes < self->args.log_queue_bytes;
+    return !partition->has_log || self->unflushed_bytes < self->args.log_queue_bytes;
 }
 /* A copy that is made, or has begun anew and has its primary's state: its log
  * says so, and what it has of an earlier life counts no more at a start.
  * false: no memory. */
-PSD_MUST_CHECK bool ps_shard_log_anew(ps_shard_t *self,
-                                      ps_partition_t *partition);
+PSD_MUST_CHECK bool ps_shard_log_anew(ps_shard_t *self, ps_partition_t *partition);
 /* A copy goes elsewhere: its log says so, and need not be kept for it. */
 void ps_shard_log_leave(ps_shard_t *self, const ps_partition_t *partition);
 /* All rows of such a copy have come: its snapshot begins when it can. */
@@ -173,8 +162,7 @@ void ps_shard_request(ps_shard_t *self, const ps_request_t *request);
 
 /* shard_filter.c */
 /* Whether the message went through a filter. */
-static inline bool
-ps_shard_is_filtered(const ps_message_t *message)
+static inline bool ps_shard_is_filtered(const ps_message_t *message)
 {
     if (message->kind == PS_KIND_PUSH) {
         return (message->flags & (PS_FLAG_CODED | PS_FLAG_KEEP)) != 0 ||
@@ -185,46 +173,28 @@ ps_shard_is_filtered(const ps_message_t *message)
             message->pull.rows == PS_ROWS_CACHED);
 }
 /* Makes a plain request of such a message and hands it on; or refuses it. */
-void ps_shard_step_filtered(ps_shard_t *self,
-                            ps_peer_t *peer,
-                            const ps_event_t *event);
+void ps_shard_step_filtered(ps_shard_t *self, ps_peer_t *peer, const ps_event_t *event);
 /* Puts an answer's body through the filter that its request came through. */
-void ps_shard_filter_answer(ps_shard_t *self,
-                            const ps_request_t *request,
-                            ps_effect_t *effect);
+void ps_shard_filter_answer(ps_shard_t *self, const ps_request_t *request, ps_effect_t *effect);
 
 /* answer.c: each appends to the step's outbox; when there is no memory for an
  * answer it is left out, and the client asks again. */
-void ps_answer_refused(ps_shard_t *self,
-                       const ps_request_t *request,
-                       psd_status_t status,
-                       uint64_t detail,
-                       const char *text);
+void ps_answer_refused(ps_shard_t *self, const ps_request_t *request, psd_status_t status,
+                       uint64_t detail, const char *text);
 /* Refuses a client of before the loss of a table's rows. */
-void ps_answer_rows_lost(ps_shard_t *self,
-                         const ps_request_t *request,
-                         const char *table);
+void ps_answer_rows_lost(ps_shard_t *self, const ps_request_t *request, const char *table);
 void ps_answer_ack(ps_shard_t *self, const ps_request_t *request);
-void ps_answer_parked(ps_shard_t *self,
-                      const ps_request_t *request,
-                      const char *text);
+void ps_answer_parked(ps_shard_t *self, const ps_request_t *request, const char *text);
 /* PARKED, if the values that the request asks for are on their way already.
  * False: they are not. */
 bool ps_answer_is_under_way(ps_shard_t *self, const ps_request_t *request);
 /* Gathers what the request selects. Returns rows gathered. */
-uint64_t ps_answer_values(ps_shard_t *self,
-                          ps_partition_t *partition,
-                          const ps_request_t *request);
+uint64_t ps_answer_values(ps_shard_t *self, ps_partition_t *partition, const ps_request_t *request);
 /* was_taken: a PUSH or MARK is in the log here, and its answer waited. */
-void ps_answer_moved(ps_shard_t *self,
-                     const ps_request_t *request,
-                     const ps_shard_table_t *table,
+void ps_answer_moved(ps_shard_t *self, const ps_request_t *request, const ps_shard_table_t *table,
                      bool was_taken);
 /* A refusal of something that is no request: HELLO, or bytes out of turn. */
-void ps_answer_refused_conn(ps_shard_t *self,
-                            uint64_t conn,
-                            psd_status_t status,
-                            const char *text);
+void ps_answer_refused_conn(ps_shard_t *self, uint64_t conn, psd_status_t status, const char *text);
 /* Refuses a request on a connection that has not said HELLO, by its number. */
 void ps_answer_no_session(ps_shard_t *self, const ps_event_t *event);
 void ps_answer_welcome(ps_shard_t *self, uint64_t conn, uint32_t filters);
@@ -238,8 +208,6 @@ void ps_note(ps_shard_t *self, const ps_note_t *note);
     } while (0)
 /* A record, when somebody reads it: all of them (args.log), or those of a
  * partition with a log. The outbox has room for it. */
-void ps_note_record(ps_shard_t *self,
-                    const ps_partition_t *partition,
-                    const ps_record_t *record,
+void ps_note_record(ps_shard_t *self, const ps_partition_t *partition, const ps_record_t *record,
                     ps_payload_t *payload);
 #endif

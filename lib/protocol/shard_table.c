@@ -8,16 +8,14 @@
 #include "protocol/partition_work.h"
 #include "protocol/replicas.h"
 
-void
-ps_shard_table_destroy(ps_shard_table_t **self_p)
+void ps_shard_table_destroy(ps_shard_table_t **self_p)
 {
     ps_shard_table_t *self = self_p == NULL ? NULL : *self_p;
 
     if (self == NULL) {
         return;
     }
-    for (uint32_t i = 0;
-         self->partitions != NULL && i < self->spec.n_partitions; i++) {
+    for (uint32_t i = 0; self->partitions != NULL && i < self->spec.n_partitions; i++) {
         ps_partition_destroy(&self->partitions[i]);
     }
     ps_free(self->partitions);
@@ -30,11 +28,9 @@ ps_shard_table_destroy(ps_shard_table_t **self_p)
 #define NOT_HERE UINT32_MAX
 
 /* This shard's place among the copies of partition i; NOT_HERE: none. */
-static uint32_t
-place_of(const ps_shard_t *self, const ps_event_t *event, uint32_t i)
+static uint32_t place_of(const ps_shard_t *self, const ps_event_t *event, uint32_t i)
 {
-    const ps_copies_t *copies =
-        event->copies == NULL ? NULL : &event->copies[i];
+    const ps_copies_t *copies = event->copies == NULL ? NULL : &event->copies[i];
 
     if (copies == NULL) {
         return event->routes[i].incarnation == self->args.incarnation &&
@@ -52,39 +48,32 @@ place_of(const ps_shard_t *self, const ps_event_t *event, uint32_t i)
 }
 
 /* The event's line of the map is older than what is known of partition i. */
-static bool
-is_older(const ps_shard_table_t *table, const ps_event_t *event, uint32_t i)
+static bool is_older(const ps_shard_table_t *table, const ps_event_t *event, uint32_t i)
 {
     const ps_partition_t *partition = table->partitions[i];
     uint64_t epoch = event->routes[i].epoch;
 
     return epoch < table->routes[i].epoch ||
            (partition != NULL &&
-            (epoch < partition->epoch || (partition->replicas != NULL &&
-                                          epoch < partition->replicas->fence)));
+            (epoch < partition->epoch ||
+             (partition->replicas != NULL && epoch < partition->replicas->fence)));
 }
 
-static bool
-is_here(const ps_shard_t *self,
-        const ps_shard_table_t *table,
-        const ps_event_t *event,
-        uint32_t i)
+static bool is_here(const ps_shard_t *self, const ps_shard_table_t *table, const ps_event_t *event,
+                    uint32_t i)
 {
     return is_older(table, event, i) ? table->partitions[i] != NULL
                                      : place_of(self, event, i) != NOT_HERE;
 }
 
 /* It has, or has had, other copies, or is not the one that answers. */
-static bool
-has_copies(const ps_event_t *event, uint32_t i)
+static bool has_copies(const ps_event_t *event, uint32_t i)
 {
-    return event->copies != NULL &&
-           (event->copies[i].n > 1 || event->copies[i].fenced ||
-            event->copies[i].at[0].state != PS_COPY_PRIMARY);
+    return event->copies != NULL && (event->copies[i].n > 1 || event->copies[i].fenced ||
+                                     event->copies[i].at[0].state != PS_COPY_PRIMARY);
 }
 
-static psd_status_t
-new_table(const ps_event_t *event, ps_shard_table_t **ret, psd_error_t *err)
+static psd_status_t new_table(const ps_event_t *event, ps_shard_table_t **ret, psd_error_t *err)
 {
     PSD_AUTO(ps_shard_table_destroy)
     ps_shard_table_t *table = ps_alloc(1, sizeof *table);
@@ -110,8 +99,7 @@ new_table(const ps_event_t *event, ps_shard_table_t **ret, psd_error_t *err)
 }
 
 /* What a shard with so many of a table's partitions may keep of it. */
-static uint64_t
-share_of(uint64_t table_bytes, uint32_t n_here, uint32_t n_partitions)
+static uint64_t share_of(uint64_t table_bytes, uint32_t n_here, uint32_t n_partitions)
 {
     uint64_t each = table_bytes / n_partitions;
     uint64_t rest = table_bytes % n_partitions;
@@ -119,10 +107,8 @@ share_of(uint64_t table_bytes, uint32_t n_here, uint32_t n_partitions)
     return each * n_here + rest * n_here / n_partitions;
 }
 
-static uint32_t
-count_here(const ps_shard_t *self,
-           const ps_shard_table_t *table,
-           const ps_event_t *event)
+static uint32_t count_here(const ps_shard_t *self, const ps_shard_table_t *table,
+                           const ps_event_t *event)
 {
     uint32_t n = 0;
 
@@ -132,12 +118,8 @@ count_here(const ps_shard_t *self,
     return n;
 }
 
-static psd_status_t
-check_share(const ps_shard_t *self,
-            const ps_shard_table_t *table,
-            const ps_event_t *event,
-            uint64_t more,
-            psd_error_t *err)
+static psd_status_t check_share(const ps_shard_t *self, const ps_shard_table_t *table,
+                                const ps_event_t *event, uint64_t more, psd_error_t *err)
 {
     uint64_t limit = self->args.table_bytes;
     uint64_t kept = table->use.row_bytes;
@@ -148,20 +130,16 @@ check_share(const ps_shard_t *self,
         return PSD_OK;
     }
     return psd_error_set(err, PSD_LIMIT,
-                         "its rows take %" PRIu64 " bytes on shard %" PRIu32
-                         "; allowed: %" PRIu64 " for %" PRIu32 " of %" PRIu32
+                         "its rows take %" PRIu64 " bytes on shard %" PRIu32 "; allowed: %" PRIu64
+                         " for %" PRIu32 " of %" PRIu32
                          " partitions, as limits.table_bytes is %" PRIu64,
-                         kept + more, self->args.shard, share, n_here,
-                         event->n_routes, limit);
+                         kept + more, self->args.shard, share, n_here, event->n_routes, limit);
 }
 
 /* Arrays take all that they can from the beginning. */
-static psd_status_t
-check_budget(const ps_shard_t *self,
-             const ps_shard_table_t *table,
-             const ps_event_t *event,
-             ps_partition_t *const *made,
-             psd_error_t *err)
+static psd_status_t check_budget(const ps_shard_t *self, const ps_shard_table_t *table,
+                                 const ps_event_t *event, ps_partition_t *const *made,
+                                 psd_error_t *err)
 {
     uint64_t limit = self->args.memory_bytes;
     uint64_t kept = ps_shard_bytes(self) + self->other_bytes;
@@ -184,10 +162,8 @@ check_budget(const ps_shard_t *self,
                          more, kept, limit);
 }
 
-static void
-drop_partition(ps_shard_t *self,
-               ps_partition_t **partition_p,
-               const ps_shard_table_t *moved)
+static void drop_partition(ps_shard_t *self, ps_partition_t **partition_p,
+                           const ps_shard_table_t *moved)
 {
     if (*partition_p != NULL) {
         ps_partition_leave(self, *partition_p, moved);
@@ -198,11 +174,7 @@ drop_partition(ps_shard_t *self,
 }
 
 /* A partition that is here, by its new line of the map. */
-static void
-settle(ps_shard_t *self,
-       ps_shard_table_t *table,
-       const ps_event_t *event,
-       uint32_t i)
+static void settle(ps_shard_t *self, ps_shard_table_t *table, const ps_event_t *event, uint32_t i)
 {
     ps_partition_t *partition = table->partitions[i];
     uint32_t own = place_of(self, event, i);
@@ -213,18 +185,15 @@ settle(ps_shard_t *self,
                                        .shard = self->args.shard,
                                        .state = PS_COPY_PRIMARY}}};
 
-    if (partition->replicas == NULL ||
-        (event->copies == NULL && !partition->has_log)) {
-        partition->epoch = event->copies == NULL ? event->routes[i].epoch
-                                                 : event->copies[i].epoch;
+    if (partition->replicas == NULL || (event->copies == NULL && !partition->has_log)) {
+        partition->epoch = event->copies == NULL ? event->routes[i].epoch : event->copies[i].epoch;
         return;
     }
     copies = event->copies == NULL ? &alone : &event->copies[i];
     if (partition->replicas->primary && copies->fenced) {
         ps_partition_turn_away(self, partition, table);
         ps_replicas_stop(self, partition, copies->epoch);
-    } else if (partition->replicas->primary &&
-               copies->at[own].state != PS_COPY_PRIMARY) {
+    } else if (partition->replicas->primary && copies->at[own].state != PS_COPY_PRIMARY) {
         ps_partition_turn_away(self, partition, table);
         ps_replicas_resign(self, partition);
     }
@@ -232,8 +201,7 @@ settle(ps_shard_t *self,
 }
 
 /* A primary has links to all other copies. */
-static psd_status_t
-make_links(ps_shard_t *self, const ps_copies_t *copies, psd_error_t *err)
+static psd_status_t make_links(ps_shard_t *self, const ps_copies_t *copies, psd_error_t *err)
 {
     for (uint32_t k = 1; k < copies->n; k++) {
         if (ps_shard_links_to(&self->links, &copies->at[k]) == NULL) {
@@ -244,19 +212,13 @@ make_links(ps_shard_t *self, const ps_copies_t *copies, psd_error_t *err)
 }
 
 /* What a partition must have before it follows its new line of the map. */
-static psd_status_t
-equip(ps_shard_t *self,
-      ps_partition_t *partition,
-      const ps_event_t *event,
-      uint32_t i,
-      psd_error_t *err)
+static psd_status_t equip(ps_shard_t *self, ps_partition_t *partition, const ps_event_t *event,
+                          uint32_t i, psd_error_t *err)
 {
     psd_status_t rc = PSD_OK;
 
-    if (partition->replicas == NULL &&
-        (partition->has_log || has_copies(event, i))) {
-        rc = ps_replicas_new(self, partition->lsn, partition->lsn_epoch,
-                             &partition->replicas, err);
+    if (partition->replicas == NULL && (partition->has_log || has_copies(event, i))) {
+        rc = ps_replicas_new(self, partition->lsn, partition->lsn_epoch, &partition->replicas, err);
         if (rc == PSD_OK && partition->lsn > 0) {
             partition->replicas->settled = true;
             partition->replicas->primary = true;
@@ -277,22 +239,16 @@ equip(ps_shard_t *self,
 /* Other copies' logs may have records of a life of it of which nothing is here:
  * its rows are lost, or it ended before anything was flushed. A primary tells
  * what comes now from those by an epoch record. */
-static bool
-may_have_lived(const ps_shard_table_t *table,
-               const ps_event_t *event,
-               const ps_partition_t *made)
+static bool may_have_lived(const ps_shard_table_t *table, const ps_event_t *event,
+                           const ps_partition_t *made)
 {
     return made->has_log && (table->was_found || event->rows_lost);
 }
 
 /* One that is to be here and is not; nothing for one that is. */
-static psd_status_t
-make_partition(ps_shard_t *self,
-               ps_shard_table_t *table,
-               const ps_event_t *event,
-               uint32_t i,
-               ps_partition_t **ret_made,
-               psd_error_t *err)
+static psd_status_t make_partition(ps_shard_t *self, ps_shard_table_t *table,
+                                   const ps_event_t *event, uint32_t i, ps_partition_t **ret_made,
+                                   psd_error_t *err)
 {
     psd_status_t rc = PSD_OK;
 
@@ -300,8 +256,7 @@ make_partition(ps_shard_t *self,
         return PSD_OK;
     }
     rc = ps_partition_new(&table->spec, &table->use, table->id, i,
-                          event->copies == NULL ? event->routes[i].epoch
-                                                : event->copies[i].epoch,
+                          event->copies == NULL ? event->routes[i].epoch : event->copies[i].epoch,
                           ret_made, err);
     if (rc != PSD_OK) {
         return rc;
@@ -316,11 +271,8 @@ make_partition(ps_shard_t *self,
 
 /* The log may have records and a snapshot of an earlier life, which was here
  * and went elsewhere: it is told that this one begins, before its records. */
-static psd_status_t
-begin_lives(ps_shard_t *self,
-            ps_partition_t **made,
-            uint32_t n_routes,
-            psd_error_t *err)
+static psd_status_t begin_lives(ps_shard_t *self, ps_partition_t **made, uint32_t n_routes,
+                                psd_error_t *err)
 {
     size_t n = 0;
     bool is_told = true;
@@ -335,16 +287,12 @@ begin_lives(ps_shard_t *self,
             is_told = ps_shard_log_anew(self, made[i]);
         }
     }
-    return is_told ? PSD_OK
-                   : psd_error_set(err, PSD_NOMEM, "no memory for a record");
+    return is_told ? PSD_OK : psd_error_set(err, PSD_NOMEM, "no memory for a record");
 }
 
 /* Makes the partitions that are to be here and are not; all or none. */
-static psd_status_t
-make_partitions(ps_shard_t *self,
-                ps_shard_table_t *table,
-                const ps_event_t *event,
-                psd_error_t *err)
+static psd_status_t make_partitions(ps_shard_t *self, ps_shard_table_t *table,
+                                    const ps_event_t *event, psd_error_t *err)
 {
     ps_partition_t **made = ps_alloc(event->n_routes, sizeof *made);
     psd_status_t rc = PSD_OK;
@@ -375,11 +323,8 @@ make_partitions(ps_shard_t *self,
 
 /* Takes over each line of the map that is not older than what is here, and for
  * which there is what it needs; the first error of another one. */
-static psd_status_t
-take_routes(ps_shard_t *self,
-            ps_shard_table_t *table,
-            const ps_event_t *event,
-            psd_error_t *err)
+static psd_status_t take_routes(ps_shard_t *self, ps_shard_table_t *table, const ps_event_t *event,
+                                psd_error_t *err)
 {
     psd_status_t first = PSD_OK;
 
@@ -390,9 +335,8 @@ take_routes(ps_shard_t *self,
             continue;
         }
         if (place_of(self, event, i) != NOT_HERE) {
-            rc = table->partitions[i] == NULL
-                     ? PSD_NOMEM /* said already */
-                     : equip(self, table->partitions[i], event, i, err);
+            rc = table->partitions[i] == NULL ? PSD_NOMEM /* said already */
+                                              : equip(self, table->partitions[i], event, i, err);
         }
         if (rc == PSD_OK) {
             table->routes[i] = event->routes[i];
@@ -402,14 +346,10 @@ take_routes(ps_shard_t *self,
     return first;
 }
 
-static void
-follow_routes(ps_shard_t *self,
-              ps_shard_table_t *table,
-              const ps_event_t *event)
+static void follow_routes(ps_shard_t *self, ps_shard_table_t *table, const ps_event_t *event)
 {
     for (uint32_t i = 0; i < event->n_routes; i++) {
-        if (event->routes[i].epoch != table->routes[i].epoch ||
-            is_older(table, event, i)) {
+        if (event->routes[i].epoch != table->routes[i].epoch || is_older(table, event, i)) {
             continue;
         }
         if (place_of(self, event, i) != NOT_HERE) {
@@ -420,11 +360,8 @@ follow_routes(ps_shard_t *self,
     }
 }
 
-static psd_status_t
-visit_paired(ps_shard_t *self,
-             ps_partition_t *partition,
-             const void *arg,
-             psd_error_t *err)
+static psd_status_t visit_paired(ps_shard_t *self, ps_partition_t *partition, const void *arg,
+                                 psd_error_t *err)
 {
     (void)arg;
     (void)err;
@@ -435,34 +372,26 @@ visit_paired(ps_shard_t *self,
 }
 
 /* A partition has gone: who waited for it, too, is told. */
-static void
-tell_paired(ps_shard_t *self)
+static void tell_paired(ps_shard_t *self)
 {
-    psd_status_t rc = self->n_paired == 0
-                          ? PSD_OK
-                          : ps_shard_visit(self, visit_paired, NULL, NULL);
+    psd_status_t rc = self->n_paired == 0 ? PSD_OK : ps_shard_visit(self, visit_paired, NULL, NULL);
 
     (void)rc; /* no visit fails */
 }
 
-static psd_status_t
-visit_loss(ps_shard_t *self,
-           ps_partition_t *partition,
-           const void *arg,
-           psd_error_t *err)
+static psd_status_t visit_loss(ps_shard_t *self, ps_partition_t *partition, const void *arg,
+                               psd_error_t *err)
 {
     const uint32_t *lost = arg;
 
     (void)err;
-    ps_partition_refuse_lost(self, partition, *lost,
-                             ps_map_get(&self->tables, *lost));
+    ps_partition_refuse_lost(self, partition, *lost, ps_map_get(&self->tables, *lost));
     return PSD_OK;
 }
 
 /* Rows of the table are gone, here or elsewhere: who used them is told,
  * whichever table's partition it waits at. */
-static void
-take_loss(ps_shard_t *self, ps_shard_table_t *table, const ps_event_t *event)
+static void take_loss(ps_shard_t *self, ps_shard_table_t *table, const ps_event_t *event)
 {
     psd_status_t rc = PSD_OK;
 
@@ -478,10 +407,7 @@ take_loss(ps_shard_t *self, ps_shard_table_t *table, const ps_event_t *event)
 
 /* All rows of the table are there, in all partitions: clients go on. An older
  * word does not take that back. */
-static void
-take_restored(ps_shard_t *self,
-              ps_shard_table_t *table,
-              const ps_event_t *event)
+static void take_restored(ps_shard_t *self, ps_shard_table_t *table, const ps_event_t *event)
 {
     if (!table->use.restoring || event->restoring) {
         return;
@@ -494,8 +420,7 @@ take_restored(ps_shard_t *self,
     }
 }
 
-psd_status_t
-ps_shard_step_table(ps_shard_t *self, const ps_event_t *event, psd_error_t *err)
+psd_status_t ps_shard_step_table(ps_shard_t *self, const ps_event_t *event, psd_error_t *err)
 {
     ps_shard_table_t *table = ps_map_get(&self->tables, event->table);
     ps_shard_table_t *fresh = NULL;
@@ -510,8 +435,7 @@ ps_shard_step_table(ps_shard_t *self, const ps_event_t *event, psd_error_t *err)
         table = fresh;
     }
     rc = make_partitions(self, table, event, err);
-    if (rc == PSD_OK && fresh != NULL &&
-        !ps_map_put(&self->tables, event->table, fresh)) {
+    if (rc == PSD_OK && fresh != NULL && !ps_map_put(&self->tables, event->table, fresh)) {
         rc = psd_error_set(err, PSD_NOMEM, "no memory for a table");
     }
     if (rc != PSD_OK && fresh != NULL) {
@@ -522,8 +446,7 @@ ps_shard_step_table(ps_shard_t *self, const ps_event_t *event, psd_error_t *err)
     rc = rc == PSD_OK ? equipped : rc;
     table->use.n_here = count_here(self, table, event);
     if (self->args.table_bytes > 0) {
-        uint64_t share = share_of(self->args.table_bytes, table->use.n_here,
-                                  event->n_routes);
+        uint64_t share = share_of(self->args.table_bytes, table->use.n_here, event->n_routes);
 
         table->use.limit_bytes = share > 0 ? share : 1;
     }
@@ -532,13 +455,10 @@ ps_shard_step_table(ps_shard_t *self, const ps_event_t *event, psd_error_t *err)
     take_restored(self, table, event);
     ps_shard_close_links(self);
     tell_paired(self);
-    return rc == PSD_OK
-               ? PSD_OK
-               : psd_error_wrap(err, rc, "table %s", event->spec->name);
+    return rc == PSD_OK ? PSD_OK : psd_error_wrap(err, rc, "table %s", event->spec->name);
 }
 
-void
-ps_shard_step_drop(ps_shard_t *self, const ps_event_t *event)
+void ps_shard_step_drop(ps_shard_t *self, const ps_event_t *event)
 {
     ps_shard_table_t *table = ps_map_remove(&self->tables, event->table);
 

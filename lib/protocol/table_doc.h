@@ -27,8 +27,7 @@
 
 /* Sets the spec's keys in doc, which may have others. false: no memory; some
  * of the keys may be set then. */
-PSD_MUST_CHECK bool ps_table_spec_to_doc(const ps_table_spec_t *spec,
-                                         ps_doc_t *doc);
+PSD_MUST_CHECK bool ps_table_spec_to_doc(const ps_table_spec_t *spec, ps_doc_t *doc);
 /*
  * Reads a spec and checks it whole. Only the name must be there; what else is
  * missing is as in ps_table_spec_init, but partition_by as
@@ -42,13 +41,11 @@ PSD_MUST_CHECK bool ps_table_spec_to_doc(const ps_table_spec_t *spec,
  * Errors: PSD_PROTO a key is missing or of the wrong kind; PSD_INVALID naming
  * field, value and what is allowed; PSD_NOMEM.
  */
-PSD_MUST_CHECK psd_status_t ps_table_spec_from_doc(const ps_doc_t *doc,
-                                                   ps_table_spec_t *ret_spec,
+PSD_MUST_CHECK psd_status_t ps_table_spec_from_doc(const ps_doc_t *doc, ps_table_spec_t *ret_spec,
                                                    psd_error_t *err);
 
 /* Appends n routes to an array. false: no memory; some may be there then. */
-PSD_MUST_CHECK bool
-ps_routes_to_doc(const ps_route_t *routes, uint32_t n, ps_doc_t *array);
+PSD_MUST_CHECK bool ps_routes_to_doc(const ps_route_t *routes, uint32_t n, ps_doc_t *array);
 /*
  * Reads the routes of a whole table: 1 .. PS_TABLE_PARTITIONS_MAX of them, the
  * i-th for partition i.
@@ -57,8 +54,6 @@ ps_routes_to_doc(const ps_route_t *routes, uint32_t n, ps_doc_t *array);
  *
  * Errors: PSD_PROTO, PSD_INVALID, PSD_NOMEM.
  */
-PSD_MUST_CHECK psd_status_t ps_routes_from_doc(const ps_doc_t *array,
-                                               ps_route_t **ret_routes,
-                                               uint32_t *ret_n,
-                                               psd_error_t *err);
+PSD_MUST_CHECK psd_status_t ps_routes_from_doc(const ps_doc_t *array, ps_route_t **ret_routes,
+                                               uint32_t *ret_n, psd_error_t *err);
 #endif

@@ -5,11 +5,9 @@
 #include <assert.h>
 #include <string.h>
 
-static_assert(PS_TABLE_FILTER_SIZE == PS_FILTER_TEXT_MAX,
-              "a spec has room for every filter");
+static_assert(PS_TABLE_FILTER_SIZE == PS_FILTER_TEXT_MAX, "a spec has room for every filter");
 
-psd_status_t
-ps_table_filter_set(ps_table_spec_t *spec, const char *text, psd_error_t *err)
+psd_status_t ps_table_filter_set(ps_table_spec_t *spec, const char *text, psd_error_t *err)
 {
     ps_filter_t filter = {0};
     psd_status_t rc = PSD_OK;
@@ -27,16 +25,14 @@ ps_table_filter_set(ps_table_spec_t *spec, const char *text, psd_error_t *err)
     return PSD_OK;
 }
 
-psd_status_t
-ps_table_filter_check(const ps_table_spec_t *spec,
-                      const ps_filter_t *filter,
-                      psd_error_t *err)
+psd_status_t ps_table_filter_check(const ps_table_spec_t *spec, const ps_filter_t *filter,
+                                   psd_error_t *err)
 {
     ps_updater_kind_t kind = spec->updater.kind;
     psd_status_t rc = ps_filter_check(filter, spec->type, err);
 
-    if (rc == PSD_OK && filter->thin != PS_THIN_NONE &&
-        kind != PS_UPDATER_ADD && kind != PS_UPDATER_SGD) {
+    if (rc == PSD_OK && filter->thin != PS_THIN_NONE && kind != PS_UPDATER_ADD &&
+        kind != PS_UPDATER_SGD) {
         rc = psd_error_set(err, PSD_INVALID,
                            "filter %s sends values late or not at all; allowed "
                            "with the updaters add and sgd",
@@ -45,10 +41,8 @@ ps_table_filter_check(const ps_table_spec_t *spec,
     return rc;
 }
 
-psd_status_t
-ps_table_filter_get(const ps_table_spec_t *spec,
-                    ps_filter_t *ret_filter,
-                    psd_error_t *err)
+psd_status_t ps_table_filter_get(const ps_table_spec_t *spec, ps_filter_t *ret_filter,
+                                 psd_error_t *err)
 {
     ps_filter_t filter = {0};
     psd_status_t rc = PSD_OK;

@@ -9,20 +9,17 @@
 
 #define CAPACITY_MIN 16
 
-static ps_tail_record_t *
-at(const ps_tail_t *self, uint64_t lsn)
+static ps_tail_record_t *at(const ps_tail_t *self, uint64_t lsn)
 {
     return &self->ring[lsn & (self->capacity - 1)];
 }
 
-void
-ps_tail_init(ps_tail_t *self, uint64_t lsn, uint64_t epoch)
+void ps_tail_init(ps_tail_t *self, uint64_t lsn, uint64_t epoch)
 {
     *self = (ps_tail_t){.first = lsn + 1, .before = epoch};
 }
 
-void
-ps_tail_done(ps_tail_t *self)
+void ps_tail_done(ps_tail_t *self)
 {
     if (self->n > 0) {
         ps_tail_cut(self, ps_tail_last(self));
@@ -31,8 +28,7 @@ ps_tail_done(ps_tail_t *self)
     *self = (ps_tail_t){.first = 1};
 }
 
-void
-ps_tail_restart(ps_tail_t *self, uint64_t lsn, uint64_t epoch)
+void ps_tail_restart(ps_tail_t *self, uint64_t lsn, uint64_t epoch)
 {
     uint64_t *sum = self->sum;
 
@@ -42,8 +38,7 @@ ps_tail_restart(ps_tail_t *self, uint64_t lsn, uint64_t epoch)
 }
 
 /* Adds to the bytes of this tail and of all; unsigned, so minus works too. */
-static void
-count(ps_tail_t *self, uint64_t bytes)
+static void count(ps_tail_t *self, uint64_t bytes)
 {
     self->bytes += bytes;
     if (self->sum != NULL) {
@@ -51,8 +46,7 @@ count(ps_tail_t *self, uint64_t bytes)
     }
 }
 
-bool
-ps_tail_reserve(ps_tail_t *self)
+bool ps_tail_reserve(ps_tail_t *self)
 {
     size_t capacity = self->capacity == 0 ? CAPACITY_MIN : 2 * self->capacity;
     ps_tail_record_t *ring = NULL;
@@ -73,54 +67,40 @@ ps_tail_reserve(ps_tail_t *self)
     return true;
 }
 
-void
-ps_tail_add(ps_tail_t *self,
-            uint64_t epoch,
-            ps_bytes_t bytes,
-            ps_payload_t *holder)
+void ps_tail_add(ps_tail_t *self, uint64_t epoch, ps_bytes_t bytes, ps_payload_t *holder)
 {
     assert(self->n < self->capacity);
     self->end += bytes.size;
-    *at(self, self->first + self->n) =
-        (ps_tail_record_t){.epoch = epoch,
-                           .bytes = bytes,
-                           .holder = ps_payload_keep(holder),
-                           .end = self->end};
+    *at(self, self->first + self->n) = (ps_tail_record_t){
+        .epoch = epoch, .bytes = bytes, .holder = ps_payload_keep(holder), .end = self->end};
     self->n++;
     count(self, bytes.size);
 }
 
-void
-ps_tail_pass(ps_tail_t *self, uint64_t lsn, uint64_t epoch)
+void ps_tail_pass(ps_tail_t *self, uint64_t lsn, uint64_t epoch)
 {
     ps_tail_cut(self, UINT64_MAX);
     self->first = lsn + 1;
     self->before = epoch;
 }
 
-const ps_tail_record_t *
-ps_tail_get(const ps_tail_t *self, uint64_t lsn)
+const ps_tail_record_t *ps_tail_get(const ps_tail_t *self, uint64_t lsn)
 {
-    return lsn >= self->first && lsn - self->first < self->n ? at(self, lsn)
-                                                             : NULL;
+    return lsn >= self->first && lsn - self->first < self->n ? at(self, lsn) : NULL;
 }
 
-bool
-ps_tail_epoch(const ps_tail_t *self, uint64_t lsn, uint64_t *ret_epoch)
+bool ps_tail_epoch(const ps_tail_t *self, uint64_t lsn, uint64_t *ret_epoch)
 {
     const ps_tail_record_t *record = ps_tail_get(self, lsn);
 
     if (record == NULL && lsn != self->first - 1 && lsn != 0) {
         return false;
     }
-    *ret_epoch = record != NULL           ? record->epoch
-                 : lsn == self->first - 1 ? self->before
-                                          : 0;
+    *ret_epoch = record != NULL ? record->epoch : lsn == self->first - 1 ? self->before : 0;
     return true;
 }
 
-void
-ps_tail_cut(ps_tail_t *self, uint64_t lsn)
+void ps_tail_cut(ps_tail_t *self, uint64_t lsn)
 {
     while (self->n > 0 && self->first <= lsn) {
         ps_tail_record_t *record = at(self, self->first);
@@ -133,8 +113,7 @@ ps_tail_cut(ps_tail_t *self, uint64_t lsn)
     }
 }
 
-static void
-release(void *owner)
+static void release(void *owner)
 {
     ps_payload_t *holder = owner;
 
@@ -142,12 +121,11 @@ release(void *owner)
 }
 
 /* The one record, where it lies. */
-static ps_payload_t *
-borrow(const ps_tail_record_t *record)
+static ps_payload_t *borrow(const ps_tail_record_t *record)
 {
     ps_payload_t *holder = ps_payload_keep(record->holder);
-    ps_payload_t *payload = ps_payload_new((ps_bytes_t){0}, (ps_bytes_t){0},
-                                           record->bytes, holder, release);
+    ps_payload_t *payload =
+        ps_payload_new((ps_bytes_t){0}, (ps_bytes_t){0}, record->bytes, holder, release);
 
     if (payload == NULL) {
         ps_payload_destroy(&holder);
@@ -155,8 +133,7 @@ borrow(const ps_tail_record_t *record)
     return payload;
 }
 
-ps_payload_t *
-ps_tail_pack(const ps_tail_t *self, uint64_t lsn, size_t most, uint32_t *ret_n)
+ps_payload_t *ps_tail_pack(const ps_tail_t *self, uint64_t lsn, size_t most, uint32_t *ret_n)
 {
     const ps_tail_record_t *record = ps_tail_get(self, lsn);
     ps_payload_t *payload = NULL;

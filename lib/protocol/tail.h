@@ -41,10 +41,7 @@ void ps_tail_restart(ps_tail_t *self, uint64_t lsn, uint64_t epoch);
 PSD_MUST_CHECK bool ps_tail_reserve(ps_tail_t *self);
 /* Adds the next record; room was reserved. bytes are holder's, of which the
  * tail becomes one more holder. */
-void ps_tail_add(ps_tail_t *self,
-                 uint64_t epoch,
-                 ps_bytes_t bytes,
-                 ps_payload_t *holder);
+void ps_tail_add(ps_tail_t *self, uint64_t epoch, ps_bytes_t bytes, ps_payload_t *holder);
 /* The next record was made, and nobody will need it: all are let go, this one
  * too. */
 void ps_tail_pass(ps_tail_t *self, uint64_t lsn, uint64_t epoch);
@@ -52,11 +49,9 @@ void ps_tail_pass(ps_tail_t *self, uint64_t lsn, uint64_t epoch);
 const ps_tail_record_t *ps_tail_get(const ps_tail_t *self, uint64_t lsn);
 /* The epoch of record lsn, or of the one in front of the oldest. false: not
  * known here; lsn 0 is known and has epoch 0. */
-PSD_MUST_CHECK bool
-ps_tail_epoch(const ps_tail_t *self, uint64_t lsn, uint64_t *ret_epoch);
+PSD_MUST_CHECK bool ps_tail_epoch(const ps_tail_t *self, uint64_t lsn, uint64_t *ret_epoch);
 /* lsn of the newest record, also when it was cut. */
-static inline uint64_t
-ps_tail_last(const ps_tail_t *self)
+static inline uint64_t ps_tail_last(const ps_tail_t *self)
 {
     return self->first + self->n - 1;
 }
@@ -67,6 +62,6 @@ void ps_tail_cut(ps_tail_t *self, uint64_t lsn);
  * into `most` bytes, and one at least. A record that goes alone is not copied.
  * *ret_n is 0 and the result NULL when lsn is not here or there is no memory.
  */
-PSD_MUST_CHECK ps_payload_t *
-ps_tail_pack(const ps_tail_t *self, uint64_t lsn, size_t most, uint32_t *ret_n);
+PSD_MUST_CHECK ps_payload_t *ps_tail_pack(const ps_tail_t *self, uint64_t lsn, size_t most,
+                                          uint32_t *ret_n);
 #endif

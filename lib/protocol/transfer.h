@@ -54,8 +54,8 @@ typedef struct ps_giving {
     uint32_t n_resent; /* without an answer in between */
     uint32_t n_short;  /* answers in a row that memory was short */
     uint64_t pause_until_ms;
-    uint64_t slot_us; /* when its next part may go, by the limit of bandwidth;
-                         0: it has not asked */
+    uint64_t slot_us;      /* when its next part may go, by the limit of bandwidth;
+                              0: it has not asked */
     uint64_t copy_busy_ms; /* its shard has said then that clients ask it; 0: it
                               has not, or that none do */
 } ps_giving_t;

@@ -53,11 +53,8 @@ PSD_MUST_CHECK bool ps_window_reserve(ps_window_t *self);
 /* seq, which is `next`, ends refused. Refusals more than `keep` seqs back are
  * dropped: the client has nothing that old in flight. false: no memory, not
  * even for the text, which every copy is to have; nothing changed. */
-PSD_MUST_CHECK bool ps_window_refuse(ps_window_t *self,
-                                     uint64_t seq,
-                                     psd_status_t status,
-                                     const char *text,
-                                     uint32_t keep);
+PSD_MUST_CHECK bool ps_window_refuse(ps_window_t *self, uint64_t seq, psd_status_t status,
+                                     const char *text, uint32_t keep);
 /* True when nobody can say any more whether seq, which has its end, was taken
  * or refused; ps_window_refusal then gives NULL. */
 bool ps_window_is_unsure(const ps_window_t *self, uint64_t seq);

@@ -16,8 +16,7 @@
 #define SUM_SIZE 23 /* "\nxxh3 0123456789abcdef\n" */
 #define MANIFEST_MAX (UINT64_C(64) << 20)
 
-psd_status_t
-ps_checkpoint_check_name(const char *name, psd_error_t *err)
+psd_status_t ps_checkpoint_check_name(const char *name, psd_error_t *err)
 {
     size_t size = strlen(name);
     bool is_good = size >= 1 && size <= PS_CHECKPOINT_NAME_MAX;
@@ -25,8 +24,7 @@ ps_checkpoint_check_name(const char *name, psd_error_t *err)
     for (size_t i = 0; is_good && i < size; i++) {
         char c = name[i];
 
-        is_good = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
-                  (c >= '0' && c <= '9') ||
+        is_good = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
                   (i > 0 && (c == '-' || c == '_' || c == '.'));
     }
     return is_good ? PSD_OK
@@ -37,26 +35,21 @@ ps_checkpoint_check_name(const char *name, psd_error_t *err)
                                    PS_CHECKPOINT_NAME_MAX);
 }
 
-static psd_status_t
-no_memory(psd_error_t *err)
+static psd_status_t no_memory(psd_error_t *err)
 {
     return psd_error_set(err, PSD_NOMEM, "no memory for a checkpoint");
 }
 
 /* Also what cannot be seen just now: who reads it is told why. */
-static bool
-exists(const char *path)
+static bool exists(const char *path)
 {
     struct stat is;
 
     return stat(path, &is) == 0 || (errno != ENOENT && errno != ENOTDIR);
 }
 
-psd_status_t
-ps_checkpoint_path(const char *dir,
-                   const char *name,
-                   ps_buffer_t *ret,
-                   psd_error_t *err)
+psd_status_t ps_checkpoint_path(const char *dir, const char *name, ps_buffer_t *ret,
+                                psd_error_t *err)
 {
     return ps_disk_path(ret, err, dir, "%s", name);
 }
@@ -69,19 +62,16 @@ typedef struct names {
     size_t capacity;
 } names_t;
 
-static void
-names_done(names_t *self)
+static void names_done(names_t *self)
 {
     ps_free(self->list);
 }
 
-static psd_status_t
-take_name(void *context, const char *name, psd_error_t *err)
+static psd_status_t take_name(void *context, const char *name, psd_error_t *err)
 {
     names_t *self = context;
 
-    if (!ps_grow(&self->list, &self->capacity, self->n + 1,
-                 sizeof *self->list)) {
+    if (!ps_grow(&self->list, &self->capacity, self->n + 1, sizeof *self->list)) {
         return no_memory(err);
     }
     (void)snprintf(self->list[self->n++], sizeof *self->list, "%s", name);
@@ -89,8 +79,7 @@ take_name(void *context, const char *name, psd_error_t *err)
 }
 
 /* Removes all files of the directory. */
-static psd_status_t
-empty(ps_disk_t *disk, const char *path, psd_error_t *err)
+static psd_status_t empty(ps_disk_t *disk, const char *path, psd_error_t *err)
 {
     PSD_AUTO(names_done) names_t names = {0};
     psd_status_t rc = disk->list(disk, path, take_name, &names, err);
@@ -106,11 +95,8 @@ empty(ps_disk_t *disk, const char *path, psd_error_t *err)
     return rc == PSD_OK ? disk->flush_dir(disk, path, err) : rc;
 }
 
-psd_status_t
-ps_checkpoint_begin(ps_disk_t *disk,
-                    const char *dir,
-                    const char *name,
-                    psd_error_t *err)
+psd_status_t ps_checkpoint_begin(ps_disk_t *disk, const char *dir, const char *name,
+                                 psd_error_t *err)
 {
     PSD_AUTO(ps_buffer_done) ps_buffer_t path = {0};
     PSD_AUTO(ps_buffer_done) ps_buffer_t manifest = {0};
@@ -120,8 +106,7 @@ ps_checkpoint_begin(ps_disk_t *disk,
         rc = ps_disk_path(&manifest, err, (const char *)path.data, MANIFEST);
     }
     if (rc == PSD_OK && exists((const char *)manifest.data)) {
-        return psd_error_set(err, PSD_CHECKPOINT_EXISTS,
-                             "checkpoint \"%s\" exists already", name);
+        return psd_error_set(err, PSD_CHECKPOINT_EXISTS, "checkpoint \"%s\" exists already", name);
     }
     if (rc == PSD_OK) {
         rc = disk->make_dir(disk, dir, err);
@@ -132,11 +117,8 @@ ps_checkpoint_begin(ps_disk_t *disk,
     return rc == PSD_OK ? empty(disk, (const char *)path.data, err) : rc;
 }
 
-psd_status_t
-ps_checkpoint_drop(ps_disk_t *disk,
-                   const char *dir,
-                   const char *name,
-                   psd_error_t *err)
+psd_status_t ps_checkpoint_drop(ps_disk_t *disk, const char *dir, const char *name,
+                                psd_error_t *err)
 {
     PSD_AUTO(ps_buffer_done) ps_buffer_t path = {0};
     PSD_AUTO(ps_buffer_done) ps_buffer_t manifest = {0};
@@ -146,8 +128,7 @@ ps_checkpoint_drop(ps_disk_t *disk,
         rc = ps_disk_path(&manifest, err, (const char *)path.data, MANIFEST);
     }
     if (rc == PSD_OK && !exists((const char *)path.data)) {
-        return psd_error_set(err, PSD_NO_CHECKPOINT,
-                             "checkpoint \"%s\" does not exist", name);
+        return psd_error_set(err, PSD_NO_CHECKPOINT, "checkpoint \"%s\" does not exist", name);
     }
     if (rc == PSD_OK) { /* first: half of a checkpoint is none */
         rc = disk->remove(disk, (const char *)manifest.data, err);
@@ -159,20 +140,15 @@ ps_checkpoint_drop(ps_disk_t *disk,
         rc = empty(disk, (const char *)path.data, err);
     }
     if (rc == PSD_OK && rmdir((const char *)path.data) != 0) {
-        rc = psd_error_set(err, PSD_IO, "remove %s: error %d",
-                           (const char *)path.data, errno);
+        rc = psd_error_set(err, PSD_IO, "remove %s: error %d", (const char *)path.data, errno);
     }
     return rc == PSD_OK ? disk->flush_dir(disk, dir, err) : rc;
 }
 
 /* ---- manifests ---- */
 
-psd_status_t
-ps_checkpoint_write(ps_disk_t *disk,
-                    const char *dir,
-                    const char *name,
-                    const ps_doc_t *manifest,
-                    psd_error_t *err)
+psd_status_t ps_checkpoint_write(ps_disk_t *disk, const char *dir, const char *name,
+                                 const ps_doc_t *manifest, psd_error_t *err)
 {
     PSD_AUTO(ps_buffer_done) ps_buffer_t path = {0};
     PSD_AUTO(ps_buffer_done) ps_buffer_t file = {0};
@@ -194,8 +170,7 @@ ps_checkpoint_write(ps_disk_t *disk,
                         (ps_bytes_t){text.data, text.size}, NULL, err);
 }
 
-static psd_status_t
-read_all(ps_disk_t *disk, const char *path, ps_buffer_t *ret, psd_error_t *err)
+static psd_status_t read_all(ps_disk_t *disk, const char *path, ps_buffer_t *ret, psd_error_t *err)
 {
     ps_disk_file_t *file = NULL;
     uint64_t size = 0;
@@ -206,8 +181,7 @@ read_all(ps_disk_t *disk, const char *path, ps_buffer_t *ret, psd_error_t *err)
         rc = disk->size(disk, file, &size, err);
     }
     if (rc == PSD_OK && size > MANIFEST_MAX) {
-        rc = psd_error_set(err, PSD_DAMAGED,
-                           "%s has %" PRIu64 " bytes; allowed: %" PRIu64, path,
+        rc = psd_error_set(err, PSD_DAMAGED, "%s has %" PRIu64 " bytes; allowed: %" PRIu64, path,
                            size, MANIFEST_MAX);
     }
     if (rc == PSD_OK && !ps_buffer_reserve(ret, (size_t)size + 1)) {
@@ -222,36 +196,26 @@ read_all(ps_disk_t *disk, const char *path, ps_buffer_t *ret, psd_error_t *err)
 }
 
 /* The text in front of the checksum. */
-static psd_status_t
-check_sum(const char *path,
-          const ps_buffer_t *text,
-          ps_bytes_t *ret,
-          psd_error_t *err)
+static psd_status_t check_sum(const char *path, const ps_buffer_t *text, ps_bytes_t *ret,
+                              psd_error_t *err)
 {
     char want[SUM_SIZE + 1];
     size_t size = text->size < SUM_SIZE ? 0 : text->size - SUM_SIZE;
 
     (void)snprintf(want, sizeof want, "\nxxh3 %016" PRIx64 "\n",
                    ps_hash_bytes(text->data, size, 0));
-    if (text->size < SUM_SIZE ||
-        memcmp(text->data + size, want, SUM_SIZE) != 0) {
-        return psd_error_set(
-            err, PSD_DAMAGED,
-            "%s: byte %zu: the checksum is not that of the %zu "
-            "bytes before it",
-            path, size, size);
+    if (text->size < SUM_SIZE || memcmp(text->data + size, want, SUM_SIZE) != 0) {
+        return psd_error_set(err, PSD_DAMAGED,
+                             "%s: byte %zu: the checksum is not that of the %zu "
+                             "bytes before it",
+                             path, size, size);
     }
     *ret = (ps_bytes_t){text->data, size};
     return PSD_OK;
 }
 
-psd_status_t
-ps_checkpoint_read(ps_disk_t *disk,
-                   const char *dir,
-                   const char *name,
-                   ps_doc_t **ret_manifest,
-                   uint64_t *ret_sum,
-                   psd_error_t *err)
+psd_status_t ps_checkpoint_read(ps_disk_t *disk, const char *dir, const char *name,
+                                ps_doc_t **ret_manifest, uint64_t *ret_sum, psd_error_t *err)
 {
     PSD_AUTO(ps_buffer_done) ps_buffer_t path = {0};
     PSD_AUTO(ps_buffer_done) ps_buffer_t text = {0};
@@ -261,8 +225,7 @@ ps_checkpoint_read(ps_disk_t *disk,
     psd_status_t rc = ps_disk_path(&path, err, dir, "%s/" MANIFEST, name);
 
     if (rc == PSD_OK && !exists((const char *)path.data)) {
-        return psd_error_set(err, PSD_NO_CHECKPOINT,
-                             "checkpoint \"%s\" does not exist", name);
+        return psd_error_set(err, PSD_NO_CHECKPOINT, "checkpoint \"%s\" does not exist", name);
     }
     if (rc == PSD_OK) {
         rc = read_all(disk, (const char *)path.data, &text, err);
@@ -277,10 +240,9 @@ ps_checkpoint_read(ps_disk_t *disk,
         rc = ps_doc_get_u64(doc, "format", 1, UINT64_MAX, &format, err);
     }
     if (rc == PSD_OK && format != PS_CHECKPOINT_FORMAT) {
-        rc = psd_error_set(
-            err, PSD_FOREIGN,
-            "%s is of format %" PRIu64 ", of another build of psd; allowed: %d",
-            (const char *)path.data, format, PS_CHECKPOINT_FORMAT);
+        rc = psd_error_set(err, PSD_FOREIGN,
+                           "%s is of format %" PRIu64 ", of another build of psd; allowed: %d",
+                           (const char *)path.data, format, PS_CHECKPOINT_FORMAT);
     }
     if (rc == PSD_OK) {
         *ret_manifest = doc;
@@ -292,12 +254,8 @@ ps_checkpoint_read(ps_disk_t *disk,
     return rc;
 }
 
-psd_status_t
-ps_checkpoint_list(ps_disk_t *disk,
-                   const char *dir,
-                   ps_disk_name_t *each,
-                   void *context,
-                   psd_error_t *err)
+psd_status_t ps_checkpoint_list(ps_disk_t *disk, const char *dir, ps_disk_name_t *each,
+                                void *context, psd_error_t *err)
 {
     PSD_AUTO(names_done) names_t names = {0};
     psd_status_t rc = PSD_OK;

@@ -23,47 +23,32 @@
 
 /* 1 .. PS_CHECKPOINT_NAME_MAX letters, digits, '-', '_', '.', the first one a
  * letter or digit. Errors: PSD_INVALID. */
-PSD_MUST_CHECK psd_status_t ps_checkpoint_check_name(const char *name,
-                                                     psd_error_t *err);
+PSD_MUST_CHECK psd_status_t ps_checkpoint_check_name(const char *name, psd_error_t *err);
 /* "DIR/NAME". Errors: PSD_NOMEM. */
-PSD_MUST_CHECK psd_status_t ps_checkpoint_path(const char *dir,
-                                               const char *name,
-                                               ps_buffer_t *ret,
+PSD_MUST_CHECK psd_status_t ps_checkpoint_path(const char *dir, const char *name, ps_buffer_t *ret,
                                                psd_error_t *err);
 /* Makes DIR/NAME, empty. Errors: PSD_CHECKPOINT_EXISTS; PSD_IO; PSD_NOMEM. */
-PSD_MUST_CHECK psd_status_t ps_checkpoint_begin(ps_disk_t *disk,
-                                                const char *dir,
-                                                const char *name,
+PSD_MUST_CHECK psd_status_t ps_checkpoint_begin(ps_disk_t *disk, const char *dir, const char *name,
                                                 psd_error_t *err);
 /* Makes it a checkpoint. Errors: PSD_LIMIT no room; PSD_IO; PSD_NOMEM. */
-PSD_MUST_CHECK psd_status_t ps_checkpoint_write(ps_disk_t *disk,
-                                                const char *dir,
-                                                const char *name,
-                                                const ps_doc_t *manifest,
-                                                psd_error_t *err);
+PSD_MUST_CHECK psd_status_t ps_checkpoint_write(ps_disk_t *disk, const char *dir, const char *name,
+                                                const ps_doc_t *manifest, psd_error_t *err);
 /* ret_sum: the checksum at its end; may be NULL.
  * Errors: PSD_NO_CHECKPOINT; PSD_DAMAGED naming the file and the byte;
  * PSD_FOREIGN another format; PSD_IO; PSD_NOMEM. */
-PSD_MUST_CHECK psd_status_t ps_checkpoint_read(ps_disk_t *disk,
-                                               const char *dir,
-                                               const char *name,
-                                               ps_doc_t **ret_manifest,
-                                               uint64_t *ret_sum,
+PSD_MUST_CHECK psd_status_t ps_checkpoint_read(ps_disk_t *disk, const char *dir, const char *name,
+                                               ps_doc_t **ret_manifest, uint64_t *ret_sum,
                                                psd_error_t *err);
 /* Told of each name, in any order, also of those without a manifest, which are
  * no checkpoints: somebody works on them, or was interrupted. No directory:
  * there are none. Errors: PSD_IO, PSD_NOMEM, and what `each` says.
  */
-PSD_MUST_CHECK psd_status_t ps_checkpoint_list(ps_disk_t *disk,
-                                               const char *dir,
-                                               ps_disk_name_t *each,
-                                               void *context,
+PSD_MUST_CHECK psd_status_t ps_checkpoint_list(ps_disk_t *disk, const char *dir,
+                                               ps_disk_name_t *each, void *context,
                                                psd_error_t *err);
 /* Removes the manifest, then the rest; also what an interrupted one left.
  * Errors: PSD_NO_CHECKPOINT there is nothing of that name; PSD_IO; PSD_NOMEM.
  */
-PSD_MUST_CHECK psd_status_t ps_checkpoint_drop(ps_disk_t *disk,
-                                               const char *dir,
-                                               const char *name,
+PSD_MUST_CHECK psd_status_t ps_checkpoint_drop(ps_disk_t *disk, const char *dir, const char *name,
                                                psd_error_t *err);
 #endif

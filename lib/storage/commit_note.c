@@ -16,8 +16,7 @@
 
 #define NOTE_SIZE 16
 
-static psd_status_t
-read_note(int fd, const char *path, uint64_t *ret_n, psd_error_t *err)
+static psd_status_t read_note(int fd, const char *path, uint64_t *ret_n, psd_error_t *err)
 {
     uint8_t bytes[NOTE_SIZE + 1]; /* one more: it is not longer */
     ssize_t size = pread(fd, bytes, sizeof bytes, 0);
@@ -31,8 +30,7 @@ read_note(int fd, const char *path, uint64_t *ret_n, psd_error_t *err)
     if (size == 0) {
         return PSD_OK;
     }
-    if (size != NOTE_SIZE ||
-        ps_load_u64(bytes + 8) != ps_hash_bytes(bytes, 8, 0)) {
+    if (size != NOTE_SIZE || ps_load_u64(bytes + 8) != ps_hash_bytes(bytes, 8, 0)) {
         return psd_error_set(err, PSD_DAMAGED,
                              "%s is damaged at byte 0; when registry.db is "
                              "known to be whole, remove %s",
@@ -42,11 +40,8 @@ read_note(int fd, const char *path, uint64_t *ret_n, psd_error_t *err)
     return PSD_OK;
 }
 
-psd_status_t
-ps_commit_note_open(ps_commit_note_t *ret_note,
-                    const char *dir,
-                    uint64_t *ret_n,
-                    psd_error_t *err)
+psd_status_t ps_commit_note_open(ps_commit_note_t *ret_note, const char *dir, uint64_t *ret_n,
+                                 psd_error_t *err)
 {
     PSD_AUTO(ps_buffer_done) ps_buffer_t path = {0};
     psd_status_t rc = PSD_OK;
@@ -66,8 +61,7 @@ ps_commit_note_open(ps_commit_note_t *ret_note,
     return rc;
 }
 
-void
-ps_commit_note_write(const ps_commit_note_t *self, uint64_t n)
+void ps_commit_note_write(const ps_commit_note_t *self, uint64_t n)
 {
     uint8_t bytes[NOTE_SIZE];
     ssize_t size = 0;
@@ -78,8 +72,7 @@ ps_commit_note_write(const ps_commit_note_t *self, uint64_t n)
     (void)size;
 }
 
-void
-ps_commit_note_close(ps_commit_note_t *self)
+void ps_commit_note_close(ps_commit_note_t *self)
 {
     if (self->fd >= 0) {
         (void)close(self->fd);

@@ -23,10 +23,8 @@ typedef struct ps_commit_note {
 
 /* Opens or makes it. ret_n: what it says; 0 when it is new. Errors: PSD_IO;
  * PSD_DAMAGED. */
-PSD_MUST_CHECK psd_status_t ps_commit_note_open(ps_commit_note_t *ret_note,
-                                                const char *dir,
-                                                uint64_t *ret_n,
-                                                psd_error_t *err);
+PSD_MUST_CHECK psd_status_t ps_commit_note_open(ps_commit_note_t *ret_note, const char *dir,
+                                                uint64_t *ret_n, psd_error_t *err);
 /* What cannot be written is left as it is: it says too little. */
 void ps_commit_note_write(const ps_commit_note_t *self, uint64_t n);
 void ps_commit_note_close(ps_commit_note_t *self);

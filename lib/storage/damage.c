@@ -4,14 +4,12 @@
 
 #include "base/alloc.h"
 
-static psd_status_t
-no_memory(psd_error_t *err)
+static psd_status_t no_memory(psd_error_t *err)
 {
     return psd_error_set(err, PSD_NOMEM, "no memory to note damage");
 }
 
-static void
-free_all(char **texts, size_t n)
+static void free_all(char **texts, size_t n)
 {
     for (size_t i = 0; i < n; i++) {
         ps_free(texts[i]);
@@ -19,8 +17,7 @@ free_all(char **texts, size_t n)
     ps_free(texts);
 }
 
-void
-ps_damage_done(ps_damage_t *self)
+void ps_damage_done(ps_damage_t *self)
 {
     free_all(self->texts, self->n_texts);
     free_all(self->aside, self->n_aside);
@@ -28,8 +25,7 @@ ps_damage_done(ps_damage_t *self)
     *self = (ps_damage_t){0};
 }
 
-static bool
-add(char ***texts, size_t *n, size_t *capacity, const char *text)
+static bool add(char ***texts, size_t *n, size_t *capacity, const char *text)
 {
     char *copy = ps_strdup(text);
 
@@ -41,11 +37,7 @@ add(char ***texts, size_t *n, size_t *capacity, const char *text)
     return true;
 }
 
-psd_status_t
-ps_damage_pass(ps_damage_t *self,
-               psd_status_t rc,
-               const char *aside,
-               psd_error_t *err)
+psd_status_t ps_damage_pass(ps_damage_t *self, psd_status_t rc, const char *aside, psd_error_t *err)
 {
     const char *why = err == NULL ? "" : psd_error_text(err);
 
@@ -53,8 +45,7 @@ ps_damage_pass(ps_damage_t *self,
         return rc;
     }
     if (!add(&self->texts, &self->n_texts, &self->texts_capacity, why) ||
-        (aside != NULL &&
-         !add(&self->aside, &self->n_aside, &self->aside_capacity, aside))) {
+        (aside != NULL && !add(&self->aside, &self->n_aside, &self->aside_capacity, aside))) {
         return no_memory(err);
     }
     if (err != NULL) {
@@ -63,8 +54,7 @@ ps_damage_pass(ps_damage_t *self,
     return PSD_OK;
 }
 
-psd_status_t
-ps_damage_rename(ps_disk_t *disk, const char *path, psd_error_t *err)
+psd_status_t ps_damage_rename(ps_disk_t *disk, const char *path, psd_error_t *err)
 {
     PSD_AUTO(ps_buffer_done) ps_buffer_t to = {0};
     ps_disk_file_t *file = NULL;
@@ -81,11 +71,8 @@ ps_damage_rename(ps_disk_t *disk, const char *path, psd_error_t *err)
     return disk->rename(disk, path, (const char *)to.data, err);
 }
 
-psd_status_t
-ps_damage_put_aside(ps_damage_t *self,
-                    ps_disk_t *disk,
-                    const char *dir,
-                    psd_error_t *err)
+psd_status_t ps_damage_put_aside(ps_damage_t *self, ps_disk_t *disk, const char *dir,
+                                 psd_error_t *err)
 {
     psd_status_t rc = PSD_OK;
 

@@ -39,18 +39,12 @@ void ps_damage_done(ps_damage_t *self);
  *
  * Errors: PSD_NOMEM.
  */
-PSD_MUST_CHECK psd_status_t ps_damage_pass(ps_damage_t *self,
-                                           psd_status_t rc,
-                                           const char *aside,
+PSD_MUST_CHECK psd_status_t ps_damage_pass(ps_damage_t *self, psd_status_t rc, const char *aside,
                                            psd_error_t *err);
 /* Renames PATH to PATH.damaged; what is not there is renamed already. The
  * directory is flushed by the caller. Errors: those of the disk. */
-PSD_MUST_CHECK psd_status_t ps_damage_rename(ps_disk_t *disk,
-                                             const char *path,
-                                             psd_error_t *err);
+PSD_MUST_CHECK psd_status_t ps_damage_rename(ps_disk_t *disk, const char *path, psd_error_t *err);
 /* The same for all that are to be put aside; then none is any more. */
-PSD_MUST_CHECK psd_status_t ps_damage_put_aside(ps_damage_t *self,
-                                                ps_disk_t *disk,
-                                                const char *dir,
+PSD_MUST_CHECK psd_status_t ps_damage_put_aside(ps_damage_t *self, ps_disk_t *disk, const char *dir,
                                                 psd_error_t *err);
 #endif

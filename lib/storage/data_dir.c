@@ -20,8 +20,7 @@
 #define PID_TEXT_SIZE 32
 #define LOCK_NAME "lock"
 
-static psd_status_t
-fail(psd_error_t *err, const char *what, const char *path)
+static psd_status_t fail(psd_error_t *err, const char *what, const char *path)
 {
     char reason[128];
 
@@ -30,8 +29,7 @@ fail(psd_error_t *err, const char *what, const char *path)
 }
 
 /* Flushes the directory that holds path, so that path's name stays. */
-static psd_status_t
-flush_parent(const char *path, psd_error_t *err)
+static psd_status_t flush_parent(const char *path, psd_error_t *err)
 {
     PSD_AUTO(ps_free_at) char *parent = ps_strdup(path);
     char *slash = NULL;
@@ -58,8 +56,7 @@ flush_parent(const char *path, psd_error_t *err)
     return flushed ? PSD_OK : PSD_IO;
 }
 
-static psd_status_t
-make_one(const char *path, psd_error_t *err)
+static psd_status_t make_one(const char *path, psd_error_t *err)
 {
     if (mkdir(path, 0700) == 0) {
         return flush_parent(path, err);
@@ -67,8 +64,7 @@ make_one(const char *path, psd_error_t *err)
     return errno == EEXIST ? PSD_OK : fail(err, "make", path);
 }
 
-static psd_status_t
-make_all(const char *dir, psd_error_t *err)
+static psd_status_t make_all(const char *dir, psd_error_t *err)
 {
     PSD_AUTO(ps_free_at) char *path = ps_strdup(dir);
     size_t length = strlen(dir);
@@ -92,48 +88,39 @@ make_all(const char *dir, psd_error_t *err)
 }
 
 /* Says who holds the lock; the file may be empty for a moment. */
-static psd_status_t
-held_by(int fd, const char *dir, psd_error_t *err)
+static psd_status_t held_by(int fd, const char *dir, psd_error_t *err)
 {
     char pid[PID_TEXT_SIZE] = "";
     ssize_t size = pread(fd, pid, sizeof pid - 1, 0);
 
     pid[size > 0 ? size : 0] = '\0';
     pid[strspn(pid, "0123456789")] = '\0';
-    return psd_error_set(err, PSD_HELD, "%s is held by another psd with pid %s",
-                         dir, pid[0] == '\0' ? "unknown" : pid);
+    return psd_error_set(err, PSD_HELD, "%s is held by another psd with pid %s", dir,
+                         pid[0] == '\0' ? "unknown" : pid);
 }
 
-static psd_status_t
-write_pid(int fd, const char *path, psd_error_t *err)
+static psd_status_t write_pid(int fd, const char *path, psd_error_t *err)
 {
     char pid[PID_TEXT_SIZE];
     int length = snprintf(pid, sizeof pid, "%ld\n", (long)getpid());
 
-    if (ftruncate(fd, 0) != 0 ||
-        pwrite(fd, pid, (size_t)length, 0) != (ssize_t)length) {
+    if (ftruncate(fd, 0) != 0 || pwrite(fd, pid, (size_t)length, 0) != (ssize_t)length) {
         return fail(err, "write", path);
     }
     return PSD_OK;
 }
 
-static psd_status_t
-lock_file(int dir_fd,
-          const char *dir,
-          const char *path,
-          int *ret_fd,
-          psd_error_t *err)
+static psd_status_t lock_file(int dir_fd, const char *dir, const char *path, int *ret_fd,
+                              psd_error_t *err)
 {
-    int fd = openat(dir_fd, LOCK_NAME,
-                    O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
+    int fd = openat(dir_fd, LOCK_NAME, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
     psd_status_t rc = PSD_OK;
 
     if (fd < 0) {
         return ps_disk_open_error(path, err);
     }
     if (flock(fd, LOCK_EX | LOCK_NB) != 0) {
-        rc = errno == EWOULDBLOCK ? held_by(fd, dir, err)
-                                  : fail(err, "lock", path);
+        rc = errno == EWOULDBLOCK ? held_by(fd, dir, err) : fail(err, "lock", path);
     }
     if (rc == PSD_OK) {
         rc = write_pid(fd, path, err);
@@ -148,8 +135,7 @@ lock_file(int dir_fd,
 
 /* ---- whose directory it is ---- */
 
-static psd_status_t
-check_owner(int fd, const char *dir, psd_error_t *err)
+static psd_status_t check_owner(int fd, const char *dir, psd_error_t *err)
 {
     struct stat is = {0};
 
@@ -160,8 +146,7 @@ check_owner(int fd, const char *dir, psd_error_t *err)
         return psd_error_set(err, PSD_FOREIGN,
                              "%s belongs to user %lu, and psd runs as user "
                              "%lu; allowed: a directory of its own user",
-                             dir, (unsigned long)is.st_uid,
-                             (unsigned long)geteuid());
+                             dir, (unsigned long)is.st_uid, (unsigned long)geteuid());
     }
     if ((is.st_mode & (S_IWGRP | S_IWOTH)) != 0) {
         return psd_error_set(err, PSD_FOREIGN,
@@ -173,8 +158,7 @@ check_owner(int fd, const char *dir, psd_error_t *err)
 }
 
 /* Names that psd alone makes. */
-static bool
-marks_ours(const char *name)
+static bool marks_ours(const char *name)
 {
     static const char *const OURS[] = {LOCK_NAME, "registry.db", "member.json",
                                        "log-0",   "restore",     "format"};
@@ -188,16 +172,14 @@ marks_ours(const char *name)
 }
 
 /* What file systems put into an empty directory, and hidden files. */
-static bool
-is_passed_over(const char *name)
+static bool is_passed_over(const char *name)
 {
     return name[0] == '.' || strcmp(name, "lost+found") == 0;
 }
 
 /* A directory that has something in it, and nothing of a psd, is somebody's
  * work: it was named by mistake. */
-static psd_status_t
-check_names(int fd, const char *dir, psd_error_t *err)
+static psd_status_t check_names(int fd, const char *dir, psd_error_t *err)
 {
     PSD_AUTO(ps_free_at) char *foreign = NULL;
     int copy = openat(fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -225,16 +207,14 @@ check_names(int fd, const char *dir, psd_error_t *err)
     }
     return is_ours || foreign == NULL
                ? PSD_OK
-               : psd_error_set(
-                     err, PSD_FOREIGN,
-                     "%s holds \"%s\" and nothing of psd; allowed: an "
-                     "empty or new directory, or one of a psd",
-                     dir, foreign);
+               : psd_error_set(err, PSD_FOREIGN,
+                               "%s holds \"%s\" and nothing of psd; allowed: an "
+                               "empty or new directory, or one of a psd",
+                               dir, foreign);
 }
 
 /* Opens the directory itself, so that what is checked is what is used. */
-static psd_status_t
-open_dir(const char *dir, int *ret_fd, psd_error_t *err)
+static psd_status_t open_dir(const char *dir, int *ret_fd, psd_error_t *err)
 {
     PSD_AUTO(ps_free_at) char *path = ps_strdup(dir);
     size_t length = strlen(dir);
@@ -249,8 +229,7 @@ open_dir(const char *dir, int *ret_fd, psd_error_t *err)
     }
     fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     if (fd < 0) {
-        return ps_disk_is_link(path) ? ps_disk_refuse_link(path, err)
-                                     : fail(err, "open", path);
+        return ps_disk_is_link(path) ? ps_disk_refuse_link(path, err) : fail(err, "open", path);
     }
     rc = check_owner(fd, path, err);
     if (rc == PSD_OK) {
@@ -264,8 +243,7 @@ open_dir(const char *dir, int *ret_fd, psd_error_t *err)
     return PSD_OK;
 }
 
-psd_status_t
-ps_data_dir_lock(const char *dir, int *ret_fd, psd_error_t *err)
+psd_status_t ps_data_dir_lock(const char *dir, int *ret_fd, psd_error_t *err)
 {
     PSD_AUTO(ps_buffer_done) ps_buffer_t path = {0};
     psd_status_t rc = PSD_OK;

@@ -16,7 +16,5 @@
  * PSD_FOREIGN it is a symbolic link, belongs to another user, may be written by
  * others, holds files and none of a psd, or its lock is a symbolic link.
  */
-PSD_MUST_CHECK psd_status_t ps_data_dir_lock(const char *dir,
-                                             int *ret_fd,
-                                             psd_error_t *err);
+PSD_MUST_CHECK psd_status_t ps_data_dir_lock(const char *dir, int *ret_fd, psd_error_t *err);
 #endif

@@ -27,46 +27,37 @@ struct ps_disk_file {
     ps_disk_stream_t *stream; /* owned; NULL: the file is written at once */
 };
 
-static psd_status_t
-fail(psd_error_t *err, const char *what, const char *path)
+static psd_status_t fail(psd_error_t *err, const char *what, const char *path)
 {
     bool full = errno == ENOSPC || errno == EDQUOT || errno == EFBIG;
-    psd_status_t status = full              ? PSD_LIMIT
-                          : errno == ENOMEM ? PSD_NOMEM
-                                            : PSD_IO;
+    psd_status_t status = full ? PSD_LIMIT : errno == ENOMEM ? PSD_NOMEM : PSD_IO;
     char reason[128];
 
     return psd_error_set(err, status, "cannot %s %s: %s", what, path,
                          strerror_r(errno, reason, sizeof reason));
 }
 
-bool
-ps_disk_is_link(const char *path)
+bool ps_disk_is_link(const char *path)
 {
     struct stat is = {0};
 
     return lstat(path, &is) == 0 && S_ISLNK(is.st_mode);
 }
 
-psd_status_t
-ps_disk_refuse_link(const char *path, psd_error_t *err)
+psd_status_t ps_disk_refuse_link(const char *path, psd_error_t *err)
 {
-    return psd_error_set(
-        err, PSD_FOREIGN,
-        "%s is a symbolic link, or lies below one; psd follows "
-        "none among its own files",
-        path);
+    return psd_error_set(err, PSD_FOREIGN,
+                         "%s is a symbolic link, or lies below one; psd follows "
+                         "none among its own files",
+                         path);
 }
 
-psd_status_t
-ps_disk_open_error(const char *path, psd_error_t *err)
+psd_status_t ps_disk_open_error(const char *path, psd_error_t *err)
 {
-    return errno == ELOOP ? ps_disk_refuse_link(path, err)
-                          : fail(err, "open", path);
+    return errno == ELOOP ? ps_disk_refuse_link(path, err) : fail(err, "open", path);
 }
 
-int
-ps_disk_open_at(const char *path, int flags)
+int ps_disk_open_at(const char *path, int flags)
 {
     const char *slash = strrchr(path, '/');
     const char *name = slash == NULL ? path : slash + 1;
@@ -80,8 +71,7 @@ ps_disk_open_at(const char *path, int flags)
         errno = ENOMEM;
         return -1;
     }
-    memcpy(dir, length == 0 ? (slash == NULL ? "." : "/") : path,
-           length == 0 ? 1 : length);
+    memcpy(dir, length == 0 ? (slash == NULL ? "." : "/") : path, length == 0 ? 1 : length);
     dir_fd = open(dir, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     if (dir_fd < 0) {
         number = errno;
@@ -95,8 +85,7 @@ ps_disk_open_at(const char *path, int flags)
     return fd;
 }
 
-static void
-real_close(ps_disk_t *disk, ps_disk_file_t **file_p)
+static void real_close(ps_disk_t *disk, ps_disk_file_t **file_p)
 {
     ps_disk_file_t *file = *file_p;
 
@@ -110,12 +99,8 @@ real_close(ps_disk_t *disk, ps_disk_file_t **file_p)
     }
 }
 
-static psd_status_t
-real_open(ps_disk_t *disk,
-          const char *path,
-          ps_disk_mode_t mode,
-          ps_disk_file_t **ret_file,
-          psd_error_t *err)
+static psd_status_t real_open(ps_disk_t *disk, const char *path, ps_disk_mode_t mode,
+                              ps_disk_file_t **ret_file, psd_error_t *err)
 {
     static const int flags[] = {[PS_DISK_READ] = O_RDONLY,
                                 [PS_DISK_NEW] = O_RDWR | O_CREAT | O_TRUNC,
@@ -142,8 +127,7 @@ real_open(ps_disk_t *disk,
     if (mode == PS_DISK_READ) {
         (void)posix_fadvise(file->fd, 0, 0, POSIX_FADV_SEQUENTIAL);
     }
-    file->stream =
-        mode == PS_DISK_STREAM ? ps_disk_stream_open(file->fd) : NULL;
+    file->stream = mode == PS_DISK_STREAM ? ps_disk_stream_open(file->fd) : NULL;
     if (mode == PS_DISK_STREAM && file->stream == NULL) {
         real_close(disk, &file);
         return psd_error_set(err, PSD_NOMEM, "no memory to open %s", path);
@@ -154,8 +138,7 @@ real_open(ps_disk_t *disk,
 
 /* Takes `done` bytes off the front of n vectors; returns those that are left.
  */
-static size_t
-drop_front(struct iovec *vectors, size_t n, size_t done)
+static size_t drop_front(struct iovec *vectors, size_t n, size_t done)
 {
     size_t i = 0;
 
@@ -171,12 +154,8 @@ drop_front(struct iovec *vectors, size_t n, size_t done)
     return n - i;
 }
 
-static psd_status_t
-write_vectors(ps_disk_file_t *file,
-              uint64_t *offset,
-              struct iovec *vectors,
-              size_t n,
-              psd_error_t *err)
+static psd_status_t write_vectors(ps_disk_file_t *file, uint64_t *offset, struct iovec *vectors,
+                                  size_t n, psd_error_t *err)
 {
     while (n > 0) {
         ssize_t done = pwritev(file->fd, vectors, (int)n, (off_t)*offset);
@@ -198,13 +177,8 @@ write_vectors(ps_disk_file_t *file,
 
 /* The next spans as vectors: not more than VECTORS_MAX of them and EARLY_BYTES
  * in all. *i_p and *at_p, the bytes of that span that are done, move on. */
-static size_t
-take_spans(const ps_bytes_t *spans,
-           size_t n_spans,
-           size_t *i_p,
-           size_t *at_p,
-           struct iovec vectors[VECTORS_MAX],
-           size_t *ret_size)
+static size_t take_spans(const ps_bytes_t *spans, size_t n_spans, size_t *i_p, size_t *at_p,
+                         struct iovec vectors[VECTORS_MAX], size_t *ret_size)
 {
     size_t size = 0;
     size_t n = 0;
@@ -230,11 +204,8 @@ take_spans(const ps_bytes_t *spans,
     return n;
 }
 
-static psd_status_t
-add_to_stream(ps_disk_file_t *file,
-              const ps_bytes_t *spans,
-              size_t n_spans,
-              psd_error_t *err)
+static psd_status_t add_to_stream(ps_disk_file_t *file, const ps_bytes_t *spans, size_t n_spans,
+                                  psd_error_t *err)
 {
     for (size_t i = 0; i < n_spans; i++) {
         errno = ps_disk_stream_add(file->stream, spans[i]);
@@ -245,13 +216,8 @@ add_to_stream(ps_disk_file_t *file,
     return PSD_OK;
 }
 
-static psd_status_t
-real_write(ps_disk_t *disk,
-           ps_disk_file_t *file,
-           uint64_t offset,
-           const ps_bytes_t *spans,
-           size_t n_spans,
-           psd_error_t *err)
+static psd_status_t real_write(ps_disk_t *disk, ps_disk_file_t *file, uint64_t offset,
+                               const ps_bytes_t *spans, size_t n_spans, psd_error_t *err)
 {
     struct iovec vectors[VECTORS_MAX];
     psd_status_t rc = PSD_OK;
@@ -269,28 +235,20 @@ real_write(ps_disk_t *disk,
 
         rc = write_vectors(file, &offset, vectors, n, err);
         if (rc == PSD_OK && size == EARLY_BYTES) {
-            (void)sync_file_range(file->fd, (off_t)begin, (off_t)size,
-                                  SYNC_FILE_RANGE_WRITE);
+            (void)sync_file_range(file->fd, (off_t)begin, (off_t)size, SYNC_FILE_RANGE_WRITE);
         }
     }
     return rc;
 }
 
-static psd_status_t
-real_read(ps_disk_t *disk,
-          ps_disk_file_t *file,
-          uint64_t offset,
-          uint8_t *ret_bytes,
-          size_t size,
-          size_t *ret_size,
-          psd_error_t *err)
+static psd_status_t real_read(ps_disk_t *disk, ps_disk_file_t *file, uint64_t offset,
+                              uint8_t *ret_bytes, size_t size, size_t *ret_size, psd_error_t *err)
 {
     size_t got = 0;
 
     (void)disk;
     while (got < size) {
-        ssize_t n =
-            pread(file->fd, ret_bytes + got, size - got, (off_t)(offset + got));
+        ssize_t n = pread(file->fd, ret_bytes + got, size - got, (off_t)(offset + got));
 
         if (n < 0 && errno == EINTR) {
             continue;
@@ -307,22 +265,14 @@ real_read(ps_disk_t *disk,
     return PSD_OK;
 }
 
-static void
-real_ahead(ps_disk_t *disk,
-           ps_disk_file_t *file,
-           uint64_t offset,
-           uint64_t size)
+static void real_ahead(ps_disk_t *disk, ps_disk_file_t *file, uint64_t offset, uint64_t size)
 {
     (void)disk;
-    (void)posix_fadvise(file->fd, (off_t)offset, (off_t)size,
-                        POSIX_FADV_WILLNEED);
+    (void)posix_fadvise(file->fd, (off_t)offset, (off_t)size, POSIX_FADV_WILLNEED);
 }
 
-static psd_status_t
-real_size(ps_disk_t *disk,
-          ps_disk_file_t *file,
-          uint64_t *ret_bytes,
-          psd_error_t *err)
+static psd_status_t real_size(ps_disk_t *disk, ps_disk_file_t *file, uint64_t *ret_bytes,
+                              psd_error_t *err)
 {
     struct stat status;
 
@@ -334,8 +284,7 @@ real_size(ps_disk_t *disk,
     return PSD_OK;
 }
 
-static psd_status_t
-real_flush(ps_disk_t *disk, ps_disk_file_t *file, psd_error_t *err)
+static psd_status_t real_flush(ps_disk_t *disk, ps_disk_file_t *file, psd_error_t *err)
 {
     (void)disk;
     if (file->stream != NULL) {
@@ -347,39 +296,27 @@ real_flush(ps_disk_t *disk, ps_disk_file_t *file, psd_error_t *err)
     return fdatasync(file->fd) == 0 ? PSD_OK : fail(err, "flush", file->path);
 }
 
-static psd_status_t
-real_truncate(ps_disk_t *disk,
-              ps_disk_file_t *file,
-              uint64_t size,
-              psd_error_t *err)
+static psd_status_t real_truncate(ps_disk_t *disk, ps_disk_file_t *file, uint64_t size,
+                                  psd_error_t *err)
 {
     (void)disk;
-    return ftruncate(file->fd, (off_t)size) == 0
-               ? PSD_OK
-               : fail(err, "truncate", file->path);
+    return ftruncate(file->fd, (off_t)size) == 0 ? PSD_OK : fail(err, "truncate", file->path);
 }
 
-static psd_status_t
-real_rename(ps_disk_t *disk, const char *from, const char *to, psd_error_t *err)
+static psd_status_t real_rename(ps_disk_t *disk, const char *from, const char *to, psd_error_t *err)
 {
     (void)disk;
     return rename(from, to) == 0 ? PSD_OK : fail(err, "rename", from);
 }
 
-static psd_status_t
-real_remove(ps_disk_t *disk, const char *path, psd_error_t *err)
+static psd_status_t real_remove(ps_disk_t *disk, const char *path, psd_error_t *err)
 {
     (void)disk;
-    return unlink(path) == 0 || errno == ENOENT ? PSD_OK
-                                                : fail(err, "remove", path);
+    return unlink(path) == 0 || errno == ENOENT ? PSD_OK : fail(err, "remove", path);
 }
 
-static psd_status_t
-real_list(ps_disk_t *disk,
-          const char *dir,
-          ps_disk_name_t *each,
-          void *context,
-          psd_error_t *err)
+static psd_status_t real_list(ps_disk_t *disk, const char *dir, ps_disk_name_t *each, void *context,
+                              psd_error_t *err)
 {
     DIR *stream = opendir(dir);
     psd_status_t rc = PSD_OK;
@@ -397,8 +334,7 @@ real_list(ps_disk_t *disk,
             rc = errno == 0 ? PSD_OK : fail(err, "list", dir);
             break;
         }
-        if (strcmp(entry->d_name, ".") != 0 &&
-            strcmp(entry->d_name, "..") != 0) {
+        if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0) {
             rc = each(context, entry->d_name, err);
         }
     }
@@ -406,8 +342,7 @@ real_list(ps_disk_t *disk,
     return rc;
 }
 
-static psd_status_t
-real_flush_dir(ps_disk_t *disk, const char *dir, psd_error_t *err)
+static psd_status_t real_flush_dir(ps_disk_t *disk, const char *dir, psd_error_t *err)
 {
     int fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     psd_status_t rc = PSD_OK;
@@ -423,8 +358,7 @@ real_flush_dir(ps_disk_t *disk, const char *dir, psd_error_t *err)
     return rc;
 }
 
-static psd_status_t
-real_make_dir(ps_disk_t *disk, const char *dir, psd_error_t *err)
+static psd_status_t real_make_dir(ps_disk_t *disk, const char *dir, psd_error_t *err)
 {
     PSD_AUTO(ps_free_at) char *parent = ps_strdup(dir);
     char *slash = NULL;
@@ -442,11 +376,8 @@ real_make_dir(ps_disk_t *disk, const char *dir, psd_error_t *err)
     return real_flush_dir(disk, slash == NULL ? "." : parent, err);
 }
 
-static psd_status_t
-real_room(ps_disk_t *disk,
-          const char *dir,
-          uint64_t *ret_bytes,
-          psd_error_t *err)
+static psd_status_t real_room(ps_disk_t *disk, const char *dir, uint64_t *ret_bytes,
+                              psd_error_t *err)
 {
     struct statvfs status;
 
@@ -458,8 +389,7 @@ real_room(ps_disk_t *disk,
     return PSD_OK;
 }
 
-ps_disk_t *
-ps_disk_real(void)
+ps_disk_t *ps_disk_real(void)
 {
     static ps_disk_t real = {
         .open = real_open,
@@ -481,9 +411,8 @@ ps_disk_real(void)
     return &real;
 }
 
-psd_status_t
-ps_disk_path(
-    ps_buffer_t *to, psd_error_t *err, const char *dir, const char *format, ...)
+psd_status_t ps_disk_path(ps_buffer_t *to, psd_error_t *err, const char *dir, const char *format,
+                          ...)
 {
     char name[128];
     va_list arguments;
@@ -497,24 +426,16 @@ ps_disk_path(
                : psd_error_set(err, PSD_NOMEM, "no memory for a path");
 }
 
-static psd_status_t
-write_whole(ps_disk_t *disk,
-            ps_disk_file_t *file,
-            ps_bytes_t bytes,
-            psd_error_t *err)
+static psd_status_t write_whole(ps_disk_t *disk, ps_disk_file_t *file, ps_bytes_t bytes,
+                                psd_error_t *err)
 {
     psd_status_t rc = disk->write(disk, file, 0, &bytes, 1, err);
 
     return rc == PSD_OK ? disk->flush(disk, file, err) : rc;
 }
 
-psd_status_t
-ps_disk_make(ps_disk_t *disk,
-             const char *dir,
-             const char *path,
-             ps_bytes_t bytes,
-             ps_disk_file_t **ret_file,
-             psd_error_t *err)
+psd_status_t ps_disk_make(ps_disk_t *disk, const char *dir, const char *path, ps_bytes_t bytes,
+                          ps_disk_file_t **ret_file, psd_error_t *err)
 {
     PSD_AUTO(ps_buffer_done) ps_buffer_t beside = {0};
     ps_disk_file_t *file = NULL;

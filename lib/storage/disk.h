@@ -35,78 +35,43 @@ typedef enum ps_disk_mode {
 } ps_disk_mode_t;
 
 /* Called with each name of a directory; what is not PSD_OK ends the walk. */
-typedef psd_status_t
-ps_disk_name_t(void *context, const char *name, psd_error_t *err);
+typedef psd_status_t ps_disk_name_t(void *context, const char *name, psd_error_t *err);
 
 struct ps_disk {
-    psd_status_t (*open)(ps_disk_t *self,
-                         const char *path,
-                         ps_disk_mode_t mode,
-                         ps_disk_file_t **ret_file,
-                         psd_error_t *err);
+    psd_status_t (*open)(ps_disk_t *self, const char *path, ps_disk_mode_t mode,
+                         ps_disk_file_t **ret_file, psd_error_t *err);
     /* Takes NULL behind the pointer; nulls it. Flushes nothing. */
     void (*close)(ps_disk_t *self, ps_disk_file_t **file_p);
     /* All spans one behind the other from offset on. When it fails, any part of
      * that place may have been written. */
-    psd_status_t (*write)(ps_disk_t *self,
-                          ps_disk_file_t *file,
-                          uint64_t offset,
-                          const ps_bytes_t *spans,
-                          size_t n_spans,
-                          psd_error_t *err);
+    psd_status_t (*write)(ps_disk_t *self, ps_disk_file_t *file, uint64_t offset,
+                          const ps_bytes_t *spans, size_t n_spans, psd_error_t *err);
     /* Fewer than size bytes only where the file ends. */
-    psd_status_t (*read)(ps_disk_t *self,
-                         ps_disk_file_t *file,
-                         uint64_t offset,
-                         uint8_t *ret_bytes,
-                         size_t size,
-                         size_t *ret_size,
-                         psd_error_t *err);
+    psd_status_t (*read)(ps_disk_t *self, ps_disk_file_t *file, uint64_t offset, uint8_t *ret_bytes,
+                         size_t size, size_t *ret_size, psd_error_t *err);
     /* These bytes will be read soon; may do nothing. */
-    void (*ahead)(ps_disk_t *self,
-                  ps_disk_file_t *file,
-                  uint64_t offset,
-                  uint64_t size);
-    psd_status_t (*size)(ps_disk_t *self,
-                         ps_disk_file_t *file,
-                         uint64_t *ret_bytes,
+    void (*ahead)(ps_disk_t *self, ps_disk_file_t *file, uint64_t offset, uint64_t size);
+    psd_status_t (*size)(ps_disk_t *self, ps_disk_file_t *file, uint64_t *ret_bytes,
                          psd_error_t *err);
     /* When it fails, nobody can tell what of the bytes written since the last
      * flush is on the disk, and a later flush that succeeds says nothing about
      * them: they have to be written again, elsewhere. */
-    psd_status_t (*flush)(ps_disk_t *self,
-                          ps_disk_file_t *file,
-                          psd_error_t *err);
-    psd_status_t (*truncate)(ps_disk_t *self,
-                             ps_disk_file_t *file,
-                             uint64_t size,
+    psd_status_t (*flush)(ps_disk_t *self, ps_disk_file_t *file, psd_error_t *err);
+    psd_status_t (*truncate)(ps_disk_t *self, ps_disk_file_t *file, uint64_t size,
                              psd_error_t *err);
     /* Replaces what is called `to`. */
-    psd_status_t (*rename)(ps_disk_t *self,
-                           const char *from,
-                           const char *to,
-                           psd_error_t *err);
+    psd_status_t (*rename)(ps_disk_t *self, const char *from, const char *to, psd_error_t *err);
     /* What is not there is removed already. */
     psd_status_t (*remove)(ps_disk_t *self, const char *path, psd_error_t *err);
     /* Names of a directory without . and .., in any order. */
-    psd_status_t (*list)(ps_disk_t *self,
-                         const char *dir,
-                         ps_disk_name_t *each,
-                         void *context,
+    psd_status_t (*list)(ps_disk_t *self, const char *dir, ps_disk_name_t *each, void *context,
                          psd_error_t *err);
-    psd_status_t (*flush_dir)(ps_disk_t *self,
-                              const char *dir,
-                              psd_error_t *err);
+    psd_status_t (*flush_dir)(ps_disk_t *self, const char *dir, psd_error_t *err);
     /* Makes a directory with mode 0700, and flushes the one above; one that
      * exists is good. */
-    psd_status_t (*make_dir)(ps_disk_t *self,
-                             const char *dir,
-                             psd_error_t *err);
+    psd_status_t (*make_dir)(ps_disk_t *self, const char *dir, psd_error_t *err);
     /* What may still be written below dir. */
-    psd_status_t (*room)(ps_disk_t *self,
-                         const char *dir,
-                         uint64_t *ret_bytes,
-                         psd_error_t *err);
+    psd_status_t (*room)(ps_disk_t *self, const char *dir, uint64_t *ret_bytes, psd_error_t *err);
 };
 
 /* The system's files; static, for any thread. */
@@ -130,18 +95,12 @@ psd_status_t ps_disk_refuse_link(const char *path, psd_error_t *err);
  * renamed, the directory flushed. ret_file may be NULL; else the file, open for
  * writing, is the caller's. Errors as above; PATH is then what it was, or whole
  * but not flushed by name. */
-PSD_MUST_CHECK psd_status_t ps_disk_make(ps_disk_t *disk,
-                                         const char *dir,
-                                         const char *path,
-                                         ps_bytes_t bytes,
-                                         ps_disk_file_t **ret_file,
+PSD_MUST_CHECK psd_status_t ps_disk_make(ps_disk_t *disk, const char *dir, const char *path,
+                                         ps_bytes_t bytes, ps_disk_file_t **ret_file,
                                          psd_error_t *err);
 
 /* "DIR/NAME", printed as by printf into `to`, which is emptied before and ends
  * with a '\0' that is not counted. Errors: PSD_NOMEM. */
-PSD_MUST_CHECK psd_status_t ps_disk_path(ps_buffer_t *to,
-                                         psd_error_t *err,
-                                         const char *dir,
-                                         const char *format,
-                                         ...) PSD_PRINTF(4, 5);
+PSD_MUST_CHECK psd_status_t ps_disk_path(ps_buffer_t *to, psd_error_t *err, const char *dir,
+                                         const char *format, ...) PSD_PRINTF(4, 5);
 #endif

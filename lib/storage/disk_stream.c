@@ -24,21 +24,18 @@ struct ps_disk_stream {
 };
 
 /* Past the system's memory, or through it. */
-static void
-set_direct(int fd, bool is_direct)
+static void set_direct(int fd, bool is_direct)
 {
     int flags = fcntl(fd, F_GETFL);
 
     if (flags >= 0) {
         /* where it is refused, bytes go through it */
-        (void)fcntl(fd, F_SETFL,
-                    is_direct ? flags | O_DIRECT : flags & ~O_DIRECT);
+        (void)fcntl(fd, F_SETFL, is_direct ? flags | O_DIRECT : flags & ~O_DIRECT);
     }
 }
 
 /* What the file does not take past the system's memory goes through it. */
-static int
-write_all(int fd, const uint8_t *bytes, size_t size, uint64_t offset)
+static int write_all(int fd, const uint8_t *bytes, size_t size, uint64_t offset)
 {
     bool is_plain = false;
 
@@ -68,8 +65,7 @@ write_all(int fd, const uint8_t *bytes, size_t size, uint64_t offset)
 
 /* Writes the first of the buffer's bytes, which are a multiple of ALIGN_BYTES.
  */
-static int
-write_direct(ps_disk_stream_t *self, size_t size)
+static int write_direct(ps_disk_stream_t *self, size_t size)
 {
     int error = 0;
 
@@ -84,8 +80,7 @@ write_direct(ps_disk_stream_t *self, size_t size)
 }
 
 /* false: no memory. */
-static bool
-has_buffer(ps_disk_stream_t *self)
+static bool has_buffer(ps_disk_stream_t *self)
 {
     size_t beyond = 0;
 
@@ -101,8 +96,7 @@ has_buffer(ps_disk_stream_t *self)
     return true;
 }
 
-ps_disk_stream_t *
-ps_disk_stream_open(int fd)
+ps_disk_stream_t *ps_disk_stream_open(int fd)
 {
     ps_disk_stream_t *self = ps_alloc(1, sizeof *self);
 
@@ -112,8 +106,7 @@ ps_disk_stream_open(int fd)
     return self;
 }
 
-int
-ps_disk_stream_add(ps_disk_stream_t *self, ps_bytes_t bytes)
+int ps_disk_stream_add(ps_disk_stream_t *self, ps_bytes_t bytes)
 {
     int error = has_buffer(self) ? 0 : ENOMEM;
 
@@ -133,8 +126,7 @@ ps_disk_stream_add(ps_disk_stream_t *self, ps_bytes_t bytes)
     return error;
 }
 
-int
-ps_disk_stream_finish(ps_disk_stream_t *self)
+int ps_disk_stream_finish(ps_disk_stream_t *self)
 {
     int error = 0;
 
@@ -150,8 +142,7 @@ ps_disk_stream_finish(ps_disk_stream_t *self)
     return error;
 }
 
-void
-ps_disk_stream_close(ps_disk_stream_t **self_p)
+void ps_disk_stream_close(ps_disk_stream_t **self_p)
 {
     ps_disk_stream_t *self = *self_p;
 

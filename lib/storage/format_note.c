@@ -19,8 +19,7 @@ typedef struct contents {
     bool is_used; /* by a psd */
 } contents_t;
 
-static psd_status_t
-look_at(void *context, const char *name, psd_error_t *err)
+static psd_status_t look_at(void *context, const char *name, psd_error_t *err)
 {
     contents_t *contents = context;
 
@@ -32,40 +31,30 @@ look_at(void *context, const char *name, psd_error_t *err)
     return PSD_OK;
 }
 
-static psd_status_t
-refuse(const char *dir, uint64_t found, uint64_t format, psd_error_t *err)
+static psd_status_t refuse(const char *dir, uint64_t found, uint64_t format, psd_error_t *err)
 {
     return psd_error_set(err, PSD_FOREIGN,
-                         "%s has data format %" PRIu64
-                         ", and this psd reads and writes %" PRIu64
+                         "%s has data format %" PRIu64 ", and this psd reads and writes %" PRIu64
                          "; start the psd that wrote it, or use another "
                          "directory and bring the tables over with pscli table "
                          "export and import",
                          dir, found, format);
 }
 
-static psd_status_t
-make_note(ps_disk_t *disk,
-          const char *dir,
-          const char *path,
-          uint64_t format,
-          psd_error_t *err)
+static psd_status_t make_note(ps_disk_t *disk, const char *dir, const char *path, uint64_t format,
+                              psd_error_t *err)
 {
     char line[LINE_MAX_SIZE];
     int size = snprintf(line, sizeof line, LINE "%" PRIu64 "\n", format);
 
-    return ps_disk_make(
-        disk, dir, path,
-        (ps_bytes_t){.data = (const uint8_t *)line, .size = (size_t)size}, NULL,
-        err);
+    return ps_disk_make(disk, dir, path,
+                        (ps_bytes_t){.data = (const uint8_t *)line, .size = (size_t)size}, NULL,
+                        err);
 }
 
 /* The number of the line; a file that is longer than a line is none. */
-static psd_status_t
-read_note(ps_disk_t *disk,
-          const char *path,
-          uint64_t *ret_format,
-          psd_error_t *err)
+static psd_status_t read_note(ps_disk_t *disk, const char *path, uint64_t *ret_format,
+                              psd_error_t *err)
 {
     uint8_t bytes[LINE_MAX_SIZE] = {0};
     char *line = (char *)bytes;
@@ -80,24 +69,19 @@ read_note(ps_disk_t *disk,
     if (rc != PSD_OK) {
         return rc;
     }
-    if (size > strlen(LINE) && line[size - 1] == '\n' &&
-        memcmp(line, LINE, strlen(LINE)) == 0) {
+    if (size > strlen(LINE) && line[size - 1] == '\n' && memcmp(line, LINE, strlen(LINE)) == 0) {
         line[size - 1] = '\0';
         if (ps_text_u64(line + strlen(LINE), ret_format)) {
             return PSD_OK;
         }
     }
-    return psd_error_set(err, PSD_DAMAGED,
-                         "%s: byte 0: not a line \"" LINE
-                         "N\"; put it back from a backup of the directory",
-                         path);
+    return psd_error_set(
+        err, PSD_DAMAGED,
+        "%s: byte 0: not a line \"" LINE "N\"; put it back from a backup of the directory", path);
 }
 
-psd_status_t
-ps_format_note_settle(ps_disk_t *disk,
-                      const char *dir,
-                      uint64_t format,
-                      psd_error_t *err)
+psd_status_t ps_format_note_settle(ps_disk_t *disk, const char *dir, uint64_t format,
+                                   psd_error_t *err)
 {
     PSD_AUTO(ps_buffer_done) ps_buffer_t path = {0};
     contents_t contents = {0};
@@ -114,10 +98,8 @@ ps_format_note_settle(ps_disk_t *disk,
     if (rc != PSD_OK) {
         return rc;
     }
-    is_older = format == PS_DISK_FORMAT && found < format &&
-               found >= PS_DISK_FORMAT_MIN;
-    if (found != format && !is_older &&
-        (contents.has_note || contents.is_used)) {
+    is_older = format == PS_DISK_FORMAT && found < format && found >= PS_DISK_FORMAT_MIN;
+    if (found != format && !is_older && (contents.has_note || contents.is_used)) {
         return refuse(dir, found, format, err);
     }
     return contents.has_note && !is_older

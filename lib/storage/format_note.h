@@ -21,8 +21,6 @@
  * Errors: PSD_FOREIGN another format, naming both and what to do; PSD_DAMAGED
  * no such line; those of disk.h.
  */
-PSD_MUST_CHECK psd_status_t ps_format_note_settle(ps_disk_t *disk,
-                                                  const char *dir,
-                                                  uint64_t format,
+PSD_MUST_CHECK psd_status_t ps_format_note_settle(ps_disk_t *disk, const char *dir, uint64_t format,
                                                   psd_error_t *err);
 #endif

@@ -16,8 +16,7 @@ typedef struct name_search {
     bool found;
 } name_search_t;
 
-static psd_status_t
-look_at(void *context, const char *name, psd_error_t *err)
+static psd_status_t look_at(void *context, const char *name, psd_error_t *err)
 {
     name_search_t *search = context;
 
@@ -26,12 +25,8 @@ look_at(void *context, const char *name, psd_error_t *err)
     return PSD_OK;
 }
 
-static psd_status_t
-has_name(ps_disk_t *disk,
-         const char *dir,
-         const char *name,
-         bool *ret_has,
-         psd_error_t *err)
+static psd_status_t has_name(ps_disk_t *disk, const char *dir, const char *name, bool *ret_has,
+                             psd_error_t *err)
 {
     name_search_t search = {.name = name};
     psd_status_t rc = disk->list(disk, dir, look_at, &search, err);
@@ -43,33 +38,22 @@ has_name(ps_disk_t *disk,
 }
 
 /* The directory of a log, and what is in it. */
-static psd_status_t
-look_at_log(ps_disk_t *disk,
-            const char *dir,
-            uint32_t shard,
-            ps_buffer_t *ret_path,
-            ps_log_dir_t *ret_log,
-            psd_error_t *err)
+static psd_status_t look_at_log(ps_disk_t *disk, const char *dir, uint32_t shard,
+                                ps_buffer_t *ret_path, ps_log_dir_t *ret_log, psd_error_t *err)
 {
     psd_status_t rc = ps_disk_path(ret_path, err, dir, "log-%u", shard);
 
-    return rc == PSD_OK ? ps_log_dir_look(disk, (const char *)ret_path->data,
-                                          ret_log, err)
-                        : rc;
+    return rc == PSD_OK ? ps_log_dir_look(disk, (const char *)ret_path->data, ret_log, err) : rc;
 }
 
-void
-ps_fresh_note_done(ps_fresh_note_t *self)
+void ps_fresh_note_done(ps_fresh_note_t *self)
 {
     ps_free(self->is_new);
     *self = (ps_fresh_note_t){0};
 }
 
-static psd_status_t
-make_note(ps_fresh_note_t *self,
-          ps_disk_t *disk,
-          const char *dir,
-          psd_error_t *err)
+static psd_status_t make_note(ps_fresh_note_t *self, ps_disk_t *disk, const char *dir,
+                              psd_error_t *err)
 {
     PSD_AUTO(ps_buffer_done) ps_buffer_t path = {0};
     psd_status_t rc = ps_disk_path(&path, err, dir, NOTE);
@@ -77,18 +61,13 @@ make_note(ps_fresh_note_t *self,
     if (rc == PSD_OK) {
         self->is_fresh = true;
         self->is_made = true;
-        rc = ps_disk_make(disk, dir, (const char *)path.data,
-                          (ps_bytes_t){NULL, 0}, NULL, err);
+        rc = ps_disk_make(disk, dir, (const char *)path.data, (ps_bytes_t){NULL, 0}, NULL, err);
     }
     return rc;
 }
 
-psd_status_t
-ps_fresh_note_settle(ps_disk_t *disk,
-                     const char *dir,
-                     uint32_t n_shards,
-                     ps_fresh_note_t *ret_note,
-                     psd_error_t *err)
+psd_status_t ps_fresh_note_settle(ps_disk_t *disk, const char *dir, uint32_t n_shards,
+                                  ps_fresh_note_t *ret_note, psd_error_t *err)
 {
     PSD_AUTO(ps_buffer_done) ps_buffer_t path = {0};
     bool any_new = false;
@@ -106,16 +85,12 @@ ps_fresh_note_settle(ps_disk_t *disk,
         ret_note->is_new[i] = !ps_log_dir_is_used(&log);
         any_new = any_new || ret_note->is_new[i];
     }
-    return rc == PSD_OK && any_new && !ret_note->is_fresh
-               ? make_note(ret_note, disk, dir, err)
-               : rc;
+    return rc == PSD_OK && any_new && !ret_note->is_fresh ? make_note(ret_note, disk, dir, err)
+                                                          : rc;
 }
 
-psd_status_t
-ps_fresh_note_remove(ps_fresh_note_t *self,
-                     ps_disk_t *disk,
-                     const char *dir,
-                     psd_error_t *err)
+psd_status_t ps_fresh_note_remove(ps_fresh_note_t *self, ps_disk_t *disk, const char *dir,
+                                  psd_error_t *err)
 {
     PSD_AUTO(ps_buffer_done) ps_buffer_t path = {0};
     psd_status_t rc = ps_disk_path(&path, err, dir, NOTE);
@@ -128,12 +103,8 @@ ps_fresh_note_remove(ps_fresh_note_t *self,
 }
 
 /* What opening it has made. ret_is_empty: nothing else is there. */
-static psd_status_t
-empty_log(ps_disk_t *disk,
-          const char *dir,
-          uint32_t shard,
-          bool *ret_is_empty,
-          psd_error_t *err)
+static psd_status_t empty_log(ps_disk_t *disk, const char *dir, uint32_t shard, bool *ret_is_empty,
+                              psd_error_t *err)
 {
     PSD_AUTO(ps_buffer_done) ps_buffer_t log_dir = {0};
     PSD_AUTO(ps_buffer_done) ps_buffer_t path = {0};
@@ -158,11 +129,8 @@ empty_log(ps_disk_t *disk,
     return rc == PSD_OK ? disk->flush_dir(disk, in, err) : rc;
 }
 
-psd_status_t
-ps_fresh_note_take_back(ps_fresh_note_t *self,
-                        ps_disk_t *disk,
-                        const char *dir,
-                        psd_error_t *err)
+psd_status_t ps_fresh_note_take_back(ps_fresh_note_t *self, ps_disk_t *disk, const char *dir,
+                                     psd_error_t *err)
 {
     bool is_empty = true;
     psd_status_t rc = PSD_OK;
@@ -175,6 +143,5 @@ ps_fresh_note_take_back(ps_fresh_note_t *self,
             rc = empty_log(disk, dir, i, &is_empty, err);
         }
     }
-    return rc == PSD_OK && is_empty ? ps_fresh_note_remove(self, disk, dir, err)
-                                    : rc;
+    return rc == PSD_OK && is_empty ? ps_fresh_note_remove(self, disk, dir, err) : rc;
 }

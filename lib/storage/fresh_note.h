@@ -35,23 +35,17 @@ void ps_fresh_note_done(ps_fresh_note_t *self);
  *
  * Errors: those of disk.h, PSD_NOMEM. The directories of the logs are made.
  */
-PSD_MUST_CHECK psd_status_t ps_fresh_note_settle(ps_disk_t *disk,
-                                                 const char *dir,
-                                                 uint32_t n_shards,
-                                                 ps_fresh_note_t *ret_note,
+PSD_MUST_CHECK psd_status_t ps_fresh_note_settle(ps_disk_t *disk, const char *dir,
+                                                 uint32_t n_shards, ps_fresh_note_t *ret_note,
                                                  psd_error_t *err);
 /* The registry has heard of this start; nothing was written to the logs before.
  * Errors: PSD_IO, PSD_NOMEM: the note may be there still. */
-PSD_MUST_CHECK psd_status_t ps_fresh_note_remove(ps_fresh_note_t *self,
-                                                 ps_disk_t *disk,
-                                                 const char *dir,
-                                                 psd_error_t *err);
+PSD_MUST_CHECK psd_status_t ps_fresh_note_remove(ps_fresh_note_t *self, ps_disk_t *disk,
+                                                 const char *dir, psd_error_t *err);
 /* The start has ended, and the logs are closed. If the registry has not heard
  * of it, the files that it made go: first those of logs that were missing, then
  * the note. When something was written to such a log, the note stays. Errors:
  * PSD_IO, PSD_NOMEM: the note may be there still. */
-PSD_MUST_CHECK psd_status_t ps_fresh_note_take_back(ps_fresh_note_t *self,
-                                                    ps_disk_t *disk,
-                                                    const char *dir,
-                                                    psd_error_t *err);
+PSD_MUST_CHECK psd_status_t ps_fresh_note_take_back(ps_fresh_note_t *self, ps_disk_t *disk,
+                                                    const char *dir, psd_error_t *err);
 #endif

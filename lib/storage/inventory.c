@@ -17,35 +17,30 @@
 #define LAST_SIZE (sizeof "xxh3 0123456789abcdef\n" - 1)
 #define FILE_MAX (UINT64_C(64) << 20)
 
-static psd_status_t
-no_memory(psd_error_t *err)
+static psd_status_t no_memory(psd_error_t *err)
 {
     return psd_error_set(err, PSD_NOMEM, "no memory for an inventory");
 }
 
-static psd_status_t
-path_of(const ps_inventory_t *self, ps_buffer_t *to, psd_error_t *err)
+static psd_status_t path_of(const ps_inventory_t *self, ps_buffer_t *to, psd_error_t *err)
 {
     return ps_disk_path(to, err, self->dir, PS_INVENTORY_NAME);
 }
 
-void
-ps_inventory_done(ps_inventory_t *self)
+void ps_inventory_done(ps_inventory_t *self)
 {
     ps_buffer_done(&self->written);
 }
 
 /* Segments are numbered, and their log knows the numbers. */
-static bool
-is_listed(const char *name)
+static bool is_listed(const char *name)
 {
     return ps_log_dir_fills(name) && strncmp(name, "log-", 4) != 0;
 }
 
 /* ---- reading ---- */
 
-static psd_status_t
-read_bytes(ps_inventory_t *self, const char *path, psd_error_t *err)
+static psd_status_t read_bytes(ps_inventory_t *self, const char *path, psd_error_t *err)
 {
     ps_disk_t *disk = self->disk;
     ps_disk_file_t *file = NULL;
@@ -57,35 +52,30 @@ read_bytes(ps_inventory_t *self, const char *path, psd_error_t *err)
     }
     if (rc == PSD_OK && size > FILE_MAX) {
         rc = psd_error_set(err, PSD_DAMAGED,
-                           "%s: byte %" PRIu64
-                           ": the file goes on; allowed: %" PRIu64 " bytes",
+                           "%s: byte %" PRIu64 ": the file goes on; allowed: %" PRIu64 " bytes",
                            path, FILE_MAX, FILE_MAX);
     }
     if (rc == PSD_OK && !ps_buffer_reserve(&self->written, (size_t)size + 1)) {
         rc = no_memory(err);
     }
     if (rc == PSD_OK) {
-        rc = disk->read(disk, file, 0, self->written.data, (size_t)size,
-                        &self->written.size, err);
+        rc = disk->read(disk, file, 0, self->written.data, (size_t)size, &self->written.size, err);
     }
     disk->close(disk, &file);
     return rc;
 }
 
 /* Nothing in the file is believed before its checksum fits. */
-static psd_status_t
-check_bytes(const ps_inventory_t *self, const char *path, psd_error_t *err)
+static psd_status_t check_bytes(const ps_inventory_t *self, const char *path, psd_error_t *err)
 {
     const char *text = (const char *)self->written.data;
     size_t size = self->written.size;
     char last[LAST_SIZE + 1] = "";
 
     if (size >= LAST_SIZE) {
-        (void)snprintf(last, sizeof last, LAST_LINE,
-                       ps_hash_bytes(text, size - LAST_SIZE, 0));
+        (void)snprintf(last, sizeof last, LAST_LINE, ps_hash_bytes(text, size - LAST_SIZE, 0));
     }
-    if (size < LAST_SIZE ||
-        memcmp(text + size - LAST_SIZE, last, LAST_SIZE) != 0) {
+    if (size < LAST_SIZE || memcmp(text + size - LAST_SIZE, last, LAST_SIZE) != 0) {
         return psd_error_set(err, PSD_DAMAGED,
                              "%s: byte 0: the checksum of its %zu bytes is "
                              "wrong",
@@ -100,27 +90,20 @@ check_bytes(const ps_inventory_t *self, const char *path, psd_error_t *err)
                                path);
 }
 
-static psd_status_t
-take_name(void *context, const char *name, psd_error_t *err)
+static psd_status_t take_name(void *context, const char *name, psd_error_t *err)
 {
-    return ps_map_put(context, ps_hash_bytes(name, strlen(name), 0), context)
-               ? PSD_OK
-               : no_memory(err);
+    return ps_map_put(context, ps_hash_bytes(name, strlen(name), 0), context) ? PSD_OK
+                                                                              : no_memory(err);
 }
 
-static bool
-has(const ps_map_t *names, const char *name)
+static bool has(const ps_map_t *names, const char *name)
 {
     return ps_map_get(names, ps_hash_bytes(name, strlen(name), 0)) != NULL;
 }
 
 /* Lines between the first one and the last; the text is changed. */
-static psd_status_t
-walk(char *text,
-     const ps_map_t *there,
-     ps_inventory_each_t *each,
-     void *context,
-     psd_error_t *err)
+static psd_status_t walk(char *text, const ps_map_t *there, ps_inventory_each_t *each,
+                         void *context, psd_error_t *err)
 {
     char *rest = NULL;
     psd_status_t rc = PSD_OK;
@@ -134,11 +117,8 @@ walk(char *text,
     return rc;
 }
 
-psd_status_t
-ps_inventory_check(ps_inventory_t *self,
-                   ps_inventory_each_t *each,
-                   void *context,
-                   psd_error_t *err)
+psd_status_t ps_inventory_check(ps_inventory_t *self, ps_inventory_each_t *each, void *context,
+                                psd_error_t *err)
 {
     PSD_AUTO(ps_buffer_done) ps_buffer_t path = {0};
     PSD_AUTO(ps_buffer_done) ps_buffer_t names = {0};
@@ -157,10 +137,9 @@ ps_inventory_check(ps_inventory_t *self,
     if (rc == PSD_OK) {
         rc = check_bytes(self, (const char *)path.data, err);
     }
-    if (rc == PSD_OK &&
-        (!ps_buffer_append(&names, self->written.data + front,
-                           self->written.size - front - LAST_SIZE) ||
-         !ps_buffer_append(&names, "", 1))) {
+    if (rc == PSD_OK && (!ps_buffer_append(&names, self->written.data + front,
+                                           self->written.size - front - LAST_SIZE) ||
+                         !ps_buffer_append(&names, "", 1))) {
         rc = no_memory(err);
     }
     if (rc != PSD_OK) {
@@ -178,8 +157,7 @@ typedef struct listing {
     ps_buffer_t text;
 } listing_t;
 
-static psd_status_t
-add_name(void *context, const char *name, psd_error_t *err)
+static psd_status_t add_name(void *context, const char *name, psd_error_t *err)
 {
     listing_t *self = context;
 
@@ -192,8 +170,7 @@ add_name(void *context, const char *name, psd_error_t *err)
                : no_memory(err);
 }
 
-static bool
-is_written(const ps_inventory_t *self, const ps_buffer_t *text)
+static bool is_written(const ps_inventory_t *self, const ps_buffer_t *text)
 {
     return self->written.size == text->size &&
            memcmp(self->written.data, text->data, text->size) == 0;
@@ -201,18 +178,15 @@ is_written(const ps_inventory_t *self, const ps_buffer_t *text)
 
 /* There is no room for a new one, and the old one does not hold any more: files
  * go, that there may be room. */
-static psd_status_t
-go_without(ps_inventory_t *self, const char *path, psd_error_t *err)
+static psd_status_t go_without(ps_inventory_t *self, const char *path, psd_error_t *err)
 {
     psd_status_t rc = self->disk->remove(self->disk, path, err);
 
-    return rc == PSD_OK ? self->disk->flush_dir(self->disk, self->dir, err)
-                        : rc;
+    return rc == PSD_OK ? self->disk->flush_dir(self->disk, self->dir, err) : rc;
 }
 
 /* Takes the text. */
-static psd_status_t
-write_text(ps_inventory_t *self, ps_buffer_t *text, psd_error_t *err)
+static psd_status_t write_text(ps_inventory_t *self, ps_buffer_t *text, psd_error_t *err)
 {
     PSD_AUTO(ps_buffer_done) ps_buffer_t path = {0};
     psd_status_t rc = path_of(self, &path, err);
@@ -222,8 +196,7 @@ write_text(ps_inventory_t *self, ps_buffer_t *text, psd_error_t *err)
         return rc;
     }
     self->written.size = 0; /* it may be either, if this fails */
-    rc = ps_disk_make(self->disk, self->dir, name,
-                      (ps_bytes_t){text->data, text->size}, NULL, err);
+    rc = ps_disk_make(self->disk, self->dir, name, (ps_bytes_t){text->data, text->size}, NULL, err);
     if (rc == PSD_OK) {
         ps_buffer_done(&self->written);
         self->written = *text;
@@ -238,11 +211,8 @@ write_text(ps_inventory_t *self, ps_buffer_t *text, psd_error_t *err)
     return rc;
 }
 
-psd_status_t
-ps_inventory_write(ps_inventory_t *self,
-                   ps_inventory_goes_t *goes,
-                   const void *context,
-                   psd_error_t *err)
+psd_status_t ps_inventory_write(ps_inventory_t *self, ps_inventory_goes_t *goes,
+                                const void *context, psd_error_t *err)
 {
     listing_t listing = {.goes = goes, .context = context};
     psd_status_t rc = PSD_OK;
@@ -254,8 +224,7 @@ ps_inventory_write(ps_inventory_t *self,
         rc = self->disk->list(self->disk, self->dir, add_name, &listing, err);
     }
     if (rc == PSD_OK && !ps_buffer_print(&listing.text, LAST_LINE,
-                                         ps_hash_bytes(listing.text.data,
-                                                       listing.text.size, 0))) {
+                                         ps_hash_bytes(listing.text.data, listing.text.size, 0))) {
         rc = no_memory(err);
     }
     if (rc == PSD_OK && !is_written(self, &listing.text)) {

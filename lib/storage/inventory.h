@@ -28,22 +28,17 @@ typedef struct ps_inventory {
 void ps_inventory_done(ps_inventory_t *self);
 
 /* Told of a name; what is not PSD_OK ends the walk. */
-typedef psd_status_t
-ps_inventory_each_t(void *context, const char *name, psd_error_t *err);
+typedef psd_status_t ps_inventory_each_t(void *context, const char *name, psd_error_t *err);
 /* Tells of each file that is missing. Errors: PSD_DAMAGED naming file and byte;
  * PSD_FOREIGN of a newer version; PSD_IO, PSD_NOMEM, and what `each` returned.
  */
-PSD_MUST_CHECK psd_status_t ps_inventory_check(ps_inventory_t *self,
-                                               ps_inventory_each_t *each,
-                                               void *context,
-                                               psd_error_t *err);
+PSD_MUST_CHECK psd_status_t ps_inventory_check(ps_inventory_t *self, ps_inventory_each_t *each,
+                                               void *context, psd_error_t *err);
 
 /* True: that file is about to go. */
 typedef bool ps_inventory_goes_t(const void *context, const char *name);
 /* Takes down what is there and does not go; files may go behind this. Errors:
  * PSD_IO, PSD_NOMEM, PSD_LIMIT. */
-PSD_MUST_CHECK psd_status_t ps_inventory_write(ps_inventory_t *self,
-                                               ps_inventory_goes_t *goes,
-                                               const void *context,
-                                               psd_error_t *err);
+PSD_MUST_CHECK psd_status_t ps_inventory_write(ps_inventory_t *self, ps_inventory_goes_t *goes,
+                                               const void *context, psd_error_t *err);
 #endif

@@ -40,8 +40,7 @@ typedef struct ps_journal_args {
 
 /* Errors: those of ps_shard_log_open. */
 PSD_MUST_CHECK psd_status_t ps_journal_open(const ps_journal_args_t *args,
-                                            ps_journal_t **ret_journal,
-                                            psd_error_t *err);
+                                            ps_journal_t **ret_journal, psd_error_t *err);
 /* Writes and flushes nothing. Takes NULL. */
 void ps_journal_close(ps_journal_t **self_p);
 
@@ -66,38 +65,29 @@ typedef void ps_journal_progress_t(void *context, uint64_t bytes);
  * unfinished. With args->damage there is no PSD_DAMAGED: what may lack anything
  * is in damage->lost, nothing of it is in the shard, and nothing was changed.
  */
-PSD_MUST_CHECK psd_status_t ps_journal_recover(ps_journal_t *self,
-                                               ps_shard_t *shard,
-                                               ps_journal_progress_t *progress,
-                                               void *context,
-                                               ps_journal_found_t *ret_found,
-                                               psd_error_t *err);
+PSD_MUST_CHECK psd_status_t ps_journal_recover(ps_journal_t *self, ps_shard_t *shard,
+                                               ps_journal_progress_t *progress, void *context,
+                                               ps_journal_found_t *ret_found, psd_error_t *err);
 
 /* Somebody who knows of other copies has agreed that what was lost is: damaged
  * files get another name. To be called until it succeeds, before anything else.
  * Errors: PSD_IO, PSD_LIMIT, PSD_NOMEM. */
-PSD_MUST_CHECK psd_status_t ps_journal_settle(ps_journal_t *self,
-                                              psd_error_t *err);
+PSD_MUST_CHECK psd_status_t ps_journal_settle(ps_journal_t *self, psd_error_t *err);
 
 /* A table with a log: known to the next start when this returns PSD_OK. Errors:
  * those of ps_table_file_write. May be called while another thread is in any
  * other call, but open and close.
  */
-PSD_MUST_CHECK psd_status_t ps_journal_put_table(ps_journal_t *self,
-                                                 uint32_t table,
-                                                 const ps_table_spec_t *spec,
-                                                 psd_error_t *err);
+PSD_MUST_CHECK psd_status_t ps_journal_put_table(ps_journal_t *self, uint32_t table,
+                                                 const ps_table_spec_t *spec, psd_error_t *err);
 /* The table is gone: the next start knows nothing of it. Errors: PSD_NOMEM, to
  * be called again; else those of ps_journal_tidy. */
-PSD_MUST_CHECK psd_status_t ps_journal_drop_table(ps_journal_t *self,
-                                                  uint32_t table,
+PSD_MUST_CHECK psd_status_t ps_journal_drop_table(ps_journal_t *self, uint32_t table,
                                                   psd_error_t *err);
 
 /* As ps_shard_log_append. Errors: PSD_LIMIT, PSD_NOMEM; nothing changed. */
-PSD_MUST_CHECK psd_status_t ps_journal_append(ps_journal_t *self,
-                                              const ps_record_t *record,
-                                              ps_payload_t *payload,
-                                              psd_error_t *err);
+PSD_MUST_CHECK psd_status_t ps_journal_append(ps_journal_t *self, const ps_record_t *record,
+                                              ps_payload_t *payload, psd_error_t *err);
 /*
  * Writes and flushes what was appended.
  *
@@ -106,17 +96,14 @@ PSD_MUST_CHECK psd_status_t ps_journal_append(ps_journal_t *self,
  *
  * Errors: as of ps_shard_log_flush: call it again, nothing is lost.
  */
-PSD_MUST_CHECK psd_status_t
-ps_journal_flush(ps_journal_t *self,
-                 const ps_position_t **ret_positions,
-                 size_t *ret_n,
-                 psd_error_t *err);
+PSD_MUST_CHECK psd_status_t ps_journal_flush(ps_journal_t *self,
+                                             const ps_position_t **ret_positions, size_t *ret_n,
+                                             psd_error_t *err);
 /* Removes snapshots and segments that nobody needs any more, if there may be
  * any: behind a snapshot, and since partitions have left or begun anew. To be
  * called behind each flush. Errors: as of ps_journal_flush; what is left is
  * removed by a later call. */
-PSD_MUST_CHECK psd_status_t ps_journal_tidy(ps_journal_t *self,
-                                            psd_error_t *err);
+PSD_MUST_CHECK psd_status_t ps_journal_tidy(ps_journal_t *self, psd_error_t *err);
 /* Bytes of the log: segments, and what waits. */
 uint64_t ps_journal_log_bytes(const ps_journal_t *self);
 
@@ -125,8 +112,6 @@ uint64_t ps_journal_log_bytes(const ps_journal_t *self);
  * ps_journal_tidy. Everything up to piece->lsn was appended before. Pieces of a
  * life that is over are passed over. Errors: PSD_LIMIT, PSD_IO, PSD_NOMEM: this
  * snapshot is given up, and the rest of its pieces are passed over. */
-PSD_MUST_CHECK psd_status_t ps_journal_piece(ps_journal_t *self,
-                                             const ps_piece_t *piece,
-                                             ps_bytes_t bytes,
-                                             psd_error_t *err);
+PSD_MUST_CHECK psd_status_t ps_journal_piece(ps_journal_t *self, const ps_piece_t *piece,
+                                             ps_bytes_t bytes, psd_error_t *err);
 #endif

@@ -6,8 +6,7 @@
 
 #include "storage/segment.h"
 
-static bool
-is_between(const char *name, const char *first, const char *last)
+static bool is_between(const char *name, const char *first, const char *last)
 {
     size_t length = strlen(name);
     size_t front = strlen(first);
@@ -17,16 +16,13 @@ is_between(const char *name, const char *first, const char *last)
            strcmp(name + length - back, last) == 0;
 }
 
-bool
-ps_log_dir_fills(const char *name)
+bool ps_log_dir_fills(const char *name)
 {
-    return is_between(name, "log-", ".seg") ||
-           is_between(name, "snap-", ".rows") ||
+    return is_between(name, "log-", ".seg") || is_between(name, "snap-", ".rows") ||
            is_between(name, "table-", ".spec");
 }
 
-static psd_status_t
-take_name(void *context, const char *name, psd_error_t *err)
+static psd_status_t take_name(void *context, const char *name, psd_error_t *err)
 {
     ps_log_dir_t *self = context;
 
@@ -36,11 +32,7 @@ take_name(void *context, const char *name, psd_error_t *err)
     return PSD_OK;
 }
 
-psd_status_t
-ps_log_dir_look(ps_disk_t *disk,
-                const char *dir,
-                ps_log_dir_t *ret,
-                psd_error_t *err)
+psd_status_t ps_log_dir_look(ps_disk_t *disk, const char *dir, ps_log_dir_t *ret, psd_error_t *err)
 {
     psd_status_t rc = disk->make_dir(disk, dir, err);
 

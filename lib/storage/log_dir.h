@@ -21,13 +21,10 @@ typedef struct ps_log_dir {
 bool ps_log_dir_fills(const char *name);
 /* Looks at a directory; one that is not there is made. Errors: those of the
  * disk. */
-PSD_MUST_CHECK psd_status_t ps_log_dir_look(ps_disk_t *disk,
-                                            const char *dir,
-                                            ps_log_dir_t *ret,
+PSD_MUST_CHECK psd_status_t ps_log_dir_look(ps_disk_t *disk, const char *dir, ps_log_dir_t *ret,
                                             psd_error_t *err);
 
-static inline bool
-ps_log_dir_is_used(const ps_log_dir_t *self)
+static inline bool ps_log_dir_is_used(const ps_log_dir_t *self)
 {
     return self->is_opened || self->is_filled;
 }

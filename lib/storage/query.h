@@ -30,16 +30,12 @@ typedef struct ps_query {
 /* Turns a failure of SQLite into a status: PSD_DAMAGED, PSD_NOMEM or PSD_IO. */
 psd_status_t ps_sql_error(sqlite3 *db, int code, psd_error_t *err);
 /* Statements without values or rows. */
-PSD_MUST_CHECK psd_status_t ps_sql_exec(sqlite3 *db,
-                                        const char *sql,
-                                        psd_error_t *err);
+PSD_MUST_CHECK psd_status_t ps_sql_exec(sqlite3 *db, const char *sql, psd_error_t *err);
 /* First column of the first row of a statement, as text into ret ("" when
  * there is none) or as a number (0). */
-PSD_MUST_CHECK psd_status_t ps_sql_text(
-    sqlite3 *db, const char *sql, char *ret, size_t size, psd_error_t *err);
-PSD_MUST_CHECK psd_status_t ps_sql_number(sqlite3 *db,
-                                          const char *sql,
-                                          int64_t *ret,
+PSD_MUST_CHECK psd_status_t ps_sql_text(sqlite3 *db, const char *sql, char *ret, size_t size,
+                                        psd_error_t *err);
+PSD_MUST_CHECK psd_status_t ps_sql_number(sqlite3 *db, const char *sql, int64_t *ret,
                                           psd_error_t *err);
 
 ps_query_t ps_query_begin(sqlite3_stmt *stmt, const char *table);
@@ -63,8 +59,7 @@ void ps_query_copy_blob(ps_query_t *self, void *ret, size_t size);
 /* "table workers, row job_id=1, worker=7". */
 void ps_query_place(const ps_query_t *self, char ret[PS_PLACE_SIZE]);
 /* PSD_OK while every column so far was as it must be. */
-PSD_MUST_CHECK psd_status_t ps_query_check(const ps_query_t *self,
-                                           psd_error_t *err);
+PSD_MUST_CHECK psd_status_t ps_query_check(const ps_query_t *self, psd_error_t *err);
 /* Makes the statement ready for its next run. */
 void ps_query_reset(const ps_query_t *self);
 /* Resets it and says what went wrong. */

@@ -27,8 +27,7 @@
 
 /* ---- backup ---- */
 
-psd_status_t
-ps_registry_backup_check(ps_bytes_t bytes, psd_error_t *err)
+psd_status_t ps_registry_backup_check(ps_bytes_t bytes, psd_error_t *err)
 {
     size_t size = bytes.size < END_SIZE ? 0 : bytes.size - END_SIZE;
     const uint8_t *end = size == 0 ? NULL : bytes.data + size;
@@ -36,8 +35,7 @@ ps_registry_backup_check(ps_bytes_t bytes, psd_error_t *err)
     if (end == NULL || memcmp(end, END_MAGIC, 8) != 0) {
         return psd_error_set(err, PSD_FOREIGN,
                              "%zu bytes are no backup of a registry, or not "
-                             "all of one: \"" END_MAGIC
-                             "\" is missing at their end",
+                             "all of one: \"" END_MAGIC "\" is missing at their end",
                              bytes.size);
     }
     if (ps_hash_bytes(bytes.data, size + 8, 0) != ps_load_u64(end + 8)) {
@@ -49,16 +47,13 @@ ps_registry_backup_check(ps_bytes_t bytes, psd_error_t *err)
     return PSD_OK;
 }
 
-static bool
-add_end(ps_buffer_t *bytes, size_t from)
+static bool add_end(ps_buffer_t *bytes, size_t from)
 {
     return ps_buffer_append(bytes, END_MAGIC, 8) &&
-           ps_buffer_u64(
-               bytes, ps_hash_bytes(bytes->data + from, bytes->size - from, 0));
+           ps_buffer_u64(bytes, ps_hash_bytes(bytes->data + from, bytes->size - from, 0));
 }
 
-static psd_status_t
-copy_all(sqlite3 *to, sqlite3 *from, psd_error_t *err)
+static psd_status_t copy_all(sqlite3 *to, sqlite3 *from, psd_error_t *err)
 {
     sqlite3_backup *backup = sqlite3_backup_init(to, "main", from, "main");
     int code = SQLITE_OK;
@@ -71,10 +66,7 @@ copy_all(sqlite3 *to, sqlite3 *from, psd_error_t *err)
     return code == SQLITE_DONE ? PSD_OK : ps_sql_error(from, code, err);
 }
 
-psd_status_t
-ps_registry_backup(ps_registry_db_t *db,
-                   ps_buffer_t *ret_bytes,
-                   psd_error_t *err)
+psd_status_t ps_registry_backup(ps_registry_db_t *db, ps_buffer_t *ret_bytes, psd_error_t *err)
 {
     sqlite3 *copy = NULL;
     sqlite3_int64 size = 0;
@@ -82,8 +74,7 @@ ps_registry_backup(ps_registry_db_t *db,
     psd_status_t rc = PSD_OK;
 
     if (sqlite3_open_v2(":memory:", &copy,
-                        SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE |
-                            SQLITE_OPEN_NOMUTEX,
+                        SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX,
                         NULL) != SQLITE_OK) {
         (void)sqlite3_close(copy);
         return psd_error_set(err, PSD_NOMEM, "no memory in SQLite");
@@ -94,11 +85,9 @@ ps_registry_backup(ps_registry_db_t *db,
         if (bytes != NULL) {
             ps_page_sums_put(bytes, (size_t)size);
         }
-        if (bytes == NULL ||
-            !ps_buffer_append(ret_bytes, bytes, (size_t)size) ||
+        if (bytes == NULL || !ps_buffer_append(ret_bytes, bytes, (size_t)size) ||
             !add_end(ret_bytes, ret_bytes->size - (size_t)size)) {
-            rc = psd_error_set(err, PSD_NOMEM,
-                               "no memory for a backup of %lld bytes",
+            rc = psd_error_set(err, PSD_NOMEM, "no memory for a backup of %lld bytes",
                                (long long)size);
         }
     }
@@ -123,8 +112,7 @@ typedef struct places {
     ps_buffer_t old; /* a number of commits that is there already */
 } places_t;
 
-static void
-places_done(places_t *self)
+static void places_done(places_t *self)
 {
     ps_buffer_done(&self->dir);
     ps_buffer_done(&self->made);
@@ -139,39 +127,30 @@ places_done(places_t *self)
     ps_buffer_done(&self->old);
 }
 
-static const char *
-text_of(const ps_buffer_t *buffer)
+static const char *text_of(const ps_buffer_t *buffer)
 {
     return (const char *)buffer->data;
 }
 
-static psd_status_t
-find_places(const char *dir, places_t *places, psd_error_t *err)
+static psd_status_t find_places(const char *dir, places_t *places, psd_error_t *err)
 {
     return ps_buffer_print(&places->dir, "%s/" NEW_DIR, dir) &&
-                   ps_buffer_print(&places->made, "%s/" NEW_DIR "/registry.db",
-                                   dir) &&
+                   ps_buffer_print(&places->made, "%s/" NEW_DIR "/registry.db", dir) &&
                    ps_buffer_print(&places->lock, "%s/" NEW_DIR "/lock", dir) &&
-                   ps_buffer_print(&places->form, "%s/" NEW_DIR "/format",
-                                   dir) &&
-                   ps_buffer_print(&places->note,
-                                   "%s/" NEW_DIR "/registry.commits", dir) &&
+                   ps_buffer_print(&places->form, "%s/" NEW_DIR "/format", dir) &&
+                   ps_buffer_print(&places->note, "%s/" NEW_DIR "/registry.commits", dir) &&
                    ps_buffer_print(&places->old, "%s/registry.commits", dir) &&
-                   ps_buffer_print(&places->wal, "%s-wal",
-                                   text_of(&places->made)) &&
-                   ps_buffer_print(&places->shm, "%s-shm",
-                                   text_of(&places->made)) &&
+                   ps_buffer_print(&places->wal, "%s-wal", text_of(&places->made)) &&
+                   ps_buffer_print(&places->shm, "%s-shm", text_of(&places->made)) &&
                    ps_buffer_print(&places->file, "%s/registry.db", dir) &&
-                   ps_buffer_print(&places->file_wal, "%s/registry.db-wal",
-                                   dir) &&
+                   ps_buffer_print(&places->file_wal, "%s/registry.db-wal", dir) &&
                    ps_buffer_print(&places->file_shm, "%s/registry.db-shm", dir)
                ? PSD_OK
                : psd_error_set(err, PSD_NOMEM, "no memory for paths");
 }
 
 /* What an interrupted one left, too. */
-static void
-clear(const places_t *places)
+static void clear(const places_t *places)
 {
     ps_disk_t *disk = ps_disk_real();
 
@@ -184,8 +163,7 @@ clear(const places_t *places)
     (void)rmdir(text_of(&places->dir));
 }
 
-static psd_status_t
-check_free(const char *path, psd_error_t *err)
+static psd_status_t check_free(const char *path, psd_error_t *err)
 {
     char reason[128];
 
@@ -195,15 +173,13 @@ check_free(const char *path, psd_error_t *err)
                              "directory that has none: move it away",
                              path);
     }
-    return errno == ENOENT
-               ? PSD_OK
-               : psd_error_set(err, PSD_IO, "cannot look at %s: %s", path,
-                               strerror_r(errno, reason, sizeof reason));
+    return errno == ENOENT ? PSD_OK
+                           : psd_error_set(err, PSD_IO, "cannot look at %s: %s", path,
+                                           strerror_r(errno, reason, sizeof reason));
 }
 
 /* A log that is left of another registry would become a part of this one. */
-static psd_status_t
-check_all_free(const places_t *places, psd_error_t *err)
+static psd_status_t check_all_free(const places_t *places, psd_error_t *err)
 {
     psd_status_t rc = check_free(text_of(&places->file), err);
 
@@ -220,8 +196,7 @@ static const char advance[] =
     "  last_job = last_job + 65536;"
     "UPDATE jobs SET version = version + 65536;";
 
-static psd_status_t
-note(ps_registry_db_t *db, uint64_t unix_ms, psd_error_t *err)
+static psd_status_t note(ps_registry_db_t *db, uint64_t unix_ms, psd_error_t *err)
 {
     ps_query_t query = ps_registry_db_query(db, STATEMENT_EVENT_ADD);
 
@@ -232,8 +207,7 @@ note(ps_registry_db_t *db, uint64_t unix_ms, psd_error_t *err)
     return ps_query_run(&query, err);
 }
 
-static psd_status_t
-change(ps_registry_db_t *db, uint64_t unix_ms, psd_error_t *err)
+static psd_status_t change(ps_registry_db_t *db, uint64_t unix_ms, psd_error_t *err)
 {
     psd_status_t rc = ps_sql_exec(db->db, "BEGIN IMMEDIATE", err);
 
@@ -247,14 +221,13 @@ change(ps_registry_db_t *db, uint64_t unix_ms, psd_error_t *err)
 }
 
 /* Whether psd would start with it. */
-static psd_status_t
-check(ps_registry_db_t *db, psd_error_t *err)
+static psd_status_t check(ps_registry_db_t *db, psd_error_t *err)
 {
     PSD_AUTO(ps_registry_destroy) ps_registry_t *registry = NULL;
-    const ps_registry_args_t args = {
-        /* limits are not for what is loaded */
-        .default_partitions = 1, .lost_after_ms = 1, .join_within_ms = 1,
-        .tables_max = 1,         .jobs_max = 1,      .nodes_max = 1};
+    const ps_registry_args_t args = {/* limits are not for what is loaded */
+                                     .default_partitions = 1, .lost_after_ms = 1,
+                                     .join_within_ms = 1,     .tables_max = 1,
+                                     .jobs_max = 1,           .nodes_max = 1};
     psd_status_t rc = ps_registry_new(&args, &registry, err);
 
     if (rc == PSD_OK) {
@@ -266,8 +239,7 @@ check(ps_registry_db_t *db, psd_error_t *err)
     return rc;
 }
 
-static psd_status_t
-change_checked(const char *dir, uint64_t unix_ms, psd_error_t *err)
+static psd_status_t change_checked(const char *dir, uint64_t unix_ms, psd_error_t *err)
 {
     PSD_AUTO(ps_registry_db_close) ps_registry_db_t *db = NULL;
     psd_status_t rc = ps_registry_db_open(dir, &db, err);
@@ -282,39 +254,31 @@ change_checked(const char *dir, uint64_t unix_ms, psd_error_t *err)
 }
 
 /* Only the database is renamed: what is in its log would be lost. */
-static psd_status_t
-check_wal_empty(const char *path, psd_error_t *err)
+static psd_status_t check_wal_empty(const char *path, psd_error_t *err)
 {
     struct stat info = {0};
     char reason[128];
 
     if (stat(path, &info) != 0) {
-        return errno == ENOENT
-                   ? PSD_OK
-                   : psd_error_set(err, PSD_IO, "cannot look at %s: %s", path,
-                                   strerror_r(errno, reason, sizeof reason));
+        return errno == ENOENT ? PSD_OK
+                               : psd_error_set(err, PSD_IO, "cannot look at %s: %s", path,
+                                               strerror_r(errno, reason, sizeof reason));
     }
-    return info.st_size == 0
-               ? PSD_OK
-               : psd_error_set(err, PSD_IO,
-                               "%s has %lld bytes that could not be written "
-                               "into the database",
-                               path, (long long)info.st_size);
+    return info.st_size == 0 ? PSD_OK
+                             : psd_error_set(err, PSD_IO,
+                                             "%s has %lld bytes that could not be written "
+                                             "into the database",
+                                             path, (long long)info.st_size);
 }
 
-static psd_status_t
-make(const char *dir,
-     const places_t *places,
-     ps_bytes_t bytes,
-     uint64_t unix_ms,
-     psd_error_t *err)
+static psd_status_t make(const char *dir, const places_t *places, ps_bytes_t bytes,
+                         uint64_t unix_ms, psd_error_t *err)
 {
     ps_disk_t *disk = ps_disk_real();
     psd_status_t rc = disk->make_dir(disk, text_of(&places->dir), err);
 
     if (rc == PSD_OK) {
-        rc = ps_disk_make(disk, text_of(&places->dir), text_of(&places->made),
-                          bytes, NULL, err);
+        rc = ps_disk_make(disk, text_of(&places->dir), text_of(&places->made), bytes, NULL, err);
     }
     if (rc == PSD_OK) {
         rc = change_checked(text_of(&places->dir), unix_ms, err);
@@ -326,17 +290,13 @@ make(const char *dir,
         rc = disk->remove(disk, text_of(&places->old), err);
     }
     if (rc == PSD_OK) {
-        rc = disk->rename(disk, text_of(&places->made), text_of(&places->file),
-                          err);
+        rc = disk->rename(disk, text_of(&places->made), text_of(&places->file), err);
     }
     return rc == PSD_OK ? disk->flush_dir(disk, dir, err) : rc;
 }
 
-psd_status_t
-ps_registry_restore(const char *dir,
-                    ps_bytes_t bytes,
-                    uint64_t unix_ms,
-                    psd_error_t *err)
+psd_status_t ps_registry_restore(const char *dir, ps_bytes_t bytes, uint64_t unix_ms,
+                                 psd_error_t *err)
 {
     PSD_AUTO(places_done) places_t places = {0};
     int lock = -1;

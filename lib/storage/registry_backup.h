@@ -20,13 +20,11 @@
 
 /* Appends a backup to ret_bytes, by SQLite's online backup. Errors: PSD_IO,
  * PSD_DAMAGED, PSD_NOMEM. */
-PSD_MUST_CHECK psd_status_t ps_registry_backup(ps_registry_db_t *db,
-                                               ps_buffer_t *ret_bytes,
+PSD_MUST_CHECK psd_status_t ps_registry_backup(ps_registry_db_t *db, ps_buffer_t *ret_bytes,
                                                psd_error_t *err);
 /* Is it whole, as it was written? Errors: PSD_FOREIGN it is no backup;
  * PSD_DAMAGED. */
-PSD_MUST_CHECK psd_status_t ps_registry_backup_check(ps_bytes_t bytes,
-                                                     psd_error_t *err);
+PSD_MUST_CHECK psd_status_t ps_registry_backup_check(ps_bytes_t bytes, psd_error_t *err);
 /*
  * Checks the bytes as a start of psd would, and makes DIR/registry.db of them,
  * whole or not at all. DIR is made when it is not there.
@@ -35,8 +33,6 @@ PSD_MUST_CHECK psd_status_t ps_registry_backup_check(ps_bytes_t bytes,
  * PSD_FOREIGN the bytes are no registry, or of a newer psd; PSD_DAMAGED;
  * PSD_IO; PSD_NOMEM. DIR is then as it was.
  */
-PSD_MUST_CHECK psd_status_t ps_registry_restore(const char *dir,
-                                                ps_bytes_t bytes,
-                                                uint64_t unix_ms,
+PSD_MUST_CHECK psd_status_t ps_registry_restore(const char *dir, ps_bytes_t bytes, uint64_t unix_ms,
                                                 psd_error_t *err);
 #endif

@@ -18,20 +18,16 @@ static const struct {
 } statement_rows[STATEMENT_COUNT] = {PS_STATEMENTS(STATEMENT_ROW)};
 #undef STATEMENT_ROW
 
-ps_query_t
-ps_registry_db_query(ps_registry_db_t *self, ps_statement_t statement)
+ps_query_t ps_registry_db_query(ps_registry_db_t *self, ps_statement_t statement)
 {
-    return ps_query_begin(self->statements[statement],
-                          statement_rows[statement].table);
+    return ps_query_begin(self->statements[statement], statement_rows[statement].table);
 }
 
-static psd_status_t
-prepare_all(ps_registry_db_t *self, psd_error_t *err)
+static psd_status_t prepare_all(ps_registry_db_t *self, psd_error_t *err)
 {
     for (int i = 0; i < STATEMENT_COUNT; i++) {
         int code = sqlite3_prepare_v3(self->db, statement_rows[i].sql, -1,
-                                      SQLITE_PREPARE_PERSISTENT,
-                                      &self->statements[i], NULL);
+                                      SQLITE_PREPARE_PERSISTENT, &self->statements[i], NULL);
 
         if (code != SQLITE_OK) {
             return ps_sql_error(self->db, code, err);
@@ -41,13 +37,11 @@ prepare_all(ps_registry_db_t *self, psd_error_t *err)
 }
 
 /* What was committed is there. */
-static psd_status_t
-check_commits(ps_registry_db_t *self, const char *dir, psd_error_t *err)
+static psd_status_t check_commits(ps_registry_db_t *self, const char *dir, psd_error_t *err)
 {
     uint64_t noted = 0;
     int64_t n = 0;
-    psd_status_t rc =
-        ps_sql_number(self->db, "SELECT commits FROM cluster", &n, err);
+    psd_status_t rc = ps_sql_number(self->db, "SELECT commits FROM cluster", &n, err);
 
     if (rc == PSD_OK) {
         rc = ps_commit_note_open(&self->note, dir, &noted, err);
@@ -57,19 +51,17 @@ check_commits(ps_registry_db_t *self, const char *dir, psd_error_t *err)
     }
     self->n_commits = (uint64_t)n;
     if (noted > self->n_commits) {
-        return psd_error_set(
-            err, PSD_DAMAGED,
-            "%s/registry.db has %" PRIu64 " commits, %s/registry.commits says "
-            "%" PRIu64 ": its last ones are lost, registry.db-wal was damaged "
-            "or removed; restore a backup, or remove registry.commits to go on "
-            "with what is left",
-            dir, self->n_commits, dir, noted);
+        return psd_error_set(err, PSD_DAMAGED,
+                             "%s/registry.db has %" PRIu64 " commits, %s/registry.commits says "
+                             "%" PRIu64 ": its last ones are lost, registry.db-wal was damaged "
+                             "or removed; restore a backup, or remove registry.commits to go on "
+                             "with what is left",
+                             dir, self->n_commits, dir, noted);
     }
     return PSD_OK;
 }
 
-static psd_status_t
-open_in(ps_registry_db_t *self, const char *dir, psd_error_t *err)
+static psd_status_t open_in(ps_registry_db_t *self, const char *dir, psd_error_t *err)
 {
     PSD_AUTO(ps_buffer_done) ps_buffer_t path = {0};
     psd_status_t rc = PSD_OK;
@@ -93,10 +85,7 @@ open_in(ps_registry_db_t *self, const char *dir, psd_error_t *err)
     return rc;
 }
 
-psd_status_t
-ps_registry_db_open(const char *dir,
-                    ps_registry_db_t **ret_db,
-                    psd_error_t *err)
+psd_status_t ps_registry_db_open(const char *dir, ps_registry_db_t **ret_db, psd_error_t *err)
 {
     PSD_AUTO(ps_registry_db_close)
     ps_registry_db_t *self = ps_alloc(1, sizeof *self);
@@ -116,8 +105,7 @@ ps_registry_db_open(const char *dir,
     return PSD_OK;
 }
 
-void
-ps_registry_db_close(ps_registry_db_t **self_p)
+void ps_registry_db_close(ps_registry_db_t **self_p)
 {
     ps_registry_db_t *self = self_p == NULL ? NULL : *self_p;
 
@@ -136,8 +124,7 @@ ps_registry_db_close(ps_registry_db_t **self_p)
     *self_p = NULL;
 }
 
-static void
-read_event(ps_query_t *query, ps_event_row_t *row)
+static void read_event(ps_query_t *query, ps_event_row_t *row)
 {
     row->id = ps_query_u64(query);
     row->unix_ms = ps_query_u64(query);
@@ -146,12 +133,8 @@ read_event(ps_query_t *query, ps_event_row_t *row)
     ps_query_copy_text(query, row->text, sizeof row->text);
 }
 
-psd_status_t
-ps_registry_db_events(ps_registry_db_t *self,
-                      size_t limit,
-                      ps_event_row_t **ret_rows,
-                      size_t *ret_n,
-                      psd_error_t *err)
+psd_status_t ps_registry_db_events(ps_registry_db_t *self, size_t limit, ps_event_row_t **ret_rows,
+                                   size_t *ret_n, psd_error_t *err)
 {
     PSD_AUTO(ps_free_at) ps_event_row_t *rows = NULL;
     ps_query_t query = ps_registry_db_query(self, STATEMENT_EVENT_LAST);

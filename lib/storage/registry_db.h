@@ -23,21 +23,17 @@ typedef struct ps_registry_db ps_registry_db_t;
  * Errors: PSD_IO; PSD_HELD another psd holds DIR, naming its pid; PSD_FOREIGN
  * written by a newer version or no registry; PSD_DAMAGED.
  */
-PSD_MUST_CHECK psd_status_t ps_registry_db_open(const char *dir,
-                                                ps_registry_db_t **ret_db,
+PSD_MUST_CHECK psd_status_t ps_registry_db_open(const char *dir, ps_registry_db_t **ret_db,
                                                 psd_error_t *err);
 void ps_registry_db_close(ps_registry_db_t **self_p);
 /* Feeds the stored state to an empty registry, as commands. Errors:
  * PSD_DAMAGED naming table and row; PSD_NOMEM. */
-PSD_MUST_CHECK psd_status_t ps_registry_db_load(ps_registry_db_t *self,
-                                                ps_registry_t *registry,
-                                                uint64_t now_ms,
-                                                psd_error_t *err);
+PSD_MUST_CHECK psd_status_t ps_registry_db_load(ps_registry_db_t *self, ps_registry_t *registry,
+                                                uint64_t now_ms, psd_error_t *err);
 /* Stores one command, flushed. Errors: PSD_IO (disk full, …): nothing is
  * stored, and the caller must not apply it. */
 PSD_MUST_CHECK psd_status_t ps_registry_db_store(ps_registry_db_t *self,
-                                                 const ps_command_t *command,
-                                                 psd_error_t *err);
+                                                 const ps_command_t *command, psd_error_t *err);
 
 typedef struct ps_event_row {
     uint64_t id; /* 1, 2, 3 … */
@@ -47,9 +43,7 @@ typedef struct ps_event_row {
     char text[256];
 } ps_event_row_t;
 /* The last `limit` events, oldest first, in a fresh array (ps_free). */
-PSD_MUST_CHECK psd_status_t ps_registry_db_events(ps_registry_db_t *self,
-                                                  size_t limit,
-                                                  ps_event_row_t **ret_rows,
-                                                  size_t *ret_n,
+PSD_MUST_CHECK psd_status_t ps_registry_db_events(ps_registry_db_t *self, size_t limit,
+                                                  ps_event_row_t **ret_rows, size_t *ret_n,
                                                   psd_error_t *err);
 #endif

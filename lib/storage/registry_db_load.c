@@ -14,11 +14,8 @@
 #define PARTITION_BY_MAX (8 + (size_t)PS_TABLE_PARTITIONS_MAX * 21)
 
 /* Says where it was that something does not fit. */
-static psd_status_t
-damaged_at(const ps_query_t *query,
-           psd_status_t rc,
-           const psd_error_t *why,
-           psd_error_t *err)
+static psd_status_t damaged_at(const ps_query_t *query, psd_status_t rc, const psd_error_t *why,
+                               psd_error_t *err)
 {
     char place[PS_PLACE_SIZE];
 
@@ -26,15 +23,11 @@ damaged_at(const ps_query_t *query,
         return rc == PSD_OK ? rc : psd_error_set(err, rc, "no memory");
     }
     ps_query_place(query, place);
-    return psd_error_set(err, PSD_DAMAGED, "%s: %s", place,
-                         psd_error_text(why));
+    return psd_error_set(err, PSD_DAMAGED, "%s: %s", place, psd_error_text(why));
 }
 
-psd_status_t
-ps_registry_load_apply(const ps_registry_load_t *load,
-                       const ps_query_t *query,
-                       ps_command_t *command,
-                       psd_error_t *err)
+psd_status_t ps_registry_load_apply(const ps_registry_load_t *load, const ps_query_t *query,
+                                    ps_command_t *command, psd_error_t *err)
 {
     psd_error_t *why = NULL;
     psd_status_t rc = ps_query_check(query, err);
@@ -53,8 +46,7 @@ ps_registry_load_apply(const ps_registry_load_t *load,
     return rc;
 }
 
-psd_status_t
-ps_registry_load_end(ps_query_t *query, psd_status_t rc, psd_error_t *err)
+psd_status_t ps_registry_load_end(ps_query_t *query, psd_status_t rc, psd_error_t *err)
 {
     if (rc == PSD_OK) {
         return ps_query_end(query, err);
@@ -63,8 +55,7 @@ ps_registry_load_end(ps_query_t *query, psd_status_t rc, psd_error_t *err)
     return rc;
 }
 
-static psd_status_t
-load_cluster(ps_registry_load_t *load, psd_error_t *err)
+static psd_status_t load_cluster(ps_registry_load_t *load, psd_error_t *err)
 {
     ps_query_t query = ps_registry_db_query(load->db, STATEMENT_CLUSTER_ALL);
     ps_command_t command = {.kind = PS_COMMAND_CLUSTER};
@@ -73,8 +64,7 @@ load_cluster(ps_registry_load_t *load, psd_error_t *err)
     if (ps_query_next(&query)) {
         (void)ps_query_u64(&query);
         ps_query_copy_text(&query, command.name, sizeof command.name);
-        ps_query_copy_blob(&query, command.uuid.bytes,
-                           sizeof command.uuid.bytes);
+        ps_query_copy_blob(&query, command.uuid.bytes, sizeof command.uuid.bytes);
         load->epoch = ps_query_u64(&query);
         command.number = ps_query_u64(&query);
         command.last_table = ps_query_u32(&query);
@@ -85,11 +75,8 @@ load_cluster(ps_registry_load_t *load, psd_error_t *err)
     return ps_registry_load_end(&query, rc, err);
 }
 
-static psd_status_t
-load_shards(const ps_registry_load_t *load,
-            uint64_t id,
-            ps_node_t *node,
-            psd_error_t *err)
+static psd_status_t load_shards(const ps_registry_load_t *load, uint64_t id, ps_node_t *node,
+                                psd_error_t *err)
 {
     ps_query_t query = ps_registry_db_query(load->db, STATEMENT_SHARD_ALL);
     size_t capacity = 0;
@@ -105,13 +92,10 @@ load_shards(const ps_registry_load_t *load,
         }
         (void)ps_query_u64(&query);
         node->shards[n] = (ps_route_t){.shard = ps_query_u32(&query)};
-        ps_query_copy_text(&query, node->shards[n].tcp,
-                           sizeof node->shards[n].tcp);
-        ps_query_copy_text(&query, node->shards[n].ipc,
-                           sizeof node->shards[n].ipc);
+        ps_query_copy_text(&query, node->shards[n].tcp, sizeof node->shards[n].tcp);
+        ps_query_copy_text(&query, node->shards[n].ipc, sizeof node->shards[n].ipc);
         if (node->shards[n].shard != n || n >= PS_NODE_SHARDS_MAX) {
-            rc = psd_error_set(err, PSD_DAMAGED,
-                               "table shards: number %u of node %s is %u", n,
+            rc = psd_error_set(err, PSD_DAMAGED, "table shards: number %u of node %s is %u", n,
                                node->name, node->shards[n].shard);
         }
         node->n_shards = n + 1;
@@ -119,8 +103,7 @@ load_shards(const ps_registry_load_t *load,
     return ps_registry_load_end(&query, rc, err);
 }
 
-static psd_status_t
-read_state(ps_query_t *query, ps_node_t *node, psd_error_t *err)
+static psd_status_t read_state(ps_query_t *query, ps_node_t *node, psd_error_t *err)
 {
     const char *word = ps_query_text(query, WORD_MAX);
     char place[PS_PLACE_SIZE];
@@ -133,8 +116,7 @@ read_state(ps_query_t *query, ps_node_t *node, psd_error_t *err)
     return psd_error_set(err, PSD_DAMAGED, "%s: state is \"%s\"", place, word);
 }
 
-static psd_status_t
-load_nodes(const ps_registry_load_t *load, psd_error_t *err)
+static psd_status_t load_nodes(const ps_registry_load_t *load, psd_error_t *err)
 {
     ps_query_t query = ps_registry_db_query(load->db, STATEMENT_NODE_ALL);
     psd_status_t rc = PSD_OK;
@@ -161,17 +143,14 @@ load_nodes(const ps_registry_load_t *load, psd_error_t *err)
     return ps_registry_load_end(&query, rc, err);
 }
 
-static psd_status_t
-parse_type(const char *word, ps_type_t *ret, psd_error_t *err)
+static psd_status_t parse_type(const char *word, ps_type_t *ret, psd_error_t *err)
 {
-    return ps_type_parse(word, ret)
-               ? PSD_OK
-               : psd_error_set(err, PSD_DAMAGED, "type is \"%s\"", word);
+    return ps_type_parse(word, ret) ? PSD_OK
+                                    : psd_error_set(err, PSD_DAMAGED, "type is \"%s\"", word);
 }
 
 /* Columns in the order of STATEMENT_TABLE_ALL. */
-static psd_status_t
-read_spec(ps_query_t *query, ps_table_spec_t *spec, psd_error_t *err)
+static psd_status_t read_spec(ps_query_t *query, ps_table_spec_t *spec, psd_error_t *err)
 {
     psd_status_t rc = PSD_OK;
 
@@ -179,19 +158,16 @@ read_spec(ps_query_t *query, ps_table_spec_t *spec, psd_error_t *err)
     spec->n_cols = ps_query_u32(query);
     rc = parse_type(ps_query_text(query, WORD_MAX), &spec->type, err);
     if (rc == PSD_OK) {
-        rc = ps_row_format_parse(ps_query_text(query, WORD_MAX),
-                                 &spec->row_format, err);
+        rc = ps_row_format_parse(ps_query_text(query, WORD_MAX), &spec->row_format, err);
     }
     if (rc == PSD_OK) {
         rc = ps_keys_parse(ps_query_text(query, WORD_MAX), &spec->keys, err);
     }
     if (rc == PSD_OK) {
-        rc = ps_updater_spec_parse(ps_query_text(query, PS_SPEC_TEXT_SIZE),
-                                   &spec->updater, err);
+        rc = ps_updater_spec_parse(ps_query_text(query, PS_SPEC_TEXT_SIZE), &spec->updater, err);
     }
     if (rc == PSD_OK) {
-        rc = ps_init_spec_parse(ps_query_text(query, PS_SPEC_TEXT_SIZE),
-                                &spec->init, err);
+        rc = ps_init_spec_parse(ps_query_text(query, PS_SPEC_TEXT_SIZE), &spec->init, err);
     }
     if (rc != PSD_OK) {
         return rc;
@@ -199,8 +175,7 @@ read_spec(ps_query_t *query, ps_table_spec_t *spec, psd_error_t *err)
     spec->seed = ps_query_u64(query);
     spec->n_partitions = ps_query_u32(query);
     spec->n_col_slices = ps_query_u32(query);
-    rc = ps_partition_by_parse(ps_query_text(query, PARTITION_BY_MAX), spec,
-                               err);
+    rc = ps_partition_by_parse(ps_query_text(query, PARTITION_BY_MAX), spec, err);
     if (rc != PSD_OK) {
         return rc;
     }
@@ -208,8 +183,7 @@ read_spec(ps_query_t *query, ps_table_spec_t *spec, psd_error_t *err)
     rc = ps_ack_parse(ps_query_text(query, WORD_MAX), &spec->ack, err);
     spec->allow_nonfinite = ps_query_bool(query);
     if (rc == PSD_OK) {
-        rc = ps_table_filter_set(
-            spec, ps_query_text(query, PS_TABLE_FILTER_SIZE), err);
+        rc = ps_table_filter_set(spec, ps_query_text(query, PS_TABLE_FILTER_SIZE), err);
     }
     if (rc == PSD_OK) {
         spec->versions = ps_query_bool(query);
@@ -217,8 +191,7 @@ read_spec(ps_query_t *query, ps_table_spec_t *spec, psd_error_t *err)
     return rc;
 }
 
-static psd_status_t
-read_table(ps_query_t *query, ps_table_t *table, psd_error_t *err)
+static psd_status_t read_table(ps_query_t *query, ps_table_t *table, psd_error_t *err)
 {
     psd_error_t *why = psd_error_new();
     psd_status_t rc = PSD_OK;
@@ -247,8 +220,7 @@ read_table(ps_query_t *query, ps_table_t *table, psd_error_t *err)
 }
 
 /* The first partition that is missing, or is one too many. */
-static psd_status_t
-wrong_partition(const ps_table_t *table, uint32_t partition, psd_error_t *err)
+static psd_status_t wrong_partition(const ps_table_t *table, uint32_t partition, psd_error_t *err)
 {
     return psd_error_set(err, PSD_DAMAGED,
                          "table partitions, row table_id=%u, partition=%u: "
@@ -256,10 +228,8 @@ wrong_partition(const ps_table_t *table, uint32_t partition, psd_error_t *err)
                          table->id, partition, table->spec.n_partitions);
 }
 
-static psd_status_t
-load_partitions(const ps_registry_load_t *load,
-                ps_table_t *table,
-                psd_error_t *err)
+static psd_status_t load_partitions(const ps_registry_load_t *load, ps_table_t *table,
+                                    psd_error_t *err)
 {
     ps_query_t query = ps_registry_db_query(load->db, STATEMENT_PARTITION_ALL);
     size_t capacity = 0;
@@ -295,8 +265,7 @@ load_partitions(const ps_registry_load_t *load,
 }
 
 /* What the load has no place for; that it makes sense is checked later. */
-static psd_status_t
-take_copy(ps_query_t *query, ps_table_t *table, psd_error_t *err)
+static psd_status_t take_copy(ps_query_t *query, ps_table_t *table, psd_error_t *err)
 {
     uint32_t partition = 0;
     uint32_t place = 0;
@@ -326,8 +295,7 @@ take_copy(ps_query_t *query, ps_table_t *table, psd_error_t *err)
     return PSD_OK;
 }
 
-static psd_status_t
-load_copies(const ps_registry_load_t *load, ps_table_t *table, psd_error_t *err)
+static psd_status_t load_copies(const ps_registry_load_t *load, ps_table_t *table, psd_error_t *err)
 {
     ps_query_t query = ps_registry_db_query(load->db, STATEMENT_COPY_ALL);
     psd_status_t rc = PSD_OK;
@@ -339,8 +307,7 @@ load_copies(const ps_registry_load_t *load, ps_table_t *table, psd_error_t *err)
     return ps_registry_load_end(&query, rc, err);
 }
 
-static psd_status_t
-load_tables(const ps_registry_load_t *load, psd_error_t *err)
+static psd_status_t load_tables(const ps_registry_load_t *load, psd_error_t *err)
 {
     ps_query_t query = ps_registry_db_query(load->db, STATEMENT_TABLE_ALL);
     psd_status_t rc = PSD_OK;
@@ -364,8 +331,7 @@ load_tables(const ps_registry_load_t *load, psd_error_t *err)
 }
 
 /* 0, which is no state, for a word that names none. */
-static ps_worker_state_t
-state_of(const char *word)
+static ps_worker_state_t state_of(const char *word)
 {
     for (int i = PS_WORKER_EXPECTED; i <= PS_WORKER_LOST; i++) {
         if (strcmp(word, ps_worker_state_name((ps_worker_state_t)i)) == 0) {
@@ -375,8 +341,7 @@ state_of(const char *word)
     return (ps_worker_state_t)0;
 }
 
-static psd_status_t
-load_workers(const ps_registry_load_t *load, ps_job_t *job, psd_error_t *err)
+static psd_status_t load_workers(const ps_registry_load_t *load, ps_job_t *job, psd_error_t *err)
 {
     ps_query_t query = ps_registry_db_query(load->db, STATEMENT_WORKER_ALL);
     size_t capacity = 0;
@@ -384,8 +349,7 @@ load_workers(const ps_registry_load_t *load, ps_job_t *job, psd_error_t *err)
 
     ps_query_put_u64(&query, job->id);
     /* One more than there may be is enough to be refused. */
-    while (rc == PSD_OK && job->n_workers <= PS_WORKERS_MAX &&
-           ps_query_next(&query)) {
+    while (rc == PSD_OK && job->n_workers <= PS_WORKERS_MAX && ps_query_next(&query)) {
         ps_worker_t worker = {0};
 
         (void)ps_query_u64(&query);
@@ -394,8 +358,7 @@ load_workers(const ps_registry_load_t *load, ps_job_t *job, psd_error_t *err)
         worker.n_members = ps_query_u32(&query);
         worker.joins = ps_query_u32(&query);
         worker.start = ps_query_u64(&query);
-        if (!ps_grow(&job->workers, &capacity, job->n_workers + 1,
-                     sizeof *job->workers)) {
+        if (!ps_grow(&job->workers, &capacity, job->n_workers + 1, sizeof *job->workers)) {
             rc = psd_error_set(err, PSD_NOMEM, "no memory for workers");
         } else {
             job->workers[job->n_workers++] = worker;
@@ -404,10 +367,8 @@ load_workers(const ps_registry_load_t *load, ps_job_t *job, psd_error_t *err)
     return ps_registry_load_end(&query, rc, err);
 }
 
-static psd_status_t
-load_job_tables(const ps_registry_load_t *load,
-                const ps_job_t *job,
-                psd_error_t *err)
+static psd_status_t load_job_tables(const ps_registry_load_t *load, const ps_job_t *job,
+                                    psd_error_t *err)
 {
     ps_query_t query = ps_registry_db_query(load->db, STATEMENT_JOB_TABLE_ALL);
     psd_status_t rc = PSD_OK;
@@ -424,8 +385,7 @@ load_job_tables(const ps_registry_load_t *load,
     return ps_registry_load_end(&query, rc, err);
 }
 
-static psd_status_t
-load_jobs(const ps_registry_load_t *load, psd_error_t *err)
+static psd_status_t load_jobs(const ps_registry_load_t *load, psd_error_t *err)
 {
     ps_query_t query = ps_registry_db_query(load->db, STATEMENT_JOB_ALL);
     psd_status_t rc = PSD_OK;
@@ -456,14 +416,10 @@ load_jobs(const ps_registry_load_t *load, psd_error_t *err)
     return ps_registry_load_end(&query, rc, err);
 }
 
-psd_status_t
-ps_registry_db_load(ps_registry_db_t *self,
-                    ps_registry_t *registry,
-                    uint64_t now_ms,
-                    psd_error_t *err)
+psd_status_t ps_registry_db_load(ps_registry_db_t *self, ps_registry_t *registry, uint64_t now_ms,
+                                 psd_error_t *err)
 {
-    ps_registry_load_t load = {
-        .db = self, .registry = registry, .now_ms = now_ms};
+    ps_registry_load_t load = {.db = self, .registry = registry, .now_ms = now_ms};
     psd_status_t rc = load_cluster(&load, err);
 
     if (rc == PSD_OK) {

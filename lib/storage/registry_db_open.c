@@ -199,8 +199,7 @@ static const char *const migrations[] = {
 
 /* Bytes that cannot have come from SQLite are somebody else's file. The file is
  * made here, so that nobody else may read it. */
-static psd_status_t
-check_magic(const char *path, psd_error_t *err)
+static psd_status_t check_magic(const char *path, psd_error_t *err)
 {
     static const char magic[] = "SQLite format 3";
     char head[sizeof magic] = "";
@@ -220,17 +219,14 @@ check_magic(const char *path, psd_error_t *err)
         return psd_error_set(err, PSD_IO, "cannot read %s: %s", path,
                              strerror_r(number, reason, sizeof reason));
     }
-    if (size > 0 && (size < (ssize_t)sizeof magic ||
-                     memcmp(head, magic, sizeof magic) != 0)) {
-        return psd_error_set(err, PSD_FOREIGN,
-                             "%s is no registry of psd: not SQLite", path);
+    if (size > 0 && (size < (ssize_t)sizeof magic || memcmp(head, magic, sizeof magic) != 0)) {
+        return psd_error_set(err, PSD_FOREIGN, "%s is no registry of psd: not SQLite", path);
     }
     return PSD_OK;
 }
 
 /* *ret_version is 0 for an empty file. */
-static psd_status_t
-check_ids(sqlite3 *db, const char *path, int64_t *ret_version, psd_error_t *err)
+static psd_status_t check_ids(sqlite3 *db, const char *path, int64_t *ret_version, psd_error_t *err)
 {
     int64_t id = 0;
     int64_t version = 0;
@@ -241,14 +237,12 @@ check_ids(sqlite3 *db, const char *path, int64_t *ret_version, psd_error_t *err)
         rc = ps_sql_number(db, "PRAGMA user_version", &version, err);
     }
     if (rc == PSD_OK) {
-        rc = ps_sql_number(db, "SELECT count(*) FROM sqlite_schema", &n_objects,
-                           err);
+        rc = ps_sql_number(db, "SELECT count(*) FROM sqlite_schema", &n_objects, err);
     }
     if (rc != PSD_OK) {
         return rc;
     }
-    if (id != PS_REGISTRY_DB_ID &&
-        (id != 0 || version != 0 || n_objects != 0)) {
+    if (id != PS_REGISTRY_DB_ID && (id != 0 || version != 0 || n_objects != 0)) {
         return psd_error_set(err, PSD_FOREIGN,
                              "%s is no registry of psd: its application_id is "
                              "%lld",
@@ -258,40 +252,33 @@ check_ids(sqlite3 *db, const char *path, int64_t *ret_version, psd_error_t *err)
         return psd_error_set(err, PSD_FOREIGN,
                              "%s was written by a newer psd: its schema is "
                              "version %lld; psd %s knows up to %lld",
-                             path, (long long)version, PSD_RELEASE,
-                             (long long)SCHEMA_VERSION);
+                             path, (long long)version, PSD_RELEASE, (long long)SCHEMA_VERSION);
     }
     if (version < 0 || (id == PS_REGISTRY_DB_ID && version == 0)) {
-        return psd_error_set(err, PSD_DAMAGED, "%s: its schema is version %lld",
-                             path, (long long)version);
+        return psd_error_set(err, PSD_DAMAGED, "%s: its schema is version %lld", path,
+                             (long long)version);
     }
     *ret_version = version;
     return PSD_OK;
 }
 
 /* What a check of SQLite says must be `good`. */
-static psd_status_t
-check_answer(sqlite3 *db,
-             const char *pragma,
-             const char *good,
-             psd_status_t status,
-             psd_error_t *err)
+static psd_status_t check_answer(sqlite3 *db, const char *pragma, const char *good,
+                                 psd_status_t status, psd_error_t *err)
 {
     char answer[ANSWER_SIZE];
     psd_status_t rc = ps_sql_text(db, pragma, answer, sizeof answer, err);
 
     if (rc == PSD_OK && strcmp(answer, good) != 0) {
-        rc = psd_error_set(err, status, "%s: %s says \"%s\"",
-                           sqlite3_db_filename(db, "main"), pragma, answer);
+        rc = psd_error_set(err, status, "%s: %s says \"%s\"", sqlite3_db_filename(db, "main"),
+                           pragma, answer);
     }
     return rc;
 }
 
-static psd_status_t
-set_up(sqlite3 *db, psd_error_t *err)
+static psd_status_t set_up(sqlite3 *db, psd_error_t *err)
 {
-    psd_status_t rc =
-        check_answer(db, "PRAGMA journal_mode = WAL", "wal", PSD_IO, err);
+    psd_status_t rc = check_answer(db, "PRAGMA journal_mode = WAL", "wal", PSD_IO, err);
 
     if (rc != PSD_OK) {
         return rc;
@@ -305,8 +292,7 @@ set_up(sqlite3 *db, psd_error_t *err)
                        err);
 }
 
-static psd_status_t
-migrate_one(sqlite3 *db, int64_t version, psd_error_t *err)
+static psd_status_t migrate_one(sqlite3 *db, int64_t version, psd_error_t *err)
 {
     psd_status_t rc = ps_sql_exec(db, "BEGIN IMMEDIATE", err);
 
@@ -319,13 +305,11 @@ migrate_one(sqlite3 *db, int64_t version, psd_error_t *err)
     if (rc != PSD_OK && sqlite3_get_autocommit(db) == 0) {
         (void)sqlite3_exec(db, "ROLLBACK", NULL, NULL, NULL);
     }
-    return psd_error_wrap(err, rc, "schema version %lld",
-                          (long long)version + 1);
+    return psd_error_wrap(err, rc, "schema version %lld", (long long)version + 1);
 }
 
 /* Pages get checksums where a psd wrote them that knew of none. */
-static psd_status_t
-settle_sums(sqlite3 *db, const char *path, int64_t version, psd_error_t *err)
+static psd_status_t settle_sums(sqlite3 *db, const char *path, int64_t version, psd_error_t *err)
 {
     if (version >= SUMS_SINCE) {
         return psd_error_set(err, PSD_DAMAGED,
@@ -340,22 +324,19 @@ settle_sums(sqlite3 *db, const char *path, int64_t version, psd_error_t *err)
 }
 
 /* A page that nothing refers to is looked at, too. */
-static psd_status_t
-check_pages(sqlite3 *db, psd_error_t *err)
+static psd_status_t check_pages(sqlite3 *db, psd_error_t *err)
 {
     psd_status_t rc = ps_sql_exec(db, "PRAGMA wal_checkpoint(TRUNCATE)", err);
     int code = rc == PSD_OK ? ps_page_sums_check(db) : SQLITE_OK;
 
     if (code == SQLITE_IOERR_SHORT_READ) {
-        return psd_error_set(err, PSD_DAMAGED,
-                             "%s is shorter than its head says",
+        return psd_error_set(err, PSD_DAMAGED, "%s is shorter than its head says",
                              sqlite3_db_filename(db, "main"));
     }
     return code == SQLITE_OK ? rc : ps_sql_error(db, code, err);
 }
 
-static psd_status_t
-migrate(sqlite3 *db, int64_t version, bool had_sums, psd_error_t *err)
+static psd_status_t migrate(sqlite3 *db, int64_t version, bool had_sums, psd_error_t *err)
 {
     psd_status_t rc = PSD_OK;
 
@@ -370,8 +351,7 @@ migrate(sqlite3 *db, int64_t version, bool had_sums, psd_error_t *err)
 
 /* SQLite follows no link at all then, so that those on the way to the
  * directory, which are the operator's, are resolved before. */
-static psd_status_t
-open_sqlite(const char *path, sqlite3 **ret_db, psd_error_t *err)
+static psd_status_t open_sqlite(const char *path, sqlite3 **ret_db, psd_error_t *err)
 {
     PSD_AUTO(ps_buffer_done) ps_buffer_t real = {0};
     PSD_AUTO(ps_free_at) char *dir = ps_strdup(path);
@@ -383,20 +363,16 @@ open_sqlite(const char *path, sqlite3 **ret_db, psd_error_t *err)
     if (slash != NULL) {
         *slash = '\0';
     }
-    if (dir != NULL && realpath(slash == NULL  ? "."
-                                : slash == dir ? "/"
-                                               : dir,
-                                resolved) == NULL) {
+    if (dir != NULL && realpath(slash == NULL ? "." : slash == dir ? "/" : dir, resolved) == NULL) {
         return psd_error_set(err, PSD_IO, "cannot resolve %s: %s", dir,
                              strerror_r(errno, reason, sizeof reason));
     }
-    if (dir == NULL || !ps_buffer_print(&real, "%s/%s", resolved,
-                                        slash == NULL ? path : slash + 1)) {
+    if (dir == NULL ||
+        !ps_buffer_print(&real, "%s/%s", resolved, slash == NULL ? path : slash + 1)) {
         return psd_error_set(err, PSD_NOMEM, "no memory for a path");
     }
     code = sqlite3_open_v2((const char *)real.data, ret_db,
-                           SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX |
-                               SQLITE_OPEN_NOFOLLOW,
+                           SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_NOFOLLOW,
                            ps_page_sums_vfs());
     if (*ret_db == NULL) {
         return psd_error_set(err, PSD_NOMEM, "no memory in SQLite");
@@ -404,8 +380,7 @@ open_sqlite(const char *path, sqlite3 **ret_db, psd_error_t *err)
     return code == SQLITE_OK ? PSD_OK : ps_sql_error(*ret_db, code, err);
 }
 
-psd_status_t
-ps_registry_db_open_file(const char *path, sqlite3 **ret_db, psd_error_t *err)
+psd_status_t ps_registry_db_open_file(const char *path, sqlite3 **ret_db, psd_error_t *err)
 {
     int64_t version = 0;
     bool had_sums = false;
@@ -423,12 +398,10 @@ ps_registry_db_open_file(const char *path, sqlite3 **ret_db, psd_error_t *err)
     rc = check_ids(*ret_db, path, &version, err);
     had_sums = ps_page_sums_are_there(*ret_db);
     if (rc == PSD_OK) {
-        rc = had_sums ? check_pages(*ret_db, err)
-                      : settle_sums(*ret_db, path, version, err);
+        rc = had_sums ? check_pages(*ret_db, err) : settle_sums(*ret_db, path, version, err);
     }
     if (rc == PSD_OK) {
-        rc = check_answer(*ret_db, "PRAGMA quick_check(1)", "ok", PSD_DAMAGED,
-                          err);
+        rc = check_answer(*ret_db, "PRAGMA quick_check(1)", "ok", PSD_DAMAGED, err);
     }
     if (rc == PSD_OK) {
         rc = set_up(*ret_db, err);
@@ -437,8 +410,7 @@ ps_registry_db_open_file(const char *path, sqlite3 **ret_db, psd_error_t *err)
         rc = migrate(*ret_db, version, had_sums, err);
     }
     if (rc == PSD_OK) {
-        rc = check_answer(*ret_db, "PRAGMA foreign_key_check", "", PSD_DAMAGED,
-                          err);
+        rc = check_answer(*ret_db, "PRAGMA foreign_key_check", "", PSD_DAMAGED, err);
     }
     return rc;
 }

@@ -6,8 +6,7 @@
 #include "base/alloc.h"
 #include "storage/registry_db_impl.h"
 
-static const char *
-kind_name(ps_command_kind_t kind)
+static const char *kind_name(ps_command_kind_t kind)
 {
     switch (kind) {
     case PS_COMMAND_CLUSTER:
@@ -43,12 +42,8 @@ kind_name(ps_command_kind_t kind)
     }
 }
 
-psd_status_t
-ps_registry_db_run(ps_registry_db_t *self,
-                   ps_statement_t statement,
-                   const uint64_t *numbers,
-                   size_t n,
-                   psd_error_t *err)
+psd_status_t ps_registry_db_run(ps_registry_db_t *self, ps_statement_t statement,
+                                const uint64_t *numbers, size_t n, psd_error_t *err)
 {
     ps_query_t query = ps_registry_db_query(self, statement);
 
@@ -59,23 +54,18 @@ ps_registry_db_run(ps_registry_db_t *self,
 }
 
 /* What a command changed must have been there. */
-static psd_status_t
-check_one_changed(ps_registry_db_t *self,
-                  const ps_command_t *command,
-                  psd_error_t *err)
+static psd_status_t check_one_changed(ps_registry_db_t *self, const ps_command_t *command,
+                                      psd_error_t *err)
 {
     if (sqlite3_changes(self->db) == 1) {
         return PSD_OK;
     }
-    return psd_error_set(
-        err, PSD_DAMAGED, "%s: what the command \"%s\" changes is not there",
-        sqlite3_db_filename(self->db, "main"), kind_name(command->kind));
+    return psd_error_set(err, PSD_DAMAGED, "%s: what the command \"%s\" changes is not there",
+                         sqlite3_db_filename(self->db, "main"), kind_name(command->kind));
 }
 
-static psd_status_t
-store_cluster(ps_registry_db_t *self,
-              const ps_command_t *command,
-              psd_error_t *err)
+static psd_status_t store_cluster(ps_registry_db_t *self, const ps_command_t *command,
+                                  psd_error_t *err)
 {
     ps_query_t query = ps_registry_db_query(self, STATEMENT_CLUSTER_ADD);
 
@@ -89,11 +79,8 @@ store_cluster(ps_registry_db_t *self,
     return ps_query_run(&query, err);
 }
 
-static psd_status_t
-put_node(ps_registry_db_t *self,
-         const ps_command_t *command,
-         uint64_t *ret_id,
-         psd_error_t *err)
+static psd_status_t put_node(ps_registry_db_t *self, const ps_command_t *command, uint64_t *ret_id,
+                             psd_error_t *err)
 {
     ps_query_t query = ps_registry_db_query(self, STATEMENT_NODE_PUT);
 
@@ -109,13 +96,8 @@ put_node(ps_registry_db_t *self,
     return ps_query_run(&query, err);
 }
 
-static psd_status_t
-add_copy(ps_registry_db_t *self,
-         uint32_t table,
-         uint32_t partition,
-         uint32_t place,
-         const ps_copy_t *copy,
-         psd_error_t *err)
+static psd_status_t add_copy(ps_registry_db_t *self, uint32_t table, uint32_t partition,
+                             uint32_t place, const ps_copy_t *copy, psd_error_t *err)
 {
     ps_query_t query = ps_registry_db_query(self, STATEMENT_COPY_ADD);
 
@@ -130,17 +112,11 @@ add_copy(ps_registry_db_t *self,
     return ps_query_run(&query, err);
 }
 
-static psd_status_t
-put_copies(ps_registry_db_t *self,
-           uint32_t table,
-           uint32_t partition,
-           const ps_copies_t *copies,
-           psd_error_t *err)
+static psd_status_t put_copies(ps_registry_db_t *self, uint32_t table, uint32_t partition,
+                               const ps_copies_t *copies, psd_error_t *err)
 {
-    uint64_t values[] = {table, partition, copies->epoch,
-                         copies->fenced ? 1 : 0};
-    psd_status_t rc =
-        ps_registry_db_run(self, STATEMENT_PARTITION_PUT, values, 4, err);
+    uint64_t values[] = {table, partition, copies->epoch, copies->fenced ? 1 : 0};
+    psd_status_t rc = ps_registry_db_run(self, STATEMENT_PARTITION_PUT, values, 4, err);
 
     if (rc == PSD_OK) {
         rc = ps_registry_db_run(self, STATEMENT_COPIES_CUT, values, 2, err);
@@ -151,10 +127,8 @@ put_copies(ps_registry_db_t *self,
     return rc;
 }
 
-static psd_status_t
-put_changes(ps_registry_db_t *self,
-            const ps_command_t *command,
-            psd_error_t *err)
+static psd_status_t put_changes(ps_registry_db_t *self, const ps_command_t *command,
+                                psd_error_t *err)
 {
     psd_status_t rc = PSD_OK;
 
@@ -162,8 +136,7 @@ put_changes(ps_registry_db_t *self,
         const ps_change_t *change = &command->changes[i];
         uint64_t table = change->table;
 
-        rc = put_copies(self, change->table, change->partition, &change->copies,
-                        err);
+        rc = put_copies(self, change->table, change->partition, &change->copies, err);
         if (rc == PSD_OK && change->rows_lost) {
             rc = ps_registry_db_run(self, STATEMENT_TABLE_LOST, &table, 1, err);
         }
@@ -171,11 +144,8 @@ put_changes(ps_registry_db_t *self,
     return rc;
 }
 
-static psd_status_t
-put_shards(ps_registry_db_t *self,
-           uint64_t node_id,
-           const ps_node_t *node,
-           psd_error_t *err)
+static psd_status_t put_shards(ps_registry_db_t *self, uint64_t node_id, const ps_node_t *node,
+                               psd_error_t *err)
 {
     psd_status_t rc = PSD_OK;
 
@@ -191,10 +161,8 @@ put_shards(ps_registry_db_t *self,
     return rc;
 }
 
-static psd_status_t
-store_node(ps_registry_db_t *self,
-           const ps_command_t *command,
-           psd_error_t *err)
+static psd_status_t store_node(ps_registry_db_t *self, const ps_command_t *command,
+                               psd_error_t *err)
 {
     uint64_t id = 0;
     psd_status_t rc = put_node(self, command, &id, err);
@@ -213,22 +181,18 @@ store_node(ps_registry_db_t *self,
     return rc;
 }
 
-static psd_status_t
-store_node_state(ps_registry_db_t *self,
-                 const ps_command_t *command,
-                 psd_error_t *err)
+static psd_status_t store_node_state(ps_registry_db_t *self, const ps_command_t *command,
+                                     psd_error_t *err)
 {
     bool goes = command->number == PS_NODE_REMOVED;
     psd_status_t rc = put_changes(self, command, err);
 
     if (rc == PSD_OK) {
-        ps_query_t query = ps_registry_db_query(
-            self, goes ? STATEMENT_NODE_REMOVE : STATEMENT_NODE_STATE);
+        ps_query_t query =
+            ps_registry_db_query(self, goes ? STATEMENT_NODE_REMOVE : STATEMENT_NODE_STATE);
 
         if (!goes) {
-            ps_query_put_text(&query, command->number == PS_NODE_DRAINING
-                                          ? "draining"
-                                          : "up");
+            ps_query_put_text(&query, command->number == PS_NODE_DRAINING ? "draining" : "up");
         }
         ps_query_put_text(&query, command->name);
         rc = ps_query_run(&query, err);
@@ -236,8 +200,7 @@ store_node_state(ps_registry_db_t *self,
     return rc == PSD_OK ? check_one_changed(self, command, err) : rc;
 }
 
-static psd_status_t
-add_table(ps_registry_db_t *self, const ps_table_t *table, psd_error_t *err)
+static psd_status_t add_table(ps_registry_db_t *self, const ps_table_t *table, psd_error_t *err)
 {
     PSD_AUTO(ps_buffer_done) ps_buffer_t partition_by = {0};
     const ps_table_spec_t *spec = &table->spec;
@@ -245,8 +208,7 @@ add_table(ps_registry_db_t *self, const ps_table_t *table, psd_error_t *err)
     char updater[PS_SPEC_TEXT_SIZE];
     char init[PS_SPEC_TEXT_SIZE];
 
-    if (!ps_partition_by_format(spec, &partition_by) ||
-        !ps_buffer_append(&partition_by, "", 1)) {
+    if (!ps_partition_by_format(spec, &partition_by) || !ps_buffer_append(&partition_by, "", 1)) {
         return psd_error_set(err, PSD_NOMEM, "no memory for boundaries");
     }
     ps_updater_spec_format(&spec->updater, updater);
@@ -278,10 +240,8 @@ add_table(ps_registry_db_t *self, const ps_table_t *table, psd_error_t *err)
     return ps_query_run(&query, err);
 }
 
-static psd_status_t
-store_table(ps_registry_db_t *self,
-            const ps_command_t *command,
-            psd_error_t *err)
+static psd_status_t store_table(ps_registry_db_t *self, const ps_command_t *command,
+                                psd_error_t *err)
 {
     const ps_table_t *table = &command->table;
     psd_status_t rc = add_table(self, table, err);
@@ -292,43 +252,33 @@ store_table(ps_registry_db_t *self,
     return rc;
 }
 
-static psd_status_t
-store_drop(ps_registry_db_t *self,
-           const ps_command_t *command,
-           psd_error_t *err)
+static psd_status_t store_drop(ps_registry_db_t *self, const ps_command_t *command,
+                               psd_error_t *err)
 {
-    psd_status_t rc = ps_registry_db_run(self, STATEMENT_TABLE_CLOSE,
-                                         &command->number, 1, err);
+    psd_status_t rc = ps_registry_db_run(self, STATEMENT_TABLE_CLOSE, &command->number, 1, err);
 
     if (rc == PSD_OK) {
-        rc = ps_registry_db_run(self, STATEMENT_TABLE_DROP, &command->number, 1,
-                                err);
+        rc = ps_registry_db_run(self, STATEMENT_TABLE_DROP, &command->number, 1, err);
     }
     return rc == PSD_OK ? check_one_changed(self, command, err) : rc;
 }
 
-static psd_status_t
-store_restored(ps_registry_db_t *self,
-               const ps_command_t *command,
-               psd_error_t *err)
+static psd_status_t store_restored(ps_registry_db_t *self, const ps_command_t *command,
+                                   psd_error_t *err)
 {
-    psd_status_t rc = ps_registry_db_run(self, STATEMENT_TABLE_RESTORED,
-                                         &command->number, 1, err);
+    psd_status_t rc = ps_registry_db_run(self, STATEMENT_TABLE_RESTORED, &command->number, 1, err);
 
     return rc == PSD_OK ? check_one_changed(self, command, err) : rc;
 }
 
-static psd_status_t
-store_ack(ps_registry_db_t *self, const ps_command_t *command, psd_error_t *err)
+static psd_status_t store_ack(ps_registry_db_t *self, const ps_command_t *command, psd_error_t *err)
 {
-    psd_status_t rc = ps_registry_db_run(self, STATEMENT_TABLE_ACKED,
-                                         &command->number, 1, err);
+    psd_status_t rc = ps_registry_db_run(self, STATEMENT_TABLE_ACKED, &command->number, 1, err);
 
     return rc == PSD_OK ? check_one_changed(self, command, err) : rc;
 }
 
-static bool
-has_live(const ps_job_t *job)
+static bool has_live(const ps_job_t *job)
 {
     for (size_t i = 0; i < job->n_workers; i++) {
         if (ps_worker_is_live(&job->workers[i])) {
@@ -338,8 +288,7 @@ has_live(const ps_job_t *job)
     return false;
 }
 
-static psd_status_t
-put_job(ps_registry_db_t *self, const ps_command_t *command, psd_error_t *err)
+static psd_status_t put_job(ps_registry_db_t *self, const ps_command_t *command, psd_error_t *err)
 {
     const ps_job_t *job = &command->job;
     ps_query_t query = ps_registry_db_query(self, STATEMENT_JOB_PUT);
@@ -355,11 +304,8 @@ put_job(ps_registry_db_t *self, const ps_command_t *command, psd_error_t *err)
     return ps_query_run(&query, err);
 }
 
-static psd_status_t
-put_worker(ps_registry_db_t *self,
-           const ps_job_t *job,
-           const ps_worker_t *worker,
-           psd_error_t *err)
+static psd_status_t put_worker(ps_registry_db_t *self, const ps_job_t *job,
+                               const ps_worker_t *worker, psd_error_t *err)
 {
     ps_query_t query = ps_registry_db_query(self, STATEMENT_WORKER_PUT);
 
@@ -372,8 +318,7 @@ put_worker(ps_registry_db_t *self,
     return ps_query_run(&query, err);
 }
 
-static psd_status_t
-store_job(ps_registry_db_t *self, const ps_command_t *command, psd_error_t *err)
+static psd_status_t store_job(ps_registry_db_t *self, const ps_command_t *command, psd_error_t *err)
 {
     const uint64_t kept = PS_JOBS_ENDED_MAX;
     const uint64_t id = command->job.id;
@@ -388,20 +333,15 @@ store_job(ps_registry_db_t *self, const ps_command_t *command, psd_error_t *err)
     if (rc == PSD_OK) {
         rc = ps_registry_db_store_resumed(self, command, err);
     }
-    return rc == PSD_OK
-               ? ps_registry_db_run(self, STATEMENT_JOBS_CUT, &kept, 1, err)
-               : rc;
+    return rc == PSD_OK ? ps_registry_db_run(self, STATEMENT_JOBS_CUT, &kept, 1, err) : rc;
 }
 
-static psd_status_t
-store_job_table(ps_registry_db_t *self,
-                const ps_command_t *command,
-                psd_error_t *err)
+static psd_status_t store_job_table(ps_registry_db_t *self, const ps_command_t *command,
+                                    psd_error_t *err)
 {
     uint64_t opened[] = {command->job.id, command->number};
     uint64_t version[] = {command->job.id, command->job.version};
-    psd_status_t rc =
-        ps_registry_db_run(self, STATEMENT_JOB_TABLE_ADD, opened, 2, err);
+    psd_status_t rc = ps_registry_db_run(self, STATEMENT_JOB_TABLE_ADD, opened, 2, err);
 
     if (rc == PSD_OK && command->told) {
         rc = ps_registry_db_run(self, STATEMENT_TABLE_TOLD, &opened[1], 1, err);
@@ -412,10 +352,8 @@ store_job_table(ps_registry_db_t *self,
     return rc == PSD_OK ? check_one_changed(self, command, err) : rc;
 }
 
-static psd_status_t
-store_kind(ps_registry_db_t *self,
-           const ps_command_t *command,
-           psd_error_t *err)
+static psd_status_t store_kind(ps_registry_db_t *self, const ps_command_t *command,
+                               psd_error_t *err)
 {
     switch (command->kind) {
     case PS_COMMAND_CLUSTER:
@@ -446,31 +384,22 @@ store_kind(ps_registry_db_t *self,
     case PS_COMMAND_WORK:
         return ps_registry_db_store_work(self, command, err);
     default:
-        return psd_error_set(err, PSD_INVALID, "command kind is %d",
-                             (int)command->kind);
+        return psd_error_set(err, PSD_INVALID, "command kind is %d", (int)command->kind);
     }
 }
 
-static psd_status_t
-store_counters(ps_registry_db_t *self,
-               const ps_command_t *command,
-               psd_error_t *err)
+static psd_status_t store_counters(ps_registry_db_t *self, const ps_command_t *command,
+                                   psd_error_t *err)
 {
-    uint64_t values[] = {command->epoch,
-                         command->kind == PS_COMMAND_SESSIONS ? command->number
-                                                              : 0,
-                         command->table.id,
-                         command->kind == PS_COMMAND_JOB ? command->job.id : 0};
-    psd_status_t rc =
-        ps_registry_db_run(self, STATEMENT_CLUSTER_SET, values, 4, err);
+    uint64_t values[] = {command->epoch, command->kind == PS_COMMAND_SESSIONS ? command->number : 0,
+                         command->table.id, command->kind == PS_COMMAND_JOB ? command->job.id : 0};
+    psd_status_t rc = ps_registry_db_run(self, STATEMENT_CLUSTER_SET, values, 4, err);
 
     return rc == PSD_OK ? check_one_changed(self, command, err) : rc;
 }
 
-static psd_status_t
-store_event(ps_registry_db_t *self,
-            const ps_command_t *command,
-            psd_error_t *err)
+static psd_status_t store_event(ps_registry_db_t *self, const ps_command_t *command,
+                                psd_error_t *err)
 {
     ps_query_t query = ps_registry_db_query(self, STATEMENT_EVENT_ADD);
     psd_status_t rc = PSD_OK;
@@ -490,10 +419,8 @@ store_event(ps_registry_db_t *self,
     return ps_registry_db_run(self, STATEMENT_EVENT_CUT, &before, 1, err);
 }
 
-psd_status_t
-ps_registry_db_store(ps_registry_db_t *self,
-                     const ps_command_t *command,
-                     psd_error_t *err)
+psd_status_t ps_registry_db_store(ps_registry_db_t *self, const ps_command_t *command,
+                                  psd_error_t *err)
 {
     psd_status_t rc = ps_registry_db_run(self, STATEMENT_BEGIN, NULL, 0, err);
 
@@ -510,8 +437,7 @@ ps_registry_db_store(ps_registry_db_t *self,
         rc = ps_registry_db_run(self, STATEMENT_COMMIT, NULL, 0, err);
     }
     if (rc != PSD_OK && sqlite3_get_autocommit(self->db) == 0) {
-        psd_status_t rolled =
-            ps_registry_db_run(self, STATEMENT_ROLLBACK, NULL, 0, NULL);
+        psd_status_t rolled = ps_registry_db_run(self, STATEMENT_ROLLBACK, NULL, 0, NULL);
 
         (void)rolled; /* the first cause is told */
     }

@@ -4,12 +4,8 @@
 #include "storage/registry_db_impl.h"
 
 /* A queue of the job, without what is done. */
-static psd_status_t
-add_queue(ps_registry_db_t *self,
-          uint32_t job,
-          const ps_work_t *work,
-          const char *name,
-          psd_error_t *err)
+static psd_status_t add_queue(ps_registry_db_t *self, uint32_t job, const ps_work_t *work,
+                              const char *name, psd_error_t *err)
 {
     ps_query_t query = ps_registry_db_query(self, STATEMENT_QUEUE_ADD);
 
@@ -22,18 +18,14 @@ add_queue(ps_registry_db_t *self,
     return ps_query_run(&query, err);
 }
 
-psd_status_t
-ps_registry_db_store_queue(ps_registry_db_t *self,
-                           const ps_command_t *command,
-                           psd_error_t *err)
+psd_status_t ps_registry_db_store_queue(ps_registry_db_t *self, const ps_command_t *command,
+                                        psd_error_t *err)
 {
     return add_queue(self, command->job.id, &command->work, command->name, err);
 }
 
-psd_status_t
-ps_registry_db_store_resumed(ps_registry_db_t *self,
-                             const ps_command_t *command,
-                             psd_error_t *err)
+psd_status_t ps_registry_db_store_resumed(ps_registry_db_t *self, const ps_command_t *command,
+                                          psd_error_t *err)
 {
     psd_status_t rc = PSD_OK;
 
@@ -54,44 +46,28 @@ ps_registry_db_store_resumed(ps_registry_db_t *self,
     return rc;
 }
 
-static psd_status_t
-store_given(ps_registry_db_t *self,
-            const ps_command_t *command,
-            const ps_work_hold_t *hold,
-            psd_error_t *err)
+static psd_status_t store_given(ps_registry_db_t *self, const ps_command_t *command,
+                                const ps_work_hold_t *hold, psd_error_t *err)
 {
-    uint64_t values[] = {command->job.id, command->work.queue, hold->session,
-                         hold->ask,       hold->epoch,         hold->slice,
-                         hold->worker,    hold->joins};
-    psd_status_t rc =
-        ps_registry_db_run(self, STATEMENT_GIVEN_FORGET, values, 3, err);
+    uint64_t values[] = {command->job.id, command->work.queue, hold->session, hold->ask,
+                         hold->epoch,     hold->slice,         hold->worker,  hold->joins};
+    psd_status_t rc = ps_registry_db_run(self, STATEMENT_GIVEN_FORGET, values, 3, err);
 
-    return rc == PSD_OK
-               ? ps_registry_db_run(self, STATEMENT_GIVEN_ADD, values, 8, err)
-               : rc;
+    return rc == PSD_OK ? ps_registry_db_run(self, STATEMENT_GIVEN_ADD, values, 8, err) : rc;
 }
 
-static psd_status_t
-store_done(ps_registry_db_t *self,
-           const ps_command_t *command,
-           const ps_work_hold_t *hold,
-           psd_error_t *err)
+static psd_status_t store_done(ps_registry_db_t *self, const ps_command_t *command,
+                               const ps_work_hold_t *hold, psd_error_t *err)
 {
     uint64_t done[] = {command->job.id, command->work.queue, hold->slice};
-    uint64_t given[] = {command->job.id, command->work.queue, hold->session,
-                        hold->ask};
-    psd_status_t rc =
-        ps_registry_db_run(self, STATEMENT_DONE_ADD, done, 3, err);
+    uint64_t given[] = {command->job.id, command->work.queue, hold->session, hold->ask};
+    psd_status_t rc = ps_registry_db_run(self, STATEMENT_DONE_ADD, done, 3, err);
 
-    return rc == PSD_OK
-               ? ps_registry_db_run(self, STATEMENT_GIVEN_DONE, given, 4, err)
-               : rc;
+    return rc == PSD_OK ? ps_registry_db_run(self, STATEMENT_GIVEN_DONE, given, 4, err) : rc;
 }
 
-psd_status_t
-ps_registry_db_store_work(ps_registry_db_t *self,
-                          const ps_command_t *command,
-                          psd_error_t *err)
+psd_status_t ps_registry_db_store_work(ps_registry_db_t *self, const ps_command_t *command,
+                                       psd_error_t *err)
 {
     const ps_work_t *work = &command->work;
     uint64_t queue[] = {command->job.id, work->queue};
@@ -121,28 +97,20 @@ typedef struct queue {
     uint64_t epoch;
 } queue_t;
 
-static psd_status_t
-apply_hold(const ps_registry_load_t *load,
-           const ps_query_t *query,
-           const queue_t *queue,
-           ps_work_hold_t *hold,
-           psd_error_t *err)
+static psd_status_t apply_hold(const ps_registry_load_t *load, const ps_query_t *query,
+                               const queue_t *queue, ps_work_hold_t *hold, psd_error_t *err)
 {
     /* Borrowed for the call: the command is not freed. */
-    ps_command_t command = {.kind = PS_COMMAND_WORK,
-                            .work = {.queue = queue->number,
-                                     .epoch = queue->epoch,
-                                     .holds = hold,
-                                     .n_holds = 1}};
+    ps_command_t command = {
+        .kind = PS_COMMAND_WORK,
+        .work = {.queue = queue->number, .epoch = queue->epoch, .holds = hold, .n_holds = 1}};
 
     command.job.id = queue->job;
     return ps_registry_load_apply(load, query, &command, err);
 }
 
-static psd_status_t
-load_done(const ps_registry_load_t *load,
-          const queue_t *queue,
-          psd_error_t *err)
+static psd_status_t load_done(const ps_registry_load_t *load, const queue_t *queue,
+                              psd_error_t *err)
 {
     ps_query_t query = ps_registry_db_query(load->db, STATEMENT_DONE_ALL);
     psd_status_t rc = PSD_OK;
@@ -160,10 +128,8 @@ load_done(const ps_registry_load_t *load,
     return ps_registry_load_end(&query, rc, err);
 }
 
-static psd_status_t
-load_given(const ps_registry_load_t *load,
-           const queue_t *queue,
-           psd_error_t *err)
+static psd_status_t load_given(const ps_registry_load_t *load, const queue_t *queue,
+                               psd_error_t *err)
 {
     ps_query_t query = ps_registry_db_query(load->db, STATEMENT_GIVEN_ALL);
     psd_status_t rc = PSD_OK;
@@ -187,10 +153,8 @@ load_given(const ps_registry_load_t *load,
     return ps_registry_load_end(&query, rc, err);
 }
 
-psd_status_t
-ps_registry_db_load_queues(const ps_registry_load_t *load,
-                           uint32_t job,
-                           psd_error_t *err)
+psd_status_t ps_registry_db_load_queues(const ps_registry_load_t *load, uint32_t job,
+                                        psd_error_t *err)
 {
     ps_query_t query = ps_registry_db_query(load->db, STATEMENT_QUEUE_ALL);
     psd_status_t rc = PSD_OK;

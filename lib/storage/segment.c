@@ -19,18 +19,15 @@
 
 /* ---- ranges -------------------------------------------------------------- */
 
-void
-ps_segment_done(ps_segment_t *self)
+void ps_segment_done(ps_segment_t *self)
 {
     ps_free(self->ranges);
     memset(self, 0, sizeof *self);
 }
 
-psd_status_t
-ps_segment_reserve(ps_segment_t *self, size_t more, psd_error_t *err)
+psd_status_t ps_segment_reserve(ps_segment_t *self, size_t more, psd_error_t *err)
 {
-    return ps_grow(&self->ranges, &self->capacity, self->n_ranges + more,
-                   sizeof *self->ranges)
+    return ps_grow(&self->ranges, &self->capacity, self->n_ranges + more, sizeof *self->ranges)
                ? PSD_OK
                : psd_error_set(err, PSD_NOMEM,
                                "no memory for a segment's "
@@ -38,8 +35,7 @@ ps_segment_reserve(ps_segment_t *self, size_t more, psd_error_t *err)
 }
 
 /* The first range that is not below the partition. */
-static size_t
-place_of(const ps_segment_t *self, uint32_t table, uint32_t partition)
+static size_t place_of(const ps_segment_t *self, uint32_t table, uint32_t partition)
 {
     uint64_t wanted = (uint64_t)table << 32 | partition;
     size_t low = 0;
@@ -58,18 +54,13 @@ place_of(const ps_segment_t *self, uint32_t table, uint32_t partition)
     return low;
 }
 
-static bool
-is_at(const ps_segment_t *self, size_t at, uint32_t table, uint32_t partition)
+static bool is_at(const ps_segment_t *self, size_t at, uint32_t table, uint32_t partition)
 {
     return at < self->n_ranges && self->ranges[at].table == table &&
            self->ranges[at].partition == partition;
 }
 
-void
-ps_segment_note(ps_segment_t *self,
-                uint32_t table,
-                uint32_t partition,
-                uint64_t lsn)
+void ps_segment_note(ps_segment_t *self, uint32_t table, uint32_t partition, uint64_t lsn)
 {
     size_t at = place_of(self, table, partition);
     ps_segment_range_t *range = NULL;
@@ -86,8 +77,7 @@ ps_segment_note(ps_segment_t *self,
     range->last = lsn > range->last ? lsn : range->last;
 }
 
-void
-ps_segment_forget(ps_segment_t *self, uint32_t table, uint32_t partition)
+void ps_segment_forget(ps_segment_t *self, uint32_t table, uint32_t partition)
 {
     size_t at = place_of(self, table, partition);
 
@@ -98,11 +88,7 @@ ps_segment_forget(ps_segment_t *self, uint32_t table, uint32_t partition)
     }
 }
 
-bool
-ps_segment_has(const ps_segment_t *self,
-               uint32_t table,
-               uint32_t partition,
-               uint64_t lsn)
+bool ps_segment_has(const ps_segment_t *self, uint32_t table, uint32_t partition, uint64_t lsn)
 {
     size_t at = place_of(self, table, partition);
 
@@ -111,8 +97,7 @@ ps_segment_has(const ps_segment_t *self,
 
 /* ---- names --------------------------------------------------------------- */
 
-bool
-ps_segment_parse(const char *name, uint64_t *ret_number)
+bool ps_segment_parse(const char *name, uint64_t *ret_number)
 {
     uint64_t number = 0;
 
@@ -133,11 +118,7 @@ ps_segment_parse(const char *name, uint64_t *ret_number)
     return true;
 }
 
-psd_status_t
-ps_segment_path(ps_buffer_t *to,
-                const char *dir,
-                uint64_t number,
-                psd_error_t *err)
+psd_status_t ps_segment_path(ps_buffer_t *to, const char *dir, uint64_t number, psd_error_t *err)
 {
     return ps_disk_path(to, err, dir, "log-%016" PRIx64 ".seg", number);
 }
@@ -160,10 +141,8 @@ static_assert(AT_NODE + PS_SHARD_LOG_NODE_MAX + 1 <= AT_SUM,
 #define PLACE(name, type, at) enum { AT_##name = at };
 SEGMENT_FIELDS(PLACE)
 
-void
-ps_segment_write_head(const ps_segment_t *self,
-                      const ps_segment_owner_t *owner,
-                      uint8_t ret[PS_SEGMENT_HEAD])
+void ps_segment_write_head(const ps_segment_t *self, const ps_segment_owner_t *owner,
+                           uint8_t ret[PS_SEGMENT_HEAD])
 {
     const uint32_t magic = SEGMENT_MAGIC;
     const uint32_t version = VERSION;
@@ -180,12 +159,8 @@ ps_segment_write_head(const ps_segment_t *self,
     ps_store_u64(ret + AT_SUM, ps_hash_bytes(ret, AT_SUM, 0));
 }
 
-static psd_status_t
-check_sum(ps_bytes_t bytes,
-          size_t size,
-          uint32_t magic,
-          const char *path,
-          psd_error_t *err)
+static psd_status_t check_sum(ps_bytes_t bytes, size_t size, uint32_t magic, const char *path,
+                              psd_error_t *err)
 {
     if (bytes.size < size) {
         return psd_error_set(err, PSD_DAMAGED,
@@ -195,12 +170,10 @@ check_sum(ps_bytes_t bytes,
     }
     if (ps_load_u32(bytes.data) != magic) {
         return psd_error_set(err, PSD_DAMAGED,
-                             "%s: byte 0: magic is 0x%08" PRIx32
-                             "; allowed: 0x%08" PRIx32,
-                             path, ps_load_u32(bytes.data), magic);
+                             "%s: byte 0: magic is 0x%08" PRIx32 "; allowed: 0x%08" PRIx32, path,
+                             ps_load_u32(bytes.data), magic);
     }
-    if (ps_load_u64(bytes.data + size - 8) !=
-        ps_hash_bytes(bytes.data, size - 8, 0)) {
+    if (ps_load_u64(bytes.data + size - 8) != ps_hash_bytes(bytes.data, size - 8, 0)) {
         return psd_error_set(err, PSD_DAMAGED,
                              "%s: byte %zu: the checksum of the %zu bytes in "
                              "front of it is not theirs",
@@ -208,18 +181,14 @@ check_sum(ps_bytes_t bytes,
     }
     if (ps_load_u32(bytes.data + 4) != VERSION) {
         return psd_error_set(err, PSD_FOREIGN,
-                             "%s is of version %" PRIu32
-                             "; this psd understands %d",
-                             path, ps_load_u32(bytes.data + 4), VERSION);
+                             "%s is of version %" PRIu32 "; this psd understands %d", path,
+                             ps_load_u32(bytes.data + 4), VERSION);
     }
     return PSD_OK;
 }
 
-static psd_status_t
-check_owner(const ps_segment_owner_t *owner,
-            const uint8_t *head,
-            const char *path,
-            psd_error_t *err)
+static psd_status_t check_owner(const ps_segment_owner_t *owner, const uint8_t *head,
+                                const char *path, psd_error_t *err)
 {
     char node[PS_SHARD_LOG_NODE_MAX + 1];
     char theirs[PS_ID_TEXT_SIZE];
@@ -230,33 +199,24 @@ check_owner(const ps_segment_owner_t *owner,
     if (!ps_id_equal(&cluster, &owner->cluster)) {
         ps_id_format(&cluster, theirs);
         ps_id_format(&owner->cluster, ours);
-        return psd_error_set(err, PSD_FOREIGN,
-                             "%s is of cluster %s; this one is %s", path,
-                             theirs, ours);
+        return psd_error_set(err, PSD_FOREIGN, "%s is of cluster %s; this one is %s", path, theirs,
+                             ours);
     }
     memcpy(node, head + AT_NODE, sizeof node);
     node[PS_SHARD_LOG_NODE_MAX] = '\0';
-    if (strcmp(node, owner->node) != 0 ||
-        ps_load_u32(head + AT_shard) != owner->shard) {
+    if (strcmp(node, owner->node) != 0 || ps_load_u32(head + AT_shard) != owner->shard) {
         return psd_error_set(err, PSD_FOREIGN,
-                             "%s is of shard %" PRIu32
-                             " of node %s; this is shard %" PRIu32
+                             "%s is of shard %" PRIu32 " of node %s; this is shard %" PRIu32
                              " of node %s",
-                             path, ps_load_u32(head + AT_shard), node,
-                             owner->shard, owner->node);
+                             path, ps_load_u32(head + AT_shard), node, owner->shard, owner->node);
     }
     return PSD_OK;
 }
 
-psd_status_t
-ps_segment_read_head(ps_segment_t *self,
-                     const ps_segment_owner_t *owner,
-                     ps_bytes_t head,
-                     const char *path,
-                     psd_error_t *err)
+psd_status_t ps_segment_read_head(ps_segment_t *self, const ps_segment_owner_t *owner,
+                                  ps_bytes_t head, const char *path, psd_error_t *err)
 {
-    psd_status_t rc =
-        check_sum(head, PS_SEGMENT_HEAD, SEGMENT_MAGIC, path, err);
+    psd_status_t rc = check_sum(head, PS_SEGMENT_HEAD, SEGMENT_MAGIC, path, err);
 
     if (rc == PSD_OK) {
         rc = check_owner(owner, head.data, path, err);
@@ -265,17 +225,15 @@ ps_segment_read_head(ps_segment_t *self,
         return rc;
     }
     if (ps_load_u64(head.data + AT_number) != self->number) {
-        return psd_error_set(
-            err, PSD_DAMAGED,
-            "%s: byte %d: number is %" PRIu64 "; the name says %" PRIu64, path,
-            AT_number, ps_load_u64(head.data + AT_number), self->number);
+        return psd_error_set(err, PSD_DAMAGED,
+                             "%s: byte %d: number is %" PRIu64 "; the name says %" PRIu64, path,
+                             AT_number, ps_load_u64(head.data + AT_number), self->number);
     }
     self->previous_bytes = ps_load_u64(head.data + AT_previous);
     return PSD_OK;
 }
 
-void
-ps_flushed_write(uint64_t number, uint64_t bytes, uint8_t ret[PS_FLUSHED_SLOT])
+void ps_flushed_write(uint64_t number, uint64_t bytes, uint8_t ret[PS_FLUSHED_SLOT])
 {
     ps_store_u32(ret, FLUSHED_MAGIC);
     ps_store_u32(ret + 4, VERSION);
@@ -285,21 +243,16 @@ ps_flushed_write(uint64_t number, uint64_t bytes, uint8_t ret[PS_FLUSHED_SLOT])
 }
 
 /* What a slot says that is whole. */
-static ps_flushed_t
-read_slot(ps_bytes_t bytes, size_t slot)
+static ps_flushed_t read_slot(ps_bytes_t bytes, size_t slot)
 {
     const uint8_t *at = bytes.data + slot * PS_FLUSHED_SLOT;
 
-    return (ps_flushed_t){.number = ps_load_u64(at + 8),
-                          .bytes = ps_load_u64(at + 16),
-                          .slot = slot};
+    return (ps_flushed_t){
+        .number = ps_load_u64(at + 8), .bytes = ps_load_u64(at + 16), .slot = slot};
 }
 
-psd_status_t
-ps_flushed_read(ps_bytes_t bytes,
-                const char *path,
-                ps_flushed_t *ret,
-                psd_error_t *err)
+psd_status_t ps_flushed_read(ps_bytes_t bytes, const char *path, ps_flushed_t *ret,
+                             psd_error_t *err)
 {
     psd_status_t rc[2] = {PSD_OK, PSD_OK};
     ps_flushed_t said[2];
@@ -308,9 +261,8 @@ ps_flushed_read(ps_bytes_t bytes,
         return check_sum(bytes, PS_FLUSHED_SIZE, FLUSHED_MAGIC, path, err);
     }
     for (size_t i = 0; i < 2; i++) {
-        rc[i] = check_sum(
-            (ps_bytes_t){bytes.data + i * PS_FLUSHED_SLOT, PS_FLUSHED_SLOT},
-            PS_FLUSHED_SLOT, FLUSHED_MAGIC, path, NULL);
+        rc[i] = check_sum((ps_bytes_t){bytes.data + i * PS_FLUSHED_SLOT, PS_FLUSHED_SLOT},
+                          PS_FLUSHED_SLOT, FLUSHED_MAGIC, path, NULL);
         said[i] = read_slot(bytes, i);
     }
     if (rc[0] != PSD_OK && rc[1] != PSD_OK) {
@@ -323,8 +275,7 @@ ps_flushed_read(ps_bytes_t bytes,
     }
     /* It only ever says more. */
     *ret = said[said[1].number > said[0].number ||
-                        (said[1].number == said[0].number &&
-                         said[1].bytes > said[0].bytes)
+                        (said[1].number == said[0].number && said[1].bytes > said[0].bytes)
                     ? 1
                     : 0];
     return PSD_OK;

@@ -40,42 +40,28 @@ typedef struct ps_segment_owner {
 
 void ps_segment_done(ps_segment_t *self);
 /* Adds a record; room for a range was reserved (ps_segment_reserve). */
-void ps_segment_note(ps_segment_t *self,
-                     uint32_t table,
-                     uint32_t partition,
-                     uint64_t lsn);
+void ps_segment_note(ps_segment_t *self, uint32_t table, uint32_t partition, uint64_t lsn);
 /* Nobody needs what it has of the partition. */
 void ps_segment_forget(ps_segment_t *self, uint32_t table, uint32_t partition);
 /* Room for `more` ranges. Errors: PSD_NOMEM, nothing changed. */
-PSD_MUST_CHECK psd_status_t ps_segment_reserve(ps_segment_t *self,
-                                               size_t more,
-                                               psd_error_t *err);
+PSD_MUST_CHECK psd_status_t ps_segment_reserve(ps_segment_t *self, size_t more, psd_error_t *err);
 /* True when a record of the partition with this lsn or a higher one may be in
  * it. */
-bool ps_segment_has(const ps_segment_t *self,
-                    uint32_t table,
-                    uint32_t partition,
-                    uint64_t lsn);
+bool ps_segment_has(const ps_segment_t *self, uint32_t table, uint32_t partition, uint64_t lsn);
 
 /* The number in a name log-<16 hex digits>.seg; false: another name. */
 PSD_MUST_CHECK bool ps_segment_parse(const char *name, uint64_t *ret_number);
-PSD_MUST_CHECK psd_status_t ps_segment_path(ps_buffer_t *to,
-                                            const char *dir,
-                                            uint64_t number,
+PSD_MUST_CHECK psd_status_t ps_segment_path(ps_buffer_t *to, const char *dir, uint64_t number,
                                             psd_error_t *err);
 
 /* Head bytes of self. */
-void ps_segment_write_head(const ps_segment_t *self,
-                           const ps_segment_owner_t *owner,
+void ps_segment_write_head(const ps_segment_t *self, const ps_segment_owner_t *owner,
                            uint8_t ret[PS_SEGMENT_HEAD]);
 /* Fills in previous_bytes of a segment of this number. path is for texts.
  * Errors: PSD_DAMAGED, PSD_FOREIGN. */
-PSD_MUST_CHECK psd_status_t
-ps_segment_read_head(ps_segment_t *self,
-                     const ps_segment_owner_t *owner,
-                     ps_bytes_t head,
-                     const char *path,
-                     psd_error_t *err);
+PSD_MUST_CHECK psd_status_t ps_segment_read_head(ps_segment_t *self,
+                                                 const ps_segment_owner_t *owner, ps_bytes_t head,
+                                                 const char *path, psd_error_t *err);
 
 /*
  * log-flushed: up to where the newest segment was flushed, as far as that is
@@ -94,11 +80,8 @@ typedef struct ps_flushed {
     bool is_torn; /* the other one says nothing */
 } ps_flushed_t;
 
-void
-ps_flushed_write(uint64_t number, uint64_t bytes, uint8_t ret[PS_FLUSHED_SLOT]);
+void ps_flushed_write(uint64_t number, uint64_t bytes, uint8_t ret[PS_FLUSHED_SLOT]);
 /* Errors: PSD_DAMAGED neither slot is whole; PSD_FOREIGN. */
-PSD_MUST_CHECK psd_status_t ps_flushed_read(ps_bytes_t bytes,
-                                            const char *path,
-                                            ps_flushed_t *ret,
+PSD_MUST_CHECK psd_status_t ps_flushed_read(ps_bytes_t bytes, const char *path, ps_flushed_t *ret,
                                             psd_error_t *err);
 #endif

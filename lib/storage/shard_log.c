@@ -12,8 +12,7 @@
 #include "storage/log_dir.h"
 #include "storage/shard_log_inner.h"
 
-static psd_status_t
-no_memory(psd_error_t *err)
+static psd_status_t no_memory(psd_error_t *err)
 {
     return psd_error_set(err, PSD_NOMEM, "no memory for the log");
 }
@@ -33,12 +32,8 @@ typedef struct found {
     size_t stale_capacity;
 } found_t;
 
-static psd_status_t
-add_number(uint64_t **numbers,
-           size_t *n,
-           size_t *capacity,
-           uint64_t number,
-           psd_error_t *err)
+static psd_status_t add_number(uint64_t **numbers, size_t *n, size_t *capacity, uint64_t number,
+                               psd_error_t *err)
 {
     if (!ps_grow(numbers, capacity, *n + 1, sizeof **numbers)) {
         return no_memory(err);
@@ -47,8 +42,7 @@ add_number(uint64_t **numbers,
     return PSD_OK;
 }
 
-static psd_status_t
-take_name(void *context, const char *name, psd_error_t *err)
+static psd_status_t take_name(void *context, const char *name, psd_error_t *err)
 {
     found_t *found = context;
     size_t length = strlen(name);
@@ -61,22 +55,18 @@ take_name(void *context, const char *name, psd_error_t *err)
     } else if (strcmp(name, PS_FLUSHED_NAME ".tmp") == 0) {
         found->has_stale_note = true;
     } else if (ps_segment_parse(name, &number)) {
-        return add_number(&found->numbers, &found->n_numbers, &found->capacity,
-                          number, err);
-    } else if (length > 4 && length < sizeof whole &&
-               strcmp(name + length - 4, ".tmp") == 0) {
+        return add_number(&found->numbers, &found->n_numbers, &found->capacity, number, err);
+    } else if (length > 4 && length < sizeof whole && strcmp(name + length - 4, ".tmp") == 0) {
         memcpy(whole, name, length - 4);
         whole[length - 4] = '\0';
         if (ps_segment_parse(whole, &number)) {
-            return add_number(&found->stale, &found->n_stale,
-                              &found->stale_capacity, number, err);
+            return add_number(&found->stale, &found->n_stale, &found->stale_capacity, number, err);
         }
     }
     return PSD_OK;
 }
 
-static int
-compare_numbers(const void *a, const void *b)
+static int compare_numbers(const void *a, const void *b)
 {
     const uint64_t *x = a;
     const uint64_t *y = b;
@@ -84,8 +74,7 @@ compare_numbers(const void *a, const void *b)
     return (*x > *y) - (*x < *y);
 }
 
-static psd_status_t
-remove_stale(ps_shard_log_t *self, const found_t *found, psd_error_t *err)
+static psd_status_t remove_stale(ps_shard_log_t *self, const found_t *found, psd_error_t *err)
 {
     PSD_AUTO(ps_buffer_done) ps_buffer_t path = {0};
     psd_status_t rc = PSD_OK;
@@ -108,8 +97,7 @@ remove_stale(ps_shard_log_t *self, const found_t *found, psd_error_t *err)
     return rc;
 }
 
-static psd_status_t
-read_head(ps_shard_log_t *self, ps_segment_t *segment, psd_error_t *err)
+static psd_status_t read_head(ps_shard_log_t *self, ps_segment_t *segment, psd_error_t *err)
 {
     PSD_AUTO(ps_buffer_done) ps_buffer_t path = {0};
     uint8_t head[PS_SEGMENT_HEAD];
@@ -131,8 +119,7 @@ read_head(ps_shard_log_t *self, ps_segment_t *segment, psd_error_t *err)
         rc = self->disk->size(self->disk, file, &segment->bytes, err);
     }
     if (rc == PSD_OK) {
-        rc = ps_segment_read_head(segment, &self->owner,
-                                  (ps_bytes_t){head, size}, name, err);
+        rc = ps_segment_read_head(segment, &self->owner, (ps_bytes_t){head, size}, name, err);
     }
     self->disk->close(self->disk, &file);
     segment->is_unread = rc == PSD_DAMAGED;
@@ -140,16 +127,12 @@ read_head(ps_shard_log_t *self, ps_segment_t *segment, psd_error_t *err)
 }
 
 /* What a segment holds that another follows is told by that one. */
-static psd_status_t
-check_size(ps_shard_log_t *self,
-           ps_segment_t *segment,
-           ps_segment_t *next,
-           psd_error_t *err)
+static psd_status_t check_size(ps_shard_log_t *self, ps_segment_t *segment, ps_segment_t *next,
+                               psd_error_t *err)
 {
     uint64_t wanted = next->previous_bytes;
 
-    if (segment->is_unread || next->is_unread ||
-        next->number != segment->number + 1) {
+    if (segment->is_unread || next->is_unread || next->number != segment->number + 1) {
         return PSD_OK; /* that is passed over already */
     }
     if (segment->bytes >= wanted && wanted >= PS_SEGMENT_HEAD) {
@@ -158,18 +141,16 @@ check_size(ps_shard_log_t *self,
     }
     segment->is_damaged = true;
     next->follows_hole = true;
-    return ps_damage_pass(
-        self->damage,
-        psd_error_set(err, PSD_DAMAGED,
-                      "%s/log-%016" PRIx64 ".seg: byte %" PRIu64
-                      ": the file ends; the next segment says "
-                      "%" PRIu64 " bytes",
-                      self->dir, segment->number, segment->bytes, wanted),
-        NULL, err);
+    return ps_damage_pass(self->damage,
+                          psd_error_set(err, PSD_DAMAGED,
+                                        "%s/log-%016" PRIx64 ".seg: byte %" PRIu64
+                                        ": the file ends; the next segment says "
+                                        "%" PRIu64 " bytes",
+                                        self->dir, segment->number, segment->bytes, wanted),
+                          NULL, err);
 }
 
-static psd_status_t
-check_sizes(ps_shard_log_t *self, psd_error_t *err)
+static psd_status_t check_sizes(ps_shard_log_t *self, psd_error_t *err)
 {
     psd_status_t rc = PSD_OK;
 
@@ -179,45 +160,39 @@ check_sizes(ps_shard_log_t *self, psd_error_t *err)
     return rc;
 }
 
-static psd_status_t
-check_flushed(ps_shard_log_t *self, psd_error_t *err)
+static psd_status_t check_flushed(ps_shard_log_t *self, psd_error_t *err)
 {
     ps_segment_t *last = ps_shard_log_last(self);
     uint64_t number = self->flushed.number;
 
     if (last == NULL ? number != 0 : number > last->number) {
         self->ends_in_hole = true;
-        return ps_damage_pass(
-            self->damage,
-            psd_error_set(err, PSD_DAMAGED,
-                          "%s/log-%016" PRIx64 ".seg is missing; %" PRIu64
-                          " bytes of it were flushed",
-                          self->dir, number, self->flushed.bytes),
-            NULL, err);
+        return ps_damage_pass(self->damage,
+                              psd_error_set(err, PSD_DAMAGED,
+                                            "%s/log-%016" PRIx64 ".seg is missing; %" PRIu64
+                                            " bytes of it were flushed",
+                                            self->dir, number, self->flushed.bytes),
+                              NULL, err);
     }
     if (last != NULL && number == last->number && !last->is_unread &&
         last->bytes < self->flushed.bytes) {
         self->ends_in_hole = true;
         last->is_damaged = true;
-        return ps_damage_pass(
-            self->damage,
-            psd_error_set(err, PSD_DAMAGED,
-                          "%s/log-%016" PRIx64 ".seg: byte %" PRIu64
-                          ": the file ends; %" PRIu64
-                          " bytes of it were flushed",
-                          self->dir, number, last->bytes, self->flushed.bytes),
-            NULL, err);
+        return ps_damage_pass(self->damage,
+                              psd_error_set(err, PSD_DAMAGED,
+                                            "%s/log-%016" PRIx64 ".seg: byte %" PRIu64
+                                            ": the file ends; %" PRIu64 " bytes of it were flushed",
+                                            self->dir, number, last->bytes, self->flushed.bytes),
+                              NULL, err);
     }
     return PSD_OK;
 }
 
-static psd_status_t
-read_heads(ps_shard_log_t *self, const found_t *found, psd_error_t *err)
+static psd_status_t read_heads(ps_shard_log_t *self, const found_t *found, psd_error_t *err)
 {
     psd_status_t rc = PSD_OK;
 
-    if (!ps_grow(&self->segments, &self->capacity, found->n_numbers + 1,
-                 sizeof *self->segments)) {
+    if (!ps_grow(&self->segments, &self->capacity, found->n_numbers + 1, sizeof *self->segments)) {
         return no_memory(err);
     }
     for (size_t i = 0; i < found->n_numbers && rc == PSD_OK; i++) {
@@ -227,10 +202,8 @@ read_heads(ps_shard_log_t *self, const found_t *found, psd_error_t *err)
             segment.follows_hole = true;
             rc = ps_damage_pass(self->damage,
                                 psd_error_set(err, PSD_DAMAGED,
-                                              "%s/log-%016" PRIx64
-                                              ".seg is missing between others",
-                                              self->dir,
-                                              found->numbers[i - 1] + 1),
+                                              "%s/log-%016" PRIx64 ".seg is missing between others",
+                                              self->dir, found->numbers[i - 1] + 1),
                                 NULL, err);
         }
         if (rc == PSD_OK) {
@@ -245,8 +218,7 @@ read_heads(ps_shard_log_t *self, const found_t *found, psd_error_t *err)
 }
 
 /* Opens log-flushed and reads it; an empty directory gets one. */
-static psd_status_t
-open_note(ps_shard_log_t *self, const found_t *found, psd_error_t *err)
+static psd_status_t open_note(ps_shard_log_t *self, const found_t *found, psd_error_t *err)
 {
     PSD_AUTO(ps_buffer_done) ps_buffer_t path = {0};
     uint8_t bytes[PS_FLUSHED_SIZE];
@@ -260,28 +232,24 @@ open_note(ps_shard_log_t *self, const found_t *found, psd_error_t *err)
     name = (const char *)path.data;
     if (!found->has_note && found->n_files > 0) {
         self->ends_in_hole = true;
-        return ps_damage_pass(
-            self->damage,
-            psd_error_set(err, PSD_DAMAGED,
-                          "%s is missing beside %zu other files", name,
-                          found->n_files),
-            NULL, err);
+        return ps_damage_pass(self->damage,
+                              psd_error_set(err, PSD_DAMAGED,
+                                            "%s is missing beside %zu other files", name,
+                                            found->n_files),
+                              NULL, err);
     }
     if (!found->has_note) {
         ps_flushed_write(0, 0, bytes);
         ps_flushed_write(0, 0, bytes + PS_FLUSHED_SLOT);
-        return ps_disk_make(self->disk, self->dir, name,
-                            (ps_bytes_t){bytes, sizeof bytes}, &self->note,
-                            err);
+        return ps_disk_make(self->disk, self->dir, name, (ps_bytes_t){bytes, sizeof bytes},
+                            &self->note, err);
     }
     rc = self->disk->open(self->disk, name, PS_DISK_KEEP, &self->note, err);
     if (rc == PSD_OK) {
-        rc = self->disk->read(self->disk, self->note, 0, bytes, sizeof bytes,
-                              &size, err);
+        rc = self->disk->read(self->disk, self->note, 0, bytes, sizeof bytes, &size, err);
     }
     if (rc == PSD_OK) {
-        rc = ps_flushed_read((ps_bytes_t){bytes, size}, name, &self->flushed,
-                             err);
+        rc = ps_flushed_read((ps_bytes_t){bytes, size}, name, &self->flushed, err);
     }
     if (rc == PSD_OK) {
         self->note_slot = 1 - self->flushed.slot;
@@ -291,8 +259,7 @@ open_note(ps_shard_log_t *self, const found_t *found, psd_error_t *err)
     return ps_damage_pass(self->damage, rc, NULL, err);
 }
 
-static psd_status_t
-open_dir(ps_shard_log_t *self, found_t *found, psd_error_t *err)
+static psd_status_t open_dir(ps_shard_log_t *self, found_t *found, psd_error_t *err)
 {
     psd_status_t rc = self->disk->make_dir(self->disk, self->dir, err);
 
@@ -303,8 +270,7 @@ open_dir(ps_shard_log_t *self, found_t *found, psd_error_t *err)
         return rc;
     }
     if (found->n_numbers > 0) {
-        qsort(found->numbers, found->n_numbers, sizeof *found->numbers,
-              compare_numbers);
+        qsort(found->numbers, found->n_numbers, sizeof *found->numbers, compare_numbers);
     }
     rc = read_heads(self, found, err);
     if (rc == PSD_OK) {
@@ -319,18 +285,15 @@ open_dir(ps_shard_log_t *self, found_t *found, psd_error_t *err)
     return rc;
 }
 
-psd_status_t
-ps_shard_log_open(const ps_shard_log_args_t *args,
-                  ps_shard_log_t **ret_log,
-                  psd_error_t *err)
+psd_status_t ps_shard_log_open(const ps_shard_log_args_t *args, ps_shard_log_t **ret_log,
+                               psd_error_t *err)
 {
     PSD_AUTO(ps_shard_log_close)
     ps_shard_log_t *self = ps_alloc(1, sizeof *self);
     found_t found = {0};
     psd_status_t rc = PSD_OK;
 
-    assert(args->segment_bytes > 0 &&
-           strlen(args->node) <= PS_SHARD_LOG_NODE_MAX);
+    assert(args->segment_bytes > 0 && strlen(args->node) <= PS_SHARD_LOG_NODE_MAX);
     if (self == NULL) {
         return no_memory(err);
     }
@@ -355,8 +318,7 @@ ps_shard_log_open(const ps_shard_log_args_t *args,
     return PSD_OK;
 }
 
-void
-ps_shard_log_close(ps_shard_log_t **self_p)
+void ps_shard_log_close(ps_shard_log_t **self_p)
 {
     ps_shard_log_t *self = *self_p;
 
@@ -381,8 +343,7 @@ ps_shard_log_close(ps_shard_log_t **self_p)
 /* ---- append -------------------------------------------------------------- */
 
 /* An entry with room for n spans and `size` bytes behind them. */
-static ps_log_entry_t *
-new_entry(const ps_record_t *record, size_t n, size_t size)
+static ps_log_entry_t *new_entry(const ps_record_t *record, size_t n, size_t size)
 {
     size_t front = sizeof(ps_log_entry_t) + n * sizeof(ps_bytes_t);
     ps_log_entry_t *entry = ps_alloc_raw(1, front + size);
@@ -396,8 +357,7 @@ new_entry(const ps_record_t *record, size_t n, size_t size)
     return entry;
 }
 
-static void
-add_entry(ps_shard_log_t *self, ps_log_entry_t *entry)
+static void add_entry(ps_shard_log_t *self, ps_log_entry_t *entry)
 {
     if (self->first == NULL) {
         self->first = entry;
@@ -413,8 +373,7 @@ add_entry(ps_shard_log_t *self, ps_log_entry_t *entry)
     self->waiting_bytes += entry->size;
 }
 
-void
-ps_shard_log_drop_first(ps_shard_log_t *self)
+void ps_shard_log_drop_first(ps_shard_log_t *self)
 {
     ps_log_entry_t *entry = self->first;
 
@@ -424,11 +383,8 @@ ps_shard_log_drop_first(ps_shard_log_t *self)
     ps_free(entry);
 }
 
-psd_status_t
-ps_shard_log_append(ps_shard_log_t *self,
-                    const ps_record_t *record,
-                    ps_payload_t *payload,
-                    psd_error_t *err)
+psd_status_t ps_shard_log_append(ps_shard_log_t *self, const ps_record_t *record,
+                                 ps_payload_t *payload, psd_error_t *err)
 {
     size_t size = ps_record_size(record, payload);
     bool copied = size <= PS_SHARD_LOG_COPY_MAX;
@@ -457,20 +413,15 @@ ps_shard_log_append(ps_shard_log_t *self,
         entry->spans[0] = (ps_bytes_t){bytes, size};
         entry->n_spans = 1;
     } else {
-        entry->n_spans =
-            ps_record_head_write(record, payload, bytes, entry->spans);
+        entry->n_spans = ps_record_head_write(record, payload, bytes, entry->spans);
         entry->payload = payload != NULL ? ps_payload_keep(payload) : NULL;
     }
     add_entry(self, entry);
     return PSD_OK;
 }
 
-psd_status_t
-ps_shard_log_append_bytes(ps_shard_log_t *self,
-                          const ps_record_t *record,
-                          ps_bytes_t bytes,
-                          ps_payload_t *holder,
-                          psd_error_t *err)
+psd_status_t ps_shard_log_append_bytes(ps_shard_log_t *self, const ps_record_t *record,
+                                       ps_bytes_t bytes, ps_payload_t *holder, psd_error_t *err)
 {
     bool copied = holder == NULL || bytes.size <= PS_SHARD_LOG_COPY_MAX;
     ps_log_entry_t *entry = new_entry(record, 1, copied ? bytes.size : 0);
@@ -494,13 +445,8 @@ ps_shard_log_append_bytes(ps_shard_log_t *self,
     return PSD_OK;
 }
 
-void
-ps_shard_log_note(ps_shard_log_t *self,
-                  size_t segment,
-                  ps_record_kind_t kind,
-                  uint32_t table,
-                  uint32_t partition,
-                  uint64_t lsn)
+void ps_shard_log_note(ps_shard_log_t *self, size_t segment, ps_record_kind_t kind, uint32_t table,
+                       uint32_t partition, uint64_t lsn)
 {
     bool is_mark = kind == PS_RECORD_ANEW || kind == PS_RECORD_LEAVE;
 
@@ -514,26 +460,22 @@ ps_shard_log_note(ps_shard_log_t *self,
 
 /* ---- what there is ------------------------------------------------------- */
 
-uint64_t
-ps_shard_log_appended(const ps_shard_log_t *self)
+uint64_t ps_shard_log_appended(const ps_shard_log_t *self)
 {
     return self->n_appended;
 }
 
-uint64_t
-ps_shard_log_flushed(const ps_shard_log_t *self)
+uint64_t ps_shard_log_flushed(const ps_shard_log_t *self)
 {
     return self->n_flushed;
 }
 
-uint64_t
-ps_shard_log_waiting(const ps_shard_log_t *self)
+uint64_t ps_shard_log_waiting(const ps_shard_log_t *self)
 {
     return self->waiting_bytes;
 }
 
-uint64_t
-ps_shard_log_bytes(const ps_shard_log_t *self)
+uint64_t ps_shard_log_bytes(const ps_shard_log_t *self)
 {
     uint64_t sum = 0;
 
@@ -543,11 +485,8 @@ ps_shard_log_bytes(const ps_shard_log_t *self)
     return sum;
 }
 
-uint64_t
-ps_shard_log_segment_with(const ps_shard_log_t *self,
-                          uint32_t table,
-                          uint32_t partition,
-                          uint64_t lsn)
+uint64_t ps_shard_log_segment_with(const ps_shard_log_t *self, uint32_t table, uint32_t partition,
+                                   uint64_t lsn)
 {
     for (size_t i = 0; i < self->n_segments; i++) {
         if (ps_segment_has(&self->segments[i], table, partition, lsn)) {
@@ -557,14 +496,12 @@ ps_shard_log_segment_with(const ps_shard_log_t *self,
     return UINT64_MAX;
 }
 
-psd_status_t
-ps_shard_log_cut(ps_shard_log_t *self, uint64_t lowest, psd_error_t *err)
+psd_status_t ps_shard_log_cut(ps_shard_log_t *self, uint64_t lowest, psd_error_t *err)
 {
     PSD_AUTO(ps_buffer_done) ps_buffer_t path = {0};
 
     while (self->n_segments > 1 && self->segments[0].number < lowest) {
-        psd_status_t rc =
-            ps_segment_path(&path, self->dir, self->segments[0].number, err);
+        psd_status_t rc = ps_segment_path(&path, self->dir, self->segments[0].number, err);
 
         if (rc == PSD_OK && self->segments[0].is_damaged) {
             rc = ps_damage_rename(self->disk, (const char *)path.data, err);
@@ -580,8 +517,7 @@ ps_shard_log_cut(ps_shard_log_t *self, uint64_t lowest, psd_error_t *err)
         }
         ps_segment_done(&self->segments[0]);
         self->n_segments--;
-        memmove(self->segments, self->segments + 1,
-                self->n_segments * sizeof *self->segments);
+        memmove(self->segments, self->segments + 1, self->n_segments * sizeof *self->segments);
     }
     return PSD_OK;
 }

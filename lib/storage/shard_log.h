@@ -47,17 +47,14 @@ typedef struct ps_shard_log_args {
  * PSD_IO; PSD_LIMIT; PSD_NOMEM.
  */
 PSD_MUST_CHECK psd_status_t ps_shard_log_open(const ps_shard_log_args_t *args,
-                                              ps_shard_log_t **ret_log,
-                                              psd_error_t *err);
+                                              ps_shard_log_t **ret_log, psd_error_t *err);
 /* Writes and flushes nothing. Takes NULL. */
 void ps_shard_log_close(ps_shard_log_t **self_p);
 
 /* Told of each record, in the order of the log. record and body are borrowed
  * until it returns; what is not PSD_OK ends the reading with that status. */
-typedef psd_status_t ps_shard_log_each_t(void *context,
-                                         const ps_record_t *record,
-                                         const ps_body_t *body,
-                                         psd_error_t *err);
+typedef psd_status_t ps_shard_log_each_t(void *context, const ps_record_t *record,
+                                         const ps_body_t *body, psd_error_t *err);
 
 typedef struct ps_shard_log_found {
     uint64_t n_segments;
@@ -85,18 +82,15 @@ typedef struct ps_shard_log_found {
  * nothing was changed, and records were told only up to there. PSD_IO,
  * PSD_LIMIT no room, PSD_NOMEM, and what `each` returned.
  */
-PSD_MUST_CHECK psd_status_t ps_shard_log_read(ps_shard_log_t *self,
-                                              ps_shard_log_each_t *each,
-                                              void *context,
-                                              ps_shard_log_found_t *ret_found,
+PSD_MUST_CHECK psd_status_t ps_shard_log_read(ps_shard_log_t *self, ps_shard_log_each_t *each,
+                                              void *context, ps_shard_log_found_t *ret_found,
                                               psd_error_t *err);
 
 /* Behind a reading that found damage, when the files in damage->aside have
  * other names: cuts, flushes and notes what the reading did not. To be called
  * until it succeeds, and before anything is appended. Errors: PSD_IO,
  * PSD_LIMIT, PSD_NOMEM. */
-PSD_MUST_CHECK psd_status_t ps_shard_log_settle(ps_shard_log_t *self,
-                                                psd_error_t *err);
+PSD_MUST_CHECK psd_status_t ps_shard_log_settle(ps_shard_log_t *self, psd_error_t *err);
 
 /*
  * Appends a record in memory. Keeps payload until the record is flushed; it is
@@ -105,19 +99,15 @@ PSD_MUST_CHECK psd_status_t ps_shard_log_settle(ps_shard_log_t *self,
  * Errors: PSD_LIMIT the record is larger than PS_RECORD_MAX; PSD_NOMEM; the log
  * is then unchanged.
  */
-PSD_MUST_CHECK psd_status_t ps_shard_log_append(ps_shard_log_t *self,
-                                                const ps_record_t *record,
-                                                ps_payload_t *payload,
-                                                psd_error_t *err);
+PSD_MUST_CHECK psd_status_t ps_shard_log_append(ps_shard_log_t *self, const ps_record_t *record,
+                                                ps_payload_t *payload, psd_error_t *err);
 /* The same for a record whose bytes are there, as they came from another node
  * and were read (ps_record_read). They are borrowed from holder, which is kept
  * until the record is flushed; holder NULL: they are copied. Errors:
  * PSD_NOMEM. */
 PSD_MUST_CHECK psd_status_t ps_shard_log_append_bytes(ps_shard_log_t *self,
-                                                      const ps_record_t *record,
-                                                      ps_bytes_t bytes,
-                                                      ps_payload_t *holder,
-                                                      psd_error_t *err);
+                                                      const ps_record_t *record, ps_bytes_t bytes,
+                                                      ps_payload_t *holder, psd_error_t *err);
 
 /*
  * Writes what was appended, in one call of the disk: the next reader of the
@@ -126,12 +116,10 @@ PSD_MUST_CHECK psd_status_t ps_shard_log_append_bytes(ps_shard_log_t *self,
  * Errors: PSD_LIMIT no room; PSD_IO; PSD_NOMEM. Nothing that was flushed is
  * touched, nothing that was appended is lost: call it again.
  */
-PSD_MUST_CHECK psd_status_t ps_shard_log_write(ps_shard_log_t *self,
-                                               psd_error_t *err);
+PSD_MUST_CHECK psd_status_t ps_shard_log_write(ps_shard_log_t *self, psd_error_t *err);
 /* Writes and flushes: every record appended before is on the disk. Errors as
  * of ps_shard_log_write. */
-PSD_MUST_CHECK psd_status_t ps_shard_log_flush(ps_shard_log_t *self,
-                                               psd_error_t *err);
+PSD_MUST_CHECK psd_status_t ps_shard_log_flush(ps_shard_log_t *self, psd_error_t *err);
 
 /* Records appended since the log was opened, and how many of them, the first
  * ones, are flushed: an append's ticket is the count behind it. */
@@ -146,14 +134,11 @@ uint64_t ps_shard_log_bytes(const ps_shard_log_t *self);
 /* The lowest segment with a record of the partition whose lsn is `lsn` or more,
  * of those since the last ANEW or LEAVE; UINT64_MAX: none has one. What was
  * appended and not written is in none. */
-uint64_t ps_shard_log_segment_with(const ps_shard_log_t *self,
-                                   uint32_t table,
-                                   uint32_t partition,
+uint64_t ps_shard_log_segment_with(const ps_shard_log_t *self, uint32_t table, uint32_t partition,
                                    uint64_t lsn);
 /* Removes the segments below `lowest` for good, the first one first; never the
  * last one. One that is damaged gets another name. Errors: PSD_IO; some may be
  * removed. */
-PSD_MUST_CHECK psd_status_t ps_shard_log_cut(ps_shard_log_t *self,
-                                             uint64_t lowest,
+PSD_MUST_CHECK psd_status_t ps_shard_log_cut(ps_shard_log_t *self, uint64_t lowest,
                                              psd_error_t *err);
 #endif

@@ -60,15 +60,13 @@ struct ps_shard_log {
 };
 
 /* The last segment; NULL: there is none. */
-static inline ps_segment_t *
-ps_shard_log_last(ps_shard_log_t *self)
+static inline ps_segment_t *ps_shard_log_last(ps_shard_log_t *self)
 {
     return self->n_segments > 0 ? &self->segments[self->n_segments - 1] : NULL;
 }
 
 /* The last segment, where there is one. */
-static inline ps_segment_t *
-ps_shard_log_current(ps_shard_log_t *self)
+static inline ps_segment_t *ps_shard_log_current(ps_shard_log_t *self)
 {
     assert(self->n_segments > 0);
     return &self->segments[self->n_segments - 1];
@@ -77,17 +75,11 @@ ps_shard_log_current(ps_shard_log_t *self)
 /* A record is in self->segments[segment], the last one that was looked at;
  * room for a range was reserved there. With the mark of a life's beginning or
  * end, nobody needs what the log has of the partition before it. */
-void ps_shard_log_note(ps_shard_log_t *self,
-                       size_t segment,
-                       ps_record_kind_t kind,
-                       uint32_t table,
-                       uint32_t partition,
-                       uint64_t lsn);
+void ps_shard_log_note(ps_shard_log_t *self, size_t segment, ps_record_kind_t kind, uint32_t table,
+                       uint32_t partition, uint64_t lsn);
 /* Drops the first entry. */
 void ps_shard_log_drop_first(ps_shard_log_t *self);
 /* Says in log-flushed that the last segment is on the disk up to `bytes`. What
  * fails is not told: it is then known a little less well. */
-void ps_shard_log_note_flushed(ps_shard_log_t *self,
-                               uint64_t number,
-                               uint64_t bytes);
+void ps_shard_log_note_flushed(ps_shard_log_t *self, uint64_t number, uint64_t bytes);
 #endif

@@ -30,16 +30,14 @@ typedef struct reader {
 } reader_t;
 
 /* Bytes of the segment behind offset. */
-static uint64_t
-bytes_left(const reader_t *self)
+static uint64_t bytes_left(const reader_t *self)
 {
     return self->segment->bytes - self->offset;
 }
 
 /* Sees to it that `need` bytes behind offset are in the buffer; there are so
  * many. */
-static psd_status_t
-fill(reader_t *self, size_t need, psd_error_t *err)
+static psd_status_t fill(reader_t *self, size_t need, psd_error_t *err)
 {
     size_t have = self->end - self->at;
     uint64_t from = self->offset + have;
@@ -59,28 +57,23 @@ fill(reader_t *self, size_t need, psd_error_t *err)
     self->at = 0;
     self->end = have;
     if (!ps_grow(&self->buffer, &self->capacity, have + want, 1)) {
-        return psd_error_set(err, PSD_NOMEM,
-                             "no memory to read %zu bytes of the log",
-                             have + want);
+        return psd_error_set(err, PSD_NOMEM, "no memory to read %zu bytes of the log", have + want);
     }
-    self->log->disk->ahead(self->log->disk, self->file, from + want,
-                           AHEAD * BLOCK);
-    rc = self->log->disk->read(self->log->disk, self->file, from,
-                               self->buffer + have, want, &got, err);
+    self->log->disk->ahead(self->log->disk, self->file, from + want, AHEAD * BLOCK);
+    rc = self->log->disk->read(self->log->disk, self->file, from, self->buffer + have, want, &got,
+                               err);
     if (rc == PSD_OK && got < want) {
         rc = psd_error_set(err, PSD_IO,
                            "%s/log-%016" PRIx64 ".seg became shorter than "
                            "%" PRIu64 " bytes",
-                           self->log->dir, self->segment->number,
-                           self->segment->bytes);
+                           self->log->dir, self->segment->number, self->segment->bytes);
     }
     self->end += got;
     return rc;
 }
 
 /* Says what is wrong with the record at offset. */
-static psd_status_t
-refuse(const reader_t *self, psd_error_t *err)
+static psd_status_t refuse(const reader_t *self, psd_error_t *err)
 {
     PSD_AUTO(psd_error_destroy) psd_error_t *why = psd_error_new();
     ps_bytes_t bytes = {self->buffer + self->at, self->end - self->at};
@@ -91,38 +84,29 @@ refuse(const reader_t *self, psd_error_t *err)
     psd_status_t rc = PSD_OK;
 
     if (claimed > bytes_left(self)) {
-        rc = psd_error_set(why, PSD_DAMAGED,
-                           "byte 0: size is %zu; %" PRIu64 " bytes are left",
+        rc = psd_error_set(why, PSD_DAMAGED, "byte 0: size is %zu; %" PRIu64 " bytes are left",
                            claimed, bytes_left(self));
     } else {
         rc = ps_record_read(bytes, &size, &record, &body, why);
     }
     assert(rc != PSD_OK);
-    return psd_error_set(
-        err, rc, "%s/log-%016" PRIx64 ".seg: record at byte %" PRIu64 ": %s",
-        self->log->dir, self->segment->number, self->offset,
-        psd_error_text(why));
+    return psd_error_set(err, rc, "%s/log-%016" PRIx64 ".seg: record at byte %" PRIu64 ": %s",
+                         self->log->dir, self->segment->number, self->offset, psd_error_text(why));
 }
 
 /* Whether the buffer has all of the next record, as far as its size tells. */
-static bool
-holds_next(const reader_t *self)
+static bool holds_next(const reader_t *self)
 {
     size_t have = self->end - self->at;
 
     return have >= CLAIM_SIZE &&
-           ps_record_claims((ps_bytes_t){self->buffer + self->at, have}) <=
-               have;
+           ps_record_claims((ps_bytes_t){self->buffer + self->at, have}) <= have;
 }
 
 /* Sees to it that the next record is in the buffer. ret_size 0: there is none.
  */
-static psd_status_t
-find_record(reader_t *self,
-            ps_record_t *ret_record,
-            ps_body_t *ret_body,
-            size_t *ret_size,
-            psd_error_t *err)
+static psd_status_t find_record(reader_t *self, ps_record_t *ret_record, ps_body_t *ret_body,
+                                size_t *ret_size, psd_error_t *err)
 {
     uint64_t left = bytes_left(self);
     size_t least = left < CLAIM_SIZE ? (size_t)left : CLAIM_SIZE;
@@ -134,8 +118,7 @@ find_record(reader_t *self,
     if (rc != PSD_OK) {
         return rc;
     }
-    claimed = ps_record_claims(
-        (ps_bytes_t){self->buffer + self->at, self->end - self->at});
+    claimed = ps_record_claims((ps_bytes_t){self->buffer + self->at, self->end - self->at});
     if (claimed == 0 || claimed > left) {
         return PSD_OK;
     }
@@ -151,8 +134,7 @@ find_record(reader_t *self,
 }
 
 /* Tells of the next record. ret_good false: it is none. */
-static psd_status_t
-read_record(reader_t *self, bool *ret_good, psd_error_t *err)
+static psd_status_t read_record(reader_t *self, bool *ret_good, psd_error_t *err)
 {
     ps_record_t record;
     ps_body_t body = {0};
@@ -170,8 +152,8 @@ read_record(reader_t *self, bool *ret_good, psd_error_t *err)
     if (rc != PSD_OK) {
         return rc;
     }
-    ps_shard_log_note(self->log, (size_t)(self->segment - self->log->segments),
-                      record.kind, record.table, record.partition, record.lsn);
+    ps_shard_log_note(self->log, (size_t)(self->segment - self->log->segments), record.kind,
+                      record.table, record.partition, record.lsn);
     self->at += size;
     self->offset += size;
     self->found.n_records++;
@@ -180,21 +162,18 @@ read_record(reader_t *self, bool *ret_good, psd_error_t *err)
 }
 
 /* What was never flushed may be torn; all else is damage. */
-static bool
-may_be_torn(const reader_t *self)
+static bool may_be_torn(const reader_t *self)
 {
     const ps_shard_log_t *log = self->log;
     uint64_t number = self->segment->number;
 
     return number == log->segments[log->n_segments - 1].number &&
-           (log->flushed.number != number ||
-            self->offset >= log->flushed.bytes);
+           (log->flushed.number != number || self->offset >= log->flushed.bytes);
 }
 
 /* The record at offset is damaged: what is behind it is reached by its size, if
  * there is a whole one, or not at all. */
-static psd_status_t
-pass_over(reader_t *self, psd_error_t *err)
+static psd_status_t pass_over(reader_t *self, psd_error_t *err)
 {
     ps_damage_t *damage = self->log->damage;
     psd_status_t rc = ps_damage_pass(damage, refuse(self, err), NULL, err);
@@ -224,8 +203,7 @@ pass_over(reader_t *self, psd_error_t *err)
     return rc;
 }
 
-static psd_status_t
-read_records(reader_t *self, psd_error_t *err)
+static psd_status_t read_records(reader_t *self, psd_error_t *err)
 {
     while (bytes_left(self) > 0) {
         bool good = false;
@@ -249,15 +227,13 @@ read_records(reader_t *self, psd_error_t *err)
 }
 
 /* Nothing is changed before somebody has agreed to what is damaged. */
-static bool
-must_wait(const ps_shard_log_t *self)
+static bool must_wait(const ps_shard_log_t *self)
 {
     return self->damage != NULL && self->damage->n_texts > 0;
 }
 
 /* From where on no flush has told of the last segment's bytes. */
-static uint64_t
-told_until(const ps_shard_log_t *self, const ps_segment_t *last)
+static uint64_t told_until(const ps_shard_log_t *self, const ps_segment_t *last)
 {
     uint64_t number = self->flushed.number;
 
@@ -270,8 +246,7 @@ told_until(const ps_shard_log_t *self, const ps_segment_t *last)
 
 /* Writes a block of whole records to where it was read; *ret_end: nothing
  * behind it was told. */
-static psd_status_t
-write_block(reader_t *self, bool *ret_end, psd_error_t *err)
+static psd_status_t write_block(reader_t *self, bool *ret_end, psd_error_t *err)
 {
     uint64_t from = self->offset;
     ps_record_t record;
@@ -288,8 +263,7 @@ write_block(reader_t *self, bool *ret_end, psd_error_t *err)
                                "%s/log-%016" PRIx64 ".seg: the record at byte "
                                "%" PRIu64 " was whole when it was read, and "
                                "was not a moment later",
-                               self->log->dir, self->segment->number,
-                               self->offset);
+                               self->log->dir, self->segment->number, self->offset);
         }
         if (rc != PSD_OK) {
             return rc;
@@ -302,24 +276,18 @@ write_block(reader_t *self, bool *ret_end, psd_error_t *err)
         return PSD_OK;
     }
     span.data = self->buffer + self->at - span.size;
-    return self->log->disk->write(self->log->disk, self->file, from, &span, 1,
-                                  err);
+    return self->log->disk->write(self->log->disk, self->file, from, &span, 1, err);
 }
 
 /* Bytes of the last segment that no flush has told of may be in the system's
  * memory only, behind a flush that failed in an earlier life, and a later one
  * says nothing about them unless they are written again. The system may drop
  * them at any moment, so they are looked at before they are. */
-static psd_status_t
-write_again(ps_shard_log_t *self,
-            ps_segment_t *last,
-            ps_disk_file_t *file,
-            psd_error_t *err)
+static psd_status_t write_again(ps_shard_log_t *self, ps_segment_t *last, ps_disk_file_t *file,
+                                psd_error_t *err)
 {
-    reader_t reader = {.log = self,
-                       .segment = last,
-                       .file = file,
-                       .offset = told_until(self, last)};
+    reader_t reader = {
+        .log = self, .segment = last, .file = file, .offset = told_until(self, last)};
     bool is_end = false;
     psd_status_t rc = PSD_OK;
 
@@ -333,8 +301,7 @@ write_again(ps_shard_log_t *self,
 
 /* The last segment is from now on as a segment that another follows: whole, and
  * on the disk. */
-static psd_status_t
-settle_last(ps_shard_log_t *self, psd_error_t *err)
+static psd_status_t settle_last(ps_shard_log_t *self, psd_error_t *err)
 {
     PSD_AUTO(ps_buffer_done) ps_buffer_t path = {0};
     ps_segment_t *last = ps_shard_log_last(self);
@@ -348,8 +315,7 @@ settle_last(ps_shard_log_t *self, psd_error_t *err)
     }
     rc = ps_segment_path(&path, self->dir, last->number, err);
     if (rc == PSD_OK) {
-        rc =
-            disk->open(disk, (const char *)path.data, PS_DISK_KEEP, &file, err);
+        rc = disk->open(disk, (const char *)path.data, PS_DISK_KEEP, &file, err);
     }
     if (rc == PSD_OK) {
         rc = disk->size(disk, file, &size, err);
@@ -367,14 +333,12 @@ settle_last(ps_shard_log_t *self, psd_error_t *err)
     return rc;
 }
 
-static psd_status_t
-read_segment(reader_t *self, psd_error_t *err)
+static psd_status_t read_segment(reader_t *self, psd_error_t *err)
 {
     PSD_AUTO(ps_buffer_done) ps_buffer_t path = {0};
     ps_disk_t *disk = self->log->disk;
     const char *name = NULL;
-    psd_status_t rc =
-        ps_segment_path(&path, self->log->dir, self->segment->number, err);
+    psd_status_t rc = ps_segment_path(&path, self->log->dir, self->segment->number, err);
 
     if (rc != PSD_OK) {
         return rc;
@@ -389,15 +353,13 @@ read_segment(reader_t *self, psd_error_t *err)
     self->end = 0;
     rc = read_records(self, err);
     disk->close(disk, &self->file);
-    if (rc == PSD_OK && self->segment == ps_shard_log_current(self->log) &&
-        !must_wait(self->log)) {
+    if (rc == PSD_OK && self->segment == ps_shard_log_current(self->log) && !must_wait(self->log)) {
         ps_free(self->buffer); /* the last segment: it would be there twice */
         self->buffer = NULL;
         self->capacity = 0;
         rc = settle_last(self->log, err);
         if (rc == PSD_OK) {
-            ps_shard_log_note_flushed(self->log, self->segment->number,
-                                      self->segment->bytes);
+            ps_shard_log_note_flushed(self->log, self->segment->number, self->segment->bytes);
         }
     }
     self->found.n_segments++;
@@ -405,17 +367,11 @@ read_segment(reader_t *self, psd_error_t *err)
     return rc;
 }
 
-psd_status_t
-ps_shard_log_read(ps_shard_log_t *self,
-                  ps_shard_log_each_t *each,
-                  void *context,
-                  ps_shard_log_found_t *ret_found,
-                  psd_error_t *err)
+psd_status_t ps_shard_log_read(ps_shard_log_t *self, ps_shard_log_each_t *each, void *context,
+                               ps_shard_log_found_t *ret_found, psd_error_t *err)
 {
-    reader_t reader = {.log = self,
-                       .each = each,
-                       .context = context,
-                       .found.note_torn = self->flushed.is_torn};
+    reader_t reader = {
+        .log = self, .each = each, .context = context, .found.note_torn = self->flushed.is_torn};
     psd_status_t rc = PSD_OK;
 
     assert(!self->is_read);
@@ -445,8 +401,7 @@ ps_shard_log_read(ps_shard_log_t *self,
 /* ---- what was damaged ---- */
 
 /* Segments of which nothing was read are the caller's, to put aside. */
-static void
-drop_unread(ps_shard_log_t *self)
+static void drop_unread(ps_shard_log_t *self)
 {
     size_t n = 0;
 
@@ -462,8 +417,7 @@ drop_unread(ps_shard_log_t *self)
 
 /* A copy of what log-flushed was gets the name that damaged files get: it stays
  * in its place until the new one takes it. */
-static psd_status_t
-keep_note(ps_shard_log_t *self, const char *name, psd_error_t *err)
+static psd_status_t keep_note(ps_shard_log_t *self, const char *name, psd_error_t *err)
 {
     PSD_AUTO(ps_buffer_done) ps_buffer_t to = {0};
     uint8_t note[PS_FLUSHED_SIZE];
@@ -476,19 +430,17 @@ keep_note(ps_shard_log_t *self, const char *name, psd_error_t *err)
     if (!ps_buffer_print(&to, "%s.damaged", name)) {
         return psd_error_set(err, PSD_NOMEM, "no memory for a path");
     }
-    rc = self->disk->read(self->disk, self->note, 0, note, sizeof note, &size,
-                          err);
+    rc = self->disk->read(self->disk, self->note, 0, note, sizeof note, &size, err);
     if (rc == PSD_OK) {
-        rc = ps_disk_make(self->disk, self->dir, (const char *)to.data,
-                          (ps_bytes_t){note, size}, NULL, err);
+        rc = ps_disk_make(self->disk, self->dir, (const char *)to.data, (ps_bytes_t){note, size},
+                          NULL, err);
     }
     self->note_is_damaged = rc != PSD_OK;
     return rc;
 }
 
 /* Both slots anew: neither may say more than there is. */
-static psd_status_t
-write_note(ps_shard_log_t *self, psd_error_t *err)
+static psd_status_t write_note(ps_shard_log_t *self, psd_error_t *err)
 {
     PSD_AUTO(ps_buffer_done) ps_buffer_t path = {0};
     const ps_segment_t *last = ps_shard_log_last(self);
@@ -511,8 +463,7 @@ write_note(ps_shard_log_t *self, psd_error_t *err)
                         (ps_bytes_t){note, sizeof note}, &self->note, err);
 }
 
-psd_status_t
-ps_shard_log_settle(ps_shard_log_t *self, psd_error_t *err)
+psd_status_t ps_shard_log_settle(ps_shard_log_t *self, psd_error_t *err)
 {
     psd_status_t rc = PSD_OK;
 

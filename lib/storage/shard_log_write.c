@@ -15,24 +15,21 @@
 #include "base/alloc.h"
 #include "storage/shard_log_inner.h"
 
-void
-ps_shard_log_note_flushed(ps_shard_log_t *self, uint64_t number, uint64_t bytes)
+void ps_shard_log_note_flushed(ps_shard_log_t *self, uint64_t number, uint64_t bytes)
 {
     uint8_t note[PS_FLUSHED_SLOT];
     ps_bytes_t span = {note, sizeof note};
 
     ps_flushed_write(number, bytes, note);
     /* A write that fails may tear the slot: the other one stays as it is. */
-    if (self->disk->write(self->disk, self->note,
-                          self->note_slot * PS_FLUSHED_SLOT, &span, 1,
+    if (self->disk->write(self->disk, self->note, self->note_slot * PS_FLUSHED_SLOT, &span, 1,
                           NULL) == PSD_OK) {
         self->note_slot = 1 - self->note_slot;
     }
 }
 
 /* Ends the segment where it was flushed last; all that is kept is unwritten. */
-static void
-abandon(ps_shard_log_t *self)
+static void abandon(ps_shard_log_t *self)
 {
     ps_segment_t *segment = ps_shard_log_current(self);
 
@@ -49,14 +46,12 @@ abandon(ps_shard_log_t *self)
 
 /* A new segment behind the last one. One that holds nothing is replaced, so
  * that a disk which fails again and again is not filled with heads. */
-static psd_status_t
-start_segment(ps_shard_log_t *self, psd_error_t *err)
+static psd_status_t start_segment(ps_shard_log_t *self, psd_error_t *err)
 {
     PSD_AUTO(ps_buffer_done) ps_buffer_t path = {0};
     uint8_t head[PS_SEGMENT_HEAD];
     ps_segment_t *last = ps_shard_log_last(self);
-    bool replaces =
-        last != NULL && last->bytes == PS_SEGMENT_HEAD && !last->is_damaged;
+    bool replaces = last != NULL && last->bytes == PS_SEGMENT_HEAD && !last->is_damaged;
     ps_segment_t next = {.number = 1, .bytes = PS_SEGMENT_HEAD};
     psd_status_t rc = PSD_OK;
 
@@ -67,8 +62,7 @@ start_segment(ps_shard_log_t *self, psd_error_t *err)
         next.number = last->number + 1;
         next.previous_bytes = last->bytes;
     }
-    if (!ps_grow(&self->segments, &self->capacity, self->n_segments + 1,
-                 sizeof *self->segments)) {
+    if (!ps_grow(&self->segments, &self->capacity, self->n_segments + 1, sizeof *self->segments)) {
         return psd_error_set(err, PSD_NOMEM, "no memory for a segment");
     }
     rc = ps_segment_path(&path, self->dir, next.number, err);
@@ -92,8 +86,7 @@ start_segment(ps_shard_log_t *self, psd_error_t *err)
 }
 
 /* Flushes what is written. */
-static psd_status_t
-flush_file(ps_shard_log_t *self, psd_error_t *err)
+static psd_status_t flush_file(ps_shard_log_t *self, psd_error_t *err)
 {
     psd_status_t rc = PSD_OK;
 
@@ -110,14 +103,12 @@ flush_file(ps_shard_log_t *self, psd_error_t *err)
         ps_shard_log_drop_first(self);
         self->n_flushed++;
     }
-    ps_shard_log_note_flushed(self, ps_shard_log_current(self)->number,
-                              self->safe_bytes);
+    ps_shard_log_note_flushed(self, ps_shard_log_current(self)->number, self->safe_bytes);
     return PSD_OK;
 }
 
 /* Makes sure that there is a segment that may be written to. */
-static psd_status_t
-need_segment(ps_shard_log_t *self, psd_error_t *err)
+static psd_status_t need_segment(ps_shard_log_t *self, psd_error_t *err)
 {
     if (self->file != NULL && self->file_bytes >= self->segment_bytes) {
         /* A segment that another follows is whole. */
@@ -131,14 +122,12 @@ need_segment(ps_shard_log_t *self, psd_error_t *err)
     return self->file == NULL ? start_segment(self, err) : PSD_OK;
 }
 
-static void
-note_written(ps_shard_log_t *self)
+static void note_written(ps_shard_log_t *self)
 {
     ps_segment_t *segment = ps_shard_log_current(self);
 
     for (ps_log_entry_t *at = self->unwritten; at != NULL; at = at->next) {
-        ps_shard_log_note(self, self->n_segments - 1, at->kind, at->table,
-                          at->partition, at->lsn);
+        ps_shard_log_note(self, self->n_segments - 1, at->kind, at->table, at->partition, at->lsn);
         self->file_bytes += at->size;
     }
     segment->bytes = self->file_bytes;
@@ -147,8 +136,7 @@ note_written(ps_shard_log_t *self)
 }
 
 /* Room in the segment for partitions that it has nothing of yet. */
-static psd_status_t
-reserve_ranges(ps_shard_log_t *self, psd_error_t *err)
+static psd_status_t reserve_ranges(ps_shard_log_t *self, psd_error_t *err)
 {
     ps_segment_t *segment = ps_shard_log_current(self);
     size_t n = 0;
@@ -159,8 +147,7 @@ reserve_ranges(ps_shard_log_t *self, psd_error_t *err)
     return ps_segment_reserve(segment, n, err);
 }
 
-psd_status_t
-ps_shard_log_write(ps_shard_log_t *self, psd_error_t *err)
+psd_status_t ps_shard_log_write(ps_shard_log_t *self, psd_error_t *err)
 {
     size_t n = 0;
     psd_status_t rc = PSD_OK;
@@ -184,8 +171,7 @@ ps_shard_log_write(ps_shard_log_t *self, psd_error_t *err)
         n += at->n_spans;
     }
     assert(n == self->n_unwritten_spans);
-    rc = self->disk->write(self->disk, self->file, self->file_bytes,
-                           self->spans, n, err);
+    rc = self->disk->write(self->disk, self->file, self->file_bytes, self->spans, n, err);
     if (rc != PSD_OK) {
         abandon(self);
         return rc;
@@ -194,8 +180,7 @@ ps_shard_log_write(ps_shard_log_t *self, psd_error_t *err)
     return PSD_OK;
 }
 
-psd_status_t
-ps_shard_log_flush(ps_shard_log_t *self, psd_error_t *err)
+psd_status_t ps_shard_log_flush(ps_shard_log_t *self, psd_error_t *err)
 {
     psd_status_t rc = ps_shard_log_write(self, err);
 

@@ -16,7 +16,7 @@
 #define SAMPLED_FROM ((size_t)64 << 10) /* pieces that are tried before … */
 #define SAMPLE_BYTES ((size_t)8 << 10)  /* … with two of so many bytes … */
 #define LEAST_PART 10                   /* … of which a 10th is to be saved */
-#define MOST_UNTRIED 15 /* pieces behind one that was tried in vain */
+#define MOST_UNTRIED 15                 /* pieces behind one that was tried in vain */
 
 struct ps_snapshot_writer {
     ps_snapshot_dir_t dir;
@@ -34,8 +34,7 @@ struct ps_snapshot_writer {
     unsigned left;    /* … of which so many are still to come */
 };
 
-static psd_status_t
-no_memory(psd_error_t *err)
+static psd_status_t no_memory(psd_error_t *err)
 {
     return psd_error_set(err, PSD_NOMEM, "no memory for a snapshot");
 }
@@ -53,14 +52,12 @@ typedef struct listing {
 } listing_t;
 
 /* The number in front of `behind`, where *at_p then is. */
-static bool
-take_number(const char **at_p, const char *behind, uint64_t max, uint64_t *ret)
+static bool take_number(const char **at_p, const char *behind, uint64_t max, uint64_t *ret)
 {
     char digits[24];
     size_t length = strspn(*at_p, "0123456789");
 
-    if (length >= sizeof digits ||
-        strncmp(*at_p + length, behind, strlen(behind)) != 0) {
+    if (length >= sizeof digits || strncmp(*at_p + length, behind, strlen(behind)) != 0) {
         return false;
     }
     memcpy(digits, *at_p, length);
@@ -71,8 +68,7 @@ take_number(const char **at_p, const char *behind, uint64_t max, uint64_t *ret)
 
 /* The id in a name, and whether it is that of a whole file. Only names that we
  * would write are ours. */
-static bool
-parse_name(const char *name, ps_snapshot_id_t *ret_id, bool *ret_is_whole)
+static bool parse_name(const char *name, ps_snapshot_id_t *ret_id, bool *ret_is_whole)
 {
     const char *at = name + strlen("snap-");
     uint64_t table = 0;
@@ -90,15 +86,12 @@ parse_name(const char *name, ps_snapshot_id_t *ret_id, bool *ret_is_whole)
     ret_id->partition = (uint32_t)partition;
     *ret_is_whole = *at == '\0';
     (void)snprintf(again, sizeof again,
-                   "snap-%" PRIu32 "-%" PRIu32 "-%" PRIu64 "-%" PRIu64
-                   ".rows%s",
-                   ret_id->table, ret_id->partition, ret_id->life, ret_id->lsn,
-                   *ret_is_whole ? "" : ".tmp");
+                   "snap-%" PRIu32 "-%" PRIu32 "-%" PRIu64 "-%" PRIu64 ".rows%s", ret_id->table,
+                   ret_id->partition, ret_id->life, ret_id->lsn, *ret_is_whole ? "" : ".tmp");
     return strcmp(name, again) == 0;
 }
 
-bool
-ps_snapshot_parse(const char *name, ps_snapshot_id_t *ret_id)
+bool ps_snapshot_parse(const char *name, ps_snapshot_id_t *ret_id)
 {
     bool is_whole = false;
 
@@ -106,8 +99,7 @@ ps_snapshot_parse(const char *name, ps_snapshot_id_t *ret_id)
 }
 
 /* A name of ours, but for what we do not know: rows may be in there. */
-static bool
-is_strange(const char *name)
+static bool is_strange(const char *name)
 {
     size_t length = strlen(name);
     size_t ending = strlen(".rows");
@@ -116,8 +108,7 @@ is_strange(const char *name)
            strcmp(name + length - ending, ".rows") == 0;
 }
 
-static psd_status_t
-take_name(void *context, const char *name, psd_error_t *err)
+static psd_status_t take_name(void *context, const char *name, psd_error_t *err)
 {
     listing_t *self = context;
     ps_snapshot_id_t id = {0};
@@ -125,23 +116,20 @@ take_name(void *context, const char *name, psd_error_t *err)
 
     if (!parse_name(name, &id, &is_whole)) {
         return is_strange(name)
-                   ? psd_error_set(
-                         err, PSD_FOREIGN,
-                         "%s/%s: no name of a snapshot of this psd, which are "
-                         "snap-<table>-<partition>-<life>-<lsn>.rows; start "
-                         "the psd that wrote it, or move the file away",
-                         self->dir, name)
+                   ? psd_error_set(err, PSD_FOREIGN,
+                                   "%s/%s: no name of a snapshot of this psd, which are "
+                                   "snap-<table>-<partition>-<life>-<lsn>.rows; start "
+                                   "the psd that wrote it, or move the file away",
+                                   self->dir, name)
                    : PSD_OK;
     }
     if (is_whole) {
-        if (!ps_grow(&self->whole, &self->whole_capacity, self->n_whole + 1,
-                     sizeof id)) {
+        if (!ps_grow(&self->whole, &self->whole_capacity, self->n_whole + 1, sizeof id)) {
             return no_memory(err);
         }
         self->whole[self->n_whole++] = id;
     } else {
-        if (!ps_grow(&self->stale, &self->stale_capacity, self->n_stale + 1,
-                     sizeof id)) {
+        if (!ps_grow(&self->stale, &self->stale_capacity, self->n_stale + 1, sizeof id)) {
             return no_memory(err);
         }
         self->stale[self->n_stale++] = id;
@@ -149,29 +137,20 @@ take_name(void *context, const char *name, psd_error_t *err)
     return PSD_OK;
 }
 
-static psd_status_t
-remove_file(const ps_snapshot_dir_t *dir,
-            const ps_snapshot_id_t *id,
-            const char *ending,
-            psd_error_t *err)
+static psd_status_t remove_file(const ps_snapshot_dir_t *dir, const ps_snapshot_id_t *id,
+                                const char *ending, psd_error_t *err)
 {
     PSD_AUTO(ps_buffer_done) ps_buffer_t path = {0};
     psd_status_t rc = ps_snapshot_path(dir, id, ending, &path, err);
 
-    return rc == PSD_OK
-               ? dir->disk->remove(dir->disk, (const char *)path.data, err)
-               : rc;
+    return rc == PSD_OK ? dir->disk->remove(dir->disk, (const char *)path.data, err) : rc;
 }
 
-psd_status_t
-ps_snapshot_list(const ps_snapshot_dir_t *dir,
-                 ps_snapshot_each_t *each,
-                 void *context,
-                 psd_error_t *err)
+psd_status_t ps_snapshot_list(const ps_snapshot_dir_t *dir, ps_snapshot_each_t *each, void *context,
+                              psd_error_t *err)
 {
     listing_t listing = {.dir = dir->dir};
-    psd_status_t rc =
-        dir->disk->list(dir->disk, dir->dir, take_name, &listing, err);
+    psd_status_t rc = dir->disk->list(dir->disk, dir->dir, take_name, &listing, err);
 
     for (size_t i = 0; i < listing.n_stale && rc == PSD_OK; i++) {
         rc = remove_file(dir, &listing.stale[i], ".tmp", err);
@@ -184,19 +163,15 @@ ps_snapshot_list(const ps_snapshot_dir_t *dir,
     return rc;
 }
 
-psd_status_t
-ps_snapshot_size(const ps_snapshot_dir_t *dir,
-                 const ps_snapshot_id_t *id,
-                 uint64_t *ret_bytes,
-                 psd_error_t *err)
+psd_status_t ps_snapshot_size(const ps_snapshot_dir_t *dir, const ps_snapshot_id_t *id,
+                              uint64_t *ret_bytes, psd_error_t *err)
 {
     PSD_AUTO(ps_buffer_done) ps_buffer_t path = {0};
     ps_disk_file_t *file = NULL;
     psd_status_t rc = ps_snapshot_path(dir, id, "", &path, err);
 
     if (rc == PSD_OK) {
-        rc = dir->disk->open(dir->disk, (const char *)path.data, PS_DISK_READ,
-                             &file, err);
+        rc = dir->disk->open(dir->disk, (const char *)path.data, PS_DISK_READ, &file, err);
     }
     if (rc == PSD_OK) {
         rc = dir->disk->size(dir->disk, file, ret_bytes, err);
@@ -205,18 +180,15 @@ ps_snapshot_size(const ps_snapshot_dir_t *dir,
     return rc;
 }
 
-psd_status_t
-ps_snapshot_remove(const ps_snapshot_dir_t *dir,
-                   const ps_snapshot_id_t *id,
-                   psd_error_t *err)
+psd_status_t ps_snapshot_remove(const ps_snapshot_dir_t *dir, const ps_snapshot_id_t *id,
+                                psd_error_t *err)
 {
     return remove_file(dir, id, "", err);
 }
 
 /* ---- writing ------------------------------------------------------------- */
 
-static void
-destroy(ps_snapshot_writer_t **self_p)
+static void destroy(ps_snapshot_writer_t **self_p)
 {
     ps_snapshot_writer_t *self = *self_p;
 
@@ -227,8 +199,7 @@ destroy(ps_snapshot_writer_t **self_p)
     *self_p = NULL;
 }
 
-void
-ps_snapshot_abort(ps_snapshot_writer_t **self_p)
+void ps_snapshot_abort(ps_snapshot_writer_t **self_p)
 {
     ps_snapshot_writer_t *self = *self_p;
 
@@ -244,14 +215,10 @@ ps_snapshot_abort(ps_snapshot_writer_t **self_p)
     destroy(self_p);
 }
 
-static psd_status_t
-append(ps_snapshot_writer_t *self,
-       const ps_bytes_t *spans,
-       size_t n,
-       psd_error_t *err)
+static psd_status_t append(ps_snapshot_writer_t *self, const ps_bytes_t *spans, size_t n,
+                           psd_error_t *err)
 {
-    psd_status_t rc = self->dir.disk->write(self->dir.disk, self->file,
-                                            self->bytes, spans, n, err);
+    psd_status_t rc = self->dir.disk->write(self->dir.disk, self->file, self->bytes, spans, n, err);
 
     for (size_t i = 0; i < n && rc == PSD_OK; i++) {
         self->bytes += spans[i].size;
@@ -259,8 +226,7 @@ append(ps_snapshot_writer_t *self,
     return rc;
 }
 
-static psd_status_t
-write_head(ps_snapshot_writer_t *self, psd_error_t *err)
+static psd_status_t write_head(ps_snapshot_writer_t *self, psd_error_t *err)
 {
     ps_snapshot_head_t head = {.magic = PS_SNAPSHOT_MAGIC,
                                .version = PS_SNAPSHOT_VERSION,
@@ -275,12 +241,8 @@ write_head(ps_snapshot_writer_t *self, psd_error_t *err)
     return append(self, &(ps_bytes_t){bytes, sizeof bytes}, 1, err);
 }
 
-psd_status_t
-ps_snapshot_begin(const ps_snapshot_dir_t *dir,
-                  const ps_snapshot_id_t *id,
-                  int level,
-                  ps_snapshot_writer_t **ret_writer,
-                  psd_error_t *err)
+psd_status_t ps_snapshot_begin(const ps_snapshot_dir_t *dir, const ps_snapshot_id_t *id, int level,
+                               ps_snapshot_writer_t **ret_writer, psd_error_t *err)
 {
     PSD_AUTO(ps_buffer_done) ps_buffer_t path = {0};
     PSD_AUTO(ps_snapshot_abort)
@@ -297,8 +259,7 @@ ps_snapshot_begin(const ps_snapshot_dir_t *dir,
     rc = ps_snapshot_path(dir, id, ".tmp", &path, err);
     if (rc == PSD_OK) {
         rc = dir->disk->open(dir->disk, (const char *)path.data,
-                             dir->streams ? PS_DISK_STREAM : PS_DISK_NEW,
-                             &self->file, err);
+                             dir->streams ? PS_DISK_STREAM : PS_DISK_NEW, &self->file, err);
     }
     if (rc == PSD_OK) {
         rc = write_head(self, err);
@@ -312,17 +273,14 @@ ps_snapshot_begin(const ps_snapshot_dir_t *dir,
 }
 
 /* zstd makes something of two samples. */
-static bool
-samples_shrink(ps_snapshot_writer_t *self, ps_bytes_t bytes)
+static bool samples_shrink(ps_snapshot_writer_t *self, ps_bytes_t bytes)
 {
     for (size_t i = 1; i <= 3; i += 2) {
-        size_t size = ZSTD_compressCCtx(
-            self->zstd, self->packed, self->capacity,
-            bytes.data + bytes.size / 4 * i - SAMPLE_BYTES / 2, SAMPLE_BYTES,
-            self->level);
+        size_t size = ZSTD_compressCCtx(self->zstd, self->packed, self->capacity,
+                                        bytes.data + bytes.size / 4 * i - SAMPLE_BYTES / 2,
+                                        SAMPLE_BYTES, self->level);
 
-        if (ZSTD_isError(size) == 0 &&
-            size < SAMPLE_BYTES - SAMPLE_BYTES / LEAST_PART) {
+        if (ZSTD_isError(size) == 0 && size < SAMPLE_BYTES - SAMPLE_BYTES / LEAST_PART) {
             return true;
         }
     }
@@ -332,8 +290,7 @@ samples_shrink(ps_snapshot_writer_t *self, ps_bytes_t bytes)
 /* zstd makes something of the bytes. Trying it on all of what does not shrink
  * would take longer than writing it; what comes behind such a piece is mostly
  * of its kind, so that fewer and fewer are tried. */
-static bool
-shrinks(ps_snapshot_writer_t *self, ps_bytes_t bytes)
+static bool shrinks(ps_snapshot_writer_t *self, ps_bytes_t bytes)
 {
     if (bytes.size < SAMPLED_FROM) {
         return true;
@@ -355,11 +312,8 @@ shrinks(ps_snapshot_writer_t *self, ps_bytes_t bytes)
 }
 
 /* *stored becomes what zstd makes of it, if that is smaller. */
-static psd_status_t
-pack(ps_snapshot_writer_t *self,
-     ps_bytes_t *stored,
-     uint32_t *ret_method,
-     psd_error_t *err)
+static psd_status_t pack(ps_snapshot_writer_t *self, ps_bytes_t *stored, uint32_t *ret_method,
+                         psd_error_t *err)
 {
     size_t size = 0;
 
@@ -370,15 +324,14 @@ pack(ps_snapshot_writer_t *self,
     if (self->zstd == NULL) {
         self->zstd = ZSTD_createCCtx();
     }
-    if (self->zstd == NULL ||
-        !ps_grow(&self->packed, &self->capacity, stored->size, 1)) {
+    if (self->zstd == NULL || !ps_grow(&self->packed, &self->capacity, stored->size, 1)) {
         return no_memory(err);
     }
     if (!shrinks(self, *stored)) {
         return PSD_OK;
     }
-    size = ZSTD_compressCCtx(self->zstd, self->packed, stored->size - 1,
-                             stored->data, stored->size, self->level);
+    size = ZSTD_compressCCtx(self->zstd, self->packed, stored->size - 1, stored->data, stored->size,
+                             self->level);
     if (ZSTD_isError(size) == 0) {
         *stored = (ps_bytes_t){self->packed, size};
         *ret_method = PS_PIECE_ZSTD;
@@ -386,17 +339,11 @@ pack(ps_snapshot_writer_t *self,
     return PSD_OK;
 }
 
-static psd_status_t
-add_block(ps_snapshot_writer_t *self,
-          uint64_t lsn,
-          ps_bytes_t plain,
-          bool goes_on,
-          psd_error_t *err)
+static psd_status_t add_block(ps_snapshot_writer_t *self, uint64_t lsn, ps_bytes_t plain,
+                              bool goes_on, psd_error_t *err)
 {
-    ps_block_t block = {.magic = PS_PIECE_MAGIC,
-                        .number = self->n_blocks,
-                        .lsn = lsn,
-                        .plain_size = plain.size};
+    ps_block_t block = {
+        .magic = PS_PIECE_MAGIC, .number = self->n_blocks, .lsn = lsn, .plain_size = plain.size};
     ps_bytes_t spans[2] = {{NULL, PS_BLOCK_HEAD}, plain};
     uint8_t head[PS_BLOCK_HEAD];
     psd_status_t rc = pack(self, &spans[1], &block.method, err);
@@ -417,37 +364,30 @@ add_block(ps_snapshot_writer_t *self,
     return rc;
 }
 
-psd_status_t
-ps_snapshot_add(ps_snapshot_writer_t *self,
-                uint64_t lsn,
-                ps_bytes_t piece,
-                psd_error_t *err)
+psd_status_t ps_snapshot_add(ps_snapshot_writer_t *self, uint64_t lsn, ps_bytes_t piece,
+                             psd_error_t *err)
 {
     psd_status_t rc = PSD_OK;
 
     while (rc == PSD_OK && piece.size > PS_BLOCK_MAX) {
-        rc = add_block(self, lsn, (ps_bytes_t){piece.data, PS_BLOCK_MAX}, true,
-                       err);
+        rc = add_block(self, lsn, (ps_bytes_t){piece.data, PS_BLOCK_MAX}, true, err);
         piece.data += PS_BLOCK_MAX;
         piece.size -= PS_BLOCK_MAX;
     }
     return rc == PSD_OK ? add_block(self, lsn, piece, false, err) : rc;
 }
 
-uint64_t
-ps_snapshot_bytes(const ps_snapshot_writer_t *self)
+uint64_t ps_snapshot_bytes(const ps_snapshot_writer_t *self)
 {
     return self->bytes;
 }
 
-uint64_t
-ps_snapshot_sum(const ps_snapshot_writer_t *self)
+uint64_t ps_snapshot_sum(const ps_snapshot_writer_t *self)
 {
     return self->sum;
 }
 
-static psd_status_t
-write_end(ps_snapshot_writer_t *self, uint64_t last_lsn, psd_error_t *err)
+static psd_status_t write_end(ps_snapshot_writer_t *self, uint64_t last_lsn, psd_error_t *err)
 {
     ps_block_t block = {.magic = PS_END_MAGIC,
                         .number = self->n_blocks,
@@ -459,27 +399,21 @@ write_end(ps_snapshot_writer_t *self, uint64_t last_lsn, psd_error_t *err)
     return append(self, &(ps_bytes_t){head, sizeof head}, 1, err);
 }
 
-static psd_status_t
-rename_whole(ps_snapshot_writer_t *self, psd_error_t *err)
+static psd_status_t rename_whole(ps_snapshot_writer_t *self, psd_error_t *err)
 {
     PSD_AUTO(ps_buffer_done) ps_buffer_t from = {0};
     PSD_AUTO(ps_buffer_done) ps_buffer_t to = {0};
-    psd_status_t rc =
-        ps_snapshot_path(&self->dir, &self->id, ".tmp", &from, err);
+    psd_status_t rc = ps_snapshot_path(&self->dir, &self->id, ".tmp", &from, err);
 
     if (rc == PSD_OK) {
         rc = ps_snapshot_path(&self->dir, &self->id, "", &to, err);
     }
-    return rc == PSD_OK
-               ? self->dir.disk->rename(self->dir.disk, (const char *)from.data,
-                                        (const char *)to.data, err)
-               : rc;
+    return rc == PSD_OK ? self->dir.disk->rename(self->dir.disk, (const char *)from.data,
+                                                 (const char *)to.data, err)
+                        : rc;
 }
 
-psd_status_t
-ps_snapshot_commit(ps_snapshot_writer_t **self_p,
-                   uint64_t last_lsn,
-                   psd_error_t *err)
+psd_status_t ps_snapshot_commit(ps_snapshot_writer_t **self_p, uint64_t last_lsn, psd_error_t *err)
 {
     ps_snapshot_writer_t *self = *self_p;
     ps_disk_t *disk = self->dir.disk;

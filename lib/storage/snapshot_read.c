@@ -28,35 +28,25 @@ struct ps_snapshot_reader {
     ps_buffer_t joined; /* a piece of several blocks */
 };
 
-static psd_status_t
-no_memory(psd_error_t *err)
+static psd_status_t no_memory(psd_error_t *err)
 {
     return psd_error_set(err, PSD_NOMEM, "no memory for a snapshot");
 }
 
-static const char *
-path_of(const ps_snapshot_reader_t *self)
+static const char *path_of(const ps_snapshot_reader_t *self)
 {
     return (const char *)self->path.data;
 }
 
-static psd_status_t
-damaged(const ps_snapshot_reader_t *self,
-        uint64_t at,
-        const char *what,
-        psd_error_t *err)
+static psd_status_t damaged(const ps_snapshot_reader_t *self, uint64_t at, const char *what,
+                            psd_error_t *err)
 {
-    return psd_error_set(err, PSD_DAMAGED, "%s: byte %" PRIu64 ": %s",
-                         path_of(self), at, what);
+    return psd_error_set(err, PSD_DAMAGED, "%s: byte %" PRIu64 ": %s", path_of(self), at, what);
 }
 
 /* The next size bytes of the file; the block at offset needs them. */
-static psd_status_t
-read_bytes(ps_snapshot_reader_t *self,
-           uint64_t from,
-           uint8_t *to,
-           size_t size,
-           psd_error_t *err)
+static psd_status_t read_bytes(ps_snapshot_reader_t *self, uint64_t from, uint8_t *to, size_t size,
+                               psd_error_t *err)
 {
     size_t got = 0;
     psd_status_t rc = PSD_OK;
@@ -64,19 +54,15 @@ read_bytes(ps_snapshot_reader_t *self,
     if (size > self->size - from) {
         return damaged(self, self->size, "the file ends within a block", err);
     }
-    rc = self->dir.disk->read(self->dir.disk, self->file, from, to, size, &got,
-                              err);
+    rc = self->dir.disk->read(self->dir.disk, self->file, from, to, size, &got, err);
     if (rc == PSD_OK && got < size) {
         return damaged(self, from + got, "the file ends within a block", err);
     }
     return rc;
 }
 
-static psd_status_t
-check_head(const ps_snapshot_reader_t *self,
-           const ps_snapshot_id_t *id,
-           const uint8_t *bytes,
-           psd_error_t *err)
+static psd_status_t check_head(const ps_snapshot_reader_t *self, const ps_snapshot_id_t *id,
+                               const uint8_t *bytes, psd_error_t *err)
 {
     char theirs[PS_ID_TEXT_SIZE];
     char ours[PS_ID_TEXT_SIZE];
@@ -91,33 +77,27 @@ check_head(const ps_snapshot_reader_t *self,
     }
     if (head.version != PS_SNAPSHOT_VERSION) {
         return psd_error_set(err, PSD_FOREIGN,
-                             "%s is of version %" PRIu32
-                             "; this psd understands %d",
-                             path_of(self), head.version, PS_SNAPSHOT_VERSION);
+                             "%s is of version %" PRIu32 "; this psd understands %d", path_of(self),
+                             head.version, PS_SNAPSHOT_VERSION);
     }
     if (!ps_id_equal(&head.cluster, &self->dir.cluster)) {
         ps_id_format(&head.cluster, theirs);
         ps_id_format(&self->dir.cluster, ours);
-        return psd_error_set(err, PSD_FOREIGN,
-                             "%s is of cluster %s; this one is %s",
-                             path_of(self), theirs, ours);
+        return psd_error_set(err, PSD_FOREIGN, "%s is of cluster %s; this one is %s", path_of(self),
+                             theirs, ours);
     }
-    if (head.table != id->table || head.partition != id->partition ||
-        head.lsn != id->lsn || head.life != id->life) {
-        return psd_error_set(
-            err, PSD_DAMAGED,
-            "%s: byte 8: the head says table %" PRIu32 ", partition %" PRIu32
-            ", life %" PRIu64 ", lsn %" PRIu64 "; the name says something else",
-            path_of(self), head.table, head.partition, head.life, head.lsn);
+    if (head.table != id->table || head.partition != id->partition || head.lsn != id->lsn ||
+        head.life != id->life) {
+        return psd_error_set(err, PSD_DAMAGED,
+                             "%s: byte 8: the head says table %" PRIu32 ", partition %" PRIu32
+                             ", life %" PRIu64 ", lsn %" PRIu64 "; the name says something else",
+                             path_of(self), head.table, head.partition, head.life, head.lsn);
     }
     return PSD_OK;
 }
 
-psd_status_t
-ps_snapshot_open(const ps_snapshot_dir_t *dir,
-                 const ps_snapshot_id_t *id,
-                 ps_snapshot_reader_t **ret_reader,
-                 psd_error_t *err)
+psd_status_t ps_snapshot_open(const ps_snapshot_dir_t *dir, const ps_snapshot_id_t *id,
+                              ps_snapshot_reader_t **ret_reader, psd_error_t *err)
 {
     PSD_AUTO(ps_snapshot_close)
     ps_snapshot_reader_t *self = ps_alloc(1, sizeof *self);
@@ -130,8 +110,7 @@ ps_snapshot_open(const ps_snapshot_dir_t *dir,
     self->dir = *dir;
     rc = ps_snapshot_path(dir, id, "", &self->path, err);
     if (rc == PSD_OK) {
-        rc = dir->disk->open(dir->disk, path_of(self), PS_DISK_READ,
-                             &self->file, err);
+        rc = dir->disk->open(dir->disk, path_of(self), PS_DISK_READ, &self->file, err);
     }
     if (rc == PSD_OK) {
         rc = dir->disk->size(dir->disk, self->file, &self->size, err);
@@ -151,8 +130,7 @@ ps_snapshot_open(const ps_snapshot_dir_t *dir,
     return PSD_OK;
 }
 
-void
-ps_snapshot_close(ps_snapshot_reader_t **self_p)
+void ps_snapshot_close(ps_snapshot_reader_t **self_p)
 {
     ps_snapshot_reader_t *self = *self_p;
 
@@ -169,51 +147,42 @@ ps_snapshot_close(ps_snapshot_reader_t **self_p)
     *self_p = NULL;
 }
 
-static uint32_t
-method_of(const ps_block_t *block)
+static uint32_t method_of(const ps_block_t *block)
 {
     return block->method & ~(uint32_t)PS_PIECE_GOES_ON;
 }
 
-static bool
-goes_on(const ps_block_t *block)
+static bool goes_on(const ps_block_t *block)
 {
     return (block->method & PS_PIECE_GOES_ON) != 0;
 }
 
 /* What a block says before its bytes have been seen: enough to know how many to
  * read. */
-static psd_status_t
-check_block(const ps_snapshot_reader_t *self,
-            const ps_block_t *block,
-            psd_error_t *err)
+static psd_status_t check_block(const ps_snapshot_reader_t *self, const ps_block_t *block,
+                                psd_error_t *err)
 {
     bool is_end = block->magic == PS_END_MAGIC;
     uint64_t behind = self->size - self->offset - PS_BLOCK_HEAD;
 
     if (!is_end && block->magic != PS_PIECE_MAGIC) {
-        return damaged(self, self->offset, "there is neither piece nor end",
-                       err);
+        return damaged(self, self->offset, "there is neither piece nor end", err);
     }
     if (block->stored_size > behind) {
         return damaged(self, self->size, "the file ends within a block", err);
     }
-    if (is_end ? block->stored_size != 0 || block->method != PS_PIECE_RAW
-               : block->plain_size > PS_BLOCK_MAX ||
-                     block->stored_size > block->plain_size ||
-                     method_of(block) > PS_PIECE_ZSTD ||
-                     (method_of(block) == PS_PIECE_RAW &&
-                      block->stored_size != block->plain_size)) {
-        return damaged(self, self->offset,
-                       "the sizes of a block contradict each other", err);
+    if (is_end
+            ? block->stored_size != 0 || block->method != PS_PIECE_RAW
+            : block->plain_size > PS_BLOCK_MAX || block->stored_size > block->plain_size ||
+                  method_of(block) > PS_PIECE_ZSTD ||
+                  (method_of(block) == PS_PIECE_RAW && block->stored_size != block->plain_size)) {
+        return damaged(self, self->offset, "the sizes of a block contradict each other", err);
     }
     return PSD_OK;
 }
 
-static psd_status_t
-check_order(const ps_snapshot_reader_t *self,
-            const ps_block_t *block,
-            psd_error_t *err)
+static psd_status_t check_order(const ps_snapshot_reader_t *self, const ps_block_t *block,
+                                psd_error_t *err)
 {
     uint64_t end = self->offset + PS_BLOCK_HEAD;
 
@@ -226,16 +195,11 @@ check_order(const ps_snapshot_reader_t *self,
     if (block->plain_size != self->plain_size) {
         return damaged(self, self->offset, "the pieces have other sizes", err);
     }
-    return end == self->size
-               ? PSD_OK
-               : damaged(self, end, "there are bytes behind the end", err);
+    return end == self->size ? PSD_OK : damaged(self, end, "there are bytes behind the end", err);
 }
 
-static psd_status_t
-unpack(ps_snapshot_reader_t *self,
-       const ps_block_t *block,
-       ps_bytes_t *ret,
-       psd_error_t *err)
+static psd_status_t unpack(ps_snapshot_reader_t *self, const ps_block_t *block, ps_bytes_t *ret,
+                           psd_error_t *err)
 {
     size_t size = (size_t)block->plain_size;
     size_t got = 0;
@@ -244,15 +208,13 @@ unpack(ps_snapshot_reader_t *self,
         *ret = (ps_bytes_t){self->stored, size};
         return PSD_OK;
     }
-    if (ZSTD_getFrameContentSize(self->stored, (size_t)block->stored_size) !=
-        block->plain_size) {
+    if (ZSTD_getFrameContentSize(self->stored, (size_t)block->stored_size) != block->plain_size) {
         return damaged(self, self->offset, "zstd has another size", err);
     }
     if (self->zstd == NULL) {
         self->zstd = ZSTD_createDCtx();
     }
-    if (self->zstd == NULL ||
-        !ps_grow(&self->plain, &self->plain_capacity, size + 1, 1)) {
+    if (self->zstd == NULL || !ps_grow(&self->plain, &self->plain_capacity, size + 1, 1)) {
         return no_memory(err);
     }
     got = ZSTD_decompressDCtx(self->zstd, self->plain, size, self->stored,
@@ -264,11 +226,8 @@ unpack(ps_snapshot_reader_t *self,
     return PSD_OK;
 }
 
-static psd_status_t
-read_block(ps_snapshot_reader_t *self,
-           uint8_t head[PS_BLOCK_HEAD],
-           ps_block_t *ret,
-           psd_error_t *err)
+static psd_status_t read_block(ps_snapshot_reader_t *self, uint8_t head[PS_BLOCK_HEAD],
+                               ps_block_t *ret, psd_error_t *err)
 {
     size_t size = 0;
     psd_status_t rc = read_bytes(self, self->offset, head, PS_BLOCK_HEAD, err);
@@ -285,23 +244,16 @@ read_block(ps_snapshot_reader_t *self,
     if (!ps_grow(&self->stored, &self->stored_capacity, size + 1, 1)) {
         return no_memory(err);
     }
-    self->dir.disk->ahead(self->dir.disk, self->file,
-                          self->offset + PS_BLOCK_HEAD + size, AHEAD);
-    rc =
-        read_bytes(self, self->offset + PS_BLOCK_HEAD, self->stored, size, err);
-    if (rc == PSD_OK &&
-        !ps_block_is_sound(head, (ps_bytes_t){self->stored, size})) {
-        return damaged(self, self->offset,
-                       "the checksum of a block is not its own", err);
+    self->dir.disk->ahead(self->dir.disk, self->file, self->offset + PS_BLOCK_HEAD + size, AHEAD);
+    rc = read_bytes(self, self->offset + PS_BLOCK_HEAD, self->stored, size, err);
+    if (rc == PSD_OK && !ps_block_is_sound(head, (ps_bytes_t){self->stored, size})) {
+        return damaged(self, self->offset, "the checksum of a block is not its own", err);
     }
     return rc == PSD_OK ? check_order(self, ret, err) : rc;
 }
 
-static psd_status_t
-next_block(ps_snapshot_reader_t *self,
-           ps_block_t *ret_block,
-           ps_bytes_t *ret_bytes,
-           psd_error_t *err)
+static psd_status_t next_block(ps_snapshot_reader_t *self, ps_block_t *ret_block,
+                               ps_bytes_t *ret_bytes, psd_error_t *err)
 {
     uint8_t head[PS_BLOCK_HEAD] = {0};
     psd_status_t rc = read_block(self, head, ret_block, err);
@@ -319,10 +271,8 @@ next_block(ps_snapshot_reader_t *self,
     return rc;
 }
 
-psd_status_t
-ps_snapshot_next(ps_snapshot_reader_t *self,
-                 ps_snapshot_piece_t *ret_piece,
-                 psd_error_t *err)
+psd_status_t ps_snapshot_next(ps_snapshot_reader_t *self, ps_snapshot_piece_t *ret_piece,
+                              psd_error_t *err)
 {
     ps_block_t block = {0};
     ps_bytes_t bytes = {NULL, 0};
@@ -347,11 +297,10 @@ ps_snapshot_next(ps_snapshot_reader_t *self,
         }
     }
     if (rc == PSD_OK) {
-        *ret_piece =
-            (ps_snapshot_piece_t){.lsn = block.lsn,
-                                  .bytes = bytes,
-                                  .is_end = block.magic == PS_END_MAGIC,
-                                  .sum = self->sum};
+        *ret_piece = (ps_snapshot_piece_t){.lsn = block.lsn,
+                                           .bytes = bytes,
+                                           .is_end = block.magic == PS_END_MAGIC,
+                                           .sum = self->sum};
     }
     return rc;
 }

@@ -24,26 +24,19 @@ typedef struct ps_table_dir {
 } ps_table_dir_t;
 
 /* Told of each table, in any order. The spec is borrowed. */
-typedef psd_status_t ps_table_file_each_t(void *context,
-                                          uint32_t table,
-                                          const ps_table_spec_t *spec,
-                                          psd_error_t *err);
+typedef psd_status_t ps_table_file_each_t(void *context, uint32_t table,
+                                          const ps_table_spec_t *spec, psd_error_t *err);
 /* Told of one whose file, at path, is damaged, as err says; returns PSD_DAMAGED
  * to end the walk. */
-typedef psd_status_t ps_table_file_damaged_t(void *context,
-                                             uint32_t table,
-                                             const char *path,
+typedef psd_status_t ps_table_file_damaged_t(void *context, uint32_t table, const char *path,
                                              psd_error_t *err);
 
 /* Errors: PSD_LIMIT no room; PSD_IO; PSD_NOMEM; the file is then not there, or
  * whole but its name not flushed. */
-PSD_MUST_CHECK psd_status_t ps_table_file_write(const ps_table_dir_t *dir,
-                                                uint32_t table,
-                                                const ps_table_spec_t *spec,
-                                                psd_error_t *err);
+PSD_MUST_CHECK psd_status_t ps_table_file_write(const ps_table_dir_t *dir, uint32_t table,
+                                                const ps_table_spec_t *spec, psd_error_t *err);
 /* One that is not there is removed already. Errors: PSD_IO, PSD_NOMEM. */
-PSD_MUST_CHECK psd_status_t ps_table_file_remove(const ps_table_dir_t *dir,
-                                                 uint32_t table,
+PSD_MUST_CHECK psd_status_t ps_table_file_remove(const ps_table_dir_t *dir, uint32_t table,
                                                  psd_error_t *err);
 /* The table in the name of a whole file. false: it is no such name. */
 PSD_MUST_CHECK bool ps_table_file_parse(const char *name, uint32_t *ret_table);
@@ -53,7 +46,6 @@ PSD_MUST_CHECK bool ps_table_file_parse(const char *name, uint32_t *ret_table);
  */
 PSD_MUST_CHECK psd_status_t ps_table_file_list(const ps_table_dir_t *dir,
                                                ps_table_file_each_t *each,
-                                               ps_table_file_damaged_t *damaged,
-                                               void *context,
+                                               ps_table_file_damaged_t *damaged, void *context,
                                                psd_error_t *err);
 #endif

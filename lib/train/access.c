@@ -9,23 +9,17 @@
 #include "model/finite.h"
 #include "train/train_state.h"
 
-uint32_t
-psd_trainer_id(const psd_trainer_t *self)
+uint32_t psd_trainer_id(const psd_trainer_t *self)
 {
     return self->id;
 }
 
-uint32_t
-psd_trainer_count(const psd_trainer_t *self)
+uint32_t psd_trainer_count(const psd_trainer_t *self)
 {
     return self->train->options.n_trainers;
 }
 
-void
-psd_trainer_share(const psd_trainer_t *self,
-                  size_t n,
-                  size_t *ret_first,
-                  size_t *ret_end)
+void psd_trainer_share(const psd_trainer_t *self, size_t n, size_t *ret_first, size_t *ret_end)
 {
     size_t count = self->train->options.n_trainers;
     size_t each = n / count;
@@ -38,13 +32,11 @@ psd_trainer_share(const psd_trainer_t *self,
 
 /* ---- what cannot be ------------------------------------------------------ */
 
-static void
-set_fault(psd_trainer_t *self, psd_status_t rc, const char *format, ...)
+static void set_fault(psd_trainer_t *self, psd_status_t rc, const char *format, ...)
     PSD_PRINTF(3, 4);
 
 /* The first one counts; the call-back's end fails with it. */
-static void
-set_fault(psd_trainer_t *self, psd_status_t rc, const char *format, ...)
+static void set_fault(psd_trainer_t *self, psd_status_t rc, const char *format, ...)
 {
     char text[256];
     va_list arguments;
@@ -58,38 +50,33 @@ set_fault(psd_trainer_t *self, psd_status_t rc, const char *format, ...)
     self->fault = psd_error_set(self->fault_err, rc, "%s", text);
 }
 
-static const char *
-name_of(const psd_trainer_t *self, uint32_t table)
+static const char *name_of(const psd_trainer_t *self, uint32_t table)
 {
     return psd_table_name(self->train->tables[table]);
 }
 
 /* The shape of the table; NULL: there is none, which is a fault. */
-static const ps_shape_t *
-find_shape(psd_trainer_t *self, uint32_t table)
+static const ps_shape_t *find_shape(psd_trainer_t *self, uint32_t table)
 {
     if (table < self->train->n_tables) {
         return &self->train->shapes[table];
     }
-    set_fault(self, PSD_INVALID, "table is %" PRIu32 "; there are %" PRIu32,
-              table, self->train->n_tables);
+    set_fault(self, PSD_INVALID, "table is %" PRIu32 "; there are %" PRIu32, table,
+              self->train->n_tables);
     return NULL;
 }
 
-static bool
-check_type(psd_trainer_t *self, uint32_t table, bool is_float)
+static bool check_type(psd_trainer_t *self, uint32_t table, bool is_float)
 {
     if (ps_type_is_float(self->train->shapes[table].type) == is_float) {
         return true;
     }
-    set_fault(self, PSD_TYPE, "table \"%s\" is of %s; allowed: _%s",
-              name_of(self, table), psd_table_type(self->train->tables[table]),
-              is_float ? "i64" : "f64");
+    set_fault(self, PSD_TYPE, "table \"%s\" is of %s; allowed: _%s", name_of(self, table),
+              psd_table_type(self->train->tables[table]), is_float ? "i64" : "f64");
     return false;
 }
 
-static void
-set_missing(psd_trainer_t *self, uint32_t table, uint64_t row)
+static void set_missing(psd_trainer_t *self, uint32_t table, uint64_t row)
 {
     set_fault(self, PSD_INVALID,
               "row %" PRIu64 " of table \"%s\" is read, which the load "
@@ -101,8 +88,7 @@ set_missing(psd_trainer_t *self, uint32_t table, uint64_t row)
 
 /* Trainers may read and write a value at the same time when the cache is
  * lock-free; relaxed atomics say so, and cost nothing more than plain ones. */
-static ps_number_t
-load(ps_type_t type, const void *at)
+static ps_number_t load(ps_type_t type, const void *at)
 {
     int32_t i32 = 0;
     int64_t i64 = 0;
@@ -126,8 +112,7 @@ load(ps_type_t type, const void *at)
     }
 }
 
-static void
-store(ps_type_t type, void *at, ps_number_t number)
+static void store(ps_type_t type, void *at, ps_number_t number)
 {
     int32_t i32 = 0;
     float f32 = 0;
@@ -152,8 +137,7 @@ store(ps_type_t type, void *at, ps_number_t number)
 }
 
 /* The lock of a row, taken; NULL: there are none. */
-static pthread_mutex_t *
-lock_row(psd_trainer_t *self, uint32_t table, uint64_t row)
+static pthread_mutex_t *lock_row(psd_trainer_t *self, uint32_t table, uint64_t row)
 {
     psd_train_t *train = self->train;
     pthread_mutex_t *lock = NULL;
@@ -165,20 +149,15 @@ lock_row(psd_trainer_t *self, uint32_t table, uint64_t row)
     return lock;
 }
 
-static void
-unlock_row(pthread_mutex_t *lock)
+static void unlock_row(pthread_mutex_t *lock)
 {
     if (lock != NULL) {
         (void)pthread_mutex_unlock(lock);
     }
 }
 
-static ps_number_t
-get(psd_trainer_t *self,
-    uint32_t table,
-    uint64_t row,
-    uint32_t col,
-    bool is_float)
+static ps_number_t get(psd_trainer_t *self, uint32_t table, uint64_t row, uint32_t col,
+                       bool is_float)
 {
     const ps_shape_t *shape = find_shape(self, table);
     ps_number_t number = {.i64 = 0};
@@ -201,26 +180,17 @@ get(psd_trainer_t *self,
     return number;
 }
 
-double
-psd_trainer_get_f64(psd_trainer_t *self,
-                    uint32_t table,
-                    uint64_t row,
-                    uint32_t col)
+double psd_trainer_get_f64(psd_trainer_t *self, uint32_t table, uint64_t row, uint32_t col)
 {
     return get(self, table, row, col, true).f64;
 }
 
-int64_t
-psd_trainer_get_i64(psd_trainer_t *self,
-                    uint32_t table,
-                    uint64_t row,
-                    uint32_t col)
+int64_t psd_trainer_get_i64(psd_trainer_t *self, uint32_t table, uint64_t row, uint32_t col)
 {
     return get(self, table, row, col, false).i64;
 }
 
-const void *
-psd_trainer_row(psd_trainer_t *self, uint32_t table, uint64_t row)
+const void *psd_trainer_row(psd_trainer_t *self, uint32_t table, uint64_t row)
 {
     const void *at = NULL;
 
@@ -236,26 +206,19 @@ psd_trainer_row(psd_trainer_t *self, uint32_t table, uint64_t row)
     return at;
 }
 
-static bool
-check_width(psd_trainer_t *self, uint32_t table, uint64_t row, size_t n_values)
+static bool check_width(psd_trainer_t *self, uint32_t table, uint64_t row, size_t n_values)
 {
     if (n_values == self->train->shapes[table].n_cols) {
         return true;
     }
     set_fault(self, PSD_SHAPE,
-              "row %" PRIu64 " of table \"%s\": %zu values; it has %" PRIu32
-              " columns",
-              row, name_of(self, table), n_values,
-              self->train->shapes[table].n_cols);
+              "row %" PRIu64 " of table \"%s\": %zu values; it has %" PRIu32 " columns", row,
+              name_of(self, table), n_values, self->train->shapes[table].n_cols);
     return false;
 }
 
-bool
-psd_trainer_get_row(psd_trainer_t *self,
-                    uint32_t table,
-                    uint64_t row,
-                    void *ret_values,
-                    size_t n_values)
+bool psd_trainer_get_row(psd_trainer_t *self, uint32_t table, uint64_t row, void *ret_values,
+                         size_t n_values)
 {
     const char *at = psd_trainer_row(self, table, row);
     const ps_shape_t *shape = NULL;
@@ -281,8 +244,7 @@ psd_trainer_get_row(psd_trainer_t *self,
 
 /* ---- adding -------------------------------------------------------------- */
 
-static void
-add_number(ps_type_t type, ps_number_t *to, ps_number_t delta)
+static void add_number(ps_type_t type, ps_number_t *to, ps_number_t delta)
 {
     if (ps_type_is_float(type)) {
         to->f64 += delta.f64;
@@ -291,8 +253,7 @@ add_number(ps_type_t type, ps_number_t *to, ps_number_t delta)
     }
 }
 
-static void
-add_at(ps_type_t type, void *at, ps_number_t delta)
+static void add_at(ps_type_t type, void *at, ps_number_t delta)
 {
     ps_number_t number = load(type, at);
 
@@ -301,12 +262,8 @@ add_at(ps_type_t type, void *at, ps_number_t delta)
 }
 
 /* Changes the cache's own value, if it has it. */
-static void
-add_local(psd_trainer_t *self,
-          uint32_t table,
-          uint64_t row,
-          uint32_t col,
-          ps_number_t delta)
+static void add_local(psd_trainer_t *self, uint32_t table, uint64_t row, uint32_t col,
+                      ps_number_t delta)
 {
     pthread_mutex_t *lock = NULL;
     void *at = NULL;
@@ -324,11 +281,7 @@ add_local(psd_trainer_t *self,
 }
 
 /* The same with all columns of a row, of which the cache may have some only. */
-static void
-add_local_row(psd_trainer_t *self,
-              uint32_t table,
-              uint64_t row,
-              const char *deltas)
+static void add_local_row(psd_trainer_t *self, uint32_t table, uint64_t row, const char *deltas)
 {
     const ps_shape_t *shape = &self->train->shapes[table];
     pthread_mutex_t *lock = NULL;
@@ -340,8 +293,7 @@ add_local_row(psd_trainer_t *self,
     at = ps_cache_row(&self->cache->tables[table], row);
     if (at == NULL) {
         for (uint32_t col = 0; col < shape->n_cols; col++) {
-            add_local(self, table, row, col,
-                      load(shape->type, deltas + col * shape->value_size));
+            add_local(self, table, row, col, load(shape->type, deltas + col * shape->value_size));
         }
         return;
     }
@@ -354,8 +306,7 @@ add_local_row(psd_trainer_t *self,
     unlock_row(lock);
 }
 
-static bool
-check_place(psd_trainer_t *self, uint32_t table, uint64_t row, uint32_t col)
+static bool check_place(psd_trainer_t *self, uint32_t table, uint64_t row, uint32_t col)
 {
     const ps_shape_t *shape = &self->train->shapes[table];
 
@@ -370,12 +321,7 @@ check_place(psd_trainer_t *self, uint32_t table, uint64_t row, uint32_t col)
 }
 
 /* Table, type and place are checked. */
-static void
-add(psd_trainer_t *self,
-    uint32_t table,
-    uint64_t row,
-    uint32_t col,
-    ps_number_t delta)
+static void add(psd_trainer_t *self, uint32_t table, uint64_t row, uint32_t col, ps_number_t delta)
 {
     ps_sums_t *sums = &self->sums[table];
     ps_number_t *sum = ps_sums_at(sums, row, col);
@@ -391,12 +337,8 @@ add(psd_trainer_t *self,
     }
 }
 
-static bool
-check_finite(psd_trainer_t *self,
-             uint32_t table,
-             uint64_t row,
-             uint32_t col,
-             double delta)
+static bool check_finite(psd_trainer_t *self, uint32_t table, uint64_t row, uint32_t col,
+                         double delta)
 {
     if (isfinite(delta)) {
         return true;
@@ -408,26 +350,17 @@ check_finite(psd_trainer_t *self,
     return false;
 }
 
-void
-psd_trainer_add_f64(psd_trainer_t *self,
-                    uint32_t table,
-                    uint64_t row,
-                    uint32_t col,
-                    double delta)
+void psd_trainer_add_f64(psd_trainer_t *self, uint32_t table, uint64_t row, uint32_t col,
+                         double delta)
 {
     if (find_shape(self, table) != NULL && check_type(self, table, true) &&
-        check_place(self, table, row, col) &&
-        check_finite(self, table, row, col, delta)) {
+        check_place(self, table, row, col) && check_finite(self, table, row, col, delta)) {
         add(self, table, row, col, (ps_number_t){.f64 = delta});
     }
 }
 
-void
-psd_trainer_add_i64(psd_trainer_t *self,
-                    uint32_t table,
-                    uint64_t row,
-                    uint32_t col,
-                    int64_t delta)
+void psd_trainer_add_i64(psd_trainer_t *self, uint32_t table, uint64_t row, uint32_t col,
+                         int64_t delta)
 {
     if (find_shape(self, table) != NULL && check_type(self, table, false) &&
         check_place(self, table, row, col)) {
@@ -436,11 +369,7 @@ psd_trainer_add_i64(psd_trainer_t *self,
 }
 
 /* The first value that is not finite is named. */
-static bool
-check_finite_row(psd_trainer_t *self,
-                 uint32_t table,
-                 uint64_t row,
-                 const char *deltas)
+static bool check_finite_row(psd_trainer_t *self, uint32_t table, uint64_t row, const char *deltas)
 {
     const ps_shape_t *shape = &self->train->shapes[table];
 
@@ -457,18 +386,13 @@ check_finite_row(psd_trainer_t *self,
     return false;
 }
 
-void
-psd_trainer_add_row(psd_trainer_t *self,
-                    uint32_t table,
-                    uint64_t row,
-                    const void *deltas,
-                    size_t n_values)
+void psd_trainer_add_row(psd_trainer_t *self, uint32_t table, uint64_t row, const void *deltas,
+                         size_t n_values)
 {
     const ps_shape_t *shape = find_shape(self, table);
 
     if (shape == NULL || !check_width(self, table, row, n_values) ||
-        !check_place(self, table, row, 0) ||
-        !check_finite_row(self, table, row, deltas)) {
+        !check_place(self, table, row, 0) || !check_finite_row(self, table, row, deltas)) {
         return;
     }
     if (!ps_sums_add(&self->sums[table], row, 0, deltas, shape->n_cols)) {

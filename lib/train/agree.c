@@ -27,19 +27,15 @@ typedef struct meeting {
     psd_table_t *table;   /* owned */
 } meeting_t;
 
-static void
-meeting_done(meeting_t *self)
+static void meeting_done(meeting_t *self)
 {
     psd_table_close(&self->table);
     psd_close(&self->client);
 }
 
 /* The max_delay of the job if it is running; *ret_runs: it is. */
-static psd_status_t
-look_at_job(const meeting_t *self,
-            bool *ret_runs,
-            int32_t *ret_max_delay,
-            psd_error_t *err)
+static psd_status_t look_at_job(const meeting_t *self, bool *ret_runs, int32_t *ret_max_delay,
+                                psd_error_t *err)
 {
     PSD_AUTO(ps_doc_destroy) ps_doc_t *question = ps_control_new("job_inspect");
     PSD_AUTO(ps_doc_destroy) ps_doc_t *reply = NULL;
@@ -52,8 +48,7 @@ look_at_job(const meeting_t *self,
     if (question == NULL || !ps_doc_set_text(question, "job", self->wish.job)) {
         return psd_error_set(err, PSD_NOMEM, "no memory for a question");
     }
-    rc = ps_control_ask(self->client, question, self->train->options.timeout_ms,
-                        0, &reply, err);
+    rc = ps_control_ask(self->client, question, self->train->options.timeout_ms, 0, &reply, err);
     if (rc == PSD_NO_JOB) {
         psd_error_clear(err);
         return PSD_OK;
@@ -65,8 +60,7 @@ look_at_job(const meeting_t *self,
         rc = ps_doc_get_text(job, "state", PS_NAME_MAX, &state, err);
     }
     if (rc == PSD_OK) {
-        rc = ps_doc_get_i64(job, "max_delay", -INT32_MAX, INT32_MAX, &max_delay,
-                            err);
+        rc = ps_doc_get_i64(job, "max_delay", -INT32_MAX, INT32_MAX, &max_delay, err);
     }
     if (rc == PSD_OK && strcmp(state, "running") == 0) {
         *ret_runs = true;
@@ -75,8 +69,7 @@ look_at_job(const meeting_t *self,
     return rc;
 }
 
-static psd_status_t
-open_table(meeting_t *self, psd_error_t *err)
+static psd_status_t open_table(meeting_t *self, psd_error_t *err)
 {
     char rows[16];
     psd_spec_t *spec = psd_spec_new();
@@ -97,16 +90,14 @@ open_table(meeting_t *self, psd_error_t *err)
         rc = psd_spec_set(spec, "init", "constant:0", err); /* the least */
     }
     if (rc == PSD_OK) {
-        rc =
-            psd_table_ensure(self->client, self->name, spec, &self->table, err);
+        rc = psd_table_ensure(self->client, self->name, spec, &self->table, err);
     }
     psd_spec_destroy(&spec);
     return rc;
 }
 
 /* Negative is without a bound: greater than all others. */
-static int32_t
-greater(int32_t a, int32_t b)
+static int32_t greater(int32_t a, int32_t b)
 {
     if (a < 0 || b < 0) {
         return -1;
@@ -115,8 +106,7 @@ greater(int32_t a, int32_t b)
 }
 
 /* Writes down what this worker wants, and reads what all do when all have. */
-static psd_status_t
-compare(meeting_t *self, int32_t *ret_max_delay, psd_error_t *err)
+static psd_status_t compare(meeting_t *self, int32_t *ret_max_delay, psd_error_t *err)
 {
     uint32_t n = self->wish.n_workers;
     PSD_AUTO(ps_free_at) uint64_t *rows = ps_alloc_raw(n, sizeof *rows);
@@ -154,33 +144,27 @@ compare(meeting_t *self, int32_t *ret_max_delay, psd_error_t *err)
 
 /* Nobody is to wait for this worker in a meeting that it has given up, nor to
  * find itself alone in one that everybody has. */
-static void
-leave_failed(const meeting_t *self, const psd_error_t *why)
+static void leave_failed(const meeting_t *self, const psd_error_t *why)
 {
-    psd_status_t rc = ps_membership_give_up(self->client, psd_error_text(why),
-                                            LEAVE_MS, NULL);
+    psd_status_t rc = ps_membership_give_up(self->client, psd_error_text(why), LEAVE_MS, NULL);
 
     (void)rc; /* its silence ends it */
 }
 
-static psd_status_t
-meet(meeting_t *self, int32_t *ret_max_delay, psd_error_t *err)
+static psd_status_t meet(meeting_t *self, int32_t *ret_max_delay, psd_error_t *err)
 {
     psd_status_t rc = PSD_OK;
 
-    if (snprintf(self->name, sizeof self->name, "%s.agree.%" PRIu32,
-                 self->wish.job,
+    if (snprintf(self->name, sizeof self->name, "%s.agree.%" PRIu32, self->wish.job,
                  self->wish.n_workers) >= (int)sizeof self->name) {
         return psd_error_set(err, PSD_INVALID,
                              "job is \"%s\"; allowed with several workers: "
                              "%zu letters, digits and _ . -",
-                             self->wish.job,
-                             sizeof self->name - sizeof LONGEST);
+                             self->wish.job, sizeof self->name - sizeof LONGEST);
     }
     /* Without clocks: who has been to a meeting that failed keeps the one that
      * it had there, and others would be behind it for good. */
-    rc = psd_join(self->client, self->name, self->wish.worker,
-                  self->wish.n_workers, -1, err);
+    rc = psd_join(self->client, self->name, self->wish.worker, self->wish.n_workers, -1, err);
     if (rc != PSD_OK) {
         return rc;
     }
@@ -201,19 +185,15 @@ meet(meeting_t *self, int32_t *ret_max_delay, psd_error_t *err)
     return rc;
 }
 
-psd_status_t
-ps_train_agree(psd_train_t *train,
-               uint32_t *ret_n_workers,
-               int32_t *ret_max_delay,
-               psd_error_t *err)
+psd_status_t ps_train_agree(psd_train_t *train, uint32_t *ret_n_workers, int32_t *ret_max_delay,
+                            psd_error_t *err)
 {
     PSD_AUTO(meeting_done) meeting_t self = {.train = train};
     const ps_train_options_t *options = &train->options;
     psd_options_t *client_options = NULL;
     bool runs = false;
-    psd_status_t rc =
-        ps_wish_resolve(options->job, options->worker, options->n_workers,
-                        options->max_delay, &self.wish, err);
+    psd_status_t rc = ps_wish_resolve(options->job, options->worker, options->n_workers,
+                                      options->max_delay, &self.wish, err);
 
     if (rc != PSD_OK) {
         return rc;

@@ -19,8 +19,7 @@ typedef struct ps_binder_part {
     psd_error_t *err; /* owned; NULL: no memory, or none */
 } part_t;
 
-void
-ps_sheaf_done(ps_sheaf_t *self)
+void ps_sheaf_done(ps_sheaf_t *self)
 {
     ps_free(self->rows);
     ps_free(self->counts);
@@ -29,8 +28,7 @@ ps_sheaf_done(ps_sheaf_t *self)
     *self = (ps_sheaf_t){.n_rows = 0};
 }
 
-psd_status_t
-ps_binder_init(ps_binder_t *self, uint32_t n_members, psd_error_t *err)
+psd_status_t ps_binder_init(ps_binder_t *self, uint32_t n_members, psd_error_t *err)
 {
     psd_status_t rc = PSD_OK;
 
@@ -51,8 +49,7 @@ ps_binder_init(ps_binder_t *self, uint32_t n_members, psd_error_t *err)
     return rc;
 }
 
-void
-ps_binder_done(ps_binder_t *self)
+void ps_binder_done(ps_binder_t *self)
 {
     ps_crew_stop(&self->crew);
     ps_crew_stop(&self->alone);
@@ -67,8 +64,7 @@ ps_binder_done(ps_binder_t *self)
 /* ---- items of the same cells ----------------------------------------------
  */
 
-static uint64_t
-mask_of(const ps_binder_task_t *task, const ps_key_item_t *item)
+static uint64_t mask_of(const ps_binder_task_t *task, const ps_key_item_t *item)
 {
     size_t slot = 0;
     const ps_sums_t *sums = NULL;
@@ -81,23 +77,21 @@ mask_of(const ps_binder_task_t *task, const ps_key_item_t *item)
 }
 
 /* Behind the items of the same cells as the one at `at`. */
-static size_t
-same_cells(const ps_binder_task_t *task, size_t at, size_t end)
+static size_t same_cells(const ps_binder_task_t *task, size_t at, size_t end)
 {
     const ps_key_item_t *items = task->binder->items;
     size_t i = at + 1;
 
     while (i < end && items[i].key == items[at].key &&
-           (!task->by_row || ps_binder_chunk_of(task, &items[i]) ==
-                                 ps_binder_chunk_of(task, &items[at]))) {
+           (!task->by_row ||
+            ps_binder_chunk_of(task, &items[i]) == ps_binder_chunk_of(task, &items[at]))) {
         i++;
     }
     return i;
 }
 
 /* The trainers in their order; there are few of them. */
-static void
-sort_by_place(ps_key_item_t *items, size_t n)
+static void sort_by_place(ps_key_item_t *items, size_t n)
 {
     for (size_t i = 1; i < n; i++) {
         ps_key_item_t item = items[i];
@@ -112,12 +106,8 @@ sort_by_place(ps_key_item_t *items, size_t n)
 
 /* ---- adding up ----------------------------------------------------------- */
 
-static inline psd_status_t
-put_number(ps_type_t type,
-           ps_number_t number,
-           void *values,
-           size_t at,
-           psd_error_t *err)
+static inline psd_status_t put_number(ps_type_t type, ps_number_t number, void *values, size_t at,
+                                      psd_error_t *err)
 {
     float narrow = 0;
 
@@ -125,8 +115,8 @@ put_number(ps_type_t type,
     case PS_TYPE_I32:
         if (number.i64 < INT32_MIN || number.i64 > INT32_MAX) {
             return psd_error_set(err, PSD_RANGE,
-                                 "the sum of deltas is %" PRId64
-                                 "; allowed in i32: %" PRId32 "..%" PRId32,
+                                 "the sum of deltas is %" PRId64 "; allowed in i32: %" PRId32
+                                 "..%" PRId32,
                                  number.i64, INT32_MIN, INT32_MAX);
         }
         ((int32_t *)values)[at] = (int32_t)number.i64;
@@ -153,13 +143,8 @@ put_number(ps_type_t type,
 }
 
 /* Made for each type by itself: the switch stands outside of the loop then. */
-static inline psd_status_t
-put_each(ps_type_t type,
-         const ps_number_t *numbers,
-         uint32_t n,
-         void *values,
-         size_t at,
-         psd_error_t *err)
+static inline psd_status_t put_each(ps_type_t type, const ps_number_t *numbers, uint32_t n,
+                                    void *values, size_t at, psd_error_t *err)
 {
     psd_status_t rc = PSD_OK;
 
@@ -169,13 +154,8 @@ put_each(ps_type_t type,
     return rc;
 }
 
-static psd_status_t
-put_numbers(ps_type_t type,
-            const ps_number_t *numbers,
-            uint32_t n,
-            void *values,
-            size_t at,
-            psd_error_t *err)
+static psd_status_t put_numbers(ps_type_t type, const ps_number_t *numbers, uint32_t n,
+                                void *values, size_t at, psd_error_t *err)
 {
     switch (type) {
     case PS_TYPE_I32:
@@ -191,8 +171,7 @@ put_numbers(ps_type_t type,
 }
 
 /* Gives each member whole rows. */
-static void
-cut_items(const ps_binder_task_t *task)
+static void cut_items(const ps_binder_task_t *task)
 {
     const ps_key_item_t *items = task->binder->items;
     uint32_t n_parts = ps_crew_size(task->crew);
@@ -203,18 +182,15 @@ cut_items(const ps_binder_task_t *task)
 
         end = end < begin ? begin : end;
         while (end > 0 && end < task->n &&
-               ps_binder_row_of(task, &items[end]) ==
-                   ps_binder_row_of(task, &items[end - 1])) {
+               ps_binder_row_of(task, &items[end]) == ps_binder_row_of(task, &items[end - 1])) {
             end++;
         }
-        task->binder->parts[i] =
-            (part_t){.begin = begin, .end = end, .rc = PSD_OK};
+        task->binder->parts[i] = (part_t){.begin = begin, .end = end, .rc = PSD_OK};
         begin = end;
     }
 }
 
-static void
-count_part(void *arg, uint32_t member, uint32_t n_members)
+static void count_part(void *arg, uint32_t member, uint32_t n_members)
 {
     const ps_binder_task_t *task = arg;
     ps_key_item_t *items = task->binder->items;
@@ -233,19 +209,14 @@ count_part(void *arg, uint32_t member, uint32_t n_members)
             mask |= mask_of(task, &items[i]);
         }
         part.n_values += (size_t)__builtin_popcountll(mask);
-        part.n_rows +=
-            at == part.begin || ps_binder_row_of(task, &items[at]) !=
-                                    ps_binder_row_of(task, &items[at - 1]);
+        part.n_rows += at == part.begin ||
+                       ps_binder_row_of(task, &items[at]) != ps_binder_row_of(task, &items[at - 1]);
     }
     task->binder->parts[member] = part;
 }
 
 /* The sums of the cells of items at .. next - 1; gives which there are. */
-static uint64_t
-add_up(const ps_binder_task_t *task,
-       size_t at,
-       size_t next,
-       ps_number_t *ret_cells)
+static uint64_t add_up(const ps_binder_task_t *task, size_t at, size_t next, ps_number_t *ret_cells)
 {
     const ps_key_item_t *items = task->binder->items;
     bool is_float = ps_type_is_float(task->sums[0]->shape.type);
@@ -265,11 +236,7 @@ add_up(const ps_binder_task_t *task,
 
 /* Moves the cells that there are to the front; gives their columns and their
  * number. */
-static uint32_t
-keep_touched(ps_number_t *cells,
-             uint64_t mask,
-             uint32_t col,
-             uint32_t *ret_cols)
+static uint32_t keep_touched(ps_number_t *cells, uint64_t mask, uint32_t col, uint32_t *ret_cols)
 {
     uint32_t n = 0;
 
@@ -282,21 +249,18 @@ keep_touched(ps_number_t *cells,
     return n;
 }
 
-static void
-fetch_early(const ps_binder_task_t *task, size_t at, size_t end)
+static void fetch_early(const ps_binder_task_t *task, size_t at, size_t end)
 {
     if (at + AHEAD < end) {
         size_t slot = 0;
-        const ps_sums_t *sums =
-            ps_binder_locate(task, &task->binder->items[at + AHEAD], &slot);
+        const ps_sums_t *sums = ps_binder_locate(task, &task->binder->items[at + AHEAD], &slot);
 
         __builtin_prefetch(sums->cells + slot * sums->width);
         __builtin_prefetch(sums->masks + slot);
     }
 }
 
-static psd_status_t
-fill_part(const ps_binder_task_t *task, const part_t *part, psd_error_t *err)
+static psd_status_t fill_part(const ps_binder_task_t *task, const part_t *part, psd_error_t *err)
 {
     const ps_key_item_t *items = task->binder->items;
     const ps_shape_t *shape = &task->sums[0]->shape;
@@ -308,8 +272,7 @@ fill_part(const ps_binder_task_t *task, const part_t *part, psd_error_t *err)
 
     for (size_t at = part->begin; at < part->end; at = next) {
         uint64_t key = ps_binder_row_of(task, &items[at]);
-        uint32_t col =
-            ps_binder_chunk_of(task, &items[at]) * task->sums[0]->width;
+        uint32_t col = ps_binder_chunk_of(task, &items[at]) * task->sums[0]->width;
         psd_status_t rc = PSD_OK;
         uint64_t mask = 0;
         uint32_t n = 0;
@@ -332,8 +295,7 @@ fill_part(const ps_binder_task_t *task, const part_t *part, psd_error_t *err)
     return PSD_OK;
 }
 
-static void
-fill(void *arg, uint32_t member, uint32_t n_members)
+static void fill(void *arg, uint32_t member, uint32_t n_members)
 {
     const ps_binder_task_t *task = arg;
     part_t *part = &task->binder->parts[member];
@@ -347,8 +309,7 @@ fill(void *arg, uint32_t member, uint32_t n_members)
 }
 
 /* Room for what the members will put into the sheaf, and where each does. */
-static psd_status_t
-make_room(ps_binder_task_t *task, psd_error_t *err)
+static psd_status_t make_room(ps_binder_task_t *task, psd_error_t *err)
 {
     const ps_shape_t *shape = &task->sums[0]->shape;
     ps_sheaf_t *sheaf = &task->sheaf;
@@ -374,8 +335,7 @@ make_room(ps_binder_task_t *task, psd_error_t *err)
 }
 
 /* The first part's failure, if one failed. */
-static psd_status_t
-gather(const ps_binder_task_t *task, psd_error_t *err)
+static psd_status_t gather(const ps_binder_task_t *task, psd_error_t *err)
 {
     psd_status_t rc = PSD_OK;
 
@@ -390,17 +350,11 @@ gather(const ps_binder_task_t *task, psd_error_t *err)
     return rc;
 }
 
-psd_status_t
-ps_binder_bind(ps_binder_t *self,
-               const ps_sums_t *const *sums,
-               size_t n,
-               ps_sheaf_t *ret_sheaf,
-               psd_error_t *err)
+psd_status_t ps_binder_bind(ps_binder_t *self, const ps_sums_t *const *sums, size_t n,
+                            ps_sheaf_t *ret_sheaf, psd_error_t *err)
 {
-    ps_binder_task_t task = {.binder = self,
-                             .sums = sums,
-                             .n_sums = n,
-                             .n_chunks = sums[0]->n_chunks};
+    ps_binder_task_t task = {
+        .binder = self, .sums = sums, .n_sums = n, .n_chunks = sums[0]->n_chunks};
     psd_status_t rc = PSD_OK;
 
     for (size_t k = 0; k < n; k++) {
@@ -413,8 +367,7 @@ ps_binder_bind(ps_binder_t *self,
                              "2^32 in a push",
                              task.n);
     }
-    task.crew =
-        self->crew != NULL && task.n >= LARGE ? self->crew : self->alone;
+    task.crew = self->crew != NULL && task.n >= LARGE ? self->crew : self->alone;
     rc = ps_binder_sort(&task, err);
     if (rc == PSD_OK) {
         cut_items(&task);
@@ -433,8 +386,7 @@ ps_binder_bind(ps_binder_t *self,
     return PSD_OK;
 }
 
-psd_status_t
-ps_sums_bind(const ps_sums_t *self, ps_sheaf_t *ret_sheaf, psd_error_t *err)
+psd_status_t ps_sums_bind(const ps_sums_t *self, ps_sheaf_t *ret_sheaf, psd_error_t *err)
 {
     PSD_AUTO(ps_binder_done) ps_binder_t binder = {.crew = NULL};
     psd_status_t rc = PSD_OK;
@@ -444,6 +396,5 @@ ps_sums_bind(const ps_sums_t *self, ps_sheaf_t *ret_sheaf, psd_error_t *err)
         return PSD_OK;
     }
     rc = ps_binder_init(&binder, 1, err);
-    return rc == PSD_OK ? ps_binder_bind(&binder, &self, 1, ret_sheaf, err)
-                        : rc;
+    return rc == PSD_OK ? ps_binder_bind(&binder, &self, 1, ret_sheaf, err) : rc;
 }

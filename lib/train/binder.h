@@ -31,9 +31,7 @@ typedef struct ps_binder {
 
 /* n_members 1 .. PS_CREW_MAX threads, the caller's among them. Errors:
  * PSD_NOMEM; those of ps_crew_start. */
-PSD_MUST_CHECK psd_status_t ps_binder_init(ps_binder_t *self,
-                                           uint32_t n_members,
-                                           psd_error_t *err);
+PSD_MUST_CHECK psd_status_t ps_binder_init(ps_binder_t *self, uint32_t n_members, psd_error_t *err);
 /* Takes one that is zeroed, too. */
 void ps_binder_done(ps_binder_t *self);
 /*
@@ -45,9 +43,6 @@ void ps_binder_done(ps_binder_t *self);
  * Errors: PSD_RANGE a sum that the type does not hold; PSD_NOT_FINITE;
  * PSD_LIMIT 2^32 slots or more; PSD_NOMEM.
  */
-PSD_MUST_CHECK psd_status_t ps_binder_bind(ps_binder_t *self,
-                                           const ps_sums_t *const *sums,
-                                           size_t n,
-                                           ps_sheaf_t *ret_sheaf,
-                                           psd_error_t *err);
+PSD_MUST_CHECK psd_status_t ps_binder_bind(ps_binder_t *self, const ps_sums_t *const *sums,
+                                           size_t n, ps_sheaf_t *ret_sheaf, psd_error_t *err);
 #endif

@@ -22,14 +22,11 @@ typedef struct ps_binder_task {
 /* Sorts what all sums have into the binder's items, by row and chunk; the same
  * cells of several sums stand in no promised order, unless by_row. Errors:
  * PSD_NOMEM. */
-PSD_MUST_CHECK psd_status_t ps_binder_sort(ps_binder_task_t *task,
-                                           psd_error_t *err);
+PSD_MUST_CHECK psd_status_t ps_binder_sort(ps_binder_task_t *task, psd_error_t *err);
 
 /* The sums that an item is of, and its slot. */
-static inline const ps_sums_t *
-ps_binder_locate(const ps_binder_task_t *task,
-                 const ps_key_item_t *item,
-                 size_t *ret_slot)
+static inline const ps_sums_t *ps_binder_locate(const ps_binder_task_t *task,
+                                                const ps_key_item_t *item, size_t *ret_slot)
 {
     size_t low = 0;
     size_t high = task->n_sums;
@@ -51,15 +48,12 @@ ps_binder_locate(const ps_binder_task_t *task,
     return task->sums[low];
 }
 
-static inline uint64_t
-ps_binder_row_of(const ps_binder_task_t *task, const ps_key_item_t *item)
+static inline uint64_t ps_binder_row_of(const ps_binder_task_t *task, const ps_key_item_t *item)
 {
-    return task->by_row || task->n_chunks == 1 ? item->key
-                                               : item->key / task->n_chunks;
+    return task->by_row || task->n_chunks == 1 ? item->key : item->key / task->n_chunks;
 }
 
-static inline uint32_t
-ps_binder_chunk_of(const ps_binder_task_t *task, const ps_key_item_t *item)
+static inline uint32_t ps_binder_chunk_of(const ps_binder_task_t *task, const ps_key_item_t *item)
 {
     size_t slot = 0;
 

@@ -6,17 +6,13 @@
 
 #include "base/alloc.h"
 
-static psd_status_t
-no_memory(psd_error_t *err)
+static psd_status_t no_memory(psd_error_t *err)
 {
     return psd_error_set(err, PSD_NOMEM, "no memory for the cache of a block");
 }
 
-psd_status_t
-ps_cache_init(ps_cache_t *self,
-              const ps_shape_t *shapes,
-              size_t n_tables,
-              psd_error_t *err)
+psd_status_t ps_cache_init(ps_cache_t *self, const ps_shape_t *shapes, size_t n_tables,
+                           psd_error_t *err)
 {
     *self = (ps_cache_t){.n_tables = n_tables};
     self->tables = ps_alloc(n_tables, sizeof *self->tables);
@@ -30,8 +26,7 @@ ps_cache_init(ps_cache_t *self,
     return PSD_OK;
 }
 
-void
-ps_cache_done(ps_cache_t *self)
+void ps_cache_done(ps_cache_t *self)
 {
     for (size_t i = 0; i < self->n_tables; i++) {
         ps_cache_table_t *table = &self->tables[i];
@@ -48,8 +43,7 @@ ps_cache_done(ps_cache_t *self)
     *self = (ps_cache_t){.n_tables = 0};
 }
 
-void
-ps_cache_clear(ps_cache_t *self)
+void ps_cache_clear(ps_cache_t *self)
 {
     self->n_rows_asked = 0;
     self->n_cells_asked = 0;
@@ -66,30 +60,26 @@ ps_cache_clear(ps_cache_t *self)
 }
 
 /* NULL: there is no such table, and err says so. */
-static ps_cache_table_t *
-find_table(const ps_cache_t *self, uint32_t table, psd_error_t *err)
+static ps_cache_table_t *find_table(const ps_cache_t *self, uint32_t table, psd_error_t *err)
 {
     if (table < self->n_tables) {
         return &self->tables[table];
     }
-    (void)psd_error_set(err, PSD_INVALID, "table is %" PRIu32 "; there are %zu",
-                        table, self->n_tables);
+    (void)psd_error_set(err, PSD_INVALID, "table is %" PRIu32 "; there are %zu", table,
+                        self->n_tables);
     return NULL;
 }
 
-static psd_status_t
-check_row(const ps_cache_table_t *table, uint64_t row, psd_error_t *err)
+static psd_status_t check_row(const ps_cache_table_t *table, uint64_t row, psd_error_t *err)
 {
     if (ps_shape_has_row(&table->shape, row)) {
         return PSD_OK;
     }
-    return psd_error_set(err, PSD_RANGE,
-                         "row %" PRIu64 "; the table has %" PRIu64, row,
+    return psd_error_set(err, PSD_RANGE, "row %" PRIu64 "; the table has %" PRIu64, row,
                          table->shape.n_rows);
 }
 
-psd_status_t
-ps_cache_want_all(ps_cache_t *self, uint32_t table, psd_error_t *err)
+psd_status_t ps_cache_want_all(ps_cache_t *self, uint32_t table, psd_error_t *err)
 {
     ps_cache_table_t *found = find_table(self, table, err);
 
@@ -106,12 +96,8 @@ ps_cache_want_all(ps_cache_t *self, uint32_t table, psd_error_t *err)
     return PSD_OK;
 }
 
-psd_status_t
-ps_cache_want_rows(ps_cache_t *self,
-                   uint32_t table,
-                   const uint64_t *rows,
-                   size_t n_rows,
-                   psd_error_t *err)
+psd_status_t ps_cache_want_rows(ps_cache_t *self, uint32_t table, const uint64_t *rows,
+                                size_t n_rows, psd_error_t *err)
 {
     ps_cache_table_t *found = find_table(self, table, err);
     psd_status_t rc = found == NULL ? PSD_INVALID : PSD_OK;
@@ -120,8 +106,7 @@ ps_cache_want_rows(ps_cache_t *self,
         size_t number = 0;
 
         rc = check_row(found, rows[i], err);
-        if (rc == PSD_OK && !found->whole &&
-            !ps_row_set_add(&found->rows, rows[i], &number)) {
+        if (rc == PSD_OK && !found->whole && !ps_row_set_add(&found->rows, rows[i], &number)) {
             rc = no_memory(err);
         }
     }
@@ -131,12 +116,8 @@ ps_cache_want_rows(ps_cache_t *self,
     return rc;
 }
 
-psd_status_t
-ps_cache_want_element(ps_cache_t *self,
-                      uint32_t table,
-                      uint64_t row,
-                      uint32_t col,
-                      psd_error_t *err)
+psd_status_t ps_cache_want_element(ps_cache_t *self, uint32_t table, uint64_t row, uint32_t col,
+                                   psd_error_t *err)
 {
     ps_cache_table_t *found = find_table(self, table, err);
     psd_status_t rc = found == NULL ? PSD_INVALID : check_row(found, row, err);
@@ -145,27 +126,24 @@ ps_cache_want_element(ps_cache_t *self,
         return rc;
     }
     if (col >= found->shape.n_cols) {
-        return psd_error_set(err, PSD_RANGE,
-                             "column %" PRIu32 "; the table has %" PRIu32, col,
+        return psd_error_set(err, PSD_RANGE, "column %" PRIu32 "; the table has %" PRIu32, col,
                              found->shape.n_cols);
     }
     self->n_cells_asked++;
     if (found->whole || ps_row_set_find(&found->rows, row) != PS_ROW_NONE) {
         return PSD_OK;
     }
-    if (!ps_grow(&found->elements, &found->elements_capacity,
-                 found->n_elements + 1, sizeof *found->elements)) {
+    if (!ps_grow(&found->elements, &found->elements_capacity, found->n_elements + 1,
+                 sizeof *found->elements)) {
         return no_memory(err);
     }
-    found->elements[found->n_elements++] =
-        (ps_element_t){.row = row, .col = col};
+    found->elements[found->n_elements++] = (ps_element_t){.row = row, .col = col};
     return PSD_OK;
 }
 
 /* ---- where values lie ---------------------------------------------------- */
 
-void *
-ps_cache_row(const ps_cache_table_t *self, uint64_t row)
+void *ps_cache_row(const ps_cache_table_t *self, uint64_t row)
 {
     size_t at = (size_t)row;
 
@@ -176,13 +154,11 @@ ps_cache_row(const ps_cache_table_t *self, uint64_t row)
     }
     return at == PS_ROW_NONE
                ? NULL
-               : (char *)self->values +
-                     at * self->shape.n_cols * self->shape.value_size;
+               : (char *)self->values + at * self->shape.n_cols * self->shape.value_size;
 }
 
 /* The place of an element that was wanted by itself. */
-static size_t
-find_element(const ps_cache_table_t *self, uint64_t row, uint32_t col)
+static size_t find_element(const ps_cache_table_t *self, uint64_t row, uint32_t col)
 {
     size_t number = ps_row_set_find(&self->element_rows, row);
     size_t low = 0;
@@ -202,14 +178,11 @@ find_element(const ps_cache_table_t *self, uint64_t row, uint32_t col)
             high = middle;
         }
     }
-    return low < self->element_starts[number + 1] &&
-                   self->elements[low].col == col
-               ? low
-               : PS_ROW_NONE;
+    return low < self->element_starts[number + 1] && self->elements[low].col == col ? low
+                                                                                    : PS_ROW_NONE;
 }
 
-void *
-ps_cache_value(const ps_cache_table_t *self, uint64_t row, uint32_t col)
+void *ps_cache_value(const ps_cache_table_t *self, uint64_t row, uint32_t col)
 {
     char *values = NULL;
     size_t at = PS_ROW_NONE;
@@ -222,7 +195,5 @@ ps_cache_value(const ps_cache_table_t *self, uint64_t row, uint32_t col)
         return values + col * self->shape.value_size;
     }
     at = find_element(self, row, col);
-    return at == PS_ROW_NONE
-               ? NULL
-               : (char *)self->element_values + at * self->shape.value_size;
+    return at == PS_ROW_NONE ? NULL : (char *)self->element_values + at * self->shape.value_size;
 }

@@ -61,28 +61,19 @@ typedef struct ps_cache {
 } ps_cache_t;
 
 /* Errors: PSD_NOMEM. */
-PSD_MUST_CHECK psd_status_t ps_cache_init(ps_cache_t *self,
-                                          const ps_shape_t *shapes,
-                                          size_t n_tables,
-                                          psd_error_t *err);
+PSD_MUST_CHECK psd_status_t ps_cache_init(ps_cache_t *self, const ps_shape_t *shapes,
+                                          size_t n_tables, psd_error_t *err);
 void ps_cache_done(ps_cache_t *self);
 /* Wants nothing; memory is kept. */
 void ps_cache_clear(ps_cache_t *self);
 
 /* What is wanted; checked against the shape. Errors: those of psd_loader_…. */
-PSD_MUST_CHECK psd_status_t ps_cache_want_all(ps_cache_t *self,
-                                              uint32_t table,
-                                              psd_error_t *err);
-PSD_MUST_CHECK psd_status_t ps_cache_want_rows(ps_cache_t *self,
-                                               uint32_t table,
-                                               const uint64_t *rows,
-                                               size_t n_rows,
+PSD_MUST_CHECK psd_status_t ps_cache_want_all(ps_cache_t *self, uint32_t table, psd_error_t *err);
+PSD_MUST_CHECK psd_status_t ps_cache_want_rows(ps_cache_t *self, uint32_t table,
+                                               const uint64_t *rows, size_t n_rows,
                                                psd_error_t *err);
-PSD_MUST_CHECK psd_status_t ps_cache_want_element(ps_cache_t *self,
-                                                  uint32_t table,
-                                                  uint64_t row,
-                                                  uint32_t col,
-                                                  psd_error_t *err);
+PSD_MUST_CHECK psd_status_t ps_cache_want_element(ps_cache_t *self, uint32_t table, uint64_t row,
+                                                  uint32_t col, psd_error_t *err);
 /* Makes room for the values. Errors: PSD_NOMEM. */
 PSD_MUST_CHECK psd_status_t ps_cache_seal(ps_cache_t *self, psd_error_t *err);
 

@@ -13,19 +13,14 @@ typedef struct run {
     size_t n;
 } run_t;
 
-static psd_status_t
-no_memory(psd_error_t *err)
+static psd_status_t no_memory(psd_error_t *err)
 {
     return psd_error_set(err, PSD_NOMEM, "no memory for the cache of a block");
 }
 
 /* Room for so many values; their old content is not kept. */
-static psd_status_t
-make_room(void **values_p,
-          size_t *bytes_p,
-          size_t n,
-          size_t value_size,
-          psd_error_t *err)
+static psd_status_t make_room(void **values_p, size_t *bytes_p, size_t n, size_t value_size,
+                              psd_error_t *err)
 {
     size_t bytes = 0;
     void *values = NULL;
@@ -46,8 +41,7 @@ make_room(void **values_p,
     return PSD_OK;
 }
 
-static int
-compare_elements(const void *left, const void *right)
+static int compare_elements(const void *left, const void *right)
 {
     const ps_element_t *a = left;
     const ps_element_t *b = right;
@@ -60,8 +54,7 @@ compare_elements(const void *left, const void *right)
 
 /* Shorter runs first, then by their columns, then by row: rows with the same
  * columns come together. */
-static int
-compare_cols(const run_t *a, const run_t *b)
+static int compare_cols(const run_t *a, const run_t *b)
 {
     if (a->n != b->n) {
         return a->n < b->n ? -1 : 1;
@@ -74,8 +67,7 @@ compare_cols(const run_t *a, const run_t *b)
     return 0;
 }
 
-static int
-compare_runs(const void *left, const void *right)
+static int compare_runs(const void *left, const void *right)
 {
     const run_t *a = left;
     const run_t *b = right;
@@ -88,8 +80,7 @@ compare_runs(const void *left, const void *right)
 }
 
 /* Sorts the elements, and leaves out those that come with a row. */
-static void
-thin_out(ps_cache_table_t *self)
+static void thin_out(ps_cache_table_t *self)
 {
     size_t kept = 0;
 
@@ -99,13 +90,11 @@ thin_out(ps_cache_table_t *self)
     if (self->n_elements == 0) {
         return;
     }
-    qsort(self->elements, self->n_elements, sizeof *self->elements,
-          compare_elements);
+    qsort(self->elements, self->n_elements, sizeof *self->elements, compare_elements);
     for (size_t i = 0; i < self->n_elements; i++) {
         const ps_element_t *element = &self->elements[i];
 
-        if ((kept > 0 &&
-             compare_elements(element, &self->elements[kept - 1]) == 0) ||
+        if ((kept > 0 && compare_elements(element, &self->elements[kept - 1]) == 0) ||
             ps_row_set_find(&self->rows, element->row) != PS_ROW_NONE) {
             continue;
         }
@@ -115,8 +104,7 @@ thin_out(ps_cache_table_t *self)
 }
 
 /* Cuts the sorted elements into runs; returns how many. */
-static size_t
-cut_runs(const ps_element_t *elements, size_t n, run_t *runs)
+static size_t cut_runs(const ps_element_t *elements, size_t n, run_t *runs)
 {
     size_t n_runs = 0;
 
@@ -131,11 +119,8 @@ cut_runs(const ps_element_t *elements, size_t n, run_t *runs)
 
 /* Writes down the run behind those that are there, in a group with the one
  * before if their columns are the same. */
-static bool
-add_run(ps_cache_table_t *self,
-        const run_t *run,
-        const run_t *before,
-        size_t first_value)
+static bool add_run(ps_cache_table_t *self, const run_t *run, const run_t *before,
+                    size_t first_value)
 {
     size_t number = 0;
 
@@ -150,20 +135,15 @@ add_run(ps_cache_table_t *self,
         self->groups[self->n_groups - 1].n_rows++;
         return true;
     }
-    if (!ps_grow(&self->groups, &self->groups_capacity, self->n_groups + 1,
-                 sizeof *self->groups)) {
+    if (!ps_grow(&self->groups, &self->groups_capacity, self->n_groups + 1, sizeof *self->groups)) {
         return false;
     }
-    self->groups[self->n_groups++] =
-        (ps_element_group_t){.first_row = number,
-                             .n_rows = 1,
-                             .first_value = first_value,
-                             .n_cols = (uint32_t)run->n};
+    self->groups[self->n_groups++] = (ps_element_group_t){
+        .first_row = number, .n_rows = 1, .first_value = first_value, .n_cols = (uint32_t)run->n};
     return true;
 }
 
-static psd_status_t
-group_elements(ps_cache_table_t *self, psd_error_t *err)
+static psd_status_t group_elements(ps_cache_table_t *self, psd_error_t *err)
 {
     PSD_AUTO(ps_free_at) run_t *runs = NULL;
     PSD_AUTO(ps_free_at) ps_element_t *sorted = NULL;
@@ -185,15 +165,13 @@ group_elements(ps_cache_table_t *self, psd_error_t *err)
         if (!add_run(self, &runs[i], i == 0 ? NULL : &runs[i - 1], at)) {
             return no_memory(err);
         }
-        memcpy(&self->elements[at], runs[i].elements,
-               runs[i].n * sizeof *sorted);
+        memcpy(&self->elements[at], runs[i].elements, runs[i].n * sizeof *sorted);
         at += runs[i].n;
     }
     return PSD_OK;
 }
 
-static psd_status_t
-seal_table(ps_cache_table_t *self, psd_error_t *err)
+static psd_status_t seal_table(ps_cache_table_t *self, psd_error_t *err)
 {
     uint64_t n_rows = self->whole ? self->shape.n_rows : self->rows.n;
     size_t n = 0;
@@ -207,21 +185,19 @@ seal_table(ps_cache_table_t *self, psd_error_t *err)
     }
     thin_out(self);
     if (n > 0) {
-        rc = make_room(&self->values, &self->values_bytes, n,
-                       self->shape.value_size, err);
+        rc = make_room(&self->values, &self->values_bytes, n, self->shape.value_size, err);
     }
     if (rc == PSD_OK) {
         rc = group_elements(self, err);
     }
     if (rc == PSD_OK && self->n_elements > 0) {
-        rc = make_room(&self->element_values, &self->element_bytes,
-                       self->n_elements, self->shape.value_size, err);
+        rc = make_room(&self->element_values, &self->element_bytes, self->n_elements,
+                       self->shape.value_size, err);
     }
     return rc;
 }
 
-psd_status_t
-ps_cache_seal(ps_cache_t *self, psd_error_t *err)
+psd_status_t ps_cache_seal(ps_cache_t *self, psd_error_t *err)
 {
     psd_status_t rc = PSD_OK;
 

@@ -6,8 +6,7 @@
 #include "client/table.h"
 #include "train/train_state.h"
 
-static psd_status_t
-check_config(const psd_train_t *self, psd_error_t *err)
+static psd_status_t check_config(const psd_train_t *self, psd_error_t *err)
 {
     if (self->phase == PS_TRAIN_CONFIG) {
         return PSD_OK;
@@ -17,10 +16,7 @@ check_config(const psd_train_t *self, psd_error_t *err)
                          "psd_train_config_end");
 }
 
-psd_status_t
-ps_train_connect(const psd_train_t *self,
-                 psd_client_t **ret_client,
-                 psd_error_t *err)
+psd_status_t ps_train_connect(const psd_train_t *self, psd_client_t **ret_client, psd_error_t *err)
 {
     psd_options_t *options = psd_options_new();
     psd_status_t rc = PSD_OK;
@@ -34,8 +30,7 @@ ps_train_connect(const psd_train_t *self,
     return rc;
 }
 
-psd_status_t
-psd_train_config_begin(psd_train_t *self, psd_error_t *err)
+psd_status_t psd_train_config_begin(psd_train_t *self, psd_error_t *err)
 {
     if (ps_train_enter(self, err) != PSD_OK) {
         return PSD_CLOSED;
@@ -45,16 +40,15 @@ psd_train_config_begin(psd_train_t *self, psd_error_t *err)
     psd_status_t rc = PSD_OK;
 
     if (self->phase != PS_TRAIN_NEW) {
-        return psd_error_set(err, PSD_INVALID,
-                             "the configuration has begun before");
+        return psd_error_set(err, PSD_INVALID, "the configuration has begun before");
     }
     rc = ps_train_connect(self, &self->client, err);
     if (rc == PSD_OK) {
         rc = ps_train_agree(self, &self->n_workers, &self->max_delay, err);
     }
     if (rc == PSD_OK) {
-        rc = psd_join(self->client, options->job, options->worker,
-                      options->n_workers, self->max_delay, err);
+        rc = psd_join(self->client, options->job, options->worker, options->n_workers,
+                      self->max_delay, err);
     }
     if (rc != PSD_OK) {
         psd_close(&self->client);
@@ -66,12 +60,8 @@ psd_train_config_begin(psd_train_t *self, psd_error_t *err)
     return PSD_OK;
 }
 
-psd_status_t
-psd_train_table(psd_train_t *self,
-                const char *name,
-                const psd_spec_t *spec,
-                uint32_t *ret_table,
-                psd_error_t *err)
+psd_status_t psd_train_table(psd_train_t *self, const char *name, const psd_spec_t *spec,
+                             uint32_t *ret_table, psd_error_t *err)
 {
     if (ps_train_enter(self, err) != PSD_OK) {
         return PSD_CLOSED;
@@ -84,34 +74,27 @@ psd_train_table(psd_train_t *self,
         return rc;
     }
     if (self->n_tables == PS_TRAIN_TABLES_MAX) {
-        return psd_error_set(err, PSD_LIMIT,
-                             "table \"%.80s\" is one too many; allowed: %d",
-                             name, PS_TRAIN_TABLES_MAX);
+        return psd_error_set(err, PSD_LIMIT, "table \"%.80s\" is one too many; allowed: %d", name,
+                             PS_TRAIN_TABLES_MAX);
     }
     rc = psd_table_ensure(self->client, name, spec, &table, err);
     if (rc != PSD_OK) {
         return rc;
     }
     self->tables[self->n_tables] = table;
-    self->shapes[self->n_tables] =
-        (ps_shape_t){.n_rows = psd_table_rows(table),
-                     .n_cols = psd_table_cols(table),
-                     .type = table->spec.type,
-                     .value_size = psd_table_value_size(table),
-                     .adds = table->spec.updater.kind == PS_UPDATER_ADD,
-                     .sparse = table->spec.row_format == PS_ROW_SPARSE};
+    self->shapes[self->n_tables] = (ps_shape_t){.n_rows = psd_table_rows(table),
+                                                .n_cols = psd_table_cols(table),
+                                                .type = table->spec.type,
+                                                .value_size = psd_table_value_size(table),
+                                                .adds = table->spec.updater.kind == PS_UPDATER_ADD,
+                                                .sparse = table->spec.row_format == PS_ROW_SPARSE};
     *ret_table = self->n_tables++;
     return PSD_OK;
 }
 
-psd_status_t
-psd_train_add_to_server(psd_train_t *self,
-                        uint32_t table,
-                        const uint64_t *rows,
-                        size_t n_rows,
-                        const void *values,
-                        size_t n_values,
-                        psd_error_t *err)
+psd_status_t psd_train_add_to_server(psd_train_t *self, uint32_t table, const uint64_t *rows,
+                                     size_t n_rows, const void *values, size_t n_values,
+                                     psd_error_t *err)
 {
     if (ps_train_enter(self, err) != PSD_OK) {
         return PSD_CLOSED;
@@ -124,8 +107,7 @@ psd_train_add_to_server(psd_train_t *self,
         return rc;
     }
     if (table >= self->n_tables) {
-        return psd_error_set(err, PSD_INVALID,
-                             "table is %" PRIu32 "; there are %" PRIu32, table,
+        return psd_error_set(err, PSD_INVALID, "table is %" PRIu32 "; there are %" PRIu32, table,
                              self->n_tables);
     }
     rc = ps_first_begin(self, table, &adds, err);
@@ -139,8 +121,7 @@ psd_train_add_to_server(psd_train_t *self,
     return rc;
 }
 
-psd_status_t
-psd_train_config_end(psd_train_t *self, psd_error_t *err)
+psd_status_t psd_train_config_end(psd_train_t *self, psd_error_t *err)
 {
     if (ps_train_enter(self, err) != PSD_OK) {
         return PSD_CLOSED;
@@ -173,34 +154,27 @@ psd_train_config_end(psd_train_t *self, psd_error_t *err)
     return PSD_OK;
 }
 
-psd_client_t *
-psd_train_client(psd_train_t *self)
+psd_client_t *psd_train_client(psd_train_t *self)
 {
     return self->phase == PS_TRAIN_RUNNING ? NULL : self->client;
 }
 
-psd_table_t *
-psd_train_table_handle(psd_train_t *self, uint32_t table)
+psd_table_t *psd_train_table_handle(psd_train_t *self, uint32_t table)
 {
-    return self->phase == PS_TRAIN_RUNNING || table >= self->n_tables
-               ? NULL
-               : self->tables[table];
+    return self->phase == PS_TRAIN_RUNNING || table >= self->n_tables ? NULL : self->tables[table];
 }
 
-uint32_t
-psd_train_worker(const psd_train_t *self)
+uint32_t psd_train_worker(const psd_train_t *self)
 {
     return self->worker;
 }
 
-uint32_t
-psd_train_workers(const psd_train_t *self)
+uint32_t psd_train_workers(const psd_train_t *self)
 {
     return self->n_workers;
 }
 
-int32_t
-psd_train_max_delay(const psd_train_t *self)
+int32_t psd_train_max_delay(const psd_train_t *self)
 {
     return self->max_delay;
 }

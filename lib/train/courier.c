@@ -23,16 +23,13 @@ typedef struct courier {
 } courier_t;
 
 /* What a parcel's failure is told with. */
-static psd_status_t
-name_failure(courier_t *self, const ps_parcel_t *parcel, psd_status_t rc)
+static psd_status_t name_failure(courier_t *self, const ps_parcel_t *parcel, psd_status_t rc)
 {
     switch (parcel->kind) {
     case PS_PARCEL_PULL:
-        return psd_error_wrap(self->err, rc, "block %" PRIu64 ": pull",
-                              parcel->n_block);
+        return psd_error_wrap(self->err, rc, "block %" PRIu64 ": pull", parcel->n_block);
     case PS_PARCEL_PUSH:
-        return psd_error_wrap(self->err, rc, "block %" PRIu64 ": push",
-                              parcel->n_block);
+        return psd_error_wrap(self->err, rc, "block %" PRIu64 ": push", parcel->n_block);
     case PS_PARCEL_CLOCK:
     default:
         return psd_error_wrap(self->err, rc, "clock");
@@ -40,8 +37,7 @@ name_failure(courier_t *self, const ps_parcel_t *parcel, psd_status_t rc)
 }
 
 /* It is over: who waits for it is told. */
-static void
-finish(courier_t *self, ps_parcel_t *parcel)
+static void finish(courier_t *self, ps_parcel_t *parcel)
 {
     psd_train_t *train = self->train;
 
@@ -60,23 +56,20 @@ finish(courier_t *self, ps_parcel_t *parcel)
     ps_parcel_destroy(&parcel);
 }
 
-static psd_status_t
-start(courier_t *self, ps_parcel_t *parcel)
+static psd_status_t start(courier_t *self, ps_parcel_t *parcel)
 {
     psd_status_t rc = ps_parcel_start(self->train, parcel, self->err);
 
     if (parcel->kind != PS_PARCEL_PULL) {
         self->unflushed = true;
-        self->flush_until_ms =
-            ps_train_now_ms() + self->train->options.timeout_ms;
+        self->flush_until_ms = ps_train_now_ms() + self->train->options.timeout_ms;
     }
     TAILQ_INSERT_TAIL(&self->under_way, parcel, in_list);
     return rc == PSD_OK ? rc : name_failure(self, parcel, rc);
 }
 
 /* Takes the results of tickets that have ended. */
-static psd_status_t
-collect(courier_t *self, ps_parcel_t *parcel)
+static psd_status_t collect(courier_t *self, ps_parcel_t *parcel)
 {
     psd_client_t *client = self->train->client;
     psd_status_t rc = PSD_OK;
@@ -100,8 +93,7 @@ collect(courier_t *self, ps_parcel_t *parcel)
 }
 
 /* What is waited for first: pulls, as a block waits for them. */
-static ps_parcel_t *
-most_wanted(const courier_t *self)
+static ps_parcel_t *most_wanted(const courier_t *self)
 {
     ps_parcel_t *parcel = NULL;
 
@@ -115,8 +107,7 @@ most_wanted(const courier_t *self)
 }
 
 /* Lets the client work for a moment, or until something has arrived. */
-static psd_status_t
-work(courier_t *self)
+static psd_status_t work(courier_t *self)
 {
     psd_client_t *client = self->train->client;
     psd_status_t rc = PSD_OK;
@@ -141,8 +132,7 @@ work(courier_t *self)
         rc = psd_flush(client, LOOK_MS, self->err);
         if (rc == PSD_OK) {
             self->unflushed = false;
-        } else if (rc == PSD_DEADLINE &&
-                   ps_train_now_ms() < self->flush_until_ms) {
+        } else if (rc == PSD_DEADLINE && ps_train_now_ms() < self->flush_until_ms) {
             psd_error_clear(self->err);
             rc = PSD_OK;
         }
@@ -150,8 +140,7 @@ work(courier_t *self)
     return rc;
 }
 
-static psd_status_t
-finish_ended(courier_t *self)
+static psd_status_t finish_ended(courier_t *self)
 {
     ps_parcel_t *parcel = TAILQ_FIRST(&self->under_way);
     psd_status_t rc = PSD_OK;
@@ -172,8 +161,7 @@ finish_ended(courier_t *self)
 /* The next parcel that was handed over; NULL: none. *ret_over: there will be
  * none, and nothing is left to do. Waits when there is nothing to wait for
  * elsewhere. */
-static ps_parcel_t *
-take(courier_t *self, bool *ret_over)
+static ps_parcel_t *take(courier_t *self, bool *ret_over)
 {
     psd_train_t *train = self->train;
     bool busy = !TAILQ_EMPTY(&self->under_way) || self->unflushed;
@@ -184,8 +172,7 @@ take(courier_t *self, bool *ret_over)
         train->unflushed = false;
         ps_train_tell(train);
     }
-    while (train->failed == PSD_OK && TAILQ_EMPTY(&train->parcels) && !busy &&
-           !train->stop) {
+    while (train->failed == PSD_OK && TAILQ_EMPTY(&train->parcels) && !busy && !train->stop) {
         ps_train_await(train);
     }
     parcel = TAILQ_FIRST(&train->parcels);
@@ -193,14 +180,12 @@ take(courier_t *self, bool *ret_over)
         TAILQ_REMOVE(&train->parcels, parcel, in_list);
         train->unflushed |= parcel->kind != PS_PARCEL_PULL;
     }
-    *ret_over =
-        train->failed != PSD_OK || (parcel == NULL && !busy && train->stop);
+    *ret_over = train->failed != PSD_OK || (parcel == NULL && !busy && train->stop);
     ps_train_unlock(train);
     return parcel;
 }
 
-void *
-ps_courier_run(void *arg)
+void *ps_courier_run(void *arg)
 {
     courier_t self = {.train = arg};
     psd_status_t rc = PSD_OK;

@@ -25,8 +25,7 @@ typedef struct dump {
     size_t n_text;
 } dump_t;
 
-static void
-dump_done(dump_t *self)
+static void dump_done(dump_t *self)
 {
     ps_file_out_close(&self->file);
     ps_free(self->text);
@@ -34,8 +33,7 @@ dump_done(dump_t *self)
 
 /* ---- lines --------------------------------------------------------------- */
 
-static psd_status_t
-flush_text(dump_t *self, psd_error_t *err)
+static psd_status_t flush_text(dump_t *self, psd_error_t *err)
 {
     size_t n = self->n_text;
 
@@ -43,30 +41,22 @@ flush_text(dump_t *self, psd_error_t *err)
     return n == 0 ? PSD_OK : ps_file_out_write(self->file, self->text, n, err);
 }
 
-static psd_status_t
-make_room(dump_t *self, psd_error_t *err)
+static psd_status_t make_room(dump_t *self, psd_error_t *err)
 {
-    return TEXT_BYTES - self->n_text < WORD_BYTES ? flush_text(self, err)
-                                                  : PSD_OK;
+    return TEXT_BYTES - self->n_text < WORD_BYTES ? flush_text(self, err) : PSD_OK;
 }
 
-static psd_status_t
-begin_line(dump_t *self, psd_error_t *err)
+static psd_status_t begin_line(dump_t *self, psd_error_t *err)
 {
     psd_status_t rc = make_room(self, err);
 
-    self->n_text += (size_t)snprintf(self->text + self->n_text, WORD_BYTES,
-                                     "%" PRIu64, self->row);
+    self->n_text += (size_t)snprintf(self->text + self->n_text, WORD_BYTES, "%" PRIu64, self->row);
     return rc;
 }
 
 /* Values of the columns in cols, or of those behind the row's last one. */
-static psd_status_t
-add_values(dump_t *self,
-           const uint32_t *cols,
-           const char *values,
-           size_t n,
-           psd_error_t *err)
+static psd_status_t add_values(dump_t *self, const uint32_t *cols, const char *values, size_t n,
+                               psd_error_t *err)
 {
     psd_status_t rc = PSD_OK;
 
@@ -76,14 +66,13 @@ add_values(dump_t *self,
 
         ps_value_format(self->type, values + i * self->value_size, number);
         rc = make_room(self, err);
-        self->n_text += (size_t)snprintf(self->text + self->n_text, WORD_BYTES,
-                                         " %" PRIu32 ":%s", col, number);
+        self->n_text +=
+            (size_t)snprintf(self->text + self->n_text, WORD_BYTES, " %" PRIu32 ":%s", col, number);
     }
     return rc;
 }
 
-static psd_status_t
-end_line(dump_t *self, psd_error_t *err)
+static psd_status_t end_line(dump_t *self, psd_error_t *err)
 {
     psd_status_t rc = make_room(self, err);
 
@@ -93,8 +82,7 @@ end_line(dump_t *self, psd_error_t *err)
 
 /* ---- rows ---------------------------------------------------------------- */
 
-static psd_status_t
-take_row(void *arg, uint64_t row, psd_error_t *err)
+static psd_status_t take_row(void *arg, uint64_t row, psd_error_t *err)
 {
     dump_t *self = arg;
 
@@ -103,12 +91,8 @@ take_row(void *arg, uint64_t row, psd_error_t *err)
     return self->sparse ? PSD_OK : begin_line(self, err);
 }
 
-static psd_status_t
-take_values(void *arg,
-            const uint32_t *cols,
-            const void *values,
-            size_t n,
-            psd_error_t *err)
+static psd_status_t take_values(void *arg, const uint32_t *cols, const void *values, size_t n,
+                                psd_error_t *err)
 {
     dump_t *self = arg;
     psd_status_t rc = PSD_OK;
@@ -123,33 +107,24 @@ take_values(void *arg,
     return rc;
 }
 
-static psd_status_t
-take_end(void *arg, psd_error_t *err)
+static psd_status_t take_end(void *arg, psd_error_t *err)
 {
     dump_t *self = arg;
 
     return self->sparse && self->n_in_row == 0 ? PSD_OK : end_line(self, err);
 }
 
-static psd_status_t
-write_rows(dump_t *self,
-           psd_table_t *table,
-           uint32_t timeout_ms,
-           psd_error_t *err)
+static psd_status_t write_rows(dump_t *self, psd_table_t *table, uint32_t timeout_ms,
+                               psd_error_t *err)
 {
     const ps_scan_sink_t sink = {self, take_row, take_values, take_end};
-    const ps_scan_args_t args = {
-        .table = table, .sparse = self->sparse, .timeout_ms = timeout_ms};
+    const ps_scan_args_t args = {.table = table, .sparse = self->sparse, .timeout_ms = timeout_ms};
     psd_status_t rc = ps_scan(&args, &sink, err);
 
     return rc == PSD_OK ? flush_text(self, err) : rc;
 }
 
-psd_status_t
-psd_train_dump(psd_train_t *self,
-               uint32_t table,
-               const char *path,
-               psd_error_t *err)
+psd_status_t psd_train_dump(psd_train_t *self, uint32_t table, const char *path, psd_error_t *err)
 {
     if (ps_train_enter(self, err) != PSD_OK) {
         return PSD_CLOSED;
@@ -169,16 +144,13 @@ psd_train_dump(psd_train_t *self,
     dump.value_size = self->shapes[table].value_size;
     dump.sparse = handle->spec.row_format != PS_ROW_DENSE;
     dump.text = ps_alloc_raw(TEXT_BYTES, 1);
-    rc = dump.text != NULL
-             ? ps_file_out_open(path, 0666, &dump.file, err)
-             : psd_error_set(err, PSD_NOMEM, "no memory for a dump");
+    rc = dump.text != NULL ? ps_file_out_open(path, 0666, &dump.file, err)
+                           : psd_error_set(err, PSD_NOMEM, "no memory for a dump");
     if (rc == PSD_OK) {
         rc = write_rows(&dump, handle, self->options.timeout_ms, err);
     }
     if (rc == PSD_OK) {
         rc = ps_file_out_commit(dump.file, err);
     }
-    return rc == PSD_OK ? rc
-                        : psd_error_wrap(err, rc, "dump table \"%s\"",
-                                         psd_table_name(handle));
+    return rc == PSD_OK ? rc : psd_error_wrap(err, rc, "dump table \"%s\"", psd_table_name(handle));
 }

@@ -10,8 +10,7 @@
 
 #define REASON_SIZE 160
 
-void
-ps_item_destroy(ps_item_t **self_p)
+void ps_item_destroy(ps_item_t **self_p)
 {
     ps_item_t *self = *self_p;
 
@@ -26,16 +25,14 @@ ps_item_destroy(ps_item_t **self_p)
 }
 
 /* It runs and has not failed: a failure is told before everything else. */
-static psd_status_t
-check_running(psd_train_t *self, psd_error_t *err)
+static psd_status_t check_running(psd_train_t *self, psd_error_t *err)
 {
     psd_status_t rc = PSD_OK;
 
     if (self->phase != PS_TRAIN_RUNNING) {
         return psd_error_set(err, PSD_INVALID,
-                             self->phase == PS_TRAIN_ENDED
-                                 ? "the training has ended"
-                                 : "psd_train_begin comes first");
+                             self->phase == PS_TRAIN_ENDED ? "the training has ended"
+                                                           : "psd_train_begin comes first");
     }
     ps_train_lock(self);
     rc = ps_train_check(self, err);
@@ -44,22 +41,19 @@ check_running(psd_train_t *self, psd_error_t *err)
 }
 
 /* What the training waits for, in words. Locked. */
-static void
-print_reason(const psd_train_t *self, char ret_text[REASON_SIZE])
+static void print_reason(const psd_train_t *self, char ret_text[REASON_SIZE])
 {
     for (uint32_t i = 0; i < self->options.n_trainers; i++) {
         const ps_doing_t *doing = &self->trainers[i].doing;
 
         if (doing->what != NULL) {
-            (void)snprintf(ret_text, REASON_SIZE,
-                           "trainer %" PRIu32 " is in %s, block %" PRIu64, i,
+            (void)snprintf(ret_text, REASON_SIZE, "trainer %" PRIu32 " is in %s, block %" PRIu64, i,
                            doing->what, doing->n_block);
             return;
         }
     }
     if (self->loader.doing.what != NULL) {
-        (void)snprintf(ret_text, REASON_SIZE,
-                       "the loader is in %s block %" PRIu64,
+        (void)snprintf(ret_text, REASON_SIZE, "the loader is in %s block %" PRIu64,
                        self->loader.doing.what, self->loader.doing.n_block);
     } else if (self->n_pushes > 0 || self->unflushed) {
         (void)snprintf(ret_text, REASON_SIZE,
@@ -74,8 +68,7 @@ print_reason(const psd_train_t *self, char ret_text[REASON_SIZE])
 /* ---- feeding ------------------------------------------------------------- */
 
 /* Puts an item behind the others. Locked. */
-static void
-add_item(psd_train_t *self, ps_item_t *item)
+static void add_item(psd_train_t *self, ps_item_t *item)
 {
     if (item->kind == PS_ITEM_BLOCK) {
         self->n_blocks++;
@@ -90,8 +83,7 @@ add_item(psd_train_t *self, ps_item_t *item)
     ps_train_tell(self);
 }
 
-static psd_status_t
-push_mark(psd_train_t *self, ps_item_kind_t kind, psd_error_t *err)
+static psd_status_t push_mark(psd_train_t *self, ps_item_kind_t kind, psd_error_t *err)
 {
     ps_item_t *item = NULL;
     psd_status_t rc = check_running(self, err);
@@ -102,8 +94,7 @@ push_mark(psd_train_t *self, ps_item_kind_t kind, psd_error_t *err)
     }
     if (self->in_clock == begins) {
         return psd_error_set(err, PSD_INVALID,
-                             begins ? "a clock has begun and not ended"
-                                    : "no clock has begun");
+                             begins ? "a clock has begun and not ended" : "no clock has begun");
     }
     item = ps_alloc(1, sizeof *item);
     if (item == NULL) {
@@ -122,8 +113,7 @@ push_mark(psd_train_t *self, ps_item_kind_t kind, psd_error_t *err)
     return rc;
 }
 
-psd_status_t
-psd_train_clock_begin(psd_train_t *self, psd_error_t *err)
+psd_status_t psd_train_clock_begin(psd_train_t *self, psd_error_t *err)
 {
     if (ps_train_enter(self, err) != PSD_OK) {
         return PSD_CLOSED;
@@ -131,8 +121,7 @@ psd_train_clock_begin(psd_train_t *self, psd_error_t *err)
     return push_mark(self, PS_ITEM_CLOCK_BEGIN, err);
 }
 
-psd_status_t
-psd_train_clock_end(psd_train_t *self, psd_error_t *err)
+psd_status_t psd_train_clock_end(psd_train_t *self, psd_error_t *err)
 {
     if (ps_train_enter(self, err) != PSD_OK) {
         return PSD_CLOSED;
@@ -140,12 +129,8 @@ psd_train_clock_end(psd_train_t *self, psd_error_t *err)
     return push_mark(self, PS_ITEM_CLOCK_END, err);
 }
 
-psd_status_t
-psd_train_push_block(psd_train_t *self,
-                     void *block,
-                     psd_train_free_t *free_block,
-                     uint32_t timeout_ms,
-                     psd_error_t *err)
+psd_status_t psd_train_push_block(psd_train_t *self, void *block, psd_train_free_t *free_block,
+                                  uint32_t timeout_ms, psd_error_t *err)
 {
     if (ps_train_enter(self, err) != PSD_OK) {
         return PSD_CLOSED;
@@ -192,15 +177,12 @@ psd_train_push_block(psd_train_t *self,
 
 /* ---- waiting ------------------------------------------------------------- */
 
-static bool
-is_idle(const psd_train_t *self)
+static bool is_idle(const psd_train_t *self)
 {
-    return TAILQ_EMPTY(&self->items) && self->n_parcels == 0 &&
-           !self->unflushed;
+    return TAILQ_EMPTY(&self->items) && self->n_parcels == 0 && !self->unflushed;
 }
 
-psd_status_t
-psd_train_wait(psd_train_t *self, uint32_t timeout_ms, psd_error_t *err)
+psd_status_t psd_train_wait(psd_train_t *self, uint32_t timeout_ms, psd_error_t *err)
 {
     if (ps_train_enter(self, err) != PSD_OK) {
         return PSD_CLOSED;
@@ -214,8 +196,7 @@ psd_train_wait(psd_train_t *self, uint32_t timeout_ms, psd_error_t *err)
         return rc;
     }
     ps_train_lock(self);
-    while (self->failed == PSD_OK && !is_idle(self) &&
-           ps_train_now_ms() < until_ms) {
+    while (self->failed == PSD_OK && !is_idle(self) && ps_train_now_ms() < until_ms) {
         ps_train_await_until(self, until_ms);
     }
     rc = ps_train_check(self, err);
@@ -230,8 +211,7 @@ psd_train_wait(psd_train_t *self, uint32_t timeout_ms, psd_error_t *err)
     return rc;
 }
 
-psd_status_t
-psd_train_end(psd_train_t *self, uint32_t timeout_ms, psd_error_t *err)
+psd_status_t psd_train_end(psd_train_t *self, uint32_t timeout_ms, psd_error_t *err)
 {
     if (ps_train_enter(self, err) != PSD_OK) {
         return PSD_CLOSED;
@@ -255,13 +235,11 @@ psd_train_end(psd_train_t *self, uint32_t timeout_ms, psd_error_t *err)
     now_ms = ps_train_now_ms();
     self->ended_ms = now_ms;
     ps_train_progress_tell(self, true);
-    rc = psd_leave(self->client,
-                   until_ms > now_ms ? (uint32_t)(until_ms - now_ms) : 0, err);
+    rc = psd_leave(self->client, until_ms > now_ms ? (uint32_t)(until_ms - now_ms) : 0, err);
     return rc == PSD_OK ? rc : psd_error_wrap(err, rc, "end the training");
 }
 
-uint64_t
-psd_train_count(const psd_train_t *self, const char *what)
+uint64_t psd_train_count(const psd_train_t *self, const char *what)
 {
     const ps_train_counts_t *counts = &self->counts;
     const struct {

@@ -7,20 +7,17 @@
 #include "base/alloc.h"
 #include "train/train_state.h"
 
-static psd_status_t
-no_memory(psd_error_t *err)
+static psd_status_t no_memory(psd_error_t *err)
 {
     return psd_error_set(err, PSD_NOMEM, "no memory for a pull");
 }
 
-static ps_kept_key_t
-row_key(size_t table, uint64_t row)
+static ps_kept_key_t row_key(size_t table, uint64_t row)
 {
     return (ps_kept_key_t){.table = (uint32_t)table, .row = row};
 }
 
-static ps_kept_key_t
-whole_key(size_t table)
+static ps_kept_key_t whole_key(size_t table)
 {
     return (ps_kept_key_t){.table = (uint32_t)table, .whole = true};
 }
@@ -28,8 +25,7 @@ whole_key(size_t table)
 /* ---- a block ------------------------------------------------------------- */
 
 /* A row that the block cannot read from what is kept is on its way. */
-static bool
-must_wait(ps_kept_t *kept, const ps_cache_t *cache, ps_kept_time_t now)
+static bool must_wait(ps_kept_t *kept, const ps_cache_t *cache, ps_kept_time_t now)
 {
     for (size_t i = 0; i < cache->n_tables; i++) {
         const ps_row_set_t *rows = &cache->tables[i].rows;
@@ -37,8 +33,7 @@ must_wait(ps_kept_t *kept, const ps_cache_t *cache, ps_kept_time_t now)
         for (size_t k = 0; !cache->tables[i].whole && k < rows->n; k++) {
             ps_kept_key_t key = row_key(i, rows->rows[k]);
 
-            if (ps_kept_is_coming(kept, key) &&
-                ps_kept_read(kept, key, now) == NULL) {
+            if (ps_kept_is_coming(kept, key) && ps_kept_read(kept, key, now) == NULL) {
                 return true;
             }
         }
@@ -47,12 +42,8 @@ must_wait(ps_kept_t *kept, const ps_cache_t *cache, ps_kept_time_t now)
 }
 
 /* Rows that have to be asked for come first. */
-static psd_status_t
-sort_rows(ps_kept_t *kept,
-          ps_cache_table_t *table,
-          size_t number,
-          ps_kept_time_t now,
-          psd_error_t *err)
+static psd_status_t sort_rows(ps_kept_t *kept, ps_cache_table_t *table, size_t number,
+                              ps_kept_time_t now, psd_error_t *err)
 {
     ps_row_set_t *set = &table->rows;
     size_t n = set->n;
@@ -66,8 +57,7 @@ sort_rows(ps_kept_t *kept,
         return no_memory(err);
     }
     for (size_t i = 0; i < n; i++) {
-        bool is_kept =
-            ps_kept_read(kept, row_key(number, set->rows[i]), now) != NULL;
+        bool is_kept = ps_kept_read(kept, row_key(number, set->rows[i]), now) != NULL;
 
         rows[is_kept ? n - ++n_kept : n_missing++] = set->rows[i];
     }
@@ -81,29 +71,20 @@ sort_rows(ps_kept_t *kept,
     return fits ? PSD_OK : no_memory(err);
 }
 
-static psd_status_t
-sort_table(ps_kept_t *kept,
-           ps_cache_table_t *table,
-           size_t number,
-           ps_kept_time_t now,
-           psd_error_t *err)
+static psd_status_t sort_table(ps_kept_t *kept, ps_cache_table_t *table, size_t number,
+                               ps_kept_time_t now, psd_error_t *err)
 {
     if (table->whole) {
-        table->n_missing = ps_kept_read(kept, whole_key(number), now) == NULL
-                               ? (size_t)table->shape.n_rows
-                               : 0;
+        table->n_missing =
+            ps_kept_read(kept, whole_key(number), now) == NULL ? (size_t)table->shape.n_rows : 0;
         return PSD_OK;
     }
-    return table->rows.n == 0 ? PSD_OK
-                              : sort_rows(kept, table, number, now, err);
+    return table->rows.n == 0 ? PSD_OK : sort_rows(kept, table, number, now, err);
 }
 
 /* Copies what is kept to where the block reads it. */
-static void
-copy_kept(ps_kept_t *kept,
-          const ps_cache_table_t *table,
-          size_t number,
-          ps_kept_time_t now)
+static void copy_kept(ps_kept_t *kept, const ps_cache_table_t *table, size_t number,
+                      ps_kept_time_t now)
 {
     size_t size = table->shape.n_cols * table->shape.value_size;
 
@@ -113,31 +94,24 @@ copy_kept(ps_kept_t *kept,
     }
     for (size_t i = table->n_missing; !table->whole && i < table->rows.n; i++) {
         memcpy((char *)table->values + i * size,
-               ps_kept_read(kept, row_key(number, table->rows.rows[i]), now),
-               size);
+               ps_kept_read(kept, row_key(number, table->rows.rows[i]), now), size);
     }
 }
 
 /* Says that the others are asked for. */
-static void
-ask_missing(ps_kept_t *kept,
-            const ps_cache_table_t *table,
-            size_t number,
-            uint64_t pull,
-            ps_kept_time_t now)
+static void ask_missing(ps_kept_t *kept, const ps_cache_table_t *table, size_t number,
+                        uint64_t pull, ps_kept_time_t now)
 {
     if (table->whole && table->n_missing > 0) {
         (void)ps_kept_ask(kept, whole_key(number), pull, now, 0);
     }
     for (size_t i = 0; !table->whole && i < table->n_missing; i++) {
-        (void)ps_kept_ask(kept, row_key(number, table->rows.rows[i]), pull, now,
-                          0);
+        (void)ps_kept_ask(kept, row_key(number, table->rows.rows[i]), pull, now, 0);
     }
 }
 
 /* Locks what is kept when nothing that the block needs is on its way. */
-static void
-lock_settled(psd_train_t *train, const ps_cache_t *cache, ps_kept_time_t now)
+static void lock_settled(psd_train_t *train, const ps_cache_t *cache, ps_kept_time_t now)
 {
     for (;;) {
         uint64_t n_before = 0;
@@ -164,11 +138,8 @@ lock_settled(psd_train_t *train, const ps_cache_t *cache, ps_kept_time_t now)
     }
 }
 
-psd_status_t
-ps_fetch_block(psd_train_t *train,
-               ps_item_t *item,
-               ps_parcel_t **parcel_p,
-               psd_error_t *err)
+psd_status_t ps_fetch_block(psd_train_t *train, ps_item_t *item, ps_parcel_t **parcel_p,
+                            psd_error_t *err)
 {
     ps_kept_t *kept = &train->kept;
     ps_cache_t *cache = item->cache;
@@ -199,8 +170,7 @@ ps_fetch_block(psd_train_t *train,
     return rc;
 }
 
-void
-ps_fetch_take(psd_train_t *train, const ps_cache_t *cache)
+void ps_fetch_take(psd_train_t *train, const ps_cache_t *cache)
 {
     ps_kept_lock(&train->kept);
     for (size_t i = 0; i < cache->n_tables; i++) {
@@ -208,12 +178,11 @@ ps_fetch_take(psd_train_t *train, const ps_cache_t *cache)
         size_t size = table->shape.n_cols * table->shape.value_size;
 
         if (table->whole && table->n_missing > 0) {
-            ps_kept_take(&train->kept, whole_key(i), cache->pull,
-                         table->values);
+            ps_kept_take(&train->kept, whole_key(i), cache->pull, table->values);
         }
         for (size_t k = 0; !table->whole && k < table->n_missing; k++) {
-            ps_kept_take(&train->kept, row_key(i, table->rows.rows[k]),
-                         cache->pull, (const char *)table->values + k * size);
+            ps_kept_take(&train->kept, row_key(i, table->rows.rows[k]), cache->pull,
+                         (const char *)table->values + k * size);
         }
     }
     ps_kept_unlock(&train->kept);

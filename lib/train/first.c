@@ -19,11 +19,8 @@
 #define BEGUN 1
 #define DONE 2
 
-static psd_status_t
-open_marks(const psd_train_t *self,
-           const psd_table_t *about,
-           psd_table_t **ret_marks,
-           psd_error_t *err)
+static psd_status_t open_marks(const psd_train_t *self, const psd_table_t *about,
+                               psd_table_t **ret_marks, psd_error_t *err)
 {
     const ps_table_spec_t *level = &about->spec;
     char replicas[16];
@@ -36,21 +33,19 @@ open_marks(const psd_train_t *self,
     const ps_train_options_t *options = &self->options;
     ps_wish_t wish = {.job = NULL};
     psd_spec_t *spec = NULL;
-    psd_status_t rc =
-        ps_wish_resolve(options->job, options->worker, options->n_workers,
-                        self->max_delay, &wish, err);
+    psd_status_t rc = ps_wish_resolve(options->job, options->worker, options->n_workers,
+                                      self->max_delay, &wish, err);
 
     if (rc != PSD_OK) {
         return rc;
     }
     (void)snprintf(replicas, sizeof replicas, "%" PRIu32, level->replicas);
-    if (snprintf(name, sizeof name, "%s.first.%s.%s", wish.job,
-                 ps_ack_name(level->ack), replicas) >= (int)sizeof name) {
+    if (snprintf(name, sizeof name, "%s.first.%s.%s", wish.job, ps_ack_name(level->ack),
+                 replicas) >= (int)sizeof name) {
         return psd_error_set(err, PSD_INVALID,
                              "job is \"%s\": \"JOB.first.%s.%s\" is no name of "
                              "a table; allowed: %d letters",
-                             wish.job, ps_ack_name(level->ack), replicas,
-                             PS_NAME_MAX);
+                             wish.job, ps_ack_name(level->ack), replicas, PS_NAME_MAX);
     }
     spec = psd_spec_new();
     if (spec == NULL) {
@@ -66,8 +61,7 @@ open_marks(const psd_train_t *self,
     return rc;
 }
 
-static psd_status_t
-begin_table(psd_train_t *self, uint32_t table, psd_error_t *err)
+static psd_status_t begin_table(psd_train_t *self, uint32_t table, psd_error_t *err)
 {
     const psd_table_t *about = self->tables[table];
     ps_first_t *first = &self->first[table];
@@ -89,22 +83,17 @@ begin_table(psd_train_t *self, uint32_t table, psd_error_t *err)
         rc = psd_push(first->marks, &first->row, 1, &begun, 1, err);
         first->adds = rc == PSD_OK;
     } else if (rc == PSD_OK && mark != DONE) {
-        rc = psd_error_set(
-            err, PSD_FAILED,
-            "it is not known whether those of worker %" PRIu32
-            " have come: it ended while it added them; drop table "
-            "\"%s\" and begin anew",
-            self->worker, psd_table_name(about));
+        rc = psd_error_set(err, PSD_FAILED,
+                           "it is not known whether those of worker %" PRIu32
+                           " have come: it ended while it added them; drop table "
+                           "\"%s\" and begin anew",
+                           self->worker, psd_table_name(about));
     }
     first->known = rc == PSD_OK;
     return rc;
 }
 
-psd_status_t
-ps_first_begin(psd_train_t *self,
-               uint32_t table,
-               bool *ret_adds,
-               psd_error_t *err)
+psd_status_t ps_first_begin(psd_train_t *self, uint32_t table, bool *ret_adds, psd_error_t *err)
 {
     psd_status_t rc = PSD_OK;
 
@@ -112,14 +101,12 @@ ps_first_begin(psd_train_t *self,
         rc = begin_table(self, table, err);
     }
     *ret_adds = self->first[table].adds;
-    return rc == PSD_OK
-               ? rc
-               : psd_error_wrap(err, rc, "first values of table \"%s\"",
-                                psd_table_name(self->tables[table]));
+    return rc == PSD_OK ? rc
+                        : psd_error_wrap(err, rc, "first values of table \"%s\"",
+                                         psd_table_name(self->tables[table]));
 }
 
-psd_status_t
-ps_first_end(psd_train_t *self, psd_error_t *err)
+psd_status_t ps_first_end(psd_train_t *self, psd_error_t *err)
 {
     const int32_t done = DONE;
     psd_status_t rc = PSD_OK;
@@ -135,8 +122,7 @@ ps_first_end(psd_train_t *self, psd_error_t *err)
     return rc;
 }
 
-void
-ps_first_close(psd_train_t *self)
+void ps_first_close(psd_train_t *self)
 {
     for (uint32_t i = 0; i < self->n_tables; i++) {
         psd_table_close(&self->first[i].marks);

@@ -20,8 +20,7 @@ struct ps_intent {
 
 /* ---- what the caller says ------------------------------------------------ */
 
-static int
-compare_rows(const void *left, const void *right)
+static int compare_rows(const void *left, const void *right)
 {
     const uint64_t *a = left;
     const uint64_t *b = right;
@@ -29,12 +28,8 @@ compare_rows(const void *left, const void *right)
     return *a < *b ? -1 : *a > *b;
 }
 
-static psd_status_t
-check(const psd_train_t *self,
-      uint32_t table,
-      uint64_t from,
-      uint64_t to,
-      psd_error_t *err)
+static psd_status_t check(const psd_train_t *self, uint32_t table, uint64_t from, uint64_t to,
+                          psd_error_t *err)
 {
     if (self->phase != PS_TRAIN_RUNNING) {
         return psd_error_set(err, PSD_INVALID,
@@ -42,12 +37,10 @@ check(const psd_train_t *self,
                              "psd_train_end");
     }
     if (!self->keeps || self->kept.rule.staleness < 0) {
-        return psd_error_set(err, PSD_INVALID,
-                             "staleness is off; an intent needs a number");
+        return psd_error_set(err, PSD_INVALID, "staleness is off; an intent needs a number");
     }
     if (table >= self->n_tables) {
-        return psd_error_set(err, PSD_INVALID,
-                             "table is %" PRIu32 "; there are %" PRIu32, table,
+        return psd_error_set(err, PSD_INVALID, "table is %" PRIu32 "; there are %" PRIu32, table,
                              self->n_tables);
     }
     if (!self->shapes[table].adds) {
@@ -56,29 +49,23 @@ check(const psd_train_t *self,
                              "tables with updater add",
                              psd_table_name(self->tables[table]));
     }
-    return from >= 1 && from <= to
-               ? PSD_OK
-               : psd_error_set(err, PSD_INVALID,
-                               "from clock %" PRIu64 " to clock %" PRIu64
-                               "; allowed: from 1, not after the last",
-                               from, to);
+    return from >= 1 && from <= to ? PSD_OK
+                                   : psd_error_set(err, PSD_INVALID,
+                                                   "from clock %" PRIu64 " to clock %" PRIu64
+                                                   "; allowed: from 1, not after the last",
+                                                   from, to);
 }
 
-static psd_status_t
-make_intent(const ps_shape_t *shape,
-            const uint64_t *rows,
-            size_t n_rows,
-            ps_intent_t **ret_intent,
-            psd_error_t *err)
+static psd_status_t make_intent(const ps_shape_t *shape, const uint64_t *rows, size_t n_rows,
+                                ps_intent_t **ret_intent, psd_error_t *err)
 {
     size_t n_bytes = 0;
     ps_intent_t *intent = NULL;
 
     for (size_t i = 0; i < n_rows; i++) {
         if (!ps_shape_has_row(shape, rows[i])) {
-            return psd_error_set(err, PSD_RANGE,
-                                 "row %" PRIu64 "; the table has %" PRIu64,
-                                 rows[i], shape->n_rows);
+            return psd_error_set(err, PSD_RANGE, "row %" PRIu64 "; the table has %" PRIu64, rows[i],
+                                 shape->n_rows);
         }
     }
     if (!__builtin_mul_overflow(n_rows, sizeof *rows, &n_bytes) &&
@@ -102,14 +89,8 @@ make_intent(const ps_shape_t *shape,
     return PSD_OK;
 }
 
-psd_status_t
-psd_train_intent(psd_train_t *self,
-                 uint32_t table,
-                 const uint64_t *rows,
-                 size_t n_rows,
-                 uint64_t from,
-                 uint64_t to,
-                 psd_error_t *err)
+psd_status_t psd_train_intent(psd_train_t *self, uint32_t table, const uint64_t *rows,
+                              size_t n_rows, uint64_t from, uint64_t to, psd_error_t *err)
 {
     if (ps_train_enter(self, err) != PSD_OK) {
         return PSD_CLOSED;
@@ -133,19 +114,17 @@ psd_train_intent(psd_train_t *self,
         TAILQ_INSERT_TAIL(&self->intents, intent, in_list);
         intent = NULL;
     } else {
-        rc = psd_error_set(err, PSD_LIMIT,
-                           "%zu rows need %" PRIu64 " bytes, others %" PRIu64
-                           "; allowed by keep-bytes: %" PRIu64,
-                           intent->n_rows, intent->n_bytes,
-                           self->kept.n_reserved, self->kept.rule.max_bytes);
+        rc = psd_error_set(
+            err, PSD_LIMIT,
+            "%zu rows need %" PRIu64 " bytes, others %" PRIu64 "; allowed by keep-bytes: %" PRIu64,
+            intent->n_rows, intent->n_bytes, self->kept.n_reserved, self->kept.rule.max_bytes);
     }
     ps_kept_unlock(&self->kept);
     ps_free(intent);
     return rc;
 }
 
-void
-ps_intents_end(psd_train_t *self, uint64_t clock)
+void ps_intents_end(psd_train_t *self, uint64_t clock)
 {
     ps_intent_t *intent = TAILQ_FIRST(&self->intents);
 
@@ -161,8 +140,7 @@ ps_intents_end(psd_train_t *self, uint64_t clock)
     }
 }
 
-void
-ps_intents_free(psd_train_t *self)
+void ps_intents_free(psd_train_t *self)
 {
     while (!TAILQ_EMPTY(&self->intents)) {
         ps_intent_t *intent = TAILQ_FIRST(&self->intents);
@@ -175,12 +153,8 @@ ps_intents_free(psd_train_t *self)
 /* ---- fetching ahead ------------------------------------------------------ */
 
 /* Wants rows that a clock intends to read and could not. */
-static psd_status_t
-want_rows(psd_train_t *train,
-          const ps_intent_t *intent,
-          uint64_t clock,
-          ps_cache_t *cache,
-          psd_error_t *err)
+static psd_status_t want_rows(psd_train_t *train, const ps_intent_t *intent, uint64_t clock,
+                              ps_cache_t *cache, psd_error_t *err)
 {
     ps_kept_time_t then = {.clock = clock};
     psd_status_t rc = PSD_OK;
@@ -189,13 +163,11 @@ want_rows(psd_train_t *train,
         ps_kept_key_t key = {.table = intent->table, .row = intent->rows[i]};
 
         ps_kept_intend(&train->kept, key, intent->to);
-        if (ps_kept_is_coming(&train->kept, key) ||
-            ps_kept_read(&train->kept, key, then) != NULL) {
+        if (ps_kept_is_coming(&train->kept, key) || ps_kept_read(&train->kept, key, then) != NULL) {
             continue;
         }
         if (ps_kept_ask(&train->kept, key, cache->pull,
-                        (ps_kept_time_t){.clock = train->kept.clock},
-                        intent->to)) {
+                        (ps_kept_time_t){.clock = train->kept.clock}, intent->to)) {
             rc = ps_cache_want_rows(cache, key.table, &key.row, 1, err);
         }
     }
@@ -204,8 +176,7 @@ want_rows(psd_train_t *train,
 
 /* What the clock that begins, and the next one, lack; the next one's is of use
  * only when it may be a clock old. */
-static psd_status_t
-collect(psd_train_t *train, ps_cache_t *cache, psd_error_t *err)
+static psd_status_t collect(psd_train_t *train, ps_cache_t *cache, psd_error_t *err)
 {
     uint64_t clock = train->kept.clock;
     uint64_t last = clock + (train->kept.rule.staleness > 0 ? 1 : 0);
@@ -227,8 +198,7 @@ collect(psd_train_t *train, ps_cache_t *cache, psd_error_t *err)
     return rc;
 }
 
-static bool
-wants_any(const ps_cache_t *cache)
+static bool wants_any(const ps_cache_t *cache)
 {
     bool any = false;
 
@@ -238,8 +208,7 @@ wants_any(const ps_cache_t *cache)
     return any;
 }
 
-psd_status_t
-ps_intents_fetch(psd_train_t *train, const ps_item_t *item, psd_error_t *err)
+psd_status_t ps_intents_fetch(psd_train_t *train, const ps_item_t *item, psd_error_t *err)
 {
     ps_parcel_t *parcel = NULL;
     psd_status_t rc = PSD_OK;
@@ -254,8 +223,7 @@ ps_intents_fetch(psd_train_t *train, const ps_item_t *item, psd_error_t *err)
     if (rc == PSD_OK && wants_any(parcel->cache)) {
         parcel->n_block = item->n_block;
         for (size_t i = 0; i < parcel->cache->n_tables; i++) {
-            parcel->cache->tables[i].n_missing =
-                parcel->cache->tables[i].rows.n;
+            parcel->cache->tables[i].n_missing = parcel->cache->tables[i].rows.n;
         }
         ps_train_lock(train);
         ps_parcel_send(train, &parcel);

@@ -8,12 +8,8 @@
 
 #define FOUND_BYTES 32 /* of a row's place in the map, at worst */
 
-psd_status_t
-ps_kept_init(ps_kept_t *self,
-             const ps_kept_rule_t *rule,
-             const ps_shape_t *shapes,
-             size_t n_tables,
-             psd_error_t *err)
+psd_status_t ps_kept_init(ps_kept_t *self, const ps_kept_rule_t *rule, const ps_shape_t *shapes,
+                          size_t n_tables, psd_error_t *err)
 {
     psd_status_t rc = PSD_OK;
 
@@ -36,8 +32,7 @@ ps_kept_init(ps_kept_t *self,
     return rc;
 }
 
-static void
-free_list(struct ps_kept_rows *list)
+static void free_list(struct ps_kept_rows *list)
 {
     while (!TAILQ_EMPTY(list)) {
         ps_kept_row_t *entry = TAILQ_FIRST(list);
@@ -47,8 +42,7 @@ free_list(struct ps_kept_rows *list)
     }
 }
 
-void
-ps_kept_done(ps_kept_t *self)
+void ps_kept_done(ps_kept_t *self)
 {
     if (!self->has_mutex) {
         return;
@@ -64,14 +58,12 @@ ps_kept_done(ps_kept_t *self)
     *self = (ps_kept_t){.has_mutex = false};
 }
 
-void
-ps_kept_lock(ps_kept_t *self)
+void ps_kept_lock(ps_kept_t *self)
 {
     (void)pthread_mutex_lock(&self->mutex);
 }
 
-void
-ps_kept_unlock(ps_kept_t *self)
+void ps_kept_unlock(ps_kept_t *self)
 {
     (void)pthread_mutex_unlock(&self->mutex);
 }
@@ -79,25 +71,20 @@ ps_kept_unlock(ps_kept_t *self)
 /* ---- entries ------------------------------------------------------------- */
 
 /* UINT64_MAX: more than can be counted. */
-static uint64_t
-values_bytes(const ps_shape_t *shape, bool whole)
+static uint64_t values_bytes(const ps_shape_t *shape, bool whole)
 {
     uint64_t n_rows = whole ? shape->n_rows : 1;
     uint64_t n = 0;
 
-    return __builtin_mul_overflow(n_rows, shape->n_cols * shape->value_size, &n)
-               ? UINT64_MAX
-               : n;
+    return __builtin_mul_overflow(n_rows, shape->n_cols * shape->value_size, &n) ? UINT64_MAX : n;
 }
 
-uint64_t
-ps_kept_row_bytes(const ps_shape_t *shape)
+uint64_t ps_kept_row_bytes(const ps_shape_t *shape)
 {
     return sizeof(ps_kept_row_t) + FOUND_BYTES + values_bytes(shape, false);
 }
 
-static ps_kept_row_t *
-find(const ps_kept_t *self, ps_kept_key_t key)
+static ps_kept_row_t *find(const ps_kept_t *self, ps_kept_key_t key)
 {
     const ps_kept_table_t *table = &self->tables[key.table];
 
@@ -105,8 +92,7 @@ find(const ps_kept_t *self, ps_kept_key_t key)
 }
 
 /* Puts it last into the list that it belongs to. */
-static void
-enlist(ps_kept_t *self, ps_kept_row_t *entry)
+static void enlist(ps_kept_t *self, ps_kept_row_t *entry)
 {
     if (entry->until > 0) {
         TAILQ_INSERT_TAIL(&self->intended, entry, in_list);
@@ -116,8 +102,7 @@ enlist(ps_kept_t *self, ps_kept_row_t *entry)
     }
 }
 
-static void
-delist(ps_kept_t *self, ps_kept_row_t *entry)
+static void delist(ps_kept_t *self, ps_kept_row_t *entry)
 {
     if (entry->until > 0) {
         TAILQ_REMOVE(&self->intended, entry, in_list);
@@ -127,8 +112,7 @@ delist(ps_kept_t *self, ps_kept_row_t *entry)
     }
 }
 
-static void
-drop(ps_kept_t *self, ps_kept_row_t *entry)
+static void drop(ps_kept_t *self, ps_kept_row_t *entry)
 {
     ps_kept_table_t *table = &self->tables[entry->key.table];
 
@@ -145,8 +129,7 @@ drop(ps_kept_t *self, ps_kept_row_t *entry)
 /* Takes away what was not used longest. What is intended has its room, whether
  * it is there yet or not, and the others have the rest. false: what is under
  * way takes it. */
-static bool
-make_room(ps_kept_t *self, uint64_t n_bytes, bool intended)
+static bool make_room(ps_kept_t *self, uint64_t n_bytes, bool intended)
 {
     uint64_t all = self->rule.max_bytes;
     uint64_t unused = intended ? all : all - self->n_reserved;
@@ -155,9 +138,7 @@ make_room(ps_kept_t *self, uint64_t n_bytes, bool intended)
     if (n_bytes > unused) {
         return false;
     }
-    while (
-        (self->n_bytes > all - n_bytes || self->n_unused > unused - n_bytes) &&
-        entry != NULL) {
+    while ((self->n_bytes > all - n_bytes || self->n_unused > unused - n_bytes) && entry != NULL) {
         ps_kept_row_t *next = TAILQ_NEXT(entry, in_list);
 
         if (!entry->coming) {
@@ -168,21 +149,18 @@ make_room(ps_kept_t *self, uint64_t n_bytes, bool intended)
     return self->n_bytes <= all - n_bytes && self->n_unused <= unused - n_bytes;
 }
 
-static ps_kept_row_t *
-add(ps_kept_t *self, ps_kept_key_t key, uint64_t until)
+static ps_kept_row_t *add(ps_kept_t *self, ps_kept_key_t key, uint64_t until)
 {
     ps_kept_table_t *table = &self->tables[key.table];
     uint64_t n = values_bytes(&table->shape, key.whole);
     uint64_t n_bytes = sizeof(ps_kept_row_t) + FOUND_BYTES;
     ps_kept_row_t *entry = NULL;
 
-    if (__builtin_add_overflow(n_bytes, n, &n_bytes) ||
-        !make_room(self, n_bytes, until > 0)) {
+    if (__builtin_add_overflow(n_bytes, n, &n_bytes) || !make_room(self, n_bytes, until > 0)) {
         return NULL;
     }
     entry = ps_alloc(1, (size_t)n_bytes);
-    if (entry == NULL ||
-        (!key.whole && !ps_map_put(&table->rows, key.row, entry))) {
+    if (entry == NULL || (!key.whole && !ps_map_put(&table->rows, key.row, entry))) {
         ps_free(entry);
         return NULL;
     }
@@ -199,11 +177,9 @@ add(ps_kept_t *self, ps_kept_key_t key, uint64_t until)
 
 /* ---- reading and asking -------------------------------------------------- */
 
-static bool
-is_fresh(const ps_kept_t *self, ps_kept_time_t fetched, ps_kept_time_t now)
+static bool is_fresh(const ps_kept_t *self, ps_kept_time_t fetched, ps_kept_time_t now)
 {
-    if (now.block > 0 && fetched.block > 0 &&
-        now.block - fetched.block < self->rule.n_blocks) {
+    if (now.block > 0 && fetched.block > 0 && now.block - fetched.block < self->rule.n_blocks) {
         return true;
     }
     return self->rule.staleness >= 0 &&
@@ -212,15 +188,13 @@ is_fresh(const ps_kept_t *self, ps_kept_time_t fetched, ps_kept_time_t now)
 }
 
 /* Its last use is now. */
-static void
-touch(ps_kept_t *self, ps_kept_row_t *entry)
+static void touch(ps_kept_t *self, ps_kept_row_t *entry)
 {
     delist(self, entry);
     enlist(self, entry);
 }
 
-const void *
-ps_kept_read(ps_kept_t *self, ps_kept_key_t key, ps_kept_time_t now)
+const void *ps_kept_read(ps_kept_t *self, ps_kept_key_t key, ps_kept_time_t now)
 {
     const ps_kept_table_t *table = &self->tables[key.table];
     size_t row_bytes = table->shape.n_cols * table->shape.value_size;
@@ -236,30 +210,23 @@ ps_kept_read(ps_kept_t *self, ps_kept_key_t key, ps_kept_time_t now)
     }
     touch(self, entry);
     values = entry->values;
-    return entry->key.whole && !key.whole ? values + key.row * row_bytes
-                                          : values;
+    return entry->key.whole && !key.whole ? values + key.row * row_bytes : values;
 }
 
-uint64_t
-ps_kept_pull(ps_kept_t *self)
+uint64_t ps_kept_pull(ps_kept_t *self)
 {
     return ++self->n_pulls;
 }
 
-bool
-ps_kept_is_coming(const ps_kept_t *self, ps_kept_key_t key)
+bool ps_kept_is_coming(const ps_kept_t *self, ps_kept_key_t key)
 {
     const ps_kept_row_t *entry = find(self, key);
 
     return entry != NULL && entry->coming;
 }
 
-bool
-ps_kept_ask(ps_kept_t *self,
-            ps_kept_key_t key,
-            uint64_t pull,
-            ps_kept_time_t now,
-            uint64_t until)
+bool ps_kept_ask(ps_kept_t *self, ps_kept_key_t key, uint64_t pull, ps_kept_time_t now,
+                 uint64_t until)
 {
     ps_kept_row_t *entry = NULL;
 
@@ -280,11 +247,7 @@ ps_kept_ask(ps_kept_t *self,
     return true;
 }
 
-void
-ps_kept_take(ps_kept_t *self,
-             ps_kept_key_t key,
-             uint64_t pull,
-             const void *values)
+void ps_kept_take(ps_kept_t *self, ps_kept_key_t key, uint64_t pull, const void *values)
 {
     const ps_shape_t *shape = &self->tables[key.table].shape;
     ps_kept_row_t *entry = find(self, key);
@@ -304,8 +267,7 @@ ps_kept_take(ps_kept_t *self,
 
 /* ---- intents ------------------------------------------------------------- */
 
-bool
-ps_kept_reserve(ps_kept_t *self, uint64_t n_bytes)
+bool ps_kept_reserve(ps_kept_t *self, uint64_t n_bytes)
 {
     if (n_bytes > self->rule.max_bytes - self->n_reserved) {
         return false;
@@ -315,14 +277,12 @@ ps_kept_reserve(ps_kept_t *self, uint64_t n_bytes)
     return true;
 }
 
-void
-ps_kept_release(ps_kept_t *self, uint64_t n_bytes)
+void ps_kept_release(ps_kept_t *self, uint64_t n_bytes)
 {
     self->n_reserved -= n_bytes;
 }
 
-void
-ps_kept_intend(ps_kept_t *self, ps_kept_key_t key, uint64_t until)
+void ps_kept_intend(ps_kept_t *self, ps_kept_key_t key, uint64_t until)
 {
     ps_kept_row_t *entry = find(self, key);
 
@@ -334,8 +294,7 @@ ps_kept_intend(ps_kept_t *self, ps_kept_key_t key, uint64_t until)
 }
 
 /* A clock has begun: what was intended until the one before is not any more. */
-static void
-end_intents(ps_kept_t *self)
+static void end_intents(ps_kept_t *self)
 {
     ps_kept_row_t *entry = TAILQ_FIRST(&self->intended);
 
@@ -354,8 +313,7 @@ end_intents(ps_kept_t *self)
 
 /* ---- own pushes ---------------------------------------------------------- */
 
-static void
-add_value(ps_type_t type, void *value, const void *delta)
+static void add_value(ps_type_t type, void *value, const void *delta)
 {
     int32_t i32[2];
     int64_t i64[2];
@@ -392,13 +350,8 @@ add_value(ps_type_t type, void *value, const void *delta)
 }
 
 /* Adds entries of a sheaf's row to an entry's values from `at` on. */
-static void
-change_row(const ps_shape_t *shape,
-           ps_kept_row_t *entry,
-           size_t at,
-           const ps_sheaf_t *sheaf,
-           size_t first,
-           uint32_t n)
+static void change_row(const ps_shape_t *shape, ps_kept_row_t *entry, size_t at,
+                       const ps_sheaf_t *sheaf, size_t first, uint32_t n)
 {
     size_t size = shape->value_size;
 
@@ -411,8 +364,7 @@ change_row(const ps_shape_t *shape,
     }
 }
 
-static void
-change(ps_kept_t *self, uint32_t number, const ps_sheaf_t *sheaf)
+static void change(ps_kept_t *self, uint32_t number, const ps_sheaf_t *sheaf)
 {
     ps_kept_table_t *table = &self->tables[number];
     size_t first = 0;
@@ -424,17 +376,15 @@ change(ps_kept_t *self, uint32_t number, const ps_sheaf_t *sheaf)
             change_row(&table->shape, entry, 0, sheaf, first, sheaf->counts[i]);
         }
         if (table->whole != NULL) {
-            change_row(&table->shape, table->whole,
-                       (size_t)sheaf->rows[i] * table->shape.n_cols, sheaf,
-                       first, sheaf->counts[i]);
+            change_row(&table->shape, table->whole, (size_t)sheaf->rows[i] * table->shape.n_cols,
+                       sheaf, first, sheaf->counts[i]);
         }
         first += sheaf->counts[i];
     }
 }
 
 /* Keeps in mind what the end of the clock will change. */
-static bool
-add_open(ps_sums_t *open, const ps_sheaf_t *sheaf)
+static bool add_open(ps_sums_t *open, const ps_sheaf_t *sheaf)
 {
     const char *value = sheaf->values;
     size_t at = 0;
@@ -454,11 +404,8 @@ add_open(ps_sums_t *open, const ps_sheaf_t *sheaf)
     return true;
 }
 
-psd_status_t
-ps_kept_push(ps_kept_t *self,
-             uint32_t table,
-             const ps_sheaf_t *sheaf,
-             psd_error_t *err)
+psd_status_t ps_kept_push(ps_kept_t *self, uint32_t table, const ps_sheaf_t *sheaf,
+                          psd_error_t *err)
 {
     if (!self->tables[table].shape.adds) {
         return PSD_OK;
@@ -473,8 +420,7 @@ ps_kept_push(ps_kept_t *self,
 }
 
 /* Nothing of a table may be read again; nor what is on its way. */
-static void
-forget(struct ps_kept_rows *list, ps_kept_t *self, uint32_t table)
+static void forget(struct ps_kept_rows *list, ps_kept_t *self, uint32_t table)
 {
     ps_kept_row_t *entry = TAILQ_FIRST(list);
 
@@ -492,8 +438,7 @@ forget(struct ps_kept_rows *list, ps_kept_t *self, uint32_t table)
 }
 
 /* What a clock pushed to a table counts from now on. */
-static psd_status_t
-close_table(ps_kept_t *self, uint32_t number, psd_error_t *err)
+static psd_status_t close_table(ps_kept_t *self, uint32_t number, psd_error_t *err)
 {
     PSD_AUTO(ps_sheaf_done) ps_sheaf_t sheaf = {.n_rows = 0};
     ps_sums_t *open = &self->tables[number].open;
@@ -513,8 +458,7 @@ close_table(ps_kept_t *self, uint32_t number, psd_error_t *err)
     return rc;
 }
 
-psd_status_t
-ps_kept_mark(ps_kept_t *self, psd_error_t *err)
+psd_status_t ps_kept_mark(ps_kept_t *self, psd_error_t *err)
 {
     psd_status_t rc = PSD_OK;
 

@@ -90,10 +90,8 @@ typedef struct ps_kept {
 } ps_kept_t;
 
 /* Errors: PSD_NOMEM; PSD_FAILED no lock. ps_kept_done is needed behind it. */
-PSD_MUST_CHECK psd_status_t ps_kept_init(ps_kept_t *self,
-                                         const ps_kept_rule_t *rule,
-                                         const ps_shape_t *shapes,
-                                         size_t n_tables,
+PSD_MUST_CHECK psd_status_t ps_kept_init(ps_kept_t *self, const ps_kept_rule_t *rule,
+                                         const ps_shape_t *shapes, size_t n_tables,
                                          psd_error_t *err);
 /* Takes a zeroed one. */
 void ps_kept_done(ps_kept_t *self);
@@ -107,8 +105,7 @@ uint64_t ps_kept_row_bytes(const ps_shape_t *shape);
 
 /* The values that may be read then; NULL: they have to be asked for. Borrowed
  * until the lock is given back. */
-const void *
-ps_kept_read(ps_kept_t *self, ps_kept_key_t key, ps_kept_time_t now);
+const void *ps_kept_read(ps_kept_t *self, ps_kept_key_t key, ps_kept_time_t now);
 /* A pull of it is under way, and will say so (ps_kept_take). */
 bool ps_kept_is_coming(const ps_kept_t *self, ps_kept_key_t key);
 /* A number for what is handed over as one. */
@@ -116,17 +113,11 @@ uint64_t ps_kept_pull(ps_kept_t *self);
 /* It is in that pull, which is handed over now. until: the last clock that
  * intends to read it; 0: a block needs it. false: there is no room, or no
  * memory: ps_kept_take will not keep it. */
-bool ps_kept_ask(ps_kept_t *self,
-                 ps_kept_key_t key,
-                 uint64_t pull,
-                 ps_kept_time_t now,
+bool ps_kept_ask(ps_kept_t *self, ps_kept_key_t key, uint64_t pull, ps_kept_time_t now,
                  uint64_t until);
 /* It has come by that pull. What was not asked for by it, or changed since, is
  * not kept. */
-void ps_kept_take(ps_kept_t *self,
-                  ps_kept_key_t key,
-                  uint64_t pull,
-                  const void *values);
+void ps_kept_take(ps_kept_t *self, ps_kept_key_t key, uint64_t pull, const void *values);
 /* Clocks up to that one intend to read it. */
 void ps_kept_intend(ps_kept_t *self, ps_kept_key_t key, uint64_t until);
 /* So many bytes may be needed by what is intended, until they are released;
@@ -134,9 +125,7 @@ void ps_kept_intend(ps_kept_t *self, ps_kept_key_t key, uint64_t until);
 bool ps_kept_reserve(ps_kept_t *self, uint64_t n_bytes);
 void ps_kept_release(ps_kept_t *self, uint64_t n_bytes);
 /* A push of that is handed over now. Errors: PSD_NOMEM. */
-PSD_MUST_CHECK psd_status_t ps_kept_push(ps_kept_t *self,
-                                         uint32_t table,
-                                         const ps_sheaf_t *sheaf,
+PSD_MUST_CHECK psd_status_t ps_kept_push(ps_kept_t *self, uint32_t table, const ps_sheaf_t *sheaf,
                                          psd_error_t *err);
 /* The end of a clock is handed over now. Of a table whose pushes are more than
  * one value of it holds nothing is kept. Errors: PSD_NOMEM. */

@@ -26,8 +26,7 @@ typedef struct load {
     size_t n_rows, n_values;
 } load_t;
 
-static void
-load_done(load_t *self)
+static void load_done(load_t *self)
 {
     psd_call_destroy(&self->call);
     psd_select_destroy(&self->select);
@@ -39,8 +38,7 @@ load_done(load_t *self)
 
 /* ---- pushing ------------------------------------------------------------- */
 
-static psd_status_t
-flush(load_t *self, psd_error_t *err)
+static psd_status_t flush(load_t *self, psd_error_t *err)
 {
     psd_ticket_t ticket = 0;
     psd_status_t rc = PSD_OK;
@@ -48,8 +46,8 @@ flush(load_t *self, psd_error_t *err)
     if (self->n_values > 0) {
         psd_select_rows(self->select, self->rows, self->n_rows);
         psd_select_sparse(self->select, self->counts, self->cols);
-        rc = psd_push_start(self->table, self->select, self->values,
-                            self->n_values, self->call, &ticket, err);
+        rc = psd_push_start(self->table, self->select, self->values, self->n_values, self->call,
+                            &ticket, err);
         if (rc == PSD_OK) {
             rc = psd_wait(self->table->client, ticket, self->timeout_ms, err);
         }
@@ -61,20 +59,13 @@ flush(load_t *self, psd_error_t *err)
 
 /* Values of a row come behind the others, as many as a batch has at most. The
  * rows of one push ascend, each once. */
-static psd_status_t
-add_cells(void *arg,
-          uint64_t row,
-          uint32_t first_col,
-          const uint32_t *cols,
-          const void *values,
-          size_t n,
-          psd_error_t *err)
+static psd_status_t add_cells(void *arg, uint64_t row, uint32_t first_col, const uint32_t *cols,
+                              const void *values, size_t n, psd_error_t *err)
 {
     load_t *self = arg;
 
     (void)first_col; /* text has columns */
-    if (self->n_values + n > BATCH ||
-        (self->n_rows > 0 && row <= self->rows[self->n_rows - 1])) {
+    if (self->n_values + n > BATCH || (self->n_rows > 0 && row <= self->rows[self->n_rows - 1])) {
         psd_status_t rc = flush(self, err);
 
         if (rc != PSD_OK) {
@@ -84,27 +75,21 @@ add_cells(void *arg,
     self->rows[self->n_rows] = row;
     self->counts[self->n_rows++] = (uint32_t)n;
     memcpy(self->cols + self->n_values, cols, n * sizeof *cols);
-    memcpy(self->values + self->n_values * self->value_size, values,
-           n * self->value_size);
+    memcpy(self->values + self->n_values * self->value_size, values, n * self->value_size);
     self->n_values += n;
     return PSD_OK;
 }
 
 /* ---- reading ------------------------------------------------------------- */
 
-static psd_status_t
-read_source(void *from,
-            void *ret_bytes,
-            size_t size,
-            size_t *ret_size,
-            psd_error_t *err)
+static psd_status_t read_source(void *from, void *ret_bytes, size_t size, size_t *ret_size,
+                                psd_error_t *err)
 {
     return ps_source_read(from, ret_bytes, size, ret_size, err);
 }
 
 /* The whole file, once. */
-static psd_status_t
-read_file(load_t *self, ps_cells_take_t *take, psd_error_t *err)
+static psd_status_t read_file(load_t *self, ps_cells_take_t *take, psd_error_t *err)
 {
     const ps_table_spec_t *spec = &self->table->spec;
     PSD_AUTO(ps_source_close) ps_source_t *source = NULL;
@@ -117,8 +102,7 @@ read_file(load_t *self, ps_cells_take_t *take, psd_error_t *err)
     cells = (ps_cells_t){.path = self->path,
                          .name = psd_table_name(self->table),
                          .type = spec->type,
-                         .last_row =
-                             spec->n_rows == 0 ? UINT64_MAX : spec->n_rows - 1,
+                         .last_row = spec->n_rows == 0 ? UINT64_MAX : spec->n_rows - 1,
                          .n_cols = spec->n_cols,
                          .allow_nonfinite = spec->allow_nonfinite,
                          .read = read_source,
@@ -134,8 +118,7 @@ read_file(load_t *self, ps_cells_take_t *take, psd_error_t *err)
 
 /* ---- loading ------------------------------------------------------------- */
 
-static psd_status_t
-make_room(load_t *self, psd_error_t *err)
+static psd_status_t make_room(load_t *self, psd_error_t *err)
 {
     self->call = psd_call_new();
     self->select = psd_select_new();
@@ -143,19 +126,16 @@ make_room(load_t *self, psd_error_t *err)
     self->counts = ps_alloc_raw(BATCH, sizeof *self->counts);
     self->cols = ps_alloc_raw(BATCH, sizeof *self->cols);
     self->values = ps_alloc_raw(BATCH, self->value_size);
-    if (self->call == NULL || self->select == NULL || self->rows == NULL ||
-        self->counts == NULL || self->cols == NULL || self->values == NULL) {
+    if (self->call == NULL || self->select == NULL || self->rows == NULL || self->counts == NULL ||
+        self->cols == NULL || self->values == NULL) {
         return psd_error_set(err, PSD_NOMEM, "no memory to load a dump");
     }
     psd_call_set_timeout_ms(self->call, self->timeout_ms);
     return PSD_OK;
 }
 
-static psd_status_t
-check(const psd_train_t *self,
-      uint32_t table,
-      const char *path,
-      psd_error_t *err)
+static psd_status_t check(const psd_train_t *self, uint32_t table, const char *path,
+                          psd_error_t *err)
 {
     if (self->phase != PS_TRAIN_CONFIG || table >= self->n_tables) {
         return psd_error_set(err, PSD_INVALID,
@@ -173,8 +153,7 @@ check(const psd_train_t *self,
 }
 
 /* A pipe has nothing left for the second time. */
-static psd_status_t
-check_file(const char *path, psd_error_t *err)
+static psd_status_t check_file(const char *path, psd_error_t *err)
 {
     struct stat about;
 
@@ -188,11 +167,7 @@ check_file(const char *path, psd_error_t *err)
                          path);
 }
 
-psd_status_t
-psd_train_load(psd_train_t *self,
-               uint32_t table,
-               const char *path,
-               psd_error_t *err)
+psd_status_t psd_train_load(psd_train_t *self, uint32_t table, const char *path, psd_error_t *err)
 {
     if (ps_train_enter(self, err) != PSD_OK) {
         return PSD_CLOSED;
@@ -225,6 +200,5 @@ psd_train_load(psd_train_t *self,
         }
     }
     return rc == PSD_OK ? rc
-                        : psd_error_wrap(err, rc, "load table \"%s\"",
-                                         psd_table_name(load.table));
+                        : psd_error_wrap(err, rc, "load table \"%s\"", psd_table_name(load.table));
 }

@@ -8,8 +8,7 @@
 
 /* ---- what the call-back asks for ----------------------------------------- */
 
-psd_status_t
-psd_loader_table(psd_loader_t *self, uint32_t table, psd_error_t *err)
+psd_status_t psd_loader_table(psd_loader_t *self, uint32_t table, psd_error_t *err)
 {
     if (ps_train_enter(self->train, err) != PSD_OK) {
         return PSD_CLOSED;
@@ -20,12 +19,8 @@ psd_loader_table(psd_loader_t *self, uint32_t table, psd_error_t *err)
     return rc == PSD_OK ? rc : psd_error_wrap(err, rc, "table %" PRIu32, table);
 }
 
-psd_status_t
-psd_loader_rows(psd_loader_t *self,
-                uint32_t table,
-                const uint64_t *rows,
-                size_t n_rows,
-                psd_error_t *err)
+psd_status_t psd_loader_rows(psd_loader_t *self, uint32_t table, const uint64_t *rows,
+                             size_t n_rows, psd_error_t *err)
 {
     if (ps_train_enter(self->train, err) != PSD_OK) {
         return PSD_CLOSED;
@@ -36,12 +31,8 @@ psd_loader_rows(psd_loader_t *self,
     return rc == PSD_OK ? rc : psd_error_wrap(err, rc, "table %" PRIu32, table);
 }
 
-psd_status_t
-psd_loader_element(psd_loader_t *self,
-                   uint32_t table,
-                   uint64_t row,
-                   uint32_t col,
-                   psd_error_t *err)
+psd_status_t psd_loader_element(psd_loader_t *self, uint32_t table, uint64_t row, uint32_t col,
+                                psd_error_t *err)
 {
     if (ps_train_enter(self->train, err) != PSD_OK) {
         return PSD_CLOSED;
@@ -54,16 +45,14 @@ psd_loader_element(psd_loader_t *self,
 
 /* ---- the thread ---------------------------------------------------------- */
 
-static void
-set_doing(psd_loader_t *self, const char *what, uint64_t n_block)
+static void set_doing(psd_loader_t *self, const char *what, uint64_t n_block)
 {
     ps_train_lock(self->train);
     self->doing = (ps_doing_t){.what = what, .n_block = n_block};
     ps_train_unlock(self->train);
 }
 
-static ps_item_t *
-find_item(psd_train_t *train, uint64_t number)
+static ps_item_t *find_item(psd_train_t *train, uint64_t number)
 {
     ps_item_t *item = NULL;
 
@@ -78,8 +67,7 @@ find_item(psd_train_t *train, uint64_t number)
 
 /* How many items before this one may still be under work: those of one other
  * block, with the marks around it; or none. */
-static bool
-may_load(const psd_train_t *train, const ps_item_t *item)
+static bool may_load(const psd_train_t *train, const ps_item_t *item)
 {
     const ps_item_t *before = NULL;
     uint32_t n_blocks = 0;
@@ -101,8 +89,7 @@ may_load(const psd_train_t *train, const ps_item_t *item)
 }
 
 /* The next item, when it may be loaded; NULL: there will be none. */
-static ps_item_t *
-next_item(psd_loader_t *self, uint64_t number)
+static ps_item_t *next_item(psd_loader_t *self, uint64_t number)
 {
     psd_train_t *train = self->train;
     ps_item_t *item = NULL;
@@ -110,8 +97,7 @@ next_item(psd_loader_t *self, uint64_t number)
     ps_train_lock(train);
     for (;;) {
         item = find_item(train, number);
-        if (train->failed != PSD_OK ||
-            (item != NULL && may_load(train, item)) ||
+        if (train->failed != PSD_OK || (item != NULL && may_load(train, item)) ||
             (item == NULL && train->stop)) {
             break;
         }
@@ -124,8 +110,7 @@ next_item(psd_loader_t *self, uint64_t number)
     return item;
 }
 
-static void
-set_ready(psd_loader_t *self, ps_item_t *item)
+static void set_ready(psd_loader_t *self, ps_item_t *item)
 {
     ps_train_lock(self->train);
     self->doing = (ps_doing_t){.what = NULL};
@@ -135,21 +120,18 @@ set_ready(psd_loader_t *self, ps_item_t *item)
 }
 
 /* All that the block needs is pulled. */
-static psd_status_t
-seal(ps_cache_t *cache, psd_error_t *err)
+static psd_status_t seal(ps_cache_t *cache, psd_error_t *err)
 {
     for (size_t i = 0; i < cache->n_tables; i++) {
         ps_cache_table_t *table = &cache->tables[i];
 
-        table->n_missing =
-            table->whole ? (size_t)table->shape.n_rows : table->rows.n;
+        table->n_missing = table->whole ? (size_t)table->shape.n_rows : table->rows.n;
     }
     return ps_cache_seal(cache, err);
 }
 
 /* Hands the pulls of the block over and waits for them. */
-static psd_status_t
-pull(psd_loader_t *self, ps_item_t *item, psd_error_t *err)
+static psd_status_t pull(psd_loader_t *self, ps_item_t *item, psd_error_t *err)
 {
     psd_train_t *train = self->train;
     ps_parcel_t *parcel = ps_alloc(1, sizeof *parcel);
@@ -170,8 +152,7 @@ pull(psd_loader_t *self, ps_item_t *item, psd_error_t *err)
     }
     if (rc != PSD_OK) {
         ps_parcel_destroy(&parcel);
-        return psd_error_wrap(err, rc, "block %" PRIu64 ": load",
-                              item->n_block);
+        return psd_error_wrap(err, rc, "block %" PRIu64 ": load", item->n_block);
     }
     ps_train_lock(train);
     if (parcel != NULL) {
@@ -188,8 +169,7 @@ pull(psd_loader_t *self, ps_item_t *item, psd_error_t *err)
     return rc;
 }
 
-static psd_status_t
-load(psd_loader_t *self, ps_item_t *item, psd_error_t *err)
+static psd_status_t load(psd_loader_t *self, ps_item_t *item, psd_error_t *err)
 {
     psd_train_t *train = self->train;
     psd_status_t rc = PSD_OK;
@@ -203,16 +183,14 @@ load(psd_loader_t *self, ps_item_t *item, psd_error_t *err)
     set_doing(self, "the load call-back of", item->n_block);
     rc = train->on_load(train->user, self, item->block, err);
     if (rc != PSD_OK) {
-        return psd_error_wrap(err, rc, "block %" PRIu64 ": load",
-                              item->n_block);
+        return psd_error_wrap(err, rc, "block %" PRIu64 ": load", item->n_block);
     }
     train->counts.rows_asked += self->cache->n_rows_asked;
     train->counts.cells_asked += self->cache->n_cells_asked;
     return pull(self, item, err);
 }
 
-void *
-ps_loader_run(void *arg)
+void *ps_loader_run(void *arg)
 {
     psd_train_t *train = arg;
     psd_loader_t *self = &train->loader;

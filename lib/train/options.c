@@ -10,8 +10,7 @@
 #define TIMEOUT_MS 60000
 #define KEEP_BYTES (INT64_C(256) << 20)
 
-void
-ps_train_options_init(ps_train_options_t *self)
+void ps_train_options_init(ps_train_options_t *self)
 {
     *self = (ps_train_options_t){.worker = -1,
                                  .max_delay = PSD_DELAY_ENV,
@@ -27,8 +26,7 @@ ps_train_options_init(ps_train_options_t *self)
                                  .keep_bytes = KEEP_BYTES};
 }
 
-void
-ps_train_options_done(ps_train_options_t *self)
+void ps_train_options_done(ps_train_options_t *self)
 {
     ps_free(self->endpoint);
     ps_free(self->job);
@@ -36,8 +34,7 @@ ps_train_options_done(ps_train_options_t *self)
     self->job = NULL;
 }
 
-static psd_status_t
-take_text(char **to, const char *value, psd_error_t *err)
+static psd_status_t take_text(char **to, const char *value, psd_error_t *err)
 {
     char *copy = ps_strdup(value);
 
@@ -50,13 +47,8 @@ take_text(char **to, const char *value, psd_error_t *err)
 }
 
 /* One of the words, which are separated by ", "; its number. */
-static psd_status_t
-take_word(uint32_t *to,
-          const char *key,
-          const char *value,
-          const char *const *words,
-          const char *allowed,
-          psd_error_t *err)
+static psd_status_t take_word(uint32_t *to, const char *key, const char *value,
+                              const char *const *words, const char *allowed, psd_error_t *err)
 {
     for (uint32_t i = 0; words[i] != NULL; i++) {
         if (strcmp(words[i], value) == 0) {
@@ -64,23 +56,16 @@ take_word(uint32_t *to,
             return PSD_OK;
         }
     }
-    return psd_error_set(err, PSD_INVALID, "%s is \"%.40s\"; allowed: %s", key,
-                         value, allowed);
+    return psd_error_set(err, PSD_INVALID, "%s is \"%.40s\"; allowed: %s", key, value, allowed);
 }
 
-static psd_status_t
-take_number(int64_t *to,
-            const char *key,
-            const char *value,
-            int64_t min,
-            int64_t max,
-            psd_error_t *err)
+static psd_status_t take_number(int64_t *to, const char *key, const char *value, int64_t min,
+                                int64_t max, psd_error_t *err)
 {
     int64_t number = 0;
 
     if (!ps_text_i64(value, &number) || number < min || number > max) {
-        return psd_error_set(err, PSD_INVALID,
-                             "%s is \"%.40s\"; allowed: %" PRId64 "..%" PRId64,
+        return psd_error_set(err, PSD_INVALID, "%s is \"%.40s\"; allowed: %" PRId64 "..%" PRId64,
                              key, value, min, max);
     }
     *to = number;
@@ -106,15 +91,11 @@ static const number_option_t number_options[] = {
     {"progress-ms", offsetof(ps_train_options_t, progress_ms), 0, UINT32_MAX},
 };
 
-static psd_status_t
-set_number(ps_train_options_t *self,
-           const number_option_t *option,
-           const char *value,
-           psd_error_t *err)
+static psd_status_t set_number(ps_train_options_t *self, const number_option_t *option,
+                               const char *value, psd_error_t *err)
 {
     int64_t number = 0;
-    psd_status_t rc =
-        take_number(&number, option->key, value, option->min, option->max, err);
+    psd_status_t rc = take_number(&number, option->key, value, option->min, option->max, err);
 
     if (rc == PSD_OK) {
         uint32_t narrow = (uint32_t)number;
@@ -124,11 +105,8 @@ set_number(ps_train_options_t *self,
     return rc;
 }
 
-static psd_status_t
-set_signed(ps_train_options_t *self,
-           const char *key,
-           const char *value,
-           psd_error_t *err)
+static psd_status_t set_signed(ps_train_options_t *self, const char *key, const char *value,
+                               psd_error_t *err)
 {
     int64_t number = 0;
     psd_status_t rc = PSD_OK;
@@ -153,29 +131,22 @@ set_signed(ps_train_options_t *self,
     return rc;
 }
 
-psd_status_t
-psd_train_set(psd_train_t *self,
-              const char *key,
-              const char *value,
-              psd_error_t *err)
+psd_status_t psd_train_set(psd_train_t *self, const char *key, const char *value, psd_error_t *err)
 {
     if (ps_train_enter(self, err) != PSD_OK) {
         return PSD_CLOSED;
     }
 
     static const char *const switches[] = {"off", "on", NULL};
-    static const char *const locks[] = {"immutable", "lock-free", "locked",
-                                        NULL};
+    static const char *const locks[] = {"immutable", "lock-free", "locked", NULL};
     ps_train_options_t *options = &self->options;
     uint32_t word = 0;
     psd_status_t rc = PSD_OK;
 
     if (self->phase != PS_TRAIN_NEW) {
-        return psd_error_set(err, PSD_INVALID,
-                             "%.40s is set behind psd_train_config_begin", key);
+        return psd_error_set(err, PSD_INVALID, "%.40s is set behind psd_train_config_begin", key);
     }
-    for (size_t i = 0; i < sizeof number_options / sizeof *number_options;
-         i++) {
+    for (size_t i = 0; i < sizeof number_options / sizeof *number_options; i++) {
         if (strcmp(number_options[i].key, key) == 0) {
             return set_number(options, &number_options[i], value, err);
         }
@@ -196,8 +167,7 @@ psd_train_set(psd_train_t *self,
         return rc;
     }
     if (strcmp(key, "lock") == 0) {
-        rc = take_word(&word, key, value, locks, "immutable, lock-free, locked",
-                       err);
+        rc = take_word(&word, key, value, locks, "immutable, lock-free, locked", err);
         options->lock = rc == PSD_OK ? (ps_train_lock_t)word : options->lock;
         return rc;
     }

@@ -4,14 +4,12 @@
 #include "base/alloc.h"
 #include "train/train_state.h"
 
-static void
-destroy_select(psd_select_t **select_p)
+static void destroy_select(psd_select_t **select_p)
 {
     psd_select_destroy(select_p);
 }
 
-void
-ps_parcel_destroy(ps_parcel_t **self_p)
+void ps_parcel_destroy(ps_parcel_t **self_p)
 {
     ps_parcel_t *self = *self_p;
 
@@ -35,8 +33,7 @@ ps_parcel_destroy(ps_parcel_t **self_p)
     *self_p = NULL;
 }
 
-void
-ps_parcel_send(psd_train_t *self, ps_parcel_t **parcel_p)
+void ps_parcel_send(psd_train_t *self, ps_parcel_t **parcel_p)
 {
     ps_parcel_t *parcel = *parcel_p;
 
@@ -47,8 +44,7 @@ ps_parcel_send(psd_train_t *self, ps_parcel_t **parcel_p)
     ps_train_tell(self);
 }
 
-ps_parcel_t *
-ps_parcel_new_ahead(const psd_train_t *self, psd_error_t *err)
+ps_parcel_t *ps_parcel_new_ahead(const psd_train_t *self, psd_error_t *err)
 {
     ps_parcel_t *parcel = ps_alloc(1, sizeof *parcel);
 
@@ -58,8 +54,7 @@ ps_parcel_new_ahead(const psd_train_t *self, psd_error_t *err)
         parcel->ahead = parcel->cache != NULL;
     }
     if (parcel == NULL || parcel->cache == NULL ||
-        ps_cache_init(parcel->cache, self->shapes, self->n_tables, err) !=
-            PSD_OK) {
+        ps_cache_init(parcel->cache, self->shapes, self->n_tables, err) != PSD_OK) {
         (void)psd_error_set(err, PSD_NOMEM, "no memory for a pull");
         ps_parcel_destroy(&parcel);
     }
@@ -67,31 +62,24 @@ ps_parcel_new_ahead(const psd_train_t *self, psd_error_t *err)
 }
 
 /* Room for one more ticket, which is made before anything is started. */
-static psd_status_t
-reserve_ticket(ps_parcel_t *parcel, psd_error_t *err)
+static psd_status_t reserve_ticket(ps_parcel_t *parcel, psd_error_t *err)
 {
-    if (!ps_grow(&parcel->tickets, &parcel->tickets_capacity,
-                 parcel->n_tickets + 1, sizeof *parcel->tickets)) {
+    if (!ps_grow(&parcel->tickets, &parcel->tickets_capacity, parcel->n_tickets + 1,
+                 sizeof *parcel->tickets)) {
         return psd_error_set(err, PSD_NOMEM, "no memory for a ticket");
     }
     return PSD_OK;
 }
 
-static psd_status_t
-start_pull(psd_train_t *self,
-           ps_parcel_t *parcel,
-           size_t table,
-           const psd_select_t *select,
-           void *values,
-           size_t n_values,
-           psd_error_t *err)
+static psd_status_t start_pull(psd_train_t *self, ps_parcel_t *parcel, size_t table,
+                               const psd_select_t *select, void *values, size_t n_values,
+                               psd_error_t *err)
 {
     psd_status_t rc = reserve_ticket(parcel, err);
 
     if (rc == PSD_OK) {
-        rc = psd_pull_start(self->tables[table], select, values, n_values,
-                            self->call, &parcel->tickets[parcel->n_tickets],
-                            err);
+        rc = psd_pull_start(self->tables[table], select, values, n_values, self->call,
+                            &parcel->tickets[parcel->n_tickets], err);
     }
     if (rc == PSD_OK) {
         parcel->n_tickets++;
@@ -101,13 +89,11 @@ start_pull(psd_train_t *self,
 
 /* The columns of a table's elements; the parcel's, as pulls that have not ended
  * read them. NULL: no memory. */
-static const uint32_t *
-add_cols(ps_parcel_t *parcel, const ps_cache_table_t *table)
+static const uint32_t *add_cols(ps_parcel_t *parcel, const ps_cache_table_t *table)
 {
     uint32_t *cols = NULL;
 
-    if (!ps_grow(&parcel->cols, &parcel->cols_capacity, parcel->n_cols + 1,
-                 sizeof *parcel->cols)) {
+    if (!ps_grow(&parcel->cols, &parcel->cols_capacity, parcel->n_cols + 1, sizeof *parcel->cols)) {
         return NULL;
     }
     cols = ps_alloc_raw(table->n_elements, sizeof *cols);
@@ -119,12 +105,8 @@ add_cols(ps_parcel_t *parcel, const ps_cache_table_t *table)
     return cols;
 }
 
-static psd_status_t
-pull_elements(psd_train_t *self,
-              ps_parcel_t *parcel,
-              size_t number,
-              psd_select_t *select,
-              psd_error_t *err)
+static psd_status_t pull_elements(psd_train_t *self, ps_parcel_t *parcel, size_t number,
+                                  psd_select_t *select, psd_error_t *err)
 {
     const ps_cache_table_t *table = &parcel->cache->tables[number];
     const uint32_t *cols = NULL;
@@ -140,23 +122,19 @@ pull_elements(psd_train_t *self,
     for (size_t i = 0; rc == PSD_OK && i < table->n_groups; i++) {
         const ps_element_group_t *group = &table->groups[i];
 
-        psd_select_rows(select, table->element_rows.rows + group->first_row,
-                        group->n_rows);
+        psd_select_rows(select, table->element_rows.rows + group->first_row, group->n_rows);
         psd_select_cols(select, cols + group->first_value, group->n_cols);
-        rc = start_pull(self, parcel, number, select,
-                        (char *)table->element_values +
-                            group->first_value * table->shape.value_size,
-                        group->n_rows * group->n_cols, err);
+        rc =
+            start_pull(self, parcel, number, select,
+                       (char *)table->element_values + group->first_value * table->shape.value_size,
+                       group->n_rows * group->n_cols, err);
     }
     self->counts.cells_pulled += table->n_elements;
     return rc;
 }
 
-static psd_status_t
-pull_table(psd_train_t *self,
-           ps_parcel_t *parcel,
-           size_t number,
-           psd_error_t *err)
+static psd_status_t pull_table(psd_train_t *self, ps_parcel_t *parcel, size_t number,
+                               psd_error_t *err)
 {
     const ps_cache_table_t *table = &parcel->cache->tables[number];
     PSD_AUTO(destroy_select) psd_select_t *select = psd_select_new();
@@ -179,11 +157,8 @@ pull_table(psd_train_t *self,
     return rc == PSD_OK ? pull_elements(self, parcel, number, select, err) : rc;
 }
 
-static psd_status_t
-push_sheaf(psd_train_t *self,
-           ps_parcel_t *parcel,
-           size_t number,
-           psd_error_t *err)
+static psd_status_t push_sheaf(psd_train_t *self, ps_parcel_t *parcel, size_t number,
+                               psd_error_t *err)
 {
     const ps_sheaf_t *sheaf = &parcel->sheaves[number];
     PSD_AUTO(destroy_select) psd_select_t *select = NULL;
@@ -202,9 +177,8 @@ push_sheaf(psd_train_t *self,
     }
     rc = reserve_ticket(parcel, err);
     if (rc == PSD_OK) {
-        rc = psd_push_start(self->tables[number], select, sheaf->values,
-                            sheaf->n_values, self->call,
-                            &parcel->tickets[parcel->n_tickets], err);
+        rc = psd_push_start(self->tables[number], select, sheaf->values, sheaf->n_values,
+                            self->call, &parcel->tickets[parcel->n_tickets], err);
     }
     if (rc == PSD_OK) {
         parcel->n_tickets++;
@@ -213,8 +187,7 @@ push_sheaf(psd_train_t *self,
     return rc;
 }
 
-psd_status_t
-ps_parcel_start(psd_train_t *self, ps_parcel_t *parcel, psd_error_t *err)
+psd_status_t ps_parcel_start(psd_train_t *self, ps_parcel_t *parcel, psd_error_t *err)
 {
     psd_status_t rc = PSD_OK;
 

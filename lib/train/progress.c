@@ -2,29 +2,25 @@
 /* How far a training is: what is done, of how much, how fast. */
 #include "train/train_state.h"
 
-void
-psd_train_on_progress(psd_train_t *self, psd_train_progress_t *call)
+void psd_train_on_progress(psd_train_t *self, psd_train_progress_t *call)
 {
     /* cppcheck takes the pointer to a function for a number. */
     /* cppcheck-suppress AssignmentAddressToInteger */
     self->on_progress = call;
 }
 
-void
-psd_train_set_total(psd_train_t *self, uint64_t total)
+void psd_train_set_total(psd_train_t *self, uint64_t total)
 {
     self->counts.total = total;
 }
 
-void
-psd_trainer_done(psd_trainer_t *self, uint64_t n)
+void psd_trainer_done(psd_trainer_t *self, uint64_t n)
 {
     self->n_done += n;
     self->says_done = true;
 }
 
-double
-psd_train_rate(const psd_train_t *self)
+double psd_train_rate(const psd_train_t *self)
 {
     uint64_t end_ms = self->ended_ms;
     uint64_t begun_ms = self->begun_ms;
@@ -35,13 +31,10 @@ psd_train_rate(const psd_train_t *self)
     if (end_ms == 0) {
         end_ms = ps_train_now_ms();
     }
-    return end_ms <= begun_ms
-               ? 0
-               : (double)self->counts.done * 1e3 / (double)(end_ms - begun_ms);
+    return end_ms <= begun_ms ? 0 : (double)self->counts.done * 1e3 / (double)(end_ms - begun_ms);
 }
 
-double
-psd_train_left_s(const psd_train_t *self)
+double psd_train_left_s(const psd_train_t *self)
 {
     uint64_t done = self->counts.done;
     uint64_t total = self->counts.total;
@@ -53,8 +46,7 @@ psd_train_left_s(const psd_train_t *self)
     return done >= total ? 0 : (double)(total - done) / rate;
 }
 
-void
-ps_train_progress_add(psd_train_t *self, uint64_t n_blocks)
+void ps_train_progress_add(psd_train_t *self, uint64_t n_blocks)
 {
     uint64_t n = 0;
 
@@ -71,8 +63,7 @@ ps_train_progress_add(psd_train_t *self, uint64_t n_blocks)
     self->counts.done += self->says_done ? n : n_blocks;
 }
 
-void
-ps_train_progress_tell(psd_train_t *self, bool last)
+void ps_train_progress_tell(psd_train_t *self, bool last)
 {
     uint64_t now_ms = ps_train_now_ms();
 
@@ -81,6 +72,6 @@ ps_train_progress_tell(psd_train_t *self, bool last)
         return;
     }
     self->told_ms = now_ms;
-    self->on_progress(self->user, self->counts.done, self->counts.total,
-                      psd_train_rate(self), psd_train_left_s(self));
+    self->on_progress(self->user, self->counts.done, self->counts.total, psd_train_rate(self),
+                      psd_train_left_s(self));
 }

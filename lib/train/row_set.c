@@ -9,16 +9,14 @@
 
 #define SLOTS_MIN 64
 
-void
-ps_row_set_done(ps_row_set_t *self)
+void ps_row_set_done(ps_row_set_t *self)
 {
     ps_free(self->rows);
     ps_free(self->slots);
     *self = (ps_row_set_t){.n = 0};
 }
 
-void
-ps_row_set_clear(ps_row_set_t *self)
+void ps_row_set_clear(ps_row_set_t *self)
 {
     if (self->n > 0) {
         memset(self->slots, 0, self->n_slots * sizeof *self->slots);
@@ -27,8 +25,7 @@ ps_row_set_clear(ps_row_set_t *self)
 }
 
 /* Where the row is, or where it would be put. */
-static size_t
-place_of(const ps_row_set_t *self, uint64_t row)
+static size_t place_of(const ps_row_set_t *self, uint64_t row)
 {
     size_t at = (size_t)ps_hash_u64(row) & (self->n_slots - 1);
 
@@ -38,8 +35,7 @@ place_of(const ps_row_set_t *self, uint64_t row)
     return at;
 }
 
-static bool
-grow(ps_row_set_t *self)
+static bool grow(ps_row_set_t *self)
 {
     size_t n_slots = self->n_slots == 0 ? SLOTS_MIN : self->n_slots * 2;
     uint32_t *old = self->slots;
@@ -57,8 +53,7 @@ grow(ps_row_set_t *self)
     return true;
 }
 
-bool
-ps_row_set_add(ps_row_set_t *self, uint64_t row, size_t *ret_number)
+bool ps_row_set_add(ps_row_set_t *self, uint64_t row, size_t *ret_number)
 {
     size_t at = 0;
 
@@ -85,8 +80,7 @@ ps_row_set_add(ps_row_set_t *self, uint64_t row, size_t *ret_number)
     return true;
 }
 
-size_t
-ps_row_set_find(const ps_row_set_t *self, uint64_t row)
+size_t ps_row_set_find(const ps_row_set_t *self, uint64_t row)
 {
     size_t at = 0;
 

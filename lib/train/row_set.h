@@ -30,8 +30,7 @@ void ps_row_set_done(ps_row_set_t *self);
 void ps_row_set_clear(ps_row_set_t *self);
 /* The number of the row, which is added if it is not there. false: no memory,
  * or 2^32 - 1 rows; nothing changed. */
-PSD_MUST_CHECK bool
-ps_row_set_add(ps_row_set_t *self, uint64_t row, size_t *ret_number);
+PSD_MUST_CHECK bool ps_row_set_add(ps_row_set_t *self, uint64_t row, size_t *ret_number);
 /* PS_ROW_NONE: it is not there. */
 size_t ps_row_set_find(const ps_row_set_t *self, uint64_t row);
 #endif

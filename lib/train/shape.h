@@ -24,15 +24,13 @@ typedef union ps_number {
     int64_t i64; /* of i32 and i64 */
 } ps_number_t;
 
-static inline bool
-ps_type_is_float(ps_type_t type)
+static inline bool ps_type_is_float(ps_type_t type)
 {
     return type == PS_TYPE_F32 || type == PS_TYPE_F64;
 }
 
 /* The row is one that the table can have. */
-static inline bool
-ps_shape_has_row(const ps_shape_t *self, uint64_t row)
+static inline bool ps_shape_has_row(const ps_shape_t *self, uint64_t row)
 {
     return self->n_rows == 0 || row < self->n_rows;
 }

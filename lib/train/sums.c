@@ -11,14 +11,12 @@
 #define DIRECT_CELLS 262144 /* 2 MiB for each trainer */
 #define SLOTS_MIN 64
 
-static psd_status_t
-no_memory(psd_error_t *err)
+static psd_status_t no_memory(psd_error_t *err)
 {
     return psd_error_set(err, PSD_NOMEM, "no memory for sums of deltas");
 }
 
-static bool
-make_room(ps_sums_t *self, size_t n_slots)
+static bool make_room(ps_sums_t *self, size_t n_slots)
 {
     size_t capacity = self->capacity < SLOTS_MIN ? SLOTS_MIN : self->capacity;
     ps_number_t *cells = NULL;
@@ -27,8 +25,7 @@ make_room(ps_sums_t *self, size_t n_slots)
     while (capacity < n_slots) {
         capacity *= 2;
     }
-    cells = ps_alloc_resize(self->cells, capacity,
-                            self->width * sizeof *self->cells);
+    cells = ps_alloc_resize(self->cells, capacity, self->width * sizeof *self->cells);
     if (cells == NULL) {
         return false;
     }
@@ -57,23 +54,20 @@ make_room(ps_sums_t *self, size_t n_slots)
     }
     memset(cells + self->capacity * self->width, 0,
            (capacity - self->capacity) * self->width * sizeof *cells);
-    memset(self->masks + self->capacity, 0,
-           (capacity - self->capacity) * sizeof *self->masks);
+    memset(self->masks + self->capacity, 0, (capacity - self->capacity) * sizeof *self->masks);
     self->capacity = capacity;
     return true;
 }
 
-psd_status_t
-ps_sums_init(ps_sums_t *self, const ps_shape_t *shape, psd_error_t *err)
+psd_status_t ps_sums_init(ps_sums_t *self, const ps_shape_t *shape, psd_error_t *err)
 {
     uint32_t width = shape->sparse ? SPARSE_WIDTH : PS_SUMS_WIDTH_MAX;
 
     *self = (ps_sums_t){.shape = *shape};
     self->width = shape->n_cols < width ? shape->n_cols : width;
     self->n_chunks = (shape->n_cols + self->width - 1) / self->width;
-    self->direct =
-        shape->n_rows > 0 && !shape->sparse &&
-        shape->n_rows <= DIRECT_CELLS / (self->n_chunks * self->width);
+    self->direct = shape->n_rows > 0 && !shape->sparse &&
+                   shape->n_rows <= DIRECT_CELLS / (self->n_chunks * self->width);
     if (!self->direct) {
         return PSD_OK; /* room is made as it is needed */
     }
@@ -84,8 +78,7 @@ ps_sums_init(ps_sums_t *self, const ps_shape_t *shape, psd_error_t *err)
     return PSD_OK;
 }
 
-void
-ps_sums_done(ps_sums_t *self)
+void ps_sums_done(ps_sums_t *self)
 {
     ps_free(self->cells);
     ps_free(self->masks);
@@ -96,19 +89,16 @@ ps_sums_done(ps_sums_t *self)
     *self = (ps_sums_t){.width = 0};
 }
 
-void
-ps_sums_clear(ps_sums_t *self)
+void ps_sums_clear(ps_sums_t *self)
 {
     if (!self->direct && self->n_touched > 0) {
-        memset(self->cells, 0,
-               self->n_touched * self->width * sizeof *self->cells);
+        memset(self->cells, 0, self->n_touched * self->width * sizeof *self->cells);
         memset(self->masks, 0, self->n_touched * sizeof *self->masks);
     }
     for (size_t i = 0; self->direct && i < self->n_touched; i++) {
         size_t slot = self->touched[i];
 
-        memset(self->cells + slot * self->width, 0,
-               self->width * sizeof *self->cells);
+        memset(self->cells + slot * self->width, 0, self->width * sizeof *self->cells);
         self->masks[slot] = 0;
     }
     if (self->n_table > 0 && self->n_touched > 0) {
@@ -119,8 +109,7 @@ ps_sums_clear(ps_sums_t *self)
 
 /* ---- slots that are found by hash ---------------------------------------- */
 
-static size_t
-place_of(const ps_sums_t *self, uint64_t row, uint32_t chunk)
+static size_t place_of(const ps_sums_t *self, uint64_t row, uint32_t chunk)
 {
     uint64_t hash = ps_hash_u64(row + UINT64_C(0x9e3779b97f4a7c15) * chunk);
     size_t at = (size_t)hash & (self->n_table - 1);
@@ -135,11 +124,9 @@ place_of(const ps_sums_t *self, uint64_t row, uint32_t chunk)
     return at;
 }
 
-static bool
-grow_table(ps_sums_t *self)
+static bool grow_table(ps_sums_t *self)
 {
-    size_t n_table =
-        self->n_table == 0 ? (size_t)SLOTS_MIN * 2 : self->n_table * 2;
+    size_t n_table = self->n_table == 0 ? (size_t)SLOTS_MIN * 2 : self->n_table * 2;
     uint32_t *old = self->table;
     uint32_t *table = ps_alloc(n_table, sizeof *table);
 
@@ -149,18 +136,13 @@ grow_table(ps_sums_t *self)
     self->table = table;
     self->n_table = n_table;
     for (size_t slot = 0; slot < self->n_touched; slot++) {
-        table[place_of(self, self->rows[slot], self->chunks[slot])] =
-            (uint32_t)slot + 1;
+        table[place_of(self, self->rows[slot], self->chunks[slot])] = (uint32_t)slot + 1;
     }
     ps_free(old);
     return true;
 }
 
-bool
-ps_sums_find_slot(ps_sums_t *self,
-                  uint64_t row,
-                  uint32_t chunk,
-                  size_t *ret_slot)
+bool ps_sums_find_slot(ps_sums_t *self, uint64_t row, uint32_t chunk, size_t *ret_slot)
 {
     size_t at = 0;
 
@@ -172,8 +154,7 @@ ps_sums_find_slot(ps_sums_t *self,
         }
     }
     if (self->n_touched >= UINT32_MAX - 1 ||
-        (self->n_touched == self->capacity &&
-         !make_room(self, self->capacity + 1))) {
+        (self->n_touched == self->capacity && !make_room(self, self->capacity + 1))) {
         return false;
     }
     if ((self->n_touched + 1) * 2 > self->n_table) {
@@ -191,8 +172,7 @@ ps_sums_find_slot(ps_sums_t *self,
 
 /* ---- adding -------------------------------------------------------------- */
 
-static inline void
-add_value(ps_type_t type, ps_number_t *to, const char *value)
+static inline void add_value(ps_type_t type, ps_number_t *to, const char *value)
 {
     int32_t i32 = 0;
     int64_t i64 = 0;
@@ -221,8 +201,7 @@ add_value(ps_type_t type, ps_number_t *to, const char *value)
 }
 
 /* Made for each type by itself: the switch stands outside of the loop then. */
-static inline void
-add_values(ps_type_t type, ps_number_t *to, const char *values, uint32_t n)
+static inline void add_values(ps_type_t type, ps_number_t *to, const char *values, uint32_t n)
 {
     size_t size = ps_type_size(type);
 
@@ -231,8 +210,7 @@ add_values(ps_type_t type, ps_number_t *to, const char *values, uint32_t n)
     }
 }
 
-static void
-add_run(ps_type_t type, ps_number_t *to, const char *values, uint32_t n)
+static void add_run(ps_type_t type, ps_number_t *to, const char *values, uint32_t n)
 {
     switch (type) {
     case PS_TYPE_I32:
@@ -251,9 +229,7 @@ add_run(ps_type_t type, ps_number_t *to, const char *values, uint32_t n)
     }
 }
 
-bool
-ps_sums_add(
-    ps_sums_t *self, uint64_t row, uint32_t col, const void *values, uint32_t n)
+bool ps_sums_add(ps_sums_t *self, uint64_t row, uint32_t col, const void *values, uint32_t n)
 {
     const char *at = values;
 
@@ -272,11 +248,7 @@ ps_sums_add(
     return true;
 }
 
-void
-ps_sums_add_slot(const ps_sums_t *self,
-                 size_t slot,
-                 bool is_float,
-                 ps_number_t *to)
+void ps_sums_add_slot(const ps_sums_t *self, size_t slot, bool is_float, ps_number_t *to)
 {
     const ps_number_t *from = self->cells + slot * self->width;
 
@@ -289,17 +261,14 @@ ps_sums_add_slot(const ps_sums_t *self,
     }
 }
 
-psd_status_t
-ps_sums_merge(ps_sums_t *self, const ps_sums_t *other, psd_error_t *err)
+psd_status_t ps_sums_merge(ps_sums_t *self, const ps_sums_t *other, psd_error_t *err)
 {
     bool is_float = ps_type_is_float(self->shape.type);
 
     for (size_t i = 0; i < other->n_touched; i++) {
         size_t slot = other->touched[i];
-        uint64_t row =
-            other->direct ? slot / other->n_chunks : other->rows[slot];
-        uint64_t chunk =
-            other->direct ? slot % other->n_chunks : other->chunks[slot];
+        uint64_t row = other->direct ? slot / other->n_chunks : other->rows[slot];
+        uint64_t chunk = other->direct ? slot % other->n_chunks : other->chunks[slot];
         uint32_t first = (uint32_t)__builtin_ctzll(other->masks[slot]);
         uint32_t col = (uint32_t)chunk * other->width;
         ps_number_t *to = ps_sums_at(self, row, col + first);
@@ -308,8 +277,7 @@ ps_sums_merge(ps_sums_t *self, const ps_sums_t *other, psd_error_t *err)
             return no_memory(err);
         }
         to -= first;
-        self->masks[(size_t)(to - self->cells) / self->width] |=
-            other->masks[slot];
+        self->masks[(size_t)(to - self->cells) / self->width] |= other->masks[slot];
         ps_sums_add_slot(other, slot, is_float, to);
     }
     return PSD_OK;

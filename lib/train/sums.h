@@ -45,24 +45,20 @@ typedef struct ps_sheaf {
 } ps_sheaf_t;
 
 /* Errors: PSD_NOMEM. */
-PSD_MUST_CHECK psd_status_t ps_sums_init(ps_sums_t *self,
-                                         const ps_shape_t *shape,
+PSD_MUST_CHECK psd_status_t ps_sums_init(ps_sums_t *self, const ps_shape_t *shape,
                                          psd_error_t *err);
 void ps_sums_done(ps_sums_t *self);
 /* Everything is 0 and untouched again; memory is kept. */
 void ps_sums_clear(ps_sums_t *self);
 /* The slot of a row's chunk, which may be made; false: no memory. Not of
  * direct ones. */
-PSD_MUST_CHECK bool ps_sums_find_slot(ps_sums_t *self,
-                                      uint64_t row,
-                                      uint32_t chunk,
+PSD_MUST_CHECK bool ps_sums_find_slot(ps_sums_t *self, uint64_t row, uint32_t chunk,
                                       size_t *ret_slot);
 
 /* The sums of a row's cells from `col` on that lie side by side, at most *n_p
  * >= 1, which becomes their number; they count as touched from now on. Row and
  * columns are the table's. NULL: no memory. Valid until the next call. */
-static inline ps_number_t *
-ps_sums_run(ps_sums_t *self, uint64_t row, uint32_t col, uint32_t *n_p)
+static inline ps_number_t *ps_sums_run(ps_sums_t *self, uint64_t row, uint32_t col, uint32_t *n_p)
 {
     uint32_t chunk = self->n_chunks == 1 ? 0 : col / self->width;
     uint32_t in_slot = col - chunk * self->width;
@@ -84,8 +80,7 @@ ps_sums_run(ps_sums_t *self, uint64_t row, uint32_t col, uint32_t *n_p)
 }
 
 /* The same of one cell. */
-static inline ps_number_t *
-ps_sums_at(ps_sums_t *self, uint64_t row, uint32_t col)
+static inline ps_number_t *ps_sums_at(ps_sums_t *self, uint64_t row, uint32_t col)
 {
     uint32_t n = 1;
 
@@ -94,25 +89,17 @@ ps_sums_at(ps_sums_t *self, uint64_t row, uint32_t col)
 
 /* Adds n values of the table's type to a row's cells from `col` on. False: no
  * memory; some may have been added. */
-PSD_MUST_CHECK bool ps_sums_add(ps_sums_t *self,
-                                uint64_t row,
-                                uint32_t col,
-                                const void *values,
+PSD_MUST_CHECK bool ps_sums_add(ps_sums_t *self, uint64_t row, uint32_t col, const void *values,
                                 uint32_t n);
 /* Adds the cells of one slot to those from `to` on. */
-void ps_sums_add_slot(const ps_sums_t *self,
-                      size_t slot,
-                      bool is_float,
-                      ps_number_t *to);
+void ps_sums_add_slot(const ps_sums_t *self, size_t slot, bool is_float, ps_number_t *to);
 /* Adds what another one of the same shape has. Errors: PSD_NOMEM: some of it
  * was added. */
-PSD_MUST_CHECK psd_status_t ps_sums_merge(ps_sums_t *self,
-                                          const ps_sums_t *other,
+PSD_MUST_CHECK psd_status_t ps_sums_merge(ps_sums_t *self, const ps_sums_t *other,
                                           psd_error_t *err);
 /* Everything that was touched, rounded to the table's type. Errors: PSD_RANGE a
  * sum that the type does not hold; PSD_NOT_FINITE; PSD_NOMEM. */
-PSD_MUST_CHECK psd_status_t ps_sums_bind(const ps_sums_t *self,
-                                         ps_sheaf_t *ret_sheaf,
+PSD_MUST_CHECK psd_status_t ps_sums_bind(const ps_sums_t *self, ps_sheaf_t *ret_sheaf,
                                          psd_error_t *err);
 void ps_sheaf_done(ps_sheaf_t *self);
 #endif

@@ -14,32 +14,27 @@
 
 /* ---- the mutex ----------------------------------------------------------- */
 
-void
-ps_train_lock(psd_train_t *self)
+void ps_train_lock(psd_train_t *self)
 {
     (void)pthread_mutex_lock(&self->mutex);
 }
 
-void
-ps_train_unlock(psd_train_t *self)
+void ps_train_unlock(psd_train_t *self)
 {
     (void)pthread_mutex_unlock(&self->mutex);
 }
 
-void
-ps_train_tell(psd_train_t *self)
+void ps_train_tell(psd_train_t *self)
 {
     (void)pthread_cond_broadcast(&self->changed);
 }
 
-void
-ps_train_await(psd_train_t *self)
+void ps_train_await(psd_train_t *self)
 {
     (void)pthread_cond_wait(&self->changed, &self->mutex);
 }
 
-void
-ps_train_await_until(psd_train_t *self, uint64_t until_ms)
+void ps_train_await_until(psd_train_t *self, uint64_t until_ms)
 {
     struct timespec until = {.tv_sec = (time_t)(until_ms / 1000),
                              .tv_nsec = (long)(until_ms % 1000) * 1000000L};
@@ -47,8 +42,7 @@ ps_train_await_until(psd_train_t *self, uint64_t until_ms)
     (void)pthread_cond_timedwait(&self->changed, &self->mutex, &until);
 }
 
-uint64_t
-ps_train_now_ms(void)
+uint64_t ps_train_now_ms(void)
 {
     struct timespec now = {.tv_sec = 0};
 
@@ -58,29 +52,25 @@ ps_train_now_ms(void)
 
 /* ---- failing ------------------------------------------------------------- */
 
-void
-ps_train_fail_locked(psd_train_t *self, psd_status_t rc, const psd_error_t *why)
+void ps_train_fail_locked(psd_train_t *self, psd_status_t rc, const psd_error_t *why)
 {
     if (self->failed == PSD_OK) {
         const char *text = psd_error_text(why);
 
         self->failed = rc;
-        (void)psd_error_set(self->why, rc, "%s",
-                            text[0] == '\0' ? psd_status_text(rc) : text);
+        (void)psd_error_set(self->why, rc, "%s", text[0] == '\0' ? psd_status_text(rc) : text);
         ps_train_tell(self);
     }
 }
 
-void
-ps_train_fail(psd_train_t *self, psd_status_t rc, const psd_error_t *why)
+void ps_train_fail(psd_train_t *self, psd_status_t rc, const psd_error_t *why)
 {
     ps_train_lock(self);
     ps_train_fail_locked(self, rc, why);
     ps_train_unlock(self);
 }
 
-psd_status_t
-ps_train_check(const psd_train_t *self, psd_error_t *err)
+psd_status_t ps_train_check(const psd_train_t *self, psd_error_t *err)
 {
     if (self->failed == PSD_OK) {
         return PSD_OK;
@@ -88,33 +78,28 @@ ps_train_check(const psd_train_t *self, psd_error_t *err)
     return psd_error_set(err, self->failed, "%s", psd_error_text(self->why));
 }
 
-void
-ps_train_leave_failed(psd_train_t *self)
+void ps_train_leave_failed(psd_train_t *self)
 {
     psd_status_t rc = PSD_OK;
 
     ps_train_lock(self);
     rc = self->failed;
     ps_train_unlock(self);
-    if (rc != PSD_OK &&
-        self->client != NULL) { /* its text stays from then on */
+    if (rc != PSD_OK && self->client != NULL) { /* its text stays from then on */
         rc = psd_fail(self->client, psd_error_text(self->why), LEAVE_MS, NULL);
         (void)rc; /* its silence ends it */
     }
 }
 
-psd_status_t
-ps_train_enter(const psd_train_t *self, psd_error_t *err)
+psd_status_t ps_train_enter(const psd_train_t *self, psd_error_t *err)
 {
     psd_error_clear(err);
-    return ps_fork_is_since(self->n_forks) ? ps_fork_error("training", err)
-                                           : PSD_OK;
+    return ps_fork_is_since(self->n_forks) ? ps_fork_error("training", err) : PSD_OK;
 }
 
 /* ---- making and destroying ----------------------------------------------- */
 
-static bool
-init_mutex(psd_train_t *self)
+static bool init_mutex(psd_train_t *self)
 {
     self->has_mutex = ps_cond_init(&self->changed) == 0;
     if (self->has_mutex && pthread_mutex_init(&self->mutex, NULL) != 0) {
@@ -124,8 +109,7 @@ init_mutex(psd_train_t *self)
     return self->has_mutex;
 }
 
-psd_train_t *
-psd_train_new(void *user)
+psd_train_t *psd_train_new(void *user)
 {
     psd_train_t *self = ps_alloc(1, sizeof *self);
 
@@ -146,11 +130,9 @@ psd_train_new(void *user)
     return self;
 }
 
-static void
-free_trainers(psd_train_t *self)
+static void free_trainers(psd_train_t *self)
 {
-    for (uint32_t i = 0; self->trainers != NULL && i < self->options.n_trainers;
-         i++) {
+    for (uint32_t i = 0; self->trainers != NULL && i < self->options.n_trainers; i++) {
         psd_trainer_t *trainer = &self->trainers[i];
 
         for (uint32_t k = 0; trainer->sums != NULL && k < self->n_tables; k++) {
@@ -170,8 +152,7 @@ free_trainers(psd_train_t *self)
 }
 
 /* What the threads worked with; they have ended. */
-static void
-free_work(psd_train_t *self)
+static void free_work(psd_train_t *self)
 {
     while (!TAILQ_EMPTY(&self->items)) {
         ps_item_t *item = TAILQ_FIRST(&self->items);
@@ -201,14 +182,12 @@ free_work(psd_train_t *self)
 }
 
 /* The caller destroys it before its end. */
-static void
-give_up(psd_train_t *self)
+static void give_up(psd_train_t *self)
 {
     ps_train_lock(self);
     if (self->failed == PSD_OK) {
         self->failed = PSD_CLOSED;
-        (void)psd_error_set(self->why, PSD_CLOSED,
-                            "the training was destroyed before its end");
+        (void)psd_error_set(self->why, PSD_CLOSED, "the training was destroyed before its end");
         ps_train_tell(self);
     }
     ps_train_unlock(self);
@@ -219,8 +198,7 @@ give_up(psd_train_t *self)
     }
 }
 
-void
-psd_train_destroy(psd_train_t **self_p)
+void psd_train_destroy(psd_train_t **self_p)
 {
     psd_train_t *self = self_p == NULL ? NULL : *self_p;
     bool is_forked = self != NULL && ps_fork_is_since(self->n_forks);
@@ -233,8 +211,7 @@ psd_train_destroy(psd_train_t **self_p)
         *self_p = NULL;
         return;
     }
-    if (self->phase != PS_TRAIN_NEW && self->phase != PS_TRAIN_ENDED &&
-        !is_forked) {
+    if (self->phase != PS_TRAIN_NEW && self->phase != PS_TRAIN_ENDED && !is_forked) {
         give_up(self);
     }
     for (uint32_t i = 0; i < self->n_tables; i++) {
@@ -253,14 +230,12 @@ psd_train_destroy(psd_train_t **self_p)
     *self_p = NULL;
 }
 
-void
-psd_train_on_load(psd_train_t *self, psd_train_load_t *call)
+void psd_train_on_load(psd_train_t *self, psd_train_load_t *call)
 {
     self->on_load = call;
 }
 
-void
-psd_train_on(psd_train_t *self, psd_train_event_t event, psd_train_call_t *call)
+void psd_train_on(psd_train_t *self, psd_train_event_t event, psd_train_call_t *call)
 {
     if ((unsigned)event < PS_TRAIN_EVENTS) {
         /* cppcheck takes the pointer to a function for a number. */
@@ -271,8 +246,7 @@ psd_train_on(psd_train_t *self, psd_train_event_t event, psd_train_call_t *call)
 
 /* ---- threads ------------------------------------------------------------- */
 
-static psd_status_t
-init_sums(const psd_train_t *self, ps_sums_t **ret_sums, psd_error_t *err)
+static psd_status_t init_sums(const psd_train_t *self, ps_sums_t **ret_sums, psd_error_t *err)
 {
     psd_status_t rc = PSD_OK;
 
@@ -288,22 +262,19 @@ init_sums(const psd_train_t *self, ps_sums_t **ret_sums, psd_error_t *err)
 
 /* While sums are added up no trainer works: so many threads, as far as there
  * are cores that they may run on. */
-static psd_status_t
-init_binder(psd_train_t *self, psd_error_t *err)
+static psd_status_t init_binder(psd_train_t *self, psd_error_t *err)
 {
     uint32_t n = self->options.n_trainers;
     cpu_set_t set;
 
     CPU_ZERO(&set);
-    if (sched_getaffinity(0, sizeof set, &set) == 0 &&
-        (uint32_t)CPU_COUNT(&set) < n) {
+    if (sched_getaffinity(0, sizeof set, &set) == 0 && (uint32_t)CPU_COUNT(&set) < n) {
         n = (uint32_t)CPU_COUNT(&set);
     }
     return ps_binder_init(&self->binder, n, err);
 }
 
-static psd_status_t
-init_trainers(psd_train_t *self, psd_error_t *err)
+static psd_status_t init_trainers(psd_train_t *self, psd_error_t *err)
 {
     psd_status_t rc = init_sums(self, &self->merged, err);
 
@@ -323,15 +294,13 @@ init_trainers(psd_train_t *self, psd_error_t *err)
         trainer->train = self;
         trainer->id = i;
         trainer->fault_err = psd_error_new();
-        rc = trainer->fault_err == NULL
-                 ? psd_error_set(err, PSD_NOMEM, "no memory for trainers")
-                 : init_sums(self, &trainer->sums, err);
+        rc = trainer->fault_err == NULL ? psd_error_set(err, PSD_NOMEM, "no memory for trainers")
+                                        : init_sums(self, &trainer->sums, err);
     }
     return rc;
 }
 
-static psd_status_t
-init_locks(psd_train_t *self, psd_error_t *err)
+static psd_status_t init_locks(psd_train_t *self, psd_error_t *err)
 {
     if (self->options.lock != PS_LOCK_LOCKED) {
         return PSD_OK;
@@ -349,8 +318,7 @@ init_locks(psd_train_t *self, psd_error_t *err)
     return PSD_OK;
 }
 
-static psd_status_t
-init_kept(psd_train_t *self, psd_error_t *err)
+static psd_status_t init_kept(psd_train_t *self, psd_error_t *err)
 {
     const ps_train_options_t *options = &self->options;
     const ps_kept_rule_t rule = {.n_blocks = options->fetch_every,
@@ -359,13 +327,11 @@ init_kept(psd_train_t *self, psd_error_t *err)
                                  .bsp = self->max_delay == 0};
 
     self->keeps = options->fetch_every > 1 || options->staleness >= 0;
-    return self->keeps ? ps_kept_init(&self->kept, &rule, self->shapes,
-                                      self->n_tables, err)
+    return self->keeps ? ps_kept_init(&self->kept, &rule, self->shapes, self->n_tables, err)
                        : PSD_OK;
 }
 
-static psd_status_t
-init_work(psd_train_t *self, psd_error_t *err)
+static psd_status_t init_work(psd_train_t *self, psd_error_t *err)
 {
     uint32_t n_caches = self->options.pipeline ? 2 : 1;
     psd_status_t rc = init_trainers(self, err);
@@ -377,8 +343,7 @@ init_work(psd_train_t *self, psd_error_t *err)
         rc = init_kept(self, err);
     }
     while (rc == PSD_OK && self->n_caches < n_caches) {
-        rc = ps_cache_init(&self->caches[self->n_caches], self->shapes,
-                           self->n_tables, err);
+        rc = ps_cache_init(&self->caches[self->n_caches], self->shapes, self->n_tables, err);
         self->n_caches += rc == PSD_OK ? 1 : 0;
     }
     return rc;
@@ -386,25 +351,21 @@ init_work(psd_train_t *self, psd_error_t *err)
 
 /* Call-backs run in the loader and in the trainers: they have the signals of
  * the caller, as what they start has. */
-static bool
-start_threads(psd_train_t *self)
+static bool start_threads(psd_train_t *self)
 {
-    self->has_courier =
-        ps_thread_start(&self->courier, ps_courier_run, self) == 0;
+    self->has_courier = ps_thread_start(&self->courier, ps_courier_run, self) == 0;
     if (!self->has_courier) {
         return false;
     }
     self->loader.train = self;
-    self->has_loader =
-        pthread_create(&self->loader.thread, NULL, ps_loader_run, self) == 0;
+    self->has_loader = pthread_create(&self->loader.thread, NULL, ps_loader_run, self) == 0;
     if (!self->has_loader) {
         return false;
     }
     while (self->n_started < self->options.n_trainers) {
         psd_trainer_t *trainer = &self->trainers[self->n_started];
 
-        if (pthread_create(&trainer->thread, NULL, ps_trainer_run, trainer) !=
-            0) {
+        if (pthread_create(&trainer->thread, NULL, ps_trainer_run, trainer) != 0) {
             return false;
         }
         self->n_started++;
@@ -412,8 +373,7 @@ start_threads(psd_train_t *self)
     return true;
 }
 
-psd_status_t
-psd_train_begin(psd_train_t *self, psd_error_t *err)
+psd_status_t psd_train_begin(psd_train_t *self, psd_error_t *err)
 {
     if (ps_train_enter(self, err) != PSD_OK) {
         return PSD_CLOSED;
@@ -427,8 +387,7 @@ psd_train_begin(psd_train_t *self, psd_error_t *err)
                              "psd_train_config_end");
     }
     if (self->on[PSD_TRAIN_STEP] == NULL) {
-        return psd_error_set(err, PSD_INVALID,
-                             "there is no call-back for PSD_TRAIN_STEP");
+        return psd_error_set(err, PSD_INVALID, "there is no call-back for PSD_TRAIN_STEP");
     }
     psd_call_set_timeout_ms(self->call, self->options.timeout_ms);
     psd_call_set_borrow(self->call, true);
@@ -450,8 +409,7 @@ psd_train_begin(psd_train_t *self, psd_error_t *err)
     return rc;
 }
 
-void
-ps_train_stop(psd_train_t *self)
+void ps_train_stop(psd_train_t *self)
 {
     ps_train_lock(self);
     self->stop = true;

@@ -187,7 +187,7 @@ struct psd_train {
     psd_client_t *client;                     /* owned */
     psd_table_t *tables[PS_TRAIN_TABLES_MAX]; /* owned */
     psd_call_t *call;                         /* owned; of pulls and pushes */
-    bool late; /* the job's first clock had ended when this worker joined */
+    bool late;                  /* the job's first clock had ended when this worker joined */
     psd_client_t *first_client; /* owned; of first; NULL: none is needed */
     ps_first_t first[PS_TRAIN_TABLES_MAX];
 
@@ -202,15 +202,15 @@ struct psd_train {
     bool has_mutex;
 
     /* guarded */
-    struct ps_items items; /* pushed and not done; owned */
-    uint64_t n_items;      /* pushed so far */
-    uint64_t n_blocks;     /* the same of blocks */
-    uint64_t n_clocks;     /* begun so far */
-    uint64_t n_prefetched; /* pulls ahead that are over */
-    uint32_t n_open;       /* blocks not done */
-    bool stop;             /* threads are to end when nothing is left to do */
-    psd_status_t failed;   /* they are to end now */
-    psd_error_t *why;      /* owned; of failed */
+    struct ps_items items;     /* pushed and not done; owned */
+    uint64_t n_items;          /* pushed so far */
+    uint64_t n_blocks;         /* the same of blocks */
+    uint64_t n_clocks;         /* begun so far */
+    uint64_t n_prefetched;     /* pulls ahead that are over */
+    uint32_t n_open;           /* blocks not done */
+    bool stop;                 /* threads are to end when nothing is left to do */
+    psd_status_t failed;       /* they are to end now */
+    psd_error_t *why;          /* owned; of failed */
     struct ps_parcels parcels; /* handed over and not started; owned */
     uint32_t n_parcels;        /* handed over and not over */
     uint32_t n_pushes;         /* the same of pushes */
@@ -256,19 +256,15 @@ void ps_train_options_done(ps_train_options_t *self);
 
 /* Gives how many workers the job has, and the greatest max_delay of all.
  * Errors: those of psd_join; PSD_DEADLINE naming who is missing. */
-PSD_MUST_CHECK psd_status_t ps_train_agree(psd_train_t *self,
-                                           uint32_t *ret_n_workers,
-                                           int32_t *ret_max_delay,
-                                           psd_error_t *err);
+PSD_MUST_CHECK psd_status_t ps_train_agree(psd_train_t *self, uint32_t *ret_n_workers,
+                                           int32_t *ret_max_delay, psd_error_t *err);
 
 /* ---- first.c ------------------------------------------------------------- */
 
 /* Before first values are added to a table; *ret_adds: they have not come in an
  * earlier life. Errors: PSD_FAILED it is not known whether they have; those of
  * psd_connect, psd_table_ensure, psd_pull, psd_push. */
-PSD_MUST_CHECK psd_status_t ps_first_begin(psd_train_t *self,
-                                           uint32_t table,
-                                           bool *ret_adds,
+PSD_MUST_CHECK psd_status_t ps_first_begin(psd_train_t *self, uint32_t table, bool *ret_adds,
                                            psd_error_t *err);
 /* All that were added are acknowledged. Errors: those of psd_push. */
 PSD_MUST_CHECK psd_status_t ps_first_end(psd_train_t *self, psd_error_t *err);
@@ -277,16 +273,14 @@ void ps_first_close(psd_train_t *self);
 /* ---- config.c ------------------------------------------------------------ */
 
 /* Errors: those of psd_connect. */
-PSD_MUST_CHECK psd_status_t ps_train_connect(const psd_train_t *self,
-                                             psd_client_t **ret_client,
+PSD_MUST_CHECK psd_status_t ps_train_connect(const psd_train_t *self, psd_client_t **ret_client,
                                              psd_error_t *err);
 
 /* ---- train.c ------------------------------------------------------------- */
 
 /* Begins every public call: empties err. Errors: PSD_CLOSED: this is a child
  * that was forked since. */
-PSD_MUST_CHECK psd_status_t ps_train_enter(const psd_train_t *self,
-                                           psd_error_t *err);
+PSD_MUST_CHECK psd_status_t ps_train_enter(const psd_train_t *self, psd_error_t *err);
 
 void ps_train_lock(psd_train_t *self);
 void ps_train_unlock(psd_train_t *self);
@@ -300,15 +294,12 @@ uint64_t ps_train_now_ms(void);
 /* Ends the training with that, unless something failed before. Not locked. */
 void ps_train_fail(psd_train_t *self, psd_status_t rc, const psd_error_t *why);
 /* The same, locked. */
-void ps_train_fail_locked(psd_train_t *self,
-                          psd_status_t rc,
-                          const psd_error_t *why);
+void ps_train_fail_locked(psd_train_t *self, psd_status_t rc, const psd_error_t *why);
 /* If it failed: leaves the job with the reason, so that nobody waits for it.
  * For the thread that has the client. Not locked. */
 void ps_train_leave_failed(psd_train_t *self);
 /* PSD_OK, or what it failed with. Locked. */
-PSD_MUST_CHECK psd_status_t ps_train_check(const psd_train_t *self,
-                                           psd_error_t *err);
+PSD_MUST_CHECK psd_status_t ps_train_check(const psd_train_t *self, psd_error_t *err);
 /* Stops the threads when nothing is left to do, or at once if it failed, and
  * waits for their end. Frees what is left. */
 void ps_train_stop(psd_train_t *self);
@@ -336,10 +327,8 @@ void *ps_courier_run(void *train);
 
 /* Seals the block's cache, fills in what is kept, and hands over a pull of the
  * rest. Errors: PSD_NOMEM. */
-PSD_MUST_CHECK psd_status_t ps_fetch_block(psd_train_t *train,
-                                           ps_item_t *item,
-                                           ps_parcel_t **parcel_p,
-                                           psd_error_t *err);
+PSD_MUST_CHECK psd_status_t ps_fetch_block(psd_train_t *train, ps_item_t *item,
+                                           ps_parcel_t **parcel_p, psd_error_t *err);
 /* What was pulled is kept. */
 void ps_fetch_take(psd_train_t *train, const ps_cache_t *cache);
 
@@ -347,8 +336,7 @@ void ps_fetch_take(psd_train_t *train, const ps_cache_t *cache);
 
 /* A clock has begun: hands over a pull of what intents lack. Errors:
  * PSD_NOMEM. */
-PSD_MUST_CHECK psd_status_t ps_intents_fetch(psd_train_t *train,
-                                             const ps_item_t *item,
+PSD_MUST_CHECK psd_status_t ps_intents_fetch(psd_train_t *train, const ps_item_t *item,
                                              psd_error_t *err);
 /* That clock is about to begin: intents until one before it need no room any
  * more. With the lock of what is kept. */
@@ -365,7 +353,6 @@ void ps_parcel_send(psd_train_t *self, ps_parcel_t **parcel_p);
 /* Starts its pulls or pushes, or ends the clock; the courier's. Errors: those
  * of psd_pull_start, psd_push_start, psd_clock; PSD_NOMEM. Some tickets may be
  * started then. */
-PSD_MUST_CHECK psd_status_t ps_parcel_start(psd_train_t *self,
-                                            ps_parcel_t *parcel,
+PSD_MUST_CHECK psd_status_t ps_parcel_start(psd_train_t *self, ps_parcel_t *parcel,
                                             psd_error_t *err);
 #endif

@@ -11,12 +11,11 @@
  * one of them is over. */
 #define PUSHES_MAX 4
 
-static const char *const event_names[PS_TRAIN_EVENTS] = {
-    "CLOCK_BEGIN", "ITERATION_BEGIN", "STEP", "ITERATION_END", "CLOCK_END"};
+static const char *const event_names[PS_TRAIN_EVENTS] = {"CLOCK_BEGIN", "ITERATION_BEGIN", "STEP",
+                                                         "ITERATION_END", "CLOCK_END"};
 
 /* The item to work on; NULL: there will be none. */
-static ps_item_t *
-next_item(psd_trainer_t *self, uint64_t number)
+static ps_item_t *next_item(psd_trainer_t *self, uint64_t number)
 {
     psd_train_t *train = self->train;
     ps_item_t *item = NULL;
@@ -40,11 +39,8 @@ next_item(psd_trainer_t *self, uint64_t number)
 
 /* ---- call-backs ---------------------------------------------------------- */
 
-static psd_status_t
-call(psd_trainer_t *self,
-     psd_train_event_t event,
-     const ps_item_t *item,
-     psd_error_t *err)
+static psd_status_t call(psd_trainer_t *self, psd_train_event_t event, const ps_item_t *item,
+                         psd_error_t *err)
 {
     psd_train_t *train = self->train;
     psd_status_t rc = PSD_OK;
@@ -53,27 +49,22 @@ call(psd_trainer_t *self,
         return PSD_OK;
     }
     ps_train_lock(train);
-    self->doing =
-        (ps_doing_t){.what = event_names[event], .n_block = item->n_block};
+    self->doing = (ps_doing_t){.what = event_names[event], .n_block = item->n_block};
     ps_train_unlock(train);
     rc = train->on[event](train->user, self, item->block, err);
     if (rc == PSD_OK && self->fault != PSD_OK) {
-        rc = psd_error_set(err, self->fault, "%s",
-                           psd_error_text(self->fault_err));
+        rc = psd_error_set(err, self->fault, "%s", psd_error_text(self->fault_err));
     }
     if (rc == PSD_OK) {
         return rc;
     }
     return item->kind == PS_ITEM_BLOCK
-               ? psd_error_wrap(err, rc,
-                                "block %" PRIu64 ": trainer %" PRIu32 ": %s",
+               ? psd_error_wrap(err, rc, "block %" PRIu64 ": trainer %" PRIu32 ": %s",
                                 item->n_block, self->id, event_names[event])
-               : psd_error_wrap(err, rc, "trainer %" PRIu32 ": %s", self->id,
-                                event_names[event]);
+               : psd_error_wrap(err, rc, "trainer %" PRIu32 ": %s", self->id, event_names[event]);
 }
 
-static psd_status_t
-work(psd_trainer_t *self, const ps_item_t *item, psd_error_t *err)
+static psd_status_t work(psd_trainer_t *self, const ps_item_t *item, psd_error_t *err)
 {
     psd_status_t rc = PSD_OK;
 
@@ -89,8 +80,7 @@ work(psd_trainer_t *self, const ps_item_t *item, psd_error_t *err)
         if (rc == PSD_OK) {
             rc = call(self, PSD_TRAIN_STEP, item, err);
         }
-        return rc == PSD_OK ? call(self, PSD_TRAIN_ITERATION_END, item, err)
-                            : rc;
+        return rc == PSD_OK ? call(self, PSD_TRAIN_ITERATION_END, item, err) : rc;
     }
 }
 
@@ -98,11 +88,8 @@ work(psd_trainer_t *self, const ps_item_t *item, psd_error_t *err)
 
 /* What all trainers have added to a table, in their order. Sums that have a
  * place for each cell are added up first: they lie side by side. */
-static psd_status_t
-bind_table(psd_train_t *train,
-           size_t table,
-           ps_sheaf_t *ret_sheaf,
-           psd_error_t *err)
+static psd_status_t bind_table(psd_train_t *train, size_t table, ps_sheaf_t *ret_sheaf,
+                               psd_error_t *err)
 {
     const ps_sums_t *sums[PS_BINDER_SUMS_MAX];
     ps_sums_t *merged = &train->merged[table];
@@ -133,8 +120,7 @@ bind_table(psd_train_t *train,
 
 /* What all trainers have added as one push; *ret_parcel stays NULL when nothing
  * was. */
-static psd_status_t
-bind_sums(psd_train_t *train, ps_parcel_t **ret_parcel, psd_error_t *err)
+static psd_status_t bind_sums(psd_train_t *train, ps_parcel_t **ret_parcel, psd_error_t *err)
 {
     ps_parcel_t *parcel = ps_alloc(1, sizeof *parcel);
     psd_status_t rc = PSD_OK;
@@ -162,8 +148,7 @@ bind_sums(psd_train_t *train, ps_parcel_t **ret_parcel, psd_error_t *err)
 }
 
 /* What is kept learns of it in the same moment. */
-static psd_status_t
-hand_over(psd_train_t *train, ps_parcel_t **parcel_p, psd_error_t *err)
+static psd_status_t hand_over(psd_train_t *train, ps_parcel_t **parcel_p, psd_error_t *err)
 {
     ps_parcel_t *parcel = *parcel_p;
     psd_status_t rc = PSD_OK;
@@ -190,8 +175,7 @@ hand_over(psd_train_t *train, ps_parcel_t **parcel_p, psd_error_t *err)
 }
 
 /* Hands it over, when there are not too many. */
-static psd_status_t
-send_push(psd_train_t *train, ps_parcel_t **parcel_p, psd_error_t *err)
+static psd_status_t send_push(psd_train_t *train, ps_parcel_t **parcel_p, psd_error_t *err)
 {
     psd_status_t rc = PSD_OK;
 
@@ -208,16 +192,14 @@ send_push(psd_train_t *train, ps_parcel_t **parcel_p, psd_error_t *err)
     return rc;
 }
 
-static psd_status_t
-send_sums(psd_train_t *train, const ps_item_t *item, psd_error_t *err)
+static psd_status_t send_sums(psd_train_t *train, const ps_item_t *item, psd_error_t *err)
 {
     ps_parcel_t *parcel = NULL;
     psd_status_t rc = bind_sums(train, &parcel, err);
 
     train->n_unsent = 0;
     if (rc != PSD_OK) {
-        return psd_error_wrap(err, rc, "block %" PRIu64 ": sums",
-                              item->n_block);
+        return psd_error_wrap(err, rc, "block %" PRIu64 ": sums", item->n_block);
     }
     if (parcel == NULL) {
         return PSD_OK;
@@ -226,8 +208,7 @@ send_sums(psd_train_t *train, const ps_item_t *item, psd_error_t *err)
     return send_push(train, &parcel, err);
 }
 
-static psd_status_t
-send_mark(psd_train_t *train, psd_error_t *err)
+static psd_status_t send_mark(psd_train_t *train, psd_error_t *err)
 {
     ps_parcel_t *parcel = ps_alloc(1, sizeof *parcel);
     psd_status_t rc = PSD_OK;
@@ -242,8 +223,7 @@ send_mark(psd_train_t *train, psd_error_t *err)
 }
 
 /* All trainers have done with the item, and are waiting. */
-static psd_status_t
-complete(psd_train_t *train, const ps_item_t *item, psd_error_t *err)
+static psd_status_t complete(psd_train_t *train, const ps_item_t *item, psd_error_t *err)
 {
     uint32_t every = train->options.push_every;
     psd_status_t rc = PSD_OK;
@@ -258,9 +238,7 @@ complete(psd_train_t *train, const ps_item_t *item, psd_error_t *err)
     if (item->kind == PS_ITEM_BLOCK) {
         ps_train_progress_add(train, 1);
         train->n_unsent++;
-        return every > 0 && train->n_unsent >= every
-                   ? send_sums(train, item, err)
-                   : PSD_OK;
+        return every > 0 && train->n_unsent >= every ? send_sums(train, item, err) : PSD_OK;
     }
     ps_train_progress_add(train, 0);
     rc = send_sums(train, item, err);
@@ -268,8 +246,7 @@ complete(psd_train_t *train, const ps_item_t *item, psd_error_t *err)
 }
 
 /* Takes the item away, so that the next one is first. */
-static void
-retire(psd_train_t *train, ps_item_t *item)
+static void retire(psd_train_t *train, ps_item_t *item)
 {
     if (item->kind == PS_ITEM_BLOCK) {
         train->counts.blocks++;
@@ -290,8 +267,7 @@ retire(psd_train_t *train, ps_item_t *item)
 }
 
 /* True for the last one; the others may not look at the item any more. */
-static bool
-arrive(psd_trainer_t *self, ps_item_t *item)
+static bool arrive(psd_trainer_t *self, ps_item_t *item)
 {
     bool last = false;
 
@@ -303,8 +279,7 @@ arrive(psd_trainer_t *self, ps_item_t *item)
     return last;
 }
 
-void *
-ps_trainer_run(void *arg)
+void *ps_trainer_run(void *arg)
 {
     psd_trainer_t *self = arg;
     psd_train_t *train = self->train;

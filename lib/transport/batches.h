@@ -43,22 +43,17 @@ ps_outgoing_t *ps_batches_find(ps_batches_t *self, uint64_t conn);
 void ps_batches_clear(ps_batches_t *self);
 
 /* Takes the frame (an empty one is left). Errors: PSD_PROTO, PSD_VERSION. */
-PSD_MUST_CHECK psd_status_t ps_batches_open(ps_batches_t *self,
-                                            uint64_t conn,
-                                            zmq_msg_t *frame,
+PSD_MUST_CHECK psd_status_t ps_batches_open(ps_batches_t *self, uint64_t conn, zmq_msg_t *frame,
                                             psd_error_t *err);
 /* True while messages of an opened frame are left. */
-static inline bool
-ps_batches_is_open(const ps_batches_t *self)
+static inline bool ps_batches_is_open(const ps_batches_t *self)
 {
     return self->is_open;
 }
 /* The next one; borrowed until ps_batches_settle. Errors: PSD_PROTO; what is
  * left of the frame is dropped. */
-PSD_MUST_CHECK psd_status_t ps_batches_next(ps_batches_t *self,
-                                            uint64_t *ret_conn,
-                                            ps_bytes_t *ret_message,
-                                            psd_error_t *err);
+PSD_MUST_CHECK psd_status_t ps_batches_next(ps_batches_t *self, uint64_t *ret_conn,
+                                            ps_bytes_t *ret_message, psd_error_t *err);
 /* What was borrowed is not used any more: a frame of which nothing is left
  * goes. */
 void ps_batches_settle(ps_batches_t *self);

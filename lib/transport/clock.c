@@ -9,8 +9,7 @@
 #include <sys/random.h>
 #include <time.h>
 
-uint64_t
-ps_now_ms(void)
+uint64_t ps_now_ms(void)
 {
     struct timespec now = {0};
     int rc = clock_gettime(CLOCK_BOOTTIME, &now);
@@ -20,8 +19,7 @@ ps_now_ms(void)
     return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
 }
 
-psd_status_t
-ps_random(void *ret_bytes, size_t size, psd_error_t *err)
+psd_status_t ps_random(void *ret_bytes, size_t size, psd_error_t *err)
 {
     uint8_t *at = ret_bytes;
 

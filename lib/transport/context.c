@@ -12,7 +12,7 @@
 #include "transport/socket_inner.h"
 
 #define IO_THREADS_MAX 16
-#define SOCKETS_MAX 8192 /* open at a time; ZeroMQ's own default is 1023 */
+#define SOCKETS_MAX 8192                         /* open at a time; ZeroMQ's own default is 1023 */
 #define LESSON_BYTES (((size_t)32 << 20) - 8192) /* glibc learns to 32 MiB */
 
 struct ps_context {
@@ -22,8 +22,7 @@ struct ps_context {
     atomic_size_t n_open; /* sockets; a forgotten one would hang zmq_ctx_term */
 };
 
-psd_status_t
-ps_zmq_status(psd_error_t *err, const char *doing)
+psd_status_t ps_zmq_status(psd_error_t *err, const char *doing)
 {
     int code = zmq_errno();
 
@@ -44,22 +43,19 @@ ps_zmq_status(psd_error_t *err, const char *doing)
  * than all else that is done with the values. glibc learns from the greatest
  * block that was ever freed what is to be kept; nothing of this one is touched.
  * Where the program has set the thresholds (mallopt) they stay as they are. */
-static void
-teach_allocator(void)
+static void teach_allocator(void)
 {
     void *block = ps_alloc_raw(1, LESSON_BYTES);
 
     ps_free(block);
 }
 
-psd_status_t
-ps_context_new(int n_io_threads, ps_context_t **ret_context, psd_error_t *err)
+psd_status_t ps_context_new(int n_io_threads, ps_context_t **ret_context, psd_error_t *err)
 {
     ps_context_t *self = NULL;
 
     if (n_io_threads < 1 || n_io_threads > IO_THREADS_MAX) {
-        return psd_error_set(err, PSD_INVALID,
-                             "n_io_threads is %d; allowed: 1..%d", n_io_threads,
+        return psd_error_set(err, PSD_INVALID, "n_io_threads is %d; allowed: 1..%d", n_io_threads,
                              IO_THREADS_MAX);
     }
     self = ps_alloc(1, sizeof *self);
@@ -86,28 +82,24 @@ ps_context_new(int n_io_threads, ps_context_t **ret_context, psd_error_t *err)
     return PSD_OK;
 }
 
-void *
-ps_context_zmq(const ps_context_t *self)
+void *ps_context_zmq(const ps_context_t *self)
 {
     return self->zmq;
 }
 
-void
-ps_context_stop(ps_context_t *self)
+void ps_context_stop(ps_context_t *self)
 {
     if (!ps_context_is_forked(self)) {
         (void)zmq_ctx_shutdown(self->zmq);
     }
 }
 
-bool
-ps_context_is_forked(const ps_context_t *self)
+bool ps_context_is_forked(const ps_context_t *self)
 {
     return ps_fork_is_since(self->n_forks);
 }
 
-void
-ps_context_destroy(ps_context_t **self_p)
+void ps_context_destroy(ps_context_t **self_p)
 {
     ps_context_t *self = *self_p;
     int rc = 0;
@@ -128,11 +120,7 @@ ps_context_destroy(ps_context_t **self_p)
     ps_free(self);
 }
 
-psd_status_t
-ps_context_open(ps_context_t *self,
-                int zmq_type,
-                void **ret_handle,
-                psd_error_t *err)
+psd_status_t ps_context_open(ps_context_t *self, int zmq_type, void **ret_handle, psd_error_t *err)
 {
     void *handle = zmq_socket(self->zmq, zmq_type);
 
@@ -144,14 +132,12 @@ ps_context_open(ps_context_t *self,
     return PSD_OK;
 }
 
-uint64_t
-ps_context_next_number(ps_context_t *self)
+uint64_t ps_context_next_number(ps_context_t *self)
 {
     return atomic_fetch_add(&self->n_numbers, 1);
 }
 
-void
-ps_context_close(ps_context_t *self, void *handle)
+void ps_context_close(ps_context_t *self, void *handle)
 {
     if (!ps_context_is_forked(self)) {
         (void)zmq_close(handle); /* fails only for what is no socket */

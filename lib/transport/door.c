@@ -21,8 +21,7 @@
 #define RECORD_MAX ((size_t)1 << 20)
 #define GROUPS_MAX 65536 /* of one process, by Linux */
 
-mode_t
-ps_peers_mode(ps_peers_t peers)
+mode_t ps_peers_mode(ps_peers_t peers)
 {
     switch (peers) {
     case PS_PEERS_ANY:
@@ -38,37 +37,31 @@ ps_peers_mode(ps_peers_t peers)
 /* ---- names --------------------------------------------------------------- */
 
 /* The system's name of the group, or its number. */
-static void
-group_name(gid_t gid, char ret[NAME_SIZE])
+static void group_name(gid_t gid, char ret[NAME_SIZE])
 {
     int code = ERANGE;
 
     (void)snprintf(ret, NAME_SIZE, "%lu", (unsigned long)gid);
-    for (size_t size = RECORD_SIZE; code == ERANGE && size <= RECORD_MAX;
-         size *= 4) {
+    for (size_t size = RECORD_SIZE; code == ERANGE && size <= RECORD_MAX; size *= 4) {
         struct group group;
         struct group *found = NULL;
         char *record = ps_alloc(size, 1); /* all members are in it */
 
-        code = record == NULL ? ENOMEM
-                              : getgrgid_r(gid, &group, record, size, &found);
+        code = record == NULL ? ENOMEM : getgrgid_r(gid, &group, record, size, &found);
         if (found != NULL) {
-            (void)snprintf(ret, NAME_SIZE, "%.*s", NAME_SIZE - 1,
-                           found->gr_name);
+            (void)snprintf(ret, NAME_SIZE, "%.*s", NAME_SIZE - 1, found->gr_name);
         }
         ps_free(record);
     }
 }
 
-static void
-user_name(uid_t uid, char ret[NAME_SIZE])
+static void user_name(uid_t uid, char ret[NAME_SIZE])
 {
     struct passwd user;
     struct passwd *found = NULL;
     char record[RECORD_SIZE];
 
-    if (getpwuid_r(uid, &user, record, sizeof record, &found) == 0 &&
-        found != NULL) {
+    if (getpwuid_r(uid, &user, record, sizeof record, &found) == 0 && found != NULL) {
         (void)snprintf(ret, NAME_SIZE, "%.*s", NAME_SIZE - 1, found->pw_name);
     } else {
         (void)snprintf(ret, NAME_SIZE, "%lu", (unsigned long)uid);
@@ -77,8 +70,7 @@ user_name(uid_t uid, char ret[NAME_SIZE])
 
 /* ---- listening ----------------------------------------------------------- */
 
-static void
-close_fd(int *fd)
+static void close_fd(int *fd)
 {
     if (*fd >= 0) {
         (void)close(*fd);
@@ -86,44 +78,37 @@ close_fd(int *fd)
     *fd = -1;
 }
 
-static psd_status_t
-failed(psd_error_t *err)
+static psd_status_t failed(psd_error_t *err)
 {
     int code = errno;
     char text[128] = "";
 
-    return psd_error_set(err, PSD_IO, "%s",
-                         strerror_r(code, text, sizeof text));
+    return psd_error_set(err, PSD_IO, "%s", strerror_r(code, text, sizeof text));
 }
 
-static bool
-is_refused(const struct sockaddr_un *at, int type)
+static bool is_refused(const struct sockaddr_un *at, int type)
 {
     PSD_AUTO(close_fd)
     int fd = socket(AF_UNIX, type | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 
-    return fd >= 0 &&
-           connect(fd, (const struct sockaddr *)at, sizeof *at) != 0 &&
+    return fd >= 0 && connect(fd, (const struct sockaddr *)at, sizeof *at) != 0 &&
            errno == ECONNREFUSED;
 }
 
 /* Removes the file of one who is gone; a file that is no socket stays, and so
  * does a socket of another type: connecting to it is refused otherwise. */
-static void
-remove_stale(const struct sockaddr_un *at, int type)
+static void remove_stale(const struct sockaddr_un *at, int type)
 {
     struct stat is;
 
-    if (lstat(at->sun_path, &is) == 0 && S_ISSOCK(is.st_mode) &&
-        is_refused(at, type)) {
+    if (lstat(at->sun_path, &is) == 0 && S_ISSOCK(is.st_mode) && is_refused(at, type)) {
         (void)unlink(at->sun_path);
     }
 }
 
 /* The directory may give its files another group than ours. A service may not
  * be allowed to call chown, so that it is only called where it is needed. */
-static bool
-set_mode(const char *path, ps_peers_t peers)
+static bool set_mode(const char *path, ps_peers_t peers)
 {
     struct stat is;
 
@@ -133,17 +118,15 @@ set_mode(const char *path, ps_peers_t peers)
            chmod(path, ps_peers_mode(peers)) == 0;
 }
 
-psd_status_t
-ps_door_listen(
-    const char *path, int type, ps_peers_t peers, int *ret_fd, psd_error_t *err)
+psd_status_t ps_door_listen(const char *path, int type, ps_peers_t peers, int *ret_fd,
+                            psd_error_t *err)
 {
     PSD_AUTO(close_fd) int fd = -1;
     struct sockaddr_un at = {.sun_family = AF_UNIX};
     size_t length = strlen(path);
 
     if (length == 0 || length >= sizeof at.sun_path) {
-        return psd_error_set(err, PSD_INVALID,
-                             "a path of %zu bytes; allowed: 1 .. %zu", length,
+        return psd_error_set(err, PSD_INVALID, "a path of %zu bytes; allowed: 1 .. %zu", length,
                              sizeof at.sun_path - 1);
     }
     memcpy(at.sun_path, path, length + 1);
@@ -167,20 +150,18 @@ ps_door_listen(
 /* ---- who comes ----------------------------------------------------------- */
 
 /* One of the groups that the peer had when it connected. */
-static bool
-has_group(int fd, gid_t group)
+static bool has_group(int fd, gid_t group)
 {
     PSD_AUTO(ps_free_at) gid_t *groups = NULL;
     socklen_t size = 0;
 
     /* Asked without room, it says how much it wants. */
-    if (getsockopt(fd, SOL_SOCKET, SO_PEERGROUPS, NULL, &size) == 0 ||
-        errno != ERANGE || size > GROUPS_MAX * sizeof *groups) {
+    if (getsockopt(fd, SOL_SOCKET, SO_PEERGROUPS, NULL, &size) == 0 || errno != ERANGE ||
+        size > GROUPS_MAX * sizeof *groups) {
         return false; /* it has none, or the system does not tell */
     }
     groups = ps_alloc_raw(size / sizeof *groups, sizeof *groups);
-    if (groups == NULL ||
-        getsockopt(fd, SOL_SOCKET, SO_PEERGROUPS, groups, &size) != 0) {
+    if (groups == NULL || getsockopt(fd, SOL_SOCKET, SO_PEERGROUPS, groups, &size) != 0) {
         return false;
     }
     for (size_t i = 0; i < size / sizeof *groups; i++) {
@@ -191,8 +172,7 @@ has_group(int fd, gid_t group)
     return false;
 }
 
-bool
-ps_door_admits(int fd, ps_peers_t peers, psd_error_t *err)
+bool ps_door_admits(int fd, ps_peers_t peers, psd_error_t *err)
 {
     struct ucred peer = {.uid = (uid_t)-1};
     socklen_t size = sizeof peer;
@@ -202,11 +182,9 @@ ps_door_admits(int fd, ps_peers_t peers, psd_error_t *err)
     if (peers == PS_PEERS_ANY) {
         return true;
     }
-    if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &size) == 0 &&
-        size == sizeof peer &&
+    if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &size) == 0 && size == sizeof peer &&
         (peer.uid == geteuid() || peer.uid == 0 ||
-         (peers == PS_PEERS_GROUP &&
-          (peer.gid == getegid() || has_group(fd, getegid()))))) {
+         (peers == PS_PEERS_GROUP && (peer.gid == getegid() || has_group(fd, getegid()))))) {
         return true;
     }
     if (peers == PS_PEERS_GROUP) {
@@ -215,8 +193,7 @@ ps_door_admits(int fd, ps_peers_t peers, psd_error_t *err)
         group_name(getegid(), name);
         (void)snprintf(group, sizeof group, "group \"%s\", ", name);
     }
-    rc = psd_error_set(err, PSD_DENIED,
-                       "lane for user %ld; allowed: %suser %ld and root",
+    rc = psd_error_set(err, PSD_DENIED, "lane for user %ld; allowed: %suser %ld and root",
                        (long)peer.uid, group, (long)geteuid());
     (void)rc;
     return false;
@@ -226,8 +203,7 @@ ps_door_admits(int fd, ps_peers_t peers, psd_error_t *err)
 
 /* The file itself, or else the first of the directories above it that can be
  * looked at: it is what lets nobody in. */
-static bool
-find_closed(const char *path, char at[PS_DOOR_TEXT], struct stat *is)
+static bool find_closed(const char *path, char at[PS_DOOR_TEXT], struct stat *is)
 {
     (void)snprintf(at, PS_DOOR_TEXT, "%s", path);
     while (stat(at, is) != 0) {
@@ -241,8 +217,7 @@ find_closed(const char *path, char at[PS_DOOR_TEXT], struct stat *is)
     return true;
 }
 
-static void
-tell_denied(const char *path, char ret[PS_DOOR_TEXT])
+static void tell_denied(const char *path, char ret[PS_DOOR_TEXT])
 {
     char at[PS_DOOR_TEXT];
     char owner[NAME_SIZE];
@@ -266,21 +241,18 @@ tell_denied(const char *path, char ret[PS_DOOR_TEXT])
         return;
     }
     user_name(is.st_uid, owner);
-    (void)snprintf(ret, PS_DOOR_TEXT,
-                   "Permission denied: it is open to user \"%.32s\" alone",
+    (void)snprintf(ret, PS_DOOR_TEXT, "Permission denied: it is open to user \"%.32s\" alone",
                    owner);
 }
 
-const char *
-ps_door_reason(const char *path, int code, char ret[PS_DOOR_TEXT])
+const char *ps_door_reason(const char *path, int code, char ret[PS_DOOR_TEXT])
 {
     char text[PS_DOOR_TEXT];
 
     if (code == EACCES) {
         tell_denied(path, ret);
     } else {
-        (void)snprintf(ret, PS_DOOR_TEXT, "%s",
-                       strerror_r(code, text, sizeof text));
+        (void)snprintf(ret, PS_DOOR_TEXT, "%s", strerror_r(code, text, sizeof text));
     }
     return ret;
 }

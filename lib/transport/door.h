@@ -28,11 +28,8 @@ mode_t ps_peers_mode(ps_peers_t peers);
  * close-on-exec and non-blocking. A socket's file that nobody listens at any
  * more is replaced; any other file stays. Errors: PSD_INVALID the path is too
  * long; PSD_IO with the reason, as "Address already in use". */
-PSD_MUST_CHECK psd_status_t ps_door_listen(const char *path,
-                                           int type,
-                                           ps_peers_t peers,
-                                           int *ret_fd,
-                                           psd_error_t *err);
+PSD_MUST_CHECK psd_status_t ps_door_listen(const char *path, int type, ps_peers_t peers,
+                                           int *ret_fd, psd_error_t *err);
 /* True when who connected may come in; else err says why not (PSD_DENIED). */
 PSD_MUST_CHECK bool ps_door_admits(int fd, ps_peers_t peers, psd_error_t *err);
 

@@ -26,21 +26,18 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* of all below */
 static LIST_HEAD(fork_items, ps_fork_item) items = LIST_HEAD_INITIALIZER(items);
 static kept_t *kept;
 
-static void
-before(void)
+static void before(void)
 {
     (void)pthread_mutex_lock(&lock);
 }
 
-static void
-in_parent(void)
+static void in_parent(void)
 {
     (void)pthread_mutex_unlock(&lock);
 }
 
 /* Where there is no more memory to be had the place is kept without any. */
-static void
-take_apart(ps_fork_item_t *item)
+static void take_apart(ps_fork_item_t *item)
 {
     const int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED | MAP_NORESERVE;
 
@@ -48,15 +45,13 @@ take_apart(ps_fork_item_t *item)
         (void)close(*item->fd);
         *item->fd = -1;
     }
-    if (item->mapped != NULL &&
-        mmap(item->mapped, item->mapped_bytes, PROT_READ | PROT_WRITE, flags,
-             -1, 0) == MAP_FAILED) {
+    if (item->mapped != NULL && mmap(item->mapped, item->mapped_bytes, PROT_READ | PROT_WRITE,
+                                     flags, -1, 0) == MAP_FAILED) {
         (void)mmap(item->mapped, item->mapped_bytes, PROT_NONE, flags, -1, 0);
     }
 }
 
-static void
-in_child(void)
+static void in_child(void)
 {
     ps_fork_item_t *item = NULL;
 
@@ -68,29 +63,25 @@ in_child(void)
     (void)pthread_mutex_unlock(&lock);
 }
 
-static void
-watch(void)
+static void watch(void)
 {
     if (pthread_atfork(before, in_parent, in_child) != 0) {
         abort(); /* there was no memory for a few bytes */
     }
 }
 
-unsigned
-ps_fork_count(void)
+unsigned ps_fork_count(void)
 {
     (void)pthread_once(&once, watch);
     return atomic_load_explicit(&n_forks, memory_order_relaxed);
 }
 
-bool
-ps_fork_is_since(unsigned count)
+bool ps_fork_is_since(unsigned count)
 {
     return atomic_load_explicit(&n_forks, memory_order_relaxed) != count;
 }
 
-psd_status_t
-ps_fork_error(const char *what, psd_error_t *err)
+psd_status_t ps_fork_error(const char *what, psd_error_t *err)
 {
     return psd_error_set(err, PSD_CLOSED,
                          "this process was forked from the one that made the "
@@ -98,8 +89,7 @@ ps_fork_error(const char *what, psd_error_t *err)
                          what);
 }
 
-void
-ps_fork_add(ps_fork_item_t *item)
+void ps_fork_add(ps_fork_item_t *item)
 {
     (void)ps_fork_count();
     (void)pthread_mutex_lock(&lock);
@@ -107,16 +97,14 @@ ps_fork_add(ps_fork_item_t *item)
     (void)pthread_mutex_unlock(&lock);
 }
 
-void
-ps_fork_remove(ps_fork_item_t *item)
+void ps_fork_remove(ps_fork_item_t *item)
 {
     (void)pthread_mutex_lock(&lock);
     LIST_REMOVE(item, in_list);
     (void)pthread_mutex_unlock(&lock);
 }
 
-void
-ps_fork_keep(void *memory)
+void ps_fork_keep(void *memory)
 {
     (void)pthread_mutex_lock(&lock);
     if (kept == NULL || kept->n == KEPT_AT_ONCE) {

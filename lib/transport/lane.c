@@ -8,8 +8,7 @@
 
 #include "base/alloc.h"
 
-static void
-join_rings(ps_lane_t *self)
+static void join_rings(ps_lane_t *self)
 {
     ps_lane_share_t *share = self->share;
     ps_lane_counters_t *counters = share->counters;
@@ -24,22 +23,15 @@ join_rings(ps_lane_t *self)
     const ps_ring_out_t *in = self->serves ? &requests : &replies;
 
     self->out = self->serves ? replies : requests;
-    self->in = (ps_ring_in_t){
-        .data = in->data, .size = in->size, .tail = in->tail, .head = in->head};
+    self->in =
+        (ps_ring_in_t){.data = in->data, .size = in->size, .tail = in->tail, .head = in->head};
     self->passed_at = &counters->request_passed;
-    self->own_waits =
-        self->serves ? &counters->server_waits : &counters->client_waits;
-    self->peer_waits =
-        self->serves ? &counters->client_waits : &counters->server_waits;
+    self->own_waits = self->serves ? &counters->server_waits : &counters->client_waits;
+    self->peer_waits = self->serves ? &counters->client_waits : &counters->server_waits;
 }
 
-psd_status_t
-ps_lane_new(ps_lane_share_t *share,
-            int fd,
-            bool serves,
-            const ps_lane_args_t *args,
-            ps_lane_t **ret_lane,
-            psd_error_t *err)
+psd_status_t ps_lane_new(ps_lane_share_t *share, int fd, bool serves, const ps_lane_args_t *args,
+                         ps_lane_t **ret_lane, psd_error_t *err)
 {
     ps_lane_t *self = ps_alloc(1, sizeof *self);
 
@@ -63,8 +55,7 @@ ps_lane_new(ps_lane_share_t *share,
     return PSD_OK;
 }
 
-static void
-drop_items(ps_lane_t *self)
+static void drop_items(ps_lane_t *self)
 {
     for (size_t i = 0; i < self->n_items; i++) {
         size_t at = (self->first_item + i) & (self->items_capacity - 1);
@@ -80,8 +71,7 @@ drop_items(ps_lane_t *self)
     ps_free(self->bodies);
 }
 
-void
-ps_lane_destroy(ps_lane_t **self_p)
+void ps_lane_destroy(ps_lane_t **self_p)
 {
     ps_lane_t *self = *self_p;
     ps_lane_hold_t *hold = NULL;
@@ -109,9 +99,7 @@ ps_lane_destroy(ps_lane_t **self_p)
 }
 
 /* Makes room for one more in a ring of records that counts from `first`. */
-static bool
-grow_ring(
-    void *items_p, size_t *capacity_p, size_t first, size_t n, size_t item_size)
+static bool grow_ring(void *items_p, size_t *capacity_p, size_t first, size_t n, size_t item_size)
 {
     size_t old = *capacity_p;
     size_t split = old == 0 ? 0 : first & (old - 1);
@@ -137,20 +125,17 @@ grow_ring(
 }
 
 /* Room to remember one more body, so that it cannot fail when it was sent. */
-bool
-ps_lane_reserve_body(ps_lane_t *self)
+bool ps_lane_reserve_body(ps_lane_t *self)
 {
-    return grow_ring(&self->bodies, &self->bodies_capacity, self->first_body,
-                     self->n_bodies, sizeof *self->bodies);
+    return grow_ring(&self->bodies, &self->bodies_capacity, self->first_body, self->n_bodies,
+                     sizeof *self->bodies);
 }
 
 /* There is a place in the queue for the item. */
-static void
-put_off(ps_lane_t *self, const ps_lane_item_t *item)
+static void put_off(ps_lane_t *self, const ps_lane_item_t *item)
 {
     ps_lane_waiting_t *waiting =
-        &self->items[(self->first_item + self->n_items) &
-                     (self->items_capacity - 1)];
+        &self->items[(self->first_item + self->n_items) & (self->items_capacity - 1)];
 
     if (self->n_items == 0) {
         self->tried_head = self->out.seen_head;
@@ -164,12 +149,8 @@ put_off(ps_lane_t *self, const ps_lane_item_t *item)
     }
 }
 
-psd_status_t
-ps_lane_send(ps_lane_t *self,
-             const ps_message_t *message,
-             ps_payload_t *payload,
-             bool repeated,
-             psd_error_t *err)
+psd_status_t ps_lane_send(ps_lane_t *self, const ps_message_t *message, ps_payload_t *payload,
+                          bool repeated, psd_error_t *err)
 {
     ps_lane_item_t item;
     ps_lane_written_t written = PS_LANE_LATER;
@@ -181,12 +162,11 @@ ps_lane_send(ps_lane_t *self,
         return psd_error_set(err, PSD_BUSY, "send: queue is full");
     }
     /* First of all, for half a message cannot be taken back. */
-    if (!grow_ring(&self->items, &self->items_capacity, self->first_item,
-                   self->n_items, sizeof *self->items)) {
+    if (!grow_ring(&self->items, &self->items_capacity, self->first_item, self->n_items,
+                   sizeof *self->items)) {
         return psd_error_set(err, PSD_NOMEM, "no memory for a message to send");
     }
-    item = (ps_lane_item_t){
-        .message = message, .payload = payload, .repeated = repeated};
+    item = (ps_lane_item_t){.message = message, .payload = payload, .repeated = repeated};
     if (self->n_items == 0) {
         written = ps_lane_write(self, &item);
     }
@@ -200,11 +180,9 @@ ps_lane_send(ps_lane_t *self,
 }
 
 /* Client: what the server has passed, anew. */
-static void
-look_at_passed(ps_lane_t *self)
+static void look_at_passed(ps_lane_t *self)
 {
-    uint64_t passed =
-        atomic_load_explicit(self->passed_at, memory_order_acquire);
+    uint64_t passed = atomic_load_explicit(self->passed_at, memory_order_acquire);
 
     if (passed - self->passed > self->out.at - self->passed) {
         self->out.broken = true;
@@ -213,16 +191,14 @@ look_at_passed(ps_lane_t *self)
     }
 }
 
-void
-ps_lane_reclaim(ps_lane_t *self)
+void ps_lane_reclaim(ps_lane_t *self)
 {
     if (self->serves || (self->n_bodies == 0 && self->n_items == 0)) {
         return; /* another thread's line costs something to look at */
     }
     look_at_passed(self);
     while (self->n_bodies > 0) {
-        ps_lane_body_t *body =
-            &self->bodies[self->first_body & (self->bodies_capacity - 1)];
+        ps_lane_body_t *body = &self->bodies[self->first_body & (self->bodies_capacity - 1)];
 
         if (self->out.at - body->end < self->out.at - self->passed) {
             return; /* the server is not done with it */
@@ -238,8 +214,7 @@ ps_lane_reclaim(ps_lane_t *self)
 
 /* All that was taken was copied, but for bodies in the arena: whoever holds one
  * of these for long keeps the arena, but not the ring. */
-void
-ps_lane_give(ps_lane_t *self)
+void ps_lane_give(ps_lane_t *self)
 {
     const ps_lane_hold_t *first = TAILQ_FIRST(&self->holds);
     uint64_t passed = first == NULL ? self->in.at : first->position;
@@ -255,17 +230,14 @@ ps_lane_give(ps_lane_t *self)
     }
 }
 
-bool
-ps_lane_may_go_on(const ps_lane_t *self)
+bool ps_lane_may_go_on(const ps_lane_t *self)
 {
     return self->n_items > 0 &&
            (atomic_load(self->out.head) != self->tried_head ||
-            (!self->serves &&
-             atomic_load(self->passed_at) != self->tried_passed));
+            (!self->serves && atomic_load(self->passed_at) != self->tried_passed));
 }
 
-bool
-ps_lane_is_ready(ps_lane_t *self)
+bool ps_lane_is_ready(ps_lane_t *self)
 {
     if (ps_lane_may_go_on(self)) {
         ps_lane_flush(self);

@@ -32,18 +32,18 @@
 typedef struct ps_lane_item {
     const ps_message_t *message; /* borrowed */
     ps_payload_t *payload;       /* NULL: no body */
-    size_t parts_sent;   /* bytes of keys and index that went in PARTs */
-    uint64_t sent;       /* bytes of values that went */
-    bool repeated;       /* it may have been sent before */
-    bool asked_room;     /* the room below was thought of */
-    bool started;        /* its first record went */
-    bool checks;         /* whether the values are finite, for the server is
-                            busy */
-    int how;             /* how values go; lane_write.c */
-    uint64_t block_at;   /* of the arena, when they are copied there */
-    uint64_t block_size; /* 0: no block */
-    uint64_t room_at;    /* offered for the answer */
-    uint64_t room_size;  /* 0: none */
+    size_t parts_sent;           /* bytes of keys and index that went in PARTs */
+    uint64_t sent;               /* bytes of values that went */
+    bool repeated;               /* it may have been sent before */
+    bool asked_room;             /* the room below was thought of */
+    bool started;                /* its first record went */
+    bool checks;                 /* whether the values are finite, for the server is
+                                    busy */
+    int how;                     /* how values go; lane_write.c */
+    uint64_t block_at;           /* of the arena, when they are copied there */
+    uint64_t block_size;         /* 0: no block */
+    uint64_t room_at;            /* offered for the answer */
+    uint64_t room_size;          /* 0: none */
 } ps_lane_item_t;
 
 /* One that was put off until there is room for it. */
@@ -100,8 +100,8 @@ typedef struct ps_lane {
     ps_ring_out_t out;
     ps_ring_in_t in;
     _Atomic uint64_t *passed_at; /* of requests: the server's word for … */
-    uint64_t passed; /* … up to where their bodies are done with too; told, or
-                        seen last */
+    uint64_t passed;             /* … up to where their bodies are done with too; told, or
+                                    seen last */
     _Atomic uint64_t *own_waits; /* lane_bell.c */
     _Atomic uint64_t *peer_waits;
     bool wrote; /* since the bell was last thought of */
@@ -122,17 +122,14 @@ typedef struct ps_lane {
     uint64_t awaited_bytes; /* of these rooms */
     /* receiving */
     ps_assembly_t assembly;
-    ps_buffer_t parts; /* keys and index that come in PARTs */
+    ps_buffer_t parts;                             /* keys and index that come in PARTs */
     TAILQ_HEAD(ps_lane_holds, ps_lane_hold) holds; /* in order of position */
     ps_lane_coming_t coming;                       /* server */
 } ps_lane_t;
 
 /* Takes share and fd (also when it fails). Errors: PSD_NOMEM. */
-PSD_MUST_CHECK psd_status_t ps_lane_new(ps_lane_share_t *share,
-                                        int fd,
-                                        bool serves,
-                                        const ps_lane_args_t *args,
-                                        ps_lane_t **ret_lane,
+PSD_MUST_CHECK psd_status_t ps_lane_new(ps_lane_share_t *share, int fd, bool serves,
+                                        const ps_lane_args_t *args, ps_lane_t **ret_lane,
                                         psd_error_t *err);
 /* What was put off is dropped. Takes NULL, nulls *self_p. */
 void ps_lane_destroy(ps_lane_t **self_p);
@@ -140,19 +137,13 @@ void ps_lane_destroy(ps_lane_t **self_p);
 /* Sends, or puts off in order. repeated: it may have been sent before, by any
  * connection. Errors: PSD_BUSY (as many are put off as may be,
  * or the other end is gone), PSD_NOMEM; nothing was sent then. */
-PSD_MUST_CHECK psd_status_t ps_lane_send(ps_lane_t *self,
-                                         const ps_message_t *message,
-                                         ps_payload_t *payload,
-                                         bool repeated,
-                                         psd_error_t *err);
+PSD_MUST_CHECK psd_status_t ps_lane_send(ps_lane_t *self, const ps_message_t *message,
+                                         ps_payload_t *payload, bool repeated, psd_error_t *err);
 /* The next whole message; as ps_socket_receive. Errors: PSD_PROTO, PSD_VERSION,
  * PSD_LIMIT, PSD_NOMEM; a ring that cannot be read any more makes it gone. */
-PSD_MUST_CHECK psd_status_t ps_lane_receive(ps_lane_t *self,
-                                            bool *ret_got,
-                                            ps_message_t *ret_message,
-                                            ps_payload_t **ret_payload,
-                                            ps_room_t *ret_room,
-                                            psd_error_t *err);
+PSD_MUST_CHECK psd_status_t ps_lane_receive(ps_lane_t *self, bool *ret_got,
+                                            ps_message_t *ret_message, ps_payload_t **ret_payload,
+                                            ps_room_t *ret_room, psd_error_t *err);
 /* There is a record to read; also one that will be reported as PSD_PROTO. */
 bool ps_lane_has_record(ps_lane_t *self);
 /* Something can be received, or the lane is gone and nobody was told. */
@@ -180,8 +171,7 @@ typedef enum ps_lane_written {
     PS_LANE_LATER = 1,   /* there is no room for the rest */
     PS_LANE_NO_MEMORY = 2
 } ps_lane_written_t;
-PSD_MUST_CHECK ps_lane_written_t ps_lane_write(ps_lane_t *self,
-                                               ps_lane_item_t *item);
+PSD_MUST_CHECK ps_lane_written_t ps_lane_write(ps_lane_t *self, ps_lane_item_t *item);
 /* Client: frees the bodies that the server has passed. */
 void ps_lane_reclaim(ps_lane_t *self);
 /* There may be room now for what was put off. */

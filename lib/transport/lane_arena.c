@@ -8,8 +8,7 @@
 
 #include "base/alloc.h"
 
-bool
-ps_arena_init(ps_arena_t *self, uint64_t size)
+bool ps_arena_init(ps_arena_t *self, uint64_t size)
 {
     *self = (ps_arena_t){0};
     if (!ps_grow(&self->free, &self->capacity, 1, sizeof *self->free)) {
@@ -20,30 +19,25 @@ ps_arena_init(ps_arena_t *self, uint64_t size)
     return true;
 }
 
-void
-ps_arena_done(ps_arena_t *self)
+void ps_arena_done(ps_arena_t *self)
 {
     ps_free(self->free);
     *self = (ps_arena_t){0};
 }
 
-static void
-remove_extent(ps_arena_t *self, size_t i)
+static void remove_extent(ps_arena_t *self, size_t i)
 {
     self->n_free--;
-    memmove(&self->free[i], &self->free[i + 1],
-            (self->n_free - i) * sizeof *self->free);
+    memmove(&self->free[i], &self->free[i + 1], (self->n_free - i) * sizeof *self->free);
 }
 
-bool
-ps_arena_take(ps_arena_t *self, uint64_t size, uint64_t *ret_at)
+bool ps_arena_take(ps_arena_t *self, uint64_t size, uint64_t *ret_at)
 {
     uint64_t need = ps_arena_round(size);
 
     /* n blocks leave at most n + 1 free extents between them. */
     if (size == 0 || need < size ||
-        !ps_grow(&self->free, &self->capacity, self->n_taken + 2,
-                 sizeof *self->free)) {
+        !ps_grow(&self->free, &self->capacity, self->n_taken + 2, sizeof *self->free)) {
         return false;
     }
     for (size_t i = 0; i < self->n_free; i++) {
@@ -65,8 +59,7 @@ ps_arena_take(ps_arena_t *self, uint64_t size, uint64_t *ret_at)
 }
 
 /* The first extent behind `at`. */
-static size_t
-place_of(const ps_arena_t *self, uint64_t at)
+static size_t place_of(const ps_arena_t *self, uint64_t at)
 {
     size_t low = 0;
     size_t high = self->n_free;
@@ -83,8 +76,7 @@ place_of(const ps_arena_t *self, uint64_t at)
     return low;
 }
 
-void
-ps_arena_give(ps_arena_t *self, uint64_t at, uint64_t size)
+void ps_arena_give(ps_arena_t *self, uint64_t at, uint64_t size)
 {
     uint64_t given = ps_arena_round(size);
     size_t i = place_of(self, at);
@@ -106,8 +98,7 @@ ps_arena_give(ps_arena_t *self, uint64_t at, uint64_t size)
         behind->size += given;
     } else {
         assert(self->n_free < self->capacity);
-        memmove(&self->free[i + 1], &self->free[i],
-                (self->n_free - i) * sizeof *self->free);
+        memmove(&self->free[i + 1], &self->free[i], (self->n_free - i) * sizeof *self->free);
         self->free[i] = (ps_extent_free_t){.at = at, .size = given};
         self->n_free++;
     }

@@ -32,15 +32,13 @@ typedef struct ps_arena {
 PSD_MUST_CHECK bool ps_arena_init(ps_arena_t *self, uint64_t size);
 void ps_arena_done(ps_arena_t *self);
 /* What a block of `size` bytes takes. */
-static inline uint64_t
-ps_arena_round(uint64_t size)
+static inline uint64_t ps_arena_round(uint64_t size)
 {
     return (size + PS_ARENA_ALIGN - 1) / PS_ARENA_ALIGN * PS_ARENA_ALIGN;
 }
 /* Takes a block of at least 1 byte. false: none is free that is so large, or
  * no memory. */
-PSD_MUST_CHECK bool
-ps_arena_take(ps_arena_t *self, uint64_t size, uint64_t *ret_at);
+PSD_MUST_CHECK bool ps_arena_take(ps_arena_t *self, uint64_t size, uint64_t *ret_at);
 /* Gives back what was taken with the same size. */
 void ps_arena_give(ps_arena_t *self, uint64_t at, uint64_t size);
 #endif

@@ -26,8 +26,7 @@
 #define WORK_MAX_US 1000 /* that a client looks on for */
 #define BELLS_AT_ONCE 64 /* more than one wait takes in; the rest stay */
 
-static void
-ring(const ps_lane_t *self)
+static void ring(const ps_lane_t *self)
 {
     ssize_t n = send(self->fd, "!", 1, MSG_DONTWAIT | MSG_NOSIGNAL);
 
@@ -35,8 +34,7 @@ ring(const ps_lane_t *self)
 }
 
 /* Wakes the other end if it sleeps for what was done since the last time. */
-static void
-tell(ps_lane_t *self)
+static void tell(ps_lane_t *self)
 {
     uint64_t reasons = 0;
 
@@ -59,22 +57,19 @@ tell(ps_lane_t *self)
     }
 }
 
-void
-ps_lane_nudge(ps_lane_t *self)
+void ps_lane_nudge(ps_lane_t *self)
 {
     tell(self);
 }
 
-static void
-send_on(ps_lane_t *self)
+static void send_on(ps_lane_t *self)
 {
     if (self->n_items > 0) { /* whatever it is that the first one waits for */
         (void)ps_ring_done(&self->out);
         ps_lane_reclaim(self);
     }
     while (self->n_items > 0 && !self->gone) {
-        ps_lane_waiting_t *waiting =
-            &self->items[self->first_item & (self->items_capacity - 1)];
+        ps_lane_waiting_t *waiting = &self->items[self->first_item & (self->items_capacity - 1)];
 
         waiting->item.message = &waiting->message; /* the ring may have moved */
         if (ps_lane_write(self, &waiting->item) != PS_LANE_WRITTEN) {
@@ -88,8 +83,7 @@ send_on(ps_lane_t *self)
     }
 }
 
-void
-ps_lane_flush(ps_lane_t *self)
+void ps_lane_flush(ps_lane_t *self)
 {
     send_on(self);
     if (self->out.broken && !self->gone) {
@@ -100,8 +94,7 @@ ps_lane_flush(ps_lane_t *self)
     tell(self);
 }
 
-bool
-ps_lane_sleep(ps_lane_t *self)
+bool ps_lane_sleep(ps_lane_t *self)
 {
     uint64_t reasons = WAITS_FOR_MESSAGES;
 
@@ -115,29 +108,24 @@ ps_lane_sleep(ps_lane_t *self)
     return !ps_lane_may_go_on(self);
 }
 
-uint32_t
-ps_lane_work_us(ps_lane_t *self)
+uint32_t ps_lane_work_us(ps_lane_t *self)
 {
     uint64_t bytes = self->awaited_bytes;
 
     ps_lane_reclaim(self);
     for (size_t i = 0; i < self->n_bodies; i++) {
-        bytes +=
-            self->bodies[(self->first_body + i) & (self->bodies_capacity - 1)]
-                .values;
+        bytes += self->bodies[(self->first_body + i) & (self->bodies_capacity - 1)].values;
     }
     bytes /= BYTES_A_US;
     return bytes < WORK_MAX_US ? (uint32_t)bytes : WORK_MAX_US;
 }
 
-void
-ps_lane_wake(ps_lane_t *self)
+void ps_lane_wake(ps_lane_t *self)
 {
     atomic_store_explicit(self->own_waits, 0, memory_order_relaxed);
 }
 
-void
-ps_lane_listen(ps_lane_t *self)
+void ps_lane_listen(ps_lane_t *self)
 {
     for (int i = 0; i < BELLS_AT_ONCE && !self->gone; i++) {
         uint8_t bell = 0;

@@ -33,22 +33,18 @@ typedef union control {
     char bytes[CMSG_SPACE(sizeof(int))];
 } control_t;
 
-static psd_status_t
-failed(psd_error_t *err,
-       psd_status_t status,
-       const char *doing,
-       const char *path)
+static psd_status_t failed(psd_error_t *err, psd_status_t status, const char *doing,
+                           const char *path)
 {
     char reason[128] = "";
     int code = errno;
 
     assert(path != NULL); /* gcc cannot see it when it counts on UBSan */
-    return psd_error_set(err, status, "%s \"" PS_LANE_PREFIX "%.300s\": %s",
-                         doing, path, strerror_r(code, reason, sizeof reason));
+    return psd_error_set(err, status, "%s \"" PS_LANE_PREFIX "%.300s\": %s", doing, path,
+                         strerror_r(code, reason, sizeof reason));
 }
 
-static void
-close_fd(int *fd)
+static void close_fd(int *fd)
 {
     if (*fd >= 0) {
         (void)close(*fd);
@@ -57,8 +53,7 @@ close_fd(int *fd)
 }
 
 /* The fd, which is no longer closed here. */
-static int
-give_fd(int *fd)
+static int give_fd(int *fd)
 {
     int given = *fd;
 
@@ -66,14 +61,13 @@ give_fd(int *fd)
     return given;
 }
 
-psd_status_t
-ps_lane_path(const char *endpoint, const char **ret_path, psd_error_t *err)
+psd_status_t ps_lane_path(const char *endpoint, const char **ret_path, psd_error_t *err)
 {
     const char *path = endpoint + strlen(PS_LANE_PREFIX);
     struct sockaddr_un address;
 
-    if (strncmp(endpoint, PS_LANE_PREFIX, strlen(PS_LANE_PREFIX)) != 0 ||
-        path[0] == '\0' || strlen(path) >= sizeof address.sun_path) {
+    if (strncmp(endpoint, PS_LANE_PREFIX, strlen(PS_LANE_PREFIX)) != 0 || path[0] == '\0' ||
+        strlen(path) >= sizeof address.sun_path) {
         return psd_error_set(err, PSD_INVALID,
                              "endpoint is \"%.300s\"; allowed: " PS_LANE_PREFIX
                              "PATH of 1..%zu bytes",
@@ -83,22 +77,19 @@ ps_lane_path(const char *endpoint, const char **ret_path, psd_error_t *err)
     return PSD_OK;
 }
 
-static void
-fill_address(struct sockaddr_un *address, const char *path)
+static void fill_address(struct sockaddr_un *address, const char *path)
 {
     memset(address, 0, sizeof *address);
     address->sun_family = AF_UNIX;
     memcpy(address->sun_path, path, strlen(path));
 }
 
-static int
-new_fd(void)
+static int new_fd(void)
 {
     return socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 }
 
-static bool
-call(int fd, const char *path)
+static bool call(int fd, const char *path)
 {
     struct sockaddr_un address;
     int rc = 0;
@@ -112,22 +103,15 @@ call(int fd, const char *path)
 
 /* ---- the server -------------------------------------------------------- */
 
-psd_status_t
-ps_lane_listen_at(const char *path,
-                  ps_peers_t peers,
-                  int *ret_fd,
-                  psd_error_t *err)
+psd_status_t ps_lane_listen_at(const char *path, ps_peers_t peers, int *ret_fd, psd_error_t *err)
 {
     psd_status_t rc = ps_door_listen(path, SOCK_SEQPACKET, peers, ret_fd, err);
 
-    return rc == PSD_OK
-               ? PSD_OK
-               : psd_error_wrap(err, rc, "bind \"" PS_LANE_PREFIX "%.300s\"",
-                                path);
+    return rc == PSD_OK ? PSD_OK
+                        : psd_error_wrap(err, rc, "bind \"" PS_LANE_PREFIX "%.300s\"", path);
 }
 
-int
-ps_lane_accept(int listener)
+int ps_lane_accept(int listener)
 {
     int fd = 0;
 
@@ -137,8 +121,7 @@ ps_lane_accept(int listener)
     return fd;
 }
 
-static ssize_t
-send_greeting(int fd, greeting_t *greeting, int memory)
+static ssize_t send_greeting(int fd, greeting_t *greeting, int memory)
 {
     struct iovec bytes = {.iov_base = greeting, .iov_len = sizeof *greeting};
     control_t control;
@@ -159,11 +142,7 @@ send_greeting(int fd, greeting_t *greeting, int memory)
     return sendmsg(fd, &message, MSG_DONTWAIT | MSG_NOSIGNAL);
 }
 
-psd_status_t
-ps_lane_hand_over(int fd,
-                  const ps_lane_sizes_t *sizes,
-                  int memory,
-                  psd_error_t *err)
+psd_status_t ps_lane_hand_over(int fd, const ps_lane_sizes_t *sizes, int memory, psd_error_t *err)
 {
     greeting_t greeting;
 
@@ -178,8 +157,7 @@ ps_lane_hand_over(int fd,
     return PSD_OK;
 }
 
-void
-ps_lane_turn_away(int fd, psd_status_t status, const char *text)
+void ps_lane_turn_away(int fd, psd_status_t status, const char *text)
 {
     greeting_t greeting;
     size_t size = strnlen(text, TEXT_SIZE - 1);
@@ -197,16 +175,14 @@ ps_lane_turn_away(int fd, psd_status_t status, const char *text)
 /* ---- the client -------------------------------------------------------- */
 
 /* Waits until something can be read. */
-static psd_status_t
-wait_for(int fd, const char *path, uint32_t wait_ms, psd_error_t *err)
+static psd_status_t wait_for(int fd, const char *path, uint32_t wait_ms, psd_error_t *err)
 {
     uint64_t until_ms = ps_now_ms() + wait_ms;
     struct pollfd item = {.fd = fd, .events = POLLIN};
 
     for (;;) {
         uint64_t now_ms = ps_now_ms();
-        int rc =
-            poll(&item, 1, now_ms < until_ms ? (int)(until_ms - now_ms) : 0);
+        int rc = poll(&item, 1, now_ms < until_ms ? (int)(until_ms - now_ms) : 0);
 
         if (rc > 0) {
             return PSD_OK;
@@ -216,8 +192,8 @@ wait_for(int fd, const char *path, uint32_t wait_ms, psd_error_t *err)
         }
         if (rc == 0) {
             return psd_error_set(err, PSD_CONNECT,
-                                 "connect \"" PS_LANE_PREFIX
-                                 "%.300s\": nothing came in %" PRIu32 " ms",
+                                 "connect \"" PS_LANE_PREFIX "%.300s\": nothing came in %" PRIu32
+                                 " ms",
                                  path, wait_ms);
         }
     }
@@ -225,8 +201,7 @@ wait_for(int fd, const char *path, uint32_t wait_ms, psd_error_t *err)
 
 /* The one file that came beside the greeting, or -1. All others are closed:
  * false, there were more. */
-static bool
-take_memory(struct msghdr *message, int *ret_memory)
+static bool take_memory(struct msghdr *message, int *ret_memory)
 {
     size_t n = 0;
 
@@ -255,12 +230,8 @@ take_memory(struct msghdr *message, int *ret_memory)
 }
 
 /* Reads the greeting; *ret_memory is -1 when none came with it. */
-static psd_status_t
-read_greeting(int fd,
-              const char *path,
-              greeting_t *greeting,
-              int *ret_memory,
-              psd_error_t *err)
+static psd_status_t read_greeting(int fd, const char *path, greeting_t *greeting, int *ret_memory,
+                                  psd_error_t *err)
 {
     struct iovec bytes = {.iov_base = greeting, .iov_len = sizeof *greeting};
     control_t control;
@@ -275,24 +246,20 @@ read_greeting(int fd,
     memset(&control, 0, sizeof control);
     n = recvmsg(fd, &message, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
     if (n <= 0) {
-        return psd_error_set(
-            err, PSD_CONNECT,
-            "connect \"" PS_LANE_PREFIX "%.300s\": the server hung up", path);
+        return psd_error_set(err, PSD_CONNECT,
+                             "connect \"" PS_LANE_PREFIX "%.300s\": the server hung up", path);
     }
     is_one = take_memory(&message, ret_memory);
     if (!is_one || n != (ssize_t)sizeof *greeting ||
         memcmp(greeting->magic, MAGIC, sizeof greeting->magic) != 0) {
-        return psd_error_set(err, PSD_PROTO,
-                             "connect \"" PS_LANE_PREFIX
-                             "%.300s\": no lane is offered there",
-                             path);
+        return psd_error_set(
+            err, PSD_PROTO, "connect \"" PS_LANE_PREFIX "%.300s\": no lane is offered there", path);
     }
     return PSD_OK;
 }
 
 /* What a server may refuse with. */
-static psd_status_t
-refusal(uint32_t status)
+static psd_status_t refusal(uint32_t status)
 {
     if (status == PSD_DENIED || status == PSD_BUSY || status == PSD_NOMEM) {
         return (psd_status_t)status;
@@ -300,11 +267,8 @@ refusal(uint32_t status)
     return PSD_CONNECT;
 }
 
-static psd_status_t
-check_greeting(const greeting_t *greeting,
-               const char *path,
-               int memory,
-               psd_error_t *err)
+static psd_status_t check_greeting(const greeting_t *greeting, const char *path, int memory,
+                                   psd_error_t *err)
 {
     if (greeting->version != VERSION) {
         return psd_error_set(err, PSD_VERSION,
@@ -314,23 +278,18 @@ check_greeting(const greeting_t *greeting,
     }
     if (greeting->status != PSD_OK) {
         return psd_error_set(err, refusal(greeting->status),
-                             "connect \"" PS_LANE_PREFIX "%.300s\": %.*s", path,
-                             TEXT_SIZE - 1, greeting->text);
+                             "connect \"" PS_LANE_PREFIX "%.300s\": %.*s", path, TEXT_SIZE - 1,
+                             greeting->text);
     }
     if (memory < 0) {
-        return psd_error_set(
-            err, PSD_PROTO,
-            "connect \"" PS_LANE_PREFIX "%.300s\": no memory came", path);
+        return psd_error_set(err, PSD_PROTO, "connect \"" PS_LANE_PREFIX "%.300s\": no memory came",
+                             path);
     }
     return PSD_OK;
 }
 
-psd_status_t
-ps_lane_meet(const char *path,
-             uint32_t wait_ms,
-             int *ret_fd,
-             ps_lane_share_t **ret_share,
-             psd_error_t *err)
+psd_status_t ps_lane_meet(const char *path, uint32_t wait_ms, int *ret_fd,
+                          ps_lane_share_t **ret_share, psd_error_t *err)
 {
     PSD_AUTO(close_fd) int fd = new_fd();
     PSD_AUTO(close_fd) int memory = -1;
@@ -342,8 +301,7 @@ ps_lane_meet(const char *path,
         return failed(err, PSD_IO, "connect", path);
     }
     if (!call(fd, path)) {
-        return psd_error_set(err, PSD_CONNECT,
-                             "connect \"" PS_LANE_PREFIX "%.300s\": %s", path,
+        return psd_error_set(err, PSD_CONNECT, "connect \"" PS_LANE_PREFIX "%.300s\": %s", path,
                              ps_door_reason(path, errno, why));
     }
     rc = wait_for(fd, path, wait_ms, err);

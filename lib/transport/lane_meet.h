@@ -17,21 +17,16 @@
 
 /* The path of a "lane://" endpoint. Errors: PSD_INVALID with what is allowed.
  */
-PSD_MUST_CHECK psd_status_t ps_lane_path(const char *endpoint,
-                                         const char **ret_path,
+PSD_MUST_CHECK psd_status_t ps_lane_path(const char *endpoint, const char **ret_path,
                                          psd_error_t *err);
 
 /* Listens at path. Errors: those of ps_door_listen. */
-PSD_MUST_CHECK psd_status_t ps_lane_listen_at(const char *path,
-                                              ps_peers_t peers,
-                                              int *ret_fd,
+PSD_MUST_CHECK psd_status_t ps_lane_listen_at(const char *path, ps_peers_t peers, int *ret_fd,
                                               psd_error_t *err);
 /* The next one who connected; -1: there is none, or none can be taken now. */
 int ps_lane_accept(int listener);
 /* Gives the memory away. Errors: PSD_IO. */
-PSD_MUST_CHECK psd_status_t ps_lane_hand_over(int fd,
-                                              const ps_lane_sizes_t *sizes,
-                                              int memory,
+PSD_MUST_CHECK psd_status_t ps_lane_hand_over(int fd, const ps_lane_sizes_t *sizes, int memory,
                                               psd_error_t *err);
 /* Says why there is no lane. */
 void ps_lane_turn_away(int fd, psd_status_t status, const char *text);
@@ -39,9 +34,6 @@ void ps_lane_turn_away(int fd, psd_status_t status, const char *text);
 /* Connects and takes the memory. Errors: PSD_CONNECT (nobody listens there, or
  * nothing came within wait_ms), PSD_PROTO, PSD_VERSION, what the server says,
  * PSD_NOMEM, PSD_IO. */
-PSD_MUST_CHECK psd_status_t ps_lane_meet(const char *path,
-                                         uint32_t wait_ms,
-                                         int *ret_fd,
-                                         ps_lane_share_t **ret_share,
-                                         psd_error_t *err);
+PSD_MUST_CHECK psd_status_t ps_lane_meet(const char *path, uint32_t wait_ms, int *ret_fd,
+                                         ps_lane_share_t **ret_share, psd_error_t *err);
 #endif

@@ -41,16 +41,13 @@ struct ps_lane_port {
     uint64_t n_refused;
 };
 
-static int
-open_spare(void)
+static int open_spare(void)
 {
     return open("/dev/null", O_RDONLY | O_CLOEXEC);
 }
 
-psd_status_t
-ps_lane_port_new(const ps_lane_port_args_t *args,
-                 ps_lane_port_t **ret_port,
-                 psd_error_t *err)
+psd_status_t ps_lane_port_new(const ps_lane_port_args_t *args, ps_lane_port_t **ret_port,
+                              psd_error_t *err)
 {
     PSD_AUTO(ps_lane_port_close)
     ps_lane_port_t *self = ps_alloc(1, sizeof *self);
@@ -77,8 +74,7 @@ ps_lane_port_new(const ps_lane_port_args_t *args,
     return PSD_OK;
 }
 
-void
-ps_lane_port_close(ps_lane_port_t **self_p)
+void ps_lane_port_close(ps_lane_port_t **self_p)
 {
     ps_lane_port_t *self = *self_p;
 
@@ -106,24 +102,21 @@ ps_lane_port_close(ps_lane_port_t **self_p)
     ps_free(self);
 }
 
-static bool
-hear(ps_lane_port_t *self, int fd, uint64_t data)
+static bool hear(ps_lane_port_t *self, int fd, uint64_t data)
 {
     struct epoll_event event = {.events = EPOLLIN, .data = {.u64 = data}};
 
     return epoll_ctl(self->epoll, EPOLL_CTL_ADD, fd, &event) == 0;
 }
 
-psd_status_t
-ps_lane_port_bind(ps_lane_port_t *self, const char *path, psd_error_t *err)
+psd_status_t ps_lane_port_bind(ps_lane_port_t *self, const char *path, psd_error_t *err)
 {
     PSD_AUTO(ps_free_at) char *copy = ps_strdup(path);
     int fd = -1;
     psd_status_t rc = PSD_OK;
 
-    if (copy == NULL ||
-        !ps_grow(&self->listeners, &self->listeners_capacity,
-                 self->n_listeners + 1, sizeof *self->listeners)) {
+    if (copy == NULL || !ps_grow(&self->listeners, &self->listeners_capacity, self->n_listeners + 1,
+                                 sizeof *self->listeners)) {
         return psd_error_set(err, PSD_NOMEM, "no memory for lanes");
     }
     rc = ps_lane_listen_at(path, self->args.peers, &fd, err);
@@ -140,8 +133,7 @@ ps_lane_port_bind(ps_lane_port_t *self, const char *path, psd_error_t *err)
     return PSD_OK;
 }
 
-int
-ps_lane_port_fd(const ps_lane_port_t *self)
+int ps_lane_port_fd(const ps_lane_port_t *self)
 {
     return self->epoll;
 }
@@ -149,8 +141,7 @@ ps_lane_port_fd(const ps_lane_port_t *self)
 /* ---- coming and going --------------------------------------------------- */
 
 /* The first free slot; args.most when there is none. */
-static size_t
-free_slot(const ps_lane_port_t *self)
+static size_t free_slot(const ps_lane_port_t *self)
 {
     size_t slot = 0;
 
@@ -161,8 +152,7 @@ free_slot(const ps_lane_port_t *self)
 }
 
 /* Makes a lane over fd, which it takes on success. */
-static psd_status_t
-open_lane(ps_lane_port_t *self, int fd, psd_error_t *err)
+static psd_status_t open_lane(ps_lane_port_t *self, int fd, psd_error_t *err)
 {
     const ps_lane_sizes_t sizes = {.request_bytes = PS_LANE_REQUEST_BYTES,
                                    .reply_bytes = PS_LANE_REPLY_BYTES,
@@ -174,9 +164,8 @@ open_lane(ps_lane_port_t *self, int fd, psd_error_t *err)
     psd_status_t rc = PSD_OK;
 
     if (slot == self->args.most) {
-        return psd_error_set(err, PSD_BUSY,
-                             "%zu lanes are open; allowed: %" PRIu32,
-                             self->n_lanes, self->args.most);
+        return psd_error_set(err, PSD_BUSY, "%zu lanes are open; allowed: %" PRIu32, self->n_lanes,
+                             self->args.most);
     }
     rc = ps_lane_share_new(&sizes, &share, &memory, err);
     if (rc != PSD_OK) {
@@ -201,8 +190,7 @@ open_lane(ps_lane_port_t *self, int fd, psd_error_t *err)
     return PSD_OK;
 }
 
-static void
-take_in(ps_lane_port_t *self, int fd)
+static void take_in(ps_lane_port_t *self, int fd)
 {
     PSD_AUTO(psd_error_destroy) psd_error_t *err = psd_error_new();
     psd_status_t rc = PSD_DENIED;
@@ -219,8 +207,7 @@ take_in(ps_lane_port_t *self, int fd)
 
 /* Without a free file nobody can be taken in, and who waits to be would wake us
  * for ever: he is hung up on instead, and comes by another way. */
-static void
-hang_up_on_one(ps_lane_port_t *self, int listener)
+static void hang_up_on_one(ps_lane_port_t *self, int listener)
 {
     int fd = -1;
 
@@ -236,8 +223,7 @@ hang_up_on_one(ps_lane_port_t *self, int listener)
     self->spare = open_spare();
 }
 
-static void
-look_at_event(ps_lane_port_t *self, uint64_t data)
+static void look_at_event(ps_lane_port_t *self, uint64_t data)
 {
     if (data >= LISTENER_MARK) {
         const listener_t *listener = &self->listeners[data - LISTENER_MARK];
@@ -257,14 +243,12 @@ look_at_event(ps_lane_port_t *self, uint64_t data)
         ps_lane_listen(self->lanes[data]);
         if (self->lanes[data]->gone) {
             /* Its end is heard of for ever. */
-            (void)epoll_ctl(self->epoll, EPOLL_CTL_DEL, self->lanes[data]->fd,
-                            NULL);
+            (void)epoll_ctl(self->epoll, EPOLL_CTL_DEL, self->lanes[data]->fd, NULL);
         }
     }
 }
 
-void
-ps_lane_port_look(ps_lane_port_t *self)
+void ps_lane_port_look(ps_lane_port_t *self)
 {
     struct epoll_event events[EVENTS_AT_ONCE];
     int n = epoll_wait(self->epoll, events, EVENTS_AT_ONCE, 0);
@@ -274,8 +258,7 @@ ps_lane_port_look(ps_lane_port_t *self)
     }
 }
 
-bool
-ps_lane_port_gone(ps_lane_port_t *self, uint64_t *ret_conn)
+bool ps_lane_port_gone(ps_lane_port_t *self, uint64_t *ret_conn)
 {
     ps_lane_destroy(&self->ended);
     for (size_t i = 0; i < self->n_slots; i++) {
@@ -294,21 +277,19 @@ ps_lane_port_gone(ps_lane_port_t *self, uint64_t *ret_conn)
 
 /* ---- messages ----------------------------------------------------------- */
 
-ps_lane_t *
-ps_lane_port_at(ps_lane_port_t *self, uint64_t conn)
+ps_lane_t *ps_lane_port_at(ps_lane_port_t *self, uint64_t conn)
 {
     uint64_t slot = conn & SLOT_MASK;
 
-    if (conn < PS_LANE_CONN || slot >= self->n_slots ||
-        self->lanes[slot] == NULL || self->lanes[slot]->conn != conn) {
+    if (conn < PS_LANE_CONN || slot >= self->n_slots || self->lanes[slot] == NULL ||
+        self->lanes[slot]->conn != conn) {
         return NULL;
     }
     return self->lanes[slot];
 }
 
 /* The lane whose turn it is, if it has something; else the next that has. */
-static ps_lane_t *
-next_in_turn(ps_lane_port_t *self)
+static ps_lane_t *next_in_turn(ps_lane_port_t *self)
 {
     if (self->n_in_turn >= MESSAGES_IN_TURN) {
         self->turn++;
@@ -330,14 +311,9 @@ next_in_turn(ps_lane_port_t *self)
     return NULL;
 }
 
-psd_status_t
-ps_lane_port_receive(ps_lane_port_t *self,
-                     bool *ret_got,
-                     uint64_t *ret_conn,
-                     ps_message_t *ret_message,
-                     ps_payload_t **ret_payload,
-                     ps_room_t *ret_room,
-                     psd_error_t *err)
+psd_status_t ps_lane_port_receive(ps_lane_port_t *self, bool *ret_got, uint64_t *ret_conn,
+                                  ps_message_t *ret_message, ps_payload_t **ret_payload,
+                                  ps_room_t *ret_room, psd_error_t *err)
 {
     *ret_got = false;
     /* Who writes pieces as fast as they are read must not keep us here. */
@@ -349,8 +325,7 @@ ps_lane_port_receive(ps_lane_port_t *self,
             return PSD_OK;
         }
         *ret_conn = lane->conn;
-        rc = ps_lane_receive(lane, ret_got, ret_message, ret_payload, ret_room,
-                             err);
+        rc = ps_lane_receive(lane, ret_got, ret_message, ret_payload, ret_room, err);
         if (rc != PSD_OK || *ret_got) {
             return rc;
         }
@@ -358,8 +333,7 @@ ps_lane_port_receive(ps_lane_port_t *self,
     return PSD_OK;
 }
 
-bool
-ps_lane_port_is_ready(ps_lane_port_t *self)
+bool ps_lane_port_is_ready(ps_lane_port_t *self)
 {
     for (size_t i = 0; i < self->n_slots; i++) {
         if (self->lanes[i] != NULL && ps_lane_is_ready(self->lanes[i])) {
@@ -369,8 +343,7 @@ ps_lane_port_is_ready(ps_lane_port_t *self)
     return false;
 }
 
-void
-ps_lane_port_flush(ps_lane_port_t *self)
+void ps_lane_port_flush(ps_lane_port_t *self)
 {
     for (size_t i = 0; i < self->n_slots; i++) {
         if (self->lanes[i] != NULL) {
@@ -379,8 +352,7 @@ ps_lane_port_flush(ps_lane_port_t *self)
     }
 }
 
-bool
-ps_lane_port_sleep(ps_lane_port_t *self)
+bool ps_lane_port_sleep(ps_lane_port_t *self)
 {
     for (size_t i = 0; i < self->n_slots; i++) {
         if (self->lanes[i] != NULL && !ps_lane_sleep(self->lanes[i])) {
@@ -390,8 +362,7 @@ ps_lane_port_sleep(ps_lane_port_t *self)
     return true;
 }
 
-void
-ps_lane_port_wake(ps_lane_port_t *self)
+void ps_lane_port_wake(ps_lane_port_t *self)
 {
     for (size_t i = 0; i < self->n_slots; i++) {
         if (self->lanes[i] != NULL) {
@@ -400,14 +371,12 @@ ps_lane_port_wake(ps_lane_port_t *self)
     }
 }
 
-size_t
-ps_lane_port_n(const ps_lane_port_t *self)
+size_t ps_lane_port_n(const ps_lane_port_t *self)
 {
     return self->n_lanes;
 }
 
-size_t
-ps_lane_port_n_unfinished(const ps_lane_port_t *self)
+size_t ps_lane_port_n_unfinished(const ps_lane_port_t *self)
 {
     size_t n = 0;
 
@@ -417,8 +386,7 @@ ps_lane_port_n_unfinished(const ps_lane_port_t *self)
     return n;
 }
 
-uint64_t
-ps_lane_port_n_refused(const ps_lane_port_t *self)
+uint64_t ps_lane_port_n_refused(const ps_lane_port_t *self)
 {
     return self->n_refused;
 }

@@ -28,13 +28,11 @@ typedef struct ps_lane_port_args {
 
 /* Errors: PSD_NOMEM, PSD_IO. */
 PSD_MUST_CHECK psd_status_t ps_lane_port_new(const ps_lane_port_args_t *args,
-                                             ps_lane_port_t **ret_port,
-                                             psd_error_t *err);
+                                             ps_lane_port_t **ret_port, psd_error_t *err);
 /* Takes NULL, nulls *self_p. */
 void ps_lane_port_close(ps_lane_port_t **self_p);
 /* Listens at one more path. Errors: PSD_IO, PSD_NOMEM. */
-PSD_MUST_CHECK psd_status_t ps_lane_port_bind(ps_lane_port_t *self,
-                                              const char *path,
+PSD_MUST_CHECK psd_status_t ps_lane_port_bind(ps_lane_port_t *self, const char *path,
                                               psd_error_t *err);
 /* Readable when ps_lane_port_look has something to look at. */
 int ps_lane_port_fd(const ps_lane_port_t *self);
@@ -45,12 +43,9 @@ ps_lane_t *ps_lane_port_at(ps_lane_port_t *self, uint64_t conn);
 /* The next whole message of any lane; as ps_lane_receive. Without one after
  * many records it comes back, so that others have their turn;
  * ps_lane_port_is_ready then. */
-PSD_MUST_CHECK psd_status_t ps_lane_port_receive(ps_lane_port_t *self,
-                                                 bool *ret_got,
-                                                 uint64_t *ret_conn,
-                                                 ps_message_t *ret_message,
-                                                 ps_payload_t **ret_payload,
-                                                 ps_room_t *ret_room,
+PSD_MUST_CHECK psd_status_t ps_lane_port_receive(ps_lane_port_t *self, bool *ret_got,
+                                                 uint64_t *ret_conn, ps_message_t *ret_message,
+                                                 ps_payload_t **ret_payload, ps_room_t *ret_room,
                                                  psd_error_t *err);
 /* The next lane that has ended and was read to its end. Its memory is kept
  * until the next call. false: there is none. */

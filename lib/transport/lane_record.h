@@ -31,14 +31,12 @@ typedef enum ps_record_kind {
 
 /* The first word: the record's size without padding, the size of the header
  * in it, and the kind. */
-static inline uint64_t
-ps_record_word(uint32_t size, uint16_t header, ps_record_kind_t kind)
+static inline uint64_t ps_record_word(uint32_t size, uint16_t header, ps_record_kind_t kind)
 {
     return (uint64_t)size | (uint64_t)header << 32 | (uint64_t)kind << 48;
 }
 
-static inline uint64_t
-ps_record_flags(uint8_t flags)
+static inline uint64_t ps_record_flags(uint8_t flags)
 {
     return (uint64_t)flags << 56;
 }
@@ -58,17 +56,14 @@ typedef struct ps_record_head {
 } ps_record_head_t;
 
 /* What a record takes in the ring. */
-static inline uint64_t
-ps_record_room(uint64_t size)
+static inline uint64_t ps_record_room(uint64_t size)
 {
     return (size + 7) / 8 * 8;
 }
 
 /* Loads each word of a head once: who wrote it may still be writing. */
-static inline uint64_t
-ps_record_load(const uint8_t *at)
+static inline uint64_t ps_record_load(const uint8_t *at)
 {
-    return __atomic_load_n((const uint64_t *)(const void *)at,
-                           __ATOMIC_RELAXED);
+    return __atomic_load_n((const uint64_t *)(const void *)at, __ATOMIC_RELAXED);
 }
 #endif

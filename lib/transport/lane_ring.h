@@ -41,8 +41,7 @@ typedef struct ps_ring_in {
 } ps_ring_in_t;
 
 /* What the reader is done with, anew. */
-static inline uint64_t
-ps_ring_done(ps_ring_out_t *self)
+static inline uint64_t ps_ring_done(ps_ring_out_t *self)
 {
     uint64_t head = atomic_load_explicit(self->head, memory_order_acquire);
 
@@ -55,8 +54,7 @@ ps_ring_done(ps_ring_out_t *self)
 }
 
 /* Where the next n bytes go; NULL when there is no room for them. */
-static inline uint8_t *
-ps_ring_reserve(ps_ring_out_t *self, uint64_t n)
+static inline uint8_t *ps_ring_reserve(ps_ring_out_t *self, uint64_t n)
 {
     if (n > self->size - (self->at - self->seen_head)) {
         (void)ps_ring_done(self);
@@ -68,16 +66,14 @@ ps_ring_reserve(ps_ring_out_t *self, uint64_t n)
 }
 
 /* n bytes are written there: the reader may have them. */
-static inline void
-ps_ring_commit(ps_ring_out_t *self, uint64_t n)
+static inline void ps_ring_commit(ps_ring_out_t *self, uint64_t n)
 {
     self->at += n;
     atomic_store_explicit(self->tail, self->at, memory_order_release);
 }
 
 /* How much may be read. A position that is no record's makes it broken. */
-static inline uint64_t
-ps_ring_waiting(ps_ring_in_t *self)
+static inline uint64_t ps_ring_waiting(ps_ring_in_t *self)
 {
     if (self->at == self->seen_tail) {
         uint64_t tail = atomic_load_explicit(self->tail, memory_order_acquire);
@@ -91,15 +87,13 @@ ps_ring_waiting(ps_ring_in_t *self)
     return self->seen_tail - self->at;
 }
 
-static inline const uint8_t *
-ps_ring_next(const ps_ring_in_t *self)
+static inline const uint8_t *ps_ring_next(const ps_ring_in_t *self)
 {
     return self->data + (self->at & (self->size - 1));
 }
 
 /* Tells the writer that everything before `up_to` may be written over. */
-static inline void
-ps_ring_give(ps_ring_in_t *self, uint64_t up_to)
+static inline void ps_ring_give(ps_ring_in_t *self, uint64_t up_to)
 {
     if (up_to != self->given) {
         self->given = up_to;

@@ -21,8 +21,7 @@ typedef struct room {
     bool repeated; /* it was sent again */
 } room_t;
 
-static bool
-request_of(const ps_message_t *message, uint64_t *ret_request)
+static bool request_of(const ps_message_t *message, uint64_t *ret_request)
 {
     if (message->kind == PS_KIND_PULL) {
         *ret_request = message->pull.request;
@@ -36,8 +35,7 @@ request_of(const ps_message_t *message, uint64_t *ret_request)
 }
 
 /* Bytes of the values that the answer can have; 0: nobody knows. */
-static uint64_t
-answer_size(const ps_message_t *message)
+static uint64_t answer_size(const ps_message_t *message)
 {
     ps_slice_t slice;
     uint64_t size = 0;
@@ -45,15 +43,13 @@ answer_size(const ps_message_t *message)
     ps_message_slice(message, &slice);
     if (slice.layout != PS_LAYOUT_DENSE ||
         __builtin_mul_overflow(slice.n_rows, (uint64_t)slice.n_cols, &size) ||
-        __builtin_mul_overflow(size, (uint64_t)ps_type_size(slice.type),
-                               &size)) {
+        __builtin_mul_overflow(size, (uint64_t)ps_type_size(slice.type), &size)) {
         return 0;
     }
     return size;
 }
 
-static room_t *
-take_room(ps_lane_t *self, uint64_t size)
+static room_t *take_room(ps_lane_t *self, uint64_t size)
 {
     ps_lane_share_t *share = self->share;
     room_t *room = NULL;
@@ -79,8 +75,7 @@ take_room(ps_lane_t *self, uint64_t size)
     return room;
 }
 
-static void
-give_room(ps_lane_t *self, room_t *room)
+static void give_room(ps_lane_t *self, room_t *room)
 {
     ps_arena_give(&self->share->free, room->at, room->size);
     self->share->room_bytes -= room->size;
@@ -88,8 +83,7 @@ give_room(ps_lane_t *self, room_t *room)
     ps_free(room);
 }
 
-void
-ps_lane_offer_room(ps_lane_t *self, ps_lane_item_t *item)
+void ps_lane_offer_room(ps_lane_t *self, ps_lane_item_t *item)
 {
     uint64_t request = 0;
     uint64_t size = 0;
@@ -119,16 +113,14 @@ ps_lane_offer_room(ps_lane_t *self, ps_lane_item_t *item)
     item->room_size = room->size;
 }
 
-uint64_t
-ps_lane_room_of(const ps_lane_t *self, uint64_t request, uint64_t at)
+uint64_t ps_lane_room_of(const ps_lane_t *self, uint64_t request, uint64_t at)
 {
     const room_t *room = ps_map_get(&self->rooms, request);
 
     return room != NULL && room->at == at ? room->size : 0;
 }
 
-void
-ps_lane_room_used(ps_lane_t *self, uint64_t request)
+void ps_lane_room_used(ps_lane_t *self, uint64_t request)
 {
     room_t *room = ps_map_remove(&self->rooms, request);
 
@@ -140,8 +132,7 @@ ps_lane_room_used(ps_lane_t *self, uint64_t request)
 
 /* The request that the message ends; false: it ends none. is_sure: also if it
  * was sent more than once. */
-static bool
-ends_request(const ps_message_t *message, uint64_t *ret_request, bool *is_sure)
+static bool ends_request(const ps_message_t *message, uint64_t *ret_request, bool *is_sure)
 {
     *is_sure = false;
     if (message->kind == PS_KIND_VALUES) {
@@ -158,8 +149,7 @@ ends_request(const ps_message_t *message, uint64_t *ret_request, bool *is_sure)
     return true;
 }
 
-void
-ps_lane_room_answered(ps_lane_t *self, const ps_message_t *message)
+void ps_lane_room_answered(ps_lane_t *self, const ps_message_t *message)
 {
     room_t *room = NULL;
     uint64_t request = 0;
@@ -175,8 +165,7 @@ ps_lane_room_answered(ps_lane_t *self, const ps_message_t *message)
     }
 }
 
-void
-ps_lane_rooms_done(ps_lane_t *self)
+void ps_lane_rooms_done(ps_lane_t *self)
 {
     size_t at = 0;
     uint64_t request = 0;

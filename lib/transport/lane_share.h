@@ -64,33 +64,26 @@ typedef struct ps_lane_share {
 /* Makes one; *ret_fd is the memory to hand over, the caller closes it. Errors:
  * PSD_NOMEM, PSD_IO. */
 PSD_MUST_CHECK psd_status_t ps_lane_share_new(const ps_lane_sizes_t *sizes,
-                                              ps_lane_share_t **ret_share,
-                                              int *ret_fd,
+                                              ps_lane_share_t **ret_share, int *ret_fd,
                                               psd_error_t *err);
 /* Maps what was handed over. Errors: PSD_PROTO sizes that cannot be or that the
  * memory does not have, or memory that may shrink; PSD_NOMEM, PSD_IO. */
-PSD_MUST_CHECK psd_status_t ps_lane_share_adopt(int fd,
-                                                const ps_lane_sizes_t *sizes,
-                                                ps_lane_share_t **ret_share,
-                                                psd_error_t *err);
+PSD_MUST_CHECK psd_status_t ps_lane_share_adopt(int fd, const ps_lane_sizes_t *sizes,
+                                                ps_lane_share_t **ret_share, psd_error_t *err);
 /* One holder more; returns self. */
 ps_lane_share_t *ps_lane_share_keep(ps_lane_share_t *self);
 /* One holder less, nulls *self_p. Takes NULL. */
 void ps_lane_share_drop(ps_lane_share_t **self_p);
 
 /* True when `size` bytes at `at` are all within the arena. */
-static inline bool
-ps_lane_share_has(const ps_lane_share_t *self, uint64_t at, uint64_t size)
+static inline bool ps_lane_share_has(const ps_lane_share_t *self, uint64_t at, uint64_t size)
 {
-    return at <= self->sizes.arena_bytes &&
-           size <= self->sizes.arena_bytes - at;
+    return at <= self->sizes.arena_bytes && size <= self->sizes.arena_bytes - at;
 }
 
 /* True when the bytes lie in the arena; *ret_at is then where. */
-static inline bool
-ps_lane_share_holds(const ps_lane_share_t *self,
-                    ps_bytes_t bytes,
-                    uint64_t *ret_at)
+static inline bool ps_lane_share_holds(const ps_lane_share_t *self, ps_bytes_t bytes,
+                                       uint64_t *ret_at)
 {
     uint64_t at = (uint64_t)((uintptr_t)bytes.data - (uintptr_t)self->arena);
 

@@ -14,32 +14,26 @@
 
 #define ROOM_ALIGN 64
 
-void
-ps_taken_done(ps_taken_t *self)
+void ps_taken_done(ps_taken_t *self)
 {
     ps_free(self->block);
     self->block = NULL;
 }
 
 /* Nothing more is read of what cannot be. */
-static psd_status_t
-broken(ps_lane_t *self, psd_error_t *err, const char *what, uint64_t value)
+static psd_status_t broken(ps_lane_t *self, psd_error_t *err, const char *what, uint64_t value)
 {
     self->in.broken = true;
     self->gone = true;
     self->last = self->in.at;
-    return psd_error_set(err, PSD_PROTO,
-                         "lane: %s is %" PRIu64 "; the lane is closed", what,
+    return psd_error_set(err, PSD_PROTO, "lane: %s is %" PRIu64 "; the lane is closed", what,
                          value);
 }
 
 /* Bytes of keys, index and values that the record has inline, when the numbers
  * of its head agree with its size and with what came before. */
-static psd_status_t
-check_message(ps_lane_t *self,
-              const ps_record_head_t *head,
-              uint64_t *ret_rest,
-              psd_error_t *err)
+static psd_status_t check_message(ps_lane_t *self, const ps_record_head_t *head, uint64_t *ret_rest,
+                                  psd_error_t *err)
 {
     uint64_t parts = 0;
     uint64_t inline_values = ps_values_are_inline(head) ? head->values_size : 0;
@@ -61,16 +55,14 @@ check_message(ps_lane_t *self,
         !ps_lane_share_has(self->share, head->values_at, head->values_size)) {
         return broken(self, err, "place of values", head->values_at);
     }
-    if (head->room_size > 0 &&
-        (head->room_at % ROOM_ALIGN != 0 ||
-         !ps_lane_share_has(self->share, head->room_at, head->room_size))) {
+    if (head->room_size > 0 && (head->room_at % ROOM_ALIGN != 0 ||
+                                !ps_lane_share_has(self->share, head->room_at, head->room_size))) {
         return broken(self, err, "place of room", head->room_at);
     }
     return PSD_OK;
 }
 
-static void
-load_head(const uint8_t *record, ps_record_head_t *ret_head)
+static void load_head(const uint8_t *record, ps_record_head_t *ret_head)
 {
     ret_head->keys_size = ps_record_load(record + 8);
     ret_head->index_size = ps_record_load(record + 16);
@@ -81,19 +73,14 @@ load_head(const uint8_t *record, ps_record_head_t *ret_head)
     ret_head->room_size = ps_record_load(record + 56);
 }
 
-static psd_status_t
-no_memory(psd_error_t *err)
+static psd_status_t no_memory(psd_error_t *err)
 {
     return psd_error_set(err, PSD_NOMEM, "no memory for a message");
 }
 
 /* Copies what is inline; what came in PARTs is in front of it. */
-static psd_status_t
-copy_rest(ps_lane_t *self,
-          ps_taken_t *taken,
-          const uint8_t *rest,
-          uint64_t size,
-          psd_error_t *err)
+static psd_status_t copy_rest(ps_lane_t *self, ps_taken_t *taken, const uint8_t *rest,
+                              uint64_t size, psd_error_t *err)
 {
     if (taken->head.parts_size > 0) {
         if (!ps_buffer_append(&self->parts, rest, (size_t)size)) {
@@ -112,11 +99,8 @@ copy_rest(ps_lane_t *self,
     return PSD_OK;
 }
 
-static psd_status_t
-take_message(ps_lane_t *self,
-             const uint8_t *record,
-             ps_taken_t *taken,
-             psd_error_t *err)
+static psd_status_t take_message(ps_lane_t *self, const uint8_t *record, ps_taken_t *taken,
+                                 psd_error_t *err)
 {
     uint64_t rest = 0;
     psd_status_t rc = PSD_OK;
@@ -129,25 +113,18 @@ take_message(ps_lane_t *self,
     if (rc != PSD_OK) {
         return rc;
     }
-    memcpy(taken->header, record + PS_RECORD_FULL_HEAD,
-           taken->head.header_size);
-    return copy_rest(self, taken,
-                     record + PS_RECORD_FULL_HEAD + taken->head.header_size,
-                     rest, err);
+    memcpy(taken->header, record + PS_RECORD_FULL_HEAD, taken->head.header_size);
+    return copy_rest(self, taken, record + PS_RECORD_FULL_HEAD + taken->head.header_size, rest,
+                     err);
 }
 
-static psd_status_t
-take_part(ps_lane_t *self,
-          const uint8_t *record,
-          const ps_record_head_t *head,
-          psd_error_t *err)
+static psd_status_t take_part(ps_lane_t *self, const uint8_t *record, const ps_record_head_t *head,
+                              psd_error_t *err)
 {
     size_t size = head->size - PS_RECORD_HEAD;
 
-    if (size > self->args.assembly_bytes ||
-        self->parts.size > self->args.assembly_bytes - size) {
-        return broken(self, err, "size of keys and index",
-                      self->parts.size + size);
+    if (size > self->args.assembly_bytes || self->parts.size > self->args.assembly_bytes - size) {
+        return broken(self, err, "size of keys and index", self->parts.size + size);
     }
     /* What follows cannot be told apart from what is missing now. */
     if (!ps_buffer_append(&self->parts, record + PS_RECORD_HEAD, size)) {
@@ -156,8 +133,7 @@ take_part(ps_lane_t *self,
     return PSD_OK;
 }
 
-psd_status_t
-ps_lane_take(ps_lane_t *self, ps_taken_t *taken, psd_error_t *err)
+psd_status_t ps_lane_take(ps_lane_t *self, ps_taken_t *taken, psd_error_t *err)
 {
     uint64_t waiting = ps_ring_waiting(&self->in);
     const uint8_t *record = ps_ring_next(&self->in);
@@ -182,8 +158,7 @@ ps_lane_take(ps_lane_t *self, ps_taken_t *taken, psd_error_t *err)
         if (head->size - PS_RECORD_HEAD > sizeof taken->header) {
             return broken(self, err, "size of a small record", head->size);
         }
-        memcpy(taken->header, record + PS_RECORD_HEAD,
-               head->size - PS_RECORD_HEAD);
+        memcpy(taken->header, record + PS_RECORD_HEAD, head->size - PS_RECORD_HEAD);
         break;
     case PS_RECORD_PART:
         rc = take_part(self, record, head, err);

@@ -15,22 +15,17 @@ typedef struct ps_taken {
 
 void ps_taken_done(ps_taken_t *self);
 
-static inline bool
-ps_values_are_inline(const ps_record_head_t *head)
+static inline bool ps_values_are_inline(const ps_record_head_t *head)
 {
     return head->values_at == PS_RECORD_INLINE_VALUES;
 }
 
-static inline bool
-ps_values_are_placed(const ps_record_head_t *head)
+static inline bool ps_values_are_placed(const ps_record_head_t *head)
 {
-    return head->kind == PS_RECORD_MESSAGE && head->values_size > 0 &&
-           !ps_values_are_inline(head);
+    return head->kind == PS_RECORD_MESSAGE && head->values_size > 0 && !ps_values_are_inline(head);
 }
 
 /* Takes the next record, which is there. Errors: PSD_PROTO: it cannot be, and
  * the lane is closed; PSD_NOMEM: it is lost. */
-PSD_MUST_CHECK psd_status_t ps_lane_take(ps_lane_t *self,
-                                         ps_taken_t *taken,
-                                         psd_error_t *err);
+PSD_MUST_CHECK psd_status_t ps_lane_take(ps_lane_t *self, ps_taken_t *taken, psd_error_t *err);
 #endif

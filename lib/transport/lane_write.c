@@ -30,21 +30,18 @@ enum how {
 };
 
 /* Bytes of a record may be as many as this. */
-static uint64_t
-most_inline(const ps_lane_t *self)
+static uint64_t most_inline(const ps_lane_t *self)
 {
     return self->out.size / RING_SHARE;
 }
 
 /* A coded body goes as keys do: who decodes it wants a copy of his own. */
-static bool
-is_coded(const ps_lane_item_t *item)
+static bool is_coded(const ps_lane_item_t *item)
 {
     return (item->message->flags & PS_FLAG_CODED) != 0;
 }
 
-static uint64_t
-values_size(const ps_lane_item_t *item)
+static uint64_t values_size(const ps_lane_item_t *item)
 {
     const ps_payload_t *payload = item->payload;
 
@@ -55,20 +52,17 @@ values_size(const ps_lane_item_t *item)
 }
 
 /* Keys and index, or what goes in their place. */
-static uint64_t
-parts_size(const ps_lane_item_t *item)
+static uint64_t parts_size(const ps_lane_item_t *item)
 {
     const ps_payload_t *payload = item->payload;
 
     if (payload == NULL) {
         return 0;
     }
-    return is_coded(item) ? ps_payload_size(payload)
-                          : payload->keys.size + payload->index.size;
+    return is_coded(item) ? ps_payload_size(payload) : payload->keys.size + payload->index.size;
 }
 
-static uint8_t *
-append(uint8_t *to, ps_bytes_t bytes)
+static uint8_t *append(uint8_t *to, ps_bytes_t bytes)
 {
     if (bytes.size > 0) {
         memcpy(to, bytes.data, bytes.size);
@@ -77,13 +71,11 @@ append(uint8_t *to, ps_bytes_t bytes)
 }
 
 /* What of `bytes`, which begin at *at_p, is within [from, from + n). */
-static uint8_t *
-append_part(
-    uint8_t *to, ps_bytes_t bytes, uint64_t *at_p, uint64_t from, uint64_t n)
+static uint8_t *append_part(uint8_t *to, ps_bytes_t bytes, uint64_t *at_p, uint64_t from,
+                            uint64_t n)
 {
     uint64_t begin = *at_p > from ? *at_p : from;
-    uint64_t end =
-        *at_p + bytes.size < from + n ? *at_p + bytes.size : from + n;
+    uint64_t end = *at_p + bytes.size < from + n ? *at_p + bytes.size : from + n;
 
     if (begin < end) {
         bytes.data += begin - *at_p;
@@ -96,8 +88,7 @@ append_part(
 }
 
 /* n bytes of the parts from `from` on. */
-static uint8_t *
-append_parts(uint8_t *to, const ps_lane_item_t *item, uint64_t from, uint64_t n)
+static uint8_t *append_parts(uint8_t *to, const ps_lane_item_t *item, uint64_t from, uint64_t n)
 {
     const ps_payload_t *payload = item->payload;
     uint64_t at = 0;
@@ -113,8 +104,7 @@ append_parts(uint8_t *to, const ps_lane_item_t *item, uint64_t from, uint64_t n)
     return to;
 }
 
-static void
-commit(ps_lane_t *self, uint64_t size)
+static void commit(ps_lane_t *self, uint64_t size)
 {
     ps_ring_commit(&self->out, ps_record_room(size));
     self->wrote = true;
@@ -123,8 +113,7 @@ commit(ps_lane_t *self, uint64_t size)
 /* ---- how --------------------------------------------------------------- */
 
 /* All values lie in the arena, and may be told of by their place. */
-static bool
-is_placed(const ps_lane_t *self, const ps_payload_t *payload)
+static bool is_placed(const ps_lane_t *self, const ps_payload_t *payload)
 {
     uint64_t at = 0;
 
@@ -140,19 +129,17 @@ is_placed(const ps_lane_t *self, const ps_payload_t *payload)
     return true;
 }
 
-static ps_lane_written_t
-decide_values(ps_lane_t *self, ps_lane_item_t *item, uint64_t size)
+static ps_lane_written_t decide_values(ps_lane_t *self, ps_lane_item_t *item, uint64_t size)
 {
     ps_lane_reclaim(self);
-    item->checks = item->message->kind == PS_KIND_PUSH && !is_coded(item) &&
-                   size > SMALL_VALUES && self->n_bodies > 0;
+    item->checks = item->message->kind == PS_KIND_PUSH && !is_coded(item) && size > SMALL_VALUES &&
+                   self->n_bodies > 0;
     if (size > 0 && is_placed(self, item->payload)) {
         item->how = HOW_PLACED;
         return PS_LANE_WRITTEN;
     }
     item->how = HOW_INLINE;
-    if (self->serves || size <= SMALL_VALUES ||
-        size > self->share->sizes.arena_bytes / 2) {
+    if (self->serves || size <= SMALL_VALUES || size > self->share->sizes.arena_bytes / 2) {
         return PS_LANE_WRITTEN;
     }
     if (ps_arena_take(&self->share->free, size, &item->block_at)) {
@@ -165,8 +152,7 @@ decide_values(ps_lane_t *self, ps_lane_item_t *item, uint64_t size)
     return PS_LANE_WRITTEN;
 }
 
-static ps_lane_written_t
-decide(ps_lane_t *self, ps_lane_item_t *item)
+static ps_lane_written_t decide(ps_lane_t *self, ps_lane_item_t *item)
 {
     uint64_t size = parts_size(item) + values_size(item);
 
@@ -186,12 +172,10 @@ decide(ps_lane_t *self, ps_lane_item_t *item)
 
 /* ---- records ----------------------------------------------------------- */
 
-static ps_lane_written_t
-write_plain(ps_lane_t *self, const ps_lane_item_t *item)
+static ps_lane_written_t write_plain(ps_lane_t *self, const ps_lane_item_t *item)
 {
     uint64_t body = parts_size(item) + values_size(item);
-    uint8_t *record =
-        ps_ring_reserve(&self->out, PS_RECORD_HEAD + PS_HEADER_MAX + body);
+    uint8_t *record = ps_ring_reserve(&self->out, PS_RECORD_HEAD + PS_HEADER_MAX + body);
     const ps_payload_t *payload = item->payload;
     uint8_t *at = NULL;
     size_t header = 0;
@@ -209,29 +193,25 @@ write_plain(ps_lane_t *self, const ps_lane_item_t *item)
             at = append(at, payload->spans[i]);
         }
     }
-    word = ps_record_word((uint32_t)(at - record), (uint16_t)header,
-                          PS_RECORD_INLINE);
+    word = ps_record_word((uint32_t)(at - record), (uint16_t)header, PS_RECORD_INLINE);
     memcpy(record, &word, sizeof word);
     commit(self, (uint64_t)(at - record));
     return PS_LANE_WRITTEN;
 }
 
 /* Keys and index, until the rest of them fits beside the header. */
-static ps_lane_written_t
-write_parts(ps_lane_t *self, ps_lane_item_t *item)
+static ps_lane_written_t write_parts(ps_lane_t *self, ps_lane_item_t *item)
 {
     uint64_t most = most_inline(self);
 
     while (parts_size(item) - item->parts_sent > most) {
         uint8_t *record = ps_ring_reserve(&self->out, PS_RECORD_HEAD + most);
-        uint64_t word = ps_record_word((uint32_t)(PS_RECORD_HEAD + most), 0,
-                                       PS_RECORD_PART);
+        uint64_t word = ps_record_word((uint32_t)(PS_RECORD_HEAD + most), 0, PS_RECORD_PART);
 
         if (record == NULL) {
             return PS_LANE_LATER;
         }
-        (void)append_parts(record + PS_RECORD_HEAD, item, item->parts_sent,
-                           most);
+        (void)append_parts(record + PS_RECORD_HEAD, item, item->parts_sent, most);
         memcpy(record, &word, sizeof word);
         commit(self, PS_RECORD_HEAD + most);
         item->parts_sent += most;
@@ -240,8 +220,7 @@ write_parts(ps_lane_t *self, ps_lane_item_t *item)
 }
 
 /* The next piece of the values. */
-static ps_bytes_t
-next_piece(const ps_lane_t *self, const ps_lane_item_t *item)
+static ps_bytes_t next_piece(const ps_lane_t *self, const ps_lane_item_t *item)
 {
     uint32_t most = WHOLE_SPAN;
 
@@ -258,8 +237,7 @@ next_piece(const ps_lane_t *self, const ps_lane_item_t *item)
 
 /* Whether the values from `at` on are finite, copied to `to` unless that is
  * NULL: a little at a time, so that they are warm for the second. */
-static bool
-copy_and_check(uint8_t *to, ps_bytes_t values, ps_type_t type)
+static bool copy_and_check(uint8_t *to, ps_bytes_t values, ps_type_t type)
 {
     size_t step = 0;
     bool is_finite = true;
@@ -269,18 +247,14 @@ copy_and_check(uint8_t *to, ps_bytes_t values, ps_type_t type)
         if (to != NULL) {
             memcpy(to + at, values.data + at, step);
         }
-        is_finite = is_finite && ps_finite_all(type, values.data + at,
-                                               step / ps_type_size(type));
+        is_finite = is_finite && ps_finite_all(type, values.data + at, step / ps_type_size(type));
     }
     return is_finite;
 }
 
 /* Puts the piece where the other end finds it. */
-static void
-place_piece(ps_lane_t *self,
-            const ps_lane_item_t *item,
-            ps_bytes_t piece,
-            ps_record_head_t *head)
+static void place_piece(ps_lane_t *self, const ps_lane_item_t *item, ps_bytes_t piece,
+                        ps_record_head_t *head)
 {
     ps_type_t type = (ps_type_t)item->message->push.type;
     uint8_t *to = NULL;
@@ -300,8 +274,7 @@ place_piece(ps_lane_t *self,
 }
 
 /* The words of a MESSAGE's head, the first one last. */
-static void
-write_head(uint8_t *record, const ps_record_head_t *head)
+static void write_head(uint8_t *record, const ps_record_head_t *head)
 {
     const uint64_t words[PS_RECORD_WORDS] = {
         ps_record_word(head->size, head->header_size, PS_RECORD_MESSAGE) |
@@ -318,16 +291,13 @@ write_head(uint8_t *record, const ps_record_head_t *head)
 }
 
 /* One record of message with the piece of values that is next. */
-static ps_lane_written_t
-write_record(ps_lane_t *self,
-             ps_lane_item_t *item,
-             const ps_message_t *message,
-             ps_bytes_t piece)
+static ps_lane_written_t write_record(ps_lane_t *self, ps_lane_item_t *item,
+                                      const ps_message_t *message, ps_bytes_t piece)
 {
     bool is_first = message->kind != PS_KIND_CHUNK;
     uint64_t rest = is_first ? parts_size(item) - item->parts_sent : 0;
-    uint64_t need = PS_RECORD_FULL_HEAD + PS_HEADER_MAX + rest +
-                    (item->how == HOW_INLINE ? piece.size : 0);
+    uint64_t need =
+        PS_RECORD_FULL_HEAD + PS_HEADER_MAX + rest + (item->how == HOW_INLINE ? piece.size : 0);
     uint8_t *record = ps_ring_reserve(&self->out, need);
     uint8_t *at = NULL;
     ps_record_head_t head = {.values_size = piece.size};
@@ -336,8 +306,7 @@ write_record(ps_lane_t *self,
         return PS_LANE_LATER;
     }
     place_piece(self, item, piece, &head);
-    head.header_size =
-        (uint16_t)ps_message_encode(message, record + PS_RECORD_FULL_HEAD);
+    head.header_size = (uint16_t)ps_message_encode(message, record + PS_RECORD_FULL_HEAD);
     at = record + PS_RECORD_FULL_HEAD + head.header_size;
     if (is_first && item->payload != NULL) {
         head.index_size = is_coded(item) ? 0 : item->payload->index.size;
@@ -360,8 +329,7 @@ write_record(ps_lane_t *self,
     return PS_LANE_WRITTEN;
 }
 
-static ps_lane_written_t
-write_first(ps_lane_t *self, ps_lane_item_t *item)
+static ps_lane_written_t write_first(ps_lane_t *self, ps_lane_item_t *item)
 {
     ps_message_t first = *item->message;
     ps_bytes_t piece = next_piece(self, item);
@@ -378,8 +346,7 @@ write_first(ps_lane_t *self, ps_lane_item_t *item)
     return rc;
 }
 
-static ps_lane_written_t
-write_chunks(ps_lane_t *self, ps_lane_item_t *item)
+static ps_lane_written_t write_chunks(ps_lane_t *self, ps_lane_item_t *item)
 {
     ps_lane_written_t rc = PS_LANE_WRITTEN;
     uint64_t size = values_size(item);
@@ -388,9 +355,8 @@ write_chunks(ps_lane_t *self, ps_lane_item_t *item)
     if (item->sent >= size) {
         return PS_LANE_WRITTEN;
     }
-    message.chunk.request = item->message->kind == PS_KIND_PUSH
-                                ? item->message->push.request
-                                : item->message->values.request;
+    message.chunk.request = item->message->kind == PS_KIND_PUSH ? item->message->push.request
+                                                                : item->message->values.request;
     while (rc == PS_LANE_WRITTEN && item->sent < size) {
         message.chunk.offset = item->sent;
         rc = write_record(self, item, &message, next_piece(self, item));
@@ -400,8 +366,7 @@ write_chunks(ps_lane_t *self, ps_lane_item_t *item)
 
 /* The block, or the payload that lies in the arena, is used until the server
  * has passed what was written just now. */
-static void
-remember_body(ps_lane_t *self, const ps_lane_item_t *item)
+static void remember_body(ps_lane_t *self, const ps_lane_item_t *item)
 {
     size_t at = self->first_body + self->n_bodies;
 
@@ -413,13 +378,11 @@ remember_body(ps_lane_t *self, const ps_lane_item_t *item)
         .at = item->block_at,
         .size = item->block_size,
         .values = item->sent,
-        .payload =
-            item->how == HOW_PLACED ? ps_payload_keep(item->payload) : NULL};
+        .payload = item->how == HOW_PLACED ? ps_payload_keep(item->payload) : NULL};
     self->n_bodies++;
 }
 
-ps_lane_written_t
-ps_lane_write(ps_lane_t *self, ps_lane_item_t *item)
+ps_lane_written_t ps_lane_write(ps_lane_t *self, ps_lane_item_t *item)
 {
     ps_lane_written_t rc = PS_LANE_WRITTEN;
 

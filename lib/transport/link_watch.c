@@ -13,11 +13,9 @@
 /* An event's number and value; the endpoint follows in a frame of its own. */
 #define EVENT_SIZE 6
 
-psd_status_t
-ps_socket_begin_watch(ps_socket_t *self, psd_error_t *err)
+psd_status_t ps_socket_begin_watch(ps_socket_t *self, psd_error_t *err)
 {
-    const int events = ZMQ_EVENT_DISCONNECTED |
-                       (self->is_port ? 0 : ZMQ_EVENT_HANDSHAKE_SUCCEEDED);
+    const int events = ZMQ_EVENT_DISCONNECTED | (self->is_port ? 0 : ZMQ_EVENT_HANDSHAKE_SUCCEEDED);
     const int no_limit = 0; /* an I/O thread does not wait for who reads this */
     char place[64];
     psd_status_t rc = PSD_OK;
@@ -30,8 +28,7 @@ ps_socket_begin_watch(ps_socket_t *self, psd_error_t *err)
     rc = ps_context_open(self->context, ZMQ_PAIR, &self->monitor, err);
     if (rc != PSD_OK) {
         (void)zmq_socket_monitor(self->handle, NULL, 0);
-    } else if (zmq_setsockopt(self->monitor, ZMQ_RCVHWM, &no_limit,
-                              sizeof no_limit) != 0 ||
+    } else if (zmq_setsockopt(self->monitor, ZMQ_RCVHWM, &no_limit, sizeof no_limit) != 0 ||
                zmq_connect(self->monitor, place) != 0) {
         rc = ps_zmq_status(err, "watch a link");
     }
@@ -40,8 +37,7 @@ ps_socket_begin_watch(ps_socket_t *self, psd_error_t *err)
 
 /* First the one that tells: an I/O thread that has news for a reader that is
  * gone waits for good, and all its connections with it. */
-void
-ps_socket_end_watch(ps_socket_t *self)
+void ps_socket_end_watch(ps_socket_t *self)
 {
     if (self->monitor != NULL) {
         if (!ps_context_is_forked(self->context)) {
@@ -53,8 +49,7 @@ ps_socket_end_watch(ps_socket_t *self)
 }
 
 /* The next event's number; 0: there is none. */
-static uint16_t
-next_event(void *monitor, uint32_t *ret_value)
+static uint16_t next_event(void *monitor, uint32_t *ret_value)
 {
     uint8_t event[EVENT_SIZE] = {0};
     uint16_t number = 0;
@@ -70,14 +65,12 @@ next_event(void *monitor, uint32_t *ret_value)
 }
 
 /* Takes in what the monitor has said. */
-static void
-look(ps_socket_t *self)
+static void look(ps_socket_t *self)
 {
     uint16_t event = 0;
     uint32_t value = 0;
 
-    while (self->monitor != NULL &&
-           (event = next_event(self->monitor, &value)) != 0) {
+    while (self->monitor != NULL && (event = next_event(self->monitor, &value)) != 0) {
         if (event == ZMQ_EVENT_HANDSHAKE_SUCCEEDED) {
             self->is_up = true;
         } else if (self->is_up) {
@@ -86,14 +79,12 @@ look(ps_socket_t *self)
     }
 }
 
-void
-ps_socket_look_closed(ps_socket_t *self)
+void ps_socket_look_closed(ps_socket_t *self)
 {
     uint16_t event = 0;
     uint32_t value = 0;
 
-    while (self->monitor != NULL &&
-           (event = next_event(self->monitor, &value)) != 0) {
+    while (self->monitor != NULL && (event = next_event(self->monitor, &value)) != 0) {
         if (event == ZMQ_EVENT_DISCONNECTED) {
             uint64_t gone = ps_port_conns_closed(&self->conns, (int)value);
 
@@ -104,15 +95,13 @@ ps_socket_look_closed(ps_socket_t *self)
     }
 }
 
-bool
-ps_socket_is_up(ps_socket_t *self)
+bool ps_socket_is_up(ps_socket_t *self)
 {
     look(self);
     return self->is_up && !self->was_lost;
 }
 
-bool
-ps_socket_is_gone(ps_socket_t *self)
+bool ps_socket_is_gone(ps_socket_t *self)
 {
     look(self);
     return self->lane != NULL ? self->lane->gone : self->was_lost;

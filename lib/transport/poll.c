@@ -10,8 +10,7 @@
 #include "transport/socket.h"
 
 /* Looks whether the socket has something. -1: zmq_errno says why not. */
-static int
-ask_socket(ps_poll_item_t *item)
+static int ask_socket(ps_poll_item_t *item)
 {
     int events = 0;
     size_t size = sizeof events;
@@ -26,16 +25,14 @@ ask_socket(ps_poll_item_t *item)
     return 0;
 }
 
-bool
-ps_poll_has_some(void *socket)
+bool ps_poll_has_some(void *socket)
 {
     ps_poll_item_t item = {.socket = socket};
 
     return ask_socket(&item) != 0 || item.is_ready;
 }
 
-int
-ps_poll_fd(void *socket)
+int ps_poll_fd(void *socket)
 {
     int fd = -1;
     size_t size = sizeof fd;
@@ -44,8 +41,7 @@ ps_poll_fd(void *socket)
 }
 
 /* Asks the sockets of which nothing is known. */
-static int
-ask_unknown(ps_poll_item_t *items, size_t n, bool *ret_any)
+static int ask_unknown(ps_poll_item_t *items, size_t n, bool *ret_any)
 {
     for (size_t i = 0; i < n; i++) {
         ps_poll_item_t *item = &items[i];
@@ -60,12 +56,8 @@ ask_unknown(ps_poll_item_t *items, size_t n, bool *ret_any)
 }
 
 /* One sleep, and what it brought. */
-static int
-sleep_on(ps_poll_item_t *items,
-         struct pollfd *fds,
-         size_t n,
-         int timeout_ms,
-         bool *ret_any)
+static int sleep_on(ps_poll_item_t *items, struct pollfd *fds, size_t n, int timeout_ms,
+                    bool *ret_any)
 {
     int n_signs = 0;
 
@@ -91,12 +83,8 @@ sleep_on(ps_poll_item_t *items,
     return 0;
 }
 
-static int
-sleep_until(ps_poll_item_t *items,
-            struct pollfd *fds,
-            size_t n,
-            long timeout_ms,
-            bool any)
+static int sleep_until(ps_poll_item_t *items, struct pollfd *fds, size_t n, long timeout_ms,
+                       bool any)
 {
     uint64_t until_ms = 0;
     bool is_over = false;
@@ -115,14 +103,12 @@ sleep_until(ps_poll_item_t *items,
         /* The sign may have been of something else, as a new connection. */
         now_ms = any ? until_ms : ps_now_ms();
         is_over = now_ms >= until_ms;
-        timeout_ms =
-            timeout_ms < 0 || is_over ? timeout_ms : (long)(until_ms - now_ms);
+        timeout_ms = timeout_ms < 0 || is_over ? timeout_ms : (long)(until_ms - now_ms);
     }
     return 0;
 }
 
-int
-ps_poll(ps_poll_item_t *items, struct pollfd *fds, size_t n, long timeout_ms)
+int ps_poll(ps_poll_item_t *items, struct pollfd *fds, size_t n, long timeout_ms)
 {
     bool any = false;
     int rc = ask_unknown(items, n, &any);

@@ -19,9 +19,9 @@
 #include <stddef.h>
 
 typedef struct ps_poll_item {
-    void *socket; /* of ZeroMQ; NULL: the descriptor is all */
-    int fd;       /* the socket's, see ps_poll_fd, or any other */
-    bool is_dry;  /* in and out: the socket had nothing; nobody used it since */
+    void *socket;  /* of ZeroMQ; NULL: the descriptor is all */
+    int fd;        /* the socket's, see ps_poll_fd, or any other */
+    bool is_dry;   /* in and out: the socket had nothing; nobody used it since */
     bool is_ready; /* out: there is something to receive */
 } ps_poll_item_t;
 
@@ -39,6 +39,5 @@ int ps_poll_fd(void *socket);
  *
  * Returns 0, or -1 with an error that zmq_errno names.
  */
-int
-ps_poll(ps_poll_item_t *items, struct pollfd *fds, size_t n, long timeout_ms);
+int ps_poll(ps_poll_item_t *items, struct pollfd *fds, size_t n, long timeout_ms);
 #endif

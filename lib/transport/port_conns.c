@@ -28,8 +28,8 @@ typedef struct answer {
     uint64_t bytes;
     ps_transit_t *transit; /* held */
     bool is_written;       /* ZeroMQ is done with all of it … */
-    uint64_t end;        /* … and so many bytes acknowledged are all of it */
-    uint64_t arrived_ms; /* when that was seen first; 0: not yet */
+    uint64_t end;          /* … and so many bytes acknowledged are all of it */
+    uint64_t arrived_ms;   /* when that was seen first; 0: not yet */
 } answer_t;
 
 typedef struct ps_port_conn {
@@ -42,37 +42,31 @@ typedef struct ps_port_conn {
     size_t prune_at; /* answers, before those that have arrived are dropped */
 } ps_port_conn_t;
 
-static void
-let_go(ps_transit_t *self)
+static void let_go(ps_transit_t *self)
 {
-    if (atomic_fetch_sub_explicit(&self->n_holders, 1, memory_order_acq_rel) ==
-        1) {
+    if (atomic_fetch_sub_explicit(&self->n_holders, 1, memory_order_acq_rel) == 1) {
         ps_free(self);
     }
 }
 
-void
-ps_transit_lend(ps_transit_t *self, uint64_t bytes)
+void ps_transit_lend(ps_transit_t *self, uint64_t bytes)
 {
     (void)atomic_fetch_add_explicit(&self->n_holders, 1, memory_order_relaxed);
     self->n_lent += bytes;
 }
 
-void
-ps_transit_done(ps_transit_t *self, uint64_t bytes)
+void ps_transit_done(ps_transit_t *self, uint64_t bytes)
 {
     (void)atomic_fetch_add_explicit(&self->n_done, bytes, memory_order_release);
     let_go(self);
 }
 
-static uint64_t
-key_of(int fd)
+static uint64_t key_of(int fd)
 {
     return (uint64_t)(unsigned)fd + 1;
 }
 
-static void
-conn_free(ps_port_conn_t *self)
+static void conn_free(ps_port_conn_t *self)
 {
     for (size_t i = 0; i < self->n_answers; i++) {
         let_go(self->answers[i].transit);
@@ -81,8 +75,7 @@ conn_free(ps_port_conn_t *self)
     ps_free(self);
 }
 
-void
-ps_port_conns_done(ps_port_conns_t *self)
+void ps_port_conns_done(ps_port_conns_t *self)
 {
     size_t at = 0;
     uint64_t conn = 0;
@@ -95,8 +88,7 @@ ps_port_conns_done(ps_port_conns_t *self)
     ps_map_done(&self->by_fd);
 }
 
-uint64_t
-ps_port_conns_closed(ps_port_conns_t *self, int fd)
+uint64_t ps_port_conns_closed(ps_port_conns_t *self, int fd)
 {
     ps_port_conn_t *gone = ps_map_remove(&self->by_fd, key_of(fd));
     uint64_t conn = gone == NULL ? 0 : gone->conn;
@@ -108,19 +100,14 @@ ps_port_conns_closed(ps_port_conns_t *self, int fd)
     return conn;
 }
 
-bool
-ps_port_conns_lost(ps_port_conns_t *self, uint64_t conn)
+bool ps_port_conns_lost(ps_port_conns_t *self, uint64_t conn)
 {
     const ps_port_conn_t *known = ps_map_get(&self->by_conn, conn);
 
     return known != NULL && ps_port_conns_closed(self, known->fd) == conn;
 }
 
-bool
-ps_port_conns_greet(ps_port_conns_t *self,
-                    uint64_t conn,
-                    int fd,
-                    uint64_t *ret_gone)
+bool ps_port_conns_greet(ps_port_conns_t *self, uint64_t conn, int fd, uint64_t *ret_gone)
 {
     ps_port_conn_t *made = NULL;
 
@@ -145,8 +132,7 @@ ps_port_conns_greet(ps_port_conns_t *self,
     return true;
 }
 
-void
-ps_port_conns_welcome(ps_port_conns_t *self, uint64_t conn)
+void ps_port_conns_welcome(ps_port_conns_t *self, uint64_t conn)
 {
     ps_port_conn_t *known = ps_map_get(&self->by_conn, conn);
 
@@ -155,8 +141,7 @@ ps_port_conns_welcome(ps_port_conns_t *self, uint64_t conn)
     }
 }
 
-bool
-ps_port_conns_is_welcome(const ps_port_conns_t *self, uint64_t conn)
+bool ps_port_conns_is_welcome(const ps_port_conns_t *self, uint64_t conn)
 {
     const ps_port_conn_t *known = ps_map_get(&self->by_conn, conn);
 
@@ -167,8 +152,7 @@ ps_port_conns_is_welcome(const ps_port_conns_t *self, uint64_t conn)
 
 /* Bytes of the connection that the other end has acknowledged. false: it is not
  * TCP, or closed, which will be said. */
-static bool
-acknowledged(int fd, uint64_t *ret)
+static bool acknowledged(int fd, uint64_t *ret)
 {
     struct tcp_info info = {0};
     socklen_t size = sizeof info;
@@ -181,8 +165,7 @@ acknowledged(int fd, uint64_t *ret)
 }
 
 /* Bytes that the kernel has and the other end not yet, of whatever message. */
-static uint64_t
-queued(int fd)
+static uint64_t queued(int fd)
 {
     int n = 0;
 
@@ -195,18 +178,15 @@ queued(int fd)
  * connection ends, whatever else is sent. To a unix socket it has arrived by
  * then.
  */
-static uint64_t
-left_of(const ps_port_conn_t *self, answer_t *answer)
+static uint64_t left_of(const ps_port_conn_t *self, answer_t *answer)
 {
-    uint64_t n_done =
-        atomic_load_explicit(&answer->transit->n_done, memory_order_acquire);
+    uint64_t n_done = atomic_load_explicit(&answer->transit->n_done, memory_order_acquire);
     uint64_t n_acked = 0;
 
     if (n_done < answer->transit->n_lent) {
         uint64_t n_queued = queued(self->fd);
 
-        return answer->transit->n_lent - n_done +
-               (n_queued < n_done ? n_queued : n_done);
+        return answer->transit->n_lent - n_done + (n_queued < n_done ? n_queued : n_done);
     }
     if (!acknowledged(self->fd, &n_acked)) {
         return 0;
@@ -221,8 +201,7 @@ left_of(const ps_port_conn_t *self, answer_t *answer)
 }
 
 /* Takes out the answers that have arrived. */
-static void
-prune(ps_port_conn_t *self)
+static void prune(ps_port_conn_t *self)
 {
     size_t n = 0;
 
@@ -237,12 +216,8 @@ prune(ps_port_conn_t *self)
     self->prune_at = 2 * n > ANSWERS_MIN ? 2 * n : ANSWERS_MIN;
 }
 
-ps_transit_t *
-ps_port_conns_begin(ps_port_conns_t *self,
-                    uint64_t conn,
-                    uint64_t request,
-                    uint64_t epoch,
-                    uint64_t bytes)
+ps_transit_t *ps_port_conns_begin(ps_port_conns_t *self, uint64_t conn, uint64_t request,
+                                  uint64_t epoch, uint64_t bytes)
 {
     ps_port_conn_t *to = ps_map_get(&self->by_conn, conn);
     ps_transit_t *transit = NULL;
@@ -253,8 +228,7 @@ ps_port_conns_begin(ps_port_conns_t *self,
     if (to->n_answers >= to->prune_at) {
         prune(to);
     }
-    if (!ps_grow(&to->answers, &to->capacity, to->n_answers + 1,
-                 sizeof *to->answers)) {
+    if (!ps_grow(&to->answers, &to->capacity, to->n_answers + 1, sizeof *to->answers)) {
         return NULL;
     }
     transit = ps_alloc(1, sizeof *transit);
@@ -263,13 +237,12 @@ ps_port_conns_begin(ps_port_conns_t *self,
     }
     atomic_init(&transit->n_holders, 1);
     atomic_init(&transit->n_done, 0);
-    to->answers[to->n_answers++] = (answer_t){
-        .request = request, .epoch = epoch, .bytes = bytes, .transit = transit};
+    to->answers[to->n_answers++] =
+        (answer_t){.request = request, .epoch = epoch, .bytes = bytes, .transit = transit};
     return transit;
 }
 
-static void
-take_out(ps_port_conn_t *self, size_t at)
+static void take_out(ps_port_conn_t *self, size_t at)
 {
     let_go(self->answers[at].transit);
     self->n_answers--;
@@ -278,8 +251,7 @@ take_out(ps_port_conn_t *self, size_t at)
     }
 }
 
-void
-ps_port_conns_fail(ps_port_conns_t *self, uint64_t conn)
+void ps_port_conns_fail(ps_port_conns_t *self, uint64_t conn)
 {
     ps_port_conn_t *to = ps_map_get(&self->by_conn, conn);
 
@@ -288,14 +260,8 @@ ps_port_conns_fail(ps_port_conns_t *self, uint64_t conn)
     }
 }
 
-bool
-ps_port_conns_find(ps_port_conns_t *self,
-                   uint64_t conn,
-                   uint64_t request,
-                   uint64_t epoch,
-                   uint64_t now_ms,
-                   uint64_t *ret_sent,
-                   uint64_t *ret_bytes)
+bool ps_port_conns_find(ps_port_conns_t *self, uint64_t conn, uint64_t request, uint64_t epoch,
+                        uint64_t now_ms, uint64_t *ret_sent, uint64_t *ret_bytes)
 {
     ps_port_conn_t *to = ps_map_get(&self->by_conn, conn);
     uint64_t left = 0;

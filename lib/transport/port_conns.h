@@ -26,9 +26,7 @@ typedef struct ps_transit ps_transit_t;
 void ps_port_conns_done(ps_port_conns_t *self);
 /* The connection says who it is, and is fd. One that was fd before is gone:
  * *ret_gone, else 0. false: no memory. */
-PSD_MUST_CHECK bool ps_port_conns_greet(ps_port_conns_t *self,
-                                        uint64_t conn,
-                                        int fd,
+PSD_MUST_CHECK bool ps_port_conns_greet(ps_port_conns_t *self, uint64_t conn, int fd,
                                         uint64_t *ret_gone);
 /* It is answered WELCOME. */
 void ps_port_conns_welcome(ps_port_conns_t *self, uint64_t conn);
@@ -43,11 +41,8 @@ bool ps_port_conns_lost(ps_port_conns_t *self, uint64_t conn);
 /* The answer to a request begins to go to conn; a call of ps_transit_lend for
  * each of its frames follows. NULL: the connection is not known, or there is no
  * memory: nobody keeps count of it. Borrowed until the next call for conn. */
-ps_transit_t *ps_port_conns_begin(ps_port_conns_t *self,
-                                  uint64_t conn,
-                                  uint64_t request,
-                                  uint64_t epoch,
-                                  uint64_t bytes);
+ps_transit_t *ps_port_conns_begin(ps_port_conns_t *self, uint64_t conn, uint64_t request,
+                                  uint64_t epoch, uint64_t bytes);
 /* So many bytes of it are lent to ZeroMQ; when they come back, on any thread,
  * ps_transit_done says so. */
 void ps_transit_lend(ps_transit_t *self, uint64_t bytes);
@@ -60,11 +55,7 @@ void ps_port_conns_fail(ps_port_conns_t *self, uint64_t conn);
  * One that has arrived is found a second longer: what asks again may have met
  * it on the way, or its process does not get to run.
  */
-PSD_MUST_CHECK bool ps_port_conns_find(ps_port_conns_t *self,
-                                       uint64_t conn,
-                                       uint64_t request,
-                                       uint64_t epoch,
-                                       uint64_t now_ms,
-                                       uint64_t *ret_sent,
+PSD_MUST_CHECK bool ps_port_conns_find(ps_port_conns_t *self, uint64_t conn, uint64_t request,
+                                       uint64_t epoch, uint64_t now_ms, uint64_t *ret_sent,
                                        uint64_t *ret_bytes);
 #endif

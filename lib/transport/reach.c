@@ -43,8 +43,7 @@ typedef struct attempt {
 /* ---- the attempt --------------------------------------------------------- */
 
 /* What came of connecting; takes the socket. */
-static int
-outcome(int handle, const struct sockaddr *to, socklen_t size, uint32_t wait_ms)
+static int outcome(int handle, const struct sockaddr *to, socklen_t size, uint32_t wait_ms)
 {
     struct pollfd polled = {.fd = handle, .events = POLLOUT};
     socklen_t code_size = sizeof(int);
@@ -52,8 +51,7 @@ outcome(int handle, const struct sockaddr *to, socklen_t size, uint32_t wait_ms)
 
     if (code == EINPROGRESS) {
         code = poll(&polled, 1, (int)wait_ms) > 0 ? 0 : ETIMEDOUT;
-        if (code == 0 &&
-            getsockopt(handle, SOL_SOCKET, SO_ERROR, &code, &code_size) != 0) {
+        if (code == 0 && getsockopt(handle, SOL_SOCKET, SO_ERROR, &code, &code_size) != 0) {
             code = errno;
         }
     }
@@ -62,16 +60,14 @@ outcome(int handle, const struct sockaddr *to, socklen_t size, uint32_t wait_ms)
 }
 
 /* What is answered at once and will be again, until somebody listens. */
-static bool
-is_refusal(int code)
+static bool is_refusal(int code)
 {
-    return code == ECONNREFUSED || code == ENOENT || code == EACCES ||
-           code == ENOTSOCK || code == ENAMETOOLONG;
+    return code == ECONNREFUSED || code == ENOENT || code == EACCES || code == ENOTSOCK ||
+           code == ENAMETOOLONG;
 }
 
 /* path: of a unix socket; NULL: of a host */
-static void
-tell(attempt_t *self, const char *path, int code, bool is_here)
+static void tell(attempt_t *self, const char *path, int code, bool is_here)
 {
     char text[PS_REACH_TEXT];
 
@@ -84,14 +80,12 @@ tell(attempt_t *self, const char *path, int code, bool is_here)
     } else if (path != NULL) {
         (void)ps_door_reason(path, code, self->why);
     } else {
-        (void)snprintf(self->why, sizeof self->why, "%s",
-                       strerror_r(code, text, sizeof text));
+        (void)snprintf(self->why, sizeof self->why, "%s", strerror_r(code, text, sizeof text));
     }
 }
 
 /* The outcome of connecting to the socket at a path. */
-static int
-connect_ipc(const char *path, uint32_t wait_ms)
+static int connect_ipc(const char *path, uint32_t wait_ms)
 {
     struct sockaddr_un to = {.sun_family = AF_UNIX};
     size_t length = strlen(path);
@@ -110,32 +104,26 @@ connect_ipc(const char *path, uint32_t wait_ms)
         to.sun_path[0] = '\0';
     }
     code = outcome(handle, (const struct sockaddr *)&to,
-                   (socklen_t)(offsetof(struct sockaddr_un, sun_path) + length),
-                   wait_ms);
+                   (socklen_t)(offsetof(struct sockaddr_un, sun_path) + length), wait_ms);
     return code == EAGAIN ? 0 : code; /* its queue is full */
 }
 
-bool
-ps_reach_ipc_listens(const char *endpoint)
+bool ps_reach_ipc_listens(const char *endpoint)
 {
-    return strncmp(endpoint, IPC, strlen(IPC)) == 0 &&
-           connect_ipc(endpoint + strlen(IPC), 0) == 0;
+    return strncmp(endpoint, IPC, strlen(IPC)) == 0 && connect_ipc(endpoint + strlen(IPC), 0) == 0;
 }
 
-static void
-try_ipc(attempt_t *self, const char *path)
+static void try_ipc(attempt_t *self, const char *path)
 {
     atomic_store(&self->is_found, true);
     tell(self, path, connect_ipc(path, self->wait_ms), true);
 }
 
 /* The address is one of this host's: nobody can bind another's. */
-static bool
-is_here(const struct addrinfo *found)
+static bool is_here(const struct addrinfo *found)
 {
     struct sockaddr_storage at;
-    int handle =
-        socket(found->ai_family, SOCK_STREAM | SOCK_CLOEXEC, IPPROTO_TCP);
+    int handle = socket(found->ai_family, SOCK_STREAM | SOCK_CLOEXEC, IPPROTO_TCP);
     bool is_ours = false;
 
     memset(&at, 0, sizeof at);
@@ -146,8 +134,7 @@ is_here(const struct addrinfo *found)
         ((struct sockaddr_in6 *)&at)->sin6_port = 0;
     }
     if (handle >= 0) {
-        is_ours =
-            bind(handle, (const struct sockaddr *)&at, found->ai_addrlen) == 0;
+        is_ours = bind(handle, (const struct sockaddr *)&at, found->ai_addrlen) == 0;
         (void)close(handle);
     }
     return is_ours;
@@ -155,12 +142,10 @@ is_here(const struct addrinfo *found)
 
 /* Of HOST:PORT or [ADDRESS]:PORT; as ZeroMQ, the first address, and IPv6 only
  * in brackets. */
-static void
-try_tcp(attempt_t *self, char *host)
+static void try_tcp(attempt_t *self, char *host)
 {
-    struct addrinfo wanted = {.ai_family = AF_INET,
-                              .ai_socktype = SOCK_STREAM,
-                              .ai_flags = AI_NUMERICSERV};
+    struct addrinfo wanted = {
+        .ai_family = AF_INET, .ai_socktype = SOCK_STREAM, .ai_flags = AI_NUMERICSERV};
     struct addrinfo *found = NULL;
     char *colon = strrchr(host, ':');
     int handle = -1;
@@ -180,31 +165,25 @@ try_tcp(attempt_t *self, char *host)
     rc = getaddrinfo(host, colon + 1, &wanted, &found);
     atomic_store(&self->is_found, true);
     if (rc != 0) {
-        (void)snprintf(self->why, sizeof self->why, "host \"%.100s\": %s", host,
-                       gai_strerror(rc));
+        (void)snprintf(self->why, sizeof self->why, "host \"%.100s\": %s", host, gai_strerror(rc));
         self->outcome = rc == EAI_NONAME ? PS_REACH_REFUSED : PS_REACH_UNKNOWN;
         return;
     }
     handle =
-        socket(found->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK,
-               found->ai_protocol);
-    code = handle < 0 ? errno
-                      : outcome(handle, found->ai_addr, found->ai_addrlen,
-                                self->wait_ms);
+        socket(found->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, found->ai_protocol);
+    code = handle < 0 ? errno : outcome(handle, found->ai_addr, found->ai_addrlen, self->wait_ms);
     tell(self, NULL, code, code == ECONNREFUSED && is_here(found));
     freeaddrinfo(found);
 }
 
-static void
-drop(attempt_t *self)
+static void drop(attempt_t *self)
 {
     (void)pthread_cond_destroy(&self->ended);
     (void)pthread_mutex_destroy(&self->lock);
     ps_free(self);
 }
 
-static void *
-run(void *context)
+static void *run(void *context)
 {
     attempt_t *self = context;
     bool is_mine = false;
@@ -225,8 +204,7 @@ run(void *context)
 
 /* ---- who asks ------------------------------------------------------------ */
 
-static attempt_t *
-new_attempt(const char *endpoint, uint32_t wait_ms)
+static attempt_t *new_attempt(const char *endpoint, uint32_t wait_ms)
 {
     attempt_t *self = ps_alloc(1, sizeof *self);
 
@@ -239,18 +217,15 @@ new_attempt(const char *endpoint, uint32_t wait_ms)
     return self;
 }
 
-static bool
-start(attempt_t *self)
+static bool start(attempt_t *self)
 {
     pthread_t thread;
 
-    return ps_thread_start(&thread, run, self) == 0 &&
-           pthread_detach(thread) == 0;
+    return ps_thread_start(&thread, run, self) == 0 && pthread_detach(thread) == 0;
 }
 
 /* No host is looked up, and a unix socket answers at once. */
-static ps_reach_t
-why_ipc(const char *path, uint32_t wait_ms, char ret_why[PS_REACH_TEXT])
+static ps_reach_t why_ipc(const char *path, uint32_t wait_ms, char ret_why[PS_REACH_TEXT])
 {
     attempt_t self = {.wait_ms = wait_ms};
 
@@ -259,10 +234,7 @@ why_ipc(const char *path, uint32_t wait_ms, char ret_why[PS_REACH_TEXT])
     return self.outcome;
 }
 
-ps_reach_t
-ps_reach_why(const char *endpoint,
-             uint32_t wait_ms,
-             char ret_why[PS_REACH_TEXT])
+ps_reach_t ps_reach_why(const char *endpoint, uint32_t wait_ms, char ret_why[PS_REACH_TEXT])
 {
     bool is_ipc = strncmp(endpoint, IPC, strlen(IPC)) == 0;
     attempt_t *self = is_ipc ? NULL : new_attempt(endpoint, wait_ms);
@@ -292,9 +264,8 @@ ps_reach_why(const char *endpoint,
         memcpy(ret_why, self->why, PS_REACH_TEXT);
     } else {
         (void)snprintf(ret_why, PS_REACH_TEXT, "%s",
-                       atomic_load(&self->is_found)
-                           ? "it takes long to connect"
-                           : "its host is still being looked up");
+                       atomic_load(&self->is_found) ? "it takes long to connect"
+                                                    : "its host is still being looked up");
     }
     (void)pthread_mutex_unlock(&self->lock);
     if (has_ended) {

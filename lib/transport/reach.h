@@ -31,9 +31,7 @@ typedef enum ps_reach {
  *                "somebody listens there and does not answer as psd does: …";
  * "" when not even that can be told
  */
-ps_reach_t ps_reach_why(const char *endpoint,
-                        uint32_t wait_ms,
-                        char ret_why[PS_REACH_TEXT]);
+ps_reach_t ps_reach_why(const char *endpoint, uint32_t wait_ms, char ret_why[PS_REACH_TEXT]);
 /* Whether connecting to an ipc endpoint succeeds now. A socket file alone does
  * not tell: who listened there may be gone, or on another host that shares the
  * directory. Waits for nothing. */

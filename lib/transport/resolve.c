@@ -13,8 +13,7 @@
 #define TCP "tcp://"
 #define HOST_SIZE 256
 
-static bool
-needs_none(const char *host)
+static bool needs_none(const char *host)
 {
     struct in_addr address;
 
@@ -23,26 +22,21 @@ needs_none(const char *host)
 }
 
 /* The first address of the family; false: there is none. */
-static bool
-look_up(const char *host, int family, char ret[HOST_SIZE], int *ret_code)
+static bool look_up(const char *host, int family, char ret[HOST_SIZE], int *ret_code)
 {
-    const struct addrinfo wanted = {.ai_family = family,
-                                    .ai_socktype = SOCK_STREAM};
+    const struct addrinfo wanted = {.ai_family = family, .ai_socktype = SOCK_STREAM};
     struct addrinfo *found = NULL;
 
     *ret_code = getaddrinfo(host, NULL, &wanted, &found);
     if (*ret_code == 0) {
-        *ret_code = getnameinfo(found->ai_addr, found->ai_addrlen, ret,
-                                HOST_SIZE, NULL, 0, NI_NUMERICHOST);
+        *ret_code =
+            getnameinfo(found->ai_addr, found->ai_addrlen, ret, HOST_SIZE, NULL, 0, NI_NUMERICHOST);
         freeaddrinfo(found);
     }
     return *ret_code == 0;
 }
 
-psd_status_t
-ps_resolve_bind(const char *endpoint,
-                char ret[PS_RESOLVE_SIZE],
-                psd_error_t *err)
+psd_status_t ps_resolve_bind(const char *endpoint, char ret[PS_RESOLVE_SIZE], psd_error_t *err)
 {
     const char *from = endpoint + strlen(TCP);
     const char *colon = NULL;
@@ -61,8 +55,7 @@ ps_resolve_bind(const char *endpoint,
     if (needs_none(host)) {
         return PSD_OK;
     }
-    if (strcmp(host, "localhost") == 0 ||
-        look_up(host, AF_INET, address, &code)) {
+    if (strcmp(host, "localhost") == 0 || look_up(host, AF_INET, address, &code)) {
         (void)snprintf(ret, PS_RESOLVE_SIZE, TCP "%s%s", address, colon);
         return PSD_OK;
     }
@@ -70,6 +63,6 @@ ps_resolve_bind(const char *endpoint,
         (void)snprintf(ret, PS_RESOLVE_SIZE, TCP "[%s]%s", address, colon);
         return PSD_OK;
     }
-    return psd_error_set(err, PSD_IO, "bind \"%.300s\": host \"%.200s\": %s",
-                         endpoint, host, gai_strerror(code));
+    return psd_error_set(err, PSD_IO, "bind \"%.300s\": host \"%.200s\": %s", endpoint, host,
+                         gai_strerror(code));
 }

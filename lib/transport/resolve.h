@@ -14,7 +14,6 @@
  * the system's resolver gives, else the first IPv6 one. Waits for the resolver.
  * Errors: PSD_IO the name has no address.
  */
-PSD_MUST_CHECK psd_status_t ps_resolve_bind(const char *endpoint,
-                                            char ret[PS_RESOLVE_SIZE],
+PSD_MUST_CHECK psd_status_t ps_resolve_bind(const char *endpoint, char ret[PS_RESOLVE_SIZE],
                                             psd_error_t *err);
 #endif

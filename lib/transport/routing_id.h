@@ -12,8 +12,7 @@
 
 #define PS_ROUTING_ID_SIZE 5
 
-static inline void
-ps_routing_id_of(uint64_t conn, uint8_t ret_id[PS_ROUTING_ID_SIZE])
+static inline void ps_routing_id_of(uint64_t conn, uint8_t ret_id[PS_ROUTING_ID_SIZE])
 {
     uint32_t number = (uint32_t)(conn - 1);
 
@@ -25,8 +24,7 @@ ps_routing_id_of(uint64_t conn, uint8_t ret_id[PS_ROUTING_ID_SIZE])
 }
 
 /* False when the peer has chosen its name by itself. */
-static inline bool
-ps_routing_id_conn(ps_bytes_t id, uint64_t *ret_conn)
+static inline bool ps_routing_id_conn(ps_bytes_t id, uint64_t *ret_conn)
 {
     uint32_t number = 0;
 

@@ -37,41 +37,33 @@ typedef struct option {
     int value;
 } option_t;
 
-static bool
-is_lane(const char *endpoint)
+static bool is_lane(const char *endpoint)
 {
     return strncmp(endpoint, PS_LANE_PREFIX, strlen(PS_LANE_PREFIX)) == 0;
 }
 
-static bool
-is_ipc(const char *endpoint)
+static bool is_ipc(const char *endpoint)
 {
     return strncmp(endpoint, IPC_PREFIX, strlen(IPC_PREFIX)) == 0;
 }
 
-static psd_status_t
-set_options(void *handle, const option_t *options, size_t n, psd_error_t *err)
+static psd_status_t set_options(void *handle, const option_t *options, size_t n, psd_error_t *err)
 {
     for (size_t i = 0; i < n; i++) {
-        if (zmq_setsockopt(handle, options[i].name, &options[i].value,
-                           sizeof options[i].value) != 0) {
+        if (zmq_setsockopt(handle, options[i].name, &options[i].value, sizeof options[i].value) !=
+            0) {
             return ps_zmq_status(err, "set up socket");
         }
     }
     return PSD_OK;
 }
 
-static psd_status_t
-set_up(ps_socket_t *self, const ps_socket_args_t *args, psd_error_t *err)
+static psd_status_t set_up(ps_socket_t *self, const ps_socket_args_t *args, psd_error_t *err)
 {
-    int64_t frame_bytes =
-        args->frame_bytes > INT64_MAX ? -1 : (int64_t)args->frame_bytes;
-    int patience_ms =
-        args->patience_ms == 0 ? SILENCE_MS : (int)args->patience_ms;
-    int silence_ms =
-        args->patience_ms == 0 ? SILENCE_MS : patience_ms / SILENCE_SHARE;
-    int probe_s =
-        silence_ms < BEATS * MS_IN_S ? 1 : silence_ms / BEATS / MS_IN_S;
+    int64_t frame_bytes = args->frame_bytes > INT64_MAX ? -1 : (int64_t)args->frame_bytes;
+    int patience_ms = args->patience_ms == 0 ? SILENCE_MS : (int)args->patience_ms;
+    int silence_ms = args->patience_ms == 0 ? SILENCE_MS : patience_ms / SILENCE_SHARE;
+    int probe_s = silence_ms < BEATS * MS_IN_S ? 1 : silence_ms / BEATS / MS_IN_S;
     const option_t common[] = {
         {ZMQ_SNDHWM, args->high_water},
         {ZMQ_RCVHWM, args->high_water},
@@ -95,19 +87,15 @@ set_up(ps_socket_t *self, const ps_socket_args_t *args, psd_error_t *err)
     } else if (rc == PSD_OK) {
         rc = set_options(self->handle, link, 2, err);
     }
-    if (rc == PSD_OK && zmq_setsockopt(self->handle, ZMQ_MAXMSGSIZE,
-                                       &frame_bytes, sizeof frame_bytes) != 0) {
+    if (rc == PSD_OK &&
+        zmq_setsockopt(self->handle, ZMQ_MAXMSGSIZE, &frame_bytes, sizeof frame_bytes) != 0) {
         rc = ps_zmq_status(err, "set up socket");
     }
     return rc;
 }
 
-static psd_status_t
-new_socket(bool is_port,
-           bool is_lane,
-           const ps_socket_args_t *args,
-           ps_socket_t **ret_socket,
-           psd_error_t *err)
+static psd_status_t new_socket(bool is_port, bool is_lane, const ps_socket_args_t *args,
+                               ps_socket_t **ret_socket, psd_error_t *err)
 {
     PSD_AUTO(ps_socket_close) ps_socket_t *self = ps_alloc(1, sizeof *self);
     psd_status_t rc = PSD_OK;
@@ -140,8 +128,7 @@ new_socket(bool is_port,
         }
         self->context = self->own_context;
     }
-    rc = ps_context_open(self->context, is_port ? ZMQ_ROUTER : ZMQ_DEALER,
-                         &self->handle, err);
+    rc = ps_context_open(self->context, is_port ? ZMQ_ROUTER : ZMQ_DEALER, &self->handle, err);
     if (rc == PSD_OK) {
         rc = set_up(self, args, err);
     }
@@ -157,8 +144,7 @@ new_socket(bool is_port,
 }
 
 /* ZeroMQ cuts a port of more than 16 bits, and connects elsewhere. */
-static bool
-has_port(const char *endpoint, bool is_port)
+static bool has_port(const char *endpoint, bool is_port)
 {
     const char *colon = strrchr(endpoint + strlen("tcp://"), ':');
     uint64_t port = 0;
@@ -166,19 +152,17 @@ has_port(const char *endpoint, bool is_port)
     if (colon == NULL) {
         return false;
     }
-    return (ps_text_u64(colon + 1, &port) && port <= 65535 &&
-            (port > 0 || is_port)) ||
+    return (ps_text_u64(colon + 1, &port) && port <= 65535 && (port > 0 || is_port)) ||
            (is_port && strcmp(colon + 1, "*") == 0);
 }
 
-static psd_status_t
-check_endpoint(ps_socket_t *self, const char *endpoint, psd_error_t *err)
+static psd_status_t check_endpoint(ps_socket_t *self, const char *endpoint, psd_error_t *err)
 {
     const option_t ipv6 = {ZMQ_IPV6, 1};
 
     assert(self != NULL);
-    if (!is_ipc(endpoint) && (strncmp(endpoint, "tcp://", 6) != 0 ||
-                              !has_port(endpoint, self->is_port))) {
+    if (!is_ipc(endpoint) &&
+        (strncmp(endpoint, "tcp://", 6) != 0 || !has_port(endpoint, self->is_port))) {
         return psd_error_set(err, PSD_INVALID,
                              "endpoint is \"%.300s\"; allowed: "
                              "tcp://HOST:PORT with a PORT of %s65535, "
@@ -193,13 +177,11 @@ check_endpoint(ps_socket_t *self, const char *endpoint, psd_error_t *err)
 
 /* ZeroMQ would make the file with the umask's mode, and take the place of
  * whatever lies there. */
-static psd_status_t
-bind_ipc(ps_socket_t *self, const char *endpoint, psd_error_t *err)
+static psd_status_t bind_ipc(ps_socket_t *self, const char *endpoint, psd_error_t *err)
 {
     const char *path = endpoint + strlen(IPC_PREFIX);
     option_t use = {ZMQ_USE_FD, -1};
-    psd_status_t rc =
-        ps_door_listen(path, SOCK_STREAM, self->peers, &use.value, err);
+    psd_status_t rc = ps_door_listen(path, SOCK_STREAM, self->peers, &use.value, err);
 
     if (rc == PSD_OK) {
         rc = set_options(self->handle, &use, 1, err);
@@ -220,27 +202,21 @@ bind_ipc(ps_socket_t *self, const char *endpoint, psd_error_t *err)
 }
 
 /* What a bind or connect failed with: a bad endpoint is the caller's fault. */
-static psd_status_t
-endpoint_error(const char *doing, const char *endpoint, psd_error_t *err)
+static psd_status_t endpoint_error(const char *doing, const char *endpoint, psd_error_t *err)
 {
     int code = zmq_errno();
-    bool is_bad =
-        code == EINVAL || code == EPROTONOSUPPORT || code == ENAMETOOLONG;
+    bool is_bad = code == EINVAL || code == EPROTONOSUPPORT || code == ENAMETOOLONG;
 
-    return psd_error_set(err, is_bad ? PSD_INVALID : PSD_IO,
-                         "%s \"%.300s\": %s", doing, endpoint,
+    return psd_error_set(err, is_bad ? PSD_INVALID : PSD_IO, "%s \"%.300s\": %s", doing, endpoint,
                          zmq_strerror(code));
 }
 
-psd_status_t
-ps_socket_keep_endpoint(ps_socket_t *self,
-                        const char *endpoint,
-                        psd_error_t *err)
+psd_status_t ps_socket_keep_endpoint(ps_socket_t *self, const char *endpoint, psd_error_t *err)
 {
     char *copy = ps_strdup(endpoint);
 
-    if (copy == NULL || !ps_grow(&self->endpoints, &self->capacity,
-                                 self->n_endpoints + 1, sizeof copy)) {
+    if (copy == NULL ||
+        !ps_grow(&self->endpoints, &self->capacity, self->n_endpoints + 1, sizeof copy)) {
         ps_free(copy);
         return psd_error_set(err, PSD_NOMEM, "no memory for an endpoint");
     }
@@ -248,12 +224,9 @@ ps_socket_keep_endpoint(ps_socket_t *self,
     return PSD_OK;
 }
 
-psd_status_t
-ps_socket_bind(const char *const *endpoints,
-               size_t n_endpoints,
-               const ps_socket_args_t *args,
-               ps_socket_t **ret_socket,
-               psd_error_t *err)
+psd_status_t ps_socket_bind(const char *const *endpoints, size_t n_endpoints,
+                            const ps_socket_args_t *args, ps_socket_t **ret_socket,
+                            psd_error_t *err)
 {
     PSD_AUTO(ps_socket_close) ps_socket_t *self = NULL;
     psd_status_t rc = new_socket(true, false, args, &self, err);
@@ -271,8 +244,7 @@ ps_socket_bind(const char *const *endpoints,
     return rc;
 }
 
-psd_status_t
-ps_socket_bind_more(ps_socket_t *self, const char *endpoint, psd_error_t *err)
+psd_status_t ps_socket_bind_more(ps_socket_t *self, const char *endpoint, psd_error_t *err)
 {
     char address[PS_RESOLVE_SIZE];
     char bound[PATH_MAX] = "";
@@ -303,18 +275,14 @@ ps_socket_bind_more(ps_socket_t *self, const char *endpoint, psd_error_t *err)
     return ps_socket_keep_endpoint(self, bound, err);
 }
 
-const char *
-ps_socket_endpoint(const ps_socket_t *self, size_t i)
+const char *ps_socket_endpoint(const ps_socket_t *self, size_t i)
 {
     assert(i < self->n_endpoints);
     return self->endpoints[i];
 }
 
-psd_status_t
-ps_socket_connect(const char *endpoint,
-                  const ps_socket_args_t *args,
-                  ps_socket_t **ret_socket,
-                  psd_error_t *err)
+psd_status_t ps_socket_connect(const char *endpoint, const ps_socket_args_t *args,
+                               ps_socket_t **ret_socket, psd_error_t *err)
 {
     PSD_AUTO(ps_socket_close) ps_socket_t *self = NULL;
     psd_status_t rc = new_socket(false, is_lane(endpoint), args, &self, err);
@@ -340,8 +308,7 @@ ps_socket_connect(const char *endpoint,
     return rc;
 }
 
-static void
-drop_unfinished(ps_socket_t *self)
+static void drop_unfinished(ps_socket_t *self)
 {
     size_t at = 0;
     uint64_t conn = 0;
@@ -357,8 +324,7 @@ drop_unfinished(ps_socket_t *self)
 }
 
 /* Those that the port has made; lanes remove their own. */
-static void
-remove_files(const ps_socket_t *self)
+static void remove_files(const ps_socket_t *self)
 {
     for (size_t i = 0; self->is_port && i < self->n_endpoints; i++) {
         if (is_ipc(self->endpoints[i])) {
@@ -367,8 +333,7 @@ remove_files(const ps_socket_t *self)
     }
 }
 
-void
-ps_socket_close(ps_socket_t **self_p)
+void ps_socket_close(ps_socket_t **self_p)
 {
     ps_socket_t *self = *self_p;
 
@@ -397,37 +362,31 @@ ps_socket_close(ps_socket_t **self_p)
     ps_free(self);
 }
 
-void
-ps_socket_drop(ps_socket_t **self_p)
+void ps_socket_drop(ps_socket_t **self_p)
 {
     const option_t at_once = {ZMQ_LINGER, 0};
 
     if (*self_p != NULL) {
         (*self_p)->linger_ms = 0;
     }
-    if (*self_p != NULL && (*self_p)->handle != NULL &&
-        !ps_fork_is_since((*self_p)->n_forks)) {
+    if (*self_p != NULL && (*self_p)->handle != NULL && !ps_fork_is_since((*self_p)->n_forks)) {
         (void)set_options((*self_p)->handle, &at_once, 1, NULL);
     }
     ps_socket_close(self_p);
 }
 
-void *
-ps_socket_handle(ps_socket_t *self)
+void *ps_socket_handle(ps_socket_t *self)
 {
     self->is_lent = true;
     return self->handle;
 }
 
-uint64_t
-ps_socket_n_refused(const ps_socket_t *self)
+uint64_t ps_socket_n_refused(const ps_socket_t *self)
 {
-    return self->n_refused +
-           (self->lanes == NULL ? 0 : ps_lane_port_n_refused(self->lanes));
+    return self->n_refused + (self->lanes == NULL ? 0 : ps_lane_port_n_refused(self->lanes));
 }
 
-uint32_t
-ps_socket_n_collected(const ps_socket_t *self)
+uint32_t ps_socket_n_collected(const ps_socket_t *self)
 {
     uint32_t n = 0;
 
@@ -437,62 +396,47 @@ ps_socket_n_collected(const ps_socket_t *self)
     return n;
 }
 
-uint64_t
-ps_socket_n_lost(const ps_socket_t *self)
+uint64_t ps_socket_n_lost(const ps_socket_t *self)
 {
     return self->n_lost;
 }
 
-size_t
-ps_socket_n_unfinished(const ps_socket_t *self)
+size_t ps_socket_n_unfinished(const ps_socket_t *self)
 {
     return self->unfinished.count +
            (self->lanes == NULL ? 0 : ps_lane_port_n_unfinished(self->lanes));
 }
 
-uint64_t
-ps_socket_unfinished_bytes(const ps_socket_t *self)
+uint64_t ps_socket_unfinished_bytes(const ps_socket_t *self)
 {
     return self->unfinished_bytes;
 }
 
-void
-ps_socket_set_unfinished_max(ps_socket_t *self, uint64_t bytes)
+void ps_socket_set_unfinished_max(ps_socket_t *self, uint64_t bytes)
 {
     self->unfinished_max = bytes;
 }
 
-bool
-ps_socket_find_answer(ps_socket_t *self,
-                      uint64_t conn,
-                      uint64_t request,
-                      uint64_t epoch,
-                      uint64_t now_ms,
-                      uint64_t *ret_sent,
-                      uint64_t *ret_bytes)
+bool ps_socket_find_answer(ps_socket_t *self, uint64_t conn, uint64_t request, uint64_t epoch,
+                           uint64_t now_ms, uint64_t *ret_sent, uint64_t *ret_bytes)
 {
-    return ps_port_conns_find(&self->conns, conn, request, epoch, now_ms,
-                              ret_sent, ret_bytes);
+    return ps_port_conns_find(&self->conns, conn, request, epoch, now_ms, ret_sent, ret_bytes);
 }
 
-bool
-ps_socket_next_piece(ps_socket_t *self, uint64_t *ret_request)
+bool ps_socket_next_piece(ps_socket_t *self, uint64_t *ret_request)
 {
     ps_unfinished_t *unfinished = ps_map_get(&self->unfinished, 0);
 
-    return unfinished != NULL &&
-           ps_assembly_next_fresh(&unfinished->assembly, ret_request);
+    return unfinished != NULL && ps_assembly_next_fresh(&unfinished->assembly, ret_request);
 }
 
-void
-ps_socket_set_chunk(ps_socket_t *self, uint32_t chunk_bytes)
+void ps_socket_set_chunk(ps_socket_t *self, uint32_t chunk_bytes)
 {
     assert(chunk_bytes > 0);
     self->chunk_bytes = chunk_bytes;
 }
 
-void
-ps_socket_forget(ps_socket_t *self, uint64_t conn)
+void ps_socket_forget(ps_socket_t *self, uint64_t conn)
 {
     ps_unfinished_t *unfinished = ps_map_remove(&self->unfinished, conn);
     ps_lane_t *lane = ps_socket_lane_of(self, conn);

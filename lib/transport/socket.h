@@ -27,8 +27,7 @@ typedef struct ps_socket ps_socket_t;
 /* What the sockets of one owner share: ZeroMQ's I/O threads (1 .. 16). They
  * block all signals. Any thread may open sockets on it. Errors: PSD_INVALID
  * n_io_threads; PSD_NOMEM; PSD_IO. */
-PSD_MUST_CHECK psd_status_t ps_context_new(int n_io_threads,
-                                           ps_context_t **ret_context,
+PSD_MUST_CHECK psd_status_t ps_context_new(int n_io_threads, ps_context_t **ret_context,
                                            psd_error_t *err);
 /* ZeroMQ's own context, for who looks after its threads. Borrowed. */
 void *ps_context_zmq(const ps_context_t *self);
@@ -89,14 +88,11 @@ typedef struct ps_socket_args {
  * this host, whose files have their mode by args->peers and go with the port).
  * Errors: PSD_INVALID endpoint; PSD_IO with the reason and the endpoint
  * ("address in use"). */
-PSD_MUST_CHECK psd_status_t ps_socket_bind(const char *const *endpoints,
-                                           size_t n_endpoints,
-                                           const ps_socket_args_t *args,
-                                           ps_socket_t **ret_socket,
+PSD_MUST_CHECK psd_status_t ps_socket_bind(const char *const *endpoints, size_t n_endpoints,
+                                           const ps_socket_args_t *args, ps_socket_t **ret_socket,
                                            psd_error_t *err);
 /* Binds one more endpoint. */
-PSD_MUST_CHECK psd_status_t ps_socket_bind_more(ps_socket_t *self,
-                                                const char *endpoint,
+PSD_MUST_CHECK psd_status_t ps_socket_bind_more(ps_socket_t *self, const char *endpoint,
                                                 psd_error_t *err);
 /* The endpoint as bound (with the port that was chosen), i-th in order of
  * binding. Borrowed. */
@@ -106,10 +102,8 @@ const char *ps_socket_endpoint(const ps_socket_t *self, size_t i);
  * Errors: PSD_INVALID endpoint, PSD_NOMEM, PSD_IO; for a lane also PSD_CONNECT,
  * PSD_DENIED, PSD_BUSY (no more lanes), PSD_PROTO, PSD_VERSION: there is none,
  * and the caller takes another way. */
-PSD_MUST_CHECK psd_status_t ps_socket_connect(const char *endpoint,
-                                              const ps_socket_args_t *args,
-                                              ps_socket_t **ret_socket,
-                                              psd_error_t *err);
+PSD_MUST_CHECK psd_status_t ps_socket_connect(const char *endpoint, const ps_socket_args_t *args,
+                                              ps_socket_t **ret_socket, psd_error_t *err);
 /* Takes NULL, nulls *self_p. In a forked child it frees memory and sends
  * nothing. */
 void ps_socket_close(ps_socket_t **self_p);
@@ -128,17 +122,12 @@ uint64_t ps_socket_unfinished_bytes(const ps_socket_t *self);
 void ps_socket_set_unfinished_max(ps_socket_t *self, uint64_t bytes);
 /* A port over ZeroMQ: how far the VALUES that answer a request are on their way
  * to conn. false: none are, of that epoch or a later one. */
-PSD_MUST_CHECK bool ps_socket_find_answer(ps_socket_t *self,
-                                          uint64_t conn,
-                                          uint64_t request,
-                                          uint64_t epoch,
-                                          uint64_t now_ms,
-                                          uint64_t *ret_sent,
+PSD_MUST_CHECK bool ps_socket_find_answer(ps_socket_t *self, uint64_t conn, uint64_t request,
+                                          uint64_t epoch, uint64_t now_ms, uint64_t *ret_sent,
                                           uint64_t *ret_bytes);
 /* A link: a request of whose answer pieces have come since it was last named.
  * false: there is none. */
-PSD_MUST_CHECK bool ps_socket_next_piece(ps_socket_t *self,
-                                         uint64_t *ret_request);
+PSD_MUST_CHECK bool ps_socket_next_piece(ps_socket_t *self, uint64_t *ret_request);
 /* Pieces of values from now on. */
 void ps_socket_set_chunk(ps_socket_t *self, uint32_t chunk_bytes);
 
@@ -147,18 +136,14 @@ void ps_socket_set_chunk(ps_socket_t *self, uint32_t chunk_bytes);
  * until ZeroMQ is done with its bytes. Errors: PSD_BUSY the queue is full or
  * the peer is gone (nothing, or only the first pieces, went out: the protocol
  * repairs both); PSD_NOMEM. */
-PSD_MUST_CHECK psd_status_t ps_socket_send(ps_socket_t *self,
-                                           uint64_t conn,
-                                           const ps_message_t *message,
-                                           ps_payload_t *payload,
+PSD_MUST_CHECK psd_status_t ps_socket_send(ps_socket_t *self, uint64_t conn,
+                                           const ps_message_t *message, ps_payload_t *payload,
                                            psd_error_t *err);
 /* The same for a request, of a link, that may have been sent before, by this or
  * any other connection: a lane offers room for the answer with the first send
  * only, so that nobody can write there behind the end of the request. */
-PSD_MUST_CHECK psd_status_t ps_socket_send_again(ps_socket_t *self,
-                                                 const ps_message_t *message,
-                                                 ps_payload_t *payload,
-                                                 psd_error_t *err);
+PSD_MUST_CHECK psd_status_t ps_socket_send_again(ps_socket_t *self, const ps_message_t *message,
+                                                 ps_payload_t *payload, psd_error_t *err);
 /*
  * Takes the next whole data message, without waiting.
  * ret_got      out  false: none is there now (pieces may have been taken in)
@@ -169,13 +154,9 @@ PSD_MUST_CHECK psd_status_t ps_socket_send_again(ps_socket_t *self,
  * message (ret_conn is set; it is gone from the queue); PSD_NO_SESSION: the
  * first piece of one, without a WELCOME; PSD_NOMEM.
  */
-PSD_MUST_CHECK psd_status_t ps_socket_receive(ps_socket_t *self,
-                                              bool *ret_got,
-                                              uint64_t *ret_conn,
-                                              ps_message_t *ret_message,
-                                              ps_payload_t **ret_payload,
-                                              ps_room_t *ret_room,
-                                              psd_error_t *err);
+PSD_MUST_CHECK psd_status_t ps_socket_receive(ps_socket_t *self, bool *ret_got, uint64_t *ret_conn,
+                                              ps_message_t *ret_message, ps_payload_t **ret_payload,
+                                              ps_room_t *ret_room, psd_error_t *err);
 /* Drops what is held for a connection that is gone. */
 void ps_socket_forget(ps_socket_t *self, uint64_t conn);
 /* Small messages over ZeroMQ go now, those of one connection in one frame
@@ -210,40 +191,29 @@ typedef struct ps_block {
 } ps_block_t;
 /* false: the link is no lane, or has none left (callers may have a quarter of
  * it); *ret_block is then unchanged. */
-PSD_MUST_CHECK bool
-ps_socket_take_block(ps_socket_t *self, size_t size, ps_block_t *ret_block);
+PSD_MUST_CHECK bool ps_socket_take_block(ps_socket_t *self, size_t size, ps_block_t *ret_block);
 /* Gives it back and zeroes it, before or behind the socket's end; pushes of
  * what lies in it have been answered. Ignores a zeroed one. */
 void ps_block_done(ps_block_t *self);
 
 /* One frame of text each way, for control. As above; text of more than
  * PS_DOC_BYTES_MAX or in several frames is PSD_PROTO. */
-PSD_MUST_CHECK psd_status_t ps_socket_send_text(ps_socket_t *self,
-                                                uint64_t conn,
-                                                ps_bytes_t text,
+PSD_MUST_CHECK psd_status_t ps_socket_send_text(ps_socket_t *self, uint64_t conn, ps_bytes_t text,
                                                 psd_error_t *err);
-PSD_MUST_CHECK psd_status_t ps_socket_receive_text(ps_socket_t *self,
-                                                   bool *ret_got,
-                                                   uint64_t *ret_conn,
-                                                   ps_buffer_t *ret_text,
+PSD_MUST_CHECK psd_status_t ps_socket_receive_text(ps_socket_t *self, bool *ret_got,
+                                                   uint64_t *ret_conn, ps_buffer_t *ret_text,
                                                    psd_error_t *err);
 
 /* Waits until one of the sockets has something to receive, at most timeout_ms
  * (UINT64_MAX: for ever). ret_ready[i] says which. A signal ends the wait early
  * with nothing ready. Sockets are flushed, and looked at for a while before the
  * thread sleeps. Errors: PSD_IO. */
-PSD_MUST_CHECK psd_status_t ps_socket_wait(ps_socket_t *const *sockets,
-                                           size_t n_sockets,
-                                           uint64_t timeout_ms,
-                                           bool *ret_ready,
-                                           psd_error_t *err);
+PSD_MUST_CHECK psd_status_t ps_socket_wait(ps_socket_t *const *sockets, size_t n_sockets,
+                                           uint64_t timeout_ms, bool *ret_ready, psd_error_t *err);
 /* The same for sockets and a ZeroMQ socket of the caller. */
-PSD_MUST_CHECK psd_status_t ps_socket_wait_beside(ps_socket_t *const *sockets,
-                                                  size_t n_sockets,
-                                                  void *zmq_socket,
-                                                  uint64_t timeout_ms,
-                                                  bool *ret_ready,
-                                                  bool *ret_beside,
+PSD_MUST_CHECK psd_status_t ps_socket_wait_beside(ps_socket_t *const *sockets, size_t n_sockets,
+                                                  void *zmq_socket, uint64_t timeout_ms,
+                                                  bool *ret_ready, bool *ret_beside,
                                                   psd_error_t *err);
 
 /* Waits for the socket end as well when fd, which is borrowed until the socket
@@ -253,7 +223,5 @@ void ps_socket_wake_by(ps_socket_t *self, int fd);
 /* The clock of everything: CLOCK_BOOTTIME in milliseconds. */
 uint64_t ps_now_ms(void);
 /* Random bytes of the kernel. Errors: PSD_IO. */
-PSD_MUST_CHECK psd_status_t ps_random(void *ret_bytes,
-                                      size_t size,
-                                      psd_error_t *err);
+PSD_MUST_CHECK psd_status_t ps_random(void *ret_bytes, size_t size, psd_error_t *err);
 #endif

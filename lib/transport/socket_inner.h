@@ -64,8 +64,7 @@ struct ps_socket {
 
 /* Behind the opening of the handle, before it connects. Errors: PSD_NOMEM,
  * PSD_IO. */
-PSD_MUST_CHECK psd_status_t ps_socket_begin_watch(ps_socket_t *self,
-                                                  psd_error_t *err);
+PSD_MUST_CHECK psd_status_t ps_socket_begin_watch(ps_socket_t *self, psd_error_t *err);
 void ps_socket_end_watch(ps_socket_t *self);
 /* A port: what its monitor has said of connections that are closed. */
 void ps_socket_look_closed(ps_socket_t *self);
@@ -76,11 +75,9 @@ void ps_socket_send_batches(ps_socket_t *self);
 /* ---- lane_socket.c: the parts of a socket that are lanes ---- */
 
 /* Binds "lane://PATH" as one more endpoint. */
-PSD_MUST_CHECK psd_status_t ps_socket_bind_lane(ps_socket_t *self,
-                                                const char *endpoint,
+PSD_MUST_CHECK psd_status_t ps_socket_bind_lane(ps_socket_t *self, const char *endpoint,
                                                 psd_error_t *err);
-PSD_MUST_CHECK psd_status_t ps_socket_connect_lane(ps_socket_t *self,
-                                                   const char *endpoint,
+PSD_MUST_CHECK psd_status_t ps_socket_connect_lane(ps_socket_t *self, const char *endpoint,
                                                    psd_error_t *err);
 /* What is put off is sent, for linger_ms at most. */
 void ps_socket_linger_lanes(ps_socket_t *self, uint32_t linger_ms);
@@ -91,30 +88,23 @@ ps_lane_t *ps_socket_lane_of(ps_socket_t *self, uint64_t conn);
 /* True when ZeroMQ is to be asked for a message too. */
 bool ps_socket_asks_zmq(ps_socket_t *self);
 /* A message from one of the lanes; as ps_socket_receive. */
-PSD_MUST_CHECK psd_status_t ps_socket_receive_lane(ps_socket_t *self,
-                                                   bool *ret_got,
-                                                   uint64_t *ret_conn,
-                                                   ps_message_t *ret_message,
-                                                   ps_payload_t **ret_payload,
-                                                   ps_room_t *ret_room,
+PSD_MUST_CHECK psd_status_t ps_socket_receive_lane(ps_socket_t *self, bool *ret_got,
+                                                   uint64_t *ret_conn, ps_message_t *ret_message,
+                                                   ps_payload_t **ret_payload, ps_room_t *ret_room,
                                                    psd_error_t *err);
-static inline bool
-ps_socket_has_lanes(const ps_socket_t *self)
+static inline bool ps_socket_has_lanes(const ps_socket_t *self)
 {
     return self->lane != NULL || self->lanes != NULL;
 }
 
 /* Keeps a copy of endpoint as the next one. Errors: PSD_NOMEM. */
-PSD_MUST_CHECK psd_status_t ps_socket_keep_endpoint(ps_socket_t *self,
-                                                    const char *endpoint,
+PSD_MUST_CHECK psd_status_t ps_socket_keep_endpoint(ps_socket_t *self, const char *endpoint,
                                                     psd_error_t *err);
 
 /* True in a child that was forked since it was made. */
 bool ps_context_is_forked(const ps_context_t *self);
 /* A ZeroMQ socket on the context. Errors: PSD_IO. */
-PSD_MUST_CHECK psd_status_t ps_context_open(ps_context_t *self,
-                                            int zmq_type,
-                                            void **ret_handle,
+PSD_MUST_CHECK psd_status_t ps_context_open(ps_context_t *self, int zmq_type, void **ret_handle,
                                             psd_error_t *err);
 /* Never the same twice. */
 uint64_t ps_context_next_number(ps_context_t *self);

@@ -9,21 +9,20 @@
 #define NS_OF_US UINT64_C(1000)
 #define NS_OF_MS UINT64_C(1000000)
 #define US_OF_MS 1000
-#define ROUNDS_A_CLOCK 16 /* looks between two readings of the clock */
-#define MOST_VAIN 4       /* in a row; then there are none for a while */
-#define LEARNS 4          /* a gap counts for a 4th of what is known */
+#define ROUNDS_A_CLOCK 16             /* looks between two readings of the clock */
+#define MOST_VAIN 4                   /* in a row; then there are none for a while */
+#define LEARNS 4                      /* a gap counts for a 4th of what is known */
 #define TAKEN_AWAY_NS (30 * NS_OF_US) /* between two looks */
 #define LOST_AGAIN_NS NS_OF_MS
 #define SHORT_YIELD_NS (3 * NS_OF_US) /* nobody else wanted to run */
 #define TURN_NS (100 * NS_OF_US)      /* who ran yields as we do */
-#define EVERY_NS (5 * NS_OF_US) /* a yield, and a look that costs more … */
-#define CALLS_EVERY_NS NS_OF_US /* … where nothing is looked at for free */
+#define EVERY_NS (5 * NS_OF_US)       /* a yield, and a look that costs more … */
+#define CALLS_EVERY_NS NS_OF_US       /* … where nothing is looked at for free */
 #define PAUSE_MS 2
 #define PAUSE_MAX_MS 64
 #define TRY_AGAIN_NS (5 * NS_OF_MS)
 
-static uint64_t
-now_ns(void)
+static uint64_t now_ns(void)
 {
     struct timespec now = {0};
 
@@ -31,8 +30,7 @@ now_ns(void)
     return (uint64_t)now.tv_sec * NS_OF_MS * 1000 + (uint64_t)now.tv_nsec;
 }
 
-static inline void
-relax(void)
+static inline void relax(void)
 {
 #if defined(__x86_64__) || defined(__i386__)
     __builtin_ia32_pause();
@@ -41,8 +39,7 @@ relax(void)
 #endif
 }
 
-void
-ps_spin_init(ps_spin_t *self, uint32_t most_us)
+void ps_spin_init(ps_spin_t *self, uint32_t most_us)
 {
     cpu_set_t set;
 
@@ -54,37 +51,32 @@ ps_spin_init(ps_spin_t *self, uint32_t most_us)
 }
 
 /* The longest spin for what comes regularly. */
-static uint32_t
-longest_us(const ps_spin_t *self)
+static uint32_t longest_us(const ps_spin_t *self)
 {
     return PS_SPIN_LONGER * self->most_us;
 }
 
 /* Things come so often that looking for longer is likely to find them. */
-static bool
-is_regular(const ps_spin_t *self)
+static bool is_regular(const ps_spin_t *self)
 {
     return self->gap_us > 0 && self->gap_us <= longest_us(self);
 }
 
 /* A single long gap shall not hide that they are short: it counts for little.
  */
-static void
-learn(ps_spin_t *self, uint64_t gap_ns)
+static void learn(ps_spin_t *self, uint64_t gap_ns)
 {
     uint64_t most_us = 2 * (uint64_t)longest_us(self);
     uint64_t gap_us = gap_ns / NS_OF_US;
 
     gap_us = gap_us < most_us ? gap_us : most_us;
-    self->gap_us =
-        (uint32_t)((self->gap_us * (LEARNS - UINT64_C(1)) + gap_us) / LEARNS);
+    self->gap_us = (uint32_t)((self->gap_us * (LEARNS - UINT64_C(1)) + gap_us) / LEARNS);
     if (is_regular(self)) {
         self->vain_until_ns = 0;
     }
 }
 
-static uint32_t
-twice_the_gap(const ps_spin_t *self)
+static uint32_t twice_the_gap(const ps_spin_t *self)
 {
     uint32_t us = 2 * self->gap_us;
 
@@ -94,15 +86,13 @@ twice_the_gap(const ps_spin_t *self)
     return us < longest_us(self) ? us : longest_us(self);
 }
 
-bool
-ps_spin_begin(ps_spin_t *self, ps_spin_looks_t looks, uint32_t work_us)
+bool ps_spin_begin(ps_spin_t *self, ps_spin_looks_t looks, uint32_t work_us)
 {
     if (self->most_us == 0) {
         return false;
     }
     self->begun_ns = now_ns();
-    if (self->begun_ns < self->vain_until_ns ||
-        self->begun_ns < self->taken_until_ns) {
+    if (self->begun_ns < self->vain_until_ns || self->begun_ns < self->taken_until_ns) {
         return false;
     }
     self->limit_us = twice_the_gap(self) + (work_us >> self->n_vain);
@@ -114,23 +104,20 @@ ps_spin_begin(ps_spin_t *self, ps_spin_looks_t looks, uint32_t work_us)
     return true;
 }
 
-void
-ps_spin_bound(ps_spin_t *self, uint64_t most_ms)
+void ps_spin_bound(ps_spin_t *self, uint64_t most_ms)
 {
     if (most_ms < self->limit_us / US_OF_MS) {
         self->limit_us = (uint32_t)(most_ms * US_OF_MS);
     }
 }
 
-uint64_t
-ps_spin_ms(const ps_spin_t *self)
+uint64_t ps_spin_ms(const ps_spin_t *self)
 {
     return (self->looked_ns - self->begun_ns) / NS_OF_MS;
 }
 
 /* The next one in vain, at the end of the pause, begins another. */
-static void
-end_in_vain(ps_spin_t *self)
+static void end_in_vain(ps_spin_t *self)
 {
     if (self->n_vain < MOST_VAIN) {
         self->n_vain++;
@@ -142,8 +129,7 @@ end_in_vain(ps_spin_t *self)
 
 /* Whether somebody else ran in our place. A virtual machine may stand still for
  * as long as that without anybody here needing the processor. */
-static bool
-lost_processor(ps_spin_t *self)
+static bool lost_processor(ps_spin_t *self)
 {
     struct rusage usage;
     bool lost = true;
@@ -156,8 +142,7 @@ lost_processor(ps_spin_t *self)
 }
 
 /* Something that ran in our place once may have been short. */
-bool
-ps_spin_taken(ps_spin_t *self, uint64_t from_ns)
+bool ps_spin_taken(ps_spin_t *self, uint64_t from_ns)
 {
     uint64_t last_ns = self->lost_ns;
 
@@ -176,17 +161,14 @@ ps_spin_taken(ps_spin_t *self, uint64_t from_ns)
 /* Where others wait as we do, more threads than processors take turns, and get
  * on best when each that finds nothing lets the next one look: then they yield
  * at the first look, and at every one that reads the clock. */
-static bool
-yields(const ps_spin_t *self)
+static bool yields(const ps_spin_t *self)
 {
-    return self->crowded ||
-           self->looked_ns - self->yielded_ns >= self->every_ns;
+    return self->crowded || self->looked_ns - self->yielded_ns >= self->every_ns;
 }
 
 /* Who waits for a processor gets ours, and does not have to wait until it is
  * taken from us. */
-static bool
-yield(ps_spin_t *self)
+static bool yield(ps_spin_t *self)
 {
     uint64_t before_ns = self->looked_ns;
     uint64_t away_ns = 0;
@@ -203,18 +185,15 @@ yield(ps_spin_t *self)
         (void)lost_processor(self); /* a turn is no loss, now or later */
         return true;
     }
-    return !self->crowded || !lost_processor(self) ||
-           ps_spin_taken(self, before_ns);
+    return !self->crowded || !lost_processor(self) || ps_spin_taken(self, before_ns);
 }
 
-bool
-ps_spin_go_on(ps_spin_t *self)
+bool ps_spin_go_on(ps_spin_t *self)
 {
     uint64_t last_ns = self->looked_ns;
 
     relax();
-    if (++self->rounds % ROUNDS_A_CLOCK != 0 &&
-        !(self->crowded && self->rounds == 1)) {
+    if (++self->rounds % ROUNDS_A_CLOCK != 0 && !(self->crowded && self->rounds == 1)) {
         return true;
     }
     self->looked_ns = now_ns();
@@ -232,8 +211,7 @@ ps_spin_go_on(ps_spin_t *self)
     return false;
 }
 
-bool
-ps_spin_asks(ps_spin_t *self)
+bool ps_spin_asks(ps_spin_t *self)
 {
     if (self->looked_ns - self->asked_ns < self->every_ns) {
         return false;
@@ -242,16 +220,14 @@ ps_spin_asks(ps_spin_t *self)
     return true;
 }
 
-void
-ps_spin_paid(ps_spin_t *self)
+void ps_spin_paid(ps_spin_t *self)
 {
     learn(self, self->looked_ns - self->begun_ns);
     self->n_vain = 0;
     self->pause_ms = 0;
 }
 
-void
-ps_spin_woken(ps_spin_t *self)
+void ps_spin_woken(ps_spin_t *self)
 {
     if (self->most_us > 0) {
         learn(self, now_ns() - self->begun_ns);

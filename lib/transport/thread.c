@@ -9,14 +9,10 @@
 
 /* What a thread brings upon itself: blocked, it would end the process without
  * a word to any handler. */
-static const int FAULTS[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL,
-                             SIGTRAP, SIGSYS, SIGABRT};
+static const int FAULTS[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGSYS, SIGABRT};
 #define N_FAULTS (sizeof FAULTS / sizeof *FAULTS)
 
-int
-ps_thread_start(pthread_t *ret_thread,
-                void *(*run)(void *argument),
-                void *argument)
+int ps_thread_start(pthread_t *ret_thread, void *(*run)(void *argument), void *argument)
 {
     pthread_attr_t attributes;
     sigset_t blocked;
@@ -37,8 +33,7 @@ ps_thread_start(pthread_t *ret_thread,
     return rc;
 }
 
-int
-ps_cond_init(pthread_cond_t *ret_cond)
+int ps_cond_init(pthread_cond_t *ret_cond)
 {
     pthread_condattr_t attributes;
     int rc = pthread_condattr_init(&attributes);
@@ -52,8 +47,7 @@ ps_cond_init(pthread_cond_t *ret_cond)
     return rc;
 }
 
-struct timespec
-ps_cond_end_in(uint32_t wait_ms)
+struct timespec ps_cond_end_in(uint32_t wait_ms)
 {
     struct timespec end;
 

@@ -16,9 +16,7 @@
 #include <time.h>
 
 /* As pthread_create. Gives 0 or an error number. */
-int ps_thread_start(pthread_t *ret_thread,
-                    void *(*run)(void *argument),
-                    void *argument);
+int ps_thread_start(pthread_t *ret_thread, void *(*run)(void *argument), void *argument);
 /* As pthread_cond_init, with waits that end by CLOCK_MONOTONIC. Gives 0 or an
  * error number. */
 int ps_cond_init(pthread_cond_t *ret_cond);

@@ -31,26 +31,22 @@ struct ps_turns {
 
 /* ---- the page ---- */
 
-static psd_status_t
-say_io(const char *dir, psd_error_t *err)
+static psd_status_t say_io(const char *dir, psd_error_t *err)
 {
-    return psd_error_set(err, PSD_IO, "cannot write %s/%s: %s", dir,
-                         PS_TURNS_FILE, strerror(errno));
+    return psd_error_set(err, PSD_IO, "cannot write %s/%s: %s", dir, PS_TURNS_FILE,
+                         strerror(errno));
 }
 
-static bool
-is_in_memory(int dir_fd)
+static bool is_in_memory(int dir_fd)
 {
     struct statfs is;
 
-    return fstatfs(dir_fd, &is) == 0 &&
-           (is.f_type == TMPFS_MAGIC || is.f_type == RAMFS_MAGIC);
+    return fstatfs(dir_fd, &is) == 0 && (is.f_type == TMPFS_MAGIC || is.f_type == RAMFS_MAGIC);
 }
 
 /* Where the page is: a file of the directory, or, when that is a disk's, memory
  * that only the process has. */
-static int
-open_page(int dir_fd, int file_fd, size_t size)
+static int open_page(int dir_fd, int file_fd, size_t size)
 {
     int fd = -1;
 
@@ -71,15 +67,13 @@ open_page(int dir_fd, int file_fd, size_t size)
     return fd;
 }
 
-static bool
-map_page(ps_turns_t *self, int dir_fd, int file_fd)
+static bool map_page(ps_turns_t *self, int dir_fd, int file_fd)
 {
     void *page = MAP_FAILED;
 
     self->fd = open_page(dir_fd, file_fd, self->size);
     if (self->fd >= 0) {
-        page = mmap(NULL, self->size, PROT_READ | PROT_WRITE, MAP_SHARED,
-                    self->fd, 0);
+        page = mmap(NULL, self->size, PROT_READ | PROT_WRITE, MAP_SHARED, self->fd, 0);
     }
     if (page == MAP_FAILED) {
         return false;
@@ -89,8 +83,7 @@ map_page(ps_turns_t *self, int dir_fd, int file_fd)
 }
 
 /* The head is written, and the file gets its name. */
-static bool
-publish(ps_turns_t *self, int dir_fd, int file_fd, uint32_t n_places)
+static bool publish(ps_turns_t *self, int dir_fd, int file_fd, uint32_t n_places)
 {
     ps_turns_head_t head = {.magic = PS_TURNS_MAGIC,
                             .version = PS_TURNS_VERSION,
@@ -110,12 +103,8 @@ publish(ps_turns_t *self, int dir_fd, int file_fd, uint32_t n_places)
     return renameat(dir_fd, BESIDE, dir_fd, PS_TURNS_FILE) == 0;
 }
 
-static psd_status_t
-make(ps_turns_t *self,
-     const char *dir,
-     mode_t mode,
-     uint32_t n_places,
-     psd_error_t *err)
+static psd_status_t make(ps_turns_t *self, const char *dir, mode_t mode, uint32_t n_places,
+                         psd_error_t *err)
 {
     int dir_fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     int file_fd = -1;
@@ -125,10 +114,8 @@ make(ps_turns_t *self,
         return say_io(dir, err);
     }
     (void)unlinkat(dir_fd, BESIDE, 0); /* a life that was killed left it */
-    file_fd = openat(dir_fd, BESIDE,
-                     O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
-    done = file_fd >= 0 && fchmod(file_fd, mode) == 0 &&
-           map_page(self, dir_fd, file_fd) &&
+    file_fd = openat(dir_fd, BESIDE, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+    done = file_fd >= 0 && fchmod(file_fd, mode) == 0 && map_page(self, dir_fd, file_fd) &&
            publish(self, dir_fd, file_fd, n_places);
     if (!done) {
         (void)say_io(dir, err);
@@ -141,19 +128,14 @@ make(ps_turns_t *self,
     return done ? PSD_OK : PSD_IO;
 }
 
-psd_status_t
-ps_turns_open(const char *dir,
-              mode_t mode,
-              uint32_t n_places,
-              ps_turns_t **ret_turns,
-              psd_error_t *err)
+psd_status_t ps_turns_open(const char *dir, mode_t mode, uint32_t n_places, ps_turns_t **ret_turns,
+                           psd_error_t *err)
 {
     PSD_AUTO(ps_turns_close) ps_turns_t *self = ps_alloc(1, sizeof *self);
     psd_status_t rc = PSD_OK;
 
     if (self == NULL) {
-        return psd_error_set(err, PSD_NOMEM, "no memory for %s/%s", dir,
-                             PS_TURNS_FILE);
+        return psd_error_set(err, PSD_NOMEM, "no memory for %s/%s", dir, PS_TURNS_FILE);
     }
     self->fd = -1;
     self->size = sizeof(ps_turns_head_t) + n_places * sizeof(ps_turn_t);
@@ -166,8 +148,7 @@ ps_turns_open(const char *dir,
     return rc;
 }
 
-void
-ps_turns_close(ps_turns_t **self_p)
+void ps_turns_close(ps_turns_t **self_p)
 {
     ps_turns_t *self = *self_p;
 
@@ -185,29 +166,25 @@ ps_turns_close(ps_turns_t **self_p)
     *self_p = NULL;
 }
 
-void
-ps_turns_listen(ps_turns_t *self, const char *endpoint)
+void ps_turns_listen(ps_turns_t *self, const char *endpoint)
 {
     char *listens = self->page->listens;
     size_t size = strlen(listens);
 
-    if (endpoint[0] != '\0' &&
-        size + strlen(endpoint) + 2 <= PS_TURNS_LISTENS_SIZE) {
-        (void)snprintf(listens + size, PS_TURNS_LISTENS_SIZE - size, "%s%s",
-                       size == 0 ? "" : " ", endpoint);
+    if (endpoint[0] != '\0' && size + strlen(endpoint) + 2 <= PS_TURNS_LISTENS_SIZE) {
+        (void)snprintf(listens + size, PS_TURNS_LISTENS_SIZE - size, "%s%s", size == 0 ? "" : " ",
+                       endpoint);
     }
 }
 
-const ps_turns_head_t *
-ps_turns_page(const ps_turns_t *self)
+const ps_turns_head_t *ps_turns_page(const ps_turns_t *self)
 {
     return self->page;
 }
 
 /* ---- places ---- */
 
-static void
-set_name(ps_turn_t *turn, const char *name)
+static void set_name(ps_turn_t *turn, const char *name)
 {
     char text[PS_TURN_NAME_SIZE] = "";
 
@@ -220,8 +197,7 @@ set_name(ps_turn_t *turn, const char *name)
     }
 }
 
-static ps_turn_t *
-take_place(ps_turns_t *self, const char *name, pid_t tid, bool probed)
+static ps_turn_t *take_place(ps_turns_t *self, const char *name, pid_t tid, bool probed)
 {
     void *after_head = self->page + 1; /* at a multiple of 64 */
     ps_turn_t *places = after_head;
@@ -243,8 +219,7 @@ take_place(ps_turns_t *self, const char *name, pid_t tid, bool probed)
     return found;
 }
 
-ps_turn_t *
-ps_turns_enter(ps_turns_t *self, const char *name)
+ps_turn_t *ps_turns_enter(ps_turns_t *self, const char *name)
 {
     pid_t tid = (pid_t)syscall(SYS_gettid);
 
@@ -257,8 +232,7 @@ ps_turns_enter(ps_turns_t *self, const char *name)
     return self == NULL ? NULL : take_place(self, name, tid, false);
 }
 
-ps_turn_t *
-ps_turns_add_probed(ps_turns_t *self, const char *name, pid_t tid)
+ps_turn_t *ps_turns_add_probed(ps_turns_t *self, const char *name, pid_t tid)
 {
     char path[64];
     int fd = -1;
@@ -272,8 +246,7 @@ ps_turns_add_probed(ps_turns_t *self, const char *name, pid_t tid)
     return take_place(self, name, tid, true);
 }
 
-void
-ps_turn_leave(ps_turn_t **turn_p)
+void ps_turn_leave(ps_turn_t **turn_p)
 {
     if (*turn_p != NULL) {
         atomic_store_explicit(&(*turn_p)->tid, 0, memory_order_release);
@@ -281,8 +254,7 @@ ps_turn_leave(ps_turn_t **turn_p)
     }
 }
 
-void
-ps_turn_wait(ps_turn_t *turn, pthread_cond_t *condition, pthread_mutex_t *mutex)
+void ps_turn_wait(ps_turn_t *turn, pthread_cond_t *condition, pthread_mutex_t *mutex)
 {
     const struct timespec end = ps_cond_end_in(PS_TURN_WAIT_MS);
 

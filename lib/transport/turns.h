@@ -53,9 +53,9 @@ typedef struct ps_turns_head {
 /* What a thread says of itself. */
 typedef struct ps_turn {
     _Alignas(64) atomic_int tid; /* 0: the place is free. Written last */
-    atomic_bool probed; /* it cannot write: the thread "watch" does, for it */
+    atomic_bool probed;          /* it cannot write: the thread "watch" does, for it */
     atomic_uint_fast64_t name[PS_TURN_NAME_SIZE / 8]; /* ps_turn_name */
-    atomic_uint_fast64_t turned; /* ms, times 2; + 1: it waits for work */
+    atomic_uint_fast64_t turned;                      /* ms, times 2; + 1: it waits for work */
 } ps_turn_t;
 
 _Static_assert(sizeof(ps_turns_head_t) == 1024, "a format");
@@ -65,11 +65,8 @@ typedef struct ps_turns ps_turns_t;
 
 /* Makes the page and DIR/threads (readable for whom the mode says). n_places: 1
  * .. PS_TURNS_PLACES_MAX. Errors: PSD_IO naming the file, PSD_NOMEM. */
-PSD_MUST_CHECK psd_status_t ps_turns_open(const char *dir,
-                                          mode_t mode,
-                                          uint32_t n_places,
-                                          ps_turns_t **ret_turns,
-                                          psd_error_t *err);
+PSD_MUST_CHECK psd_status_t ps_turns_open(const char *dir, mode_t mode, uint32_t n_places,
+                                          ps_turns_t **ret_turns, psd_error_t *err);
 /* The file stays. Takes NULL, nulls *self_p. */
 void ps_turns_close(ps_turns_t **self_p);
 /* One more endpoint by which the process is found. */
@@ -85,8 +82,7 @@ ps_turn_t *ps_turns_add_probed(ps_turns_t *self, const char *name, pid_t tid);
 /* Gives the place up. Takes NULL, nulls *turn_p. */
 void ps_turn_leave(ps_turn_t **turn_p);
 
-static inline uint64_t
-ps_turn_now_ms(void)
+static inline uint64_t ps_turn_now_ms(void)
 {
     struct timespec now;
 
@@ -95,32 +91,26 @@ ps_turn_now_ms(void)
 }
 
 /* The thread turns, and has something to do. Takes NULL, as below. */
-static inline void
-ps_turn_works(ps_turn_t *turn)
+static inline void ps_turn_works(ps_turn_t *turn)
 {
     if (turn != NULL) {
-        atomic_store_explicit(&turn->turned, ps_turn_now_ms() * 2,
-                              memory_order_relaxed);
+        atomic_store_explicit(&turn->turned, ps_turn_now_ms() * 2, memory_order_relaxed);
     }
 }
 
 /* It turns, and waits for work from now on: PS_TURN_WAIT_MS at most. */
-static inline void
-ps_turn_waits(ps_turn_t *turn)
+static inline void ps_turn_waits(ps_turn_t *turn)
 {
     if (turn != NULL) {
-        atomic_store_explicit(&turn->turned, ps_turn_now_ms() * 2 + 1,
-                              memory_order_relaxed);
+        atomic_store_explicit(&turn->turned, ps_turn_now_ms() * 2 + 1, memory_order_relaxed);
     }
 }
 
 /* Its name, which may become another's at any moment. */
-static inline void
-ps_turn_name(const ps_turn_t *turn, char ret_name[PS_TURN_NAME_SIZE])
+static inline void ps_turn_name(const ps_turn_t *turn, char ret_name[PS_TURN_NAME_SIZE])
 {
     for (size_t i = 0; i < PS_TURN_NAME_SIZE / 8; i++) {
-        uint64_t part =
-            atomic_load_explicit(&turn->name[i], memory_order_relaxed);
+        uint64_t part = atomic_load_explicit(&turn->name[i], memory_order_relaxed);
 
         memcpy(ret_name + 8 * i, &part, sizeof part);
     }
@@ -129,9 +119,7 @@ ps_turn_name(const ps_turn_t *turn, char ret_name[PS_TURN_NAME_SIZE])
 
 /* Waits for a condition (ps_cond_init), for PS_TURN_WAIT_MS at most, and says
  * so before. The caller looks whether there is work, and says that it works. */
-void ps_turn_wait(ps_turn_t *turn,
-                  pthread_cond_t *condition,
-                  pthread_mutex_t *mutex);
+void ps_turn_wait(ps_turn_t *turn, pthread_cond_t *condition, pthread_mutex_t *mutex);
 
 /* The page of this process, for ps_turns_late. Borrowed. */
 const ps_turns_head_t *ps_turns_page(const ps_turns_t *self);

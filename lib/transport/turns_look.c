@@ -8,8 +8,7 @@
 
 #include "transport/turns_proc.h"
 
-static const ps_turn_t *
-place_at(const ps_turns_head_t *page, uint32_t i)
+static const ps_turn_t *place_at(const ps_turns_head_t *page, uint32_t i)
 {
     const void *after_head = page + 1; /* at a multiple of 64 */
     const ps_turn_t *places = after_head;
@@ -24,11 +23,9 @@ typedef struct seen {
     uint64_t silent_ms;
 } seen_t;
 
-static seen_t
-look_at(const ps_turn_t *turn, uint64_t now_ms)
+static seen_t look_at(const ps_turn_t *turn, uint64_t now_ms)
 {
-    seen_t seen = {.tid =
-                       atomic_load_explicit(&turn->tid, memory_order_acquire)};
+    seen_t seen = {.tid = atomic_load_explicit(&turn->tid, memory_order_acquire)};
     uint64_t turned = atomic_load_explicit(&turn->turned, memory_order_relaxed);
 
     seen.waits = turned % 2 != 0;
@@ -36,11 +33,8 @@ look_at(const ps_turn_t *turn, uint64_t now_ms)
     return seen;
 }
 
-static bool
-judge(const ps_turns_head_t *page,
-      const ps_turn_t *turn,
-      uint64_t now_ms,
-      ps_late_t *ret_late)
+static bool judge(const ps_turns_head_t *page, const ps_turn_t *turn, uint64_t now_ms,
+                  ps_late_t *ret_late)
 {
     const seen_t seen = look_at(turn, now_ms);
     bool is_busy = false;
@@ -48,20 +42,17 @@ judge(const ps_turns_head_t *page,
     if (seen.tid == 0) {
         return false;
     }
-    *ret_late =
-        (ps_late_t){.tid = seen.tid,
-                    .silent_ms = seen.silent_ms,
-                    .state = ps_turns_state((pid_t)page->pid, seen.tid)};
+    *ret_late = (ps_late_t){.tid = seen.tid,
+                            .silent_ms = seen.silent_ms,
+                            .state = ps_turns_state((pid_t)page->pid, seen.tid)};
     ps_turn_name(turn, ret_late->name);
     ret_late->is_stopped = ret_late->state == 't' || ret_late->state == 'T';
     is_busy = !seen.waits || ret_late->state == 'R' || ret_late->state == 'D';
-    return ret_late->is_stopped ||
-           seen.silent_ms >= (is_busy ? PS_LATE_WORK_MS : PS_LATE_WAIT_MS);
+    return ret_late->is_stopped || seen.silent_ms >= (is_busy ? PS_LATE_WORK_MS : PS_LATE_WAIT_MS);
 }
 
 /* The thread that writes for others turns: they are what it says. */
-static bool
-is_watched(const ps_turns_head_t *page, uint64_t now_ms)
+static bool is_watched(const ps_turns_head_t *page, uint64_t now_ms)
 {
     for (uint32_t i = 0; i < page->n_places; i++) {
         const ps_turn_t *turn = place_at(page, i);
@@ -69,16 +60,14 @@ is_watched(const ps_turns_head_t *page, uint64_t now_ms)
         ps_late_t late;
 
         ps_turn_name(turn, name);
-        if (strcmp(name, PS_TURNS_WATCH) == 0 &&
-            judge(page, turn, now_ms, &late)) {
+        if (strcmp(name, PS_TURNS_WATCH) == 0 && judge(page, turn, now_ms, &late)) {
             return false;
         }
     }
     return true;
 }
 
-static void
-insert(ps_late_t *all, size_t n, size_t most, const ps_late_t *late)
+static void insert(ps_late_t *all, size_t n, size_t most, const ps_late_t *late)
 {
     size_t at = 0;
 
@@ -88,13 +77,11 @@ insert(ps_late_t *all, size_t n, size_t most, const ps_late_t *late)
     if (at == most) {
         return;
     }
-    memmove(&all[at + 1], &all[at],
-            ((n < most ? n : most - 1) - at) * sizeof *all);
+    memmove(&all[at + 1], &all[at], ((n < most ? n : most - 1) - at) * sizeof *all);
     all[at] = *late;
 }
 
-size_t
-ps_turns_late(const ps_turns_head_t *page, ps_late_t *ret_late, size_t most)
+size_t ps_turns_late(const ps_turns_head_t *page, ps_late_t *ret_late, size_t most)
 {
     uint64_t now_ms = ps_turn_now_ms();
     bool watched = is_watched(page, now_ms);
@@ -104,8 +91,7 @@ ps_turns_late(const ps_turns_head_t *page, ps_late_t *ret_late, size_t most)
         const ps_turn_t *turn = place_at(page, i);
         ps_late_t late;
 
-        if (judge(page, turn, now_ms, &late) &&
-            (watched || !turn->probed || late.is_stopped)) {
+        if (judge(page, turn, now_ms, &late) && (watched || !turn->probed || late.is_stopped)) {
             insert(ret_late, n, most, &late);
             n += n < most ? 1 : 0;
         }
@@ -113,8 +99,7 @@ ps_turns_late(const ps_turns_head_t *page, ps_late_t *ret_late, size_t most)
     return n;
 }
 
-uint64_t
-ps_turns_oldest_ms(const ps_turns_head_t *page)
+uint64_t ps_turns_oldest_ms(const ps_turns_head_t *page)
 {
     uint64_t now_ms = ps_turn_now_ms();
     uint64_t oldest_ms = 0;
@@ -132,8 +117,7 @@ ps_turns_oldest_ms(const ps_turns_head_t *page)
 }
 
 /* The name may come from a page that anybody wrote. */
-static void
-clean(const char *name, char ret_name[PS_TURN_NAME_SIZE])
+static void clean(const char *name, char ret_name[PS_TURN_NAME_SIZE])
 {
     size_t i = 0;
 
@@ -143,8 +127,7 @@ clean(const char *name, char ret_name[PS_TURN_NAME_SIZE])
     ret_name[i] = '\0';
 }
 
-void
-ps_late_print(const ps_late_t *late, char *ret_text, size_t size)
+void ps_late_print(const ps_late_t *late, char *ret_text, size_t size)
 {
     char name[PS_TURN_NAME_SIZE];
     const char *why = late->is_stopped     ? ": it is stopped"
@@ -153,6 +136,6 @@ ps_late_print(const ps_late_t *late, char *ret_text, size_t size)
                                            : "";
 
     clean(late->name, name);
-    (void)snprintf(ret_text, size, "thread %s has not turned for %.1f s%s",
-                   name, (double)late->silent_ms / 1000.0, why);
+    (void)snprintf(ret_text, size, "thread %s has not turned for %.1f s%s", name,
+                   (double)late->silent_ms / 1000.0, why);
 }

@@ -33,8 +33,7 @@ typedef struct ps_late {
 /* Late threads of the process with that page, the longest silent first; gives
  * how many there are in ret_late. What the thread "watch" writes of others
  * counts only while that one turns. */
-size_t
-ps_turns_late(const ps_turns_head_t *page, ps_late_t *ret_late, size_t most);
+size_t ps_turns_late(const ps_turns_head_t *page, ps_late_t *ret_late, size_t most);
 /* For how many ms the thread has been silent that has turned least lately. One
  * that waits for a disk does not count: a flush may take minutes, and a new
  * start would only repeat it. */
@@ -52,17 +51,14 @@ typedef struct ps_turns_view {
 /* Reads the page whose file PATH is. Errors: PSD_IO, PSD_NOMEM, PSD_DAMAGED it
  * is none, PSD_VERSION, PSD_CLOSED the process that wrote it is gone; each
  * naming the file. */
-PSD_MUST_CHECK psd_status_t ps_turns_view_open(const char *path,
-                                               ps_turns_view_t *ret_view,
+PSD_MUST_CHECK psd_status_t ps_turns_view_open(const char *path, ps_turns_view_t *ret_view,
                                                psd_error_t *err);
 /* The page of the process on this host that listens on the endpoint: beside the
  * socket for ipc://, else in one of the directories (up to NULL), else among
  * the processes that may be looked at. Errors: PSD_CLOSED it was beside the
  * socket, and its process is gone; PSD_NO_NODE there is none that we see. */
-PSD_MUST_CHECK psd_status_t ps_turns_view_find(const char *endpoint,
-                                               const char *const *dirs,
-                                               ps_turns_view_t *ret_view,
-                                               psd_error_t *err);
+PSD_MUST_CHECK psd_status_t ps_turns_view_find(const char *endpoint, const char *const *dirs,
+                                               ps_turns_view_t *ret_view, psd_error_t *err);
 /* Reads it again. false: it cannot be read any more. */
 PSD_MUST_CHECK bool ps_turns_view_read(ps_turns_view_t *self);
 /* Closes; takes a zeroed one. */

@@ -20,8 +20,7 @@
 #define FILE_END "/threads"
 
 /* A small file, as text. false: it cannot be read. */
-static bool
-read_text(const char *path, char *ret_text, size_t size)
+static bool read_text(const char *path, char *ret_text, size_t size)
 {
     int fd = open(path, O_RDONLY | O_CLOEXEC);
     ssize_t n = fd < 0 ? -1 : read(fd, ret_text, size - 1);
@@ -34,16 +33,14 @@ read_text(const char *path, char *ret_text, size_t size)
 }
 
 /* What stands behind the name, which may have any characters; NULL: nothing. */
-static const char *
-behind_name(const char *stat)
+static const char *behind_name(const char *stat)
 {
     const char *at = strrchr(stat, ')');
 
     return at == NULL || at[1] != ' ' ? NULL : at + 2;
 }
 
-uint64_t
-ps_turns_started(pid_t pid)
+uint64_t ps_turns_started(pid_t pid)
 {
     char path[PATH_SIZE];
     char text[1024];
@@ -55,18 +52,16 @@ ps_turns_started(pid_t pid)
         at = behind_name(text);
     }
     /* The state is the 3rd field, the beginning the 22nd. */
-    if (at == NULL ||
-        sscanf(at,
-               "%*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s "
-               "%*s %*s %*s %*s %" SCNu64,
-               &started) != 1) {
+    if (at == NULL || sscanf(at,
+                             "%*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s "
+                             "%*s %*s %*s %*s %" SCNu64,
+                             &started) != 1) {
         return 0;
     }
     return started;
 }
 
-char
-ps_turns_state(pid_t pid, pid_t tid)
+char ps_turns_state(pid_t pid, pid_t tid)
 {
     char path[PATH_SIZE];
     char text[1024];
@@ -79,8 +74,7 @@ ps_turns_state(pid_t pid, pid_t tid)
     return at == NULL ? '?' : at[0];
 }
 
-static bool
-is_in_our_network(const char *pid)
+static bool is_in_our_network(const char *pid)
 {
     char path[PATH_SIZE];
     char theirs[PATH_SIZE];
@@ -94,8 +88,7 @@ is_in_our_network(const char *pid)
     return n > 0 && n == m && memcmp(theirs, ours, (size_t)n) == 0;
 }
 
-static bool
-may_be_page(const char *path)
+static bool may_be_page(const char *path)
 {
     char link[PATH_MAX];
     ssize_t n = readlink(path, link, sizeof link - 1);
@@ -103,14 +96,11 @@ may_be_page(const char *path)
 
     link[size] = '\0';
     return strcmp(link, MEMORY_LINK) == 0 ||
-           (size >= strlen(FILE_END) &&
-            strcmp(link + size - strlen(FILE_END), FILE_END) == 0);
+           (size >= strlen(FILE_END) && strcmp(link + size - strlen(FILE_END), FILE_END) == 0);
 }
 
-static bool
-each_file(const char *pid,
-          bool (*visit)(void *context, const char *path),
-          void *context)
+static bool each_file(const char *pid, bool (*visit)(void *context, const char *path),
+                      void *context)
 {
     char path[PATH_SIZE];
     DIR *files = NULL;
@@ -120,8 +110,7 @@ each_file(const char *pid,
     (void)snprintf(path, sizeof path, "/proc/%.20s/fd", pid);
     files = opendir(path);
     while (files != NULL && !is_over && (entry = readdir(files)) != NULL) {
-        (void)snprintf(path, sizeof path, "/proc/%.20s/fd/%.20s", pid,
-                       entry->d_name);
+        (void)snprintf(path, sizeof path, "/proc/%.20s/fd/%.20s", pid, entry->d_name);
         is_over = may_be_page(path) && visit(context, path);
     }
     if (files != NULL) {
@@ -130,8 +119,7 @@ each_file(const char *pid,
     return is_over;
 }
 
-bool
-ps_turns_each(bool (*visit)(void *context, const char *path), void *context)
+bool ps_turns_each(bool (*visit)(void *context, const char *path), void *context)
 {
     DIR *all = opendir("/proc");
     const struct dirent *entry = NULL;
@@ -145,10 +133,8 @@ ps_turns_each(bool (*visit)(void *context, const char *path), void *context)
             continue;
         }
         (void)snprintf(path, sizeof path, "/proc/%.20s/comm", entry->d_name);
-        is_over = read_text(path, name, sizeof name) &&
-                  strcmp(name, PROGRAM) == 0 &&
-                  is_in_our_network(entry->d_name) &&
-                  each_file(entry->d_name, visit, context);
+        is_over = read_text(path, name, sizeof name) && strcmp(name, PROGRAM) == 0 &&
+                  is_in_our_network(entry->d_name) && each_file(entry->d_name, visit, context);
     }
     if (all != NULL) {
         (void)closedir(all);
@@ -157,8 +143,7 @@ ps_turns_each(bool (*visit)(void *context, const char *path), void *context)
 }
 
 /* An address is one of this host's when a socket can have it. */
-static bool
-can_bind(int family, const void *address, socklen_t size)
+static bool can_bind(int family, const void *address, socklen_t size)
 {
     int fd = socket(family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
     bool can = fd >= 0 && bind(fd, address, size) == 0;
@@ -169,8 +154,7 @@ can_bind(int family, const void *address, socklen_t size)
     return can;
 }
 
-bool
-ps_turns_is_here(const char *host)
+bool ps_turns_is_here(const char *host)
 {
     struct sockaddr_in four = {.sin_family = AF_INET};
     struct sockaddr_in6 six = {.sin6_family = AF_INET6};

@@ -14,8 +14,7 @@ uint64_t ps_turns_started(pid_t pid);
 char ps_turns_state(pid_t pid, pid_t tid);
 /* Descriptors (PROC/PID/fd/N) of processes named "psd" in our network that may
  * be a page. visit gives true to end. */
-bool ps_turns_each(bool (*visit)(void *context, const char *path),
-                   void *context);
+bool ps_turns_each(bool (*visit)(void *context, const char *path), void *context);
 /* An address of this host. */
 bool ps_turns_is_here(const char *host);
 #endif

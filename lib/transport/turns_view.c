@@ -19,65 +19,53 @@
 
 /* ---- one page ---- */
 
-static psd_status_t
-check_head(const char *path, const ps_turns_head_t *head, psd_error_t *err)
+static psd_status_t check_head(const char *path, const ps_turns_head_t *head, psd_error_t *err)
 {
     if (head->magic != PS_TURNS_MAGIC) {
-        return psd_error_set(err, PSD_DAMAGED, "%s is no page of threads",
-                             path);
+        return psd_error_set(err, PSD_DAMAGED, "%s is no page of threads", path);
     }
     if (head->version != PS_TURNS_VERSION) {
-        return psd_error_set(err, PSD_VERSION,
-                             "%s has version %u; this program reads %d", path,
+        return psd_error_set(err, PSD_VERSION, "%s has version %u; this program reads %d", path,
                              head->version, PS_TURNS_VERSION);
     }
     if (head->n_places > PS_TURNS_PLACES_MAX) {
-        return psd_error_set(err, PSD_DAMAGED, "%s: %u places; allowed: 0..%d",
-                             path, head->n_places, PS_TURNS_PLACES_MAX);
+        return psd_error_set(err, PSD_DAMAGED, "%s: %u places; allowed: 0..%d", path,
+                             head->n_places, PS_TURNS_PLACES_MAX);
     }
     if (head->pid <= 0 || head->pid > INT32_MAX || head->started == 0 ||
         ps_turns_started((pid_t)head->pid) != head->started) {
-        return psd_error_set(err, PSD_CLOSED,
-                             "process %lld, which wrote %s, is gone",
+        return psd_error_set(err, PSD_CLOSED, "process %lld, which wrote %s, is gone",
                              (long long)head->pid, path);
     }
     return PSD_OK;
 }
 
-static psd_status_t
-read_head(const char *path, int fd, ps_turns_head_t *ret_head, psd_error_t *err)
+static psd_status_t read_head(const char *path, int fd, ps_turns_head_t *ret_head, psd_error_t *err)
 {
     ssize_t n = fd < 0 ? -1 : pread(fd, ret_head, sizeof *ret_head, 0);
 
     if (n < 0) {
-        return psd_error_set(err, PSD_IO, "cannot read %s: %s", path,
-                             strerror(errno));
+        return psd_error_set(err, PSD_IO, "cannot read %s: %s", path, strerror(errno));
     }
     if ((size_t)n != sizeof *ret_head) {
-        return psd_error_set(err, PSD_DAMAGED, "%s is no page of threads",
-                             path);
+        return psd_error_set(err, PSD_DAMAGED, "%s is no page of threads", path);
     }
     ret_head->listens[PS_TURNS_LISTENS_SIZE - 1] = '\0';
     return check_head(path, ret_head, err);
 }
 
 /* The page itself may be memory that only the process has. */
-static psd_status_t
-open_it(const char *path,
-        int *ret_fd,
-        ps_turns_head_t *ret_head,
-        psd_error_t *err)
+static psd_status_t open_it(const char *path, int *ret_fd, ps_turns_head_t *ret_head,
+                            psd_error_t *err)
 {
     bool is_link = strncmp(path, "/proc/", strlen("/proc/")) == 0;
-    int fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC |
-                            (is_link ? 0 : O_NOFOLLOW));
+    int fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC | (is_link ? 0 : O_NOFOLLOW));
     psd_status_t rc = read_head(path, fd, ret_head, err);
 
     if (rc == PSD_OK && ret_head->fd >= 0) {
         char memory[64];
 
-        (void)snprintf(memory, sizeof memory, "/proc/%d/fd/%d",
-                       (pid_t)ret_head->pid, ret_head->fd);
+        (void)snprintf(memory, sizeof memory, "/proc/%d/fd/%d", (pid_t)ret_head->pid, ret_head->fd);
         (void)close(fd);
         fd = open(memory, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
         rc = read_head(memory, fd, ret_head, err);
@@ -90,19 +78,14 @@ open_it(const char *path,
 }
 
 /* Memory for the copy, aligned as places are. */
-static ps_turns_head_t *
-map_copy(size_t size)
+static ps_turns_head_t *map_copy(size_t size)
 {
-    void *copy = mmap(NULL, size, PROT_READ | PROT_WRITE,
-                      MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    void *copy = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
     return copy == MAP_FAILED ? NULL : copy;
 }
 
-psd_status_t
-ps_turns_view_open(const char *path,
-                   ps_turns_view_t *ret_view,
-                   psd_error_t *err)
+psd_status_t ps_turns_view_open(const char *path, ps_turns_view_t *ret_view, psd_error_t *err)
 {
     ps_turns_view_t view = {.fd = -1};
     ps_turns_head_t head;
@@ -116,8 +99,7 @@ ps_turns_view_open(const char *path,
     if (view.page == NULL) {
         rc = psd_error_set(err, PSD_NOMEM, "no memory for %s", path);
     } else if (!ps_turns_view_read(&view)) {
-        rc =
-            psd_error_set(err, PSD_DAMAGED, "%s is shorter than it says", path);
+        rc = psd_error_set(err, PSD_DAMAGED, "%s is shorter than it says", path);
     }
     if (rc != PSD_OK) {
         ps_turns_view_done(&view);
@@ -127,11 +109,9 @@ ps_turns_view_open(const char *path,
     return PSD_OK;
 }
 
-bool
-ps_turns_view_read(ps_turns_view_t *self)
+bool ps_turns_view_read(ps_turns_view_t *self)
 {
-    uint32_t n_places =
-        (uint32_t)((self->size - sizeof *self->page) / sizeof(ps_turn_t));
+    uint32_t n_places = (uint32_t)((self->size - sizeof *self->page) / sizeof(ps_turn_t));
     ssize_t n = pread(self->fd, self->page, self->size, 0);
 
     self->page->n_places = n_places; /* whatever somebody has made of it */
@@ -139,8 +119,7 @@ ps_turns_view_read(ps_turns_view_t *self)
     return n == (ssize_t)self->size;
 }
 
-void
-ps_turns_view_done(ps_turns_view_t *self)
+void ps_turns_view_done(ps_turns_view_t *self)
 {
     if (self->page != NULL) {
         (void)munmap(self->page, self->size);
@@ -154,8 +133,7 @@ ps_turns_view_done(ps_turns_view_t *self)
 /* ---- whose it is ---- */
 
 /* "tcp://HOST:PORT": HOST without brackets, and the port's text. */
-static bool
-split_tcp(const char *endpoint, char ret_host[HOST_SIZE], const char **ret_port)
+static bool split_tcp(const char *endpoint, char ret_host[HOST_SIZE], const char **ret_port)
 {
     const char *host = endpoint + strlen(TCP);
     const char *colon = strrchr(endpoint, ':');
@@ -178,8 +156,7 @@ split_tcp(const char *endpoint, char ret_host[HOST_SIZE], const char **ret_port)
     return true;
 }
 
-static bool
-is_same(const char *asked, const char *listens)
+static bool is_same(const char *asked, const char *listens)
 {
     char host[HOST_SIZE];
     char bound[HOST_SIZE];
@@ -187,13 +164,11 @@ is_same(const char *asked, const char *listens)
     const char *bound_port = NULL;
 
     return strcmp(asked, listens) == 0 ||
-           (split_tcp(asked, host, &port) &&
-            split_tcp(listens, bound, &bound_port) &&
+           (split_tcp(asked, host, &port) && split_tcp(listens, bound, &bound_port) &&
             strcmp(port, bound_port) == 0 && ps_turns_is_here(host));
 }
 
-static bool
-listens_on(const ps_turns_view_t *view, const char *endpoint)
+static bool listens_on(const ps_turns_view_t *view, const char *endpoint)
 {
     char list[PS_TURNS_LISTENS_SIZE];
     char *rest = list;
@@ -213,8 +188,7 @@ typedef struct wanted {
     ps_turns_view_t *view;
 } wanted_t;
 
-static bool
-try_page(void *context, const char *path)
+static bool try_page(void *context, const char *path)
 {
     const wanted_t *wanted = context;
     ps_turns_view_t view = {0};
@@ -230,11 +204,8 @@ try_page(void *context, const char *path)
     return true;
 }
 
-psd_status_t
-ps_turns_view_find(const char *endpoint,
-                   const char *const *dirs,
-                   ps_turns_view_t *ret_view,
-                   psd_error_t *err)
+psd_status_t ps_turns_view_find(const char *endpoint, const char *const *dirs,
+                                ps_turns_view_t *ret_view, psd_error_t *err)
 {
     wanted_t wanted = {.endpoint = endpoint, .view = ret_view};
     char path[PATH_SIZE];
@@ -243,8 +214,7 @@ ps_turns_view_find(const char *endpoint,
     if (strncmp(endpoint, IPC "/", strlen(IPC "/")) == 0) {
         psd_status_t rc = PSD_OK;
 
-        (void)snprintf(path, sizeof path, "%.*s/%s",
-                       (int)(slash - endpoint - (long)strlen(IPC)),
+        (void)snprintf(path, sizeof path, "%.*s/%s", (int)(slash - endpoint - (long)strlen(IPC)),
                        endpoint + strlen(IPC), PS_TURNS_FILE);
         rc = ps_turns_view_open(path, ret_view, err);
         if (rc == PSD_OK || rc == PSD_CLOSED) {

@@ -35,34 +35,28 @@ typedef struct waiter {
 } waiter_t;
 
 /* Three for each socket: ZeroMQ's, the lanes', and what wakes it. */
-static size_t
-most_items(const waiter_t *self)
+static size_t most_items(const waiter_t *self)
 {
     return 3 * self->n_sockets + 1;
 }
 
-static void
-add_item(waiter_t *self, void *socket, int fd, bool is_dry)
+static void add_item(waiter_t *self, void *socket, int fd, bool is_dry)
 {
-    self->items[self->n_items++] =
-        (ps_poll_item_t){.socket = socket, .fd = fd, .is_dry = is_dry};
+    self->items[self->n_items++] = (ps_poll_item_t){.socket = socket, .fd = fd, .is_dry = is_dry};
 }
 
-static void
-fill_items(waiter_t *self)
+static void fill_items(waiter_t *self)
 {
     self->n_items = 0;
     for (size_t i = 0; i < self->n_sockets; i++) {
         const ps_socket_t *socket = self->sockets[i];
 
         if (socket->handle != NULL) {
-            add_item(self, socket->handle, socket->fd,
-                     socket->is_dry && !socket->is_lent);
+            add_item(self, socket->handle, socket->fd, socket->is_dry && !socket->is_lent);
         }
         if (ps_socket_has_lanes(socket)) {
             add_item(self, NULL,
-                     socket->lane != NULL ? socket->lane->fd
-                                          : ps_lane_port_fd(socket->lanes),
+                     socket->lane != NULL ? socket->lane->fd : ps_lane_port_fd(socket->lanes),
                      false);
         }
         if (socket->has_wake) {
@@ -74,16 +68,14 @@ fill_items(waiter_t *self)
     }
 }
 
-static bool
-lane_is_ready(const ps_socket_t *socket)
+static bool lane_is_ready(const ps_socket_t *socket)
 {
     return (socket->lane != NULL && ps_lane_is_ready(socket->lane)) ||
            (socket->lanes != NULL && ps_lane_port_is_ready(socket->lanes));
 }
 
 /* Marks the sockets whose lanes have something. */
-static bool
-look_at_lanes(const waiter_t *self)
+static bool look_at_lanes(const waiter_t *self)
 {
     bool any = false;
 
@@ -97,8 +89,7 @@ look_at_lanes(const waiter_t *self)
 }
 
 /* What a poll found, taken in. */
-static void
-take_in(waiter_t *self)
+static void take_in(waiter_t *self)
 {
     const ps_poll_item_t *item = self->items;
 
@@ -107,8 +98,7 @@ take_in(waiter_t *self)
 
         if (socket->handle != NULL) {
             socket->is_dry = item->is_dry;
-            socket->zmq_is_ready =
-                item->is_ready || ps_batches_is_open(&socket->batches);
+            socket->zmq_is_ready = item->is_ready || ps_batches_is_open(&socket->batches);
             self->ready[i] = self->ready[i] || socket->zmq_is_ready;
             item++;
         }
@@ -133,8 +123,7 @@ take_in(waiter_t *self)
 }
 
 /* Asks everybody, for timeout_ms at most (-1: for ever). */
-static psd_status_t
-ask(waiter_t *self, long timeout_ms, psd_error_t *err)
+static psd_status_t ask(waiter_t *self, long timeout_ms, psd_error_t *err)
 {
     fill_items(self);
     if (ps_poll(self->items, self->fds, self->n_items, timeout_ms) != 0) {
@@ -148,22 +137,19 @@ ask(waiter_t *self, long timeout_ms, psd_error_t *err)
 }
 
 /* Without a lane there is nothing that is looked at for free. */
-static bool
-any_lane_is_open(const waiter_t *self)
+static bool any_lane_is_open(const waiter_t *self)
 {
     for (size_t i = 0; i < self->n_sockets; i++) {
         const ps_socket_t *socket = self->sockets[i];
 
-        if (socket->lane != NULL ||
-            (socket->lanes != NULL && ps_lane_port_n(socket->lanes) > 0)) {
+        if (socket->lane != NULL || (socket->lanes != NULL && ps_lane_port_n(socket->lanes) > 0)) {
             return true;
         }
     }
     return false;
 }
 
-static bool
-is_over(const waiter_t *self)
+static bool is_over(const waiter_t *self)
 {
     for (size_t i = 0; i < self->n_sockets; i++) {
         if (self->ready[i]) {
@@ -174,8 +160,7 @@ is_over(const waiter_t *self)
 }
 
 /* How long others may be busy with what we asked them. */
-static uint32_t
-work_of_others(const waiter_t *self)
+static uint32_t work_of_others(const waiter_t *self)
 {
     uint32_t most_us = 0;
 
@@ -188,19 +173,16 @@ work_of_others(const waiter_t *self)
     return most_us;
 }
 
-static bool
-begin_spin(const waiter_t *self, bool has_lanes)
+static bool begin_spin(const waiter_t *self, bool has_lanes)
 {
     ps_spin_t *spin = &self->first->spin;
 
     /* Who copies much needs the processor more than who looks. */
     return has_lanes ? ps_spin_begin(spin, PS_SPIN_FREE, work_of_others(self))
-                     : ps_spin_begin(spin, PS_SPIN_CALLS, 0) &&
-                           self->moved_bytes < BULK_BYTES;
+                     : ps_spin_begin(spin, PS_SPIN_CALLS, 0) && self->moved_bytes < BULK_BYTES;
 }
 
-static psd_status_t
-look_on(waiter_t *self, bool has_lanes, bool *ret_found, psd_error_t *err)
+static psd_status_t look_on(waiter_t *self, bool has_lanes, bool *ret_found, psd_error_t *err)
 {
     ps_spin_t *spin = &self->first->spin;
     psd_status_t rc = PSD_OK;
@@ -222,11 +204,8 @@ look_on(waiter_t *self, bool has_lanes, bool *ret_found, psd_error_t *err)
 
 /* Looks until something is there, and takes its time off the wait. Without: it
  * is time to sleep. */
-static psd_status_t
-spin_for(waiter_t *self,
-         uint64_t *timeout_ms,
-         bool *ret_found,
-         psd_error_t *err)
+static psd_status_t spin_for(waiter_t *self, uint64_t *timeout_ms, bool *ret_found,
+                             psd_error_t *err)
 {
     bool has_lanes = any_lane_is_open(self);
     psd_status_t rc = PSD_OK;
@@ -251,8 +230,7 @@ spin_for(waiter_t *self,
     return rc;
 }
 
-static void
-flush_all(const waiter_t *self)
+static void flush_all(const waiter_t *self)
 {
     for (size_t i = 0; i < self->n_sockets; i++) {
         ps_socket_flush(self->sockets[i]);
@@ -260,8 +238,7 @@ flush_all(const waiter_t *self)
 }
 
 /* Says to all lanes that we sleep. False: one of them has something. */
-static bool
-lie_down(const waiter_t *self)
+static bool lie_down(const waiter_t *self)
 {
     for (size_t i = 0; i < self->n_sockets; i++) {
         ps_socket_t *socket = self->sockets[i];
@@ -274,8 +251,7 @@ lie_down(const waiter_t *self)
     return true;
 }
 
-static void
-get_up(const waiter_t *self)
+static void get_up(const waiter_t *self)
 {
     for (size_t i = 0; i < self->n_sockets; i++) {
         ps_socket_t *socket = self->sockets[i];
@@ -289,8 +265,7 @@ get_up(const waiter_t *self)
     }
 }
 
-static psd_status_t
-sleep_on(waiter_t *self, long timeout_ms, psd_error_t *err)
+static psd_status_t sleep_on(waiter_t *self, long timeout_ms, psd_error_t *err)
 {
     psd_status_t rc = PSD_OK;
 
@@ -307,14 +282,12 @@ sleep_on(waiter_t *self, long timeout_ms, psd_error_t *err)
 }
 
 /* Where lanes always have something ZeroMQ has its turn too. */
-static psd_status_t
-ask_now_and_then(waiter_t *self, psd_error_t *err)
+static psd_status_t ask_now_and_then(waiter_t *self, psd_error_t *err)
 {
     return ++self->first->n_waits % ASK_EVERY == 0 ? ask(self, 0, err) : PSD_OK;
 }
 
-static psd_status_t
-look_and_sleep(waiter_t *self, uint64_t timeout_ms, psd_error_t *err)
+static psd_status_t look_and_sleep(waiter_t *self, uint64_t timeout_ms, psd_error_t *err)
 {
     long most_ms = -1;
     bool found = look_at_lanes(self);
@@ -333,8 +306,7 @@ look_and_sleep(waiter_t *self, uint64_t timeout_ms, psd_error_t *err)
 }
 
 /* Messages of a batch are left: they are here, but ZeroMQ does not know. */
-static bool
-any_batch_is_open(const waiter_t *self)
+static bool any_batch_is_open(const waiter_t *self)
 {
     bool any = false;
 
@@ -348,8 +320,7 @@ any_batch_is_open(const waiter_t *self)
     return any;
 }
 
-static psd_status_t
-wait_for(waiter_t *self, uint64_t timeout_ms, psd_error_t *err)
+static psd_status_t wait_for(waiter_t *self, uint64_t timeout_ms, psd_error_t *err)
 {
     self->first = self->sockets[0];
     for (size_t i = 0; i < self->n_sockets; i++) {
@@ -367,8 +338,7 @@ wait_for(waiter_t *self, uint64_t timeout_ms, psd_error_t *err)
 }
 
 /* With memory for what is asked. */
-static psd_status_t
-wait_with_items(waiter_t *self, uint64_t timeout_ms, psd_error_t *err)
+static psd_status_t wait_with_items(waiter_t *self, uint64_t timeout_ms, psd_error_t *err)
 {
     ps_poll_item_t few[FEW];
     struct pollfd few_fds[FEW];
@@ -393,27 +363,17 @@ wait_with_items(waiter_t *self, uint64_t timeout_ms, psd_error_t *err)
     return rc;
 }
 
-psd_status_t
-ps_socket_wait(ps_socket_t *const *sockets,
-               size_t n_sockets,
-               uint64_t timeout_ms,
-               bool *ret_ready,
-               psd_error_t *err)
+psd_status_t ps_socket_wait(ps_socket_t *const *sockets, size_t n_sockets, uint64_t timeout_ms,
+                            bool *ret_ready, psd_error_t *err)
 {
-    waiter_t self = {
-        .sockets = sockets, .n_sockets = n_sockets, .ready = ret_ready};
+    waiter_t self = {.sockets = sockets, .n_sockets = n_sockets, .ready = ret_ready};
 
     return wait_with_items(&self, timeout_ms, err);
 }
 
-psd_status_t
-ps_socket_wait_beside(ps_socket_t *const *sockets,
-                      size_t n_sockets,
-                      void *zmq_socket,
-                      uint64_t timeout_ms,
-                      bool *ret_ready,
-                      bool *ret_beside,
-                      psd_error_t *err)
+psd_status_t ps_socket_wait_beside(ps_socket_t *const *sockets, size_t n_sockets, void *zmq_socket,
+                                   uint64_t timeout_ms, bool *ret_ready, bool *ret_beside,
+                                   psd_error_t *err)
 {
     waiter_t waiter = {.sockets = sockets,
                        .n_sockets = n_sockets,
@@ -426,8 +386,7 @@ ps_socket_wait_beside(ps_socket_t *const *sockets,
     return rc;
 }
 
-void
-ps_socket_wake_by(ps_socket_t *self, int fd)
+void ps_socket_wake_by(ps_socket_t *self, int fd)
 {
     self->has_wake = true;
     self->wake_fd = fd;

@@ -10,8 +10,7 @@
 #define SIZE_SIZE sizeof(uint32_t)                   /* in front of a message */
 #define BATCH_HEAD (PS_HEAD_SIZE + sizeof(uint32_t)) /* head and n */
 
-static uint8_t *
-append(uint8_t *to, ps_bytes_t part)
+static uint8_t *append(uint8_t *to, ps_bytes_t part)
 {
     if (part.size > 0) {
         memcpy(to, part.data, part.size);
@@ -19,18 +18,15 @@ append(uint8_t *to, ps_bytes_t part)
     return to + part.size;
 }
 
-bool
-ps_batch_add(ps_batch_t *self,
-             const ps_message_t *message,
-             const ps_payload_t *payload)
+bool ps_batch_add(ps_batch_t *self, const ps_message_t *message, const ps_payload_t *payload)
 {
     size_t begin = self->n == 0 ? BATCH_HEAD : self->bytes.size;
     size_t body = ps_payload_size(payload);
     uint8_t *at = NULL;
     size_t size = 0;
 
-    if (!ps_buffer_reserve(&self->bytes, begin - self->bytes.size + SIZE_SIZE +
-                                             PS_HEADER_MAX + body)) {
+    if (!ps_buffer_reserve(&self->bytes,
+                           begin - self->bytes.size + SIZE_SIZE + PS_HEADER_MAX + body)) {
         return false;
     }
     at = self->bytes.data + begin + SIZE_SIZE;
@@ -49,8 +45,7 @@ ps_batch_add(ps_batch_t *self,
     return true;
 }
 
-ps_bytes_t
-ps_batch_frame(ps_batch_t *self)
+ps_bytes_t ps_batch_frame(ps_batch_t *self)
 {
     uint8_t *head = self->bytes.data;
 
@@ -66,42 +61,34 @@ ps_batch_frame(ps_batch_t *self)
     return (ps_bytes_t){head, self->bytes.size};
 }
 
-void
-ps_batch_clear(ps_batch_t *self)
+void ps_batch_clear(ps_batch_t *self)
 {
     self->bytes.size = 0;
     self->n = 0;
 }
 
-void
-ps_batch_done(ps_batch_t *self)
+void ps_batch_done(ps_batch_t *self)
 {
     ps_buffer_done(&self->bytes);
     *self = (ps_batch_t){.n = 0};
 }
 
-psd_status_t
-ps_batch_open(ps_bytes_t frame, ps_batch_rest_t *ret_rest, psd_error_t *err)
+psd_status_t ps_batch_open(ps_bytes_t frame, ps_batch_rest_t *ret_rest, psd_error_t *err)
 {
     uint32_t n = 0;
     size_t rest = 0;
 
     if (frame.size < BATCH_HEAD) {
-        return psd_error_set(err, PSD_PROTO,
-                             "BATCH is %zu bytes; its head needs %zu",
-                             frame.size, BATCH_HEAD);
+        return psd_error_set(err, PSD_PROTO, "BATCH is %zu bytes; its head needs %zu", frame.size,
+                             BATCH_HEAD);
     }
     if (ps_load_u32(frame.data) != PS_SIGNATURE) {
-        return psd_error_set(err, PSD_PROTO,
-                             "signature is 0x%08" PRIx32
-                             "; allowed: 0x%08" PRIx32,
+        return psd_error_set(err, PSD_PROTO, "signature is 0x%08" PRIx32 "; allowed: 0x%08" PRIx32,
                              ps_load_u32(frame.data), PS_SIGNATURE);
     }
-    if (ps_load_u16(frame.data + 4) < PS_VERSION_MIN ||
-        ps_load_u16(frame.data + 4) > PS_VERSION) {
+    if (ps_load_u16(frame.data + 4) < PS_VERSION_MIN || ps_load_u16(frame.data + 4) > PS_VERSION) {
         return psd_error_set(err, PSD_VERSION, "version is %u; allowed: %d..%d",
-                             (unsigned)ps_load_u16(frame.data + 4),
-                             PS_VERSION_MIN, PS_VERSION);
+                             (unsigned)ps_load_u16(frame.data + 4), PS_VERSION_MIN, PS_VERSION);
     }
     if (frame.data[7] != 0) {
         return psd_error_set(err, PSD_PROTO, "BATCH.flags is %u; allowed: 0",
@@ -111,16 +98,14 @@ ps_batch_open(ps_bytes_t frame, ps_batch_rest_t *ret_rest, psd_error_t *err)
     rest = frame.size - BATCH_HEAD;
     if (n == 0 || n > rest / (SIZE_SIZE + PS_HEAD_SIZE)) {
         return psd_error_set(err, PSD_PROTO,
-                             "BATCH.n is %" PRIu32
-                             "; allowed: 1..%zu as %zu bytes follow",
-                             n, rest / (SIZE_SIZE + PS_HEAD_SIZE), rest);
+                             "BATCH.n is %" PRIu32 "; allowed: 1..%zu as %zu bytes follow", n,
+                             rest / (SIZE_SIZE + PS_HEAD_SIZE), rest);
     }
     *ret_rest = (ps_batch_rest_t){{frame.data + BATCH_HEAD, rest}, n};
     return PSD_OK;
 }
 
-psd_status_t
-ps_batch_next(ps_batch_rest_t *self, ps_bytes_t *ret_message, psd_error_t *err)
+psd_status_t ps_batch_next(ps_batch_rest_t *self, ps_bytes_t *ret_message, psd_error_t *err)
 {
     ps_bytes_t *bytes = &self->bytes;
     ps_bytes_t message = {NULL, 0};
@@ -139,8 +124,7 @@ ps_batch_next(ps_batch_rest_t *self, ps_bytes_t *ret_message, psd_error_t *err)
         return psd_error_set(err, PSD_PROTO, "a BATCH lies in a BATCH");
     }
     if (n == 1 && bytes->size != SIZE_SIZE + size) {
-        return psd_error_set(err, PSD_PROTO,
-                             "BATCH has %zu bytes behind its last message",
+        return psd_error_set(err, PSD_PROTO, "BATCH has %zu bytes behind its last message",
                              bytes->size - SIZE_SIZE - size);
     }
     bytes->data += SIZE_SIZE + size;

@@ -24,8 +24,7 @@ typedef struct ps_batch {
 
 /* Appends a message whose body (payload may be NULL) goes behind its header.
  * false: no memory; nothing changed. */
-PSD_MUST_CHECK bool ps_batch_add(ps_batch_t *self,
-                                 const ps_message_t *message,
+PSD_MUST_CHECK bool ps_batch_add(ps_batch_t *self, const ps_message_t *message,
                                  const ps_payload_t *payload);
 /* What is to be sent: the batch, or the only message alone; n > 0. Borrowed
  * until the batch changes. */
@@ -42,18 +41,15 @@ typedef struct ps_batch_rest {
 } ps_batch_rest_t;
 
 /* True when the frame calls itself a batch; else it is a message's. */
-static inline bool
-ps_is_batch(ps_bytes_t frame)
+static inline bool ps_is_batch(ps_bytes_t frame)
 {
     return frame.size >= PS_HEAD_SIZE && frame.data[6] == PS_BATCH_KIND;
 }
 /* Begins to read. Errors: PSD_PROTO, PSD_VERSION. */
-PSD_MUST_CHECK psd_status_t ps_batch_open(ps_bytes_t frame,
-                                          ps_batch_rest_t *ret_rest,
+PSD_MUST_CHECK psd_status_t ps_batch_open(ps_bytes_t frame, ps_batch_rest_t *ret_rest,
                                           psd_error_t *err);
 /* Takes the next of n > 0 messages: the only frame of one. Errors: PSD_PROTO;
  * nothing more can then be taken out of this batch. */
-PSD_MUST_CHECK psd_status_t ps_batch_next(ps_batch_rest_t *self,
-                                          ps_bytes_t *ret_message,
+PSD_MUST_CHECK psd_status_t ps_batch_next(ps_batch_rest_t *self, ps_bytes_t *ret_message,
                                           psd_error_t *err);
 #endif

@@ -20,14 +20,12 @@ typedef struct root {
     ps_map_t nodes;
 } root_t;
 
-static uint64_t
-key_of(const json_t *json)
+static uint64_t key_of(const json_t *json)
 {
     return (uint64_t)(uintptr_t)json;
 }
 
-ps_doc_t *
-ps_doc_node(const ps_doc_t *parent, const char *key, size_t index, json_t *json)
+ps_doc_t *ps_doc_node(const ps_doc_t *parent, const char *key, size_t index, json_t *json)
 {
     ps_doc_t *node = ps_map_get(parent->nodes, key_of(json));
 
@@ -50,8 +48,7 @@ ps_doc_node(const ps_doc_t *parent, const char *key, size_t index, json_t *json)
     return node;
 }
 
-ps_doc_t *
-ps_doc_wrap(json_t *json)
+ps_doc_t *ps_doc_wrap(json_t *json)
 {
     root_t *root = ps_alloc(1, sizeof *root);
 
@@ -63,8 +60,7 @@ ps_doc_wrap(json_t *json)
     return &root->node;
 }
 
-static ps_doc_t *
-wrap_fresh(json_t *json)
+static ps_doc_t *wrap_fresh(json_t *json)
 {
     ps_doc_t *self = json != NULL ? ps_doc_wrap(json) : NULL;
 
@@ -74,20 +70,17 @@ wrap_fresh(json_t *json)
     return self;
 }
 
-ps_doc_t *
-ps_doc_new(void)
+ps_doc_t *ps_doc_new(void)
 {
     return wrap_fresh(json_object());
 }
 
-ps_doc_t *
-ps_doc_new_array(void)
+ps_doc_t *ps_doc_new_array(void)
 {
     return wrap_fresh(json_array());
 }
 
-void
-ps_doc_destroy(ps_doc_t **self_p)
+void ps_doc_destroy(ps_doc_t **self_p)
 {
     root_t *root = NULL;
     size_t at = 0;
@@ -114,8 +107,7 @@ ps_doc_destroy(ps_doc_t **self_p)
 /* ---- paths ------------------------------------------------------------- */
 
 /* Puts text in front of what starts at *at_p; false: "..." stands there now. */
-static bool
-put_in_front(char *buffer, size_t *at_p, const char *text, size_t size)
+static bool put_in_front(char *buffer, size_t *at_p, const char *text, size_t size)
 {
     const size_t reserve = sizeof "..." - 1;
 
@@ -129,8 +121,7 @@ put_in_front(char *buffer, size_t *at_p, const char *text, size_t size)
     return true;
 }
 
-static bool
-put_step(char *buffer, size_t *at_p, const char *key, size_t index, bool first)
+static bool put_step(char *buffer, size_t *at_p, const char *key, size_t index, bool first)
 {
     char item[32];
 
@@ -142,17 +133,13 @@ put_step(char *buffer, size_t *at_p, const char *key, size_t index, bool first)
            (first || put_in_front(buffer, at_p, ".", 1));
 }
 
-const char *
-ps_doc_path(const ps_doc_t *in,
-            const char *key,
-            size_t index,
-            char buffer[PS_DOC_PATH_SIZE])
+const char *ps_doc_path(const ps_doc_t *in, const char *key, size_t index,
+                        char buffer[PS_DOC_PATH_SIZE])
 {
     size_t at = PS_DOC_PATH_SIZE - 1;
 
     buffer[at] = '\0';
-    while (in != NULL &&
-           put_step(buffer, &at, key, index, in->parent == NULL)) {
+    while (in != NULL && put_step(buffer, &at, key, index, in->parent == NULL)) {
         key = in->key;
         index = in->index;
         in = in->parent;
@@ -172,8 +159,7 @@ typedef struct scan {
     bool escaped; /* behind a backslash within a text */
 } scan_t;
 
-static void
-scan_byte(scan_t *self, uint8_t byte)
+static void scan_byte(scan_t *self, uint8_t byte)
 {
     self->column += (byte & 0xC0) != 0x80 ? 1 : 0; /* characters */
     if (byte == '\n') {
@@ -206,14 +192,12 @@ scan_byte(scan_t *self, uint8_t byte)
     }
 }
 
-static psd_status_t
-check_text(ps_bytes_t text, psd_error_t *err)
+static psd_status_t check_text(ps_bytes_t text, psd_error_t *err)
 {
     scan_t scan = {.line = 1};
 
     if (text.size > PS_DOC_BYTES_MAX) {
-        return psd_error_set(err, PSD_LIMIT,
-                             "document is %zu bytes; allowed: 0..%u", text.size,
+        return psd_error_set(err, PSD_LIMIT, "document is %zu bytes; allowed: 0..%u", text.size,
                              (unsigned)PS_DOC_BYTES_MAX);
     }
     for (size_t i = 0; i < text.size; i++) {
@@ -235,8 +219,7 @@ check_text(ps_bytes_t text, psd_error_t *err)
 }
 
 /* jansson quotes the text it stumbled over as it is. */
-static void
-flatten(char *text)
+static void flatten(char *text)
 {
     for (; *text != '\0'; text++) {
         if ((unsigned char)*text < ' ' || *text == 0x7F) {
@@ -245,19 +228,17 @@ flatten(char *text)
     }
 }
 
-static psd_status_t
-parse_failed(json_error_t *why, psd_error_t *err)
+static psd_status_t parse_failed(json_error_t *why, psd_error_t *err)
 {
     if (json_error_code(why) == json_error_out_of_memory) {
         return psd_error_set(err, PSD_NOMEM, "no memory for a document");
     }
     flatten(why->text);
-    return psd_error_set(err, PSD_PROTO, "document, line %d, column %d: %s",
-                         why->line, why->column, why->text);
+    return psd_error_set(err, PSD_PROTO, "document, line %d, column %d: %s", why->line, why->column,
+                         why->text);
 }
 
-psd_status_t
-ps_doc_parse(ps_bytes_t text, ps_doc_t **ret_doc, psd_error_t *err)
+psd_status_t ps_doc_parse(ps_bytes_t text, ps_doc_t **ret_doc, psd_error_t *err)
 {
     json_error_t why = {0};
     json_t *json = NULL;
@@ -274,8 +255,7 @@ ps_doc_parse(ps_bytes_t text, ps_doc_t **ret_doc, psd_error_t *err)
     }
     if (!json_is_object(json)) {
         json_decref(json);
-        return psd_error_set(err, PSD_PROTO,
-                             "document is an array; allowed: an object");
+        return psd_error_set(err, PSD_PROTO, "document is an array; allowed: an object");
     }
     doc = wrap_fresh(json);
     if (doc == NULL) {
@@ -291,8 +271,7 @@ typedef struct print {
     bool failed;
 } print_t;
 
-static int
-append_piece(const char *piece, size_t size, void *context)
+static int append_piece(const char *piece, size_t size, void *context)
 {
     print_t *self = context;
 
@@ -300,15 +279,12 @@ append_piece(const char *piece, size_t size, void *context)
     return self->failed ? -1 : 0;
 }
 
-bool
-ps_doc_print(const ps_doc_t *self, ps_buffer_t *buffer)
+bool ps_doc_print(const ps_doc_t *self, ps_buffer_t *buffer)
 {
     print_t print = {.buffer = buffer};
     size_t size = buffer->size;
 
-    if (json_dump_callback(self->json, append_piece, &print, JSON_COMPACT) ==
-            0 &&
-        !print.failed) {
+    if (json_dump_callback(self->json, append_piece, &print, JSON_COMPACT) == 0 && !print.failed) {
         return true;
     }
     buffer->size = size; /* half a document is none */

@@ -26,9 +26,7 @@ void ps_doc_destroy(ps_doc_t **self_p);
 /* Parses one object. Duplicate keys, a depth over the limit, text that is not
  * UTF-8 and bytes behind the end are refused. Errors: PSD_PROTO with line and
  * column, PSD_LIMIT, PSD_NOMEM. */
-PSD_MUST_CHECK psd_status_t ps_doc_parse(ps_bytes_t text,
-                                         ps_doc_t **ret_doc,
-                                         psd_error_t *err);
+PSD_MUST_CHECK psd_status_t ps_doc_parse(ps_bytes_t text, ps_doc_t **ret_doc, psd_error_t *err);
 /* Appends the text, compact, keys in insertion order. false: no memory. */
 PSD_MUST_CHECK bool ps_doc_print(const ps_doc_t *self, ps_buffer_t *buffer);
 
@@ -39,91 +37,50 @@ PSD_MUST_CHECK bool ps_doc_print(const ps_doc_t *self, ps_buffer_t *buffer);
  * forms give a default when the key is missing (never when it is wrong).
  */
 bool ps_doc_has(const ps_doc_t *self, const char *key);
-PSD_MUST_CHECK psd_status_t ps_doc_get_u64(const ps_doc_t *self,
-                                           const char *key,
-                                           uint64_t min,
-                                           uint64_t max,
-                                           uint64_t *ret,
-                                           psd_error_t *err);
-PSD_MUST_CHECK psd_status_t ps_doc_get_u64_or(const ps_doc_t *self,
-                                              const char *key,
-                                              uint64_t min,
-                                              uint64_t max,
-                                              uint64_t fallback,
-                                              uint64_t *ret,
+PSD_MUST_CHECK psd_status_t ps_doc_get_u64(const ps_doc_t *self, const char *key, uint64_t min,
+                                           uint64_t max, uint64_t *ret, psd_error_t *err);
+PSD_MUST_CHECK psd_status_t ps_doc_get_u64_or(const ps_doc_t *self, const char *key, uint64_t min,
+                                              uint64_t max, uint64_t fallback, uint64_t *ret,
                                               psd_error_t *err);
-PSD_MUST_CHECK psd_status_t ps_doc_get_i64(const ps_doc_t *self,
-                                           const char *key,
-                                           int64_t min,
-                                           int64_t max,
-                                           int64_t *ret,
+PSD_MUST_CHECK psd_status_t ps_doc_get_i64(const ps_doc_t *self, const char *key, int64_t min,
+                                           int64_t max, int64_t *ret, psd_error_t *err);
+PSD_MUST_CHECK psd_status_t ps_doc_get_f64(const ps_doc_t *self, const char *key, double *ret,
                                            psd_error_t *err);
-PSD_MUST_CHECK psd_status_t ps_doc_get_f64(const ps_doc_t *self,
-                                           const char *key,
-                                           double *ret,
-                                           psd_error_t *err);
-PSD_MUST_CHECK psd_status_t ps_doc_get_bool(const ps_doc_t *self,
-                                            const char *key,
-                                            bool *ret,
+PSD_MUST_CHECK psd_status_t ps_doc_get_bool(const ps_doc_t *self, const char *key, bool *ret,
                                             psd_error_t *err);
 /* Borrowed text, without embedded '\0', at most max_bytes long. */
-PSD_MUST_CHECK psd_status_t ps_doc_get_text(const ps_doc_t *self,
-                                            const char *key,
-                                            size_t max_bytes,
-                                            const char **ret,
-                                            psd_error_t *err);
-PSD_MUST_CHECK psd_status_t ps_doc_get_text_or(const ps_doc_t *self,
-                                               const char *key,
-                                               size_t max_bytes,
-                                               const char *fallback,
-                                               const char **ret,
-                                               psd_error_t *err);
-PSD_MUST_CHECK psd_status_t ps_doc_get_id(const ps_doc_t *self,
-                                          const char *key,
-                                          ps_id_t *ret,
+PSD_MUST_CHECK psd_status_t ps_doc_get_text(const ps_doc_t *self, const char *key, size_t max_bytes,
+                                            const char **ret, psd_error_t *err);
+PSD_MUST_CHECK psd_status_t ps_doc_get_text_or(const ps_doc_t *self, const char *key,
+                                               size_t max_bytes, const char *fallback,
+                                               const char **ret, psd_error_t *err);
+PSD_MUST_CHECK psd_status_t ps_doc_get_id(const ps_doc_t *self, const char *key, ps_id_t *ret,
                                           psd_error_t *err);
-PSD_MUST_CHECK psd_status_t ps_doc_get_object(const ps_doc_t *self,
-                                              const char *key,
-                                              const ps_doc_t **ret,
-                                              psd_error_t *err);
-PSD_MUST_CHECK psd_status_t ps_doc_get_array(const ps_doc_t *self,
-                                             const char *key,
-                                             size_t max_count,
-                                             const ps_doc_t **ret,
+PSD_MUST_CHECK psd_status_t ps_doc_get_object(const ps_doc_t *self, const char *key,
+                                              const ps_doc_t **ret, psd_error_t *err);
+PSD_MUST_CHECK psd_status_t ps_doc_get_array(const ps_doc_t *self, const char *key,
+                                             size_t max_count, const ps_doc_t **ret,
                                              psd_error_t *err);
 /* Items of an array; 0 for anything else. */
 size_t ps_doc_count(const ps_doc_t *self);
 /* Item i as an object / a number; i < count. */
-PSD_MUST_CHECK psd_status_t ps_doc_at_object(const ps_doc_t *self,
-                                             size_t i,
-                                             const ps_doc_t **ret,
+PSD_MUST_CHECK psd_status_t ps_doc_at_object(const ps_doc_t *self, size_t i, const ps_doc_t **ret,
                                              psd_error_t *err);
-PSD_MUST_CHECK psd_status_t ps_doc_at_u64(const ps_doc_t *self,
-                                          size_t i,
-                                          uint64_t *ret,
+PSD_MUST_CHECK psd_status_t ps_doc_at_u64(const ps_doc_t *self, size_t i, uint64_t *ret,
                                           psd_error_t *err);
-PSD_MUST_CHECK psd_status_t ps_doc_at_text(const ps_doc_t *self,
-                                           size_t i,
-                                           size_t max_bytes,
-                                           const char **ret,
-                                           psd_error_t *err);
+PSD_MUST_CHECK psd_status_t ps_doc_at_text(const ps_doc_t *self, size_t i, size_t max_bytes,
+                                           const char **ret, psd_error_t *err);
 
 /* Writing. false: no memory (or text that is not UTF-8); the key is then not
  * set. u64 above 2^63-1 is written as a string of digits, which ps_doc_get_u64
  * and ps_doc_at_u64 read too. Numbers of f64 print so that they parse back to
  * the same bits; NaN and infinities are refused. */
-PSD_MUST_CHECK bool
-ps_doc_set_u64(ps_doc_t *self, const char *key, uint64_t value);
-PSD_MUST_CHECK bool
-ps_doc_set_i64(ps_doc_t *self, const char *key, int64_t value);
-PSD_MUST_CHECK bool
-ps_doc_set_f64(ps_doc_t *self, const char *key, double value);
-PSD_MUST_CHECK bool
-ps_doc_set_bool(ps_doc_t *self, const char *key, bool value);
-PSD_MUST_CHECK bool
-ps_doc_set_text(ps_doc_t *self, const char *key, const char *value);
-PSD_MUST_CHECK bool
-ps_doc_set_id(ps_doc_t *self, const char *key, const ps_id_t *value);
+PSD_MUST_CHECK bool ps_doc_set_u64(ps_doc_t *self, const char *key, uint64_t value);
+PSD_MUST_CHECK bool ps_doc_set_i64(ps_doc_t *self, const char *key, int64_t value);
+PSD_MUST_CHECK bool ps_doc_set_f64(ps_doc_t *self, const char *key, double value);
+PSD_MUST_CHECK bool ps_doc_set_bool(ps_doc_t *self, const char *key, bool value);
+PSD_MUST_CHECK bool ps_doc_set_text(ps_doc_t *self, const char *key, const char *value);
+PSD_MUST_CHECK bool ps_doc_set_id(ps_doc_t *self, const char *key, const ps_id_t *value);
 /* A fresh object / array under key, borrowed; NULL when there is no memory. */
 ps_doc_t *ps_doc_add_object(ps_doc_t *self, const char *key);
 ps_doc_t *ps_doc_add_array(ps_doc_t *self, const char *key);

@@ -20,36 +20,31 @@ typedef struct place {
     size_t index;
 } place_t;
 
-static place_t
-at_key(const ps_doc_t *in, const char *key)
+static place_t at_key(const ps_doc_t *in, const char *key)
 {
     return (place_t){.in = in, .key = key};
 }
 
-static place_t
-at_index(const ps_doc_t *in, size_t i)
+static place_t at_index(const ps_doc_t *in, size_t i)
 {
     assert(i < json_array_size(in->json));
     return (place_t){.in = in, .index = i};
 }
 
-static json_t *
-look(const place_t *place)
+static json_t *look(const place_t *place)
 {
     return place->key != NULL ? json_object_get(place->in->json, place->key)
                               : json_array_get(place->in->json, place->index);
 }
 
-static psd_status_t
-find(const place_t *place, json_t **ret, psd_error_t *err)
+static psd_status_t find(const place_t *place, json_t **ret, psd_error_t *err)
 {
     char path[PS_DOC_PATH_SIZE];
     json_t *json = look(place);
 
     if (json == NULL) {
-        return psd_error_set(
-            err, PSD_PROTO, "%s is missing",
-            ps_doc_path(place->in, place->key, place->index, path));
+        return psd_error_set(err, PSD_PROTO, "%s is missing",
+                             ps_doc_path(place->in, place->key, place->index, path));
     }
     *ret = json;
     return PSD_OK;
@@ -63,8 +58,7 @@ typedef struct shown {
     size_t size;
 } shown_t;
 
-static int
-show_piece(const char *piece, size_t size, void *shown)
+static int show_piece(const char *piece, size_t size, void *shown)
 {
     shown_t *self = shown;
     size_t room = sizeof self->text - sizeof "..." - self->size;
@@ -80,8 +74,7 @@ show_piece(const char *piece, size_t size, void *shown)
     return 0;
 }
 
-static const char *
-show(const json_t *json, shown_t *shown)
+static const char *show(const json_t *json, shown_t *shown)
 {
     if (json_is_object(json)) {
         return "an object";
@@ -91,49 +84,38 @@ show(const json_t *json, shown_t *shown)
     }
     shown->text[0] = '\0';
     shown->size = 0;
-    (void)json_dump_callback(json, show_piece, shown,
-                             JSON_ENCODE_ANY | JSON_ENSURE_ASCII);
+    (void)json_dump_callback(json, show_piece, shown, JSON_ENCODE_ANY | JSON_ENSURE_ASCII);
     for (char *at = shown->text; *at != '\0'; at++) {
         *at = *at == 0x7F ? '?' : *at; /* the one that JSON does not escape */
     }
     return shown->text;
 }
 
-static psd_status_t
-refuse(const place_t *place,
-       const json_t *json,
-       psd_status_t status,
-       const char *allowed,
-       psd_error_t *err)
+static psd_status_t refuse(const place_t *place, const json_t *json, psd_status_t status,
+                           const char *allowed, psd_error_t *err)
 {
     char path[PS_DOC_PATH_SIZE];
     shown_t shown;
 
     return psd_error_set(err, status, "%s is %s; allowed: %s",
-                         ps_doc_path(place->in, place->key, place->index, path),
-                         show(json, &shown), allowed);
+                         ps_doc_path(place->in, place->key, place->index, path), show(json, &shown),
+                         allowed);
 }
 
 /* For what has too many bytes or items. */
-static psd_status_t
-refuse_size(const place_t *place,
-            size_t size,
-            const char *unit,
-            size_t max,
-            psd_error_t *err)
+static psd_status_t refuse_size(const place_t *place, size_t size, const char *unit, size_t max,
+                                psd_error_t *err)
 {
     char path[PS_DOC_PATH_SIZE];
 
     return psd_error_set(err, PSD_INVALID, "%s has %zu %s; allowed: 0..%zu",
-                         ps_doc_path(place->in, place->key, place->index, path),
-                         size, unit, max);
+                         ps_doc_path(place->in, place->key, place->index, path), size, unit, max);
 }
 
 /* ---- values ------------------------------------------------------------ */
 
-static psd_status_t
-read_u64(
-    place_t place, uint64_t min, uint64_t max, uint64_t *ret, psd_error_t *err)
+static psd_status_t read_u64(place_t place, uint64_t min, uint64_t max, uint64_t *ret,
+                             psd_error_t *err)
 {
     json_t *json = NULL;
     uint64_t value = 0;
@@ -149,8 +131,7 @@ read_u64(
             return refuse(&place, json, PSD_INVALID, allowed, err);
         }
         value = (uint64_t)json_integer_value(json);
-    } else if (!json_is_string(json) ||
-               !ps_text_u64(json_string_value(json), &value)) {
+    } else if (!json_is_string(json) || !ps_text_u64(json_string_value(json), &value)) {
         return refuse(&place, json, PSD_PROTO, allowed, err);
     }
     if (value < min || value > max) {
@@ -160,8 +141,7 @@ read_u64(
     return PSD_OK;
 }
 
-static psd_status_t
-read_text(place_t place, size_t max_bytes, const char **ret, psd_error_t *err)
+static psd_status_t read_text(place_t place, size_t max_bytes, const char **ret, psd_error_t *err)
 {
     json_t *json = NULL;
     size_t size = 0;
@@ -183,15 +163,13 @@ read_text(place_t place, size_t max_bytes, const char **ret, psd_error_t *err)
 }
 
 /* key: the place's own, which lives as long as the document. */
-static psd_status_t
-read_node(place_t place, json_t *json, const ps_doc_t **ret, psd_error_t *err)
+static psd_status_t read_node(place_t place, json_t *json, const ps_doc_t **ret, psd_error_t *err)
 {
     const char *key = NULL;
     const ps_doc_t *node = NULL;
 
     if (place.key != NULL) {
-        key = json_object_iter_key(
-            json_object_iter_at(place.in->json, place.key));
+        key = json_object_iter_key(json_object_iter_at(place.in->json, place.key));
     }
     node = ps_doc_node(place.in, key, place.index, json);
     if (node == NULL) {
@@ -201,8 +179,7 @@ read_node(place_t place, json_t *json, const ps_doc_t **ret, psd_error_t *err)
     return PSD_OK;
 }
 
-static psd_status_t
-read_object(place_t place, const ps_doc_t **ret, psd_error_t *err)
+static psd_status_t read_object(place_t place, const ps_doc_t **ret, psd_error_t *err)
 {
     json_t *json = NULL;
     psd_status_t rc = find(&place, &json, err);
@@ -216,31 +193,19 @@ read_object(place_t place, const ps_doc_t **ret, psd_error_t *err)
     return read_node(place, json, ret, err);
 }
 
-bool
-ps_doc_has(const ps_doc_t *self, const char *key)
+bool ps_doc_has(const ps_doc_t *self, const char *key)
 {
     return json_object_get(self->json, key) != NULL;
 }
 
-psd_status_t
-ps_doc_get_u64(const ps_doc_t *self,
-               const char *key,
-               uint64_t min,
-               uint64_t max,
-               uint64_t *ret,
-               psd_error_t *err)
+psd_status_t ps_doc_get_u64(const ps_doc_t *self, const char *key, uint64_t min, uint64_t max,
+                            uint64_t *ret, psd_error_t *err)
 {
     return read_u64(at_key(self, key), min, max, ret, err);
 }
 
-psd_status_t
-ps_doc_get_u64_or(const ps_doc_t *self,
-                  const char *key,
-                  uint64_t min,
-                  uint64_t max,
-                  uint64_t fallback,
-                  uint64_t *ret,
-                  psd_error_t *err)
+psd_status_t ps_doc_get_u64_or(const ps_doc_t *self, const char *key, uint64_t min, uint64_t max,
+                               uint64_t fallback, uint64_t *ret, psd_error_t *err)
 {
     if (!ps_doc_has(self, key)) {
         *ret = fallback;
@@ -249,13 +214,8 @@ ps_doc_get_u64_or(const ps_doc_t *self,
     return ps_doc_get_u64(self, key, min, max, ret, err);
 }
 
-psd_status_t
-ps_doc_get_i64(const ps_doc_t *self,
-               const char *key,
-               int64_t min,
-               int64_t max,
-               int64_t *ret,
-               psd_error_t *err)
+psd_status_t ps_doc_get_i64(const ps_doc_t *self, const char *key, int64_t min, int64_t max,
+                            int64_t *ret, psd_error_t *err)
 {
     place_t place = at_key(self, key);
     json_t *json = NULL;
@@ -276,11 +236,7 @@ ps_doc_get_i64(const ps_doc_t *self,
     return PSD_OK;
 }
 
-psd_status_t
-ps_doc_get_f64(const ps_doc_t *self,
-               const char *key,
-               double *ret,
-               psd_error_t *err)
+psd_status_t ps_doc_get_f64(const ps_doc_t *self, const char *key, double *ret, psd_error_t *err)
 {
     place_t place = at_key(self, key);
     json_t *json = NULL;
@@ -296,11 +252,7 @@ ps_doc_get_f64(const ps_doc_t *self,
     return PSD_OK;
 }
 
-psd_status_t
-ps_doc_get_bool(const ps_doc_t *self,
-                const char *key,
-                bool *ret,
-                psd_error_t *err)
+psd_status_t ps_doc_get_bool(const ps_doc_t *self, const char *key, bool *ret, psd_error_t *err)
 {
     place_t place = at_key(self, key);
     json_t *json = NULL;
@@ -316,23 +268,14 @@ ps_doc_get_bool(const ps_doc_t *self,
     return PSD_OK;
 }
 
-psd_status_t
-ps_doc_get_text(const ps_doc_t *self,
-                const char *key,
-                size_t max_bytes,
-                const char **ret,
-                psd_error_t *err)
+psd_status_t ps_doc_get_text(const ps_doc_t *self, const char *key, size_t max_bytes,
+                             const char **ret, psd_error_t *err)
 {
     return read_text(at_key(self, key), max_bytes, ret, err);
 }
 
-psd_status_t
-ps_doc_get_text_or(const ps_doc_t *self,
-                   const char *key,
-                   size_t max_bytes,
-                   const char *fallback,
-                   const char **ret,
-                   psd_error_t *err)
+psd_status_t ps_doc_get_text_or(const ps_doc_t *self, const char *key, size_t max_bytes,
+                                const char *fallback, const char **ret, psd_error_t *err)
 {
     if (!ps_doc_has(self, key)) {
         *ret = fallback;
@@ -341,11 +284,7 @@ ps_doc_get_text_or(const ps_doc_t *self,
     return ps_doc_get_text(self, key, max_bytes, ret, err);
 }
 
-psd_status_t
-ps_doc_get_id(const ps_doc_t *self,
-              const char *key,
-              ps_id_t *ret,
-              psd_error_t *err)
+psd_status_t ps_doc_get_id(const ps_doc_t *self, const char *key, ps_id_t *ret, psd_error_t *err)
 {
     place_t place = at_key(self, key);
     json_t *json = NULL;
@@ -362,21 +301,14 @@ ps_doc_get_id(const ps_doc_t *self,
     return PSD_OK;
 }
 
-psd_status_t
-ps_doc_get_object(const ps_doc_t *self,
-                  const char *key,
-                  const ps_doc_t **ret,
-                  psd_error_t *err)
+psd_status_t ps_doc_get_object(const ps_doc_t *self, const char *key, const ps_doc_t **ret,
+                               psd_error_t *err)
 {
     return read_object(at_key(self, key), ret, err);
 }
 
-psd_status_t
-ps_doc_get_array(const ps_doc_t *self,
-                 const char *key,
-                 size_t max_count,
-                 const ps_doc_t **ret,
-                 psd_error_t *err)
+psd_status_t ps_doc_get_array(const ps_doc_t *self, const char *key, size_t max_count,
+                              const ps_doc_t **ret, psd_error_t *err)
 {
     place_t place = at_key(self, key);
     json_t *json = NULL;
@@ -389,39 +321,29 @@ ps_doc_get_array(const ps_doc_t *self,
         return refuse(&place, json, PSD_PROTO, "an array", err);
     }
     if (json_array_size(json) > max_count) {
-        return refuse_size(&place, json_array_size(json), "items", max_count,
-                           err);
+        return refuse_size(&place, json_array_size(json), "items", max_count, err);
     }
     return read_node(place, json, ret, err);
 }
 
-size_t
-ps_doc_count(const ps_doc_t *self)
+size_t ps_doc_count(const ps_doc_t *self)
 {
     return json_array_size(self->json);
 }
 
-psd_status_t
-ps_doc_at_object(const ps_doc_t *self,
-                 size_t i,
-                 const ps_doc_t **ret,
-                 psd_error_t *err)
+psd_status_t ps_doc_at_object(const ps_doc_t *self, size_t i, const ps_doc_t **ret,
+                              psd_error_t *err)
 {
     return read_object(at_index(self, i), ret, err);
 }
 
-psd_status_t
-ps_doc_at_u64(const ps_doc_t *self, size_t i, uint64_t *ret, psd_error_t *err)
+psd_status_t ps_doc_at_u64(const ps_doc_t *self, size_t i, uint64_t *ret, psd_error_t *err)
 {
     return read_u64(at_index(self, i), 0, UINT64_MAX, ret, err);
 }
 
-psd_status_t
-ps_doc_at_text(const ps_doc_t *self,
-               size_t i,
-               size_t max_bytes,
-               const char **ret,
-               psd_error_t *err)
+psd_status_t ps_doc_at_text(const ps_doc_t *self, size_t i, size_t max_bytes, const char **ret,
+                            psd_error_t *err)
 {
     return read_text(at_index(self, i), max_bytes, ret, err);
 }

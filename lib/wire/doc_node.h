@@ -21,7 +21,7 @@ struct ps_doc {
     const ps_doc_t *parent; /* NULL: this is the document */
     const char *key;        /* in the parent, which owns it; NULL: an item */
     size_t index;           /* in the parent, of an item */
-    ps_map_t *nodes; /* of the whole document: json_t's address -> node */
+    ps_map_t *nodes;        /* of the whole document: json_t's address -> node */
 };
 
 #define PS_DOC_PATH_SIZE 256
@@ -29,10 +29,7 @@ struct ps_doc {
 /* The node of a value that stands in parent under key, or, when key is NULL, at
  * index. key has to live as long as the document: take the parent's own. NULL
  * when there is no memory. */
-ps_doc_t *ps_doc_node(const ps_doc_t *parent,
-                      const char *key,
-                      size_t index,
-                      json_t *json);
+ps_doc_t *ps_doc_node(const ps_doc_t *parent, const char *key, size_t index, json_t *json);
 
 /* A document around json, which it takes on success. NULL: no memory. */
 ps_doc_t *ps_doc_wrap(json_t *json);
@@ -40,8 +37,6 @@ ps_doc_t *ps_doc_wrap(json_t *json);
 /* Writes "routes[2].epoch" for a key (or, when key is NULL, an index) looked
  * up in `in`. The front of what does not fit becomes "...". Returns a pointer
  * into buffer. */
-const char *ps_doc_path(const ps_doc_t *in,
-                        const char *key,
-                        size_t index,
+const char *ps_doc_path(const ps_doc_t *in, const char *key, size_t index,
                         char buffer[PS_DOC_PATH_SIZE]);
 #endif

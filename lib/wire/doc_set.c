@@ -8,21 +8,18 @@
 #include "base/alloc.h"
 #include "wire/doc_node.h"
 
-static bool
-set(ps_doc_t *self, const char *key, json_t *value)
+static bool set(ps_doc_t *self, const char *key, json_t *value)
 {
     return value != NULL && json_object_set_new(self->json, key, value) == 0;
 }
 
-static bool
-append(ps_doc_t *self, json_t *value)
+static bool append(ps_doc_t *self, json_t *value)
 {
     return value != NULL && json_array_append_new(self->json, value) == 0;
 }
 
 /* A JSON number of ours is a signed one; what does not fit becomes digits. */
-static json_t *
-number_of(uint64_t value)
+static json_t *number_of(uint64_t value)
 {
     if (value <= INT64_MAX) {
         return json_integer((json_int_t)value);
@@ -30,38 +27,32 @@ number_of(uint64_t value)
     return json_sprintf("%" PRIu64, value);
 }
 
-bool
-ps_doc_set_u64(ps_doc_t *self, const char *key, uint64_t value)
+bool ps_doc_set_u64(ps_doc_t *self, const char *key, uint64_t value)
 {
     return set(self, key, number_of(value));
 }
 
-bool
-ps_doc_set_i64(ps_doc_t *self, const char *key, int64_t value)
+bool ps_doc_set_i64(ps_doc_t *self, const char *key, int64_t value)
 {
     return set(self, key, json_integer(value));
 }
 
-bool
-ps_doc_set_f64(ps_doc_t *self, const char *key, double value)
+bool ps_doc_set_f64(ps_doc_t *self, const char *key, double value)
 {
     return set(self, key, json_real(value)); /* NULL unless finite */
 }
 
-bool
-ps_doc_set_bool(ps_doc_t *self, const char *key, bool value)
+bool ps_doc_set_bool(ps_doc_t *self, const char *key, bool value)
 {
     return set(self, key, json_boolean(value));
 }
 
-bool
-ps_doc_set_text(ps_doc_t *self, const char *key, const char *value)
+bool ps_doc_set_text(ps_doc_t *self, const char *key, const char *value)
 {
     return set(self, key, json_string(value)); /* NULL unless UTF-8 */
 }
 
-bool
-ps_doc_set_id(ps_doc_t *self, const char *key, const ps_id_t *value)
+bool ps_doc_set_id(ps_doc_t *self, const char *key, const ps_id_t *value)
 {
     char text[PS_ID_TEXT_SIZE];
 
@@ -71,8 +62,7 @@ ps_doc_set_id(ps_doc_t *self, const char *key, const ps_id_t *value)
 
 /* Makes the node before its value gets a place, so that nothing can fail once
  * the value is there. */
-static ps_doc_t *
-add(ps_doc_t *self, const char *key, json_t *value)
+static ps_doc_t *add(ps_doc_t *self, const char *key, json_t *value)
 {
     ps_doc_t *node = NULL;
     size_t index = json_array_size(self->json);
@@ -103,32 +93,27 @@ add(ps_doc_t *self, const char *key, json_t *value)
     return node;
 }
 
-ps_doc_t *
-ps_doc_add_object(ps_doc_t *self, const char *key)
+ps_doc_t *ps_doc_add_object(ps_doc_t *self, const char *key)
 {
     return add(self, key, json_object());
 }
 
-ps_doc_t *
-ps_doc_add_array(ps_doc_t *self, const char *key)
+ps_doc_t *ps_doc_add_array(ps_doc_t *self, const char *key)
 {
     return add(self, key, json_array());
 }
 
-bool
-ps_doc_append_u64(ps_doc_t *self, uint64_t value)
+bool ps_doc_append_u64(ps_doc_t *self, uint64_t value)
 {
     return append(self, number_of(value));
 }
 
-bool
-ps_doc_append_text(ps_doc_t *self, const char *value)
+bool ps_doc_append_text(ps_doc_t *self, const char *value)
 {
     return append(self, json_string(value));
 }
 
-ps_doc_t *
-ps_doc_append_object(ps_doc_t *self)
+ps_doc_t *ps_doc_append_object(ps_doc_t *self)
 {
     return add(self, NULL, json_object());
 }

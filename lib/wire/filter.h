@@ -54,22 +54,19 @@ typedef struct ps_filter {
 #define PS_FILTER_BITS_ALL 0x7FU
 /* What is used over a lane: what it is not faster than, and what rounds, as
  * that does not depend on the way that a message goes. */
-#define PS_FILTER_BITS_LANE                                         \
-    (PS_FILTER_BIT_CACHE | PS_FILTER_BIT_F16 | PS_FILTER_BIT_BF16 | \
-     PS_FILTER_BIT_FIXED)
+#define PS_FILTER_BITS_LANE \
+    (PS_FILTER_BIT_CACHE | PS_FILTER_BIT_F16 | PS_FILTER_BIT_BF16 | PS_FILTER_BIT_FIXED)
 
 /* No filter at all. */
 bool ps_filter_is_none(const ps_filter_t *self);
 /* Errors: PSD_INVALID, naming the word and what is allowed. */
-PSD_MUST_CHECK psd_status_t ps_filter_parse(const char *text,
-                                            ps_filter_t *ret_filter,
+PSD_MUST_CHECK psd_status_t ps_filter_parse(const char *text, ps_filter_t *ret_filter,
                                             psd_error_t *err);
 /* The text in one order, "none" for none; parsing it gives the filter again. */
 void ps_filter_format(const ps_filter_t *self, char ret[PS_FILTER_TEXT_MAX]);
 /* Whether values of the type may go through it. Errors: PSD_INVALID: integers
  * are never rounded, and are not thinned by chance or held back in shares. */
-PSD_MUST_CHECK psd_status_t ps_filter_check(const ps_filter_t *self,
-                                            ps_type_t type,
+PSD_MUST_CHECK psd_status_t ps_filter_check(const ps_filter_t *self, ps_type_t type,
                                             psd_error_t *err);
 /* "topk" …; "?" */
 const char *ps_filter_thin_name(ps_thin_t thin);

@@ -49,12 +49,9 @@ void ps_coder_destroy(ps_coder_t **self_p);
  *
  * Errors: PSD_NOMEM; the message is unchanged.
  */
-PSD_MUST_CHECK psd_status_t ps_coder_encode(ps_coder_t *self,
-                                            const ps_filter_t *filter,
-                                            ps_message_t *message,
-                                            const ps_payload_t *payload,
-                                            ps_payload_t **ret_coded,
-                                            psd_error_t *err);
+PSD_MUST_CHECK psd_status_t ps_coder_encode(ps_coder_t *self, const ps_filter_t *filter,
+                                            ps_message_t *message, const ps_payload_t *payload,
+                                            ps_payload_t **ret_coded, psd_error_t *err);
 /*
  * Reads a body with PS_FLAG_CODED.
  *
@@ -70,25 +67,19 @@ PSD_MUST_CHECK psd_status_t ps_coder_encode(ps_coder_t *self,
  * allocated for what is only announced beyond limit_bytes. The message is then
  * unchanged.
  */
-PSD_MUST_CHECK psd_status_t ps_coder_decode(ps_coder_t *self,
-                                            ps_message_t *message,
-                                            ps_payload_t *payload,
-                                            uint64_t limit_bytes,
-                                            ps_filter_t *ret_filter,
-                                            ps_payload_t **ret_plain,
+PSD_MUST_CHECK psd_status_t ps_coder_decode(ps_coder_t *self, ps_message_t *message,
+                                            ps_payload_t *payload, uint64_t limit_bytes,
+                                            ps_filter_t *ret_filter, ps_payload_t **ret_plain,
                                             psd_error_t *err);
 
 /* The filters that a coded body says it was written with, PS_FILTER_BIT_…,
  * before anything of it is read; payload may be NULL. Errors: PSD_PROTO no
  * head. */
-PSD_MUST_CHECK psd_status_t ps_coded_bits(const ps_payload_t *payload,
-                                          uint32_t *ret_bits,
+PSD_MUST_CHECK psd_status_t ps_coded_bits(const ps_payload_t *payload, uint32_t *ret_bits,
                                           psd_error_t *err);
 
 /* Bytes of a whole coded body of which `piece` is the first piece, for who puts
  * pieces together: a multiple of 8. Errors: PSD_PROTO no head, sizes that
  * cannot be counted. */
-PSD_MUST_CHECK psd_status_t ps_coded_size(ps_bytes_t piece,
-                                          uint64_t *ret_size,
-                                          psd_error_t *err);
+PSD_MUST_CHECK psd_status_t ps_coded_size(ps_bytes_t piece, uint64_t *ret_size, psd_error_t *err);
 #endif

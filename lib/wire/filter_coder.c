@@ -12,8 +12,7 @@
 
 const char *const PS_PART_NAMES[PS_N_PARTS] = {"keys", "index", "values"};
 
-ps_coder_t *
-ps_coder_new(uint64_t seed)
+ps_coder_t *ps_coder_new(uint64_t seed)
 {
     ps_coder_t *self = ps_alloc(1, sizeof *self);
 
@@ -28,8 +27,7 @@ ps_coder_new(uint64_t seed)
     return self;
 }
 
-void
-ps_coder_destroy(ps_coder_t **self_p)
+void ps_coder_destroy(ps_coder_t **self_p)
 {
     ps_coder_t *self = self_p == NULL ? NULL : *self_p;
 
@@ -46,8 +44,7 @@ ps_coder_destroy(ps_coder_t **self_p)
     ps_free(self);
 }
 
-static void
-empty(ps_buffer_t *buffer)
+static void empty(ps_buffer_t *buffer)
 {
     buffer->size = 0;
     if (buffer->capacity > KEEP_MAX) {
@@ -55,8 +52,7 @@ empty(ps_buffer_t *buffer)
     }
 }
 
-void
-ps_coder_tidy(ps_coder_t *self)
+void ps_coder_tidy(ps_coder_t *self)
 {
     empty(&self->whole);
     for (size_t i = 0; i < PS_N_PARTS; i++) {
@@ -65,11 +61,8 @@ ps_coder_tidy(ps_coder_t *self)
     empty(&self->packed);
 }
 
-psd_status_t
-ps_coder_join(const ps_payload_t *payload,
-              ps_buffer_t *room,
-              ps_bytes_t *ret_values,
-              psd_error_t *err)
+psd_status_t ps_coder_join(const ps_payload_t *payload, ps_buffer_t *room, ps_bytes_t *ret_values,
+                           psd_error_t *err)
 {
     *ret_values = (ps_bytes_t){NULL, 0};
     if (payload == NULL || payload->n_spans == 0) {
@@ -80,8 +73,7 @@ ps_coder_join(const ps_payload_t *payload,
         return PSD_OK;
     }
     for (size_t i = 0; i < payload->n_spans; i++) {
-        if (!ps_buffer_append(room, payload->spans[i].data,
-                              payload->spans[i].size)) {
+        if (!ps_buffer_append(room, payload->spans[i].data, payload->spans[i].size)) {
             return psd_error_set(err, PSD_NOMEM, "no memory for a filter");
         }
     }
@@ -91,26 +83,22 @@ ps_coder_join(const ps_payload_t *payload,
 
 /* ---- head --------------------------------------------------------------- */
 
-static psd_status_t
-check_field(const char *name, uint8_t value, uint8_t most, psd_error_t *err)
+static psd_status_t check_field(const char *name, uint8_t value, uint8_t most, psd_error_t *err)
 {
     if (value > most) {
-        return psd_error_set(err, PSD_PROTO,
-                             "coded body's %s is %u; allowed: 0..%u", name,
+        return psd_error_set(err, PSD_PROTO, "coded body's %s is %u; allowed: 0..%u", name,
                              (unsigned)value, (unsigned)most);
     }
     return PSD_OK;
 }
 
-psd_status_t
-ps_coded_head_read(ps_bytes_t body, ps_coded_head_t *ret_head, psd_error_t *err)
+psd_status_t ps_coded_head_read(ps_bytes_t body, ps_coded_head_t *ret_head, psd_error_t *err)
 {
     const uint8_t *at = body.data;
     psd_status_t rc = PSD_OK;
 
     if (body.size < PS_CODED_HEAD) {
-        return psd_error_set(err, PSD_PROTO,
-                             "coded body is %zu bytes; its head needs %d",
+        return psd_error_set(err, PSD_PROTO, "coded body is %zu bytes; its head needs %d",
                              body.size, PS_CODED_HEAD);
     }
     rc = check_field("keys_as", at[0], PS_KEYS_DELTA, err);
@@ -121,13 +109,10 @@ ps_coded_head_read(ps_bytes_t body, ps_coded_head_t *ret_head, psd_error_t *err)
         rc = check_field("pack", at[2], PS_PACK_MAX, err);
     }
     if (rc == PSD_OK) {
-        rc = check_field("packed", at[3],
-                         at[2] == PS_PACK_NONE ? 0 : (1U << PS_N_PARTS) - 1,
-                         err);
+        rc = check_field("packed", at[3], at[2] == PS_PACK_NONE ? 0 : (1U << PS_N_PARTS) - 1, err);
     }
     if (rc == PSD_OK && ps_load_u32(at + 4) != 0) {
-        rc = psd_error_set(err, PSD_PROTO,
-                           "coded body's bytes 4..7 are not zero");
+        rc = psd_error_set(err, PSD_PROTO, "coded body's bytes 4..7 are not zero");
     }
     if (rc != PSD_OK) {
         return rc;
@@ -142,18 +127,14 @@ ps_coded_head_read(ps_bytes_t body, ps_coded_head_t *ret_head, psd_error_t *err)
     return PSD_OK;
 }
 
-psd_status_t
-ps_coded_head_size(const ps_coded_head_t *head,
-                   uint64_t *ret_size,
-                   psd_error_t *err)
+psd_status_t ps_coded_head_size(const ps_coded_head_t *head, uint64_t *ret_size, psd_error_t *err)
 {
     uint64_t size = PS_CODED_HEAD + PS_CODED_UNIT - 1;
 
     for (size_t i = 0; i < PS_N_PARTS; i++) {
         if (__builtin_add_overflow(size, head->sizes[i], &size)) {
             return psd_error_set(err, PSD_PROTO,
-                                 "coded body's %s are %" PRIu64
-                                 " bytes; they cannot be counted",
+                                 "coded body's %s are %" PRIu64 " bytes; they cannot be counted",
                                  PS_PART_NAMES[i], head->sizes[i]);
         }
     }
@@ -161,8 +142,7 @@ ps_coded_head_size(const ps_coded_head_t *head,
     return PSD_OK;
 }
 
-psd_status_t
-ps_coded_size(ps_bytes_t piece, uint64_t *ret_size, psd_error_t *err)
+psd_status_t ps_coded_size(ps_bytes_t piece, uint64_t *ret_size, psd_error_t *err)
 {
     ps_coded_head_t head = {0};
     psd_status_t rc = ps_coded_head_read(piece, &head, err);
@@ -170,8 +150,7 @@ ps_coded_size(ps_bytes_t piece, uint64_t *ret_size, psd_error_t *err)
     return rc == PSD_OK ? ps_coded_head_size(&head, ret_size, err) : rc;
 }
 
-psd_status_t
-ps_coded_bits(const ps_payload_t *payload, uint32_t *ret_bits, psd_error_t *err)
+psd_status_t ps_coded_bits(const ps_payload_t *payload, uint32_t *ret_bits, psd_error_t *err)
 {
     uint8_t bytes[PS_CODED_HEAD];
     ps_coded_head_t head = {0};
@@ -200,8 +179,7 @@ ps_coded_bits(const ps_payload_t *payload, uint32_t *ret_bits, psd_error_t *err)
     return PSD_OK;
 }
 
-void
-ps_coded_head_write(const ps_coded_head_t *self, uint8_t ret[PS_CODED_HEAD])
+void ps_coded_head_write(const ps_coded_head_t *self, uint8_t ret[PS_CODED_HEAD])
 {
     ps_store_u8(ret, (uint8_t)self->keys_as);
     ps_store_u8(ret + 1, (uint8_t)self->values_as);

@@ -18,8 +18,7 @@ typedef struct owner {
     uint8_t *room;        /* owned */
 } owner_t;
 
-static void
-release_owner(void *pointer)
+static void release_owner(void *pointer)
 {
     owner_t *owner = pointer;
 
@@ -42,8 +41,7 @@ typedef struct reading {
 /* ---- sizes -------------------------------------------------------------- */
 
 /* Cuts the parts out. */
-static psd_status_t
-split(reading_t *self, ps_bytes_t body)
+static psd_status_t split(reading_t *self, ps_bytes_t body)
 {
     ps_cursor_t cursor = ps_cursor_over(body);
     uint64_t size = 0;
@@ -57,8 +55,7 @@ split(reading_t *self, ps_bytes_t body)
     }
     if (size != body.size) {
         return psd_error_set(self->err, PSD_PROTO,
-                             "coded body is %zu bytes; its head says %" PRIu64,
-                             body.size, size);
+                             "coded body is %zu bytes; its head says %" PRIu64, body.size, size);
     }
     (void)ps_cursor_take(&cursor, PS_CODED_HEAD);
     for (size_t i = 0; i < PS_N_PARTS; i++) {
@@ -66,22 +63,19 @@ split(reading_t *self, ps_bytes_t body)
     }
     while (cursor.rest.size > 0) {
         if (ps_cursor_u8(&cursor) != 0) {
-            return psd_error_set(self->err, PSD_PROTO,
-                                 "coded body is not filled up with zeros");
+            return psd_error_set(self->err, PSD_PROTO, "coded body is not filled up with zeros");
         }
     }
     return PSD_OK;
 }
 
-static bool
-is_packed(const reading_t *self, size_t part)
+static bool is_packed(const reading_t *self, size_t part)
 {
     return (self->head.packed & 1U << part) != 0;
 }
 
 /* Whether the part is written otherwise than it lies in memory. */
-static bool
-is_written(const reading_t *self, size_t part)
+static bool is_written(const reading_t *self, size_t part)
 {
     return (part == PS_PART_KEYS && self->head.keys_as == PS_KEYS_DELTA &&
             self->slice.rows == PS_ROWS_LIST) ||
@@ -90,8 +84,7 @@ is_written(const reading_t *self, size_t part)
 }
 
 /* Whether `size` bytes, unpacked, can be what the message calls for. */
-static bool
-can_be(const reading_t *self, size_t part, uint64_t size)
+static bool can_be(const reading_t *self, size_t part, uint64_t size)
 {
     uint64_t values = 0;
 
@@ -99,16 +92,13 @@ can_be(const reading_t *self, size_t part, uint64_t size)
         return size == self->need[part];
     }
     if (part == PS_PART_KEYS) {
-        return size <= SIZE_MAX &&
-               ps_keys_delta_can_hold((size_t)size, self->slice.n_rows);
+        return size <= SIZE_MAX && ps_keys_delta_can_hold((size_t)size, self->slice.n_rows);
     }
-    return ps_quant_size(self->head.values_as, self->slice.type,
-                         self->slice.n_values, &values) &&
+    return ps_quant_size(self->head.values_as, self->slice.type, self->slice.n_values, &values) &&
            size == values;
 }
 
-static psd_status_t
-check_part(const reading_t *self, size_t part)
+static psd_status_t check_part(const reading_t *self, size_t part)
 {
     uint64_t size = self->coded[part].size;
     psd_status_t rc = PSD_OK;
@@ -118,41 +108,32 @@ check_part(const reading_t *self, size_t part)
     }
     if (rc == PSD_OK && !can_be(self, part, size)) {
         rc = psd_error_set(self->err, PSD_PROTO,
-                           "%" PRIu64 " bytes; the slice needs %" PRIu64
-                           ", written as it says",
+                           "%" PRIu64 " bytes; the slice needs %" PRIu64 ", written as it says",
                            size, self->need[part]);
     }
-    return rc == PSD_OK
-               ? PSD_OK
-               : psd_error_wrap(self->err, rc, "coded %s", PS_PART_NAMES[part]);
+    return rc == PSD_OK ? PSD_OK : psd_error_wrap(self->err, rc, "coded %s", PS_PART_NAMES[part]);
 }
 
 /* The sizes of all parts, before a byte is made room for. */
-static psd_status_t
-check_sizes(reading_t *self, const ps_message_t *message, uint64_t limit_bytes)
+static psd_status_t check_sizes(reading_t *self, const ps_message_t *message, uint64_t limit_bytes)
 {
     uint64_t total = 0;
-    psd_status_t rc = ps_message_sizes(message, &self->need[PS_PART_KEYS],
-                                       &self->need[PS_PART_INDEX],
-                                       &self->need[PS_PART_VALUES], self->err);
+    psd_status_t rc =
+        ps_message_sizes(message, &self->need[PS_PART_KEYS], &self->need[PS_PART_INDEX],
+                         &self->need[PS_PART_VALUES], self->err);
 
     for (size_t i = 0; rc == PSD_OK && i < PS_N_PARTS; i++) {
-        if (__builtin_add_overflow(total, self->need[i], &total) ||
-            total > limit_bytes) {
+        if (__builtin_add_overflow(total, self->need[i], &total) || total > limit_bytes) {
             rc = psd_error_set(self->err, PSD_LIMIT,
-                               "coded %s of %" PRIu64
-                               " bytes; a body may have %" PRIu64,
+                               "coded %s of %" PRIu64 " bytes; a body may have %" PRIu64,
                                PS_PART_NAMES[i], self->need[i], limit_bytes);
         } else {
             rc = check_part(self, i);
         }
     }
-    if (rc == PSD_OK &&
-        !ps_quant_takes(self->head.values_as, self->slice.type)) {
-        rc = psd_error_set(self->err, PSD_PROTO,
-                           "coded body's values_as is %d; allowed for %s: 0",
-                           (int)self->head.values_as,
-                           ps_type_name(self->slice.type));
+    if (rc == PSD_OK && !ps_quant_takes(self->head.values_as, self->slice.type)) {
+        rc = psd_error_set(self->err, PSD_PROTO, "coded body's values_as is %d; allowed for %s: 0",
+                           (int)self->head.values_as, ps_type_name(self->slice.type));
     }
     return rc;
 }
@@ -160,17 +141,14 @@ check_sizes(reading_t *self, const ps_message_t *message, uint64_t limit_bytes)
 /* ---- parts -------------------------------------------------------------- */
 
 /* Reads what is not packed (any more). */
-static psd_status_t
-read_written(const reading_t *self, size_t part, ps_bytes_t from, uint8_t *to)
+static psd_status_t read_written(const reading_t *self, size_t part, ps_bytes_t from, uint8_t *to)
 {
-    return part == PS_PART_KEYS
-               ? ps_keys_delta_decode(from, self->slice.n_rows, to, self->err)
-               : ps_quant_decode(self->head.values_as, self->slice.type, from,
-                                 self->slice.n_values, to, self->err);
+    return part == PS_PART_KEYS ? ps_keys_delta_decode(from, self->slice.n_rows, to, self->err)
+                                : ps_quant_decode(self->head.values_as, self->slice.type, from,
+                                                  self->slice.n_values, to, self->err);
 }
 
-static psd_status_t
-read_part(const reading_t *self, size_t part, uint8_t *to)
+static psd_status_t read_part(const reading_t *self, size_t part, uint8_t *to)
 {
     ps_coder_t *coder = self->coder;
     ps_buffer_t *between = &coder->parts[part];
@@ -183,26 +161,23 @@ read_part(const reading_t *self, size_t part, uint8_t *to)
     }
     rc = ps_pack_plain_size(from, &size, self->err); /* checked: it can be */
     if (rc == PSD_OK && !is_written(self, part)) {
-        return ps_unpack(coder->packer, self->head.pack, from, to, (size_t)size,
-                         self->err);
+        return ps_unpack(coder->packer, self->head.pack, from, to, (size_t)size, self->err);
     }
     if (rc == PSD_OK && !ps_buffer_reserve(between, (size_t)size)) {
         rc = psd_error_set(self->err, PSD_NOMEM, "no memory to unpack");
     }
     if (rc == PSD_OK) {
-        rc = ps_unpack(coder->packer, self->head.pack, from, between->data,
-                       (size_t)size, self->err);
+        rc =
+            ps_unpack(coder->packer, self->head.pack, from, between->data, (size_t)size, self->err);
     }
     if (rc == PSD_OK) {
-        rc = read_written(self, part, (ps_bytes_t){between->data, (size_t)size},
-                          to);
+        rc = read_written(self, part, (ps_bytes_t){between->data, (size_t)size}, to);
     }
     return rc;
 }
 
 /* Reads what needs it into fresh room; the rest stays in the source. */
-static psd_status_t
-read_parts(reading_t *self, bool borrow, uint8_t **ret_room)
+static psd_status_t read_parts(reading_t *self, bool borrow, uint8_t **ret_room)
 {
     size_t size = 0;
     uint8_t *at = NULL;
@@ -238,8 +213,7 @@ read_parts(reading_t *self, bool borrow, uint8_t **ret_room)
 }
 
 /* The plain payload, which takes the room. */
-static ps_payload_t *
-make_plain(const reading_t *self, ps_payload_t *source, uint8_t **room_p)
+static ps_payload_t *make_plain(const reading_t *self, ps_payload_t *source, uint8_t **room_p)
 {
     owner_t *owner = ps_alloc(1, sizeof *owner);
     ps_payload_t *plain = NULL;
@@ -247,9 +221,8 @@ make_plain(const reading_t *self, ps_payload_t *source, uint8_t **room_p)
     if (owner == NULL) {
         return NULL;
     }
-    plain =
-        ps_payload_new(self->plain[PS_PART_KEYS], self->plain[PS_PART_INDEX],
-                       self->plain[PS_PART_VALUES], owner, release_owner);
+    plain = ps_payload_new(self->plain[PS_PART_KEYS], self->plain[PS_PART_INDEX],
+                           self->plain[PS_PART_VALUES], owner, release_owner);
     if (plain == NULL) {
         ps_free(owner);
         return NULL;
@@ -260,18 +233,13 @@ make_plain(const reading_t *self, ps_payload_t *source, uint8_t **room_p)
     return plain;
 }
 
-static psd_status_t
-decode(reading_t *self,
-       const ps_message_t *message,
-       ps_payload_t *payload,
-       uint64_t limit_bytes,
-       ps_payload_t **ret_plain)
+static psd_status_t decode(reading_t *self, const ps_message_t *message, ps_payload_t *payload,
+                           uint64_t limit_bytes, ps_payload_t **ret_plain)
 {
     PSD_AUTO(ps_free_at) uint8_t *room = NULL;
     ps_bytes_t body = {NULL, 0};
     bool borrow = false;
-    psd_status_t rc =
-        ps_coder_join(payload, &self->coder->whole, &body, self->err);
+    psd_status_t rc = ps_coder_join(payload, &self->coder->whole, &body, self->err);
 
     if (rc == PSD_OK) {
         rc = split(self, body);
@@ -284,8 +252,7 @@ decode(reading_t *self,
         rc = read_parts(self, borrow, &room);
     }
     if (rc == PSD_OK) {
-        rc = ps_message_check_index(message, self->plain[PS_PART_INDEX],
-                                    self->err);
+        rc = ps_message_check_index(message, self->plain[PS_PART_INDEX], self->err);
     }
     if (rc != PSD_OK) {
         return rc;
@@ -295,19 +262,13 @@ decode(reading_t *self,
         return PSD_OK;
     }
     *ret_plain = make_plain(self, borrow ? payload : NULL, &room);
-    return *ret_plain != NULL
-               ? PSD_OK
-               : psd_error_set(self->err, PSD_NOMEM, "no memory for a body");
+    return *ret_plain != NULL ? PSD_OK
+                              : psd_error_set(self->err, PSD_NOMEM, "no memory for a body");
 }
 
-psd_status_t
-ps_coder_decode(ps_coder_t *self,
-                ps_message_t *message,
-                ps_payload_t *payload,
-                uint64_t limit_bytes,
-                ps_filter_t *ret_filter,
-                ps_payload_t **ret_plain,
-                psd_error_t *err)
+psd_status_t ps_coder_decode(ps_coder_t *self, ps_message_t *message, ps_payload_t *payload,
+                             uint64_t limit_bytes, ps_filter_t *ret_filter,
+                             ps_payload_t **ret_plain, psd_error_t *err)
 {
     reading_t reading = {.coder = self, .err = err};
     psd_status_t rc = PSD_OK;

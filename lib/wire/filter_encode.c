@@ -17,11 +17,8 @@
 
 /* ---- parts -------------------------------------------------------------- */
 
-static psd_status_t
-write_keys(ps_coder_t *self,
-           const ps_slice_t *slice,
-           ps_coded_head_t *head,
-           ps_bytes_t *keys)
+static psd_status_t write_keys(ps_coder_t *self, const ps_slice_t *slice, ps_coded_head_t *head,
+                               ps_bytes_t *keys)
 {
     ps_buffer_t *to = &self->parts[PS_PART_KEYS];
     bool ascending = true;
@@ -42,8 +39,7 @@ write_keys(ps_coder_t *self,
     return PSD_OK;
 }
 
-static uint64_t
-mix(uint64_t seed, uint64_t number)
+static uint64_t mix(uint64_t seed, uint64_t number)
 {
     return ps_hash_u64(seed + number + 1);
 }
@@ -51,8 +47,7 @@ mix(uint64_t seed, uint64_t number)
 /* The chances of a message: for a worker's push and for answers they follow
  * from what the message is, so that a job that is run again, or a message that
  * is sent again, is rounded again in the same way. */
-static uint64_t
-seed_of(ps_coder_t *self, const ps_message_t *message)
+static uint64_t seed_of(ps_coder_t *self, const ps_message_t *message)
 {
     const ps_msg_push_t *push = &message->push;
     const ps_msg_values_t *values = &message->values;
@@ -69,13 +64,8 @@ seed_of(ps_coder_t *self, const ps_message_t *message)
     return ps_rng_u64(&self->rng);
 }
 
-static psd_status_t
-write_values(ps_coder_t *self,
-             const ps_slice_t *slice,
-             uint64_t seed,
-             ps_values_as_t as,
-             ps_coded_head_t *head,
-             ps_bytes_t *values)
+static psd_status_t write_values(ps_coder_t *self, const ps_slice_t *slice, uint64_t seed,
+                                 ps_values_as_t as, ps_coded_head_t *head, ps_bytes_t *values)
 {
     ps_buffer_t *to = &self->parts[PS_PART_VALUES];
     uint64_t size = 0;
@@ -84,12 +74,11 @@ write_values(ps_coder_t *self,
         head->values_as = as; /* what is wanted */
         return PSD_OK;
     }
-    if (!ps_quant_size(as, slice->type, slice->n_values, &size) ||
-        size > SIZE_MAX || !ps_buffer_reserve(to, (size_t)size)) {
+    if (!ps_quant_size(as, slice->type, slice->n_values, &size) || size > SIZE_MAX ||
+        !ps_buffer_reserve(to, (size_t)size)) {
         return PSD_NOMEM;
     }
-    if (ps_quant_encode(as, slice->type, values->data, slice->n_values, seed,
-                        to->data)) {
+    if (ps_quant_encode(as, slice->type, values->data, slice->n_values, seed, to->data)) {
         to->size = (size_t)size;
         *values = (ps_bytes_t){to->data, to->size};
         head->values_as = as;
@@ -98,11 +87,8 @@ write_values(ps_coder_t *self,
 }
 
 /* Packs the parts, one behind the other into one buffer. */
-static psd_status_t
-pack_parts(ps_coder_t *self,
-           ps_pack_t pack,
-           ps_coded_head_t *head,
-           ps_bytes_t parts[PS_N_PARTS])
+static psd_status_t pack_parts(ps_coder_t *self, ps_pack_t pack, ps_coded_head_t *head,
+                               ps_bytes_t parts[PS_N_PARTS])
 {
     size_t starts[PS_N_PARTS];
 
@@ -131,14 +117,12 @@ pack_parts(ps_coder_t *self,
 
 /* ---- the whole ---------------------------------------------------------- */
 
-static size_t
-padded(size_t size)
+static size_t padded(size_t size)
 {
     return (size + PS_CODED_UNIT - 1) / PS_CODED_UNIT * PS_CODED_UNIT;
 }
 
-static ps_payload_t *
-put_together(const ps_coded_head_t *head, const ps_bytes_t parts[PS_N_PARTS])
+static ps_payload_t *put_together(const ps_coded_head_t *head, const ps_bytes_t parts[PS_N_PARTS])
 {
     size_t size = PS_CODED_HEAD;
     ps_coded_head_t full = *head;
@@ -167,11 +151,8 @@ put_together(const ps_coded_head_t *head, const ps_bytes_t parts[PS_N_PARTS])
 
 /* Whether the body is worth its head. A request for values is coded for what
  * its head asks for. */
-static bool
-pays(const ps_message_t *message,
-     const ps_coded_head_t *head,
-     const ps_bytes_t parts[PS_N_PARTS],
-     size_t plain_size)
+static bool pays(const ps_message_t *message, const ps_coded_head_t *head,
+                 const ps_bytes_t parts[PS_N_PARTS], size_t plain_size)
 {
     size_t size = PS_CODED_HEAD;
 
@@ -186,13 +167,9 @@ pays(const ps_message_t *message,
     return padded(size) < plain_size;
 }
 
-static psd_status_t
-write_parts(ps_coder_t *self,
-            const ps_filter_t *filter,
-            const ps_message_t *message,
-            const ps_slice_t *slice,
-            ps_coded_head_t *head,
-            ps_bytes_t parts[PS_N_PARTS])
+static psd_status_t write_parts(ps_coder_t *self, const ps_filter_t *filter,
+                                const ps_message_t *message, const ps_slice_t *slice,
+                                ps_coded_head_t *head, ps_bytes_t parts[PS_N_PARTS])
 {
     psd_status_t rc = PSD_OK;
 
@@ -201,8 +178,8 @@ write_parts(ps_coder_t *self,
     }
     if (rc == PSD_OK && filter->values_as != PS_VALUES_RAW &&
         ps_quant_takes(filter->values_as, slice->type)) {
-        rc = write_values(self, slice, seed_of(self, message),
-                          filter->values_as, head, &parts[PS_PART_VALUES]);
+        rc = write_values(self, slice, seed_of(self, message), filter->values_as, head,
+                          &parts[PS_PART_VALUES]);
     }
     if (rc == PSD_OK && filter->pack != PS_PACK_NONE) {
         rc = pack_parts(self, filter->pack, head, parts);
@@ -210,13 +187,9 @@ write_parts(ps_coder_t *self,
     return rc;
 }
 
-psd_status_t
-ps_coder_encode(ps_coder_t *self,
-                const ps_filter_t *filter,
-                ps_message_t *message,
-                const ps_payload_t *payload,
-                ps_payload_t **ret_coded,
-                psd_error_t *err)
+psd_status_t ps_coder_encode(ps_coder_t *self, const ps_filter_t *filter, ps_message_t *message,
+                             const ps_payload_t *payload, ps_payload_t **ret_coded,
+                             psd_error_t *err)
 {
     ps_bytes_t parts[PS_N_PARTS] = {{NULL, 0}};
     ps_coded_head_t head = {0};
@@ -225,8 +198,7 @@ ps_coder_encode(ps_coder_t *self,
     psd_status_t rc = PSD_OK;
 
     *ret_coded = NULL;
-    if (!filter->delta && filter->pack == PS_PACK_NONE &&
-        filter->values_as == PS_VALUES_RAW) {
+    if (!filter->delta && filter->pack == PS_PACK_NONE && filter->values_as == PS_VALUES_RAW) {
         return PSD_OK;
     }
     ps_message_slice(message, &slice);

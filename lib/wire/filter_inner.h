@@ -31,24 +31,19 @@ typedef struct ps_coded_head {
     uint64_t sizes[PS_N_PARTS]; /* bytes of each as it follows */
 } ps_coded_head_t;
 
-void ps_coded_head_write(const ps_coded_head_t *self,
-                         uint8_t ret[PS_CODED_HEAD]);
+void ps_coded_head_write(const ps_coded_head_t *self, uint8_t ret[PS_CODED_HEAD]);
 /* Errors: PSD_PROTO the bytes are too few, a field is out of its range. */
-PSD_MUST_CHECK psd_status_t ps_coded_head_read(ps_bytes_t body,
-                                               ps_coded_head_t *ret_head,
+PSD_MUST_CHECK psd_status_t ps_coded_head_read(ps_bytes_t body, ps_coded_head_t *ret_head,
                                                psd_error_t *err);
 /* Bytes of head, parts and padding. Errors: PSD_PROTO they cannot be counted.
  */
-PSD_MUST_CHECK psd_status_t ps_coded_head_size(const ps_coded_head_t *self,
-                                               uint64_t *ret_size,
+PSD_MUST_CHECK psd_status_t ps_coded_head_size(const ps_coded_head_t *self, uint64_t *ret_size,
                                                psd_error_t *err);
 
 /* Empties the work memory, and frees what is large. */
 void ps_coder_tidy(ps_coder_t *self);
 /* The values of a payload in one piece, in `room` if they are not in one yet.
  * Errors: PSD_NOMEM. */
-PSD_MUST_CHECK psd_status_t ps_coder_join(const ps_payload_t *payload,
-                                          ps_buffer_t *room,
-                                          ps_bytes_t *ret_values,
-                                          psd_error_t *err);
+PSD_MUST_CHECK psd_status_t ps_coder_join(const ps_payload_t *payload, ps_buffer_t *room,
+                                          ps_bytes_t *ret_values, psd_error_t *err);
 #endif

@@ -10,25 +10,21 @@
 
 #define WORD_MAX 40 /* bytes of a word with its number */
 
-static const char ALLOWED[] =
-    "cache, delta, lz4 or zstd, f16, bf16 or fixed1..fixed4, topk=SHARE, "
-    "threshold=SIZE or skip=SHARE, joined by +; or none";
+static const char ALLOWED[] = "cache, delta, lz4 or zstd, f16, bf16 or fixed1..fixed4, topk=SHARE, "
+                              "threshold=SIZE or skip=SHARE, joined by +; or none";
 
-bool
-ps_filter_is_none(const ps_filter_t *self)
+bool ps_filter_is_none(const ps_filter_t *self)
 {
     return !self->cache && !self->delta && self->pack == PS_PACK_NONE &&
            self->values_as == PS_VALUES_RAW && self->thin == PS_THIN_NONE;
 }
 
-static const char *
-pack_word(ps_pack_t pack)
+static const char *pack_word(ps_pack_t pack)
 {
     return pack == PS_PACK_LZ4 ? "lz4" : "zstd";
 }
 
-static const char *
-values_word(ps_values_as_t as)
+static const char *values_word(ps_values_as_t as)
 {
 #define WORD_OF(NAME, word, number, width) \
     case PS_VALUES_##NAME:                 \
@@ -41,8 +37,7 @@ values_word(ps_values_as_t as)
 #undef WORD_OF
 }
 
-const char *
-ps_filter_thin_name(ps_thin_t thin)
+const char *ps_filter_thin_name(ps_thin_t thin)
 {
     switch (thin) {
     case PS_THIN_TOPK:
@@ -67,8 +62,7 @@ typedef enum verdict {
     AMOUNT  /* of a number that is not allowed */
 } verdict_t;
 
-static verdict_t
-take_switch(bool *to)
+static verdict_t take_switch(bool *to)
 {
     verdict_t verdict = *to ? SECOND : TAKEN;
 
@@ -76,16 +70,14 @@ take_switch(bool *to)
     return verdict;
 }
 
-static verdict_t
-take_thin(const char *word, const char *equals, ps_filter_t *filter)
+static verdict_t take_thin(const char *word, const char *equals, ps_filter_t *filter)
 {
     size_t length = (size_t)(equals - word);
     double amount = 0;
     ps_thin_t thin = PS_THIN_TOPK;
 
-    while (thin <= PS_THIN_SKIP &&
-           (strlen(ps_filter_thin_name(thin)) != length ||
-            strncmp(word, ps_filter_thin_name(thin), length) != 0)) {
+    while (thin <= PS_THIN_SKIP && (strlen(ps_filter_thin_name(thin)) != length ||
+                                    strncmp(word, ps_filter_thin_name(thin), length) != 0)) {
         thin = (ps_thin_t)(thin + 1);
     }
     if (thin > PS_THIN_SKIP) {
@@ -94,8 +86,8 @@ take_thin(const char *word, const char *equals, ps_filter_t *filter)
     if (filter->thin != PS_THIN_NONE) {
         return SECOND;
     }
-    if (!ps_text_f64(equals + 1, &amount) || !(amount > 0) ||
-        !isfinite(amount) || (thin != PS_THIN_THRESHOLD && amount >= 1)) {
+    if (!ps_text_f64(equals + 1, &amount) || !(amount > 0) || !isfinite(amount) ||
+        (thin != PS_THIN_THRESHOLD && amount >= 1)) {
         return AMOUNT;
     }
     filter->thin = thin;
@@ -103,8 +95,7 @@ take_thin(const char *word, const char *equals, ps_filter_t *filter)
     return TAKEN;
 }
 
-static verdict_t
-take_word(const char *word, ps_filter_t *filter)
+static verdict_t take_word(const char *word, ps_filter_t *filter)
 {
     const char *equals = strchr(word, '=');
 
@@ -117,8 +108,7 @@ take_word(const char *word, ps_filter_t *filter)
     if (strcmp(word, "delta") == 0) {
         return take_switch(&filter->delta);
     }
-    for (ps_pack_t pack = PS_PACK_LZ4; pack <= PS_PACK_MAX;
-         pack = (ps_pack_t)(pack + 1)) {
+    for (ps_pack_t pack = PS_PACK_LZ4; pack <= PS_PACK_MAX; pack = (ps_pack_t)(pack + 1)) {
         if (strcmp(word, pack_word(pack)) == 0) {
             verdict_t verdict = filter->pack == PS_PACK_NONE ? TAKEN : SECOND;
 
@@ -126,11 +116,9 @@ take_word(const char *word, ps_filter_t *filter)
             return verdict;
         }
     }
-    for (ps_values_as_t as = PS_VALUES_F16; as <= PS_VALUES_AS_MAX;
-         as = (ps_values_as_t)(as + 1)) {
+    for (ps_values_as_t as = PS_VALUES_F16; as <= PS_VALUES_AS_MAX; as = (ps_values_as_t)(as + 1)) {
         if (strcmp(word, values_word(as)) == 0) {
-            verdict_t verdict =
-                filter->values_as == PS_VALUES_RAW ? TAKEN : SECOND;
+            verdict_t verdict = filter->values_as == PS_VALUES_RAW ? TAKEN : SECOND;
 
             filter->values_as = as;
             return verdict;
@@ -139,8 +127,7 @@ take_word(const char *word, ps_filter_t *filter)
     return UNKNOWN;
 }
 
-static psd_status_t
-refuse(verdict_t verdict, const char *word, psd_error_t *err)
+static psd_status_t refuse(verdict_t verdict, const char *word, psd_error_t *err)
 {
     if (verdict == SECOND) {
         return psd_error_set(err, PSD_INVALID,
@@ -154,12 +141,10 @@ refuse(verdict_t verdict, const char *word, psd_error_t *err)
                              "below 1, or a size above 0",
                              word);
     }
-    return psd_error_set(err, PSD_INVALID, "filter is \"%s\"; allowed: %s",
-                         word, ALLOWED);
+    return psd_error_set(err, PSD_INVALID, "filter is \"%s\"; allowed: %s", word, ALLOWED);
 }
 
-psd_status_t
-ps_filter_parse(const char *text, ps_filter_t *ret_filter, psd_error_t *err)
+psd_status_t ps_filter_parse(const char *text, ps_filter_t *ret_filter, psd_error_t *err)
 {
     ps_filter_t filter = {0};
 
@@ -187,17 +172,14 @@ ps_filter_parse(const char *text, ps_filter_t *ret_filter, psd_error_t *err)
 
 /* ---- format ------------------------------------------------------------- */
 
-static void
-add_word(char ret[PS_FILTER_TEXT_MAX], const char *word)
+static void add_word(char ret[PS_FILTER_TEXT_MAX], const char *word)
 {
     size_t size = strlen(ret);
 
-    (void)snprintf(ret + size, PS_FILTER_TEXT_MAX - size, "%s%s",
-                   size > 0 ? "+" : "", word);
+    (void)snprintf(ret + size, PS_FILTER_TEXT_MAX - size, "%s%s", size > 0 ? "+" : "", word);
 }
 
-void
-ps_filter_format(const ps_filter_t *self, char ret[PS_FILTER_TEXT_MAX])
+void ps_filter_format(const ps_filter_t *self, char ret[PS_FILTER_TEXT_MAX])
 {
     ret[0] = '\0';
     if (self->cache) {
@@ -215,8 +197,8 @@ ps_filter_format(const ps_filter_t *self, char ret[PS_FILTER_TEXT_MAX])
     if (self->thin != PS_THIN_NONE) {
         char word[WORD_MAX] = "";
 
-        (void)snprintf(word, sizeof word, "%s=%.17g",
-                       ps_filter_thin_name(self->thin), self->thin_amount);
+        (void)snprintf(word, sizeof word, "%s=%.17g", ps_filter_thin_name(self->thin),
+                       self->thin_amount);
         add_word(ret, word);
     }
     if (ret[0] == '\0') {
@@ -226,8 +208,7 @@ ps_filter_format(const ps_filter_t *self, char ret[PS_FILTER_TEXT_MAX])
 
 /* ---- what goes together -------------------------------------------------- */
 
-psd_status_t
-ps_filter_check(const ps_filter_t *self, ps_type_t type, psd_error_t *err)
+psd_status_t ps_filter_check(const ps_filter_t *self, ps_type_t type, psd_error_t *err)
 {
     bool is_float = type == PS_TYPE_F32 || type == PS_TYPE_F64;
 
@@ -244,14 +225,12 @@ ps_filter_check(const ps_filter_t *self, ps_type_t type, psd_error_t *err)
         return psd_error_set(err, PSD_INVALID,
                              "filter %s thins values; allowed for f32 and "
                              "f64, and these are %s",
-                             ps_filter_thin_name(self->thin),
-                             ps_type_name(type));
+                             ps_filter_thin_name(self->thin), ps_type_name(type));
     }
     return PSD_OK;
 }
 
-static uint32_t
-bit_of_pack(ps_pack_t pack)
+static uint32_t bit_of_pack(ps_pack_t pack)
 {
     switch (pack) {
     case PS_PACK_LZ4:
@@ -264,8 +243,7 @@ bit_of_pack(ps_pack_t pack)
     return 0;
 }
 
-static uint32_t
-bit_of_values(ps_values_as_t as)
+static uint32_t bit_of_values(ps_values_as_t as)
 {
     switch (as) {
     case PS_VALUES_F16:
@@ -283,16 +261,13 @@ bit_of_values(ps_values_as_t as)
     return 0;
 }
 
-uint32_t
-ps_filter_bits(const ps_filter_t *self)
+uint32_t ps_filter_bits(const ps_filter_t *self)
 {
-    return (self->cache ? PS_FILTER_BIT_CACHE : 0) |
-           (self->delta ? PS_FILTER_BIT_DELTA : 0) | bit_of_pack(self->pack) |
-           bit_of_values(self->values_as);
+    return (self->cache ? PS_FILTER_BIT_CACHE : 0) | (self->delta ? PS_FILTER_BIT_DELTA : 0) |
+           bit_of_pack(self->pack) | bit_of_values(self->values_as);
 }
 
-ps_filter_t
-ps_filter_within(const ps_filter_t *self, uint32_t bits)
+ps_filter_t ps_filter_within(const ps_filter_t *self, uint32_t bits)
 {
     ps_filter_t within = *self;
 

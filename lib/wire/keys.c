@@ -12,8 +12,7 @@
 /* The top bits of eight bytes: where a number goes on. */
 #define GOES_ON UINT64_C(0x8080808080808080)
 
-static uint8_t *
-write_number(uint8_t *to, uint64_t number)
+static uint8_t *write_number(uint8_t *to, uint64_t number)
 {
     while (number >= 0x80) {
         *to++ = (uint8_t)(number | 0x80);
@@ -23,11 +22,8 @@ write_number(uint8_t *to, uint64_t number)
     return to;
 }
 
-psd_status_t
-ps_keys_delta_encode(const uint8_t *keys,
-                     uint64_t n,
-                     ps_buffer_t *to,
-                     bool *ret_ascending)
+psd_status_t ps_keys_delta_encode(const uint8_t *keys, uint64_t n, ps_buffer_t *to,
+                                  bool *ret_ascending)
 {
     size_t size_before = to->size;
     uint64_t last = 0;
@@ -58,8 +54,7 @@ ps_keys_delta_encode(const uint8_t *keys,
     return PSD_OK;
 }
 
-bool
-ps_keys_delta_can_hold(size_t coded_size, uint64_t n)
+bool ps_keys_delta_can_hold(size_t coded_size, uint64_t n)
 {
     size_t least = coded_size / NUMBER_MAX + (coded_size % NUMBER_MAX != 0);
 
@@ -74,8 +69,7 @@ typedef struct reader {
 } reader_t;
 
 /* Reads one number and adds it to the key. */
-static bool
-read_key(reader_t *self)
+static bool read_key(reader_t *self)
 {
     uint64_t number = 0;
     unsigned shift = 0;
@@ -107,8 +101,7 @@ read_key(reader_t *self)
 
 /* The next eight keys when each is one byte and none can lie beyond the end of
  * the numbers. */
-static bool
-read_group(reader_t *self, uint8_t *ret_keys)
+static bool read_group(reader_t *self, uint8_t *ret_keys)
 {
     uint64_t key = self->key;
     uint64_t word = 0;
@@ -130,11 +123,7 @@ read_group(reader_t *self, uint8_t *ret_keys)
     return true;
 }
 
-psd_status_t
-ps_keys_delta_decode(ps_bytes_t coded,
-                     uint64_t n,
-                     uint8_t *ret_keys,
-                     psd_error_t *err)
+psd_status_t ps_keys_delta_decode(ps_bytes_t coded, uint64_t n, uint8_t *ret_keys, psd_error_t *err)
 {
     reader_t reader = {.at = coded.data};
 
@@ -150,14 +139,12 @@ ps_keys_delta_decode(ps_bytes_t coded,
             ps_store_u64(ret_keys + PS_KEY_SIZE * i, reader.key);
             i++;
         } else {
-            return psd_error_set(err, PSD_PROTO,
-                                 "key %" PRIu64 " of %" PRIu64 " %s", i, n,
+            return psd_error_set(err, PSD_PROTO, "key %" PRIu64 " of %" PRIu64 " %s", i, n,
                                  reader.wrong);
         }
     }
     if (reader.at != reader.end) {
-        return psd_error_set(err, PSD_PROTO,
-                             "%td bytes are left over behind %" PRIu64 " keys",
+        return psd_error_set(err, PSD_PROTO, "%td bytes are left over behind %" PRIu64 " keys",
                              reader.end - reader.at, n);
     }
     return PSD_OK;

@@ -24,9 +24,7 @@
  *
  * Errors: PSD_NOMEM, nothing was appended.
  */
-PSD_MUST_CHECK psd_status_t ps_keys_delta_encode(const uint8_t *keys,
-                                                 uint64_t n,
-                                                 ps_buffer_t *to,
+PSD_MUST_CHECK psd_status_t ps_keys_delta_encode(const uint8_t *keys, uint64_t n, ps_buffer_t *to,
                                                  bool *ret_ascending);
 /* Whether so many bytes can hold so many keys; ask before making room for
  * them. */
@@ -39,8 +37,6 @@ bool ps_keys_delta_can_hold(size_t coded_size, uint64_t n);
  * Errors: PSD_PROTO, naming the key and what is wrong: cut off, longer than it
  * needs, beyond 2^64 - 1, bytes left over.
  */
-PSD_MUST_CHECK psd_status_t ps_keys_delta_decode(ps_bytes_t coded,
-                                                 uint64_t n,
-                                                 uint8_t *ret_keys,
+PSD_MUST_CHECK psd_status_t ps_keys_delta_decode(ps_bytes_t coded, uint64_t n, uint8_t *ret_keys,
                                                  psd_error_t *err);
 #endif

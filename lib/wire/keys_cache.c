@@ -19,21 +19,19 @@ typedef struct entry {
 } entry_t;
 
 struct ps_key_cache {
-    ps_map_t entries; /* half of the name -> entry_t, owned */
+    ps_map_t entries;                       /* half of the name -> entry_t, owned */
     TAILQ_HEAD(entries_head, entry) by_use; /* the one used last comes first */
     size_t limit_bytes;
     size_t bytes; /* what the entries cost; never above the limit */
 };
 
 /* Lists whose names agree in this half replace each other. */
-static uint64_t
-half_of(const ps_id_t *hash)
+static uint64_t half_of(const ps_id_t *hash)
 {
     return ps_load_u64(hash->bytes);
 }
 
-ps_key_cache_t *
-ps_key_cache_new(size_t limit_bytes)
+ps_key_cache_t *ps_key_cache_new(size_t limit_bytes)
 {
     ps_key_cache_t *self = ps_alloc(1, sizeof *self);
 
@@ -44,8 +42,7 @@ ps_key_cache_new(size_t limit_bytes)
     return self;
 }
 
-static void
-drop_entry(ps_key_cache_t *self, entry_t *entry)
+static void drop_entry(ps_key_cache_t *self, entry_t *entry)
 {
     (void)ps_map_remove(&self->entries, half_of(&entry->hash));
     TAILQ_REMOVE(&self->by_use, entry, by_use);
@@ -54,16 +51,14 @@ drop_entry(ps_key_cache_t *self, entry_t *entry)
     ps_free(entry);
 }
 
-void
-ps_key_cache_clear(ps_key_cache_t *self)
+void ps_key_cache_clear(ps_key_cache_t *self)
 {
     while (!TAILQ_EMPTY(&self->by_use)) {
         drop_entry(self, TAILQ_FIRST(&self->by_use));
     }
 }
 
-void
-ps_key_cache_destroy(ps_key_cache_t **self_p)
+void ps_key_cache_destroy(ps_key_cache_t **self_p)
 {
     ps_key_cache_t *self = self_p == NULL ? NULL : *self_p;
 
@@ -77,8 +72,7 @@ ps_key_cache_destroy(ps_key_cache_t **self_p)
 }
 
 /* Adds an entry, which takes the list on success. */
-static psd_status_t
-add(ps_key_cache_t *self, const ps_id_t *hash, size_t size, ps_payload_t *list)
+static psd_status_t add(ps_key_cache_t *self, const ps_id_t *hash, size_t size, ps_payload_t *list)
 {
     size_t cost = size + PS_KEY_CACHE_COST; /* a list's size is an object's */
     entry_t *old = ps_map_get(&self->entries, half_of(hash));
@@ -107,15 +101,12 @@ add(ps_key_cache_t *self, const ps_id_t *hash, size_t size, ps_payload_t *list)
     return PSD_OK;
 }
 
-static bool
-can_fit(const ps_key_cache_t *self, size_t size)
+static bool can_fit(const ps_key_cache_t *self, size_t size)
 {
-    return self->limit_bytes >= PS_KEY_CACHE_COST &&
-           size <= self->limit_bytes - PS_KEY_CACHE_COST;
+    return self->limit_bytes >= PS_KEY_CACHE_COST && size <= self->limit_bytes - PS_KEY_CACHE_COST;
 }
 
-psd_status_t
-ps_key_cache_put(ps_key_cache_t *self, const ps_id_t *hash, ps_bytes_t keys)
+psd_status_t ps_key_cache_put(ps_key_cache_t *self, const ps_id_t *hash, ps_bytes_t keys)
 {
     ps_payload_t *list = NULL;
     psd_status_t rc = PSD_OK;
@@ -134,20 +125,17 @@ ps_key_cache_put(ps_key_cache_t *self, const ps_id_t *hash, ps_bytes_t keys)
     return rc;
 }
 
-psd_status_t
-ps_key_cache_note(ps_key_cache_t *self, const ps_id_t *hash, size_t size)
+psd_status_t ps_key_cache_note(ps_key_cache_t *self, const ps_id_t *hash, size_t size)
 {
     return can_fit(self, size) ? add(self, hash, size, NULL) : PSD_OK;
 }
 
 /* The entry of that name and size, now the one used last; NULL: none. */
-static entry_t *
-use(ps_key_cache_t *self, const ps_id_t *hash, size_t size)
+static entry_t *use(ps_key_cache_t *self, const ps_id_t *hash, size_t size)
 {
     entry_t *entry = ps_map_get(&self->entries, half_of(hash));
 
-    if (entry == NULL || entry->size != size ||
-        !ps_id_equal(&entry->hash, hash)) {
+    if (entry == NULL || entry->size != size || !ps_id_equal(&entry->hash, hash)) {
         return NULL;
     }
     TAILQ_REMOVE(&self->by_use, entry, by_use);
@@ -155,8 +143,7 @@ use(ps_key_cache_t *self, const ps_id_t *hash, size_t size)
     return entry;
 }
 
-ps_payload_t *
-ps_key_cache_find(ps_key_cache_t *self, const ps_id_t *hash, uint64_t n_keys)
+ps_payload_t *ps_key_cache_find(ps_key_cache_t *self, const ps_id_t *hash, uint64_t n_keys)
 {
     entry_t *entry = NULL;
 
@@ -164,18 +151,15 @@ ps_key_cache_find(ps_key_cache_t *self, const ps_id_t *hash, uint64_t n_keys)
         return NULL;
     }
     entry = use(self, hash, (size_t)n_keys * PS_KEY_SIZE);
-    return entry == NULL || entry->list == NULL ? NULL
-                                                : ps_payload_keep(entry->list);
+    return entry == NULL || entry->list == NULL ? NULL : ps_payload_keep(entry->list);
 }
 
-bool
-ps_key_cache_knows(ps_key_cache_t *self, const ps_id_t *hash, size_t size)
+bool ps_key_cache_knows(ps_key_cache_t *self, const ps_id_t *hash, size_t size)
 {
     return use(self, hash, size) != NULL;
 }
 
-void
-ps_key_cache_drop(ps_key_cache_t *self, const ps_id_t *hash)
+void ps_key_cache_drop(ps_key_cache_t *self, const ps_id_t *hash)
 {
     entry_t *entry = ps_map_get(&self->entries, half_of(hash));
 
@@ -184,8 +168,7 @@ ps_key_cache_drop(ps_key_cache_t *self, const ps_id_t *hash)
     }
 }
 
-size_t
-ps_key_cache_bytes(const ps_key_cache_t *self)
+size_t ps_key_cache_bytes(const ps_key_cache_t *self)
 {
     return self->bytes;
 }
@@ -196,8 +179,7 @@ typedef struct listed {
     ps_payload_t *list; /* held */
 } listed_t;
 
-static void
-release_listed(void *owner)
+static void release_listed(void *owner)
 {
     listed_t *listed = owner;
 
@@ -207,8 +189,7 @@ release_listed(void *owner)
 }
 
 /* Points at the same values. false: no memory. */
-static bool
-share_spans(ps_payload_t *to, const ps_payload_t *from)
+static bool share_spans(ps_payload_t *to, const ps_payload_t *from)
 {
     size_t n = from->n_spans;
 
@@ -230,8 +211,7 @@ share_spans(ps_payload_t *to, const ps_payload_t *from)
     return true;
 }
 
-ps_payload_t *
-ps_key_list_put(ps_payload_t *body, ps_payload_t *list)
+ps_payload_t *ps_key_list_put(ps_payload_t *body, ps_payload_t *list)
 {
     listed_t *listed = ps_alloc(1, sizeof *listed);
     ps_payload_t *whole = NULL;
@@ -239,8 +219,7 @@ ps_key_list_put(ps_payload_t *body, ps_payload_t *list)
     if (listed == NULL) {
         return NULL;
     }
-    whole = ps_payload_new(list->keys, body->index, (ps_bytes_t){NULL, 0},
-                           listed, release_listed);
+    whole = ps_payload_new(list->keys, body->index, (ps_bytes_t){NULL, 0}, listed, release_listed);
     if (whole == NULL) {
         ps_free(listed);
         return NULL;

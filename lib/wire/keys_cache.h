@@ -37,19 +37,17 @@ void ps_key_cache_destroy(ps_key_cache_t **self_p);
 /* Receiver: keeps a copy of the list and drops others until it fits; one that
  * is larger than the limit is not kept. A list of that name is replaced.
  * Errors: PSD_NOMEM, nothing changed. */
-PSD_MUST_CHECK psd_status_t ps_key_cache_put(ps_key_cache_t *self,
-                                             const ps_id_t *hash,
+PSD_MUST_CHECK psd_status_t ps_key_cache_put(ps_key_cache_t *self, const ps_id_t *hash,
                                              ps_bytes_t keys);
 /* Receiver: a payload whose keys are the list, held for the caller, who
  * destroys it; the list is then the one used last. NULL: not known, or not of
  * n_keys keys. */
-PSD_MUST_CHECK ps_payload_t *
-ps_key_cache_find(ps_key_cache_t *self, const ps_id_t *hash, uint64_t n_keys);
+PSD_MUST_CHECK ps_payload_t *ps_key_cache_find(ps_key_cache_t *self, const ps_id_t *hash,
+                                               uint64_t n_keys);
 
 /* Sender: notes that a list of so many bytes is being sent. As put, without the
  * list. */
-PSD_MUST_CHECK psd_status_t ps_key_cache_note(ps_key_cache_t *self,
-                                              const ps_id_t *hash,
+PSD_MUST_CHECK psd_status_t ps_key_cache_note(ps_key_cache_t *self, const ps_id_t *hash,
                                               size_t size);
 /* Sender: whether the receiver should know the list; it is then the one used
  * last. */
@@ -57,8 +55,7 @@ bool ps_key_cache_knows(ps_key_cache_t *self, const ps_id_t *hash, size_t size);
 
 /* A payload of the list's keys and the body's index and values, where they lie
  * now; it holds both. NULL: no memory. */
-PSD_MUST_CHECK ps_payload_t *ps_key_list_put(ps_payload_t *body,
-                                             ps_payload_t *list);
+PSD_MUST_CHECK ps_payload_t *ps_key_list_put(ps_payload_t *body, ps_payload_t *list);
 
 /* Forgets one list; nothing happens when it is not known. */
 void ps_key_cache_drop(ps_key_cache_t *self, const ps_id_t *hash);

@@ -20,15 +20,13 @@
 #define SIZE_id PS_ID_SIZE
 #define SIZE_text (2 + PS_TEXT_MAX)
 #define FIELD_SIZE(type, name) +SIZE_##type
-#define FITS(NAME, name, number)                                 \
-    static_assert(PS_HEAD_SIZE PS_##NAME##_FIELDS(FIELD_SIZE) <= \
-                      PS_HEADER_MAX,                             \
+#define FITS(NAME, name, number)                                                \
+    static_assert(PS_HEAD_SIZE PS_##NAME##_FIELDS(FIELD_SIZE) <= PS_HEADER_MAX, \
                   #NAME " does not fit into a header");
 PS_MESSAGE_MAP(FITS)
 #undef FITS
 
-const char *
-ps_kind_name(ps_kind_t kind)
+const char *ps_kind_name(ps_kind_t kind)
 {
 #define NAME_OF(NAME, name, number) \
     case PS_KIND_##NAME:            \
@@ -74,8 +72,7 @@ ps_kind_name(ps_kind_t kind)
     }
 SLICE_MAP(SLICE_COPIERS)
 
-void
-ps_message_slice(const ps_message_t *self, ps_slice_t *ret_slice)
+void ps_message_slice(const ps_message_t *self, ps_slice_t *ret_slice)
 {
     if (self->kind == PS_KIND_PUSH) {
         get_push(&self->push, ret_slice);
@@ -87,8 +84,7 @@ ps_message_slice(const ps_message_t *self, ps_slice_t *ret_slice)
     }
 }
 
-void
-ps_message_set_slice(ps_message_t *self, const ps_slice_t *slice)
+void ps_message_set_slice(ps_message_t *self, const ps_slice_t *slice)
 {
     if (self->kind == PS_KIND_PUSH) {
         set_push(&self->push, slice);
@@ -117,8 +113,7 @@ ps_message_set_slice(ps_message_t *self, const ps_slice_t *slice)
     }
 NUMBER_MAP(NUMBER_WRITER)
 
-static uint8_t *
-write_id(uint8_t *to, const ps_id_t *from)
+static uint8_t *write_id(uint8_t *to, const ps_id_t *from)
 {
     memcpy(to, from->bytes, PS_ID_SIZE);
     return to + PS_ID_SIZE;
@@ -127,8 +122,7 @@ write_id(uint8_t *to, const ps_id_t *from)
 /* Texts are made from names and paths of any origin, and may have been cut in
  * the midst of a character. The receiver would refuse the whole message for
  * it, so what is not UTF-8 becomes '?' here. */
-static uint8_t *
-write_text(uint8_t *to, const char (*from)[PS_TEXT_MAX + 1])
+static uint8_t *write_text(uint8_t *to, const char (*from)[PS_TEXT_MAX + 1])
 {
     const uint8_t *text = (const uint8_t *)*from;
     size_t size = strnlen(*from, PS_TEXT_MAX);
@@ -150,16 +144,14 @@ write_text(uint8_t *to, const char (*from)[PS_TEXT_MAX + 1])
 }
 
 #define WRITE(type, name) to = write_##type(to, &from->name);
-#define WRITER(NAME, name, number)                                       \
-    static uint8_t *write_##name##_fields(uint8_t *to,                   \
-                                          const ps_msg_##name##_t *from) \
-    {                                                                    \
-        PS_##NAME##_FIELDS(WRITE) return to;                             \
+#define WRITER(NAME, name, number)                                                    \
+    static uint8_t *write_##name##_fields(uint8_t *to, const ps_msg_##name##_t *from) \
+    {                                                                                 \
+        PS_##NAME##_FIELDS(WRITE) return to;                                          \
     }
 PS_MESSAGE_MAP(WRITER)
 
-size_t
-ps_message_encode(const ps_message_t *self, uint8_t ret_header[PS_HEADER_MAX])
+size_t ps_message_encode(const ps_message_t *self, uint8_t ret_header[PS_HEADER_MAX])
 {
     uint8_t *end = ret_header + PS_HEAD_SIZE;
 
@@ -191,12 +183,10 @@ typedef struct reader {
     psd_error_t *err;
 } reader_t;
 
-static void
-check_not_cut(reader_t *self, const char *field)
+static void check_not_cut(reader_t *self, const char *field)
 {
     if (self->rc == PSD_OK && self->cursor.failed) {
-        self->rc = psd_error_set(self->err, PSD_PROTO,
-                                 "%s.%s is cut off; the header is %zu bytes",
+        self->rc = psd_error_set(self->err, PSD_PROTO, "%s.%s is cut off; the header is %zu bytes",
                                  self->kind, field, self->header_size);
     }
 }
@@ -209,22 +199,19 @@ check_not_cut(reader_t *self, const char *field)
     }
 NUMBER_MAP(NUMBER_READER)
 
-static void
-read_id(reader_t *self, const char *field, ps_id_t *ret)
+static void read_id(reader_t *self, const char *field, ps_id_t *ret)
 {
     ps_cursor_copy(&self->cursor, ret->bytes, PS_ID_SIZE);
     check_not_cut(self, field);
 }
 
-static void
-read_text(reader_t *self, const char *field, char (*ret)[PS_TEXT_MAX + 1])
+static void read_text(reader_t *self, const char *field, char (*ret)[PS_TEXT_MAX + 1])
 {
     size_t size = ps_cursor_u16(&self->cursor);
     ps_bytes_t text = {NULL, 0};
 
     if (self->rc == PSD_OK && size > PS_TEXT_MAX) {
-        self->rc = psd_error_set(self->err, PSD_PROTO,
-                                 "%s.%s is %zu bytes; allowed: 0..%d",
+        self->rc = psd_error_set(self->err, PSD_PROTO, "%s.%s is %zu bytes; allowed: 0..%d",
                                  self->kind, field, size, PS_TEXT_MAX);
     }
     if (self->rc == PSD_OK) {
@@ -235,11 +222,9 @@ read_text(reader_t *self, const char *field, char (*ret)[PS_TEXT_MAX + 1])
         return;
     }
     if (memchr(text.data, '\0', text.size) != NULL) {
-        self->rc = psd_error_set(self->err, PSD_PROTO, "%s.%s holds a 0 byte",
-                                 self->kind, field);
+        self->rc = psd_error_set(self->err, PSD_PROTO, "%s.%s holds a 0 byte", self->kind, field);
     } else if (!ps_utf8_is_text(text.data, text.size)) {
-        self->rc = psd_error_set(self->err, PSD_PROTO, "%s.%s is not UTF-8",
-                                 self->kind, field);
+        self->rc = psd_error_set(self->err, PSD_PROTO, "%s.%s is not UTF-8", self->kind, field);
     } else {
         memcpy(*ret, text.data, text.size);
     }
@@ -264,15 +249,13 @@ read_text(reader_t *self, const char *field, char (*ret)[PS_TEXT_MAX + 1])
     }
 NUMBER_MAP(NUMBER_TAKER)
 
-static const uint8_t *
-take_id(const uint8_t *at, ps_id_t *ret)
+static const uint8_t *take_id(const uint8_t *at, ps_id_t *ret)
 {
     memcpy(ret->bytes, at, PS_ID_SIZE);
     return at + PS_ID_SIZE;
 }
 
-static const uint8_t *
-take_text(const uint8_t *at, char (*ret)[PS_TEXT_MAX + 1])
+static const uint8_t *take_text(const uint8_t *at, char (*ret)[PS_TEXT_MAX + 1])
 {
     (void)ret;
     assert(false); /* FAST_text says so */
@@ -299,16 +282,14 @@ take_text(const uint8_t *at, char (*ret)[PS_TEXT_MAX + 1])
     }
 PS_MESSAGE_MAP(READER)
 
-static psd_status_t
-read_head(reader_t *self, ps_message_t *ret_message)
+static psd_status_t read_head(reader_t *self, ps_message_t *ret_message)
 {
     ps_bytes_t head = ps_cursor_take(&self->cursor, PS_HEAD_SIZE);
     uint32_t signature = 0;
     uint16_t version = 0;
 
     if (head.size == 0) {
-        return psd_error_set(self->err, PSD_PROTO,
-                             "header is %zu bytes; its head needs %d",
+        return psd_error_set(self->err, PSD_PROTO, "header is %zu bytes; its head needs %d",
                              self->header_size, PS_HEAD_SIZE);
     }
     signature = ps_load_u32(head.data);
@@ -317,20 +298,17 @@ read_head(reader_t *self, ps_message_t *ret_message)
     ret_message->flags = ps_load_u8(head.data + 7);
     if (signature != PS_SIGNATURE) {
         return psd_error_set(self->err, PSD_PROTO,
-                             "signature is 0x%08" PRIx32
-                             "; allowed: 0x%08" PRIx32,
-                             signature, PS_SIGNATURE);
+                             "signature is 0x%08" PRIx32 "; allowed: 0x%08" PRIx32, signature,
+                             PS_SIGNATURE);
     }
     if (version < PS_VERSION_MIN || version > PS_VERSION) {
-        return psd_error_set(self->err, PSD_VERSION,
-                             "version is %u; allowed: %d..%d",
+        return psd_error_set(self->err, PSD_VERSION, "version is %u; allowed: %d..%d",
                              (unsigned)version, PS_VERSION_MIN, PS_VERSION);
     }
     return PSD_OK;
 }
 
-static psd_status_t
-read_fields(reader_t *self, ps_message_t *ret_message)
+static psd_status_t read_fields(reader_t *self, ps_message_t *ret_message)
 {
 #define DECODE(NAME, name, number)                      \
     case PS_KIND_##NAME:                                \
@@ -340,21 +318,16 @@ read_fields(reader_t *self, ps_message_t *ret_message)
     switch (ret_message->kind) {
         PS_MESSAGE_MAP(DECODE)
     default:
-        return psd_error_set(self->err, PSD_PROTO,
-                             "kind is %u; allowed: %d..%d and %d..%d",
-                             (unsigned)ret_message->kind, PS_KIND_HELLO,
-                             PS_KIND_BYE, PS_KIND_PEER, PS_KIND_TAKEN);
+        return psd_error_set(self->err, PSD_PROTO, "kind is %u; allowed: %d..%d and %d..%d",
+                             (unsigned)ret_message->kind, PS_KIND_HELLO, PS_KIND_BYE, PS_KIND_PEER,
+                             PS_KIND_TAKEN);
     }
 #undef DECODE
     return self->rc;
 }
 
-psd_status_t
-ps_message_decode(const ps_bytes_t *frames,
-                  size_t n_frames,
-                  ps_message_t *ret_message,
-                  ps_body_t *ret_body,
-                  psd_error_t *err)
+psd_status_t ps_message_decode(const ps_bytes_t *frames, size_t n_frames, ps_message_t *ret_message,
+                               ps_body_t *ret_body, psd_error_t *err)
 {
     ps_message_t message;
     ps_body_t body = {0};
@@ -362,8 +335,7 @@ ps_message_decode(const ps_bytes_t *frames,
     psd_status_t rc = PSD_OK;
 
     if (n_frames < 1 || n_frames > PS_FRAMES_MAX) {
-        return psd_error_set(err, PSD_PROTO,
-                             "message has %zu frames; allowed: 1..%d", n_frames,
+        return psd_error_set(err, PSD_PROTO, "message has %zu frames; allowed: 1..%d", n_frames,
                              PS_FRAMES_MAX);
     }
     reader.cursor = ps_cursor_over(frames[0]);
@@ -376,8 +348,7 @@ ps_message_decode(const ps_bytes_t *frames,
         rc = ps_message_check(&message, err);
     }
     if (rc == PSD_OK) {
-        rc = ps_message_body(&message, frames, n_frames, reader.cursor.rest,
-                             &body, err);
+        rc = ps_message_body(&message, frames, n_frames, reader.cursor.rest, &body, err);
     }
     if (rc != PSD_OK) {
         return rc;

@@ -159,13 +159,12 @@ typedef enum ps_read_op {
     X(u64, seq)          \
     X(u8, level) /* reached */
 
-#define PS_VALUES_FIELDS(X)                                                \
-    PS_ADDRESS_FIELDS(X)                                                   \
-    X(u64, seq)  /* of the push it answers too; 0 for a pull */            \
-    X(u8, level) /* reached by that push; 0 for a pull */                  \
-    X(u64,                                                                 \
-      n_done) /* rows of the request dealt with; ask again for the rest */ \
-    X(u64, version) /* of the partition, for `since` of a later pull */    \
+#define PS_VALUES_FIELDS(X)                                                      \
+    PS_ADDRESS_FIELDS(X)                                                         \
+    X(u64, seq)     /* of the push it answers too; 0 for a pull */               \
+    X(u8, level)    /* reached by that push; 0 for a pull */                     \
+    X(u64, n_done)  /* rows of the request dealt with; ask again for the rest */ \
+    X(u64, version) /* of the partition, for `since` of a later pull */          \
     PS_SLICE_FIELDS(X)
 
 /* status: a number of PSD_STATUS_MAP. detail: GAP the expected seq, else 0. */
@@ -343,8 +342,7 @@ typedef struct ps_message {
 const char *ps_kind_name(ps_kind_t kind);
 
 /* Its body is one part, in the place of values. */
-static inline bool
-ps_message_is_one_part(const ps_message_t *self)
+static inline bool ps_message_is_one_part(const ps_message_t *self)
 {
     return self->kind == PS_KIND_CHUNK || self->kind == PS_KIND_APPEND ||
            self->kind == PS_KIND_ROWS || (self->flags & PS_FLAG_CODED) != 0;
@@ -358,16 +356,13 @@ void ps_message_set_slice(ps_message_t *self, const ps_slice_t *slice);
 /* Bytes of keys / index / values that the slice fields call for. false: the
  * numbers contradict each other or overflow. A pull request has no values; one
  * for SPARSE rows has no index either, which the slice alone cannot tell. */
-PSD_MUST_CHECK bool ps_slice_sizes(const ps_slice_t *slice,
-                                   uint64_t *ret_keys,
-                                   uint64_t *ret_index,
+PSD_MUST_CHECK bool ps_slice_sizes(const ps_slice_t *slice, uint64_t *ret_keys, uint64_t *ret_index,
                                    uint64_t *ret_values);
 
 #define PS_HEADER_MAX 512 /* no header frame without inline body is longer */
 
 /* Writes head and fields; returns the number of bytes. */
-size_t ps_message_encode(const ps_message_t *self,
-                         uint8_t ret_header[PS_HEADER_MAX]);
+size_t ps_message_encode(const ps_message_t *self, uint8_t ret_header[PS_HEADER_MAX]);
 
 /*
  * Reads one message.
@@ -390,9 +385,7 @@ typedef struct ps_body {
     ps_bytes_t values;
 } ps_body_t;
 
-PSD_MUST_CHECK psd_status_t ps_message_decode(const ps_bytes_t *frames,
-                                              size_t n_frames,
-                                              ps_message_t *ret_message,
-                                              ps_body_t *ret_body,
+PSD_MUST_CHECK psd_status_t ps_message_decode(const ps_bytes_t *frames, size_t n_frames,
+                                              ps_message_t *ret_message, ps_body_t *ret_body,
                                               psd_error_t *err);
 #endif

@@ -19,11 +19,8 @@ typedef struct need {
     uint64_t values;
 } need_t;
 
-bool
-ps_slice_sizes(const ps_slice_t *slice,
-               uint64_t *ret_keys,
-               uint64_t *ret_index,
-               uint64_t *ret_values)
+bool ps_slice_sizes(const ps_slice_t *slice, uint64_t *ret_keys, uint64_t *ret_index,
+                    uint64_t *ret_values)
 {
     bool sparse = slice->layout == PS_LAYOUT_SPARSE;
     uint64_t width = ps_type_size(slice->type);
@@ -41,8 +38,7 @@ ps_slice_sizes(const ps_slice_t *slice,
         }
     } else {
         n_index = slice->cols == PS_COLS_LIST ? slice->n_cols : 0;
-        if (__builtin_mul_overflow(slice->n_rows, (uint64_t)slice->n_cols,
-                                   &n_dense)) {
+        if (__builtin_mul_overflow(slice->n_rows, (uint64_t)slice->n_cols, &n_dense)) {
             return false;
         }
         if (slice->n_values != 0 && slice->n_values != n_dense) {
@@ -65,8 +61,7 @@ ps_slice_sizes(const ps_slice_t *slice,
 }
 
 /* Frames that a message of this kind may have. */
-static size_t
-most_frames(ps_kind_t kind)
+static size_t most_frames(ps_kind_t kind)
 {
     switch (kind) {
     case PS_KIND_PUSH:
@@ -94,53 +89,44 @@ most_frames(ps_kind_t kind)
     return 1;
 }
 
-static psd_status_t
-check_frames(const ps_message_t *self,
-             const ps_bytes_t *frames,
-             size_t n_frames,
-             ps_bytes_t rest,
-             psd_error_t *err)
+static psd_status_t check_frames(const ps_message_t *self, const ps_bytes_t *frames,
+                                 size_t n_frames, ps_bytes_t rest, psd_error_t *err)
 {
     const char *kind = ps_kind_name(self->kind);
     bool coded = (self->flags & PS_FLAG_CODED) != 0;
     size_t most = coded ? 2 : most_frames(self->kind);
 
     if (n_frames > most) {
-        return psd_error_set(err, PSD_PROTO, "%s has %zu frames; allowed: 1%s",
-                             kind, n_frames, most > 1 ? "..2" : "");
+        return psd_error_set(err, PSD_PROTO, "%s has %zu frames; allowed: 1%s", kind, n_frames,
+                             most > 1 ? "..2" : "");
     }
     if (rest.size > 0 && (n_frames > 1 || most == 1)) {
-        return psd_error_set(err, PSD_PROTO,
-                             "%s header is %zu bytes; its fields need %zu",
-                             kind, frames[0].size, frames[0].size - rest.size);
+        return psd_error_set(err, PSD_PROTO, "%s header is %zu bytes; its fields need %zu", kind,
+                             frames[0].size, frames[0].size - rest.size);
     }
     return PSD_OK;
 }
 
 /* The only part of a message that has one: behind the header or in frame 1. */
-static ps_bytes_t
-single_part(const ps_bytes_t *frames, size_t n_frames, ps_bytes_t rest)
+static ps_bytes_t single_part(const ps_bytes_t *frames, size_t n_frames, ps_bytes_t rest)
 {
     return n_frames > 1 ? frames[1] : rest;
 }
 
-static psd_status_t
-moved_body(const ps_message_t *self, ps_bytes_t part, psd_error_t *err)
+static psd_status_t moved_body(const ps_message_t *self, ps_bytes_t part, psd_error_t *err)
 {
     uint64_t n = self->moved.n_routes; /* u32: the products fit */
 
     if (part.size < n * ROUTE_SIZE_MIN || part.size > n * ROUTE_SIZE_MAX) {
         return psd_error_set(err, PSD_PROTO,
-                             "MOVED keys are %zu bytes; %" PRIu64
-                             " routes need %" PRIu64 "..%" PRIu64,
-                             part.size, n, n * ROUTE_SIZE_MIN,
-                             n * ROUTE_SIZE_MAX);
+                             "MOVED keys are %zu bytes; %" PRIu64 " routes need %" PRIu64
+                             "..%" PRIu64,
+                             part.size, n, n * ROUTE_SIZE_MIN, n * ROUTE_SIZE_MAX);
     }
     return PSD_OK;
 }
 
-static psd_status_t
-chunk_body(const ps_message_t *self, ps_bytes_t part, psd_error_t *err)
+static psd_status_t chunk_body(const ps_message_t *self, ps_bytes_t part, psd_error_t *err)
 {
     uint64_t end = 0;
 
@@ -152,16 +138,14 @@ chunk_body(const ps_message_t *self, ps_bytes_t part, psd_error_t *err)
     }
     if (__builtin_add_overflow(self->chunk.offset, part.size, &end)) {
         return psd_error_set(err, PSD_PROTO,
-                             "CHUNK.offset is %" PRIu64
-                             "; %zu bytes behind it cannot be counted",
+                             "CHUNK.offset is %" PRIu64 "; %zu bytes behind it cannot be counted",
                              self->chunk.offset, part.size);
     }
     return PSD_OK;
 }
 
 /* Each record has a head at least, and all of them whole words. */
-static psd_status_t
-append_body(const ps_message_t *self, ps_bytes_t part, psd_error_t *err)
+static psd_status_t append_body(const ps_message_t *self, ps_bytes_t part, psd_error_t *err)
 {
     uint64_t least = self->append.n_records * (uint64_t)PS_RECORD_HEAD;
 
@@ -169,16 +153,14 @@ append_body(const ps_message_t *self, ps_bytes_t part, psd_error_t *err)
         (part.size == 0) == (least == 0)) {
         return PSD_OK;
     }
-    return psd_error_set(err, PSD_PROTO,
-                         "APPEND values are %zu bytes; %" PRIu32
-                         " records need %s%" PRIu64 ", in words of %d",
-                         part.size, self->append.n_records,
-                         least == 0 ? "" : "at least ", least, PS_RECORD_ALIGN);
+    return psd_error_set(
+        err, PSD_PROTO,
+        "APPEND values are %zu bytes; %" PRIu32 " records need %s%" PRIu64 ", in words of %d",
+        part.size, self->append.n_records, least == 0 ? "" : "at least ", least, PS_RECORD_ALIGN);
 }
 
 /* A part of a state or a piece, which does not go beyond its end. */
-static psd_status_t
-rows_body(const ps_message_t *self, ps_bytes_t part, psd_error_t *err)
+static psd_status_t rows_body(const ps_message_t *self, ps_bytes_t part, psd_error_t *err)
 {
     uint64_t most = self->rows.size - self->rows.offset; /* 1 and up */
 
@@ -186,15 +168,14 @@ rows_body(const ps_message_t *self, ps_bytes_t part, psd_error_t *err)
         return PSD_OK;
     }
     return psd_error_set(err, PSD_PROTO,
-                         "ROWS values are %zu bytes; allowed: 1..%" PRIu64
-                         " as size is %" PRIu64 " and offset %" PRIu64,
+                         "ROWS values are %zu bytes; allowed: 1..%" PRIu64 " as size is %" PRIu64
+                         " and offset %" PRIu64,
                          part.size, most, self->rows.size, self->rows.offset);
 }
 
 /* Cuts the parts out of the bytes behind the header. What is too short for
  * them stays too short, and what is left over is in the values. */
-static ps_body_t
-split_inline(ps_bytes_t rest, const need_t *need)
+static ps_body_t split_inline(ps_bytes_t rest, const need_t *need)
 {
     ps_cursor_t cursor = ps_cursor_over(rest);
     uint64_t keys = need->keys < rest.size ? need->keys : rest.size;
@@ -208,8 +189,7 @@ split_inline(ps_bytes_t rest, const need_t *need)
     return body;
 }
 
-static ps_body_t
-split_frames(const ps_bytes_t *frames, size_t n_frames)
+static ps_body_t split_frames(const ps_bytes_t *frames, size_t n_frames)
 {
     ps_body_t body = {0};
 
@@ -224,12 +204,8 @@ split_frames(const ps_bytes_t *frames, size_t n_frames)
 }
 
 /* With MORE the values here are a first piece: some, but not all. */
-static psd_status_t
-check_first_piece(const ps_message_t *self,
-                  const ps_slice_t *slice,
-                  const need_t *need,
-                  size_t size,
-                  psd_error_t *err)
+static psd_status_t check_first_piece(const ps_message_t *self, const ps_slice_t *slice,
+                                      const need_t *need, size_t size, psd_error_t *err)
 {
     size_t width = ps_type_size(slice->type);
 
@@ -238,60 +214,47 @@ check_first_piece(const ps_message_t *self,
     }
     return psd_error_set(err, PSD_PROTO,
                          "%s values are %zu bytes; allowed with MORE: whole "
-                         "values of %zu bytes, fewer than all %" PRIu64
-                         " bytes",
+                         "values of %zu bytes, fewer than all %" PRIu64 " bytes",
                          ps_kind_name(self->kind), size, width, need->values);
 }
 
-static psd_status_t
-check_parts(const ps_message_t *self,
-            const ps_slice_t *slice,
-            const need_t *need,
-            const ps_body_t *body,
-            psd_error_t *err)
+static psd_status_t check_parts(const ps_message_t *self, const ps_slice_t *slice,
+                                const need_t *need, const ps_body_t *body, psd_error_t *err)
 {
     const char *kind = ps_kind_name(self->kind);
 
     if (body->keys.size != need->keys && need->keys == 0) {
-        return psd_error_set(err, PSD_PROTO,
-                             "%s keys are %zu bytes; allowed: 0 as rows is %s",
+        return psd_error_set(err, PSD_PROTO, "%s keys are %zu bytes; allowed: 0 as rows is %s",
                              kind, body->keys.size,
                              slice->rows == PS_ROWS_ASKED ? "ASKED" : "RANGE");
     }
     if (body->keys.size != need->keys && slice->rows == PS_ROWS_CACHED) {
-        return psd_error_set(err, PSD_PROTO,
-                             "%s keys are %zu bytes; a hash of them has %d",
-                             kind, body->keys.size, PS_KEYS_HASH_SIZE);
+        return psd_error_set(err, PSD_PROTO, "%s keys are %zu bytes; a hash of them has %d", kind,
+                             body->keys.size, PS_KEYS_HASH_SIZE);
     }
     if (body->keys.size != need->keys) {
         return psd_error_set(err, PSD_PROTO,
-                             "%s keys are %zu bytes; %" PRIu64
-                             " rows need %" PRIu64,
-                             kind, body->keys.size, slice->n_rows, need->keys);
+                             "%s keys are %zu bytes; %" PRIu64 " rows need %" PRIu64, kind,
+                             body->keys.size, slice->n_rows, need->keys);
     }
     if (body->index.size != need->index) {
-        return psd_error_set(err, PSD_PROTO,
-                             "%s index is %zu bytes; the slice needs %" PRIu64,
+        return psd_error_set(err, PSD_PROTO, "%s index is %zu bytes; the slice needs %" PRIu64,
                              kind, body->index.size, need->index);
     }
     if ((self->flags & PS_FLAG_MORE) != 0) {
         return check_first_piece(self, slice, need, body->values.size, err);
     }
     if (body->values.size != need->values) {
-        return psd_error_set(
-            err, PSD_PROTO,
-            "%s values are %zu bytes; %" PRIu64 " values need %" PRIu64, kind,
-            body->values.size, slice->n_values, need->values);
+        return psd_error_set(err, PSD_PROTO,
+                             "%s values are %zu bytes; %" PRIu64 " values need %" PRIu64, kind,
+                             body->values.size, slice->n_values, need->values);
     }
     return PSD_OK;
 }
 
 /* Fewer than 2^62 counts of 32 bits: the sum cannot overflow. */
-static psd_status_t
-check_counts(const ps_message_t *self,
-             const ps_slice_t *slice,
-             ps_bytes_t index,
-             psd_error_t *err)
+static psd_status_t check_counts(const ps_message_t *self, const ps_slice_t *slice,
+                                 ps_bytes_t index, psd_error_t *err)
 {
     uint64_t sum = 0;
 
@@ -300,8 +263,7 @@ check_counts(const ps_message_t *self,
     }
     if (sum != slice->n_values) {
         return psd_error_set(err, PSD_PROTO,
-                             "%s counts add up to %" PRIu64
-                             "; n_values is %" PRIu64,
+                             "%s counts add up to %" PRIu64 "; n_values is %" PRIu64,
                              ps_kind_name(self->kind), sum, slice->n_values);
     }
     return PSD_OK;
@@ -310,8 +272,7 @@ check_counts(const ps_message_t *self,
 /* What brings no values, a PULL or a PUSH with an op: keys and columns. How
  * many values it asks for need not be a number that can be counted: a range may
  * name all rows there can be. */
-static bool
-asking_sizes(const ps_slice_t *slice, need_t *ret_need)
+static bool asking_sizes(const ps_slice_t *slice, need_t *ret_need)
 {
     ps_slice_t asked = *slice;
 
@@ -321,38 +282,26 @@ asking_sizes(const ps_slice_t *slice, need_t *ret_need)
     if (asked.layout == PS_LAYOUT_SPARSE) {
         asked.layout = PS_LAYOUT_DENSE; /* who asks has no counts yet */
     }
-    return ps_slice_sizes(&asked, &ret_need->keys, &ret_need->index,
-                          &ret_need->values);
+    return ps_slice_sizes(&asked, &ret_need->keys, &ret_need->index, &ret_need->values);
 }
 
-static psd_status_t
-slice_sizes(const ps_message_t *self,
-            const ps_slice_t *slice,
-            need_t *ret_need,
-            psd_error_t *err)
+static psd_status_t slice_sizes(const ps_message_t *self, const ps_slice_t *slice, need_t *ret_need,
+                                psd_error_t *err)
 {
-    bool asks = self->kind == PS_KIND_PULL ||
-                (self->kind == PS_KIND_PUSH && self->push.op != 0);
+    bool asks = self->kind == PS_KIND_PULL || (self->kind == PS_KIND_PUSH && self->push.op != 0);
 
     if (asks ? !asking_sizes(slice, ret_need)
-             : !ps_slice_sizes(slice, &ret_need->keys, &ret_need->index,
-                               &ret_need->values)) {
+             : !ps_slice_sizes(slice, &ret_need->keys, &ret_need->index, &ret_need->values)) {
         return psd_error_set(err, PSD_PROTO,
                              "%s.n_rows is %" PRIu64 " and n_values %" PRIu64
                              "; their bytes cannot be counted",
-                             ps_kind_name(self->kind), slice->n_rows,
-                             slice->n_values);
+                             ps_kind_name(self->kind), slice->n_rows, slice->n_values);
     }
     return PSD_OK;
 }
 
-static psd_status_t
-slice_body(const ps_message_t *self,
-           const ps_bytes_t *frames,
-           size_t n_frames,
-           ps_bytes_t rest,
-           ps_body_t *ret_body,
-           psd_error_t *err)
+static psd_status_t slice_body(const ps_message_t *self, const ps_bytes_t *frames, size_t n_frames,
+                               ps_bytes_t rest, ps_body_t *ret_body, psd_error_t *err)
 {
     ps_slice_t slice = {0};
     need_t need = {0};
@@ -363,8 +312,7 @@ slice_body(const ps_message_t *self,
     if (rc != PSD_OK) {
         return rc;
     }
-    *ret_body = n_frames == 1 ? split_inline(rest, &need)
-                              : split_frames(frames, n_frames);
+    *ret_body = n_frames == 1 ? split_inline(rest, &need) : split_frames(frames, n_frames);
     rc = check_parts(self, &slice, &need, ret_body, err);
     if (rc == PSD_OK) {
         rc = ps_message_check_index(self, ret_body->index, err);
@@ -372,12 +320,8 @@ slice_body(const ps_message_t *self,
     return rc;
 }
 
-psd_status_t
-ps_message_sizes(const ps_message_t *self,
-                 uint64_t *ret_keys,
-                 uint64_t *ret_index,
-                 uint64_t *ret_values,
-                 psd_error_t *err)
+psd_status_t ps_message_sizes(const ps_message_t *self, uint64_t *ret_keys, uint64_t *ret_index,
+                              uint64_t *ret_values, psd_error_t *err)
 {
     ps_slice_t slice = {0};
     need_t need = {0};
@@ -393,10 +337,7 @@ ps_message_sizes(const ps_message_t *self,
     return rc;
 }
 
-psd_status_t
-ps_message_check_index(const ps_message_t *self,
-                       ps_bytes_t index,
-                       psd_error_t *err)
+psd_status_t ps_message_check_index(const ps_message_t *self, ps_bytes_t index, psd_error_t *err)
 {
     ps_slice_t slice = {0};
 
@@ -407,13 +348,8 @@ ps_message_check_index(const ps_message_t *self,
     return check_counts(self, &slice, index, err);
 }
 
-psd_status_t
-ps_message_body(const ps_message_t *self,
-                const ps_bytes_t *frames,
-                size_t n_frames,
-                ps_bytes_t rest,
-                ps_body_t *ret_body,
-                psd_error_t *err)
+psd_status_t ps_message_body(const ps_message_t *self, const ps_bytes_t *frames, size_t n_frames,
+                             ps_bytes_t rest, ps_body_t *ret_body, psd_error_t *err)
 {
     psd_status_t rc = check_frames(self, frames, n_frames, rest, err);
     ps_body_t body = {0};

@@ -8,6 +8,5 @@
 /* Checks the flags and every field that has a bound of its own, and the slice
  * for contradictions within it; not the body. The kind is one of the list.
  * Errors: PSD_PROTO, naming field, value and what is allowed. */
-PSD_MUST_CHECK psd_status_t ps_message_check(const ps_message_t *self,
-                                             psd_error_t *err);
+PSD_MUST_CHECK psd_status_t ps_message_check(const ps_message_t *self, psd_error_t *err);
 #endif

@@ -21,14 +21,12 @@ struct ps_packer {
     ZSTD_DCtx *zstd_read; /* owned */
 };
 
-ps_packer_t *
-ps_packer_new(void)
+ps_packer_t *ps_packer_new(void)
 {
     return ps_alloc(1, sizeof(ps_packer_t));
 }
 
-void
-ps_packer_destroy(ps_packer_t **self_p)
+void ps_packer_destroy(ps_packer_t **self_p)
 {
     ps_packer_t *self = self_p == NULL ? NULL : *self_p;
 
@@ -44,12 +42,8 @@ ps_packer_destroy(ps_packer_t **self_p)
 
 /* Packs into at most `room` bytes, fewer than the plain ones. *ret_size 0: they
  * do not suffice. */
-static psd_status_t
-pack_lz4(ps_packer_t *self,
-         ps_bytes_t plain,
-         uint8_t *to,
-         size_t room,
-         size_t *ret_size)
+static psd_status_t pack_lz4(ps_packer_t *self, ps_bytes_t plain, uint8_t *to, size_t room,
+                             size_t *ret_size)
 {
     int size = 0;
 
@@ -59,19 +53,14 @@ pack_lz4(ps_packer_t *self,
     if (self->lz4 == NULL) {
         return PSD_NOMEM;
     }
-    size = LZ4_compress_fast_extState(self->lz4, (const char *)plain.data,
-                                      (char *)to, (int)plain.size, (int)room,
-                                      LZ4_PACE);
+    size = LZ4_compress_fast_extState(self->lz4, (const char *)plain.data, (char *)to,
+                                      (int)plain.size, (int)room, LZ4_PACE);
     *ret_size = size > 0 ? (size_t)size : 0;
     return PSD_OK;
 }
 
-static psd_status_t
-pack_zstd(ps_packer_t *self,
-          ps_bytes_t plain,
-          uint8_t *to,
-          size_t room,
-          size_t *ret_size)
+static psd_status_t pack_zstd(ps_packer_t *self, ps_bytes_t plain, uint8_t *to, size_t room,
+                              size_t *ret_size)
 {
     size_t size = 0;
 
@@ -81,18 +70,13 @@ pack_zstd(ps_packer_t *self,
     if (self->zstd_pack == NULL) {
         return PSD_NOMEM;
     }
-    size = ZSTD_compressCCtx(self->zstd_pack, to, room, plain.data, plain.size,
-                             ZSTD_LEVEL);
+    size = ZSTD_compressCCtx(self->zstd_pack, to, room, plain.data, plain.size, ZSTD_LEVEL);
     *ret_size = ZSTD_isError(size) ? 0 : size;
     return PSD_OK;
 }
 
-psd_status_t
-ps_pack(ps_packer_t *self,
-        ps_pack_t pack,
-        ps_bytes_t plain,
-        ps_buffer_t *to,
-        bool *ret_packed)
+psd_status_t ps_pack(ps_packer_t *self, ps_pack_t pack, ps_bytes_t plain, ps_buffer_t *to,
+                     bool *ret_packed)
 {
     size_t room = 0;
     size_t size = 0;
@@ -109,9 +93,8 @@ ps_pack(ps_packer_t *self,
         return PSD_NOMEM;
     }
     at = to->data + to->size;
-    rc = pack == PS_PACK_LZ4
-             ? pack_lz4(self, plain, at + PS_PACK_HEAD, room, &size)
-             : pack_zstd(self, plain, at + PS_PACK_HEAD, room, &size);
+    rc = pack == PS_PACK_LZ4 ? pack_lz4(self, plain, at + PS_PACK_HEAD, room, &size)
+                             : pack_zstd(self, plain, at + PS_PACK_HEAD, room, &size);
     if (rc != PSD_OK) {
         return rc;
     }
@@ -123,12 +106,10 @@ ps_pack(ps_packer_t *self,
     return PSD_OK;
 }
 
-psd_status_t
-ps_pack_plain_size(ps_bytes_t packed, uint64_t *ret_size, psd_error_t *err)
+psd_status_t ps_pack_plain_size(ps_bytes_t packed, uint64_t *ret_size, psd_error_t *err)
 {
     if (packed.size <= PS_PACK_HEAD) {
-        return psd_error_set(err, PSD_PROTO,
-                             "packed part is %zu bytes; allowed: more than %d",
+        return psd_error_set(err, PSD_PROTO, "packed part is %zu bytes; allowed: more than %d",
                              packed.size, PS_PACK_HEAD);
     }
     *ret_size = ps_load_u64(packed.data);
@@ -136,26 +117,19 @@ ps_pack_plain_size(ps_bytes_t packed, uint64_t *ret_size, psd_error_t *err)
 }
 
 /* Bytes unpacked; negative: there is no such thing. */
-static int64_t
-unpack_lz4(ps_bytes_t coded, uint8_t *ret_plain, size_t size)
+static int64_t unpack_lz4(ps_bytes_t coded, uint8_t *ret_plain, size_t size)
 {
     if (coded.size > INT_MAX || size > INT_MAX) {
         return -1;
     }
-    return LZ4_decompress_safe((const char *)coded.data, (char *)ret_plain,
-                               (int)coded.size, (int)size);
+    return LZ4_decompress_safe((const char *)coded.data, (char *)ret_plain, (int)coded.size,
+                               (int)size);
 }
 
-psd_status_t
-ps_unpack(ps_packer_t *self,
-          ps_pack_t pack,
-          ps_bytes_t packed,
-          uint8_t *ret_plain,
-          size_t size,
-          psd_error_t *err)
+psd_status_t ps_unpack(ps_packer_t *self, ps_pack_t pack, ps_bytes_t packed, uint8_t *ret_plain,
+                       size_t size, psd_error_t *err)
 {
-    ps_bytes_t coded = {.data = packed.data + PS_PACK_HEAD,
-                        .size = packed.size - PS_PACK_HEAD};
+    ps_bytes_t coded = {.data = packed.data + PS_PACK_HEAD, .size = packed.size - PS_PACK_HEAD};
     int64_t got = -1;
 
     assert(pack == PS_PACK_LZ4 || pack == PS_PACK_ZSTD);
@@ -171,8 +145,7 @@ ps_unpack(ps_packer_t *self,
         if (self->zstd_read == NULL) {
             return psd_error_set(err, PSD_NOMEM, "no memory to unpack");
         }
-        n = ZSTD_decompressDCtx(self->zstd_read, ret_plain, size, coded.data,
-                                coded.size);
+        n = ZSTD_decompressDCtx(self->zstd_read, ret_plain, size, coded.data, coded.size);
         got = ZSTD_isError(n) ? -1 : (int64_t)n;
     }
     if (got < 0 || (uint64_t)got != size) {

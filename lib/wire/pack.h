@@ -15,11 +15,7 @@
 #include "base/bytes.h"
 
 /* The numbers travel on the wire. */
-typedef enum ps_pack {
-    PS_PACK_NONE = 0,
-    PS_PACK_LZ4 = 1,
-    PS_PACK_ZSTD = 2
-} ps_pack_t;
+typedef enum ps_pack { PS_PACK_NONE = 0, PS_PACK_LZ4 = 1, PS_PACK_ZSTD = 2 } ps_pack_t;
 #define PS_PACK_MAX PS_PACK_ZSTD
 
 #define PS_PACK_HEAD 8 /* bytes of the plain size */
@@ -39,16 +35,12 @@ void ps_packer_destroy(ps_packer_t **self_p);
  *
  * Errors: PSD_NOMEM, nothing was appended.
  */
-PSD_MUST_CHECK psd_status_t ps_pack(ps_packer_t *self,
-                                    ps_pack_t pack,
-                                    ps_bytes_t plain,
-                                    ps_buffer_t *to,
-                                    bool *ret_packed);
+PSD_MUST_CHECK psd_status_t ps_pack(ps_packer_t *self, ps_pack_t pack, ps_bytes_t plain,
+                                    ps_buffer_t *to, bool *ret_packed);
 /* The size that a packed part says it has unpacked; to be asked, and compared
  * with what may be, before room for it is made. Errors: PSD_PROTO too short to
  * say it. */
-PSD_MUST_CHECK psd_status_t ps_pack_plain_size(ps_bytes_t packed,
-                                               uint64_t *ret_size,
+PSD_MUST_CHECK psd_status_t ps_pack_plain_size(ps_bytes_t packed, uint64_t *ret_size,
                                                psd_error_t *err);
 /*
  * Unpacks a packed part, which has to fill the room exactly.
@@ -58,10 +50,6 @@ PSD_MUST_CHECK psd_status_t ps_pack_plain_size(ps_bytes_t packed,
  *
  * Errors: PSD_PROTO no such bytes, or more or fewer of them; PSD_NOMEM.
  */
-PSD_MUST_CHECK psd_status_t ps_unpack(ps_packer_t *self,
-                                      ps_pack_t pack,
-                                      ps_bytes_t packed,
-                                      uint8_t *ret_plain,
-                                      size_t size,
-                                      psd_error_t *err);
+PSD_MUST_CHECK psd_status_t ps_unpack(ps_packer_t *self, ps_pack_t pack, ps_bytes_t packed,
+                                      uint8_t *ret_plain, size_t size, psd_error_t *err);
 #endif

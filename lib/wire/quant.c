@@ -11,8 +11,7 @@
 #define BLOCK PS_QUANT_BLOCK
 
 /* Bytes of a code; 0 for RAW and for what is no way of writing. */
-static size_t
-code_width(ps_values_as_t as)
+static size_t code_width(ps_values_as_t as)
 {
 #define WIDTH_OF(NAME, word, number, width) \
     case PS_VALUES_##NAME:                  \
@@ -25,21 +24,18 @@ code_width(ps_values_as_t as)
 #undef WIDTH_OF
 }
 
-static bool
-is_fixed(ps_values_as_t as)
+static bool is_fixed(ps_values_as_t as)
 {
     return as >= PS_VALUES_FIXED1 && as <= PS_VALUES_FIXED4;
 }
 
-bool
-ps_quant_takes(ps_values_as_t as, ps_type_t type)
+bool ps_quant_takes(ps_values_as_t as, ps_type_t type)
 {
     return as == PS_VALUES_RAW ||
            (code_width(as) > 0 && (type == PS_TYPE_F32 || type == PS_TYPE_F64));
 }
 
-bool
-ps_quant_size(ps_values_as_t as, ps_type_t type, uint64_t n, uint64_t *ret_size)
+bool ps_quant_size(ps_values_as_t as, ps_type_t type, uint64_t n, uint64_t *ret_size)
 {
     uint64_t width = as == PS_VALUES_RAW ? ps_type_size(type) : code_width(as);
     uint64_t n_blocks = is_fixed(as) ? n / BLOCK + (n % BLOCK != 0) : 0;
@@ -54,8 +50,7 @@ ps_quant_size(ps_values_as_t as, ps_type_t type, uint64_t n, uint64_t *ret_size)
 }
 
 /* n > 0 values; of an odd number the last one is there twice. */
-static void
-load_values(ps_type_t type, const uint8_t *values, size_t n, double *ret)
+static void load_values(ps_type_t type, const uint8_t *values, size_t n, double *ret)
 {
     if (type == PS_TYPE_F64) {
         memcpy(ret, values, n * sizeof *ret);
@@ -69,8 +64,7 @@ load_values(ps_type_t type, const uint8_t *values, size_t n, double *ret)
     }
 }
 
-static void
-store_values(ps_type_t type, const double *values, size_t n, uint8_t *ret)
+static void store_values(ps_type_t type, const double *values, size_t n, uint8_t *ret)
 {
     if (type == PS_TYPE_F64) {
         memcpy(ret, values, n * sizeof *values);
@@ -82,8 +76,7 @@ store_values(ps_type_t type, const double *values, size_t n, uint8_t *ret)
 }
 
 /* Values of the next block, and the bytes that they are written in. */
-static size_t
-block_of(ps_values_as_t as, uint64_t n_left, size_t *ret_coded_size)
+static size_t block_of(ps_values_as_t as, uint64_t n_left, size_t *ret_coded_size)
 {
     size_t n = n_left < BLOCK ? (size_t)n_left : BLOCK;
 
@@ -91,13 +84,8 @@ block_of(ps_values_as_t as, uint64_t n_left, size_t *ret_coded_size)
     return n;
 }
 
-bool
-ps_quant_encode(ps_values_as_t as,
-                ps_type_t type,
-                const uint8_t *values,
-                uint64_t n,
-                uint64_t seed,
-                uint8_t *ret_coded)
+bool ps_quant_encode(ps_values_as_t as, ps_type_t type, const uint8_t *values, uint64_t n,
+                     uint64_t seed, uint8_t *ret_coded)
 {
     ps_quant_noise_t noise;
     double chances[BLOCK];
@@ -113,10 +101,9 @@ ps_quant_encode(ps_values_as_t as,
         n_block = block_of(as, n - done, &coded_size);
         load_values(type, values, n_block, block);
         ps_quant_noise_fill(&noise, chances);
-        good = is_fixed(as) ? ps_quant_fixed_encode(code_width(as), type, block,
-                                                    chances, n_block, ret_coded)
-                            : ps_quant_half_encode(as, block, chances, n_block,
-                                                   ret_coded);
+        good = is_fixed(as)
+                   ? ps_quant_fixed_encode(code_width(as), type, block, chances, n_block, ret_coded)
+                   : ps_quant_half_encode(as, block, chances, n_block, ret_coded);
         if (!good) {
             return false;
         }
@@ -126,13 +113,8 @@ ps_quant_encode(ps_values_as_t as,
     return true;
 }
 
-psd_status_t
-ps_quant_decode(ps_values_as_t as,
-                ps_type_t type,
-                ps_bytes_t coded,
-                uint64_t n,
-                uint8_t *ret_values,
-                psd_error_t *err)
+psd_status_t ps_quant_decode(ps_values_as_t as, ps_type_t type, ps_bytes_t coded, uint64_t n,
+                             uint8_t *ret_values, psd_error_t *err)
 {
     const uint8_t *from = coded.data;
     double block[BLOCK];
@@ -151,14 +133,13 @@ ps_quant_decode(ps_values_as_t as,
         n_block = block_of(as, n - done, &coded_size);
         if (!is_fixed(as)) {
             ps_quant_half_decode(as, from, n_block, block);
-        } else if (!ps_quant_fixed_decode(code_width(as), type, from, n_block,
-                                          block)) {
+        } else if (!ps_quant_fixed_decode(code_width(as), type, from, n_block, block)) {
             return psd_error_set(err, PSD_PROTO,
                                  "block %" PRIu64 " of fixed-point values "
                                  "begins at %g in steps of %g; %s cannot hold "
                                  "its values",
-                                 done / BLOCK, ps_load_f64(from),
-                                 ps_load_f64(from + 8), ps_type_name(type));
+                                 done / BLOCK, ps_load_f64(from), ps_load_f64(from + 8),
+                                 ps_type_name(type));
         }
         store_values(type, block, n_block, ret_values);
         from += coded_size;

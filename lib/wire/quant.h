@@ -41,11 +41,8 @@
     X(FIXED3, "fixed3", 5, 3) \
     X(FIXED4, "fixed4", 6, 4)
 
-#define PS_VALUES_AS_ENUM(NAME, word, number, width) \
-    PS_VALUES_##NAME = (number),
-typedef enum ps_values_as {
-    PS_VALUES_AS_MAP(PS_VALUES_AS_ENUM)
-} ps_values_as_t;
+#define PS_VALUES_AS_ENUM(NAME, word, number, width) PS_VALUES_##NAME = (number),
+typedef enum ps_values_as { PS_VALUES_AS_MAP(PS_VALUES_AS_ENUM) } ps_values_as_t;
 #undef PS_VALUES_AS_ENUM
 #define PS_VALUES_AS_MAX PS_VALUES_FIXED4
 
@@ -54,9 +51,7 @@ typedef enum ps_values_as {
 /* Whether values of the type may be written so: integers only RAW. */
 bool ps_quant_takes(ps_values_as_t as, ps_type_t type);
 /* Bytes that n values take. false: they cannot be counted. */
-PSD_MUST_CHECK bool ps_quant_size(ps_values_as_t as,
-                                  ps_type_t type,
-                                  uint64_t n,
+PSD_MUST_CHECK bool ps_quant_size(ps_values_as_t as, ps_type_t type, uint64_t n,
                                   uint64_t *ret_size);
 /*
  * Writes n values; as and type go together (ps_quant_takes), as is not RAW.
@@ -66,12 +61,8 @@ PSD_MUST_CHECK bool ps_quant_size(ps_values_as_t as,
  *
  * false: a value cannot be written; ret_coded is rubbish.
  */
-PSD_MUST_CHECK bool ps_quant_encode(ps_values_as_t as,
-                                    ps_type_t type,
-                                    const uint8_t *values,
-                                    uint64_t n,
-                                    uint64_t seed,
-                                    uint8_t *ret_coded);
+PSD_MUST_CHECK bool ps_quant_encode(ps_values_as_t as, ps_type_t type, const uint8_t *values,
+                                    uint64_t n, uint64_t seed, uint8_t *ret_coded);
 /*
  * Reads n values; as and type as above.
  *
@@ -81,10 +72,6 @@ PSD_MUST_CHECK bool ps_quant_encode(ps_values_as_t as,
  * Errors: PSD_PROTO coded is of another size; a block's lo or step cannot be,
  * naming the block.
  */
-PSD_MUST_CHECK psd_status_t ps_quant_decode(ps_values_as_t as,
-                                            ps_type_t type,
-                                            ps_bytes_t coded,
-                                            uint64_t n,
-                                            uint8_t *ret_values,
-                                            psd_error_t *err);
+PSD_MUST_CHECK psd_status_t ps_quant_decode(ps_values_as_t as, ps_type_t type, ps_bytes_t coded,
+                                            uint64_t n, uint8_t *ret_values, psd_error_t *err);
 #endif

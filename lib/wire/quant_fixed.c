@@ -21,25 +21,19 @@ typedef struct grid {
 
 /* The greatest size of a value that is written. Two steps beyond it are still
  * numbers of the type. */
-static double
-size_limit(ps_type_t type)
+static double size_limit(ps_type_t type)
 {
     return type == PS_TYPE_F32 ? 0x1p126 : 0x1p1000;
 }
 
-static inline ps_f64x2_t
-choose(ps_u64x2_t first, ps_f64x2_t a, ps_f64x2_t b)
+static inline ps_f64x2_t choose(ps_u64x2_t first, ps_f64x2_t a, ps_f64x2_t b)
 {
     return (ps_f64x2_t)(((ps_u64x2_t)a & first) | ((ps_u64x2_t)b & ~first));
 }
 
 /* Least and greatest value. false: one is too large or no number. */
-static bool
-find_range(ps_type_t type,
-           const double *values,
-           size_t n,
-           double *ret_lo,
-           double *ret_hi)
+static bool find_range(ps_type_t type, const double *values, size_t n, double *ret_lo,
+                       double *ret_hi)
 {
     double limit = size_limit(type);
     ps_u64x2_t good = {UINT64_MAX, UINT64_MAX};
@@ -59,8 +53,7 @@ find_range(ps_type_t type,
 }
 
 /* Rounds up to a number with few bits. */
-static double
-coarse(double step)
+static double coarse(double step)
 {
     uint64_t bits = 0;
 
@@ -70,8 +63,7 @@ coarse(double step)
     return step;
 }
 
-static bool
-make_grid(size_t width, double lo, double hi, grid_t *ret_grid)
+static bool make_grid(size_t width, double lo, double hi, grid_t *ret_grid)
 {
     bool has_zero = lo < 0 && hi > 0;
     double top = (double)((UINT64_C(1) << (8 * width)) - 1);
@@ -91,12 +83,8 @@ make_grid(size_t width, double lo, double hi, grid_t *ret_grid)
     return true;
 }
 
-static void
-find_codes(const grid_t *grid,
-           const double *values,
-           const double *noise,
-           size_t n,
-           uint32_t ret_codes[PS_QUANT_BLOCK])
+static void find_codes(const grid_t *grid, const double *values, const double *noise, size_t n,
+                       uint32_t ret_codes[PS_QUANT_BLOCK])
 {
     double step = grid->step > 0 ? grid->step : 1; /* all are lo then */
     ps_f64x2_t top = {grid->top, grid->top};
@@ -112,8 +100,7 @@ find_codes(const grid_t *grid,
 }
 
 /* The low bytes of each code. */
-static void
-write_codes(const uint32_t *codes, size_t width, size_t n, uint8_t *to)
+static void write_codes(const uint32_t *codes, size_t width, size_t n, uint8_t *to)
 {
     switch (width) {
     case 1:
@@ -138,21 +125,15 @@ write_codes(const uint32_t *codes, size_t width, size_t n, uint8_t *to)
     }
 }
 
-bool
-ps_quant_fixed_encode(size_t width,
-                      ps_type_t type,
-                      const double *values,
-                      const double *noise,
-                      size_t n,
-                      uint8_t *ret_coded)
+bool ps_quant_fixed_encode(size_t width, ps_type_t type, const double *values, const double *noise,
+                           size_t n, uint8_t *ret_coded)
 {
     uint32_t codes[PS_QUANT_BLOCK];
     double lo = 0;
     double hi = 0;
     grid_t grid = {0};
 
-    if (!find_range(type, values, n, &lo, &hi) ||
-        !make_grid(width, lo, hi, &grid)) {
+    if (!find_range(type, values, n, &lo, &hi) || !make_grid(width, lo, hi, &grid)) {
         return false;
     }
     ps_store_f64(ret_coded, grid.lo);
@@ -162,11 +143,8 @@ ps_quant_fixed_encode(size_t width,
     return true;
 }
 
-static void
-read_codes(const uint8_t *from,
-           size_t width,
-           size_t n,
-           uint32_t ret_codes[PS_QUANT_BLOCK])
+static void read_codes(const uint8_t *from, size_t width, size_t n,
+                       uint32_t ret_codes[PS_QUANT_BLOCK])
 {
     switch (width) {
     case 1:
@@ -192,12 +170,8 @@ read_codes(const uint8_t *from,
     }
 }
 
-bool
-ps_quant_fixed_decode(size_t width,
-                      ps_type_t type,
-                      const uint8_t *coded,
-                      size_t n,
-                      double *ret_values)
+bool ps_quant_fixed_decode(size_t width, ps_type_t type, const uint8_t *coded, size_t n,
+                           double *ret_values)
 {
     uint32_t codes[PS_QUANT_BLOCK];
     double lo = ps_load_f64(coded);
@@ -205,8 +179,7 @@ ps_quant_fixed_decode(size_t width,
     double top = (double)((UINT64_C(1) << (8 * width)) - 1);
     double limit = 2 * size_limit(type);
 
-    if (!(fabs(lo) <= limit) || !(step >= 0) ||
-        !(fabs(lo + step * top) <= limit)) {
+    if (!(fabs(lo) <= limit) || !(step >= 0) || !(fabs(lo + step * top) <= limit)) {
         return false;
     }
     read_codes(coded + PS_QUANT_HEAD, width, n, codes);

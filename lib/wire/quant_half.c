@@ -24,8 +24,7 @@ static const half_t F16 = {10, 0x1p-14, 65504.0};
 static const half_t BF16 = {7, 0x1p-126, 255 * 0x1p120};
 
 /* Each value's code in the low bits. */
-static inline ps_u64x2_t
-encode(const half_t *half, ps_f64x2_t x, ps_f64x2_t noise)
+static inline ps_u64x2_t encode(const half_t *half, ps_f64x2_t x, ps_f64x2_t noise)
 {
     ps_f64x2_t least = {half->least, half->least};
     ps_f64x2_t size = ps_quant_abs(x);
@@ -33,8 +32,7 @@ encode(const half_t *half, ps_f64x2_t x, ps_f64x2_t noise)
     ps_u64x2_t base = ((ps_u64x2_t)size & full) | ((ps_u64x2_t)least & ~full);
     ps_u64x2_t exponent = base >> F64_FRACTION;
     ps_u64x2_t first = (ps_u64x2_t)least >> F64_FRACTION;
-    ps_u64x2_t scale = (half->fraction + 2 * F64_BIAS - exponent)
-                       << F64_FRACTION;
+    ps_u64x2_t scale = (half->fraction + 2 * F64_BIAS - exponent) << F64_FRACTION;
     ps_u64x2_t rounded = ps_quant_round(size * (ps_f64x2_t)scale, noise);
     ps_u64x2_t sign = (ps_u64x2_t)x >> 63;
 
@@ -42,12 +40,10 @@ encode(const half_t *half, ps_f64x2_t x, ps_f64x2_t noise)
 }
 
 /* Called with a constant `half`, so that each of the two gets its own loop. */
-static inline __attribute__((always_inline)) bool
-encode_all(const half_t *half,
-           const double *values,
-           const double *noise,
-           size_t n,
-           uint8_t *ret_coded)
+static inline __attribute__((always_inline)) bool encode_all(const half_t *half,
+                                                             const double *values,
+                                                             const double *noise, size_t n,
+                                                             uint8_t *ret_coded)
 {
     ps_u64x2_t good = {UINT64_MAX, UINT64_MAX};
     uint16_t codes[PS_QUANT_BLOCK] = {0};
@@ -64,19 +60,14 @@ encode_all(const half_t *half,
     return (good[0] & good[1]) != 0;
 }
 
-bool
-ps_quant_half_encode(ps_values_as_t as,
-                     const double *values,
-                     const double *noise,
-                     size_t n,
-                     uint8_t *ret_coded)
+bool ps_quant_half_encode(ps_values_as_t as, const double *values, const double *noise, size_t n,
+                          uint8_t *ret_coded)
 {
     return as == PS_VALUES_F16 ? encode_all(&F16, values, noise, n, ret_coded)
                                : encode_all(&BF16, values, noise, n, ret_coded);
 }
 
-static inline float
-float_of_bits(uint32_t bits)
+static inline float float_of_bits(uint32_t bits)
 {
     float value;
 
@@ -84,8 +75,7 @@ float_of_bits(uint32_t bits)
     return value;
 }
 
-static inline uint32_t
-bits_of_float(float value)
+static inline uint32_t bits_of_float(float value)
 {
     uint32_t bits;
 
@@ -97,13 +87,12 @@ bits_of_float(float value)
  * f32 of the next exponent, from which the bit is taken again: arithmetic with
  * numbers as small as they are in f32's range would be slow. Infinity and NaN,
  * whose exponent is the greatest, keep it. */
-static inline float
-decode_f16(uint16_t code)
+static inline float decode_f16(uint16_t code)
 {
     uint32_t size = (uint32_t)(code & 0x7FFF) << 13;
     uint32_t full = size + F16_MOVE;
-    float small = float_of_bits(full + F32_EXPONENT_ONE) -
-                  float_of_bits(F16_MOVE + F32_EXPONENT_ONE);
+    float small =
+        float_of_bits(full + F32_EXPONENT_ONE) - float_of_bits(F16_MOVE + F32_EXPONENT_ONE);
     uint32_t is_small = 0 - (uint32_t)(size < F32_EXPONENT_ONE);
     uint32_t bits = (bits_of_float(small) & is_small) | (full & ~is_small);
     uint32_t special = size >= 0x1F * F32_EXPONENT_ONE ? F32_INFINITY : 0;
@@ -112,16 +101,11 @@ decode_f16(uint16_t code)
     return float_of_bits(bits | special | sign);
 }
 
-void
-ps_quant_half_decode(ps_values_as_t as,
-                     const uint8_t *coded,
-                     size_t n,
-                     double *ret_values)
+void ps_quant_half_decode(ps_values_as_t as, const uint8_t *coded, size_t n, double *ret_values)
 {
     if (as == PS_VALUES_F16) {
         for (size_t i = 0; i < n; i++) {
-            ret_values[i] =
-                (double)decode_f16(ps_load_u16(coded + CODE_SIZE * i));
+            ret_values[i] = (double)decode_f16(ps_load_u16(coded + CODE_SIZE * i));
         }
     } else {
         for (size_t i = 0; i < n; i++) {

@@ -27,8 +27,7 @@ void ps_quant_noise_init(ps_quant_noise_t *self, uint64_t seed);
 /* Numbers in (0, 1), 52 bits, never 0 and never 1. */
 void ps_quant_noise_fill(ps_quant_noise_t *self, double ret[PS_QUANT_BLOCK]);
 
-static inline ps_f64x2_t
-ps_quant_load(const double *from)
+static inline ps_f64x2_t ps_quant_load(const double *from)
 {
     ps_f64x2_t pair;
 
@@ -36,8 +35,7 @@ ps_quant_load(const double *from)
     return pair;
 }
 
-static inline ps_f64x2_t
-ps_quant_abs(ps_f64x2_t pair)
+static inline ps_f64x2_t ps_quant_abs(ps_f64x2_t pair)
 {
     return (ps_f64x2_t)((ps_u64x2_t)pair & (UINT64_MAX >> 1));
 }
@@ -50,8 +48,7 @@ ps_quant_abs(ps_f64x2_t pair)
 
 /* The integers below or above t, by chance: above as often as the fraction
  * says. 0 <= t < 2^51; noise in (0, 1), so that a whole t stays. */
-static inline ps_u64x2_t
-ps_quant_round(ps_f64x2_t t, ps_f64x2_t noise)
+static inline ps_u64x2_t ps_quant_round(ps_f64x2_t t, ps_f64x2_t noise)
 {
     ps_f64x2_t nearest = (t + PS_QUANT_SHIFT) - PS_QUANT_SHIFT;
     ps_u64x2_t too_far = (ps_u64x2_t)(nearest > t) & PS_QUANT_ONE_BITS;
@@ -63,29 +60,16 @@ ps_quant_round(ps_f64x2_t t, ps_f64x2_t noise)
 }
 
 /* n <= PS_QUANT_BLOCK in all of these. false: a value cannot be written. */
-PSD_MUST_CHECK bool ps_quant_half_encode(ps_values_as_t as,
-                                         const double *values,
-                                         const double *noise,
-                                         size_t n,
-                                         uint8_t *ret_coded);
-void ps_quant_half_decode(ps_values_as_t as,
-                          const uint8_t *coded,
-                          size_t n,
-                          double *ret_values);
+PSD_MUST_CHECK bool ps_quant_half_encode(ps_values_as_t as, const double *values,
+                                         const double *noise, size_t n, uint8_t *ret_coded);
+void ps_quant_half_decode(ps_values_as_t as, const uint8_t *coded, size_t n, double *ret_values);
 
 #define PS_QUANT_HEAD 16 /* bytes of a block's lo and step */
 
-PSD_MUST_CHECK bool ps_quant_fixed_encode(size_t width,
-                                          ps_type_t type,
-                                          const double *values,
-                                          const double *noise,
-                                          size_t n,
-                                          uint8_t *ret_coded);
+PSD_MUST_CHECK bool ps_quant_fixed_encode(size_t width, ps_type_t type, const double *values,
+                                          const double *noise, size_t n, uint8_t *ret_coded);
 /* false: lo or step is not finite, step is negative, or a code would lead
  * beyond what the type holds. */
-PSD_MUST_CHECK bool ps_quant_fixed_decode(size_t width,
-                                          ps_type_t type,
-                                          const uint8_t *coded,
-                                          size_t n,
-                                          double *ret_values);
+PSD_MUST_CHECK bool ps_quant_fixed_decode(size_t width, ps_type_t type, const uint8_t *coded,
+                                          size_t n, double *ret_values);
 #endif

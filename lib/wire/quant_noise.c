@@ -9,8 +9,7 @@
 #define LANES PS_QUANT_LANES
 #define HALF_BIT 0x1p-53 /* lifts 0 and keeps the mean at 1/2 */
 
-void
-ps_quant_noise_init(ps_quant_noise_t *self, uint64_t seed)
+void ps_quant_noise_init(ps_quant_noise_t *self, uint64_t seed)
 {
     ps_rng_t rng = {.state = seed};
 
@@ -25,8 +24,7 @@ ps_quant_noise_init(ps_quant_noise_t *self, uint64_t seed)
 
 /* The numbers of one step of a pair of generators. With 52 random bits behind
  * the bits of 1 a number in [1, 2) comes out. */
-static inline ps_f64x2_t
-step(ps_u64x2_t s[4][LANES], size_t k)
+static inline ps_f64x2_t step(ps_u64x2_t s[4][LANES], size_t k)
 {
     ps_u64x2_t sum = s[0][k] + s[3][k];
     ps_u64x2_t shifted = s[1][k] << 17;
@@ -40,8 +38,7 @@ step(ps_u64x2_t s[4][LANES], size_t k)
     return ((ps_f64x2_t)(PS_QUANT_ONE_BITS | sum >> 12) - 1) + HALF_BIT;
 }
 
-void
-ps_quant_noise_fill(ps_quant_noise_t *self, double ret[PS_QUANT_BLOCK])
+void ps_quant_noise_fill(ps_quant_noise_t *self, double ret[PS_QUANT_BLOCK])
 {
     for (size_t i = 0; i < PS_QUANT_BLOCK; i += 2 * LANES) {
         for (size_t k = 0; k < LANES; k++) {

@@ -11,8 +11,7 @@
 
 static const uint8_t ZEROS[PS_RECORD_ALIGN];
 
-const char *
-ps_record_kind_name(ps_record_kind_t kind)
+const char *ps_record_kind_name(ps_record_kind_t kind)
 {
     switch (kind) {
     case PS_RECORD_PUSH:
@@ -41,8 +40,7 @@ ps_record_kind_name(ps_record_kind_t kind)
     return "?";
 }
 
-static size_t
-values_size(const ps_payload_t *payload)
+static size_t values_size(const ps_payload_t *payload)
 {
     size_t size = 0;
 
@@ -52,8 +50,7 @@ values_size(const ps_payload_t *payload)
     return size;
 }
 
-size_t
-ps_record_size(const ps_record_t *self, const ps_payload_t *payload)
+size_t ps_record_size(const ps_record_t *self, const ps_payload_t *payload)
 {
     size_t values = values_size(payload);
     size_t keys = payload != NULL ? payload->keys.size : 0;
@@ -67,8 +64,7 @@ ps_record_size(const ps_record_t *self, const ps_payload_t *payload)
     return size <= PS_RECORD_MAX ? size : 0;
 }
 
-static void
-write_head(const ps_record_t *self, size_t size, size_t values, uint8_t *to)
+static void write_head(const ps_record_t *self, size_t size, size_t values, uint8_t *to)
 {
     uint8_t marks = self->marks ? PS_RECORD_MARKS : 0;
     ps_record_fields_t fields = {.kind = (uint8_t)self->kind | marks,
@@ -107,15 +103,13 @@ write_head(const ps_record_t *self, size_t size, size_t values, uint8_t *to)
     ps_store_u32(to, (uint32_t)size);
     ps_store_u32(to + PS_RECORD_AT_MAGIC, PS_RECORD_MAGIC);
     ps_store_u64(to + PS_RECORD_AT_CHECKSUM, 0);
-#define STORE(type, name) \
-    ps_store_##type(to + PS_RECORD_PLACE_OF(name), fields.name);
+#define STORE(type, name) ps_store_##type(to + PS_RECORD_PLACE_OF(name), fields.name);
     PS_RECORD_FIELDS(STORE)
 #undef STORE
 }
 
 /* Appends a part and the zeros behind it; returns the place behind. */
-static uint8_t *
-copy_part(uint8_t *to, const ps_bytes_t *spans, size_t n)
+static uint8_t *copy_part(uint8_t *to, const ps_bytes_t *spans, size_t n)
 {
     size_t size = 0;
     size_t zeros = 0;
@@ -131,10 +125,7 @@ copy_part(uint8_t *to, const ps_bytes_t *spans, size_t n)
     return to + size + zeros;
 }
 
-void
-ps_record_write(const ps_record_t *self,
-                const ps_payload_t *payload,
-                uint8_t *to)
+void ps_record_write(const ps_record_t *self, const ps_payload_t *payload, uint8_t *to)
 {
     size_t size = ps_record_size(self, payload);
     uint8_t *at = to + PS_RECORD_HEAD;
@@ -151,8 +142,7 @@ ps_record_write(const ps_record_t *self,
 }
 
 /* Lists a part and the zeros behind it; returns the number of spans. */
-static size_t
-list_part(const ps_bytes_t *from, size_t n_from, ps_bytes_t *ret_spans)
+static size_t list_part(const ps_bytes_t *from, size_t n_from, ps_bytes_t *ret_spans)
 {
     size_t size = 0;
     size_t n = 0;
@@ -169,11 +159,8 @@ list_part(const ps_bytes_t *from, size_t n_from, ps_bytes_t *ret_spans)
     return n;
 }
 
-size_t
-ps_record_head_write(const ps_record_t *self,
-                     const ps_payload_t *payload,
-                     uint8_t ret_head[PS_RECORD_HEAD],
-                     ps_bytes_t *ret_spans)
+size_t ps_record_head_write(const ps_record_t *self, const ps_payload_t *payload,
+                            uint8_t ret_head[PS_RECORD_HEAD], ps_bytes_t *ret_spans)
 {
     size_t size = ps_record_size(self, payload);
     size_t n = 1;

@@ -58,7 +58,7 @@ typedef struct ps_record {
     ps_record_kind_t kind;
     uint32_t table;
     uint32_t partition;
-    uint64_t lsn; /* 1, 2, 3, … in each partition; of ANEW and LEAVE 0 too */
+    uint64_t lsn;   /* 1, 2, 3, … in each partition; of ANEW and LEAVE 0 too */
     uint64_t epoch; /* under which the primary made it */
     uint64_t session;
     uint64_t seq;
@@ -110,15 +110,12 @@ const char *ps_record_kind_name(ps_record_kind_t kind);
 
 /* Bytes of the record with this payload (NULL: none). 0: more than
  * PS_RECORD_MAX. The payload of a PUSH is as its slice says. */
-PSD_MUST_CHECK size_t ps_record_size(const ps_record_t *self,
-                                     const ps_payload_t *payload);
+PSD_MUST_CHECK size_t ps_record_size(const ps_record_t *self, const ps_payload_t *payload);
 
 /* Writes all ps_record_size bytes, which is not 0, to `to`. What another
  * process may change is read once, so that the checksum is that of what was
  * written. */
-void ps_record_write(const ps_record_t *self,
-                     const ps_payload_t *payload,
-                     uint8_t *to);
+void ps_record_write(const ps_record_t *self, const ps_payload_t *payload, uint8_t *to);
 
 /* Spans that ps_record_head_write needs room for, beside payload->n_spans. */
 #define PS_RECORD_SPANS 6
@@ -127,10 +124,8 @@ void ps_record_write(const ps_record_t *self,
  * head, and lists head, parts and the zeros between them as spans that are to
  * be sent one behind the other; those but the head are borrowed from payload.
  * Returns the number of spans. */
-size_t ps_record_head_write(const ps_record_t *self,
-                            const ps_payload_t *payload,
-                            uint8_t ret_head[PS_RECORD_HEAD],
-                            ps_bytes_t *ret_spans);
+size_t ps_record_head_write(const ps_record_t *self, const ps_payload_t *payload,
+                            uint8_t ret_head[PS_RECORD_HEAD], ps_bytes_t *ret_spans);
 
 /* The size that the record at the front of bytes claims to have; 0 when fewer
  * than 8 bytes are there or they are not a record's. For who needs to know how
@@ -153,9 +148,7 @@ size_t ps_record_claims(ps_bytes_t bytes);
  * PSD_DAMAGED, naming the byte within the record, the value and what is
  * allowed.
  */
-PSD_MUST_CHECK psd_status_t ps_record_read(ps_bytes_t bytes,
-                                           size_t *ret_size,
-                                           ps_record_t *ret_record,
-                                           ps_body_t *ret_body,
+PSD_MUST_CHECK psd_status_t ps_record_read(ps_bytes_t bytes, size_t *ret_size,
+                                           ps_record_t *ret_record, ps_body_t *ret_body,
                                            psd_error_t *err);
 #endif

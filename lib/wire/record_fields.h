@@ -27,13 +27,11 @@ typedef struct ps_record_places {
     uint8_t before[PS_RECORD_AT_FIELDS];
     PS_RECORD_FIELDS(PS_RECORD_PLACE)
 } ps_record_places_t;
-static_assert(sizeof(ps_record_places_t) == PS_RECORD_HEAD,
-              "PS_RECORD_HEAD is wrong");
+static_assert(sizeof(ps_record_places_t) == PS_RECORD_HEAD, "PS_RECORD_HEAD is wrong");
 #define PS_RECORD_PLACE_OF(name) offsetof(ps_record_places_t, name)
 
 /* Zeros behind a part of size bytes. */
-static inline size_t
-ps_record_padding(size_t size)
+static inline size_t ps_record_padding(size_t size)
 {
     return (PS_RECORD_ALIGN - size % PS_RECORD_ALIGN) % PS_RECORD_ALIGN;
 }

@@ -16,33 +16,25 @@
 
 static const uint8_t ZEROS[PS_RECORD_ALIGN];
 
-static psd_status_t
-damaged(psd_error_t *err,
-        size_t at,
-        const char *what,
-        uint64_t value,
-        const char *allowed)
+static psd_status_t damaged(psd_error_t *err, size_t at, const char *what, uint64_t value,
+                            const char *allowed)
 {
-    return psd_error_set(err, PSD_DAMAGED,
-                         "byte %zu: %s is %" PRIu64 "; allowed: %s", at, what,
+    return psd_error_set(err, PSD_DAMAGED, "byte %zu: %s is %" PRIu64 "; allowed: %s", at, what,
                          value, allowed);
 }
 
-size_t
-ps_record_claims(ps_bytes_t bytes)
+size_t ps_record_claims(ps_bytes_t bytes)
 {
     size_t size = bytes.size >= 8 ? ps_load_u32(bytes.data) : 0;
 
     return size >= PS_RECORD_HEAD && size % PS_RECORD_ALIGN == 0 &&
-                   ps_load_u32(bytes.data + PS_RECORD_AT_MAGIC) ==
-                       PS_RECORD_MAGIC
+                   ps_load_u32(bytes.data + PS_RECORD_AT_MAGIC) == PS_RECORD_MAGIC
                ? size
                : 0;
 }
 
 /* The head and the checksum over all; every byte is then what was written. */
-static psd_status_t
-check_whole(ps_bytes_t bytes, size_t *ret_size, psd_error_t *err)
+static psd_status_t check_whole(ps_bytes_t bytes, size_t *ret_size, psd_error_t *err)
 {
     uint32_t magic = 0;
     size_t size = 0;
@@ -58,16 +50,14 @@ check_whole(ps_bytes_t bytes, size_t *ret_size, psd_error_t *err)
     magic = ps_load_u32(bytes.data + PS_RECORD_AT_MAGIC);
     if (magic != PS_RECORD_MAGIC) {
         return psd_error_set(err, PSD_DAMAGED,
-                             "byte %d: magic is 0x%08" PRIx32
-                             "; allowed: 0x%08" PRIx32,
+                             "byte %d: magic is 0x%08" PRIx32 "; allowed: 0x%08" PRIx32,
                              PS_RECORD_AT_MAGIC, magic, PS_RECORD_MAGIC);
     }
     if (size < PS_RECORD_HEAD || size % PS_RECORD_ALIGN != 0) {
         return damaged(err, 0, "size", size, "multiples of 8, 136 at least");
     }
     if (size > bytes.size) {
-        return psd_error_set(err, PSD_DAMAGED,
-                             "byte %zu: the bytes end; size is %zu", bytes.size,
+        return psd_error_set(err, PSD_DAMAGED, "byte %zu: the bytes end; size is %zu", bytes.size,
                              size);
     }
     sum = ps_hash_spans(
@@ -78,19 +68,16 @@ check_whole(ps_bytes_t bytes, size_t *ret_size, psd_error_t *err)
         },
         3);
     if (sum != ps_load_u64(bytes.data + PS_RECORD_AT_CHECKSUM)) {
-        return psd_error_set(err, PSD_DAMAGED,
-                             "byte %d: checksum is 0x%016" PRIx64
-                             "; the %zu bytes give 0x%016" PRIx64,
-                             PS_RECORD_AT_CHECKSUM,
-                             ps_load_u64(bytes.data + PS_RECORD_AT_CHECKSUM),
-                             size, sum);
+        return psd_error_set(
+            err, PSD_DAMAGED,
+            "byte %d: checksum is 0x%016" PRIx64 "; the %zu bytes give 0x%016" PRIx64,
+            PS_RECORD_AT_CHECKSUM, ps_load_u64(bytes.data + PS_RECORD_AT_CHECKSUM), size, sum);
     }
     *ret_size = size;
     return PSD_OK;
 }
 
-static bool
-is_status(uint16_t number)
+static bool is_status(uint16_t number)
 {
 #define KNOWN(name, number, ...) case number:
     switch (number) {
@@ -103,8 +90,7 @@ is_status(uint16_t number)
 }
 
 /* What a kind other than PUSH has no use for. */
-static psd_status_t
-check_unused(const ps_record_fields_t *fields, psd_error_t *err)
+static psd_status_t check_unused(const ps_record_fields_t *fields, psd_error_t *err)
 {
 #define UNUSED(name)                                                       \
     if (fields->name != 0) {                                               \
@@ -132,8 +118,7 @@ check_unused(const ps_record_fields_t *fields, psd_error_t *err)
 }
 
 /* Takes the bit off the kind, where it has one. */
-static psd_status_t
-split_kind(ps_record_fields_t *fields, bool *ret_marks, psd_error_t *err)
+static psd_status_t split_kind(ps_record_fields_t *fields, bool *ret_marks, psd_error_t *err)
 {
     uint8_t kind = fields->kind & (uint8_t)~PS_RECORD_MARKS;
 
@@ -147,39 +132,33 @@ split_kind(ps_record_fields_t *fields, bool *ret_marks, psd_error_t *err)
     return PSD_OK;
 }
 
-static psd_status_t
-check_kind(const ps_record_fields_t *fields, psd_error_t *err)
+static psd_status_t check_kind(const ps_record_fields_t *fields, psd_error_t *err)
 {
     bool refusal = fields->kind == PS_RECORD_REFUSAL;
 
     if (fields->kind < PS_RECORD_PUSH || fields->kind > PS_RECORD_RETIRE) {
-        return damaged(err, PS_RECORD_PLACE_OF(kind), "kind", fields->kind,
-                       "1..11");
+        return damaged(err, PS_RECORD_PLACE_OF(kind), "kind", fields->kind, "1..11");
     }
     if (refusal ? fields->status == PSD_OK || !is_status(fields->status)
                 : fields->status != PSD_OK) {
-        return damaged(err, PS_RECORD_PLACE_OF(status), "status",
-                       fields->status,
+        return damaged(err, PS_RECORD_PLACE_OF(status), "status", fields->status,
                        refusal ? "the numbers of the status list but 0"
                                : "0 as kind is not REFUSAL");
     }
-    if (fields->lsn == 0 && fields->kind != PS_RECORD_ANEW &&
-        fields->kind != PS_RECORD_LEAVE) {
+    if (fields->lsn == 0 && fields->kind != PS_RECORD_ANEW && fields->kind != PS_RECORD_LEAVE) {
         return damaged(err, PS_RECORD_PLACE_OF(lsn), "lsn", 0, "1 and more");
     }
     if (fields->kind != PS_RECORD_PUSH) {
         return check_unused(fields, err);
     }
     if (fields->rows > PS_ROWS_RANGE) {
-        return damaged(err, PS_RECORD_PLACE_OF(rows), "rows", fields->rows,
-                       "0..1");
+        return damaged(err, PS_RECORD_PLACE_OF(rows), "rows", fields->rows, "0..1");
     }
     return PSD_OK;
 }
 
 /* The PUSH message that says the same. */
-static void
-as_message(const ps_record_fields_t *fields, ps_message_t *ret)
+static void as_message(const ps_record_fields_t *fields, ps_message_t *ret)
 {
     memset(ret, 0, sizeof *ret);
     ret->kind = PS_KIND_PUSH;
@@ -199,11 +178,8 @@ typedef struct sizes {
     uint64_t values;
 } sizes_t;
 
-static psd_status_t
-sizes_of(const ps_record_fields_t *fields,
-         const ps_message_t *message,
-         sizes_t *ret,
-         psd_error_t *err)
+static psd_status_t sizes_of(const ps_record_fields_t *fields, const ps_message_t *message,
+                             sizes_t *ret, psd_error_t *err)
 {
     psd_status_t rc = PSD_OK;
 
@@ -211,8 +187,7 @@ sizes_of(const ps_record_fields_t *fields,
     if (fields->kind == PS_RECORD_PUSH) {
         rc = ps_message_check(message, err);
         if (rc == PSD_OK) {
-            rc = ps_message_sizes(message, &ret->keys, &ret->index,
-                                  &ret->values, err);
+            rc = ps_message_sizes(message, &ret->keys, &ret->index, &ret->values, err);
         }
         return rc;
     }
@@ -224,8 +199,7 @@ sizes_of(const ps_record_fields_t *fields,
 }
 
 /* Cuts a part of need bytes and its zeros off the front of rest. */
-static bool
-cut_part(ps_bytes_t *rest, uint64_t need, ps_bytes_t *ret)
+static bool cut_part(ps_bytes_t *rest, uint64_t need, ps_bytes_t *ret)
 {
     size_t size = (size_t)need;
     size_t zeros = 0;
@@ -243,37 +217,27 @@ cut_part(ps_bytes_t *rest, uint64_t need, ps_bytes_t *ret)
     return true;
 }
 
-static psd_status_t
-cut_body(const ps_record_fields_t *fields,
-         const sizes_t *sizes,
-         ps_bytes_t rest,
-         ps_body_t *ret,
-         psd_error_t *err)
+static psd_status_t cut_body(const ps_record_fields_t *fields, const sizes_t *sizes,
+                             ps_bytes_t rest, ps_body_t *ret, psd_error_t *err)
 {
     if (sizes->values != fields->values_size) {
-        return psd_error_set(
-            err, PSD_DAMAGED,
-            "byte %zu: values_size is %" PRIu32 "; %s needs %" PRIu64,
-            PS_RECORD_PLACE_OF(values_size), fields->values_size,
-            ps_record_kind_name(fields->kind), sizes->values);
+        return psd_error_set(err, PSD_DAMAGED,
+                             "byte %zu: values_size is %" PRIu32 "; %s needs %" PRIu64,
+                             PS_RECORD_PLACE_OF(values_size), fields->values_size,
+                             ps_record_kind_name(fields->kind), sizes->values);
     }
-    if (!cut_part(&rest, sizes->keys, &ret->keys) ||
-        !cut_part(&rest, sizes->index, &ret->index) ||
+    if (!cut_part(&rest, sizes->keys, &ret->keys) || !cut_part(&rest, sizes->index, &ret->index) ||
         !cut_part(&rest, sizes->values, &ret->values) || rest.size != 0) {
         return psd_error_set(err, PSD_DAMAGED,
-                             "byte %d: the parts are not %" PRIu64 ", %" PRIu64
-                             " and %" PRIu64 " bytes with zeros between",
-                             PS_RECORD_HEAD, sizes->keys, sizes->index,
-                             sizes->values);
+                             "byte %d: the parts are not %" PRIu64 ", %" PRIu64 " and %" PRIu64
+                             " bytes with zeros between",
+                             PS_RECORD_HEAD, sizes->keys, sizes->index, sizes->values);
     }
     return PSD_OK;
 }
 
-static psd_status_t
-read_body(const ps_record_fields_t *fields,
-          ps_bytes_t rest,
-          ps_body_t *ret,
-          psd_error_t *err)
+static psd_status_t read_body(const ps_record_fields_t *fields, ps_bytes_t rest, ps_body_t *ret,
+                              psd_error_t *err)
 {
     ps_message_t message;
     sizes_t sizes;
@@ -290,8 +254,7 @@ read_body(const ps_record_fields_t *fields,
     return rc;
 }
 
-static void
-to_record(const ps_record_fields_t *fields, bool marks, ps_record_t *ret)
+static void to_record(const ps_record_fields_t *fields, bool marks, ps_record_t *ret)
 {
     *ret = (ps_record_t){
         .kind = (ps_record_kind_t)fields->kind,
@@ -322,8 +285,7 @@ to_record(const ps_record_fields_t *fields, bool marks, ps_record_t *ret)
 }
 
 /* Says it in the words of the message's checks, as damage. */
-static psd_status_t
-refuse_push(const ps_record_fields_t *fields, ps_bytes_t rest, psd_error_t *err)
+static psd_status_t refuse_push(const ps_record_fields_t *fields, ps_bytes_t rest, psd_error_t *err)
 {
     PSD_AUTO(psd_error_destroy) psd_error_t *why = psd_error_new();
     ps_body_t body = {0};
@@ -332,16 +294,11 @@ refuse_push(const ps_record_fields_t *fields, ps_bytes_t rest, psd_error_t *err)
 
     assert(rc != PSD_OK);
     (void)rc;
-    return psd_error_set(err, PSD_DAMAGED, "byte %d: %s", PS_RECORD_AT_FIELDS,
-                         psd_error_text(why));
+    return psd_error_set(err, PSD_DAMAGED, "byte %d: %s", PS_RECORD_AT_FIELDS, psd_error_text(why));
 }
 
-psd_status_t
-ps_record_read(ps_bytes_t bytes,
-               size_t *ret_size,
-               ps_record_t *ret_record,
-               ps_body_t *ret_body,
-               psd_error_t *err)
+psd_status_t ps_record_read(ps_bytes_t bytes, size_t *ret_size, ps_record_t *ret_record,
+                            ps_body_t *ret_body, psd_error_t *err)
 {
     ps_record_fields_t fields;
     ps_bytes_t rest = {NULL, 0};
@@ -353,8 +310,7 @@ ps_record_read(ps_bytes_t bytes,
     if (rc != PSD_OK) {
         return rc;
     }
-#define LOAD(type, name) \
-    fields.name = ps_load_##type(bytes.data + PS_RECORD_PLACE_OF(name));
+#define LOAD(type, name) fields.name = ps_load_##type(bytes.data + PS_RECORD_PLACE_OF(name));
     PS_RECORD_FIELDS(LOAD)
 #undef LOAD
     rest = (ps_bytes_t){bytes.data + PS_RECORD_HEAD, size - PS_RECORD_HEAD};

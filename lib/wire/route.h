@@ -25,12 +25,9 @@ typedef struct ps_route {
 /* Its address for whoever can reach only one: tcp, else ipc. */
 const char *ps_route_any(const ps_route_t *self);
 /* Appends one entry. false: no memory. */
-PSD_MUST_CHECK bool ps_route_encode(const ps_route_t *self,
-                                    ps_buffer_t *buffer);
+PSD_MUST_CHECK bool ps_route_encode(const ps_route_t *self, ps_buffer_t *buffer);
 /* Reads exactly n entries into a fresh array that the caller frees with
  * ps_free. Errors: PSD_PROTO, PSD_NOMEM. */
-PSD_MUST_CHECK psd_status_t ps_routes_decode(ps_bytes_t bytes,
-                                             uint32_t n,
-                                             ps_route_t **ret_routes,
+PSD_MUST_CHECK psd_status_t ps_routes_decode(ps_bytes_t bytes, uint32_t n, ps_route_t **ret_routes,
                                              psd_error_t *err);
 #endif

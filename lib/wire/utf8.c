@@ -1,15 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "wire/utf8.h"
 
-static bool
-is_between(uint8_t byte, uint8_t low, uint8_t high)
+static bool is_between(uint8_t byte, uint8_t low, uint8_t high)
 {
     return byte >= low && byte <= high;
 }
 
 /* Bytes that a character with this first byte has; 0 when none starts so. */
-static size_t
-announced_length(uint8_t first)
+static size_t announced_length(uint8_t first)
 {
     if (first < 0x80) {
         return 1;
@@ -24,8 +22,7 @@ announced_length(uint8_t first)
 }
 
 /* The second byte is what keeps out overlong forms and surrogates. */
-static bool
-second_is_valid(uint8_t first, uint8_t second)
+static bool second_is_valid(uint8_t first, uint8_t second)
 {
     uint8_t low = first == 0xE0 ? 0xA0 : first == 0xF0 ? 0x90 : 0x80;
     uint8_t high = first == 0xED ? 0x9F : first == 0xF4 ? 0x8F : 0xBF;
@@ -33,8 +30,7 @@ second_is_valid(uint8_t first, uint8_t second)
     return is_between(second, low, high);
 }
 
-size_t
-ps_utf8_character(const uint8_t *data, size_t size)
+size_t ps_utf8_character(const uint8_t *data, size_t size)
 {
     size_t length = announced_length(data[0]);
 
@@ -52,8 +48,7 @@ ps_utf8_character(const uint8_t *data, size_t size)
     return length;
 }
 
-bool
-ps_utf8_is_text(const uint8_t *data, size_t size)
+bool ps_utf8_is_text(const uint8_t *data, size_t size)
 {
     size_t at = 0;
 

@@ -27,8 +27,7 @@ typedef struct figures {
     double us_per_push;
 } figures_t;
 
-static double
-cpu_s(void)
+static double cpu_s(void)
 {
     struct rusage use;
 
@@ -37,8 +36,7 @@ cpu_s(void)
            (double)(use.ru_utime.tv_usec + use.ru_stime.tv_usec) / 1e6;
 }
 
-static bool
-open_table(node_t *a, node_t *b, const work_t *work, ps_ack_t ack)
+static bool open_table(node_t *a, node_t *b, const work_t *work, ps_ack_t ack)
 {
     ps_copies_t copies = {.epoch = 1, .n = ack == PS_ACK_MEMORY ? 1 : 2};
     ps_table_t table = {.id = TABLE, .copies = &copies};
@@ -52,8 +50,7 @@ open_table(node_t *a, node_t *b, const work_t *work, ps_ack_t ack)
     return tell_table(a, &table) && (copies.n == 1 || tell_table(b, &table));
 }
 
-static bool
-push_for(client_t *client, const work_t *work, ps_ack_t ack, uint64_t until_ms)
+static bool push_for(client_t *client, const work_t *work, ps_ack_t ack, uint64_t until_ms)
 {
     while (ps_now_ms() < until_ms) {
         ps_message_t message;
@@ -68,8 +65,7 @@ push_for(client_t *client, const work_t *work, ps_ack_t ack, uint64_t until_ms)
     return client_wait_acks(client, ack);
 }
 
-static bool
-measure(const work_t *work, ps_ack_t ack, uint64_t ms, figures_t *ret)
+static bool measure(const work_t *work, ps_ack_t ack, uint64_t ms, figures_t *ret)
 {
     ps_context_t *context = NULL;
     node_t a = {.incarnation = 1001};
@@ -83,9 +79,8 @@ measure(const work_t *work, ps_ack_t ack, uint64_t ms, figures_t *ret)
 
     a.context = context;
     b.context = context;
-    done = done && open_node(&a, 1) && open_node(&b, 1) &&
-           open_table(&a, &b, work, ack) && open_client(&client, &a, 1) &&
-           push_for(&client, work, ack, ps_now_ms() + ms / 5);
+    done = done && open_node(&a, 1) && open_node(&b, 1) && open_table(&a, &b, work, ack) &&
+           open_client(&client, &a, 1) && push_for(&client, work, ack, ps_now_ms() + ms / 5);
     cpu = cpu_s();
     from_ms = ps_now_ms();
     pushes = -(double)client.n_acks;
@@ -103,8 +98,7 @@ measure(const work_t *work, ps_ack_t ack, uint64_t ms, figures_t *ret)
     return done;
 }
 
-int
-main(int argc, char **argv)
+int main(int argc, char **argv)
 {
     static const work_t works[] = {{1, 64}, {512, 64}, {8192, 16}, {131072, 8}};
     uint64_t ms = argc > 1 ? strtoull(argv[1], NULL, 10) * 1000 : 1000;
@@ -122,11 +116,9 @@ main(int argc, char **argv)
             (void)printf("%8lu bytes: memory %8.1f MB/s %7.3f ns/byte %8.2f "
                          "us/push; replica %8.1f MB/s %7.3f ns/byte %8.2f "
                          "us/push; throughput %4.0f %%, time %.2f x\n",
-                         (unsigned long)works[i].rows * 8, one.mb_per_s,
-                         one.ns_per_byte, one.us_per_push, two.mb_per_s,
-                         two.ns_per_byte, two.us_per_push,
-                         100 * two.mb_per_s / one.mb_per_s,
-                         two.us_per_push / one.us_per_push);
+                         (unsigned long)works[i].rows * 8, one.mb_per_s, one.ns_per_byte,
+                         one.us_per_push, two.mb_per_s, two.ns_per_byte, two.us_per_push,
+                         100 * two.mb_per_s / one.mb_per_s, two.us_per_push / one.us_per_push);
         }
     }
     return 0;

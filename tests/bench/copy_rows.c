@@ -30,24 +30,18 @@ typedef struct kind {
 } kind_t;
 
 static const kind_t kinds[] = {
-    {"array x 64", PS_KEYS_RANGE, PS_ROW_DENSE, PS_UPDATER_ADD, PS_INIT_ZERO,
-     64, 1, false},
-    {"array x 64, adam, versions", PS_KEYS_RANGE, PS_ROW_DENSE, PS_UPDATER_ADAM,
-     PS_INIT_ZERO, 64, 4, true},
-    {"array x 64, uniform", PS_KEYS_RANGE, PS_ROW_DENSE, PS_UPDATER_ADD,
-     PS_INIT_UNIFORM, 64, 1, false},
-    {"hash x 1024", PS_KEYS_HASH, PS_ROW_DENSE, PS_UPDATER_ADD, PS_INIT_ZERO,
-     1024, 1, false},
-    {"hash x 64", PS_KEYS_HASH, PS_ROW_DENSE, PS_UPDATER_ADD, PS_INIT_ZERO, 64,
-     1, false},
-    {"hash x 1", PS_KEYS_HASH, PS_ROW_DENSE, PS_UPDATER_ADD, PS_INIT_ZERO, 1, 1,
+    {"array x 64", PS_KEYS_RANGE, PS_ROW_DENSE, PS_UPDATER_ADD, PS_INIT_ZERO, 64, 1, false},
+    {"array x 64, adam, versions", PS_KEYS_RANGE, PS_ROW_DENSE, PS_UPDATER_ADAM, PS_INIT_ZERO, 64,
+     4, true},
+    {"array x 64, uniform", PS_KEYS_RANGE, PS_ROW_DENSE, PS_UPDATER_ADD, PS_INIT_UNIFORM, 64, 1,
      false},
-    {"sparse, 64 of 1024", PS_KEYS_HASH, PS_ROW_SPARSE, PS_UPDATER_ADD,
-     PS_INIT_ZERO, 64, 1, false},
+    {"hash x 1024", PS_KEYS_HASH, PS_ROW_DENSE, PS_UPDATER_ADD, PS_INIT_ZERO, 1024, 1, false},
+    {"hash x 64", PS_KEYS_HASH, PS_ROW_DENSE, PS_UPDATER_ADD, PS_INIT_ZERO, 64, 1, false},
+    {"hash x 1", PS_KEYS_HASH, PS_ROW_DENSE, PS_UPDATER_ADD, PS_INIT_ZERO, 1, 1, false},
+    {"sparse, 64 of 1024", PS_KEYS_HASH, PS_ROW_SPARSE, PS_UPDATER_ADD, PS_INIT_ZERO, 64, 1, false},
 };
 
-static double
-now_s(void)
+static double now_s(void)
 {
     struct timespec now = {0};
 
@@ -55,8 +49,7 @@ now_s(void)
     return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
 }
 
-static void
-must(bool good)
+static void must(bool good)
 {
     if (!good) {
         (void)fprintf(stderr, "copy_rows: failed\n");
@@ -65,15 +58,12 @@ must(bool good)
 }
 
 /* Rows first .. first + BATCH - 1, all of their columns 1. */
-static void
-push(ps_store_t *store, const kind_t *kind, uint64_t first, uint64_t n)
+static void push(ps_store_t *store, const kind_t *kind, uint64_t first, uint64_t n)
 {
     PSD_AUTO(ps_payload_destroy) ps_payload_t *payload = NULL;
     uint8_t *to = NULL;
-    ps_slice_t slice = {.type = PS_TYPE_F32,
-                        .n_rows = n,
-                        .n_cols = kind->n_cols,
-                        .n_values = n * kind->n_cols};
+    ps_slice_t slice = {
+        .type = PS_TYPE_F32, .n_rows = n, .n_cols = kind->n_cols, .n_values = n * kind->n_cols};
 
     if (kind->format == PS_ROW_SPARSE) {
         slice.cols = PS_COLS_RANGE;
@@ -81,8 +71,7 @@ push(ps_store_t *store, const kind_t *kind, uint64_t first, uint64_t n)
     payload = ps_payload_room(8 * n, 0, 4 * slice.n_values, &to);
     must(payload != NULL);
     for (uint64_t i = 0; i < n; i++, to += 8) {
-        ps_store_u64(to, kind->keys == PS_KEYS_HASH ? ps_hash_u64(first + i)
-                                                    : first + i);
+        ps_store_u64(to, kind->keys == PS_KEYS_HASH ? ps_hash_u64(first + i) : first + i);
     }
     for (uint64_t i = 0; i < slice.n_values; i++) {
         ps_store_f32(to + 4 * i, 1);
@@ -90,8 +79,7 @@ push(ps_store_t *store, const kind_t *kind, uint64_t first, uint64_t n)
     must(ps_store_push(store, &slice, payload, NULL) == PSD_OK);
 }
 
-static ps_table_spec_t
-spec_of(const kind_t *kind, uint64_t n_rows)
+static ps_table_spec_t spec_of(const kind_t *kind, uint64_t n_rows)
 {
     ps_table_spec_t spec;
 
@@ -115,8 +103,7 @@ spec_of(const kind_t *kind, uint64_t n_rows)
     return spec;
 }
 
-static void
-measure(const kind_t *kind, uint64_t bytes, size_t piece_bytes)
+static void measure(const kind_t *kind, uint64_t bytes, size_t piece_bytes)
 {
     uint64_t n_rows = bytes / (4 * (uint64_t)kind->n_cols * kind->n_arrays);
     ps_table_spec_t spec = spec_of(kind, n_rows);
@@ -139,20 +126,18 @@ measure(const kind_t *kind, uint64_t bytes, size_t piece_bytes)
         double begin = now_s();
         double middle = 0;
 
-        must(ps_store_hand_out(from, &cursor, piece_bytes, &piece, &is_done,
-                               NULL) == PSD_OK);
+        must(ps_store_hand_out(from, &cursor, piece_bytes, &piece, &is_done, NULL) == PSD_OK);
         middle = now_s();
         must(ps_store_take_in(to, piece->span, NULL) == PSD_OK);
         given += middle - begin;
         taken += now_s() - middle;
         n += piece->span.size;
     }
-    (void)printf("%-28s %8.2f %8.2f GB/s %8" PRIu64 " MiB\n", kind->name,
-                 (double)n / given / 1e9, (double)n / taken / 1e9, n / MIB);
+    (void)printf("%-28s %8.2f %8.2f GB/s %8" PRIu64 " MiB\n", kind->name, (double)n / given / 1e9,
+                 (double)n / taken / 1e9, n / MIB);
 }
 
-static void
-measure_memcpy(uint64_t bytes, size_t piece_bytes)
+static void measure_memcpy(uint64_t bytes, size_t piece_bytes)
 {
     uint8_t *from = ps_alloc(piece_bytes, 1);
     uint8_t *to = ps_alloc_raw(bytes, 1);
@@ -163,15 +148,13 @@ measure_memcpy(uint64_t bytes, size_t piece_bytes)
     for (uint64_t i = 0; i + piece_bytes <= bytes; i += piece_bytes) {
         memcpy(to + i, from, piece_bytes);
     }
-    (void)printf("%-28s %8s %8.2f GB/s\n", "memcpy", "",
-                 (double)bytes / (now_s() - begin) / 1e9);
+    (void)printf("%-28s %8s %8.2f GB/s\n", "memcpy", "", (double)bytes / (now_s() - begin) / 1e9);
     ps_free(from);
     ps_free(to);
 }
 
 /* Memory that this machine has never used may cost its host more than us. */
-static void
-warm(uint64_t bytes)
+static void warm(uint64_t bytes)
 {
     ps_pages_t all = {0};
 
@@ -181,8 +164,7 @@ warm(uint64_t bytes)
     ps_pages_done(&all);
 }
 
-int
-main(int argc, char **argv)
+int main(int argc, char **argv)
 {
     uint64_t bytes = (argc > 1 ? strtoull(argv[1], NULL, 10) : 256) * MIB;
     size_t piece = (argc > 2 ? strtoull(argv[2], NULL, 10) : 1024) * 1024;

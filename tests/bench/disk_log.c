@@ -56,8 +56,7 @@ typedef struct bench {
     psd_error_t *err;
 } bench_t;
 
-static double
-now(void)
+static double now(void)
 {
     struct timespec time;
 
@@ -65,24 +64,20 @@ now(void)
     return (double)time.tv_sec + (double)time.tv_nsec * 1e-9;
 }
 
-static void
-need(bool good, const bench_t *self, const char *what)
+static void need(bool good, const bench_t *self, const char *what)
 {
     if (!good) {
-        (void)fprintf(stderr, "disk_log: %s: %s\n", what,
-                      psd_error_text(self->err));
+        (void)fprintf(stderr, "disk_log: %s: %s\n", what, psd_error_text(self->err));
         exit(1);
     }
 }
 
-static void
-note(bench_t *self, int figure, double begin)
+static void note(bench_t *self, int figure, double begin)
 {
     self->figures[figure][self->round] = (double)self->mib / (now() - begin);
 }
 
-static psd_status_t
-take_name(void *context, const char *name, psd_error_t *err)
+static psd_status_t take_name(void *context, const char *name, psd_error_t *err)
 {
     char path[1100];
 
@@ -92,20 +87,18 @@ take_name(void *context, const char *name, psd_error_t *err)
     return PSD_OK;
 }
 
-static void
-empty_dir(bench_t *self)
+static void empty_dir(bench_t *self)
 {
     ps_disk_t *disk = ps_disk_real();
 
-    need(disk->list(disk, self->dir, take_name, self->dir, self->err) == PSD_OK,
-         self, "empty the directory");
+    need(disk->list(disk, self->dir, take_name, self->dir, self->err) == PSD_OK, self,
+         "empty the directory");
     sync();
 }
 
 /* ---- the disk ------------------------------------------------------------ */
 
-static void
-plain_write(bench_t *self)
+static void plain_write(bench_t *self)
 {
     char path[1100];
     double begin = 0;
@@ -117,9 +110,8 @@ plain_write(bench_t *self)
     fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
     need(fd >= 0, self, "open the plain file");
     for (uint64_t i = 0; i < self->mib; i++) {
-        need(write(fd, self->payloads[i % N_PAYLOADS]->span.data, MIB) ==
-                 (ssize_t)MIB,
-             self, "write the plain file");
+        need(write(fd, self->payloads[i % N_PAYLOADS]->span.data, MIB) == (ssize_t)MIB, self,
+             "write the plain file");
     }
     need(fdatasync(fd) == 0, self, "flush the plain file");
     note(self, FIGURE_WRITE, begin);
@@ -127,8 +119,7 @@ plain_write(bench_t *self)
 }
 
 /* What one file of the log holds is no longer in memory. */
-static psd_status_t
-forget_name(void *context, const char *name, psd_error_t *err)
+static psd_status_t forget_name(void *context, const char *name, psd_error_t *err)
 {
     char path[1100];
     int fd = -1;
@@ -144,18 +135,15 @@ forget_name(void *context, const char *name, psd_error_t *err)
     return PSD_OK;
 }
 
-static void
-forget(bench_t *self)
+static void forget(bench_t *self)
 {
     ps_disk_t *disk = ps_disk_real();
 
-    need(disk->list(disk, self->dir, forget_name, self->dir, self->err) ==
-             PSD_OK,
-         self, "forget the log");
+    need(disk->list(disk, self->dir, forget_name, self->dir, self->err) == PSD_OK, self,
+         "forget the log");
 }
 
-static psd_status_t
-read_name(void *context, const char *name, psd_error_t *err)
+static psd_status_t read_name(void *context, const char *name, psd_error_t *err)
 {
     static uint8_t block[MIB];
     char path[1100];
@@ -175,26 +163,22 @@ read_name(void *context, const char *name, psd_error_t *err)
     return n == 0 ? PSD_OK : PSD_IO;
 }
 
-static void
-plain_read(bench_t *self)
+static void plain_read(bench_t *self)
 {
     ps_disk_t *disk = ps_disk_real();
     double begin = 0;
 
     forget(self);
     begin = now();
-    need(disk->list(disk, self->dir, read_name, self->dir, self->err) == PSD_OK,
-         self, "read the log's files");
+    need(disk->list(disk, self->dir, read_name, self->dir, self->err) == PSD_OK, self,
+         "read the log's files");
     note(self, FIGURE_READ, begin);
 }
 
 /* ---- the log ------------------------------------------------------------- */
 
-static psd_status_t
-count_record(void *context,
-             const ps_record_t *record,
-             const ps_body_t *body,
-             psd_error_t *err)
+static psd_status_t count_record(void *context, const ps_record_t *record, const ps_body_t *body,
+                                 psd_error_t *err)
 {
     uint64_t *n = context;
 
@@ -204,8 +188,7 @@ count_record(void *context,
     return PSD_OK;
 }
 
-static ps_shard_log_t *
-open_log(bench_t *self, uint64_t *ret_n_records)
+static ps_shard_log_t *open_log(bench_t *self, uint64_t *ret_n_records)
 {
     ps_shard_log_args_t args = {.disk = ps_disk_real(),
                                 .dir = self->dir,
@@ -216,14 +199,12 @@ open_log(bench_t *self, uint64_t *ret_n_records)
     ps_shard_log_found_t found = {0};
 
     need(ps_shard_log_open(&args, &log, self->err) == PSD_OK &&
-             ps_shard_log_read(log, count_record, ret_n_records, &found,
-                               self->err) == PSD_OK,
+             ps_shard_log_read(log, count_record, ret_n_records, &found, self->err) == PSD_OK,
          self, "open the log");
     return log;
 }
 
-static void
-write_log(bench_t *self, size_t group)
+static void write_log(bench_t *self, size_t group)
 {
     uint64_t n = 0;
     ps_shard_log_t *log = NULL;
@@ -247,8 +228,7 @@ write_log(bench_t *self, size_t group)
                                         .n_cols = 64,
                                         .n_values = MIB / 4}};
 
-        need(ps_shard_log_append(log, &record, self->payloads[i % N_PAYLOADS],
-                                 self->err) == PSD_OK,
+        need(ps_shard_log_append(log, &record, self->payloads[i % N_PAYLOADS], self->err) == PSD_OK,
              self, "append");
         if (i % group == 0 || i == self->mib) {
             need(ps_shard_log_flush(log, self->err) == PSD_OK, self, "flush");
@@ -262,8 +242,7 @@ write_log(bench_t *self, size_t group)
     ps_shard_log_close(&log);
 }
 
-static void
-recover_log(bench_t *self)
+static void recover_log(bench_t *self)
 {
     ps_shard_log_t *log = NULL;
     uint64_t n = 0;
@@ -279,34 +258,28 @@ recover_log(bench_t *self)
 
 /* ---- snapshots ----------------------------------------------------------- */
 
-static void
-write_snapshot(bench_t *self, int figure, int level)
+static void write_snapshot(bench_t *self, int figure, int level)
 {
-    ps_snapshot_dir_t dir = {
-        .disk = ps_disk_real(), .dir = self->dir, .cluster = {{1}}};
+    ps_snapshot_dir_t dir = {.disk = ps_disk_real(), .dir = self->dir, .cluster = {{1}}};
     ps_snapshot_id_t id = {1, 0, 1, 0};
     ps_snapshot_writer_t *writer = NULL;
     double begin = 0;
 
     empty_dir(self);
     begin = now();
-    need(ps_snapshot_begin(&dir, &id, level, &writer, self->err) == PSD_OK,
-         self, "begin a snapshot");
+    need(ps_snapshot_begin(&dir, &id, level, &writer, self->err) == PSD_OK, self,
+         "begin a snapshot");
     for (uint64_t i = 0; i < self->mib; i++) {
-        need(ps_snapshot_add(writer, i, self->payloads[i % N_PAYLOADS]->span,
-                             self->err) == PSD_OK,
+        need(ps_snapshot_add(writer, i, self->payloads[i % N_PAYLOADS]->span, self->err) == PSD_OK,
              self, "add a piece");
     }
-    need(ps_snapshot_commit(&writer, self->mib, self->err) == PSD_OK, self,
-         "commit a snapshot");
+    need(ps_snapshot_commit(&writer, self->mib, self->err) == PSD_OK, self, "commit a snapshot");
     note(self, figure, begin);
 }
 
-static void
-load_snapshot(bench_t *self)
+static void load_snapshot(bench_t *self)
 {
-    ps_snapshot_dir_t dir = {
-        .disk = ps_disk_real(), .dir = self->dir, .cluster = {{1}}};
+    ps_snapshot_dir_t dir = {.disk = ps_disk_real(), .dir = self->dir, .cluster = {{1}}};
     ps_snapshot_id_t id = {1, 0, 1, 0};
     ps_snapshot_reader_t *reader = NULL;
     ps_snapshot_piece_t piece = {0};
@@ -314,11 +287,9 @@ load_snapshot(bench_t *self)
 
     forget(self);
     begin = now();
-    need(ps_snapshot_open(&dir, &id, &reader, self->err) == PSD_OK, self,
-         "open a snapshot");
+    need(ps_snapshot_open(&dir, &id, &reader, self->err) == PSD_OK, self, "open a snapshot");
     while (!piece.is_end) {
-        need(ps_snapshot_next(reader, &piece, self->err) == PSD_OK, self,
-             "read a snapshot");
+        need(ps_snapshot_next(reader, &piece, self->err) == PSD_OK, self, "read a snapshot");
     }
     note(self, FIGURE_LOAD, begin);
     ps_snapshot_close(&reader);
@@ -326,8 +297,7 @@ load_snapshot(bench_t *self)
 
 /* ---- figures ------------------------------------------------------------- */
 
-static int
-compare(const void *a, const void *b)
+static int compare(const void *a, const void *b)
 {
     double x = 0;
     double y = 0;
@@ -337,8 +307,7 @@ compare(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-static void
-print_figure(bench_t *self, const char *name, int figure, int base)
+static void print_figure(bench_t *self, const char *name, int figure, int base)
 {
     double *values = self->figures[figure];
     double median = 0;
@@ -348,12 +317,11 @@ print_figure(bench_t *self, const char *name, int figure, int base)
     qsort(self->figures[base], self->round, sizeof *values, compare);
     median = values[self->round / 2];
     of = self->figures[base][self->round / 2];
-    (void)printf("%-8s %8.0f MiB/s (%.0f .. %.0f) %4.0f %%\n", name, median,
-                 values[0], values[self->round - 1], 100 * median / of);
+    (void)printf("%-8s %8.0f MiB/s (%.0f .. %.0f) %4.0f %%\n", name, median, values[0],
+                 values[self->round - 1], 100 * median / of);
 }
 
-static void
-make_payloads(bench_t *self)
+static void make_payloads(bench_t *self)
 {
     ps_rng_t rng = {1};
 
@@ -370,23 +338,20 @@ make_payloads(bench_t *self)
     }
 }
 
-int
-main(int argc, char **argv)
+int main(int argc, char **argv)
 {
     bench_t self = {.mib = 256, .err = psd_error_new()};
     uint64_t rounds = 3;
 
     if (argc < 2 || argc > 4 || strlen(argv[1]) >= sizeof self.dir - 20 ||
         (argc > 2 && (!ps_text_u64(argv[2], &self.mib) || self.mib == 0)) ||
-        (argc > 3 && (!ps_text_u64(argv[3], &rounds) || rounds == 0 ||
-                      rounds > ROUNDS_MAX))) {
-        (void)fprintf(stderr, "disk_log DIR [MIB [ROUNDS, 1..%d]]\n",
-                      ROUNDS_MAX);
+        (argc > 3 && (!ps_text_u64(argv[3], &rounds) || rounds == 0 || rounds > ROUNDS_MAX))) {
+        (void)fprintf(stderr, "disk_log DIR [MIB [ROUNDS, 1..%d]]\n", ROUNDS_MAX);
         return 2;
     }
     (void)snprintf(self.dir, sizeof self.dir, "%s/disk-log", argv[1]);
-    need(ps_disk_real()->make_dir(ps_disk_real(), self.dir, self.err) == PSD_OK,
-         &self, "make the directory");
+    need(ps_disk_real()->make_dir(ps_disk_real(), self.dir, self.err) == PSD_OK, &self,
+         "make the directory");
     make_payloads(&self);
     for (; self.round < rounds; self.round++) {
         plain_write(&self);

@@ -23,8 +23,7 @@
 #define MIB ((size_t)1 << 20)
 #define IN_FLIGHT_MAX 64
 
-static double
-now_s(void)
+static double now_s(void)
 {
     struct timespec now = {0};
 
@@ -32,8 +31,7 @@ now_s(void)
     return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
 }
 
-static bool
-write_plain(const daemon_t *daemon, const float *values, unsigned mib)
+static bool write_plain(const daemon_t *daemon, const float *values, unsigned mib)
 {
     char path[PATH_MAX];
     double since = 0;
@@ -53,13 +51,8 @@ write_plain(const daemon_t *daemon, const float *values, unsigned mib)
     return true;
 }
 
-static bool
-push_all(psd_client_t *client,
-         psd_table_t *table,
-         const float *values,
-         unsigned mib,
-         unsigned in_flight,
-         psd_error_t *err)
+static bool push_all(psd_client_t *client, psd_table_t *table, const float *values, unsigned mib,
+                     unsigned in_flight, psd_error_t *err)
 {
     psd_ticket_t tickets[IN_FLIGHT_MAX];
     double since = now_s();
@@ -75,8 +68,7 @@ push_all(psd_client_t *client,
             psd_status_t rc = PSD_OK;
 
             psd_select_rows(select, &row, 1);
-            rc = psd_push_start(table, select, values, COLS, NULL,
-                                &tickets[i % in_flight], err);
+            rc = psd_push_start(table, select, values, COLS, NULL, &tickets[i % in_flight], err);
             psd_select_destroy(&select);
             CHECK_OK(rc, err);
         }
@@ -85,13 +77,8 @@ push_all(psd_client_t *client,
     return true;
 }
 
-static bool
-measure(const daemon_t *daemon,
-        unsigned mib,
-        unsigned in_flight,
-        const char *ack,
-        const float *values,
-        psd_error_t *err)
+static bool measure(const daemon_t *daemon, unsigned mib, unsigned in_flight, const char *ack,
+                    const float *values, psd_error_t *err)
 {
     psd_client_t *client = NULL;
     psd_table_t *table = NULL;
@@ -114,8 +101,7 @@ measure(const daemon_t *daemon,
     return true;
 }
 
-int
-main(int argc, char **argv)
+int main(int argc, char **argv)
 {
     unsigned mib = argc > 1 ? (unsigned)strtoul(argv[1], NULL, 10) : 256;
     unsigned in_flight = argc > 2 ? (unsigned)strtoul(argv[2], NULL, 10) : 16;
@@ -131,8 +117,7 @@ main(int argc, char **argv)
         values[i] = (float)(i * 2654435761U >> 8);
     }
     ok = daemon_start(&daemon, "shards: 1\n") &&
-         measure(&daemon, mib, in_flight, argc > 3 ? argv[3] : "disk", values,
-                 err);
+         measure(&daemon, mib, in_flight, argc > 3 ? argv[3] : "disk", values, err);
     daemon_drop(&daemon, !ok);
     psd_error_destroy(&err);
     free(values);

@@ -32,8 +32,7 @@ typedef struct sample {
     float *values;
 } sample_t;
 
-static double
-now_ns(void)
+static double now_ns(void)
 {
     struct timespec now;
 
@@ -41,16 +40,14 @@ now_ns(void)
     return (double)now.tv_sec * 1e9 + (double)now.tv_nsec;
 }
 
-static double
-gaussian(ps_rng_t *rng)
+static double gaussian(ps_rng_t *rng)
 {
     double radius = sqrt(-2 * log(1 - ps_rng_f64(rng)));
 
     return radius * cos(2 * 3.14159265358979 * ps_rng_f64(rng));
 }
 
-static bool
-fill(sample_t *self)
+static bool fill(sample_t *self)
 {
     ps_rng_t rng = {.state = 1};
     size_t n = self->n_rows * self->n_cols;
@@ -67,8 +64,7 @@ fill(sample_t *self)
         self->keys[i] = key;
     }
     for (size_t i = 0; i < n; i++) {
-        self->values[i] =
-            ps_rng_f64(&rng) < self->zeros ? 0 : (float)(gaussian(&rng) * 1e-3);
+        self->values[i] = ps_rng_f64(&rng) < self->zeros ? 0 : (float)(gaussian(&rng) * 1e-3);
     }
     return true;
 }
@@ -82,25 +78,21 @@ typedef struct outcome {
     double error; /* rms, as a share of the values' */
 } outcome_t;
 
-static ps_bytes_t
-bytes_of(const void *data, size_t size)
+static ps_bytes_t bytes_of(const void *data, size_t size)
 {
     return (ps_bytes_t){size == 0 ? NULL : data, size};
 }
 
-static ps_payload_t *
-body_of(const sample_t *self, bool named)
+static ps_payload_t *body_of(const sample_t *self, bool named)
 {
     size_t n = self->n_rows * self->n_cols;
     size_t keys_size = self->rows == PS_ROWS_LIST ? self->n_rows * 8 : 0;
 
-    return ps_payload_copy(bytes_of(self->keys, named ? 16 : keys_size),
-                           bytes_of(NULL, 0),
+    return ps_payload_copy(bytes_of(self->keys, named ? 16 : keys_size), bytes_of(NULL, 0),
                            bytes_of(self->values, n * sizeof(float)));
 }
 
-static ps_message_t
-push_of(const sample_t *self, bool named)
+static ps_message_t push_of(const sample_t *self, bool named)
 {
     ps_message_t message = {.kind = PS_KIND_PUSH};
     const ps_slice_t slice = {.rows = named ? PS_ROWS_CACHED : self->rows,
@@ -113,8 +105,7 @@ push_of(const sample_t *self, bool named)
     return message;
 }
 
-static double
-rms_of(const float *values, const float *from, size_t n)
+static double rms_of(const float *values, const float *from, size_t n)
 {
     double sum = 0;
 
@@ -126,19 +117,14 @@ rms_of(const float *values, const float *from, size_t n)
     return sqrt(sum / (double)n);
 }
 
-static double
-least(double a, double b)
+static double least(double a, double b)
 {
     return a < b ? a : b;
 }
 
 /* Writes and reads a body; false: no memory. */
-static bool
-go_through(const ps_filter_t *filter,
-           const ps_message_t *push,
-           ps_payload_t *body,
-           outcome_t *ret,
-           ps_payload_t **ret_plain)
+static bool go_through(const ps_filter_t *filter, const ps_message_t *push, ps_payload_t *body,
+                       outcome_t *ret, ps_payload_t **ret_plain)
 {
     PSD_AUTO(ps_coder_destroy) ps_coder_t *coder = ps_coder_new(1);
 
@@ -150,8 +136,8 @@ go_through(const ps_filter_t *filter,
         ps_filter_t used;
         double began = now_ns();
 
-        if (coder == NULL || ps_coder_encode(coder, filter, &message, body,
-                                             &coded, NULL) != PSD_OK) {
+        if (coder == NULL ||
+            ps_coder_encode(coder, filter, &message, body, &coded, NULL) != PSD_OK) {
             return false;
         }
         ret->write_ns = least(ret->write_ns, now_ns() - began);
@@ -162,8 +148,7 @@ go_through(const ps_filter_t *filter,
         ps_payload_destroy(ret_plain);
         ret->bytes = ps_payload_size(coded);
         began = now_ns();
-        if (ps_coder_decode(coder, &message, coded, UINT64_MAX, &used,
-                            ret_plain, NULL) != PSD_OK) {
+        if (ps_coder_decode(coder, &message, coded, UINT64_MAX, &used, ret_plain, NULL) != PSD_OK) {
             return false;
         }
         ret->read_ns = least(ret->read_ns, now_ns() - began);
@@ -172,8 +157,7 @@ go_through(const ps_filter_t *filter,
 }
 
 /* What it takes to name a list. */
-static double
-name_ns(ps_bytes_t keys)
+static double name_ns(ps_bytes_t keys)
 {
     double best = 1e18;
 
@@ -187,8 +171,7 @@ name_ns(ps_bytes_t keys)
     return best;
 }
 
-static bool
-measure(const sample_t *self, const ps_filter_t *filter, outcome_t *ret)
+static bool measure(const sample_t *self, const ps_filter_t *filter, outcome_t *ret)
 {
     size_t n = self->n_rows * self->n_cols;
     bool named = filter->cache && self->rows == PS_ROWS_LIST;
@@ -197,8 +180,7 @@ measure(const sample_t *self, const ps_filter_t *filter, outcome_t *ret)
     PSD_AUTO(ps_payload_destroy) ps_payload_t *body = body_of(self, named);
     ps_message_t push = push_of(self, named);
 
-    if (whole == NULL || body == NULL ||
-        !go_through(filter, &push, body, ret, &plain)) {
+    if (whole == NULL || body == NULL || !go_through(filter, &push, body, ret, &plain)) {
         return false;
     }
     ret->plain_bytes = ps_payload_size(whole);
@@ -212,20 +194,17 @@ measure(const sample_t *self, const ps_filter_t *filter, outcome_t *ret)
             return false;
         }
         memcpy(back, plain->spans[0].data, n * sizeof *back);
-        ret->error =
-            rms_of(back, self->values, n) / rms_of(self->values, NULL, n);
+        ret->error = rms_of(back, self->values, n) / rms_of(self->values, NULL, n);
     }
     return true;
 }
 
 /* What is sent of a thinned push; its error is what waits or is left out. */
-static bool
-measure_thin(const sample_t *self, const ps_filter_t *filter, outcome_t *ret)
+static bool measure_thin(const sample_t *self, const ps_filter_t *filter, outcome_t *ret)
 {
     size_t n = self->n_rows * self->n_cols;
     PSD_AUTO(ps_sparsify_destroy)
-    ps_sparsify_t *thin =
-        ps_sparsify_new(PS_TYPE_F32, self->n_cols, UINT64_MAX, 1);
+    ps_sparsify_t *thin = ps_sparsify_new(PS_TYPE_F32, self->n_cols, UINT64_MAX, 1);
     PSD_AUTO(ps_free_at) float *sent = ps_alloc(n, sizeof *sent);
     const ps_thin_rows_t rows = {.rows = self->keys, .n_rows = self->n_rows};
     ps_thinned_t thinned = {.n_rows = 0};
@@ -237,8 +216,7 @@ measure_thin(const sample_t *self, const ps_filter_t *filter, outcome_t *ret)
     if (thin == NULL || sent == NULL) {
         return false;
     }
-    if (ps_sparsify_push(thin, filter, &rows, self->values, &thinned, NULL) !=
-        PSD_OK) {
+    if (ps_sparsify_push(thin, filter, &rows, self->values, &thinned, NULL) != PSD_OK) {
         return false;
     }
     *ret = (outcome_t){.write_ns = 1e18};
@@ -247,22 +225,19 @@ measure_thin(const sample_t *self, const ps_filter_t *filter, outcome_t *ret)
         while (self->keys[row] != thinned.rows[i]) {
             row++;
         }
-        for (uint32_t k = 0;
-             k < (thinned.counts == NULL ? 1 : thinned.counts[i]); k++, at++) {
+        for (uint32_t k = 0; k < (thinned.counts == NULL ? 1 : thinned.counts[i]); k++, at++) {
             uint32_t col = thinned.cols == NULL ? 0 : thinned.cols[at];
 
             sent[row * self->n_cols + col] = values[at];
         }
     }
-    ret->plain_bytes =
-        (self->rows == PS_ROWS_LIST ? self->n_rows * 8 : 0) + n * sizeof(float);
+    ret->plain_bytes = (self->rows == PS_ROWS_LIST ? self->n_rows * 8 : 0) + n * sizeof(float);
     ret->bytes = thinned.n_rows * (thinned.counts == NULL ? 8 : 12) +
                  thinned.n_values * (thinned.counts == NULL ? 4 : 8);
     ret->error = rms_of(sent, self->values, n) / rms_of(self->values, NULL, n);
     for (int run = 0; run < RUNS; run++) { /* rows that are known already */
         began = now_ns();
-        if (ps_sparsify_push(thin, filter, &rows, self->values, &thinned,
-                             NULL) != PSD_OK) {
+        if (ps_sparsify_push(thin, filter, &rows, self->values, &thinned, NULL) != PSD_OK) {
             return false;
         }
         ret->write_ns = least(ret->write_ns, now_ns() - began);
@@ -272,25 +247,22 @@ measure_thin(const sample_t *self, const ps_filter_t *filter, outcome_t *ret)
 
 /* Below this speed of a network the time that bytes take outweighs the time
  * that the filter takes. */
-static double
-pays_below(const outcome_t *outcome)
+static double pays_below(const outcome_t *outcome)
 {
     double saved = (double)(outcome->plain_bytes - outcome->bytes) * 8;
 
     return saved / (outcome->write_ns + outcome->read_ns);
 }
 
-static bool
-print_row(const sample_t *self, const char *text)
+static bool print_row(const sample_t *self, const char *text)
 {
     ps_filter_t filter = {0};
     outcome_t outcome = {0};
     double n = (double)(self->n_rows * self->n_cols);
     bool good = ps_filter_parse(text, &filter, NULL) == PSD_OK;
 
-    good = good &&
-           (filter.thin != PS_THIN_NONE ? measure_thin(self, &filter, &outcome)
-                                        : measure(self, &filter, &outcome));
+    good = good && (filter.thin != PS_THIN_NONE ? measure_thin(self, &filter, &outcome)
+                                                : measure(self, &filter, &outcome));
     if (!good) {
         return false;
     }
@@ -299,20 +271,18 @@ print_row(const sample_t *self, const char *text)
     if (outcome.error > 0) {
         (void)printf(" %.2g |", outcome.error);
     } else {
-        (void)printf(" %s |",
-                     outcome.bytes < outcome.plain_bytes ? "exact" : "–");
+        (void)printf(" %s |", outcome.bytes < outcome.plain_bytes ? "exact" : "–");
     }
     if (outcome.bytes < outcome.plain_bytes) {
-        (void)printf(" %.1f / %.1f | %.3g Gbit/s |\n", outcome.write_ns / n,
-                     outcome.read_ns / n, pays_below(&outcome));
+        (void)printf(" %.1f / %.1f | %.3g Gbit/s |\n", outcome.write_ns / n, outcome.read_ns / n,
+                     pays_below(&outcome));
     } else {
         (void)printf(" %.1f / – | never |\n", outcome.write_ns / n);
     }
     return true;
 }
 
-static bool
-print_table(sample_t *self, const char *const *filters)
+static bool print_table(sample_t *self, const char *const *filters)
 {
     bool good = fill(self);
 
@@ -328,8 +298,7 @@ print_table(sample_t *self, const char *const *filters)
     return good;
 }
 
-int
-main(void)
+int main(void)
 {
     static const char *const sparse[] = {"delta",
                                          "cache",
@@ -342,11 +311,11 @@ main(void)
                                          "delta+zstd+bf16",
                                          "topk=0.1",
                                          NULL};
-    static const char *const dense[] = {
-        "lz4",    "zstd",   "f16",       "bf16",      "fixed1",   "fixed2",
-        "fixed3", "fixed4", "zstd+bf16", "topk=0.01", "skip=0.9", NULL};
-    static const char *const zeros[] = {
-        "lz4", "zstd", "f16", "lz4+f16", "zstd+fixed1", "topk=0.01", NULL};
+    static const char *const dense[] = {"lz4",       "zstd",      "f16",      "bf16",
+                                        "fixed1",    "fixed2",    "fixed3",   "fixed4",
+                                        "zstd+bf16", "topk=0.01", "skip=0.9", NULL};
+    static const char *const zeros[] = {"lz4",         "zstd",      "f16", "lz4+f16",
+                                        "zstd+fixed1", "topk=0.01", NULL};
     sample_t samples[] = {
         {.name = "100,000 of 1 M keys, ascending, × 1",
          .n_rows = 100000,
@@ -368,9 +337,8 @@ main(void)
          .keys_below = 10000,
          .zeros = 0.95},
     };
-    bool good =
-        print_table(&samples[0], sparse) && print_table(&samples[1], sparse) &&
-        print_table(&samples[2], dense) && print_table(&samples[3], zeros);
+    bool good = print_table(&samples[0], sparse) && print_table(&samples[1], sparse) &&
+                print_table(&samples[2], dense) && print_table(&samples[3], zeros);
 
     return good ? 0 : 1;
 }

@@ -42,8 +42,7 @@ typedef struct world {
     size_t n_done; /* operations that ended well */
 } world_t;
 
-static void
-need(bool holds, const char *what, int line)
+static void need(bool holds, const char *what, int line)
 {
     if (!holds) {
         (void)fprintf(stderr, "keys_cost.c:%d: not true: %s\n", line, what);
@@ -51,8 +50,7 @@ need(bool holds, const char *what, int line)
     }
 }
 
-static void
-release(void *owner)
+static void release(void *owner)
 {
     ps_payload_t *payload = owner;
 
@@ -60,10 +58,7 @@ release(void *owner)
 }
 
 /* A message and its body as the other side reads them. */
-static void
-pass(const ps_effect_t *effect,
-     ps_message_t *ret_message,
-     ps_payload_t **ret_payload)
+static void pass(const ps_effect_t *effect, ps_message_t *ret_message, ps_payload_t **ret_payload)
 {
     uint8_t header[PS_HEADER_MAX + PS_INLINE_MAX];
     size_t size = ps_message_encode(&effect->message, header);
@@ -83,25 +78,21 @@ pass(const ps_effect_t *effect,
         frames[3] = values;
         n_frames = 4;
     }
-    NEED(ps_message_decode(frames, n_frames, ret_message, &body, NULL) ==
-         PSD_OK);
+    NEED(ps_message_decode(frames, n_frames, ret_message, &body, NULL) == PSD_OK);
     *ret_payload = NULL;
     if (payload != NULL) {
-        *ret_payload =
-            ps_payload_new(body.keys, body.index, body.values,
-                           ps_payload_keep(effect->payload), release);
+        *ret_payload = ps_payload_new(body.keys, body.index, body.values,
+                                      ps_payload_keep(effect->payload), release);
         NEED(*ret_payload != NULL);
     }
 }
 
 /* From the session to the shard, and what the shard answers back. */
-static void
-deliver(world_t *world, const ps_effect_t *effect)
+static void deliver(world_t *world, const ps_effect_t *effect)
 {
     PSD_AUTO(ps_payload_destroy) ps_payload_t *payload = NULL;
     ps_message_t message;
-    ps_event_t event = {
-        .kind = PS_EVENT_MESSAGE, .now_ms = 1, .conn = 1, .message = &message};
+    ps_event_t event = {.kind = PS_EVENT_MESSAGE, .now_ms = 1, .conn = 1, .message = &message};
     PSD_AUTO(ps_outbox_done) ps_outbox_t answers = {0};
 
     pass(effect, &message, &payload);
@@ -119,15 +110,13 @@ deliver(world_t *world, const ps_effect_t *effect)
     }
 }
 
-static void
-end(world_t *world, const ps_effect_t *effect)
+static void end(world_t *world, const ps_effect_t *effect)
 {
     const ps_cut_t *cut = effect->owner;
 
     if (effect->message.kind == PS_KIND_VALUES) {
-        ps_places_scatter(&cut->places, effect->payload,
-                          (size_t)cut->slice.n_rows, cut->slice.n_cols,
-                          sizeof *world->values, world->values);
+        ps_places_scatter(&cut->places, effect->payload, (size_t)cut->slice.n_rows,
+                          cut->slice.n_cols, sizeof *world->values, world->values);
     } else {
         NEED(effect->message.kind == PS_KIND_ACK);
     }
@@ -135,8 +124,7 @@ end(world_t *world, const ps_effect_t *effect)
 }
 
 /* All that the session wants done, until it wants nothing more. */
-static void
-perform(world_t *world)
+static void perform(world_t *world)
 {
     for (size_t i = 0; i < world->from_session.n_effects; i++) {
         /* A delivery may move the list. */
@@ -152,8 +140,7 @@ perform(world_t *world)
 }
 
 /* One push or pull of the first n keys in world->keys. */
-static void
-request(world_t *world, bool push, size_t n)
+static void request(world_t *world, bool push, size_t n)
 {
     PSD_AUTO(ps_cuts_done) ps_cuts_t cuts = {0};
     ps_cut_args_t args = {.spec = &world->spec,
@@ -176,8 +163,8 @@ request(world_t *world, bool push, size_t n)
                                .owner = &cuts.items[i]};
         uint64_t op = 0;
 
-        NEED(ps_session_start(world->session, 1, &start, &world->from_session,
-                              &op, NULL) == PSD_OK);
+        NEED(ps_session_start(world->session, 1, &start, &world->from_session, &op, NULL) ==
+             PSD_OK);
         perform(world);
     }
     NEED(world->n_done == cuts.n);
@@ -186,20 +173,17 @@ request(world_t *world, bool push, size_t n)
 __attribute__((noinline)) void measured_push(world_t *world);
 __attribute__((noinline)) void measured_pull(world_t *world);
 
-void
-measured_push(world_t *world)
+void measured_push(world_t *world)
 {
     request(world, true, N_KEYS);
 }
 
-void
-measured_pull(world_t *world)
+void measured_pull(world_t *world)
 {
     request(world, false, N_KEYS);
 }
 
-static void
-open_table(world_t *world, uint32_t n_cols)
+static void open_table(world_t *world, uint32_t n_cols)
 {
     ps_route_t routes[N_PARTITIONS];
 
@@ -210,10 +194,8 @@ open_table(world_t *world, uint32_t n_cols)
     ps_table_spec_settle(&world->spec, N_PARTITIONS);
     NEED(ps_table_spec_check(&world->spec, NULL) == PSD_OK);
     for (uint32_t i = 0; i < N_PARTITIONS; i++) {
-        routes[i] = (ps_route_t){.partition = i,
-                                 .epoch = 5,
-                                 .incarnation = INCARNATION,
-                                 .tcp = "tcp://127.0.0.1:1"};
+        routes[i] = (ps_route_t){
+            .partition = i, .epoch = 5, .incarnation = INCARNATION, .tcp = "tcp://127.0.0.1:1"};
     }
     ps_event_t event = {.kind = PS_EVENT_TABLE,
                         .now_ms = 1,
@@ -222,15 +204,12 @@ open_table(world_t *world, uint32_t n_cols)
                         .routes = routes,
                         .n_routes = N_PARTITIONS};
 
-    NEED(ps_shard_step(world->shard, &event, &world->from_shard, NULL) ==
-         PSD_OK);
+    NEED(ps_shard_step(world->shard, &event, &world->from_shard, NULL) == PSD_OK);
     ps_outbox_clear(&world->from_shard);
-    NEED(ps_session_routes(world->session, TABLE, routes, N_PARTITIONS, NULL) ==
-         PSD_OK);
+    NEED(ps_session_routes(world->session, TABLE, routes, N_PARTITIONS, NULL) == PSD_OK);
 }
 
-static void
-open_world(world_t *world, uint32_t n_cols)
+static void open_world(world_t *world, uint32_t n_cols)
 {
     ps_shard_args_t shard = {.incarnation = INCARNATION,
                              .credit_requests = 256,
@@ -253,8 +232,7 @@ open_world(world_t *world, uint32_t n_cols)
     open_table(world, n_cols);
 }
 
-static void
-done_world(world_t *world)
+static void done_world(world_t *world)
 {
     ps_session_destroy(&world->session);
     ps_shard_destroy(&world->shard);
@@ -267,8 +245,7 @@ done_world(world_t *world)
     ps_free(world->values);
 }
 
-int
-main(int argc, char **argv)
+int main(int argc, char **argv)
 {
     world_t world = {0};
     ps_rng_t rng = {.state = 1};
@@ -285,8 +262,7 @@ main(int argc, char **argv)
     }
     /* The first requests of a kind grow what the later ones use again. */
     for (int i = 0; i < 2; i++) {
-        ps_bench_sample_keys(&rng, true, N_ROWS, world.keys, world.spare,
-                             N_KEYS);
+        ps_bench_sample_keys(&rng, true, N_ROWS, world.keys, world.spare, N_KEYS);
         request(&world, push, N_KEYS);
     }
     for (size_t i = 0; i < N_KEYS * n_cols; i++) {

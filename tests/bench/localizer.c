@@ -22,8 +22,7 @@
 #define ROUNDS 5
 #define SAMPLE_KEYS 39
 
-static double
-cpu_s(void)
+static double cpu_s(void)
 {
     struct timespec now;
 
@@ -31,8 +30,7 @@ cpu_s(void)
     return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
 }
 
-static void
-fill(uint64_t *keys, size_t n, int kind)
+static void fill(uint64_t *keys, size_t n, int kind)
 {
     ps_rng_t rng = {.state = 1};
 
@@ -40,9 +38,7 @@ fill(uint64_t *keys, size_t n, int kind)
         uint64_t rank = (uint64_t)exp(ps_rng_f64(&rng) * 12);
         uint64_t hash = ps_hash_u64(rank * SAMPLE_KEYS + i % SAMPLE_KEYS);
 
-        keys[i] = kind == 0   ? hash
-                  : kind == 1 ? hash & ((1 << 18) - 1)
-                              : ps_rng_u64(&rng);
+        keys[i] = kind == 0 ? hash : kind == 1 ? hash & ((1 << 18) - 1) : ps_rng_u64(&rng);
     }
 }
 
@@ -51,8 +47,7 @@ typedef struct item {
     uint32_t place;
 } item_t;
 
-static int
-by_key(const void *a, const void *b)
+static int by_key(const void *a, const void *b)
 {
     uint64_t left = ((const item_t *)a)->key;
     uint64_t right = ((const item_t *)b)->key;
@@ -60,8 +55,7 @@ by_key(const void *a, const void *b)
     return left < right ? -1 : left > right;
 }
 
-static double
-sort_s(const uint64_t *keys, size_t n, item_t *items)
+static double sort_s(const uint64_t *keys, size_t n, item_t *items)
 {
     double start = 0;
 
@@ -73,8 +67,7 @@ sort_s(const uint64_t *keys, size_t n, item_t *items)
     return cpu_s() - start;
 }
 
-static double
-copy_s(const uint64_t *keys, size_t n, uint64_t *copy)
+static double copy_s(const uint64_t *keys, size_t n, uint64_t *copy)
 {
     double start = 0;
 
@@ -84,8 +77,7 @@ copy_s(const uint64_t *keys, size_t n, uint64_t *copy)
     return cpu_s() - start;
 }
 
-int
-main(int argc, char **argv)
+int main(int argc, char **argv)
 {
     static const char *const NAMES[] = {"criteo-like", "hashed", "random"};
     size_t n = argc > 1 ? strtoull(argv[1], NULL, 10) : (size_t)1 << 20;
@@ -95,8 +87,7 @@ main(int argc, char **argv)
     psd_localizer_t *localizer = NULL;
     psd_error_t *err = psd_error_new();
 
-    if (keys == NULL || items == NULL ||
-        psd_localizer_new(threads, &localizer, err) != PSD_OK) {
+    if (keys == NULL || items == NULL || psd_localizer_new(threads, &localizer, err) != PSD_OK) {
         fprintf(stderr, "localizer: %s\n", psd_error_text(err));
         return 1;
     }
@@ -115,8 +106,7 @@ main(int argc, char **argv)
         }
         printf("%-11s %zu entries, %zu keys: %.1f M/s a core; memcpy %.0f, "
                "qsort %.1f\n",
-               NAMES[kind], n, psd_localizer_count(localizer),
-               (double)n / best / 1e6,
+               NAMES[kind], n, psd_localizer_count(localizer), (double)n / best / 1e6,
                (double)n / copy_s(keys, n, keys + n) / 1e6,
                (double)n / sort_s(keys, n, items) / 1e6);
     }

@@ -49,45 +49,37 @@ static struct {
     size_t n_clients; /* that are connected */
 } server;
 
-psd_options_t *
-psd_options_new(void)
+psd_options_t *psd_options_new(void)
 {
     return calloc(1, sizeof(psd_options_t));
 }
 
-void
-psd_options_destroy(psd_options_t **self_p)
+void psd_options_destroy(psd_options_t **self_p)
 {
     free(*self_p);
     *self_p = NULL;
 }
 
-void
-psd_options_set_timeout_ms(psd_options_t *self, uint32_t timeout_ms)
+void psd_options_set_timeout_ms(psd_options_t *self, uint32_t timeout_ms)
 {
     self->timeout_ms = timeout_ms;
 }
 
 /* Nothing of this is ever waited for. */
-void
-psd_options_set_on_wait(psd_options_t *self, psd_on_wait_t *on_wait, void *user)
+void psd_options_set_on_wait(psd_options_t *self, psd_on_wait_t *on_wait, void *user)
 {
     (void)self;
     (void)on_wait;
     (void)user;
 }
 
-const char *
-psd_version(void)
+const char *psd_version(void)
 {
     return "local";
 }
 
-psd_status_t
-psd_connect(const char *endpoint,
-            const psd_options_t *options,
-            psd_client_t **ret_client,
-            psd_error_t *err)
+psd_status_t psd_connect(const char *endpoint, const psd_options_t *options,
+                         psd_client_t **ret_client, psd_error_t *err)
 {
     psd_client_t *client = calloc(1, sizeof(*client));
 
@@ -101,16 +93,14 @@ psd_connect(const char *endpoint,
     return PSD_OK;
 }
 
-static void
-table_done(psd_table_t *self)
+static void table_done(psd_table_t *self)
 {
     ps_store_destroy(&self->store);
     ps_payload_destroy(&self->batch);
     ps_table_spec_done(&self->spec);
 }
 
-void
-psd_close(psd_client_t **client_p)
+void psd_close(psd_client_t **client_p)
 {
     if (*client_p == NULL) {
         return;
@@ -123,31 +113,22 @@ psd_close(psd_client_t **client_p)
     *client_p = NULL;
 }
 
-psd_status_t
-psd_join(psd_client_t *client,
-         const char *job,
-         int64_t worker,
-         uint32_t n_workers,
-         int32_t max_delay,
-         psd_error_t *err)
+psd_status_t psd_join(psd_client_t *client, const char *job, int64_t worker, uint32_t n_workers,
+                      int32_t max_delay, psd_error_t *err)
 {
     (void)client;
     (void)job;
     (void)worker;
     (void)max_delay;
     if (n_workers > 1) {
-        return psd_error_set(err, PSD_UNSUPPORTED,
-                             "%" PRIu32 " workers; this build has one",
+        return psd_error_set(err, PSD_UNSUPPORTED, "%" PRIu32 " workers; this build has one",
                              n_workers);
     }
     return PSD_OK;
 }
 
-psd_status_t
-psd_fail(psd_client_t *client,
-         const char *reason,
-         uint32_t timeout_ms,
-         psd_error_t *err)
+psd_status_t psd_fail(psd_client_t *client, const char *reason, uint32_t timeout_ms,
+                      psd_error_t *err)
 {
     (void)client;
     (void)reason;
@@ -156,8 +137,7 @@ psd_fail(psd_client_t *client,
     return PSD_OK;
 }
 
-psd_status_t
-psd_leave(psd_client_t *client, uint32_t timeout_ms, psd_error_t *err)
+psd_status_t psd_leave(psd_client_t *client, uint32_t timeout_ms, psd_error_t *err)
 {
     (void)client;
     (void)timeout_ms;
@@ -165,85 +145,69 @@ psd_leave(psd_client_t *client, uint32_t timeout_ms, psd_error_t *err)
     return PSD_OK;
 }
 
-uint32_t
-psd_lost_workers(const psd_client_t *client)
+uint32_t psd_lost_workers(const psd_client_t *client)
 {
     (void)client;
     return 0;
 }
 
-psd_status_t
-psd_clock(psd_client_t *client, psd_error_t *err)
+psd_status_t psd_clock(psd_client_t *client, psd_error_t *err)
 {
     (void)err;
     client->clock++;
     return PSD_OK;
 }
 
-uint64_t
-psd_clock_count(const psd_client_t *client)
+uint64_t psd_clock_count(const psd_client_t *client)
 {
     return client->clock;
 }
 
-psd_status_t
-psd_barrier(psd_client_t *client, uint32_t timeout_ms, psd_error_t *err)
+psd_status_t psd_barrier(psd_client_t *client, uint32_t timeout_ms, psd_error_t *err)
 {
     return psd_leave(client, timeout_ms, err);
 }
 
-psd_status_t
-psd_wait(psd_client_t *client,
-         psd_ticket_t ticket,
-         uint32_t timeout_ms,
-         psd_error_t *err)
+psd_status_t psd_wait(psd_client_t *client, psd_ticket_t ticket, uint32_t timeout_ms,
+                      psd_error_t *err)
 {
     (void)ticket;
     return psd_leave(client, timeout_ms, err);
 }
 
-psd_status_t
-psd_wait_all(psd_client_t *client, uint32_t timeout_ms, psd_error_t *err)
+psd_status_t psd_wait_all(psd_client_t *client, uint32_t timeout_ms, psd_error_t *err)
 {
     return psd_leave(client, timeout_ms, err);
 }
 
-psd_call_t *
-psd_call_new(void)
+psd_call_t *psd_call_new(void)
 {
     return calloc(1, sizeof(psd_call_t));
 }
 
-void
-psd_call_destroy(psd_call_t **self_p)
+void psd_call_destroy(psd_call_t **self_p)
 {
     free(*self_p);
     *self_p = NULL;
 }
 
-void
-psd_call_set_ends_clock(psd_call_t *self, bool ends)
+void psd_call_set_ends_clock(psd_call_t *self, bool ends)
 {
     self->ends_clock = ends;
 }
 
-static psd_table_t *
-find(const char *name)
+static psd_table_t *find(const char *name)
 {
     for (size_t i = 0; i < N_TABLES; i++) {
-        if (server.tables[i].store != NULL &&
-            strcmp(server.tables[i].spec.name, name) == 0) {
+        if (server.tables[i].store != NULL && strcmp(server.tables[i].spec.name, name) == 0) {
             return &server.tables[i];
         }
     }
     return NULL;
 }
 
-psd_status_t
-psd_table_open(psd_client_t *client,
-               const char *name,
-               psd_table_t **ret_table,
-               psd_error_t *err)
+psd_status_t psd_table_open(psd_client_t *client, const char *name, psd_table_t **ret_table,
+                            psd_error_t *err)
 {
     psd_table_t *table = find(name);
 
@@ -255,11 +219,8 @@ psd_table_open(psd_client_t *client,
     return PSD_OK;
 }
 
-static psd_status_t
-make(const char *name,
-     const psd_spec_t *spec,
-     psd_table_t **ret_table,
-     psd_error_t *err)
+static psd_status_t make(const char *name, const psd_spec_t *spec, psd_table_t **ret_table,
+                         psd_error_t *err)
 {
     ps_bytes_t none = {0};
     psd_table_t *table = server.tables;
@@ -292,12 +253,8 @@ make(const char *name,
     return PSD_OK;
 }
 
-psd_status_t
-psd_table_ensure(psd_client_t *client,
-                 const char *name,
-                 const psd_spec_t *spec,
-                 psd_table_t **ret_table,
-                 psd_error_t *err)
+psd_status_t psd_table_ensure(psd_client_t *client, const char *name, const psd_spec_t *spec,
+                              psd_table_t **ret_table, psd_error_t *err)
 {
     psd_status_t rc = psd_table_open(client, name, ret_table, NULL);
 
@@ -310,14 +267,12 @@ psd_table_ensure(psd_client_t *client,
     return rc;
 }
 
-void
-psd_table_close(psd_table_t **self_p)
+void psd_table_close(psd_table_t **self_p)
 {
     *self_p = NULL;
 }
 
-psd_status_t
-psd_table_drop(psd_client_t *client, const char *name, psd_error_t *err)
+psd_status_t psd_table_drop(psd_client_t *client, const char *name, psd_error_t *err)
 {
     psd_table_t *table = NULL;
     psd_status_t rc = psd_table_open(client, name, &table, err);
@@ -328,42 +283,33 @@ psd_table_drop(psd_client_t *client, const char *name, psd_error_t *err)
     return rc;
 }
 
-const char *
-psd_table_name(const psd_table_t *self)
+const char *psd_table_name(const psd_table_t *self)
 {
     return self->spec.name;
 }
 
-const char *
-psd_table_type(const psd_table_t *self)
+const char *psd_table_type(const psd_table_t *self)
 {
     return ps_type_name(self->spec.type);
 }
 
-uint64_t
-psd_table_rows(const psd_table_t *self)
+uint64_t psd_table_rows(const psd_table_t *self)
 {
     return self->spec.n_rows;
 }
 
-uint32_t
-psd_table_cols(const psd_table_t *self)
+uint32_t psd_table_cols(const psd_table_t *self)
 {
     return self->spec.n_cols;
 }
 
 /* Says to the store what a call is about. The payload borrows the caller's
  * arrays for the time of the call. */
-static psd_status_t
-describe(psd_table_t *table,
-         const psd_select_t *select,
-         size_t n_values,
-         ps_slice_t *ret_slice,
-         psd_error_t *err)
+static psd_status_t describe(psd_table_t *table, const psd_select_t *select, size_t n_values,
+                             ps_slice_t *ret_slice, psd_error_t *err)
 {
     psd_select_t plain = {0};
-    psd_status_t rc =
-        ps_select_check(select, &table->spec, n_values, &plain, err);
+    psd_status_t rc = ps_select_check(select, &table->spec, n_values, &plain, err);
     bool listed = plain.rows_are == PS_SELECT_LIST;
 
     if (rc != PSD_OK) {
@@ -379,20 +325,15 @@ describe(psd_table_t *table,
     table->batch->keys = (ps_bytes_t){0};
     table->batch->n_spans = 0;
     if (listed) {
-        table->batch->keys = (ps_bytes_t){(const uint8_t *)plain.rows,
-                                          plain.n_rows * sizeof(*plain.rows)};
+        table->batch->keys =
+            (ps_bytes_t){(const uint8_t *)plain.rows, plain.n_rows * sizeof(*plain.rows)};
     }
     return PSD_OK;
 }
 
-psd_status_t
-psd_push_start(psd_table_t *table,
-               const psd_select_t *select,
-               const void *values,
-               size_t n_values,
-               const psd_call_t *call,
-               psd_ticket_t *ret_ticket,
-               psd_error_t *err)
+psd_status_t psd_push_start(psd_table_t *table, const psd_select_t *select, const void *values,
+                            size_t n_values, const psd_call_t *call, psd_ticket_t *ret_ticket,
+                            psd_error_t *err)
 {
     ps_bytes_t span = {values, n_values * ps_type_size(table->spec.type)};
     ps_slice_t slice = {0};
@@ -416,14 +357,9 @@ psd_push_start(psd_table_t *table,
     return rc;
 }
 
-psd_status_t
-psd_pull_start(psd_table_t *table,
-               const psd_select_t *select,
-               void *ret_values,
-               size_t n_values,
-               const psd_call_t *call,
-               psd_ticket_t *ret_ticket,
-               psd_error_t *err)
+psd_status_t psd_pull_start(psd_table_t *table, const psd_select_t *select, void *ret_values,
+                            size_t n_values, const psd_call_t *call, psd_ticket_t *ret_ticket,
+                            psd_error_t *err)
 {
     PSD_AUTO(ps_payload_destroy) ps_payload_t *got = NULL;
     ps_slice_t slice = {0};
@@ -435,8 +371,8 @@ psd_pull_start(psd_table_t *table,
     if (rc != PSD_OK || n_values == 0) {
         return rc;
     }
-    rc = ps_store_gather(table->store, &slice, table->batch, SIZE_MAX,
-                         (ps_room_t){NULL, 0}, &answer, &got, &n_done, err);
+    rc = ps_store_gather(table->store, &slice, table->batch, SIZE_MAX, (ps_room_t){NULL, 0},
+                         &answer, &got, &n_done, err);
     if (rc == PSD_OK) {
         assert(n_done == slice.n_rows && got->n_spans == 1);
         memcpy(ret_values, got->spans[0].data, got->spans[0].size);
@@ -445,13 +381,8 @@ psd_pull_start(psd_table_t *table,
     return rc;
 }
 
-psd_status_t
-psd_push(psd_table_t *table,
-         const uint64_t *rows,
-         size_t n_rows,
-         const void *values,
-         size_t n_values,
-         psd_error_t *err)
+psd_status_t psd_push(psd_table_t *table, const uint64_t *rows, size_t n_rows, const void *values,
+                      size_t n_values, psd_error_t *err)
 {
     psd_select_t select = {.rows = rows, .n_rows = n_rows};
     psd_ticket_t ticket = 0;
@@ -459,60 +390,40 @@ psd_push(psd_table_t *table,
     return psd_push_start(table, &select, values, n_values, NULL, &ticket, err);
 }
 
-psd_status_t
-psd_pull(psd_table_t *table,
-         const uint64_t *rows,
-         size_t n_rows,
-         void *ret_values,
-         size_t n_values,
-         psd_error_t *err)
+psd_status_t psd_pull(psd_table_t *table, const uint64_t *rows, size_t n_rows, void *ret_values,
+                      size_t n_values, psd_error_t *err)
 {
     psd_select_t select = {.rows = rows, .n_rows = n_rows};
     psd_ticket_t ticket = 0;
 
-    return psd_pull_start(table, &select, ret_values, n_values, NULL, &ticket,
-                          err);
+    return psd_pull_start(table, &select, ret_values, n_values, NULL, &ticket, err);
 }
 
 /* Only tables with hash keys need these. */
-psd_status_t
-psd_fetch(psd_table_t *table,
-          const psd_select_t *select,
-          bool sparse,
-          size_t max_rows,
-          const psd_call_t *call,
-          psd_result_t **ret_result,
-          psd_error_t *err)
+psd_status_t psd_fetch(psd_table_t *table, const psd_select_t *select, bool sparse, size_t max_rows,
+                       const psd_call_t *call, psd_result_t **ret_result, psd_error_t *err)
 {
     (void)select;
     (void)sparse;
     (void)max_rows;
     (void)call;
     (void)ret_result;
-    return psd_error_set(err, PSD_UNSUPPORTED, "table \"%s\" has hash keys",
-                         table->spec.name);
+    return psd_error_set(err, PSD_UNSUPPORTED, "table \"%s\" has hash keys", table->spec.name);
 }
 
-void
-psd_result_destroy(psd_result_t **self_p)
+void psd_result_destroy(psd_result_t **self_p)
 {
     *self_p = NULL;
 }
 
-size_t
-psd_result_count(const psd_result_t *self)
+size_t psd_result_count(const psd_result_t *self)
 {
     (void)self;
     return 0;
 }
 
-void
-psd_result_row(const psd_result_t *self,
-               size_t i,
-               uint64_t *ret_row,
-               size_t *ret_n,
-               const void **ret_values,
-               const uint32_t **ret_cols)
+void psd_result_row(const psd_result_t *self, size_t i, uint64_t *ret_row, size_t *ret_n,
+                    const void **ret_values, const uint32_t **ret_cols)
 {
     (void)self;
     (void)i;

@@ -77,8 +77,7 @@ static float values[PART_ROWS * COLS];
 static float pulled[PART_ROWS * COLS];
 static uint64_t rows[PART_ROWS];
 
-static double
-now_s(void)
+static double now_s(void)
 {
     struct timespec now = {.tv_sec = 0};
 
@@ -88,24 +87,20 @@ now_s(void)
 
 /* ---- a plain stream ---- */
 
-static void
-await_turn(const stream_t *self, uint64_t sent)
+static void await_turn(const stream_t *self, uint64_t sent)
 {
-    double ahead = self->rate == 0 ? 0
-                                   : (double)sent / (double)self->rate -
-                                         (now_s() - self->from_s);
+    double ahead =
+        self->rate == 0 ? 0 : (double)sent / (double)self->rate - (now_s() - self->from_s);
 
     if (ahead > 0) {
         (void)nanosleep(
-            &(struct timespec){
-                .tv_sec = (time_t)ahead,
-                .tv_nsec = (long)((ahead - (double)(time_t)ahead) * 1e9)},
+            &(struct timespec){.tv_sec = (time_t)ahead,
+                               .tv_nsec = (long)((ahead - (double)(time_t)ahead) * 1e9)},
             NULL);
     }
 }
 
-static void *
-send_all(void *arg)
+static void *send_all(void *arg)
 {
     stream_t *self = arg;
     char *bytes = calloc(1, PART_BYTES);
@@ -118,8 +113,7 @@ send_all(void *arg)
 
         await_turn(self, sent);
         memcpy(bytes, from, PART_BYTES);
-        n = send(self->from, bytes, left < PART_BYTES ? left : PART_BYTES,
-                 MSG_NOSIGNAL);
+        n = send(self->from, bytes, left < PART_BYTES ? left : PART_BYTES, MSG_NOSIGNAL);
         if (n <= 0) {
             break;
         }
@@ -131,8 +125,7 @@ send_all(void *arg)
     return NULL;
 }
 
-static void *
-receive_all(void *arg)
+static void *receive_all(void *arg)
 {
     stream_t *self = arg;
     char *bytes = calloc(1, PART_BYTES);
@@ -152,21 +145,17 @@ receive_all(void *arg)
     return NULL;
 }
 
-static bool
-open_stream(stream_t *self)
+static bool open_stream(stream_t *self)
 {
-    struct sockaddr_in at = {.sin_family = AF_INET,
-                             .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    struct sockaddr_in at = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
     socklen_t size = sizeof at;
     int listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    bool good = listener >= 0 &&
-                bind(listener, (struct sockaddr *)&at, sizeof at) == 0 &&
+    bool good = listener >= 0 && bind(listener, (struct sockaddr *)&at, sizeof at) == 0 &&
                 listen(listener, 1) == 0 &&
                 getsockname(listener, (struct sockaddr *)&at, &size) == 0;
 
     self->from = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    good = good && self->from >= 0 &&
-           connect(self->from, (struct sockaddr *)&at, sizeof at) == 0;
+    good = good && self->from >= 0 && connect(self->from, (struct sockaddr *)&at, sizeof at) == 0;
     self->to = good ? accept4(listener, NULL, NULL, SOCK_CLOEXEC) : -1;
     (void)close(listener);
     return self->to >= 0;
@@ -175,20 +164,16 @@ open_stream(stream_t *self)
 /* ---- the client ---- */
 
 /* Every partition in turn. */
-static bool
-run_round(place_t *self)
+static bool run_round(place_t *self)
 {
-    uint64_t first =
-        self->round++ * (self->n_rows / 8) % (self->n_rows - PART_ROWS);
+    uint64_t first = self->round++ * (self->n_rows / 8) % (self->n_rows - PART_ROWS);
 
     for (size_t i = 0; i < PART_ROWS; i++) {
         rows[i] = first + i;
     }
-    CHECK_OK(psd_push(self->table, rows, PART_ROWS, values,
-                      (size_t)PART_ROWS * COLS, self->err),
+    CHECK_OK(psd_push(self->table, rows, PART_ROWS, values, (size_t)PART_ROWS * COLS, self->err),
              self->err);
-    CHECK_OK(psd_pull(self->table, rows, PART_ROWS, pulled,
-                      (size_t)PART_ROWS * COLS, self->err),
+    CHECK_OK(psd_pull(self->table, rows, PART_ROWS, pulled, (size_t)PART_ROWS * COLS, self->err),
              self->err);
     for (unsigned pass = 0; pass < self->n_passes; pass++) {
         for (size_t i = 0; i < (size_t)PART_ROWS * COLS; i++) {
@@ -199,12 +184,8 @@ run_round(place_t *self)
 }
 
 /* Rounds in a second, for so long or until it has ended. */
-static bool
-run_rounds(place_t *self,
-           double most_s,
-           const atomic_bool *ended,
-           double *ret_rate,
-           double *ret_worst_ms)
+static bool run_rounds(place_t *self, double most_s, const atomic_bool *ended, double *ret_rate,
+                       double *ret_worst_ms)
 {
     double from = now_s();
     double last = from;
@@ -225,8 +206,7 @@ run_rounds(place_t *self,
     return true;
 }
 
-static bool
-fill(place_t *self)
+static bool fill(place_t *self)
 {
     for (uint64_t i = 0; i < self->n_rows; i += PART_ROWS) {
         for (size_t k = 0; k < PART_ROWS; k++) {
@@ -235,44 +215,40 @@ fill(place_t *self)
         for (size_t k = 0; k < (size_t)PART_ROWS * COLS; k++) {
             values[k] = (float)((i + k) % 251);
         }
-        CHECK_OK(psd_push(self->table, rows, PART_ROWS, values,
-                          (size_t)PART_ROWS * COLS, self->err),
-                 self->err);
+        CHECK_OK(
+            psd_push(self->table, rows, PART_ROWS, values, (size_t)PART_ROWS * COLS, self->err),
+            self->err);
     }
     return true;
 }
 
-static bool
-open_place(place_t *self, uint64_t mb, const char *limit, unsigned n_nodes)
+static bool open_place(place_t *self, uint64_t mb, const char *limit, unsigned n_nodes)
 {
-    cluster_args_t args = {
-        .n_nodes = n_nodes, .net = CLUSTER_DIRECT, .config = self->config};
+    cluster_args_t args = {.n_nodes = n_nodes, .net = CLUSTER_DIRECT, .config = self->config};
     psd_options_t *options = psd_options_new();
     psd_spec_t *spec = psd_spec_new();
     char text[32];
     bool good = false;
 
     *self = (place_t){.n_rows = mb * PART_ROWS, .err = psd_error_new()};
-    (void)snprintf(self->config, sizeof self->config,
-                   "shards: 1\ncopies:\n  bytes_per_s: %s\n", limit);
+    (void)snprintf(self->config, sizeof self->config, "shards: 1\ncopies:\n  bytes_per_s: %s\n",
+                   limit);
     (void)snprintf(text, sizeof text, "%llu", (unsigned long long)self->n_rows);
     psd_options_set_timeout_ms(options, CALL_MS);
-    good = cluster_start(&self->cluster, &args) &&
-           psd_connect(self->cluster.nodes[0].control, options, &self->client,
-                       self->err) == PSD_OK &&
-           psd_spec_set(spec, "rows", text, self->err) == PSD_OK &&
-           psd_spec_set(spec, "cols", "1024", self->err) == PSD_OK &&
-           psd_spec_set(spec, "partitions", "8", self->err) == PSD_OK &&
-           psd_table_create(self->client, "big", spec, &self->table,
-                            self->err) == PSD_OK &&
-           fill(self);
+    good =
+        cluster_start(&self->cluster, &args) &&
+        psd_connect(self->cluster.nodes[0].control, options, &self->client, self->err) == PSD_OK &&
+        psd_spec_set(spec, "rows", text, self->err) == PSD_OK &&
+        psd_spec_set(spec, "cols", "1024", self->err) == PSD_OK &&
+        psd_spec_set(spec, "partitions", "8", self->err) == PSD_OK &&
+        psd_table_create(self->client, "big", spec, &self->table, self->err) == PSD_OK &&
+        fill(self);
     psd_spec_destroy(&spec);
     psd_options_destroy(&options);
     return good;
 }
 
-static void
-close_place(place_t *self, bool good)
+static void close_place(place_t *self, bool good)
 {
     if (!good) {
         (void)fprintf(stderr, "%s\n", psd_error_text(self->err));
@@ -285,20 +261,18 @@ close_place(place_t *self, bool good)
 
 /* ---- a move ---- */
 
-static bool
-has_all(psd_client_t *client, psd_error_t *err)
+static bool has_all(psd_client_t *client, psd_error_t *err)
 {
     char *reply = NULL;
-    bool found = psd_request(client, "{\"op\":\"node_drain\",\"name\":\"n0\"}",
-                             CALL_MS, &reply, err) == PSD_OK &&
+    bool found = psd_request(client, "{\"op\":\"node_drain\",\"name\":\"n0\"}", CALL_MS, &reply,
+                             err) == PSD_OK &&
                  strstr(reply, "\"left\":{\"copies\":0,") != NULL;
 
     psd_free(reply);
     return found;
 }
 
-static void *
-watch_move(void *arg)
+static void *watch_move(void *arg)
 {
     const struct timespec step = {.tv_nsec = LOOK_NS};
     watch_t *self = arg;
@@ -315,8 +289,7 @@ watch_move(void *arg)
         }
     }
     if (self->done_s == 0) {
-        (void)fprintf(stderr, "the move did not end: %s\n",
-                      psd_error_text(err));
+        (void)fprintf(stderr, "the move did not end: %s\n", psd_error_text(err));
     }
     psd_close(&client);
     psd_error_destroy(&err);
@@ -325,8 +298,7 @@ watch_move(void *arg)
 }
 
 /* The second node is there, and has nothing yet. */
-static bool
-move(place_t *self, const char *limit, bool with_job)
+static bool move(place_t *self, const char *limit, bool with_job)
 {
     double bytes = (double)self->n_rows * COLS * 4;
     watch_t watch = {.endpoint = self->cluster.nodes[0].control};
@@ -341,20 +313,19 @@ move(place_t *self, const char *limit, bool with_job)
     CHECK(cluster_add(&self->cluster));
     watch.from_s = now_s();
     CHECK(pthread_create(&thread, NULL, watch_move, &watch) == 0);
-    if (with_job &&
-        !run_rounds(self, 2 * MOST_S, &watch.ended, &meanwhile, &worst_ms)) {
+    if (with_job && !run_rounds(self, 2 * MOST_S, &watch.ended, &meanwhile, &worst_ms)) {
         (void)pthread_join(thread, NULL);
         return false;
     }
     (void)pthread_join(thread, NULL);
     CHECK(watch.done_s > 0);
-    (void)printf("moved at %5.0f MB/s, limit %s",
-                 bytes / 1e6 / (watch.done_s - watch.from_s), limit);
+    (void)printf("moved at %5.0f MB/s, limit %s", bytes / 1e6 / (watch.done_s - watch.from_s),
+                 limit);
     if (with_job) {
         (void)printf(", %s %.0f of %.0f rounds/s (%.0f %%), the longest took "
                      "%.0f ms; none failed",
-                     self->n_passes > 0 ? "job that computes" : "job",
-                     meanwhile, before, 100 * meanwhile / before, worst_ms);
+                     self->n_passes > 0 ? "job that computes" : "job", meanwhile, before,
+                     100 * meanwhile / before, worst_ms);
     }
     (void)printf("\n");
     (void)fflush(stdout);
@@ -362,12 +333,10 @@ move(place_t *self, const char *limit, bool with_job)
 }
 
 /* As many bytes by a plain connection. */
-static bool
-stream(place_t *self, bool with_job, uint64_t rate)
+static bool stream(place_t *self, bool with_job, uint64_t rate)
 {
     double bytes = (double)self->n_rows * COLS * 4;
-    stream_t way = {
-        .bytes = (uint64_t)bytes, .rate = rate, .from = -1, .to = -1};
+    stream_t way = {.bytes = (uint64_t)bytes, .rate = rate, .from = -1, .to = -1};
     pthread_t sender;
     pthread_t receiver;
     double before = 0;
@@ -390,8 +359,7 @@ stream(place_t *self, bool with_job, uint64_t rate)
     }
     (void)close(way.from);
     (void)close(way.to);
-    (void)printf("plain tcp %5.0f MB/s",
-                 bytes / 1e6 / (way.done_s - way.from_s));
+    (void)printf("plain tcp %5.0f MB/s", bytes / 1e6 / (way.done_s - way.from_s));
     if (with_job) {
         (void)printf(", job %.0f of %.0f rounds/s (%.0f %%)", meanwhile, before,
                      100 * meanwhile / before);
@@ -408,53 +376,44 @@ typedef struct plan {
     unsigned n_passes;
 } plan_t;
 
-static bool
-run(uint64_t mb, const plan_t *plan)
+static bool run(uint64_t mb, const plan_t *plan)
 {
     place_t place;
     bool good = open_place(&place, mb, plan->limit, 1);
 
     place.n_passes = plan->n_passes;
-    good = good && (!plan->has_stream ||
-                    (stream(&place, false, 0) && stream(&place, true, 0) &&
-                     stream(&place, true, BUSY_RATE)));
+    good = good && (!plan->has_stream || (stream(&place, false, 0) && stream(&place, true, 0) &&
+                                          stream(&place, true, BUSY_RATE)));
     good = good && move(&place, plan->limit, plan->has_job);
     close_place(&place, good);
     return good;
 }
 
 /* What the job pays for two nodes, also when nothing moves. */
-static bool
-run_halves(uint64_t mb)
+static bool run_halves(uint64_t mb)
 {
     place_t place;
     double rate = 0;
     double worst_ms = 0;
-    bool good = open_place(&place, mb, "0", 2) &&
-                run_rounds(&place, BEFORE_S, NULL, &rate, &worst_ms);
+    bool good =
+        open_place(&place, mb, "0", 2) && run_rounds(&place, BEFORE_S, NULL, &rate, &worst_ms);
 
-    (void)printf(
-        "half on each of two nodes, nothing moves: job %.0f rounds/s\n", rate);
+    (void)printf("half on each of two nodes, nothing moves: job %.0f rounds/s\n", rate);
     (void)fflush(stdout);
     close_place(&place, good);
     return good;
 }
 
-int
-main(int argc, char **argv)
+int main(int argc, char **argv)
 {
     uint64_t mb = argc > 1 ? strtoull(argv[1], NULL, 10) : 2048;
-    bool good =
-        mb > 0 && run(mb, &(plan_t){.limit = "0", .has_stream = true}) &&
-        run_halves(mb) && run(mb, &(plan_t){.limit = "0", .has_job = true}) &&
-        run(mb,
-            &(plan_t){.limit = "0", .has_job = true, .n_passes = JOB_PASSES});
+    bool good = mb > 0 && run(mb, &(plan_t){.limit = "0", .has_stream = true}) && run_halves(mb) &&
+                run(mb, &(plan_t){.limit = "0", .has_job = true}) &&
+                run(mb, &(plan_t){.limit = "0", .has_job = true, .n_passes = JOB_PASSES});
 
     for (int i = 2; good && i < argc; i++) {
         good = run(mb, &(plan_t){.limit = argv[i], .has_job = true}) &&
-               run(mb, &(plan_t){.limit = argv[i],
-                                 .has_job = true,
-                                 .n_passes = JOB_PASSES});
+               run(mb, &(plan_t){.limit = argv[i], .has_job = true, .n_passes = JOB_PASSES});
     }
     return good ? 0 : 1;
 }

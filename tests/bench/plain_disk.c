@@ -14,8 +14,7 @@
 
 static _Alignas(4096) uint8_t block[BLOCK_BYTES];
 
-static double
-now_s(void)
+static double now_s(void)
 {
     struct timespec now = {.tv_sec = 0};
 
@@ -24,8 +23,7 @@ now_s(void)
 }
 
 /* A new file, which has no name any more; -1: none. */
-static int
-open_nameless(const char *dir, int flags)
+static int open_nameless(const char *dir, int flags)
 {
     char path[PATH_MAX + 16];
     int fd = -1;
@@ -36,8 +34,7 @@ open_nameless(const char *dir, int flags)
     return fd;
 }
 
-static bool
-write_whole(int fd)
+static bool write_whole(int fd)
 {
     for (size_t i = 0; i < sizeof block; i++) {
         block[i] = (uint8_t)(i * 2654435761U >> 7);
@@ -50,14 +47,12 @@ write_whole(int fd)
     return fsync(fd) == 0;
 }
 
-static double
-speed(bool good, double from)
+static double speed(bool good, double from)
 {
     return good ? (double)FILE_BYTES / 1e6 / (now_s() - from) : 0;
 }
 
-double
-plain_disk_write(const char *dir, bool is_direct)
+double plain_disk_write(const char *dir, bool is_direct)
 {
     int fd = open_nameless(dir, is_direct ? O_DIRECT : 0);
     double from = now_s();
@@ -67,12 +62,10 @@ plain_disk_write(const char *dir, bool is_direct)
     return result;
 }
 
-double
-plain_disk_read(const char *dir)
+double plain_disk_read(const char *dir)
 {
     int fd = open_nameless(dir, 0);
-    bool good = fd >= 0 && write_whole(fd) &&
-                posix_fadvise(fd, 0, 0, POSIX_FADV_DONTNEED) == 0;
+    bool good = fd >= 0 && write_whole(fd) && posix_fadvise(fd, 0, 0, POSIX_FADV_DONTNEED) == 0;
     double from = now_s();
     double result = 0;
 

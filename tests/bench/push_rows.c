@@ -25,9 +25,9 @@
 #define BATCH 2000   /* rows of a push */
 #define N_PUSHES 100 /* different ones; a round does each of them */
 
-static const char *const RULES[] = {
-    "add",  "sgd",     "sgd:alpha=0.1,l1=0.001", "min", "momentum", "adagrad",
-    "adam", "rmsprop", "ftrl:l1=0.001"};
+static const char *const RULES[] = {"add",  "sgd",      "sgd:alpha=0.1,l1=0.001",
+                                    "min",  "momentum", "adagrad",
+                                    "adam", "rmsprop",  "ftrl:l1=0.001"};
 #define N_RULES (sizeof RULES / sizeof *RULES)
 
 typedef struct bench {
@@ -38,8 +38,7 @@ typedef struct bench {
     double ns[N_RULES][REPEATS_MAX]; /* for one row */
 } bench_t;
 
-static void
-must(bool good)
+static void must(bool good)
 {
     if (!good) {
         (void)fprintf(stderr, "push_rows: failed\n");
@@ -47,8 +46,7 @@ must(bool good)
     }
 }
 
-static int
-compare_keys(const void *a, const void *b)
+static int compare_keys(const void *a, const void *b)
 {
     uint64_t x = *(const uint64_t *)a;
     uint64_t y = *(const uint64_t *)b;
@@ -56,8 +54,7 @@ compare_keys(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-static int
-compare(const void *a, const void *b)
+static int compare(const void *a, const void *b)
 {
     double x = *(const double *)a;
     double y = *(const double *)b;
@@ -65,8 +62,7 @@ compare(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-static double
-now_ns(void)
+static double now_ns(void)
 {
     struct timespec at;
 
@@ -75,15 +71,13 @@ now_ns(void)
 }
 
 /* One row of each of BATCH equal parts of the table. */
-static ps_payload_t *
-make_payload(const bench_t *self, ps_rng_t *rng)
+static ps_payload_t *make_payload(const bench_t *self, ps_rng_t *rng)
 {
     uint64_t part = self->n_rows / BATCH;
     size_t n_values = (size_t)BATCH * self->n_cols;
     uint64_t keys[BATCH];
     uint8_t *to = NULL;
-    ps_payload_t *payload =
-        ps_payload_room(8 * (size_t)BATCH, 0, 4 * n_values, &to);
+    ps_payload_t *payload = ps_payload_room(8 * (size_t)BATCH, 0, 4 * n_values, &to);
 
     must(payload != NULL);
     for (uint64_t i = 0; i < BATCH; i++) {
@@ -99,8 +93,7 @@ make_payload(const bench_t *self, ps_rng_t *rng)
     return payload;
 }
 
-static ps_store_t *
-make_store(const bench_t *self, ps_keys_t keys, const char *rule)
+static ps_store_t *make_store(const bench_t *self, ps_keys_t keys, const char *rule)
 {
     ps_table_spec_t spec;
     ps_store_t *store = NULL;
@@ -120,8 +113,7 @@ make_store(const bench_t *self, ps_keys_t keys, const char *rule)
     return store;
 }
 
-static double
-measure(const bench_t *self, ps_store_t *store)
+static double measure(const bench_t *self, ps_store_t *store)
 {
     ps_slice_t slice = {.type = PS_TYPE_F32,
                         .n_rows = BATCH,
@@ -135,8 +127,7 @@ measure(const bench_t *self, ps_store_t *store)
     return (now_ns() - began) / N_PUSHES / BATCH;
 }
 
-static void
-run(bench_t *self, ps_keys_t keys, size_t repeats)
+static void run(bench_t *self, ps_keys_t keys, size_t repeats)
 {
     for (size_t rule = 0; rule < N_RULES; rule++) {
         self->stores[rule] = make_store(self, keys, RULES[rule]);
@@ -149,16 +140,13 @@ run(bench_t *self, ps_keys_t keys, size_t repeats)
     }
     for (size_t rule = 0; rule < N_RULES; rule++) {
         qsort(self->ns[rule], repeats, sizeof *self->ns[rule], compare);
-        (void)printf("%s\t%s\t%.2f\n", RULES[rule],
-                     keys == PS_KEYS_RANGE ? "range" : "hash",
+        (void)printf("%s\t%s\t%.2f\n", RULES[rule], keys == PS_KEYS_RANGE ? "range" : "hash",
                      self->ns[rule][repeats / 2]);
         ps_store_destroy(&self->stores[rule]);
     }
 }
 
-static size_t
-argument(
-    int argc, char **argv, int at, size_t least, size_t most, size_t otherwise)
+static size_t argument(int argc, char **argv, int at, size_t least, size_t most, size_t otherwise)
 {
     size_t value = argc > at ? strtoul(argv[at], NULL, 10) : otherwise;
 
@@ -172,8 +160,7 @@ argument(
     return value;
 }
 
-int
-main(int argc, char **argv)
+int main(int argc, char **argv)
 {
     static bench_t bench;
     size_t repeats = argument(argc, argv, 2, 1, REPEATS_MAX, 7);

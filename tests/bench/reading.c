@@ -18,8 +18,7 @@
 #define ROUNDS 5
 #define BATCH 1000
 
-static double
-cpu_s(void)
+static double cpu_s(void)
 {
     struct timespec now;
 
@@ -32,11 +31,8 @@ typedef struct round {
     uint64_t bytes, samples, entries, bad;
 } round_t;
 
-static psd_status_t
-read_once(const char *path,
-          const psd_reader_options_t *options,
-          round_t *ret_round,
-          psd_error_t *err)
+static psd_status_t read_once(const char *path, const psd_reader_options_t *options,
+                              round_t *ret_round, psd_error_t *err)
 {
     psd_samples_t *batch = psd_samples_new();
     psd_reader_t *reader = NULL;
@@ -62,8 +58,7 @@ read_once(const char *path,
     return rc;
 }
 
-static int
-by_time(const void *a, const void *b)
+static int by_time(const void *a, const void *b)
 {
     double left = ((const round_t *)a)->s;
     double right = ((const round_t *)b)->s;
@@ -71,17 +66,14 @@ by_time(const void *a, const void *b)
     return left < right ? -1 : left > right;
 }
 
-static psd_status_t
-set_options(psd_reader_options_t *options, char **argv, psd_error_t *err)
+static psd_status_t set_options(psd_reader_options_t *options, char **argv, psd_error_t *err)
 {
     psd_status_t rc = psd_reader_options_set_format(options, argv[1], err);
 
-    return rc == PSD_OK ? psd_reader_options_set_cache(options, argv[3], err)
-                        : rc;
+    return rc == PSD_OK ? psd_reader_options_set_cache(options, argv[3], err) : rc;
 }
 
-int
-main(int argc, char **argv)
+int main(int argc, char **argv)
 {
     psd_reader_options_t *options = psd_reader_options_new();
     psd_error_t *err = psd_error_new();
@@ -103,9 +95,8 @@ main(int argc, char **argv)
         printf("%s: %.0f MB/s, %.1f M entries/s, %.3f s (first %.3f); %lu "
                "samples, %lu bad\n",
                argv[2], (double)middle->bytes / middle->s / 1e6,
-               (double)middle->entries / middle->s / 1e6, middle->s,
-               rounds[0].s, (unsigned long)middle->samples,
-               (unsigned long)middle->bad);
+               (double)middle->entries / middle->s / 1e6, middle->s, rounds[0].s,
+               (unsigned long)middle->samples, (unsigned long)middle->bad);
     } else {
         fprintf(stderr, "%s\n", psd_error_text(err));
     }

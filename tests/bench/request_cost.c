@@ -35,8 +35,7 @@ typedef struct world {
     bool pushes;
 } world_t;
 
-static void
-need(bool holds, const char *what, int line)
+static void need(bool holds, const char *what, int line)
 {
     if (!holds) {
         (void)fprintf(stderr, "request_cost.c:%d: not true: %s\n", line, what);
@@ -44,15 +43,13 @@ need(bool holds, const char *what, int line)
     }
 }
 
-static void
-step(world_t *self, ps_event_t *event)
+static void step(world_t *self, ps_event_t *event)
 {
     NEED(ps_shard_step(self->shard, event, &self->outbox, NULL) == PSD_OK);
     for (size_t i = 0; i < self->outbox.n_effects; i++) {
         const ps_effect_t *effect = &self->outbox.effects[i];
 
-        NEED(effect->kind == PS_EFFECT_SEND &&
-             effect->message.kind != PS_KIND_REFUSED);
+        NEED(effect->kind == PS_EFFECT_SEND && effect->message.kind != PS_KIND_REFUSED);
         NEED(ps_batch_add(&self->answers, &effect->message, effect->payload));
         self->n_answers++;
     }
@@ -63,8 +60,7 @@ step(world_t *self, ps_event_t *event)
     }
 }
 
-static void
-make_world(world_t *self, bool pushes, bool hash)
+static void make_world(world_t *self, bool pushes, bool hash)
 {
     const ps_shard_args_t args = {.incarnation = 1,
                                   .credit_requests = 256,
@@ -73,11 +69,9 @@ make_world(world_t *self, bool pushes, bool hash)
                                   .slice_bytes = 1 << 26,
                                   .held_bytes = 1 << 26,
                                   .sessions_max = 16};
-    ps_message_t hello = {.kind = PS_KIND_HELLO,
-                          .hello = {.version_min = 1,
-                                    .version_max = 1,
-                                    .incarnation = 1,
-                                    .session = 9}};
+    ps_message_t hello = {
+        .kind = PS_KIND_HELLO,
+        .hello = {.version_min = 1, .version_max = 1, .incarnation = 1, .session = 9}};
     ps_route_t routes[N_PARTITIONS];
 
     *self = (world_t){.pushes = pushes};
@@ -97,14 +91,12 @@ make_world(world_t *self, bool pushes, bool hash)
                              .spec = &self->spec,
                              .routes = routes,
                              .n_routes = N_PARTITIONS});
-    step(self, &(ps_event_t){
-                   .kind = PS_EVENT_MESSAGE, .conn = CONN, .message = &hello});
+    step(self, &(ps_event_t){.kind = PS_EVENT_MESSAGE, .conn = CONN, .message = &hello});
     NEED(self->n_answers == 1);
 }
 
 /* A frame of BATCH requests, as a client would send it. */
-static void
-fill_batch(world_t *self, ps_batch_t *batch)
+static void fill_batch(world_t *self, ps_batch_t *batch)
 {
     static const float values[N_COLS] = {1};
 
@@ -117,21 +109,16 @@ fill_batch(world_t *self, ps_batch_t *batch)
                                   .n_values = self->pushes ? N_COLS : 0};
         ps_message_t message = {.kind = PS_KIND_PULL};
         PSD_AUTO(ps_payload_destroy)
-        ps_payload_t *payload =
-            ps_payload_copy((ps_bytes_t){(const uint8_t *)&key, sizeof key},
-                            (ps_bytes_t){NULL, 0},
-                            (ps_bytes_t){(const uint8_t *)values,
-                                         self->pushes ? sizeof values : 0});
+        ps_payload_t *payload = ps_payload_copy(
+            (ps_bytes_t){(const uint8_t *)&key, sizeof key}, (ps_bytes_t){NULL, 0},
+            (ps_bytes_t){(const uint8_t *)values, self->pushes ? sizeof values : 0});
 
         if (self->pushes) {
             message.kind = PS_KIND_PUSH;
-            message.push = (ps_msg_push_t){.request = self->seq,
-                                           .table = TABLE,
-                                           .epoch = 1,
-                                           .seq = self->seq};
+            message.push =
+                (ps_msg_push_t){.request = self->seq, .table = TABLE, .epoch = 1, .seq = self->seq};
         } else {
-            message.pull = (ps_msg_pull_t){
-                .request = self->seq, .table = TABLE, .epoch = 1};
+            message.pull = (ps_msg_pull_t){.request = self->seq, .table = TABLE, .epoch = 1};
         }
         ps_message_set_slice(&message, &slice);
         NEED(payload != NULL && ps_batch_add(batch, &message, payload));
@@ -141,8 +128,7 @@ fill_batch(world_t *self, ps_batch_t *batch)
 /* callgrind counts in here. */
 void measured_requests(world_t *self, ps_bytes_t frame);
 
-__attribute__((noinline)) void
-measured_requests(world_t *self, ps_bytes_t frame)
+__attribute__((noinline)) void measured_requests(world_t *self, ps_bytes_t frame)
 {
     ps_batch_rest_t rest;
 
@@ -165,8 +151,7 @@ measured_requests(world_t *self, ps_bytes_t frame)
     }
 }
 
-int
-main(int argc, char **argv)
+int main(int argc, char **argv)
 {
     PSD_AUTO(ps_batch_done) ps_batch_t batch = {.n = 0};
     world_t world;
@@ -176,8 +161,7 @@ main(int argc, char **argv)
         (void)fputs("usage: request_cost push|pull range|hash\n", stderr);
         return 2;
     }
-    make_world(&world, strcmp(argv[1], "push") == 0,
-               strcmp(argv[2], "hash") == 0);
+    make_world(&world, strcmp(argv[1], "push") == 0, strcmp(argv[2], "hash") == 0);
     n_before = world.n_answers;
     for (int i = 0; i < N_REQUESTS; i += BATCH) {
         fill_batch(&world, &batch);

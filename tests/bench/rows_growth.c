@@ -27,8 +27,7 @@ typedef struct times {
     size_t n;
 } times_t;
 
-static double
-clock_ms(clockid_t clock)
+static double clock_ms(clockid_t clock)
 {
     struct timespec now = {0};
 
@@ -37,8 +36,7 @@ clock_ms(clockid_t clock)
 }
 
 /* Bytes of memory that the process has; 0 when the kernel does not say. */
-static double
-resident_bytes(void)
+static double resident_bytes(void)
 {
     FILE *file = fopen("/proc/self/statm", "r");
     long all = 0;
@@ -54,8 +52,7 @@ resident_bytes(void)
     return (double)resident * (double)sysconf(_SC_PAGESIZE);
 }
 
-static int
-compare(const void *left, const void *right)
+static int compare(const void *left, const void *right)
 {
     const double *a = left;
     const double *b = right;
@@ -63,23 +60,17 @@ compare(const void *left, const void *right)
     return (*a > *b) - (*a < *b);
 }
 
-static void
-print_times(const char *name, times_t *times)
+static void print_times(const char *name, times_t *times)
 {
     qsort(times->ms, times->n, sizeof *times->ms, compare);
-    printf("%-9s median %.2f ms, p99 %.2f ms, worst %.2f ms\n", name,
-           times->ms[times->n / 2], times->ms[times->n - 1 - times->n / 100],
-           times->ms[times->n - 1]);
+    printf("%-9s median %.2f ms, p99 %.2f ms, worst %.2f ms\n", name, times->ms[times->n / 2],
+           times->ms[times->n - 1 - times->n / 100], times->ms[times->n - 1]);
 }
 
 /* A push of the first n rows of a payload. */
-static bool
-push(ps_store_t *store, uint64_t n, uint32_t n_cols, ps_payload_t *payload)
+static bool push(ps_store_t *store, uint64_t n, uint32_t n_cols, ps_payload_t *payload)
 {
-    ps_slice_t slice = {.type = PS_TYPE_F32,
-                        .n_rows = n,
-                        .n_cols = n_cols,
-                        .n_values = n * n_cols};
+    ps_slice_t slice = {.type = PS_TYPE_F32, .n_rows = n, .n_cols = n_cols, .n_values = n * n_cols};
 
     payload->keys.size = n * sizeof(uint64_t);
     payload->span.size = n * n_cols * sizeof(float);
@@ -88,25 +79,19 @@ push(ps_store_t *store, uint64_t n, uint32_t n_cols, ps_payload_t *payload)
 }
 
 /* The keys of rows first, first + 1 …: hashed, so in no order. */
-static void
-make_keys(uint8_t *at, uint64_t first, uint64_t n)
+static void make_keys(uint8_t *at, uint64_t first, uint64_t n)
 {
     for (uint64_t i = 0; i < n; i++) {
         ps_store_u64(at + i * sizeof(uint64_t), ps_hash_u64(first + i));
     }
 }
 
-static bool
-grow(ps_store_t *store,
-     uint64_t n_rows,
-     uint32_t n_cols,
-     times_t *wall,
-     times_t *work)
+static bool grow(ps_store_t *store, uint64_t n_rows, uint32_t n_cols, times_t *wall, times_t *work)
 {
     uint8_t *bytes = NULL;
     PSD_AUTO(ps_payload_destroy)
-    ps_payload_t *payload = ps_payload_room(
-        BATCH * sizeof(uint64_t), 0, BATCH * n_cols * sizeof(float), &bytes);
+    ps_payload_t *payload =
+        ps_payload_room(BATCH * sizeof(uint64_t), 0, BATCH * n_cols * sizeof(float), &bytes);
     bool is_done = payload != NULL;
 
     for (uint64_t i = 0; is_done && i < BATCH * n_cols; i++) {
@@ -129,8 +114,7 @@ grow(ps_store_t *store,
 
 /* The longest step that the processor's clock makes for a loop that does
  * nothing, within the time that the pushes took. */
-static double
-longest_idle_step_ms(const times_t *pushes)
+static double longest_idle_step_ms(const times_t *pushes)
 {
     double until_ms = clock_ms(CLOCK_MONOTONIC);
     double last = clock_ms(CLOCK_THREAD_CPUTIME_ID);
@@ -148,8 +132,7 @@ longest_idle_step_ms(const times_t *pushes)
     return longest;
 }
 
-static int
-run(uint64_t n_rows, uint32_t n_cols)
+static int run(uint64_t n_rows, uint32_t n_cols)
 {
     PSD_AUTO(ps_store_destroy) ps_store_t *store = NULL;
     ps_table_spec_t spec;
@@ -167,36 +150,31 @@ run(uint64_t n_rows, uint32_t n_cols)
     spec.n_cols = n_cols;
     spec.n_partitions = 1;
     spec.n_col_slices = 1;
-    if (wall_ms == NULL || work_ms == NULL ||
-        ps_store_new(&spec, 0, &store, NULL) != PSD_OK ||
+    if (wall_ms == NULL || work_ms == NULL || ps_store_new(&spec, 0, &store, NULL) != PSD_OK ||
         !grow(store, n_rows, n_cols, &wall, &work)) {
         fprintf(stderr, "rows_growth: no memory\n");
         return 1;
     }
     bytes = ps_store_bytes(store);
-    printf("%" PRIu64 " rows x %" PRIu32 " f32, pushes of %" PRIu64
-           " new keys\n",
-           n_rows, n_cols, BATCH);
+    printf("%" PRIu64 " rows x %" PRIu32 " f32, pushes of %" PRIu64 " new keys\n", n_rows, n_cols,
+           BATCH);
     print_times("clock", &wall);
     print_times("processor", &work);
-    printf(
-        "processor, of a loop that does nothing for as long: worst %.2f ms\n",
-        longest_idle_step_ms(&wall));
+    printf("processor, of a loop that does nothing for as long: worst %.2f ms\n",
+           longest_idle_step_ms(&wall));
     printf("bytes beside a row's values: store %.2f, resident %.2f\n",
            (double)(bytes.index + bytes.state) / rows,
            (resident_bytes() - before - (double)bytes.values) / rows);
     return 0;
 }
 
-int
-main(int argc, char **argv)
+int main(int argc, char **argv)
 {
     uint64_t n_rows = ROWS_DEFAULT;
     uint64_t n_cols = 1;
 
     if ((argc > 1 && (!ps_text_u64(argv[1], &n_rows) || n_rows == 0)) ||
-        (argc > 2 &&
-         (!ps_text_u64(argv[2], &n_cols) || n_cols == 0 || n_cols > 65536)) ||
+        (argc > 2 && (!ps_text_u64(argv[2], &n_cols) || n_cols == 0 || n_cols > 65536)) ||
         argc > 3) {
         fprintf(stderr, "usage: rows_growth [ROWS [COLS, to 65536]]\n");
         return 2;

@@ -34,8 +34,7 @@
 
 static const char *endpoint;
 
-static double
-now_ms(void)
+static double now_ms(void)
 {
     struct timespec now;
 
@@ -44,16 +43,14 @@ now_ms(void)
 }
 
 /* As reading from a disk, or a device that computes, would take it. */
-static void
-pass_time(void)
+static void pass_time(void)
 {
     const struct timespec time = {.tv_nsec = EACH_MS * 1000000L};
 
     (void)nanosleep(&time, NULL);
 }
 
-static psd_status_t
-load_slowly(void *user, psd_loader_t *loader, void *block, psd_error_t *err)
+static psd_status_t load_slowly(void *user, psd_loader_t *loader, void *block, psd_error_t *err)
 {
     (void)user;
     (void)block;
@@ -61,8 +58,7 @@ load_slowly(void *user, psd_loader_t *loader, void *block, psd_error_t *err)
     return psd_loader_table(loader, 0, err);
 }
 
-static psd_status_t
-step_slowly(void *user, psd_trainer_t *trainer, void *block, psd_error_t *err)
+static psd_status_t step_slowly(void *user, psd_trainer_t *trainer, void *block, psd_error_t *err)
 {
     (void)user;
     (void)block;
@@ -74,8 +70,7 @@ step_slowly(void *user, psd_trainer_t *trainer, void *block, psd_error_t *err)
     return PSD_OK;
 }
 
-static psd_status_t
-add_much(void *user, psd_trainer_t *trainer, void *block, psd_error_t *err)
+static psd_status_t add_much(void *user, psd_trainer_t *trainer, void *block, psd_error_t *err)
 {
     uint64_t row = psd_trainer_id(trainer) % CELLS;
 
@@ -89,8 +84,7 @@ add_much(void *user, psd_trainer_t *trainer, void *block, psd_error_t *err)
     return PSD_OK;
 }
 
-static psd_status_t
-add_scattered(void *user, psd_trainer_t *trainer, void *block, psd_error_t *err)
+static psd_status_t add_scattered(void *user, psd_trainer_t *trainer, void *block, psd_error_t *err)
 {
     _Atomic uint64_t *last_us = user; /* when the last one was ready */
     uint64_t state = psd_trainer_id(trainer) + 7919U;
@@ -105,12 +99,8 @@ add_scattered(void *user, psd_trainer_t *trainer, void *block, psd_error_t *err)
     return PSD_OK;
 }
 
-static bool
-begin(psd_train_t *train,
-      const char *name,
-      const char *keys,
-      const char *const *options,
-      psd_error_t *err)
+static bool begin(psd_train_t *train, const char *name, const char *keys,
+                  const char *const *options, psd_error_t *err)
 {
     psd_spec_t *spec = psd_spec_new();
     uint32_t table = 0;
@@ -133,8 +123,7 @@ begin(psd_train_t *train,
     return true;
 }
 
-static bool
-run_clock(psd_train_t *train, int n_blocks, psd_error_t *err)
+static bool run_clock(psd_train_t *train, int n_blocks, psd_error_t *err)
 {
     CHECK_OK(psd_train_clock_begin(train, err), err);
     for (int i = 0; i < n_blocks; i++) {
@@ -146,8 +135,7 @@ run_clock(psd_train_t *train, int n_blocks, psd_error_t *err)
 
 /* ---- the pipeline -------------------------------------------------------- */
 
-static bool
-time_run(int number, const char *pipeline, double *ret_ms, psd_error_t *err)
+static bool time_run(int number, const char *pipeline, double *ret_ms, psd_error_t *err)
 {
     psd_train_t *train = psd_train_new(NULL);
     char name[40];
@@ -156,8 +144,7 @@ time_run(int number, const char *pipeline, double *ret_ms, psd_error_t *err)
     (void)snprintf(name, sizeof name, "pipeline.%s.%d", pipeline, number);
     psd_train_on_load(train, load_slowly);
     psd_train_on(train, PSD_TRAIN_STEP, step_slowly);
-    CHECK(begin(train, name, "range",
-                (const char *const[]){"pipeline", pipeline, NULL}, err));
+    CHECK(begin(train, name, "range", (const char *const[]){"pipeline", pipeline, NULL}, err));
     start_ms = now_ms();
     for (int i = 0; i < BLOCKS / 4; i++) {
         CHECK(run_clock(train, 4, err));
@@ -168,8 +155,7 @@ time_run(int number, const char *pipeline, double *ret_ms, psd_error_t *err)
     return true;
 }
 
-static int
-compare(const void *left, const void *right)
+static int compare(const void *left, const void *right)
 {
     double a = *(const double *)left;
     double b = *(const double *)right;
@@ -177,8 +163,7 @@ compare(const void *left, const void *right)
     return a < b ? -1 : a > b;
 }
 
-static bool
-measure_pipeline(psd_error_t *err)
+static bool measure_pipeline(psd_error_t *err)
 {
     double with[RUNS];
     double without[RUNS];
@@ -193,18 +178,16 @@ measure_pipeline(psd_error_t *err)
     (void)printf("load + train of %d blocks: %.0f ms\n"
                  "pipeline on:  %.0f ms (%.1f %%), of %d runs %.0f..%.0f\n"
                  "pipeline off: %.0f ms (%.1f %%), of %d runs %.0f..%.0f\n",
-                 BLOCKS, both, with[RUNS / 2], 100 * with[RUNS / 2] / both,
-                 RUNS, with[0], with[RUNS - 1], without[RUNS / 2],
-                 100 * without[RUNS / 2] / both, RUNS, without[0],
-                 without[RUNS - 1]);
+                 BLOCKS, both, with[RUNS / 2], 100 * with[RUNS / 2] / both, RUNS, with[0],
+                 with[RUNS - 1], without[RUNS / 2], 100 * without[RUNS / 2] / both, RUNS,
+                 without[0], without[RUNS - 1]);
     CHECK(with[RUNS / 2] <= 0.6 * both);
     return true;
 }
 
 /* ---- adding -------------------------------------------------------------- */
 
-static bool
-check_sums(psd_train_t *train, psd_error_t *err)
+static bool check_sums(psd_train_t *train, psd_error_t *err)
 {
     uint64_t rows[CELLS];
     int64_t values[CELLS];
@@ -213,9 +196,7 @@ check_sums(psd_train_t *train, psd_error_t *err)
     for (uint64_t i = 0; i < CELLS; i++) {
         rows[i] = i;
     }
-    CHECK_OK(psd_pull(psd_train_table_handle(train, 0), rows, CELLS, values,
-                      CELLS, err),
-             err);
+    CHECK_OK(psd_pull(psd_train_table_handle(train, 0), rows, CELLS, values, CELLS, err), err);
     for (size_t i = 0; i < CELLS; i++) {
         CHECK(values[i] == INT64_C(16) * ADDS / CELLS * CLOCKS);
         sum += values[i];
@@ -224,8 +205,7 @@ check_sums(psd_train_t *train, psd_error_t *err)
     return true;
 }
 
-static bool
-measure_adds(psd_error_t *err)
+static bool measure_adds(psd_error_t *err)
 {
     psd_train_t *train = psd_train_new(NULL);
     double start_ms = 0;
@@ -233,8 +213,7 @@ measure_adds(psd_error_t *err)
     uint64_t n_entries = 0;
 
     psd_train_on(train, PSD_TRAIN_STEP, add_much);
-    CHECK(begin(train, "adds", "range",
-                (const char *const[]){"trainers", TRAINERS, NULL}, err));
+    CHECK(begin(train, "adds", "range", (const char *const[]){"trainers", TRAINERS, NULL}, err));
     start_ms = now_ms();
     for (int i = 0; i < CLOCKS; i++) {
         CHECK(run_clock(train, 1, err));
@@ -253,8 +232,7 @@ measure_adds(psd_error_t *err)
     return true;
 }
 
-static bool
-measure_scattered(const char *trainers, psd_error_t *err)
+static bool measure_scattered(const char *trainers, psd_error_t *err)
 {
     _Atomic uint64_t last_us = 0;
     psd_train_t *train = psd_train_new(&last_us);
@@ -264,8 +242,7 @@ measure_scattered(const char *trainers, psd_error_t *err)
 
     (void)snprintf(name, sizeof name, "scattered.%s", trainers);
     psd_train_on(train, PSD_TRAIN_STEP, add_scattered);
-    CHECK(begin(train, name, "hash",
-                (const char *const[]){"trainers", trainers, NULL}, err));
+    CHECK(begin(train, name, "hash", (const char *const[]){"trainers", trainers, NULL}, err));
     for (int i = 0; i < SCATTERED_CLOCKS; i++) {
         double start_ms = now_ms();
 
@@ -285,17 +262,15 @@ measure_scattered(const char *trainers, psd_error_t *err)
     return true;
 }
 
-int
-main(void)
+int main(void)
 {
     daemon_t daemon = {.pid = 0};
     psd_error_t *err = psd_error_new();
     bool ok = daemon_start(&daemon, NULL);
 
     endpoint = daemon.control;
-    ok = ok && measure_adds(err) && measure_scattered("1", err) &&
-         measure_scattered("2", err) && measure_scattered("8", err) &&
-         measure_pipeline(err);
+    ok = ok && measure_adds(err) && measure_scattered("1", err) && measure_scattered("2", err) &&
+         measure_scattered("8", err) && measure_pipeline(err);
     daemon_drop(&daemon, !ok);
     psd_error_destroy(&err);
     return ok ? 0 : 1;

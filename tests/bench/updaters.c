@@ -56,8 +56,7 @@ typedef struct bench {
     double ns[N_THINGS][REPEATS_MAX]; /* for one value */
 } bench_t;
 
-static int
-compare(const void *a, const void *b)
+static int compare(const void *a, const void *b)
 {
     double x = *(const double *)a;
     double y = *(const double *)b;
@@ -66,15 +65,13 @@ compare(const void *a, const void *b)
 }
 
 /* Sorts them. */
-static double
-median(double *numbers, size_t n)
+static double median(double *numbers, size_t n)
 {
     qsort(numbers, n, sizeof *numbers, compare);
     return numbers[n / 2];
 }
 
-static double
-now_ns(void)
+static double now_ns(void)
 {
     struct timespec at;
 
@@ -83,8 +80,7 @@ now_ns(void)
 }
 
 /* Thing 0 copies, 1 checks, the others are the rules. */
-static bool
-do_once(const bench_t *self, size_t thing)
+static bool do_once(const bench_t *self, size_t thing)
 {
     size_t size = ps_type_size(self->type);
     bool ok = true;
@@ -98,16 +94,14 @@ do_once(const bench_t *self, size_t thing)
         } else if (thing == 1) {
             ok = ok && ps_finite_all(self->type, deltas, self->piece);
         } else {
-            ps_updater_apply(self->updaters[thing - 2], 1, values,
-                             self->state + i * size, self->n, deltas,
-                             self->piece);
+            ps_updater_apply(self->updaters[thing - 2], 1, values, self->state + i * size, self->n,
+                             deltas, self->piece);
         }
     }
     return ok;
 }
 
-static double
-measure(const bench_t *self, size_t thing)
+static double measure(const bench_t *self, size_t thing)
 {
     size_t rounds = ROUND_BYTES / self->n_bytes + 1;
     double began = 0;
@@ -122,27 +116,22 @@ measure(const bench_t *self, size_t thing)
     return (now_ns() - began) / (double)rounds / (double)self->n;
 }
 
-static void
-print(const bench_t *self, size_t thing, const char *where, size_t repeats)
+static void print(const bench_t *self, size_t thing, const char *where, size_t repeats)
 {
     double copy[REPEATS_MAX];
     double mine[REPEATS_MAX];
     double ns = 0;
     double size = (double)ps_type_size(self->type);
-    const char *name = thing == 0   ? "memcpy"
-                       : thing == 1 ? "finite"
-                                    : RULES[thing - 2];
+    const char *name = thing == 0 ? "memcpy" : thing == 1 ? "finite" : RULES[thing - 2];
 
     memcpy(copy, self->ns[0], sizeof copy);
     memcpy(mine, self->ns[thing], sizeof mine);
     ns = median(mine, repeats);
-    (void)printf("%s\t%s\t%s\t%.3f\t%.2f\t%.2f\n", name,
-                 ps_type_name(self->type), where, ns, size / ns,
-                 median(copy, repeats) / ns);
+    (void)printf("%s\t%s\t%s\t%.3f\t%.2f\t%.2f\n", name, ps_type_name(self->type), where, ns,
+                 size / ns, median(copy, repeats) / ns);
 }
 
-static void
-fill(bench_t *self)
+static void fill(bench_t *self)
 {
     ps_rng_t rng = {1};
 
@@ -158,8 +147,7 @@ fill(bench_t *self)
     }
 }
 
-static bool
-make(bench_t *self)
+static bool make(bench_t *self)
 {
     bool ok = true;
 
@@ -171,24 +159,18 @@ make(bench_t *self)
         ps_updater_spec_t spec = {0};
 
         ok = ps_updater_spec_parse(RULES[i], &spec, NULL) == PSD_OK &&
-             ps_updater_new(&spec, self->type, &self->updaters[i], NULL) ==
-                 PSD_OK;
+             ps_updater_new(&spec, self->type, &self->updaters[i], NULL) == PSD_OK;
     }
     return ok;
 }
 
-static bool
-run(ps_type_t type,
-    size_t n_bytes,
-    size_t piece, /* 0: all at once */
-    const char *where,
-    size_t repeats)
+static bool run(ps_type_t type, size_t n_bytes, size_t piece, /* 0: all at once */
+                const char *where, size_t repeats)
 {
     static bench_t bench;
     bool ok = true;
 
-    bench = (bench_t){
-        .type = type, .n = n_bytes / ps_type_size(type), .n_bytes = n_bytes};
+    bench = (bench_t){.type = type, .n = n_bytes / ps_type_size(type), .n_bytes = n_bytes};
     bench.piece = piece == 0 ? bench.n : piece;
     ok = make(&bench);
     if (ok) {
@@ -213,13 +195,11 @@ run(ps_type_t type,
     return ok;
 }
 
-int
-main(int argc, char **argv)
+int main(int argc, char **argv)
 {
     size_t repeats = argc > 1 ? strtoul(argv[1], NULL, 10) : 7;
     size_t megabytes = argc > 2 ? strtoul(argv[2], NULL, 10) : 30;
-    bool ok = repeats >= 1 && repeats <= REPEATS_MAX && megabytes >= 1 &&
-              megabytes <= 4096;
+    bool ok = repeats >= 1 && repeats <= REPEATS_MAX && megabytes >= 1 && megabytes <= 4096;
 
     if (!ok) {
         (void)fprintf(stderr,

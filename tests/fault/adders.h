@@ -86,9 +86,6 @@ bool adders_check(adders_t *self, ledger_level_t least);
 /* The same for another table, which has the rows as they were at some time
  * behind `then` (ledger_now, behind adders_mark); what was told since may be in
  * it or not. */
-bool adders_check_copy(adders_t *self,
-                       const char *table,
-                       ledger_level_t least,
-                       uint64_t then);
+bool adders_check_copy(adders_t *self, const char *table, ledger_level_t least, uint64_t then);
 void adders_drop(adders_t *self);
 #endif

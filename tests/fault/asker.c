@@ -19,8 +19,7 @@ enum { OWN = 0, WHY = 1, STATUS = 2 };
 
 static const char *const who[] = {"the client", "why", "cluster status"};
 
-static uint64_t
-now_ms(void)
+static uint64_t now_ms(void)
 {
     struct timespec now = {0};
 
@@ -28,26 +27,23 @@ now_ms(void)
     return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
 }
 
-static bool
-names_node(const cluster_t *cluster, const char *text)
+static bool names_node(const cluster_t *cluster, const char *text)
 {
     char name[CLUSTER_TEXT_SIZE + 2];
 
     for (unsigned i = 0; i < cluster->n_nodes; i++) {
         (void)snprintf(name, sizeof name, "\"%.40s\"", cluster->nodes[i].name);
-        if (strstr(text, name) != NULL ||
-            strstr(text, cluster->nodes[i].front) != NULL) {
+        if (strstr(text, name) != NULL || strstr(text, cluster->nodes[i].front) != NULL) {
             return true;
         }
     }
     return false;
 }
 
-static bool
-names_cause(const asker_t *self, const char *text, bool or_worker)
+static bool names_cause(const asker_t *self, const char *text, bool or_worker)
 {
-    static const char *const words[] = {"copies", "primary", "copy on node",
-                                        "second copy", "disk of node"};
+    static const char *const words[] = {"copies", "primary", "copy on node", "second copy",
+                                        "disk of node"};
 
     for (size_t i = 0; i < sizeof words / sizeof words[0]; i++) {
         if (strstr(text, words[i]) != NULL) {
@@ -55,13 +51,11 @@ names_cause(const asker_t *self, const char *text, bool or_worker)
         }
     }
     return names_node(self->cluster, text) ||
-           (or_worker && strstr(text, "worker ") != NULL &&
-            strstr(text, "at clock") != NULL);
+           (or_worker && strstr(text, "worker ") != NULL && strstr(text, "at clock") != NULL);
 }
 
 /* One answer about one wait. */
-static void
-judge(asker_t *self, uint32_t worker, int from, const char *text)
+static void judge(asker_t *self, uint32_t worker, int from, const char *text)
 {
     unsigned *n = &self->unnamed[worker][from];
     bool named = names_cause(self, text, from != STATUS);
@@ -69,21 +63,18 @@ judge(asker_t *self, uint32_t worker, int from, const char *text)
     *n = named ? 0 : *n + 1;
     if (*n == UNNAMED_MAX) {
         (void)atomic_fetch_add(&self->bad, 1);
-        (void)fprintf(stderr,
-                      "worker %" PRIu32 " waits, and %s names no cause: %s\n",
-                      worker, who[from], text);
+        (void)fprintf(stderr, "worker %" PRIu32 " waits, and %s names no cause: %s\n", worker,
+                      who[from], text);
     }
 }
 
-static bool
-is_long(const wait_state_t *state, uint64_t at_ms)
+static bool is_long(const wait_state_t *state, uint64_t at_ms)
 {
     return state->since_ms != 0 && at_ms > state->since_ms + ASKER_LONG_MS;
 }
 
 /* A new wait is counted, and what was said of the one before is forgotten. */
-static void
-note(asker_t *self, uint32_t worker, const wait_state_t *state)
+static void note(asker_t *self, uint32_t worker, const wait_state_t *state)
 {
     uint64_t took_ms = now_ms() - state->since_ms;
 
@@ -98,11 +89,8 @@ note(asker_t *self, uint32_t worker, const wait_state_t *state)
 }
 
 /* Asks the registry's node, and judges for those who wait all the while. */
-static void
-ask(asker_t *self,
-    const wait_state_t *states,
-    bool (*get)(view_t *, const char *, char *, size_t),
-    int from)
+static void ask(asker_t *self, const wait_state_t *states,
+                bool (*get)(view_t *, const char *, char *, size_t), int from)
 {
     char text[TEXT_SIZE];
     bool answered = get(&self->view, self->adders->args.job, text, sizeof text);
@@ -121,8 +109,7 @@ ask(asker_t *self,
     }
 }
 
-static void
-look(asker_t *self)
+static void look(asker_t *self)
 {
     wait_state_t states[ADDERS_MAX] = {0};
     uint64_t at_ms = now_ms();
@@ -144,8 +131,7 @@ look(asker_t *self)
     }
 }
 
-static void *
-run(void *data)
+static void *run(void *data)
 {
     const struct timespec gap = {.tv_nsec = LOOK_MS * 1000000L};
     asker_t *self = data;
@@ -157,8 +143,7 @@ run(void *data)
     return NULL;
 }
 
-bool
-asker_start(asker_t *self, const cluster_t *cluster, const adders_t *adders)
+bool asker_start(asker_t *self, const cluster_t *cluster, const adders_t *adders)
 {
     *self = (asker_t){.cluster = cluster, .adders = adders};
     CHECK(view_open(&self->view, cluster->nodes[0].control));
@@ -167,8 +152,7 @@ asker_start(asker_t *self, const cluster_t *cluster, const adders_t *adders)
     return true;
 }
 
-bool
-asker_stop(asker_t *self)
+bool asker_stop(asker_t *self)
 {
     if (!self->runs) {
         return true;
@@ -178,10 +162,8 @@ asker_stop(asker_t *self)
     view_close(&self->view);
     self->runs = false;
     (void)fprintf(stderr,
-                  "%" PRIu64 " waits over %d ms, the longest of %" PRIu64
-                  " ms: %" PRIu64 " answers why, %" PRIu64
-                  " times the registry was silent\n",
-                  self->n_waits, ASKER_LONG_MS, self->longest_ms, self->n_asked,
-                  self->n_silent);
+                  "%" PRIu64 " waits over %d ms, the longest of %" PRIu64 " ms: %" PRIu64
+                  " answers why, %" PRIu64 " times the registry was silent\n",
+                  self->n_waits, ASKER_LONG_MS, self->longest_ms, self->n_asked, self->n_silent);
     return atomic_load(&self->bad) == 0;
 }

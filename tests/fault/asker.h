@@ -42,8 +42,7 @@ typedef struct asker {
 } asker_t;
 
 /* false: why is on stderr. */
-bool
-asker_start(asker_t *self, const cluster_t *cluster, const adders_t *adders);
+bool asker_start(asker_t *self, const cluster_t *cluster, const adders_t *adders);
 /* Ends it. false: somebody waited and was not told why; that is on stderr. */
 bool asker_stop(asker_t *self);
 #endif

@@ -69,8 +69,7 @@ typedef struct fault {
 
 static const fault_t no_fault = {.is_done = true};
 
-static uint64_t
-now_ms(void)
+static uint64_t now_ms(void)
 {
     struct timespec now = {0};
 
@@ -78,8 +77,7 @@ now_ms(void)
     return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
 }
 
-static void
-pause_a_step(void)
+static void pause_a_step(void)
 {
     (void)nanosleep(&(struct timespec){.tv_nsec = STEP_MS * 1000000L}, NULL);
 }
@@ -87,8 +85,7 @@ pause_a_step(void)
 /* ---- one checkpoint or restore ---- */
 
 /* Takes the request. *ret_reply: NULL where there is none. */
-static psd_status_t
-ask(test_t *test, json_t *request, json_t **ret_reply)
+static psd_status_t ask(test_t *test, json_t *request, json_t **ret_reply)
 {
     char *words = json_dumps(request, JSON_COMPACT);
     char *text = NULL;
@@ -107,8 +104,7 @@ ask(test_t *test, json_t *request, json_t **ret_reply)
 }
 
 /* The registry's node comes back at once, for nobody answers without it. */
-static bool
-play(test_t *test, fault_t *fault)
+static bool play(test_t *test, fault_t *fault)
 {
     fault->is_done = true;
     CHECK(cluster_kill(&test->cluster, fault->node, SIGKILL));
@@ -117,8 +113,7 @@ play(test_t *test, fault_t *fault)
 }
 
 /* Until it is done, or has failed. */
-static psd_status_t
-look(test_t *test, json_int_t number, fault_t *fault)
+static psd_status_t look(test_t *test, json_int_t number, fault_t *fault)
 {
     uint64_t end_ms = now_ms() + END_MS;
     bool is_done = false;
@@ -130,10 +125,7 @@ look(test_t *test, json_int_t number, fault_t *fault)
         if (!fault->is_done && i >= fault->at && !play(test, fault)) {
             return PSD_IO;
         }
-        rc = ask(
-            test,
-            json_pack("{s:s,s:I}", "op", "checkpoint_look", "number", number),
-            &reply);
+        rc = ask(test, json_pack("{s:s,s:I}", "op", "checkpoint_look", "number", number), &reply);
         is_done = json_is_true(json_object_get(reply, "is_done"));
         json_decref(reply);
         if (rc == PSD_DEADLINE && now_ms() < end_ms) {
@@ -147,11 +139,9 @@ look(test_t *test, json_int_t number, fault_t *fault)
 }
 
 /* Whether a text says more than that it went wrong. */
-static bool
-is_reason(const char *text)
+static bool is_reason(const char *text)
 {
-    static const char *const causes[] = {"node n", "moved", "given up",
-                                         "no node", " are up"};
+    static const char *const causes[] = {"node n", "moved", "given up", "no node", " are up"};
 
     for (size_t i = 0; i < sizeof causes / sizeof causes[0]; i++) {
         if (strstr(text, causes[i]) != NULL) {
@@ -163,8 +153,7 @@ is_reason(const char *text)
 
 /* Takes the request, and does all of it. *ret_done: it has worked; else it has
  * failed for a reason that it gave. false: it gave none. */
-static bool
-work(test_t *test, json_t *request, fault_t *fault, bool *ret_done)
+static bool work(test_t *test, json_t *request, fault_t *fault, bool *ret_done)
 {
     json_t *reply = NULL;
     psd_status_t rc = PSD_OK;
@@ -175,8 +164,7 @@ work(test_t *test, json_t *request, fault_t *fault, bool *ret_done)
     }
     rc = ask(test, request, &reply);
     if (rc == PSD_OK) {
-        rc = look(test, json_integer_value(json_object_get(reply, "number")),
-                  fault);
+        rc = look(test, json_integer_value(json_object_get(reply, "number")), fault);
     }
     json_decref(reply);
     *ret_done = rc == PSD_OK;
@@ -184,12 +172,11 @@ work(test_t *test, json_t *request, fault_t *fault, bool *ret_done)
         return true;
     }
     if (test->plan.why != 0) {
-        (void)fprintf(stderr, "%s: %s\n", psd_status_name(rc),
-                      psd_error_text(test->view.err));
+        (void)fprintf(stderr, "%s: %s\n", psd_status_name(rc), psd_error_text(test->view.err));
     }
     if (rc == PSD_DEADLINE || !is_reason(psd_error_text(test->view.err))) {
-        (void)fprintf(stderr, "failed without a reason: %s: %s\n",
-                      psd_status_name(rc), psd_error_text(test->view.err));
+        (void)fprintf(stderr, "failed without a reason: %s: %s\n", psd_status_name(rc),
+                      psd_error_text(test->view.err));
         return false;
     }
     return true;
@@ -197,32 +184,26 @@ work(test_t *test, json_t *request, fault_t *fault, bool *ret_done)
 
 /* ---- a round ---- */
 
-static void
-draw(test_t *test, fault_t *ret)
+static void draw(test_t *test, fault_t *ret)
 {
     *ret = (fault_t){.at = (int)ps_rng_below(&test->rng, LOOKS + 2) - 1,
                      .node = test->plan.apart != 0
                                  ? 0
-                                 : (unsigned)ps_rng_below(
-                                       &test->rng, test->cluster.n_nodes)};
+                                 : (unsigned)ps_rng_below(&test->rng, test->cluster.n_nodes)};
 }
 
 /* Who was killed is back, and everybody goes on. */
-static bool
-recover(test_t *test, const fault_t *fault)
+static bool recover(test_t *test, const fault_t *fault)
 {
-    CHECK(fault->node == 0 || !fault->is_done ||
-          cluster_restart(&test->cluster, fault->node));
+    CHECK(fault->node == 0 || !fault->is_done || cluster_restart(&test->cluster, fault->node));
     adders_mark(&test->adders);
     CHECK(adders_wait_acks(&test->adders, RECOVERED));
-    return view_wait_whole(&test->view, test->adders.args.job,
-                           test->plan.replicas);
+    return view_wait_whole(&test->view, test->adders.args.job, test->plan.replicas);
 }
 
 /* Does it with a kill, and, where that made it fail, again without. What moves
  * meanwhile, as nodes are evened out, may make it fail once more. */
-static bool
-do_it(test_t *test, json_t *(*request)(test_t *test), uint64_t *ret_then)
+static bool do_it(test_t *test, json_t *(*request)(test_t *test), uint64_t *ret_then)
 {
     uint64_t end_ms = 0;
     bool is_done = false;
@@ -250,36 +231,31 @@ do_it(test_t *test, json_t *(*request)(test_t *test), uint64_t *ret_then)
     return true;
 }
 
-static json_t *
-create(test_t *test)
+static json_t *create(test_t *test)
 {
     static unsigned n;
 
     (void)snprintf(test->name, sizeof test->name, "c%u", n++);
-    return json_pack("{s:s,s:s,s:[s]}", "op", "checkpoint_create", "name",
-                     test->name, "tables", test->adders.args.job);
+    return json_pack("{s:s,s:s,s:[s]}", "op", "checkpoint_create", "name", test->name, "tables",
+                     test->adders.args.job);
 }
 
-static json_t *
-restore(test_t *test)
+static json_t *restore(test_t *test)
 {
-    return json_pack("{s:s,s:s,s:s,s:s}", "op", "checkpoint_restore", "name",
-                     test->name, "table", test->adders.args.job, "as", COPY);
+    return json_pack("{s:s,s:s,s:s,s:s}", "op", "checkpoint_restore", "name", test->name, "table",
+                     test->adders.args.job, "as", COPY);
 }
 
-static bool
-drop(test_t *test, const char *op, const char *name)
+static bool drop(test_t *test, const char *op, const char *name)
 {
     json_t *reply = NULL;
 
-    CHECK_OK(ask(test, json_pack("{s:s,s:s}", "op", op, "name", name), &reply),
-             test->view.err);
+    CHECK_OK(ask(test, json_pack("{s:s,s:s}", "op", op, "name", name), &reply), test->view.err);
     json_decref(reply);
     return true;
 }
 
-static bool
-play_round(test_t *test)
+static bool play_round(test_t *test)
 {
     uint64_t then = 0;
     uint64_t unused = 0;
@@ -293,8 +269,7 @@ play_round(test_t *test)
     return true;
 }
 
-static bool
-run(test_t *test)
+static bool run(test_t *test)
 {
     const plan_t *plan = &test->plan;
     const cluster_args_t nodes = {
@@ -319,22 +294,16 @@ run(test_t *test)
     CHECK(plan->apart == 0 || view_drain(&test->view, "n0", false));
     CHECK(adders_start(&test->adders, &job));
     CHECK(adders_wait_acks(&test->adders, 1));
-    while (plan->seconds > 0 ? time(NULL) < end
-                             : test->n_rounds < plan->rounds) {
+    while (plan->seconds > 0 ? time(NULL) < end : test->n_rounds < plan->rounds) {
         CHECK(play_round(test));
     }
-    return adders_finish(&test->adders, ADDER_DONE) &&
-           adders_check(&test->adders, plan->ack);
+    return adders_finish(&test->adders, ADDER_DONE) && adders_check(&test->adders, plan->ack);
 }
 
-int
-main(int argc, char **argv)
+int main(int argc, char **argv)
 {
-    static test_t test = {.plan = {.nodes = 3,
-                                   .replicas = 2,
-                                   .ack = LEDGER_REPLICA,
-                                   .rounds = 3,
-                                   .seed = 1}};
+    static test_t test = {
+        .plan = {.nodes = 3, .replicas = 2, .ack = LEDGER_REPLICA, .rounds = 3, .seed = 1}};
     int exit_code = 0;
     bool good = false;
 
@@ -348,9 +317,8 @@ main(int argc, char **argv)
         }
     }
     good = run(&test);
-    (void)fprintf(stderr, "%u rounds, %u failed for a reason, %u kills: %s\n",
-                  test.n_rounds, test.n_failed, test.n_kills,
-                  good ? "good" : "FAILED");
+    (void)fprintf(stderr, "%u rounds, %u failed for a reason, %u kills: %s\n", test.n_rounds,
+                  test.n_failed, test.n_kills, good ? "good" : "FAILED");
     adders_drop(&test.adders);
     view_close(&test.view);
     cluster_drop(&test.cluster, !good || test.plan.logs != 0);

@@ -23,8 +23,7 @@ typedef struct scene {
     psd_error_t *err;
 } scene_t;
 
-static psd_status_t
-open_tables(scene_t *self)
+static psd_status_t open_tables(scene_t *self)
 {
     psd_status_t rc = PSD_OK;
 
@@ -37,8 +36,7 @@ open_tables(scene_t *self)
         rc = psd_spec_set(self->spec, "rows", "4000", self->err);
     }
     if (rc == PSD_OK) {
-        rc = psd_table_ensure(self->client, "plain", self->spec, &self->table,
-                              self->err);
+        rc = psd_table_ensure(self->client, "plain", self->spec, &self->table, self->err);
     }
     psd_spec_destroy(&self->spec);
     self->spec = psd_spec_new();
@@ -49,14 +47,12 @@ open_tables(scene_t *self)
         rc = psd_spec_set(self->spec, "keys", "hash", self->err);
     }
     if (rc == PSD_OK) {
-        rc = psd_table_ensure(self->client, "hashed", self->spec, &self->hashed,
-                              self->err);
+        rc = psd_table_ensure(self->client, "hashed", self->spec, &self->hashed, self->err);
     }
     return rc;
 }
 
-static psd_status_t
-fetch_some(scene_t *self)
+static psd_status_t fetch_some(scene_t *self)
 {
     const uint64_t keys[] = {self->row, 77, UINT64_MAX};
     const uint32_t counts[] = {1, 0, 1};
@@ -72,8 +68,7 @@ fetch_some(scene_t *self)
         psd_select_rows(select, keys, 3);
         psd_select_sparse(select, counts, cols);
         psd_call_set_borrow(call, true);
-        rc = psd_push_start(self->hashed, select, values, 2, call, &ticket,
-                            self->err);
+        rc = psd_push_start(self->hashed, select, values, 2, call, &ticket, self->err);
     }
     if (rc == PSD_OK) {
         rc = psd_wait_all(self->client, TIMEOUT_MS, self->err);
@@ -81,8 +76,7 @@ fetch_some(scene_t *self)
     if (rc == PSD_OK) {
         psd_select_all_rows(select);
         psd_select_sparse(select, NULL, NULL);
-        rc = psd_fetch(self->hashed, select, false, 10, NULL, &result,
-                       self->err);
+        rc = psd_fetch(self->hashed, select, false, 10, NULL, &result, self->err);
     }
     psd_result_destroy(&result);
     psd_call_destroy(&call);
@@ -92,8 +86,7 @@ fetch_some(scene_t *self)
 
 /* A list that is kept and then named, bodies that are written anew, values that
  * are held back. */
-static psd_status_t
-push_filtered(scene_t *self)
+static psd_status_t push_filtered(scene_t *self)
 {
     enum { N = 200 };
     static uint64_t keys[N];
@@ -109,16 +102,13 @@ push_filtered(scene_t *self)
     }
     if (rc == PSD_OK) {
         psd_select_rows(select, keys, N);
-        rc = psd_call_set_filter(call, "cache+delta+lz4+f16+topk=0.9",
-                                 self->err);
+        rc = psd_call_set_filter(call, "cache+delta+lz4+f16+topk=0.9", self->err);
     }
     for (int turn = 0; rc == PSD_OK && turn < 2; turn++) {
-        rc = psd_push_start(self->hashed, select, values, N, call, &ticket,
-                            self->err);
+        rc = psd_push_start(self->hashed, select, values, N, call, &ticket, self->err);
     }
     if (rc == PSD_OK) {
-        rc = psd_pull_start(self->hashed, select, values, N, call, &ticket,
-                            self->err);
+        rc = psd_pull_start(self->hashed, select, values, N, call, &ticket, self->err);
     }
     if (rc == PSD_OK) {
         rc = psd_wait_all(self->client, TIMEOUT_MS, self->err);
@@ -132,8 +122,7 @@ push_filtered(scene_t *self)
 }
 
 /* Values written in place, rows of different lengths, a sum on the server. */
-static psd_status_t
-work_in_place(scene_t *self)
+static psd_status_t work_in_place(scene_t *self)
 {
     const uint64_t keys[] = {self->row, 77};
     const uint32_t lengths[] = {1, 0};
@@ -148,8 +137,7 @@ work_in_place(scene_t *self)
     if (rc == PSD_OK) {
         psd_select_rows(select, keys, 2);
         psd_select_lengths(select, lengths);
-        rc = psd_push_begin(self->hashed, select, &draft, &values, &n,
-                            self->err);
+        rc = psd_push_begin(self->hashed, select, &draft, &values, &n, self->err);
     }
     if (rc == PSD_OK) {
         memset(values, 0, n * sizeof(float));
@@ -166,8 +154,7 @@ work_in_place(scene_t *self)
     return rc;
 }
 
-static psd_status_t
-push_and_pull(scene_t *self)
+static psd_status_t push_and_pull(scene_t *self)
 {
     const uint64_t rows[] = {self->row, 3999};
     const int64_t deltas[] = {1, 0};
@@ -179,14 +166,12 @@ push_and_pull(scene_t *self)
     }
     if (rc == PSD_OK && values[0] != 1) {
         return psd_error_set(self->err, PSD_FAILED, "row %llu is %lld",
-                             (unsigned long long)self->row,
-                             (long long)values[0]);
+                             (unsigned long long)self->row, (long long)values[0]);
     }
     return rc;
 }
 
-static psd_status_t
-work(scene_t *self)
+static psd_status_t work(scene_t *self)
 {
     psd_options_t *options = psd_options_new();
     psd_status_t rc = options == NULL ? PSD_NOMEM : PSD_OK;
@@ -225,8 +210,7 @@ work(scene_t *self)
     return rc;
 }
 
-static psd_status_t
-run(scene_t *self)
+static psd_status_t run(scene_t *self)
 {
     psd_status_t rc = PSD_NOMEM;
 
@@ -242,8 +226,7 @@ run(scene_t *self)
 }
 
 /* Every row was pushed once or not at all. */
-static bool
-nothing_was_applied_twice(const char *endpoint, uint64_t n_rows)
+static bool nothing_was_applied_twice(const char *endpoint, uint64_t n_rows)
 {
     psd_error_t *err = psd_error_new();
     psd_client_t *client = NULL;
@@ -263,8 +246,7 @@ nothing_was_applied_twice(const char *endpoint, uint64_t n_rows)
     return true;
 }
 
-static bool
-every_allocation_fails_once(const char *endpoint)
+static bool every_allocation_fails_once(const char *endpoint)
 {
     uint64_t n = 0;
     bool happened = true;
@@ -277,11 +259,10 @@ every_allocation_fails_once(const char *endpoint)
         rc = run(&scene);
         happened = fail_alloc_happened();
         fail_alloc_off();
-        if (rc != PSD_OK && rc != PSD_NOMEM && rc != PSD_CLOSED &&
-            rc != PSD_DEADLINE && rc != PSD_CONNECT) {
-            (void)fprintf(stderr, "allocation %llu: %s: %s\n",
-                          (unsigned long long)n, psd_status_name(rc),
-                          psd_error_text(scene.err));
+        if (rc != PSD_OK && rc != PSD_NOMEM && rc != PSD_CLOSED && rc != PSD_DEADLINE &&
+            rc != PSD_CONNECT) {
+            (void)fprintf(stderr, "allocation %llu: %s: %s\n", (unsigned long long)n,
+                          psd_status_name(rc), psd_error_text(scene.err));
             return false;
         }
         CHECK(rc == PSD_OK || happened);
@@ -292,8 +273,7 @@ every_allocation_fails_once(const char *endpoint)
     return nothing_was_applied_twice(endpoint, n);
 }
 
-int
-main(void)
+int main(void)
 {
     /* Whose answer to the join is lost does not beat yet; a busy machine may
      * make that long, and nobody is to be lost here. */

@@ -68,40 +68,34 @@ typedef struct test {
 
 typedef enum harm { FLIPPED, CUT, GONE } harm_t;
 
-static void
-data_path(const test_t *test, const char *name, char ret[PATH_MAX])
+static void data_path(const test_t *test, const char *name, char ret[PATH_MAX])
 {
-    (void)snprintf(ret, PATH_MAX, "%.3000s/n%u/%s", test->cluster.dir.path,
-                   NODE, name);
+    (void)snprintf(ret, PATH_MAX, "%.3000s/n%u/%s", test->cluster.dir.path, NODE, name);
 }
 
 /* A file of that kind that counts, in one of the shards' directories, if there
  * is one. */
-static bool
-find_file(test_t *test, const char *kind, victim_t *victim)
+static bool find_file(test_t *test, const char *kind, victim_t *victim)
 {
     char dir[PATH_MAX];
     char name[32] = "data";
 
     if (strcmp(kind, "member.json") != 0) {
-        (void)snprintf(name, sizeof name, "data/log-%u",
-                       (unsigned)ps_rng_below(&test->rng, 2));
+        (void)snprintf(name, sizeof name, "data/log-%u", (unsigned)ps_rng_below(&test->rng, 2));
     }
     data_path(test, name, dir);
     return victim_find(victim, dir, kind, &test->rng);
 }
 
 /* Flips a bit, cuts, or removes where there are other copies. */
-static bool
-damage(test_t *test, victim_t *victim, size_t *ret_at, harm_t *ret_harm)
+static bool damage(test_t *test, victim_t *victim, size_t *ret_at, harm_t *ret_harm)
 {
     static const harm_t harms[] = {FLIPPED, FLIPPED, FLIPPED, CUT, CUT, GONE};
     uint8_t bit = (uint8_t)(1U << ps_rng_below(&test->rng, 8));
     bool good = false;
 
-    *ret_harm =
-        harms[ps_rng_below(&test->rng, sizeof harms / sizeof *harms -
-                                           (test->plan.replicas < 2 ? 1 : 0))];
+    *ret_harm = harms[ps_rng_below(&test->rng, sizeof harms / sizeof *harms -
+                                                   (test->plan.replicas < 2 ? 1 : 0))];
     *ret_at = (size_t)ps_rng_below(&test->rng, victim->size);
     if (*ret_harm == GONE) {
         return unlink(victim->path) == 0;
@@ -116,8 +110,7 @@ damage(test_t *test, victim_t *victim, size_t *ret_at, harm_t *ret_harm)
 }
 
 /* A line that begins so, behind the time, with the file and a byte. */
-static bool
-has_line(const char *text, const char *what, const char *name)
+static bool has_line(const char *text, const char *what, const char *name)
 {
     const char *line = strstr(text, what);
 
@@ -126,8 +119,7 @@ has_line(const char *text, const char *what, const char *name)
         const char *named = strstr(line, name);
         const char *byte = strstr(line, "byte");
 
-        if (named != NULL && byte != NULL && named < line + size &&
-            byte < line + size) {
+        if (named != NULL && byte != NULL && named < line + size && byte < line + size) {
             return true;
         }
         line = strstr(line + size, what);
@@ -135,8 +127,7 @@ has_line(const char *text, const char *what, const char *name)
     return false;
 }
 
-static bool
-read_log(const test_t *test, long since, char ret_text[LOG_SIZE])
+static bool read_log(const test_t *test, long since, char ret_text[LOG_SIZE])
 {
     char path[PATH_MAX];
     FILE *file = NULL;
@@ -153,17 +144,15 @@ read_log(const test_t *test, long since, char ret_text[LOG_SIZE])
 
 /* What psd has logged since then names the file and a byte. What was written
  * and not flushed may be torn, and so may be one slot of what was flushed. */
-static bool
-says(const test_t *test, long since, const char *name, bool refused)
+static bool says(const test_t *test, long since, const char *name, bool refused)
 {
     static char text[LOG_SIZE];
 
     CHECK(read_log(test, since, text));
     /* Of several files psd refuses with the first one, and logs them all. */
-    if (has_line(text, " damaged ", name) ||
-        (refused && has_line(text, "psd: E", name)) ||
-        (!refused && (strstr(text, "flushed_note_torn") != NULL ||
-                      strstr(text, "torn_tail_cut") != NULL))) {
+    if (has_line(text, " damaged ", name) || (refused && has_line(text, "psd: E", name)) ||
+        (!refused &&
+         (strstr(text, "flushed_note_torn") != NULL || strstr(text, "torn_tail_cut") != NULL))) {
         return true;
     }
     (void)fprintf(stderr, "wanted %s and a byte in: %s\n", name, text);
@@ -172,29 +161,24 @@ says(const test_t *test, long since, const char *name, bool refused)
 
 /* What is in the inventory is named; of a segment, records that only it had are
  * missed. */
-static bool
-note_gone(test_t *test, long since, const victim_t *victim, bool refused)
+static bool note_gone(test_t *test, long since, const victim_t *victim, bool refused)
 {
     static char text[LOG_SIZE];
 
     CHECK(read_log(test, since, text));
     test->n_gone++;
-    test->n_unnamed +=
-        strstr(text, refused ? "psd: E" : " damaged ") == NULL ? 1 : 0;
+    test->n_unnamed += strstr(text, refused ? "psd: E" : " damaged ") == NULL ? 1 : 0;
     CHECK(!victim->is_listed || has_line(text, " damaged ", victim->name));
     return true;
 }
 
-static bool
-is_noticed(
-    test_t *test, long since, const victim_t *victim, harm_t harm, bool refused)
+static bool is_noticed(test_t *test, long since, const victim_t *victim, harm_t harm, bool refused)
 {
     return harm == GONE ? note_gone(test, since, victim, refused)
                         : says(test, since, victim->name, refused);
 }
 
-static long
-log_size(const test_t *test)
+static long log_size(const test_t *test)
 {
     struct stat info;
     char path[PATH_MAX];
@@ -203,8 +187,7 @@ log_size(const test_t *test)
     return stat(path, &info) == 0 ? (long)info.st_size : 0;
 }
 
-static bool
-play(test_t *test, unsigned kind)
+static bool play(test_t *test, unsigned kind)
 {
     victim_t victim = {.size = 0};
     long since = log_size(test);
@@ -221,17 +204,15 @@ play(test_t *test, unsigned kind)
     }
     if (cluster_restart(&test->cluster, NODE)) {
         test->n_started[kind] += victim.path[0] != '\0' ? 1 : 0;
-        good = victim.path[0] == '\0' ||
-               is_noticed(test, since, &victim, harm, false);
+        good = victim.path[0] == '\0' || is_noticed(test, since, &victim, harm, false);
     } else {
         test->n_refused[kind]++;
         good = (kind == MEMBER || test->plan.replicas < 2) &&
-               is_noticed(test, since, &victim, harm, true) &&
-               victim_write(&victim, victim.size) &&
+               is_noticed(test, since, &victim, harm, true) && victim_write(&victim, victim.size) &&
                cluster_restart(&test->cluster, NODE);
     }
-    good = good && (test->plan.replicas < 2 ||
-                    view_wait_whole(&test->view, JOB, test->plan.replicas));
+    good =
+        good && (test->plan.replicas < 2 || view_wait_whole(&test->view, JOB, test->plan.replicas));
     if (!good) {
         (void)fprintf(stderr, "%s %s at %zu of %zu\n", victim.path,
                       harm == FLIPPED ? "flipped"
@@ -244,8 +225,7 @@ play(test_t *test, unsigned kind)
 }
 
 /* It gives all its copies away, and gets others: of rows that were sent. */
-static bool
-move_away_and_back(test_t *test)
+static bool move_away_and_back(test_t *test)
 {
     const char *node = test->cluster.nodes[NODE].name;
 
@@ -257,12 +237,10 @@ move_away_and_back(test_t *test)
            view_wait_whole(&test->view, JOB, test->plan.replicas);
 }
 
-static bool
-run(test_t *test)
+static bool run(test_t *test)
 {
     const plan_t *plan = &test->plan;
-    const cluster_args_t args = {
-        .n_nodes = plan->nodes, .net = CLUSTER_DIRECT, .config = config};
+    const cluster_args_t args = {.n_nodes = plan->nodes, .net = CLUSTER_DIRECT, .config = config};
     adders_args_t job = {.job = JOB,
                          .n_workers = 4,
                          .max_delay = 2,
@@ -284,27 +262,21 @@ run(test_t *test)
             adders_mark(&test->adders);
             CHECK(adders_wait_acks(&test->adders, RECOVERED));
         }
-        CHECK(plan->moves == 0 || i % MOVES_EVERY != 0 ||
-              move_away_and_back(test));
+        CHECK(plan->moves == 0 || i % MOVES_EVERY != 0 || move_away_and_back(test));
         CHECK(play(test, i % N_KINDS));
         test->n_rounds++;
     }
     for (unsigned i = 0; i < N_KINDS; i++) {
-        CHECK(test->n_started[i] + test->n_refused[i] > 0 ||
-              plan->rounds / N_KINDS < SURE);
+        CHECK(test->n_started[i] + test->n_refused[i] > 0 || plan->rounds / N_KINDS < SURE);
     }
     CHECK(adders_finish(&test->adders, ADDER_DONE));
     return adders_check(&test->adders, plan->ack);
 }
 
-int
-main(int argc, char **argv)
+int main(int argc, char **argv)
 {
-    static test_t test = {.plan = {.nodes = 2,
-                                   .replicas = 1,
-                                   .ack = LEDGER_DISK,
-                                   .rounds = 20,
-                                   .seed = 1}};
+    static test_t test = {
+        .plan = {.nodes = 2, .replicas = 1, .ack = LEDGER_DISK, .rounds = 20, .seed = 1}};
     int exit_code = 0;
     bool good = false;
 
@@ -319,8 +291,8 @@ main(int argc, char **argv)
     }
     good = run(&test);
     for (size_t i = 0; i < N_KINDS; i++) {
-        (void)fprintf(stderr, "%s…: refused %u times, started %u times\n",
-                      kinds[i], test.n_refused[i], test.n_started[i]);
+        (void)fprintf(stderr, "%s…: refused %u times, started %u times\n", kinds[i],
+                      test.n_refused[i], test.n_started[i]);
     }
     (void)fprintf(stderr,
                   "%u rounds, %u kills: %u files gone, %u of them not missed: "

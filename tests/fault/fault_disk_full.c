@@ -16,8 +16,7 @@
 #define WAIT_MS 60000
 #define LOOK_MS 300
 
-static bool
-set_room(const daemon_t *daemon, rlim_t bytes)
+static bool set_room(const daemon_t *daemon, rlim_t bytes)
 {
     struct rlimit limit;
 
@@ -27,8 +26,7 @@ set_room(const daemon_t *daemon, rlim_t bytes)
     return true;
 }
 
-static bool
-open_table(psd_client_t *client, psd_table_t **ret, psd_error_t *err)
+static bool open_table(psd_client_t *client, psd_table_t **ret, psd_error_t *err)
 {
     psd_spec_t *spec = psd_spec_new();
 
@@ -40,8 +38,7 @@ open_table(psd_client_t *client, psd_table_t **ret, psd_error_t *err)
     return true;
 }
 
-static bool
-start_push(psd_table_t *table, psd_ticket_t *ret, psd_error_t *err)
+static bool start_push(psd_table_t *table, psd_ticket_t *ret, psd_error_t *err)
 {
     psd_select_t *select = psd_select_new();
     const uint64_t row = 1;
@@ -53,8 +50,7 @@ start_push(psd_table_t *table, psd_ticket_t *ret, psd_error_t *err)
     return true;
 }
 
-static bool
-expect_value(psd_table_t *table, int64_t wanted, psd_error_t *err)
+static bool expect_value(psd_table_t *table, int64_t wanted, psd_error_t *err)
 {
     const uint64_t row = 1;
     int64_t value = 0;
@@ -65,22 +61,19 @@ expect_value(psd_table_t *table, int64_t wanted, psd_error_t *err)
 }
 
 /* The reason comes with the server's next word of the push. */
-static bool
-is_told_why(psd_client_t *client, psd_ticket_t ticket, psd_error_t *err)
+static bool is_told_why(psd_client_t *client, psd_ticket_t ticket, psd_error_t *err)
 {
     bool is_told = false;
 
     while (!is_told) {
         CHECK(psd_wait(client, ticket, LOOK_MS, err) == PSD_DEADLINE);
-        is_told =
-            strstr(psd_error_text(err), "on the disk of every copy") != NULL;
+        is_told = strstr(psd_error_text(err), "on the disk of every copy") != NULL;
         psd_error_clear(err);
     }
     return true;
 }
 
-static bool
-is_full_and_empty_again(daemon_t *daemon, psd_error_t *err)
+static bool is_full_and_empty_again(daemon_t *daemon, psd_error_t *err)
 {
     psd_client_t *client = NULL;
     psd_table_t *table = NULL;
@@ -105,8 +98,7 @@ is_full_and_empty_again(daemon_t *daemon, psd_error_t *err)
     return true;
 }
 
-static bool
-is_there_again(daemon_t *daemon, psd_error_t *err)
+static bool is_there_again(daemon_t *daemon, psd_error_t *err)
 {
     psd_client_t *client = NULL;
     psd_table_t *table = NULL;
@@ -121,13 +113,11 @@ is_there_again(daemon_t *daemon, psd_error_t *err)
     return true;
 }
 
-int
-main(void)
+int main(void)
 {
     psd_error_t *err = psd_error_new();
     daemon_t daemon;
-    bool ok = daemon_start(&daemon, "shards: 1\n") &&
-              is_full_and_empty_again(&daemon, err) &&
+    bool ok = daemon_start(&daemon, "shards: 1\n") && is_full_and_empty_again(&daemon, err) &&
               is_there_again(&daemon, err);
 
     daemon_drop(&daemon, !ok);

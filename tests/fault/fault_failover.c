@@ -60,8 +60,7 @@ typedef struct test {
     unsigned n_rounds;
 } test_t;
 
-static uint64_t
-now_ms(void)
+static uint64_t now_ms(void)
 {
     struct timespec now = {0};
 
@@ -71,22 +70,19 @@ now_ms(void)
 
 /* ---- the table ---- */
 
-static bool
-open_client(test_t *test)
+static bool open_client(test_t *test)
 {
     psd_options_t *options = psd_options_new();
 
     psd_options_set_timeout_ms(options, CALL_MS);
     CHECK_OK(psd_options_set_transport(options, "tcp", test->err), test->err);
-    CHECK_OK(psd_connect(test->cluster.nodes[0].control, options, &test->client,
-                         test->err),
+    CHECK_OK(psd_connect(test->cluster.nodes[0].control, options, &test->client, test->err),
              test->err);
     psd_options_destroy(&options);
     return true;
 }
 
-static bool
-set_number(psd_spec_t *spec, const char *key, unsigned number, psd_error_t *err)
+static bool set_number(psd_spec_t *spec, const char *key, unsigned number, psd_error_t *err)
 {
     char text[16];
 
@@ -95,8 +91,7 @@ set_number(psd_spec_t *spec, const char *key, unsigned number, psd_error_t *err)
     return true;
 }
 
-static bool
-make_table(test_t *test)
+static bool make_table(test_t *test)
 {
     const plan_t *plan = &test->plan;
     psd_spec_t *spec = psd_spec_new();
@@ -106,12 +101,8 @@ make_table(test_t *test)
     CHECK(set_number(spec, "partitions", plan->partitions, test->err));
     CHECK(set_number(spec, "replicas", plan->replicas, test->err));
     CHECK_OK(psd_spec_set(spec, "type", "i64", test->err), test->err);
-    CHECK_OK(psd_spec_set(spec, "ack", plan->memory ? "memory" : "replica",
-                          test->err),
-             test->err);
-    CHECK_OK(
-        psd_table_create(test->client, PAUSES_TABLE, spec, &table, test->err),
-        test->err);
+    CHECK_OK(psd_spec_set(spec, "ack", plan->memory ? "memory" : "replica", test->err), test->err);
+    CHECK_OK(psd_table_create(test->client, PAUSES_TABLE, spec, &table, test->err), test->err);
     psd_table_close(&table);
     psd_spec_destroy(&spec);
     return true;
@@ -120,16 +111,13 @@ make_table(test_t *test)
 /* ---- where the copies are ---- */
 
 /* The node in "n1/0"; CLUSTER_NODES_MAX: it names none. */
-static unsigned
-node_of(const char *place)
+static unsigned node_of(const char *place)
 {
-    return place != NULL && place[0] == 'n'
-               ? (unsigned)strtoul(place + 1, NULL, 10)
-               : CLUSTER_NODES_MAX;
+    return place != NULL && place[0] == 'n' ? (unsigned)strtoul(place + 1, NULL, 10)
+                                            : CLUSTER_NODES_MAX;
 }
 
-static bool
-read_places(const test_t *test, const json_t *partitions, places_t *ret)
+static bool read_places(const test_t *test, const json_t *partitions, places_t *ret)
 {
     size_t i = 0;
     const json_t *partition = NULL;
@@ -138,45 +126,36 @@ read_places(const test_t *test, const json_t *partitions, places_t *ret)
     *ret = (places_t){.in_sync = true};
     json_array_foreach(partitions, i, partition)
     {
-        size_t n_synced =
-            json_array_size(json_object_get(partition, "in_sync"));
-        unsigned node =
-            node_of(json_string_value(json_object_get(partition, "primary")));
+        size_t n_synced = json_array_size(json_object_get(partition, "in_sync"));
+        unsigned node = node_of(json_string_value(json_object_get(partition, "primary")));
 
         CHECK(node <= CLUSTER_NODES_MAX);
         ret->primary[i] = node;
         if (node < CLUSTER_NODES_MAX) {
             ret->n_primaries[node]++;
         }
-        ret->in_sync = ret->in_sync && node < CLUSTER_NODES_MAX &&
-                       n_synced == test->plan.replicas;
+        ret->in_sync = ret->in_sync && node < CLUSTER_NODES_MAX && n_synced == test->plan.replicas;
     }
     return true;
 }
 
-static bool
-look(test_t *test, places_t *ret)
+static bool look(test_t *test, places_t *ret)
 {
     char *text = NULL;
     json_t *reply = NULL;
     bool good = false;
 
-    CHECK_OK(psd_request(test->client,
-                         "{\"op\":\"table_inspect\",\"name\":\"" PAUSES_TABLE
-                         "\"}",
+    CHECK_OK(psd_request(test->client, "{\"op\":\"table_inspect\",\"name\":\"" PAUSES_TABLE "\"}",
                          CALL_MS, &text, test->err),
              test->err);
     reply = json_loads(text, 0, NULL);
-    good = read_places(
-        test, json_object_get(json_object_get(reply, "table"), "partitions"),
-        ret);
+    good = read_places(test, json_object_get(json_object_get(reply, "table"), "partitions"), ret);
     json_decref(reply);
     psd_free(text);
     return good;
 }
 
-static bool
-wait_in_sync(test_t *test, places_t *ret)
+static bool wait_in_sync(test_t *test, places_t *ret)
 {
     const struct timespec step = {.tv_nsec = STEP_MS * 1000000L};
     uint64_t end_ms = now_ms() + SYNC_MS;
@@ -192,8 +171,7 @@ wait_in_sync(test_t *test, places_t *ret)
 
 /* ---- a round ---- */
 
-static unsigned
-choose(const test_t *test, const places_t *places)
+static unsigned choose(const test_t *test, const places_t *places)
 {
     unsigned best = 1;
 
@@ -206,22 +184,19 @@ choose(const test_t *test, const places_t *places)
     return best;
 }
 
-static bool
-fail(test_t *test, unsigned node)
+static bool fail(test_t *test, unsigned node)
 {
     return test->plan.freezes ? cluster_freeze(&test->cluster, node)
                               : cluster_kill(&test->cluster, node, SIGKILL);
 }
 
-static bool
-mend(test_t *test, unsigned node)
+static bool mend(test_t *test, unsigned node)
 {
     return test->plan.freezes ? cluster_thaw(&test->cluster, node)
                               : cluster_restart(&test->cluster, node);
 }
 
-static void
-note(test_t *test, const places_t *places, unsigned node)
+static void note(test_t *test, const places_t *places, unsigned node)
 {
     uint64_t *longest_ms = &test->longest_ms[test->n_rounds];
     uint64_t *primary_ms = &test->primary_ms[test->n_rounds];
@@ -234,17 +209,13 @@ note(test_t *test, const places_t *places, unsigned node)
             *primary_ms = ms;
         }
     }
-    (void)fprintf(stderr,
-                  "round %u: n%u, primary of %u: %" PRIu64
-                  " ms, others %" PRIu64 " ms\n",
-                  test->n_rounds, node, places->n_primaries[node], *primary_ms,
-                  *longest_ms);
+    (void)fprintf(stderr, "round %u: n%u, primary of %u: %" PRIu64 " ms, others %" PRIu64 " ms\n",
+                  test->n_rounds, node, places->n_primaries[node], *primary_ms, *longest_ms);
 }
 
 /* Without the registry's node nobody is promoted: it comes back at once, and
  * what it was primary of waits for that. */
-static bool
-play(test_t *test)
+static bool play(test_t *test)
 {
     places_t places;
     unsigned node = 0;
@@ -262,8 +233,7 @@ play(test_t *test)
     return good;
 }
 
-static int
-compare(const void *a, const void *b)
+static int compare(const void *a, const void *b)
 {
     uint64_t x = *(const uint64_t *)a;
     uint64_t y = *(const uint64_t *)b;
@@ -271,31 +241,27 @@ compare(const void *a, const void *b)
     return x < y ? -1 : x > y;
 }
 
-static void
-print(const char *what, uint64_t *ms, unsigned n)
+static void print(const char *what, uint64_t *ms, unsigned n)
 {
     if (n == 0) {
         return;
     }
     qsort(ms, n, sizeof *ms, compare);
-    (void)printf("%s: %u rounds, median %" PRIu64 " ms, p99 %" PRIu64
-                 " ms, longest %" PRIu64 " ms\n",
+    (void)printf("%s: %u rounds, median %" PRIu64 " ms, p99 %" PRIu64 " ms, longest %" PRIu64
+                 " ms\n",
                  what, n, ms[n / 2], ms[(n * 99 + 99) / 100 - 1], ms[n - 1]);
 }
 
-static bool
-play_all(test_t *test)
+static bool play_all(test_t *test)
 {
     const plan_t *plan = &test->plan;
     const cluster_args_t args = {.n_nodes = plan->nodes, .net = CLUSTER_DIRECT};
-    uint64_t end_ms = plan->seconds == 0
-                          ? UINT64_MAX
-                          : now_ms() + (uint64_t)plan->seconds * 1000;
+    uint64_t end_ms = plan->seconds == 0 ? UINT64_MAX : now_ms() + (uint64_t)plan->seconds * 1000;
 
     CHECK(cluster_start(&test->cluster, &args));
     CHECK(open_client(test) && make_table(test));
-    CHECK(pauses_start(&test->pauses, test->cluster.nodes[0].control,
-                       plan->partitions, plan->memory));
+    CHECK(pauses_start(&test->pauses, test->cluster.nodes[0].control, plan->partitions,
+                       plan->memory));
     CHECK(pauses_wait(&test->pauses, HANG_MS));
     while (test->n_rounds < plan->rounds && now_ms() < end_ms) {
         CHECK(play(test));
@@ -304,8 +270,7 @@ play_all(test_t *test)
     return pauses_check(&test->pauses, test->client);
 }
 
-static bool
-run(test_t *test)
+static bool run(test_t *test)
 {
     bool good = false;
 
@@ -327,8 +292,7 @@ run(test_t *test)
 
 /* ---- arguments ---- */
 
-static bool
-read_word(plan_t *plan, const char *text)
+static bool read_word(plan_t *plan, const char *text)
 {
     static const struct {
         const char *text;
@@ -352,8 +316,7 @@ read_word(plan_t *plan, const char *text)
     return false;
 }
 
-static bool
-read_one(plan_t *plan, const char *text)
+static bool read_one(plan_t *plan, const char *text)
 {
     const struct {
         const char *key;
@@ -377,18 +340,16 @@ read_one(plan_t *plan, const char *text)
             unsigned long number = strtoul(text + size, &end, 10);
 
             *keys[i].number = (unsigned)number;
-            return end != text + size && *end == '\0' &&
-                   number >= keys[i].min && number <= keys[i].max;
+            return end != text + size && *end == '\0' && number >= keys[i].min &&
+                   number <= keys[i].max;
         }
     }
     return read_word(plan, text);
 }
 
-int
-main(int argc, char **argv)
+int main(int argc, char **argv)
 {
-    static test_t test = {
-        .plan = {.nodes = 3, .replicas = 3, .partitions = 6, .rounds = 3}};
+    static test_t test = {.plan = {.nodes = 3, .replicas = 3, .partitions = 6, .rounds = 3}};
 
     for (int i = 1; i < argc; i++) {
         if (!read_one(&test.plan, argv[i])) {

@@ -9,14 +9,8 @@
 
 #define ROWS 3
 
-static bool
-take(ledger_t *ledger,
-     ledger_event_t event,
-     uint32_t worker,
-     uint64_t seq,
-     uint64_t row,
-     int64_t delta,
-     ledger_level_t level)
+static bool take(ledger_t *ledger, ledger_event_t event, uint32_t worker, uint64_t seq,
+                 uint64_t row, int64_t delta, ledger_level_t level)
 {
     const ledger_line_t line = {.event = (uint32_t)event,
                                 .worker = worker,
@@ -29,12 +23,8 @@ take(ledger_t *ledger,
 }
 
 /* Whether the rows hold with that; told: what has to be said of it. */
-static bool
-finds(const ledger_t *ledger,
-      const int64_t values[ROWS],
-      ledger_level_t least,
-      bool is_right,
-      const char *told)
+static bool finds(const ledger_t *ledger, const int64_t values[ROWS], ledger_level_t least,
+                  bool is_right, const char *told)
 {
     char *text = NULL;
     size_t size = 0;
@@ -54,8 +44,7 @@ finds(const ledger_t *ledger,
 
 /* Worker 1: seq 1 of rows 0 and 1 in memory, seq 3 of row 1 on disk, seq 4 of
  * row 2 refused. Worker 2: seqs 1 and 2 of row 0 not known. */
-static bool
-write_all(ledger_t *ledger)
+static bool write_all(ledger_t *ledger)
 {
     CHECK(take(ledger, LEDGER_STARTED, 1, 1, 0, 1000, LEDGER_NONE));
     CHECK(take(ledger, LEDGER_STARTED, 1, 1, 1, 70, LEDGER_NONE));
@@ -70,8 +59,7 @@ write_all(ledger_t *ledger)
     return true;
 }
 
-static bool
-holds_against_values(void)
+static bool holds_against_values(void)
 {
     ledger_t *ledger = ledger_new(ROWS);
     ledger_sums_t sums = {0};
@@ -87,8 +75,8 @@ holds_against_values(void)
 
     CHECK(ledger != NULL && write_all(ledger));
     ledger_sum(ledger, &sums);
-    CHECK(sums.n_started == 6 && sums.n_acked == 3 && sums.n_refused == 1 &&
-          sums.n_unknown == 2 && sums.n_deadlines == 1);
+    CHECK(sums.n_started == 6 && sums.n_acked == 3 && sums.n_refused == 1 && sums.n_unknown == 2 &&
+          sums.n_deadlines == 1);
     CHECK(finds(ledger, none, LEDGER_MEMORY, true, NULL));
     CHECK(finds(ledger, some, LEDGER_MEMORY, true, NULL));
     CHECK(finds(ledger, all, LEDGER_MEMORY, true, NULL));
@@ -113,8 +101,7 @@ holds_against_values(void)
 }
 
 /* As they were behind the first acknowledgement: the later ones may lack. */
-static bool
-holds_against_values_of_then(void)
+static bool holds_against_values_of_then(void)
 {
     ledger_t *ledger = ledger_new(ROWS);
     const int64_t then[] = {1000, 70, 0};
@@ -134,14 +121,12 @@ holds_against_values_of_then(void)
     CHECK(ledger_check_at(ledger, later, ROWS, LEDGER_MEMORY, now, stderr));
     CHECK(!ledger_check_at(ledger, lost, ROWS, LEDGER_MEMORY, now, stderr));
     CHECK(!ledger_check_at(ledger, twice, ROWS, LEDGER_MEMORY, now, stderr));
-    CHECK(!ledger_check_at(ledger, then, ROWS, LEDGER_MEMORY,
-                           ledger_now(ledger), stderr));
+    CHECK(!ledger_check_at(ledger, then, ROWS, LEDGER_MEMORY, ledger_now(ledger), stderr));
     ledger_destroy(&ledger);
     return true;
 }
 
-static bool
-refuses_nonsense(void)
+static bool refuses_nonsense(void)
 {
     ledger_t *ledger = ledger_new(ROWS);
 
@@ -158,11 +143,7 @@ refuses_nonsense(void)
     return true;
 }
 
-int
-main(void)
+int main(void)
 {
-    return holds_against_values() && holds_against_values_of_then() &&
-                   refuses_nonsense()
-               ? 0
-               : 1;
+    return holds_against_values() && holds_against_values_of_then() && refuses_nonsense() ? 0 : 1;
 }

@@ -47,14 +47,12 @@ typedef struct test {
     uint64_t again_ms[N_KINDS]; /* … from its end until everybody went on */
 } test_t;
 
-static bool
-cut_more_than(const tcp_counts_t *counts, uint64_t number)
+static bool cut_more_than(const tcp_counts_t *counts, uint64_t number)
 {
     return counts->n_cut > number;
 }
 
-static bool
-cut_one(test_t *test, tcp_way_t way)
+static bool cut_one(test_t *test, tcp_way_t way)
 {
     tcp_counts_t counts = {0};
 
@@ -64,52 +62,44 @@ cut_one(test_t *test, tcp_way_t way)
     return tcp_proxy_wait(test->proxy, cut_more_than, counts.n_cut, WAIT_MS);
 }
 
-static bool
-cut_in(test_t *test)
+static bool cut_in(test_t *test)
 {
     return cut_one(test, TCP_WAY_IN);
 }
 
-static bool
-cut_out(test_t *test)
+static bool cut_out(test_t *test)
 {
     return cut_one(test, TCP_WAY_OUT);
 }
 
 /* Half-open: until everybody has noticed. */
-static bool
-hold(test_t *test)
+static bool hold(test_t *test)
 {
     unsigned ways = 1 + (unsigned)ps_rng_below(&test->rng, 3);
 
-    return cluster_set_link(&test->cluster, 0, (ways & 1) == 0,
-                            (ways & 2) == 0) &&
+    return cluster_set_link(&test->cluster, 0, (ways & 1) == 0, (ways & 2) == 0) &&
            adders_wait_deadlines(&test->adders, 1);
 }
 
-static bool
-lose(test_t *test)
+static bool lose(test_t *test)
 {
     unsigned ways = 1 + (unsigned)ps_rng_below(&test->rng, 3);
 
     for (unsigned way = 0; way < 2; way++) {
         tcp_proxy_set_flow(test->proxy, (tcp_way_t)way,
-                           (ways >> way & 1) != 0 ? TCP_FLOW_DROP
-                                                  : TCP_FLOW_PASS);
+                           (ways >> way & 1) != 0 ? TCP_FLOW_DROP : TCP_FLOW_PASS);
     }
     return adders_wait_deadlines(&test->adders, 1);
 }
 
-static bool
-reset(test_t *test)
+static bool reset(test_t *test)
 {
     tcp_proxy_reset(test->proxy);
     return true;
 }
 
 /* Some resets one after the other, each as soon as somebody is back. */
-static bool
-reset_often(test_t *test)
+static bool reset_often(test_t *test)
 {
     for (uint64_t n = 2 + ps_rng_below(&test->rng, 3); n > 0; n--) {
         if (!cut_one(test, (tcp_way_t)ps_rng_below(&test->rng, 2))) {
@@ -120,8 +110,7 @@ reset_often(test_t *test)
     return true;
 }
 
-static bool
-refuse(test_t *test)
+static bool refuse(test_t *test)
 {
     if (!tcp_proxy_accept(test->proxy, false)) {
         return false;
@@ -130,38 +119,31 @@ refuse(test_t *test)
     return adders_wait_deadlines(&test->adders, 1);
 }
 
-static bool
-slow(test_t *test)
+static bool slow(test_t *test)
 {
-    return cluster_set_rate(&test->cluster, 0,
-                            SLOWEST + ps_rng_below(&test->rng, SLOWEST)) &&
+    return cluster_set_rate(&test->cluster, 0, SLOWEST + ps_rng_below(&test->rng, SLOWEST)) &&
            adders_wait_acks(&test->adders, RECOVERED);
 }
 
-static bool
-late(test_t *test)
+static bool late(test_t *test)
 {
     for (unsigned way = 0; way < 2; way++) {
-        tcp_proxy_set_delay(test->proxy, (tcp_way_t)way,
-                            (uint32_t)ps_rng_below(&test->rng, 60));
+        tcp_proxy_set_delay(test->proxy, (tcp_way_t)way, (uint32_t)ps_rng_below(&test->rng, 60));
     }
     return adders_wait_acks(&test->adders, RECOVERED);
 }
 
 /* Later than the calls' time: answers come when nobody waits any more. */
-static bool
-too_late(test_t *test)
+static bool too_late(test_t *test)
 {
     tcp_proxy_set_delay(test->proxy, (tcp_way_t)ps_rng_below(&test->rng, 2),
                         TIMEOUT_MS + (uint32_t)ps_rng_below(&test->rng, 300));
     return adders_wait_deadlines(&test->adders, 2);
 }
 
-static bool
-freeze(test_t *test)
+static bool freeze(test_t *test)
 {
-    bool good = cluster_freeze(&test->cluster, 0) &&
-                adders_wait_deadlines(&test->adders, 2);
+    bool good = cluster_freeze(&test->cluster, 0) && adders_wait_deadlines(&test->adders, 2);
 
     return cluster_thaw(&test->cluster, 0) && good;
 }
@@ -170,14 +152,12 @@ static const struct fault {
     const char *name;
     bool (*begin)(test_t *test); /* and waits until it has been felt */
 } faults[N_KINDS] = {
-    {"cut in", cut_in},     {"cut out", cut_out}, {"hold", hold},
-    {"lose", lose},         {"reset", reset},     {"reset often", reset_often},
-    {"refuse", refuse},     {"slow", slow},       {"late", late},
-    {"too late", too_late}, {"freeze", freeze},
+    {"cut in", cut_in}, {"cut out", cut_out},         {"hold", hold},     {"lose", lose},
+    {"reset", reset},   {"reset often", reset_often}, {"refuse", refuse}, {"slow", slow},
+    {"late", late},     {"too late", too_late},       {"freeze", freeze},
 };
 
-static uint64_t
-now_ms(void)
+static uint64_t now_ms(void)
 {
     struct timespec now = {0};
 
@@ -185,8 +165,7 @@ now_ms(void)
     return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
 }
 
-static void
-keep_longest(uint64_t *longest_ms, uint64_t *begin_ms)
+static void keep_longest(uint64_t *longest_ms, uint64_t *begin_ms)
 {
     uint64_t now = now_ms();
 
@@ -196,8 +175,7 @@ keep_longest(uint64_t *longest_ms, uint64_t *begin_ms)
     *begin_ms = now;
 }
 
-static bool
-is_bounded(test_t *test, unsigned n_faults)
+static bool is_bounded(test_t *test, unsigned n_faults)
 {
     uint64_t resident = cluster_resident(&test->cluster, 0);
 
@@ -210,19 +188,16 @@ is_bounded(test_t *test, unsigned n_faults)
     }
     if (n_faults > WARM_UP && resident > test->resident + GROWTH_MAX) {
         (void)fprintf(stderr, "the daemon grew from %llu to %llu bytes\n",
-                      (unsigned long long)test->resident,
-                      (unsigned long long)resident);
+                      (unsigned long long)test->resident, (unsigned long long)resident);
         return false;
     }
     return true;
 }
 
-static bool
-play(test_t *test, unsigned number)
+static bool play(test_t *test, unsigned number)
 {
     /* Each kind once, then as the seed has it. */
-    uint64_t kind =
-        number < N_KINDS ? number : ps_rng_below(&test->rng, N_KINDS);
+    uint64_t kind = number < N_KINDS ? number : ps_rng_below(&test->rng, N_KINDS);
     uint64_t at_ms = now_ms();
     bool good = false;
 
@@ -231,8 +206,7 @@ play(test_t *test, unsigned number)
     keep_longest(&test->felt_ms[kind], &at_ms);
     good = tcp_proxy_heal(test->proxy) && good;
     adders_mark(&test->adders);
-    good = good && adders_wait_acks(&test->adders, RECOVERED) &&
-           is_bounded(test, number + 1);
+    good = good && adders_wait_acks(&test->adders, RECOVERED) && is_bounded(test, number + 1);
     keep_longest(&test->again_ms[kind], &at_ms);
     test->n[kind]++;
     if (!good) {
@@ -241,24 +215,20 @@ play(test_t *test, unsigned number)
     return good;
 }
 
-static void
-tell(const test_t *test)
+static void tell(const test_t *test)
 {
     for (size_t i = 0; i < N_KINDS; i++) {
         (void)fprintf(stderr,
                       "%-12s %5llu times, felt after %6llu ms at most, over "
                       "%6llu ms later\n",
                       faults[i].name, (unsigned long long)test->n[i],
-                      (unsigned long long)test->felt_ms[i],
-                      (unsigned long long)test->again_ms[i]);
+                      (unsigned long long)test->felt_ms[i], (unsigned long long)test->again_ms[i]);
     }
 }
 
-static bool
-run(test_t *test, unsigned n_faults, uint64_t seed, time_t seconds)
+static bool run(test_t *test, unsigned n_faults, uint64_t seed, time_t seconds)
 {
-    const cluster_args_t args = {
-        .n_nodes = 1, .net = CLUSTER_PROXY, .config = config};
+    const cluster_args_t args = {.n_nodes = 1, .net = CLUSTER_PROXY, .config = config};
     adders_args_t job = {.job = "links",
                          .n_workers = 4,
                          .max_delay = 2,
@@ -281,15 +251,12 @@ run(test_t *test, unsigned n_faults, uint64_t seed, time_t seconds)
     }
     CHECK(adders_finish(&test->adders, ADDER_DONE));
     tell(test);
-    (void)fprintf(stderr, "%u faults, seed %llu, daemon of %llu KiB\n", i,
-                  (unsigned long long)seed,
-                  (unsigned long long)cluster_resident(&test->cluster, 0) /
-                      1024);
+    (void)fprintf(stderr, "%u faults, seed %llu, daemon of %llu KiB\n", i, (unsigned long long)seed,
+                  (unsigned long long)cluster_resident(&test->cluster, 0) / 1024);
     return adders_check(&test->adders, LEDGER_MEMORY);
 }
 
-int
-main(int argc, char **argv)
+int main(int argc, char **argv)
 {
     static test_t test;
     int exit_code = 0;
@@ -298,10 +265,9 @@ main(int argc, char **argv)
     if (adder_main(argc, argv, &exit_code)) {
         return exit_code;
     }
-    good =
-        run(&test, argc > 1 ? (unsigned)strtoul(argv[1], NULL, 10) : N_FAULTS,
-            argc > 2 ? strtoull(argv[2], NULL, 10) : SEED,
-            argc > 3 ? (time_t)strtol(argv[3], NULL, 10) : 0);
+    good = run(&test, argc > 1 ? (unsigned)strtoul(argv[1], NULL, 10) : N_FAULTS,
+               argc > 2 ? strtoull(argv[2], NULL, 10) : SEED,
+               argc > 3 ? (time_t)strtol(argv[3], NULL, 10) : 0);
     adders_drop(&test.adders);
     cluster_drop(&test.cluster, !good);
     return good ? 0 : 1;

@@ -24,9 +24,9 @@
 #include "support/temp_dir.h"
 
 #define ROUNDS 200 /* or as FAULT_KILLS says */
-#define ROUNDS_PER_DIR                                    \
-    20 /* then a fresh one, to be killed while it is made \
-        */
+#define ROUNDS_PER_DIR                                                           \
+    20                        /* then a fresh one, to be killed while it is made \
+                               */
 #define LARGE ((size_t)60000) /* bytes of every 5th record */
 #define SEGMENT_BYTES 200000
 #define SNAPSHOT_EVERY 40 /* records */
@@ -40,27 +40,23 @@ typedef struct store {
 
 static psd_error_t *err;
 
-static bool
-complain(const char *what)
+static bool complain(const char *what)
 {
     (void)fprintf(stderr, "%s: %s\n", what, psd_error_text(err));
     return false;
 }
 
-static size_t
-size_of(uint64_t lsn)
+static size_t size_of(uint64_t lsn)
 {
     return lsn % 5 == 0 ? LARGE : 8 + 8 * (size_t)(lsn % 3);
 }
 
-static uint8_t
-byte_of(uint64_t lsn, size_t i)
+static uint8_t byte_of(uint64_t lsn, size_t i)
 {
     return (uint8_t)(lsn * 13 + i * 5);
 }
 
-static ps_payload_t *
-payload_of(uint64_t lsn)
+static ps_payload_t *payload_of(uint64_t lsn)
 {
     uint8_t *bytes = NULL;
     ps_payload_t *payload = ps_payload_room(0, 0, size_of(lsn), &bytes);
@@ -71,8 +67,7 @@ payload_of(uint64_t lsn)
     return payload;
 }
 
-static bool
-is_payload(ps_bytes_t bytes, uint64_t lsn)
+static bool is_payload(ps_bytes_t bytes, uint64_t lsn)
 {
     bool same = bytes.size == size_of(lsn);
 
@@ -84,16 +79,13 @@ is_payload(ps_bytes_t bytes, uint64_t lsn)
 
 /* ---- what is found ------------------------------------------------------- */
 
-static ps_snapshot_dir_t
-snapshots_of(const store_t *self)
+static ps_snapshot_dir_t snapshots_of(const store_t *self)
 {
-    return (ps_snapshot_dir_t){
-        .disk = ps_disk_real(), .dir = self->dir, .cluster = {{1}}};
+    return (ps_snapshot_dir_t){.disk = ps_disk_real(), .dir = self->dir, .cluster = {{1}}};
 }
 
 /* A snapshot holds the payload of its lsn, in two pieces. */
-static psd_status_t
-see_snapshot(void *context, const ps_snapshot_id_t *id, psd_error_t *error)
+static psd_status_t see_snapshot(void *context, const ps_snapshot_id_t *id, psd_error_t *error)
 {
     store_t *self = context;
     ps_snapshot_dir_t dir = snapshots_of(self);
@@ -104,8 +96,7 @@ see_snapshot(void *context, const ps_snapshot_id_t *id, psd_error_t *error)
 
     while (rc == PSD_OK && !piece.is_end) {
         rc = ps_snapshot_next(reader, &piece, error);
-        if (rc == PSD_OK && !piece.is_end &&
-            !is_payload(piece.bytes, id->lsn + n++)) {
+        if (rc == PSD_OK && !piece.is_end && !is_payload(piece.bytes, id->lsn + n++)) {
             rc = psd_error_set(error, PSD_DAMAGED, "a piece is another");
         }
     }
@@ -120,36 +111,29 @@ see_snapshot(void *context, const ps_snapshot_id_t *id, psd_error_t *error)
 }
 
 /* The first record may lie in front of the snapshot, never behind it. */
-static psd_status_t
-see_record(void *context,
-           const ps_record_t *record,
-           const ps_body_t *body,
-           psd_error_t *error)
+static psd_status_t see_record(void *context, const ps_record_t *record, const ps_body_t *body,
+                               psd_error_t *error)
 {
     store_t *self = context;
     bool first = self->last == 0;
 
-    if ((first ? record->lsn > self->snapshot + 1
-               : record->lsn != self->last + 1) ||
+    if ((first ? record->lsn > self->snapshot + 1 : record->lsn != self->last + 1) ||
         !is_payload(body->values, record->lsn)) {
         return psd_error_set(error, PSD_DAMAGED, "lsn %llu behind %llu",
-                             (unsigned long long)record->lsn,
-                             (unsigned long long)self->last);
+                             (unsigned long long)record->lsn, (unsigned long long)self->last);
     }
     self->last = record->lsn;
     return PSD_OK;
 }
 
-static bool
-open_store(store_t *self, const char *dir)
+static bool open_store(store_t *self, const char *dir)
 {
     ps_shard_log_args_t args = {.disk = ps_disk_real(),
                                 .dir = dir,
                                 .cluster = {{1}},
                                 .node = "n",
                                 .segment_bytes = SEGMENT_BYTES};
-    ps_snapshot_dir_t snapshots = {
-        .disk = ps_disk_real(), .dir = dir, .cluster = {{1}}};
+    ps_snapshot_dir_t snapshots = {.disk = ps_disk_real(), .dir = dir, .cluster = {{1}}};
     ps_shard_log_found_t found = {0};
 
     *self = (store_t){.dir = dir};
@@ -167,32 +151,27 @@ open_store(store_t *self, const char *dir)
 
 /* ---- the child ----------------------------------------------------------- */
 
-static bool
-append_one(store_t *self)
+static bool append_one(store_t *self)
 {
     PSD_AUTO(ps_payload_destroy)
     ps_payload_t *payload = payload_of(self->last + 1);
     uint64_t n = size_of(self->last + 1) / 8;
-    ps_record_t record = {.kind = PS_RECORD_PUSH,
-                          .table = 1,
-                          .lsn = self->last + 1,
-                          .seq = 1,
-                          .slice = {.rows = PS_ROWS_RANGE,
-                                    .type = PS_TYPE_I64,
-                                    .n_rows = n,
-                                    .n_cols = 1,
-                                    .n_values = n}};
+    ps_record_t record = {
+        .kind = PS_RECORD_PUSH,
+        .table = 1,
+        .lsn = self->last + 1,
+        .seq = 1,
+        .slice = {
+            .rows = PS_ROWS_RANGE, .type = PS_TYPE_I64, .n_rows = n, .n_cols = 1, .n_values = n}};
 
-    if (payload == NULL ||
-        ps_shard_log_append(self->log, &record, payload, err) != PSD_OK) {
+    if (payload == NULL || ps_shard_log_append(self->log, &record, payload, err) != PSD_OK) {
         return false;
     }
     self->last++;
     return true;
 }
 
-static bool
-write_snapshot(store_t *self)
+static bool write_snapshot(store_t *self)
 {
     ps_snapshot_dir_t dir = snapshots_of(self);
     ps_snapshot_id_t id = {1, 0, self->last, 0};
@@ -204,22 +183,18 @@ write_snapshot(store_t *self)
         PSD_AUTO(ps_payload_destroy)
         ps_payload_t *payload = payload_of(id.lsn + i);
 
-        good = payload != NULL && ps_snapshot_add(writer, id.lsn + i,
-                                                  payload->span, err) == PSD_OK;
+        good = payload != NULL && ps_snapshot_add(writer, id.lsn + i, payload->span, err) == PSD_OK;
     }
     good = good && ps_snapshot_commit(&writer, id.lsn + 1, err) == PSD_OK;
     self->snapshot = good ? id.lsn : self->snapshot;
     return good &&
-           ps_shard_log_cut(
-               self->log,
-               ps_shard_log_segment_with(self->log, 1, 0, self->snapshot),
-               err) == PSD_OK &&
+           ps_shard_log_cut(self->log, ps_shard_log_segment_with(self->log, 1, 0, self->snapshot),
+                            err) == PSD_OK &&
            (old.lsn == 0 || ps_snapshot_remove(&dir, &old, err) == PSD_OK);
 }
 
 /* Never returns unless something is wrong. */
-static int
-run_child(const char *dir, int pipe_fd, uint64_t seed)
+static int run_child(const char *dir, int pipe_fd, uint64_t seed)
 {
     store_t self = {0};
     ps_rng_t rng = {seed};
@@ -244,8 +219,7 @@ run_child(const char *dir, int pipe_fd, uint64_t seed)
 
 /* Waits for some flushes, then a moment more, which is the randomness that is
  * wanted here. */
-static void
-wait_some(int pipe_fd, ps_rng_t *rng, uint64_t *flushed)
+static void wait_some(int pipe_fd, ps_rng_t *rng, uint64_t *flushed)
 {
     uint64_t n = ps_rng_below(rng, 20);
     struct timespec moment = {.tv_nsec = (long)ps_rng_below(rng, 3000000)};
@@ -262,8 +236,7 @@ wait_some(int pipe_fd, ps_rng_t *rng, uint64_t *flushed)
 }
 
 /* Kills the child and takes what it had said until then. */
-static bool
-kill_child(pid_t child, int pipe_fd, uint64_t *flushed)
+static bool kill_child(pid_t child, int pipe_fd, uint64_t *flushed)
 {
     uint64_t lsn = 0;
     int status = 0;
@@ -279,8 +252,7 @@ kill_child(pid_t child, int pipe_fd, uint64_t *flushed)
     return true;
 }
 
-static bool
-run_round(const char *dir, uint64_t seed, uint64_t *flushed)
+static bool run_round(const char *dir, uint64_t seed, uint64_t *flushed)
 {
     ps_rng_t rng = {seed};
     store_t self = {0};
@@ -304,16 +276,14 @@ run_round(const char *dir, uint64_t seed, uint64_t *flushed)
     ps_shard_log_close(&self.log);
     if (good && self.last < *flushed && self.snapshot < *flushed) {
         (void)fprintf(stderr, "lsn %llu was flushed; %llu was found\n",
-                      (unsigned long long)*flushed,
-                      (unsigned long long)self.last);
+                      (unsigned long long)*flushed, (unsigned long long)self.last);
         return false;
     }
     *flushed = self.last;
     return good;
 }
 
-int
-main(void)
+int main(void)
 {
     temp_dir_t temp = {""};
     bool good = temp_dir_make(&temp);
@@ -329,12 +299,10 @@ main(void)
         if (round % ROUNDS_PER_DIR == 0) {
             flushed = 0;
         }
-        (void)snprintf(dir, sizeof dir, "%s/log%u", temp.path,
-                       (unsigned)(round / ROUNDS_PER_DIR));
+        (void)snprintf(dir, sizeof dir, "%s/log%u", temp.path, (unsigned)(round / ROUNDS_PER_DIR));
         good = run_round(dir, round, &flushed);
     }
-    (void)fprintf(stderr, "%u of %u kills, %s\n", (unsigned)round,
-                  (unsigned)n_rounds,
+    (void)fprintf(stderr, "%u of %u kills, %s\n", (unsigned)round, (unsigned)n_rounds,
                   good ? "everything flushed is there" : "failed in the last");
     temp_dir_drop(&temp);
     psd_error_destroy(&err);

@@ -75,8 +75,7 @@ typedef struct test {
 } test_t;
 
 /* Who waits is told something, whatever has failed. */
-static bool
-ask_why(test_t *test)
+static bool ask_why(test_t *test)
 {
     char text[WHY_SIZE];
 
@@ -85,24 +84,21 @@ ask_why(test_t *test)
 
 /* Nobody can go on without a node that is frozen, and who waits is told that it
  * is this one. */
-static bool
-freeze_is_named(test_t *test, unsigned node)
+static bool freeze_is_named(test_t *test, unsigned node)
 {
     char text[WHY_SIZE];
 
     CHECK(adders_wait_deadlines(&test->adders, 6));
     CHECK(view_why(&test->view, test->job, text, sizeof text));
     if (strstr(text, test->cluster.nodes[node].name) == NULL) {
-        (void)fprintf(stderr, "%s is frozen; why says: %s\n",
-                      test->cluster.nodes[node].name, text);
+        (void)fprintf(stderr, "%s is frozen; why says: %s\n", test->cluster.nodes[node].name, text);
         return false;
     }
     return true;
 }
 
 /* The fault is there: everybody has felt it, or has gone on in spite of it. */
-static bool
-wait_felt(test_t *test, unsigned node)
+static bool wait_felt(test_t *test, unsigned node)
 {
     if (plan_goes_on_without(&test->plan, node)) {
         adders_mark(&test->adders);
@@ -114,12 +110,10 @@ wait_felt(test_t *test, unsigned node)
     if (test->plan.moves != 0 || test->plan.replicas > 1) {
         return adders_wait_either(&test->adders, RECOVERED);
     }
-    return adders_wait_deadlines(&test->adders, 1) &&
-           (node == 0 || ask_why(test));
+    return adders_wait_deadlines(&test->adders, 1) && (node == 0 || ask_why(test));
 }
 
-static bool
-kill_node(test_t *test, unsigned node)
+static bool kill_node(test_t *test, unsigned node)
 {
     CHECK(cluster_kill(&test->cluster, node, SIGKILL));
     test->n_kills++;
@@ -130,8 +124,7 @@ kill_node(test_t *test, unsigned node)
     return true;
 }
 
-static bool
-kill_all(test_t *test, unsigned node)
+static bool kill_all(test_t *test, unsigned node)
 {
     unsigned n = test->cluster.n_nodes;
 
@@ -139,15 +132,13 @@ kill_all(test_t *test, unsigned node)
         CHECK(cluster_kill(&test->cluster, (node + i) % n, SIGKILL));
     }
     test->n_kills += n;
-    CHECK(cluster_restart_all(&test->cluster,
-                              (unsigned)ps_rng_below(&test->rng, n)));
+    CHECK(cluster_restart_all(&test->cluster, (unsigned)ps_rng_below(&test->rng, n)));
     return true;
 }
 
 /* The node says so, when its next push finds no room: the last page of a file
  * may have some yet. */
-static bool
-wait_full(test_t *test, unsigned node)
+static bool wait_full(test_t *test, unsigned node)
 {
     const struct timespec gap = {.tv_nsec = FULL_LOOK_MS * 1000000L};
 
@@ -164,17 +155,15 @@ wait_full(test_t *test, unsigned node)
 
 /* At level disk its partitions go on elsewhere, when it has been slow for long
  * enough. It says so, and works again by itself. */
-static bool
-fill_disk(test_t *test, unsigned node)
+static bool fill_disk(test_t *test, unsigned node)
 {
-    bool good = cluster_fill(&test->cluster, node) && wait_full(test, node) &&
-                wait_felt(test, node);
+    bool good =
+        cluster_fill(&test->cluster, node) && wait_full(test, node) && wait_felt(test, node);
 
     return cluster_empty(&test->cluster, node) && good;
 }
 
-static bool
-freeze_node(test_t *test, unsigned node)
+static bool freeze_node(test_t *test, unsigned node)
 {
     bool good = cluster_freeze(&test->cluster, node) && wait_felt(test, node);
 
@@ -184,35 +173,30 @@ freeze_node(test_t *test, unsigned node)
     return cluster_thaw(&test->cluster, node) && good;
 }
 
-static bool
-cut_node(test_t *test, unsigned node)
+static bool cut_node(test_t *test, unsigned node)
 {
     unsigned ways = 1 + (unsigned)ps_rng_below(&test->rng, 3);
-    bool good = cluster_set_link(&test->cluster, node, (ways & 1) == 0,
-                                 (ways & 2) == 0) &&
+    bool good = cluster_set_link(&test->cluster, node, (ways & 1) == 0, (ways & 2) == 0) &&
                 wait_felt(test, node);
 
     return cluster_set_link(&test->cluster, node, true, true) && good;
 }
 
-static bool
-slow_node(test_t *test, unsigned node)
+static bool slow_node(test_t *test, unsigned node)
 {
-    bool good = cluster_set_rate(&test->cluster, node, SLOW) &&
-                adders_wait_acks(&test->adders, RECOVERED);
+    bool good =
+        cluster_set_rate(&test->cluster, node, SLOW) && adders_wait_acks(&test->adders, RECOVERED);
 
     return cluster_set_rate(&test->cluster, node, 0) && good;
 }
 
 /* Who serves goes on without the registry. It finds who was lost meanwhile when
  * it is back. What had no primary before has none until then. */
-static bool
-lose_registry(test_t *test, unsigned node)
+static bool lose_registry(test_t *test, unsigned node)
 {
     unsigned how = (unsigned)ps_rng_below(&test->rng, 3);
 
-    CHECK(test->plan.replicas < 2 ||
-          view_wait_whole(&test->view, test->job, test->plan.replicas));
+    CHECK(test->plan.replicas < 2 || view_wait_whole(&test->view, test->job, test->plan.replicas));
     if (how == 0) {
         CHECK(cluster_freeze(&test->cluster, 0));
     } else {
@@ -251,8 +235,7 @@ static const struct fault {
 };
 #define N_FAULTS (sizeof faults / sizeof faults[0])
 
-static bool
-start_job(test_t *test)
+static bool start_job(test_t *test)
 {
     adders_args_t job = {.endpoint = test->cluster.nodes[0].control,
                          .n_workers = 4,
@@ -266,14 +249,12 @@ start_job(test_t *test)
     (void)snprintf(test->job, sizeof test->job, "nodes-%u", test->n_rounds);
     job.job = test->job;
     CHECK(adders_start(&test->adders, &job));
-    CHECK(test->plan.why == 0 ||
-          asker_start(&test->asker, &test->cluster, &test->adders));
+    CHECK(test->plan.why == 0 || asker_start(&test->asker, &test->cluster, &test->adders));
     return adders_wait_acks(&test->adders, 1);
 }
 
 /* With another job every time: its rows are gone, and everybody is told. */
-static bool
-play_loss(test_t *test, unsigned node)
+static bool play_loss(test_t *test, unsigned node)
 {
     bool good = true;
 
@@ -290,8 +271,7 @@ play_loss(test_t *test, unsigned node)
 }
 
 /* A fault, alone or in the middle of a move, until all is whole again. */
-static bool
-play_fault(test_t *test, const struct fault *fault, unsigned node)
+static bool play_fault(test_t *test, const struct fault *fault, unsigned node)
 {
     adders_mark(&test->adders);
     if (test->plan.moves != 0) {
@@ -303,12 +283,10 @@ play_fault(test_t *test, const struct fault *fault, unsigned node)
     adders_mark(&test->adders);
     CHECK(adders_wait_acks(&test->adders, RECOVERED));
     CHECK(test->plan.moves == 0 || moves_end(&test->moves));
-    return test->plan.replicas < 2 ||
-           view_wait_whole(&test->view, test->job, test->plan.replicas);
+    return test->plan.replicas < 2 || view_wait_whole(&test->view, test->job, test->plan.replicas);
 }
 
-static bool
-play(test_t *test)
+static bool play(test_t *test)
 {
     const struct fault *fault = NULL;
     unsigned node = (unsigned)ps_rng_below(&test->rng, test->cluster.n_nodes);
@@ -321,24 +299,21 @@ play(test_t *test)
                ? play_loss(test, node)
                : play_fault(test, fault, node);
     if (!good) {
-        (void)fprintf(stderr, "in round %u: %s of n%u\n", test->n_rounds,
-                      fault->name, node);
+        (void)fprintf(stderr, "in round %u: %s of n%u\n", test->n_rounds, fault->name, node);
     }
     test->n_rounds++;
     return good;
 }
 
-static bool
-run(test_t *test)
+static bool run(test_t *test)
 {
     const plan_t *plan = &test->plan;
-    const cluster_args_t args = {
-        .n_nodes = plan->nodes,
-        .net = plan->net,
-        .config = plan->moves != 0                   ? CONFIG MOVES_CONFIG
-                  : (plan->faults & FAULT_AWAY) != 0 ? CONFIG STILL_CONFIG
-                                                     : CONFIG,
-        .data_bytes = (plan->faults & FAULT_FULL) != 0 ? DISK_BYTES : 0};
+    const cluster_args_t args = {.n_nodes = plan->nodes,
+                                 .net = plan->net,
+                                 .config = plan->moves != 0                   ? CONFIG MOVES_CONFIG
+                                           : (plan->faults & FAULT_AWAY) != 0 ? CONFIG STILL_CONFIG
+                                                                              : CONFIG,
+                                 .data_bytes = (plan->faults & FAULT_FULL) != 0 ? DISK_BYTES : 0};
     bool loses = (plan->faults & FAULT_KILL) != 0 && !plan_survives(plan);
     time_t end = time(NULL) + plan->seconds;
 
@@ -346,29 +321,25 @@ run(test_t *test)
     CHECK(cluster_start(&test->cluster, &args));
     CHECK(view_open(&test->view, test->cluster.nodes[0].control));
     test->moves = (moves_t){.cluster = &test->cluster, .view = &test->view};
-    CHECK(plan->apart == 0 ||
-          view_drain(&test->view, test->cluster.nodes[0].name, false));
+    CHECK(plan->apart == 0 || view_drain(&test->view, test->cluster.nodes[0].name, false));
     CHECK(loses || start_job(test));
-    while (plan->seconds > 0 ? time(NULL) < end
-                             : test->n_rounds < plan->rounds) {
+    while (plan->seconds > 0 ? time(NULL) < end : test->n_rounds < plan->rounds) {
         CHECK(play(test));
     }
     CHECK(asker_stop(&test->asker));
-    return loses || (adders_finish(&test->adders, ADDER_DONE) &&
-                     adders_check(&test->adders, plan->ack));
+    return loses ||
+           (adders_finish(&test->adders, ADDER_DONE) && adders_check(&test->adders, plan->ack));
 }
 
-int
-main(int argc, char **argv)
+int main(int argc, char **argv)
 {
-    static test_t test = {
-        .plan = {.nodes = 1,
-                 .replicas = 1,
-                 .ack = LEDGER_MEMORY,
-                 .faults = FAULT_FREEZE | FAULT_CUT | FAULT_SLOW,
-                 .net = CLUSTER_PROXY,
-                 .rounds = 6,
-                 .seed = 1}};
+    static test_t test = {.plan = {.nodes = 1,
+                                   .replicas = 1,
+                                   .ack = LEDGER_MEMORY,
+                                   .faults = FAULT_FREEZE | FAULT_CUT | FAULT_SLOW,
+                                   .net = CLUSTER_PROXY,
+                                   .rounds = 6,
+                                   .seed = 1}};
     int exit_code = 0;
     bool good = false;
 
@@ -381,13 +352,12 @@ main(int argc, char **argv)
             return 2;
         }
     }
-    if (!cluster_can(test.plan.net) ||
-        ((test.plan.faults & FAULT_FULL) != 0 && !tmpfs_can())) {
+    if (!cluster_can(test.plan.net) || ((test.plan.faults & FAULT_FULL) != 0 && !tmpfs_can())) {
         return SKIPPED;
     }
     good = run(&test);
-    (void)fprintf(stderr, "%u rounds, %u kills: %s\n", test.n_rounds,
-                  test.n_kills, good ? "good" : "FAILED");
+    (void)fprintf(stderr, "%u rounds, %u kills: %s\n", test.n_rounds, test.n_kills,
+                  good ? "good" : "FAILED");
     (void)asker_stop(&test.asker); /* of a run that failed */
     adders_drop(&test.adders);
     view_close(&test.view);

@@ -24,8 +24,7 @@ typedef struct echo { /* serves one connection after the other */
     pthread_t thread;
 } echo_t;
 
-static void *
-run_echo(void *context)
+static void *run_echo(void *context)
 {
     const echo_t *self = context;
     char data[4096];
@@ -42,8 +41,7 @@ run_echo(void *context)
     return NULL;
 }
 
-static bool
-echo_start(echo_t *self)
+static bool echo_start(echo_t *self)
 {
     struct sockaddr_in at = {.sin_family = AF_INET};
     socklen_t size = sizeof at;
@@ -59,16 +57,14 @@ echo_start(echo_t *self)
     return true;
 }
 
-static void
-echo_stop(echo_t *self)
+static void echo_stop(echo_t *self)
 {
     (void)shutdown(self->fd, SHUT_RDWR);
     (void)pthread_join(self->thread, NULL);
     (void)close(self->fd);
 }
 
-static int
-dial(uint16_t port)
+static int dial(uint16_t port)
 {
     const struct timeval limit = {.tv_sec = LIMIT_MS / 1000};
     struct sockaddr_in to = {.sin_family = AF_INET, .sin_port = htons(port)};
@@ -84,8 +80,7 @@ dial(uint16_t port)
 }
 
 /* Says it and hears it. */
-static bool
-says(int fd, const char *text)
+static bool says(int fd, const char *text)
 {
     char heard[64] = "";
     size_t size = strlen(text);
@@ -96,8 +91,7 @@ says(int fd, const char *text)
     return true;
 }
 
-static bool
-hears_nothing(int fd)
+static bool hears_nothing(int fd)
 {
     char byte = 0;
 
@@ -105,33 +99,28 @@ hears_nothing(int fd)
     return true;
 }
 
-static bool
-passed_in(const tcp_counts_t *counts, uint64_t number)
+static bool passed_in(const tcp_counts_t *counts, uint64_t number)
 {
     return counts->bytes[TCP_WAY_IN] >= number;
 }
 
-static bool
-dropped_in(const tcp_counts_t *counts, uint64_t number)
+static bool dropped_in(const tcp_counts_t *counts, uint64_t number)
 {
     return counts->dropped[TCP_WAY_IN] >= number;
 }
 
-static bool
-dropped_out(const tcp_counts_t *counts, uint64_t number)
+static bool dropped_out(const tcp_counts_t *counts, uint64_t number)
 {
     return counts->dropped[TCP_WAY_OUT] >= number;
 }
 
-static bool
-open_is(const tcp_counts_t *counts, uint64_t number)
+static bool open_is(const tcp_counts_t *counts, uint64_t number)
 {
     return counts->n_open == number;
 }
 
 /* What is held arrives later, in order, and none of it before. */
-static bool
-holds(tcp_proxy_t *proxy, uint16_t port)
+static bool holds(tcp_proxy_t *proxy, uint16_t port)
 {
     tcp_counts_t counts = {0};
     char heard[8] = "";
@@ -141,8 +130,7 @@ holds(tcp_proxy_t *proxy, uint16_t port)
     tcp_proxy_set_flow(proxy, TCP_WAY_OUT, TCP_FLOW_HOLD);
     tcp_proxy_counts(proxy, &counts);
     CHECK(send(fd, "two", 3, 0) == 3);
-    CHECK(tcp_proxy_wait(proxy, passed_in, counts.bytes[TCP_WAY_IN] + 3,
-                         LIMIT_MS));
+    CHECK(tcp_proxy_wait(proxy, passed_in, counts.bytes[TCP_WAY_IN] + 3, LIMIT_MS));
     CHECK(hears_nothing(fd));
     tcp_proxy_set_flow(proxy, TCP_WAY_IN, TCP_FLOW_HOLD);
     CHECK(send(fd, "six", 3, 0) == 3);
@@ -158,8 +146,7 @@ holds(tcp_proxy_t *proxy, uint16_t port)
 }
 
 /* Who lost bytes is reset when they would be missed; who did not goes on. */
-static bool
-drops(tcp_proxy_t *proxy, uint16_t port)
+static bool drops(tcp_proxy_t *proxy, uint16_t port)
 {
     tcp_counts_t counts = {0};
     char byte = 0;
@@ -172,12 +159,10 @@ drops(tcp_proxy_t *proxy, uint16_t port)
     CHECK(says(fd, "two"));
     tcp_proxy_set_flow(proxy, TCP_WAY_OUT, TCP_FLOW_DROP);
     CHECK(send(fd, "six", 3, 0) == 3);
-    CHECK(tcp_proxy_wait(proxy, dropped_out, counts.dropped[TCP_WAY_OUT] + 3,
-                         LIMIT_MS));
+    CHECK(tcp_proxy_wait(proxy, dropped_out, counts.dropped[TCP_WAY_OUT] + 3, LIMIT_MS));
     tcp_proxy_set_flow(proxy, TCP_WAY_IN, TCP_FLOW_DROP);
     CHECK(send(fd, "ten", 3, 0) == 3);
-    CHECK(tcp_proxy_wait(proxy, dropped_in, counts.dropped[TCP_WAY_IN] + 3,
-                         LIMIT_MS));
+    CHECK(tcp_proxy_wait(proxy, dropped_in, counts.dropped[TCP_WAY_IN] + 3, LIMIT_MS));
     CHECK(hears_nothing(fd));
     CHECK(tcp_proxy_heal(proxy));
     CHECK(recv(fd, &byte, 1, 0) < 0 && errno == ECONNRESET);
@@ -186,8 +171,7 @@ drops(tcp_proxy_t *proxy, uint16_t port)
 }
 
 /* Exactly so many bytes arrive, then the end. */
-static bool
-cuts(tcp_proxy_t *proxy, uint16_t port, bool by_reset)
+static bool cuts(tcp_proxy_t *proxy, uint16_t port, bool by_reset)
 {
     tcp_counts_t counts = {0};
     char heard[8] = "";
@@ -216,8 +200,7 @@ cuts(tcp_proxy_t *proxy, uint16_t port, bool by_reset)
     return tcp_proxy_wait(proxy, open_is, 0, LIMIT_MS);
 }
 
-static bool
-resets_and_refuses(tcp_proxy_t *proxy, uint16_t port)
+static bool resets_and_refuses(tcp_proxy_t *proxy, uint16_t port)
 {
     char byte = 0;
     int fd = dial(port);
@@ -241,8 +224,7 @@ resets_and_refuses(tcp_proxy_t *proxy, uint16_t port)
     return tcp_proxy_wait(proxy, open_is, 0, LIMIT_MS);
 }
 
-static uint64_t
-now_ms(void)
+static uint64_t now_ms(void)
 {
     struct timespec now = {0};
 
@@ -251,8 +233,7 @@ now_ms(void)
 }
 
 /* Never sooner than it is told to be. */
-static bool
-is_late_and_slow(tcp_proxy_t *proxy, uint16_t port)
+static bool is_late_and_slow(tcp_proxy_t *proxy, uint16_t port)
 {
     int fd = dial(port);
     uint64_t begin_ms = 0;
@@ -273,8 +254,7 @@ is_late_and_slow(tcp_proxy_t *proxy, uint16_t port)
     return tcp_proxy_wait(proxy, open_is, 0, LIMIT_MS);
 }
 
-static void *
-send_large(void *context)
+static void *send_large(void *context)
 {
     const int *fd = context;
     static char data[LARGE];
@@ -288,8 +268,7 @@ send_large(void *context)
 }
 
 /* More than any buffer, to the end of the stream, and every byte the same. */
-static bool
-is_whole(tcp_proxy_t *proxy, uint16_t port)
+static bool is_whole(tcp_proxy_t *proxy, uint16_t port)
 {
     static char heard[LARGE];
     pthread_t thread;
@@ -307,8 +286,7 @@ is_whole(tcp_proxy_t *proxy, uint16_t port)
 }
 
 /* Without a target there is no connection for long. */
-static bool
-has_no_target(tcp_proxy_t *proxy)
+static bool has_no_target(tcp_proxy_t *proxy)
 {
     char byte = 0;
     uint16_t port = 0;
@@ -323,17 +301,15 @@ has_no_target(tcp_proxy_t *proxy)
     return true;
 }
 
-int
-main(void)
+int main(void)
 {
     echo_t echo = {.fd = -1};
     tcp_proxy_t *proxy = tcp_proxy_new(HOST);
     bool good = proxy != NULL && echo_start(&echo);
     uint16_t port = good ? tcp_proxy_open_door(proxy, 0, HOST, echo.port) : 0;
 
-    good = port != 0 && is_whole(proxy, port) && holds(proxy, port) &&
-           drops(proxy, port) && cuts(proxy, port, true) &&
-           cuts(proxy, port, false) && resets_and_refuses(proxy, port) &&
+    good = port != 0 && is_whole(proxy, port) && holds(proxy, port) && drops(proxy, port) &&
+           cuts(proxy, port, true) && cuts(proxy, port, false) && resets_and_refuses(proxy, port) &&
            is_late_and_slow(proxy, port) && has_no_target(proxy);
     tcp_proxy_destroy(&proxy);
     if (echo.fd >= 0) {

@@ -41,22 +41,19 @@ typedef struct psd { /* what a daemon has of a registry */
 
 static psd_error_t *err;
 
-static bool
-complain(const char *what)
+static bool complain(const char *what)
 {
     (void)fprintf(stderr, "%s: %s\n", what, psd_error_text(err));
     return false;
 }
 
-static void
-close_psd(psd_t *self)
+static void close_psd(psd_t *self)
 {
     ps_registry_destroy(&self->registry);
     ps_registry_db_close(&self->db);
 }
 
-static bool
-open_psd(psd_t *self, const char *dir)
+static bool open_psd(psd_t *self, const char *dir)
 {
     ps_registry_args_t args = fixture_args();
 
@@ -69,30 +66,24 @@ open_psd(psd_t *self, const char *dir)
     return true;
 }
 
-static psd_status_t
-store_in(void *context, const ps_command_t *command, psd_error_t *error)
+static psd_status_t store_in(void *context, const ps_command_t *command, psd_error_t *error)
 {
     return ps_registry_db_store(context, command, error);
 }
 
-static bool
-do_planned(psd_t *self, psd_status_t planned, ps_command_t *command)
+static bool do_planned(psd_t *self, psd_status_t planned, ps_command_t *command)
 {
-    return fixture_do(self->registry, planned, command, 1, store_in, self->db,
-                      err) == PSD_OK;
+    return fixture_do(self->registry, planned, command, 1, store_in, self->db, err) == PSD_OK;
 }
 
 /* What a daemon does first. */
-static bool
-start(psd_t *self)
+static bool start(psd_t *self)
 {
     ps_command_t command = {0};
     ps_route_t shards[FIXTURE_SHARDS_MAX];
-    ps_node_t node =
-        fixture_node("n0", ps_registry_epoch(self->registry) + 1000, 2, shards);
+    ps_node_t node = fixture_node("n0", ps_registry_epoch(self->registry) + 1000, 2, shards);
     ps_id_t uuid = fixture_uuid();
-    psd_status_t rc = ps_registry_plan_cluster(self->registry, "psd", &uuid, 1,
-                                               &command, err);
+    psd_status_t rc = ps_registry_plan_cluster(self->registry, "psd", &uuid, 1, &command, err);
 
     if (!do_planned(self, rc, &command)) {
         return false;
@@ -103,8 +94,7 @@ start(psd_t *self)
 
 /* The number of partitions follows from the seed, so that a table that was
  * mixed from two would show. */
-static ps_table_spec_t
-spec_of(uint32_t table, uint64_t seed)
+static ps_table_spec_t spec_of(uint32_t table, uint64_t seed)
 {
     char name[16];
     ps_table_spec_t spec;
@@ -117,26 +107,22 @@ spec_of(uint32_t table, uint64_t seed)
     return spec;
 }
 
-static bool
-change_one(psd_t *self, ps_rng_t *rng, record_t *ret_record)
+static bool change_one(psd_t *self, ps_rng_t *rng, record_t *ret_record)
 {
     ps_command_t command = {0};
     uint32_t table = (uint32_t)ps_rng_below(rng, N_TABLES);
     uint64_t seed = 1 + ps_rng_below(rng, UINT64_MAX);
     ps_table_spec_t spec = spec_of(table, seed);
     bool exists = ps_registry_table(self->registry, spec.name) != NULL;
-    psd_status_t rc =
-        exists
-            ? ps_registry_plan_drop(self->registry, spec.name, 1, &command, err)
-            : ps_registry_plan_table(self->registry, &spec, 1, &command, err);
+    psd_status_t rc = exists ? ps_registry_plan_drop(self->registry, spec.name, 1, &command, err)
+                             : ps_registry_plan_table(self->registry, &spec, 1, &command, err);
 
     *ret_record = (record_t){.seed = exists ? 0 : seed, .table = table};
     return do_planned(self, rc, &command);
 }
 
 /* Never returns unless something is wrong. */
-static int
-run_child(const char *dir, int pipe_fd, uint64_t seed)
+static int run_child(const char *dir, int pipe_fd, uint64_t seed)
 {
     psd_t self = {0};
     ps_rng_t rng = {seed};
@@ -154,8 +140,7 @@ run_child(const char *dir, int pipe_fd, uint64_t seed)
 
 /* Waits for some commands, then a moment more, which is the randomness that is
  * wanted here. */
-static void
-wait_some(int pipe_fd, ps_rng_t *rng, ledger_t *ledger)
+static void wait_some(int pipe_fd, ps_rng_t *rng, ledger_t *ledger)
 {
     uint64_t n_records = ps_rng_below(rng, 8);
     struct timespec moment = {.tv_nsec = (long)ps_rng_below(rng, 3000000)};
@@ -164,8 +149,7 @@ wait_some(int pipe_fd, ps_rng_t *rng, ledger_t *ledger)
         struct pollfd ready = {.fd = pipe_fd, .events = POLLIN};
         record_t record;
 
-        if (poll(&ready, 1, 10000) != 1 ||
-            read(pipe_fd, &record, sizeof record) != sizeof record) {
+        if (poll(&ready, 1, 10000) != 1 || read(pipe_fd, &record, sizeof record) != sizeof record) {
             return;
         }
         ledger->seeds[record.table] = record.seed;
@@ -174,8 +158,7 @@ wait_some(int pipe_fd, ps_rng_t *rng, ledger_t *ledger)
 }
 
 /* Kills the child and takes what it had said until then. */
-static bool
-kill_child(pid_t child, int pipe_fd, ledger_t *ledger)
+static bool kill_child(pid_t child, int pipe_fd, ledger_t *ledger)
 {
     record_t record;
     int status = 0;
@@ -191,13 +174,11 @@ kill_child(pid_t child, int pipe_fd, ledger_t *ledger)
     return true;
 }
 
-static bool
-is_whole(const ps_table_t *table, const char *name)
+static bool is_whole(const ps_table_t *table, const char *name)
 {
     uint32_t n = 1 + (uint32_t)(table->spec.seed % 64);
 
-    if (table->spec.n_partitions == n &&
-        table->routes[n - 1].partition == n - 1) {
+    if (table->spec.n_partitions == n && table->routes[n - 1].partition == n - 1) {
         return true;
     }
     (void)fprintf(stderr, "table %s is not whole\n", name);
@@ -205,8 +186,7 @@ is_whole(const ps_table_t *table, const char *name)
 }
 
 /* The ledger then says what was found. */
-static bool
-check_found(const ps_registry_t *registry, ledger_t *ledger)
+static bool check_found(const ps_registry_t *registry, ledger_t *ledger)
 {
     int n_different = 0;
 
@@ -225,14 +205,12 @@ check_found(const ps_registry_t *registry, ledger_t *ledger)
         ledger->seeds[i] = found;
     }
     if (n_different > 1) {
-        (void)fprintf(stderr, "%d tables are not as they were stored\n",
-                      n_different);
+        (void)fprintf(stderr, "%d tables are not as they were stored\n", n_different);
     }
     return n_different <= 1;
 }
 
-static bool
-run_round(const char *dir, uint64_t seed, ledger_t *ledger)
+static bool run_round(const char *dir, uint64_t seed, ledger_t *ledger)
 {
     ps_rng_t rng = {seed};
     psd_t self = {0};
@@ -257,8 +235,7 @@ run_round(const char *dir, uint64_t seed, ledger_t *ledger)
     return good;
 }
 
-int
-main(void)
+int main(void)
 {
     temp_dir_t temp = {""};
     ledger_t ledger = {{0}};
@@ -274,12 +251,10 @@ main(void)
         if (round % ROUNDS_PER_DIR == 0) {
             ledger = (ledger_t){{0}};
         }
-        (void)snprintf(dir, sizeof dir, "%s/data%u", temp.path,
-                       (unsigned)(round / ROUNDS_PER_DIR));
+        (void)snprintf(dir, sizeof dir, "%s/data%u", temp.path, (unsigned)(round / ROUNDS_PER_DIR));
         good = run_round(dir, round, &ledger);
     }
-    (void)fprintf(stderr, "%u of %u kills, %s\n", (unsigned)round,
-                  (unsigned)n_rounds,
+    (void)fprintf(stderr, "%u of %u kills, %s\n", (unsigned)round, (unsigned)n_rounds,
                   good ? "every table whole or absent" : "failed in the last");
     temp_dir_drop(&temp);
     psd_error_destroy(&err);

@@ -6,8 +6,7 @@
 
 #include "support/check.h"
 
-bool
-moves_begin(moves_t *self, ps_rng_t *rng)
+bool moves_begin(moves_t *self, ps_rng_t *rng)
 {
     const cluster_node_t *nodes = self->cluster->nodes;
     unsigned node = self->drained;
@@ -24,10 +23,8 @@ moves_begin(moves_t *self, ps_rng_t *rng)
     return view_drain(self->view, nodes[node].name, false);
 }
 
-bool
-moves_end(moves_t *self)
+bool moves_end(moves_t *self)
 {
     return self->drained == 0 ||
-           view_wait_drained(self->view,
-                             self->cluster->nodes[self->drained].name);
+           view_wait_drained(self->view, self->cluster->nodes[self->drained].name);
 }

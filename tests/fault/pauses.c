@@ -11,8 +11,7 @@
 #define LOOK_MS 1      /* for answers, when there was none */
 #define CALL_MS 120000 /* longer than any fault */
 
-static uint64_t
-now_ms(void)
+static uint64_t now_ms(void)
 {
     struct timespec now = {0};
 
@@ -22,8 +21,7 @@ now_ms(void)
 
 /* ---- in the client's thread ---- */
 
-static psd_status_t
-open_client(pauses_t *self, psd_error_t *err)
+static psd_status_t open_client(pauses_t *self, psd_error_t *err)
 {
     psd_options_t *options = psd_options_new();
     psd_status_t rc = PSD_OK;
@@ -40,8 +38,7 @@ open_client(pauses_t *self, psd_error_t *err)
     return rc;
 }
 
-static void
-close_client(pauses_t *self)
+static void close_client(pauses_t *self)
 {
     psd_table_close(&self->table);
     psd_close(&self->client);
@@ -49,8 +46,7 @@ close_client(pauses_t *self)
 
 /* What became of its last pushes is not known: they end, and who waits for one
  * that is acknowledged waits for the next. */
-static psd_status_t
-change_client(pauses_t *self, psd_error_t *err)
+static psd_status_t change_client(pauses_t *self, psd_error_t *err)
 {
     psd_error_clear(err);
     close_client(self);
@@ -69,8 +65,7 @@ change_client(pauses_t *self, psd_error_t *err)
     return open_client(self, err);
 }
 
-static psd_status_t
-push(pauses_t *self, unsigned partition, psd_error_t *err)
+static psd_status_t push(pauses_t *self, unsigned partition, psd_error_t *err)
 {
     pauses_part_t *part = &self->parts[partition];
     psd_select_t *select = psd_select_new();
@@ -81,14 +76,12 @@ push(pauses_t *self, unsigned partition, psd_error_t *err)
     delta = (int64_t)++part->n_begun;
     (void)pthread_mutex_unlock(&self->lock);
     psd_select_row_range(select, (uint64_t)partition * PAUSES_ROWS, 1);
-    rc = psd_push_start(self->table, select, &delta, 1, NULL, &part->ticket,
-                        err);
+    rc = psd_push_start(self->table, select, &delta, 1, NULL, &part->ticket, err);
     psd_select_destroy(&select);
     return rc;
 }
 
-static void
-note(pauses_t *self, pauses_part_t *part)
+static void note(pauses_t *self, pauses_part_t *part)
 {
     uint64_t at_ms = now_ms();
 
@@ -106,8 +99,7 @@ note(pauses_t *self, pauses_part_t *part)
 }
 
 /* Takes the answer if there is one; with `waits` it may take a moment. */
-static psd_status_t
-take(pauses_t *self, pauses_part_t *part, bool waits, psd_error_t *err)
+static psd_status_t take(pauses_t *self, pauses_part_t *part, bool waits, psd_error_t *err)
 {
     bool done = waits;
     psd_status_t rc = PSD_OK;
@@ -130,12 +122,8 @@ take(pauses_t *self, pauses_part_t *part, bool waits, psd_error_t *err)
 
 /* A look at every partition. *ret_idle: one that waits, if nothing has come;
  * *ret_left: pushes under way. */
-static psd_status_t
-look(pauses_t *self,
-     bool stop,
-     pauses_part_t **ret_idle,
-     unsigned *ret_left,
-     psd_error_t *err)
+static psd_status_t look(pauses_t *self, bool stop, pauses_part_t **ret_idle, unsigned *ret_left,
+                         psd_error_t *err)
 {
     psd_status_t rc = PSD_OK;
     bool got = false;
@@ -161,8 +149,7 @@ look(pauses_t *self,
     return rc;
 }
 
-static pauses_end_t
-ask_end(pauses_t *self)
+static pauses_end_t ask_end(pauses_t *self)
 {
     pauses_end_t end = PAUSES_GO_ON;
 
@@ -172,8 +159,7 @@ ask_end(pauses_t *self)
     return end;
 }
 
-static void *
-run(void *arg)
+static void *run(void *arg)
 {
     pauses_t *self = arg;
     psd_error_t *err = psd_error_new();
@@ -195,8 +181,7 @@ run(void *arg)
         }
     }
     if (rc != PSD_OK) {
-        (void)fprintf(stderr, "a push failed: %s: %s\n", psd_status_name(rc),
-                      psd_error_text(err));
+        (void)fprintf(stderr, "a push failed: %s: %s\n", psd_status_name(rc), psd_error_text(err));
     }
     (void)pthread_mutex_lock(&self->lock);
     self->failed = rc != PSD_OK;
@@ -209,17 +194,11 @@ run(void *arg)
 
 /* ---- for the one who makes faults ---- */
 
-bool
-pauses_start(pauses_t *self,
-             const char *endpoint,
-             unsigned n_partitions,
-             bool may_lose)
+bool pauses_start(pauses_t *self, const char *endpoint, unsigned n_partitions, bool may_lose)
 {
     pthread_condattr_t attributes;
 
-    *self = (pauses_t){.n_partitions = n_partitions,
-                       .endpoint = endpoint,
-                       .may_lose = may_lose};
+    *self = (pauses_t){.n_partitions = n_partitions, .endpoint = endpoint, .may_lose = may_lose};
     CHECK(n_partitions <= PAUSES_MAX);
     CHECK(pthread_mutex_init(&self->lock, NULL) == 0);
     CHECK(pthread_condattr_init(&attributes) == 0);
@@ -231,8 +210,7 @@ pauses_start(pauses_t *self,
     return true;
 }
 
-void
-pauses_mark(pauses_t *self)
+void pauses_mark(pauses_t *self)
 {
     (void)pthread_mutex_lock(&self->lock);
     for (unsigned i = 0; i < self->n_partitions; i++) {
@@ -244,8 +222,7 @@ pauses_mark(pauses_t *self)
 
 /* A partition that has acknowledged nothing begun behind the mark; or
  * PAUSES_MAX. */
-static unsigned
-find_waiting(const pauses_t *self)
+static unsigned find_waiting(const pauses_t *self)
 {
     for (unsigned i = 0; i < self->n_partitions; i++) {
         if (self->parts[i].n_ended <= self->parts[i].n_marked) {
@@ -255,8 +232,7 @@ find_waiting(const pauses_t *self)
     return PAUSES_MAX;
 }
 
-bool
-pauses_wait(pauses_t *self, uint64_t timeout_ms)
+bool pauses_wait(pauses_t *self, uint64_t timeout_ms)
 {
     const uint64_t end_ms = now_ms() + timeout_ms;
     const struct timespec end = {.tv_sec = (time_t)(end_ms / 1000),
@@ -265,24 +241,22 @@ pauses_wait(pauses_t *self, uint64_t timeout_ms)
     int rc = 0;
 
     (void)pthread_mutex_lock(&self->lock);
-    while ((waiting = find_waiting(self)) != PAUSES_MAX && !self->failed &&
-           rc != ETIMEDOUT) {
+    while ((waiting = find_waiting(self)) != PAUSES_MAX && !self->failed && rc != ETIMEDOUT) {
         rc = pthread_cond_timedwait(&self->news, &self->lock, &end);
     }
     if (waiting != PAUSES_MAX) {
         const pauses_part_t *part = &self->parts[waiting];
 
         (void)fprintf(stderr,
-                      "partition %u stands still: %" PRIu64
-                      " pushes begun, %" PRIu64 " acknowledged\n",
+                      "partition %u stands still: %" PRIu64 " pushes begun, %" PRIu64
+                      " acknowledged\n",
                       waiting, part->n_begun, part->n_ended);
     }
     (void)pthread_mutex_unlock(&self->lock);
     return waiting == PAUSES_MAX && !self->failed;
 }
 
-uint64_t
-pauses_of(pauses_t *self, unsigned partition)
+uint64_t pauses_of(pauses_t *self, unsigned partition)
 {
     uint64_t longest_ms = 0;
 
@@ -292,8 +266,7 @@ pauses_of(pauses_t *self, unsigned partition)
     return longest_ms;
 }
 
-bool
-pauses_stop(pauses_t *self, pauses_end_t end)
+bool pauses_stop(pauses_t *self, pauses_end_t end)
 {
     if (!self->runs) {
         return false;
@@ -307,14 +280,12 @@ pauses_stop(pauses_t *self, pauses_end_t end)
 }
 
 /* 1 + 2 + … + n */
-static int64_t
-sum_to(uint64_t n)
+static int64_t sum_to(uint64_t n)
 {
     return (int64_t)(n * (n + 1) / 2);
 }
 
-bool
-pauses_check(const pauses_t *self, psd_client_t *client)
+bool pauses_check(const pauses_t *self, psd_client_t *client)
 {
     psd_error_t *err = psd_error_new();
     psd_table_t *table = NULL;
@@ -332,15 +303,14 @@ pauses_check(const pauses_t *self, psd_client_t *client)
         if (part->n_ended != part->n_begun || value > sum_to(part->n_ended) ||
             (value != sum_to(part->n_ended) && !self->may_lose)) {
             (void)fprintf(stderr,
-                          "partition %u: %" PRIu64 " pushes begun, %" PRIu64
-                          " ended: %" PRId64 ", not %" PRId64 "\n",
-                          i, part->n_begun, part->n_ended, value,
-                          sum_to(part->n_ended));
+                          "partition %u: %" PRIu64 " pushes begun, %" PRIu64 " ended: %" PRId64
+                          ", not %" PRId64 "\n",
+                          i, part->n_begun, part->n_ended, value, sum_to(part->n_ended));
             good = false;
         }
     }
-    (void)fprintf(stderr, "%" PRIu64 " pushes; clients told of a loss: %u\n",
-                  n_pushes, self->n_lost);
+    (void)fprintf(stderr, "%" PRIu64 " pushes; clients told of a loss: %u\n", n_pushes,
+                  self->n_lost);
     psd_table_close(&table);
     psd_error_destroy(&err);
     return good;

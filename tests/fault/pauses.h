@@ -60,10 +60,7 @@ typedef struct pauses {
 
 /* The table is there. may_lose: a client may be told of a loss. false: why is
  * on stderr. */
-bool pauses_start(pauses_t *self,
-                  const char *endpoint,
-                  unsigned n_partitions,
-                  bool may_lose);
+bool pauses_start(pauses_t *self, const char *endpoint, unsigned n_partitions, bool may_lose);
 /* What happens from now on is noted anew. */
 void pauses_mark(pauses_t *self);
 /* Waits until every partition has acknowledged a push begun behind the mark.

@@ -6,26 +6,21 @@
 #include <stdlib.h>
 #include <string.h>
 
-bool
-plan_survives(const plan_t *self)
+bool plan_survives(const plan_t *self)
 {
-    return self->ack == LEDGER_DISK ||
-           (self->ack == LEDGER_REPLICA && self->replicas >= 2);
+    return self->ack == LEDGER_DISK || (self->ack == LEDGER_REPLICA && self->replicas >= 2);
 }
 
 /* Not without the first one, whose registry names the next primaries. */
-bool
-plan_goes_on_without(const plan_t *self, unsigned node)
+bool plan_goes_on_without(const plan_t *self, unsigned node)
 {
-    bool copies =
-        self->ack == LEDGER_REPLICA ? self->replicas >= 3 : self->replicas >= 2;
+    bool copies = self->ack == LEDGER_REPLICA ? self->replicas >= 3 : self->replicas >= 2;
 
     return node != 0 && copies;
 }
 
 /* The place of a word in a list that ends with NULL; -1: not there. */
-static int
-place_of(const char *word, size_t size, const char *const *words)
+static int place_of(const char *word, size_t size, const char *const *words)
 {
     for (int i = 0; words[i] != NULL; i++) {
         if (strlen(words[i]) == size && strncmp(words[i], word, size) == 0) {
@@ -35,8 +30,7 @@ place_of(const char *word, size_t size, const char *const *words)
     return -1;
 }
 
-static bool
-read_faults(const char *text, plan_t *self)
+static bool read_faults(const char *text, plan_t *self)
 {
     static const char *const words[] = {"kill", "freeze", "cut",  "slow",
                                         "all",  "full",   "away", NULL};
@@ -55,19 +49,16 @@ read_faults(const char *text, plan_t *self)
     return self->faults != 0;
 }
 
-static bool
-read_number(const char *text, uint64_t min, uint64_t max, uint64_t *ret)
+static bool read_number(const char *text, uint64_t min, uint64_t max, uint64_t *ret)
 {
     char *end = NULL;
 
     errno = 0;
     *ret = strtoull(text, &end, 10);
-    return end != text && *end == '\0' && errno == 0 && *ret >= min &&
-           *ret <= max;
+    return end != text && *end == '\0' && errno == 0 && *ret >= min && *ret <= max;
 }
 
-static bool
-read_count(const char *text, uint64_t min, uint64_t max, unsigned *ret)
+static bool read_count(const char *text, uint64_t min, uint64_t max, unsigned *ret)
 {
     uint64_t number = 0;
     bool good = read_number(text, min, max, &number);
@@ -76,12 +67,11 @@ read_count(const char *text, uint64_t min, uint64_t max, unsigned *ret)
     return good;
 }
 
-bool
-plan_read(plan_t *self, const char *text)
+bool plan_read(plan_t *self, const char *text)
 {
-    static const char *const keys[] = {
-        "nodes", "replicas", "rounds", "logs",  "seed", "seconds", "faults",
-        "ack",   "net",      "apart",  "moves", "why",  NULL};
+    static const char *const keys[] = {"nodes",   "replicas", "rounds", "logs", "seed",
+                                       "seconds", "faults",   "ack",    "net",  "apart",
+                                       "moves",   "why",      NULL};
     static const char *const levels[] = {"memory", "replica", "disk", NULL};
     static const char *const nets[] = {"proxy", "netns", NULL};
     size_t size = strcspn(text, "=");

@@ -13,8 +13,7 @@
 #include "storage/snapshot_file.h"
 #include "support/check.h"
 
-static bool
-read_bytes(const char *path, uint8_t **ret_bytes, size_t *ret_size)
+static bool read_bytes(const char *path, uint8_t **ret_bytes, size_t *ret_size)
 {
     struct stat info;
     FILE *file = fopen(path, "re");
@@ -22,29 +21,25 @@ read_bytes(const char *path, uint8_t **ret_bytes, size_t *ret_size)
     CHECK(file != NULL && fstat(fileno(file), &info) == 0);
     *ret_size = (size_t)info.st_size;
     *ret_bytes = malloc(*ret_size + 1);
-    CHECK(*ret_bytes != NULL &&
-          fread(*ret_bytes, 1, *ret_size, file) == *ret_size);
+    CHECK(*ret_bytes != NULL && fread(*ret_bytes, 1, *ret_size, file) == *ret_size);
     (void)fclose(file);
     return true;
 }
 
 /* ---- what counts ---- */
 
-static bool
-is_newer(const ps_snapshot_id_t *id, const char *name)
+static bool is_newer(const ps_snapshot_id_t *id, const char *name)
 {
     ps_snapshot_id_t other;
 
     return ps_snapshot_parse(name, &other) && other.table == id->table &&
            other.partition == id->partition &&
-           (other.life > id->life ||
-            (other.life == id->life && other.lsn > id->lsn));
+           (other.life > id->life || (other.life == id->life && other.lsn > id->lsn));
 }
 
 /* Some record of the segment, wherever it lies and whatever is damaged in front
  * of it, says that the snapshot's life is over. */
-static bool
-ends_life(const char *path, const ps_snapshot_id_t *id)
+static bool ends_life(const char *path, const ps_snapshot_id_t *id)
 {
     uint8_t *bytes = NULL;
     size_t size = 0;
@@ -56,15 +51,12 @@ ends_life(const char *path, const ps_snapshot_id_t *id)
     if (!read_bytes(path, &bytes, &size)) {
         return false;
     }
-    for (size_t at = PS_SEGMENT_HEAD; at < size && !found;
-         at += PS_RECORD_ALIGN) {
+    for (size_t at = PS_SEGMENT_HEAD; at < size && !found; at += PS_RECORD_ALIGN) {
         const ps_bytes_t rest = {bytes + at, size - at};
 
         found = ps_record_claims(rest) > 0 &&
-                ps_record_read(rest, &record_size, &record, &body, NULL) ==
-                    PSD_OK &&
-                record.table == id->table &&
-                record.partition == id->partition &&
+                ps_record_read(rest, &record_size, &record, &body, NULL) == PSD_OK &&
+                record.table == id->table && record.partition == id->partition &&
                 ((record.kind == PS_RECORD_ANEW && record.seq > id->life) ||
                  (record.kind == PS_RECORD_LEAVE && record.seq >= id->life));
     }
@@ -72,26 +64,22 @@ ends_life(const char *path, const ps_snapshot_id_t *id)
     return found;
 }
 
-static void
-join(char ret[PATH_MAX], const char *dir, const char *name)
+static void join(char ret[PATH_MAX], const char *dir, const char *name)
 {
     (void)snprintf(ret, PATH_MAX, "%.3500s/%s", dir, name);
 }
 
 /* Nobody reads a snapshot beside such a file. */
-static bool
-outdates(const char *dir, const char *name, const ps_snapshot_id_t *id)
+static bool outdates(const char *dir, const char *name, const ps_snapshot_id_t *id)
 {
     char path[PATH_MAX];
     uint64_t number = 0;
 
     join(path, dir, name);
-    return is_newer(id, name) ||
-           (ps_segment_parse(name, &number) && ends_life(path, id));
+    return is_newer(id, name) || (ps_segment_parse(name, &number) && ends_life(path, id));
 }
 
-static bool
-counts(const char *dir, const char *name)
+static bool counts(const char *dir, const char *name)
 {
     ps_snapshot_id_t id;
     const struct dirent *entry = NULL;
@@ -109,8 +97,7 @@ counts(const char *dir, const char *name)
 
 /* ---- the inventory ---- */
 
-static psd_status_t
-ignore(void *context, const char *name, psd_error_t *err)
+static psd_status_t ignore(void *context, const char *name, psd_error_t *err)
 {
     (void)context;
     (void)name;
@@ -119,8 +106,7 @@ ignore(void *context, const char *name, psd_error_t *err)
 }
 
 /* One that is damaged misses nothing. */
-static bool
-is_sound(const char *dir)
+static bool is_sound(const char *dir)
 {
     ps_inventory_t inventory = {.disk = ps_disk_real(), .dir = dir};
     psd_status_t rc = ps_inventory_check(&inventory, ignore, NULL, NULL);
@@ -129,8 +115,7 @@ is_sound(const char *dir)
     return rc != PSD_DAMAGED;
 }
 
-static bool
-is_listed(const char *dir, const char *name)
+static bool is_listed(const char *dir, const char *name)
 {
     char path[PATH_MAX];
     char line[NAME_MAX + 2];
@@ -151,8 +136,7 @@ is_listed(const char *dir, const char *name)
 
 /* ---- the victim ---- */
 
-bool
-victim_find(victim_t *self, const char *dir, const char *kind, ps_rng_t *rng)
+bool victim_find(victim_t *self, const char *dir, const char *kind, ps_rng_t *rng)
 {
     const struct dirent *entry = NULL;
     DIR *list = opendir(dir);
@@ -161,8 +145,7 @@ victim_find(victim_t *self, const char *dir, const char *kind, ps_rng_t *rng)
     *self = (victim_t){.size = 0};
     while (list != NULL && (entry = readdir(list)) != NULL) {
         if (strncmp(entry->d_name, kind, strlen(kind)) == 0 &&
-            strstr(entry->d_name, ".tmp") == NULL &&
-            strstr(entry->d_name, ".damaged") == NULL &&
+            strstr(entry->d_name, ".tmp") == NULL && strstr(entry->d_name, ".damaged") == NULL &&
             counts(dir, entry->d_name) && ps_rng_below(rng, ++n) == 0) {
             (void)snprintf(self->name, sizeof self->name, "%s", entry->d_name);
         }
@@ -178,15 +161,13 @@ victim_find(victim_t *self, const char *dir, const char *kind, ps_rng_t *rng)
     return read_bytes(self->path, &self->bytes, &self->size);
 }
 
-void
-victim_done(victim_t *self)
+void victim_done(victim_t *self)
 {
     free(self->bytes);
     *self = (victim_t){.size = 0};
 }
 
-bool
-victim_write(const victim_t *self, size_t size)
+bool victim_write(const victim_t *self, size_t size)
 {
     FILE *file = fopen(self->path, "we");
 

@@ -29,8 +29,7 @@ typedef struct victim {
 
 /* A file of the directory whose name begins with `kind`, if one counts. false:
  * it cannot be read; why is on stderr. */
-bool
-victim_find(victim_t *self, const char *dir, const char *kind, ps_rng_t *rng);
+bool victim_find(victim_t *self, const char *dir, const char *kind, ps_rng_t *rng);
 void victim_done(victim_t *self);
 
 /* The file has the first `size` of the bytes from here on. false: why is on

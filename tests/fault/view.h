@@ -39,6 +39,5 @@ bool view_wait_whole(view_t *self, const char *table, unsigned n_copies);
 bool view_why(view_t *self, const char *job, char *ret_text, size_t size);
 /* The same once, and the problems of `cluster status`; false: no answer. */
 bool view_try_why(view_t *self, const char *job, char *ret_text, size_t size);
-bool
-view_try_status(view_t *self, const char *job, char *ret_text, size_t size);
+bool view_try_status(view_t *self, const char *job, char *ret_text, size_t size);
 #endif

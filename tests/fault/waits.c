@@ -7,17 +7,14 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-waits_t *
-waits_open(int fd)
+waits_t *waits_open(int fd)
 {
-    void *page =
-        mmap(NULL, sizeof(waits_t), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    void *page = mmap(NULL, sizeof(waits_t), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 
     return page == MAP_FAILED ? NULL : page;
 }
 
-waits_t *
-waits_new(int *ret_fd)
+waits_t *waits_new(int *ret_fd)
 {
     waits_t *self = NULL;
 
@@ -28,8 +25,7 @@ waits_new(int *ret_fd)
     return self;
 }
 
-void
-waits_destroy(waits_t **self_p)
+void waits_destroy(waits_t **self_p)
 {
     if (*self_p != NULL) {
         (void)munmap(*self_p, sizeof **self_p);
@@ -37,30 +33,26 @@ waits_destroy(waits_t **self_p)
     }
 }
 
-static void
-take_slot(wait_slot_t *slot)
+static void take_slot(wait_slot_t *slot)
 {
     while (atomic_exchange(&slot->taken, true)) {
         /* the other one copies a page's part */
     }
 }
 
-static void
-write_state(wait_slot_t *slot, const wait_state_t *state)
+static void write_state(wait_slot_t *slot, const wait_state_t *state)
 {
     take_slot(slot);
     slot->state = *state;
     atomic_store(&slot->taken, false);
 }
 
-void
-waits_begin(waits_t *self, uint32_t worker, uint64_t now_ms)
+void waits_begin(waits_t *self, uint32_t worker, uint64_t now_ms)
 {
     write_state(&self->each[worker], &(wait_state_t){.since_ms = now_ms});
 }
 
-void
-waits_tell(waits_t *self, uint32_t worker, uint64_t now_ms, const char *text)
+void waits_tell(waits_t *self, uint32_t worker, uint64_t now_ms, const char *text)
 {
     wait_state_t state = self->each[worker].state;
 
@@ -69,14 +61,12 @@ waits_tell(waits_t *self, uint32_t worker, uint64_t now_ms, const char *text)
     write_state(&self->each[worker], &state);
 }
 
-void
-waits_end(waits_t *self, uint32_t worker)
+void waits_end(waits_t *self, uint32_t worker)
 {
     write_state(&self->each[worker], &(wait_state_t){.since_ms = 0});
 }
 
-wait_state_t
-waits_read(waits_t *self, uint32_t worker)
+wait_state_t waits_read(waits_t *self, uint32_t worker)
 {
     wait_slot_t *slot = &self->each[worker];
     wait_state_t state;

@@ -41,8 +41,7 @@ waits_t *waits_open(int fd);
 void waits_destroy(waits_t **self_p);
 
 void waits_begin(waits_t *self, uint32_t worker, uint64_t now_ms);
-void
-waits_tell(waits_t *self, uint32_t worker, uint64_t now_ms, const char *text);
+void waits_tell(waits_t *self, uint32_t worker, uint64_t now_ms, const char *text);
 void waits_end(waits_t *self, uint32_t worker);
 wait_state_t waits_read(waits_t *self, uint32_t worker);
 #endif

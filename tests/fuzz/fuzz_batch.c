@@ -10,8 +10,7 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-static void
-check(bool good)
+static void check(bool good)
 {
     if (!good) {
         abort();
@@ -19,8 +18,7 @@ check(bool good)
 }
 
 /* Takes all out; true when every one of them was a message. */
-static bool
-take_all(ps_batch_rest_t *rest, ps_batch_t *again)
+static bool take_all(ps_batch_rest_t *rest, ps_batch_t *again)
 {
     bool all = true;
 
@@ -45,16 +43,15 @@ take_all(ps_batch_rest_t *rest, ps_batch_t *again)
     return all;
 }
 
-int
-LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     PSD_AUTO(parcel_done) parcel_t parcel = {0};
     PSD_AUTO(ps_batch_done) ps_batch_t again = {.n = 0};
     ps_batch_rest_t rest = {{NULL, 0}, 0};
 
     parcel_add(&parcel, (ps_bytes_t){data, size});
-    if (ps_batch_open(parcel.frames[0], &rest, NULL) == PSD_OK &&
-        take_all(&rest, &again) && again.n > 1) {
+    if (ps_batch_open(parcel.frames[0], &rest, NULL) == PSD_OK && take_all(&rest, &again) &&
+        again.n > 1) {
         ps_bytes_t frame = ps_batch_frame(&again);
 
         check(data[6] != PS_BATCH_KIND ||

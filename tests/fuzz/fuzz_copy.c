@@ -18,16 +18,14 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-static void
-check(bool good)
+static void check(bool good)
 {
     if (!good) {
         abort();
     }
 }
 
-static ps_table_spec_t
-spec_of(uint8_t number)
+static ps_table_spec_t spec_of(uint8_t number)
 {
     static const struct {
         ps_keys_t keys;
@@ -68,8 +66,7 @@ spec_of(uint8_t number)
 
 /* Bytes in a block of their own, so that a read beyond them is seen; freed with
  * ps_free. */
-static uint8_t *
-exactly(ps_bytes_t bytes)
+static uint8_t *exactly(ps_bytes_t bytes)
 {
     uint8_t *exact = ps_alloc_raw(bytes.size, 1);
 
@@ -80,29 +77,25 @@ exactly(ps_bytes_t bytes)
     return exact;
 }
 
-static void
-check_refusal(psd_status_t rc, const psd_error_t *err)
+static void check_refusal(psd_status_t rc, const psd_error_t *err)
 {
     check(rc == PSD_OK || rc == PSD_PROTO || rc == PSD_NOMEM);
     check(rc == PSD_OK || psd_error_text(err)[0] != '\0');
 }
 
 /* One row of ones, and what can be read. */
-static void
-use(ps_partition_t *partition)
+static void use(ps_partition_t *partition)
 {
     static const float ones[N_COLS] = {1, 1, 1, 1, 1};
     const uint64_t key = 3;
     const ps_slice_t push = {
         .type = PS_TYPE_F32, .n_rows = 1, .n_cols = N_COLS, .n_values = N_COLS};
-    const ps_slice_t all = {.type = PS_TYPE_F32,
-                            .rows = PS_ROWS_RANGE,
-                            .n_rows = N_ROWS,
-                            .n_cols = N_COLS};
+    const ps_slice_t all = {
+        .type = PS_TYPE_F32, .rows = PS_ROWS_RANGE, .n_rows = N_ROWS, .n_cols = N_COLS};
     PSD_AUTO(ps_payload_destroy)
-    ps_payload_t *payload = ps_payload_copy(
-        (ps_bytes_t){(const uint8_t *)&key, sizeof key}, (ps_bytes_t){NULL, 0},
-        (ps_bytes_t){(const uint8_t *)ones, sizeof ones});
+    ps_payload_t *payload =
+        ps_payload_copy((ps_bytes_t){(const uint8_t *)&key, sizeof key}, (ps_bytes_t){NULL, 0},
+                        (ps_bytes_t){(const uint8_t *)ones, sizeof ones});
     PSD_AUTO(ps_payload_destroy) ps_payload_t *values = NULL;
     ps_slice_t got;
     uint64_t n_done = 0;
@@ -111,14 +104,12 @@ use(ps_partition_t *partition)
     check(ps_store_push(partition->store, &push, payload, NULL) == PSD_OK);
     ps_store_set_partial(partition->store, false);
     check(ps_store_push(partition->store, &push, payload, NULL) == PSD_OK);
-    check(ps_store_gather(partition->store, &all, NULL, 1 << 20,
-                          (ps_room_t){NULL, 0}, &got, &values, &n_done,
-                          NULL) == PSD_OK);
+    check(ps_store_gather(partition->store, &all, NULL, 1 << 20, (ps_room_t){NULL, 0}, &got,
+                          &values, &n_done, NULL) == PSD_OK);
 }
 
 /* What was taken is handed out, and taken by a third one. */
-static void
-pass_on(ps_shard_t *shard, ps_partition_t *from, ps_partition_t *to)
+static void pass_on(ps_shard_t *shard, ps_partition_t *from, ps_partition_t *to)
 {
     ps_store_cursor_t cursor = {0};
     bool is_done = false;
@@ -127,15 +118,12 @@ pass_on(ps_shard_t *shard, ps_partition_t *from, ps_partition_t *to)
     while (!is_done) {
         PSD_AUTO(ps_payload_destroy) ps_payload_t *piece = NULL;
 
-        check(ps_partition_give_rows(shard, from, &cursor, 500, &piece,
-                                     &is_done, NULL) == PSD_OK);
-        check(ps_partition_take_rows(shard, to, piece->span, is_done, NULL) ==
-              PSD_OK);
+        check(ps_partition_give_rows(shard, from, &cursor, 500, &piece, &is_done, NULL) == PSD_OK);
+        check(ps_partition_take_rows(shard, to, piece->span, is_done, NULL) == PSD_OK);
     }
 }
 
-static psd_status_t
-take_pieces(ps_shard_t *shard, ps_partition_t *partition, ps_bytes_t bytes)
+static psd_status_t take_pieces(ps_shard_t *shard, ps_partition_t *partition, ps_bytes_t bytes)
 {
     ps_cursor_t cursor = ps_cursor_over(bytes);
     psd_status_t rc = PSD_OK;
@@ -148,22 +136,20 @@ take_pieces(ps_shard_t *shard, ps_partition_t *partition, ps_bytes_t bytes)
 
         size = size > cursor.rest.size ? cursor.rest.size : size;
         exact = exactly(ps_cursor_take(&cursor, size));
-        rc = ps_partition_take_rows(shard, partition, (ps_bytes_t){exact, size},
-                                    false, err);
+        rc = ps_partition_take_rows(shard, partition, (ps_bytes_t){exact, size}, false, err);
         ps_free(exact);
         check_refusal(rc, err);
     }
     return rc;
 }
 
-static psd_status_t
-take_state(ps_shard_t *shard, ps_partition_t *partition, ps_bytes_t bytes)
+static psd_status_t take_state(ps_shard_t *shard, ps_partition_t *partition, ps_bytes_t bytes)
 {
     PSD_AUTO(psd_error_destroy) psd_error_t *err = psd_error_new();
     PSD_AUTO(ps_payload_destroy) ps_payload_t *again = NULL;
     uint8_t *exact = exactly(bytes);
-    psd_status_t rc = ps_partition_take_state(
-        shard, partition, (ps_bytes_t){exact, bytes.size}, err);
+    psd_status_t rc =
+        ps_partition_take_state(shard, partition, (ps_bytes_t){exact, bytes.size}, err);
 
     check_refusal(rc, err);
     if (rc == PSD_OK) {
@@ -174,8 +160,7 @@ take_state(ps_shard_t *shard, ps_partition_t *partition, ps_bytes_t bytes)
     return rc;
 }
 
-int
-LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     const ps_shard_args_t args = {.credit_requests = 1, .sessions_max = 4};
     PSD_AUTO(ps_shard_destroy) ps_shard_t *shard = NULL;
@@ -192,10 +177,8 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     spec = spec_of(data[0]);
     check(ps_shard_new(&args, &shard, NULL) == PSD_OK);
     shard->outbox = &outbox;
-    check(ps_partition_new(&spec, &use_of, TABLE, 0, 1, &partition, NULL) ==
-          PSD_OK);
-    check(ps_partition_new(&spec, &use_of, TABLE, 0, 1, &third, NULL) ==
-          PSD_OK);
+    check(ps_partition_new(&spec, &use_of, TABLE, 0, 1, &partition, NULL) == PSD_OK);
+    check(ps_partition_new(&spec, &use_of, TABLE, 0, 1, &third, NULL) == PSD_OK);
     if (data[1] % 2 == 0) {
         rc = take_pieces(shard, partition, (ps_bytes_t){data + 2, size - 2});
     } else {

@@ -10,8 +10,7 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-static void
-check(bool good)
+static void check(bool good)
 {
     if (!good) {
         abort();
@@ -19,8 +18,7 @@ check(bool good)
 }
 
 /* A refusal has a reason, on one line. */
-static void
-check_reason(psd_status_t rc, psd_error_t *err)
+static void check_reason(psd_status_t rc, psd_error_t *err)
 {
     const char *text = psd_error_text(err);
 
@@ -31,8 +29,7 @@ check_reason(psd_status_t rc, psd_error_t *err)
     psd_error_clear(err);
 }
 
-static void
-read_scalars(const ps_doc_t *doc, const char *key, psd_error_t *err)
+static void read_scalars(const ps_doc_t *doc, const char *key, psd_error_t *err)
 {
     uint64_t number = 0;
     int64_t integer = 0;
@@ -59,8 +56,7 @@ read_scalars(const ps_doc_t *doc, const char *key, psd_error_t *err)
 
 static void read_keys(const ps_doc_t *doc, int depth, psd_error_t *err);
 
-static void
-read_items(const ps_doc_t *array, int depth, psd_error_t *err)
+static void read_items(const ps_doc_t *array, int depth, psd_error_t *err)
 {
     for (size_t i = 0; i < ps_doc_count(array); i++) {
         const ps_doc_t *object = NULL;
@@ -77,8 +73,7 @@ read_items(const ps_doc_t *array, int depth, psd_error_t *err)
     }
 }
 
-static void
-read_keys(const ps_doc_t *doc, int depth, psd_error_t *err)
+static void read_keys(const ps_doc_t *doc, int depth, psd_error_t *err)
 {
     static const char *const keys[] = {"", "a", "op", "routes", "spec"};
 
@@ -100,26 +95,22 @@ read_keys(const ps_doc_t *doc, int depth, psd_error_t *err)
     }
 }
 
-static void
-check_prints_the_same(const ps_doc_t *doc)
+static void check_prints_the_same(const ps_doc_t *doc)
 {
     ps_buffer_t first = {0};
     ps_buffer_t second = {0};
     ps_doc_t *again = NULL;
 
     check(ps_doc_print(doc, &first));
-    check(ps_doc_parse((ps_bytes_t){first.data, first.size}, &again, NULL) ==
-          PSD_OK);
+    check(ps_doc_parse((ps_bytes_t){first.data, first.size}, &again, NULL) == PSD_OK);
     check(ps_doc_print(again, &second));
-    check(first.size == second.size &&
-          memcmp(first.data, second.data, first.size) == 0);
+    check(first.size == second.size && memcmp(first.data, second.data, first.size) == 0);
     ps_doc_destroy(&again);
     ps_buffer_done(&first);
     ps_buffer_done(&second);
 }
 
-int
-LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     psd_error_t *err = psd_error_new();
     ps_doc_t *doc = NULL;

@@ -22,8 +22,7 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-static const char *
-choose(uint8_t byte)
+static const char *choose(uint8_t byte)
 {
     const char *found[256] = {"auto"};
     const char *named = getenv("PSD_FUZZ_FORMAT");
@@ -37,8 +36,7 @@ choose(uint8_t byte)
     return named != NULL ? named : found[byte % n];
 }
 
-static void
-check(const psd_samples_t *samples)
+static void check(const psd_samples_t *samples)
 {
     assert(samples->groups[samples->n] == samples->n_groups);
     assert(samples->starts[samples->n_groups] == samples->n_entries);
@@ -51,19 +49,16 @@ check(const psd_samples_t *samples)
     }
 }
 
-static void
-read_all(const char *path, psd_reader_options_t *options)
+static void read_all(const char *path, psd_reader_options_t *options)
 {
     PSD_AUTO(psd_samples_destroy) psd_samples_t *batch = psd_samples_new();
     PSD_AUTO(psd_reader_close) psd_reader_t *reader = NULL;
     size_t n = 0;
 
-    if (batch == NULL ||
-        psd_reader_open(&path, 1, options, &reader, NULL) != PSD_OK) {
+    if (batch == NULL || psd_reader_open(&path, 1, options, &reader, NULL) != PSD_OK) {
         return;
     }
-    while (n < SAMPLES_MAX &&
-           psd_reader_next(reader, BATCH, batch, NULL) == PSD_OK &&
+    while (n < SAMPLES_MAX && psd_reader_next(reader, BATCH, batch, NULL) == PSD_OK &&
            psd_samples_count(batch) > 0) {
         check(batch);
         n += psd_samples_count(batch);
@@ -71,14 +66,12 @@ read_all(const char *path, psd_reader_options_t *options)
 }
 
 /* Whole, and a share of three with groups merged. */
-static void
-read_twice(const char *path, const char *format, const char *labels)
+static void read_twice(const char *path, const char *format, const char *labels)
 {
     PSD_AUTO(psd_reader_options_destroy)
     psd_reader_options_t *options = psd_reader_options_new();
 
-    if (options == NULL ||
-        psd_reader_options_set_format(options, format, NULL) != PSD_OK ||
+    if (options == NULL || psd_reader_options_set_format(options, format, NULL) != PSD_OK ||
         psd_reader_options_set_labels(options, labels, NULL) != PSD_OK) {
         return; /* no memory is the machine's fault, not the input's */
     }
@@ -96,14 +89,12 @@ static const char *const PARTS[] = {"a.info",  "a.offset", "a.index",
                                     "a.value", "a.y.info", "a.y.value"};
 #define N_PARTS (sizeof PARTS / sizeof PARTS[0])
 
-static void
-name_part(size_t i, char ret_path[64])
+static void name_part(size_t i, char ret_path[64])
 {
     (void)snprintf(ret_path, 64, "%s/%s", directory, PARTS[i]);
 }
 
-static void
-remove_directory(void)
+static void remove_directory(void)
 {
     char path[64];
 
@@ -114,8 +105,7 @@ remove_directory(void)
     (void)rmdir(directory);
 }
 
-static bool
-write_part(const char *path, const uint8_t *data, size_t size)
+static bool write_part(const char *path, const uint8_t *data, size_t size)
 {
     FILE *file = fopen(path, "we");
     bool ok = file != NULL && fwrite(data, 1, size, file) == size;
@@ -127,8 +117,7 @@ write_part(const char *path, const uint8_t *data, size_t size)
     return true;
 }
 
-static void
-read_parts(const uint8_t *data, size_t size)
+static void read_parts(const uint8_t *data, size_t size)
 {
     static bool made;
     char path[64];
@@ -160,8 +149,7 @@ read_parts(const uint8_t *data, size_t size)
 
 /* ---- one file ---- */
 
-int
-LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     const char *format = NULL;
     char path[64];

@@ -14,8 +14,7 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-static void
-check(bool good)
+static void check(bool good)
 {
     if (!good) {
         abort();
@@ -23,13 +22,10 @@ check(bool good)
 }
 
 /* Any slice that ps_message_decode lets through. */
-static ps_message_t
-read_message(ps_cursor_t *cursor)
+static ps_message_t read_message(ps_cursor_t *cursor)
 {
-    static const ps_kind_t kinds[] = {PS_KIND_PUSH, PS_KIND_PULL,
-                                      PS_KIND_VALUES};
-    ps_message_t message = {.kind = kinds[ps_cursor_u8(cursor) % 3],
-                            .flags = PS_FLAG_CODED};
+    static const ps_kind_t kinds[] = {PS_KIND_PUSH, PS_KIND_PULL, PS_KIND_VALUES};
+    ps_message_t message = {.kind = kinds[ps_cursor_u8(cursor) % 3], .flags = PS_FLAG_CODED};
     uint8_t shape = ps_cursor_u8(cursor);
     ps_slice_t slice = {
         .rows = (ps_rows_kind_t)(shape & 3),
@@ -52,15 +48,12 @@ read_message(ps_cursor_t *cursor)
     return message;
 }
 
-static ps_bytes_t
-values_of(const ps_payload_t *payload)
+static ps_bytes_t values_of(const ps_payload_t *payload)
 {
-    return payload == NULL || payload->n_spans == 0 ? (ps_bytes_t){NULL, 0}
-                                                    : payload->spans[0];
+    return payload == NULL || payload->n_spans == 0 ? (ps_bytes_t){NULL, 0} : payload->spans[0];
 }
 
-static void
-check_sizes(const ps_message_t *message, const ps_payload_t *plain)
+static void check_sizes(const ps_message_t *message, const ps_payload_t *plain)
 {
     uint64_t keys = 0;
     uint64_t index = 0;
@@ -69,36 +62,29 @@ check_sizes(const ps_message_t *message, const ps_payload_t *plain)
     check(ps_message_sizes(message, &keys, &index, &values, NULL) == PSD_OK);
     check(keys + index + values <= LIMIT_BYTES);
     check(plain != NULL || keys + index + values == 0);
-    check(plain == NULL ||
-          (plain->keys.size == keys && plain->index.size == index &&
-           values_of(plain).size == values));
+    check(plain == NULL || (plain->keys.size == keys && plain->index.size == index &&
+                            values_of(plain).size == values));
 }
 
-static void
-check_same(ps_bytes_t a, ps_bytes_t b)
+static void check_same(ps_bytes_t a, ps_bytes_t b)
 {
     check(a.size == b.size);
     check(a.size == 0 || memcmp(a.data, b.data, a.size) == 0);
 }
 
 /* Without rounding everything comes back. */
-static void
-check_again(ps_coder_t *coder,
-            ps_message_t *message,
-            const ps_payload_t *plain,
-            ps_filter_t filter)
+static void check_again(ps_coder_t *coder, ps_message_t *message, const ps_payload_t *plain,
+                        ps_filter_t filter)
 {
     PSD_AUTO(ps_payload_destroy) ps_payload_t *coded = NULL;
     PSD_AUTO(ps_payload_destroy) ps_payload_t *back = NULL;
 
     filter.values_as = PS_VALUES_RAW;
-    check(ps_coder_encode(coder, &filter, message, plain, &coded, NULL) ==
-          PSD_OK);
+    check(ps_coder_encode(coder, &filter, message, plain, &coded, NULL) == PSD_OK);
     if (coded == NULL) {
         return;
     }
-    check(ps_coder_decode(coder, message, coded, LIMIT_BYTES, &filter, &back,
-                          NULL) == PSD_OK);
+    check(ps_coder_decode(coder, message, coded, LIMIT_BYTES, &filter, &back, NULL) == PSD_OK);
     check((back == NULL) == (plain == NULL));
     if (plain != NULL) {
         check_same(back->keys, plain->keys);
@@ -107,8 +93,7 @@ check_again(ps_coder_t *coder,
     }
 }
 
-int
-LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     ps_cursor_t cursor = ps_cursor_over((ps_bytes_t){data, size});
     ps_message_t message = read_message(&cursor);
@@ -116,11 +101,9 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     PSD_AUTO(psd_error_destroy) psd_error_t *err = psd_error_new();
     PSD_AUTO(ps_payload_destroy) ps_payload_t *plain = NULL;
     PSD_AUTO(ps_payload_destroy)
-    ps_payload_t *body = ps_payload_copy((ps_bytes_t){NULL, 0},
-                                         (ps_bytes_t){NULL, 0}, cursor.rest);
+    ps_payload_t *body = ps_payload_copy((ps_bytes_t){NULL, 0}, (ps_bytes_t){NULL, 0}, cursor.rest);
     ps_filter_t filter = {0};
-    psd_status_t rc = ps_coder_decode(coder, &message, body, LIMIT_BYTES,
-                                      &filter, &plain, err);
+    psd_status_t rc = ps_coder_decode(coder, &message, body, LIMIT_BYTES, &filter, &plain, err);
 
     if (rc == PSD_OK) {
         check_sizes(&message, plain);

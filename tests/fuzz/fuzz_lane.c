@@ -20,9 +20,8 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-static const ps_lane_sizes_t SIZES = {.request_bytes = PS_LANE_RING_MIN,
-                                      .reply_bytes = PS_LANE_RING_MIN,
-                                      .arena_bytes = 1 << 16};
+static const ps_lane_sizes_t SIZES = {
+    .request_bytes = PS_LANE_RING_MIN, .reply_bytes = PS_LANE_RING_MIN, .arena_bytes = 1 << 16};
 static const ps_lane_args_t ARGS = {.high_water = 8, .assembly_bytes = 1 << 18};
 
 typedef struct world {
@@ -35,16 +34,14 @@ typedef struct world {
     ps_cursor_t input;
 } world_t;
 
-static void
-check(bool good)
+static void check(bool good)
 {
     if (!good) {
         abort();
     }
 }
 
-static void
-open_world(world_t *self)
+static void open_world(world_t *self)
 {
     ps_lane_share_t *share = NULL;
     int pair[2];
@@ -55,12 +52,10 @@ open_world(world_t *self)
     check(close(fd) == 0);
     check(socketpair(AF_UNIX, SOCK_SEQPACKET, 0, pair) == 0);
     check(close(pair[1]) == 0);
-    check(ps_lane_new(share, pair[0], true, &ARGS, &self->server, NULL) ==
-          PSD_OK);
+    check(ps_lane_new(share, pair[0], true, &ARGS, &self->server, NULL) == PSD_OK);
 }
 
-static void
-close_world(world_t *self)
+static void close_world(world_t *self)
 {
     ps_lane_destroy(&self->server);
     for (size_t i = 0; i < KEPT; i++) {
@@ -71,8 +66,7 @@ close_world(world_t *self)
 
 /* ---- the client ---------------------------------------------------------- */
 
-static void
-write_bytes(world_t *self, const void *bytes, size_t size)
+static void write_bytes(world_t *self, const void *bytes, size_t size)
 {
     uint64_t place = self->at % SIZES.request_bytes;
 
@@ -83,8 +77,7 @@ write_bytes(world_t *self, const void *bytes, size_t size)
     self->at += size;
 }
 
-static void
-write_input(world_t *self, size_t size)
+static void write_input(world_t *self, size_t size)
 {
     ps_bytes_t bytes = {NULL, 0};
 
@@ -95,15 +88,13 @@ write_input(world_t *self, size_t size)
     write_bytes(self, bytes.data, bytes.size);
 }
 
-static void
-publish(world_t *self)
+static void publish(world_t *self)
 {
     atomic_store(&self->share->counters->request_tail, self->at);
 }
 
 /* A record of the size that it says. */
-static void
-write_record(world_t *self, ps_record_kind_t kind)
+static void write_record(world_t *self, ps_record_kind_t kind)
 {
     size_t size = ps_cursor_u16(&self->input) % 4000;
     uint64_t from = self->at;
@@ -120,8 +111,7 @@ write_record(world_t *self, ps_record_kind_t kind)
 }
 
 /* A MESSAGE whose sizes agree with what is inline. */
-static void
-write_message(world_t *self)
+static void write_message(world_t *self)
 {
     uint16_t header = ps_cursor_u8(&self->input);
     uint64_t keys = ps_cursor_u16(&self->input) % 3000;
@@ -139,8 +129,7 @@ write_message(world_t *self)
     values %= is_inline ? 3000 : UINT64_MAX;
     keys = keys + index < parts ? parts : keys;
     rest = header + keys + index - parts + (is_inline ? values : 0);
-    words[0] = ps_record_word((uint32_t)(PS_RECORD_FULL_HEAD + rest), header,
-                              PS_RECORD_MESSAGE);
+    words[0] = ps_record_word((uint32_t)(PS_RECORD_FULL_HEAD + rest), header, PS_RECORD_MESSAGE);
     words[1] = keys;
     words[2] = index;
     words[3] = parts;
@@ -157,8 +146,7 @@ write_message(world_t *self)
     publish(self);
 }
 
-static void
-write_counter(world_t *self)
+static void write_counter(world_t *self)
 {
     ps_lane_counters_t *counters = self->share->counters;
     uint8_t which = ps_cursor_u8(&self->input);
@@ -176,8 +164,7 @@ write_counter(world_t *self)
     }
 }
 
-static void
-write_arena(world_t *self)
+static void write_arena(world_t *self)
 {
     size_t at = ps_cursor_u16(&self->input);
     size_t size = ps_cursor_u8(&self->input);
@@ -197,8 +184,7 @@ write_arena(world_t *self)
 
 /* ---- the server ---------------------------------------------------------- */
 
-static void
-read_payload(world_t *self, const ps_payload_t *payload)
+static void read_payload(world_t *self, const ps_payload_t *payload)
 {
     for (size_t i = 0; i < payload->keys.size; i++) {
         self->sum += payload->keys.data[i];
@@ -214,8 +200,7 @@ read_payload(world_t *self, const ps_payload_t *payload)
 }
 
 /* An answer in the room, if it is asked for and there is some. */
-static void
-answer(world_t *self, const ps_message_t *asked, ps_room_t room)
+static void answer(world_t *self, const ps_message_t *asked, ps_room_t room)
 {
     ps_message_t message = {.kind = PS_KIND_VALUES};
     ps_payload_t *payload = NULL;
@@ -225,8 +210,7 @@ answer(world_t *self, const ps_message_t *asked, ps_room_t room)
     if (asked->kind != PS_KIND_PULL) {
         return;
     }
-    memset(room.data == NULL ? (uint8_t *)&message.values : room.data, 0,
-           room.size);
+    memset(room.data == NULL ? (uint8_t *)&message.values : room.data, 0, room.size);
     message.values = (ps_msg_values_t){.request = asked->pull.request,
                                        .type = PS_TYPE_F32,
                                        .rows = PS_ROWS_RANGE,
@@ -234,25 +218,22 @@ answer(world_t *self, const ps_message_t *asked, ps_room_t room)
                                        .n_cols = 1,
                                        .n_done = n,
                                        .n_values = n};
-    payload =
-        ps_payload_new((ps_bytes_t){NULL, 0}, (ps_bytes_t){NULL, 0},
-                       (ps_bytes_t){room.data, (size_t)(4 * n)}, NULL, NULL);
+    payload = ps_payload_new((ps_bytes_t){NULL, 0}, (ps_bytes_t){NULL, 0},
+                             (ps_bytes_t){room.data, (size_t)(4 * n)}, NULL, NULL);
     check(payload != NULL);
     rc = ps_lane_send(self->server, &message, payload, false, NULL);
     check(rc == PSD_OK || rc == PSD_BUSY);
     ps_payload_destroy(&payload);
 }
 
-static void
-serve(world_t *self)
+static void serve(world_t *self)
 {
     for (int i = 0; i < TAKE_AT_ONCE; i++) {
         ps_message_t message;
         ps_payload_t *payload = NULL;
         ps_room_t room = {NULL, 0};
         bool got = false;
-        psd_status_t rc = ps_lane_receive(self->server, &got, &message,
-                                          &payload, &room, NULL);
+        psd_status_t rc = ps_lane_receive(self->server, &got, &message, &payload, &room, NULL);
 
         check(rc == PSD_OK || !got);
         check(got || payload == NULL);
@@ -277,8 +258,7 @@ serve(world_t *self)
     }
 }
 
-int
-LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     world_t self = {.input = ps_cursor_over((ps_bytes_t){data, size})};
 

@@ -12,16 +12,14 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-static void
-check(bool good)
+static void check(bool good)
 {
     if (!good) {
         abort();
     }
 }
 
-static void
-cut_frames(ps_bytes_t input, parcel_t *ret)
+static void cut_frames(ps_bytes_t input, parcel_t *ret)
 {
     ps_cursor_t cursor = ps_cursor_over(input);
     size_t n_frames = ps_cursor_u8(&cursor) % (PS_FRAMES_MAX + 2);
@@ -37,25 +35,21 @@ cut_frames(ps_bytes_t input, parcel_t *ret)
     }
 }
 
-static void
-check_same(const ps_message_t *message, const ps_body_t *body, size_t n_frames)
+static void check_same(const ps_message_t *message, const ps_body_t *body, size_t n_frames)
 {
     parcel_t parcel = {0};
     ps_message_t again;
     ps_body_t again_body = {0};
 
     parcel_pack(&parcel, message, body, n_frames);
-    check(ps_message_decode(parcel.frames, parcel.n_frames, &again, &again_body,
-                            NULL) == PSD_OK);
+    check(ps_message_decode(parcel.frames, parcel.n_frames, &again, &again_body, NULL) == PSD_OK);
     check(parcel_same_message(message, &again));
     check(parcel_same_body(body, &again_body));
     parcel_done(&parcel);
 }
 
-static void
-check_accepted(const parcel_t *parcel,
-               const ps_message_t *message,
-               const ps_body_t *body)
+static void check_accepted(const parcel_t *parcel, const ps_message_t *message,
+                           const ps_body_t *body)
 {
     uint8_t header[PS_HEADER_MAX];
     size_t size = ps_message_encode(message, header);
@@ -77,8 +71,7 @@ check_accepted(const parcel_t *parcel,
     }
 }
 
-int
-LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     psd_error_t *err = psd_error_new();
     parcel_t parcel = {0};
@@ -87,8 +80,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     psd_status_t rc = PSD_OK;
 
     cut_frames((ps_bytes_t){data, size}, &parcel);
-    rc =
-        ps_message_decode(parcel.frames, parcel.n_frames, &message, &body, err);
+    rc = ps_message_decode(parcel.frames, parcel.n_frames, &message, &body, err);
     if (rc == PSD_OK) {
         check_accepted(&parcel, &message, &body);
     } else {

@@ -11,8 +11,7 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-static void
-check(const psd_samples_t *samples)
+static void check(const psd_samples_t *samples)
 {
     assert(samples->groups[0] == 0 && samples->starts[0] == 0);
     assert(samples->groups[samples->n] == samples->n_groups);
@@ -33,8 +32,7 @@ check(const psd_samples_t *samples)
     }
 }
 
-static void
-go_around(const psd_samples_t *samples)
+static void go_around(const psd_samples_t *samples)
 {
     PSD_AUTO(psd_samples_destroy) psd_samples_t *back = psd_samples_new();
     PSD_AUTO(ps_buffer_done) ps_buffer_t text = {0};
@@ -48,14 +46,12 @@ go_around(const psd_samples_t *samples)
     assert(ps_parse_block_sum(&head, text.data + sizeof head) == head.sum);
     assert(ps_parse_block_take(&head, text.data + sizeof head, back) == PSD_OK);
     assert(back->n == samples->n && back->n_entries == samples->n_entries);
-    assert(memcmp(back->keys, samples->keys,
-                  back->n_entries * sizeof *back->keys) == 0);
-    assert(memcmp(back->group_ids, samples->group_ids,
-                  back->n_groups * sizeof *back->group_ids) == 0);
+    assert(memcmp(back->keys, samples->keys, back->n_entries * sizeof *back->keys) == 0);
+    assert(memcmp(back->group_ids, samples->group_ids, back->n_groups * sizeof *back->group_ids) ==
+           0);
 }
 
-int
-LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     PSD_AUTO(psd_samples_destroy) psd_samples_t *samples = psd_samples_new();
     ps_parse_head_t head;

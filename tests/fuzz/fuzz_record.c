@@ -13,19 +13,16 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-static void
-check(bool good)
+static void check(bool good)
 {
     if (!good) {
         abort();
     }
 }
 
-static void
-check_same(const ps_record_t *record, const ps_body_t *body, ps_bytes_t bytes)
+static void check_same(const ps_record_t *record, const ps_body_t *body, ps_bytes_t bytes)
 {
-    ps_payload_t *payload =
-        ps_payload_copy(body->keys, body->index, body->values);
+    ps_payload_t *payload = ps_payload_copy(body->keys, body->index, body->values);
     uint8_t *again = ps_alloc_raw(bytes.size, 1);
 
     check(payload != NULL && again != NULL);
@@ -36,8 +33,7 @@ check_same(const ps_record_t *record, const ps_body_t *body, ps_bytes_t bytes)
     ps_payload_destroy(&payload);
 }
 
-static void
-read_one(ps_bytes_t bytes)
+static void read_one(ps_bytes_t bytes)
 {
     psd_error_t *err = psd_error_new();
     ps_record_t record;
@@ -55,8 +51,7 @@ read_one(ps_bytes_t bytes)
     psd_error_destroy(&err);
 }
 
-int
-LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     uint8_t *exact = ps_alloc_raw(size, 1);
     size_t claimed = ps_record_claims((ps_bytes_t){data, size});

@@ -29,8 +29,7 @@ static char file[PATH_MAX + 32];
 static uint8_t model[FILE_MAX]; /* a good file */
 static size_t model_size;
 
-static void
-check(bool good)
+static void check(bool good)
 {
     if (!good) {
         abort();
@@ -166,14 +165,12 @@ static const char *const words[] = {
 };
 #define N_WORDS (sizeof words / sizeof *words)
 
-static psd_status_t
-store_in(void *context, const ps_command_t *command, psd_error_t *err)
+static psd_status_t store_in(void *context, const ps_command_t *command, psd_error_t *err)
 {
     return ps_registry_db_store(context, command, err);
 }
 
-static ps_registry_t *
-new_registry(void)
+static ps_registry_t *new_registry(void)
 {
     ps_registry_t *registry = NULL;
     ps_registry_args_t args = fixture_args();
@@ -182,8 +179,7 @@ new_registry(void)
     return registry;
 }
 
-static void
-make_jobs(ps_registry_db_t *db, ps_registry_t *registry)
+static void make_jobs(ps_registry_db_t *db, ps_registry_t *registry)
 {
     ps_command_t command = {0};
 
@@ -192,43 +188,34 @@ make_jobs(ps_registry_db_t *db, ps_registry_t *registry)
                           .worker = i,
                           .n_workers = i < 3 ? 3 : 4,
                           .max_delay = i < 3 ? 0 : 2};
-        psd_status_t rc =
-            ps_registry_plan_join(registry, &join, 4, &command, NULL);
+        psd_status_t rc = ps_registry_plan_join(registry, &join, 4, &command, NULL);
 
-        check(fixture_do(registry, rc, &command, 1, store_in, db, NULL) ==
-              PSD_OK);
-        rc = ps_registry_plan_job_table(registry, 1, 1 + i % 2, 4, &command,
-                                        NULL);
-        check(fixture_do(registry, rc, &command, 1, store_in, db, NULL) ==
-              PSD_OK);
+        check(fixture_do(registry, rc, &command, 1, store_in, db, NULL) == PSD_OK);
+        rc = ps_registry_plan_job_table(registry, 1, 1 + i % 2, 4, &command, NULL);
+        check(fixture_do(registry, rc, &command, 1, store_in, db, NULL) == PSD_OK);
     }
 }
 
 /* A queue with a slice that is done and one that is not. */
-static void
-make_work(ps_registry_db_t *db, ps_registry_t *registry)
+static void make_work(ps_registry_db_t *db, ps_registry_t *registry)
 {
     ps_command_t command = {0};
     ps_work_ask_t ask = {.job = 1, .queue = "input", .session = 5, .epoch = 1};
     ps_work_answer_t answer;
-    psd_status_t rc = ps_registry_plan_start(registry, 1, 0, NULL, NULL, 0, 4,
-                                             &command, NULL);
+    psd_status_t rc = ps_registry_plan_start(registry, 1, 0, NULL, NULL, 0, 4, &command, NULL);
 
     check(fixture_do(registry, rc, &command, 1, store_in, db, NULL) == PSD_OK);
     rc = ps_registry_plan_queue(registry, 1, "input", 3, 2, 4, &command, NULL);
     check(fixture_do(registry, rc, &command, 1, store_in, db, NULL) == PSD_OK);
     for (ask.number = 1; ask.number <= 2; ask.number++) {
-        rc = ps_registry_plan_work_next(registry, &ask, 4, &command, &answer,
-                                        NULL);
-        check(fixture_do(registry, rc, &command, 1, store_in, db, NULL) ==
-              PSD_OK);
+        rc = ps_registry_plan_work_next(registry, &ask, 4, &command, &answer, NULL);
+        check(fixture_do(registry, rc, &command, 1, store_in, db, NULL) == PSD_OK);
     }
     rc = ps_registry_plan_work_done(registry, &ask, 4, &command, NULL);
     check(fixture_do(registry, rc, &command, 1, store_in, db, NULL) == PSD_OK);
 }
 
-static void
-make_model(ps_registry_db_t *db, ps_registry_t *registry)
+static void make_model(ps_registry_db_t *db, ps_registry_t *registry)
 {
     ps_command_t command = {0};
     ps_route_t shards[FIXTURE_SHARDS_MAX];
@@ -243,26 +230,22 @@ make_model(ps_registry_db_t *db, ps_registry_t *registry)
     for (int i = 0; i < 2; i++) {
         ps_table_spec_t spec = fixture_spec(i == 0 ? "w" : "v");
 
-        check(i == 0 ||
-              ps_partition_by_parse("list:5,60", &spec, NULL) == PSD_OK);
+        check(i == 0 || ps_partition_by_parse("list:5,60", &spec, NULL) == PSD_OK);
         rc = ps_registry_plan_table(registry, &spec, 3, &command, NULL);
-        check(fixture_do(registry, rc, &command, 1, store_in, db, NULL) ==
-              PSD_OK);
+        check(fixture_do(registry, rc, &command, 1, store_in, db, NULL) == PSD_OK);
         ps_table_spec_done(&spec);
     }
     make_jobs(db, registry);
     make_work(db, registry);
 }
 
-static void
-drop_temp(void)
+static void drop_temp(void)
 {
     temp_dir_drop(&temp);
 }
 
 /* In memory where there is such a place: each run opens a file that flushes. */
-static void
-set_up(void)
+static void set_up(void)
 {
     PSD_AUTO(ps_registry_db_close) ps_registry_db_t *db = NULL;
     PSD_AUTO(ps_registry_destroy) ps_registry_t *registry = new_registry();
@@ -286,8 +269,7 @@ set_up(void)
     (void)close(fd);
 }
 
-static void
-write_file(const uint8_t *bytes, size_t size)
+static void write_file(const uint8_t *bytes, size_t size)
 {
     static const char *const beside[] = {"-wal", "-shm", "-journal"};
     int fd = open(file, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
@@ -303,8 +285,7 @@ write_file(const uint8_t *bytes, size_t size)
     }
 }
 
-static void
-edit_bytes(ps_cursor_t *cursor)
+static void edit_bytes(ps_cursor_t *cursor)
 {
     static uint8_t bytes[FILE_MAX];
 
@@ -321,8 +302,7 @@ edit_bytes(ps_cursor_t *cursor)
     write_file(bytes, model_size);
 }
 
-static void
-bind_value(sqlite3_stmt *stmt, ps_cursor_t *cursor)
+static void bind_value(sqlite3_stmt *stmt, ps_cursor_t *cursor)
 {
     uint8_t kind = ps_cursor_u8(cursor);
     uint8_t small = ps_cursor_u8(cursor);
@@ -336,27 +316,21 @@ bind_value(sqlite3_stmt *stmt, ps_cursor_t *cursor)
         (void)sqlite3_bind_int64(stmt, 1, ps_cursor_i64(cursor));
         break;
     case 2:
-        (void)sqlite3_bind_text(stmt, 1, words[small % N_WORDS], -1,
-                                SQLITE_STATIC);
+        (void)sqlite3_bind_text(stmt, 1, words[small % N_WORDS], -1, SQLITE_STATIC);
         break;
     case 3:
-        text = ps_cursor_take(
-            cursor, small < cursor->rest.size ? small : cursor->rest.size);
-        (void)sqlite3_bind_text(stmt, 1, (const char *)text.data,
-                                (int)text.size, SQLITE_TRANSIENT);
+        text = ps_cursor_take(cursor, small < cursor->rest.size ? small : cursor->rest.size);
+        (void)sqlite3_bind_text(stmt, 1, (const char *)text.data, (int)text.size, SQLITE_TRANSIENT);
         break;
     default:
-        text = ps_cursor_take(
-            cursor, small < cursor->rest.size ? small : cursor->rest.size);
-        (void)sqlite3_bind_blob(stmt, 1, text.data, (int)text.size,
-                                SQLITE_TRANSIENT);
+        text = ps_cursor_take(cursor, small < cursor->rest.size ? small : cursor->rest.size);
+        (void)sqlite3_bind_blob(stmt, 1, text.data, (int)text.size, SQLITE_TRANSIENT);
         break;
     }
 }
 
 /* One edit; SQLite refuses what its types do not allow. */
-static void
-edit_row(sqlite3 *db, ps_cursor_t *cursor)
+static void edit_row(sqlite3 *db, ps_cursor_t *cursor)
 {
     uint8_t which = ps_cursor_u8(cursor);
     uint8_t row = ps_cursor_u8(cursor);
@@ -366,12 +340,11 @@ edit_row(sqlite3 *db, ps_cursor_t *cursor)
     sqlite3_stmt *stmt = NULL;
 
     if (removes) {
-        (void)snprintf(sql, sizeof sql, "DELETE FROM %s WHERE %s = ?2",
-                       columns[column].table, columns[column].key);
+        (void)snprintf(sql, sizeof sql, "DELETE FROM %s WHERE %s = ?2", columns[column].table,
+                       columns[column].key);
     } else {
         (void)snprintf(sql, sizeof sql, "UPDATE %s SET %s = ?1 WHERE %s = ?2",
-                       columns[column].table, columns[column].column,
-                       columns[column].key);
+                       columns[column].table, columns[column].column, columns[column].key);
     }
     check(sqlite3_prepare_v2(db, sql, -1, &stmt, NULL) == SQLITE_OK);
     bind_value(stmt, cursor);
@@ -380,19 +353,17 @@ edit_row(sqlite3 *db, ps_cursor_t *cursor)
     (void)sqlite3_finalize(stmt);
 }
 
-static void
-edit_rows(ps_cursor_t *cursor)
+static void edit_rows(ps_cursor_t *cursor)
 {
     sqlite3 *db = NULL;
 
     write_file(model, model_size);
     check(sqlite3_open_v2(file, &db, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE,
                           ps_page_sums_vfs()) == SQLITE_OK);
-    check(
-        sqlite3_exec(db,
-                     "PRAGMA synchronous = OFF; PRAGMA ignore_check_constraints"
-                     " = ON",
-                     NULL, NULL, NULL) == SQLITE_OK);
+    check(sqlite3_exec(db,
+                       "PRAGMA synchronous = OFF; PRAGMA ignore_check_constraints"
+                       " = ON",
+                       NULL, NULL, NULL) == SQLITE_OK);
     for (int i = 0; i < EDITS_MAX && cursor->rest.size > 0; i++) {
         edit_row(db, cursor);
     }
@@ -401,8 +372,7 @@ edit_rows(ps_cursor_t *cursor)
 
 /* What has loaded can be used: a node starts, its jobs are lost, a table is
  * made. */
-static void
-use(ps_registry_db_t *db, ps_registry_t *registry, psd_error_t *err)
+static void use(ps_registry_db_t *db, ps_registry_t *registry, psd_error_t *err)
 {
     ps_command_t command = {0};
     ps_route_t shards[FIXTURE_SHARDS_MAX];
@@ -415,8 +385,7 @@ use(ps_registry_db_t *db, ps_registry_t *registry, psd_error_t *err)
     }
     for (int i = 0; i < 4; i++) {
         rc = ps_registry_plan_loss(registry, 9, &command, err);
-        if (fixture_do(registry, rc, &command, 1, store_in, db, err) !=
-            PSD_OK) {
+        if (fixture_do(registry, rc, &command, 1, store_in, db, err) != PSD_OK) {
             return;
         }
     }
@@ -424,8 +393,7 @@ use(ps_registry_db_t *db, ps_registry_t *registry, psd_error_t *err)
     (void)fixture_do(registry, rc, &command, 1, store_in, db, err);
 }
 
-static void
-check_same(ps_registry_db_t *db, const ps_registry_t *registry)
+static void check_same(ps_registry_db_t *db, const ps_registry_t *registry)
 {
     PSD_AUTO(ps_registry_destroy) ps_registry_t *again = new_registry();
     PSD_AUTO(ps_free_at) char *first = fixture_dump(registry);
@@ -436,15 +404,13 @@ check_same(ps_registry_db_t *db, const ps_registry_t *registry)
     check(first != NULL && second != NULL && strcmp(first, second) == 0);
 }
 
-static void
-check_refused(psd_status_t rc, const psd_error_t *err)
+static void check_refused(psd_status_t rc, const psd_error_t *err)
 {
     check(rc == PSD_DAMAGED || rc == PSD_FOREIGN || rc == PSD_IO);
     check(psd_error_status(err) == rc && psd_error_text(err)[0] != '\0');
 }
 
-int
-LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     PSD_AUTO(ps_registry_db_close) ps_registry_db_t *db = NULL;
     PSD_AUTO(ps_registry_destroy) ps_registry_t *registry = new_registry();

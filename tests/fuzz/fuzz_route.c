@@ -10,16 +10,14 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-static void
-check(bool good)
+static void check(bool good)
 {
     if (!good) {
         abort();
     }
 }
 
-static void
-check_same(ps_bytes_t bytes, const ps_route_t *routes, uint32_t n)
+static void check_same(ps_bytes_t bytes, const ps_route_t *routes, uint32_t n)
 {
     ps_buffer_t buffer = {0};
 
@@ -31,8 +29,7 @@ check_same(ps_bytes_t bytes, const ps_route_t *routes, uint32_t n)
     ps_buffer_done(&buffer);
 }
 
-int
-LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     ps_cursor_t cursor = ps_cursor_over((ps_bytes_t){data, size});
     uint32_t n = ps_cursor_u8(&cursor);

@@ -17,8 +17,7 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-static void
-check(const psd_samples_t *samples)
+static void check(const psd_samples_t *samples)
 {
     assert(samples->groups[0] == 0 && samples->starts[0] == 0);
     assert(samples->groups[samples->n] == samples->n_groups);
@@ -41,14 +40,12 @@ check(const psd_samples_t *samples)
     }
 }
 
-static bool
-is_same_label(float a, float b)
+static bool is_same_label(float a, float b)
 {
     return (isnan(a) && isnan(b)) || a == b;
 }
 
-static void
-compare(const psd_samples_t *a, const psd_samples_t *b)
+static void compare(const psd_samples_t *a, const psd_samples_t *b)
 {
     assert(a->n == b->n && a->n_groups == b->n_groups);
     assert(a->n_entries == b->n_entries);
@@ -67,8 +64,7 @@ compare(const psd_samples_t *a, const psd_samples_t *b)
 }
 
 /* Writes them in their own format, and reads that. */
-static void
-go_around(const ps_parser_t *parser, const psd_samples_t *samples)
+static void go_around(const ps_parser_t *parser, const psd_samples_t *samples)
 {
     PSD_AUTO(ps_buffer_done) ps_buffer_t text = {0};
     PSD_AUTO(psd_samples_destroy) psd_samples_t *back = psd_samples_new();
@@ -77,8 +73,7 @@ go_around(const ps_parser_t *parser, const psd_samples_t *samples)
 
     assert(back != NULL);
     for (size_t i = 0; i < samples->n; i++) {
-        psd_status_t rc =
-            parser->format->print(samples, i, &before, &text, NULL);
+        psd_status_t rc = parser->format->print(samples, i, &before, &text, NULL);
 
         if (rc == PSD_INVALID && parser->format->holds_heads) {
             return; /* a tag that was read with a tab cannot be written */
@@ -91,13 +86,11 @@ go_around(const ps_parser_t *parser, const psd_samples_t *samples)
     again.entries_set = true;
     again.constant = false; /* it is among what was written */
     again.hash_all = false; /* keys are written as digits */
-    assert(sample_text_parse(&again, (const char *)text.data, text.size, back,
-                             NULL) == 0);
+    assert(sample_text_parse(&again, (const char *)text.data, text.size, back, NULL) == 0);
     compare(samples, back);
 }
 
-static const char *
-choose(uint8_t byte)
+static const char *choose(uint8_t byte)
 {
     const char *found[256];
     const char *named = getenv("PSD_FUZZ_FORMAT");
@@ -117,18 +110,16 @@ choose(uint8_t byte)
 
 /* Room for a text that ends where a page begins that nobody may read, so that
  * a step behind it shows, also one of the C library's. */
-static char *
-end_at_guard(size_t size)
+static char *end_at_guard(size_t size)
 {
     static char *room;
     size_t page = (size_t)sysconf(_SC_PAGESIZE);
 
     if (room == NULL) {
-        void *block = mmap(NULL, ROOM + page, PROT_READ | PROT_WRITE,
-                           MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        void *block =
+            mmap(NULL, ROOM + page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
-        if (block == MAP_FAILED ||
-            mprotect((char *)block + ROOM, page, PROT_NONE) != 0) {
+        if (block == MAP_FAILED || mprotect((char *)block + ROOM, page, PROT_NONE) != 0) {
             perror("fuzz_samples: memory in front of a guard");
             return NULL;
         }
@@ -137,8 +128,7 @@ end_at_guard(size_t size)
     return size <= ROOM ? room + ROOM - size : NULL;
 }
 
-int
-LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     PSD_AUTO(psd_samples_destroy) psd_samples_t *samples = psd_samples_new();
     PSD_AUTO(psd_error_destroy) psd_error_t *err = psd_error_new();
@@ -157,8 +147,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     memcpy(text, data + 1, size - 1);
     text[size - 1] = '\n';
     (void)sample_text_parse(&parser, text, size, samples, err);
-    (void)ps_sample_format_guess(
-        (ps_line_t){.text = text, .size = size, .first = true});
+    (void)ps_sample_format_guess((ps_line_t){.text = text, .size = size, .first = true});
     check(samples);
     if (parser.format->print != NULL) {
         go_around(&parser, samples);

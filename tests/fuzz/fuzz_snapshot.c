@@ -18,8 +18,7 @@ static const ps_snapshot_id_t ID = {1, 2, 3, 0};
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-static void
-check(bool good)
+static void check(bool good)
 {
     if (!good) {
         abort();
@@ -27,8 +26,7 @@ check(bool good)
 }
 
 /* Blocks one behind the other, as far as their sizes fit. */
-static void
-put_right(uint8_t *bytes, size_t size)
+static void put_right(uint8_t *bytes, size_t size)
 {
     size_t at = 0;
 
@@ -46,8 +44,7 @@ put_right(uint8_t *bytes, size_t size)
     }
 }
 
-static void
-put_behind(ps_disk_t *disk, const char *path, ps_bytes_t bytes)
+static void put_behind(ps_disk_t *disk, const char *path, ps_bytes_t bytes)
 {
     ps_disk_file_t *file = NULL;
     uint64_t size = 0;
@@ -58,18 +55,12 @@ put_behind(ps_disk_t *disk, const char *path, ps_bytes_t bytes)
     disk->close(disk, &file);
 }
 
-static void
-read_snapshot(ps_disk_t *disk, ps_bytes_t bytes)
+static void read_snapshot(ps_disk_t *disk, ps_bytes_t bytes)
 {
     psd_error_t *err = psd_error_new();
     ps_snapshot_dir_t dir = {.disk = disk, .dir = "d", .cluster = CLUSTER};
-    ps_snapshot_head_t head = {PS_SNAPSHOT_MAGIC,
-                               PS_SNAPSHOT_VERSION,
-                               ID.table,
-                               ID.partition,
-                               ID.lsn,
-                               ID.life,
-                               CLUSTER};
+    ps_snapshot_head_t head = {
+        PS_SNAPSHOT_MAGIC, PS_SNAPSHOT_VERSION, ID.table, ID.partition, ID.lsn, ID.life, CLUSTER};
     ps_snapshot_reader_t *reader = NULL;
     ps_snapshot_piece_t piece = {0};
     uint8_t front[PS_SNAPSHOT_HEAD];
@@ -92,11 +83,8 @@ read_snapshot(ps_disk_t *disk, ps_bytes_t bytes)
     psd_error_destroy(&err);
 }
 
-static psd_status_t
-see_record(void *context,
-           const ps_record_t *record,
-           const ps_body_t *body,
-           psd_error_t *err)
+static psd_status_t see_record(void *context, const ps_record_t *record, const ps_body_t *body,
+                               psd_error_t *err)
 {
     (void)context;
     (void)err;
@@ -105,14 +93,10 @@ see_record(void *context,
 }
 
 /* The segment of a log that was begun and has no records. */
-static void
-read_log(ps_disk_t *disk, ps_bytes_t bytes)
+static void read_log(ps_disk_t *disk, ps_bytes_t bytes)
 {
-    ps_shard_log_args_t args = {.disk = disk,
-                                .dir = "l",
-                                .cluster = CLUSTER,
-                                .node = "n",
-                                .segment_bytes = 1 << 20};
+    ps_shard_log_args_t args = {
+        .disk = disk, .dir = "l", .cluster = CLUSTER, .node = "n", .segment_bytes = 1 << 20};
     ps_shard_log_found_t found = {0};
 
     for (size_t life = 0; life < 3; life++) {
@@ -132,8 +116,7 @@ read_log(ps_disk_t *disk, ps_bytes_t bytes)
     check(found.n_records >= 2 && found.cut_segment == 0);
 }
 
-int
-LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     sim_disk_t *sim = sim_disk_new(1);
     uint8_t *bytes = ps_alloc_raw(size, 1);

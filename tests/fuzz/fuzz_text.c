@@ -13,8 +13,7 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-static void
-read_numbers(const char *text)
+static void read_numbers(const char *text)
 {
     uint64_t u64 = 0;
     uint64_t other = 0;
@@ -34,8 +33,7 @@ read_numbers(const char *text)
     (void)!ps_text_duration(text, &u64);
 }
 
-static void
-read_words(const char *text)
+static void read_words(const char *text)
 {
     static const char *const words[] = {"create", "list", "inspect", NULL};
     char back[PS_ID_TEXT_SIZE];
@@ -50,8 +48,7 @@ read_words(const char *text)
     (void)ps_text_suggest(text, words);
 }
 
-int
-LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     char *text = ps_alloc(size + 1, 1);
 

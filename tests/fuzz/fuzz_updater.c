@@ -13,8 +13,7 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-static void
-run(const ps_table_spec_t *table)
+static void run(const ps_table_spec_t *table)
 {
     static double state[WORKERS];
     PSD_AUTO(ps_updater_destroy) ps_updater_t *updater = NULL;
@@ -22,8 +21,7 @@ run(const ps_table_spec_t *table)
     double delta = 1;
 
     memset(state, 0, sizeof state);
-    if (ps_updater_new(&table->updater, table->type, &updater, NULL) ==
-        PSD_OK) {
+    if (ps_updater_new(&table->updater, table->type, &updater, NULL) == PSD_OK) {
         assert(ps_updater_n_states(updater) <= WORKERS);
         ps_updater_apply(updater, 0, (uint8_t *)&value, (uint8_t *)state, 1,
                          (const uint8_t *)&delta, 1);
@@ -32,8 +30,7 @@ run(const ps_table_spec_t *table)
     }
 }
 
-static void
-take(const char *text)
+static void take(const char *text)
 {
     ps_table_spec_t table;
     ps_updater_spec_t back = {0};
@@ -57,8 +54,7 @@ take(const char *text)
     }
 }
 
-int
-LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     char *text = ps_alloc(size + 1, 1);
 

@@ -32,8 +32,7 @@ typedef struct golden {
     size_t n_frames;
 } golden_t;
 
-static FILE *
-open_file(ps_kind_t kind, const char *variant, const char *mode)
+static FILE *open_file(ps_kind_t kind, const char *variant, const char *mode)
 {
     const char *dir = getenv("PSD_GOLDEN_DIR");
     char path[PATH_SIZE];
@@ -46,15 +45,13 @@ open_file(ps_kind_t kind, const char *variant, const char *mode)
         name[i++] = (char)tolower((unsigned char)*at);
     }
     name[i] = '\0';
-    (void)snprintf(path, sizeof path, "%s/message_%s%s.hex", dir, name,
-                   variant);
+    (void)snprintf(path, sizeof path, "%s/message_%s%s.hex", dir, name, variant);
     file = fopen(path, mode);
     cr_assert_not_null(file, "cannot open %s", path);
     return file;
 }
 
-static void
-write_file(ps_kind_t kind, const char *variant, const parcel_t *parcel)
+static void write_file(ps_kind_t kind, const char *variant, const parcel_t *parcel)
 {
     FILE *file = open_file(kind, variant, "w");
 
@@ -70,8 +67,7 @@ write_file(ps_kind_t kind, const char *variant, const parcel_t *parcel)
     cr_assert_eq(fclose(file), 0);
 }
 
-static void
-read_line(golden_t *self, const char *line)
+static void read_line(golden_t *self, const char *line)
 {
     const char *at = line;
     unsigned byte = 0;
@@ -93,8 +89,7 @@ read_line(golden_t *self, const char *line)
     }
 }
 
-static void
-read_file(ps_kind_t kind, const char *variant, golden_t *ret)
+static void read_file(ps_kind_t kind, const char *variant, golden_t *ret)
 {
     FILE *file = open_file(kind, variant, "r");
     char line[256];
@@ -106,8 +101,7 @@ read_file(ps_kind_t kind, const char *variant, golden_t *ret)
     cr_assert_eq(fclose(file), 0);
 }
 
-static void
-check(ps_kind_t kind, const char *variant, size_t n_frames)
+static void check(ps_kind_t kind, const char *variant, size_t n_frames)
 {
     PSD_AUTO(parcel_done) parcel_t parcel = {0};
     PSD_AUTO(psd_error_destroy) psd_error_t *err = psd_error_new();
@@ -123,16 +117,14 @@ check(ps_kind_t kind, const char *variant, size_t n_frames)
         write_file(kind, variant, &parcel);
     }
     read_file(kind, variant, &golden);
-    cr_assert_eq(golden.n_frames, parcel.n_frames, "%s%s has other frames",
-                 ps_kind_name(kind), variant);
+    cr_assert_eq(golden.n_frames, parcel.n_frames, "%s%s has other frames", ps_kind_name(kind),
+                 variant);
     for (size_t f = 0; f < parcel.n_frames; f++) {
         cr_assert(parcel_same_bytes(golden.frames[f], parcel.frames[f]),
-                  "frame %zu of %s%s has other bytes", f, ps_kind_name(kind),
-                  variant);
+                  "frame %zu of %s%s has other bytes", f, ps_kind_name(kind), variant);
     }
-    cr_assert_eq(
-        ps_message_decode(golden.frames, golden.n_frames, &got, &got_body, err),
-        PSD_OK, "%s", psd_error_text(err));
+    cr_assert_eq(ps_message_decode(golden.frames, golden.n_frames, &got, &got_body, err), PSD_OK,
+                 "%s", psd_error_text(err));
     cr_assert(parcel_same_message(&got, &message));
     cr_assert(parcel_same_body(&got_body, &body));
 }
@@ -163,12 +155,8 @@ Test(golden_message, routes_of_moved)
     golden_t golden;
 
     read_file(PS_KIND_MOVED, "", &golden);
-    cr_assert_eq(ps_message_decode(golden.frames, golden.n_frames, &message,
-                                   &body, NULL),
-                 PSD_OK);
-    cr_assert_eq(
-        ps_routes_decode(body.keys, message.moved.n_routes, &routes, NULL),
-        PSD_OK);
+    cr_assert_eq(ps_message_decode(golden.frames, golden.n_frames, &message, &body, NULL), PSD_OK);
+    cr_assert_eq(ps_routes_decode(body.keys, message.moved.n_routes, &routes, NULL), PSD_OK);
     cr_assert_eq(routes[0].partition, 0x05060708);
     cr_assert_eq(routes[0].epoch, 1);
     cr_assert_eq(routes[0].incarnation, UINT64_C(0x8000000000000002));
@@ -176,6 +164,5 @@ Test(golden_message, routes_of_moved)
     cr_assert_str_eq(routes[0].tcp, "tcp://h:1");
     cr_assert_str_eq(routes[0].ipc, "");
     cr_assert(ps_route_encode(&routes[0], &buffer));
-    cr_assert(
-        parcel_same_bytes((ps_bytes_t){buffer.data, buffer.size}, body.keys));
+    cr_assert(parcel_same_bytes((ps_bytes_t){buffer.data, buffer.size}, body.keys));
 }

@@ -19,8 +19,7 @@
 #define BYTES_MAX 1024
 #define PATH_SIZE 4096
 
-static FILE *
-open_file(size_t i, const char *mode)
+static FILE *open_file(size_t i, const char *mode)
 {
     const char *dir = getenv("PSD_GOLDEN_DIR");
     char path[PATH_SIZE];
@@ -33,22 +32,19 @@ open_file(size_t i, const char *mode)
     return file;
 }
 
-static void
-write_file(size_t i, const char *kind, const uint8_t *bytes, size_t size)
+static void write_file(size_t i, const char *kind, const uint8_t *bytes, size_t size)
 {
     FILE *file = open_file(i, "w");
 
     (void)fprintf(file, "# %s", kind);
     for (size_t at = 0; at < size; at++) {
-        (void)fprintf(file, "%s%02x", at % 16 == 0 ? "\n" : " ",
-                      (unsigned)bytes[at]);
+        (void)fprintf(file, "%s%02x", at % 16 == 0 ? "\n" : " ", (unsigned)bytes[at]);
     }
     (void)fprintf(file, "\n");
     cr_assert_eq(fclose(file), 0);
 }
 
-static size_t
-read_file(size_t i, uint8_t bytes[BYTES_MAX])
+static size_t read_file(size_t i, uint8_t bytes[BYTES_MAX])
 {
     FILE *file = open_file(i, "r");
     char line[256];
@@ -90,8 +86,7 @@ Test(golden_record, every_kind)
         }
         cr_assert_eq(read_file(i, golden), size, "record %zu", i);
         cr_assert_arr_eq(golden, bytes, size, "record %zu has other bytes", i);
-        cr_assert_eq(ps_record_read((ps_bytes_t){golden, size}, &got, &record,
-                                    &body, err),
-                     PSD_OK, "%s", psd_error_text(err));
+        cr_assert_eq(ps_record_read((ps_bytes_t){golden, size}, &got, &record, &body, err), PSD_OK,
+                     "%s", psd_error_text(err));
     }
 }

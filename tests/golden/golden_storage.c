@@ -23,12 +23,10 @@
 #define BYTES_MAX 2048
 #define PATH_SIZE 4096
 
-static const ps_id_t CLUSTER = {
-    {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16}};
+static const ps_id_t CLUSTER = {{1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16}};
 static const ps_snapshot_id_t SNAPSHOT = {0x01020304, 5, 41, 6};
 
-static FILE *
-open_file(const char *name, const char *mode)
+static FILE *open_file(const char *name, const char *mode)
 {
     const char *dir = getenv("PSD_GOLDEN_DIR");
     char path[PATH_SIZE];
@@ -41,22 +39,19 @@ open_file(const char *name, const char *mode)
     return file;
 }
 
-static void
-write_file(const char *name, ps_bytes_t bytes)
+static void write_file(const char *name, ps_bytes_t bytes)
 {
     FILE *file = open_file(name, "w");
 
     (void)fprintf(file, "# %s", name);
     for (size_t at = 0; at < bytes.size; at++) {
-        (void)fprintf(file, "%s%02x", at % 16 == 0 ? "\n" : " ",
-                      (unsigned)bytes.data[at]);
+        (void)fprintf(file, "%s%02x", at % 16 == 0 ? "\n" : " ", (unsigned)bytes.data[at]);
     }
     (void)fprintf(file, "\n");
     cr_assert_eq(fclose(file), 0);
 }
 
-static size_t
-read_file(const char *name, uint8_t bytes[BYTES_MAX])
+static size_t read_file(const char *name, uint8_t bytes[BYTES_MAX])
 {
     FILE *file = open_file(name, "r");
     char line[256];
@@ -77,8 +72,7 @@ read_file(const char *name, uint8_t bytes[BYTES_MAX])
     return size;
 }
 
-static void
-check(sim_disk_t *sim, const char *path, const char *name)
+static void check(sim_disk_t *sim, const char *path, const char *name)
 {
     ps_bytes_t bytes = sim_disk_content(sim, path);
     uint8_t golden[BYTES_MAX];
@@ -87,15 +81,11 @@ check(sim_disk_t *sim, const char *path, const char *name)
         write_file(name, bytes);
     }
     cr_assert_eq(read_file(name, golden), bytes.size, "%s", name);
-    cr_assert_arr_eq(golden, bytes.data, bytes.size, "%s has other bytes",
-                     name);
+    cr_assert_arr_eq(golden, bytes.data, bytes.size, "%s has other bytes", name);
 }
 
-static psd_status_t
-count_record(void *context,
-             const ps_record_t *record,
-             const ps_body_t *body,
-             psd_error_t *err)
+static psd_status_t count_record(void *context, const ps_record_t *record, const ps_body_t *body,
+                                 psd_error_t *err)
 {
     size_t *n = context;
 
@@ -121,8 +111,7 @@ Test(golden_storage, log)
     size_t n = 0;
 
     cr_assert_eq(ps_shard_log_open(&args, &log, NULL), PSD_OK);
-    cr_assert_eq(ps_shard_log_read(log, count_record, &n, &found, NULL),
-                 PSD_OK);
+    cr_assert_eq(ps_shard_log_read(log, count_record, &n, &found, NULL), PSD_OK);
     for (size_t i = 0; i < N_STORED; i++) {
         PSD_AUTO(ps_payload_destroy) ps_payload_t *payload = NULL;
         ps_record_t record;
@@ -141,16 +130,12 @@ Test(golden_storage, log)
 Test(golden_storage, snapshot)
 {
     sim_disk_t *sim = sim_disk_new(1);
-    ps_snapshot_dir_t dir = {
-        .disk = sim_disk_face(sim), .dir = "snapshots", .cluster = CLUSTER};
+    ps_snapshot_dir_t dir = {.disk = sim_disk_face(sim), .dir = "snapshots", .cluster = CLUSTER};
     ps_snapshot_writer_t *writer = NULL;
 
     cr_assert_eq(ps_snapshot_begin(&dir, &SNAPSHOT, 0, &writer, NULL), PSD_OK);
-    cr_assert_eq(
-        ps_snapshot_add(writer, 42, record_sample_text("a piece"), NULL),
-        PSD_OK);
-    cr_assert_eq(ps_snapshot_add(writer, 43, record_sample_text(""), NULL),
-                 PSD_OK);
+    cr_assert_eq(ps_snapshot_add(writer, 42, record_sample_text("a piece"), NULL), PSD_OK);
+    cr_assert_eq(ps_snapshot_add(writer, 43, record_sample_text(""), NULL), PSD_OK);
     cr_assert_eq(ps_snapshot_commit(&writer, 44, NULL), PSD_OK);
     check(sim, "snapshots/snap-16909060-5-6-41.rows", "snapshot");
     sim_disk_destroy(&sim);

@@ -16,12 +16,8 @@
 
 #define WAIT_MS 600000 /* longer than any test takes */
 
-static psd_status_t
-work(psd_client_t *client,
-     const char *table_name,
-     long n_clocks,
-     int hold,
-     psd_error_t *err)
+static psd_status_t work(psd_client_t *client, const char *table_name, long n_clocks, int hold,
+                         psd_error_t *err)
 {
     psd_table_t *table = NULL;
     float value = 1.0F;
@@ -50,8 +46,7 @@ work(psd_client_t *client,
     return rc;
 }
 
-int
-main(int argc, char **argv)
+int main(int argc, char **argv)
 {
     psd_client_t *client = NULL;
     psd_options_t *options = psd_options_new();

@@ -11,75 +11,68 @@
 
 /* Of the parent's: PSD_CLOSED at once, with "forked" in the text and nothing of
  * what err said before. `t` is a things_t. X(name, arguments) */
-#define FORK_CLOSED(X)                                                        \
-    X(psd_attach, (t->client, t->client, err))                                \
-    X(psd_barrier, (t->client, MANY_MS, err))                                 \
-    X(psd_checkpoint_drop, (t->client, "none", err))                          \
-    X(psd_checkpoint_newest, (t->client, NULL, &t->checkpoint, err))          \
-    X(psd_checkpoint_resume, (t->client, "none", "job", 0, 0, MANY_MS, err))  \
-    X(psd_checkpoint_start, (t->client, "none", NULL, &t->count, err))        \
-    X(psd_checkpoint_wait, (t->client, 1, MANY_MS, err))                      \
-    X(psd_clock, (t->client, err))                                            \
-    X(psd_fail, (t->client, "no reason", MANY_MS, err))                       \
-    X(psd_fetch, (t->table, t->all, false, 0, NULL, &t->result, err))         \
-    X(psd_flush, (t->client, MANY_MS, err))                                   \
-    X(psd_join, (t->client, "other", 0, 1, 0, err))                           \
-    X(psd_leave, (t->client, MANY_MS, err))                                   \
-    X(psd_localizer_run, (t->localizer, t->rows, N_ROWS, err))                \
-    X(psd_localizer_set_min_count, (t->localizer, 2, 64, err))                \
-    X(psd_poll, (t->client, t->ticket, &t->done, err))                        \
-    X(psd_pull, (t->table, t->rows, N_ROWS, t->values, N_ROWS, err))          \
-    X(psd_pull_changed,                                                       \
-      (t->table, t->all, t->seen, false, NULL, &t->result, err))              \
-    X(psd_pull_start,                                                         \
-      (t->table, t->all, t->values, N_ROWS, NULL, &t->other, err))            \
-    X(psd_push, (t->table, t->rows, N_ROWS, t->values, N_ROWS, err))          \
-    X(psd_push_begin,                                                         \
-      (t->table, t->all, &t->begun, &t->place, &t->n_place, err))             \
-    X(psd_push_commit, (&t->draft, NULL, &t->other, err))                     \
-    X(psd_push_rest, (t->table, err))                                         \
-    X(psd_push_start,                                                         \
-      (t->table, t->all, t->values, N_ROWS, NULL, &t->other, err))            \
-    X(psd_pushpull,                                                           \
-      (t->table, t->rows, N_ROWS, t->values, t->values, N_ROWS, err))         \
-    X(psd_pushpull_start,                                                     \
-      (t->table, t->all, t->values, t->values, N_ROWS, NULL, &t->other, err)) \
-    X(psd_reader_summary, (t->reader, t->summary, err))                       \
-    X(psd_reader_next, (t->reader, 10, t->samples, err))                      \
-    X(psd_request,                                                            \
-      (t->client, "{\"op\":\"node_list\"}", MANY_MS, &t->reply, err))         \
-    X(psd_table_axpy, (t->table, 1, t->table, t->all, NULL, err))             \
-    X(psd_table_create, (t->client, "new", NULL, &t->made, err))              \
-    X(psd_table_dot, (t->table, t->table, t->all, NULL, &t->number, err))     \
-    X(psd_table_drop, (t->client, "sums", err))                               \
-    X(psd_table_ensure, (t->client, "sums", NULL, &t->made, err))             \
-    X(psd_table_fill, (t->table, t->all, 1, NULL, err))                       \
-    X(psd_table_nonzeros, (t->table, t->all, NULL, &t->count, err))           \
-    X(psd_table_norm, (t->table, t->all, NULL, &t->number, err))              \
-    X(psd_table_open, (t->client, "sums", &t->made, err))                     \
-    X(psd_table_scale, (t->table, t->all, 2, NULL, err))                      \
-    X(psd_table_sum, (t->table, t->all, NULL, &t->number, err))               \
-    X(psd_table_top, (t->table, t->all, 1, NULL, &t->result, err))            \
-    X(psd_train_add_to_server, (t->train, 0, t->rows, 1, t->values, 1, err))  \
-    X(psd_train_begin, (t->train, err))                                       \
-    X(psd_train_clock_begin, (t->running, err))                               \
-    X(psd_train_clock_end, (t->running, err))                                 \
-    X(psd_train_config_begin, (t->train, err))                                \
-    X(psd_train_config_end, (t->train, err))                                  \
-    X(psd_train_dump, (t->train, 0, t->out_path, err))                        \
-    X(psd_train_end, (t->running, MANY_MS, err))                              \
-    X(psd_train_intent, (t->running, 0, t->rows, 1, 1, 2, err))               \
-    X(psd_train_load, (t->train, 0, t->in_path, err))                         \
-    X(psd_train_push_block, (t->running, NULL, NULL, MANY_MS, err))           \
-    X(psd_train_set, (t->train, "trainers", "2", err))                        \
-    X(psd_train_table, (t->train, "other", NULL, &t->number_of, err))         \
-    X(psd_train_wait, (t->running, MANY_MS, err))                             \
-    X(psd_wait, (t->client, t->ticket, MANY_MS, err))                         \
-    X(psd_wait_all, (t->client, MANY_MS, err))                                \
-    X(psd_work_done, (t->work, 1, 0, MANY_MS, err))                           \
-    X(psd_work_next, (t->work, MANY_MS, &t->count, &t->number_of, err))       \
-    X(psd_work_open, (t->client, "w", 2, 1, &t->other_work, err))             \
-    X(psd_writer_commit, (t->writer, err))                                    \
+#define FORK_CLOSED(X)                                                                            \
+    X(psd_attach, (t->client, t->client, err))                                                    \
+    X(psd_barrier, (t->client, MANY_MS, err))                                                     \
+    X(psd_checkpoint_drop, (t->client, "none", err))                                              \
+    X(psd_checkpoint_newest, (t->client, NULL, &t->checkpoint, err))                              \
+    X(psd_checkpoint_resume, (t->client, "none", "job", 0, 0, MANY_MS, err))                      \
+    X(psd_checkpoint_start, (t->client, "none", NULL, &t->count, err))                            \
+    X(psd_checkpoint_wait, (t->client, 1, MANY_MS, err))                                          \
+    X(psd_clock, (t->client, err))                                                                \
+    X(psd_fail, (t->client, "no reason", MANY_MS, err))                                           \
+    X(psd_fetch, (t->table, t->all, false, 0, NULL, &t->result, err))                             \
+    X(psd_flush, (t->client, MANY_MS, err))                                                       \
+    X(psd_join, (t->client, "other", 0, 1, 0, err))                                               \
+    X(psd_leave, (t->client, MANY_MS, err))                                                       \
+    X(psd_localizer_run, (t->localizer, t->rows, N_ROWS, err))                                    \
+    X(psd_localizer_set_min_count, (t->localizer, 2, 64, err))                                    \
+    X(psd_poll, (t->client, t->ticket, &t->done, err))                                            \
+    X(psd_pull, (t->table, t->rows, N_ROWS, t->values, N_ROWS, err))                              \
+    X(psd_pull_changed, (t->table, t->all, t->seen, false, NULL, &t->result, err))                \
+    X(psd_pull_start, (t->table, t->all, t->values, N_ROWS, NULL, &t->other, err))                \
+    X(psd_push, (t->table, t->rows, N_ROWS, t->values, N_ROWS, err))                              \
+    X(psd_push_begin, (t->table, t->all, &t->begun, &t->place, &t->n_place, err))                 \
+    X(psd_push_commit, (&t->draft, NULL, &t->other, err))                                         \
+    X(psd_push_rest, (t->table, err))                                                             \
+    X(psd_push_start, (t->table, t->all, t->values, N_ROWS, NULL, &t->other, err))                \
+    X(psd_pushpull, (t->table, t->rows, N_ROWS, t->values, t->values, N_ROWS, err))               \
+    X(psd_pushpull_start, (t->table, t->all, t->values, t->values, N_ROWS, NULL, &t->other, err)) \
+    X(psd_reader_summary, (t->reader, t->summary, err))                                           \
+    X(psd_reader_next, (t->reader, 10, t->samples, err))                                          \
+    X(psd_request, (t->client, "{\"op\":\"node_list\"}", MANY_MS, &t->reply, err))                \
+    X(psd_table_axpy, (t->table, 1, t->table, t->all, NULL, err))                                 \
+    X(psd_table_create, (t->client, "new", NULL, &t->made, err))                                  \
+    X(psd_table_dot, (t->table, t->table, t->all, NULL, &t->number, err))                         \
+    X(psd_table_drop, (t->client, "sums", err))                                                   \
+    X(psd_table_ensure, (t->client, "sums", NULL, &t->made, err))                                 \
+    X(psd_table_fill, (t->table, t->all, 1, NULL, err))                                           \
+    X(psd_table_nonzeros, (t->table, t->all, NULL, &t->count, err))                               \
+    X(psd_table_norm, (t->table, t->all, NULL, &t->number, err))                                  \
+    X(psd_table_open, (t->client, "sums", &t->made, err))                                         \
+    X(psd_table_scale, (t->table, t->all, 2, NULL, err))                                          \
+    X(psd_table_sum, (t->table, t->all, NULL, &t->number, err))                                   \
+    X(psd_table_top, (t->table, t->all, 1, NULL, &t->result, err))                                \
+    X(psd_train_add_to_server, (t->train, 0, t->rows, 1, t->values, 1, err))                      \
+    X(psd_train_begin, (t->train, err))                                                           \
+    X(psd_train_clock_begin, (t->running, err))                                                   \
+    X(psd_train_clock_end, (t->running, err))                                                     \
+    X(psd_train_config_begin, (t->train, err))                                                    \
+    X(psd_train_config_end, (t->train, err))                                                      \
+    X(psd_train_dump, (t->train, 0, t->out_path, err))                                            \
+    X(psd_train_end, (t->running, MANY_MS, err))                                                  \
+    X(psd_train_intent, (t->running, 0, t->rows, 1, 1, 2, err))                                   \
+    X(psd_train_load, (t->train, 0, t->in_path, err))                                             \
+    X(psd_train_push_block, (t->running, NULL, NULL, MANY_MS, err))                               \
+    X(psd_train_set, (t->train, "trainers", "2", err))                                            \
+    X(psd_train_table, (t->train, "other", NULL, &t->number_of, err))                             \
+    X(psd_train_wait, (t->running, MANY_MS, err))                                                 \
+    X(psd_wait, (t->client, t->ticket, MANY_MS, err))                                             \
+    X(psd_wait_all, (t->client, MANY_MS, err))                                                    \
+    X(psd_work_done, (t->work, 1, 0, MANY_MS, err))                                               \
+    X(psd_work_next, (t->work, MANY_MS, &t->count, &t->number_of, err))                           \
+    X(psd_work_open, (t->client, "w", 2, 1, &t->other_work, err))                                 \
+    X(psd_writer_commit, (t->writer, err))                                                        \
     X(psd_writer_write, (t->writer, t->samples, err))
 
 /* Of the parent's: frees memory, sends nothing, removes nothing; in this order.

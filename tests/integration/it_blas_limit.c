@@ -21,8 +21,7 @@
 #define PATIENCE_S 60 /* for a child: what takes so long hangs */
 
 /* What the process has that the limit counts. */
-static uint64_t
-data_bytes(void)
+static uint64_t data_bytes(void)
 {
     char line[256];
     FILE *file = fopen("/proc/self/status", "re");
@@ -39,8 +38,7 @@ data_bytes(void)
     return bytes;
 }
 
-static bool
-limit_to(uint64_t more_bytes)
+static bool limit_to(uint64_t more_bytes)
 {
     uint64_t bytes = data_bytes() + more_bytes;
     const struct rlimit limit = {.rlim_cur = bytes, .rlim_max = bytes};
@@ -50,8 +48,7 @@ limit_to(uint64_t more_bytes)
     return true;
 }
 
-static psd_status_t
-multiply(psd_error_t *err)
+static psd_status_t multiply(psd_error_t *err)
 {
     float values[SIDE * SIDE];
     float product[SIDE * SIDE];
@@ -70,8 +67,7 @@ multiply(psd_error_t *err)
     }
     for (int i = 0; rc == PSD_OK && i < SIDE * SIDE; i++) {
         if (product[i] != SIDE) {
-            rc = psd_error_set(err, PSD_FAILED, "item %d is %g", i,
-                               (double)product[i]);
+            rc = psd_error_set(err, PSD_FAILED, "item %d is %g", i, (double)product[i]);
         }
     }
     psd_matrix_destroy(&a);
@@ -79,8 +75,7 @@ multiply(psd_error_t *err)
     return rc;
 }
 
-static void *
-multiply_often(void *failed)
+static void *multiply_often(void *failed)
 {
     psd_error_t *err = psd_error_new();
 
@@ -96,21 +91,18 @@ multiply_often(void *failed)
 
 /* ---- children, each with a limit of its own ---- */
 
-static bool
-without_a_buffer(psd_error_t *err)
+static bool without_a_buffer(psd_error_t *err)
 {
     CHECK(limit_to(64 * MIB));
     CHECK_ERROR(multiply(err), PSD_NOMEM,
-                "no memory for a product by OpenBLAS, which takes 128 MiB",
-                err);
+                "no memory for a product by OpenBLAS, which takes 128 MiB", err);
     CHECK_ERROR(psd_linalg_set_threads(4, err), PSD_NOMEM,
                 "no memory for 4 threads of OpenBLAS, which take 408 MiB", err);
     CHECK(psd_linalg_threads() == 1);
     return true;
 }
 
-static bool
-with_one_buffer(psd_error_t *err)
+static bool with_one_buffer(psd_error_t *err)
 {
     pthread_t threads[THREADS];
     pthread_attr_t small;
@@ -121,8 +113,7 @@ with_one_buffer(psd_error_t *err)
     CHECK(setenv("MALLOC_ARENA_MAX", "1", 1) == 0);
     CHECK(limit_to(200 * MIB));
     for (int i = 0; i < THREADS; i++) {
-        CHECK(pthread_create(&threads[i], &small, multiply_often, &failed[i]) ==
-              0);
+        CHECK(pthread_create(&threads[i], &small, multiply_often, &failed[i]) == 0);
     }
     for (int i = 0; i < THREADS; i++) {
         CHECK(pthread_join(threads[i], NULL) == 0);
@@ -132,8 +123,7 @@ with_one_buffer(psd_error_t *err)
     return true;
 }
 
-static bool
-without_a_limit(psd_error_t *err)
+static bool without_a_limit(psd_error_t *err)
 {
     CHECK_OK(multiply(err), err);
     CHECK_OK(psd_linalg_set_threads(3, err), err);
@@ -143,8 +133,7 @@ without_a_limit(psd_error_t *err)
     return true;
 }
 
-static bool
-in_a_child(bool (*test)(psd_error_t *err))
+static bool in_a_child(bool (*test)(psd_error_t *err))
 {
     psd_error_t *err = psd_error_new();
     pid_t pid = fork();
@@ -160,8 +149,7 @@ in_a_child(bool (*test)(psd_error_t *err))
     return true;
 }
 
-int
-main(void)
+int main(void)
 {
     bool ok = in_a_child(without_a_buffer);
 

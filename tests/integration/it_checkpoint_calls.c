@@ -23,8 +23,7 @@ typedef struct part {
     psd_work_t *work;
 } part_t;
 
-static bool
-connect_to(const char *endpoint, psd_client_t **ret, psd_error_t *err)
+static bool connect_to(const char *endpoint, psd_client_t **ret, psd_error_t *err)
 {
     psd_options_t *options = psd_options_new();
 
@@ -34,8 +33,7 @@ connect_to(const char *endpoint, psd_client_t **ret, psd_error_t *err)
     return true;
 }
 
-static bool
-begin(part_t *part, const char *endpoint, uint64_t n_epochs, psd_error_t *err)
+static bool begin(part_t *part, const char *endpoint, uint64_t n_epochs, psd_error_t *err)
 {
     psd_spec_t *spec = psd_spec_new();
 
@@ -44,15 +42,12 @@ begin(part_t *part, const char *endpoint, uint64_t n_epochs, psd_error_t *err)
     CHECK_OK(psd_spec_set(spec, "type", "i64", err), err);
     CHECK_OK(psd_join(part->client, "j", 0, 1, 0, err), err);
     CHECK_OK(psd_table_ensure(part->client, "t", spec, &part->table, err), err);
-    CHECK_OK(
-        psd_work_open(part->client, "in", SLICES, n_epochs, &part->work, err),
-        err);
+    CHECK_OK(psd_work_open(part->client, "in", SLICES, n_epochs, &part->work, err), err);
     psd_spec_destroy(&spec);
     return true;
 }
 
-static void
-end(part_t *part)
+static void end(part_t *part)
 {
     psd_work_close(&part->work);
     psd_table_close(&part->table);
@@ -60,8 +55,7 @@ end(part_t *part)
 }
 
 /* Adds 1 to the row of a slice. Epoch 0: there is none any more. */
-static bool
-do_slice(const part_t *part, uint64_t *ret_epoch, psd_error_t *err)
+static bool do_slice(const part_t *part, uint64_t *ret_epoch, psd_error_t *err)
 {
     const int64_t one = 1;
     uint32_t slice = 0;
@@ -78,8 +72,7 @@ do_slice(const part_t *part, uint64_t *ret_epoch, psd_error_t *err)
     return true;
 }
 
-static bool
-has_rows(psd_client_t *client, int64_t a, int64_t b, int64_t c)
+static bool has_rows(psd_client_t *client, int64_t a, int64_t b, int64_t c)
 {
     static const uint64_t rows[SLICES] = {0, 1, 2};
     psd_error_t *err = psd_error_new();
@@ -94,41 +87,35 @@ has_rows(psd_client_t *client, int64_t a, int64_t b, int64_t c)
     return true;
 }
 
-static bool
-bad_ones_are_refused(psd_client_t *boss, psd_error_t *err)
+static bool bad_ones_are_refused(psd_client_t *boss, psd_error_t *err)
 {
     psd_checkpoint_t *found = NULL;
     uint64_t number = 0;
 
-    CHECK_ERROR(psd_checkpoint_newest(boss, NULL, &found, err),
-                PSD_NO_CHECKPOINT, "no whole checkpoint", err);
-    CHECK_ERROR(psd_checkpoint_newest(boss, "n", &found, err),
-                PSD_NO_CHECKPOINT, "series \"n-1\"", err);
-    CHECK(found == NULL);
-    CHECK_ERROR(psd_checkpoint_start(boss, NULL, NULL, &number, err),
-                PSD_INVALID, "NULL", err);
-    CHECK_ERROR(psd_checkpoint_start(boss, "a/b", NULL, &number, err),
-                PSD_INVALID, "allowed: 1..100", err);
-    CHECK_ERROR(psd_checkpoint_start(boss, "n-1", "none", &number, err),
-                PSD_NO_JOB, "none", err);
-    CHECK_ERROR(psd_checkpoint_start(boss, "n-1", NULL, &number, err),
-                PSD_NO_TABLE, "no table", err);
-    CHECK_ERROR(psd_checkpoint_wait(boss, 7, 0, err), PSD_INVALID,
-                "number 7: ", err);
-    CHECK_ERROR(psd_checkpoint_drop(boss, "n-1", err), PSD_NO_CHECKPOINT, "n-1",
+    CHECK_ERROR(psd_checkpoint_newest(boss, NULL, &found, err), PSD_NO_CHECKPOINT,
+                "no whole checkpoint", err);
+    CHECK_ERROR(psd_checkpoint_newest(boss, "n", &found, err), PSD_NO_CHECKPOINT, "series \"n-1\"",
                 err);
+    CHECK(found == NULL);
+    CHECK_ERROR(psd_checkpoint_start(boss, NULL, NULL, &number, err), PSD_INVALID, "NULL", err);
+    CHECK_ERROR(psd_checkpoint_start(boss, "a/b", NULL, &number, err), PSD_INVALID,
+                "allowed: 1..100", err);
+    CHECK_ERROR(psd_checkpoint_start(boss, "n-1", "none", &number, err), PSD_NO_JOB, "none", err);
+    CHECK_ERROR(psd_checkpoint_start(boss, "n-1", NULL, &number, err), PSD_NO_TABLE, "no table",
+                err);
+    CHECK_ERROR(psd_checkpoint_wait(boss, 7, 0, err), PSD_INVALID, "number 7: ", err);
+    CHECK_ERROR(psd_checkpoint_drop(boss, "n-1", err), PSD_NO_CHECKPOINT, "n-1", err);
     CHECK_ERROR(psd_checkpoint_drop(boss, NULL, err), PSD_INVALID, "NULL", err);
-    CHECK_ERROR(psd_checkpoint_resume(boss, "n", "j", 0, 0, MANY_MS, err),
-                PSD_NO_CHECKPOINT, "\"n\"", err);
-    CHECK_ERROR(psd_checkpoint_resume(boss, "n", NULL, 0, 0, MANY_MS, err),
-                PSD_INVALID, "NULL", err);
+    CHECK_ERROR(psd_checkpoint_resume(boss, "n", "j", 0, 0, MANY_MS, err), PSD_NO_CHECKPOINT,
+                "\"n\"", err);
+    CHECK_ERROR(psd_checkpoint_resume(boss, "n", NULL, 0, 0, MANY_MS, err), PSD_INVALID, "NULL",
+                err);
     CHECK(number == 0);
     return true;
 }
 
 /* A worker looks after each of its clocks. */
-static bool
-worker_makes_one(const part_t *part, psd_client_t *boss, psd_error_t *err)
+static bool worker_makes_one(const part_t *part, psd_client_t *boss, psd_error_t *err)
 {
     psd_status_t rc = PSD_DEADLINE;
     uint64_t number = 0;
@@ -137,25 +124,21 @@ worker_makes_one(const part_t *part, psd_client_t *boss, psd_error_t *err)
     CHECK_OK(psd_checkpoint_start(part->client, "n-1", "j", &number, err), err);
     CHECK_ERROR(psd_checkpoint_start(boss, "n-2", NULL, &other, err), PSD_BUSY,
                 "\"n-1\" is being worked on", err);
-    CHECK_ERROR(psd_checkpoint_wait(part->client, number, 0, err), PSD_DEADLINE,
-                "files are done", err);
+    CHECK_ERROR(psd_checkpoint_wait(part->client, number, 0, err), PSD_DEADLINE, "files are done",
+                err);
     while (rc == PSD_DEADLINE) {
         psd_error_clear(err);
         CHECK_OK(psd_clock(part->client, err), err);
         rc = psd_checkpoint_wait(part->client, number, 0, err);
     }
     CHECK_OK(rc, err);
-    CHECK_ERROR(psd_checkpoint_start(boss, "n-1", NULL, &other, err),
-                PSD_CHECKPOINT_EXISTS, "n-1", err);
+    CHECK_ERROR(psd_checkpoint_start(boss, "n-1", NULL, &other, err), PSD_CHECKPOINT_EXISTS, "n-1",
+                err);
     return true;
 }
 
 /* Its clock; UINT64_MAX: something is wrong. */
-static uint64_t
-clock_of(psd_client_t *client,
-         const char *which,
-         const char *name,
-         const char *job)
+static uint64_t clock_of(psd_client_t *client, const char *which, const char *name, const char *job)
 {
     psd_error_t *err = psd_error_new();
     psd_checkpoint_t *found = NULL;
@@ -173,8 +156,7 @@ clock_of(psd_client_t *client,
     return clock;
 }
 
-static bool
-newest_is_found(psd_client_t *boss, uint64_t clock, psd_error_t *err)
+static bool newest_is_found(psd_client_t *boss, uint64_t clock, psd_error_t *err)
 {
     uint64_t number = 0;
 
@@ -182,36 +164,28 @@ newest_is_found(psd_client_t *boss, uint64_t clock, psd_error_t *err)
     CHECK_OK(psd_checkpoint_wait(boss, number, MANY_MS, err), err);
     CHECK(clock_of(boss, "n", "n-12", "") == 0);
     CHECK(clock_of(boss, NULL, "n-12", "") == 0);
-    CHECK(clock_of(boss, "n-1", "n-1", "j") ==
-          clock); /* no series of its own */
-    CHECK_ERROR(psd_checkpoint_resume(boss, "n", "j", 0, 0, MANY_MS, err),
-                PSD_NO_JOB, "\"n-12\": it has no job \"j\"", err);
+    CHECK(clock_of(boss, "n-1", "n-1", "j") == clock); /* no series of its own */
+    CHECK_ERROR(psd_checkpoint_resume(boss, "n", "j", 0, 0, MANY_MS, err), PSD_NO_JOB,
+                "\"n-12\": it has no job \"j\"", err);
     CHECK_OK(psd_checkpoint_drop(boss, "n-12", err), err);
     CHECK(clock_of(boss, "n", "n-1", "j") == clock);
     return true;
 }
 
-static bool
-job_goes_back(part_t *part, psd_client_t *boss, psd_error_t *err)
+static bool job_goes_back(part_t *part, psd_client_t *boss, psd_error_t *err)
 {
-    CHECK_ERROR(
-        psd_checkpoint_resume(part->client, "n", "j", 0, 0, MANY_MS, err),
-        PSD_INVALID, "the client is worker 0 of job \"j\"", err);
-    CHECK_ERROR(psd_checkpoint_resume(boss, "n", "j", 0, 0, 3000, err),
-                PSD_DEADLINE, "worker 0 has neither ended", err);
+    CHECK_ERROR(psd_checkpoint_resume(part->client, "n", "j", 0, 0, MANY_MS, err), PSD_INVALID,
+                "the client is worker 0 of job \"j\"", err);
+    CHECK_ERROR(psd_checkpoint_resume(boss, "n", "j", 0, 0, 3000, err), PSD_DEADLINE,
+                "worker 0 has neither ended", err);
     CHECK(has_rows(boss, 1, 1, 1)); /* nothing is dropped yet */
     end(part);                      /* without a word: it is declared lost */
-    CHECK_OK(psd_checkpoint_resume(boss, "n", "j", 0, EPOCHS + 1, MANY_MS, err),
-             err);
+    CHECK_OK(psd_checkpoint_resume(boss, "n", "j", 0, EPOCHS + 1, MANY_MS, err), err);
     CHECK(has_rows(boss, 1, 0, 0));
     return true;
 }
 
-static bool
-job_goes_on(part_t *part,
-            const char *endpoint,
-            uint64_t clock,
-            psd_error_t *err)
+static bool job_goes_on(part_t *part, const char *endpoint, uint64_t clock, psd_error_t *err)
 {
     uint64_t epoch = 1;
     int n = 0;
@@ -228,24 +202,21 @@ job_goes_on(part_t *part,
 
 /* A checkpoint that waits for a clock of a job that ends fails, and leaves
  * nothing. */
-static bool
-one_fails(part_t *part, psd_client_t *boss, uint64_t clock, psd_error_t *err)
+static bool one_fails(part_t *part, psd_client_t *boss, uint64_t clock, psd_error_t *err)
 {
     uint64_t number = 0;
 
     CHECK_OK(psd_checkpoint_start(boss, "n-2", "j", &number, err), err);
     CHECK_OK(psd_leave(part->client, MANY_MS, err), err);
-    CHECK_ERROR(psd_checkpoint_wait(boss, number, MANY_MS, err), PSD_BUSY,
-                "the job has ended", err);
-    CHECK_ERROR(psd_checkpoint_drop(boss, "n-2", err), PSD_NO_CHECKPOINT, "n-2",
+    CHECK_ERROR(psd_checkpoint_wait(boss, number, MANY_MS, err), PSD_BUSY, "the job has ended",
                 err);
+    CHECK_ERROR(psd_checkpoint_drop(boss, "n-2", err), PSD_NO_CHECKPOINT, "n-2", err);
     CHECK(clock_of(boss, "n", "n-1", "j") == clock);
     end(part);
     return true;
 }
 
-static bool
-work(const char *endpoint)
+static bool work(const char *endpoint)
 {
     psd_error_t *err = psd_error_new();
     psd_client_t *boss = NULL;
@@ -272,8 +243,7 @@ work(const char *endpoint)
     return true;
 }
 
-int
-main(void)
+int main(void)
 {
     daemon_t daemon;
     bool good = daemon_start(&daemon, config);

@@ -38,8 +38,7 @@ typedef struct run {
 } run_t;
 
 /* xorshift64* (Vigna, 2016) */
-static uint64_t
-next_random(uint64_t *state)
+static uint64_t next_random(uint64_t *state)
 {
     *state ^= *state >> 12;
     *state ^= *state << 25;
@@ -47,8 +46,7 @@ next_random(uint64_t *state)
     return *state * UINT64_C(2685821657736338717);
 }
 
-static void
-nap(uint64_t *state)
+static void nap(uint64_t *state)
 {
     struct timespec time = {.tv_nsec = (long)(next_random(state) % 1500000)};
 
@@ -58,8 +56,7 @@ nap(uint64_t *state)
 }
 
 /* Everybody has finished as many clocks as the bound asks for. */
-static bool
-bound_holds(const run_t *run, uint64_t clock)
+static bool bound_holds(const run_t *run, uint64_t clock)
 {
     for (int i = 0; i < WORKERS; i++) {
         uint64_t other = atomic_load(&run->shared->finished[i]);
@@ -73,12 +70,8 @@ bound_holds(const run_t *run, uint64_t clock)
 }
 
 /* The sum of the whole table says which clocks are in it. */
-static bool
-sum_fits(const run_t *run,
-         psd_client_t *client,
-         psd_table_t *table,
-         uint64_t clock,
-         psd_error_t *err)
+static bool sum_fits(const run_t *run, psd_client_t *client, psd_table_t *table, uint64_t clock,
+                     psd_error_t *err)
 {
     static int64_t values[ROWS];
     const int64_t per_clock = (int64_t)WORKERS * PER_CLOCK;
@@ -103,8 +96,7 @@ sum_fits(const run_t *run,
     return true;
 }
 
-static void
-make_deltas(const run_t *run, uint64_t *state, uint64_t *rows, void *deltas)
+static void make_deltas(const run_t *run, uint64_t *state, uint64_t *rows, void *deltas)
 {
     for (size_t i = 0; i < PER_CLOCK; i++) {
         rows[i] = next_random(state) % ROWS;
@@ -118,13 +110,8 @@ make_deltas(const run_t *run, uint64_t *state, uint64_t *rows, void *deltas)
 
 /* A push, and the end of the clock with it; of every third with one behind it
  * that the server does not take. */
-static bool
-end_with_push(const run_t *run,
-              psd_client_t *client,
-              psd_table_t *table,
-              const uint64_t *rows,
-              const void *deltas,
-              psd_error_t *err)
+static bool end_with_push(const run_t *run, psd_client_t *client, psd_table_t *table,
+                          const uint64_t *rows, const void *deltas, psd_error_t *err)
 {
     const float nan = NAN;
     bool is_bad = run->is_float && psd_clock_count(client) % 3 == 2;
@@ -137,19 +124,17 @@ end_with_push(const run_t *run,
     if (is_bad) {
         CHECK_OK(psd_push(table, rows, PER_CLOCK, deltas, PER_CLOCK, err), err);
     }
-    CHECK_OK(psd_push_start(table, select, is_bad ? &nan : deltas,
-                            is_bad ? 1 : PER_CLOCK, call, &ticket, err),
+    CHECK_OK(psd_push_start(table, select, is_bad ? &nan : deltas, is_bad ? 1 : PER_CLOCK, call,
+                            &ticket, err),
              err);
-    CHECK(psd_wait(client, ticket, 60000, err) ==
-          (is_bad ? PSD_NOT_FINITE : PSD_OK));
+    CHECK(psd_wait(client, ticket, 60000, err) == (is_bad ? PSD_NOT_FINITE : PSD_OK));
     psd_error_clear(err);
     psd_select_destroy(&select);
     psd_call_destroy(&call);
     return true;
 }
 
-static bool
-work(const run_t *run, uint32_t worker, psd_client_t *client, psd_error_t *err)
+static bool work(const run_t *run, uint32_t worker, psd_client_t *client, psd_error_t *err)
 {
     uint64_t rows[PER_CLOCK];
     int64_t deltas[PER_CLOCK];
@@ -161,10 +146,8 @@ work(const run_t *run, uint32_t worker, psd_client_t *client, psd_error_t *err)
 
     CHECK_OK(psd_connect(run->endpoint, NULL, &client, err), err);
     CHECK_OK(psd_spec_set(spec, "rows", "10000", err), err);
-    CHECK_OK(psd_spec_set(spec, "type", run->is_float ? "f32" : "i64", err),
-             err);
-    CHECK_OK(psd_join(client, run->name, worker, WORKERS, run->max_delay, err),
-             err);
+    CHECK_OK(psd_spec_set(spec, "type", run->is_float ? "f32" : "i64", err), err);
+    CHECK_OK(psd_join(client, run->name, worker, WORKERS, run->max_delay, err), err);
     CHECK_OK(psd_table_ensure(client, run->name, spec, &table, err), err);
     for (uint64_t clock = 0; clock < CLOCKS; clock++) {
         make_deltas(run, &state, rows, deltas);
@@ -179,8 +162,7 @@ work(const run_t *run, uint32_t worker, psd_client_t *client, psd_error_t *err)
             atomic_fetch_add(&run->shared->finished[worker], 1);
             CHECK(end_with_push(run, client, table, rows, deltas, err));
         } else {
-            CHECK_OK(psd_push(table, rows, PER_CLOCK, deltas, PER_CLOCK, err),
-                     err);
+            CHECK_OK(psd_push(table, rows, PER_CLOCK, deltas, PER_CLOCK, err), err);
             nap(&naps);
             atomic_fetch_add(&run->shared->finished[worker], 1);
             CHECK_OK(psd_clock(client, err), err);
@@ -194,8 +176,7 @@ work(const run_t *run, uint32_t worker, psd_client_t *client, psd_error_t *err)
     return true;
 }
 
-static bool
-run_job(const run_t *run)
+static bool run_job(const run_t *run)
 {
     pid_t pids[WORKERS];
     bool ok = true;
@@ -215,16 +196,15 @@ run_job(const run_t *run)
     for (int i = 0; i < WORKERS; i++) {
         int status = 0;
 
-        ok = pids[i] > 0 && waitpid(pids[i], &status, 0) == pids[i] &&
-             WIFEXITED(status) && WEXITSTATUS(status) == 0 && ok;
+        ok = pids[i] > 0 && waitpid(pids[i], &status, 0) == pids[i] && WIFEXITED(status) &&
+             WEXITSTATUS(status) == 0 && ok;
     }
     return ok;
 }
 
 /* The whole table, in a process of its own: this one must not have threads
  * when it forks. */
-static bool
-read_table(const run_t *run, void *values)
+static bool read_table(const run_t *run, void *values)
 {
     int status = 0;
     pid_t pid = -1;
@@ -242,8 +222,7 @@ read_table(const run_t *run, void *values)
         psd_select_all_rows(all);
         ok = psd_connect(run->endpoint, NULL, &client, err) == PSD_OK &&
              psd_table_open(client, run->name, &table, err) == PSD_OK &&
-             psd_pull_start(table, all, values, ROWS, NULL, &ticket, err) ==
-                 PSD_OK &&
+             psd_pull_start(table, all, values, ROWS, NULL, &ticket, err) == PSD_OK &&
              psd_wait(client, ticket, 60000, err) == PSD_OK;
         if (!ok) {
             (void)fprintf(stderr, "%s\n", psd_error_text(err));
@@ -257,8 +236,7 @@ read_table(const run_t *run, void *values)
     return pid > 0 && waitpid(pid, &status, 0) == pid && status == 0;
 }
 
-static bool
-adds_up(run_t *run, int64_t *values)
+static bool adds_up(run_t *run, int64_t *values)
 {
     int64_t sum = 0;
 
@@ -268,13 +246,12 @@ adds_up(run_t *run, int64_t *values)
         sum += values[i];
     }
     CHECK(sum == (int64_t)WORKERS * CLOCKS * PER_CLOCK);
-    (void)printf("%s: sum %lld, widest spread %llu\n", run->name,
-                 (long long)sum, (unsigned long long)run->shared->widest);
+    (void)printf("%s: sum %lld, widest spread %llu\n", run->name, (long long)sum,
+                 (unsigned long long)run->shared->widest);
     return true;
 }
 
-static bool
-repeats_exactly(run_t *run, char *values)
+static bool repeats_exactly(run_t *run, char *values)
 {
     enum { SIZE = ROWS * sizeof(float) };
     static char first[SIZE];
@@ -295,17 +272,14 @@ repeats_exactly(run_t *run, char *values)
     return true;
 }
 
-static void *
-share(size_t size)
+static void *share(size_t size)
 {
-    void *memory = mmap(NULL, size, PROT_READ | PROT_WRITE,
-                        MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    void *memory = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 
     return memory == MAP_FAILED ? NULL : memory;
 }
 
-int
-main(void)
+int main(void)
 {
     daemon_t daemon = {.pid = 0};
     shared_t *shared = share(sizeof *shared);

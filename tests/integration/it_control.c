@@ -7,22 +7,18 @@
 
 #include "support/control.h"
 
-static bool
-a_repeated_request_is_answered_as_the_first(daemon_t *d)
+static bool a_repeated_request_is_answered_as_the_first(daemon_t *d)
 {
     static char first[REPLY_SIZE];
     control_t c = {.fd = -1};
 
     CHECK(control_open(&c, d, 50));
-    CHECK(control_ask(&c, "table_create",
-                      ",\"spec\":{\"name\":\"once\",\"rows\":10}", "\"OK\""));
+    CHECK(control_ask(&c, "table_create", ",\"spec\":{\"name\":\"once\",\"rows\":10}", "\"OK\""));
     memcpy(first, c.reply, sizeof first);
     c.id--;
-    CHECK(control_ask(&c, "table_create",
-                      ",\"spec\":{\"name\":\"once\",\"rows\":10}", "\"OK\""));
+    CHECK(control_ask(&c, "table_create", ",\"spec\":{\"name\":\"once\",\"rows\":10}", "\"OK\""));
     CHECK(strcmp(first, c.reply) == 0);
-    CHECK(control_ask(&c, "table_create",
-                      ",\"spec\":{\"name\":\"once\",\"rows\":10}",
+    CHECK(control_ask(&c, "table_create", ",\"spec\":{\"name\":\"once\",\"rows\":10}",
                       "\"TABLE_EXISTS\""));
     CHECK(control_ask(&c, "job_join",
                       ",\"job\":\"r\",\"worker\":0,\"workers\":1,"
@@ -39,8 +35,7 @@ a_repeated_request_is_answered_as_the_first(daemon_t *d)
                       ",\"job\":\"r\",\"worker\":0,\"workers\":1,"
                       "\"max_delay\":0",
                       "\"WORKER_EXISTS\""));
-    CHECK(control_ask(&c, "job_leave",
-                      ",\"job\":\"r\",\"worker\":0,\"member\":0", "\"OK\""));
+    CHECK(control_ask(&c, "job_leave", ",\"job\":\"r\",\"worker\":0,\"member\":0", "\"OK\""));
     CHECK(control_ask(&c, "job_list", "", "\"state\":\"finished\""));
     CHECK(control_ask(&c, "table_drop", ",\"name\":\"once\"", "\"OK\""));
     /* The same client says hello again, as after a lost answer. */
@@ -55,8 +50,7 @@ a_repeated_request_is_answered_as_the_first(daemon_t *d)
     return true;
 }
 
-static bool
-what_is_opened_with_a_spec_is_made_and_the_jobs(daemon_t *d)
+static bool what_is_opened_with_a_spec_is_made_and_the_jobs(daemon_t *d)
 {
     control_t c = {.fd = -1};
 
@@ -90,8 +84,7 @@ what_is_opened_with_a_spec_is_made_and_the_jobs(daemon_t *d)
                       ",\"name\":\"new\",\"job\":\"n\","
                       "\"spec\":{\"name\":\"new\",\"rows\":11}",
                       "\"rows\":10"));
-    CHECK(control_ask(&c, "job_leave",
-                      ",\"job\":\"n\",\"worker\":0,\"member\":0", "\"OK\""));
+    CHECK(control_ask(&c, "job_leave", ",\"job\":\"n\",\"worker\":0,\"member\":0", "\"OK\""));
     CHECK(control_ask(&c, "table_drop", ",\"name\":\"new\"", "\"OK\""));
     CHECK(control_ask(&c, "table_drop", ",\"name\":\"made\"", "\"OK\""));
     control_close(&c);
@@ -100,8 +93,7 @@ what_is_opened_with_a_spec_is_made_and_the_jobs(daemon_t *d)
 
 /* Asked before there is the table, the nodes may answer before they have it: a
  * worker that were told of it would mark its clocks where nobody knows it. */
-static bool
-jobs_tables_are_those_that_nodes_had_when_they_were_asked(daemon_t *d)
+static bool jobs_tables_are_those_that_nodes_had_when_they_were_asked(daemon_t *d)
 {
     control_t c = {.fd = -1};
 
@@ -123,8 +115,7 @@ jobs_tables_are_those_that_nodes_had_when_they_were_asked(daemon_t *d)
         CHECK(control_post(&c, "table_open", open));
         for (int k = 0; k < 2; k++) {
             CHECK(answer_has(&c, "\"OK\""));
-            CHECK(strstr(c.reply, "\"tables\"") == NULL ||
-                  strstr(c.reply, name) == NULL);
+            CHECK(strstr(c.reply, "\"tables\"") == NULL || strstr(c.reply, name) == NULL);
         }
         CHECK(control_ask(&c, "job_tables", ",\"job\":\"t\"", name));
     }
@@ -132,8 +123,7 @@ jobs_tables_are_those_that_nodes_had_when_they_were_asked(daemon_t *d)
     return true;
 }
 
-static bool
-a_barrier_opens_for_all_or_names_who_is_missing(daemon_t *d)
+static bool a_barrier_opens_for_all_or_names_who_is_missing(daemon_t *d)
 {
     control_t a = {.fd = -1};
     control_t b = {.fd = -1};
@@ -169,19 +159,16 @@ a_barrier_opens_for_all_or_names_who_is_missing(daemon_t *d)
     CHECK(control_post(&a, "barrier",
                        ",\"job\":\"b\",\"worker\":0,\"number\":4,"
                        "\"timeout_ms\":60000"));
-    CHECK(control_ask(&b, "job_leave",
-                      ",\"job\":\"b\",\"worker\":1,\"member\":0", "\"OK\""));
+    CHECK(control_ask(&b, "job_leave", ",\"job\":\"b\",\"worker\":1,\"member\":0", "\"OK\""));
     CHECK(answer_has(&a, "\"status\":\"OK\""));
     /* A job that is stopped lets nobody wait. */
-    CHECK(control_ask(&a, "job_leave",
-                      ",\"job\":\"b\",\"worker\":0,\"member\":0", "\"OK\""));
+    CHECK(control_ask(&a, "job_leave", ",\"job\":\"b\",\"worker\":0,\"member\":0", "\"OK\""));
     control_close(&a);
     control_close(&b);
     return true;
 }
 
-static bool
-a_silent_worker_is_lost_and_named(daemon_t *d)
+static bool a_silent_worker_is_lost_and_named(daemon_t *d)
 {
     control_t a = {.fd = -1};
     bool lost = false;
@@ -195,11 +182,9 @@ a_silent_worker_is_lost_and_named(daemon_t *d)
                       ",\"job\":\"s\",\"worker\":1,\"workers\":2,"
                       "\"max_delay\":0",
                       "\"OK\""));
-    CHECK(control_ask(&a, "heartbeat",
-                      ",\"job\":\"s\",\"worker\":1,\"clock\":7", "\"OK\""));
+    CHECK(control_ask(&a, "heartbeat", ",\"job\":\"s\",\"worker\":1,\"clock\":7", "\"OK\""));
     for (int i = 0; i < WAIT_STEPS && !lost; i++) {
-        CHECK(control_ask(&a, "heartbeat",
-                          ",\"job\":\"s\",\"worker\":0,\"clock\":3",
+        CHECK(control_ask(&a, "heartbeat", ",\"job\":\"s\",\"worker\":0,\"clock\":3",
                           "\"status\":\"OK\""));
         CHECK(control_ask(&a, "why", ",\"job\":\"s\"", "\"text\""));
         lost = strstr(a.reply, "worker 1 was lost") != NULL;
@@ -209,22 +194,18 @@ a_silent_worker_is_lost_and_named(daemon_t *d)
     CHECK(strstr(a.reply, "at clock 7, after ") != NULL);
     CHECK(strstr(a.reply, "nobody waits; worker 0 is computing") != NULL);
     CHECK(log_has(d, "warn worker_lost job=s"));
-    CHECK(control_ask(&a, "heartbeat",
-                      ",\"job\":\"s\",\"worker\":1,\"clock\":8",
+    CHECK(control_ask(&a, "heartbeat", ",\"job\":\"s\",\"worker\":1,\"clock\":8",
                       "\"status\":\"WORKER_LOST\""));
-    CHECK(control_ask(&a, "clock_inspect", ",\"job\":\"s\"",
-                      "\"state\":\"lost\""));
+    CHECK(control_ask(&a, "clock_inspect", ",\"job\":\"s\"", "\"state\":\"lost\""));
     CHECK(control_ask(&a, "job_stop", ",\"job\":\"s\"", "\"OK\""));
-    CHECK(control_ask(&a, "heartbeat",
-                      ",\"job\":\"s\",\"worker\":0,\"clock\":3",
+    CHECK(control_ask(&a, "heartbeat", ",\"job\":\"s\",\"worker\":0,\"clock\":3",
                       "\"state\":\"stopped\""));
     control_close(&a);
     return true;
 }
 
 /* A worker that was silent because psd itself stood still is not lost. */
-static bool
-a_daemon_that_stood_still_hears_its_workers_first(daemon_t *d)
+static bool a_daemon_that_stood_still_hears_its_workers_first(daemon_t *d)
 {
     control_t a = {.fd = -1};
 
@@ -233,36 +214,30 @@ a_daemon_that_stood_still_hears_its_workers_first(daemon_t *d)
                       ",\"job\":\"p\",\"worker\":0,\"workers\":1,"
                       "\"max_delay\":0",
                       "\"OK\""));
-    CHECK(control_ask(&a, "heartbeat",
-                      ",\"job\":\"p\",\"worker\":0,\"clock\":1", "\"OK\""));
+    CHECK(control_ask(&a, "heartbeat", ",\"job\":\"p\",\"worker\":0,\"clock\":1", "\"OK\""));
     CHECK(kill(d->pid, SIGSTOP) == 0);
     for (int i = 0; i < 600; i++) {
         step(); /* 3 s pass, and the worker would be lost after 1 */
     }
     CHECK(kill(d->pid, SIGCONT) == 0);
-    CHECK(control_ask(&a, "heartbeat",
-                      ",\"job\":\"p\",\"worker\":0,\"clock\":2",
+    CHECK(control_ask(&a, "heartbeat", ",\"job\":\"p\",\"worker\":0,\"clock\":2",
                       "\"status\":\"OK\""));
-    CHECK(control_ask(&a, "job_leave",
-                      ",\"job\":\"p\",\"worker\":0,\"member\":0", "\"OK\""));
+    CHECK(control_ask(&a, "job_leave", ",\"job\":\"p\",\"worker\":0,\"member\":0", "\"OK\""));
     control_close(&a);
     return true;
 }
 
-static bool
-who_calls_shards_silent_is_understood(daemon_t *d)
+static bool who_calls_shards_silent_is_understood(daemon_t *d)
 {
     control_t a = {.fd = -1};
 
     CHECK(control_open(&a, d, 90));
     CHECK(control_ask(&a, "routes", ",\"tables\":[99]", "\"gone\":[99]"));
-    CHECK(control_ask(&a, "routes",
-                      ",\"tables\":[99],\"silent\":[77,1,5000,77,0,10]",
+    CHECK(control_ask(&a, "routes", ",\"tables\":[99],\"silent\":[77,1,5000,77,0,10]",
                       "\"gone\":[99]"));
     CHECK(control_ask(&a, "routes", ",\"tables\":[99],\"silent\":[77,1]",
                       "silent: 2 numbers; they come in threes"));
-    CHECK(control_ask(&a, "routes",
-                      ",\"tables\":[99],\"silent\":[77,\"x\",5000]",
+    CHECK(control_ask(&a, "routes", ",\"tables\":[99],\"silent\":[77,\"x\",5000]",
                       "silent[1] is \\\"x\\\"; allowed: "));
     control_close(&a);
     return true;
@@ -270,8 +245,7 @@ who_calls_shards_silent_is_understood(daemon_t *d)
 
 /* Routes are told to those who do not know them: who does, names the sum of
  * their epochs. */
-static bool
-routes_that_are_known_are_not_told(daemon_t *d)
+static bool routes_that_are_known_are_not_told(daemon_t *d)
 {
     control_t a = {.fd = -1};
     const char *at = NULL;
@@ -287,19 +261,16 @@ routes_that_are_known_are_not_told(daemon_t *d)
     at = strstr(a.reply, "\"table\":{\"name\":\"far\"");
     at = at == NULL ? NULL : strstr(at, "\"id\":");
     CHECK(at != NULL);
-    (void)snprintf(tables, sizeof tables, ",\"tables\":[%.*s]",
-                   (int)strspn(at + 5, "0123456789"), at + 5);
+    (void)snprintf(tables, sizeof tables, ",\"tables\":[%.*s]", (int)strspn(at + 5, "0123456789"),
+                   at + 5);
     CHECK(control_ask(&a, "routes", tables, "\"places\":[{"));
-    for (at = strstr(a.reply, "\"epoch\":"); at != NULL;
-         at = strstr(at + 1, "\"epoch\":")) {
+    for (at = strstr(a.reply, "\"epoch\":"); at != NULL; at = strstr(at + 1, "\"epoch\":")) {
         sum += strtoull(at + 8, NULL, 10);
     }
     CHECK(sum > 0);
-    (void)snprintf(fields, sizeof fields, "%s,\"known\":[%" PRIu64 "]", tables,
-                   sum);
+    (void)snprintf(fields, sizeof fields, "%s,\"known\":[%" PRIu64 "]", tables, sum);
     CHECK(control_ask(&a, "routes", fields, "\"places\":[]"));
-    (void)snprintf(fields, sizeof fields, "%s,\"known\":[%" PRIu64 "]", tables,
-                   sum - 1);
+    (void)snprintf(fields, sizeof fields, "%s,\"known\":[%" PRIu64 "]", tables, sum - 1);
     CHECK(control_ask(&a, "routes", fields, "\"places\":[{"));
     (void)snprintf(fields, sizeof fields, "%s,\"known\":[]", tables);
     CHECK(control_ask(&a, "routes", fields, "known: 0 numbers for 1 tables"));
@@ -312,8 +283,7 @@ routes_that_are_known_are_not_told(daemon_t *d)
 }
 
 /* Asks until the checkpoint that the last reply numbers is there. */
-static bool
-wait_checkpoint(control_t *c)
+static bool wait_checkpoint(control_t *c)
 {
     const char *number = strstr(c->reply, "\"number\":");
     char fields[64];
@@ -333,21 +303,18 @@ wait_checkpoint(control_t *c)
 
 /* A restore that nobody asks for any more took away whatever had its table's
  * name, with pushes that were acknowledged. */
-static bool
-a_restore_given_up_takes_its_own_table_only(daemon_t *d)
+static bool a_restore_given_up_takes_its_own_table_only(daemon_t *d)
 {
-    static const char spec[] =
-        ",\"name\":\"kept\",\"spec\":{\"name\":\"kept\",\"rows\":10}";
+    static const char spec[] = ",\"name\":\"kept\",\"spec\":{\"name\":\"kept\",\"rows\":10}";
     control_t c = {.fd = -1};
 
     CHECK(control_open(&c, d, 91));
     CHECK(control_ask(&c, "table_open", spec, "\"OK\""));
-    CHECK(control_ask(&c, "checkpoint_create", ",\"name\":\"all\"",
-                      "\"number\":"));
+    CHECK(control_ask(&c, "checkpoint_create", ",\"name\":\"all\"", "\"number\":"));
     CHECK(wait_checkpoint(&c));
     CHECK(control_ask(&c, "table_drop", ",\"name\":\"kept\"", "\"OK\""));
-    CHECK(control_ask(&c, "checkpoint_restore",
-                      ",\"name\":\"all\",\"table\":\"kept\"", "\"number\":"));
+    CHECK(control_ask(&c, "checkpoint_restore", ",\"name\":\"all\",\"table\":\"kept\"",
+                      "\"number\":"));
     CHECK(control_ask(&c, "table_drop", ",\"name\":\"kept\"", "\"OK\""));
     CHECK(control_ask(&c, "table_open", spec, "\"OK\""));
     CHECK(wait_log(d, "checkpoint_given_up"));
@@ -359,8 +326,7 @@ a_restore_given_up_takes_its_own_table_only(daemon_t *d)
 }
 
 /* Nobody else says anything to a psd of its own meanwhile. */
-static bool
-who_opens_a_table_that_is_made_is_answered(daemon_t *d)
+static bool who_opens_a_table_that_is_made_is_answered(daemon_t *d)
 {
     control_t a = {.fd = -1};
     control_t b = {.fd = -1};
@@ -378,8 +344,7 @@ who_opens_a_table_that_is_made_is_answered(daemon_t *d)
         CHECK(control_post(&b, "table_open", fields));
         CHECK(answer_has(&a, "\"status\":\"OK\""));
         CHECK(answer_has(&b, "\"status\":\"OK\""));
-        CHECK(control_ask(&a, "table_drop", ",\"name\":\"two\"",
-                          "\"dropped\":true"));
+        CHECK(control_ask(&a, "table_drop", ",\"name\":\"two\"", "\"dropped\":true"));
     }
     control_close(&a);
     control_close(&b);
@@ -394,12 +359,10 @@ who_opens_a_table_that_is_made_is_answered(daemon_t *d)
         }                                                                  \
     } while (0)
 
-int
-main(void)
+int main(void)
 {
     daemon_t d = {.pid = 0};
-    bool good = daemon_start(
-        &d, "shards: 2\nworkers: {heartbeat_ms: 50, lost_after_ms: 1000}\n");
+    bool good = daemon_start(&d, "shards: 2\nworkers: {heartbeat_ms: 50, lost_after_ms: 1000}\n");
 
     RUN(who_opens_a_table_that_is_made_is_answered(&d));
     RUN(a_repeated_request_is_answered_as_the_first(&d));
@@ -408,8 +371,7 @@ main(void)
     RUN(a_barrier_opens_for_all_or_names_who_is_missing(&d));
     RUN(a_silent_worker_is_lost_and_named(&d));
     RUN(a_daemon_that_stood_still_hears_its_workers_first(&d));
-    RUN(who_calls_shards_silent_is_understood(&d) &&
-        routes_that_are_known_are_not_told(&d));
+    RUN(who_calls_shards_silent_is_understood(&d) && routes_that_are_known_are_not_told(&d));
     RUN(a_restore_given_up_takes_its_own_table_only(&d));
     RUN(daemon_end(&d, SIGTERM));
     daemon_drop(&d, !good);

@@ -23,8 +23,7 @@ static int64_t values[ROWS];
 static const cluster_args_t args = {
     .n_nodes = NODES, .net = CLUSTER_DIRECT, .config = "shards: 2\n"};
 
-static uint64_t
-now_ms(void)
+static uint64_t now_ms(void)
 {
     struct timespec now = {.tv_sec = 0};
 
@@ -32,8 +31,7 @@ now_ms(void)
     return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
 }
 
-static bool
-make_table(psd_client_t *client, psd_table_t **ret_table, psd_error_t *err)
+static bool make_table(psd_client_t *client, psd_table_t **ret_table, psd_error_t *err)
 {
     psd_spec_t *spec = psd_spec_new();
 
@@ -47,8 +45,7 @@ make_table(psd_client_t *client, psd_table_t **ret_table, psd_error_t *err)
     return true;
 }
 
-static bool
-push_often(psd_table_t *table, psd_error_t *err)
+static bool push_often(psd_table_t *table, psd_error_t *err)
 {
     for (int i = 0; i < PUSHES; i++) {
         CHECK_OK(psd_push(table, rows, ROWS, ones, ROWS, err), err);
@@ -56,14 +53,13 @@ push_often(psd_table_t *table, psd_error_t *err)
     return true;
 }
 
-static bool
-has_all(psd_table_t *table, int64_t wanted, psd_error_t *err)
+static bool has_all(psd_table_t *table, int64_t wanted, psd_error_t *err)
 {
     CHECK_OK(psd_pull(table, rows, ROWS, values, ROWS, err), err);
     for (size_t i = 0; i < ROWS; i++) {
         if (values[i] != wanted) {
-            (void)fprintf(stderr, "row %zu is %lld, not %lld\n", i,
-                          (long long)values[i], (long long)wanted);
+            (void)fprintf(stderr, "row %zu is %lld, not %lld\n", i, (long long)values[i],
+                          (long long)wanted);
             return false;
         }
     }
@@ -71,8 +67,7 @@ has_all(psd_table_t *table, int64_t wanted, psd_error_t *err)
 }
 
 /* Too many copies for the nodes that there are; one reason says so. */
-static bool
-more_copies_than_nodes_are_refused(psd_client_t *client, psd_error_t *err)
+static bool more_copies_than_nodes_are_refused(psd_client_t *client, psd_error_t *err)
 {
     psd_spec_t *spec = psd_spec_new();
     psd_table_t *table = NULL;
@@ -88,8 +83,7 @@ more_copies_than_nodes_are_refused(psd_client_t *client, psd_error_t *err)
 
 /* The registry still counts on a node that has just fallen silent: who joins
  * then, or makes a table, waits until others have taken its part. */
-static bool
-a_worker_joins_while_a_node_fails(cluster_t *cluster, psd_error_t *err)
+static bool a_worker_joins_while_a_node_fails(cluster_t *cluster, psd_error_t *err)
 {
     psd_options_t *options = psd_options_new();
     psd_client_t *workers[2] = {NULL, NULL};
@@ -97,9 +91,7 @@ a_worker_joins_while_a_node_fails(cluster_t *cluster, psd_error_t *err)
 
     psd_options_set_timeout_ms(options, CALL_MS);
     for (int i = 0; i < 2; i++) {
-        CHECK_OK(
-            psd_connect(cluster->nodes[0].control, options, &workers[i], err),
-            err);
+        CHECK_OK(psd_connect(cluster->nodes[0].control, options, &workers[i], err), err);
     }
     CHECK_OK(psd_join(workers[0], "late", 0, 2, 1, err), err);
     CHECK_OK(psd_table_open(workers[0], "w", &table, err), err);
@@ -115,10 +107,8 @@ a_worker_joins_while_a_node_fails(cluster_t *cluster, psd_error_t *err)
     return true;
 }
 
-static bool
-a_table_is_made_while_a_node_fails(cluster_t *cluster,
-                                   psd_client_t *client,
-                                   psd_error_t *err)
+static bool a_table_is_made_while_a_node_fails(cluster_t *cluster, psd_client_t *client,
+                                               psd_error_t *err)
 {
     psd_spec_t *spec = psd_spec_new();
     psd_table_t *table = NULL;
@@ -134,38 +124,29 @@ a_table_is_made_while_a_node_fails(cluster_t *cluster,
 
 /* All that was acknowledged is in both copies that are left; the third one, on
  * the node that is gone, does not answer. */
-static bool
-copies_are_shown(psd_client_t *client, psd_error_t *err)
+static bool copies_are_shown(psd_client_t *client, psd_error_t *err)
 {
     char *reply = NULL;
 
-    CHECK_OK(psd_request(client, "{\"op\":\"table_inspect\",\"name\":\"w\"}",
-                         CALL_MS, &reply, err),
+    CHECK_OK(psd_request(client, "{\"op\":\"table_inspect\",\"name\":\"w\"}", CALL_MS, &reply, err),
              err);
     CHECK(strstr(reply, "\"place\":\"n0/") != NULL);
     CHECK(strstr(reply, "\"state\":\"in_sync\",\"leaving\":false,"
                         "\"answers\":true,") != NULL);
-    CHECK(strstr(reply, "\"lag_records\":0,\"lag_bytes\":0,\"lag_s\":0") !=
-          NULL);
+    CHECK(strstr(reply, "\"lag_records\":0,\"lag_bytes\":0,\"lag_s\":0") != NULL);
     CHECK(strstr(reply, "\"state\":\"catching_up\",\"leaving\":false,"
                         "\"answers\":false,\"lag_records\":") != NULL);
     psd_free(reply);
     reply = NULL;
-    CHECK_OK(psd_request(client, "{\"op\":\"cluster_status\"}", CALL_MS, &reply,
-                         err),
-             err);
-    CHECK(strstr(reply, "its partitions are served by their other copies") !=
-          NULL);
-    CHECK(strstr(reply, "6 partitions have fewer whole copies than the 3") !=
-          NULL);
+    CHECK_OK(psd_request(client, "{\"op\":\"cluster_status\"}", CALL_MS, &reply, err), err);
+    CHECK(strstr(reply, "its partitions are served by their other copies") != NULL);
+    CHECK(strstr(reply, "6 partitions have fewer whole copies than the 3") != NULL);
     psd_free(reply);
     return true;
 }
 
-static bool
-pushes_go_on_without_a_primary(cluster_t *cluster,
-                               psd_client_t *client,
-                               psd_error_t *err)
+static bool pushes_go_on_without_a_primary(cluster_t *cluster, psd_client_t *client,
+                                           psd_error_t *err)
 {
     psd_table_t *table = NULL;
     uint64_t killed_ms = 0;
@@ -187,10 +168,8 @@ pushes_go_on_without_a_primary(cluster_t *cluster,
 
 /* Everything that the node had is elsewhere too: who was there before it was
  * killed is served by its next life. */
-static bool
-a_node_that_lost_no_rows_serves_all(cluster_t *cluster,
-                                    psd_client_t *client,
-                                    psd_error_t *err)
+static bool a_node_that_lost_no_rows_serves_all(cluster_t *cluster, psd_client_t *client,
+                                                psd_error_t *err)
 {
     psd_spec_t *spec = psd_spec_new();
     psd_table_t *table = NULL;
@@ -207,8 +186,7 @@ a_node_that_lost_no_rows_serves_all(cluster_t *cluster,
     return true;
 }
 
-int
-main(void)
+int main(void)
 {
     cluster_t cluster = {.n_nodes = 0};
     psd_error_t *err = psd_error_new();
@@ -221,8 +199,7 @@ main(void)
         ones[i] = 1;
     }
     psd_options_set_timeout_ms(options, CALL_MS);
-    good = good && psd_connect(cluster.nodes[0].control, options, &client,
-                               err) == PSD_OK;
+    good = good && psd_connect(cluster.nodes[0].control, options, &client, err) == PSD_OK;
     good = good && more_copies_than_nodes_are_refused(client, err);
     good = good && pushes_go_on_without_a_primary(&cluster, client, err);
     good = good && a_node_that_lost_no_rows_serves_all(&cluster, client, err);

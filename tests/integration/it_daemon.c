@@ -18,8 +18,7 @@
 
 /* ---- helpers ---- */
 
-static bool
-write_file(const daemon_t *d, const char *name, const char *text)
+static bool write_file(const daemon_t *d, const char *name, const char *text)
 {
     char path[PATH_MAX];
     FILE *file = NULL;
@@ -31,8 +30,7 @@ write_file(const daemon_t *d, const char *name, const char *text)
 
 /* Runs psd with these words to its end; what it wrote goes to ret_text.
  * Returns the exit code; -1 when it did not exit. */
-static int
-run_psd(const char *const *words, char *ret_text, size_t size)
+static int run_psd(const char *const *words, char *ret_text, size_t size)
 {
     const char *program = getenv("PSD_PROGRAM");
     int ends[2];
@@ -70,23 +68,20 @@ run_psd(const char *const *words, char *ret_text, size_t size)
 }
 
 /* psd with these words ends with that code, saying that. */
-#define CHECK_RUN(code, part, ...)                                         \
-    do {                                                                   \
-        static char said[65536];                                           \
-        int got = run_psd((const char *const[]){"psd", __VA_ARGS__, NULL}, \
-                          said, sizeof said);                              \
-        if (got != (code) || strstr(said, part) == NULL) {                 \
-            (void)fprintf(stderr,                                          \
-                          "%s:%d: exit %d, wanted %d and \"%s\": %s\n",    \
-                          __FILE__, __LINE__, got, code, part, said);      \
-            return false;                                                  \
-        }                                                                  \
+#define CHECK_RUN(code, part, ...)                                                             \
+    do {                                                                                       \
+        static char said[65536];                                                               \
+        int got = run_psd((const char *const[]){"psd", __VA_ARGS__, NULL}, said, sizeof said); \
+        if (got != (code) || strstr(said, part) == NULL) {                                     \
+            (void)fprintf(stderr, "%s:%d: exit %d, wanted %d and \"%s\": %s\n", __FILE__,      \
+                          __LINE__, got, code, part, said);                                    \
+            return false;                                                                      \
+        }                                                                                      \
     } while (0)
 
 /* ---- the command line ---- */
 
-static bool
-words_that_only_print(void)
+static bool words_that_only_print(void)
 {
     CHECK_RUN(0, "examples:\n", "--help");
     CHECK_RUN(0, "psd ", "--version");
@@ -95,25 +90,18 @@ words_that_only_print(void)
     return true;
 }
 
-static bool
-words_that_are_wrong(void)
+static bool words_that_are_wrong(void)
 {
-    CHECK_RUN(2, "psd: E5001 unknown option --shrads; did you mean --shards?",
-              "--shrads", "2");
+    CHECK_RUN(2, "psd: E5001 unknown option --shrads; did you mean --shards?", "--shrads", "2");
     CHECK_RUN(2, "psd: E5001 --shards wants N", "--shards");
-    CHECK_RUN(2, "psd: E5002 --shards: shards is \"0\"; allowed: 1 .. 256",
-              "--shards", "0");
-    CHECK_RUN(2, "psd: E5002 no/such.yaml: cannot be opened", "--config",
-              "no/such.yaml");
-    CHECK_RUN(2, "psd: E5002 --join: cluster.join is \"somewhere\"", "--join",
-              "somewhere");
-    CHECK_RUN(2, "security.allow_plaintext: true", "--listen",
-              "tcp://0.0.0.0:0");
+    CHECK_RUN(2, "psd: E5002 --shards: shards is \"0\"; allowed: 1 .. 256", "--shards", "0");
+    CHECK_RUN(2, "psd: E5002 no/such.yaml: cannot be opened", "--config", "no/such.yaml");
+    CHECK_RUN(2, "psd: E5002 --join: cluster.join is \"somewhere\"", "--join", "somewhere");
+    CHECK_RUN(2, "security.allow_plaintext: true", "--listen", "tcp://0.0.0.0:0");
     return true;
 }
 
-static bool
-a_wrong_file_is_told_with_its_line(daemon_t *d)
+static bool a_wrong_file_is_told_with_its_line(daemon_t *d)
 {
     char path[PATH_MAX];
 
@@ -135,8 +123,7 @@ a_wrong_file_is_told_with_its_line(daemon_t *d)
 
 /* ---- start ---- */
 
-static bool
-it_starts_and_says_where(daemon_t *d)
+static bool it_starts_and_says_where(daemon_t *d)
 {
     char text[8192];
     char path[PATH_MAX];
@@ -174,8 +161,7 @@ it_starts_and_says_where(daemon_t *d)
     return true;
 }
 
-static bool
-it_cannot_start_where_another_is(daemon_t *d)
+static bool it_cannot_start_where_another_is(daemon_t *d)
 {
     char data[PATH_MAX];
     char other[PATH_MAX];
@@ -183,10 +169,8 @@ it_cannot_start_where_another_is(daemon_t *d)
     (void)snprintf(data, sizeof data, "%.3000s/data", d->dir.path);
     (void)snprintf(other, sizeof other, "%.3000s/other", d->dir.path);
     CHECK_RUN(1, d->control, "--data-dir", other, "--listen", d->control);
-    CHECK_RUN(1, "ddress already in use", "--data-dir", other, "--listen",
-              d->control);
-    CHECK_RUN(1, "ddress already in use", "--data-dir", other, "--listen",
-              d->ipc);
+    CHECK_RUN(1, "ddress already in use", "--data-dir", other, "--listen", d->control);
+    CHECK_RUN(1, "ddress already in use", "--data-dir", other, "--listen", d->ipc);
     /* The same data directory: the pid of the one that has it is named. */
     {
         char pid[32];
@@ -197,8 +181,7 @@ it_cannot_start_where_another_is(daemon_t *d)
     return true;
 }
 
-static bool
-it_refuses_what_is_not_its_own(daemon_t *d)
+static bool it_refuses_what_is_not_its_own(daemon_t *d)
 {
     char data[PATH_MAX];
     char garbage[PATH_MAX];
@@ -212,51 +195,43 @@ it_refuses_what_is_not_its_own(daemon_t *d)
     (void)snprintf(file, sizeof file, "%.3000s/file", d->dir.path);
     CHECK(write_file(d, "cluster.yaml", "cluster: {name: other}\n"));
     (void)snprintf(path, sizeof path, "%.3000s/cluster.yaml", d->dir.path);
-    CHECK_RUN(6, "belongs to cluster \"psd\", cluster.name is \"other\"",
-              "--data-dir", data, "--listen", "tcp://127.0.0.1:0", "--config",
-              path);
+    CHECK_RUN(6, "belongs to cluster \"psd\", cluster.name is \"other\"", "--data-dir", data,
+              "--listen", "tcp://127.0.0.1:0", "--config", path);
     CHECK(write_file(d, "node.yaml", "node: {name: someone}\n"));
     (void)snprintf(path, sizeof path, "%.3000s/node.yaml", d->dir.path);
-    CHECK_RUN(6, "node.name is \"someone\"", "--data-dir", data, "--listen",
-              "tcp://127.0.0.1:0", "--config", path);
+    CHECK_RUN(6, "node.name is \"someone\"", "--data-dir", data, "--listen", "tcp://127.0.0.1:0",
+              "--config", path);
 
     CHECK(mkdir(garbage, 0700) == 0);
     CHECK(write_file(d, "garbage/registry.db",
                      "this was never a registry, it is only some text that "
                      "somebody put here\n"));
-    CHECK_RUN(6, "registry.db", "--data-dir", garbage, "--listen",
-              "tcp://127.0.0.1:0");
+    CHECK_RUN(6, "registry.db", "--data-dir", garbage, "--listen", "tcp://127.0.0.1:0");
     CHECK(mkdir(later, 0700) == 0);
     CHECK(write_file(d, "later/format", "psd data format 99\n"));
-    CHECK_RUN(6, "has data format 99, and this psd reads and writes",
-              "--data-dir", later, "--listen", "tcp://127.0.0.1:0");
+    CHECK_RUN(6, "has data format 99, and this psd reads and writes", "--data-dir", later,
+              "--listen", "tcp://127.0.0.1:0");
     CHECK(write_file(d, "file", "a file\n"));
-    CHECK_RUN(1, "a file is in the way", "--data-dir", file, "--listen",
-              "tcp://127.0.0.1:0");
+    CHECK_RUN(1, "a file is in the way", "--data-dir", file, "--listen", "tcp://127.0.0.1:0");
     return true;
 }
 
 /* ---- signals ---- */
 
-static bool
-hup_reads_the_settings_again(daemon_t *d)
+static bool hup_reads_the_settings_again(daemon_t *d)
 {
-    CHECK(write_file(d, "psd.yaml",
-                     BASE "log: {level: debug}\nlimits: {tables: 1}\n"));
+    CHECK(write_file(d, "psd.yaml", BASE "log: {level: debug}\nlimits: {tables: 1}\n"));
     CHECK(kill(d->pid, SIGHUP) == 0);
     CHECK(wait_log(d, "info reloaded restart_needed=0"));
     {
         control_t c = {.fd = -1};
 
         CHECK(control_open(&c, d, 20));
-        CHECK(control_ask(&c, "table_create",
-                          ",\"spec\":{\"name\":\"one\",\"rows\":10}",
+        CHECK(control_ask(&c, "table_create", ",\"spec\":{\"name\":\"one\",\"rows\":10}",
                           "\"status\":\"OK\""));
-        CHECK(control_ask(&c, "table_create",
-                          ",\"spec\":{\"name\":\"two\",\"rows\":10}",
+        CHECK(control_ask(&c, "table_create", ",\"spec\":{\"name\":\"two\",\"rows\":10}",
                           "limits.tables, which is 1"));
-        CHECK(control_ask(&c, "table_drop", ",\"name\":\"one\"",
-                          "\"dropped\":true"));
+        CHECK(control_ask(&c, "table_drop", ",\"name\":\"one\"", "\"dropped\":true"));
         control_close(&c);
     }
     /* A line of level debug, which were not there before. */
@@ -275,8 +250,7 @@ hup_reads_the_settings_again(daemon_t *d)
     return true;
 }
 
-static bool
-term_stops_cleanly(daemon_t *d)
+static bool term_stops_cleanly(daemon_t *d)
 {
     char path[PATH_MAX];
     control_t c = {.fd = -1};
@@ -315,8 +289,7 @@ term_stops_cleanly(daemon_t *d)
         CHECK(WIFEXITED(status) && WEXITSTATUS(status) == 0);
     }
     CHECK(log_has(d, "info stopped"));
-    (void)snprintf(path, sizeof path, "%.3000s/data/endpoints.json",
-                   d->dir.path);
+    (void)snprintf(path, sizeof path, "%.3000s/data/endpoints.json", d->dir.path);
     CHECK(access(path, F_OK) != 0);
     (void)snprintf(path, sizeof path, "%.3000s/data/psd.ipc", d->dir.path);
     CHECK(access(path, F_OK) != 0);
@@ -325,8 +298,7 @@ term_stops_cleanly(daemon_t *d)
 
 /* A peer that never reads keeps answers in the queue, so that a clean stop
  * takes as long as the sockets linger. */
-static bool
-a_second_term_stops_at_once(daemon_t *d)
+static bool a_second_term_stops_at_once(daemon_t *d)
 {
     static const char REQUEST[] = "{\"v\":1,\"id\":1,\"op\":\"nothing\"}";
     static char many[1 << 20];
@@ -347,8 +319,7 @@ a_second_term_stops_at_once(daemon_t *d)
     CHECK(kill(d->pid, SIGTERM) == 0);
     CHECK(wait_log(d, "info stopping signal=TERM"));
     /* The signal's own meaning is back shortly after that line. */
-    for (int i = 0; i < WAIT_STEPS && waitpid(d->pid, &status, WNOHANG) == 0;
-         i++) {
+    for (int i = 0; i < WAIT_STEPS && waitpid(d->pid, &status, WNOHANG) == 0; i++) {
         (void)kill(d->pid, SIGTERM);
         step();
     }
@@ -362,8 +333,7 @@ a_second_term_stops_at_once(daemon_t *d)
 /* ---- systemd ---- */
 
 /* Reads what psd tells systemd until it says that. */
-static bool
-is_told(int fd, const char *word)
+static bool is_told(int fd, const char *word)
 {
     char text[1024];
 
@@ -381,8 +351,7 @@ is_told(int fd, const char *word)
     }
 }
 
-static bool
-systemd_is_told(daemon_t *d)
+static bool systemd_is_told(daemon_t *d)
 {
     const struct timeval limit = {.tv_sec = 20};
     struct sockaddr_un at = {.sun_family = AF_UNIX};
@@ -390,15 +359,13 @@ systemd_is_told(daemon_t *d)
     char text[PATH_MAX];
     int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
 
-    (void)snprintf(at.sun_path, sizeof at.sun_path, "%.90s/notify",
-                   d->dir.path);
+    (void)snprintf(at.sun_path, sizeof at.sun_path, "%.90s/notify", d->dir.path);
     CHECK(fd >= 0);
     CHECK(bind(fd, (const struct sockaddr *)&at, sizeof at) == 0);
     (void)setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit);
     (void)snprintf(text, sizeof text, "%.3000s/log", d->dir.path);
     CHECK(stat(text, &log) == 0);
-    (void)snprintf(text, sizeof text, "%ju:%ju", (uintmax_t)log.st_dev,
-                   (uintmax_t)log.st_ino);
+    (void)snprintf(text, sizeof text, "%ju:%ju", (uintmax_t)log.st_dev, (uintmax_t)log.st_ino);
     CHECK(setenv("NOTIFY_SOCKET", at.sun_path, 1) == 0);
     CHECK(setenv("WATCHDOG_USEC", "200000", 1) == 0);
     CHECK(setenv("JOURNAL_STREAM", text, 1) == 0);
@@ -421,23 +388,20 @@ systemd_is_told(daemon_t *d)
 
 /* ---- restart ---- */
 
-static bool
-after_a_restart_tables_are_known_and_rows_lost(daemon_t *d)
+static bool after_a_restart_tables_are_known_and_rows_lost(daemon_t *d)
 {
     control_t c = {.fd = -1};
     unsigned long long old = 0;
 
     CHECK(control_open(&c, d, 40));
     old = c.session;
-    CHECK(control_ask(&c, "table_create",
-                      ",\"spec\":{\"name\":\"kept\",\"rows\":1000,\"cols\":3}",
+    CHECK(control_ask(&c, "table_create", ",\"spec\":{\"name\":\"kept\",\"rows\":1000,\"cols\":3}",
                       "\"rows_lost\":false"));
     CHECK(control_ask(&c, "job_join",
                       ",\"job\":\"old\",\"worker\":0,\"workers\":1,"
                       "\"max_delay\":2",
                       "\"joins\":1"));
-    CHECK(control_ask(&c, "table_open", ",\"name\":\"kept\",\"job\":\"old\"",
-                      "\"OK\""));
+    CHECK(control_ask(&c, "table_open", ",\"name\":\"kept\",\"job\":\"old\"", "\"OK\""));
     control_close(&c);
     CHECK(daemon_end(d, SIGKILL));
     CHECK(daemon_restart(d));
@@ -446,13 +410,11 @@ after_a_restart_tables_are_known_and_rows_lost(daemon_t *d)
 
     CHECK(control_open(&c, d, 41));
     CHECK(c.session > old);
-    CHECK(control_ask(&c, "table_inspect", ",\"name\":\"kept\"",
-                      "\"rows_lost\":true"));
+    CHECK(control_ask(&c, "table_inspect", ",\"name\":\"kept\"", "\"rows_lost\":true"));
     CHECK(strstr(c.reply, "\"hint\":") != NULL);
     CHECK(strstr(c.reply, "\"rows\":1000,\"cols\":3") != NULL);
     CHECK(control_ask(&c, "cluster_status", "", "\"healthy\":false"));
-    CHECK(control_ask(&c, "worker_list", ",\"job\":\"old\"",
-                      "\"state\":\"lost\""));
+    CHECK(control_ask(&c, "worker_list", ",\"job\":\"old\"", "\"state\":\"lost\""));
     CHECK(control_ask(&c, "why", ",\"job\":\"old\"",
                       "worker 0 was lost at clock 0, with the rows of table "
                       "\\\"kept\\\", which are gone"));
@@ -460,10 +422,8 @@ after_a_restart_tables_are_known_and_rows_lost(daemon_t *d)
      * for them, or for what its worker waits for. */
     c.session = old;
     CHECK(control_ask(&c, "table_list", "", "\"OK\""));
-    CHECK(control_ask(&c, "routes", ",\"tables\":[1]",
-                      "\"status\":\"ROWS_LOST\""));
-    CHECK(control_ask(&c, "heartbeat", ",\"job_id\":1,\"worker\":0",
-                      "\"status\":\"ROWS_LOST\""));
+    CHECK(control_ask(&c, "routes", ",\"tables\":[1]", "\"status\":\"ROWS_LOST\""));
+    CHECK(control_ask(&c, "heartbeat", ",\"job_id\":1,\"worker\":0", "\"status\":\"ROWS_LOST\""));
     c.session = old + 100000;
     CHECK(control_ask(&c, "table_list", "", "\"status\":\"NO_SESSION\""));
     control_close(&c);
@@ -485,8 +445,7 @@ after_a_restart_tables_are_known_and_rows_lost(daemon_t *d)
         }                                                                  \
     } while (0)
 
-int
-main(void)
+int main(void)
 {
     daemon_t d = {.pid = 0};
     bool good = true;

@@ -21,8 +21,7 @@ static char reply[REPLY_SIZE];
 static uint8_t noise[1 << 16];
 
 /* xorshift: the same noise in every run. */
-static uint64_t
-next_noise(void)
+static uint64_t next_noise(void)
 {
     static uint64_t state = 88172645463325252U;
 
@@ -32,8 +31,7 @@ next_noise(void)
     return state;
 }
 
-static void
-fill_noise(void)
+static void fill_noise(void)
 {
     for (size_t i = 0; i < sizeof noise; i++) {
         noise[i] = (uint8_t)next_noise();
@@ -41,8 +39,7 @@ fill_noise(void)
 }
 
 /* The daemon cuts the connection off; what it says before is read away. */
-static bool
-is_cut_off(int fd)
+static bool is_cut_off(int fd)
 {
     char byte = 0;
 
@@ -57,8 +54,7 @@ is_cut_off(int fd)
 
 /* ---- below the messages ---- */
 
-static bool
-send_noise(const char *endpoint, size_t size)
+static bool send_noise(const char *endpoint, size_t size)
 {
     int fd = zmtp_dial(endpoint, 0);
 
@@ -70,11 +66,9 @@ send_noise(const char *endpoint, size_t size)
 }
 
 /* A frame that says it has 2 GiB is refused by its length alone. */
-static bool
-announce_2_gib(const char *endpoint)
+static bool announce_2_gib(const char *endpoint)
 {
-    static const uint64_t SIZES[] = {UINT64_C(2) << 30,
-                                     (UINT64_C(64) << 20) + 1, UINT64_MAX,
+    static const uint64_t SIZES[] = {UINT64_C(2) << 30, (UINT64_C(64) << 20) + 1, UINT64_MAX,
                                      UINT64_C(1) << 62};
 
     for (size_t i = 0; i < sizeof SIZES / sizeof SIZES[0]; i++) {
@@ -90,12 +84,10 @@ announce_2_gib(const char *endpoint)
 }
 
 /* A peer that chose its own routing id is not spoken to. */
-static bool
-choose_an_id(const char *endpoint)
+static bool choose_an_id(const char *endpoint)
 {
-    static const char HELLO[] =
-        "{\"v\":1,\"id\":1,\"op\":\"hello\",\"versions\":[1,1],"
-        "\"client\":\"00000000-0000-4000-a000-000000000001\"}";
+    static const char HELLO[] = "{\"v\":1,\"id\":1,\"op\":\"hello\",\"versions\":[1,1],"
+                                "\"client\":\"00000000-0000-4000-a000-000000000001\"}";
     int fd = zmtp_dial(endpoint, 0);
     struct pollfd item = {.fd = fd, .events = POLLIN};
 
@@ -128,14 +120,12 @@ static const bad_request_t BAD[] = {
     {"{\"v\":1,\"id\":1,\"op\":7}", "op"},
     {"{\"v\":1,\"id\":1,\"op\":\"helo\"}", "did you mean \\\"hello\\\"?"},
     {"{\"v\":1,\"id\":1,\"op\":\"table_list\"}", "session is missing"},
-    {"{\"v\":1,\"id\":1,\"op\":\"table_list\",\"session\":99999}",
-     "NO_SESSION"},
+    {"{\"v\":1,\"id\":1,\"op\":\"table_list\",\"session\":99999}", "NO_SESSION"},
     {"{\"v\":1,\"id\":1,\"op\":\"table_list\",\"session\":0}", "NO_SESSION"},
     {"{\"v\":1,\"id\":1,\"op\":\"hello\"}", "versions is missing"},
     {"{\"v\":1,\"id\":1,\"op\":\"hello\",\"versions\":[1]}", "versions"},
     {"{\"v\":1,\"id\":1,\"op\":\"hello\",\"versions\":[7,9]}", "VERSION"},
-    {"{\"v\":1,\"id\":1,\"op\":\"hello\",\"versions\":[1,1],\"client\":\"x\"}",
-     "client"},
+    {"{\"v\":1,\"id\":1,\"op\":\"hello\",\"versions\":[1,1],\"client\":\"x\"}", "client"},
     {"{\"v\":1,\"id\":1,\"op\":\"hello\",\"versions\":[1,1],\"client\":"
      "\"00000000-0000-0000-0000-000000000000\"}",
      "all zeroes"},
@@ -153,15 +143,12 @@ static const bad_request_t BAD_OPS[] = {
     {"\"table_create\",\"spec\":{}", "name is missing"},
     {"\"table_create\",\"spec\":{\"name\":\"a b\",\"rows\":1}", "a b"},
     {"\"table_create\",\"spec\":{\"name\":\"t\",\"rows\":0}", "rows"},
-    {"\"table_create\",\"spec\":{\"name\":\"t\",\"rows\":1,\"cols\":0}",
-     "cols"},
-    {"\"table_create\",\"spec\":{\"name\":\"t\",\"rows\":1,\"type\":\"f16\"}",
-     "f16"},
+    {"\"table_create\",\"spec\":{\"name\":\"t\",\"rows\":1,\"cols\":0}", "cols"},
+    {"\"table_create\",\"spec\":{\"name\":\"t\",\"rows\":1,\"type\":\"f16\"}", "f16"},
     {"\"table_create\",\"spec\":{\"name\":\"t\",\"rows\":1,\"n_partitions\":"
      "99999}",
      "99999"},
-    {"\"table_create\",\"spec\":{\"name\":\"t\",\"rows\":1,\"replicas\":9}",
-     "replica"},
+    {"\"table_create\",\"spec\":{\"name\":\"t\",\"rows\":1,\"replicas\":9}", "replica"},
     {"\"table_create\",\"spec\":{\"name\":\"t\",\"rows\":1,\"type\":\"i32\","
      "\"updater\":{\"name\":\"ftrl\"}}",
      "ftrl"},
@@ -180,8 +167,7 @@ static const bad_request_t BAD_OPS[] = {
     {"\"cluster_events\",\"limit\":0", "limit is 0"},
 };
 
-static bool
-refuses_requests(const char *endpoint, unsigned client)
+static bool refuses_requests(const char *endpoint, unsigned client)
 {
     int fd = zmtp_connect(endpoint);
     unsigned long long session = 0;
@@ -206,9 +192,8 @@ refuses_requests(const char *endpoint, unsigned client)
     CHECK(at != NULL);
     session = strtoull(at + 10, NULL, 10);
     for (size_t i = 0; i < sizeof BAD_OPS / sizeof BAD_OPS[0]; i++) {
-        (void)snprintf(request, sizeof request,
-                       "{\"v\":1,\"id\":%zu,\"session\":%llu,\"op\":%s}", i + 2,
-                       session, BAD_OPS[i].text);
+        (void)snprintf(request, sizeof request, "{\"v\":1,\"id\":%zu,\"session\":%llu,\"op\":%s}",
+                       i + 2, session, BAD_OPS[i].text);
         CHECK(zmtp_ask(fd, request, reply, sizeof reply));
         if (strstr(reply, BAD_OPS[i].answer) == NULL ||
             strstr(reply, "\"error\":{\"code\":\"E") == NULL) {
@@ -221,8 +206,7 @@ refuses_requests(const char *endpoint, unsigned client)
 }
 
 /* A document that is too deep, and one that is too long. */
-static bool
-refuses_large_documents(const char *endpoint)
+static bool refuses_large_documents(const char *endpoint)
 {
     static char deep[100000];
     size_t size = (size_t)17 << 20;
@@ -252,8 +236,7 @@ refuses_large_documents(const char *endpoint)
 
 /* Frames that are no data messages are answered REFUSED; those that look like
  * one from afar too. */
-static bool
-refuses_messages(const char *endpoint)
+static bool refuses_messages(const char *endpoint)
 {
     int fd = zmtp_connect(endpoint);
     size_t size = 0;
@@ -282,8 +265,7 @@ refuses_messages(const char *endpoint)
 
 /* ---- rounds ---- */
 
-static long
-resident_kb(const daemon_t *d)
+static long resident_kb(const daemon_t *d)
 {
     char path[64];
     char line[256];
@@ -304,16 +286,14 @@ resident_kb(const daemon_t *d)
 }
 
 /* The first shard's tcp endpoint. */
-static bool
-find_shard(const daemon_t *d, char ret[256])
+static bool find_shard(const daemon_t *d, char ret[256])
 {
     char path[PATH_MAX];
     char text[8192] = "";
     const char *at = NULL;
     FILE *file = NULL;
 
-    (void)snprintf(path, sizeof path, "%.3000s/data/endpoints.json",
-                   d->dir.path);
+    (void)snprintf(path, sizeof path, "%.3000s/data/endpoints.json", d->dir.path);
     file = fopen(path, "re");
     CHECK(file != NULL);
     (void)fread(text, 1, sizeof text - 1, file);
@@ -325,8 +305,7 @@ find_shard(const daemon_t *d, char ret[256])
     return true;
 }
 
-static bool
-play_round(const daemon_t *d, const char *shard, unsigned round)
+static bool play_round(const daemon_t *d, const char *shard, unsigned round)
 {
     fill_noise();
     for (int i = 0; i < BLIND; i++) {
@@ -342,8 +321,7 @@ play_round(const daemon_t *d, const char *shard, unsigned round)
     return true;
 }
 
-int
-main(void)
+int main(void)
 {
     daemon_t d = {.pid = 0};
     char shard[256] = "";
@@ -358,8 +336,7 @@ main(void)
         good = play_round(&d, shard, round);
     }
     after_kb = resident_kb(&d);
-    (void)fprintf(stderr, "resident: %ld kB, then %ld kB\n", before_kb,
-                  after_kb);
+    (void)fprintf(stderr, "resident: %ld kB, then %ld kB\n", before_kb, after_kb);
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
     /* A sanitizer keeps what was freed for a while. */
     good = good && before_kb > 0 && after_kb - before_kb < GROWTH_KB;

@@ -19,8 +19,7 @@
 
 static char reply[REPLY_SIZE];
 
-static unsigned long long
-open_session(int fd, unsigned client)
+static unsigned long long open_session(int fd, unsigned client)
 {
     char request[200];
     const char *at = NULL;
@@ -37,8 +36,7 @@ open_session(int fd, unsigned client)
 }
 
 /* Kills the daemon after a while, from another process. */
-static pid_t
-start_killer(pid_t victim, unsigned after_us)
+static pid_t start_killer(pid_t victim, unsigned after_us)
 {
     pid_t pid = 0;
 
@@ -55,8 +53,7 @@ start_killer(pid_t victim, unsigned after_us)
 }
 
 /* Makes tables until the daemon is gone; the number of answers. */
-static unsigned
-make_tables(int fd, unsigned long long session)
+static unsigned make_tables(int fd, unsigned long long session)
 {
     unsigned n = 0;
 
@@ -76,8 +73,7 @@ make_tables(int fd, unsigned long long session)
 }
 
 /* Table t<n> is there, with all its partitions. */
-static bool
-is_whole(int fd, unsigned long long session, unsigned n, bool *ret_is_there)
+static bool is_whole(int fd, unsigned long long session, unsigned n, bool *ret_is_there)
 {
     char request[200];
     char partition[64];
@@ -96,18 +92,15 @@ is_whole(int fd, unsigned long long session, unsigned n, bool *ret_is_there)
     for (int i = 0; i < PARTITIONS; i++) {
         (void)snprintf(partition, sizeof partition, "{\"partition\":%d,", i);
         CHECK(strstr(reply, partition) != NULL);
-        (void)snprintf(partition, sizeof partition,
-                       "{\"id\":%d,\"first_row\":", i);
+        (void)snprintf(partition, sizeof partition, "{\"id\":%d,\"first_row\":", i);
         CHECK(strstr(reply, partition) != NULL);
     }
-    (void)snprintf(partition, sizeof partition, "{\"partition\":%d,",
-                   PARTITIONS);
+    (void)snprintf(partition, sizeof partition, "{\"partition\":%d,", PARTITIONS);
     CHECK(strstr(reply, partition) == NULL);
     return true;
 }
 
-static bool
-drop(int fd, unsigned long long session, unsigned n)
+static bool drop(int fd, unsigned long long session, unsigned n)
 {
     char request[200];
 
@@ -121,8 +114,7 @@ drop(int fd, unsigned long long session, unsigned n)
 }
 
 /* Looks at what is there after the restart, and removes it. */
-static bool
-check_tables(const daemon_t *d, unsigned round, unsigned n_answered)
+static bool check_tables(const daemon_t *d, unsigned round, unsigned n_answered)
 {
     int fd = zmtp_connect(d->control);
     unsigned long long session = open_session(fd, 2 * round + 1);
@@ -143,8 +135,7 @@ check_tables(const daemon_t *d, unsigned round, unsigned n_answered)
     return true;
 }
 
-static bool
-play_round(daemon_t *d, unsigned round, unsigned *n_tables)
+static bool play_round(daemon_t *d, unsigned round, unsigned *n_tables)
 {
     /* Spread over the life, another order in each run of the same rounds. */
     unsigned after_us = round * 7919 % LIFE_US;
@@ -166,12 +157,10 @@ play_round(daemon_t *d, unsigned round, unsigned *n_tables)
     return check_tables(d, round, n);
 }
 
-int
-main(void)
+int main(void)
 {
     const char *wanted = getenv("PSD_ROUNDS");
-    unsigned rounds =
-        wanted == NULL ? ROUNDS : (unsigned)strtoul(wanted, NULL, 10);
+    unsigned rounds = wanted == NULL ? ROUNDS : (unsigned)strtoul(wanted, NULL, 10);
     daemon_t d = {.pid = 0};
     unsigned n_tables = 0;
     bool good = daemon_start(&d, "shards: 2\n");

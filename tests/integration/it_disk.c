@@ -11,14 +11,12 @@
 #include "support/check.h"
 #include "support/daemon.h"
 
-static void
-path_in(const daemon_t *daemon, const char *name, char ret[PATH_MAX])
+static void path_in(const daemon_t *daemon, const char *name, char ret[PATH_MAX])
 {
     (void)snprintf(ret, PATH_MAX, "%.3000s/data/%s", daemon->dir.path, name);
 }
 
-static bool
-copy_file(const daemon_t *daemon, const char *from, const char *to)
+static bool copy_file(const daemon_t *daemon, const char *from, const char *to)
 {
     char paths[2][PATH_MAX];
     char bytes[4096];
@@ -39,12 +37,8 @@ copy_file(const daemon_t *daemon, const char *from, const char *to)
 }
 
 /* Opens or makes the table, adds `delta`, and expects `wanted` then. */
-static bool
-add(const daemon_t *daemon,
-    const char *name,
-    int64_t delta,
-    int64_t wanted,
-    psd_error_t *err)
+static bool add(const daemon_t *daemon, const char *name, int64_t delta, int64_t wanted,
+                psd_error_t *err)
 {
     psd_client_t *client = NULL;
     psd_table_t *table = NULL;
@@ -66,8 +60,7 @@ add(const daemon_t *daemon,
     return true;
 }
 
-static bool
-values_stay(daemon_t *daemon, psd_error_t *err)
+static bool values_stay(daemon_t *daemon, psd_error_t *err)
 {
     CHECK(add(daemon, "w", 5, 5, err));
     CHECK(daemon_end(daemon, SIGKILL));
@@ -80,8 +73,7 @@ values_stay(daemon_t *daemon, psd_error_t *err)
 }
 
 /* The registry as it was before the table: its number is given again. */
-static bool
-an_unknown_table_is_forgotten(daemon_t *daemon, psd_error_t *err)
+static bool an_unknown_table_is_forgotten(daemon_t *daemon, psd_error_t *err)
 {
     char path[PATH_MAX];
 
@@ -96,8 +88,7 @@ an_unknown_table_is_forgotten(daemon_t *daemon, psd_error_t *err)
     return true;
 }
 
-static bool
-damage_is_named(daemon_t *daemon)
+static bool damage_is_named(daemon_t *daemon)
 {
     char path[PATH_MAX];
     FILE *file = NULL;
@@ -121,16 +112,14 @@ damage_is_named(daemon_t *daemon)
     return true;
 }
 
-int
-main(void)
+int main(void)
 {
     psd_error_t *err = psd_error_new();
     daemon_t daemon;
-    bool ok =
-        daemon_start(&daemon, "shards: 1\n") && daemon_end(&daemon, SIGTERM) &&
-        copy_file(&daemon, "registry.db", "before.db") &&
-        daemon_restart(&daemon) && values_stay(&daemon, err) &&
-        an_unknown_table_is_forgotten(&daemon, err) && damage_is_named(&daemon);
+    bool ok = daemon_start(&daemon, "shards: 1\n") && daemon_end(&daemon, SIGTERM) &&
+              copy_file(&daemon, "registry.db", "before.db") && daemon_restart(&daemon) &&
+              values_stay(&daemon, err) && an_unknown_table_is_forgotten(&daemon, err) &&
+              damage_is_named(&daemon);
 
     daemon_drop(&daemon, !ok);
     psd_error_destroy(&err);

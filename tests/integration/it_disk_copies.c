@@ -35,15 +35,12 @@ typedef struct tables {
     int64_t wanted; /* of every value */
 } tables_t;
 
-static bool
-open_tables(cluster_t *cluster, tables_t *self, psd_error_t *err)
+static bool open_tables(cluster_t *cluster, tables_t *self, psd_error_t *err)
 {
     psd_options_t *options = psd_options_new();
 
     psd_options_set_timeout_ms(options, CALL_MS);
-    CHECK_OK(
-        psd_connect(cluster->nodes[0].control, options, &self->client, err),
-        err);
+    CHECK_OK(psd_connect(cluster->nodes[0].control, options, &self->client, err), err);
     psd_options_destroy(&options);
     for (int i = 0; i < TABLES; i++) {
         psd_spec_t *spec = psd_spec_new();
@@ -53,16 +50,13 @@ open_tables(cluster_t *cluster, tables_t *self, psd_error_t *err)
         CHECK_OK(psd_spec_set(spec, "partitions", "6", err), err);
         CHECK_OK(psd_spec_set(spec, "replicas", replicas[i], err), err);
         CHECK_OK(psd_spec_set(spec, "ack", "disk", err), err);
-        CHECK_OK(
-            psd_table_ensure(self->client, names[i], spec, &self->at[i], err),
-            err);
+        CHECK_OK(psd_table_ensure(self->client, names[i], spec, &self->at[i], err), err);
         psd_spec_destroy(&spec);
     }
     return true;
 }
 
-static void
-close_tables(tables_t *self)
+static void close_tables(tables_t *self)
 {
     for (int i = 0; i < TABLES; i++) {
         psd_table_close(&self->at[i]);
@@ -70,8 +64,7 @@ close_tables(tables_t *self)
     psd_close(&self->client);
 }
 
-static bool
-push_often(tables_t *self, psd_error_t *err)
+static bool push_often(tables_t *self, psd_error_t *err)
 {
     for (int n = 0; n < PUSHES; n++) {
         for (int i = 0; i < TABLES; i++) {
@@ -82,16 +75,14 @@ push_often(tables_t *self, psd_error_t *err)
     return true;
 }
 
-static bool
-have_all(tables_t *self, psd_error_t *err)
+static bool have_all(tables_t *self, psd_error_t *err)
 {
     for (int i = 0; i < TABLES; i++) {
         CHECK_OK(psd_pull(self->at[i], rows, ROWS, values, ROWS, err), err);
         for (size_t k = 0; k < ROWS; k++) {
             if (values[k] != self->wanted) {
-                (void)fprintf(stderr, "%s: row %zu is %lld, not %lld\n",
-                              names[i], k, (long long)values[k],
-                              (long long)self->wanted);
+                (void)fprintf(stderr, "%s: row %zu is %lld, not %lld\n", names[i], k,
+                              (long long)values[k], (long long)self->wanted);
                 return false;
             }
         }
@@ -100,10 +91,7 @@ have_all(tables_t *self, psd_error_t *err)
 }
 
 /* Which node it is: one that holds primaries and not the registry. */
-static bool
-a_node_is_killed_and_comes_back(cluster_t *cluster,
-                                tables_t *tables,
-                                psd_error_t *err)
+static bool a_node_is_killed_and_comes_back(cluster_t *cluster, tables_t *tables, psd_error_t *err)
 {
     CHECK(cluster_kill(cluster, 1, SIGKILL));
     CHECK(push_often(tables, err));
@@ -116,8 +104,7 @@ a_node_is_killed_and_comes_back(cluster_t *cluster,
 
 /* Who was connected is not: a client's sessions are the registry's, which goes
  * too. */
-static bool
-all_are_killed_at_once(cluster_t *cluster, tables_t *tables, psd_error_t *err)
+static bool all_are_killed_at_once(cluster_t *cluster, tables_t *tables, psd_error_t *err)
 {
     for (unsigned i = 0; i < NODES; i++) {
         CHECK(cluster_kill(cluster, i, SIGKILL));
@@ -132,8 +119,7 @@ all_are_killed_at_once(cluster_t *cluster, tables_t *tables, psd_error_t *err)
 }
 
 /* Asks until the answer has the part, which is an event to wait for. */
-static bool
-status_says(psd_client_t *client, const char *part, psd_error_t *err)
+static bool status_says(psd_client_t *client, const char *part, psd_error_t *err)
 {
     const struct timespec step = {.tv_nsec = 5000000};
     bool has = false;
@@ -141,9 +127,7 @@ status_says(psd_client_t *client, const char *part, psd_error_t *err)
     for (int i = 0; i < LOOKS_MAX && !has; i++) {
         char *reply = NULL;
 
-        CHECK_OK(psd_request(client, "{\"op\":\"cluster_status\"}", CALL_MS,
-                             &reply, err),
-                 err);
+        CHECK_OK(psd_request(client, "{\"op\":\"cluster_status\"}", CALL_MS, &reply, err), err);
         has = strstr(reply, part) != NULL;
         if (i == LOOKS_MAX - 1 && !has) {
             (void)fprintf(stderr, "no \"%s\" in %s\n", part, reply);
@@ -156,10 +140,8 @@ status_says(psd_client_t *client, const char *part, psd_error_t *err)
 
 /* All are killed, and one stays away: what it has of tables with copies on all
  * nodes is waited for. That others served was said of it. */
-static bool
-a_copy_that_is_waited_for_is_named(cluster_t *cluster,
-                                   tables_t *tables,
-                                   psd_error_t *err)
+static bool a_copy_that_is_waited_for_is_named(cluster_t *cluster, tables_t *tables,
+                                               psd_error_t *err)
 {
     /* A copy that is alone in sync waits for no other. */
     CHECK(status_says(tables->client, "\"healthy\":true", err));
@@ -174,12 +156,10 @@ a_copy_that_is_waited_for_is_named(cluster_t *cluster,
                       "is waited for",
                       err));
     CHECK(cluster_restart(cluster, 1));
-    return have_all(tables, err) && push_often(tables, err) &&
-           have_all(tables, err);
+    return have_all(tables, err) && push_often(tables, err) && have_all(tables, err);
 }
 
-int
-main(void)
+int main(void)
 {
     cluster_t cluster = {.n_nodes = 0};
     tables_t tables = {.wanted = 0};
@@ -190,9 +170,8 @@ main(void)
         rows[i] = i;
         ones[i] = 1;
     }
-    good = good && open_tables(&cluster, &tables, err) &&
-           push_often(&tables, err) && have_all(&tables, err) &&
-           all_are_killed_at_once(&cluster, &tables, err) &&
+    good = good && open_tables(&cluster, &tables, err) && push_often(&tables, err) &&
+           have_all(&tables, err) && all_are_killed_at_once(&cluster, &tables, err) &&
            a_node_is_killed_and_comes_back(&cluster, &tables, err) &&
            a_copy_that_is_waited_for_is_named(&cluster, &tables, err) &&
            all_are_killed_at_once(&cluster, &tables, err);

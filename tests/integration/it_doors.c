@@ -27,8 +27,7 @@ typedef struct found {
     char text[TEXT_SIZE];
 } found_t;
 
-static bool
-is_root(void)
+static bool is_root(void)
 {
     return geteuid() == 0;
 }
@@ -41,17 +40,15 @@ typedef struct who {
 } who_t;
 
 /* For good. Without root we stay who we are. */
-static bool
-become(const who_t *who)
+static bool become(const who_t *who)
 {
-    return !is_root() || (setgroups(1, &who->other) == 0 &&
-                          setresgid(who->group, who->group, who->group) == 0 &&
-                          setresuid(USER, USER, USER) == 0);
+    return !is_root() ||
+           (setgroups(1, &who->other) == 0 && setresgid(who->group, who->group, who->group) == 0 &&
+            setresuid(USER, USER, USER) == 0);
 }
 
 /* A shard's lane is memory without a name that it shares with us. */
-static bool
-maps_lane(void)
+static bool maps_lane(void)
 {
     char line[1024];
     bool found = false;
@@ -67,8 +64,7 @@ maps_lane(void)
 }
 
 /* Pushes one and pulls it. */
-static psd_status_t
-use_table(psd_client_t *client, psd_error_t *err)
+static psd_status_t use_table(psd_client_t *client, psd_error_t *err)
 {
     psd_spec_t *spec = psd_spec_new();
     psd_table_t *table = NULL;
@@ -94,8 +90,7 @@ use_table(psd_client_t *client, psd_error_t *err)
     return rc;
 }
 
-static void
-try_it(const char *endpoint, const char *transport, found_t *found)
+static void try_it(const char *endpoint, const char *transport, found_t *found)
 {
     psd_error_t *err = psd_error_new();
     psd_options_t *options = psd_options_new();
@@ -115,11 +110,8 @@ try_it(const char *endpoint, const char *transport, found_t *found)
     psd_error_destroy(&err);
 }
 
-static bool
-client(const who_t *who,
-       const char *endpoint,
-       const char *transport,
-       found_t *ret_found)
+static bool client(const who_t *who, const char *endpoint, const char *transport,
+                   found_t *ret_found)
 {
     int ends[2];
     pid_t pid = -1;
@@ -144,15 +136,13 @@ client(const who_t *who,
     return true;
 }
 
-#define CHECK_FOUND(found, expected, part)                                     \
-    do {                                                                       \
-        if ((found).status != (expected) ||                                    \
-            strstr((found).text, part) == NULL) {                              \
-            (void)fprintf(stderr, "%s:%d: %s: got %s: %s\n", __FILE__,         \
-                          __LINE__, __func__, psd_status_name((found).status), \
-                          (found).text);                                       \
-            return false;                                                      \
-        }                                                                      \
+#define CHECK_FOUND(found, expected, part)                                                 \
+    do {                                                                                   \
+        if ((found).status != (expected) || strstr((found).text, part) == NULL) {          \
+            (void)fprintf(stderr, "%s:%d: %s: got %s: %s\n", __FILE__, __LINE__, __func__, \
+                          psd_status_name((found).status), (found).text);                  \
+            return false;                                                                  \
+        }                                                                                  \
     } while (0)
 
 /* ---- psd, with a directory for its sockets ---- */
@@ -163,16 +153,14 @@ typedef struct place {
     char run[PATH_MAX];
 } place_t;
 
-static void
-place_drop(place_t *self, bool failed)
+static void place_drop(place_t *self, bool failed)
 {
     daemon_drop(&self->daemon, failed);
     temp_dir_drop(&self->dir);
 }
 
 /* As root psd has the group MEMBERS. */
-static bool
-place_start(place_t *self, const char *peers, mode_t mask)
+static bool place_start(place_t *self, const char *peers, mode_t mask)
 {
     char config[PATH_MAX + 128];
     mode_t before = umask(0022);
@@ -184,14 +172,12 @@ place_start(place_t *self, const char *peers, mode_t mask)
                    "workers:\n  lost_after_ms: 60000\n",
                    self->run, peers);
     (void)umask(mask);
-    ok = ok && (!is_root() || setegid(MEMBERS) == 0) &&
-         daemon_start(&self->daemon, config);
+    ok = ok && (!is_root() || setegid(MEMBERS) == 0) && daemon_start(&self->daemon, config);
     (void)umask(before);
     return (!is_root() || setegid(0) == 0) && ok;
 }
 
-static bool
-has_mode(const place_t *place, const char *name, mode_t mode)
+static bool has_mode(const place_t *place, const char *name, mode_t mode)
 {
     char path[PATH_MAX];
     struct stat is;
@@ -199,26 +185,20 @@ has_mode(const place_t *place, const char *name, mode_t mode)
     (void)snprintf(path, sizeof path, "%.3000s/%s", place->run, name);
     CHECK(stat(path, &is) == 0);
     if ((is.st_mode & 07777) != mode) {
-        (void)fprintf(stderr, "%s has mode %04o, not %04o\n", path,
-                      is.st_mode & 07777U, mode);
+        (void)fprintf(stderr, "%s has mode %04o, not %04o\n", path, is.st_mode & 07777U, mode);
     }
-    return (is.st_mode & 07777) == mode &&
-           (!is_root() || is.st_gid == MEMBERS || mode == 0600);
+    return (is.st_mode & 07777) == mode && (!is_root() || is.st_gid == MEMBERS || mode == 0600);
 }
 
 /* ---- the tests ---- */
 
-static bool
-modes_are(
-    const char *peers, mode_t mask, mode_t dir, mode_t socket, mode_t file)
+static bool modes_are(const char *peers, mode_t mask, mode_t dir, mode_t socket, mode_t file)
 {
     place_t place = {.daemon = {.pid = 0}};
     bool ok = place_start(&place, peers, mask) && has_mode(&place, ".", dir) &&
-              has_mode(&place, "psd.ipc", socket) &&
-              has_mode(&place, "shard-0.ipc", socket) &&
+              has_mode(&place, "psd.ipc", socket) && has_mode(&place, "shard-0.ipc", socket) &&
               has_mode(&place, "shard-0.ipc.lane", socket) &&
-              has_mode(&place, "endpoints.json", file) &&
-              daemon_end(&place.daemon, SIGTERM);
+              has_mode(&place, "endpoints.json", file) && daemon_end(&place.daemon, SIGTERM);
 
     /* The end takes them away. */
     ok = ok && access(place.daemon.ipc + strlen("ipc://"), F_OK) != 0;
@@ -226,8 +206,7 @@ modes_are(
     return ok;
 }
 
-static bool
-modes_are_no_matter_of_the_umask(void)
+static bool modes_are_no_matter_of_the_umask(void)
 {
     static const mode_t MASKS[] = {0000, 0077};
 
@@ -239,8 +218,7 @@ modes_are_no_matter_of_the_umask(void)
     return true;
 }
 
-static bool
-members_get_the_lane(place_t *place)
+static bool members_get_the_lane(place_t *place)
 {
     /* Either of its groups will do. */
     static const who_t MEMBER[] = {{MEMBERS, OTHERS}, {OTHERS, MEMBERS}};
@@ -259,8 +237,7 @@ members_get_the_lane(place_t *place)
 
 /* Others are told which group to join when they ask for what is not theirs, and
  * come by tcp when they do not. */
-static bool
-others_come_by_tcp(place_t *place, const char *reason)
+static bool others_come_by_tcp(place_t *place, const char *reason)
 {
     static const who_t OTHER = {OTHERS, OTHERS};
     found_t found;
@@ -280,11 +257,9 @@ others_come_by_tcp(place_t *place, const char *reason)
 
 /* Without root: nobody but this user is there to be kept out, so that the mode
  * keeps it out itself. The group's bits stay, and name the group. */
-static bool
-lock_out(const place_t *place, mode_t mode)
+static bool lock_out(const place_t *place, mode_t mode)
 {
-    static const char *const NAMES[] = {"psd.ipc", "shard-0.ipc",
-                                        "shard-0.ipc.lane"};
+    static const char *const NAMES[] = {"psd.ipc", "shard-0.ipc", "shard-0.ipc.lane"};
     char path[PATH_MAX];
 
     for (size_t i = 0; i < sizeof NAMES / sizeof *NAMES; i++) {
@@ -294,26 +269,22 @@ lock_out(const place_t *place, mode_t mode)
     return true;
 }
 
-static bool
-the_group_is_let_in(void)
+static bool the_group_is_let_in(void)
 {
     place_t place = {.daemon = {.pid = 0}};
-    bool ok = place_start(&place, "group", 0077) &&
-              members_get_the_lane(&place) &&
-              (is_root() || lock_out(&place, 0060)) &&
-              others_come_by_tcp(&place, is_root() ? "group \"54321\" (usermod"
-                                                   : "is not in group \"");
+    bool ok =
+        place_start(&place, "group", 0077) && members_get_the_lane(&place) &&
+        (is_root() || lock_out(&place, 0060)) &&
+        others_come_by_tcp(&place, is_root() ? "group \"54321\" (usermod" : "is not in group \"");
 
     place_drop(&place, !ok);
     return ok;
 }
 
-static bool
-the_owner_alone_is_let_in(void)
+static bool the_owner_alone_is_let_in(void)
 {
     place_t place = {.daemon = {.pid = 0}};
-    bool ok = place_start(&place, "owner", 0000) &&
-              (is_root() || lock_out(&place, 0000)) &&
+    bool ok = place_start(&place, "owner", 0000) && (is_root() || lock_out(&place, 0000)) &&
               others_come_by_tcp(&place, "is open to user \"");
 
     place_drop(&place, !ok);
@@ -324,8 +295,7 @@ the_owner_alone_is_let_in(void)
 
 /* A client that is told nothing finds psd where its announcement lies; over the
  * unix socket when that lets it in. */
-static bool
-finds_it(const place_t *place)
+static bool finds_it(const place_t *place)
 {
     static const who_t MEMBER = {MEMBERS, OTHERS};
     char path[PATH_MAX];
@@ -351,14 +321,12 @@ finds_it(const place_t *place)
     CHECK(setenv("PSD_TIMEOUT_MS", "300", 1) == 0);
     CHECK(client(&MEMBER, NULL, "auto", &found));
     CHECK(unsetenv("PSD_TIMEOUT_MS") == 0);
-    CHECK_FOUND(found, found.status,
-                found.status == PSD_OK ? "" : "tcp://127.0.0.1:7171");
+    CHECK_FOUND(found, found.status, found.status == PSD_OK ? "" : "tcp://127.0.0.1:7171");
     CHECK(unsetenv("PSD_RUNTIME_DIR") == 0);
     return true;
 }
 
-static bool
-the_announcement_is_found(void)
+static bool the_announcement_is_found(void)
 {
     place_t place = {.daemon = {.pid = 0}};
     bool ok = place_start(&place, "group", 0022) && finds_it(&place);
@@ -368,8 +336,7 @@ the_announcement_is_found(void)
 }
 
 /* A second psd with the same directory for its sockets does not start. */
-static bool
-the_directory_is_one_psds(void)
+static bool the_directory_is_one_psds(void)
 {
     place_t place = {.daemon = {.pid = 0}};
     daemon_t second;
@@ -377,8 +344,7 @@ the_directory_is_one_psds(void)
     bool ok = place_start(&place, "owner", 0022);
 
     (void)snprintf(config, sizeof config, "runtime_dir: %s\n", place.run);
-    ok = ok && !daemon_start(&second, config) &&
-         log_has(&second, "runtime_dir: ") &&
+    ok = ok && !daemon_start(&second, config) && log_has(&second, "runtime_dir: ") &&
          log_has(&second, "is held by another psd with pid ");
     daemon_drop(&second, false);
     ok = ok && access(place.daemon.ipc + strlen("ipc://"), F_OK) == 0;
@@ -386,8 +352,7 @@ the_directory_is_one_psds(void)
     return ok;
 }
 
-int
-main(void)
+int main(void)
 {
     bool ok = modes_are_no_matter_of_the_umask() && the_group_is_let_in() &&
               the_owner_alone_is_let_in() && the_announcement_is_found() &&

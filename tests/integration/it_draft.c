@@ -21,8 +21,7 @@ typedef struct fixture {
     psd_error_t *err;
 } fixture_t;
 
-static psd_table_t *
-open_table(fixture_t *f, const char *name, const char *keys, const char *parts)
+static psd_table_t *open_table(fixture_t *f, const char *name, const char *keys, const char *parts)
 {
     psd_spec_t *spec = psd_spec_new();
     psd_table_t *table = NULL;
@@ -49,8 +48,7 @@ open_table(fixture_t *f, const char *name, const char *keys, const char *parts)
 }
 
 /* Fresh values for every push, several under way, all of them counted. */
-static bool
-fills_in_place(fixture_t *f, const char *name, const char *parts)
+static bool fills_in_place(fixture_t *f, const char *name, const char *parts)
 {
     enum { PUSHES = 40 };
     psd_table_t *t = open_table(f, name, "range", parts);
@@ -66,22 +64,18 @@ fills_in_place(fixture_t *f, const char *name, const char *parts)
         size_t n = 0;
 
         if (i >= IN_FLIGHT) {
-            CHECK_OK(
-                psd_wait(f->client, tickets[i % IN_FLIGHT], TIMEOUT_MS, f->err),
-                f->err);
+            CHECK_OK(psd_wait(f->client, tickets[i % IN_FLIGHT], TIMEOUT_MS, f->err), f->err);
         }
         CHECK_OK(psd_push_begin(t, all, &draft, &at, &n, f->err), f->err);
         CHECK(n == VALUES);
         for (size_t j = 0; j < n; j++) {
             ((int32_t *)at)[j] = i * (int32_t)(j % 7);
         }
-        CHECK_OK(psd_push_commit(&draft, NULL, &tickets[i % IN_FLIGHT], f->err),
-                 f->err);
+        CHECK_OK(psd_push_commit(&draft, NULL, &tickets[i % IN_FLIGHT], f->err), f->err);
         CHECK(draft == NULL);
     }
     CHECK_OK(psd_wait_all(f->client, TIMEOUT_MS, f->err), f->err);
-    CHECK_OK(psd_pull_start(t, all, values, VALUES, NULL, tickets, f->err),
-             f->err);
+    CHECK_OK(psd_pull_start(t, all, values, VALUES, NULL, tickets, f->err), f->err);
     CHECK_OK(psd_wait(f->client, tickets[0], TIMEOUT_MS, f->err), f->err);
     for (size_t j = 0; j < VALUES; j++) {
         CHECK(values[j] == PUSHES * (PUSHES - 1) / 2 * (int32_t)(j % 7));
@@ -93,8 +87,7 @@ fills_in_place(fixture_t *f, const char *name, const char *parts)
 }
 
 /* Rows that have to be sorted by partition, and rows of entries. */
-static bool
-takes_every_selection(fixture_t *f)
+static bool takes_every_selection(fixture_t *f)
 {
     enum { N = 3000 };
     psd_table_t *t = open_table(f, "hashed", "hash", "4");
@@ -139,8 +132,7 @@ takes_every_selection(fixture_t *f)
 }
 
 /* Entries that lie together at the caller are pointed at. */
-static bool
-points_at_entries(fixture_t *f)
+static bool points_at_entries(fixture_t *f)
 {
     psd_table_t *t = open_table(f, "entries", "hash", "1");
     psd_select_t *select = psd_select_new();
@@ -168,8 +160,7 @@ points_at_entries(fixture_t *f)
     return true;
 }
 
-static bool
-refuses_and_abandons(fixture_t *f)
+static bool refuses_and_abandons(fixture_t *f)
 {
     psd_table_t *t = open_table(f, "one", "range", "1");
     psd_select_t *select = psd_select_new();
@@ -181,8 +172,8 @@ refuses_and_abandons(fixture_t *f)
     size_t n = 0;
 
     CHECK(t != NULL);
-    CHECK_ERROR(psd_push_begin(t, NULL, &draft, &at, &n, f->err), PSD_INVALID,
-                "select is NULL", f->err);
+    CHECK_ERROR(psd_push_begin(t, NULL, &draft, &at, &n, f->err), PSD_INVALID, "select is NULL",
+                f->err);
     psd_select_rows(select, &bad, 1);
     CHECK_ERROR(psd_push_begin(t, select, &draft, &at, &n, f->err), PSD_RANGE,
                 "push to table \"one\": row 512", f->err);
@@ -206,8 +197,7 @@ refuses_and_abandons(fixture_t *f)
 }
 
 /* A draft outlives its client, as far as being abandoned goes. */
-static bool
-is_closed_under_a_draft(fixture_t *f)
+static bool is_closed_under_a_draft(fixture_t *f)
 {
     psd_table_t *t = open_table(f, "one", "range", "1");
     psd_select_t *all = psd_select_new();
@@ -225,15 +215,14 @@ is_closed_under_a_draft(fixture_t *f)
     CHECK_OK(psd_push_commit(&sent, NULL, &ticket, f->err), f->err);
     psd_table_close(&t);
     psd_close(&f->client);
-    CHECK_ERROR(psd_push_commit(&draft, NULL, &ticket, f->err), PSD_CLOSED,
-                "client is closed", f->err);
+    CHECK_ERROR(psd_push_commit(&draft, NULL, &ticket, f->err), PSD_CLOSED, "client is closed",
+                f->err);
     psd_push_abandon(&draft);
     psd_select_destroy(&all);
     return true;
 }
 
-int
-main(void)
+int main(void)
 {
     daemon_t daemon;
     fixture_t f = {.err = psd_error_new()};
@@ -243,8 +232,8 @@ main(void)
         ok = false;
     }
     ok = ok && fills_in_place(&f, "one", "1") && fills_in_place(&f, "few", "3");
-    ok = ok && takes_every_selection(&f) && points_at_entries(&f) &&
-         refuses_and_abandons(&f) && is_closed_under_a_draft(&f);
+    ok = ok && takes_every_selection(&f) && points_at_entries(&f) && refuses_and_abandons(&f) &&
+         is_closed_under_a_draft(&f);
     psd_close(&f.client);
     psd_error_destroy(&f.err);
     ok = ok && daemon_end(&daemon, SIGTERM);

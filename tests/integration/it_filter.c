@@ -25,8 +25,7 @@ typedef struct fixture {
     float *values;
 } fixture_t;
 
-static psd_table_t *
-make_table(fixture_t *f, const char *name, const char *type, const char *keys)
+static psd_table_t *make_table(fixture_t *f, const char *name, const char *type, const char *keys)
 {
     psd_spec_t *spec = psd_spec_new();
     psd_table_t *table = NULL;
@@ -52,8 +51,7 @@ make_table(fixture_t *f, const char *name, const char *type, const char *keys)
 }
 
 /* Ascending keys with gaps, or the same in a wild order. */
-static void
-fill(fixture_t *f, bool ascending)
+static void fill(fixture_t *f, bool ascending)
 {
     for (uint64_t i = 0; i < N_ROWS; i++) {
         uint64_t at = ascending ? i : i * 1009 % N_ROWS;
@@ -65,21 +63,16 @@ fill(fixture_t *f, bool ascending)
     }
 }
 
-static bool
-push_and_pull(fixture_t *f, psd_table_t *t)
+static bool push_and_pull(fixture_t *f, psd_table_t *t)
 {
     psd_select_t *rows = psd_select_new();
     psd_ticket_t ticket = 0;
 
     psd_select_rows(rows, f->keys, N_ROWS);
-    CHECK_OK(
-        psd_push_start(t, rows, f->deltas, N_VALUES, f->call, &ticket, f->err),
-        f->err);
+    CHECK_OK(psd_push_start(t, rows, f->deltas, N_VALUES, f->call, &ticket, f->err), f->err);
     CHECK_OK(psd_wait(f->client, ticket, 60000, f->err), f->err);
     memset(f->values, 0, N_VALUES * sizeof *f->values);
-    CHECK_OK(
-        psd_pull_start(t, rows, f->values, N_VALUES, f->call, &ticket, f->err),
-        f->err);
+    CHECK_OK(psd_pull_start(t, rows, f->values, N_VALUES, f->call, &ticket, f->err), f->err);
     CHECK_OK(psd_wait(f->client, ticket, 60000, f->err), f->err);
     psd_select_destroy(&rows);
     return true;
@@ -87,8 +80,7 @@ push_and_pull(fixture_t *f, psd_table_t *t)
 
 /* The bound on one push of values within -1 .. 1, and one pull of sums within
  * -n .. n. */
-static double
-bound_of(const char *filter, int n)
+static double bound_of(const char *filter, int n)
 {
     if (strstr(filter, "bf16") != NULL) {
         return (n + n) * 0x1p-7;
@@ -106,19 +98,17 @@ bound_of(const char *filter, int n)
     return 0;
 }
 
-static bool
-is_within(const char *name, int i, float got, double wanted, double bound)
+static bool is_within(const char *name, int i, float got, double wanted, double bound)
 {
     if (fabs((double)got - wanted) <= bound) {
         return true;
     }
-    (void)fprintf(stderr, "%s: value %d is %g, wanted %g within %g\n", name, i,
-                  (double)got, wanted, bound);
+    (void)fprintf(stderr, "%s: value %d is %g, wanted %g within %g\n", name, i, (double)got, wanted,
+                  bound);
     return false;
 }
 
-static bool
-goes_through(fixture_t *f, const char *filter, const char *keys, bool ascending)
+static bool goes_through(fixture_t *f, const char *filter, const char *keys, bool ascending)
 {
     char name[64];
     psd_table_t *t = NULL;
@@ -145,8 +135,7 @@ goes_through(fixture_t *f, const char *filter, const char *keys, bool ascending)
     return true;
 }
 
-static bool
-every_filter_goes_through(fixture_t *f)
+static bool every_filter_goes_through(fixture_t *f)
 {
     static const char *const filters[] = {
         "none",
@@ -174,8 +163,7 @@ every_filter_goes_through(fixture_t *f)
     return true;
 }
 
-static bool
-integers_are_exact_or_refused(fixture_t *f)
+static bool integers_are_exact_or_refused(fixture_t *f)
 {
     psd_table_t *t = make_table(f, "whole", "i64", "hash");
     psd_select_t *rows = psd_select_new();
@@ -190,18 +178,15 @@ integers_are_exact_or_refused(fixture_t *f)
     }
     psd_select_rows(rows, f->keys, N_ROWS);
     CHECK_OK(psd_call_set_filter(f->call, "cache+delta+zstd", f->err), f->err);
-    CHECK_OK(psd_pushpull_start(t, rows, deltas, values, N_VALUES, f->call,
-                                &ticket, f->err),
+    CHECK_OK(psd_pushpull_start(t, rows, deltas, values, N_VALUES, f->call, &ticket, f->err),
              f->err);
     CHECK_OK(psd_wait(f->client, ticket, 60000, f->err), f->err);
     CHECK(memcmp(deltas, values, N_VALUES * sizeof *values) == 0);
     CHECK_OK(psd_call_set_filter(f->call, "f16", f->err), f->err);
-    CHECK_ERROR(
-        psd_push_start(t, rows, deltas, N_VALUES, f->call, &ticket, f->err),
-        PSD_INVALID,
-        "filter f16 rounds values; allowed for f32 and "
-        "f64, and these are i64",
-        f->err);
+    CHECK_ERROR(psd_push_start(t, rows, deltas, N_VALUES, f->call, &ticket, f->err), PSD_INVALID,
+                "filter f16 rounds values; allowed for f32 and "
+                "f64, and these are i64",
+                f->err);
     CHECK_ERROR(psd_call_set_filter(f->call, "f17", f->err), PSD_INVALID,
                 "filter is \"f17\"; allowed: ", f->err);
     free(deltas);
@@ -213,8 +198,7 @@ integers_are_exact_or_refused(fixture_t *f)
 
 /* A push of several MiB goes in pieces, and its values are those of the
  * filter. */
-static bool
-large_bodies_go_in_pieces(fixture_t *f)
+static bool large_bodies_go_in_pieces(fixture_t *f)
 {
     enum { N = 3 << 20 };
     psd_table_t *t = NULL;
@@ -234,15 +218,12 @@ large_bodies_go_in_pieces(fixture_t *f)
     }
     psd_select_all_rows(all);
     CHECK_OK(psd_call_set_filter(f->call, "fixed2", f->err), f->err);
-    CHECK_OK(psd_push_start(t, all, deltas, N, f->call, &ticket, f->err),
-             f->err);
+    CHECK_OK(psd_push_start(t, all, deltas, N, f->call, &ticket, f->err), f->err);
     CHECK_OK(psd_wait(f->client, ticket, 60000, f->err), f->err);
-    CHECK_OK(psd_pull_start(t, all, values, N, f->call, &ticket, f->err),
-             f->err);
+    CHECK_OK(psd_pull_start(t, all, values, N, f->call, &ticket, f->err), f->err);
     CHECK_OK(psd_wait(f->client, ticket, 60000, f->err), f->err);
     for (int i = 0; i < N; i++) {
-        CHECK(is_within("wide", i, values[i], (double)deltas[i],
-                        4 * 1.01 / 65534));
+        CHECK(is_within("wide", i, values[i], (double)deltas[i], 4 * 1.01 / 65534));
     }
     free(deltas);
     free(values);
@@ -253,11 +234,9 @@ large_bodies_go_in_pieces(fixture_t *f)
 }
 
 /* Rows that only the server knows: their keys and columns come back exactly. */
-static bool
-fetches_rows(fixture_t *f, bool sparse)
+static bool fetches_rows(fixture_t *f, bool sparse)
 {
-    psd_table_t *t =
-        make_table(f, sparse ? "entries" : "present", "f32", "hash");
+    psd_table_t *t = make_table(f, sparse ? "entries" : "present", "f32", "hash");
     psd_select_t *all = psd_select_new();
     psd_result_t *result = NULL;
     double bound = 8 * 0x1p-7;
@@ -291,18 +270,15 @@ fetches_rows(fixture_t *f, bool sparse)
     return true;
 }
 
-static bool
-fetches_go_through(fixture_t *f)
+static bool fetches_go_through(fixture_t *f)
 {
     return fetches_rows(f, false) && fetches_rows(f, true);
 }
 
 /* Values of few bits, so that sums are exact in whatever order. */
-static bool
-held_back_values_arrive_in_the_end(fixture_t *f)
+static bool held_back_values_arrive_in_the_end(fixture_t *f)
 {
-    static const char *const filters[] = {"topk=0.05", "threshold=0.9",
-                                          "topk=0.2+delta+lz4+cache"};
+    static const char *const filters[] = {"topk=0.05", "threshold=0.9", "topk=0.2+delta+lz4+cache"};
 
     for (size_t i = 0; i < sizeof filters / sizeof filters[0]; i++) {
         char name[] = {'t', 'h', 'i', 'n', (char)('0' + i), '\0'};
@@ -320,11 +296,9 @@ held_back_values_arrive_in_the_end(fixture_t *f)
         }
         CHECK(n_late > N_VALUES / 4);
         CHECK_OK(psd_push_rest(t, f->err), f->err);
-        CHECK_OK(psd_pull(t, f->keys, N_ROWS, f->values, N_VALUES, f->err),
-                 f->err);
+        CHECK_OK(psd_pull(t, f->keys, N_ROWS, f->values, N_VALUES, f->err), f->err);
         for (int k = 0; k < N_VALUES; k++) {
-            CHECK(is_within(name, k, f->values[k],
-                            ROUNDS * (double)f->deltas[k], 0));
+            CHECK(is_within(name, k, f->values[k], ROUNDS * (double)f->deltas[k], 0));
         }
         CHECK_OK(psd_push_rest(t, f->err), f->err);
         psd_table_close(&t);
@@ -334,8 +308,7 @@ held_back_values_arrive_in_the_end(fixture_t *f)
 
 /* The table's filter is every call's that names none, and outlives its maker.
  */
-static bool
-tables_have_filters_of_their_own(fixture_t *f)
+static bool tables_have_filters_of_their_own(fixture_t *f)
 {
     psd_spec_t *spec = psd_spec_new();
     psd_select_t *all = psd_select_new();
@@ -344,8 +317,8 @@ tables_have_filters_of_their_own(fixture_t *f)
     psd_table_t *t = NULL;
     psd_ticket_t ticket = 0;
 
-    CHECK_ERROR(psd_spec_set(spec, "filter", "f16+fast", f->err), PSD_INVALID,
-                "filter is \"fast\"", f->err);
+    CHECK_ERROR(psd_spec_set(spec, "filter", "f16+fast", f->err), PSD_INVALID, "filter is \"fast\"",
+                f->err);
     CHECK_OK(psd_spec_set(spec, "filter", "zstd,bf16,cache", f->err), f->err);
     CHECK_OK(psd_spec_set(spec, "rows", "1", f->err), f->err);
     CHECK_OK(psd_spec_set(spec, "cols", "4096", f->err), f->err);
@@ -357,21 +330,19 @@ tables_have_filters_of_their_own(fixture_t *f)
     psd_select_all_rows(all);
     psd_select_col_range(all, 7, 1);
     CHECK_OK(psd_call_set_filter(f->call, "none", f->err), f->err);
-    CHECK_OK(psd_pull_start(t, all, &value, 1, f->call, &ticket, f->err),
-             f->err);
+    CHECK_OK(psd_pull_start(t, all, &value, 1, f->call, &ticket, f->err), f->err);
     CHECK_OK(psd_wait(f->client, ticket, 60000, f->err), f->err);
     CHECK(value != third && fabs((double)(value - third)) < 0x1p-9);
     psd_table_close(&t);
     CHECK_OK(psd_spec_set(spec, "type", "i32", f->err), f->err);
-    CHECK_ERROR(psd_table_create(f->client, "ints", spec, &t, f->err),
-                PSD_INVALID, "filter bf16 rounds values", f->err);
+    CHECK_ERROR(psd_table_create(f->client, "ints", spec, &t, f->err), PSD_INVALID,
+                "filter bf16 rounds values", f->err);
     psd_spec_destroy(&spec);
     psd_select_destroy(&all);
     return true;
 }
 
-static bool
-only_sums_are_thinned(fixture_t *f)
+static bool only_sums_are_thinned(fixture_t *f)
 {
     psd_spec_t *spec = psd_spec_new();
     psd_select_t *rows = psd_select_new();
@@ -380,28 +351,23 @@ only_sums_are_thinned(fixture_t *f)
     psd_ticket_t ticket = 0;
 
     CHECK_OK(psd_spec_set(spec, "rows", "10", f->err), f->err);
-    CHECK_OK(psd_spec_set(spec, "updater", "adagrad:alpha=0.1", f->err),
-             f->err);
+    CHECK_OK(psd_spec_set(spec, "updater", "adagrad:alpha=0.1", f->err), f->err);
     CHECK_OK(psd_table_create(f->client, "adagrad", spec, &t, f->err), f->err);
     CHECK_OK(psd_call_set_filter(f->call, "skip=0.5", f->err), f->err);
     psd_select_all_rows(rows);
-    CHECK_ERROR(
-        psd_push_start(t, rows, f->deltas, 10, f->call, &ticket, f->err),
-        PSD_INVALID,
-        "filter skip sends values late or not at all; allowed with "
-        "the updaters add and sgd",
-        f->err);
+    CHECK_ERROR(psd_push_start(t, rows, f->deltas, 10, f->call, &ticket, f->err), PSD_INVALID,
+                "filter skip sends values late or not at all; allowed with "
+                "the updaters add and sgd",
+                f->err);
     psd_table_close(&t);
     t = make_table(f, "columns", "f32", "range");
     CHECK(t != NULL);
     psd_select_row_range(rows, 0, 10);
     psd_select_cols(rows, &col, 1);
-    CHECK_ERROR(
-        psd_push_start(t, rows, f->deltas, 10, f->call, &ticket, f->err),
-        PSD_INVALID,
-        "filter skip chooses columns itself; allowed for whole dense "
-        "rows",
-        f->err);
+    CHECK_ERROR(psd_push_start(t, rows, f->deltas, 10, f->call, &ticket, f->err), PSD_INVALID,
+                "filter skip chooses columns itself; allowed for whole dense "
+                "rows",
+                f->err);
     psd_table_close(&t);
     psd_select_destroy(&rows);
     psd_spec_destroy(&spec);
@@ -409,8 +375,7 @@ only_sums_are_thinned(fixture_t *f)
 }
 
 /* Of a daemon that keeps few lists or none: nobody notices but the network. */
-static bool
-forgotten_lists_are_sent_again(fixture_t *f)
+static bool forgotten_lists_are_sent_again(fixture_t *f)
 {
     psd_table_t *t = make_table(f, "lists", "f32", "hash");
     psd_select_t *rows = psd_select_new();
@@ -424,13 +389,10 @@ forgotten_lists_are_sent_again(fixture_t *f)
     }
     psd_select_rows(rows, f->keys, N_ROWS);
     for (int round = 1; round <= 20; round++) {
-        CHECK_OK(psd_push_start(t, rows, f->deltas, N_VALUES, f->call, &ticket,
-                                f->err),
-                 f->err);
+        CHECK_OK(psd_push_start(t, rows, f->deltas, N_VALUES, f->call, &ticket, f->err), f->err);
         CHECK(push_and_pull(f, t));
         for (int i = 0; i < N_VALUES; i++) {
-            CHECK(is_within("lists", i, f->values[i],
-                            2 * round * (double)f->deltas[i], 4));
+            CHECK(is_within("lists", i, f->values[i], 2 * round * (double)f->deltas[i], 4));
         }
     }
     CHECK_OK(psd_wait_all(f->client, 60000, f->err), f->err);
@@ -443,8 +405,7 @@ forgotten_lists_are_sent_again(fixture_t *f)
     return true;
 }
 
-static bool
-run(const daemon_t *daemon, bool (*part)(fixture_t *f))
+static bool run(const daemon_t *daemon, bool (*part)(fixture_t *f))
 {
     fixture_t f = {.err = psd_error_new(),
                    .call = psd_call_new(),
@@ -465,27 +426,23 @@ run(const daemon_t *daemon, bool (*part)(fixture_t *f))
 }
 
 /* A daemon that keeps so much of lists. */
-static bool
-with_lists_of(const char *bytes)
+static bool with_lists_of(const char *bytes)
 {
     char config[64];
     daemon_t daemon;
     bool good = false;
 
     (void)snprintf(config, sizeof config, "limits:\n  keys_bytes: %s\n", bytes);
-    good = daemon_start(&daemon, config) &&
-           run(&daemon, forgotten_lists_are_sent_again) &&
+    good = daemon_start(&daemon, config) && run(&daemon, forgotten_lists_are_sent_again) &&
            daemon_end(&daemon, SIGTERM);
     daemon_drop(&daemon, !good);
     return good;
 }
 
-int
-main(void)
+int main(void)
 {
     daemon_t daemon;
-    bool good =
-        with_lists_of("0") && with_lists_of("10KiB") && with_lists_of("16MiB");
+    bool good = with_lists_of("0") && with_lists_of("10KiB") && with_lists_of("16MiB");
 
     good = daemon_start(&daemon, NULL) && good;
     good = good && run(&daemon, every_filter_goes_through);

@@ -16,24 +16,19 @@ typedef struct fleet {
     daemon_t nodes[NODES]; /* the first one has the registry */
 } fleet_t;
 
-static bool
-start_member(daemon_t *d, const daemon_t *registry, const char *name)
+static bool start_member(daemon_t *d, const daemon_t *registry, const char *name)
 {
     char config[600];
 
     (void)snprintf(config, sizeof config,
-                   "shards: 2\nnode: {name: %s}\ncluster: {join: [\"%s\"]}\n",
-                   name, registry->control);
+                   "shards: 2\nnode: {name: %s}\ncluster: {join: [\"%s\"]}\n", name,
+                   registry->control);
     return daemon_start(d, config);
 }
 
 /* Asks the same until the answer has (or lacks) that. */
-static bool
-wait_answer(control_t *c,
-            const char *op,
-            const char *fields,
-            const char *part,
-            bool has)
+static bool wait_answer(control_t *c, const char *op, const char *fields, const char *part,
+                        bool has)
 {
     for (int i = 0; i < WAIT_STEPS; i++) {
         CHECK(control_ask(c, op, fields, "\"v\":1"));
@@ -42,30 +37,25 @@ wait_answer(control_t *c,
         }
         step();
     }
-    (void)fprintf(stderr, "%s %s: %.3000s\n", has ? "never had" : "kept", part,
-                  c->reply);
+    (void)fprintf(stderr, "%s %s: %.3000s\n", has ? "never had" : "kept", part, c->reply);
     return false;
 }
 
-static bool
-all_nodes_are_up(fleet_t *f, unsigned client)
+static bool all_nodes_are_up(fleet_t *f, unsigned client)
 {
     control_t c = {.fd = -1};
 
     CHECK(control_open(&c, &f->nodes[0], client));
-    CHECK(wait_answer(&c, "node_list", "", "\"name\":\"n3\",\"state\":\"up\"",
-                      true));
+    CHECK(wait_answer(&c, "node_list", "", "\"name\":\"n3\",\"state\":\"up\"", true));
     CHECK(wait_answer(&c, "cluster_status", "", "\"healthy\":true", true));
     CHECK(strstr(c.reply, "\"name\":\"n2\"") != NULL);
-    CHECK(control_ask(&c, "node_inspect", ",\"name\":\"n2\"",
-                      "\"shard_list\":[{\"shard\":0"));
+    CHECK(control_ask(&c, "node_inspect", ",\"name\":\"n2\"", "\"shard_list\":[{\"shard\":0"));
     control_close(&c);
     return true;
 }
 
 /* Every row of a table over all nodes is pushed and pulled. */
-static bool
-rows_live_on_all_nodes(fleet_t *f, psd_error_t *err)
+static bool rows_live_on_all_nodes(fleet_t *f, psd_error_t *err)
 {
     static uint64_t rows[ROWS];
     static int64_t deltas[ROWS];
@@ -93,8 +83,7 @@ rows_live_on_all_nodes(fleet_t *f, psd_error_t *err)
     for (size_t i = 0; i < ROWS; i++) {
         CHECK(values[i] == (int64_t)i + 1);
     }
-    CHECK(control_ask(&c, "table_inspect", ",\"name\":\"w\"",
-                      "\"rows_pushed\":1200"));
+    CHECK(control_ask(&c, "table_inspect", ",\"name\":\"w\"", "\"rows_pushed\":1200"));
     CHECK(strstr(c.reply, "\"primary\":\"n2/1\"") != NULL);
     CHECK(strstr(c.reply, "\"primary\":\"n3/0\"") != NULL);
     CHECK(strstr(c.reply, "\"lsn\":0,") == NULL);
@@ -106,8 +95,7 @@ rows_live_on_all_nodes(fleet_t *f, psd_error_t *err)
 
 /* A worker that has not come holds the other one up at partitions of other
  * nodes; why says who it is. */
-static bool
-a_wait_elsewhere_is_explained(fleet_t *f, psd_error_t *err)
+static bool a_wait_elsewhere_is_explained(fleet_t *f, psd_error_t *err)
 {
     static uint64_t rows[ROWS];
     static int64_t values[ROWS];
@@ -129,17 +117,15 @@ a_wait_elsewhere_is_explained(fleet_t *f, psd_error_t *err)
     CHECK_OK(psd_clock(client, err), err);
     psd_select_all_rows(all);
     CHECK_OK(psd_pull_start(table, all, values, ROWS, NULL, &ticket, err), err);
-    CHECK(wait_answer(&c, "why", ",\"job\":\"j\"",
-                      "for worker 1 (not joined yet)", true));
-    CHECK(wait_answer(&c, "clock_inspect", ",\"job\":\"j\"",
-                      "\"state\":\"waiting\",\"clock\":1", true));
+    CHECK(wait_answer(&c, "why", ",\"job\":\"j\"", "for worker 1 (not joined yet)", true));
+    CHECK(wait_answer(&c, "clock_inspect", ",\"job\":\"j\"", "\"state\":\"waiting\",\"clock\":1",
+                      true));
     /* It comes and goes: nobody holds anybody up any more. */
     CHECK(control_ask(&c, "job_join",
                       ",\"job\":\"j\",\"worker\":1,\"workers\":2,"
                       "\"max_delay\":0",
                       "\"status\":\"OK\""));
-    CHECK(control_ask(&c, "job_leave",
-                      ",\"job\":\"j\",\"worker\":1,\"member\":0", "\"OK\""));
+    CHECK(control_ask(&c, "job_leave", ",\"job\":\"j\",\"worker\":1,\"member\":0", "\"OK\""));
     CHECK_OK(psd_wait(client, ticket, 60000, err), err);
     for (size_t i = 0; i < ROWS; i++) {
         CHECK(values[i] == (int64_t)i + 2);
@@ -153,36 +139,29 @@ a_wait_elsewhere_is_explained(fleet_t *f, psd_error_t *err)
 }
 
 /* What would move is said, and nothing moves; who is up stays. */
-static bool
-moves_are_planned(fleet_t *f)
+static bool moves_are_planned(fleet_t *f)
 {
     control_t c = {.fd = -1};
 
     CHECK(control_open(&c, &f->nodes[0], 16));
-    CHECK(control_ask(&c, "node_drain", ",\"name\":\"n2\",\"dry_run\":true",
-                      "\"draining\":false"));
+    CHECK(control_ask(&c, "node_drain", ",\"name\":\"n2\",\"dry_run\":true", "\"draining\":false"));
     CHECK(strstr(c.reply, "\"left\":{\"copies\":4,\"primaries\":4,"
                           "\"last\":4,\"bytes\":3200,\"stuck\":0}") != NULL);
     CHECK(strstr(c.reply, "\"partition\":3,\"from\":\"n2\",") != NULL);
     CHECK(control_ask(&c, "cluster_rebalance", "", "\"moves\":[]"));
-    CHECK(
-        control_ask(&c, "node_drain", ",\"name\":\"n2\"", "\"draining\":true"));
-    CHECK(control_ask(&c, "node_drain", ",\"name\":\"n2\",\"stay\":true",
-                      "\"draining\":false"));
+    CHECK(control_ask(&c, "node_drain", ",\"name\":\"n2\"", "\"draining\":true"));
+    CHECK(control_ask(&c, "node_drain", ",\"name\":\"n2\",\"stay\":true", "\"draining\":false"));
     CHECK(control_ask(&c, "node_remove", ",\"name\":\"n2\",\"force\":true",
                       "\"status\":\"NODE_HELD\""));
-    CHECK(control_ask(&c, "node_remove", ",\"name\":\"n1\"",
-                      "\"status\":\"DENIED\""));
-    CHECK(control_ask(&c, "node_drain", ",\"name\":\"n9\"",
-                      "\"status\":\"NO_NODE\""));
+    CHECK(control_ask(&c, "node_remove", ",\"name\":\"n1\"", "\"status\":\"DENIED\""));
+    CHECK(control_ask(&c, "node_drain", ",\"name\":\"n9\"", "\"status\":\"NO_NODE\""));
     /* What went before n2 was to stay has come back. */
     for (unsigned i = 1; i <= NODES; i++) {
         char fields[32];
 
         (void)snprintf(fields, sizeof fields, ",\"name\":\"n%u\"", i);
         CHECK(wait_answer(&c, "node_inspect", fields,
-                          "\"partitions\":{\"primary\":4,\"replica\":0}",
-                          true));
+                          "\"partitions\":{\"primary\":4,\"replica\":0}", true));
     }
     control_close(&c);
     return true;
@@ -190,8 +169,7 @@ moves_are_planned(fleet_t *f)
 
 /* What waits for a node that is gone ends when its tables are dropped, all of
  * them. */
-static bool
-a_drop_ends_what_waits(fleet_t *f, psd_error_t *err)
+static bool a_drop_ends_what_waits(fleet_t *f, psd_error_t *err)
 {
     static const char *const NAMES[] = {"d0", "d1", "d2"};
     static uint64_t rows[12];
@@ -214,16 +192,13 @@ a_drop_ends_what_waits(fleet_t *f, psd_error_t *err)
     /* A node that is suspected gets nothing of a table. */
     CHECK(wait_answer(&c, "cluster_status", "", "\"healthy\":true", true));
     for (size_t i = 0; i < 3; i++) {
-        CHECK_OK(psd_table_create(client, NAMES[i], spec, &tables[i], err),
-                 err);
+        CHECK_OK(psd_table_create(client, NAMES[i], spec, &tables[i], err), err);
         CHECK_OK(psd_push(tables[i], rows, 12, values, 12, err), err);
     }
     CHECK(daemon_end(&f->nodes[1], SIGKILL));
     psd_select_all_rows(all);
     for (size_t i = 0; i < 3; i++) {
-        CHECK_OK(
-            psd_push_start(tables[i], all, values, 12, NULL, &tickets[i], err),
-            err);
+        CHECK_OK(psd_push_start(tables[i], all, values, 12, NULL, &tickets[i], err), err);
     }
     CHECK(psd_wait(client, tickets[0], 300, err) == PSD_DEADLINE);
     psd_error_clear(err);
@@ -244,14 +219,12 @@ a_drop_ends_what_waits(fleet_t *f, psd_error_t *err)
 }
 
 /* Killed, it is named; started again, it has its partitions, without rows. */
-static bool
-a_dead_node_is_named_and_comes_back(fleet_t *f)
+static bool a_dead_node_is_named_and_comes_back(fleet_t *f)
 {
     control_t c = {.fd = -1};
 
     CHECK(control_open(&c, &f->nodes[0], 13));
-    CHECK(
-        wait_answer(&c, "cluster_status", "", "node \\\"n2\\\" is down", true));
+    CHECK(wait_answer(&c, "cluster_status", "", "node \\\"n2\\\" is down", true));
     CHECK(strstr(c.reply, " partitions, which have no other copy") != NULL);
     CHECK(strstr(c.reply, "\"healthy\":false") != NULL);
     /* Tables are made on those that are left. */
@@ -263,25 +236,19 @@ a_dead_node_is_named_and_comes_back(fleet_t *f)
     CHECK(daemon_restart(&f->nodes[1]));
     CHECK(wait_answer(&c, "cluster_status", "", "node \\\"n2\\\" is", false));
     CHECK(strstr(c.reply, "table \\\"w\\\" lost") != NULL);
-    CHECK(wait_answer(&c, "table_inspect", ",\"name\":\"w\"",
-                      "\"rows_present\":1200", true));
+    CHECK(wait_answer(&c, "table_inspect", ",\"name\":\"w\"", "\"rows_present\":1200", true));
     control_close(&c);
     return true;
 }
 
 /* A psd that is to join, and its end: its code, with `line` in its log. */
-static bool
-is_refused(const daemon_t *registry,
-           daemon_t *d,
-           const char *name,
-           const char *line)
+static bool is_refused(const daemon_t *registry, daemon_t *d, const char *name, const char *line)
 {
     CHECK(!start_member(d, registry, name));
     return log_has(d, line);
 }
 
-static bool
-who_does_not_belong_is_refused(fleet_t *f)
+static bool who_does_not_belong_is_refused(fleet_t *f)
 {
     daemon_t twin = {.pid = 0};
     daemon_t other = {.pid = 0};
@@ -297,15 +264,13 @@ who_does_not_belong_is_refused(fleet_t *f)
     (void)snprintf(config, sizeof config, "%.3000s/psd.yaml", other.dir.path);
     file = fopen(config, "we");
     CHECK(file != NULL);
-    CHECK(fprintf(file, "node: {name: n4}\ncluster: {join: [\"%s\"]}\n",
-                  f->nodes[0].control) > 0);
+    CHECK(fprintf(file, "node: {name: n4}\ncluster: {join: [\"%s\"]}\n", f->nodes[0].control) > 0);
     CHECK(fclose(file) == 0);
     CHECK(!daemon_restart(&other));
     CHECK(log_has(&other, "psd: E5003 data directory"));
     CHECK(log_has(&other, "has a registry of its own"));
     /* A membership that cannot be read is not one that is not there. */
-    (void)snprintf(config, sizeof config, "%.3000s/data/member.json",
-                   other.dir.path);
+    (void)snprintf(config, sizeof config, "%.3000s/data/member.json", other.dir.path);
     CHECK(mkdir(config, 0700) == 0);
     CHECK(!daemon_restart(&other));
     CHECK(log_has(&other, "data/member.json: Is a directory"));
@@ -313,18 +278,15 @@ who_does_not_belong_is_refused(fleet_t *f)
     daemon_drop(&other, false);
     /* Another version: that of builds which had no number, and a later one. */
     CHECK(control_open(&c, &f->nodes[0], 14));
-    CHECK(
-        control_ask(&c, "node_join", ",\"versions\":[1,1]",
-                    "the node speaks node versions 1 .. 1, this psd speaks 3; "
-                    "give all nodes of a cluster the same build of psd"));
-    CHECK(control_ask(&c, "node_join", ",\"versions\":[4,5]",
-                      "\"status\":\"VERSION\""));
+    CHECK(control_ask(&c, "node_join", ",\"versions\":[1,1]",
+                      "the node speaks node versions 1 .. 1, this psd speaks 3; "
+                      "give all nodes of a cluster the same build of psd"));
+    CHECK(control_ask(&c, "node_join", ",\"versions\":[4,5]", "\"status\":\"VERSION\""));
     control_close(&c);
     return true;
 }
 
-static unsigned
-count_parts(const char *text, const char *part)
+static unsigned count_parts(const char *text, const char *part)
 {
     unsigned n = 0;
 
@@ -338,16 +300,15 @@ count_parts(const char *text, const char *part)
 
 /* Who knows a node's name and incarnation, but not its secret, cannot speak for
  * it; nor for the one that has the registry. */
-static bool
-a_stranger_cannot_speak_for_a_node(fleet_t *f)
+static bool a_stranger_cannot_speak_for_a_node(fleet_t *f)
 {
     static const char announce[] =
         ",\"versions\":[3,3],\"name\":\"%s\",\"incarnation\":%s,\"control\":"
         "\"tcp://127.0.0.1:1\",\"shards\":[{\"tcp\":\"tcp://127.0.0.1:1\","
         "\"ipc\":\"\"}]%s";
-    static const char *const secrets[] = {
-        "", ",\"secret\":\"00000000-0000-4000-8000-000000000001\"",
-        ",\"secret\":\"00000000-0000-0000-0000-000000000000\""};
+    static const char *const secrets[] = {"",
+                                          ",\"secret\":\"00000000-0000-4000-8000-000000000001\"",
+                                          ",\"secret\":\"00000000-0000-0000-0000-000000000000\""};
     control_t c = {.fd = -1};
     control_t look = {.fd = -1};
     char fields[600];
@@ -359,22 +320,17 @@ a_stranger_cannot_speak_for_a_node(fleet_t *f)
     CHECK(control_open(&c, &f->nodes[0], 17));
     CHECK(control_open(&look, &f->nodes[0], 18));
     CHECK(control_ask(&look, "cluster_status", "", DENIED_KEY));
-    n_denied =
-        strtoul(strstr(look.reply, DENIED_KEY) + strlen(DENIED_KEY), NULL, 10);
+    n_denied = strtoul(strstr(look.reply, DENIED_KEY) + strlen(DENIED_KEY), NULL, 10);
     for (unsigned i = 0; i < 6; i++) {
         const char *name = i % 2 == 0 ? "n3" : "n1";
         char incarnation[32];
 
         (void)snprintf(fields, sizeof fields, ",\"name\":\"%s\"", name);
         CHECK(control_ask(&look, "node_inspect", fields, "\"incarnation\":"));
-        at =
-            strstr(look.reply, "\"incarnation\":") + strlen("\"incarnation\":");
-        (void)snprintf(incarnation, sizeof incarnation, "%.*s",
-                       (int)strcspn(at, ",}"), at);
-        (void)snprintf(fields, sizeof fields, announce, name, incarnation,
-                       secrets[i / 2]);
-        CHECK(
-            control_ask(&c, "node_announce", fields, "\"status\":\"DENIED\""));
+        at = strstr(look.reply, "\"incarnation\":") + strlen("\"incarnation\":");
+        (void)snprintf(incarnation, sizeof incarnation, "%.*s", (int)strcspn(at, ",}"), at);
+        (void)snprintf(fields, sizeof fields, announce, name, incarnation, secrets[i / 2]);
+        CHECK(control_ask(&c, "node_announce", fields, "\"status\":\"DENIED\""));
         CHECK(strstr(c.reply, "is known with another secret") != NULL);
         /* Nothing has become of it. */
         (void)snprintf(fields, sizeof fields, ",\"name\":\"%s\"", name);
@@ -382,31 +338,26 @@ a_stranger_cannot_speak_for_a_node(fleet_t *f)
         CHECK(wait_answer(&look, "cluster_status", "", "\"healthy\":true",
                           true)); /* a slow machine may suspect a node */
         at = strstr(look.reply, DENIED_KEY);
-        CHECK(at != NULL &&
-              strtoul(at + strlen(DENIED_KEY), NULL, 10) == n_denied + i + 1);
+        CHECK(at != NULL && strtoul(at + strlen(DENIED_KEY), NULL, 10) == n_denied + i + 1);
     }
     CHECK(log_has(&f->nodes[0], "warn node_denied name=n3 n=1 "));
     CHECK(control_ask(&look, "cluster_events", "", "node n3 was refused: "));
     CHECK(count_parts(look.reply, " was refused: ") == 2); /* it was 6 */
-    CHECK(control_ask(&look, "cluster_status", "",
-                      "node \\\"n3\\\" wants to join and is refused"));
-    CHECK(strstr(look.reply, "node \\\"n1\\\" wants to join and is refused") !=
-          NULL);
+    CHECK(control_ask(&look, "cluster_status", "", "node \\\"n3\\\" wants to join and is refused"));
+    CHECK(strstr(look.reply, "node \\\"n1\\\" wants to join and is refused") != NULL);
     control_close(&c);
     control_close(&look);
     /* The secret is in the data directory, which is nobody else's to read. */
     CHECK(read_file(&f->nodes[2], "data/member.json", text, sizeof text));
     CHECK(strstr(text, "\"secret\":\"") != NULL);
-    (void)snprintf(text, sizeof text, "%.3000s/data/member.json",
-                   f->nodes[2].dir.path);
+    (void)snprintf(text, sizeof text, "%.3000s/data/member.json", f->nodes[2].dir.path);
     CHECK(stat(text, &info) == 0 && (info.st_mode & 0777) == 0600);
     return true;
 }
 
 /* A table with a copy on each node, while one is silent for a moment: it is
  * made when that is heard again. */
-static bool
-a_table_waits_for_a_node_that_is_suspected(fleet_t *f)
+static bool a_table_waits_for_a_node_that_is_suspected(fleet_t *f)
 {
     control_t c = {.fd = -1};
     bool made = false;
@@ -418,11 +369,9 @@ a_table_waits_for_a_node_that_is_suspected(fleet_t *f)
 
         CHECK(wait_answer(&c, "cluster_status", "", "\"healthy\":true", true));
         CHECK(kill(f->nodes[1].pid, SIGSTOP) == 0);
-        CHECK(wait_answer(&c, "node_list", "",
-                          "\"name\":\"n2\",\"state\":\"up\"", false));
-        CHECK(control_post(
-            &c, "table_create",
-            ",\"spec\":{\"name\":\"s\",\"rows\":12,\"replicas\":3}"));
+        CHECK(wait_answer(&c, "node_list", "", "\"name\":\"n2\",\"state\":\"up\"", false));
+        CHECK(control_post(&c, "table_create",
+                           ",\"spec\":{\"name\":\"s\",\"rows\":12,\"replicas\":3}"));
         CHECK(control_ask(&c, "node_list", "", "\"v\":1"));
         waits = strstr(c.reply, "\"nodes\":") != NULL;
         CHECK(waits || answer_has(&c, "\"nodes\":")); /* behind a refusal */
@@ -437,11 +386,9 @@ a_table_waits_for_a_node_that_is_suspected(fleet_t *f)
 
 /* Who opens a table that is not made yet waits; when its maker takes it back,
  * who waits makes it. */
-static bool
-a_table_that_is_taken_back_is_made_again(fleet_t *f)
+static bool a_table_that_is_taken_back_is_made_again(fleet_t *f)
 {
-    static const char fields[] =
-        ",\"name\":\"again\",\"spec\":{\"name\":\"again\",\"rows\":12}";
+    static const char fields[] = ",\"name\":\"again\",\"spec\":{\"name\":\"again\",\"rows\":12}";
     control_t a = {.fd = -1};
     control_t b = {.fd = -1};
     bool made = false;
@@ -462,18 +409,15 @@ a_table_that_is_taken_back_is_made_again(fleet_t *f)
                strstr(b.reply, "\"status\":\"OK\"") != NULL;
     }
     CHECK(made);
-    CHECK(control_ask(&b, "table_inspect", ",\"name\":\"again\"",
-                      "\"status\":\"OK\""));
-    CHECK(control_ask(&b, "table_drop", ",\"name\":\"again\"",
-                      "\"dropped\":true"));
+    CHECK(control_ask(&b, "table_inspect", ",\"name\":\"again\"", "\"status\":\"OK\""));
+    CHECK(control_ask(&b, "table_drop", ",\"name\":\"again\"", "\"dropped\":true"));
     control_close(&a);
     control_close(&b);
     return true;
 }
 
 /* A node's own port says where to ask. */
-static bool
-a_node_without_a_registry_says_where_it_is(fleet_t *f, psd_error_t *err)
+static bool a_node_without_a_registry_says_where_it_is(fleet_t *f, psd_error_t *err)
 {
     psd_client_t *client = NULL;
     psd_status_t rc = psd_connect(f->nodes[2].control, NULL, &client, err);
@@ -492,8 +436,7 @@ a_node_without_a_registry_says_where_it_is(fleet_t *f, psd_error_t *err)
         }                                                                  \
     } while (0)
 
-int
-main(void)
+int main(void)
 {
     fleet_t f = {.nodes = {{.pid = 0}}};
     psd_error_t *err = psd_error_new();

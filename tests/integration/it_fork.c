@@ -65,12 +65,11 @@ typedef struct things {
 
 #define NAME_OF(name) #name,
 #define NAME_OF_CALL(name, arguments) #name,
-static const char *const names[] = {FORK_CLOSED(NAME_OF_CALL) FORK_FREE(
-    NAME_OF_CALL) FORK_LOOK(NAME_OF_CALL) FORK_ANYWHERE(NAME_OF)};
+static const char *const names[] = {FORK_CLOSED(NAME_OF_CALL) FORK_FREE(NAME_OF_CALL)
+                                        FORK_LOOK(NAME_OF_CALL) FORK_ANYWHERE(NAME_OF)};
 #define N_NAMES (sizeof names / sizeof *names)
 
-static bool
-is_listed(const char *name)
+static bool is_listed(const char *name)
 {
     for (size_t i = 0; i < N_NAMES; i++) {
         if (strcmp(names[i], name) == 0) {
@@ -81,8 +80,7 @@ is_listed(const char *name)
 }
 
 /* Every symbol of the map that the linker keeps to has its row. */
-static bool
-every_function_has_a_row(void)
+static bool every_function_has_a_row(void)
 {
     const char *path = getenv("PSD_MAP");
     FILE *file = path == NULL ? NULL : fopen(path, "re");
@@ -123,8 +121,7 @@ static const struct {
     psd_status_t (*call)(things_t *t, psd_error_t *err);
 } closed[] = {FORK_CLOSED(CLOSED_ROW)};
 
-static uint64_t
-now_us(void)
+static uint64_t now_us(void)
 {
     struct timespec now;
 
@@ -132,8 +129,7 @@ now_us(void)
     return (uint64_t)now.tv_sec * 1000000 + (uint64_t)now.tv_nsec / 1000;
 }
 
-static bool
-is_closed(size_t i, things_t *t, psd_error_t *err, uint64_t *ret_us)
+static bool is_closed(size_t i, things_t *t, psd_error_t *err, uint64_t *ret_us)
 {
     *ret_us = UINT64_MAX;
     for (int k = 0; k < TIMES; k++) {
@@ -149,8 +145,8 @@ is_closed(size_t i, things_t *t, psd_error_t *err, uint64_t *ret_us)
         if (rc != PSD_CLOSED || psd_error_status(err) != PSD_CLOSED ||
             strstr(psd_error_text(err), "forked") == NULL ||
             strstr(psd_error_text(err), "before") != NULL) {
-            (void)fprintf(stderr, "%s in a child: %s: %s\n", closed[i].name,
-                          psd_status_name(rc), psd_error_text(err));
+            (void)fprintf(stderr, "%s in a child: %s: %s\n", closed[i].name, psd_status_name(rc),
+                          psd_error_text(err));
             return false;
         }
     }
@@ -162,8 +158,7 @@ is_closed(size_t i, things_t *t, psd_error_t *err, uint64_t *ret_us)
     return true;
 }
 
-static bool
-all_are_closed(things_t *t, psd_error_t *err)
+static bool all_are_closed(things_t *t, psd_error_t *err)
 {
     uint64_t most_us = 0;
     size_t slowest = 0;
@@ -182,14 +177,13 @@ all_are_closed(things_t *t, psd_error_t *err)
                   sizeof closed / sizeof *closed, closed[slowest].name,
                   (unsigned long long)most_us);
     psd_error_clear(err);
-    CHECK(t->result == NULL && t->made == NULL && t->begun == NULL &&
-          t->checkpoint == NULL && t->other_work == NULL && t->reply == NULL);
+    CHECK(t->result == NULL && t->made == NULL && t->begun == NULL && t->checkpoint == NULL &&
+          t->other_work == NULL && t->reply == NULL);
     return all;
 }
 
 /* What the parent could see goes on to be seen. */
-static bool
-all_can_be_looked_at(things_t *t)
+static bool all_can_be_looked_at(things_t *t)
 {
 #define LOOK(name, arguments) (void)name arguments;
     FORK_LOOK(LOOK)
@@ -200,23 +194,21 @@ all_can_be_looked_at(things_t *t)
     return true;
 }
 
-static bool
-all_are_freed(things_t *t)
+static bool all_are_freed(things_t *t)
 {
     const uint64_t start_us = now_us();
 
 #define FREE(name, arguments) name arguments;
     FORK_FREE(FREE)
-    CHECK(t->client == NULL && t->table == NULL && t->draft == NULL &&
-          t->train == NULL && t->running == NULL && t->reader == NULL);
+    CHECK(t->client == NULL && t->table == NULL && t->draft == NULL && t->train == NULL &&
+          t->running == NULL && t->reader == NULL);
     CHECK(now_us() - start_us < FREE_US);
     return true;
 }
 
 /* ---- a client of its own ---- */
 
-static bool
-pushes_for_itself(const char *endpoint, uint64_t row, psd_error_t *err)
+static bool pushes_for_itself(const char *endpoint, uint64_t row, psd_error_t *err)
 {
     const uint64_t rows[2] = {0, row};
     const int64_t ones[2] = {1, 1};
@@ -237,8 +229,7 @@ pushes_for_itself(const char *endpoint, uint64_t row, psd_error_t *err)
 }
 
 /* A grandchild is no child of the one that made a client either. */
-static bool
-forks_once_more(const char *endpoint, psd_error_t *err)
+static bool forks_once_more(const char *endpoint, psd_error_t *err)
 {
     psd_client_t *client = NULL;
     pid_t pid = -1;
@@ -260,8 +251,7 @@ forks_once_more(const char *endpoint, psd_error_t *err)
 
 /* ---- the parent ---- */
 
-static bool
-open_table(things_t *t, psd_error_t *err)
+static bool open_table(things_t *t, psd_error_t *err)
 {
     psd_spec_t *spec = psd_spec_new();
 
@@ -275,11 +265,8 @@ open_table(things_t *t, psd_error_t *err)
 
 /* A call-back that forks: it has the loader's handle, and its child must not
  * use it. */
-static psd_status_t
-fork_in_call_back(void *user,
-                  psd_loader_t *loader,
-                  void *block,
-                  psd_error_t *err)
+static psd_status_t fork_in_call_back(void *user, psd_loader_t *loader, void *block,
+                                      psd_error_t *err)
 {
     const uint64_t row = 1;
     pid_t pid = fork();
@@ -301,8 +288,7 @@ fork_in_call_back(void *user,
     return psd_loader_rows(loader, 0, &row, 1, err);
 }
 
-static psd_status_t
-step(void *user, psd_trainer_t *trainer, void *block, psd_error_t *err)
+static psd_status_t step(void *user, psd_trainer_t *trainer, void *block, psd_error_t *err)
 {
     (void)user;
     (void)block;
@@ -311,8 +297,7 @@ step(void *user, psd_trainer_t *trainer, void *block, psd_error_t *err)
     return PSD_OK;
 }
 
-static bool
-make_training(const char *job, psd_train_t **ret_train, psd_error_t *err)
+static bool make_training(const char *job, psd_train_t **ret_train, psd_error_t *err)
 {
     psd_spec_t *spec = psd_spec_new();
     uint32_t number = 0;
@@ -333,8 +318,7 @@ make_training(const char *job, psd_train_t **ret_train, psd_error_t *err)
     return true;
 }
 
-static bool
-start_training(psd_train_t *train, psd_error_t *err)
+static bool start_training(psd_train_t *train, psd_error_t *err)
 {
     CHECK_OK(psd_train_config_end(train, err), err);
     CHECK_OK(psd_train_begin(train, err), err);
@@ -344,8 +328,7 @@ start_training(psd_train_t *train, psd_error_t *err)
 }
 
 /* Files: one that is read, and one that is being written. */
-static bool
-open_files(things_t *t, const char *directory, psd_error_t *err)
+static bool open_files(things_t *t, const char *directory, psd_error_t *err)
 {
     psd_reader_t *whole = NULL;
     const char *path = t->in_path;
@@ -372,8 +355,7 @@ open_files(things_t *t, const char *directory, psd_error_t *err)
     return true;
 }
 
-static bool
-make_things(things_t *t, const daemon_t *daemon, psd_error_t *err)
+static bool make_things(things_t *t, const daemon_t *daemon, psd_error_t *err)
 {
     void *values = NULL;
     size_t n = 0;
@@ -397,23 +379,17 @@ make_things(things_t *t, const daemon_t *daemon, psd_error_t *err)
     CHECK(start_training(t->running, err));
     CHECK(open_files(t, daemon->dir.path, err));
     /* Under way when the child is forked: a push, a draft that is committed. */
-    CHECK_OK(psd_push_begin(t->table, t->all, &committed, &values, &n, err),
-             err);
+    CHECK_OK(psd_push_begin(t->table, t->all, &committed, &values, &n, err), err);
     memcpy(values, t->values, n * sizeof *t->values);
     CHECK_OK(psd_push_commit(&committed, NULL, &t->other, err), err);
-    CHECK_OK(psd_push_start(t->table, t->all, t->values, N_ROWS, NULL,
-                            &t->ticket, err),
-             err);
-    CHECK_OK(psd_push_begin(t->table, t->all, &t->draft, &t->place, &t->n_place,
-                            err),
-             err);
+    CHECK_OK(psd_push_start(t->table, t->all, t->values, N_ROWS, NULL, &t->ticket, err), err);
+    CHECK_OK(psd_push_begin(t->table, t->all, &t->draft, &t->place, &t->n_place, err), err);
     return true;
 }
 
 /* All pushes came once, and what is the parent's works as if nothing had been.
  */
-static bool
-parent_goes_on(things_t *t, psd_error_t *err)
+static bool parent_goes_on(things_t *t, psd_error_t *err)
 {
     psd_ticket_t ticket = 0;
 
@@ -438,8 +414,7 @@ parent_goes_on(things_t *t, psd_error_t *err)
     return true;
 }
 
-static bool
-ended_well(pid_t pid)
+static bool ended_well(pid_t pid)
 {
     int status = -1;
 
@@ -448,16 +423,14 @@ ended_well(pid_t pid)
     return true;
 }
 
-static bool
-child_of_a_busy_parent(things_t *t, const daemon_t *daemon, psd_error_t *err)
+static bool child_of_a_busy_parent(things_t *t, const daemon_t *daemon, psd_error_t *err)
 {
     pid_t pid = -1;
 
     CHECK(make_things(t, daemon, err));
     pid = fork();
     if (pid == 0) {
-        bool ok = all_are_closed(t, err) && all_can_be_looked_at(t) &&
-                  all_are_freed(t);
+        bool ok = all_are_closed(t, err) && all_can_be_looked_at(t) && all_are_freed(t);
 
         _exit(ok ? 0 : 1);
     }
@@ -466,8 +439,7 @@ child_of_a_busy_parent(things_t *t, const daemon_t *daemon, psd_error_t *err)
 }
 
 /* A child that ends as programs do, without freeing anything. */
-static bool
-child_may_exit(void)
+static bool child_may_exit(void)
 {
     pid_t pid = fork();
 
@@ -482,8 +454,7 @@ child_may_exit(void)
 }
 
 /* Four at once, beside the parent, which pushes to the row of them all. */
-static bool
-children_have_clients(things_t *t, const daemon_t *daemon, psd_error_t *err)
+static bool children_have_clients(things_t *t, const daemon_t *daemon, psd_error_t *err)
 {
     const uint64_t rows[2] = {0, 1};
     const int64_t ones[2] = {1, 1};
@@ -511,8 +482,7 @@ children_have_clients(things_t *t, const daemon_t *daemon, psd_error_t *err)
     for (uint64_t i = 0; i < CHILDREN + 2; i++) {
         own[i] = i;
     }
-    CHECK_OK(psd_pull(t->table, own, CHILDREN + 2, sums, CHILDREN + 2, err),
-             err);
+    CHECK_OK(psd_pull(t->table, own, CHILDREN + 2, sums, CHILDREN + 2, err), err);
     CHECK(sums[0] == (CHILDREN + 1) * PUSHES);
     for (size_t i = 1; i < CHILDREN + 2; i++) {
         CHECK(sums[i] == PUSHES);
@@ -520,16 +490,14 @@ children_have_clients(things_t *t, const daemon_t *daemon, psd_error_t *err)
     return true;
 }
 
-static void
-free_things(things_t *t)
+static void free_things(things_t *t)
 {
     FORK_FREE(FREE)
 }
 
 /* With the parent's close its lanes end at the server, although a child lives.
  */
-static bool
-lanes_end_with_the_parent(things_t *t, const daemon_t *daemon)
+static bool lanes_end_with_the_parent(things_t *t, const daemon_t *daemon)
 {
     const struct timespec pause = {.tv_nsec = 5000000};
     const char *transport = getenv("PSD_TRANSPORT");
@@ -556,8 +524,7 @@ lanes_end_with_the_parent(things_t *t, const daemon_t *daemon)
 }
 
 /* What an earlier call said survives no later one that went well. */
-static bool
-success_empties_the_error(psd_error_t *err)
+static bool success_empties_the_error(psd_error_t *err)
 {
     psd_options_t *options = psd_options_new();
     psd_spec_t *spec = psd_spec_new();
@@ -576,14 +543,13 @@ success_empties_the_error(psd_error_t *err)
     return true;
 }
 
-int
-main(void)
+int main(void)
 {
     daemon_t daemon = {.pid = 0};
     things_t things = {.client = NULL};
     psd_error_t *err = psd_error_new();
-    bool ok = every_function_has_a_row() && success_empties_the_error(err) &&
-              daemon_start(&daemon, NULL);
+    bool ok =
+        every_function_has_a_row() && success_empties_the_error(err) && daemon_start(&daemon, NULL);
 
     if (ok) {
         ok = setenv("PSD_ENDPOINT", daemon.control, 1) == 0;

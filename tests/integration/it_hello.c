@@ -9,8 +9,7 @@
 #include "support/daemon.h"
 
 /* Runs the program and reads the first line that it prints. */
-static bool
-run(const char *program, char *ret_line, int size)
+static bool run(const char *program, char *ret_line, int size)
 {
     int ends[2];
     FILE *out = NULL;
@@ -32,8 +31,7 @@ run(const char *program, char *ret_line, int size)
     return true;
 }
 
-static bool
-says_what_it_should(const daemon_t *daemon)
+static bool says_what_it_should(const daemon_t *daemon)
 {
     const char *program = getenv("PSD_HELLO_PROGRAM");
     char line[256] = "";
@@ -47,8 +45,7 @@ says_what_it_should(const daemon_t *daemon)
     return true;
 }
 
-int
-main(void)
+int main(void)
 {
     daemon_t daemon;
     bool ok = daemon_start(&daemon, NULL) && says_what_it_should(&daemon);

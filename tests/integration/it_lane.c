@@ -37,12 +37,8 @@ typedef struct place {
 
 /* ---- the good ones ---- */
 
-static bool
-open_table(psd_client_t *client,
-           const char *name,
-           const char *rows,
-           psd_table_t **ret_table,
-           psd_error_t *err)
+static bool open_table(psd_client_t *client, const char *name, const char *rows,
+                       psd_table_t **ret_table, psd_error_t *err)
 {
     psd_spec_t *spec = psd_spec_new();
 
@@ -53,8 +49,7 @@ open_table(psd_client_t *client,
     return true;
 }
 
-static bool
-add_ones(const place_t *place, uint32_t worker, psd_error_t *err)
+static bool add_ones(const place_t *place, uint32_t worker, psd_error_t *err)
 {
     psd_client_t *client = NULL;
     psd_table_t *table = NULL;
@@ -87,8 +82,7 @@ add_ones(const place_t *place, uint32_t worker, psd_error_t *err)
 /* ---- the bad ones; each says with a byte when it is at it ---- */
 
 /* Pushes, without end. */
-static bool
-push_on(const place_t *place, int out, psd_error_t *err)
+static bool push_on(const place_t *place, int out, psd_error_t *err)
 {
     psd_client_t *client = NULL;
     psd_table_t *table = NULL;
@@ -102,9 +96,7 @@ push_on(const place_t *place, int out, psd_error_t *err)
     for (int i = 0;; i++) {
         psd_ticket_t ticket = 0;
 
-        CHECK_OK(
-            psd_push_start(table, all, ones, WIDE_ROWS, NULL, &ticket, err),
-            err);
+        CHECK_OK(psd_push_start(table, all, ones, WIDE_ROWS, NULL, &ticket, err), err);
         if (i == 20) {
             say(out);
         }
@@ -115,8 +107,7 @@ push_on(const place_t *place, int out, psd_error_t *err)
 }
 
 /* Asks for much and stops before it takes any of it. */
-static bool
-ask_and_freeze(const place_t *place, int out, psd_error_t *err)
+static bool ask_and_freeze(const place_t *place, int out, psd_error_t *err)
 {
     psd_client_t *client = NULL;
     psd_table_t *table = NULL;
@@ -132,8 +123,7 @@ ask_and_freeze(const place_t *place, int out, psd_error_t *err)
     for (size_t i = 0; i < IN_FLIGHT; i++) {
         psd_ticket_t ticket = 0;
 
-        CHECK_OK(psd_pull_start(table, all, values + i * WIDE_ROWS, WIDE_ROWS,
-                                NULL, &ticket, err),
+        CHECK_OK(psd_pull_start(table, all, values + i * WIDE_ROWS, WIDE_ROWS, NULL, &ticket, err),
                  err);
     }
     say(out);
@@ -143,8 +133,7 @@ ask_and_freeze(const place_t *place, int out, psd_error_t *err)
 
 /* A client of the library whose memory is written over while it pushes: what
  * comes out of that is its own misfortune. */
-static bool
-push_and_scribble(const place_t *place, int out, psd_error_t *err)
+static bool push_and_scribble(const place_t *place, int out, psd_error_t *err)
 {
     psd_client_t *client = NULL;
     psd_table_t *table = NULL;
@@ -170,8 +159,7 @@ push_and_scribble(const place_t *place, int out, psd_error_t *err)
 
 typedef enum part { GOOD, KILLED, FROZEN, ALONE, BESIDE } part_t;
 
-static bool
-play(const place_t *place, part_t part, uint32_t worker, int out)
+static bool play(const place_t *place, part_t part, uint32_t worker, int out)
 {
     psd_error_t *err = psd_error_new();
 
@@ -195,8 +183,7 @@ typedef struct child {
     int in; /* what it says */
 } child_t;
 
-static bool
-start(const place_t *place, part_t part, uint32_t worker, child_t *ret_child)
+static bool start(const place_t *place, part_t part, uint32_t worker, child_t *ret_child)
 {
     int ends[2];
 
@@ -215,8 +202,7 @@ start(const place_t *place, part_t part, uint32_t worker, child_t *ret_child)
 }
 
 /* It says that it is at it; it has 20 s. */
-static bool
-is_at_it(const child_t *child)
+static bool is_at_it(const child_t *child)
 {
     struct pollfd watch = {.fd = child->in, .events = POLLIN};
     char byte = 0;
@@ -227,8 +213,7 @@ is_at_it(const child_t *child)
 }
 
 /* Ends it where it is; one that is gone already ended by itself. */
-static bool
-kill_it(child_t *child)
+static bool kill_it(child_t *child)
 {
     int status = 0;
 
@@ -238,8 +223,7 @@ kill_it(child_t *child)
     return true;
 }
 
-static bool
-ended_well(child_t *child)
+static bool ended_well(child_t *child)
 {
     int status = 0;
 
@@ -258,8 +242,7 @@ typedef struct holdings {
     uint64_t share_bytes; /* resident, shared */
 } holdings_t;
 
-static uint64_t
-status_of(pid_t pid, const char *key)
+static uint64_t status_of(pid_t pid, const char *key)
 {
     char path[64];
     char line[256];
@@ -279,8 +262,7 @@ status_of(pid_t pid, const char *key)
     return bytes;
 }
 
-static holdings_t
-look(pid_t pid)
+static holdings_t look(pid_t pid)
 {
     holdings_t holds = {.own_bytes = status_of(pid, "RssAnon:"),
                         .share_bytes = status_of(pid, "RssShmem:")};
@@ -316,25 +298,22 @@ look(pid_t pid)
 #endif
 
 /* The daemon hears of an end when the kernel has told it: it has 20 s. */
-static bool
-comes_back_to(pid_t pid, const holdings_t *before)
+static bool comes_back_to(pid_t pid, const holdings_t *before)
 {
     const struct timespec step = {.tv_nsec = 5000000};
     holdings_t now = look(pid);
 
-    for (int i = 0; i < 4000 && (now.n_files > before->n_files ||
-                                 now.n_shared > before->n_shared ||
+    for (int i = 0; i < 4000 && (now.n_files > before->n_files || now.n_shared > before->n_shared ||
                                  now.share_bytes > before->share_bytes);
          i++) {
         (void)nanosleep(&step, NULL);
         now = look(pid);
     }
     (void)printf("files %zu, were %zu; lanes' mappings %zu, were %zu; own "
-                 "memory %" PRIu64 " KiB, was %" PRIu64 "; shared %" PRIu64
-                 " KiB, was %" PRIu64 "\n",
-                 now.n_files, before->n_files, now.n_shared, before->n_shared,
-                 now.own_bytes / 1024, before->own_bytes / 1024,
-                 now.share_bytes / 1024, before->share_bytes / 1024);
+                 "memory %" PRIu64 " KiB, was %" PRIu64 "; shared %" PRIu64 " KiB, was %" PRIu64
+                 "\n",
+                 now.n_files, before->n_files, now.n_shared, before->n_shared, now.own_bytes / 1024,
+                 before->own_bytes / 1024, now.share_bytes / 1024, before->share_bytes / 1024);
     CHECK(now.n_files <= before->n_files);
     CHECK(now.n_shared <= before->n_shared);
     CHECK(now.share_bytes <= before->share_bytes);
@@ -345,8 +324,7 @@ comes_back_to(pid_t pid, const holdings_t *before)
 /* ---- the test ---- */
 
 /* Where lanes are handed over: a socket in the data directory. */
-static bool
-find_lane(const daemon_t *daemon, char *ret_path, size_t size)
+static bool find_lane(const daemon_t *daemon, char *ret_path, size_t size)
 {
     char folder[128];
     DIR *files = NULL;
@@ -371,8 +349,7 @@ find_lane(const daemon_t *daemon, char *ret_path, size_t size)
 }
 
 /* Everything of the kind that comes later was there once: tables, caches. */
-static bool
-warm_up(const place_t *place)
+static bool warm_up(const place_t *place)
 {
     child_t child;
 
@@ -383,8 +360,7 @@ warm_up(const place_t *place)
     return true;
 }
 
-static bool
-sums_are_exact(const place_t *place)
+static bool sums_are_exact(const place_t *place)
 {
     psd_error_t *err = psd_error_new();
     psd_client_t *client = NULL;
@@ -407,8 +383,7 @@ sums_are_exact(const place_t *place)
     return true;
 }
 
-static bool
-costs_nobody_anything(const place_t *place, pid_t daemon)
+static bool costs_nobody_anything(const place_t *place, pid_t daemon)
 {
     child_t good[WORKERS];
     child_t killed;
@@ -436,8 +411,7 @@ costs_nobody_anything(const place_t *place, pid_t daemon)
     return comes_back_to(daemon, &before);
 }
 
-int
-main(void)
+int main(void)
 {
     daemon_t daemon;
     char path[256] = "";

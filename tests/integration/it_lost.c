@@ -29,8 +29,7 @@ typedef struct run {
     int32_t max_delay;
 } run_t;
 
-static bool
-work(const run_t *run, uint32_t worker, psd_error_t *err)
+static bool work(const run_t *run, uint32_t worker, psd_error_t *err)
 {
     psd_client_t *client = NULL;
     psd_spec_t *spec = psd_spec_new();
@@ -42,8 +41,7 @@ work(const run_t *run, uint32_t worker, psd_error_t *err)
     CHECK_OK(psd_connect(run->endpoint, NULL, &client, err), err);
     CHECK_OK(psd_spec_set(spec, "rows", "4", err), err);
     CHECK_OK(psd_spec_set(spec, "type", "i64", err), err);
-    CHECK_OK(psd_join(client, run->job, worker, WORKERS, run->max_delay, err),
-             err);
+    CHECK_OK(psd_join(client, run->job, worker, WORKERS, run->max_delay, err), err);
     CHECK_OK(psd_table_ensure(client, run->job, spec, &table, err), err);
     for (int clock = 0; clock < CLOCKS; clock++) {
         if (worker == VICTIM && clock == DIES_AT) {
@@ -62,8 +60,7 @@ work(const run_t *run, uint32_t worker, psd_error_t *err)
     return true;
 }
 
-static pid_t
-start(const run_t *run, uint32_t worker)
+static pid_t start(const run_t *run, uint32_t worker)
 {
     pid_t pid = -1;
 
@@ -80,11 +77,8 @@ start(const run_t *run, uint32_t worker)
 }
 
 /* Asks until the answer holds `part`; it has 20 s for that. */
-static bool
-ask_until(psd_client_t *client,
-          const char *question,
-          const char *part,
-          psd_error_t *err)
+static bool ask_until(psd_client_t *client, const char *question, const char *part,
+                      psd_error_t *err)
 {
     const struct timespec step = {.tv_nsec = 5000000};
     char *reply = NULL;
@@ -106,21 +100,17 @@ ask_until(psd_client_t *client,
     return false;
 }
 
-static bool
-ended_with(pid_t pid, int exit_code, int signal_number)
+static bool ended_with(pid_t pid, int exit_code, int signal_number)
 {
     int status = 0;
 
     CHECK(pid > 0 && waitpid(pid, &status, 0) == pid);
-    CHECK(signal_number == 0 ||
-          (WIFSIGNALED(status) && WTERMSIG(status) == signal_number));
-    CHECK(signal_number != 0 ||
-          (WIFEXITED(status) && WEXITSTATUS(status) == exit_code));
+    CHECK(signal_number == 0 || (WIFSIGNALED(status) && WTERMSIG(status) == signal_number));
+    CHECK(signal_number != 0 || (WIFEXITED(status) && WEXITSTATUS(status) == exit_code));
     return true;
 }
 
-static bool
-one_is_killed(const run_t *run)
+static bool one_is_killed(const run_t *run)
 {
     psd_error_t *err = psd_error_new();
     psd_client_t *client = NULL;
@@ -134,10 +124,8 @@ one_is_killed(const run_t *run)
     for (uint32_t i = 0; i < WORKERS; i++) {
         pids[i] = start(run, i);
     }
-    (void)snprintf(why, sizeof why, "{\"op\":\"why\",\"job\":\"%s\"}",
-                   run->job);
-    (void)snprintf(inspect, sizeof inspect,
-                   "{\"op\":\"clock_inspect\",\"job\":\"%s\"}", run->job);
+    (void)snprintf(why, sizeof why, "{\"op\":\"why\",\"job\":\"%s\"}", run->job);
+    (void)snprintf(inspect, sizeof inspect, "{\"op\":\"clock_inspect\",\"job\":\"%s\"}", run->job);
     CHECK_OK(psd_connect(run->endpoint, NULL, &client, err), err);
     CHECK(ask_until(client, why, "waits", err));
     CHECK(ask_until(client, why, "worker 2", err));
@@ -146,8 +134,7 @@ one_is_killed(const run_t *run)
     for (uint32_t i = 0; i < WORKERS; i++) {
         CHECK(i == VICTIM || ended_with(pids[i], 0, 0));
     }
-    (void)snprintf(inspect, sizeof inspect,
-                   "{\"op\":\"job_inspect\",\"job\":\"%s\"}", run->job);
+    (void)snprintf(inspect, sizeof inspect, "{\"op\":\"job_inspect\",\"job\":\"%s\"}", run->job);
     CHECK(ask_until(client, inspect, "\"lost\"", err));
 
     CHECK_OK(psd_table_open(client, run->job, &table, err), err);
@@ -162,8 +149,7 @@ one_is_killed(const run_t *run)
 }
 
 /* In a process of its own: the test must not have threads when it forks. */
-static bool
-apart(bool (*function)(const run_t *run), const run_t *run)
+static bool apart(bool (*function)(const run_t *run), const run_t *run)
 {
     pid_t pid = -1;
 
@@ -177,8 +163,7 @@ apart(bool (*function)(const run_t *run), const run_t *run)
 
 /* A worker whose job an operator stops hears of it at its next call, once the
  * news has come. */
-static bool
-job_is_stopped(const run_t *run)
+static bool job_is_stopped(const run_t *run)
 {
     psd_error_t *err = psd_error_new();
     psd_client_t *client = NULL;
@@ -196,24 +181,18 @@ job_is_stopped(const run_t *run)
     CHECK_OK(psd_table_ensure(client, run->job, spec, &table, err), err);
     CHECK_ERROR(psd_clock(client, err), PSD_NOT_JOINED, "no worker", err);
     CHECK_OK(psd_join(client, run->job, 0, 1, 0, err), err);
-    CHECK_ERROR(psd_join(boss, run->job, 0, 1, 0, err), PSD_WORKER_EXISTS, "0",
-                err);
-    CHECK_ERROR(psd_join(boss, run->job, 1, 1, 3, err), PSD_JOB_MISMATCH, "",
-                err);
+    CHECK_ERROR(psd_join(boss, run->job, 0, 1, 0, err), PSD_WORKER_EXISTS, "0", err);
+    CHECK_ERROR(psd_join(boss, run->job, 1, 1, 3, err), PSD_JOB_MISMATCH, "", err);
     CHECK_OK(psd_push(table, &row, 1, &value, 1, err), err);
     CHECK_OK(psd_clock(client, err), err);
-    CHECK_OK(psd_request(boss, "{\"op\":\"job_stop\",\"job\":\"stops\"}", 60000,
-                         &reply, err),
-             err);
+    CHECK_OK(psd_request(boss, "{\"op\":\"job_stop\",\"job\":\"stops\"}", 60000, &reply, err), err);
     psd_free(reply);
     while (rc == PSD_OK) {
         rc = psd_push(table, &row, 1, &value, 1, err);
     }
     CHECK_ERROR(rc, PSD_JOB_STOPPED, "", err);
-    CHECK(ask_until(boss, "{\"op\":\"job_inspect\",\"job\":\"stops\"}",
-                    "\"stopped\"", err));
-    CHECK_ERROR(psd_join(boss, run->job, 1, 1, 0, err), PSD_JOB_STOPPED, "",
-                err);
+    CHECK(ask_until(boss, "{\"op\":\"job_inspect\",\"job\":\"stops\"}", "\"stopped\"", err));
+    CHECK_ERROR(psd_join(boss, run->job, 1, 1, 0, err), PSD_JOB_STOPPED, "", err);
     psd_table_close(&table);
     psd_spec_destroy(&spec);
     psd_close(&client);
@@ -224,12 +203,8 @@ job_is_stopped(const run_t *run)
 
 /* Pushes or pulls row 0 for the first client while the others get their turns,
  * as threads of their own would take them. */
-static bool
-in_turns(psd_table_t *table,
-         psd_client_t *const *clients,
-         bool pushes,
-         float *value,
-         psd_error_t *err)
+static bool in_turns(psd_table_t *table, psd_client_t *const *clients, bool pushes, float *value,
+                     psd_error_t *err)
 {
     const uint64_t row = 0;
     psd_select_t *select = psd_select_new();
@@ -237,9 +212,8 @@ in_turns(psd_table_t *table,
     bool done = false;
 
     psd_select_rows(select, &row, 1);
-    CHECK_OK(pushes
-                 ? psd_push_start(table, select, value, 1, NULL, &ticket, err)
-                 : psd_pull_start(table, select, value, 1, NULL, &ticket, err),
+    CHECK_OK(pushes ? psd_push_start(table, select, value, 1, NULL, &ticket, err)
+                    : psd_pull_start(table, select, value, 1, NULL, &ticket, err),
              err);
     psd_select_destroy(&select);
     while (!done) {
@@ -254,8 +228,7 @@ in_turns(psd_table_t *table,
 
 /* A pull is held until its deadline, and its caller told that it is for worker
  * 1, unless the answer comes too late for that. */
-static bool
-is_held(psd_table_t *table, psd_client_t *client, psd_error_t *err)
+static bool is_held(psd_table_t *table, psd_client_t *client, psd_error_t *err)
 {
     psd_select_t *select = psd_select_new();
     psd_call_t *call = psd_call_new();
@@ -268,8 +241,7 @@ is_held(psd_table_t *table, psd_client_t *client, psd_error_t *err)
     while (!is_told) {
         psd_ticket_t ticket = 0;
 
-        CHECK_OK(psd_pull_start(table, select, &value, 1, call, &ticket, err),
-                 err);
+        CHECK_OK(psd_pull_start(table, select, &value, 1, call, &ticket, err), err);
         CHECK(psd_wait(client, ticket, 60000, err) == PSD_DEADLINE);
         is_told = strstr(psd_error_text(err), "worker 1") != NULL;
         psd_error_clear(err);
@@ -282,8 +254,7 @@ is_held(psd_table_t *table, psd_client_t *client, psd_error_t *err)
 /* Two members of one worker, a second worker that comes late: nobody passes
  * the barrier alone, and the late one is named. Tables that one of them opens
  * are marked by all. */
-static bool
-members_keep_in_step(const run_t *run)
+static bool members_keep_in_step(const run_t *run)
 {
     psd_error_t *err = psd_error_new();
     psd_client_t *clients[3] = {NULL}; /* two members, the second worker */
@@ -300,8 +271,7 @@ members_keep_in_step(const run_t *run)
     CHECK_OK(psd_join(clients[0], run->job, 0, 2, 0, err), err);
     CHECK_OK(psd_attach(clients[1], clients[0], err), err);
     CHECK(psd_worker(clients[1]) == 0 && psd_clock_count(clients[1]) == 0);
-    CHECK_ERROR(psd_barrier(clients[0], 300, err), PSD_DEADLINE, "worker 1",
-                err);
+    CHECK_ERROR(psd_barrier(clients[0], 300, err), PSD_DEADLINE, "worker 1", err);
     CHECK_OK(psd_table_ensure(clients[0], run->job, spec, &table, err), err);
     CHECK_OK(psd_push(table, &row, 1, &value, 1, err), err);
     CHECK_OK(psd_clock(clients[0], err), err);
@@ -323,8 +293,7 @@ members_keep_in_step(const run_t *run)
     CHECK(value == 5.0F);
     for (int i = 0; i < 3; i++) {
         CHECK_OK(psd_leave(clients[i], 60000, err), err);
-        CHECK_ERROR(psd_leave(clients[i], 60000, err), PSD_NOT_JOINED,
-                    "no worker", err);
+        CHECK_ERROR(psd_leave(clients[i], 60000, err), PSD_NOT_JOINED, "no worker", err);
     }
     psd_table_close(&table);
     psd_table_close(&late);
@@ -336,8 +305,7 @@ members_keep_in_step(const run_t *run)
     return true;
 }
 
-int
-main(void)
+int main(void)
 {
     daemon_t daemon = {.pid = 0};
     bool ok = daemon_start(&daemon, config);

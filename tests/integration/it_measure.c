@@ -24,8 +24,7 @@ typedef struct pair {
     const char *value;
 } pair_t;
 
-static psd_table_t *
-open_table(fixture_t *f, const char *name, const pair_t *pairs)
+static psd_table_t *open_table(fixture_t *f, const char *name, const pair_t *pairs)
 {
     psd_spec_t *spec = psd_spec_new();
     psd_table_t *table = NULL;
@@ -44,47 +43,39 @@ open_table(fixture_t *f, const char *name, const pair_t *pairs)
     return table;
 }
 
-static psd_table_t *
-range_table(fixture_t *f, const char *name)
+static psd_table_t *range_table(fixture_t *f, const char *name)
 {
     return open_table(
-        f, name,
-        (pair_t[]){
-            {"rows", "300"}, {"cols", "7"}, {"partitions", "3"}, {NULL, NULL}});
+        f, name, (pair_t[]){{"rows", "300"}, {"cols", "7"}, {"partitions", "3"}, {NULL, NULL}});
 }
 
-static bool
-push_all(fixture_t *f, psd_table_t *t, const float *values)
+static bool push_all(fixture_t *f, psd_table_t *t, const float *values)
 {
     psd_select_t *all = psd_select_new();
     psd_ticket_t ticket = 0;
 
     psd_select_all_rows(all);
-    CHECK_OK(psd_push_start(t, all, values, VALUES, NULL, &ticket, f->err),
-             f->err);
+    CHECK_OK(psd_push_start(t, all, values, VALUES, NULL, &ticket, f->err), f->err);
     CHECK_OK(psd_wait(f->client, ticket, 60000, f->err), f->err);
     psd_select_destroy(&all);
     return true;
 }
 
-static bool
-holds(fixture_t *f, psd_table_t *t, const float *wanted)
+static bool holds(fixture_t *f, psd_table_t *t, const float *wanted)
 {
     psd_select_t *all = psd_select_new();
     psd_ticket_t ticket = 0;
     float got[VALUES];
 
     psd_select_all_rows(all);
-    CHECK_OK(psd_pull_start(t, all, got, VALUES, NULL, &ticket, f->err),
-             f->err);
+    CHECK_OK(psd_pull_start(t, all, got, VALUES, NULL, &ticket, f->err), f->err);
     CHECK_OK(psd_wait(f->client, ticket, 60000, f->err), f->err);
     CHECK(memcmp(got, wanted, sizeof got) == 0);
     psd_select_destroy(&all);
     return true;
 }
 
-static bool
-measures(fixture_t *f)
+static bool measures(fixture_t *f)
 {
     psd_table_t *a = range_table(f, "a");
     psd_table_t *b = range_table(f, "b");
@@ -112,8 +103,7 @@ measures(fixture_t *f)
     CHECK_OK(psd_table_sum(a, NULL, NULL, &got, f->err), f->err);
     CHECK(got == sum);
     CHECK_OK(psd_table_norm(a, NULL, NULL, &got, f->err), f->err);
-    CHECK(got * got > squares * (1 - 1e-12) &&
-          got * got < squares * (1 + 1e-12));
+    CHECK(got * got > squares * (1 - 1e-12) && got * got < squares * (1 + 1e-12));
     CHECK_OK(psd_table_nonzeros(a, NULL, NULL, &n, f->err), f->err);
     CHECK(n == nonzeros);
     CHECK_OK(psd_table_dot(a, b, NULL, NULL, &got, f->err), f->err);
@@ -122,8 +112,7 @@ measures(fixture_t *f)
     psd_select_rows(select, rows, 3); /* a row that is named twice counts so */
     psd_select_col_range(select, 1, 2);
     CHECK_OK(psd_table_sum(a, select, NULL, &got, f->err), f->err);
-    CHECK(got == (double)(2 * (left[299 * COLS + 1] + left[299 * COLS + 2]) +
-                          left[1] + left[2]));
+    CHECK(got == (double)(2 * (left[299 * COLS + 1] + left[299 * COLS + 2]) + left[1] + left[2]));
     psd_select_rows(select, rows, 0);
     CHECK_OK(psd_table_sum(a, select, NULL, &got, f->err), f->err);
     CHECK(got == 0);
@@ -133,8 +122,7 @@ measures(fixture_t *f)
     return true;
 }
 
-static bool
-changes(fixture_t *f)
+static bool changes(fixture_t *f)
 {
     psd_table_t *x = range_table(f, "x");
     psd_table_t *y = range_table(f, "y");
@@ -168,8 +156,7 @@ changes(fixture_t *f)
     return true;
 }
 
-static bool
-ranks(fixture_t *f)
+static bool ranks(fixture_t *f)
 {
     psd_table_t *t = range_table(f, "ranked");
     psd_result_t *top = NULL;
@@ -203,13 +190,11 @@ ranks(fixture_t *f)
 }
 
 /* All rows of a table with hash keys are those present. */
-static bool
-works_on_what_is_present(fixture_t *f)
+static bool works_on_what_is_present(fixture_t *f)
 {
     enum { N = 1000 };
     psd_table_t *t =
-        open_table(f, "hashed",
-                   (pair_t[]){{"keys", "hash"}, {"type", "i64"}, {NULL, NULL}});
+        open_table(f, "hashed", (pair_t[]){{"keys", "hash"}, {"type", "i64"}, {NULL, NULL}});
     uint64_t keys[N];
     int64_t values[N];
     double sum = 0;
@@ -230,21 +215,17 @@ works_on_what_is_present(fixture_t *f)
     CHECK(n == N - 1);
     CHECK_OK(psd_table_sum(t, NULL, NULL, &got, f->err), f->err);
     CHECK(got == -2 * sum);
-    CHECK_ERROR(psd_table_scale(t, NULL, 0.5, NULL, f->err), PSD_INVALID,
-                "the operand is 0.5", f->err); /* by whichever is first */
+    CHECK_ERROR(psd_table_scale(t, NULL, 0.5, NULL, f->err), PSD_INVALID, "the operand is 0.5",
+                f->err); /* by whichever is first */
     psd_table_close(&t);
     return true;
 }
 
 /* Exactly the rows that somebody changed come, each time. */
-static bool
-tells_what_has_changed(fixture_t *f)
+static bool tells_what_has_changed(fixture_t *f)
 {
-    const pair_t pairs[] = {{"rows", "300"},
-                            {"cols", "2"},
-                            {"partitions", "3"},
-                            {"versions", "true"},
-                            {NULL, NULL}};
+    const pair_t pairs[] = {
+        {"rows", "300"}, {"cols", "2"}, {"partitions", "3"}, {"versions", "true"}, {NULL, NULL}};
     psd_table_t *t = open_table(f, "versioned", pairs);
     psd_table_t *other = open_table(f, "other", pairs);
     psd_seen_t *seen = psd_seen_new();
@@ -255,37 +236,32 @@ tells_what_has_changed(fixture_t *f)
     const void *values = NULL;
 
     CHECK(t != NULL && other != NULL);
-    CHECK_OK(psd_pull_changed(t, NULL, seen, false, NULL, &got, f->err),
-             f->err);
+    CHECK_OK(psd_pull_changed(t, NULL, seen, false, NULL, &got, f->err), f->err);
     CHECK(psd_result_count(got) == 300);
     psd_result_destroy(&got);
     CHECK_OK(psd_push(t, rows, 1, deltas, 2, f->err), f->err);
-    CHECK_OK(psd_pull_changed(t, NULL, seen, false, NULL, &got, f->err),
-             f->err);
+    CHECK_OK(psd_pull_changed(t, NULL, seen, false, NULL, &got, f->err), f->err);
     psd_result_destroy(&got);
     CHECK_OK(psd_push(t, rows, 3, deltas, 6, f->err), f->err);
-    CHECK_OK(psd_pull_changed(t, NULL, seen, false, NULL, &got, f->err),
-             f->err);
+    CHECK_OK(psd_pull_changed(t, NULL, seen, false, NULL, &got, f->err), f->err);
     CHECK(psd_result_count(got) == 3);
     psd_result_row(got, 0, &row, NULL, &values, NULL);
     CHECK(row == 4 && ((const float *)values)[0] == 3);
     psd_result_row(got, 2, &row, NULL, &values, NULL);
     CHECK(row == 299 && ((const float *)values)[1] == 4);
     psd_result_destroy(&got);
-    CHECK_OK(psd_pull_changed(t, NULL, seen, false, NULL, &got, f->err),
-             f->err);
+    CHECK_OK(psd_pull_changed(t, NULL, seen, false, NULL, &got, f->err), f->err);
     CHECK(psd_result_count(got) == 0);
     psd_result_destroy(&got);
-    CHECK_ERROR(psd_pull_changed(other, NULL, seen, false, NULL, &got, f->err),
-                PSD_INVALID, "seen is of another table", f->err);
+    CHECK_ERROR(psd_pull_changed(other, NULL, seen, false, NULL, &got, f->err), PSD_INVALID,
+                "seen is of another table", f->err);
     psd_seen_destroy(&seen);
     psd_table_close(&t);
     psd_table_close(&other);
     return true;
 }
 
-int
-main(void)
+int main(void)
 {
     daemon_t daemon;
     fixture_t f = {.err = psd_error_new()};
@@ -294,8 +270,8 @@ main(void)
     if (ok && psd_connect(daemon.control, NULL, &f.client, f.err) != PSD_OK) {
         ok = false;
     }
-    ok = ok && measures(&f) && changes(&f) && ranks(&f) &&
-         works_on_what_is_present(&f) && tells_what_has_changed(&f);
+    ok = ok && measures(&f) && changes(&f) && ranks(&f) && works_on_what_is_present(&f) &&
+         tells_what_has_changed(&f);
     psd_close(&f.client);
     psd_error_destroy(&f.err);
     ok = ok && daemon_end(&daemon, SIGTERM);

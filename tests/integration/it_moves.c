@@ -17,15 +17,11 @@
 #define TRIES 6000 /* of 5 ms */
 #define WORKERS 3
 
-static const cluster_args_t args = {
-    .n_nodes = 2, .net = CLUSTER_DIRECT, .config = "shards: 2\n"};
+static const cluster_args_t args = {.n_nodes = 2, .net = CLUSTER_DIRECT, .config = "shards: 2\n"};
 
 /* Asks until the reply has that text. */
-static bool
-wait_reply(psd_client_t *client,
-           const char *request,
-           const char *wanted,
-           psd_error_t *err)
+static bool wait_reply(psd_client_t *client, const char *request, const char *wanted,
+                       psd_error_t *err)
 {
     const struct timespec step = {.tv_nsec = 5000000L};
     char last[4096] = "";
@@ -48,38 +44,29 @@ wait_reply(psd_client_t *client,
 }
 
 /* A third node joins, and has a third of the copies in the end. */
-static bool
-a_node_joins(cluster_t *cluster,
-             psd_client_t *client,
-             const char *share,
-             psd_error_t *err)
+static bool a_node_joins(cluster_t *cluster, psd_client_t *client, const char *share,
+                         psd_error_t *err)
 {
     CHECK(cluster_add(cluster));
-    CHECK(wait_reply(client, "{\"op\":\"node_inspect\",\"name\":\"n2\"}", share,
-                     err));
+    CHECK(wait_reply(client, "{\"op\":\"node_inspect\",\"name\":\"n2\"}", share, err));
     CHECK(wait_reply(client, "{\"op\":\"cluster_rebalance\",\"dry_run\":true}",
                      "\"moving\":0,\"moves\":[]", err));
     return true;
 }
 
-static bool
-a_node_drains_and_goes(cluster_t *cluster,
-                       psd_client_t *client,
-                       psd_error_t *err)
+static bool a_node_drains_and_goes(cluster_t *cluster, psd_client_t *client, psd_error_t *err)
 {
-    CHECK(wait_reply(client, "{\"op\":\"node_drain\",\"name\":\"n1\"}",
-                     "\"left\":{\"copies\":0,", err));
+    CHECK(wait_reply(client, "{\"op\":\"node_drain\",\"name\":\"n1\"}", "\"left\":{\"copies\":0,",
+                     err));
     CHECK(cluster_kill(cluster, 1, SIGTERM));
-    CHECK(wait_reply(client, "{\"op\":\"node_inspect\",\"name\":\"n1\"}",
-                     "\"state\":\"down\"", err));
-    CHECK(wait_reply(client, "{\"op\":\"node_remove\",\"name\":\"n1\"}",
-                     "\"removed\":true", err));
+    CHECK(
+        wait_reply(client, "{\"op\":\"node_inspect\",\"name\":\"n1\"}", "\"state\":\"down\"", err));
+    CHECK(wait_reply(client, "{\"op\":\"node_remove\",\"name\":\"n1\"}", "\"removed\":true", err));
     return true;
 }
 
 /* The same job, of as many clocks, in which nothing moves. */
-static bool
-nothing_moved(const thread_job_t *moved)
+static bool nothing_moved(const thread_job_t *moved)
 {
     cluster_t cluster = {.n_nodes = 0};
     thread_job_t *job = calloc(1, sizeof *job);
@@ -87,12 +74,10 @@ nothing_moved(const thread_job_t *moved)
     bool good = job != NULL && cluster_start(&cluster, &args);
 
     like.n_clocks = moved->last;
-    (void)snprintf(like.endpoint, sizeof like.endpoint, "%s",
-                   cluster.nodes[0].control);
+    (void)snprintf(like.endpoint, sizeof like.endpoint, "%s", cluster.nodes[0].control);
     good = good && thread_job_start(job, &like) && thread_job_finish(job);
     if (good && memcmp(job->floats, moved->floats, sizeof moved->floats) != 0) {
-        (void)fprintf(stderr, "other bits after %llu clocks\n",
-                      (unsigned long long)moved->last);
+        (void)fprintf(stderr, "other bits after %llu clocks\n", (unsigned long long)moved->last);
         good = false;
     }
     if (job != NULL) {
@@ -110,12 +95,8 @@ typedef struct round {
     int max_delay;
 } round_t;
 
-static bool
-go_through(cluster_t *cluster,
-           thread_job_t *job,
-           psd_client_t *client,
-           const round_t *round,
-           psd_error_t *err)
+static bool go_through(cluster_t *cluster, thread_job_t *job, psd_client_t *client,
+                       const round_t *round, psd_error_t *err)
 {
     CHECK(thread_job_wait_clocks(job, 3));
     CHECK(a_node_joins(cluster, client, round->share, err));
@@ -125,8 +106,7 @@ go_through(cluster_t *cluster,
     return thread_job_finish(job);
 }
 
-static bool
-run_round(const round_t *round)
+static bool run_round(const round_t *round)
 {
     cluster_t cluster = {.n_nodes = 0};
     psd_error_t *err = psd_error_new();
@@ -139,18 +119,15 @@ run_round(const round_t *round)
                               .max_delay = round->max_delay};
     bool good = job != NULL && cluster_start(&cluster, &args);
 
-    (void)snprintf(like.endpoint, sizeof like.endpoint, "%s",
-                   cluster.nodes[0].control);
+    (void)snprintf(like.endpoint, sizeof like.endpoint, "%s", cluster.nodes[0].control);
     good = good && psd_connect(like.endpoint, NULL, &client, err) == PSD_OK &&
-           thread_job_start(job, &like) &&
-           go_through(&cluster, job, client, round, err);
+           thread_job_start(job, &like) && go_through(&cluster, job, client, round, err);
     psd_close(&client);
     psd_error_destroy(&err);
     cluster_drop(&cluster, !good);
     if (job != NULL) {
-        (void)fprintf(stderr, "%s copies, ack %s, max_delay %d: %s\n",
-                      round->replicas, round->ack, round->max_delay,
-                      good ? "exact" : "FAILED");
+        (void)fprintf(stderr, "%s copies, ack %s, max_delay %d: %s\n", round->replicas, round->ack,
+                      round->max_delay, good ? "exact" : "FAILED");
         good = good && (round->max_delay != 0 || nothing_moved(job));
         thread_job_drop(job);
     }
@@ -158,8 +135,7 @@ run_round(const round_t *round)
     return good;
 }
 
-int
-main(int argc, char **argv)
+int main(int argc, char **argv)
 {
     static const round_t rounds[] = {
         {"1", "memory", "\"primary\":4", 0},

@@ -20,13 +20,10 @@
 #define LOOKS_MAX 20000 /* a look takes a millisecond or so */
 
 static const cluster_args_t args = {
-    .n_nodes = 2,
-    .net = CLUSTER_DIRECT,
-    .config = "shards: 1\ncopies:\n  even_out: false\n"};
+    .n_nodes = 2, .net = CLUSTER_DIRECT, .config = "shards: 1\ncopies:\n  even_out: false\n"};
 
 /* A line for the shell; its exit code, or -1. */
-static int
-run_line(const char *line)
+static int run_line(const char *line)
 {
     int status = 0;
     pid_t pid = fork();
@@ -35,26 +32,22 @@ run_line(const char *line)
         (void)execl("/bin/sh", "sh", "-c", line, (char *)NULL);
         _exit(127);
     }
-    return pid > 0 && waitpid(pid, &status, 0) == pid && WIFEXITED(status)
-               ? WEXITSTATUS(status)
-               : -1;
+    return pid > 0 && waitpid(pid, &status, 0) == pid && WIFEXITED(status) ? WEXITSTATUS(status)
+                                                                           : -1;
 }
 
-static bool
-connect_to(cluster_t *cluster, psd_client_t **ret_client, psd_error_t *err)
+static bool connect_to(cluster_t *cluster, psd_client_t **ret_client, psd_error_t *err)
 {
     psd_options_t *options = psd_options_new();
 
     psd_options_set_timeout_ms(options, CALL_MS);
-    CHECK_OK(psd_connect(cluster->nodes[0].control, options, ret_client, err),
-             err);
+    CHECK_OK(psd_connect(cluster->nodes[0].control, options, ret_client, err), err);
     psd_options_destroy(&options);
     return true;
 }
 
 /* Asks until the answer has the part, which is an event to wait for. */
-static bool
-answers_with(psd_client_t *client, const char *request, const char *part)
+static bool answers_with(psd_client_t *client, const char *request, const char *part)
 {
     psd_error_t *err = psd_error_new();
     bool has = false;
@@ -74,8 +67,7 @@ answers_with(psd_client_t *client, const char *request, const char *part)
     return has;
 }
 
-static bool
-make_table(psd_client_t *client, psd_error_t *err)
+static bool make_table(psd_client_t *client, psd_error_t *err)
 {
     psd_spec_t *spec = psd_spec_new();
     psd_table_t *table = NULL;
@@ -99,8 +91,7 @@ typedef struct pusher {
     psd_status_t status;
 } pusher_t;
 
-static void *
-push_one(void *arg)
+static void *push_one(void *arg)
 {
     pusher_t *self = arg;
     const uint64_t row = 1;
@@ -116,10 +107,8 @@ push_one(void *arg)
 #define EVENTS "{\"op\":\"cluster_events\"}"
 #define NODES "{\"op\":\"node_list\"}"
 
-static bool
-a_push_without_a_second_copy_says_so(cluster_t *cluster,
-                                     psd_client_t *admin,
-                                     psd_error_t *err)
+static bool a_push_without_a_second_copy_says_so(cluster_t *cluster, psd_client_t *admin,
+                                                 psd_error_t *err)
 {
     pusher_t pusher = {NULL, NULL, PSD_OK};
     pthread_t thread;
@@ -148,8 +137,7 @@ a_push_without_a_second_copy_says_so(cluster_t *cluster,
 
 /* ---- a drain that nobody can take over ---- */
 
-static bool
-a_drain_without_another_node_says_so(cluster_t *cluster, psd_client_t *admin)
+static bool a_drain_without_another_node_says_so(cluster_t *cluster, psd_client_t *admin)
 {
     char command[512];
     int status = 0;
@@ -160,26 +148,21 @@ a_drain_without_another_node_says_so(cluster_t *cluster, psd_client_t *admin)
                    getenv("PSCLI_PROGRAM"), cluster->nodes[0].control);
     status = run_line(command);
     CHECK(status == 0);
-    CHECK(answers_with(admin, STATUS,
-                       "drains, and 1 of its 1 copies have no other node"));
+    CHECK(answers_with(admin, STATUS, "drains, and 1 of its 1 copies have no other node"));
     CHECK(answers_with(admin, STATUS, "\"healthy\":false"));
     CHECK(answers_with(admin, NODES, "\"state\":\"draining\""));
-    CHECK(answers_with(admin,
-                       "{\"op\":\"node_drain\",\"name\":\"n1\",\"stay\":true}",
+    CHECK(answers_with(admin, "{\"op\":\"node_drain\",\"name\":\"n1\",\"stay\":true}",
                        "\"draining\":false"));
     CHECK(answers_with(admin, STATUS, "\"healthy\":true"));
     return true;
 }
 
 /* With a node more it comes to its end. */
-static bool
-a_drain_goes_on_with_a_node_more(cluster_t *cluster, psd_client_t *admin)
+static bool a_drain_goes_on_with_a_node_more(cluster_t *cluster, psd_client_t *admin)
 {
-    CHECK(answers_with(admin, "{\"op\":\"node_drain\",\"name\":\"n1\"}",
-                       "\"stuck\":1"));
+    CHECK(answers_with(admin, "{\"op\":\"node_drain\",\"name\":\"n1\"}", "\"stuck\":1"));
     CHECK(cluster_add(cluster));
-    CHECK(answers_with(admin, "{\"op\":\"node_drain\",\"name\":\"n1\"}",
-                       "\"copies\":0"));
+    CHECK(answers_with(admin, "{\"op\":\"node_drain\",\"name\":\"n1\"}", "\"copies\":0"));
     CHECK(answers_with(admin, STATUS, "\"healthy\":true"));
     return true;
 }
@@ -187,8 +170,7 @@ a_drain_goes_on_with_a_node_more(cluster_t *cluster, psd_client_t *admin)
 /* ---- a node that is refused ---- */
 
 /* Its data directory, and with it its secret, is another one. */
-static bool
-a_refused_node_says_so(cluster_t *cluster, psd_client_t *admin)
+static bool a_refused_node_says_so(cluster_t *cluster, psd_client_t *admin)
 {
     char command[3 * 4096];
     int status = 0;
@@ -196,8 +178,8 @@ a_refused_node_says_so(cluster_t *cluster, psd_client_t *admin)
     (void)snprintf(command, sizeof command,
                    "%s --data-dir %s/stranger --join %s --listen "
                    "tcp://127.0.0.1:0 --name n1 > %s/refused 2>&1",
-                   getenv("PSD_PROGRAM"), cluster->dir.path,
-                   cluster->nodes[0].control, cluster->dir.path);
+                   getenv("PSD_PROGRAM"), cluster->dir.path, cluster->nodes[0].control,
+                   cluster->dir.path);
     CHECK(cluster_kill(cluster, 1, SIGKILL));
     CHECK(answers_with(admin, STATUS, "node \\\"n1\\\" is suspect, silent"));
     status = run_line(command);
@@ -215,8 +197,7 @@ a_refused_node_says_so(cluster_t *cluster, psd_client_t *admin)
     return true;
 }
 
-static bool
-run(cluster_t *cluster, psd_error_t *err)
+static bool run(cluster_t *cluster, psd_error_t *err)
 {
     psd_client_t *admin = NULL;
 
@@ -230,8 +211,7 @@ run(cluster_t *cluster, psd_error_t *err)
     return true;
 }
 
-int
-main(void)
+int main(void)
 {
     cluster_t cluster = {.n_nodes = 0};
     psd_error_t *err = psd_error_new();

@@ -17,8 +17,7 @@ typedef struct fixture {
     psd_error_t *err;
 } fixture_t;
 
-static psd_table_t *
-make_table(fixture_t *f, const char *name, const char *const (*pairs)[2])
+static psd_table_t *make_table(fixture_t *f, const char *name, const char *const (*pairs)[2])
 {
     psd_spec_t *spec = psd_spec_new();
     psd_table_t *table = NULL;
@@ -38,8 +37,7 @@ make_table(fixture_t *f, const char *name, const char *const (*pairs)[2])
 }
 
 /* Rows 0 .. n - 1 become their own numbers plus one. */
-static bool
-count_up(fixture_t *f, psd_table_t *table, uint64_t n)
+static bool count_up(fixture_t *f, psd_table_t *table, uint64_t n)
 {
     uint64_t keys[N_ROWS];
     float values[N_ROWS];
@@ -52,13 +50,11 @@ count_up(fixture_t *f, psd_table_t *table, uint64_t n)
     return true;
 }
 
-static bool
-works_in(fixture_t *f, const char *keys)
+static bool works_in(fixture_t *f, const char *keys)
 {
     const char *const spec[][2] = {
         {"keys", keys},
-        {strcmp(keys, "range") == 0 ? "rows" : "cols",
-         strcmp(keys, "range") == 0 ? "1000" : "1"},
+        {strcmp(keys, "range") == 0 ? "rows" : "cols", strcmp(keys, "range") == 0 ? "1000" : "1"},
         {"partitions", "5"},
         {NULL, NULL}};
     psd_table_t *a = make_table(f, "a", spec);
@@ -89,8 +85,7 @@ works_in(fixture_t *f, const char *keys)
     CHECK_OK(psd_table_fill(a, NULL, 0.5, NULL, f->err), f->err);
     CHECK_OK(psd_table_sum(a, NULL, NULL, &number, f->err), f->err);
     CHECK(number == (strcmp(keys, "range") == 0 ? N_ROWS : 100) * 0.5);
-    CHECK_ERROR(psd_table_scale(a, NULL, (double)NAN, NULL, f->err),
-                PSD_NOT_FINITE, "", f->err);
+    CHECK_ERROR(psd_table_scale(a, NULL, (double)NAN, NULL, f->err), PSD_NOT_FINITE, "", f->err);
     psd_table_close(&a);
     psd_table_close(&b);
     CHECK_OK(psd_table_drop(f->client, "a", f->err), f->err);
@@ -98,12 +93,10 @@ works_in(fixture_t *f, const char *keys)
     return true;
 }
 
-static bool
-refuses_tables_that_differ(fixture_t *f)
+static bool refuses_tables_that_differ(fixture_t *f)
 {
     const char *const narrow[][2] = {{"rows", "100"}, {NULL, NULL}};
-    const char *const wide[][2] = {
-        {"rows", "100"}, {"cols", "2"}, {NULL, NULL}};
+    const char *const wide[][2] = {{"rows", "100"}, {"cols", "2"}, {NULL, NULL}};
     psd_table_t *a = make_table(f, "a", narrow);
     psd_table_t *b = make_table(f, "b", wide);
     psd_seen_t *seen = psd_seen_new();
@@ -111,10 +104,9 @@ refuses_tables_that_differ(fixture_t *f)
     double number = 0;
 
     CHECK(a != NULL && b != NULL);
-    CHECK_ERROR(psd_table_dot(a, b, NULL, NULL, &number, f->err), PSD_SHAPE, "",
-                f->err);
-    CHECK_ERROR(psd_pull_changed(a, NULL, seen, false, NULL, &changed, f->err),
-                PSD_UNSUPPORTED, "keeps no versions", f->err);
+    CHECK_ERROR(psd_table_dot(a, b, NULL, NULL, &number, f->err), PSD_SHAPE, "", f->err);
+    CHECK_ERROR(psd_pull_changed(a, NULL, seen, false, NULL, &changed, f->err), PSD_UNSUPPORTED,
+                "keeps no versions", f->err);
     psd_seen_destroy(&seen);
     psd_table_close(&a);
     psd_table_close(&b);
@@ -123,13 +115,10 @@ refuses_tables_that_differ(fixture_t *f)
     return true;
 }
 
-static bool
-pulls_what_has_changed(fixture_t *f)
+static bool pulls_what_has_changed(fixture_t *f)
 {
-    const char *const spec[][2] = {{"rows", "1000"},
-                                   {"partitions", "3"},
-                                   {"versions", "true"},
-                                   {NULL, NULL}};
+    const char *const spec[][2] = {
+        {"rows", "1000"}, {"partitions", "3"}, {"versions", "true"}, {NULL, NULL}};
     psd_table_t *table = make_table(f, "a", spec);
     psd_seen_t *seen = psd_seen_new();
     psd_result_t *changed = NULL;
@@ -137,15 +126,12 @@ pulls_what_has_changed(fixture_t *f)
     const float deltas[] = {1, 2};
 
     CHECK(table != NULL && seen != NULL);
-    CHECK_OK(psd_pull_changed(table, NULL, seen, false, NULL, &changed, f->err),
-             f->err);
+    CHECK_OK(psd_pull_changed(table, NULL, seen, false, NULL, &changed, f->err), f->err);
     CHECK(psd_result_count(changed) == N_ROWS);
     psd_result_destroy(&changed);
     CHECK_OK(psd_push(table, keys, 2, deltas, 2, f->err), f->err);
     for (size_t n = 2; n <= 2; n -= 2) {
-        CHECK_OK(
-            psd_pull_changed(table, NULL, seen, false, NULL, &changed, f->err),
-            f->err);
+        CHECK_OK(psd_pull_changed(table, NULL, seen, false, NULL, &changed, f->err), f->err);
         CHECK(psd_result_count(changed) == n);
         psd_result_destroy(&changed);
     }
@@ -155,22 +141,20 @@ pulls_what_has_changed(fixture_t *f)
     return true;
 }
 
-static bool
-run_all(const char *endpoint)
+static bool run_all(const char *endpoint)
 {
     fixture_t f = {.err = psd_error_new()};
     bool ok = false;
 
     CHECK_OK(psd_connect(endpoint, NULL, &f.client, f.err), f.err);
-    ok = works_in(&f, "range") && works_in(&f, "hash") &&
-         refuses_tables_that_differ(&f) && pulls_what_has_changed(&f);
+    ok = works_in(&f, "range") && works_in(&f, "hash") && refuses_tables_that_differ(&f) &&
+         pulls_what_has_changed(&f);
     psd_close(&f.client);
     psd_error_destroy(&f.err);
     return ok;
 }
 
-int
-main(void)
+int main(void)
 {
     daemon_t daemon;
     bool ok = daemon_start(&daemon, NULL);

@@ -28,8 +28,7 @@
 static char reply[1 << 16];
 static uint8_t piece[PIECE_BYTES];
 
-static long
-resident_kb(const daemon_t *d)
+static long resident_kb(const daemon_t *d)
 {
     char path[64];
     char line[256];
@@ -50,8 +49,7 @@ resident_kb(const daemon_t *d)
 }
 
 /* A text of endpoints.json or of an answer, behind `before`. */
-static bool
-text_after(const char *in, const char *before, char ret[256])
+static bool text_after(const char *in, const char *before, char ret[256])
 {
     const char *at = strstr(in, before);
 
@@ -61,15 +59,13 @@ text_after(const char *in, const char *before, char ret[256])
     return true;
 }
 
-static bool
-find_shard(const daemon_t *d, char ret[256])
+static bool find_shard(const daemon_t *d, char ret[256])
 {
     char path[PATH_MAX];
     char text[8192] = "";
     FILE *file = NULL;
 
-    (void)snprintf(path, sizeof path, "%.3000s/data/endpoints.json",
-                   d->dir.path);
+    (void)snprintf(path, sizeof path, "%.3000s/data/endpoints.json", d->dir.path);
     file = fopen(path, "re");
     CHECK(file != NULL);
     (void)fread(text, 1, sizeof text - 1, file);
@@ -79,8 +75,7 @@ find_shard(const daemon_t *d, char ret[256])
 
 /* ---- what is sent ---- */
 
-static bool
-send_message(int fd, const ps_message_t *message)
+static bool send_message(int fd, const ps_message_t *message)
 {
     uint8_t header[PS_HEADER_MAX];
     size_t size = ps_message_encode(message, header);
@@ -89,8 +84,7 @@ send_message(int fd, const ps_message_t *message)
 }
 
 /* Larger than all of its pieces that are ever sent. */
-static bool
-send_beginning(int fd)
+static bool send_beginning(int fd)
 {
     const ps_message_t push = {.kind = PS_KIND_PUSH,
                                .flags = PS_FLAG_MORE,
@@ -105,19 +99,15 @@ send_beginning(int fd)
     uint8_t header[PS_HEADER_MAX];
     size_t size = ps_message_encode(&push, header);
 
-    return zmtp_send(fd, ZMTP_MORE, header, size) &&
-           zmtp_send(fd, ZMTP_MORE, NULL, 0) &&
-           zmtp_send(fd, ZMTP_MORE, NULL, 0) &&
-           zmtp_send(fd, 0, piece, sizeof piece);
+    return zmtp_send(fd, ZMTP_MORE, header, size) && zmtp_send(fd, ZMTP_MORE, NULL, 0) &&
+           zmtp_send(fd, ZMTP_MORE, NULL, 0) && zmtp_send(fd, 0, piece, sizeof piece);
 }
 
-static bool
-send_more(int fd)
+static bool send_more(int fd)
 {
     for (uint64_t i = 1; i < PIECES; i++) {
-        const ps_message_t chunk = {
-            .kind = PS_KIND_CHUNK,
-            .chunk = {.request = 1, .offset = i * PIECE_BYTES}};
+        const ps_message_t chunk = {.kind = PS_KIND_CHUNK,
+                                    .chunk = {.request = 1, .offset = i * PIECE_BYTES}};
         uint8_t header[PS_HEADER_MAX];
         size_t size = ps_message_encode(&chunk, header);
 
@@ -128,8 +118,7 @@ send_more(int fd)
 }
 
 /* What is answered shows that all before it was taken in. */
-static bool
-is_answered(int fd, ps_kind_t kind)
+static bool is_answered(int fd, ps_kind_t kind)
 {
     size_t size = 0;
 
@@ -139,19 +128,16 @@ is_answered(int fd, ps_kind_t kind)
     return true;
 }
 
-static bool
-settle(int fd)
+static bool settle(int fd)
 {
-    const ps_message_t probe = {.kind = PS_KIND_PROBE,
-                                .probe = {.table = 1, .seq = 1}};
+    const ps_message_t probe = {.kind = PS_KIND_PROBE, .probe = {.table = 1, .seq = 1}};
 
     return send_message(fd, &probe) && is_answered(fd, PS_KIND_REFUSED);
 }
 
 /* ---- who sends it ---- */
 
-static bool
-strangers_leave_nothing(const daemon_t *d, const char *shard, long before_kb)
+static bool strangers_leave_nothing(const daemon_t *d, const char *shard, long before_kb)
 {
     int fds[CONNECTIONS];
     long kb = 0;
@@ -164,8 +150,7 @@ strangers_leave_nothing(const daemon_t *d, const char *shard, long before_kb)
         CHECK(send_more(fds[i]) && settle(fds[i]));
     }
     kb = resident_kb(d);
-    (void)fprintf(stderr, "%d strangers: %ld kB, then %ld kB\n", CONNECTIONS,
-                  before_kb, kb);
+    (void)fprintf(stderr, "%d strangers: %ld kB, then %ld kB\n", CONNECTIONS, before_kb, kb);
     CHECK(KEEPS_FREED || kb - before_kb <= MORE_KB);
     for (int i = 0; i < CONNECTIONS; i++) {
         (void)close(fds[i]);
@@ -174,8 +159,7 @@ strangers_leave_nothing(const daemon_t *d, const char *shard, long before_kb)
 }
 
 /* Asks the control port for a session. */
-static bool
-introduce(const daemon_t *d, unsigned client, ps_msg_hello_t *ret_hello)
+static bool introduce(const daemon_t *d, unsigned client, ps_msg_hello_t *ret_hello)
 {
     char request[256];
     char text[256];
@@ -200,14 +184,12 @@ introduce(const daemon_t *d, unsigned client, ps_msg_hello_t *ret_hello)
     return true;
 }
 
-static bool
-comes_back(const daemon_t *d, long before_kb)
+static bool comes_back(const daemon_t *d, long before_kb)
 {
     const struct timespec step = {.tv_nsec = LOOK_MS * 1000000L};
     long kb = resident_kb(d);
 
-    for (int waited = 0; kb - before_kb > MORE_KB && waited < BACK_MS;
-         waited += LOOK_MS) {
+    for (int waited = 0; kb - before_kb > MORE_KB && waited < BACK_MS; waited += LOOK_MS) {
         (void)nanosleep(&step, NULL);
         kb = resident_kb(d);
     }
@@ -215,10 +197,7 @@ comes_back(const daemon_t *d, long before_kb)
     return kb - before_kb <= MORE_KB;
 }
 
-static bool
-what_guests_began_goes_with_them(const daemon_t *d,
-                                 const char *shard,
-                                 long before_kb)
+static bool what_guests_began_goes_with_them(const daemon_t *d, const char *shard, long before_kb)
 {
     int fds[CONNECTIONS];
     long kb = 0;
@@ -244,8 +223,7 @@ what_guests_began_goes_with_them(const daemon_t *d,
 
 /* The node's limit counts them: one connection always has room, and the others
  * what is left. */
-static bool
-a_limit_counts_them(const daemon_t *d, const char *shard)
+static bool a_limit_counts_them(const daemon_t *d, const char *shard)
 {
     int fds[2] = {-1, -1};
 
@@ -268,8 +246,7 @@ a_limit_counts_them(const daemon_t *d, const char *shard)
     return true;
 }
 
-int
-main(void)
+int main(void)
 {
     daemon_t d = {.pid = 0};
     char shard[256] = "";
@@ -282,8 +259,7 @@ main(void)
     daemon_drop(&d, !good);
     if (good) {
         good = daemon_start(&d, "shards: 1\nlimits:\n  memory_bytes: 4MiB\n") &&
-               find_shard(&d, shard) && a_limit_counts_them(&d, shard) &&
-               daemon_end(&d, 15);
+               find_shard(&d, shard) && a_limit_counts_them(&d, shard) && daemon_end(&d, 15);
         daemon_drop(&d, !good);
     }
     return good ? 0 : 1;

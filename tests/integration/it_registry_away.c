@@ -23,11 +23,10 @@ static int64_t ones[ROWS];
 
 /* Silence of workers counts from the start of a registry. They find it again
  * within the second that a connection takes at most to try again. */
-static const cluster_args_t args = {
-    .n_nodes = 3,
-    .net = CLUSTER_DIRECT,
-    .config = "shards: 1\ncopies:\n  even_out: false\nworkers:\n"
-              "  heartbeat_ms: 100\n  lost_after_ms: 8000\n"};
+static const cluster_args_t args = {.n_nodes = 3,
+                                    .net = CLUSTER_DIRECT,
+                                    .config = "shards: 1\ncopies:\n  even_out: false\nworkers:\n"
+                                              "  heartbeat_ms: 100\n  lost_after_ms: 8000\n"};
 
 typedef struct worker {
     pthread_t thread;
@@ -40,8 +39,7 @@ typedef struct worker {
     bool good; /* behind its end */
 } worker_t;
 
-static bool
-connect_to(const char *endpoint, psd_client_t **ret_client, psd_error_t *err)
+static bool connect_to(const char *endpoint, psd_client_t **ret_client, psd_error_t *err)
 {
     psd_options_t *options = psd_options_new();
 
@@ -51,20 +49,17 @@ connect_to(const char *endpoint, psd_client_t **ret_client, psd_error_t *err)
     return true;
 }
 
-static bool
-work(worker_t *self)
+static bool work(worker_t *self)
 {
     psd_client_t *client = NULL;
     psd_table_t *table = NULL;
     int64_t values[ROWS];
 
     CHECK(connect_to(self->endpoint, &client, self->err));
-    CHECK_OK(psd_join(client, "lr", self->rank, WORKERS, 1, self->err),
-             self->err);
+    CHECK_OK(psd_join(client, "lr", self->rank, WORKERS, 1, self->err), self->err);
     CHECK_OK(psd_table_open(client, "w", &table, self->err), self->err);
     while (!atomic_load(self->stop)) {
-        CHECK_OK(psd_pull(table, rows, ROWS, values, ROWS, self->err),
-                 self->err);
+        CHECK_OK(psd_pull(table, rows, ROWS, values, ROWS, self->err), self->err);
         CHECK_OK(psd_push(table, rows, ROWS, ones, ROWS, self->err), self->err);
         CHECK_OK(psd_clock(client, self->err), self->err);
         atomic_fetch_add(&self->rounds, 1);
@@ -75,8 +70,7 @@ work(worker_t *self)
     return true;
 }
 
-static void *
-run_worker(void *arg)
+static void *run_worker(void *arg)
 {
     worker_t *self = arg;
 
@@ -86,8 +80,7 @@ run_worker(void *arg)
 }
 
 /* Until each has done so many rounds more, or one has failed. */
-static bool
-wait_rounds(worker_t workers[WORKERS], unsigned more)
+static bool wait_rounds(worker_t workers[WORKERS], unsigned more)
 {
     for (int i = 0; i < WORKERS; i++) {
         unsigned wanted = atomic_load(&workers[i].rounds) + more;
@@ -103,15 +96,13 @@ wait_rounds(worker_t workers[WORKERS], unsigned more)
 }
 
 /* Not on the first node, which is to go. */
-static bool
-make_table(psd_client_t *client, psd_error_t *err)
+static bool make_table(psd_client_t *client, psd_error_t *err)
 {
     psd_spec_t *spec = psd_spec_new();
     psd_table_t *table = NULL;
     char *reply = NULL;
 
-    CHECK_OK(psd_request(client, "{\"op\":\"node_drain\",\"name\":\"n0\"}",
-                         CALL_MS, &reply, err),
+    CHECK_OK(psd_request(client, "{\"op\":\"node_drain\",\"name\":\"n0\"}", CALL_MS, &reply, err),
              err);
     psd_free(reply);
     CHECK_OK(psd_spec_set(spec, "rows", "60", err), err);
@@ -125,8 +116,7 @@ make_table(psd_client_t *client, psd_error_t *err)
     return true;
 }
 
-static bool
-has_all(const char *endpoint, int64_t wanted, psd_error_t *err)
+static bool has_all(const char *endpoint, int64_t wanted, psd_error_t *err)
 {
     psd_client_t *client = NULL;
     psd_table_t *table = NULL;
@@ -143,8 +133,7 @@ has_all(const char *endpoint, int64_t wanted, psd_error_t *err)
     return true;
 }
 
-static bool
-lives_without(cluster_t *cluster, worker_t workers[WORKERS])
+static bool lives_without(cluster_t *cluster, worker_t workers[WORKERS])
 {
     CHECK(wait_rounds(workers, ROUNDS / 10));
     CHECK(cluster_kill(cluster, 0, SIGKILL));
@@ -164,8 +153,7 @@ lives_without(cluster_t *cluster, worker_t workers[WORKERS])
     return wait_rounds(workers, ROUNDS);
 }
 
-static bool
-run(cluster_t *cluster, psd_error_t *err)
+static bool run(cluster_t *cluster, psd_error_t *err)
 {
     worker_t workers[WORKERS];
     atomic_bool stop = false;
@@ -181,8 +169,7 @@ run(cluster_t *cluster, psd_error_t *err)
                                 .rank = i,
                                 .stop = &stop,
                                 .err = psd_error_new()};
-        CHECK(pthread_create(&workers[i].thread, NULL, run_worker,
-                             &workers[i]) == 0);
+        CHECK(pthread_create(&workers[i].thread, NULL, run_worker, &workers[i]) == 0);
     }
     good = lives_without(cluster, workers);
     atomic_store(&stop, true);
@@ -195,8 +182,7 @@ run(cluster_t *cluster, psd_error_t *err)
     return good && has_all(cluster->nodes[0].control, sum, err);
 }
 
-int
-main(void)
+int main(void)
 {
     cluster_t cluster = {.n_nodes = 0};
     psd_error_t *err = psd_error_new();

@@ -22,8 +22,7 @@ typedef struct pair {
 } pair_t;
 
 /* A fresh table; pairs end with a NULL key. */
-static psd_table_t *
-make_table(fixture_t *f, const char *name, const pair_t *pairs)
+static psd_table_t *make_table(fixture_t *f, const char *name, const pair_t *pairs)
 {
     psd_spec_t *spec = psd_spec_new();
     psd_table_t *table = NULL;
@@ -42,11 +41,9 @@ make_table(fixture_t *f, const char *name, const pair_t *pairs)
     return table;
 }
 
-static bool
-pushes_and_pulls(fixture_t *f)
+static bool pushes_and_pulls(fixture_t *f)
 {
-    psd_table_t *t =
-        make_table(f, "plain", (pair_t[]){{"rows", "1000"}, {NULL, NULL}});
+    psd_table_t *t = make_table(f, "plain", (pair_t[]){{"rows", "1000"}, {NULL, NULL}});
     const uint64_t keys[] = {1, 3, 5};
     const float deltas[] = {0.5F, 1.5F, 2.5F};
     float values[3] = {0};
@@ -65,8 +62,7 @@ pushes_and_pulls(fixture_t *f)
     return true;
 }
 
-static bool
-refuses_at_once(fixture_t *f)
+static bool refuses_at_once(fixture_t *f)
 {
     psd_table_t *t = NULL;
     const uint64_t key = 1000;
@@ -78,26 +74,22 @@ refuses_at_once(fixture_t *f)
     CHECK_OK(psd_table_open(f->client, "plain", &t, f->err), f->err);
     CHECK_ERROR(psd_push(t, &key, 1, two, 1, f->err), PSD_RANGE,
                 "row 1000 is not in table \"plain\"; allowed: 0..999", f->err);
-    CHECK_ERROR(psd_push(t, &row, 1, two, 2, f->err), PSD_SHAPE,
-                "2 values for 1 rows of 1 columns", f->err);
-    CHECK_ERROR(psd_push(t, &row, 1, nan, 1, f->err), PSD_NOT_FINITE, "row 7",
+    CHECK_ERROR(psd_push(t, &row, 1, two, 2, f->err), PSD_SHAPE, "2 values for 1 rows of 1 columns",
                 f->err);
+    CHECK_ERROR(psd_push(t, &row, 1, nan, 1, f->err), PSD_NOT_FINITE, "row 7", f->err);
     CHECK_OK(psd_pull(t, &row, 1, &value, 1, f->err), f->err);
     CHECK(value == 0.0F);
-    CHECK_ERROR(psd_wait(f->client, 12345, 0, f->err), PSD_INVALID,
-                "ticket 12345", f->err);
+    CHECK_ERROR(psd_wait(f->client, 12345, 0, f->err), PSD_INVALID, "ticket 12345", f->err);
     psd_table_close(&t);
-    CHECK_ERROR(psd_table_open(f->client, "nobody", &t, f->err), PSD_NO_TABLE,
-                "nobody", f->err);
-    CHECK_ERROR(psd_table_create(f->client, "plain", NULL, &t, f->err),
-                PSD_INVALID, "rows", f->err);
+    CHECK_ERROR(psd_table_open(f->client, "nobody", &t, f->err), PSD_NO_TABLE, "nobody", f->err);
+    CHECK_ERROR(psd_table_create(f->client, "plain", NULL, &t, f->err), PSD_INVALID, "rows",
+                f->err);
     return true;
 }
 
 /* i64 rows of four columns over every way to lay partitions; unsorted keys,
  * ranges, columns. */
-static bool
-select_in(fixture_t *f, const char *name, const pair_t *pairs)
+static bool select_in(fixture_t *f, const char *name, const pair_t *pairs)
 {
     enum { ROWS = 1000, COLS = 6 };
     psd_table_t *t = make_table(f, name, pairs);
@@ -114,8 +106,7 @@ select_in(fixture_t *f, const char *name, const pair_t *pairs)
         values[i] = i;
     }
     psd_select_all_rows(all);
-    CHECK_OK(psd_push_start(t, all, values, ROWS * COLS, NULL, &ticket, f->err),
-             f->err);
+    CHECK_OK(psd_push_start(t, all, values, ROWS * COLS, NULL, &ticket, f->err), f->err);
     CHECK_OK(psd_wait(f->client, ticket, 60000, f->err), f->err);
 
     psd_select_rows(some, keys, 6);
@@ -129,8 +120,7 @@ select_in(fixture_t *f, const char *name, const pair_t *pairs)
     }
 
     psd_select_col_range(some, 2, 3);
-    CHECK_OK(psd_pushpull_start(t, some, few, few, 18, NULL, &ticket, f->err),
-             f->err);
+    CHECK_OK(psd_pushpull_start(t, some, few, few, 18, NULL, &ticket, f->err), f->err);
     CHECK_OK(psd_wait(f->client, ticket, 60000, f->err), f->err);
     for (size_t i = 0; i < 6; i++) {
         for (size_t j = 0; j < 3; j++) {
@@ -143,8 +133,7 @@ select_in(fixture_t *f, const char *name, const pair_t *pairs)
     memset(values, 0, (size_t)ROWS * COLS * sizeof *values);
     psd_select_row_range(some, 100, 700);
     psd_select_all_cols(some);
-    CHECK_OK(psd_pull_start(t, some, values, 700 * COLS, NULL, &ticket, f->err),
-             f->err);
+    CHECK_OK(psd_pull_start(t, some, values, 700 * COLS, NULL, &ticket, f->err), f->err);
     CHECK_OK(psd_wait(f->client, ticket, 60000, f->err), f->err);
     for (int64_t i = 0; i < 700 * COLS; i++) {
         bool touched = i / COLS == 455 && i % COLS >= 2 && i % COLS <= 4;
@@ -158,14 +147,10 @@ select_in(fixture_t *f, const char *name, const pair_t *pairs)
     return true;
 }
 
-static bool
-selects(fixture_t *f)
+static bool selects(fixture_t *f)
 {
     return select_in(f, "range",
-                     (pair_t[]){{"rows", "1000"},
-                                {"cols", "6"},
-                                {"type", "i64"},
-                                {NULL, NULL}}) &&
+                     (pair_t[]){{"rows", "1000"}, {"cols", "6"}, {"type", "i64"}, {NULL, NULL}}) &&
            select_in(f, "hashed",
                      (pair_t[]){{"rows", "1000"},
                                 {"cols", "6"},
@@ -187,14 +172,11 @@ selects(fixture_t *f)
                                 {NULL, NULL}});
 }
 
-static bool
-takes_sparse_rows(fixture_t *f)
+static bool takes_sparse_rows(fixture_t *f)
 {
-    psd_table_t *t = make_table(f, "sparse",
-                                (pair_t[]){{"rows", "100"},
-                                           {"cols", "1000"},
-                                           {"row-format", "sparse"},
-                                           {NULL, NULL}});
+    psd_table_t *t = make_table(
+        f, "sparse",
+        (pair_t[]){{"rows", "100"}, {"cols", "1000"}, {"row-format", "sparse"}, {NULL, NULL}});
     const uint64_t keys[] = {99, 7, 50};
     const uint32_t counts[] = {2, 0, 1};
     const uint32_t cols[] = {3, 999, 0};
@@ -210,8 +192,7 @@ takes_sparse_rows(fixture_t *f)
     CHECK(t != NULL);
     psd_select_rows(select, keys, 3);
     psd_select_sparse(select, counts, cols);
-    CHECK_OK(psd_push_start(t, select, values, 3, NULL, &ticket, f->err),
-             f->err);
+    CHECK_OK(psd_push_start(t, select, values, 3, NULL, &ticket, f->err), f->err);
     CHECK_OK(psd_wait(f->client, ticket, 60000, f->err), f->err);
 
     psd_select_sparse(select, NULL, NULL);
@@ -229,11 +210,10 @@ takes_sparse_rows(fixture_t *f)
 }
 
 /* Rows of different lengths, one of them named twice. */
-static bool
-takes_lengths(fixture_t *f)
+static bool takes_lengths(fixture_t *f)
 {
-    psd_table_t *t = make_table(
-        f, "lengths", (pair_t[]){{"rows", "100"}, {"cols", "4"}, {NULL, NULL}});
+    psd_table_t *t =
+        make_table(f, "lengths", (pair_t[]){{"rows", "100"}, {"cols", "4"}, {NULL, NULL}});
     const uint64_t keys[] = {99, 7, 50, 99};
     const uint32_t lengths[] = {2, 0, 1, 4};
     const uint32_t too_long[] = {2, 5, 0, 0};
@@ -250,13 +230,12 @@ takes_lengths(fixture_t *f)
     CHECK(t != NULL);
     psd_select_rows(select, keys, 4);
     psd_select_lengths(select, too_long);
-    CHECK_ERROR(psd_push_start(t, select, values, 7, NULL, &ticket, f->err),
-                PSD_RANGE, "row 7 has 5 values; allowed: 0..4", f->err);
+    CHECK_ERROR(psd_push_start(t, select, values, 7, NULL, &ticket, f->err), PSD_RANGE,
+                "row 7 has 5 values; allowed: 0..4", f->err);
     psd_select_lengths(select, lengths);
-    CHECK_ERROR(psd_push_start(t, select, values, 6, NULL, &ticket, f->err),
-                PSD_SHAPE, "lengths add up to 7; there are 6 values", f->err);
-    CHECK_OK(psd_push_start(t, select, values, 7, NULL, &ticket, f->err),
-             f->err);
+    CHECK_ERROR(psd_push_start(t, select, values, 6, NULL, &ticket, f->err), PSD_SHAPE,
+                "lengths add up to 7; there are 6 values", f->err);
+    CHECK_OK(psd_push_start(t, select, values, 7, NULL, &ticket, f->err), f->err);
     CHECK_OK(psd_wait(f->client, ticket, 60000, f->err), f->err);
     CHECK_OK(psd_pull(t, pulled, 2, got, 8, f->err), f->err);
     CHECK(memcmp(got, wanted, sizeof got) == 0);
@@ -269,20 +248,17 @@ takes_lengths(fixture_t *f)
     for (size_t i = 0; i < 8; i++) {
         CHECK(got[i] == 2 * wanted[i]);
     }
-    CHECK_ERROR(psd_pull_start(t, select, got, 7, NULL, &ticket, f->err),
-                PSD_INVALID, "sparse rows can be pushed", f->err);
+    CHECK_ERROR(psd_pull_start(t, select, got, 7, NULL, &ticket, f->err), PSD_INVALID,
+                "sparse rows can be pushed", f->err);
     psd_select_destroy(&select);
     psd_table_close(&t);
     return true;
 }
 
-static bool
-takes_any_key(fixture_t *f)
+static bool takes_any_key(fixture_t *f)
 {
     psd_table_t *t = make_table(
-        f, "any",
-        (pair_t[]){
-            {"keys", "hash"}, {"cols", "2"}, {"type", "i64"}, {NULL, NULL}});
+        f, "any", (pair_t[]){{"keys", "hash"}, {"cols", "2"}, {"type", "i64"}, {NULL, NULL}});
     const uint64_t keys[] = {HUGE_KEY, 0, 1ULL << 63, 12345};
     const int64_t deltas[] = {1, 2, 3, 4, 5, 6, INT64_MAX, INT64_MIN};
     int64_t values[8] = {0};
@@ -319,8 +295,7 @@ takes_any_key(fixture_t *f)
     return true;
 }
 
-static bool
-gives_tickets(fixture_t *f)
+static bool gives_tickets(fixture_t *f)
 {
     enum { N = 500 };
     psd_table_t *t = NULL;
@@ -336,22 +311,18 @@ gives_tickets(fixture_t *f)
     psd_select_rows(select, &key, 1);
     for (int i = 0; i < N; i++) {
         psd_call_set_priority(call, i % 3);
-        CHECK_OK(psd_push_start(t, select, &one, 1, call, &tickets[i], f->err),
-                 f->err);
+        CHECK_OK(psd_push_start(t, select, &one, 1, call, &tickets[i], f->err), f->err);
     }
     psd_call_set_after(call, tickets[N - 1]);
-    CHECK_OK(psd_pull_start(t, select, &value, 1, call, &tickets[0], f->err),
-             f->err);
+    CHECK_OK(psd_pull_start(t, select, &value, 1, call, &tickets[0], f->err), f->err);
     while (!done) {
         CHECK_OK(psd_poll(f->client, tickets[N - 1], &done, f->err), f->err);
     }
     CHECK_OK(psd_wait(f->client, tickets[N - 1], 0, f->err), f->err);
-    CHECK_ERROR(psd_wait(f->client, tickets[N - 1], 0, f->err), PSD_INVALID,
-                "ticket", f->err);
+    CHECK_ERROR(psd_wait(f->client, tickets[N - 1], 0, f->err), PSD_INVALID, "ticket", f->err);
     CHECK_OK(psd_wait_all(f->client, 60000, f->err), f->err);
     CHECK(value == (float)N);
-    CHECK_ERROR(psd_wait(f->client, tickets[0], 0, f->err), PSD_INVALID,
-                "ticket", f->err);
+    CHECK_ERROR(psd_wait(f->client, tickets[0], 0, f->err), PSD_INVALID, "ticket", f->err);
     CHECK_OK(psd_flush(f->client, 1000, f->err), f->err);
     psd_call_destroy(&call);
     psd_select_destroy(&select);
@@ -360,15 +331,13 @@ gives_tickets(fixture_t *f)
 }
 
 /* Large enough to travel in chunks, in several slices, borrowed. */
-static bool
-moves_much(fixture_t *f, const char *name, const char *partition_by)
+static bool moves_much(fixture_t *f, const char *name, const char *partition_by)
 {
     enum { ROWS = 100, COLS = 60000 };
-    psd_table_t *t = make_table(f, name,
-                                (pair_t[]){{"rows", "100"},
-                                           {"cols", "60000"},
-                                           {"partition-by", partition_by},
-                                           {NULL, NULL}});
+    psd_table_t *t = make_table(
+        f, name,
+        (pair_t[]){
+            {"rows", "100"}, {"cols", "60000"}, {"partition-by", partition_by}, {NULL, NULL}});
     size_t n = (size_t)ROWS * COLS;
     float *deltas = malloc(n * sizeof *deltas);
     float *values = malloc(n * sizeof *values);
@@ -384,9 +353,7 @@ moves_much(fixture_t *f, const char *name, const char *partition_by)
     psd_call_set_borrow(call, true);
     CHECK_OK(psd_push_start(t, all, deltas, n, call, &ticket, f->err), f->err);
     CHECK_OK(psd_wait(f->client, ticket, 60000, f->err), f->err);
-    CHECK_OK(
-        psd_pushpull_start(t, all, deltas, values, n, call, &ticket, f->err),
-        f->err);
+    CHECK_OK(psd_pushpull_start(t, all, deltas, values, n, call, &ticket, f->err), f->err);
     CHECK_OK(psd_wait(f->client, ticket, 60000, f->err), f->err);
     for (size_t i = 0; i < n; i++) {
         CHECK(values[i] == 2 * deltas[i]);
@@ -407,13 +374,11 @@ moves_much(fixture_t *f, const char *name, const char *partition_by)
 }
 
 /* Rows so wide that they are split by columns. */
-static bool
-splits_wide_rows(fixture_t *f)
+static bool splits_wide_rows(fixture_t *f)
 {
     enum { COLS = 4500000 };
-    psd_table_t *t = make_table(
-        f, "wide",
-        (pair_t[]){{"rows", "3"}, {"cols", "4500000"}, {NULL, NULL}});
+    psd_table_t *t =
+        make_table(f, "wide", (pair_t[]){{"rows", "3"}, {"cols", "4500000"}, {NULL, NULL}});
     float *deltas = malloc(2 * COLS * sizeof *deltas);
     float *values = calloc(2 * COLS, sizeof *values);
     const uint64_t keys[] = {2, 0};
@@ -457,8 +422,7 @@ splits_wide_rows(fixture_t *f)
     return true;
 }
 
-static bool
-ensures_tables(fixture_t *f)
+static bool ensures_tables(fixture_t *f)
 {
     psd_spec_t *spec = psd_spec_new();
     psd_table_t *a = NULL;
@@ -468,59 +432,49 @@ ensures_tables(fixture_t *f)
     CHECK_OK(psd_table_ensure(f->client, "sure", spec, &a, f->err), f->err);
     CHECK_OK(psd_table_ensure(f->client, "sure", spec, &b, f->err), f->err);
     psd_table_close(&b);
-    CHECK_ERROR(psd_table_create(f->client, "sure", spec, &b, f->err),
-                PSD_TABLE_EXISTS, "sure", f->err);
+    CHECK_ERROR(psd_table_create(f->client, "sure", spec, &b, f->err), PSD_TABLE_EXISTS, "sure",
+                f->err);
     CHECK_OK(psd_spec_set(spec, "cols", "2", f->err), f->err);
-    CHECK_ERROR(psd_table_ensure(f->client, "sure", spec, &b, f->err),
-                PSD_TABLE_EXISTS, "exists with cols 1, not 2", f->err);
-    CHECK_ERROR(psd_spec_set(spec, "colour", "2", f->err), PSD_INVALID,
-                "colour", f->err);
-    CHECK_ERROR(psd_spec_set(spec, "cols", "0", f->err), PSD_INVALID,
-                "1..2147483648", f->err);
+    CHECK_ERROR(psd_table_ensure(f->client, "sure", spec, &b, f->err), PSD_TABLE_EXISTS,
+                "exists with cols 1, not 2", f->err);
+    CHECK_ERROR(psd_spec_set(spec, "colour", "2", f->err), PSD_INVALID, "colour", f->err);
+    CHECK_ERROR(psd_spec_set(spec, "cols", "0", f->err), PSD_INVALID, "1..2147483648", f->err);
     psd_table_close(&a);
     psd_spec_destroy(&spec);
     return true;
 }
 
-static bool
-answers_requests(fixture_t *f)
+static bool answers_requests(fixture_t *f)
 {
     char *reply = NULL;
 
-    CHECK_OK(psd_request(f->client, "{\"op\":\"cluster_status\"}", 5000, &reply,
-                         f->err),
-             f->err);
+    CHECK_OK(psd_request(f->client, "{\"op\":\"cluster_status\"}", 5000, &reply, f->err), f->err);
     CHECK(strstr(reply, "\"nodes\"") != NULL);
     psd_free(reply);
     reply = NULL;
-    CHECK_ERROR(psd_request(f->client,
-                            "{\"op\":\"table_inspect\",\"name\":\"no\"}", 5000,
-                            &reply, f->err),
-                PSD_NO_TABLE, "no", f->err);
+    CHECK_ERROR(
+        psd_request(f->client, "{\"op\":\"table_inspect\",\"name\":\"no\"}", 5000, &reply, f->err),
+        PSD_NO_TABLE, "no", f->err);
     CHECK(reply != NULL && strstr(reply, "E2003") != NULL);
     psd_free(reply);
     reply = NULL;
-    CHECK_ERROR(psd_request(f->client, "[1]", 5000, &reply, f->err),
-                PSD_INVALID, "", f->err);
+    CHECK_ERROR(psd_request(f->client, "[1]", 5000, &reply, f->err), PSD_INVALID, "", f->err);
     CHECK(reply == NULL);
     return true;
 }
 
-static bool
-run_all(const char *endpoint)
+static bool run_all(const char *endpoint)
 {
     fixture_t f = {.err = psd_error_new()};
-    const char *const names[] = {"plain",   "range",    "hashed",
-                                 "listed",  "sparsely", "sparse",
-                                 "lengths", "any",      "sure"};
+    const char *const names[] = {"plain",  "range",   "hashed", "listed", "sparsely",
+                                 "sparse", "lengths", "any",    "sure"};
     bool ok = false;
 
     CHECK_OK(psd_connect(endpoint, NULL, &f.client, f.err), f.err);
-    ok = pushes_and_pulls(&f) && refuses_at_once(&f) && selects(&f) &&
-         takes_sparse_rows(&f) && takes_lengths(&f) && takes_any_key(&f) &&
-         gives_tickets(&f) && moves_much(&f, "much", "range") &&
-         moves_much(&f, "much_hashed", "hash") && splits_wide_rows(&f) &&
-         ensures_tables(&f) && answers_requests(&f);
+    ok = pushes_and_pulls(&f) && refuses_at_once(&f) && selects(&f) && takes_sparse_rows(&f) &&
+         takes_lengths(&f) && takes_any_key(&f) && gives_tickets(&f) &&
+         moves_much(&f, "much", "range") && moves_much(&f, "much_hashed", "hash") &&
+         splits_wide_rows(&f) && ensures_tables(&f) && answers_requests(&f);
     for (size_t i = 0; ok && i < sizeof names / sizeof *names; i++) {
         CHECK_OK(psd_table_drop(f.client, names[i], f.err), f.err);
     }
@@ -529,8 +483,7 @@ run_all(const char *endpoint)
     return ok;
 }
 
-int
-main(void)
+int main(void)
 {
     daemon_t daemon;
     bool ok = daemon_start(&daemon, NULL);

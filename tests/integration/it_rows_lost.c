@@ -20,9 +20,7 @@ static uint64_t rows[ROWS];
 static int64_t ones[ROWS];
 
 static const cluster_args_t args = {
-    .n_nodes = NODES,
-    .net = CLUSTER_DIRECT,
-    .config = "shards: 2\ncopies:\n  even_out: false\n"};
+    .n_nodes = NODES, .net = CLUSTER_DIRECT, .config = "shards: 2\ncopies:\n  even_out: false\n"};
 
 /* One client in one thread, which waits for what never comes. */
 typedef struct waiter {
@@ -36,24 +34,18 @@ typedef struct waiter {
     psd_status_t status;
 } waiter_t;
 
-static bool
-connect_to(cluster_t *cluster, psd_client_t **ret_client, psd_error_t *err)
+static bool connect_to(cluster_t *cluster, psd_client_t **ret_client, psd_error_t *err)
 {
     psd_options_t *options = psd_options_new();
 
     psd_options_set_timeout_ms(options, CALL_MS);
-    CHECK_OK(psd_connect(cluster->nodes[0].control, options, ret_client, err),
-             err);
+    CHECK_OK(psd_connect(cluster->nodes[0].control, options, ret_client, err), err);
     psd_options_destroy(&options);
     return true;
 }
 
-static bool
-make_table(psd_client_t *client,
-           const char *name,
-           const char *replicas,
-           psd_table_t **ret_table,
-           psd_error_t *err)
+static bool make_table(psd_client_t *client, const char *name, const char *replicas,
+                       psd_table_t **ret_table, psd_error_t *err)
 {
     psd_spec_t *spec = psd_spec_new();
 
@@ -61,16 +53,13 @@ make_table(psd_client_t *client,
     CHECK_OK(psd_spec_set(spec, "type", "i64", err), err);
     CHECK_OK(psd_spec_set(spec, "partitions", "6", err), err);
     CHECK_OK(psd_spec_set(spec, "replicas", replicas, err), err);
-    CHECK_OK(psd_spec_set(spec, "ack",
-                          replicas[0] == '1' ? "memory" : "replica", err),
-             err);
+    CHECK_OK(psd_spec_set(spec, "ack", replicas[0] == '1' ? "memory" : "replica", err), err);
     CHECK_OK(psd_table_create(client, name, spec, ret_table, err), err);
     psd_spec_destroy(&spec);
     return true;
 }
 
-static bool
-has_all(psd_table_t *table, int64_t wanted, psd_error_t *err)
+static bool has_all(psd_table_t *table, int64_t wanted, psd_error_t *err)
 {
     int64_t values[ROWS];
 
@@ -81,36 +70,29 @@ has_all(psd_table_t *table, int64_t wanted, psd_error_t *err)
     return true;
 }
 
-static void *
-wait_in_vain(void *arg)
+static void *wait_in_vain(void *arg)
 {
     waiter_t *self = arg;
     int64_t values[ROWS];
 
     atomic_store(&self->waits, true);
-    self->status =
-        self->at_barrier
-            ? psd_barrier(self->client, CALL_MS, self->err)
-            : psd_pull(self->kept, rows, ROWS, values, ROWS, self->err);
+    self->status = self->at_barrier ? psd_barrier(self->client, CALL_MS, self->err)
+                                    : psd_pull(self->kept, rows, ROWS, values, ROWS, self->err);
     return NULL;
 }
 
 /* Worker `rank` of job "bad", which uses both tables. */
-static bool
-open_waiter(cluster_t *cluster, waiter_t *self, uint32_t rank)
+static bool open_waiter(cluster_t *cluster, waiter_t *self, uint32_t rank)
 {
     self->err = psd_error_new();
     CHECK(connect_to(cluster, &self->client, self->err));
     CHECK_OK(psd_join(self->client, "bad", rank, 3, 0, self->err), self->err);
-    CHECK_OK(psd_table_open(self->client, "kept", &self->kept, self->err),
-             self->err);
-    CHECK_OK(psd_table_open(self->client, "lost", &self->lost, self->err),
-             self->err);
+    CHECK_OK(psd_table_open(self->client, "kept", &self->kept, self->err), self->err);
+    CHECK_OK(psd_table_open(self->client, "lost", &self->lost, self->err), self->err);
     return true;
 }
 
-static void
-close_waiter(waiter_t *self)
+static void close_waiter(waiter_t *self)
 {
     psd_table_close(&self->kept);
     psd_table_close(&self->lost);
@@ -118,13 +100,11 @@ close_waiter(waiter_t *self)
     psd_error_destroy(&self->err);
 }
 
-static bool
-told_of_the_loss(psd_status_t status, const psd_error_t *err)
+static bool told_of_the_loss(psd_status_t status, const psd_error_t *err)
 {
     if (status != PSD_ROWS_LOST ||
         strstr(psd_error_text(err), "table \"lost\" lost rows") == NULL) {
-        (void)fprintf(stderr, "told %s: %s\n", psd_status_name(status),
-                      psd_error_text(err));
+        (void)fprintf(stderr, "told %s: %s\n", psd_status_name(status), psd_error_text(err));
         return false;
     }
     return true;
@@ -132,8 +112,7 @@ told_of_the_loss(psd_status_t status, const psd_error_t *err)
 
 /* Waiters 0 and 1 wait for 2, which does nothing; it is told at its next
  * call. */
-static bool
-all_of_the_bad_job_hear_it(cluster_t *cluster)
+static bool all_of_the_bad_job_hear_it(cluster_t *cluster)
 {
     waiter_t waiters[3] = {{.at_barrier = false}, {.at_barrier = true}, {0}};
 
@@ -142,8 +121,7 @@ all_of_the_bad_job_hear_it(cluster_t *cluster)
     }
     CHECK_OK(psd_clock(waiters[0].client, waiters[0].err), waiters[0].err);
     for (int i = 0; i < 2; i++) {
-        CHECK(pthread_create(&waiters[i].thread, NULL, wait_in_vain,
-                             &waiters[i]) == 0);
+        CHECK(pthread_create(&waiters[i].thread, NULL, wait_in_vain, &waiters[i]) == 0);
         while (!atomic_load(&waiters[i].waits)) {
         }
     }
@@ -154,8 +132,7 @@ all_of_the_bad_job_hear_it(cluster_t *cluster)
         CHECK(told_of_the_loss(waiters[i].status, waiters[i].err));
     }
     psd_error_clear(waiters[2].err);
-    waiters[2].status =
-        psd_push(waiters[2].lost, rows, ROWS, ones, ROWS, waiters[2].err);
+    waiters[2].status = psd_push(waiters[2].lost, rows, ROWS, ones, ROWS, waiters[2].err);
     CHECK(told_of_the_loss(waiters[2].status, waiters[2].err));
     for (int i = 0; i < 3; i++) {
         close_waiter(&waiters[i]);
@@ -164,8 +141,7 @@ all_of_the_bad_job_hear_it(cluster_t *cluster)
 }
 
 /* The same rank of the same job at once, with rows that begin anew. */
-static bool
-the_bad_job_begins_anew(cluster_t *cluster, psd_error_t *err)
+static bool the_bad_job_begins_anew(cluster_t *cluster, psd_error_t *err)
 {
     psd_client_t *client = NULL;
     psd_table_t *table = NULL;
@@ -182,8 +158,7 @@ the_bad_job_begins_anew(cluster_t *cluster, psd_error_t *err)
 }
 
 /* A node that is removed takes the last copies with it as well. */
-static bool
-a_forced_removal_is_told_too(cluster_t *cluster, psd_error_t *err)
+static bool a_forced_removal_is_told_too(cluster_t *cluster, psd_error_t *err)
 {
     psd_client_t *user = NULL;
     psd_client_t *admin = NULL;
@@ -204,8 +179,7 @@ a_forced_removal_is_told_too(cluster_t *cluster, psd_error_t *err)
                          CALL_MS, &reply, err);
         psd_free(reply);
         reply = NULL;
-    } while (rc == PSD_NODE_HELD &&
-             strstr(psd_error_text(err), "as was confirmed") == NULL);
+    } while (rc == PSD_NODE_HELD && strstr(psd_error_text(err), "as was confirmed") == NULL);
     CHECK(rc == PSD_NODE_HELD);
     while (rc == PSD_NODE_HELD) {
         psd_error_clear(err);
@@ -232,16 +206,14 @@ typedef struct steady {
     psd_table_t *table;
 } steady_t;
 
-static bool
-push_one_clock(steady_t *self, psd_error_t *err)
+static bool push_one_clock(steady_t *self, psd_error_t *err)
 {
     CHECK_OK(psd_push(self->table, rows, ROWS, ones, ROWS, err), err);
     CHECK_OK(psd_clock(self->client, err), err);
     return true;
 }
 
-static bool
-run(cluster_t *cluster, psd_error_t *err)
+static bool run(cluster_t *cluster, psd_error_t *err)
 {
     psd_client_t *client = NULL;
     psd_table_t *lost = NULL;
@@ -273,8 +245,7 @@ run(cluster_t *cluster, psd_error_t *err)
     return true;
 }
 
-int
-main(void)
+int main(void)
 {
     cluster_t cluster = {.n_nodes = 0};
     psd_error_t *err = psd_error_new();

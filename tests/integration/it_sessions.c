@@ -28,8 +28,7 @@ extern char **environ;
 static const char config[] = "limits:\n"
                              "  sessions: 16\n";
 
-static void
-count_words(void *user, const char *what)
+static void count_words(void *user, const char *what)
 {
     int *n = user;
 
@@ -43,15 +42,13 @@ typedef struct user {
     psd_table_t *table;
 } user_t;
 
-static void
-leave(user_t *self)
+static void leave(user_t *self)
 {
     psd_table_close(&self->table);
     psd_close(&self->client);
 }
 
-static bool
-come(const char *endpoint, int *n_told, user_t *ret, psd_error_t *err)
+static bool come(const char *endpoint, int *n_told, user_t *ret, psd_error_t *err)
 {
     psd_options_t *options = psd_options_new();
 
@@ -64,8 +61,7 @@ come(const char *endpoint, int *n_told, user_t *ret, psd_error_t *err)
     return true;
 }
 
-static bool
-add_one(const user_t *self, uint64_t row, psd_error_t *err)
+static bool add_one(const user_t *self, uint64_t row, psd_error_t *err)
 {
     const int64_t one = 1;
 
@@ -73,8 +69,7 @@ add_one(const user_t *self, uint64_t row, psd_error_t *err)
     return true;
 }
 
-static bool
-make_table(const char *endpoint, psd_error_t *err)
+static bool make_table(const char *endpoint, psd_error_t *err)
 {
     psd_client_t *client = NULL;
     psd_spec_t *spec = psd_spec_new();
@@ -91,8 +86,7 @@ make_table(const char *endpoint, psd_error_t *err)
     return true;
 }
 
-static bool
-sum_is(const user_t *self, int64_t wanted, psd_error_t *err)
+static bool sum_is(const user_t *self, int64_t wanted, psd_error_t *err)
 {
     static uint64_t rows[ROWS];
     static int64_t values[ROWS];
@@ -110,8 +104,7 @@ sum_is(const user_t *self, int64_t wanted, psd_error_t *err)
 }
 
 /* One that lives meets every partition behind n that came and went. */
-static bool
-outlive(const char *endpoint, int n, psd_error_t *err)
+static bool outlive(const char *endpoint, int n, psd_error_t *err)
 {
     user_t lives = {NULL, NULL};
     int told = 0;
@@ -136,8 +129,7 @@ outlive(const char *endpoint, int n, psd_error_t *err)
 }
 
 /* What a process of its own does: it pushes and dies. */
-static int
-die(const char *endpoint)
+static int die(const char *endpoint)
 {
     user_t user = {NULL, NULL};
     psd_error_t *err = psd_error_new();
@@ -147,24 +139,20 @@ die(const char *endpoint)
     _exit(come(endpoint, NULL, &user, err) && add_one(&user, 1, err) ? 0 : 1);
 }
 
-static bool
-let_die(const char *self, const char *endpoint)
+static bool let_die(const char *self, const char *endpoint)
 {
     const char *const args[] = {self, "die", endpoint, NULL};
     pid_t pid = -1;
     int status = 0;
 
-    CHECK(posix_spawn(&pid, self, NULL, NULL, (char *const *)args, environ) ==
-          0);
+    CHECK(posix_spawn(&pid, self, NULL, NULL, (char *const *)args, environ) == 0);
     CHECK(waitpid(pid, &status, 0) == pid && status == 0);
     return true;
 }
 
-static bool
-give_way(const char *self, const char *endpoint, int n, psd_error_t *err)
+static bool give_way(const char *self, const char *endpoint, int n, psd_error_t *err)
 {
-    const struct timespec idle = {.tv_sec = RETIRE_AFTER_S,
-                                  .tv_nsec = 200000000};
+    const struct timespec idle = {.tv_sec = RETIRE_AFTER_S, .tv_nsec = 200000000};
     user_t lives = {NULL, NULL};
     int told = 0;
 
@@ -185,8 +173,7 @@ give_way(const char *self, const char *endpoint, int n, psd_error_t *err)
     return true;
 }
 
-int
-main(int argc, char **argv)
+int main(int argc, char **argv)
 {
     daemon_t daemon;
     int n = argc == 2 ? (int)strtol(argv[1], NULL, 10) : 200;
@@ -197,8 +184,7 @@ main(int argc, char **argv)
         return die(argv[2]);
     }
     ok = daemon_start(&daemon, config) && make_table(daemon.control, err) &&
-         outlive(daemon.control, n, err) &&
-         give_way(argv[0], daemon.control, n, err);
+         outlive(daemon.control, n, err) && give_way(argv[0], daemon.control, n, err);
     daemon_drop(&daemon, !ok);
     psd_error_destroy(&err);
     return ok ? 0 : 1;

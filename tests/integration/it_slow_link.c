@@ -56,9 +56,7 @@ static const plan_t FULL[] = {
 };
 
 static const cluster_args_t CLUSTER = {
-    .n_nodes = 1,
-    .net = CLUSTER_NETNS,
-    .config = "shards: 2\nworkers:\n  lost_after_ms: 120000\n"};
+    .n_nodes = 1, .net = CLUSTER_NETNS, .config = "shards: 2\nworkers:\n  lost_after_ms: 120000\n"};
 
 /* What links have let through: in all, and without headers. */
 typedef struct traffic {
@@ -68,8 +66,7 @@ typedef struct traffic {
 
 /* Counts what has come from the host at that port of the bridge, or has gone
  * to it. */
-static void
-add_traffic(unsigned node, bool to_host, traffic_t *sum)
+static void add_traffic(unsigned node, bool to_host, traffic_t *sum)
 {
     const unsigned column = to_host ? 8 : 0;
     char name[16];
@@ -98,8 +95,7 @@ add_traffic(unsigned node, bool to_host, traffic_t *sum)
     }
 }
 
-static bool
-connect_to(const char *endpoint, psd_client_t **ret_client, psd_error_t *err)
+static bool connect_to(const char *endpoint, psd_client_t **ret_client, psd_error_t *err)
 {
     psd_options_t *options = psd_options_new();
 
@@ -112,13 +108,8 @@ connect_to(const char *endpoint, psd_client_t **ret_client, psd_error_t *err)
 /* ---- a worker, in a process and a namespace of its own ---- */
 
 /* Pushes 1 to each value, and ends the clock with that. */
-static bool
-push(psd_client_t *client,
-     psd_table_t *table,
-     const psd_select_t *all,
-     const float *ones,
-     size_t n,
-     psd_error_t *err)
+static bool push(psd_client_t *client, psd_table_t *table, const psd_select_t *all,
+                 const float *ones, size_t n, psd_error_t *err)
 {
     psd_call_t *call = psd_call_new();
     psd_ticket_t ticket = 0;
@@ -130,14 +121,8 @@ push(psd_client_t *client,
     return true;
 }
 
-static bool
-pull(psd_client_t *client,
-     psd_table_t *table,
-     const psd_select_t *all,
-     float *values,
-     size_t n,
-     float expected,
-     psd_error_t *err)
+static bool pull(psd_client_t *client, psd_table_t *table, const psd_select_t *all, float *values,
+                 size_t n, float expected, psd_error_t *err)
 {
     psd_ticket_t ticket = 0;
 
@@ -149,12 +134,8 @@ pull(psd_client_t *client,
     return true;
 }
 
-static bool
-train(psd_client_t *client,
-      const plan_t *plan,
-      unsigned worker,
-      float *values,
-      psd_error_t *err)
+static bool train(psd_client_t *client, const plan_t *plan, unsigned worker, float *values,
+                  psd_error_t *err)
 {
     size_t n = (size_t)plan->rows * COLS;
     float *ones = values + n;
@@ -169,8 +150,7 @@ train(psd_client_t *client,
     CHECK_OK(psd_table_open(client, "w", &table, err), err);
     for (unsigned clock = 1; clock <= plan->clocks; clock++) {
         CHECK(push(client, table, all, ones, n, err));
-        CHECK(pull(client, table, all, values, n,
-                   (float)(clock * plan->n_workers), err));
+        CHECK(pull(client, table, all, values, n, (float)(clock * plan->n_workers), err));
     }
     psd_select_destroy(&all);
     psd_table_close(&table);
@@ -178,8 +158,7 @@ train(psd_client_t *client,
     return true;
 }
 
-static bool
-work(const plan_t *plan, unsigned worker, const char *endpoint)
+static bool work(const plan_t *plan, unsigned worker, const char *endpoint)
 {
     psd_error_t *err = psd_error_new();
     psd_client_t *client = NULL;
@@ -195,8 +174,7 @@ work(const plan_t *plan, unsigned worker, const char *endpoint)
 
 /* ---- the test ---- */
 
-static bool
-make_table(psd_client_t *client, const plan_t *plan, psd_error_t *err)
+static bool make_table(psd_client_t *client, const plan_t *plan, psd_error_t *err)
 {
     psd_spec_t *spec = psd_spec_new();
     psd_table_t *table = NULL;
@@ -215,16 +193,14 @@ make_table(psd_client_t *client, const plan_t *plan, psd_error_t *err)
 }
 
 /* The sum of a counter of the table's partitions. */
-static bool
-count(psd_client_t *client, const char *what, uint64_t *ret, psd_error_t *err)
+static bool count(psd_client_t *client, const char *what, uint64_t *ret, psd_error_t *err)
 {
     char name[32];
     char *reply = NULL;
     const char *at = NULL;
 
     (void)snprintf(name, sizeof name, "\"%s\":", what);
-    CHECK_OK(psd_request(client, "{\"op\":\"table_inspect\",\"name\":\"w\"}",
-                         CALL_MS, &reply, err),
+    CHECK_OK(psd_request(client, "{\"op\":\"table_inspect\",\"name\":\"w\"}", CALL_MS, &reply, err),
              err);
     *ret = 0;
     for (at = strstr(reply, name); at != NULL; at = strstr(at, name)) {
@@ -235,10 +211,7 @@ count(psd_client_t *client, const char *what, uint64_t *ret, psd_error_t *err)
     return true;
 }
 
-static bool
-start_workers(const plan_t *plan,
-              const char *endpoint,
-              pid_t ret_workers[WORKERS_MAX])
+static bool start_workers(const plan_t *plan, const char *endpoint, pid_t ret_workers[WORKERS_MAX])
 {
     for (unsigned i = 0; i < plan->n_workers; i++) {
         int netns = netns_add(1 + i);
@@ -251,8 +224,7 @@ start_workers(const plan_t *plan,
         ret_workers[i] = fork();
         if (ret_workers[i] == 0) {
             (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
-            _exit(netns_enter(netns) && work(plan, i, endpoint) ? EXIT_SUCCESS
-                                                                : EXIT_FAILURE);
+            _exit(netns_enter(netns) && work(plan, i, endpoint) ? EXIT_SUCCESS : EXIT_FAILURE);
         }
         /* Left open: without it the namespace, and what is counted at its
          * link, would end with the worker. */
@@ -261,22 +233,19 @@ start_workers(const plan_t *plan,
     return true;
 }
 
-static bool
-wait_for_workers(const plan_t *plan, const pid_t workers[WORKERS_MAX])
+static bool wait_for_workers(const plan_t *plan, const pid_t workers[WORKERS_MAX])
 {
     bool good = true;
 
     for (unsigned i = 0; i < plan->n_workers; i++) {
         int status = 0;
 
-        good = waitpid(workers[i], &status, 0) == workers[i] && status == 0 &&
-               good;
+        good = waitpid(workers[i], &status, 0) == workers[i] && status == 0 && good;
     }
     return good;
 }
 
-static double
-seconds(void)
+static double seconds(void)
 {
     struct timespec now = {0};
 
@@ -284,19 +253,16 @@ seconds(void)
     return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
 }
 
-static bool
-look_at_counts(psd_client_t *client, const plan_t *plan, psd_error_t *err)
+static bool look_at_counts(psd_client_t *client, const plan_t *plan, psd_error_t *err)
 {
-    uint64_t asked =
-        (uint64_t)plan->n_workers * plan->partitions * plan->clocks;
+    uint64_t asked = (uint64_t)plan->n_workers * plan->partitions * plan->clocks;
     uint64_t pulls = 0;
     uint64_t pushes = 0;
 
     CHECK(count(client, "pulls", &pulls, err));
     CHECK(count(client, "pushes", &pushes, err));
-    printf("  pulls served %" PRIu64 " of %" PRIu64 " asked, pushes %" PRIu64
-           "\n",
-           pulls, asked, pushes);
+    printf("  pulls served %" PRIu64 " of %" PRIu64 " asked, pushes %" PRIu64 "\n", pulls, asked,
+           pushes);
     CHECK(pulls >= asked && pulls <= asked + plan->again && pushes == asked);
     return true;
 }
@@ -308,8 +274,7 @@ typedef struct sides {
     traffic_t from;
 } sides_t;
 
-static sides_t
-sides_of(const plan_t *plan)
+static sides_t sides_of(const plan_t *plan)
 {
     sides_t sides = {.out = {.bytes = 0}};
 
@@ -323,11 +288,9 @@ sides_of(const plan_t *plan)
 
 /* Of what the server sends to workers with slow links, TCP may lose some at
  * these and send it again; that is not asked about. */
-static bool
-look_at_bytes(const plan_t *plan, const sides_t *sides)
+static bool look_at_bytes(const plan_t *plan, const sides_t *sides)
 {
-    double values = (double)plan->rows * COLS * sizeof(float) *
-                    plan->n_workers * plan->clocks;
+    double values = (double)plan->rows * COLS * sizeof(float) * plan->n_workers * plan->clocks;
     double out = (double)sides->out.bytes / values;
     double in = (double)sides->in.bytes / values;
     double from = (double)sides->from.bytes / values;
@@ -335,8 +298,7 @@ look_at_bytes(const plan_t *plan, const sides_t *sides)
     printf("  of %.1f kB of values each way: out of the server %.3f, to the "
            "workers %.3f, from them %.3f; without headers %.3f, %.3f, %.3f\n",
            values / 1000, out, in, from, (double)sides->out.bodies / values,
-           (double)sides->in.bodies / values,
-           (double)sides->from.bodies / values);
+           (double)sides->in.bodies / values, (double)sides->from.bodies / values);
     if (plan->server_rate > 0) {
         /* What workers send to it is counted before that link. */
         CHECK(out <= plan->bytes_ratio);
@@ -347,8 +309,7 @@ look_at_bytes(const plan_t *plan, const sides_t *sides)
     return true;
 }
 
-static bool
-run(cluster_t *cluster, const plan_t *plan, psd_error_t *err)
+static bool run(cluster_t *cluster, const plan_t *plan, psd_error_t *err)
 {
     pid_t workers[WORKERS_MAX] = {0};
     psd_client_t *client = NULL;
@@ -366,8 +327,8 @@ run(cluster_t *cluster, const plan_t *plan, psd_error_t *err)
     start_s = seconds();
     CHECK(start_workers(plan, cluster->nodes[0].control, workers));
     CHECK(wait_for_workers(plan, workers));
-    printf("%s, %u clocks of %u partitions: %.1f s\n", plan->name, plan->clocks,
-           plan->partitions, seconds() - start_s);
+    printf("%s, %u clocks of %u partitions: %.1f s\n", plan->name, plan->clocks, plan->partitions,
+           seconds() - start_s);
     after = sides_of(plan);
     after.out.bytes -= before.out.bytes;
     after.out.bodies -= before.out.bodies;
@@ -378,8 +339,7 @@ run(cluster_t *cluster, const plan_t *plan, psd_error_t *err)
 }
 
 /* Each in a process of its own, which moves to a hub of its own. */
-static bool
-run_alone(const plan_t *plan)
+static bool run_alone(const plan_t *plan)
 {
     int status = 0;
     pid_t pid = -1;
@@ -399,8 +359,7 @@ run_alone(const plan_t *plan)
     return pid > 0 && waitpid(pid, &status, 0) == pid && status == 0;
 }
 
-int
-main(int argc, char **argv)
+int main(int argc, char **argv)
 {
     const plan_t *plans = SMALL;
     size_t only = argc == 3 ? strtoul(argv[2], NULL, 10) : 0; /* 0: all */

@@ -55,8 +55,7 @@ typedef struct thread {
     char name[NAME_SIZE];
 } thread_t;
 
-static double
-now_s(void)
+static double now_s(void)
 {
     struct timespec now = {0};
 
@@ -66,14 +65,12 @@ now_s(void)
 
 /* ---- what systemd would hear ---- */
 
-static bool
-open_notify(fixture_t *f)
+static bool open_notify(fixture_t *f)
 {
     struct sockaddr_un at = {.sun_family = AF_UNIX};
 
     CHECK(temp_dir_make(&f->dir));
-    (void)snprintf(at.sun_path, sizeof at.sun_path, "%.80s/notify",
-                   f->dir.path);
+    (void)snprintf(at.sun_path, sizeof at.sun_path, "%.80s/notify", f->dir.path);
     f->notify = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
     CHECK(f->notify >= 0);
     CHECK(bind(f->notify, (const struct sockaddr *)&at, sizeof at) == 0);
@@ -82,22 +79,19 @@ open_notify(fixture_t *f)
 }
 
 /* Whether the watchdog is fed within so many seconds. */
-static bool
-is_fed(const fixture_t *f, double within_s)
+static bool is_fed(const fixture_t *f, double within_s)
 {
     double until_s = now_s() + within_s;
     char text[TEXT_SIZE];
     double left_s = within_s;
 
     while (left_s > 0) {
-        struct timeval wait = {
-            .tv_sec = (time_t)left_s,
-            .tv_usec =
-                (suseconds_t)((left_s - (double)(time_t)left_s) * 1e6) + 1};
+        struct timeval wait = {.tv_sec = (time_t)left_s,
+                               .tv_usec =
+                                   (suseconds_t)((left_s - (double)(time_t)left_s) * 1e6) + 1};
         ssize_t n = 0;
 
-        (void)setsockopt(f->notify, SOL_SOCKET, SO_RCVTIMEO, &wait,
-                         sizeof wait);
+        (void)setsockopt(f->notify, SOL_SOCKET, SO_RCVTIMEO, &wait, sizeof wait);
         n = recv(f->notify, text, sizeof text - 1, 0);
         text[n < 0 ? 0 : n] = '\0';
         if (strstr(text, "WATCHDOG=1") != NULL) {
@@ -108,8 +102,7 @@ is_fed(const fixture_t *f, double within_s)
     return false;
 }
 
-static void
-drain(const fixture_t *f)
+static void drain(const fixture_t *f)
 {
     char text[TEXT_SIZE];
 
@@ -117,15 +110,13 @@ drain(const fixture_t *f)
     }
 }
 
-static void
-sleep_until(double when_s)
+static void sleep_until(double when_s)
 {
     double left_s = when_s - now_s();
 
     if (left_s > 0) {
-        struct timespec left = {
-            .tv_sec = (time_t)left_s,
-            .tv_nsec = (long)((left_s - (double)(time_t)left_s) * 1e9)};
+        struct timespec left = {.tv_sec = (time_t)left_s,
+                                .tv_nsec = (long)((left_s - (double)(time_t)left_s) * 1e9)};
 
         (void)nanosleep(&left, NULL);
     }
@@ -135,8 +126,7 @@ sleep_until(double when_s)
 
 /* Runs `pscli cluster status`: its exit code, what it said, how long it took.
  */
-static int
-status(const char *endpoint, char ret_text[TEXT_SIZE], double *ret_s)
+static int status(const char *endpoint, char ret_text[TEXT_SIZE], double *ret_s)
 {
     char line[TEXT_SIZE];
     double began_s = now_s();
@@ -144,8 +134,7 @@ status(const char *endpoint, char ret_text[TEXT_SIZE], double *ret_s)
     size_t n = 0;
     int code = 0;
 
-    (void)snprintf(line, sizeof line,
-                   "exec '%.1000s' --endpoint '%.1000s' cluster status 2>&1",
+    (void)snprintf(line, sizeof line, "exec '%.1000s' --endpoint '%.1000s' cluster status 2>&1",
                    getenv("PSCLI_PROGRAM"), endpoint);
     said = popen(line, "re");
     if (said == NULL) {
@@ -158,8 +147,7 @@ status(const char *endpoint, char ret_text[TEXT_SIZE], double *ret_s)
     return WIFEXITED(code) ? WEXITSTATUS(code) : -1;
 }
 
-static bool
-wait_healthy(const char *endpoint)
+static bool wait_healthy(const char *endpoint)
 {
     double until_s = now_s() + WAIT_S;
     char text[TEXT_SIZE] = "";
@@ -175,8 +163,7 @@ wait_healthy(const char *endpoint)
 }
 
 /* It is named, each time, and once within the time. */
-static bool
-check_named(const char *endpoint, const char *name)
+static bool check_named(const char *endpoint, const char *name)
 {
     char wanted[NAME_SIZE + 32];
     char text[TEXT_SIZE] = "";
@@ -193,8 +180,7 @@ check_named(const char *endpoint, const char *name)
         int code = status(endpoint, text, &took_s);
 
         if (code != 1 || strstr(text, wanted) == NULL) {
-            (void)fprintf(stderr, "%s: exit code %d after %.2f s: %s\n", name,
-                          code, took_s, text);
+            (void)fprintf(stderr, "%s: exit code %d after %.2f s: %s\n", name, code, took_s, text);
             return false;
         }
     }
@@ -204,8 +190,7 @@ check_named(const char *endpoint, const char *name)
 
 /* ---- the threads ---- */
 
-static bool
-read_name(pid_t pid, pid_t tid, char ret_name[NAME_SIZE])
+static bool read_name(pid_t pid, pid_t tid, char ret_name[NAME_SIZE])
 {
     char path[128];
     FILE *file = NULL;
@@ -221,8 +206,7 @@ read_name(pid_t pid, pid_t tid, char ret_name[NAME_SIZE])
     return done;
 }
 
-static size_t
-list_threads(pid_t pid, thread_t ret_threads[THREADS_MAX])
+static size_t list_threads(pid_t pid, thread_t ret_threads[THREADS_MAX])
 {
     char path[128];
     DIR *all = NULL;
@@ -257,8 +241,7 @@ list_threads(pid_t pid, thread_t ret_threads[THREADS_MAX])
     return n;
 }
 
-static bool
-stop_one(fixture_t *f, const thread_t *thread)
+static bool stop_one(fixture_t *f, const thread_t *thread)
 {
     const char *endpoint = f->daemon.control;
     double stopped_s = 0;
@@ -277,8 +260,7 @@ stop_one(fixture_t *f, const thread_t *thread)
     return true;
 }
 
-static bool
-every_thread_is_named_and_missed(fixture_t *f)
+static bool every_thread_is_named_and_missed(fixture_t *f)
 {
     thread_t threads[THREADS_MAX];
     size_t n = 0;
@@ -296,8 +278,7 @@ every_thread_is_named_and_missed(fixture_t *f)
 }
 
 /* The same by the unix socket, beside which the page is. */
-static bool
-is_named_by_its_socket(fixture_t *f)
+static bool is_named_by_its_socket(fixture_t *f)
 {
     CHECK(stop_thread(f->daemon.pid));
     f->stopped = f->daemon.pid;
@@ -307,8 +288,7 @@ is_named_by_its_socket(fixture_t *f)
     return wait_healthy(f->daemon.ipc);
 }
 
-static bool
-one_that_was_killed_is_gone(fixture_t *f)
+static bool one_that_was_killed_is_gone(fixture_t *f)
 {
     char text[TEXT_SIZE] = "";
     double took_s = 0;
@@ -322,8 +302,7 @@ one_that_was_killed_is_gone(fixture_t *f)
     return true;
 }
 
-static bool
-run(fixture_t *f)
+static bool run(fixture_t *f)
 {
     CHECK(open_notify(f));
     CHECK(daemon_start(&f->daemon, CONFIG));
@@ -331,8 +310,7 @@ run(fixture_t *f)
            one_that_was_killed_is_gone(f);
 }
 
-int
-main(void)
+int main(void)
 {
     fixture_t f = {.notify = -1};
     bool done = run(&f);

@@ -44,15 +44,13 @@ typedef struct block {
     uint64_t numbers[SIZE];
 } block_t;
 
-static void
-free_block(void *block)
+static void free_block(void *block)
 {
     atomic_fetch_add(&n_freed, 1);
     free(block);
 }
 
-static psd_status_t
-load(void *user, psd_loader_t *loader, void *block_p, psd_error_t *err)
+static psd_status_t load(void *user, psd_loader_t *loader, void *block_p, psd_error_t *err)
 {
     const block_t *block = block_p;
     psd_status_t rc = PSD_OK;
@@ -65,8 +63,7 @@ load(void *user, psd_loader_t *loader, void *block_p, psd_error_t *err)
 }
 
 /* Events come in this order, as their numbers say. */
-static void
-see(job_t *job, psd_trainer_t *trainer, psd_train_event_t event)
+static void see(job_t *job, psd_trainer_t *trainer, psd_train_event_t event)
 {
     atomic_int *last = &job->orders[psd_trainer_id(trainer)];
     int before = atomic_exchange(last, (int)event);
@@ -77,8 +74,7 @@ see(job_t *job, psd_trainer_t *trainer, psd_train_event_t event)
         fits = before == PSD_TRAIN_CLOCK_END;
         break;
     case PSD_TRAIN_ITERATION_BEGIN:
-        fits = before == PSD_TRAIN_CLOCK_BEGIN ||
-               before == PSD_TRAIN_ITERATION_END;
+        fits = before == PSD_TRAIN_CLOCK_BEGIN || before == PSD_TRAIN_ITERATION_END;
         break;
     case PSD_TRAIN_STEP:
         fits = before == PSD_TRAIN_ITERATION_BEGIN;
@@ -96,8 +92,7 @@ see(job_t *job, psd_trainer_t *trainer, psd_train_event_t event)
     }
 }
 
-static psd_status_t
-clock_begin(void *user, psd_trainer_t *trainer, void *block, psd_error_t *err)
+static psd_status_t clock_begin(void *user, psd_trainer_t *trainer, void *block, psd_error_t *err)
 {
     (void)block;
     (void)err;
@@ -105,11 +100,8 @@ clock_begin(void *user, psd_trainer_t *trainer, void *block, psd_error_t *err)
     return PSD_OK;
 }
 
-static psd_status_t
-iteration_begin(void *user,
-                psd_trainer_t *trainer,
-                void *block,
-                psd_error_t *err)
+static psd_status_t iteration_begin(void *user, psd_trainer_t *trainer, void *block,
+                                    psd_error_t *err)
 {
     (void)block;
     (void)err;
@@ -118,13 +110,11 @@ iteration_begin(void *user,
 }
 
 /* It comes when nobody counts, and never goes back. */
-static void
-tell(void *user, uint64_t done, uint64_t total, double rate, double left_s)
+static void tell(void *user, uint64_t done, uint64_t total, double rate, double left_s)
 {
     job_t *job = user;
 
-    if (done < job->told || total != TOTAL || rate < 0 ||
-        (done == total && left_s != 0)) {
+    if (done < job->told || total != TOTAL || rate < 0 || (done == total && left_s != 0)) {
         atomic_fetch_add(&job->n_bad, 1);
     }
     job->n_told++;
@@ -132,8 +122,7 @@ tell(void *user, uint64_t done, uint64_t total, double rate, double left_s)
 }
 
 /* Each trainer counts its part. */
-static psd_status_t
-count(void *user, psd_trainer_t *trainer, void *block_p, psd_error_t *err)
+static psd_status_t count(void *user, psd_trainer_t *trainer, void *block_p, psd_error_t *err)
 {
     const block_t *block = block_p;
     job_t *job = user;
@@ -156,8 +145,7 @@ count(void *user, psd_trainer_t *trainer, void *block_p, psd_error_t *err)
     return PSD_OK;
 }
 
-static psd_status_t
-iteration_end(void *user, psd_trainer_t *trainer, void *block, psd_error_t *err)
+static psd_status_t iteration_end(void *user, psd_trainer_t *trainer, void *block, psd_error_t *err)
 {
     (void)block;
     (void)err;
@@ -166,8 +154,7 @@ iteration_end(void *user, psd_trainer_t *trainer, void *block, psd_error_t *err)
 }
 
 /* Deltas of a clock's end count too. */
-static psd_status_t
-clock_end(void *user, psd_trainer_t *trainer, void *block, psd_error_t *err)
+static psd_status_t clock_end(void *user, psd_trainer_t *trainer, void *block, psd_error_t *err)
 {
     (void)block;
     (void)err;
@@ -177,8 +164,7 @@ clock_end(void *user, psd_trainer_t *trainer, void *block, psd_error_t *err)
     return PSD_OK;
 }
 
-static bool
-configure(job_t *job, psd_train_t *train, psd_error_t *err)
+static bool configure(job_t *job, psd_train_t *train, psd_error_t *err)
 {
     char rank[8];
     psd_spec_t *spec = psd_spec_new();
@@ -191,8 +177,7 @@ configure(job_t *job, psd_train_t *train, psd_error_t *err)
     CHECK_OK(psd_train_set(train, "job", job->name, err), err);
     CHECK_OK(psd_train_set(train, "worker", rank, err), err);
     CHECK_OK(psd_train_set(train, "workers", "2", err), err);
-    CHECK_OK(psd_train_set(train, "max-delay", job->max_delay[job->rank], err),
-             err);
+    CHECK_OK(psd_train_set(train, "max-delay", job->max_delay[job->rank], err), err);
     CHECK_OK(psd_train_set(train, "trainers", "3", err), err);
     CHECK_OK(psd_train_set(train, "pipeline", job->pipeline, err), err);
     CHECK_OK(psd_spec_set(spec, "rows", "50", err), err);
@@ -219,16 +204,13 @@ configure(job_t *job, psd_train_t *train, psd_error_t *err)
         values[2 * i] = 500;
         values[2 * i + 1] = 0;
     }
-    CHECK_OK(
-        psd_train_add_to_server(train, 0, rows, ROWS, values, ROWS * 2, err),
-        err);
+    CHECK_OK(psd_train_add_to_server(train, 0, rows, ROWS, values, ROWS * 2, err), err);
     CHECK_OK(psd_train_config_end(train, err), err);
     psd_spec_destroy(&spec);
     return true;
 }
 
-static bool
-feed(psd_train_t *train, psd_error_t *err)
+static bool feed(psd_train_t *train, psd_error_t *err)
 {
     for (uint64_t clock = 1; clock <= CLOCKS; clock++) {
         CHECK_OK(psd_train_clock_begin(train, err), err);
@@ -239,9 +221,7 @@ feed(psd_train_t *train, psd_error_t *err)
             for (size_t k = 0; k < SIZE; k++) {
                 block->numbers[k] = k % (ROWS / 2) + (uint64_t)i;
             }
-            CHECK_OK(
-                psd_train_push_block(train, block, free_block, CALL_MS, err),
-                err);
+            CHECK_OK(psd_train_push_block(train, block, free_block, CALL_MS, err), err);
         }
         CHECK_OK(psd_train_clock_end(train, err), err);
     }
@@ -252,8 +232,7 @@ feed(psd_train_t *train, psd_error_t *err)
     return true;
 }
 
-static bool
-run(job_t *job, psd_train_t *train, psd_error_t *err)
+static bool run(job_t *job, psd_train_t *train, psd_error_t *err)
 {
     CHECK(configure(job, train, err));
     CHECK_OK(psd_train_begin(train, err), err);
@@ -261,23 +240,19 @@ run(job_t *job, psd_train_t *train, psd_error_t *err)
     CHECK(job->n_bad == 0);
     CHECK(psd_train_count(train, "blocks") == CLOCKS * BLOCKS);
     CHECK(psd_train_count(train, "clocks") == CLOCKS);
-    CHECK(psd_train_count(train, "adds") ==
-          CLOCKS * (BLOCKS * SIZE + TRAINERS));
+    CHECK(psd_train_count(train, "adds") == CLOCKS * (BLOCKS * SIZE + TRAINERS));
     CHECK(job->told == TOTAL); /* a last time behind all */
     CHECK(job->n_told == CLOCKS * BLOCKS + 1);
     CHECK(psd_train_count(train, "done") == job->told);
     CHECK(psd_train_count(train, "total") == job->told);
     CHECK(psd_train_left_s(train) == 0);
     CHECK(psd_train_count(train, "rows-asked") == CLOCKS * BLOCKS * SIZE * 10);
-    CHECK(psd_train_count(train, "rows-pulled") ==
-          CLOCKS * BLOCKS * (ROWS / 2));
-    CHECK(psd_train_count(train, "entries-pushed") ==
-          CLOCKS * (BLOCKS * (ROWS / 2) + 1));
+    CHECK(psd_train_count(train, "rows-pulled") == CLOCKS * BLOCKS * (ROWS / 2));
+    CHECK(psd_train_count(train, "entries-pushed") == CLOCKS * (BLOCKS * (ROWS / 2) + 1));
     return true;
 }
 
-static void *
-run_worker(void *arg)
+static void *run_worker(void *arg)
 {
     job_t *job = arg;
     psd_error_t *err = psd_error_new();
@@ -293,8 +268,7 @@ run_worker(void *arg)
 }
 
 /* What the table has when all have ended. */
-static bool
-read_sums(const char *name, psd_error_t *err)
+static bool read_sums(const char *name, psd_error_t *err)
 {
     psd_client_t *client = NULL;
     psd_table_t *table = NULL;
@@ -316,20 +290,15 @@ read_sums(const char *name, psd_error_t *err)
             }
         }
         CHECK(values[2 * row] == wanted);
-        CHECK(values[2 * row + 1] ==
-              (row == 0 ? WORKERS * CLOCKS * TRAINERS : 0));
+        CHECK(values[2 * row + 1] == (row == 0 ? WORKERS * CLOCKS * TRAINERS : 0));
     }
     psd_table_close(&table);
     psd_close(&client);
     return true;
 }
 
-static bool
-count_together(const char *name,
-               const char *first_delay,
-               const char *second_delay,
-               const char *pipeline,
-               int32_t agreed)
+static bool count_together(const char *name, const char *first_delay, const char *second_delay,
+                           const char *pipeline, int32_t agreed)
 {
     job_t jobs[WORKERS];
     psd_error_t *err = psd_error_new();
@@ -355,8 +324,7 @@ count_together(const char *name,
     return true;
 }
 
-int
-main(void)
+int main(void)
 {
     daemon_t daemon = {.pid = 0};
     bool ok = daemon_start(&daemon, NULL);

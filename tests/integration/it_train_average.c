@@ -31,14 +31,12 @@ typedef struct job {
     double off; /* greatest difference from what was wanted */
 } job_t;
 
-static double
-target(int rank, uint32_t col)
+static double target(int rank, uint32_t col)
 {
     return (double)((rank * 5 + (int)col * 3) % 16);
 }
 
-static double
-mean_target(uint32_t col)
+static double mean_target(uint32_t col)
 {
     double sum = 0;
 
@@ -48,8 +46,7 @@ mean_target(uint32_t col)
     return sum / WORKERS;
 }
 
-static psd_status_t
-load(void *user, psd_loader_t *loader, void *block, psd_error_t *err)
+static psd_status_t load(void *user, psd_loader_t *loader, void *block, psd_error_t *err)
 {
     (void)user;
     (void)block;
@@ -57,8 +54,7 @@ load(void *user, psd_loader_t *loader, void *block, psd_error_t *err)
 }
 
 /* x_i after some steps from x: halfway to the target each time. */
-static double
-walk(double x, int rank, uint32_t col)
+static double walk(double x, int rank, uint32_t col)
 {
     for (int i = 0; i < LOCAL_STEPS; i++) {
         x -= 0.5 * (x - target(rank, col));
@@ -66,8 +62,7 @@ walk(double x, int rank, uint32_t col)
     return x;
 }
 
-static psd_status_t
-average(void *user, psd_trainer_t *trainer, void *block, psd_error_t *err)
+static psd_status_t average(void *user, psd_trainer_t *trainer, void *block, psd_error_t *err)
 {
     job_t *job = user;
 
@@ -83,15 +78,13 @@ average(void *user, psd_trainer_t *trainer, void *block, psd_error_t *err)
             next += walk(x, i, col);
         }
         job->wanted[col] = next / WORKERS;
-        psd_trainer_add_f64(trainer, 0, 0, col,
-                            (walk(x, job->rank, col) - x) / WORKERS);
+        psd_trainer_add_f64(trainer, 0, 0, col, (walk(x, job->rank, col) - x) / WORKERS);
     }
     return PSD_OK;
 }
 
 /* Boyd et al. 2010, section 7.1.1, with rho 1: the mean of x_i + u_i is z. */
-static psd_status_t
-admm(void *user, psd_trainer_t *trainer, void *block, psd_error_t *err)
+static psd_status_t admm(void *user, psd_trainer_t *trainer, void *block, psd_error_t *err)
 {
     job_t *job = user;
 
@@ -105,14 +98,12 @@ admm(void *user, psd_trainer_t *trainer, void *block, psd_error_t *err)
         }
         x = (target(job->rank, col) + z - job->u[col]) / 2;
         job->seen[col] = x;
-        psd_trainer_add_f64(trainer, 0, 0, col,
-                            (x + job->u[col] - z) / WORKERS);
+        psd_trainer_add_f64(trainer, 0, 0, col, (x + job->u[col] - z) / WORKERS);
     }
     return PSD_OK;
 }
 
-static bool
-run(job_t *job, psd_train_t *train, psd_error_t *err)
+static bool run(job_t *job, psd_train_t *train, psd_error_t *err)
 {
     bool by_admm = strcmp(job->name, "admm") == 0;
     char rank[8];
@@ -140,16 +131,12 @@ run(job_t *job, psd_train_t *train, psd_error_t *err)
     CHECK_OK(psd_train_begin(train, err), err);
     for (int i = 0; i < CLOCKS; i++) {
         CHECK_OK(psd_train_clock_begin(train, err), err);
-        CHECK_OK(psd_train_push_block(train, i == 0 ? NULL : &table, NULL,
-                                      CALL_MS, err),
-                 err);
+        CHECK_OK(psd_train_push_block(train, i == 0 ? NULL : &table, NULL, CALL_MS, err), err);
         CHECK_OK(psd_train_clock_end(train, err), err);
     }
     CHECK_OK(psd_train_end(train, CALL_MS, err), err);
     /* Others may not have ended their last clock: any value between is good. */
-    CHECK_OK(
-        psd_pull(psd_train_table_handle(train, 0), &row, 1, values, COLS, err),
-        err);
+    CHECK_OK(psd_pull(psd_train_table_handle(train, 0), &row, 1, values, COLS, err), err);
     for (uint32_t col = 0; col < COLS; col++) {
         CHECK(fabs(values[col] - mean_target(col)) < 1e-6);
     }
@@ -157,8 +144,7 @@ run(job_t *job, psd_train_t *train, psd_error_t *err)
     return true;
 }
 
-static void *
-run_worker(void *arg)
+static void *run_worker(void *arg)
 {
     job_t *job = arg;
     psd_error_t *err = psd_error_new();
@@ -170,8 +156,7 @@ run_worker(void *arg)
     return NULL;
 }
 
-static bool
-finds_the_mean(const char *name)
+static bool finds_the_mean(const char *name)
 {
     job_t jobs[WORKERS];
     bool good = true;
@@ -187,8 +172,7 @@ finds_the_mean(const char *name)
     return good;
 }
 
-int
-main(void)
+int main(void)
 {
     daemon_t daemon = {.pid = 0};
     bool ok = daemon_start(&daemon, NULL);

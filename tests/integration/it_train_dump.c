@@ -23,8 +23,7 @@ static const char sparse[] = "3 7:9007199254740993\n"
                              "12 0:-1 99:5\n"
                              "18446744073709551615 50:-9223372036854775808\n";
 
-static const char *
-path_of(const char *name)
+static const char *path_of(const char *name)
 {
     static char paths[4][PATH_MAX + 16];
     static int at;
@@ -34,8 +33,7 @@ path_of(const char *name)
     return path;
 }
 
-static bool
-write_file(const char *name, const char *text)
+static bool write_file(const char *name, const char *text)
 {
     FILE *file = fopen(path_of(name), "we");
 
@@ -45,8 +43,7 @@ write_file(const char *name, const char *text)
     return true;
 }
 
-static bool
-has_text(const char *name, const char *text)
+static bool has_text(const char *name, const char *text)
 {
     char got[1024] = "";
     FILE *file = fopen(path_of(name), "re");
@@ -63,8 +60,7 @@ has_text(const char *name, const char *text)
     return true;
 }
 
-static bool
-is_there(const char *name)
+static bool is_there(const char *name)
 {
     FILE *file = fopen(path_of(name), "re");
 
@@ -74,8 +70,7 @@ is_there(const char *name)
     return file != NULL;
 }
 
-static bool
-begin(const char *job, psd_train_t **ret_train, psd_error_t *err)
+static bool begin(const char *job, psd_train_t **ret_train, psd_error_t *err)
 {
     psd_train_t *train = psd_train_new(NULL);
 
@@ -90,8 +85,7 @@ begin(const char *job, psd_train_t **ret_train, psd_error_t *err)
 }
 
 /* The first table is dense, the second one sparse, the third one wide. */
-static bool
-make_tables(psd_train_t *train, const char *prefix, psd_error_t *err)
+static bool make_tables(psd_train_t *train, const char *prefix, psd_error_t *err)
 {
     static const char *const specs[3][8] = {
         {"rows", "3", "cols", "3", "type", "f32", "keys", "range"},
@@ -104,8 +98,7 @@ make_tables(psd_train_t *train, const char *prefix, psd_error_t *err)
         uint32_t table = 7;
 
         for (size_t k = 0; k < 8; k += 2) {
-            CHECK_OK(psd_spec_set(spec, specs[i][k], specs[i][k + 1], err),
-                     err);
+            CHECK_OK(psd_spec_set(spec, specs[i][k], specs[i][k + 1], err), err);
         }
         (void)snprintf(name, sizeof name, "%s%u", prefix, (unsigned)i);
         CHECK_OK(psd_train_table(train, name, spec, &table, err), err);
@@ -116,47 +109,42 @@ make_tables(psd_train_t *train, const char *prefix, psd_error_t *err)
 }
 
 /* Each is bad in its last line; nothing of it is added. */
-static bool
-refuse_bad_files(psd_train_t *train, psd_error_t *err)
+static bool refuse_bad_files(psd_train_t *train, psd_error_t *err)
 {
     static const struct {
         const char *text;
         const char *part;
         psd_status_t status;
-    } files[] = {
-        {"0 0:1\n3 0:1\n", ":2: row 3; the last one is 2", PSD_RANGE},
-        {"x 0:1\n", ":1: row is \"x\"", PSD_INVALID},
-        {"0 0:1\n# no\n1 3:1\n", ":3: column 3; the last one is 2", PSD_RANGE},
-        {"0 1:1 0:1\n", ":1: column 0 behind column 1", PSD_INVALID},
-        {"0 1:1 1:1", ":1: column 1 behind column 1", PSD_INVALID},
-        {"0 0:1\n1 0:one\n", ":2: row 1 column 0 is \"one\"", PSD_TYPE},
-        {"0 0:1e39\n", ":1: row 0 column 0 is \"1e39\"", PSD_TYPE},
-        {"0 0:nan\n", ":1: row 0 column 0 is \"nan\"", PSD_NOT_FINITE},
-        {"0 0\n", ":1: \"0\" is no COLUMN:VALUE", PSD_INVALID},
-        {"0 0:1\n\n0 1:"
-         "0000000000000000000000000000000000000000000000000000000000000001\n",
-         ":3: a word of more than 62", PSD_INVALID}};
+    } files[] = {{"0 0:1\n3 0:1\n", ":2: row 3; the last one is 2", PSD_RANGE},
+                 {"x 0:1\n", ":1: row is \"x\"", PSD_INVALID},
+                 {"0 0:1\n# no\n1 3:1\n", ":3: column 3; the last one is 2", PSD_RANGE},
+                 {"0 1:1 0:1\n", ":1: column 0 behind column 1", PSD_INVALID},
+                 {"0 1:1 1:1", ":1: column 1 behind column 1", PSD_INVALID},
+                 {"0 0:1\n1 0:one\n", ":2: row 1 column 0 is \"one\"", PSD_TYPE},
+                 {"0 0:1e39\n", ":1: row 0 column 0 is \"1e39\"", PSD_TYPE},
+                 {"0 0:nan\n", ":1: row 0 column 0 is \"nan\"", PSD_NOT_FINITE},
+                 {"0 0\n", ":1: \"0\" is no COLUMN:VALUE", PSD_INVALID},
+                 {"0 0:1\n\n0 1:"
+                  "0000000000000000000000000000000000000000000000000000000000000001\n",
+                  ":3: a word of more than 62", PSD_INVALID}};
 
     for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
         CHECK(write_file("bad", files[i].text));
-        CHECK_ERROR(psd_train_load(train, 0, path_of("bad"), err),
-                    files[i].status, files[i].part, err);
+        CHECK_ERROR(psd_train_load(train, 0, path_of("bad"), err), files[i].status, files[i].part,
+                    err);
     }
-    CHECK_ERROR(psd_train_load(train, 0, path_of("none"), err), PSD_IO, "none",
-                err);
+    CHECK_ERROR(psd_train_load(train, 0, path_of("none"), err), PSD_IO, "none", err);
     CHECK_ERROR(psd_train_load(train, 0, "-", err), PSD_INVALID, "twice", err);
     CHECK_ERROR(psd_train_load(train, 0, "/dev/null", err), PSD_INVALID,
                 "/dev/null is no regular file", err);
     CHECK(mkfifo(path_of("pipe"), 0600) == 0);
     CHECK_ERROR(psd_train_load(train, 0, path_of("pipe"), err), PSD_INVALID,
                 "pipe is no regular file", err);
-    CHECK_ERROR(psd_train_load(train, 3, path_of("bad"), err), PSD_INVALID,
-                "table is 3", err);
+    CHECK_ERROR(psd_train_load(train, 3, path_of("bad"), err), PSD_INVALID, "table is 3", err);
     return true;
 }
 
-static bool
-write_wide(void)
+static bool write_wide(void)
 {
     FILE *file = fopen(path_of("wide"), "we");
 
@@ -166,8 +154,7 @@ write_wide(void)
     return true;
 }
 
-static bool
-dump_and_compare(psd_train_t *train, psd_error_t *err)
+static bool dump_and_compare(psd_train_t *train, psd_error_t *err)
 {
     const uint64_t row = 1;
     double *values = calloc(WIDE, sizeof *values);
@@ -176,17 +163,14 @@ dump_and_compare(psd_train_t *train, psd_error_t *err)
     CHECK(has_text("dense.out", dense));
     CHECK_OK(psd_train_dump(train, 1, path_of("sparse.out"), err), err);
     CHECK(has_text("sparse.out", sparse));
-    CHECK_OK(
-        psd_pull(psd_train_table_handle(train, 2), &row, 1, values, WIDE, err),
-        err);
+    CHECK_OK(psd_pull(psd_train_table_handle(train, 2), &row, 1, values, WIDE, err), err);
     CHECK(values[0] == 0.5 && values[WIDE - 1] == -7 && values[1] == 0);
     free(values);
     return true;
 }
 
 /* From files into tables, from there packed into other tables. */
-static bool
-come_back(void)
+static bool come_back(void)
 {
     psd_error_t *err = psd_error_new();
     psd_train_t *train = NULL;
@@ -202,15 +186,12 @@ come_back(void)
     CHECK_OK(psd_train_load(train, 2, path_of("wide"), err), err);
     CHECK_OK(psd_train_config_end(train, err), err);
     CHECK(dump_and_compare(train, err));
-    CHECK_ERROR(psd_train_load(train, 0, path_of("dense"), err), PSD_INVALID,
-                "config_begin", err);
+    CHECK_ERROR(psd_train_load(train, 0, path_of("dense"), err), PSD_INVALID, "config_begin", err);
     CHECK_OK(psd_train_dump(train, 0, path_of("a0.gz"), err), err);
     CHECK_OK(psd_train_dump(train, 1, path_of("a1.zst"), err), err);
     CHECK_OK(psd_train_dump(train, 2, path_of("a2.gz"), err), err);
-    CHECK_ERROR(psd_train_dump(train, 0, path_of("no/where"), err), PSD_IO,
-                "where", err);
-    CHECK_ERROR(psd_train_dump(train, 9, path_of("nine"), err), PSD_INVALID,
-                "table is 9", err);
+    CHECK_ERROR(psd_train_dump(train, 0, path_of("no/where"), err), PSD_IO, "where", err);
+    CHECK_ERROR(psd_train_dump(train, 9, path_of("nine"), err), PSD_INVALID, "table is 9", err);
     CHECK(!is_there("nine"));
     psd_train_destroy(&train);
     CHECK(begin("second", &again, err));
@@ -225,8 +206,7 @@ come_back(void)
     return true;
 }
 
-int
-main(void)
+int main(void)
 {
     daemon_t daemon = {.pid = 0};
     bool ok = temp_dir_make(&directory) && daemon_start(&daemon, NULL);

@@ -46,8 +46,7 @@ typedef struct block {
     uint64_t number;
 } block_t;
 
-static void
-free_block(void *block_p)
+static void free_block(void *block_p)
 {
     block_t *block = block_p;
 
@@ -55,15 +54,13 @@ free_block(void *block_p)
     free(block);
 }
 
-static bool
-is_here(const job_t *job, const char *where, const block_t *block)
+static bool is_here(const job_t *job, const char *where, const block_t *block)
 {
     return job->fault != NULL && strcmp(job->fault->where, where) == 0 &&
            (block == NULL || block->number == job->fault->block);
 }
 
-static psd_status_t
-load(void *user, psd_loader_t *loader, void *block, psd_error_t *err)
+static psd_status_t load(void *user, psd_loader_t *loader, void *block, psd_error_t *err)
 {
     const uint64_t rows[] = {0, 1, 2};
     const uint64_t far = 100;
@@ -78,8 +75,7 @@ load(void *user, psd_loader_t *loader, void *block, psd_error_t *err)
 }
 
 /* What a trainer may do wrong in its step. */
-static void
-do_wrong(const job_t *job, psd_trainer_t *trainer, const block_t *block)
+static void do_wrong(const job_t *job, psd_trainer_t *trainer, const block_t *block)
 {
     if (is_here(job, "unasked", block)) {
         (void)psd_trainer_get_f64(trainer, 0, 5, 0);
@@ -102,8 +98,7 @@ do_wrong(const job_t *job, psd_trainer_t *trainer, const block_t *block)
     }
 }
 
-static psd_status_t
-step(void *user, psd_trainer_t *trainer, void *block, psd_error_t *err)
+static psd_status_t step(void *user, psd_trainer_t *trainer, void *block, psd_error_t *err)
 {
     job_t *job = user;
 
@@ -121,17 +116,14 @@ step(void *user, psd_trainer_t *trainer, void *block, psd_error_t *err)
     return PSD_OK;
 }
 
-static psd_status_t
-clock_end(void *user, psd_trainer_t *trainer, void *block, psd_error_t *err)
+static psd_status_t clock_end(void *user, psd_trainer_t *trainer, void *block, psd_error_t *err)
 {
     (void)trainer;
-    return is_here(user, "clock", block)
-               ? psd_error_set(err, PSD_FAILED, "the clock strikes")
-               : PSD_OK;
+    return is_here(user, "clock", block) ? psd_error_set(err, PSD_FAILED, "the clock strikes")
+                                         : PSD_OK;
 }
 
-static bool
-begin(job_t *job, psd_train_t *train, psd_error_t *err)
+static bool begin(job_t *job, psd_train_t *train, psd_error_t *err)
 {
     psd_spec_t *spec = psd_spec_new();
     uint32_t table = 0;
@@ -156,8 +148,7 @@ begin(job_t *job, psd_train_t *train, psd_error_t *err)
 }
 
 /* Pushes the next block; on an error it is still ours. */
-static psd_status_t
-push(job_t *job, psd_train_t *train, uint32_t timeout_ms, psd_error_t *err)
+static psd_status_t push(job_t *job, psd_train_t *train, uint32_t timeout_ms, psd_error_t *err)
 {
     block_t *block = malloc(sizeof *block);
     psd_status_t rc = PSD_OK;
@@ -173,8 +164,7 @@ push(job_t *job, psd_train_t *train, uint32_t timeout_ms, psd_error_t *err)
 }
 
 /* Feeds until the end, or until something fails. */
-static psd_status_t
-feed(job_t *job, psd_train_t *train, psd_error_t *err)
+static psd_status_t feed(job_t *job, psd_train_t *train, psd_error_t *err)
 {
     psd_status_t rc = PSD_OK;
 
@@ -190,8 +180,7 @@ feed(job_t *job, psd_train_t *train, psd_error_t *err)
     return rc == PSD_OK ? psd_train_end(train, CALL_MS, err) : rc;
 }
 
-static bool
-run(job_t *job, psd_train_t *train, psd_error_t *err)
+static bool run(job_t *job, psd_train_t *train, psd_error_t *err)
 {
     const fault_t *fault = job->fault;
 
@@ -202,15 +191,12 @@ run(job_t *job, psd_train_t *train, psd_error_t *err)
     }
     CHECK_ERROR(feed(job, train, err), fault->status, fault->part, err);
     /* And every later call says it again. */
-    CHECK_ERROR(psd_train_wait(train, CALL_MS, err), fault->status, fault->part,
-                err);
-    CHECK_ERROR(push(job, train, CALL_MS, err), fault->status, fault->part,
-                err);
+    CHECK_ERROR(psd_train_wait(train, CALL_MS, err), fault->status, fault->part, err);
+    CHECK_ERROR(push(job, train, CALL_MS, err), fault->status, fault->part, err);
     return true;
 }
 
-static void *
-run_worker(void *arg)
+static void *run_worker(void *arg)
 {
     job_t *job = arg;
     psd_error_t *err = psd_error_new();
@@ -220,16 +206,14 @@ run_worker(void *arg)
     psd_train_destroy(&train);
     psd_error_destroy(&err);
     if (job->n_freed != job->n_pushed) {
-        (void)fprintf(stderr, "%d blocks pushed, %d freed\n", job->n_pushed,
-                      job->n_freed);
+        (void)fprintf(stderr, "%d blocks pushed, %d freed\n", job->n_pushed, job->n_freed);
         job->good = false;
     }
     return NULL;
 }
 
 /* The answer to a question holds the part. */
-static bool
-is_told(const char *question, const char *part, psd_error_t *err)
+static bool is_told(const char *question, const char *part, psd_error_t *err)
 {
     psd_client_t *client = NULL;
     char *reply = NULL;
@@ -247,8 +231,7 @@ is_told(const char *question, const char *part, psd_error_t *err)
 }
 
 /* One of two workers fails; the other one ends all of its clocks. */
-static bool
-other_goes_on(const fault_t *fault, psd_error_t *err)
+static bool other_goes_on(const fault_t *fault, psd_error_t *err)
 {
     char name[40];
     char question[100];
@@ -264,21 +247,18 @@ other_goes_on(const fault_t *fault, psd_error_t *err)
     }
     CHECK(jobs[0].good && jobs[1].good);
     CHECK(jobs[1].n_pushed == BLOCKS);
-    (void)snprintf(question, sizeof question, "{\"op\":\"why\",\"job\":\"%s\"}",
-                   name);
+    (void)snprintf(question, sizeof question, "{\"op\":\"why\",\"job\":\"%s\"}", name);
     CHECK(is_told(question, "worker 0 failed", err));
     CHECK(is_told(question, fault->part, err));
     CHECK(is_told("{\"op\":\"cluster_events\"}", fault->part, err));
     return true;
 }
 
-static bool
-reasons_are_told(psd_error_t *err)
+static bool reasons_are_told(psd_error_t *err)
 {
     static const fault_t faults[] = {
         {"load", 3, PSD_IO, "block 3: load: line 7: no number"},
-        {"rows", 1, PSD_RANGE,
-         "block 1: load: table 0: row 100; the table has 10"},
+        {"rows", 1, PSD_RANGE, "block 1: load: table 0: row 100; the table has 10"},
         {"step", 5, PSD_FAILED, "block 5: trainer 1: STEP: weights explode"},
         {"silent", 2, PSD_NOMEM, "STEP: memory could not be allocated"},
         {"unasked", 4, PSD_INVALID, "STEP: row 5 of table"},
@@ -300,18 +280,15 @@ reasons_are_told(psd_error_t *err)
 
 /* ---- waits --------------------------------------------------------------- */
 
-static bool
-waits_end(psd_error_t *err)
+static bool waits_end(psd_error_t *err)
 {
     job_t job = {.name = "held", .rank = "0", .workers = "1", .held = true};
     psd_train_t *train = psd_train_new(&job);
 
     CHECK(begin(&job, train, err));
     CHECK_OK(psd_train_clock_begin(train, err), err);
-    CHECK_ERROR(psd_train_clock_begin(train, err), PSD_INVALID,
-                "a clock has begun", err);
-    CHECK_ERROR(psd_train_end(train, 0, err), PSD_INVALID, "a clock has begun",
-                err);
+    CHECK_ERROR(psd_train_clock_begin(train, err), PSD_INVALID, "a clock has begun", err);
+    CHECK_ERROR(psd_train_end(train, 0, err), PSD_INVALID, "a clock has begun", err);
     for (int i = 0; i < 4; i++) {
         CHECK_OK(push(&job, train, CALL_MS, err), err);
     }
@@ -328,10 +305,8 @@ waits_end(psd_error_t *err)
     atomic_store(&job.held, false);
     CHECK_OK(push(&job, train, CALL_MS, err), err);
     CHECK_OK(psd_train_clock_end(train, err), err);
-    CHECK_ERROR(psd_train_clock_end(train, err), PSD_INVALID,
-                "no clock has begun", err);
-    CHECK_ERROR(push(&job, train, 0, err), PSD_INVALID, "no clock has begun",
-                err);
+    CHECK_ERROR(psd_train_clock_end(train, err), PSD_INVALID, "no clock has begun", err);
+    CHECK_ERROR(push(&job, train, 0, err), PSD_INVALID, "no clock has begun", err);
     CHECK_OK(psd_train_end(train, CALL_MS, err), err);
     CHECK(job.n_freed == 5);
     psd_train_destroy(&train);
@@ -339,15 +314,10 @@ waits_end(psd_error_t *err)
 }
 
 /* What failed is said also of a call that comes at a wrong time. */
-static bool
-says_the_failure_first(psd_error_t *err)
+static bool says_the_failure_first(psd_error_t *err)
 {
     static const fault_t fault = {"step", 1, PSD_FAILED, "weights explode"};
-    job_t job = {.fault = &fault,
-                 .name = "late",
-                 .rank = "0",
-                 .workers = "1",
-                 .held = true};
+    job_t job = {.fault = &fault, .name = "late", .rank = "0", .workers = "1", .held = true};
     psd_train_t *train = psd_train_new(&job);
 
     CHECK(begin(&job, train, err));
@@ -355,8 +325,7 @@ says_the_failure_first(psd_error_t *err)
     CHECK_OK(push(&job, train, CALL_MS, err), err);
     CHECK_OK(psd_train_clock_end(train, err), err);
     atomic_store(&job.held, false);
-    CHECK_ERROR(psd_train_wait(train, CALL_MS, err), fault.status, fault.part,
-                err);
+    CHECK_ERROR(psd_train_wait(train, CALL_MS, err), fault.status, fault.part, err);
     CHECK_ERROR(push(&job, train, CALL_MS, err), fault.status, fault.part, err);
     CHECK_ERROR(psd_train_clock_end(train, err), fault.status, fault.part, err);
     psd_train_destroy(&train);
@@ -366,8 +335,7 @@ says_the_failure_first(psd_error_t *err)
 
 /* Destroyed in the middle of its work: all blocks are freed, and why it ended
  * is known. */
-static bool
-can_be_destroyed(psd_error_t *err)
+static bool can_be_destroyed(psd_error_t *err)
 {
     job_t job = {.name = "dropped", .rank = "0", .workers = "1"};
     psd_train_t *train = psd_train_new(&job);
@@ -395,8 +363,7 @@ typedef struct guest {
     bool good;
 } guest_t;
 
-static bool
-come(guest_t *guest, psd_train_t *train, psd_error_t *err)
+static bool come(guest_t *guest, psd_train_t *train, psd_error_t *err)
 {
     CHECK_OK(psd_train_set(train, "endpoint", endpoint, err), err);
     CHECK_OK(psd_train_set(train, "job", guest->job, err), err);
@@ -409,8 +376,7 @@ come(guest_t *guest, psd_train_t *train, psd_error_t *err)
     return true;
 }
 
-static void *
-run_guest(void *arg)
+static void *run_guest(void *arg)
 {
     guest_t *guest = arg;
     psd_error_t *err = psd_error_new();
@@ -423,8 +389,7 @@ run_guest(void *arg)
 }
 
 /* On a slow machine nobody may answer within the second: then once more. */
-static bool
-comes_alone(const char *job, const char *workers, psd_error_t *err)
+static bool comes_alone(const char *job, const char *workers, psd_error_t *err)
 {
     bool is_told = false;
 
@@ -450,8 +415,7 @@ comes_alone(const char *job, const char *workers, psd_error_t *err)
 
 /* Waits until worker 1 is in the meeting of a job's two workers, or has been.
  */
-static bool
-is_met(const char *job, psd_error_t *err)
+static bool is_met(const char *job, psd_error_t *err)
 {
     static const char part[] = "\"worker\":1,\"state\":\"";
     const struct timespec pause = {.tv_nsec = 5000000};
@@ -459,8 +423,8 @@ is_met(const char *job, psd_error_t *err)
     psd_client_t *client = NULL;
     bool found = false;
 
-    (void)snprintf(question, sizeof question,
-                   "{\"op\":\"job_inspect\",\"job\":\"%s.agree.2\"}", job);
+    (void)snprintf(question, sizeof question, "{\"op\":\"job_inspect\",\"job\":\"%s.agree.2\"}",
+                   job);
     CHECK_OK(psd_connect(endpoint, NULL, &client, err), err);
     for (int i = 0; i < LOOKS && !found; i++) {
         char *reply = NULL;
@@ -469,8 +433,7 @@ is_met(const char *job, psd_error_t *err)
         CHECK_OK(psd_request(client, question, CALL_MS, &reply, err), err);
         state = strstr(reply, part);
         state = state == NULL ? "lost" : state + strlen(part);
-        found = strncmp(state, "lost", 4) != 0 &&
-                strncmp(state, "expected", 8) != 0;
+        found = strncmp(state, "lost", 4) != 0 && strncmp(state, "expected", 8) != 0;
         psd_free(reply);
         (void)nanosleep(&pause, NULL);
     }
@@ -481,8 +444,7 @@ is_met(const char *job, psd_error_t *err)
 /* Of three, then of two, one comes. At once two come that count on two, first
  * the one that was in no meeting yet: without a bound is more than any bound.
  */
-static bool
-can_meet_again(const char *job, psd_error_t *err)
+static bool can_meet_again(const char *job, psd_error_t *err)
 {
     guest_t guests[] = {{.job = job, .rank = "0", .max_delay = "-1"},
                         {.job = job, .rank = "1", .max_delay = "3"}};
@@ -501,8 +463,7 @@ can_meet_again(const char *job, psd_error_t *err)
 }
 
 /* An operator stops the job. */
-static bool
-hears_of_a_stop(psd_error_t *err)
+static bool hears_of_a_stop(psd_error_t *err)
 {
     job_t job = {.name = "stopped", .rank = "0", .workers = "1"};
     psd_train_t *train = psd_train_new(&job);
@@ -530,8 +491,7 @@ hears_of_a_stop(psd_error_t *err)
 }
 
 /* The node stands still: pulls end at their deadline. */
-static bool
-pulls_have_deadlines(daemon_t *daemon, psd_error_t *err)
+static bool pulls_have_deadlines(daemon_t *daemon, psd_error_t *err)
 {
     job_t job = {.name = "frozen", .rank = "0", .workers = "1"};
     psd_train_t *train = psd_train_new(&job);
@@ -552,8 +512,7 @@ pulls_have_deadlines(daemon_t *daemon, psd_error_t *err)
     return true;
 }
 
-int
-main(void)
+int main(void)
 {
     daemon_t daemon = {.pid = 0};
     psd_error_t *err = psd_error_new();

@@ -24,14 +24,12 @@ typedef struct life {
     bool good;
 } life_t;
 
-static bool
-join_job(life_t *life, psd_error_t *err)
+static bool join_job(life_t *life, psd_error_t *err)
 {
     life->train = psd_train_new(NULL);
     CHECK_OK(psd_train_set(life->train, "endpoint", endpoint, err), err);
     CHECK_OK(psd_train_set(life->train, "job", life->job, err), err);
-    CHECK_OK(psd_train_set(life->train, "max-delay", life->max_delay, err),
-             err);
+    CHECK_OK(psd_train_set(life->train, "max-delay", life->max_delay, err), err);
     CHECK_OK(psd_train_set(life->train, "worker", life->rank, err), err);
     CHECK_OK(psd_train_set(life->train, "workers", life->workers, err), err);
     CHECK_OK(psd_train_config_begin(life->train, err), err);
@@ -39,8 +37,7 @@ join_job(life_t *life, psd_error_t *err)
 }
 
 /* Behind it the worker has the table of the job's name. */
-static bool
-begin(life_t *life, psd_error_t *err)
+static bool begin(life_t *life, psd_error_t *err)
 {
     psd_spec_t *spec = psd_spec_new();
     uint32_t table = 1;
@@ -52,29 +49,23 @@ begin(life_t *life, psd_error_t *err)
     return true;
 }
 
-static psd_status_t
-add(const life_t *life, psd_error_t *err)
+static psd_status_t add(const life_t *life, psd_error_t *err)
 {
     const uint64_t rows[ROWS] = {0, 1, 2, 3};
     const float values[ROWS] = {5, 6, 7, 8};
-    psd_status_t rc =
-        psd_train_add_to_server(life->train, 0, rows, 2, values, 2, err);
+    psd_status_t rc = psd_train_add_to_server(life->train, 0, rows, 2, values, 2, err);
 
-    return rc == PSD_OK ? psd_train_add_to_server(life->train, 0, rows + 2, 2,
-                                                  values + 2, 2, err)
+    return rc == PSD_OK ? psd_train_add_to_server(life->train, 0, rows + 2, 2, values + 2, 2, err)
                         : rc;
 }
 
 /* The table has the values once. */
-static bool
-have_come(const life_t *life, psd_error_t *err)
+static bool have_come(const life_t *life, psd_error_t *err)
 {
     const uint64_t rows[ROWS] = {0, 1, 2, 3};
     float values[ROWS] = {0};
 
-    CHECK_OK(psd_pull(psd_train_table_handle(life->train, 0), rows, ROWS,
-                      values, ROWS, err),
-             err);
+    CHECK_OK(psd_pull(psd_train_table_handle(life->train, 0), rows, ROWS, values, ROWS, err), err);
     for (int i = 0; i < ROWS; i++) {
         CHECK(values[i] == (float)(5 + i));
     }
@@ -82,8 +73,7 @@ have_come(const life_t *life, psd_error_t *err)
 }
 
 /* A life that does all; it ends in the middle of its job. */
-static bool
-live(life_t *life, psd_error_t *err)
+static bool live(life_t *life, psd_error_t *err)
 {
     CHECK(begin(life, err));
     CHECK_OK(add(life, err), err);
@@ -93,12 +83,10 @@ live(life_t *life, psd_error_t *err)
     return true;
 }
 
-static bool
-once_in_a_job_that_starts_again(const char *max_delay, psd_error_t *err)
+static bool once_in_a_job_that_starts_again(const char *max_delay, psd_error_t *err)
 {
     char job[40];
-    life_t life = {
-        .job = job, .max_delay = max_delay, .rank = "0", .workers = "1"};
+    life_t life = {.job = job, .max_delay = max_delay, .rank = "0", .workers = "1"};
 
     (void)snprintf(job, sizeof job, "again.%s", max_delay);
     CHECK(live(&life, err) && live(&life, err));
@@ -110,11 +98,9 @@ once_in_a_job_that_starts_again(const char *max_delay, psd_error_t *err)
     return true;
 }
 
-static bool
-in_part_is_an_error(psd_error_t *err)
+static bool in_part_is_an_error(psd_error_t *err)
 {
-    life_t life = {
-        .job = "part", .max_delay = "0", .rank = "0", .workers = "1"};
+    life_t life = {.job = "part", .max_delay = "0", .rank = "0", .workers = "1"};
     const uint64_t far = 100;
     const float value = 1;
 
@@ -126,8 +112,7 @@ in_part_is_an_error(psd_error_t *err)
         CHECK_ERROR(add(&life, err), PSD_FAILED,
                     "it is not known whether those of worker 0 have come", err);
         if (i == 1) {
-            CHECK_OK(psd_table_drop(psd_train_client(life.train), "part", err),
-                     err);
+            CHECK_OK(psd_table_drop(psd_train_client(life.train), "part", err), err);
         }
         psd_train_destroy(&life.train);
     }
@@ -135,8 +120,8 @@ in_part_is_an_error(psd_error_t *err)
     /* Nor is what was refused taken for what has come. */
     life.job = "refused";
     CHECK(begin(&life, err));
-    CHECK_ERROR(psd_train_add_to_server(life.train, 0, &far, 1, &value, 1, err),
-                PSD_RANGE, "100", err);
+    CHECK_ERROR(psd_train_add_to_server(life.train, 0, &far, 1, &value, 1, err), PSD_RANGE, "100",
+                err);
     CHECK_OK(psd_train_config_end(life.train, err), err);
     psd_train_destroy(&life.train);
     CHECK(begin(&life, err));
@@ -145,8 +130,7 @@ in_part_is_an_error(psd_error_t *err)
     return true;
 }
 
-static void *
-run_join(void *arg)
+static void *run_join(void *arg)
 {
     life_t *life = arg;
     psd_error_t *err = psd_error_new();
@@ -157,13 +141,11 @@ run_join(void *arg)
 }
 
 /* Worker 0 of two is lost before it adds; worker 1 goes on; 0 comes again. */
-static bool
-come_late(const char *max_delay, psd_error_t *err)
+static bool come_late(const char *max_delay, psd_error_t *err)
 {
     char job[40];
-    life_t lives[] = {
-        {.job = job, .max_delay = max_delay, .rank = "0", .workers = "2"},
-        {.job = job, .max_delay = max_delay, .rank = "1", .workers = "2"}};
+    life_t lives[] = {{.job = job, .max_delay = max_delay, .rank = "0", .workers = "2"},
+                      {.job = job, .max_delay = max_delay, .rank = "1", .workers = "2"}};
 
     (void)snprintf(job, sizeof job, "late.%s", max_delay);
     for (int i = 0; i < 2; i++) {
@@ -191,8 +173,7 @@ come_late(const char *max_delay, psd_error_t *err)
     return true;
 }
 
-int
-main(void)
+int main(void)
 {
     daemon_t daemon = {.pid = 0};
     psd_error_t *err = psd_error_new();

@@ -44,8 +44,7 @@ typedef struct block {
 } block_t;
 
 /* Rows of which many come again, in no order; the same in each trial. */
-static block_t *
-make_block(uint64_t number)
+static block_t *make_block(uint64_t number)
 {
     block_t *block = calloc(1, sizeof *block);
 
@@ -58,8 +57,7 @@ make_block(uint64_t number)
     return block;
 }
 
-static psd_status_t
-load(void *user, psd_loader_t *loader, void *block_p, psd_error_t *err)
+static psd_status_t load(void *user, psd_loader_t *loader, void *block_p, psd_error_t *err)
 {
     const block_t *block = block_p;
 
@@ -68,8 +66,7 @@ load(void *user, psd_loader_t *loader, void *block_p, psd_error_t *err)
 }
 
 /* Learns from all that it reads, so that a bit that differs is seen. */
-static psd_status_t
-step(void *user, psd_trainer_t *trainer, void *block_p, psd_error_t *err)
+static psd_status_t step(void *user, psd_trainer_t *trainer, void *block_p, psd_error_t *err)
 {
     const block_t *block = block_p;
     job_t *job = user;
@@ -81,14 +78,12 @@ step(void *user, psd_trainer_t *trainer, void *block_p, psd_error_t *err)
         double value = psd_trainer_get_f64(trainer, 0, row, col);
 
         job->n_read += value * (double)(i + 1);
-        psd_trainer_add_f64(trainer, 0, row, col,
-                            0.1 - value / 64 + (double)block->number * 1e-3);
+        psd_trainer_add_f64(trainer, 0, row, col, 0.1 - value / 64 + (double)block->number * 1e-3);
     }
     return PSD_OK;
 }
 
-static bool
-set_all(psd_train_t *train, const trial_t *trial, psd_error_t *err)
+static bool set_all(psd_train_t *train, const trial_t *trial, psd_error_t *err)
 {
     const char *const pairs[][2] = {{"endpoint", endpoint},
                                     {"job", trial->name},
@@ -107,8 +102,7 @@ set_all(psd_train_t *train, const trial_t *trial, psd_error_t *err)
     return true;
 }
 
-static bool
-configure(psd_train_t *train, const trial_t *trial, psd_error_t *err)
+static bool configure(psd_train_t *train, const trial_t *trial, psd_error_t *err)
 {
     psd_spec_t *spec = psd_spec_new();
     uint32_t table = 7;
@@ -125,8 +119,7 @@ configure(psd_train_t *train, const trial_t *trial, psd_error_t *err)
 }
 
 /* One run of the trial; each clock is done before the next one is pushed. */
-static bool
-run(const trial_t *trial, job_t *job, uint64_t *ret_pulled)
+static bool run(const trial_t *trial, job_t *job, uint64_t *ret_pulled)
 {
     psd_error_t *err = psd_error_new();
     psd_train_t *train = psd_train_new(job);
@@ -141,9 +134,7 @@ run(const trial_t *trial, job_t *job, uint64_t *ret_pulled)
     for (int i = 0; i < CLOCKS; i++) {
         CHECK_OK(psd_train_clock_begin(train, err), err);
         for (int k = 0; k < BLOCKS; k++) {
-            CHECK_OK(psd_train_push_block(train, make_block(++number), free,
-                                          CALL_MS, err),
-                     err);
+            CHECK_OK(psd_train_push_block(train, make_block(++number), free, CALL_MS, err), err);
         }
         CHECK_OK(psd_train_clock_end(train, err), err);
     }
@@ -153,8 +144,7 @@ run(const trial_t *trial, job_t *job, uint64_t *ret_pulled)
     for (uint64_t row = 0; row < ROWS; row++) {
         rows[row] = row;
     }
-    CHECK_OK(psd_pull(psd_train_table_handle(train, 0), rows, ROWS, job->sums,
-                      ROWS * COLS, err),
+    CHECK_OK(psd_pull(psd_train_table_handle(train, 0), rows, ROWS, job->sums, ROWS * COLS, err),
              err);
     psd_train_destroy(&train);
     psd_error_destroy(&err);
@@ -163,16 +153,14 @@ run(const trial_t *trial, job_t *job, uint64_t *ret_pulled)
 
 /* A worker alone, without the pipeline, reads what the server has, to the bit:
  * it is the only one that changes it. Fewer rows travel. */
-static bool
-keep_alone(void)
+static bool keep_alone(void)
 {
-    static const trial_t trials[] = {
-        {"plain", "off", "1", "1", "off", "1000", "-1"},
-        {"clocks", "off", "1", "1", "2", "1000000", "-1"},
-        {"little", "off", "1", "1", "2", "1000", "-1"},
-        {"none", "off", "1", "1", "5", "0", "-1"},
-        {"blocks", "off", "4", "1", "off", "1000000", "-1"},
-        {"one", "off", "1", "1", "off", "1000000", "-1"}};
+    static const trial_t trials[] = {{"plain", "off", "1", "1", "off", "1000", "-1"},
+                                     {"clocks", "off", "1", "1", "2", "1000000", "-1"},
+                                     {"little", "off", "1", "1", "2", "1000", "-1"},
+                                     {"none", "off", "1", "1", "5", "0", "-1"},
+                                     {"blocks", "off", "4", "1", "off", "1000000", "-1"},
+                                     {"one", "off", "1", "1", "off", "1000000", "-1"}};
     job_t plain = {.n_bad = 0};
     uint64_t n_plain = 0;
 
@@ -192,13 +180,11 @@ keep_alone(void)
 
 /* Under BSP own pushes count from the end of the clock on; one push a clock has
  * the same bits. */
-static bool
-keep_under_bsp(void)
+static bool keep_under_bsp(void)
 {
-    static const trial_t trials[] = {
-        {"bsp-plain", "off", "1", "0", "off", "1000000", "0"},
-        {"bsp-clocks", "off", "1", "0", "3", "1000000", "0"},
-        {"bsp-now", "off", "1", "0", "0", "1000000", "0"}};
+    static const trial_t trials[] = {{"bsp-plain", "off", "1", "0", "off", "1000000", "0"},
+                                     {"bsp-clocks", "off", "1", "0", "3", "1000000", "0"},
+                                     {"bsp-now", "off", "1", "0", "0", "1000000", "0"}};
     job_t jobs[3] = {{.n_bad = 0}};
     uint64_t n[3] = {0};
 
@@ -217,8 +203,7 @@ keep_under_bsp(void)
 #define INTENDED 10
 
 /* Reads what is intended, and adds elsewhere. */
-static psd_status_t
-load_intended(void *user, psd_loader_t *loader, void *block, psd_error_t *err)
+static psd_status_t load_intended(void *user, psd_loader_t *loader, void *block, psd_error_t *err)
 {
     uint64_t rows[INTENDED];
 
@@ -230,8 +215,7 @@ load_intended(void *user, psd_loader_t *loader, void *block, psd_error_t *err)
     return psd_loader_rows(loader, 0, rows, INTENDED, err);
 }
 
-static psd_status_t
-step_intended(void *user, psd_trainer_t *trainer, void *block, psd_error_t *err)
+static psd_status_t step_intended(void *user, psd_trainer_t *trainer, void *block, psd_error_t *err)
 {
     (void)user;
     (void)block;
@@ -243,8 +227,7 @@ step_intended(void *user, psd_trainer_t *trainer, void *block, psd_error_t *err)
     return PSD_OK;
 }
 
-static bool
-run_clock(psd_train_t *train, bool reads, psd_error_t *err)
+static bool run_clock(psd_train_t *train, bool reads, psd_error_t *err)
 {
     CHECK_OK(psd_train_clock_begin(train, err), err);
     if (reads) {
@@ -256,8 +239,7 @@ run_clock(psd_train_t *train, bool reads, psd_error_t *err)
 }
 
 /* What cannot be is said. */
-static bool
-refuse_intents(psd_train_t *train, psd_error_t *err)
+static bool refuse_intents(psd_train_t *train, psd_error_t *err)
 {
     uint64_t rows[ROWS];
     const uint64_t far = ROWS;
@@ -265,21 +247,16 @@ refuse_intents(psd_train_t *train, psd_error_t *err)
     for (uint64_t row = 0; row < ROWS; row++) {
         rows[row] = row;
     }
-    CHECK_ERROR(psd_train_intent(train, 0, rows, 40, 1, 2, err), PSD_LIMIT,
-                "keep-bytes", err);
-    CHECK_ERROR(psd_train_intent(train, 0, &far, 1, 1, 2, err), PSD_RANGE,
-                "row 64", err);
-    CHECK_ERROR(psd_train_intent(train, 1, rows, 1, 1, 2, err), PSD_INVALID,
-                "there are 1", err);
-    CHECK_ERROR(psd_train_intent(train, 0, rows, 1, 3, 2, err), PSD_INVALID,
-                "from clock 3", err);
+    CHECK_ERROR(psd_train_intent(train, 0, rows, 40, 1, 2, err), PSD_LIMIT, "keep-bytes", err);
+    CHECK_ERROR(psd_train_intent(train, 0, &far, 1, 1, 2, err), PSD_RANGE, "row 64", err);
+    CHECK_ERROR(psd_train_intent(train, 1, rows, 1, 1, 2, err), PSD_INVALID, "there are 1", err);
+    CHECK_ERROR(psd_train_intent(train, 0, rows, 1, 3, 2, err), PSD_INVALID, "from clock 3", err);
     return true;
 }
 
 /* Clocks 3 to 6 read 10 rows: those of 3 and 4 come in clock 2, of 5 and 6 in
  * clock 4; no block waits for a pull of its own. */
-static bool
-fetch_ahead(void)
+static bool fetch_ahead(void)
 {
     static const trial_t trial = {"ahead", "off", "1", "1", "2", "4000", "-1"};
     psd_error_t *err = psd_error_new();
@@ -293,8 +270,8 @@ fetch_ahead(void)
     psd_train_on_load(train, load_intended);
     psd_train_on(train, PSD_TRAIN_STEP, step_intended);
     CHECK(configure(train, &trial, err));
-    CHECK_ERROR(psd_train_intent(train, 0, rows, 1, 1, 2, err), PSD_INVALID,
-                "psd_train_begin", err);
+    CHECK_ERROR(psd_train_intent(train, 0, rows, 1, 1, 2, err), PSD_INVALID, "psd_train_begin",
+                err);
     CHECK_OK(psd_train_begin(train, err), err);
     CHECK(refuse_intents(train, err));
     CHECK_OK(psd_train_intent(train, 0, rows, 2 * INTENDED, 3, 6, err), err);
@@ -313,8 +290,7 @@ fetch_ahead(void)
 
 /* There is room for the rows of one intent, not of two: one that is over takes
  * none, and what it read stays. */
-static bool
-intend_again(void)
+static bool intend_again(void)
 {
     static const trial_t trial = {"again", "off", "1", "1", "2", "2500", "-1"};
     psd_error_t *err = psd_error_new();
@@ -330,10 +306,9 @@ intend_again(void)
     CHECK(configure(train, &trial, err));
     CHECK_OK(psd_train_begin(train, err), err);
     for (uint64_t clock = 1; clock <= 2; clock++) {
-        CHECK_OK(psd_train_intent(train, 0, rows, INTENDED, clock, clock, err),
-                 err);
-        CHECK_ERROR(psd_train_intent(train, 0, rows, INTENDED, 2, 2, err),
-                    PSD_LIMIT, "keep-bytes", err);
+        CHECK_OK(psd_train_intent(train, 0, rows, INTENDED, clock, clock, err), err);
+        CHECK_ERROR(psd_train_intent(train, 0, rows, INTENDED, 2, 2, err), PSD_LIMIT, "keep-bytes",
+                    err);
         CHECK(run_clock(train, true, err));
     }
     n_pulled = psd_train_count(train, "rows-pulled");
@@ -361,8 +336,7 @@ typedef struct peer {
     int n_bad;
 } peer_t;
 
-static psd_status_t
-load_both(void *user, psd_loader_t *loader, void *block, psd_error_t *err)
+static psd_status_t load_both(void *user, psd_loader_t *loader, void *block, psd_error_t *err)
 {
     const uint64_t rows[] = {0, 1};
 
@@ -372,31 +346,26 @@ load_both(void *user, psd_loader_t *loader, void *block, psd_error_t *err)
 }
 
 /* Each clock is a block, and adds one to the worker's own row. */
-static psd_status_t
-step_both(void *user, psd_trainer_t *trainer, void *block, psd_error_t *err)
+static psd_status_t step_both(void *user, psd_trainer_t *trainer, void *block, psd_error_t *err)
 {
     peer_t *peer = user;
     double clock = (double)*(const uint64_t *)block;
     double late = strcmp(peer->pipeline, "on") == 0 ? 1 : 0;
-    double own =
-        psd_trainer_get_f64(trainer, 0, (uint64_t)peer->rank, 0) - peer->rank;
-    double other =
-        psd_trainer_get_f64(trainer, 0, 1 - (uint64_t)peer->rank, 0) -
-        (1 - peer->rank);
+    double own = psd_trainer_get_f64(trainer, 0, (uint64_t)peer->rank, 0) - peer->rank;
+    double other = psd_trainer_get_f64(trainer, 0, 1 - (uint64_t)peer->rank, 0) - (1 - peer->rank);
 
     (void)err;
-    if (own < clock - 1 - late || own > clock - 1 ||
-        other < clock - 1 - late - STALENESS - DELAY || other > CLOCKS) {
-        (void)fprintf(stderr, "worker %d, clock %g: own %g, other %g\n",
-                      peer->rank, clock, own, other);
+    if (own < clock - 1 - late || own > clock - 1 || other < clock - 1 - late - STALENESS - DELAY ||
+        other > CLOCKS) {
+        (void)fprintf(stderr, "worker %d, clock %g: own %g, other %g\n", peer->rank, clock, own,
+                      other);
         peer->n_bad++;
     }
     psd_trainer_add_f64(trainer, 0, (uint64_t)peer->rank, 0, 1);
     return PSD_OK;
 }
 
-static bool
-work_as_peer(peer_t *peer, psd_train_t *train, psd_error_t *err)
+static bool work_as_peer(peer_t *peer, psd_train_t *train, psd_error_t *err)
 {
     const char *rank = peer->rank == 0 ? "0" : "1";
     const char *const pairs[][2] = {{"endpoint", endpoint},
@@ -439,8 +408,7 @@ work_as_peer(peer_t *peer, psd_train_t *train, psd_error_t *err)
     return true;
 }
 
-static void *
-run_peer(void *arg)
+static void *run_peer(void *arg)
 {
     peer_t *peer = arg;
     psd_error_t *err = psd_error_new();
@@ -452,8 +420,7 @@ run_peer(void *arg)
     return NULL;
 }
 
-static bool
-keep_together(const char *name, const char *pipeline)
+static bool keep_together(const char *name, const char *pipeline)
 {
     peer_t peers[2];
 
@@ -468,8 +435,7 @@ keep_together(const char *name, const char *pipeline)
     return true;
 }
 
-int
-main(void)
+int main(void)
 {
     daemon_t daemon = {.pid = 0};
     bool ok = daemon_start(&daemon, NULL);

@@ -39,13 +39,8 @@ typedef struct test {
 
 /* One worker, its table "NAME" of ROWS rows, and pairs of option and value up
  * to NULL. */
-static bool
-begin(test_t *test,
-      const char *name,
-      const char *cols,
-      const char *type,
-      const char *const *options,
-      psd_error_t *err)
+static bool begin(test_t *test, const char *name, const char *cols, const char *type,
+                  const char *const *options, psd_error_t *err)
 {
     psd_spec_t *spec = psd_spec_new();
     uint32_t table = 0;
@@ -73,16 +68,13 @@ begin(test_t *test,
 }
 
 /* Feeds all blocks, two a clock. */
-static bool
-feed(test_t *test, psd_error_t *err)
+static bool feed(test_t *test, psd_error_t *err)
 {
     for (int i = 0; i < BLOCKS; i++) {
         if (i % 2 == 0) {
             CHECK_OK(psd_train_clock_begin(test->train, err), err);
         }
-        CHECK_OK(psd_train_push_block(test->train, &test->blocks[i], NULL,
-                                      CALL_MS, err),
-                 err);
+        CHECK_OK(psd_train_push_block(test->train, &test->blocks[i], NULL, CALL_MS, err), err);
         if (i % 2 == 1) {
             CHECK_OK(psd_train_clock_end(test->train, err), err);
         }
@@ -93,13 +85,11 @@ feed(test_t *test, psd_error_t *err)
 }
 
 /* A clock of n blocks without anything in them. */
-static bool
-feed_empty(test_t *test, int n, psd_error_t *err)
+static bool feed_empty(test_t *test, int n, psd_error_t *err)
 {
     CHECK_OK(psd_train_clock_begin(test->train, err), err);
     for (int i = 0; i < n; i++) {
-        CHECK_OK(psd_train_push_block(test->train, NULL, NULL, CALL_MS, err),
-                 err);
+        CHECK_OK(psd_train_push_block(test->train, NULL, NULL, CALL_MS, err), err);
     }
     CHECK_OK(psd_train_clock_end(test->train, err), err);
     CHECK_OK(psd_train_end(test->train, CALL_MS, err), err);
@@ -107,8 +97,7 @@ feed_empty(test_t *test, int n, psd_error_t *err)
     return true;
 }
 
-static bool
-read_table(test_t *test, void *values, size_t n_values, psd_error_t *err)
+static bool read_table(test_t *test, void *values, size_t n_values, psd_error_t *err)
 {
     psd_select_t *all = psd_select_new();
     psd_client_t *client = psd_train_client(test->train);
@@ -116,16 +105,15 @@ read_table(test_t *test, void *values, size_t n_values, psd_error_t *err)
 
     CHECK(client != NULL);
     psd_select_all_rows(all);
-    CHECK_OK(psd_pull_start(psd_train_table_handle(test->train, 0), all, values,
-                            n_values, NULL, &ticket, err),
+    CHECK_OK(psd_pull_start(psd_train_table_handle(test->train, 0), all, values, n_values, NULL,
+                            &ticket, err),
              err);
     CHECK_OK(psd_wait(client, ticket, CALL_MS, err), err);
     psd_select_destroy(&all);
     return true;
 }
 
-static psd_status_t
-load_rows(void *user, psd_loader_t *loader, void *block_p, psd_error_t *err)
+static psd_status_t load_rows(void *user, psd_loader_t *loader, void *block_p, psd_error_t *err)
 {
     const block_t *block = block_p;
     test_t *test = user;
@@ -136,14 +124,12 @@ load_rows(void *user, psd_loader_t *loader, void *block_p, psd_error_t *err)
 
 /* ---- the bits of a sequential program ------------------------------------ */
 
-static float
-delta_of(float value, uint64_t block, uint64_t row)
+static float delta_of(float value, uint64_t block, uint64_t row)
 {
     return 0.3F * ((float)row + 1.1F) / ((float)block + 0.7F) - value * 0.37F;
 }
 
-static psd_status_t
-learn(void *user, psd_trainer_t *trainer, void *block_p, psd_error_t *err)
+static psd_status_t learn(void *user, psd_trainer_t *trainer, void *block_p, psd_error_t *err)
 {
     const block_t *block = block_p;
     size_t first = 0;
@@ -165,12 +151,8 @@ learn(void *user, psd_trainer_t *trainer, void *block_p, psd_error_t *err)
 }
 
 /* The same with pulls and pushes. */
-static bool
-learn_alone(const test_t *test,
-            const char *name,
-            int32_t max_delay,
-            float *ret_values,
-            psd_error_t *err)
+static bool learn_alone(const test_t *test, const char *name, int32_t max_delay, float *ret_values,
+                        psd_error_t *err)
 {
     psd_client_t *client = NULL;
     psd_table_t *table = NULL;
@@ -186,13 +168,11 @@ learn_alone(const test_t *test,
     for (size_t i = 0; i < BLOCKS; i++) {
         const block_t *block = &test->blocks[i];
 
-        CHECK_OK(psd_pull(table, block->rows, ROWS / 2, values, ROWS / 2, err),
-                 err);
+        CHECK_OK(psd_pull(table, block->rows, ROWS / 2, values, ROWS / 2, err), err);
         for (size_t k = 0; k < ROWS / 2; k++) {
             deltas[k] = delta_of(values[k], block->number, block->rows[k]);
         }
-        CHECK_OK(psd_push(table, block->rows, ROWS / 2, deltas, ROWS / 2, err),
-                 err);
+        CHECK_OK(psd_push(table, block->rows, ROWS / 2, deltas, ROWS / 2, err), err);
         if (i % 2 == 1) {
             CHECK_OK(psd_clock(client, err), err);
         }
@@ -208,8 +188,7 @@ learn_alone(const test_t *test,
     return true;
 }
 
-static bool
-equals_alone(const char *max_delay, const char *trainers, psd_error_t *err)
+static bool equals_alone(const char *max_delay, const char *trainers, psd_error_t *err)
 {
     static test_t test;
     char name[40];
@@ -223,8 +202,8 @@ equals_alone(const char *max_delay, const char *trainers, psd_error_t *err)
     psd_train_on_load(test.train, load_rows);
     psd_train_on(test.train, PSD_TRAIN_STEP, learn);
     CHECK(begin(&test, name, "1", "f32",
-                (const char *const[]){"pipeline", "off", "trainers", trainers,
-                                      "max-delay", max_delay, NULL},
+                (const char *const[]){"pipeline", "off", "trainers", trainers, "max-delay",
+                                      max_delay, NULL},
                 err));
     CHECK(feed(&test, err));
     CHECK(read_table(&test, values, ROWS, err));
@@ -238,8 +217,7 @@ equals_alone(const char *max_delay, const char *trainers, psd_error_t *err)
 /* ---- the pipeline -------------------------------------------------------- */
 
 /* True when that many have been pulled, soon enough. */
-static bool
-wait_pulled(const test_t *test, uint64_t n)
+static bool wait_pulled(const test_t *test, uint64_t n)
 {
     const struct timespec step = {.tv_nsec = 1000000};
 
@@ -255,11 +233,8 @@ wait_pulled(const test_t *test, uint64_t n)
 
 /* A block's step goes on only when the next block has been asked for: without
  * overlap it would never end. What it sees is older by one block, exactly. */
-static psd_status_t
-step_in_pipeline(void *user,
-                 psd_trainer_t *trainer,
-                 void *block_p,
-                 psd_error_t *err)
+static psd_status_t step_in_pipeline(void *user, psd_trainer_t *trainer, void *block_p,
+                                     psd_error_t *err)
 {
     const block_t *block = block_p;
     test_t *test = user;
@@ -280,32 +255,28 @@ step_in_pipeline(void *user,
     return PSD_OK;
 }
 
-static bool
-overlaps(psd_error_t *err)
+static bool overlaps(psd_error_t *err)
 {
     static test_t test;
 
     test.train = psd_train_new(&test);
     psd_train_on_load(test.train, load_rows);
     psd_train_on(test.train, PSD_TRAIN_STEP, step_in_pipeline);
-    CHECK(begin(&test, "overlap", "1", "i64",
-                (const char *const[]){"max-delay", "-1", NULL}, err));
+    CHECK(begin(&test, "overlap", "1", "i64", (const char *const[]){"max-delay", "-1", NULL}, err));
     CHECK(feed(&test, err));
     psd_train_destroy(&test.train);
     return true;
 }
 
 /* Without it the next block is not looked at before the push of this one. */
-static psd_status_t
-step_alone(void *user, psd_trainer_t *trainer, void *block_p, psd_error_t *err)
+static psd_status_t step_alone(void *user, psd_trainer_t *trainer, void *block_p, psd_error_t *err)
 {
     const block_t *block = block_p;
     test_t *test = user;
 
     (void)err;
     if (atomic_load(&test->loading) != block->number ||
-        psd_trainer_get_i64(trainer, 0, block->rows[0], 0) !=
-            (int64_t)block->number - 1) {
+        psd_trainer_get_i64(trainer, 0, block->rows[0], 0) != (int64_t)block->number - 1) {
         atomic_fetch_add(&test->n_bad, 1);
     }
     for (uint64_t row = 0; row < ROWS; row++) {
@@ -316,8 +287,7 @@ step_alone(void *user, psd_trainer_t *trainer, void *block_p, psd_error_t *err)
 
 static const char *const FRESH[] = {"max-delay", "-1", "pipeline", "off", NULL};
 
-static bool
-takes_turns(psd_error_t *err)
+static bool takes_turns(psd_error_t *err)
 {
     static test_t test;
 
@@ -332,16 +302,14 @@ takes_turns(psd_error_t *err)
 
 /* ---- locks --------------------------------------------------------------- */
 
-static psd_status_t
-load_all(void *user, psd_loader_t *loader, void *block, psd_error_t *err)
+static psd_status_t load_all(void *user, psd_loader_t *loader, void *block, psd_error_t *err)
 {
     (void)user;
     (void)block;
     return psd_loader_table(loader, 0, err);
 }
 
-static psd_status_t
-add_ones(void *user, psd_trainer_t *trainer, void *block, psd_error_t *err)
+static psd_status_t add_ones(void *user, psd_trainer_t *trainer, void *block, psd_error_t *err)
 {
     const int64_t one = 1;
     test_t *test = user;
@@ -371,8 +339,7 @@ add_ones(void *user, psd_trainer_t *trainer, void *block, psd_error_t *err)
 }
 
 /* The server is exact whatever the lock; the cache has at least and at most. */
-static bool
-adds_up(const char *lock, int64_t least, int64_t most, psd_error_t *err)
+static bool adds_up(const char *lock, int64_t least, int64_t most, psd_error_t *err)
 {
     static test_t test;
     int64_t values[ROWS];
@@ -382,12 +349,10 @@ adds_up(const char *lock, int64_t least, int64_t most, psd_error_t *err)
     test.train = psd_train_new(&test);
     psd_train_on_load(test.train, load_all);
     psd_train_on(test.train, PSD_TRAIN_STEP, add_ones);
-    CHECK(begin(&test, lock, "1", "i64",
-                (const char *const[]){"lock", lock, "trainers", "4", NULL},
+    CHECK(begin(&test, lock, "1", "i64", (const char *const[]){"lock", lock, "trainers", "4", NULL},
                 err));
     CHECK(feed_empty(&test, 1, err));
-    CHECK(psd_train_count(test.train, "adds") ==
-          (uint64_t)TRAINERS * ADDS * CELLS);
+    CHECK(psd_train_count(test.train, "adds") == (uint64_t)TRAINERS * ADDS * CELLS);
     CHECK(psd_train_count(test.train, "entries-pushed") == CELLS);
     CHECK(read_table(&test, values, ROWS, err));
     for (int i = 0; i < ROWS; i++) {
@@ -402,8 +367,7 @@ adds_up(const char *lock, int64_t least, int64_t most, psd_error_t *err)
 
 #define COLS 500
 
-static psd_status_t
-load_elements(void *user, psd_loader_t *loader, void *block, psd_error_t *err)
+static psd_status_t load_elements(void *user, psd_loader_t *loader, void *block, psd_error_t *err)
 {
     psd_status_t rc = PSD_OK;
 
@@ -417,11 +381,8 @@ load_elements(void *user, psd_loader_t *loader, void *block, psd_error_t *err)
     return rc;
 }
 
-static psd_status_t
-check_elements(void *user,
-               psd_trainer_t *trainer,
-               void *block,
-               psd_error_t *err)
+static psd_status_t check_elements(void *user, psd_trainer_t *trainer, void *block,
+                                   psd_error_t *err)
 {
     test_t *test = user;
 
@@ -429,23 +390,20 @@ check_elements(void *user,
     (void)err;
     for (uint64_t row = 0; row < ROWS; row++) {
         for (uint32_t col = 7; col < COLS; col += 100) {
-            double wanted = psd_train_count(test->train, "blocks") == 0
-                                ? 0
-                                : (double)row * 1000 + (double)col;
+            double wanted =
+                psd_train_count(test->train, "blocks") == 0 ? 0 : (double)row * 1000 + (double)col;
 
             if (psd_trainer_get_f64(trainer, 0, row, col) != wanted) {
                 atomic_fetch_add(&test->n_bad, 1);
             }
-            psd_trainer_add_f64(trainer, 0, row, col,
-                                (double)row * 1000 + (double)col);
+            psd_trainer_add_f64(trainer, 0, row, col, (double)row * 1000 + (double)col);
         }
         psd_trainer_add_f64(trainer, 0, row, 8, 1); /* not asked for */
     }
     return PSD_OK;
 }
 
-static bool
-elements_come_by_themselves(psd_error_t *err)
+static bool elements_come_by_themselves(psd_error_t *err)
 {
     static test_t test;
 
@@ -461,11 +419,8 @@ elements_come_by_themselves(psd_error_t *err)
 }
 
 /* A row is added of which all, or some elements, are here. */
-static psd_status_t
-add_whole_rows(void *user,
-               psd_trainer_t *trainer,
-               void *block,
-               psd_error_t *err)
+static psd_status_t add_whole_rows(void *user, psd_trainer_t *trainer, void *block,
+                                   psd_error_t *err)
 {
     test_t *test = user;
     double deltas[COLS];
@@ -486,8 +441,7 @@ add_whole_rows(void *user,
     return PSD_OK;
 }
 
-static bool
-rows_reach(const char *lock, psd_train_load_t *load, psd_error_t *err)
+static bool rows_reach(const char *lock, psd_train_load_t *load, psd_error_t *err)
 {
     static test_t test;
     static double values[ROWS * COLS];
@@ -496,8 +450,7 @@ rows_reach(const char *lock, psd_train_load_t *load, psd_error_t *err)
     test.train = psd_train_new(&test);
     psd_train_on_load(test.train, load);
     psd_train_on(test.train, PSD_TRAIN_STEP, add_whole_rows);
-    CHECK(begin(&test, name, "500", "f64",
-                (const char *const[]){"lock", lock, NULL}, err));
+    CHECK(begin(&test, name, "500", "f64", (const char *const[]){"lock", lock, NULL}, err));
     CHECK(feed_empty(&test, 1, err));
     CHECK(read_table(&test, values, (size_t)ROWS * COLS, err));
     for (size_t i = 0; i < (size_t)ROWS * COLS; i++) {
@@ -512,14 +465,12 @@ rows_reach(const char *lock, psd_train_load_t *load, psd_error_t *err)
 #define LONELY 4000
 #define LONELY_COLS 5000
 
-static uint32_t
-lonely_col(uint64_t row, uint32_t number)
+static uint32_t lonely_col(uint64_t row, uint32_t number)
 {
     return (uint32_t)((row * 7 + (uint64_t)number * 1301) % LONELY_COLS);
 }
 
-static psd_status_t
-load_lonely(void *user, psd_loader_t *loader, void *block, psd_error_t *err)
+static psd_status_t load_lonely(void *user, psd_loader_t *loader, void *block, psd_error_t *err)
 {
     psd_status_t rc = PSD_OK;
 
@@ -533,8 +484,7 @@ load_lonely(void *user, psd_loader_t *loader, void *block, psd_error_t *err)
     return rc;
 }
 
-static psd_status_t
-check_lonely(void *user, psd_trainer_t *trainer, void *block, psd_error_t *err)
+static psd_status_t check_lonely(void *user, psd_trainer_t *trainer, void *block, psd_error_t *err)
 {
     test_t *test = user;
 
@@ -550,8 +500,7 @@ check_lonely(void *user, psd_trainer_t *trainer, void *block, psd_error_t *err)
     return PSD_OK;
 }
 
-static bool
-elements_come_in_many_pulls(psd_error_t *err)
+static bool elements_come_in_many_pulls(psd_error_t *err)
 {
     static test_t test;
     psd_spec_t *spec = psd_spec_new();
@@ -576,8 +525,7 @@ elements_come_in_many_pulls(psd_error_t *err)
     return true;
 }
 
-int
-main(void)
+int main(void)
 {
     daemon_t daemon = {.pid = 0};
     psd_error_t *err = psd_error_new();

@@ -23,8 +23,7 @@ typedef struct fixture {
 } fixture_t;
 
 /* Copies a built plug-in into the directory. */
-static bool
-put(const fixture_t *f, const char *variable, const char *name, mode_t mode)
+static bool put(const fixture_t *f, const char *variable, const char *name, mode_t mode)
 {
     const char *from = getenv(variable);
     char path[PATH_MAX + 64];
@@ -36,8 +35,7 @@ put(const fixture_t *f, const char *variable, const char *name, mode_t mode)
     (void)snprintf(path, sizeof path, "%s/%s", f->plugins.path, name);
     out = fopen(path, "wb");
     CHECK(in != NULL && out != NULL);
-    for (n = fread(bytes, 1, sizeof bytes, in); n > 0;
-         n = fread(bytes, 1, sizeof bytes, in)) {
+    for (n = fread(bytes, 1, sizeof bytes, in); n > 0; n = fread(bytes, 1, sizeof bytes, in)) {
         CHECK(fwrite(bytes, 1, n, out) == n);
     }
     (void)fclose(in);
@@ -45,12 +43,8 @@ put(const fixture_t *f, const char *variable, const char *name, mode_t mode)
     return true;
 }
 
-static psd_status_t
-create(fixture_t *f,
-       const char *name,
-       const char *type,
-       const char *updater,
-       psd_table_t **ret_table)
+static psd_status_t create(fixture_t *f, const char *name, const char *type, const char *updater,
+                           psd_table_t **ret_table)
 {
     psd_spec_t *spec = psd_spec_new();
     psd_status_t rc = psd_spec_set(spec, "updater", updater, f->err);
@@ -74,35 +68,27 @@ create(fixture_t *f,
     return rc;
 }
 
-static bool
-refuses(fixture_t *f,
-        const char *type,
-        const char *updater,
-        psd_status_t status,
-        const char *part)
+static bool refuses(fixture_t *f, const char *type, const char *updater, psd_status_t status,
+                    const char *part)
 {
     psd_table_t *table = NULL;
 
-    CHECK_ERROR(create(f, "refused", type, updater, &table), status, part,
+    CHECK_ERROR(create(f, "refused", type, updater, &table), status, part, f->err);
+    CHECK_ERROR(psd_table_open(f->client, "refused", &table, f->err), PSD_NO_TABLE, "refused",
                 f->err);
-    CHECK_ERROR(psd_table_open(f->client, "refused", &table, f->err),
-                PSD_NO_TABLE, "refused", f->err);
     return true;
 }
 
-static bool
-refuses_by_name(fixture_t *f)
+static bool refuses_by_name(fixture_t *f)
 {
     return refuses(f, "f32", "plugin:ghost", PSD_UNSUPPORTED,
                    "there was no ghost.so in updaters.dir") &&
-           refuses(f, "f32", "plugin:other_abi", PSD_UNSUPPORTED,
-                   "it has ABI 2; this psd has 1") &&
+           refuses(f, "f32", "plugin:other_abi", PSD_UNSUPPORTED, "it has ABI 2; this psd has 1") &&
            refuses(f, "f32", "plugin:open", PSD_UNSUPPORTED,
                    "can be written by its group or by everybody") &&
            refuses(f, "f32", "plugin:junk", PSD_UNSUPPORTED,
                    "plug-in junk was refused when psd started: ") &&
-           refuses(f, "f32", "plugin:link", PSD_UNSUPPORTED,
-                   "it is a symbolic link") &&
+           refuses(f, "f32", "plugin:link", PSD_UNSUPPORTED, "it is a symbolic link") &&
            refuses(f, "f32", "plugin:renamed", PSD_UNSUPPORTED,
                    "it calls itself \"clipped\", the file is renamed.so") &&
            refuses(f, "f64", "plugin:clipped:alpha=1,limit=1", PSD_INVALID,
@@ -114,8 +100,7 @@ refuses_by_name(fixture_t *f)
 }
 
 /* Pushes of every size of gradient, beside the rule written out here. */
-static bool
-runs_the_plugin(fixture_t *f)
+static bool runs_the_plugin(fixture_t *f)
 {
     psd_table_t *table = NULL;
     uint64_t rows[N_ROWS];
@@ -124,8 +109,7 @@ runs_the_plugin(fixture_t *f)
     float *plain = g + N_VALUES;
 
     CHECK(w != NULL);
-    CHECK_OK(create(f, "w", "f32", "plugin:clipped:alpha=0.5,limit=1", &table),
-             f->err);
+    CHECK_OK(create(f, "w", "f32", "plugin:clipped:alpha=0.5,limit=1", &table), f->err);
     for (size_t i = 0; i < N_VALUES; i++) {
         plain[i] = 2;
         rows[i / N_COLS] = i / N_COLS;
@@ -144,16 +128,14 @@ runs_the_plugin(fixture_t *f)
     return true;
 }
 
-static bool
-connects(fixture_t *f)
+static bool connects(fixture_t *f)
 {
     CHECK_OK(psd_connect(f->daemon.control, NULL, &f->client, f->err), f->err);
     return true;
 }
 
 /* Each worker has a backup, and one without is refused. */
-static bool
-keeps_backups(fixture_t *f)
+static bool keeps_backups(fixture_t *f)
 {
     psd_table_t *table = NULL;
     psd_table_t *outside = NULL;
@@ -162,9 +144,7 @@ keeps_backups(fixture_t *f)
     const float none[N_COLS] = {0};
     float w[N_COLS];
 
-    CHECK_OK(
-        create(f, "dc", "f32", "dcasgd:alpha=0.5,lambda=1,workers=2", &outside),
-        f->err);
+    CHECK_OK(create(f, "dc", "f32", "dcasgd:alpha=0.5,lambda=1,workers=2", &outside), f->err);
     CHECK_OK(psd_push(outside, &row, 1, g, N_COLS, f->err), f->err);
     CHECK_OK(psd_join(f->client, "job", 1, 1, -1, f->err), f->err);
     CHECK_OK(psd_table_open(f->client, "dc", &table, f->err), f->err);
@@ -191,8 +171,7 @@ keeps_backups(fixture_t *f)
 }
 
 /* The next start without the plug-in: the other tables work. */
-static bool
-outlives_the_plugin(fixture_t *f)
+static bool outlives_the_plugin(fixture_t *f)
 {
     psd_table_t *table = NULL;
     char path[PATH_MAX + 64];
@@ -218,20 +197,18 @@ outlives_the_plugin(fixture_t *f)
 }
 
 /* Without the key no file is looked at. */
-static bool
-allows_none(fixture_t *f)
+static bool allows_none(fixture_t *f)
 {
-    bool ok = daemon_start(&f->daemon, NULL) && connects(f) &&
-              refuses(f, "f32", "plugin:clipped:alpha=1,limit=1", PSD_DENIED,
-                      "updaters.dir is not set");
+    bool ok =
+        daemon_start(&f->daemon, NULL) && connects(f) &&
+        refuses(f, "f32", "plugin:clipped:alpha=1,limit=1", PSD_DENIED, "updaters.dir is not set");
 
     psd_close(&f->client);
     daemon_drop(&f->daemon, !ok);
     return ok;
 }
 
-static bool
-run(fixture_t *f)
+static bool run(fixture_t *f)
 {
     char config[PATH_MAX + 64];
     char path[PATH_MAX + 64];
@@ -248,15 +225,12 @@ run(fixture_t *f)
     junk = fopen(path, "wb");
     CHECK(junk != NULL && fputs("no object", junk) >= 0 && fclose(junk) == 0);
     CHECK(chmod(path, 0644) == 0);
-    (void)snprintf(config, sizeof config, "updaters:\n  dir: \"%s\"\n",
-                   f->plugins.path);
+    (void)snprintf(config, sizeof config, "updaters:\n  dir: \"%s\"\n", f->plugins.path);
     CHECK(daemon_start(&f->daemon, config) && connects(f));
-    return refuses_by_name(f) && runs_the_plugin(f) && keeps_backups(f) &&
-           outlives_the_plugin(f);
+    return refuses_by_name(f) && runs_the_plugin(f) && keeps_backups(f) && outlives_the_plugin(f);
 }
 
-int
-main(void)
+int main(void)
 {
     fixture_t f = {.err = psd_error_new()};
     bool ok = run(&f);

@@ -21,7 +21,7 @@
 #define SLICES 40
 #define EPOCHS 3
 #define ROWS (SLICES * EPOCHS)
-#define ALONE 20 /* slices of one that does not die, before both have died */
+#define ALONE 20     /* slices of one that does not die, before both have died */
 #define PATIENCE 300 /* times that something is tried */
 
 static const char config[] = "workers:\n"
@@ -32,7 +32,7 @@ static const char config[] = "workers:\n"
 typedef struct run {
     const char *endpoint;
     uint32_t worker;
-    unsigned dies_at; /* dies with its n-th slice, from 1; 0: it does not */
+    unsigned dies_at;      /* dies with its n-th slice, from 1; 0: it does not */
     bool dies_behind_push; /* else before */
     unsigned waits_at;     /* reads a byte of `go` before its n-th; 0: never */
     int go;
@@ -40,18 +40,15 @@ typedef struct run {
     int ready;   /* a byte when all is open; 0: nobody wants to know */
 } run_t;
 
-static void
-pause_ms(long ms)
+static void pause_ms(long ms)
 {
-    const struct timespec step = {.tv_sec = ms / 1000,
-                                  .tv_nsec = ms % 1000 * 1000000};
+    const struct timespec step = {.tv_sec = ms / 1000, .tv_nsec = ms % 1000 * 1000000};
 
     (void)nanosleep(&step, NULL);
 }
 
 /* A rank is free again when the one that died is declared lost. */
-static bool
-join(psd_client_t *client, const run_t *run, psd_error_t *err)
+static bool join(psd_client_t *client, const run_t *run, psd_error_t *err)
 {
     psd_status_t rc = PSD_WORKER_EXISTS;
 
@@ -66,8 +63,7 @@ join(psd_client_t *client, const run_t *run, psd_error_t *err)
     return true;
 }
 
-static bool
-next(psd_work_t *work, uint64_t *epoch, uint32_t *slice, psd_error_t *err)
+static bool next(psd_work_t *work, uint64_t *epoch, uint32_t *slice, psd_error_t *err)
 {
     psd_status_t rc = PSD_DEADLINE;
 
@@ -79,8 +75,7 @@ next(psd_work_t *work, uint64_t *epoch, uint32_t *slice, psd_error_t *err)
     return true;
 }
 
-static bool
-done(psd_work_t *work, uint64_t epoch, uint32_t slice, psd_error_t *err)
+static bool done(psd_work_t *work, uint64_t epoch, uint32_t slice, psd_error_t *err)
 {
     psd_status_t rc = PSD_DEADLINE;
 
@@ -92,11 +87,7 @@ done(psd_work_t *work, uint64_t epoch, uint32_t slice, psd_error_t *err)
     return true;
 }
 
-static bool
-do_slices(const run_t *run,
-          psd_table_t *table,
-          psd_work_t *work,
-          psd_error_t *err)
+static bool do_slices(const run_t *run, psd_table_t *table, psd_work_t *work, psd_error_t *err)
 {
     const int64_t one = 1;
     uint64_t epoch = 0;
@@ -126,8 +117,7 @@ do_slices(const run_t *run,
     }
 }
 
-static bool
-work(const run_t *run, psd_error_t *err)
+static bool work(const run_t *run, psd_error_t *err)
 {
     psd_client_t *client = NULL;
     psd_spec_t *spec = psd_spec_new();
@@ -151,8 +141,7 @@ work(const run_t *run, psd_error_t *err)
     return true;
 }
 
-static pid_t
-start(const run_t *run)
+static pid_t start(const run_t *run)
 {
     pid_t pid = -1;
 
@@ -168,22 +157,18 @@ start(const run_t *run)
     return pid;
 }
 
-static bool
-ended_with(pid_t pid, int exit_code, int signal_number)
+static bool ended_with(pid_t pid, int exit_code, int signal_number)
 {
     int status = 0;
 
     CHECK(pid > 0 && waitpid(pid, &status, 0) == pid);
-    CHECK(signal_number == 0 ||
-          (WIFSIGNALED(status) && WTERMSIG(status) == signal_number));
-    CHECK(signal_number != 0 ||
-          (WIFEXITED(status) && WEXITSTATUS(status) == exit_code));
+    CHECK(signal_number == 0 || (WIFSIGNALED(status) && WTERMSIG(status) == signal_number));
+    CHECK(signal_number != 0 || (WIFEXITED(status) && WEXITSTATUS(status) == exit_code));
     return true;
 }
 
 /* Takes n reports; each row is reported once. */
-static bool
-take_reports(int fd, bool seen[ROWS], unsigned n)
+static bool take_reports(int fd, bool seen[ROWS], unsigned n)
 {
     for (unsigned i = 0; i < n; i++) {
         uint32_t row = 0;
@@ -196,8 +181,7 @@ take_reports(int fd, bool seen[ROWS], unsigned n)
 }
 
 /* Every row has its 1, and the one that died behind its push left one more. */
-static bool
-sums_are_right(const char *endpoint)
+static bool sums_are_right(const char *endpoint)
 {
     psd_error_t *err = psd_error_new();
     psd_client_t *client = NULL;
@@ -218,8 +202,7 @@ sums_are_right(const char *endpoint)
         sum += values[i];
     }
     CHECK(sum == ROWS + 1);
-    CHECK_OK(psd_request(client, "{\"op\":\"job_inspect\",\"job\":\"sums\"}",
-                         5000, &reply, err),
+    CHECK_OK(psd_request(client, "{\"op\":\"job_inspect\",\"job\":\"sums\"}", 5000, &reply, err),
              err);
     CHECK(strstr(reply, "\"queue\":\"input\",\"slices\":40,\"epochs\":3,"
                         "\"epoch\":3,\"done\":40,\"given\":0,\"waiting\":0,"
@@ -231,8 +214,7 @@ sums_are_right(const char *endpoint)
     return true;
 }
 
-static bool
-each_is_counted_once(cluster_t *cluster)
+static bool each_is_counted_once(cluster_t *cluster)
 {
     run_t run = {.endpoint = cluster->nodes[0].control};
     bool seen[ROWS] = {false};
@@ -256,22 +238,19 @@ each_is_counted_once(cluster_t *cluster)
         pids[i] = start(&run);
     }
     for (uint32_t i = 0; i < WORKERS; i++) {
-        CHECK(read(ready[0], &byte, 1) ==
-              1); /* nobody is to join a dead node */
+        CHECK(read(ready[0], &byte, 1) == 1); /* nobody is to join a dead node */
     }
     CHECK(take_reports(reports[0], seen, 10));
     CHECK(cluster_kill(cluster, 0, SIGKILL) && cluster_restart(cluster, 0));
     CHECK(ended_with(pids[1], 0, SIGKILL) && ended_with(pids[2], 0, SIGKILL));
-    run =
-        (run_t){.endpoint = run.endpoint, .worker = 1, .reports = run.reports};
+    run = (run_t){.endpoint = run.endpoint, .worker = 1, .reports = run.reports};
     again = start(&run);
     /* What the four may report before go, and one that only it can. */
     CHECK(take_reports(reports[0], seen, 2 * ALONE + 2 + 4 + 1 - 10));
     CHECK(write(go[1], "go", 2) == 2);
     CHECK(cluster_kill(cluster, 0, SIGKILL) && cluster_restart(cluster, 0));
     CHECK(take_reports(reports[0], seen, ROWS - (2 * ALONE + 2 + 4 + 1)));
-    CHECK(ended_with(pids[0], 0, 0) && ended_with(pids[3], 0, 0) &&
-          ended_with(again, 0, 0));
+    CHECK(ended_with(pids[0], 0, 0) && ended_with(pids[3], 0, 0) && ended_with(again, 0, 0));
     reader = fork();
     if (reader == 0) { /* this process must stay without threads */
         _exit(sums_are_right(run.endpoint) ? 0 : 1);
@@ -287,8 +266,7 @@ each_is_counted_once(cluster_t *cluster)
 /* ---- one waits ---- */
 
 /* Worker 1: waits until worker 0 has both slices, then for one of them. */
-static bool
-wait_for_one(const char *endpoint, int other)
+static bool wait_for_one(const char *endpoint, int other)
 {
     psd_error_t *err = psd_error_new();
     psd_client_t *client = NULL;
@@ -299,8 +277,7 @@ wait_for_one(const char *endpoint, int other)
 
     CHECK(read(other, &byte, 1) == 1);
     CHECK_OK(psd_connect(endpoint, NULL, &client, err), err);
-    CHECK_ERROR(psd_work_open(client, "in", 2, 1, &work, err), PSD_NOT_JOINED,
-                "no worker", err);
+    CHECK_ERROR(psd_work_open(client, "in", 2, 1, &work, err), PSD_NOT_JOINED, "no worker", err);
     CHECK_OK(psd_join(client, "two", 1, 2, -1, err), err);
     CHECK_ERROR(psd_work_open(client, "in", 3, 1, &work, err), PSD_JOB_MISMATCH,
                 "queue in of job two has 2 slices", err);
@@ -327,17 +304,13 @@ wait_for_one(const char *endpoint, int other)
 }
 
 /* Asks until the answer holds `part`. */
-static bool
-ask_until(psd_client_t *client,
-          const char *question,
-          const char *part,
-          psd_error_t *err)
+static bool ask_until(psd_client_t *client, const char *question, const char *part,
+                      psd_error_t *err)
 {
     for (int i = 0; i < 4000; i++) {
         char *reply = NULL;
-        bool found =
-            psd_request(client, question, 5000, &reply, err) == PSD_OK &&
-            strstr(reply, part) != NULL;
+        bool found = psd_request(client, question, 5000, &reply, err) == PSD_OK &&
+                     strstr(reply, part) != NULL;
 
         psd_free(reply);
         psd_error_clear(err);
@@ -351,8 +324,7 @@ ask_until(psd_client_t *client,
 }
 
 /* What no library of ours would ask. */
-static bool
-bad_questions_are_refused(psd_client_t *client, psd_error_t *err)
+static bool bad_questions_are_refused(psd_client_t *client, psd_error_t *err)
 {
     static const struct {
         const char *rest; /* behind op and job */
@@ -361,8 +333,7 @@ bad_questions_are_refused(psd_client_t *client, psd_error_t *err)
         {"work_open\"", "queue is missing"},
         {"work_open\",\"queue\":\"a b\"", "queue name is \"a b\""},
         {"work_open\",\"queue\":\"q\",\"slices\":0", "slices is 0"},
-        {"work_open\",\"queue\":\"q\",\"slices\":1048577,\"epochs\":1",
-         "slices is 1048577"},
+        {"work_open\",\"queue\":\"q\",\"slices\":1048577,\"epochs\":1", "slices is 1048577"},
         {"work_open\",\"queue\":\"q\",\"slices\":1,\"epochs\":-1", "epochs"},
         {"work_next\",\"queue\":\"in\",\"worker\":4096", "worker is 4096"},
         {"work_next\",\"queue\":\"in\",\"worker\":0,\"joins\":0", "joins is 0"},
@@ -393,8 +364,7 @@ bad_questions_are_refused(psd_client_t *client, psd_error_t *err)
         char question[300];
         char *reply = NULL;
 
-        (void)snprintf(question, sizeof question,
-                       "{\"job\":\"two\",\"op\":\"%s}", cases[i].rest);
+        (void)snprintf(question, sizeof question, "{\"job\":\"two\",\"op\":\"%s}", cases[i].rest);
         CHECK(psd_request(client, question, 5000, &reply, err) != PSD_OK);
         psd_free(reply);
         if (strstr(psd_error_text(err), cases[i].part) == NULL) {
@@ -407,8 +377,7 @@ bad_questions_are_refused(psd_client_t *client, psd_error_t *err)
 }
 
 /* Worker 0: takes both, is named as the one that has them, and leaves. */
-static bool
-hold_both(const char *endpoint, int other)
+static bool hold_both(const char *endpoint, int other)
 {
     psd_error_t *err = psd_error_new();
     psd_client_t *client = NULL;
@@ -440,8 +409,7 @@ hold_both(const char *endpoint, int other)
     return true;
 }
 
-static bool
-one_waits(const cluster_t *cluster)
+static bool one_waits(const cluster_t *cluster)
 {
     const char *endpoint = cluster->nodes[0].control;
     pid_t pids[2];
@@ -452,8 +420,7 @@ one_waits(const cluster_t *cluster)
     for (int i = 0; i < 2; i++) {
         pids[i] = fork();
         if (pids[i] == 0) {
-            bool good = i == 0 ? hold_both(endpoint, ends[1])
-                               : wait_for_one(endpoint, ends[0]);
+            bool good = i == 0 ? hold_both(endpoint, ends[1]) : wait_for_one(endpoint, ends[0]);
 
             _exit(good ? 0 : 1);
         }
@@ -468,8 +435,7 @@ one_waits(const cluster_t *cluster)
 /* ---- circles ---- */
 
 /* Has both slices and wants a third one. */
-static bool
-want_more(const char *endpoint)
+static bool want_more(const char *endpoint)
 {
     psd_error_t *err = psd_error_new();
     psd_client_t *client = NULL;
@@ -487,8 +453,7 @@ want_more(const char *endpoint)
 }
 
 /* Waits at the barrier, worker 0, or for the clock of who waits there. */
-static bool
-wait_crosswise(const char *endpoint, uint32_t worker)
+static bool wait_crosswise(const char *endpoint, uint32_t worker)
 {
     psd_error_t *err = psd_error_new();
     psd_options_t *options = psd_options_new();
@@ -512,23 +477,20 @@ wait_crosswise(const char *endpoint, uint32_t worker)
     return false;
 }
 
-static pid_t
-start_part(const char *endpoint, int part)
+static pid_t start_part(const char *endpoint, int part)
 {
     pid_t pid = -1;
 
     (void)fflush(NULL);
     pid = fork();
     if (pid == 0) {
-        (void)(part == 2 ? want_more(endpoint)
-                         : wait_crosswise(endpoint, (uint32_t)part));
+        (void)(part == 2 ? want_more(endpoint) : wait_crosswise(endpoint, (uint32_t)part));
         _exit(1);
     }
     return pid;
 }
 
-static bool
-why_names(const char *endpoint)
+static bool why_names(const char *endpoint)
 {
     psd_error_t *err = psd_error_new();
     psd_client_t *client = NULL;
@@ -548,8 +510,7 @@ why_names(const char *endpoint)
     return true;
 }
 
-static bool
-circles_are_named(const cluster_t *cluster)
+static bool circles_are_named(const cluster_t *cluster)
 {
     const char *endpoint = cluster->nodes[0].control;
     pid_t pids[3];
@@ -571,8 +532,7 @@ circles_are_named(const cluster_t *cluster)
     return good;
 }
 
-int
-main(void)
+int main(void)
 {
     const cluster_args_t args = {.n_nodes = 1, .config = config};
     cluster_t cluster;

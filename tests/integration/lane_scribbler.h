@@ -23,16 +23,14 @@
 #include <unistd.h>
 
 /* Tells the parent that it is at it. */
-static inline void
-say(int out)
+static inline void say(int out)
 {
     ssize_t n = write(out, "!", 1);
 
     (void)n; /* who listens sees the end of the pipe otherwise */
 }
 
-static inline uint64_t
-next_random(uint64_t *state)
+static inline uint64_t next_random(uint64_t *state)
 {
     *state ^= *state << 13;
     *state ^= *state >> 7;
@@ -43,8 +41,8 @@ next_random(uint64_t *state)
 /* Writes over what is shared: words anywhere, and counters and the heads of
  * records that could almost be right. It stands for another process, so it is
  * no race of this program's. */
-__attribute__((no_sanitize("thread"))) static inline void
-scribble(uint8_t *memory, size_t size, uint64_t *state)
+__attribute__((no_sanitize("thread"))) static inline void scribble(uint8_t *memory, size_t size,
+                                                                   uint64_t *state)
 {
     for (int i = 0; i < 2000; i++) {
         uint64_t random = next_random(state);
@@ -58,8 +56,7 @@ scribble(uint8_t *memory, size_t size, uint64_t *state)
             break;
         case 1: /* the ring of requests: a record of some kind and size */
             at = (4096 + at % 65536) / 8;
-            word = (8 + word % 512) | (word % 80) << 32 |
-                   (uint64_t)(1 + random % 3) << 48;
+            word = (8 + word % 512) | (word % 80) << 32 | (uint64_t)(1 + random % 3) << 48;
             break;
         default:
             break;
@@ -70,8 +67,7 @@ scribble(uint8_t *memory, size_t size, uint64_t *state)
 
 /* Takes the memory as the library does, with nothing of its code. -1: none was
  * to be had. */
-static inline int
-take_lane(const char *path, uint8_t **ret_memory, size_t *ret_size)
+static inline int take_lane(const char *path, uint8_t **ret_memory, size_t *ret_size)
 {
     struct sockaddr_un address = {.sun_family = AF_UNIX};
     char greeting[256];
@@ -87,8 +83,7 @@ take_lane(const char *path, uint8_t **ret_memory, size_t *ret_size)
     int memory = -1;
 
     (void)snprintf(address.sun_path, sizeof address.sun_path, "%s", path);
-    if (fd < 0 ||
-        connect(fd, (struct sockaddr *)&address, sizeof address) != 0 ||
+    if (fd < 0 || connect(fd, (struct sockaddr *)&address, sizeof address) != 0 ||
         recvmsg(fd, &message, MSG_CMSG_CLOEXEC) <= 0) {
         (void)close(fd);
         return -1;
@@ -102,15 +97,13 @@ take_lane(const char *path, uint8_t **ret_memory, size_t *ret_size)
         return -1;
     }
     *ret_size = (size_t)stat.st_size;
-    *ret_memory =
-        mmap(NULL, *ret_size, PROT_READ | PROT_WRITE, MAP_SHARED, memory, 0);
+    *ret_memory = mmap(NULL, *ret_size, PROT_READ | PROT_WRITE, MAP_SHARED, memory, 0);
     (void)close(memory);
     return *ret_memory == MAP_FAILED ? -1 : fd;
 }
 
 /* Lane after lane, each until the daemon has had enough of it. */
-_Noreturn static inline void
-scribble_alone(const char *path, int out)
+_Noreturn static inline void scribble_alone(const char *path, int out)
 {
     uint64_t state = UINT64_C(88172645463325252);
     bool said = false;
@@ -141,15 +134,13 @@ scribble_alone(const char *path, int out)
 }
 
 /* The memory that this process shares, when it has some. */
-static inline uint8_t *
-find_shared(size_t *ret_size)
+static inline uint8_t *find_shared(size_t *ret_size)
 {
     FILE *maps = fopen("/proc/self/maps", "re");
     char line[512];
     uint8_t *found = NULL;
 
-    while (maps != NULL && found == NULL &&
-           fgets(line, sizeof line, maps) != NULL) {
+    while (maps != NULL && found == NULL && fgets(line, sizeof line, maps) != NULL) {
         char *end = NULL;
         uintptr_t first = strtoull(line, &end, 16);
         uintptr_t last = *end == '-' ? strtoull(end + 1, NULL, 16) : 0;
@@ -165,8 +156,7 @@ find_shared(size_t *ret_size)
     return found;
 }
 
-static inline void *
-scribble_beside(void *out)
+static inline void *scribble_beside(void *out)
 {
     uint64_t state = UINT64_C(362436069);
     size_t size = 0;

@@ -23,8 +23,7 @@
 
 /* The next slice; epoch 0 behind the last one, slice UINT32_MAX: none is free.
  */
-static psd_status_t
-take(psd_work_t *queue, uint64_t *ret_epoch, uint32_t *ret, psd_error_t *err)
+static psd_status_t take(psd_work_t *queue, uint64_t *ret_epoch, uint32_t *ret, psd_error_t *err)
 {
     psd_status_t rc = psd_work_next(queue, NEXT_MS, ret_epoch, ret, err);
 
@@ -37,12 +36,8 @@ take(psd_work_t *queue, uint64_t *ret_epoch, uint32_t *ret, psd_error_t *err)
     return PSD_OK;
 }
 
-static psd_status_t
-count(psd_table_t *table,
-      psd_work_t *queue,
-      uint64_t epoch,
-      uint32_t slice,
-      psd_error_t *err)
+static psd_status_t count(psd_table_t *table, psd_work_t *queue, uint64_t epoch, uint32_t slice,
+                          psd_error_t *err)
 {
     const int64_t one = 1;
     uint64_t row = slice;
@@ -51,22 +46,19 @@ count(psd_table_t *table,
     return rc == PSD_OK ? psd_work_done(queue, epoch, slice, WAIT_MS, err) : rc;
 }
 
-static bool
-is_held(const char *gate, uint64_t reached, uint64_t n_epochs)
+static bool is_held(const char *gate, uint64_t reached, uint64_t n_epochs)
 {
     return gate != NULL && reached > n_epochs / 2 && access(gate, F_OK) != 0;
 }
 
-static void
-pause_a_moment(void)
+static void pause_a_moment(void)
 {
     const struct timespec moment = {.tv_nsec = 5000000L};
 
     (void)nanosleep(&moment, NULL);
 }
 
-static psd_status_t
-work(psd_client_t *client, char **argv, psd_error_t *err)
+static psd_status_t work(psd_client_t *client, char **argv, psd_error_t *err)
 {
     psd_table_t *table = NULL;
     psd_work_t *queue = NULL;
@@ -80,9 +72,8 @@ work(psd_client_t *client, char **argv, psd_error_t *err)
         rc = psd_table_open(client, argv[1], &table, err);
     }
     if (rc == PSD_OK) {
-        rc =
-            psd_work_open(client, "input", (uint32_t)strtoul(argv[2], NULL, 10),
-                          n_epochs, &queue, err);
+        rc = psd_work_open(client, "input", (uint32_t)strtoul(argv[2], NULL, 10), n_epochs, &queue,
+                           err);
     }
     while (rc == PSD_OK && epoch != 0) {
         if (is_held(argv[4], reached, n_epochs)) {
@@ -109,8 +100,7 @@ work(psd_client_t *client, char **argv, psd_error_t *err)
     return rc;
 }
 
-int
-main(int argc, char **argv)
+int main(int argc, char **argv)
 {
     psd_client_t *client = NULL;
     psd_options_t *options = psd_options_new();

@@ -17,19 +17,14 @@
 
 static volatile sig_atomic_t must_end;
 
-static void
-on_term(int signal)
+static void on_term(int signal)
 {
     (void)signal;
     must_end = 1;
 }
 
-static psd_status_t
-push_all(psd_client_t *client,
-         psd_table_t *table,
-         const psd_select_t *rows,
-         const float *values,
-         psd_error_t *err)
+static psd_status_t push_all(psd_client_t *client, psd_table_t *table, const psd_select_t *rows,
+                             const float *values, psd_error_t *err)
 {
     size_t n = (size_t)psd_table_rows(table) * psd_table_cols(table);
     psd_ticket_t tickets[WINDOW] = {0};
@@ -56,8 +51,7 @@ push_all(psd_client_t *client,
     return rc;
 }
 
-static psd_status_t
-run(psd_client_t *client, const char *name, psd_error_t *err)
+static psd_status_t run(psd_client_t *client, const char *name, psd_error_t *err)
 {
     psd_table_t *table = NULL;
     psd_select_t *rows = psd_select_new();
@@ -83,8 +77,7 @@ run(psd_client_t *client, const char *name, psd_error_t *err)
     return rc;
 }
 
-int
-main(int argc, char **argv)
+int main(int argc, char **argv)
 {
     const struct sigaction act = {.sa_handler = on_term};
     psd_client_t *client = NULL;

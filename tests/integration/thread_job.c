@@ -26,8 +26,7 @@ typedef struct tables {
     float pulled[VALUES];
 } tables_t;
 
-static bool
-open_client(const thread_job_t *job, tables_t *self)
+static bool open_client(const thread_job_t *job, tables_t *self)
 {
     psd_options_t *options = psd_options_new();
     psd_status_t rc = PSD_OK;
@@ -43,8 +42,7 @@ open_client(const thread_job_t *job, tables_t *self)
     return true;
 }
 
-static void
-done(tables_t *self)
+static void done(tables_t *self)
 {
     psd_table_close(&self->sums);
     psd_table_close(&self->floats);
@@ -52,12 +50,8 @@ done(tables_t *self)
     psd_error_destroy(&self->err);
 }
 
-static bool
-make_table(const thread_job_t *job,
-           tables_t *tables,
-           const char *name,
-           const char *type,
-           psd_table_t **ret_table)
+static bool make_table(const thread_job_t *job, tables_t *tables, const char *name,
+                       const char *type, psd_table_t **ret_table)
 {
     psd_error_t *err = tables->err;
     psd_spec_t *spec = psd_spec_new();
@@ -75,45 +69,34 @@ make_table(const thread_job_t *job,
 
 /* ---- a worker ---- */
 
-static bool
-run_clock(tables_t *self, uint32_t rank)
+static bool run_clock(tables_t *self, uint32_t rank)
 {
     psd_error_t *err = self->err;
 
-    CHECK_OK(psd_pull(self->floats, self->rows, THREAD_JOB_ROWS, self->pulled,
-                      VALUES, err),
-             err);
-    CHECK_OK(psd_pull(self->sums, self->rows, THREAD_JOB_ROWS, self->counted,
-                      VALUES, err),
-             err);
+    CHECK_OK(psd_pull(self->floats, self->rows, THREAD_JOB_ROWS, self->pulled, VALUES, err), err);
+    CHECK_OK(psd_pull(self->sums, self->rows, THREAD_JOB_ROWS, self->counted, VALUES, err), err);
     for (size_t i = 0; i < VALUES; i++) {
         self->ones[i] = (int64_t)rank + 1;
-        self->deltas[i] = 0.3F * ((float)rank + 1.1F) -
-                          self->pulled[i] * 0.37F + (float)(i % 7) * 0.013F;
+        self->deltas[i] =
+            0.3F * ((float)rank + 1.1F) - self->pulled[i] * 0.37F + (float)(i % 7) * 0.013F;
     }
-    CHECK_OK(psd_push(self->sums, self->rows, THREAD_JOB_ROWS, self->ones,
-                      VALUES, err),
-             err);
-    CHECK_OK(psd_push(self->floats, self->rows, THREAD_JOB_ROWS, self->deltas,
-                      VALUES, err),
-             err);
+    CHECK_OK(psd_push(self->sums, self->rows, THREAD_JOB_ROWS, self->ones, VALUES, err), err);
+    CHECK_OK(psd_push(self->floats, self->rows, THREAD_JOB_ROWS, self->deltas, VALUES, err), err);
     CHECK_OK(psd_clock(self->client, err), err);
     return true;
 }
 
-static bool
-run_worker(thread_worker_t *self, tables_t *tables)
+static bool run_worker(thread_worker_t *self, tables_t *tables)
 {
     const thread_job_t *job = self->job;
     psd_error_t *err = tables->err;
 
     CHECK(open_client(job, tables));
-    CHECK_OK(psd_join(tables->client, job->args.name, self->rank,
-                      job->args.n_workers, job->args.max_delay, err),
+    CHECK_OK(psd_join(tables->client, job->args.name, self->rank, job->args.n_workers,
+                      job->args.max_delay, err),
              err);
     CHECK_OK(psd_table_open(tables->client, "sums", &tables->sums, err), err);
-    CHECK_OK(psd_table_open(tables->client, "floats", &tables->floats, err),
-             err);
+    CHECK_OK(psd_table_open(tables->client, "floats", &tables->floats, err), err);
     while (self->n_clocks < job->last) {
         CHECK(run_clock(tables, self->rank));
         self->n_clocks++;
@@ -122,8 +105,7 @@ run_worker(thread_worker_t *self, tables_t *tables)
     return true;
 }
 
-static void *
-work(void *arg)
+static void *work(void *arg)
 {
     thread_worker_t *self = arg;
     tables_t *tables = calloc(1, sizeof *tables);
@@ -142,16 +124,14 @@ work(void *arg)
 
 /* ---- all of them ---- */
 
-bool
-thread_job_start(thread_job_t *self, const thread_job_args_t *args)
+bool thread_job_start(thread_job_t *self, const thread_job_args_t *args)
 {
     tables_t *tables = calloc(1, sizeof *tables);
     bool good = tables != NULL;
 
     self->args = *args;
     self->n_running = 0;
-    atomic_store(&self->last,
-                 args->n_clocks == 0 ? UINT64_MAX : args->n_clocks);
+    atomic_store(&self->last, args->n_clocks == 0 ? UINT64_MAX : args->n_clocks);
     good = good && open_client(self, tables) &&
            make_table(self, tables, "sums", "i64", &tables->sums) &&
            make_table(self, tables, "floats", "f32", &tables->floats);
@@ -172,8 +152,7 @@ thread_job_start(thread_job_t *self, const thread_job_args_t *args)
     return good;
 }
 
-bool
-thread_job_goes_on(const thread_job_t *self)
+bool thread_job_goes_on(const thread_job_t *self)
 {
     for (uint32_t i = 0; i < self->n_running; i++) {
         CHECK(!self->workers[i].failed);
@@ -181,8 +160,7 @@ thread_job_goes_on(const thread_job_t *self)
     return true;
 }
 
-bool
-thread_job_wait_clocks(const thread_job_t *self, uint64_t n)
+bool thread_job_wait_clocks(const thread_job_t *self, uint64_t n)
 {
     const struct timespec step = {.tv_nsec = STEP_MS * 1000000L};
     uint64_t wanted[THREAD_JOB_MAX];
@@ -199,28 +177,23 @@ thread_job_wait_clocks(const thread_job_t *self, uint64_t n)
     return true;
 }
 
-static void
-join_all(thread_job_t *self)
+static void join_all(thread_job_t *self)
 {
     for (uint32_t i = 0; i < self->n_running; i++) {
         (void)pthread_join(self->workers[i].thread, NULL);
     }
 }
 
-static bool
-read_tables(thread_job_t *self, tables_t *tables)
+static bool read_tables(thread_job_t *self, tables_t *tables)
 {
     psd_error_t *err = tables->err;
     int64_t wanted = 0;
 
     CHECK_OK(psd_table_open(tables->client, "sums", &tables->sums, err), err);
-    CHECK_OK(psd_table_open(tables->client, "floats", &tables->floats, err),
+    CHECK_OK(psd_table_open(tables->client, "floats", &tables->floats, err), err);
+    CHECK_OK(psd_pull(tables->sums, tables->rows, THREAD_JOB_ROWS, tables->counted, VALUES, err),
              err);
-    CHECK_OK(psd_pull(tables->sums, tables->rows, THREAD_JOB_ROWS,
-                      tables->counted, VALUES, err),
-             err);
-    CHECK_OK(psd_pull(tables->floats, tables->rows, THREAD_JOB_ROWS,
-                      tables->pulled, VALUES, err),
+    CHECK_OK(psd_pull(tables->floats, tables->rows, THREAD_JOB_ROWS, tables->pulled, VALUES, err),
              err);
     for (uint32_t i = 0; i < self->n_running; i++) {
         wanted += ((int64_t)i + 1) * (int64_t)self->workers[i].n_clocks;
@@ -237,8 +210,7 @@ read_tables(thread_job_t *self, tables_t *tables)
 }
 
 /* Far enough ahead that no worker has passed it. */
-static void
-end_together(thread_job_t *self)
+static void end_together(thread_job_t *self)
 {
     uint64_t most = 0;
 
@@ -252,16 +224,15 @@ end_together(thread_job_t *self)
     }
 }
 
-bool
-thread_job_finish(thread_job_t *self)
+bool thread_job_finish(thread_job_t *self)
 {
     tables_t *tables = calloc(1, sizeof *tables);
     bool good = tables != NULL;
 
     end_together(self);
     join_all(self);
-    good = good && thread_job_goes_on(self) && open_client(self, tables) &&
-           read_tables(self, tables);
+    good =
+        good && thread_job_goes_on(self) && open_client(self, tables) && read_tables(self, tables);
     if (tables != NULL) {
         done(tables);
     }
@@ -270,21 +241,17 @@ thread_job_finish(thread_job_t *self)
     return good;
 }
 
-static bool
-drop_tables(tables_t *tables)
+static bool drop_tables(tables_t *tables)
 {
     CHECK_OK(psd_table_drop(tables->client, "sums", tables->err), tables->err);
-    CHECK_OK(psd_table_drop(tables->client, "floats", tables->err),
-             tables->err);
+    CHECK_OK(psd_table_drop(tables->client, "floats", tables->err), tables->err);
     return true;
 }
 
-bool
-thread_job_forget(thread_job_t *self)
+bool thread_job_forget(thread_job_t *self)
 {
     tables_t *tables = calloc(1, sizeof *tables);
-    bool good =
-        tables != NULL && open_client(self, tables) && drop_tables(tables);
+    bool good = tables != NULL && open_client(self, tables) && drop_tables(tables);
 
     if (tables != NULL) {
         done(tables);
@@ -293,8 +260,7 @@ thread_job_forget(thread_job_t *self)
     return good;
 }
 
-void
-thread_job_drop(thread_job_t *self)
+void thread_job_drop(thread_job_t *self)
 {
     self->last = 0;
     join_all(self);

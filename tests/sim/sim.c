@@ -8,15 +8,13 @@
 
 #include "base/text.h"
 
-static int
-usage(void)
+static int usage(void)
 {
     (void)fputs("usage: sim --seed N [--seeds COUNT] [--verbose]\n", stderr);
     return 2;
 }
 
-int
-main(int argc, char **argv)
+int main(int argc, char **argv)
 {
     uint64_t seed = 1;
     uint64_t n_seeds = 1;

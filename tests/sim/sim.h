@@ -138,9 +138,9 @@ typedef struct sim_client {
     size_t n_links;
     struct sim_packet *late[SIM_LATE_MAX]; /* held; the first ones it sent */
     size_t n_late;
-    uint64_t digest;    /* of all bits pulled, in script order */
-    ps_filter_t filter; /* of its requests */
-    ps_coder_t *coder;  /* owned; NULL: it filters nothing */
+    uint64_t digest;                      /* of all bits pulled, in script order */
+    ps_filter_t filter;                   /* of its requests */
+    ps_coder_t *coder;                    /* owned; NULL: it filters nothing */
     ps_key_cache_t *lists[SIM_LINKS_MAX]; /* owned; that the shard was sent */
     uint32_t misses[SIM_LINKS_MAX];       /* lists it did not know any more */
 } sim_client_t;
@@ -225,7 +225,7 @@ typedef struct sim {
     ps_route_t routes[SIM_PARTITIONS_MAX];
     uint64_t lsn[SIM_PARTITIONS_MAX];
     uint64_t seqs[SIM_PARTITIONS_MAX][SIM_CLIENTS_MAX]; /* the last one */
-    sim_conn_t *conns; /* owned; connection i + 1 */
+    sim_conn_t *conns;                                  /* owned; connection i + 1 */
     size_t n_conns;
     size_t conns_capacity;
     ps_job_t job;                  /* as the registry has it */
@@ -255,10 +255,7 @@ typedef struct sim_result {
 } sim_result_t;
 
 /* Runs one world. trace may be NULL. */
-void sim_run(uint64_t workload_seed,
-             uint64_t weather_seed,
-             FILE *trace,
-             sim_result_t *ret_result);
+void sim_run(uint64_t workload_seed, uint64_t weather_seed, FILE *trace, sim_result_t *ret_result);
 
 /* Runs n seeds from `first` on: each once, and once more in other weather where
  * the bits must be the same. The number of the first seed that fails, with its
@@ -270,8 +267,7 @@ void PSD_PRINTF(2, 3) sim_fail(sim_t *sim, const char *format, ...);
 void PSD_PRINTF(2, 3) sim_trace(sim_t *sim, const char *format, ...);
 /* Stops the program: a mistake of the simulator itself. */
 _Noreturn void sim_stop(const char *what);
-static inline void
-sim_need(bool condition, const char *what)
+static inline void sim_need(bool condition, const char *what)
 {
     if (!condition) {
         sim_stop(what);
@@ -281,22 +277,16 @@ sim_need(bool condition, const char *what)
 /* sim_script.c */
 void sim_plan_make(uint64_t seed, sim_plan_t *ret_plan);
 void sim_weather_make(uint64_t seed, sim_weather_t *ret_weather);
-void
-sim_script_make(const sim_plan_t *plan, uint64_t seed, sim_client_t *client);
+void sim_script_make(const sim_plan_t *plan, uint64_t seed, sim_client_t *client);
 uint32_t sim_partition_of(const sim_plan_t *plan, uint32_t row);
 
 /* sim_net.c */
-sim_event_t *
-sim_at(sim_t *sim, uint64_t at_ms, sim_event_kind_t kind, uint64_t a);
+sim_event_t *sim_at(sim_t *sim, uint64_t at_ms, sim_event_kind_t kind, uint64_t a);
 bool sim_next(sim_t *sim, sim_event_t *ret_event);
 uint64_t sim_conn_new(sim_t *sim, uint32_t client, uint64_t link);
 sim_conn_t *sim_conn(sim_t *sim, uint64_t conn);
-void sim_send(sim_t *sim,
-              uint64_t conn,
-              bool to_shard,
-              const ps_message_t *message,
-              const ps_payload_t *payload,
-              uint32_t chunk_bytes);
+void sim_send(sim_t *sim, uint64_t conn, bool to_shard, const ps_message_t *message,
+              const ps_payload_t *payload, uint32_t chunk_bytes);
 /* Sends what waits for its batch. */
 void sim_flush(sim_t *sim, uint64_t conn, bool to_shard);
 /* Decodes and hands on each message of the packet. */
@@ -332,18 +322,12 @@ void sim_lanes_done(sim_t *sim);
 void sim_filter_choose(sim_t *sim, sim_client_t *client);
 void sim_filter_done(sim_client_t *client);
 /* Sends a message of the session, a request through the client's filter. */
-void sim_filter_send(sim_t *sim,
-                     sim_client_t *client,
-                     uint64_t link,
-                     const ps_message_t *plain,
+void sim_filter_send(sim_t *sim, sim_client_t *client, uint64_t link, const ps_message_t *plain,
                      ps_payload_t *payload);
 /* Makes a coded answer plain, and learns what the shard has forgotten. The
  * payload as the session is to have it; the caller destroys it. */
-ps_payload_t *sim_filter_received(sim_t *sim,
-                                  sim_client_t *client,
-                                  uint64_t link,
-                                  ps_message_t *message,
-                                  ps_payload_t *payload);
+ps_payload_t *sim_filter_received(sim_t *sim, sim_client_t *client, uint64_t link,
+                                  ps_message_t *message, ps_payload_t *payload);
 
 /* sim_node.c */
 void sim_node_start(sim_t *sim);
@@ -357,10 +341,7 @@ void sim_node_print_waiting(sim_t *sim, char *text, size_t size);
 
 /* sim_client.c */
 void sim_client_start(sim_t *sim, uint32_t client, uint64_t clock);
-void sim_client_received(sim_t *sim,
-                         uint32_t client,
-                         uint64_t link,
-                         const ps_message_t *message,
+void sim_client_received(sim_t *sim, uint32_t client, uint64_t link, const ps_message_t *message,
                          ps_payload_t *payload);
 void sim_client_tick(sim_t *sim, uint32_t client);
 void sim_client_relinked(sim_t *sim, uint32_t client, uint64_t link);
@@ -370,9 +351,7 @@ void sim_client_kill(sim_t *sim, uint32_t client);
 /* sim_copy.c */
 /* A copy of shard args->shard, which has the table. */
 void sim_copy_start(sim_t *sim, const ps_shard_args_t *args, ps_event_t *table);
-void sim_copy_record(sim_t *sim,
-                     uint32_t shard,
-                     const ps_record_t *record,
+void sim_copy_record(sim_t *sim, uint32_t shard, const ps_record_t *record,
                      const ps_payload_t *payload);
 /* Every copy has the same rows, windows and gates as its shard. */
 void sim_copy_check(sim_t *sim);
@@ -380,30 +359,21 @@ void sim_copy_done(sim_t *sim);
 
 /* sim_slice.c */
 /* The slice and the bytes of one operation; the caller destroys them. */
-ps_payload_t *sim_slice_make(const sim_t *sim,
-                             const sim_client_t *client,
-                             const sim_step_t *step,
+ps_payload_t *sim_slice_make(const sim_t *sim, const sim_client_t *client, const sim_step_t *step,
                              ps_slice_t *ret_slice);
 
 /* A push of any kind. */
-static inline bool
-sim_is_push(sim_step_kind_t kind)
+static inline bool sim_is_push(sim_step_kind_t kind)
 {
     return kind == SIM_PUSH || kind == SIM_PUSHPULL || kind == SIM_SCALE;
 }
 
 /* sim_check.c */
 /* What operation `at` of the client, a SUM, was told. */
-void sim_check_sum(sim_t *sim,
-                   sim_client_t *client,
-                   size_t at,
-                   const ps_message_t *message,
+void sim_check_sum(sim_t *sim, sim_client_t *client, size_t at, const ps_message_t *message,
                    const ps_payload_t *payload);
 /* What operation `at` of the client, a pull or pushpull, saw. */
-void sim_check_values(sim_t *sim,
-                      sim_client_t *client,
-                      size_t at,
-                      const ps_message_t *message,
+void sim_check_values(sim_t *sim, sim_client_t *client, size_t at, const ps_message_t *message,
                       const ps_payload_t *payload);
 void sim_check_record(sim_t *sim, uint32_t shard, const ps_record_t *record);
 #endif

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "sim_alike.h"
 
-static bool
-has_same_windows(const ps_partition_t *one, const ps_partition_t *other)
+static bool has_same_windows(const ps_partition_t *one, const ps_partition_t *other)
 {
     size_t at = 0;
     uint64_t session = 0;
@@ -14,16 +13,14 @@ has_same_windows(const ps_partition_t *one, const ps_partition_t *other)
         bool is_new = mine->next == 1; /* nothing of it is in the log */
 
         if (!is_new && (theirs == NULL || mine->next != theirs->next ||
-                        mine->n_refusals != theirs->n_refusals ||
-                        mine->unsure != theirs->unsure)) {
+                        mine->n_refusals != theirs->n_refusals || mine->unsure != theirs->unsure)) {
             return false;
         }
     }
     return ps_session_set_equal(&one->retired, &other->retired);
 }
 
-static bool
-has_same_gates(const ps_partition_t *one, const ps_partition_t *other)
+static bool has_same_gates(const ps_partition_t *one, const ps_partition_t *other)
 {
     if (one->n_jobs != other->n_jobs) {
         return false;
@@ -34,8 +31,7 @@ has_same_gates(const ps_partition_t *one, const ps_partition_t *other)
         size_t n = ps_gate_n_workers(mine->gate);
         uint32_t worker = 0;
 
-        if (n != ps_gate_n_workers(theirs->gate) ||
-            mine->applied != theirs->applied ||
+        if (n != ps_gate_n_workers(theirs->gate) || mine->applied != theirs->applied ||
             mine->open.n_pushes != theirs->open.n_pushes ||
             ps_gate_closed(mine->gate) != ps_gate_closed(theirs->gate)) {
             return false;
@@ -50,8 +46,7 @@ has_same_gates(const ps_partition_t *one, const ps_partition_t *other)
     return true;
 }
 
-const char *
-sim_difference(const ps_partition_t *one, const ps_partition_t *other)
+const char *sim_difference(const ps_partition_t *one, const ps_partition_t *other)
 {
     if (one->lsn != other->lsn) {
         return "records";

@@ -11,6 +11,5 @@
 #include "protocol/partition.h"
 
 /* What differs, in a word; NULL: nothing. */
-const char *sim_difference(const ps_partition_t *one,
-                           const ps_partition_t *other);
+const char *sim_difference(const ps_partition_t *one, const ps_partition_t *other);
 #endif

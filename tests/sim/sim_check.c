@@ -21,15 +21,13 @@ typedef struct seen {
     ps_buffer_t values; /* owned; in one piece */
 } seen_t;
 
-static const uint8_t *
-value_at(const seen_t *seen, size_t i)
+static const uint8_t *value_at(const seen_t *seen, size_t i)
 {
     return seen->values.data + i * ps_type_size(seen->slice.type);
 }
 
 /* The bytes of one cell; NULL where a sparse row has no entry. */
-static const uint8_t *
-cell(const seen_t *seen, uint32_t row, uint32_t col)
+static const uint8_t *cell(const seen_t *seen, uint32_t row, uint32_t col)
 {
     size_t entry = 0;
     uint32_t count = 0;
@@ -42,16 +40,14 @@ cell(const seen_t *seen, uint32_t row, uint32_t col)
     }
     count = ps_load_u32(seen->payload->index.data + (size_t)4 * row);
     for (size_t i = entry; i < entry + count; i++) {
-        if (ps_load_u32(seen->payload->index.data +
-                        4 * (seen->slice.n_rows + i)) == col) {
+        if (ps_load_u32(seen->payload->index.data + 4 * (seen->slice.n_rows + i)) == col) {
             return value_at(seen, i);
         }
     }
     return NULL;
 }
 
-static int64_t
-number_at(const seen_t *seen, uint32_t row, uint32_t col)
+static int64_t number_at(const seen_t *seen, uint32_t row, uint32_t col)
 {
     const uint8_t *at = cell(seen, row, col);
 
@@ -61,15 +57,13 @@ number_at(const seen_t *seen, uint32_t row, uint32_t col)
     return seen->slice.type == PS_TYPE_I32 ? ps_load_i32(at) : ps_load_i64(at);
 }
 
-static bool
-is_delta(const sim_op_t *op)
+static bool is_delta(const sim_op_t *op)
 {
     return sim_is_push(op->step.kind) && !op->step.bad;
 }
 
 /* Which of its rows a push changes; n_rows: it does not change this one. */
-static uint32_t
-place_of(const sim_op_t *op, uint32_t row)
+static uint32_t place_of(const sim_op_t *op, uint32_t row)
 {
     uint32_t i = 0;
 
@@ -80,8 +74,7 @@ place_of(const sim_op_t *op, uint32_t row)
 }
 
 /* What a cell of the pusher's own column is behind a push. */
-static int64_t
-behind(const sim_op_t *op, uint32_t row, int64_t value)
+static int64_t behind(const sim_op_t *op, uint32_t row, int64_t value)
 {
     uint32_t i = place_of(op, row);
 
@@ -92,13 +85,11 @@ behind(const sim_op_t *op, uint32_t row, int64_t value)
 }
 
 /* What a push adds to a row's shared column; 0: nothing. */
-static int64_t
-shared_delta_of(const sim_op_t *op, uint32_t row)
+static int64_t shared_delta_of(const sim_op_t *op, uint32_t row)
 {
     uint32_t i = place_of(op, row);
 
-    return i == op->step.n_rows || op->step.kind == SIM_SCALE ||
-                   op->step.layout == 3
+    return i == op->step.n_rows || op->step.kind == SIM_SCALE || op->step.layout == 3
                ? 0
                : op->step.deltas[i];
 }
@@ -111,8 +102,7 @@ typedef struct bound {
 } bound_t;
 
 /* Operations of the clocks 1 … clock: those made when fewer were finished. */
-static size_t
-ops_of_clocks(const sim_client_t *client, uint64_t clock)
+static size_t ops_of_clocks(const sim_client_t *client, uint64_t clock)
 {
     size_t n = 0;
 
@@ -123,8 +113,7 @@ ops_of_clocks(const sim_client_t *client, uint64_t clock)
 }
 
 /* Up to the last acknowledged push into that row. */
-static size_t
-ops_acknowledged(const sim_client_t *client, uint32_t row)
+static size_t ops_acknowledged(const sim_client_t *client, uint32_t row)
 {
     size_t n = 0;
 
@@ -138,12 +127,8 @@ ops_acknowledged(const sim_client_t *client, uint32_t row)
     return n;
 }
 
-static bound_t
-bound_of(const sim_t *sim,
-         const sim_client_t *reader,
-         size_t at,
-         const sim_client_t *writer,
-         uint32_t row)
+static bound_t bound_of(const sim_t *sim, const sim_client_t *reader, size_t at,
+                        const sim_client_t *writer, uint32_t row)
 {
     const sim_op_t *op = &reader->ops[at];
     int32_t delay = sim->plan.max_delay;
@@ -151,8 +136,7 @@ bound_of(const sim_t *sim,
 
     if (reader->reader) {
         bound.promise = "W1";
-        bound.least =
-            writer->killed ? ops_acknowledged(writer, row) : writer->n_ops;
+        bound.least = writer->killed ? ops_acknowledged(writer, row) : writer->n_ops;
     } else if (delay == 0) {
         bound.promise = "C2";
         if (!writer->killed) {
@@ -168,13 +152,8 @@ bound_of(const sim_t *sim,
     return bound;
 }
 
-static void
-check_cell(sim_t *sim,
-           const sim_client_t *reader,
-           size_t at,
-           const sim_client_t *writer,
-           uint32_t row,
-           int64_t value)
+static void check_cell(sim_t *sim, const sim_client_t *reader, size_t at,
+                       const sim_client_t *writer, uint32_t row, int64_t value)
 {
     bound_t bound = bound_of(sim, reader, at, writer, row);
     int64_t now = 0;
@@ -198,16 +177,14 @@ check_cell(sim_t *sim,
                  "%s: client %u op %zu (clock %llu, max_delay %d) sees %lld in "
                  "row %u of client %u: its operations up to %zu; "
                  "promised %zu .. %zu",
-                 bound.promise, reader->number, at + 1,
-                 (unsigned long long)reader->ops[at].clock, sim->plan.max_delay,
-                 (long long)value, row, writer->number, last, bound.least,
+                 bound.promise, reader->number, at + 1, (unsigned long long)reader->ops[at].clock,
+                 sim->plan.max_delay, (long long)value, row, writer->number, last, bound.least,
                  bound.most);
     }
 }
 
 /* The column that all push into: only its end is known. */
-static void
-check_shared(sim_t *sim, uint32_t row, int64_t value)
+static void check_shared(sim_t *sim, uint32_t row, int64_t value)
 {
     int64_t least = 0;
     int64_t most = 0;
@@ -233,30 +210,20 @@ check_shared(sim_t *sim, uint32_t row, int64_t value)
 
 /* Takes the bits of a row into the client's digest, whatever the order in
  * which answers came. */
-static void
-digest_row(sim_client_t *client,
-           const seen_t *seen,
-           const sim_op_t *op,
-           uint32_t row)
+static void digest_row(sim_client_t *client, const seen_t *seen, const sim_op_t *op, uint32_t row)
 {
     for (uint32_t col = 0; col <= seen->sim->plan.n_clients; col++) {
         const uint8_t *at = cell(seen, row, col);
         uint64_t about[4] = {client->number, op->line, op->step.rows[row], col};
 
         if (at != NULL) {
-            client->digest +=
-                ps_hash_bytes(at, ps_type_size(seen->slice.type),
-                              ps_hash_bytes(about, sizeof about, 0));
+            client->digest += ps_hash_bytes(at, ps_type_size(seen->slice.type),
+                                            ps_hash_bytes(about, sizeof about, 0));
         }
     }
 }
 
-static void
-check_row(sim_t *sim,
-          sim_client_t *client,
-          size_t at,
-          const seen_t *seen,
-          uint32_t row)
+static void check_row(sim_t *sim, sim_client_t *client, size_t at, const seen_t *seen, uint32_t row)
 {
     const sim_op_t *op = &client->ops[at];
 
@@ -265,21 +232,15 @@ check_row(sim_t *sim,
         return; /* its bits are compared with another run's */
     }
     for (uint32_t i = 0; i < sim->plan.n_clients; i++) {
-        check_cell(sim, client, at, &sim->clients[i], op->step.rows[row],
-                   number_at(seen, row, i));
+        check_cell(sim, client, at, &sim->clients[i], op->step.rows[row], number_at(seen, row, i));
     }
     if (client->reader) {
-        check_shared(sim, op->step.rows[row],
-                     number_at(seen, row, sim->plan.n_clients));
+        check_shared(sim, op->step.rows[row], number_at(seen, row, sim->plan.n_clients));
     }
 }
 
-void
-sim_check_values(sim_t *sim,
-                 sim_client_t *client,
-                 size_t at,
-                 const ps_message_t *message,
-                 const ps_payload_t *payload)
+void sim_check_values(sim_t *sim, sim_client_t *client, size_t at, const ps_message_t *message,
+                      const ps_payload_t *payload)
 {
     seen_t seen = {.sim = sim, .payload = payload};
 
@@ -291,14 +252,11 @@ sim_check_values(sim_t *sim,
         return;
     }
     for (size_t i = 0; i < payload->n_spans; i++) {
-        sim_need(ps_buffer_append(&seen.values, payload->spans[i].data,
-                                  payload->spans[i].size),
+        sim_need(ps_buffer_append(&seen.values, payload->spans[i].data, payload->spans[i].size),
                  "memory for values");
     }
-    if (seen.values.size !=
-            seen.slice.n_values * ps_type_size(seen.slice.type) ||
-        (seen.slice.layout == PS_LAYOUT_DENSE &&
-         seen.slice.n_cols != sim->plan.n_clients + 1)) {
+    if (seen.values.size != seen.slice.n_values * ps_type_size(seen.slice.type) ||
+        (seen.slice.layout == PS_LAYOUT_DENSE && seen.slice.n_cols != sim->plan.n_clients + 1)) {
         sim_fail(sim, "VALUES of another shape than was asked for");
     }
     for (uint32_t i = 0; i < seen.slice.n_rows && !sim->failed; i++) {
@@ -309,8 +267,7 @@ sim_check_values(sim_t *sim,
 
 /* The sum of the client's own column over the rows of the operation, behind its
  * first n operations. */
-static int64_t
-sum_behind(const sim_client_t *client, const sim_op_t *op, size_t n)
+static int64_t sum_behind(const sim_client_t *client, const sim_op_t *op, size_t n)
 {
     int64_t sum = 0;
 
@@ -325,12 +282,8 @@ sum_behind(const sim_client_t *client, const sim_op_t *op, size_t n)
     return sum;
 }
 
-void
-sim_check_sum(sim_t *sim,
-              sim_client_t *client,
-              size_t at,
-              const ps_message_t *message,
-              const ps_payload_t *payload)
+void sim_check_sum(sim_t *sim, sim_client_t *client, size_t at, const ps_message_t *message,
+                   const ps_payload_t *payload)
 {
     const sim_op_t *op = &client->ops[at];
     bound_t bound = bound_of(sim, client, at, client, op->step.rows[0]);
@@ -338,14 +291,14 @@ sim_check_sum(sim_t *sim,
     double number = 0;
 
     sim->n_pulls_checked++;
-    if (message->values.type != PS_TYPE_F64 || payload == NULL ||
-        payload->n_spans != 1 || payload->spans[0].size != sizeof number) {
+    if (message->values.type != PS_TYPE_F64 || payload == NULL || payload->n_spans != 1 ||
+        payload->spans[0].size != sizeof number) {
         sim_fail(sim, "a SUM that is not one number");
         return;
     }
     number = ps_load_f64(payload->spans[0].data);
-    client->digest += ps_hash_bytes(payload->spans[0].data, sizeof number,
-                                    ps_hash_bytes(about, sizeof about, 1));
+    client->digest +=
+        ps_hash_bytes(payload->spans[0].data, sizeof number, ps_hash_bytes(about, sizeof about, 1));
     if (sim->plan.spec.type == PS_TYPE_F32) {
         return;
     }
@@ -357,40 +310,35 @@ sim_check_sum(sim_t *sim,
     sim_fail(sim,
              "%s: client %u op %zu is told a sum of %.0f; promised: behind its "
              "operations %zu .. %zu",
-             bound.promise, client->number, at + 1, number, bound.least,
-             bound.most);
+             bound.promise, client->number, at + 1, number, bound.least, bound.most);
 }
 
-void
-sim_check_record(sim_t *sim, uint32_t shard, const ps_record_t *record)
+void sim_check_record(sim_t *sim, uint32_t shard, const ps_record_t *record)
 {
     uint64_t *lsn = &sim->lsn[record->partition];
     uint64_t *last = NULL;
 
     if (sim->routes[record->partition].shard != shard) {
-        sim_fail(sim, "partition %u changes at shard %u, where it is not",
-                 record->partition, shard);
+        sim_fail(sim, "partition %u changes at shard %u, where it is not", record->partition,
+                 shard);
     }
     if (record->lsn != *lsn + 1) {
-        sim_fail(sim, "log: partition %u goes from %llu to %llu",
-                 record->partition, (unsigned long long)*lsn,
-                 (unsigned long long)record->lsn);
+        sim_fail(sim, "log: partition %u goes from %llu to %llu", record->partition,
+                 (unsigned long long)*lsn, (unsigned long long)record->lsn);
     }
     *lsn = record->lsn;
     if (record->kind != PS_RECORD_PUSH && record->kind != PS_RECORD_MARK &&
         record->kind != PS_RECORD_REFUSAL) {
         return;
     }
-    sim_need(record->session >= 1 && record->session <= SIM_CLIENTS_MAX,
-             "a session that exists");
+    sim_need(record->session >= 1 && record->session <= SIM_CLIENTS_MAX, "a session that exists");
     last = &sim->seqs[record->partition][record->session - 1];
     if (record->seq != *last + 1) {
         sim_fail(sim,
                  "W3: partition %u takes seq %llu of session %llu after "
                  "%llu",
                  record->partition, (unsigned long long)record->seq,
-                 (unsigned long long)record->session,
-                 (unsigned long long)*last);
+                 (unsigned long long)record->session, (unsigned long long)*last);
     }
     *last = record->seq;
 }

@@ -12,37 +12,34 @@
     40 /* every other client sends what is larger by another \
           connection; nothing is large enough for the rest */
 
-static void
-plan_step(sim_t *sim, sim_client_t *client)
+static void plan_step(sim_t *sim, sim_client_t *client)
 {
     if (!client->planned && !client->killed && !client->finished) {
         client->planned = true;
-        sim_at(sim, sim->now_ms + 1 + ps_rng_below(&sim->net, THINK_MS),
-               SIM_EVENT_STEP, client->number);
+        sim_at(sim, sim->now_ms + 1 + ps_rng_below(&sim->net, THINK_MS), SIM_EVENT_STEP,
+               client->number);
     }
 }
 
-static void
-plan_tick(sim_t *sim, sim_client_t *client)
+static void plan_tick(sim_t *sim, sim_client_t *client)
 {
     uint64_t at_ms = ps_session_deadline(client->session);
 
     if (at_ms < client->wake_ms) {
         client->wake_ms = at_ms;
-        sim_at(sim, at_ms > sim->now_ms ? at_ms : sim->now_ms,
-               SIM_EVENT_CLIENT_TICK, client->number);
+        sim_at(sim, at_ms > sim->now_ms ? at_ms : sim->now_ms, SIM_EVENT_CLIENT_TICK,
+               client->number);
     }
 }
 
 /* Asks for what a pull did not get, as a new operation. */
-static void
-ask_again(sim_t *sim, sim_client_t *client, const sim_op_t *op, size_t n_done)
+static void ask_again(sim_t *sim, sim_client_t *client, const sim_op_t *op, size_t n_done)
 {
     sim_op_t *again = NULL;
 
-    sim_need(ps_grow(&client->redo, &client->redo_capacity, client->n_redo + 1,
-                     sizeof *client->redo),
-             "memory for an operation");
+    sim_need(
+        ps_grow(&client->redo, &client->redo_capacity, client->n_redo + 1, sizeof *client->redo),
+        "memory for an operation");
     again = &client->redo[client->n_redo++];
     *again = *op;
     again->step.kind = op->step.kind == SIM_SUM ? SIM_SUM : SIM_PULL;
@@ -52,36 +49,26 @@ ask_again(sim_t *sim, sim_client_t *client, const sim_op_t *op, size_t n_done)
     plan_step(sim, client);
 }
 
-static void
-end_refused(sim_t *sim,
-            sim_client_t *client,
-            sim_op_t *op,
-            const ps_msg_refused_t *refused)
+static void end_refused(sim_t *sim, sim_client_t *client, sim_op_t *op,
+                        const ps_msg_refused_t *refused)
 {
     op->status = (psd_status_t)refused->status;
     if (refused->text[0] == '\0') {
-        sim_fail(sim, "A4: client %u: a refusal without a reason",
-                 client->number);
+        sim_fail(sim, "A4: client %u: a refusal without a reason", client->number);
     }
     if (op->step.bad && op->status == PSD_RANGE) {
         return;
     }
-    if (!sim_is_push(op->step.kind) && op->status == PSD_DEADLINE &&
-        op->step.timeout_ms > 0) {
+    if (!sim_is_push(op->step.kind) && op->status == PSD_DEADLINE && op->step.timeout_ms > 0) {
         ask_again(sim, client, op, 0);
         return;
     }
-    sim_fail(sim, "client %u: operation in clock %llu was refused: %s %s",
-             client->number, (unsigned long long)op->clock,
-             psd_status_name(op->status), refused->text);
+    sim_fail(sim, "client %u: operation in clock %llu was refused: %s %s", client->number,
+             (unsigned long long)op->clock, psd_status_name(op->status), refused->text);
 }
 
-static void
-end_op(sim_t *sim,
-       sim_client_t *client,
-       uint64_t number,
-       const ps_message_t *message,
-       const ps_payload_t *payload)
+static void end_op(sim_t *sim, sim_client_t *client, uint64_t number, const ps_message_t *message,
+                   const ps_payload_t *payload)
 {
     sim_op_t *op = NULL;
 
@@ -92,8 +79,8 @@ end_op(sim_t *sim,
                  (unsigned long long)number);
         return;
     }
-    sim_trace(sim, "  client %u: op %llu ends as %s", client->number,
-              (unsigned long long)number, ps_kind_name(message->kind));
+    sim_trace(sim, "  client %u: op %llu ends as %s", client->number, (unsigned long long)number,
+              ps_kind_name(message->kind));
     op->done = true;
     op->status = PSD_OK;
     client->n_open--;
@@ -102,10 +89,8 @@ end_op(sim_t *sim,
     } else if (op->step.bad) {
         sim_fail(sim, "client %u: a bad push was taken", client->number);
     } else if (message->kind == PS_KIND_VALUES) {
-        if (message->values.n_done == 0 ||
-            message->values.n_done > op->step.n_rows) {
-            sim_fail(sim, "VALUES of %llu rows",
-                     (unsigned long long)message->values.n_done);
+        if (message->values.n_done == 0 || message->values.n_done > op->step.n_rows) {
+            sim_fail(sim, "VALUES of %llu rows", (unsigned long long)message->values.n_done);
             return;
         }
         if (op->step.kind == SIM_SUM) {
@@ -120,8 +105,7 @@ end_op(sim_t *sim,
     plan_step(sim, client);
 }
 
-static void
-perform(sim_t *sim, sim_client_t *client, const ps_outbox_t *outbox)
+static void perform(sim_t *sim, sim_client_t *client, const ps_outbox_t *outbox)
 {
     const char *why = "";
 
@@ -129,17 +113,14 @@ perform(sim_t *sim, sim_client_t *client, const ps_outbox_t *outbox)
         const ps_effect_t *effect = &outbox->effects[i];
 
         if (effect->kind == PS_EFFECT_OPEN) {
-            sim_need(effect->to == client->n_links &&
-                         effect->to < SIM_LINKS_MAX,
-                     "links in order");
+            sim_need(effect->to == client->n_links && effect->to < SIM_LINKS_MAX, "links in order");
             client->n_links++;
             (void)sim_conn_new(sim, client->number, effect->to);
             if (!ps_session_link_is_bulk(client->session, effect->to)) {
                 ps_session_allow_bulk(client->session, effect->to);
             }
         } else if (effect->kind == PS_EFFECT_SEND) {
-            sim_filter_send(sim, client, effect->to, &effect->message,
-                            effect->payload);
+            sim_filter_send(sim, client, effect->to, &effect->message, effect->payload);
         } else if (effect->kind == PS_EFFECT_DONE) {
             end_op(sim, client, effect->to, &effect->message, effect->payload);
         }
@@ -150,8 +131,7 @@ perform(sim_t *sim, sim_client_t *client, const ps_outbox_t *outbox)
     plan_tick(sim, client);
 }
 
-static const char *
-kind_name(sim_step_kind_t kind)
+static const char *kind_name(sim_step_kind_t kind)
 {
     static const char *const names[] = {"",     "push", "pushpull", "pull",
                                         "mark", "wait", "scale",    "sum"};
@@ -159,8 +139,7 @@ kind_name(sim_step_kind_t kind)
     return names[kind];
 }
 
-static void
-set_op(sim_step_kind_t kind, ps_op_start_t *start)
+static void set_op(sim_step_kind_t kind, ps_op_start_t *start)
 {
     const double two = 2;
 
@@ -173,17 +152,12 @@ set_op(sim_step_kind_t kind, ps_op_start_t *start)
 }
 
 /* Starts one operation and writes it into the ledger. */
-static void
-start_op(sim_t *sim,
-         sim_client_t *client,
-         const sim_step_t *step,
-         uint32_t partition,
-         size_t line)
+static void start_op(sim_t *sim, sim_client_t *client, const sim_step_t *step, uint32_t partition,
+                     size_t line)
 {
     PSD_AUTO(ps_outbox_done) ps_outbox_t outbox = {0};
     PSD_AUTO(ps_payload_destroy) ps_payload_t *payload = NULL;
-    ps_op_start_t start = {
-        .kind = PS_KIND_MARK, .table = SIM_TABLE, .partition = partition};
+    ps_op_start_t start = {.kind = PS_KIND_MARK, .table = SIM_TABLE, .partition = partition};
     uint64_t number = 0;
     psd_status_t rc;
 
@@ -194,19 +168,15 @@ start_op(sim_t *sim,
                                         .joins = client->life,
                                         .clock = client->clock};
     }
-    sim_need(ps_grow(&client->ops, &client->ops_capacity, client->n_ops + 1,
-                     sizeof *client->ops),
+    sim_need(ps_grow(&client->ops, &client->ops_capacity, client->n_ops + 1, sizeof *client->ops),
              "memory for an operation");
-    client->ops[client->n_ops] = (sim_op_t){.step = *step,
-                                            .partition = partition,
-                                            .clock = client->clock,
-                                            .line = line};
+    client->ops[client->n_ops] =
+        (sim_op_t){.step = *step, .partition = partition, .clock = client->clock, .line = line};
     client->n_ops++;
     client->n_open++;
-    sim_trace(sim,
-              "client %u (worker %u, clock %llu): op %zu, %s to partition %u",
-              client->number, client->worker, (unsigned long long)client->clock,
-              client->n_ops, kind_name(step->kind), partition);
+    sim_trace(sim, "client %u (worker %u, clock %llu): op %zu, %s to partition %u", client->number,
+              client->worker, (unsigned long long)client->clock, client->n_ops,
+              kind_name(step->kind), partition);
     if (step->kind != SIM_MARK) {
         payload = sim_slice_make(sim, client, step, &start.slice);
         start.payload = payload;
@@ -216,20 +186,15 @@ start_op(sim_t *sim,
         start.timeout_ms = sim_is_push(step->kind) ? 0 : step->timeout_ms;
         set_op(step->kind, &start);
     }
-    rc = ps_session_start(client->session, sim->now_ms, &start, &outbox,
-                          &number, NULL);
-    sim_need(rc == PSD_OK && number == client->n_ops,
-             "an operation that starts");
+    rc = ps_session_start(client->session, sim->now_ms, &start, &outbox, &number, NULL);
+    sim_need(rc == PSD_OK && number == client->n_ops, "an operation that starts");
     perform(sim, client, &outbox);
 }
 
 /* Cuts a line of the script by partitions, as lib/client does. A bit of the
  * result for each that was asked; no mark goes to those in `not_to`. */
-static uint32_t
-start_line(sim_t *sim,
-           sim_client_t *client,
-           const sim_step_t *step,
-           uint32_t not_to)
+static uint32_t start_line(sim_t *sim, sim_client_t *client, const sim_step_t *step,
+                           uint32_t not_to)
 {
     uint32_t asked = 0;
 
@@ -244,8 +209,7 @@ start_line(sim_t *sim,
                 part.deltas[part.n_rows++] = step->deltas[i];
             }
         }
-        if (part.n_rows > 0 ||
-            (step->kind == SIM_MARK && (not_to >> p & 1) == 0)) {
+        if (part.n_rows > 0 || (step->kind == SIM_MARK && (not_to >> p & 1) == 0)) {
             start_op(sim, client, &part, p, client->at);
             asked |= UINT32_C(1) << p;
         }
@@ -254,19 +218,17 @@ start_line(sim_t *sim,
 }
 
 /* The last push of a clock may be its mark, too. */
-static bool
-ends_clock(const sim_client_t *client)
+static bool ends_clock(const sim_client_t *client)
 {
     const sim_step_t *step = &client->script[client->at];
 
-    return (step->kind == SIM_PUSH || step->kind == SIM_SCALE) &&
-           !client->reader && client->at + 1 < client->n_steps &&
-           step[1].kind == SIM_MARK && (client->number + client->at) % 2 == 0;
+    return (step->kind == SIM_PUSH || step->kind == SIM_SCALE) && !client->reader &&
+           client->at + 1 < client->n_steps && step[1].kind == SIM_MARK &&
+           (client->number + client->at) % 2 == 0;
 }
 
 /* A line, or two that are one. */
-static void
-do_line(sim_t *sim, sim_client_t *client)
+static void do_line(sim_t *sim, sim_client_t *client)
 {
     sim_step_t step = client->script[client->at];
     uint32_t marked = 0;
@@ -284,11 +246,9 @@ do_line(sim_t *sim, sim_client_t *client)
 }
 
 /* All of it has ended. */
-static void
-say_bye(sim_t *sim, sim_client_t *client)
+static void say_bye(sim_t *sim, sim_client_t *client)
 {
-    const ps_message_t bye = {.kind = PS_KIND_BYE,
-                              .bye = {.session = client->number + 1}};
+    const ps_message_t bye = {.kind = PS_KIND_BYE, .bye = {.session = client->number + 1}};
 
     sim_trace(sim, "client %u says BYE", client->number);
     for (size_t i = 0; i < client->n_links; i++) {
@@ -298,8 +258,7 @@ say_bye(sim_t *sim, sim_client_t *client)
     ps_session_destroy(&client->session);
 }
 
-void
-sim_client_step(sim_t *sim, uint32_t number)
+void sim_client_step(sim_t *sim, uint32_t number)
 {
     sim_client_t *client = &sim->clients[number];
 
@@ -332,8 +291,7 @@ sim_client_step(sim_t *sim, uint32_t number)
 }
 
 /* Some clients begin with a map that is old: another shard, a lower epoch. */
-static void
-learn_routes(sim_t *sim, sim_client_t *client)
+static void learn_routes(sim_t *sim, sim_client_t *client)
 {
     ps_route_t routes[SIM_PARTITIONS_MAX];
     uint32_t n = sim->plan.spec.n_partitions;
@@ -346,13 +304,10 @@ learn_routes(sim_t *sim, sim_client_t *client)
         (void)snprintf(routes[i].tcp, sizeof routes[i].tcp, "tcp://node:%u",
                        1000 + routes[i].shard);
     }
-    sim_need(ps_session_routes(client->session, SIM_TABLE, routes, n, NULL) ==
-                 PSD_OK,
-             "routes");
+    sim_need(ps_session_routes(client->session, SIM_TABLE, routes, n, NULL) == PSD_OK, "routes");
 }
 
-void
-sim_client_start(sim_t *sim, uint32_t number, uint64_t clock)
+void sim_client_start(sim_t *sim, uint32_t number, uint64_t clock)
 {
     sim_client_t *client = &sim->clients[number];
     ps_session_args_t args = {.cluster = sim->plan.shard.cluster,
@@ -362,29 +317,23 @@ sim_client_start(sim_t *sim, uint32_t number, uint64_t clock)
                               .resend_ms = sim->plan.resend_ms};
 
     args.client.bytes[0] = (uint8_t)(number + 1);
-    sim_need(ps_session_new(&args, &client->session, NULL) == PSD_OK,
-             "memory for a session");
+    sim_need(ps_session_new(&args, &client->session, NULL) == PSD_OK, "memory for a session");
     client->running = true;
     client->wake_ms = UINT64_MAX;
     client->clock = clock;
     sim_filter_choose(sim, client);
     learn_routes(sim, client);
     /* A worker that starts later has that many clocks less to do. */
-    for (uint64_t passed = 0; passed < clock && client->at < client->n_steps;
-         client->at++) {
+    for (uint64_t passed = 0; passed < clock && client->at < client->n_steps; client->at++) {
         passed += client->script[client->at].kind == SIM_MARK;
     }
-    sim_trace(sim, "client %u starts, worker %u at clock %llu", number,
-              client->worker, (unsigned long long)clock);
+    sim_trace(sim, "client %u starts, worker %u at clock %llu", number, client->worker,
+              (unsigned long long)clock);
     plan_step(sim, client);
 }
 
-void
-sim_client_received(sim_t *sim,
-                    uint32_t number,
-                    uint64_t link,
-                    const ps_message_t *message,
-                    ps_payload_t *payload)
+void sim_client_received(sim_t *sim, uint32_t number, uint64_t link, const ps_message_t *message,
+                         ps_payload_t *payload)
 {
     PSD_AUTO(ps_outbox_done) ps_outbox_t outbox = {0};
     PSD_AUTO(ps_payload_destroy) ps_payload_t *plain = NULL;
@@ -395,13 +344,11 @@ sim_client_received(sim_t *sim,
         return;
     }
     plain = sim_filter_received(sim, client, link, &copy, payload);
-    ps_session_received(client->session, sim->now_ms, link, &copy, plain,
-                        &outbox);
+    ps_session_received(client->session, sim->now_ms, link, &copy, plain, &outbox);
     perform(sim, client, &outbox);
 }
 
-void
-sim_client_tick(sim_t *sim, uint32_t number)
+void sim_client_tick(sim_t *sim, uint32_t number)
 {
     PSD_AUTO(ps_outbox_done) ps_outbox_t outbox = {0};
     sim_client_t *client = &sim->clients[number];
@@ -414,8 +361,7 @@ sim_client_tick(sim_t *sim, uint32_t number)
     perform(sim, client, &outbox);
 }
 
-void
-sim_client_relinked(sim_t *sim, uint32_t number, uint64_t link)
+void sim_client_relinked(sim_t *sim, uint32_t number, uint64_t link)
 {
     PSD_AUTO(ps_outbox_done) ps_outbox_t outbox = {0};
     sim_client_t *client = &sim->clients[number];
@@ -427,8 +373,7 @@ sim_client_relinked(sim_t *sim, uint32_t number, uint64_t link)
     perform(sim, client, &outbox);
 }
 
-void
-sim_client_kill(sim_t *sim, uint32_t number)
+void sim_client_kill(sim_t *sim, uint32_t number)
 {
     sim_client_t *client = &sim->clients[number];
 

@@ -279,18 +279,14 @@ typedef enum cluster_letter_kind {
     CLUSTER_CEASE = 25  /* registry: it is not */
 } cluster_letter_kind_t;
 
-static inline bool
-cluster_is_of_client(cluster_letter_kind_t kind)
+static inline bool cluster_is_of_client(cluster_letter_kind_t kind)
 {
-    return kind == CLUSTER_ASK ||
-           (kind >= CLUSTER_ALIVE && kind <= CLUSTER_DONE);
+    return kind == CLUSTER_ASK || (kind >= CLUSTER_ALIVE && kind <= CLUSTER_DONE);
 }
 
-static inline bool
-cluster_is_to_client(cluster_letter_kind_t kind)
+static inline bool cluster_is_to_client(cluster_letter_kind_t kind)
 {
-    return kind == CLUSTER_ROUTES ||
-           (kind >= CLUSTER_ENTERED && kind <= CLUSTER_LOST);
+    return kind == CLUSTER_ROUTES || (kind >= CLUSTER_ENTERED && kind <= CLUSTER_LOST);
 }
 
 typedef struct cluster_letter {
@@ -298,20 +294,20 @@ typedef struct cluster_letter {
     uint32_t from; /* node, client, or CLUSTER_REGISTRY */
     uint32_t to;
     uint64_t incarnation;
-    uint32_t shard;        /* ASK: a silent one of that incarnation */
-    uint64_t number;       /* BEAT: greatest epoch; TELL, KNOWN: version; ASK:
-                              ms since the shard's last word; JOIN: 1 for logs
-                              that were there; ARM … CEASE: of the checkpoint */
-    uint32_t joins;        /* to and from a worker: its life … */
-    uint64_t clock;        /* … and clock; ARMED, IMAGE */
-    cluster_want_t want;   /* ARM, IMAGE */
-    ps_work_answer_t work; /* SLICE; DONE: epoch and slice */
+    uint32_t shard;                       /* ASK: a silent one of that incarnation */
+    uint64_t number;                      /* BEAT: greatest epoch; TELL, KNOWN: version; ASK:
+                                             ms since the shard's last word; JOIN: 1 for logs
+                                             that were there; ARM … CEASE: of the checkpoint */
+    uint32_t joins;                       /* to and from a worker: its life … */
+    uint64_t clock;                       /* … and clock; ARMED, IMAGE */
+    cluster_want_t want;                  /* ARM, IMAGE */
+    ps_work_answer_t work;                /* SLICE; DONE: epoch and slice */
     uint64_t clocks[CLUSTER_WORKERS_MAX]; /* KNOWN: of the workers, there */
-    ps_report_t report;   /* REPORT; FENCE: table, partition, epoch */
-    ps_copies_t *copies;  /* owned; TELL */
-    ps_route_t *routes;   /* owned; TELL, ROUTES, ENTERED */
-    ps_table_spec_t spec; /* TELL; owns nothing */
-    ps_job_t job;         /* owned; TELL */
+    ps_report_t report;                   /* REPORT; FENCE: table, partition, epoch */
+    ps_copies_t *copies;                  /* owned; TELL */
+    ps_route_t *routes;                   /* owned; TELL, ROUTES, ENTERED */
+    ps_table_spec_t spec;                 /* TELL; owns nothing */
+    ps_job_t job;                         /* owned; TELL */
 } cluster_letter_t;
 
 /* ---- the world ---- */
@@ -392,27 +388,21 @@ void PSD_PRINTF(2, 3) cluster_fail(cluster_t *self, const char *format, ...);
 void PSD_PRINTF(2, 3) cluster_trace(cluster_t *self, const char *format, ...);
 /* Stops the program: a mistake of the simulator itself. */
 _Noreturn void cluster_stop(const char *what);
-static inline void
-cluster_need(bool condition, const char *what)
+static inline void cluster_need(bool condition, const char *what)
 {
     if (!condition) {
         cluster_stop(what);
     }
 }
 /* Borrowed until the next call. */
-cluster_event_t *cluster_at(cluster_t *self,
-                            uint64_t at_ms,
-                            cluster_event_kind_t kind,
-                            uint64_t a);
-static inline uint64_t
-cluster_below(cluster_t *self, uint64_t bound)
+cluster_event_t *cluster_at(cluster_t *self, uint64_t at_ms, cluster_event_kind_t kind, uint64_t a);
+static inline uint64_t cluster_below(cluster_t *self, uint64_t bound)
 {
     return ps_rng_below(&self->rng, bound);
 }
 /* Runs the world of a plan; what was broken first, or NULL. trace may be NULL.
  */
-const char *
-cluster_run(const cluster_plan_t *plan, FILE *trace, cluster_t *self);
+const char *cluster_run(const cluster_plan_t *plan, FILE *trace, cluster_t *self);
 
 /* sim_cluster_fault.c */
 void cluster_faults_start(cluster_t *self);
@@ -434,10 +424,7 @@ void cluster_event_done(cluster_event_t *event);
 void cluster_send_late(cluster_t *self, uint32_t client);
 size_t cluster_connect(cluster_t *self, cluster_conn_t conn, const char *tcp);
 /* A message by a connection, lost or doubled by chance. */
-void cluster_send(cluster_t *self,
-                  size_t conn,
-                  bool to_opener,
-                  const ps_message_t *message,
+void cluster_send(cluster_t *self, size_t conn, bool to_opener, const ps_message_t *message,
                   const ps_payload_t *payload);
 void cluster_arrive(cluster_t *self, const cluster_event_t *event);
 /* Connections of a node that has crashed: what it had sent is lost, perhaps;
@@ -452,25 +439,17 @@ void cluster_lose_letters(cluster_t *self, uint32_t place);
 void cluster_node_start(cluster_t *self, uint32_t node);
 void cluster_node_crash(cluster_t *self, uint32_t node, cluster_loss_t loss);
 void cluster_nodes_done(cluster_t *self);
-void cluster_node_step(cluster_t *self,
-                       uint32_t node,
-                       uint32_t shard,
-                       ps_event_t *event);
+void cluster_node_step(cluster_t *self, uint32_t node, uint32_t shard, ps_event_t *event);
 void cluster_node_tick(cluster_t *self, uint32_t node, uint32_t shard);
 /* The shard's thread does something of its own between two events. */
-void cluster_node_work(cluster_t *self,
-                       uint32_t node,
-                       uint32_t shard,
-                       cluster_work_t *work,
+void cluster_node_work(cluster_t *self, uint32_t node, uint32_t shard, cluster_work_t *work,
                        const void *order);
 /* Values of a partition's rows, which the caller destroys. */
 struct ps_payload *cluster_rows_of(ps_store_t *store, uint32_t partition);
 void cluster_node_beat(cluster_t *self, uint32_t node);
 void cluster_node_letter(cluster_t *self, const cluster_letter_t *letter);
 /* The shard's partition; NULL: it is not there. */
-struct ps_partition *cluster_partition(const cluster_t *self,
-                                       uint64_t incarnation,
-                                       uint32_t shard,
+struct ps_partition *cluster_partition(const cluster_t *self, uint64_t incarnation, uint32_t shard,
                                        uint32_t partition);
 uint32_t cluster_node_of(const cluster_t *self, uint64_t incarnation);
 /* Whose life that is or was. */
@@ -480,16 +459,11 @@ uint32_t cluster_node_by(uint64_t incarnation);
 /* A shard reads what its disk has. false: the disk does not work now. */
 bool cluster_disk_open(cluster_t *self, uint32_t node, uint32_t shard);
 /* Records and pieces join those on their way. */
-void cluster_disk_give(cluster_t *self,
-                       uint32_t node,
-                       uint32_t shard,
-                       const ps_effect_t *effect);
+void cluster_disk_give(cluster_t *self, uint32_t node, uint32_t shard, const ps_effect_t *effect);
 /* The registry has heard of the node's start. false: as above. */
 bool cluster_disk_joined(cluster_t *self, uint32_t node);
 /* The table is known to the next start. false: the disk does not work now. */
-bool cluster_disk_table(cluster_t *self,
-                        uint32_t node,
-                        uint32_t shard,
+bool cluster_disk_table(cluster_t *self, uint32_t node, uint32_t shard,
                         const ps_table_spec_t *spec);
 void cluster_disk_turn(cluster_t *self, uint32_t node, uint32_t shard);
 /* The node crashes: what is on its way is lost, and of the disk this. */
@@ -511,16 +485,12 @@ void cluster_registry_commit(cluster_t *self, ps_command_t *command);
 /* The table as it is stored; NULL while the registry is down. */
 const ps_table_t *cluster_registry_table(const cluster_t *self);
 /* The partition has another whole copy on a node that lives. */
-bool cluster_registry_spares(const cluster_t *self,
-                             uint32_t node,
-                             uint32_t partition);
+bool cluster_registry_spares(const cluster_t *self, uint32_t node, uint32_t partition);
 /* Every partition has another whole copy that lives, and has its disk: the
  * node's own disk may go. */
 bool cluster_registry_spares_disk(const cluster_t *self, uint32_t node);
 /* It has a copy; another one that had all is gone just then, and so are all. */
-bool cluster_registry_is_last(const cluster_t *self,
-                              uint32_t node,
-                              uint32_t partition);
+bool cluster_registry_is_last(const cluster_t *self, uint32_t node, uint32_t partition);
 void cluster_name(uint32_t node, char ret_name[CLUSTER_NAME_SIZE]);
 
 /* sim_cluster_client.c */
@@ -531,11 +501,8 @@ void cluster_client_line(cluster_t *self, uint32_t client);
 void cluster_client_tick(cluster_t *self, uint32_t client);
 void cluster_client_identity(cluster_t *self, uint32_t client);
 void cluster_client_relinked(cluster_t *self, uint32_t client, uint64_t link);
-void cluster_client_received(cluster_t *self,
-                             uint32_t client,
-                             uint64_t link,
-                             const ps_message_t *message,
-                             ps_payload_t *payload);
+void cluster_client_received(cluster_t *self, uint32_t client, uint64_t link,
+                             const ps_message_t *message, ps_payload_t *payload);
 /* It hears where the partitions are. */
 void cluster_client_letter(cluster_t *self, const cluster_letter_t *letter);
 
@@ -544,36 +511,22 @@ void cluster_script_make(cluster_t *self, uint32_t client);
 
 /* sim_cluster_check.c */
 /* A node is about to answer a client. */
-void cluster_check_answer(cluster_t *self,
-                          uint32_t node,
-                          const ps_message_t *message);
-void cluster_check_record(cluster_t *self,
-                          uint32_t node,
-                          uint32_t shard,
+void cluster_check_answer(cluster_t *self, uint32_t node, const ps_message_t *message);
+void cluster_check_record(cluster_t *self, uint32_t node, uint32_t shard,
                           const ps_record_t *record);
 /* A pull begins: what it must see. */
 void cluster_check_begins(cluster_t *self, uint32_t client, cluster_op_t *op);
-void cluster_check_pull(cluster_t *self,
-                        uint32_t client,
-                        const cluster_op_t *op,
-                        const ps_message_t *message,
-                        const ps_payload_t *payload);
+void cluster_check_pull(cluster_t *self, uint32_t client, const cluster_op_t *op,
+                        const ps_message_t *message, const ps_payload_t *payload);
 /* A push ends at a level. */
-void
-cluster_check_push(cluster_t *self, const cluster_line_t *line, uint8_t level);
+void cluster_check_push(cluster_t *self, const cluster_line_t *line, uint8_t level);
 /* An operation with a seq has ended at a level. */
-void cluster_check_seq(cluster_t *self,
-                       uint32_t client,
-                       const cluster_op_t *op,
-                       uint8_t level);
+void cluster_check_seq(cluster_t *self, uint32_t client, const cluster_op_t *op, uint8_t level);
 /* A worker was lost: nobody knows what became of its pushes without an answer.
  */
 void cluster_check_doubt(cluster_t *self, uint32_t client);
 /* A client's session is broken, for the reason that it says. */
-void cluster_check_broken(cluster_t *self,
-                          uint32_t client,
-                          psd_status_t status,
-                          const char *why);
+void cluster_check_broken(cluster_t *self, uint32_t client, psd_status_t status, const char *why);
 /* The last whole copy of a partition crashes: what was acknowledged at replica
  * only is not promised any more. */
 void cluster_check_void(cluster_t *self, uint32_t partition);

@@ -14,52 +14,44 @@
 #define EARLY_BYTES 100000
 #define PIECE_BYTES 300
 
-static ps_registry_t *
-machine_of(const cluster_t *self)
+static ps_registry_t *machine_of(const cluster_t *self)
 {
     return self->registry.machine;
 }
 
 /* ---- the registry's part ---- */
 
-static void
-tell_all(cluster_t *self, cluster_letter_kind_t kind)
+static void tell_all(cluster_t *self, cluster_letter_kind_t kind)
 {
     const cluster_checkpoint_t *checkpoint = &self->checkpoint;
 
     for (uint32_t i = 0; i < self->plan.n_nodes; i++) {
         if (checkpoint->asked[i] != 0) {
-            cluster_post(
-                self, &(cluster_letter_t){.kind = kind,
-                                          .from = CLUSTER_REGISTRY,
-                                          .to = i,
-                                          .incarnation = checkpoint->asked[i],
-                                          .number = checkpoint->n,
-                                          .clock = checkpoint->clock,
-                                          .want = checkpoint->want});
+            cluster_post(self, &(cluster_letter_t){.kind = kind,
+                                                   .from = CLUSTER_REGISTRY,
+                                                   .to = i,
+                                                   .incarnation = checkpoint->asked[i],
+                                                   .number = checkpoint->n,
+                                                   .clock = checkpoint->clock,
+                                                   .want = checkpoint->want});
         }
     }
 }
 
-static void
-give_up(cluster_t *self)
+static void give_up(cluster_t *self)
 {
-    cluster_trace(self, "registry: checkpoint %" PRIu64 " is given up",
-                  self->checkpoint.n);
+    cluster_trace(self, "registry: checkpoint %" PRIu64 " is given up", self->checkpoint.n);
     tell_all(self, CLUSTER_CEASE);
     self->checkpoint.works = false;
 }
 
-static bool
-job_runs(const cluster_t *self)
+static bool job_runs(const cluster_t *self)
 {
     return self->job != 0 &&
-           strcmp(ps_registry_job_state(machine_of(self), self->job),
-                  "running") == 0;
+           strcmp(ps_registry_job_state(machine_of(self), self->job), "running") == 0;
 }
 
-static void
-begin(cluster_t *self)
+static void begin(cluster_t *self)
 {
     cluster_checkpoint_t *checkpoint = &self->checkpoint;
 
@@ -69,10 +61,8 @@ begin(cluster_t *self)
     checkpoint->clock = 0;
     checkpoint->until_ms = self->now_ms + PATIENCE_MS;
     checkpoint->want = (cluster_want_t){.follows = job_runs(self),
-                                        .changed = self->plan.versions &&
-                                                   checkpoint->n % 2 == 0};
-    checkpoint->want.exact =
-        checkpoint->want.follows && cluster_below(self, 2) == 0;
+                                        .changed = self->plan.versions && checkpoint->n % 2 == 0};
+    checkpoint->want.exact = checkpoint->want.follows && cluster_below(self, 2) == 0;
     checkpoint->is_exact = checkpoint->want.exact;
     memset(checkpoint->done, 0, sizeof checkpoint->done);
     for (uint32_t i = 0; i < self->plan.n_nodes; i++) {
@@ -90,23 +80,19 @@ begin(cluster_t *self)
     tell_all(self, CLUSTER_ARM);
 }
 
-void
-cluster_checkpoint_start(cluster_t *self)
+void cluster_checkpoint_start(cluster_t *self)
 {
     if (self->plan.checkpoint_ms > 0) {
-        (void)cluster_at(self, self->now_ms + self->plan.checkpoint_ms,
-                         CLUSTER_CHECKPOINT, 0);
+        (void)cluster_at(self, self->now_ms + self->plan.checkpoint_ms, CLUSTER_CHECKPOINT, 0);
     }
 }
 
-void
-cluster_checkpoint_time(cluster_t *self)
+void cluster_checkpoint_time(cluster_t *self)
 {
     cluster_checkpoint_t *checkpoint = &self->checkpoint;
 
     if (checkpoint->works || self->now_ms < CLUSTER_CALM_MS) {
-        (void)cluster_at(self, self->now_ms + self->plan.checkpoint_ms,
-                         CLUSTER_CHECKPOINT, 0);
+        (void)cluster_at(self, self->now_ms + self->plan.checkpoint_ms, CLUSTER_CHECKPOINT, 0);
     }
     if (machine_of(self) == NULL) {
         return;
@@ -120,16 +106,14 @@ cluster_checkpoint_time(cluster_t *self)
     }
 }
 
-void
-cluster_checkpoint_forget(cluster_t *self)
+void cluster_checkpoint_forget(cluster_t *self)
 {
     self->checkpoint.works = false;
 }
 
 /* Behind that which anybody is known to have finished. false: some worker was
  * not heard yet. */
-static bool
-next_clock(const cluster_t *self, uint64_t *clock)
+static bool next_clock(const cluster_t *self, uint64_t *clock)
 {
     const ps_job_t *job = ps_registry_job_by_id(machine_of(self), self->job);
 
@@ -141,8 +125,8 @@ next_clock(const cluster_t *self, uint64_t *clock)
         if (worker->state != PS_WORKER_RUNNING) {
             continue;
         }
-        if (!ps_registry_last_seen(machine_of(self), job->id, worker->worker,
-                                   &seen_ms, &finished)) {
+        if (!ps_registry_last_seen(machine_of(self), job->id, worker->worker, &seen_ms,
+                                   &finished)) {
             return false;
         }
         *clock = finished > *clock ? finished : *clock;
@@ -152,8 +136,7 @@ next_clock(const cluster_t *self, uint64_t *clock)
 }
 
 /* All hold back marks: the images begin. */
-static void
-name_clock(cluster_t *self)
+static void name_clock(cluster_t *self)
 {
     cluster_checkpoint_t *checkpoint = &self->checkpoint;
     bool runs = job_runs(self); /* it may have begun since; pushes of its open
@@ -168,13 +151,12 @@ name_clock(cluster_t *self)
             checkpoint->must[i][row] = self->pushed[i][row].acked && !runs;
         }
     }
-    cluster_trace(self, "registry: checkpoint %" PRIu64 " at clock %" PRIu64,
-                  checkpoint->n, checkpoint->clock);
+    cluster_trace(self, "registry: checkpoint %" PRIu64 " at clock %" PRIu64, checkpoint->n,
+                  checkpoint->clock);
     tell_all(self, CLUSTER_IMAGE);
 }
 
-void
-cluster_checkpoint_letter(cluster_t *self, const cluster_letter_t *letter)
+void cluster_checkpoint_letter(cluster_t *self, const cluster_letter_t *letter)
 {
     cluster_checkpoint_t *checkpoint = &self->checkpoint;
 
@@ -197,18 +179,13 @@ cluster_checkpoint_letter(cluster_t *self, const cluster_letter_t *letter)
 
 /* ---- what is in an image ---- */
 
-static void
-check_row(cluster_t *self,
-          uint32_t partition,
-          uint32_t row,
-          const ps_image_view_t *view,
-          bool is_there)
+static void check_row(cluster_t *self, uint32_t partition, uint32_t row,
+                      const ps_image_view_t *view, bool is_there)
 {
     const cluster_checkpoint_t *checkpoint = &self->checkpoint;
     const cluster_pushed_t *push = &self->pushed[partition][row];
     bool before = push->started && push->clock < view->clock;
-    bool at_most =
-        view->clock > 0 && (self->plan.max_delay == 0 || view->exact);
+    bool at_most = view->clock > 0 && (self->plan.max_delay == 0 || view->exact);
 
     if (!checkpoint->want.follows) {
         if (!is_there && checkpoint->must[partition][row] && !push->voided) {
@@ -219,19 +196,16 @@ check_row(cluster_t *self,
         }
     } else if (is_there ? at_most && !before : before && !push->doubtful) {
         cluster_fail(self,
-                     "S2: partition %u row %u of clock %" PRIu64
-                     " is%s in checkpoint %" PRIu64 " of clock %" PRIu64,
-                     partition, row, push->clock, is_there ? "" : " not",
-                     checkpoint->n, view->clock);
+                     "S2: partition %u row %u of clock %" PRIu64 " is%s in checkpoint %" PRIu64
+                     " of clock %" PRIu64,
+                     partition, row, push->clock, is_there ? "" : " not", checkpoint->n,
+                     view->clock);
     }
 }
 
 /* Pushes of a client that lost nothing are there up to one of them. */
-static void
-check_order(cluster_t *self,
-            uint32_t partition,
-            uint32_t client,
-            const bool rows[CLUSTER_ROWS])
+static void check_order(cluster_t *self, uint32_t partition, uint32_t client,
+                        const bool rows[CLUSTER_ROWS])
 {
     uint32_t missing = CLUSTER_ROWS;
 
@@ -243,9 +217,7 @@ check_order(cluster_t *self,
             return;
         }
         if (rows[row] && missing < row) {
-            cluster_fail(self,
-                         "S2: checkpoint %" PRIu64
-                         " has partition %u row %u, not row %u",
+            cluster_fail(self, "S2: checkpoint %" PRIu64 " has partition %u row %u, not row %u",
                          self->checkpoint.n, partition, row, missing);
         }
         if (push->started && !rows[row] && missing == CLUSTER_ROWS) {
@@ -254,8 +226,7 @@ check_order(cluster_t *self,
     }
 }
 
-static void
-check_image(cluster_t *self, uint32_t partition, const cluster_image_t *image)
+static void check_image(cluster_t *self, uint32_t partition, const cluster_image_t *image)
 {
     cluster_checkpoint_t *checkpoint = &self->checkpoint;
     cluster_kept_t *now = &checkpoint->now[partition];
@@ -271,30 +242,25 @@ check_image(cluster_t *self, uint32_t partition, const cluster_image_t *image)
 
         if (value > (self->pushed[partition][row].started ? 1 : 0)) {
             cluster_fail(self,
-                         "W1: checkpoint %" PRIu64
-                         " has partition %u row %u %" PRIu64 " times",
+                         "W1: checkpoint %" PRIu64 " has partition %u row %u %" PRIu64 " times",
                          checkpoint->n, partition, row, value);
         }
-        now->rows[row] =
-            value > 0 || (image->view.since > 0 && kept->rows[row]);
+        now->rows[row] = value > 0 || (image->view.since > 0 && kept->rows[row]);
         check_row(self, partition, row, &image->view, now->rows[row]);
     }
     for (uint32_t i = 0; !self->plan.job && i < self->plan.n_clients; i++) {
         check_order(self, partition, i, now->rows);
     }
     checkpoint->is_exact = checkpoint->is_exact && image->view.exact;
-    if (checkpoint->want.exact && image->view.exact &&
-        image->view.clock != checkpoint->clock) {
+    if (checkpoint->want.exact && image->view.exact && image->view.clock != checkpoint->clock) {
         cluster_fail(self,
-                     "S2: an exact image of partition %u is of clock %" PRIu64
-                     ", not %" PRIu64,
+                     "S2: an exact image of partition %u is of clock %" PRIu64 ", not %" PRIu64,
                      partition, image->view.clock, checkpoint->clock);
     }
 }
 
 /* All of it was handed out. */
-static void
-take(cluster_t *self, uint32_t partition, const cluster_image_t *image)
+static void take(cluster_t *self, uint32_t partition, const cluster_image_t *image)
 {
     cluster_checkpoint_t *checkpoint = &self->checkpoint;
 
@@ -305,8 +271,7 @@ take(cluster_t *self, uint32_t partition, const cluster_image_t *image)
             return;
         }
     }
-    cluster_trace(self, "registry: checkpoint %" PRIu64 " is whole",
-                  checkpoint->n);
+    cluster_trace(self, "registry: checkpoint %" PRIu64 " is whole", checkpoint->n);
     memcpy(checkpoint->kept, checkpoint->now, sizeof checkpoint->kept);
     checkpoint->n_whole++;
     checkpoint->n_exact += checkpoint->is_exact ? 1 : 0;
@@ -315,8 +280,7 @@ take(cluster_t *self, uint32_t partition, const cluster_image_t *image)
 
 /* ---- a node's part ---- */
 
-void
-cluster_images_done(cluster_images_t *self)
+void cluster_images_done(cluster_images_t *self)
 {
     for (uint32_t i = 0; i < CLUSTER_PARTITIONS_MAX; i++) {
         ps_store_destroy(&self->of[i].rows);
@@ -324,18 +288,14 @@ cluster_images_done(cluster_images_t *self)
     *self = (cluster_images_t){0};
 }
 
-static void
-end_image(cluster_t *self,
-          ps_shard_t *machine,
-          const ps_image_step_t *step,
-          const void *order)
+static void end_image(cluster_t *self, ps_shard_t *machine, const ps_image_step_t *step,
+                      const void *order)
 {
     (void)step;
     ps_shard_image_end(machine, self->table, *(const uint32_t *)order);
 }
 
-static void
-end_images(cluster_t *self, uint32_t node, uint32_t at)
+static void end_images(cluster_t *self, uint32_t node, uint32_t at)
 {
     cluster_images_t *images = &self->nodes[node].shards[at].images;
 
@@ -352,11 +312,8 @@ typedef struct armed {
     uint64_t *clock; /* the greatest so far */
 } armed_t;
 
-static void
-arm_image(cluster_t *self,
-          ps_shard_t *machine,
-          const ps_image_step_t *step,
-          const void *order)
+static void arm_image(cluster_t *self, ps_shard_t *machine, const ps_image_step_t *step,
+                      const void *order)
 {
     const armed_t *armed = order;
     uint64_t clock = ps_shard_image_arm(machine, step, &armed->order, HOLD_MS);
@@ -365,8 +322,7 @@ arm_image(cluster_t *self,
     *armed->clock = clock > *armed->clock ? clock : *armed->clock;
 }
 
-static ps_image_order_t
-order_of(const cluster_t *self, const cluster_letter_t *letter)
+static ps_image_order_t order_of(const cluster_t *self, const cluster_letter_t *letter)
 {
     return (ps_image_order_t){.table = self->table,
                               .job = letter->want.follows ? self->job : 0,
@@ -376,16 +332,14 @@ order_of(const cluster_t *self, const cluster_letter_t *letter)
                               .in_turn = letter->number % 2 == 1};
 }
 
-static void
-arm(cluster_t *self, const cluster_letter_t *letter)
+static void arm(cluster_t *self, const cluster_letter_t *letter)
 {
     cluster_letter_t answer = {.kind = CLUSTER_ARMED,
                                .from = letter->to,
                                .to = CLUSTER_REGISTRY,
                                .incarnation = letter->incarnation,
                                .number = letter->number};
-    const armed_t armed = {.order = order_of(self, letter),
-                           .clock = &answer.clock};
+    const armed_t armed = {.order = order_of(self, letter), .clock = &answer.clock};
 
     for (uint32_t at = 0; at < self->plan.n_shards[letter->to]; at++) {
         end_images(self, letter->to, at);
@@ -396,29 +350,23 @@ arm(cluster_t *self, const cluster_letter_t *letter)
     cluster_post(self, &answer);
 }
 
-static void
-begin_image(cluster_t *self,
-            ps_shard_t *machine,
-            const ps_image_step_t *step,
-            const void *order)
+static void begin_image(cluster_t *self, ps_shard_t *machine, const ps_image_step_t *step,
+                        const void *order)
 {
     (void)self;
     ps_shard_image_begin(machine, step, order);
 }
 
-static void
-plan_turn(cluster_t *self, uint32_t node, uint32_t at)
+static void plan_turn(cluster_t *self, uint32_t node, uint32_t at)
 {
     cluster_event_t *event =
-        cluster_at(self, self->now_ms + 1 + cluster_below(self, TURN_MS),
-                   CLUSTER_IMAGE_TURN, node);
+        cluster_at(self, self->now_ms + 1 + cluster_below(self, TURN_MS), CLUSTER_IMAGE_TURN, node);
 
     event->b = at;
     event->incarnation = self->nodes[node].incarnation;
 }
 
-static void
-begin_images(cluster_t *self, const cluster_letter_t *letter, uint32_t at)
+static void begin_images(cluster_t *self, const cluster_letter_t *letter, uint32_t at)
 {
     cluster_shard_t *shard = &self->nodes[letter->to].shards[at];
     ps_image_order_t order = order_of(self, letter);
@@ -444,8 +392,7 @@ begin_images(cluster_t *self, const cluster_letter_t *letter, uint32_t at)
     plan_turn(self, letter->to, at);
 }
 
-void
-cluster_images_letter(cluster_t *self, const cluster_letter_t *letter)
+void cluster_images_letter(cluster_t *self, const cluster_letter_t *letter)
 {
     if (letter->kind == CLUSTER_ARM) {
         arm(self, letter);
@@ -466,8 +413,7 @@ cluster_images_letter(cluster_t *self, const cluster_letter_t *letter)
 }
 
 /* The next piece of an image that has begun. false: it fails. */
-static bool
-walk(cluster_t *self, uint32_t node, uint32_t at, uint32_t partition)
+static bool walk(cluster_t *self, uint32_t node, uint32_t at, uint32_t partition)
 {
     cluster_shard_t *shard = &self->nodes[node].shards[at];
     cluster_image_t *image = &shard->images.of[partition];
@@ -476,37 +422,30 @@ walk(cluster_t *self, uint32_t node, uint32_t at, uint32_t partition)
     bool is_last = false;
 
     if (ps_shard_image_next(shard->machine, self->table, partition,
-                            1 + (size_t)cluster_below(self, PIECE_BYTES),
-                            &piece, &is_last, NULL) != PSD_OK) {
+                            1 + (size_t)cluster_below(self, PIECE_BYTES), &piece, &is_last,
+                            NULL) != PSD_OK) {
         return false;
     }
-    if (piece != NULL &&
-        ps_store_put(image->rows, piece->span, &version, NULL) != PSD_OK) {
+    if (piece != NULL && ps_store_put(image->rows, piece->span, &version, NULL) != PSD_OK) {
         cluster_fail(self, "a piece of an image that does not fit");
     }
     if (is_last) {
         cluster_node_work(self, node, at, end_image, &partition);
         image->state = CLUSTER_NO_IMAGE;
-        if (self->checkpoint.works &&
-            shard->images.number == self->checkpoint.n) {
+        if (self->checkpoint.works && shard->images.number == self->checkpoint.n) {
             take(self, partition, image);
         }
     }
     return true;
 }
 
-static void
-take_turn(cluster_t *self,
-          ps_shard_t *machine,
-          const ps_image_step_t *step,
-          const void *partition)
+static void take_turn(cluster_t *self, ps_shard_t *machine, const ps_image_step_t *step,
+                      const void *partition)
 {
-    ps_shard_image_take_turn(machine, step, self->table,
-                             *(const uint32_t *)partition);
+    ps_shard_image_take_turn(machine, step, self->table, *(const uint32_t *)partition);
 }
 
-static bool
-go_on(cluster_t *self, uint32_t node, uint32_t at, uint32_t partition)
+static bool go_on(cluster_t *self, uint32_t node, uint32_t at, uint32_t partition)
 {
     cluster_shard_t *shard = &self->nodes[node].shards[at];
     cluster_image_t *image = &shard->images.of[partition];
@@ -530,8 +469,7 @@ go_on(cluster_t *self, uint32_t node, uint32_t at, uint32_t partition)
     return walk(self, node, at, partition);
 }
 
-void
-cluster_images_turn(cluster_t *self, uint32_t node, uint32_t at)
+void cluster_images_turn(cluster_t *self, uint32_t node, uint32_t at)
 {
     cluster_images_t *images = &self->nodes[node].shards[at].images;
     bool goes = self->now_ms <= images->looked_ms + LEASE_MS;
@@ -545,8 +483,7 @@ cluster_images_turn(cluster_t *self, uint32_t node, uint32_t at)
         is_left = is_left || images->of[i].state != CLUSTER_NO_IMAGE;
     }
     if (!goes) {
-        self->checkpoint.fails =
-            self->checkpoint.fails || images->number == self->checkpoint.n;
+        self->checkpoint.fails = self->checkpoint.fails || images->number == self->checkpoint.n;
         end_images(self, node, at);
     } else if (is_left) {
         plan_turn(self, node, at);

@@ -58,7 +58,7 @@ typedef struct cluster_checkpoint {
     bool fails; /* … and cannot become whole */
     cluster_want_t want;
     uint64_t until_ms;
-    uint64_t clock; /* the greatest that was told; then that of the image */
+    uint64_t clock;                    /* the greatest that was told; then that of the image */
     uint64_t asked[CLUSTER_NODES_MAX]; /* incarnations; 0: not */
     bool answered[CLUSTER_NODES_MAX];
     bool must[CLUSTER_PARTITIONS_MAX][CLUSTER_ROWS];
@@ -71,24 +71,20 @@ typedef struct cluster_checkpoint {
 } cluster_checkpoint_t;
 
 /* What a shard's thread does between two events. */
-typedef void cluster_work_t(struct cluster *self,
-                            ps_shard_t *machine,
-                            const ps_image_step_t *step,
+typedef void cluster_work_t(struct cluster *self, ps_shard_t *machine, const ps_image_step_t *step,
                             const void *order);
 
 /* ---- the registry's part ---- */
 
 void cluster_checkpoint_start(struct cluster *self);
 void cluster_checkpoint_time(struct cluster *self);
-void cluster_checkpoint_letter(struct cluster *self,
-                               const struct cluster_letter *letter);
+void cluster_checkpoint_letter(struct cluster *self, const struct cluster_letter *letter);
 /* The registry crashes. */
 void cluster_checkpoint_forget(struct cluster *self);
 
 /* ---- a node's part ---- */
 
-void cluster_images_letter(struct cluster *self,
-                           const struct cluster_letter *letter);
+void cluster_images_letter(struct cluster *self, const struct cluster_letter *letter);
 void cluster_images_turn(struct cluster *self, uint32_t node, uint32_t shard);
 /* The shard is gone. */
 void cluster_images_done(cluster_images_t *self);

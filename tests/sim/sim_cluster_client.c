@@ -15,21 +15,18 @@
 #define TABLE_MS 100   /* until a new table is known everywhere */
 #define BULK_BYTES 200 /* a pull's answer is larger */
 
-static void
-plan_line(cluster_t *self, uint32_t number)
+static void plan_line(cluster_t *self, uint32_t number)
 {
     const cluster_client_t *client = &self->clients[number];
 
     if (!client->finished) {
-        (void)cluster_at(
-            self, self->now_ms + 1 + cluster_below(self, client->pace_ms),
-            CLUSTER_CLIENT_LINE, number);
+        (void)cluster_at(self, self->now_ms + 1 + cluster_below(self, client->pace_ms),
+                         CLUSTER_CLIENT_LINE, number);
     }
 }
 
 /* A shard is silent: perhaps its partitions are elsewhere. */
-static void
-ask_in_doubt(cluster_t *self, uint32_t number)
+static void ask_in_doubt(cluster_t *self, uint32_t number)
 {
     cluster_client_t *client = &self->clients[number];
     uint32_t tables[PS_DOUBT_MAX];
@@ -46,18 +43,16 @@ ask_in_doubt(cluster_t *self, uint32_t number)
     n_silent = ps_session_silent(client->session, silent);
     cluster_trace(self, "client %u asks the registry", number);
     for (size_t i = 0; i < n_silent; i++) {
-        cluster_post(self, &(cluster_letter_t){
-                               .kind = CLUSTER_ASK,
-                               .from = number,
-                               .to = CLUSTER_REGISTRY,
-                               .incarnation = silent[i].incarnation,
-                               .shard = silent[i].shard,
-                               .number = self->now_ms - silent[i].since_ms});
+        cluster_post(self, &(cluster_letter_t){.kind = CLUSTER_ASK,
+                                               .from = number,
+                                               .to = CLUSTER_REGISTRY,
+                                               .incarnation = silent[i].incarnation,
+                                               .shard = silent[i].shard,
+                                               .number = self->now_ms - silent[i].since_ms});
     }
 }
 
-static void
-plan_tick(cluster_t *self, uint32_t number)
+static void plan_tick(cluster_t *self, uint32_t number)
 {
     cluster_client_t *client = &self->clients[number];
     uint64_t at_ms = ps_session_deadline(client->session);
@@ -76,8 +71,7 @@ plan_tick(cluster_t *self, uint32_t number)
 
 /* ---- how operations end ---- */
 
-static void
-end_op(cluster_t *self, uint32_t number, const ps_effect_t *effect)
+static void end_op(cluster_t *self, uint32_t number, const ps_effect_t *effect)
 {
     cluster_client_t *client = &self->clients[number];
     const ps_message_t *message = &effect->message;
@@ -85,133 +79,113 @@ end_op(cluster_t *self, uint32_t number, const ps_effect_t *effect)
     const cluster_line_t *line = &client->lines[op->line];
 
     if (op->done) {
-        cluster_fail(self, "client %u: operation %" PRIu64 " ended twice",
-                     number, effect->to);
+        cluster_fail(self, "client %u: operation %" PRIu64 " ended twice", number, effect->to);
     }
     op->done = true;
     client->n_open--;
     self->n_answers++;
-    cluster_trace(self, "client %u: op %" PRIu64 " ends as %s", number,
-                  effect->to, ps_kind_name(message->kind));
+    cluster_trace(self, "client %u: op %" PRIu64 " ends as %s", number, effect->to,
+                  ps_kind_name(message->kind));
     if (ps_session_broken(client->session, NULL) != PSD_OK) {
         return; /* all end as it does */
     }
-    if (message->kind == PS_KIND_REFUSED &&
-        message->refused.status == PSD_WORKER_LOST) {
+    if (message->kind == PS_KIND_REFUSED && message->refused.status == PSD_WORKER_LOST) {
         cluster_worker_lost(self, number, op->joins);
         plan_line(self, number);
         return;
     }
     if (message->kind == PS_KIND_REFUSED) {
-        cluster_fail(self, "client %u: operation %" PRIu64 " is refused: %s",
-                     number, effect->to, message->refused.text);
+        cluster_fail(self, "client %u: operation %" PRIu64 " is refused: %s", number, effect->to,
+                     message->refused.text);
     } else if (op->seq > 0) {
         cluster_check_seq(self, number, op,
                           message->kind == PS_KIND_ACK ? message->ack.level
                                                        : message->values.level);
     }
     if (line->kind == CLUSTER_PUSH) {
-        cluster_check_push(self, line,
-                           message->kind == PS_KIND_ACK
-                               ? message->ack.level
-                               : message->values.level);
+        cluster_check_push(
+            self, line, message->kind == PS_KIND_ACK ? message->ack.level : message->values.level);
     } else if (line->kind == CLUSTER_PULL) {
         cluster_check_pull(self, number, op, message, effect->payload);
     }
     plan_line(self, number);
 }
 
-static void
-open_link(cluster_t *self, uint32_t number, uint64_t link)
+static void open_link(cluster_t *self, uint32_t number, uint64_t link)
 {
     cluster_client_t *client = &self->clients[number];
 
-    cluster_need(link == client->n_links && link < CLUSTER_LINKS_MAX,
-                 "links in order");
-    client->conn_of[link] =
-        cluster_connect(self, (cluster_conn_t){.client = number, .link = link},
-                        ps_session_link(client->session, link)->tcp);
+    cluster_need(link == client->n_links && link < CLUSTER_LINKS_MAX, "links in order");
+    client->conn_of[link] = cluster_connect(self, (cluster_conn_t){.client = number, .link = link},
+                                            ps_session_link(client->session, link)->tcp);
     client->n_links++;
     if (!ps_session_link_is_bulk(client->session, link)) {
         ps_session_allow_bulk(client->session, link);
     }
 }
 
-static void
-look_whether_broken(cluster_t *self, uint32_t number)
+static void look_whether_broken(cluster_t *self, uint32_t number)
 {
     const char *why = "";
-    psd_status_t status =
-        ps_session_broken(self->clients[number].session, &why);
+    psd_status_t status = ps_session_broken(self->clients[number].session, &why);
     /* A registry that starts again counts the silence from then on. */
-    uint64_t from_ms =
-        self->now_ms > CLUSTER_CALM_MS ? self->now_ms : CLUSTER_CALM_MS;
+    uint64_t from_ms = self->now_ms > CLUSTER_CALM_MS ? self->now_ms : CLUSTER_CALM_MS;
 
     if (status != PSD_OK && !self->clients[number].finished) {
         cluster_trace(self, "client %u is broken: %s", number, why);
         cluster_check_broken(self, number, status, why);
         self->clients[number].finished = true;
-        self->clients[number].lost_ms =
-            self->plan.job ? from_ms + CLUSTER_LOST_MS + CLOSING_MS : 0;
+        self->clients[number].lost_ms = self->plan.job ? from_ms + CLUSTER_LOST_MS + CLOSING_MS : 0;
     }
 }
 
 /* A partition has forgotten it. */
-static void
-ask_identity(cluster_t *self, uint32_t number)
+static void ask_identity(cluster_t *self, uint32_t number)
 {
     cluster_client_t *client = &self->clients[number];
     uint32_t table = 0;
     uint32_t partition = 0;
 
-    if (!client->asks_identity &&
-        ps_session_wants_identity(client->session, &table, &partition)) {
-        cluster_trace(self, "client %u was forgotten by partition %u", number,
-                      partition);
+    if (!client->asks_identity && ps_session_wants_identity(client->session, &table, &partition)) {
+        cluster_trace(self, "client %u was forgotten by partition %u", number, partition);
         client->asks_identity = true;
-        (void)cluster_at(self, self->now_ms + 1 + cluster_below(self, 50),
-                         CLUSTER_IDENTITY, number);
+        (void)cluster_at(self, self->now_ms + 1 + cluster_below(self, 50), CLUSTER_IDENTITY,
+                         number);
     }
 }
 
-void
-cluster_client_identity(cluster_t *self, uint32_t number)
+void cluster_client_identity(cluster_t *self, uint32_t number)
 {
     cluster_client_t *client = &self->clients[number];
     uint32_t n = ++client->n_more;
-    const ps_identity_t added = {
-        .client = {.bytes = {2, (uint8_t)number, (uint8_t)n}},
-        .session = number + 1 + (uint64_t)n * CLUSTER_SESSIONS_STEP};
+    const ps_identity_t added = {.client = {.bytes = {2, (uint8_t)number, (uint8_t)n}},
+                                 .session = number + 1 + (uint64_t)n * CLUSTER_SESSIONS_STEP};
 
     cluster_need(added.session <= CLUSTER_SESSIONS_MAX, "a session more");
     client->asks_identity = false;
     self->n_identities++;
-    cluster_need(ps_session_add_identity(client->session, &added, NULL) ==
-                     PSD_OK,
+    cluster_need(ps_session_add_identity(client->session, &added, NULL) == PSD_OK,
                  "memory for an identity");
     cluster_client_tick(self, number);
 }
 
 /* All of it has ended. */
-static void
-say_bye(cluster_t *self, uint32_t number)
+static void say_bye(cluster_t *self, uint32_t number)
 {
     cluster_client_t *client = &self->clients[number];
 
     cluster_trace(self, "client %u says BYE", number);
     client->ended = true;
     for (uint64_t i = 0; i < client->n_links; i++) {
-        const ps_message_t bye = {
-            .kind = PS_KIND_BYE,
-            .bye = {.session = ps_session_number(client->session, i)}};
+        const ps_message_t bye = {.kind = PS_KIND_BYE,
+                                  .bye = {.session = ps_session_number(client->session, i)}};
 
         cluster_send(self, client->conn_of[i], false, &bye, NULL);
     }
     cluster_send_late(self, number);
 }
 
-static void
-perform(cluster_t *self, uint32_t number, const ps_outbox_t *outbox)
+static void perform(cluster_t *self, uint32_t number, const ps_outbox_t *outbox)
 {
     cluster_client_t *client = &self->clients[number];
 
@@ -221,8 +195,8 @@ perform(cluster_t *self, uint32_t number, const ps_outbox_t *outbox)
         if (effect->kind == PS_EFFECT_OPEN) {
             open_link(self, number, effect->to);
         } else if (effect->kind == PS_EFFECT_SEND) {
-            cluster_send(self, client->conn_of[effect->to], false,
-                         &effect->message, effect->payload);
+            cluster_send(self, client->conn_of[effect->to], false, &effect->message,
+                         effect->payload);
         } else if (effect->kind == PS_EFFECT_DONE) {
             end_op(self, number, effect);
         }
@@ -235,29 +209,24 @@ perform(cluster_t *self, uint32_t number, const ps_outbox_t *outbox)
 
 /* ---- what it does ---- */
 
-static cluster_op_t *
-add_op(cluster_t *self, uint32_t number, uint32_t partition)
+static cluster_op_t *add_op(cluster_t *self, uint32_t number, uint32_t partition)
 {
     cluster_client_t *client = &self->clients[number];
     cluster_op_t *op = NULL;
 
-    cluster_need(ps_grow(&client->ops, &client->capacity, client->n_ops + 1,
-                         sizeof *client->ops),
+    cluster_need(ps_grow(&client->ops, &client->capacity, client->n_ops + 1, sizeof *client->ops),
                  "memory for an operation");
     op = &client->ops[client->n_ops++];
     *op = (cluster_op_t){.line = client->at,
                          .partition = partition,
                          .clock = client->clock,
                          .joins = client->worker.joins};
-    op->seq = client->lines[client->at].kind == CLUSTER_PULL
-                  ? 0
-                  : ++client->n_seqs[partition];
+    op->seq = client->lines[client->at].kind == CLUSTER_PULL ? 0 : ++client->n_seqs[partition];
     client->n_open++;
     return op;
 }
 
-static ps_payload_t *
-fill_push(cluster_t *self, const cluster_line_t *line, ps_op_start_t *start)
+static ps_payload_t *fill_push(cluster_t *self, const cluster_line_t *line, ps_op_start_t *start)
 {
     uint8_t key[8];
     uint8_t one[8];
@@ -265,8 +234,7 @@ fill_push(cluster_t *self, const cluster_line_t *line, ps_op_start_t *start)
 
     ps_store_u64(key, (uint64_t)line->partition * CLUSTER_ROWS + line->row);
     ps_store_u64(one, 1);
-    payload = ps_payload_copy((ps_bytes_t){key, 8}, (ps_bytes_t){NULL, 0},
-                              (ps_bytes_t){one, 8});
+    payload = ps_payload_copy((ps_bytes_t){key, 8}, (ps_bytes_t){NULL, 0}, (ps_bytes_t){one, 8});
     cluster_need(payload != NULL, "memory for a push");
     start->kind = PS_KIND_PUSH;
     start->slice = (ps_slice_t){.rows = PS_ROWS_LIST,
@@ -283,28 +251,24 @@ fill_push(cluster_t *self, const cluster_line_t *line, ps_op_start_t *start)
 }
 
 /* The push at hand is the last one of its clock, and may be its mark, too. */
-static bool
-ends_clock(const cluster_t *self, uint32_t number)
+static bool ends_clock(const cluster_t *self, uint32_t number)
 {
     const cluster_client_t *client = &self->clients[number];
     const cluster_line_t *line = &client->lines[client->at];
 
-    return self->plan.job && !client->reader && line->kind == CLUSTER_PUSH &&
-           !line->pull && line->ack == PS_ACK_DEFAULT &&
-           client->at + 1 < client->n_lines && line[1].kind == CLUSTER_MARK &&
-           (number + client->at) % 2 == 0;
+    return self->plan.job && !client->reader && line->kind == CLUSTER_PUSH && !line->pull &&
+           line->ack == PS_ACK_DEFAULT && client->at + 1 < client->n_lines &&
+           line[1].kind == CLUSTER_MARK && (number + client->at) % 2 == 0;
 }
 
-static void
-start_op(cluster_t *self, uint32_t number, uint32_t partition)
+static void start_op(cluster_t *self, uint32_t number, uint32_t partition)
 {
     PSD_AUTO(ps_outbox_done) ps_outbox_t outbox = {0};
     PSD_AUTO(ps_payload_destroy) ps_payload_t *payload = NULL;
     cluster_client_t *client = &self->clients[number];
     const cluster_line_t *line = &client->lines[client->at];
     cluster_op_t *op = add_op(self, number, partition);
-    ps_op_start_t start = {
-        .kind = PS_KIND_MARK, .table = self->table, .partition = partition};
+    ps_op_start_t start = {.kind = PS_KIND_MARK, .table = self->table, .partition = partition};
     uint64_t id = 0;
 
     if (self->plan.job && !client->reader) {
@@ -323,29 +287,27 @@ start_op(cluster_t *self, uint32_t number, uint32_t partition)
             self->facts.lost[number] >= client->worker.joins;
     } else if (line->kind == CLUSTER_PULL) {
         start.kind = PS_KIND_PULL;
-        start.slice =
-            (ps_slice_t){.rows = PS_ROWS_RANGE,
-                         .cols = PS_COLS_ALL,
-                         .type = PS_TYPE_I64,
-                         .first_row = (uint64_t)partition * CLUSTER_ROWS,
-                         .n_rows = CLUSTER_ROWS,
-                         .n_cols = 1};
+        start.slice = (ps_slice_t){.rows = PS_ROWS_RANGE,
+                                   .cols = PS_COLS_ALL,
+                                   .type = PS_TYPE_I64,
+                                   .first_row = (uint64_t)partition * CLUSTER_ROWS,
+                                   .n_rows = CLUSTER_ROWS,
+                                   .n_cols = 1};
         cluster_check_begins(self, number, op);
     }
     cluster_trace(self,
                   "client %u, clock %" PRIu64 ": op %zu, %s partition %u, row "
                   "%u",
-                  number, client->clock, client->n_ops,
-                  ps_kind_name(start.kind), partition, line->row);
-    cluster_need(ps_session_start(client->session, self->now_ms, &start,
-                                  &outbox, &id, NULL) == PSD_OK &&
+                  number, client->clock, client->n_ops, ps_kind_name(start.kind), partition,
+                  line->row);
+    cluster_need(ps_session_start(client->session, self->now_ms, &start, &outbox, &id, NULL) ==
+                         PSD_OK &&
                      id == client->n_ops,
                  "an operation that starts");
     perform(self, number, &outbox);
 }
 
-static void
-do_line(cluster_t *self, uint32_t number)
+static void do_line(cluster_t *self, uint32_t number)
 {
     cluster_client_t *client = &self->clients[number];
     const cluster_line_t *line = &client->lines[client->at];
@@ -371,8 +333,7 @@ do_line(cluster_t *self, uint32_t number)
     }
 }
 
-void
-cluster_client_line(cluster_t *self, uint32_t number)
+void cluster_client_line(cluster_t *self, uint32_t number)
 {
     cluster_client_t *client = &self->clients[number];
     bool waits = client->n_open >= client->window;
@@ -403,17 +364,14 @@ cluster_client_line(cluster_t *self, uint32_t number)
 
 /* ---- what happens to it ---- */
 
-static void
-learn(cluster_t *self, uint32_t number, const ps_route_t *routes)
+static void learn(cluster_t *self, uint32_t number, const ps_route_t *routes)
 {
-    cluster_need(ps_session_routes(self->clients[number].session, self->table,
-                                   routes, self->plan.n_partitions,
-                                   NULL) == PSD_OK,
+    cluster_need(ps_session_routes(self->clients[number].session, self->table, routes,
+                                   self->plan.n_partitions, NULL) == PSD_OK,
                  "routes that are taken");
 }
 
-void
-cluster_client_start(cluster_t *self, uint32_t number)
+void cluster_client_start(cluster_t *self, uint32_t number)
 {
     cluster_client_t *client = &self->clients[number];
     ps_session_args_t args = {.cluster = {.bytes = {1}},
@@ -422,26 +380,22 @@ cluster_client_start(cluster_t *self, uint32_t number)
                               .bulk_bytes = number % 2 == 0 ? BULK_BYTES : 0,
                               .resend_ms = RESEND_MS};
 
-    cluster_need(ps_session_new(&args, &client->session, NULL) == PSD_OK,
-                 "memory for a session");
+    cluster_need(ps_session_new(&args, &client->session, NULL) == PSD_OK, "memory for a session");
     client->wake_ms = UINT64_MAX;
     cluster_script_make(self, number);
     learn(self, number, cluster_registry_table(self)->routes);
-    (void)cluster_at(self, self->now_ms + TABLE_MS, CLUSTER_CLIENT_LINE,
-                     number);
+    (void)cluster_at(self, self->now_ms + TABLE_MS, CLUSTER_CLIENT_LINE, number);
     cluster_worker_start(self, number);
 }
 
-void
-cluster_clients_start(cluster_t *self)
+void cluster_clients_start(cluster_t *self)
 {
     for (uint32_t i = 0; i < self->plan.n_clients; i++) {
         cluster_client_start(self, i);
     }
 }
 
-void
-cluster_clients_done(cluster_t *self)
+void cluster_clients_done(cluster_t *self)
 {
     for (uint32_t i = 0; i <= CLUSTER_CLIENTS_MAX; i++) {
         ps_session_destroy(&self->clients[i].session);
@@ -453,8 +407,7 @@ cluster_clients_done(cluster_t *self)
     }
 }
 
-void
-cluster_client_tick(cluster_t *self, uint32_t number)
+void cluster_client_tick(cluster_t *self, uint32_t number)
 {
     PSD_AUTO(ps_outbox_done) ps_outbox_t outbox = {0};
     cluster_client_t *client = &self->clients[number];
@@ -467,45 +420,37 @@ cluster_client_tick(cluster_t *self, uint32_t number)
     perform(self, number, &outbox);
 }
 
-void
-cluster_client_relinked(cluster_t *self, uint32_t number, uint64_t link)
+void cluster_client_relinked(cluster_t *self, uint32_t number, uint64_t link)
 {
     PSD_AUTO(ps_outbox_done) ps_outbox_t outbox = {0};
 
     if (self->clients[number].ended) {
         return;
     }
-    ps_session_relinked(self->clients[number].session, self->now_ms, link,
+    ps_session_relinked(self->clients[number].session, self->now_ms, link, &outbox);
+    perform(self, number, &outbox);
+}
+
+void cluster_client_received(cluster_t *self, uint32_t number, uint64_t link,
+                             const ps_message_t *message, ps_payload_t *payload)
+{
+    PSD_AUTO(ps_outbox_done) ps_outbox_t outbox = {0};
+
+    if (self->clients[number].ended) {
+        return;
+    }
+    ps_session_received(self->clients[number].session, self->now_ms, link, message, payload,
                         &outbox);
     perform(self, number, &outbox);
 }
 
-void
-cluster_client_received(cluster_t *self,
-                        uint32_t number,
-                        uint64_t link,
-                        const ps_message_t *message,
-                        ps_payload_t *payload)
-{
-    PSD_AUTO(ps_outbox_done) ps_outbox_t outbox = {0};
-
-    if (self->clients[number].ended) {
-        return;
-    }
-    ps_session_received(self->clients[number].session, self->now_ms, link,
-                        message, payload, &outbox);
-    perform(self, number, &outbox);
-}
-
 /* The registry says where the partitions are. */
-void
-cluster_client_letter(cluster_t *self, const cluster_letter_t *letter)
+void cluster_client_letter(cluster_t *self, const cluster_letter_t *letter)
 {
     for (uint32_t i = 0; i < self->plan.n_partitions; i++) {
-        cluster_trace(
-            self, "client %u is told partition %u, epoch %" PRIu64 ": node %d",
-            letter->to, i, letter->routes[i].epoch,
-            (int)cluster_node_of(self, letter->routes[i].incarnation));
+        cluster_trace(self, "client %u is told partition %u, epoch %" PRIu64 ": node %d",
+                      letter->to, i, letter->routes[i].epoch,
+                      (int)cluster_node_of(self, letter->routes[i].incarnation));
     }
     learn(self, letter->to, letter->routes);
     cluster_client_tick(self, letter->to);

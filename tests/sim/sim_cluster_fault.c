@@ -5,14 +5,12 @@
 #define START_MS 400    /* between the first node that comes again and others */
 #define ROOM_BYTES 3000 /* left on a disk that will be full */
 
-static bool
-is_on(const cluster_t *self, const cluster_fault_t *fault)
+static bool is_on(const cluster_t *self, const cluster_fault_t *fault)
 {
     return self->now_ms >= fault->at_ms && self->now_ms < fault->end_ms;
 }
 
-void
-cluster_faults_start(cluster_t *self)
+void cluster_faults_start(cluster_t *self)
 {
     for (uint32_t i = 0; i < self->plan.n_faults; i++) {
         const cluster_fault_t *fault = &self->plan.faults[i];
@@ -26,8 +24,7 @@ cluster_faults_start(cluster_t *self)
 
 /* Every partition has another whole copy. Where not, and there are disks: less
  * is promised from here on. */
-static bool
-is_spared(cluster_t *self, uint32_t node)
+static bool is_spared(cluster_t *self, uint32_t node)
 {
     bool spares = true;
 
@@ -43,8 +40,7 @@ is_spared(cluster_t *self, uint32_t node)
 }
 
 /* What the crash takes of the disk, if it may. */
-static cluster_loss_t
-settle_loss(cluster_t *self, uint32_t node, cluster_loss_t loss)
+static cluster_loss_t settle_loss(cluster_t *self, uint32_t node, cluster_loss_t loss)
 {
     if (loss == CLUSTER_DISK && !cluster_registry_spares_disk(self, node)) {
         loss = CLUSTER_FLUSHED;
@@ -55,15 +51,12 @@ settle_loss(cluster_t *self, uint32_t node, cluster_loss_t loss)
 
 /* A crash that would take the last whole copy of something in memory is left
  * out: nothing is promised then. */
-static void
-crash(cluster_t *self, cluster_fault_t *fault)
+static void crash(cluster_t *self, cluster_fault_t *fault)
 {
     if (fault->who == CLUSTER_REGISTRY) {
         cluster_registry_crash(self);
-    } else if (self->nodes[fault->who].alive &&
-               (is_spared(self, fault->who) || self->plan.disk)) {
-        cluster_node_crash(self, fault->who,
-                           settle_loss(self, fault->who, fault->loss));
+    } else if (self->nodes[fault->who].alive && (is_spared(self, fault->who) || self->plan.disk)) {
+        cluster_node_crash(self, fault->who, settle_loss(self, fault->who, fault->loss));
     } else {
         cluster_trace(self, "node %u is spared", fault->who);
         fault->ended = true;
@@ -71,8 +64,7 @@ crash(cluster_t *self, cluster_fault_t *fault)
 }
 
 /* Each loses of its disk what it may, and comes again at a time of its own. */
-static void
-crash_all(cluster_t *self, const cluster_fault_t *fault)
+static void crash_all(cluster_t *self, const cluster_fault_t *fault)
 {
     cluster_loss_t losses[CLUSTER_NODES_MAX];
 
@@ -89,8 +81,7 @@ crash_all(cluster_t *self, const cluster_fault_t *fault)
         if (self->nodes[i].alive) {
             cluster_node_crash(self, i, losses[i]);
             self->nodes[i].starts = true;
-            (void)cluster_at(self,
-                             fault->end_ms + cluster_below(self, START_MS),
+            (void)cluster_at(self, fault->end_ms + cluster_below(self, START_MS),
                              CLUSTER_NODE_START, i);
         }
     }
@@ -101,14 +92,12 @@ crash_all(cluster_t *self, const cluster_fault_t *fault)
 
 /* A node that is silent for long is given up: where the others had been lost
  * before, one of them that comes again serves with what it has. */
-static void
-silence(cluster_t *self, const cluster_fault_t *fault)
+static void silence(cluster_t *self, const cluster_fault_t *fault)
 {
-    bool is_given_up = self->nodes[fault->who].alive &&
-                       fault->end_ms - fault->at_ms > CLUSTER_REPAIR_MS;
+    bool is_given_up =
+        self->nodes[fault->who].alive && fault->end_ms - fault->at_ms > CLUSTER_REPAIR_MS;
 
-    for (uint32_t i = 0;
-         is_given_up && self->plan.disk && i < self->plan.n_partitions; i++) {
+    for (uint32_t i = 0; is_given_up && self->plan.disk && i < self->plan.n_partitions; i++) {
         if (cluster_registry_is_last(self, fault->who, i)) {
             cluster_check_void(self, i);
         }
@@ -117,8 +106,7 @@ silence(cluster_t *self, const cluster_fault_t *fault)
 
 /* ---- disks ---- */
 
-static void
-trouble(cluster_t *self, const cluster_fault_t *fault)
+static void trouble(cluster_t *self, const cluster_fault_t *fault)
 {
     sim_disk_t *disk = self->nodes[fault->who].disk;
 
@@ -128,16 +116,14 @@ trouble(cluster_t *self, const cluster_fault_t *fault)
     cluster_trace(self, "the disk of node %u %s", fault->who,
                   fault->kind == CLUSTER_FULL ? "is full soon" : "fails soon");
     if (fault->kind == CLUSTER_FULL) {
-        sim_disk_set_capacity(disk, sim_disk_bytes(disk) +
-                                        cluster_below(self, ROOM_BYTES));
+        sim_disk_set_capacity(disk, sim_disk_bytes(disk) + cluster_below(self, ROOM_BYTES));
     } else {
         sim_disk_plan(disk, sim_disk_ops(disk) + cluster_below(self, 20),
                       1 + cluster_below(self, 6), SIM_DISK_FAIL);
     }
 }
 
-static void
-end_trouble(cluster_t *self, const cluster_fault_t *fault)
+static void end_trouble(cluster_t *self, const cluster_fault_t *fault)
 {
     sim_disk_t *disk = self->nodes[fault->who].disk;
 
@@ -148,14 +134,12 @@ end_trouble(cluster_t *self, const cluster_fault_t *fault)
     }
 }
 
-uint64_t
-cluster_disk_still(const cluster_t *self, uint32_t node)
+uint64_t cluster_disk_still(const cluster_t *self, uint32_t node)
 {
     for (uint32_t i = 0; i < self->plan.n_faults; i++) {
         const cluster_fault_t *fault = &self->plan.faults[i];
 
-        if (fault->kind == CLUSTER_STILL && fault->who == node &&
-            is_on(self, fault)) {
+        if (fault->kind == CLUSTER_STILL && fault->who == node && is_on(self, fault)) {
             return fault->end_ms;
         }
     }
@@ -164,8 +148,7 @@ cluster_disk_still(const cluster_t *self, uint32_t node)
 
 /* ---- beginning and end ---- */
 
-static void
-drain(cluster_t *self, cluster_fault_t *fault, bool *done, bool drains)
+static void drain(cluster_t *self, cluster_fault_t *fault, bool *done, bool drains)
 {
     if (self->registry.machine == NULL) {
         return; /* its start comes here again */
@@ -174,8 +157,7 @@ drain(cluster_t *self, cluster_fault_t *fault, bool *done, bool drains)
     *done = true;
 }
 
-static void
-begin(cluster_t *self, cluster_fault_t *fault)
+static void begin(cluster_t *self, cluster_fault_t *fault)
 {
     if (fault->kind == CLUSTER_DRAIN) {
         drain(self, fault, &fault->begun, true);
@@ -199,8 +181,7 @@ begin(cluster_t *self, cluster_fault_t *fault)
     }
 }
 
-static void
-end(cluster_t *self, cluster_fault_t *fault)
+static void end(cluster_t *self, cluster_fault_t *fault)
 {
     if (fault->kind == CLUSTER_DRAIN) {
         drain(self, fault, &fault->ended, false);
@@ -213,15 +194,13 @@ end(cluster_t *self, cluster_fault_t *fault)
         }
     } else if (fault->kind >= CLUSTER_FULL) {
         end_trouble(self, fault);
-    } else if ((fault->kind == CLUSTER_CRASH ||
-                fault->kind == CLUSTER_ABSENT) &&
+    } else if ((fault->kind == CLUSTER_CRASH || fault->kind == CLUSTER_ABSENT) &&
                !self->nodes[fault->who].alive) {
         cluster_node_start(self, fault->who);
     }
 }
 
-void
-cluster_faults(cluster_t *self)
+void cluster_faults(cluster_t *self)
 {
     for (uint32_t i = 0; i < self->plan.n_faults; i++) {
         cluster_fault_t *fault = &self->plan.faults[i];
@@ -235,54 +214,47 @@ cluster_faults(cluster_t *self)
     }
 }
 
-uint64_t
-cluster_frozen(const cluster_t *self, uint32_t place)
+uint64_t cluster_frozen(const cluster_t *self, uint32_t place)
 {
     for (uint32_t i = 0; i < self->plan.n_faults; i++) {
         const cluster_fault_t *fault = &self->plan.faults[i];
 
-        if (fault->kind == CLUSTER_FREEZE && fault->who == place &&
-            is_on(self, fault)) {
+        if (fault->kind == CLUSTER_FREEZE && fault->who == place && is_on(self, fault)) {
             return fault->end_ms;
         }
     }
     return 0;
 }
 
-bool
-cluster_is_cut(const cluster_t *self, uint32_t from, uint32_t to)
+bool cluster_is_cut(const cluster_t *self, uint32_t from, uint32_t to)
 {
     for (uint32_t i = 0; i < self->plan.n_faults; i++) {
         const cluster_fault_t *fault = &self->plan.faults[i];
 
-        if (fault->kind == CLUSTER_CUT && fault->who == from &&
-            fault->to == to && is_on(self, fault)) {
+        if (fault->kind == CLUSTER_CUT && fault->who == from && fault->to == to &&
+            is_on(self, fault)) {
             return true;
         }
     }
     return false;
 }
 
-uint64_t
-cluster_lateness(const cluster_t *self, uint32_t node)
+uint64_t cluster_lateness(const cluster_t *self, uint32_t node)
 {
     for (uint32_t i = 0; i < self->plan.n_faults; i++) {
         const cluster_fault_t *fault = &self->plan.faults[i];
 
-        if (fault->kind == CLUSTER_LATE && fault->who == node &&
-            is_on(self, fault)) {
+        if (fault->kind == CLUSTER_LATE && fault->who == node && is_on(self, fault)) {
             return fault->end_ms - self->now_ms;
         }
     }
     return 0;
 }
 
-bool
-cluster_is_absent(const cluster_t *self, uint32_t node)
+bool cluster_is_absent(const cluster_t *self, uint32_t node)
 {
     for (uint32_t i = 0; i < self->plan.n_faults; i++) {
-        if (self->plan.faults[i].kind == CLUSTER_ABSENT &&
-            self->plan.faults[i].who == node) {
+        if (self->plan.faults[i].kind == CLUSTER_ABSENT && self->plan.faults[i].who == node) {
             return true;
         }
     }

@@ -8,16 +8,12 @@
 
 #define QUEUE "q"
 
-static ps_registry_t *
-machine_of(const cluster_t *self)
+static ps_registry_t *machine_of(const cluster_t *self)
 {
     return self->registry.machine;
 }
 
-static void
-answer(cluster_t *self,
-       const cluster_letter_t *question,
-       cluster_letter_t *letter)
+static void answer(cluster_t *self, const cluster_letter_t *question, cluster_letter_t *letter)
 {
     letter->from = CLUSTER_REGISTRY;
     letter->to = question->from;
@@ -26,18 +22,14 @@ answer(cluster_t *self,
     cluster_post(self, letter);
 }
 
-static void
-say(cluster_t *self,
-    const cluster_letter_t *question,
-    cluster_letter_kind_t kind)
+static void say(cluster_t *self, const cluster_letter_t *question, cluster_letter_kind_t kind)
 {
     answer(self, question, &(cluster_letter_t){.kind = kind});
 }
 
 /* ---- what is stored ---- */
 
-static void
-note_workers(cluster_t *self, const ps_job_t *job)
+static void note_workers(cluster_t *self, const ps_job_t *job)
 {
     cluster_facts_t *facts = &self->facts;
 
@@ -46,10 +38,8 @@ note_workers(cluster_t *self, const ps_job_t *job)
         const ps_worker_t *worker = &job->workers[i];
         uint32_t rank = worker->worker;
 
-        facts->runs[rank] =
-            worker->state == PS_WORKER_RUNNING ? worker->joins : 0;
-        if (worker->state == PS_WORKER_LOST &&
-            facts->lost[rank] < worker->joins) {
+        facts->runs[rank] = worker->state == PS_WORKER_RUNNING ? worker->joins : 0;
+        if (worker->state == PS_WORKER_LOST && facts->lost[rank] < worker->joins) {
             facts->lost[rank] = worker->joins;
             facts->n_lost++;
             cluster_check_doubt(self, rank);
@@ -57,15 +47,13 @@ note_workers(cluster_t *self, const ps_job_t *job)
     }
 }
 
-static void
-note_given(cluster_t *self, const ps_work_hold_t *hold)
+static void note_given(cluster_t *self, const ps_work_hold_t *hold)
 {
     cluster_facts_t *facts = &self->facts;
     uint32_t holder = facts->holder[hold->slice];
     uint32_t joins = facts->joins[hold->slice];
 
-    if (hold->epoch != facts->epoch ||
-        facts->counted[hold->epoch][hold->slice] != 0 ||
+    if (hold->epoch != facts->epoch || facts->counted[hold->epoch][hold->slice] != 0 ||
         (joins != 0 && facts->runs[holder] == joins)) {
         cluster_fail(self,
                      "slice %u of epoch %" PRIu64 " is given to worker %u, in "
@@ -77,29 +65,24 @@ note_given(cluster_t *self, const ps_work_hold_t *hold)
     facts->joins[hold->slice] = hold->joins;
 }
 
-static void
-note_counted(cluster_t *self, const ps_work_hold_t *hold)
+static void note_counted(cluster_t *self, const ps_work_hold_t *hold)
 {
     cluster_facts_t *facts = &self->facts;
 
-    if (hold->epoch != facts->epoch ||
-        facts->counted[hold->epoch][hold->slice]++ != 0 ||
-        facts->holder[hold->slice] != hold->worker ||
-        facts->joins[hold->slice] != hold->joins ||
+    if (hold->epoch != facts->epoch || facts->counted[hold->epoch][hold->slice]++ != 0 ||
+        facts->holder[hold->slice] != hold->worker || facts->joins[hold->slice] != hold->joins ||
         facts->runs[hold->worker] != hold->joins) {
         cluster_fail(self,
                      "slice %u of epoch %" PRIu64 " is counted for worker %u, "
                      "in epoch %" PRIu64 "; %u times, worker %u had it",
                      hold->slice, hold->epoch, hold->worker, facts->epoch,
-                     facts->counted[hold->epoch][hold->slice],
-                     facts->holder[hold->slice]);
+                     facts->counted[hold->epoch][hold->slice], facts->holder[hold->slice]);
     }
     facts->joins[hold->slice] = 0;
     facts->n_counted++;
 }
 
-static void
-note_work(cluster_t *self, const ps_work_t *work)
+static void note_work(cluster_t *self, const ps_work_t *work)
 {
     cluster_facts_t *facts = &self->facts;
 
@@ -111,9 +94,8 @@ note_work(cluster_t *self, const ps_work_t *work)
         }
     }
     if (work->turns != (facts->n_counted == CLUSTER_SLICES)) {
-        cluster_fail(self, "epoch %" PRIu64 " %s with %" PRIu64 " slices",
-                     facts->epoch, work->turns ? "ends" : "does not end",
-                     facts->n_counted);
+        cluster_fail(self, "epoch %" PRIu64 " %s with %" PRIu64 " slices", facts->epoch,
+                     work->turns ? "ends" : "does not end", facts->n_counted);
     }
     if (work->turns) {
         facts->epoch++;
@@ -121,8 +103,7 @@ note_work(cluster_t *self, const ps_work_t *work)
     }
 }
 
-void
-cluster_job_note(cluster_t *self, const ps_command_t *command)
+void cluster_job_note(cluster_t *self, const ps_command_t *command)
 {
     if (command->kind == PS_COMMAND_JOB) {
         note_workers(self, &command->job);
@@ -135,33 +116,28 @@ cluster_job_note(cluster_t *self, const ps_command_t *command)
 
 /* ---- beginning ---- */
 
-static ps_join_t
-join_of(const cluster_t *self, uint32_t worker)
+static ps_join_t join_of(const cluster_t *self, uint32_t worker)
 {
     uint32_t n = self->plan.n_expected;
 
     return (ps_join_t){.job = "j",
                        .worker = worker,
-                       .n_workers =
-                           n < self->plan.n_clients ? n : self->plan.n_clients,
+                       .n_workers = n < self->plan.n_clients ? n : self->plan.n_clients,
                        .max_delay = self->plan.max_delay};
 }
 
-void
-cluster_job_begin(cluster_t *self)
+void cluster_job_begin(cluster_t *self)
 {
     for (uint32_t i = 0; !self->plan.comes && i < self->plan.n_clients; i++) {
         PSD_AUTO(ps_command_done) ps_command_t command = {0};
         const ps_join_t join = join_of(self, i);
 
-        cluster_need(ps_registry_plan_join(machine_of(self), &join,
-                                           self->now_ms, &command,
-                                           NULL) == PSD_OK,
+        cluster_need(ps_registry_plan_join(machine_of(self), &join, self->now_ms, &command, NULL) ==
+                         PSD_OK,
                      "a worker that joins");
         cluster_registry_commit(self, &command);
-        cluster_need(ps_registry_plan_start(machine_of(self), self->job, i,
-                                            NULL, NULL, 0, self->now_ms,
-                                            &command, NULL) == PSD_OK,
+        cluster_need(ps_registry_plan_start(machine_of(self), self->job, i, NULL, NULL, 0,
+                                            self->now_ms, &command, NULL) == PSD_OK,
                      "a worker that starts");
         cluster_registry_commit(self, &command);
     }
@@ -169,35 +145,29 @@ cluster_job_begin(cluster_t *self)
 
 /* ---- coming ---- */
 
-static bool
-has_ended(const cluster_t *self)
+static bool has_ended(const cluster_t *self)
 {
     return self->job != 0 &&
-           strcmp(ps_registry_job_state(machine_of(self), self->job),
-                  "running") != 0;
+           strcmp(ps_registry_job_state(machine_of(self), self->job), "running") != 0;
 }
 
-static void
-open_all(cluster_t *self)
+static void open_all(cluster_t *self)
 {
     PSD_AUTO(ps_command_done) ps_command_t command = {0};
 
-    cluster_need(ps_registry_plan_job_table(machine_of(self), self->job,
-                                            self->table, self->now_ms, &command,
-                                            NULL) == PSD_OK,
+    cluster_need(ps_registry_plan_job_table(machine_of(self), self->job, self->table, self->now_ms,
+                                            &command, NULL) == PSD_OK,
                  "a table of the job");
     cluster_registry_commit(self, &command);
 
-    cluster_need(ps_registry_plan_queue(machine_of(self), self->job, QUEUE,
-                                        CLUSTER_SLICES, CLUSTER_EPOCHS,
-                                        self->now_ms, &command, NULL) == PSD_OK,
+    cluster_need(ps_registry_plan_queue(machine_of(self), self->job, QUEUE, CLUSTER_SLICES,
+                                        CLUSTER_EPOCHS, self->now_ms, &command, NULL) == PSD_OK,
                  "a work queue");
     cluster_registry_commit(self, &command);
 }
 
 /* One that runs already, for its answer was lost, is lost first. */
-static void
-hear_enter(cluster_t *self, const cluster_letter_t *letter)
+static void hear_enter(cluster_t *self, const cluster_letter_t *letter)
 {
     cluster_joining_t *joining = &self->registry.joining[letter->from];
     PSD_AUTO(ps_command_done) ps_command_t command = {0};
@@ -210,22 +180,19 @@ hear_enter(cluster_t *self, const cluster_letter_t *letter)
         say(self, letter, CLUSTER_OVER);
         return;
     }
-    if (ps_registry_plan_join(machine_of(self), &join, self->now_ms, &command,
-                              NULL) != PSD_OK) {
+    if (ps_registry_plan_join(machine_of(self), &join, self->now_ms, &command, NULL) != PSD_OK) {
         return;
     }
     cluster_trace(self, "registry: %s", command.text);
     cluster_registry_commit(self, &command);
     open_all(self);
-    *joining = (cluster_joining_t){.number = letter->number,
-                                   .version = self->registry.version};
+    *joining = (cluster_joining_t){.number = letter->number, .version = self->registry.version};
 }
 
 /* Every node that counts knows that version of everything: those that are up,
  * and, before its start is agreed, those that may go on serving the job, or
  * will, unheard. */
-static bool
-all_know(const cluster_t *self, const cluster_joining_t *joining)
+static bool all_know(const cluster_t *self, const cluster_joining_t *joining)
 {
     for (uint32_t i = 0; i < self->plan.n_nodes; i++) {
         char name[CLUSTER_NAME_SIZE];
@@ -234,11 +201,9 @@ all_know(const cluster_t *self, const cluster_joining_t *joining)
         cluster_name(i, name);
         node = ps_registry_node(machine_of(self), name);
         if (node != NULL &&
-            (node->up
-                 ? self->registry.views[i].known < joining->version
-                 : !joining->started &&
-                       ps_registry_serves_job(machine_of(self),
-                                              node->incarnation, self->job))) {
+            (node->up ? self->registry.views[i].known < joining->version
+                      : !joining->started && ps_registry_serves_job(
+                                                 machine_of(self), node->incarnation, self->job))) {
             return false;
         }
     }
@@ -246,8 +211,7 @@ all_know(const cluster_t *self, const cluster_joining_t *joining)
 }
 
 /* The clocks that all nodes that are up have told. */
-static void
-gather(const cluster_t *self, uint64_t clocks[CLUSTER_WORKERS_MAX])
+static void gather(const cluster_t *self, uint64_t clocks[CLUSTER_WORKERS_MAX])
 {
     memset(clocks, 0, CLUSTER_WORKERS_MAX * sizeof *clocks);
     for (uint32_t i = 0; i < self->plan.n_nodes; i++) {
@@ -256,8 +220,7 @@ gather(const cluster_t *self, uint64_t clocks[CLUSTER_WORKERS_MAX])
 
         cluster_name(i, name);
         node = ps_registry_node(machine_of(self), name);
-        for (uint32_t k = 0;
-             node != NULL && node->up && k < CLUSTER_WORKERS_MAX; k++) {
+        for (uint32_t k = 0; node != NULL && node->up && k < CLUSTER_WORKERS_MAX; k++) {
             uint64_t clock = self->registry.views[i].clocks[k];
 
             clocks[k] = clock > clocks[k] ? clock : clocks[k];
@@ -265,8 +228,7 @@ gather(const cluster_t *self, uint64_t clocks[CLUSTER_WORKERS_MAX])
     }
 }
 
-static void
-agree(cluster_t *self, uint32_t rank)
+static void agree(cluster_t *self, uint32_t rank)
 {
     cluster_joining_t *joining = &self->registry.joining[rank];
     PSD_AUTO(ps_command_done) ps_command_t command = {0};
@@ -278,8 +240,7 @@ agree(cluster_t *self, uint32_t rank)
     }
     gather(self, clocks);
     if (ps_registry_plan_start(machine_of(self), self->job, rank, ranks, clocks,
-                               CLUSTER_WORKERS_MAX, self->now_ms, &command,
-                               NULL) != PSD_OK) {
+                               CLUSTER_WORKERS_MAX, self->now_ms, &command, NULL) != PSD_OK) {
         joining->number = 0; /* it was lost meanwhile */
         return;
     }
@@ -289,29 +250,26 @@ agree(cluster_t *self, uint32_t rank)
     joining->version = self->registry.version;
 }
 
-static void
-let_in(cluster_t *self, uint32_t rank)
+static void let_in(cluster_t *self, uint32_t rank)
 {
     cluster_joining_t *joining = &self->registry.joining[rank];
     const ps_job_t *job = ps_registry_job_by_id(machine_of(self), self->job);
     const ps_worker_t *worker = ps_job_worker(job, rank);
 
-    cluster_post(self,
-                 &(cluster_letter_t){.kind = CLUSTER_ENTERED,
-                                     .from = CLUSTER_REGISTRY,
-                                     .to = rank,
-                                     .number = joining->number,
-                                     .joins = worker->joins,
-                                     .clock = worker->start,
-                                     .routes = cluster_registry_routes(self)});
+    cluster_post(self, &(cluster_letter_t){.kind = CLUSTER_ENTERED,
+                                           .from = CLUSTER_REGISTRY,
+                                           .to = rank,
+                                           .number = joining->number,
+                                           .joins = worker->joins,
+                                           .clock = worker->start,
+                                           .routes = cluster_registry_routes(self)});
     self->facts.n_joins++;
     joining->number = 0;
 }
 
 /* ---- going ---- */
 
-static void
-lose_workers(cluster_t *self)
+static void lose_workers(cluster_t *self)
 {
     uint32_t job = 0;
     uint32_t worker = 0;
@@ -319,17 +277,15 @@ lose_workers(cluster_t *self)
     while (ps_registry_overdue(machine_of(self), self->now_ms, &job, &worker)) {
         PSD_AUTO(ps_command_done) ps_command_t command = {0};
 
-        cluster_need(ps_registry_plan_end(machine_of(self), job, worker,
-                                          PS_WORKER_LOST, self->now_ms,
-                                          &command, NULL) == PSD_OK,
+        cluster_need(ps_registry_plan_end(machine_of(self), job, worker, PS_WORKER_LOST,
+                                          self->now_ms, &command, NULL) == PSD_OK,
                      "a worker that is lost");
         cluster_trace(self, "registry: %s", command.text);
         cluster_registry_commit(self, &command);
     }
 }
 
-void
-cluster_job_decide(cluster_t *self)
+void cluster_job_decide(cluster_t *self)
 {
     lose_workers(self);
     for (uint32_t i = 0; i < self->plan.n_clients; i++) {
@@ -346,8 +302,7 @@ cluster_job_decide(cluster_t *self)
     }
 }
 
-static void
-hear_exit(cluster_t *self, const cluster_letter_t *letter)
+static void hear_exit(cluster_t *self, const cluster_letter_t *letter)
 {
     PSD_AUTO(ps_command_done) ps_command_t command = {0};
     const ps_job_t *job = ps_registry_job_by_id(machine_of(self), self->job);
@@ -355,9 +310,8 @@ hear_exit(cluster_t *self, const cluster_letter_t *letter)
     psd_status_t rc = PSD_WORKER_LOST;
 
     if (worker->joins == letter->joins) {
-        rc = ps_registry_plan_end(machine_of(self), self->job, letter->from,
-                                  PS_WORKER_FINISHED, self->now_ms, &command,
-                                  NULL);
+        rc = ps_registry_plan_end(machine_of(self), self->job, letter->from, PS_WORKER_FINISHED,
+                                  self->now_ms, &command, NULL);
     }
     if (rc == PSD_OK && command.kind != 0) {
         cluster_trace(self, "registry: %s", command.text);
@@ -368,12 +322,11 @@ hear_exit(cluster_t *self, const cluster_letter_t *letter)
 
 /* ---- the queue ---- */
 
-static void
-hear_work(cluster_t *self, const cluster_letter_t *letter)
+static void hear_work(cluster_t *self, const cluster_letter_t *letter)
 {
     PSD_AUTO(ps_command_done) ps_command_t command = {0};
-    cluster_letter_t reply = {
-        .kind = letter->kind == CLUSTER_NEXT ? CLUSTER_SLICE : CLUSTER_COUNTED};
+    cluster_letter_t reply = {.kind =
+                                  letter->kind == CLUSTER_NEXT ? CLUSTER_SLICE : CLUSTER_COUNTED};
     const ps_work_ask_t asks = {.job = self->job,
                                 .queue = QUEUE,
                                 .worker = letter->from,
@@ -385,11 +338,10 @@ hear_work(cluster_t *self, const cluster_letter_t *letter)
     psd_status_t rc = PSD_OK;
 
     if (letter->kind == CLUSTER_NEXT) {
-        rc = ps_registry_plan_work_next(machine_of(self), &asks, self->now_ms,
-                                        &command, &reply.work, NULL);
+        rc = ps_registry_plan_work_next(machine_of(self), &asks, self->now_ms, &command,
+                                        &reply.work, NULL);
     } else {
-        rc = ps_registry_plan_work_done(machine_of(self), &asks, self->now_ms,
-                                        &command, NULL);
+        rc = ps_registry_plan_work_done(machine_of(self), &asks, self->now_ms, &command, NULL);
     }
     if (rc == PSD_OK) {
         cluster_registry_commit(self, &command);
@@ -397,22 +349,19 @@ hear_work(cluster_t *self, const cluster_letter_t *letter)
     } else if (rc == PSD_WORKER_LOST) {
         say(self, letter, CLUSTER_LOST);
     } else {
-        cluster_fail(self, "a question about work is refused: %s",
-                     psd_status_name(rc));
+        cluster_fail(self, "a question about work is refused: %s", psd_status_name(rc));
     }
 }
 
-void
-cluster_job_letter(cluster_t *self, const cluster_letter_t *letter)
+void cluster_job_letter(cluster_t *self, const cluster_letter_t *letter)
 {
     if (letter->kind == CLUSTER_ENTER) {
         hear_enter(self, letter);
     } else if (letter->kind == CLUSTER_EXIT) {
         hear_exit(self, letter);
     } else if (letter->kind == CLUSTER_ALIVE) {
-        if (ps_registry_heartbeat(machine_of(self), self->job, letter->from,
-                                  letter->joins, letter->clock, self->now_ms,
-                                  NULL) == PSD_WORKER_LOST) {
+        if (ps_registry_heartbeat(machine_of(self), self->job, letter->from, letter->joins,
+                                  letter->clock, self->now_ms, NULL) == PSD_WORKER_LOST) {
             say(self, letter, CLUSTER_LOST);
         }
     } else {

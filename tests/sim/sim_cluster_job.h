@@ -70,16 +70,12 @@ void cluster_worker_start(struct cluster *self, uint32_t client);
 /* It says that it lives, if it does, and will again. */
 void cluster_worker_alive(struct cluster *self, uint32_t client);
 /* It has no answer to its question of that number yet. */
-void
-cluster_worker_again(struct cluster *self, uint32_t client, uint64_t number);
+void cluster_worker_again(struct cluster *self, uint32_t client, uint64_t number);
 /* Whether it can do the line now. false: it is asking, or silent. */
 bool cluster_worker_is_ready(struct cluster *self, uint32_t client);
 /* LEAVE, TAKE, COUNT, HIDE. */
-void cluster_worker_line(struct cluster *self,
-                         uint32_t client,
-                         const struct cluster_line *line);
-void cluster_worker_letter(struct cluster *self,
-                           const struct cluster_letter *letter);
+void cluster_worker_line(struct cluster *self, uint32_t client, const struct cluster_line *line);
+void cluster_worker_letter(struct cluster *self, const struct cluster_letter *letter);
 /* It hears that this life of it was lost. */
 void cluster_worker_lost(struct cluster *self, uint32_t client, uint32_t joins);
 
@@ -89,8 +85,7 @@ void cluster_job_begin(struct cluster *self);
 /* Workers that have been silent for too long are lost; those that join get
  * on. */
 void cluster_job_decide(struct cluster *self);
-void cluster_job_letter(struct cluster *self,
-                        const struct cluster_letter *letter);
+void cluster_job_letter(struct cluster *self, const struct cluster_letter *letter);
 /* A command is about to be stored. */
 void cluster_job_note(struct cluster *self, const ps_command_t *command);
 #endif

@@ -11,8 +11,7 @@
 
 #define NOTICED_MS 2000 /* until a transport hears that a peer is cut off */
 
-void
-cluster_event_done(cluster_event_t *event)
+void cluster_event_done(cluster_event_t *event)
 {
     ps_buffer_done(&event->bytes);
     if (event->letter != NULL) {
@@ -24,46 +23,38 @@ cluster_event_done(cluster_event_t *event)
     }
 }
 
-static bool
-is_calm(const cluster_t *self)
+static bool is_calm(const cluster_t *self)
 {
     return self->now_ms >= CLUSTER_CALM_MS;
 }
 
 /* ---- messages ---- */
 
-size_t
-cluster_connect(cluster_t *self, cluster_conn_t conn, const char *tcp)
+size_t cluster_connect(cluster_t *self, cluster_conn_t conn, const char *tcp)
 {
     cluster_need(sscanf(tcp, "tcp://n%u:%u", &conn.node, &conn.shard) == 2 &&
-                     conn.node < CLUSTER_NODES_MAX &&
-                     conn.shard < CLUSTER_SHARDS_MAX,
+                     conn.node < CLUSTER_NODES_MAX && conn.shard < CLUSTER_SHARDS_MAX,
                  "an endpoint of a node");
     if (self->n_conns == 0) { /* the first number names nobody */
-        cluster_need(ps_grow(&self->conns, &self->conns_capacity, 1,
-                             sizeof *self->conns),
+        cluster_need(ps_grow(&self->conns, &self->conns_capacity, 1, sizeof *self->conns),
                      "memory for a connection");
         self->conns[self->n_conns++] = (cluster_conn_t){0};
     }
-    cluster_need(ps_grow(&self->conns, &self->conns_capacity, self->n_conns + 1,
-                         sizeof *self->conns),
-                 "memory for a connection");
+    cluster_need(
+        ps_grow(&self->conns, &self->conns_capacity, self->n_conns + 1, sizeof *self->conns),
+        "memory for a connection");
     self->conns[self->n_conns] = conn;
     return self->n_conns++;
 }
 
-static void
-put(ps_buffer_t *bytes, ps_bytes_t part)
+static void put(ps_buffer_t *bytes, ps_bytes_t part)
 {
-    cluster_need(part.size == 0 ||
-                     ps_buffer_append(bytes, part.data, part.size),
+    cluster_need(part.size == 0 || ps_buffer_append(bytes, part.data, part.size),
                  "memory for a message");
 }
 
-static void
-put_message(ps_buffer_t *bytes,
-            const ps_message_t *message,
-            const ps_payload_t *payload)
+static void put_message(ps_buffer_t *bytes, const ps_message_t *message,
+                        const ps_payload_t *payload)
 {
     uint8_t header[PS_HEADER_MAX];
 
@@ -79,19 +70,15 @@ put_message(ps_buffer_t *bytes,
 
 /* Some of what a client sends comes once more when it has ended: the first
  * HELLO, and what follows it on that connection. */
-static void
-keep_late(cluster_t *self,
-          size_t number,
-          const ps_message_t *message,
-          const ps_payload_t *payload)
+static void keep_late(cluster_t *self, size_t number, const ps_message_t *message,
+                      const ps_payload_t *payload)
 {
     cluster_client_t *client = &self->clients[self->conns[number].client];
     cluster_late_t *late = &client->late[client->n_late];
 
     if (client->n_late == CLUSTER_LATE_MAX ||
         (client->n_late == 0 ? message->kind != PS_KIND_HELLO
-                             : client->late[0].conn != number ||
-                                   message->kind != PS_KIND_PUSH)) {
+                             : client->late[0].conn != number || message->kind != PS_KIND_PUSH)) {
         return;
     }
     late->conn = number;
@@ -99,8 +86,7 @@ keep_late(cluster_t *self,
     client->n_late++;
 }
 
-void
-cluster_send_late(cluster_t *self, uint32_t number)
+void cluster_send_late(cluster_t *self, uint32_t number)
 {
     cluster_client_t *client = &self->clients[number];
     uint64_t at_ms = self->now_ms + 1;
@@ -116,33 +102,24 @@ cluster_send_late(cluster_t *self, uint32_t number)
     client->n_late = 0;
 }
 
-static uint32_t
-opener_of(const cluster_conn_t *conn)
+static uint32_t opener_of(const cluster_conn_t *conn)
 {
     return conn->client != CLUSTER_NOBODY ? CLUSTER_CLIENTS : conn->from_node;
 }
 
 /* Of values it is noted which they are. */
-static void
-note_values(cluster_event_t *event,
-            const cluster_t *self,
-            uint32_t from,
-            const ps_message_t *message)
+static void note_values(cluster_event_t *event, const cluster_t *self, uint32_t from,
+                        const ps_message_t *message)
 {
-    event->incarnation =
-        from < CLUSTER_REGISTRY ? self->nodes[from].incarnation : 0;
+    event->incarnation = from < CLUSTER_REGISTRY ? self->nodes[from].incarnation : 0;
     if (message->kind == PS_KIND_VALUES) {
         event->values_of = message->values.request;
         event->epoch = message->values.epoch;
     }
 }
 
-void
-cluster_send(cluster_t *self,
-             size_t number,
-             bool to_opener,
-             const ps_message_t *message,
-             const ps_payload_t *payload)
+void cluster_send(cluster_t *self, size_t number, bool to_opener, const ps_message_t *message,
+                  const ps_payload_t *payload)
 {
     const cluster_conn_t *conn = &self->conns[number];
     uint32_t from = to_opener ? conn->node : opener_of(conn);
@@ -153,22 +130,19 @@ cluster_send(cluster_t *self,
     if (!to_opener && conn->client != CLUSTER_NOBODY) {
         keep_late(self, number, message, payload);
     }
-    if ((!calm && cluster_below(self, 1000) < self->plan.loss) ||
-        cluster_is_cut(self, from, to)) {
+    if ((!calm && cluster_below(self, 1000) < self->plan.loss) || cluster_is_cut(self, from, to)) {
         if (message->kind == PS_KIND_VALUES) {
             /* Nothing happens then; until then it seems to be on its way. */
-            note_values(
-                cluster_at(self,
-                           self->now_ms + 1 + cluster_below(self, NOTICED_MS),
-                           CLUSTER_FAULTS, number),
-                self, from, message);
+            note_values(cluster_at(self, self->now_ms + 1 + cluster_below(self, NOTICED_MS),
+                                   CLUSTER_FAULTS, number),
+                        self, from, message);
         }
         return;
     }
     for (uint32_t i = 0; i < n; i++) {
-        cluster_event_t *event = cluster_at(
-            self, self->now_ms + 1 + cluster_below(self, self->plan.delay_ms),
-            CLUSTER_MESSAGE, number);
+        cluster_event_t *event =
+            cluster_at(self, self->now_ms + 1 + cluster_below(self, self->plan.delay_ms),
+                       CLUSTER_MESSAGE, number);
 
         event->b = to_opener ? 1 : 0;
         note_values(event, self, from, message);
@@ -178,24 +152,21 @@ cluster_send(cluster_t *self,
 
 /* What the transport knows: values that this life of the node has sent. Of
  * those that are lost it hears later. */
-static void
-find_answer(cluster_t *self, const cluster_conn_t *conn, ps_event_t *asks)
+static void find_answer(cluster_t *self, const cluster_conn_t *conn, ps_event_t *asks)
 {
     const cluster_node_t *node = &self->nodes[conn->node];
     uint64_t epoch = 0;
     uint64_t request = ps_request_for_values(asks->message, &epoch);
     uint64_t conns[PS_SENDING_CONNS];
     ps_shard_t *shard = node->alive ? node->shards[conn->shard].machine : NULL;
-    size_t n = request == 0 || shard == NULL
-                   ? 0
-                   : ps_shard_conns(shard, asks->conn, conns);
+    size_t n = request == 0 || shard == NULL ? 0 : ps_shard_conns(shard, asks->conn, conns);
 
     for (size_t i = 0; n > 0 && i < self->n_events; i++) {
         const cluster_event_t *event = &self->events[i];
 
         if ((event->kind != CLUSTER_MESSAGE && event->kind != CLUSTER_FAULTS) ||
-            event->incarnation != node->incarnation ||
-            event->values_of != request || event->epoch < epoch) {
+            event->incarnation != node->incarnation || event->values_of != request ||
+            event->epoch < epoch) {
             continue;
         }
         for (size_t j = 0; j < n; j++) {
@@ -207,17 +178,12 @@ find_answer(cluster_t *self, const cluster_conn_t *conn, ps_event_t *asks)
     }
 }
 
-static void
-arrive_at_opener(cluster_t *self,
-                 const cluster_conn_t *conn,
-                 const ps_message_t *message,
-                 ps_payload_t *payload)
+static void arrive_at_opener(cluster_t *self, const cluster_conn_t *conn,
+                             const ps_message_t *message, ps_payload_t *payload)
 {
     if (conn->client != CLUSTER_NOBODY) {
-        cluster_client_received(self, conn->client, conn->link, message,
-                                payload);
-    } else if (self->nodes[conn->from_node].incarnation ==
-               conn->from_incarnation) {
+        cluster_client_received(self, conn->client, conn->link, message, payload);
+    } else if (self->nodes[conn->from_node].incarnation == conn->from_incarnation) {
         cluster_node_step(self, conn->from_node, conn->from_shard,
                           &(ps_event_t){.kind = PS_EVENT_MESSAGE,
                                         .conn = conn->link,
@@ -226,8 +192,7 @@ arrive_at_opener(cluster_t *self,
     }
 }
 
-void
-cluster_arrive(cluster_t *self, const cluster_event_t *event)
+void cluster_arrive(cluster_t *self, const cluster_event_t *event)
 {
     const cluster_conn_t conn = self->conns[event->a];
     ps_bytes_t frame = {event->bytes.data, event->bytes.size};
@@ -247,10 +212,8 @@ cluster_arrive(cluster_t *self, const cluster_event_t *event)
     if (event->b != 0) {
         arrive_at_opener(self, &conn, &message, payload);
     } else {
-        ps_event_t step = {.kind = PS_EVENT_MESSAGE,
-                           .conn = event->a,
-                           .message = &message,
-                           .payload = payload};
+        ps_event_t step = {
+            .kind = PS_EVENT_MESSAGE, .conn = event->a, .message = &message, .payload = payload};
 
         find_answer(self, &conn, &step);
         cluster_node_step(self, conn.node, conn.shard, &step);
@@ -258,15 +221,13 @@ cluster_arrive(cluster_t *self, const cluster_event_t *event)
 }
 
 /* An event that was lost happens, and is nothing. */
-static void
-lose(cluster_event_t *event)
+static void lose(cluster_event_t *event)
 {
     cluster_event_done(event);
     event->kind = CLUSTER_FAULTS;
 }
 
-void
-cluster_disconnect(cluster_t *self, uint32_t node)
+void cluster_disconnect(cluster_t *self, uint32_t node)
 {
     bool lost = cluster_below(self, 2) == 0;
 
@@ -283,33 +244,29 @@ cluster_disconnect(cluster_t *self, uint32_t node)
         bool opened = conn->client == CLUSTER_NOBODY && conn->from_node == node;
 
         if ((conn->node == node || opened) && cluster_below(self, 2) == 0) {
-            cluster_at(self, self->now_ms + 1 + cluster_below(self, 200),
-                       CLUSTER_GONE, i)
-                ->b = opened ? 0 : 1;
+            cluster_at(self, self->now_ms + 1 + cluster_below(self, 200), CLUSTER_GONE, i)->b =
+                opened ? 0 : 1;
         }
     }
 }
 
 /* ---- letters ---- */
 
-static uint32_t
-place_of(const cluster_letter_t *letter, uint32_t name, bool is_from)
+static uint32_t place_of(const cluster_letter_t *letter, uint32_t name, bool is_from)
 {
-    bool of_client = is_from ? cluster_is_of_client(letter->kind)
-                             : cluster_is_to_client(letter->kind);
+    bool of_client =
+        is_from ? cluster_is_of_client(letter->kind) : cluster_is_to_client(letter->kind);
 
     return of_client ? CLUSTER_CLIENTS : name;
 }
 
-void
-cluster_post(cluster_t *self, const cluster_letter_t *letter)
+void cluster_post(cluster_t *self, const cluster_letter_t *letter)
 {
     cluster_letter_t *own = ps_alloc(1, sizeof *own);
     uint32_t from = place_of(letter, letter->from, true);
     uint32_t to = place_of(letter, letter->to, false);
     uint64_t *last_ms = &self->last_ms[from][to];
-    uint64_t at_ms =
-        self->now_ms + 1 + cluster_below(self, self->plan.delay_ms);
+    uint64_t at_ms = self->now_ms + 1 + cluster_below(self, self->plan.delay_ms);
     cluster_event_t *event = NULL;
 
     cluster_need(own != NULL, "memory for a letter");
@@ -327,8 +284,7 @@ cluster_post(cluster_t *self, const cluster_letter_t *letter)
     *last_ms = at_ms;
 }
 
-void
-cluster_lose_letters(cluster_t *self, uint32_t place)
+void cluster_lose_letters(cluster_t *self, uint32_t place)
 {
     for (size_t i = 0; i < self->n_events; i++) {
         cluster_event_t *event = &self->events[i];

@@ -14,16 +14,14 @@
 #define OFFSET_MS 100000 /* most between two nodes' clocks */
 #define START_AGAIN_MS 50
 
-static uint64_t
-clock_of(const cluster_t *self, const cluster_node_t *node)
+static uint64_t clock_of(const cluster_t *self, const cluster_node_t *node)
 {
     int64_t now = (int64_t)self->now_ms;
 
     return (uint64_t)(now + node->offset_ms + now * node->drift / 1000);
 }
 
-static void
-plan_tick(cluster_t *self, uint32_t number, uint32_t at)
+static void plan_tick(cluster_t *self, uint32_t number, uint32_t at)
 {
     const cluster_node_t *node = &self->nodes[number];
     cluster_shard_t *shard = &self->nodes[number].shards[at];
@@ -35,9 +33,7 @@ plan_tick(cluster_t *self, uint32_t number, uint32_t at)
         return;
     }
     if (wanted > here) {
-        at_ms +=
-            (uint64_t)((int64_t)(wanted - here) * 1000 / (1000 + node->drift)) +
-            1;
+        at_ms += (uint64_t)((int64_t)(wanted - here) * 1000 / (1000 + node->drift)) + 1;
     }
     if (at_ms < shard->wake_ms) {
         shard->wake_ms = at_ms;
@@ -47,74 +43,58 @@ plan_tick(cluster_t *self, uint32_t number, uint32_t at)
 
 /* ---- what its shards want done ---- */
 
-static void
-open_link(cluster_t *self,
-          uint32_t number,
-          uint32_t at,
-          const ps_effect_t *effect)
+static void open_link(cluster_t *self, uint32_t number, uint32_t at, const ps_effect_t *effect)
 {
     const cluster_node_t *node = &self->nodes[number];
     cluster_shard_t *shard = &self->nodes[number].shards[at];
     size_t link = (size_t)(effect->to - PS_LINK_CONN);
 
     cluster_need(link == shard->n_links &&
-                     ps_grow(&shard->conn_of, &shard->capacity, link + 1,
-                             sizeof *shard->conn_of),
+                     ps_grow(&shard->conn_of, &shard->capacity, link + 1, sizeof *shard->conn_of),
                  "links in order");
     shard->n_links++;
-    shard->conn_of[link] =
-        cluster_connect(self,
-                        (cluster_conn_t){.client = CLUSTER_NOBODY,
-                                         .from_node = number,
-                                         .from_shard = at,
-                                         .from_incarnation = node->incarnation,
-                                         .link = effect->to},
-                        effect->copy.tcp);
+    shard->conn_of[link] = cluster_connect(self,
+                                           (cluster_conn_t){.client = CLUSTER_NOBODY,
+                                                            .from_node = number,
+                                                            .from_shard = at,
+                                                            .from_incarnation = node->incarnation,
+                                                            .link = effect->to},
+                                           effect->copy.tcp);
 }
 
-static void
-send_effect(cluster_t *self,
-            uint32_t number,
-            uint32_t at,
-            const ps_effect_t *effect)
+static void send_effect(cluster_t *self, uint32_t number, uint32_t at, const ps_effect_t *effect)
 {
     const cluster_shard_t *shard = &self->nodes[number].shards[at];
 
     if (effect->to >= PS_LINK_CONN) {
-        cluster_send(self, shard->conn_of[effect->to - PS_LINK_CONN], false,
-                     &effect->message, effect->payload);
+        cluster_send(self, shard->conn_of[effect->to - PS_LINK_CONN], false, &effect->message,
+                     effect->payload);
         return;
     }
     if (self->conns[effect->to].client != CLUSTER_NOBODY) {
         cluster_check_answer(self, number, &effect->message);
     }
-    cluster_send(self, (size_t)effect->to, true, &effect->message,
-                 effect->payload);
+    cluster_send(self, (size_t)effect->to, true, &effect->message, effect->payload);
 }
 
-static void
-report(cluster_t *self, uint32_t number, const ps_report_t *report)
+static void report(cluster_t *self, uint32_t number, const ps_report_t *report)
 {
-    static const char *const kinds[] = {
-        "", "position", "fenced", "slow", "diverged", "caught up", "not whole"};
+    static const char *const kinds[] = {"",         "position",  "fenced",   "slow",
+                                        "diverged", "caught up", "not whole"};
 
-    cluster_trace(self,
-                  "  node %u reports partition %u, epoch %" PRIu64
-                  ": node %d %s, lsn %" PRIu64,
-                  number, report->partition, report->epoch,
-                  (int)cluster_node_of(self, report->incarnation),
-                  kinds[report->kind], report->lsn);
+    cluster_trace(
+        self, "  node %u reports partition %u, epoch %" PRIu64 ": node %d %s, lsn %" PRIu64, number,
+        report->partition, report->epoch, (int)cluster_node_of(self, report->incarnation),
+        kinds[report->kind], report->lsn);
     cluster_post(self, &(cluster_letter_t){.kind = CLUSTER_REPORT,
                                            .from = number,
                                            .to = CLUSTER_REGISTRY,
-                                           .incarnation =
-                                               self->nodes[number].incarnation,
+                                           .incarnation = self->nodes[number].incarnation,
                                            .report = *report});
 }
 
 /* A copy that is made anew goes on from any record. */
-static void
-noted(cluster_t *self, uint32_t number, uint32_t at, const ps_note_t *note)
+static void noted(cluster_t *self, uint32_t number, uint32_t at, const ps_note_t *note)
 {
     char text[256];
 
@@ -127,11 +107,7 @@ noted(cluster_t *self, uint32_t number, uint32_t at, const ps_note_t *note)
     }
 }
 
-static void
-perform(cluster_t *self,
-        uint32_t number,
-        uint32_t at,
-        const ps_outbox_t *outbox)
+static void perform(cluster_t *self, uint32_t number, uint32_t at, const ps_outbox_t *outbox)
 {
     for (size_t i = 0; i < outbox->n_effects; i++) {
         const ps_effect_t *effect = &outbox->effects[i];
@@ -153,11 +129,7 @@ perform(cluster_t *self,
     }
 }
 
-void
-cluster_node_step(cluster_t *self,
-                  uint32_t number,
-                  uint32_t at,
-                  ps_event_t *event)
+void cluster_node_step(cluster_t *self, uint32_t number, uint32_t at, ps_event_t *event)
 {
     PSD_AUTO(ps_outbox_done) ps_outbox_t outbox = {0};
     PSD_AUTO(psd_error_destroy) psd_error_t *err = psd_error_new();
@@ -167,34 +139,26 @@ cluster_node_step(cluster_t *self,
         return;
     }
     event->now_ms = clock_of(self, node);
-    if (ps_shard_step(node->shards[at].machine, event, &outbox, err) !=
-        PSD_OK) {
-        cluster_fail(self, "node %u refused an event: %s", number,
-                     psd_error_text(err));
+    if (ps_shard_step(node->shards[at].machine, event, &outbox, err) != PSD_OK) {
+        cluster_fail(self, "node %u refused an event: %s", number, psd_error_text(err));
     }
     perform(self, number, at, &outbox);
     plan_tick(self, number, at);
 }
 
-void
-cluster_node_work(cluster_t *self,
-                  uint32_t number,
-                  uint32_t at,
-                  cluster_work_t *work,
-                  const void *order)
+void cluster_node_work(cluster_t *self, uint32_t number, uint32_t at, cluster_work_t *work,
+                       const void *order)
 {
     PSD_AUTO(ps_outbox_done) ps_outbox_t outbox = {0};
     const cluster_node_t *node = &self->nodes[number];
-    const ps_image_step_t step = {.now_ms = clock_of(self, node),
-                                  .outbox = &outbox};
+    const ps_image_step_t step = {.now_ms = clock_of(self, node), .outbox = &outbox};
 
     work(self, node->shards[at].machine, &step, order);
     perform(self, number, at, &outbox);
     plan_tick(self, number, at);
 }
 
-void
-cluster_node_tick(cluster_t *self, uint32_t number, uint32_t at)
+void cluster_node_tick(cluster_t *self, uint32_t number, uint32_t at)
 {
     self->nodes[number].shards[at].wake_ms = UINT64_MAX;
     cluster_node_step(self, number, at, &(ps_event_t){.kind = PS_EVENT_TICK});
@@ -202,8 +166,7 @@ cluster_node_tick(cluster_t *self, uint32_t number, uint32_t at)
 
 /* ---- the registry ---- */
 
-void
-cluster_node_beat(cluster_t *self, uint32_t number)
+void cluster_node_beat(cluster_t *self, uint32_t number)
 {
     const cluster_node_t *node = &self->nodes[number];
 
@@ -215,17 +178,12 @@ cluster_node_beat(cluster_t *self, uint32_t number)
                                            .to = CLUSTER_REGISTRY,
                                            .incarnation = node->incarnation,
                                            .number = node->max_epoch});
-    cluster_at(self, self->now_ms + BEAT_MS, CLUSTER_BEAT_TIME, number)->b =
-        node->incarnation;
+    cluster_at(self, self->now_ms + BEAT_MS, CLUSTER_BEAT_TIME, number)->b = node->incarnation;
 }
 
 /* Records of a copy that is not whole by the map may begin anywhere. */
-static void
-forget_records(cluster_shard_t *shard,
-               uint32_t at,
-               uint64_t incarnation,
-               const cluster_letter_t *letter,
-               uint32_t n)
+static void forget_records(cluster_shard_t *shard, uint32_t at, uint64_t incarnation,
+                           const cluster_letter_t *letter, uint32_t n)
 {
     for (uint32_t i = 0; i < n; i++) {
         const ps_copy_t *copy = ps_copies_on(&letter->copies[i], incarnation);
@@ -236,15 +194,14 @@ forget_records(cluster_shard_t *shard,
     }
 }
 
-static void
-tell_clocks(cluster_t *self, uint32_t number, uint64_t clocks[])
+static void tell_clocks(cluster_t *self, uint32_t number, uint64_t clocks[])
 {
     for (uint32_t at = 0; at < self->plan.n_shards[number]; at++) {
         PSD_AUTO(ps_free_at) ps_clock_info_t *infos = NULL;
         size_t n = 0;
 
-        cluster_need(ps_shard_clocks(self->nodes[number].shards[at].machine,
-                                     self->job, &infos, &n, NULL) == PSD_OK,
+        cluster_need(ps_shard_clocks(self->nodes[number].shards[at].machine, self->job, &infos, &n,
+                                     NULL) == PSD_OK,
                      "memory for clocks");
         for (size_t i = 0; i < n; i++) {
             uint64_t *clock = &clocks[infos[i].worker];
@@ -254,8 +211,7 @@ tell_clocks(cluster_t *self, uint32_t number, uint64_t clocks[])
     }
 }
 
-static void
-told(cluster_t *self, const cluster_letter_t *letter)
+static void told(cluster_t *self, const cluster_letter_t *letter)
 {
     cluster_letter_t known = {.kind = CLUSTER_KNOWN,
                               .from = letter->to,
@@ -269,8 +225,8 @@ told(cluster_t *self, const cluster_letter_t *letter)
             node->max_epoch = letter->copies[i].epoch;
         }
     }
-    cluster_trace(self, "node %u is told version %" PRIu64 ", epoch %" PRIu64,
-                  letter->to, letter->number, node->max_epoch);
+    cluster_trace(self, "node %u is told version %" PRIu64 ", epoch %" PRIu64, letter->to,
+                  letter->number, node->max_epoch);
     for (uint32_t at = 0; at < self->plan.n_shards[letter->to]; at++) {
         if (!cluster_disk_table(self, letter->to, at, &letter->spec)) {
             return; /* it is told again */
@@ -284,9 +240,8 @@ told(cluster_t *self, const cluster_letter_t *letter)
                                         .n_routes = n,
                                         .copies = letter->copies});
         if (letter->job.id != 0) {
-            cluster_node_step(
-                self, letter->to, at,
-                &(ps_event_t){.kind = PS_EVENT_JOB, .job = &letter->job});
+            cluster_node_step(self, letter->to, at,
+                              &(ps_event_t){.kind = PS_EVENT_JOB, .job = &letter->job});
         }
     }
     known.incarnation = node->incarnation;
@@ -294,8 +249,7 @@ told(cluster_t *self, const cluster_letter_t *letter)
     cluster_post(self, &known);
 }
 
-static void
-fenced(cluster_t *self, const cluster_letter_t *letter)
+static void fenced(cluster_t *self, const cluster_letter_t *letter)
 {
     cluster_node_t *node = &self->nodes[letter->to];
 
@@ -311,8 +265,7 @@ fenced(cluster_t *self, const cluster_letter_t *letter)
     }
 }
 
-void
-cluster_node_letter(cluster_t *self, const cluster_letter_t *letter)
+void cluster_node_letter(cluster_t *self, const cluster_letter_t *letter)
 {
     const cluster_node_t *node = &self->nodes[letter->to];
 
@@ -338,39 +291,35 @@ cluster_node_letter(cluster_t *self, const cluster_letter_t *letter)
 
 /* ---- life ---- */
 
-static bool
-start_shard(cluster_t *self, uint32_t number, uint32_t at)
+static bool start_shard(cluster_t *self, uint32_t number, uint32_t at)
 {
     cluster_shard_t *shard = &self->nodes[number].shards[at];
-    const ps_shard_args_t args = {
-        .cluster = {.bytes = {1}},
-        .incarnation = self->nodes[number].incarnation,
-        .shard = at,
-        .credit_requests = 8,
-        .credit_bytes = 1 << 20,
-        .chunk_bytes = 1 << 20,
-        .slice_bytes = 1 << 20,
-        .held_bytes = 1 << 20,
-        .keys_bytes = 1 << 20,
-        .sessions_max = self->plan.forgets ? 2 : 16,
-        .lease_ms = LEASE_MS,
-        .slow_after_ms = SLOW_MS,
-        .tail_bytes = self->plan.tail_bytes,
-        .flight_bytes = self->plan.flight_bytes,
-        .disk = self->plan.disk,
-        .snapshot_after_bytes = 1000 + cluster_below(self, 4000),
-        .log_queue_bytes = self->plan.log_queue_bytes,
-        .trace = self->trace != NULL,
-        .log = true};
+    const ps_shard_args_t args = {.cluster = {.bytes = {1}},
+                                  .incarnation = self->nodes[number].incarnation,
+                                  .shard = at,
+                                  .credit_requests = 8,
+                                  .credit_bytes = 1 << 20,
+                                  .chunk_bytes = 1 << 20,
+                                  .slice_bytes = 1 << 20,
+                                  .held_bytes = 1 << 20,
+                                  .keys_bytes = 1 << 20,
+                                  .sessions_max = self->plan.forgets ? 2 : 16,
+                                  .lease_ms = LEASE_MS,
+                                  .slow_after_ms = SLOW_MS,
+                                  .tail_bytes = self->plan.tail_bytes,
+                                  .flight_bytes = self->plan.flight_bytes,
+                                  .disk = self->plan.disk,
+                                  .snapshot_after_bytes = 1000 + cluster_below(self, 4000),
+                                  .log_queue_bytes = self->plan.log_queue_bytes,
+                                  .trace = self->trace != NULL,
+                                  .log = true};
 
     *shard = (cluster_shard_t){.wake_ms = UINT64_MAX};
-    cluster_need(ps_shard_new(&args, &shard->machine, NULL) == PSD_OK,
-                 "memory for a shard");
+    cluster_need(ps_shard_new(&args, &shard->machine, NULL) == PSD_OK, "memory for a shard");
     return cluster_disk_open(self, number, at);
 }
 
-static void
-stop(cluster_node_t *node)
+static void stop(cluster_node_t *node)
 {
     for (uint32_t i = 0; i < CLUSTER_SHARDS_MAX; i++) {
         cluster_disk_close(&node->shards[i]);
@@ -384,8 +333,7 @@ stop(cluster_node_t *node)
 
 /* The clock goes on while a node is down: it is its host's. A disk that does
  * not work keeps it from starting. */
-void
-cluster_node_start(cluster_t *self, uint32_t number)
+void cluster_node_start(cluster_t *self, uint32_t number)
 {
     cluster_node_t *node = &self->nodes[number];
     bool works = true;
@@ -402,31 +350,26 @@ cluster_node_start(cluster_t *self, uint32_t number)
     node->starts = false;
     node->kept = self->plan.disk;
     node->max_epoch = 0;
-    cluster_trace(self, "node %u starts as %" PRIu64, number,
-                  node->incarnation);
+    cluster_trace(self, "node %u starts as %" PRIu64, number, node->incarnation);
     for (uint32_t i = 0; works && i < self->plan.n_shards[number]; i++) {
         works = start_shard(self, number, i);
     }
     if (!works) {
         stop(node);
         node->starts = true;
-        (void)cluster_at(self, self->now_ms + START_AGAIN_MS,
-                         CLUSTER_NODE_START, number);
+        (void)cluster_at(self, self->now_ms + START_AGAIN_MS, CLUSTER_NODE_START, number);
         return;
     }
     self->n_recoveries += node->kept ? 1 : 0;
-    cluster_at(self, self->now_ms, CLUSTER_BEAT_TIME, number)->b =
-        node->incarnation;
+    cluster_at(self, self->now_ms, CLUSTER_BEAT_TIME, number)->b = node->incarnation;
 }
 
-void
-cluster_node_crash(cluster_t *self, uint32_t number, cluster_loss_t loss)
+void cluster_node_crash(cluster_t *self, uint32_t number, cluster_loss_t loss)
 {
     static const char *const losses[] = {"", ", and loses what is not flushed",
                                          ", and loses its disk"};
 
-    cluster_trace(self, "node %u crashes%s", number,
-                  self->plan.disk ? losses[loss] : "");
+    cluster_trace(self, "node %u crashes%s", number, self->plan.disk ? losses[loss] : "");
     cluster_disk_crash(self, number, loss);
     cluster_disconnect(self, number);
     if (cluster_below(self, 2) == 0) {
@@ -435,8 +378,7 @@ cluster_node_crash(cluster_t *self, uint32_t number, cluster_loss_t loss)
     stop(&self->nodes[number]);
 }
 
-void
-cluster_nodes_done(cluster_t *self)
+void cluster_nodes_done(cluster_t *self)
 {
     for (uint32_t i = 0; i < CLUSTER_NODES_MAX; i++) {
         stop(&self->nodes[i]);
@@ -444,14 +386,12 @@ cluster_nodes_done(cluster_t *self)
     }
 }
 
-uint32_t
-cluster_node_by(uint64_t incarnation)
+uint32_t cluster_node_by(uint64_t incarnation)
 {
     return (uint32_t)(incarnation % 10);
 }
 
-uint32_t
-cluster_node_of(const cluster_t *self, uint64_t incarnation)
+uint32_t cluster_node_of(const cluster_t *self, uint64_t incarnation)
 {
     for (uint32_t i = 0; i < self->plan.n_nodes; i++) {
         if (self->nodes[i].alive && self->nodes[i].incarnation == incarnation) {
@@ -461,16 +401,12 @@ cluster_node_of(const cluster_t *self, uint64_t incarnation)
     return CLUSTER_NOBODY;
 }
 
-ps_partition_t *
-cluster_partition(const cluster_t *self,
-                  uint64_t incarnation,
-                  uint32_t shard,
-                  uint32_t partition)
+ps_partition_t *cluster_partition(const cluster_t *self, uint64_t incarnation, uint32_t shard,
+                                  uint32_t partition)
 {
     uint32_t number = cluster_node_of(self, incarnation);
-    const ps_shard_t *machine = number == CLUSTER_NOBODY
-                                    ? NULL
-                                    : self->nodes[number].shards[shard].machine;
+    const ps_shard_t *machine =
+        number == CLUSTER_NOBODY ? NULL : self->nodes[number].shards[shard].machine;
     const ps_shard_table_t *table =
         machine == NULL ? NULL : ps_map_get(&machine->tables, self->table);
 

@@ -10,57 +10,40 @@
 #define DISK_MS 1250  /* nor with disks: the table is known everywhere */
 #define SPAN_MS 2000  /* within which all begins */
 
-static uint64_t
-below(ps_rng_t *rng, uint64_t bound)
+static uint64_t below(ps_rng_t *rng, uint64_t bound)
 {
     return ps_rng_below(rng, bound);
 }
 
-static cluster_fault_t *
-add(cluster_plan_t *plan,
-    cluster_fault_kind_t kind,
-    uint32_t who,
-    uint64_t at_ms,
-    uint64_t for_ms)
+static cluster_fault_t *add(cluster_plan_t *plan, cluster_fault_kind_t kind, uint32_t who,
+                            uint64_t at_ms, uint64_t for_ms)
 {
     cluster_fault_t *fault = &plan->faults[plan->n_faults];
     uint64_t end_ms = at_ms + for_ms;
 
     cluster_need(plan->n_faults < CLUSTER_FAULTS_MAX, "fewer faults");
     plan->n_faults++;
-    *fault = (cluster_fault_t){
-        .kind = kind,
-        .who = who,
-        .to = CLUSTER_NOBODY,
-        .at_ms = at_ms,
-        .end_ms = end_ms < CLUSTER_CALM_MS ? end_ms : CLUSTER_CALM_MS};
+    *fault = (cluster_fault_t){.kind = kind,
+                               .who = who,
+                               .to = CLUSTER_NOBODY,
+                               .at_ms = at_ms,
+                               .end_ms = end_ms < CLUSTER_CALM_MS ? end_ms : CLUSTER_CALM_MS};
     return fault;
 }
 
-static void
-crash(cluster_plan_t *plan,
-      ps_rng_t *rng,
-      uint32_t who,
-      uint64_t at_ms,
-      uint64_t for_ms)
+static void crash(cluster_plan_t *plan, ps_rng_t *rng, uint32_t who, uint64_t at_ms,
+                  uint64_t for_ms)
 {
-    add(plan, CLUSTER_CRASH, who, at_ms, for_ms)->loss =
-        (cluster_loss_t)below(rng, 3);
+    add(plan, CLUSTER_CRASH, who, at_ms, for_ms)->loss = (cluster_loss_t)below(rng, 3);
 }
 
-static void
-cut(cluster_plan_t *plan,
-    uint32_t from,
-    uint32_t to,
-    uint64_t at_ms,
-    uint64_t for_ms)
+static void cut(cluster_plan_t *plan, uint32_t from, uint32_t to, uint64_t at_ms, uint64_t for_ms)
 {
     add(plan, CLUSTER_CUT, from, at_ms, for_ms)->to = to;
 }
 
 /* Anything, at any time. */
-static void
-add_any(cluster_plan_t *plan, ps_rng_t *rng)
+static void add_any(cluster_plan_t *plan, ps_rng_t *rng)
 {
     uint64_t at_ms = FAULT_MS + below(rng, SPAN_MS);
     uint32_t node = (uint32_t)below(rng, plan->n_nodes);
@@ -75,12 +58,12 @@ add_any(cluster_plan_t *plan, ps_rng_t *rng)
         break;
     case 3:
     case 4:
-        cut(plan, (uint32_t)below(rng, CLUSTER_PLACES),
-            (uint32_t)below(rng, CLUSTER_PLACES), at_ms, below(rng, 1400));
+        cut(plan, (uint32_t)below(rng, CLUSTER_PLACES), (uint32_t)below(rng, CLUSTER_PLACES), at_ms,
+            below(rng, 1400));
         break;
     case 5:
-        (void)add(plan, below(rng, 2) == 0 ? CLUSTER_CRASH : CLUSTER_FREEZE,
-                  CLUSTER_REGISTRY, at_ms, 1 + below(rng, 900));
+        (void)add(plan, below(rng, 2) == 0 ? CLUSTER_CRASH : CLUSTER_FREEZE, CLUSTER_REGISTRY,
+                  at_ms, 1 + below(rng, 900));
         break;
     case 6:
         (void)add(plan, CLUSTER_DRAIN, node, at_ms, 500 + below(rng, 2000));
@@ -93,8 +76,7 @@ add_any(cluster_plan_t *plan, ps_rng_t *rng)
 
 /* A primary that only the registry does not hear goes on, while its copies
  * are told of its end one by one. */
-static void
-story_of_an_old_primary(cluster_plan_t *plan, ps_rng_t *rng)
+static void story_of_an_old_primary(cluster_plan_t *plan, ps_rng_t *rng)
 {
     uint32_t node = (uint32_t)below(rng, plan->n_nodes);
     uint64_t at_ms = FAULT_MS + below(rng, SPAN_MS);
@@ -103,26 +85,21 @@ story_of_an_old_primary(cluster_plan_t *plan, ps_rng_t *rng)
     cut(plan, node, CLUSTER_REGISTRY, at_ms, for_ms);
     cut(plan, CLUSTER_REGISTRY, node, at_ms, for_ms);
     (void)add(plan, CLUSTER_LATE,
-              (node + 1 + (uint32_t)below(rng, plan->n_nodes - 1)) %
-                  plan->n_nodes,
-              at_ms, for_ms);
+              (node + 1 + (uint32_t)below(rng, plan->n_nodes - 1)) % plan->n_nodes, at_ms, for_ms);
 }
 
 /* A primary that stands still for longer than its lease. */
-static void
-story_of_a_sleeper(cluster_plan_t *plan, ps_rng_t *rng)
+static void story_of_a_sleeper(cluster_plan_t *plan, ps_rng_t *rng)
 {
     (void)add(plan, CLUSTER_FREEZE, (uint32_t)below(rng, plan->n_nodes),
               FAULT_MS + below(rng, SPAN_MS), 400 + below(rng, 1400));
 }
 
 /* A copy is lost; while a new one is made, the primary falls silent. */
-static void
-story_of_a_repair(cluster_plan_t *plan, ps_rng_t *rng)
+static void story_of_a_repair(cluster_plan_t *plan, ps_rng_t *rng)
 {
     uint32_t lost = (uint32_t)below(rng, plan->n_nodes);
-    uint32_t next =
-        (lost + 1 + (uint32_t)below(rng, plan->n_nodes - 1)) % plan->n_nodes;
+    uint32_t next = (lost + 1 + (uint32_t)below(rng, plan->n_nodes - 1)) % plan->n_nodes;
     uint64_t at_ms = FAULT_MS + below(rng, 800);
     uint64_t then_ms = at_ms + 400 + below(rng, 900);
 
@@ -135,31 +112,26 @@ story_of_a_repair(cluster_plan_t *plan, ps_rng_t *rng)
 }
 
 /* Partitions move while pushes go on. */
-static void
-story_of_a_move(cluster_plan_t *plan, ps_rng_t *rng)
+static void story_of_a_move(cluster_plan_t *plan, ps_rng_t *rng)
 {
     (void)add(plan, CLUSTER_DRAIN, (uint32_t)below(rng, plan->n_nodes),
               FAULT_MS + below(rng, SPAN_MS), 500 + below(rng, 2500));
     if (plan->n_nodes > 3 && below(rng, 2) == 0) {
-        (void)add(plan, CLUSTER_ABSENT, plan->n_nodes - 1, 0,
-                  FAULT_MS + below(rng, SPAN_MS));
+        (void)add(plan, CLUSTER_ABSENT, plan->n_nodes - 1, 0, FAULT_MS + below(rng, SPAN_MS));
     }
 }
 
 /* The disk of a node takes nothing, or fails now and then. */
-static void
-add_trouble(cluster_plan_t *plan, ps_rng_t *rng)
+static void add_trouble(cluster_plan_t *plan, ps_rng_t *rng)
 {
-    static const cluster_fault_kind_t kinds[] = {CLUSTER_FULL, CLUSTER_STILL,
-                                                 CLUSTER_FAILS};
+    static const cluster_fault_kind_t kinds[] = {CLUSTER_FULL, CLUSTER_STILL, CLUSTER_FAILS};
 
     (void)add(plan, kinds[below(rng, 3)], (uint32_t)below(rng, plan->n_nodes),
               DISK_MS + below(rng, SPAN_MS), 100 + below(rng, 1600));
 }
 
 /* All nodes are lost at once; before, one had trouble, or moved away. */
-static void
-story_of_the_end(cluster_plan_t *plan, ps_rng_t *rng)
+static void story_of_the_end(cluster_plan_t *plan, ps_rng_t *rng)
 {
     uint64_t at_ms = FAULT_MS + below(rng, SPAN_MS);
 
@@ -180,8 +152,7 @@ story_of_the_end(cluster_plan_t *plan, ps_rng_t *rng)
         (cluster_loss_t)below(rng, 3);
 }
 
-static void
-plan_disk_faults(cluster_plan_t *plan, ps_rng_t *rng)
+static void plan_disk_faults(cluster_plan_t *plan, ps_rng_t *rng)
 {
     if (below(rng, 3) == 0) {
         story_of_the_end(plan, rng);
@@ -191,12 +162,10 @@ plan_disk_faults(cluster_plan_t *plan, ps_rng_t *rng)
     }
 }
 
-static void
-plan_faults(cluster_plan_t *plan, ps_rng_t *rng)
+static void plan_faults(cluster_plan_t *plan, ps_rng_t *rng)
 {
     static void (*const stories[])(cluster_plan_t *, ps_rng_t *) = {
-        story_of_an_old_primary, story_of_a_sleeper, story_of_a_repair,
-        story_of_a_move};
+        story_of_an_old_primary, story_of_a_sleeper, story_of_a_repair, story_of_a_move};
     uint64_t n = below(rng, 4);
 
     if (below(rng, 2) == 0) {
@@ -212,41 +181,37 @@ plan_faults(cluster_plan_t *plan, ps_rng_t *rng)
 }
 
 /* A node may seem lost. */
-static bool
-is_rough(const cluster_plan_t *plan)
+static bool is_rough(const cluster_plan_t *plan)
 {
     for (uint32_t i = 0; i < plan->n_faults; i++) {
         cluster_fault_kind_t kind = plan->faults[i].kind;
 
-        if (kind == CLUSTER_CUT ||
-            ((kind == CLUSTER_CRASH || kind == CLUSTER_FREEZE) &&
-             plan->faults[i].who != CLUSTER_REGISTRY)) {
+        if (kind == CLUSTER_CUT || ((kind == CLUSTER_CRASH || kind == CLUSTER_FREEZE) &&
+                                    plan->faults[i].who != CLUSTER_REGISTRY)) {
             return true;
         }
     }
     return false;
 }
 
-void
-cluster_plan_make(uint64_t seed, cluster_plan_t *plan)
+void cluster_plan_make(uint64_t seed, cluster_plan_t *plan)
 {
     ps_rng_t rng = {.state = seed};
 
-    *plan = (cluster_plan_t){
-        .seed = seed,
-        .n_nodes = 3 + (uint32_t)below(&rng, 3),
-        .n_clients = 1 + (uint32_t)below(&rng, CLUSTER_CLIENTS_MAX),
-        .n_partitions = 1 + (uint32_t)below(&rng, CLUSTER_PARTITIONS_MAX),
-        .replicas = below(&rng, 10) == 0 ? 1 : 2 + (uint32_t)below(&rng, 2),
-        .job = below(&rng, 2) == 0,
-        .max_delay = below(&rng, 3) == 0 ? 1 + (int32_t)below(&rng, 2) : 0,
-        .n_clocks = 6,
-        .n_pushes = 8 + (uint32_t)below(&rng, CLUSTER_PUSHES_MAX - 7),
-        .loss = below(&rng, 2) == 0 ? 0 : (uint32_t)below(&rng, 150),
-        .repeat = below(&rng, 2) == 0 ? 0 : (uint32_t)below(&rng, 200),
-        .delay_ms = 1 + (uint32_t)below(&rng, below(&rng, 3) == 0 ? 60 : 8),
-        .tail_bytes = below(&rng, 3) == 0 ? 2000 : 0,
-        .flight_bytes = below(&rng, 2) == 0 ? 400 : 0};
+    *plan = (cluster_plan_t){.seed = seed,
+                             .n_nodes = 3 + (uint32_t)below(&rng, 3),
+                             .n_clients = 1 + (uint32_t)below(&rng, CLUSTER_CLIENTS_MAX),
+                             .n_partitions = 1 + (uint32_t)below(&rng, CLUSTER_PARTITIONS_MAX),
+                             .replicas = below(&rng, 10) == 0 ? 1 : 2 + (uint32_t)below(&rng, 2),
+                             .job = below(&rng, 2) == 0,
+                             .max_delay = below(&rng, 3) == 0 ? 1 + (int32_t)below(&rng, 2) : 0,
+                             .n_clocks = 6,
+                             .n_pushes = 8 + (uint32_t)below(&rng, CLUSTER_PUSHES_MAX - 7),
+                             .loss = below(&rng, 2) == 0 ? 0 : (uint32_t)below(&rng, 150),
+                             .repeat = below(&rng, 2) == 0 ? 0 : (uint32_t)below(&rng, 200),
+                             .delay_ms = 1 + (uint32_t)below(&rng, below(&rng, 3) == 0 ? 60 : 8),
+                             .tail_bytes = below(&rng, 3) == 0 ? 2000 : 0,
+                             .flight_bytes = below(&rng, 2) == 0 ? 400 : 0};
     for (uint32_t i = 0; i < plan->n_nodes; i++) {
         plan->n_shards[i] = 1 + (uint32_t)below(&rng, CLUSTER_SHARDS_MAX);
     }
@@ -259,8 +224,7 @@ cluster_plan_make(uint64_t seed, cluster_plan_t *plan)
     }
     plan->falls = below(&rng, 4) == 0 ? 1 + (uint32_t)below(&rng, 300) : 0;
     plan->comes = plan->job && below(&rng, 2) == 0;
-    plan->n_expected = plan->comes ? 1 + (uint32_t)below(&rng, plan->n_clients)
-                                   : plan->n_clients;
+    plan->n_expected = plan->comes ? 1 + (uint32_t)below(&rng, plan->n_clients) : plan->n_clients;
     plan->checkpoint_ms = below(&rng, 2) == 0 ? 0 : 20 + below(&rng, 200);
     plan->versions = plan->checkpoint_ms > 0 && below(&rng, 2) == 0;
     plan->forgets = below(&rng, 4) == 0;
@@ -270,8 +234,7 @@ cluster_plan_make(uint64_t seed, cluster_plan_t *plan)
     }
 }
 
-ps_ack_t
-cluster_table_ack(const cluster_plan_t *plan)
+ps_ack_t cluster_table_ack(const cluster_plan_t *plan)
 {
     if (plan->disk) {
         return PS_ACK_DISK;
@@ -279,8 +242,7 @@ cluster_table_ack(const cluster_plan_t *plan)
     return plan->replicas > 1 ? PS_ACK_REPLICA : PS_ACK_MEMORY;
 }
 
-void
-cluster_spec_make(const cluster_plan_t *plan, ps_table_spec_t *spec)
+void cluster_spec_make(const cluster_plan_t *plan, ps_table_spec_t *spec)
 {
     ps_table_spec_init(spec);
     (void)snprintf(spec->name, sizeof spec->name, "t");
@@ -293,8 +255,7 @@ cluster_spec_make(const cluster_plan_t *plan, ps_table_spec_t *spec)
     spec->versions = plan->versions;
 }
 
-static const char *
-place_name(uint32_t place, char text[16])
+static const char *place_name(uint32_t place, char text[16])
 {
     if (place == CLUSTER_NOBODY) {
         return "nodes";
@@ -306,12 +267,10 @@ place_name(uint32_t place, char text[16])
     return text;
 }
 
-void
-cluster_plan_print(const cluster_plan_t *plan, FILE *to)
+void cluster_plan_print(const cluster_plan_t *plan, FILE *to)
 {
-    static const char *const kinds[] = {"",     "crash", "freeze", "cut",
-                                        "late", "drain", "absent", "all",
-                                        "full", "still", "fails"};
+    static const char *const kinds[] = {"",       "crash", "freeze", "cut",   "late", "drain",
+                                        "absent", "all",   "full",   "still", "fails"};
     static const char *const losses[] = {"", ", not flushed", ", its disk"};
     char who[16];
     char other[16];
@@ -323,14 +282,12 @@ cluster_plan_print(const cluster_plan_t *plan, FILE *to)
     (void)fprintf(to,
                   "; %u partitions of %u copies; %u clients%s; loss %u repeat "
                   "%u delay %u tail %" PRIu64 " flight %" PRIu64 " falls %u\n",
-                  plan->n_partitions, plan->replicas, plan->n_clients,
-                  plan->job ? " of a job" : "", plan->loss, plan->repeat,
-                  plan->delay_ms, plan->tail_bytes, plan->flight_bytes,
+                  plan->n_partitions, plan->replicas, plan->n_clients, plan->job ? " of a job" : "",
+                  plan->loss, plan->repeat, plan->delay_ms, plan->tail_bytes, plan->flight_bytes,
                   plan->falls);
     if (plan->job) {
         (void)fprintf(to, "max_delay %d%s, %u expected\n", plan->max_delay,
-                      plan->comes ? ", workers come and go" : "",
-                      plan->n_expected);
+                      plan->comes ? ", workers come and go" : "", plan->n_expected);
     }
     if (plan->disk) {
         (void)fprintf(to, "disks: %u ms, queue %" PRIu64 "\n", plan->disk_ms,
@@ -340,18 +297,15 @@ cluster_plan_print(const cluster_plan_t *plan, FILE *to)
         (void)fprintf(to, "partitions forget clients\n");
     }
     if (plan->checkpoint_ms > 0) {
-        (void)fprintf(to, "a checkpoint every %" PRIu64 " ms%s\n",
-                      plan->checkpoint_ms,
+        (void)fprintf(to, "a checkpoint every %" PRIu64 " ms%s\n", plan->checkpoint_ms,
                       plan->versions ? ", of what changed" : "");
     }
     for (uint32_t i = 0; i < plan->n_faults; i++) {
         const cluster_fault_t *fault = &plan->faults[i];
 
-        (void)fprintf(
-            to, "%s %s%s%s %" PRIu64 "..%" PRIu64 "%s\n", kinds[fault->kind],
-            place_name(fault->who, who),
-            fault->kind == CLUSTER_CUT ? " -> " : "",
-            fault->kind == CLUSTER_CUT ? place_name(fault->to, other) : "",
-            fault->at_ms, fault->end_ms, plan->disk ? losses[fault->loss] : "");
+        (void)fprintf(to, "%s %s%s%s %" PRIu64 "..%" PRIu64 "%s\n", kinds[fault->kind],
+                      place_name(fault->who, who), fault->kind == CLUSTER_CUT ? " -> " : "",
+                      fault->kind == CLUSTER_CUT ? place_name(fault->to, other) : "", fault->at_ms,
+                      fault->end_ms, plan->disk ? losses[fault->loss] : "");
     }
 }

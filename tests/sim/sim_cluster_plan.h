@@ -76,8 +76,8 @@ typedef struct cluster_plan {
     bool disk;        /* the table has a log */
     uint32_t disk_ms; /* that a turn of a disk takes, at most */
     uint64_t log_queue_bytes;
-    uint32_t falls; /* of 1000 decisions that the registry has stored, and
-                       crashes before anybody is told */
+    uint32_t falls;         /* of 1000 decisions that the registry has stored, and
+                               crashes before anybody is told */
     uint64_t checkpoint_ms; /* between two; 0: there are none */
     bool forgets;           /* partitions know fewer clients than there are */
     bool versions;          /* rows have them, so a checkpoint may be of those

@@ -9,8 +9,7 @@
 
 #define SEEDS_MAX 500 /* within which it must be found */
 
-static inline int
-cluster_planted_main(const char *bug)
+static inline int cluster_planted_main(const char *bug)
 {
     uint64_t seed = cluster_search(1, SEEDS_MAX, false);
 

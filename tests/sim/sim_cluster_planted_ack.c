@@ -2,16 +2,11 @@
 /* Planted: an answer says replica before any other copy has the record. */
 #include "sim_cluster_planted.h"
 
-void __wrap_ps_replicas_withhold(ps_shard_t *shard,
-                                 ps_partition_t *partition,
-                                 const ps_request_t *request,
-                                 size_t n_before);
+void __wrap_ps_replicas_withhold(ps_shard_t *shard, ps_partition_t *partition,
+                                 const ps_request_t *request, size_t n_before);
 
-void
-__wrap_ps_replicas_withhold(ps_shard_t *shard,
-                            ps_partition_t *partition,
-                            const ps_request_t *request,
-                            size_t n_before)
+void __wrap_ps_replicas_withhold(ps_shard_t *shard, ps_partition_t *partition,
+                                 const ps_request_t *request, size_t n_before)
 {
     ps_message_t *message = NULL;
 
@@ -28,8 +23,7 @@ __wrap_ps_replicas_withhold(ps_shard_t *shard,
     }
 }
 
-int
-main(void)
+int main(void)
 {
     return cluster_planted_main("ack before replication");
 }

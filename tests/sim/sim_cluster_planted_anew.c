@@ -6,15 +6,13 @@
 
 bool __wrap_ps_part_may_begin_anew(const ps_part_t *part);
 
-bool
-__wrap_ps_part_may_begin_anew(const ps_part_t *part)
+bool __wrap_ps_part_may_begin_anew(const ps_part_t *part)
 {
     (void)part;
     return true;
 }
 
-int
-main(void)
+int main(void)
 {
     return cluster_planted_main("what is unsure is pushed anew");
 }

@@ -4,17 +4,13 @@
 #include "protocol/partition.h"
 #include "sim_cluster_planted.h"
 
-void __real_ps_shard_image_begin(ps_shard_t *self,
-                                 const ps_image_step_t *step,
+void __real_ps_shard_image_begin(ps_shard_t *self, const ps_image_step_t *step,
                                  const ps_image_order_t *order);
-void __wrap_ps_shard_image_begin(ps_shard_t *self,
-                                 const ps_image_step_t *step,
+void __wrap_ps_shard_image_begin(ps_shard_t *self, const ps_image_step_t *step,
                                  const ps_image_order_t *order);
 
-void
-__wrap_ps_shard_image_begin(ps_shard_t *self,
-                            const ps_image_step_t *step,
-                            const ps_image_order_t *order)
+void __wrap_ps_shard_image_begin(ps_shard_t *self, const ps_image_step_t *step,
+                                 const ps_image_order_t *order)
 {
     const ps_shard_table_t *table = ps_map_get(&self->tables, order->table);
     ps_image_order_t at_once = *order;
@@ -28,8 +24,7 @@ __wrap_ps_shard_image_begin(ps_shard_t *self,
     }
 }
 
-int
-main(void)
+int main(void)
 {
     return cluster_planted_main("an image before its clock");
 }

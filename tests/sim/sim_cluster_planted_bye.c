@@ -6,16 +6,14 @@
 
 bool __wrap_ps_session_set_has(const ps_session_set_t *self, uint64_t session);
 
-bool
-__wrap_ps_session_set_has(const ps_session_set_t *self, uint64_t session)
+bool __wrap_ps_session_set_has(const ps_session_set_t *self, uint64_t session)
 {
     (void)self;
     (void)session;
     return false;
 }
 
-int
-main(void)
+int main(void)
 {
     return cluster_planted_main("forgotten sessions are taken for new ones");
 }

@@ -3,22 +3,18 @@
  * is then. */
 #include "sim_cluster_planted.h"
 
-void __wrap_ps_image_before_push(ps_store_t *self,
-                                 const ps_slice_t *slice,
+void __wrap_ps_image_before_push(ps_store_t *self, const ps_slice_t *slice,
                                  const ps_payload_t *payload);
 
-void
-__wrap_ps_image_before_push(ps_store_t *self,
-                            const ps_slice_t *slice,
-                            const ps_payload_t *payload)
+void __wrap_ps_image_before_push(ps_store_t *self, const ps_slice_t *slice,
+                                 const ps_payload_t *payload)
 {
     (void)self;
     (void)slice;
     (void)payload;
 }
 
-int
-main(void)
+int main(void)
 {
     return cluster_planted_main("no early rows");
 }

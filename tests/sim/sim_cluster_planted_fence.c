@@ -4,34 +4,20 @@
  * to answer. */
 #include "sim_cluster_planted.h"
 
-void __real_ps_replicas_append(ps_shard_t *shard,
-                               ps_partition_t *partition,
-                               ps_shard_name_t from,
-                               uint64_t conn,
-                               const ps_msg_append_t *append,
-                               ps_payload_t *payload);
-void __wrap_ps_replicas_append(ps_shard_t *shard,
-                               ps_partition_t *partition,
-                               ps_shard_name_t from,
-                               uint64_t conn,
-                               const ps_msg_append_t *append,
-                               ps_payload_t *payload);
+void __real_ps_replicas_append(ps_shard_t *shard, ps_partition_t *partition, ps_shard_name_t from,
+                               uint64_t conn, const ps_msg_append_t *append, ps_payload_t *payload);
+void __wrap_ps_replicas_append(ps_shard_t *shard, ps_partition_t *partition, ps_shard_name_t from,
+                               uint64_t conn, const ps_msg_append_t *append, ps_payload_t *payload);
 
-void
-__wrap_ps_replicas_append(ps_shard_t *shard,
-                          ps_partition_t *partition,
-                          ps_shard_name_t from,
-                          uint64_t conn,
-                          const ps_msg_append_t *append,
-                          ps_payload_t *payload)
+void __wrap_ps_replicas_append(ps_shard_t *shard, ps_partition_t *partition, ps_shard_name_t from,
+                               uint64_t conn, const ps_msg_append_t *append, ps_payload_t *payload)
 {
     ps_replicas_t *replicas = partition->replicas;
     const ps_replicas_t was = *replicas;
     uint64_t epoch = partition->epoch;
 
     if (append->epoch >= epoch && append->epoch >= was.fence) {
-        __real_ps_replicas_append(shard, partition, from, conn, append,
-                                  payload);
+        __real_ps_replicas_append(shard, partition, from, conn, append, payload);
         return;
     }
     partition->epoch = append->epoch;
@@ -45,8 +31,7 @@ __wrap_ps_replicas_append(ps_shard_t *shard,
     replicas->primary = was.primary;
 }
 
-int
-main(void)
+int main(void)
 {
     return cluster_planted_main("no fencing");
 }

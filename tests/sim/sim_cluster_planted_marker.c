@@ -7,20 +7,13 @@
 
 #define MARKS_MAX 64
 
-void __real_ps_gate_restore(ps_gate_t *self,
-                            uint64_t closed,
-                            uint64_t highest,
+void __real_ps_gate_restore(ps_gate_t *self, uint64_t closed, uint64_t highest,
                             const uint64_t *marks);
-void __wrap_ps_gate_restore(ps_gate_t *self,
-                            uint64_t closed,
-                            uint64_t highest,
+void __wrap_ps_gate_restore(ps_gate_t *self, uint64_t closed, uint64_t highest,
                             const uint64_t *marks);
 
-void
-__wrap_ps_gate_restore(ps_gate_t *self,
-                       uint64_t closed,
-                       uint64_t highest,
-                       const uint64_t *marks)
+void __wrap_ps_gate_restore(ps_gate_t *self, uint64_t closed, uint64_t highest,
+                            const uint64_t *marks)
 {
     uint64_t lost[MARKS_MAX];
 
@@ -31,8 +24,7 @@ __wrap_ps_gate_restore(ps_gate_t *self,
     __real_ps_gate_restore(self, closed, highest, lost);
 }
 
-int
-main(void)
+int main(void)
 {
     return cluster_planted_main("marker lost on migration");
 }

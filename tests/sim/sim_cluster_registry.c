@@ -16,27 +16,24 @@
 #define PATIENCE_MS 600000 /* for workers that are expected */
 #define DECISIONS_MAX 1000
 
-void
-cluster_name(uint32_t node, char name[CLUSTER_NAME_SIZE])
+void cluster_name(uint32_t node, char name[CLUSTER_NAME_SIZE])
 {
     (void)snprintf(name, CLUSTER_NAME_SIZE, "n%u", node);
 }
 
-static void
-new_machine(cluster_t *self)
+static void new_machine(cluster_t *self)
 {
-    const ps_registry_args_t args = {
-        .default_partitions = 1,
-        .lost_after_ms = self->plan.comes ? GONE_MS : CLUSTER_LOST_MS,
-        .join_within_ms = PATIENCE_MS,
-        .tables_max = 4,
-        .jobs_max = 4,
-        .nodes_max = CLUSTER_NODES_MAX,
-        .disk = true,
-        .copies_max = 3,
-        .suspect_after_ms = SUSPECT_MS,
-        .unreached_after_ms = UNREACHED_MS,
-        .repair_after_ms = CLUSTER_REPAIR_MS};
+    const ps_registry_args_t args = {.default_partitions = 1,
+                                     .lost_after_ms = self->plan.comes ? GONE_MS : CLUSTER_LOST_MS,
+                                     .join_within_ms = PATIENCE_MS,
+                                     .tables_max = 4,
+                                     .jobs_max = 4,
+                                     .nodes_max = CLUSTER_NODES_MAX,
+                                     .disk = true,
+                                     .copies_max = 3,
+                                     .suspect_after_ms = SUSPECT_MS,
+                                     .unreached_after_ms = UNREACHED_MS,
+                                     .repair_after_ms = CLUSTER_REPAIR_MS};
     cluster_registry_t *registry = &self->registry;
 
     memset(registry->views, 0, sizeof registry->views);
@@ -45,8 +42,7 @@ new_machine(cluster_t *self)
                  "memory for a registry");
 }
 
-void
-cluster_registry_commit(cluster_t *self, ps_command_t *command)
+void cluster_registry_commit(cluster_t *self, ps_command_t *command)
 {
     cluster_registry_t *registry = &self->registry;
     PSD_AUTO(psd_error_destroy) psd_error_t *err = psd_error_new();
@@ -54,19 +50,16 @@ cluster_registry_commit(cluster_t *self, ps_command_t *command)
     if (command->kind == 0) {
         return;
     }
-    cluster_need(ps_grow(&registry->log, &registry->capacity,
-                         registry->n_log + 1, sizeof *registry->log),
-                 "memory for a command");
+    cluster_need(
+        ps_grow(&registry->log, &registry->capacity, registry->n_log + 1, sizeof *registry->log),
+        "memory for a command");
     cluster_job_note(self, command);
     registry->log[registry->n_log++] = *command;
-    if (ps_registry_apply(registry->machine, command, self->now_ms, err) !=
-        PSD_OK) {
-        cluster_fail(self, "a planned command does not fit: %s",
-                     psd_error_text(err));
+    if (ps_registry_apply(registry->machine, command, self->now_ms, err) != PSD_OK) {
+        cluster_fail(self, "a planned command does not fit: %s", psd_error_text(err));
     }
     if (command->kind == PS_COMMAND_COPIES) {
-        cluster_trace(self, "registry, epoch %" PRIu64 ": %s", command->epoch,
-                      command->text);
+        cluster_trace(self, "registry, epoch %" PRIu64 ": %s", command->epoch, command->text);
     }
     registry->version++;
     self->changed_ms = self->now_ms;
@@ -74,8 +67,7 @@ cluster_registry_commit(cluster_t *self, ps_command_t *command)
 }
 
 /* What was planned at the beginning cannot be refused. */
-static void
-commit_planned(cluster_t *self, psd_status_t planned, ps_command_t *command)
+static void commit_planned(cluster_t *self, psd_status_t planned, ps_command_t *command)
 {
     cluster_need(planned == PSD_OK, "a plan");
     cluster_registry_commit(self, command);
@@ -83,8 +75,7 @@ commit_planned(cluster_t *self, psd_status_t planned, ps_command_t *command)
 
 /* ---- telling ---- */
 
-static void
-tell(cluster_t *self, uint32_t node, uint64_t incarnation)
+static void tell(cluster_t *self, uint32_t node, uint64_t incarnation)
 {
     const cluster_registry_t *registry = &self->registry;
     const ps_table_t *table = cluster_registry_table(self);
@@ -98,10 +89,9 @@ tell(cluster_t *self, uint32_t node, uint64_t incarnation)
 
     letter.copies = ps_alloc(n, sizeof *letter.copies);
     letter.routes = ps_alloc(n, sizeof *letter.routes);
-    cluster_need(
-        letter.copies != NULL && letter.routes != NULL &&
-            (job == NULL || ps_job_copy(job, &letter.job, NULL) == PSD_OK),
-        "memory for a map");
+    cluster_need(letter.copies != NULL && letter.routes != NULL &&
+                     (job == NULL || ps_job_copy(job, &letter.job, NULL) == PSD_OK),
+                 "memory for a map");
     memcpy(letter.copies, table->copies, n * sizeof *letter.copies);
     memcpy(letter.routes, table->routes, n * sizeof *letter.routes);
     letter.spec = table->spec;
@@ -109,8 +99,7 @@ tell(cluster_t *self, uint32_t node, uint64_t incarnation)
 }
 
 /* Everybody who may not know it yet, and lives. */
-static void
-tell_all(cluster_t *self)
+static void tell_all(cluster_t *self)
 {
     cluster_registry_t *registry = &self->registry;
 
@@ -121,10 +110,8 @@ tell_all(cluster_t *self)
 
         cluster_name(i, name);
         node = ps_registry_node(registry->machine, name);
-        if (self->table == 0 || node == NULL || !node->up ||
-            view->known == registry->version ||
-            (view->told == registry->version &&
-             self->now_ms < view->told_ms + TELL_MS)) {
+        if (self->table == 0 || node == NULL || !node->up || view->known == registry->version ||
+            (view->told == registry->version && self->now_ms < view->told_ms + TELL_MS)) {
             continue;
         }
         view->told = registry->version;
@@ -133,8 +120,7 @@ tell_all(cluster_t *self)
     }
 }
 
-static void
-tell_fence(cluster_t *self, const ps_fence_t *fence)
+static void tell_fence(cluster_t *self, const ps_fence_t *fence)
 {
     self->n_fences++;
     for (uint32_t i = 0; i < fence->n; i++) {
@@ -155,32 +141,27 @@ tell_fence(cluster_t *self, const ps_fence_t *fence)
 /* ---- deciding ---- */
 
 /* It crashes between what it has stored and what it would have told. */
-static bool
-falls(cluster_t *self)
+static bool falls(cluster_t *self)
 {
     cluster_plan_t *plan = &self->plan;
 
-    if (plan->falls == 0 || self->now_ms <= CLUSTER_START_MS ||
-        self->now_ms >= CLUSTER_CALM_MS ||
-        plan->n_faults == CLUSTER_FAULTS_MAX ||
-        cluster_below(self, 1000) >= plan->falls) {
+    if (plan->falls == 0 || self->now_ms <= CLUSTER_START_MS || self->now_ms >= CLUSTER_CALM_MS ||
+        plan->n_faults == CLUSTER_FAULTS_MAX || cluster_below(self, 1000) >= plan->falls) {
         return false;
     }
-    plan->faults[plan->n_faults++] = (cluster_fault_t){
-        .kind = CLUSTER_CRASH,
-        .who = CLUSTER_REGISTRY,
-        .begun = true,
-        .at_ms = self->now_ms,
-        .end_ms = self->now_ms + 20 + cluster_below(self, 500)};
-    (void)cluster_at(self, plan->faults[plan->n_faults - 1].end_ms,
-                     CLUSTER_FAULTS, 0);
+    plan->faults[plan->n_faults++] =
+        (cluster_fault_t){.kind = CLUSTER_CRASH,
+                          .who = CLUSTER_REGISTRY,
+                          .begun = true,
+                          .at_ms = self->now_ms,
+                          .end_ms = self->now_ms + 20 + cluster_below(self, 500)};
+    (void)cluster_at(self, plan->faults[plan->n_faults - 1].end_ms, CLUSTER_FAULTS, 0);
     cluster_registry_crash(self);
     return true;
 }
 
 /* Whatever there is to do now, until there is nothing. */
-static void
-decide(cluster_t *self)
+static void decide(cluster_t *self)
 {
     cluster_registry_t *registry = &self->registry;
     uint64_t at_ms = 0;
@@ -190,8 +171,7 @@ decide(cluster_t *self)
     for (int i = 0; i < DECISIONS_MAX; i++) {
         PSD_AUTO(ps_decision_done) ps_decision_t decision = {0};
 
-        cluster_need(ps_registry_decide(registry->machine, self->now_ms,
-                                        self->now_ms, &decision,
+        cluster_need(ps_registry_decide(registry->machine, self->now_ms, self->now_ms, &decision,
                                         NULL) == PSD_OK,
                      "memory for a decision");
         if (decision.kind == PS_DECIDE_NOTHING) {
@@ -217,8 +197,7 @@ decide(cluster_t *self)
     }
 }
 
-void
-cluster_registry_tick(cluster_t *self)
+void cluster_registry_tick(cluster_t *self)
 {
     self->registry.wake_ms = UINT64_MAX;
     if (self->registry.machine != NULL) {
@@ -228,8 +207,7 @@ cluster_registry_tick(cluster_t *self)
 
 /* ---- what it hears ---- */
 
-static void
-hear_join(cluster_t *self, const cluster_letter_t *letter)
+static void hear_join(cluster_t *self, const cluster_letter_t *letter)
 {
     cluster_registry_t *registry = &self->registry;
     PSD_AUTO(ps_command_done) ps_command_t command = {0};
@@ -243,55 +221,45 @@ hear_join(cluster_t *self, const cluster_letter_t *letter)
     cluster_name(letter->from, node.name);
     (void)snprintf(node.control, sizeof node.control, "tcp://%s:9", node.name);
     for (uint32_t i = 0; i < node.n_shards; i++) {
-        (void)snprintf(shards[i].tcp, sizeof shards[i].tcp, "tcp://%s:%u",
-                       node.name, i);
+        (void)snprintf(shards[i].tcp, sizeof shards[i].tcp, "tcp://%s:%u", node.name, i);
     }
     known = ps_registry_node(registry->machine, node.name);
-    if (known != NULL && known->up &&
-        known->incarnation != letter->incarnation) {
+    if (known != NULL && known->up && known->incarnation != letter->incarnation) {
         return; /* its earlier life seems to be alive */
     }
-    if (ps_registry_plan_node(registry->machine, &node, self->now_ms, &command,
-                              NULL) == PSD_OK) {
+    if (ps_registry_plan_node(registry->machine, &node, self->now_ms, &command, NULL) == PSD_OK) {
         cluster_trace(self, "registry: node %u joins", letter->from);
         cluster_registry_commit(self, &command);
     }
     registry->views[letter->from] = (cluster_view_t){0};
 }
 
-static void
-hear_beat(cluster_t *self, const cluster_letter_t *letter)
+static void hear_beat(cluster_t *self, const cluster_letter_t *letter)
 {
     char name[CLUSTER_NAME_SIZE];
 
     cluster_name(letter->from, name);
-    if (ps_registry_node_beat(self->registry.machine, name, letter->incarnation,
-                              letter->number, self->now_ms, NULL) != PSD_OK) {
-        cluster_post(self,
-                     &(cluster_letter_t){.kind = CLUSTER_ANEW,
-                                         .from = CLUSTER_REGISTRY,
-                                         .to = letter->from,
-                                         .incarnation = letter->incarnation});
+    if (ps_registry_node_beat(self->registry.machine, name, letter->incarnation, letter->number,
+                              self->now_ms, NULL) != PSD_OK) {
+        cluster_post(self, &(cluster_letter_t){.kind = CLUSTER_ANEW,
+                                               .from = CLUSTER_REGISTRY,
+                                               .to = letter->from,
+                                               .incarnation = letter->incarnation});
     }
 }
 
-static void
-hear_report(cluster_t *self, const cluster_letter_t *letter)
+static void hear_report(cluster_t *self, const cluster_letter_t *letter)
 {
     const ps_report_t *report = &letter->report;
 
-    if (report->kind == PS_REPORT_POSITION ||
-        report->kind == PS_REPORT_PARTIAL) {
-        (void)ps_registry_fenced(self->registry.machine, letter->incarnation,
-                                 report);
+    if (report->kind == PS_REPORT_POSITION || report->kind == PS_REPORT_PARTIAL) {
+        (void)ps_registry_fenced(self->registry.machine, letter->incarnation, report);
     } else {
-        (void)ps_registry_report(self->registry.machine, letter->incarnation,
-                                 report);
+        (void)ps_registry_report(self->registry.machine, letter->incarnation, report);
     }
 }
 
-ps_route_t *
-cluster_registry_routes(const cluster_t *self)
+ps_route_t *cluster_registry_routes(const cluster_t *self)
 {
     const ps_table_t *table = cluster_registry_table(self);
     size_t n = self->plan.n_partitions;
@@ -302,8 +270,7 @@ cluster_registry_routes(const cluster_t *self)
     return routes;
 }
 
-void
-cluster_registry_letter(cluster_t *self, const cluster_letter_t *letter)
+void cluster_registry_letter(cluster_t *self, const cluster_letter_t *letter)
 {
     cluster_registry_t *registry = &self->registry;
 
@@ -319,18 +286,15 @@ cluster_registry_letter(cluster_t *self, const cluster_letter_t *letter)
     } else if (letter->kind == CLUSTER_KNOWN) {
         if (self->nodes[letter->from].incarnation == letter->incarnation) {
             registry->views[letter->from].known = letter->number;
-            memcpy(registry->views[letter->from].clocks, letter->clocks,
-                   sizeof letter->clocks);
+            memcpy(registry->views[letter->from].clocks, letter->clocks, sizeof letter->clocks);
         }
     } else if (letter->kind == CLUSTER_ASK) {
-        (void)ps_registry_unreached(registry->machine, letter->incarnation,
-                                    letter->shard, letter->number,
-                                    self->now_ms);
-        cluster_post(
-            self, &(cluster_letter_t){.kind = CLUSTER_ROUTES,
-                                      .from = CLUSTER_REGISTRY,
-                                      .to = letter->from,
-                                      .routes = cluster_registry_routes(self)});
+        (void)ps_registry_unreached(registry->machine, letter->incarnation, letter->shard,
+                                    letter->number, self->now_ms);
+        cluster_post(self, &(cluster_letter_t){.kind = CLUSTER_ROUTES,
+                                               .from = CLUSTER_REGISTRY,
+                                               .to = letter->from,
+                                               .routes = cluster_registry_routes(self)});
     } else if (letter->kind == CLUSTER_ARMED) {
         cluster_checkpoint_letter(self, letter);
     } else {
@@ -341,18 +305,15 @@ cluster_registry_letter(cluster_t *self, const cluster_letter_t *letter)
 
 /* ---- from its beginning to its end ---- */
 
-static void
-join_at_once(cluster_t *self, uint32_t node)
+static void join_at_once(cluster_t *self, uint32_t node)
 {
     cluster_node_start(self, node);
     hear_join(self, &(cluster_letter_t){.kind = CLUSTER_JOIN,
                                         .from = node,
-                                        .incarnation =
-                                            self->nodes[node].incarnation});
+                                        .incarnation = self->nodes[node].incarnation});
 }
 
-void
-cluster_registry_begin(cluster_t *self)
+void cluster_registry_begin(cluster_t *self)
 {
     const ps_id_t uuid = {.bytes = {1}};
     PSD_AUTO(ps_command_done) ps_command_t command = {0};
@@ -360,20 +321,19 @@ cluster_registry_begin(cluster_t *self)
 
     self->registry.wake_ms = UINT64_MAX;
     new_machine(self);
-    commit_planned(self,
-                   ps_registry_plan_cluster(self->registry.machine, "c", &uuid,
-                                            self->now_ms, &command, NULL),
-                   &command);
+    commit_planned(
+        self,
+        ps_registry_plan_cluster(self->registry.machine, "c", &uuid, self->now_ms, &command, NULL),
+        &command);
     for (uint32_t i = 0; i < self->plan.n_nodes; i++) {
         if (!cluster_is_absent(self, i)) {
             join_at_once(self, i);
         }
     }
     cluster_spec_make(&self->plan, &spec);
-    commit_planned(self,
-                   ps_registry_plan_table(self->registry.machine, &spec,
-                                          self->now_ms, &command, NULL),
-                   &command);
+    commit_planned(
+        self, ps_registry_plan_table(self->registry.machine, &spec, self->now_ms, &command, NULL),
+        &command);
     self->table = ps_registry_table(self->registry.machine, "t")->id;
     if (self->plan.job) {
         cluster_job_begin(self);
@@ -381,8 +341,7 @@ cluster_registry_begin(cluster_t *self)
     decide(self);
 }
 
-void
-cluster_registry_done(cluster_t *self)
+void cluster_registry_done(cluster_t *self)
 {
     cluster_registry_t *registry = &self->registry;
 
@@ -394,8 +353,7 @@ cluster_registry_done(cluster_t *self)
     registry->log = NULL;
 }
 
-void
-cluster_registry_crash(cluster_t *self)
+void cluster_registry_crash(cluster_t *self)
 {
     cluster_trace(self, "the registry crashes");
     ps_registry_destroy(&self->registry.machine);
@@ -405,38 +363,34 @@ cluster_registry_crash(cluster_t *self)
     }
 }
 
-void
-cluster_registry_restart(cluster_t *self)
+void cluster_registry_restart(cluster_t *self)
 {
     cluster_registry_t *registry = &self->registry;
 
     if (registry->machine != NULL) {
         return;
     }
-    cluster_trace(self, "the registry starts with %zu commands",
-                  registry->n_log);
+    cluster_trace(self, "the registry starts with %zu commands", registry->n_log);
     new_machine(self);
     for (size_t i = 0; i < registry->n_log; i++) {
-        cluster_need(ps_registry_apply(registry->machine, &registry->log[i],
-                                       self->now_ms, NULL) == PSD_OK,
+        cluster_need(ps_registry_apply(registry->machine, &registry->log[i], self->now_ms, NULL) ==
+                         PSD_OK,
                      "a stored command that fits");
     }
     (void)cluster_at(self, self->now_ms, CLUSTER_FAULTS, 0); /* drains wait */
     decide(self);
 }
 
-void
-cluster_registry_drain(cluster_t *self, uint32_t node, bool drain)
+void cluster_registry_drain(cluster_t *self, uint32_t node, bool drain)
 {
     PSD_AUTO(ps_command_done) ps_command_t command = {0};
     char name[CLUSTER_NAME_SIZE];
 
     cluster_name(node, name);
-    if (ps_registry_plan_node_state(
-            self->registry.machine, name, drain ? PS_NODE_DRAINING : PS_NODE_UP,
-            false, self->now_ms, &command, NULL) == PSD_OK) {
-        cluster_trace(self, "registry: node %u %s", node,
-                      drain ? "drains" : "stays");
+    if (ps_registry_plan_node_state(self->registry.machine, name,
+                                    drain ? PS_NODE_DRAINING : PS_NODE_UP, false, self->now_ms,
+                                    &command, NULL) == PSD_OK) {
+        cluster_trace(self, "registry: node %u %s", node, drain ? "drains" : "stays");
         cluster_registry_commit(self, &command);
     }
     decide(self);
@@ -444,8 +398,7 @@ cluster_registry_drain(cluster_t *self, uint32_t node, bool drain)
 
 /* ---- looking ---- */
 
-const ps_table_t *
-cluster_registry_table(const cluster_t *self)
+const ps_table_t *cluster_registry_table(const cluster_t *self)
 {
     return self->registry.machine == NULL
                ? NULL
@@ -453,38 +406,29 @@ cluster_registry_table(const cluster_t *self)
 }
 
 /* Whole by the map, or dropped last and not begun anew. */
-static bool
-has_all(const cluster_t *self, const ps_copy_t *copy, uint32_t partition)
+static bool has_all(const cluster_t *self, const ps_copy_t *copy, uint32_t partition)
 {
-    const ps_partition_t *its =
-        cluster_partition(self, copy->incarnation, copy->shard, partition);
+    const ps_partition_t *its = cluster_partition(self, copy->incarnation, copy->shard, partition);
 
-    return ps_copy_is_whole(copy) ||
-           (copy->dropped && its != NULL && ps_rows_are_whole(its));
+    return ps_copy_is_whole(copy) || (copy->dropped && its != NULL && ps_rows_are_whole(its));
 }
 
 /* It has all, and is heard: one that the registry thinks lost may be out of
  * sync before the primary's loss is seen, and is the second one lost then. */
-static bool
-is_there(const cluster_t *self, const ps_copy_t *copy, uint32_t partition)
+static bool is_there(const cluster_t *self, const ps_copy_t *copy, uint32_t partition)
 {
     uint32_t node = cluster_node_of(self, copy->incarnation);
 
     return node != CLUSTER_NOBODY && has_all(self, copy, partition) &&
-           cluster_frozen(self, node) == 0 &&
-           !cluster_is_cut(self, node, CLUSTER_REGISTRY);
+           cluster_frozen(self, node) == 0 && !cluster_is_cut(self, node, CLUSTER_REGISTRY);
 }
 
 /* Of more copies than are wanted the registry may take out any, while it does
  * not know which are lost. */
-bool
-cluster_registry_spares(const cluster_t *self,
-                        uint32_t node,
-                        uint32_t partition)
+bool cluster_registry_spares(const cluster_t *self, uint32_t node, uint32_t partition)
 {
     const ps_table_t *table = cluster_registry_table(self);
-    const ps_copies_t *copies =
-        table == NULL ? NULL : &table->copies[partition];
+    const ps_copies_t *copies = table == NULL ? NULL : &table->copies[partition];
     uint64_t own = self->nodes[node].incarnation;
     uint32_t n_whole = 0;
     uint32_t n_others = 0;
@@ -493,20 +437,15 @@ cluster_registry_spares(const cluster_t *self,
         const ps_copy_t *copy = &copies->at[k];
 
         n_whole += ps_copy_is_whole(copy) ? 1 : 0;
-        n_others +=
-            copy->incarnation != own && is_there(self, copy, partition) ? 1 : 0;
+        n_others += copy->incarnation != own && is_there(self, copy, partition) ? 1 : 0;
     }
     return n_others > 0 && n_whole < n_others + self->plan.replicas;
 }
 
-bool
-cluster_registry_is_last(const cluster_t *self,
-                         uint32_t node,
-                         uint32_t partition)
+bool cluster_registry_is_last(const cluster_t *self, uint32_t node, uint32_t partition)
 {
     const ps_table_t *table = cluster_registry_table(self);
-    const ps_copies_t *copies =
-        table == NULL ? NULL : &table->copies[partition];
+    const ps_copies_t *copies = table == NULL ? NULL : &table->copies[partition];
     bool is_own = false;
     bool any_lost = false;
 
@@ -524,23 +463,17 @@ cluster_registry_is_last(const cluster_t *self,
 }
 
 /* What it has flushed is there, and will be. */
-static bool
-has_disk(const cluster_t *self, const ps_copy_t *copy)
+static bool has_disk(const cluster_t *self, const ps_copy_t *copy)
 {
-    const cluster_node_t *node =
-        &self->nodes[cluster_node_by(copy->incarnation)];
+    const cluster_node_t *node = &self->nodes[cluster_node_by(copy->incarnation)];
 
-    return node->disk != NULL && !node->loses_disk &&
-           copy->incarnation >= node->disk_from;
+    return node->disk != NULL && !node->loses_disk && copy->incarnation >= node->disk_from;
 }
 
 /* Of those that were asked the registry may also promote one that is lost
  * meanwhile, and leave out the rest. */
-static bool
-may_lose(const cluster_t *self,
-         uint32_t node,
-         uint32_t partition,
-         const ps_copies_t *copies)
+static bool may_lose(const cluster_t *self, uint32_t node, uint32_t partition,
+                     const ps_copies_t *copies)
 {
     uint32_t n_lost = 1;
     bool any = false;
@@ -548,8 +481,7 @@ may_lose(const cluster_t *self,
     for (uint32_t k = 0; k < copies->n; k++) {
         const ps_copy_t *copy = &copies->at[k];
 
-        if (ps_copy_is_heir(copy) &&
-            cluster_node_by(copy->incarnation) != node) {
+        if (ps_copy_is_heir(copy) && cluster_node_by(copy->incarnation) != node) {
             n_lost += has_disk(self, copy) ? 0 : 1;
             any = any || (has_disk(self, copy) && ps_copy_is_whole(copy) &&
                           is_there(self, copy, partition));
@@ -558,8 +490,7 @@ may_lose(const cluster_t *self,
     return any && !copies->fenced && n_lost < self->plan.replicas;
 }
 
-bool
-cluster_registry_spares_disk(const cluster_t *self, uint32_t node)
+bool cluster_registry_spares_disk(const cluster_t *self, uint32_t node)
 {
     const ps_table_t *table = cluster_registry_table(self);
 

@@ -12,15 +12,13 @@
 #define LEVEL_MS 5000     /* … while a copy has not heard of it */
 #define EVENTS_MAX 400000 /* more than any world needs */
 
-void
-cluster_stop(const char *what)
+void cluster_stop(const char *what)
 {
     (void)fprintf(stderr, "the simulator needs %s\n", what);
     abort();
 }
 
-void
-cluster_trace(cluster_t *self, const char *format, ...)
+void cluster_trace(cluster_t *self, const char *format, ...)
 {
     va_list args;
 
@@ -34,8 +32,7 @@ cluster_trace(cluster_t *self, const char *format, ...)
     (void)fputc('\n', self->trace);
 }
 
-void
-cluster_fail(cluster_t *self, const char *format, ...)
+void cluster_fail(cluster_t *self, const char *format, ...)
 {
     va_list args;
 
@@ -51,14 +48,12 @@ cluster_fail(cluster_t *self, const char *format, ...)
 
 /* ---- time ---- */
 
-static bool
-is_before(const cluster_event_t *a, const cluster_event_t *b)
+static bool is_before(const cluster_event_t *a, const cluster_event_t *b)
 {
     return a->at_ms < b->at_ms || (a->at_ms == b->at_ms && a->order < b->order);
 }
 
-static size_t
-sift_up(cluster_t *self, size_t i)
+static size_t sift_up(cluster_t *self, size_t i)
 {
     cluster_event_t *events = self->events;
 
@@ -72,8 +67,7 @@ sift_up(cluster_t *self, size_t i)
     return i;
 }
 
-static void
-sift_down(cluster_t *self)
+static void sift_down(cluster_t *self)
 {
     cluster_event_t *events = self->events;
     size_t i = 0;
@@ -96,24 +90,17 @@ sift_down(cluster_t *self)
 }
 
 /* Puts back an event, or a new one; borrowed until the next call. */
-static cluster_event_t *
-put(cluster_t *self, const cluster_event_t *event)
+static cluster_event_t *put(cluster_t *self, const cluster_event_t *event)
 {
-    cluster_need(ps_grow(&self->events, &self->capacity, self->n_events + 1,
-                         sizeof *self->events),
+    cluster_need(ps_grow(&self->events, &self->capacity, self->n_events + 1, sizeof *self->events),
                  "memory for an event");
     self->events[self->n_events++] = *event;
     return &self->events[sift_up(self, self->n_events - 1)];
 }
 
-cluster_event_t *
-cluster_at(cluster_t *self,
-           uint64_t at_ms,
-           cluster_event_kind_t kind,
-           uint64_t a)
+cluster_event_t *cluster_at(cluster_t *self, uint64_t at_ms, cluster_event_kind_t kind, uint64_t a)
 {
-    cluster_event_t event = {.at_ms =
-                                 at_ms > self->now_ms ? at_ms : self->now_ms,
+    cluster_event_t event = {.at_ms = at_ms > self->now_ms ? at_ms : self->now_ms,
                              .order = self->order++,
                              .kind = kind,
                              .a = a};
@@ -121,8 +108,7 @@ cluster_at(cluster_t *self,
     return put(self, &event);
 }
 
-static bool
-next_event(cluster_t *self, cluster_event_t *ret_event)
+static bool next_event(cluster_t *self, cluster_event_t *ret_event)
 {
     if (self->n_events == 0) {
         return false;
@@ -136,8 +122,7 @@ next_event(cluster_t *self, cluster_event_t *ret_event)
 /* ---- the loop ---- */
 
 /* Where it happens. */
-static uint32_t
-place_of(const cluster_t *self, const cluster_event_t *event)
+static uint32_t place_of(const cluster_t *self, const cluster_event_t *event)
 {
     switch (event->kind) {
     case CLUSTER_MESSAGE:
@@ -145,12 +130,10 @@ place_of(const cluster_t *self, const cluster_event_t *event)
         if (event->b == 0) {
             return self->conns[event->a].node;
         }
-        return self->conns[event->a].client != CLUSTER_NOBODY
-                   ? CLUSTER_CLIENTS
-                   : self->conns[event->a].from_node;
+        return self->conns[event->a].client != CLUSTER_NOBODY ? CLUSTER_CLIENTS
+                                                              : self->conns[event->a].from_node;
     case CLUSTER_LETTER:
-        return cluster_is_to_client(event->letter->kind) ? CLUSTER_CLIENTS
-                                                         : event->letter->to;
+        return cluster_is_to_client(event->letter->kind) ? CLUSTER_CLIENTS : event->letter->to;
     case CLUSTER_SHARD_TICK:
     case CLUSTER_BEAT_TIME:
     case CLUSTER_DISK_TURN:
@@ -171,8 +154,7 @@ place_of(const cluster_t *self, const cluster_event_t *event)
     }
 }
 
-static void
-deliver(cluster_t *self, const cluster_letter_t *letter)
+static void deliver(cluster_t *self, const cluster_letter_t *letter)
 {
     if (letter->kind == CLUSTER_ROUTES) {
         cluster_client_letter(self, letter);
@@ -185,8 +167,7 @@ deliver(cluster_t *self, const cluster_letter_t *letter)
     }
 }
 
-static void
-gone(cluster_t *self, const cluster_event_t *event)
+static void gone(cluster_t *self, const cluster_event_t *event)
 {
     const cluster_conn_t *conn = &self->conns[event->a];
     ps_event_t told = {.kind = PS_EVENT_GONE, .conn = event->a};
@@ -195,15 +176,13 @@ gone(cluster_t *self, const cluster_event_t *event)
         cluster_node_step(self, conn->node, conn->shard, &told);
     } else if (conn->client != CLUSTER_NOBODY) {
         cluster_client_relinked(self, conn->client, conn->link);
-    } else if (self->nodes[conn->from_node].incarnation ==
-               conn->from_incarnation) {
+    } else if (self->nodes[conn->from_node].incarnation == conn->from_incarnation) {
         told.conn = conn->link;
         cluster_node_step(self, conn->from_node, conn->from_shard, &told);
     }
 }
 
-static void
-handle(cluster_t *self, cluster_event_t *event)
+static void handle(cluster_t *self, cluster_event_t *event)
 {
     switch (event->kind) {
     case CLUSTER_MESSAGE:
@@ -269,8 +248,7 @@ handle(cluster_t *self, cluster_event_t *event)
 
 /* ---- from its beginning to its end ---- */
 
-static void
-start(cluster_t *self)
+static void start(cluster_t *self)
 {
     self->now_ms = CLUSTER_START_MS;
     if (self->trace != NULL) {
@@ -282,8 +260,7 @@ start(cluster_t *self)
     cluster_clients_start(self);
 }
 
-static void
-done(cluster_t *self)
+static void done(cluster_t *self)
 {
     for (size_t i = 0; i < self->n_events; i++) {
         cluster_event_done(&self->events[i]);
@@ -298,8 +275,7 @@ done(cluster_t *self)
 }
 
 /* As many copies are in sync as are wanted, and told so. */
-static bool
-is_whole(const cluster_t *self)
+static bool is_whole(const cluster_t *self)
 {
     const ps_table_t *table = cluster_registry_table(self);
 
@@ -313,12 +289,10 @@ is_whole(const cluster_t *self)
     return table != NULL;
 }
 
-static bool
-all_finished(const cluster_t *self, uint32_t n)
+static bool all_finished(const cluster_t *self, uint32_t n)
 {
     for (uint32_t i = 0; i < n; i++) {
-        if (!self->clients[i].finished ||
-            self->now_ms < self->clients[i].lost_ms) {
+        if (!self->clients[i].finished || self->now_ms < self->clients[i].lost_ms) {
             return false;
         }
     }
@@ -326,8 +300,7 @@ all_finished(const cluster_t *self, uint32_t n)
 }
 
 /* The last one reads everything when all others are through. */
-static bool
-is_over(cluster_t *self)
+static bool is_over(cluster_t *self)
 {
     if (self->failed || self->now_ms < CLUSTER_CALM_MS || !is_whole(self) ||
         !all_finished(self, self->plan.n_clients)) {
@@ -341,13 +314,11 @@ is_over(cluster_t *self)
         return false;
     }
     return self->now_ms >=
-           self->changed_ms +
-               (cluster_copies_are_level(self) ? QUIET_MS : LEVEL_MS);
+           self->changed_ms + (cluster_copies_are_level(self) ? QUIET_MS : LEVEL_MS);
 }
 
 /* Who is not at its end, and why. */
-static void
-say_what_waits(cluster_t *self)
+static void say_what_waits(cluster_t *self)
 {
     char text[300] = "";
     size_t used = 0;
@@ -357,20 +328,18 @@ say_what_waits(cluster_t *self)
 
         for (size_t k = 0; k < client->n_ops && used + 120 < sizeof text; k++) {
             if (!client->ops[k].done) {
-                used += (size_t)snprintf(
-                    text + used, sizeof text - used,
-                    "; client %u op %zu: %.80s", i, k + 1,
-                    ps_session_reason(client->session, self->now_ms, k + 1));
+                used += (size_t)snprintf(text + used, sizeof text - used,
+                                         "; client %u op %zu: %.80s", i, k + 1,
+                                         ps_session_reason(client->session, self->now_ms, k + 1));
                 break;
             }
         }
     }
-    cluster_fail(self, "A4: not at its end%s%s",
-                 is_whole(self) ? "" : ", copies are missing", text);
+    cluster_fail(self, "A4: not at its end%s%s", is_whole(self) ? "" : ", copies are missing",
+                 text);
 }
 
-const char *
-cluster_run(const cluster_plan_t *plan, FILE *trace, cluster_t *self)
+const char *cluster_run(const cluster_plan_t *plan, FILE *trace, cluster_t *self)
 {
     cluster_event_t event;
 

@@ -4,24 +4,20 @@
 #include "base/hash.h"
 #include "sim_cluster.h"
 
-static cluster_line_t *
-add(cluster_client_t *client, cluster_line_kind_t kind, uint32_t partition)
+static cluster_line_t *add(cluster_client_t *client, cluster_line_kind_t kind, uint32_t partition)
 {
     cluster_need(client->n_lines < CLUSTER_LINES_MAX, "fewer lines");
-    client->lines[client->n_lines] =
-        (cluster_line_t){.kind = kind, .partition = partition};
+    client->lines[client->n_lines] = (cluster_line_t){.kind = kind, .partition = partition};
     return &client->lines[client->n_lines++];
 }
 
-static uint32_t
-any_partition(const cluster_t *self, ps_rng_t *rng)
+static uint32_t any_partition(const cluster_t *self, ps_rng_t *rng)
 {
     return (uint32_t)ps_rng_below(rng, self->plan.n_partitions);
 }
 
 /* Each push has a row of its own in its partition. */
-static void
-add_push(cluster_t *self, uint32_t number, ps_rng_t *rng, uint32_t n_before)
+static void add_push(cluster_t *self, uint32_t number, ps_rng_t *rng, uint32_t n_before)
 {
     cluster_client_t *client = &self->clients[number];
     uint32_t partition = any_partition(self, rng);
@@ -30,15 +26,12 @@ add_push(cluster_t *self, uint32_t number, ps_rng_t *rng, uint32_t n_before)
 
     line->row = row;
     line->pull = ps_rng_below(rng, 5) == 0;
-    line->ack = client->level == cluster_table_ack(&self->plan) ? PS_ACK_DEFAULT
-                                                                : client->level;
-    self->pushed[partition][row] =
-        (cluster_pushed_t){.client = number, .planned = true};
+    line->ack = client->level == cluster_table_ack(&self->plan) ? PS_ACK_DEFAULT : client->level;
+    self->pushed[partition][row] = (cluster_pushed_t){.client = number, .planned = true};
 }
 
 /* It has worked, and may go, or fall silent, before its clock is finished. */
-static void
-add_moves(cluster_client_t *client, ps_rng_t *rng)
+static void add_moves(cluster_client_t *client, ps_rng_t *rng)
 {
     if (ps_rng_below(rng, 8) == 0) {
         (void)add(client, CLUSTER_HIDE, 0);
@@ -50,8 +43,7 @@ add_moves(cluster_client_t *client, ps_rng_t *rng)
 }
 
 /* A clock of a worker: at most so many pushes, a mark, and what it pulls. */
-static void
-add_clock(cluster_t *self, uint32_t number, ps_rng_t *rng, uint32_t *n_pushes)
+static void add_clock(cluster_t *self, uint32_t number, ps_rng_t *rng, uint32_t *n_pushes)
 {
     cluster_client_t *client = &self->clients[number];
     uint32_t most = self->plan.n_pushes / self->plan.n_clocks;
@@ -74,8 +66,7 @@ add_clock(cluster_t *self, uint32_t number, ps_rng_t *rng, uint32_t *n_pushes)
     }
 }
 
-static uint8_t
-pick_level(const cluster_t *self, ps_rng_t *rng)
+static uint8_t pick_level(const cluster_t *self, ps_rng_t *rng)
 {
     const cluster_plan_t *plan = &self->plan;
     uint64_t any = ps_rng_below(rng, 5);
@@ -86,8 +77,7 @@ pick_level(const cluster_t *self, ps_rng_t *rng)
     return any == 0 || plan->replicas == 1 ? PS_ACK_MEMORY : PS_ACK_REPLICA;
 }
 
-void
-cluster_script_make(cluster_t *self, uint32_t number)
+void cluster_script_make(cluster_t *self, uint32_t number)
 {
     ps_rng_t rng = {.state = ps_hash_u64(self->plan.seed) + number};
     cluster_client_t *client = &self->clients[number];

@@ -21,8 +21,7 @@ typedef struct shrink {
 } shrink_t;
 
 /* Keeps the plan when it fails too, be it with some other luck. */
-static bool
-try(shrink_t *self, cluster_plan_t *plan)
+static bool try(shrink_t *self, cluster_plan_t *plan)
 {
     for (uint64_t i = 0; i < LUCKS; i++) {
         plan->luck = i == 0 ? self->plan.luck : i;
@@ -35,8 +34,7 @@ try(shrink_t *self, cluster_plan_t *plan)
     return false;
 }
 
-static bool
-drop_faults(shrink_t *self)
+static bool drop_faults(shrink_t *self)
 {
     bool smaller = false;
 
@@ -53,8 +51,7 @@ drop_faults(shrink_t *self)
 }
 
 /* Half of a number, or one less, as long as it fails. */
-static bool
-lower(shrink_t *self, size_t offset, uint32_t least)
+static bool lower(shrink_t *self, size_t offset, uint32_t least)
 {
     bool smaller = false;
 
@@ -75,8 +72,7 @@ lower(shrink_t *self, size_t offset, uint32_t least)
     }
 }
 
-static void
-make_smallest(shrink_t *self)
+static void make_smallest(shrink_t *self)
 {
     bool smaller = true;
 
@@ -85,18 +81,15 @@ make_smallest(shrink_t *self)
         smaller = lower(self, offsetof(cluster_plan_t, falls), 0) || smaller;
         smaller = lower(self, offsetof(cluster_plan_t, loss), 0) || smaller;
         smaller = lower(self, offsetof(cluster_plan_t, repeat), 0) || smaller;
-        smaller =
-            lower(self, offsetof(cluster_plan_t, n_clients), 1) || smaller;
+        smaller = lower(self, offsetof(cluster_plan_t, n_clients), 1) || smaller;
         smaller = lower(self, offsetof(cluster_plan_t, n_pushes), 1) || smaller;
         smaller = lower(self, offsetof(cluster_plan_t, n_clocks), 1) || smaller;
-        smaller =
-            lower(self, offsetof(cluster_plan_t, n_partitions), 1) || smaller;
+        smaller = lower(self, offsetof(cluster_plan_t, n_partitions), 1) || smaller;
         smaller = lower(self, offsetof(cluster_plan_t, delay_ms), 1) || smaller;
     }
 }
 
-static void
-tell_story(void *context, FILE *trace)
+static void tell_story(void *context, FILE *trace)
 {
     shrink_t *self = context;
 
@@ -105,8 +98,7 @@ tell_story(void *context, FILE *trace)
 
 /* ---- many ---- */
 
-static void
-show(cluster_t *world, const cluster_plan_t *plan)
+static void show(cluster_t *world, const cluster_plan_t *plan)
 {
     shrink_t shrink = {.world = world, .plan = *plan};
 
@@ -114,12 +106,10 @@ show(cluster_t *world, const cluster_plan_t *plan)
     (void)printf("seed %" PRIu64 ": %s\n", plan->seed, world->violation);
     make_smallest(&shrink);
     sim_story_show(tell_story, &shrink);
-    (void)printf("seed %" PRIu64 ", made smaller: %s\n", plan->seed,
-                 world->violation);
+    (void)printf("seed %" PRIu64 ", made smaller: %s\n", plan->seed, world->violation);
 }
 
-uint64_t
-cluster_search(uint64_t first, uint64_t n, bool verbose)
+uint64_t cluster_search(uint64_t first, uint64_t n, bool verbose)
 {
     cluster_t *world = ps_alloc(1, sizeof *world);
     uint64_t n_answers = 0;
@@ -134,8 +124,7 @@ cluster_search(uint64_t first, uint64_t n, bool verbose)
     uint64_t found = UINT64_MAX;
 
     cluster_need(world != NULL, "memory for a world");
-    for (uint64_t seed = first; seed < first + n && found == UINT64_MAX;
-         seed++) {
+    for (uint64_t seed = first; seed < first + n && found == UINT64_MAX; seed++) {
         cluster_plan_t plan;
 
         cluster_plan_make(seed, &plan);
@@ -157,16 +146,14 @@ cluster_search(uint64_t first, uint64_t n, bool verbose)
     if (found != UINT64_MAX) {
         return found;
     }
-    (void)printf("%" PRIu64 " seeds from %" PRIu64 ": clean; %" PRIu64
-                 " events, %" PRIu64 " answers, %" PRIu64 " fences, %" PRIu64
-                 " joins, %" PRIu64 " workers lost, %" PRIu64
-                 " epochs, %" PRIu64 " checkpoints, %" PRIu64 " exact, %" PRIu64
-                 " repeated while their values came\n",
-                 n, first, n_events, n_answers, n_fences, n_joins, n_lost,
-                 n_epochs, n_checkpoints, n_exact, n_under_way);
-    if (n >= SEEDS_MANY &&
-        (n_fences < n / 4 || n_answers < 10 * n || n_checkpoints < n ||
-         n_exact < n / 10 || n_under_way < n / 10)) {
+    (void)printf("%" PRIu64 " seeds from %" PRIu64 ": clean; %" PRIu64 " events, %" PRIu64
+                 " answers, %" PRIu64 " fences, %" PRIu64 " joins, %" PRIu64
+                 " workers lost, %" PRIu64 " epochs, %" PRIu64 " checkpoints, %" PRIu64
+                 " exact, %" PRIu64 " repeated while their values came\n",
+                 n, first, n_events, n_answers, n_fences, n_joins, n_lost, n_epochs, n_checkpoints,
+                 n_exact, n_under_way);
+    if (n >= SEEDS_MANY && (n_fences < n / 4 || n_answers < 10 * n || n_checkpoints < n ||
+                            n_exact < n / 10 || n_under_way < n / 10)) {
         (void)printf("so few fences, answers and checkpoints prove nothing\n");
         return first;
     }

@@ -8,55 +8,48 @@
 #define AGAIN_MS 250 /* until a question is asked again */
 #define HIDE_MS 2500 /* most that it is silent */
 
-static cluster_worker_t *
-worker_of(cluster_t *self, uint32_t number)
+static cluster_worker_t *worker_of(cluster_t *self, uint32_t number)
 {
     return &self->clients[number].worker;
 }
 
 /* ---- asking ---- */
 
-static void
-post(cluster_t *self, uint32_t number, cluster_letter_kind_t kind)
+static void post(cluster_t *self, uint32_t number, cluster_letter_kind_t kind)
 {
     const cluster_worker_t *worker = worker_of(self, number);
 
-    cluster_post(self, &(cluster_letter_t){.kind = kind,
-                                           .from = number,
-                                           .to = CLUSTER_REGISTRY,
-                                           .number = worker->n_asks,
-                                           .joins = worker->joins,
-                                           .clock = self->clients[number].clock,
-                                           .work = {.epoch = worker->epoch,
-                                                    .slice = worker->slice}});
+    cluster_post(self,
+                 &(cluster_letter_t){.kind = kind,
+                                     .from = number,
+                                     .to = CLUSTER_REGISTRY,
+                                     .number = worker->n_asks,
+                                     .joins = worker->joins,
+                                     .clock = self->clients[number].clock,
+                                     .work = {.epoch = worker->epoch, .slice = worker->slice}});
 }
 
-static void
-ask(cluster_t *self, uint32_t number, cluster_letter_kind_t kind)
+static void ask(cluster_t *self, uint32_t number, cluster_letter_kind_t kind)
 {
     cluster_worker_t *worker = worker_of(self, number);
 
     worker->asks = (int)kind;
     worker->asked = ++worker->n_asks;
     post(self, number, kind);
-    cluster_at(self, self->now_ms + AGAIN_MS, CLUSTER_ASK_AGAIN, number)->b =
-        worker->asked;
+    cluster_at(self, self->now_ms + AGAIN_MS, CLUSTER_ASK_AGAIN, number)->b = worker->asked;
 }
 
-void
-cluster_worker_again(cluster_t *self, uint32_t number, uint64_t asked)
+void cluster_worker_again(cluster_t *self, uint32_t number, uint64_t asked)
 {
     const cluster_worker_t *worker = worker_of(self, number);
 
     if (worker->asked == asked) {
         post(self, number, (cluster_letter_kind_t)worker->asks);
-        cluster_at(self, self->now_ms + AGAIN_MS, CLUSTER_ASK_AGAIN, number)
-            ->b = asked;
+        cluster_at(self, self->now_ms + AGAIN_MS, CLUSTER_ASK_AGAIN, number)->b = asked;
     }
 }
 
-void
-cluster_worker_start(cluster_t *self, uint32_t number)
+void cluster_worker_start(cluster_t *self, uint32_t number)
 {
     cluster_worker_t *worker = worker_of(self, number);
 
@@ -71,8 +64,7 @@ cluster_worker_start(cluster_t *self, uint32_t number)
 }
 
 /* As the client library does: until its client is broken. */
-void
-cluster_worker_alive(cluster_t *self, uint32_t number)
+void cluster_worker_alive(cluster_t *self, uint32_t number)
 {
     const cluster_worker_t *worker = worker_of(self, number);
 
@@ -88,8 +80,7 @@ cluster_worker_alive(cluster_t *self, uint32_t number)
 
 /* ---- what it does ---- */
 
-bool
-cluster_worker_is_ready(cluster_t *self, uint32_t number)
+bool cluster_worker_is_ready(cluster_t *self, uint32_t number)
 {
     cluster_client_t *client = &self->clients[number];
     cluster_worker_t *worker = &client->worker;
@@ -114,10 +105,7 @@ cluster_worker_is_ready(cluster_t *self, uint32_t number)
     return true;
 }
 
-void
-cluster_worker_line(cluster_t *self,
-                    uint32_t number,
-                    const cluster_line_t *line)
+void cluster_worker_line(cluster_t *self, uint32_t number, const cluster_line_t *line)
 {
     cluster_worker_t *worker = worker_of(self, number);
 
@@ -130,26 +118,22 @@ cluster_worker_line(cluster_t *self,
         ask(self, number, CLUSTER_DONE);
     } else if (line->kind == CLUSTER_HIDE) {
         worker->silent_ms = self->now_ms + cluster_below(self, HIDE_MS);
-        cluster_trace(self, "client %u is silent until %" PRIu64, number,
-                      worker->silent_ms);
+        cluster_trace(self, "client %u is silent until %" PRIu64, number, worker->silent_ms);
     }
 }
 
 /* ---- what it hears ---- */
 
-void
-cluster_worker_lost(cluster_t *self, uint32_t number, uint32_t joins)
+void cluster_worker_lost(cluster_t *self, uint32_t number, uint32_t joins)
 {
     cluster_worker_t *worker = worker_of(self, number);
 
-    if (worker->joins != joins || worker->life == CLUSTER_OUT ||
-        worker->life == CLUSTER_COMING) {
+    if (worker->joins != joins || worker->life == CLUSTER_OUT || worker->life == CLUSTER_COMING) {
         return;
     }
     cluster_trace(self, "client %u was lost", number);
     if (self->facts.lost[number] < joins) {
-        cluster_fail(self, "client %u hears that it was lost, and is not",
-                     number);
+        cluster_fail(self, "client %u hears that it was lost, and is not", number);
     }
     worker->life = CLUSTER_OUT;
     worker->asked = 0;
@@ -157,8 +141,7 @@ cluster_worker_lost(cluster_t *self, uint32_t number, uint32_t joins)
     (void)cluster_at(self, self->now_ms + 1, CLUSTER_CLIENT_LINE, number);
 }
 
-static void
-enters(cluster_t *self, const cluster_letter_t *letter)
+static void enters(cluster_t *self, const cluster_letter_t *letter)
 {
     cluster_client_t *client = &self->clients[letter->to];
 
@@ -166,27 +149,23 @@ enters(cluster_t *self, const cluster_letter_t *letter)
     client->worker.joins = letter->joins;
     client->clock = letter->clock;
     cluster_client_letter(self, letter);
-    cluster_trace(self, "client %u runs from clock %" PRIu64, letter->to,
-                  letter->clock);
+    cluster_trace(self, "client %u runs from clock %" PRIu64, letter->to, letter->clock);
 }
 
-static void
-is_counted(cluster_t *self, uint32_t number)
+static void is_counted(cluster_t *self, uint32_t number)
 {
     cluster_worker_t *worker = worker_of(self, number);
 
     worker->has_slice = false;
     if (self->facts.counted[worker->epoch][worker->slice] != 1) {
-        cluster_fail(self,
-                     "client %u hears that slice %u of epoch %" PRIu64
-                     " is counted; it is %u times",
-                     number, worker->slice, worker->epoch,
-                     self->facts.counted[worker->epoch][worker->slice]);
+        cluster_fail(
+            self, "client %u hears that slice %u of epoch %" PRIu64 " is counted; it is %u times",
+            number, worker->slice, worker->epoch,
+            self->facts.counted[worker->epoch][worker->slice]);
     }
 }
 
-void
-cluster_worker_letter(cluster_t *self, const cluster_letter_t *letter)
+void cluster_worker_letter(cluster_t *self, const cluster_letter_t *letter)
 {
     cluster_worker_t *worker = worker_of(self, letter->to);
 

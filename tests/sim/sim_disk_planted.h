@@ -12,16 +12,14 @@
 #ifdef SIM_OF_A_CLUSTER
 #include "sim_cluster_planted.h"
 
-static inline int
-disk_planted_found(const char *bug)
+static inline int disk_planted_found(const char *bug)
 {
     return cluster_planted_main(bug);
 }
 #else
 #include "sim_disk_shard.h"
 
-static inline int
-disk_planted_found(const char *bug)
+static inline int disk_planted_found(const char *bug)
 {
     return disk_planted_main(bug);
 }

@@ -3,16 +3,11 @@
 #include "sim_disk_planted.h"
 #include "storage/shard_log.h"
 
-uint64_t __wrap_ps_shard_log_segment_with(const ps_shard_log_t *self,
-                                          uint32_t table,
-                                          uint32_t partition,
-                                          uint64_t lsn);
+uint64_t __wrap_ps_shard_log_segment_with(const ps_shard_log_t *self, uint32_t table,
+                                          uint32_t partition, uint64_t lsn);
 
-uint64_t
-__wrap_ps_shard_log_segment_with(const ps_shard_log_t *self,
-                                 uint32_t table,
-                                 uint32_t partition,
-                                 uint64_t lsn)
+uint64_t __wrap_ps_shard_log_segment_with(const ps_shard_log_t *self, uint32_t table,
+                                          uint32_t partition, uint64_t lsn)
 {
     (void)self;
     (void)table;
@@ -21,8 +16,7 @@ __wrap_ps_shard_log_segment_with(const ps_shard_log_t *self,
     return UINT64_MAX;
 }
 
-int
-main(void)
+int main(void)
 {
     return disk_planted_found("log cut too early");
 }

@@ -4,20 +4,13 @@
 #include "protocol/window.h"
 #include "sim_disk_planted.h"
 
-psd_status_t __real_ps_partition_take_state(ps_shard_t *shard,
-                                            ps_partition_t *self,
-                                            ps_bytes_t state,
-                                            psd_error_t *err);
-psd_status_t __wrap_ps_partition_take_state(ps_shard_t *shard,
-                                            ps_partition_t *self,
-                                            ps_bytes_t state,
-                                            psd_error_t *err);
+psd_status_t __real_ps_partition_take_state(ps_shard_t *shard, ps_partition_t *self,
+                                            ps_bytes_t state, psd_error_t *err);
+psd_status_t __wrap_ps_partition_take_state(ps_shard_t *shard, ps_partition_t *self,
+                                            ps_bytes_t state, psd_error_t *err);
 
-psd_status_t
-__wrap_ps_partition_take_state(ps_shard_t *shard,
-                               ps_partition_t *self,
-                               ps_bytes_t state,
-                               psd_error_t *err)
+psd_status_t __wrap_ps_partition_take_state(ps_shard_t *shard, ps_partition_t *self,
+                                            ps_bytes_t state, psd_error_t *err)
 {
     psd_status_t rc = __real_ps_partition_take_state(shard, self, state, err);
     size_t at = 0;
@@ -33,8 +26,7 @@ __wrap_ps_partition_take_state(ps_shard_t *shard,
     return rc;
 }
 
-int
-main(void)
+int main(void)
 {
     return disk_planted_found("dedupe window not in the snapshot");
 }

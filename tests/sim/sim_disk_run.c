@@ -57,8 +57,7 @@ typedef struct sim {
     line_t lines[CLIENTS][PARTITIONS];
 } sim_t;
 
-static void
-fail(sim_t *sim, const char *why, const char *what)
+static void fail(sim_t *sim, const char *why, const char *what)
 {
     if (sim->failure == NULL) {
         (void)snprintf(sim->text, sizeof sim->text, "%s: %.300s", why, what);
@@ -66,16 +65,14 @@ fail(sim_t *sim, const char *why, const char *what)
     }
 }
 
-static uint64_t
-below(sim_t *sim, uint64_t bound)
+static uint64_t below(sim_t *sim, uint64_t bound)
 {
     return ps_rng_below(&sim->rng, bound);
 }
 
 /* ---- answers ---- */
 
-static void
-hear(sim_t *sim, uint64_t conn, const ps_message_t *message)
+static void hear(sim_t *sim, uint64_t conn, const ps_message_t *message)
 {
     uint32_t partition = 0;
     uint64_t seq = 0;
@@ -87,23 +84,20 @@ hear(sim_t *sim, uint64_t conn, const ps_message_t *message)
         if (message->ack.level != PS_ACK_DISK) {
             fail(sim, "an ACK", "is not of level disk");
         }
-    } else if (message->kind == PS_KIND_REFUSED &&
-               message->refused.request != 0) {
+    } else if (message->kind == PS_KIND_REFUSED && message->refused.request != 0) {
         partition = message->refused.partition;
         seq = message->refused.seq;
     } else {
         return;
     }
     line = &sim->lines[conn - 1][partition];
-    if (message->kind == PS_KIND_REFUSED &&
-        message->refused.status == PSD_GAP) {
+    if (message->kind == PS_KIND_REFUSED && message->refused.status == PSD_GAP) {
         if (message->refused.detail <= line->n_ended) {
             fail(sim, "lost", "what was acknowledged is expected again");
         }
         line->n_sent = message->refused.detail - 1;
     } else if (message->kind == PS_KIND_REFUSED &&
-               (message->refused.status == PSD_BUSY ||
-                message->refused.status == PSD_NOMEM)) {
+               (message->refused.status == PSD_BUSY || message->refused.status == PSD_NOMEM)) {
         line->n_sent = line->n_ended; /* asked again */
     } else if (seq > line->n_ended) {
         bool is_bad = line->pushes[seq - 1].row == BAD_ROW;
@@ -116,16 +110,14 @@ hear(sim_t *sim, uint64_t conn, const ps_message_t *message)
 }
 
 /* What the shard wants done; the disk's part joins the queue. */
-static void
-perform(sim_t *sim)
+static void perform(sim_t *sim)
 {
     for (size_t i = 0; i < sim->outbox.n_effects; i++) {
         ps_effect_t *effect = &sim->outbox.effects[i];
 
         if (effect->kind == PS_EFFECT_SEND) {
             hear(sim, effect->to, &effect->message);
-        } else if (effect->kind == PS_EFFECT_RECORD ||
-                   effect->kind == PS_EFFECT_PIECE) {
+        } else if (effect->kind == PS_EFFECT_RECORD || effect->kind == PS_EFFECT_PIECE) {
             item_t *item = calloc(1, sizeof *item);
 
             if (item == NULL) {
@@ -142,8 +134,7 @@ perform(sim_t *sim)
     ps_outbox_clear(&sim->outbox);
 }
 
-static void
-step(sim_t *sim, ps_event_t *event)
+static void step(sim_t *sim, ps_event_t *event)
 {
     event->now_ms = ++sim->now_ms;
     if (ps_shard_step(sim->shard, event, &sim->outbox, NULL) != PSD_OK) {
@@ -154,14 +145,12 @@ step(sim_t *sim, ps_event_t *event)
 
 /* ---- clients ---- */
 
-static void
-send_push(sim_t *sim, uint32_t client, uint32_t partition, size_t at)
+static void send_push(sim_t *sim, uint32_t client, uint32_t partition, size_t at)
 {
     const push_t *push = &sim->lines[client][partition].pushes[at];
     PSD_AUTO(ps_payload_destroy)
     ps_payload_t *payload = ps_payload_copy(
-        (ps_bytes_t){(const uint8_t *)&push->row, sizeof push->row},
-        (ps_bytes_t){NULL, 0},
+        (ps_bytes_t){(const uint8_t *)&push->row, sizeof push->row}, (ps_bytes_t){NULL, 0},
         (ps_bytes_t){(const uint8_t *)&push->delta, sizeof push->delta});
     const ps_message_t message = {.kind = PS_KIND_PUSH,
                                   .push = {.request = at + 1,
@@ -181,8 +170,7 @@ send_push(sim_t *sim, uint32_t client, uint32_t partition, size_t at)
 }
 
 /* Something new, or again what is not answered. */
-static void
-use_client(sim_t *sim, bool makes)
+static void use_client(sim_t *sim, bool makes)
 {
     uint32_t client = (uint32_t)below(sim, CLIENTS);
     uint32_t partition = (uint32_t)below(sim, PARTITIONS);
@@ -190,11 +178,11 @@ use_client(sim_t *sim, bool makes)
 
     if (makes && line->n_sent == line->n_made && line->n_made < PUSHES &&
         line->n_made - line->n_ended < 4) {
-        line->pushes[line->n_made++] = (push_t){
-            .row = below(sim, 12) == 0 ? BAD_ROW
-                                       : partition * (ROWS / PARTITIONS) +
-                                             below(sim, ROWS / PARTITIONS),
-            .delta = 1 + (int64_t)below(sim, 1000)};
+        line->pushes[line->n_made++] =
+            (push_t){.row = below(sim, 12) == 0
+                                ? BAD_ROW
+                                : partition * (ROWS / PARTITIONS) + below(sim, ROWS / PARTITIONS),
+                     .delta = 1 + (int64_t)below(sim, 1000)};
     }
     if (line->n_sent < line->n_made) {
         send_push(sim, client, partition, line->n_sent++);
@@ -205,22 +193,19 @@ use_client(sim_t *sim, bool makes)
 
 /* ---- the thread of the disk ---- */
 
-static void
-take_item(sim_t *sim)
+static void take_item(sim_t *sim)
 {
     item_t *item = STAILQ_FIRST(&sim->queue);
     psd_status_t rc = PSD_OK;
 
     STAILQ_REMOVE_HEAD(&sim->queue, next);
     if (item->effect.kind == PS_EFFECT_RECORD) {
-        rc = ps_journal_append(sim->journal, &item->effect.record,
-                               item->effect.payload, NULL);
+        rc = ps_journal_append(sim->journal, &item->effect.record, item->effect.payload, NULL);
         if (rc != PSD_OK) {
             fail(sim, "append", "failed");
         }
     } else {
-        rc = ps_journal_piece(sim->journal, &item->effect.piece,
-                              item->effect.payload->span, NULL);
+        rc = ps_journal_piece(sim->journal, &item->effect.piece, item->effect.payload->span, NULL);
         sim->snapshot_failed = sim->snapshot_failed || rc != PSD_OK;
     }
     sim->unflushed += item->size;
@@ -228,14 +213,12 @@ take_item(sim_t *sim)
     free(item);
 }
 
-static void
-flush(sim_t *sim)
+static void flush(sim_t *sim)
 {
     const ps_position_t *positions = NULL;
     size_t n = 0;
     psd_status_t rc = ps_journal_flush(sim->journal, &positions, &n, NULL);
-    ps_event_t event = {.kind = PS_EVENT_FLUSHED,
-                        .disk_trouble = rc == PSD_OK ? NULL : "trouble"};
+    ps_event_t event = {.kind = PS_EVENT_FLUSHED, .disk_trouble = rc == PSD_OK ? NULL : "trouble"};
 
     if (rc == PSD_OK) {
         event.flushed = positions;
@@ -252,8 +235,7 @@ flush(sim_t *sim)
     }
 }
 
-static void
-use_disk(sim_t *sim)
+static void use_disk(sim_t *sim)
 {
     uint64_t n = 1 + below(sim, 6);
 
@@ -267,8 +249,7 @@ use_disk(sim_t *sim)
 
 /* ---- lives ---- */
 
-static void
-end_life(sim_t *sim)
+static void end_life(sim_t *sim)
 {
     while (!STAILQ_EMPTY(&sim->queue)) {
         item_t *item = STAILQ_FIRST(&sim->queue);
@@ -284,8 +265,7 @@ end_life(sim_t *sim)
     sim->snapshot_failed = false;
 }
 
-static psd_status_t
-open_all(sim_t *sim, psd_error_t *err)
+static psd_status_t open_all(sim_t *sim, psd_error_t *err)
 {
     const ps_journal_args_t journal = {.disk = sim_disk_face(sim->disk),
                                        .dir = "log-0",
@@ -301,8 +281,7 @@ open_all(sim_t *sim, psd_error_t *err)
                                   .keys_bytes = 1 << 20,
                                   .sessions_max = 16,
                                   .disk = true,
-                                  .snapshot_after_bytes =
-                                      1000 + below(sim, 4000),
+                                  .snapshot_after_bytes = 1000 + below(sim, 4000),
                                   .log_queue_bytes = 3000};
     ps_journal_found_t found;
     psd_status_t rc = ps_shard_new(&args, &sim->shard, err);
@@ -311,8 +290,7 @@ open_all(sim_t *sim, psd_error_t *err)
         rc = ps_journal_open(&journal, &sim->journal, err);
     }
     if (rc == PSD_OK) {
-        rc = ps_journal_recover(sim->journal, sim->shard, NULL, NULL, &found,
-                                err);
+        rc = ps_journal_recover(sim->journal, sim->shard, NULL, NULL, &found, err);
     }
     if (rc == PSD_OK && !ps_shard_recover_knows(sim->shard, TABLE)) {
         rc = ps_journal_put_table(sim->journal, TABLE, &sim->spec, err);
@@ -320,24 +298,19 @@ open_all(sim_t *sim, psd_error_t *err)
     return rc;
 }
 
-static void
-say_hello(sim_t *sim, uint32_t client)
+static void say_hello(sim_t *sim, uint32_t client)
 {
-    const ps_message_t hello = {.kind = PS_KIND_HELLO,
-                                .hello = {.version_min = 1,
-                                          .version_max = 1,
-                                          .incarnation = sim->life,
-                                          .session = client + 1}};
+    const ps_message_t hello = {
+        .kind = PS_KIND_HELLO,
+        .hello = {
+            .version_min = 1, .version_max = 1, .incarnation = sim->life, .session = client + 1}};
 
-    step(sim, &(ps_event_t){.kind = PS_EVENT_MESSAGE,
-                            .conn = client + 1,
-                            .message = &hello});
+    step(sim, &(ps_event_t){.kind = PS_EVENT_MESSAGE, .conn = client + 1, .message = &hello});
 }
 
 /* A life begins; false: the disk has crashed in it, has no room, or something
  * is wrong. */
-static bool
-begin_life(sim_t *sim)
+static bool begin_life(sim_t *sim)
 {
     PSD_AUTO(psd_error_destroy) psd_error_t *err = psd_error_new();
     ps_route_t routes[PARTITIONS] = {{0}};
@@ -355,8 +328,7 @@ begin_life(sim_t *sim)
         return false;
     }
     for (uint32_t i = 0; i < PARTITIONS; i++) {
-        routes[i] = (ps_route_t){
-            .partition = i, .epoch = sim->life, .incarnation = sim->life};
+        routes[i] = (ps_route_t){.partition = i, .epoch = sim->life, .incarnation = sim->life};
     }
     step(sim, &(ps_event_t){.kind = PS_EVENT_TABLE,
                             .table = TABLE,
@@ -372,22 +344,19 @@ begin_life(sim_t *sim)
     return true;
 }
 
-static void
-start_again(sim_t *sim, bool with_faults)
+static void start_again(sim_t *sim, bool with_faults)
 {
     do {
         end_life(sim);
         sim_disk_restart(sim->disk);
         if (with_faults && below(sim, 4) == 0) {
-            sim_disk_plan(sim->disk, sim_disk_ops(sim->disk) + below(sim, 12),
-                          1, SIM_DISK_CRASH);
+            sim_disk_plan(sim->disk, sim_disk_ops(sim->disk) + below(sim, 12), 1, SIM_DISK_CRASH);
         }
     } while (!begin_life(sim) && sim->failure == NULL);
     sim->n_failing = 8;
 }
 
-static void
-plan_fault(sim_t *sim)
+static void plan_fault(sim_t *sim)
 {
     uint64_t op = sim_disk_ops(sim->disk) + below(sim, 20);
 
@@ -410,8 +379,7 @@ plan_fault(sim_t *sim)
 
 /* ---- the end ---- */
 
-static bool
-all_ended(const sim_t *sim)
+static bool all_ended(const sim_t *sim)
 {
     for (uint32_t i = 0; i < CLIENTS; i++) {
         for (uint32_t k = 0; k < PARTITIONS; k++) {
@@ -423,8 +391,7 @@ all_ended(const sim_t *sim)
     return true;
 }
 
-static int64_t
-sum_of(const sim_t *sim, uint64_t row)
+static int64_t sum_of(const sim_t *sim, uint64_t row)
 {
     int64_t sum = 0;
 
@@ -440,22 +407,19 @@ sum_of(const sim_t *sim, uint64_t row)
     return sum;
 }
 
-static void
-check_row(sim_t *sim, uint64_t row)
+static void check_row(sim_t *sim, uint64_t row)
 {
     PSD_AUTO(ps_payload_destroy)
-    ps_payload_t *keys =
-        ps_payload_copy((ps_bytes_t){(const uint8_t *)&row, sizeof row},
-                        (ps_bytes_t){NULL, 0}, (ps_bytes_t){NULL, 0});
-    const ps_message_t message = {
-        .kind = PS_KIND_PULL,
-        .pull = {.request = 1,
-                 .table = TABLE,
-                 .partition = (uint32_t)(row / (ROWS / PARTITIONS)),
-                 .epoch = sim->life,
-                 .type = PS_TYPE_I64,
-                 .n_rows = 1,
-                 .n_cols = 1}};
+    ps_payload_t *keys = ps_payload_copy((ps_bytes_t){(const uint8_t *)&row, sizeof row},
+                                         (ps_bytes_t){NULL, 0}, (ps_bytes_t){NULL, 0});
+    const ps_message_t message = {.kind = PS_KIND_PULL,
+                                  .pull = {.request = 1,
+                                           .table = TABLE,
+                                           .partition = (uint32_t)(row / (ROWS / PARTITIONS)),
+                                           .epoch = sim->life,
+                                           .type = PS_TYPE_I64,
+                                           .n_rows = 1,
+                                           .n_cols = 1}};
     ps_event_t event = {.kind = PS_EVENT_MESSAGE,
                         .now_ms = ++sim->now_ms,
                         .conn = 1,
@@ -466,29 +430,25 @@ check_row(sim_t *sim, uint64_t row)
 
     if (ps_shard_step(sim->shard, &event, &sim->outbox, NULL) == PSD_OK &&
         sim->outbox.n_effects > 0 && sim->outbox.effects[0].payload != NULL) {
-        memcpy(&value, sim->outbox.effects[0].payload->spans[0].data,
-               sizeof value);
+        memcpy(&value, sim->outbox.effects[0].payload->spans[0].data, sizeof value);
     }
     ps_outbox_clear(&sim->outbox);
     if (value != sum_of(sim, row)) {
         (void)snprintf(text, sizeof text,
-                       "row %" PRIu64 " is %" PRId64
-                       "; its pushes come to %" PRId64,
-                       row, value, sum_of(sim, row));
+                       "row %" PRIu64 " is %" PRId64 "; its pushes come to %" PRId64, row, value,
+                       sum_of(sim, row));
         fail(sim, "wrong sum", text);
     }
 }
 
-static void
-finish(sim_t *sim)
+static void finish(sim_t *sim)
 {
     sim_disk_plan(sim->disk, 0, 0, SIM_DISK_SOUND);
     sim_disk_set_capacity(sim->disk, UINT64_MAX);
     if (sim_disk_crashed(sim->disk) || below(sim, 2) == 0) {
         start_again(sim, false);
     }
-    for (int i = 0; i < QUIET_TURNS && sim->failure == NULL && !all_ended(sim);
-         i++) {
+    for (int i = 0; i < QUIET_TURNS && sim->failure == NULL && !all_ended(sim); i++) {
         use_client(sim, false);
         use_disk(sim);
     }
@@ -503,8 +463,7 @@ finish(sim_t *sim)
     }
 }
 
-static bool
-run(uint64_t seed, bool verbose)
+static bool run(uint64_t seed, bool verbose)
 {
     static sim_t sim;
 
@@ -538,9 +497,8 @@ run(uint64_t seed, bool verbose)
     if (sim.failure != NULL) {
         (void)printf("seed %" PRIu64 ": %s\n", seed, sim.failure);
     } else if (verbose) {
-        (void)printf("seed %" PRIu64 ": %" PRIu64 " lives, %" PRIu64
-                     " operations\n",
-                     seed, sim.life, sim_disk_ops(sim.disk));
+        (void)printf("seed %" PRIu64 ": %" PRIu64 " lives, %" PRIu64 " operations\n", seed,
+                     sim.life, sim_disk_ops(sim.disk));
     }
     end_life(&sim);
     ps_outbox_done(&sim.outbox);
@@ -549,8 +507,7 @@ run(uint64_t seed, bool verbose)
     return sim.failure == NULL;
 }
 
-uint64_t
-disk_search(uint64_t first, uint64_t n, bool verbose)
+uint64_t disk_search(uint64_t first, uint64_t n, bool verbose)
 {
     for (uint64_t seed = first; seed < first + n; seed++) {
         if (!run(seed, verbose)) {

@@ -5,8 +5,7 @@
 
 #include "sim_disk_shard.h"
 
-int
-main(int argc, char **argv)
+int main(int argc, char **argv)
 {
     uint64_t first = 1;
     uint64_t n = 1;

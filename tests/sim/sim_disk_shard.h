@@ -24,8 +24,7 @@ uint64_t disk_search(uint64_t first, uint64_t n, bool verbose);
 
 #define DISK_SEEDS_MAX 500 /* within which a planted bug must be found */
 
-static inline int
-disk_planted_main(const char *bug)
+static inline int disk_planted_main(const char *bug)
 {
     uint64_t seed = disk_search(1, DISK_SEEDS_MAX, false);
 

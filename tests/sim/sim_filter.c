@@ -9,16 +9,13 @@
 #define LIST_MIN 2   /* keys of a list that is named */
 #define MISSES_MAX 4 /* lists not known any more, and no more are named */
 
-void
-sim_filter_choose(sim_t *sim, sim_client_t *client)
+void sim_filter_choose(sim_t *sim, sim_client_t *client)
 {
-    static const char *const words[] = {
-        "none",  "none",       "delta",       "lz4",      "zstd",
-        "cache", "delta+zstd", "cache+delta", "cache+lz4"};
+    static const char *const words[] = {"none",  "none",       "delta",       "lz4",      "zstd",
+                                        "cache", "delta+zstd", "cache+delta", "cache+lz4"};
     size_t i = ps_rng_below(&sim->net, sizeof words / sizeof *words);
 
-    sim_need(ps_filter_parse(words[i], &client->filter, NULL) == PSD_OK,
-             "a filter");
+    sim_need(ps_filter_parse(words[i], &client->filter, NULL) == PSD_OK, "a filter");
     if (!ps_filter_is_none(&client->filter)) {
         client->coder = ps_coder_new(client->number);
         sim_need(client->coder != NULL, "memory for a coder");
@@ -26,8 +23,7 @@ sim_filter_choose(sim_t *sim, sim_client_t *client)
     sim_trace(sim, "client %u filters by %s", client->number, words[i]);
 }
 
-void
-sim_filter_done(sim_client_t *client)
+void sim_filter_done(sim_client_t *client)
 {
     ps_coder_destroy(&client->coder);
     for (size_t i = 0; i < SIM_LINKS_MAX; i++) {
@@ -37,11 +33,8 @@ sim_filter_done(sim_client_t *client)
 
 /* A list that the shard should know becomes its name; any other is to be kept
  * there. NULL: the body stays as it is. */
-static ps_payload_t *
-name_list(sim_client_t *client,
-          uint64_t link,
-          ps_message_t *message,
-          ps_payload_t *payload)
+static ps_payload_t *name_list(sim_client_t *client, uint64_t link, ps_message_t *message,
+                               ps_payload_t *payload)
 {
     PSD_AUTO(ps_payload_destroy) ps_payload_t *name = NULL;
     ps_payload_t *named = NULL;
@@ -64,8 +57,8 @@ name_list(sim_client_t *client,
                  "memory for a list");
         return NULL;
     }
-    name = ps_payload_copy((ps_bytes_t){hash.bytes, sizeof hash.bytes},
-                           (ps_bytes_t){NULL, 0}, (ps_bytes_t){NULL, 0});
+    name = ps_payload_copy((ps_bytes_t){hash.bytes, sizeof hash.bytes}, (ps_bytes_t){NULL, 0},
+                           (ps_bytes_t){NULL, 0});
     named = name == NULL ? NULL : ps_key_list_put(payload, name);
     sim_need(named != NULL, "memory for a name");
     slice.rows = PS_ROWS_CACHED;
@@ -73,42 +66,35 @@ name_list(sim_client_t *client,
     return named;
 }
 
-void
-sim_filter_send(sim_t *sim,
-                sim_client_t *client,
-                uint64_t link,
-                const ps_message_t *plain,
-                ps_payload_t *payload)
+void sim_filter_send(sim_t *sim, sim_client_t *client, uint64_t link, const ps_message_t *plain,
+                     ps_payload_t *payload)
 {
     PSD_AUTO(ps_payload_destroy) ps_payload_t *named = NULL;
     PSD_AUTO(ps_payload_destroy) ps_payload_t *coded = NULL;
-    ps_filter_t filter = ps_filter_within(
-        &client->filter, ps_session_filters(client->session, link));
+    ps_filter_t filter =
+        ps_filter_within(&client->filter, ps_session_filters(client->session, link));
     uint32_t chunk_bytes = ps_session_chunk_bytes(client->session, link);
     ps_message_t message = *plain;
-    bool goes_through =
-        (plain->kind == PS_KIND_PUSH || plain->kind == PS_KIND_PULL) &&
-        !ps_filter_is_none(&filter) && payload != NULL &&
-        ps_payload_size(payload) <= sim->plan.shard.slice_bytes;
+    bool goes_through = (plain->kind == PS_KIND_PUSH || plain->kind == PS_KIND_PULL) &&
+                        !ps_filter_is_none(&filter) && payload != NULL &&
+                        ps_payload_size(payload) <= sim->plan.shard.slice_bytes;
 
     if (goes_through && filter.cache && client->misses[link] < MISSES_MAX) {
         named = name_list(client, link, &message, payload);
         payload = named != NULL ? named : payload;
     }
     if (goes_through) {
-        sim_need(ps_coder_encode(client->coder, &filter, &message, payload,
-                                 &coded, NULL) == PSD_OK,
+        sim_need(ps_coder_encode(client->coder, &filter, &message, payload, &coded, NULL) == PSD_OK,
                  "memory to encode");
         sim->n_coded += coded != NULL || named != NULL ? 1 : 0;
     }
-    sim_send(sim, client->conn_of[link], true, &message,
-             coded != NULL ? coded : payload, chunk_bytes);
+    sim_send(sim, client->conn_of[link], true, &message, coded != NULL ? coded : payload,
+             chunk_bytes);
 }
 
 /* A refusal comes by the first connection, also of what was named on the one
  * for bulk. */
-static void
-lists_are_missed(sim_client_t *client, uint64_t link)
+static void lists_are_missed(sim_client_t *client, uint64_t link)
 {
     const ps_route_t *place = ps_session_link(client->session, link);
 
@@ -120,12 +106,8 @@ lists_are_missed(sim_client_t *client, uint64_t link)
     }
 }
 
-ps_payload_t *
-sim_filter_received(sim_t *sim,
-                    sim_client_t *client,
-                    uint64_t link,
-                    ps_message_t *message,
-                    ps_payload_t *payload)
+ps_payload_t *sim_filter_received(sim_t *sim, sim_client_t *client, uint64_t link,
+                                  ps_message_t *message, ps_payload_t *payload)
 {
     PSD_AUTO(psd_error_destroy) psd_error_t *err = psd_error_new();
     ps_payload_t *plain = NULL;
@@ -133,19 +115,16 @@ sim_filter_received(sim_t *sim,
 
     if (message->kind == PS_KIND_WELCOME) {
         ps_key_cache_destroy(&client->lists[link]);
-    } else if (message->kind == PS_KIND_REFUSED &&
-               message->refused.status == PSD_KEYS) {
+    } else if (message->kind == PS_KIND_REFUSED && message->refused.status == PSD_KEYS) {
         lists_are_missed(client, link);
     }
     if ((message->flags & PS_FLAG_CODED) == 0) {
         return payload == NULL ? NULL : ps_payload_keep(payload);
     }
-    if (client->coder == NULL ||
-        ps_coder_decode(client->coder, message, payload, UINT32_MAX, &filter,
-                        &plain, err) != PSD_OK) {
+    if (client->coder == NULL || ps_coder_decode(client->coder, message, payload, UINT32_MAX,
+                                                 &filter, &plain, err) != PSD_OK) {
         sim_fail(sim, "client %u: an answer cannot be read: %s", client->number,
-                 client->coder == NULL ? "it asked for no filter"
-                                       : psd_error_text(err));
+                 client->coder == NULL ? "it asked for no filter" : psd_error_text(err));
     }
     return plain;
 }

@@ -15,8 +15,7 @@
 #define SEALED 0xa5         /* in rooms that nobody may write to any more */
 
 /* Nothing random is drawn for links that lose packets, nor the other way. */
-void
-sim_lane_dispatch(sim_t *sim, sim_packet_t *packet)
+void sim_lane_dispatch(sim_t *sim, sim_packet_t *packet)
 {
     sim_conn_t *conn = sim_conn(sim, packet->conn);
     uint64_t *last_ms = &conn->last_ms[packet->to_shard ? 1 : 0];
@@ -34,14 +33,12 @@ sim_lane_dispatch(sim_t *sim, sim_packet_t *packet)
 }
 
 /* Of what was in the ring when the lane broke the shard reads on, or not. */
-bool
-sim_lane_loses(const sim_conn_t *conn, bool to_shard)
+bool sim_lane_loses(const sim_conn_t *conn, bool to_shard)
 {
     return conn->gone || (conn->cut && (!to_shard || !conn->read_on));
 }
 
-void
-sim_lane_break(sim_t *sim, uint64_t number)
+void sim_lane_break(sim_t *sim, uint64_t number)
 {
     sim_conn_t *conn = sim_conn(sim, number);
 
@@ -50,27 +47,22 @@ sim_lane_break(sim_t *sim, uint64_t number)
     }
     conn->cut = true;
     conn->read_on = ps_rng_below(&sim->net, 2) == 0;
-    sim_trace(sim, "lane %llu of client %u breaks", (unsigned long long)number,
-              conn->client);
-    sim_at(sim, sim->now_ms + 1 + ps_rng_below(&sim->net, 50), SIM_EVENT_GONE,
-           conn->shard)
-        ->b = number;
+    sim_trace(sim, "lane %llu of client %u breaks", (unsigned long long)number, conn->client);
+    sim_at(sim, sim->now_ms + 1 + ps_rng_below(&sim->net, 50), SIM_EVENT_GONE, conn->shard)->b =
+        number;
 }
 
 /* Keys and index are the shard's own copies, values the client's memory. */
-ps_payload_t *
-sim_lane_payload(const ps_body_t *body)
+ps_payload_t *sim_lane_payload(const ps_body_t *body)
 {
-    ps_payload_t *payload =
-        ps_payload_copy(body->keys, body->index, body->values);
+    ps_payload_t *payload = ps_payload_copy(body->keys, body->index, body->values);
 
     sim_need(payload != NULL, "memory for a payload");
     payload->shared = true;
     return payload;
 }
 
-static void
-scribble(sim_t *sim, uint8_t *data, size_t size)
+static void scribble(sim_t *sim, uint8_t *data, size_t size)
 {
     uint8_t mask = (uint8_t)(1 + ps_rng_below(&sim->net, 127));
 
@@ -79,21 +71,17 @@ scribble(sim_t *sim, uint8_t *data, size_t size)
     }
 }
 
-void
-sim_lane_scribble(sim_t *sim, ps_payload_t *payload)
+void sim_lane_scribble(sim_t *sim, ps_payload_t *payload)
 {
     for (size_t i = 0; i < payload->n_spans; i++) {
         /* The bytes are this payload's own block: sim_lane_payload. */
-        scribble(sim, (uint8_t *)(uintptr_t)payload->spans[i].data,
-                 payload->spans[i].size);
+        scribble(sim, (uint8_t *)(uintptr_t)payload->spans[i].data, payload->spans[i].size);
     }
 }
 
-void
-sim_lane_scribble_rooms(sim_t *sim, sim_conn_t *conn)
+void sim_lane_scribble_rooms(sim_t *sim, sim_conn_t *conn)
 {
-    size_t n =
-        conn->n_rooms < ROOMS_SCRIBBLED ? conn->n_rooms : ROOMS_SCRIBBLED;
+    size_t n = conn->n_rooms < ROOMS_SCRIBBLED ? conn->n_rooms : ROOMS_SCRIBBLED;
 
     for (size_t i = 0; i < n && !conn->gone; i++) {
         ps_room_t *room = &conn->rooms[conn->n_rooms - 1 - i];
@@ -102,8 +90,7 @@ sim_lane_scribble_rooms(sim_t *sim, sim_conn_t *conn)
     }
 }
 
-ps_room_t
-sim_lane_room(sim_t *sim, sim_conn_t *conn)
+ps_room_t sim_lane_room(sim_t *sim, sim_conn_t *conn)
 {
     size_t size = 64 * ps_rng_below(&sim->net, ROOM_BYTES_MAX / 64 + 1);
     ps_room_t room = {.size = size};
@@ -111,8 +98,7 @@ sim_lane_room(sim_t *sim, sim_conn_t *conn)
     if (size == 0) {
         return room;
     }
-    sim_need(ps_grow(&conn->rooms, &conn->rooms_capacity, conn->n_rooms + 1,
-                     sizeof *conn->rooms),
+    sim_need(ps_grow(&conn->rooms, &conn->rooms_capacity, conn->n_rooms + 1, sizeof *conn->rooms),
              "memory for a room");
     room.data = aligned_alloc(64, size);
     sim_need(room.data != NULL, "memory for a room");
@@ -121,8 +107,7 @@ sim_lane_room(sim_t *sim, sim_conn_t *conn)
     return room;
 }
 
-void
-sim_lane_gone(sim_t *sim, uint64_t number)
+void sim_lane_gone(sim_t *sim, uint64_t number)
 {
     sim_conn_t *conn = sim_conn(sim, number);
 
@@ -132,8 +117,7 @@ sim_lane_gone(sim_t *sim, uint64_t number)
     }
 }
 
-static bool
-is_sealed(const ps_room_t *room)
+static bool is_sealed(const ps_room_t *room)
 {
     for (size_t i = 0; i < room->size; i++) {
         if (room->data[i] != SEALED) {
@@ -143,24 +127,21 @@ is_sealed(const ps_room_t *room)
     return true;
 }
 
-void
-sim_lanes_check(sim_t *sim)
+void sim_lanes_check(sim_t *sim)
 {
     for (size_t i = 0; i < sim->n_conns; i++) {
         const sim_conn_t *conn = &sim->conns[i];
 
         for (size_t j = 0; conn->gone && j < conn->n_rooms; j++) {
             if (!is_sealed(&conn->rooms[j])) {
-                sim_fail(sim,
-                         "shard %u wrote to a room of lane %zu, which is gone",
-                         conn->shard, i + 1);
+                sim_fail(sim, "shard %u wrote to a room of lane %zu, which is gone", conn->shard,
+                         i + 1);
             }
         }
     }
 }
 
-void
-sim_lanes_done(sim_t *sim)
+void sim_lanes_done(sim_t *sim)
 {
     for (size_t i = 0; i < sim->n_conns; i++) {
         for (size_t j = 0; j < sim->conns[i].n_rooms; j++) {

@@ -7,14 +7,12 @@
 #include "base/alloc.h"
 #include "sim.h"
 
-static bool
-is_before(const sim_event_t *a, const sim_event_t *b)
+static bool is_before(const sim_event_t *a, const sim_event_t *b)
 {
     return a->at_ms != b->at_ms ? a->at_ms < b->at_ms : a->order < b->order;
 }
 
-static void
-swap(sim_event_t *a, sim_event_t *b)
+static void swap(sim_event_t *a, sim_event_t *b)
 {
     sim_event_t kept = *a;
 
@@ -22,16 +20,13 @@ swap(sim_event_t *a, sim_event_t *b)
     *b = kept;
 }
 
-sim_event_t *
-sim_at(sim_t *sim, uint64_t at_ms, sim_event_kind_t kind, uint64_t a)
+sim_event_t *sim_at(sim_t *sim, uint64_t at_ms, sim_event_kind_t kind, uint64_t a)
 {
     size_t i = sim->n_events;
 
-    sim_need(ps_grow(&sim->events, &sim->events_capacity, i + 1,
-                     sizeof *sim->events),
+    sim_need(ps_grow(&sim->events, &sim->events_capacity, i + 1, sizeof *sim->events),
              "memory for an event");
-    sim->events[i] = (sim_event_t){
-        .at_ms = at_ms, .order = sim->order++, .kind = kind, .a = a};
+    sim->events[i] = (sim_event_t){.at_ms = at_ms, .order = sim->order++, .kind = kind, .a = a};
     sim->n_events++;
     while (i > 0 && is_before(&sim->events[i], &sim->events[(i - 1) / 2])) {
         swap(&sim->events[i], &sim->events[(i - 1) / 2]);
@@ -40,8 +35,7 @@ sim_at(sim_t *sim, uint64_t at_ms, sim_event_kind_t kind, uint64_t a)
     return &sim->events[i];
 }
 
-bool
-sim_next(sim_t *sim, sim_event_t *ret_event)
+bool sim_next(sim_t *sim, sim_event_t *ret_event)
 {
     size_t i = 0;
 
@@ -54,8 +48,7 @@ sim_next(sim_t *sim, sim_event_t *ret_event)
         size_t least = i;
 
         for (size_t child = 2 * i + 1; child <= 2 * i + 2; child++) {
-            if (child < sim->n_events &&
-                is_before(&sim->events[child], &sim->events[least])) {
+            if (child < sim->n_events && is_before(&sim->events[child], &sim->events[least])) {
                 least = child;
             }
         }
@@ -67,14 +60,12 @@ sim_next(sim_t *sim, sim_event_t *ret_event)
     }
 }
 
-uint64_t
-sim_conn_new(sim_t *sim, uint32_t client, uint64_t link)
+uint64_t sim_conn_new(sim_t *sim, uint32_t client, uint64_t link)
 {
     sim_client_t *of = &sim->clients[client];
     const ps_route_t *route = ps_session_link(of->session, link);
 
-    sim_need(ps_grow(&sim->conns, &sim->conns_capacity, sim->n_conns + 1,
-                     sizeof *sim->conns),
+    sim_need(ps_grow(&sim->conns, &sim->conns_capacity, sim->n_conns + 1, sizeof *sim->conns),
              "memory for a connection");
     sim->conns[sim->n_conns++] =
         (sim_conn_t){.client = client,
@@ -86,15 +77,13 @@ sim_conn_new(sim_t *sim, uint32_t client, uint64_t link)
     return sim->n_conns;
 }
 
-sim_conn_t *
-sim_conn(sim_t *sim, uint64_t conn)
+sim_conn_t *sim_conn(sim_t *sim, uint64_t conn)
 {
     sim_need(conn >= 1 && conn <= sim->n_conns, "a connection that exists");
     return &sim->conns[conn - 1];
 }
 
-void
-sim_packet_drop(sim_packet_t **packet_p)
+void sim_packet_drop(sim_packet_t **packet_p)
 {
     sim_packet_t *packet = *packet_p;
 
@@ -109,34 +98,28 @@ sim_packet_drop(sim_packet_t **packet_p)
     ps_free(packet);
 }
 
-static ps_buffer_t *
-add_frame(sim_packet_t *packet, bool first)
+static ps_buffer_t *add_frame(sim_packet_t *packet, bool first)
 {
-    sim_need(ps_grow(&packet->frames, &packet->capacity, packet->n_frames + 1,
-                     sizeof *packet->frames),
-             "memory for a frame");
+    sim_need(
+        ps_grow(&packet->frames, &packet->capacity, packet->n_frames + 1, sizeof *packet->frames),
+        "memory for a frame");
     packet->frames[packet->n_frames] = (sim_frame_t){.first = first};
     return &packet->frames[packet->n_frames++].bytes;
 }
 
-static void
-append(ps_buffer_t *frame, ps_bytes_t bytes)
+static void append(ps_buffer_t *frame, ps_bytes_t bytes)
 {
     sim_need(bytes.size == 0 || ps_buffer_append(frame, bytes.data, bytes.size),
              "memory for bytes");
 }
 
 /* One message as it goes out: in one frame when it is small. */
-static void
-add_message(sim_packet_t *packet,
-            const ps_message_t *message,
-            const ps_body_t *body)
+static void add_message(sim_packet_t *packet, const ps_message_t *message, const ps_body_t *body)
 {
     uint8_t header[PS_HEADER_MAX];
     size_t size = ps_message_encode(message, header);
     size_t body_size = body->keys.size + body->index.size + body->values.size;
-    bool single =
-        message->kind == PS_KIND_CHUNK || message->kind == PS_KIND_MOVED;
+    bool single = message->kind == PS_KIND_CHUNK || message->kind == PS_KIND_MOVED;
     ps_buffer_t *frame = add_frame(packet, true);
 
     append(frame, (ps_bytes_t){header, size});
@@ -145,8 +128,7 @@ add_message(sim_packet_t *packet,
     }
     if (single) {
         frame = add_frame(packet, false);
-        append(frame,
-               message->kind == PS_KIND_MOVED ? body->keys : body->values);
+        append(frame, message->kind == PS_KIND_MOVED ? body->keys : body->values);
     } else if (body_size <= PS_INLINE_MAX) {
         append(frame, body->keys);
         append(frame, body->index);
@@ -158,19 +140,14 @@ add_message(sim_packet_t *packet,
     }
 }
 
-static size_t
-value_bytes(const ps_payload_t *payload)
+static size_t value_bytes(const ps_payload_t *payload)
 {
     return payload == NULL ? 0
-                           : ps_payload_size(payload) - payload->keys.size -
-                                 payload->index.size;
+                           : ps_payload_size(payload) - payload->keys.size - payload->index.size;
 }
 
-static void
-add_pieces(sim_packet_t *packet,
-           const ps_message_t *message,
-           const ps_payload_t *payload,
-           uint32_t chunk_bytes)
+static void add_pieces(sim_packet_t *packet, const ps_message_t *message,
+                       const ps_payload_t *payload, uint32_t chunk_bytes)
 {
     size_t total = value_bytes(payload);
     ps_message_t first = *message;
@@ -183,8 +160,7 @@ add_pieces(sim_packet_t *packet,
     if (payload != NULL) {
         body.keys = payload->keys;
         body.index = payload->index;
-        body.values = ps_piece_at(payload, 0,
-                                  chunk_bytes == 0 ? UINT32_MAX : chunk_bytes);
+        body.values = ps_piece_at(payload, 0, chunk_bytes == 0 ? UINT32_MAX : chunk_bytes);
     }
     offset = body.values.size;
     if (offset < total) {
@@ -194,9 +170,8 @@ add_pieces(sim_packet_t *packet,
     while (offset < total) {
         ps_message_t chunk = {.kind = PS_KIND_CHUNK};
 
-        chunk.chunk.request = message->kind == PS_KIND_PUSH
-                                  ? message->push.request
-                                  : message->values.request;
+        chunk.chunk.request =
+            message->kind == PS_KIND_PUSH ? message->push.request : message->values.request;
         chunk.chunk.offset = offset;
         body = (ps_body_t){.values = ps_piece_at(payload, offset, chunk_bytes)};
         sim_need(body.values.size > 0, "pieces up to the end");
@@ -206,10 +181,8 @@ add_pieces(sim_packet_t *packet,
 }
 
 /* The same in one piece: values are written where the other side reads them. */
-static void
-add_whole(sim_packet_t *packet,
-          const ps_message_t *message,
-          const ps_payload_t *payload)
+static void add_whole(sim_packet_t *packet, const ps_message_t *message,
+                      const ps_payload_t *payload)
 {
     PSD_AUTO(ps_buffer_done) ps_buffer_t values = {0};
     ps_body_t body = {0};
@@ -226,16 +199,14 @@ add_whole(sim_packet_t *packet,
 }
 
 /* Puts a copy of the packet on its way. */
-static void
-dispatch(sim_t *sim, sim_packet_t *packet)
+static void dispatch(sim_t *sim, sim_packet_t *packet)
 {
     uint64_t delay_ms = 1;
     bool calm = sim->now_ms >= sim->weather.calm_ms;
 
     if (!calm) {
         if (ps_rng_below(&sim->net, 1000) < sim->weather.loss) {
-            sim_trace(sim, "  lost: %s on %llu", packet->kind,
-                      (unsigned long long)packet->conn);
+            sim_trace(sim, "  lost: %s on %llu", packet->kind, (unsigned long long)packet->conn);
             return;
         }
         delay_ms += ps_rng_below(&sim->net, sim->weather.delay_ms);
@@ -244,8 +215,7 @@ dispatch(sim_t *sim, sim_packet_t *packet)
     sim_at(sim, sim->now_ms + delay_ms, SIM_EVENT_PACKET, 0)->packet = packet;
 }
 
-static sim_packet_t *
-packet_new(uint64_t conn, bool to_shard, const char *kind)
+static sim_packet_t *packet_new(uint64_t conn, bool to_shard, const char *kind)
 {
     sim_packet_t *packet = ps_alloc(1, sizeof *packet);
 
@@ -259,8 +229,7 @@ packet_new(uint64_t conn, bool to_shard, const char *kind)
 
 /* Some of what a client sends comes once more when it has ended: the first
  * HELLO, and what follows it on that connection. */
-static void
-keep_late(sim_t *sim, sim_packet_t *packet)
+static void keep_late(sim_t *sim, sim_packet_t *packet)
 {
     sim_client_t *client = &sim->clients[sim_conn(sim, packet->conn)->client];
 
@@ -271,8 +240,7 @@ keep_late(sim_t *sim, sim_packet_t *packet)
     }
 }
 
-void
-sim_send_late(sim_t *sim, sim_client_t *client)
+void sim_send_late(sim_t *sim, sim_client_t *client)
 {
     uint64_t at_ms = sim->now_ms + 1;
 
@@ -283,19 +251,16 @@ sim_send_late(sim_t *sim, sim_client_t *client)
     client->n_late = 0;
 }
 
-static void
-dispatch_luckily(sim_t *sim, sim_packet_t *packet)
+static void dispatch_luckily(sim_t *sim, sim_packet_t *packet)
 {
     keep_late(sim, packet);
     dispatch(sim, packet);
-    if (sim->now_ms < sim->weather.calm_ms &&
-        ps_rng_below(&sim->net, 1000) < sim->weather.repeat) {
+    if (sim->now_ms < sim->weather.calm_ms && ps_rng_below(&sim->net, 1000) < sim->weather.repeat) {
         dispatch(sim, packet);
     }
 }
 
-void
-sim_flush(sim_t *sim, uint64_t number, bool to_shard)
+void sim_flush(sim_t *sim, uint64_t number, bool to_shard)
 {
     ps_batch_t *batch = &sim_conn(sim, number)->batch[to_shard ? 1 : 0];
     sim_packet_t *packet = NULL;
@@ -316,12 +281,8 @@ sim_flush(sim_t *sim, uint64_t number, bool to_shard)
 
 /* Puts a small message into its batch, as the transport does; what goes alone
  * goes behind what waits. */
-static bool
-collect(sim_t *sim,
-        uint64_t number,
-        bool to_shard,
-        const ps_message_t *message,
-        const ps_payload_t *payload)
+static bool collect(sim_t *sim, uint64_t number, bool to_shard, const ps_message_t *message,
+                    const ps_payload_t *payload)
 {
     sim_conn_t *conn = sim_conn(sim, number);
     ps_batch_t *batch = &conn->batch[to_shard ? 1 : 0];
@@ -329,27 +290,20 @@ collect(sim_t *sim,
     if (!conn->batches) {
         return false;
     }
-    if (message->kind == PS_KIND_MOVED ||
-        ps_payload_size(payload) > PS_INLINE_MAX) {
+    if (message->kind == PS_KIND_MOVED || ps_payload_size(payload) > PS_INLINE_MAX) {
         sim_flush(sim, number, to_shard);
         return false;
     }
     if (batch->n == 0) {
-        sim_at(sim, sim->now_ms + ps_rng_below(&sim->net, 3), SIM_EVENT_FLUSH,
-               number)
-            ->b = to_shard;
+        sim_at(sim, sim->now_ms + ps_rng_below(&sim->net, 3), SIM_EVENT_FLUSH, number)->b =
+            to_shard;
     }
     sim_need(ps_batch_add(batch, message, payload), "memory for a batch");
     return true;
 }
 
-void
-sim_send(sim_t *sim,
-         uint64_t conn,
-         bool to_shard,
-         const ps_message_t *message,
-         const ps_payload_t *payload,
-         uint32_t chunk_bytes)
+void sim_send(sim_t *sim, uint64_t conn, bool to_shard, const ps_message_t *message,
+              const ps_payload_t *payload, uint32_t chunk_bytes)
 {
     sim_packet_t *packet = NULL;
     bool lane = sim_conn(sim, conn)->lane;
@@ -375,11 +329,9 @@ sim_send(sim_t *sim,
 
 /* The shard has returned: what it still holds of the client's memory, and may
  * still write to, the client writes over. */
-static void
-deliver_shared(sim_t *sim, sim_conn_t *conn, ps_event_t *event)
+static void deliver_shared(sim_t *sim, sim_conn_t *conn, ps_event_t *event)
 {
-    if (event->message->kind == PS_KIND_PULL ||
-        event->message->kind == PS_KIND_PUSH) {
+    if (event->message->kind == PS_KIND_PULL || event->message->kind == PS_KIND_PUSH) {
         event->room = sim_lane_room(sim, conn);
     }
     sim_lane_scribble_rooms(sim, conn);
@@ -392,15 +344,12 @@ deliver_shared(sim_t *sim, sim_conn_t *conn, ps_event_t *event)
 
 /* What the transport knows: values that have left and not arrived. Of those
  * that a cut loses it hears when they would have come. */
-static void
-find_answer(sim_t *sim, uint32_t shard, ps_event_t *event)
+static void find_answer(sim_t *sim, uint32_t shard, ps_event_t *event)
 {
     uint64_t epoch = 0;
     uint64_t request = ps_request_for_values(event->message, &epoch);
     uint64_t conns[PS_SENDING_CONNS];
-    size_t n = request == 0
-                   ? 0
-                   : ps_shard_conns(sim->shards[shard], event->conn, conns);
+    size_t n = request == 0 ? 0 : ps_shard_conns(sim->shards[shard], event->conn, conns);
 
     for (size_t i = 0; n > 0 && i < sim->n_events; i++) {
         const sim_packet_t *packet = sim->events[i].packet;
@@ -418,19 +367,14 @@ find_answer(sim_t *sim, uint32_t shard, ps_event_t *event)
     }
 }
 
-static void
-deliver(sim_t *sim,
-        const sim_packet_t *packet,
-        const ps_message_t *message,
-        ps_payload_t *payload)
+static void deliver(sim_t *sim, const sim_packet_t *packet, const ps_message_t *message,
+                    ps_payload_t *payload)
 {
     sim_conn_t *conn = sim_conn(sim, packet->conn);
 
     if (packet->to_shard) {
-        ps_event_t event = {.kind = PS_EVENT_MESSAGE,
-                            .conn = packet->conn,
-                            .message = message,
-                            .payload = payload};
+        ps_event_t event = {
+            .kind = PS_EVENT_MESSAGE, .conn = packet->conn, .message = message, .payload = payload};
 
         if (conn->lane) {
             deliver_shared(sim, conn, &event);
@@ -445,11 +389,8 @@ deliver(sim_t *sim,
 
 /* One message out of its frames, with the codec and the assembly in the loop.
  */
-static void
-arrive_message(sim_t *sim,
-               const sim_packet_t *packet,
-               const ps_bytes_t *frames,
-               size_t n_frames)
+static void arrive_message(sim_t *sim, const sim_packet_t *packet, const ps_bytes_t *frames,
+                           size_t n_frames)
 {
     PSD_AUTO(psd_error_destroy) psd_error_t *err = psd_error_new();
     PSD_AUTO(ps_payload_destroy) ps_payload_t *payload = NULL;
@@ -459,8 +400,7 @@ arrive_message(sim_t *sim,
     bool whole = false;
 
     if (ps_message_decode(frames, n_frames, &message, &body, err) != PSD_OK) {
-        sim_fail(sim, "%s does not decode: %s", packet->kind,
-                 psd_error_text(err));
+        sim_fail(sim, "%s does not decode: %s", packet->kind, psd_error_text(err));
         return;
     }
     if (conn->lane && packet->to_shard) {
@@ -474,10 +414,9 @@ arrive_message(sim_t *sim,
         payload = ps_payload_copy(body.keys, body.index, body.values);
         sim_need(payload != NULL, "memory for a payload");
     }
-    if (ps_assembly_add(packet->to_shard ? &conn->at_shard : &conn->at_client,
-                        &message, &payload, 1 << 20, &whole, err) != PSD_OK) {
-        sim_fail(sim, "%s does not assemble: %s", packet->kind,
-                 psd_error_text(err));
+    if (ps_assembly_add(packet->to_shard ? &conn->at_shard : &conn->at_client, &message, &payload,
+                        1 << 20, &whole, err) != PSD_OK) {
+        sim_fail(sim, "%s does not assemble: %s", packet->kind, psd_error_text(err));
         return;
     }
     if (whole) {
@@ -486,14 +425,12 @@ arrive_message(sim_t *sim,
 }
 
 /* The messages of a batch, one by one. */
-static void
-arrive_batch(sim_t *sim, const sim_packet_t *packet)
+static void arrive_batch(sim_t *sim, const sim_packet_t *packet)
 {
     PSD_AUTO(psd_error_destroy) psd_error_t *err = psd_error_new();
     const ps_buffer_t *bytes = &packet->frames[0].bytes;
     ps_batch_rest_t rest = {.n = 0};
-    psd_status_t rc =
-        ps_batch_open((ps_bytes_t){bytes->data, bytes->size}, &rest, err);
+    psd_status_t rc = ps_batch_open((ps_bytes_t){bytes->data, bytes->size}, &rest, err);
 
     while (rc == PSD_OK && rest.n > 0) {
         ps_bytes_t message = {NULL, 0};
@@ -508,8 +445,7 @@ arrive_batch(sim_t *sim, const sim_packet_t *packet)
     }
 }
 
-void
-sim_arrive(sim_t *sim, const sim_packet_t *packet)
+void sim_arrive(sim_t *sim, const sim_packet_t *packet)
 {
     const sim_conn_t *conn = sim_conn(sim, packet->conn);
     size_t i = 0;
@@ -517,8 +453,7 @@ sim_arrive(sim_t *sim, const sim_packet_t *packet)
     if (conn->lane && sim_lane_loses(conn, packet->to_shard)) {
         return;
     }
-    if (!conn->lane && conn->cut &&
-        (!packet->to_shard || ps_rng_below(&sim->net, 2) == 0)) {
+    if (!conn->lane && conn->cut && (!packet->to_shard || ps_rng_below(&sim->net, 2) == 0)) {
         return; /* some of what was sent before the cut arrives */
     }
     if (packet->is_batch) {
@@ -540,8 +475,7 @@ sim_arrive(sim_t *sim, const sim_packet_t *packet)
     }
 }
 
-void
-sim_cut(sim_t *sim)
+void sim_cut(sim_t *sim)
 {
     uint32_t number = (uint32_t)ps_rng_below(&sim->net, sim->n_clients);
     sim_client_t *client = &sim->clients[number];
@@ -562,9 +496,8 @@ sim_cut(sim_t *sim)
               (unsigned long long)link, (unsigned long long)old,
               (unsigned long long)client->conn_of[link]);
     if (was_lane || ps_rng_below(&sim->net, 2) == 0) {
-        sim_at(sim, sim->now_ms + ps_rng_below(&sim->net, 50),
-               SIM_EVENT_RELINKED, number)
-            ->b = link;
+        sim_at(sim, sim->now_ms + ps_rng_below(&sim->net, 50), SIM_EVENT_RELINKED, number)->b =
+            link;
     }
     if (!was_lane && ps_rng_below(&sim->net, 2) == 0) {
         sim_at(sim, sim->now_ms + ps_rng_below(&sim->net, 200), SIM_EVENT_GONE,

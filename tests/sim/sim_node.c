@@ -8,20 +8,17 @@
 
 #define TELL_MS 20 /* until the last shard has heard of a change */
 
-static void
-plan_tick(sim_t *sim, uint32_t shard)
+static void plan_tick(sim_t *sim, uint32_t shard)
 {
     uint64_t at_ms = ps_shard_deadline(sim->shards[shard]);
 
     if (at_ms < sim->shard_wake_ms[shard]) {
         sim->shard_wake_ms[shard] = at_ms;
-        sim_at(sim, at_ms > sim->now_ms ? at_ms : sim->now_ms,
-               SIM_EVENT_SHARD_TICK, shard);
+        sim_at(sim, at_ms > sim->now_ms ? at_ms : sim->now_ms, SIM_EVENT_SHARD_TICK, shard);
     }
 }
 
-static void
-perform(sim_t *sim, uint32_t shard, const ps_outbox_t *outbox)
+static void perform(sim_t *sim, uint32_t shard, const ps_outbox_t *outbox)
 {
     for (size_t i = 0; i < outbox->n_effects; i++) {
         const ps_effect_t *effect = &outbox->effects[i];
@@ -40,8 +37,7 @@ perform(sim_t *sim, uint32_t shard, const ps_outbox_t *outbox)
     }
 }
 
-void
-sim_node_event(sim_t *sim, uint32_t shard, ps_event_t *event)
+void sim_node_event(sim_t *sim, uint32_t shard, ps_event_t *event)
 {
     PSD_AUTO(ps_outbox_done) ps_outbox_t outbox = {0};
     PSD_AUTO(psd_error_destroy) psd_error_t *err = psd_error_new();
@@ -50,15 +46,13 @@ sim_node_event(sim_t *sim, uint32_t shard, ps_event_t *event)
     event->now_ms = sim->now_ms;
     rc = ps_shard_step(sim->shards[shard], event, &outbox, err);
     if (rc != PSD_OK) {
-        sim_fail(sim, "shard %u refused an event: %s", shard,
-                 psd_error_text(err));
+        sim_fail(sim, "shard %u refused an event: %s", shard, psd_error_text(err));
     }
     perform(sim, shard, &outbox);
     plan_tick(sim, shard);
 }
 
-void
-sim_node_tick(sim_t *sim, uint32_t shard)
+void sim_node_tick(sim_t *sim, uint32_t shard)
 {
     ps_event_t event = {.kind = PS_EVENT_TICK};
 
@@ -66,8 +60,7 @@ sim_node_tick(sim_t *sim, uint32_t shard)
     sim_node_event(sim, shard, &event);
 }
 
-void
-sim_node_told(sim_t *sim, uint32_t shard, const ps_job_t *job)
+void sim_node_told(sim_t *sim, uint32_t shard, const ps_job_t *job)
 {
     ps_event_t event = {.kind = PS_EVENT_JOB, .job = job};
 
@@ -76,11 +69,10 @@ sim_node_told(sim_t *sim, uint32_t shard, const ps_job_t *job)
         size_t used = 0;
 
         for (size_t i = 0; i < job->n_workers; i++) {
-            used +=
-                (size_t)snprintf(text + used, sizeof text - used, " %u:%s@%llu",
-                                 job->workers[i].worker,
-                                 ps_worker_state_name(job->workers[i].state),
-                                 (unsigned long long)job->workers[i].start);
+            used += (size_t)snprintf(text + used, sizeof text - used, " %u:%s@%llu",
+                                     job->workers[i].worker,
+                                     ps_worker_state_name(job->workers[i].state),
+                                     (unsigned long long)job->workers[i].start);
         }
         sim_trace(sim, "shard %u is told job version %llu:%s", shard,
                   (unsigned long long)job->version, text);
@@ -92,23 +84,18 @@ sim_node_told(sim_t *sim, uint32_t shard, const ps_job_t *job)
     sim_node_join(sim);
 }
 
-void
-sim_node_tell(sim_t *sim)
+void sim_node_tell(sim_t *sim)
 {
     sim->job.version++;
     for (uint32_t i = 0; i < sim->plan.n_shards; i++) {
         ps_job_t *copy = ps_alloc(1, sizeof *copy);
 
-        sim_need(copy != NULL && ps_job_copy(&sim->job, copy, NULL) == PSD_OK,
-                 "memory for a job");
-        sim_at(sim, sim->now_ms + ps_rng_below(&sim->net, TELL_MS),
-               SIM_EVENT_JOB, i)
-            ->job = copy;
+        sim_need(copy != NULL && ps_job_copy(&sim->job, copy, NULL) == PSD_OK, "memory for a job");
+        sim_at(sim, sim->now_ms + ps_rng_below(&sim->net, TELL_MS), SIM_EVENT_JOB, i)->job = copy;
     }
 }
 
-static bool
-all_told(const sim_t *sim)
+static bool all_told(const sim_t *sim)
 {
     for (uint32_t i = 0; i < sim->plan.n_shards; i++) {
         if (sim->told[i] < sim->job.version) {
@@ -119,16 +106,14 @@ all_told(const sim_t *sim)
 }
 
 /* What each rank has finished at its most advanced partition. */
-static void
-gather_clocks(sim_t *sim, uint64_t clocks[SIM_WORKERS_MAX])
+static void gather_clocks(sim_t *sim, uint64_t clocks[SIM_WORKERS_MAX])
 {
     memset(clocks, 0, SIM_WORKERS_MAX * sizeof *clocks);
     for (uint32_t shard = 0; shard < sim->plan.n_shards; shard++) {
         ps_clock_info_t *infos = NULL;
         size_t n = 0;
 
-        sim_need(ps_shard_clocks(sim->shards[shard], SIM_JOB, &infos, &n,
-                                 NULL) == PSD_OK,
+        sim_need(ps_shard_clocks(sim->shards[shard], SIM_JOB, &infos, &n, NULL) == PSD_OK,
                  "memory for clocks");
         for (size_t i = 0; i < n; i++) {
             if (infos[i].max > clocks[infos[i].worker]) {
@@ -141,8 +126,7 @@ gather_clocks(sim_t *sim, uint64_t clocks[SIM_WORKERS_MAX])
 
 /* Where a worker starts that joins now, as the registry agrees it: one that was
  * expected held everybody at 0. */
-static uint64_t
-agree_start(sim_t *sim, uint32_t rank)
+static uint64_t agree_start(sim_t *sim, uint32_t rank)
 {
     uint64_t clocks[SIM_WORKERS_MAX];
     uint64_t highest = 0;
@@ -169,20 +153,18 @@ agree_start(sim_t *sim, uint32_t rank)
     return slowest == UINT64_MAX ? 0 : slowest;
 }
 
-static void
-start_worker(sim_t *sim, const ps_worker_t *worker)
+static void start_worker(sim_t *sim, const ps_worker_t *worker)
 {
     for (uint32_t i = 0; i < sim->plan.n_clients; i++) {
-        if (sim->clients[i].worker == worker->worker &&
-            sim->clients[i].life == worker->joins && !sim->clients[i].running) {
+        if (sim->clients[i].worker == worker->worker && sim->clients[i].life == worker->joins &&
+            !sim->clients[i].running) {
             sim_client_start(sim, i, worker->start);
         }
     }
 }
 
 /* Carries a join on once every shard has heard what there is to hear. */
-void
-sim_node_join(sim_t *sim)
+void sim_node_join(sim_t *sim)
 {
     if (!all_told(sim)) {
         return;
@@ -204,28 +186,23 @@ sim_node_join(sim_t *sim)
     }
 }
 
-static void
-add_worker(sim_t *sim, uint32_t rank)
+static void add_worker(sim_t *sim, uint32_t rank)
 {
     ps_worker_t *worker = &sim->job.workers[sim->job.n_workers++];
 
-    *worker = (ps_worker_t){.worker = rank,
-                            .state = PS_WORKER_RUNNING,
-                            .n_members = sim->plan.n_members,
-                            .joins = 1};
+    *worker = (ps_worker_t){
+        .worker = rank, .state = PS_WORKER_RUNNING, .n_members = sim->plan.n_members, .joins = 1};
     if (rank == sim->plan.late) {
         worker->state = PS_WORKER_EXPECTED;
         worker->joins = 0;
     }
 }
 
-void
-sim_node_start(sim_t *sim)
+void sim_node_start(sim_t *sim)
 {
     sim_plan_t *plan = &sim->plan;
 
-    sim->job =
-        (ps_job_t){.id = SIM_JOB, .max_delay = plan->max_delay, .version = 0};
+    sim->job = (ps_job_t){.id = SIM_JOB, .max_delay = plan->max_delay, .version = 0};
     (void)snprintf(sim->job.name, sizeof sim->job.name, "job");
     sim->job.workers = ps_alloc(SIM_WORKERS_MAX, sizeof *sim->job.workers);
     sim_need(sim->job.workers != NULL, "memory for workers");
@@ -239,8 +216,8 @@ sim_node_start(sim_t *sim)
                                       .shard = i % plan->n_shards,
                                       .epoch = 5,
                                       .incarnation = SIM_INCARNATION};
-        (void)snprintf(sim->routes[i].tcp, sizeof sim->routes[i].tcp,
-                       "tcp://node:%u", 1000 + i % plan->n_shards);
+        (void)snprintf(sim->routes[i].tcp, sizeof sim->routes[i].tcp, "tcp://node:%u",
+                       1000 + i % plan->n_shards);
     }
     for (uint32_t i = 0; i < plan->n_shards; i++) {
         ps_shard_args_t args = plan->shard;
@@ -252,16 +229,14 @@ sim_node_start(sim_t *sim)
 
         args.shard = i;
         sim->shard_wake_ms[i] = UINT64_MAX;
-        sim_need(ps_shard_new(&args, &sim->shards[i], NULL) == PSD_OK,
-                 "memory for a shard");
+        sim_need(ps_shard_new(&args, &sim->shards[i], NULL) == PSD_OK, "memory for a shard");
         sim_copy_start(sim, &args, &event);
         sim_node_event(sim, i, &event);
     }
     sim_node_tell(sim);
 }
 
-void
-sim_node_print_waiting(sim_t *sim, char *text, size_t size)
+void sim_node_print_waiting(sim_t *sim, char *text, size_t size)
 {
     size_t used = strlen(text);
 
@@ -269,17 +244,15 @@ sim_node_print_waiting(sim_t *sim, char *text, size_t size)
         ps_waiting_info_t *infos = NULL;
         size_t n = 0;
 
-        if (ps_shard_waiting(sim->shards[shard], SIM_JOB, &infos, &n, NULL) !=
-            PSD_OK) {
+        if (ps_shard_waiting(sim->shards[shard], SIM_JOB, &infos, &n, NULL) != PSD_OK) {
             continue;
         }
         for (size_t i = 0; i < n && used + 80 < size; i++) {
-            used += (size_t)snprintf(
-                text + used, size - used,
-                "; shard %u partition %u holds a %s of worker %u for clock "
-                "%llu",
-                shard, infos[i].partition, infos[i].is_pull ? "pull" : "push",
-                infos[i].worker, (unsigned long long)infos[i].for_clock);
+            used += (size_t)snprintf(text + used, size - used,
+                                     "; shard %u partition %u holds a %s of worker %u for clock "
+                                     "%llu",
+                                     shard, infos[i].partition, infos[i].is_pull ? "pull" : "push",
+                                     infos[i].worker, (unsigned long long)infos[i].for_clock);
         }
         ps_free(infos);
     }

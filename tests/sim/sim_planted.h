@@ -10,8 +10,7 @@
 
 #define SEEDS_MAX 200 /* within which it must be found */
 
-static inline int
-sim_planted_main(const char *bug)
+static inline int sim_planted_main(const char *bug)
 {
     uint64_t seed = sim_search(1, SEEDS_MAX, false);
 

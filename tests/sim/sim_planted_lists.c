@@ -3,17 +3,10 @@
  * the last one that it kept, if that is as long. */
 #include "sim_planted.h"
 
-ps_payload_t *__real_ps_key_cache_find(ps_key_cache_t *self,
-                                       const ps_id_t *hash,
-                                       uint64_t n_keys);
-ps_payload_t *__wrap_ps_key_cache_find(ps_key_cache_t *self,
-                                       const ps_id_t *hash,
-                                       uint64_t n_keys);
+ps_payload_t *__real_ps_key_cache_find(ps_key_cache_t *self, const ps_id_t *hash, uint64_t n_keys);
+ps_payload_t *__wrap_ps_key_cache_find(ps_key_cache_t *self, const ps_id_t *hash, uint64_t n_keys);
 
-ps_payload_t *
-__wrap_ps_key_cache_find(ps_key_cache_t *self,
-                         const ps_id_t *hash,
-                         uint64_t n_keys)
+ps_payload_t *__wrap_ps_key_cache_find(ps_key_cache_t *self, const ps_id_t *hash, uint64_t n_keys)
 {
     static ps_id_t last;
     ps_payload_t *found = __real_ps_key_cache_find(self, hash, n_keys);
@@ -25,8 +18,7 @@ __wrap_ps_key_cache_find(ps_key_cache_t *self,
     return found;
 }
 
-int
-main(void)
+int main(void)
 {
     return sim_planted_main("one list of keys taken for another");
 }

@@ -5,25 +5,19 @@
 #include "protocol/replay.h"
 #include "sim_planted.h"
 
-void __real_ps_partition_request(ps_shard_t *shard,
-                                 ps_partition_t *self,
+void __real_ps_partition_request(ps_shard_t *shard, ps_partition_t *self,
                                  const ps_request_t *request);
-void __wrap_ps_partition_request(ps_shard_t *shard,
-                                 ps_partition_t *self,
+void __wrap_ps_partition_request(ps_shard_t *shard, ps_partition_t *self,
                                  const ps_request_t *request);
 
-void
-__wrap_ps_partition_request(ps_shard_t *shard,
-                            ps_partition_t *self,
-                            const ps_request_t *request)
+void __wrap_ps_partition_request(ps_shard_t *shard, ps_partition_t *self,
+                                 const ps_request_t *request)
 {
     ps_job_place_t *place = NULL;
 
     if (ps_request_marks(request) &&
-        ps_partition_place(shard, self, request->job, &place, NULL) == PSD_OK &&
-        place != NULL) {
-        ps_gate_mark(place->gate, request->worker, request->member,
-                     ps_request_finishes(request));
+        ps_partition_place(shard, self, request->job, &place, NULL) == PSD_OK && place != NULL) {
+        ps_gate_mark(place->gate, request->worker, request->member, ps_request_finishes(request));
         if (!ps_partition_close_clocks(shard, self, place)) {
             return; /* no memory */
         }
@@ -31,8 +25,7 @@ __wrap_ps_partition_request(ps_shard_t *shard,
     __real_ps_partition_request(shard, self, request);
 }
 
-int
-main(void)
+int main(void)
 {
     return sim_planted_main("the marker overtakes pushes");
 }

@@ -19,29 +19,22 @@ static struct {
 } kept[KEPT_MAX];
 static size_t n_kept;
 
-psd_status_t __real_ps_shard_new(const ps_shard_args_t *args,
-                                 ps_shard_t **ret_shard,
+psd_status_t __real_ps_shard_new(const ps_shard_args_t *args, ps_shard_t **ret_shard,
                                  psd_error_t *err);
-psd_status_t __wrap_ps_shard_new(const ps_shard_args_t *args,
-                                 ps_shard_t **ret_shard,
+psd_status_t __wrap_ps_shard_new(const ps_shard_args_t *args, ps_shard_t **ret_shard,
                                  psd_error_t *err);
-bool __real_ps_answer_is_under_way(ps_shard_t *self,
-                                   const ps_request_t *request);
-bool __wrap_ps_answer_is_under_way(ps_shard_t *self,
-                                   const ps_request_t *request);
+bool __real_ps_answer_is_under_way(ps_shard_t *self, const ps_request_t *request);
+bool __wrap_ps_answer_is_under_way(ps_shard_t *self, const ps_request_t *request);
 
 /* Another world, or another life of a node: nothing is on its way there. */
-psd_status_t
-__wrap_ps_shard_new(const ps_shard_args_t *args,
-                    ps_shard_t **ret_shard,
-                    psd_error_t *err)
+psd_status_t __wrap_ps_shard_new(const ps_shard_args_t *args, ps_shard_t **ret_shard,
+                                 psd_error_t *err)
 {
     n_kept = 0;
     return __real_ps_shard_new(args, ret_shard, err);
 }
 
-bool
-__wrap_ps_answer_is_under_way(ps_shard_t *self, const ps_request_t *request)
+bool __wrap_ps_answer_is_under_way(ps_shard_t *self, const ps_request_t *request)
 {
     ps_request_t asked = *request;
 
@@ -50,16 +43,14 @@ __wrap_ps_answer_is_under_way(ps_shard_t *self, const ps_request_t *request)
         kept[n_kept++].request = asked.request;
     }
     for (size_t i = 0; i < n_kept; i++) {
-        if (kept[i].session == asked.session &&
-            kept[i].request == asked.request) {
+        if (kept[i].session == asked.session && kept[i].request == asked.request) {
             asked.sending.bytes = 1;
         }
     }
     return __real_ps_answer_is_under_way(self, &asked);
 }
 
-int
-main(void)
+int main(void)
 {
     return planted_main("answers stay on their way when they are lost");
 }

@@ -15,15 +15,13 @@
 #define AGAIN_MS 1500      /* most until it comes again */
 #define LOST_MS 500        /* most until a killed worker is declared lost */
 
-_Noreturn void
-sim_stop(const char *what)
+_Noreturn void sim_stop(const char *what)
 {
     (void)fprintf(stderr, "the simulator needs %s\n", what);
     abort();
 }
 
-void
-sim_fail(sim_t *sim, const char *format, ...)
+void sim_fail(sim_t *sim, const char *format, ...)
 {
     va_list args;
 
@@ -37,8 +35,7 @@ sim_fail(sim_t *sim, const char *format, ...)
     sim_trace(sim, "VIOLATION %s", sim->violation);
 }
 
-void
-sim_trace(sim_t *sim, const char *format, ...)
+void sim_trace(sim_t *sim, const char *format, ...)
 {
     va_list args;
 
@@ -52,8 +49,7 @@ sim_trace(sim_t *sim, const char *format, ...)
     (void)fputc('\n', sim->trace);
 }
 
-static ps_worker_t *
-late_worker(sim_t *sim)
+static ps_worker_t *late_worker(sim_t *sim)
 {
     ps_worker_t *worker = ps_job_worker(&sim->job, sim->plan.late);
     size_t i = sim->job.n_workers;
@@ -67,13 +63,11 @@ late_worker(sim_t *sim)
         i--;
     }
     sim->job.n_workers++;
-    sim->job.workers[i] = (ps_worker_t){.worker = sim->plan.late,
-                                        .n_members = sim->plan.n_members};
+    sim->job.workers[i] = (ps_worker_t){.worker = sim->plan.late, .n_members = sim->plan.n_members};
     return &sim->job.workers[i];
 }
 
-static void
-join(sim_t *sim, ps_worker_t *worker)
+static void join(sim_t *sim, ps_worker_t *worker)
 {
     worker->state = PS_WORKER_JOINING;
     worker->n_members = sim->plan.n_members;
@@ -81,8 +75,7 @@ join(sim_t *sim, ps_worker_t *worker)
     sim_node_tell(sim);
 }
 
-static void
-kill_worker(sim_t *sim)
+static void kill_worker(sim_t *sim)
 {
     const ps_worker_t *worker = ps_job_worker(&sim->job, sim->plan.killed);
 
@@ -90,28 +83,23 @@ kill_worker(sim_t *sim)
         return;
     }
     for (uint32_t i = 0; i < sim->plan.n_clients; i++) {
-        if (sim->clients[i].worker == sim->plan.killed &&
-            sim->clients[i].life == 1) {
+        if (sim->clients[i].worker == sim->plan.killed && sim->clients[i].life == 1) {
             sim_client_kill(sim, i);
         }
     }
-    sim_at(sim, sim->now_ms + ps_rng_below(&sim->net, LOST_MS), SIM_EVENT_LOST,
-           0);
+    sim_at(sim, sim->now_ms + ps_rng_below(&sim->net, LOST_MS), SIM_EVENT_LOST, 0);
 }
 
-static void
-lose_worker(sim_t *sim)
+static void lose_worker(sim_t *sim)
 {
     ps_job_worker(&sim->job, sim->plan.killed)->state = PS_WORKER_LOST;
     sim_node_tell(sim);
     if (sim->plan.again) {
-        sim_at(sim, sim->now_ms + ps_rng_below(&sim->net, AGAIN_MS),
-               SIM_EVENT_AGAIN, 0);
+        sim_at(sim, sim->now_ms + ps_rng_below(&sim->net, AGAIN_MS), SIM_EVENT_AGAIN, 0);
     }
 }
 
-static void
-do_event(sim_t *sim, sim_event_t *event)
+static void do_event(sim_t *sim, sim_event_t *event)
 {
     ps_event_t gone = {.kind = PS_EVENT_GONE, .conn = event->b};
 
@@ -134,11 +122,9 @@ do_event(sim_t *sim, sim_event_t *event)
     case SIM_EVENT_CUT:
         if (sim->now_ms < sim->weather.calm_ms) {
             sim_cut(sim);
-            sim_at(
-                sim,
-                sim->now_ms + 1 +
-                    ps_rng_below(&sim->net, (uint64_t)sim->weather.cut_ms * 2),
-                SIM_EVENT_CUT, 0);
+            sim_at(sim,
+                   sim->now_ms + 1 + ps_rng_below(&sim->net, (uint64_t)sim->weather.cut_ms * 2),
+                   SIM_EVENT_CUT, 0);
         }
         break;
     case SIM_EVENT_RELINKED:
@@ -169,8 +155,7 @@ do_event(sim_t *sim, sim_event_t *event)
 }
 
 /* A worker is through when all its members are. */
-static void
-finish_workers(sim_t *sim)
+static void finish_workers(sim_t *sim)
 {
     bool changed = false;
 
@@ -179,8 +164,7 @@ finish_workers(sim_t *sim)
         bool through = worker->state == PS_WORKER_RUNNING;
 
         for (uint32_t j = 0; j < sim->plan.n_clients; j++) {
-            if (sim->clients[j].worker == worker->worker &&
-                sim->clients[j].life == worker->joins) {
+            if (sim->clients[j].worker == worker->worker && sim->clients[j].life == worker->joins) {
                 through = through && sim->clients[j].finished;
             }
         }
@@ -194,8 +178,7 @@ finish_workers(sim_t *sim)
     }
 }
 
-static bool
-all_ended(const sim_t *sim)
+static bool all_ended(const sim_t *sim)
 {
     if (sim->job.n_workers < sim->plan.n_workers) {
         return false;
@@ -216,8 +199,7 @@ all_ended(const sim_t *sim)
     return true;
 }
 
-static void
-print_waiting(sim_t *sim)
+static void print_waiting(sim_t *sim)
 {
     char text[1024] = "";
     size_t used = 0;
@@ -225,14 +207,12 @@ print_waiting(sim_t *sim)
     for (size_t i = 0; i < sim->n_clients; i++) {
         sim_client_t *client = &sim->clients[i];
 
-        for (size_t j = 0; j < client->n_ops && used + 128 < sizeof text &&
-                           client->session != NULL;
+        for (size_t j = 0; j < client->n_ops && used + 128 < sizeof text && client->session != NULL;
              j++) {
             if (!client->ops[j].done) {
-                used += (size_t)snprintf(
-                    text + used, sizeof text - used,
-                    "; client %zu op %zu: %.80s", i, j + 1,
-                    ps_session_reason(client->session, sim->now_ms, j + 1));
+                used += (size_t)snprintf(text + used, sizeof text - used,
+                                         "; client %zu op %zu: %.80s", i, j + 1,
+                                         ps_session_reason(client->session, sim->now_ms, j + 1));
                 break;
             }
         }
@@ -241,8 +221,7 @@ print_waiting(sim_t *sim)
     sim_fail(sim, "A4: not at its end long after the weather is calm%s", text);
 }
 
-static void
-start(sim_t *sim, uint64_t workload_seed)
+static void start(sim_t *sim, uint64_t workload_seed)
 {
     for (uint32_t i = 0; i <= sim->plan.n_clients; i++) {
         sim_client_t *client = &sim->clients[i];
@@ -271,8 +250,7 @@ start(sim_t *sim, uint64_t workload_seed)
     }
 }
 
-static bool
-is_over(sim_t *sim)
+static bool is_over(sim_t *sim)
 {
     sim_client_t *reader = &sim->clients[sim->plan.n_clients];
 
@@ -281,15 +259,13 @@ is_over(sim_t *sim)
         sim->reading = true;
         sim_client_start(sim, reader->number, 0);
     }
-    if (sim->now_ms > sim->weather.calm_ms + PATIENCE_MS ||
-        sim->n_events_done > EVENTS_MAX) {
+    if (sim->now_ms > sim->weather.calm_ms + PATIENCE_MS || sim->n_events_done > EVENTS_MAX) {
         print_waiting(sim);
     }
     return sim->failed || reader->finished;
 }
 
-static void
-drop_event(sim_event_t *event)
+static void drop_event(sim_event_t *event)
 {
     sim_packet_drop(&event->packet);
     if (event->job != NULL) {
@@ -298,8 +274,7 @@ drop_event(sim_event_t *event)
     }
 }
 
-static void
-done(sim_t *sim)
+static void done(sim_t *sim)
 {
     sim_event_t event;
 
@@ -333,8 +308,7 @@ done(sim_t *sim)
     ps_table_spec_done(&sim->plan.spec);
 }
 
-static void
-check_end(sim_t *sim)
+static void check_end(sim_t *sim)
 {
     sim_lanes_check(sim);
     sim_copy_check(sim);
@@ -344,18 +318,13 @@ check_end(sim_t *sim)
         ps_shard_info(sim->shards[i], &info);
         if (!sim->failed && (info.held_requests > 0 || info.held_bytes > 0) &&
             sim->plan.killed == UINT32_MAX) {
-            sim_fail(sim, "A4: shard %u still holds %llu requests, %llu bytes",
-                     i, (unsigned long long)info.held_requests,
-                     (unsigned long long)info.held_bytes);
+            sim_fail(sim, "A4: shard %u still holds %llu requests, %llu bytes", i,
+                     (unsigned long long)info.held_requests, (unsigned long long)info.held_bytes);
         }
     }
 }
 
-void
-sim_run(uint64_t workload_seed,
-        uint64_t weather_seed,
-        FILE *trace,
-        sim_result_t *ret_result)
+void sim_run(uint64_t workload_seed, uint64_t weather_seed, FILE *trace, sim_result_t *ret_result)
 {
     sim_t *sim = ps_alloc(1, sizeof *sim);
     sim_event_t event;
@@ -385,11 +354,9 @@ sim_run(uint64_t workload_seed,
         .n_under_way = sim->n_under_way,
         .n_coded = sim->n_coded,
         /* elsewhere a pull may be cut or late, and go on in another clock */
-        .is_repeatable = sim->plan.spec.type == PS_TYPE_F32 &&
-                         sim->plan.late == UINT32_MAX &&
+        .is_repeatable = sim->plan.spec.type == PS_TYPE_F32 && sim->plan.late == UINT32_MAX &&
                          sim->plan.killed == UINT32_MAX};
-    (void)snprintf(ret_result->violation, sizeof ret_result->violation, "%s",
-                   sim->violation);
+    (void)snprintf(ret_result->violation, sizeof ret_result->violation, "%s", sim->violation);
     for (size_t i = 0; i < sim->n_clients; i++) {
         ret_result->digest += sim->clients[i].digest;
     }

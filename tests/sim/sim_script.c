@@ -8,20 +8,17 @@
 #include "base/hash.h"
 #include "sim.h"
 
-static uint64_t
-between(ps_rng_t *rng, uint64_t low, uint64_t high)
+static uint64_t between(ps_rng_t *rng, uint64_t low, uint64_t high)
 {
     return low + ps_rng_below(rng, high - low + 1);
 }
 
-static bool
-chance(ps_rng_t *rng, uint32_t percent)
+static bool chance(ps_rng_t *rng, uint32_t percent)
 {
     return ps_rng_below(rng, 100) < percent;
 }
 
-static void
-plan_table(sim_plan_t *plan, ps_rng_t *rng)
+static void plan_table(sim_plan_t *plan, ps_rng_t *rng)
 {
     ps_table_spec_t *spec = &plan->spec;
     bool bsp = plan->max_delay == 0;
@@ -37,18 +34,15 @@ plan_table(sim_plan_t *plan, ps_rng_t *rng)
         spec->type = PS_TYPE_F32;
     }
     spec->row_format = (ps_row_format_t)between(rng, 1, 3);
-    spec->partition_by =
-        chance(rng, 50) ? PS_PARTITION_BY_RANGE : PS_PARTITION_BY_HASH;
+    spec->partition_by = chance(rng, 50) ? PS_PARTITION_BY_RANGE : PS_PARTITION_BY_HASH;
     spec->n_partitions = (uint32_t)between(rng, 1, SIM_PARTITIONS_MAX);
     spec->n_col_slices = 1;
     for (uint32_t i = 0; i < plan->n_rows; i++) {
-        plan->keys[i] =
-            spec->keys == PS_KEYS_RANGE ? i : ps_hash_u64(i + UINT64_C(1000));
+        plan->keys[i] = spec->keys == PS_KEYS_RANGE ? i : ps_hash_u64(i + UINT64_C(1000));
     }
 }
 
-void
-sim_plan_make(uint64_t seed, sim_plan_t *ret_plan)
+void sim_plan_make(uint64_t seed, sim_plan_t *ret_plan)
 {
     static const int32_t delays[] = {0, 0, 1, 2, 3, -1};
     ps_rng_t rng = {.state = ps_hash_u64(seed * 2 + 1)};
@@ -102,8 +96,7 @@ sim_plan_make(uint64_t seed, sim_plan_t *ret_plan)
     }
 }
 
-void
-sim_weather_make(uint64_t seed, sim_weather_t *ret_weather)
+void sim_weather_make(uint64_t seed, sim_weather_t *ret_weather)
 {
     static const uint32_t losses[] = {0, 10, 50, 200, 400};
     static const uint32_t repeats[] = {0, 0, 50, 200};
@@ -121,18 +114,14 @@ sim_weather_make(uint64_t seed, sim_weather_t *ret_weather)
     };
 }
 
-uint32_t
-sim_partition_of(const sim_plan_t *plan, uint32_t row)
+uint32_t sim_partition_of(const sim_plan_t *plan, uint32_t row)
 {
-    return ps_row_slice_of(&plan->spec, plan->keys[row]) *
-           plan->spec.n_col_slices;
+    return ps_row_slice_of(&plan->spec, plan->keys[row]) * plan->spec.n_col_slices;
 }
 
-static void
-pick_rows(const sim_plan_t *plan, ps_rng_t *rng, sim_step_t *step)
+static void pick_rows(const sim_plan_t *plan, ps_rng_t *rng, sim_step_t *step)
 {
-    uint32_t most =
-        plan->n_rows < SIM_OP_ROWS_MAX ? plan->n_rows : SIM_OP_ROWS_MAX;
+    uint32_t most = plan->n_rows < SIM_OP_ROWS_MAX ? plan->n_rows : SIM_OP_ROWS_MAX;
     uint32_t want = (uint32_t)between(rng, 1, most);
 
     while (step->n_rows < want) {
@@ -149,21 +138,15 @@ pick_rows(const sim_plan_t *plan, ps_rng_t *rng, sim_step_t *step)
     }
 }
 
-static sim_step_t *
-add_step(sim_client_t *client, size_t *capacity, sim_step_kind_t kind)
+static sim_step_t *add_step(sim_client_t *client, size_t *capacity, sim_step_kind_t kind)
 {
-    sim_need(ps_grow(&client->script, capacity, client->n_steps + 1,
-                     sizeof *client->script),
+    sim_need(ps_grow(&client->script, capacity, client->n_steps + 1, sizeof *client->script),
              "memory for a script");
     client->script[client->n_steps] = (sim_step_t){.kind = kind};
     return &client->script[client->n_steps++];
 }
 
-static void
-add_clock(const sim_plan_t *plan,
-          ps_rng_t *rng,
-          sim_client_t *client,
-          size_t *capacity)
+static void add_clock(const sim_plan_t *plan, ps_rng_t *rng, sim_client_t *client, size_t *capacity)
 {
     uint64_t n = ps_rng_below(rng, 5);
 
@@ -181,12 +164,10 @@ add_clock(const sim_plan_t *plan,
         if (kind == SIM_PUSHPULL) {
             step->layout = 1 + step->layout % 2; /* all columns come back */
         }
-        if (!sim_is_push(kind) && plan->spec.type != PS_TYPE_F32 &&
-            chance(rng, 20)) {
+        if (!sim_is_push(kind) && plan->spec.type != PS_TYPE_F32 && chance(rng, 20)) {
             step->timeout_ms = (uint32_t)between(rng, 50, 500);
         }
-        if (kind == SIM_PUSH && plan->spec.keys == PS_KEYS_RANGE &&
-            chance(rng, 5)) {
+        if (kind == SIM_PUSH && plan->spec.keys == PS_KEYS_RANGE && chance(rng, 5)) {
             step->bad = true;
         }
         if (kind != SIM_PUSH && kind != SIM_SCALE && !plan->pipelined) {
@@ -199,8 +180,7 @@ add_clock(const sim_plan_t *plan,
     }
 }
 
-void
-sim_script_make(const sim_plan_t *plan, uint64_t seed, sim_client_t *client)
+void sim_script_make(const sim_plan_t *plan, uint64_t seed, sim_client_t *client)
 {
     ps_rng_t rng = {.state = ps_hash_u64(seed) + client->number};
     size_t capacity = 0;

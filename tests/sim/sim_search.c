@@ -13,8 +13,7 @@ typedef struct again {
     uint64_t weather;
 } again_t;
 
-static void
-tell_story(void *context, FILE *trace)
+static void tell_story(void *context, FILE *trace)
 {
     const again_t *again = context;
     sim_result_t result;
@@ -22,20 +21,16 @@ tell_story(void *context, FILE *trace)
     sim_run(again->seed, again->weather, trace, &result);
 }
 
-static void
-show(uint64_t seed, uint64_t weather, const char *violation)
+static void show(uint64_t seed, uint64_t weather, const char *violation)
 {
     again_t again = {seed, weather};
 
-    (void)printf("seed %" PRIu64 ", weather %" PRIu64 ": %s\n", seed, weather,
-                 violation);
+    (void)printf("seed %" PRIu64 ", weather %" PRIu64 ": %s\n", seed, weather, violation);
     sim_story_show(tell_story, &again);
-    (void)printf("seed %" PRIu64 ", weather %" PRIu64 ": %s\n", seed, weather,
-                 violation);
+    (void)printf("seed %" PRIu64 ", weather %" PRIu64 ": %s\n", seed, weather, violation);
 }
 
-uint64_t
-sim_search(uint64_t first, uint64_t n, bool verbose)
+uint64_t sim_search(uint64_t first, uint64_t n, bool verbose)
 {
     uint64_t n_events = 0;
     uint64_t n_pulls = 0;
@@ -72,13 +67,11 @@ sim_search(uint64_t first, uint64_t n, bool verbose)
             return seed;
         }
     }
-    (void)printf("%" PRIu64 " seeds from %" PRIu64 ": clean; %" PRIu64
-                 " events, %" PRIu64 " answers checked, %" PRIu64
-                 " batches, %" PRIu64 " requests through filters, %" PRIu64
-                 " repeated while their values came\n",
+    (void)printf("%" PRIu64 " seeds from %" PRIu64 ": clean; %" PRIu64 " events, %" PRIu64
+                 " answers checked, %" PRIu64 " batches, %" PRIu64
+                 " requests through filters, %" PRIu64 " repeated while their values came\n",
                  n, first, n_events, n_pulls, n_batches, n_coded, n_under_way);
-    if (n >= SEEDS_MANY &&
-        (n_batches < n || n_coded < n || n_under_way < n / 10)) {
+    if (n >= SEEDS_MANY && (n_batches < n || n_coded < n || n_under_way < n / 10)) {
         (void)printf("so few batches, filters and repetitions prove nothing\n");
         return first;
     }

@@ -4,8 +4,7 @@
 #define LINES_MAX 2000 /* shown */
 
 /* Prints the last lines of a trace file. */
-static void
-print_end(FILE *trace)
+static void print_end(FILE *trace)
 {
     char line[512];
     size_t n = 0;
@@ -23,8 +22,7 @@ print_end(FILE *trace)
     }
 }
 
-void
-sim_story_show(void (*tell)(void *context, FILE *trace), void *context)
+void sim_story_show(void (*tell)(void *context, FILE *trace), void *context)
 {
     FILE *trace = tmpfile();
 

@@ -21,26 +21,20 @@
 #define PATH_SIZE (PATH_MAX + 64)
 #define ANNOUNCEMENT_SIZE 16384
 
-static void
-pause_a_step(void)
+static void pause_a_step(void)
 {
     const struct timespec step = {.tv_nsec = STEP_MS * 1000000L};
 
     (void)nanosleep(&step, NULL);
 }
 
-static void
-path_of(const cluster_t *self,
-        unsigned node,
-        const char *name,
-        char ret[PATH_SIZE])
+static void path_of(const cluster_t *self, unsigned node, const char *name, char ret[PATH_SIZE])
 {
-    (void)snprintf(ret, PATH_SIZE, "%.3000s/%s%s%s", self->dir.path,
-                   self->nodes[node].name, name[0] == '\0' ? "" : "/", name);
+    (void)snprintf(ret, PATH_SIZE, "%.3000s/%s%s%s", self->dir.path, self->nodes[node].name,
+                   name[0] == '\0' ? "" : "/", name);
 }
 
-static FILE *
-open_file(const cluster_t *self, unsigned node, const char *name)
+static FILE *open_file(const cluster_t *self, unsigned node, const char *name)
 {
     char path[PATH_SIZE];
 
@@ -48,8 +42,7 @@ open_file(const cluster_t *self, unsigned node, const char *name)
     return fopen(path, "re");
 }
 
-bool
-cluster_can(cluster_net_t net)
+bool cluster_can(cluster_net_t net)
 {
     return net != CLUSTER_NETNS || netns_can();
 }
@@ -57,8 +50,7 @@ cluster_can(cluster_net_t net)
 /* ---- one node ---- */
 
 /* Addresses that no other test of this machine has: by process and node. */
-static void
-settle_hosts(cluster_t *self, unsigned node)
+static void settle_hosts(cluster_t *self, unsigned node)
 {
     cluster_node_t *n = &self->nodes[node];
     unsigned place = ((unsigned)getpid() & 0x3ffffU) << 5 | node << 1;
@@ -68,18 +60,17 @@ settle_hosts(cluster_t *self, unsigned node)
     if (self->net == CLUSTER_NETNS) {
         (void)snprintf(n->host, sizeof n->host, "10.77.0.%u", 10 + node);
     } else {
-        (void)snprintf(n->host, sizeof n->host, "127.%u.%u.%u", high,
-                       place >> 8 & 0xff, place & 0xff);
+        (void)snprintf(n->host, sizeof n->host, "127.%u.%u.%u", high, place >> 8 & 0xff,
+                       place & 0xff);
     }
     memcpy(n->front, n->host, sizeof n->front);
     if (self->net == CLUSTER_PROXY) {
-        (void)snprintf(n->front, sizeof n->front, "127.%u.%u.%u", high,
-                       place >> 8 & 0xff, (place & 0xff) | 1);
+        (void)snprintf(n->front, sizeof n->front, "127.%u.%u.%u", high, place >> 8 & 0xff,
+                       (place & 0xff) | 1);
     }
 }
 
-static bool
-write_config(const cluster_t *self, unsigned node, const char *config)
+static bool write_config(const cluster_t *self, unsigned node, const char *config)
 {
     char path[PATH_SIZE];
     FILE *file = NULL;
@@ -101,8 +92,7 @@ write_config(const cluster_t *self, unsigned node, const char *config)
            fprintf(file,
                    "%snode:\n  name: %s\nlisten:\n  advertise: %s\n"
                    "security:\n  allow_plaintext: %s\n",
-                   config == NULL ? "" : config, self->nodes[node].name,
-                   self->nodes[node].front,
+                   config == NULL ? "" : config, self->nodes[node].name, self->nodes[node].front,
                    self->net == CLUSTER_NETNS ? "true" : "false") > 0;
     if (file == NULL || fclose(file) != 0 || !done) {
         perror(path);
@@ -112,17 +102,15 @@ write_config(const cluster_t *self, unsigned node, const char *config)
 }
 
 /* In the child. */
-static void
-become(const cluster_t *self, unsigned node, const char *program)
+static void become(const cluster_t *self, unsigned node, const char *program)
 {
     const cluster_node_t *n = &self->nodes[node];
     char listen[CLUSTER_TEXT_SIZE * 2];
     char data[PATH_SIZE];
     char config[PATH_SIZE];
     char log[PATH_SIZE];
-    const char *arguments[] = {
-        program,    "--listen", listen,   "--data-dir",           data,
-        "--config", config,     "--join", self->nodes[0].control, NULL};
+    const char *arguments[] = {program,    "--listen", listen,   "--data-dir",           data,
+                               "--config", config,     "--join", self->nodes[0].control, NULL};
     int fd = -1;
 
     (void)snprintf(listen, sizeof listen, "tcp://%s:%u", n->host, n->port);
@@ -146,10 +134,7 @@ become(const cluster_t *self, unsigned node, const char *program)
 }
 
 /* The announcement of a node that is ready; "" while it is not. */
-static void
-read_announcement(const cluster_t *self,
-                  unsigned node,
-                  char ret[ANNOUNCEMENT_SIZE])
+static void read_announcement(const cluster_t *self, unsigned node, char ret[ANNOUNCEMENT_SIZE])
 {
     FILE *file = open_file(self, node, "data/endpoints.json");
     size_t n = 0;
@@ -162,8 +147,7 @@ read_announcement(const cluster_t *self,
 }
 
 /* The port of the next "tcp://…:PORT" in a text; 0: none. Moves *at behind. */
-static uint16_t
-next_port(const char **at)
+static uint16_t next_port(const char **at)
 {
     const char *found = strstr(*at, "tcp://");
     const char *end = found == NULL ? NULL : strchr(found, '"');
@@ -179,8 +163,7 @@ next_port(const char **at)
 }
 
 /* Opens the ways to a node that has announced itself: control comes first. */
-static bool
-open_ways(cluster_t *self, unsigned node)
+static bool open_ways(cluster_t *self, unsigned node)
 {
     cluster_node_t *n = &self->nodes[node];
     char text[ANNOUNCEMENT_SIZE];
@@ -196,8 +179,7 @@ open_ways(cluster_t *self, unsigned node)
         char front[CLUSTER_TEXT_SIZE];
 
         memcpy(front, n->front, sizeof front);
-        (void)snprintf(n->control, sizeof n->control, "tcp://%.40s:%u", front,
-                       port);
+        (void)snprintf(n->control, sizeof n->control, "tcp://%.40s:%u", front, port);
         n->port = port;
     }
     if (port == 0 || port != n->port) {
@@ -216,8 +198,7 @@ open_ways(cluster_t *self, unsigned node)
     return done;
 }
 
-static bool
-has_ended(cluster_node_t *n)
+static bool has_ended(cluster_node_t *n)
 {
     int status = 0;
 
@@ -230,8 +211,7 @@ has_ended(cluster_node_t *n)
 
 /* A child that is not the program yet has all our sockets, also those of doors
  * that are closed and opened again meanwhile. */
-static bool
-fork_to(cluster_t *self, unsigned node, const char *program)
+static bool fork_to(cluster_t *self, unsigned node, const char *program)
 {
     cluster_node_t *n = &self->nodes[node];
     int fds[2] = {-1, -1};
@@ -253,8 +233,7 @@ fork_to(cluster_t *self, unsigned node, const char *program)
     return n->pid > 0;
 }
 
-static bool
-spawn_node(cluster_t *self, unsigned node)
+static bool spawn_node(cluster_t *self, unsigned node)
 {
     const char *program = getenv("PSD_PROGRAM");
     char path[PATH_SIZE];
@@ -268,8 +247,7 @@ spawn_node(cluster_t *self, unsigned node)
     return fork_to(self, node, program);
 }
 
-static bool
-await_node(cluster_t *self, unsigned node)
+static bool await_node(cluster_t *self, unsigned node)
 {
     cluster_node_t *n = &self->nodes[node];
     char path[PATH_SIZE];
@@ -288,14 +266,12 @@ await_node(cluster_t *self, unsigned node)
     return false;
 }
 
-static bool
-start_node(cluster_t *self, unsigned node)
+static bool start_node(cluster_t *self, unsigned node)
 {
     return spawn_node(self, node) && await_node(self, node);
 }
 
-static bool
-mount_data(const cluster_t *self, unsigned node)
+static bool mount_data(const cluster_t *self, unsigned node)
 {
     char path[PATH_SIZE];
 
@@ -303,8 +279,7 @@ mount_data(const cluster_t *self, unsigned node)
     return tmpfs_mount(path, self->data_bytes);
 }
 
-static bool
-prepare_node(cluster_t *self, unsigned node, const char *config)
+static bool prepare_node(cluster_t *self, unsigned node, const char *config)
 {
     cluster_node_t *n = &self->nodes[node];
 
@@ -322,21 +297,16 @@ prepare_node(cluster_t *self, unsigned node, const char *config)
             return false;
         }
     }
-    return write_config(self, node, config) &&
-           (self->data_bytes == 0 || mount_data(self, node));
+    return write_config(self, node, config) && (self->data_bytes == 0 || mount_data(self, node));
 }
 
 /* ---- the cluster ---- */
 
-bool
-cluster_start(cluster_t *self, const cluster_args_t *args)
+bool cluster_start(cluster_t *self, const cluster_args_t *args)
 {
-    *self = (cluster_t){.net = args->net,
-                        .config = args->config,
-                        .data_bytes = args->data_bytes,
-                        .keeper_fd = -1};
-    if (args->n_nodes == 0 || args->n_nodes > CLUSTER_NODES_MAX ||
-        !temp_dir_make(&self->dir) ||
+    *self = (cluster_t){
+        .net = args->net, .config = args->config, .data_bytes = args->data_bytes, .keeper_fd = -1};
+    if (args->n_nodes == 0 || args->n_nodes > CLUSTER_NODES_MAX || !temp_dir_make(&self->dir) ||
         !keeper_start(self->dir.path, &self->keeper, &self->keeper_fd) ||
         (self->net == CLUSTER_NETNS && !netns_enter_hub()) ||
         (self->data_bytes != 0 && !tmpfs_enter())) {
@@ -351,8 +321,7 @@ cluster_start(cluster_t *self, const cluster_args_t *args)
     return true;
 }
 
-bool
-cluster_add(cluster_t *self)
+bool cluster_add(cluster_t *self)
 {
     unsigned node = self->n_nodes;
 
@@ -365,8 +334,7 @@ cluster_add(cluster_t *self)
 
 /* A node that has ended by itself, or is to be ended; who looks for the cause
  * of a failure wants to know which. */
-static void
-print_end(cluster_t *self, unsigned node)
+static void print_end(cluster_t *self, unsigned node)
 {
     cluster_node_t *n = &self->nodes[node];
     int status = 0;
@@ -374,14 +342,12 @@ print_end(cluster_t *self, unsigned node)
     if (n->pid > 0 && waitpid(n->pid, &status, WNOHANG) == n->pid) {
         (void)fprintf(stderr, "%s: ended by itself, %s %d\n", n->name,
                       WIFSIGNALED(status) ? "signal" : "exit code",
-                      WIFSIGNALED(status) ? WTERMSIG(status)
-                                          : WEXITSTATUS(status));
+                      WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status));
         n->pid = 0;
     }
 }
 
-static void
-print_log(const cluster_t *self, unsigned node)
+static void print_log(const cluster_t *self, unsigned node)
 {
     FILE *file = open_file(self, node, "log");
     char line[1024];
@@ -394,8 +360,7 @@ print_log(const cluster_t *self, unsigned node)
     }
 }
 
-void
-cluster_drop(cluster_t *self, bool failed)
+void cluster_drop(cluster_t *self, bool failed)
 {
     int status = 0;
 
@@ -430,14 +395,12 @@ cluster_drop(cluster_t *self, bool failed)
     *self = (cluster_t){.keeper_fd = -1};
 }
 
-bool
-cluster_kill(cluster_t *self, unsigned node, int signal_number)
+bool cluster_kill(cluster_t *self, unsigned node, int signal_number)
 {
     cluster_node_t *n = &self->nodes[node];
     int status = 0;
 
-    if (n->pid <= 0 || kill(n->pid, signal_number) != 0 ||
-        waitpid(n->pid, &status, 0) != n->pid) {
+    if (n->pid <= 0 || kill(n->pid, signal_number) != 0 || waitpid(n->pid, &status, 0) != n->pid) {
         return false;
     }
     n->pid = 0;
@@ -445,34 +408,30 @@ cluster_kill(cluster_t *self, unsigned node, int signal_number)
            (WIFEXITED(status) && WEXITSTATUS(status) == 0);
 }
 
-bool
-cluster_freeze(cluster_t *self, unsigned node)
+bool cluster_freeze(cluster_t *self, unsigned node)
 {
     pid_t pid = self->nodes[node].pid;
     int status = 0;
 
-    return pid > 0 && kill(pid, SIGSTOP) == 0 &&
-           waitpid(pid, &status, WUNTRACED) == pid && WIFSTOPPED(status);
+    return pid > 0 && kill(pid, SIGSTOP) == 0 && waitpid(pid, &status, WUNTRACED) == pid &&
+           WIFSTOPPED(status);
 }
 
-bool
-cluster_thaw(cluster_t *self, unsigned node)
+bool cluster_thaw(cluster_t *self, unsigned node)
 {
     pid_t pid = self->nodes[node].pid;
     int status = 0;
 
-    return pid > 0 && kill(pid, SIGCONT) == 0 &&
-           waitpid(pid, &status, WCONTINUED) == pid && WIFCONTINUED(status);
+    return pid > 0 && kill(pid, SIGCONT) == 0 && waitpid(pid, &status, WCONTINUED) == pid &&
+           WIFCONTINUED(status);
 }
 
-bool
-cluster_restart(cluster_t *self, unsigned node)
+bool cluster_restart(cluster_t *self, unsigned node)
 {
     return self->nodes[node].pid == 0 && start_node(self, node);
 }
 
-bool
-cluster_restart_all(cluster_t *self, unsigned first)
+bool cluster_restart_all(cluster_t *self, unsigned first)
 {
     bool good = true;
 
@@ -487,8 +446,7 @@ cluster_restart_all(cluster_t *self, unsigned first)
     return good;
 }
 
-bool
-cluster_fill(cluster_t *self, unsigned node)
+bool cluster_fill(cluster_t *self, unsigned node)
 {
     char path[PATH_SIZE];
 
@@ -496,8 +454,7 @@ cluster_fill(cluster_t *self, unsigned node)
     return self->data_bytes != 0 && tmpfs_fill(path);
 }
 
-bool
-cluster_empty(cluster_t *self, unsigned node)
+bool cluster_empty(cluster_t *self, unsigned node)
 {
     char path[PATH_SIZE];
 
@@ -505,8 +462,7 @@ cluster_empty(cluster_t *self, unsigned node)
     return self->data_bytes != 0 && tmpfs_empty(path);
 }
 
-bool
-cluster_set_link(cluster_t *self, unsigned node, bool in_up, bool out_up)
+bool cluster_set_link(cluster_t *self, unsigned node, bool in_up, bool out_up)
 {
     cluster_node_t *n = &self->nodes[node];
 
@@ -516,15 +472,12 @@ cluster_set_link(cluster_t *self, unsigned node, bool in_up, bool out_up)
     if (self->net != CLUSTER_PROXY) {
         return false;
     }
-    tcp_proxy_set_flow(n->proxy, TCP_WAY_IN,
-                       in_up ? TCP_FLOW_PASS : TCP_FLOW_HOLD);
-    tcp_proxy_set_flow(n->proxy, TCP_WAY_OUT,
-                       out_up ? TCP_FLOW_PASS : TCP_FLOW_HOLD);
+    tcp_proxy_set_flow(n->proxy, TCP_WAY_IN, in_up ? TCP_FLOW_PASS : TCP_FLOW_HOLD);
+    tcp_proxy_set_flow(n->proxy, TCP_WAY_OUT, out_up ? TCP_FLOW_PASS : TCP_FLOW_HOLD);
     return true;
 }
 
-bool
-cluster_set_rate(cluster_t *self, unsigned node, uint64_t bytes_per_s)
+bool cluster_set_rate(cluster_t *self, unsigned node, uint64_t bytes_per_s)
 {
     cluster_node_t *n = &self->nodes[node];
 
@@ -539,8 +492,7 @@ cluster_set_rate(cluster_t *self, unsigned node, uint64_t bytes_per_s)
     return true;
 }
 
-uint64_t
-cluster_resident(const cluster_t *self, unsigned node)
+uint64_t cluster_resident(const cluster_t *self, unsigned node)
 {
     char path[64];
     char line[256];
@@ -560,8 +512,7 @@ cluster_resident(const cluster_t *self, unsigned node)
     return kib * 1024;
 }
 
-bool
-cluster_log_has(const cluster_t *self, unsigned node, const char *part)
+bool cluster_log_has(const cluster_t *self, unsigned node, const char *part)
 {
     FILE *file = open_file(self, node, "log");
     char line[1024];

@@ -29,11 +29,7 @@
 #define CLUSTER_NODES_MAX 16
 #define CLUSTER_TEXT_SIZE 64
 
-typedef enum cluster_net {
-    CLUSTER_DIRECT = 0,
-    CLUSTER_PROXY = 1,
-    CLUSTER_NETNS = 2
-} cluster_net_t;
+typedef enum cluster_net { CLUSTER_DIRECT = 0, CLUSTER_PROXY = 1, CLUSTER_NETNS = 2 } cluster_net_t;
 
 typedef struct cluster_args {
     unsigned n_nodes; /* 1 .. CLUSTER_NODES_MAX */

@@ -15,8 +15,7 @@
 #define REPLY_SIZE 65536
 #define WAIT_STEPS 12000 /* of 5 ms */
 
-static inline void
-step(void)
+static inline void step(void)
 {
     const struct timespec span = {.tv_nsec = 5000000L};
 
@@ -24,8 +23,7 @@ step(void)
 }
 
 /* The text of DIR/NAME. */
-static inline bool
-read_file(const daemon_t *d, const char *name, char *ret, size_t size)
+static inline bool read_file(const daemon_t *d, const char *name, char *ret, size_t size)
 {
     char path[PATH_MAX];
     FILE *file = NULL;
@@ -42,8 +40,7 @@ read_file(const daemon_t *d, const char *name, char *ret, size_t size)
     return true;
 }
 
-static inline bool
-log_has(const daemon_t *d, const char *part)
+static inline bool log_has(const daemon_t *d, const char *part)
 {
     static char log[262144];
 
@@ -51,8 +48,7 @@ log_has(const daemon_t *d, const char *part)
 }
 
 /* Waits until the log has that. */
-static inline bool
-wait_log(const daemon_t *d, const char *part)
+static inline bool wait_log(const daemon_t *d, const char *part)
 {
     for (int i = 0; i < WAIT_STEPS; i++) {
         if (log_has(d, part)) {
@@ -72,8 +68,7 @@ typedef struct control {
     char reply[REPLY_SIZE]; /* the last answer */
 } control_t;
 
-static inline bool
-control_open(control_t *c, const daemon_t *d, unsigned client)
+static inline bool control_open(control_t *c, const daemon_t *d, unsigned client)
 {
     char request[256];
     const char *at = NULL;
@@ -92,8 +87,7 @@ control_open(control_t *c, const daemon_t *d, unsigned client)
     return true;
 }
 
-static inline void
-control_close(control_t *c)
+static inline void control_close(control_t *c)
 {
     if (c->fd >= 0) {
         (void)close(c->fd);
@@ -102,20 +96,17 @@ control_close(control_t *c)
 }
 
 /* Sends op with its fields (",\"a\":1" or ""); does not wait. */
-static inline bool
-control_post(control_t *c, const char *op, const char *fields)
+static inline bool control_post(control_t *c, const char *op, const char *fields)
 {
     char request[1024];
 
-    (void)snprintf(request, sizeof request,
-                   "{\"v\":1,\"id\":%u,\"session\":%llu,\"op\":\"%s\"%s}",
+    (void)snprintf(request, sizeof request, "{\"v\":1,\"id\":%u,\"session\":%llu,\"op\":\"%s\"%s}",
                    c->id++, c->session, op, fields);
     return zmtp_send(c->fd, 0, request, strlen(request));
 }
 
 /* The next answer has that. */
-static inline bool
-answer_has(control_t *c, const char *part)
+static inline bool answer_has(control_t *c, const char *part)
 {
     size_t size = 0;
 
@@ -130,8 +121,7 @@ answer_has(control_t *c, const char *part)
     return true;
 }
 
-static inline bool
-control_ask(control_t *c, const char *op, const char *fields, const char *part)
+static inline bool control_ask(control_t *c, const char *op, const char *fields, const char *part)
 {
     return control_post(c, op, fields) && answer_has(c, part);
 }

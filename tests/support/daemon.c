@@ -14,22 +14,19 @@
 #define READY_MS 60000
 #define STEP_MS 5
 
-static void
-path_of(const daemon_t *self, const char *name, char ret[PATH_MAX])
+static void path_of(const daemon_t *self, const char *name, char ret[PATH_MAX])
 {
     (void)snprintf(ret, PATH_MAX, "%.3000s/%s", self->dir.path, name);
 }
 
 /* In the child: what it writes goes to the log; it dies with the test. */
-static void
-become(const daemon_t *self, const char *program)
+static void become(const daemon_t *self, const char *program)
 {
     char data[PATH_MAX];
     char config[PATH_MAX];
     char log[PATH_MAX];
-    const char *arguments[] = {program,      "--listen", "tcp://127.0.0.1:0",
-                               "--data-dir", data,       "--config",
-                               config,       NULL};
+    const char *arguments[] = {
+        program, "--listen", "tcp://127.0.0.1:0", "--data-dir", data, "--config", config, NULL};
     int fd = -1;
 
     path_of(self, "data", data);
@@ -51,8 +48,7 @@ become(const daemon_t *self, const char *program)
 }
 
 /* The text value of a key of a flat JSON object that psd itself wrote. */
-static bool
-text_of(const char *json, const char *key, char ret[256])
+static bool text_of(const char *json, const char *key, char ret[256])
 {
     char wanted[64];
     const char *at = NULL;
@@ -72,8 +68,7 @@ text_of(const char *json, const char *key, char ret[256])
     return true;
 }
 
-static bool
-read_endpoints(daemon_t *self, const char *path)
+static bool read_endpoints(daemon_t *self, const char *path)
 {
     char json[8192] = "";
     FILE *file = fopen(path, "re");
@@ -85,12 +80,10 @@ read_endpoints(daemon_t *self, const char *path)
     n = fread(json, 1, sizeof json - 1, file);
     (void)fclose(file);
     json[n] = '\0';
-    return text_of(json, "control", self->control) &&
-           text_of(json, "ipc", self->ipc);
+    return text_of(json, "control", self->control) && text_of(json, "ipc", self->ipc);
 }
 
-static bool
-has_ended(daemon_t *self)
+static bool has_ended(daemon_t *self)
 {
     int status = 0;
 
@@ -101,8 +94,7 @@ has_ended(daemon_t *self)
     return false;
 }
 
-bool
-daemon_restart(daemon_t *self)
+bool daemon_restart(daemon_t *self)
 {
     const char *program = getenv("PSD_PROGRAM");
     const struct timespec step = {.tv_nsec = STEP_MS * 1000000L};
@@ -119,8 +111,7 @@ daemon_restart(daemon_t *self)
     if (self->pid == 0) {
         become(self, program);
     }
-    for (int waited = 0; self->pid > 0 && waited < READY_MS;
-         waited += STEP_MS) {
+    for (int waited = 0; self->pid > 0 && waited < READY_MS; waited += STEP_MS) {
         if (read_endpoints(self, endpoints)) {
             return true;
         }
@@ -133,8 +124,7 @@ daemon_restart(daemon_t *self)
     return false;
 }
 
-bool
-daemon_start(daemon_t *self, const char *config)
+bool daemon_start(daemon_t *self, const char *config)
 {
     char path[PATH_MAX];
 
@@ -161,8 +151,7 @@ daemon_start(daemon_t *self, const char *config)
     return daemon_restart(self);
 }
 
-bool
-daemon_end(daemon_t *self, int signal_number)
+bool daemon_end(daemon_t *self, int signal_number)
 {
     int status = 0;
 
@@ -175,18 +164,15 @@ daemon_end(daemon_t *self, int signal_number)
            (WIFEXITED(status) && WEXITSTATUS(status) == 0);
 }
 
-bool
-daemon_freeze(daemon_t *self)
+bool daemon_freeze(daemon_t *self)
 {
     int status = 0;
 
     return self->pid > 0 && kill(self->pid, SIGSTOP) == 0 &&
-           waitpid(self->pid, &status, WUNTRACED) == self->pid &&
-           WIFSTOPPED(status);
+           waitpid(self->pid, &status, WUNTRACED) == self->pid && WIFSTOPPED(status);
 }
 
-static void
-print_log(const daemon_t *self)
+static void print_log(const daemon_t *self)
 {
     char path[PATH_MAX];
     char line[1024];
@@ -202,8 +188,7 @@ print_log(const daemon_t *self)
     }
 }
 
-void
-daemon_drop(daemon_t *self, bool failed)
+void daemon_drop(daemon_t *self, bool failed)
 {
     if (self->pid > 0) {
         (void)daemon_end(self, SIGKILL);

@@ -16,8 +16,7 @@ static atomic_bool happened;
 void *__real_ps_alloc_resize(void *old, size_t count, size_t size);
 void *__wrap_ps_alloc_resize(void *old, size_t count, size_t size);
 
-void *
-__wrap_ps_alloc_resize(void *old, size_t count, size_t size)
+void *__wrap_ps_alloc_resize(void *old, size_t count, size_t size)
 {
     if (atomic_fetch_add(&calls, 1) == atomic_load(&fail_at)) {
         atomic_store(&happened, true);
@@ -26,34 +25,29 @@ __wrap_ps_alloc_resize(void *old, size_t count, size_t size)
     return __real_ps_alloc_resize(old, count, size);
 }
 
-void
-fail_alloc_at(size_t at)
+void fail_alloc_at(size_t at)
 {
     atomic_store(&calls, 0);
     atomic_store(&happened, false);
     atomic_store(&fail_at, at);
 }
 
-void
-fail_alloc_off(void)
+void fail_alloc_off(void)
 {
     fail_alloc_at(NEVER);
 }
 
-bool
-fail_alloc_happened(void)
+bool fail_alloc_happened(void)
 {
     return atomic_load(&happened);
 }
 
-size_t
-fail_alloc_calls(void)
+size_t fail_alloc_calls(void)
 {
     return atomic_load(&calls);
 }
 
-const char *
-fail_alloc_sweep(fail_alloc_step_t *step, void *fixture)
+const char *fail_alloc_sweep(fail_alloc_step_t *step, void *fixture)
 {
     static char complaint[128];
 
@@ -67,8 +61,7 @@ fail_alloc_sweep(fail_alloc_step_t *step, void *fixture)
         if (rc != wanted) {
             (void)snprintf(complaint, sizeof complaint,
                            "allocation %zu %s, but the step returned %s", at,
-                           fail_alloc_happened() ? "failed" : "was not made",
-                           psd_status_name(rc));
+                           fail_alloc_happened() ? "failed" : "was not made", psd_status_name(rc));
             fail_alloc_off();
             return complaint;
         }

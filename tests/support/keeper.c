@@ -12,8 +12,7 @@
 #define STEP_MS 5
 #define TRIES 200
 
-static void
-keep(const char *path, int fd)
+static void keep(const char *path, int fd)
 {
     const struct timespec step = {.tv_nsec = STEP_MS * 1000000L};
     char byte = 0;
@@ -32,8 +31,7 @@ keep(const char *path, int fd)
     _exit(0);
 }
 
-bool
-keeper_start(const char *path, pid_t *ret_keeper, int *ret_fd)
+bool keeper_start(const char *path, pid_t *ret_keeper, int *ret_fd)
 {
     int fds[2] = {-1, -1};
 

@@ -8,8 +8,7 @@
 #include <sys/types.h>
 
 /* Mappings of lanes that the process has. */
-static inline int
-lanes_of(pid_t pid)
+static inline int lanes_of(pid_t pid)
 {
     char path[64];
     char line[512];

@@ -45,8 +45,7 @@ typedef struct row_sum {
     int64_t doubts[DOUBTS_MAX]; /* the first ones */
 } row_sum_t;
 
-ledger_t *
-ledger_new(uint64_t n_rows)
+ledger_t *ledger_new(uint64_t n_rows)
 {
     ledger_t *self = calloc(1, sizeof *self);
 
@@ -56,8 +55,7 @@ ledger_new(uint64_t n_rows)
     return self;
 }
 
-void
-ledger_destroy(ledger_t **self_p)
+void ledger_destroy(ledger_t **self_p)
 {
     ledger_t *self = *self_p;
 
@@ -72,19 +70,17 @@ ledger_destroy(ledger_t **self_p)
     *self_p = NULL;
 }
 
-static bool
-refuse(const ledger_line_t *line, const char *why)
+static bool refuse(const ledger_line_t *line, const char *why)
 {
     (void)fprintf(stderr,
-                  "ledger: worker %" PRIu32 " seq %" PRIu64 " row %" PRIu64
-                  " event %" PRIu32 ": %s\n",
+                  "ledger: worker %" PRIu32 " seq %" PRIu64 " row %" PRIu64 " event %" PRIu32
+                  ": %s\n",
                   line->worker, line->seq, line->row, line->event, why);
     return false;
 }
 
 /* Room for one entry more, of the ledger and of its worker. */
-static bool
-make_room(ledger_t *self, open_list_t *open)
+static bool make_room(ledger_t *self, open_list_t *open)
 {
     if (self->n_entries == self->size) {
         size_t size = self->size == 0 ? 4096 : self->size * 2;
@@ -102,8 +98,7 @@ make_room(ledger_t *self, open_list_t *open)
     return open->at != NULL && open->n < OPEN_MAX;
 }
 
-static bool
-take_start(ledger_t *self, const ledger_line_t *line)
+static bool take_start(ledger_t *self, const ledger_line_t *line)
 {
     open_list_t *open = &self->open[line->worker];
 
@@ -136,8 +131,7 @@ take_start(ledger_t *self, const ledger_line_t *line)
 }
 
 /* Ends the open entries of that seq, or all up to it. */
-static bool
-take_end(ledger_t *self, const ledger_line_t *line, uint16_t event, bool up_to)
+static bool take_end(ledger_t *self, const ledger_line_t *line, uint16_t event, bool up_to)
 {
     open_list_t *open = &self->open[line->worker];
     size_t n_kept = 0;
@@ -157,13 +151,11 @@ take_end(ledger_t *self, const ledger_line_t *line, uint16_t event, bool up_to)
     }
     open->n = n_kept;
     self->sums.n_unknown -= n_ended;
-    *(event == LEDGER_ACKED ? &self->sums.n_acked : &self->sums.n_refused) +=
-        n_ended;
+    *(event == LEDGER_ACKED ? &self->sums.n_acked : &self->sums.n_refused) += n_ended;
     return n_ended > 0 || up_to || refuse(line, "an end without a start");
 }
 
-bool
-ledger_take(ledger_t *self, const ledger_line_t *line)
+bool ledger_take(ledger_t *self, const ledger_line_t *line)
 {
     if (line->worker >= WORKERS_MAX || line->level > LEDGER_DISK) {
         return refuse(line, "no such worker or level");
@@ -189,21 +181,18 @@ ledger_take(ledger_t *self, const ledger_line_t *line)
     }
 }
 
-void
-ledger_sum(const ledger_t *self, ledger_sums_t *ret_sums)
+void ledger_sum(const ledger_t *self, ledger_sums_t *ret_sums)
 {
     *ret_sums = self->sums;
 }
 
-uint64_t
-ledger_now(const ledger_t *self)
+uint64_t ledger_now(const ledger_t *self)
 {
     return self->n_lines;
 }
 
 /* Whether some of the doubts sum up to that. */
-static bool
-is_some_of(const row_sum_t *sum, int64_t wanted)
+static bool is_some_of(const row_sum_t *sum, int64_t wanted)
 {
     if (sum->n_doubts > DOUBTS_MAX) {
         return wanted >= 0 && wanted <= sum->doubtful;
@@ -221,8 +210,7 @@ is_some_of(const row_sum_t *sum, int64_t wanted)
     return false;
 }
 
-static const char *
-name_of(const entry_t *entry)
+static const char *name_of(const entry_t *entry)
 {
     switch (entry->event) {
     case LEDGER_ACKED:
@@ -234,21 +222,15 @@ name_of(const entry_t *entry)
     }
 }
 
-static void
-tell_entry(const entry_t *entry, const char *what, FILE *story)
+static void tell_entry(const entry_t *entry, const char *what, FILE *story)
 {
-    (void)fprintf(
-        story, "  worker %" PRIu32 " seq %" PRIu64 " (+%" PRId64 ", %s) %s\n",
-        entry->worker, entry->seq, entry->delta, name_of(entry), what);
+    (void)fprintf(story, "  worker %" PRIu32 " seq %" PRIu64 " (+%" PRId64 ", %s) %s\n",
+                  entry->worker, entry->seq, entry->delta, name_of(entry), what);
 }
 
 /* The pushes each of which alone would explain the difference. */
-static void
-tell_causes(const ledger_t *self,
-            uint64_t row,
-            const row_sum_t *sum,
-            int64_t extra,
-            FILE *story)
+static void tell_causes(const ledger_t *self, uint64_t row, const row_sum_t *sum, int64_t extra,
+                        FILE *story)
 {
     for (size_t i = 0; i < self->n_entries; i++) {
         const entry_t *entry = &self->entries[i];
@@ -256,21 +238,18 @@ tell_causes(const ledger_t *self,
         if (entry->row != row) {
             continue;
         }
-        if (entry->event == LEDGER_ACKED &&
-            is_some_of(sum, extra + entry->delta)) {
+        if (entry->event == LEDGER_ACKED && is_some_of(sum, extra + entry->delta)) {
             tell_entry(entry, "would be lost", story);
         }
         if (is_some_of(sum, extra - entry->delta)) {
             tell_entry(entry,
-                       entry->event == LEDGER_REFUSED ? "would be applied"
-                                                      : "would be there twice",
+                       entry->event == LEDGER_REFUSED ? "would be applied" : "would be there twice",
                        story);
         }
     }
 }
 
-static row_sum_t *
-sum_rows(const ledger_t *self, ledger_level_t least, uint64_t then)
+static row_sum_t *sum_rows(const ledger_t *self, ledger_level_t least, uint64_t then)
 {
     row_sum_t *sums = calloc(self->n_rows, sizeof *sums);
 
@@ -292,26 +271,16 @@ sum_rows(const ledger_t *self, ledger_level_t least, uint64_t then)
     return sums;
 }
 
-bool
-ledger_check(const ledger_t *self,
-             const int64_t *values,
-             uint64_t n_rows,
-             ledger_level_t least,
-             FILE *story)
+bool ledger_check(const ledger_t *self, const int64_t *values, uint64_t n_rows,
+                  ledger_level_t least, FILE *story)
 {
     return ledger_check_at(self, values, n_rows, least, UINT64_MAX, story);
 }
 
-bool
-ledger_check_at(const ledger_t *self,
-                const int64_t *values,
-                uint64_t n_rows,
-                ledger_level_t least,
-                uint64_t then,
-                FILE *story)
+bool ledger_check_at(const ledger_t *self, const int64_t *values, uint64_t n_rows,
+                     ledger_level_t least, uint64_t then, FILE *story)
 {
-    row_sum_t *sums =
-        n_rows == self->n_rows ? sum_rows(self, least, then) : NULL;
+    row_sum_t *sums = n_rows == self->n_rows ? sum_rows(self, least, then) : NULL;
     uint64_t n_different = 0;
 
     if (sums == NULL) {
@@ -326,17 +295,15 @@ ledger_check_at(const ledger_t *self,
         }
         if (n_different++ < DIFFERENCES_TOLD) {
             (void)fprintf(story,
-                          "row %" PRIu64 " is %" PRId64
-                          ", acknowledged %" PRId64 " (%+" PRId64
+                          "row %" PRIu64 " is %" PRId64 ", acknowledged %" PRId64 " (%+" PRId64
                           "), not known %zu of sum %" PRId64 "\n",
-                          row, values[row], sums[row].acked, extra,
-                          sums[row].n_doubts, sums[row].doubtful);
+                          row, values[row], sums[row].acked, extra, sums[row].n_doubts,
+                          sums[row].doubtful);
             tell_causes(self, row, &sums[row], extra, story);
         }
     }
     if (n_different > 0) {
-        (void)fprintf(story, "%" PRIu64 " of %" PRIu64 " rows differ\n",
-                      n_different, n_rows);
+        (void)fprintf(story, "%" PRIu64 " of %" PRIu64 " rows differ\n", n_different, n_rows);
     }
     free(sums);
     return n_different == 0;

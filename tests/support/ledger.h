@@ -78,17 +78,10 @@ uint64_t ledger_now(const ledger_t *self);
  * false: rows differ; the first ones are told on story, with the push that
  * explains it where there is one.
  */
-bool ledger_check(const ledger_t *self,
-                  const int64_t *values,
-                  uint64_t n_rows,
-                  ledger_level_t least,
-                  FILE *story);
+bool ledger_check(const ledger_t *self, const int64_t *values, uint64_t n_rows,
+                  ledger_level_t least, FILE *story);
 /* The same for rows as they were at some time behind `then`: what was not
  * acknowledged by then may be there or not. */
-bool ledger_check_at(const ledger_t *self,
-                     const int64_t *values,
-                     uint64_t n_rows,
-                     ledger_level_t least,
-                     uint64_t then,
-                     FILE *story);
+bool ledger_check_at(const ledger_t *self, const int64_t *values, uint64_t n_rows,
+                     ledger_level_t least, uint64_t then, FILE *story);
 #endif

@@ -16,29 +16,25 @@
 #define SAMPLE_BYTES(name, ...) static const uint8_t name[] = {__VA_ARGS__}
 #define SAMPLE_PART(name) ((ps_bytes_t){.data = (name), .size = sizeof(name)})
 
-#define SAMPLE_ADDRESS                                            \
-    .request = UINT64_C(0x1122334455667788), .table = 0x01020304, \
-    .partition = 0x05060708, .epoch = UINT64_C(0x1A1B1C1D1E1F2021)
-#define SAMPLE_WORKER \
-    .job = 31, .worker = 32, .member = 33, .joins = 35, .clock = 34
-#define SAMPLE_ID(first)                                                 \
-    {                                                                    \
-        {                                                                \
-            (first), (first) + 1, (first) + 2, (first) + 3, (first) + 4, \
-                (first) + 5, (first) + 6, (first) + 7, (first) + 8,      \
-                (first) + 9, (first) + 10, (first) + 11, (first) + 12,   \
-                (first) + 13, (first) + 14, (first) + 15                 \
-        }                                                                \
+#define SAMPLE_ADDRESS                                                                     \
+    .request = UINT64_C(0x1122334455667788), .table = 0x01020304, .partition = 0x05060708, \
+    .epoch = UINT64_C(0x1A1B1C1D1E1F2021)
+#define SAMPLE_WORKER .job = 31, .worker = 32, .member = 33, .joins = 35, .clock = 34
+#define SAMPLE_ID(first)                                                                           \
+    {                                                                                              \
+        {                                                                                          \
+            (first), (first) + 1, (first) + 2, (first) + 3, (first) + 4, (first) + 5, (first) + 6, \
+                (first) + 7, (first) + 8, (first) + 9, (first) + 10, (first) + 11, (first) + 12,   \
+                (first) + 13, (first) + 14, (first) + 15                                           \
+        }                                                                                          \
     }
 
 /* Three rows by key, two columns of each, f32 1 .. 6. */
-static inline void
-sample_push(ps_message_t *ret, ps_body_t *ret_body)
+static inline void sample_push(ps_message_t *ret, ps_body_t *ret_body)
 {
-    SAMPLE_BYTES(keys, 7, 0, 0, 0, 0, 0, 0, 0, 3, 0, 0, 0, 0, 0, 0, 0x80, 7, 0,
-                 0, 0, 0, 0, 0, 0);
-    SAMPLE_BYTES(values, 0, 0, 0x80, 0x3F, 0, 0, 0, 0x40, 0, 0, 0x40, 0x40, 0,
-                 0, 0x80, 0x40, 0, 0, 0xA0, 0x40, 0, 0, 0xC0, 0x40);
+    SAMPLE_BYTES(keys, 7, 0, 0, 0, 0, 0, 0, 0, 3, 0, 0, 0, 0, 0, 0, 0x80, 7, 0, 0, 0, 0, 0, 0, 0);
+    SAMPLE_BYTES(values, 0, 0, 0x80, 0x3F, 0, 0, 0, 0x40, 0, 0, 0x40, 0x40, 0, 0, 0x80, 0x40, 0, 0,
+                 0xA0, 0x40, 0, 0, 0xC0, 0x40);
 
     ret->push = (ps_msg_push_t){SAMPLE_ADDRESS,
                                 .seq = 41,
@@ -59,8 +55,7 @@ sample_push(ps_message_t *ret, ps_body_t *ret_body)
 }
 
 /* Two rows by key, three columns by number. */
-static inline void
-sample_pull(ps_message_t *ret, ps_body_t *ret_body)
+static inline void sample_pull(ps_message_t *ret, ps_body_t *ret_body)
 {
     SAMPLE_BYTES(keys, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16);
     SAMPLE_BYTES(index, 5, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0x80);
@@ -81,13 +76,11 @@ sample_pull(ps_message_t *ret, ps_body_t *ret_body)
 }
 
 /* Rows 10 .. 12, sparse, with 1, 0 and 2 values, f64 1 .. 3. */
-static inline void
-sample_values(ps_message_t *ret, ps_body_t *ret_body)
+static inline void sample_values(ps_message_t *ret, ps_body_t *ret_body)
 {
-    SAMPLE_BYTES(index, 1, 0, 0, 0, 0, 0, 0, 0, 2, 0, 0, 0, 4, 0, 0, 0, 1, 0, 0,
-                 0, 9, 0, 0, 0);
-    SAMPLE_BYTES(values, 0, 0, 0, 0, 0, 0, 0xF0, 0x3F, 0, 0, 0, 0, 0, 0, 0,
-                 0x40, 0, 0, 0, 0, 0, 0, 8, 0x40);
+    SAMPLE_BYTES(index, 1, 0, 0, 0, 0, 0, 0, 0, 2, 0, 0, 0, 4, 0, 0, 0, 1, 0, 0, 0, 9, 0, 0, 0);
+    SAMPLE_BYTES(values, 0, 0, 0, 0, 0, 0, 0xF0, 0x3F, 0, 0, 0, 0, 0, 0, 0, 0x40, 0, 0, 0, 0, 0, 0,
+                 8, 0x40);
 
     ret->values = (ps_msg_values_t){SAMPLE_ADDRESS,
                                     .seq = 41,
@@ -106,19 +99,16 @@ sample_values(ps_message_t *ret, ps_body_t *ret_body)
 }
 
 /* One route: tcp "tcp://h:1", ipc "". */
-static inline void
-sample_moved(ps_message_t *ret, ps_body_t *ret_body)
+static inline void sample_moved(ps_message_t *ret, ps_body_t *ret_body)
 {
-    SAMPLE_BYTES(keys, 8, 7, 6, 5, 1, 0, 0, 0, 0, 0, 0, 0, 2, 0, 0, 0, 0, 0, 0,
-                 0x80, 3, 0, 0, 0, 9, 't', 'c', 'p', ':', '/', '/', 'h', ':',
-                 '1', 0);
+    SAMPLE_BYTES(keys, 8, 7, 6, 5, 1, 0, 0, 0, 0, 0, 0, 0, 2, 0, 0, 0, 0, 0, 0, 0x80, 3, 0, 0, 0, 9,
+                 't', 'c', 'p', ':', '/', '/', 'h', ':', '1', 0);
 
     ret->moved = (ps_msg_moved_t){SAMPLE_ADDRESS, .seq = 41, .n_routes = 1};
     ret_body->keys = SAMPLE_PART(keys);
 }
 
-static inline void
-sample_chunk(ps_message_t *ret, ps_body_t *ret_body)
+static inline void sample_chunk(ps_message_t *ret, ps_body_t *ret_body)
 {
     SAMPLE_BYTES(values, 1, 2, 3, 4, 5, 6, 7, 8);
 
@@ -127,37 +117,28 @@ sample_chunk(ps_message_t *ret, ps_body_t *ret_body)
 }
 
 /* One record's bytes: a head, of which nothing is looked at here. */
-static inline void
-sample_append(ps_message_t *ret, ps_body_t *ret_body)
+static inline void sample_append(ps_message_t *ret, ps_body_t *ret_body)
 {
     static const uint8_t values[136] = {1, 2, 3, 4, 5, 6, 7, 8};
 
-    ret->append = (ps_msg_append_t){
-        SAMPLE_ADDRESS,    .first_lsn = 61, .prev_epoch = 60, .n_records = 1,
-        .in_sync_lsn = 59, .sent_ms = 58,   .lease_ms = 300,  .flush = 1};
+    ret->append =
+        (ps_msg_append_t){SAMPLE_ADDRESS,    .first_lsn = 61, .prev_epoch = 60, .n_records = 1,
+                          .in_sync_lsn = 59, .sent_ms = 58,   .lease_ms = 300,  .flush = 1};
     ret_body->values = SAMPLE_PART(values);
 }
 
-static inline void
-sample_rows(ps_message_t *ret, ps_body_t *ret_body)
+static inline void sample_rows(ps_message_t *ret, ps_body_t *ret_body)
 {
     SAMPLE_BYTES(values, 1, 2, 3, 4, 5);
 
-    ret->rows = (ps_msg_rows_t){SAMPLE_ADDRESS,
-                                .transfer = 64,
-                                .lsn = 62,
-                                .lsn_epoch = 60,
-                                .kind = PS_GIVEN_PIECE,
-                                .last = 1,
-                                .place = 65,
-                                .size = 71,
-                                .offset = 66};
+    ret->rows = (ps_msg_rows_t){
+        SAMPLE_ADDRESS, .transfer = 64, .lsn = 62,  .lsn_epoch = 60, .kind = PS_GIVEN_PIECE,
+        .last = 1,      .place = 65,    .size = 71, .offset = 66};
     ret_body->values = SAMPLE_PART(values);
 }
 
 /* The kinds without a body. */
-static inline void
-sample_header(ps_message_t *ret)
+static inline void sample_header(ps_message_t *ret)
 {
     if (ret->kind == PS_KIND_HELLO) {
         ret->hello = (ps_msg_hello_t){.version_min = 1,
@@ -179,21 +160,18 @@ sample_header(ps_message_t *ret)
                                           .slice_bytes = 32768,
                                           .filters = 53};
     } else if (ret->kind == PS_KIND_MARK) {
-        ret->mark = (ps_msg_mark_t){SAMPLE_ADDRESS, .seq = 41, SAMPLE_WORKER,
-                                    .timeout_ms = 42};
+        ret->mark = (ps_msg_mark_t){SAMPLE_ADDRESS, .seq = 41, SAMPLE_WORKER, .timeout_ms = 42};
     } else if (ret->kind == PS_KIND_PROBE) {
-        ret->probe =
-            (ps_msg_probe_t){SAMPLE_ADDRESS, .seq = 41, .ack = 3, .mark = 1};
+        ret->probe = (ps_msg_probe_t){SAMPLE_ADDRESS, .seq = 41, .ack = 3, .mark = 1};
     } else if (ret->kind == PS_KIND_ACK) {
         ret->ack = (ps_msg_ack_t){SAMPLE_ADDRESS, .seq = 41, .level = 3};
     } else if (ret->kind == PS_KIND_REFUSED) {
-        ret->refused = (ps_msg_refused_t){SAMPLE_ADDRESS, .seq = 41,
-                                          .status = PSD_GAP, .detail = 50,
-                                          .text = "l\xC3\xBC"
-                                                  "cke"};
+        ret->refused =
+            (ps_msg_refused_t){SAMPLE_ADDRESS, .seq = 41, .status = PSD_GAP, .detail = 50,
+                               .text = "l\xC3\xBC"
+                                       "cke"};
     } else if (ret->kind == PS_KIND_PARKED) {
-        ret->parked =
-            (ps_msg_parked_t){SAMPLE_ADDRESS, .seq = 41, .text = "worker 3"};
+        ret->parked = (ps_msg_parked_t){SAMPLE_ADDRESS, .seq = 41, .text = "worker 3"};
     } else if (ret->kind == PS_KIND_BYE) {
         ret->bye = (ps_msg_bye_t){.session = 48};
     } else if (ret->kind == PS_KIND_PEER) {
@@ -212,15 +190,13 @@ sample_header(ps_message_t *ret)
                                             .status = PS_APPENDED_EPOCH,
                                             .detail = 63};
     } else if (ret->kind == PS_KIND_TAKEN) {
-        ret->taken = (ps_msg_taken_t){
-            SAMPLE_ADDRESS,           .transfer = 64, .lsn = 62,
-            .wants = PS_TAKEN_ROWS,   .place = 65,    .offset = 66,
-            .status = PS_TAKEN_EPOCH, .detail = 63};
+        ret->taken = (ps_msg_taken_t){SAMPLE_ADDRESS,           .transfer = 64, .lsn = 62,
+                                      .wants = PS_TAKEN_ROWS,   .place = 65,    .offset = 66,
+                                      .status = PS_TAKEN_EPOCH, .detail = 63};
     }
 }
 
-static inline void
-message_sample(ps_kind_t kind, ps_message_t *ret, ps_body_t *ret_body)
+static inline void message_sample(ps_kind_t kind, ps_message_t *ret, ps_body_t *ret_body)
 {
     memset(ret, 0, sizeof *ret);
     memset(ret_body, 0, sizeof *ret_body);

@@ -13,15 +13,13 @@
 #define ARGUMENTS_MAX 24
 #define COMMAND_SIZE 256
 
-bool
-netns_enter(int netns)
+bool netns_enter(int netns)
 {
     return setns(netns, CLONE_NEWNET) == 0;
 }
 
 /* In the child: splits at blanks; nothing of ours has blanks inside. */
-static void
-become(char *command)
+static void become(char *command)
 {
     char *arguments[ARGUMENTS_MAX] = {NULL};
     char *rest = command;
@@ -34,8 +32,7 @@ become(char *command)
 }
 
 /* Runs it there, or where we are with netns -1. quiet: it may fail. */
-static bool
-run_in(int netns, bool quiet, const char *command)
+static bool run_in(int netns, bool quiet, const char *command)
 {
     int status = 0;
     pid_t pid = -1;
@@ -65,8 +62,7 @@ run_in(int netns, bool quiet, const char *command)
 }
 
 /* A new namespace; we stay where we are. */
-static int
-make(void)
+static int make(void)
 {
     int here = open("/proc/self/ns/net", O_RDONLY | O_CLOEXEC);
     int made = -1;
@@ -85,8 +81,7 @@ make(void)
     return made;
 }
 
-bool
-netns_can(void)
+bool netns_can(void)
 {
     int status = 0;
     pid_t pid = -1;
@@ -105,18 +100,15 @@ netns_can(void)
     if (pid > 0 && waitpid(pid, &status, 0) == pid && status == 0) {
         return true;
     }
-    (void)fprintf(stderr,
-                  "network namespaces with veth, bridge and tbf cannot be had "
-                  "here: they need root and iproute2\n");
+    (void)fprintf(stderr, "network namespaces with veth, bridge and tbf cannot be had "
+                          "here: they need root and iproute2\n");
     return false;
 }
 
-bool
-netns_enter_hub(void)
+bool netns_enter_hub(void)
 {
     if (unshare(CLONE_NEWNET) != 0) {
-        (void)fprintf(stderr, "a network namespace of our own: %s\n",
-                      strerror(errno));
+        (void)fprintf(stderr, "a network namespace of our own: %s\n", strerror(errno));
         return false;
     }
     return run_in(-1, false, "ip link set lo up") &&
@@ -126,23 +118,19 @@ netns_enter_hub(void)
 }
 
 /* The pair is made inside, and its one end is given to the hub by process. */
-static bool
-connect_to_hub(int netns, unsigned node)
+static bool connect_to_hub(int netns, unsigned node)
 {
     char command[COMMAND_SIZE];
 
-    (void)snprintf(command, sizeof command,
-                   "ip link add hub%u type veth peer name eth0", node);
+    (void)snprintf(command, sizeof command, "ip link add hub%u type veth peer name eth0", node);
     if (!run_in(netns, false, command)) {
         return false;
     }
-    (void)snprintf(command, sizeof command, "ip link set hub%u netns %d", node,
-                   (int)getpid());
+    (void)snprintf(command, sizeof command, "ip link set hub%u netns %d", node, (int)getpid());
     if (!run_in(netns, false, command)) {
         return false;
     }
-    (void)snprintf(command, sizeof command, "ip link set hub%u master hub",
-                   node);
+    (void)snprintf(command, sizeof command, "ip link set hub%u master hub", node);
     if (!run_in(-1, false, command)) {
         return false;
     }
@@ -150,15 +138,12 @@ connect_to_hub(int netns, unsigned node)
     if (!run_in(-1, false, command)) {
         return false;
     }
-    (void)snprintf(command, sizeof command,
-                   "ip addr add 10.77.0.%u/24 dev eth0", 10 + node);
-    return run_in(netns, false, command) &&
-           run_in(netns, false, "ip link set lo up") &&
+    (void)snprintf(command, sizeof command, "ip addr add 10.77.0.%u/24 dev eth0", 10 + node);
+    return run_in(netns, false, command) && run_in(netns, false, "ip link set lo up") &&
            run_in(netns, false, "ip link set eth0 up");
 }
 
-int
-netns_add(unsigned node)
+int netns_add(unsigned node)
 {
     int netns = make();
 
@@ -180,8 +165,7 @@ netns_add(unsigned node)
 
 /* What leaves by that device: all lost, slow, or as it was. A queue of one byte
  * holds no packet. */
-static bool
-shape(int netns, const char *device, bool is_up, uint64_t bytes_per_s)
+static bool shape(int netns, const char *device, bool is_up, uint64_t bytes_per_s)
 {
     char command[COMMAND_SIZE];
 
@@ -191,19 +175,16 @@ shape(int netns, const char *device, bool is_up, uint64_t bytes_per_s)
         return true;
     }
     if (is_up) {
-        (void)snprintf(command, sizeof command,
-                       "tc qdisc add dev %s root tbf rate %llubps %s", device,
-                       (unsigned long long)bytes_per_s,
+        (void)snprintf(command, sizeof command, "tc qdisc add dev %s root tbf rate %llubps %s",
+                       device, (unsigned long long)bytes_per_s,
                        bytes_per_s < SLOW_BYTES_PER_S ? SLOW_BURST : BURST);
     } else {
-        (void)snprintf(command, sizeof command,
-                       "tc qdisc add dev %s root bfifo limit 1", device);
+        (void)snprintf(command, sizeof command, "tc qdisc add dev %s root bfifo limit 1", device);
     }
     return run_in(netns, false, command);
 }
 
-bool
-netns_set_link(int netns, unsigned node, bool in_up, bool out_up)
+bool netns_set_link(int netns, unsigned node, bool in_up, bool out_up)
 {
     char device[16];
 
@@ -211,12 +192,10 @@ netns_set_link(int netns, unsigned node, bool in_up, bool out_up)
     return shape(-1, device, in_up, 0) && shape(netns, "eth0", out_up, 0);
 }
 
-bool
-netns_set_rate(int netns, unsigned node, uint64_t bytes_per_s)
+bool netns_set_rate(int netns, unsigned node, uint64_t bytes_per_s)
 {
     char device[16];
 
     (void)snprintf(device, sizeof device, "hub%u", node);
-    return shape(-1, device, true, bytes_per_s) &&
-           shape(netns, "eth0", true, bytes_per_s);
+    return shape(-1, device, true, bytes_per_s) && shape(netns, "eth0", true, bytes_per_s);
 }

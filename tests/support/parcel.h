@@ -19,8 +19,7 @@ typedef struct parcel {
     size_t n_frames;
 } parcel_t;
 
-static inline void
-parcel_done(parcel_t *self)
+static inline void parcel_done(parcel_t *self)
 {
     for (size_t i = 0; i < self->n_frames; i++) {
         uint8_t *block = NULL;
@@ -32,8 +31,7 @@ parcel_done(parcel_t *self)
 }
 
 /* Adds a frame of two pieces. */
-static inline void
-parcel_add2(parcel_t *self, ps_bytes_t a, ps_bytes_t b)
+static inline void parcel_add2(parcel_t *self, ps_bytes_t a, ps_bytes_t b)
 {
     uint8_t *block = ps_alloc_raw(a.size + b.size, 1);
 
@@ -44,12 +42,10 @@ parcel_add2(parcel_t *self, ps_bytes_t a, ps_bytes_t b)
     if (b.size > 0) {
         memcpy(block + a.size, b.data, b.size);
     }
-    self->frames[self->n_frames++] =
-        (ps_bytes_t){.data = block, .size = a.size + b.size};
+    self->frames[self->n_frames++] = (ps_bytes_t){.data = block, .size = a.size + b.size};
 }
 
-static inline void
-parcel_add(parcel_t *self, ps_bytes_t frame)
+static inline void parcel_add(parcel_t *self, ps_bytes_t frame)
 {
     parcel_add2(self, frame, (ps_bytes_t){0});
 }
@@ -57,26 +53,20 @@ parcel_add(parcel_t *self, ps_bytes_t frame)
 /* The message in one frame (n_frames 1), or with the body in frames of its
  * own: header, keys, index, values (MOVED, and what is one part when there are
  * to be two: header and the part). */
-static inline void
-parcel_pack(parcel_t *ret,
-            const ps_message_t *message,
-            const ps_body_t *body,
-            size_t n_frames)
+static inline void parcel_pack(parcel_t *ret, const ps_message_t *message, const ps_body_t *body,
+                               size_t n_frames)
 {
     uint8_t header[PS_HEADER_MAX];
     ps_bytes_t head = {header, ps_message_encode(message, header)};
 
     memset(ret, 0, sizeof *ret);
     if (n_frames == 1) {
-        uint8_t *whole = ps_alloc_raw(
-            body->keys.size + body->index.size + body->values.size, 1);
+        uint8_t *whole = ps_alloc_raw(body->keys.size + body->index.size + body->values.size, 1);
         uint8_t *at = whole;
 
         assert(whole != NULL);
         for (size_t i = 0; i < 3; i++) {
-            ps_bytes_t part = i == 0   ? body->keys
-                              : i == 1 ? body->index
-                                       : body->values;
+            ps_bytes_t part = i == 0 ? body->keys : i == 1 ? body->index : body->values;
 
             if (part.size > 0) {
                 memcpy(at, part.data, part.size);
@@ -101,30 +91,24 @@ parcel_pack(parcel_t *ret,
     }
 }
 
-static inline bool
-parcel_same_bytes(ps_bytes_t a, ps_bytes_t b)
+static inline bool parcel_same_bytes(ps_bytes_t a, ps_bytes_t b)
 {
-    return a.size == b.size &&
-           (a.size == 0 || memcmp(a.data, b.data, a.size) == 0);
+    return a.size == b.size && (a.size == 0 || memcmp(a.data, b.data, a.size) == 0);
 }
 
-static inline bool
-parcel_same_body(const ps_body_t *a, const ps_body_t *b)
+static inline bool parcel_same_body(const ps_body_t *a, const ps_body_t *b)
 {
-    return parcel_same_bytes(a->keys, b->keys) &&
-           parcel_same_bytes(a->index, b->index) &&
+    return parcel_same_bytes(a->keys, b->keys) && parcel_same_bytes(a->index, b->index) &&
            parcel_same_bytes(a->values, b->values);
 }
 
 /* Equal on the wire. */
-static inline bool
-parcel_same_message(const ps_message_t *a, const ps_message_t *b)
+static inline bool parcel_same_message(const ps_message_t *a, const ps_message_t *b)
 {
     uint8_t left[PS_HEADER_MAX];
     uint8_t right[PS_HEADER_MAX];
     size_t size = ps_message_encode(a, left);
 
-    return ps_message_encode(b, right) == size &&
-           memcmp(left, right, size) == 0;
+    return ps_message_encode(b, right) == size && memcmp(left, right, size) == 0;
 }
 #endif

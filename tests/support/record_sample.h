@@ -18,22 +18,18 @@
 
 #define N_SAMPLE_RECORDS 8
 
-static inline ps_bytes_t
-record_sample_text(const char *text)
+static inline ps_bytes_t record_sample_text(const char *text)
 {
     return (ps_bytes_t){(const uint8_t *)text, strlen(text)};
 }
 
 /* Three rows by key, 3 sparse values; the index is 24 bytes, the values 12. */
-static inline void
-record_sample_sparse(ps_record_t *ret, ps_payload_t **ret_payload)
+static inline void record_sample_sparse(ps_record_t *ret, ps_payload_t **ret_payload)
 {
-    static const uint8_t keys[24] = {7, 0, 0, 0, 0, 0, 0,    0,
-                                     3, 0, 0, 0, 0, 0, 0x80, 7};
+    static const uint8_t keys[24] = {7, 0, 0, 0, 0, 0, 0, 0, 3, 0, 0, 0, 0, 0, 0x80, 7};
     static const uint8_t index[24] = {1, 0, 0, 0, 0, 0, 0, 0, 2, 0, 0, 0,
                                       9, 0, 0, 0, 4, 0, 0, 0, 5, 0, 0, 0};
-    static const uint8_t values[12] = {0, 0,    0x80, 0x3F, 0,    0,
-                                       0, 0x40, 0,    0,    0x40, 0x40};
+    static const uint8_t values[12] = {0, 0, 0x80, 0x3F, 0, 0, 0, 0x40, 0, 0, 0x40, 0x40};
 
     ret->slice = (ps_slice_t){.rows = PS_ROWS_LIST,
                               .layout = PS_LAYOUT_SPARSE,
@@ -41,17 +37,15 @@ record_sample_sparse(ps_record_t *ret, ps_payload_t **ret_payload)
                               .type = PS_TYPE_F32,
                               .n_rows = 3,
                               .n_values = 3};
-    *ret_payload = ps_payload_copy((ps_bytes_t){keys, sizeof keys},
-                                   (ps_bytes_t){index, sizeof index},
-                                   (ps_bytes_t){values, sizeof values});
+    *ret_payload =
+        ps_payload_copy((ps_bytes_t){keys, sizeof keys}, (ps_bytes_t){index, sizeof index},
+                        (ps_bytes_t){values, sizeof values});
 }
 
 /* A range of five rows, one column, i64. */
-static inline void
-record_sample_range(ps_record_t *ret, ps_payload_t **ret_payload)
+static inline void record_sample_range(ps_record_t *ret, ps_payload_t **ret_payload)
 {
-    static const uint8_t values[40] = {1, 0, 0, 0, 0, 0, 0, 0, 2, 0,
-                                       0, 0, 0, 0, 0, 0, 3, 0, 0, 0};
+    static const uint8_t values[40] = {1, 0, 0, 0, 0, 0, 0, 0, 2, 0, 0, 0, 0, 0, 0, 0, 3, 0, 0, 0};
 
     ret->slice = (ps_slice_t){.rows = PS_ROWS_RANGE,
                               .layout = PS_LAYOUT_DENSE,
@@ -67,8 +61,7 @@ record_sample_range(ps_record_t *ret, ps_payload_t **ret_payload)
 }
 
 /* Record i < N_SAMPLE_RECORDS: one of each kind, and a second PUSH. */
-static inline void
-record_sample(size_t i, ps_record_t *ret, ps_payload_t **ret_payload)
+static inline void record_sample(size_t i, ps_record_t *ret, ps_payload_t **ret_payload)
 {
     static const ps_record_kind_t kinds[N_SAMPLE_RECORDS] = {
         PS_RECORD_PUSH,   PS_RECORD_REFUSAL, PS_RECORD_MARK, PS_RECORD_JOB,
@@ -96,11 +89,9 @@ record_sample(size_t i, ps_record_t *ret, ps_payload_t **ret_payload)
         record_sample_range(ret, ret_payload);
     } else if (kinds[i] == PS_RECORD_REFUSAL) {
         ret->status = PSD_NOT_FINITE;
-        *ret_payload = ps_payload_copy(
-            none, none, record_sample_text("row 7, column 1: NaN"));
+        *ret_payload = ps_payload_copy(none, none, record_sample_text("row 7, column 1: NaN"));
     } else if (kinds[i] == PS_RECORD_JOB) {
-        *ret_payload =
-            ps_payload_copy(none, none, record_sample_text("\1bytes of a job"));
+        *ret_payload = ps_payload_copy(none, none, record_sample_text("\1bytes of a job"));
     }
     assert(*ret_payload != NULL || i == 2 || i > 3);
 }

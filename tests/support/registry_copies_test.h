@@ -9,8 +9,7 @@
 
 /* Three nodes of two shards, incarnations 1, 2, 3, and an even number of time.
  */
-static inline void
-make_three_that(bool even_when_asked)
+static inline void make_three_that(bool even_when_asked)
 {
     ps_registry_args_t args = fixture_args();
 
@@ -28,20 +27,18 @@ make_three_that(bool even_when_asked)
     for (size_t i = 0; i < 3; i++) {
         const ps_node_t *node = ps_registry_node_at(registry, i);
 
-        cr_assert_eq(ps_registry_node_beat(registry, node->name,
-                                           node->incarnation, 0, now_ms, err),
+        cr_assert_eq(ps_registry_node_beat(registry, node->name, node->incarnation, 0, now_ms, err),
                      PSD_OK);
     }
 }
 
-static inline void
-make_three(void)
+static inline void make_three(void)
 {
     make_three_that(false);
 }
 
-static inline const ps_table_t *
-make_copied(const char *name, uint32_t n_partitions, uint32_t replicas)
+static inline const ps_table_t *make_copied(const char *name, uint32_t n_partitions,
+                                            uint32_t replicas)
 {
     ps_table_spec_t spec = fixture_spec(name);
 
@@ -51,42 +48,35 @@ make_copied(const char *name, uint32_t n_partitions, uint32_t replicas)
     return ps_registry_table(registry, name);
 }
 
-static inline void
-beat(uint64_t incarnation, uint64_t max_epoch)
+static inline void beat(uint64_t incarnation, uint64_t max_epoch)
 {
-    const ps_node_t *node =
-        ps_registry_node_by_incarnation(registry, incarnation);
+    const ps_node_t *node = ps_registry_node_by_incarnation(registry, incarnation);
 
-    cr_assert_eq(ps_registry_node_beat(registry, node->name, incarnation,
-                                       max_epoch, now_ms, err),
+    cr_assert_eq(ps_registry_node_beat(registry, node->name, incarnation, max_epoch, now_ms, err),
                  PSD_OK);
 }
 
-static inline ps_decision_t
-decide(void)
+static inline ps_decision_t decide(void)
 {
     ps_decision_t decision;
 
-    cr_assert_eq(ps_registry_decide(registry, now_ms, 9, &decision, err),
-                 PSD_OK);
+    cr_assert_eq(ps_registry_decide(registry, now_ms, 9, &decision, err), PSD_OK);
     return decision;
 }
 
 /* The next decision is a command of that text; it is done. */
-static inline void
-assert_commits(const char *text)
+static inline void assert_commits(const char *text)
 {
     ps_decision_t decision = decide();
 
     cr_assert_eq(decision.kind, PS_DECIDE_COMMIT);
     cr_assert_str_eq(decision.command.text, text);
-    cr_assert_eq(ps_registry_apply(registry, &decision.command, now_ms, err),
-                 PSD_OK, "%s", psd_error_text(err));
+    cr_assert_eq(ps_registry_apply(registry, &decision.command, now_ms, err), PSD_OK, "%s",
+                 psd_error_text(err));
     ps_decision_done(&decision);
 }
 
-static inline void
-assert_rests(void)
+static inline void assert_rests(void)
 {
     ps_decision_t decision = decide();
 
@@ -94,8 +84,7 @@ assert_rests(void)
 }
 
 /* Partition 0 is asked, on n nodes of which the first is given. */
-static inline void
-assert_asks(uint32_t n, uint64_t first)
+static inline void assert_asks(uint32_t n, uint64_t first)
 {
     PSD_AUTO(ps_decision_done) ps_decision_t decision = decide();
 
@@ -107,20 +96,16 @@ assert_asks(uint32_t n, uint64_t first)
     cr_assert_eq(decision.fences[0].to[0], first);
 }
 
-static inline bool
-say(ps_report_kind_t kind, uint64_t from, uint64_t copy)
+static inline bool say(ps_report_kind_t kind, uint64_t from, uint64_t copy)
 {
-    ps_report_t report = {.kind = kind,
-                          .table = 1,
-                          .epoch = ps_registry_epoch(registry),
-                          .incarnation = copy};
+    ps_report_t report = {
+        .kind = kind, .table = 1, .epoch = ps_registry_epoch(registry), .incarnation = copy};
 
     return ps_registry_report(registry, from, &report);
 }
 
 /* Its last record has that lsn and is of that epoch. */
-static inline bool
-answer_of(uint64_t incarnation, uint64_t lsn_epoch, uint64_t lsn)
+static inline bool answer_of(uint64_t incarnation, uint64_t lsn_epoch, uint64_t lsn)
 {
     ps_report_t position = {.kind = PS_REPORT_POSITION,
                             .table = 1,
@@ -131,8 +116,7 @@ answer_of(uint64_t incarnation, uint64_t lsn_epoch, uint64_t lsn)
     return ps_registry_fenced(registry, incarnation, &position);
 }
 
-static inline bool
-answer(uint64_t incarnation, uint64_t lsn)
+static inline bool answer(uint64_t incarnation, uint64_t lsn)
 {
     return answer_of(incarnation, 0, lsn);
 }

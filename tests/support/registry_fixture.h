@@ -24,8 +24,7 @@
 #define FIXTURE_COPIES_MAX 2
 #define FIXTURE_SHARDS_MAX 8
 
-static inline ps_registry_args_t
-fixture_args(void)
+static inline ps_registry_args_t fixture_args(void)
 {
     return (ps_registry_args_t){.default_partitions = 4,
                                 .lost_after_ms = FIXTURE_LOST_AFTER_MS,
@@ -35,38 +34,31 @@ fixture_args(void)
                                 .nodes_max = FIXTURE_NODES_MAX};
 }
 
-static inline ps_id_t
-fixture_uuid(void)
+static inline ps_id_t fixture_uuid(void)
 {
     return (ps_id_t){.bytes = {0xC1, 1, 2, 3}};
 }
 
 /* Endpoints that tell name, incarnation and shard. shards is room for them;
  * the node borrows it. */
-static inline ps_node_t
-fixture_node(const char *name,
-             uint64_t incarnation,
-             uint32_t n_shards,
-             ps_route_t shards[FIXTURE_SHARDS_MAX])
+static inline ps_node_t fixture_node(const char *name, uint64_t incarnation, uint32_t n_shards,
+                                     ps_route_t shards[FIXTURE_SHARDS_MAX])
 {
-    ps_node_t node = {
-        .incarnation = incarnation, .n_shards = n_shards, .shards = shards};
+    ps_node_t node = {.incarnation = incarnation, .n_shards = n_shards, .shards = shards};
 
     (void)snprintf(node.name, sizeof node.name, "%s", name);
     (void)snprintf(node.control, sizeof node.control, "tcp://%s:7171", name);
     for (uint32_t i = 0; i < n_shards; i++) {
         shards[i] = (ps_route_t){0};
-        (void)snprintf(shards[i].tcp, sizeof shards[i].tcp,
-                       "tcp://%s:%" PRIu64 "%u", name, incarnation % 1000, i);
-        (void)snprintf(shards[i].ipc, sizeof shards[i].ipc, "ipc:///run/%s/%u",
-                       name, i);
+        (void)snprintf(shards[i].tcp, sizeof shards[i].tcp, "tcp://%s:%" PRIu64 "%u", name,
+                       incarnation % 1000, i);
+        (void)snprintf(shards[i].ipc, sizeof shards[i].ipc, "ipc:///run/%s/%u", name, i);
     }
     return node;
 }
 
 /* 100 rows of one f32 column, by default in four partitions. */
-static inline ps_table_spec_t
-fixture_spec(const char *name)
+static inline ps_table_spec_t fixture_spec(const char *name)
 {
     ps_table_spec_t spec;
 
@@ -77,16 +69,10 @@ fixture_spec(const char *name)
 }
 
 /* What a shell does with a plan. store may be NULL; command is done with. */
-typedef psd_status_t
-fixture_store_t(void *context, const ps_command_t *command, psd_error_t *err);
-static inline psd_status_t
-fixture_do(ps_registry_t *registry,
-           psd_status_t planned,
-           ps_command_t *command,
-           uint64_t now_ms,
-           fixture_store_t *store,
-           void *context,
-           psd_error_t *err)
+typedef psd_status_t fixture_store_t(void *context, const ps_command_t *command, psd_error_t *err);
+static inline psd_status_t fixture_do(ps_registry_t *registry, psd_status_t planned,
+                                      ps_command_t *command, uint64_t now_ms,
+                                      fixture_store_t *store, void *context, psd_error_t *err)
 {
     psd_status_t rc = planned;
 
@@ -100,8 +86,7 @@ fixture_do(ps_registry_t *registry,
     return rc;
 }
 
-static inline bool
-fixture_dump_copies(const ps_copies_t *copies, ps_buffer_t *text)
+static inline bool fixture_dump_copies(const ps_copies_t *copies, ps_buffer_t *text)
 {
     bool ok = ps_buffer_print(text, "    epoch %" PRIu64 "%s:", copies->epoch,
                               copies->fenced ? " fenced" : "");
@@ -109,17 +94,15 @@ fixture_dump_copies(const ps_copies_t *copies, ps_buffer_t *text)
     for (uint32_t i = 0; i < copies->n; i++) {
         const ps_copy_t *copy = &copies->at[i];
 
-        ok = ok && ps_buffer_print(text, " %" PRIu64 "/%u %s%s%s %s",
-                                   copy->incarnation, copy->shard,
-                                   ps_copy_state_name(copy->state),
-                                   copy->leaving ? " leaving" : "",
-                                   copy->dropped ? " dropped" : "", copy->tcp);
+        ok =
+            ok && ps_buffer_print(text, " %" PRIu64 "/%u %s%s%s %s", copy->incarnation, copy->shard,
+                                  ps_copy_state_name(copy->state), copy->leaving ? " leaving" : "",
+                                  copy->dropped ? " dropped" : "", copy->tcp);
     }
     return ok && ps_buffer_append(text, "\n", 1);
 }
 
-static inline bool
-fixture_dump_table(const ps_table_t *table, ps_buffer_t *text)
+static inline bool fixture_dump_table(const ps_table_t *table, ps_buffer_t *text)
 {
     const ps_table_spec_t *spec = &table->spec;
     char updater[PS_SPEC_TEXT_SIZE];
@@ -128,37 +111,34 @@ fixture_dump_table(const ps_table_t *table, ps_buffer_t *text)
 
     ps_updater_spec_format(&spec->updater, updater);
     ps_init_spec_format(&spec->init, init);
-    ok = ps_buffer_print(
-             text,
-             "table %u %s created %" PRIu64 " lost %d %d %" PRIu64
-             " %u rows %" PRIu64 " cols %u %s %s %s %s %s seed %" PRIu64
-             " parts %u slices %u replicas %u ack %s nonfinite %d filter "
-             "\"%s\" ",
-             table->id, spec->name, table->created_unix_ms, table->rows_lost,
-             table->loss_acked, table->lost_sessions, table->lost_jobs,
-             spec->n_rows, spec->n_cols, ps_type_name(spec->type),
-             ps_row_format_name(spec->row_format), ps_keys_name(spec->keys),
-             updater, init, spec->seed, spec->n_partitions, spec->n_col_slices,
-             spec->replicas, ps_ack_name(spec->ack), spec->allow_nonfinite,
-             spec->filter) &&
+    ok = ps_buffer_print(text,
+                         "table %u %s created %" PRIu64 " lost %d %d %" PRIu64 " %u rows %" PRIu64
+                         " cols %u %s %s %s %s %s seed %" PRIu64
+                         " parts %u slices %u replicas %u ack %s nonfinite %d filter "
+                         "\"%s\" ",
+                         table->id, spec->name, table->created_unix_ms, table->rows_lost,
+                         table->loss_acked, table->lost_sessions, table->lost_jobs, spec->n_rows,
+                         spec->n_cols, ps_type_name(spec->type),
+                         ps_row_format_name(spec->row_format), ps_keys_name(spec->keys), updater,
+                         init, spec->seed, spec->n_partitions, spec->n_col_slices, spec->replicas,
+                         ps_ack_name(spec->ack), spec->allow_nonfinite, spec->filter) &&
          ps_partition_by_format(spec, text) && ps_buffer_append(text, "\n", 1);
     for (uint32_t i = 0; i < spec->n_partitions; i++) {
         const ps_route_t *route = &table->routes[i];
 
         ok = ok &&
              ps_buffer_print(text,
-                             "  %u: epoch %" PRIu64 " incarnation %" PRIu64
-                             " shard %u %s %s\n",
-                             route->partition, route->epoch, route->incarnation,
-                             route->shard, route->tcp, route->ipc) &&
+                             "  %u: epoch %" PRIu64 " incarnation %" PRIu64 " shard %u %s %s\n",
+                             route->partition, route->epoch, route->incarnation, route->shard,
+                             route->tcp, route->ipc) &&
              fixture_dump_copies(&table->copies[i], text);
     }
     return ok;
 }
 
 /* The hold that comes next by session and question; NULL behind the last. */
-static inline const ps_work_hold_t *
-fixture_next_hold(const ps_queue_t *queue, const ps_work_hold_t *before)
+static inline const ps_work_hold_t *fixture_next_hold(const ps_queue_t *queue,
+                                                      const ps_work_hold_t *before)
 {
     const ps_work_hold_t *next = NULL;
 
@@ -175,45 +155,37 @@ fixture_next_hold(const ps_queue_t *queue, const ps_work_hold_t *before)
     return next;
 }
 
-static inline bool
-fixture_dump_queue(const ps_queue_t *queue, ps_buffer_t *text)
+static inline bool fixture_dump_queue(const ps_queue_t *queue, ps_buffer_t *text)
 {
     const ps_work_hold_t *hold = NULL;
-    bool ok = ps_buffer_print(text,
-                              "\n  queue %s epoch %" PRIu64 " of %" PRIu64
-                              " done %u free from %u ",
-                              queue->name, queue->epoch, queue->n_epochs,
-                              queue->n_done, queue->first_free);
+    bool ok = ps_buffer_print(
+        text, "\n  queue %s epoch %" PRIu64 " of %" PRIu64 " done %u free from %u ", queue->name,
+        queue->epoch, queue->n_epochs, queue->n_done, queue->first_free);
 
     for (uint32_t i = 0; i < queue->n_slices; i++) {
         ok = ok && ps_buffer_append(text, &"fgd"[queue->slices[i]], 1);
     }
     while (ok && (hold = fixture_next_hold(queue, hold)) != NULL) {
-        ok = ps_buffer_print(
-            text,
-            "\n    %" PRIu64 ".%" PRIu64 " %d: %" PRIu64 "/%u worker %u.%u",
-            hold->session, hold->ask, (int)hold->kind, hold->epoch, hold->slice,
-            hold->worker, hold->joins);
+        ok = ps_buffer_print(text, "\n    %" PRIu64 ".%" PRIu64 " %d: %" PRIu64 "/%u worker %u.%u",
+                             hold->session, hold->ask, (int)hold->kind, hold->epoch, hold->slice,
+                             hold->worker, hold->joins);
     }
     return ok;
 }
 
-static inline bool
-fixture_dump_job(const ps_registry_t *self,
-                 const ps_job_t *job,
-                 ps_buffer_t *text)
+static inline bool fixture_dump_job(const ps_registry_t *self, const ps_job_t *job,
+                                    ps_buffer_t *text)
 {
     uint32_t n_expected = 0;
     uint64_t created = 0;
     const uint32_t *tables = NULL;
     size_t n = ps_registry_job_tables(self, job->id, &tables);
     bool ok = ps_registry_job_facts(self, job->id, &n_expected, &created) &&
-              ps_buffer_print(
-                  text,
-                  "job %u %s %s max_delay %d version %" PRIu64
-                  " expected %u created %" PRIu64 " tables",
-                  job->id, job->name, ps_registry_job_state(self, job->id),
-                  job->max_delay, job->version, n_expected, created);
+              ps_buffer_print(text,
+                              "job %u %s %s max_delay %d version %" PRIu64
+                              " expected %u created %" PRIu64 " tables",
+                              job->id, job->name, ps_registry_job_state(self, job->id),
+                              job->max_delay, job->version, n_expected, created);
 
     for (size_t i = 0; i < n; i++) {
         ok = ok && ps_buffer_print(text, " %u", tables[i]);
@@ -221,24 +193,19 @@ fixture_dump_job(const ps_registry_t *self,
     for (size_t i = 0; i < job->n_workers; i++) {
         const ps_worker_t *worker = &job->workers[i];
 
-        ok = ok && ps_buffer_print(
-                       text, "\n  %u: %s members %u joins %u start %" PRIu64,
-                       worker->worker, ps_worker_state_name(worker->state),
-                       worker->n_members, worker->joins, worker->start);
+        ok = ok && ps_buffer_print(text, "\n  %u: %s members %u joins %u start %" PRIu64,
+                                   worker->worker, ps_worker_state_name(worker->state),
+                                   worker->n_members, worker->joins, worker->start);
     }
-    for (uint32_t i = 1;
-         ps_job_queue(ps_registry_find_job(self, job->id), i) != NULL; i++) {
-        ok = ok &&
-             fixture_dump_queue(
-                 ps_job_queue(ps_registry_find_job(self, job->id), i), text);
+    for (uint32_t i = 1; ps_job_queue(ps_registry_find_job(self, job->id), i) != NULL; i++) {
+        ok = ok && fixture_dump_queue(ps_job_queue(ps_registry_find_job(self, job->id), i), text);
     }
     return ok && ps_buffer_append(text, "\n", 1);
 }
 
 /* All that is stored of a state; the caller frees the text (ps_free). NULL when
  * there is no memory. up is left out: it is not stored. */
-static inline char *
-fixture_dump(const ps_registry_t *self)
+static inline char *fixture_dump(const ps_registry_t *self)
 {
     ps_buffer_t text = {0};
     ps_id_t uuid = {{0}};
@@ -248,20 +215,16 @@ fixture_dump(const ps_registry_t *self)
 
     ps_id_format(&uuid, uuid_text);
     ok = ps_buffer_print(&text, "cluster %s %s epoch %" PRIu64 "\n",
-                         cluster == NULL ? "-" : cluster, uuid_text,
-                         ps_registry_epoch(self));
+                         cluster == NULL ? "-" : cluster, uuid_text, ps_registry_epoch(self));
     for (size_t i = 0; i < ps_registry_n_nodes(self); i++) {
         const ps_node_t *node = ps_registry_node_at(self, i);
 
-        ok = ok &&
-             ps_buffer_print(&text,
-                             "node %s incarnation %" PRIu64 " %s weight %u%s\n",
-                             node->name, node->incarnation, node->control,
-                             node->weight, node->draining ? " draining" : "");
+        ok = ok && ps_buffer_print(&text, "node %s incarnation %" PRIu64 " %s weight %u%s\n",
+                                   node->name, node->incarnation, node->control, node->weight,
+                                   node->draining ? " draining" : "");
         for (uint32_t j = 0; j < node->n_shards; j++) {
-            ok = ok &&
-                 ps_buffer_print(&text, "  %u: %s %s\n", node->shards[j].shard,
-                                 node->shards[j].tcp, node->shards[j].ipc);
+            ok = ok && ps_buffer_print(&text, "  %u: %s %s\n", node->shards[j].shard,
+                                       node->shards[j].tcp, node->shards[j].ipc);
         }
     }
     for (size_t i = 0; i < ps_registry_n_tables(self); i++) {

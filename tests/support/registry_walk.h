@@ -23,22 +23,17 @@ typedef struct walk {
     uint64_t incarnations; /* given so far */
 } walk_t;
 
-static inline psd_status_t
-walk_table(walk_t *self,
-           const ps_registry_t *registry,
-           ps_command_t *command,
-           psd_error_t *err)
+static inline psd_status_t walk_table(walk_t *self, const ps_registry_t *registry,
+                                      ps_command_t *command, psd_error_t *err)
 {
     char name[16];
     PSD_AUTO(ps_table_spec_done) ps_table_spec_t spec = {0};
     uint32_t kind = (uint32_t)ps_rng_below(&self->rng, 4);
     psd_status_t rc = PSD_OK;
 
-    (void)snprintf(name, sizeof name, "t%u",
-                   (unsigned)ps_rng_below(&self->rng, WALK_NAMES));
+    (void)snprintf(name, sizeof name, "t%u", (unsigned)ps_rng_below(&self->rng, WALK_NAMES));
     if (kind == 0) {
-        return ps_registry_plan_drop(registry, name, self->unix_ms, command,
-                                     err);
+        return ps_registry_plan_drop(registry, name, self->unix_ms, command, err);
     }
     spec = fixture_spec(name);
     spec.seed = ps_rng_u64(&self->rng);
@@ -56,22 +51,16 @@ walk_table(walk_t *self,
         spec.n_partitions = 2 + 2 * (uint32_t)ps_rng_below(&self->rng, 4);
         rc = ps_init_spec_parse("normal:0,0.001", &spec.init, err);
     }
-    return rc == PSD_OK ? ps_registry_plan_table(registry, &spec, self->unix_ms,
-                                                 command, err)
-                        : rc;
+    return rc == PSD_OK ? ps_registry_plan_table(registry, &spec, self->unix_ms, command, err) : rc;
 }
 
-static inline psd_status_t
-walk_join(walk_t *self,
-          const ps_registry_t *registry,
-          ps_command_t *command,
-          psd_error_t *err)
+static inline psd_status_t walk_join(walk_t *self, const ps_registry_t *registry,
+                                     ps_command_t *command, psd_error_t *err)
 {
     char name[16];
     uint32_t of = (uint32_t)ps_rng_below(&self->rng, WALK_NAMES);
     ps_join_t join = {.job = name,
-                      .worker =
-                          (uint32_t)ps_rng_below(&self->rng, WALK_WORKERS),
+                      .worker = (uint32_t)ps_rng_below(&self->rng, WALK_WORKERS),
                       .n_workers = 1 + of % 3,
                       .max_delay = (int32_t)(of % 3) - 1,
                       .attach = ps_rng_below(&self->rng, 8) == 0};
@@ -81,11 +70,8 @@ walk_join(walk_t *self,
 }
 
 /* Something happens to a worker of the newest job of a name. */
-static inline psd_status_t
-walk_worker(walk_t *self,
-            const ps_registry_t *registry,
-            ps_command_t *command,
-            psd_error_t *err)
+static inline psd_status_t walk_worker(walk_t *self, const ps_registry_t *registry,
+                                       ps_command_t *command, psd_error_t *err)
 {
     char name[16];
     const ps_job_t *job = NULL;
@@ -93,8 +79,7 @@ walk_worker(walk_t *self,
     uint64_t clocks[WALK_WORKERS];
     static const uint32_t ranks[WALK_WORKERS] = {0, 1, 2, 3, 4};
 
-    (void)snprintf(name, sizeof name, "j%u",
-                   (unsigned)ps_rng_below(&self->rng, WALK_NAMES));
+    (void)snprintf(name, sizeof name, "j%u", (unsigned)ps_rng_below(&self->rng, WALK_NAMES));
     job = ps_registry_job(registry, name);
     if (job == NULL) {
         return PSD_NO_JOB;
@@ -105,42 +90,36 @@ walk_worker(walk_t *self,
     switch (ps_rng_below(&self->rng, 5)) {
     case 0:
     case 1:
-        return ps_registry_plan_start(registry, job->id, worker, ranks, clocks,
-                                      WALK_WORKERS, self->unix_ms, command,
-                                      err);
+        return ps_registry_plan_start(registry, job->id, worker, ranks, clocks, WALK_WORKERS,
+                                      self->unix_ms, command, err);
     case 2:
-        return ps_registry_plan_end(registry, job->id, worker,
-                                    PS_WORKER_FINISHED, self->unix_ms, command,
-                                    err);
+        return ps_registry_plan_end(registry, job->id, worker, PS_WORKER_FINISHED, self->unix_ms,
+                                    command, err);
     case 3:
-        return ps_registry_plan_end(registry, job->id, worker, PS_WORKER_LOST,
-                                    self->unix_ms, command, err);
+        return ps_registry_plan_end(registry, job->id, worker, PS_WORKER_LOST, self->unix_ms,
+                                    command, err);
     default:
-        return ps_registry_plan_job_table(
-            registry, job->id, 1 + (uint32_t)ps_rng_below(&self->rng, 30),
-            self->unix_ms, command, err);
+        return ps_registry_plan_job_table(registry, job->id,
+                                          1 + (uint32_t)ps_rng_below(&self->rng, 30), self->unix_ms,
+                                          command, err);
     }
 }
 
-static inline psd_status_t
-walk_node(walk_t *self,
-          const ps_registry_t *registry,
-          ps_command_t *command,
-          psd_error_t *err)
+static inline psd_status_t walk_node(walk_t *self, const ps_registry_t *registry,
+                                     ps_command_t *command, psd_error_t *err)
 {
     static const char *const names[] = {"n0", "n1", "n2"};
-    static const ps_node_state_t states[] = {PS_NODE_UP, PS_NODE_UP,
-                                             PS_NODE_DRAINING, PS_NODE_REMOVED};
+    static const ps_node_state_t states[] = {PS_NODE_UP, PS_NODE_UP, PS_NODE_DRAINING,
+                                             PS_NODE_REMOVED};
     const char *name = names[ps_rng_below(&self->rng, 3)];
     ps_route_t shards[FIXTURE_SHARDS_MAX];
     ps_node_t node =
-        fixture_node(name, ++self->incarnations,
-                     1 + (uint32_t)ps_rng_below(&self->rng, 4), shards);
+        fixture_node(name, ++self->incarnations, 1 + (uint32_t)ps_rng_below(&self->rng, 4), shards);
 
     if (ps_rng_below(&self->rng, 2) == 0) {
-        return ps_registry_plan_node_state(
-            registry, name, states[ps_rng_below(&self->rng, 4)],
-            ps_rng_below(&self->rng, 2) == 0, self->unix_ms, command, err);
+        return ps_registry_plan_node_state(registry, name, states[ps_rng_below(&self->rng, 4)],
+                                           ps_rng_below(&self->rng, 2) == 0, self->unix_ms, command,
+                                           err);
     }
     node.weight = (uint32_t)ps_rng_below(&self->rng, 3);
     return ps_registry_plan_node(registry, &node, self->unix_ms, command, err);
@@ -148,18 +127,14 @@ walk_node(walk_t *self,
 
 /* Clients of workers ask for slices and are done with them: one to three
  * questions in a command, some of them again, or of former lives. */
-static inline psd_status_t
-walk_work(walk_t *self,
-          const ps_registry_t *registry,
-          ps_command_t *command,
-          psd_error_t *err)
+static inline psd_status_t walk_work(walk_t *self, const ps_registry_t *registry,
+                                     ps_command_t *command, psd_error_t *err)
 {
     char name[16];
     const ps_job_t *job = NULL;
     psd_status_t rc = PSD_OK;
 
-    (void)snprintf(name, sizeof name, "j%u",
-                   (unsigned)ps_rng_below(&self->rng, WALK_NAMES));
+    (void)snprintf(name, sizeof name, "j%u", (unsigned)ps_rng_below(&self->rng, WALK_NAMES));
     job = ps_registry_job(registry, name);
     if (job == NULL) {
         return PSD_NO_JOB;
@@ -167,26 +142,22 @@ walk_work(walk_t *self,
     if (ps_rng_below(&self->rng, 8) == 0) {
         uint32_t of = (uint32_t)ps_rng_below(&self->rng, 2);
 
-        return ps_registry_plan_queue(registry, job->id, of == 0 ? "a" : "b",
-                                      2 + 3 * of, 2 * of, self->unix_ms,
-                                      command, err);
+        return ps_registry_plan_queue(registry, job->id, of == 0 ? "a" : "b", 2 + 3 * of, 2 * of,
+                                      self->unix_ms, command, err);
     }
     for (uint64_t n = 1 + ps_rng_below(&self->rng, 3); n > 0; n--) {
         ps_work_answer_t answer;
-        ps_work_ask_t ask = {
-            .job = job->id,
-            .queue = ps_rng_below(&self->rng, 2) == 0 ? "a" : "b",
-            .worker = (uint32_t)ps_rng_below(&self->rng, WALK_WORKERS),
-            .number = 1 + self->unix_ms / 8,
-            .epoch = 1 + ps_rng_below(&self->rng, 4),
-            .slice = (uint32_t)ps_rng_below(&self->rng, 6)};
+        ps_work_ask_t ask = {.job = job->id,
+                             .queue = ps_rng_below(&self->rng, 2) == 0 ? "a" : "b",
+                             .worker = (uint32_t)ps_rng_below(&self->rng, WALK_WORKERS),
+                             .number = 1 + self->unix_ms / 8,
+                             .epoch = 1 + ps_rng_below(&self->rng, 4),
+                             .slice = (uint32_t)ps_rng_below(&self->rng, 6)};
 
         ask.session = 1 + ask.worker + 10 * ps_rng_below(&self->rng, 2);
         rc = ps_rng_below(&self->rng, 2) == 0
-                 ? ps_registry_plan_work_next(registry, &ask, self->unix_ms,
-                                              command, &answer, err)
-                 : ps_registry_plan_work_done(registry, &ask, self->unix_ms,
-                                              command, err);
+                 ? ps_registry_plan_work_next(registry, &ask, self->unix_ms, command, &answer, err)
+                 : ps_registry_plan_work_done(registry, &ask, self->unix_ms, command, err);
         if (rc == PSD_NOMEM) {
             return rc;
         }
@@ -196,11 +167,8 @@ walk_work(walk_t *self,
 
 /* Plans the next step. Refusals are returned; command->kind is 0 when there is
  * nothing to do. */
-static inline psd_status_t
-walk_plan(walk_t *self,
-          const ps_registry_t *registry,
-          ps_command_t *command,
-          psd_error_t *err)
+static inline psd_status_t walk_plan(walk_t *self, const ps_registry_t *registry,
+                                     ps_command_t *command, psd_error_t *err)
 {
     uint64_t dice = ps_rng_below(&self->rng, 100);
     ps_id_t uuid = fixture_uuid();
@@ -208,24 +176,20 @@ walk_plan(walk_t *self,
 
     self->unix_ms++;
     if (ps_registry_cluster(registry, NULL) == NULL) {
-        return ps_registry_plan_cluster(registry, "psd", &uuid, self->unix_ms,
-                                        command, err);
+        return ps_registry_plan_cluster(registry, "psd", &uuid, self->unix_ms, command, err);
     }
     if (ps_registry_n_nodes(registry) == 0 || dice < 6) {
         return walk_node(self, registry, command, err);
     }
     if (dice < 8) {
-        return ps_registry_plan_sessions(registry, 10, self->unix_ms, command,
-                                         err);
+        return ps_registry_plan_sessions(registry, 10, self->unix_ms, command, err);
     }
     if (dice >= 75) {
         return walk_work(self, registry, command, err);
     }
     if (dice < 10) {
-        (void)snprintf(name, sizeof name, "j%u",
-                       (unsigned)ps_rng_below(&self->rng, WALK_NAMES));
-        return ps_registry_plan_stop(registry, name, self->unix_ms, command,
-                                     err);
+        (void)snprintf(name, sizeof name, "j%u", (unsigned)ps_rng_below(&self->rng, WALK_NAMES));
+        return ps_registry_plan_stop(registry, name, self->unix_ms, command, err);
     }
     if (dice == 10) {
         return ps_registry_plan_loss(registry, self->unix_ms, command, err);

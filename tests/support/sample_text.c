@@ -3,8 +3,7 @@
 
 #include <assert.h>
 
-ps_parser_t
-sample_text_parser(const char *format)
+ps_parser_t sample_text_parser(const char *format)
 {
     ps_parser_t parser = {.bits = 18, .constant = true};
     psd_status_t rc = ps_sample_format_find(format, &parser.format, NULL);
@@ -14,12 +13,8 @@ sample_text_parser(const char *format)
     return parser;
 }
 
-size_t
-sample_text_parse(ps_parser_t *parser,
-                  const char *text,
-                  size_t size,
-                  psd_samples_t *samples,
-                  psd_error_t *err)
+size_t sample_text_parse(ps_parser_t *parser, const char *text, size_t size, psd_samples_t *samples,
+                         psd_error_t *err)
 {
     ps_line_t all = {.text = text, .size = size, .first = true};
     size_t n_bad = 0;
@@ -37,8 +32,7 @@ sample_text_parse(ps_parser_t *parser,
          line = ps_text_line(all, &at)) {
         ps_samples_mark_t mark = ps_samples_mark(samples);
 
-        if (parser->format->parse(parser, line, samples,
-                                  n_bad == 0 ? err : NULL) != PSD_OK) {
+        if (parser->format->parse(parser, line, samples, n_bad == 0 ? err : NULL) != PSD_OK) {
             ps_samples_go_back(samples, mark);
             n_bad++;
         }

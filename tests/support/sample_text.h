@@ -16,9 +16,6 @@
 ps_parser_t sample_text_parser(const char *format);
 /* Parses all lines; text[size - 1] is '\n'. Bad lines are counted, and what is
  * wrong with the first is in err (may be NULL). */
-size_t sample_text_parse(ps_parser_t *parser,
-                         const char *text,
-                         size_t size,
-                         psd_samples_t *samples,
+size_t sample_text_parse(ps_parser_t *parser, const char *text, size_t size, psd_samples_t *samples,
                          psd_error_t *err);
 #endif

@@ -10,41 +10,31 @@
 
 /* ---- operations ---------------------------------------------------------- */
 
-static psd_status_t
-is_gone(const sim_disk_t *self, psd_error_t *err)
+static psd_status_t is_gone(const sim_disk_t *self, psd_error_t *err)
 {
-    return self->crashed ? psd_error_set(err, PSD_IO, "the disk is gone")
-                         : PSD_OK;
+    return self->crashed ? psd_error_set(err, PSD_IO, "the disk is gone") : PSD_OK;
 }
 
 /* The fault that the next operation meets. */
-static sim_disk_fault_t
-next_fault(sim_disk_t *self, bool is_flush)
+static sim_disk_fault_t next_fault(sim_disk_t *self, bool is_flush)
 {
     uint64_t op = self->n_ops++;
 
-    if (op < self->first_fault || op >= self->end_fault ||
-        (self->only_flushes && !is_flush)) {
+    if (op < self->first_fault || op >= self->end_fault || (self->only_flushes && !is_flush)) {
         return SIM_DISK_SOUND;
     }
     self->crashed = self->fault == SIM_DISK_CRASH;
     return self->fault;
 }
 
-static psd_status_t
-planned(const sim_disk_t *self, const char *what, psd_error_t *err)
+static psd_status_t planned(const sim_disk_t *self, const char *what, psd_error_t *err)
 {
     return psd_error_set(err, PSD_IO, "cannot %s: %s", what,
-                         self->crashed ? "the disk is gone"
-                                       : "Input/output error");
+                         self->crashed ? "the disk is gone" : "Input/output error");
 }
 
-static psd_status_t
-sim_open(ps_disk_t *disk,
-         const char *path,
-         ps_disk_mode_t mode,
-         ps_disk_file_t **ret_file,
-         psd_error_t *err)
+static psd_status_t sim_open(ps_disk_t *disk, const char *path, ps_disk_mode_t mode,
+                             ps_disk_file_t **ret_file, psd_error_t *err)
 {
     sim_disk_t *self = (sim_disk_t *)disk;
     sim_disk_name_t *name = sim_disk_find(&self->now, path);
@@ -54,8 +44,7 @@ sim_open(ps_disk_t *disk,
         return PSD_IO;
     }
     if (node == NULL && mode == PS_DISK_READ) {
-        return psd_error_set(err, PSD_IO,
-                             "cannot open %s: No such file or directory", path);
+        return psd_error_set(err, PSD_IO, "cannot open %s: No such file or directory", path);
     }
     if (mode == PS_DISK_NEW || mode == PS_DISK_STREAM || node == NULL) {
         if (next_fault(self, false) != SIM_DISK_SOUND) {
@@ -72,21 +61,15 @@ sim_open(ps_disk_t *disk,
     return PSD_OK;
 }
 
-static void
-sim_close(ps_disk_t *disk, ps_disk_file_t **file_p)
+static void sim_close(ps_disk_t *disk, ps_disk_file_t **file_p)
 {
     (void)disk;
     free(*file_p);
     *file_p = NULL;
 }
 
-static psd_status_t
-sim_write(ps_disk_t *disk,
-          ps_disk_file_t *file,
-          uint64_t offset,
-          const ps_bytes_t *spans,
-          size_t n_spans,
-          psd_error_t *err)
+static psd_status_t sim_write(ps_disk_t *disk, ps_disk_file_t *file, uint64_t offset,
+                              const ps_bytes_t *spans, size_t n_spans, psd_error_t *err)
 {
     sim_disk_t *self = (sim_disk_t *)disk;
     sim_disk_fault_t fault = SIM_DISK_SOUND;
@@ -106,9 +89,8 @@ sim_write(ps_disk_t *disk,
         used + (offset + size - file->node->now_size) > self->capacity) {
         uint64_t more = used < self->capacity ? self->capacity - used : 0;
 
-        room = (size_t)(file->node->now_size + more > offset
-                            ? file->node->now_size + more - offset
-                            : 0);
+        room = (size_t)(file->node->now_size + more > offset ? file->node->now_size + more - offset
+                                                             : 0);
     } else if (fault != SIM_DISK_SOUND) {
         room = (size_t)ps_rng_below(&self->rng, size + 1);
     }
@@ -122,19 +104,12 @@ sim_write(ps_disk_t *disk,
     if (fault != SIM_DISK_SOUND) {
         return planned(self, "write", err);
     }
-    return room < size ? psd_error_set(err, PSD_LIMIT,
-                                       "cannot write: No space left on device")
+    return room < size ? psd_error_set(err, PSD_LIMIT, "cannot write: No space left on device")
                        : PSD_OK;
 }
 
-static psd_status_t
-sim_read(ps_disk_t *disk,
-         ps_disk_file_t *file,
-         uint64_t offset,
-         uint8_t *ret_bytes,
-         size_t size,
-         size_t *ret_size,
-         psd_error_t *err)
+static psd_status_t sim_read(ps_disk_t *disk, ps_disk_file_t *file, uint64_t offset,
+                             uint8_t *ret_bytes, size_t size, size_t *ret_size, psd_error_t *err)
 {
     sim_disk_t *self = (sim_disk_t *)disk;
     sim_disk_node_t *node = file->node;
@@ -153,8 +128,7 @@ sim_read(ps_disk_t *disk,
     return PSD_OK;
 }
 
-static void
-sim_ahead(ps_disk_t *disk, ps_disk_file_t *file, uint64_t offset, uint64_t size)
+static void sim_ahead(ps_disk_t *disk, ps_disk_file_t *file, uint64_t offset, uint64_t size)
 {
     (void)disk;
     (void)file;
@@ -162,18 +136,14 @@ sim_ahead(ps_disk_t *disk, ps_disk_file_t *file, uint64_t offset, uint64_t size)
     (void)size;
 }
 
-static psd_status_t
-sim_size(ps_disk_t *disk,
-         ps_disk_file_t *file,
-         uint64_t *ret_bytes,
-         psd_error_t *err)
+static psd_status_t sim_size(ps_disk_t *disk, ps_disk_file_t *file, uint64_t *ret_bytes,
+                             psd_error_t *err)
 {
     *ret_bytes = file->node->now_size;
     return is_gone((sim_disk_t *)disk, err);
 }
 
-static psd_status_t
-sim_flush(ps_disk_t *disk, ps_disk_file_t *file, psd_error_t *err)
+static psd_status_t sim_flush(ps_disk_t *disk, ps_disk_file_t *file, psd_error_t *err)
 {
     sim_disk_t *self = (sim_disk_t *)disk;
 
@@ -188,11 +158,8 @@ sim_flush(ps_disk_t *disk, ps_disk_file_t *file, psd_error_t *err)
     return PSD_OK;
 }
 
-static psd_status_t
-sim_truncate(ps_disk_t *disk,
-             ps_disk_file_t *file,
-             uint64_t size,
-             psd_error_t *err)
+static psd_status_t sim_truncate(ps_disk_t *disk, ps_disk_file_t *file, uint64_t size,
+                                 psd_error_t *err)
 {
     sim_disk_t *self = (sim_disk_t *)disk;
 
@@ -206,8 +173,7 @@ sim_truncate(ps_disk_t *disk,
     return PSD_OK;
 }
 
-static psd_status_t
-sim_rename(ps_disk_t *disk, const char *from, const char *to, psd_error_t *err)
+static psd_status_t sim_rename(ps_disk_t *disk, const char *from, const char *to, psd_error_t *err)
 {
     sim_disk_t *self = (sim_disk_t *)disk;
     sim_disk_name_t *name = sim_disk_find(&self->now, from);
@@ -217,19 +183,16 @@ sim_rename(ps_disk_t *disk, const char *from, const char *to, psd_error_t *err)
         return PSD_IO;
     }
     if (name == NULL) {
-        return psd_error_set(err, PSD_IO, "cannot rename %s: no such file",
-                             from);
+        return psd_error_set(err, PSD_IO, "cannot rename %s: no such file", from);
     }
     fault = next_fault(self, false);
-    if (fault == SIM_DISK_SOUND ||
-        (fault == SIM_DISK_CRASH && sim_disk_coin(self))) {
+    if (fault == SIM_DISK_SOUND || (fault == SIM_DISK_CRASH && sim_disk_coin(self))) {
         sim_disk_change(self, from, to, name->node);
     }
     return fault == SIM_DISK_SOUND ? PSD_OK : planned(self, "rename", err);
 }
 
-static psd_status_t
-sim_remove(ps_disk_t *disk, const char *path, psd_error_t *err)
+static psd_status_t sim_remove(ps_disk_t *disk, const char *path, psd_error_t *err)
 {
     sim_disk_t *self = (sim_disk_t *)disk;
     sim_disk_fault_t fault = SIM_DISK_SOUND;
@@ -241,19 +204,14 @@ sim_remove(ps_disk_t *disk, const char *path, psd_error_t *err)
         return PSD_OK;
     }
     fault = next_fault(self, false);
-    if (fault == SIM_DISK_SOUND ||
-        (fault == SIM_DISK_CRASH && sim_disk_coin(self))) {
+    if (fault == SIM_DISK_SOUND || (fault == SIM_DISK_CRASH && sim_disk_coin(self))) {
         sim_disk_change(self, path, NULL, NULL);
     }
     return fault == SIM_DISK_SOUND ? PSD_OK : planned(self, "remove", err);
 }
 
-static psd_status_t
-sim_list(ps_disk_t *disk,
-         const char *dir,
-         ps_disk_name_t *each,
-         void *context,
-         psd_error_t *err)
+static psd_status_t sim_list(ps_disk_t *disk, const char *dir, ps_disk_name_t *each, void *context,
+                             psd_error_t *err)
 {
     sim_disk_t *self = (sim_disk_t *)disk;
     size_t length = strlen(dir);
@@ -270,8 +228,7 @@ sim_list(ps_disk_t *disk,
     return rc;
 }
 
-static psd_status_t
-sim_flush_dir(ps_disk_t *disk, const char *dir, psd_error_t *err)
+static psd_status_t sim_flush_dir(ps_disk_t *disk, const char *dir, psd_error_t *err)
 {
     sim_disk_t *self = (sim_disk_t *)disk;
 
@@ -286,18 +243,14 @@ sim_flush_dir(ps_disk_t *disk, const char *dir, psd_error_t *err)
     return PSD_OK;
 }
 
-static psd_status_t
-sim_make_dir(ps_disk_t *disk, const char *dir, psd_error_t *err)
+static psd_status_t sim_make_dir(ps_disk_t *disk, const char *dir, psd_error_t *err)
 {
     (void)dir;
     return is_gone((sim_disk_t *)disk, err);
 }
 
-static psd_status_t
-sim_room(ps_disk_t *disk,
-         const char *dir,
-         uint64_t *ret_bytes,
-         psd_error_t *err)
+static psd_status_t sim_room(ps_disk_t *disk, const char *dir, uint64_t *ret_bytes,
+                             psd_error_t *err)
 {
     sim_disk_t *self = (sim_disk_t *)disk;
     uint64_t used = sim_disk_used(self);
@@ -309,8 +262,7 @@ sim_room(ps_disk_t *disk,
 
 /* ---- the test's side ----------------------------------------------------- */
 
-sim_disk_t *
-sim_disk_new(uint64_t seed)
+sim_disk_t *sim_disk_new(uint64_t seed)
 {
     sim_disk_t *self = sim_disk_grown(NULL, sizeof *self);
 
@@ -336,8 +288,7 @@ sim_disk_new(uint64_t seed)
     return self;
 }
 
-void
-sim_disk_destroy(sim_disk_t **self_p)
+void sim_disk_destroy(sim_disk_t **self_p)
 {
     sim_disk_t *self = *self_p;
 
@@ -361,58 +312,46 @@ sim_disk_destroy(sim_disk_t **self_p)
     *self_p = NULL;
 }
 
-ps_disk_t *
-sim_disk_face(sim_disk_t *self)
+ps_disk_t *sim_disk_face(sim_disk_t *self)
 {
     return &self->face;
 }
 
-uint64_t
-sim_disk_ops(const sim_disk_t *self)
+uint64_t sim_disk_ops(const sim_disk_t *self)
 {
     return self->n_ops;
 }
 
-void
-sim_disk_plan(sim_disk_t *self,
-              uint64_t op,
-              uint64_t times,
-              sim_disk_fault_t fault)
+void sim_disk_plan(sim_disk_t *self, uint64_t op, uint64_t times, sim_disk_fault_t fault)
 {
     self->first_fault = op;
     self->end_fault = op + times;
     self->fault = fault;
 }
 
-void
-sim_disk_only_flushes(sim_disk_t *self, bool only)
+void sim_disk_only_flushes(sim_disk_t *self, bool only)
 {
     self->only_flushes = only;
 }
 
-uint64_t
-sim_disk_bytes(const sim_disk_t *self)
+uint64_t sim_disk_bytes(const sim_disk_t *self)
 {
     return sim_disk_used(self);
 }
 
-void
-sim_disk_set_capacity(sim_disk_t *self, uint64_t bytes)
+void sim_disk_set_capacity(sim_disk_t *self, uint64_t bytes)
 {
     self->capacity = bytes;
 }
 
-bool
-sim_disk_crashed(const sim_disk_t *self)
+bool sim_disk_crashed(const sim_disk_t *self)
 {
     return self->crashed;
 }
 
-void
-sim_disk_restart(sim_disk_t *self)
+void sim_disk_restart(sim_disk_t *self)
 {
-    sim_disk_settle_names(
-        self, (size_t)ps_rng_below(&self->rng, self->n_changes + 1));
+    sim_disk_settle_names(self, (size_t)ps_rng_below(&self->rng, self->n_changes + 1));
     for (size_t i = 0; i < self->n_nodes; i++) {
         sim_disk_node_t *node = self->nodes[i];
 
@@ -424,15 +363,13 @@ sim_disk_restart(sim_disk_t *self)
     }
     sim_disk_names_clear(&self->now);
     for (size_t i = 0; i < self->safe.n; i++) {
-        sim_disk_link(&self->now, self->safe.items[i].path,
-                      self->safe.items[i].node);
+        sim_disk_link(&self->now, self->safe.items[i].path, self->safe.items[i].node);
     }
     self->crashed = false;
     self->end_fault = 0;
 }
 
-static sim_disk_node_t *
-node_at(sim_disk_t *self, const char *path)
+static sim_disk_node_t *node_at(sim_disk_t *self, const char *path)
 {
     sim_disk_name_t *name = sim_disk_find(&self->now, path);
 
@@ -440,16 +377,14 @@ node_at(sim_disk_t *self, const char *path)
     return name->node;
 }
 
-ps_bytes_t
-sim_disk_content(sim_disk_t *self, const char *path)
+ps_bytes_t sim_disk_content(sim_disk_t *self, const char *path)
 {
     sim_disk_node_t *node = node_at(self, path);
 
     return (ps_bytes_t){node->now, node->now_size};
 }
 
-void
-sim_disk_flip(sim_disk_t *self, const char *path, uint64_t offset, uint8_t mask)
+void sim_disk_flip(sim_disk_t *self, const char *path, uint64_t offset, uint8_t mask)
 {
     sim_disk_node_t *node = node_at(self, path);
 
@@ -460,8 +395,7 @@ sim_disk_flip(sim_disk_t *self, const char *path, uint64_t offset, uint8_t mask)
     }
 }
 
-void
-sim_disk_cut(sim_disk_t *self, const char *path, uint64_t size)
+void sim_disk_cut(sim_disk_t *self, const char *path, uint64_t size)
 {
     sim_disk_node_t *node = node_at(self, path);
 
@@ -469,27 +403,23 @@ sim_disk_cut(sim_disk_t *self, const char *path, uint64_t size)
     sim_disk_settle_node(self, node, true);
 }
 
-bool
-sim_disk_has(sim_disk_t *self, const char *path)
+bool sim_disk_has(sim_disk_t *self, const char *path)
 {
     return sim_disk_find(&self->now, path) != NULL;
 }
 
-void
-sim_disk_drop(sim_disk_t *self, const char *path)
+void sim_disk_drop(sim_disk_t *self, const char *path)
 {
     sim_disk_unlink(&self->now, path);
     sim_disk_unlink(&self->safe, path);
 }
 
-size_t
-sim_disk_count(const sim_disk_t *self)
+size_t sim_disk_count(const sim_disk_t *self)
 {
     return self->now.n;
 }
 
-const char *
-sim_disk_name(const sim_disk_t *self, size_t i)
+const char *sim_disk_name(const sim_disk_t *self, size_t i)
 {
     return self->now.items[i].path;
 }

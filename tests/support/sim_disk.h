@@ -36,10 +36,7 @@ ps_disk_t *sim_disk_face(sim_disk_t *self);
 uint64_t sim_disk_ops(const sim_disk_t *self);
 /* Operation number `op` (0: the first ever) and `times` - 1 behind it meet this
  * fault. */
-void sim_disk_plan(sim_disk_t *self,
-                   uint64_t op,
-                   uint64_t times,
-                   sim_disk_fault_t fault);
+void sim_disk_plan(sim_disk_t *self, uint64_t op, uint64_t times, sim_disk_fault_t fault);
 /* Only flushes meet the planned faults; op counts as before. */
 void sim_disk_only_flushes(sim_disk_t *self, bool only);
 /* That all files together have. */
@@ -55,10 +52,7 @@ void sim_disk_restart(sim_disk_t *self);
 /* Beside all calls: what a file holds, the bits of mask flipped at a place, cut
  * to a length. The file is there. */
 ps_bytes_t sim_disk_content(sim_disk_t *self, const char *path);
-void sim_disk_flip(sim_disk_t *self,
-                   const char *path,
-                   uint64_t offset,
-                   uint8_t mask);
+void sim_disk_flip(sim_disk_t *self, const char *path, uint64_t offset, uint8_t mask);
 void sim_disk_cut(sim_disk_t *self, const char *path, uint64_t size);
 bool sim_disk_has(sim_disk_t *self, const char *path);
 void sim_disk_drop(sim_disk_t *self, const char *path);

@@ -62,19 +62,12 @@ void *sim_disk_grown(void *old, size_t size);
 bool sim_disk_coin(sim_disk_t *self);
 sim_disk_name_t *sim_disk_find(const sim_disk_names_t *self, const char *path);
 void sim_disk_unlink(sim_disk_names_t *self, const char *path);
-void
-sim_disk_link(sim_disk_names_t *self, const char *path, sim_disk_node_t *node);
+void sim_disk_link(sim_disk_names_t *self, const char *path, sim_disk_node_t *node);
 void sim_disk_names_clear(sim_disk_names_t *self);
-void sim_disk_change(sim_disk_t *self,
-                     const char *from,
-                     const char *to,
-                     sim_disk_node_t *node);
+void sim_disk_change(sim_disk_t *self, const char *from, const char *to, sim_disk_node_t *node);
 void sim_disk_settle_names(sim_disk_t *self, size_t n);
 sim_disk_node_t *sim_disk_new_node(sim_disk_t *self);
-void sim_disk_node_write(sim_disk_node_t *node,
-                         uint64_t offset,
-                         const uint8_t *bytes,
-                         size_t size);
+void sim_disk_node_write(sim_disk_node_t *node, uint64_t offset, const uint8_t *bytes, size_t size);
 void sim_disk_node_truncate(sim_disk_node_t *node, uint64_t size);
 void sim_disk_settle_node(sim_disk_t *self, sim_disk_node_t *node, bool all);
 uint64_t sim_disk_used(const sim_disk_t *self);

@@ -17,15 +17,13 @@
 #include <sys/wait.h>
 
 /* Stops it, and waits until it stands. */
-static inline bool
-stop_thread(pid_t tid)
+static inline bool stop_thread(pid_t tid)
 {
     int status = 0;
 
     if (ptrace(PTRACE_SEIZE, tid, NULL, NULL) != 0 ||
         ptrace(PTRACE_INTERRUPT, tid, NULL, NULL) != 0) {
-        (void)fprintf(stderr, "cannot stop thread %d: %s\n", tid,
-                      strerror(errno));
+        (void)fprintf(stderr, "cannot stop thread %d: %s\n", tid, strerror(errno));
         return false;
     }
     return waitpid(tid, &status, __WALL) == tid && WIFSTOPPED(status);
@@ -33,17 +31,14 @@ stop_thread(pid_t tid)
 
 /* It is gone: whoever traces a thread has to take note, or its process could
  * not end. */
-static inline bool
-stopped_thread_is_gone(pid_t tid)
+static inline bool stopped_thread_is_gone(pid_t tid)
 {
     int status = 0;
 
-    return waitpid(tid, &status, __WALL | WNOHANG) == tid &&
-           !WIFSTOPPED(status);
+    return waitpid(tid, &status, __WALL | WNOHANG) == tid && !WIFSTOPPED(status);
 }
 
-static inline bool
-let_thread_go(pid_t tid)
+static inline bool let_thread_go(pid_t tid)
 {
     return ptrace(PTRACE_DETACH, tid, NULL, NULL) == 0;
 }

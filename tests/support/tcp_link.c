@@ -14,15 +14,13 @@
 
 #define RATE_STEP_MS 5
 
-static int
-begin_connection(const char *host, uint16_t port)
+static int begin_connection(const char *host, uint16_t port)
 {
     struct sockaddr_in to = {.sin_family = AF_INET, .sin_port = htons(port)};
     int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 
     if (fd < 0 || inet_pton(AF_INET, host, &to.sin_addr) != 1 ||
-        (connect(fd, (const struct sockaddr *)&to, sizeof to) != 0 &&
-         errno != EINPROGRESS)) {
+        (connect(fd, (const struct sockaddr *)&to, sizeof to) != 0 && errno != EINPROGRESS)) {
         if (fd >= 0) {
             (void)close(fd);
         }
@@ -31,8 +29,7 @@ begin_connection(const char *host, uint16_t port)
     return fd;
 }
 
-static void
-close_socket(int fd, bool by_reset)
+static void close_socket(int fd, bool by_reset)
 {
     const struct linger at_once = {.l_onoff = 1};
 
@@ -42,8 +39,7 @@ close_socket(int fd, bool by_reset)
     (void)close(fd);
 }
 
-tcp_link_t *
-tcp_link_open(int fd, const char *host, uint16_t port)
+tcp_link_t *tcp_link_open(int fd, const char *host, uint16_t port)
 {
     tcp_link_t *self = calloc(1, sizeof *self);
     int other = self == NULL ? -1 : begin_connection(host, port);
@@ -60,8 +56,7 @@ tcp_link_open(int fd, const char *host, uint16_t port)
     return self;
 }
 
-void
-tcp_link_close(tcp_link_t **self_p, bool by_reset)
+void tcp_link_close(tcp_link_t **self_p, bool by_reset)
 {
     tcp_link_t *self = *self_p;
 
@@ -74,21 +69,16 @@ tcp_link_close(tcp_link_t **self_p, bool by_reset)
     *self_p = NULL;
 }
 
-bool
-tcp_link_wants_read(const tcp_link_t *self,
-                    tcp_way_t way,
-                    const tcp_orders_t *orders)
+bool tcp_link_wants_read(const tcp_link_t *self, tcp_way_t way, const tcp_orders_t *orders)
 {
     const tcp_stretch_t *stretch = &self->ways[way];
 
-    return self->is_connected && !stretch->has_ended &&
-           orders->flow != TCP_FLOW_HOLD && stretch->size < TCP_STRETCH_BYTES &&
-           stretch->n_pieces < TCP_STRETCH_PIECES;
+    return self->is_connected && !stretch->has_ended && orders->flow != TCP_FLOW_HOLD &&
+           stretch->size < TCP_STRETCH_BYTES && stretch->n_pieces < TCP_STRETCH_PIECES;
 }
 
 /* At most a step's worth is kept, or one byte. */
-void
-tcp_orders_earn(tcp_orders_t *self, uint64_t now_ms)
+void tcp_orders_earn(tcp_orders_t *self, uint64_t now_ms)
 {
     uint64_t most = self->bytes_per_s * RATE_STEP_MS / 1000 + 1;
     uint64_t earned = (now_ms - self->credit_ms) * self->bytes_per_s / 1000;
@@ -102,11 +92,8 @@ tcp_orders_earn(tcp_orders_t *self, uint64_t now_ms)
     }
 }
 
-uint64_t
-tcp_link_writes_at(const tcp_link_t *self,
-                   tcp_way_t way,
-                   const tcp_orders_t *orders,
-                   uint64_t now_ms)
+uint64_t tcp_link_writes_at(const tcp_link_t *self, tcp_way_t way, const tcp_orders_t *orders,
+                            uint64_t now_ms)
 {
     const tcp_stretch_t *stretch = &self->ways[way];
 
@@ -122,25 +109,18 @@ tcp_link_writes_at(const tcp_link_t *self,
     if (stretch->pieces[0].due_ms > now_ms) {
         return stretch->pieces[0].due_ms;
     }
-    return orders->bytes_per_s > 0 && orders->credit == 0
-               ? now_ms + RATE_STEP_MS
-               : now_ms;
+    return orders->bytes_per_s > 0 && orders->credit == 0 ? now_ms + RATE_STEP_MS : now_ms;
 }
 
-tcp_fate_t
-tcp_link_read(tcp_link_t *self,
-              tcp_way_t way,
-              const tcp_orders_t *orders,
-              uint64_t now_ms,
-              uint64_t *dropped)
+tcp_fate_t tcp_link_read(tcp_link_t *self, tcp_way_t way, const tcp_orders_t *orders,
+                         uint64_t now_ms, uint64_t *dropped)
 {
     tcp_stretch_t *stretch = &self->ways[way];
     ssize_t n = recv(self->fds[way], stretch->data + stretch->size,
                      TCP_STRETCH_BYTES - stretch->size, MSG_DONTWAIT);
 
     if (n < 0) {
-        return errno == EAGAIN || errno == EINTR ? TCP_FATE_LIVES
-                                                 : TCP_FATE_RESET;
+        return errno == EAGAIN || errno == EINTR ? TCP_FATE_LIVES : TCP_FATE_RESET;
     }
     if (n == 0) {
         stretch->has_ended = true;
@@ -148,21 +128,19 @@ tcp_link_read(tcp_link_t *self,
         stretch->has_hole = true;
         *dropped += (uint64_t)n;
     } else {
-        stretch->pieces[stretch->n_pieces++] = (tcp_piece_t){
-            .size = (size_t)n, .due_ms = now_ms + orders->delay_ms};
+        stretch->pieces[stretch->n_pieces++] =
+            (tcp_piece_t){.size = (size_t)n, .due_ms = now_ms + orders->delay_ms};
         stretch->size += (size_t)n;
     }
     return TCP_FATE_LIVES;
 }
 
-static tcp_fate_t
-end_connecting(tcp_link_t *self)
+static tcp_fate_t end_connecting(tcp_link_t *self)
 {
     int error = 0;
     socklen_t size = sizeof error;
 
-    if (getsockopt(self->fds[TCP_WAY_OUT], SOL_SOCKET, SO_ERROR, &error,
-                   &size) != 0 ||
+    if (getsockopt(self->fds[TCP_WAY_OUT], SOL_SOCKET, SO_ERROR, &error, &size) != 0 ||
         error != 0) {
         return TCP_FATE_RESET;
     }
@@ -170,8 +148,7 @@ end_connecting(tcp_link_t *self)
     return TCP_FATE_LIVES;
 }
 
-static void
-take_out(tcp_stretch_t *stretch, size_t n)
+static void take_out(tcp_stretch_t *stretch, size_t n)
 {
     stretch->size -= n;
     memmove(stretch->data, stretch->data + n, stretch->size);
@@ -184,19 +161,15 @@ take_out(tcp_stretch_t *stretch, size_t n)
 }
 
 /* The end goes on as an end, behind all bytes. */
-static tcp_fate_t
-tell_end(tcp_link_t *self, tcp_way_t way)
+static tcp_fate_t tell_end(tcp_link_t *self, tcp_way_t way)
 {
     self->ways[way].is_told = true;
     (void)shutdown(self->fds[1 - way], SHUT_WR);
     return self->ways[1 - way].is_told ? TCP_FATE_ENDED : TCP_FATE_LIVES;
 }
 
-static tcp_fate_t
-write_piece(tcp_link_t *self,
-            tcp_way_t way,
-            tcp_orders_t *orders,
-            uint64_t *passed)
+static tcp_fate_t write_piece(tcp_link_t *self, tcp_way_t way, tcp_orders_t *orders,
+                              uint64_t *passed)
 {
     tcp_stretch_t *stretch = &self->ways[way];
     size_t most = stretch->pieces[0].size;
@@ -208,11 +181,9 @@ write_piece(tcp_link_t *self,
     if (orders->cut_left < most) {
         most = (size_t)orders->cut_left;
     }
-    n = send(self->fds[1 - way], stretch->data, most,
-             MSG_DONTWAIT | MSG_NOSIGNAL);
+    n = send(self->fds[1 - way], stretch->data, most, MSG_DONTWAIT | MSG_NOSIGNAL);
     if (n < 0) {
-        return errno == EAGAIN || errno == EINTR ? TCP_FATE_LIVES
-                                                 : TCP_FATE_RESET;
+        return errno == EAGAIN || errno == EINTR ? TCP_FATE_LIVES : TCP_FATE_RESET;
     }
     take_out(stretch, (size_t)n);
     *passed += (uint64_t)n;
@@ -223,12 +194,8 @@ write_piece(tcp_link_t *self,
     return orders->cut_left == 0 ? TCP_FATE_RESET : TCP_FATE_LIVES;
 }
 
-tcp_fate_t
-tcp_link_write(tcp_link_t *self,
-               tcp_way_t way,
-               tcp_orders_t *orders,
-               uint64_t now_ms,
-               uint64_t *passed)
+tcp_fate_t tcp_link_write(tcp_link_t *self, tcp_way_t way, tcp_orders_t *orders, uint64_t now_ms,
+                          uint64_t *passed)
 {
     if (!self->is_connected) {
         return end_connecting(self);

@@ -60,12 +60,8 @@ void tcp_orders_earn(tcp_orders_t *self, uint64_t now_ms);
 
 /* Whether that way wants to read from its source; whether to write now, and if
  * not when (UINT64_MAX: when told). */
-bool tcp_link_wants_read(const tcp_link_t *self,
-                         tcp_way_t way,
-                         const tcp_orders_t *orders);
-uint64_t tcp_link_writes_at(const tcp_link_t *self,
-                            tcp_way_t way,
-                            const tcp_orders_t *orders,
+bool tcp_link_wants_read(const tcp_link_t *self, tcp_way_t way, const tcp_orders_t *orders);
+uint64_t tcp_link_writes_at(const tcp_link_t *self, tcp_way_t way, const tcp_orders_t *orders,
                             uint64_t now_ms);
 
 typedef enum tcp_fate {
@@ -75,15 +71,9 @@ typedef enum tcp_fate {
 } tcp_fate_t;
 
 /* Reads what there is. */
-tcp_fate_t tcp_link_read(tcp_link_t *self,
-                         tcp_way_t way,
-                         const tcp_orders_t *orders,
-                         uint64_t now_ms,
-                         uint64_t *dropped);
+tcp_fate_t tcp_link_read(tcp_link_t *self, tcp_way_t way, const tcp_orders_t *orders,
+                         uint64_t now_ms, uint64_t *dropped);
 /* Writes what may go; orders' credit and cut are counted down. */
-tcp_fate_t tcp_link_write(tcp_link_t *self,
-                          tcp_way_t way,
-                          tcp_orders_t *orders,
-                          uint64_t now_ms,
+tcp_fate_t tcp_link_write(tcp_link_t *self, tcp_way_t way, tcp_orders_t *orders, uint64_t now_ms,
                           uint64_t *passed);
 #endif

@@ -51,8 +51,7 @@ struct tcp_proxy {
     struct pollfd polls[POLLS_MAX];
 };
 
-static uint64_t
-now_ms(void)
+static uint64_t now_ms(void)
 {
     struct timespec now = {0};
 
@@ -62,16 +61,14 @@ now_ms(void)
 
 /* ---- the thread ---- */
 
-static void
-drop_link(tcp_proxy_t *self, size_t at, bool by_reset)
+static void drop_link(tcp_proxy_t *self, size_t at, bool by_reset)
 {
     tcp_link_close(&self->links[at], by_reset);
     self->links[at] = self->links[--self->n_links];
     self->counts.n_open = self->n_links;
 }
 
-static void
-accept_one(tcp_proxy_t *self, const door_t *door)
+static void accept_one(tcp_proxy_t *self, const door_t *door)
 {
     int fd = accept4(door->fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
     tcp_link_t *link = NULL;
@@ -92,8 +89,7 @@ accept_one(tcp_proxy_t *self, const door_t *door)
 }
 
 /* Moves what can be moved one way. false: the link is gone. */
-static bool
-move(tcp_proxy_t *self, size_t at, tcp_way_t way, uint64_t now)
+static bool move(tcp_proxy_t *self, size_t at, tcp_way_t way, uint64_t now)
 {
     tcp_link_t *link = self->links[at];
     tcp_orders_t *orders = &self->orders[way];
@@ -101,11 +97,9 @@ move(tcp_proxy_t *self, size_t at, tcp_way_t way, uint64_t now)
     bool by_reset = true;
 
     if (tcp_link_wants_read(link, way, orders)) {
-        fate =
-            tcp_link_read(link, way, orders, now, &self->counts.dropped[way]);
+        fate = tcp_link_read(link, way, orders, now, &self->counts.dropped[way]);
     }
-    if (fate == TCP_FATE_LIVES &&
-        tcp_link_writes_at(link, way, orders, now) <= now) {
+    if (fate == TCP_FATE_LIVES && tcp_link_writes_at(link, way, orders, now) <= now) {
         fate = tcp_link_write(link, way, orders, now, &self->counts.bytes[way]);
     }
     if (fate == TCP_FATE_LIVES) {
@@ -121,14 +115,12 @@ move(tcp_proxy_t *self, size_t at, tcp_way_t way, uint64_t now)
 }
 
 /* What goes on for a link that poll has something to say about. */
-static void
-serve_link(tcp_proxy_t *self, size_t at, uint64_t now)
+static void serve_link(tcp_proxy_t *self, size_t at, uint64_t now)
 {
     tcp_link_t *link = self->links[at];
 
-    if (!link->is_connected &&
-        tcp_link_write(link, TCP_WAY_IN, &self->orders[TCP_WAY_IN], now,
-                       &self->counts.bytes[TCP_WAY_IN]) == TCP_FATE_RESET) {
+    if (!link->is_connected && tcp_link_write(link, TCP_WAY_IN, &self->orders[TCP_WAY_IN], now,
+                                              &self->counts.bytes[TCP_WAY_IN]) == TCP_FATE_RESET) {
         drop_link(self, at, true);
         return;
     }
@@ -137,16 +129,11 @@ serve_link(tcp_proxy_t *self, size_t at, uint64_t now)
     }
 }
 
-static short
-events_of(const tcp_proxy_t *self,
-          const tcp_link_t *link,
-          tcp_way_t fd_of,
-          uint64_t now,
-          uint64_t *wake_ms)
+static short events_of(const tcp_proxy_t *self, const tcp_link_t *link, tcp_way_t fd_of,
+                       uint64_t now, uint64_t *wake_ms)
 {
     tcp_way_t written = fd_of == TCP_WAY_IN ? TCP_WAY_OUT : TCP_WAY_IN;
-    uint64_t at =
-        tcp_link_writes_at(link, written, &self->orders[written], now);
+    uint64_t at = tcp_link_writes_at(link, written, &self->orders[written], now);
     short events = 0;
 
     if (tcp_link_wants_read(link, fd_of, &self->orders[fd_of])) {
@@ -162,31 +149,26 @@ events_of(const tcp_proxy_t *self,
 
 /* Fills polls; a link has two in a row. A socket that nothing is wanted of is
  * left out, or its hang-up would be told without end. */
-static nfds_t
-fill_polls(tcp_proxy_t *self, uint64_t now, uint64_t *wake_ms)
+static nfds_t fill_polls(tcp_proxy_t *self, uint64_t now, uint64_t *wake_ms)
 {
     nfds_t n = 0;
 
     self->polls[n++] = (struct pollfd){.fd = self->wake, .events = POLLIN};
     for (size_t i = 0; i < self->n_doors; i++) {
-        self->polls[n++] =
-            (struct pollfd){.fd = self->doors[i].fd, .events = POLLIN};
+        self->polls[n++] = (struct pollfd){.fd = self->doors[i].fd, .events = POLLIN};
     }
     for (size_t i = 0; i < self->n_links; i++) {
         for (int way = 0; way < 2; way++) {
-            short events =
-                events_of(self, self->links[i], (tcp_way_t)way, now, wake_ms);
+            short events = events_of(self, self->links[i], (tcp_way_t)way, now, wake_ms);
 
-            self->polls[n++] = (struct pollfd){
-                .fd = events == 0 ? -1 : self->links[i]->fds[way],
-                .events = events};
+            self->polls[n++] = (struct pollfd){.fd = events == 0 ? -1 : self->links[i]->fds[way],
+                                               .events = events};
         }
     }
     return n;
 }
 
-static void
-carry_out(tcp_proxy_t *self)
+static void carry_out(tcp_proxy_t *self)
 {
     uint64_t count = 0;
 
@@ -201,8 +183,7 @@ carry_out(tcp_proxy_t *self)
 /* Everything that poll told, and what has become due. Another link is the first
  * each time, or one would use up the credit of a slow way. One that goes is
  * replaced by the last, which then waits for the next round. */
-static void
-serve(tcp_proxy_t *self, size_t n_doors, size_t n_links)
+static void serve(tcp_proxy_t *self, size_t n_doors, size_t n_links)
 {
     uint64_t now = now_ms();
 
@@ -220,8 +201,7 @@ serve(tcp_proxy_t *self, size_t n_doors, size_t n_links)
     }
 }
 
-static void *
-run(void *context)
+static void *run(void *context)
 {
     tcp_proxy_t *self = context;
 
@@ -247,8 +227,7 @@ run(void *context)
 
 /* ---- orders ---- */
 
-static void
-wake_up(tcp_proxy_t *self)
+static void wake_up(tcp_proxy_t *self)
 {
     const uint64_t one = 1;
 
@@ -256,8 +235,7 @@ wake_up(tcp_proxy_t *self)
 }
 
 /* Waits until the thread has seen everything; the lock is held. */
-static void
-await_orders(tcp_proxy_t *self)
+static void await_orders(tcp_proxy_t *self)
 {
     uint64_t mine = ++self->n_given;
 
@@ -267,8 +245,7 @@ await_orders(tcp_proxy_t *self)
     }
 }
 
-static int
-listen_on(const char *host, uint16_t *port)
+static int listen_on(const char *host, uint16_t *port)
 {
     struct sockaddr_in at = {.sin_family = AF_INET, .sin_port = htons(*port)};
     socklen_t size = sizeof at;
@@ -276,11 +253,9 @@ listen_on(const char *host, uint16_t *port)
 
     if (fd < 0 || inet_pton(AF_INET, host, &at.sin_addr) != 1 ||
         setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &(int){1}, sizeof(int)) != 0 ||
-        bind(fd, (const struct sockaddr *)&at, sizeof at) != 0 ||
-        listen(fd, BACKLOG) != 0 ||
+        bind(fd, (const struct sockaddr *)&at, sizeof at) != 0 || listen(fd, BACKLOG) != 0 ||
         getsockname(fd, (struct sockaddr *)&at, &size) != 0) {
-        (void)fprintf(stderr, "door on %s:%u: %s\n", host, *port,
-                      strerror(errno));
+        (void)fprintf(stderr, "door on %s:%u: %s\n", host, *port, strerror(errno));
         if (fd >= 0) {
             (void)close(fd);
         }
@@ -290,8 +265,7 @@ listen_on(const char *host, uint16_t *port)
     return fd;
 }
 
-tcp_proxy_t *
-tcp_proxy_new(const char *host)
+tcp_proxy_t *tcp_proxy_new(const char *host)
 {
     tcp_proxy_t *self = calloc(1, sizeof *self);
 
@@ -313,8 +287,7 @@ tcp_proxy_new(const char *host)
     return self;
 }
 
-static void
-close_doors(tcp_proxy_t *self)
+static void close_doors(tcp_proxy_t *self)
 {
     for (size_t i = 0; i < self->n_doors; i++) {
         if (self->doors[i].fd >= 0) {
@@ -324,8 +297,7 @@ close_doors(tcp_proxy_t *self)
     }
 }
 
-void
-tcp_proxy_destroy(tcp_proxy_t **self_p)
+void tcp_proxy_destroy(tcp_proxy_t **self_p)
 {
     tcp_proxy_t *self = *self_p;
 
@@ -348,18 +320,14 @@ tcp_proxy_destroy(tcp_proxy_t **self_p)
     *self_p = NULL;
 }
 
-uint16_t
-tcp_proxy_open_door(tcp_proxy_t *self,
-                    uint16_t port,
-                    const char *target_host,
-                    uint16_t target_port)
+uint16_t tcp_proxy_open_door(tcp_proxy_t *self, uint16_t port, const char *target_host,
+                             uint16_t target_port)
 {
     door_t door = {.port = port, .target = target_port};
 
     (void)snprintf(door.host, sizeof door.host, "%s", target_host);
     (void)pthread_mutex_lock(&self->lock);
-    door.fd =
-        self->n_doors == DOORS_MAX ? -1 : listen_on(self->host, &door.port);
+    door.fd = self->n_doors == DOORS_MAX ? -1 : listen_on(self->host, &door.port);
     if (door.fd >= 0) {
         self->doors[self->n_doors++] = door;
         await_orders(self);
@@ -368,8 +336,7 @@ tcp_proxy_open_door(tcp_proxy_t *self,
     return door.fd >= 0 ? door.port : 0;
 }
 
-void
-tcp_proxy_forget_doors(tcp_proxy_t *self)
+void tcp_proxy_forget_doors(tcp_proxy_t *self)
 {
     (void)pthread_mutex_lock(&self->lock);
     close_doors(self);
@@ -380,8 +347,7 @@ tcp_proxy_forget_doors(tcp_proxy_t *self)
 }
 
 /* With the lock held. */
-static bool
-set_accepts(tcp_proxy_t *self, bool accepts)
+static bool set_accepts(tcp_proxy_t *self, bool accepts)
 {
     bool done = true;
 
@@ -398,8 +364,7 @@ set_accepts(tcp_proxy_t *self, bool accepts)
     return done;
 }
 
-bool
-tcp_proxy_accept(tcp_proxy_t *self, bool accepts)
+bool tcp_proxy_accept(tcp_proxy_t *self, bool accepts)
 {
     bool done = false;
 
@@ -410,8 +375,7 @@ tcp_proxy_accept(tcp_proxy_t *self, bool accepts)
 }
 
 /* With the lock held. Who lost bytes cannot go on. */
-static void
-set_flow(tcp_proxy_t *self, tcp_way_t way, tcp_flow_t flow)
+static void set_flow(tcp_proxy_t *self, tcp_way_t way, tcp_flow_t flow)
 {
     bool was_dropping = self->orders[way].flow == TCP_FLOW_DROP;
 
@@ -423,8 +387,7 @@ set_flow(tcp_proxy_t *self, tcp_way_t way, tcp_flow_t flow)
     }
 }
 
-void
-tcp_proxy_set_flow(tcp_proxy_t *self, tcp_way_t way, tcp_flow_t flow)
+void tcp_proxy_set_flow(tcp_proxy_t *self, tcp_way_t way, tcp_flow_t flow)
 {
     (void)pthread_mutex_lock(&self->lock);
     set_flow(self, way, flow);
@@ -432,8 +395,7 @@ tcp_proxy_set_flow(tcp_proxy_t *self, tcp_way_t way, tcp_flow_t flow)
     (void)pthread_mutex_unlock(&self->lock);
 }
 
-void
-tcp_proxy_set_delay(tcp_proxy_t *self, tcp_way_t way, uint32_t delay_ms)
+void tcp_proxy_set_delay(tcp_proxy_t *self, tcp_way_t way, uint32_t delay_ms)
 {
     (void)pthread_mutex_lock(&self->lock);
     self->orders[way].delay_ms = delay_ms;
@@ -441,16 +403,14 @@ tcp_proxy_set_delay(tcp_proxy_t *self, tcp_way_t way, uint32_t delay_ms)
     (void)pthread_mutex_unlock(&self->lock);
 }
 
-static void
-set_rate(tcp_proxy_t *self, tcp_way_t way, uint64_t bytes_per_s)
+static void set_rate(tcp_proxy_t *self, tcp_way_t way, uint64_t bytes_per_s)
 {
     self->orders[way].bytes_per_s = bytes_per_s;
     self->orders[way].credit = 0;
     self->orders[way].credit_ms = now_ms();
 }
 
-void
-tcp_proxy_set_rate(tcp_proxy_t *self, tcp_way_t way, uint64_t bytes_per_s)
+void tcp_proxy_set_rate(tcp_proxy_t *self, tcp_way_t way, uint64_t bytes_per_s)
 {
     (void)pthread_mutex_lock(&self->lock);
     set_rate(self, way, bytes_per_s);
@@ -458,11 +418,7 @@ tcp_proxy_set_rate(tcp_proxy_t *self, tcp_way_t way, uint64_t bytes_per_s)
     (void)pthread_mutex_unlock(&self->lock);
 }
 
-void
-tcp_proxy_cut_after(tcp_proxy_t *self,
-                    tcp_way_t way,
-                    uint64_t n_bytes,
-                    bool by_reset)
+void tcp_proxy_cut_after(tcp_proxy_t *self, tcp_way_t way, uint64_t n_bytes, bool by_reset)
 {
     (void)pthread_mutex_lock(&self->lock);
     self->orders[way].cut_left = n_bytes == 0 ? 1 : n_bytes;
@@ -471,8 +427,7 @@ tcp_proxy_cut_after(tcp_proxy_t *self,
     (void)pthread_mutex_unlock(&self->lock);
 }
 
-void
-tcp_proxy_reset(tcp_proxy_t *self)
+void tcp_proxy_reset(tcp_proxy_t *self)
 {
     (void)pthread_mutex_lock(&self->lock);
     self->wants_reset = true;
@@ -480,8 +435,7 @@ tcp_proxy_reset(tcp_proxy_t *self)
     (void)pthread_mutex_unlock(&self->lock);
 }
 
-bool
-tcp_proxy_heal(tcp_proxy_t *self)
+bool tcp_proxy_heal(tcp_proxy_t *self)
 {
     bool done = false;
 
@@ -497,19 +451,15 @@ tcp_proxy_heal(tcp_proxy_t *self)
     return done;
 }
 
-void
-tcp_proxy_counts(tcp_proxy_t *self, tcp_counts_t *ret_counts)
+void tcp_proxy_counts(tcp_proxy_t *self, tcp_counts_t *ret_counts)
 {
     (void)pthread_mutex_lock(&self->lock);
     *ret_counts = self->counts;
     (void)pthread_mutex_unlock(&self->lock);
 }
 
-bool
-tcp_proxy_wait(tcp_proxy_t *self,
-               bool (*until)(const tcp_counts_t *counts, uint64_t number),
-               uint64_t number,
-               uint32_t timeout_ms)
+bool tcp_proxy_wait(tcp_proxy_t *self, bool (*until)(const tcp_counts_t *counts, uint64_t number),
+                    uint64_t number, uint32_t timeout_ms)
 {
     uint64_t end_ms = now_ms() + timeout_ms;
     bool is_true = false;

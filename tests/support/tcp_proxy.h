@@ -44,9 +44,7 @@ void tcp_proxy_destroy(tcp_proxy_t **self_p);
 
 /* Opens a door to target_host:target_port. port 0: a free one. The door's port;
  * 0: it cannot be opened, why is on stderr. */
-uint16_t tcp_proxy_open_door(tcp_proxy_t *self,
-                             uint16_t port,
-                             const char *target_host,
+uint16_t tcp_proxy_open_door(tcp_proxy_t *self, uint16_t port, const char *target_host,
                              uint16_t target_port);
 /* Closes all doors for good and resets what came by them. */
 void tcp_proxy_forget_doors(tcp_proxy_t *self);
@@ -61,10 +59,7 @@ void tcp_proxy_set_rate(tcp_proxy_t *self, tcp_way_t way, uint64_t bytes_per_s);
 /* Lets n_bytes more pass that way, all connections counted together, and then
  * cuts the connection that carried the last of them, be that in the middle of a
  * frame: by RST, or by FIN both ways. Once. */
-void tcp_proxy_cut_after(tcp_proxy_t *self,
-                         tcp_way_t way,
-                         uint64_t n_bytes,
-                         bool by_reset);
+void tcp_proxy_cut_after(tcp_proxy_t *self, tcp_way_t way, uint64_t n_bytes, bool by_reset);
 /* Resets every connection; new ones may come. */
 void tcp_proxy_reset(tcp_proxy_t *self);
 /* As it was made: everything passes, at once; what was cut stays cut. */
@@ -72,8 +67,6 @@ bool tcp_proxy_heal(tcp_proxy_t *self);
 
 void tcp_proxy_counts(tcp_proxy_t *self, tcp_counts_t *ret_counts);
 /* Waits until `until` says true of the counts. false: not within timeout_ms. */
-bool tcp_proxy_wait(tcp_proxy_t *self,
-                    bool (*until)(const tcp_counts_t *counts, uint64_t number),
-                    uint64_t number,
-                    uint32_t timeout_ms);
+bool tcp_proxy_wait(tcp_proxy_t *self, bool (*until)(const tcp_counts_t *counts, uint64_t number),
+                    uint64_t number, uint32_t timeout_ms);
 #endif

@@ -15,8 +15,7 @@ typedef struct temp_dir {
 } temp_dir_t;
 
 /* Under $TMPDIR, else /tmp. false: could not be made. */
-static inline bool
-temp_dir_make(temp_dir_t *self)
+static inline bool temp_dir_make(temp_dir_t *self)
 {
     const char *base = getenv("TMPDIR");
 
@@ -25,11 +24,8 @@ temp_dir_make(temp_dir_t *self)
     return mkdtemp(self->path) != NULL;
 }
 
-static inline int
-temp_dir_remove_one(const char *path,
-                    const struct stat *status,
-                    int type,
-                    struct FTW *place)
+static inline int temp_dir_remove_one(const char *path, const struct stat *status, int type,
+                                      struct FTW *place)
 {
     (void)status;
     (void)type;
@@ -38,8 +34,7 @@ temp_dir_remove_one(const char *path,
 }
 
 /* Removes it; a temp_dir that was not made is ignored. */
-static inline void
-temp_dir_drop(temp_dir_t *self)
+static inline void temp_dir_drop(temp_dir_t *self)
 {
     if (self->path[0] != '\0') {
         (void)nftw(self->path, temp_dir_remove_one, 16, FTW_DEPTH | FTW_PHYS);

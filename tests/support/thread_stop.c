@@ -8,8 +8,7 @@
 
 #define NAP_NS 50000000L
 
-static double
-now_s(void)
+static double now_s(void)
 {
     struct timespec now = {0};
 
@@ -17,8 +16,7 @@ now_s(void)
     return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
 }
 
-int
-main(int argc, char **argv)
+int main(int argc, char **argv)
 {
     const struct timespec nap = {.tv_nsec = NAP_NS};
     pid_t tid = argc == 3 ? (pid_t)strtol(argv[1], NULL, 10) : 0;

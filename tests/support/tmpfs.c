@@ -13,19 +13,16 @@
 
 #define FILLER "filler"
 
-bool
-tmpfs_enter(void)
+bool tmpfs_enter(void)
 {
-    if (unshare(CLONE_NEWNS) != 0 ||
-        mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) != 0) {
+    if (unshare(CLONE_NEWNS) != 0 || mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) != 0) {
         perror("a mount namespace of our own");
         return false;
     }
     return true;
 }
 
-bool
-tmpfs_mount(const char *path, uint64_t bytes)
+bool tmpfs_mount(const char *path, uint64_t bytes)
 {
     char options[64];
 
@@ -37,14 +34,12 @@ tmpfs_mount(const char *path, uint64_t bytes)
     return true;
 }
 
-void
-tmpfs_unmount(const char *path)
+void tmpfs_unmount(const char *path)
 {
     (void)umount2(path, MNT_DETACH);
 }
 
-bool
-tmpfs_can(void)
+bool tmpfs_can(void)
 {
     int status = 0;
     pid_t pid = -1;
@@ -57,8 +52,7 @@ tmpfs_can(void)
     return pid > 0 && waitpid(pid, &status, 0) == pid && status == 0;
 }
 
-bool
-tmpfs_fill(const char *path)
+bool tmpfs_fill(const char *path)
 {
     static const char zeros[4096];
     char file[PATH_MAX];
@@ -76,8 +70,7 @@ tmpfs_fill(const char *path)
     return true;
 }
 
-bool
-tmpfs_empty(const char *path)
+bool tmpfs_empty(const char *path)
 {
     char file[PATH_MAX];
 

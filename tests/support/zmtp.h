@@ -28,8 +28,7 @@
 
 /* A connection to "tcp://127.0.0.1:PORT"; -1 when there is none. receive_bytes
  * > 0 sets the size of the receive buffer. */
-static inline int
-zmtp_dial(const char *endpoint, int receive_bytes)
+static inline int zmtp_dial(const char *endpoint, int receive_bytes)
 {
     const char *colon = strrchr(endpoint, ':');
     const struct timeval limit = {.tv_sec = 10};
@@ -45,8 +44,7 @@ zmtp_dial(const char *endpoint, int receive_bytes)
     (void)setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof limit);
     (void)setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &(int){1}, sizeof(int));
     if (receive_bytes > 0) {
-        (void)setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &receive_bytes,
-                         sizeof receive_bytes);
+        (void)setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &receive_bytes, sizeof receive_bytes);
     }
     if (connect(fd, (const struct sockaddr *)&to, sizeof to) != 0) {
         (void)close(fd);
@@ -55,8 +53,7 @@ zmtp_dial(const char *endpoint, int receive_bytes)
     return fd;
 }
 
-static inline bool
-zmtp_write(int fd, const void *data, size_t size)
+static inline bool zmtp_write(int fd, const void *data, size_t size)
 {
     const char *at = data;
 
@@ -72,8 +69,7 @@ zmtp_write(int fd, const void *data, size_t size)
     return true;
 }
 
-static inline bool
-zmtp_read(int fd, void *ret, size_t size)
+static inline bool zmtp_read(int fd, void *ret, size_t size)
 {
     char *at = ret;
 
@@ -90,8 +86,7 @@ zmtp_read(int fd, void *ret, size_t size)
 }
 
 /* The head of a frame; size may be a lie. */
-static inline bool
-zmtp_write_head(int fd, uint8_t flags, uint64_t size)
+static inline bool zmtp_write_head(int fd, uint8_t flags, uint64_t size)
 {
     uint8_t head[9] = {(uint8_t)(flags | ZMTP_LONG)};
 
@@ -101,15 +96,13 @@ zmtp_write_head(int fd, uint8_t flags, uint64_t size)
     return zmtp_write(fd, head, sizeof head);
 }
 
-static inline bool
-zmtp_send(int fd, uint8_t flags, const void *data, size_t size)
+static inline bool zmtp_send(int fd, uint8_t flags, const void *data, size_t size)
 {
     return zmtp_write_head(fd, flags, size) && zmtp_write(fd, data, size);
 }
 
 /* The next frame that is no command, cut to fit and ended with '\0'. */
-static inline bool
-zmtp_receive(int fd, char *ret, size_t capacity, size_t *ret_size)
+static inline bool zmtp_receive(int fd, char *ret, size_t capacity, size_t *ret_size)
 {
     for (;;) {
         uint8_t flags = 0;
@@ -153,8 +146,7 @@ zmtp_receive(int fd, char *ret, size_t capacity, size_t *ret_size)
 }
 
 /* Greeting and READY of a DEALER. identity NULL: none. */
-static inline bool
-zmtp_shake(int fd, const char *identity)
+static inline bool zmtp_shake(int fd, const char *identity)
 {
     uint8_t greeting[ZMTP_GREETING_SIZE] = {0xFF};
     uint8_t theirs[ZMTP_GREETING_SIZE];
@@ -174,8 +166,7 @@ zmtp_shake(int fd, const char *identity)
         length += 13 + n;
     }
     ready[1] = (uint8_t)(length - 2);
-    if (!zmtp_write(fd, greeting, sizeof greeting) ||
-        !zmtp_read(fd, theirs, sizeof theirs) ||
+    if (!zmtp_write(fd, greeting, sizeof greeting) || !zmtp_read(fd, theirs, sizeof theirs) ||
         !zmtp_write(fd, ready, length) || !zmtp_read(fd, head, 2)) {
         return false;
     }
@@ -188,8 +179,7 @@ zmtp_shake(int fd, const char *identity)
 }
 
 /* Dials and shakes hands; -1 when it does not come about. */
-static inline int
-zmtp_connect(const char *endpoint)
+static inline int zmtp_connect(const char *endpoint)
 {
     int fd = zmtp_dial(endpoint, 0);
 
@@ -201,12 +191,10 @@ zmtp_connect(const char *endpoint)
 }
 
 /* One request, one answer. */
-static inline bool
-zmtp_ask(int fd, const char *request, char *ret, size_t capacity)
+static inline bool zmtp_ask(int fd, const char *request, char *ret, size_t capacity)
 {
     size_t size = 0;
 
-    return zmtp_send(fd, 0, request, strlen(request)) &&
-           zmtp_receive(fd, ret, capacity, &size);
+    return zmtp_send(fd, 0, request, strlen(request)) && zmtp_receive(fd, ret, capacity, &size);
 }
 #endif

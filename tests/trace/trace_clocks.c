@@ -152,29 +152,28 @@ Test(trace_clocks, lost_worker_lets_the_others_go)
     mark(w, 14, 1, 1, 1);
     becomes(w, 900, 2, PS_WORKER_LOST);
     push(w, 910, 2, 2, 0, 0, 60);
-    EXPECT_STORY(w,
-                 "[ 10] worker 2 at 0 pushes 50 to row 0, seq 1\n"
-                 "    push_logged session=3 seq=1 lsn=2 worker=2 clock=0\n"
-                 "    worker 2 gets ACK of seq 1\n"
-                 "[ 11] worker 0 at 0 pushes 1 to row 0, seq 1\n"
-                 "    push_logged session=1 seq=1 lsn=3 worker=0 clock=0\n"
-                 "    worker 0 gets ACK of seq 1\n"
-                 "[ 12] worker 0 ticks to 1, seq 2\n"
-                 "    clock_marked job=3 worker=0 member=0 clock=1\n"
-                 "    worker 0 gets ACK of seq 2\n"
-                 "[ 13] worker 0 at 1 pulls row 0\n"
-                 "    request_held session=1 worker=0 clock=1 "
-                 "waits_for_worker=1 at_clock=0\n"
-                 "[ 14] worker 1 ticks to 1, seq 1\n"
-                 "    clock_marked job=3 worker=1 member=0 clock=1\n"
-                 "    worker 1 gets ACK of seq 1\n"
-                 "[900] worker 2 is lost\n"
-                 "    clock_closed job=3 clock=1 pushes=2\n"
-                 "    worker 0 gets VALUES 51\n"
-                 "    pull_served session=1 worker=0 clock=1 rows=1\n"
-                 "[910] worker 2 at 0 pushes 60 to row 0, seq 2\n"
-                 "    push_refused session=3 seq=2 status=WORKER_LOST\n"
-                 "    worker 2 gets REFUSED WORKER_LOST: worker 2 is lost\n");
+    EXPECT_STORY(w, "[ 10] worker 2 at 0 pushes 50 to row 0, seq 1\n"
+                    "    push_logged session=3 seq=1 lsn=2 worker=2 clock=0\n"
+                    "    worker 2 gets ACK of seq 1\n"
+                    "[ 11] worker 0 at 0 pushes 1 to row 0, seq 1\n"
+                    "    push_logged session=1 seq=1 lsn=3 worker=0 clock=0\n"
+                    "    worker 0 gets ACK of seq 1\n"
+                    "[ 12] worker 0 ticks to 1, seq 2\n"
+                    "    clock_marked job=3 worker=0 member=0 clock=1\n"
+                    "    worker 0 gets ACK of seq 2\n"
+                    "[ 13] worker 0 at 1 pulls row 0\n"
+                    "    request_held session=1 worker=0 clock=1 "
+                    "waits_for_worker=1 at_clock=0\n"
+                    "[ 14] worker 1 ticks to 1, seq 1\n"
+                    "    clock_marked job=3 worker=1 member=0 clock=1\n"
+                    "    worker 1 gets ACK of seq 1\n"
+                    "[900] worker 2 is lost\n"
+                    "    clock_closed job=3 clock=1 pushes=2\n"
+                    "    worker 0 gets VALUES 51\n"
+                    "    pull_served session=1 worker=0 clock=1 rows=1\n"
+                    "[910] worker 2 at 0 pushes 60 to row 0, seq 2\n"
+                    "    push_refused session=3 seq=2 status=WORKER_LOST\n"
+                    "    worker 2 gets REFUSED WORKER_LOST: worker 2 is lost\n");
 }
 
 Test(trace_clocks, finished_worker_holds_nobody)
@@ -246,8 +245,7 @@ Test(trace_clocks, rank_that_comes_again_is_behind_what_is_closed)
     becomes(w, 500, 0, PS_WORKER_LOST);
     w->workers[0].joins++;
     becomes(w, 600, 0, PS_WORKER_JOINING);
-    cr_assert_eq(ps_shard_clocks(w->shard, TRACE_JOB, &clocks, &n, NULL),
-                 PSD_OK);
+    cr_assert_eq(ps_shard_clocks(w->shard, TRACE_JOB, &clocks, &n, NULL), PSD_OK);
     cr_assert_eq(n, 1);
     cr_assert_eq(clocks[0].max, 2);
     ps_free(clocks);

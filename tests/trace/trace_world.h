@@ -32,8 +32,7 @@ typedef struct world {
     char text[16384];
 } world_t;
 
-static inline void
-world_done(world_t *self)
+static inline void world_done(world_t *self)
 {
     ps_outbox_done(&self->outbox);
     ps_shard_destroy(&self->shard);
@@ -52,8 +51,7 @@ static inline void PSD_PRINTF(2, 3) tell(world_t *self, const char *format, ...)
 
 /* The note as the log has it, but for the only table and partition there are.
  */
-static inline void
-tell_note(world_t *self, const ps_note_t *note)
+static inline void tell_note(world_t *self, const ps_note_t *note)
 {
     static const char always[] = " table=1 partition=0";
     char text[256];
@@ -67,14 +65,12 @@ tell_note(world_t *self, const ps_note_t *note)
     tell(self, "    %s\n", text);
 }
 
-static inline void
-tell_answer(world_t *self, const ps_effect_t *effect)
+static inline void tell_answer(world_t *self, const ps_effect_t *effect)
 {
     const ps_message_t *message = &effect->message;
     uint64_t worker = effect->to - 1;
 
-    tell(self, "    worker %" PRIu64 " gets %s", worker,
-         ps_kind_name(message->kind));
+    tell(self, "    worker %" PRIu64 " gets %s", worker, ps_kind_name(message->kind));
     switch ((int)message->kind) {
     case PS_KIND_ACK:
         tell(self, " of seq %" PRIu64, message->ack.seq);
@@ -83,8 +79,7 @@ tell_answer(world_t *self, const ps_effect_t *effect)
         tell(self, " %" PRId64, ps_load_i64(effect->payload->spans[0].data));
         break;
     case PS_KIND_REFUSED:
-        tell(self, " %s: %s",
-             psd_status_name((psd_status_t)message->refused.status),
+        tell(self, " %s: %s", psd_status_name((psd_status_t)message->refused.status),
              message->refused.text);
         break;
     case PS_KIND_PARKED:
@@ -97,13 +92,11 @@ tell_answer(world_t *self, const ps_effect_t *effect)
 }
 
 /* Performs one event and tells what came of it. */
-static inline void
-happen(world_t *self, ps_event_t *event)
+static inline void happen(world_t *self, ps_event_t *event)
 {
     ps_outbox_clear(&self->outbox);
     event->now_ms = self->now_ms;
-    cr_assert_eq(ps_shard_step(self->shard, event, &self->outbox, NULL),
-                 PSD_OK);
+    cr_assert_eq(ps_shard_step(self->shard, event, &self->outbox, NULL), PSD_OK);
     for (size_t i = 0; i < self->outbox.n_effects; i++) {
         const ps_effect_t *effect = &self->outbox.effects[i];
 
@@ -115,11 +108,8 @@ happen(world_t *self, ps_event_t *event)
     }
 }
 
-static inline void
-message_from(world_t *self,
-             uint32_t worker,
-             const ps_message_t *message,
-             ps_payload_t *payload)
+static inline void message_from(world_t *self, uint32_t worker, const ps_message_t *message,
+                                ps_payload_t *payload)
 {
     happen(self, &(ps_event_t){.kind = PS_EVENT_MESSAGE,
                                .conn = worker + 1,
@@ -127,15 +117,13 @@ message_from(world_t *self,
                                .payload = payload});
 }
 
-static inline void
-job_changes(world_t *self)
+static inline void job_changes(world_t *self)
 {
     self->job.version++;
     happen(self, &(ps_event_t){.kind = PS_EVENT_JOB, .job = &self->job});
 }
 
-static inline void
-table_changes(world_t *self)
+static inline void table_changes(world_t *self)
 {
     happen(self, &(ps_event_t){.kind = PS_EVENT_TABLE,
                                .table = 1,
@@ -144,21 +132,17 @@ table_changes(world_t *self)
                                .n_routes = 1});
 }
 
-static inline void
-hello(world_t *self, uint32_t worker)
+static inline void hello(world_t *self, uint32_t worker)
 {
-    ps_message_t message = {.kind = PS_KIND_HELLO,
-                            .hello = {.version_min = 1,
-                                      .version_max = 1,
-                                      .incarnation = 77,
-                                      .session = worker + 1}};
+    ps_message_t message = {
+        .kind = PS_KIND_HELLO,
+        .hello = {.version_min = 1, .version_max = 1, .incarnation = 77, .session = worker + 1}};
 
     message.hello.client.bytes[0] = (uint8_t)(worker + 1);
     message_from(self, worker, &message, NULL);
 }
 
-static inline void
-world_open(world_t *self, uint32_t n_workers, int32_t max_delay)
+static inline void world_open(world_t *self, uint32_t n_workers, int32_t max_delay)
 {
     ps_shard_args_t args = {.incarnation = 77,
                             .credit_requests = 8,
@@ -185,10 +169,8 @@ world_open(world_t *self, uint32_t n_workers, int32_t max_delay)
                            .workers = self->workers,
                            .n_workers = n_workers};
     for (uint32_t i = 0; i < n_workers; i++) {
-        self->workers[i] = (ps_worker_t){.worker = i,
-                                         .state = PS_WORKER_RUNNING,
-                                         .n_members = 1,
-                                         .joins = 1};
+        self->workers[i] =
+            (ps_worker_t){.worker = i, .state = PS_WORKER_RUNNING, .n_members = 1, .joins = 1};
     }
     job_changes(self);
     for (uint32_t i = 0; i < n_workers; i++) {
@@ -203,13 +185,11 @@ world_open(world_t *self, uint32_t n_workers, int32_t max_delay)
     world_open(name, n_workers, max_delay)
 
 /* Where a request goes and who sends it; PUSH, PULL and MARK name it alike. */
-#define FROM(with_request, with_clock)                                   \
-    .request = (with_request), .table = 1, .epoch = 5, .job = TRACE_JOB, \
-    .worker = worker, .joins = self->workers[worker].joins,              \
-    .clock = (with_clock)
+#define FROM(with_request, with_clock)                                                     \
+    .request = (with_request), .table = 1, .epoch = 5, .job = TRACE_JOB, .worker = worker, \
+    .joins = self->workers[worker].joins, .clock = (with_clock)
 
-static inline ps_slice_t
-row_slice(uint64_t row, uint64_t n_values)
+static inline ps_slice_t row_slice(uint64_t row, uint64_t n_values)
 {
     return (ps_slice_t){.rows = PS_ROWS_RANGE,
                         .type = PS_TYPE_I64,
@@ -220,89 +200,63 @@ row_slice(uint64_t row, uint64_t n_values)
 }
 
 /* `clock` counts finished clocks, as on the wire. */
-static inline void
-push(world_t *self,
-     uint64_t at_ms,
-     uint32_t worker,
-     uint64_t seq,
-     uint64_t clock,
-     uint64_t row,
-     int64_t delta)
+static inline void push(world_t *self, uint64_t at_ms, uint32_t worker, uint64_t seq,
+                        uint64_t clock, uint64_t row, int64_t delta)
 {
-    ps_message_t message = {.kind = PS_KIND_PUSH,
-                            .push = {FROM(100 + seq, clock), .seq = seq}};
+    ps_message_t message = {.kind = PS_KIND_PUSH, .push = {FROM(100 + seq, clock), .seq = seq}};
     ps_slice_t slice = row_slice(row, 1);
     PSD_AUTO(ps_payload_destroy)
-    ps_payload_t *payload =
-        ps_payload_copy((ps_bytes_t){0}, (ps_bytes_t){0},
-                        (ps_bytes_t){(const uint8_t *)&delta, sizeof delta});
+    ps_payload_t *payload = ps_payload_copy((ps_bytes_t){0}, (ps_bytes_t){0},
+                                            (ps_bytes_t){(const uint8_t *)&delta, sizeof delta});
 
     cr_assert_not_null(payload);
     self->now_ms = at_ms;
     ps_message_set_slice(&message, &slice);
     tell(self,
-         "[%3" PRIu64 "] worker %" PRIu32 " at %" PRIu64 " pushes %" PRId64
-         " to row %" PRIu64 ", seq %" PRIu64 "\n",
+         "[%3" PRIu64 "] worker %" PRIu32 " at %" PRIu64 " pushes %" PRId64 " to row %" PRIu64
+         ", seq %" PRIu64 "\n",
          at_ms, worker, clock, delta, row, seq);
     message_from(self, worker, &message, payload);
 }
 
-static inline void
-mark(world_t *self,
-     uint64_t at_ms,
-     uint32_t worker,
-     uint64_t seq,
-     uint64_t clock)
+static inline void mark(world_t *self, uint64_t at_ms, uint32_t worker, uint64_t seq,
+                        uint64_t clock)
 {
-    ps_message_t message = {
-        .kind = PS_KIND_MARK,
-        .mark = {FROM(100 + seq, clock), .seq = seq, .timeout_ms = 500}};
+    ps_message_t message = {.kind = PS_KIND_MARK,
+                            .mark = {FROM(100 + seq, clock), .seq = seq, .timeout_ms = 500}};
 
     self->now_ms = at_ms;
-    tell(self,
-         "[%3" PRIu64 "] worker %" PRIu32 " ticks to %" PRIu64 ", seq %" PRIu64
-         "\n",
-         at_ms, worker, clock, seq);
+    tell(self, "[%3" PRIu64 "] worker %" PRIu32 " ticks to %" PRIu64 ", seq %" PRIu64 "\n", at_ms,
+         worker, clock, seq);
     message_from(self, worker, &message, NULL);
 }
 
-static inline void
-pull(world_t *self,
-     uint64_t at_ms,
-     uint32_t worker,
-     uint64_t after,
-     uint64_t clock,
-     uint64_t row)
+static inline void pull(world_t *self, uint64_t at_ms, uint32_t worker, uint64_t after,
+                        uint64_t clock, uint64_t row)
 {
-    ps_message_t message = {
-        .kind = PS_KIND_PULL,
-        .pull = {FROM(200 + at_ms, clock), .after = after, .timeout_ms = 500}};
+    ps_message_t message = {.kind = PS_KIND_PULL,
+                            .pull = {FROM(200 + at_ms, clock), .after = after, .timeout_ms = 500}};
     ps_slice_t slice = row_slice(row, 0);
 
     self->now_ms = at_ms;
     ps_message_set_slice(&message, &slice);
-    tell(self,
-         "[%3" PRIu64 "] worker %" PRIu32 " at %" PRIu64 " pulls row %" PRIu64
-         "\n",
-         at_ms, worker, clock, row);
+    tell(self, "[%3" PRIu64 "] worker %" PRIu32 " at %" PRIu64 " pulls row %" PRIu64 "\n", at_ms,
+         worker, clock, row);
     message_from(self, worker, &message, NULL);
 }
 
-static inline void
-probe(world_t *self, uint64_t at_ms, uint32_t worker, uint64_t seq)
+static inline void probe(world_t *self, uint64_t at_ms, uint32_t worker, uint64_t seq)
 {
-    ps_message_t message = {
-        .kind = PS_KIND_PROBE,
-        .probe = {.request = 100 + seq, .table = 1, .epoch = 5, .seq = seq}};
+    ps_message_t message = {.kind = PS_KIND_PROBE,
+                            .probe = {.request = 100 + seq, .table = 1, .epoch = 5, .seq = seq}};
 
     self->now_ms = at_ms;
-    tell(self, "[%3" PRIu64 "] worker %" PRIu32 " asks about seq %" PRIu64 "\n",
-         at_ms, worker, seq);
+    tell(self, "[%3" PRIu64 "] worker %" PRIu32 " asks about seq %" PRIu64 "\n", at_ms, worker,
+         seq);
     message_from(self, worker, &message, NULL);
 }
 
-static inline void
-becomes(world_t *self, uint64_t at_ms, uint32_t worker, ps_worker_state_t state)
+static inline void becomes(world_t *self, uint64_t at_ms, uint32_t worker, ps_worker_state_t state)
 {
     self->now_ms = at_ms;
     self->workers[worker].state = state;
@@ -311,8 +265,7 @@ becomes(world_t *self, uint64_t at_ms, uint32_t worker, ps_worker_state_t state)
     job_changes(self);
 }
 
-static inline void
-tick(world_t *self, uint64_t at_ms)
+static inline void tick(world_t *self, uint64_t at_ms)
 {
     self->now_ms = at_ms;
     tell(self, "[%3" PRIu64 "] time passes\n", at_ms);

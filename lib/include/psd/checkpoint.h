@@ -34,12 +34,9 @@ typedef struct psd_checkpoint psd_checkpoint_t;
  * Errors: PSD_BUSY another one is under way; PSD_INVALID name, or the job does
  * not run; PSD_CHECKPOINT_EXISTS; PSD_NO_JOB; PSD_NO_TABLE there is none.
  */
-PSD_EXPORT PSD_MUST_CHECK psd_status_t
-psd_checkpoint_start(psd_client_t *client,
-                     const char *name,
-                     const char *job,
-                     uint64_t *ret_number,
-                     psd_error_t *err);
+PSD_EXPORT PSD_MUST_CHECK psd_status_t psd_checkpoint_start(psd_client_t *client, const char *name,
+                                                            const char *job, uint64_t *ret_number,
+                                                            psd_error_t *err);
 /*
  * Waits until that checkpoint is whole; at 0 ms it looks once. One of a job is
  * written when all of its workers have finished a certain clock: a worker of
@@ -49,18 +46,14 @@ psd_checkpoint_start(psd_client_t *client,
  * has ended, PSD_IO; PSD_INVALID no such one: given up, or psd was started
  * again.
  */
-PSD_EXPORT PSD_MUST_CHECK psd_status_t psd_checkpoint_wait(psd_client_t *client,
-                                                           uint64_t number,
-                                                           uint32_t timeout_ms,
-                                                           psd_error_t *err);
+PSD_EXPORT PSD_MUST_CHECK psd_status_t psd_checkpoint_wait(psd_client_t *client, uint64_t number,
+                                                           uint32_t timeout_ms, psd_error_t *err);
 /* The whole checkpoint of that name, else the newest whole one of that series;
  * NULL: of all the one that was begun last. Errors: PSD_NO_CHECKPOINT;
  * PSD_DAMAGED. */
-PSD_EXPORT PSD_MUST_CHECK psd_status_t
-psd_checkpoint_newest(psd_client_t *client,
-                      const char *name,
-                      psd_checkpoint_t **ret_checkpoint,
-                      psd_error_t *err);
+PSD_EXPORT PSD_MUST_CHECK psd_status_t psd_checkpoint_newest(psd_client_t *client, const char *name,
+                                                             psd_checkpoint_t **ret_checkpoint,
+                                                             psd_error_t *err);
 PSD_EXPORT void psd_checkpoint_destroy(psd_checkpoint_t **self_p);
 /* Its own name; its job's, "" when it is of none. Both live as long as it. */
 PSD_EXPORT const char *psd_checkpoint_name(const psd_checkpoint_t *self);
@@ -70,8 +63,7 @@ PSD_EXPORT uint64_t psd_checkpoint_clock(const psd_checkpoint_t *self);
 PSD_EXPORT uint64_t psd_checkpoint_unix_ms(const psd_checkpoint_t *self);
 /* Removes it and its files. Errors: PSD_NO_CHECKPOINT; PSD_BUSY it is being
  * worked on; PSD_DENIED another one was made since it and needs its rows. */
-PSD_EXPORT PSD_MUST_CHECK psd_status_t psd_checkpoint_drop(psd_client_t *client,
-                                                           const char *name,
+PSD_EXPORT PSD_MUST_CHECK psd_status_t psd_checkpoint_drop(psd_client_t *client, const char *name,
                                                            psd_error_t *err);
 /*
  * Takes a job back to a checkpoint of it: reads every byte of the checkpoint,
@@ -91,14 +83,10 @@ PSD_EXPORT PSD_MUST_CHECK psd_status_t psd_checkpoint_drop(psd_client_t *client,
  * PSD_DAMAGED; PSD_DEADLINE, naming what it waits for; PSD_BUSY another
  * checkpoint or restore is under way; PSD_INVALID.
  */
-PSD_EXPORT PSD_MUST_CHECK psd_status_t
-psd_checkpoint_resume(psd_client_t *client,
-                      const char *name,
-                      const char *job,
-                      uint32_t n_workers,
-                      uint64_t n_epochs,
-                      uint32_t timeout_ms,
-                      psd_error_t *err);
+PSD_EXPORT PSD_MUST_CHECK psd_status_t psd_checkpoint_resume(psd_client_t *client, const char *name,
+                                                             const char *job, uint32_t n_workers,
+                                                             uint64_t n_epochs, uint32_t timeout_ms,
+                                                             psd_error_t *err);
 
 #ifdef __cplusplus
 }

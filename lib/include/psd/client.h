@@ -32,14 +32,12 @@ PSD_EXPORT psd_options_t *psd_options_new(void);
 PSD_EXPORT void psd_options_destroy(psd_options_t **self_p);
 /* Deadline of every call that names none. Not set: $PSD_TIMEOUT_MS, 1 ..
  * 86400000, else 10000. */
-PSD_EXPORT void psd_options_set_timeout_ms(psd_options_t *self,
-                                           uint32_t timeout_ms);
+PSD_EXPORT void psd_options_set_timeout_ms(psd_options_t *self, uint32_t timeout_ms);
 /* Which transport to use to shards: "auto" (a lane through shared memory if the
  * node is on this host and takes us, else ipc if connecting to its socket
  * succeeds now, else tcp), "lane", "ipc", "tcp"; the last three and nothing
  * else. Not set: $PSD_TRANSPORT, else "auto". PSD_INVALID for another word. */
-PSD_EXPORT psd_status_t psd_options_set_transport(psd_options_t *self,
-                                                  const char *transport,
+PSD_EXPORT psd_status_t psd_options_set_transport(psd_options_t *self, const char *transport,
                                                   psd_error_t *err);
 /* For how long a call that waits looks for answers before it sleeps, in
  * microseconds, 0 .. 10000; not at all when that does not pay or others need
@@ -47,8 +45,7 @@ PSD_EXPORT psd_status_t psd_options_set_transport(psd_options_t *self,
  * as long while answers come that regularly, and over a lane up to 1000 more
  * while the shard has large values of ours to work on. 0: never. Not set:
  * $PSD_SPIN_US, else 50. PSD_INVALID. */
-PSD_EXPORT psd_status_t psd_options_set_spin_us(psd_options_t *self,
-                                                uint32_t spin_us,
+PSD_EXPORT psd_status_t psd_options_set_spin_us(psd_options_t *self, uint32_t spin_us,
                                                 psd_error_t *err);
 /* What psd_connect does when the connection is refused: true: it tries again
  * until its timeout; false: it ends at once. Not set: $PSD_WAIT, 1 or 0, else
@@ -66,9 +63,7 @@ PSD_EXPORT void psd_options_set_wait(psd_options_t *self, bool wait);
  * waits, and must not use the client; `what` lives as long as the call. Not
  * set: nobody is told. */
 typedef void psd_on_wait_t(void *user, const char *what);
-PSD_EXPORT void psd_options_set_on_wait(psd_options_t *self,
-                                        psd_on_wait_t *on_wait,
-                                        void *user);
+PSD_EXPORT void psd_options_set_on_wait(psd_options_t *self, psd_on_wait_t *on_wait, void *user);
 
 /*
  * Connects and waits for the cluster's WELCOME.
@@ -87,8 +82,7 @@ PSD_EXPORT void psd_options_set_on_wait(psd_options_t *self,
  */
 PSD_EXPORT PSD_MUST_CHECK psd_status_t psd_connect(const char *endpoint,
                                                    const psd_options_t *options,
-                                                   psd_client_t **ret_client,
-                                                   psd_error_t *err);
+                                                   psd_client_t **ret_client, psd_error_t *err);
 /* Closes at once: what was not acknowledged may or may not be applied
  * (psd_flush first to know). Tables made from it must not be used again, only
  * closed. Takes NULL. */
@@ -100,9 +94,7 @@ PSD_EXPORT psd_call_t *psd_call_new(void);
 PSD_EXPORT void psd_call_destroy(psd_call_t **self_p);
 PSD_EXPORT void psd_call_set_timeout_ms(psd_call_t *self, uint32_t timeout_ms);
 /* "memory", "replica", "disk", or "default" (the table's). PSD_INVALID. */
-PSD_EXPORT psd_status_t psd_call_set_ack(psd_call_t *self,
-                                         const char *level,
-                                         psd_error_t *err);
+PSD_EXPORT psd_status_t psd_call_set_ack(psd_call_t *self, const char *level, psd_error_t *err);
 /* Greater goes first among calls that wait for credits of one partition;
  * default 0. No call passes the end of a clock. */
 PSD_EXPORT void psd_call_set_priority(psd_call_t *self, int32_t priority);
@@ -143,9 +135,7 @@ PSD_EXPORT void psd_call_set_ends_clock(psd_call_t *self, bool ends);
  * pushpulls.
  * Errors: PSD_INVALID, naming the word and what is allowed.
  */
-PSD_EXPORT psd_status_t psd_call_set_filter(psd_call_t *self,
-                                            const char *filter,
-                                            psd_error_t *err);
+PSD_EXPORT psd_status_t psd_call_set_filter(psd_call_t *self, const char *filter, psd_error_t *err);
 
 /*
  * Waits until the ticket has ended and gives its result. A ticket can be waited
@@ -155,25 +145,19 @@ PSD_EXPORT psd_status_t psd_call_set_filter(psd_call_t *self,
  * when timeout_ms passed first, naming who is waited for: the ticket goes on
  * and can be waited for again.
  */
-PSD_EXPORT PSD_MUST_CHECK psd_status_t psd_wait(psd_client_t *client,
-                                                psd_ticket_t ticket,
-                                                uint32_t timeout_ms,
-                                                psd_error_t *err);
+PSD_EXPORT PSD_MUST_CHECK psd_status_t psd_wait(psd_client_t *client, psd_ticket_t ticket,
+                                                uint32_t timeout_ms, psd_error_t *err);
 /* Waits for every ticket of this client; the first failure is returned, all are
  * used up unless it is PSD_DEADLINE. */
-PSD_EXPORT PSD_MUST_CHECK psd_status_t psd_wait_all(psd_client_t *client,
-                                                    uint32_t timeout_ms,
+PSD_EXPORT PSD_MUST_CHECK psd_status_t psd_wait_all(psd_client_t *client, uint32_t timeout_ms,
                                                     psd_error_t *err);
 /* Works off what has arrived without waiting, and says whether the ticket has
  * ended (psd_wait then gives its result at once). */
-PSD_EXPORT PSD_MUST_CHECK psd_status_t psd_poll(psd_client_t *client,
-                                                psd_ticket_t ticket,
-                                                bool *ret_done,
-                                                psd_error_t *err);
+PSD_EXPORT PSD_MUST_CHECK psd_status_t psd_poll(psd_client_t *client, psd_ticket_t ticket,
+                                                bool *ret_done, psd_error_t *err);
 /* Waits until every push of this client is acknowledged or refused, also those
  * whose own deadline passed. Errors: PSD_DEADLINE; a broken client's reason. */
-PSD_EXPORT PSD_MUST_CHECK psd_status_t psd_flush(psd_client_t *client,
-                                                 uint32_t timeout_ms,
+PSD_EXPORT PSD_MUST_CHECK psd_status_t psd_flush(psd_client_t *client, uint32_t timeout_ms,
                                                  psd_error_t *err);
 
 /*
@@ -183,10 +167,8 @@ PSD_EXPORT PSD_MUST_CHECK psd_status_t psd_flush(psd_client_t *client,
  *                 and on every refusal by the node
  * Errors: the reply's own status; PSD_DEADLINE; PSD_INVALID no JSON object.
  */
-PSD_EXPORT PSD_MUST_CHECK psd_status_t psd_request(psd_client_t *client,
-                                                   const char *request,
-                                                   uint32_t timeout_ms,
-                                                   char **ret_reply,
+PSD_EXPORT PSD_MUST_CHECK psd_status_t psd_request(psd_client_t *client, const char *request,
+                                                   uint32_t timeout_ms, char **ret_reply,
                                                    psd_error_t *err);
 /* Frees text that a call gave to the caller. */
 PSD_EXPORT void psd_free(void *text);

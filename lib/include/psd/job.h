@@ -34,37 +34,30 @@ extern "C" {
  * PSD_JOB_STOPPED; PSD_INVALID; PSD_DEADLINE.
  */
 #define PSD_DELAY_ENV INT32_MIN
-PSD_EXPORT PSD_MUST_CHECK psd_status_t psd_join(psd_client_t *client,
-                                                const char *job,
-                                                int64_t worker,
-                                                uint32_t n_workers,
-                                                int32_t max_delay,
-                                                psd_error_t *err);
+PSD_EXPORT PSD_MUST_CHECK psd_status_t psd_join(psd_client_t *client, const char *job,
+                                                int64_t worker, uint32_t n_workers,
+                                                int32_t max_delay, psd_error_t *err);
 /* Makes this client a further member of the worker that `joined` already is
  * (a second thread of it). Members are numbered in the order of this call; a
  * worker has finished a clock when all of its members have. */
-PSD_EXPORT PSD_MUST_CHECK psd_status_t psd_attach(psd_client_t *client,
-                                                  const psd_client_t *joined,
+PSD_EXPORT PSD_MUST_CHECK psd_status_t psd_attach(psd_client_t *client, const psd_client_t *joined,
                                                   psd_error_t *err);
 /* Finishes one clock: the flush marker follows this client's pushes to every
  * partition of the job's tables. What it cannot send at once goes out with the
  * next calls. Errors: PSD_NOT_JOINED, PSD_JOB_STOPPED,
  * PSD_WORKER_LOST, PSD_CLOSED. */
-PSD_EXPORT PSD_MUST_CHECK psd_status_t psd_clock(psd_client_t *client,
-                                                 psd_error_t *err);
+PSD_EXPORT PSD_MUST_CHECK psd_status_t psd_clock(psd_client_t *client, psd_error_t *err);
 /* Clocks finished by this client. */
 PSD_EXPORT uint64_t psd_clock_count(const psd_client_t *client);
 /* Rank, 0 when not joined. */
 PSD_EXPORT uint32_t psd_worker(const psd_client_t *client);
 /* Waits until every live worker of the job is here. Errors: PSD_DEADLINE,
  * naming who is missing. */
-PSD_EXPORT PSD_MUST_CHECK psd_status_t psd_barrier(psd_client_t *client,
-                                                   uint32_t timeout_ms,
+PSD_EXPORT PSD_MUST_CHECK psd_status_t psd_barrier(psd_client_t *client, uint32_t timeout_ms,
                                                    psd_error_t *err);
 /* Finishes: waits for all acknowledgements, then stops holding others back.
  * The client stays open and is no worker any more. */
-PSD_EXPORT PSD_MUST_CHECK psd_status_t psd_leave(psd_client_t *client,
-                                                 uint32_t timeout_ms,
+PSD_EXPORT PSD_MUST_CHECK psd_status_t psd_leave(psd_client_t *client, uint32_t timeout_ms,
                                                  psd_error_t *err);
 /* Workers of the job that were known to be lost, to have failed or never to
  * have come when this client last left one (psd_leave): what was theirs to do
@@ -81,10 +74,8 @@ PSD_EXPORT uint32_t psd_lost_workers(const psd_client_t *client);
  * returned. No memory of theirs is read or written behind the call, which may
  * take a little longer than timeout_ms to get borrowed memory back. The client
  * stays open and is no worker any more. Errors: as psd_leave. */
-PSD_EXPORT PSD_MUST_CHECK psd_status_t psd_fail(psd_client_t *client,
-                                                const char *reason,
-                                                uint32_t timeout_ms,
-                                                psd_error_t *err);
+PSD_EXPORT PSD_MUST_CHECK psd_status_t psd_fail(psd_client_t *client, const char *reason,
+                                                uint32_t timeout_ms, psd_error_t *err);
 
 /*
  * A work queue of the job. What a slice is (lines of a file, a file, a range of
@@ -123,12 +114,9 @@ typedef struct psd_work psd_work_t;
  * 16 queues; PSD_INVALID; PSD_NOT_JOINED, PSD_JOB_STOPPED, PSD_WORKER_LOST;
  * PSD_DEADLINE; PSD_NOMEM.
  */
-PSD_EXPORT PSD_MUST_CHECK psd_status_t psd_work_open(psd_client_t *client,
-                                                     const char *name,
-                                                     uint32_t n_slices,
-                                                     uint64_t n_epochs,
-                                                     psd_work_t **ret_work,
-                                                     psd_error_t *err);
+PSD_EXPORT PSD_MUST_CHECK psd_status_t psd_work_open(psd_client_t *client, const char *name,
+                                                     uint32_t n_slices, uint64_t n_epochs,
+                                                     psd_work_t **ret_work, psd_error_t *err);
 /*
  * A slice for this client; waits while others have all that are left, and
  * finishes clocks then (see above). It is the client's until psd_work_done, and
@@ -141,10 +129,8 @@ PSD_EXPORT PSD_MUST_CHECK psd_status_t psd_work_open(psd_client_t *client,
  * again, what was given meanwhile is not lost; PSD_LIMIT it has 64;
  * PSD_NOT_JOINED, PSD_JOB_STOPPED, PSD_WORKER_LOST.
  */
-PSD_EXPORT PSD_MUST_CHECK psd_status_t psd_work_next(psd_work_t *self,
-                                                     uint32_t timeout_ms,
-                                                     uint64_t *ret_epoch,
-                                                     uint32_t *ret_slice,
+PSD_EXPORT PSD_MUST_CHECK psd_status_t psd_work_next(psd_work_t *self, uint32_t timeout_ms,
+                                                     uint64_t *ret_epoch, uint32_t *ret_slice,
                                                      psd_error_t *err);
 /*
  * Waits until the client's pushes are acknowledged or refused (psd_flush), then
@@ -155,10 +141,8 @@ PSD_EXPORT PSD_MUST_CHECK psd_status_t psd_work_next(psd_work_t *self,
  * counted or not; PSD_NOT_JOINED, PSD_JOB_STOPPED, PSD_WORKER_LOST: somebody
  * else gets it.
  */
-PSD_EXPORT PSD_MUST_CHECK psd_status_t psd_work_done(psd_work_t *self,
-                                                     uint64_t epoch,
-                                                     uint32_t slice,
-                                                     uint32_t timeout_ms,
+PSD_EXPORT PSD_MUST_CHECK psd_status_t psd_work_done(psd_work_t *self, uint64_t epoch,
+                                                     uint32_t slice, uint32_t timeout_ms,
                                                      psd_error_t *err);
 /* Closes the handle; slices stay the worker's. Takes NULL, nulls *self_p. */
 PSD_EXPORT void psd_work_close(psd_work_t **self_p);

@@ -24,69 +24,49 @@ extern "C" {
 
 /* The sum of the values, in double precision; the same table gives the same
  * bits. */
-PSD_EXPORT PSD_MUST_CHECK psd_status_t psd_table_sum(psd_table_t *table,
-                                                     const psd_select_t *select,
-                                                     const psd_call_t *call,
-                                                     double *ret_sum,
+PSD_EXPORT PSD_MUST_CHECK psd_status_t psd_table_sum(psd_table_t *table, const psd_select_t *select,
+                                                     const psd_call_t *call, double *ret_sum,
                                                      psd_error_t *err);
 /* The square root of the sum of the values' squares. */
-PSD_EXPORT PSD_MUST_CHECK psd_status_t
-psd_table_norm(psd_table_t *table,
-               const psd_select_t *select,
-               const psd_call_t *call,
-               double *ret_norm,
-               psd_error_t *err);
+PSD_EXPORT PSD_MUST_CHECK psd_status_t psd_table_norm(psd_table_t *table,
+                                                      const psd_select_t *select,
+                                                      const psd_call_t *call, double *ret_norm,
+                                                      psd_error_t *err);
 /* How many values are not 0. */
-PSD_EXPORT PSD_MUST_CHECK psd_status_t
-psd_table_nonzeros(psd_table_t *table,
-                   const psd_select_t *select,
-                   const psd_call_t *call,
-                   uint64_t *ret_n,
-                   psd_error_t *err);
+PSD_EXPORT PSD_MUST_CHECK psd_status_t psd_table_nonzeros(psd_table_t *table,
+                                                          const psd_select_t *select,
+                                                          const psd_call_t *call, uint64_t *ret_n,
+                                                          psd_error_t *err);
 /* The sum of products with the same places of another table, which must be of
  * the same type, rows, columns and partitions, and lie beside it. Errors:
  * PSD_INVALID, PSD_SHAPE, PSD_TYPE, naming what differs. */
-PSD_EXPORT PSD_MUST_CHECK psd_status_t psd_table_dot(psd_table_t *table,
-                                                     psd_table_t *other,
+PSD_EXPORT PSD_MUST_CHECK psd_status_t psd_table_dot(psd_table_t *table, psd_table_t *other,
                                                      const psd_select_t *select,
-                                                     const psd_call_t *call,
-                                                     double *ret_dot,
+                                                     const psd_call_t *call, double *ret_dot,
                                                      psd_error_t *err);
 /* The n largest values, from the largest down (equal ones: lower row, then
  * lower column first), each with its row and column: psd_result_row gives one
  * value a row, so a row may come several times. Fewer when there are fewer.
  * Errors: PSD_INVALID n is not 1 .. 2^20. */
-PSD_EXPORT PSD_MUST_CHECK psd_status_t psd_table_top(psd_table_t *table,
-                                                     const psd_select_t *select,
-                                                     size_t n,
-                                                     const psd_call_t *call,
-                                                     psd_result_t **ret_result,
-                                                     psd_error_t *err);
+PSD_EXPORT PSD_MUST_CHECK psd_status_t psd_table_top(psd_table_t *table, const psd_select_t *select,
+                                                     size_t n, const psd_call_t *call,
+                                                     psd_result_t **ret_result, psd_error_t *err);
 
 /* Every value times factor; every value becomes `value`; every value plus
  * factor times that of another table, as for psd_table_dot. The updater's
  * states stay as they are. Integer tables take whole numbers of their range,
  * sparse rows are filled with 0 only. Errors: PSD_NOT_FINITE; PSD_INVALID the
  * number is none of the table's. */
-PSD_EXPORT PSD_MUST_CHECK psd_status_t
-psd_table_scale(psd_table_t *table,
-                const psd_select_t *select,
-                double factor,
-                const psd_call_t *call,
-                psd_error_t *err);
-PSD_EXPORT PSD_MUST_CHECK psd_status_t
-psd_table_fill(psd_table_t *table,
-               const psd_select_t *select,
-               double value,
-               const psd_call_t *call,
-               psd_error_t *err);
-PSD_EXPORT PSD_MUST_CHECK psd_status_t
-psd_table_axpy(psd_table_t *table,
-               double factor,
-               psd_table_t *other,
-               const psd_select_t *select,
-               const psd_call_t *call,
-               psd_error_t *err);
+PSD_EXPORT PSD_MUST_CHECK psd_status_t psd_table_scale(psd_table_t *table,
+                                                       const psd_select_t *select, double factor,
+                                                       const psd_call_t *call, psd_error_t *err);
+PSD_EXPORT PSD_MUST_CHECK psd_status_t psd_table_fill(psd_table_t *table,
+                                                      const psd_select_t *select, double value,
+                                                      const psd_call_t *call, psd_error_t *err);
+PSD_EXPORT PSD_MUST_CHECK psd_status_t psd_table_axpy(psd_table_t *table, double factor,
+                                                      psd_table_t *other,
+                                                      const psd_select_t *select,
+                                                      const psd_call_t *call, psd_error_t *err);
 
 /* How far somebody has seen the changes of one table: a version for each of its
  * partitions. New: nothing was seen. NULL when there is no memory. */
@@ -105,13 +85,8 @@ PSD_EXPORT void psd_seen_destroy(psd_seen_t **self_p);
  * columns; PSD_INVALID seen is another table's. It is then as it was.
  */
 PSD_EXPORT PSD_MUST_CHECK psd_status_t
-psd_pull_changed(psd_table_t *table,
-                 const psd_select_t *select,
-                 psd_seen_t *seen,
-                 bool sparse,
-                 const psd_call_t *call,
-                 psd_result_t **ret_result,
-                 psd_error_t *err);
+psd_pull_changed(psd_table_t *table, const psd_select_t *select, psd_seen_t *seen, bool sparse,
+                 const psd_call_t *call, psd_result_t **ret_result, psd_error_t *err);
 
 #ifdef __cplusplus
 }

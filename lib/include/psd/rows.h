@@ -29,26 +29,17 @@ typedef struct psd_result psd_result_t;
  * goes on trying (psd_flush); PSD_ROWS_LOST, PSD_NO_TABLE, PSD_CLOSED;
  * PSD_JOB_STOPPED, PSD_WORKER_LOST for workers.
  */
-PSD_EXPORT PSD_MUST_CHECK psd_status_t psd_push(psd_table_t *table,
-                                                const uint64_t *rows,
-                                                size_t n_rows,
-                                                const void *values,
-                                                size_t n_values,
+PSD_EXPORT PSD_MUST_CHECK psd_status_t psd_push(psd_table_t *table, const uint64_t *rows,
+                                                size_t n_rows, const void *values, size_t n_values,
                                                 psd_error_t *err);
-PSD_EXPORT PSD_MUST_CHECK psd_status_t psd_pull(psd_table_t *table,
-                                                const uint64_t *rows,
-                                                size_t n_rows,
-                                                void *ret_values,
-                                                size_t n_values,
+PSD_EXPORT PSD_MUST_CHECK psd_status_t psd_pull(psd_table_t *table, const uint64_t *rows,
+                                                size_t n_rows, void *ret_values, size_t n_values,
                                                 psd_error_t *err);
 /* Pushes deltas and pulls the same rows as they are behind them, in one round
  * trip (under BSP: as they are at the last closed clock). */
-PSD_EXPORT PSD_MUST_CHECK psd_status_t psd_pushpull(psd_table_t *table,
-                                                    const uint64_t *rows,
-                                                    size_t n_rows,
-                                                    const void *deltas,
-                                                    void *ret_values,
-                                                    size_t n_values,
+PSD_EXPORT PSD_MUST_CHECK psd_status_t psd_pushpull(psd_table_t *table, const uint64_t *rows,
+                                                    size_t n_rows, const void *deltas,
+                                                    void *ret_values, size_t n_values,
                                                     psd_error_t *err);
 
 /* Pushes what filters of this table handle's pushes (topk, threshold; see
@@ -56,8 +47,7 @@ PSD_EXPORT PSD_MUST_CHECK psd_status_t psd_pushpull(psd_table_t *table,
  * the table is closed, which drops it. What could not even be sent is held back
  * again; what was sent and is refused, or whose deadline passes, is not: it
  * counts as pushed, as after psd_push. Errors: as psd_push. */
-PSD_EXPORT PSD_MUST_CHECK psd_status_t psd_push_rest(psd_table_t *table,
-                                                     psd_error_t *err);
+PSD_EXPORT PSD_MUST_CHECK psd_status_t psd_push_rest(psd_table_t *table, psd_error_t *err);
 
 /* Which rows and columns. A row that a push names several times gets its deltas
  * one after the other, in their order: `add` sums them up, `assign` keeps the
@@ -66,21 +56,15 @@ PSD_EXPORT PSD_MUST_CHECK psd_status_t psd_push_rest(psd_table_t *table,
  * is no memory. */
 PSD_EXPORT psd_select_t *psd_select_new(void);
 PSD_EXPORT void psd_select_destroy(psd_select_t **self_p);
-PSD_EXPORT void
-psd_select_rows(psd_select_t *self, const uint64_t *rows, size_t n_rows);
-PSD_EXPORT void
-psd_select_row_range(psd_select_t *self, uint64_t first, uint64_t n_rows);
+PSD_EXPORT void psd_select_rows(psd_select_t *self, const uint64_t *rows, size_t n_rows);
+PSD_EXPORT void psd_select_row_range(psd_select_t *self, uint64_t first, uint64_t n_rows);
 PSD_EXPORT void psd_select_all_rows(psd_select_t *self);
-PSD_EXPORT void
-psd_select_cols(psd_select_t *self, const uint32_t *cols, size_t n_cols);
-PSD_EXPORT void
-psd_select_col_range(psd_select_t *self, uint32_t first, uint32_t n_cols);
+PSD_EXPORT void psd_select_cols(psd_select_t *self, const uint32_t *cols, size_t n_cols);
+PSD_EXPORT void psd_select_col_range(psd_select_t *self, uint32_t first, uint32_t n_cols);
 PSD_EXPORT void psd_select_all_cols(psd_select_t *self);
 /* For a push of sparse rows: counts[n_rows] entries of each row and their
  * columns, ascending within a row; n_values is the sum of counts. */
-PSD_EXPORT void psd_select_sparse(psd_select_t *self,
-                                  const uint32_t *counts,
-                                  const uint32_t *cols);
+PSD_EXPORT void psd_select_sparse(psd_select_t *self, const uint32_t *counts, const uint32_t *cols);
 /* For a push of rows of different lengths: row i has values for its lengths[i]
  * leading columns, and none for those behind; n_values is the sum. It means
  * what the same values would as sparse rows. */
@@ -95,31 +79,18 @@ PSD_EXPORT void psd_select_lengths(psd_select_t *self, const uint32_t *lengths);
  * PSD_NOMEM, PSD_CLOSED; PSD_LIMIT 2^24 tickets are still to be waited for, or
  * 2^32 rows do not lie together. No ticket is given then.
  */
-PSD_EXPORT PSD_MUST_CHECK psd_status_t
-psd_push_start(psd_table_t *table,
-               const psd_select_t *select,
-               const void *values,
-               size_t n_values,
-               const psd_call_t *call,
-               psd_ticket_t *ret_ticket,
-               psd_error_t *err);
-PSD_EXPORT PSD_MUST_CHECK psd_status_t
-psd_pull_start(psd_table_t *table,
-               const psd_select_t *select,
-               void *ret_values,
-               size_t n_values,
-               const psd_call_t *call,
-               psd_ticket_t *ret_ticket,
-               psd_error_t *err);
-PSD_EXPORT PSD_MUST_CHECK psd_status_t
-psd_pushpull_start(psd_table_t *table,
-                   const psd_select_t *select,
-                   const void *deltas,
-                   void *ret_values,
-                   size_t n_values,
-                   const psd_call_t *call,
-                   psd_ticket_t *ret_ticket,
-                   psd_error_t *err);
+PSD_EXPORT PSD_MUST_CHECK psd_status_t psd_push_start(psd_table_t *table,
+                                                      const psd_select_t *select,
+                                                      const void *values, size_t n_values,
+                                                      const psd_call_t *call,
+                                                      psd_ticket_t *ret_ticket, psd_error_t *err);
+PSD_EXPORT PSD_MUST_CHECK psd_status_t psd_pull_start(psd_table_t *table,
+                                                      const psd_select_t *select, void *ret_values,
+                                                      size_t n_values, const psd_call_t *call,
+                                                      psd_ticket_t *ret_ticket, psd_error_t *err);
+PSD_EXPORT PSD_MUST_CHECK psd_status_t psd_pushpull_start(
+    psd_table_t *table, const psd_select_t *select, const void *deltas, void *ret_values,
+    size_t n_values, const psd_call_t *call, psd_ticket_t *ret_ticket, psd_error_t *err);
 
 /*
  * A push whose values are written where the server reads them. With a lane to
@@ -142,19 +113,15 @@ psd_pushpull_start(psd_table_t *table,
  * Errors: those of psd_push_start.
  */
 typedef struct psd_draft psd_draft_t;
-PSD_EXPORT PSD_MUST_CHECK psd_status_t
-psd_push_begin(psd_table_t *table,
-               const psd_select_t *select,
-               psd_draft_t **ret_draft,
-               void **ret_values,
-               size_t *ret_n_values,
-               psd_error_t *err);
+PSD_EXPORT PSD_MUST_CHECK psd_status_t psd_push_begin(psd_table_t *table,
+                                                      const psd_select_t *select,
+                                                      psd_draft_t **ret_draft, void **ret_values,
+                                                      size_t *ret_n_values, psd_error_t *err);
 /* Starts the push and takes the draft: *draft_p is nulled. On an error it stays
  * the caller's. Errors: those of psd_push_start. */
 PSD_EXPORT PSD_MUST_CHECK psd_status_t psd_push_commit(psd_draft_t **draft_p,
                                                        const psd_call_t *call,
-                                                       psd_ticket_t *ret_ticket,
-                                                       psd_error_t *err);
+                                                       psd_ticket_t *ret_ticket, psd_error_t *err);
 /* Nothing is pushed. Takes NULL, nulls *draft_p. */
 PSD_EXPORT void psd_push_abandon(psd_draft_t **draft_p);
 
@@ -166,24 +133,17 @@ PSD_EXPORT void psd_push_abandon(psd_draft_t **draft_p);
  * max_rows    in   stop after that many rows; 0: no bound
  * ret_result  out  rows in ascending order of key
  */
-PSD_EXPORT PSD_MUST_CHECK psd_status_t psd_fetch(psd_table_t *table,
-                                                 const psd_select_t *select,
-                                                 bool sparse,
-                                                 size_t max_rows,
-                                                 const psd_call_t *call,
-                                                 psd_result_t **ret_result,
+PSD_EXPORT PSD_MUST_CHECK psd_status_t psd_fetch(psd_table_t *table, const psd_select_t *select,
+                                                 bool sparse, size_t max_rows,
+                                                 const psd_call_t *call, psd_result_t **ret_result,
                                                  psd_error_t *err);
 PSD_EXPORT void psd_result_destroy(psd_result_t **self_p);
 PSD_EXPORT size_t psd_result_count(const psd_result_t *self);
 /* Row i < count: its key, number of values, the values (aligned to the type)
  * and, when fetched sparse, their columns (else *ret_cols is NULL). Borrowed
  * until the result is destroyed. Any ret_ may be NULL. */
-PSD_EXPORT void psd_result_row(const psd_result_t *self,
-                               size_t i,
-                               uint64_t *ret_row,
-                               size_t *ret_n,
-                               const void **ret_values,
-                               const uint32_t **ret_cols);
+PSD_EXPORT void psd_result_row(const psd_result_t *self, size_t i, uint64_t *ret_row, size_t *ret_n,
+                               const void **ret_values, const uint32_t **ret_cols);
 
 #ifdef __cplusplus
 }

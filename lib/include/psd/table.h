@@ -41,39 +41,30 @@ PSD_EXPORT void psd_spec_destroy(psd_spec_t **self_p);
  * filter    of calls that name none: as psd_call_set_filter, default none
  * Errors: PSD_INVALID, naming key, value and what is allowed.
  */
-PSD_EXPORT PSD_MUST_CHECK psd_status_t psd_spec_set(psd_spec_t *self,
-                                                    const char *key,
-                                                    const char *value,
-                                                    psd_error_t *err);
+PSD_EXPORT PSD_MUST_CHECK psd_status_t psd_spec_set(psd_spec_t *self, const char *key,
+                                                    const char *value, psd_error_t *err);
 
 /* Makes a table and opens it. spec NULL: defaults. Errors: PSD_TABLE_EXISTS;
  * PSD_INVALID; PSD_LIMIT; PSD_FEW_NODES, not while a node is silent that may be
  * back in a moment; PSD_DEADLINE. */
-PSD_EXPORT PSD_MUST_CHECK psd_status_t psd_table_create(psd_client_t *client,
-                                                        const char *name,
+PSD_EXPORT PSD_MUST_CHECK psd_status_t psd_table_create(psd_client_t *client, const char *name,
                                                         const psd_spec_t *spec,
-                                                        psd_table_t **ret_table,
-                                                        psd_error_t *err);
+                                                        psd_table_t **ret_table, psd_error_t *err);
 /* Opens a table that exists; a worker opens it for its job. Errors:
  * PSD_NO_TABLE; PSD_DEADLINE. */
-PSD_EXPORT PSD_MUST_CHECK psd_status_t psd_table_open(psd_client_t *client,
-                                                      const char *name,
-                                                      psd_table_t **ret_table,
-                                                      psd_error_t *err);
+PSD_EXPORT PSD_MUST_CHECK psd_status_t psd_table_open(psd_client_t *client, const char *name,
+                                                      psd_table_t **ret_table, psd_error_t *err);
 /* Opens it, or makes it with spec when it is not there (whoever of several
  * clients comes first makes it). An existing one must agree with spec in rows,
  * cols, type, keys and updater. Errors: PSD_TABLE_EXISTS it does not agree;
  * those of psd_table_create. */
-PSD_EXPORT PSD_MUST_CHECK psd_status_t psd_table_ensure(psd_client_t *client,
-                                                        const char *name,
+PSD_EXPORT PSD_MUST_CHECK psd_status_t psd_table_ensure(psd_client_t *client, const char *name,
                                                         const psd_spec_t *spec,
-                                                        psd_table_t **ret_table,
-                                                        psd_error_t *err);
+                                                        psd_table_t **ret_table, psd_error_t *err);
 /* Closes the handle; tickets of it go on. */
 PSD_EXPORT void psd_table_close(psd_table_t **self_p);
 /* Drops the table and its rows. Errors: PSD_NO_TABLE; PSD_DEADLINE. */
-PSD_EXPORT PSD_MUST_CHECK psd_status_t psd_table_drop(psd_client_t *client,
-                                                      const char *name,
+PSD_EXPORT PSD_MUST_CHECK psd_status_t psd_table_drop(psd_client_t *client, const char *name,
                                                       psd_error_t *err);
 
 /* Borrowed until the table is closed. */

@@ -70,8 +70,7 @@ Test(buffer, print_fits_any_length)
     }
 }
 
-static psd_status_t
-fill_buffer(void *fixture)
+static psd_status_t fill_buffer(void *fixture)
 {
     PSD_AUTO(ps_buffer_done) ps_buffer_t buffer = {0};
 

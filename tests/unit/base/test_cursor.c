@@ -7,29 +7,26 @@
 #include "base/alloc.h"
 #include "support/fail_alloc.h"
 
-static ps_bytes_t
-bytes_of(const ps_buffer_t *buffer)
+static ps_bytes_t bytes_of(const ps_buffer_t *buffer)
 {
     return (ps_bytes_t){.data = buffer->data, .size = buffer->size};
 }
 
-static bool
-write_one_of_each(ps_buffer_t *buffer)
+static bool write_one_of_each(ps_buffer_t *buffer)
 {
     return ps_buffer_u8(buffer, 0x01) && ps_buffer_u16(buffer, 0x0302) &&
            ps_buffer_u32(buffer, 0x07060504) &&
-           ps_buffer_u64(buffer, UINT64_C(0x0F0E0D0C0B0A0908)) &&
-           ps_buffer_i32(buffer, -2) && ps_buffer_i64(buffer, INT64_MIN) &&
-           ps_buffer_f32(buffer, 1.5F) && ps_buffer_f64(buffer, -2.25);
+           ps_buffer_u64(buffer, UINT64_C(0x0F0E0D0C0B0A0908)) && ps_buffer_i32(buffer, -2) &&
+           ps_buffer_i64(buffer, INT64_MIN) && ps_buffer_f32(buffer, 1.5F) &&
+           ps_buffer_f64(buffer, -2.25);
 }
 
 Test(cursor, writes_little_endian_without_padding)
 {
-    static const uint8_t wanted[] = {
-        0x01, 0x02, 0x03, 0x04, 0x05, 0x06, 0x07, 0x08, 0x09, 0x0A,
-        0x0B, 0x0C, 0x0D, 0x0E, 0x0F, 0xFE, 0xFF, 0xFF, 0xFF, 0x00,
-        0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x80, 0x00, 0x00, 0xC0,
-        0x3F, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x02, 0xC0};
+    static const uint8_t wanted[] = {0x01, 0x02, 0x03, 0x04, 0x05, 0x06, 0x07, 0x08, 0x09, 0x0A,
+                                     0x0B, 0x0C, 0x0D, 0x0E, 0x0F, 0xFE, 0xFF, 0xFF, 0xFF, 0x00,
+                                     0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x80, 0x00, 0x00, 0xC0,
+                                     0x3F, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x02, 0xC0};
     PSD_AUTO(ps_buffer_done) ps_buffer_t buffer = {0};
 
     cr_assert(write_one_of_each(&buffer));
@@ -145,8 +142,7 @@ Test(cursor, load_and_store_take_any_alignment)
     }
 }
 
-static psd_status_t
-write_until_no_memory(void *fixture)
+static psd_status_t write_until_no_memory(void *fixture)
 {
     PSD_AUTO(ps_buffer_done) ps_buffer_t buffer = {0};
 

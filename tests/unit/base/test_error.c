@@ -13,15 +13,13 @@
 
 static psd_error_t *err;
 
-static void
-make_error(void)
+static void make_error(void)
 {
     err = psd_error_new();
     cr_assert_not_null(err);
 }
 
-static void
-drop_error(void)
+static void drop_error(void)
 {
     psd_error_destroy(&err);
     cr_assert_null(err);
@@ -55,12 +53,10 @@ Test(error, first_cause_wins_but_the_new_status_is_returned)
 Test(error, wrap_puts_context_in_front)
 {
     (void)psd_error_set(err, PSD_SHAPE, "row 7 has 4 floats");
-    cr_assert_eq(psd_error_wrap(err, PSD_SHAPE, "push to table %d", 3),
-                 PSD_SHAPE);
+    cr_assert_eq(psd_error_wrap(err, PSD_SHAPE, "push to table %d", 3), PSD_SHAPE);
     cr_assert_eq(psd_error_wrap(err, PSD_SHAPE, "worker 1"), PSD_SHAPE);
     cr_assert_eq(psd_error_status(err), PSD_SHAPE);
-    cr_assert_str_eq(psd_error_text(err),
-                     "worker 1: push to table 3: row 7 has 4 floats");
+    cr_assert_str_eq(psd_error_text(err), "worker 1: push to table 3: row 7 has 4 floats");
 }
 
 Test(error, wrap_keeps_the_first_status_and_returns_the_new_one)
@@ -74,8 +70,7 @@ Test(error, wrap_of_an_empty_error_takes_the_text_of_the_status)
 {
     cr_assert_eq(psd_error_wrap(err, PSD_IO, "open log"), PSD_IO);
     cr_assert_eq(psd_error_status(err), PSD_IO);
-    cr_assert_str_eq(psd_error_text(err),
-                     "open log: operating system call failed");
+    cr_assert_str_eq(psd_error_text(err), "open log: operating system call failed");
 }
 
 Test(error, ok_is_no_error)
@@ -153,8 +148,7 @@ Test(error, context_of_any_length_fits)
         if (length + 2 + strlen("cause") <= TEXT_MAX) {
             cr_assert_str_eq(psd_error_text(err) + length, ": cause");
         } else {
-            cr_assert_str_eq(
-                psd_error_text(err) + strlen(psd_error_text(err)) - 3, "...");
+            cr_assert_str_eq(psd_error_text(err) + strlen(psd_error_text(err)) - 3, "...");
         }
     }
 }

@@ -7,8 +7,7 @@
 
 #include "base/alloc.h"
 
-static psd_status_t
-two_blocks(void *fixture)
+static psd_status_t two_blocks(void *fixture)
 {
     PSD_AUTO(ps_free_at) char *a = ps_strdup("a");
     PSD_AUTO(ps_free_at) char *b = NULL;
@@ -22,8 +21,7 @@ two_blocks(void *fixture)
     return b == NULL ? PSD_NOMEM : PSD_OK;
 }
 
-static psd_status_t
-hides_failures(void *fixture)
+static psd_status_t hides_failures(void *fixture)
 {
     PSD_AUTO(ps_free_at) char *a = ps_strdup("a");
 
@@ -32,15 +30,13 @@ hides_failures(void *fixture)
     return PSD_OK;
 }
 
-static psd_status_t
-fails_without_reason(void *fixture)
+static psd_status_t fails_without_reason(void *fixture)
 {
     (void)fixture;
     return PSD_NOMEM;
 }
 
-static psd_status_t
-allocates_nothing(void *fixture)
+static psd_status_t allocates_nothing(void *fixture)
 {
     (void)fixture;
     return PSD_OK;
@@ -68,8 +64,7 @@ Test(fail_alloc, sweep_complains_about_a_failure_without_cause)
 
 Test(fail_alloc, sweep_complains_when_there_is_nothing_to_fail)
 {
-    cr_assert_str_eq(fail_alloc_sweep(allocates_nothing, NULL),
-                     "the step allocates nothing");
+    cr_assert_str_eq(fail_alloc_sweep(allocates_nothing, NULL), "the step allocates nothing");
 }
 
 Test(fail_alloc, only_the_asked_for_call_fails)

@@ -10,14 +10,12 @@
 static int pipe_fds[2];
 static char seen[8192];
 
-static void
-open_pipe(void)
+static void open_pipe(void)
 {
     cr_assert_eq(pipe(pipe_fds), 0);
 }
 
-static void
-close_pipe(void)
+static void close_pipe(void)
 {
     close(pipe_fds[0]);
     close(pipe_fds[1]);
@@ -26,8 +24,7 @@ close_pipe(void)
 TestSuite(log, .init = open_pipe, .fini = close_pipe);
 
 /* What the sink has received; each test writes something before. */
-static const char *
-read_log(void)
+static const char *read_log(void)
 {
     ssize_t size = read(pipe_fds[0], seen, sizeof seen - 1);
 
@@ -69,8 +66,7 @@ Test(log, journal_has_the_level_as_a_prefix)
     cr_assert_str_eq(read_log(), "<7>tick n=1\n");
 }
 
-static void
-stamp_noon(char ret[PS_LOG_STAMP_SIZE])
+static void stamp_noon(char ret[PS_LOG_STAMP_SIZE])
 {
     (void)snprintf(ret, PS_LOG_STAMP_SIZE, "12:00:00 ");
 }
@@ -136,8 +132,7 @@ Test(log, quote_escapes)
 
     cr_assert_str_eq(ps_log_quote("plain", out, sizeof out), "\"plain\"");
     cr_assert_str_eq(ps_log_quote("", out, sizeof out), "\"\"");
-    cr_assert_str_eq(ps_log_quote("a \"b\" \\ \n", out, sizeof out),
-                     "\"a \\\"b\\\" \\\\ \\n\"");
+    cr_assert_str_eq(ps_log_quote("a \"b\" \\ \n", out, sizeof out), "\"a \\\"b\\\" \\\\ \\n\"");
     cr_assert_eq(ps_log_quote("x", out, sizeof out), out);
 }
 

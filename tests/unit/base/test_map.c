@@ -138,8 +138,7 @@ Test(map, next_walks_every_entry_once_and_repeats)
     }
 }
 
-static psd_status_t
-fill_map(void *fixture)
+static psd_status_t fill_map(void *fixture)
 {
     PSD_AUTO(ps_map_done) ps_map_t map = {0};
 

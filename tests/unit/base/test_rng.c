@@ -4,11 +4,7 @@
 
 #include <criterion/criterion.h>
 
-static void
-check_philox(uint64_t seed,
-             uint64_t row,
-             uint64_t column,
-             const uint32_t wanted[4])
+static void check_philox(uint64_t seed, uint64_t row, uint64_t column, const uint32_t wanted[4])
 {
     uint32_t words[4] = {0};
 
@@ -19,12 +15,9 @@ check_philox(uint64_t seed,
 /* Random123's kat_vectors, the rows "philox4x32 10". */
 Test(rng, philox_gives_the_known_answers)
 {
-    static const uint32_t zeros[] = {0x6627e8d5, 0xe169c58d, 0xbc57ac4c,
-                                     0x9b00dbd8};
-    static const uint32_t ones[] = {0x408f276d, 0x41c83b0e, 0xa20bc7c6,
-                                    0x6d5451fd};
-    static const uint32_t digits_of_pi[] = {0xd16cfe09, 0x94fdcceb, 0x5001e420,
-                                            0x24126ea1};
+    static const uint32_t zeros[] = {0x6627e8d5, 0xe169c58d, 0xbc57ac4c, 0x9b00dbd8};
+    static const uint32_t ones[] = {0x408f276d, 0x41c83b0e, 0xa20bc7c6, 0x6d5451fd};
+    static const uint32_t digits_of_pi[] = {0xd16cfe09, 0x94fdcceb, 0x5001e420, 0x24126ea1};
 
     check_philox(0, 0, 0, zeros);
     check_philox(UINT64_MAX, UINT64_MAX, UINT64_MAX, ones);
@@ -35,10 +28,9 @@ Test(rng, philox_gives_the_known_answers)
 /* Five numbers from seed 1234567, as the reference program prints them. */
 Test(rng, splitmix_gives_the_known_answers)
 {
-    static const uint64_t wanted[] = {
-        UINT64_C(6457827717110365317), UINT64_C(3203168211198807973),
-        UINT64_C(9817491932198370423), UINT64_C(4593380528125082431),
-        UINT64_C(16408922859458223821)};
+    static const uint64_t wanted[] = {UINT64_C(6457827717110365317), UINT64_C(3203168211198807973),
+                                      UINT64_C(9817491932198370423), UINT64_C(4593380528125082431),
+                                      UINT64_C(16408922859458223821)};
     ps_rng_t rng = {.state = 1234567};
 
     for (size_t i = 0; i < 5; i++) {

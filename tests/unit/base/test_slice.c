@@ -10,16 +10,14 @@
 
 static int n_released;
 
-static void
-count_release(void *owner)
+static void count_release(void *owner)
 {
     int *counter = owner;
 
     (*counter)++;
 }
 
-static ps_bytes_t
-bytes_of(const char *text)
+static ps_bytes_t bytes_of(const char *text)
 {
     return (ps_bytes_t){(const uint8_t *)text, strlen(text)};
 }
@@ -29,8 +27,7 @@ Test(payload, borrows_its_parts_and_releases_the_owner_once)
     ps_bytes_t keys = bytes_of("keyskeys");
     ps_bytes_t index = bytes_of("indx");
     ps_bytes_t values = bytes_of("values");
-    ps_payload_t *self =
-        ps_payload_new(keys, index, values, &n_released, count_release);
+    ps_payload_t *self = ps_payload_new(keys, index, values, &n_released, count_release);
 
     cr_assert_not_null(self);
     cr_assert_eq(self->keys.data, keys.data);
@@ -60,8 +57,8 @@ Test(payload, is_owned_by_holding_or_by_copying)
 {
     uint8_t values[] = "values";
     ps_bytes_t spans[2] = {{values, 4}, {values + 4, 2}};
-    ps_payload_t *self = ps_payload_new(bytes_of("keyskeys"), bytes_of("indx"),
-                                        spans[0], NULL, NULL);
+    ps_payload_t *self =
+        ps_payload_new(bytes_of("keyskeys"), bytes_of("indx"), spans[0], NULL, NULL);
     ps_payload_t *own = NULL;
 
     cr_assert_not_null(self);
@@ -92,8 +89,7 @@ Test(payload, is_owned_by_holding_or_by_copying)
 Test(payload, last_holder_frees)
 {
     ps_payload_t *first =
-        ps_payload_new((ps_bytes_t){0}, (ps_bytes_t){0}, bytes_of("v"),
-                       &n_released, count_release);
+        ps_payload_new((ps_bytes_t){0}, (ps_bytes_t){0}, bytes_of("v"), &n_released, count_release);
     ps_payload_t *second = NULL;
 
     cr_assert_not_null(first);
@@ -120,8 +116,8 @@ Test(payload, copy_owns_all_three_parts)
 {
     char source[] = "keyskeysindxvalues";
     const uint8_t *at = (const uint8_t *)source;
-    ps_payload_t *self = ps_payload_copy(
-        (ps_bytes_t){at, 8}, (ps_bytes_t){at + 8, 4}, (ps_bytes_t){at + 12, 6});
+    ps_payload_t *self =
+        ps_payload_copy((ps_bytes_t){at, 8}, (ps_bytes_t){at + 8, 4}, (ps_bytes_t){at + 12, 6});
 
     cr_assert_not_null(self);
     memset(source, 'x', sizeof source);
@@ -152,12 +148,10 @@ Test(payload, copy_of_sizes_that_do_not_add_up_gives_null)
     cr_assert_null(ps_payload_copy(one, one, big));
 }
 
-static psd_status_t
-new_payload(void *fixture)
+static psd_status_t new_payload(void *fixture)
 {
     ps_bytes_t values = bytes_of("values");
-    ps_payload_t *self =
-        ps_payload_new(values, values, values, fixture, count_release);
+    ps_payload_t *self = ps_payload_new(values, values, values, fixture, count_release);
 
     if (self == NULL) {
         /* The owner stays the caller's. */
@@ -168,8 +162,7 @@ new_payload(void *fixture)
     return PSD_OK;
 }
 
-static psd_status_t
-copy_payload(void *fixture)
+static psd_status_t copy_payload(void *fixture)
 {
     ps_bytes_t values = bytes_of("values");
     ps_payload_t *self = ps_payload_copy(values, values, values);

@@ -19,8 +19,7 @@ Test(status, views_show_the_rows_of_the_list)
     cr_assert_str_eq(psd_status_name(PSD_NO_TABLE), "NO_TABLE");
     cr_assert_str_eq(psd_status_text(PSD_NO_TABLE), "table does not exist");
     cr_assert_str_eq(psd_status_code(PSD_NO_TABLE), "E2003");
-    cr_assert_str_eq(psd_status_hint(PSD_NO_TABLE),
-                     "\"pscli table list\" shows those that do");
+    cr_assert_str_eq(psd_status_hint(PSD_NO_TABLE), "\"pscli table list\" shows those that do");
     cr_assert_eq(psd_status_exit(PSD_NO_TABLE), 5);
     cr_assert_eq(psd_status_exit(PSD_INTERRUPTED), 130);
 }

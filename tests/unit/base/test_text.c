@@ -10,9 +10,8 @@
 #define N_OF(array) (sizeof(array) / sizeof(array)[0])
 
 /* What no reader of numbers takes. */
-static const char *const NO_NUMBERS[] = {
-    "",    " ", " 1", "1 ",  "\t1",  "x",     "1x",  "--1",
-    "+-1", "-", "+",  "1,5", "0x10", "1_000", "1\n", "١"};
+static const char *const NO_NUMBERS[] = {"",    " ", " 1", "1 ",  "\t1",  "x",     "1x",  "--1",
+                                         "+-1", "-", "+",  "1,5", "0x10", "1_000", "1\n", "١"};
 
 Test(text, u64_takes_digits_only)
 {
@@ -76,9 +75,8 @@ Test(text, f64_takes_decimal_numbers)
 
 Test(text, f64_refuses_hex_and_what_is_too_big)
 {
-    static const char *const wrong[] = {"0x1p3", "0X10",   "nan(1)", "infi",
-                                        "1e999", "-1e999", "1e",     ".",
-                                        "e5",    "1.5.2",  "1.5f"};
+    static const char *const wrong[] = {"0x1p3", "0X10", "nan(1)", "infi",  "1e999", "-1e999",
+                                        "1e",    ".",    "e5",     "1.5.2", "1.5f"};
     double value = 42;
 
     for (size_t i = 0; i < N_OF(wrong); i++) {
@@ -92,8 +90,7 @@ Test(text, f64_refuses_hex_and_what_is_too_big)
 
 Test(text, f64_does_not_look_at_the_locale)
 {
-    static const char *const names[] = {"de_DE.UTF-8", "de_DE.utf8",
-                                        "fr_FR.UTF-8", "C"};
+    static const char *const names[] = {"de_DE.UTF-8", "de_DE.utf8", "fr_FR.UTF-8", "C"};
     double value = 0;
 
     /* Whichever of them with a decimal comma is installed; C always is. */

@@ -18,8 +18,7 @@ typedef struct box {
 } box_t;
 
 /* Sends every box back with its value doubled. */
-static void *
-doubler(void *pipe)
+static void *doubler(void *pipe)
 {
     for (int i = 0; i < N_BOXES; i++) {
         box_t *box = NULL;
@@ -35,8 +34,7 @@ doubler(void *pipe)
     return NULL;
 }
 
-static void
-pass_a_box(void *pipe, int value)
+static void pass_a_box(void *pipe, int value)
 {
     box_t *box = ps_alloc(1, sizeof *box);
     int size = 0;
@@ -53,8 +51,7 @@ pass_a_box(void *pipe, int value)
     ps_free(box);
 }
 
-int
-main(void)
+int main(void)
 {
     void *context = zmq_ctx_new();
     void *here = zmq_socket(context, ZMQ_PAIR);

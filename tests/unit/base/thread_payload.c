@@ -17,15 +17,13 @@
 
 static atomic_int n_released;
 
-static void
-count_release(void *owner)
+static void count_release(void *owner)
 {
     (void)owner;
     atomic_fetch_add(&n_released, 1);
 }
 
-static void *
-drop_and_tell(void *arg)
+static void *drop_and_tell(void *arg)
 {
     ps_payload_t *payload = arg;
 
@@ -35,20 +33,17 @@ drop_and_tell(void *arg)
     return NULL;
 }
 
-static void
-share_one_payload(void)
+static void share_one_payload(void)
 {
     static const uint8_t key[8] = {7};
-    ps_payload_t *payload =
-        ps_payload_new((ps_bytes_t){key, sizeof key}, (ps_bytes_t){0},
-                       (ps_bytes_t){0}, NULL, count_release);
+    ps_payload_t *payload = ps_payload_new((ps_bytes_t){key, sizeof key}, (ps_bytes_t){0},
+                                           (ps_bytes_t){0}, NULL, count_release);
     pthread_t threads[N_THREADS] = {0};
     int rc = 0;
 
     assert(payload != NULL);
     for (int i = 0; i < N_THREADS; i++) {
-        rc = pthread_create(&threads[i], NULL, drop_and_tell,
-                            ps_payload_keep(payload));
+        rc = pthread_create(&threads[i], NULL, drop_and_tell, ps_payload_keep(payload));
         assert(rc == 0);
     }
     ps_payload_destroy(&payload);
@@ -59,8 +54,7 @@ share_one_payload(void)
 }
 
 /* Reads what the threads of one round wrote. */
-static void
-check_lines(int fd)
+static void check_lines(int fd)
 {
     static const char line[] = "info dropped size=8\n";
     char seen[sizeof line];
@@ -73,8 +67,7 @@ check_lines(int fd)
     }
 }
 
-int
-main(void)
+int main(void)
 {
     int fds[2] = {-1, -1};
     int rc = pipe(fds);

@@ -11,11 +11,9 @@
 
 #include "base/alloc.h"
 
-#define PARSE(self, err, ...) \
-    parse(self, err, (const char *[]){"pscli", __VA_ARGS__, NULL})
+#define PARSE(self, err, ...) parse(self, err, (const char *[]){"pscli", __VA_ARGS__, NULL})
 
-static psd_status_t
-parse(ps_args_t *self, psd_error_t *err, const char *const *argv)
+static psd_status_t parse(ps_args_t *self, psd_error_t *err, const char *const *argv)
 {
     int argc = 0;
 
@@ -27,8 +25,7 @@ parse(ps_args_t *self, psd_error_t *err, const char *const *argv)
     return ps_args_parse(self, argc, (char *const *)argv, err);
 }
 
-static void
-assert_refused(const char *const *argv, const char *text)
+static void assert_refused(const char *const *argv, const char *text)
 {
     PSD_AUTO(psd_error_destroy) psd_error_t *err = psd_error_new();
     PSD_AUTO(ps_args_done) ps_args_t args = {0};
@@ -37,12 +34,10 @@ assert_refused(const char *const *argv, const char *text)
     cr_assert_str_eq(psd_error_text(err), text);
 }
 
-#define REFUSED(text, ...) \
-    assert_refused((const char *[]){"pscli", __VA_ARGS__, NULL}, text)
+#define REFUSED(text, ...) assert_refused((const char *[]){"pscli", __VA_ARGS__, NULL}, text)
 
 /* Whatever the environment of the test run is. */
-static void
-clear_environment(void)
+static void clear_environment(void)
 {
     char name[PS_ENV_NAME_SIZE];
 
@@ -60,8 +55,8 @@ Test(args, options_stand_anywhere_in_every_form)
     PSD_AUTO(psd_error_destroy) psd_error_t *err = psd_error_new();
     PSD_AUTO(ps_args_done) ps_args_t args = {0};
 
-    cr_assert_eq(PARSE(&args, err, "-o", "json", "table", "--yes", "create",
-                       "w", "--rows=7", "--cols", "3", "--timeout=250ms"),
+    cr_assert_eq(PARSE(&args, err, "-o", "json", "table", "--yes", "create", "w", "--rows=7",
+                       "--cols", "3", "--timeout=250ms"),
                  PSD_OK, "%s", psd_error_text(err));
     cr_assert_str_eq(args.cmd->noun, "table");
     cr_assert_str_eq(args.cmd->verb, "create");
@@ -97,9 +92,9 @@ Test(args, a_program_keeps_its_own_options)
     PSD_AUTO(psd_error_destroy) psd_error_t *err = psd_error_new();
     PSD_AUTO(ps_args_done) ps_args_t args = {0};
 
-    cr_assert_eq(PARSE(&args, err, "run", "-n", "2", "--max-delay", "-1",
-                       "prog", "-n", "9", "--", "--help"),
-                 PSD_OK);
+    cr_assert_eq(
+        PARSE(&args, err, "run", "-n", "2", "--max-delay", "-1", "prog", "-n", "9", "--", "--help"),
+        PSD_OK);
     cr_assert_eq(ps_args_u64(&args, "workers"), 2);
     cr_assert_eq(ps_args_i64(&args, "max-delay"), -1);
     cr_assert_eq(args.n_words, 5);
@@ -120,8 +115,7 @@ Test(args, the_environment_is_behind_the_flag)
     (void)setenv("PSCLI_QUIET", "0", 1);
     (void)setenv("PSCLI_OUTPUT", "csv", 1);
     (void)setenv("PSCLI_ENDPOINT", "", 1);
-    cr_assert_eq(PARSE(&args, err, "table", "create", "w", "-o", "tsv"),
-                 PSD_OK);
+    cr_assert_eq(PARSE(&args, err, "table", "create", "w", "-o", "tsv"), PSD_OK);
     cr_assert_str_eq(ps_args_text(&args, "row-format"), "sparse");
     cr_assert_str_eq(ps_args_text(&args, "output"), "tsv");
     cr_assert_str_eq(ps_args_text(&args, "endpoint"), "tcp://127.0.0.1:7171");
@@ -165,9 +159,8 @@ Test(args, the_context_is_behind_the_environment)
     (void)fclose(file);
     (void)setenv("PSCLI_TIMEOUT", "4s", 1);
     (void)setenv("PSD_ENDPOINT", "tcp://10.0.0.9:7", 1);
-    cr_assert_eq(
-        PARSE(&args, err, "--context", "lab", "table", "list", "-o", "name"),
-        PSD_OK, "%s", psd_error_text(err));
+    cr_assert_eq(PARSE(&args, err, "--context", "lab", "table", "list", "-o", "name"), PSD_OK, "%s",
+                 psd_error_text(err));
     cr_assert_str_eq(ps_args_text(&args, "endpoint"), "tcp://lab:1");
     cr_assert_eq(ps_args_ms(&args, "timeout"), 4000);
     cr_assert_str_eq(ps_args_text(&args, "output"), "name");
@@ -176,14 +169,10 @@ Test(args, the_context_is_behind_the_environment)
     file = fopen("pscli/contexts/lab", "a");
     (void)fprintf(file, "rows=3\n");
     (void)fclose(file);
-    cr_assert_eq(PARSE(&args, err, "--context", "lab", "table", "list"),
-                 PSD_USAGE);
-    cr_assert_not_null(strstr(psd_error_text(err),
-                              "/pscli/contexts/lab:7: rows: unknown key"));
-    cr_assert_eq(PARSE(&args, err, "--context", "none", "table", "list"),
-                 PSD_USAGE);
-    cr_assert_eq(PARSE(&args, err, "--context", "../lab", "table", "list"),
-                 PSD_USAGE);
+    cr_assert_eq(PARSE(&args, err, "--context", "lab", "table", "list"), PSD_USAGE);
+    cr_assert_not_null(strstr(psd_error_text(err), "/pscli/contexts/lab:7: rows: unknown key"));
+    cr_assert_eq(PARSE(&args, err, "--context", "none", "table", "list"), PSD_USAGE);
+    cr_assert_eq(PARSE(&args, err, "--context", "../lab", "table", "list"), PSD_USAGE);
     cr_assert_eq(unlink("pscli/contexts/lab"), 0);
     cr_assert_eq(rmdir("pscli/contexts"), 0);
     cr_assert_eq(rmdir("pscli"), 0);
@@ -195,13 +184,10 @@ Test(args, what_is_wrong_is_named_with_a_suggestion)
     REFUSED("no command given", NULL);
     REFUSED("unknown command \"xtable\"; did you mean \"table\"?", "xtable");
     REFUSED("unknown command \"xyzzy\"", "xyzzy");
-    REFUSED("unknown command \"crate\"; did you mean \"table create\"?",
-            "table", "crate");
+    REFUSED("unknown command \"crate\"; did you mean \"table create\"?", "table", "crate");
     REFUSED("\"table\" wants a verb; see \"pscli table --help\"", "table");
-    REFUSED("unknown option \"--ouput\"; did you mean --output?", "table",
-            "list", "--ouput=json");
-    REFUSED("unknown option \"--rows\" before the command", "--rows", "1",
-            "table");
+    REFUSED("unknown option \"--ouput\"; did you mean --output?", "table", "list", "--ouput=json");
+    REFUSED("unknown option \"--rows\" before the command", "--rows", "1", "table");
     REFUSED("unknown option \"-z\"", "table", "list", "-z");
     REFUSED("--rows needs a value: N", "table", "create", "w", "--rows");
     REFUSED("--yes takes no value", "table", "list", "--yes=1");
@@ -211,17 +197,16 @@ Test(args, what_is_wrong_is_named_with_a_suggestion)
     REFUSED("--type is \"f23\"; did you mean \"f32\"? allowed: i32, i64, f32, "
             "f64",
             "table", "create", "w", "--type", "f23");
-    REFUSED("--type is \"double\"; allowed: i32, i64, f32, f64", "table",
-            "create", "w", "--type", "double");
+    REFUSED("--type is \"double\"; allowed: i32, i64, f32, f64", "table", "create", "w", "--type",
+            "double");
     REFUSED("--timeout is \"soon\"; allowed: 1ms to 86400s, like 250ms, 10s, "
             "5m",
             "table", "list", "--timeout", "soon");
-    REFUSED("--max-delay is \"1.5\"; allowed: a whole number of 32 bits", "run",
-            "--max-delay", "1.5", "a");
+    REFUSED("--max-delay is \"1.5\"; allowed: a whole number of 32 bits", "run", "--max-delay",
+            "1.5", "a");
     REFUSED("--endpoint is empty", "table", "list", "--endpoint", "");
     REFUSED("too few words: pscli table drop NAME...", "table", "drop");
-    REFUSED("\"b\" is too much: pscli table inspect NAME", "table", "inspect",
-            "a", "b");
+    REFUSED("\"b\" is too much: pscli table inspect NAME", "table", "inspect", "a", "b");
     REFUSED("\"push\" has no --watch", "push", "w", "1=1", "--watch", "1s");
     REFUSED("\"bench push\" has no --dry-run", "bench", "push", "--dry-run");
 }
@@ -243,11 +228,9 @@ Test(args, help_needs_neither_verb_nor_words)
 
 Test(args, the_format_of_errors_is_found_first)
 {
-    char *line[] = {(char *)"pscli", (char *)"xtable", (char *)"-o",
-                    (char *)"json"};
+    char *line[] = {(char *)"pscli", (char *)"xtable", (char *)"-o", (char *)"json"};
     char *joined[] = {(char *)"pscli", (char *)"--output=csv", (char *)"-x"};
-    char *program[] = {(char *)"pscli", (char *)"run", (char *)"--",
-                       (char *)"-ojson"};
+    char *program[] = {(char *)"pscli", (char *)"run", (char *)"--", (char *)"-ojson"};
 
     cr_assert_str_eq(ps_args_find_format(4, line), "json");
     cr_assert_str_eq(ps_args_find_format(3, joined), "csv");

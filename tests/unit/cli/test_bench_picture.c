@@ -11,8 +11,7 @@
 #include "cli/bench_plan.h"
 #include "cli/svg.h"
 
-static size_t
-count(const char *text, const char *part)
+static size_t count(const char *text, const char *part)
 {
     size_t n = 0;
 
@@ -24,8 +23,7 @@ count(const char *text, const char *part)
 }
 
 /* The picture of a document; the caller frees it. */
-static char *
-draw(const char *doc_text)
+static char *draw(const char *doc_text)
 {
     json_t *doc = json_loads(doc_text, 0, NULL);
     char *text = NULL;
@@ -60,15 +58,14 @@ Test(svg, texts_are_escaped)
 
 Test(bench_picture, a_bar_for_each_figure_and_its_limit)
 {
-    char *text =
-        draw("{\"figures\":["
-             "{\"section\":\"dense\",\"what\":\"push\",\"transport\":\"tcp\","
-             "\"in_flight\":1,\"bytes\":4194304,\"goodput_bytes_s\":2e9,"
-             "\"limit\":\"l_bytes_s\",\"limit_value\":3e9,\"ratio\":0.66},"
-             "{\"section\":\"dense\",\"what\":\"push\",\"transport\":\"lane\","
-             "\"in_flight\":1,\"bytes\":4194304,\"goodput_bytes_s\":4e9,"
-             "\"limit\":\"l_bytes_s\",\"limit_value\":8e9,\"ratio\":0.5},"
-             "{\"section\":\"strange\",\"what\":\"push\"}]}");
+    char *text = draw("{\"figures\":["
+                      "{\"section\":\"dense\",\"what\":\"push\",\"transport\":\"tcp\","
+                      "\"in_flight\":1,\"bytes\":4194304,\"goodput_bytes_s\":2e9,"
+                      "\"limit\":\"l_bytes_s\",\"limit_value\":3e9,\"ratio\":0.66},"
+                      "{\"section\":\"dense\",\"what\":\"push\",\"transport\":\"lane\","
+                      "\"in_flight\":1,\"bytes\":4194304,\"goodput_bytes_s\":4e9,"
+                      "\"limit\":\"l_bytes_s\",\"limit_value\":8e9,\"ratio\":0.5},"
+                      "{\"section\":\"strange\",\"what\":\"push\"}]}");
 
     /* The legend has one of each, too. */
     cr_assert_eq(count(text, "<rect class=\"bar0\""), 2);
@@ -85,11 +82,10 @@ Test(bench_picture, a_bar_for_each_figure_and_its_limit)
 
 Test(bench_picture, times_are_compared_by_how_often_the_limit_fits)
 {
-    char *text =
-        draw("{\"figures\":["
-             "{\"section\":\"small\",\"what\":\"pull\",\"transport\":\"tcp\","
-             "\"in_flight\":1,\"p50_s\":9e-5,\"limit\":\"t\","
-             "\"limit_value\":6e-5,\"ratio\":1.5}]}");
+    char *text = draw("{\"figures\":["
+                      "{\"section\":\"small\",\"what\":\"pull\",\"transport\":\"tcp\","
+                      "\"in_flight\":1,\"p50_s\":9e-5,\"limit\":\"t\","
+                      "\"limit_value\":6e-5,\"ratio\":1.5}]}");
 
     cr_assert_not_null(strstr(text, "90 us, 1.50 x limit"));
     free(text);
@@ -112,8 +108,7 @@ Test(bench_plan, every_line_can_be_divided)
 
     for (size_t i = 0; (line = ps_bench_plan_at(i)) != NULL; i++) {
         for (uint64_t divide = 1; divide < 10000000; divide *= 7) {
-            ps_bench_shape_t shape =
-                ps_bench_plan_shape(line, 0, PS_BENCH_PUSH, divide);
+            ps_bench_shape_t shape = ps_bench_plan_shape(line, 0, PS_BENCH_PUSH, divide);
 
             cr_assert_gt(shape.n_cols, 0);
             cr_assert_gt(shape.n_keys, 0);
@@ -190,8 +185,7 @@ Test(bench_figure, a_figure_is_the_median_of_its_repeats)
 Test(bench_figure, only_limits_that_were_measured_are_shown)
 {
     double values[] = {3, 1, 2};
-    ps_bench_series_t limits[PS_LIMIT_COUNT] = {
-        [PS_LIMIT_ADD] = {.values = values, .n = 3}};
+    ps_bench_series_t limits[PS_LIMIT_COUNT] = {[PS_LIMIT_ADD] = {.values = values, .n = 3}};
     json_t *doc = json_object();
     const json_t *limit = NULL;
 

@@ -46,8 +46,7 @@ Test(bench_list, sizes_with_commas)
 {
     ps_bench_list_t list = {.n = 7};
 
-    cr_assert_eq(ps_bench_list_read("4k,1,2M", "--sizes", 1 << 22, &list, NULL),
-                 PSD_OK);
+    cr_assert_eq(ps_bench_list_read("4k,1,2M", "--sizes", 1 << 22, &list, NULL), PSD_OK);
     cr_assert_eq(list.n, 3);
     cr_assert_eq(list.numbers[0], 4096);
     cr_assert_eq(list.numbers[1], 1);
@@ -58,16 +57,14 @@ Test(bench_list, sizes_with_commas)
 
 Test(bench_list, what_is_no_size_is_named)
 {
-    static const char *const WRONG[] = {"",  "0",    "4k,", ",1",
-                                        "x", "1,-1", "8M",  "1;2"};
+    static const char *const WRONG[] = {"", "0", "4k,", ",1", "x", "1,-1", "8M", "1;2"};
 
     for (size_t i = 0; i < sizeof WRONG / sizeof WRONG[0]; i++) {
         ps_bench_list_t list = {.n = 0};
         psd_error_t *err = psd_error_new();
 
-        cr_assert_eq(
-            ps_bench_list_read(WRONG[i], "--sizes", 4 << 20, &list, err),
-            PSD_USAGE, "%s", WRONG[i]);
+        cr_assert_eq(ps_bench_list_read(WRONG[i], "--sizes", 4 << 20, &list, err), PSD_USAGE, "%s",
+                     WRONG[i]);
         cr_assert_not_null(strstr(psd_error_text(err), "--sizes has"));
         psd_error_destroy(&err);
     }
@@ -83,13 +80,11 @@ Test(bench_list, no_more_than_fit)
     }
     cr_assert_eq(ps_bench_list_read(text, "--sizes", 1, &list, NULL), PSD_OK);
     (void)snprintf(text + strlen(text), 3, ",1");
-    cr_assert_eq(ps_bench_list_read(text, "--sizes", 1, &list, NULL),
-                 PSD_USAGE);
+    cr_assert_eq(ps_bench_list_read(text, "--sizes", 1, &list, NULL), PSD_USAGE);
 }
 
 /* Every list is ascending, without duplicates, and of the table's keys. */
-static void
-check_list(bool hash, uint64_t n_rows, size_t n)
+static void check_list(bool hash, uint64_t n_rows, size_t n)
 {
     static uint64_t keys[N_KEYS];
     static uint64_t spare[N_KEYS];

@@ -10,8 +10,7 @@
 #include "cli/args.h"
 #include "cli/help.h"
 
-static size_t
-count_options(const ps_opt_t *options)
+static size_t count_options(const ps_opt_t *options)
 {
     size_t n = 0;
 
@@ -21,14 +20,11 @@ count_options(const ps_opt_t *options)
     return n;
 }
 
-static void
-check_option(const ps_opt_t *opt)
+static void check_option(const ps_opt_t *opt)
 {
     cr_assert_not_null(opt->help, "%s", opt->name);
-    cr_assert_eq(opt->kind == PS_OPT_SWITCH, opt->value == NULL, "%s",
-                 opt->name);
-    cr_assert_eq(opt->kind == PS_OPT_CHOICE, opt->words != NULL, "%s",
-                 opt->name);
+    cr_assert_eq(opt->kind == PS_OPT_SWITCH, opt->value == NULL, "%s", opt->name);
+    cr_assert_eq(opt->kind == PS_OPT_CHOICE, opt->words != NULL, "%s", opt->name);
     if (opt->fallback != NULL) {
         cr_assert_eq(ps_args_check(opt, opt->fallback, opt->name, NULL), PSD_OK,
                      "the default of --%s", opt->name);
@@ -50,8 +46,7 @@ Test(commands, every_row_of_the_table_is_whole)
             cr_assert_not_null(strstr(cmd->examples[j].line, "pscli "));
             cr_assert_not_null(strstr(cmd->examples[j].line, cmd->noun));
         }
-        cr_assert(count_options(ps_opts_global) + count_options(cmd->options) <=
-                  PS_OPTS_MAX);
+        cr_assert(count_options(ps_opts_global) + count_options(cmd->options) <= PS_OPTS_MAX);
         for (size_t j = 0; j < count_options(cmd->options); j++) {
             check_option(&cmd->options[j]);
             for (size_t k = 0; k < count_options(ps_opts_global); k++) {
@@ -83,8 +78,7 @@ Test(commands, every_noun_has_a_command)
 }
 
 /* Splits an example as a shell would: blanks only; none has quotes inside. */
-static int
-split(char *line, char **argv)
+static int split(char *line, char **argv)
 {
     int argc = 0;
 
@@ -115,8 +109,8 @@ Test(commands, every_example_is_understood)
             (void)snprintf(line, sizeof line, "%s", start);
             line[strcspn(line, ")")] = '\0'; /* <(pscli …) */
             argc = split(line, argv);
-            cr_assert_eq(ps_args_parse(&args, argc, argv, err), PSD_OK,
-                         "%s: %s", cmd->examples[j].line, psd_error_text(err));
+            cr_assert_eq(ps_args_parse(&args, argc, argv, err), PSD_OK, "%s: %s",
+                         cmd->examples[j].line, psd_error_text(err));
             cr_assert_eq(args.cmd, cmd, "%s", cmd->examples[j].line);
             ps_args_done(&args);
             psd_error_destroy(&err);
@@ -132,8 +126,7 @@ Test(commands, near_words_are_suggested)
     cr_assert_null(ps_cmd_suggest("push", "x"));
 }
 
-static char *
-help_of(const char *noun, const char *verb)
+static char *help_of(const char *noun, const char *verb)
 {
     char *text = NULL;
     size_t size = 0;
@@ -156,10 +149,8 @@ Test(commands, help_begins_with_examples_and_fits_the_screen)
         cr_assert_not_null(examples);
         cr_assert(examples < strstr(text, "Usage:"));
         for (const char *line = text; line != NULL;
-             line = strchr(line, '\n') == NULL ? NULL
-                                               : strchr(line, '\n') + 1) {
-            cr_assert(strcspn(line, "\n") <= 80, "%.*s",
-                      (int)strcspn(line, "\n"), line);
+             line = strchr(line, '\n') == NULL ? NULL : strchr(line, '\n') + 1) {
+            cr_assert(strcspn(line, "\n") <= 80, "%.*s", (int)strcspn(line, "\n"), line);
         }
         for (size_t j = 0; j < count_options(cmd->options); j++) {
             cr_assert_not_null(strstr(text, cmd->options[j].name));

@@ -7,13 +7,8 @@
 
 #include "base/alloc.h"
 
-static psd_status_t
-read_bytes(const char *bytes,
-           size_t n,
-           ps_type_t *type,
-           uint64_t *rows,
-           uint64_t *cols,
-           psd_error_t *err)
+static psd_status_t read_bytes(const char *bytes, size_t n, ps_type_t *type, uint64_t *rows,
+                               uint64_t *cols, psd_error_t *err)
 {
     FILE *file = fmemopen((void *)bytes, n, "r");
     psd_status_t rc = PSD_OK;
@@ -27,8 +22,7 @@ read_bytes(const char *bytes,
 
 Test(npy, a_head_reads_back_and_is_aligned)
 {
-    static const ps_type_t TYPES[] = {PS_TYPE_I32, PS_TYPE_I64, PS_TYPE_F32,
-                                      PS_TYPE_F64};
+    static const ps_type_t TYPES[] = {PS_TYPE_I32, PS_TYPE_I64, PS_TYPE_F32, PS_TYPE_F64};
 
     for (size_t i = 0; i < 4; i++) {
         char bytes[512] = "";
@@ -37,13 +31,10 @@ Test(npy, a_head_reads_back_and_is_aligned)
         uint64_t rows = 0;
         uint64_t cols = 0;
 
-        cr_assert_eq(
-            ps_npy_write_head(file, TYPES[i], UINT64_C(1) << 40, 7, NULL),
-            PSD_OK);
+        cr_assert_eq(ps_npy_write_head(file, TYPES[i], UINT64_C(1) << 40, 7, NULL), PSD_OK);
         cr_assert_eq(ftell(file) % 64, 0);
         rewind(file);
-        cr_assert_eq(ps_npy_read_head(file, "x.npy", &type, &rows, &cols, NULL),
-                     PSD_OK);
+        cr_assert_eq(ps_npy_read_head(file, "x.npy", &type, &rows, &cols, NULL), PSD_OK);
         cr_assert_eq(type, TYPES[i]);
         cr_assert_eq(rows, UINT64_C(1) << 40);
         cr_assert_eq(cols, 7);
@@ -67,8 +58,7 @@ Test(npy, numpys_own_bytes)
     memset(bytes, ' ', sizeof bytes);
     memcpy(bytes, FRONT, sizeof FRONT - 1);
     bytes[127] = '\n';
-    cr_assert_eq(read_bytes(bytes, sizeof bytes, &type, &rows, &cols, NULL),
-                 PSD_OK);
+    cr_assert_eq(read_bytes(bytes, sizeof bytes, &type, &rows, &cols, NULL), PSD_OK);
     cr_assert_eq(type, PS_TYPE_F32);
     cr_assert_eq(rows, 3);
     cr_assert_eq(cols, 2);
@@ -88,8 +78,7 @@ Test(npy, what_is_not_understood_is_said)
          "its descr is none that a table has"},
         {"{'descr': '<f2', 'fortran_order': False, 'shape': (3, 2), }",
          "its descr is none that a table has"},
-        {"{'descr': '<f4', 'fortran_order': True, 'shape': (3, 2), }",
-         "its order is Fortran's"},
+        {"{'descr': '<f4', 'fortran_order': True, 'shape': (3, 2), }", "its order is Fortran's"},
         {"{'descr': '<f4', 'fortran_order': False, 'shape': (3,), }",
          "its shape is not (rows, cols)"},
         {"{'descr': '<f4', 'fortran_order': False, 'shape': (3, 2, 1), }",
@@ -99,8 +88,7 @@ Test(npy, what_is_not_understood_is_said)
         {"{'descr': '<f4', 'fortran_order': False, "
          "'shape': (99999999999999999999999, 2), }",
          "its shape is not (rows, cols)"},
-        {"{'descr': '<f4', 'shape': (3, 2), }",
-         "its head lacks descr, fortran_order or shape"},
+        {"{'descr': '<f4', 'shape': (3, 2), }", "its head lacks descr, fortran_order or shape"},
         {"", "its head lacks descr, fortran_order or shape"},
     };
     psd_error_t *err = psd_error_new();
@@ -114,19 +102,15 @@ Test(npy, what_is_not_understood_is_said)
 
         bytes[8] = (char)n;
         memcpy(bytes + 10, WRONG[i].head, n);
-        cr_assert_eq(read_bytes(bytes, 10 + n, &type, &rows, &cols, err),
-                     PSD_INVALID);
-        cr_assert_not_null(strstr(psd_error_text(err), WRONG[i].why), "%s",
-                           psd_error_text(err));
+        cr_assert_eq(read_bytes(bytes, 10 + n, &type, &rows, &cols, err), PSD_INVALID);
+        cr_assert_not_null(strstr(psd_error_text(err), WRONG[i].why), "%s", psd_error_text(err));
     }
     cr_assert_eq(read_bytes("hello", 5, &type, &rows, &cols, err), PSD_INVALID);
-    cr_assert_eq(
-        read_bytes("\x93NUMPY\x02\x00\x02\x00{}", 12, &type, &rows, &cols, err),
-        PSD_INVALID);
+    cr_assert_eq(read_bytes("\x93NUMPY\x02\x00\x02\x00{}", 12, &type, &rows, &cols, err),
+                 PSD_INVALID);
     cr_assert_not_null(strstr(psd_error_text(err), "another version"));
-    cr_assert_eq(
-        read_bytes("\x93NUMPY\x01\x00\xFF\x00{}", 12, &type, &rows, &cols, err),
-        PSD_INVALID);
+    cr_assert_eq(read_bytes("\x93NUMPY\x01\x00\xFF\x00{}", 12, &type, &rows, &cols, err),
+                 PSD_INVALID);
     cr_assert_not_null(strstr(psd_error_text(err), "cut or too long"));
     psd_error_destroy(&err);
 }

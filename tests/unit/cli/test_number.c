@@ -10,8 +10,7 @@
 #include "base/rng.h"
 #include "cli/progress.h"
 
-static const char *
-f32(float value)
+static const char *f32(float value)
 {
     static char text[PS_NUMBER_SIZE];
 
@@ -19,8 +18,7 @@ f32(float value)
     return text;
 }
 
-static const char *
-f64(double value)
+static const char *f64(double value)
 {
     static char text[PS_NUMBER_SIZE];
 
@@ -119,8 +117,7 @@ Test(number, sizes_and_times_are_for_people)
 }
 
 /* The text that ps_json_write_doc gives for a JSON text. */
-static char *
-doc_of(const char *json)
+static char *doc_of(const char *json)
 {
     json_t *value = json_loads(json, JSON_DECODE_ANY, NULL);
     char *text = NULL;
@@ -157,8 +154,7 @@ Test(json_text, great_keys_are_integers_again)
     free(text);
 }
 
-static char *
-quoted(const char *bytes)
+static char *quoted(const char *bytes)
 {
     char *text = NULL;
     size_t size = 0;
@@ -173,8 +169,7 @@ Test(json_text, text_is_escaped_and_always_utf8)
 {
     static const char *const PAIRS[][2] = {
         {"a\"b\\c\n\t\r\x01", "\"a\\\"b\\\\c\\n\\t\\r\\u0001\""},
-        {"\xC3\xA4\xE2\x82\xAC\xF0\x9F\x98\x80",
-         "\"\xC3\xA4\xE2\x82\xAC\xF0\x9F\x98\x80\""},
+        {"\xC3\xA4\xE2\x82\xAC\xF0\x9F\x98\x80", "\"\xC3\xA4\xE2\x82\xAC\xF0\x9F\x98\x80\""},
         {"\xFFx\xC3", "\"\\ufffdx\\ufffd\""},
         {"\xC0\x80", "\"\\ufffd\\ufffd\""},            /* overlong */
         {"\xED\xA0\x80", "\"\\ufffd\\ufffd\\ufffd\""}, /* surrogate */

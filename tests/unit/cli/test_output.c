@@ -9,12 +9,9 @@
 #include "cli/output_cell.h"
 
 static const ps_column_t COLUMNS[] = {
-    {"NAME", "name", PS_UNIT_NONE, false},
-    {"SIZE", "bytes.values|bytes", PS_UNIT_BYTES, false},
-    {"RULE", "updater", PS_UNIT_NONE, false},
-    {"WORKERS", "workers", PS_UNIT_COUNT, true},
-    {"NOTE", "note", PS_UNIT_NONE, true},
-    {NULL, NULL, PS_UNIT_NONE, false}};
+    {"NAME", "name", PS_UNIT_NONE, false},    {"SIZE", "bytes.values|bytes", PS_UNIT_BYTES, false},
+    {"RULE", "updater", PS_UNIT_NONE, false}, {"WORKERS", "workers", PS_UNIT_COUNT, true},
+    {"NOTE", "note", PS_UNIT_NONE, true},     {NULL, NULL, PS_UNIT_NONE, false}};
 
 #define DOC                                                  \
     "{\"items\":["                                           \
@@ -29,16 +26,14 @@ typedef struct capture {
     ps_out_t is;
 } capture_t;
 
-static void
-start(capture_t *self, ps_format_t format)
+static void start(capture_t *self, ps_format_t format)
 {
     *self = (capture_t){.is.format = format};
     self->is.out = open_memstream(&self->out, &self->out_size);
     self->is.err = open_memstream(&self->err, &self->err_size);
 }
 
-static void
-stop(capture_t *self, const char *out, const char *err)
+static void stop(capture_t *self, const char *out, const char *err)
 {
     cr_assert_eq(ps_out_finish(&self->is, NULL), PSD_OK);
     (void)fclose(self->is.out);
@@ -49,8 +44,7 @@ stop(capture_t *self, const char *out, const char *err)
     free(self->err);
 }
 
-static void
-check_list(ps_format_t format, const char *want)
+static void check_list(ps_format_t format, const char *want)
 {
     json_t *doc = json_loads(DOC, 0, NULL);
     capture_t capture;
@@ -67,14 +61,12 @@ Test(output, lists_in_every_format)
     check_list(PS_FORMAT_TABLE, "NAME  SIZE   RULE\n"
                                 "a     2 KiB  sgd:alpha=0.1,l1=0\n"
                                 "\xC3\xA4     5 B    add\n");
-    check_list(PS_FORMAT_WIDE,
-               "NAME  SIZE   RULE                WORKERS  NOTE\n"
-               "a     2 KiB  sgd:alpha=0.1,l1=0  3        x,\"y\" z\n"
-               "\xC3\xA4     5 B    add                 7        -\n");
-    check_list(PS_FORMAT_CSV,
-               "name,bytes.values,updater,workers,note\n"
-               "a,2048,\"sgd:alpha=0.1,l1=0\",3,\"x,\"\"y\"\"\tz\"\n"
-               "\xC3\xA4,5,add,7,\n");
+    check_list(PS_FORMAT_WIDE, "NAME  SIZE   RULE                WORKERS  NOTE\n"
+                               "a     2 KiB  sgd:alpha=0.1,l1=0  3        x,\"y\" z\n"
+                               "\xC3\xA4     5 B    add                 7        -\n");
+    check_list(PS_FORMAT_CSV, "name,bytes.values,updater,workers,note\n"
+                              "a,2048,\"sgd:alpha=0.1,l1=0\",3,\"x,\"\"y\"\"\tz\"\n"
+                              "\xC3\xA4,5,add,7,\n");
     check_list(PS_FORMAT_TSV, "name\tbytes.values\tupdater\tworkers\tnote\n"
                               "a\t2048\tsgd:alpha=0.1,l1=0\t3\tx,\"y\"\\tz\n"
                               "\xC3\xA4\t5\tadd\t7\t\n");
@@ -136,14 +128,12 @@ Test(output, errors_are_a_line_or_an_object)
     capture_t capture;
 
     start(&capture, PS_FORMAT_CSV);
-    ps_out_error(&capture.is, PSD_NO_TABLE, "table \"w\" does not exist",
-                 details);
+    ps_out_error(&capture.is, PSD_NO_TABLE, "table \"w\" does not exist", details);
     stop(&capture, "",
          "pscli: E2003 table \"w\" does not exist; \"pscli table list\" shows "
          "those that do\n");
     start(&capture, PS_FORMAT_JSON);
-    ps_out_error(&capture.is, PSD_NO_TABLE, "table \"w\" does not exist",
-                 details);
+    ps_out_error(&capture.is, PSD_NO_TABLE, "table \"w\" does not exist", details);
     stop(&capture,
          "{\"schema_version\":1,\"error\":{\"code\":\"E2003\",\"exit\":5,"
          "\"message\":\"table \\\"w\\\" does not exist\","
@@ -156,15 +146,13 @@ Test(output, errors_are_a_line_or_an_object)
     stop(&capture, "", "pscli: E1001 rows is 0\n");
     start(&capture, PS_FORMAT_TABLE);
     ps_out_error(&capture.is, PSD_IO, "x cannot be read", NULL);
-    stop(&capture, "",
-         "pscli: E1003 x cannot be read; check disk and rights\n");
+    stop(&capture, "", "pscli: E1003 x cannot be read; check disk and rights\n");
     start(&capture, PS_FORMAT_TABLE);
     ps_out_error(&capture.is, PSD_FAILED, "not dropped", NULL);
     stop(&capture, "", "pscli: E1000 not dropped\n");
     start(&capture, PS_FORMAT_TABLE);
     ps_out_error(&capture.is, PSD_USAGE, "did you mean \"x\"?", NULL);
-    stop(&capture, "",
-         "pscli: E5001 did you mean \"x\"? --help shows examples\n");
+    stop(&capture, "", "pscli: E5001 did you mean \"x\"? --help shows examples\n");
     json_decref(details);
 }
 

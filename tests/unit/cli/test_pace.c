@@ -5,8 +5,7 @@
 
 #define MB (UINT64_C(1) << 20)
 
-static void
-assert_reads(const ps_pace_t *pace, const char *text)
+static void assert_reads(const ps_pace_t *pace, const char *text)
 {
     char here[PS_PACE_TEXT_SIZE];
 

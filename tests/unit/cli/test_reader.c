@@ -18,14 +18,8 @@ typedef struct story {
     FILE *file;
 } story_t;
 
-static psd_status_t
-note(void *arg,
-     uint64_t row,
-     uint32_t first_col,
-     const uint32_t *cols,
-     const void *values,
-     size_t n,
-     psd_error_t *err)
+static psd_status_t note(void *arg, uint64_t row, uint32_t first_col, const uint32_t *cols,
+                         const void *values, size_t n, psd_error_t *err)
 {
     story_t *self = arg;
     char number[PS_NUMBER_SIZE];
@@ -33,9 +27,7 @@ note(void *arg,
     (void)err;
     (void)fprintf(self->file, "%" PRIu64 "@", row);
     for (size_t i = 0; i < n; i++) {
-        ps_value_format(self->type,
-                        (const char *)values + i * ps_type_size(self->type),
-                        number);
+        ps_value_format(self->type, (const char *)values + i * ps_type_size(self->type), number);
         (void)fprintf(self->file, "%s%" PRIu64 "=%s", i == 0 ? "" : " ",
                       cols == NULL ? first_col + (uint64_t)i : cols[i], number);
     }
@@ -43,14 +35,8 @@ note(void *arg,
     return PSD_OK;
 }
 
-static psd_status_t
-read_text(ps_file_format_t format,
-          const ps_view_t *view,
-          const void *bytes,
-          size_t size,
-          char **ret_story,
-          uint64_t *ret_rows,
-          psd_error_t *err)
+static psd_status_t read_text(ps_file_format_t format, const ps_view_t *view, const void *bytes,
+                              size_t size, char **ret_story, uint64_t *ret_rows, psd_error_t *err)
 {
     ps_progress_t progress = {0};
     story_t story = {.type = view->type};
@@ -73,8 +59,7 @@ read_text(ps_file_format_t format,
     return rc;
 }
 
-static ps_view_t
-view_of(ps_type_t type, uint64_t rows, uint32_t cols)
+static ps_view_t view_of(ps_type_t type, uint64_t rows, uint32_t cols)
 {
     return (ps_view_t){.name = "w",
                        .type = type,
@@ -85,18 +70,13 @@ view_of(ps_type_t type, uint64_t rows, uint32_t cols)
                        .is_hash = rows == 0};
 }
 
-static void
-good(ps_file_format_t format,
-     ps_view_t view,
-     const char *text,
-     uint64_t rows,
-     const char *want)
+static void good(ps_file_format_t format, ps_view_t view, const char *text, uint64_t rows,
+                 const char *want)
 {
     psd_error_t *err = psd_error_new();
     char *story = NULL;
     uint64_t n_rows = 0;
-    psd_status_t rc =
-        read_text(format, &view, text, strlen(text), &story, &n_rows, err);
+    psd_status_t rc = read_text(format, &view, text, strlen(text), &story, &n_rows, err);
 
     cr_assert_eq(rc, PSD_OK, "%s", psd_error_text(err));
     cr_assert_str_eq(story, want);
@@ -105,18 +85,13 @@ good(ps_file_format_t format,
     psd_error_destroy(&err);
 }
 
-static void
-bad(ps_file_format_t format,
-    ps_view_t view,
-    const char *text,
-    psd_status_t status,
-    const char *want)
+static void bad(ps_file_format_t format, ps_view_t view, const char *text, psd_status_t status,
+                const char *want)
 {
     psd_error_t *err = psd_error_new();
     char *story = NULL;
     uint64_t n_rows = 0;
-    psd_status_t rc =
-        read_text(format, &view, text, strlen(text), &story, &n_rows, err);
+    psd_status_t rc = read_text(format, &view, text, strlen(text), &story, &n_rows, err);
 
     cr_assert_eq(rc, status, "%s", psd_error_text(err));
     cr_assert_str_eq(psd_error_text(err), want);
@@ -129,8 +104,7 @@ Test(reader, text_dumps)
     ps_view_t view = view_of(PS_TYPE_F32, 10, 4);
 
     good(PS_FILE_TEXT, view, "1 0:0.5 3:-1\n2 1:7\n", 2, "1@0=0.5 3=-1;2@1=7;");
-    good(PS_FILE_TEXT, view, "# c\r\n\n  1\t0:1  2:2 \r\n9 3:1", 2,
-         "1@0=1 2=2;9@3=1;");
+    good(PS_FILE_TEXT, view, "# c\r\n\n  1\t0:1  2:2 \r\n9 3:1", 2, "1@0=1 2=2;9@3=1;");
     good(PS_FILE_TEXT, view, "5\n\n \n", 1, "");
     good(PS_FILE_TEXT, view,
          "  # a comment, whose words may be as long as they like: "
@@ -139,25 +113,19 @@ Test(reader, text_dumps)
          1, "3@0=1;");
     good(PS_FILE_TEXT, view, "3 0:1\n#", 1, "3@0=1;");
     good(PS_FILE_TEXT, view, "", 0, "");
-    good(PS_FILE_TEXT, view_of(PS_TYPE_I64, 0, 1),
-         "18446744073709551615 0:-9223372036854775808\n", 1,
-         "18446744073709551615@0=-9223372036854775808;");
+    good(PS_FILE_TEXT, view_of(PS_TYPE_I64, 0, 1), "18446744073709551615 0:-9223372036854775808\n",
+         1, "18446744073709551615@0=-9223372036854775808;");
 }
 
 Test(reader, wrong_text_names_its_line)
 {
     ps_view_t view = view_of(PS_TYPE_F32, 10, 4);
 
-    bad(PS_FILE_TEXT, view, "1 0:1\nx 0:1\n", PSD_INVALID,
-        "f:2: row is \"x\"; allowed: a number");
-    bad(PS_FILE_TEXT, view, "10 0:1\n", PSD_RANGE,
-        "f:1: row 10; the last one is 9");
-    bad(PS_FILE_TEXT, view, "1 4:1\n", PSD_RANGE,
-        "f:1: column 4; the last one is 3");
-    bad(PS_FILE_TEXT, view, "#\n\n1 7\n", PSD_INVALID,
-        "f:3: \"7\" is no COLUMN:VALUE");
-    bad(PS_FILE_TEXT, view, "1 :7\n", PSD_INVALID,
-        "f:1: column is \"\"; allowed: a number");
+    bad(PS_FILE_TEXT, view, "1 0:1\nx 0:1\n", PSD_INVALID, "f:2: row is \"x\"; allowed: a number");
+    bad(PS_FILE_TEXT, view, "10 0:1\n", PSD_RANGE, "f:1: row 10; the last one is 9");
+    bad(PS_FILE_TEXT, view, "1 4:1\n", PSD_RANGE, "f:1: column 4; the last one is 3");
+    bad(PS_FILE_TEXT, view, "#\n\n1 7\n", PSD_INVALID, "f:3: \"7\" is no COLUMN:VALUE");
+    bad(PS_FILE_TEXT, view, "1 :7\n", PSD_INVALID, "f:1: column is \"\"; allowed: a number");
     bad(PS_FILE_TEXT, view, "1 2:1 2:1\n", PSD_INVALID,
         "f:1: column 2 behind column 2; the columns of a row ascend");
     bad(PS_FILE_TEXT, view, "1 2:one\n", PSD_TYPE,
@@ -180,8 +148,7 @@ Test(reader, csv_with_whole_rows)
 {
     ps_view_t view = view_of(PS_TYPE_F64, 10, 2);
 
-    good(PS_FILE_CSV, view, "row,0,1\n3,1,2\r\n\n1,0.1,-3", 2,
-         "3@0=1 1=2;1@0=0.1 1=-3;");
+    good(PS_FILE_CSV, view, "row,0,1\n3,1,2\r\n\n1,0.1,-3", 2, "3@0=1 1=2;1@0=0.1 1=-3;");
     bad(PS_FILE_CSV, view, "row,0\n", PSD_INVALID,
         "f:1: titles not understood; allowed: row,col,value, or row and the "
         "numbers of all columns, 0 to 1");
@@ -189,23 +156,19 @@ Test(reader, csv_with_whole_rows)
         "f:2: too few values; behind the row come 2");
     bad(PS_FILE_CSV, view, "row,0,1\n1,2,3,4\n", PSD_SHAPE,
         "f:2: too many values; behind the row come 2");
-    bad(PS_FILE_CSV, view, "row,0,1\n,2,3\n", PSD_INVALID,
-        "f:2: row is \"\"; allowed: a number");
+    bad(PS_FILE_CSV, view, "row,0,1\n,2,3\n", PSD_INVALID, "f:2: row is \"\"; allowed: a number");
 }
 
 Test(reader, csv_with_single_values)
 {
     ps_view_t view = view_of(PS_TYPE_I32, 10, 100);
 
-    good(PS_FILE_CSV, view, "row,col,value\n3,99,1\n3,5,2\n4,0,3\n", 2,
-         "3@99=1;3@5=2;4@0=3;");
+    good(PS_FILE_CSV, view, "row,col,value\n3,99,1\n3,5,2\n4,0,3\n", 2, "3@99=1;3@5=2;4@0=3;");
     bad(PS_FILE_CSV, view, "row,col,value,more\n", PSD_INVALID,
         "f:1: titles not understood; allowed: row,col,value, or row and the "
         "numbers of all columns, 0 to 99");
-    bad(PS_FILE_CSV, view, "row,col,value\n3,1\n", PSD_SHAPE,
-        "f:2: less than row,col,value");
-    bad(PS_FILE_CSV, view, "row,col,value\n3,1,2,3\n", PSD_SHAPE,
-        "f:2: more than row,col,value");
+    bad(PS_FILE_CSV, view, "row,col,value\n3,1\n", PSD_SHAPE, "f:2: less than row,col,value");
+    bad(PS_FILE_CSV, view, "row,col,value\n3,1,2,3\n", PSD_SHAPE, "f:2: more than row,col,value");
 }
 
 Test(reader, a_long_row_comes_in_pieces)
@@ -224,8 +187,8 @@ Test(reader, a_long_row_comes_in_pieces)
         (void)fprintf(file, " %d:1", i);
     }
     (void)fclose(file);
-    cr_assert_eq(read_text(PS_FILE_TEXT, &view, text, size, &story, &rows, err),
-                 PSD_OK, "%s", psd_error_text(err));
+    cr_assert_eq(read_text(PS_FILE_TEXT, &view, text, size, &story, &rows, err), PSD_OK, "%s",
+                 psd_error_text(err));
     for (const char *at = story; (at = strchr(at, ';')) != NULL; at++) {
         pieces++;
     }
@@ -243,8 +206,7 @@ Test(reader, a_word_without_end_is_refused)
 
     memset(text, '1', sizeof text - 1);
     text[sizeof text - 1] = '\0';
-    bad(PS_FILE_TEXT, view, text, PSD_INVALID,
-        "f:1: a word of more than 62 bytes");
+    bad(PS_FILE_TEXT, view, text, PSD_INVALID, "f:1: a word of more than 62 bytes");
 }
 
 Test(reader, npy_has_the_tables_shape)
@@ -262,27 +224,20 @@ Test(reader, npy_has_the_tables_shape)
     cr_assert_eq(head, 70);
     memcpy(bytes, HEAD, head);
     memcpy(bytes + head, values, sizeof values);
-    cr_assert_eq(
-        read_text(PS_FILE_NPY, &view, bytes, head + 8, &story, &rows, err),
-        PSD_OK, "%s", psd_error_text(err));
+    cr_assert_eq(read_text(PS_FILE_NPY, &view, bytes, head + 8, &story, &rows, err), PSD_OK, "%s",
+                 psd_error_text(err));
     cr_assert_str_eq(story, "0@0=5;1@0=-6;");
     free(story);
-    cr_assert_eq(
-        read_text(PS_FILE_NPY, &view, bytes, head + 7, &story, &rows, err),
-        PSD_INVALID);
+    cr_assert_eq(read_text(PS_FILE_NPY, &view, bytes, head + 7, &story, &rows, err), PSD_INVALID);
     cr_assert_str_eq(psd_error_text(err), "f ends in row 1 of 2");
     free(story);
     psd_error_clear(err);
-    cr_assert_eq(
-        read_text(PS_FILE_NPY, &view, bytes, head + 9, &story, &rows, err),
-        PSD_INVALID);
+    cr_assert_eq(read_text(PS_FILE_NPY, &view, bytes, head + 9, &story, &rows, err), PSD_INVALID);
     cr_assert_str_eq(psd_error_text(err), "f goes on behind its last row, 1");
     free(story);
     psd_error_clear(err);
     view.rows = 3;
-    cr_assert_eq(
-        read_text(PS_FILE_NPY, &view, bytes, head + 8, &story, &rows, err),
-        PSD_SHAPE);
+    cr_assert_eq(read_text(PS_FILE_NPY, &view, bytes, head + 8, &story, &rows, err), PSD_SHAPE);
     free(story);
     psd_error_destroy(&err);
 }

@@ -6,8 +6,7 @@
 
 #include "base/alloc.h"
 
-static psd_status_t
-parse(ps_rowset_t *set, const char *text, uint64_t max, psd_error_t *err)
+static psd_status_t parse(ps_rowset_t *set, const char *text, uint64_t max, psd_error_t *err)
 {
     ps_rowset_done(set);
     psd_error_clear(err);
@@ -32,8 +31,7 @@ Test(rowset, numbers_ranges_and_all)
     cr_assert_not(set.all);
     cr_assert_eq(parse(&set, "all", 0, err), PSD_OK);
     cr_assert(set.all);
-    cr_assert_eq(parse(&set, "0-18446744073709551615", UINT64_MAX, err),
-                 PSD_OK);
+    cr_assert_eq(parse(&set, "0-18446744073709551615", UINT64_MAX, err), PSD_OK);
     cr_assert_eq(set.spans[0].last, UINT64_MAX);
 }
 
@@ -46,12 +44,10 @@ Test(rowset, what_is_wrong_is_quoted)
     PSD_AUTO(ps_rowset_done) ps_rowset_t set = {0};
 
     for (size_t i = 0; i < sizeof WRONG / sizeof WRONG[0]; i++) {
-        cr_assert_eq(parse(&set, WRONG[i], UINT64_MAX, err), PSD_USAGE, "%s",
-                     WRONG[i]);
+        cr_assert_eq(parse(&set, WRONG[i], UINT64_MAX, err), PSD_USAGE, "%s", WRONG[i]);
     }
     cr_assert_eq(parse(&set, "1,x", 99, err), PSD_USAGE);
-    cr_assert_str_eq(psd_error_text(err),
-                     "ROWS has \"x\"; allowed: 7, 1,3,5, 10-19, all");
+    cr_assert_str_eq(psd_error_text(err), "ROWS has \"x\"; allowed: 7, 1,3,5, 10-19, all");
     cr_assert_eq(parse(&set, "5,100", 99, err), PSD_RANGE);
     cr_assert_str_eq(psd_error_text(err), "ROWS has 100; the last one is 99");
 }
@@ -70,11 +66,9 @@ Test(rowset, numbers_as_an_array_are_bounded)
     cr_assert_eq(numbers[1], 1);
     cr_assert_eq(numbers[3], 3);
     ps_free(numbers);
-    cr_assert_eq(ps_rowset_u32(&set, "--cols", 3, &numbers, &n, err),
-                 PSD_LIMIT);
+    cr_assert_eq(ps_rowset_u32(&set, "--cols", 3, &numbers, &n, err), PSD_LIMIT);
     cr_assert_eq(parse(&set, "0-4294967294", UINT32_MAX, err), PSD_OK);
-    cr_assert_eq(ps_rowset_u32(&set, "--cols", 1000, &numbers, &n, err),
-                 PSD_LIMIT);
+    cr_assert_eq(ps_rowset_u32(&set, "--cols", 1000, &numbers, &n, err), PSD_LIMIT);
     cr_assert_eq(parse(&set, "all", 9, err), PSD_OK);
     cr_assert_eq(ps_rowset_u32(&set, "--cols", 3, &numbers, &n, err), PSD_OK);
     cr_assert_null(numbers);

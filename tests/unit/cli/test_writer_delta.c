@@ -31,6 +31,5 @@ Test(writer_delta, floats_are_certain_only_from_zero)
     current[1] = 3.0F;
     cr_assert_not(ps_writer_delta(PS_TYPE_F32, wanted, current, 2, deltas));
     cr_assert_eq(deltas[1], -2.0F);
-    cr_assert_not(ps_writer_delta(PS_TYPE_F64, wide_wanted, wide_current, 1,
-                                  wide_deltas));
+    cr_assert_not(ps_writer_delta(PS_TYPE_F64, wide_wanted, wide_current, 1, wide_deltas));
 }

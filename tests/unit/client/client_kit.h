@@ -16,8 +16,7 @@ typedef struct fixture {
     ps_ticket_t *ticket;
 } fixture_t;
 
-static inline void
-set_up(fixture_t *f)
+static inline void set_up(fixture_t *f)
 {
     const ps_session_args_t args = {.session = 1, .resend_ms = 100};
     ps_route_t route = {.epoch = 1, .incarnation = 1};
@@ -29,17 +28,14 @@ set_up(fixture_t *f)
     f->client.credit_bytes = 1;
     f->client.scratch = psd_error_new();
     cr_assert_eq(ps_session_new(&args, &f->client.session, NULL), PSD_OK);
-    cr_assert_eq(ps_session_routes(f->client.session, 1, &route, 1, NULL),
-                 PSD_OK);
-    cr_assert_eq(ps_known_table_add(&f->client, 1, "w", 1, &f->table, NULL),
-                 PSD_OK);
+    cr_assert_eq(ps_session_routes(f->client.session, 1, &route, 1, NULL), PSD_OK);
+    cr_assert_eq(ps_known_table_add(&f->client, 1, "w", 1, &f->table, NULL), PSD_OK);
     cr_assert_eq(ps_ticket_new(&f->client, 60000, &f->ticket, NULL), PSD_OK);
     f->ticket->verb = "push to";
     f->ticket->table = f->table;
 }
 
-static inline void
-tear_down(fixture_t *f)
+static inline void tear_down(fixture_t *f)
 {
     ps_errands_done(&f->client);
     ps_tickets_done(&f->client);

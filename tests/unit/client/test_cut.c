@@ -29,8 +29,7 @@ typedef struct model {
     size_t n;
 } model_t;
 
-static double *
-cell_of(model_t *self, uint64_t row, uint32_t col)
+static double *cell_of(model_t *self, uint64_t row, uint32_t col)
 {
     for (size_t i = 0; i < self->n; i++) {
         if (self->cells[i].row == row && self->cells[i].col == col) {
@@ -43,8 +42,7 @@ cell_of(model_t *self, uint64_t row, uint32_t col)
 }
 
 /* The bytes of all spans, one after the other. */
-static uint8_t *
-join(const ps_payload_t *payload, size_t size)
+static uint8_t *join(const ps_payload_t *payload, size_t size)
 {
     uint8_t *all = malloc(size + 1);
     size_t at = 0;
@@ -60,8 +58,7 @@ join(const ps_payload_t *payload, size_t size)
 }
 
 /* Column j of a dense slice. */
-static uint32_t
-col_of(const ps_cut_t *cut, const ps_extent_t *extent, size_t j)
+static uint32_t col_of(const ps_cut_t *cut, const ps_extent_t *extent, size_t j)
 {
     switch (cut->slice.cols) {
     case PS_COLS_RANGE:
@@ -74,19 +71,15 @@ col_of(const ps_cut_t *cut, const ps_extent_t *extent, size_t j)
     }
 }
 
-static void
-check_place(const ps_table_spec_t *spec,
-            const ps_extent_t *extent,
-            uint64_t row,
-            uint32_t col)
+static void check_place(const ps_table_spec_t *spec, const ps_extent_t *extent, uint64_t row,
+                        uint32_t col)
 {
     cr_assert(ps_extent_has_row(extent, row));
     cr_assert(col >= extent->first_col && col <= extent->last_col);
     cr_assert_lt(col, spec->n_cols);
 }
 
-static void
-check_sizes(const ps_cut_t *cut, bool pushes)
+static void check_sizes(const ps_cut_t *cut, bool pushes)
 {
     uint64_t keys = 0;
     uint64_t index = 0;
@@ -103,8 +96,7 @@ check_sizes(const ps_cut_t *cut, bool pushes)
     }
 }
 
-static void
-apply_dense(model_t *model, const ps_table_spec_t *spec, const ps_cut_t *cut)
+static void apply_dense(model_t *model, const ps_table_spec_t *spec, const ps_cut_t *cut)
 {
     ps_extent_t extent = ps_extent_of(spec, cut->partition);
     uint8_t *values = join(cut->payload, cut->slice.n_values * 8);
@@ -116,15 +108,13 @@ apply_dense(model_t *model, const ps_table_spec_t *spec, const ps_cut_t *cut)
             uint32_t col = col_of(cut, &extent, j);
 
             check_place(spec, &extent, row, col);
-            *cell_of(model, row, col) +=
-                ps_load_f64(values + (i * cut->slice.n_cols + j) * 8);
+            *cell_of(model, row, col) += ps_load_f64(values + (i * cut->slice.n_cols + j) * 8);
         }
     }
     free(values);
 }
 
-static void
-apply_sparse(model_t *model, const ps_table_spec_t *spec, const ps_cut_t *cut)
+static void apply_sparse(model_t *model, const ps_table_spec_t *spec, const ps_cut_t *cut)
 {
     ps_extent_t extent = ps_extent_of(spec, cut->partition);
     uint8_t *values = join(cut->payload, cut->slice.n_values * 8);
@@ -147,11 +137,7 @@ apply_sparse(model_t *model, const ps_table_spec_t *spec, const ps_cut_t *cut)
 }
 
 /* What the server would answer to a pull, in spans of odd lengths. */
-static void
-answer(model_t *model,
-       const ps_table_spec_t *spec,
-       ps_cut_t *cut,
-       double *ret_values)
+static void answer(model_t *model, const ps_table_spec_t *spec, ps_cut_t *cut, double *ret_values)
 {
     ps_extent_t extent = ps_extent_of(spec, cut->partition);
     size_t n = cut->slice.n_rows * cut->slice.n_cols;
@@ -161,23 +147,19 @@ answer(model_t *model,
 
     cr_assert_not_null(values);
     for (size_t i = 0; i < n; i++) {
-        uint64_t row =
-            ps_slice_row(&cut->slice, cut->payload, i / cut->slice.n_cols);
+        uint64_t row = ps_slice_row(&cut->slice, cut->payload, i / cut->slice.n_cols);
         uint32_t col = col_of(cut, &extent, i % cut->slice.n_cols);
 
         check_place(spec, &extent, row, col);
         values[i] = *cell_of(model, row, col);
     }
-    payload =
-        ps_payload_new((ps_bytes_t){NULL, 0}, (ps_bytes_t){NULL, 0},
-                       (ps_bytes_t){(uint8_t *)values, n * 8}, NULL, NULL);
+    payload = ps_payload_new((ps_bytes_t){NULL, 0}, (ps_bytes_t){NULL, 0},
+                             (ps_bytes_t){(uint8_t *)values, n * 8}, NULL, NULL);
     payload->spans = ps_alloc(2, sizeof *payload->spans);
     payload->n_spans = 2;
     payload->spans[0] = (ps_bytes_t){(uint8_t *)values, cut_at * 8};
-    payload->spans[1] =
-        (ps_bytes_t){(uint8_t *)(values + cut_at), (n - cut_at) * 8};
-    ps_places_scatter(&cut->places, payload, cut->slice.n_rows,
-                      cut->slice.n_cols, 8, ret_values);
+    payload->spans[1] = (ps_bytes_t){(uint8_t *)(values + cut_at), (n - cut_at) * 8};
+    ps_places_scatter(&cut->places, payload, cut->slice.n_rows, cut->slice.n_cols, 8, ret_values);
     ps_payload_destroy(&payload);
     free(values);
 }
@@ -195,8 +177,7 @@ typedef struct call {
     size_t n_values;
 } call_t;
 
-static int
-by_value(const void *left, const void *right)
+static int by_value(const void *left, const void *right)
 {
     uint64_t a = ps_load_u64(left);
     uint64_t b = ps_load_u64(right);
@@ -204,8 +185,7 @@ by_value(const void *left, const void *right)
     return a < b ? -1 : a > b;
 }
 
-static void
-make_spec(call_t *call, ps_rng_t *rng)
+static void make_spec(call_t *call, ps_rng_t *rng)
 {
     static const uint32_t slices[] = {1, 1, 2, 3, 7};
     ps_table_spec_t *spec = &call->spec;
@@ -217,9 +197,8 @@ make_spec(call_t *call, ps_rng_t *rng)
     spec->n_rows = spec->keys == PS_KEYS_RANGE ? 100 : 0;
     spec->n_cols = (uint32_t)ps_rng_below(rng, 60) + 1;
     spec->n_col_slices = ps_rng_below(rng, 2) == 0 ? 1
-                         : spec->n_cols < 4
-                             ? 1
-                             : (uint32_t)ps_rng_below(rng, 3) + 2;
+                         : spec->n_cols < 4        ? 1
+                                                   : (uint32_t)ps_rng_below(rng, 3) + 2;
     spec->n_partitions = slices[ps_rng_below(rng, 5)] * spec->n_col_slices;
     if (ps_rng_below(rng, 3) == 0) {
         spec->partition_by = PS_PARTITION_BY_HASH;
@@ -233,8 +212,7 @@ make_spec(call_t *call, ps_rng_t *rng)
     }
 }
 
-static void
-make_select(call_t *call, ps_rng_t *rng)
+static void make_select(call_t *call, ps_rng_t *rng)
 {
     psd_select_t *select = &call->select;
     uint64_t limit = call->spec.keys == PS_KEYS_RANGE ? 100 : UINT64_MAX;
@@ -255,9 +233,8 @@ make_select(call_t *call, ps_rng_t *rng)
     if (ps_rng_below(rng, 3) == 0) {
         uint32_t first = (uint32_t)ps_rng_below(rng, call->spec.n_cols);
 
-        psd_select_col_range(
-            select, first,
-            (uint32_t)ps_rng_below(rng, call->spec.n_cols - first) + 1);
+        psd_select_col_range(select, first,
+                             (uint32_t)ps_rng_below(rng, call->spec.n_cols - first) + 1);
     } else if (ps_rng_below(rng, 2) == 0) {
         n = (size_t)ps_rng_below(rng, call->spec.n_cols) + 1;
         for (size_t i = 0; i < n; i++) {
@@ -267,8 +244,7 @@ make_select(call_t *call, ps_rng_t *rng)
     }
 }
 
-static void
-make_sparse(call_t *call, ps_rng_t *rng)
+static void make_sparse(call_t *call, ps_rng_t *rng)
 {
     size_t at = 0;
 
@@ -286,8 +262,7 @@ make_sparse(call_t *call, ps_rng_t *rng)
     call->n_values = at;
 }
 
-static void
-make_call(call_t *call, uint64_t seed, bool sparse)
+static void make_call(call_t *call, uint64_t seed, bool sparse)
 {
     ps_rng_t rng = {.state = seed};
 
@@ -296,8 +271,7 @@ make_call(call_t *call, uint64_t seed, bool sparse)
     if (sparse) {
         make_sparse(call, &rng);
     } else {
-        call->n_values =
-            call->select.n_rows * ps_select_width(&call->select, &call->spec);
+        call->n_values = call->select.n_rows * ps_select_width(&call->select, &call->spec);
     }
     for (size_t i = 0; i < call->n_values; i++) {
         call->values[i] = (double)ps_rng_below(&rng, 1000);
@@ -305,8 +279,7 @@ make_call(call_t *call, uint64_t seed, bool sparse)
 }
 
 /* What the caller means, without cutting anything. */
-static void
-expect(model_t *model, const call_t *call)
+static void expect(model_t *model, const call_t *call)
 {
     const psd_select_t *select = &call->select;
     size_t width = ps_select_width(select, &call->spec);
@@ -316,18 +289,16 @@ expect(model_t *model, const call_t *call)
         size_t n = select->counts != NULL ? select->counts[i] : width;
 
         for (size_t j = 0; j < n; j++, at++) {
-            uint32_t col = select->counts != NULL ? select->sparse_cols[at]
-                           : select->cols_are == PS_COLS_LIST
-                               ? select->cols[j]
-                               : select->first_col + (uint32_t)j;
+            uint32_t col = select->counts != NULL             ? select->sparse_cols[at]
+                           : select->cols_are == PS_COLS_LIST ? select->cols[j]
+                                                              : select->first_col + (uint32_t)j;
 
             *cell_of(model, ps_select_row(select, i), col) += call->values[at];
         }
     }
 }
 
-static void
-check_same(model_t *got, model_t *wanted)
+static void check_same(model_t *got, model_t *wanted)
 {
     for (size_t i = 0; i < wanted->n; i++) {
         const cell_t *cell = &wanted->cells[i];
@@ -338,8 +309,7 @@ check_same(model_t *got, model_t *wanted)
 }
 
 /* Duplicated rows make both copies point at one cell, as at the server. */
-static void
-check_pull(const call_t *call, model_t *model, const ps_cut_args_t *like)
+static void check_pull(const call_t *call, model_t *model, const ps_cut_args_t *like)
 {
     ps_cuts_t cuts = {.n = 0};
     ps_cut_args_t args = *like;
@@ -355,18 +325,15 @@ check_pull(const call_t *call, model_t *model, const ps_cut_args_t *like)
         answer(model, &call->spec, &cuts.items[i], values);
     }
     for (size_t i = 0; i < call->n_values; i++) {
-        uint32_t col = select->cols_are == PS_COLS_LIST
-                           ? select->cols[i % width]
-                           : select->first_col + (uint32_t)(i % width);
+        uint32_t col = select->cols_are == PS_COLS_LIST ? select->cols[i % width]
+                                                        : select->first_col + (uint32_t)(i % width);
 
-        cr_assert_eq(values[i],
-                     *cell_of(model, ps_select_row(select, i / width), col));
+        cr_assert_eq(values[i], *cell_of(model, ps_select_row(select, i / width), col));
     }
     ps_cuts_done(&cuts);
 }
 
-static void
-run(uint64_t seed, bool sparse)
+static void run(uint64_t seed, bool sparse)
 {
     static call_t call;
     static model_t got;
@@ -383,9 +350,7 @@ run(uint64_t seed, bool sparse)
     got.n = wanted.n = 0;
     make_call(&call, seed, sparse);
     cr_assert_eq(ps_table_spec_check(&call.spec, NULL), PSD_OK);
-    cr_assert_eq(
-        ps_select_check(&call.select, &call.spec, call.n_values, &plain, NULL),
-        PSD_OK);
+    cr_assert_eq(ps_select_check(&call.select, &call.spec, call.n_values, &plain, NULL), PSD_OK);
     expect(&wanted, &call);
     cr_assert_eq(ps_cut(&args, &cuts, NULL), PSD_OK);
     for (size_t i = 0; i < cuts.n; i++) {
@@ -393,8 +358,7 @@ run(uint64_t seed, bool sparse)
 
         check_sizes(cut, true);
         cr_assert(args.borrow || !cut->borrows);
-        cr_assert(cut->slice.n_rows == 1 ||
-                  ps_payload_size(cut->payload) <= args.limit_bytes);
+        cr_assert(cut->slice.n_rows == 1 || ps_payload_size(cut->payload) <= args.limit_bytes);
         if (sparse) {
             apply_sparse(&got, &call.spec, cut);
         } else {
@@ -425,8 +389,7 @@ Test(cut, sparse_pushes_mean_the_same_in_slices)
 
 /* ---- single facts -------------------------------------------------------- */
 
-static ps_table_spec_t
-spec_of(uint64_t n_rows, uint32_t n_cols, uint32_t n_partitions)
+static ps_table_spec_t spec_of(uint64_t n_rows, uint32_t n_cols, uint32_t n_partitions)
 {
     ps_table_spec_t spec;
 
@@ -460,8 +423,7 @@ Test(cut, sorted_keys_over_ranges_are_pointed_at)
     cr_assert_eq((const void *)cuts.items[0].payload->keys.data, rows);
     cr_assert_eq((const void *)cuts.items[0].payload->spans[0].data, values);
     cr_assert_eq((const void *)cuts.items[1].payload->keys.data, rows + 3);
-    cr_assert_eq((const void *)cuts.items[2].payload->spans[0].data,
-                 values + 4);
+    cr_assert_eq((const void *)cuts.items[2].payload->spans[0].data, values + 4);
     cr_assert_eq(cuts.items[2].partition, 3);
     cr_assert(cuts.items[0].borrows);
     ps_cuts_done(&cuts);
@@ -530,19 +492,14 @@ Test(cut, a_row_over_the_limit_goes_alone)
 }
 
 /* status and text of a selection that the table does not have */
-static void
-refuses(const psd_select_t *select,
-        const ps_table_spec_t *spec,
-        size_t n_values,
-        psd_status_t status,
-        const char *part)
+static void refuses(const psd_select_t *select, const ps_table_spec_t *spec, size_t n_values,
+                    psd_status_t status, const char *part)
 {
     psd_error_t *err = psd_error_new();
     psd_select_t plain;
 
     cr_assert_eq(ps_select_check(select, spec, n_values, &plain, err), status);
-    cr_assert_not_null(strstr(psd_error_text(err), part), "%s",
-                       psd_error_text(err));
+    cr_assert_not_null(strstr(psd_error_text(err), part), "%s", psd_error_text(err));
     psd_error_destroy(&err);
 }
 
@@ -556,16 +513,13 @@ Test(select, names_what_is_not_there)
     psd_select_t select = {0};
 
     psd_select_rows(&select, rows, 2);
-    refuses(&select, &spec, 6, PSD_RANGE,
-            "row 100 is not in table \"t\"; allowed: 0..99");
+    refuses(&select, &spec, 6, PSD_RANGE, "row 100 is not in table \"t\"; allowed: 0..99");
     psd_select_rows(&select, NULL, 2);
     refuses(&select, &spec, 6, PSD_INVALID, "rows is NULL");
     psd_select_rows(&select, rows, 1);
-    refuses(&select, &spec, 4, PSD_SHAPE,
-            "4 values for 1 rows of 3 columns; allowed: 3");
+    refuses(&select, &spec, 4, PSD_SHAPE, "4 values for 1 rows of 3 columns; allowed: 3");
     psd_select_cols(&select, cols, 2);
-    refuses(&select, &spec, 2, PSD_RANGE,
-            "column 3 is not in table \"t\"; allowed: 0..2");
+    refuses(&select, &spec, 2, PSD_RANGE, "column 3 is not in table \"t\"; allowed: 0..2");
     psd_select_cols(&select, cols, 0);
     refuses(&select, &spec, 0, PSD_INVALID, "no column");
     psd_select_col_range(&select, 2, UINT32_MAX);
@@ -577,8 +531,7 @@ Test(select, names_what_is_not_there)
     refuses(&select, &spec, 6, PSD_RANGE, "behind the greatest row");
     psd_select_row_range(&select, 0, 2);
     psd_select_sparse(&select, counts, entries);
-    refuses(&select, &spec, 3, PSD_SHAPE,
-            "row 0: column 1 stands behind column 2");
+    refuses(&select, &spec, 3, PSD_SHAPE, "row 0: column 1 stands behind column 2");
     refuses(&select, &spec, 1, PSD_SHAPE, "more than the 1 values");
     psd_select_col_range(&select, 0, 1);
     refuses(&select, &spec, 3, PSD_INVALID, "all columns");

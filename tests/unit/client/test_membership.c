@@ -9,21 +9,18 @@
 #define BEATS_MAX 4000
 
 /* Where heartbeats come to. */
-static ps_socket_t *
-open_port(void)
+static ps_socket_t *open_port(void)
 {
     const char *any = "tcp://127.0.0.1:*";
-    const ps_socket_args_t args = {.high_water = 100,
-                                   .frame_bytes = PS_DOC_BYTES_MAX,
-                                   .chunk_bytes = PS_DOC_BYTES_MAX};
+    const ps_socket_args_t args = {
+        .high_water = 100, .frame_bytes = PS_DOC_BYTES_MAX, .chunk_bytes = PS_DOC_BYTES_MAX};
     ps_socket_t *port = NULL;
 
     cr_assert_eq(ps_socket_bind(&any, 1, &args, &port, NULL), PSD_OK);
     return port;
 }
 
-static ps_beat_t *
-start_beat(const ps_socket_t *port, uint32_t worker)
+static ps_beat_t *start_beat(const ps_socket_t *port, uint32_t worker)
 {
     const ps_beat_args_t args = {.endpoint = ps_socket_endpoint(port, 0),
                                  .session = 1,
@@ -39,8 +36,7 @@ start_beat(const ps_socket_t *port, uint32_t worker)
 }
 
 /* Whose is the next heartbeat. */
-static uint64_t
-next_beat(ps_socket_t *port)
+static uint64_t next_beat(ps_socket_t *port)
 {
     PSD_AUTO(ps_buffer_done) ps_buffer_t text = {.size = 0};
     PSD_AUTO(ps_doc_destroy) ps_doc_t *doc = NULL;
@@ -51,15 +47,11 @@ next_beat(ps_socket_t *port)
     while (!got) {
         bool ready = false;
 
-        cr_assert_eq(ps_socket_wait(&port, 1, UINT64_MAX, &ready, NULL),
-                     PSD_OK);
-        cr_assert_eq(ps_socket_receive_text(port, &got, &conn, &text, NULL),
-                     PSD_OK);
+        cr_assert_eq(ps_socket_wait(&port, 1, UINT64_MAX, &ready, NULL), PSD_OK);
+        cr_assert_eq(ps_socket_receive_text(port, &got, &conn, &text, NULL), PSD_OK);
     }
-    cr_assert_eq(ps_doc_parse((ps_bytes_t){text.data, text.size}, &doc, NULL),
-                 PSD_OK);
-    cr_assert_eq(ps_doc_get_u64(doc, "worker", 0, OTHER, &worker, NULL),
-                 PSD_OK);
+    cr_assert_eq(ps_doc_parse((ps_bytes_t){text.data, text.size}, &doc, NULL), PSD_OK);
+    cr_assert_eq(ps_doc_get_u64(doc, "worker", 0, OTHER, &worker, NULL), PSD_OK);
     return worker;
 }
 
@@ -93,8 +85,7 @@ Test(membership, a_broken_client_says_no_more_that_its_worker_lives)
 }
 
 /* A mark to the fixture's table ends so. */
-static void
-end_mark(fixture_t *f, psd_status_t status)
+static void end_mark(fixture_t *f, psd_status_t status)
 {
     ps_cut_t nothing = {.partition = 0};
     ps_errand_t *mark = ps_errand_new(&f->client, PS_ERRAND_MARK, &nothing);
@@ -126,8 +117,7 @@ Test(membership, the_end_of_one_table_is_not_that_of_another)
     ps_known_table_t *other = NULL;
 
     set_up(&f);
-    cr_assert_eq(ps_known_table_add(&f.client, 2, "v", 1, &other, NULL),
-                 PSD_OK);
+    cr_assert_eq(ps_known_table_add(&f.client, 2, "v", 1, &other, NULL), PSD_OK);
     f.table->in_job = true;
     other->in_job = true;
     end_mark(&f, PSD_NO_TABLE);

@@ -4,13 +4,10 @@
  * one at a time, because the credits are one request. */
 #include "client_kit.h"
 
-static ps_errand_t *
-add(fixture_t *f, ps_errand_kind_t kind, int32_t priority, psd_ticket_t after)
+static ps_errand_t *add(fixture_t *f, ps_errand_kind_t kind, int32_t priority, psd_ticket_t after)
 {
-    ps_cut_t cut = {.slice = {.rows = PS_ROWS_RANGE,
-                              .type = PS_TYPE_F32,
-                              .n_rows = 1,
-                              .n_cols = 1}};
+    ps_cut_t cut = {
+        .slice = {.rows = PS_ROWS_RANGE, .type = PS_TYPE_F32, .n_rows = 1, .n_cols = 1}};
     ps_errand_t *errand = ps_errand_new(&f->client, kind, &cut);
 
     cr_assert_not_null(errand);
@@ -25,8 +22,7 @@ add(fixture_t *f, ps_errand_kind_t kind, int32_t priority, psd_ticket_t after)
 }
 
 /* The errand that is under way now ends; the next one goes. */
-static void
-answer(fixture_t *f, ps_errand_t *errand)
+static void answer(fixture_t *f, ps_errand_t *errand)
 {
     ps_message_t ack = {.kind = PS_KIND_ACK};
 
@@ -200,9 +196,8 @@ Test(queue, a_greater_priority_overtakes_a_large_push)
                                   .n_cols = SIZE / 4,
                                   .n_values = SIZE / 4}};
 
-        cut.payload =
-            ps_payload_new((ps_bytes_t){NULL, 0}, (ps_bytes_t){NULL, 0},
-                           (ps_bytes_t){zeros, SIZE}, NULL, NULL);
+        cut.payload = ps_payload_new((ps_bytes_t){NULL, 0}, (ps_bytes_t){NULL, 0},
+                                     (ps_bytes_t){zeros, SIZE}, NULL, NULL);
         pushes[i] = ps_errand_new(&f.client, PS_ERRAND_PUSH, &cut);
         cr_assert_not_null(pushes[i]);
         pushes[i]->queue = &f.table->queues[0];
@@ -243,8 +238,7 @@ Test(ticket, first_failure_is_the_tickets)
     ps_errand_finish(&f.client, &b);
     cr_assert(f.ticket->has_ended);
     cr_assert_eq(ps_ticket_use_up(&f.client, f.ticket, err), PSD_RANGE);
-    cr_assert_str_eq(psd_error_text(err),
-                     "push to table \"w\", partition 0: row 9");
+    cr_assert_str_eq(psd_error_text(err), "push to table \"w\", partition 0: row 9");
     psd_error_destroy(&err);
     tear_down(&f);
 }
@@ -266,8 +260,8 @@ Test(ticket, deadline_calls_the_callers_memory_in)
     psd_error_t *err = psd_error_new();
 
     set_up(&f);
-    cut.payload = ps_payload_new(
-        none, none, (ps_bytes_t){(uint8_t *)values, sizeof values}, NULL, NULL);
+    cut.payload =
+        ps_payload_new(none, none, (ps_bytes_t){(uint8_t *)values, sizeof values}, NULL, NULL);
     errand = ps_errand_new(&f.client, PS_ERRAND_PUSH, &cut);
     errand->queue = &f.table->queues[0];
     ps_ticket_add(f.ticket, errand);
@@ -283,8 +277,7 @@ Test(ticket, deadline_calls_the_callers_memory_in)
     cr_assert_null(errand->ticket);
     cr_assert_not(errand->borrows);
     cr_assert_neq((void *)errand->payload->spans[0].data, values);
-    cr_assert_eq(memcmp(errand->payload->spans[0].data, values, sizeof values),
-                 0);
+    cr_assert_eq(memcmp(errand->payload->spans[0].data, values, sizeof values), 0);
     cr_assert_eq(ps_session_pending(f.client.session, false), 1);
     cr_assert_eq(ps_ticket_use_up(&f.client, f.ticket, err), PSD_DEADLINE);
     psd_error_destroy(&err);

@@ -7,19 +7,14 @@
 
 static const uint64_t KEYS[] = {7, 5, 9};
 
-static ps_errand_t *
-ask(fixture_t *f, const ps_deed_t *deed, ps_tally_t *tally)
+static ps_errand_t *ask(fixture_t *f, const ps_deed_t *deed, ps_tally_t *tally)
 {
-    ps_cut_t cut = {.slice = {.rows = PS_ROWS_LIST,
-                              .type = PS_TYPE_F32,
-                              .n_rows = 3,
-                              .n_cols = 2},
+    ps_cut_t cut = {.slice = {.rows = PS_ROWS_LIST, .type = PS_TYPE_F32, .n_rows = 3, .n_cols = 2},
                     .places = {.row_width = 2}};
     ps_errand_t *errand = NULL;
 
-    cut.payload =
-        ps_payload_copy((ps_bytes_t){(const uint8_t *)KEYS, sizeof KEYS},
-                        (ps_bytes_t){NULL, 0}, (ps_bytes_t){NULL, 0});
+    cut.payload = ps_payload_copy((ps_bytes_t){(const uint8_t *)KEYS, sizeof KEYS},
+                                  (ps_bytes_t){NULL, 0}, (ps_bytes_t){NULL, 0});
     cr_assert_not_null(cut.payload);
     errand = ps_errand_new(&f->client, PS_ERRAND_PULL, &cut);
     cr_assert_not_null(errand);
@@ -35,12 +30,8 @@ ask(fixture_t *f, const ps_deed_t *deed, ps_tally_t *tally)
 }
 
 /* Answers n_done rows with a slice and its parts. */
-static void
-answer(fixture_t *f,
-       ps_errand_t *errand,
-       uint64_t n_done,
-       const ps_slice_t *slice,
-       ps_payload_t *payload)
+static void answer(fixture_t *f, ps_errand_t *errand, uint64_t n_done, const ps_slice_t *slice,
+                   ps_payload_t *payload)
 {
     ps_message_t message = {.kind = PS_KIND_VALUES};
 
@@ -51,17 +42,12 @@ answer(fixture_t *f,
     ps_payload_destroy(&payload);
 }
 
-static ps_payload_t *
-parts(const void *keys,
-      size_t keys_size,
-      const void *index,
-      size_t index_size,
-      const void *values,
-      size_t values_size)
+static ps_payload_t *parts(const void *keys, size_t keys_size, const void *index, size_t index_size,
+                           const void *values, size_t values_size)
 {
-    ps_payload_t *payload = ps_payload_copy((ps_bytes_t){keys, keys_size},
-                                            (ps_bytes_t){index, index_size},
-                                            (ps_bytes_t){values, values_size});
+    ps_payload_t *payload =
+        ps_payload_copy((ps_bytes_t){keys, keys_size}, (ps_bytes_t){index, index_size},
+                        (ps_bytes_t){values, values_size});
 
     cr_assert_not_null(payload);
     return payload;
@@ -74,11 +60,8 @@ Test(reply, rows_without_keys_are_those_asked_for)
     fixture_t f;
     const float answers[] = {1, 2, 3, 4, 5, 6};
     float values[6] = {0};
-    ps_slice_t slice = {.rows = PS_ROWS_ASKED,
-                        .type = PS_TYPE_F32,
-                        .n_rows = 2,
-                        .n_cols = 2,
-                        .n_values = 4};
+    ps_slice_t slice = {
+        .rows = PS_ROWS_ASKED, .type = PS_TYPE_F32, .n_rows = 2, .n_cols = 2, .n_values = 4};
     ps_errand_t *errand = NULL;
 
     set_up(&f);
@@ -99,17 +82,13 @@ Test(reply, a_result_names_asked_rows_by_the_request)
 {
     fixture_t f;
     const float answers[] = {1, 2, 3, 4, 5, 6};
-    const ps_slice_t slice = {.rows = PS_ROWS_ASKED,
-                              .type = PS_TYPE_F32,
-                              .n_rows = 3,
-                              .n_cols = 2,
-                              .n_values = 6};
+    const ps_slice_t slice = {
+        .rows = PS_ROWS_ASKED, .type = PS_TYPE_F32, .n_rows = 3, .n_cols = 2, .n_values = 6};
     psd_result_t *result = NULL;
     ps_errand_t *errand = NULL;
 
     set_up(&f);
-    cr_assert_eq(ps_result_new(PS_TYPE_F32, false, SIZE_MAX, &result, NULL),
-                 PSD_OK);
+    cr_assert_eq(ps_result_new(PS_TYPE_F32, false, SIZE_MAX, &result, NULL), PSD_OK);
     f.ticket->result = result;
     errand = ask(&f, &PLAIN, NULL);
     answer(&f, errand, 3, &slice, parts(NULL, 0, NULL, 0, answers, 24));
@@ -129,11 +108,8 @@ Test(reply, fewer_rows_than_were_dealt_with_are_refused)
 {
     fixture_t f;
     const float answers[] = {1, 2};
-    const ps_slice_t slice = {.rows = PS_ROWS_ASKED,
-                              .type = PS_TYPE_F32,
-                              .n_rows = 1,
-                              .n_cols = 2,
-                              .n_values = 2};
+    const ps_slice_t slice = {
+        .rows = PS_ROWS_ASKED, .type = PS_TYPE_F32, .n_rows = 1, .n_cols = 2, .n_values = 2};
     ps_errand_t *errand = NULL;
 
     set_up(&f);
@@ -148,11 +124,8 @@ Test(reply, numbers_of_pieces_are_added_up)
     fixture_t f;
     const ps_deed_t deed = {.op = PS_READ_SUM};
     const double numbers[] = {1.5, 2.25};
-    const ps_slice_t slice = {.rows = PS_ROWS_RANGE,
-                              .type = PS_TYPE_F64,
-                              .n_rows = 1,
-                              .n_cols = 1,
-                              .n_values = 1};
+    const ps_slice_t slice = {
+        .rows = PS_ROWS_RANGE, .type = PS_TYPE_F64, .n_rows = 1, .n_cols = 1, .n_values = 1};
     ps_tally_t tally = {.number = 0};
     ps_errand_t *errand = NULL;
 
@@ -172,11 +145,8 @@ Test(reply, a_count_is_whole_and_a_number_is_not)
 {
     const ps_deed_t deed = {.op = PS_READ_NONZEROS};
     const uint64_t count = UINT64_C(1) << 60;
-    ps_slice_t slice = {.rows = PS_ROWS_RANGE,
-                        .type = PS_TYPE_I64,
-                        .n_rows = 1,
-                        .n_cols = 1,
-                        .n_values = 1};
+    ps_slice_t slice = {
+        .rows = PS_ROWS_RANGE, .type = PS_TYPE_I64, .n_rows = 1, .n_cols = 1, .n_values = 1};
 
     for (int good = 0; good < 2; good++) {
         fixture_t f;
@@ -212,13 +182,11 @@ Test(reply, the_largest_of_all_are_ranked)
     const uint32_t *col = NULL;
 
     set_up(&f);
-    cr_assert_eq(ps_result_new(PS_TYPE_F32, true, SIZE_MAX, &result, NULL),
-                 PSD_OK);
+    cr_assert_eq(ps_result_new(PS_TYPE_F32, true, SIZE_MAX, &result, NULL), PSD_OK);
     f.ticket->result = result;
     errand = ask(&f, &deed, NULL);
-    answer(
-        &f, errand, 3, &slice,
-        parts(keys, sizeof keys, index, sizeof index, values, sizeof values));
+    answer(&f, errand, 3, &slice,
+           parts(keys, sizeof keys, index, sizeof index, values, sizeof values));
     cr_assert_eq(errand->status, PSD_OK);
     cr_assert_eq(ps_result_rank(result, PS_TYPE_F32, 2, NULL), PSD_OK);
     cr_assert_eq(psd_result_count(result), 2);
@@ -235,19 +203,15 @@ Test(reply, changed_rows_name_themselves)
     fixture_t f;
     const ps_deed_t deed = {.since = 3};
     const float values[] = {1, 2};
-    ps_slice_t slice = {.rows = PS_ROWS_LIST,
-                        .type = PS_TYPE_F32,
-                        .n_rows = 1,
-                        .n_cols = 2,
-                        .n_values = 2};
+    ps_slice_t slice = {
+        .rows = PS_ROWS_LIST, .type = PS_TYPE_F32, .n_rows = 1, .n_cols = 2, .n_values = 2};
     ps_tally_t tally = {.number = 0};
     psd_result_t *result = NULL;
     ps_errand_t *errand = NULL;
     uint64_t row = 0;
 
     set_up(&f);
-    cr_assert_eq(ps_result_new(PS_TYPE_F32, false, SIZE_MAX, &result, NULL),
-                 PSD_OK);
+    cr_assert_eq(ps_result_new(PS_TYPE_F32, false, SIZE_MAX, &result, NULL), PSD_OK);
     f.ticket->result = result;
     errand = ask(&f, &deed, &tally);
     answer(&f, errand, 3, &slice, parts(&KEYS[2], 8, NULL, 0, values, 8));

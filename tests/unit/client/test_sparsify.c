@@ -21,8 +21,7 @@ typedef struct arrived {
     size_t n_values;
 } arrived_t;
 
-static void
-arrive(arrived_t *self, const ps_thinned_t *thinned)
+static void arrive(arrived_t *self, const ps_thinned_t *thinned)
 {
     const float *values = thinned->values;
     size_t at = 0;
@@ -43,23 +42,17 @@ arrive(arrived_t *self, const ps_thinned_t *thinned)
     self->n_values += at;
 }
 
-static ps_thinned_t
-push(ps_sparsify_t *self,
-     const ps_filter_t *filter,
-     const uint64_t *rows,
-     size_t n_rows,
-     const float *values)
+static ps_thinned_t push(ps_sparsify_t *self, const ps_filter_t *filter, const uint64_t *rows,
+                         size_t n_rows, const float *values)
 {
     ps_thinned_t thinned = {0};
     const ps_thin_rows_t named = {.rows = rows, .n_rows = n_rows};
 
-    cr_assert_eq(ps_sparsify_push(self, filter, &named, values, &thinned, NULL),
-                 PSD_OK);
+    cr_assert_eq(ps_sparsify_push(self, filter, &named, values, &thinned, NULL), PSD_OK);
     return thinned;
 }
 
-static ps_thinned_t
-rest_of(ps_sparsify_t *self)
+static ps_thinned_t rest_of(ps_sparsify_t *self)
 {
     ps_thinned_t thinned = {0};
 
@@ -158,9 +151,7 @@ Test(sparsify, threshold_sends_its_own_size)
     ps_thinned_t thinned = {0};
     const ps_thin_rows_t range = {.first_row = 7, .n_rows = 3};
 
-    cr_assert_eq(
-        ps_sparsify_push(self, &at_two, &range, values, &thinned, NULL),
-        PSD_OK);
+    cr_assert_eq(ps_sparsify_push(self, &at_two, &range, values, &thinned, NULL), PSD_OK);
     cr_assert_eq(thinned.n_rows, 2);
     cr_assert_eq(thinned.rows[0], 8);
     cr_assert_eq(((const double *)thinned.values)[0], -2);
@@ -179,8 +170,7 @@ Test(sparsify, equal_values_are_sent_as_many_as_the_share_says)
     for (size_t i = 0; i < N_ROWS * N_COLS; i++) {
         values[i] = i % 2 == 0 ? 1 : -1;
     }
-    cr_assert_eq(push(self, &TOP, rows, N_ROWS, values).n_values,
-                 N_ROWS * N_COLS / 10);
+    cr_assert_eq(push(self, &TOP, rows, N_ROWS, values).n_values, N_ROWS * N_COLS / 10);
 }
 
 Test(sparsify, zeros_are_never_sent)
@@ -236,8 +226,8 @@ Test(sparsify, a_sum_beyond_f32_leaves_nothing_behind)
 Test(sparsify, rows_beyond_the_limit_are_sent_whole)
 {
     PSD_AUTO(ps_sparsify_destroy)
-    ps_sparsify_t *self = ps_sparsify_new(
-        PS_TYPE_F32, 1, 2 * (PS_SPARSIFY_ROW_COST + sizeof(double)), 1);
+    ps_sparsify_t *self =
+        ps_sparsify_new(PS_TYPE_F32, 1, 2 * (PS_SPARSIFY_ROW_COST + sizeof(double)), 1);
     const uint64_t rows[] = {1, 2, 3, 4};
     const float values[] = {9, 1, 2, 3};
     ps_thinned_t thinned = push(self, &TOP, rows, 4, values);
@@ -275,8 +265,7 @@ Test(sparsify, skipping_is_unbiased)
     }
     /* each is 8 with the chance 1/4, else 0: variance 12 */
     cr_assert_leq(fabs(sum / n - 2), 3 * sqrt(12 / n));
-    cr_assert_leq(fabs((double)arrived.n_values / n - 0.25),
-                  3 * sqrt(0.25 * 0.75 / n));
+    cr_assert_leq(fabs((double)arrived.n_values / n - 0.25), 3 * sqrt(0.25 * 0.75 / n));
     cr_assert_eq(ps_sparsify_n_held(self), 0);
 }
 
@@ -322,8 +311,7 @@ Test(sparsify, an_undone_rest_waits_on)
     cr_assert_eq(((const float *)rest_of(self).values)[1], 2);
 }
 
-static psd_status_t
-thin_once(void *fixture)
+static psd_status_t thin_once(void *fixture)
 {
     const float values[] = {1, 2, 3, 4, 5, 6};
     const uint64_t rows[] = {1, 2};

@@ -6,8 +6,7 @@
 
 #include "base/alloc.h"
 
-static ps_partition_by_t
-partition_by(const char *const pairs[])
+static ps_partition_by_t partition_by(const char *const pairs[])
 {
     PSD_AUTO(psd_spec_destroy) psd_spec_t *spec = psd_spec_new();
 
@@ -29,14 +28,10 @@ Test(spec, hash_keys_are_partitioned_by_hash)
 
 Test(spec, what_is_said_stays_whatever_the_order)
 {
-    cr_expect_eq(BY("keys", "hash", "partition-by", "range"),
-                 PS_PARTITION_BY_RANGE);
-    cr_expect_eq(BY("partition-by", "range", "keys", "hash"),
-                 PS_PARTITION_BY_RANGE);
-    cr_expect_eq(BY("partition-by", "list:5", "keys", "hash"),
-                 PS_PARTITION_BY_LIST);
-    cr_expect_eq(BY("partition-by", "hash", "keys", "range"),
-                 PS_PARTITION_BY_HASH);
+    cr_expect_eq(BY("keys", "hash", "partition-by", "range"), PS_PARTITION_BY_RANGE);
+    cr_expect_eq(BY("partition-by", "range", "keys", "hash"), PS_PARTITION_BY_RANGE);
+    cr_expect_eq(BY("partition-by", "list:5", "keys", "hash"), PS_PARTITION_BY_LIST);
+    cr_expect_eq(BY("partition-by", "hash", "keys", "range"), PS_PARTITION_BY_HASH);
 }
 
 Test(spec, what_is_refused_changes_nothing)

@@ -14,21 +14,18 @@ static const float VALUES[N] = {5, 7, 6};
 static const ps_filter_t TOP = {.thin = PS_THIN_TOPK, .thin_amount = 0.1};
 
 /* A table whose pushes send one value of three. */
-static void
-make_table(fixture_t *f, psd_table_t *ret_table)
+static void make_table(fixture_t *f, psd_table_t *ret_table)
 {
     ps_table_spec_t *spec = &ret_table->spec;
 
-    *ret_table =
-        (psd_table_t){.client = &f->client, .known = f->table, .filter = TOP};
+    *ret_table = (psd_table_t){.client = &f->client, .known = f->table, .filter = TOP};
     ps_table_spec_init(spec);
     (void)snprintf(spec->name, sizeof spec->name, "w");
     spec->n_rows = 100;
     ps_table_spec_settle(spec, 1);
 }
 
-static double
-sum_of_rest(ps_sparsify_t *self)
+static double sum_of_rest(ps_sparsify_t *self)
 {
     ps_thinned_t rest = {.n_rows = 0};
     double sum = 0;
@@ -49,8 +46,7 @@ Test(thin, a_push_that_fails_holds_nothing_back)
     set_up(&f);
     make_table(&f, &table);
     ps_client_break(&f.client, PSD_CONNECT, "it is broken");
-    cr_assert_eq(psd_push(&table, ROWS, N, VALUES, N, err), PSD_CLOSED, "%s",
-                 psd_error_text(err));
+    cr_assert_eq(psd_push(&table, ROWS, N, VALUES, N, err), PSD_CLOSED, "%s", psd_error_text(err));
     cr_assert_not_null(table.thin);
     cr_assert_eq(sum_of_rest(table.thin), 0);
     ps_sparsify_destroy(&table.thin);
@@ -69,9 +65,7 @@ Test(thin, a_rest_that_is_not_sent_waits_on)
     make_table(&f, &table);
     table.thin = ps_sparsify_new(PS_TYPE_F32, 1, UINT64_MAX, 1);
     cr_assert_not_null(table.thin);
-    cr_assert_eq(
-        ps_sparsify_push(table.thin, &TOP, &rows, VALUES, &thinned, NULL),
-        PSD_OK);
+    cr_assert_eq(ps_sparsify_push(table.thin, &TOP, &rows, VALUES, &thinned, NULL), PSD_OK);
     cr_assert_eq(thinned.n_values, 1);
     ps_client_break(&f.client, PSD_CONNECT, "it is broken");
     cr_assert_eq(psd_push_rest(&table, NULL), PSD_CLOSED);

@@ -25,8 +25,7 @@ typedef struct fixture {
 } fixture_t;
 
 /* A client whose only link is ready, and grants all filters. */
-static bool
-make_client(fixture_t *f)
+static bool make_client(fixture_t *f)
 {
     const ps_session_args_t args = {
         .session = 1, .resend_ms = RESEND_MS, .filters = PS_FILTER_BITS_ALL};
@@ -38,8 +37,7 @@ make_client(fixture_t *f)
                                               .chunk_bytes = 1 << 20,
                                               .slice_bytes = 1 << 30,
                                               .filters = PS_FILTER_BITS_ALL}};
-    ps_route_t route = {
-        .epoch = 1, .incarnation = 1, .tcp = "tcp://127.0.0.1:9"};
+    ps_route_t route = {.epoch = 1, .incarnation = 1, .tcp = "tcp://127.0.0.1:9"};
     ps_op_start_t mark = {.kind = PS_KIND_MARK, .table = 1};
     psd_client_t *client = &f->client;
     uint64_t op = 0;
@@ -51,24 +49,21 @@ make_client(fixture_t *f)
     CHECK(ps_session_new(&args, &client->session, NULL) == PSD_OK);
     CHECK(ps_session_routes(client->session, 1, &route, 1, NULL) == PSD_OK);
     CHECK(ps_known_table_add(client, 1, "w", 1, &f->table, NULL) == PSD_OK);
-    CHECK(ps_session_start(client->session, client->now_ms, &mark,
-                           &client->outbox, &op, NULL) == PSD_OK);
+    CHECK(ps_session_start(client->session, client->now_ms, &mark, &client->outbox, &op, NULL) ==
+          PSD_OK);
     ps_links_open(client, 0);
     CHECK(client->n_links == 1);
-    ps_session_received(client->session, client->now_ms, 0, &welcome, NULL,
-                        &client->outbox);
+    ps_session_received(client->session, client->now_ms, 0, &welcome, NULL, &client->outbox);
     ps_outbox_clear(&client->outbox);
     return true;
 }
 
 /* Now the link is a lane, whose server takes nothing. */
-static bool
-fill_lane(fixture_t *f)
+static bool fill_lane(fixture_t *f)
 {
     ps_client_link_t *link = &f->client.links[0];
-    ps_payload_t *payload =
-        ps_payload_copy((ps_bytes_t){NULL, 0}, (ps_bytes_t){NULL, 0},
-                        (ps_bytes_t){f->values, VALUES_SIZE});
+    ps_payload_t *payload = ps_payload_copy((ps_bytes_t){NULL, 0}, (ps_bytes_t){NULL, 0},
+                                            (ps_bytes_t){f->values, VALUES_SIZE});
 
     ps_socket_drop(&link->socket);
     link->socket = f->kit.link;
@@ -85,8 +80,7 @@ fill_lane(fixture_t *f)
 }
 
 /* A push over the caller's memory, whose list the server knows. */
-static bool
-send_named(fixture_t *f)
+static bool send_named(fixture_t *f)
 {
     const ps_bytes_t keys = {f->keys, KEYS_SIZE};
     ps_client_link_t *link = &f->client.links[0];
@@ -95,9 +89,8 @@ send_named(fixture_t *f)
     ps_id_t hash = {{0}};
 
     ps_message_slice(&like, &cut.slice);
-    cut.payload =
-        ps_payload_new(keys, (ps_bytes_t){NULL, 0},
-                       (ps_bytes_t){f->values, VALUES_SIZE}, NULL, NULL);
+    cut.payload = ps_payload_new(keys, (ps_bytes_t){NULL, 0}, (ps_bytes_t){f->values, VALUES_SIZE},
+                                 NULL, NULL);
     CHECK(cut.payload != NULL);
     ps_hash_id(keys.data, keys.size, &hash);
     link->sent_lists = ps_key_cache_new(PS_KEY_CACHE_BYTES);
@@ -113,8 +106,7 @@ send_named(fixture_t *f)
     return true;
 }
 
-static bool
-nobody_looks_any_more(fixture_t *f)
+static bool nobody_looks_any_more(fixture_t *f)
 {
     const ps_payload_t *payload = f->errand->payload;
 
@@ -130,8 +122,7 @@ nobody_looks_any_more(fixture_t *f)
 /* ---- a pull that is sent again ---- */
 
 /* The first send finds no room, the second would. */
-static bool
-no_room_is_offered_late(fixture_t *f)
+static bool no_room_is_offered_late(fixture_t *f)
 {
     ps_client_link_t *link = &f->client.links[0];
     const ps_message_t like = lane_kit_pull(1, N_KEYS);
@@ -162,31 +153,26 @@ no_room_is_offered_late(fixture_t *f)
 /* ---- what is packed ---- */
 
 /* Sends a push of zeros through the filter. */
-static bool
-sends(fixture_t *f, const char *words, bool *ret_coded)
+static bool sends(fixture_t *f, const char *words, bool *ret_coded)
 {
     ps_client_link_t *link = &f->client.links[0];
     const ps_message_t push = lane_kit_push(1, N_KEYS);
-    ps_payload_t *payload =
-        ps_payload_copy((ps_bytes_t){f->keys, KEYS_SIZE}, (ps_bytes_t){NULL, 0},
-                        (ps_bytes_t){f->values, VALUES_SIZE});
+    ps_payload_t *payload = ps_payload_copy((ps_bytes_t){f->keys, KEYS_SIZE}, (ps_bytes_t){NULL, 0},
+                                            (ps_bytes_t){f->values, VALUES_SIZE});
     arrived_t arrived = {.conn = 0};
     ps_filter_t filter;
 
     CHECK(payload != NULL);
     CHECK_OK(ps_filter_parse(words, &filter, f->kit.err), f->kit.err);
-    CHECK(ps_link_send_filtered(&f->client, 0, &filter, &push, payload,
-                                false) == PSD_OK);
-    CHECK_OK(lane_kit_receive(f->kit.port, link->socket, &arrived, f->kit.err),
-             f->kit.err);
+    CHECK(ps_link_send_filtered(&f->client, 0, &filter, &push, payload, false) == PSD_OK);
+    CHECK_OK(lane_kit_receive(f->kit.port, link->socket, &arrived, f->kit.err), f->kit.err);
     *ret_coded = (arrived.message.flags & PS_FLAG_CODED) != 0;
     ps_payload_destroy(&arrived.payload);
     ps_payload_destroy(&payload);
     return true;
 }
 
-static bool
-only_what_pays_is_used(fixture_t *f)
+static bool only_what_pays_is_used(fixture_t *f)
 {
     ps_client_link_t *link = &f->client.links[0];
     bool coded = false;
@@ -203,8 +189,7 @@ only_what_pays_is_used(fixture_t *f)
     return true;
 }
 
-static void
-done(fixture_t *f)
+static void done(fixture_t *f)
 {
     ps_errands_done(&f->client);
     ps_outbox_done(&f->client.outbox);
@@ -229,14 +214,12 @@ done(fixture_t *f)
     free(f->values);
 }
 
-static bool
-loan_is_called_in(fixture_t *f)
+static bool loan_is_called_in(fixture_t *f)
 {
     return fill_lane(f) && send_named(f) && nobody_looks_any_more(f);
 }
 
-static bool
-run(bool (*test)(fixture_t *f))
+static bool run(bool (*test)(fixture_t *f))
 {
     ps_socket_args_t args = lane_kit_args(0);
     fixture_t f = {.table = NULL};
@@ -245,17 +228,14 @@ run(bool (*test)(fixture_t *f))
     f.keys = calloc(1, KEYS_SIZE);
     f.values = calloc(1, VALUES_SIZE);
     ok = f.keys != NULL && f.values != NULL && lane_kit_open(&f.kit, &args) &&
-         lane_kit_connect(&f.kit, &f.kit.link) == PSD_OK && make_client(&f) &&
-         test(&f);
+         lane_kit_connect(&f.kit, &f.kit.link) == PSD_OK && make_client(&f) && test(&f);
     done(&f);
     return ok;
 }
 
-int
-main(void)
+int main(void)
 {
-    return run(loan_is_called_in) && run(no_room_is_offered_late) &&
-                   run(only_what_pays_is_used)
+    return run(loan_is_called_in) && run(no_room_is_offered_late) && run(only_what_pays_is_used)
                ? 0
                : 1;
 }

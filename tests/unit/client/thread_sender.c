@@ -22,8 +22,7 @@ typedef struct work {
     unsigned n_sent;
 } work_t;
 
-static void
-do_work(void *owner)
+static void do_work(void *owner)
 {
     work_t *self = owner;
 
@@ -32,8 +31,7 @@ do_work(void *owner)
     (void)sem_post(&self->done);
 }
 
-static bool
-is_done_in_time(work_t *work)
+static bool is_done_in_time(work_t *work)
 {
     struct timespec until;
 
@@ -47,8 +45,7 @@ is_done_in_time(work_t *work)
     return true;
 }
 
-static bool
-what_is_lent_is_done_once(psd_error_t *err)
+static bool what_is_lent_is_done_once(psd_error_t *err)
 {
     work_t work = {.n_seen = 0};
     ps_sender_t *sender = NULL;
@@ -67,8 +64,7 @@ what_is_lent_is_done_once(psd_error_t *err)
     return true;
 }
 
-static bool
-both_take_turns(psd_error_t *err)
+static bool both_take_turns(psd_error_t *err)
 {
     work_t work = {.n_seen = 0};
     ps_sender_t *sender = NULL;
@@ -95,20 +91,16 @@ typedef struct ends {
     psd_error_t *err;
 } ends_t;
 
-static bool
-open_ends(ends_t *self)
+static bool open_ends(ends_t *self)
 {
     const char *const endpoints[] = {"tcp://127.0.0.1:*"};
-    ps_socket_args_t args = {.high_water = 1000,
-                             .frame_bytes = 1 << 20,
-                             .assembly_bytes = 1 << 20,
-                             .chunk_bytes = 4096};
+    ps_socket_args_t args = {
+        .high_water = 1000, .frame_bytes = 1 << 20, .assembly_bytes = 1 << 20, .chunk_bytes = 4096};
 
     ps_client_init(&self->client);
     CHECK_OK(ps_context_new(1, &self->client.context, self->err), self->err);
     args.context = self->client.context;
-    CHECK_OK(ps_socket_bind(endpoints, 1, &args, &self->port, self->err),
-             self->err);
+    CHECK_OK(ps_socket_bind(endpoints, 1, &args, &self->port, self->err), self->err);
     self->client.links = ps_alloc(1, sizeof *self->client.links);
     CHECK(self->client.links != NULL);
     self->client.n_links = 1;
@@ -118,8 +110,7 @@ open_ends(ends_t *self)
     return true;
 }
 
-static void
-close_ends(ends_t *self)
+static void close_ends(ends_t *self)
 {
     ps_links_close(&self->client);
     ps_socket_close(&self->port);
@@ -129,23 +120,20 @@ close_ends(ends_t *self)
 }
 
 /* Starts one request beside n others, and returns as a call does. */
-static bool
-start(ends_t *self, uint64_t request, size_t n_under_way)
+static bool start(ends_t *self, uint64_t request, size_t n_under_way)
 {
     ps_effect_t *effect = ps_outbox_add(&self->client.outbox, PS_EFFECT_SEND);
 
     CHECK(effect != NULL);
-    effect->message = (ps_message_t){
-        .kind = PS_KIND_MARK,
-        .mark = {.request = request, .table = 1, .seq = request}};
+    effect->message = (ps_message_t){.kind = PS_KIND_MARK,
+                                     .mark = {.request = request, .table = 1, .seq = request}};
     self->client.n_under_way = n_under_way;
     ps_perform_start(&self->client);
     return true;
 }
 
 /* The request arrives, while the client is left alone. */
-static bool
-arrives(ends_t *self, uint64_t request)
+static bool arrives(ends_t *self, uint64_t request)
 {
     uint64_t until_ms = ps_now_ms() + PATIENCE_S * UINT64_C(1000);
     bool got = false;
@@ -159,20 +147,16 @@ arrives(ends_t *self, uint64_t request)
         bool ready = false;
 
         CHECK(now_ms < until_ms);
-        CHECK_OK(ps_socket_wait(&self->port, 1, until_ms - now_ms, &ready,
-                                self->err),
+        CHECK_OK(ps_socket_wait(&self->port, 1, until_ms - now_ms, &ready, self->err), self->err);
+        CHECK_OK(ps_socket_receive(self->port, &got, &conn, &message, &payload, &room, self->err),
                  self->err);
-        CHECK_OK(ps_socket_receive(self->port, &got, &conn, &message, &payload,
-                                   &room, self->err),
-                 self->err);
-        CHECK(!got || (message.kind == PS_KIND_MARK && payload == NULL &&
-                       message.mark.request == request));
+        CHECK(!got ||
+              (message.kind == PS_KIND_MARK && payload == NULL && message.mark.request == request));
     }
     return true;
 }
 
-static bool
-one_of_few_goes_at_once(ends_t *self)
+static bool one_of_few_goes_at_once(ends_t *self)
 {
     CHECK(start(self, 1, FEW));
     CHECK(self->client.sender == NULL);
@@ -180,8 +164,7 @@ one_of_few_goes_at_once(ends_t *self)
     return arrives(self, 1);
 }
 
-static bool
-one_of_many_goes_without_a_further_call(ends_t *self)
+static bool one_of_many_goes_without_a_further_call(ends_t *self)
 {
     CHECK(start(self, 2, MANY));
     CHECK(self->client.sender != NULL);
@@ -190,8 +173,7 @@ one_of_many_goes_without_a_further_call(ends_t *self)
     return arrives(self, 3);
 }
 
-static bool
-what_was_left_goes_with_the_next_turn(ends_t *self)
+static bool what_was_left_goes_with_the_next_turn(ends_t *self)
 {
     for (uint64_t i = 4; i < 4 + MANY; i++) {
         CHECK(start(self, i, MANY));
@@ -204,8 +186,7 @@ what_was_left_goes_with_the_next_turn(ends_t *self)
     return true;
 }
 
-static bool
-without_a_thread_all_goes_at_once(ends_t *self)
+static bool without_a_thread_all_goes_at_once(ends_t *self)
 {
     ps_sender_stop(&self->client.sender);
     self->client.no_sender = true;
@@ -214,14 +195,12 @@ without_a_thread_all_goes_at_once(ends_t *self)
     return arrives(self, 100);
 }
 
-int
-main(void)
+int main(void)
 {
     PSD_AUTO(psd_error_destroy) psd_error_t *err = psd_error_new();
     ends_t ends = {.err = err};
-    bool ok = what_is_lent_is_done_once(err) && both_take_turns(err) &&
-              open_ends(&ends) && one_of_few_goes_at_once(&ends) &&
-              one_of_many_goes_without_a_further_call(&ends) &&
+    bool ok = what_is_lent_is_done_once(err) && both_take_turns(err) && open_ends(&ends) &&
+              one_of_few_goes_at_once(&ends) && one_of_many_goes_without_a_further_call(&ends) &&
               what_was_left_goes_with_the_next_turn(&ends) &&
               without_a_thread_all_goes_at_once(&ends);
 

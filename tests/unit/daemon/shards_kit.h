@@ -28,8 +28,7 @@ typedef struct node {
     psd_error_t *err;
 } node_t;
 
-static inline ps_socket_args_t
-socket_args(ps_context_t *context)
+static inline ps_socket_args_t socket_args(ps_context_t *context)
 {
     return (ps_socket_args_t){.context = context,
                               .high_water = 1000,
@@ -38,8 +37,7 @@ socket_args(ps_context_t *context)
                               .chunk_bytes = 1 << 20};
 }
 
-static inline bool
-open_node(node_t *self, uint32_t n_shards)
+static inline bool open_node(node_t *self, uint32_t n_shards)
 {
     const ps_shards_args_t args = {.n_shards = n_shards,
                                    .core = {.incarnation = self->incarnation,
@@ -61,15 +59,13 @@ open_node(node_t *self, uint32_t n_shards)
     return true;
 }
 
-static inline void
-close_node(node_t *self)
+static inline void close_node(node_t *self)
 {
     ps_shards_stop(&self->shards);
     psd_error_destroy(&self->err);
 }
 
-static inline void
-spec_init(ps_table_spec_t *spec, uint64_t n_rows, ps_ack_t ack)
+static inline void spec_init(ps_table_spec_t *spec, uint64_t n_rows, ps_ack_t ack)
 {
     ps_table_spec_init(spec);
     (void)snprintf(spec->name, sizeof spec->name, "t");
@@ -81,19 +77,15 @@ spec_init(ps_table_spec_t *spec, uint64_t n_rows, ps_ack_t ack)
     spec->ack = ack;
 }
 
-static inline ps_copy_t
-copy_at(const node_t *node, uint32_t shard, ps_copy_state_t state)
+static inline ps_copy_t copy_at(const node_t *node, uint32_t shard, ps_copy_state_t state)
 {
-    ps_copy_t copy = {
-        .incarnation = node->incarnation, .shard = shard, .state = state};
+    ps_copy_t copy = {.incarnation = node->incarnation, .shard = shard, .state = state};
 
-    memcpy(copy.tcp, ps_shards_route(node->shards, shard)->tcp,
-           sizeof copy.tcp);
+    memcpy(copy.tcp, ps_shards_route(node->shards, shard)->tcp, sizeof copy.tcp);
     return copy;
 }
 
-static inline ps_route_t
-route_to(const ps_copies_t *copies)
+static inline ps_route_t route_to(const ps_copies_t *copies)
 {
     ps_route_t route = {.epoch = copies->epoch,
                         .incarnation = copies->at[0].incarnation,
@@ -104,8 +96,7 @@ route_to(const ps_copies_t *copies)
 }
 
 /* Waits for the next question that is done. */
-static inline bool
-wait_done(node_t *self, ps_shards_done_t *ret_done)
+static inline bool wait_done(node_t *self, ps_shards_done_t *ret_done)
 {
     uint64_t until_ms = ps_now_ms() + PATIENCE_MS;
 
@@ -116,8 +107,7 @@ wait_done(node_t *self, ps_shards_done_t *ret_done)
         CHECK(ps_now_ms() < until_ms && n <= 4);
         for (uint32_t i = 0; i < n; i++) {
             items[i] =
-                (zmq_pollitem_t){.socket = ps_shards_handle(self->shards, i),
-                                 .events = ZMQ_POLLIN};
+                (zmq_pollitem_t){.socket = ps_shards_handle(self->shards, i), .events = ZMQ_POLLIN};
         }
         (void)zmq_poll(items, (int)n, 100);
         ps_shards_take(self->shards, ps_now_ms());
@@ -126,8 +116,7 @@ wait_done(node_t *self, ps_shards_done_t *ret_done)
 }
 
 /* Waits for the end of a question, the only one that is open. */
-static inline bool
-wait_ok(node_t *self, uint64_t serial, ps_answers_t *ret_answers)
+static inline bool wait_ok(node_t *self, uint64_t serial, ps_answers_t *ret_answers)
 {
     ps_shards_done_t done = {0};
 
@@ -142,19 +131,16 @@ wait_ok(node_t *self, uint64_t serial, ps_answers_t *ret_answers)
 }
 
 /* Tells the node's shards and waits until they know. */
-static inline bool
-tell_table(node_t *self, const ps_table_t *table)
+static inline bool tell_table(node_t *self, const ps_table_t *table)
 {
     uint64_t serial = 0;
 
-    CHECK_OK(ps_shards_send_table(self->shards, table, &serial, self->err),
-             self->err);
+    CHECK_OK(ps_shards_send_table(self->shards, table, &serial, self->err), self->err);
     return wait_ok(self, serial, NULL);
 }
 
 /* Waits for the next report of that kind. */
-static inline bool
-wait_report(node_t *self, ps_report_kind_t kind, ps_report_t *ret_report)
+static inline bool wait_report(node_t *self, ps_report_kind_t kind, ps_report_t *ret_report)
 {
     uint64_t until_ms = ps_now_ms() + PATIENCE_MS;
 
@@ -166,9 +152,8 @@ wait_report(node_t *self, ps_report_kind_t kind, ps_report_t *ret_report)
         }
         CHECK(ps_now_ms() < until_ms);
         (void)zmq_poll(
-            &(zmq_pollitem_t){.socket = ps_shards_handle(self->shards, 0),
-                              .events = ZMQ_POLLIN},
-            1, 100);
+            &(zmq_pollitem_t){.socket = ps_shards_handle(self->shards, 0), .events = ZMQ_POLLIN}, 1,
+            100);
         ps_shards_take(self->shards, ps_now_ms());
     } while (true);
 }
@@ -183,18 +168,15 @@ typedef struct client {
     psd_error_t *err;
 } client_t;
 
-static inline bool
-client_say(client_t *self, const ps_message_t *message, ps_payload_t *payload)
+static inline bool client_say(client_t *self, const ps_message_t *message, ps_payload_t *payload)
 {
-    CHECK_OK(ps_socket_send(self->link, 0, message, payload, self->err),
-             self->err);
+    CHECK_OK(ps_socket_send(self->link, 0, message, payload, self->err), self->err);
     ps_socket_flush(self->link);
     return true;
 }
 
 /* The next message, whatever it is; without its body. */
-static inline bool
-client_hear(client_t *self, ps_message_t *ret_message)
+static inline bool client_hear(client_t *self, ps_message_t *ret_message)
 {
     PSD_AUTO(ps_payload_destroy) ps_payload_t *payload = NULL;
     uint64_t until_ms = ps_now_ms() + PATIENCE_MS;
@@ -205,28 +187,26 @@ client_hear(client_t *self, ps_message_t *ret_message)
         uint64_t conn = 0;
         bool ready = false;
 
-        CHECK_OK(ps_socket_receive(self->link, &got, &conn, ret_message,
-                                   &payload, &room, self->err),
-                 self->err);
+        CHECK_OK(
+            ps_socket_receive(self->link, &got, &conn, ret_message, &payload, &room, self->err),
+            self->err);
         if (!got) {
             CHECK(ps_now_ms() < until_ms);
-            CHECK_OK(ps_socket_wait(&self->link, 1, 100, &ready, self->err),
-                     self->err);
+            CHECK_OK(ps_socket_wait(&self->link, 1, 100, &ready, self->err), self->err);
         }
     }
     return true;
 }
 
-static inline bool
-open_client(client_t *self, const node_t *node, uint64_t session)
+static inline bool open_client(client_t *self, const node_t *node, uint64_t session)
 {
     const ps_socket_args_t args = socket_args(node->context);
     ps_message_t message = {.kind = PS_KIND_HELLO};
 
     *self = (client_t){.epoch = 1, .err = psd_error_new()};
-    CHECK_OK(ps_socket_connect(ps_shards_route(node->shards, 0)->tcp, &args,
-                               &self->link, self->err),
-             self->err);
+    CHECK_OK(
+        ps_socket_connect(ps_shards_route(node->shards, 0)->tcp, &args, &self->link, self->err),
+        self->err);
     message.hello = (ps_msg_hello_t){.version_min = PS_VERSION_MIN,
                                      .version_max = PS_VERSION,
                                      .client = {{(uint8_t)session}},
@@ -238,16 +218,14 @@ open_client(client_t *self, const node_t *node, uint64_t session)
     return true;
 }
 
-static inline void
-close_client(client_t *self)
+static inline void close_client(client_t *self)
 {
     ps_socket_drop(&self->link);
     psd_error_destroy(&self->err);
 }
 
 /* Adds 1 to the first n rows of a table. */
-static inline bool
-client_push(client_t *self, uint32_t table, uint64_t n)
+static inline bool client_push(client_t *self, uint32_t table, uint64_t n)
 {
     PSD_AUTO(ps_payload_destroy) ps_payload_t *payload = NULL;
     uint8_t *to = NULL;
@@ -274,8 +252,7 @@ client_push(client_t *self, uint32_t table, uint64_t n)
 }
 
 /* Waits until all pushes were acknowledged at that level. */
-static inline bool
-client_wait_acks(client_t *self, ps_ack_t level)
+static inline bool client_wait_acks(client_t *self, ps_ack_t level)
 {
     while (self->n_acks < self->n_pushes) {
         ps_message_t message;

@@ -18,39 +18,31 @@ static uint64_t life; /* of the partition, which the disk tells of */
 static temp_dir_t dir;
 
 /* Tells the task words; its answer. */
-static ps_doc_t *
-call(const char *words)
+static ps_doc_t *call(const char *words)
 {
     PSD_AUTO(ps_buffer_done) ps_buffer_t text = {0};
-    const ps_image_step_t now = {.now_ms = bench.now_ms,
-                                 .outbox = &bench.outbox};
+    const ps_image_step_t now = {.now_ms = bench.now_ms, .outbox = &bench.outbox};
     ps_doc_t *doc = NULL;
     uint64_t status = 0;
 
     ps_outbox_clear(&bench.outbox);
-    cr_assert_eq(ps_checkpoint_task_call(
-                     task, bench.shard, &now,
-                     (ps_bytes_t){(const uint8_t *)words, strlen(words)}, &text,
-                     NULL),
+    cr_assert_eq(ps_checkpoint_task_call(task, bench.shard, &now,
+                                         (ps_bytes_t){(const uint8_t *)words, strlen(words)}, &text,
+                                         NULL),
                  PSD_OK);
     if (text.size == 0) {
         return NULL;
     }
-    cr_assert_eq(ps_doc_parse((ps_bytes_t){text.data, text.size}, &doc, NULL),
-                 PSD_OK);
-    cr_assert_eq(
-        ps_doc_get_u64_or(doc, "status", 0, UINT16_MAX, 0, &status, NULL),
-        PSD_OK);
+    cr_assert_eq(ps_doc_parse((ps_bytes_t){text.data, text.size}, &doc, NULL), PSD_OK);
+    cr_assert_eq(ps_doc_get_u64_or(doc, "status", 0, UINT16_MAX, 0, &status, NULL), PSD_OK);
     return doc;
 }
 
 /* It goes on for some steps of a millisecond, more than its words take. */
-static void
-work(void)
+static void work(void)
 {
     for (int i = 0; i < 10; i++) {
-        const ps_image_step_t now = {.now_ms = ++bench.now_ms,
-                                     .outbox = &bench.outbox};
+        const ps_image_step_t now = {.now_ms = ++bench.now_ms, .outbox = &bench.outbox};
 
         ps_outbox_clear(&bench.outbox);
         (void)ps_checkpoint_task_work(task, bench.shard, &now);
@@ -64,8 +56,7 @@ typedef struct look {
     char text[1000];
 } look_t;
 
-static look_t
-look(void)
+static look_t look(void)
 {
     PSD_AUTO(ps_doc_destroy)
     ps_doc_t *doc = call("{\"do\":\"look\",\"number\":7}");
@@ -74,21 +65,17 @@ look(void)
     uint64_t status = 0;
 
     cr_assert_eq(ps_doc_get_bool(doc, "is_done", &found.is_done, NULL), PSD_OK);
-    cr_assert_eq(ps_doc_get_u64(doc, "done", 0, 1, &found.n_read, NULL),
-                 PSD_OK);
-    cr_assert_eq(ps_doc_get_u64(doc, "status", 0, UINT16_MAX, &status, NULL),
-                 PSD_OK);
+    cr_assert_eq(ps_doc_get_u64(doc, "done", 0, 1, &found.n_read, NULL), PSD_OK);
+    cr_assert_eq(ps_doc_get_u64(doc, "status", 0, UINT16_MAX, &status, NULL), PSD_OK);
     cr_assert_eq(ps_doc_get_text(doc, "text", 999, &text, NULL), PSD_OK);
     found.status = (psd_status_t)status;
     (void)snprintf(found.text, sizeof found.text, "%s", text);
     return found;
 }
 
-static void
-flush_up_to(uint64_t lsn)
+static void flush_up_to(uint64_t lsn)
 {
-    const ps_position_t position = {
-        .table = 1, .partition = 0, .lsn = lsn, .life = life};
+    const ps_position_t position = {.table = 1, .partition = 0, .lsn = lsn, .life = life};
 
     cr_assert_eq(step(&bench, &(ps_event_t){.kind = PS_EVENT_FLUSHED,
                                             .flushed = &position,
@@ -97,8 +84,7 @@ flush_up_to(uint64_t lsn)
 }
 
 /* A file of two pieces, each with row 0 of a table; their checksum. */
-static uint64_t
-make_file(void)
+static uint64_t make_file(void)
 {
     const ps_snapshot_dir_t in = {.disk = ps_disk_real(), .dir = dir.path};
     const ps_snapshot_id_t id = {.table = 1};
@@ -115,9 +101,7 @@ make_file(void)
     ps_outbox_clear(&source.outbox);
     now = (ps_image_step_t){.now_ms = source.now_ms, .outbox = &source.outbox};
     ps_shard_image_begin(source.shard, &now, &order);
-    cr_assert_eq(ps_shard_image_next(source.shard, 1, 0, 1 << 20, &piece,
-                                     &is_last, NULL),
-                 PSD_OK);
+    cr_assert_eq(ps_shard_image_next(source.shard, 1, 0, 1 << 20, &piece, &is_last, NULL), PSD_OK);
     cr_assert_eq(ps_snapshot_begin(&in, &id, 1, &writer, NULL), PSD_OK);
     for (int i = 0; i < 2; i++) {
         cr_assert_eq(ps_snapshot_add(writer, 1, piece->span, NULL), PSD_OK);
@@ -129,8 +113,7 @@ make_file(void)
 }
 
 /* A table of that level whose partition here is restored from that file. */
-static void
-restore(ps_ack_t level)
+static void restore(ps_ack_t level)
 {
     const ps_shard_args_t args = {.incarnation = INCARNATION,
                                   .credit_requests = 8,
@@ -156,8 +139,8 @@ restore(ps_ack_t level)
     bench.spec.n_col_slices = 1;
     bench.spec.ack = level;
     for (uint32_t i = 0; i < 2; i++) {
-        bench.routes[i] = (ps_route_t){
-            .partition = i, .shard = i, .epoch = 4, .incarnation = INCARNATION};
+        bench.routes[i] =
+            (ps_route_t){.partition = i, .shard = i, .epoch = 4, .incarnation = INCARNATION};
     }
     cr_assert_eq(ps_shard_new(&args, &bench.shard, NULL), PSD_OK);
     cr_assert_eq(set_table(&bench), PSD_OK);
@@ -171,8 +154,7 @@ restore(ps_ack_t level)
                    "{\"do\":\"restore\",\"number\":7,\"dirs\":[\"%s\"],"
                    "\"cluster\":\"00000000-0000-0000-0000-000000000000\","
                    "\"table\":1,\"reader\":1001,\"files\":[{\"dir\":0,"
-                   "\"table\":1,\"partition\":0,\"lsn\":0,\"sum\":\"%" PRIu64
-                   "\"}]}",
+                   "\"table\":1,\"partition\":0,\"lsn\":0,\"sum\":\"%" PRIu64 "\"}]}",
                    dir.path, sum);
     doc = call(words);
     ps_doc_destroy(&doc);
@@ -184,8 +166,7 @@ restore(ps_ack_t level)
     work();
 }
 
-static void
-finish(void)
+static void finish(void)
 {
     ps_checkpoint_task_destroy(&task);
     close_bench(&bench);
@@ -214,8 +195,7 @@ Test(checkpoint_task, a_restore_is_done_when_its_rows_are_on_the_disk)
 }
 
 /* Somebody looks on, until a millisecond before that time. */
-static void
-pass(uint64_t ms)
+static void pass(uint64_t ms)
 {
     for (uint64_t end = bench.now_ms + ms; bench.now_ms + 1000 < end;) {
         bench.now_ms += 990;
@@ -235,9 +215,8 @@ Test(checkpoint_task, a_disk_that_stands_still_ends_it_with_the_reason)
     work();
     cr_expect_not(look().is_done);
     cr_expect_eq(look().status, PSD_DEADLINE);
-    cr_expect_not_null(
-        strstr(look().text, "ack level disk: 1 of 2 records are on the disk"),
-        "%s", look().text);
+    cr_expect_not_null(strstr(look().text, "ack level disk: 1 of 2 records are on the disk"), "%s",
+                       look().text);
 }
 
 Test(checkpoint_task, holds_no_marks_when_it_ends_before_it_has_begun)

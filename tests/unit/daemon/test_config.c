@@ -13,18 +13,15 @@
 static ps_config_t config;
 static psd_error_t *err;
 
-static void
-open_config(void)
+static void open_config(void)
 {
     unsetenv("STATE_DIRECTORY");
     setenv("XDG_STATE_HOME", "/state", 1);
     err = psd_error_new();
-    cr_assert_eq(ps_config_init(&config, err), PSD_OK, "%s",
-                 psd_error_text(err));
+    cr_assert_eq(ps_config_init(&config, err), PSD_OK, "%s", psd_error_text(err));
 }
 
-static void
-close_config(void)
+static void close_config(void)
 {
     ps_config_done(&config);
     psd_error_destroy(&err);
@@ -32,8 +29,7 @@ close_config(void)
 
 TestSuite(config, .init = open_config, .fini = close_config);
 
-static psd_status_t
-set_flag(ps_key_id_t id, const char *text)
+static psd_status_t set_flag(ps_key_id_t id, const char *text)
 {
     const ps_origin_t origin = {.source = PS_SOURCE_FLAG, .flag = "--flag"};
 
@@ -42,15 +38,13 @@ set_flag(ps_key_id_t id, const char *text)
 }
 
 /* The value of a key as it would be typed. */
-static const char *
-shown(ps_key_id_t id)
+static const char *shown(ps_key_id_t id)
 {
     static char text[1024];
     ps_buffer_t buffer = {0};
 
     cr_assert(ps_config_value_print(&config, id, &buffer));
-    (void)snprintf(text, sizeof text, "%s",
-                   buffer.data == NULL ? "" : (const char *)buffer.data);
+    (void)snprintf(text, sizeof text, "%s", buffer.data == NULL ? "" : (const char *)buffer.data);
     ps_buffer_done(&buffer);
     return text;
 }
@@ -113,15 +107,12 @@ Test(config, the_sockets_are_where_systemd_says_else_with_the_data)
 
 Test(config, ports_of_shards_are_enough_and_nobody_elses)
 {
-    static const char *const BAD[] = {"7172",       "7175-7172", "0-9",
-                                      "1-65536",    "-7172",     "7172-",
-                                      "7172-7173-", "a-b",       "999999999-1"};
+    static const char *const BAD[] = {"7172",  "7175-7172",  "0-9", "1-65536",    "-7172",
+                                      "7172-", "7172-7173-", "a-b", "999999999-1"};
 
     for (size_t i = 0; i < sizeof BAD / sizeof *BAD; i++) {
-        cr_expect_eq(set_flag(PS_KEY_listen_shard_ports, BAD[i]), PSD_CONFIG,
-                     "%s", BAD[i]);
-        cr_expect(strstr(psd_error_text(err),
-                         "allowed: FIRST-LAST of 1 .. 65535, or \"\"") != NULL,
+        cr_expect_eq(set_flag(PS_KEY_listen_shard_ports, BAD[i]), PSD_CONFIG, "%s", BAD[i]);
+        cr_expect(strstr(psd_error_text(err), "allowed: FIRST-LAST of 1 .. 65535, or \"\"") != NULL,
                   "%s", psd_error_text(err));
         psd_error_clear(err);
     }
@@ -129,22 +120,19 @@ Test(config, ports_of_shards_are_enough_and_nobody_elses)
     ASSERT_SET(PS_KEY_listen_shard_ports, "", "");
     ASSERT_SET(PS_KEY_listen_shard_ports, "7172-7173", "7172-7173");
     cr_expect_eq(ps_config_check(&config, err), PSD_CONFIG);
-    cr_expect_str_eq(psd_error_text(err),
-                     "--flag: listen.shard_ports is 7172-7173, which is 2 "
-                     "ports; allowed: one for each of shards, which is 3");
+    cr_expect_str_eq(psd_error_text(err), "--flag: listen.shard_ports is 7172-7173, which is 2 "
+                                          "ports; allowed: one for each of shards, which is 3");
     psd_error_clear(err);
     ASSERT_SET(PS_KEY_listen_shard_ports, "7170-7175", "7170-7175");
     cr_expect_eq(ps_config_check(&config, err), PSD_CONFIG);
-    cr_expect_str_eq(
-        psd_error_text(err),
-        "--flag: listen.shard_ports is 7170-7175, of which shard 1 "
-        "has 7171, as listen.endpoints has "
-        "(tcp://127.0.0.1:7171); allowed: other ports");
+    cr_expect_str_eq(psd_error_text(err),
+                     "--flag: listen.shard_ports is 7170-7175, of which shard 1 "
+                     "has 7171, as listen.endpoints has "
+                     "(tcp://127.0.0.1:7171); allowed: other ports");
     psd_error_clear(err);
     /* The fourth port is no shard's. */
     ASSERT_SET(PS_KEY_listen_shard_ports, "7168-7171", "7168-7171");
-    cr_expect_eq(ps_config_check(&config, err), PSD_OK, "%s",
-                 psd_error_text(err));
+    cr_expect_eq(ps_config_check(&config, err), PSD_OK, "%s", psd_error_text(err));
 }
 
 Test(config, peers_are_owner_group_or_any)
@@ -161,9 +149,8 @@ Test(config, a_socket_without_a_file_is_refused)
 {
     ASSERT_SET(PS_KEY_listen_endpoints, "ipc://@psd", "ipc://@psd");
     cr_expect_eq(ps_config_check(&config, err), PSD_CONFIG);
-    cr_expect(strstr(psd_error_text(err), "ipc://@psd, which is no file") !=
-                  NULL,
-              "%s", psd_error_text(err));
+    cr_expect(strstr(psd_error_text(err), "ipc://@psd, which is no file") != NULL, "%s",
+              psd_error_text(err));
 }
 
 Test(config, without_any_place_the_data_directory_is_asked_for)
@@ -173,10 +160,9 @@ Test(config, without_any_place_the_data_directory_is_asked_for)
     unsetenv("HOME");
     cr_assert_eq(ps_config_init(&config, err), PSD_OK);
     cr_assert_eq(ps_config_check(&config, err), PSD_CONFIG);
-    cr_assert_str_eq(psd_error_text(err),
-                     "data_dir has no default here: none of STATE_DIRECTORY, "
-                     "XDG_STATE_HOME and HOME is an absolute path; set "
-                     "--data-dir");
+    cr_assert_str_eq(psd_error_text(err), "data_dir has no default here: none of STATE_DIRECTORY, "
+                                          "XDG_STATE_HOME and HOME is an absolute path; set "
+                                          "--data-dir");
 }
 
 Test(config, shards_are_the_cores_but_at_most_four)
@@ -205,12 +191,10 @@ Test(config, numbers_take_their_bounds_and_nothing_beyond)
         cr_assert_eq(set_flag(key->id, text), PSD_CONFIG, "%s", key->path);
         (void)snprintf(text, sizeof text, "%" PRIu64, key->max + 1);
         cr_assert_eq(set_flag(key->id, text), PSD_CONFIG, "%s", key->path);
-        (void)snprintf(
-            expected, sizeof expected,
-            "--flag: %s is \"%s\"; allowed: %" PRIu64 " .. %" PRIu64 " %s",
-            key->path, text, key->min, key->max,
-            key->kind == PS_KEY_KIND_SIZE ? "bytes, or as 64k, 16MiB, 1G"
-                                          : key->unit);
+        (void)snprintf(expected, sizeof expected,
+                       "--flag: %s is \"%s\"; allowed: %" PRIu64 " .. %" PRIu64 " %s", key->path,
+                       text, key->min, key->max,
+                       key->kind == PS_KEY_KIND_SIZE ? "bytes, or as 64k, 16MiB, 1G" : key->unit);
         cr_assert_str_eq(psd_error_text(err), expected);
         cr_assert_eq(set_flag(key->id, "9x"), PSD_CONFIG, "%s", key->path);
         cr_assert_eq(set_flag(key->id, "-1"), PSD_CONFIG, "%s", key->path);
@@ -260,8 +244,7 @@ Test(config, paths_have_no_control_characters)
 
 Test(config, hosts_are_hosts)
 {
-    ASSERT_SET(PS_KEY_listen_advertise, "node-1.example.org",
-               "node-1.example.org");
+    ASSERT_SET(PS_KEY_listen_advertise, "node-1.example.org", "node-1.example.org");
     ASSERT_SET(PS_KEY_listen_advertise, "[fe80::1]", "[fe80::1]");
     ASSERT_SET(PS_KEY_listen_advertise, "", "");
     ASSERT_REFUSED(PS_KEY_listen_advertise, "a/b",
@@ -271,12 +254,10 @@ Test(config, hosts_are_hosts)
 
 Test(config, endpoints_are_addresses)
 {
-    ASSERT_SET(PS_KEY_listen_endpoints, "tcp://127.0.0.1:0,ipc://x",
-               "tcp://127.0.0.1:0,ipc://x");
-    ASSERT_REFUSED(
-        PS_KEY_listen_endpoints, "udp://127.0.0.1:1",
-        "--flag: listen.endpoints is \"udp://127.0.0.1:1\"; allowed: "
-        "1 .. 16 of tcp://HOST:PORT and ipc://PATH");
+    ASSERT_SET(PS_KEY_listen_endpoints, "tcp://127.0.0.1:0,ipc://x", "tcp://127.0.0.1:0,ipc://x");
+    ASSERT_REFUSED(PS_KEY_listen_endpoints, "udp://127.0.0.1:1",
+                   "--flag: listen.endpoints is \"udp://127.0.0.1:1\"; allowed: "
+                   "1 .. 16 of tcp://HOST:PORT and ipc://PATH");
     cr_assert_eq(set_flag(PS_KEY_listen_endpoints, ""), PSD_CONFIG);
     cr_assert_eq(set_flag(PS_KEY_listen_endpoints, "tcp://a:1,"), PSD_CONFIG);
     cr_assert_eq(set_flag(PS_KEY_listen_endpoints,
@@ -291,10 +272,9 @@ Test(config, levels_and_switches_are_words)
     ASSERT_SET(PS_KEY_log_level, "debug", "debug");
     ASSERT_SET(PS_KEY_log_level, "error", "error");
     ASSERT_SET(PS_KEY_log_level, "warn", "warn");
-    ASSERT_REFUSED(
-        PS_KEY_log_level, "loud",
-        "--flag: log.level is \"loud\"; allowed: error | warn | info "
-        "| debug");
+    ASSERT_REFUSED(PS_KEY_log_level, "loud",
+                   "--flag: log.level is \"loud\"; allowed: error | warn | info "
+                   "| debug");
     ASSERT_SET(PS_KEY_security_allow_plaintext, "true", "true");
     ASSERT_REFUSED(PS_KEY_security_allow_plaintext, "yes",
                    "--flag: security.allow_plaintext is \"yes\"; allowed: true "
@@ -319,9 +299,8 @@ Test(config, a_wrong_variable_is_named)
 {
     setenv("PSD_LOG_LEVEL", "loud", 1);
     cr_assert_eq(ps_config_take_env(&config, err), PSD_CONFIG);
-    cr_assert_str_eq(psd_error_text(err),
-                     "PSD_LOG_LEVEL: log.level is \"loud\"; allowed: error | "
-                     "warn | info | debug");
+    cr_assert_str_eq(psd_error_text(err), "PSD_LOG_LEVEL: log.level is \"loud\"; allowed: error | "
+                                          "warn | info | debug");
 }
 
 /* ---- rules between values ---- */
@@ -330,83 +309,73 @@ Test(config, credits_hold_one_slice)
 {
     cr_assert_eq(set_flag(PS_KEY_limits_credit_bytes, "1MiB"), PSD_OK);
     cr_assert_eq(ps_config_check(&config, err), PSD_CONFIG);
-    cr_assert_str_eq(psd_error_text(err),
-                     "--flag: limits.credit_bytes is 1MiB; allowed: at least "
-                     "limits.slice_bytes, which is 256MiB");
+    cr_assert_str_eq(psd_error_text(err), "--flag: limits.credit_bytes is 1MiB; allowed: at least "
+                                          "limits.slice_bytes, which is 256MiB");
 }
 
 Test(config, held_bodies_hold_one_slice)
 {
     cr_assert_eq(set_flag(PS_KEY_limits_held_bytes, "1MiB"), PSD_OK);
     cr_assert_eq(ps_config_check(&config, err), PSD_CONFIG);
-    cr_assert_str_eq(psd_error_text(err),
-                     "--flag: limits.held_bytes is 1MiB; allowed: at least "
-                     "limits.slice_bytes, which is 256MiB");
+    cr_assert_str_eq(psd_error_text(err), "--flag: limits.held_bytes is 1MiB; allowed: at least "
+                                          "limits.slice_bytes, which is 256MiB");
 }
 
 Test(config, a_piece_fits_a_frame)
 {
     cr_assert_eq(set_flag(PS_KEY_limits_frame_bytes, "64KiB"), PSD_OK);
     cr_assert_eq(ps_config_check(&config, err), PSD_CONFIG);
-    cr_assert_str_eq(psd_error_text(err),
-                     "default: limits.chunk_bytes is 1MiB; allowed: at most "
-                     "limits.frame_bytes, which is 64KiB");
+    cr_assert_str_eq(psd_error_text(err), "default: limits.chunk_bytes is 1MiB; allowed: at most "
+                                          "limits.frame_bytes, which is 64KiB");
 }
 
 Test(config, the_pieces_of_a_slice_fit_the_queue)
 {
     cr_assert_eq(set_flag(PS_KEY_limits_high_water, "100"), PSD_OK);
     cr_assert_eq(ps_config_check(&config, err), PSD_CONFIG);
-    cr_assert_str_eq(psd_error_text(err),
-                     "default: limits.slice_bytes is 256MiB; allowed: less "
-                     "than limits.high_water times limits.chunk_bytes, which "
-                     "is 1MiB");
+    cr_assert_str_eq(psd_error_text(err), "default: limits.slice_bytes is 256MiB; allowed: less "
+                                          "than limits.high_water times limits.chunk_bytes, which "
+                                          "is 1MiB");
 }
 
 Test(config, two_heartbeats_fit_before_a_worker_is_lost)
 {
     cr_assert_eq(set_flag(PS_KEY_workers_lost_after_ms, "999"), PSD_OK);
     cr_assert_eq(ps_config_check(&config, err), PSD_CONFIG);
-    cr_assert_str_eq(psd_error_text(err),
-                     "--flag: workers.lost_after_ms is 999; allowed: at least "
-                     "twice workers.heartbeat_ms, which is 500");
+    cr_assert_str_eq(psd_error_text(err), "--flag: workers.lost_after_ms is 999; allowed: at least "
+                                          "twice workers.heartbeat_ms, which is 500");
 }
 
 Test(config, a_lease_ends_before_another_primary_is_made)
 {
     cr_assert_eq(set_flag(PS_KEY_copies_lease_ms, "401"), PSD_OK);
     cr_assert_eq(ps_config_check(&config, err), PSD_CONFIG);
-    cr_assert_str_eq(psd_error_text(err),
-                     "--flag: copies.lease_ms is 401; allowed: at most "
-                     "cluster.suspect_after, which is 400");
+    cr_assert_str_eq(psd_error_text(err), "--flag: copies.lease_ms is 401; allowed: at most "
+                                          "cluster.suspect_after, which is 400");
 }
 
 Test(config, a_copy_is_slow_behind_its_lease)
 {
     cr_assert_eq(set_flag(PS_KEY_copies_slow_after_ms, "299"), PSD_OK);
     cr_assert_eq(ps_config_check(&config, err), PSD_CONFIG);
-    cr_assert_str_eq(psd_error_text(err),
-                     "--flag: copies.slow_after_ms is 299; allowed: at least "
-                     "copies.lease_ms, which is 300");
+    cr_assert_str_eq(psd_error_text(err), "--flag: copies.slow_after_ms is 299; allowed: at least "
+                                          "copies.lease_ms, which is 300");
 }
 
 Test(config, what_is_under_way_fits_the_tail)
 {
     cr_assert_eq(set_flag(PS_KEY_copies_flight_bytes, "65MiB"), PSD_OK);
     cr_assert_eq(ps_config_check(&config, err), PSD_CONFIG);
-    cr_assert_str_eq(psd_error_text(err),
-                     "--flag: copies.flight_bytes is 65MiB; allowed: at most "
-                     "copies.tail_bytes, which is 64MiB");
+    cr_assert_str_eq(psd_error_text(err), "--flag: copies.flight_bytes is 65MiB; allowed: at most "
+                                          "copies.tail_bytes, which is 64MiB");
 }
 
 Test(config, beyond_loopback_plaintext_is_asked_for)
 {
-    static const char *const LOCAL[] = {"tcp://127.0.0.1:1",
-                                        "tcp://127.1.2.3:1", "tcp://[::1]:1",
+    static const char *const LOCAL[] = {"tcp://127.0.0.1:1", "tcp://127.1.2.3:1", "tcp://[::1]:1",
                                         "tcp://localhost:1", "ipc:///x"};
-    static const char *const FAR[] = {"tcp://0.0.0.0:1", "tcp://*:1",
-                                      "tcp://10.0.0.1:1", "tcp://[::]:1",
-                                      "tcp://127.example.org:1"};
+    static const char *const FAR[] = {"tcp://0.0.0.0:1", "tcp://*:1", "tcp://10.0.0.1:1",
+                                      "tcp://[::]:1", "tcp://127.example.org:1"};
 
     for (size_t i = 0; i < sizeof LOCAL / sizeof LOCAL[0]; i++) {
         cr_assert_eq(set_flag(PS_KEY_listen_endpoints, LOCAL[i]), PSD_OK);
@@ -419,12 +388,11 @@ Test(config, beyond_loopback_plaintext_is_asked_for)
     }
     cr_assert_eq(set_flag(PS_KEY_listen_endpoints, FAR[0]), PSD_OK);
     cr_assert_eq(ps_config_check(&config, err), PSD_CONFIG);
-    cr_assert_str_eq(
-        psd_error_text(err),
-        "--flag: listen.endpoints has tcp://0.0.0.0:1, which other "
-        "machines can reach, and this version has no keys; "
-        "allowed: loopback and ipc, or set "
-        "security.allow_plaintext: true");
+    cr_assert_str_eq(psd_error_text(err),
+                     "--flag: listen.endpoints has tcp://0.0.0.0:1, which other "
+                     "machines can reach, and this version has no keys; "
+                     "allowed: loopback and ipc, or set "
+                     "security.allow_plaintext: true");
     cr_assert_eq(set_flag(PS_KEY_security_allow_plaintext, "true"), PSD_OK);
     cr_assert_eq(ps_config_check(&config, NULL), PSD_OK);
 }
@@ -438,20 +406,16 @@ Test(config, what_is_printed_loads_to_the_same)
     ps_config_t again;
 
     cr_assert_eq(set_flag(PS_KEY_data_dir, "/with \"quotes\" and \\"), PSD_OK);
-    cr_assert_eq(
-        set_flag(PS_KEY_listen_endpoints, "tcp://127.0.0.1:0,ipc:///tmp/a b"),
-        PSD_OK);
+    cr_assert_eq(set_flag(PS_KEY_listen_endpoints, "tcp://127.0.0.1:0,ipc:///tmp/a b"), PSD_OK);
     cr_assert(ps_config_print(&config, &first));
     cr_assert_eq(ps_config_init(&again, err), PSD_OK);
-    cr_assert_eq(ps_config_parse(&again, "printed",
-                                 (ps_bytes_t){first.data, first.size}, err),
+    cr_assert_eq(ps_config_parse(&again, "printed", (ps_bytes_t){first.data, first.size}, err),
                  PSD_OK, "%s", psd_error_text(err));
     for (int i = 0; i < PS_KEY_COUNT; i++) {
         ps_buffer_t value = {0};
 
         cr_assert(ps_config_value_print(&again, (ps_key_id_t)i, &value));
-        cr_assert_str_eq(value.data == NULL ? "" : (const char *)value.data,
-                         shown((ps_key_id_t)i));
+        cr_assert_str_eq(value.data == NULL ? "" : (const char *)value.data, shown((ps_key_id_t)i));
         ps_buffer_done(&value);
     }
     ps_config_done(&again);
@@ -464,9 +428,8 @@ Test(config, each_value_is_printed_with_its_origin)
     ps_buffer_t text = {0};
     static const char YAML[] = "log:\n  level: warn\n";
 
-    cr_assert_eq(ps_config_parse(
-                     &config, "a.yaml",
-                     (ps_bytes_t){(const uint8_t *)YAML, sizeof YAML - 1}, err),
+    cr_assert_eq(ps_config_parse(&config, "a.yaml",
+                                 (ps_bytes_t){(const uint8_t *)YAML, sizeof YAML - 1}, err),
                  PSD_OK);
     setenv("PSD_LIMITS_TABLES", "9", 1);
     cr_assert_eq(ps_config_take_env(&config, err), PSD_OK);
@@ -474,8 +437,7 @@ Test(config, each_value_is_printed_with_its_origin)
     cr_assert(ps_config_print(&config, &text));
     cr_assert_neq(strstr((const char *)text.data, "  level: warn"), NULL);
     cr_assert_neq(strstr((const char *)text.data, " # a.yaml:2\n"), NULL);
-    cr_assert_neq(strstr((const char *)text.data, " # PSD_LIMITS_TABLES\n"),
-                  NULL);
+    cr_assert_neq(strstr((const char *)text.data, " # PSD_LIMITS_TABLES\n"), NULL);
     cr_assert_neq(strstr((const char *)text.data, " # --flag\n"), NULL);
     cr_assert_neq(strstr((const char *)text.data, " # default\n"), NULL);
     ps_buffer_done(&text);
@@ -489,13 +451,9 @@ Test(config, a_reload_takes_what_may_change_and_names_the_rest)
 
     cr_assert_eq(ps_config_init(&from, err), PSD_OK);
     cr_assert_eq(ps_config_take_reloadable(&config, &from, stuck), 0);
-    cr_assert_eq(ps_config_set(&from, PS_KEY_log_level, "debug", &origin, err),
-                 PSD_OK);
-    cr_assert_eq(ps_config_set(&from, PS_KEY_limits_tables, "5", &origin, err),
-                 PSD_OK);
-    cr_assert_eq(
-        ps_config_set(&from, PS_KEY_limits_sessions, "99", &origin, err),
-        PSD_OK);
+    cr_assert_eq(ps_config_set(&from, PS_KEY_log_level, "debug", &origin, err), PSD_OK);
+    cr_assert_eq(ps_config_set(&from, PS_KEY_limits_tables, "5", &origin, err), PSD_OK);
+    cr_assert_eq(ps_config_set(&from, PS_KEY_limits_sessions, "99", &origin, err), PSD_OK);
     cr_assert_eq(ps_config_take_reloadable(&config, &from, stuck), 1);
     cr_assert_eq(stuck[0], PS_KEY_limits_sessions);
     cr_assert_eq(config.log.level, PS_LOG_DEBUG);

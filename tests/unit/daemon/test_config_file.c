@@ -14,15 +14,13 @@
 static ps_config_t config;
 static psd_error_t *err;
 
-static void
-open_config(void)
+static void open_config(void)
 {
     err = psd_error_new();
     cr_assert_eq(ps_config_init(&config, err), PSD_OK);
 }
 
-static void
-close_config(void)
+static void close_config(void)
 {
     ps_config_done(&config);
     psd_error_destroy(&err);
@@ -30,13 +28,11 @@ close_config(void)
 
 TestSuite(config_file, .init = open_config, .fini = close_config);
 
-static psd_status_t
-parse(const char *text)
+static psd_status_t parse(const char *text)
 {
     psd_error_clear(err);
-    return ps_config_parse(
-        &config, "f.yaml",
-        (ps_bytes_t){.data = (const uint8_t *)text, .size = strlen(text)}, err);
+    return ps_config_parse(&config, "f.yaml",
+                           (ps_bytes_t){.data = (const uint8_t *)text, .size = strlen(text)}, err);
 }
 
 #define ASSERT_BAD(text, expected)                         \
@@ -70,8 +66,7 @@ Test(config_file, values_come_with_their_lines)
     cr_assert_eq(config.origins[PS_KEY_shards].line, 2);
     cr_assert_eq(config.origins[PS_KEY_limits_chunk_bytes].line, 6);
     cr_assert_eq(config.origins[PS_KEY_listen_endpoints].line, 8);
-    cr_assert_eq(config.origins[PS_KEY_limits_tables].source,
-                 PS_SOURCE_DEFAULT);
+    cr_assert_eq(config.origins[PS_KEY_limits_tables].source, PS_SOURCE_DEFAULT);
 }
 
 Test(config_file, nothing_is_a_configuration_too)
@@ -87,14 +82,14 @@ Test(config_file, nothing_is_a_configuration_too)
 Test(config_file, a_file_without_a_byte_is_a_configuration_too)
 {
     psd_error_clear(err);
-    cr_assert_eq(ps_config_parse(&config, "f.yaml", (ps_bytes_t){0}, err),
-                 PSD_OK, "%s", psd_error_text(err));
+    cr_assert_eq(ps_config_parse(&config, "f.yaml", (ps_bytes_t){0}, err), PSD_OK, "%s",
+                 psd_error_text(err));
 }
 
 Test(config_file, a_section_without_keys_is_taken)
 {
-    cr_assert_eq(parse("limits:\n  # credit_requests: 9\nshards: 2\n"), PSD_OK,
-                 "%s", psd_error_text(err));
+    cr_assert_eq(parse("limits:\n  # credit_requests: 9\nshards: 2\n"), PSD_OK, "%s",
+                 psd_error_text(err));
     cr_assert_eq(config.shards, 2);
     cr_assert_eq(parse("limits: {}\n"), PSD_OK, "%s", psd_error_text(err));
 }
@@ -117,30 +112,25 @@ Test(config_file, a_nested_value_fills_every_kind_of_key)
 
 Test(config_file, an_unknown_key_gets_a_suggestion)
 {
-    ASSERT_BAD("limits:\n  chunk_bites: 5\n",
-               "f.yaml:2: unknown key \"chunk_bites\"; did you mean "
-               "limits.chunk_bytes?");
-    ASSERT_BAD("\n\nshard: 5\n",
-               "f.yaml:3: unknown key \"shard\"; did you mean shards?");
+    ASSERT_BAD("limits:\n  chunk_bites: 5\n", "f.yaml:2: unknown key \"chunk_bites\"; did you mean "
+                                              "limits.chunk_bytes?");
+    ASSERT_BAD("\n\nshard: 5\n", "f.yaml:3: unknown key \"shard\"; did you mean shards?");
     ASSERT_BAD("limit:\n  chunk_bytes: 5\n",
                "f.yaml:1: unknown key \"limit\"; did you mean limits?");
 }
 
 Test(config_file, an_unknown_key_without_a_neighbour_gets_the_list)
 {
-    ASSERT_BAD("log:\n  colours: 5\n",
-               "f.yaml:2: unknown key \"colours\" in log; allowed: level");
-    ASSERT_BAD("replication: 5\n",
-               "f.yaml:1: unknown key \"replication\"; allowed: data_dir, "
-               "runtime_dir, shards, node, cluster, copies, listen, log, disk, "
-               "limits, lane, "
-               "tables, checkpoint, updaters, workers, security");
+    ASSERT_BAD("log:\n  colours: 5\n", "f.yaml:2: unknown key \"colours\" in log; allowed: level");
+    ASSERT_BAD("replication: 5\n", "f.yaml:1: unknown key \"replication\"; allowed: data_dir, "
+                                   "runtime_dir, shards, node, cluster, copies, listen, log, disk, "
+                                   "limits, lane, "
+                                   "tables, checkpoint, updaters, workers, security");
 }
 
 Test(config_file, a_key_of_another_section_is_unknown)
 {
-    ASSERT_BAD("log:\n  shards: 5\n",
-               "f.yaml:2: unknown key \"shards\" in log; allowed: level");
+    ASSERT_BAD("log:\n  shards: 5\n", "f.yaml:2: unknown key \"shards\" in log; allowed: level");
 }
 
 Test(config_file, a_key_twice_is_refused)
@@ -158,35 +148,30 @@ Test(config_file, a_key_twice_is_refused)
 Test(config_file, a_key_is_a_word)
 {
     ASSERT_BAD("[a]: 5\n", "f.yaml:1: a key is a list; allowed: a word");
-    ASSERT_BAD("log:\n  {a: 1}: 5\n",
-               "f.yaml:2: a key is a mapping; allowed: a word");
+    ASSERT_BAD("log:\n  {a: 1}: 5\n", "f.yaml:2: a key is a mapping; allowed: a word");
 }
 
 /* ---- kinds ---- */
 
 Test(config_file, a_list_or_mapping_is_no_number)
 {
-    ASSERT_BAD("shards: [1, 2]\n",
-               "f.yaml:1: shards is a list; allowed: a single value");
+    ASSERT_BAD("shards: [1, 2]\n", "f.yaml:1: shards is a list; allowed: a single value");
     ASSERT_BAD("limits:\n  tables: {a: 1}\n",
                "f.yaml:2: limits.tables is a mapping; allowed: a single value");
 }
 
 Test(config_file, a_key_without_a_value_is_refused)
 {
-    ASSERT_BAD("shards:\n",
-               "f.yaml:1: shards is empty; allowed: a single value");
+    ASSERT_BAD("shards:\n", "f.yaml:1: shards is empty; allowed: a single value");
 }
 
 Test(config_file, a_value_is_no_section)
 {
-    ASSERT_BAD("limits: 5\n",
-               "f.yaml:1: limits is a single value; allowed: a mapping of "
-               "keys");
+    ASSERT_BAD("limits: 5\n", "f.yaml:1: limits is a single value; allowed: a mapping of "
+                              "keys");
     ASSERT_BAD("a\n", "f.yaml:1: the file is a single value; allowed: a "
                       "mapping of keys");
-    ASSERT_BAD("- a\n",
-               "f.yaml:1: the file is a list; allowed: a mapping of keys");
+    ASSERT_BAD("- a\n", "f.yaml:1: the file is a list; allowed: a mapping of keys");
 }
 
 Test(config_file, a_list_is_a_list_of_words)
@@ -211,18 +196,16 @@ Test(config_file, aliases_are_refused)
 
 Test(config_file, a_value_out_of_bounds_is_told_with_its_line)
 {
-    ASSERT_BAD("# words\nshards: 257\n",
-               "f.yaml:2: shards is \"257\"; allowed: 1 .. 256 threads");
+    ASSERT_BAD("# words\nshards: 257\n", "f.yaml:2: shards is \"257\"; allowed: 1 .. 256 threads");
     ASSERT_BAD("limits:\n  chunk_bytes: 1MB\n  credit_requests: 0\n",
                "f.yaml:3: limits.credit_requests is \"0\"; allowed: 1 .. 65536 "
                "requests");
     ASSERT_BAD("limits:\n  chunk_bytes: 12 parsecs\n",
                "f.yaml:2: limits.chunk_bytes is \"12 parsecs\"; allowed: 4096 "
                ".. 67108864 bytes, or as 64k, 16MiB, 1G");
-    ASSERT_BAD(
-        "workers:\n\n  heartbeat_ms: 1.5\n",
-        "f.yaml:3: workers.heartbeat_ms is \"1.5\"; allowed: 20 .. 60000 "
-        "ms");
+    ASSERT_BAD("workers:\n\n  heartbeat_ms: 1.5\n",
+               "f.yaml:3: workers.heartbeat_ms is \"1.5\"; allowed: 20 .. 60000 "
+               "ms");
     ASSERT_BAD("security:\n  allow_plaintext: on\n",
                "f.yaml:2: security.allow_plaintext is \"on\"; allowed: true | "
                "false");
@@ -255,8 +238,7 @@ Test(config_file, what_is_no_yaml_is_told_with_its_line)
 
 Test(config_file, one_document_is_enough)
 {
-    ASSERT_BAD("shards: 1\n---\nshards: 2\n",
-               "f.yaml:2: a second document; allowed: one");
+    ASSERT_BAD("shards: 1\n---\nshards: 2\n", "f.yaml:2: a second document; allowed: one");
 }
 
 Test(config_file, a_file_that_is_not_there_is_named)
@@ -287,16 +269,14 @@ Test(config_file, a_huge_file_is_refused)
     }
     cr_assert_eq(fclose(file), 0);
     cr_assert_eq(ps_config_load(&config, path, err), PSD_CONFIG);
-    cr_assert_neq(strstr(psd_error_text(err), "larger than 1048576 bytes"),
-                  NULL);
+    cr_assert_neq(strstr(psd_error_text(err), "larger than 1048576 bytes"), NULL);
     temp_dir_drop(&dir);
 }
 
 /* ---- the reference ---- */
 
 /* True when the reference has the bounds of the key in the comment above it. */
-static bool
-is_explained(const char *reference, const ps_key_t *key)
+static bool is_explained(const char *reference, const ps_key_t *key)
 {
     ps_buffer_t allowed = {0};
     char line[128];
@@ -307,13 +287,11 @@ is_explained(const char *reference, const ps_key_t *key)
     (void)snprintf(line, sizeof line, "\n%s:", key->section);
     section = key->section[0] == '\0' ? reference : strstr(reference, line);
     cr_assert_neq(section, NULL, "%s", key->path);
-    (void)snprintf(line, sizeof line,
-                   "%s%s:", key->section[0] == '\0' ? "\n" : "\n  ",
+    (void)snprintf(line, sizeof line, "%s%s:", key->section[0] == '\0' ? "\n" : "\n  ",
                    key->member);
     at = strstr(section, line);
     if (at == NULL) {
-        (void)snprintf(line, sizeof line,
-                       "%s#%s:", key->section[0] == '\0' ? "\n" : "\n  ",
+        (void)snprintf(line, sizeof line, "%s#%s:", key->section[0] == '\0' ? "\n" : "\n  ",
                        key->member);
         at = strstr(section, line);
     }
@@ -360,8 +338,7 @@ Test(config_file, the_reference_has_every_key_with_its_default_and_bounds)
     cr_assert_eq(fclose(file), 0);
 
     cr_assert_eq(ps_config_init(&defaults, err), PSD_OK);
-    cr_assert_eq(ps_config_load(&config, PSD_REFERENCE, err), PSD_OK, "%s",
-                 psd_error_text(err));
+    cr_assert_eq(ps_config_load(&config, PSD_REFERENCE, err), PSD_OK, "%s", psd_error_text(err));
     for (int i = 0; i < PS_KEY_COUNT; i++) {
         const ps_key_t *key = ps_config_key((ps_key_id_t)i);
         ps_buffer_t a = {0};
@@ -370,8 +347,7 @@ Test(config_file, the_reference_has_every_key_with_its_default_and_bounds)
         cr_assert(ps_config_value_print(&config, key->id, &a));
         cr_assert(ps_config_value_print(&defaults, key->id, &b));
         cr_assert_eq(a.size, b.size, "%s", key->path);
-        cr_assert(a.size == 0 || memcmp(a.data, b.data, a.size) == 0, "%s",
-                  key->path);
+        cr_assert(a.size == 0 || memcmp(a.data, b.data, a.size) == 0, "%s", key->path);
         cr_assert(is_explained(reference, key), "%s", key->path);
         ps_buffer_done(&a);
         ps_buffer_done(&b);
@@ -388,8 +364,7 @@ Test(config_file, control_characters_of_a_value_are_not_repeated)
 
 /* ---- memory ---- */
 
-static psd_status_t
-load_print_and_drop(void *fixture)
+static psd_status_t load_print_and_drop(void *fixture)
 {
     static const char TEXT[] = "shards: 3\n"
                                "node: {name: n}\n"
@@ -401,8 +376,7 @@ load_print_and_drop(void *fixture)
     (void)fixture;
     if (rc == PSD_OK) {
         rc = ps_config_parse(&mine, "f.yaml",
-                             (ps_bytes_t){.data = (const uint8_t *)TEXT,
-                                          .size = sizeof TEXT - 1},
+                             (ps_bytes_t){.data = (const uint8_t *)TEXT, .size = sizeof TEXT - 1},
                              NULL);
     }
     if (rc == PSD_OK && !ps_config_print(&mine, &printed)) {

@@ -7,13 +7,9 @@
 
 Test(endpoint, valid_ones_are_taken)
 {
-    static const char *const GOOD[] = {"tcp://127.0.0.1:7171",
-                                       "tcp://localhost:0",
-                                       "tcp://*:1",
-                                       "tcp://[::1]:7171",
-                                       "tcp://a.b-c_d:*",
-                                       "ipc:///tmp/x",
-                                       "ipc://x"};
+    static const char *const GOOD[] = {
+        "tcp://127.0.0.1:7171", "tcp://localhost:0", "tcp://*:1", "tcp://[::1]:7171",
+        "tcp://a.b-c_d:*",      "ipc:///tmp/x",      "ipc://x"};
 
     for (size_t i = 0; i < sizeof GOOD / sizeof GOOD[0]; i++) {
         cr_assert(ps_endpoint_is_valid(GOOD[i]), "%s", GOOD[i]);

@@ -13,8 +13,7 @@
 
 #define FILES 64
 
-static int
-listen_at(const struct sockaddr_un *at)
+static int listen_at(const struct sockaddr_un *at)
 {
     int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0);
 
@@ -24,8 +23,7 @@ listen_at(const struct sockaddr_un *at)
     return fd;
 }
 
-static void
-use_up(void)
+static void use_up(void)
 {
     const struct rlimit limit = {.rlim_cur = FILES, .rlim_max = FILES};
 
@@ -45,8 +43,7 @@ Test(files, without_a_descriptor_each_is_hung_up_on_once, .timeout = 60)
     int client = socket(AF_UNIX, SOCK_STREAM, 0);
     char byte = 0;
 
-    (void)snprintf(at.sun_path + 1, sizeof at.sun_path - 1, "psd-files-%d",
-                   getpid());
+    (void)snprintf(at.sun_path + 1, sizeof at.sun_path - 1, "psd-files-%d", getpid());
     listener = listen_at(&at);
     ps_files_start();
     use_up();

@@ -11,19 +11,16 @@
 #define BYTES ((size_t)8 << 20)
 #define PAGE ((size_t)4096)
 
-static uint8_t *
-map(void)
+static uint8_t *map(void)
 {
-    uint8_t *data = mmap(NULL, BYTES, PROT_READ | PROT_WRITE,
-                         MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    uint8_t *data = mmap(NULL, BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
     cr_assert_neq((void *)data, MAP_FAILED);
     return data;
 }
 
 #ifdef MADV_POPULATE_WRITE
-static bool
-is_there(uint8_t *page)
+static bool is_there(uint8_t *page)
 {
     unsigned char in = 0;
 

@@ -12,15 +12,13 @@
 static psd_error_t *err;
 static ps_options_t options;
 
-static void
-open_options(void)
+static void open_options(void)
 {
     setenv("XDG_STATE_HOME", "/state", 1);
     err = psd_error_new();
 }
 
-static void
-close_options(void)
+static void close_options(void)
 {
     psd_error_destroy(&err);
 }
@@ -28,8 +26,7 @@ close_options(void)
 TestSuite(options, .init = open_options, .fini = close_options);
 
 /* The words behind "psd", and NULL. */
-static psd_status_t
-parse(const char *const *words)
+static psd_status_t parse(const char *const *words)
 {
     int n = 0;
 
@@ -44,9 +41,8 @@ parse(const char *const *words)
 
 Test(options, flags_take_their_value_either_way)
 {
-    cr_assert_eq(PARSE("--shards", "3", "--data-dir=/d", "--config", "f",
-                       "--listen", "a", "--listen=b", "--name", "n",
-                       "--check-config"),
+    cr_assert_eq(PARSE("--shards", "3", "--data-dir=/d", "--config", "f", "--listen", "a",
+                       "--listen=b", "--name", "n", "--check-config"),
                  PSD_OK);
     cr_assert_str_eq(options.shards, "3");
     cr_assert_str_eq(options.data_dir, "/d");
@@ -64,19 +60,16 @@ Test(options, flags_take_their_value_either_way)
 Test(options, an_unknown_option_gets_a_suggestion)
 {
     cr_assert_eq(PARSE("--shrads", "3"), PSD_USAGE);
-    cr_assert_str_eq(psd_error_text(err),
-                     "unknown option --shrads; did you mean --shards?");
+    cr_assert_str_eq(psd_error_text(err), "unknown option --shrads; did you mean --shards?");
     cr_assert_eq(PARSE("--frobnicate"), PSD_USAGE);
-    cr_assert_str_eq(psd_error_text(err),
-                     "unknown option --frobnicate; see --help");
+    cr_assert_str_eq(psd_error_text(err), "unknown option --frobnicate; see --help");
 }
 
 Test(options, other_words_are_refused)
 {
     cr_assert_eq(PARSE("start"), PSD_USAGE);
-    cr_assert_str_eq(psd_error_text(err),
-                     "\"start\" is not an option, and psd takes no other "
-                     "words; see --help");
+    cr_assert_str_eq(psd_error_text(err), "\"start\" is not an option, and psd takes no other "
+                                          "words; see --help");
 }
 
 Test(options, a_missing_value_is_named)
@@ -93,14 +86,12 @@ Test(options, a_switch_takes_no_value)
 
 Test(options, listen_has_a_limit)
 {
-    cr_assert_eq(PARSE("--listen=a", "--listen=a", "--listen=a", "--listen=a",
-                       "--listen=a", "--listen=a", "--listen=a", "--listen=a",
-                       "--listen=a", "--listen=a", "--listen=a", "--listen=a",
-                       "--listen=a", "--listen=a", "--listen=a", "--listen=a",
-                       "--listen=a"),
+    cr_assert_eq(PARSE("--listen=a", "--listen=a", "--listen=a", "--listen=a", "--listen=a",
+                       "--listen=a", "--listen=a", "--listen=a", "--listen=a", "--listen=a",
+                       "--listen=a", "--listen=a", "--listen=a", "--listen=a", "--listen=a",
+                       "--listen=a", "--listen=a"),
                  PSD_USAGE);
-    cr_assert_str_eq(psd_error_text(err),
-                     "--listen is given more than 16 times");
+    cr_assert_str_eq(psd_error_text(err), "--listen is given more than 16 times");
 }
 
 Test(options, the_help_begins_with_examples)
@@ -119,15 +110,13 @@ Test(options, flag_wins_over_environment_over_file_over_default)
     (void)snprintf(path, sizeof path, "%s/f.yaml", dir.path);
     file = fopen(path, "w");
     cr_assert_neq(file, NULL);
-    cr_assert_geq(fputs("shards: 5\nlimits:\n  tables: 5\n  jobs: 5\n", file),
-                  0);
+    cr_assert_geq(fputs("shards: 5\nlimits:\n  tables: 5\n  jobs: 5\n", file), 0);
     cr_assert_eq(fclose(file), 0);
     setenv("PSD_LIMITS_TABLES", "6", 1);
     setenv("PSD_SHARDS", "6", 1);
 
     cr_assert_eq(PARSE("--config", path, "--shards", "7"), PSD_OK);
-    cr_assert_eq(ps_options_config(&options, &config, err), PSD_OK, "%s",
-                 psd_error_text(err));
+    cr_assert_eq(ps_options_config(&options, &config, err), PSD_OK, "%s", psd_error_text(err));
     cr_assert_eq(config.shards, 7);
     cr_assert_eq(config.limits.tables, 6);
     cr_assert_eq(config.limits.jobs, 5);

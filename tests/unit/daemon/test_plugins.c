@@ -16,15 +16,13 @@
 static temp_dir_t dir;
 static psd_error_t *err;
 
-static void
-start(void)
+static void start(void)
 {
     err = psd_error_new();
     cr_assert(temp_dir_make(&dir));
 }
 
-static void
-stop(void)
+static void stop(void)
 {
     temp_dir_drop(&dir);
     psd_error_destroy(&err);
@@ -43,8 +41,7 @@ Test(plugins, no_directory_allows_none)
 
 Test(plugins, only_shared_objects_of_a_good_name_are_looked_at)
 {
-    static const char *const names[] = {"readme.txt", ".so", ".x.so", "a b.so",
-                                        "noso"};
+    static const char *const names[] = {"readme.txt", ".so", ".x.so", "a b.so", "noso"};
     PSD_AUTO(ps_plugins_done) ps_plugins_t plugins = {.dir = ""};
 
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
@@ -56,8 +53,7 @@ Test(plugins, only_shared_objects_of_a_good_name_are_looked_at)
         cr_assert_not_null(file);
         (void)fclose(file);
     }
-    cr_assert_eq(ps_plugins_load(dir.path, &plugins, err), PSD_OK, "%s",
-                 psd_error_text(err));
+    cr_assert_eq(ps_plugins_load(dir.path, &plugins, err), PSD_OK, "%s", psd_error_text(err));
     cr_assert_eq(plugins.n_plugins, 0);
     cr_assert_str_eq(plugins.dir, dir.path);
 }
@@ -68,8 +64,7 @@ Test(plugins, a_directory_that_others_can_write_is_refused)
 
     cr_assert_eq(chmod(dir.path, 0777), 0);
     cr_assert_eq(ps_plugins_load(dir.path, &plugins, err), PSD_CONFIG);
-    cr_assert_not_null(strstr(psd_error_text(err),
-                              "can be written by its group or by everybody"));
+    cr_assert_not_null(strstr(psd_error_text(err), "can be written by its group or by everybody"));
     cr_assert_str_eq(plugins.dir, "untouched");
 }
 
@@ -90,8 +85,7 @@ static ino_t loaded; /* the file that the loader was sent to */
 
 /* The program's own dlopen comes before the C library's: somebody leads the
  * path elsewhere between the looks at what is there and the loading. */
-void *
-dlopen(const char *path, int flags)
+void *dlopen(const char *path, int flags)
 {
     typedef void *dlopen_t(const char *path, int flags);
     void *symbol = dlsym(RTLD_NEXT, "dlopen");
@@ -109,8 +103,7 @@ dlopen(const char *path, int flags)
     return next(path, flags);
 }
 
-static ino_t
-make_dir_with_junk(const char *path)
+static ino_t make_dir_with_junk(const char *path)
 {
     char file_path[PATH_MAX + 32];
     struct stat is = {.st_ino = 0};
@@ -142,15 +135,13 @@ Test(plugins, what_was_looked_at_is_loaded_wherever_its_path_leads)
     cr_assert_eq(symlink(good, path), 0);
     led_path = path;
     led_to = evil;
-    cr_assert_eq(ps_plugins_load(path, &plugins, err), PSD_OK, "%s",
-                 psd_error_text(err));
+    cr_assert_eq(ps_plugins_load(path, &plugins, err), PSD_OK, "%s", psd_error_text(err));
     cr_assert_null(led_path);
     cr_assert_eq(plugins.n_plugins, 1);
     cr_assert_eq(loaded, wanted);
 }
 
-static psd_status_t
-load(void *fixture)
+static psd_status_t load(void *fixture)
 {
     PSD_AUTO(ps_plugins_done) ps_plugins_t plugins = {.dir = ""};
 

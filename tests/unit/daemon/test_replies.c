@@ -9,29 +9,24 @@
 
 static ps_replies_t replies;
 
-static void
-close_replies(void)
+static void close_replies(void)
 {
     ps_replies_done(&replies);
 }
 
 TestSuite(replies, .fini = close_replies);
 
-static void
-keep(uint64_t session, uint64_t id, const char *text)
+static void keep(uint64_t session, uint64_t id, const char *text)
 {
-    ps_replies_keep(
-        &replies, session, id,
-        (ps_bytes_t){.data = (const uint8_t *)text, .size = strlen(text)});
+    ps_replies_keep(&replies, session, id,
+                    (ps_bytes_t){.data = (const uint8_t *)text, .size = strlen(text)});
 }
 
-static bool
-is_kept(uint64_t session, uint64_t id, const char *text)
+static bool is_kept(uint64_t session, uint64_t id, const char *text)
 {
     ps_bytes_t found;
 
-    return ps_replies_find(&replies, session, id, &found) &&
-           found.size == strlen(text) &&
+    return ps_replies_find(&replies, session, id, &found) && found.size == strlen(text) &&
            memcmp(found.data, text, found.size) == 0;
 }
 

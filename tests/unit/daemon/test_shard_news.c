@@ -6,23 +6,20 @@
 
 static ps_shard_news_t *news; /* large */
 
-static void
-make_news(void)
+static void make_news(void)
 {
     news = ps_alloc(1, sizeof *news);
     cr_assert_not_null(news);
 }
 
-static void
-free_news(void)
+static void free_news(void)
 {
     ps_free(news);
 }
 
 TestSuite(shard_news, .init = make_news, .fini = free_news);
 
-static void
-add(uint64_t from, uint64_t n)
+static void add(uint64_t from, uint64_t n)
 {
     for (uint64_t i = 0; i < n; i++) {
         ps_shard_news_add(news, &(ps_report_t){.lsn = from + i});

@@ -8,8 +8,7 @@
 
 static ps_sizes_t sizes;
 
-static void
-drop_sizes(void)
+static void drop_sizes(void)
 {
     ps_sizes_done(&sizes);
 }
@@ -17,8 +16,7 @@ drop_sizes(void)
 TestSuite(sizes, .fini = drop_sizes);
 
 /* One shard that has partitions 0 .. n-1 of table 7. */
-static void
-learn(uint32_t n, uint64_t bytes)
+static void learn(uint32_t n, uint64_t bytes)
 {
     ps_size_info_t *infos = ps_alloc(n + 1, sizeof *infos);
     ps_shard_call_t call = {.sizes = infos, .n_sizes = n};
@@ -33,8 +31,7 @@ learn(uint32_t n, uint64_t bytes)
 }
 
 /* How many a beat at that time tells; one of them into *ret_partition. */
-static size_t
-tell(uint64_t now_ms, uint64_t bytes, bool seen[])
+static size_t tell(uint64_t now_ms, uint64_t bytes, bool seen[])
 {
     PSD_AUTO(ps_doc_destroy) ps_doc_t *doc = ps_doc_new();
     const ps_doc_t *array = NULL;
@@ -44,8 +41,8 @@ tell(uint64_t now_ms, uint64_t bytes, bool seen[])
     if (!ps_doc_has(doc, "sizes")) {
         return 0;
     }
-    cr_assert_eq(ps_doc_get_array(doc, "sizes", 3 * PS_SIZES_MAX, &array, NULL),
-                 PSD_OK, "it is bounded");
+    cr_assert_eq(ps_doc_get_array(doc, "sizes", 3 * PS_SIZES_MAX, &array, NULL), PSD_OK,
+                 "it is bounded");
     n = ps_doc_count(array);
     cr_assert_eq(n % 3, 0);
     for (size_t i = 0; i < n; i += 3) {
@@ -136,31 +133,27 @@ Test(sizes, are_told_anew_to_a_registry_that_begins_again)
     cr_assert_eq(tell(2, 10, NULL), 2);
 }
 
-static void
-assert_refused(const char *text, psd_status_t status, const char *says)
+static void assert_refused(const char *text, psd_status_t status, const char *says)
 {
     PSD_AUTO(ps_doc_destroy) ps_doc_t *doc = NULL;
     PSD_AUTO(psd_error_destroy) psd_error_t *err = psd_error_new();
 
-    cr_assert_eq(ps_doc_parse((ps_bytes_t){.data = (const uint8_t *)text,
-                                           .size = strlen(text)},
-                              &doc, err),
-                 PSD_OK);
+    cr_assert_eq(
+        ps_doc_parse((ps_bytes_t){.data = (const uint8_t *)text, .size = strlen(text)}, &doc, err),
+        PSD_OK);
     cr_assert_eq(ps_sizes_from_doc(doc, 1, NULL, err), status);
     cr_assert_str_eq(psd_error_text(err), says);
 }
 
 Test(sizes, that_are_none_are_refused)
 {
-    assert_refused("{\"sizes\":[1,2,3,4]}", PSD_PROTO,
-                   "sizes: 4 numbers; they come in threes");
+    assert_refused("{\"sizes\":[1,2,3,4]}", PSD_PROTO, "sizes: 4 numbers; they come in threes");
     assert_refused("{\"sizes\":[4294967296,2,3]}", PSD_INVALID,
                    "sizes: partition 2 of table 4294967296; allowed: below "
                    "2^32");
 }
 
-static psd_status_t
-learn_and_tell(void *fixture)
+static psd_status_t learn_and_tell(void *fixture)
 {
     ps_sizes_t own = {0};
     ps_size_info_t infos[2] = {{.table = 1}, {.table = 2}};
@@ -172,8 +165,7 @@ learn_and_tell(void *fixture)
 
     (void)fixture;
     ps_sizes_learn(&own, &answers);
-    done = own.by_partition.count == 2 && doc != NULL &&
-           ps_sizes_tell(&own, 1, doc);
+    done = own.by_partition.count == 2 && doc != NULL && ps_sizes_tell(&own, 1, doc);
     ps_sizes_done(&own);
     return done ? PSD_OK : PSD_NOMEM;
 }

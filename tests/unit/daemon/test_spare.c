@@ -7,8 +7,7 @@
 #define MIB ((uint64_t)1 << 20)
 
 /* So many looks that find as much; how many of them say that it is due. */
-static int
-looks(ps_spare_t *spare, int n, uint64_t bytes)
+static int looks(ps_spare_t *spare, int n, uint64_t bytes)
 {
     int n_due = 0;
 

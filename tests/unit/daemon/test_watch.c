@@ -8,8 +8,7 @@
 
 static ps_watches_t watches;
 
-static void
-close_watches(void)
+static void close_watches(void)
 {
     ps_watches_done(&watches);
 }
@@ -21,8 +20,7 @@ static ps_worker_t workers[] = {
     {.worker = 2, .state = PS_WORKER_RUNNING, .n_members = 2, .joins = 1},
     {.worker = 5, .state = PS_WORKER_LOST, .n_members = 1, .joins = 1},
 };
-static const ps_job_t job = {
-    .id = 7, .name = "j", .workers = workers, .n_workers = 3};
+static const ps_job_t job = {.id = 7, .name = "j", .workers = workers, .n_workers = 3};
 
 Test(watch, a_job_is_remembered_from_the_first_get)
 {
@@ -56,8 +54,7 @@ Test(watch, a_barrier_is_complete_with_every_live_worker)
 Test(watch, a_repeated_request_is_one_waiter)
 {
     ps_watch_t *watch = ps_watches_get(&watches, 7);
-    ps_waiter_t waiter = {
-        .session = 1, .worker = 0, .number = 1, .conn = 10, .deadline_ms = 500};
+    ps_waiter_t waiter = {.session = 1, .worker = 0, .number = 1, .conn = 10, .deadline_ms = 500};
 
     cr_assert(ps_watch_wait(watch, &waiter));
     waiter.conn = 11;
@@ -106,8 +103,7 @@ Test(watch, a_new_life_begins_empty)
     cr_assert_eq(ps_watch_find(watch, 3), NULL);
 }
 
-static bool
-is_even(const void *context, uint32_t id)
+static bool is_even(const void *context, uint32_t id)
 {
     (void)context;
     return id % 2 == 0;
@@ -124,14 +120,13 @@ Test(watch, a_sweep_forgets_what_is_not_kept)
     cr_assert_neq(ps_watches_find(&watches, 4), NULL);
 }
 
-static psd_status_t
-remember_a_job(void *fixture)
+static psd_status_t remember_a_job(void *fixture)
 {
     ps_watches_t mine = {0};
     ps_watch_t *watch = ps_watches_get(&mine, 1);
     ps_waiter_t waiter = {.session = 1};
-    bool good = watch != NULL && ps_watch_worker(watch, 3, 1) != NULL &&
-                ps_watch_wait(watch, &waiter);
+    bool good =
+        watch != NULL && ps_watch_worker(watch, 3, 1) != NULL && ps_watch_wait(watch, &waiter);
 
     (void)fixture;
     ps_watches_done(&mine);
@@ -143,13 +138,10 @@ Test(watch, without_memory_nothing_is_left_behind)
     cr_assert_null(fail_alloc_sweep(remember_a_job, NULL));
 }
 
-static ps_slice_ask_t
-ask_with(uint64_t id, uint64_t deadline_ms)
+static ps_slice_ask_t ask_with(uint64_t id, uint64_t deadline_ms)
 {
-    return (ps_slice_ask_t){.session = 3,
-                            .id = id,
-                            .reply = ps_doc_new(),
-                            .deadline_ms = deadline_ms};
+    return (ps_slice_ask_t){
+        .session = 3, .id = id, .reply = ps_doc_new(), .deadline_ms = deadline_ms};
 }
 
 Test(watch, questions_for_slices_are_found_by_session_and_id)

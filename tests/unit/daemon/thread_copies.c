@@ -22,8 +22,7 @@ typedef struct world {
 } world_t;
 
 /* Tells a node the map as it is now. */
-static bool
-tell_copies(node_t *node, uint32_t id, ps_copies_t *copies, ps_ack_t ack)
+static bool tell_copies(node_t *node, uint32_t id, ps_copies_t *copies, ps_ack_t ack)
 {
     ps_table_t table = {.id = id, .copies = copies};
     ps_route_t route = route_to(copies);
@@ -34,8 +33,7 @@ tell_copies(node_t *node, uint32_t id, ps_copies_t *copies, ps_ack_t ack)
 }
 
 /* Where a finds b: behind a door of the proxy. */
-static bool
-open_way(world_t *self)
+static bool open_way(world_t *self)
 {
     const char *tcp = ps_shards_route(self->b.shards, 0)->tcp;
     uint16_t port = (uint16_t)strtoul(strrchr(tcp, ':') + 1, NULL, 10);
@@ -44,15 +42,14 @@ open_way(world_t *self)
     CHECK(self->way != NULL);
     port = tcp_proxy_open_door(self->way, 0, "127.0.0.1", port);
     CHECK(port != 0);
-    (void)snprintf(self->copies.at[1].tcp, sizeof self->copies.at[1].tcp,
-                   "tcp://127.0.0.1:%u", port);
+    (void)snprintf(self->copies.at[1].tcp, sizeof self->copies.at[1].tcp, "tcp://127.0.0.1:%u",
+                   port);
     return true;
 }
 
 /* Three nodes, and a client of a. The copy of b is found at `tcp`; NULL: by the
  * proxy. */
-static bool
-open_world(world_t *self, ps_context_t *context, const char *tcp)
+static bool open_world(world_t *self, ps_context_t *context, const char *tcp)
 {
     ps_copies_t alone = {.epoch = 1, .n = 1};
 
@@ -68,8 +65,7 @@ open_world(world_t *self, ps_context_t *context, const char *tcp)
     self->copies.at[2] = copy_at(&self->c, 0, PS_COPY_IN_SYNC);
     CHECK(open_way(self));
     if (tcp != NULL) {
-        (void)snprintf(self->copies.at[1].tcp, sizeof self->copies.at[1].tcp,
-                       "%s", tcp);
+        (void)snprintf(self->copies.at[1].tcp, sizeof self->copies.at[1].tcp, "%s", tcp);
     }
     alone.at[0] = self->copies.at[0];
     CHECK(tell_copies(&self->a, TABLE, &self->copies, PS_ACK_REPLICA));
@@ -79,8 +75,7 @@ open_world(world_t *self, ps_context_t *context, const char *tcp)
     return open_client(&self->client, &self->a, 1);
 }
 
-static void
-close_world(world_t *self)
+static void close_world(world_t *self)
 {
     close_client(&self->client);
     close_node(&self->a);
@@ -90,15 +85,12 @@ close_world(world_t *self)
 }
 
 /* The last record of a node's copy. */
-static bool
-lsn_of(node_t *node, uint64_t *ret_lsn)
+static bool lsn_of(node_t *node, uint64_t *ret_lsn)
 {
     ps_answers_t answers = {0};
     uint64_t serial = 0;
 
-    CHECK_OK(ps_shards_send_ask(node->shards, PS_CALL_INSPECT, 0, &serial,
-                                node->err),
-             node->err);
+    CHECK_OK(ps_shards_send_ask(node->shards, PS_CALL_INSPECT, 0, &serial, node->err), node->err);
     CHECK(wait_ok(node, serial, &answers));
     CHECK(answers.n_calls == 1 && answers.calls[0]->n_partitions >= 1);
     for (size_t i = 0; i < answers.calls[0]->n_partitions; i++) {
@@ -110,8 +102,7 @@ lsn_of(node_t *node, uint64_t *ret_lsn)
     return true;
 }
 
-static bool
-push_some(world_t *self, uint64_t n)
+static bool push_some(world_t *self, uint64_t n)
 {
     for (int i = 0; i < PUSHES; i++) {
         CHECK(client_push(&self->client, TABLE, i % 10 == 0 ? n : 1));
@@ -119,8 +110,7 @@ push_some(world_t *self, uint64_t n)
     return true;
 }
 
-static bool
-is_equal(world_t *self, node_t *copy)
+static bool is_equal(world_t *self, node_t *copy)
 {
     uint64_t of_a = 0;
     uint64_t of_copy = 0;
@@ -131,12 +121,10 @@ is_equal(world_t *self, node_t *copy)
 }
 
 /* The table without copies is served whatever becomes of the other one. */
-static bool
-others_are_served(world_t *self)
+static bool others_are_served(world_t *self)
 {
     client_t other;
-    bool done = open_client(&other, &self->a, 2) &&
-                client_push(&other, ALONE, ROWS) &&
+    bool done = open_client(&other, &self->a, 2) && client_push(&other, ALONE, ROWS) &&
                 client_wait_acks(&other, PS_ACK_MEMORY);
 
     close_client(&other);
@@ -144,8 +132,7 @@ others_are_served(world_t *self)
 }
 
 /* The registry has found b to be lost: the others go on. */
-static bool
-go_on_without_b(world_t *self)
+static bool go_on_without_b(world_t *self)
 {
     self->copies.epoch++;
     self->copies.n = 2;
@@ -156,8 +143,7 @@ go_on_without_b(world_t *self)
     return is_equal(self, &self->c);
 }
 
-static bool
-pushes_reach_all(world_t *self)
+static bool pushes_reach_all(world_t *self)
 {
     CHECK(push_some(self, ROWS));
     CHECK(client_wait_acks(&self->client, PS_ACK_REPLICA));
@@ -165,8 +151,7 @@ pushes_reach_all(world_t *self)
 }
 
 /* b is reported. On a busy machine c, which lives, may be late as well. */
-static bool
-wait_slow_b(world_t *self)
+static bool wait_slow_b(world_t *self)
 {
     ps_report_t report = {0};
 
@@ -179,8 +164,7 @@ wait_slow_b(world_t *self)
 
 /* The copy's shard ends: what is pushed waits, and that is reported; the others
  * go on without it. */
-static bool
-a_copy_goes(world_t *self)
+static bool a_copy_goes(world_t *self)
 {
     CHECK(push_some(self, ROWS));
     CHECK(client_wait_acks(&self->client, PS_ACK_REPLICA));
@@ -193,16 +177,14 @@ a_copy_goes(world_t *self)
 
 /* ---- peers that do not behave ---- */
 
-static bool
-n_accepted(const tcp_counts_t *counts, uint64_t number)
+static bool n_accepted(const tcp_counts_t *counts, uint64_t number)
 {
     return counts->n_accepted >= number;
 }
 
 /* The way to b breaks in the middle of records: the link is opened anew, and
  * what was lost is sent again. */
-static bool
-a_way_breaks(world_t *self)
+static bool a_way_breaks(world_t *self)
 {
     for (uint64_t i = 0; i < 3; i++) {
         tcp_proxy_cut_after(self->way, TCP_WAY_IN, 1000000 * (i + 1), i == 1);
@@ -215,8 +197,7 @@ a_way_breaks(world_t *self)
 }
 
 /* Nothing passes: the port takes connections, and says nothing. */
-static bool
-a_copy_is_mute(world_t *self)
+static bool a_copy_is_mute(world_t *self)
 {
     tcp_proxy_set_flow(self->way, TCP_WAY_OUT, TCP_FLOW_HOLD);
     CHECK(push_some(self, ROWS));
@@ -227,8 +208,7 @@ a_copy_is_mute(world_t *self)
 
 /* Answers whatever comes with what is no message, until it has been asked by
  * several connections. */
-static bool
-talk_rubbish(world_t *self, void *port)
+static bool talk_rubbish(world_t *self, void *port)
 {
     uint8_t last[64] = {0};
     int last_size = 0;
@@ -248,8 +228,7 @@ talk_rubbish(world_t *self, void *port)
             continue;
         }
         size = zmq_recv(port, id, sizeof id, 0);
-        while (more != 0 &&
-               zmq_getsockopt(port, ZMQ_RCVMORE, &more, &more_size) == 0 &&
+        while (more != 0 && zmq_getsockopt(port, ZMQ_RCVMORE, &more, &more_size) == 0 &&
                more != 0) {
             (void)zmq_recv(port, rest, sizeof rest, 0);
         }
@@ -266,8 +245,7 @@ talk_rubbish(world_t *self, void *port)
 }
 
 /* In the place of b is a ROUTER that is no shard. */
-static bool
-a_port_speaks_rubbish(ps_context_t *context)
+static bool a_port_speaks_rubbish(ps_context_t *context)
 {
     world_t world = {.way = NULL};
     char tcp[256] = "";
@@ -285,8 +263,7 @@ a_port_speaks_rubbish(ps_context_t *context)
     return done;
 }
 
-static bool
-run_story(ps_context_t *context, bool (*story)(world_t *self))
+static bool run_story(ps_context_t *context, bool (*story)(world_t *self))
 {
     world_t world;
     bool done = open_world(&world, context, NULL) && story(&world);
@@ -295,8 +272,7 @@ run_story(ps_context_t *context, bool (*story)(world_t *self))
     return done;
 }
 
-int
-main(void)
+int main(void)
 {
     ps_context_t *context = NULL;
     bool done = false;
@@ -305,10 +281,9 @@ main(void)
         return 1;
     }
     zsys_handler_set(NULL);
-    done = run_story(context, pushes_reach_all) &&
-           run_story(context, a_copy_goes) &&
-           run_story(context, a_way_breaks) &&
-           run_story(context, a_copy_is_mute) && a_port_speaks_rubbish(context);
+    done = run_story(context, pushes_reach_all) && run_story(context, a_copy_goes) &&
+           run_story(context, a_way_breaks) && run_story(context, a_copy_is_mute) &&
+           a_port_speaks_rubbish(context);
     ps_context_destroy(&context);
     return done ? 0 : 1;
 }

@@ -22,8 +22,7 @@ typedef struct kit {
     psd_error_t *err;
 } kit_t;
 
-static bool
-open_kit(kit_t *self)
+static bool open_kit(kit_t *self)
 {
     const ps_shard_args_t shard = {.incarnation = 9,
                                    .credit_requests = 8,
@@ -45,24 +44,18 @@ open_kit(kit_t *self)
 
     CHECK_OK(ps_shard_new(&shard, &self->shard, self->err), self->err);
     CHECK_OK(ps_journal_open(&args, &journal, self->err), self->err);
-    CHECK_OK(
-        ps_journal_recover(journal, self->shard, NULL, NULL, &found, self->err),
-        self->err);
-    CHECK_OK(
-        ps_journal_thread_start(&journal, 0, NULL, &self->thread, self->err),
-        self->err);
+    CHECK_OK(ps_journal_recover(journal, self->shard, NULL, NULL, &found, self->err), self->err);
+    CHECK_OK(ps_journal_thread_start(&journal, 0, NULL, &self->thread, self->err), self->err);
     return true;
 }
 
-static void
-close_kit(kit_t *self)
+static void close_kit(kit_t *self)
 {
     ps_journal_thread_stop(&self->thread);
     ps_shard_destroy(&self->shard);
 }
 
-static bool
-put_table(kit_t *self)
+static bool put_table(kit_t *self)
 {
     ps_table_spec_t spec;
 
@@ -72,13 +65,11 @@ put_table(kit_t *self)
     spec.n_partitions = 1;
     spec.n_col_slices = 1;
     spec.ack = PS_ACK_DISK;
-    CHECK_OK(ps_journal_thread_put_table(self->thread, TABLE, &spec, self->err),
-             self->err);
+    CHECK_OK(ps_journal_thread_put_table(self->thread, TABLE, &spec, self->err), self->err);
     return true;
 }
 
-static void
-give_records(kit_t *self)
+static void give_records(kit_t *self)
 {
     for (uint64_t lsn = 1; lsn <= RECORDS; lsn++) {
         const ps_record_t record = {
@@ -89,12 +80,10 @@ give_records(kit_t *self)
 }
 
 /* Until all is told as flushed, or there is trouble that stays. */
-static bool
-wait_for_end(kit_t *self, bool *ret_is_whole)
+static bool wait_for_end(kit_t *self, bool *ret_is_whole)
 {
     ps_journal_news_t news = {0};
-    struct pollfd fd = {.fd = ps_journal_thread_fd(self->thread),
-                        .events = POLLIN};
+    struct pollfd fd = {.fd = ps_journal_thread_fd(self->thread), .events = POLLIN};
     bool is_cut = false;
 
     *ret_is_whole = false;
@@ -114,14 +103,12 @@ wait_for_end(kit_t *self, bool *ret_is_whole)
 }
 
 /* Allocation `at` fails. *ret_happened false: there are fewer. */
-static bool
-lacks_memory(kit_t *self, size_t at, bool *ret_happened, bool *ret_is_whole)
+static bool lacks_memory(kit_t *self, size_t at, bool *ret_happened, bool *ret_is_whole)
 {
     uint64_t lsn = 0;
 
     CHECK(temp_dir_make(&self->dir));
-    (void)snprintf(self->log, sizeof self->log, "%.3000s/log-0",
-                   self->dir.path);
+    (void)snprintf(self->log, sizeof self->log, "%.3000s/log-0", self->dir.path);
     CHECK(open_kit(self) && put_table(self));
     fail_alloc_at(at);
     give_records(self);
@@ -138,8 +125,7 @@ lacks_memory(kit_t *self, size_t at, bool *ret_happened, bool *ret_is_whole)
     return true;
 }
 
-int
-main(void)
+int main(void)
 {
     kit_t kit = {.err = psd_error_new()};
     bool happened = true;

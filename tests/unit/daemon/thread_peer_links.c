@@ -17,29 +17,25 @@ typedef struct kit {
     psd_error_t *err;
 } kit_t;
 
-static psd_status_t
-send_one(kit_t *self)
+static psd_status_t send_one(kit_t *self)
 {
     const ps_message_t message = {.kind = PS_KIND_PEER};
 
     return ps_peer_links_send(&self->links, CONN, &message, NULL, self->err);
 }
 
-static bool
-is_gone(kit_t *self, uint64_t now_ms)
+static bool is_gone(kit_t *self, uint64_t now_ms)
 {
     uint64_t conn = 0;
 
     return ps_peer_links_next_gone(&self->links, now_ms, &conn) && conn == CONN;
 }
 
-static bool
-one_message_waits_for_a_connection(kit_t *self)
+static bool one_message_waits_for_a_connection(kit_t *self)
 {
     ps_peer_links_open(&self->links, CONN, NOBODY, NOW_MS, self->err);
     CHECK_OK(send_one(self), self->err);
-    CHECK_ERROR(send_one(self), PSD_BUSY, "peer is not connected yet",
-                self->err);
+    CHECK_ERROR(send_one(self), PSD_BUSY, "peer is not connected yet", self->err);
     CHECK(!is_gone(self, NOW_MS + 10 * AGAIN_MS)); /* ZeroMQ goes on trying */
     ps_peer_links_close(&self->links, CONN);
     CHECK(self->links.n_links == 0);
@@ -47,8 +43,7 @@ one_message_waits_for_a_connection(kit_t *self)
     return true;
 }
 
-static bool
-what_cannot_be_opened_is_gone_later(kit_t *self)
+static bool what_cannot_be_opened_is_gone_later(kit_t *self)
 {
     ps_peer_links_open(&self->links, CONN, "nonsense", NOW_MS, self->err);
     CHECK_ERROR(send_one(self), PSD_BUSY, "peer is gone", self->err);
@@ -58,8 +53,7 @@ what_cannot_be_opened_is_gone_later(kit_t *self)
     return true;
 }
 
-static bool
-what_is_unknown_is_gone_when_it_is_used(kit_t *self)
+static bool what_is_unknown_is_gone_when_it_is_used(kit_t *self)
 {
     CHECK(!is_gone(self, NOW_MS));
     CHECK_ERROR(send_one(self), PSD_BUSY, "peer is gone", self->err);
@@ -70,8 +64,7 @@ what_is_unknown_is_gone_when_it_is_used(kit_t *self)
 
 /* Whatever there was no memory for: what does not take a message is told to be
  * gone. */
-static bool
-lost_memory_is_told(kit_t *self)
+static bool lost_memory_is_told(kit_t *self)
 {
     bool failed = true;
 
@@ -88,28 +81,24 @@ lost_memory_is_told(kit_t *self)
         CHECK(rc == PSD_OK || is_gone(self, NOW_MS + AGAIN_MS));
         psd_error_clear(self->err);
         ps_peer_links_done(&self->links);
-        ps_peer_links_init(&self->links,
-                           &(ps_socket_args_t){.high_water = 10,
-                                               .frame_bytes = 1 << 20,
-                                               .chunk_bytes = 1 << 16});
+        ps_peer_links_init(
+            &self->links,
+            &(ps_socket_args_t){.high_water = 10, .frame_bytes = 1 << 20, .chunk_bytes = 1 << 16});
         CHECK(at < 1000);
     }
     return true;
 }
 
-int
-main(void)
+int main(void)
 {
     kit_t kit = {.err = psd_error_new()};
-    ps_socket_args_t args = {
-        .high_water = 10, .frame_bytes = 1 << 20, .chunk_bytes = 1 << 16};
+    ps_socket_args_t args = {.high_water = 10, .frame_bytes = 1 << 20, .chunk_bytes = 1 << 16};
     bool done = ps_context_new(1, &args.context, NULL) == PSD_OK;
 
     ps_peer_links_init(&kit.links, &args);
     done = done && one_message_waits_for_a_connection(&kit) &&
            what_cannot_be_opened_is_gone_later(&kit) &&
-           what_is_unknown_is_gone_when_it_is_used(&kit) &&
-           lost_memory_is_told(&kit);
+           what_is_unknown_is_gone_when_it_is_used(&kit) && lost_memory_is_told(&kit);
     ps_peer_links_done(&kit.links);
     ps_context_destroy(&args.context);
     psd_error_destroy(&kit.err);

@@ -15,21 +15,11 @@ static _Thread_local bool is_main; /* whose own waits are served */
 static atomic_int n_failures;      /* to come, of the other threads */
 static atomic_int reason;
 
-int __real_ps_poll(ps_poll_item_t *items,
-                   struct pollfd *fds,
-                   size_t n,
-                   long timeout_ms);
-int __wrap_ps_poll(ps_poll_item_t *items,
-                   struct pollfd *fds,
-                   size_t n,
-                   long timeout_ms);
+int __real_ps_poll(ps_poll_item_t *items, struct pollfd *fds, size_t n, long timeout_ms);
+int __wrap_ps_poll(ps_poll_item_t *items, struct pollfd *fds, size_t n, long timeout_ms);
 
 /* Stands before the library's, by the linker's --wrap. */
-int
-__wrap_ps_poll(ps_poll_item_t *items,
-               struct pollfd *fds,
-               size_t n,
-               long timeout_ms)
+int __wrap_ps_poll(ps_poll_item_t *items, struct pollfd *fds, size_t n, long timeout_ms)
 {
     if (!is_main && atomic_load(&n_failures) > 0) {
         (void)atomic_fetch_sub(&n_failures, 1);
@@ -40,8 +30,7 @@ __wrap_ps_poll(ps_poll_item_t *items,
 }
 
 /* Asks until every failure has come, and once more. */
-static bool
-is_answered(node_t *node, int code)
+static bool is_answered(node_t *node, int code)
 {
     ps_shards_done_t done = {0};
     uint64_t serial = 0;
@@ -50,8 +39,7 @@ is_answered(node_t *node, int code)
     atomic_store(&n_failures, FAILURES);
     for (bool last = false; !last;) {
         last = atomic_load(&n_failures) <= 0;
-        CHECK_OK(ps_shards_send_ask(node->shards, PS_CALL_INSPECT, 0, &serial,
-                                    node->err),
+        CHECK_OK(ps_shards_send_ask(node->shards, PS_CALL_INSPECT, 0, &serial, node->err),
                  node->err);
         CHECK(wait_done(node, &done));
         CHECK(done.serial == serial && done.status == PSD_OK);
@@ -60,8 +48,7 @@ is_answered(node_t *node, int code)
     return true;
 }
 
-static bool
-goes_on(int code)
+static bool goes_on(int code)
 {
     ps_context_t *context = NULL;
     node_t node = {.incarnation = 77};
@@ -80,8 +67,7 @@ goes_on(int code)
 }
 
 /* The process is a child's: it was ended by its shard. */
-static bool
-ends_its_process(void)
+static bool ends_its_process(void)
 {
     pid_t child = fork();
     int status = 0;
@@ -99,8 +85,7 @@ ends_its_process(void)
     return true;
 }
 
-int
-main(void)
+int main(void)
 {
     return ends_its_process() && goes_on(ENOMEM) ? 0 : 1;
 }

@@ -6,15 +6,13 @@
 
 #define QUESTIONS 1000 /* more than there is room for under way */
 
-static bool
-answers_come_in_order(node_t *node)
+static bool answers_come_in_order(node_t *node)
 {
     ps_shards_done_t done = {0};
     uint64_t serial = 0;
 
     for (uint64_t i = 1; i <= QUESTIONS; i++) {
-        CHECK_OK(ps_shards_send_ask(node->shards, PS_CALL_INSPECT, 0, &serial,
-                                    node->err),
+        CHECK_OK(ps_shards_send_ask(node->shards, PS_CALL_INSPECT, 0, &serial, node->err),
                  node->err);
         CHECK(serial == i);
     }
@@ -33,8 +31,7 @@ answers_come_in_order(node_t *node)
     return true;
 }
 
-static bool
-tables_come_and_go(node_t *node)
+static bool tables_come_and_go(node_t *node)
 {
     ps_shards_done_t done = {0};
     ps_copies_t copies = {.epoch = 1, .n = 1};
@@ -46,16 +43,10 @@ tables_come_and_go(node_t *node)
     copies.at[0] = copy_at(node, 1, PS_COPY_PRIMARY);
     route = route_to(&copies);
     table.routes = &route;
-    CHECK_OK(ps_shards_send_table(node->shards, &table, &serial, node->err),
-             node->err);
-    CHECK_OK(ps_shards_send_ask(node->shards, PS_CALL_INSPECT, 0, &serial,
-                                node->err),
-             node->err);
-    CHECK_OK(ps_shards_send_drop(node->shards, TABLE, &serial, node->err),
-             node->err);
-    CHECK_OK(ps_shards_send_ask(node->shards, PS_CALL_INSPECT, 0, &serial,
-                                node->err),
-             node->err);
+    CHECK_OK(ps_shards_send_table(node->shards, &table, &serial, node->err), node->err);
+    CHECK_OK(ps_shards_send_ask(node->shards, PS_CALL_INSPECT, 0, &serial, node->err), node->err);
+    CHECK_OK(ps_shards_send_drop(node->shards, TABLE, &serial, node->err), node->err);
+    CHECK_OK(ps_shards_send_ask(node->shards, PS_CALL_INSPECT, 0, &serial, node->err), node->err);
     for (int i = 0; i < 4; i++) {
         CHECK(wait_done(node, &done));
         CHECK(done.status == PSD_OK && done.answers.n_calls == 2);
@@ -70,8 +61,7 @@ tables_come_and_go(node_t *node)
 }
 
 /* A table that no shard can hold: the first refusal is the question's. */
-static bool
-refusals_are_named(node_t *node)
+static bool refusals_are_named(node_t *node)
 {
     ps_shards_done_t done = {0};
     ps_copies_t copies = {.epoch = 1, .n = 1};
@@ -83,8 +73,7 @@ refusals_are_named(node_t *node)
     copies.at[0] = copy_at(node, 1, PS_COPY_PRIMARY);
     route = route_to(&copies);
     table.routes = &route;
-    CHECK_OK(ps_shards_send_table(node->shards, &table, &serial, node->err),
-             node->err);
+    CHECK_OK(ps_shards_send_table(node->shards, &table, &serial, node->err), node->err);
     CHECK(wait_done(node, &done));
     CHECK(done.serial == serial && done.status == PSD_LIMIT);
     CHECK(strstr(done.text, "shard 1: table t: ") == done.text);
@@ -94,8 +83,7 @@ refusals_are_named(node_t *node)
 
 /* Two copies of one partition on two shards: more than one that have the same
  * node is no map of the registry's, and enough to be fenced. */
-static bool
-fences_are_reported(node_t *node)
+static bool fences_are_reported(node_t *node)
 {
     ps_shards_done_t done = {0};
     ps_report_t report = {0};
@@ -111,8 +99,7 @@ fences_are_reported(node_t *node)
     route = route_to(&copies);
     table.routes = &route;
     CHECK(tell_table(node, &table));
-    CHECK_OK(ps_shards_send_fence(node->shards, &fence, &serial, node->err),
-             node->err);
+    CHECK_OK(ps_shards_send_fence(node->shards, &fence, &serial, node->err), node->err);
     CHECK(wait_done(node, &done));
     CHECK(done.serial == serial && done.status == PSD_OK);
     CHECK(done.kind == PS_CALL_FENCE && done.answers.n_calls == 1);
@@ -121,39 +108,35 @@ fences_are_reported(node_t *node)
     CHECK(report.table == TABLE && report.epoch == 2 && report.shard == 1);
     CHECK(report.incarnation == node->incarnation);
     fence.shard = 2;
-    CHECK_ERROR(ps_shards_send_fence(node->shards, &fence, &serial, node->err),
-                PSD_INVALID, "shard is 2; allowed: 0..1", node->err);
+    CHECK_ERROR(ps_shards_send_fence(node->shards, &fence, &serial, node->err), PSD_INVALID,
+                "shard is 2; allowed: 0..1", node->err);
     return true;
 }
 
 /* What was asked and not answered goes with the shards. */
-static bool
-stops_with_questions_open(node_t *node)
+static bool stops_with_questions_open(node_t *node)
 {
     uint64_t serial = 0;
 
     for (int i = 0; i < QUESTIONS; i++) {
-        CHECK_OK(ps_shards_send_ask(node->shards, PS_CALL_INSPECT, 0, &serial,
-                                    node->err),
+        CHECK_OK(ps_shards_send_ask(node->shards, PS_CALL_INSPECT, 0, &serial, node->err),
                  node->err);
     }
     return true;
 }
 
-static bool
-run(ps_context_t *context)
+static bool run(ps_context_t *context)
 {
     node_t node = {.context = context, .incarnation = 77};
-    bool done = open_node(&node, 2) && answers_come_in_order(&node) &&
-                tables_come_and_go(&node) && refusals_are_named(&node) &&
-                fences_are_reported(&node) && stops_with_questions_open(&node);
+    bool done = open_node(&node, 2) && answers_come_in_order(&node) && tables_come_and_go(&node) &&
+                refusals_are_named(&node) && fences_are_reported(&node) &&
+                stops_with_questions_open(&node);
 
     close_node(&node);
     return done;
 }
 
-int
-main(void)
+int main(void)
 {
     ps_context_t *context = NULL;
     bool done = false;

@@ -21,8 +21,7 @@ typedef enum batch_kind {
     BATCH_KINDS
 } batch_kind_t;
 
-static inline uint64_t
-batch_key(ps_rng_t *rng, batch_kind_t kind, size_t i)
+static inline uint64_t batch_key(ps_rng_t *rng, batch_kind_t kind, size_t i)
 {
     uint64_t key = ps_rng_u64(rng);
 
@@ -45,8 +44,7 @@ batch_key(ps_rng_t *rng, batch_kind_t kind, size_t i)
     return 0;
 }
 
-static inline void
-batch_fill(uint64_t *keys, size_t n, batch_kind_t kind, uint64_t seed)
+static inline void batch_fill(uint64_t *keys, size_t n, batch_kind_t kind, uint64_t seed)
 {
     ps_rng_t rng = {.state = seed};
 
@@ -55,8 +53,7 @@ batch_fill(uint64_t *keys, size_t n, batch_kind_t kind, uint64_t seed)
     }
 }
 
-static int
-batch_order(const void *a, const void *b)
+static int batch_order(const void *a, const void *b)
 {
     uint64_t left = *(const uint64_t *)a;
     uint64_t right = *(const uint64_t *)b;
@@ -65,8 +62,7 @@ batch_order(const void *a, const void *b)
 }
 
 /* What is wrong with what the localizer found; NULL: nothing. */
-static inline const char *
-batch_check(const psd_localizer_t *found, const uint64_t *keys, size_t n)
+static inline const char *batch_check(const psd_localizer_t *found, const uint64_t *keys, size_t n)
 {
     uint64_t *sorted = malloc((n + 1) * sizeof *sorted);
     const char *wrong = NULL;

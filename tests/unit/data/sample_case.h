@@ -16,13 +16,11 @@
 #include "base/alloc.h"
 #include "support/sample_text.h"
 
-static inline void
-sample_case_print(const psd_samples_t *s, size_t i, ps_buffer_t *out)
+static inline void sample_case_print(const psd_samples_t *s, size_t i, ps_buffer_t *out)
 {
     size_t tag_size = 0;
     const char *tag = psd_samples_tag(s, i, &tag_size);
-    bool room = ps_buffer_print(out, isnan(s->labels[i]) ? "none" : "%g",
-                                (double)s->labels[i]);
+    bool room = ps_buffer_print(out, isnan(s->labels[i]) ? "none" : "%g", (double)s->labels[i]);
 
     if (s->weights[i] != 1) {
         room = room && ps_buffer_print(out, "*%g", (double)s->weights[i]);
@@ -39,8 +37,8 @@ sample_case_print(const psd_samples_t *s, size_t i, ps_buffer_t *out)
     for (size_t g = s->groups[i]; g < s->groups[i + 1]; g++) {
         room = room && ps_buffer_print(out, " {%" PRId64, s->group_ids[g]);
         for (size_t e = s->starts[g]; e < s->starts[g + 1]; e++) {
-            room = room && ps_buffer_print(out, " %" PRIu64 ":%g", s->keys[e],
-                                           (double)s->values[e]);
+            room =
+                room && ps_buffer_print(out, " %" PRIu64 ":%g", s->keys[e], (double)s->values[e]);
         }
         room = room && ps_buffer_print(out, "}");
     }
@@ -49,8 +47,7 @@ sample_case_print(const psd_samples_t *s, size_t i, ps_buffer_t *out)
 }
 
 /* All samples of the text, a line each. */
-static inline void
-sample_case_expect(ps_parser_t *parser, const char *text, const char *expected)
+static inline void sample_case_expect(ps_parser_t *parser, const char *text, const char *expected)
 {
     PSD_AUTO(psd_samples_destroy) psd_samples_t *samples = psd_samples_new();
     PSD_AUTO(psd_error_destroy) psd_error_t *err = psd_error_new();
@@ -65,22 +62,18 @@ sample_case_expect(ps_parser_t *parser, const char *text, const char *expected)
     for (size_t i = 0; i < psd_samples_count(samples); i++) {
         sample_case_print(samples, i, &got);
     }
-    cr_expect_str_eq((const char *)got.data, expected, "%s\nis\n%s", text,
-                     (const char *)got.data);
+    cr_expect_str_eq((const char *)got.data, expected, "%s\nis\n%s", text, (const char *)got.data);
 }
 
 /* The first bad line of the text is refused with this. */
-static inline void
-sample_case_refused(ps_parser_t *parser, const char *text, const char *why)
+static inline void sample_case_refused(ps_parser_t *parser, const char *text, const char *why)
 {
     PSD_AUTO(psd_samples_destroy) psd_samples_t *samples = psd_samples_new();
     PSD_AUTO(psd_error_destroy) psd_error_t *err = psd_error_new();
 
     cr_assert(samples != NULL && err != NULL);
-    cr_assert_neq(sample_text_parse(parser, text, strlen(text), samples, err),
-                  0, "%s", text);
+    cr_assert_neq(sample_text_parse(parser, text, strlen(text), samples, err), 0, "%s", text);
     cr_expect_eq(psd_error_status(err), PSD_INVALID);
-    cr_expect_str_eq(psd_error_text(err), why, "%s: %s", text,
-                     psd_error_text(err));
+    cr_expect_str_eq(psd_error_text(err), why, "%s: %s", text, psd_error_text(err));
 }
 #endif

@@ -13,12 +13,8 @@
 #define SAMPLE_PATH (PATH_MAX + 64)
 
 /* Writes it, packed as its name says; ret_path: DIR/name. */
-static inline void
-sample_file_write(const temp_dir_t *dir,
-                  const char *name,
-                  const void *bytes,
-                  size_t size,
-                  char ret_path[SAMPLE_PATH])
+static inline void sample_file_write(const temp_dir_t *dir, const char *name, const void *bytes,
+                                     size_t size, char ret_path[SAMPLE_PATH])
 {
     ps_file_out_t *file = NULL;
 
@@ -30,8 +26,7 @@ sample_file_write(const temp_dir_t *dir,
 }
 
 /* Writes it as it is, under that path. */
-static inline void
-sample_file_put(const char *path, const void *bytes, size_t size)
+static inline void sample_file_put(const char *path, const void *bytes, size_t size)
 {
     FILE *file = fopen(path, "we");
 
@@ -41,8 +36,7 @@ sample_file_put(const char *path, const void *bytes, size_t size)
 }
 
 /* Reads all of it. */
-static inline size_t
-sample_file_get(const char *path, void *bytes, size_t size)
+static inline size_t sample_file_get(const char *path, void *bytes, size_t size)
 {
     FILE *file = fopen(path, "re");
     size_t n = 0;

@@ -6,12 +6,8 @@
 #include "sample_case.h"
 
 /* Parses the text by one format and writes it by another. */
-static inline psd_status_t
-sample_write_text(const char *from,
-                  const char *text,
-                  const char *path,
-                  const char *to,
-                  psd_error_t *err)
+static inline psd_status_t sample_write_text(const char *from, const char *text, const char *path,
+                                             const char *to, psd_error_t *err)
 {
     PSD_AUTO(psd_samples_destroy) psd_samples_t *samples = psd_samples_new();
     PSD_AUTO(psd_writer_close) psd_writer_t *writer = NULL;
@@ -31,11 +27,8 @@ sample_write_text(const char *from,
     return rc == PSD_OK ? psd_writer_commit(writer, err) : rc;
 }
 
-static inline void
-sample_write_expect(const char *from,
-                    const char *text,
-                    const char *path,
-                    const char *to)
+static inline void sample_write_expect(const char *from, const char *text, const char *path,
+                                       const char *to)
 {
     PSD_AUTO(psd_error_destroy) psd_error_t *err = psd_error_new();
     psd_status_t rc = sample_write_text(from, text, path, to, err);
@@ -43,18 +36,14 @@ sample_write_expect(const char *from,
     cr_assert_eq(rc, PSD_OK, "%s: %s", path, psd_error_text(err));
 }
 
-static inline void
-sample_write_refused(const char *from,
-                     const char *text,
-                     const char *path,
-                     const char *to,
-                     const char *why)
+static inline void sample_write_refused(const char *from, const char *text, const char *path,
+                                        const char *to, const char *why)
 {
     PSD_AUTO(psd_error_destroy) psd_error_t *err = psd_error_new();
     psd_status_t rc = sample_write_text(from, text, path, to, err);
 
     cr_expect_eq(rc, PSD_INVALID);
-    cr_expect(strstr(psd_error_text(err), why) != NULL, "\"%s\" is not \"%s\"",
-              psd_error_text(err), why);
+    cr_expect(strstr(psd_error_text(err), why) != NULL, "\"%s\" is not \"%s\"", psd_error_text(err),
+              why);
 }
 #endif

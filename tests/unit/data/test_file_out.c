@@ -13,22 +13,19 @@
 
 static temp_dir_t dir;
 
-static void
-make_dir(void)
+static void make_dir(void)
 {
     cr_assert(temp_dir_make(&dir));
 }
 
-static void
-drop_dir(void)
+static void drop_dir(void)
 {
     temp_dir_drop(&dir);
 }
 
 TestSuite(file_out, .init = make_dir, .fini = drop_dir);
 
-static size_t
-count_files(void)
+static size_t count_files(void)
 {
     DIR *open = opendir(dir.path);
     size_t n = 0;
@@ -107,8 +104,7 @@ Test(file_out, one_that_keeps_others_is_refused_where_one_is)
 
         cr_assert_eq(ps_file_out_open(path, 0666, &file, err), PSD_OK);
         ps_file_out_keep_others(file);
-        cr_assert_eq(ps_file_out_write(file, i == 0 ? "old" : "new", 3, err),
-                     PSD_OK);
+        cr_assert_eq(ps_file_out_write(file, i == 0 ? "old" : "new", 3, err), PSD_OK);
         cr_expect_eq(ps_file_out_commit(file, err), i == 0 ? PSD_OK : PSD_IO);
     }
     cr_expect_not_null(strstr(psd_error_text(err), "File exists"));
@@ -138,8 +134,7 @@ Test(file_out, a_directory_that_is_not_there_is_said)
     ps_file_out_t *file = NULL;
 
     cr_expect_eq(ps_file_out_open("/nowhere/x.gz", 0666, &file, err), PSD_IO);
-    cr_expect_str_eq(psd_error_text(err),
-                     "cannot write /nowhere/x.gz: No such file or directory");
+    cr_expect_str_eq(psd_error_text(err), "cannot write /nowhere/x.gz: No such file or directory");
     cr_expect_null(file);
     psd_error_destroy(&err);
 }

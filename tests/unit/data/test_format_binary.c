@@ -12,15 +12,13 @@ static temp_dir_t dir;
 static char path[SAMPLE_PATH]; /* of the last name asked for */
 static psd_reader_options_t *options;
 
-static void
-set_up(void)
+static void set_up(void)
 {
     cr_assert(temp_dir_make(&dir));
     options = psd_reader_options_new();
 }
 
-static void
-tear_down(void)
+static void tear_down(void)
 {
     psd_reader_options_destroy(&options);
     temp_dir_drop(&dir);
@@ -28,15 +26,13 @@ tear_down(void)
 
 TestSuite(format_binary, .init = set_up, .fini = tear_down);
 
-static const char *
-at(const char *name)
+static const char *at(const char *name)
 {
     (void)snprintf(path, sizeof path, "%s/%s", dir.path, name);
     return path;
 }
 
-static void
-put_text(const char *name, const char *text)
+static void put_text(const char *name, const char *text)
 {
     sample_file_put(at(name), text, strlen(text));
 }
@@ -51,22 +47,19 @@ Test(format_binary, the_example_is_three_arrays)
     char got[256];
 
     sample_write_expect("libsvm", EXAMPLE, at("name"), "binary");
-    cr_assert_eq(sample_file_get(at("name.offset"), got, sizeof got),
-                 sizeof offset);
+    cr_assert_eq(sample_file_get(at("name.offset"), got, sizeof got), sizeof offset);
     cr_expect_arr_eq(got, offset, sizeof offset);
-    cr_assert_eq(sample_file_get(at("name.index"), got, sizeof got),
-                 sizeof index);
+    cr_assert_eq(sample_file_get(at("name.index"), got, sizeof got), sizeof index);
     cr_expect_arr_eq(got, index, sizeof index);
-    cr_assert_eq(sample_file_get(at("name.value"), got, sizeof got),
-                 sizeof value);
+    cr_assert_eq(sample_file_get(at("name.value"), got, sizeof got), sizeof value);
     cr_expect_arr_eq(got, value, sizeof value);
     got[sample_file_get(at("name.info"), got, sizeof got - 1)] = '\0';
     cr_expect_str_eq(got, "type: SPARSE\nrow_major: true\nid: 0\nrow {\n"
                           "  begin: 0\n  end: 3\n}\ncol {\n  begin: 0\n"
                           "  end: 3\n}\nnnz: 6\nsizeof_index: 8\n"
                           "sizeof_value: 4\n");
-    sample_read_expect(at("name.info"), NULL,
-                       "1 {0 0:1 1:2}\n-1 {0 1:3 2:9}\n0.5 {0 1:1 2:4}\n", 0);
+    sample_read_expect(at("name.info"), NULL, "1 {0 0:1 1:2}\n-1 {0 1:3 2:9}\n0.5 {0 1:1 2:4}\n",
+                       0);
 }
 
 Test(format_binary, each_group_is_a_matrix)
@@ -79,11 +72,9 @@ Test(format_binary, each_group_is_a_matrix)
                        "1 {-3 1:1 5:2} {7 7:2}\n2 {7 7:3}\n"
                        "0 {0 1:9} {-3 18446744073709551615:4}\n",
                        0);
-    sample_read_expect(at("g.7.info"), NULL, "1 {7 7:2}\n2 {7 7:3}\n0 {7}\n",
-                       0);
+    sample_read_expect(at("g.7.info"), NULL, "1 {7 7:2}\n2 {7 7:3}\n0 {7}\n", 0);
     cr_assert_eq(psd_reader_options_set_labels(options, "none", NULL), PSD_OK);
-    sample_read_expect(at("g.7.info"), options,
-                       "none {7 7:2}\nnone {7 7:3}\nnone {7}\n", 0);
+    sample_read_expect(at("g.7.info"), options, "none {7 7:2}\nnone {7 7:3}\nnone {7}\n", 0);
 }
 
 Test(format_binary, dense_and_binary_entries_have_fewer_files)
@@ -93,13 +84,11 @@ Test(format_binary, dense_and_binary_entries_have_fewer_files)
     sample_write_expect("csv", "1,5,6\n2,0,8\n", at("d"), "binary");
     cr_expect_eq(sample_file_get(at("d.y.value"), got, sizeof got), 8);
     sample_read_expect(at("d.info"), NULL, "1 {0 0:5 1:6}\n2 {0 0:0 1:8}\n", 0);
-    sample_write_expect("adfea", "1 1 1 4:2 9:2\n2 1 0 8:2\n", at("b"),
-                        "binary");
+    sample_write_expect("adfea", "1 1 1 4:2 9:2\n2 1 0 8:2\n", at("b"), "binary");
     sample_read_expect(at("b.y.info"), NULL, "1 {2 4:1 9:1}\n-1 {2 8:1}\n", 0);
     /* Without labels there is no matrix of them. */
     sample_write_expect("csv", ",5,6\n,0,8\n", at("n"), "binary");
-    sample_read_expect(at("n.info"), NULL,
-                       "none {0 0:5 1:6}\nnone {0 0:0 1:8}\n", 0);
+    sample_read_expect(at("n.info"), NULL, "none {0 0:5 1:6}\nnone {0 0:0 1:8}\n", 0);
     sample_read_refused(at("n.y.info"), NULL, PSD_IO, "n.y.info");
     sample_write_expect("csv", "", at("e"), "binary");
     sample_read_expect(at("e.info"), NULL, "", 0);
@@ -122,15 +111,12 @@ Test(format_binary, other_widths_and_the_names_of_others_are_read)
                          ": 7\n}\ncol {\n begin: 0\n end: 5\n}\nnnz: 3\n"
                          "sizeof_index: 4\nsizeof_value: 8\n"
                          "nnz_per_row: 1.5\n");
-    sample_read_expect(at("a.y.info"), NULL, "1 {0 4:0.5}\n-1 {0 0:1 2:2}\n",
-                       0);
-    sample_read_expect(at("a.X.info"), NULL, "1 {0 4:0.5}\n-1 {0 0:1 2:2}\n",
-                       0);
+    sample_read_expect(at("a.y.info"), NULL, "1 {0 4:0.5}\n-1 {0 0:1 2:2}\n", 0);
+    sample_read_expect(at("a.X.info"), NULL, "1 {0 4:0.5}\n-1 {0 0:1 2:2}\n", 0);
 }
 
 /* What read() and pread() have given to this process. */
-static long
-bytes_read(void)
+static long bytes_read(void)
 {
     FILE *file = fopen("/proc/self/io", "re");
     char line[64] = "";
@@ -146,8 +132,7 @@ bytes_read(void)
 #define EACH 16
 
 /* Row i is of label i and has the entries i:0, i + 1:1, … */
-static void
-write_big(void)
+static void write_big(void)
 {
     PSD_AUTO(psd_samples_destroy) psd_samples_t *samples = psd_samples_new();
     PSD_AUTO(psd_writer_close) psd_writer_t *writer = NULL;
@@ -167,8 +152,7 @@ write_big(void)
     cr_assert_eq(psd_writer_commit(writer, NULL), PSD_OK);
 }
 
-static void
-expect_rows(uint64_t first, uint64_t end)
+static void expect_rows(uint64_t first, uint64_t end)
 {
     PSD_AUTO(psd_samples_destroy) psd_samples_t *batch = psd_samples_new();
     PSD_AUTO(psd_reader_close) psd_reader_t *reader = NULL;
@@ -198,8 +182,7 @@ Test(format_binary, rows_are_read_from_where_they_lie)
     expect_rows(0, ROWS);
     whole = bytes_read() - before;
     cr_expect_gt(whole, ROWS * (8 + 4 + EACH * 12));
-    cr_assert_eq(psd_reader_options_set_rows(options, 12345, 12355, NULL),
-                 PSD_OK);
+    cr_assert_eq(psd_reader_options_set_rows(options, 12345, 12355, NULL), PSD_OK);
     before = bytes_read();
     expect_rows(12345, 12355);
     part = bytes_read() - before;
@@ -207,8 +190,7 @@ Test(format_binary, rows_are_read_from_where_they_lie)
     cr_expect_lt(part, 8192, "%ld bytes of %ld", part, whole);
     cr_assert_eq(psd_reader_options_set_share(options, 1, 2, NULL), PSD_OK);
     expect_rows(12350, 12355);
-    cr_assert_eq(psd_reader_options_set_rows(options, 19999, 30000, NULL),
-                 PSD_OK);
+    cr_assert_eq(psd_reader_options_set_rows(options, 19999, 30000, NULL), PSD_OK);
     expect_rows(19999, 20000);
     cr_assert_eq(psd_reader_options_set_share(options, 0, 2, NULL), PSD_OK);
     expect_rows(19999, 19999);
@@ -225,12 +207,10 @@ Test(format_binary, rows_of_lines_cannot_be_had_by_number)
 
 Test(format_binary, what_it_cannot_hold_is_refused)
 {
-    sample_write_refused("ps", "1;2 1:1;2 2:1;\n", at("a"), "binary",
-                         "group 2 is there twice");
+    sample_write_refused("ps", "1;2 1:1;2 2:1;\n", at("a"), "binary", "group 2 is there twice");
     sample_write_refused("csv", "1,5,6\n", "-", "binary", "give NAME");
     sample_write_expect("libsvm", EXAMPLE, at("a"), "binary");
-    sample_write_refused("libsvm", EXAMPLE, at("a"), "binary",
-                         "a.info is there");
+    sample_write_refused("libsvm", EXAMPLE, at("a"), "binary", "a.info is there");
     /* Nothing of what was refused has stayed. */
     cr_expect_neq(access(at("a.2.info"), F_OK), 0);
 }
@@ -247,20 +227,17 @@ Test(format_binary, what_is_broken_is_refused)
     sample_read_refused(at("a.info"), NULL, PSD_DAMAGED,
                         "row 1 begins behind 4 entries and ends behind 2");
     sample_file_put(at("a.offset"), far, sizeof far);
-    sample_read_refused(at("a.info"), NULL, PSD_DAMAGED,
-                        "end behind 2305843009213693952 entries");
+    sample_read_refused(at("a.info"), NULL, PSD_DAMAGED, "end behind 2305843009213693952 entries");
     sample_file_put(at("a.offset"), late, sizeof late - 8);
     sample_read_refused(at("a.info"), NULL, PSD_DAMAGED, "a.offset ends early");
     sample_write_expect("libsvm", EXAMPLE, at("b"), "binary");
     sample_file_put(at("b.value"), infinite, sizeof infinite);
-    sample_read_expect(at("b.info"), NULL, "1 {0 0:1 1:2}\n0.5 {0 1:1 2:4}\n",
-                       1);
+    sample_read_expect(at("b.info"), NULL, "1 {0 0:1 1:2}\n0.5 {0 1:1 2:4}\n", 1);
     sample_file_put(at("b.index"), late, sizeof late);
     sample_read_refused(at("b.info"), NULL, PSD_DAMAGED, "b.index ends early");
     sample_write_expect("libsvm", EXAMPLE EXAMPLE, at("c"), "binary");
     sample_write_expect("libsvm", EXAMPLE, at("d"), "binary");
-    cr_assert_eq(psd_reader_options_set_labels(options, at("d.y.info"), NULL),
-                 PSD_OK);
+    cr_assert_eq(psd_reader_options_set_labels(options, at("d.y.info"), NULL), PSD_OK);
     sample_read_refused(at("c.info"), options, PSD_INVALID, "has 3 rows");
 }
 
@@ -268,34 +245,27 @@ Test(format_binary, a_name_that_reads_as_a_part_is_refused)
 {
     sample_write_refused("libsvm", EXAMPLE, at("a.1"), "binary",
                          "is read as a part of the data set");
-    sample_write_refused("libsvm", EXAMPLE, at("a.-7"), "binary",
-                         "give another NAME");
-    sample_write_refused("libsvm", EXAMPLE, at("a.X"), "binary",
-                         "give another NAME");
-    sample_write_refused("libsvm", EXAMPLE, at("a.y"), "binary",
-                         "give another NAME");
+    sample_write_refused("libsvm", EXAMPLE, at("a.-7"), "binary", "give another NAME");
+    sample_write_refused("libsvm", EXAMPLE, at("a.X"), "binary", "give another NAME");
+    sample_write_refused("libsvm", EXAMPLE, at("a.y"), "binary", "give another NAME");
     sample_write_expect("libsvm", EXAMPLE, at("a.01"), "binary");
-    sample_read_expect(at("a.01.info"), NULL,
-                       "1 {0 0:1 1:2}\n-1 {0 1:3 2:9}\n0.5 {0 1:1 2:4}\n", 0);
+    sample_read_expect(at("a.01.info"), NULL, "1 {0 0:1 1:2}\n-1 {0 1:3 2:9}\n0.5 {0 1:1 2:4}\n",
+                       0);
 }
 
 Test(format_binary, what_is_there_is_not_written_over)
 {
     put_text("y.y.info", "");
-    sample_write_refused("libsvm", EXAMPLE, at("y"), "binary",
-                         "y.y.info is there");
+    sample_write_refused("libsvm", EXAMPLE, at("y"), "binary", "y.y.info is there");
     for (int i = 1; i <= 201; i++) {
         char name[16];
 
         (void)snprintf(name, sizeof name, "m.%d.info", i);
         put_text(name, "");
     }
-    cr_expect_eq(sample_write_text("libsvm", EXAMPLE, at("m"), "binary", NULL),
-                 PSD_LIMIT);
+    cr_expect_eq(sample_write_text("libsvm", EXAMPLE, at("m"), "binary", NULL), PSD_LIMIT);
     cr_expect_neq(access(at("m.info"), F_OK), 0);
-    cr_expect_eq(
-        sample_write_text("libsvm", EXAMPLE, at("no/m"), "binary", NULL),
-        PSD_IO);
+    cr_expect_eq(sample_write_text("libsvm", EXAMPLE, at("no/m"), "binary", NULL), PSD_IO);
 }
 
 Test(format_binary, a_later_input_of_another_kind_is_refused)
@@ -330,8 +300,7 @@ Test(format_binary, dense_rows_that_are_not_there_are_refused)
     put_text("d.value", "12345678");
     put_text("d.info", "type: DENSE row_major: true row { end: 99999999999 } "
                        "col { end: 0 } sizeof_value: 4");
-    sample_read_refused(at("d.info"), NULL, PSD_INVALID,
-                        "99999999999 dense rows without a column");
+    sample_read_refused(at("d.info"), NULL, PSD_INVALID, "99999999999 dense rows without a column");
     put_text("d.info", "type: DENSE row_major: true row { end: 3 } "
                        "col { end: 1 } sizeof_value: 4");
     sample_read_refused(at("d.info"), NULL, PSD_DAMAGED,
@@ -340,45 +309,34 @@ Test(format_binary, dense_rows_that_are_not_there_are_refused)
 
 Test(format_binary, an_info_that_is_none_is_refused)
 {
-    cr_assert_eq(psd_reader_options_set_format(options, "binary", NULL),
-                 PSD_OK);
+    cr_assert_eq(psd_reader_options_set_format(options, "binary", NULL), PSD_OK);
     put_text("a.info", "type: ROUND");
     sample_read_refused(at("a.info"), options, PSD_INVALID, "byte 0: no field");
     put_text("a.info", "row {");
-    sample_read_refused(at("a.info"), options, PSD_INVALID,
-                        "type, row or sizeof_value is missing");
+    sample_read_refused(at("a.info"), options, PSD_INVALID, "type, row or sizeof_value is missing");
     put_text("a.info", "type: SPARSE row { end: 2 } sizeof_value: 4");
-    sample_read_refused(at("a.info"), options, PSD_INVALID,
-                        "sizeof_index is neither 4 nor 8");
+    sample_read_refused(at("a.info"), options, PSD_INVALID, "sizeof_index is neither 4 nor 8");
     put_text("a.info", "type: DENSE row { end: 2 } sizeof_value: 3");
-    sample_read_refused(at("a.info"), options, PSD_INVALID,
-                        "sizeof_value is neither 4 nor 8");
+    sample_read_refused(at("a.info"), options, PSD_INVALID, "sizeof_value is neither 4 nor 8");
     put_text("a.info", "type: DENSE row_major: false row { end: 2 } "
                        "sizeof_value: 4");
-    sample_read_refused(at("a.info"), options, PSD_INVALID,
-                        "it is stored by columns");
+    sample_read_refused(at("a.info"), options, PSD_INVALID, "it is stored by columns");
     put_text("a.txt", "");
-    sample_read_refused(at("a.txt"), options, PSD_INVALID,
-                        "name the one that ends with .info");
+    sample_read_refused(at("a.txt"), options, PSD_INVALID, "name the one that ends with .info");
 }
 
-static psd_status_t
-write_once(void *fixture)
+static psd_status_t write_once(void *fixture)
 {
     (void)fixture;
-    return sample_write_text("ps", "1;-3 1:1;7 7:2;\n", at("f"), "binary",
-                             NULL);
+    return sample_write_text("ps", "1;-3 1:1;7 7:2;\n", at("f"), "binary", NULL);
 }
 
-static psd_status_t
-read_once(void *fixture)
+static psd_status_t read_once(void *fixture)
 {
     PSD_AUTO(psd_samples_destroy) psd_samples_t *batch = psd_samples_new();
     PSD_AUTO(psd_reader_close) psd_reader_t *reader = NULL;
     const char *from = fixture;
-    psd_status_t rc = batch == NULL
-                          ? PSD_NOMEM
-                          : psd_reader_open(&from, 1, NULL, &reader, NULL);
+    psd_status_t rc = batch == NULL ? PSD_NOMEM : psd_reader_open(&from, 1, NULL, &reader, NULL);
 
     return rc == PSD_OK ? psd_reader_next(reader, 9, batch, NULL) : rc;
 }

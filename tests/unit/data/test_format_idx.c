@@ -10,15 +10,13 @@ static char path[SAMPLE_PATH];
 static char labels_path[SAMPLE_PATH];
 static psd_reader_options_t *options;
 
-static void
-set_up(void)
+static void set_up(void)
 {
     cr_assert(temp_dir_make(&dir));
     options = psd_reader_options_new();
 }
 
-static void
-tear_down(void)
+static void tear_down(void)
 {
     psd_reader_options_destroy(&options);
     temp_dir_drop(&dir);
@@ -30,11 +28,9 @@ TestSuite(format_idx, .init = set_up, .fini = tear_down);
 static const uint8_t IMAGES[] = {0, 0, 8, 3, 0, 0, 0,   4, 0,  0, 0,  1,
                                  0, 0, 0, 2, 0, 1, 255, 2, 10, 0, 77, 3};
 static const uint8_t LABELS[] = {0, 0, 8, 1, 0, 0, 0, 4, 7, 0, 1, 9};
-#define SAMPLES \
-    "7 {0 0:0 1:1}\n0 {0 0:255 1:2}\n1 {0 0:10 1:0}\n9 {0 0:77 1:3}\n"
+#define SAMPLES "7 {0 0:0 1:1}\n0 {0 0:255 1:2}\n1 {0 0:10 1:0}\n9 {0 0:77 1:3}\n"
 
-static void
-write_both(const char *images, const char *labels)
+static void write_both(const char *images, const char *labels)
 {
     sample_file_write(&dir, images, IMAGES, sizeof IMAGES, path);
     sample_file_write(&dir, labels, LABELS, sizeof LABELS, labels_path);
@@ -56,18 +52,15 @@ Test(format_idx, labels_are_found_beside_the_images)
 Test(format_idx, labels_are_named_or_there_are_none)
 {
     write_both("pictures", "classes");
-    sample_read_refused(path, NULL, PSD_INVALID,
-                        "its name is without \"images\"");
-    cr_assert_eq(psd_reader_options_set_labels(options, labels_path, NULL),
-                 PSD_OK);
+    sample_read_refused(path, NULL, PSD_INVALID, "its name is without \"images\"");
+    cr_assert_eq(psd_reader_options_set_labels(options, labels_path, NULL), PSD_OK);
     sample_read_expect(path, options, SAMPLES, 0);
     cr_assert_eq(psd_reader_options_set_labels(options, "none", NULL), PSD_OK);
     sample_read_expect(path, options,
                        "none {0 0:0 1:1}\nnone {0 0:255 1:2}\n"
                        "none {0 0:10 1:0}\nnone {0 0:77 1:3}\n",
                        0);
-    sample_file_write(&dir, "x-images-idx3-ubyte.gz", IMAGES, sizeof IMAGES,
-                      path);
+    sample_file_write(&dir, "x-images-idx3-ubyte.gz", IMAGES, sizeof IMAGES, path);
     sample_read_refused(path, NULL, PSD_INVALID, "x-labels-idx1-ubyte beside");
 }
 
@@ -81,13 +74,11 @@ Test(format_idx, values_are_scaled)
                        0);
     cr_expect_eq(psd_reader_options_set_scale(options, 0, NULL), PSD_INVALID);
     cr_expect_eq(psd_reader_options_set_scale(options, NAN, NULL), PSD_INVALID);
-    cr_expect_eq(psd_reader_options_set_scale(options, 2e9F, NULL),
-                 PSD_INVALID);
+    cr_expect_eq(psd_reader_options_set_scale(options, 2e9F, NULL), PSD_INVALID);
 }
 
 /* Each sample is in one share, with its own label, packed or not. */
-static void
-expect_shares(void)
+static void expect_shares(void)
 {
     PSD_AUTO(ps_buffer_done) ps_buffer_t all = {0};
 
@@ -95,8 +86,7 @@ expect_shares(void)
         PSD_AUTO(ps_buffer_done) ps_buffer_t got = {0};
         uint64_t bad = 0;
 
-        cr_assert_eq(psd_reader_options_set_share(options, part, 3, NULL),
-                     PSD_OK);
+        cr_assert_eq(psd_reader_options_set_share(options, part, 3, NULL), PSD_OK);
         cr_assert_eq(sample_read_all(path, options, &got, &bad, NULL), PSD_OK);
         cr_assert_gt(got.size, 0, "share %u", part);
         cr_assert(ps_buffer_append(&all, got.data, got.size));
@@ -116,10 +106,8 @@ Test(format_idx, shares_are_ranges_of_samples)
 Test(format_idx, numbers_of_every_type_are_read)
 {
     static const uint8_t i8[] = {0, 0, 9, 2, 0, 0, 0, 1, 0, 0, 0, 1, 0xff};
-    static const uint8_t i16[] = {0, 0, 11, 2, 0, 0,    0,
-                                  1, 0, 0,  0, 1, 0xff, 0xfe};
-    static const uint8_t i32[] = {0, 0, 12, 2, 0, 0, 0, 1,
-                                  0, 0, 0,  1, 0, 1, 0, 0};
+    static const uint8_t i16[] = {0, 0, 11, 2, 0, 0, 0, 1, 0, 0, 0, 1, 0xff, 0xfe};
+    static const uint8_t i32[] = {0, 0, 12, 2, 0, 0, 0, 1, 0, 0, 0, 1, 0, 1, 0, 0};
     /* 1.5, and a number that is none. */
     static const uint8_t f32[] = {0, 0, 13,   2,    0, 0, 0,    2,    0, 0,
                                   0, 1, 0x3f, 0xc0, 0, 0, 0x7f, 0xc0, 0, 0};
@@ -162,14 +150,12 @@ Test(format_idx, what_is_broken_is_refused)
     memcpy(bytes, IMAGES, sizeof bytes);
     memset(bytes + 8, 0xff, 4);
     sample_file_write(&dir, "images", bytes, sizeof bytes, path);
-    sample_read_refused(path, options, PSD_INVALID,
-                        "dimension 2 is of 4294967295 numbers");
+    sample_read_refused(path, options, PSD_INVALID, "dimension 2 is of 4294967295 numbers");
     sample_file_write(&dir, "images", IMAGES, 12, path);
     sample_read_refused(path, options, PSD_DAMAGED, "ends early");
 }
 
-static psd_status_t
-read_once(void *fixture)
+static psd_status_t read_once(void *fixture)
 {
     psd_status_t rc = PSD_OK;
     psd_reader_t *reader = NULL;
@@ -191,7 +177,6 @@ read_once(void *fixture)
 Test(format_idx, memory_that_is_not_there_is_said)
 {
     write_both("images", "labels");
-    cr_assert_eq(psd_reader_options_set_labels(options, labels_path, NULL),
-                 PSD_OK);
+    cr_assert_eq(psd_reader_options_set_labels(options, labels_path, NULL), PSD_OK);
     cr_assert_null(fail_alloc_sweep(read_once, path));
 }

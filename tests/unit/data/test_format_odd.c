@@ -26,8 +26,7 @@ static temp_dir_t dir;
 static char path[SAMPLE_PATH];
 static psd_reader_options_t *options;
 
-static void
-set_up(void)
+static void set_up(void)
 {
     char words[SAMPLE_PATH];
 
@@ -36,12 +35,10 @@ set_up(void)
     cr_assert_not_null(options);
     psd_reader_options_set_constant(options, false);
     sample_file_write(&dir, "words", "a\nb\nc\n4\n", 8, words);
-    cr_assert_eq(psd_reader_options_set_vocabulary(options, words, NULL),
-                 PSD_OK);
+    cr_assert_eq(psd_reader_options_set_vocabulary(options, words, NULL), PSD_OK);
 }
 
-static void
-tear_down(void)
+static void tear_down(void)
 {
     psd_reader_options_destroy(&options);
     temp_dir_drop(&dir);
@@ -50,14 +47,12 @@ tear_down(void)
 TestSuite(format_odd, .init = set_up, .fini = tear_down);
 
 /* Names the format, or lets it be found. */
-static void
-set_format(const char *format)
+static void set_format(const char *format)
 {
     cr_assert_eq(psd_reader_options_set_format(options, format, NULL), PSD_OK);
 }
 
-static void
-check_known(const char *format)
+static void check_known(const char *format)
 {
     PSD_AUTO(psd_reader_close) psd_reader_t *reader = NULL;
     PSD_AUTO(psd_error_destroy) psd_error_t *err = psd_error_new();
@@ -69,8 +64,7 @@ check_known(const char *format)
     cr_expect_str_eq(psd_reader_format(reader), format);
 }
 
-static size_t
-check_all(const char *format, const odd_t *cases, size_t n)
+static size_t check_all(const char *format, const odd_t *cases, size_t n)
 {
     for (size_t i = 0; i < n; i++) {
         (void)snprintf(path, sizeof path, "%s/%s-%zu", dir.path, format, i);
@@ -85,8 +79,7 @@ check_all(const char *format, const odd_t *cases, size_t n)
 }
 
 /* A bad line is refused with its place. */
-static void
-refuse_all(const char *format, const bad_t *cases, size_t n)
+static void refuse_all(const char *format, const bad_t *cases, size_t n)
 {
     set_format(format);
     psd_reader_options_set_strict(options, true);
@@ -227,8 +220,7 @@ static const odd_t VW[] = {
     {"1 tag| 5\n", "1'tag {0 5:1}\n", true},
     {"1 |  5\t6 \n", "1 {0 5:1 6:1}\n", true},
     {"1 | 5 \r\n", "1 {0 5:1}\n", true},
-    {"1 | 5:1e-3 6:1E+5 7:+2 8:.5\n", "1 {0 5:0.001 6:100000 7:2 8:0.5}\n",
-     true},
+    {"1 | 5:1e-3 6:1E+5 7:+2 8:.5\n", "1 {0 5:0.001 6:100000 7:2 8:0.5}\n", true},
     {"1 | 5:0 6:-0 7:nan 8\n", "1 {0 8:1}\n", true},
     {"1 | 007\n", "1 {0 7:1}\n", true},
     {"1 | 6 5 5:2\n", "1 {0 6:1 5:1 5:2}\n", true},
@@ -359,12 +351,9 @@ static const bad_t BAD_LDA_C[] = {
 };
 
 static const odd_t TEXT[] = {
-    {"a b\n", "none {0 0:1 1:1}\n", false},
-    {" a\t b \n", "none {0 0:1 1:1}\n", false},
-    {"b a\r\n", "none {0 0:1 1:1}\n", false},
-    {"a\vb\fc", "none {0 0:1 1:1 2:1}\n", false},
-    {"a x a\n", "none {0 0:2}\n", false},
-    {"x\n", "none {0}\n", false},
+    {"a b\n", "none {0 0:1 1:1}\n", false},    {" a\t b \n", "none {0 0:1 1:1}\n", false},
+    {"b a\r\n", "none {0 0:1 1:1}\n", false},  {"a\vb\fc", "none {0 0:1 1:1 2:1}\n", false},
+    {"a x a\n", "none {0 0:2}\n", false},      {"x\n", "none {0}\n", false},
     {"\n \t\r\na\n", "none {0 0:1}\n", false},
 };
 
@@ -432,8 +421,7 @@ Test(format_odd, a_file_of_which_half_are_labels_alone_is_libsvm)
     cr_assert_eq(psd_reader_open(&from, 1, options, &reader, err), PSD_OK, "%s",
                  psd_error_text(err));
     cr_expect_str_eq(psd_reader_format(reader), "libsvm");
-    cr_assert_eq(psd_reader_next(reader, 20000, batch, err), PSD_OK, "%s",
-                 psd_error_text(err));
+    cr_assert_eq(psd_reader_next(reader, 20000, batch, err), PSD_OK, "%s", psd_error_text(err));
     cr_assert_eq(psd_samples_count(batch), 10000);
     cr_expect_eq(psd_samples_entry_count(batch), 5000);
     cr_expect_eq(psd_samples_labels(batch)[0], -1);

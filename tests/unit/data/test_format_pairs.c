@@ -8,8 +8,7 @@
 
 static temp_dir_t dir;
 
-static void
-set_up(void)
+static void set_up(void)
 {
     /* Hundreds of files are flushed: where that waits for no disk. */
     if (access("/dev/shm", W_OK) == 0) {
@@ -18,8 +17,7 @@ set_up(void)
     cr_assert(temp_dir_make(&dir));
 }
 
-static void
-tear_down(void)
+static void tear_down(void)
 {
     temp_dir_drop(&dir);
 }
@@ -49,37 +47,17 @@ static const kind_t KINDS[] = {
      .no_entries = true,
      .unlabelled = true},
     {.name = "csv", .ending = "", .unlabelled = true},
-    {.name = "binary",
-     .ending = ".y.info",
-     .groups = true,
-     .no_entries = true,
-     .unlabelled = true},
-    {.name = "proto",
-     .ending = "",
-     .groups = true,
-     .no_entries = true,
-     .unlabelled = true},
+    {.name = "binary", .ending = ".y.info", .groups = true, .no_entries = true, .unlabelled = true},
+    {.name = "proto", .ending = "", .groups = true, .no_entries = true, .unlabelled = true},
     {.name = "proto-instance",
      .ending = "",
      .groups = true,
      .no_entries = true,
      .unlabelled = true,
      .ranges = true},
-    {.name = "proto-input",
-     .ending = "",
-     .groups = true,
-     .no_entries = true,
-     .unlabelled = true},
-    {.name = "lda-c",
-     .ending = "",
-     .no_entries = true,
-     .unlabelled = true,
-     .counts = true},
-    {.name = "uci",
-     .ending = "",
-     .no_entries = true,
-     .unlabelled = true,
-     .counts = true},
+    {.name = "proto-input", .ending = "", .groups = true, .no_entries = true, .unlabelled = true},
+    {.name = "lda-c", .ending = "", .no_entries = true, .unlabelled = true, .counts = true},
+    {.name = "uci", .ending = "", .no_entries = true, .unlabelled = true, .counts = true},
 };
 #define N_KINDS (sizeof KINDS / sizeof KINDS[0])
 #define SAMPLES 40
@@ -87,8 +65,7 @@ static const kind_t KINDS[] = {
 static uint64_t state;
 
 /* splitmix64 */
-static uint64_t
-next_random(uint64_t below)
+static uint64_t next_random(uint64_t below)
 {
     uint64_t z = state += UINT64_C(0x9e3779b97f4a7c15);
 
@@ -97,30 +74,25 @@ next_random(uint64_t below)
     return (z ^ z >> 31) % below;
 }
 
-static bool
-is(const kind_t *a, const kind_t *b, const char *name)
+static bool is(const kind_t *a, const kind_t *b, const char *name)
 {
     return strcmp(a->name, name) == 0 || strcmp(b->name, name) == 0;
 }
 
-static float
-random_value(void)
+static float random_value(void)
 {
     float value = (float)next_random(100000) / 64 - 700;
 
     return value == 0 ? 1 : value;
 }
 
-static float
-random_count(void)
+static float random_count(void)
 {
     return (float)(next_random(1 << 24) + 1);
 }
 
 /* Entries of one group, by ascending keys; not 0, for vw has no such ones. */
-static void
-add_group(
-    psd_samples_t *to, int64_t id, psd_entries_t entries, size_t n, bool counts)
+static void add_group(psd_samples_t *to, int64_t id, psd_entries_t entries, size_t n, bool counts)
 {
     /* 61 bits for vw; ranges of groups do not overlap. */
     uint64_t key = (uint64_t)id << 40;
@@ -136,18 +108,13 @@ add_group(
     ps_samples_end_group(to, id);
 }
 
-static void
-add_sample(psd_samples_t *to,
-           const kind_t *a,
-           const kind_t *b,
-           psd_entries_t entries,
-           bool labelled)
+static void add_sample(psd_samples_t *to, const kind_t *a, const kind_t *b, psd_entries_t entries,
+                       bool labelled)
 {
     bool groups = a->groups && b->groups && entries != PSD_ENTRIES_DENSE;
     bool counts = a->counts || b->counts;
     bool heads = a->heads && b->heads && labelled;
-    bool empty = a->no_entries && b->no_entries &&
-                 entries != PSD_ENTRIES_DENSE && !groups;
+    bool empty = a->no_entries && b->no_entries && entries != PSD_ENTRIES_DENSE && !groups;
     size_t i = to->n;
 
     cr_assert(ps_samples_reserve(to, 1, 0));
@@ -165,35 +132,27 @@ add_sample(psd_samples_t *to,
 
         add_group(to, 0, entries, entries == PSD_ENTRIES_DENSE ? 5 : n, counts);
     } else {
-        for (int64_t id = (int64_t)next_random(4); id < 9;
-             id += (int64_t)next_random(5) + 1) {
+        for (int64_t id = (int64_t)next_random(4); id < 9; id += (int64_t)next_random(5) + 1) {
             add_group(to, id, entries, next_random(6) + 1, counts);
         }
     }
     ps_samples_end(to);
 }
 
-static void
-write_samples(const psd_samples_t *samples,
-              const kind_t *kind,
-              const char *path)
+static void write_samples(const psd_samples_t *samples, const kind_t *kind, const char *path)
 {
     PSD_AUTO(psd_error_destroy) psd_error_t *err = psd_error_new();
     PSD_AUTO(psd_writer_close) psd_writer_t *writer = NULL;
 
     cr_assert_eq(psd_writer_open(path, kind->name, &writer, err), PSD_OK, "%s",
                  psd_error_text(err));
-    cr_assert_eq(psd_writer_write(writer, samples, err), PSD_OK, "%s: %s",
-                 kind->name, psd_error_text(err));
-    cr_assert_eq(psd_writer_commit(writer, err), PSD_OK, "%s",
+    cr_assert_eq(psd_writer_write(writer, samples, err), PSD_OK, "%s: %s", kind->name,
                  psd_error_text(err));
+    cr_assert_eq(psd_writer_commit(writer, err), PSD_OK, "%s", psd_error_text(err));
 }
 
-static void
-read_samples(psd_samples_t *ret_samples,
-             const kind_t *kind,
-             psd_entries_t entries,
-             const char *path)
+static void read_samples(psd_samples_t *ret_samples, const kind_t *kind, psd_entries_t entries,
+                         const char *path)
 {
     PSD_AUTO(psd_error_destroy) psd_error_t *err = psd_error_new();
     PSD_AUTO(psd_reader_close) psd_reader_t *reader = NULL;
@@ -206,23 +165,19 @@ read_samples(psd_samples_t *ret_samples,
     if (access(whole, F_OK) != 0) { /* one matrix without labels */
         (void)snprintf(whole, sizeof whole, "%s.info", path);
     }
-    cr_assert_eq(psd_reader_options_set_format(options, kind->name, err),
-                 PSD_OK);
+    cr_assert_eq(psd_reader_options_set_format(options, kind->name, err), PSD_OK);
     cr_assert_eq(psd_reader_options_set_bits(options, 61, err), PSD_OK);
     cr_assert_eq(psd_reader_options_set_entries(options, entries, err), PSD_OK);
     psd_reader_options_set_constant(options, false);
     psd_reader_options_set_strict(options, true);
-    cr_assert_eq(psd_reader_open(&from, 1, options, &reader, err), PSD_OK,
-                 "%s: %s", kind->name, psd_error_text(err));
-    cr_assert_eq(psd_reader_next(reader, SAMPLES + 1, ret_samples, err), PSD_OK,
-                 "%s: %s", kind->name, psd_error_text(err));
+    cr_assert_eq(psd_reader_open(&from, 1, options, &reader, err), PSD_OK, "%s: %s", kind->name,
+                 psd_error_text(err));
+    cr_assert_eq(psd_reader_next(reader, SAMPLES + 1, ret_samples, err), PSD_OK, "%s: %s",
+                 kind->name, psd_error_text(err));
 }
 
-static void
-expect_same(const psd_samples_t *got,
-            const psd_samples_t *want,
-            const char *from,
-            const char *to)
+static void expect_same(const psd_samples_t *got, const psd_samples_t *want, const char *from,
+                        const char *to)
 {
     PSD_AUTO(ps_buffer_done) ps_buffer_t left = {0};
     PSD_AUTO(ps_buffer_done) ps_buffer_t right = {0};
@@ -233,21 +188,17 @@ expect_same(const psd_samples_t *got,
         right.size = 0;
         sample_case_print(got, i, &left);
         sample_case_print(want, i, &right);
-        cr_assert_str_eq((const char *)left.data, (const char *)right.data,
-                         "%s to %s: %s is %s", from, to,
-                         (const char *)right.data, (const char *)left.data);
+        cr_assert_str_eq((const char *)left.data, (const char *)right.data, "%s to %s: %s is %s",
+                         from, to, (const char *)right.data, (const char *)left.data);
     }
     /* The texts above are rounded; these are the bits. */
     cr_assert_eq(got->n_entries, want->n_entries);
-    cr_assert_arr_eq(got->values, want->values,
-                     want->n_entries * sizeof *want->values);
-    cr_assert_arr_eq(got->keys, want->keys,
-                     want->n_entries * sizeof *want->keys);
+    cr_assert_arr_eq(got->values, want->values, want->n_entries * sizeof *want->values);
+    cr_assert_arr_eq(got->keys, want->keys, want->n_entries * sizeof *want->keys);
 }
 
 /* Entries that both formats have. */
-static bool
-both_hold(const kind_t *a, const kind_t *b, psd_entries_t entries)
+static bool both_hold(const kind_t *a, const kind_t *b, psd_entries_t entries)
 {
     if (entries == PSD_ENTRIES_DENSE) {
         return true;
@@ -255,8 +206,7 @@ both_hold(const kind_t *a, const kind_t *b, psd_entries_t entries)
     return !is(a, b, "csv");
 }
 
-static void
-go(const kind_t *a, const kind_t *b, psd_entries_t entries, bool labelled)
+static void go(const kind_t *a, const kind_t *b, psd_entries_t entries, bool labelled)
 {
     PSD_AUTO(psd_samples_destroy) psd_samples_t *first = psd_samples_new();
     PSD_AUTO(psd_samples_destroy) psd_samples_t *middle = psd_samples_new();
@@ -280,8 +230,8 @@ go(const kind_t *a, const kind_t *b, psd_entries_t entries, bool labelled)
 
 Test(format_pairs, every_pair_gives_the_same_samples)
 {
-    static const psd_entries_t entries[] = {
-        PSD_ENTRIES_SPARSE, PSD_ENTRIES_BINARY, PSD_ENTRIES_DENSE};
+    static const psd_entries_t entries[] = {PSD_ENTRIES_SPARSE, PSD_ENTRIES_BINARY,
+                                            PSD_ENTRIES_DENSE};
 
     for (size_t k = 0; k < N_KINDS * N_KINDS * 3; k++) {
         const kind_t *a = &KINDS[k / 3 % N_KINDS];

@@ -14,15 +14,13 @@ static temp_dir_t dir;
 static char path[SAMPLE_PATH]; /* of the last name asked for */
 static psd_reader_options_t *options;
 
-static void
-set_up(void)
+static void set_up(void)
 {
     cr_assert(temp_dir_make(&dir));
     options = psd_reader_options_new();
 }
 
-static void
-tear_down(void)
+static void tear_down(void)
 {
     psd_reader_options_destroy(&options);
     temp_dir_drop(&dir);
@@ -30,8 +28,7 @@ tear_down(void)
 
 TestSuite(format_proto, .init = set_up, .fini = tear_down);
 
-static const char *
-at(const char *name)
+static const char *at(const char *name)
 {
     (void)snprintf(path, sizeof path, "%s/%s", dir.path, name);
     return path;
@@ -43,23 +40,18 @@ static const char *const KINDS[] = {"proto", "proto-instance", "proto-input"};
 Test(format_proto, samples_of_every_kind_come_back)
 {
     for (size_t i = 0; i < N_KINDS; i++) {
-        sample_write_expect("libsvm",
-                            "1 0:1 18446744073709551614:2\n-2.5 7:9\n3\n",
-                            at("s"), KINDS[i]);
+        sample_write_expect("libsvm", "1 0:1 18446744073709551614:2\n-2.5 7:9\n3\n", at("s"),
+                            KINDS[i]);
         sample_read_expect(at("s"), NULL,
                            "1 {0 0:1 18446744073709551614:2}\n-2.5 {0 7:9}\n"
                            "3 {0}\n",
                            0);
-        sample_write_expect("ps", "1;-2 1 2;3 9;\n-1;3 8 10;\n", at("b.gz"),
-                            KINDS[i]);
-        sample_read_expect(at("b.gz"), NULL,
-                           "1 {-2 1:1 2:1} {3 9:1}\n-1 {3 8:1 10:1}\n", 0);
+        sample_write_expect("ps", "1;-2 1 2;3 9;\n-1;3 8 10;\n", at("b.gz"), KINDS[i]);
+        sample_read_expect(at("b.gz"), NULL, "1 {-2 1:1 2:1} {3 9:1}\n-1 {3 8:1 10:1}\n", 0);
         sample_write_expect("csv", ",0.5,0\n,1,2\n", at("d.zst"), KINDS[i]);
-        sample_read_expect(at("d.zst"), NULL,
-                           "none {0 0:0.5 1:0}\nnone {0 0:1 1:2}\n", 0);
+        sample_read_expect(at("d.zst"), NULL, "none {0 0:0.5 1:0}\nnone {0 0:1 1:2}\n", 0);
         sample_write_expect("libsvm", "", at("e"), KINDS[i]);
-        cr_assert_eq(psd_reader_options_set_format(options, "proto", NULL),
-                     PSD_OK);
+        cr_assert_eq(psd_reader_options_set_format(options, "proto", NULL), PSD_OK);
         sample_read_expect(at("e"), options, "", 0);
     }
 }
@@ -102,8 +94,7 @@ Test(format_proto, what_others_encode_is_read)
         PSD_AUTO(ps_buffer_done) ps_buffer_t file = {0};
 
         for (int r = 0; r < 3 && FOREIGN[i].bytes[r] != NULL; r++) {
-            cr_assert(ps_records_append(&file, FOREIGN[i].long_heads,
-                                        FOREIGN[i].bytes[r],
+            cr_assert(ps_records_append(&file, FOREIGN[i].long_heads, FOREIGN[i].bytes[r],
                                         FOREIGN[i].sizes[r]));
         }
         sample_file_put(at("f"), file.data, file.size);
@@ -113,17 +104,15 @@ Test(format_proto, what_others_encode_is_read)
 
 Test(format_proto, unpacked_messages_may_have_long_heads)
 {
-    static const uint8_t record[] = {0x0a, 0x23, 0xd7, 0x3e, 5, 0,    0,   0, 0,
-                                     0,    0,    0,    0,    0, 0,    0,   0, 0,
-                                     0,    0,    0x0d, 0,    0, 0x80, 0x3f};
+    static const uint8_t record[] = {0x0a, 0x23, 0xd7, 0x3e, 5, 0, 0, 0,    0, 0, 0,    0,   0,
+                                     0,    0,    0,    0,    0, 0, 0, 0x0d, 0, 0, 0x80, 0x3f};
 
     sample_file_put(at("f"), record, sizeof record);
     sample_read_expect(at("f"), NULL, "1\n", 0);
 }
 
 /* 200 samples, whose label is their number. */
-static void
-write_many(const char *kind)
+static void write_many(const char *kind)
 {
     PSD_AUTO(ps_buffer_done) ps_buffer_t text = {0};
 
@@ -146,10 +135,8 @@ Test(format_proto, each_sample_is_in_one_share)
             PSD_AUTO(psd_reader_close) psd_reader_t *reader = NULL;
             const char *from = at("many");
 
-            cr_assert_eq(psd_reader_options_set_share(options, part, 3, NULL),
-                         PSD_OK);
-            cr_assert_eq(psd_reader_open(&from, 1, options, &reader, NULL),
-                         PSD_OK);
+            cr_assert_eq(psd_reader_options_set_share(options, part, 3, NULL), PSD_OK);
+            cr_assert_eq(psd_reader_open(&from, 1, options, &reader, NULL), PSD_OK);
             cr_assert_eq(psd_reader_next(reader, 200, batch, NULL), PSD_OK);
             cr_assert_gt(batch->n, 0);
             for (size_t i = 0; i < batch->n; i++, n++) {
@@ -163,16 +150,14 @@ Test(format_proto, each_sample_is_in_one_share)
 
 Test(format_proto, what_a_schema_cannot_hold_is_refused)
 {
-    sample_write_refused("ps", "1;1 1:2 9:2;2 5:2;\n", at("a"),
-                         "proto-instance",
+    sample_write_refused("ps", "1;1 1:2 9:2;2 5:2;\n", at("a"), "proto-instance",
                          "keys of the groups 2 and 1 lie between each other");
     cr_expect_neq(access(at("a"), F_OK), 0);
     sample_write_expect("ps", "1;1 1:2 9:2;2 5:2;\n", at("a"), "proto-input");
 }
 
 /* The file of one sample with `bytes` put at `offset`. */
-static void
-write_broken(const char *kind, size_t offset, const char *bytes, size_t size)
+static void write_broken(const char *kind, size_t offset, const char *bytes, size_t size)
 {
     uint8_t file[512];
     size_t n = 0;
@@ -195,22 +180,19 @@ Test(format_proto, what_is_broken_is_bad_or_refused)
     sample_file_put(at("x"), file, n);
     sample_read_expect(at("x"), NULL, "1 {0 1:2}\n", 1);
     psd_reader_options_set_strict(options, true);
-    sample_read_refused(at("x"), options, PSD_INVALID,
-                        "its record cannot be unpacked");
+    sample_read_refused(at("x"), options, PSD_INVALID, "its record cannot be unpacked");
     /* What is no head ends it: where the next one is, nobody knows. */
     write_broken("proto-input", 0, "\0", 1);
     cr_assert_eq(psd_reader_options_set_format(options, "proto", NULL), PSD_OK);
     sample_read_refused(at("x"), options, PSD_INVALID, "is no file of records");
     write_broken("proto", 4, "\xff\xff\xff\xff", 4);
-    sample_read_refused(at("x"), NULL, PSD_DAMAGED,
-                        "byte 0: no head of a record of at most");
+    sample_read_refused(at("x"), NULL, PSD_DAMAGED, "byte 0: no head of a record of at most");
     n = sample_file_get(at("x"), file, sizeof file);
     write_broken("proto", 0, "\x0a", 1);
     sample_file_put(at("x"), file, 6);
     sample_read_refused(at("x"), options, PSD_INVALID, "is no file of records");
     write_broken("proto", 8, "\xff", 1);
-    sample_read_refused(at("x"), NULL, PSD_INVALID,
-                        "the first record is no message");
+    sample_read_refused(at("x"), NULL, PSD_INVALID, "the first record is no message");
     sample_write_expect("libsvm", "1 1:2\n2 2:1\n", at("x"), "proto");
     n = sample_file_get(at("x"), file, sizeof file);
     sample_file_put(at("x"), file, n - 1);
@@ -239,8 +221,7 @@ Test(format_proto, what_can_be_read_but_once_is_refused)
 {
     cr_assert_eq(psd_reader_options_set_format(options, "proto", NULL), PSD_OK);
     cr_assert_eq(mkfifo(at("pipe"), 0600), 0);
-    sample_read_refused(at("pipe"), options, PSD_INVALID,
-                        "pipe is no plain file");
+    sample_read_refused(at("pipe"), options, PSD_INVALID, "pipe is no plain file");
     sample_read_refused("-", options, PSD_INVALID, "- is no plain file");
 }
 
@@ -291,8 +272,8 @@ Test(format_proto, many_small_keys_fit)
     for (int i = 0; i < 9000; i++) {
         cr_assert(ps_buffer_append(&message, "\x10\x07", 2));
     }
-    cr_assert(ps_records_append(
-        &file, false, "\x08\x02\x10\x03\x1a\x06\x08\x02\x18\0\x20\x50", 12));
+    cr_assert(
+        ps_records_append(&file, false, "\x08\x02\x10\x03\x1a\x06\x08\x02\x18\0\x20\x50", 12));
     cr_assert(ps_records_append(&file, false, message.data, message.size));
     sample_file_put(from, file.data, file.size);
     psd_reader_options_set_strict(options, true);
@@ -309,8 +290,7 @@ Test(format_proto, ranges_are_bounded)
 
     cr_assert(ps_buffer_append(&message, "\x08\x02\x10\x03", 4));
     for (int i = 0; i < 4098; i++) {
-        cr_assert(
-            ps_buffer_append(&message, "\x1a\x06\x08\x02\x18\0\x20\x05", 8));
+        cr_assert(ps_buffer_append(&message, "\x1a\x06\x08\x02\x18\0\x20\x05", 8));
     }
     cr_assert(ps_records_append(&file, false, message.data, message.size));
     sample_file_put(at("f"), file.data, file.size);
@@ -319,8 +299,7 @@ Test(format_proto, ranges_are_bounded)
 }
 
 /* One sample of each of so many groups. */
-static void
-add_groups(psd_samples_t *samples, int64_t n)
+static void add_groups(psd_samples_t *samples, int64_t n)
 {
     for (int64_t id = 0; id < n; id++) {
         cr_assert(ps_samples_reserve(samples, 1, 1));
@@ -348,16 +327,14 @@ Test(format_proto, a_sample_of_a_group_too_many_is_not_written)
     cr_expect_eq(psd_reader_bad_count(reader), 0);
 }
 
-static psd_status_t
-go_around(void *fixture)
+static psd_status_t go_around(void *fixture)
 {
     PSD_AUTO(psd_samples_destroy) psd_samples_t *batch = psd_samples_new();
     PSD_AUTO(psd_reader_close) psd_reader_t *reader = NULL;
     const char *from = at("f");
-    psd_status_t rc =
-        batch == NULL
-            ? PSD_NOMEM
-            : sample_write_text("ps", "1;1 1:1;7 7:2;\n", from, fixture, NULL);
+    psd_status_t rc = batch == NULL
+                          ? PSD_NOMEM
+                          : sample_write_text("ps", "1;1 1:1;7 7:2;\n", from, fixture, NULL);
 
     if (rc == PSD_OK) {
         rc = psd_reader_open(&from, 1, NULL, &reader, NULL);

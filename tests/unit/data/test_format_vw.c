@@ -14,8 +14,7 @@
 
 #define MASK ((1U << 18) - 1)
 
-static uint32_t
-murmur(const char *name, uint32_t seed)
+static uint32_t murmur(const char *name, uint32_t seed)
 {
     return ps_murmur_32(name, strlen(name), seed);
 }
@@ -60,12 +59,10 @@ Test(format_vw, indices_are_those_of_the_programs_audit)
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         const char *line = cases[i].line;
 
-        cr_assert_eq(
-            sample_text_parse(&parser, line, strlen(line), samples, NULL), 0);
+        cr_assert_eq(sample_text_parse(&parser, line, strlen(line), samples, NULL), 0);
         cr_assert_eq(samples->n_entries, cases[i].n, "%s", line);
         for (size_t e = 0; e < cases[i].n; e++) {
-            cr_expect_eq(samples->keys[e], cases[i].keys[e],
-                         "%s: entry %zu is %" PRIu64, line, e,
+            cr_expect_eq(samples->keys[e], cases[i].keys[e], "%s: entry %zu is %" PRIu64, line, e,
                          samples->keys[e]);
         }
     }
@@ -107,12 +104,10 @@ Test(format_vw, names_hash_from_their_namespace_on)
     char expected[256];
 
     parser.constant = false;
-    (void)snprintf(expected, sizeof expected,
-                   "1 {%u %u:4.5 %u:3 %u:-6} {0 %u:1}\n", space,
-                   murmur("height", space) & MASK, (space + 12) & MASK,
-                   murmur("a", space) & MASK, murmur("b", 0) & MASK);
-    sample_case_expect(
-        &parser, "1 |MetricFeatures:3 height:1.5 12 a:-2e0 | b\n", expected);
+    (void)snprintf(expected, sizeof expected, "1 {%u %u:4.5 %u:3 %u:-6} {0 %u:1}\n", space,
+                   murmur("height", space) & MASK, (space + 12) & MASK, murmur("a", space) & MASK,
+                   murmur("b", 0) & MASK);
+    sample_case_expect(&parser, "1 |MetricFeatures:3 height:1.5 12 a:-2e0 | b\n", expected);
 }
 
 Test(format_vw, numbers_are_their_own_index_unless_all_is_hashed)
@@ -123,12 +118,10 @@ Test(format_vw, numbers_are_their_own_index_unless_all_is_hashed)
     parser.constant = false;
     sample_case_expect(
         &parser, "|  7 262145:2 -3\n",
-        (snprintf(expected, sizeof expected, "none {0 7:1 1:2 %u:1}\n",
-                  murmur("-3", 0) & MASK),
+        (snprintf(expected, sizeof expected, "none {0 7:1 1:2 %u:1}\n", murmur("-3", 0) & MASK),
          expected));
     parser.hash_all = true;
-    (void)snprintf(expected, sizeof expected, "none {0 %u:1}\n",
-                   murmur("7", 0) & MASK);
+    (void)snprintf(expected, sizeof expected, "none {0 %u:1}\n", murmur("7", 0) & MASK);
     sample_case_expect(&parser, "| 7\n", expected);
 }
 
@@ -146,8 +139,7 @@ Test(format_vw, a_word_as_value_chains_hashes)
     char expected[128];
 
     parser.constant = false;
-    (void)snprintf(expected, sizeof expected, "none {%u %u:1 %u:1}\n",
-                   murmur("s", 0),
+    (void)snprintf(expected, sizeof expected, "none {%u %u:1 %u:1}\n", murmur("s", 0),
                    murmur("red", murmur("color", murmur("s", 0))) & MASK,
                    murmur("x", murmur("s", 0)) & MASK);
     /* A factor is for numbers. */
@@ -160,8 +152,7 @@ Test(format_vw, zeros_are_left_out_and_nan_is_one)
 
     parser.constant = false;
     sample_case_expect(&parser, "| 1:0 2:nan 3:-0 4:.0 5\n", "none {0 5:1}\n");
-    sample_case_expect(&parser, "|7:NaN 1:2\n|7:0 1\n",
-                       "none {7 8:2}\nnone {7}\n");
+    sample_case_expect(&parser, "|7:NaN 1:2\n|7:0 1\n", "none {7 8:2}\nnone {7}\n");
 }
 
 Test(format_vw, fewer_bits_cut_indices)
@@ -177,20 +168,19 @@ Test(format_vw, bad_lines_say_what_is_wrong)
     static const struct {
         const char *line;
         const char *why;
-    } cases[] = {
-        {"x |\n", "\"x\" is no label, weight or initial prediction (up to "
-                  "three numbers)"},
-        {"1 2 3 4 |\n", "\"4\" is no label, weight or initial prediction (up "
-                        "to three numbers)"},
-        {"1 |:3 a\n", "\":3\" is not a namespace: it has no name"},
-        {"1 |a:x b\n", "\"a:x\" is not a namespace with a finite factor"},
-        {"1 | a:1x\n", "\"a:1x\" is not NAME, NAME:VALUE, NAME:WORD or :VALUE, "
-                       "of a finite value"},
-        {"1 | a:\n", "\"a:\" is not NAME, NAME:VALUE, NAME:WORD or :VALUE, of "
-                     "a finite value"},
-        {"1 |a:1e30 b:1e30\n",
-         "\"b:1e30\" is not a feature whose value, times its namespace's "
-         "factor, is finite"}};
+    } cases[] = {{"x |\n", "\"x\" is no label, weight or initial prediction (up to "
+                           "three numbers)"},
+                 {"1 2 3 4 |\n", "\"4\" is no label, weight or initial prediction (up "
+                                 "to three numbers)"},
+                 {"1 |:3 a\n", "\":3\" is not a namespace: it has no name"},
+                 {"1 |a:x b\n", "\"a:x\" is not a namespace with a finite factor"},
+                 {"1 | a:1x\n", "\"a:1x\" is not NAME, NAME:VALUE, NAME:WORD or :VALUE, "
+                                "of a finite value"},
+                 {"1 | a:\n", "\"a:\" is not NAME, NAME:VALUE, NAME:WORD or :VALUE, of "
+                              "a finite value"},
+                 {"1 |a:1e30 b:1e30\n",
+                  "\"b:1e30\" is not a feature whose value, times its namespace's "
+                  "factor, is finite"}};
     ps_parser_t parser = sample_text_parser("vw");
 
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {

@@ -9,15 +9,13 @@ static temp_dir_t dir;
 static char path[SAMPLE_PATH];
 static psd_reader_options_t *options;
 
-static void
-set_up(void)
+static void set_up(void)
 {
     cr_assert(temp_dir_make(&dir));
     options = psd_reader_options_new();
 }
 
-static void
-tear_down(void)
+static void tear_down(void)
 {
     psd_reader_options_destroy(&options);
     temp_dir_drop(&dir);
@@ -25,14 +23,12 @@ tear_down(void)
 
 TestSuite(format_words, .init = set_up, .fini = tear_down);
 
-static void
-write_words(const char *text)
+static void write_words(const char *text)
 {
     char words[SAMPLE_PATH];
 
     sample_file_write(&dir, "words.gz", text, strlen(text), words);
-    cr_assert_eq(psd_reader_options_set_vocabulary(options, words, NULL),
-                 PSD_OK);
+    cr_assert_eq(psd_reader_options_set_vocabulary(options, words, NULL), PSD_OK);
 }
 
 Test(format_words, lda_c_has_pairs_and_how_many)
@@ -42,12 +38,9 @@ Test(format_words, lda_c_has_pairs_and_how_many)
     sample_case_expect(&parser, "2 7:1 0:16777216\r\n\n0\n 1\t5:2 \n",
                        "none {0 7:1 0:1.67772e+07}\nnone {0}\n"
                        "none {0 5:2}\n");
-    sample_case_refused(&parser, "3 7:1 0:2\n",
-                        "it begins with 3, but has 2 words");
-    sample_case_refused(&parser, "1 7:1 0:2\n",
-                        "it begins with 1, but has 2 words");
-    sample_case_refused(&parser, "x 7:1\n",
-                        "\"x\" is not how many words follow, a whole number");
+    sample_case_refused(&parser, "3 7:1 0:2\n", "it begins with 3, but has 2 words");
+    sample_case_refused(&parser, "1 7:1 0:2\n", "it begins with 1, but has 2 words");
+    sample_case_refused(&parser, "x 7:1\n", "\"x\" is not how many words follow, a whole number");
     sample_case_refused(&parser, "1 7:0\n",
                         "\"7:0\" is not WORD:COUNT of two whole numbers, the "
                         "count 1 .. 16777216");
@@ -107,13 +100,9 @@ Test(format_words, text_has_words_or_counts_of_them)
     write_words("dog\nthe 17\ncat\n");
     sample_file_write(&dir, "text", text, sizeof text - 1, path);
     cr_assert_eq(psd_reader_options_set_format(options, "text", NULL), PSD_OK);
-    sample_read_expect(path, options, "none {0 0:1 1:2 2:1}\nnone {0 1:3}\n",
-                       0);
-    cr_assert_eq(
-        psd_reader_options_set_entries(options, PSD_ENTRIES_BINARY, NULL),
-        PSD_OK);
-    sample_read_expect(path, options,
-                       "none {0 1:1 2:1 1:1 0:1}\nnone {0 1:1 1:1 1:1}\n", 0);
+    sample_read_expect(path, options, "none {0 0:1 1:2 2:1}\nnone {0 1:3}\n", 0);
+    cr_assert_eq(psd_reader_options_set_entries(options, PSD_ENTRIES_BINARY, NULL), PSD_OK);
+    sample_read_expect(path, options, "none {0 1:1 2:1 1:1 0:1}\nnone {0 1:1 1:1 1:1}\n", 0);
 }
 
 /* Appleby's own program prints cbd8a7b341bd9b02 … for the words hello. */
@@ -121,15 +110,13 @@ Test(format_words, text_hashes_words_where_there_is_no_vocabulary)
 {
     ps_parser_t parser = sample_text_parser("text");
 
-    sample_case_expect(&parser, "hello hello\n",
-                       "none {0 14688674573012802306:2}\n");
+    sample_case_expect(&parser, "hello hello\n", "none {0 14688674573012802306:2}\n");
 }
 
 Test(format_words, text_is_not_guessed)
 {
     sample_file_write(&dir, "text", "a b\nc\n", 6, path);
-    sample_read_refused(path, NULL, PSD_INVALID,
-                        "no format that is known (as \"a…\" none begins)");
+    sample_read_refused(path, NULL, PSD_INVALID, "no format that is known (as \"a…\" none begins)");
 }
 
 Test(format_words, what_came_nearest_is_said)
@@ -139,8 +126,7 @@ Test(format_words, what_came_nearest_is_said)
                         ":3: \"1…\" is not libsvm, guessed by only 2 of the "
                         "first 3 lines");
     sample_file_write(&dir, "a", "1 1:2\n1;2\na b\n", 14, path);
-    sample_read_refused(path, NULL, PSD_INVALID,
-                        "(1 of 3 could be libsvm, but not \"1…\")");
+    sample_read_refused(path, NULL, PSD_INVALID, "(1 of 3 could be libsvm, but not \"1…\")");
     sample_file_write(&dir, "a", "\n \n", 3, path);
     sample_read_refused(path, NULL, PSD_INVALID, "(there is nothing on them)");
 }
@@ -170,16 +156,15 @@ Test(format_words, a_vocabulary_finds_words_and_keys)
     cr_expect_null(psd_vocabulary_word(words, 5000));
 }
 
-static void
-expect_no_words(const char *text, size_t size, const char *why)
+static void expect_no_words(const char *text, size_t size, const char *why)
 {
     PSD_AUTO(psd_vocabulary_destroy) psd_vocabulary_t *words = NULL;
     PSD_AUTO(psd_error_destroy) psd_error_t *err = psd_error_new();
 
     sample_file_write(&dir, "v", text, size, path);
     cr_expect_eq(psd_vocabulary_read(path, &words, err), PSD_INVALID);
-    cr_expect(strstr(psd_error_text(err), why) != NULL, "\"%s\" is not \"%s\"",
-              psd_error_text(err), why);
+    cr_expect(strstr(psd_error_text(err), why) != NULL, "\"%s\" is not \"%s\"", psd_error_text(err),
+              why);
 }
 
 Test(format_words, a_vocabulary_that_is_none_is_refused)
@@ -190,15 +175,12 @@ Test(format_words, a_vocabulary_that_is_none_is_refused)
     expect_no_words("", 0, "has no word");
 }
 
-static psd_status_t
-read_with_words(void *fixture)
+static psd_status_t read_with_words(void *fixture)
 {
     PSD_AUTO(psd_samples_destroy) psd_samples_t *batch = psd_samples_new();
     PSD_AUTO(psd_reader_close) psd_reader_t *reader = NULL;
     const char *from = fixture;
-    psd_status_t rc = batch == NULL
-                          ? PSD_NOMEM
-                          : psd_reader_open(&from, 1, options, &reader, NULL);
+    psd_status_t rc = batch == NULL ? PSD_NOMEM : psd_reader_open(&from, 1, options, &reader, NULL);
 
     if (rc == PSD_OK) {
         rc = psd_reader_next(reader, 9, batch, NULL);

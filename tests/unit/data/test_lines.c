@@ -15,14 +15,12 @@
 
 static temp_dir_t dir;
 
-static void
-make_dir(void)
+static void make_dir(void)
 {
     cr_assert(temp_dir_make(&dir));
 }
 
-static void
-drop_dir(void)
+static void drop_dir(void)
 {
     temp_dir_drop(&dir);
 }
@@ -31,8 +29,7 @@ TestSuite(lines, .init = make_dir, .fini = drop_dir);
 
 /* Lines "0", "1", … each followed by some x, a few of them long; the last one
  * without an end. Returns the size. */
-static size_t
-make_text(char *text)
+static size_t make_text(char *text)
 {
     ps_rng_t rng = {3};
     size_t size = 0;
@@ -50,20 +47,17 @@ make_text(char *text)
 }
 
 /* Counts how often each line comes in this share. */
-static void
-count_lines(const char *path, ps_share_t share, unsigned counts[N_LINES])
+static void count_lines(const char *path, ps_share_t share, unsigned counts[N_LINES])
 {
     ps_lines_t lines = {0};
     ps_line_t line = {0};
     psd_error_t *err = psd_error_new();
 
-    cr_assert_eq(ps_lines_open(&lines, path, share, err), PSD_OK, "%s",
-                 psd_error_text(err));
+    cr_assert_eq(ps_lines_open(&lines, path, share, err), PSD_OK, "%s", psd_error_text(err));
     for (;;) {
         unsigned number = 0;
 
-        cr_assert_eq(ps_lines_next(&lines, &line, err), PSD_OK, "%s",
-                     psd_error_text(err));
+        cr_assert_eq(ps_lines_next(&lines, &line, err), PSD_OK, "%s", psd_error_text(err));
         if (line.text == NULL) {
             break;
         }
@@ -93,8 +87,8 @@ Test(lines, each_line_belongs_to_one_share)
                 count_lines(path, (ps_share_t){part, shares[s]}, counts);
             }
             for (int i = 0; i < N_LINES; i++) {
-                cr_assert_eq(counts[i], 1, "%s: line %d of %u shares: %u",
-                             names[n], i, shares[s], counts[i]);
+                cr_assert_eq(counts[i], 1, "%s: line %d of %u shares: %u", names[n], i, shares[s],
+                             counts[i]);
             }
         }
     }
@@ -121,8 +115,7 @@ Test(lines, cuts_at_any_byte_lose_nothing)
 }
 
 /* Takes a line and says where it stands. */
-static void
-expect_place(ps_lines_t *lines, char first, const char *place)
+static void expect_place(ps_lines_t *lines, char first, const char *place)
 {
     PSD_AUTO(ps_buffer_done) ps_buffer_t text = {0};
     ps_line_t line = {0};
@@ -130,8 +123,7 @@ expect_place(ps_lines_t *lines, char first, const char *place)
     cr_assert_eq(ps_lines_next(lines, &line, NULL), PSD_OK);
     cr_expect_eq(line.text[0], first);
     cr_assert(ps_lines_place(lines, &text));
-    cr_expect_not_null(strstr((const char *)text.data, place), "%s",
-                       (const char *)text.data);
+    cr_expect_not_null(strstr((const char *)text.data, place), "%s", (const char *)text.data);
 }
 
 Test(lines, places_are_lines_or_bytes_of_a_share_from_the_middle)
@@ -228,12 +220,11 @@ Test(lines, a_line_without_end_is_refused)
     psd_error_t *err = psd_error_new();
 
     cr_assert_not_null(text);
-    sample_file_write(&dir, "a.zst", text, PS_LINE_MAX + ((size_t)4 << 20),
-                      path);
+    sample_file_write(&dir, "a.zst", text, PS_LINE_MAX + ((size_t)4 << 20), path);
     cr_assert_eq(ps_lines_open(&lines, path, (ps_share_t){0, 1}, NULL), PSD_OK);
     cr_expect_eq(ps_lines_next(&lines, &line, err), PSD_INVALID);
-    cr_expect_not_null(strstr(psd_error_text(err), "longer than 67108864"),
-                       "%s", psd_error_text(err));
+    cr_expect_not_null(strstr(psd_error_text(err), "longer than 67108864"), "%s",
+                       psd_error_text(err));
     ps_lines_done(&lines);
     psd_error_destroy(&err);
     ps_free(text);
@@ -242,8 +233,7 @@ Test(lines, a_line_without_end_is_refused)
 /* ---- packed data ---- */
 
 /* Reads all lines; the status with which that ends. */
-static psd_status_t
-read_all(const char *path, psd_error_t *err)
+static psd_status_t read_all(const char *path, psd_error_t *err)
 {
     ps_lines_t lines = {0};
     ps_line_t line = {.text = ""};
@@ -294,8 +284,7 @@ Test(lines, cut_and_changed_packed_data_is_noticed)
         n = sample_file_get(path, packed, sizeof packed);
         for (size_t cut = 4; cut < n; cut++) {
             sample_file_put(path, packed, cut);
-            cr_expect_eq(read_all(path, err), PSD_DAMAGED, "%s cut at %zu",
-                         names[i], cut);
+            cr_expect_eq(read_all(path, err), PSD_DAMAGED, "%s cut at %zu", names[i], cut);
             cr_expect_not_null(strstr(psd_error_text(err), path));
             psd_error_clear(err);
         }
@@ -313,13 +302,10 @@ Test(lines, what_is_not_there_or_no_file_is_said)
     psd_error_t *err = psd_error_new();
     ps_lines_t lines = {0};
 
-    cr_expect_eq(ps_lines_open(&lines, "/nowhere/x", (ps_share_t){0, 1}, err),
-                 PSD_IO);
-    cr_expect_str_eq(psd_error_text(err),
-                     "cannot open /nowhere/x: No such file or directory");
+    cr_expect_eq(ps_lines_open(&lines, "/nowhere/x", (ps_share_t){0, 1}, err), PSD_IO);
+    cr_expect_str_eq(psd_error_text(err), "cannot open /nowhere/x: No such file or directory");
     psd_error_clear(err);
-    cr_expect_eq(ps_lines_open(&lines, dir.path, (ps_share_t){0, 1}, err),
-                 PSD_INVALID);
+    cr_expect_eq(ps_lines_open(&lines, dir.path, (ps_share_t){0, 1}, err), PSD_INVALID);
     psd_error_destroy(&err);
 }
 
@@ -342,16 +328,14 @@ Test(lines, what_is_packed_otherwise_is_named)
 
         (void)snprintf(path, sizeof path, "%s/f", dir.path);
         sample_file_put(path, files[i].bytes, files[i].size);
-        cr_expect_eq(ps_lines_open(&lines, path, (ps_share_t){0, 1}, err),
-                     PSD_INVALID);
-        (void)snprintf(expected, sizeof expected,
-                       "%s is packed by %s; allowed: plain, gzip, zstd", path,
-                       files[i].name);
+        cr_expect_eq(ps_lines_open(&lines, path, (ps_share_t){0, 1}, err), PSD_INVALID);
+        (void)snprintf(expected, sizeof expected, "%s is packed by %s; allowed: plain, gzip, zstd",
+                       path, files[i].name);
         cr_expect_str_eq(psd_error_text(err), expected);
         sample_file_put(path, files[i].bytes, 3); /* that is nothing special */
         psd_error_clear(err);
-        cr_expect_eq(ps_lines_open(&lines, path, (ps_share_t){0, 1}, err),
-                     PSD_OK, "%s", psd_error_text(err));
+        cr_expect_eq(ps_lines_open(&lines, path, (ps_share_t){0, 1}, err), PSD_OK, "%s",
+                     psd_error_text(err));
         ps_lines_done(&lines);
         psd_error_destroy(&err);
     }

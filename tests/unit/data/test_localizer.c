@@ -6,8 +6,7 @@
 #include "support/check.h"
 #include "support/fail_alloc.h"
 
-static psd_localizer_t *
-localizer_new(uint32_t n_threads)
+static psd_localizer_t *localizer_new(uint32_t n_threads)
 {
     psd_localizer_t *localizer = NULL;
 
@@ -28,11 +27,10 @@ Test(localizer, finds_what_a_plain_sort_finds)
                 const char *wrong = NULL;
 
                 batch_fill(keys, SIZES[s], (batch_kind_t)kind, s);
-                cr_assert_eq(psd_localizer_run(localizer, keys, SIZES[s], NULL),
-                             PSD_OK);
+                cr_assert_eq(psd_localizer_run(localizer, keys, SIZES[s], NULL), PSD_OK);
                 wrong = batch_check(localizer, keys, SIZES[s]);
-                cr_assert_null(wrong, "%u threads, %zu keys of kind %d: %s",
-                               threads, SIZES[s], kind, wrong);
+                cr_assert_null(wrong, "%u threads, %zu keys of kind %d: %s", threads, SIZES[s],
+                               kind, wrong);
             }
         }
         psd_localizer_destroy(&localizer);
@@ -58,8 +56,7 @@ Test(localizer, leaves_keys_out_until_they_were_seen_often_enough)
     static const uint64_t SECOND[] = {8, 3, 9, 5};
     psd_localizer_t *localizer = localizer_new(2);
 
-    cr_assert_eq(psd_localizer_set_min_count(localizer, 2, 1 << 16, NULL),
-                 PSD_OK);
+    cr_assert_eq(psd_localizer_set_min_count(localizer, 2, 1 << 16, NULL), PSD_OK);
     cr_assert_eq(psd_localizer_run(localizer, FIRST, 4, NULL), PSD_OK);
     cr_assert_eq(psd_localizer_count(localizer), 1);
     cr_assert_eq(psd_localizer_keys(localizer)[0], 5);
@@ -99,13 +96,12 @@ Test(localizer, a_small_sketch_leaves_no_key_out_too_long)
         }
         cr_assert_eq(psd_localizer_run(one, keys, N, NULL), PSD_OK);
         cr_assert_eq(psd_localizer_run(three, keys, N, NULL), PSD_OK);
-        cr_assert_arr_eq(psd_localizer_ids(one), psd_localizer_ids(three),
-                         N * sizeof(uint32_t));
+        cr_assert_arr_eq(psd_localizer_ids(one), psd_localizer_ids(three), N * sizeof(uint32_t));
         for (size_t i = 0; i < N; i++) {
             bool in = psd_localizer_ids(one)[i] != PSD_ID_NONE;
 
-            cr_assert(in || seen[keys[i]] < LEAST, "key %zu, seen %u times",
-                      (size_t)keys[i], seen[keys[i]]);
+            cr_assert(in || seen[keys[i]] < LEAST, "key %zu, seen %u times", (size_t)keys[i],
+                      seen[keys[i]]);
             too_soon += in && seen[keys[i]] < LEAST;
         }
     }
@@ -123,8 +119,7 @@ Test(localizer, a_sketch_counts_too_high_as_rarely_as_it_promises)
 
     batch_fill(keys, KEYS, BATCH_RANDOM, 12);
     /* e x 20000 / 16384 = 3.3 too many; each key was seen once. */
-    cr_assert_eq(psd_localizer_set_min_count(localizer, LEAST, 4 * ROW, NULL),
-                 PSD_OK);
+    cr_assert_eq(psd_localizer_set_min_count(localizer, LEAST, 4 * ROW, NULL), PSD_OK);
     cr_assert_eq(psd_localizer_run(localizer, keys, KEYS, NULL), PSD_OK);
     cr_assert_leq(psd_localizer_count(localizer), KEYS / 50);
     free(keys);
@@ -150,24 +145,17 @@ Test(localizer, refuses_what_it_cannot_do)
     psd_error_t *err = psd_error_new();
 
     cr_assert_eq(psd_localizer_new(0, &localizer, err), PSD_INVALID);
-    cr_assert_str_eq(psd_error_text(err),
-                     "localizer: 0 threads; 1 .. 1024 are allowed");
+    cr_assert_str_eq(psd_error_text(err), "localizer: 0 threads; 1 .. 1024 are allowed");
     cr_assert_null(localizer);
     localizer = localizer_new(1);
     psd_error_clear(err);
-    cr_assert_eq(psd_localizer_set_min_count(localizer, 256, 1, err),
-                 PSD_INVALID);
-    cr_assert_str_eq(psd_error_text(err),
-                     "a minimum count of 256; 1 .. 255 are allowed");
-    cr_assert_eq(psd_localizer_set_min_count(localizer, 0, 1, NULL),
-                 PSD_INVALID);
-    cr_assert_eq(psd_localizer_set_min_count(localizer, 2, 0, NULL),
-                 PSD_INVALID);
-    cr_assert_eq(psd_localizer_set_min_count(localizer, 2, UINT64_MAX, NULL),
-                 PSD_NOMEM);
+    cr_assert_eq(psd_localizer_set_min_count(localizer, 256, 1, err), PSD_INVALID);
+    cr_assert_str_eq(psd_error_text(err), "a minimum count of 256; 1 .. 255 are allowed");
+    cr_assert_eq(psd_localizer_set_min_count(localizer, 0, 1, NULL), PSD_INVALID);
+    cr_assert_eq(psd_localizer_set_min_count(localizer, 2, 0, NULL), PSD_INVALID);
+    cr_assert_eq(psd_localizer_set_min_count(localizer, 2, UINT64_MAX, NULL), PSD_NOMEM);
     psd_error_clear(err);
-    cr_assert_eq(psd_localizer_run(localizer, NULL, UINT32_MAX, err),
-                 PSD_LIMIT);
+    cr_assert_eq(psd_localizer_run(localizer, NULL, UINT32_MAX, err), PSD_LIMIT);
     cr_assert_str_eq(psd_error_text(err),
                      "4294967295 entries in a batch; fewer than 4294967295 can "
                      "be localized");
@@ -175,8 +163,7 @@ Test(localizer, refuses_what_it_cannot_do)
     psd_error_destroy(&err);
 }
 
-static psd_status_t
-localize(void *fixture)
+static psd_status_t localize(void *fixture)
 {
     uint64_t keys[100];
     psd_localizer_t *localizer = NULL;

@@ -18,22 +18,18 @@ Test(murmur, hash_of_32_bits_is_the_published_one)
                  {"test", 0x9747b28c, 0x704b81dc},
                  {"Hello, world!", 0, 0xc0363e43},
                  {"Hello, world!", 0x9747b28c, 0x24884cba},
-                 {"The quick brown fox jumps over the lazy dog", 0x9747b28c,
-                  0x2fa826cd}};
+                 {"The quick brown fox jumps over the lazy dog", 0x9747b28c, 0x2fa826cd}};
 
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
-        cr_expect_eq(
-            ps_murmur_32(cases[i].text, strlen(cases[i].text), cases[i].seed),
-            cases[i].hash, "%s", cases[i].text);
+        cr_expect_eq(ps_murmur_32(cases[i].text, strlen(cases[i].text), cases[i].seed),
+                     cases[i].hash, "%s", cases[i].text);
     }
 }
 
 /* The check that came with the reference: hashes of the keys 0, 01, 012, …
  * with falling seeds, hashed again. */
-static void
-hash_hashes(void (*hash)(const void *, size_t, uint32_t, uint8_t *),
-            size_t hash_size,
-            uint32_t expected)
+static void hash_hashes(void (*hash)(const void *, size_t, uint32_t, uint8_t *), size_t hash_size,
+                        uint32_t expected)
 {
     uint8_t key[256];
     uint8_t hashes[256 * 16];
@@ -49,16 +45,14 @@ hash_hashes(void (*hash)(const void *, size_t, uint32_t, uint8_t *),
     cr_expect_eq(got, expected, "%#x", got);
 }
 
-static void
-hash_32(const void *bytes, size_t size, uint32_t seed, uint8_t *ret)
+static void hash_32(const void *bytes, size_t size, uint32_t seed, uint8_t *ret)
 {
     uint32_t hash = ps_murmur_32(bytes, size, seed);
 
     memcpy(ret, &hash, sizeof hash);
 }
 
-static void
-hash_128(const void *bytes, size_t size, uint32_t seed, uint8_t *ret)
+static void hash_128(const void *bytes, size_t size, uint32_t seed, uint8_t *ret)
 {
     uint64_t halves[2];
 

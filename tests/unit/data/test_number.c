@@ -58,16 +58,14 @@ Test(number, i64_takes_a_sign)
 }
 
 /* The whole text is read, and is what strtod makes of it. */
-static void
-expect_same(const char *text)
+static void expect_same(const char *text)
 {
     float value = 42;
     const char *end = ps_number_f32(text, &value);
 
     cr_assert_not_null(end, "%s", text);
     cr_expect_eq(*end, '\n', "%s", text);
-    cr_expect_eq(value, (float)strtod(text, NULL), "%s: %.9g", text,
-                 (double)value);
+    cr_expect_eq(value, (float)strtod(text, NULL), "%s: %.9g", text, (double)value);
 }
 
 Test(number, f32_is_the_nearest_double_as_a_float)
@@ -125,9 +123,8 @@ Test(number, f32_agrees_with_strtod_on_random_decimals)
 
 Test(number, what_is_no_finite_float_is_refused)
 {
-    static const char *const texts[] = {"\n",     "-\n",   ".\n",     "+.\n",
-                                        "e5\n",   "nan\n", "inf\n",   "-inf\n",
-                                        "1e39\n", "x\n",   "1e400\n", ":1\n"};
+    static const char *const texts[] = {"\n",    "-\n",    ".\n",    "+.\n", "e5\n",    "nan\n",
+                                        "inf\n", "-inf\n", "1e39\n", "x\n",  "1e400\n", ":1\n"};
     float value = 42;
 
     for (size_t i = 0; i < N_OF(texts); i++) {

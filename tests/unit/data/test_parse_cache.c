@@ -20,16 +20,14 @@ static temp_dir_t dir;
 static char path[SAMPLE_PATH];
 static psd_reader_options_t *options;
 
-static void
-set_up(void)
+static void set_up(void)
 {
     cr_assert(temp_dir_make(&dir));
     options = psd_reader_options_new();
     cr_assert_eq(psd_reader_options_set_cache(options, "beside", NULL), PSD_OK);
 }
 
-static void
-tear_down(void)
+static void tear_down(void)
 {
     psd_reader_options_destroy(&options);
     temp_dir_drop(&dir);
@@ -38,8 +36,7 @@ tear_down(void)
 TestSuite(parse_cache, .init = set_up, .fini = tear_down);
 
 /* When a file has lain there for so long that it gets a cache. */
-static struct timespec
-settled_at(const struct stat *about)
+static struct timespec settled_at(const struct stat *about)
 {
     struct timespec at = about->st_ctim;
 
@@ -52,29 +49,25 @@ settled_at(const struct stat *about)
 }
 
 /* Waits for that. */
-static void
-let_settle(void)
+static void let_settle(void)
 {
     struct stat about;
     struct timespec until;
 
     cr_assert_eq(stat(path, &about), 0);
     until = settled_at(&about);
-    while (clock_nanosleep(CLOCK_REALTIME, TIMER_ABSTIME, &until, NULL) ==
-           EINTR) {
+    while (clock_nanosleep(CLOCK_REALTIME, TIMER_ABSTIME, &until, NULL) == EINTR) {
     }
 }
 
-static void
-put(const char *name, const char *text)
+static void put(const char *name, const char *text)
 {
     sample_file_write(&dir, name, text, strlen(text), path);
     let_settle();
 }
 
 /* The caches in a directory; ret_path: the last of them. */
-static size_t
-find_caches(const char *directory, char ret_path[SAMPLE_PATH])
+static size_t find_caches(const char *directory, char ret_path[SAMPLE_PATH])
 {
     DIR *list = opendir(directory);
     size_t n = 0;
@@ -82,8 +75,7 @@ find_caches(const char *directory, char ret_path[SAMPLE_PATH])
     cr_assert_not_null(list);
     for (struct dirent *at = readdir(list); at != NULL; at = readdir(list)) {
         if (strstr(at->d_name, ".parsed") != NULL) {
-            (void)snprintf(ret_path, SAMPLE_PATH, "%s/%s", directory,
-                           at->d_name);
+            (void)snprintf(ret_path, SAMPLE_PATH, "%s/%s", directory, at->d_name);
             n++;
         }
     }
@@ -93,8 +85,7 @@ find_caches(const char *directory, char ret_path[SAMPLE_PATH])
 
 /* The samples are these, and the cache is the file that it was before: one that
  * is made anew is another. */
-static void
-expect_not_parsed(const char *samples, uint64_t n_bad)
+static void expect_not_parsed(const char *samples, uint64_t n_bad)
 {
     char cache[SAMPLE_PATH];
     struct stat before;
@@ -108,8 +99,7 @@ expect_not_parsed(const char *samples, uint64_t n_bad)
     cr_expect_eq(before.st_mtim.tv_nsec, after.st_mtim.tv_nsec);
 }
 
-static void
-expect_warning(const char *samples, const char *why)
+static void expect_warning(const char *samples, const char *why)
 {
     PSD_AUTO(psd_samples_destroy) psd_samples_t *batch = psd_samples_new();
     PSD_AUTO(psd_reader_close) psd_reader_t *reader = NULL;
@@ -129,8 +119,7 @@ expect_warning(const char *samples, const char *why)
         return;
     }
     cr_assert_not_null(psd_reader_warning(reader));
-    cr_expect(strstr(psd_reader_warning(reader), why) != NULL, "%s",
-              psd_reader_warning(reader));
+    cr_expect(strstr(psd_reader_warning(reader), why) != NULL, "%s", psd_reader_warning(reader));
 }
 
 Test(parse_cache, the_second_pass_takes_what_is_kept)
@@ -148,8 +137,7 @@ Test(parse_cache, the_second_pass_takes_what_is_kept)
          "1 {3 1:1 7:1} {-9 5:1}\n-1 {4 1:1}\n1 {3 4:1}\n", 1},
         {"vw", "vw", "1 2 .5 tag|a 7:2\n-1 'x|a 9\n", NULL, 0},
         {"csv", "csv", "1,2,3\n4,5,6\n", "1 {0 0:2 1:3}\n4 {0 0:5 1:6}\n", 0},
-        {"ones.csv", "csv", "1,1,1\n4,1,1\n", "1 {0 0:1 1:1}\n4 {0 0:1 1:1}\n",
-         0},
+        {"ones.csv", "csv", "1,1,1\n4,1,1\n", "1 {0 0:1 1:1}\n4 {0 0:1 1:1}\n", 0},
         {"uci", "uci", "3\n9\n3\n2 1 5\n2 9 1\n3 2 2\n",
          "none {0}\nnone {0 0:5 8:1}\nnone {0 1:2}\n", 0},
     };
@@ -161,12 +149,9 @@ Test(parse_cache, the_second_pass_takes_what_is_kept)
         uint64_t bad = 0;
 
         put(cases[i].name, cases[i].text);
-        cr_assert_eq(
-            psd_reader_options_set_format(options, cases[i].format, NULL),
-            PSD_OK);
+        cr_assert_eq(psd_reader_options_set_format(options, cases[i].format, NULL), PSD_OK);
         if (samples == NULL) {
-            cr_assert_eq(sample_read_all(path, NULL, &plain, &bad, NULL),
-                         PSD_OK);
+            cr_assert_eq(sample_read_all(path, NULL, &plain, &bad, NULL), PSD_OK);
             samples = (const char *)plain.data;
         }
         sample_read_expect(path, options, samples, cases[i].n_bad);
@@ -178,8 +163,7 @@ Test(parse_cache, the_second_pass_takes_what_is_kept)
 
 /* That a cache is read, and not the input, shows where they differ: its last
  * value becomes 77, and its sum what it is then. */
-static void
-change_values(const char *cache)
+static void change_values(const char *cache)
 {
     uint8_t bytes[4096];
     size_t size = sample_file_get(cache, bytes, sizeof bytes);
@@ -191,8 +175,7 @@ change_values(const char *cache)
     memcpy(&about_size, bytes + 8, sizeof about_size);
     block = bytes + 16 + about_size;
     memcpy(&head, block, sizeof head);
-    memcpy(block + sizeof head + head.body_size - sizeof value, &value,
-           sizeof value);
+    memcpy(block + sizeof head + head.body_size - sizeof value, &value, sizeof value);
     head.sum = ps_parse_block_sum(&head, block + sizeof head);
     memcpy(block, &head, sizeof head);
     sample_file_put(cache, bytes, size);
@@ -224,10 +207,7 @@ Test(parse_cache, who_may_not_read_the_input_may_not_read_it)
         mode_t input;
         mode_t mask;
         mode_t cache;
-    } modes[] = {{0666, 0022, 0644},
-                 {0644, 0002, 0644},
-                 {0640, 0022, 0640},
-                 {0600, 0022, 0600}};
+    } modes[] = {{0666, 0022, 0644}, {0644, 0002, 0644}, {0640, 0022, 0640}, {0600, 0022, 0600}};
     char cache[SAMPLE_PATH];
     struct stat about;
 
@@ -258,8 +238,7 @@ Test(parse_cache, an_input_that_changed_is_parsed)
 }
 
 /* Is there one, to be made, for who read nothing before then? */
-static bool
-has_cache_since(const ps_parser_t *parser, struct timespec since)
+static bool has_cache_since(const ps_parser_t *parser, struct timespec since)
 {
     PSD_AUTO(psd_error_destroy) psd_error_t *warning = psd_error_new();
     PSD_AUTO(ps_parse_cache_close) ps_parse_cache_t *cache = NULL;
@@ -269,8 +248,7 @@ has_cache_since(const ps_parser_t *parser, struct timespec since)
                                   .share = {0, 1},
                                   .since = since};
 
-    cr_assert_eq(ps_parse_cache_open(&what, false, &cache, warning, NULL),
-                 PSD_OK);
+    cr_assert_eq(ps_parse_cache_open(&what, false, &cache, warning, NULL), PSD_OK);
     cr_expect_eq(psd_error_status(warning), PSD_OK);
     cr_assert(cache == NULL || !ps_parse_cache_is_read(cache));
     return cache != NULL;
@@ -306,8 +284,7 @@ Test(parse_cache, shares_have_caches_of_their_own)
     put("a", "1 1:2\n0 3:4\n1 5:6\n");
     (void)snprintf(directory, sizeof directory, "%s/kept", dir.path);
     cr_assert_eq(mkdir(directory, 0700), 0);
-    cr_assert_eq(psd_reader_options_set_cache(options, directory, NULL),
-                 PSD_OK);
+    cr_assert_eq(psd_reader_options_set_cache(options, directory, NULL), PSD_OK);
     for (int pass = 0; pass < 2; pass++) {
         cr_assert_eq(psd_reader_options_set_share(options, 0, 2, NULL), PSD_OK);
         sample_read_expect(path, options, "1 {0 1:2}\n0 {0 3:4}\n", 0);
@@ -321,8 +298,7 @@ Test(parse_cache, shares_have_caches_of_their_own)
 #define MANY 1200
 
 /* Labels 0 .. 1199, and what they are read as. */
-static void
-put_many(ps_buffer_t *ret_samples)
+static void put_many(ps_buffer_t *ret_samples)
 {
     PSD_AUTO(ps_buffer_done) ps_buffer_t text = {0};
 
@@ -407,8 +383,7 @@ Test(parse_cache, what_is_read_in_part_is_not_kept)
     sample_read_expect(path, options, "1 {0 1:2}\n", 0);
     psd_reader_options_set_max_lines(options, 0);
     psd_reader_options_set_strict(options, true);
-    cr_assert_eq(psd_reader_options_set_format(options, "libsvm", NULL),
-                 PSD_OK);
+    cr_assert_eq(psd_reader_options_set_format(options, "libsvm", NULL), PSD_OK);
     put("a", "1 1:2\nx\n");
     sample_read_refused(path, options, PSD_INVALID, "a:2:");
     cr_expect_eq(find_caches(dir.path, cache), 0);
@@ -437,8 +412,7 @@ Test(parse_cache, two_who_make_one_at_once_leave_a_whole_one)
 Test(parse_cache, a_cache_that_cannot_be_made_is_warned_of)
 {
     put("a", "1 1:2\n");
-    cr_assert_eq(psd_reader_options_set_cache(options, "/nowhere/at/all", NULL),
-                 PSD_OK);
+    cr_assert_eq(psd_reader_options_set_cache(options, "/nowhere/at/all", NULL), PSD_OK);
     expect_warning("1 {0 1:2}\n", "cannot write /nowhere/at/all/a.");
 }
 
@@ -447,8 +421,7 @@ Test(parse_cache, bad_lines_are_told_again)
     PSD_AUTO(psd_samples_destroy) psd_samples_t *batch = psd_samples_new();
 
     put("a", "1 1:2\nx\n0 3:4\ny\n");
-    cr_assert_eq(psd_reader_options_set_format(options, "libsvm", NULL),
-                 PSD_OK);
+    cr_assert_eq(psd_reader_options_set_format(options, "libsvm", NULL), PSD_OK);
     for (int pass = 0; pass < 2; pass++) {
         PSD_AUTO(psd_reader_close) psd_reader_t *reader = NULL;
         const char *from = path;
@@ -465,8 +438,7 @@ Test(parse_cache, bad_lines_are_told_again)
 }
 
 /* With a cache that is there, or without. */
-static psd_status_t
-read_cached(void *fixture)
+static psd_status_t read_cached(void *fixture)
 {
     PSD_AUTO(psd_samples_destroy) psd_samples_t *batch = psd_samples_new();
     PSD_AUTO(psd_reader_close) psd_reader_t *reader = NULL;

@@ -13,32 +13,26 @@
 static temp_dir_t dir;
 static char path[SAMPLE_PATH];
 
-static void
-make_dir(void)
+static void make_dir(void)
 {
     cr_assert(temp_dir_make(&dir));
 }
 
-static void
-drop_dir(void)
+static void drop_dir(void)
 {
     temp_dir_drop(&dir);
 }
 
 TestSuite(reader, .init = make_dir, .fini = drop_dir);
 
-static void
-write_text(const char *name, const char *text)
+static void write_text(const char *name, const char *text)
 {
     sample_file_write(&dir, name, text, strlen(text), path);
 }
 
 /* Labels of all samples, in the order in which they come. */
-static size_t
-read_labels(const char *from,
-            const psd_reader_options_t *options,
-            float *labels,
-            size_t most)
+static size_t read_labels(const char *from, const psd_reader_options_t *options, float *labels,
+                          size_t most)
 {
     psd_reader_t *reader = NULL;
     psd_samples_t *batch = psd_samples_new();
@@ -48,8 +42,7 @@ read_labels(const char *from,
     cr_assert_eq(psd_reader_open(&from, 1, options, &reader, err), PSD_OK, "%s",
                  psd_error_text(err));
     do {
-        cr_assert_eq(psd_reader_next(reader, 2, batch, err), PSD_OK, "%s",
-                     psd_error_text(err));
+        cr_assert_eq(psd_reader_next(reader, 2, batch, err), PSD_OK, "%s", psd_error_text(err));
         for (size_t i = 0; i < psd_samples_count(batch); i++) {
             cr_assert_lt(n, most);
             labels[n++] = psd_samples_labels(batch)[i];
@@ -106,8 +99,7 @@ Test(reader, shares_agree_on_what_the_first_lines_are)
         psd_samples_t *batch = psd_samples_new();
         const char *from = path;
 
-        cr_assert_eq(psd_reader_options_set_share(options, part, 3, NULL),
-                     PSD_OK);
+        cr_assert_eq(psd_reader_options_set_share(options, part, 3, NULL), PSD_OK);
         n += read_labels(path, options, labels, 4);
         cr_assert_eq(psd_reader_open(&from, 1, options, &reader, NULL), PSD_OK);
         cr_assert_eq(psd_reader_next(reader, 9, batch, NULL), PSD_OK);
@@ -136,8 +128,7 @@ Test(reader, bad_lines_are_counted_and_the_first_ten_named)
     {
         psd_reader_options_t *options = psd_reader_options_new();
 
-        cr_assert_eq(psd_reader_options_set_format(options, "libsvm", NULL),
-                     PSD_OK);
+        cr_assert_eq(psd_reader_options_set_format(options, "libsvm", NULL), PSD_OK);
         cr_assert_eq(psd_reader_open(&from, 1, options, &reader, NULL), PSD_OK);
         psd_reader_options_destroy(&options);
     }
@@ -148,8 +139,7 @@ Test(reader, bad_lines_are_counted_and_the_first_ten_named)
                    "%s:2: \"x\" is not KEY:VALUE of a whole number below 2^64 "
                    "and a finite number",
                    path);
-    cr_expect_str_eq(psd_reader_bad(reader, 0), expected, "%s",
-                     psd_reader_bad(reader, 0));
+    cr_expect_str_eq(psd_reader_bad(reader, 0), expected, "%s", psd_reader_bad(reader, 0));
     cr_expect_not_null(psd_reader_bad(reader, 9));
     cr_expect_null(psd_reader_bad(reader, 10));
     psd_reader_close(&reader);
@@ -175,9 +165,7 @@ Test(reader, entries_are_for_the_format_that_leaves_them_open)
     const char *from = path;
 
     write_text("a", "1 3:0.5 7:2\n");
-    cr_assert_eq(
-        psd_reader_options_set_entries(options, PSD_ENTRIES_BINARY, NULL),
-        PSD_OK);
+    cr_assert_eq(psd_reader_options_set_entries(options, PSD_ENTRIES_BINARY, NULL), PSD_OK);
     cr_assert_eq(psd_reader_open(&from, 1, options, &reader, NULL), PSD_OK);
     cr_assert_eq(psd_reader_next(reader, 9, batch, NULL), PSD_OK);
     cr_expect_eq(psd_samples_entries(batch), PSD_ENTRIES_SPARSE);
@@ -211,12 +199,11 @@ Test(reader, strict_ends_at_the_first_bad_line)
 
     write_text("a.gz", "1 1:1\n# x\n-1 3:1 2:1\n1 1:1\n");
     psd_reader_options_set_strict(options, true);
-    cr_assert_eq(psd_reader_options_set_format(options, "libsvm", NULL),
-                 PSD_OK);
+    cr_assert_eq(psd_reader_options_set_format(options, "libsvm", NULL), PSD_OK);
     cr_assert_eq(psd_reader_open(&from, 1, options, &reader, err), PSD_OK);
     cr_expect_eq(psd_reader_next(reader, 100, batch, err), PSD_INVALID);
-    (void)snprintf(expected, sizeof expected,
-                   "%s:3: key 2 stands behind 3; keys of a line ascend", path);
+    (void)snprintf(expected, sizeof expected, "%s:3: key 2 stands behind 3; keys of a line ascend",
+                   path);
     cr_expect_str_eq(psd_error_text(err), expected);
     cr_expect_eq(psd_samples_count(batch), 1, "what came before is there");
     psd_reader_options_destroy(&options);
@@ -258,8 +245,7 @@ Test(reader, a_bad_line_of_a_guessed_format_is_named)
             rc = psd_reader_next(reader, 100, batch, err);
         }
         cr_expect_eq(rc, PSD_INVALID);
-        (void)snprintf(expected, sizeof expected, "%s%s", path,
-                       cases[i].expected);
+        (void)snprintf(expected, sizeof expected, "%s%s", path, cases[i].expected);
         cr_expect_str_eq(psd_error_text(err), expected);
         psd_reader_close(&reader);
         psd_samples_destroy(&batch);
@@ -279,9 +265,8 @@ Test(reader, what_cannot_be_opened_is_said)
     cr_expect_eq(psd_reader_open(&nothing, 1, NULL, &reader, err), PSD_IO);
     psd_error_clear(err);
     cr_expect_eq(psd_reader_open(&pattern, 1, NULL, &reader, err), PSD_INVALID);
-    cr_expect_str_eq(
-        psd_error_text(err),
-        "/nowhere/*.x is no file, and no pattern that matches one");
+    cr_expect_str_eq(psd_error_text(err),
+                     "/nowhere/*.x is no file, and no pattern that matches one");
     psd_error_clear(err);
     cr_expect_eq(psd_reader_open(&pattern, 0, NULL, &reader, err), PSD_INVALID);
     psd_error_clear(err);
@@ -296,30 +281,22 @@ Test(reader, options_refuse_what_is_out_of_range)
 {
     psd_reader_options_t *options = psd_reader_options_new();
 
-    cr_expect_eq(psd_reader_options_set_share(options, 0, 0, NULL),
-                 PSD_INVALID);
-    cr_expect_eq(psd_reader_options_set_share(options, 2, 2, NULL),
-                 PSD_INVALID);
-    cr_expect_eq(
-        psd_reader_options_set_entries(options, (psd_entries_t)3, NULL),
-        PSD_INVALID);
+    cr_expect_eq(psd_reader_options_set_share(options, 0, 0, NULL), PSD_INVALID);
+    cr_expect_eq(psd_reader_options_set_share(options, 2, 2, NULL), PSD_INVALID);
+    cr_expect_eq(psd_reader_options_set_entries(options, (psd_entries_t)3, NULL), PSD_INVALID);
     cr_expect_eq(psd_reader_options_set_bits(options, 0, NULL), PSD_INVALID);
     cr_expect_eq(psd_reader_options_set_bits(options, 62, NULL), PSD_INVALID);
-    cr_expect_eq(psd_reader_options_set_format(options, "xml", NULL),
-                 PSD_INVALID);
+    cr_expect_eq(psd_reader_options_set_format(options, "xml", NULL), PSD_INVALID);
     psd_reader_options_destroy(&options);
     cr_expect_null(options);
 }
 
-static psd_status_t
-read_twice(void *fixture)
+static psd_status_t read_twice(void *fixture)
 {
     const char *from = fixture;
     psd_reader_t *reader = NULL;
     psd_samples_t *batch = psd_samples_new();
-    psd_status_t rc = batch == NULL
-                          ? PSD_NOMEM
-                          : psd_reader_open(&from, 1, NULL, &reader, NULL);
+    psd_status_t rc = batch == NULL ? PSD_NOMEM : psd_reader_open(&from, 1, NULL, &reader, NULL);
 
     while (rc == PSD_OK) {
         rc = psd_reader_next(reader, 100, batch, NULL);

@@ -8,8 +8,7 @@
 #include "support/fail_alloc.h"
 
 /* A sample of n_groups groups of two entries each. */
-static bool
-add(psd_samples_t *samples, float label, size_t n_groups)
+static bool add(psd_samples_t *samples, float label, size_t n_groups)
 {
     if (!ps_samples_reserve(samples, n_groups + 1, 2 * n_groups)) {
         return false;
@@ -107,8 +106,7 @@ Test(samples, merging_makes_room_for_the_group_of_none)
 }
 
 /* Two groups of keys that do not ascend. */
-static void
-add_keys(psd_samples_t *samples)
+static void add_keys(psd_samples_t *samples)
 {
     cr_assert(ps_samples_reserve(samples, 2, 4));
     ps_samples_begin(samples, 1);
@@ -146,8 +144,7 @@ Test(samples, merged_dense_groups_count_on)
     cr_expect_arr_eq(psd_samples_values(samples), values, sizeof values);
 }
 
-static psd_status_t
-fill(void *fixture)
+static psd_status_t fill(void *fixture)
 {
     psd_samples_t *samples = psd_samples_new();
     psd_status_t rc = samples == NULL ? PSD_NOMEM : PSD_OK;
@@ -157,8 +154,7 @@ fill(void *fixture)
         rc = add(samples, 1, 2) ? PSD_OK : PSD_NOMEM;
     }
     if (samples != NULL) {
-        cr_expect_eq(samples->starts[samples->n_groups] <= samples->n_entries,
-                     1);
+        cr_expect_eq(samples->starts[samples->n_groups] <= samples->n_entries, 1);
     }
     psd_samples_destroy(&samples);
     cr_expect_null(samples);

@@ -8,16 +8,14 @@ static temp_dir_t dir;
 static char path[SAMPLE_PATH];
 static psd_summary_t *summary;
 
-static void
-set_up(void)
+static void set_up(void)
 {
     cr_assert(temp_dir_make(&dir));
     summary = psd_summary_new();
     cr_assert_not_null(summary);
 }
 
-static void
-tear_down(void)
+static void tear_down(void)
 {
     psd_summary_destroy(&summary);
     cr_expect_null(summary);
@@ -27,15 +25,12 @@ tear_down(void)
 
 TestSuite(summary, .init = set_up, .fini = tear_down);
 
-static psd_status_t
-read_all(void *unused)
+static psd_status_t read_all(void *unused)
 {
     PSD_AUTO(psd_reader_close) psd_reader_t *reader = NULL;
     PSD_AUTO(psd_summary_destroy) psd_summary_t *own = psd_summary_new();
     const char *from = path;
-    psd_status_t rc = own == NULL
-                          ? PSD_NOMEM
-                          : psd_reader_open(&from, 1, NULL, &reader, NULL);
+    psd_status_t rc = own == NULL ? PSD_NOMEM : psd_reader_open(&from, 1, NULL, &reader, NULL);
 
     (void)unused;
     if (rc == PSD_OK) {
@@ -47,18 +42,15 @@ read_all(void *unused)
     return rc;
 }
 
-static void
-summarize(const char *text)
+static void summarize(const char *text)
 {
     PSD_AUTO(psd_reader_close) psd_reader_t *reader = NULL;
     PSD_AUTO(psd_error_destroy) psd_error_t *err = psd_error_new();
     const char *from = path;
 
     sample_file_write(&dir, "a", text, strlen(text), path);
-    cr_assert_eq(psd_reader_open(&from, 1, NULL, &reader, err), PSD_OK, "%s",
-                 psd_error_text(err));
-    cr_assert_eq(psd_reader_summary(reader, summary, err), PSD_OK, "%s",
-                 psd_error_text(err));
+    cr_assert_eq(psd_reader_open(&from, 1, NULL, &reader, err), PSD_OK, "%s", psd_error_text(err));
+    cr_assert_eq(psd_reader_summary(reader, summary, err), PSD_OK, "%s", psd_error_text(err));
 }
 
 Test(summary, all_of_a_file_is_counted)
@@ -124,13 +116,11 @@ Test(summary, labels_are_told_apart_up_to_a_bound)
     }
     cr_assert(ps_buffer_append(&text, "100.5 1:1\n", 11));
     summarize((const char *)text.data);
-    cr_expect_eq(psd_summary_label_count(summary, &more),
-                 PSD_SUMMARY_LABELS_MAX);
+    cr_expect_eq(psd_summary_label_count(summary, &more), PSD_SUMMARY_LABELS_MAX);
     cr_expect(more);
     cr_assert(psd_summary_label_range(summary, &least, &most));
     cr_expect(least == 1.5F && most == 100.5F);
-    cr_expect_eq(psd_summary_label(summary, PSD_SUMMARY_LABELS_MAX - 1, &n),
-                 100.5F);
+    cr_expect_eq(psd_summary_label(summary, PSD_SUMMARY_LABELS_MAX - 1, &n), 100.5F);
     cr_expect_eq(n, 2);
 }
 
@@ -142,8 +132,7 @@ Test(summary, an_error_of_the_reader_is_its_own)
     psd_reader_options_t *options = psd_reader_options_new();
     const char *from = path;
 
-    cr_assert_eq(psd_reader_options_set_format(options, "libsvm", NULL),
-                 PSD_OK);
+    cr_assert_eq(psd_reader_options_set_format(options, "libsvm", NULL), PSD_OK);
     psd_reader_options_set_strict(options, true);
     sample_file_write(&dir, "a", "1 5:1\n1 x\n", 10, path);
     cr_assert_eq(psd_reader_open(&from, 1, options, &reader, NULL), PSD_OK);

@@ -7,8 +7,7 @@
 #define N ((size_t)20000)
 #define ROUNDS 12
 
-int
-main(void)
+int main(void)
 {
     psd_localizer_t *localizer = NULL;
     uint64_t *keys = malloc(N * sizeof *keys);

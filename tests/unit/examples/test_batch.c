@@ -4,13 +4,11 @@
 
 #include <criterion/criterion.h>
 
-static void
-fill(ex_samples_t *samples)
+static void fill(ex_samples_t *samples)
 {
     cr_assert_eq(ex_samples_add(samples, 1, 1, NULL), PSD_OK);
     cr_assert_eq(ex_samples_add_entry(samples, 0, 5, 1, NULL), PSD_OK);
-    cr_assert_eq(ex_samples_add_entry(samples, 0, 4000000000U, 2, NULL),
-                 PSD_OK);
+    cr_assert_eq(ex_samples_add_entry(samples, 0, 4000000000U, 2, NULL), PSD_OK);
     cr_assert_eq(ex_samples_add(samples, -1, 1, NULL), PSD_OK);
     cr_assert_eq(ex_samples_add_entry(samples, 0, 0, 3, NULL), PSD_OK);
     cr_assert_eq(ex_samples_add_entry(samples, 0, 5, 4, NULL), PSD_OK);

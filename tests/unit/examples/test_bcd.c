@@ -14,16 +14,14 @@
 static uint32_t state = 1;
 
 /* -1 .. 1 */
-static double
-next(void)
+static double next(void)
 {
     state = state * 1664525U + 1013904223U;
     return (double)(state >> 8) / (1 << 23) - 1;
 }
 
 /* Samples of three groups; some values are 1, the weights differ. */
-static void
-fill(ex_samples_t *samples)
+static void fill(ex_samples_t *samples)
 {
     for (int i = 0; i < N_SAMPLES; i++) {
         float label = next() > 0 ? 1 : -1;
@@ -34,10 +32,9 @@ fill(ex_samples_t *samples)
             double value = key % 2 == 0 ? 1 : 3 * next();
 
             if (next() > 0) {
-                cr_assert_eq(ex_samples_add_entry(samples, (int64_t)key % 3,
-                                                  100 * key, (float)value,
-                                                  NULL),
-                             PSD_OK);
+                cr_assert_eq(
+                    ex_samples_add_entry(samples, (int64_t)key % 3, 100 * key, (float)value, NULL),
+                    PSD_OK);
             }
         }
     }
@@ -45,8 +42,7 @@ fill(ex_samples_t *samples)
 }
 
 /* The loss from nothing but the samples. */
-static double
-loss_of(const ex_samples_t *samples, const double *w)
+static double loss_of(const ex_samples_t *samples, const double *w)
 {
     double sum = 0;
 
@@ -56,8 +52,7 @@ loss_of(const ex_samples_t *samples, const double *w)
         for (size_t k = samples->starts[i]; k < samples->starts[i + 1]; k++) {
             margin += w[samples->features[k]] * (double)samples->values[k];
         }
-        sum += (double)samples->weights[i] *
-               log1p(exp(-(double)samples->labels[i] * margin));
+        sum += (double)samples->weights[i] * log1p(exp(-(double)samples->labels[i] * margin));
     }
     return sum;
 }
@@ -106,8 +101,7 @@ Test(bcd, g_is_the_gradient_and_u_bounds_the_curvature)
 }
 
 /* Where g d + u d^2 / 2 + lambda |w + d| is least, by looking everywhere. */
-static double
-best_step(double w, double lambda, double g, double u, double delta)
+static double best_step(double w, double lambda, double g, double u, double delta)
 {
     double best = 0;
     double least = INFINITY;
@@ -126,8 +120,7 @@ best_step(double w, double lambda, double g, double u, double delta)
 
 Test(bcd, a_step_is_the_least_of_its_model_within_the_trust_region)
 {
-    const bcd_rule_t rule = {
-        .lambda = 0.7, .eta = 1, .delta_max = 5, .skip = -1};
+    const bcd_rule_t rule = {.lambda = 0.7, .eta = 1, .delta_max = 5, .skip = -1};
 
     for (int i = 0; i < 100; i++) {
         bcd_weight_t weight = {.w = i % 3 == 0 ? 0 : 2 * next(), .delta = 1};
@@ -145,17 +138,15 @@ Test(bcd, a_step_is_the_least_of_its_model_within_the_trust_region)
 
 Test(bcd, only_a_weight_that_stays_zero_is_skipped)
 {
-    const bcd_rule_t rule = {
-        .lambda = 1, .eta = 1, .delta_max = 5, .skip = 0.2};
+    const bcd_rule_t rule = {.lambda = 1, .eta = 1, .delta_max = 5, .skip = 0.2};
     static const struct {
         double w;
         double g;
         bool is_skipped;
         double violation;
     } cases[] = {
-        {0, 0.5, true, 0},     {0, -0.5, true, 0}, {0, 0.9, false, 0},
-        {0, 1.5, false, 0.5},  {0, -3, false, 2},  {1, 0.5, false, 1.5},
-        {-1, 0.5, false, 0.5}, {1, -1, false, 0},
+        {0, 0.5, true, 0}, {0, -0.5, true, 0},   {0, 0.9, false, 0},    {0, 1.5, false, 0.5},
+        {0, -3, false, 2}, {1, 0.5, false, 1.5}, {-1, 0.5, false, 0.5}, {1, -1, false, 0},
     };
 
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
@@ -163,8 +154,7 @@ Test(bcd, only_a_weight_that_stays_zero_is_skipped)
 
         bcd_step(&weight, &rule, cases[i].g, 1);
         cr_assert_eq(weight.is_skipped, cases[i].is_skipped, "case %zu", i);
-        cr_assert_float_eq(weight.violation, cases[i].violation, 1e-12,
-                           "case %zu", i);
+        cr_assert_float_eq(weight.violation, cases[i].violation, 1e-12, "case %zu", i);
     }
 }
 
@@ -195,11 +185,8 @@ Test(bcd, a_group_has_as_many_blocks_as_the_formula_says)
 Test(bcd, each_feature_is_in_one_block_of_its_group)
 {
     const bcd_group_t groups[] = {{2, 60}, {0, 200}, {1, 20}, {77, 50}};
-    const bcd_cut_t cut = {.groups = groups,
-                           .n_groups = 4,
-                           .n_prior = 1,
-                           .n_samples = N_SAMPLES,
-                           .ratio = 2};
+    const bcd_cut_t cut = {
+        .groups = groups, .n_groups = 4, .n_prior = 1, .n_samples = N_SAMPLES, .ratio = 2};
     size_t seen[N_FEATURES] = {0};
     ex_samples_t samples = {0};
     bcd_blocks_t blocks = {0};

@@ -7,8 +7,7 @@
 #include <math.h>
 
 /* Every pair, as the definition says. */
-static double
-count_pairs(const double *margins, const float *labels, size_t n)
+static double count_pairs(const double *margins, const float *labels, size_t n)
 {
     double good = 0;
     double all = 0;
@@ -17,17 +16,14 @@ count_pairs(const double *margins, const float *labels, size_t n)
         for (size_t j = 0; j < n; j++) {
             if (labels[i] > 0 && labels[j] < 0) {
                 all++;
-                good += margins[i] > margins[j]    ? 1
-                        : margins[i] == margins[j] ? 0.5
-                                                   : 0;
+                good += margins[i] > margins[j] ? 1 : margins[i] == margins[j] ? 0.5 : 0;
             }
         }
     }
     return good / all;
 }
 
-static double
-auc_of(const double *margins, const float *labels, size_t n)
+static double auc_of(const double *margins, const float *labels, size_t n)
 {
     double auc = -1;
 
@@ -85,8 +81,7 @@ Test(evaluate, auc_agrees_with_its_definition_on_many_lists)
         }
         labels[0] = 1;
         labels[1] = -1;
-        cr_assert_float_eq(auc_of(margins, labels, N),
-                           count_pairs(margins, labels, N), 1e-12);
+        cr_assert_float_eq(auc_of(margins, labels, N), count_pairs(margins, labels, N), 1e-12);
     }
 }
 

@@ -26,14 +26,12 @@ typedef struct fixture {
     fm_view_t view;
 } fixture_t;
 
-static float
-draw(uint64_t *random)
+static float draw(uint64_t *random)
 {
     return (float)(2 * ex_random_real(random) - 1);
 }
 
-static void
-fixture_init(fixture_t *self)
+static void fixture_init(fixture_t *self)
 {
     uint64_t random = 5;
     uint32_t n_slots = 0;
@@ -45,9 +43,7 @@ fixture_init(fixture_t *self)
                                  .factors = self->factors}};
     cr_assert_eq(ex_samples_add(&self->samples, 1, 1, NULL), PSD_OK);
     for (uint32_t j = 0; j < N_FEATURES; j++) {
-        cr_assert_eq(ex_samples_add_entry(&self->samples, 0, 10 * j,
-                                          draw(&random), NULL),
-                     PSD_OK);
+        cr_assert_eq(ex_samples_add_entry(&self->samples, 0, 10 * j, draw(&random), NULL), PSD_OK);
         self->places[j] = N_FEATURES - 1 - j;
         self->weights[j] = draw(&random);
         self->slots[j] = j % 4 == 1 ? FM_NO_SLOT : n_slots++;
@@ -59,8 +55,7 @@ fixture_init(fixture_t *self)
 }
 
 /* The definition: a sum over pairs. */
-static double
-margin_by_pairs(const fixture_t *self)
+static double margin_by_pairs(const fixture_t *self)
 {
     double margin = 0;
 
@@ -73,10 +68,8 @@ margin_by_pairs(const fixture_t *self)
             uint32_t b = self->slots[self->places[j]];
             double dot = 0;
 
-            for (size_t k = 0; a != FM_NO_SLOT && b != FM_NO_SLOT && k < DIM;
-                 k++) {
-                dot += (double)self->factors[a * DIM + k] *
-                       (double)self->factors[b * DIM + k];
+            for (size_t k = 0; a != FM_NO_SLOT && b != FM_NO_SLOT && k < DIM; k++) {
+                dot += (double)self->factors[a * DIM + k] * (double)self->factors[b * DIM + k];
             }
             margin += dot * x * (double)self->samples.values[j];
         }
@@ -90,14 +83,13 @@ Test(fm, the_margin_is_the_sum_over_pairs)
     double sums[DIM];
 
     fixture_init(&self);
-    cr_assert_float_eq(fm_margin(&self.view, &self.samples, 0, sums),
-                       margin_by_pairs(&self), 1e-12);
+    cr_assert_float_eq(fm_margin(&self.view, &self.samples, 0, sums), margin_by_pairs(&self),
+                       1e-12);
     ex_samples_done(&self.samples);
 }
 
 /* Of log(1 + exp(-y m)) by one parameter, from both sides. */
-static double
-difference(fixture_t *self, float *parameter, double label)
+static double difference(fixture_t *self, float *parameter, double label)
 {
     const float step = 0x1p-10F; /* exact beside numbers below 1 */
     float kept = *parameter;
@@ -108,8 +100,7 @@ difference(fixture_t *self, float *parameter, double label)
     for (int side = 0; side < 2; side++) {
         *parameter = side == 0 ? kept - step : kept + step;
         width += (side == 0 ? -1 : 1) * (double)*parameter;
-        loss[side] = ex_logistic_loss(
-            label * fm_margin(&self->view, &self->samples, 0, sums));
+        loss[side] = ex_logistic_loss(label * fm_margin(&self->view, &self->samples, 0, sums));
     }
     *parameter = kept;
     return (loss[1] - loss[0]) / width;
@@ -127,32 +118,28 @@ Test(fm, the_gradient_is_the_slope_of_the_loss)
         double factors[N_SLOTS * DIM] = {0};
         double margin = fm_margin(&self.view, &self.samples, 0, sums);
 
-        fm_gradient(&self.view, &self.samples, 0, sums,
-                    -label * ex_sigmoid(-label * margin), weights, factors);
+        fm_gradient(&self.view, &self.samples, 0, sums, -label * ex_sigmoid(-label * margin),
+                    weights, factors);
         for (size_t j = 0; j < N_FEATURES; j++) {
-            cr_assert_float_eq(weights[j],
-                               difference(&self, &self.weights[j], label), 1e-6,
+            cr_assert_float_eq(weights[j], difference(&self, &self.weights[j], label), 1e-6,
                                "weight %zu", j);
         }
         for (size_t k = 0; k < (size_t)N_SLOTS * DIM; k++) {
-            cr_assert_float_eq(factors[k],
-                               difference(&self, &self.factors[k], label), 1e-6,
+            cr_assert_float_eq(factors[k], difference(&self, &self.factors[k], label), 1e-6,
                                "factor %zu", k);
         }
     }
     ex_samples_done(&self.samples);
 }
 
-static void
-model_fill(fm_model_t *model)
+static void model_fill(fm_model_t *model)
 {
     const float factors[] = {1.0F / 3, -1e-38F, 2};
 
     *model = (fm_model_t){.dim = DIM};
     cr_assert_eq(fm_model_add(model, 0, 0.5F, NULL, NULL), PSD_OK);
     cr_assert_eq(fm_model_add(model, 20, -1.0F / 3, factors, NULL), PSD_OK);
-    cr_assert_eq(fm_model_add(model, UINT64_C(1) << 60, 2, factors, NULL),
-                 PSD_OK);
+    cr_assert_eq(fm_model_add(model, UINT64_C(1) << 60, 2, factors, NULL), PSD_OK);
 }
 
 Test(fm, a_model_comes_back_to_the_bit_and_passes_over_strangers)
@@ -186,8 +173,7 @@ Test(fm, a_model_comes_back_to_the_bit_and_passes_over_strangers)
     temp_dir_drop(&dir);
 }
 
-static void
-refused(const char *text, const char *want)
+static void refused(const char *text, const char *want)
 {
     temp_dir_t dir;
     char path[PATH_MAX + 8];
@@ -202,8 +188,7 @@ refused(const char *text, const char *want)
     cr_assert_geq(fputs(text, file), 0);
     cr_assert_eq(fclose(file), 0);
     cr_assert_eq(fm_model_load(&model, path, err), PSD_INVALID, "%s", text);
-    cr_assert(strstr(psd_error_text(err), want) != NULL, "%s: %s", want,
-              psd_error_text(err));
+    cr_assert(strstr(psd_error_text(err), want) != NULL, "%s: %s", want, psd_error_text(err));
     cr_assert_null(model.keys, "nothing is left");
     psd_error_destroy(&err);
     temp_dir_drop(&dir);
@@ -226,6 +211,5 @@ Test(fm, a_file_that_is_no_model_is_refused_by_its_line)
     refused("psd-fm 1 2\n1 1\n", "model:1: is not");
     refused("psd-fm 2 2 x\n1 1\n", "model:1: is not");
     refused("psd-fm 2 2 2\n1 1\n", "model: 1 keys are there, of 2");
-    refused("psd-fm 2 2 2\n1 1\n2 0.5",
-            "model: 2 keys, the last one cut, are there, of 2");
+    refused("psd-fm 2 2 2\n1 1\n2 0.5", "model: 2 keys, the last one cut, are there, of 2");
 }

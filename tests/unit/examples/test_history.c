@@ -10,8 +10,7 @@
 
 enum { N = 5, STEPS = 2 * LR_STEPS + 3 };
 
-static double
-dot(const double *a, const double *b, const double *by_curve)
+static double dot(const double *a, const double *b, const double *by_curve)
 {
     double sum = 0;
 
@@ -23,14 +22,8 @@ dot(const double *a, const double *b, const double *by_curve)
 
 /* Algorithm 7.4 of Nocedal and Wright with H0 = scale / M; the steps are those
  * from `first` on. */
-static void
-loop(double s[][N],
-     double y[][N],
-     int first,
-     int n,
-     const double *g,
-     const double *curve,
-     double *ret_direction)
+static void loop(double s[][N], double y[][N], int first, int n, const double *g,
+                 const double *curve, double *ret_direction)
 {
     double alpha[STEPS] = {0};
     double q[N];
@@ -62,13 +55,8 @@ loop(double s[][N],
 }
 
 /* place_of: the step at each place. */
-static lr_products_t
-products_of(const lr_history_t *history,
-            double s[][N],
-            double y[][N],
-            const int *step_at,
-            const double *g,
-            const double *curve)
+static lr_products_t products_of(const lr_history_t *history, double s[][N], double y[][N],
+                                 const int *step_at, const double *g, const double *curve)
 {
     lr_products_t products = {.g_g = dot(g, g, curve)};
 
@@ -114,11 +102,9 @@ Test(history, directions_are_those_of_the_loop_over_vectors)
             double d = by.g * g[j] / curve[j];
 
             for (size_t a = 0; a < history.n; a++) {
-                d += by.y[a] * y[step_at[a]][j] / curve[j] +
-                     by.s[a] * s[step_at[a]][j];
+                d += by.y[a] * y[step_at[a]][j] / curve[j] + by.s[a] * s[step_at[a]][j];
             }
-            cr_assert_float_eq(d, expected[j], 1e-9, "step %d: %g, not %g", n,
-                               d, expected[j]);
+            cr_assert_float_eq(d, expected[j], 1e-9, "step %d: %g, not %g", n, d, expected[j]);
         }
         step_at[lr_history_next(&history)] = n;
         for (int j = 0; j < N; j++) { /* of a convex function: s.y > 0 */

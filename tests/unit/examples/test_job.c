@@ -8,8 +8,7 @@
 
 #define LONGEST "greatest" /* of what the examples name so */
 
-static void
-name_of(const char *table, const char *job, char ret_name[EX_NAME_SIZE])
+static void name_of(const char *table, const char *job, char ret_name[EX_NAME_SIZE])
 {
     ex_job_t self = {0};
 

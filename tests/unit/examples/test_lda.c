@@ -17,15 +17,13 @@
 static temp_dir_t dir;
 static char path[PATH_MAX + 16];
 
-static void
-setup(void)
+static void setup(void)
 {
     cr_assert(temp_dir_make(&dir));
     (void)snprintf(path, sizeof path, "%s/file", dir.path);
 }
 
-static void
-teardown(void)
+static void teardown(void)
 {
     temp_dir_drop(&dir);
 }
@@ -33,8 +31,7 @@ teardown(void)
 TestSuite(lda, .init = setup, .fini = teardown);
 
 /* The sum of (seen - expected)^2 / expected. */
-static double
-chi_square(const double *seen, const double *parts, size_t n, double n_draws)
+static double chi_square(const double *seen, const double *parts, size_t n, double n_draws)
 {
     double all = 0;
     double sum = 0;
@@ -86,8 +83,7 @@ Test(lda, alias_table_of_one_or_of_equals_has_no_others)
     (void)lda_alias_build(entries, weights, scratch, 4);
     for (uint64_t i = 0; i < 4; i++) {
         cr_assert_eq(lda_alias_draw(entries, 4, i << 62), i + 10);
-        cr_assert_eq(lda_alias_draw(entries, 4, (i << 62) | UINT32_MAX),
-                     i + 10);
+        cr_assert_eq(lda_alias_draw(entries, 4, (i << 62) | UINT32_MAX), i + 10);
     }
 }
 
@@ -111,14 +107,12 @@ typedef struct fixture {
 
 /* Counts of a large collection, in which word 2 is rare, and a document. Each
  * shape of a row is there. */
-static void
-begin(fixture_t *self)
+static void begin(fixture_t *self)
 {
-    static const int32_t others[V][K] = {
-        {40000, 100, 30000, 0, 900},
-        {500, 3000, 5, 2500, 0},
-        {0, 1, 0, 0, 1},
-        {900, 900, 3000, 1000, 2000, 300, 800, 500, 700}};
+    static const int32_t others[V][K] = {{40000, 100, 30000, 0, 900},
+                                         {500, 3000, 5, 2500, 0},
+                                         {0, 1, 0, 0, 1},
+                                         {900, 900, 3000, 1000, 2000, 300, 800, 500, 700}};
     static const uint32_t words[N_TOKENS] = {0, 0, 1, 2, 3, 3};
     static const uint32_t topics[N_TOKENS] = {0, 2, 3, 4, 2, 2};
 
@@ -139,25 +133,21 @@ begin(fixture_t *self)
         }
     }
     cr_assert_eq(lda_slice_init(&self->slice, &self->prior, NULL), PSD_OK);
-    cr_assert_eq(lda_sampler_init(&self->sampler, &self->prior, 40, NULL),
-                 PSD_OK);
+    cr_assert_eq(lda_sampler_init(&self->sampler, &self->prior, 40, NULL), PSD_OK);
     self->sampler.slice = &self->slice;
     self->sampler.totals = self->totals;
     self->sampler.n_steps = 1;
-    self->tokens = (lda_tokens_t){
-        .words = self->words, .topics = self->topics, .n = N_TOKENS};
+    self->tokens = (lda_tokens_t){.words = self->words, .topics = self->topics, .n = N_TOKENS};
 }
 
-static void
-end(fixture_t *self)
+static void end(fixture_t *self)
 {
     lda_slice_done(&self->slice);
     lda_sampler_done(&self->sampler);
 }
 
 /* As a worker does when rows have come. */
-static void
-pull(fixture_t *self)
+static void pull(fixture_t *self)
 {
     uint32_t frequencies[V] = {0};
 
@@ -166,9 +156,7 @@ pull(fixture_t *self)
             frequencies[w] += (uint32_t)self->rows[w][k];
         }
     }
-    cr_assert_eq(
-        lda_slice_begin(&self->slice, 0, V, frequencies, self->totals, NULL),
-        PSD_OK);
+    cr_assert_eq(lda_slice_begin(&self->slice, 0, V, frequencies, self->totals, NULL), PSD_OK);
     for (uint32_t w = 0; w < V; w++) {
         uint32_t topics[K];
         int32_t counts[K];
@@ -180,8 +168,7 @@ pull(fixture_t *self)
                 counts[n++] = self->rows[w][k];
             }
         }
-        cr_assert_eq(lda_slice_set(&self->slice, w, frequencies[w], topics,
-                                   counts, n, NULL),
+        cr_assert_eq(lda_slice_set(&self->slice, w, frequencies[w], topics, counts, n, NULL),
                      PSD_OK);
     }
     cr_assert_eq((lda_shape_t)self->slice.rows[0].shape, LDA_WIDE);
@@ -191,8 +178,7 @@ pull(fixture_t *self)
 }
 
 /* p(k) of a token by its definition. */
-static void
-conditional(const fixture_t *self, size_t i, double ret_parts[K])
+static void conditional(const fixture_t *self, size_t i, double ret_parts[K])
 {
     for (uint32_t k = 0; k < K; k++) {
         double less = self->topics[i] == k ? 1 : 0;
@@ -201,17 +187,15 @@ conditional(const fixture_t *self, size_t i, double ret_parts[K])
         for (size_t j = 0; j < N_TOKENS; j++) {
             n_dk += self->topics[j] == k ? 1 : 0;
         }
-        ret_parts[k] =
-            (n_dk + self->prior.alpha) *
-            ((double)self->rows[self->words[i]][k] - less + self->prior.beta) /
-            ((double)self->totals[k] - less + V * self->prior.beta);
+        ret_parts[k] = (n_dk + self->prior.alpha) *
+                       ((double)self->rows[self->words[i]][k] - less + self->prior.beta) /
+                       ((double)self->totals[k] - less + V * self->prior.beta);
     }
 }
 
 /* Samples one token of the document over and over, rows coming anew each time:
  * its topic is then distributed as p, which does not hang on its own topic. */
-static void
-check_token(size_t i)
+static void check_token(size_t i)
 {
     fixture_t self;
     double parts[K];
@@ -240,8 +224,7 @@ check_token(size_t i)
         double share = parts[k] / all;
 
         cr_assert_float_eq(seen[k] / DRAWS, share, 0.01 + 0.03 * share,
-                           "token %zu topic %zu: %g of %g", i, k,
-                           seen[k] / DRAWS, share);
+                           "token %zu topic %zu: %g of %g", i, k, seen[k] / DRAWS, share);
     }
     end(&self);
 }
@@ -257,8 +240,7 @@ Test(lda, topics_of_a_rare_word_are_drawn_as_they_should)
 }
 
 /* With many steps each draw stands for itself, so that they can be tested. */
-static void
-check_draws(size_t i, bool fixed)
+static void check_draws(size_t i, bool fixed)
 {
     fixture_t self;
     double parts[K];
@@ -272,11 +254,10 @@ check_draws(size_t i, bool fixed)
             self.totals[self.topics[j]]--;
         }
         conditional(&self, i, parts);
-        parts[self.topics[i]] *=
-            ((double)self.rows[self.words[i]][self.topics[i]] + 0.01) /
-            ((double)self.rows[self.words[i]][self.topics[i]] - 1 + 0.01) *
-            ((double)self.totals[self.topics[i]] - 1 + V * 0.01) /
-            ((double)self.totals[self.topics[i]] + V * 0.01);
+        parts[self.topics[i]] *= ((double)self.rows[self.words[i]][self.topics[i]] + 0.01) /
+                                 ((double)self.rows[self.words[i]][self.topics[i]] - 1 + 0.01) *
+                                 ((double)self.totals[self.topics[i]] - 1 + V * 0.01) /
+                                 ((double)self.totals[self.topics[i]] + V * 0.01);
     } else {
         conditional(&self, i, parts);
     }
@@ -366,18 +347,14 @@ Test(lda, likelihood_is_that_of_the_definition)
     size_t starts[3] = {0, 3, 5};
     uint32_t words[5] = {0, 1, 1, 0, 2};
     uint32_t topics[5] = {0, 1, 1, 0, 0};
-    lda_block_t block = {.n_documents = 2,
-                         .n_tokens = 5,
-                         .starts = starts,
-                         .words = words,
-                         .topics = topics};
+    lda_block_t block = {
+        .n_documents = 2, .n_tokens = 5, .starts = starts, .words = words, .topics = topics};
     const int64_t totals[2] = {3, 2};
     const int32_t two = 2;
     const int32_t one = 1;
     int32_t counts[2] = {0};
 
-    cr_assert_float_eq(lda_likelihood_documents(&block, &prior, counts),
-                       -4.651359568457466, 1e-9);
+    cr_assert_float_eq(lda_likelihood_documents(&block, &prior, counts), -4.651359568457466, 1e-9);
     cr_assert_float_eq(lda_likelihood_topics(totals, &prior) +
                            2 * lda_likelihood_word(&two, 1, prior.beta) +
                            lda_likelihood_word(&one, 1, prior.beta),
@@ -388,15 +365,10 @@ Test(lda, likelihood_is_that_of_the_definition)
 
 /* ---- files --------------------------------------------------------------- */
 
-static const lda_block_key_t key = {.block = 1,
-                                    .n_blocks = 2,
-                                    .n_topics = 4,
-                                    .n_words = 10,
-                                    .test_every = 5,
-                                    .first_id = 1};
+static const lda_block_key_t key = {
+    .block = 1, .n_blocks = 2, .n_topics = 4, .n_words = 10, .test_every = 5, .first_id = 1};
 
-static void
-make_block(lda_block_t *ret_block)
+static void make_block(lda_block_t *ret_block)
 {
     memset(ret_block, 0, sizeof *ret_block);
     cr_assert_eq(lda_block_add_document(ret_block, NULL), PSD_OK);
@@ -443,12 +415,10 @@ Test(lda, a_block_is_read_back_and_a_damaged_one_refused)
         file = fopen(name, "wbe");
         cr_assert_not_null(file);
         text[i % size] ^= cut ? 0 : 1;
-        cr_assert_eq(fwrite(text, 1, cut ? i - size : size, file),
-                     cut ? i - size : size);
+        cr_assert_eq(fwrite(text, 1, cut ? i - size : size, file), cut ? i - size : size);
         text[i % size] ^= cut ? 0 : 1;
         cr_assert_eq(fclose(file), 0);
-        cr_assert_neq(lda_block_load(&back, dir.path, &key, NULL), PSD_OK,
-                      "byte %zu", i);
+        cr_assert_neq(lda_block_load(&back, dir.path, &key, NULL), PSD_OK, "byte %zu", i);
     }
     lda_block_done(&block);
 }
@@ -456,11 +426,7 @@ Test(lda, a_block_is_read_back_and_a_damaged_one_refused)
 Test(lda, documents_come_to_blocks_and_each_fifth_is_held_out)
 {
     lda_options_t options = {.train = path, .test_every = 5, .n_topics = 4};
-    lda_held_t held = {.path = path,
-                       .test_every = 5,
-                       .n_parts = 1,
-                       .first_id = 3,
-                       .n_words = 8};
+    lda_held_t held = {.path = path, .test_every = 5, .n_parts = 1, .first_id = 3, .n_words = 8};
     lda_corpus_t corpus;
     lda_block_t block;
     lda_block_key_t own = key;
@@ -495,8 +461,7 @@ Test(lda, documents_come_to_blocks_and_each_fifth_is_held_out)
 }
 
 /* Of word 0. */
-static int32_t
-count_of(const lda_slice_t *slice, uint32_t topic)
+static int32_t count_of(const lda_slice_t *slice, uint32_t topic)
 {
     const lda_row_t *row = &slice->rows[0];
 

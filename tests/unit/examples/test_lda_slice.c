@@ -6,8 +6,7 @@
 #include "lda/slice.h"
 
 /* Of word 0. */
-static int32_t
-count_of(const lda_slice_t *slice, uint32_t topic)
+static int32_t count_of(const lda_slice_t *slice, uint32_t topic)
 {
     const lda_row_t *row = &slice->rows[0];
 
@@ -29,12 +28,10 @@ Test(lda_slice, a_rare_word_takes_any_topics_in_turn)
 
     cr_assert_not_null(totals);
     cr_assert_eq(lda_slice_init(&slice, &prior, NULL), PSD_OK);
-    cr_assert_eq(lda_slice_begin(&slice, 0, 1, &frequency, totals, NULL),
-                 PSD_OK);
+    cr_assert_eq(lda_slice_begin(&slice, 0, 1, &frequency, totals, NULL), PSD_OK);
     cr_assert_eq(slice.rows[0].shape, LDA_HASHED);
     cr_assert_eq(slice.rows[0].n_cells, 16);
-    cr_assert_eq(lda_slice_set(&slice, 0, frequency, topics, counts, 2, NULL),
-                 PSD_OK);
+    cr_assert_eq(lda_slice_set(&slice, 0, frequency, topics, counts, 2, NULL), PSD_OK);
     for (uint32_t i = 0; i < 5000; i++) {
         uint32_t next = (i * 37) % TOPICS;
 
@@ -50,8 +47,7 @@ Test(lda_slice, a_rare_word_takes_any_topics_in_turn)
 
 /* A word that has a cell for each of an odd number of topics: counts as large
  * as its cells take, and no cell's change is seen in its neighbours. */
-static void
-check_every_topic(uint32_t frequency, lda_shape_t shape)
+static void check_every_topic(uint32_t frequency, lda_shape_t shape)
 {
     enum { TOPICS = 7 };
     lda_prior_t prior = {TOPICS, 2, 0.1, 0.01};
@@ -65,11 +61,9 @@ check_every_topic(uint32_t frequency, lda_shape_t shape)
     lda_change_t changes[TOPICS];
 
     cr_assert_eq(lda_slice_init(&slice, &prior, NULL), PSD_OK);
-    cr_assert_eq(lda_slice_begin(&slice, 0, 2, frequencies, totals, NULL),
-                 PSD_OK);
+    cr_assert_eq(lda_slice_begin(&slice, 0, 2, frequencies, totals, NULL), PSD_OK);
     cr_assert_eq((lda_shape_t)slice.rows[0].shape, shape);
-    cr_assert_eq(lda_slice_set(&slice, 0, frequency, topics, counts, 2, NULL),
-                 PSD_OK);
+    cr_assert_eq(lda_slice_set(&slice, 0, frequency, topics, counts, 2, NULL), PSD_OK);
     cr_assert_eq(lda_slice_set(&slice, 1, 1, &other, &one, 1, NULL), PSD_OK);
     cr_assert_eq(lda_slice_changes(&slice, 0, changes), 0);
     lda_slice_add(&slice, 0, 6, -1);
@@ -115,18 +109,13 @@ Test(lda_slice, counts_that_cannot_be_are_refused)
     psd_error_t *err = psd_error_new();
 
     cr_assert_eq(lda_slice_init(&slice, &prior, NULL), PSD_OK);
-    cr_assert_eq(lda_slice_begin(&slice, 0, 1, &frequency, totals, NULL),
-                 PSD_OK);
-    cr_assert_eq(lda_slice_set(&slice, 0, 3, twice, counts, 2, err),
-                 PSD_DAMAGED);
-    cr_assert_eq(lda_slice_set(&slice, 0, 3, beyond, counts, 2, err),
-                 PSD_DAMAGED);
+    cr_assert_eq(lda_slice_begin(&slice, 0, 1, &frequency, totals, NULL), PSD_OK);
+    cr_assert_eq(lda_slice_set(&slice, 0, 3, twice, counts, 2, err), PSD_DAMAGED);
+    cr_assert_eq(lda_slice_set(&slice, 0, 3, beyond, counts, 2, err), PSD_DAMAGED);
     cr_assert_eq(lda_slice_set(&slice, 0, 3, good, less, 2, err), PSD_DAMAGED);
     psd_error_clear(err);
-    cr_assert_eq(lda_slice_set(&slice, 0, 3, good, counts, 1, err),
-                 PSD_DAMAGED);
-    cr_assert_str_eq(psd_error_text(err),
-                     "word 0: its counts are of 1 tokens, there are 3");
+    cr_assert_eq(lda_slice_set(&slice, 0, 3, good, counts, 1, err), PSD_DAMAGED);
+    cr_assert_str_eq(psd_error_text(err), "word 0: its counts are of 1 tokens, there are 3");
     cr_assert_eq(lda_slice_set(&slice, 0, 3, good, counts, 2, NULL), PSD_OK);
     lda_slice_done(&slice);
     psd_error_destroy(&err);

@@ -14,12 +14,9 @@ Test(loss, slopes_are_those_of_the_values)
 
         for (int label = -1; label <= 1; label += 2) {
             for (double m = -3.05; m < 3; m += 0.1) {
-                double slope =
-                    (loss->value(m + H, label) - loss->value(m - H, label)) /
-                    (2 * H);
+                double slope = (loss->value(m + H, label) - loss->value(m - H, label)) / (2 * H);
 
-                cr_assert_float_eq(loss->slope(m, label), slope, 1e-6,
-                                   "%s at %g", loss->name, m);
+                cr_assert_float_eq(loss->slope(m, label), slope, 1e-6, "%s at %g", loss->name, m);
             }
         }
     }
@@ -34,11 +31,9 @@ Test(loss, curves_are_those_of_the_slopes)
         const lr_loss_t *loss = lr_loss_of(kind);
 
         for (double m = -3.05; loss->curve != NULL && m < 3; m += 0.1) {
-            double curve =
-                (loss->slope(m + H, 1) - loss->slope(m - H, 1)) / (2 * H);
+            double curve = (loss->slope(m + H, 1) - loss->slope(m - H, 1)) / (2 * H);
 
-            cr_assert_float_eq(loss->curve(m, 1), curve, 1e-6, "%s at %g",
-                               loss->name, m);
+            cr_assert_float_eq(loss->curve(m, 1), curve, 1e-6, "%s at %g", loss->name, m);
         }
     }
 }

@@ -11,14 +11,12 @@
 
 #include "support/temp_dir.h"
 
-static void
-in_file(const temp_dir_t *dir, char ret_path[PATH_MAX + 8])
+static void in_file(const temp_dir_t *dir, char ret_path[PATH_MAX + 8])
 {
     (void)snprintf(ret_path, PATH_MAX + 8, "%s/model", dir->path);
 }
 
-static void
-write_text(const char *path, const char *text)
+static void write_text(const char *path, const char *text)
 {
     FILE *file = fopen(path, "we");
 
@@ -103,8 +101,7 @@ Test(model, a_bad_line_is_named)
         {"5 1\n# c\n5 1\n", ":3: index 5 follows 5"},
         {"", ": is empty"},
         {"# 2 weights\n5 1\n", ": is cut short: 1 weights of 2"},
-        {"# 2 weights\n5 1\n7 0.1",
-         ": is cut short: 2 weights of 2 are there, the last without"},
+        {"# 2 weights\n5 1\n7 0.1", ": is cut short: 2 weights of 2 are there, the last without"},
         {"# 2 weights\n", ": is cut short: 0 weights of 2"},
         {"# 1 weights\n5 1\n7 1\n", ": 2 weights of 1 "},
     };
@@ -119,8 +116,7 @@ Test(model, a_bad_line_is_named)
 
         write_text(path, cases[i].text);
         cr_expect_eq(ex_model_load(&model, path, err), PSD_INVALID);
-        cr_expect_not_null(strstr(psd_error_text(err), cases[i].why), "%s",
-                           psd_error_text(err));
+        cr_expect_not_null(strstr(psd_error_text(err), cases[i].why), "%s", psd_error_text(err));
         cr_expect_eq(model.n, 0);
         psd_error_destroy(&err);
     }
@@ -133,7 +129,6 @@ Test(model, a_place_that_cannot_be_written_is_named)
     psd_error_t *err = psd_error_new();
 
     cr_assert_eq(ex_model_save(&model, "/no/such/place", err), PSD_IO);
-    cr_assert_str_eq(psd_error_text(err),
-                     "write /no/such/place.part: No such file or directory");
+    cr_assert_str_eq(psd_error_text(err), "write /no/such/place.part: No such file or directory");
     psd_error_destroy(&err);
 }

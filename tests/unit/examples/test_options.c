@@ -14,8 +14,7 @@
 /* The files that the lines name are looked at. */
 static temp_dir_t dir;
 
-static void
-make_files(void)
+static void make_files(void)
 {
     static const char *const names[] = {"a=b", "f", "t"};
 
@@ -27,8 +26,7 @@ make_files(void)
     }
 }
 
-static void
-drop_files(void)
+static void drop_files(void)
 {
     temp_dir_drop(&dir);
 }
@@ -36,8 +34,7 @@ drop_files(void)
 TestSuite(options, .init = make_files, .fini = drop_files);
 
 /* Reads a command line given as words with one blank between them. */
-static psd_status_t
-read_line(const char *line, lr_options_t *ret_options, psd_error_t *err)
+static psd_status_t read_line(const char *line, lr_options_t *ret_options, psd_error_t *err)
 {
     static char words[1024];
     char *argv[ARGUMENTS_MAX] = {(char[]){"psd-lr"}};
@@ -57,14 +54,12 @@ read_line(const char *line, lr_options_t *ret_options, psd_error_t *err)
     return lr_options_read(ret_options, argc, argv, err);
 }
 
-static lr_options_t
-read_good(const char *line)
+static lr_options_t read_good(const char *line)
 {
     lr_options_t options;
     psd_error_t *err = psd_error_new();
 
-    cr_assert_eq(read_line(line, &options, err), PSD_OK, "%s: %s", line,
-                 psd_error_text(err));
+    cr_assert_eq(read_line(line, &options, err), PSD_OK, "%s: %s", line, psd_error_text(err));
     psd_error_destroy(&err);
     return options;
 }
@@ -86,9 +81,8 @@ Test(options, have_defaults)
 
 Test(options, take_values_behind_a_blank_or_an_equals_sign)
 {
-    lr_options_t options =
-        read_good("--train=a=b --test t --updater sgd --alpha 1e-3 --epochs 7 "
-                  "--max-delay=-1 --seed 18446744073709551615 --timeout 1.5");
+    lr_options_t options = read_good("--train=a=b --test t --updater sgd --alpha 1e-3 --epochs 7 "
+                                     "--max-delay=-1 --seed 18446744073709551615 --timeout 1.5");
 
     cr_assert_str_eq(options.train, "a=b");
     cr_assert_eq(options.updater, LR_SGD);
@@ -103,8 +97,7 @@ Test(options, take_values_behind_a_blank_or_an_equals_sign)
 
 Test(options, a_rate_that_decays_has_a_beta)
 {
-    lr_options_t options =
-        read_good("--train f --updater sgd --schedule decay --loss hinge");
+    lr_options_t options = read_good("--train f --updater sgd --schedule decay --loss hinge");
 
     cr_assert_eq(options.schedule, 1);
     cr_assert_eq(options.beta, 1);
@@ -131,8 +124,7 @@ Test(options, an_objective_brings_lbfgs_until_it_converges)
 
 Test(options, an_objective_with_a_step_brings_adagrad_without_penalty)
 {
-    lr_options_t options =
-        read_good("--train f --objective l2:0.5 --alpha 0.2");
+    lr_options_t options = read_good("--train f --objective l2:0.5 --alpha 0.2");
 
     cr_assert_eq(options.variant, LR_UPDATER);
 
@@ -163,18 +155,15 @@ Test(options, a_bad_line_is_one_error_that_names_option_value_and_rule)
         {"--train", "--train wants a value"},
         {"--train=", "--train must not be empty"},
         {"--help=1", "unknown option \"--help\"; --help lists them"},
-        {"--train f --epochs 0",
-         "--epochs \"0\" is not a whole number from 1 to 1000000"},
-        {"--train f --epochs 2.5",
-         "--epochs \"2.5\" is not a whole number from 1 to 1000000"},
+        {"--train f --epochs 0", "--epochs \"0\" is not a whole number from 1 to 1000000"},
+        {"--train f --epochs 2.5", "--epochs \"2.5\" is not a whole number from 1 to 1000000"},
         {"--train f --epochs 1000001",
          "--epochs \"1000001\" is not a whole number from 1 to 1000000"},
         {"--train f --minibatch -3",
          "--minibatch \"-3\" is not a whole number from 1 to 1000000000"},
         {"--train f --clock-every x",
          "--clock-every \"x\" is not a whole number from 1 to 1000000"},
-        {"--train f --max-delay -2",
-         "--max-delay \"-2\" is not a whole number from -1 to 1000000"},
+        {"--train f --max-delay -2", "--max-delay \"-2\" is not a whole number from -1 to 1000000"},
         {"--train f --features 4294967295",
          "--features \"4294967295\" is not a whole number from 1 to "
          "4294967294"},
@@ -182,27 +171,19 @@ Test(options, a_bad_line_is_one_error_that_names_option_value_and_rule)
                                 "1000000000"},
         {"--train f --alpha nan", "--alpha \"nan\" is not a number from 1e-09 "
                                   "to 1000000000"},
-        {"--train f --beta -1",
-         "--beta \"-1\" is not a number from 0 to 1000000000"},
-        {"--train f --l1 0x1",
-         "--l1 \"0x1\" is not a number from 0 to 1000000000"},
-        {"--train f --l2 inf",
-         "--l2 \"inf\" is not a number from 0 to 1000000000"},
+        {"--train f --beta -1", "--beta \"-1\" is not a number from 0 to 1000000000"},
+        {"--train f --l1 0x1", "--l1 \"0x1\" is not a number from 0 to 1000000000"},
+        {"--train f --l2 inf", "--l2 \"inf\" is not a number from 0 to 1000000000"},
         {"--train f --seed -1", "--seed \"-1\" is not a whole number from 0 to "
                                 "18446744073709551615"},
-        {"--train f --report 1e6",
-         "--report \"1e6\" is not a number from 0 to 86400"},
-        {"--train f --timeout 0",
-         "--timeout \"0\" is not a number from 1 to 86400"},
-        {"--train f --updater adam",
-         "--updater \"adam\" is not one of ftrl, adagrad, sgd"},
+        {"--train f --report 1e6", "--report \"1e6\" is not a number from 0 to 86400"},
+        {"--train f --timeout 0", "--timeout \"0\" is not a number from 1 to 86400"},
+        {"--train f --updater adam", "--updater \"adam\" is not one of ftrl, adagrad, sgd"},
         {"--train f --schedule decay",
          "--schedule wants --updater sgd without --l1 and --l2: it scales "
          "gradients, not penalties"},
-        {"--train f --loss log",
-         "--loss \"log\" is not one of logit, square, hinge, square-hinge"},
-        {"--train f --updater sgd --beta 1",
-         "--beta has no meaning with --updater sgd"},
+        {"--train f --loss log", "--loss \"log\" is not one of logit, square, hinge, square-hinge"},
+        {"--train f --updater sgd --beta 1", "--beta has no meaning with --updater sgd"},
         {"--train f --objective l1:1",
          "--objective \"l1:1\" is not l2:C with a number C from 1e-09 to "
          "1000000000"},
@@ -234,8 +215,7 @@ Test(options, a_bad_line_is_one_error_that_names_option_value_and_rule)
         lr_options_t options;
         psd_error_t *err = psd_error_new();
 
-        cr_expect_eq(read_line(cases[i].line, &options, err), PSD_USAGE, "%s",
-                     cases[i].line);
+        cr_expect_eq(read_line(cases[i].line, &options, err), PSD_USAGE, "%s", cases[i].line);
         cr_expect_str_eq(psd_error_text(err), cases[i].text);
         psd_error_destroy(&err);
     }
@@ -248,11 +228,9 @@ Test(options, files_that_cannot_be_read_are_one_error)
         psd_status_t rc;
         const char *text;
     } cases[] = {
-        {"--train f --test none", PSD_IO,
-         "--test none: No such file or directory"},
+        {"--train f --test none", PSD_IO, "--test none: No such file or directory"},
         {"--train none/f", PSD_IO, "--train none/f: No such file or directory"},
-        {"--train no*", PSD_INVALID,
-         "--train no* is no file, and no pattern that matches one"},
+        {"--train no*", PSD_INVALID, "--train no* is no file, and no pattern that matches one"},
         {"--predict . --test t", PSD_IO, "--predict .: Is a directory"},
     };
 
@@ -260,8 +238,7 @@ Test(options, files_that_cannot_be_read_are_one_error)
         lr_options_t options;
         psd_error_t *err = psd_error_new();
 
-        cr_expect_eq(read_line(cases[i].line, &options, err), cases[i].rc, "%s",
-                     cases[i].line);
+        cr_expect_eq(read_line(cases[i].line, &options, err), cases[i].rc, "%s", cases[i].line);
         cr_expect_str_eq(psd_error_text(err), cases[i].text);
         psd_error_destroy(&err);
     }

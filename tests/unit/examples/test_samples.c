@@ -4,11 +4,9 @@
 
 #include <criterion/criterion.h>
 
-static void
-add_entry(ex_samples_t *samples, int64_t group, uint64_t key, float value)
+static void add_entry(ex_samples_t *samples, int64_t group, uint64_t key, float value)
 {
-    cr_assert_eq(ex_samples_add_entry(samples, group, key, value, NULL),
-                 PSD_OK);
+    cr_assert_eq(ex_samples_add_entry(samples, group, key, value, NULL), PSD_OK);
 }
 
 Test(samples, keys_are_numbered_in_their_order)
@@ -25,16 +23,11 @@ Test(samples, keys_are_numbered_in_their_order)
     cr_assert_eq(ex_samples_number(&samples, NULL), PSD_OK);
     cr_assert_eq(samples.n, 3);
     cr_assert_eq(samples.n_features, 3);
-    cr_assert_arr_eq(samples.keys, ((uint64_t[]){0, 5, UINT64_MAX}),
-                     3 * sizeof(uint64_t));
-    cr_assert_arr_eq(samples.groups, ((int64_t[]){9, 8, 7}),
-                     3 * sizeof(int64_t));
-    cr_assert_arr_eq(samples.features, ((uint32_t[]){2, 1, 0, 1}),
-                     4 * sizeof(uint32_t));
-    cr_assert_arr_eq(samples.starts, ((size_t[]){0, 2, 4, 4}),
-                     4 * sizeof(size_t));
-    cr_assert_float_eq(
-        ex_samples_dot(&samples, 1, (const float[]){10, 100, 1000}), 430, 0);
+    cr_assert_arr_eq(samples.keys, ((uint64_t[]){0, 5, UINT64_MAX}), 3 * sizeof(uint64_t));
+    cr_assert_arr_eq(samples.groups, ((int64_t[]){9, 8, 7}), 3 * sizeof(int64_t));
+    cr_assert_arr_eq(samples.features, ((uint32_t[]){2, 1, 0, 1}), 4 * sizeof(uint32_t));
+    cr_assert_arr_eq(samples.starts, ((size_t[]){0, 2, 4, 4}), 4 * sizeof(size_t));
+    cr_assert_float_eq(ex_samples_dot(&samples, 1, (const float[]){10, 100, 1000}), 430, 0);
     ex_samples_done(&samples);
     cr_assert_null(samples.keys);
 }

@@ -18,23 +18,20 @@
 static temp_dir_t dir;
 static char path[PATH_SIZE];
 
-static void
-setup(void)
+static void setup(void)
 {
     cr_assert(temp_dir_make(&dir));
     (void)snprintf(path, sizeof path, "%s/file", dir.path);
 }
 
-static void
-teardown(void)
+static void teardown(void)
 {
     temp_dir_drop(&dir);
 }
 
 TestSuite(word2vec, .init = setup, .fini = teardown);
 
-static void
-write_bytes(const char *text, size_t size)
+static void write_bytes(const char *text, size_t size)
 {
     FILE *file = fopen(path, "wbe");
 
@@ -43,14 +40,12 @@ write_bytes(const char *text, size_t size)
     cr_assert_eq(fclose(file), 0);
 }
 
-static void
-write_text(const char *text)
+static void write_text(const char *text)
 {
     write_bytes(text, strlen(text));
 }
 
-static void
-read_file_is(const char *expected)
+static void read_file_is(const char *expected)
 {
     char text[TEXT_SIZE];
     FILE *file = fopen(path, "re");
@@ -64,8 +59,7 @@ read_file_is(const char *expected)
 }
 
 /* The part's tokens, words by a blank, ends of lines as '|'. */
-static void
-read_part(uint32_t part, uint32_t n, char *ret)
+static void read_part(uint32_t part, uint32_t n, char *ret)
 {
     wv_text_t text;
     wv_token_t token;
@@ -75,8 +69,7 @@ read_part(uint32_t part, uint32_t n, char *ret)
     while ((token = wv_text_next(&text)) != WV_TEXT_END) {
         size_t used = strlen(ret);
 
-        (void)snprintf(ret + used, TEXT_SIZE - used,
-                       token == WV_WORD ? "%s " : "|", text.word);
+        (void)snprintf(ret + used, TEXT_SIZE - used, token == WV_WORD ? "%s " : "|", text.word);
     }
     cr_assert_eq(wv_text_check(&text, NULL), PSD_OK);
     wv_text_close(&text);
@@ -85,8 +78,7 @@ read_part(uint32_t part, uint32_t n, char *ret)
 Test(word2vec, every_line_is_in_one_part)
 {
     static const char *const texts[] = {
-        "a b\nc\n\nx e f\n", "a b\nc\n\nx e f", "one", "one\n", "\n\n", "",
-        "a\tb \r\n  c\n"};
+        "a b\nc\n\nx e f\n", "a b\nc\n\nx e f", "one", "one\n", "\n\n", "", "a\tb \r\n  c\n"};
     char last[TEXT_SIZE];
 
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
@@ -102,8 +94,7 @@ Test(word2vec, every_line_is_in_one_part)
                 char part[TEXT_SIZE];
 
                 read_part(k, n, part);
-                n_chars += (size_t)snprintf(parts + n_chars,
-                                            sizeof parts - n_chars, "%s", part);
+                n_chars += (size_t)snprintf(parts + n_chars, sizeof parts - n_chars, "%s", part);
             }
             cr_expect_str_eq(parts, whole, "text %zu in %u parts", i, n);
         }
@@ -133,8 +124,7 @@ Test(word2vec, words_stand_by_count_and_rare_ones_are_left_out)
 }
 
 /* n words "0", "1", …, seen so often. */
-static void
-make_words(wv_vocabulary_t *words, const uint64_t *counts, uint32_t n)
+static void make_words(wv_vocabulary_t *words, const uint64_t *counts, uint32_t n)
 {
     *words = (wv_vocabulary_t){.n = 0};
     for (uint32_t i = 0; i < n; i++) {
@@ -147,11 +137,9 @@ make_words(wv_vocabulary_t *words, const uint64_t *counts, uint32_t n)
     }
 }
 
-static bool
-begins_with(const wv_code_t *code, const wv_code_t *other)
+static bool begins_with(const wv_code_t *code, const wv_code_t *other)
 {
-    return other->n <= code->n &&
-           memcmp(code->bits, other->bits, other->n) == 0;
+    return other->n <= code->n && memcmp(code->bits, other->bits, other->n) == 0;
 }
 
 Test(word2vec, codes_are_as_short_as_can_be_and_none_begins_another)
@@ -229,8 +217,7 @@ Test(word2vec, frequent_words_are_left_out_now_and_then)
 
 Test(word2vec, a_block_names_each_row_once)
 {
-    const wv_options_t options = {
-        .train = path, .negative = 2, .hs = true, .epochs = 2};
+    const wv_options_t options = {.train = path, .negative = 2, .hs = true, .epochs = 2};
     wv_task_t task = {.options = &options, .block = 3};
     wv_block_t *block = NULL;
     wv_feed_t feed;
@@ -241,8 +228,7 @@ Test(word2vec, a_block_names_each_row_once)
     cr_assert_eq(wv_vocabulary_count(&task.vocabulary, path, 1, NULL), PSD_OK);
     cr_assert_eq(wv_draws_make(&task.draws, &task.vocabulary, 0, NULL), PSD_OK);
     cr_assert_eq(wv_tree_make(&task.tree, &task.vocabulary, NULL), PSD_OK);
-    task.senses =
-        (wv_senses_t){.n = 2, .last = 1, .n_words = task.vocabulary.n};
+    task.senses = (wv_senses_t){.n = 2, .last = 1, .n_words = task.vocabulary.n};
     wv_feed_init(&feed, &task, 0, 1);
     for (;;) {
         cr_assert_eq(wv_feed_next(&feed, &block, NULL), PSD_OK);
@@ -255,10 +241,8 @@ Test(word2vec, a_block_names_each_row_once)
         for (size_t i = 0; i < block->n; i++) {
             cr_expect(block->words[i] == WV_UNKNOWN ||
                       (block->words[i] < block->in.n &&
-                       block->in.rows[block->words[i]] ==
-                           block->out.rows[block->targets[i]]));
-            cr_expect(block->words[i] == WV_UNKNOWN ||
-                      block->in.rows[block->words[i]] != 1 ||
+                       block->in.rows[block->words[i]] == block->out.rows[block->targets[i]]));
+            cr_expect(block->words[i] == WV_UNKNOWN || block->in.rows[block->words[i]] != 1 ||
                       block->in.rows[block->words[i] + 1] == task.vocabulary.n);
         }
         for (uint32_t i = 0; i < block->n_pool; i++) {
@@ -287,9 +271,7 @@ Test(word2vec, vectors_come_back_to_the_bit_in_both_forms)
     for (int binary = 0; binary < 2; binary++) {
         wv_vectors_t again;
 
-        cr_assert_eq(
-            wv_vectors_write(&words, values, 2, binary == 1, path, NULL),
-            PSD_OK);
+        cr_assert_eq(wv_vectors_write(&words, values, 2, binary == 1, path, NULL), PSD_OK);
         cr_assert_eq(wv_vectors_read(&again, path, NULL), PSD_OK);
         cr_expect_eq(again.size, 2);
         cr_assert_eq(again.words.n, 3);
@@ -318,8 +300,7 @@ Test(word2vec, files_that_are_no_vectors_are_refused)
         wv_vectors_t vectors;
 
         write_text(texts[i]);
-        cr_expect_eq(wv_vectors_read(&vectors, path, err), PSD_INVALID, "%s",
-                     texts[i]);
+        cr_expect_eq(wv_vectors_read(&vectors, path, err), PSD_INVALID, "%s", texts[i]);
         cr_expect_not_null(strstr(psd_error_text(err), path));
         psd_error_destroy(&err);
     }

@@ -31,8 +31,7 @@
 static temp_dir_t dir;
 static char path[PATH_SIZE];
 
-static void
-setup(void)
+static void setup(void)
 {
     FILE *file = NULL;
     uint64_t random = 1;
@@ -46,11 +45,9 @@ setup(void)
 
         for (int i = 0; i < LINE_WORDS; i++) {
             if (wv_random_below(&random, 2) == 0) {
-                (void)fprintf(file, "common%u ",
-                              wv_random_below(&random, N_COMMON));
+                (void)fprintf(file, "common%u ", wv_random_below(&random, N_COMMON));
             } else {
-                (void)fprintf(file, "%u.%u ", kind,
-                              wv_random_below(&random, KIND_WORDS));
+                (void)fprintf(file, "%u.%u ", kind, wv_random_below(&random, KIND_WORDS));
             }
         }
         (void)fputc('\n', file);
@@ -58,8 +55,7 @@ setup(void)
     cr_assert_eq(fclose(file), 0);
 }
 
-static void
-teardown(void)
+static void teardown(void)
 {
     temp_dir_drop(&dir);
 }
@@ -80,48 +76,33 @@ struct psd_trainer {
     size_t n_adds;
 };
 
-uint32_t
-psd_trainer_id(const psd_trainer_t *self)
+uint32_t psd_trainer_id(const psd_trainer_t *self)
 {
     (void)self;
     return 0;
 }
 
-void
-psd_trainer_share(const psd_trainer_t *self,
-                  size_t n,
-                  size_t *ret_first,
-                  size_t *ret_end)
+void psd_trainer_share(const psd_trainer_t *self, size_t n, size_t *ret_first, size_t *ret_end)
 {
     (void)self;
     *ret_first = 0;
     *ret_end = n;
 }
 
-const void *
-psd_trainer_row(psd_trainer_t *self, uint32_t table, uint64_t row)
+const void *psd_trainer_row(psd_trainer_t *self, uint32_t table, uint64_t row)
 {
     return self->tables[table] + row * SIZE;
 }
 
-bool
-psd_trainer_get_row(psd_trainer_t *self,
-                    uint32_t table,
-                    uint64_t row,
-                    void *ret_values,
-                    size_t n_values)
+bool psd_trainer_get_row(psd_trainer_t *self, uint32_t table, uint64_t row, void *ret_values,
+                         size_t n_values)
 {
-    memcpy(ret_values, psd_trainer_row(self, table, row),
-           n_values * sizeof(float));
+    memcpy(ret_values, psd_trainer_row(self, table, row), n_values * sizeof(float));
     return true;
 }
 
-void
-psd_trainer_add_row(psd_trainer_t *self,
-                    uint32_t table,
-                    uint64_t row,
-                    const void *values,
-                    size_t n_values)
+void psd_trainer_add_row(psd_trainer_t *self, uint32_t table, uint64_t row, const void *values,
+                         size_t n_values)
 {
     add_t *add = &self->adds[self->n_adds++];
 
@@ -131,12 +112,10 @@ psd_trainer_add_row(psd_trainer_t *self,
     memcpy(add->values, values, n_values * sizeof(float));
 }
 
-static void
-apply(psd_trainer_t *self)
+static void apply(psd_trainer_t *self)
 {
     for (size_t i = 0; i < self->n_adds; i++) {
-        float *row =
-            self->tables[self->adds[i].table] + self->adds[i].row * SIZE;
+        float *row = self->tables[self->adds[i].table] + self->adds[i].row * SIZE;
 
         for (size_t k = 0; k < SIZE; k++) {
             row[k] += self->adds[i].values[k];
@@ -154,17 +133,12 @@ typedef struct worker {
     bool has_learnt;
 } worker_t;
 
-static void
-worker_init(worker_t *self,
-            const wv_task_t *task,
-            const wv_others_t *others,
-            float *const *tables,
-            uint32_t number)
+static void worker_init(worker_t *self, const wv_task_t *task, const wv_others_t *others,
+                        float *const *tables, uint32_t number)
 {
     const wv_tables_t numbers = {.vectors = {WV_IN, WV_OUT, WV_TREE}};
 
-    cr_assert_eq(wv_learner_init(&self->learner, task, &numbers, others, NULL),
-                 PSD_OK);
+    cr_assert_eq(wv_learner_init(&self->learner, task, &numbers, others, NULL), PSD_OK);
     wv_feed_init(&self->feed, task, number, others->n_workers);
     for (int i = 0; i < 2; i++) {
         memcpy(self->clocks[i].tables, tables, sizeof self->clocks[i].tables);
@@ -173,8 +147,7 @@ worker_init(worker_t *self,
     }
 }
 
-static void
-worker_done(worker_t *self)
+static void worker_done(worker_t *self)
 {
     wv_learner_done(&self->learner);
     wv_feed_done(&self->feed);
@@ -183,8 +156,7 @@ worker_done(worker_t *self)
 }
 
 /* A block; how many words of the text it was, 0 at the end. */
-static uint64_t
-learn_block(worker_t *self, uint64_t clock, uint64_t n_before)
+static uint64_t learn_block(worker_t *self, uint64_t clock, uint64_t n_before)
 {
     wv_block_t *block = NULL;
     uint64_t n_read = 0;
@@ -194,8 +166,8 @@ learn_block(worker_t *self, uint64_t clock, uint64_t n_before)
         return 0;
     }
     cr_assert_eq(wv_block_prepare(block, NULL), PSD_OK);
-    cr_assert_eq(wv_learner_step(&self->learner, &self->clocks[clock % 2],
-                                 block, n_before, self->has_learnt, NULL),
+    cr_assert_eq(wv_learner_step(&self->learner, &self->clocks[clock % 2], block, n_before,
+                                 self->has_learnt, NULL),
                  PSD_OK);
     self->has_learnt = true;
     n_read = block->n_read;
@@ -203,8 +175,7 @@ learn_block(worker_t *self, uint64_t clock, uint64_t n_before)
     return n_read;
 }
 
-static void
-learn(const wv_task_t *task, float *const *tables, uint32_t n_workers)
+static void learn(const wv_task_t *task, float *const *tables, uint32_t n_workers)
 {
     static worker_t workers[WORKERS_MOST];
     wv_others_t others;
@@ -236,15 +207,13 @@ learn(const wv_task_t *task, float *const *tables, uint32_t n_workers)
 
 /* ---- what it has learnt ---- */
 
-static float
-cosine(const float *a, const float *b)
+static float cosine(const float *a, const float *b)
 {
     return wv_dot(a, b, SIZE) / sqrtf(wv_dot(a, a, SIZE) * wv_dot(b, b, SIZE));
 }
 
 /* -1: common. */
-static long
-kind_of(const wv_vocabulary_t *words, uint32_t word)
+static long kind_of(const wv_vocabulary_t *words, uint32_t word)
 {
     const char *text = words->words[word].text;
 
@@ -252,8 +221,7 @@ kind_of(const wv_vocabulary_t *words, uint32_t word)
 }
 
 /* How many of the words that are nearest to one are of its kind. */
-static uint32_t
-count_alike(const wv_vocabulary_t *words, const float *vectors, uint32_t word)
+static uint32_t count_alike(const wv_vocabulary_t *words, const float *vectors, uint32_t word)
 {
     bool taken[N_KINDS * KIND_WORDS + N_COMMON + 1] = {[0] = true};
     long kind = kind_of(words, word);
@@ -265,9 +233,7 @@ count_alike(const wv_vocabulary_t *words, const float *vectors, uint32_t word)
         float most = -INFINITY;
 
         for (uint32_t i = 1; i < words->n; i++) {
-            float near =
-                taken[i] ? -INFINITY
-                         : cosine(vectors + word * SIZE, vectors + i * SIZE);
+            float near = taken[i] ? -INFINITY : cosine(vectors + word * SIZE, vectors + i * SIZE);
 
             if (near > most) {
                 most = near;
@@ -281,8 +247,7 @@ count_alike(const wv_vocabulary_t *words, const float *vectors, uint32_t word)
 }
 
 /* The share of the words near to one that are of its kind. */
-static double
-score_of(wv_options_t options, uint32_t n_workers)
+static double score_of(wv_options_t options, uint32_t n_workers)
 {
     wv_task_t task = {.options = &options, .senses = {.n = 1}};
     float *tables[WV_VECTORS] = {NULL};
@@ -302,8 +267,7 @@ score_of(wv_options_t options, uint32_t n_workers)
         cr_assert_not_null(tables[i]);
     }
     for (size_t i = 0; i < (size_t)n_words * SIZE; i++) {
-        tables[WV_IN][i] =
-            ((float)wv_random_below(&random, 1000) / 1000 - 0.5F) / SIZE;
+        tables[WV_IN][i] = ((float)wv_random_below(&random, 1000) / 1000 - 0.5F) / SIZE;
     }
     learn(&task, tables, n_workers);
     for (uint32_t i = 1; i < n_words; i++) {
@@ -320,8 +284,7 @@ score_of(wv_options_t options, uint32_t n_workers)
     return (double)n_alike / (N_KINDS * KIND_WORDS * N_NEAR);
 }
 
-static wv_options_t
-options_of(wv_model_t model)
+static wv_options_t options_of(wv_model_t model)
 {
     return (wv_options_t){.train = path,
                           .size = SIZE,
@@ -336,15 +299,13 @@ options_of(wv_model_t model)
                           .seed = 3};
 }
 
-static void
-many_are_as_good_as_one(const wv_options_t *options)
+static void many_are_as_good_as_one(const wv_options_t *options)
 {
     double one = score_of(*options, 1);
     double many = score_of(*options, WORKERS_MOST);
 
     cr_expect_gt(one, 0.8, "one worker: %g", one);
-    cr_expect_gt(many, one - 0.05, "one worker: %g, %d: %g", one, WORKERS_MOST,
-                 many);
+    cr_expect_gt(many, one - 0.05, "one worker: %g, %d: %g", one, WORKERS_MOST, many);
 }
 
 Test(workers, skip_gram)
@@ -403,17 +364,14 @@ Test(workers, all_change_the_root_and_one_a_rare_word)
     cr_assert_eq(wv_tree_make(&task.tree, &task.vocabulary, NULL), PSD_OK);
     cr_assert_eq(wv_others_init(&others, &task, 4, NULL), PSD_OK);
     code = &task.tree.codes[task.vocabulary.n - 1];
-    cr_expect_float_eq(wv_others_times(&others, WV_TREE, code->nodes[0], 100),
-                       4, 0.01);
+    cr_expect_float_eq(wv_others_times(&others, WV_TREE, code->nodes[0], 100), 4, 0.01);
     cr_expect_leq(wv_others_times(&others, WV_TREE, code->nodes[0], 1), 4,
                   "never more than there are");
     /* A word of a kind: 1 in 320, in a block of 100 words. */
-    cr_expect_float_eq(
-        wv_others_times(&others, WV_IN, task.vocabulary.n - 1, 1),
-        1 + 3 * 100 / 320.0, 0.3);
-    cr_expect_float_eq(
-        wv_others_times(&others, WV_IN, task.vocabulary.n - 1, 30),
-        1 + 3 * 100 / 320.0 / 30, 0.01, "of one worker's part of the text");
+    cr_expect_float_eq(wv_others_times(&others, WV_IN, task.vocabulary.n - 1, 1),
+                       1 + 3 * 100 / 320.0, 0.3);
+    cr_expect_float_eq(wv_others_times(&others, WV_IN, task.vocabulary.n - 1, 30),
+                       1 + 3 * 100 / 320.0 / 30, 0.01, "of one worker's part of the text");
     wv_others_done(&others);
     options.trainers = 3;
     cr_assert_eq(wv_others_init(&others, &task, 1, NULL), PSD_OK);

@@ -4,8 +4,7 @@
 #include "data/samples.h"
 #include "support/fail_alloc.h"
 
-static psd_matrix_t *
-matrix_random(size_t rows, size_t cols, uint64_t seed)
+static psd_matrix_t *matrix_random(size_t rows, size_t cols, uint64_t seed)
 {
     psd_matrix_t *matrix = NULL;
 
@@ -14,16 +13,14 @@ matrix_random(size_t rows, size_t cols, uint64_t seed)
     return matrix;
 }
 
-static double
-at(const psd_matrix_t *m, bool turned, size_t i, size_t j)
+static double at(const psd_matrix_t *m, bool turned, size_t i, size_t j)
 {
-    return psd_matrix_values(m)[turned ? j * psd_matrix_stride(m) + i
-                                       : i * psd_matrix_stride(m) + j];
+    return psd_matrix_values(
+        m)[turned ? j * psd_matrix_stride(m) + i : i * psd_matrix_stride(m) + j];
 }
 
 /* C = 0.5 A B + 2 C for each way to turn them. */
-static void
-check_product(size_t rows, size_t inner, size_t cols, int way)
+static void check_product(size_t rows, size_t inner, size_t cols, int way)
 {
     bool ta = way & 1, tb = way & 2;
     psd_matrix_t *a = matrix_random(ta ? inner : rows, ta ? rows : inner, 1);
@@ -180,18 +177,16 @@ Test(matrix, shapes_that_do_not_fit_are_named)
     float values[4];
 
     cr_assert_eq(psd_vector_new(7, &x, NULL), PSD_OK);
-    check_error(psd_matrix_multiply(1, a, false, b, false, 0, a, err),
-                PSD_SHAPE, err, "3 x 4 times 3 x 5 into 3 x 4");
+    check_error(psd_matrix_multiply(1, a, false, b, false, 0, a, err), PSD_SHAPE, err,
+                "3 x 4 times 3 x 5 into 3 x 4");
     check_error(psd_matrix_times(1, a, true, x, 0, x, err), PSD_SHAPE, err,
                 "3 x 4, transposed, times 7 items into 7");
-    check_error(psd_matrix_transpose(a, b, err), PSD_SHAPE, err,
-                "3 x 4, turned over, into 3 x 5");
+    check_error(psd_matrix_transpose(a, b, err), PSD_SHAPE, err, "3 x 4, turned over, into 3 x 5");
     check_error(psd_matrix_axpy(1, a, b, err), PSD_SHAPE, err,
                 "a matrix of 3 x 4 and one of 3 x 5");
     check_error(psd_matrix_slice_rows(a, 1, 3, &none, err), PSD_RANGE, err,
                 "3 rows from 1 on, of 3");
-    check_error(psd_matrix_row(a, 3, &x, err), PSD_RANGE, err,
-                "1 rows from 3 on, of 3");
+    check_error(psd_matrix_row(a, 3, &x, err), PSD_RANGE, err, "1 rows from 3 on, of 3");
     check_error(psd_matrix_view(values, 2, 2, 1, &none, err), PSD_INVALID, err,
                 "rows of 2 floats, 1 floats apart");
     check_error(psd_matrix_new(SIZE_MAX, 2, &none, err), PSD_NOMEM, err,
@@ -202,8 +197,7 @@ Test(matrix, shapes_that_do_not_fit_are_named)
     psd_error_destroy(&err);
 }
 
-static psd_status_t
-make(void *fixture)
+static psd_status_t make(void *fixture)
 {
     psd_matrix_t *matrix = NULL, *part = NULL;
     psd_vector_t *col = NULL;

@@ -17,8 +17,7 @@ typedef struct arrays {
 } arrays_t;
 
 /* About one entry of five; some rows have none. */
-static psd_sparse_t *
-sparse_random(arrays_t *arrays, uint64_t seed)
+static psd_sparse_t *sparse_random(arrays_t *arrays, uint64_t seed)
 {
     psd_sparse_t *sparse = NULL;
     ps_rng_t rng = {.state = seed};
@@ -38,16 +37,14 @@ sparse_random(arrays_t *arrays, uint64_t seed)
         }
     }
     arrays->starts[ROWS] = n;
-    cr_assert_eq(psd_sparse_view(PSD_CSR, ROWS, COLS, arrays->starts,
-                                 arrays->indices, arrays->values, &sparse,
-                                 NULL),
+    cr_assert_eq(psd_sparse_view(PSD_CSR, ROWS, COLS, arrays->starts, arrays->indices,
+                                 arrays->values, &sparse, NULL),
                  PSD_OK);
     return sparse;
 }
 
 /* Fills in the zeroes. */
-static void
-spread_out(const psd_sparse_t *sparse, float *dense)
+static void spread_out(const psd_sparse_t *sparse, float *dense)
 {
     bool by_rows = psd_sparse_layout(sparse) == PSD_CSR;
     size_t cols = psd_sparse_cols(sparse);
@@ -65,8 +62,7 @@ spread_out(const psd_sparse_t *sparse, float *dense)
     }
 }
 
-static void
-check_times(const psd_sparse_t *a, dense_t dense, bool transposed)
+static void check_times(const psd_sparse_t *a, dense_t dense, bool transposed)
 {
     size_t inner = transposed ? ROWS : COLS, outer = transposed ? COLS : ROWS;
     static float in[2 * ROWS], out[ROWS];
@@ -81,14 +77,12 @@ check_times(const psd_sparse_t *a, dense_t dense, bool transposed)
         float beta = way == 0 ? 0 : 0.5f;
 
         psd_vector_fill(y, way == 0 ? NAN : 4);
-        cr_assert_eq(psd_sparse_times(-2, a, transposed, x, beta, y, NULL),
-                     PSD_OK);
+        cr_assert_eq(psd_sparse_times(-2, a, transposed, x, beta, y, NULL), PSD_OK);
         for (size_t i = 0; i < outer; i++) {
             double want = way == 0 ? 0 : 2;
 
             for (size_t j = 0; j < inner; j++) {
-                want +=
-                    -2.0 * (transposed ? dense[j][i] : dense[i][j]) * in[2 * j];
+                want += -2.0 * (transposed ? dense[j][i] : dense[i][j]) * in[2 * j];
             }
             check_close(out[i], want, 10);
         }
@@ -130,8 +124,7 @@ Test(sparse, converts_turns_cuts_and_scales)
     for (int layout = PSD_CSR; layout <= PSD_CSC; layout++) {
         psd_sparse_t *self = NULL;
 
-        cr_assert_eq(psd_sparse_convert(csr, (psd_layout_t)layout, &self, NULL),
-                     PSD_OK);
+        cr_assert_eq(psd_sparse_convert(csr, (psd_layout_t)layout, &self, NULL), PSD_OK);
         spread_out(self, dense);
         cr_assert_arr_eq(dense, arrays.dense, sizeof dense);
 
@@ -159,8 +152,7 @@ Test(sparse, converts_turns_cuts_and_scales)
         psd_sparse_destroy(&other);
 
         cr_assert_eq(psd_sparse_scale(4, self, &other, NULL), PSD_OK);
-        cr_assert_eq(psd_sparse_norm(other, PSD_NORM_MAX),
-                     4 * psd_sparse_norm(csr, PSD_NORM_MAX));
+        cr_assert_eq(psd_sparse_norm(other, PSD_NORM_MAX), 4 * psd_sparse_norm(csr, PSD_NORM_MAX));
         psd_sparse_destroy(&other);
         psd_sparse_destroy(&self);
     }
@@ -179,8 +171,7 @@ Test(sparse, an_entry_that_is_not_there_counts_as_zero)
         if (op == PSD_OP_DIVIDE) {
             continue;
         }
-        cr_assert_eq(psd_sparse_apply((psd_op_t)op, x, by_cols, &out, NULL),
-                     PSD_OK);
+        cr_assert_eq(psd_sparse_apply((psd_op_t)op, x, by_cols, &out, NULL), PSD_OK);
         spread_out(out, dense);
         for (size_t i = 0; i < ROWS * COLS; i++) {
             float a = left.dense[i / COLS][i % COLS];
@@ -191,8 +182,7 @@ Test(sparse, an_entry_that_is_not_there_counts_as_zero)
                          : op == PSD_OP_MIN      ? fminf(a, b)
                                                  : fmaxf(a, b);
 
-            cr_assert_eq(dense[i], want, "operation %d: %g and %g: %g", op, a,
-                         b, dense[i]);
+            cr_assert_eq(dense[i], want, "operation %d: %g and %g: %g", op, a, b, dense[i]);
         }
         psd_sparse_destroy(&out);
     }
@@ -208,9 +198,7 @@ Test(sparse, equal_values_come_back_one_by_one)
     static const float ONES[] = {1, 1, 1};
     psd_sparse_t *x = NULL, *out = NULL;
 
-    cr_assert_eq(
-        psd_sparse_view(PSD_CSR, 2, 3, STARTS, INDICES, ONES, &x, NULL),
-        PSD_OK);
+    cr_assert_eq(psd_sparse_view(PSD_CSR, 2, 3, STARTS, INDICES, ONES, &x, NULL), PSD_OK);
     cr_assert_eq(psd_sparse_apply(PSD_OP_ADD, x, x, &out, NULL), PSD_OK);
     cr_assert_eq(psd_sparse_norm(out, PSD_NORM_1), 6);
     psd_sparse_destroy(&out);
@@ -228,8 +216,7 @@ Test(sparse, an_empty_one_computes_too)
     psd_vector_t *y = NULL;
 
     cr_assert_eq(psd_vector_view(values, 3, &y, NULL), PSD_OK);
-    cr_assert_eq(psd_sparse_view(PSD_CSR, 3, 3, STARTS, NULL, NULL, &x, NULL),
-                 PSD_OK);
+    cr_assert_eq(psd_sparse_view(PSD_CSR, 3, 3, STARTS, NULL, NULL, &x, NULL), PSD_OK);
     cr_assert_eq(psd_sparse_apply(PSD_OP_ADD, x, x, &out, NULL), PSD_OK);
     cr_assert_eq(psd_sparse_entries(out), 0);
     psd_sparse_destroy(&out);
@@ -244,8 +231,7 @@ Test(sparse, an_empty_one_computes_too)
 }
 
 /* Samples of one group each, or of two; keys as they are given, -1 ends. */
-static psd_samples_t *
-batch_of(const int (*keys)[4], size_t n, bool two_groups)
+static psd_samples_t *batch_of(const int (*keys)[4], size_t n, bool two_groups)
 {
     psd_samples_t *batch = psd_samples_new();
 
@@ -316,22 +302,19 @@ Test(sparse, ids_are_columns_and_those_left_out_are_not_there)
     psd_error_t *err = psd_error_new();
 
     cr_assert_eq(psd_localizer_new(1, &localizer, NULL), PSD_OK);
-    cr_assert_eq(psd_localizer_set_min_count(localizer, 2, 1 << 12, NULL),
-                 PSD_OK);
-    cr_assert_eq(psd_localizer_run(localizer, psd_samples_keys(batch),
-                                   psd_samples_entry_count(batch), NULL),
-                 PSD_OK);
+    cr_assert_eq(psd_localizer_set_min_count(localizer, 2, 1 << 12, NULL), PSD_OK);
+    cr_assert_eq(
+        psd_localizer_run(localizer, psd_samples_keys(batch), psd_samples_entry_count(batch), NULL),
+        PSD_OK);
     cr_assert_eq(psd_sparse_of_samples(batch, psd_localizer_ids(localizer),
-                                       psd_localizer_count(localizer), &x,
-                                       NULL),
+                                       psd_localizer_count(localizer), &x, NULL),
                  PSD_OK);
     cr_assert_eq(psd_sparse_cols(x), 2);
     spread_out(x, dense);
     cr_assert_arr_eq(dense, WANT, sizeof dense);
     psd_sparse_destroy(&x);
-    check_error(
-        psd_sparse_of_samples(batch, psd_localizer_ids(localizer), 1, &x, err),
-        PSD_RANGE, err, "sample 0 has id 1 of 1 columns");
+    check_error(psd_sparse_of_samples(batch, psd_localizer_ids(localizer), 1, &x, err), PSD_RANGE,
+                err, "sample 0 has id 1 of 1 columns");
     psd_localizer_destroy(&localizer);
     psd_samples_destroy(&batch);
     psd_error_destroy(&err);
@@ -340,40 +323,33 @@ Test(sparse, ids_are_columns_and_those_left_out_are_not_there)
 Test(sparse, arrays_that_are_none_are_refused)
 {
     static const uint64_t DESCENDS[] = {0, 2, 1}, LATE[] = {1, 2, 2};
-    static const uint64_t STARTS[] = {0, 2, 2}, TWICE[] = {1, 1},
-                          OUT[] = {0, 3};
+    static const uint64_t STARTS[] = {0, 2, 2}, TWICE[] = {1, 1}, OUT[] = {0, 3};
     static const float VALUES[] = {1, 2};
     static const uint64_t INDICES[] = {0, 1};
     psd_sparse_t *x = NULL, *y = NULL;
     psd_vector_t *v = NULL;
     psd_error_t *err = psd_error_new();
 
-    check_error(
-        psd_sparse_view(PSD_CSR, 2, 3, DESCENDS, INDICES, VALUES, &x, err),
-        PSD_INVALID, err, "row 1 ends at 1, before it starts at 2");
-    check_error(psd_sparse_view(PSD_CSR, 2, 3, LATE, INDICES, VALUES, &x, err),
-                PSD_INVALID, err, "the first start is 1, not 0");
-    check_error(psd_sparse_view(PSD_CSC, 3, 2, STARTS, TWICE, VALUES, &x, err),
-                PSD_INVALID, err, "column 0 has index 1 behind 1");
-    check_error(psd_sparse_view(PSD_CSR, 2, 3, STARTS, OUT, VALUES, &x, err),
-                PSD_RANGE, err, "row 0 has index 3 of 3");
-    check_error(psd_sparse_view((psd_layout_t)2, 2, 3, STARTS, INDICES, VALUES,
-                                &x, err),
+    check_error(psd_sparse_view(PSD_CSR, 2, 3, DESCENDS, INDICES, VALUES, &x, err), PSD_INVALID,
+                err, "row 1 ends at 1, before it starts at 2");
+    check_error(psd_sparse_view(PSD_CSR, 2, 3, LATE, INDICES, VALUES, &x, err), PSD_INVALID, err,
+                "the first start is 1, not 0");
+    check_error(psd_sparse_view(PSD_CSC, 3, 2, STARTS, TWICE, VALUES, &x, err), PSD_INVALID, err,
+                "column 0 has index 1 behind 1");
+    check_error(psd_sparse_view(PSD_CSR, 2, 3, STARTS, OUT, VALUES, &x, err), PSD_RANGE, err,
+                "row 0 has index 3 of 3");
+    check_error(psd_sparse_view((psd_layout_t)2, 2, 3, STARTS, INDICES, VALUES, &x, err),
                 PSD_INVALID, err, "2 is no layout; 0 and 1 are");
     cr_assert_null(x);
-    cr_assert_eq(
-        psd_sparse_view(PSD_CSR, 2, 3, STARTS, INDICES, VALUES, &x, NULL),
-        PSD_OK);
-    cr_assert_eq(
-        psd_sparse_view(PSD_CSC, 3, 2, STARTS, INDICES, VALUES, &y, NULL),
-        PSD_OK);
+    cr_assert_eq(psd_sparse_view(PSD_CSR, 2, 3, STARTS, INDICES, VALUES, &x, NULL), PSD_OK);
+    cr_assert_eq(psd_sparse_view(PSD_CSC, 3, 2, STARTS, INDICES, VALUES, &y, NULL), PSD_OK);
     cr_assert_eq(psd_vector_new(3, &v, NULL), PSD_OK);
     check_error(psd_sparse_times(1, x, false, v, 0, v, err), PSD_SHAPE, err,
                 "a sparse matrix of 2 x 3 times 3 items into 3");
     check_error(psd_sparse_apply(PSD_OP_ADD, x, y, &x, err), PSD_SHAPE, err,
                 "a sparse matrix of 2 x 3 and one of 3 x 2");
-    check_error(psd_sparse_apply(PSD_OP_DIVIDE, x, x, &x, err), PSD_INVALID,
-                err, "sparse matrices are not divided: most of it is 0 / 0");
+    check_error(psd_sparse_apply(PSD_OP_DIVIDE, x, x, &x, err), PSD_INVALID, err,
+                "sparse matrices are not divided: most of it is 0 / 0");
     check_error(psd_sparse_slice_cols(x, 2, 2, &x, err), PSD_RANGE, err,
                 "2 columns from 2 on, of 3");
     psd_vector_destroy(&v);
@@ -383,8 +359,7 @@ Test(sparse, arrays_that_are_none_are_refused)
 }
 
 /* Every call that goes to GraphBLAS, whose memory comes through our door. */
-static psd_status_t
-compute(void *fixture)
+static psd_status_t compute(void *fixture)
 {
     psd_samples_t *batch = fixture;
     psd_sparse_t *x = NULL, *cut = NULL, *sum = NULL;
@@ -437,8 +412,8 @@ Test(sparse, survives_each_failed_allocation)
         rc = compute(batch);
         happened = fail_alloc_happened();
         fail_alloc_off();
-        cr_assert(rc == PSD_OK || (happened && rc == PSD_NOMEM),
-                  "allocation %zu: %s", at, psd_status_name(rc));
+        cr_assert(rc == PSD_OK || (happened && rc == PSD_NOMEM), "allocation %zu: %s", at,
+                  psd_status_name(rc));
         failed += rc == PSD_NOMEM;
         if (!happened) {
             break;

@@ -6,8 +6,7 @@
 enum { N = 1003 };
 
 /* Every third item of a longer array, by way of a matrix's column. */
-static psd_vector_t *
-column_of(float *values)
+static psd_vector_t *column_of(float *values)
 {
     psd_matrix_t *matrix = NULL;
     psd_vector_t *vector = NULL;
@@ -19,14 +18,12 @@ column_of(float *values)
     return vector;
 }
 
-static float
-at(const psd_vector_t *v, size_t i)
+static float at(const psd_vector_t *v, size_t i)
 {
     return psd_vector_values(v)[i * psd_vector_step(v)];
 }
 
-static void
-check_all(psd_vector_t *x, psd_vector_t *y)
+static void check_all(psd_vector_t *x, psd_vector_t *y)
 {
     double dot = 0, dot_got = 0, sizes = 0, norms[3] = {0};
     psd_vector_t *before = NULL;
@@ -94,8 +91,7 @@ Test(vector, each_operation_goes_item_by_item)
 {
     float a[] = {6, -2, 3}, b[] = {2, 4, 3}, c[3];
     static const float WANT[][3] = {
-        {8, 2, 6},     {4, -6, 0}, {12, -8, 9},
-        {3, -0.5f, 1}, {2, -2, 3}, {6, 4, 3},
+        {8, 2, 6}, {4, -6, 0}, {12, -8, 9}, {3, -0.5f, 1}, {2, -2, 3}, {6, 4, 3},
     };
     psd_vector_t *x = NULL, *y = NULL, *out = NULL;
 
@@ -125,10 +121,8 @@ Test(vector, a_slice_is_a_view)
     cr_assert_eq(at(x, 2), 0);
     cr_assert_eq(at(x, 3), 5);
     cr_assert_eq(at(x, 7), 0);
-    check_error(psd_vector_slice(x, 7, 4, &none, err), PSD_RANGE, err,
-                "4 items from 7 on, of 10");
-    check_error(psd_vector_axpy(1, x, part, err), PSD_SHAPE, err,
-                "a vector of 10 and one of 4");
+    check_error(psd_vector_slice(x, 7, 4, &none, err), PSD_RANGE, err, "4 items from 7 on, of 10");
+    check_error(psd_vector_axpy(1, x, part, err), PSD_SHAPE, err, "a vector of 10 and one of 4");
     check_error(psd_vector_apply((psd_op_t)9, x, x, x, err), PSD_INVALID, err,
                 "9 is no operation; 0 .. 5 are");
     check_error(psd_vector_new(SIZE_MAX / 2, &none, err), PSD_NOMEM, err,
@@ -162,8 +156,7 @@ Test(vector, threads_are_set_in_one_place)
     psd_error_destroy(&err);
 }
 
-static psd_status_t
-make(void *fixture)
+static psd_status_t make(void *fixture)
 {
     psd_vector_t *x = NULL, *part = NULL;
     psd_status_t rc = psd_vector_new(5, &x, NULL);

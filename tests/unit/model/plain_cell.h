@@ -13,8 +13,7 @@ typedef struct cell {
 } cell_t;
 
 /* A spec of the rule, with penalties and without. */
-static inline ps_updater_spec_t
-plain_any_updater(ps_updater_kind_t kind, ps_rng_t *rng)
+static inline ps_updater_spec_t plain_any_updater(ps_updater_kind_t kind, ps_rng_t *rng)
 {
     return (ps_updater_spec_t){
         .kind = kind,
@@ -33,18 +32,15 @@ plain_any_updater(ps_updater_kind_t kind, ps_rng_t *rng)
     };
 }
 
-static inline uint32_t
-plain_n_states(const ps_table_spec_t *spec)
+static inline uint32_t plain_n_states(const ps_table_spec_t *spec)
 {
     PSD_AUTO(ps_updater_destroy) ps_updater_t *updater = NULL;
 
-    cr_assert_eq(ps_updater_new(&spec->updater, spec->type, &updater, NULL),
-                 PSD_OK);
+    cr_assert_eq(ps_updater_new(&spec->updater, spec->type, &updater, NULL), PSD_OK);
     return ps_updater_n_states(updater);
 }
 
-static inline void
-plain_apply_f32(const ps_updater_spec_t *u, cell_t *cell, const uint8_t *delta)
+static inline void plain_apply_f32(const ps_updater_spec_t *u, cell_t *cell, const uint8_t *delta)
 {
     float w = ps_load_f32(cell->value);
     float state[PLAIN_STATES];
@@ -61,8 +57,7 @@ plain_apply_f32(const ps_updater_spec_t *u, cell_t *cell, const uint8_t *delta)
     ps_store_f32(cell->value, w);
 }
 
-static inline void
-plain_apply_f64(const ps_updater_spec_t *u, cell_t *cell, const uint8_t *delta)
+static inline void plain_apply_f64(const ps_updater_spec_t *u, cell_t *cell, const uint8_t *delta)
 {
     double w = ps_load_f64(cell->value);
     double *s[PLAIN_STATES];
@@ -75,8 +70,7 @@ plain_apply_f64(const ps_updater_spec_t *u, cell_t *cell, const uint8_t *delta)
 }
 
 /* Integers: both as i64; a sum wraps around in the type when it is stored. */
-static inline int64_t
-plain_integer(ps_updater_kind_t kind, int64_t w, int64_t d)
+static inline int64_t plain_integer(ps_updater_kind_t kind, int64_t w, int64_t d)
 {
     if (kind == PS_UPDATER_ADD) {
         return (int64_t)((uint64_t)w + (uint64_t)d);
@@ -87,8 +81,7 @@ plain_integer(ps_updater_kind_t kind, int64_t w, int64_t d)
     return kind == PS_UPDATER_MIN ? (d < w ? d : w) : (d > w ? d : w);
 }
 
-static inline void
-plain_apply(const ps_table_spec_t *spec, cell_t *cell, const uint8_t *delta)
+static inline void plain_apply(const ps_table_spec_t *spec, cell_t *cell, const uint8_t *delta)
 {
     ps_updater_kind_t kind = spec->updater.kind;
 
@@ -97,9 +90,8 @@ plain_apply(const ps_table_spec_t *spec, cell_t *cell, const uint8_t *delta)
     } else if (spec->type == PS_TYPE_F64) {
         plain_apply_f64(&spec->updater, cell, delta);
     } else if (spec->type == PS_TYPE_I64) {
-        ps_store_u64(cell->value, (uint64_t)plain_integer(
-                                      kind, (int64_t)ps_load_u64(cell->value),
-                                      (int64_t)ps_load_u64(delta)));
+        ps_store_u64(cell->value, (uint64_t)plain_integer(kind, (int64_t)ps_load_u64(cell->value),
+                                                          (int64_t)ps_load_u64(delta)));
     } else {
         int32_t w = (int32_t)ps_load_u32(cell->value);
         int32_t d = (int32_t)ps_load_u32(delta);

@@ -17,12 +17,8 @@
 #include "model/store.h"
 
 /* A checked spec of the given kind in one partition; zero, add. */
-static inline ps_table_spec_t
-kit_spec(ps_keys_t keys,
-         ps_row_format_t format,
-         ps_type_t type,
-         uint64_t n_rows,
-         uint32_t n_cols)
+static inline ps_table_spec_t kit_spec(ps_keys_t keys, ps_row_format_t format, ps_type_t type,
+                                       uint64_t n_rows, uint32_t n_cols)
 {
     ps_table_spec_t spec;
 
@@ -39,21 +35,18 @@ kit_spec(ps_keys_t keys,
     return spec;
 }
 
-static inline ps_store_t *
-kit_store(const ps_table_spec_t *spec, uint32_t partition)
+static inline ps_store_t *kit_store(const ps_table_spec_t *spec, uint32_t partition)
 {
     PSD_AUTO(psd_error_destroy) psd_error_t *err = psd_error_new();
     ps_store_t *store = NULL;
 
-    cr_assert_eq(ps_table_spec_check(spec, err), PSD_OK, "%s",
-                 psd_error_text(err));
+    cr_assert_eq(ps_table_spec_check(spec, err), PSD_OK, "%s", psd_error_text(err));
     cr_assert_eq(ps_store_new(spec, partition, &store, NULL), PSD_OK);
     return store;
 }
 
 /* One number as a value of the type, and back. */
-static inline void
-kit_write(ps_type_t type, uint8_t *at, double value)
+static inline void kit_write(ps_type_t type, uint8_t *at, double value)
 {
     switch (type) {
     case PS_TYPE_I32:
@@ -72,8 +65,7 @@ kit_write(ps_type_t type, uint8_t *at, double value)
     }
 }
 
-static inline double
-kit_read(ps_type_t type, const uint8_t *at)
+static inline double kit_read(ps_type_t type, const uint8_t *at)
 {
     switch (type) {
     case PS_TYPE_I32:
@@ -97,8 +89,7 @@ typedef struct kit_push {
     ps_payload_t *payload; /* after kit_push_close */
 } kit_push_t;
 
-static inline void
-kit_push_done(kit_push_t *self)
+static inline void kit_push_done(kit_push_t *self)
 {
     ps_payload_destroy(&self->payload);
     ps_buffer_done(&self->keys);
@@ -106,33 +97,28 @@ kit_push_done(kit_push_t *self)
     ps_buffer_done(&self->values);
 }
 
-static inline void
-kit_push_key(kit_push_t *self, uint64_t key)
+static inline void kit_push_key(kit_push_t *self, uint64_t key)
 {
     cr_assert(ps_buffer_u64(&self->keys, key));
     self->slice.n_rows++;
 }
 
-static inline void
-kit_push_u32(kit_push_t *self, uint32_t count_or_column)
+static inline void kit_push_u32(kit_push_t *self, uint32_t count_or_column)
 {
     cr_assert(ps_buffer_u32(&self->index, count_or_column));
 }
 
-static inline void
-kit_push_value(kit_push_t *self, double value)
+static inline void kit_push_value(kit_push_t *self, double value)
 {
     uint8_t bytes[8];
 
     kit_write(self->slice.type, bytes, value);
-    cr_assert(
-        ps_buffer_append(&self->values, bytes, ps_type_size(self->slice.type)));
+    cr_assert(ps_buffer_append(&self->values, bytes, ps_type_size(self->slice.type)));
     self->slice.n_values++;
 }
 
 /* Cuts the values into up to five spans, some of them empty. */
-static inline void
-kit_cut(ps_payload_t *payload, size_t value_size, ps_rng_t *rng)
+static inline void kit_cut(ps_payload_t *payload, size_t value_size, ps_rng_t *rng)
 {
     ps_bytes_t all = {0};
     size_t left = 0;
@@ -156,25 +142,22 @@ kit_cut(ps_payload_t *payload, size_t value_size, ps_rng_t *rng)
 }
 
 /* Makes the payload. rng NULL: one span, even addresses. */
-static inline void
-kit_push_close(kit_push_t *self, ps_rng_t *rng)
+static inline void kit_push_close(kit_push_t *self, ps_rng_t *rng)
 {
     size_t pad = rng == NULL ? 0 : ps_rng_below(rng, 8);
     size_t keys = self->keys.size;
     size_t index = self->index.size;
-    uint8_t *block =
-        ps_alloc_raw(3 * pad + keys + index + self->values.size + 1, 1);
+    uint8_t *block = ps_alloc_raw(3 * pad + keys + index + self->values.size + 1, 1);
     uint8_t *at = block + pad;
 
     cr_assert_not_null(block);
     memcpy(at, keys > 0 ? self->keys.data : at, keys);
     memcpy(at + keys + pad, index > 0 ? self->index.data : at, index);
-    memcpy(at + keys + index + 2 * pad,
-           self->values.size > 0 ? self->values.data : at, self->values.size);
-    self->payload = ps_payload_new(
-        (ps_bytes_t){at, keys}, (ps_bytes_t){at + keys + pad, index},
-        (ps_bytes_t){at + keys + index + 2 * pad, self->values.size}, block,
-        ps_free);
+    memcpy(at + keys + index + 2 * pad, self->values.size > 0 ? self->values.data : at,
+           self->values.size);
+    self->payload = ps_payload_new((ps_bytes_t){at, keys}, (ps_bytes_t){at + keys + pad, index},
+                                   (ps_bytes_t){at + keys + index + 2 * pad, self->values.size},
+                                   block, ps_free);
     cr_assert_not_null(self->payload);
     if (rng != NULL) {
         kit_cut(self->payload, ps_type_size(self->slice.type), rng);
@@ -182,12 +165,8 @@ kit_push_close(kit_push_t *self, ps_rng_t *rng)
 }
 
 /* n_rows keys; dense rows of all n_cols columns. values NULL: a pull. */
-static inline kit_push_t
-kit_dense(ps_type_t type,
-          size_t n_rows,
-          const uint64_t *keys,
-          uint32_t n_cols,
-          const double *values)
+static inline kit_push_t kit_dense(ps_type_t type, size_t n_rows, const uint64_t *keys,
+                                   uint32_t n_cols, const double *values)
 {
     kit_push_t push = {.slice = {.type = type, .n_cols = n_cols}};
 
@@ -202,12 +181,8 @@ kit_dense(ps_type_t type,
 }
 
 /* One sparse row of n entries. values NULL: a pull of the row's entries. */
-static inline kit_push_t
-kit_sparse(ps_type_t type,
-           uint64_t key,
-           size_t n,
-           const uint32_t *columns,
-           const double *values)
+static inline kit_push_t kit_sparse(ps_type_t type, uint64_t key, size_t n, const uint32_t *columns,
+                                    const double *values)
 {
     kit_push_t push = {.slice = {.type = type, .layout = PS_LAYOUT_SPARSE}};
 
@@ -224,52 +199,43 @@ kit_sparse(ps_type_t type,
 }
 
 /* Checks and applies; frees the push. */
-static inline void
-kit_apply(ps_store_t *store, kit_push_t push)
+static inline void kit_apply(ps_store_t *store, kit_push_t push)
 {
     PSD_AUTO(psd_error_destroy) psd_error_t *err = psd_error_new();
 
-    cr_assert_eq(ps_store_check_push(store, &push.slice, push.payload, err),
-                 PSD_OK, "%s", psd_error_text(err));
+    cr_assert_eq(ps_store_check_push(store, &push.slice, push.payload, err), PSD_OK, "%s",
+                 psd_error_text(err));
     cr_assert_eq(ps_store_push(store, &push.slice, push.payload, err), PSD_OK);
     kit_push_done(&push);
 }
 
 /* The status and text with which a push is refused; frees the push. */
-static inline void
-kit_refused(const ps_store_t *store,
-            kit_push_t push,
-            psd_status_t status,
-            const char *text)
+static inline void kit_refused(const ps_store_t *store, kit_push_t push, psd_status_t status,
+                               const char *text)
 {
     PSD_AUTO(psd_error_destroy) psd_error_t *err = psd_error_new();
 
-    cr_assert_eq(ps_store_check_push(store, &push.slice, push.payload, err),
-                 status);
+    cr_assert_eq(ps_store_check_push(store, &push.slice, push.payload, err), status);
     cr_assert_str_eq(psd_error_text(err), text);
     cr_assert_eq(psd_error_status(err), status);
     kit_push_done(&push);
 }
 
 /* One value, by a dense pull of one column. */
-static inline double
-kit_value(ps_store_t *store, ps_type_t type, uint64_t row, uint32_t col)
+static inline double kit_value(ps_store_t *store, ps_type_t type, uint64_t row, uint32_t col)
 {
     PSD_AUTO(ps_payload_destroy) ps_payload_t *reply = NULL;
-    kit_push_t pull = {.slice = {.type = type,
-                                 .cols = PS_COLS_RANGE,
-                                 .first_col = col,
-                                 .n_cols = 1}};
+    kit_push_t pull = {
+        .slice = {.type = type, .cols = PS_COLS_RANGE, .first_col = col, .n_cols = 1}};
     ps_slice_t got;
     uint64_t n_done = 0;
     double value = 0;
 
     kit_push_key(&pull, row);
     kit_push_close(&pull, NULL);
-    cr_assert_eq(ps_store_check_pull(store, &pull.slice, pull.payload, NULL),
-                 PSD_OK);
-    cr_assert_eq(ps_store_gather(store, &pull.slice, pull.payload, 1024,
-                                 (ps_room_t){0}, &got, &reply, &n_done, NULL),
+    cr_assert_eq(ps_store_check_pull(store, &pull.slice, pull.payload, NULL), PSD_OK);
+    cr_assert_eq(ps_store_gather(store, &pull.slice, pull.payload, 1024, (ps_room_t){0}, &got,
+                                 &reply, &n_done, NULL),
                  PSD_OK);
     cr_assert_eq(n_done, 1);
     cr_assert_eq(got.n_values, 1);

@@ -15,8 +15,7 @@ typedef struct cut_values {
     ps_payload_t payload;
 } cut_values_t;
 
-static void
-cut(cut_values_t *self, size_t n)
+static void cut(cut_values_t *self, size_t n)
 {
     static const size_t sizes[] = {1, 0, 4};
     size_t at = 0;
@@ -70,11 +69,8 @@ Test(deltas, a_row_comes_in_as_many_pieces_as_spans)
 Test(deltas, a_row_may_be_left_in_the_middle)
 {
     cut_values_t values;
-    ps_slice_t slice = {.rows = PS_ROWS_RANGE,
-                        .type = PS_TYPE_I32,
-                        .n_rows = 4,
-                        .n_cols = 3,
-                        .n_values = 12};
+    ps_slice_t slice = {
+        .rows = PS_ROWS_RANGE, .type = PS_TYPE_I32, .n_rows = 4, .n_cols = 3, .n_values = 12};
     ps_deltas_t deltas;
     ps_columns_t columns = {0};
     const uint8_t *piece = NULL;

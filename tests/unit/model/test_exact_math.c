@@ -17,8 +17,7 @@ Test(exact_math, log_is_within_1e15_of_libm)
         double x = 1 - ps_rng_f64(&rng);
         double want = log(x);
 
-        cr_assert_leq(fabs(ps_exact_log(x) - want), 1e-15 * (1 + fabs(want)),
-                      "log(%a)", x);
+        cr_assert_leq(fabs(ps_exact_log(x) - want), 1e-15 * (1 + fabs(want)), "log(%a)", x);
     }
 }
 

@@ -11,8 +11,7 @@
 
 #define N_DRAWS 100000
 
-static ps_table_spec_t
-spec_of(ps_type_t type, ps_init_kind_t kind, double a, double b)
+static ps_table_spec_t spec_of(ps_type_t type, ps_init_kind_t kind, double a, double b)
 {
     ps_table_spec_t spec;
 
@@ -23,8 +22,7 @@ spec_of(ps_type_t type, ps_init_kind_t kind, double a, double b)
     return spec;
 }
 
-static double
-value_at(const ps_table_spec_t *spec, uint64_t row, uint32_t col)
+static double value_at(const ps_table_spec_t *spec, uint64_t row, uint32_t col)
 {
     uint8_t bytes[8];
 
@@ -75,8 +73,7 @@ Test(init, known_normal_values)
 
 Test(init, a_row_filled_in_pieces_is_the_row)
 {
-    static const ps_type_t types[] = {PS_TYPE_I32, PS_TYPE_I64, PS_TYPE_F32,
-                                      PS_TYPE_F64};
+    static const ps_type_t types[] = {PS_TYPE_I32, PS_TYPE_I64, PS_TYPE_F32, PS_TYPE_F64};
     uint8_t whole[100 * 8];
     uint8_t pieces[100 * 8];
 
@@ -106,8 +103,7 @@ Test(init, seed_row_and_column_all_count)
 
 Test(init, zero_and_constant)
 {
-    static const ps_type_t types[] = {PS_TYPE_I32, PS_TYPE_I64, PS_TYPE_F32,
-                                      PS_TYPE_F64};
+    static const ps_type_t types[] = {PS_TYPE_I32, PS_TYPE_I64, PS_TYPE_F32, PS_TYPE_F64};
 
     for (size_t t = 0; t < 4; t++) {
         ps_table_spec_t zero = spec_of(types[t], PS_INIT_ZERO, 5, 5);
@@ -126,11 +122,8 @@ Test(init, zero_and_constant)
 
 /* Mean and variance of n draws within 4 standard errors; kurtosis is the fourth
  * moment over the squared variance. */
-static void
-check_moments(const ps_table_spec_t *spec,
-              double mean,
-              double variance,
-              double kurtosis)
+static void check_moments(const ps_table_spec_t *spec, double mean, double variance,
+                          double kurtosis)
 {
     double sum = 0;
     double squares = 0;
@@ -189,10 +182,8 @@ Test(init, uniform_stays_below_its_upper_bound)
     double next = nextafter(1.0, 2.0);
     float next_32 = nextafterf(1.0F, 2.0F);
     ps_table_spec_t wide = spec_of(PS_TYPE_F64, PS_INIT_UNIFORM, 1, next);
-    ps_table_spec_t narrow =
-        spec_of(PS_TYPE_F32, PS_INIT_UNIFORM, 1, (double)next_32);
-    ps_table_spec_t huge =
-        spec_of(PS_TYPE_F64, PS_INIT_UNIFORM, -0x1.fp1023, 0x1.fp1023);
+    ps_table_spec_t narrow = spec_of(PS_TYPE_F32, PS_INIT_UNIFORM, 1, (double)next_32);
+    ps_table_spec_t huge = spec_of(PS_TYPE_F64, PS_INIT_UNIFORM, -0x1.fp1023, 0x1.fp1023);
 
     for (uint64_t row = 0; row < 1000; row++) {
         cr_assert_eq(value_at(&wide, row, 0), 1);
@@ -204,8 +195,7 @@ Test(init, uniform_stays_below_its_upper_bound)
 Test(init, integers_reach_every_value_and_no_other)
 {
     ps_table_spec_t die = spec_of(PS_TYPE_I32, PS_INIT_UNIFORM, -1, 5);
-    ps_table_spec_t any =
-        spec_of(PS_TYPE_I64, PS_INIT_UNIFORM, -0x1p63, 0x1p63);
+    ps_table_spec_t any = spec_of(PS_TYPE_I64, PS_INIT_UNIFORM, -0x1p63, 0x1p63);
     int seen[6] = {0};
     int n_negative = 0;
 

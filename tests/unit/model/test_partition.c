@@ -7,12 +7,8 @@
 
 #include "base/rng.h"
 
-static ps_table_spec_t
-spec_of(ps_keys_t keys,
-        uint64_t n_rows,
-        ps_partition_by_t by,
-        uint32_t row_slices,
-        uint32_t col_slices)
+static ps_table_spec_t spec_of(ps_keys_t keys, uint64_t n_rows, ps_partition_by_t by,
+                               uint32_t row_slices, uint32_t col_slices)
 {
     ps_table_spec_t spec;
 
@@ -28,8 +24,7 @@ spec_of(ps_keys_t keys,
 }
 
 /* The row is in the partition that ps_row_slice_of names, and in no other. */
-static void
-check_row(const ps_table_spec_t *spec, uint64_t row)
+static void check_row(const ps_table_spec_t *spec, uint64_t row)
 {
     uint32_t slice = ps_row_slice_of(spec, row);
 
@@ -37,9 +32,8 @@ check_row(const ps_table_spec_t *spec, uint64_t row)
     for (uint32_t p = 0; p < spec->n_partitions; p++) {
         ps_extent_t extent = ps_extent_of(spec, p);
 
-        cr_assert_eq(ps_extent_has_row(&extent, row),
-                     p / spec->n_col_slices == slice, "row %zu partition %u",
-                     (size_t)row, p);
+        cr_assert_eq(ps_extent_has_row(&extent, row), p / spec->n_col_slices == slice,
+                     "row %zu partition %u", (size_t)row, p);
     }
 }
 
@@ -48,8 +42,7 @@ Test(partition, hashes_of_ids_that_count_up_are_spread_evenly)
 {
     static const uint64_t steps[] = {1, 2, 8, 1000, UINT64_C(1) << 32};
     enum { N = 100000, PARTS = 8 };
-    ps_table_spec_t spec =
-        spec_of(PS_KEYS_HASH, 0, PS_PARTITION_BY_HASH, PARTS, 1);
+    ps_table_spec_t spec = spec_of(PS_KEYS_HASH, 0, PS_PARTITION_BY_HASH, PARTS, 1);
 
     for (size_t s = 0; s < sizeof steps / sizeof steps[0]; s++) {
         uint32_t counts[PARTS] = {0};
@@ -58,15 +51,13 @@ Test(partition, hashes_of_ids_that_count_up_are_spread_evenly)
             counts[ps_row_slice_of(&spec, i * steps[s])]++;
         }
         for (int p = 0; p < PARTS; p++) {
-            cr_expect(counts[p] >= N / PARTS * 95 / 100 &&
-                          counts[p] <= N / PARTS * 105 / 100,
+            cr_expect(counts[p] >= N / PARTS * 95 / 100 && counts[p] <= N / PARTS * 105 / 100,
                       "step %zu: partition %d has %u", s, p, counts[p]);
         }
     }
 }
 
-static void
-check_columns(const ps_table_spec_t *spec)
+static void check_columns(const ps_table_spec_t *spec)
 {
     uint32_t next = 0;
 
@@ -89,8 +80,8 @@ Test(partition, ranges_of_rows_tile_the_table)
 
     for (size_t s = 0; s < 5; s++) {
         for (uint32_t slices = 1; slices <= 9; slices++) {
-            ps_table_spec_t spec = spec_of(PS_KEYS_RANGE, sizes[s],
-                                           PS_PARTITION_BY_RANGE, slices, 2);
+            ps_table_spec_t spec =
+                spec_of(PS_KEYS_RANGE, sizes[s], PS_PARTITION_BY_RANGE, slices, 2);
             uint64_t n = 0;
 
             for (uint64_t row = 0; row < sizes[s]; row++) {
@@ -100,8 +91,7 @@ Test(partition, ranges_of_rows_tile_the_table)
                 ps_extent_t extent = ps_extent_of(&spec, p);
                 uint64_t rows = ps_extent_rows(&spec, &extent);
 
-                cr_assert_eq(rows, sizes[s] / slices +
-                                       (p / 2 < sizes[s] % slices ? 1 : 0));
+                cr_assert_eq(rows, sizes[s] / slices + (p / 2 < sizes[s] % slices ? 1 : 0));
                 n += rows;
             }
             cr_assert_eq(n, sizes[s]);
@@ -111,8 +101,7 @@ Test(partition, ranges_of_rows_tile_the_table)
 
 Test(partition, an_extent_without_rows_is_legal)
 {
-    ps_table_spec_t spec =
-        spec_of(PS_KEYS_RANGE, 2, PS_PARTITION_BY_RANGE, 3, 1);
+    ps_table_spec_t spec = spec_of(PS_KEYS_RANGE, 2, PS_PARTITION_BY_RANGE, 3, 1);
     ps_extent_t extent = ps_extent_of(&spec, 2);
 
     cr_assert_gt(extent.first_row, extent.last_row);
@@ -124,8 +113,7 @@ Test(partition, an_extent_without_rows_is_legal)
 Test(partition, ranges_of_keys_tile_the_u64_space)
 {
     for (uint32_t slices = 1; slices <= 9; slices++) {
-        ps_table_spec_t spec =
-            spec_of(PS_KEYS_HASH, 0, PS_PARTITION_BY_RANGE, slices, 1);
+        ps_table_spec_t spec = spec_of(PS_KEYS_HASH, 0, PS_PARTITION_BY_RANGE, slices, 1);
         uint64_t next = 0;
 
         for (uint32_t p = 0; p < slices; p++) {
@@ -143,8 +131,7 @@ Test(partition, ranges_of_keys_tile_the_u64_space)
 
 Test(partition, hash_slices_are_even)
 {
-    ps_table_spec_t spec =
-        spec_of(PS_KEYS_RANGE, 10000, PS_PARTITION_BY_HASH, 8, 1);
+    ps_table_spec_t spec = spec_of(PS_KEYS_RANGE, 10000, PS_PARTITION_BY_HASH, 8, 1);
     uint64_t n = 0;
 
     for (uint64_t row = 0; row < 200; row++) {
@@ -180,8 +167,7 @@ Test(partition, hash_slices_of_any_key)
 Test(partition, list_cuts_where_it_says)
 {
     uint64_t boundaries[] = {3, 4, 20};
-    ps_table_spec_t spec =
-        spec_of(PS_KEYS_RANGE, 24, PS_PARTITION_BY_LIST, 4, 2);
+    ps_table_spec_t spec = spec_of(PS_KEYS_RANGE, 24, PS_PARTITION_BY_LIST, 4, 2);
 
     spec.boundaries = boundaries;
     spec.n_boundaries = 3;
@@ -198,14 +184,12 @@ Test(partition, list_cuts_where_it_says)
 Test(partition, columns_are_cut_evenly_the_first_ones_wider)
 {
     for (uint32_t slices = 1; slices <= 10; slices++) {
-        ps_table_spec_t spec =
-            spec_of(PS_KEYS_RANGE, 5, PS_PARTITION_BY_RANGE, 1, slices);
+        ps_table_spec_t spec = spec_of(PS_KEYS_RANGE, 5, PS_PARTITION_BY_RANGE, 1, slices);
 
         check_columns(&spec);
     }
     {
-        ps_table_spec_t spec =
-            spec_of(PS_KEYS_RANGE, 5, PS_PARTITION_BY_RANGE, 2, 4);
+        ps_table_spec_t spec = spec_of(PS_KEYS_RANGE, 5, PS_PARTITION_BY_RANGE, 2, 4);
 
         cr_assert_eq(ps_extent_of(&spec, 5).first_col, 3);
         cr_assert_eq(ps_extent_of(&spec, 5).last_col, 5);
@@ -217,8 +201,7 @@ Test(partition, columns_are_cut_evenly_the_first_ones_wider)
 /* The server that holds the end of the table is the one to name the error. */
 Test(partition, what_is_outside_goes_to_the_last_slice)
 {
-    ps_table_spec_t spec =
-        spec_of(PS_KEYS_RANGE, 10, PS_PARTITION_BY_RANGE, 4, 5);
+    ps_table_spec_t spec = spec_of(PS_KEYS_RANGE, 10, PS_PARTITION_BY_RANGE, 4, 5);
 
     cr_assert_eq(ps_row_slice_of(&spec, 10), 3);
     cr_assert_eq(ps_row_slice_of(&spec, UINT64_MAX), 3);

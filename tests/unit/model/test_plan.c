@@ -11,8 +11,7 @@
 #define BATCH 500
 
 /* n rows that lie in the store; `cells` values in each, spread over them. */
-static void
-fill(ps_store_t *store, const ps_table_spec_t *spec, uint64_t n, uint32_t cells)
+static void fill(ps_store_t *store, const ps_table_spec_t *spec, uint64_t n, uint32_t cells)
 {
     const ps_extent_t *extent = ps_store_extent(store);
     uint32_t width = extent->last_col - extent->first_col + 1;
@@ -49,20 +48,18 @@ fill(ps_store_t *store, const ps_table_spec_t *spec, uint64_t n, uint32_t cells)
 
 /* Within 4 %, and a page for what the first rows need. An index grows by a
  * quarter at a time, so it is more or less full: within 12 %. */
-static void
-agree(const char *what, uint64_t n, uint64_t planned, uint64_t real)
+static void agree(const char *what, uint64_t n, uint64_t planned, uint64_t real)
 {
     double apart = fabs((double)planned - (double)real);
     double part = strncmp(what, "index", 5) == 0 ? 0.12 : 0.04;
 
     cr_assert_leq(apart, part * (double)real + 4096,
-                  "%s of %" PRIu64 " rows: planned %" PRIu64 ", real %" PRIu64,
-                  what, n, planned, real);
+                  "%s of %" PRIu64 " rows: planned %" PRIu64 ", real %" PRIu64, what, n, planned,
+                  real);
 }
 
 /* The largest partition is the first. */
-static void
-compare(const ps_table_spec_t *spec, uint64_t n_rows, double part)
+static void compare(const ps_table_spec_t *spec, uint64_t n_rows, double part)
 {
     PSD_AUTO(ps_store_destroy) ps_store_t *store = kit_store(spec, 0);
     PSD_AUTO(psd_error_destroy) psd_error_t *err = psd_error_new();
@@ -71,8 +68,7 @@ compare(const ps_table_spec_t *spec, uint64_t n_rows, double part)
     ps_store_bytes_t real = {0};
     ps_plan_t plan = {0};
 
-    cr_assert_eq(ps_plan_make(spec, n_rows, part, &plan, err), PSD_OK, "%s",
-                 psd_error_text(err));
+    cr_assert_eq(ps_plan_make(spec, n_rows, part, &plan, err), PSD_OK, "%s", psd_error_text(err));
     fill(store, spec, plan.partition_rows, (uint32_t)(part * width + 0.5));
     real = ps_store_bytes(store);
     agree("values", n_rows, plan.largest.values, real.values);
@@ -80,10 +76,8 @@ compare(const ps_table_spec_t *spec, uint64_t n_rows, double part)
     agree("index", n_rows, plan.largest.index, real.index);
     agree("rows", n_rows, plan.largest.rows_present, plan.partition_rows);
     agree("rows in all", n_rows, plan.table.rows_present, n_rows);
-    agree("values of all", n_rows, plan.table.values,
-          plan.largest.values * spec->n_partitions);
-    agree("index of all", n_rows, plan.table.index,
-          plan.largest.index * spec->n_partitions);
+    agree("values of all", n_rows, plan.table.values, plan.largest.values * spec->n_partitions);
+    agree("index of all", n_rows, plan.table.index, plan.largest.index * spec->n_partitions);
 }
 
 /* Powers of two, and others. */
@@ -93,8 +87,7 @@ static const uint64_t SIZES[] = {1, 100, 65536, 70000, 100000};
 Test(plan, hash_keys_need_what_a_store_of_them_needs)
 {
     for (size_t i = 0; i < N_SIZES; i++) {
-        ps_table_spec_t spec =
-            kit_spec(PS_KEYS_HASH, PS_ROW_DENSE, PS_TYPE_F32, 0, 1);
+        ps_table_spec_t spec = kit_spec(PS_KEYS_HASH, PS_ROW_DENSE, PS_TYPE_F32, 0, 1);
 
         compare(&spec, SIZES[i], 1);
     }
@@ -102,8 +95,7 @@ Test(plan, hash_keys_need_what_a_store_of_them_needs)
 
 Test(plan, state_of_the_updater_counts)
 {
-    ps_table_spec_t spec =
-        kit_spec(PS_KEYS_HASH, PS_ROW_DENSE, PS_TYPE_F64, 0, 4);
+    ps_table_spec_t spec = kit_spec(PS_KEYS_HASH, PS_ROW_DENSE, PS_TYPE_F64, 0, 4);
 
     cr_assert_eq(ps_updater_spec_parse("ftrl", &spec.updater, NULL), PSD_OK);
     compare(&spec, 90000, 1);
@@ -111,8 +103,7 @@ Test(plan, state_of_the_updater_counts)
 
 Test(plan, a_range_of_dense_rows_needs_no_index)
 {
-    ps_table_spec_t spec =
-        kit_spec(PS_KEYS_RANGE, PS_ROW_DENSE, PS_TYPE_F32, 300000, 3);
+    ps_table_spec_t spec = kit_spec(PS_KEYS_RANGE, PS_ROW_DENSE, PS_TYPE_F32, 300000, 3);
     ps_plan_t plan = {0};
 
     cr_assert_eq(ps_updater_spec_parse("adagrad", &spec.updater, NULL), PSD_OK);
@@ -125,8 +116,7 @@ Test(plan, a_range_of_dense_rows_needs_no_index)
 
 Test(plan, sparse_rows_need_what_their_entries_need)
 {
-    ps_table_spec_t spec =
-        kit_spec(PS_KEYS_HASH, PS_ROW_SPARSE, PS_TYPE_F32, 0, 1000);
+    ps_table_spec_t spec = kit_spec(PS_KEYS_HASH, PS_ROW_SPARSE, PS_TYPE_F32, 0, 1000);
 
     compare(&spec, 70000, 0.01);
     spec.row_format = PS_ROW_AUTO;
@@ -137,8 +127,7 @@ Test(plan, sparse_rows_need_what_their_entries_need)
 
 Test(plan, long_rows_are_scaled_too)
 {
-    ps_table_spec_t spec =
-        kit_spec(PS_KEYS_HASH, PS_ROW_DENSE, PS_TYPE_F32, 0, 5000);
+    ps_table_spec_t spec = kit_spec(PS_KEYS_HASH, PS_ROW_DENSE, PS_TYPE_F32, 0, 5000);
 
     compare(&spec, 300, 1);
     spec.row_format = PS_ROW_SPARSE;
@@ -147,8 +136,7 @@ Test(plan, long_rows_are_scaled_too)
 
 Test(plan, partitions_share_rows_and_columns)
 {
-    ps_table_spec_t spec =
-        kit_spec(PS_KEYS_RANGE, PS_ROW_DENSE, PS_TYPE_I64, 400000, 4);
+    ps_table_spec_t spec = kit_spec(PS_KEYS_RANGE, PS_ROW_DENSE, PS_TYPE_I64, 400000, 4);
 
     spec.n_partitions = 8;
     spec.n_col_slices = 2;
@@ -159,18 +147,16 @@ Test(plan, partitions_share_rows_and_columns)
 
 Test(plan, sizes_beyond_any_memory_are_given)
 {
-    ps_table_spec_t spec = kit_spec(PS_KEYS_RANGE, PS_ROW_DENSE, PS_TYPE_F64,
-                                    PS_TABLE_ROWS_MAX, PS_TABLE_COLS_MAX);
+    ps_table_spec_t spec =
+        kit_spec(PS_KEYS_RANGE, PS_ROW_DENSE, PS_TYPE_F64, PS_TABLE_ROWS_MAX, PS_TABLE_COLS_MAX);
     ps_plan_t plan = {0};
 
-    cr_assert_eq(ps_plan_make(&spec, PS_TABLE_ROWS_MAX, 1, &plan, NULL),
-                 PSD_OK);
+    cr_assert_eq(ps_plan_make(&spec, PS_TABLE_ROWS_MAX, 1, &plan, NULL), PSD_OK);
     cr_assert_eq(plan.table.values, UINT64_MAX);
     cr_assert_eq(plan.table.rows_present, PS_TABLE_ROWS_MAX);
 }
 
-static psd_status_t
-make(void *fixture)
+static psd_status_t make(void *fixture)
 {
     const ps_table_spec_t *spec = fixture;
     ps_plan_t plan = {0};
@@ -180,8 +166,7 @@ make(void *fixture)
 
 Test(plan, no_memory_for_the_sample)
 {
-    ps_table_spec_t spec =
-        kit_spec(PS_KEYS_HASH, PS_ROW_SPARSE, PS_TYPE_F32, 0, 1000);
+    ps_table_spec_t spec = kit_spec(PS_KEYS_HASH, PS_ROW_SPARSE, PS_TYPE_F32, 0, 1000);
 
     cr_assert_null(fail_alloc_sweep(make, &spec));
 }

@@ -19,12 +19,8 @@ typedef struct times {
 
 static int n_open;
 
-static int
-times_open(uint32_t type,
-           const char *text,
-           void **ret_self,
-           char *ret_reason,
-           size_t reason_size)
+static int times_open(uint32_t type, const char *text, void **ret_self, char *ret_reason,
+                      size_t reason_size)
 {
     times_t *self = NULL;
 
@@ -41,26 +37,20 @@ times_open(uint32_t type,
     return 0;
 }
 
-static void
-times_close(void *self)
+static void times_close(void *self)
 {
     ps_free(self);
     n_open--;
 }
 
-static uint32_t
-times_n_states(const void *self)
+static uint32_t times_n_states(const void *self)
 {
     (void)self;
     return 2;
 }
 
-static void
-times_begin(const void *self,
-            const void *values,
-            void *state,
-            size_t state_stride,
-            size_t n)
+static void times_begin(const void *self, const void *values, void *state, size_t state_stride,
+                        size_t n)
 {
     float *first = (float *)state + state_stride;
 
@@ -68,14 +58,8 @@ times_begin(const void *self,
     memcpy(first, values, n * sizeof *first);
 }
 
-static void
-times_apply(const void *self,
-            uint32_t worker,
-            void *values,
-            void *state,
-            size_t state_stride,
-            const void *deltas,
-            size_t n)
+static void times_apply(const void *self, uint32_t worker, void *values, void *state,
+                        size_t state_stride, const void *deltas, size_t n)
 {
     const times_t *times = self;
     const float *d = deltas;
@@ -107,13 +91,9 @@ static ps_plugin_t list[] = {
     {.name = "times", .functions = &good},
     {.name = "broken", .reason = "it has no psd_updater_plugin"},
 };
-static const ps_plugins_t plugins = {
-    .dir = "/opt/updaters", .plugins = list, .n_plugins = 2};
+static const ps_plugins_t plugins = {.dir = "/opt/updaters", .plugins = list, .n_plugins = 2};
 
-static void
-check_refused(const psd_updater_t *functions,
-              psd_status_t status,
-              const char *text)
+static void check_refused(const psd_updater_t *functions, psd_status_t status, const char *text)
 {
     PSD_AUTO(psd_error_destroy) psd_error_t *err = psd_error_new();
 
@@ -134,8 +114,7 @@ Test(plugin, what_cannot_be_called_is_refused)
     cr_assert_eq(ps_plugin_check("times", &bad, NULL), PSD_VERSION);
     bad = good;
     bad.name = "other";
-    check_refused(&bad, PSD_INVALID,
-                  "it calls itself \"other\", the file is times.so");
+    check_refused(&bad, PSD_INVALID, "it calls itself \"other\", the file is times.so");
     bad.name = NULL;
     cr_assert_eq(ps_plugin_check("times", &bad, NULL), PSD_INVALID);
     bad = good;
@@ -143,8 +122,7 @@ Test(plugin, what_cannot_be_called_is_refused)
     check_refused(&bad, PSD_INVALID, "open, close, n_states or apply is NULL");
 }
 
-static ps_table_spec_t
-table_with(const char *updater)
+static ps_table_spec_t table_with(const char *updater)
 {
     ps_table_spec_t table;
 
@@ -153,11 +131,8 @@ table_with(const char *updater)
     return table;
 }
 
-static void
-bind_refused(const ps_plugins_t *from,
-             ps_table_spec_t *table,
-             psd_status_t status,
-             const char *text)
+static void bind_refused(const ps_plugins_t *from, ps_table_spec_t *table, psd_status_t status,
+                         const char *text)
 {
     PSD_AUTO(psd_error_destroy) psd_error_t *err = psd_error_new();
 
@@ -192,8 +167,7 @@ Test(plugin, tables_are_bound_or_refused_by_name)
                  "plug-in times refuses \"factor\" for type f32: factor=F is "
                  "needed");
     table.type = PS_TYPE_F64;
-    bind_refused(&plugins, &table, PSD_INVALID,
-                 "plug-in times does not take type f64");
+    bind_refused(&plugins, &table, PSD_INVALID, "plug-in times does not take type f64");
     table.type = PS_TYPE_F32;
     table.row_format = PS_ROW_AUTO;
     bind_refused(&plugins, &table, PSD_INVALID,
@@ -205,8 +179,7 @@ Test(plugin, tables_are_bound_or_refused_by_name)
     cr_assert_eq(n_open, 0);
 }
 
-static uint32_t
-too_many_states(const void *self)
+static uint32_t too_many_states(const void *self)
 {
     (void)self;
     return PSD_UPDATER_STATES_MAX + 1;
@@ -235,11 +208,9 @@ Test(plugin, an_updater_runs_it)
     ps_table_spec_t table = table_with("plugin:times:factor=3");
     PSD_AUTO(ps_updater_destroy) ps_updater_t *updater = NULL;
 
-    cr_assert_eq(ps_updater_new(&table.updater, PS_TYPE_F32, &updater, NULL),
-                 PSD_UNSUPPORTED);
+    cr_assert_eq(ps_updater_new(&table.updater, PS_TYPE_F32, &updater, NULL), PSD_UNSUPPORTED);
     cr_assert_eq(ps_plugins_bind(&plugins, &table, NULL), PSD_OK);
-    cr_assert_eq(ps_updater_new(&table.updater, PS_TYPE_F32, &updater, NULL),
-                 PSD_OK);
+    cr_assert_eq(ps_updater_new(&table.updater, PS_TYPE_F32, &updater, NULL), PSD_OK);
     cr_assert_eq(n_open, 1);
     cr_assert_eq(ps_updater_n_states(updater), 2);
     for (size_t i = 0; i < N; i++) {
@@ -247,8 +218,7 @@ Test(plugin, an_updater_runs_it)
         ps_store_f32(deltas + 1 + i * sizeof(float), (float)i);
     }
     ps_updater_begin(updater, (uint8_t *)w, (uint8_t *)state, N, N);
-    ps_updater_apply(updater, 5, (uint8_t *)w, (uint8_t *)state, N, deltas + 1,
-                     N);
+    ps_updater_apply(updater, 5, (uint8_t *)w, (uint8_t *)state, N, deltas + 1, N);
     ps_updater_apply(updater, 5, (uint8_t *)w, (uint8_t *)state, N, deltas, 0);
     for (size_t i = 0; i < N; i++) {
         cr_assert_eq(w[i], 10 + 3 * (float)i);

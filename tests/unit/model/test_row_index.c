@@ -18,22 +18,19 @@ typedef struct world {
     ps_row_index_t index;
 } world_t;
 
-static void
-set_up(world_t *self)
+static void set_up(world_t *self)
 {
     ps_slab_init(&self->rows, sizeof(uint64_t));
     ps_row_index_init(&self->index, &self->rows);
 }
 
-static void
-tear_down(world_t *self)
+static void tear_down(world_t *self)
 {
     ps_row_index_done(&self->index);
     ps_slab_done(&self->rows);
 }
 
-static bool
-add(world_t *self, uint64_t key)
+static bool add(world_t *self, uint64_t key)
 {
     uint32_t number = 0;
 
@@ -47,15 +44,13 @@ add(world_t *self, uint64_t key)
 }
 
 /* Keys that share their low bits, so that the hash has to tell them apart. */
-static uint64_t
-key_of(uint32_t i)
+static uint64_t key_of(uint32_t i)
 {
     return (uint64_t)i << 20;
 }
 
 /* The key whose ps_row_hash this is: every step of the hash run backwards. */
-static uint64_t
-key_with(uint64_t row_hash)
+static uint64_t key_with(uint64_t row_hash)
 {
     uint64_t key = row_hash << 32 | row_hash >> 32;
 
@@ -91,8 +86,7 @@ Test(row_index, grows_to_a_million_rows)
     }
     cr_assert_eq(world.index.n, MANY);
     for (uint32_t i = 0; i < MANY; i++) {
-        const uint8_t *guess =
-            ps_row_index_guess(&world.index, ps_row_hash(key_of(i)));
+        const uint8_t *guess = ps_row_index_guess(&world.index, ps_row_hash(key_of(i)));
 
         cr_assert_eq(ps_row_index_find(&world.index, key_of(i)), i);
         n_guessed += guess == ps_slab_at(&world.rows, i) ? 1 : 0;
@@ -185,8 +179,7 @@ Test(row_index, memory_is_named_before_keys_move_there)
         if (now->pages.data != table) {
             table = now->pages.data;
             named = 0;
-            cr_assert(world.index.old.n_buckets == 0 ||
-                      world.index.n_moved == 0);
+            cr_assert(world.index.old.n_buckets == 0 || world.index.n_moved == 0);
         }
         while (ps_row_index_soon(&world.index, &soon)) {
             cr_assert_eq((uint8_t *)soon.data, table + named);
@@ -194,8 +187,8 @@ Test(row_index, memory_is_named_before_keys_move_there)
             n_tables += named == now->pages.size ? 1 : 0;
         }
         if (world.index.old.n_buckets > 0 && named > 0) {
-            uint64_t reached = world.index.n_moved * now->n_buckets /
-                               world.index.old.n_buckets * BUCKET_BYTES;
+            uint64_t reached =
+                world.index.n_moved * now->n_buckets / world.index.old.n_buckets * BUCKET_BYTES;
 
             cr_assert(named > reached || named == now->pages.size);
         }
@@ -270,8 +263,7 @@ Test(row_index, keys_that_were_chosen_to_collide_are_found)
     for (uint32_t i = 0; i < SOME / 10; i++) {
         uint64_t key = key_with(UINT64_MAX - 256 * (uint64_t)(i % 50) - i);
 
-        cr_assert_eq(ps_row_hash(key),
-                     UINT64_MAX - 256 * (uint64_t)(i % 50) - i);
+        cr_assert_eq(ps_row_hash(key), UINT64_MAX - 256 * (uint64_t)(i % 50) - i);
         if (ps_row_index_find(&world.index, key) == PS_ROW_NONE) {
             cr_assert(add(&world, key));
             cr_assert_neq(ps_row_index_find(&world.index, key), PS_ROW_NONE);
@@ -287,8 +279,7 @@ Test(row_index, keys_that_were_chosen_to_collide_are_found)
     tear_down(&world);
 }
 
-static psd_status_t
-fill_or_fail(void *fixture)
+static psd_status_t fill_or_fail(void *fixture)
 {
     world_t world;
     psd_status_t rc = PSD_OK;

@@ -6,8 +6,7 @@
 
 #define N 8
 
-static bool
-find(const uint64_t sizes[N], size_t n, size_t *ret_part, uint64_t *ret_sum)
+static bool find(const uint64_t sizes[N], size_t n, size_t *ret_part, uint64_t *ret_sum)
 {
     return ps_skew_find(sizes, n, PS_SKEW_ROWS_MIN, ret_part, ret_sum);
 }

@@ -10,8 +10,7 @@
 
 #define N_ITEMS 1000
 
-static void
-check_items(size_t item_size)
+static void check_items(size_t item_size)
 {
     ps_slab_t slab;
     uint32_t number = 0;
@@ -72,8 +71,7 @@ Test(slab, reserves_up_to_its_maximum)
     ps_slab_done(&slab);
 }
 
-static psd_status_t
-add_or_fail(void *fixture)
+static psd_status_t add_or_fail(void *fixture)
 {
     ps_slab_t slab;
     psd_status_t rc = PSD_OK;
@@ -168,9 +166,7 @@ Test(pages, what_is_written_soon_is_named_once)
             cr_assert_eq((uint8_t *)soon.data, pages.data + before);
             cr_assert_eq(before + soon.size, named);
         }
-        cr_assert_geq(named, until + ((size_t)2 << 20) < size
-                                 ? until + ((size_t)2 << 20)
-                                 : size);
+        cr_assert_geq(named, until + ((size_t)2 << 20) < size ? until + ((size_t)2 << 20) : size);
         cr_assert_leq(named, until + ((size_t)4 << 20));
         cr_assert_not(ps_pages_soon(&pages, until, &named, &soon));
     }
@@ -224,8 +220,7 @@ Test(slab, the_first_huge_chunk_is_named_before_it_is_reached)
     }
     cr_assert_eq(slab.soon, slab.n_chunks - 1);
     cr_assert_eq((uint8_t *)soon.data, slab.data[slab.soon]);
-    cr_assert_lt(number, (UINT32_C(1) << (slab.shift + slab.soon)) -
-                             (UINT32_C(1) << slab.shift));
+    cr_assert_lt(number, (UINT32_C(1) << (slab.shift + slab.soon)) - (UINT32_C(1) << slab.shift));
     ps_slab_done(&slab);
 }
 

@@ -10,8 +10,7 @@ static const double ones[16] = {1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1};
 
 Test(store, a_range_table_counts_every_row_and_byte)
 {
-    ps_table_spec_t spec =
-        kit_spec(PS_KEYS_RANGE, PS_ROW_DENSE, PS_TYPE_F32, 1000, 3);
+    ps_table_spec_t spec = kit_spec(PS_KEYS_RANGE, PS_ROW_DENSE, PS_TYPE_F32, 1000, 3);
     ps_store_t *store = NULL;
     ps_store_bytes_t bytes;
 
@@ -31,8 +30,7 @@ Test(store, a_range_table_counts_every_row_and_byte)
 Test(store, the_spec_is_copied)
 {
     uint64_t boundaries[] = {5};
-    ps_table_spec_t spec =
-        kit_spec(PS_KEYS_RANGE, PS_ROW_DENSE, PS_TYPE_I32, 10, 1);
+    ps_table_spec_t spec = kit_spec(PS_KEYS_RANGE, PS_ROW_DENSE, PS_TYPE_I32, 10, 1);
     ps_store_t *store = NULL;
     uint64_t key = 7;
 
@@ -52,8 +50,7 @@ Test(store, the_spec_is_copied)
 /* 8 TiB: if making it or using two cells of it touched more, this would end. */
 Test(store, untouched_memory_costs_nothing)
 {
-    ps_table_spec_t spec = kit_spec(PS_KEYS_RANGE, PS_ROW_DENSE, PS_TYPE_F64,
-                                    UINT64_C(1) << 39, 1);
+    ps_table_spec_t spec = kit_spec(PS_KEYS_RANGE, PS_ROW_DENSE, PS_TYPE_F64, UINT64_C(1) << 39, 1);
     ps_store_t *store = NULL;
     uint64_t keys[2] = {0, (UINT64_C(1) << 39) - 1};
 
@@ -70,15 +67,14 @@ Test(store, untouched_memory_costs_nothing)
 Test(store, what_cannot_be_addressed_is_refused)
 {
     PSD_AUTO(psd_error_destroy) psd_error_t *err = psd_error_new();
-    ps_table_spec_t spec = kit_spec(PS_KEYS_RANGE, PS_ROW_DENSE, PS_TYPE_F64,
-                                    PS_TABLE_ROWS_MAX, PS_TABLE_COLS_MAX);
+    ps_table_spec_t spec =
+        kit_spec(PS_KEYS_RANGE, PS_ROW_DENSE, PS_TYPE_F64, PS_TABLE_ROWS_MAX, PS_TABLE_COLS_MAX);
     ps_store_t *store = NULL;
 
     cr_assert_eq(ps_store_new(&spec, 0, &store, err), PSD_LIMIT);
-    cr_assert_str_eq(psd_error_text(err),
-                     "a partition of 1099511627776 rows with 2147483648 "
-                     "columns does not fit into memory addresses; make more "
-                     "partitions");
+    cr_assert_str_eq(psd_error_text(err), "a partition of 1099511627776 rows with 2147483648 "
+                                          "columns does not fit into memory addresses; make more "
+                                          "partitions");
     cr_assert_null(store);
     spec.n_cols = 100;
     psd_error_clear(err);
@@ -86,14 +82,12 @@ Test(store, what_cannot_be_addressed_is_refused)
     spec.n_cols = 16; /* addressable, but more than the kernel gives */
     psd_error_clear(err);
     cr_assert_eq(ps_store_new(&spec, 0, &store, err), PSD_NOMEM);
-    cr_assert_str_eq(psd_error_text(err),
-                     "no memory for a partition of 140737488355328 bytes");
+    cr_assert_str_eq(psd_error_text(err), "no memory for a partition of 140737488355328 bytes");
 }
 
 Test(store, an_empty_partition_is_legal)
 {
-    ps_table_spec_t spec =
-        kit_spec(PS_KEYS_RANGE, PS_ROW_DENSE, PS_TYPE_I64, 2, 2);
+    ps_table_spec_t spec = kit_spec(PS_KEYS_RANGE, PS_ROW_DENSE, PS_TYPE_I64, 2, 2);
     ps_store_t *store = NULL;
     uint64_t key = 1;
 
@@ -109,8 +103,7 @@ Test(store, an_empty_partition_is_legal)
 
 Test(store, duplicates_are_applied_one_after_the_other)
 {
-    ps_table_spec_t spec =
-        kit_spec(PS_KEYS_HASH, PS_ROW_DENSE, PS_TYPE_I64, 0, 1);
+    ps_table_spec_t spec = kit_spec(PS_KEYS_HASH, PS_ROW_DENSE, PS_TYPE_I64, 0, 1);
     ps_store_t *store = NULL;
     uint64_t keys[3] = {9, 9, 9};
     double values[3] = {1, 2, 3};
@@ -128,8 +121,7 @@ Test(store, duplicates_are_applied_one_after_the_other)
 
 Test(store, a_sparse_entry_that_returns_to_zero_is_dropped)
 {
-    ps_table_spec_t spec =
-        kit_spec(PS_KEYS_RANGE, PS_ROW_SPARSE, PS_TYPE_F64, 10, 1000000);
+    ps_table_spec_t spec = kit_spec(PS_KEYS_RANGE, PS_ROW_SPARSE, PS_TYPE_F64, 10, 1000000);
     ps_store_t *store = kit_store(&spec, 0);
     uint32_t columns[3] = {0, 70, 999999};
     double values[3] = {1.5, -2, 4};
@@ -146,16 +138,14 @@ Test(store, a_sparse_entry_that_returns_to_zero_is_dropped)
 
 Test(store, zero_deltas_make_no_entries)
 {
-    static const ps_updater_kind_t kinds[] = {
-        PS_UPDATER_ADD, PS_UPDATER_ASSIGN, PS_UPDATER_SGD, PS_UPDATER_ADAGRAD,
-        PS_UPDATER_FTRL};
+    static const ps_updater_kind_t kinds[] = {PS_UPDATER_ADD, PS_UPDATER_ASSIGN, PS_UPDATER_SGD,
+                                              PS_UPDATER_ADAGRAD, PS_UPDATER_FTRL};
     uint32_t columns[3] = {1, 2, 3};
     double zeros[100] = {0, -0.0};
     uint64_t key = 6;
 
     for (size_t k = 0; k < 5; k++) {
-        ps_table_spec_t spec =
-            kit_spec(PS_KEYS_RANGE, PS_ROW_SPARSE, PS_TYPE_F32, 10, 100);
+        ps_table_spec_t spec = kit_spec(PS_KEYS_RANGE, PS_ROW_SPARSE, PS_TYPE_F32, 10, 100);
         ps_store_t *store = NULL;
 
         spec.updater = (ps_updater_spec_t){.kind = kinds[k], .alpha = 0.5};
@@ -170,14 +160,12 @@ Test(store, zero_deltas_make_no_entries)
 /* The value may be zero while the state is not: the entry must stay. */
 Test(store, an_entry_with_state_is_kept)
 {
-    ps_table_spec_t spec =
-        kit_spec(PS_KEYS_RANGE, PS_ROW_SPARSE, PS_TYPE_F64, 10, 100);
+    ps_table_spec_t spec = kit_spec(PS_KEYS_RANGE, PS_ROW_SPARSE, PS_TYPE_F64, 10, 100);
     ps_store_t *store = NULL;
     uint32_t col = 42;
     double g = 1;
 
-    spec.updater = (ps_updater_spec_t){
-        .kind = PS_UPDATER_FTRL, .alpha = 1, .beta = 1, .l1 = 1.5};
+    spec.updater = (ps_updater_spec_t){.kind = PS_UPDATER_FTRL, .alpha = 1, .beta = 1, .l1 = 1.5};
     store = kit_store(&spec, 0);
     kit_apply(store, kit_sparse(PS_TYPE_F64, 0, 1, &col, &g));
     cr_assert_eq(kit_value(store, PS_TYPE_F64, 0, 42), 0);
@@ -188,8 +176,7 @@ Test(store, an_entry_with_state_is_kept)
     ps_store_destroy(&store);
 }
 
-static double
-sgd_weight(ps_row_format_t format, bool is_sparse_push)
+static double sgd_weight(ps_row_format_t format, bool is_sparse_push)
 {
     ps_table_spec_t spec = kit_spec(PS_KEYS_HASH, format, PS_TYPE_F64, 0, 4);
     ps_store_t *store = NULL;
@@ -198,8 +185,7 @@ sgd_weight(ps_row_format_t format, bool is_sparse_push)
     double g[4] = {-1, -1, -1, -1};
     double value = 0;
 
-    spec.updater =
-        (ps_updater_spec_t){.kind = PS_UPDATER_SGD, .alpha = 1, .l1 = 0.25};
+    spec.updater = (ps_updater_spec_t){.kind = PS_UPDATER_SGD, .alpha = 1, .l1 = 0.25};
     store = kit_store(&spec, 0);
     kit_apply(store, kit_dense(PS_TYPE_F64, 1, &key, 4, g));
     memset(g, 0, sizeof g);
@@ -215,8 +201,7 @@ sgd_weight(ps_row_format_t format, bool is_sparse_push)
 
 Test(store, dense_deltas_run_the_updater_everywhere_sparse_ones_where_named)
 {
-    static const ps_row_format_t formats[] = {PS_ROW_DENSE, PS_ROW_SPARSE,
-                                              PS_ROW_AUTO};
+    static const ps_row_format_t formats[] = {PS_ROW_DENSE, PS_ROW_SPARSE, PS_ROW_AUTO};
 
     for (size_t f = 0; f < 3; f++) {
         cr_assert_eq(sgd_weight(formats[f], false), 0.5);
@@ -227,14 +212,11 @@ Test(store, dense_deltas_run_the_updater_everywhere_sparse_ones_where_named)
 /* An AUTO row's kind shows in the bytes of its values. */
 Test(store, an_auto_row_is_born_as_it_is_pushed)
 {
-    ps_table_spec_t spec =
-        kit_spec(PS_KEYS_HASH, PS_ROW_AUTO, PS_TYPE_F32, 0, 1000);
+    ps_table_spec_t spec = kit_spec(PS_KEYS_HASH, PS_ROW_AUTO, PS_TYPE_F32, 0, 1000);
     ps_store_t *store = kit_store(&spec, 0);
     uint32_t columns[2] = {10, 20};
-    kit_push_t push = {.slice = {.type = PS_TYPE_F32,
-                                 .cols = PS_COLS_RANGE,
-                                 .first_col = 5,
-                                 .n_cols = 1}};
+    kit_push_t push = {
+        .slice = {.type = PS_TYPE_F32, .cols = PS_COLS_RANGE, .first_col = 5, .n_cols = 1}};
 
     kit_apply(store, kit_sparse(PS_TYPE_F32, 1, 2, columns, ones));
     cr_assert_eq(ps_store_bytes(store).values, 2 * 4);
@@ -249,8 +231,7 @@ Test(store, an_auto_row_is_born_as_it_is_pushed)
 
 Test(store, a_sparse_auto_row_turns_dense_when_that_is_smaller)
 {
-    ps_table_spec_t spec =
-        kit_spec(PS_KEYS_HASH, PS_ROW_AUTO, PS_TYPE_F32, 0, 100);
+    ps_table_spec_t spec = kit_spec(PS_KEYS_HASH, PS_ROW_AUTO, PS_TYPE_F32, 0, 100);
     ps_store_t *store = kit_store(&spec, 0);
     uint64_t sparse = 0;
     uint64_t largest = 0;
@@ -275,8 +256,7 @@ Test(store, a_sparse_auto_row_turns_dense_when_that_is_smaller)
 
 Test(store, a_sparse_row_never_turns_dense_in_a_sparse_table)
 {
-    ps_table_spec_t spec =
-        kit_spec(PS_KEYS_HASH, PS_ROW_SPARSE, PS_TYPE_F32, 0, 100);
+    ps_table_spec_t spec = kit_spec(PS_KEYS_HASH, PS_ROW_SPARSE, PS_TYPE_F32, 0, 100);
     ps_store_t *store = kit_store(&spec, 0);
     double values[100];
     uint64_t key = 4;
@@ -291,14 +271,12 @@ Test(store, a_sparse_row_never_turns_dense_in_a_sparse_table)
 
 Test(store, a_sparse_row_gives_memory_back)
 {
-    ps_table_spec_t spec =
-        kit_spec(PS_KEYS_RANGE, PS_ROW_SPARSE, PS_TYPE_I64, 1, 100000);
+    ps_table_spec_t spec = kit_spec(PS_KEYS_RANGE, PS_ROW_SPARSE, PS_TYPE_I64, 1, 100000);
     ps_store_t *store = kit_store(&spec, 0);
     uint64_t full = 0;
 
     for (int sign = 1; sign >= -1; sign -= 2) {
-        kit_push_t push = {
-            .slice = {.type = PS_TYPE_I64, .layout = PS_LAYOUT_SPARSE}};
+        kit_push_t push = {.slice = {.type = PS_TYPE_I64, .layout = PS_LAYOUT_SPARSE}};
 
         kit_push_key(&push, 0);
         kit_push_u32(&push, 50000);
@@ -320,8 +298,7 @@ Test(store, a_sparse_row_gives_memory_back)
  */
 Test(store, a_hash_partition_of_range_keys_has_all_its_rows)
 {
-    ps_table_spec_t spec =
-        kit_spec(PS_KEYS_RANGE, PS_ROW_DENSE, PS_TYPE_F32, 1000, 2);
+    ps_table_spec_t spec = kit_spec(PS_KEYS_RANGE, PS_ROW_DENSE, PS_TYPE_F32, 1000, 2);
     uint64_t n_rows = 0;
 
     spec.partition_by = PS_PARTITION_BY_HASH;
@@ -345,8 +322,7 @@ Test(store, a_hash_partition_of_range_keys_has_all_its_rows)
 
 Test(store, too_many_rows_to_count_are_shared_out)
 {
-    ps_table_spec_t spec = kit_spec(PS_KEYS_RANGE, PS_ROW_DENSE, PS_TYPE_F32,
-                                    PS_TABLE_ROWS_MAX, 1);
+    ps_table_spec_t spec = kit_spec(PS_KEYS_RANGE, PS_ROW_DENSE, PS_TYPE_F32, PS_TABLE_ROWS_MAX, 1);
     uint64_t n_rows = 0;
 
     spec.partition_by = PS_PARTITION_BY_HASH;
@@ -362,12 +338,10 @@ Test(store, too_many_rows_to_count_are_shared_out)
 
 Test(store, hash_keys_grow_to_a_million_rows)
 {
-    static const ps_row_format_t formats[] = {PS_ROW_DENSE, PS_ROW_SPARSE,
-                                              PS_ROW_AUTO};
+    static const ps_row_format_t formats[] = {PS_ROW_DENSE, PS_ROW_SPARSE, PS_ROW_AUTO};
 
     for (size_t f = 0; f < 3; f++) {
-        ps_table_spec_t spec =
-            kit_spec(PS_KEYS_HASH, formats[f], PS_TYPE_I64, 0, 1);
+        ps_table_spec_t spec = kit_spec(PS_KEYS_HASH, formats[f], PS_TYPE_I64, 0, 1);
         ps_store_t *store = kit_store(&spec, 0);
         ps_rng_t rng = {1};
 
@@ -388,8 +362,7 @@ Test(store, hash_keys_grow_to_a_million_rows)
         for (int i = 0; i < 1000; i++) {
             uint64_t key = ps_rng_u64(&rng);
 
-            cr_assert_eq(kit_value(store, PS_TYPE_I64, key, 0),
-                         (double)(key >> 40));
+            cr_assert_eq(kit_value(store, PS_TYPE_I64, key, 0), (double)(key >> 40));
         }
         ps_store_destroy(&store);
     }
@@ -398,8 +371,7 @@ Test(store, hash_keys_grow_to_a_million_rows)
 /* Whatever was pushed or read before, and in whatever order. */
 Test(store, first_values_do_not_depend_on_what_came_before)
 {
-    ps_table_spec_t spec =
-        kit_spec(PS_KEYS_RANGE, PS_ROW_DENSE, PS_TYPE_F32, 5000, 7);
+    ps_table_spec_t spec = kit_spec(PS_KEYS_RANGE, PS_ROW_DENSE, PS_TYPE_F32, 5000, 7);
     ps_store_t *store = NULL;
     uint64_t key = 2500;
 

@@ -5,23 +5,19 @@
 
 #include <math.h>
 
-static ps_store_t *
-three_columns(ps_keys_t keys)
+static ps_store_t *three_columns(ps_keys_t keys)
 {
-    ps_table_spec_t spec = kit_spec(keys, PS_ROW_DENSE, PS_TYPE_F32,
-                                    keys == PS_KEYS_RANGE ? 1000 : 0, 3);
+    ps_table_spec_t spec =
+        kit_spec(keys, PS_ROW_DENSE, PS_TYPE_F32, keys == PS_KEYS_RANGE ? 1000 : 0, 3);
 
     return kit_store(&spec, 0);
 }
 
 /* Rows first … first + n - 1, all columns. */
-static kit_push_t
-row_range(uint64_t first, uint64_t n, size_t n_values)
+static kit_push_t row_range(uint64_t first, uint64_t n, size_t n_values)
 {
-    kit_push_t push = {.slice = {.rows = PS_ROWS_RANGE,
-                                 .type = PS_TYPE_F32,
-                                 .first_row = first,
-                                 .n_cols = 3}};
+    kit_push_t push = {
+        .slice = {.rows = PS_ROWS_RANGE, .type = PS_TYPE_F32, .first_row = first, .n_cols = 3}};
 
     for (size_t i = 0; i < n_values; i++) {
         kit_push_value(&push, 1);
@@ -32,17 +28,11 @@ row_range(uint64_t first, uint64_t n, size_t n_values)
 }
 
 /* Columns of one dense row. */
-static kit_push_t
-columns_of_row(ps_cols_kind_t cols,
-               uint64_t row,
-               uint32_t first,
-               uint32_t n,
-               const uint32_t *list)
+static kit_push_t columns_of_row(ps_cols_kind_t cols, uint64_t row, uint32_t first, uint32_t n,
+                                 const uint32_t *list)
 {
-    kit_push_t push = {.slice = {.type = PS_TYPE_F32,
-                                 .cols = cols,
-                                 .first_col = first,
-                                 .n_cols = n}};
+    kit_push_t push = {
+        .slice = {.type = PS_TYPE_F32, .cols = cols, .first_col = first, .n_cols = n}};
 
     kit_push_key(&push, row);
     for (uint32_t i = 0; i < n; i++) {
@@ -74,10 +64,8 @@ Test(store_check, rows_outside_the_table)
 
     kit_refused(store, kit_dense(PS_TYPE_F32, 3, keys, 3, values), PSD_RANGE,
                 "row 5000 is outside 0..999");
-    kit_refused(store, row_range(1000, 1, 3), PSD_RANGE,
-                "row 1000 is outside 0..999");
-    kit_refused(store, row_range(998, 3, 9), PSD_RANGE,
-                "row 1000 is outside 0..999");
+    kit_refused(store, row_range(1000, 1, 3), PSD_RANGE, "row 1000 is outside 0..999");
+    kit_refused(store, row_range(998, 3, 9), PSD_RANGE, "row 1000 is outside 0..999");
     kit_refused(store, row_range(2, UINT64_MAX, 0), PSD_RANGE,
                 "18446744073709551615 rows from row 2 on run past the last "
                 "one, 18446744073709551615");
@@ -86,8 +74,7 @@ Test(store_check, rows_outside_the_table)
 
 Test(store_check, rows_of_another_partition)
 {
-    ps_table_spec_t spec =
-        kit_spec(PS_KEYS_RANGE, PS_ROW_DENSE, PS_TYPE_F32, 1000, 3);
+    ps_table_spec_t spec = kit_spec(PS_KEYS_RANGE, PS_ROW_DENSE, PS_TYPE_F32, 1000, 3);
     ps_store_t *store = NULL;
     uint64_t key = 499;
     double values[3] = {0};
@@ -106,8 +93,7 @@ Test(store_check, rows_of_another_partition)
                                : "row 499 is not in this partition, which "
                                  "holds hash slice 1 of 0..1";
 
-        kit_refused(store, kit_dense(PS_TYPE_F32, 1, &key, 3, values),
-                    PSD_RANGE, text);
+        kit_refused(store, kit_dense(PS_TYPE_F32, 1, &key, 3, values), PSD_RANGE, text);
         kit_refused(store, row_range(499, 1, 3), PSD_RANGE, text);
     }
     ps_store_destroy(&store);
@@ -131,8 +117,7 @@ Test(store_check, width)
 /* Rows without columns cost nothing to send: they must not be walked. */
 Test(store_check, many_rows_of_no_columns_are_refused_at_once)
 {
-    ps_table_spec_t spec =
-        kit_spec(PS_KEYS_HASH, PS_ROW_DENSE, PS_TYPE_F32, 0, 3);
+    ps_table_spec_t spec = kit_spec(PS_KEYS_HASH, PS_ROW_DENSE, PS_TYPE_F32, 0, 3);
     ps_store_t *store = NULL;
     kit_push_t push = row_range(0, UINT64_MAX, 0);
 
@@ -140,8 +125,7 @@ Test(store_check, many_rows_of_no_columns_are_refused_at_once)
     spec.n_partitions = 2;
     store = kit_store(&spec, 0);
     push.slice.n_cols = 0;
-    kit_refused(store, push, PSD_SHAPE,
-                "row 0 has 0 values, the table has 3 columns");
+    kit_refused(store, push, PSD_SHAPE, "row 0 has 0 values, the table has 3 columns");
     ps_store_destroy(&store);
 }
 
@@ -161,8 +145,7 @@ Test(store_check, columns_outside_the_table)
 
 Test(store_check, columns_of_another_partition)
 {
-    ps_table_spec_t spec =
-        kit_spec(PS_KEYS_RANGE, PS_ROW_DENSE, PS_TYPE_F32, 10, 10);
+    ps_table_spec_t spec = kit_spec(PS_KEYS_RANGE, PS_ROW_DENSE, PS_TYPE_F32, 10, 10);
     ps_store_t *store = NULL;
     uint64_t key = 7;
     double values[10] = {0};
@@ -188,8 +171,8 @@ Test(store_check, sparse_columns)
     uint32_t back[2] = {2, 0};
     double values[2] = {1, 1};
 
-    kit_refused(store, kit_sparse(PS_TYPE_F32, 7, 2, outside, values),
-                PSD_RANGE, "row 7 column 3 is outside 0..2");
+    kit_refused(store, kit_sparse(PS_TYPE_F32, 7, 2, outside, values), PSD_RANGE,
+                "row 7 column 3 is outside 0..2");
     kit_refused(store, kit_sparse(PS_TYPE_F32, 7, 2, twice, values), PSD_SHAPE,
                 "row 7 column 1 comes after column 1; columns of a sparse row "
                 "must ascend");
@@ -206,18 +189,15 @@ Test(store_check, values_that_are_not_finite)
     uint32_t columns[2] = {0, 2};
     double values[6] = {1, 1, NAN, 1, 1, 1};
 
-    kit_refused(store, kit_dense(PS_TYPE_F32, 2, keys, 3, values),
-                PSD_NOT_FINITE,
+    kit_refused(store, kit_dense(PS_TYPE_F32, 2, keys, 3, values), PSD_NOT_FINITE,
                 "row 7 column 2 is nan; only finite deltas are allowed");
     values[2] = 1;
     values[3] = INFINITY;
-    kit_refused(store, kit_dense(PS_TYPE_F32, 2, keys, 3, values),
-                PSD_NOT_FINITE,
+    kit_refused(store, kit_dense(PS_TYPE_F32, 2, keys, 3, values), PSD_NOT_FINITE,
                 "row 18446744073709551615 column 0 is inf; only finite deltas "
                 "are allowed");
     values[1] = -INFINITY;
-    kit_refused(store, kit_sparse(PS_TYPE_F32, 9, 2, columns, values),
-                PSD_NOT_FINITE,
+    kit_refused(store, kit_sparse(PS_TYPE_F32, 9, 2, columns, values), PSD_NOT_FINITE,
                 "row 9 column 2 is -inf; only finite deltas are allowed");
     cr_assert_eq(ps_store_bytes(store).rows_present, 0);
     ps_store_destroy(&store);
@@ -225,8 +205,7 @@ Test(store_check, values_that_are_not_finite)
 
 Test(store_check, values_that_are_not_finite_are_taken_where_allowed)
 {
-    ps_table_spec_t spec =
-        kit_spec(PS_KEYS_RANGE, PS_ROW_SPARSE, PS_TYPE_F64, 10, 3);
+    ps_table_spec_t spec = kit_spec(PS_KEYS_RANGE, PS_ROW_SPARSE, PS_TYPE_F64, 10, 3);
     ps_store_t *store = NULL;
     uint32_t columns[2] = {0, 2};
     double values[2] = {NAN, -INFINITY};
@@ -247,8 +226,7 @@ Test(store_check, a_refused_slice_changes_nothing)
     double values[6] = {1, 1, 1, 1, 1, NAN};
     ps_store_bytes_t after;
 
-    kit_refused(store, kit_dense(PS_TYPE_F32, 2, keys, 3, values),
-                PSD_NOT_FINITE,
+    kit_refused(store, kit_dense(PS_TYPE_F32, 2, keys, 3, values), PSD_NOT_FINITE,
                 "row 2 column 2 is nan; only finite deltas are allowed");
     after = ps_store_bytes(store);
     cr_assert_eq(memcmp(&before, &after, sizeof before), 0);
@@ -261,24 +239,18 @@ Test(store_check, err_is_optional)
     ps_store_t *store = three_columns(PS_KEYS_RANGE);
     kit_push_t push = row_range(5000, 1, 3);
 
-    cr_assert_eq(ps_store_check_push(store, &push.slice, push.payload, NULL),
-                 PSD_RANGE);
-    cr_assert_eq(ps_store_check_pull(store, &push.slice, push.payload, NULL),
-                 PSD_RANGE);
+    cr_assert_eq(ps_store_check_push(store, &push.slice, push.payload, NULL), PSD_RANGE);
+    cr_assert_eq(ps_store_check_pull(store, &push.slice, push.payload, NULL), PSD_RANGE);
     kit_push_done(&push);
     ps_store_destroy(&store);
 }
 
-static void
-pull_refused(const ps_store_t *store,
-             kit_push_t pull,
-             psd_status_t status,
-             const char *text)
+static void pull_refused(const ps_store_t *store, kit_push_t pull, psd_status_t status,
+                         const char *text)
 {
     PSD_AUTO(psd_error_destroy) psd_error_t *err = psd_error_new();
 
-    cr_assert_eq(ps_store_check_pull(store, &pull.slice, pull.payload, err),
-                 status);
+    cr_assert_eq(ps_store_check_pull(store, &pull.slice, pull.payload, err), status);
     cr_assert_str_eq(psd_error_text(err), text);
     kit_push_done(&pull);
 }
@@ -292,8 +264,7 @@ Test(store_check, pulls)
                  "row 1000 is outside 0..999");
     pull_refused(store, kit_dense(PS_TYPE_F32, 1, keys, 2, NULL), PSD_SHAPE,
                  "row 1 has 2 values, the table has 3 columns");
-    pull_refused(store, row_range(999, 2, 0), PSD_RANGE,
-                 "row 1000 is outside 0..999");
+    pull_refused(store, row_range(999, 2, 0), PSD_RANGE, "row 1000 is outside 0..999");
     pull_refused(store, columns_of_row(PS_COLS_RANGE, 7, 1, 3, NULL), PSD_RANGE,
                  "row 7 column 3 is outside 0..2");
     pull_refused(store, kit_sparse(PS_TYPE_F32, 1000, 0, NULL, NULL), PSD_RANGE,
@@ -303,23 +274,19 @@ Test(store_check, pulls)
 
 Test(store_check, a_pull_of_all_keys_that_are_there_is_allowed)
 {
-    ps_table_spec_t spec =
-        kit_spec(PS_KEYS_HASH, PS_ROW_DENSE, PS_TYPE_F32, 0, 3);
+    ps_table_spec_t spec = kit_spec(PS_KEYS_HASH, PS_ROW_DENSE, PS_TYPE_F32, 0, 3);
     ps_store_t *store = NULL;
     kit_push_t pull = row_range(0, UINT64_MAX, 0);
 
     spec.partition_by = PS_PARTITION_BY_HASH;
     spec.n_partitions = 2;
     store = kit_store(&spec, 0);
-    cr_assert_eq(ps_store_check_pull(store, &pull.slice, pull.payload, NULL),
-                 PSD_OK);
+    cr_assert_eq(ps_store_check_pull(store, &pull.slice, pull.payload, NULL), PSD_OK);
     pull.slice.first_row = UINT64_MAX;
     pull.slice.n_rows = 1;
-    cr_assert_eq(ps_store_check_pull(store, &pull.slice, pull.payload, NULL),
-                 PSD_OK);
+    cr_assert_eq(ps_store_check_pull(store, &pull.slice, pull.payload, NULL), PSD_OK);
     pull.slice.n_rows = 0;
-    cr_assert_eq(ps_store_check_pull(store, &pull.slice, pull.payload, NULL),
-                 PSD_OK);
+    cr_assert_eq(ps_store_check_pull(store, &pull.slice, pull.payload, NULL), PSD_OK);
     kit_push_done(&pull);
     ps_store_destroy(&store);
 }

@@ -9,26 +9,18 @@
 
 #define HEAD 32 /* bytes of a piece in front of its rows */
 
-static ps_payload_t *
-next_piece(const ps_store_t *store,
-           ps_store_cursor_t *cursor,
-           size_t max_bytes,
-           bool *ret_done)
+static ps_payload_t *next_piece(const ps_store_t *store, ps_store_cursor_t *cursor,
+                                size_t max_bytes, bool *ret_done)
 {
     ps_payload_t *piece = NULL;
 
-    cr_assert_eq(
-        ps_store_hand_out(store, cursor, max_bytes, &piece, ret_done, NULL),
-        PSD_OK);
+    cr_assert_eq(ps_store_hand_out(store, cursor, max_bytes, &piece, ret_done, NULL), PSD_OK);
     return piece;
 }
 
 /* One piece from one store to the other; whether it was the last. */
-static bool
-move(const ps_store_t *from,
-     ps_store_t *to,
-     ps_store_cursor_t *cursor,
-     size_t max_bytes)
+static bool move(const ps_store_t *from, ps_store_t *to, ps_store_cursor_t *cursor,
+                 size_t max_bytes)
 {
     bool is_done = false;
     PSD_AUTO(ps_payload_destroy)
@@ -38,8 +30,7 @@ move(const ps_store_t *from,
     return is_done;
 }
 
-static ps_store_t *
-partial_store(const ps_table_spec_t *spec)
+static ps_store_t *partial_store(const ps_table_spec_t *spec)
 {
     ps_store_t *store = kit_store(spec, 0);
 
@@ -48,18 +39,15 @@ partial_store(const ps_table_spec_t *spec)
 }
 
 /* Adds to one column of the row, on both. */
-static void
-add(ps_store_t *one, ps_store_t *two, uint64_t row, double value)
+static void add(ps_store_t *one, ps_store_t *two, uint64_t row, double value)
 {
     kit_apply(one, kit_dense(PS_TYPE_F32, 1, &row, 1, &value));
     kit_apply(two, kit_dense(PS_TYPE_F32, 1, &row, 1, &value));
 }
 
-static ps_table_spec_t
-array_spec(uint64_t n_rows, double first_value)
+static ps_table_spec_t array_spec(uint64_t n_rows, double first_value)
 {
-    ps_table_spec_t spec =
-        kit_spec(PS_KEYS_RANGE, PS_ROW_DENSE, PS_TYPE_F32, n_rows, 1);
+    ps_table_spec_t spec = kit_spec(PS_KEYS_RANGE, PS_ROW_DENSE, PS_TYPE_F32, n_rows, 1);
 
     spec.init.kind = first_value == 0 ? PS_INIT_ZERO : PS_INIT_CONSTANT;
     spec.init.a = first_value;
@@ -68,8 +56,7 @@ array_spec(uint64_t n_rows, double first_value)
 
 Test(store_copy, an_empty_store_is_done_with_one_piece)
 {
-    ps_table_spec_t spec =
-        kit_spec(PS_KEYS_HASH, PS_ROW_SPARSE, PS_TYPE_F32, 0, 4);
+    ps_table_spec_t spec = kit_spec(PS_KEYS_HASH, PS_ROW_SPARSE, PS_TYPE_F32, 0, 4);
     PSD_AUTO(ps_store_destroy) ps_store_t *from = kit_store(&spec, 0);
     PSD_AUTO(ps_store_destroy) ps_store_t *to = partial_store(&spec);
     ps_store_cursor_t cursor = {0};
@@ -90,8 +77,7 @@ Test(store_copy, a_store_is_whole_until_it_is_said_to_be_partial)
 
 Test(store_copy, a_push_to_rows_that_have_not_come_changes_nothing)
 {
-    ps_table_spec_t spec =
-        kit_spec(PS_KEYS_HASH, PS_ROW_DENSE, PS_TYPE_F32, 0, 1);
+    ps_table_spec_t spec = kit_spec(PS_KEYS_HASH, PS_ROW_DENSE, PS_TYPE_F32, 0, 1);
     PSD_AUTO(ps_store_destroy) ps_store_t *from = kit_store(&spec, 0);
     PSD_AUTO(ps_store_destroy) ps_store_t *to = partial_store(&spec);
     ps_store_cursor_t cursor = {0};
@@ -175,18 +161,15 @@ Test(store_copy, blocks_that_nobody_touched_do_not_travel)
 
 Test(store_copy, a_row_is_never_cut)
 {
-    ps_table_spec_t spec =
-        kit_spec(PS_KEYS_RANGE, PS_ROW_DENSE, PS_TYPE_F32, 3, 10000);
+    ps_table_spec_t spec = kit_spec(PS_KEYS_RANGE, PS_ROW_DENSE, PS_TYPE_F32, 3, 10000);
     PSD_AUTO(ps_store_destroy) ps_store_t *from = kit_store(&spec, 0);
     PSD_AUTO(ps_store_destroy) ps_store_t *to = partial_store(&spec);
     ps_store_cursor_t cursor = {0};
 
     for (uint64_t row = 0; row < 3; row++) {
         double one = 1;
-        kit_push_t push = {.slice = {.type = PS_TYPE_F32,
-                                     .cols = PS_COLS_RANGE,
-                                     .first_col = 9999,
-                                     .n_cols = 1}};
+        kit_push_t push = {
+            .slice = {.type = PS_TYPE_F32, .cols = PS_COLS_RANGE, .first_col = 9999, .n_cols = 1}};
 
         kit_push_key(&push, row);
         kit_push_value(&push, one);
@@ -203,12 +186,8 @@ Test(store_copy, a_row_is_never_cut)
 /* ---- bytes that are no piece ---- */
 
 /* A piece of one row with its bytes changed, and what is said of it. */
-static void
-expect_refused(const ps_table_spec_t *spec,
-               size_t at,
-               uint8_t value,
-               size_t size,
-               const char *text)
+static void expect_refused(const ps_table_spec_t *spec, size_t at, uint8_t value, size_t size,
+                           const char *text)
 {
     PSD_AUTO(psd_error_destroy) psd_error_t *err = psd_error_new();
     PSD_AUTO(ps_store_destroy) ps_store_t *from = kit_store(spec, 0);
@@ -225,25 +204,19 @@ expect_refused(const ps_table_spec_t *spec,
     size = size == 0 ? piece->span.size : size;
     bytes = ps_alloc(size, 1);
     cr_assert_not_null(bytes);
-    memcpy(bytes, piece->span.data,
-           size < piece->span.size ? size : piece->span.size);
+    memcpy(bytes, piece->span.data, size < piece->span.size ? size : piece->span.size);
     bytes[at] = value;
-    cr_expect_eq(ps_store_take_in(to, (ps_bytes_t){bytes, size}, err),
-                 PSD_PROTO);
+    cr_expect_eq(ps_store_take_in(to, (ps_bytes_t){bytes, size}, err), PSD_PROTO);
     cr_expect_str_eq(psd_error_text(err), text);
 }
 
 Test(store_copy, heads_are_checked)
 {
-    ps_table_spec_t spec =
-        kit_spec(PS_KEYS_HASH, PS_ROW_DENSE, PS_TYPE_F32, 0, 4);
+    ps_table_spec_t spec = kit_spec(PS_KEYS_HASH, PS_ROW_DENSE, PS_TYPE_F32, 0, 4);
 
-    expect_refused(&spec, 0, 2, HEAD - 1,
-                   "a piece of rows has 31 bytes; its head takes 32");
-    expect_refused(&spec, 0, 3, 0,
-                   "a piece of rows has layout 3; this partition's is 2");
-    expect_refused(&spec, 8, 1, 0,
-                   "a piece begins at row 1; the next one here is 0");
+    expect_refused(&spec, 0, 2, HEAD - 1, "a piece of rows has 31 bytes; its head takes 32");
+    expect_refused(&spec, 0, 3, 0, "a piece of rows has layout 3; this partition's is 2");
+    expect_refused(&spec, 8, 1, 0, "a piece begins at row 1; the next one here is 0");
     expect_refused(&spec, 23, 1, 0,
                    "a piece has 72057594037927937 rows, and 0 are left; "
                    "allowed: at most 2147483647");
@@ -254,8 +227,7 @@ Test(store_copy, heads_are_checked)
 
 Test(store_copy, rows_of_an_array_are_checked)
 {
-    ps_table_spec_t spec =
-        kit_spec(PS_KEYS_RANGE, PS_ROW_DENSE, PS_TYPE_F32, 4, 4);
+    ps_table_spec_t spec = kit_spec(PS_KEYS_RANGE, PS_ROW_DENSE, PS_TYPE_F32, 4, 4);
 
     expect_refused(&spec, HEAD + 1, 1, 0,
                    "a piece of rows names blocks behind its last one, which "
@@ -270,11 +242,9 @@ Test(store_copy, rows_of_an_array_are_checked)
 
 Test(store_copy, dense_rows_are_checked)
 {
-    ps_table_spec_t spec =
-        kit_spec(PS_KEYS_HASH, PS_ROW_DENSE, PS_TYPE_F32, 0, 4);
+    ps_table_spec_t spec = kit_spec(PS_KEYS_HASH, PS_ROW_DENSE, PS_TYPE_F32, 0, 4);
 
-    expect_refused(&spec, 0, 2, HEAD + 25,
-                   "a piece of 1 rows has 25 bytes for them; allowed: 24");
+    expect_refused(&spec, 0, 2, HEAD + 25, "a piece of 1 rows has 25 bytes for them; allowed: 24");
     expect_refused(&spec, 16, 2, 0,
                    "a piece of 2 rows has 24 bytes for them; allowed: at "
                    "least 24 each");
@@ -288,8 +258,7 @@ Test(store_copy, dense_rows_are_checked)
 Test(store_copy, a_row_comes_once)
 {
     PSD_AUTO(psd_error_destroy) psd_error_t *err = psd_error_new();
-    ps_table_spec_t spec =
-        kit_spec(PS_KEYS_HASH, PS_ROW_DENSE, PS_TYPE_F32, 0, 1);
+    ps_table_spec_t spec = kit_spec(PS_KEYS_HASH, PS_ROW_DENSE, PS_TYPE_F32, 0, 1);
     PSD_AUTO(ps_store_destroy) ps_store_t *from = kit_store(&spec, 0);
     PSD_AUTO(ps_store_destroy) ps_store_t *to = partial_store(&spec);
     PSD_AUTO(ps_payload_destroy) ps_payload_t *piece = NULL;
@@ -305,9 +274,7 @@ Test(store_copy, a_row_comes_once)
     cr_assert_not_null(bytes);
     memcpy(bytes, piece->span.data, piece->span.size);
     bytes[HEAD + 12] = 4;
-    cr_expect_eq(
-        ps_store_take_in(to, (ps_bytes_t){bytes, piece->span.size}, err),
-        PSD_PROTO);
+    cr_expect_eq(ps_store_take_in(to, (ps_bytes_t){bytes, piece->span.size}, err), PSD_PROTO);
     cr_expect_str_eq(psd_error_text(err), "a piece has row 4, which is here");
 }
 
@@ -315,8 +282,7 @@ Test(store_copy, a_row_comes_once)
  * ready for all of them. */
 Test(store_copy, memory_is_taken_for_rows_that_came_not_for_those_promised)
 {
-    ps_table_spec_t spec =
-        kit_spec(PS_KEYS_HASH, PS_ROW_DENSE, PS_TYPE_F32, 0, 1);
+    ps_table_spec_t spec = kit_spec(PS_KEYS_HASH, PS_ROW_DENSE, PS_TYPE_F32, 0, 1);
     PSD_AUTO(ps_store_destroy) ps_store_t *from = kit_store(&spec, 0);
     PSD_AUTO(ps_store_destroy) ps_store_t *to = partial_store(&spec);
     PSD_AUTO(ps_payload_destroy) ps_payload_t *piece = NULL;
@@ -338,8 +304,7 @@ Test(store_copy, memory_is_taken_for_rows_that_came_not_for_those_promised)
  * stayed with the row, without a bound that a new copy could check. */
 Test(store_copy, a_row_keeps_no_room_for_entries_it_does_not_have)
 {
-    ps_table_spec_t spec =
-        kit_spec(PS_KEYS_HASH, PS_ROW_SPARSE, PS_TYPE_F32, 0, 1000);
+    ps_table_spec_t spec = kit_spec(PS_KEYS_HASH, PS_ROW_SPARSE, PS_TYPE_F32, 0, 1000);
     PSD_AUTO(ps_store_destroy) ps_store_t *from = kit_store(&spec, 0);
     PSD_AUTO(ps_store_destroy) ps_store_t *to = partial_store(&spec);
     ps_store_cursor_t cursor = {0};
@@ -361,8 +326,7 @@ Test(store_copy, a_row_keeps_no_room_for_entries_it_does_not_have)
 /* The rows in front of the one for which there was no memory stay. */
 Test(store_copy, goes_on_behind_what_it_had_memory_for)
 {
-    ps_table_spec_t spec =
-        kit_spec(PS_KEYS_HASH, PS_ROW_SPARSE, PS_TYPE_F32, 0, 4);
+    ps_table_spec_t spec = kit_spec(PS_KEYS_HASH, PS_ROW_SPARSE, PS_TYPE_F32, 0, 4);
     PSD_AUTO(ps_store_destroy) ps_store_t *from = kit_store(&spec, 0);
     uint64_t most = 0;
 
@@ -397,8 +361,7 @@ Test(store_copy, goes_on_behind_what_it_had_memory_for)
 
 Test(store_copy, sparse_rows_are_checked)
 {
-    ps_table_spec_t spec =
-        kit_spec(PS_KEYS_HASH, PS_ROW_SPARSE, PS_TYPE_F32, 0, 4);
+    ps_table_spec_t spec = kit_spec(PS_KEYS_HASH, PS_ROW_SPARSE, PS_TYPE_F32, 0, 4);
 
     expect_refused(&spec, HEAD + 16, 1, 0,
                    "row 2 of a piece has flags 1, version 0, which no row of "
@@ -424,6 +387,5 @@ Test(store_copy, sparse_rows_are_checked)
                    "row 2 of a piece has an entry that is zero, or columns "
                    "that do not ascend within the partition's");
     expect_refused(&spec, 0, 3, HEAD + 40, "a piece ends inside of row 2");
-    expect_refused(&spec, 0, 3, HEAD + 49,
-                   "a piece of 1 rows has 1 bytes behind the last one");
+    expect_refused(&spec, 0, 3, HEAD + 49, "a piece of 1 rows has 1 bytes behind the last one");
 }

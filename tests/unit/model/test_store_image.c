@@ -24,8 +24,7 @@ static const shape_t SHAPES[] = {
     {PS_KEYS_RANGE, PS_ROW_DENSE, PS_PARTITION_BY_RANGE, "add", "zero"},
     {PS_KEYS_RANGE, PS_ROW_DENSE, PS_PARTITION_BY_RANGE, "adam", "normal:0,1"},
     {PS_KEYS_RANGE, PS_ROW_DENSE, PS_PARTITION_BY_RANGE, "adagrad", "zero"},
-    {PS_KEYS_RANGE, PS_ROW_DENSE, PS_PARTITION_BY_HASH, "adagrad",
-     "uniform:0,1"},
+    {PS_KEYS_RANGE, PS_ROW_DENSE, PS_PARTITION_BY_HASH, "adagrad", "uniform:0,1"},
     {PS_KEYS_HASH, PS_ROW_DENSE, PS_PARTITION_BY_RANGE, "ftrl", "zero"},
     {PS_KEYS_HASH, PS_ROW_SPARSE, PS_PARTITION_BY_RANGE, "add", "zero"},
     {PS_KEYS_HASH, PS_ROW_SPARSE, PS_PARTITION_BY_RANGE, "ftrl", "zero"},
@@ -34,15 +33,12 @@ static const shape_t SHAPES[] = {
 };
 #define N_SHAPES (sizeof SHAPES / sizeof SHAPES[0])
 
-static ps_table_spec_t
-spec_of(const shape_t *shape, uint32_t n_row_slices, uint32_t n_col_slices)
+static ps_table_spec_t spec_of(const shape_t *shape, uint32_t n_row_slices, uint32_t n_col_slices)
 {
-    ps_table_spec_t spec =
-        kit_spec(shape->keys, shape->format, PS_TYPE_F32,
-                 shape->keys == PS_KEYS_RANGE ? N_ROWS : 0, N_COLS);
+    ps_table_spec_t spec = kit_spec(shape->keys, shape->format, PS_TYPE_F32,
+                                    shape->keys == PS_KEYS_RANGE ? N_ROWS : 0, N_COLS);
 
-    cr_assert_eq(ps_updater_spec_parse(shape->updater, &spec.updater, NULL),
-                 PSD_OK);
+    cr_assert_eq(ps_updater_spec_parse(shape->updater, &spec.updater, NULL), PSD_OK);
     cr_assert_eq(ps_init_spec_parse(shape->init, &spec.init, NULL), PSD_OK);
     spec.versions = true;
     spec.partition_by = shape->by;
@@ -57,8 +53,7 @@ typedef struct table {
     uint32_t n;
 } table_t;
 
-static table_t
-new_table(const ps_table_spec_t *spec)
+static table_t new_table(const ps_table_spec_t *spec)
 {
     table_t table = {.n = spec->n_partitions};
 
@@ -68,8 +63,7 @@ new_table(const ps_table_spec_t *spec)
     return table;
 }
 
-static void
-table_done(table_t *self)
+static void table_done(table_t *self)
 {
     for (uint32_t i = 0; i < self->n; i++) {
         ps_store_destroy(&self->stores[i]);
@@ -78,32 +72,25 @@ table_done(table_t *self)
 
 /* A key that lies in the store: any of HASH keys are of few, so that rows come
  * again. */
-static uint64_t
-any_row(const ps_store_t *store, const shape_t *shape, ps_rng_t *rng)
+static uint64_t any_row(const ps_store_t *store, const shape_t *shape, ps_rng_t *rng)
 {
     uint64_t row = 0;
 
     do {
         row = ps_rng_below(rng, N_ROWS);
-        row = shape->keys == PS_KEYS_HASH ? row * UINT64_C(0x9e3779b97f4a7c15)
-                                          : row;
+        row = shape->keys == PS_KEYS_HASH ? row * UINT64_C(0x9e3779b97f4a7c15) : row;
     } while (!ps_extent_has_row(ps_store_extent(store), row));
     return row;
 }
 
-static double
-any_value(ps_rng_t *rng)
+static double any_value(ps_rng_t *rng)
 {
     return (double)ps_rng_below(rng, 9) - 4;
 }
 
 /* The same push on all of the stores, which are of one partition. */
-static void
-push_any(ps_store_t *const *stores,
-         size_t n,
-         const shape_t *shape,
-         uint64_t version,
-         ps_rng_t *rng)
+static void push_any(ps_store_t *const *stores, size_t n, const shape_t *shape, uint64_t version,
+                     ps_rng_t *rng)
 {
     const ps_extent_t *extent = ps_store_extent(stores[0]);
     uint32_t width = extent->last_col - extent->first_col + 1;
@@ -133,18 +120,15 @@ push_any(ps_store_t *const *stores,
         } else if (shape->format != PS_ROW_DENSE && one_column) {
             uint32_t column = extent->first_col;
 
-            kit_apply(stores[i],
-                      kit_sparse(PS_TYPE_F32, rows[0], 1, &column, values));
+            kit_apply(stores[i], kit_sparse(PS_TYPE_F32, rows[0], 1, &column, values));
         } else {
-            kit_apply(stores[i],
-                      kit_dense(PS_TYPE_F32, n_rows, rows, width, values));
+            kit_apply(stores[i], kit_dense(PS_TYPE_F32, n_rows, rows, width, values));
         }
     }
 }
 
 /* Halves every row, as an operation on rows where they lie. */
-static void
-scale_all(ps_store_t *store, const shape_t *shape, uint64_t version)
+static void scale_all(ps_store_t *store, const shape_t *shape, uint64_t version)
 {
     const ps_extent_t *extent = ps_store_extent(store);
     ps_slice_t slice = {.type = PS_TYPE_F32,
@@ -158,33 +142,26 @@ scale_all(ps_store_t *store, const shape_t *shape, uint64_t version)
 
     slice.n_rows = shape->keys == PS_KEYS_HASH ? UINT64_MAX : N_ROWS;
     ps_store_stamp(store, version);
-    cr_assert_eq(ps_store_change(store, &slice, nothing, &change, NULL),
-                 PSD_OK);
+    cr_assert_eq(ps_store_change(store, &slice, nothing, &change, NULL), PSD_OK);
 }
 
-static void
-put_everywhere(const table_t *to, const ps_payload_t *piece)
+static void put_everywhere(const table_t *to, const ps_payload_t *piece)
 {
     PSD_AUTO(psd_error_destroy) psd_error_t *err = psd_error_new();
     uint64_t version = 0;
 
     for (uint32_t i = 0; i < to->n; i++) {
-        cr_assert_eq(ps_store_put(to->stores[i], piece->span, &version, err),
-                     PSD_OK, "%s", psd_error_text(err));
+        cr_assert_eq(ps_store_put(to->stores[i], piece->span, &version, err), PSD_OK, "%s",
+                     psd_error_text(err));
     }
 }
 
 /* Hands the image out in pieces with pushes between them; gives its rows. */
-static uint64_t
-copy_image(ps_store_t *from,
-           const shape_t *shape,
-           uint64_t since,
-           const table_t *to,
-           ps_rng_t *rng)
+static uint64_t copy_image(ps_store_t *from, const shape_t *shape, uint64_t since,
+                           const table_t *to, ps_rng_t *rng)
 {
-    ps_image_args_t args = {.since = since,
-                            .early_bytes = EARLY_BYTES,
-                            .step_bytes = ps_rng_below(rng, 200)};
+    ps_image_args_t args = {
+        .since = since, .early_bytes = EARLY_BYTES, .step_bytes = ps_rng_below(rng, 200)};
     uint64_t version = 1000;
     uint64_t n_rows = 0;
     bool is_done = false;
@@ -199,8 +176,7 @@ copy_image(ps_store_t *from,
         if (ps_rng_below(rng, 20) == 0) {
             scale_all(from, shape, ++version);
         }
-        cr_assert_eq(ps_store_image_next(from, 1 + ps_rng_below(rng, 300),
-                                         &piece, &is_done, NULL),
+        cr_assert_eq(ps_store_image_next(from, 1 + ps_rng_below(rng, 300), &piece, &is_done, NULL),
                      PSD_OK);
         if (piece != NULL) {
             put_everywhere(to, piece);
@@ -212,8 +188,7 @@ copy_image(ps_store_t *from,
 }
 
 /* Rows of a store that changed after each version. */
-static uint64_t
-rows_since(ps_store_t *store, uint64_t since)
+static uint64_t rows_since(ps_store_t *store, uint64_t since)
 {
     ps_image_args_t args = {.since = since, .early_bytes = EARLY_BYTES};
     uint64_t n = 0;
@@ -223,22 +198,19 @@ rows_since(ps_store_t *store, uint64_t since)
     while (!is_done) {
         PSD_AUTO(ps_payload_destroy) ps_payload_t *piece = NULL;
 
-        cr_assert_eq(ps_store_image_next(store, 1000, &piece, &is_done, NULL),
-                     PSD_OK);
+        cr_assert_eq(ps_store_image_next(store, 1000, &piece, &is_done, NULL), PSD_OK);
     }
     n = ps_store_image_rows(store);
     ps_store_image_end(store);
     return n;
 }
 
-static void
-expect_equal(ps_store_t *one, ps_store_t *two, const shape_t *shape)
+static void expect_equal(ps_store_t *one, ps_store_t *two, const shape_t *shape)
 {
     const ps_extent_t *extent = ps_store_extent(one);
 
     for (uint64_t i = 0; i < N_ROWS; i++) {
-        uint64_t row =
-            shape->keys == PS_KEYS_HASH ? i * UINT64_C(0x9e3779b97f4a7c15) : i;
+        uint64_t row = shape->keys == PS_KEYS_HASH ? i * UINT64_C(0x9e3779b97f4a7c15) : i;
 
         if (!ps_extent_has_row(extent, row)) {
             continue;
@@ -247,15 +219,13 @@ expect_equal(ps_store_t *one, ps_store_t *two, const shape_t *shape)
             double a = kit_value(one, PS_TYPE_F32, row, c);
             double b = kit_value(two, PS_TYPE_F32, row, c);
 
-            cr_assert(a == b, "%s %s row %llu col %u: %g and %g",
-                      shape->updater, ps_row_format_name(shape->format),
-                      (unsigned long long)row, c, a, b);
+            cr_assert(a == b, "%s %s row %llu col %u: %g and %g", shape->updater,
+                      ps_row_format_name(shape->format), (unsigned long long)row, c, a, b);
         }
     }
 }
 
-static void
-story(const shape_t *shape, uint64_t seed)
+static void story(const shape_t *shape, uint64_t seed)
 {
     ps_rng_t rng = {.state = seed};
     ps_table_spec_t spec = spec_of(shape, 2, 1);
@@ -272,8 +242,7 @@ story(const shape_t *shape, uint64_t seed)
         (void)copy_image(from.stores[p], shape, 0, &to, &rng);
         expect_equal(same.stores[p], to.stores[p], shape);
         for (uint64_t v = 1; v < 80; v += 13) {
-            cr_expect_eq(rows_since(same.stores[p], v),
-                         rows_since(to.stores[p], v));
+            cr_expect_eq(rows_since(same.stores[p], v), rows_since(to.stores[p], v));
         }
         /* updaters' states show in what later pushes make */
         both[0] = to.stores[p];
@@ -294,14 +263,12 @@ Test(store_image, what_the_store_was_comes_out_between_any_pushes)
 }
 
 /* The value of a cell, wherever it lies. */
-static double
-cell(const table_t *table, uint64_t row, uint32_t col)
+static double cell(const table_t *table, uint64_t row, uint32_t col)
 {
     for (uint32_t i = 0; i < table->n; i++) {
         const ps_extent_t *extent = ps_store_extent(table->stores[i]);
 
-        if (ps_extent_has_row(extent, row) && col >= extent->first_col &&
-            col <= extent->last_col) {
+        if (ps_extent_has_row(extent, row) && col >= extent->first_col && col <= extent->last_col) {
             return kit_value(table->stores[i], PS_TYPE_F32, row, col);
         }
     }
@@ -317,8 +284,7 @@ Test(store_image, a_table_of_other_partitions_takes_the_same_rows)
         for (size_t k = 0; k < 4; k++) {
             ps_rng_t rng = {.state = i * 10 + k};
             ps_table_spec_t spec = spec_of(&SHAPES[i], 2, 2);
-            ps_table_spec_t other =
-                spec_of(&SHAPES[i], SLICES[k][0], SLICES[k][1]);
+            ps_table_spec_t other = spec_of(&SHAPES[i], SLICES[k][0], SLICES[k][1]);
             PSD_AUTO(table_done) table_t from = new_table(&spec);
             PSD_AUTO(table_done) table_t same = new_table(&spec);
             PSD_AUTO(table_done) table_t to = new_table(&other);
@@ -332,9 +298,8 @@ Test(store_image, a_table_of_other_partitions_takes_the_same_rows)
                 (void)copy_image(from.stores[p], &SHAPES[i], 0, &to, &rng);
             }
             for (uint64_t r = 0; r < N_ROWS; r++) {
-                uint64_t row = SHAPES[i].keys == PS_KEYS_HASH
-                                   ? r * UINT64_C(0x9e3779b97f4a7c15)
-                                   : r;
+                uint64_t row =
+                    SHAPES[i].keys == PS_KEYS_HASH ? r * UINT64_C(0x9e3779b97f4a7c15) : r;
 
                 for (uint32_t c = 0; c < N_COLS; c++) {
                     cr_assert_eq(cell(&same, row, c), cell(&to, row, c));
@@ -364,8 +329,7 @@ Test(store_image, base_and_what_changed_since_give_the_rows)
         for (uint64_t v = 100; v < 110; v++) {
             push_any(three, 2, &SHAPES[i], v, &rng);
         }
-        cr_expect_lt(copy_image(from.stores[0], &SHAPES[i], 99, &to, &rng),
-                     n_all);
+        cr_expect_lt(copy_image(from.stores[0], &SHAPES[i], 99, &to, &rng), n_all);
         expect_equal(same.stores[0], to.stores[0], &SHAPES[i]);
     }
 }
@@ -373,12 +337,7 @@ Test(store_image, base_and_what_changed_since_give_the_rows)
 /* Who serves requests between two calls is not kept for longer than a step. */
 Test(store_image, a_step_reads_little_and_pieces_are_full)
 {
-    enum {
-        ROWS = 4000,
-        PIECE = 16384,
-        STEP = 4096,
-        ROW_BYTES = 8 + 4 * N_COLS
-    };
+    enum { ROWS = 4000, PIECE = 16384, STEP = 4096, ROW_BYTES = 8 + 4 * N_COLS };
     static double values[ROWS * N_COLS];
     static uint64_t rows[ROWS];
     ps_table_spec_t spec = spec_of(&SHAPES[0], 1, 1);
@@ -392,18 +351,13 @@ Test(store_image, a_step_reads_little_and_pieces_are_full)
         values[i * N_COLS] = 1;
     }
     PSD_AUTO(table_done) table_t from = new_table(&spec);
-    kit_apply(from.stores[0],
-              kit_dense(PS_TYPE_F32, ROWS, rows, N_COLS, values));
+    kit_apply(from.stores[0], kit_dense(PS_TYPE_F32, ROWS, rows, N_COLS, values));
     cr_assert_eq(ps_store_image_begin(from.stores[0], &args, NULL), PSD_OK);
     while (!is_done) {
         PSD_AUTO(ps_payload_destroy) ps_payload_t *piece = NULL;
 
-        cr_assert_eq(
-            ps_store_image_next(from.stores[0], PIECE, &piece, &is_done, NULL),
-            PSD_OK);
-        cr_expect_leq((ps_store_image_rows(from.stores[0]) - n_rows) *
-                          ROW_BYTES,
-                      2 * STEP);
+        cr_assert_eq(ps_store_image_next(from.stores[0], PIECE, &piece, &is_done, NULL), PSD_OK);
+        cr_expect_leq((ps_store_image_rows(from.stores[0]) - n_rows) * ROW_BYTES, 2 * STEP);
         n_rows = ps_store_image_rows(from.stores[0]);
         cr_expect(piece == NULL || is_done || piece->span.size >= PIECE);
     }
@@ -424,11 +378,8 @@ Test(store_image, too_many_early_rows_end_the_image_and_not_the_push)
     kit_apply(from.stores[0], kit_dense(PS_TYPE_F32, 1, &row, N_COLS, values));
     cr_assert_eq(ps_store_image_begin(from.stores[0], &args, NULL), PSD_OK);
     kit_apply(from.stores[0], kit_dense(PS_TYPE_F32, 1, &row, N_COLS, values));
-    cr_expect_eq(
-        ps_store_image_next(from.stores[0], 1000, &piece, &is_done, err),
-        PSD_LIMIT);
-    cr_expect_not_null(strstr(psd_error_text(err), "allowed: 100"), "%s",
-                       psd_error_text(err));
+    cr_expect_eq(ps_store_image_next(from.stores[0], 1000, &piece, &is_done, err), PSD_LIMIT);
+    cr_expect_not_null(strstr(psd_error_text(err), "allowed: 100"), "%s", psd_error_text(err));
     cr_expect_eq(kit_value(from.stores[0], PS_TYPE_F32, 3, 1), 4);
 }
 
@@ -446,9 +397,7 @@ Test(store_image, bytes_that_are_no_piece_are_refused)
             push_any(from.stores, 1, &SHAPES[i], v, &rng);
         }
         cr_assert_eq(ps_store_image_begin(from.stores[0], &args, NULL), PSD_OK);
-        cr_assert_eq(
-            ps_store_image_next(from.stores[0], 100000, &piece, &is_done, NULL),
-            PSD_OK);
+        cr_assert_eq(ps_store_image_next(from.stores[0], 100000, &piece, &is_done, NULL), PSD_OK);
         for (size_t n = 1; n < 400 && n < piece->span.size; n++) {
             PSD_AUTO(table_done) table_t to = new_table(&spec);
             PSD_AUTO(ps_free_at)
@@ -457,20 +406,16 @@ Test(store_image, bytes_that_are_no_piece_are_refused)
             psd_status_t rc = PSD_OK;
 
             memcpy(bytes, piece->span.data, piece->span.size);
-            bytes[ps_rng_below(&rng, piece->span.size)] ^=
-                (uint8_t)(1 + ps_rng_below(&rng, 255));
-            rc = ps_store_put(to.stores[0],
-                              (ps_bytes_t){bytes, piece->span.size - n % 2},
-                              &version, NULL);
+            bytes[ps_rng_below(&rng, piece->span.size)] ^= (uint8_t)(1 + ps_rng_below(&rng, 255));
+            rc = ps_store_put(to.stores[0], (ps_bytes_t){bytes, piece->span.size - n % 2}, &version,
+                              NULL);
             cr_assert(rc == PSD_OK || rc == PSD_PROTO);
             cr_assert(rc == PSD_OK ||
-                          ps_store_check_piece(
-                              to.stores[0],
-                              (ps_bytes_t){bytes, piece->span.size - n % 2},
-                              NULL) == PSD_PROTO,
+                          ps_store_check_piece(to.stores[0],
+                                               (ps_bytes_t){bytes, piece->span.size - n % 2},
+                                               NULL) == PSD_PROTO,
                       "what is refused when it is set is found before");
         }
-        cr_assert_eq(ps_store_check_piece(from.stores[0], piece->span, NULL),
-                     PSD_OK);
+        cr_assert_eq(ps_store_check_piece(from.stores[0], piece->span, NULL), PSD_OK);
     }
 }

@@ -15,8 +15,7 @@ typedef struct fixture {
     double sums[N_ROWS][N_COLS]; /* after the pushes that were applied */
 } fixture_t;
 
-static void
-make_push(kit_push_t *push, ps_rng_t *rng, int number)
+static void make_push(kit_push_t *push, ps_rng_t *rng, int number)
 {
     push->slice = (ps_slice_t){.type = PS_TYPE_F64, .n_cols = N_COLS};
     if (number % 2 == 0) {
@@ -38,8 +37,7 @@ make_push(kit_push_t *push, ps_rng_t *rng, int number)
     kit_push_close(push, rng);
 }
 
-static void
-add_sums(fixture_t *self, const kit_push_t *push)
+static void add_sums(fixture_t *self, const kit_push_t *push)
 {
     bool is_sparse = push->slice.layout == PS_LAYOUT_SPARSE;
     const uint8_t *value = push->values.data;
@@ -59,28 +57,24 @@ add_sums(fixture_t *self, const kit_push_t *push)
 }
 
 /* All rows, all columns; every value is what the applied pushes add up to. */
-static psd_status_t
-check_sums(const fixture_t *self, ps_store_t *store)
+static psd_status_t check_sums(const fixture_t *self, ps_store_t *store)
 {
     PSD_AUTO(ps_payload_destroy) ps_payload_t *reply = NULL;
     ps_slice_t got;
     uint64_t n_done = 0;
-    psd_status_t rc =
-        ps_store_gather(store, &self->pull.slice, self->pull.payload, SIZE_MAX,
-                        (ps_room_t){0}, &got, &reply, &n_done, NULL);
+    psd_status_t rc = ps_store_gather(store, &self->pull.slice, self->pull.payload, SIZE_MAX,
+                                      (ps_room_t){0}, &got, &reply, &n_done, NULL);
 
     if (rc != PSD_OK) {
         return rc;
     }
     for (size_t i = 0; i < N_ROWS * N_COLS; i++) {
-        cr_assert_eq(ps_load_f64(reply->spans[0].data + 8 * i),
-                     self->sums[i / N_COLS][i % N_COLS]);
+        cr_assert_eq(ps_load_f64(reply->spans[0].data + 8 * i), self->sums[i / N_COLS][i % N_COLS]);
     }
     return PSD_OK;
 }
 
-static psd_status_t
-gather_present(ps_store_t *store, ps_layout_t layout)
+static psd_status_t gather_present(ps_store_t *store, ps_layout_t layout)
 {
     PSD_AUTO(ps_payload_destroy) ps_payload_t *reply = NULL;
     ps_slice_t want = {.rows = PS_ROWS_RANGE,
@@ -92,13 +86,12 @@ gather_present(ps_store_t *store, ps_layout_t layout)
     ps_slice_t got;
     uint64_t n_done = 0;
 
-    return ps_store_gather(store, &want, &no_rows, SIZE_MAX, (ps_room_t){0},
-                           &got, &reply, &n_done, NULL);
+    return ps_store_gather(store, &want, &no_rows, SIZE_MAX, (ps_room_t){0}, &got, &reply, &n_done,
+                           NULL);
 }
 
 /* Makes a store and pushes everything; what fails is as if it had not been. */
-static psd_status_t
-push_everything(void *arg)
+static psd_status_t push_everything(void *arg)
 {
     fixture_t *self = arg;
     PSD_AUTO(ps_store_destroy) ps_store_t *store = NULL;
@@ -132,13 +125,11 @@ push_everything(void *arg)
     return check_sums(self, store);
 }
 
-static void
-sweep(ps_keys_t keys, ps_row_format_t format, ps_partition_by_t by)
+static void sweep(ps_keys_t keys, ps_row_format_t format, ps_partition_by_t by)
 {
     uint64_t boundary = N_ROWS - 1;
-    fixture_t fixture = {.spec = kit_spec(keys, format, PS_TYPE_F64,
-                                          keys == PS_KEYS_RANGE ? N_ROWS : 0,
-                                          N_COLS)};
+    fixture_t fixture = {
+        .spec = kit_spec(keys, format, PS_TYPE_F64, keys == PS_KEYS_RANGE ? N_ROWS : 0, N_COLS)};
     ps_rng_t rng = {11};
 
     fixture.spec.partition_by = by;
@@ -190,8 +181,7 @@ Test(store_memory, auto_rows)
 Test(store_memory, refusals_have_text)
 {
     PSD_AUTO(psd_error_destroy) psd_error_t *err = psd_error_new();
-    ps_table_spec_t spec =
-        kit_spec(PS_KEYS_HASH, PS_ROW_DENSE, PS_TYPE_I64, 0, 1);
+    ps_table_spec_t spec = kit_spec(PS_KEYS_HASH, PS_ROW_DENSE, PS_TYPE_I64, 0, 1);
     ps_store_t *store = NULL;
     uint64_t key = 1;
     double value = 1;
@@ -204,11 +194,9 @@ Test(store_memory, refusals_have_text)
     psd_error_clear(err);
     store = kit_store(&spec, 0);
     fail_alloc_at(0);
-    cr_assert_eq(ps_store_push(store, &push.slice, push.payload, err),
-                 PSD_NOMEM);
+    cr_assert_eq(ps_store_push(store, &push.slice, push.payload, err), PSD_NOMEM);
     fail_alloc_off();
-    cr_assert_str_eq(psd_error_text(err),
-                     "no memory for the rows of a push of 1 rows");
+    cr_assert_str_eq(psd_error_text(err), "no memory for the rows of a push of 1 rows");
     kit_push_done(&push);
     ps_store_destroy(&store);
 }

@@ -34,8 +34,7 @@ static const char *const RULES[] = {"assign",
 static const uint32_t WIDTHS[] = {1, 2, 32};
 #define N_WIDTHS (sizeof WIDTHS / sizeof *WIDTHS)
 
-static void
-fill_list(ps_rng_t *rng, order_t order, uint64_t keys[N_LIST])
+static void fill_list(ps_rng_t *rng, order_t order, uint64_t keys[N_LIST])
 {
     uint64_t all[N_ROWS];
 
@@ -59,15 +58,8 @@ fill_list(ps_rng_t *rng, order_t order, uint64_t keys[N_LIST])
 /* Rows from .. until - 1 of a list, with their deltas. shared: as from a lane,
  * where the other side may write meanwhile. rng: cut somewhere, at odd places;
  * or NULL. */
-static void
-push_part(ps_store_t *store,
-          const ps_table_spec_t *spec,
-          const uint64_t *keys,
-          const double *deltas,
-          size_t from,
-          size_t until,
-          bool shared,
-          ps_rng_t *rng)
+static void push_part(ps_store_t *store, const ps_table_spec_t *spec, const uint64_t *keys,
+                      const double *deltas, size_t from, size_t until, bool shared, ps_rng_t *rng)
 {
     kit_push_t push = {.slice = {.type = spec->type, .n_cols = spec->n_cols}};
 
@@ -82,25 +74,23 @@ push_part(ps_store_t *store,
     kit_apply(store, push);
 }
 
-static void
-check_same(ps_store_t *one, ps_store_t *other, const ps_table_spec_t *spec)
+static void check_same(ps_store_t *one, ps_store_t *other, const ps_table_spec_t *spec)
 {
     for (uint64_t row = 0; row < N_ROWS; row++) {
         for (uint32_t col = 0; col < spec->n_cols; col += 1 + col % 3) {
             double x = kit_value(one, spec->type, row, col);
             double y = kit_value(other, spec->type, row, col);
 
-            cr_assert_arr_eq(&x, &y, sizeof x, "row %u column %u: %a, not %a",
-                             (unsigned)row, (unsigned)col, x, y);
+            cr_assert_arr_eq(&x, &y, sizeof x, "row %u column %u: %a, not %a", (unsigned)row,
+                             (unsigned)col, x, y);
         }
     }
 }
 
-static void
-check(ps_keys_t keys, ps_type_t type, const char *rule, uint32_t width)
+static void check(ps_keys_t keys, ps_type_t type, const char *rule, uint32_t width)
 {
-    ps_table_spec_t spec = kit_spec(keys, PS_ROW_DENSE, type,
-                                    keys == PS_KEYS_RANGE ? N_ROWS : 0, width);
+    ps_table_spec_t spec =
+        kit_spec(keys, PS_ROW_DENSE, type, keys == PS_KEYS_RANGE ? N_ROWS : 0, width);
     ps_rng_t rng = {width};
 
     cr_assert_eq(ps_updater_spec_parse(rule, &spec.updater, NULL), PSD_OK);
@@ -117,8 +107,7 @@ check(ps_keys_t keys, ps_type_t type, const char *rule, uint32_t width)
 
             fill_list(&rng, order, list);
             for (size_t i = 0; i < (size_t)N_LIST * width; i++) {
-                deltas[i] =
-                    ps_rng_below(&rng, 5) == 0 ? 0 : 2 * ps_rng_f64(&rng) - 1;
+                deltas[i] = ps_rng_below(&rng, 5) == 0 ? 0 : 2 * ps_rng_f64(&rng) - 1;
             }
             ps_store_set_worker(together, (uint32_t)push % 2);
             ps_store_set_worker(apart, (uint32_t)push % 2);
@@ -193,8 +182,7 @@ Test(store_narrow, rows_that_only_meet_differ)
         size_t n = PS_ROWS_GROUP - 1;
 
         for (size_t i = 0; i < n; i++) { /* from the last part to the first */
-            rows[i] =
-                memory + (n - 1 - i) * PART + 4 * ps_rng_below(&rng, PART / 4);
+            rows[i] = memory + (n - 1 - i) * PART + 4 * ps_rng_below(&rng, PART / 4);
         }
         cr_assert(ps_rows_differ(rows, n));
         rows[n] = rows[ps_rng_below(&rng, n)];

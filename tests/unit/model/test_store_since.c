@@ -25,12 +25,10 @@ static const layout_t LAYOUTS[] = {
 };
 #define N_LAYOUTS (sizeof LAYOUTS / sizeof LAYOUTS[0])
 
-static ps_store_t *
-new_store(const layout_t *layout)
+static ps_store_t *new_store(const layout_t *layout)
 {
-    ps_table_spec_t spec =
-        kit_spec(layout->keys, layout->format, PS_TYPE_F32,
-                 layout->keys == PS_KEYS_RANGE ? N_ROWS : 0, 2);
+    ps_table_spec_t spec = kit_spec(layout->keys, layout->format, PS_TYPE_F32,
+                                    layout->keys == PS_KEYS_RANGE ? N_ROWS : 0, 2);
 
     spec.versions = true;
     spec.partition_by = layout->by;
@@ -40,8 +38,7 @@ new_store(const layout_t *layout)
 
 /* Pushes the rows `step`, 2 step … that lie here under the version `step`, now
  * whole, now one column of them, now as a range of three. */
-static void
-push_step(ps_store_t *store, uint64_t step, uint64_t versions[N_ROWS])
+static void push_step(ps_store_t *store, uint64_t step, uint64_t versions[N_ROWS])
 {
     kit_push_t push = {.slice = {.type = PS_TYPE_F32, .n_cols = 2}};
     uint64_t row = step;
@@ -67,11 +64,8 @@ push_step(ps_store_t *store, uint64_t step, uint64_t versions[N_ROWS])
 
 /* Pulls page by page what has changed since; every row of a later version comes
  * once, in order, and no other. */
-static void
-check_since(ps_store_t *store,
-            const kit_push_t *pull,
-            uint64_t since,
-            const uint64_t versions[N_ROWS])
+static void check_since(ps_store_t *store, const kit_push_t *pull, uint64_t since,
+                        const uint64_t versions[N_ROWS])
 {
     uint64_t done = 0;
     uint64_t next = 0;
@@ -90,9 +84,9 @@ check_since(ps_store_t *store,
             rows.keys.data += 8 * done;
             rows.keys.size -= 8 * done;
         }
-        cr_assert_eq(ps_store_gather_since(store, &want, &rows, since, 200,
-                                           &got, &reply, &n_done, NULL),
-                     PSD_OK);
+        cr_assert_eq(
+            ps_store_gather_since(store, &want, &rows, since, 200, &got, &reply, &n_done, NULL),
+            PSD_OK);
         cr_assert_gt(n_done, 0);
         cr_assert_eq(got.rows, PS_ROWS_LIST);
         for (uint64_t i = 0; i < got.n_rows; i++) {
@@ -110,16 +104,13 @@ check_since(ps_store_t *store,
     cr_assert_eq(next, N_ROWS, "row %lu is missing", (unsigned long)next);
 }
 
-static void
-check_layout(const layout_t *layout)
+static void check_layout(const layout_t *layout)
 {
     ps_store_t *store = new_store(layout);
     uint64_t versions[N_ROWS] = {0};
     kit_push_t list = {.slice = {.type = PS_TYPE_F32, .n_cols = 2}};
-    kit_push_t range = {.slice = {.rows = PS_ROWS_RANGE,
-                                  .type = PS_TYPE_F32,
-                                  .n_rows = N_ROWS,
-                                  .n_cols = 2}};
+    kit_push_t range = {
+        .slice = {.rows = PS_ROWS_RANGE, .type = PS_TYPE_F32, .n_rows = N_ROWS, .n_cols = 2}};
 
     for (uint64_t row = 0; row < N_ROWS; row++) {
         kit_push_key(&list, row);
@@ -153,17 +144,15 @@ Test(store_since, versions_cost_what_they_say)
 {
     for (size_t i = 0; i < N_LAYOUTS; i++) {
         layout_t layout = LAYOUTS[i];
-        ps_table_spec_t spec =
-            kit_spec(layout.keys, layout.format, PS_TYPE_F32,
-                     layout.keys == PS_KEYS_RANGE ? N_ROWS : 0, 2);
+        ps_table_spec_t spec = kit_spec(layout.keys, layout.format, PS_TYPE_F32,
+                                        layout.keys == PS_KEYS_RANGE ? N_ROWS : 0, 2);
         ps_store_t *plain = kit_store(&spec, 0);
 
         cr_assert_not(ps_store_has_versions(plain));
         ps_store_destroy(&plain);
     }
     for (int has = 0; has < 2; has++) {
-        ps_table_spec_t spec =
-            kit_spec(PS_KEYS_RANGE, PS_ROW_DENSE, PS_TYPE_F32, N_ROWS, 2);
+        ps_table_spec_t spec = kit_spec(PS_KEYS_RANGE, PS_ROW_DENSE, PS_TYPE_F32, N_ROWS, 2);
         ps_store_t *store = NULL;
 
         spec.versions = has == 1;
@@ -173,8 +162,7 @@ Test(store_since, versions_cost_what_they_say)
     }
 }
 
-static psd_status_t
-gather_or_fail(void *fixture)
+static psd_status_t gather_or_fail(void *fixture)
 {
     PSD_AUTO(ps_payload_destroy) ps_payload_t *reply = NULL;
     kit_push_t *pull = ((kit_push_t **)fixture)[0];
@@ -182,8 +170,8 @@ gather_or_fail(void *fixture)
     ps_slice_t got;
     uint64_t n_done = 0;
 
-    return ps_store_gather_since(store, &pull->slice, pull->payload, 0,
-                                 SIZE_MAX, &got, &reply, &n_done, NULL);
+    return ps_store_gather_since(store, &pull->slice, pull->payload, 0, SIZE_MAX, &got, &reply,
+                                 &n_done, NULL);
 }
 
 Test(store_since, no_memory_is_said)

@@ -10,8 +10,7 @@
 #include "support/fail_alloc.h"
 
 /* A good one: 1000 x 10 f32, range keys, dense, add. */
-static ps_table_spec_t
-good(void)
+static ps_table_spec_t good(void)
 {
     ps_table_spec_t spec;
 
@@ -23,17 +22,14 @@ good(void)
     return spec;
 }
 
-static void
-allowed(const ps_table_spec_t *spec)
+static void allowed(const ps_table_spec_t *spec)
 {
     PSD_AUTO(psd_error_destroy) psd_error_t *err = psd_error_new();
 
-    cr_assert_eq(ps_table_spec_check(spec, err), PSD_OK, "%s",
-                 psd_error_text(err));
+    cr_assert_eq(ps_table_spec_check(spec, err), PSD_OK, "%s", psd_error_text(err));
 }
 
-static void
-refused(const ps_table_spec_t *spec, const char *text)
+static void refused(const ps_table_spec_t *spec, const char *text)
 {
     PSD_AUTO(psd_error_destroy) psd_error_t *err = psd_error_new();
 
@@ -132,18 +128,15 @@ Test(table, words)
 
 Test(table, updater)
 {
-    static const char *const floats[] = {"sgd",  "momentum", "adagrad",
-                                         "adam", "adamw",    "rmsprop",
-                                         "ftrl", "dcasgd"};
-    static const char *const any[] = {"add", "assign", "min", "max",
-                                      "plugin:mine"};
+    static const char *const floats[] = {"sgd",   "momentum", "adagrad", "adam",
+                                         "adamw", "rmsprop",  "ftrl",    "dcasgd"};
+    static const char *const any[] = {"add", "assign", "min", "max", "plugin:mine"};
     ps_table_spec_t spec = good();
 
     spec.updater.kind = (ps_updater_kind_t)14;
     refused(&spec, "updater 14 is not known; " RULES_ARE " is allowed");
     for (size_t i = 0; i < sizeof floats / sizeof *floats; i++) {
-        cr_assert_eq(ps_updater_spec_parse(floats[i], &spec.updater, NULL),
-                     PSD_OK);
+        cr_assert_eq(ps_updater_spec_parse(floats[i], &spec.updater, NULL), PSD_OK);
         spec.type = PS_TYPE_F64;
         allowed(&spec);
         spec.type = PS_TYPE_F32;
@@ -154,8 +147,7 @@ Test(table, updater)
     refused(&spec, "updater dcasgd needs type f32 or f64; type i64 takes add, "
                    "assign, min and max");
     for (size_t i = 0; i < sizeof any / sizeof *any; i++) {
-        cr_assert_eq(ps_updater_spec_parse(any[i], &spec.updater, NULL),
-                     PSD_OK);
+        cr_assert_eq(ps_updater_spec_parse(any[i], &spec.updater, NULL), PSD_OK);
         allowed(&spec);
     }
 }
@@ -227,9 +219,7 @@ Test(table, updater_parameters_have_bounds)
     spec.updater.beta1 = -0.5;
     refused(&spec, "beta1 of updater adam is -0.5; numbers from 0 to below 1 "
                    "are allowed");
-    cr_assert_eq(
-        ps_updater_spec_parse("dcasgd:workers=255", &spec.updater, NULL),
-        PSD_OK);
+    cr_assert_eq(ps_updater_spec_parse("dcasgd:workers=255", &spec.updater, NULL), PSD_OK);
     allowed(&spec);
     spec.updater.workers = 256;
     refused(&spec, "workers of updater dcasgd is 256; whole numbers 1..255 are "
@@ -242,9 +232,7 @@ Test(table, updater_parameters_have_bounds)
                    "allowed");
 }
 
-static void
-try_init(
-    ps_type_t type, ps_init_kind_t kind, double a, double b, const char *text)
+static void try_init(ps_type_t type, ps_init_kind_t kind, double a, double b, const char *text)
 {
     ps_table_spec_t spec = good();
 
@@ -380,13 +368,8 @@ Test(table, boundaries)
                    "ascend and lie in 1..18446744073709551615");
 }
 
-static void
-check_settled(uint64_t n_rows,
-              uint32_t n_cols,
-              uint32_t asked_partitions,
-              uint32_t asked_slices,
-              uint32_t n_partitions,
-              uint32_t n_col_slices)
+static void check_settled(uint64_t n_rows, uint32_t n_cols, uint32_t asked_partitions,
+                          uint32_t asked_slices, uint32_t n_partitions, uint32_t n_col_slices)
 {
     ps_table_spec_t spec = good();
 

@@ -18,15 +18,13 @@ Test(table_text, row_format)
     ps_row_format_t value = PS_ROW_AUTO;
 
     for (int v = PS_ROW_DENSE; v <= PS_ROW_AUTO; v++) {
-        cr_assert_eq(ps_row_format_parse(ps_row_format_name((ps_row_format_t)v),
-                                         &value, err),
+        cr_assert_eq(ps_row_format_parse(ps_row_format_name((ps_row_format_t)v), &value, err),
                      PSD_OK);
         cr_assert_eq((int)value, v);
     }
     cr_assert_eq(ps_row_format_parse("dens", &value, err), PSD_INVALID);
-    cr_assert_str_eq(
-        psd_error_text(err),
-        "row format \"dens\" is not known; allowed is dense, sparse or auto");
+    cr_assert_str_eq(psd_error_text(err),
+                     "row format \"dens\" is not known; allowed is dense, sparse or auto");
     cr_assert_eq(value, PS_ROW_AUTO);
     cr_assert_str_eq(ps_row_format_name((ps_row_format_t)0), "?");
 }
@@ -37,13 +35,11 @@ Test(table_text, keys)
     ps_keys_t value = PS_KEYS_HASH;
 
     for (int v = PS_KEYS_RANGE; v <= PS_KEYS_HASH; v++) {
-        cr_assert_eq(ps_keys_parse(ps_keys_name((ps_keys_t)v), &value, err),
-                     PSD_OK);
+        cr_assert_eq(ps_keys_parse(ps_keys_name((ps_keys_t)v), &value, err), PSD_OK);
         cr_assert_eq((int)value, v);
     }
     cr_assert_eq(ps_keys_parse("Range", &value, err), PSD_INVALID);
-    cr_assert_str_eq(psd_error_text(err),
-                     "keys \"Range\" is not known; allowed is range or hash");
+    cr_assert_str_eq(psd_error_text(err), "keys \"Range\" is not known; allowed is range or hash");
     cr_assert_str_eq(ps_keys_name((ps_keys_t)9), "?");
 }
 
@@ -53,25 +49,21 @@ Test(table_text, ack)
     ps_ack_t value = PS_ACK_DISK;
 
     for (int v = PS_ACK_MEMORY; v <= PS_ACK_DISK; v++) {
-        cr_assert_eq(ps_ack_parse(ps_ack_name((ps_ack_t)v), &value, err),
-                     PSD_OK);
+        cr_assert_eq(ps_ack_parse(ps_ack_name((ps_ack_t)v), &value, err), PSD_OK);
         cr_assert_eq((int)value, v);
     }
     cr_assert_eq(ps_ack_parse("", &value, err), PSD_INVALID);
-    cr_assert_str_eq(
-        psd_error_text(err),
-        "ack level \"\" is not known; allowed is memory, replica or disk");
+    cr_assert_str_eq(psd_error_text(err),
+                     "ack level \"\" is not known; allowed is memory, replica or disk");
     cr_assert_str_eq(ps_ack_name(PS_ACK_DEFAULT), "?");
 }
 
-static void
-read_updater(const char *text, ps_updater_spec_t want)
+static void read_updater(const char *text, ps_updater_spec_t want)
 {
     PSD_AUTO(psd_error_destroy) psd_error_t *err = psd_error_new();
     ps_updater_spec_t got = {.kind = PS_UPDATER_ADD};
 
-    cr_assert_eq(ps_updater_spec_parse(text, &got, err), PSD_OK, "%s",
-                 psd_error_text(err));
+    cr_assert_eq(ps_updater_spec_parse(text, &got, err), PSD_OK, "%s", psd_error_text(err));
     cr_assert_eq(got.kind, want.kind);
     cr_assert_eq(got.alpha, want.alpha);
     cr_assert_eq(got.beta, want.beta);
@@ -80,15 +72,13 @@ read_updater(const char *text, ps_updater_spec_t want)
 }
 
 /* Read, and printed again. */
-static void
-repeat(const char *text, const char *printed)
+static void repeat(const char *text, const char *printed)
 {
     PSD_AUTO(psd_error_destroy) psd_error_t *err = psd_error_new();
     ps_updater_spec_t got = {.kind = PS_UPDATER_ADD};
     char back[PS_SPEC_TEXT_SIZE] = "";
 
-    cr_assert_eq(ps_updater_spec_parse(text, &got, err), PSD_OK, "%s",
-                 psd_error_text(err));
+    cr_assert_eq(ps_updater_spec_parse(text, &got, err), PSD_OK, "%s", psd_error_text(err));
     ps_updater_spec_format(&got, back);
     cr_assert_str_eq(back, printed);
     cr_assert_eq(ps_updater_spec_parse(back, &got, err), PSD_OK);
@@ -98,8 +88,7 @@ Test(table_text, every_updater_has_its_parameters)
 {
     repeat("momentum", "momentum:alpha=0.1,momentum=0.9");
     repeat("adam", "adam:alpha=0.001,beta1=0.9,beta2=0.999,eps=1e-08");
-    repeat("adamw:decay=0.5",
-           "adamw:alpha=0.001,beta1=0.9,beta2=0.999,eps=1e-08,decay=0.5");
+    repeat("adamw:decay=0.5", "adamw:alpha=0.001,beta1=0.9,beta2=0.999,eps=1e-08,decay=0.5");
     repeat("rmsprop:rho=0.5", "rmsprop:alpha=0.01,rho=0.5,eps=1e-08");
     repeat("min", "min");
     repeat("max", "max");
@@ -137,8 +126,7 @@ Test(table_text, long_updaters_fit)
     cr_assert_eq(got.kind, PS_UPDATER_ADAMW);
 }
 
-static void
-refuse_updater(const char *text, const char *why)
+static void refuse_updater(const char *text, const char *why)
 {
     PSD_AUTO(psd_error_destroy) psd_error_t *err = psd_error_new();
     ps_updater_spec_t got = {.kind = PS_UPDATER_SGD, .alpha = 77};
@@ -152,18 +140,13 @@ Test(table_text, updaters_are_read)
 {
     read_updater("add", (ps_updater_spec_t){.kind = PS_UPDATER_ADD});
     read_updater("assign", (ps_updater_spec_t){.kind = PS_UPDATER_ASSIGN});
-    read_updater("sgd",
-                 (ps_updater_spec_t){.kind = PS_UPDATER_SGD, .alpha = 0.1});
-    read_updater("adagrad", (ps_updater_spec_t){.kind = PS_UPDATER_ADAGRAD,
-                                                .alpha = 0.1,
-                                                .beta = 1});
-    read_updater(
-        "sgd:alpha=0.5,l1=1e-3,l2=2",
-        (ps_updater_spec_t){
-            .kind = PS_UPDATER_SGD, .alpha = 0.5, .l1 = 1e-3, .l2 = 2});
-    read_updater(
-        "ftrl:l2=3,beta=0",
-        (ps_updater_spec_t){.kind = PS_UPDATER_FTRL, .alpha = 0.1, .l2 = 3});
+    read_updater("sgd", (ps_updater_spec_t){.kind = PS_UPDATER_SGD, .alpha = 0.1});
+    read_updater("adagrad",
+                 (ps_updater_spec_t){.kind = PS_UPDATER_ADAGRAD, .alpha = 0.1, .beta = 1});
+    read_updater("sgd:alpha=0.5,l1=1e-3,l2=2",
+                 (ps_updater_spec_t){.kind = PS_UPDATER_SGD, .alpha = 0.5, .l1 = 1e-3, .l2 = 2});
+    read_updater("ftrl:l2=3,beta=0",
+                 (ps_updater_spec_t){.kind = PS_UPDATER_FTRL, .alpha = 0.1, .l2 = 3});
 }
 
 #define RULES_ARE                                                            \
@@ -174,21 +157,17 @@ Test(table_text, updaters_are_refused)
 {
     refuse_updater("lamb", "updater \"lamb\" is not known; " RULES_ARE);
     refuse_updater("", "updater \"\" is not known; " RULES_ARE);
-    refuse_updater("sgdx:alpha=1",
-                   "updater \"sgdx:alpha=1\" is not known; " RULES_ARE);
-    refuse_updater("min:alpha=1",
-                   "updater \"min:alpha=1\" takes no parameters");
+    refuse_updater("sgdx:alpha=1", "updater \"sgdx:alpha=1\" is not known; " RULES_ARE);
+    refuse_updater("min:alpha=1", "updater \"min:alpha=1\" takes no parameters");
     refuse_updater("adam:beta=1", "updater parameter \"beta\" is not known; "
                                   "allowed is alpha, beta1, beta2 or eps");
     refuse_updater("plugin", "updater \"plugin\" names no plug-in; allowed is "
                              "plugin:NAME or plugin:NAME:TEXT with a name of 1 "
                              "to 63 characters");
-    refuse_updater("plugin::a=1",
-                   "updater \"plugin::a=1\" names no plug-in; allowed is "
-                   "plugin:NAME or plugin:NAME:TEXT with a name of 1 to 63 "
-                   "characters");
-    refuse_updater("add:alpha=1",
-                   "updater \"add:alpha=1\" takes no parameters");
+    refuse_updater("plugin::a=1", "updater \"plugin::a=1\" names no plug-in; allowed is "
+                                  "plugin:NAME or plugin:NAME:TEXT with a name of 1 to 63 "
+                                  "characters");
+    refuse_updater("add:alpha=1", "updater \"add:alpha=1\" takes no parameters");
     refuse_updater("sgd:", "updater parameter \"\" is not known; allowed is "
                            "alpha, l1 or l2");
     refuse_updater("sgd:alpha=1,", "updater parameter \"\" is not known; "
@@ -211,8 +190,7 @@ Test(table_text, updaters_are_refused)
                    "number; allowed is a decimal number such as 0.05 or 1e-3");
 }
 
-static void
-read_init(const char *text, ps_init_kind_t kind, double a, double b)
+static void read_init(const char *text, ps_init_kind_t kind, double a, double b)
 {
     ps_init_spec_t got = {.kind = (ps_init_kind_t)0};
 
@@ -222,8 +200,7 @@ read_init(const char *text, ps_init_kind_t kind, double a, double b)
     cr_assert_eq(got.b, b);
 }
 
-static void
-refuse_init(const char *text, const char *why)
+static void refuse_init(const char *text, const char *why)
 {
     PSD_AUTO(psd_error_destroy) psd_error_t *err = psd_error_new();
     ps_init_spec_t got = {.kind = PS_INIT_NORMAL, .a = 77};
@@ -249,8 +226,7 @@ Test(table_text, inits)
     refuse_init("constant", "init \"constant\" is not known; " INITS);
     refuse_init("constant:", "first value \"\" is not a number; " NUMBERS);
     refuse_init("uniform:1", "first value \"\" is not a number; " NUMBERS);
-    refuse_init("uniform:1,2,3",
-                "first value \"2,3\" is not a number; " NUMBERS);
+    refuse_init("uniform:1,2,3", "first value \"2,3\" is not a number; " NUMBERS);
     refuse_init("normal:x,1", "first value \"x\" is not a number; " NUMBERS);
     refuse_init("uniform:0.00000000000000000000000000000000001,1",
                 "first value \"0.00000000000000000000000000000000001,1\" is "
@@ -263,8 +239,7 @@ Test(table_text, inits)
                 "beyond 2^53 only some whole numbers can");
 }
 
-static void
-check_partition(const char *text)
+static void check_partition(const char *text)
 {
     PSD_AUTO(psd_error_destroy) psd_error_t *err = psd_error_new();
     PSD_AUTO(ps_table_spec_done) ps_table_spec_t spec;
@@ -272,15 +247,13 @@ check_partition(const char *text)
 
     ps_table_spec_init(&spec);
     cr_assert_eq(ps_partition_by_parse("list:1,2", &spec, err), PSD_OK);
-    cr_assert_eq(ps_partition_by_parse(text, &spec, err), PSD_OK, "%s",
-                 psd_error_text(err));
+    cr_assert_eq(ps_partition_by_parse(text, &spec, err), PSD_OK, "%s", psd_error_text(err));
     cr_assert(ps_buffer_print(&buffer, "x "));
     cr_assert(ps_partition_by_format(&spec, &buffer));
     cr_assert_str_eq((char *)buffer.data + 2, text);
 }
 
-static void
-refuse_partition(const char *text, const char *why)
+static void refuse_partition(const char *text, const char *why)
 {
     PSD_AUTO(psd_error_destroy) psd_error_t *err = psd_error_new();
     PSD_AUTO(ps_table_spec_done) ps_table_spec_t spec;
@@ -303,18 +276,14 @@ Test(table_text, partitions)
     check_partition("list:1,20,18446744073709551615");
     refuse_partition("lists", "partition \"lists\" is not known; allowed is "
                               "range, hash or list:ROW,ROW,...");
-    refuse_partition("list:",
-                     "boundary 0 of the partition list is \"\"; " ROWS);
-    refuse_partition("list:1,,3",
-                     "boundary 1 of the partition list is \"\"; " ROWS);
-    refuse_partition("list:1,-3",
-                     "boundary 1 of the partition list is \"-3\"; " ROWS);
+    refuse_partition("list:", "boundary 0 of the partition list is \"\"; " ROWS);
+    refuse_partition("list:1,,3", "boundary 1 of the partition list is \"\"; " ROWS);
+    refuse_partition("list:1,-3", "boundary 1 of the partition list is \"-3\"; " ROWS);
     refuse_partition("list:0000000000000000000000000000000000000001",
                      "boundary 0 of the partition list is "
                      "\"000000000000000000000000000000\"; " ROWS);
-    refuse_partition("list:18446744073709551616",
-                     "boundary 0 of the partition list is "
-                     "\"18446744073709551616\"; " ROWS);
+    refuse_partition("list:18446744073709551616", "boundary 0 of the partition list is "
+                                                  "\"18446744073709551616\"; " ROWS);
 }
 
 Test(table_text, a_list_is_bounded)
@@ -328,14 +297,12 @@ Test(table_text, a_list_is_bounded)
     for (int i = 2; i <= 4096; i++) {
         cr_assert(ps_buffer_print(&text, ",%d", i));
     }
-    cr_assert_eq(ps_partition_by_parse((char *)text.data, &spec, err),
-                 PSD_INVALID);
+    cr_assert_eq(ps_partition_by_parse((char *)text.data, &spec, err), PSD_INVALID);
     cr_assert_str_eq(psd_error_text(err),
                      "partition list has 4096 boundaries; 1..4095 are allowed");
 }
 
-static psd_status_t
-parse_and_format(void *fixture)
+static psd_status_t parse_and_format(void *fixture)
 {
     PSD_AUTO(ps_table_spec_done) ps_table_spec_t spec;
     PSD_AUTO(ps_buffer_done) ps_buffer_t buffer = {0};
@@ -384,8 +351,7 @@ Test(table_text, updaters_and_inits_are_printed)
 }
 
 /* Any finite double: from its bits. */
-static double
-any_double(ps_rng_t *rng)
+static double any_double(ps_rng_t *rng)
 {
     double value = NAN;
 
@@ -407,17 +373,15 @@ Test(table_text, numbers_read_back_to_the_same_bits)
                                      .beta = any_double(&rng),
                                      .l1 = any_double(&rng),
                                      .l2 = any_double(&rng)};
-        ps_init_spec_t init = {.kind = PS_INIT_NORMAL,
-                               .a = any_double(&rng),
-                               .b = ps_rng_f64(&rng)};
+        ps_init_spec_t init = {
+            .kind = PS_INIT_NORMAL, .a = any_double(&rng), .b = ps_rng_f64(&rng)};
         ps_init_spec_t init_back = {.kind = PS_INIT_ZERO};
         char text[PS_SPEC_TEXT_SIZE];
 
         ps_updater_spec_format(&updater, text);
         read_updater(text, updater);
         ps_init_spec_format(&init, text);
-        cr_assert_eq(ps_init_spec_parse(text, &init_back, NULL), PSD_OK, "%s",
-                     text);
+        cr_assert_eq(ps_init_spec_parse(text, &init_back, NULL), PSD_OK, "%s", text);
         cr_assert_eq(init_back.a, init.a);
         cr_assert_eq(init_back.b, init.b);
     }
@@ -430,8 +394,7 @@ Test(table_text, the_locale_does_not_matter)
     char text[PS_SPEC_TEXT_SIZE];
 
     /* Whichever with a decimal comma is installed; C always is. */
-    if (setlocale(LC_ALL, "de_DE.UTF-8") == NULL &&
-        setlocale(LC_ALL, "fr_FR.UTF-8") == NULL) {
+    if (setlocale(LC_ALL, "de_DE.UTF-8") == NULL && setlocale(LC_ALL, "fr_FR.UTF-8") == NULL) {
         cr_assert_not_null(setlocale(LC_ALL, "C"));
     }
     ps_init_spec_format(&init, text);

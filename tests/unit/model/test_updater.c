@@ -38,8 +38,7 @@ static const char *const RULES[] = {
 };
 #define N_RULES (sizeof RULES / sizeof *RULES)
 
-static ps_updater_spec_t
-spec_of(const char *text)
+static ps_updater_spec_t spec_of(const char *text)
 {
     ps_updater_spec_t spec = {0};
 
@@ -47,8 +46,7 @@ spec_of(const char *text)
     return spec;
 }
 
-static ps_updater_t *
-make(const char *text, ps_type_t type)
+static ps_updater_t *make(const char *text, ps_type_t type)
 {
     ps_updater_spec_t spec = spec_of(text);
     ps_updater_t *updater = NULL;
@@ -58,23 +56,15 @@ make(const char *text, ps_type_t type)
 }
 
 /* One run of a rule that is made for it, for no worker. */
-static void
-apply(const char *text,
-      ps_type_t type,
-      void *values,
-      void *state,
-      size_t stride,
-      const void *deltas,
-      size_t n)
+static void apply(const char *text, ps_type_t type, void *values, void *state, size_t stride,
+                  const void *deltas, size_t n)
 {
     PSD_AUTO(ps_updater_destroy) ps_updater_t *updater = make(text, type);
 
-    ps_updater_apply(updater, PS_UPDATER_NO_WORKER, values, state, stride,
-                     deltas, n);
+    ps_updater_apply(updater, PS_UPDATER_NO_WORKER, values, state, stride, deltas, n);
 }
 
-static uint32_t
-n_states(const char *text)
+static uint32_t n_states(const char *text)
 {
     PSD_AUTO(ps_updater_destroy)
     ps_updater_t *updater = make(text, PS_TYPE_F32);
@@ -85,49 +75,47 @@ n_states(const char *text)
 /* The rule as a whole beside the plain one, value by value: a relative error
  * of 1e-6 of value and state, and none at all where nothing is rounded twice.
  * The deltas are not aligned, and some of them are zero. */
-#define FOLLOW(REAL, suffix, FABS, TYPE)                                       \
-    static void follow_##suffix(const char *text)                              \
-    {                                                                          \
-        ps_updater_spec_t u = spec_of(text);                                   \
-        PSD_AUTO(ps_updater_destroy) ps_updater_t *updater = make(text, TYPE); \
-        uint32_t n = ps_updater_n_states(updater);                             \
-        REAL w[N_VALUES] = {0};                                                \
-        REAL state[PLAIN_STATES * STRIDE] = {0};                               \
-        REAL plain[N_VALUES] = {0};                                            \
-        REAL plain_state[PLAIN_STATES][N_VALUES] = {{0}};                      \
-        uint8_t deltas[N_VALUES * sizeof(REAL) + 1];                           \
-        ps_rng_t rng = {5};                                                    \
-                                                                               \
-        for (uint32_t step = 0; step < N_STEPS; step++) {                      \
-            uint32_t worker = step * 7 % N_WORKERS;                            \
-            bool is_dc = u.kind == PS_UPDATER_DCASGD;                          \
-                                                                               \
-            for (size_t i = 0; i < N_VALUES; i++) {                            \
-                REAL g = (REAL)(2 * ps_rng_f64(&rng) - 0.9);                   \
-                REAL *s[PLAIN_STATES] = {&plain_state[is_dc ? worker : 0][i],  \
-                                         &plain_state[1][i],                   \
-                                         &plain_state[2][i]};                  \
-                                                                               \
-                g = (step + i) % 5 == 0 ? 0 : g;                               \
-                memcpy(deltas + 1 + i * sizeof g, &g, sizeof g);               \
-                plain_##suffix(&u, &plain[i], s, g);                           \
-            }                                                                  \
-            ps_updater_apply(updater, worker, (uint8_t *)w, (uint8_t *)state,  \
-                             STRIDE, deltas + 1, N_VALUES);                    \
-        }                                                                      \
-        for (size_t i = 0; i < N_VALUES; i++) {                                \
-            REAL tolerance = u.kind <= PS_UPDATER_ASSIGN ? 0 : (REAL)1e-6;     \
-                                                                               \
-            cr_assert_leq(FABS(w[i] - plain[i]), tolerance *FABS(plain[i]),    \
-                          "%s: %g, not %g", text, (double)w[i],                \
-                          (double)plain[i]);                                   \
-            for (uint32_t k = 0; k < n; k++) {                                 \
-                REAL want = plain_state[k][i];                                 \
-                                                                               \
-                cr_assert_leq(FABS(state[k * STRIDE + i] - want),              \
-                              tolerance *FABS(want), "%s: state %u", text, k); \
-            }                                                                  \
-        }                                                                      \
+#define FOLLOW(REAL, suffix, FABS, TYPE)                                                          \
+    static void follow_##suffix(const char *text)                                                 \
+    {                                                                                             \
+        ps_updater_spec_t u = spec_of(text);                                                      \
+        PSD_AUTO(ps_updater_destroy) ps_updater_t *updater = make(text, TYPE);                    \
+        uint32_t n = ps_updater_n_states(updater);                                                \
+        REAL w[N_VALUES] = {0};                                                                   \
+        REAL state[PLAIN_STATES * STRIDE] = {0};                                                  \
+        REAL plain[N_VALUES] = {0};                                                               \
+        REAL plain_state[PLAIN_STATES][N_VALUES] = {{0}};                                         \
+        uint8_t deltas[N_VALUES * sizeof(REAL) + 1];                                              \
+        ps_rng_t rng = {5};                                                                       \
+                                                                                                  \
+        for (uint32_t step = 0; step < N_STEPS; step++) {                                         \
+            uint32_t worker = step * 7 % N_WORKERS;                                               \
+            bool is_dc = u.kind == PS_UPDATER_DCASGD;                                             \
+                                                                                                  \
+            for (size_t i = 0; i < N_VALUES; i++) {                                               \
+                REAL g = (REAL)(2 * ps_rng_f64(&rng) - 0.9);                                      \
+                REAL *s[PLAIN_STATES] = {&plain_state[is_dc ? worker : 0][i], &plain_state[1][i], \
+                                         &plain_state[2][i]};                                     \
+                                                                                                  \
+                g = (step + i) % 5 == 0 ? 0 : g;                                                  \
+                memcpy(deltas + 1 + i * sizeof g, &g, sizeof g);                                  \
+                plain_##suffix(&u, &plain[i], s, g);                                              \
+            }                                                                                     \
+            ps_updater_apply(updater, worker, (uint8_t *)w, (uint8_t *)state, STRIDE, deltas + 1, \
+                             N_VALUES);                                                           \
+        }                                                                                         \
+        for (size_t i = 0; i < N_VALUES; i++) {                                                   \
+            REAL tolerance = u.kind <= PS_UPDATER_ASSIGN ? 0 : (REAL)1e-6;                        \
+                                                                                                  \
+            cr_assert_leq(FABS(w[i] - plain[i]), tolerance *FABS(plain[i]), "%s: %g, not %g",     \
+                          text, (double)w[i], (double)plain[i]);                                  \
+            for (uint32_t k = 0; k < n; k++) {                                                    \
+                REAL want = plain_state[k][i];                                                    \
+                                                                                                  \
+                cr_assert_leq(FABS(state[k * STRIDE + i] - want), tolerance *FABS(want),          \
+                              "%s: state %u", text, k);                                           \
+            }                                                                                     \
+        }                                                                                         \
     }
 
 FOLLOW(float, f32, fabsf, PS_TYPE_F32)
@@ -152,8 +140,8 @@ Test(updater, adam_corrects_its_bias)
     double g = 1;
 
     for (int step = 1; step <= 100000; step++) {
-        ps_updater_apply(updater, PS_UPDATER_NO_WORKER, (uint8_t *)&w,
-                         (uint8_t *)state, 1, (const uint8_t *)&g, 1);
+        ps_updater_apply(updater, PS_UPDATER_NO_WORKER, (uint8_t *)&w, (uint8_t *)state, 1,
+                         (const uint8_t *)&g, 1);
         cr_assert_float_eq(w, 10 - 0.5 * step, 1e-8 * (10 + step));
     }
     cr_assert_eq(state[2], 100000);
@@ -183,8 +171,7 @@ Test(updater, adam_counts_each_value)
 
         apply("adam:alpha=0.1", PS_TYPE_F64, both, state, 2, g, 2);
         for (int i = 0; i < 2; i++) {
-            apply("adam:alpha=0.1", PS_TYPE_F64, &one[i], one_state[i], 1,
-                  &g[i], 1);
+            apply("adam:alpha=0.1", PS_TYPE_F64, &one[i], one_state[i], 1, &g[i], 1);
         }
     }
     cr_assert_arr_eq(both, one, sizeof both);
@@ -224,30 +211,29 @@ Test(updater, integers_wrap)
 }
 
 /* One rule over integers beside the plain one. */
-#define INTEGERS(INTEGER, UNSIGNED, suffix, TYPE)                          \
-    static void integers_##suffix(const char *text)                        \
-    {                                                                      \
-        ps_updater_spec_t u = spec_of(text);                               \
-        ps_rng_t rng = {3};                                                \
-        INTEGER w[N_VALUES] = {0};                                         \
-        INTEGER plain[N_VALUES] = {0};                                     \
-        INTEGER deltas[N_VALUES] = {0};                                    \
-                                                                           \
-        for (int step = 0; step < N_STEPS; step++) {                       \
-            for (size_t i = 0; i < N_VALUES; i++) {                        \
-                INTEGER d = (INTEGER)ps_rng_u64(&rng);                     \
-                INTEGER sum = (INTEGER)((UNSIGNED)plain[i] + (UNSIGNED)d); \
-                                                                           \
-                deltas[i] = d;                                             \
-                plain[i] = u.kind == PS_UPDATER_ADD      ? sum             \
-                           : u.kind == PS_UPDATER_ASSIGN ? d               \
-                           : u.kind == PS_UPDATER_MIN                      \
-                               ? (d < plain[i] ? d : plain[i])             \
-                               : (d > plain[i] ? d : plain[i]);            \
-            }                                                              \
-            apply(text, TYPE, w, NULL, 0, deltas, N_VALUES);               \
-        }                                                                  \
-        cr_assert_arr_eq(w, plain, sizeof w, "%s", text);                  \
+#define INTEGERS(INTEGER, UNSIGNED, suffix, TYPE)                                        \
+    static void integers_##suffix(const char *text)                                      \
+    {                                                                                    \
+        ps_updater_spec_t u = spec_of(text);                                             \
+        ps_rng_t rng = {3};                                                              \
+        INTEGER w[N_VALUES] = {0};                                                       \
+        INTEGER plain[N_VALUES] = {0};                                                   \
+        INTEGER deltas[N_VALUES] = {0};                                                  \
+                                                                                         \
+        for (int step = 0; step < N_STEPS; step++) {                                     \
+            for (size_t i = 0; i < N_VALUES; i++) {                                      \
+                INTEGER d = (INTEGER)ps_rng_u64(&rng);                                   \
+                INTEGER sum = (INTEGER)((UNSIGNED)plain[i] + (UNSIGNED)d);               \
+                                                                                         \
+                deltas[i] = d;                                                           \
+                plain[i] = u.kind == PS_UPDATER_ADD      ? sum                           \
+                           : u.kind == PS_UPDATER_ASSIGN ? d                             \
+                           : u.kind == PS_UPDATER_MIN    ? (d < plain[i] ? d : plain[i]) \
+                                                         : (d > plain[i] ? d : plain[i]);   \
+            }                                                                            \
+            apply(text, TYPE, w, NULL, 0, deltas, N_VALUES);                             \
+        }                                                                                \
+        cr_assert_arr_eq(w, plain, sizeof w, "%s", text);                                \
     }
 
 INTEGERS(int32_t, uint32_t, i32, PS_TYPE_I32)
@@ -286,8 +272,7 @@ Test(updater, a_zero_delta_leaves_zeros)
 /* With beta 0 the first step would divide zero by zero. */
 Test(updater, no_gradient_is_no_step)
 {
-    static const char *const texts[] = {"adagrad:alpha=0.1,beta=0",
-                                        "ftrl:alpha=0.1,beta=0"};
+    static const char *const texts[] = {"adagrad:alpha=0.1,beta=0", "ftrl:alpha=0.1,beta=0"};
 
     for (size_t k = 0; k < 2; k++) {
         double w = 0;
@@ -342,8 +327,7 @@ Test(updater, what_is_cut_to_zero_has_no_sign)
 Test(updater, dcasgd_compensates_what_others_did)
 {
     PSD_AUTO(ps_updater_destroy)
-    ps_updater_t *updater =
-        make("dcasgd:alpha=0.5,lambda=2,workers=2", PS_TYPE_F64);
+    ps_updater_t *updater = make("dcasgd:alpha=0.5,lambda=2,workers=2", PS_TYPE_F64);
     double w = 8;
     double backups[2] = {0, 0};
     uint8_t *values = (uint8_t *)&w;
@@ -372,17 +356,14 @@ Test(updater, dcasgd_knows_its_workers)
     PSD_AUTO(ps_updater_destroy) ps_updater_t *adam = make("adam", PS_TYPE_F32);
 
     cr_assert_eq(ps_updater_check_worker(two, 1, err), PSD_OK);
-    cr_assert_eq(ps_updater_check_worker(two, PS_UPDATER_NO_WORKER, err),
-                 PSD_OK);
+    cr_assert_eq(ps_updater_check_worker(two, PS_UPDATER_NO_WORKER, err), PSD_OK);
     cr_assert_eq(ps_updater_check_worker(adam, 1000, err), PSD_OK);
     cr_assert_eq(ps_updater_check_worker(two, 2, err), PSD_RANGE);
-    cr_assert_str_eq(psd_error_text(err),
-                     "updater dcasgd keeps a backup for workers 0..1 "
-                     "(workers=2), not for worker 2");
+    cr_assert_str_eq(psd_error_text(err), "updater dcasgd keeps a backup for workers 0..1 "
+                                          "(workers=2), not for worker 2");
 }
 
-static psd_status_t
-make_each(void *fixture)
+static psd_status_t make_each(void *fixture)
 {
     (void)fixture;
     for (size_t i = 0; i < N_RULES; i++) {

@@ -46,14 +46,12 @@ typedef struct story {
     ps_payload_t *payload; /* owned */
 } story_t;
 
-static inline uint64_t
-below(story_t *self, uint64_t bound)
+static inline uint64_t below(story_t *self, uint64_t bound)
 {
     return ps_rng_below(&self->rng, bound);
 }
 
-static inline bool
-side_open(side_t *self, const ps_table_spec_t *spec, uint32_t number)
+static inline bool side_open(side_t *self, const ps_table_spec_t *spec, uint32_t number)
 {
     const ps_shard_args_t args = {.credit_requests = 3,
                                   .credit_bytes = 1 << 20,
@@ -68,12 +66,11 @@ side_open(side_t *self, const ps_table_spec_t *spec, uint32_t number)
         return false;
     }
     self->shard->outbox = &self->outbox;
-    return ps_partition_new(spec, &self->use, KIT_TABLE, number, 1,
-                            &self->partition, NULL) == PSD_OK;
+    return ps_partition_new(spec, &self->use, KIT_TABLE, number, 1, &self->partition, NULL) ==
+           PSD_OK;
 }
 
-static inline void
-side_close(side_t *self)
+static inline void side_close(side_t *self)
 {
     ps_partition_destroy(&self->partition);
     ps_shard_destroy(&self->shard);
@@ -82,25 +79,21 @@ side_close(side_t *self)
 
 /* ---- tables ---- */
 
-static inline void
-pick_updater(story_t *self)
+static inline void pick_updater(story_t *self)
 {
     const ps_updater_rule_t *rule = ps_updater_rule_at(below(self, 12));
 
     self->spec.updater = ps_updater_rule_spec(rule);
     self->spec.updater.workers = 3;
-    self->spec.type = (ps_type_t)(rule->takes_integers ? 1 + below(self, 4)
-                                                       : 3 + below(self, 2));
+    self->spec.type = (ps_type_t)(rule->takes_integers ? 1 + below(self, 4) : 3 + below(self, 2));
 }
 
-static inline void
-pick_init(story_t *self)
+static inline void pick_init(story_t *self)
 {
     ps_init_spec_t *init = &self->spec.init;
 
-    *init = (ps_init_spec_t){.kind = (ps_init_kind_t)(1 + below(self, 3)),
-                             .a = (double)below(self, 3),
-                             .b = 9};
+    *init = (ps_init_spec_t){
+        .kind = (ps_init_kind_t)(1 + below(self, 3)), .a = (double)below(self, 3), .b = 9};
     if (below(self, 2) == 0) {
         init->kind = PS_INIT_ZERO;
     }
@@ -112,8 +105,7 @@ pick_init(story_t *self)
     }
 }
 
-static inline void
-pick_spec(story_t *self)
+static inline void pick_spec(story_t *self)
 {
     static const uint32_t cols[] = {1, 2, 3, 7, 64, 700, 5000};
     static const uint64_t rows[] = {1, 5, 40, 300, 9000};
@@ -133,8 +125,7 @@ pick_spec(story_t *self)
         }
         spec->n_rows = spec->keys == PS_KEYS_RANGE ? self->universe : 0;
         spec->n_col_slices = 1 + (uint32_t)below(self, 2);
-        spec->n_partitions =
-            spec->n_col_slices * (1 + (uint32_t)below(self, 3));
+        spec->n_partitions = spec->n_col_slices * (1 + (uint32_t)below(self, 3));
         spec->partition_by = (ps_partition_by_t)(1 + below(self, 2));
         spec->versions = below(self, 2) == 0;
         spec->seed = below(self, 100);
@@ -142,15 +133,13 @@ pick_spec(story_t *self)
     self->number = (uint32_t)below(self, spec->n_partitions);
 }
 
-static inline const ps_extent_t *
-extent_of(const story_t *self)
+static inline const ps_extent_t *extent_of(const story_t *self)
 {
     return ps_store_extent(self->primary.partition->store);
 }
 
 /* A key of the partition; false: none was found. */
-static inline bool
-pick_key(story_t *self, uint64_t *ret_key)
+static inline bool pick_key(story_t *self, uint64_t *ret_key)
 {
     for (int i = 0; i < 50; i++) {
         uint64_t key = below(self, self->universe);
@@ -166,30 +155,26 @@ pick_key(story_t *self, uint64_t *ret_key)
     return false;
 }
 
-static inline void
-story_open(story_t *self, uint64_t seed)
+static inline void story_open(story_t *self, uint64_t seed)
 {
     *self = (story_t){.rng = {seed}};
     pick_spec(self);
     cr_assert(side_open(&self->primary, &self->spec, self->number));
     for (uint32_t i = 0; i < KIT_JOBS; i++) {
-        self->jobs[i] = (ps_job_t){.id = 3 + i,
-                                   .max_delay = (int32_t)below(self, 3) - 1,
-                                   .n_workers = 3};
+        self->jobs[i] =
+            (ps_job_t){.id = 3 + i, .max_delay = (int32_t)below(self, 3) - 1, .n_workers = 3};
         self->jobs[i].workers = ps_alloc(3, sizeof(ps_worker_t));
         cr_assert_not_null(self->jobs[i].workers);
         for (uint32_t w = 0; w < 3; w++) {
-            self->jobs[i].workers[w] =
-                (ps_worker_t){.worker = w,
-                              .state = PS_WORKER_RUNNING,
-                              .n_members = 1 + (uint32_t)below(self, 2),
-                              .joins = 1};
+            self->jobs[i].workers[w] = (ps_worker_t){.worker = w,
+                                                     .state = PS_WORKER_RUNNING,
+                                                     .n_members = 1 + (uint32_t)below(self, 2),
+                                                     .joins = 1};
         }
     }
 }
 
-static inline void
-story_close(story_t *self)
+static inline void story_close(story_t *self)
 {
     for (uint32_t i = 0; i < KIT_JOBS; i++) {
         ps_job_done(&self->jobs[i]);
@@ -208,8 +193,7 @@ typedef struct parts {
     ps_buffer_t values;
 } parts_t;
 
-static inline void
-parts_done(parts_t *self)
+static inline void parts_done(parts_t *self)
 {
     ps_buffer_done(&self->keys);
     ps_buffer_done(&self->index);
@@ -217,8 +201,7 @@ parts_done(parts_t *self)
 }
 
 /* Small whole numbers, of which many are zero and some cancel out. */
-static inline void
-put_value(story_t *self, parts_t *parts)
+static inline void put_value(story_t *self, parts_t *parts)
 {
     double value = below(self, 3) == 0 ? 0 : (double)below(self, 9) - 4;
     bool fits = false;
@@ -241,8 +224,7 @@ put_value(story_t *self, parts_t *parts)
     cr_assert(fits);
 }
 
-static inline void
-pick_rows(story_t *self, parts_t *parts)
+static inline void pick_rows(story_t *self, parts_t *parts)
 {
     const ps_extent_t *extent = extent_of(self);
     ps_slice_t *slice = &self->record.slice;
@@ -270,8 +252,7 @@ pick_rows(story_t *self, parts_t *parts)
     }
 }
 
-static inline void
-pick_columns(story_t *self, parts_t *parts)
+static inline void pick_columns(story_t *self, parts_t *parts)
 {
     const ps_extent_t *extent = extent_of(self);
     uint32_t width = extent->last_col - extent->first_col + 1;
@@ -281,21 +262,18 @@ pick_columns(story_t *self, parts_t *parts)
     slice->n_cols = width;
     if (slice->cols == PS_COLS_RANGE) {
         slice->first_col = extent->first_col + (uint32_t)below(self, width);
-        slice->n_cols =
-            1 + (uint32_t)below(self, extent->last_col - slice->first_col + 1);
+        slice->n_cols = 1 + (uint32_t)below(self, extent->last_col - slice->first_col + 1);
     } else if (slice->cols == PS_COLS_LIST) {
         uint32_t n = 1 + (uint32_t)below(self, width < 6 ? width : 6);
 
         slice->n_cols = n;
         for (uint32_t i = 0; i < n; i++) {
-            cr_assert(ps_buffer_u32(&parts->index, extent->first_col +
-                                                       (i * 7919 + n) % width));
+            cr_assert(ps_buffer_u32(&parts->index, extent->first_col + (i * 7919 + n) % width));
         }
     }
 }
 
-static inline void
-pick_entries(story_t *self, parts_t *parts)
+static inline void pick_entries(story_t *self, parts_t *parts)
 {
     const ps_extent_t *extent = extent_of(self);
     PSD_AUTO(ps_buffer_done) ps_buffer_t columns = {0};
@@ -316,34 +294,28 @@ pick_entries(story_t *self, parts_t *parts)
         slice->n_values += n;
         cr_assert(ps_buffer_u32(&parts->index, n));
     }
-    cr_assert(columns.size == 0 ||
-              ps_buffer_append(&parts->index, columns.data, columns.size));
+    cr_assert(columns.size == 0 || ps_buffer_append(&parts->index, columns.data, columns.size));
 }
 
-static inline bool
-push_is_good(story_t *self)
+static inline bool push_is_good(story_t *self)
 {
     ps_store_t *store = self->primary.partition->store;
     ps_record_t *record = &self->record;
     ps_change_t change = {.kind = (ps_change_kind_t)record->op.op,
-                          .other =
-                              record->op.op == PS_CHANGE_AXPY ? store : NULL};
+                          .other = record->op.op == PS_CHANGE_AXPY ? store : NULL};
 
     if (record->slice.n_rows == 0 ||
-        (record->job != 0 &&
-         ps_store_check_worker(store, record->worker, NULL) != PSD_OK)) {
+        (record->job != 0 && ps_store_check_worker(store, record->worker, NULL) != PSD_OK)) {
         return false;
     }
     memcpy(&change.operand, &record->op.operand, sizeof change.operand);
     return (record->op.op == PS_CHANGE_UPDATE
-                ? ps_store_check_push(store, &record->slice, self->payload,
-                                      NULL)
-                : ps_store_check_change(store, &record->slice, self->payload,
-                                        &change, NULL)) == PSD_OK;
+                ? ps_store_check_push(store, &record->slice, self->payload, NULL)
+                : ps_store_check_change(store, &record->slice, self->payload, &change, NULL)) ==
+           PSD_OK;
 }
 
-static inline bool
-make_push(story_t *self)
+static inline bool make_push(story_t *self)
 {
     PSD_AUTO(parts_done) parts_t parts = {.keys = {0}};
     ps_record_t *record = &self->record;
@@ -366,23 +338,20 @@ make_push(story_t *self)
             put_value(self, &parts);
         }
     }
-    self->payload =
-        ps_payload_copy((ps_bytes_t){parts.keys.data, parts.keys.size},
-                        (ps_bytes_t){parts.index.data, parts.index.size},
-                        (ps_bytes_t){parts.values.data, parts.values.size});
+    self->payload = ps_payload_copy((ps_bytes_t){parts.keys.data, parts.keys.size},
+                                    (ps_bytes_t){parts.index.data, parts.index.size},
+                                    (ps_bytes_t){parts.values.data, parts.values.size});
     cr_assert_not_null(self->payload);
     return push_is_good(self);
 }
 
 /* ---- other records ---- */
 
-static inline bool
-make_job(story_t *self)
+static inline bool make_job(story_t *self)
 {
     ps_job_t *job = &self->jobs[below(self, KIT_JOBS)];
     ps_worker_t *worker = &job->workers[below(self, 3)];
-    const ps_job_place_t *place =
-        ps_partition_find_place(self->primary.partition, job->id);
+    const ps_job_place_t *place = ps_partition_find_place(self->primary.partition, job->id);
 
     self->record.kind = PS_RECORD_JOB;
     self->record.job = job->id;
@@ -400,12 +369,10 @@ make_job(story_t *self)
     return true;
 }
 
-static inline bool
-make_mark(story_t *self)
+static inline bool make_mark(story_t *self)
 {
     ps_record_t *record = &self->record;
-    const ps_job_place_t *place =
-        ps_partition_find_place(self->primary.partition, record->job);
+    const ps_job_place_t *place = ps_partition_find_place(self->primary.partition, record->job);
 
     record->kind = PS_RECORD_MARK;
     if (place == NULL) {
@@ -415,23 +382,20 @@ make_mark(story_t *self)
     return true;
 }
 
-static inline bool
-make_refusal(story_t *self)
+static inline bool make_refusal(story_t *self)
 {
     static const char text[] = "row 9 is not here";
     const ps_bytes_t none = {NULL, 0};
 
     self->record.kind = PS_RECORD_REFUSAL;
     self->record.status = PSD_RANGE;
-    self->payload = ps_payload_copy(
-        none, none,
-        (ps_bytes_t){(const uint8_t *)text, below(self, sizeof text)});
+    self->payload =
+        ps_payload_copy(none, none, (ps_bytes_t){(const uint8_t *)text, below(self, sizeof text)});
     cr_assert_not_null(self->payload);
     return true;
 }
 
-static inline bool
-make_record(story_t *self)
+static inline bool make_record(story_t *self)
 {
     uint64_t what = below(self, 20);
 
@@ -447,8 +411,7 @@ make_record(story_t *self)
     if (what == 17) {
         return make_job(self);
     }
-    self->record.kind =
-        what == 18 && below(self, 4) == 0 ? PS_RECORD_RETIRE : PS_RECORD_EPOCH;
+    self->record.kind = what == 18 && below(self, 4) == 0 ? PS_RECORD_RETIRE : PS_RECORD_EPOCH;
     if (self->record.kind == PS_RECORD_RETIRE) {
         self->record.seq = self->record.session;
     } else {
@@ -458,8 +421,7 @@ make_record(story_t *self)
 }
 
 /* The next record of the story; its primary has not seen it yet. */
-static inline void
-story_next(story_t *self)
+static inline void story_next(story_t *self)
 {
     const ps_window_t *window = NULL;
     uint64_t session = 0;
@@ -479,17 +441,15 @@ story_next(story_t *self)
 
             self->record.job = self->jobs[job].id;
             self->record.worker = (uint32_t)below(self, 3);
-            self->record.member = (uint32_t)below(
-                self, self->jobs[job].workers[self->record.worker].n_members);
+            self->record.member =
+                (uint32_t)below(self, self->jobs[job].workers[self->record.worker].n_members);
         }
     } while (!make_record(self));
 }
 
-static inline bool
-replay_on(story_t *self, side_t *side)
+static inline bool replay_on(story_t *self, side_t *side)
 {
-    bool is_done = ps_partition_replay(side->shard, side->partition,
-                                       &self->record, self->payload);
+    bool is_done = ps_partition_replay(side->shard, side->partition, &self->record, self->payload);
 
     ps_outbox_clear(&side->outbox);
     return is_done;

@@ -38,14 +38,12 @@ typedef struct kit {
     uint64_t links[KIT_NODES + 1]; /* conn that was opened to a node; 0: none */
 } kit_t;
 
-static inline uint64_t
-kit_incarnation(uint32_t node)
+static inline uint64_t kit_incarnation(uint32_t node)
 {
     return 70 + node;
 }
 
-static inline void
-kit_open_with(kit_t *self, const ps_shard_args_t *args)
+static inline void kit_open_with(kit_t *self, const ps_shard_args_t *args)
 {
     *self = (kit_t){.now_ms = 10000};
     ps_table_spec_init(&self->spec);
@@ -59,8 +57,7 @@ kit_open_with(kit_t *self, const ps_shard_args_t *args)
     cr_assert_eq(ps_shard_new(args, &self->shard, NULL), PSD_OK);
 }
 
-static inline ps_shard_args_t
-kit_args(void)
+static inline ps_shard_args_t kit_args(void)
 {
     return (ps_shard_args_t){.incarnation = 71,
                              .credit_requests = 8,
@@ -75,24 +72,21 @@ kit_args(void)
                              .log = true};
 }
 
-static inline void
-kit_open(kit_t *self)
+static inline void kit_open(kit_t *self)
 {
     const ps_shard_args_t args = kit_args();
 
     kit_open_with(self, &args);
 }
 
-static inline void
-kit_close(kit_t *self)
+static inline void kit_close(kit_t *self)
 {
     ps_shard_destroy(&self->shard);
     ps_outbox_done(&self->outbox);
     ps_table_spec_done(&self->spec);
 }
 
-static inline psd_status_t
-kit_step(kit_t *self, ps_event_t *event)
+static inline psd_status_t kit_step(kit_t *self, ps_event_t *event)
 {
     psd_status_t rc = PSD_OK;
 
@@ -111,8 +105,7 @@ kit_step(kit_t *self, ps_event_t *event)
 
 /* ---- what the registry says ---- */
 
-static inline void
-kit_read_map(const char *text, ps_copies_t *ret)
+static inline void kit_read_map(const char *text, ps_copies_t *ret)
 {
     char *at = NULL;
 
@@ -133,8 +126,7 @@ kit_read_map(const char *text, ps_copies_t *ret)
 }
 
 /* Maps of partition 0 and 1. */
-static inline psd_status_t
-kit_maps(kit_t *self, const char *first, const char *second)
+static inline psd_status_t kit_maps(kit_t *self, const char *first, const char *second)
 {
     ps_copies_t copies[KIT_PARTITIONS];
     ps_route_t routes[KIT_PARTITIONS];
@@ -157,23 +149,19 @@ kit_maps(kit_t *self, const char *first, const char *second)
                                         .restoring = self->restoring});
 }
 
-static inline void
-kit_map(kit_t *self, const char *text)
+static inline void kit_map(kit_t *self, const char *text)
 {
     cr_assert_eq(kit_maps(self, text, "1: 4P"), PSD_OK);
 }
 
-static inline void
-kit_fence(kit_t *self, uint64_t epoch)
+static inline void kit_fence(kit_t *self, uint64_t epoch)
 {
-    cr_assert_eq(kit_step(self, &(ps_event_t){.kind = PS_EVENT_FENCE,
-                                              .table = KIT_TABLE,
-                                              .epoch = epoch}),
-                 PSD_OK);
+    cr_assert_eq(
+        kit_step(self, &(ps_event_t){.kind = PS_EVENT_FENCE, .table = KIT_TABLE, .epoch = epoch}),
+        PSD_OK);
 }
 
-static inline void
-kit_tick(kit_t *self, uint64_t more_ms)
+static inline void kit_tick(kit_t *self, uint64_t more_ms)
 {
     self->now_ms += more_ms;
     cr_assert_eq(kit_step(self, &(ps_event_t){.kind = PS_EVENT_TICK}), PSD_OK);
@@ -181,11 +169,8 @@ kit_tick(kit_t *self, uint64_t more_ms)
 
 /* ---- messages ---- */
 
-static inline void
-kit_say(kit_t *self,
-        uint64_t conn,
-        const ps_message_t *message,
-        ps_payload_t *payload)
+static inline void kit_say(kit_t *self, uint64_t conn, const ps_message_t *message,
+                           ps_payload_t *payload)
 {
     cr_assert_eq(kit_step(self, &(ps_event_t){.kind = PS_EVENT_MESSAGE,
                                               .conn = conn,
@@ -195,8 +180,7 @@ kit_say(kit_t *self,
 }
 
 /* The link to the node was opened, and is answered. */
-static inline void
-kit_welcome(kit_t *self, uint32_t node)
+static inline void kit_welcome(kit_t *self, uint32_t node)
 {
     const ps_message_t message = {.kind = PS_KIND_WELCOME};
 
@@ -205,12 +189,8 @@ kit_welcome(kit_t *self, uint32_t node)
 }
 
 /* Node's answer to an APPEND that was sent just now, under that epoch. */
-static inline void
-kit_answer(kit_t *self,
-           uint32_t node,
-           uint64_t epoch,
-           ps_appended_status_t status,
-           uint64_t lsn)
+static inline void kit_answer(kit_t *self, uint32_t node, uint64_t epoch,
+                              ps_appended_status_t status, uint64_t lsn)
 {
     ps_message_t message = {.kind = PS_KIND_APPENDED};
 
@@ -222,8 +202,7 @@ kit_answer(kit_t *self,
     kit_say(self, self->links[node], &message, NULL);
 }
 
-static inline void
-kit_hello_as(kit_t *self, uint64_t conn, uint64_t session)
+static inline void kit_hello_as(kit_t *self, uint64_t conn, uint64_t session)
 {
     ps_message_t message = {.kind = PS_KIND_HELLO};
 
@@ -235,14 +214,12 @@ kit_hello_as(kit_t *self, uint64_t conn, uint64_t session)
     kit_say(self, conn, &message, NULL);
 }
 
-static inline void
-kit_hello(kit_t *self)
+static inline void kit_hello(kit_t *self)
 {
     kit_hello_as(self, KIT_CLIENT, KIT_SESSION);
 }
 
-static inline ps_payload_t *
-kit_one_value(uint64_t row, uint64_t value)
+static inline ps_payload_t *kit_one_value(uint64_t row, uint64_t value)
 {
     uint8_t key[8];
     uint8_t bytes[8];
@@ -250,15 +227,13 @@ kit_one_value(uint64_t row, uint64_t value)
 
     ps_store_u64(key, row);
     ps_store_u64(bytes, value);
-    payload = ps_payload_copy((ps_bytes_t){key, 8}, (ps_bytes_t){NULL, 0},
-                              (ps_bytes_t){bytes, 8});
+    payload = ps_payload_copy((ps_bytes_t){key, 8}, (ps_bytes_t){NULL, 0}, (ps_bytes_t){bytes, 8});
     cr_assert_not_null(payload);
     return payload;
 }
 
 /* Adds 1 to row 0. */
-static inline void
-kit_push(kit_t *self, uint64_t epoch, uint64_t seq, ps_ack_t level)
+static inline void kit_push(kit_t *self, uint64_t epoch, uint64_t seq, ps_ack_t level)
 {
     PSD_AUTO(ps_payload_destroy) ps_payload_t *payload = kit_one_value(0, 1);
     ps_message_t message = {.kind = PS_KIND_PUSH};
@@ -277,15 +252,13 @@ kit_push(kit_t *self, uint64_t epoch, uint64_t seq, ps_ack_t level)
 }
 
 /* Asks for row 0. */
-static inline void
-kit_pull(kit_t *self, uint64_t epoch)
+static inline void kit_pull(kit_t *self, uint64_t epoch)
 {
     PSD_AUTO(ps_payload_destroy) ps_payload_t *payload = NULL;
     ps_message_t message = {.kind = PS_KIND_PULL};
     uint8_t key[8] = {0};
 
-    payload = ps_payload_copy((ps_bytes_t){key, 8}, (ps_bytes_t){NULL, 0},
-                              (ps_bytes_t){NULL, 0});
+    payload = ps_payload_copy((ps_bytes_t){key, 8}, (ps_bytes_t){NULL, 0}, (ps_bytes_t){NULL, 0});
     cr_assert_not_null(payload);
     message.pull = (ps_msg_pull_t){.request = 1000 + self->now_ms,
                                    .table = KIT_TABLE,
@@ -298,8 +271,7 @@ kit_pull(kit_t *self, uint64_t epoch)
 
 /* ---- the other copies send ---- */
 
-static inline void
-kit_peer(kit_t *self, uint32_t node)
+static inline void kit_peer(kit_t *self, uint32_t node)
 {
     ps_message_t message = {.kind = PS_KIND_PEER};
 
@@ -311,28 +283,21 @@ kit_peer(kit_t *self, uint32_t node)
 }
 
 /* Fills in what a record of this partition has. */
-static inline ps_record_t
-kit_push_record(uint64_t lsn, uint64_t epoch)
+static inline ps_record_t kit_push_record(uint64_t lsn, uint64_t epoch)
 {
-    return (ps_record_t){
-        .kind = PS_RECORD_PUSH,
-        .table = KIT_TABLE,
-        .lsn = lsn,
-        .epoch = epoch,
-        .session = KIT_SESSION,
-        .seq = lsn,
-        .slice = {
-            .type = PS_TYPE_I64, .n_rows = 1, .n_cols = 1, .n_values = 1}};
+    return (ps_record_t){.kind = PS_RECORD_PUSH,
+                         .table = KIT_TABLE,
+                         .lsn = lsn,
+                         .epoch = epoch,
+                         .session = KIT_SESSION,
+                         .seq = lsn,
+                         .slice = {.type = PS_TYPE_I64, .n_rows = 1, .n_cols = 1, .n_values = 1}};
 }
 
 /* An APPEND of the record (NULL: none) from node, under that epoch. */
-static inline void
-kit_append(kit_t *self,
-           uint32_t node,
-           uint64_t epoch,
-           const ps_msg_append_t *append,
-           const ps_record_t *record,
-           const ps_payload_t *carries)
+static inline void kit_append(kit_t *self, uint32_t node, uint64_t epoch,
+                              const ps_msg_append_t *append, const ps_record_t *record,
+                              const ps_payload_t *carries)
 {
     PSD_AUTO(ps_payload_destroy) ps_payload_t *payload = NULL;
     ps_message_t message = {.kind = PS_KIND_APPEND, .append = *append};
@@ -352,25 +317,19 @@ kit_append(kit_t *self,
 }
 
 /* An APPEND of one push, behind a record of prev_epoch. */
-static inline void
-kit_append_push(kit_t *self,
-                uint32_t node,
-                uint64_t epoch,
-                uint64_t lsn,
-                uint64_t prev_epoch)
+static inline void kit_append_push(kit_t *self, uint32_t node, uint64_t epoch, uint64_t lsn,
+                                   uint64_t prev_epoch)
 {
     PSD_AUTO(ps_payload_destroy) ps_payload_t *one = kit_one_value(0, 1);
     const ps_record_t record = kit_push_record(lsn, epoch);
 
-    kit_append(self, node, epoch,
-               &(ps_msg_append_t){.first_lsn = lsn, .prev_epoch = prev_epoch},
+    kit_append(self, node, epoch, &(ps_msg_append_t){.first_lsn = lsn, .prev_epoch = prev_epoch},
                &record, one);
 }
 
 /* ---- what the shard did ---- */
 
-static inline size_t
-kit_count(const kit_t *self, ps_kind_t kind)
+static inline size_t kit_count(const kit_t *self, ps_kind_t kind)
 {
     size_t n = 0;
 
@@ -382,8 +341,7 @@ kit_count(const kit_t *self, ps_kind_t kind)
 }
 
 /* The last message of that kind; an empty one when there is none. */
-static inline const ps_message_t *
-kit_said(const kit_t *self, ps_kind_t kind)
+static inline const ps_message_t *kit_said(const kit_t *self, ps_kind_t kind)
 {
     static const ps_message_t nothing;
 
@@ -398,8 +356,7 @@ kit_said(const kit_t *self, ps_kind_t kind)
 }
 
 /* It made such a record. */
-static inline bool
-kit_recorded(const kit_t *self, ps_record_kind_t kind)
+static inline bool kit_recorded(const kit_t *self, ps_record_kind_t kind)
 {
     for (size_t i = 0; i < self->outbox.n_effects; i++) {
         const ps_effect_t *effect = &self->outbox.effects[i];
@@ -412,8 +369,7 @@ kit_recorded(const kit_t *self, ps_record_kind_t kind)
 }
 
 /* The same of reports. */
-static inline const ps_report_t *
-kit_report(const kit_t *self, ps_report_kind_t kind)
+static inline const ps_report_t *kit_report(const kit_t *self, ps_report_kind_t kind)
 {
     static const ps_report_t nothing;
 
@@ -427,15 +383,13 @@ kit_report(const kit_t *self, ps_report_kind_t kind)
     return &nothing;
 }
 
-static inline bool
-kit_reported(const kit_t *self, ps_report_kind_t kind)
+static inline bool kit_reported(const kit_t *self, ps_report_kind_t kind)
 {
     return kit_report(self, kind)->kind == kind;
 }
 
 /* A serving primary of "5: 1P 2S", whose lease from node 2 holds. */
-static inline void
-kit_serve(kit_t *self)
+static inline void kit_serve(kit_t *self)
 {
     kit_map(self, "5: 1P 2S");
     kit_hello(self);

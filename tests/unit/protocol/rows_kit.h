@@ -68,18 +68,15 @@ typedef struct world {
     uint64_t most_step;            /* bytes of ROWS that one step sent */
 } world_t;
 
-static inline ps_partition_t *
-world_partition(const world_t *self, uint32_t node)
+static inline ps_partition_t *world_partition(const world_t *self, uint32_t node)
 {
     ps_shard_t *shard = self->nodes[node].shard;
-    ps_shard_table_t *table =
-        shard == NULL ? NULL : ps_map_get(&shard->tables, KIT_TABLE);
+    ps_shard_table_t *table = shard == NULL ? NULL : ps_map_get(&shard->tables, KIT_TABLE);
 
     return table == NULL ? NULL : table->partitions[self->story.number];
 }
 
-static inline ps_copies_t *
-world_map(world_t *self)
+static inline ps_copies_t *world_map(world_t *self)
 {
     return &self->copies[self->story.number];
 }
@@ -88,8 +85,7 @@ world_map(world_t *self)
 
 /* When something sent now arrives: behind what went that way before, as a
  * rule, for connections keep their order. */
-static inline uint64_t
-world_arrival(world_t *self, uint32_t to, uint64_t conn)
+static inline uint64_t world_arrival(world_t *self, uint32_t to, uint64_t conn)
 {
     uint64_t at_ms = self->now_ms + 1 + below(&self->story, self->delay_ms);
 
@@ -106,12 +102,8 @@ world_arrival(world_t *self, uint32_t to, uint64_t conn)
     return at_ms;
 }
 
-static inline void
-world_put(world_t *self,
-          uint32_t to,
-          uint64_t incarnation,
-          uint64_t conn,
-          const ps_effect_t *effect)
+static inline void world_put(world_t *self, uint32_t to, uint64_t incarnation, uint64_t conn,
+                             const ps_effect_t *effect)
 {
     uint8_t header[PS_HEADER_MAX];
     size_t size = ps_message_encode(&effect->message, header);
@@ -122,47 +114,34 @@ world_put(world_t *self,
         uint64_t bytes = size + ps_payload_size(effect->payload);
         uint64_t *free_us = &self->free_us[to];
 
-        *free_us =
-            *free_us > self->now_ms * 1000 ? *free_us : self->now_ms * 1000;
+        *free_us = *free_us > self->now_ms * 1000 ? *free_us : self->now_ms * 1000;
         *free_us += bytes * 1000 / self->bytes_per_ms;
         at_ms = at_ms > *free_us / 1000 ? at_ms : *free_us / 1000;
     }
-    cr_assert(ps_grow(&self->parcels, &self->capacity, self->n_parcels + 1,
-                      sizeof *self->parcels));
+    cr_assert(ps_grow(&self->parcels, &self->capacity, self->n_parcels + 1, sizeof *self->parcels));
     parcel = &self->parcels[self->n_parcels++];
-    *parcel = (parcel_on_way_t){.at_ms = at_ms,
-                                .order = self->order++,
-                                .to = to,
-                                .incarnation = incarnation,
-                                .conn = conn};
+    *parcel = (parcel_on_way_t){
+        .at_ms = at_ms, .order = self->order++, .to = to, .incarnation = incarnation, .conn = conn};
     cr_assert(ps_buffer_append(&parcel->bytes, header, size));
-    for (size_t i = 0; effect->payload != NULL && i < effect->payload->n_spans;
-         i++) {
-        cr_assert(ps_buffer_append(&parcel->bytes,
-                                   effect->payload->spans[i].data,
+    for (size_t i = 0; effect->payload != NULL && i < effect->payload->n_spans; i++) {
+        cr_assert(ps_buffer_append(&parcel->bytes, effect->payload->spans[i].data,
                                    effect->payload->spans[i].size));
     }
 }
 
 /* A conn of the core is the node that opened it, and its number there. */
-static inline void
-world_send(world_t *self, uint32_t from, const ps_effect_t *effect)
+static inline void world_send(world_t *self, uint32_t from, const ps_effect_t *effect)
 {
     world_node_t *node = &self->nodes[from];
     bool is_out = effect->to >= PS_LINK_CONN;
-    uint64_t k = is_out ? effect->to - PS_LINK_CONN
-                        : (effect->to - WORLD_CONN_BASE) % WORLD_CONNS;
+    uint64_t k = is_out ? effect->to - PS_LINK_CONN : (effect->to - WORLD_CONN_BASE) % WORLD_CONNS;
     uint32_t to = is_out ? node->link_to[k % WORLD_CONNS]
-                         : (uint32_t)((effect->to - WORLD_CONN_BASE) /
-                                      WORLD_CONNS % WORLD_NODES);
+                         : (uint32_t)((effect->to - WORLD_CONN_BASE) / WORLD_CONNS % WORLD_NODES);
     uint64_t incarnation = is_out ? node->link_incarnation[k % WORLD_CONNS]
-                                  : 70 + (effect->to - WORLD_CONN_BASE) /
-                                             WORLD_CONNS / WORLD_NODES;
-    uint64_t conn =
-        is_out
-            ? WORLD_CONN_BASE + k % WORLD_CONNS +
-                  WORLD_CONNS * (from + WORLD_NODES * (node->incarnation - 70))
-            : PS_LINK_CONN + k;
+                                  : 70 + (effect->to - WORLD_CONN_BASE) / WORLD_CONNS / WORLD_NODES;
+    uint64_t conn = is_out ? WORLD_CONN_BASE + k % WORLD_CONNS +
+                                 WORLD_CONNS * (from + WORLD_NODES * (node->incarnation - 70))
+                           : PS_LINK_CONN + k;
     uint64_t n = !self->calm && below(&self->story, 100) < self->repeat ? 2 : 1;
 
     if (!self->calm && below(&self->story, 100) < self->loss) {
@@ -178,8 +157,7 @@ world_send(world_t *self, uint32_t from, const ps_effect_t *effect)
 static inline void world_tell(world_t *self);
 
 /* It is whole; or a fault has let it diverge since it said so. */
-static inline bool
-world_may_be_in_sync(const world_t *self, uint64_t incarnation)
+static inline bool world_may_be_in_sync(const world_t *self, uint64_t incarnation)
 {
     bool may = true;
 
@@ -187,24 +165,21 @@ world_may_be_in_sync(const world_t *self, uint64_t incarnation)
         const ps_partition_t *partition = world_partition(self, i);
 
         if (self->nodes[i].incarnation == incarnation && partition != NULL) {
-            may = !ps_store_is_partial(partition->store) ||
-                  partition->replicas->diverged;
+            may = !ps_store_is_partial(partition->store) || partition->replicas->diverged;
         }
     }
     return may;
 }
 
 /* What the registry would do. */
-static inline void
-world_report(world_t *self, const ps_report_t *report)
+static inline void world_report(world_t *self, const ps_report_t *report)
 {
     ps_copies_t *map = world_map(self);
 
     for (uint32_t i = 1; i < map->n; i++) {
         ps_copy_t *copy = &map->at[i];
 
-        if (copy->incarnation != report->incarnation ||
-            report->epoch != map->epoch) {
+        if (copy->incarnation != report->incarnation || report->epoch != map->epoch) {
             continue;
         }
         if (report->kind == PS_REPORT_CAUGHT_UP) {
@@ -223,8 +198,7 @@ world_report(world_t *self, const ps_report_t *report)
     }
 }
 
-static inline void
-world_perform(world_t *self, uint32_t number, ps_outbox_t *outbox)
+static inline void world_perform(world_t *self, uint32_t number, ps_outbox_t *outbox)
 {
     world_node_t *node = &self->nodes[number];
     uint64_t bytes = 0;
@@ -258,11 +232,8 @@ world_perform(world_t *self, uint32_t number, ps_outbox_t *outbox)
 }
 
 /* The event into the shard; one of its allocations may fail. */
-static inline psd_status_t
-world_try(world_t *self,
-          ps_shard_t *shard,
-          const ps_event_t *event,
-          ps_outbox_t *outbox)
+static inline psd_status_t world_try(world_t *self, ps_shard_t *shard, const ps_event_t *event,
+                                     ps_outbox_t *outbox)
 {
     psd_status_t rc = PSD_OK;
 
@@ -278,8 +249,7 @@ world_try(world_t *self,
     return rc;
 }
 
-static inline void
-world_step(world_t *self, uint32_t number, ps_event_t *event)
+static inline void world_step(world_t *self, uint32_t number, ps_event_t *event)
 {
     PSD_AUTO(ps_outbox_done) ps_outbox_t outbox = {0};
 
@@ -297,8 +267,7 @@ world_step(world_t *self, uint32_t number, ps_event_t *event)
 }
 
 /* Everybody learns the map at once. */
-static inline void
-world_tell(world_t *self)
+static inline void world_tell(world_t *self)
 {
     for (uint32_t i = 0; i < self->n_nodes; i++) {
         world_step(self, i,
@@ -313,8 +282,7 @@ world_tell(world_t *self)
     self->story.primary.partition = world_partition(self, self->primary);
 }
 
-static inline void
-world_arrive(world_t *self, parcel_on_way_t *parcel)
+static inline void world_arrive(world_t *self, parcel_on_way_t *parcel)
 {
     PSD_AUTO(ps_payload_destroy) ps_payload_t *payload = NULL;
     ps_bytes_t frame = {parcel->bytes.data, parcel->bytes.size};
@@ -337,8 +305,7 @@ world_arrive(world_t *self, parcel_on_way_t *parcel)
 
 /* The next thing that happens: a message arrives or a shard wakes. false:
  * nothing will, before until_ms. */
-static inline bool
-world_next(world_t *self, uint64_t until_ms)
+static inline bool world_next(world_t *self, uint64_t until_ms)
 {
     size_t first = SIZE_MAX;
     uint64_t at_ms = until_ms;
@@ -347,17 +314,15 @@ world_next(world_t *self, uint64_t until_ms)
     for (size_t i = 0; i < self->n_parcels; i++) {
         const parcel_on_way_t *parcel = &self->parcels[i];
 
-        if (parcel->at_ms < at_ms ||
-            (parcel->at_ms == at_ms && first != SIZE_MAX &&
-             parcel->order < self->parcels[first].order)) {
+        if (parcel->at_ms < at_ms || (parcel->at_ms == at_ms && first != SIZE_MAX &&
+                                      parcel->order < self->parcels[first].order)) {
             at_ms = parcel->at_ms;
             first = i;
         }
     }
     for (uint32_t i = 0; i < self->n_nodes; i++) {
-        uint64_t wants = self->nodes[i].shard == NULL
-                             ? UINT64_MAX
-                             : ps_shard_deadline(self->nodes[i].shard);
+        uint64_t wants =
+            self->nodes[i].shard == NULL ? UINT64_MAX : ps_shard_deadline(self->nodes[i].shard);
 
         if (wants < at_ms) {
             at_ms = wants;
@@ -383,8 +348,7 @@ world_next(world_t *self, uint64_t until_ms)
 
 /* ---- life ---- */
 
-static inline void
-world_start_node(world_t *self, uint32_t number)
+static inline void world_start_node(world_t *self, uint32_t number)
 {
     world_node_t *node = &self->nodes[number];
     ps_shard_args_t args = self->args;
@@ -395,8 +359,7 @@ world_start_node(world_t *self, uint32_t number)
     cr_assert_eq(ps_shard_new(&args, &node->shard, NULL), PSD_OK);
 }
 
-static inline void
-world_open(world_t *self, uint64_t seed, const ps_shard_args_t *args)
+static inline void world_open(world_t *self, uint64_t seed, const ps_shard_args_t *args)
 {
     *self = (world_t){.now_ms = 1000, .delay_ms = 1};
     story_open(&self->story, seed);
@@ -410,18 +373,14 @@ world_open(world_t *self, uint64_t seed, const ps_shard_args_t *args)
     for (uint32_t i = 0; i < self->story.spec.n_partitions; i++) {
         bool here = i == self->story.number;
 
-        self->routes[i] = (ps_route_t){
-            .partition = i, .epoch = 4, .incarnation = here ? 70 : 69};
+        self->routes[i] = (ps_route_t){.partition = i, .epoch = 4, .incarnation = here ? 70 : 69};
         self->copies[i] = (ps_copies_t){
-            .epoch = 4,
-            .n = 1,
-            .at = {{.incarnation = here ? 70 : 69, .state = PS_COPY_PRIMARY}}};
+            .epoch = 4, .n = 1, .at = {{.incarnation = here ? 70 : 69, .state = PS_COPY_PRIMARY}}};
     }
     world_tell(self);
 }
 
-static inline void
-world_close(world_t *self)
+static inline void world_close(world_t *self)
 {
     for (uint32_t i = 0; i < self->n_nodes; i++) {
         ps_shard_destroy(&self->nodes[i].shard);
@@ -435,22 +394,19 @@ world_close(world_t *self)
 }
 
 /* The map with that node as a copy that begins. */
-static inline void
-world_join(world_t *self, uint32_t number)
+static inline void world_join(world_t *self, uint32_t number)
 {
     ps_copies_t *map = world_map(self);
 
     map->epoch++;
     self->routes[self->story.number].epoch = map->epoch;
-    ps_copies_add(map,
-                  &(ps_copy_t){.incarnation = self->nodes[number].incarnation,
-                               .shard = number,
-                               .state = PS_COPY_CATCHING_UP});
+    ps_copies_add(map, &(ps_copy_t){.incarnation = self->nodes[number].incarnation,
+                                    .shard = number,
+                                    .state = PS_COPY_CATCHING_UP});
     world_tell(self);
 }
 
-static inline ps_copy_t *
-world_copy(world_t *self, uint32_t number, uint32_t *ret_at)
+static inline ps_copy_t *world_copy(world_t *self, uint32_t number, uint32_t *ret_at)
 {
     ps_copies_t *map = world_map(self);
 
@@ -464,8 +420,7 @@ world_copy(world_t *self, uint32_t number, uint32_t *ret_at)
 }
 
 /* The next record of the story, at the primary; false: not now. */
-static inline bool
-world_record(world_t *self)
+static inline bool world_record(world_t *self)
 {
     PSD_AUTO(ps_outbox_done) ps_outbox_t outbox = {0};
     story_t *story = &self->story;
@@ -474,19 +429,17 @@ world_record(world_t *self)
     bool done = false;
     uint64_t lowest = 0;
 
-    if (shard == NULL || (partition->replicas != NULL &&
-                          (!partition->replicas->serving ||
-                           !ps_replicas_has_room(shard, partition)))) {
+    if (shard == NULL ||
+        (partition->replicas != NULL &&
+         (!partition->replicas->serving || !ps_replicas_has_room(shard, partition)))) {
         return false;
     }
     do {
         story_next(story);
-    } while ((story->record.kind == PS_RECORD_PUSH &&
-              story->record.op.op == PS_CHANGE_AXPY) ||
+    } while ((story->record.kind == PS_RECORD_PUSH && story->record.op.op == PS_CHANGE_AXPY) ||
              (partition->replicas != NULL && /* it would wait */
               ps_replicas_any_counts(partition->replicas) &&
-              !ps_replicas_can_send(shard, partition, &story->record.op,
-                                    story->payload)));
+              !ps_replicas_can_send(shard, partition, &story->record.op, story->payload)));
     if (story->record.job != 0) {
         const ps_job_t *job = &story->jobs[story->record.job - 3];
 
@@ -496,14 +449,12 @@ world_record(world_t *self)
     shard->now_ms = self->now_ms;
     shard->given_bytes = 0;
     if (story->record.kind == PS_RECORD_PUSH &&
-        ps_rows_lie_ahead(partition, story->record.job, &story->record.op,
-                          &story->record.slice, story->payload, &lowest)) {
+        ps_rows_lie_ahead(partition, story->record.job, &story->record.op, &story->record.slice,
+                          story->payload, &lowest)) {
         self->n_ahead++;
     }
-    done =
-        ps_partition_takes_record(shard, partition, &story->record,
-                                  story->payload) &&
-        ps_partition_record(shard, partition, &story->record, story->payload);
+    done = ps_partition_takes_record(shard, partition, &story->record, story->payload) &&
+           ps_partition_record(shard, partition, &story->record, story->payload);
     shard->outbox = NULL;
     world_perform(self, self->primary, &outbox);
     return done;
@@ -512,30 +463,25 @@ world_record(world_t *self)
 /* ---- faults ---- */
 
 /* One connection between two nodes, if there is one, is gone at both. */
-static inline void
-world_break_link(world_t *self, uint32_t number)
+static inline void world_break_link(world_t *self, uint32_t number)
 {
     world_node_t *node = &self->nodes[number];
     uint64_t k = node->n_opened == 0 ? 0 : below(&self->story, node->n_opened);
 
     if (node->n_opened > 0) {
-        world_step(
-            self, number,
-            &(ps_event_t){.kind = PS_EVENT_GONE, .conn = PS_LINK_CONN + k});
+        world_step(self, number, &(ps_event_t){.kind = PS_EVENT_GONE, .conn = PS_LINK_CONN + k});
     }
 }
 
 /* A node ends with all that it knew; another life of it joins, or, if it was
  * the primary, one in sync takes its place first. */
-static inline void
-world_end_node(world_t *self, uint32_t number)
+static inline void world_end_node(world_t *self, uint32_t number)
 {
     ps_copies_t *map = world_map(self);
     uint32_t at = 0;
     ps_copy_t *copy = world_copy(self, number, &at);
 
-    if (copy == NULL ||
-        (at == 0 && (map->n == 1 || map->at[1].state != PS_COPY_IN_SYNC))) {
+    if (copy == NULL || (at == 0 && (map->n == 1 || map->at[1].state != PS_COPY_IN_SYNC))) {
         return;
     }
     ps_shard_destroy(&self->nodes[number].shard);
@@ -553,22 +499,19 @@ world_end_node(world_t *self, uint32_t number)
 }
 
 /* A copy that is not in sync has, by a fault, other records. */
-static inline void
-world_diverge(world_t *self, uint32_t number)
+static inline void world_diverge(world_t *self, uint32_t number)
 {
     uint32_t at = 0;
     const ps_copy_t *copy = world_copy(self, number, &at);
 
     ps_partition_t *partition = world_partition(self, number);
 
-    if (copy != NULL && copy->state == PS_COPY_CATCHING_UP &&
-        partition != NULL) {
+    if (copy != NULL && copy->state == PS_COPY_CATCHING_UP && partition != NULL) {
         partition->replicas->diverged = true;
     }
 }
 
-static inline bool
-world_is_in_sync(const world_t *self)
+static inline bool world_is_in_sync(const world_t *self)
 {
     const ps_copies_t *map = &self->copies[self->story.number];
 
@@ -576,8 +519,7 @@ world_is_in_sync(const world_t *self)
 }
 
 /* All copies are in sync, and nothing is under way but leases. */
-static inline bool
-world_is_done(world_t *self)
+static inline bool world_is_done(world_t *self)
 {
     const ps_copies_t *map = world_map(self);
     bool done = map->n == self->n_nodes;
@@ -585,8 +527,7 @@ world_is_done(world_t *self)
     for (uint32_t i = 0; i < self->n_nodes; i++) {
         const ps_partition_t *partition = world_partition(self, i);
 
-        done = done && partition != NULL &&
-               partition->lsn == self->story.primary.partition->lsn &&
+        done = done && partition != NULL && partition->lsn == self->story.primary.partition->lsn &&
                (i == 0 || map->at[i].state == PS_COPY_IN_SYNC);
     }
     return done;

@@ -30,26 +30,22 @@ typedef struct bench {
     uint64_t now_ms;
 } bench_t;
 
-static inline psd_status_t
-step(bench_t *self, ps_event_t *event)
+static inline psd_status_t step(bench_t *self, ps_event_t *event)
 {
     ps_outbox_clear(&self->outbox);
     event->now_ms = self->now_ms;
     return ps_shard_step(self->shard, event, &self->outbox, NULL);
 }
 
-static inline psd_status_t
-say(bench_t *self, const ps_message_t *message, ps_payload_t *payload)
+static inline psd_status_t say(bench_t *self, const ps_message_t *message, ps_payload_t *payload)
 {
-    return step(self, &(ps_event_t){.kind = PS_EVENT_MESSAGE,
-                                    .conn = CONN,
-                                    .message = message,
-                                    .payload = payload});
+    return step(
+        self, &(ps_event_t){
+                  .kind = PS_EVENT_MESSAGE, .conn = CONN, .message = message, .payload = payload});
 }
 
 /* The only message that was sent; NULL when none was. */
-static inline const ps_message_t *
-answer(const bench_t *self)
+static inline const ps_message_t *answer(const bench_t *self)
 {
     const ps_message_t *found = NULL;
 
@@ -63,8 +59,7 @@ answer(const bench_t *self)
 }
 
 /* The same for looking into: an empty message when none was sent. */
-static inline const ps_message_t *
-said(const bench_t *self)
+static inline const ps_message_t *said(const bench_t *self)
 {
     static const ps_message_t nothing;
     const ps_message_t *message = answer(self);
@@ -72,8 +67,7 @@ said(const bench_t *self)
     return message == NULL ? &nothing : message;
 }
 
-static inline void
-expect_refused(const bench_t *self, psd_status_t status, const char *text)
+static inline void expect_refused(const bench_t *self, psd_status_t status, const char *text)
 {
     const ps_message_t *message = answer(self);
 
@@ -83,8 +77,7 @@ expect_refused(const bench_t *self, psd_status_t status, const char *text)
     cr_expect_str_eq(message->refused.text, text);
 }
 
-static inline psd_status_t
-set_table(bench_t *self)
+static inline psd_status_t set_table(bench_t *self)
 {
     return step(self, &(ps_event_t){.kind = PS_EVENT_TABLE,
                                     .table = 1,
@@ -93,23 +86,19 @@ set_table(bench_t *self)
                                     .n_routes = 2});
 }
 
-static inline psd_status_t
-hello(bench_t *self, const ps_msg_hello_t *change)
+static inline psd_status_t hello(bench_t *self, const ps_msg_hello_t *change)
 {
     ps_message_t message = {.kind = PS_KIND_HELLO, .hello = *change};
 
     return say(self, &message, NULL);
 }
 
-static const ps_msg_hello_t good_hello = {.version_min = 1,
-                                          .version_max = 1,
-                                          .incarnation = INCARNATION,
-                                          .session = SESSION};
+static const ps_msg_hello_t good_hello = {
+    .version_min = 1, .version_max = 1, .incarnation = INCARNATION, .session = SESSION};
 
 /* A shard that holds partition 0 of a table of two; partition 1 is on shard 1.
  */
-static inline psd_status_t
-open_bench_within(bench_t *self, uint64_t memory_bytes)
+static inline psd_status_t open_bench_within(bench_t *self, uint64_t memory_bytes)
 {
     const ps_shard_args_t args = {.incarnation = INCARNATION,
                                   .memory_bytes = memory_bytes,
@@ -131,8 +120,8 @@ open_bench_within(bench_t *self, uint64_t memory_bytes)
     self->spec.n_partitions = 2;
     self->spec.n_col_slices = 1;
     for (uint32_t i = 0; i < 2; i++) {
-        self->routes[i] = (ps_route_t){
-            .partition = i, .shard = i, .epoch = 4, .incarnation = INCARNATION};
+        self->routes[i] =
+            (ps_route_t){.partition = i, .shard = i, .epoch = 4, .incarnation = INCARNATION};
     }
     rc = ps_shard_new(&args, &self->shard, NULL);
     if (rc == PSD_OK) {
@@ -141,22 +130,19 @@ open_bench_within(bench_t *self, uint64_t memory_bytes)
     return rc == PSD_OK ? hello(self, &good_hello) : rc;
 }
 
-static inline psd_status_t
-open_bench(bench_t *self)
+static inline psd_status_t open_bench(bench_t *self)
 {
     return open_bench_within(self, 0);
 }
 
-static inline void
-close_bench(bench_t *self)
+static inline void close_bench(bench_t *self)
 {
     ps_shard_destroy(&self->shard);
     ps_outbox_done(&self->outbox);
     ps_table_spec_done(&self->spec);
 }
 
-static inline ps_message_t
-push_message(uint64_t seq)
+static inline ps_message_t push_message(uint64_t seq)
 {
     return (ps_message_t){.kind = PS_KIND_PUSH,
                           .push = {.request = seq,
@@ -169,27 +155,25 @@ push_message(uint64_t seq)
                                    .n_values = 1}};
 }
 
-static inline psd_status_t
-push_as(bench_t *self, const ps_message_t *message, uint64_t row, float value)
+static inline psd_status_t push_as(bench_t *self, const ps_message_t *message, uint64_t row,
+                                   float value)
 {
     PSD_AUTO(ps_payload_destroy)
-    ps_payload_t *payload = ps_payload_copy(
-        (ps_bytes_t){(const uint8_t *)&row, sizeof row}, (ps_bytes_t){0},
-        (ps_bytes_t){(const uint8_t *)&value, sizeof value});
+    ps_payload_t *payload =
+        ps_payload_copy((ps_bytes_t){(const uint8_t *)&row, sizeof row}, (ps_bytes_t){0},
+                        (ps_bytes_t){(const uint8_t *)&value, sizeof value});
 
     return payload == NULL ? PSD_NOMEM : say(self, message, payload);
 }
 
-static inline psd_status_t
-push(bench_t *self, uint64_t seq, uint64_t row, float value)
+static inline psd_status_t push(bench_t *self, uint64_t seq, uint64_t row, float value)
 {
     ps_message_t message = push_message(seq);
 
     return push_as(self, &message, row, value);
 }
 
-static inline float
-pull(bench_t *self, uint64_t row)
+static inline float pull(bench_t *self, uint64_t row)
 {
     ps_message_t message = {.kind = PS_KIND_PULL,
                             .pull = {.request = 1000,
@@ -199,9 +183,8 @@ pull(bench_t *self, uint64_t row)
                                      .n_rows = 1,
                                      .n_cols = 1}};
     PSD_AUTO(ps_payload_destroy)
-    ps_payload_t *payload =
-        ps_payload_copy((ps_bytes_t){(const uint8_t *)&row, sizeof row},
-                        (ps_bytes_t){0}, (ps_bytes_t){0});
+    ps_payload_t *payload = ps_payload_copy((ps_bytes_t){(const uint8_t *)&row, sizeof row},
+                                            (ps_bytes_t){0}, (ps_bytes_t){0});
     float value = -1;
 
     cr_assert_eq(say(self, &message, payload), PSD_OK);
@@ -209,8 +192,7 @@ pull(bench_t *self, uint64_t row)
     cr_assert_eq(said(self)->kind, PS_KIND_VALUES);
     for (size_t i = 0; i < self->outbox.n_effects; i++) {
         if (self->outbox.effects[i].kind == PS_EFFECT_SEND) {
-            memcpy(&value, self->outbox.effects[i].payload->spans[0].data,
-                   sizeof value);
+            memcpy(&value, self->outbox.effects[i].payload->spans[0].data, sizeof value);
         }
     }
     return value;

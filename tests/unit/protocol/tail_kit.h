@@ -10,8 +10,7 @@
 #include "protocol/tail.h"
 
 /* Adds the next record. false: no memory, nothing changed. */
-static inline bool
-tail_put(ps_tail_t *tail, uint64_t epoch, size_t size)
+static inline bool tail_put(ps_tail_t *tail, uint64_t epoch, size_t size)
 {
     PSD_AUTO(ps_payload_destroy) ps_payload_t *payload = NULL;
     uint8_t *bytes = NULL;

@@ -10,12 +10,10 @@
 
 #define LIMIT 4096
 
-static ps_message_t
-push_of(uint64_t request, uint64_t n_values)
+static ps_message_t push_of(uint64_t request, uint64_t n_values)
 {
-    ps_message_t message = {.kind = PS_KIND_PUSH,
-                            .flags = PS_FLAG_MORE,
-                            .push = {.request = request}};
+    ps_message_t message = {
+        .kind = PS_KIND_PUSH, .flags = PS_FLAG_MORE, .push = {.request = request}};
     ps_slice_t slice = {.rows = PS_ROWS_RANGE,
                         .type = PS_TYPE_I64,
                         .n_rows = n_values,
@@ -26,51 +24,38 @@ push_of(uint64_t request, uint64_t n_values)
     return message;
 }
 
-static ps_message_t
-chunk_of(uint64_t request, uint64_t offset)
+static ps_message_t chunk_of(uint64_t request, uint64_t offset)
 {
-    return (ps_message_t){.kind = PS_KIND_CHUNK,
-                          .chunk = {.request = request, .offset = offset}};
+    return (ps_message_t){.kind = PS_KIND_CHUNK, .chunk = {.request = request, .offset = offset}};
 }
 
-static ps_payload_t *
-bytes_of(uint8_t fill, size_t size)
+static ps_payload_t *bytes_of(uint8_t fill, size_t size)
 {
     uint8_t bytes[512];
 
     cr_assert_leq(size, sizeof bytes);
     memset(bytes, fill, sizeof bytes);
-    return ps_payload_copy((ps_bytes_t){0}, (ps_bytes_t){0},
-                           (ps_bytes_t){bytes, size});
+    return ps_payload_copy((ps_bytes_t){0}, (ps_bytes_t){0}, (ps_bytes_t){bytes, size});
 }
 
 /* Adds and expects it to be taken as one piece of many. */
-static void
-add_piece(ps_assembly_t *assembly, ps_message_t message, ps_payload_t *payload)
+static void add_piece(ps_assembly_t *assembly, ps_message_t message, ps_payload_t *payload)
 {
     bool whole = true;
 
-    cr_assert_eq(
-        ps_assembly_add(assembly, &message, &payload, LIMIT, &whole, NULL),
-        PSD_OK);
+    cr_assert_eq(ps_assembly_add(assembly, &message, &payload, LIMIT, &whole, NULL), PSD_OK);
     cr_assert_not(whole);
     cr_assert_null(payload);
 }
 
-static void
-assert_refused(ps_assembly_t *assembly,
-               ps_message_t message,
-               size_t size,
-               psd_status_t status,
-               const char *wanted)
+static void assert_refused(ps_assembly_t *assembly, ps_message_t message, size_t size,
+                           psd_status_t status, const char *wanted)
 {
     PSD_AUTO(psd_error_destroy) psd_error_t *err = psd_error_new();
     PSD_AUTO(ps_payload_destroy) ps_payload_t *payload = bytes_of(1, size);
     bool whole = true;
 
-    cr_assert_eq(
-        ps_assembly_add(assembly, &message, &payload, LIMIT, &whole, err),
-        status);
+    cr_assert_eq(ps_assembly_add(assembly, &message, &payload, LIMIT, &whole, err), status);
     cr_assert_str_eq(psd_error_text(err), wanted);
     cr_assert_not_null(payload);
     cr_assert_eq(assembly->n_open, 0);
@@ -87,9 +72,7 @@ Test(assembly, message_in_one_piece_is_whole_at_once)
     bool whole = false;
 
     message.flags = 0;
-    cr_assert_eq(
-        ps_assembly_add(&assembly, &message, &payload, 1, &whole, NULL),
-        PSD_OK);
+    cr_assert_eq(ps_assembly_add(&assembly, &message, &payload, 1, &whole, NULL), PSD_OK);
     cr_assert(whole);
     cr_assert_eq(payload, same);
 }
@@ -105,9 +88,7 @@ Test(assembly, pieces_become_the_spans_of_one_payload)
     add_piece(&assembly, chunk_of(4, 16), bytes_of(2, 8));
     cr_assert_eq(assembly.n_open, 1);
     cr_assert_eq(assembly.bytes, 24);
-    cr_assert_eq(
-        ps_assembly_add(&assembly, &message, &payload, LIMIT, &whole, NULL),
-        PSD_OK);
+    cr_assert_eq(ps_assembly_add(&assembly, &message, &payload, LIMIT, &whole, NULL), PSD_OK);
     cr_assert(whole);
     cr_assert_eq(message.kind, PS_KIND_PUSH);
     cr_assert_eq(message.flags, 0);
@@ -128,17 +109,15 @@ Test(assembly, keys_and_index_are_those_of_the_first_piece)
     static const uint8_t keys[16] = {1};
     static const uint8_t values[8] = {2};
     ps_message_t message = push_of(4, 2);
-    ps_payload_t *payload = ps_payload_copy(
-        (ps_bytes_t){keys, 16}, (ps_bytes_t){0}, (ps_bytes_t){values, 8});
+    ps_payload_t *payload =
+        ps_payload_copy((ps_bytes_t){keys, 16}, (ps_bytes_t){0}, (ps_bytes_t){values, 8});
     bool whole = true;
 
     message.push.rows = PS_ROWS_LIST;
     add_piece(&assembly, message, payload);
     payload = bytes_of(3, 8);
     message = chunk_of(4, 8);
-    cr_assert_eq(
-        ps_assembly_add(&assembly, &message, &payload, LIMIT, &whole, NULL),
-        PSD_OK);
+    cr_assert_eq(ps_assembly_add(&assembly, &message, &payload, LIMIT, &whole, NULL), PSD_OK);
     cr_assert(whole);
     cr_assert_eq(payload->keys.size, 16);
     cr_assert_eq(payload->keys.data[0], 1);
@@ -156,9 +135,7 @@ Test(assembly, requests_do_not_mix)
     add_piece(&assembly, push_of(1, 2), bytes_of(1, 8));
     add_piece(&assembly, push_of(2, 2), bytes_of(2, 8));
     add_piece(&assembly, push_of(3, 2), NULL); /* no values in the first */
-    cr_assert_eq(
-        ps_assembly_add(&assembly, &message, &payload, LIMIT, &whole, NULL),
-        PSD_OK);
+    cr_assert_eq(ps_assembly_add(&assembly, &message, &payload, LIMIT, &whole, NULL), PSD_OK);
     cr_assert(whole);
     cr_assert_eq(message.push.request, 2);
     cr_assert_eq(payload->spans[0].data[0], 2);
@@ -197,10 +174,8 @@ Test(assembly, bad_pieces_drop_the_request)
     assert_refused(&assembly, chunk_of(1, 8), 0, PSD_PROTO,
                    "CHUNK of 0 bytes at offset 8; expected at 8, at most 24 "
                    "bytes of whole values");
-    assert_refused(&assembly, push_of(1, 1), 8, PSD_PROTO,
-                   "PUSH with MORE has no values to come");
-    assert_refused(&assembly, parked, 8, PSD_PROTO,
-                   "PARKED with MORE has no values");
+    assert_refused(&assembly, push_of(1, 1), 8, PSD_PROTO, "PUSH with MORE has no values to come");
+    assert_refused(&assembly, parked, 8, PSD_PROTO, "PARKED with MORE has no values");
 }
 
 /* Such a CHUNK was PSD_PROTO, which ends a client for good: it comes when a
@@ -212,9 +187,7 @@ Test(assembly, chunk_without_a_beginning_is_dropped)
     ps_message_t message = chunk_of(1, 8);
     bool whole = true;
 
-    cr_assert_eq(
-        ps_assembly_add(&assembly, &message, &payload, LIMIT, &whole, NULL),
-        PSD_OK);
+    cr_assert_eq(ps_assembly_add(&assembly, &message, &payload, LIMIT, &whole, NULL), PSD_OK);
     cr_assert_not(whole);
     cr_assert_null(payload);
     cr_assert_eq(assembly.n_open, 0);
@@ -241,8 +214,7 @@ Test(assembly, unfinished_messages_share_one_limit)
         ps_message_t message = push_of(request++, 100);
         ps_payload_t *payload = bytes_of(1, 512);
 
-        rc =
-            ps_assembly_add(&assembly, &message, &payload, LIMIT, &whole, NULL);
+        rc = ps_assembly_add(&assembly, &message, &payload, LIMIT, &whole, NULL);
         ps_payload_destroy(&payload);
     }
     cr_assert_eq(rc, PSD_LIMIT);
@@ -260,15 +232,13 @@ Test(assembly, many_empty_beginnings_are_limited_too)
         ps_message_t message = push_of(i, 2);
         ps_payload_t *payload = NULL;
 
-        rc =
-            ps_assembly_add(&assembly, &message, &payload, LIMIT, &whole, NULL);
+        rc = ps_assembly_add(&assembly, &message, &payload, LIMIT, &whole, NULL);
     }
     cr_assert_eq(rc, PSD_LIMIT);
     cr_assert_lt(assembly.n_open, 1000);
 }
 
-static psd_status_t
-assemble(void *fixture)
+static psd_status_t assemble(void *fixture)
 {
     PSD_AUTO(ps_assembly_done) ps_assembly_t assembly = {0};
     bool whole = false;
@@ -280,8 +250,7 @@ assemble(void *fixture)
         psd_status_t rc = PSD_NOMEM;
 
         if (payload != NULL) {
-            rc = ps_assembly_add(&assembly, &message, &payload, LIMIT, &whole,
-                                 NULL);
+            rc = ps_assembly_add(&assembly, &message, &payload, LIMIT, &whole, NULL);
         }
         if (rc != PSD_OK) {
             return rc;
@@ -326,9 +295,7 @@ Test(assembly, is_shared_when_a_piece_is)
         first->shared = shared == 1;
         rest->shared = shared == 2;
         add_piece(&assembly, message, first);
-        cr_assert_eq(
-            ps_assembly_add(&assembly, &chunk, &rest, LIMIT, &whole, NULL),
-            PSD_OK);
+        cr_assert_eq(ps_assembly_add(&assembly, &chunk, &rest, LIMIT, &whole, NULL), PSD_OK);
         cr_assert(whole);
         cr_assert_eq(rest->shared, shared > 0);
         ps_payload_destroy(&rest);
@@ -348,13 +315,10 @@ Test(assembly, coded_bodies_come_in_pieces)
 
     body[24] = 96; /* bytes of values behind the head */
     message.flags |= PS_FLAG_CODED;
-    first = ps_payload_copy((ps_bytes_t){0}, (ps_bytes_t){0},
-                            (ps_bytes_t){body, 64});
-    rest = ps_payload_copy((ps_bytes_t){0}, (ps_bytes_t){0},
-                           (ps_bytes_t){body + 64, 64});
+    first = ps_payload_copy((ps_bytes_t){0}, (ps_bytes_t){0}, (ps_bytes_t){body, 64});
+    rest = ps_payload_copy((ps_bytes_t){0}, (ps_bytes_t){0}, (ps_bytes_t){body + 64, 64});
     add_piece(&assembly, message, first);
-    cr_assert_eq(ps_assembly_add(&assembly, &chunk, &rest, LIMIT, &whole, NULL),
-                 PSD_OK);
+    cr_assert_eq(ps_assembly_add(&assembly, &chunk, &rest, LIMIT, &whole, NULL), PSD_OK);
     cr_assert(whole);
     cr_assert_eq(chunk.kind, PS_KIND_PUSH);
     cr_assert_eq(chunk.flags, PS_FLAG_CODED);
@@ -371,11 +335,8 @@ Test(assembly, coded_piece_without_its_head_is_refused)
     bool whole = false;
 
     message.flags |= PS_FLAG_CODED;
-    cr_assert_eq(
-        ps_assembly_add(&assembly, &message, &piece, LIMIT, &whole, err),
-        PSD_PROTO);
-    cr_assert_str_eq(psd_error_text(err),
-                     "coded body is 24 bytes; its head needs 32");
+    cr_assert_eq(ps_assembly_add(&assembly, &message, &piece, LIMIT, &whole, err), PSD_PROTO);
+    cr_assert_str_eq(psd_error_text(err), "coded body is 24 bytes; its head needs 32");
 }
 
 Test(assembly, names_each_request_of_which_a_piece_came_once)

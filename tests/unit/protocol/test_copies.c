@@ -11,32 +11,28 @@
 #include "support/fail_alloc.h"
 
 /* A primary, n_in_sync in sync, the rest catches up; nodes 1, 2, 3, … */
-static ps_copies_t
-make_copies(uint32_t n_in_sync, uint32_t n_late)
+static ps_copies_t make_copies(uint32_t n_in_sync, uint32_t n_late)
 {
     ps_copies_t copies = {.epoch = 4, .n = 1 + n_in_sync + n_late};
 
     for (uint32_t i = 0; i < copies.n; i++) {
-        copies.at[i] =
-            (ps_copy_t){.incarnation = i + 1,
-                        .shard = i,
-                        .state = i == 0           ? PS_COPY_PRIMARY
-                                 : i <= n_in_sync ? PS_COPY_IN_SYNC
-                                                  : PS_COPY_CATCHING_UP,
-                        .tcp = "tcp://n:1"};
+        copies.at[i] = (ps_copy_t){.incarnation = i + 1,
+                                   .shard = i,
+                                   .state = i == 0           ? PS_COPY_PRIMARY
+                                            : i <= n_in_sync ? PS_COPY_IN_SYNC
+                                                             : PS_COPY_CATCHING_UP,
+                                   .tcp = "tcp://n:1"};
     }
     return copies;
 }
 
 /* Nodes in their order, with p, s, k or c for the state. */
-static void
-assert_is(const ps_copies_t *copies, const char *text)
+static void assert_is(const ps_copies_t *copies, const char *text)
 {
     char got[4 * PS_COPIES_MAX + 1] = "";
 
     for (uint32_t i = 0; i < copies->n; i++) {
-        (void)snprintf(got + 3 * i, 4, "%u%c ",
-                       (unsigned)copies->at[i].incarnation,
+        (void)snprintf(got + 3 * i, 4, "%u%c ", (unsigned)copies->at[i].incarnation,
                        "?pskc"[copies->at[i].state]);
     }
     cr_assert_str_eq(got, text);
@@ -187,14 +183,12 @@ Test(copies, come_back_from_json)
     cr_assert_arr_eq(&got, &copies, sizeof got);
 }
 
-static void
-assert_not_read(const char *text, psd_status_t status)
+static void assert_not_read(const char *text, psd_status_t status)
 {
     PSD_AUTO(ps_doc_destroy) ps_doc_t *doc = NULL;
     ps_copies_t got = {.epoch = 77};
 
-    cr_assert_eq(ps_doc_parse((ps_bytes_t){(const uint8_t *)text, strlen(text)},
-                              &doc, NULL),
+    cr_assert_eq(ps_doc_parse((ps_bytes_t){(const uint8_t *)text, strlen(text)}, &doc, NULL),
                  PSD_OK);
     cr_assert_eq(ps_copies_from_doc(doc, &got, NULL), status, "%s", text);
     cr_assert_eq(got.epoch, 77);
@@ -213,13 +207,11 @@ Test(copies, wrong_json_is_refused)
     assert_not_read("{\"epoch\":1,\"copies\":[{\"incarnation\":1,\"shard\":0,"
                     "\"state\":\"primary\"}]}",
                     PSD_PROTO);
-    assert_not_read("{\"epoch\":1,\"copies\":[{},{},{},{},{},{},{},{},{}]}",
-                    PSD_INVALID);
+    assert_not_read("{\"epoch\":1,\"copies\":[{},{},{},{},{},{},{},{},{}]}", PSD_INVALID);
 }
 
 /* Allocations behind ps_doc are its own; every one may fail. */
-static psd_status_t
-write_doc(void *fixture)
+static psd_status_t write_doc(void *fixture)
 {
     PSD_AUTO(ps_doc_destroy) ps_doc_t *doc = ps_doc_new();
 

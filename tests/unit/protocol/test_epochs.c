@@ -6,8 +6,7 @@
 
 #include "base/alloc.h"
 
-static ps_epochs_t
-three(void)
+static ps_epochs_t three(void)
 {
     ps_epochs_t epochs = {.n = 0};
 
@@ -39,8 +38,7 @@ Test(epochs, the_oldest_are_forgotten)
     }
     cr_expect_not(ps_epochs_have(&epochs, 1, 10));
     cr_expect(ps_epochs_have(&epochs, 2, 20));
-    cr_expect(ps_epochs_have(&epochs, PS_EPOCHS_MAX + 1,
-                             UINT64_C(10) * (PS_EPOCHS_MAX + 1)));
+    cr_expect(ps_epochs_have(&epochs, PS_EPOCHS_MAX + 1, UINT64_C(10) * (PS_EPOCHS_MAX + 1)));
 }
 
 Test(epochs, bytes_and_back)
@@ -53,8 +51,7 @@ Test(epochs, bytes_and_back)
     cr_assert(ps_epochs_put(&epochs, &to));
     for (size_t size = 0; size < to.size; size++) { /* cut anywhere */
         cursor = ps_cursor_over((ps_bytes_t){to.data, size});
-        cr_expect(ps_epochs_take(&cursor, &back, NULL) != PSD_OK ||
-                  cursor.failed);
+        cr_expect(ps_epochs_take(&cursor, &back, NULL) != PSD_OK || cursor.failed);
     }
     cursor = ps_cursor_over((ps_bytes_t){to.data, to.size});
     cr_assert_eq(ps_epochs_take(&cursor, &back, NULL), PSD_OK);

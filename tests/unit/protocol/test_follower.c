@@ -17,8 +17,7 @@ typedef struct bench {
 } bench_t;
 
 /* A primary with so many records, and a copy of which nothing is known. */
-static void
-open_bench(bench_t *self, uint64_t n)
+static void open_bench(bench_t *self, uint64_t n)
 {
     *self = (bench_t){.now_ms = START_MS};
     ps_tail_init(&self->tail, 0, 0);
@@ -28,33 +27,26 @@ open_bench(bench_t *self, uint64_t n)
     ps_follower_init(&self->follower, 9, 2, &self->tail, self->now_ms);
 }
 
-static ps_follower_want_t
-next(const bench_t *self)
+static ps_follower_want_t next(const bench_t *self)
 {
-    return ps_follower_next(&self->follower, &self->tail, &limits,
-                            self->now_ms);
+    return ps_follower_next(&self->follower, &self->tail, &limits, self->now_ms);
 }
 
-static uint64_t
-deadline(const bench_t *self)
+static uint64_t deadline(const bench_t *self)
 {
     return ps_follower_deadline(&self->follower, &limits, self->now_ms);
 }
 
-static void
-send(bench_t *self, uint32_t n)
+static void send(bench_t *self, uint32_t n)
 {
     ps_follower_sent(&self->follower, &self->tail, n, self->now_ms);
 }
 
-static void
-hear(bench_t *self, ps_appended_status_t status, uint64_t lsn, uint64_t sent_ms)
+static void hear(bench_t *self, ps_appended_status_t status, uint64_t lsn, uint64_t sent_ms)
 {
-    const ps_msg_appended_t appended = {
-        .status = (uint16_t)status, .lsn = lsn, .sent_ms = sent_ms};
+    const ps_msg_appended_t appended = {.status = (uint16_t)status, .lsn = lsn, .sent_ms = sent_ms};
 
-    ps_follower_heard(&self->follower, &self->tail, &limits, &appended,
-                      self->now_ms);
+    ps_follower_heard(&self->follower, &self->tail, &limits, &appended, self->now_ms);
 }
 
 Test(follower, is_asked_first_and_sent_what_it_lacks)
@@ -172,8 +164,7 @@ Test(follower, lease_runs_from_the_time_of_sending_and_ends_early)
     hear(&bench, PS_APPENDED_GAP, 0, START_MS + 50);
     cr_assert(ps_follower_lends(&bench.follower, START_MS + 343));
     hear(&bench, PS_APPENDED_OK, 0, START_MS + 101);
-    cr_assert_not(ps_follower_lends(&bench.follower, START_MS + 344),
-                  "sent in the future");
+    cr_assert_not(ps_follower_lends(&bench.follower, START_MS + 344), "sent in the future");
     ps_tail_done(&bench.tail);
 }
 
@@ -271,12 +262,10 @@ Test(follower, new_connection_begins_behind_what_is_acknowledged)
 Test(follower, flushed_is_never_more_than_there)
 {
     bench_t bench;
-    const ps_msg_appended_t appended = {
-        .lsn = 3, .flushed_lsn = 2, .sent_ms = START_MS};
+    const ps_msg_appended_t appended = {.lsn = 3, .flushed_lsn = 2, .sent_ms = START_MS};
 
     open_bench(&bench, 5);
-    ps_follower_heard(&bench.follower, &bench.tail, &limits, &appended,
-                      START_MS);
+    ps_follower_heard(&bench.follower, &bench.tail, &limits, &appended, START_MS);
     cr_assert_eq(bench.follower.flushed_lsn, 2);
     hear(&bench, PS_APPENDED_OK, 5, START_MS);
     cr_assert_eq(bench.follower.flushed_lsn, 2);
@@ -329,8 +318,7 @@ Test(follower, lags_that_gets_no_further)
     hear(&bench, PS_APPENDED_OK, 5, START_MS + 1000);
     bench.now_ms += 5000;
     hear(&bench, PS_APPENDED_OK, 5, START_MS + 6000);
-    cr_assert_not(ps_follower_lags(&bench.follower, &limits, bench.now_ms + 9),
-                  "it has all");
+    cr_assert_not(ps_follower_lags(&bench.follower, &limits, bench.now_ms + 9), "it has all");
     ps_tail_done(&bench.tail);
 }
 
@@ -371,8 +359,7 @@ Test(follower, that_lags_all_the_time_knows_of_when_it_has_everything)
     send(&bench, 4);
     hear(&bench, PS_APPENDED_OK, 4, START_MS);
     cr_assert_eq(bench.follower.level_ms, START_MS);
-    for (int i = 0; i < 20;
-         i++) { /* ten records more each, five of them come */
+    for (int i = 0; i < 20; i++) { /* ten records more each, five of them come */
         bench.now_ms += 100;
         for (int k = 0; k < 10; k++) {
             cr_assert(tail_put(&bench.tail, 4, SIZE));

@@ -6,24 +6,17 @@
 #include "support/fail_alloc.h"
 
 /* A job of n running workers with one member each, from clock 0. */
-static void
-make_job(ps_job_t *job, ps_worker_t *workers, size_t n, int32_t max_delay)
+static void make_job(ps_job_t *job, ps_worker_t *workers, size_t n, int32_t max_delay)
 {
-    *job = (ps_job_t){.id = 1,
-                      .max_delay = max_delay,
-                      .version = 1,
-                      .workers = workers,
-                      .n_workers = n};
+    *job = (ps_job_t){
+        .id = 1, .max_delay = max_delay, .version = 1, .workers = workers, .n_workers = n};
     for (size_t i = 0; i < n; i++) {
-        workers[i] = (ps_worker_t){.worker = (uint32_t)i,
-                                   .state = PS_WORKER_RUNNING,
-                                   .n_members = 1,
-                                   .joins = 1};
+        workers[i] = (ps_worker_t){
+            .worker = (uint32_t)i, .state = PS_WORKER_RUNNING, .n_members = 1, .joins = 1};
     }
 }
 
-static ps_gate_t *
-make_gate(const ps_job_t *job)
+static ps_gate_t *make_gate(const ps_job_t *job)
 {
     ps_gate_t *gate = NULL;
 
@@ -149,13 +142,11 @@ Test(gate, a_rank_that_joins_again_begins_at_its_new_start)
     workers[0].start = 4;
     workers[0].state = PS_WORKER_JOINING;
     cr_assert_eq(ps_gate_update(gate, &job, NULL), PSD_OK);
-    cr_expect_eq(ps_gate_check(gate, 0, 1, 0, NULL), PSD_WORKER_LOST,
-                 "its next life joins");
+    cr_expect_eq(ps_gate_check(gate, 0, 1, 0, NULL), PSD_WORKER_LOST, "its next life joins");
     cr_expect_eq(ps_gate_check(gate, 0, 2, 0, NULL), PSD_NO_WORKER);
     workers[0].state = PS_WORKER_RUNNING;
     cr_assert_eq(ps_gate_update(gate, &job, NULL), PSD_OK);
-    cr_expect_eq(ps_gate_check(gate, 0, 1, 0, NULL), PSD_WORKER_LOST,
-                 "its earlier life is over");
+    cr_expect_eq(ps_gate_check(gate, 0, 1, 0, NULL), PSD_WORKER_LOST, "its earlier life is over");
     cr_expect_eq(ps_gate_check(gate, 0, 2, 0, NULL), PSD_OK);
     cr_expect_eq(ps_gate_finished(gate, 0, &rank), 4);
     cr_expect_eq(rank, 0);
@@ -210,9 +201,8 @@ Test(gate, says_who_is_waited_for)
         ps_gate_mark(gate, i, 0, 1);
     }
     ps_gate_reason(gate, 1, text, sizeof text);
-    cr_expect_str_eq(text,
-                     "waiting for worker 3 at clock 0, worker 4 at clock 0 "
-                     "(not joined yet); clock 1 is needed");
+    cr_expect_str_eq(text, "waiting for worker 3 at clock 0, worker 4 at clock 0 "
+                           "(not joined yet); clock 1 is needed");
 }
 
 Test(gate, refuses_who_may_not_work)
@@ -261,8 +251,7 @@ Test(gate, remembers_the_highest_mark_of_those_that_have_gone)
     cr_expect_eq(ps_gate_highest(copy), 2);
 }
 
-static psd_status_t
-make_and_update(void *fixture)
+static psd_status_t make_and_update(void *fixture)
 {
     ps_worker_t workers[3];
     ps_job_t job;

@@ -41,14 +41,12 @@ typedef struct world {
     bool idle_goes_on;
 } world_t;
 
-static uint32_t
-below(world_t *self, uint32_t n)
+static uint32_t below(world_t *self, uint32_t n)
 {
     return (uint32_t)ps_rng_below(&self->rng, n);
 }
 
-static void
-make(world_t *self, uint64_t seed, int32_t max_delay)
+static void make(world_t *self, uint64_t seed, int32_t max_delay)
 {
     self->rng = (ps_rng_t){.state = seed};
     self->job = (ps_job_t){.id = 1,
@@ -57,18 +55,15 @@ make(world_t *self, uint64_t seed, int32_t max_delay)
                            .workers = self->ranks,
                            .n_workers = 2 + below(self, WORKERS_MAX - 1)};
     for (uint32_t i = 0; i < self->job.n_workers; i++) {
-        self->ranks[i] = (ps_worker_t){.worker = i,
-                                       .state = PS_WORKER_RUNNING,
-                                       .n_members = 1,
-                                       .joins = 1};
+        self->ranks[i] =
+            (ps_worker_t){.worker = i, .state = PS_WORKER_RUNNING, .n_members = 1, .joins = 1};
     }
     self->n_slices = 1 + below(self, 12);
     self->n_epochs = 1 + below(self, 4);
     cr_assert_eq(ps_gate_new(&self->job, &self->gate, NULL), PSD_OK);
 }
 
-static uint64_t
-slowest(const world_t *self)
+static uint64_t slowest(const world_t *self)
 {
     uint64_t least = UINT64_MAX;
 
@@ -83,8 +78,7 @@ slowest(const world_t *self)
     return least;
 }
 
-static void
-leave(world_t *self, uint32_t i)
+static void leave(world_t *self, uint32_t i)
 {
     self->workers[i].stage = STAGE_OVER;
     self->ranks[i].state = PS_WORKER_FINISHED;
@@ -92,8 +86,7 @@ leave(world_t *self, uint32_t i)
 }
 
 /* What is under way goes on. false: it waits. */
-static bool
-takes_mark(world_t *self, uint32_t i)
+static bool takes_mark(world_t *self, uint32_t i)
 {
     one_t *one = &self->workers[i];
 
@@ -105,8 +98,7 @@ takes_mark(world_t *self, uint32_t i)
     return true;
 }
 
-static bool
-asks(world_t *self, uint32_t i)
+static bool asks(world_t *self, uint32_t i)
 {
     one_t *one = &self->workers[i];
 
@@ -129,8 +121,7 @@ asks(world_t *self, uint32_t i)
     return self->idle_goes_on;
 }
 
-static void
-done(world_t *self)
+static void done(world_t *self)
 {
     if (++self->n_done == self->n_slices) {
         self->epoch++;
@@ -140,8 +131,7 @@ done(world_t *self)
 }
 
 /* Marks and pulls are one line to a partition: a pull stands behind a mark. */
-static bool
-step(world_t *self, uint32_t i)
+static bool step(world_t *self, uint32_t i)
 {
     one_t *one = &self->workers[i];
 
@@ -155,8 +145,7 @@ step(world_t *self, uint32_t i)
         if (!ps_gate_is_open(self->gate, one->clock)) {
             return false;
         }
-        cr_assert_leq(one->clock,
-                      slowest(self) + (uint64_t)self->job.max_delay);
+        cr_assert_leq(one->clock, slowest(self) + (uint64_t)self->job.max_delay);
         one->stage = STAGE_WORKS;
         return true;
     case STAGE_WORKS:
@@ -177,8 +166,7 @@ step(world_t *self, uint32_t i)
     }
 }
 
-static bool
-is_over(const world_t *self)
+static bool is_over(const world_t *self)
 {
     bool over = true;
 
@@ -189,8 +177,7 @@ is_over(const world_t *self)
 }
 
 /* true: it came to its end; false: nobody can go on. */
-static bool
-live(world_t *self)
+static bool live(world_t *self)
 {
     for (uint32_t n = 0; n < STEPS_MAX && !is_over(self); n++) {
         uint32_t first = below(self, (uint32_t)self->job.n_workers);
@@ -206,8 +193,7 @@ live(world_t *self)
     return is_over(self);
 }
 
-static uint32_t
-count_stuck(bool idle_goes_on, int32_t max_delay)
+static uint32_t count_stuck(bool idle_goes_on, int32_t max_delay)
 {
     uint32_t n = 0;
 

@@ -10,16 +10,14 @@
 
 static ps_node_names_t names;
 
-static void
-drop_names(void)
+static void drop_names(void)
 {
     ps_node_names_done(&names);
 }
 
 TestSuite(node_names, .fini = drop_names);
 
-static void
-set(uint64_t incarnation, const char *name)
+static void set(uint64_t incarnation, const char *name)
 {
     ps_node_name_t line = {.incarnation = incarnation};
 
@@ -28,16 +26,14 @@ set(uint64_t incarnation, const char *name)
     cr_assert(ps_node_names_set(&names, &line));
 }
 
-static const char *
-name_of(const void *arg, uint64_t incarnation)
+static const char *name_of(const void *arg, uint64_t incarnation)
 {
     const ps_node_name_t *found = ps_node_names_find(arg, incarnation);
 
     return found == NULL ? NULL : found->name;
 }
 
-static const char *
-put(const char *text)
+static const char *put(const char *text)
 {
     static char shown[80];
 
@@ -53,8 +49,7 @@ Test(node_names, belong_to_the_last_start)
     cr_assert_eq(names.n, 2);
     cr_assert_null(ps_node_names_find(&names, 7));
     cr_assert_str_eq(ps_node_names_find(&names, 9)->name, "vm-1");
-    cr_assert_str_eq(ps_node_names_find(&names, 8)->endpoint,
-                     "tcp://vm-2:7171");
+    cr_assert_str_eq(ps_node_names_find(&names, 8)->endpoint, "tcp://vm-2:7171");
 }
 
 Test(node_names, stand_in_texts_for_incarnations)

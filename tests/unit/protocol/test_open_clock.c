@@ -5,26 +5,23 @@
 #include "protocol/open_clock.h"
 #include "support/fail_alloc.h"
 
-static bool
-add(ps_open_clock_t *clock, uint32_t worker, uint32_t member, uint64_t seq)
+static bool add(ps_open_clock_t *clock, uint32_t worker, uint32_t member, uint64_t seq)
 {
     static const uint8_t value[8];
     PSD_AUTO(ps_payload_destroy)
-    ps_payload_t *payload = ps_payload_copy((ps_bytes_t){0}, (ps_bytes_t){0},
-                                            (ps_bytes_t){value, sizeof value});
+    ps_payload_t *payload =
+        ps_payload_copy((ps_bytes_t){0}, (ps_bytes_t){0}, (ps_bytes_t){value, sizeof value});
 
-    return payload != NULL &&
-           ps_open_clock_add(clock, &(ps_logged_t){.worker = worker,
-                                                   .member = member,
-                                                   .session = 10 + worker,
-                                                   .seq = seq,
-                                                   .payload = payload});
+    return payload != NULL && ps_open_clock_add(clock, &(ps_logged_t){.worker = worker,
+                                                                      .member = member,
+                                                                      .session = 10 + worker,
+                                                                      .seq = seq,
+                                                                      .payload = payload});
 }
 
 Test(open_clock, applies_in_the_order_worker_member_seq)
 {
-    static const uint32_t expected[][3] = {
-        {0, 0, 1}, {0, 0, 2}, {0, 1, 1}, {1, 0, 1}, {1, 0, 2}};
+    static const uint32_t expected[][3] = {{0, 0, 1}, {0, 0, 2}, {0, 1, 1}, {1, 0, 1}, {1, 0, 2}};
     PSD_AUTO(ps_open_clock_done) ps_open_clock_t clock = {0};
 
     cr_assert(add(&clock, 1, 0, 1));
@@ -53,8 +50,7 @@ Test(open_clock, drops_what_was_applied)
     cr_expect_eq(clock.bytes, sizeof(ps_logged_t) + 8);
 }
 
-static psd_status_t
-add_two(void *fixture)
+static psd_status_t add_two(void *fixture)
 {
     PSD_AUTO(ps_open_clock_done) ps_open_clock_t clock = {0};
 

@@ -10,8 +10,7 @@
 
 static bool released;
 
-static void
-release(void *owner)
+static void release(void *owner)
 {
     (void)owner;
     released = true;
@@ -62,15 +61,14 @@ Test(outbox, clear_lets_go_of_payloads)
     ps_effect_t *effect = ps_outbox_add(&outbox, PS_EFFECT_SEND);
 
     released = false;
-    effect->payload = ps_payload_new((ps_bytes_t){0}, (ps_bytes_t){0},
-                                     (ps_bytes_t){0}, NULL, release);
+    effect->payload =
+        ps_payload_new((ps_bytes_t){0}, (ps_bytes_t){0}, (ps_bytes_t){0}, NULL, release);
     cr_assert_not_null(effect->payload);
     ps_outbox_clear(&outbox);
     cr_assert(released);
 }
 
-static psd_status_t
-reserve_and_add(void *fixture)
+static psd_status_t reserve_and_add(void *fixture)
 {
     PSD_AUTO(ps_outbox_done) ps_outbox_t outbox = {0};
 
@@ -101,17 +99,10 @@ Test(outbox, add_without_memory_is_null)
     cr_assert_not(ps_outbox_reserve(&outbox, SIZE_MAX));
 }
 
-static void
-assert_words(ps_note_kind_t kind, int level, const char *wanted)
+static void assert_words(ps_note_kind_t kind, int level, const char *wanted)
 {
-    ps_note_t note = {.kind = kind,
-                      .table = 8,
-                      .partition = 9,
-                      .a = 1,
-                      .b = 2,
-                      .c = 17,
-                      .d = 4,
-                      .e = 5};
+    ps_note_t note = {
+        .kind = kind, .table = 8, .partition = 9, .a = 1, .b = 2, .c = 17, .d = 4, .e = 5};
     char text[256];
     int got = 0;
 
@@ -149,14 +140,10 @@ Test(outbox, each_note_has_its_words)
     assert_words(PS_NOTE_SERVED, PS_LOG_DEBUG,
                  "pull_served table=8 partition=9 session=1 worker=2 clock=17 "
                  "rows=4");
-    assert_words(PS_NOTE_HELLO, PS_LOG_INFO,
-                 "session_hello session=1 connection=2");
-    assert_words(PS_NOTE_HELLO_REFUSED, PS_LOG_WARN,
-                 "session_refused session=1 status=CLUSTER");
-    assert_words(PS_NOTE_FORGOTTEN, PS_LOG_INFO,
-                 "session_forgotten table=8 partition=9 session=1");
-    assert_words((ps_note_kind_t)99, PS_LOG_WARN,
-                 "note_unknown table=8 partition=9");
+    assert_words(PS_NOTE_HELLO, PS_LOG_INFO, "session_hello session=1 connection=2");
+    assert_words(PS_NOTE_HELLO_REFUSED, PS_LOG_WARN, "session_refused session=1 status=CLUSTER");
+    assert_words(PS_NOTE_FORGOTTEN, PS_LOG_INFO, "session_forgotten table=8 partition=9 session=1");
+    assert_words((ps_note_kind_t)99, PS_LOG_WARN, "note_unknown table=8 partition=9");
 }
 
 Test(outbox, words_are_cut_to_fit)

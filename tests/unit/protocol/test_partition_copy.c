@@ -15,13 +15,12 @@ typedef enum bug {
     BUG_NONE = 0,
     BUG_ALL_ROWS = 1, /* records change rows that have not come, too */
     BUG_NO_ROWS = 2,  /* records between pieces change nothing */
-    BUG_AHEAD = 3 /* pushes go as AHEAD though some of their rows are here */
+    BUG_AHEAD = 3     /* pushes go as AHEAD though some of their rows are here */
 } bug_t;
 
 static uint64_t n_ahead; /* AHEAD records that copies took */
 
-static uint64_t
-n_seeds(uint64_t otherwise)
+static uint64_t n_seeds(uint64_t otherwise)
 {
     const char *text = getenv("COPY_SEEDS");
 
@@ -31,8 +30,7 @@ n_seeds(uint64_t otherwise)
 /* ---- one seed ---- */
 
 /* Instead of the push at hand, which the copy may have as an AHEAD: that. */
-static bool
-replay_ahead(story_t *story, side_t *copy, bug_t bug)
+static bool replay_ahead(story_t *story, side_t *copy, bug_t bug)
 {
     const ps_record_t push = story->record;
     ps_record_t *record = &story->record;
@@ -42,8 +40,7 @@ replay_ahead(story_t *story, side_t *copy, bug_t bug)
         return false;
     }
     record->kind = PS_RECORD_AHEAD;
-    record->slice =
-        (ps_slice_t){.n_rows = push.slice.n_rows, .first_row = UINT64_MAX};
+    record->slice = (ps_slice_t){.n_rows = push.slice.n_rows, .first_row = UINT64_MAX};
     for (uint64_t i = 0; i < push.slice.n_rows; i++) {
         uint64_t row = ps_slice_row(&push.slice, story->payload, i);
 
@@ -52,8 +49,7 @@ replay_ahead(story_t *story, side_t *copy, bug_t bug)
         }
     }
     takes =
-        ps_partition_takes_record(copy->shard, copy->partition, record, NULL) ||
-        bug == BUG_AHEAD;
+        ps_partition_takes_record(copy->shard, copy->partition, record, NULL) || bug == BUG_AHEAD;
     if (takes) {
         cr_assert(replay_on(story, copy));
         n_ahead++;
@@ -63,8 +59,7 @@ replay_ahead(story_t *story, side_t *copy, bug_t bug)
 }
 
 /* A record on both, as it would reach a copy that has some rows. */
-static void
-go_on(story_t *story, side_t *copy, bug_t bug)
+static void go_on(story_t *story, side_t *copy, bug_t bug)
 {
     bool is_partial = ps_store_is_partial(copy->partition->store);
 
@@ -73,8 +68,7 @@ go_on(story_t *story, side_t *copy, bug_t bug)
     if (below(story, 2) == 0 && replay_ahead(story, copy, bug)) {
         return;
     }
-    if (is_partial && bug == BUG_NO_ROWS &&
-        story->record.kind == PS_RECORD_PUSH) {
+    if (is_partial && bug == BUG_NO_ROWS && story->record.kind == PS_RECORD_PUSH) {
         story->record.slice.n_rows = 0;
     }
     if (is_partial && bug == BUG_ALL_ROWS) {
@@ -84,21 +78,18 @@ go_on(story_t *story, side_t *copy, bug_t bug)
     ps_store_set_partial(copy->partition->store, is_partial);
 }
 
-static bool
-begin_copy(const story_t *story, side_t *copy)
+static bool begin_copy(const story_t *story, side_t *copy)
 {
     PSD_AUTO(ps_payload_destroy)
     ps_payload_t *state = ps_partition_give_state(story->primary.partition);
 
     cr_assert_not_null(state);
     cr_assert(side_open(copy, &story->spec, story->number));
-    return ps_partition_take_state(copy->shard, copy->partition, state->span,
-                                   NULL) == PSD_OK;
+    return ps_partition_take_state(copy->shard, copy->partition, state->span, NULL) == PSD_OK;
 }
 
 /* Pieces of random sizes, and records between them. */
-static bool
-move_rows(story_t *story, side_t *copy, bug_t bug, bool *looked)
+static bool move_rows(story_t *story, side_t *copy, bug_t bug, bool *looked)
 {
     ps_store_cursor_t cursor = {0};
     static const uint64_t sizes[] = {60, 3000, 200000};
@@ -113,16 +104,13 @@ move_rows(story_t *story, side_t *copy, bug_t bug, bool *looked)
         }
         if (below(story, 40) == 0) {
             *looked = true;
-            cr_assert(
-                reads_the_same(story, &story->primary, &story->primary, NULL));
+            cr_assert(reads_the_same(story, &story->primary, &story->primary, NULL));
         }
-        cr_assert_eq(ps_partition_give_rows(story->primary.shard,
-                                            story->primary.partition, &cursor,
-                                            1 + below(story, most), &piece,
-                                            &is_done, NULL),
+        cr_assert_eq(ps_partition_give_rows(story->primary.shard, story->primary.partition, &cursor,
+                                            1 + below(story, most), &piece, &is_done, NULL),
                      PSD_OK);
-        if (ps_partition_take_rows(copy->shard, copy->partition, piece->span,
-                                   is_done, NULL) != PSD_OK) {
+        if (ps_partition_take_rows(copy->shard, copy->partition, piece->span, is_done, NULL) !=
+            PSD_OK) {
             return false;
         }
     }
@@ -131,8 +119,7 @@ move_rows(story_t *story, side_t *copy, bug_t bug, bool *looked)
 
 /* Many records or few; some find no memory, so that rows are made which stay
  * absent, and clocks close without being applied whole. */
-static void
-begin_story(story_t *story)
+static void begin_story(story_t *story)
 {
     for (uint64_t n = below(story, below(story, 2) == 0 ? 4 : 60); n > 0; n--) {
         story_next(story);
@@ -147,8 +134,7 @@ begin_story(story_t *story)
 }
 
 /* Whether the copy ends as the primary. */
-static bool
-run(uint64_t seed, bug_t bug)
+static bool run(uint64_t seed, bug_t bug)
 {
     PSD_AUTO(story_close) story_t story;
     PSD_AUTO(side_close) side_t copy;
@@ -157,8 +143,7 @@ run(uint64_t seed, bug_t bug)
 
     story_open(&story, seed);
     begin_story(&story);
-    same = begin_copy(&story, &copy) &&
-           move_rows(&story, &copy, bug, &looked) &&
+    same = begin_copy(&story, &copy) && move_rows(&story, &copy, bug, &looked) &&
            is_same(&story, &copy, looked);
     for (uint64_t n = 10; same && n > 0; n--) {
         go_on(&story, &copy, BUG_NONE);
@@ -174,8 +159,7 @@ Test(partition_copy, ends_with_the_primarys_bits)
     cr_assert_gt(n_ahead, 0);
 }
 
-static uint64_t
-seeds_until(bug_t bug)
+static uint64_t seeds_until(bug_t bug)
 {
     uint64_t seed = 0;
 
@@ -203,8 +187,7 @@ Test(partition_copy, a_push_left_out_of_rows_that_are_here_would_be_seen)
 /* ---- damage ---- */
 
 /* Some bytes other than they were, or fewer. */
-static void
-damage(story_t *story, uint8_t *bytes, size_t *size)
+static void damage(story_t *story, uint8_t *bytes, size_t *size)
 {
     if (below(story, 3) == 0) {
         *size = below(story, *size);
@@ -218,8 +201,7 @@ damage(story_t *story, uint8_t *bytes, size_t *size)
 }
 
 /* A damaged copy of bytes, in a block of its own; freed with ps_free. */
-static uint8_t *
-damaged(story_t *story, ps_bytes_t from, size_t *ret_size)
+static uint8_t *damaged(story_t *story, ps_bytes_t from, size_t *ret_size)
 {
     uint8_t *whole = ps_alloc_raw(from.size, 1);
     uint8_t *exact = NULL;
@@ -236,13 +218,11 @@ damaged(story_t *story, ps_bytes_t from, size_t *ret_size)
 }
 
 /* What was taken in spite of its damage can be used without harm. */
-static void
-use(story_t *story, side_t *copy)
+static void use(story_t *story, side_t *copy)
 {
     for (int i = 0; i < 5; i++) {
         story_next(story);
-        if (story->record.kind != PS_RECORD_MARK &&
-            story->record.kind != PS_RECORD_JOB) {
+        if (story->record.kind != PS_RECORD_MARK && story->record.kind != PS_RECORD_JOB) {
             cr_assert(replay_on(story, &story->primary));
             (void)replay_on(story, copy);
         }
@@ -251,15 +231,13 @@ use(story_t *story, side_t *copy)
     cr_expect(hands_out_the_same(copy, copy, 5000));
 }
 
-static void
-expect_refusal(psd_status_t rc, const psd_error_t *err)
+static void expect_refusal(psd_status_t rc, const psd_error_t *err)
 {
     cr_expect(rc == PSD_PROTO || rc == PSD_NOMEM);
     cr_expect(psd_error_text(err)[0] != '\0');
 }
 
-static void
-run_damaged(uint64_t seed)
+static void run_damaged(uint64_t seed)
 {
     PSD_AUTO(story_close) story_t story;
     PSD_AUTO(side_close) side_t copy;
@@ -280,31 +258,27 @@ run_damaged(uint64_t seed)
     state = ps_partition_give_state(story.primary.partition);
     cr_assert_not_null(state);
     bytes = damaged(&story, state->span, &size);
-    rc = ps_partition_take_state(copy.shard, copy.partition,
-                                 (ps_bytes_t){bytes, size}, err);
+    rc = ps_partition_take_state(copy.shard, copy.partition, (ps_bytes_t){bytes, size}, err);
     if (rc != PSD_OK) {
         expect_refusal(rc, err);
         cr_expect_eq(copy.partition->windows.count, 0);
         cr_expect_eq(copy.partition->n_jobs, 0);
-        rc = ps_partition_take_state(copy.shard, copy.partition, state->span,
-                                     err);
+        rc = ps_partition_take_state(copy.shard, copy.partition, state->span, err);
         cr_assert_eq(rc, PSD_OK);
     }
     while (rc == PSD_OK && !is_done) {
         PSD_AUTO(ps_payload_destroy) ps_payload_t *piece = NULL;
         PSD_AUTO(ps_free_at) uint8_t *part = NULL;
 
-        cr_assert_eq(ps_partition_give_rows(
-                         story.primary.shard, story.primary.partition, &cursor,
-                         1 + below(&story, 20000), &piece, &is_done, NULL),
+        cr_assert_eq(ps_partition_give_rows(story.primary.shard, story.primary.partition, &cursor,
+                                            1 + below(&story, 20000), &piece, &is_done, NULL),
                      PSD_OK);
         if (below(&story, 2) == 0) {
             part = damaged(&story, piece->span, &size);
-            rc = ps_partition_take_rows(copy.shard, copy.partition,
-                                        (ps_bytes_t){part, size}, is_done, err);
-        } else {
-            rc = ps_partition_take_rows(copy.shard, copy.partition, piece->span,
+            rc = ps_partition_take_rows(copy.shard, copy.partition, (ps_bytes_t){part, size},
                                         is_done, err);
+        } else {
+            rc = ps_partition_take_rows(copy.shard, copy.partition, piece->span, is_done, err);
         }
     }
     if (rc != PSD_OK) {
@@ -341,14 +315,12 @@ Test(partition_copy, a_state_of_format_4_is_read)
     from = now->span.data;
     cr_assert_eq(ps_load_u32(from), 5);
     cr_assert_eq(ps_load_u32(from + place), 0, "no runs");
-    cr_assert(
-        ps_buffer_u32(&old, 4) && ps_buffer_append(&old, from + 4, place - 4) &&
-        ps_buffer_u64(&old, 7) &&
-        ps_buffer_append(&old, from + place + 4, now->span.size - place - 4));
-    cr_assert_eq(ps_partition_take_state(copy.shard, copy.partition,
-                                         (ps_bytes_t){old.data, old.size},
-                                         NULL),
-                 PSD_OK);
+    cr_assert(ps_buffer_u32(&old, 4) && ps_buffer_append(&old, from + 4, place - 4) &&
+              ps_buffer_u64(&old, 7) &&
+              ps_buffer_append(&old, from + place + 4, now->span.size - place - 4));
+    cr_assert_eq(
+        ps_partition_take_state(copy.shard, copy.partition, (ps_bytes_t){old.data, old.size}, NULL),
+        PSD_OK);
     retired = &copy.partition->retired;
     cr_expect(ps_session_set_has(retired, 6));
     cr_expect_not(ps_session_set_has(retired, 7));
@@ -368,23 +340,19 @@ Test(partition_copy, a_copy_knows_that_rows_of_a_checkpoint_are_to_come)
         story_open(&story, seed);
         record.lsn = story.primary.partition->lsn + 1;
         record.epoch = 2;
-        cr_assert(ps_partition_replay(story.primary.shard,
-                                      story.primary.partition, &record, NULL));
+        cr_assert(ps_partition_replay(story.primary.shard, story.primary.partition, &record, NULL));
         cr_assert(begin_copy(&story, &copy));
         cr_expect(copy.partition->restoring);
         cr_expect(ps_epochs_have(&copy.partition->epochs, record.lsn, 2));
-        record = (ps_record_t){
-            .kind = PS_RECORD_ROWS, .lsn = record.lsn + 1, .epoch = 2};
-        cr_assert(
-            ps_partition_replay(copy.shard, copy.partition, &record, NULL));
+        record = (ps_record_t){.kind = PS_RECORD_ROWS, .lsn = record.lsn + 1, .epoch = 2};
+        cr_assert(ps_partition_replay(copy.shard, copy.partition, &record, NULL));
         cr_expect_not(copy.partition->restoring);
     }
 }
 
 /* ---- memory ---- */
 
-static psd_status_t
-copy_all(void *fixture)
+static psd_status_t copy_all(void *fixture)
 {
     story_t *story = fixture;
     PSD_AUTO(side_close) side_t copy;
@@ -408,15 +376,13 @@ copy_all(void *fixture)
         PSD_AUTO(ps_payload_destroy) ps_payload_t *piece = NULL;
         uint64_t before = cursor.next;
 
-        rc = ps_partition_give_rows(story->primary.shard,
-                                    story->primary.partition, &cursor, 2000,
+        rc = ps_partition_give_rows(story->primary.shard, story->primary.partition, &cursor, 2000,
                                     &piece, &is_done, NULL);
         if (rc != PSD_OK) {
             cr_assert_eq(cursor.next, before);
             return rc;
         }
-        rc = ps_partition_take_rows(copy.shard, copy.partition, piece->span,
-                                    is_done, NULL);
+        rc = ps_partition_take_rows(copy.shard, copy.partition, piece->span, is_done, NULL);
     }
     return rc;
 }

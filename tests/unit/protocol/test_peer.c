@@ -8,33 +8,20 @@
 static const ps_id_t one = {.bytes = {1}};
 static const ps_id_t two = {.bytes = {2}};
 
-static psd_status_t
-hello_by(ps_peers_t *peers,
-         ps_way_t way,
-         uint64_t conn,
-         uint64_t session,
-         const ps_id_t *client)
+static psd_status_t hello_by(ps_peers_t *peers, ps_way_t way, uint64_t conn, uint64_t session,
+                             const ps_id_t *client)
 {
     return ps_peers_hello(
-        peers,
-        &(ps_peer_hello_t){
-            .conn = conn, .session = session, .client = *client, .way = way},
+        peers, &(ps_peer_hello_t){.conn = conn, .session = session, .client = *client, .way = way},
         1, 4, NULL);
 }
 
-static psd_status_t
-hello(ps_peers_t *peers,
-      uint64_t conn,
-      uint64_t session,
-      const ps_id_t *client,
-      uint64_t now_ms,
-      uint32_t max,
-      psd_error_t *err)
+static psd_status_t hello(ps_peers_t *peers, uint64_t conn, uint64_t session, const ps_id_t *client,
+                          uint64_t now_ms, uint32_t max, psd_error_t *err)
 {
-    return ps_peers_hello(
-        peers,
-        &(ps_peer_hello_t){.conn = conn, .session = session, .client = *client},
-        now_ms, max, err);
+    return ps_peers_hello(peers,
+                          &(ps_peer_hello_t){.conn = conn, .session = session, .client = *client},
+                          now_ms, max, err);
 }
 
 Test(peer, is_found_by_connection_and_by_session)
@@ -64,8 +51,7 @@ Test(peer, a_session_of_another_client_is_denied)
 
     cr_assert_eq(hello(&peers, 5, 9, &one, 1, 4, NULL), PSD_OK);
     cr_expect_eq(hello(&peers, 6, 9, &two, 1, 4, err), PSD_DENIED);
-    cr_expect_str_eq(psd_error_text(err),
-                     "session 9 belongs to another client");
+    cr_expect_str_eq(psd_error_text(err), "session 9 belongs to another client");
 }
 
 Test(peer, the_one_idle_longest_makes_room)
@@ -88,8 +74,7 @@ Test(peer, one_with_held_requests_stays)
     cr_assert_eq(hello(&peers, 1, 1, &one, 10, 1, NULL), PSD_OK);
     ps_peers_of(&peers, 1)->n_held = 1;
     cr_expect_eq(hello(&peers, 2, 2, &two, 20, 1, err), PSD_LIMIT);
-    cr_expect_str_eq(psd_error_text(err),
-                     "1 clients are connected, no more are allowed");
+    cr_expect_str_eq(psd_error_text(err), "1 clients are connected, no more are allowed");
     ps_peers_gone(&peers, 1);
     cr_expect_not_null(ps_peers_of(&peers, 1));
     cr_expect_eq(ps_peers_of(&peers, 1)->conns[PS_WAY_FIRST], PS_PEER_NO_CONN);
@@ -137,12 +122,10 @@ Test(peer, a_connection_that_changes_its_way_or_client_is_found_once)
     cr_expect_eq(ps_peers_of(&peers, 9)->conns[PS_WAY_BULK], 5);
     cr_assert_eq(hello_by(&peers, PS_WAY_FIRST, 5, 8, &two), PSD_OK);
     cr_expect_eq(ps_peers_at(&peers, 5), ps_peers_of(&peers, 8));
-    cr_expect_eq(ps_peer_conn(ps_peers_of(&peers, 9), PS_WAY_BULK),
-                 PS_PEER_NO_CONN);
+    cr_expect_eq(ps_peer_conn(ps_peers_of(&peers, 9), PS_WAY_BULK), PS_PEER_NO_CONN);
 }
 
-static psd_status_t
-hello_twice(void *fixture)
+static psd_status_t hello_twice(void *fixture)
 {
     PSD_AUTO(ps_peers_done) ps_peers_t peers = {0};
     psd_status_t rc = hello(&peers, 1, 1, &one, 1, 4, NULL);

@@ -7,8 +7,7 @@
 #include "base/alloc.h"
 #include "support/fail_alloc.h"
 
-static bool
-wait_for(ps_pending_t *pending, ps_ack_t level, uint64_t lsn, uint64_t request)
+static bool wait_for(ps_pending_t *pending, ps_ack_t level, uint64_t lsn, uint64_t request)
 {
     const ps_waiting_answer_t answer = {
         .lsn = lsn, .session = 5, .request = request, .tell_ms = UINT64_MAX};
@@ -101,8 +100,7 @@ Test(pending, bytes_count_while_they_wait)
     cr_assert_eq(pending.bytes, sizeof answer);
 }
 
-static psd_status_t
-fill(void *fixture)
+static psd_status_t fill(void *fixture)
 {
     PSD_AUTO(ps_pending_done) ps_pending_t pending = {0};
 

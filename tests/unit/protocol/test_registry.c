@@ -49,9 +49,7 @@ Test(registry, cluster_is_made_once)
     cr_assert_str_eq(ps_registry_cluster(registry, &got), "psd");
     cr_assert(ps_id_equal(&got, &uuid));
     uuid.bytes[0]++;
-    cr_assert_eq(
-        ps_registry_plan_cluster(registry, "other", &uuid, 1, &command, err),
-        PSD_OK);
+    cr_assert_eq(ps_registry_plan_cluster(registry, "other", &uuid, 1, &command, err), PSD_OK);
     cr_assert_eq(command.kind, 0, "there is nothing to change");
 }
 
@@ -60,14 +58,11 @@ Test(registry, cluster_needs_a_name_and_a_uuid)
     ps_id_t uuid = fixture_uuid();
     ps_id_t zero = {{0}};
 
-    assert_refused(
-        ps_registry_plan_cluster(registry, "a b", &uuid, 1, &command, err),
-        PSD_INVALID,
-        "cluster name is \"a b\"; allowed: 1..63 of letters, digits, \"_\", "
-        "\".\", \"-\"");
-    assert_refused(
-        ps_registry_plan_cluster(registry, "psd", &zero, 1, &command, err),
-        PSD_INVALID, "the cluster's UUID is 0");
+    assert_refused(ps_registry_plan_cluster(registry, "a b", &uuid, 1, &command, err), PSD_INVALID,
+                   "cluster name is \"a b\"; allowed: 1..63 of letters, digits, \"_\", "
+                   "\".\", \"-\"");
+    assert_refused(ps_registry_plan_cluster(registry, "psd", &zero, 1, &command, err), PSD_INVALID,
+                   "the cluster's UUID is 0");
 }
 
 Test(registry, a_node_joins_and_grows_the_epoch)
@@ -96,23 +91,22 @@ Test(registry, wrong_nodes_are_refused)
 
     make_cluster();
     start_node("other", 7, 1);
-    assert_refused(ps_registry_plan_node(registry, &node, 1, &command, err),
-                   PSD_INVALID, "incarnation of node n0 is 0");
+    assert_refused(ps_registry_plan_node(registry, &node, 1, &command, err), PSD_INVALID,
+                   "incarnation of node n0 is 0");
     node = fixture_node("n0", 7, 1, shards);
-    assert_refused(ps_registry_plan_node(registry, &node, 1, &command, err),
-                   PSD_INVALID, "another node has the incarnation of node n0");
+    assert_refused(ps_registry_plan_node(registry, &node, 1, &command, err), PSD_INVALID,
+                   "another node has the incarnation of node n0");
     node = fixture_node("n0", 8, 1, shards);
     node.n_shards = 0;
-    assert_refused(ps_registry_plan_node(registry, &node, 1, &command, err),
-                   PSD_INVALID, "node n0 has 0 shards; allowed: 1..1024");
+    assert_refused(ps_registry_plan_node(registry, &node, 1, &command, err), PSD_INVALID,
+                   "node n0 has 0 shards; allowed: 1..1024");
     node.n_shards = 1;
     shards[0].tcp[0] = '\0'; /* ipc alone would do */
     shards[0].ipc[0] = '\0';
-    assert_refused(ps_registry_plan_node(registry, &node, 1, &command, err),
-                   PSD_INVALID, "shard 0 of node n0 has no endpoint");
+    assert_refused(ps_registry_plan_node(registry, &node, 1, &command, err), PSD_INVALID,
+                   "shard 0 of node n0 has no endpoint");
     node = fixture_node("n 0", 8, 1, shards);
-    cr_assert_eq(ps_registry_plan_node(registry, &node, 1, &command, err),
-                 PSD_INVALID);
+    cr_assert_eq(ps_registry_plan_node(registry, &node, 1, &command, err), PSD_INVALID);
 }
 
 Test(registry, nodes_are_limited)
@@ -124,8 +118,8 @@ Test(registry, nodes_are_limited)
     start_node("n0", 1, 1);
     start_node("n1", 2, 1);
     start_node("n2", 3, 1);
-    assert_refused(ps_registry_plan_node(registry, &node, 1, &command, err),
-                   PSD_LIMIT, "the cluster has 3 nodes; allowed: 3");
+    assert_refused(ps_registry_plan_node(registry, &node, 1, &command, err), PSD_LIMIT,
+                   "the cluster has 3 nodes; allowed: 3");
     start_node("n2", 4, 1); /* a known one comes back nevertheless */
 }
 
@@ -149,11 +143,10 @@ Test(registry, sessions_are_planned_only_when_few_are_left)
 {
     make_cluster();
     do_planned(ps_registry_plan_sessions(registry, 4, 1, &command, err));
-    cr_assert_eq(ps_registry_plan_sessions(registry, 4, 1, &command, err),
-                 PSD_OK);
+    cr_assert_eq(ps_registry_plan_sessions(registry, 4, 1, &command, err), PSD_OK);
     cr_assert_eq(command.kind, 0);
-    assert_refused(ps_registry_plan_sessions(registry, 0, 1, &command, err),
-                   PSD_INVALID, "sessions are 0; allowed: 1 ..");
+    assert_refused(ps_registry_plan_sessions(registry, 0, 1, &command, err), PSD_INVALID,
+                   "sessions are 0; allowed: 1 ..");
 }
 
 Test(registry, one_session_at_a_time_works)
@@ -196,8 +189,7 @@ Test(registry, partitions_go_round_the_shards)
         cr_assert_eq(table->routes[i].shard, i % 3);
         cr_assert_eq(table->routes[i].epoch, 2);
         cr_assert_eq(table->routes[i].incarnation, 7);
-        cr_assert_str_eq(table->routes[i].tcp,
-                         ps_registry_node(registry, "n0")->shards[i % 3].tcp);
+        cr_assert_str_eq(table->routes[i].tcp, ps_registry_node(registry, "n0")->shards[i % 3].tcp);
     }
     cr_assert_eq(ps_registry_epoch(registry), 2);
     /* small ones begin one shard further each; large ones lie alike */
@@ -236,24 +228,23 @@ Test(registry, wrong_tables_are_refused)
     ps_table_spec_t spec = fixture_spec("w");
 
     make_cluster();
-    assert_refused(ps_registry_plan_table(registry, &spec, 1, &command, err),
-                   PSD_FEW_NODES, "no node is up to hold table w");
+    assert_refused(ps_registry_plan_table(registry, &spec, 1, &command, err), PSD_FEW_NODES,
+                   "no node is up to hold table w");
     start_node("n0", 7, 1);
     (void)make_table("w", 1);
-    assert_refused(ps_registry_plan_table(registry, &spec, 1, &command, err),
-                   PSD_TABLE_EXISTS, "table \"w\" exists already");
+    assert_refused(ps_registry_plan_table(registry, &spec, 1, &command, err), PSD_TABLE_EXISTS,
+                   "table \"w\" exists already");
     spec = fixture_spec("v");
     spec.replicas = 2;
-    assert_refused(ps_registry_plan_table(registry, &spec, 1, &command, err),
-                   PSD_UNSUPPORTED, "replicas is 2; supported: 1");
+    assert_refused(ps_registry_plan_table(registry, &spec, 1, &command, err), PSD_UNSUPPORTED,
+                   "replicas is 2; supported: 1");
     spec.replicas = 1;
     spec.ack = PS_ACK_DISK;
-    assert_refused(ps_registry_plan_table(registry, &spec, 1, &command, err),
-                   PSD_UNSUPPORTED, "ack is disk; supported: memory");
+    assert_refused(ps_registry_plan_table(registry, &spec, 1, &command, err), PSD_UNSUPPORTED,
+                   "ack is disk; supported: memory");
     spec.ack = PS_ACK_MEMORY;
     spec.n_cols = 0;
-    cr_assert_eq(ps_registry_plan_table(registry, &spec, 1, &command, err),
-                 PSD_INVALID);
+    cr_assert_eq(ps_registry_plan_table(registry, &spec, 1, &command, err), PSD_INVALID);
     cr_assert_eq(ps_registry_n_tables(registry), 1);
 }
 
@@ -268,8 +259,8 @@ Test(registry, tables_are_limited)
         (void)snprintf(name, sizeof name, "t%d", i);
         (void)make_table(name, 1);
     }
-    assert_refused(ps_registry_plan_table(registry, &spec, 1, &command, err),
-                   PSD_LIMIT, "the cluster has 64 tables; allowed: 64");
+    assert_refused(ps_registry_plan_table(registry, &spec, 1, &command, err), PSD_LIMIT,
+                   "the cluster has 64 tables; allowed: 64");
 }
 
 Test(registry, a_dropped_table_is_gone_and_its_id_never_used_again)
@@ -286,10 +277,9 @@ Test(registry, a_dropped_table_is_gone_and_its_id_never_used_again)
     cr_assert_eq(make_table("b", 1)->id, 3);
     do_planned(ps_registry_plan_drop(registry, "a", 1, &command, err));
     cr_assert_eq(ps_registry_table_at(registry, 0)->id, 3);
-    cr_assert_eq(ps_registry_table_by_id(registry, 3),
-                 ps_registry_table(registry, "b"));
-    assert_refused(ps_registry_plan_drop(registry, "a", 1, &command, err),
-                   PSD_NO_TABLE, "table \"a\" does not exist");
+    cr_assert_eq(ps_registry_table_by_id(registry, 3), ps_registry_table(registry, "b"));
+    assert_refused(ps_registry_plan_drop(registry, "a", 1, &command, err), PSD_NO_TABLE,
+                   "table \"a\" does not exist");
 }
 
 Test(registry, partitions_follow_a_node_that_is_started_again)
@@ -309,8 +299,7 @@ Test(registry, partitions_follow_a_node_that_is_started_again)
         cr_assert_eq(table->routes[i].incarnation, 9);
         cr_assert_eq(table->routes[i].shard, i);
         cr_assert_eq(table->routes[i].epoch, 4);
-        cr_assert_str_eq(table->routes[i].tcp,
-                         i == 0 ? "tcp://n0:90" : "tcp://n0:91");
+        cr_assert_str_eq(table->routes[i].tcp, i == 0 ? "tcp://n0:90" : "tcp://n0:91");
     }
     cr_assert_eq(table->routes[2].incarnation, 8, "the other node ran on");
     cr_assert_eq(table->routes[2].epoch, 3);

@@ -53,23 +53,21 @@ Test(registry_copies, that_cannot_be_are_refused)
     ps_table_spec_t spec = fixture_spec("w");
 
     spec.replicas = 4;
-    assert_refused(ps_registry_plan_table(registry, &spec, 1, &command, err),
-                   PSD_UNSUPPORTED, "replicas is 4; supported: 1..3");
+    assert_refused(ps_registry_plan_table(registry, &spec, 1, &command, err), PSD_UNSUPPORTED,
+                   "replicas is 4; supported: 1..3");
     spec.replicas = 1;
     spec.ack = PS_ACK_REPLICA;
-    assert_refused(ps_registry_plan_table(registry, &spec, 1, &command, err),
-                   PSD_INVALID,
+    assert_refused(ps_registry_plan_table(registry, &spec, 1, &command, err), PSD_INVALID,
                    "ack is replica, which takes 2 replicas or more; replicas "
                    "is 1");
     spec.replicas = 3;
     spec.ack = PS_ACK_DISK;
-    assert_refused(ps_registry_plan_table(registry, &spec, 1, &command, err),
-                   PSD_UNSUPPORTED, "ack is disk; supported: memory, replica");
+    assert_refused(ps_registry_plan_table(registry, &spec, 1, &command, err), PSD_UNSUPPORTED,
+                   "ack is disk; supported: memory, replica");
     spec.ack = PS_ACK_REPLICA;
-    do_planned(ps_registry_plan_node_state(registry, "n1", PS_NODE_DRAINING,
-                                           false, 1, &command, err));
-    assert_refused(ps_registry_plan_table(registry, &spec, 1, &command, err),
-                   PSD_FEW_NODES,
+    do_planned(
+        ps_registry_plan_node_state(registry, "n1", PS_NODE_DRAINING, false, 1, &command, err));
+    assert_refused(ps_registry_plan_table(registry, &spec, 1, &command, err), PSD_FEW_NODES,
                    "table w wants copies on 3 nodes; 2 are up and not "
                    "draining");
 }
@@ -104,8 +102,7 @@ Test(registry_copies, the_one_with_most_takes_over)
     assert_commits("partition 0 of table w has its primary on node n2 now");
     cr_assert_eq(ps_copies_primary(&table->copies[0])->incarnation, 3);
     cr_assert_eq(table->routes[0].incarnation, 3);
-    cr_assert_eq(ps_copies_on(&table->copies[0], 1)->state,
-                 PS_COPY_CATCHING_UP);
+    cr_assert_eq(ps_copies_on(&table->copies[0], 1)->state, PS_COPY_CATCHING_UP);
     cr_assert_eq(ps_copies_on(&table->copies[0], 2)->state, PS_COPY_IN_SYNC);
 }
 
@@ -130,8 +127,7 @@ Test(registry_copies, of_many_partitions_are_asked_at_once)
     cr_assert(ps_registry_node_ends(registry, "n0", 1, now_ms));
     decision = decide();
     cr_assert_eq(decision.command.n_changes, 2);
-    cr_assert_eq(ps_registry_apply(registry, &decision.command, now_ms, err),
-                 PSD_OK);
+    cr_assert_eq(ps_registry_apply(registry, &decision.command, now_ms, err), PSD_OK);
     ps_decision_done(&decision);
     decision = decide();
     cr_assert_eq(decision.kind, PS_DECIDE_FENCE);
@@ -203,8 +199,7 @@ Test(registry_copies, time_in_which_the_registry_slept_is_forgiven)
 Test(registry_copies, the_timer_alone_finds_who_is_silent)
 {
     (void)make_copied("w", 1, 2);
-    for (int i = 0; i < 100 && !ps_registry_node(registry, "n0")->suspect;
-         i++) {
+    for (int i = 0; i < 100 && !ps_registry_node(registry, "n0")->suspect; i++) {
         ps_decision_t decision = decide();
         uint64_t at = ps_registry_decide_at(registry);
 
@@ -260,8 +255,8 @@ Test(registry_copies, move_off_a_draining_node)
 {
     const ps_table_t *table = make_copied("w", 1, 1);
 
-    do_planned(ps_registry_plan_node_state(registry, "n0", PS_NODE_DRAINING,
-                                           false, 1, &command, err));
+    do_planned(
+        ps_registry_plan_node_state(registry, "n0", PS_NODE_DRAINING, false, 1, &command, err));
     assert_commits("partition 0 of table w gets a copy on node n1");
     assert_rests();
     cr_assert(say(PS_REPORT_CAUGHT_UP, 1, 2));
@@ -277,8 +272,8 @@ Test(registry_copies, move_off_a_draining_node)
     cr_assert_eq(table->copies[0].n, 1);
     assert_rests();
     cr_assert(ps_registry_node_ends(registry, "n0", 1, now_ms));
-    do_planned(ps_registry_plan_node_state(registry, "n0", PS_NODE_REMOVED,
-                                           false, 1, &command, err));
+    do_planned(
+        ps_registry_plan_node_state(registry, "n0", PS_NODE_REMOVED, false, 1, &command, err));
 }
 
 /* It was fenced at once, and stood still until the leases of the node's life
@@ -288,8 +283,8 @@ Test(registry_copies, a_primary_serves_until_who_takes_over_may)
     (void)make_copied("w", 1, 1);
     start_node("n1", 5, 2);
     start_node("n2", 6, 2);
-    do_planned(ps_registry_plan_node_state(registry, "n0", PS_NODE_DRAINING,
-                                           false, 1, &command, err));
+    do_planned(
+        ps_registry_plan_node_state(registry, "n0", PS_NODE_DRAINING, false, 1, &command, err));
     assert_commits("partition 0 of table w gets a copy on node n1");
     cr_assert(say(PS_REPORT_CAUGHT_UP, 1, 5));
     assert_commits("partition 0 of table w is in sync on node n1");
@@ -300,8 +295,7 @@ Test(registry_copies, a_primary_serves_until_who_takes_over_may)
 }
 
 /* The nodes are heard for that long, and nothing is decided before its end. */
-static void
-rest_for(uint64_t ms)
+static void rest_for(uint64_t ms)
 {
     for (uint64_t until = now_ms + ms; now_ms < until;) {
         now_ms += 100;
@@ -320,8 +314,8 @@ rest_for(uint64_t ms)
 Test(registry_copies, that_do_not_take_over_are_reported_first)
 {
     (void)make_copied("w", 1, 1);
-    do_planned(ps_registry_plan_node_state(registry, "n0", PS_NODE_DRAINING,
-                                           false, 1, &command, err));
+    do_planned(
+        ps_registry_plan_node_state(registry, "n0", PS_NODE_DRAINING, false, 1, &command, err));
     assert_commits("partition 0 of table w gets a copy on node n1");
     cr_assert(say(PS_REPORT_CAUGHT_UP, 1, 2));
     assert_commits("partition 0 of table w is in sync on node n1");
@@ -402,8 +396,7 @@ Test(registry_copies, a_primary_that_clients_do_not_reach_leaves)
     cr_assert(answer(2, 50));
     assert_commits("partition 0 of table w has its primary on node n1 now");
     cr_assert_eq(copies->at[0].incarnation, second);
-    cr_assert_eq(copies->at[1].state, PS_COPY_CATCHING_UP,
-                 "it is not waited for");
+    cr_assert_eq(copies->at[1].state, PS_COPY_CATCHING_UP, "it is not waited for");
 }
 
 /* Of two clients that reach different nodes only, each gets its turns. */
@@ -412,8 +405,7 @@ Test(registry_copies, a_new_primary_may_show_that_it_is_reached)
     const ps_table_t *table = make_copied("w", 1, 2);
     const ps_copies_t *copies = &table->copies[0];
 
-    cr_assert(
-        ps_registry_unreached(registry, 1, copies->at[0].shard, 2000, now_ms));
+    cr_assert(ps_registry_unreached(registry, 1, copies->at[0].shard, 2000, now_ms));
     assert_commits("partition 0 of table w leaves node n0, which clients do "
                    "not reach");
     assert_asks(1, 1);
@@ -424,8 +416,7 @@ Test(registry_copies, a_new_primary_may_show_that_it_is_reached)
     cr_assert(say(PS_REPORT_CAUGHT_UP, 2, 1));
     assert_commits("partition 0 of table w is in sync on node n0");
     rest_for(3000);
-    cr_assert(
-        ps_registry_unreached(registry, 2, copies->at[0].shard, 2000, now_ms));
+    cr_assert(ps_registry_unreached(registry, 2, copies->at[0].shard, 2000, now_ms));
     assert_rests();
     rest_for(2000);
     assert_commits("partition 0 of table w leaves node n1, which clients do "
@@ -441,14 +432,12 @@ Test(registry_copies, a_primary_that_clients_do_not_reach_may_be_alone)
     cr_assert(say(PS_REPORT_SLOW, 1, second));
     assert_commits("partition 0 of table w is no longer in sync on node n1: it "
                    "lags");
-    cr_assert(
-        ps_registry_unreached(registry, 1, copies->at[0].shard, 9000, now_ms));
+    cr_assert(ps_registry_unreached(registry, 1, copies->at[0].shard, 9000, now_ms));
     assert_rests();
     cr_assert(say(PS_REPORT_CAUGHT_UP, 1, second));
     assert_commits("partition 0 of table w is in sync on node n1");
     assert_rests(); /* what was said is old */
-    cr_assert(
-        ps_registry_unreached(registry, 1, copies->at[0].shard, 9000, now_ms));
+    cr_assert(ps_registry_unreached(registry, 1, copies->at[0].shard, 9000, now_ms));
     assert_commits("partition 0 of table w leaves node n0, which clients do "
                    "not reach");
 }
@@ -531,8 +520,7 @@ Test(registry_copies, stay_where_they_are_while_a_checkpoint_wants_it)
 
 /* Memory */
 
-static psd_status_t
-decide_and_plan(void *fixture)
+static psd_status_t decide_and_plan(void *fixture)
 {
     ps_move_t *moves = NULL;
     size_t n = 0;

@@ -5,8 +5,7 @@
 
 TestSuite(registry_damage, .init = make_registry, .fini = drop_registry);
 
-static ps_command_t
-table_command(ps_copies_t *copies)
+static ps_command_t table_command(ps_copies_t *copies)
 {
     ps_command_t made = {.kind = PS_COMMAND_TABLE, .epoch = 5};
 
@@ -15,46 +14,37 @@ table_command(ps_copies_t *copies)
     made.table.spec.n_partitions = 1;
     made.table.spec.n_col_slices = 1;
     *copies =
-        (ps_copies_t){.epoch = 5,
-                      .n = 1,
-                      .at = {{.incarnation = 7, .state = PS_COPY_PRIMARY}}};
+        (ps_copies_t){.epoch = 5, .n = 1, .at = {{.incarnation = 7, .state = PS_COPY_PRIMARY}}};
     made.table.copies = copies;
     return made;
 }
 
-static ps_command_t
-job_command(ps_worker_t workers[2])
+static ps_command_t job_command(ps_worker_t workers[2])
 {
     ps_command_t made = {.kind = PS_COMMAND_JOB, .epoch = 5, .n_expected = 1};
 
-    made.job = (ps_job_t){
-        .id = 1, .name = "j", .version = 9, .workers = workers, .n_workers = 2};
+    made.job = (ps_job_t){.id = 1, .name = "j", .version = 9, .workers = workers, .n_workers = 2};
     workers[0] = (ps_worker_t){0, PS_WORKER_RUNNING, 1, 1, 0};
     workers[1] = (ps_worker_t){1, PS_WORKER_EXPECTED, 0, 0, 0};
     return made;
 }
 
-static void
-assert_damaged(const ps_command_t *bad, const char *says)
+static void assert_damaged(const ps_command_t *bad, const char *says)
 {
     PSD_AUTO(ps_free_at) char *before = fixture_dump(registry);
     PSD_AUTO(ps_free_at) char *after = NULL;
 
     psd_error_clear(err);
-    cr_assert_eq(ps_registry_apply(registry, bad, 0, err), PSD_DAMAGED, "%s",
-                 says);
+    cr_assert_eq(ps_registry_apply(registry, bad, 0, err), PSD_DAMAGED, "%s", says);
     cr_assert_eq(psd_error_status(err), PSD_DAMAGED);
-    cr_assert_not_null(strstr(psd_error_text(err), says), "%s",
-                       psd_error_text(err));
+    cr_assert_not_null(strstr(psd_error_text(err), says), "%s", psd_error_text(err));
     after = fixture_dump(registry);
     cr_assert_str_eq(before, after);
 }
 
-static void
-assert_applies(const ps_command_t *good)
+static void assert_applies(const ps_command_t *good)
 {
-    cr_assert_eq(ps_registry_apply(registry, good, 0, err), PSD_OK, "%s",
-                 psd_error_text(err));
+    cr_assert_eq(ps_registry_apply(registry, good, 0, err), PSD_OK, "%s", psd_error_text(err));
 }
 
 Test(registry_damage, nothing_fits_before_the_cluster)

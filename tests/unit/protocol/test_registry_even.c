@@ -5,8 +5,7 @@
 
 #define LEASE_MS 300 /* the registry's default */
 
-static void
-make_three_that_wait(void)
+static void make_three_that_wait(void)
 {
     make_three_that(true);
 }
@@ -14,8 +13,7 @@ make_three_that_wait(void)
 TestSuite(registry_even, .init = make_three_that_wait, .fini = drop_registry);
 
 /* Every copy that is catching up has caught up. false: there was none. */
-static bool
-tell_caught_up(const ps_table_t *table)
+static bool tell_caught_up(const ps_table_t *table)
 {
     bool found = false;
 
@@ -27,21 +25,17 @@ tell_caught_up(const ps_table_t *table)
                                         .table = table->id,
                                         .partition = k,
                                         .epoch = copies->epoch,
-                                        .incarnation =
-                                            copies->at[i].incarnation};
+                                        .incarnation = copies->at[i].incarnation};
 
             if (copies->at[i].state == PS_COPY_CATCHING_UP) {
-                found = ps_registry_report(registry, copies->at[0].incarnation,
-                                           &report) ||
-                        found;
+                found = ps_registry_report(registry, copies->at[0].incarnation, &report) || found;
             }
         }
     }
     return found;
 }
 
-static void
-answer_fences(const ps_decision_t *decision)
+static void answer_fences(const ps_decision_t *decision)
 {
     for (size_t i = 0; i < decision->n_fences; i++) {
         const ps_fence_t *fence = &decision->fences[i];
@@ -59,8 +53,7 @@ answer_fences(const ps_decision_t *decision)
 
 /* Nodes and primaries do at once what they are to do, until nothing is left
  * that could be done now. Time stands still. */
-static void
-go_until_rest(const ps_table_t *table)
+static void go_until_rest(const ps_table_t *table)
 {
     for (int i = 0; i < 500; i++) {
         PSD_AUTO(ps_decision_done) ps_decision_t decision = decide();
@@ -69,17 +62,15 @@ go_until_rest(const ps_table_t *table)
             return;
         }
         if (decision.kind == PS_DECIDE_COMMIT) {
-            cr_assert_eq(
-                ps_registry_apply(registry, &decision.command, now_ms, err),
-                PSD_OK, "%s", psd_error_text(err));
+            cr_assert_eq(ps_registry_apply(registry, &decision.command, now_ms, err), PSD_OK, "%s",
+                         psd_error_text(err));
         }
         answer_fences(&decision);
     }
     cr_assert_fail("no rest");
 }
 
-static uint32_t
-n_primaries(const ps_table_t *table, uint64_t incarnation)
+static uint32_t n_primaries(const ps_table_t *table, uint64_t incarnation)
 {
     uint32_t n = 0;
 

@@ -44,12 +44,9 @@ Test(registry_job, wrong_joins_are_refused)
     assert_refused(plan_join("a/b", 0, 1, 0), PSD_INVALID,
                    "job is \"a/b\"; allowed: 1..63 of letters, digits, \"_\", "
                    "\".\", \"-\"");
-    assert_refused(plan_join("lr", 4096, 1, 0), PSD_INVALID,
-                   "worker is 4096; allowed: 0..4095");
-    assert_refused(plan_join("lr", 0, 0, 0), PSD_INVALID,
-                   "workers is 0; allowed: 1..4096");
-    assert_refused(plan_join("lr", 0, 4097, 0), PSD_INVALID,
-                   "workers is 4097; allowed: 1..4096");
+    assert_refused(plan_join("lr", 4096, 1, 0), PSD_INVALID, "worker is 4096; allowed: 0..4095");
+    assert_refused(plan_join("lr", 0, 0, 0), PSD_INVALID, "workers is 0; allowed: 1..4096");
+    assert_refused(plan_join("lr", 0, 4097, 0), PSD_INVALID, "workers is 4097; allowed: 1..4096");
 }
 
 Test(registry_job, a_rank_runs_once)
@@ -92,8 +89,7 @@ Test(registry_job, running_jobs_are_limited)
         (void)snprintf(name, sizeof name, "j%d", i);
         do_planned(plan_join(name, 0, 1, 0));
     }
-    assert_refused(plan_join("more", 0, 1, 0), PSD_LIMIT,
-                   "4 jobs are running; allowed: 4");
+    assert_refused(plan_join("more", 0, 1, 0), PSD_LIMIT, "4 jobs are running; allowed: 4");
     end_worker("j0", 0, PS_WORKER_LOST);
     do_planned(plan_join("more", 0, 1, 0));
 }
@@ -115,8 +111,7 @@ Test(registry_job, expected_workers_start_at_clock_0_however_late_they_come)
         run_worker(name, 0, 2, delays[i]);
         do_planned(plan_join(name, 1, 2, delays[i]));
         id = ps_registry_job(registry, name)->id;
-        do_planned(ps_registry_plan_start(registry, id, 1, ranks, clocks, 1, 5,
-                                          &command, err));
+        do_planned(ps_registry_plan_start(registry, id, 1, ranks, clocks, 1, 5, &command, err));
         cr_assert_eq(worker_of(name, 1)->state, PS_WORKER_RUNNING);
         cr_assert_eq(worker_of(name, 1)->start, 0);
     }
@@ -132,8 +127,7 @@ Test(registry_job, a_late_worker_of_bsp_starts_behind_the_highest_clock)
     run_worker("lr", 2, 3, 0);
     end_worker("lr", 1, PS_WORKER_LOST); /* what it finished counts too */
     do_planned(plan_join("lr", 7, 3, 0));
-    do_planned(ps_registry_plan_start(registry, 1, 7, ranks, clocks, 3, 5,
-                                      &command, err));
+    do_planned(ps_registry_plan_start(registry, 1, 7, ranks, clocks, 3, 5, &command, err));
     cr_assert_eq(worker_of("lr", 7)->start, 12);
 }
 
@@ -154,8 +148,7 @@ Test(registry_job, a_late_worker_of_ssp_and_asp_starts_at_the_slowest_live_one)
         end_worker(name, 1, PS_WORKER_LOST); /* holds nobody any more */
         id = ps_registry_job(registry, name)->id;
         do_planned(plan_join(name, 7, 3, delays[i]));
-        do_planned(ps_registry_plan_start(registry, id, 7, ranks, clocks, 3, 5,
-                                          &command, err));
+        do_planned(ps_registry_plan_start(registry, id, 7, ranks, clocks, 3, 5, &command, err));
         cr_assert_eq(worker_of(name, 7)->start, 9);
     }
 }
@@ -167,8 +160,7 @@ Test(registry_job, who_says_no_clock_is_at_its_own_start)
 
     run_worker("lr", 0, 1, 4);
     do_planned(plan_join("lr", 5, 1, 4));
-    do_planned(ps_registry_plan_start(registry, 1, 5, ranks, clocks, 1, 5,
-                                      &command, err));
+    do_planned(ps_registry_plan_start(registry, 1, 5, ranks, clocks, 1, 5, &command, err));
     cr_assert_eq(worker_of("lr", 5)->start, 20);
     end_worker("lr", 0, PS_WORKER_FINISHED);
     do_planned(plan_join("lr", 6, 1, 4));
@@ -183,8 +175,7 @@ Test(registry_job, an_expected_worker_holds_the_start_of_a_late_one)
 
     run_worker("lr", 0, 2, 4);
     do_planned(plan_join("lr", 5, 2, 4));
-    do_planned(ps_registry_plan_start(registry, 1, 5, ranks, clocks, 1, 5,
-                                      &command, err));
+    do_planned(ps_registry_plan_start(registry, 1, 5, ranks, clocks, 1, 5, &command, err));
     cr_assert_eq(worker_of("lr", 5)->start, 0, "worker 1 is still at 0");
 }
 
@@ -196,8 +187,7 @@ Test(registry_job, one_that_never_came_and_comes_late_is_late)
     run_worker("lr", 0, 2, 0);
     end_worker("lr", 1, PS_WORKER_LOST);
     do_planned(plan_join("lr", 1, 2, 0));
-    do_planned(ps_registry_plan_start(registry, 1, 1, ranks, clocks, 1, 5,
-                                      &command, err));
+    do_planned(ps_registry_plan_start(registry, 1, 1, ranks, clocks, 1, 5, &command, err));
     cr_assert_eq(worker_of("lr", 1)->start, 8);
 }
 
@@ -205,8 +195,7 @@ Test(registry_job, start_wants_one_that_joins)
 {
     assert_refused(plan_start(1, 0), PSD_NO_JOB, "job number 1 does not exist");
     do_planned(plan_join("lr", 0, 2, 0));
-    assert_refused(plan_start(1, 1), PSD_NO_WORKER,
-                   "worker 1 of job lr is expected");
+    assert_refused(plan_start(1, 1), PSD_NO_WORKER, "worker 1 of job lr is expected");
     assert_refused(plan_start(1, 2), PSD_NO_WORKER, "job lr has no worker 2");
     do_planned(plan_start(1, 0));
     assert_nothing_to_do(plan_start(1, 0));
@@ -230,14 +219,11 @@ Test(registry_job, a_running_worker_gets_more_clients)
                    "worker 1 of job lr is expected, not running");
     assert_refused(plan_attach("lr", 2), PSD_NO_WORKER,
                    "worker 2 of job lr is unknown, not running");
-    assert_refused(plan_attach("rl", 2), PSD_NO_JOB,
-                   "job \"rl\" does not exist");
+    assert_refused(plan_attach("rl", 2), PSD_NO_JOB, "job \"rl\" does not exist");
     end_worker("lr", 1, PS_WORKER_LOST);
-    assert_refused(plan_attach("lr", 1), PSD_WORKER_LOST,
-                   "worker 1 of job lr was declared lost");
+    assert_refused(plan_attach("lr", 1), PSD_WORKER_LOST, "worker 1 of job lr was declared lost");
     do_planned(ps_registry_plan_stop(registry, "lr", 5, &command, err));
-    assert_refused(plan_attach("lr", 0), PSD_JOB_STOPPED,
-                   "job \"lr\" was stopped");
+    assert_refused(plan_attach("lr", 0), PSD_JOB_STOPPED, "job \"lr\" was stopped");
 }
 
 Test(registry_job, a_worker_ends_once)
@@ -248,8 +234,7 @@ Test(registry_job, a_worker_ends_once)
                    "worker 1 of job lr is joining");
     assert_refused(plan_end(1, 0, PS_WORKER_RUNNING), PSD_INVALID,
                    "a worker ends as finished or lost, not as running");
-    assert_refused(plan_end(2, 0, PS_WORKER_LOST), PSD_NO_JOB,
-                   "job number 2 does not exist");
+    assert_refused(plan_end(2, 0, PS_WORKER_LOST), PSD_NO_JOB, "job number 2 does not exist");
     end_worker("lr", 0, PS_WORKER_FINISHED);
     assert_nothing_to_do(plan_end(1, 0, PS_WORKER_FINISHED));
     assert_nothing_to_do(plan_end(1, 0, PS_WORKER_LOST));
@@ -259,8 +244,7 @@ Test(registry_job, a_worker_ends_once)
                    "worker 1 of job lr was declared lost");
 }
 
-static psd_status_t
-plan_give_up(uint32_t job, uint32_t worker)
+static psd_status_t plan_give_up(uint32_t job, uint32_t worker)
 {
     return ps_registry_plan_give_up(registry, job, worker, 5, &command, err);
 }
@@ -271,8 +255,7 @@ Test(registry_job, a_job_that_all_give_up_has_ended)
     run_worker("lr", 0, 3, 0);
     do_planned(plan_join("lr", 1, 3, 0));
     do_planned(plan_give_up(1, 1));
-    cr_assert_str_eq(ps_registry_job_state(registry, 1), "running",
-                     "worker 0 is in it");
+    cr_assert_str_eq(ps_registry_job_state(registry, 1), "running", "worker 0 is in it");
     do_planned(plan_give_up(1, 0));
     cr_assert_str_neq(ps_registry_job_state(registry, 1), "running");
     assert_nothing_to_do(plan_give_up(1, 0));
@@ -345,8 +328,7 @@ Test(registry_job, a_stopped_job_takes_nobody_until_it_has_ended)
     cr_assert_str_eq(ps_registry_job_state(registry, 1), "stopped");
     cr_assert_eq(worker_of("lr", 2)->state, PS_WORKER_LOST, "it never came");
     cr_assert_eq(worker_of("lr", 0)->state, PS_WORKER_RUNNING);
-    assert_nothing_to_do(
-        ps_registry_plan_stop(registry, "lr", 5, &command, err));
+    assert_nothing_to_do(ps_registry_plan_stop(registry, "lr", 5, &command, err));
     assert_refused(plan_join("lr", 2, 3, 0), PSD_JOB_STOPPED,
                    "job \"lr\" was stopped and has workers that still run");
     end_worker("lr", 0, PS_WORKER_FINISHED);
@@ -358,12 +340,11 @@ Test(registry_job, a_stopped_job_takes_nobody_until_it_has_ended)
 
 Test(registry_job, only_a_running_job_can_be_stopped)
 {
-    assert_refused(ps_registry_plan_stop(registry, "lr", 5, &command, err),
-                   PSD_NO_JOB, "job \"lr\" does not exist");
+    assert_refused(ps_registry_plan_stop(registry, "lr", 5, &command, err), PSD_NO_JOB,
+                   "job \"lr\" does not exist");
     run_worker("lr", 0, 1, 0);
     end_worker("lr", 0, PS_WORKER_FINISHED);
-    assert_nothing_to_do(
-        ps_registry_plan_stop(registry, "lr", 5, &command, err));
+    assert_nothing_to_do(ps_registry_plan_stop(registry, "lr", 5, &command, err));
 }
 
 Test(registry_job, a_loss_of_rows_ends_the_jobs_that_used_them)
@@ -377,8 +358,7 @@ Test(registry_job, a_loss_of_rows_ends_the_jobs_that_used_them)
     run_worker("a", 1, 3, 0);
     end_worker("a", 1, PS_WORKER_FINISHED);
     run_worker("b", 0, 1, 0);
-    do_planned(
-        ps_registry_plan_job_table(registry, 1, table, 5, &command, err));
+    do_planned(ps_registry_plan_job_table(registry, 1, table, 5, &command, err));
     assert_nothing_to_do(ps_registry_plan_loss(registry, 5, &command, err));
     start_node("n0", 8, 2);
     cr_assert(ps_registry_table(registry, "w")->rows_lost);
@@ -386,8 +366,7 @@ Test(registry_job, a_loss_of_rows_ends_the_jobs_that_used_them)
     do_planned(ps_registry_plan_loss(registry, 5, &command, err));
     assert_nothing_to_do(ps_registry_plan_loss(registry, 5, &command, err));
     cr_assert_str_eq(ps_registry_job_state(registry, 1), "lost");
-    cr_assert_str_eq(ps_registry_job_state(registry, 2), "running",
-                     "it did not use them");
+    cr_assert_str_eq(ps_registry_job_state(registry, 2), "running", "it did not use them");
     job = (ps_job_t *)ps_registry_job(registry, "a");
     cr_assert_eq(ps_job_worker(job, 1)->state, PS_WORKER_FINISHED);
     cr_assert_eq(ps_job_worker(job, 2)->state, PS_WORKER_LOST);
@@ -403,8 +382,7 @@ Test(registry_job, a_later_job_may_use_a_table_that_has_lost_rows)
 
     start_node("n0", 8, 2);
     run_worker("a", 0, 1, 0);
-    do_planned(
-        ps_registry_plan_job_table(registry, 1, table, 5, &command, err));
+    do_planned(ps_registry_plan_job_table(registry, 1, table, 5, &command, err));
     assert_nothing_to_do(ps_registry_plan_loss(registry, 5, &command, err));
 }
 
@@ -417,8 +395,7 @@ Test(registry_job, a_table_may_be_opened_behind_its_loss)
     start_node("n0", 8, 2);
     cr_assert(ps_registry_table(registry, "w")->rows_lost);
     assert_nothing_to_do(ps_registry_plan_loss(registry, 5, &command, err));
-    do_planned(
-        ps_registry_plan_job_table(registry, 1, table, 5, &command, err));
+    do_planned(ps_registry_plan_job_table(registry, 1, table, 5, &command, err));
     start_node("n1", 9, 2); /* any node joins: nothing is lost */
     assert_nothing_to_do(ps_registry_plan_loss(registry, 5, &command, err));
     start_node("n0", 10, 2); /* lost once more: now it is its loss */
@@ -433,11 +410,9 @@ Test(registry_job, who_is_not_told_yet_is_not_forgotten)
 
     run_worker("a", 0, 1, 0);
     run_worker("b", 0, 1, 0);
-    do_planned(
-        ps_registry_plan_job_table(registry, 1, table, 5, &command, err));
+    do_planned(ps_registry_plan_job_table(registry, 1, table, 5, &command, err));
     start_node("n0", 8, 2);
-    do_planned(
-        ps_registry_plan_job_table(registry, 2, table, 5, &command, err));
+    do_planned(ps_registry_plan_job_table(registry, 2, table, 5, &command, err));
     do_planned(ps_registry_plan_loss(registry, 5, &command, err));
     cr_assert_str_eq(ps_registry_job_state(registry, 1), "lost");
 }
@@ -451,8 +426,8 @@ Test(registry_job, a_forced_removal_makes_sessions_old)
     (void)make_table("w", 4);
     cr_assert_eq(ps_registry_take_session(registry), 1);
     ps_registry_set_node_up(registry, 8, false, 1);
-    do_planned(ps_registry_plan_node_state(registry, "n1", PS_NODE_REMOVED,
-                                           true, 5, &command, err));
+    do_planned(
+        ps_registry_plan_node_state(registry, "n1", PS_NODE_REMOVED, true, 5, &command, err));
     cr_assert(ps_registry_table(registry, "w")->rows_lost);
     cr_assert_eq(ps_registry_table(registry, "w")->lost_sessions, 10);
     cr_assert_eq(ps_registry_take_session(registry), 0);
@@ -471,6 +446,5 @@ Test(registry_job, the_jobs_that_ended_last_are_remembered)
     cr_assert_null(ps_registry_job_by_id(registry, 2));
     end_worker("long", 0, PS_WORKER_FINISHED);
     cr_assert_eq(ps_registry_n_jobs(registry), PS_JOBS_ENDED_MAX);
-    cr_assert_not_null(ps_registry_job(registry, "long"),
-                       "the oldest job has ended last");
+    cr_assert_not_null(ps_registry_job(registry, "long"), "the oldest job has ended last");
 }

@@ -2,14 +2,11 @@
 /* protocol/registry.h: signs of life, and the tables that a job has open. */
 #include "support/registry_test.h"
 
-TestSuite(registry_live,
-          .init = make_registry_with_node,
-          .fini = drop_registry);
+TestSuite(registry_live, .init = make_registry_with_node, .fini = drop_registry);
 
 /* Tables of a job */
 
-static psd_status_t
-plan_open(uint32_t job, uint32_t table)
+static psd_status_t plan_open(uint32_t job, uint32_t table)
 {
     return ps_registry_plan_job_table(registry, job, table, 5, &command, err);
 }
@@ -63,8 +60,7 @@ Test(registry_live, wrong_openings_are_refused)
 {
     assert_refused(plan_open(1, 1), PSD_NO_JOB, "job number 1 does not exist");
     run_worker("lr", 0, 1, 0);
-    assert_refused(plan_open(1, 1), PSD_NO_TABLE,
-                   "table number 1 does not exist");
+    assert_refused(plan_open(1, 1), PSD_NO_TABLE, "table number 1 does not exist");
     (void)make_table("a", 1);
     do_planned(ps_registry_plan_stop(registry, "lr", 5, &command, err));
     assert_refused(plan_open(1, 1), PSD_JOB_STOPPED, "job \"lr\" was stopped");
@@ -72,11 +68,9 @@ Test(registry_live, wrong_openings_are_refused)
 
 /* Signs of life */
 
-static psd_status_t
-beat(uint32_t worker, uint32_t joins, uint64_t clock)
+static psd_status_t beat(uint32_t worker, uint32_t joins, uint64_t clock)
 {
-    return ps_registry_heartbeat(registry, 1, worker, joins, clock, now_ms,
-                                 err);
+    return ps_registry_heartbeat(registry, 1, worker, joins, clock, now_ms, err);
 }
 
 Test(registry_live, silence_makes_a_worker_overdue)
@@ -90,10 +84,8 @@ Test(registry_live, silence_makes_a_worker_overdue)
     now_ms = 600;
     cr_assert_eq(beat(0, 1, 3), PSD_OK);
     cr_assert_eq(ps_registry_deadline(registry), 600 + FIXTURE_LOST_AFTER_MS);
-    cr_assert_not(ps_registry_overdue(registry, 599 + FIXTURE_LOST_AFTER_MS,
-                                      &job, &worker));
-    cr_assert(ps_registry_overdue(registry, 600 + FIXTURE_LOST_AFTER_MS, &job,
-                                  &worker));
+    cr_assert_not(ps_registry_overdue(registry, 599 + FIXTURE_LOST_AFTER_MS, &job, &worker));
+    cr_assert(ps_registry_overdue(registry, 600 + FIXTURE_LOST_AFTER_MS, &job, &worker));
     cr_assert_eq(job, 1);
     cr_assert_eq(worker, 0);
     end_worker("lr", 0, PS_WORKER_LOST);
@@ -114,8 +106,7 @@ Test(registry_live, expected_workers_have_longer_to_come)
     cr_assert_not(ps_registry_overdue(registry, 4900, &job, &worker));
     now_ms = 5000;
     cr_assert_eq(beat(0, 0, 0), PSD_OK);
-    cr_assert(ps_registry_overdue(registry, 100 + FIXTURE_JOIN_WITHIN_MS, &job,
-                                  &worker));
+    cr_assert(ps_registry_overdue(registry, 100 + FIXTURE_JOIN_WITHIN_MS, &job, &worker));
     cr_assert_eq(worker, 1);
 }
 
@@ -128,10 +119,8 @@ Test(registry_live, joining_begins_a_new_wait)
     now_ms = 4000;
     cr_assert_eq(beat(0, 0, 0), PSD_OK);
     do_planned(plan_join("lr", 1, 2, 0));
-    cr_assert_not(ps_registry_overdue(registry, 3999 + FIXTURE_LOST_AFTER_MS,
-                                      &job, &worker));
-    cr_assert(ps_registry_overdue(registry, 4000 + FIXTURE_LOST_AFTER_MS, &job,
-                                  &worker));
+    cr_assert_not(ps_registry_overdue(registry, 3999 + FIXTURE_LOST_AFTER_MS, &job, &worker));
+    cr_assert(ps_registry_overdue(registry, 4000 + FIXTURE_LOST_AFTER_MS, &job, &worker));
 }
 
 Test(registry_live, clocks_near_the_end_of_time_never_wrap)
@@ -175,16 +164,13 @@ Test(registry_live, heartbeats_of_who_is_not_there_are_refused)
     cr_assert_eq(beat(0, 0, 0), PSD_NO_JOB);
     psd_error_clear(err);
     run_worker("lr", 0, 2, 0);
-    assert_refused(beat(1, 0, 0), PSD_NO_WORKER,
-                   "worker 1 of job lr is expected");
+    assert_refused(beat(1, 0, 0), PSD_NO_WORKER, "worker 1 of job lr is expected");
     assert_refused(beat(2, 0, 0), PSD_NO_WORKER, "job lr has no worker 2");
-    assert_refused(beat(0, 2, 0), PSD_WORKER_LOST,
-                   "worker 0 of job lr was declared lost");
+    assert_refused(beat(0, 2, 0), PSD_WORKER_LOST, "worker 0 of job lr was declared lost");
     do_planned(plan_join("lr", 1, 2, 0));
     cr_assert_eq(beat(1, 1, 0), PSD_OK, "joining is life");
     end_worker("lr", 0, PS_WORKER_FINISHED);
     cr_assert_eq(beat(0, 1, 0), PSD_OK, "one that has finished is not minded");
     end_worker("lr", 1, PS_WORKER_LOST);
-    assert_refused(beat(1, 1, 0), PSD_WORKER_LOST,
-                   "worker 1 of job lr was declared lost");
+    assert_refused(beat(1, 1, 0), PSD_WORKER_LOST, "worker 1 of job lr was declared lost");
 }

@@ -6,25 +6,20 @@
 
 TestSuite(registry_lost, .init = make_three, .fini = drop_registry);
 
-static const ps_copies_t *
-make_logged(uint32_t replicas)
+static const ps_copies_t *make_logged(uint32_t replicas)
 {
     ps_table_spec_t spec = fixture_spec("w");
 
     spec.n_partitions = 3;
     spec.replicas = replicas;
-    cr_assert_eq(ps_registry_plan_table(registry, &spec, 3, &command, err),
-                 PSD_OK);
+    cr_assert_eq(ps_registry_plan_table(registry, &spec, 3, &command, err), PSD_OK);
     command.table.spec.ack = PS_ACK_DISK; /* this shell does not offer it */
     do_planned(PSD_OK);
     return ps_registry_table(registry, "w")->copies;
 }
 
-static psd_status_t
-plan_start_lost(const char *name,
-                uint64_t incarnation,
-                const ps_lost_t *lost,
-                bool accepts)
+static psd_status_t plan_start_lost(const char *name, uint64_t incarnation, const ps_lost_t *lost,
+                                    bool accepts)
 {
     ps_route_t shards[FIXTURE_SHARDS_MAX];
     ps_node_t node = fixture_node(name, incarnation, 2, shards);
@@ -36,8 +31,7 @@ plan_start_lost(const char *name,
     return ps_registry_plan_node(registry, &node, 2, &command, err);
 }
 
-static const ps_copy_t *
-on(const ps_copies_t *copies, uint64_t incarnation)
+static const ps_copy_t *on(const ps_copies_t *copies, uint64_t incarnation)
 {
     return ps_copies_on(copies, incarnation);
 }
@@ -135,19 +129,16 @@ Test(registry_lost, that_is_no_range_is_refused)
     cr_assert_null(got);
 }
 
-static void
-assert_partial(uint64_t incarnation)
+static void assert_partial(uint64_t incarnation)
 {
-    const ps_report_t report = {.kind = PS_REPORT_PARTIAL,
-                                .table = 1,
-                                .epoch = ps_registry_epoch(registry)};
+    const ps_report_t report = {
+        .kind = PS_REPORT_PARTIAL, .table = 1, .epoch = ps_registry_epoch(registry)};
 
     cr_assert(ps_registry_fenced(registry, incarnation, &report));
 }
 
 /* The primary of two copies falls silent; the other one has diverged. */
-static const ps_table_t *
-fence_partial(void)
+static const ps_table_t *fence_partial(void)
 {
     const ps_table_t *table = make_copied("w", 1, 2);
 
@@ -212,8 +203,8 @@ Test(registry_lost, behind_a_removal_that_leaves_half_a_copy_are_said_to_be)
     assert_commits("partition 0 of table w is no longer in sync on node n1: it "
                    "lags");
     cr_assert(ps_registry_node_ends(registry, "n0", 1, now_ms));
-    do_planned(ps_registry_plan_node_state(registry, "n0", PS_NODE_REMOVED,
-                                           true, 1, &command, err));
+    do_planned(
+        ps_registry_plan_node_state(registry, "n0", PS_NODE_REMOVED, true, 1, &command, err));
     cr_assert_not(table->rows_lost);
     assert_asks(1, 2);
     assert_partial(2);
@@ -234,8 +225,7 @@ Test(registry_lost, beside_half_a_copy_want_the_operator)
     beat(2, 0);
     beat(3, 0);
     decision = decide();
-    cr_assert_eq(ps_registry_apply(registry, &decision.command, now_ms, err),
-                 PSD_OK);
+    cr_assert_eq(ps_registry_apply(registry, &decision.command, now_ms, err), PSD_OK);
     ps_decision_done(&decision);
     cr_assert(copies[0].fenced);
     assert_partial(second);

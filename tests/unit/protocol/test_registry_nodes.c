@@ -30,8 +30,7 @@ Test(registry_nodes, of_a_node_that_starts_again_catch_up)
 }
 
 /* A node starts again with what its logs had. */
-static void
-start_kept(const char *name, uint64_t incarnation)
+static void start_kept(const char *name, uint64_t incarnation)
 {
     ps_route_t shards[FIXTURE_SHARDS_MAX];
     ps_node_t node = fixture_node(name, incarnation, 2, shards);
@@ -41,15 +40,13 @@ start_kept(const char *name, uint64_t incarnation)
 }
 
 /* A table with a log. */
-static const ps_copies_t *
-make_logged(uint32_t replicas)
+static const ps_copies_t *make_logged(uint32_t replicas)
 {
     ps_table_spec_t spec = fixture_spec("w");
 
     spec.n_partitions = 1;
     spec.replicas = replicas;
-    cr_assert_eq(ps_registry_plan_table(registry, &spec, 3, &command, err),
-                 PSD_OK);
+    cr_assert_eq(ps_registry_plan_table(registry, &spec, 3, &command, err), PSD_OK);
     command.table.spec.ack = PS_ACK_DISK; /* not offered yet */
     do_planned(PSD_OK);
     return ps_registry_table(registry, "w")->copies;
@@ -170,46 +167,41 @@ Test(registry_nodes, keep_a_node_from_being_removed)
 {
     const ps_table_t *table = make_copied("w", 1, 1);
 
-    assert_refused(ps_registry_plan_node_state(registry, "n0", PS_NODE_REMOVED,
-                                               true, 1, &command, err),
-                   PSD_NODE_HELD,
-                   "node n0 has copies of 1 partitions; drain it first");
+    assert_refused(
+        ps_registry_plan_node_state(registry, "n0", PS_NODE_REMOVED, true, 1, &command, err),
+        PSD_NODE_HELD, "node n0 has copies of 1 partitions; drain it first");
     cr_assert(ps_registry_node_ends(registry, "n0", 1, now_ms));
-    assert_refused(ps_registry_plan_node_state(registry, "n0", PS_NODE_REMOVED,
-                                               false, 1, &command, err),
-                   PSD_NODE_HELD,
-                   "node n0 has copies of 1 partitions, of 1 of them the last "
-                   "(tables: w); starting it again brings back what is on its "
-                   "disk; if it is lost, force it: those 1 begin again, empty");
-    cr_assert_eq(ps_registry_n_last(table, ps_registry_node(registry, "n0")),
-                 1);
-    cr_assert_eq(ps_registry_n_last(table, ps_registry_node(registry, "n1")),
-                 0);
-    assert_refused(ps_registry_plan_node_state(registry, "n9", PS_NODE_UP, true,
-                                               1, &command, err),
+    assert_refused(
+        ps_registry_plan_node_state(registry, "n0", PS_NODE_REMOVED, false, 1, &command, err),
+        PSD_NODE_HELD,
+        "node n0 has copies of 1 partitions, of 1 of them the last "
+        "(tables: w); starting it again brings back what is on its "
+        "disk; if it is lost, force it: those 1 begin again, empty");
+    cr_assert_eq(ps_registry_n_last(table, ps_registry_node(registry, "n0")), 1);
+    cr_assert_eq(ps_registry_n_last(table, ps_registry_node(registry, "n1")), 0);
+    assert_refused(ps_registry_plan_node_state(registry, "n9", PS_NODE_UP, true, 1, &command, err),
                    PSD_NO_NODE, "node \"n9\" does not exist");
     for (int force = 0; force < 2; force++) {
-        assert_refused(
-            ps_registry_plan_node_state(registry, "n1", PS_NODE_REMOVED,
-                                        force == 1, 1, &command, err),
-            PSD_NODE_HELD, "node n1 is up and would join again; stop it first");
+        assert_refused(ps_registry_plan_node_state(registry, "n1", PS_NODE_REMOVED, force == 1, 1,
+                                                   &command, err),
+                       PSD_NODE_HELD, "node n1 is up and would join again; stop it first");
     }
     cr_assert(ps_registry_node_ends(registry, "n1", 2, now_ms));
-    do_planned(ps_registry_plan_node_state(registry, "n1", PS_NODE_REMOVED,
-                                           false, 1, &command, err));
+    do_planned(
+        ps_registry_plan_node_state(registry, "n1", PS_NODE_REMOVED, false, 1, &command, err));
     cr_assert_eq(ps_registry_n_nodes(registry), 2);
     cr_assert_eq(table->copies[0].n, 1);
     cr_assert_not(table->rows_lost);
-    do_planned(ps_registry_plan_node_state(registry, "n0", PS_NODE_REMOVED,
-                                           true, 1, &command, err));
+    do_planned(
+        ps_registry_plan_node_state(registry, "n0", PS_NODE_REMOVED, true, 1, &command, err));
     cr_assert(table->rows_lost, "there is a new one, which is empty");
     cr_assert_eq(ps_copies_primary(&table->copies[0])->incarnation, 3);
     cr_assert(ps_registry_node_ends(registry, "n2", 3, now_ms));
-    assert_refused(ps_registry_plan_node_state(registry, "n2", PS_NODE_REMOVED,
-                                               true, 1, &command, err),
-                   PSD_NODE_HELD,
-                   "the last copy of partition 0 of table w would be lost, and "
-                   "no other node can have a new one");
+    assert_refused(
+        ps_registry_plan_node_state(registry, "n2", PS_NODE_REMOVED, true, 1, &command, err),
+        PSD_NODE_HELD,
+        "the last copy of partition 0 of table w would be lost, and "
+        "no other node can have a new one");
 }
 
 Test(registry_nodes, that_are_left_on_a_node_are_counted)
@@ -219,8 +211,7 @@ Test(registry_nodes, that_are_left_on_a_node_are_counted)
     (void)make_copied("w", 6, 1);
     (void)make_copied("v", 3, 3);
     cr_assert(ps_registry_set_bytes(registry, 1, 1, 0, 500));
-    cr_assert_not(ps_registry_set_bytes(registry, 2, 1, 0, 900),
-                  "it is not the primary");
+    cr_assert_not(ps_registry_set_bytes(registry, 2, 1, 0, 900), "it is not the primary");
     cr_assert_not(ps_registry_set_bytes(registry, 1, 1, 6, 900));
     cr_assert(ps_registry_node_left(registry, "n0", &left));
     cr_assert_eq(left.n_copies, 5);
@@ -232,26 +223,21 @@ Test(registry_nodes, that_are_left_on_a_node_are_counted)
 
 Test(registry_nodes, hear_only_nodes_that_are_known)
 {
-    cr_assert_eq(ps_registry_node_beat(registry, "n9", 1, 0, now_ms, err),
-                 PSD_NO_NODE);
+    cr_assert_eq(ps_registry_node_beat(registry, "n9", 1, 0, now_ms, err), PSD_NO_NODE);
     psd_error_clear(err);
-    cr_assert_eq(ps_registry_node_beat(registry, "n0", 7, 0, now_ms, err),
-                 PSD_INCARNATION);
+    cr_assert_eq(ps_registry_node_beat(registry, "n0", 7, 0, now_ms, err), PSD_INCARNATION);
     psd_error_clear(err);
     cr_assert_not(ps_registry_node_ends(registry, "n0", 7, now_ms));
     beat(1, 500);
-    cr_assert_eq(make_copied("w", 1, 1)->copies[0].epoch, 501,
-                 "above all that a node has seen");
-    assert_refused(
-        ps_registry_node_beat(registry, "n0", 1, UINT64_MAX / 4, now_ms, err),
-        PSD_INVALID,
-        "node n0 claims epoch 4611686018427387903; the map's is "
-        "501");
+    cr_assert_eq(make_copied("w", 1, 1)->copies[0].epoch, 501, "above all that a node has seen");
+    assert_refused(ps_registry_node_beat(registry, "n0", 1, UINT64_MAX / 4, now_ms, err),
+                   PSD_INVALID,
+                   "node n0 claims epoch 4611686018427387903; the map's is "
+                   "501");
 }
 
 /* The copy of node n1 is dropped from "n0 primary, n1 in sync". */
-static const ps_copies_t *
-drop_second(void)
+static const ps_copies_t *drop_second(void)
 {
     const ps_table_t *table = make_copied("w", 1, 2);
 
@@ -359,8 +345,8 @@ Test(registry_nodes, that_are_removed_leave_what_was_dropped)
     const ps_copies_t *copies = drop_second();
 
     cr_assert(ps_registry_node_ends(registry, "n0", 1, now_ms));
-    do_planned(ps_registry_plan_node_state(registry, "n0", PS_NODE_REMOVED,
-                                           true, 1, &command, err));
+    do_planned(
+        ps_registry_plan_node_state(registry, "n0", PS_NODE_REMOVED, true, 1, &command, err));
     cr_assert_not(ps_registry_table(registry, "w")->rows_lost);
     assert_asks(1, 2);
     cr_assert(answer(2, 30));
@@ -391,8 +377,8 @@ Test(registry_nodes, count_what_was_dropped_as_the_last_where_it_is)
     cr_assert(ps_registry_node_left(registry, "n0", &left));
     cr_assert_eq(left.n_last, 0);
     cr_assert(ps_registry_node_ends(registry, "n0", 1, now_ms));
-    do_planned(ps_registry_plan_node_state(registry, "n0", PS_NODE_REMOVED,
-                                           true, 1, &command, err));
+    do_planned(
+        ps_registry_plan_node_state(registry, "n0", PS_NODE_REMOVED, true, 1, &command, err));
     cr_assert_eq(copies->n, 1);
     cr_assert(ps_registry_node_left(registry, "n1", &left));
     cr_assert_eq(left.n_last, 1);

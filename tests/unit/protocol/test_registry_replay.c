@@ -22,16 +22,14 @@ Test(registry_replay, same_commands_give_the_same_state)
         for (int i = 0; i < 900; i++) {
             PSD_AUTO(ps_command_done) ps_command_t step = {0};
 
-            if (walk_plan(&walk, first, &step, NULL) != PSD_OK ||
-                step.kind == 0) {
+            if (walk_plan(&walk, first, &step, NULL) != PSD_OK || step.kind == 0) {
                 continue;
             }
             psd_error_clear(err);
             cr_assert_eq(ps_registry_apply(first, &step, 1, err), PSD_OK, "%s",
                          psd_error_text(err));
             cr_assert_eq(ps_registry_apply(second, &step, 2, err), PSD_OK);
-            cr_assert_eq(ps_registry_take_session(first),
-                         ps_registry_take_session(second));
+            cr_assert_eq(ps_registry_take_session(first), ps_registry_take_session(second));
             n_done++;
         }
         {
@@ -65,8 +63,7 @@ Test(registry_replay, plans_change_nothing)
 /* Memory */
 
 /* Whatever fails, the state is that of before or of after. */
-static psd_status_t
-live_a_life(void *fixture)
+static psd_status_t live_a_life(void *fixture)
 {
     PSD_AUTO(ps_registry_destroy) ps_registry_t *self = NULL;
     ps_registry_args_t args = fixture_args();
@@ -89,8 +86,7 @@ live_a_life(void *fixture)
             rc = ps_registry_apply(self, &step, 1, NULL);
             if (rc != PSD_OK) {
                 cr_assert_eq(ps_registry_epoch(self), epoch);
-                cr_assert_eq(
-                    ps_registry_n_tables(self) + ps_registry_n_jobs(self), n);
+                cr_assert_eq(ps_registry_n_tables(self) + ps_registry_n_jobs(self), n);
                 /* the shell tries again */
                 cr_assert_eq(ps_registry_apply(self, &step, 1, NULL), PSD_OK);
             }

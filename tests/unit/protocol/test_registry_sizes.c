@@ -9,19 +9,16 @@
 TestSuite(registry_sizes, .init = make_three, .fini = drop_registry);
 
 /* Each partition of which that node has the primary. */
-static void
-fill_node(const ps_table_t *table, uint64_t incarnation, uint64_t bytes)
+static void fill_node(const ps_table_t *table, uint64_t incarnation, uint64_t bytes)
 {
     for (uint32_t i = 0; i < table->spec.n_partitions; i++) {
         if (table->copies[i].at[0].incarnation == incarnation) {
-            cr_assert(ps_registry_set_bytes(registry, incarnation, table->id, i,
-                                            bytes));
+            cr_assert(ps_registry_set_bytes(registry, incarnation, table->id, i, bytes));
         }
     }
 }
 
-static uint32_t
-count_on(const ps_table_t *table, uint64_t incarnation)
+static uint32_t count_on(const ps_table_t *table, uint64_t incarnation)
 {
     uint32_t n = 0;
 
@@ -40,7 +37,7 @@ Test(registry_sizes, weigh_more_than_the_number_of_copies)
     fill_node(table, 1, GB);
     assert_commits("partition 0 of table w moves a copy from node n0 to node "
                    "n1; 1 others alike"); /* an empty one of n1, to n2 */
-    assert_rests(); /* they are on their way, and count there already */
+    assert_rests();                       /* they are on their way, and count there already */
 }
 
 Test(registry_sizes, that_are_small_move_nothing)
@@ -79,8 +76,7 @@ Test(registry_sizes, of_a_new_place_count_the_copy_that_comes)
     size_t n = 0;
 
     fill_node(big, 2, 8 * GB);
-    cr_assert_eq(ps_registry_plan_drain(registry, "n0", &moves, &n, err),
-                 PSD_OK);
+    cr_assert_eq(ps_registry_plan_drain(registry, "n0", &moves, &n, err), PSD_OK);
     cr_assert_eq(n, 2);
     cr_assert_str_eq(moves[0].to, "n2", "n1 has 8 GB");
     cr_assert_str_eq(moves[1].to, "n2");
@@ -154,24 +150,20 @@ Test(registry_sizes, a_drain_under_way_shows_where_its_copies_go)
     const ps_table_t *table = make_copied("w", 1, 1);
     size_t n = 0;
 
-    do_planned(ps_registry_plan_node_state(registry, "n0", PS_NODE_DRAINING,
-                                           false, 1, &command, err));
+    do_planned(
+        ps_registry_plan_node_state(registry, "n0", PS_NODE_DRAINING, false, 1, &command, err));
     while (table->copies[0].n == 1) {
         PSD_AUTO(ps_decision_done) ps_decision_t decision = decide();
 
         cr_assert_eq(decision.kind, PS_DECIDE_COMMIT);
-        cr_assert_eq(
-            ps_registry_apply(registry, &decision.command, now_ms, err),
-            PSD_OK);
+        cr_assert_eq(ps_registry_apply(registry, &decision.command, now_ms, err), PSD_OK);
     }
-    cr_assert_eq(ps_registry_plan_drain(registry, "n0", &moves, &n, err),
-                 PSD_OK);
+    cr_assert_eq(ps_registry_plan_drain(registry, "n0", &moves, &n, err), PSD_OK);
     cr_assert_eq(n, 1);
     cr_assert(moves[0].under_way);
-    cr_assert_str_eq(moves[0].to,
-                     ps_registry_node_by_incarnation(
-                         registry, table->copies[0].at[1].incarnation)
-                         ->name);
+    cr_assert_str_eq(
+        moves[0].to,
+        ps_registry_node_by_incarnation(registry, table->copies[0].at[1].incarnation)->name);
 }
 
 Test(registry_sizes, a_drain_is_shown_before_it_is_done)
@@ -184,12 +176,10 @@ Test(registry_sizes, a_drain_is_shown_before_it_is_done)
 
     table = make_copied("w", 6, 2);
     for (uint32_t i = 0; i < 6; i++) {
-        cr_assert(ps_registry_set_bytes(
-            registry, table->copies[i].at[0].incarnation, 1, i, 1000));
+        cr_assert(ps_registry_set_bytes(registry, table->copies[i].at[0].incarnation, 1, i, 1000));
     }
     before = fixture_dump(registry);
-    cr_assert_eq(ps_registry_plan_drain(registry, "n0", &moves, &n, err),
-                 PSD_OK);
+    cr_assert_eq(ps_registry_plan_drain(registry, "n0", &moves, &n, err), PSD_OK);
     cr_assert_eq(n, 4);
     for (size_t i = 0; i < n; i++) {
         cr_assert_str_eq(moves[i].from, "n0");
@@ -199,8 +189,7 @@ Test(registry_sizes, a_drain_is_shown_before_it_is_done)
     }
     after = fixture_dump(registry);
     cr_assert_str_eq(before, after);
-    cr_assert_eq(ps_registry_plan_drain(registry, "n9", &moves, &n, err),
-                 PSD_NO_NODE);
+    cr_assert_eq(ps_registry_plan_drain(registry, "n9", &moves, &n, err), PSD_NO_NODE);
 }
 
 Test(registry_sizes, evening_out_is_shown_before_it_is_done)
@@ -223,8 +212,7 @@ Test(registry_sizes, evening_out_is_shown_before_it_is_done)
 
 /* Memory */
 
-static psd_status_t
-plan_repair(void *fixture)
+static psd_status_t plan_repair(void *fixture)
 {
     ps_move_t *moves = NULL;
     size_t n = 0;

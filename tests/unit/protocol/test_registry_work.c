@@ -9,40 +9,31 @@
 static uint32_t job;
 
 /* Job lr with two workers that run, and a queue of 4 slices and 2 epochs. */
-static void
-make_queue(void)
+static void make_queue(void)
 {
     make_registry_with_node();
     run_worker("lr", 0, 2, 0);
     run_worker("lr", 1, 2, 0);
     job = ps_registry_job(registry, "lr")->id;
-    do_planned(
-        ps_registry_plan_queue(registry, job, "input", 4, 2, 5, &command, err));
+    do_planned(ps_registry_plan_queue(registry, job, "input", 4, 2, 5, &command, err));
 }
 
 TestSuite(registry_work, .init = make_queue, .fini = drop_registry);
 
-static ps_work_ask_t
-ask_of(uint32_t worker, uint64_t number)
+static ps_work_ask_t ask_of(uint32_t worker, uint64_t number)
 {
-    return (ps_work_ask_t){.job = job,
-                           .queue = "input",
-                           .worker = worker,
-                           .session = 100 + worker,
-                           .number = number};
+    return (ps_work_ask_t){
+        .job = job, .queue = "input", .worker = worker, .session = 100 + worker, .number = number};
 }
 
-static psd_status_t
-plan_next(uint32_t worker, uint64_t number, ps_work_answer_t *ret_answer)
+static psd_status_t plan_next(uint32_t worker, uint64_t number, ps_work_answer_t *ret_answer)
 {
     ps_work_ask_t ask = ask_of(worker, number);
 
-    return ps_registry_plan_work_next(registry, &ask, 6, &command, ret_answer,
-                                      err);
+    return ps_registry_plan_work_next(registry, &ask, 6, &command, ret_answer, err);
 }
 
-static psd_status_t
-plan_done(uint32_t worker, uint64_t epoch, uint32_t slice)
+static psd_status_t plan_done(uint32_t worker, uint64_t epoch, uint32_t slice)
 {
     ps_work_ask_t ask = ask_of(worker, 0);
 
@@ -51,8 +42,7 @@ plan_done(uint32_t worker, uint64_t epoch, uint32_t slice)
     return ps_registry_plan_work_done(registry, &ask, 6, &command, err);
 }
 
-static void
-assert_gets(uint32_t worker, uint64_t number, uint64_t epoch, uint32_t slice)
+static void assert_gets(uint32_t worker, uint64_t number, uint64_t epoch, uint32_t slice)
 {
     ps_work_answer_t answer;
 
@@ -62,8 +52,7 @@ assert_gets(uint32_t worker, uint64_t number, uint64_t epoch, uint32_t slice)
     cr_assert_eq(answer.slice, slice);
 }
 
-static void
-assert_found(uint32_t worker, uint64_t number, ps_work_found_t found)
+static void assert_found(uint32_t worker, uint64_t number, ps_work_found_t found)
 {
     ps_work_answer_t answer;
 
@@ -71,8 +60,7 @@ assert_found(uint32_t worker, uint64_t number, ps_work_found_t found)
     cr_assert_eq(answer.found, found);
 }
 
-static ps_queue_info_t
-queue(void)
+static ps_queue_info_t queue(void)
 {
     ps_queue_info_t info;
 
@@ -82,29 +70,21 @@ queue(void)
 
 Test(registry_work, a_queue_is_made_once)
 {
-    assert_nothing_to_do(
-        ps_registry_plan_queue(registry, job, "input", 4, 2, 5, &command, err));
-    assert_refused(
-        ps_registry_plan_queue(registry, job, "input", 5, 2, 5, &command, err),
-        PSD_JOB_MISMATCH, "queue input of job lr has 4 slices and 2 epochs");
-    assert_refused(
-        ps_registry_plan_queue(registry, job, "b", 0, 2, 5, &command, err),
-        PSD_INVALID, "queue b has 0 slices; allowed: 1..1048576");
-    assert_refused(
-        ps_registry_plan_queue(registry, job, "-", 1, 2, 5, &command, err),
-        PSD_INVALID,
-        "queue name is \"-\"; allowed: 1..63 of letters, digits, \"_\", \".\", "
-        "\"-\"");
-    assert_refused(
-        ps_registry_plan_queue(registry, 9, "b", 1, 2, 5, &command, err),
-        PSD_NO_JOB, "job number 9 does not exist");
+    assert_nothing_to_do(ps_registry_plan_queue(registry, job, "input", 4, 2, 5, &command, err));
+    assert_refused(ps_registry_plan_queue(registry, job, "input", 5, 2, 5, &command, err),
+                   PSD_JOB_MISMATCH, "queue input of job lr has 4 slices and 2 epochs");
+    assert_refused(ps_registry_plan_queue(registry, job, "b", 0, 2, 5, &command, err), PSD_INVALID,
+                   "queue b has 0 slices; allowed: 1..1048576");
+    assert_refused(ps_registry_plan_queue(registry, job, "-", 1, 2, 5, &command, err), PSD_INVALID,
+                   "queue name is \"-\"; allowed: 1..63 of letters, digits, \"_\", \".\", "
+                   "\"-\"");
+    assert_refused(ps_registry_plan_queue(registry, 9, "b", 1, 2, 5, &command, err), PSD_NO_JOB,
+                   "job number 9 does not exist");
     for (char name[2] = "a"; name[0] < 'a' + PS_QUEUES_MAX - 1; name[0]++) {
-        do_planned(ps_registry_plan_queue(registry, job, name, 1, 0, 5,
-                                          &command, err));
+        do_planned(ps_registry_plan_queue(registry, job, name, 1, 0, 5, &command, err));
     }
-    assert_refused(
-        ps_registry_plan_queue(registry, job, "z", 1, 2, 5, &command, err),
-        PSD_LIMIT, "job lr has 16 queues already");
+    assert_refused(ps_registry_plan_queue(registry, job, "z", 1, 2, 5, &command, err), PSD_LIMIT,
+                   "job lr has 16 queues already");
 }
 
 Test(registry_work, each_slice_is_counted_once_in_each_epoch)
@@ -157,8 +137,7 @@ Test(registry_work, slices_of_a_lost_worker_go_to_another)
     cr_assert_eq(slice, 1);
     cr_assert_eq(ps_registry_queue_given(registry, job, "none", 1, &slice), 0);
     cr_assert_eq(ps_registry_queue_given(registry, 9, "input", 1, &slice), 0);
-    assert_refused(plan_done(0, 1, 0), PSD_WORKER_LOST,
-                   "worker 0 of job lr was declared lost");
+    assert_refused(plan_done(0, 1, 0), PSD_WORKER_LOST, "worker 0 of job lr was declared lost");
     assert_gets(1, 2, 1, 0);
     assert_gets(1, 3, 1, 3);
     run_worker("lr", 0, 2, 0);
@@ -182,23 +161,17 @@ Test(registry_work, what_cannot_be_is_refused)
 
     assert_refused(plan_done(0, 1, 0), PSD_INVALID,
                    "slice 0 of queue input was not given to worker 0");
-    assert_refused(plan_done(0, 2, 0), PSD_INVALID,
-                   "queue input has no slice 0 in epoch 2");
-    assert_refused(plan_done(0, 1, 4), PSD_INVALID,
-                   "queue input has no slice 4 in epoch 1");
-    assert_refused(plan_next(7, 1, &answer), PSD_NO_WORKER,
-                   "job lr has no worker 7");
+    assert_refused(plan_done(0, 2, 0), PSD_INVALID, "queue input has no slice 0 in epoch 2");
+    assert_refused(plan_done(0, 1, 4), PSD_INVALID, "queue input has no slice 4 in epoch 1");
+    assert_refused(plan_next(7, 1, &answer), PSD_NO_WORKER, "job lr has no worker 7");
     ask.queue = "output";
-    assert_refused(
-        ps_registry_plan_work_next(registry, &ask, 6, &command, &answer, err),
-        PSD_NO_JOB, "job lr has no queue \"output\"");
+    assert_refused(ps_registry_plan_work_next(registry, &ask, 6, &command, &answer, err),
+                   PSD_NO_JOB, "job lr has no queue \"output\"");
     ask = ask_of(0, 0);
-    assert_refused(
-        ps_registry_plan_work_next(registry, &ask, 6, &command, &answer, err),
-        PSD_INVALID, "session or number of a question is out of range");
+    assert_refused(ps_registry_plan_work_next(registry, &ask, 6, &command, &answer, err),
+                   PSD_INVALID, "session or number of a question is out of range");
     do_planned(ps_registry_plan_stop(registry, "lr", 6, &command, err));
-    assert_refused(plan_next(0, 1, &answer), PSD_JOB_STOPPED,
-                   "job \"lr\" was stopped");
+    assert_refused(plan_next(0, 1, &answer), PSD_JOB_STOPPED, "job \"lr\" was stopped");
 }
 
 Test(registry_work, a_client_has_no_more_slices_than_it_may)
@@ -206,18 +179,15 @@ Test(registry_work, a_client_has_no_more_slices_than_it_may)
     ps_work_ask_t ask = ask_of(0, 0);
     ps_work_answer_t answer;
 
-    do_planned(
-        ps_registry_plan_queue(registry, job, "big", 99, 0, 5, &command, err));
+    do_planned(ps_registry_plan_queue(registry, job, "big", 99, 0, 5, &command, err));
     ask.queue = "big";
     for (; ask.number < PS_WORK_HOLDS_MAX;) {
         ask.number++;
-        do_planned(ps_registry_plan_work_next(registry, &ask, 6, &command,
-                                              &answer, err));
+        do_planned(ps_registry_plan_work_next(registry, &ask, 6, &command, &answer, err));
     }
     ask.number++;
-    assert_refused(
-        ps_registry_plan_work_next(registry, &ask, 6, &command, &answer, err),
-        PSD_LIMIT, "a client of worker 0 has 64 slices already");
+    assert_refused(ps_registry_plan_work_next(registry, &ask, 6, &command, &answer, err), PSD_LIMIT,
+                   "a client of worker 0 has 64 slices already");
 }
 
 /* One flush for many answers. */
@@ -235,13 +205,10 @@ Test(registry_work, many_questions_are_one_command)
     cr_assert_eq(command.work.n_holds, 3);
     cr_assert_eq(queue().n_given, 0, "a plan changes nothing");
     do_planned(PSD_OK);
-    do_planned(
-        ps_registry_plan_queue(registry, job, "b", 4, 0, 5, &command, err));
+    do_planned(ps_registry_plan_queue(registry, job, "b", 4, 0, 5, &command, err));
     cr_assert_eq(plan_next(1, 1, &answer), PSD_OK);
     ask.queue = "b";
-    cr_assert_eq(
-        ps_registry_plan_work_next(registry, &ask, 6, &command, &answer, err),
-        PSD_BUSY);
+    cr_assert_eq(ps_registry_plan_work_next(registry, &ask, 6, &command, &answer, err), PSD_BUSY);
     psd_error_clear(err);
     for (uint32_t i = 0; i < 3; i++) {
         cr_assert_eq(plan_done(0, 1, i), PSD_OK);
@@ -256,15 +223,11 @@ Test(registry_work, many_questions_are_one_command)
 
 Test(registry_work, what_was_stored_wrong_is_damaged)
 {
-    ps_work_hold_t holds[2] = {{.kind = PS_WORK_GIVEN,
-                                .session = 1,
-                                .ask = 1,
-                                .epoch = 1,
-                                .joins = 1}};
-    ps_command_t stored = {
-        .kind = PS_COMMAND_WORK,
-        .epoch = ps_registry_epoch(registry),
-        .work = {.queue = 1, .epoch = 1, .holds = holds, .n_holds = 2}};
+    ps_work_hold_t holds[2] = {
+        {.kind = PS_WORK_GIVEN, .session = 1, .ask = 1, .epoch = 1, .joins = 1}};
+    ps_command_t stored = {.kind = PS_COMMAND_WORK,
+                           .epoch = ps_registry_epoch(registry),
+                           .work = {.queue = 1, .epoch = 1, .holds = holds, .n_holds = 2}};
 
     stored.job.id = job;
     holds[1] = holds[0];
@@ -286,14 +249,12 @@ Test(registry_work, what_was_stored_wrong_is_damaged)
     cr_assert_eq(queue().n_given, 1);
 }
 
-static psd_status_t
-plan_and_apply(void *fixture)
+static psd_status_t plan_and_apply(void *fixture)
 {
     PSD_AUTO(ps_command_done) ps_command_t step = {0};
     ps_work_ask_t ask = ask_of(0, 7);
     ps_work_answer_t answer;
-    psd_status_t rc =
-        ps_registry_plan_work_next(registry, &ask, 6, &step, &answer, NULL);
+    psd_status_t rc = ps_registry_plan_work_next(registry, &ask, 6, &step, &answer, NULL);
 
     (void)fixture;
     if (rc == PSD_OK && step.kind != 0) {
@@ -330,8 +291,7 @@ typedef struct life {
 } life_t;
 
 /* Stored and applied. */
-static void
-keep(life_t *self)
+static void keep(life_t *self)
 {
     if (command.kind == 0) {
         return;
@@ -341,18 +301,15 @@ keep(life_t *self)
         const ps_work_hold_t *hold = &command.work.holds[i];
 
         if (hold->kind == PS_WORK_DONE) {
-            cr_assert_eq(++self->counted[hold->epoch][hold->slice], 1,
-                         "counted once");
+            cr_assert_eq(++self->counted[hold->epoch][hold->slice], 1, "counted once");
         }
     }
-    cr_assert_eq(ps_registry_apply(registry, &command, 1, err), PSD_OK, "%s",
-                 psd_error_text(err));
+    cr_assert_eq(ps_registry_apply(registry, &command, 1, err), PSD_OK, "%s", psd_error_text(err));
     self->log[self->n_log++] = command;
     command = (ps_command_t){0};
 }
 
-static void
-crash(life_t *self)
+static void crash(life_t *self)
 {
     ps_registry_args_t args = fixture_args();
 
@@ -360,24 +317,20 @@ crash(life_t *self)
     ps_registry_destroy(&registry);
     cr_assert_eq(ps_registry_new(&args, &registry, err), PSD_OK);
     for (size_t i = 0; i < self->n_log; i++) {
-        cr_assert_eq(ps_registry_apply(registry, &self->log[i], 1, err),
-                     PSD_OK);
+        cr_assert_eq(ps_registry_apply(registry, &self->log[i], 1, err), PSD_OK);
     }
 }
 
-static void
-work(life_t *self)
+static void work(life_t *self)
 {
     uint32_t at = (uint32_t)ps_rng_below(&self->rng, LIFE_WORKERS);
     ps_work_answer_t answer = {0};
     bool answered = false;
 
     if (self->workers[at].has) {
-        answered = plan_done(at, self->workers[at].epoch,
-                             self->workers[at].slice) == PSD_OK;
+        answered = plan_done(at, self->workers[at].epoch, self->workers[at].slice) == PSD_OK;
     } else {
-        answered =
-            plan_next(at, self->workers[at].asked + 1, &answer) == PSD_OK;
+        answered = plan_next(at, self->workers[at].asked + 1, &answer) == PSD_OK;
     }
     if (ps_rng_below(&self->rng, 8) == 0) {
         crash(self);
@@ -398,8 +351,7 @@ work(life_t *self)
 }
 
 /* A worker is lost and comes again; it has forgotten all. */
-static void
-lose(life_t *self)
+static void lose(life_t *self)
 {
     uint32_t at = (uint32_t)ps_rng_below(&self->rng, LIFE_WORKERS);
 
@@ -413,8 +365,7 @@ lose(life_t *self)
     self->workers[at].has = false;
 }
 
-static void
-begin(life_t *self)
+static void begin(life_t *self)
 {
     ps_id_t uuid = fixture_uuid();
     ps_route_t shards[FIXTURE_SHARDS_MAX];
@@ -422,12 +373,9 @@ begin(life_t *self)
 
     ps_registry_destroy(&registry);
     crash(self);
-    cr_assert_eq(
-        ps_registry_plan_cluster(registry, "psd", &uuid, 1, &command, err),
-        PSD_OK);
+    cr_assert_eq(ps_registry_plan_cluster(registry, "psd", &uuid, 1, &command, err), PSD_OK);
     keep(self);
-    cr_assert_eq(ps_registry_plan_node(registry, &node, 1, &command, err),
-                 PSD_OK);
+    cr_assert_eq(ps_registry_plan_node(registry, &node, 1, &command, err), PSD_OK);
     keep(self);
     for (uint32_t i = 0; i < LIFE_WORKERS; i++) {
         cr_assert_eq(plan_join("lr", i, LIFE_WORKERS, 0), PSD_OK);
@@ -436,9 +384,9 @@ begin(life_t *self)
         cr_assert_eq(plan_start(job, i), PSD_OK);
         keep(self);
     }
-    cr_assert_eq(ps_registry_plan_queue(registry, job, "input", LIFE_SLICES,
-                                        LIFE_EPOCHS, 1, &command, err),
-                 PSD_OK);
+    cr_assert_eq(
+        ps_registry_plan_queue(registry, job, "input", LIFE_SLICES, LIFE_EPOCHS, 1, &command, err),
+        PSD_OK);
     keep(self);
 }
 

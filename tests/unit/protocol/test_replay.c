@@ -8,8 +8,7 @@
 #define RECORDS 40
 
 /* There is room for n effects more. */
-static void
-leave_room(ps_outbox_t *outbox, size_t n)
+static void leave_room(ps_outbox_t *outbox, size_t n)
 {
     cr_assert(ps_outbox_reserve(outbox, n));
     while (outbox->n_effects + n < outbox->capacity) {
@@ -17,23 +16,20 @@ leave_room(ps_outbox_t *outbox, size_t n)
     }
 }
 
-static size_t
-count_records(const ps_outbox_t *outbox, uint64_t lsn)
+static size_t count_records(const ps_outbox_t *outbox, uint64_t lsn)
 {
     size_t n = 0;
 
     for (size_t i = 0; i < outbox->n_effects; i++) {
         const ps_effect_t *effect = &outbox->effects[i];
 
-        n += effect->kind == PS_EFFECT_RECORD && effect->record.lsn == lsn ? 1
-                                                                           : 0;
+        n += effect->kind == PS_EFFECT_RECORD && effect->record.lsn == lsn ? 1 : 0;
     }
     return n;
 }
 
 /* The record at hand, with allocation 0, 1, 2 … failing until it is done. */
-static size_t
-sweep(story_t *story, size_t room)
+static size_t sweep(story_t *story, size_t room)
 {
     side_t *side = &story->primary;
     const ps_partition_t *partition = side->partition;
@@ -47,13 +43,11 @@ sweep(story_t *story, size_t room)
         ps_outbox_done(&side->outbox);
         leave_room(&side->outbox, room);
         fail_alloc_at(at);
-        is_done = ps_partition_record(side->shard, side->partition, &record,
-                                      story->payload);
+        is_done = ps_partition_record(side->shard, side->partition, &record, story->payload);
         fail_alloc_off();
         cr_assert_eq(partition->lsn, is_done ? lsn + 1 : lsn);
         cr_assert_eq(count_records(&side->outbox, lsn + 1), is_done ? 1 : 0,
-                     "kind %d, allocation %zu, room %zu", (int)record.kind, at,
-                     room);
+                     "kind %d, allocation %zu, room %zu", (int)record.kind, at, room);
         cr_assert_eq(side->outbox.n_held, 0);
         cr_assert_lt(at, 1000);
     }
@@ -77,8 +71,7 @@ Test(replay, applies_nothing_that_is_not_logged)
             n += sweep(&story, (size_t)i % 3);
         }
     }
-    cr_assert(seen[PS_RECORD_PUSH] && seen[PS_RECORD_MARK] &&
-              seen[PS_RECORD_JOB] && seen[PS_RECORD_REFUSAL] &&
-              seen[PS_RECORD_RETIRE] && seen[PS_RECORD_EPOCH]);
+    cr_assert(seen[PS_RECORD_PUSH] && seen[PS_RECORD_MARK] && seen[PS_RECORD_JOB] &&
+              seen[PS_RECORD_REFUSAL] && seen[PS_RECORD_RETIRE] && seen[PS_RECORD_EPOCH]);
     cr_assert_gt(n, 1000);
 }

@@ -4,14 +4,12 @@
 
 static kit_t kit;
 
-static void
-setup(void)
+static void setup(void)
 {
     kit_open(&kit);
 }
 
-static void
-teardown(void)
+static void teardown(void)
 {
     kit_close(&kit);
 }
@@ -19,8 +17,7 @@ teardown(void)
 TestSuite(replicas, .init = setup, .fini = teardown);
 
 /* Node 3 comes, and has all that node 1 has. */
-static void
-catch_up(uint64_t lsn)
+static void catch_up(uint64_t lsn)
 {
     kit_map(&kit, "6: 1P 2S 3C");
     kit_tick(&kit, 100);
@@ -293,8 +290,8 @@ Test(replicas, fenced_primary_forgets_no_client)
     kit_push(&kit, 5, 1, PS_ACK_MEMORY);
     kit_hello_as(&kit, KIT_CLIENT + 1, 2);
     kit_hello_as(&kit, KIT_CLIENT + 2, 3);
-    message.mark = (ps_msg_mark_t){
-        .request = 1, .table = KIT_TABLE, .epoch = 5, .seq = 1, .job = 3};
+    message.mark =
+        (ps_msg_mark_t){.request = 1, .table = KIT_TABLE, .epoch = 5, .seq = 1, .job = 3};
     kit_say(&kit, KIT_CLIENT + 1, &message, NULL);
     kit_fence(&kit, 6);
     kit_say(&kit, KIT_CLIENT + 2, &message, NULL);
@@ -333,8 +330,7 @@ Test(replicas, copy_that_answers_and_never_gets_on_is_slow)
 /* ---- room ---- */
 
 /* A shard whose copies may lag by so little. */
-static void
-open_narrow(uint64_t tail_bytes, uint64_t record_bytes)
+static void open_narrow(uint64_t tail_bytes, uint64_t record_bytes)
 {
     ps_shard_args_t args = kit_args();
 
@@ -345,8 +341,7 @@ open_narrow(uint64_t tail_bytes, uint64_t record_bytes)
     kit_serve(&kit);
 }
 
-static void
-mark(uint64_t seq)
+static void mark(uint64_t seq)
 {
     ps_message_t message = {.kind = PS_KIND_MARK};
 
@@ -361,21 +356,13 @@ mark(uint64_t seq)
 }
 
 /* Its worker 0 marks. */
-static void
-run_job(void)
+static void run_job(void)
 {
-    ps_worker_t worker = {
-        .state = PS_WORKER_RUNNING, .n_members = 1, .joins = 1};
-    const ps_job_t job = {.id = 3,
-                          .name = "j",
-                          .max_delay = -1,
-                          .version = 1,
-                          .workers = &worker,
-                          .n_workers = 1};
+    ps_worker_t worker = {.state = PS_WORKER_RUNNING, .n_members = 1, .joins = 1};
+    const ps_job_t job = {
+        .id = 3, .name = "j", .max_delay = -1, .version = 1, .workers = &worker, .n_workers = 1};
 
-    cr_assert_eq(
-        kit_step(&kit, &(ps_event_t){.kind = PS_EVENT_JOB, .job = &job}),
-        PSD_OK);
+    cr_assert_eq(kit_step(&kit, &(ps_event_t){.kind = PS_EVENT_JOB, .job = &job}), PSD_OK);
 }
 
 /* Only pushes did. */
@@ -395,8 +382,7 @@ Test(replicas, marks_wait_for_copies_that_lag)
 
 /* A primary that is alone records a job, and that many marks; then node 3
  * comes. */
-static void
-serve_alone(uint64_t n_marks)
+static void serve_alone(uint64_t n_marks)
 {
     kit_map(&kit, "5: 1P 3C");
     kit_hello(&kit);
@@ -483,11 +469,9 @@ Test(replicas, push_that_no_frame_could_carry_is_refused)
 
 /* ---- links ---- */
 
-static void
-lose_link(void)
+static void lose_link(void)
 {
-    cr_assert_eq(kit_step(&kit, &(ps_event_t){.kind = PS_EVENT_GONE,
-                                              .conn = kit.links[2]}),
+    cr_assert_eq(kit_step(&kit, &(ps_event_t){.kind = PS_EVENT_GONE, .conn = kit.links[2]}),
                  PSD_OK);
 }
 
@@ -518,9 +502,8 @@ Test(replicas, refused_link_is_opened_later_each_time)
 /* It was refused for good. */
 Test(replicas, request_that_reads_a_table_without_its_lease_waits)
 {
-    const ps_route_t routes[KIT_PARTITIONS] = {
-        {.epoch = 5, .incarnation = 71},
-        {.partition = 1, .epoch = 5, .incarnation = 74}};
+    const ps_route_t routes[KIT_PARTITIONS] = {{.epoch = 5, .incarnation = 71},
+                                               {.partition = 1, .epoch = 5, .incarnation = 74}};
     ps_message_t message = {.kind = PS_KIND_PULL};
 
     kit_serve(&kit);

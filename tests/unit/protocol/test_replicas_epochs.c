@@ -9,39 +9,32 @@
 static kit_t kit;
 static kit_t source;
 
-static const ps_msg_appended_t *
-appended(void)
+static const ps_msg_appended_t *appended(void)
 {
     return &kit_said(&kit, PS_KIND_APPENDED)->appended;
 }
 
-static void
-recover_push(const ps_record_t *record)
+static void recover_push(const ps_record_t *record)
 {
     PSD_AUTO(ps_payload_destroy) ps_payload_t *one = kit_one_value(0, 1);
-    const ps_body_t body = {
-        one->spans[0], {NULL, 0}, one->spans[one->n_spans - 1]};
+    const ps_body_t body = {one->spans[0], {NULL, 0}, one->spans[one->n_spans - 1]};
 
-    cr_assert_eq(ps_shard_recover_record(kit.shard, record, &body, NULL),
-                 PSD_OK);
+    cr_assert_eq(ps_shard_recover_record(kit.shard, record, &body, NULL), PSD_OK);
 }
 
-static void
-open_with_disk(void)
+static void open_with_disk(void)
 {
     ps_shard_args_t args = kit_args();
 
     args.disk = true;
     kit_open_with(&kit, &args);
     kit.spec.ack = PS_ACK_DISK;
-    cr_assert_eq(ps_shard_recover_table(kit.shard, KIT_TABLE, &kit.spec, NULL),
-                 PSD_OK);
+    cr_assert_eq(ps_shard_recover_table(kit.shard, KIT_TABLE, &kit.spec, NULL), PSD_OK);
 }
 
 /* It has 105 records of epoch 5 from its disk; the primary has 95 of them, and
  * made others under epoch 6. */
-static void
-recover_105(void)
+static void recover_105(void)
 {
     open_with_disk();
     for (uint64_t lsn = 1; lsn <= 105; lsn++) {
@@ -57,8 +50,7 @@ recover_105(void)
 Test(replicas_epochs, a_log_from_disk_is_not_the_primarys_behind_a_later_epoch)
 {
     recover_105();
-    kit_append(&kit, 2, 6, &(ps_msg_append_t){.first_lsn = 97, .prev_epoch = 6},
-               NULL, NULL);
+    kit_append(&kit, 2, 6, &(ps_msg_append_t){.first_lsn = 97, .prev_epoch = 6}, NULL, NULL);
     cr_assert_eq(appended()->status, PS_APPENDED_DIVERGED);
     kit_close(&kit);
 }
@@ -71,8 +63,7 @@ Test(replicas_epochs, a_record_from_disk_is_not_one_of_a_later_epoch)
     kit_close(&kit);
 }
 
-static ps_partition_t *
-partition_of(const kit_t *self)
+static ps_partition_t *partition_of(const kit_t *self)
 {
     ps_shard_table_t *table = ps_map_get(&self->shard->tables, KIT_TABLE);
 
@@ -80,8 +71,7 @@ partition_of(const kit_t *self)
 }
 
 /* Node 1 takes state and rows behind record 105 of node 3. */
-static void
-take_rows_of_105(void)
+static void take_rows_of_105(void)
 {
     ps_outbox_t outbox = {0};
     ps_store_cursor_t cursor = {0};
@@ -98,8 +88,8 @@ take_rows_of_105(void)
     }
     source.shard->outbox = &outbox;
     state = ps_partition_give_state(partition_of(&source));
-    cr_assert_eq(ps_partition_give_rows(source.shard, partition_of(&source),
-                                        &cursor, 1 << 20, &piece, &done, NULL),
+    cr_assert_eq(ps_partition_give_rows(source.shard, partition_of(&source), &cursor, 1 << 20,
+                                        &piece, &done, NULL),
                  PSD_OK);
     cr_assert(done);
     kit_open(&kit);
@@ -130,8 +120,7 @@ Test(replicas_epochs, a_state_ahead_of_the_next_primary_is_another_history)
 {
     take_rows_of_105();
     kit_map(&kit, "6: 2P 1C"); /* which has 95 of those records */
-    kit_append(&kit, 2, 6, &(ps_msg_append_t){.first_lsn = 96, .prev_epoch = 5},
-               NULL, NULL);
+    kit_append(&kit, 2, 6, &(ps_msg_append_t){.first_lsn = 96, .prev_epoch = 5}, NULL, NULL);
     cr_assert_eq(appended()->lsn, 95);
     kit_append_push(&kit, 2, 6, 96, 5);
     cr_assert_eq(appended()->status, PS_APPENDED_GAP);
@@ -142,8 +131,7 @@ Test(replicas_epochs, a_state_ahead_of_the_next_primary_is_another_history)
 /* What was never compared with the primary's log is not said to be flushed. */
 Test(replicas_epochs, a_flush_says_no_more_than_what_was_compared)
 {
-    const ps_position_t position = {
-        .table = KIT_TABLE, .partition = 0, .lsn = 5};
+    const ps_position_t position = {.table = KIT_TABLE, .partition = 0, .lsn = 5};
 
     open_with_disk();
     kit_map(&kit, "5: 3P 2S 1S");
@@ -154,12 +142,9 @@ Test(replicas_epochs, a_flush_says_no_more_than_what_was_compared)
     }
     cr_assert_eq(appended()->lsn, 5);
     kit_map(&kit, "6: 2P 1C"); /* node 2 asks behind 2 of them */
-    kit_append(&kit, 2, 6, &(ps_msg_append_t){.first_lsn = 3, .prev_epoch = 5},
-               NULL, NULL);
+    kit_append(&kit, 2, 6, &(ps_msg_append_t){.first_lsn = 3, .prev_epoch = 5}, NULL, NULL);
     cr_assert_eq(appended()->lsn, 2);
-    kit_step(&kit, &(ps_event_t){.kind = PS_EVENT_FLUSHED,
-                                 .flushed = &position,
-                                 .n_flushed = 1});
+    kit_step(&kit, &(ps_event_t){.kind = PS_EVENT_FLUSHED, .flushed = &position, .n_flushed = 1});
     cr_assert_leq(appended()->lsn, 2);
     cr_assert_leq(appended()->flushed_lsn, 2);
     kit_close(&kit);
@@ -171,20 +156,14 @@ Test(replicas_epochs, a_life_that_began_anew_leaves_no_bytes)
     ps_worker_t workers[2] = {
         {.worker = 0, .state = PS_WORKER_RUNNING, .n_members = 1, .joins = 1},
         {.worker = 1, .state = PS_WORKER_RUNNING, .n_members = 1, .joins = 1}};
-    const ps_job_t job = {
-        .id = 3, .version = 1, .workers = workers, .n_workers = 2};
+    const ps_job_t job = {.id = 3, .version = 1, .workers = workers, .n_workers = 2};
     PSD_AUTO(ps_payload_destroy) ps_payload_t *bytes = ps_job_encode(&job);
-    const ps_record_t first = {.kind = PS_RECORD_JOB,
-                               .table = KIT_TABLE,
-                               .lsn = 1,
-                               .epoch = 5,
-                               .job = 3,
-                               .seq = 1};
+    const ps_record_t first = {
+        .kind = PS_RECORD_JOB, .table = KIT_TABLE, .lsn = 1, .epoch = 5, .job = 3, .seq = 1};
     const ps_body_t body = {{NULL, 0}, {NULL, 0}, bytes->spans[0]};
 
     open_with_disk();
-    cr_assert_eq(ps_shard_recover_record(kit.shard, &first, &body, NULL),
-                 PSD_OK);
+    cr_assert_eq(ps_shard_recover_record(kit.shard, &first, &body, NULL), PSD_OK);
     for (uint64_t lsn = 2; lsn <= 20; lsn++) {
         ps_record_t record = kit_push_record(lsn, 5);
 
@@ -204,8 +183,7 @@ Test(replicas_epochs, a_life_that_began_anew_leaves_no_bytes)
 Test(replicas_epochs, a_copy_that_is_not_whole_says_so_and_no_position)
 {
     recover_105();
-    kit_append(&kit, 2, 6, &(ps_msg_append_t){.first_lsn = 97, .prev_epoch = 6},
-               NULL, NULL);
+    kit_append(&kit, 2, 6, &(ps_msg_append_t){.first_lsn = 97, .prev_epoch = 6}, NULL, NULL);
     cr_assert_eq(appended()->status, PS_APPENDED_DIVERGED);
     kit_fence(&kit, 7);
     cr_assert(kit_reported(&kit, PS_REPORT_PARTIAL));
@@ -214,8 +192,7 @@ Test(replicas_epochs, a_copy_that_is_not_whole_says_so_and_no_position)
 }
 
 /* A table of one copy, whose primary is node 1, and no push fits a frame. */
-static void
-open_moving(const char *map)
+static void open_moving(const char *map)
 {
     ps_shard_args_t args = kit_args();
 

@@ -8,8 +8,7 @@
 static kit_t kit;
 
 /* Partitions of so many rows of 8 bytes, where copies lag by no more. */
-static void
-open_rows(uint64_t n_rows, uint64_t tail_bytes)
+static void open_rows(uint64_t n_rows, uint64_t tail_bytes)
 {
     ps_shard_args_t args = kit_args();
 
@@ -18,8 +17,7 @@ open_rows(uint64_t n_rows, uint64_t tail_bytes)
     kit.spec.n_rows = n_rows * KIT_PARTITIONS;
 }
 
-static void
-teardown(void)
+static void teardown(void)
 {
     kit_close(&kit);
 }
@@ -27,8 +25,7 @@ teardown(void)
 TestSuite(replicas_tail, .fini = teardown);
 
 /* Pushes at level memory from seq on, of so many bytes of records about. */
-static uint64_t
-push_bytes(uint64_t epoch, uint64_t seq, uint64_t bytes)
+static uint64_t push_bytes(uint64_t epoch, uint64_t seq, uint64_t bytes)
 {
     const uint64_t n = bytes / 64; /* a record has more */
 
@@ -41,8 +38,7 @@ push_bytes(uint64_t epoch, uint64_t seq, uint64_t bytes)
 
 /* The most that the shard has kept after each of some pushes; node 3 catches
  * up and says nothing. */
-static uint64_t
-most_for_one_away(uint64_t n_bytes)
+static uint64_t most_for_one_away(uint64_t n_bytes)
 {
     uint64_t most = 0;
     uint64_t seq = 1;
@@ -53,9 +49,7 @@ most_for_one_away(uint64_t n_bytes)
     kit_welcome(&kit, 3);
     for (int i = 0; i < 64; i++) {
         seq = push_bytes(5, seq, n_bytes / 64);
-        most = ps_shard_tail_bytes(kit.shard) > most
-                   ? ps_shard_tail_bytes(kit.shard)
-                   : most;
+        most = ps_shard_tail_bytes(kit.shard) > most ? ps_shard_tail_bytes(kit.shard) : most;
     }
     return most;
 }
@@ -128,9 +122,7 @@ Test(replicas_tail, nothing_is_kept_of_a_table_that_was_dropped)
     ps_shard_info(kit.shard, &info);
     cr_assert_gt(info.tail_bytes, 0);
     cr_assert_eq(info.tail_bytes, ps_shard_tail_bytes(kit.shard));
-    cr_assert_eq(kit_step(&kit, &(ps_event_t){.kind = PS_EVENT_DROP,
-                                              .table = KIT_TABLE}),
-                 PSD_OK);
+    cr_assert_eq(kit_step(&kit, &(ps_event_t){.kind = PS_EVENT_DROP, .table = KIT_TABLE}), PSD_OK);
     ps_shard_info(kit.shard, &info);
     cr_assert_eq(info.tail_bytes, 0);
 }

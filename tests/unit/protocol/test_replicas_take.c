@@ -4,29 +4,25 @@
 
 static kit_t kit;
 
-static void
-setup(void)
+static void setup(void)
 {
     kit_open(&kit);
 }
 
-static void
-teardown(void)
+static void teardown(void)
 {
     kit_close(&kit);
 }
 
 TestSuite(replicas_take, .init = setup, .fini = teardown);
 
-static const ps_msg_appended_t *
-appended(void)
+static const ps_msg_appended_t *appended(void)
 {
     return &kit_said(&kit, PS_KIND_APPENDED)->appended;
 }
 
 /* Node 2 is the primary, and this copy has its first record. */
-static void
-follow(const char *map)
+static void follow(const char *map)
 {
     kit_map(&kit, map);
     kit_peer(&kit, 2);
@@ -166,14 +162,12 @@ Test(replicas_take, table_may_be_added_to_itself)
     uint8_t key[8] = {0};
 
     follow("5: 2P 1S");
-    row = ps_payload_copy((ps_bytes_t){key, 8}, (ps_bytes_t){NULL, 0},
-                          (ps_bytes_t){NULL, 0});
+    row = ps_payload_copy((ps_bytes_t){key, 8}, (ps_bytes_t){NULL, 0}, (ps_bytes_t){NULL, 0});
     cr_assert_not_null(row);
     record.op = (ps_row_op_t){.op = PS_CHANGE_AXPY, .other = KIT_TABLE};
     memcpy(&record.op.operand, &twice, sizeof twice);
     record.slice.n_values = 0;
-    kit_append(&kit, 2, 5, &(ps_msg_append_t){.first_lsn = 2, .prev_epoch = 5},
-               &record, row);
+    kit_append(&kit, 2, 5, &(ps_msg_append_t){.first_lsn = 2, .prev_epoch = 5}, &record, row);
     cr_assert_eq(appended()->status, PS_APPENDED_OK);
 }
 
@@ -181,19 +175,14 @@ Test(replicas_take, table_may_be_added_to_itself)
 Test(replicas_take, job_that_cannot_be_read_is_another_history)
 {
     PSD_AUTO(ps_payload_destroy) ps_payload_t *bytes = NULL;
-    const ps_record_t record = {.kind = PS_RECORD_JOB,
-                                .table = KIT_TABLE,
-                                .lsn = 2,
-                                .epoch = 5,
-                                .job = 3,
-                                .seq = 1};
+    const ps_record_t record = {
+        .kind = PS_RECORD_JOB, .table = KIT_TABLE, .lsn = 2, .epoch = 5, .job = 3, .seq = 1};
 
     follow("5: 2P 1S");
     bytes = ps_payload_copy((ps_bytes_t){NULL, 0}, (ps_bytes_t){NULL, 0},
                             (ps_bytes_t){(const uint8_t *)"not a job", 9});
     cr_assert_not_null(bytes);
-    kit_append(&kit, 2, 5, &(ps_msg_append_t){.first_lsn = 2, .prev_epoch = 5},
-               &record, bytes);
+    kit_append(&kit, 2, 5, &(ps_msg_append_t){.first_lsn = 2, .prev_epoch = 5}, &record, bytes);
     cr_assert_eq(appended()->status, PS_APPENDED_DIVERGED);
 }
 
@@ -201,21 +190,16 @@ Test(replicas_take, job_that_cannot_be_read_is_another_history)
 Test(replicas_take, rows_that_cannot_be_read_are_another_history)
 {
     PSD_AUTO(ps_payload_destroy) ps_payload_t *bytes = NULL;
-    const ps_record_t record = {.kind = PS_RECORD_ROWS,
-                                .table = KIT_TABLE,
-                                .lsn = 2,
-                                .epoch = 5,
-                                .seq = 1};
-    const uint8_t piece[32] = {
-        1, 0, 0, 0, 0, 0, 0, 0, 1,
-        0, 0, 0, 0, 0, 0, 0, 1}; /* a row whose value is not there */
+    const ps_record_t record = {
+        .kind = PS_RECORD_ROWS, .table = KIT_TABLE, .lsn = 2, .epoch = 5, .seq = 1};
+    const uint8_t piece[32] = {1, 0, 0, 0, 0, 0, 0, 0, 1,
+                               0, 0, 0, 0, 0, 0, 0, 1}; /* a row whose value is not there */
 
     follow("5: 2P 1S");
     bytes = ps_payload_copy((ps_bytes_t){NULL, 0}, (ps_bytes_t){NULL, 0},
                             (ps_bytes_t){piece, sizeof piece});
     cr_assert_not_null(bytes);
-    kit_append(&kit, 2, 5, &(ps_msg_append_t){.first_lsn = 2, .prev_epoch = 5},
-               &record, bytes);
+    kit_append(&kit, 2, 5, &(ps_msg_append_t){.first_lsn = 2, .prev_epoch = 5}, &record, bytes);
     cr_assert_eq(appended()->status, PS_APPENDED_DIVERGED);
 }
 

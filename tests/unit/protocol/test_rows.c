@@ -21,16 +21,14 @@ static const ps_shard_args_t default_args = {.credit_requests = 3,
 
 static uint64_t n_ahead; /* pushes that copies were told of only */
 
-static uint64_t
-number(const char *name, uint64_t otherwise)
+static uint64_t number(const char *name, uint64_t otherwise)
 {
     const char *text = getenv(name);
 
     return text == NULL ? otherwise : strtoull(text, NULL, 10);
 }
 
-static void
-plan(world_t *self)
+static void plan(world_t *self)
 {
     static const uint64_t flights[] = {0, 1000, 8000, 100000};
     story_t *story = &self->story;
@@ -46,18 +44,15 @@ plan(world_t *self)
     self->repeat = below(story, 2) == 0 ? 0 : (uint32_t)below(story, 12);
     for (uint32_t i = 0; i < self->n_nodes; i++) {
         self->nodes[i].shard->args.flight_bytes =
-            args.flight_bytes == 0 ? self->nodes[i].shard->args.flight_bytes
-                                   : args.flight_bytes;
+            args.flight_bytes == 0 ? self->nodes[i].shard->args.flight_bytes : args.flight_bytes;
         self->nodes[i].shard->args.tail_bytes =
-            args.tail_bytes == 0 ? self->nodes[i].shard->args.tail_bytes
-                                 : args.tail_bytes;
+            args.tail_bytes == 0 ? self->nodes[i].shard->args.tail_bytes : args.tail_bytes;
         self->nodes[i].shard->args.copy_bytes_per_s = args.copy_bytes_per_s;
         self->nodes[i].shard->args.record_bytes = args.record_bytes;
     }
 }
 
-static void
-disturb(world_t *self)
+static void disturb(world_t *self)
 {
     uint32_t node = (uint32_t)below(&self->story, self->n_nodes);
 
@@ -77,33 +72,27 @@ disturb(world_t *self)
 }
 
 /* Until all is well, or it takes too long. */
-static void
-settle(world_t *self)
+static void settle(world_t *self)
 {
     self->calm = true;
     while (!world_is_done(self) && world_next(self, END_MS)) {
     }
 }
 
-static side_t
-side_of(const world_t *self, uint32_t node)
+static side_t side_of(const world_t *self, uint32_t node)
 {
-    return (side_t){.shard = self->nodes[node].shard,
-                    .partition = world_partition(self, node)};
+    return (side_t){.shard = self->nodes[node].shard, .partition = world_partition(self, node)};
 }
 
-static void
-expect_same(world_t *self, uint64_t seed)
+static void expect_same(world_t *self, uint64_t seed)
 {
-    cr_assert(world_is_done(self), "seed %llu: not in sync in the end",
-              (unsigned long long)seed);
+    cr_assert(world_is_done(self), "seed %llu: not in sync in the end", (unsigned long long)seed);
     /* Reading fills blocks, and giving finishes clocks that nobody waits for:
      * both may have happened at some of them only. */
     for (uint32_t i = 0; i < self->n_nodes; i++) {
         side_t side = side_of(self, i);
 
-        cr_assert(side.partition != NULL &&
-                  hands_out_the_same(&side, &side, 100000) &&
+        cr_assert(side.partition != NULL && hands_out_the_same(&side, &side, 100000) &&
                   reads_the_same(&self->story, &side, &side, NULL));
     }
     for (uint32_t i = 0; i < self->n_nodes; i++) {
@@ -114,8 +103,7 @@ expect_same(world_t *self, uint64_t seed)
     }
 }
 
-static void
-run(uint64_t seed, bool disturbed)
+static void run(uint64_t seed, bool disturbed)
 {
     PSD_AUTO(world_close) world_t world;
 
@@ -148,8 +136,7 @@ run(uint64_t seed, bool disturbed)
 
 /* As fast as the primary takes records, more than the link carries, while
  * copies catch up. */
-static void
-run_outrun(uint64_t seed)
+static void run_outrun(uint64_t seed)
 {
     PSD_AUTO(world_close) world_t world;
     ps_shard_args_t args = default_args;
@@ -172,16 +159,14 @@ run_outrun(uint64_t seed)
         while (world_next(&world, world.now_ms + 1)) {
         }
     }
-    cr_assert(world_is_in_sync(&world), "seed %llu: never in sync",
-              (unsigned long long)seed);
-    cr_assert_eq(world.n_begun, world.n_nodes - 1,
-                 "seed %llu: a copy began anew", (unsigned long long)seed);
+    cr_assert(world_is_in_sync(&world), "seed %llu: never in sync", (unsigned long long)seed);
+    cr_assert_eq(world.n_begun, world.n_nodes - 1, "seed %llu: a copy began anew",
+                 (unsigned long long)seed);
     settle(&world);
     expect_same(&world, seed);
 }
 
-static void
-run_all(bool disturbed)
+static void run_all(bool disturbed)
 {
     uint64_t first = number("ROWS_FROM", 0);
 
@@ -212,8 +197,7 @@ Test(rows, copies_get_whole_though_records_come_faster_than_the_link_carries)
 
 /* What comes is bounded by the node's memory: a copy that has no room for more
  * waits, keeps what it has, and goes on from there. */
-static bool
-run_short(uint64_t seed)
+static bool run_short(uint64_t seed)
 {
     PSD_AUTO(world_close) world_t world;
     ps_shard_args_t args = default_args;
@@ -238,8 +222,7 @@ run_short(uint64_t seed)
     while (world.n_whole == 0 && world_next(&world, END_MS)) {
     }
     cr_assert_eq(world.n_whole, 1, "seed %llu", (unsigned long long)seed);
-    cr_assert_eq(world.n_begun, 1, "seed %llu: it began anew",
-                 (unsigned long long)seed);
+    cr_assert_eq(world.n_begun, 1, "seed %llu: it began anew", (unsigned long long)seed);
     return true;
 }
 
@@ -255,8 +238,7 @@ Test(rows, a_copy_without_room_waits_and_keeps_what_it_has)
 
 /* A whole transfer, of which one allocation at either end fails. Whether one
  * did. */
-static bool
-run_failing(uint64_t seed, size_t at)
+static bool run_failing(uint64_t seed, size_t at)
 {
     PSD_AUTO(world_close) world_t world;
     ps_shard_args_t args = default_args;

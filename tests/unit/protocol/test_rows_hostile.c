@@ -4,14 +4,12 @@
 
 static kit_t kit;
 
-static void
-setup(void)
+static void setup(void)
 {
     kit_open(&kit);
 }
 
-static void
-teardown(void)
+static void teardown(void)
 {
     kit_close(&kit);
 }
@@ -19,8 +17,7 @@ teardown(void)
 TestSuite(rows_hostile, .init = setup, .fini = teardown);
 
 /* Node 3 is a new copy, which has nothing. */
-static void
-join(void)
+static void join(void)
 {
     kit_map(&kit, "5: 1P 2S");
     kit_tick(&kit, 100);
@@ -33,8 +30,7 @@ join(void)
     kit_tick(&kit, 1);
 }
 
-static void
-take(const ps_msg_taken_t *taken)
+static void take(const ps_msg_taken_t *taken)
 {
     ps_message_t message = {.kind = PS_KIND_TAKEN, .taken = *taken};
 
@@ -44,8 +40,7 @@ take(const ps_msg_taken_t *taken)
 }
 
 /* The state goes to node 3; its number. */
-static uint64_t
-begin(void)
+static uint64_t begin(void)
 {
     join();
     kit_answer(&kit, 3, 6, PS_APPENDED_PARTIAL, 0);
@@ -58,15 +53,11 @@ Test(rows_hostile, an_answer_to_no_transfer_is_none)
 {
     uint64_t transfer = begin();
 
-    take(&(ps_msg_taken_t){.request = 1,
-                           .transfer = transfer,
-                           .wants = PS_TAKEN_STATE,
-                           .status = PS_TAKEN_ANEW});
+    take(&(ps_msg_taken_t){
+        .request = 1, .transfer = transfer, .wants = PS_TAKEN_STATE, .status = PS_TAKEN_ANEW});
     take(&(ps_msg_taken_t){.wants = PS_TAKEN_STATE, .status = PS_TAKEN_GAP});
-    take(&(ps_msg_taken_t){.request = 1,
-                           .transfer = transfer,
-                           .wants = PS_TAKEN_ROWS,
-                           .status = PS_TAKEN_OK});
+    take(&(ps_msg_taken_t){
+        .request = 1, .transfer = transfer, .wants = PS_TAKEN_ROWS, .status = PS_TAKEN_OK});
     cr_expect_eq(kit_count(&kit, PS_KIND_ROWS), 0);
     kit_tick(&kit, 1000);
     cr_expect_eq(kit_said(&kit, PS_KIND_ROWS)->rows.transfer, transfer + 1);
@@ -127,8 +118,7 @@ Test(rows_hostile, a_copy_that_stands_still_holds_no_pushes)
     kit_tick(&kit, 1);
     kit_answer(&kit, 3, 6, PS_APPENDED_PARTIAL, 0);
     take(&(ps_msg_taken_t){.request = 1,
-                           .transfer =
-                               kit_said(&kit, PS_KIND_ROWS)->rows.transfer,
+                           .transfer = kit_said(&kit, PS_KIND_ROWS)->rows.transfer,
                            .wants = PS_TAKEN_ROWS,
                            .status = PS_TAKEN_OK});
     do {

@@ -16,8 +16,7 @@ static ps_shard_t *shard;
 static ps_partition_t partition;
 static ps_giving_t giving;
 
-static void
-setup(void)
+static void setup(void)
 {
     const ps_shard_args_t args = {.copy_bytes_per_s = RATE};
 
@@ -27,8 +26,7 @@ setup(void)
     giving = (ps_giving_t){.number = 1};
 }
 
-static void
-teardown(void)
+static void teardown(void)
 {
     ps_shard_destroy(&shard);
 }
@@ -37,15 +35,13 @@ TestSuite(rows_pace, .init = setup, .fini = teardown);
 
 /* What goes in that time, of parts of which `bytes` are used, looked at every
  * step_ms; no more than `most` in one step. */
-static uint64_t
-given_in(uint64_t ms, uint64_t step_ms, uint64_t bytes, uint64_t most)
+static uint64_t given_in(uint64_t ms, uint64_t step_ms, uint64_t bytes, uint64_t most)
 {
     uint64_t end_ms = shard->now_ms + ms;
     uint64_t sum = 0;
 
     for (; shard->now_ms < end_ms; shard->now_ms += step_ms) {
-        for (uint64_t step = 0;
-             step < most && ps_pace_has_turn(shard, &partition, &giving, PART);
+        for (uint64_t step = 0; step < most && ps_pace_has_turn(shard, &partition, &giving, PART);
              step += bytes) {
             ps_pace_gone(shard, &giving, PART, bytes);
             sum += bytes;
@@ -54,8 +50,7 @@ given_in(uint64_t ms, uint64_t step_ms, uint64_t bytes, uint64_t most)
     return sum;
 }
 
-static void
-expect_about(uint64_t is, uint64_t wanted)
+static void expect_about(uint64_t is, uint64_t wanted)
 {
     cr_expect_geq(is, wanted * 95 / 100);
     cr_expect_leq(is, wanted * 105 / 100);
@@ -112,8 +107,7 @@ Test(rows_pace, requests_slow_rows_down)
 }
 
 /* In each of so many steps of 1 ms, what goes. */
-static size_t
-count_steps_that_give(size_t n_steps)
+static size_t count_steps_that_give(size_t n_steps)
 {
     size_t n = 0;
 

@@ -61,8 +61,7 @@ Test(session, worker_and_patience_travel_with_the_request)
     const ps_msg_mark_t *sent = NULL;
 
     wanted.timeout_ms = 250;
-    wanted.worker = (ps_op_worker_t){
-        .job = 3, .worker = 4, .member = 5, .joins = 7, .clock = 6};
+    wanted.worker = (ps_op_worker_t){.job = 3, .worker = 4, .member = 5, .joins = 7, .clock = 6};
     get_ready(f);
     (void)start(f, &wanted);
     cr_assert_eq(f->outbox.n_effects, 1);
@@ -254,8 +253,7 @@ Test(session, operations_without_routes_are_refused)
 
     cr_assert_eq(try_start(f, a_mark(2, 0), &op, err), PSD_NO_TABLE);
     cr_assert_str_eq(psd_error_text(err), "no route to partition 0 of table 2");
-    cr_assert_eq(try_start(f, a_mark(1, N_PARTITIONS), &op, NULL),
-                 PSD_NO_TABLE);
+    cr_assert_eq(try_start(f, a_mark(1, N_PARTITIONS), &op, NULL), PSD_NO_TABLE);
     cr_assert_eq(op, 99);
     cr_assert_eq(f->outbox.n_effects, 0);
     cr_assert_eq(ps_session_pending(f->session, true), 0);
@@ -269,8 +267,7 @@ Test(session, routes_must_be_all_and_in_order)
     fill_routes(routes, EPOCH + 1);
     cr_assert_eq(ps_session_routes(f->session, 1, routes, 2, NULL), PSD_PROTO);
     routes[1].partition = 2;
-    cr_assert_eq(ps_session_routes(f->session, 1, routes, N_PARTITIONS, NULL),
-                 PSD_PROTO);
+    cr_assert_eq(ps_session_routes(f->session, 1, routes, N_PARTITIONS, NULL), PSD_PROTO);
 }
 
 Test(session, newer_routes_carry_operations_along_at_the_next_tick)
@@ -289,8 +286,7 @@ Test(session, newer_routes_carry_operations_along_at_the_next_tick)
     tick_at(f, f->now_ms);
     EXPECT(f, "");
     routes[0].epoch = EPOCH + 3;
-    cr_assert_eq(ps_session_routes(f->session, 1, routes, N_PARTITIONS, NULL),
-                 PSD_OK);
+    cr_assert_eq(ps_session_routes(f->session, 1, routes, N_PARTITIONS, NULL), PSD_OK);
     cr_assert_leq(ps_session_deadline(f->session), f->now_ms);
     tick_at(f, f->now_ms);
     EXPECT(f, "open 1\n1 < HELLO\n");
@@ -345,8 +341,7 @@ Test(session, reason_names_where_a_link_really_goes)
 /* Ports of shards stand in no list of nodes. */
 Test(session, reason_names_the_node)
 {
-    const ps_node_name_t name = {
-        .incarnation = 77, .name = "vm-2", .endpoint = "tcp://node:7171"};
+    const ps_node_name_t name = {.incarnation = 77, .name = "vm-2", .endpoint = "tcp://node:7171"};
     FIXTURE(f);
 
     (void)push(f, 0);
@@ -381,8 +376,7 @@ Test(session, reason_names_the_place_and_the_time)
     cr_assert_str_eq(ps_session_reason(f->session, f->now_ms, 2),
                      "1 requests to tcp://node:7000 are unanswered");
     parked(f, 0, 1, 0);
-    cr_assert_str_eq(ps_session_reason(f->session, f->now_ms, 1),
-                     "waiting for worker 3");
+    cr_assert_str_eq(ps_session_reason(f->session, f->now_ms, 1), "waiting for worker 3");
     cr_assert_str_eq(ps_session_reason(f->session, f->now_ms, 17), "");
 }
 
@@ -395,8 +389,7 @@ Test(session, adds_up_the_epochs_of_what_it_knows)
     cr_expect_eq(ps_session_epochs(f->session, 2), 0);
     fill_routes(routes, EPOCH - 1);
     routes[1].epoch = EPOCH + 2;
-    cr_assert_eq(ps_session_routes(f->session, 1, routes, N_PARTITIONS, NULL),
-                 PSD_OK);
+    cr_assert_eq(ps_session_routes(f->session, 1, routes, N_PARTITIONS, NULL), PSD_OK);
     cr_expect_eq(ps_session_epochs(f->session, 1), N_PARTITIONS * EPOCH + 2,
                  "older ones are not taken");
 }
@@ -416,8 +409,7 @@ Test(session, forgotten_table_ends_its_operations)
     EXPECT(f, "");
     /* Seq 2 may have arrived or not: no seq of this table can be used again. */
     fill_routes(routes, EPOCH + 1);
-    cr_assert_eq(ps_session_routes(f->session, 1, routes, N_PARTITIONS, NULL),
-                 PSD_OK);
+    cr_assert_eq(ps_session_routes(f->session, 1, routes, N_PARTITIONS, NULL), PSD_OK);
     cr_assert_eq(try_start(f, a_mark(1, 0), &op, NULL), PSD_NO_TABLE);
 }
 
@@ -430,8 +422,7 @@ Test(session, table_forgotten_in_peace_can_be_opened_again)
     ps_session_forget(f->session, 1, PSD_CLOSED, &f->outbox);
     ps_session_forget(f->session, 44, PSD_CLOSED, &f->outbox);
     fill_routes(routes, EPOCH);
-    cr_assert_eq(ps_session_routes(f->session, 1, routes, N_PARTITIONS, NULL),
-                 PSD_OK);
+    cr_assert_eq(ps_session_routes(f->session, 1, routes, N_PARTITIONS, NULL), PSD_OK);
     (void)push(f, 0);
     EXPECT(f, "0 < PUSH 2 p0 seq 2 e5\n");
 }
@@ -449,12 +440,10 @@ Test(session, destroy_takes_null_and_what_is_unanswered)
 }
 
 /* Everything that can fail for memory: making, learning, starting. */
-static psd_status_t
-start_all(void *fixture)
+static psd_status_t start_all(void *fixture)
 {
     PSD_AUTO(fixture_done) fixture_t f = {.now_ms = 1};
-    ps_op_start_t wanted = {
-        .kind = PS_KIND_PULL, .table = 1, .slice = a_slice()};
+    ps_op_start_t wanted = {.kind = PS_KIND_PULL, .table = 1, .slice = a_slice()};
     uint64_t op = 0;
     psd_status_t rc = fixture_open(&f);
 
@@ -464,8 +453,7 @@ start_all(void *fixture)
 
         wanted.partition = i % N_PARTITIONS;
         rc = try_start(&f, wanted, &op, NULL);
-        cr_assert_eq(ps_session_pending(f.session, true),
-                     pending + (rc == PSD_OK));
+        cr_assert_eq(ps_session_pending(f.session, true), pending + (rc == PSD_OK));
         cr_assert_eq(op, i + (rc == PSD_OK)); /* nothing started: same number */
     }
     return rc;

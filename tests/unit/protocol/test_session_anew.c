@@ -5,8 +5,7 @@
 
 #define FORGOTTEN PSD_CLOSED, PS_CLOSED_NOT_TAKEN
 
-static bool
-wants(const fixture_t *f)
+static bool wants(const fixture_t *f)
 {
     uint32_t table = 0;
     uint32_t partition = 9;
@@ -16,8 +15,7 @@ wants(const fixture_t *f)
     return wanted;
 }
 
-static void
-give_identity(fixture_t *f, uint64_t session)
+static void give_identity(fixture_t *f, uint64_t session)
 {
     const ps_identity_t added = {.client = {{7}}, .session = session};
 
@@ -25,8 +23,7 @@ give_identity(fixture_t *f, uint64_t session)
     tick_at(f, f->now_ms + 1);
 }
 
-static void
-expect_broken(fixture_t *f)
+static void expect_broken(fixture_t *f)
 {
     cr_expect_eq(ps_session_broken(f->session, NULL), PSD_CLOSED);
     cr_expect_not(wants(f));

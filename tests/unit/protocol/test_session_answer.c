@@ -3,14 +3,12 @@
 #include "session_fixture.h"
 #include "support/fail_alloc.h"
 
-static void
-moved(fixture_t *f, uint64_t link, uint64_t op, uint32_t shard, uint64_t epoch)
+static void moved(fixture_t *f, uint64_t link, uint64_t op, uint32_t shard, uint64_t epoch)
 {
     PSD_AUTO(ps_buffer_done) ps_buffer_t bytes = {0};
     PSD_AUTO(ps_payload_destroy) ps_payload_t *payload = NULL;
-    ps_message_t message = {
-        .kind = PS_KIND_MOVED,
-        .moved = {ADDRESS(op, 0, EPOCH, 0), .n_routes = N_PARTITIONS}};
+    ps_message_t message = {.kind = PS_KIND_MOVED,
+                            .moved = {ADDRESS(op, 0, EPOCH, 0), .n_routes = N_PARTITIONS}};
     ps_route_t routes[N_PARTITIONS];
 
     fill_routes(routes, EPOCH);
@@ -19,13 +17,12 @@ moved(fixture_t *f, uint64_t link, uint64_t op, uint32_t shard, uint64_t epoch)
     for (size_t i = 0; i < N_PARTITIONS; i++) {
         cr_assert(ps_route_encode(&routes[i], &bytes));
     }
-    payload = ps_payload_copy((ps_bytes_t){bytes.data, bytes.size},
-                              (ps_bytes_t){0}, (ps_bytes_t){0});
+    payload =
+        ps_payload_copy((ps_bytes_t){bytes.data, bytes.size}, (ps_bytes_t){0}, (ps_bytes_t){0});
     receive(f, link, &message, payload);
 }
 
-static void
-assert_broken(fixture_t *f, psd_status_t status, const char *wanted)
+static void assert_broken(fixture_t *f, psd_status_t status, const char *wanted)
 {
     PSD_AUTO(psd_error_destroy) psd_error_t *err = psd_error_new();
     const char *text = NULL;
@@ -90,9 +87,8 @@ Test(session_answer, gap_sends_again_from_there_in_order)
 Test(session_answer, gap_before_what_a_former_primary_acknowledged_is_a_loss)
 {
     FIXTURE(f);
-    ps_message_t gap = {
-        .kind = PS_KIND_REFUSED,
-        .refused = {ADDRESS(3, 0, EPOCH, 3), .status = PSD_GAP, .detail = 2}};
+    ps_message_t gap = {.kind = PS_KIND_REFUSED,
+                        .refused = {ADDRESS(3, 0, EPOCH, 3), .status = PSD_GAP, .detail = 2}};
 
     get_ready(f);
     (void)push(f, 0);
@@ -113,11 +109,9 @@ Test(session_answer, gap_before_what_a_former_primary_acknowledged_is_a_loss)
 Test(session_answer, gap_is_a_loss_though_an_earlier_push_ended_under_its_epoch)
 {
     FIXTURE(f);
-    ps_message_t late = {.kind = PS_KIND_ACK,
-                         .ack = {ADDRESS(2, 0, EPOCH + 1, 2), .level = 1}};
+    ps_message_t late = {.kind = PS_KIND_ACK, .ack = {ADDRESS(2, 0, EPOCH + 1, 2), .level = 1}};
     ps_message_t gap = {.kind = PS_KIND_REFUSED,
-                        .refused = {ADDRESS(4, 0, EPOCH + 1, 4),
-                                    .status = PSD_GAP, .detail = 3}};
+                        .refused = {ADDRESS(4, 0, EPOCH + 1, 4), .status = PSD_GAP, .detail = 3}};
 
     get_ready(f);
     (void)push(f, 0);
@@ -136,9 +130,8 @@ Test(session_answer, gap_is_a_loss_though_an_earlier_push_ended_under_its_epoch)
 Test(session_answer, gap_before_a_pull_is_a_loss_too)
 {
     FIXTURE(f);
-    ps_message_t gap = {
-        .kind = PS_KIND_REFUSED,
-        .refused = {ADDRESS(3, 0, EPOCH, 0), .status = PSD_GAP, .detail = 2}};
+    ps_message_t gap = {.kind = PS_KIND_REFUSED,
+                        .refused = {ADDRESS(3, 0, EPOCH, 0), .status = PSD_GAP, .detail = 2}};
 
     get_ready(f);
     (void)push(f, 0);
@@ -181,8 +174,8 @@ Test(session_answer, gaps_close_together_send_again_once)
 Test(session_answer, busy_goes_again_ever_later)
 {
     /* A partition on its way to another place is there very soon. */
-    static const uint64_t pauses_ms[] = {GAP_MS / 8, 2 * (GAP_MS / 8),
-                                         4 * (GAP_MS / 8), GAP_MS, 2 * GAP_MS};
+    static const uint64_t pauses_ms[] = {GAP_MS / 8, 2 * (GAP_MS / 8), 4 * (GAP_MS / 8), GAP_MS,
+                                         2 * GAP_MS};
     FIXTURE(f);
 
     get_ready(f);
@@ -232,8 +225,7 @@ Test(session_answer, operation_begun_in_a_pause_goes_behind_it)
 Test(session_answer, no_session_says_hello_once_and_sends_again)
 {
     FIXTURE(f);
-    ps_message_t message = {.kind = PS_KIND_REFUSED,
-                            .refused = {.status = PSD_NO_SESSION}};
+    ps_message_t message = {.kind = PS_KIND_REFUSED, .refused = {.status = PSD_NO_SESSION}};
 
     get_ready(f);
     (void)push(f, 0);
@@ -286,8 +278,7 @@ Test(session_answer, moved_that_tells_nothing_new_waits)
     ps_outbox_clear(&f->outbox);
     moved(f, 0, 2, 3, EPOCH);
     EXPECT(f, "");
-    cr_assert_str_eq(ps_session_reason(f->session, f->now_ms, 2),
-                     "the partition is moving");
+    cr_assert_str_eq(ps_session_reason(f->session, f->now_ms, 2), "the partition is moving");
     tick_at(f, f->now_ms + GAP_MS);
     EXPECT(f, "0 < PUSH 2 p0 seq 2 e5\n");
 }
@@ -342,8 +333,8 @@ Test(session_answer, no_table_ends_all_of_the_table)
 
 Test(session_answer, refused_hello_breaks_the_session)
 {
-    static const psd_status_t reasons[] = {PSD_VERSION, PSD_CLUSTER, PSD_DENIED,
-                                           PSD_ROWS_LOST, PSD_CLOSED};
+    static const psd_status_t reasons[] = {PSD_VERSION, PSD_CLUSTER, PSD_DENIED, PSD_ROWS_LOST,
+                                           PSD_CLOSED};
 
     for (size_t i = 0; i < sizeof reasons / sizeof *reasons; i++) {
         FIXTURE(f);
@@ -353,9 +344,8 @@ Test(session_answer, refused_hello_breaks_the_session)
         (void)pull(f, 2, 0);
         ps_outbox_clear(&f->outbox);
         refused(f, 0, 0, 0, reasons[i], 0);
-        (void)snprintf(
-            wanted, sizeof wanted, "end 1 %s: because\nend 2 %s: because\n",
-            psd_status_name(reasons[i]), psd_status_name(reasons[i]));
+        (void)snprintf(wanted, sizeof wanted, "end 1 %s: because\nend 2 %s: because\n",
+                       psd_status_name(reasons[i]), psd_status_name(reasons[i]));
         EXPECT(f, wanted);
         assert_broken(f, reasons[i], "because");
         welcome(f, 0); /* nothing helps any more */
@@ -424,8 +414,7 @@ Test(session_answer, welcome_without_credits_breaks_it)
 
 /* One message that no server may send; the session is as get_ready left it,
  * with a push to partition 0 under way as operation 2. */
-static void
-assert_breaks(const ps_message_t *message, const char *wanted)
+static void assert_breaks(const ps_message_t *message, const char *wanted)
 {
     FIXTURE(f);
     char text[256];
@@ -433,33 +422,28 @@ assert_breaks(const ps_message_t *message, const char *wanted)
     get_ready(f);
     (void)push(f, 0);
     receive(f, 0, message, NULL);
-    (void)snprintf(text, sizeof text, "tcp://node:7000 broke the protocol: %s",
-                   wanted);
+    (void)snprintf(text, sizeof text, "tcp://node:7000 broke the protocol: %s", wanted);
     assert_broken(f, PSD_PROTO, text);
 }
 
 Test(session_answer, answers_that_make_no_sense_break_it)
 {
-    ps_message_t message = {.kind = PS_KIND_VALUES,
-                            .values = {ADDRESS(2, 0, EPOCH, 2)}};
+    ps_message_t message = {.kind = PS_KIND_VALUES, .values = {ADDRESS(2, 0, EPOCH, 2)}};
 
     assert_breaks(&message, "VALUES of seq 2 for a PUSH");
-    message =
-        (ps_message_t){.kind = PS_KIND_ACK, .ack = {ADDRESS(2, 0, EPOCH, 3)}};
+    message = (ps_message_t){.kind = PS_KIND_ACK, .ack = {ADDRESS(2, 0, EPOCH, 3)}};
     assert_breaks(&message, "ACK of seq 3 for a request of PUSH");
     message.ack.partition = 1;
     assert_breaks(&message, "ACK to what was not asked");
     message = (ps_message_t){.kind = PS_KIND_HELLO};
     assert_breaks(&message, "HELLO is not for a client");
-    message = (ps_message_t){
-        .kind = PS_KIND_REFUSED,
-        .refused = {ADDRESS(2, 0, EPOCH, 2), .status = PSD_GAP, .detail = 7}};
+    message = (ps_message_t){.kind = PS_KIND_REFUSED,
+                             .refused = {ADDRESS(2, 0, EPOCH, 2), .status = PSD_GAP, .detail = 7}};
     assert_breaks(&message, "GAP before seq 2 expects 7");
     message.refused.status = PSD_OK;
     assert_breaks(&message, "REFUSED with status 0");
-    message = (ps_message_t){
-        .kind = PS_KIND_MOVED,
-        .moved = {ADDRESS(2, 0, EPOCH, 2), .n_routes = N_PARTITIONS}};
+    message = (ps_message_t){.kind = PS_KIND_MOVED,
+                             .moved = {ADDRESS(2, 0, EPOCH, 2), .n_routes = N_PARTITIONS}};
     assert_breaks(&message, "MOVED with 3 routes that are not the table's");
     message.moved.n_routes = 0;
     assert_breaks(&message, "MOVED with 0 routes that are not the table's");
@@ -537,8 +521,7 @@ Test(session_answer, answers_behind_an_end_without_memory_are_late)
     cr_assert_eq(ps_session_pending(f->session, true), 0);
 }
 
-static void
-heard_at(fixture_t *f, uint64_t now_ms, uint64_t link, uint64_t op)
+static void heard_at(fixture_t *f, uint64_t now_ms, uint64_t link, uint64_t op)
 {
     f->now_ms = now_ms;
     ps_session_heard(f->session, now_ms, link, op);

@@ -3,8 +3,7 @@
  * nor a broken connection get lost between the two. */
 #include "session_fixture.h"
 
-static void
-welcome_with_room(fixture_t *f, uint64_t link)
+static void welcome_with_room(fixture_t *f, uint64_t link)
 {
     ps_message_t message = a_welcome(0);
 
@@ -12,19 +11,15 @@ welcome_with_room(fixture_t *f, uint64_t link)
     receive(f, link, &message, NULL);
 }
 
-static uint64_t
-push_large(fixture_t *f, uint32_t partition)
+static uint64_t push_large(fixture_t *f, uint32_t partition)
 {
     static const uint8_t zeros[64 << 10];
-    ps_op_start_t wanted = {.kind = PS_KIND_PUSH,
-                            .table = 1,
-                            .partition = partition,
-                            .slice = a_slice()};
+    ps_op_start_t wanted = {
+        .kind = PS_KIND_PUSH, .table = 1, .partition = partition, .slice = a_slice()};
     uint64_t op = 0;
 
-    wanted.payload =
-        ps_payload_new((ps_bytes_t){0}, (ps_bytes_t){0},
-                       (ps_bytes_t){zeros, sizeof zeros}, NULL, NULL);
+    wanted.payload = ps_payload_new((ps_bytes_t){0}, (ps_bytes_t){0},
+                                    (ps_bytes_t){zeros, sizeof zeros}, NULL, NULL);
     cr_assert_not_null(wanted.payload);
     wanted.slice.n_values = 1;
     op = start(f, &wanted);
@@ -33,8 +28,7 @@ push_large(fixture_t *f, uint32_t partition)
 }
 
 /* Link 1 is the second connection of link 0; one push was answered. */
-static void
-get_both_ready(fixture_t *f)
+static void get_both_ready(fixture_t *f)
 {
     uint64_t op = push(f, 0);
 
@@ -49,8 +43,7 @@ get_both_ready(fixture_t *f)
     op = push_large(f, 0);
     cr_assert(ps_session_link_is_bulk(f->session, 1));
     cr_assert_not(ps_session_link_is_bulk(f->session, 0));
-    cr_assert_eq(ps_session_link(f->session, 1),
-                 ps_session_link(f->session, 0));
+    cr_assert_eq(ps_session_link(f->session, 1), ps_session_link(f->session, 0));
     cr_assert_eq(f->outbox.n_effects, 3);
     cr_assert_eq(f->outbox.effects[1].message.hello.bulk, 1);
     EXPECT(f, "open 1\n"

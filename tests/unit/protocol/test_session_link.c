@@ -227,8 +227,7 @@ Test(session_link, nothing_to_do_is_no_deadline)
 
 /* Answers and ticks return nothing: without memory they must leave a session
  * that gets there later. */
-static psd_status_t
-answer_all(void *fixture)
+static psd_status_t answer_all(void *fixture)
 {
     PSD_AUTO(fixture_done) fixture_t f = {.now_ms = 1};
     const ps_op_start_t wanted = {

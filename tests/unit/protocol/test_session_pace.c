@@ -6,8 +6,7 @@
 #define SLOW_MS 90 /* less than RESEND_MS: HELLO is said once */
 
 /* Link 0, on which WELCOME took that long, with a pull that is unanswered. */
-static uint64_t
-pull_slowly(fixture_t *f)
+static uint64_t pull_slowly(fixture_t *f)
 {
     uint64_t op = pull(f, 0, 0);
 

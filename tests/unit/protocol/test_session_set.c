@@ -10,8 +10,7 @@
 
 #define MOST PS_SESSION_RUNS_MAX
 
-static void
-add(ps_session_set_t *set, uint64_t first, uint64_t last)
+static void add(ps_session_set_t *set, uint64_t first, uint64_t last)
 {
     cr_assert(ps_session_set_add(set, first, last));
 }
@@ -116,8 +115,7 @@ Test(session_set, bytes_and_back)
     cr_expect(ps_session_set_equal(&set, &back));
 }
 
-static psd_status_t
-take_runs(uint32_t n, const uint64_t *runs, psd_error_t *err)
+static psd_status_t take_runs(uint32_t n, const uint64_t *runs, psd_error_t *err)
 {
     PSD_AUTO(ps_session_set_done) ps_session_set_t set = {0};
     PSD_AUTO(ps_buffer_done) ps_buffer_t bytes = {0};
@@ -137,15 +135,13 @@ Test(session_set, runs_that_are_none_are_refused)
 
     cr_expect_eq(take_runs(1, (uint64_t[]){4, 3}, err), PSD_PROTO);
     psd_error_clear(err);
-    cr_expect_eq(take_runs(2, (uint64_t[]){1, 2, 3, 4}, err), PSD_PROTO,
-                 "no session between");
+    cr_expect_eq(take_runs(2, (uint64_t[]){1, 2, 3, 4}, err), PSD_PROTO, "no session between");
     psd_error_clear(err);
     cr_expect_eq(take_runs(2, (uint64_t[]){7, 8, 1, 2}, err), PSD_PROTO);
     psd_error_clear(err);
     cr_expect_eq(take_runs(PS_SESSION_RUNS_MAX + 1, NULL, err), PSD_PROTO);
-    cr_expect_str_eq(psd_error_text(err),
-                     "a state has 4097 runs of forgotten sessions; allowed: "
-                     "4096");
+    cr_expect_str_eq(psd_error_text(err), "a state has 4097 runs of forgotten sessions; allowed: "
+                                          "4096");
 }
 
 Test(session_set, without_memory_nothing_changes)

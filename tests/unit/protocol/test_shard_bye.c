@@ -4,22 +4,19 @@
 
 static bench_t bench;
 
-static void
-open_it(void)
+static void open_it(void)
 {
     cr_assert_eq(open_bench(&bench), PSD_OK);
 }
 
-static void
-close_it(void)
+static void close_it(void)
 {
     close_bench(&bench);
 }
 
 TestSuite(shard_bye, .init = open_it, .fini = close_it);
 
-static psd_status_t
-bye(bench_t *self)
+static psd_status_t bye(bench_t *self)
 {
     ps_message_t message = {.kind = PS_KIND_BYE, .bye = {.session = SESSION}};
 

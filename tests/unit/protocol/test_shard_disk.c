@@ -11,8 +11,7 @@ static uint64_t life;       /* of the partition, which the disk tells of */
 static uint64_t tail_bytes; /* 0: the default */
 
 /* A shard that has a disk, and partition 0 of a table with ack level disk. */
-static void
-open_disk_bench(void)
+static void open_disk_bench(void)
 {
     const ps_shard_args_t args = {.incarnation = INCARNATION,
                                   .credit_requests = 8,
@@ -34,23 +33,20 @@ open_disk_bench(void)
     bench.spec.n_col_slices = 1;
     bench.spec.ack = PS_ACK_DISK;
     for (uint32_t i = 0; i < 2; i++) {
-        bench.routes[i] = (ps_route_t){
-            .partition = i, .shard = i, .epoch = 4, .incarnation = INCARNATION};
+        bench.routes[i] =
+            (ps_route_t){.partition = i, .shard = i, .epoch = 4, .incarnation = INCARNATION};
     }
     cr_assert_eq(ps_shard_new(&args, &bench.shard, NULL), PSD_OK);
 }
 
-static void
-finish(void)
+static void finish(void)
 {
     close_bench(&bench);
 }
 
-static void
-flushed(uint64_t lsn, uint64_t bytes, const char *trouble)
+static void flushed(uint64_t lsn, uint64_t bytes, const char *trouble)
 {
-    const ps_position_t position = {
-        .table = 1, .partition = 0, .lsn = lsn, .life = life};
+    const ps_position_t position = {.table = 1, .partition = 0, .lsn = lsn, .life = life};
 
     cr_assert_eq(step(&bench, &(ps_event_t){.kind = PS_EVENT_FLUSHED,
                                             .flushed = &position,
@@ -60,8 +56,7 @@ flushed(uint64_t lsn, uint64_t bytes, const char *trouble)
                  PSD_OK);
 }
 
-static const ps_effect_t *
-record(void)
+static const ps_effect_t *record(void)
 {
     for (size_t i = 0; i < bench.outbox.n_effects; i++) {
         if (bench.outbox.effects[i].kind == PS_EFFECT_RECORD) {
@@ -72,8 +67,7 @@ record(void)
 }
 
 /* The same for looking into. */
-static const ps_effect_t *
-recorded(void)
+static const ps_effect_t *recorded(void)
 {
     static const ps_effect_t nothing;
     const ps_effect_t *effect = record();
@@ -82,16 +76,14 @@ recorded(void)
     return effect == NULL ? &nothing : effect;
 }
 
-static uint64_t
-record_bytes(void)
+static uint64_t record_bytes(void)
 {
     const ps_effect_t *effect = recorded();
 
     return ps_record_size(&effect->record, effect->payload);
 }
 
-static void
-begin(void)
+static void begin(void)
 {
     open_disk_bench();
     cr_assert_eq(set_table(&bench), PSD_OK);
@@ -180,29 +172,23 @@ Test(shard_disk, holds_pushes_while_the_disk_is_behind)
     bench.now_ms = 150;
     cr_assert_eq(step(&bench, &(ps_event_t){.kind = PS_EVENT_TICK}), PSD_OK);
     cr_assert_eq(said(&bench)->kind, PS_KIND_PARKED);
-    cr_expect_str_eq(
-        said(&bench)->parked.text,
-        "waiting for the disk of node 1001 shard 0: 456 bytes are not "
-        "flushed; allowed: 400; there is no room");
+    cr_expect_str_eq(said(&bench)->parked.text,
+                     "waiting for the disk of node 1001 shard 0: 456 bytes are not "
+                     "flushed; allowed: 400; there is no room");
     flushed(0, bytes, NULL);
     cr_expect_not_null(record(), "there is room again");
     cr_expect_eq(recorded()->record.seq, 4);
 }
 
 /* A shard that reads the one record again. */
-static void
-start_again(const ps_effect_t *effect)
+static void start_again(const ps_effect_t *effect)
 {
-    const ps_body_t body = {.keys = effect->payload->keys,
-                            .values = effect->payload->span};
+    const ps_body_t body = {.keys = effect->payload->keys, .values = effect->payload->span};
 
     close_bench(&bench);
     open_disk_bench();
-    cr_assert_eq(ps_shard_recover_table(bench.shard, 1, &bench.spec, NULL),
-                 PSD_OK);
-    cr_assert_eq(
-        ps_shard_recover_record(bench.shard, &effect->record, &body, NULL),
-        PSD_OK);
+    cr_assert_eq(ps_shard_recover_table(bench.shard, 1, &bench.spec, NULL), PSD_OK);
+    cr_assert_eq(ps_shard_recover_record(bench.shard, &effect->record, &body, NULL), PSD_OK);
     cr_expect_eq(ps_shard_recover_lsn(bench.shard, 1, 0), 1);
     cr_assert_eq(ps_shard_recover_end(bench.shard, NULL), PSD_OK);
     cr_assert_eq(set_table(&bench), PSD_OK);
@@ -212,10 +198,8 @@ start_again(const ps_effect_t *effect)
 Test(shard_disk, applies_a_push_from_before_a_restart_once)
 {
     ps_effect_t kept;
-    const ps_msg_hello_t old = {.version_min = 1,
-                                .version_max = 1,
-                                .incarnation = INCARNATION,
-                                .session = 2};
+    const ps_msg_hello_t old = {
+        .version_min = 1, .version_max = 1, .incarnation = INCARNATION, .session = 2};
 
     cr_assert_eq(hello(&bench, &good_hello), PSD_OK);
     cr_assert_eq(push(&bench, 1, 2, 1.0F), PSD_OK);
@@ -232,8 +216,7 @@ Test(shard_disk, applies_a_push_from_before_a_restart_once)
     cr_expect_eq(pull(&bench, 2), 1.0F);
 }
 
-static bool
-has_begun(void)
+static bool has_begun(void)
 {
     const ps_effect_t *effect = record();
 
@@ -241,8 +224,7 @@ has_begun(void)
 }
 
 /* Partition 0 goes to another shard, or comes here. */
-static void
-move_to(uint32_t shard, uint64_t epoch)
+static void move_to(uint32_t shard, uint64_t epoch)
 {
     bench.routes[0].shard = shard;
     bench.routes[0].epoch = epoch;
@@ -319,8 +301,7 @@ Test(shard_disk, what_a_start_has_found_and_is_elsewhere_leaves)
 }
 
 /* With lsn 0: there is none. */
-static ps_record_t
-epoch_record(void)
+static ps_record_t epoch_record(void)
 {
     for (size_t i = 0; i < bench.outbox.n_effects; i++) {
         if (bench.outbox.effects[i].kind == PS_EFFECT_RECORD &&
@@ -338,8 +319,7 @@ Test(shard_disk, a_primary_that_had_flushed_nothing_begins_with_its_epoch)
     cr_assert_eq(push(&bench, 1, 2, 1.0F), PSD_OK);
     close_bench(&bench);
     open_disk_bench();
-    cr_assert_eq(ps_shard_recover_table(bench.shard, 1, &bench.spec, NULL),
-                 PSD_OK);
+    cr_assert_eq(ps_shard_recover_table(bench.shard, 1, &bench.spec, NULL), PSD_OK);
     ps_shard_recover_lives(bench.shard, life);
     cr_assert_eq(ps_shard_recover_end(bench.shard, NULL), PSD_OK);
     cr_assert_eq(set_table(&bench), PSD_OK);
@@ -384,14 +364,11 @@ Test(shard_disk, refuses_records_that_do_not_follow)
 
     close_bench(&bench);
     open_disk_bench();
-    cr_assert_eq(ps_shard_recover_table(bench.shard, 1, &bench.spec, NULL),
-                 PSD_OK);
-    cr_expect_eq(ps_shard_recover_record(bench.shard, &other, &nothing, err),
-                 PSD_OK, "of a table that was dropped");
-    cr_expect_eq(ps_shard_recover_record(bench.shard, &third, &nothing, err),
-                 PSD_DAMAGED);
-    cr_expect_str_eq(psd_error_text(err),
-                     "records 1 .. 2 of partition 0 of table 1 are missing");
+    cr_assert_eq(ps_shard_recover_table(bench.shard, 1, &bench.spec, NULL), PSD_OK);
+    cr_expect_eq(ps_shard_recover_record(bench.shard, &other, &nothing, err), PSD_OK,
+                 "of a table that was dropped");
+    cr_expect_eq(ps_shard_recover_record(bench.shard, &third, &nothing, err), PSD_DAMAGED);
+    cr_expect_str_eq(psd_error_text(err), "records 1 .. 2 of partition 0 of table 1 are missing");
 }
 
 /* Answers that wait for the disk took all the room that they have. The push
@@ -411,8 +388,7 @@ Test(shard_disk, a_push_goes_on_when_answers_that_waited_have_gone)
     cr_expect_eq(recorded()->record.seq, 2);
 }
 
-static const ps_effect_t *
-given(void)
+static const ps_effect_t *given(void)
 {
     static const ps_effect_t nothing;
 

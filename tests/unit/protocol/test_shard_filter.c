@@ -14,8 +14,7 @@ static ps_coder_t *coder;
 static uint64_t keys[N_LIST];
 static float deltas[N_LIST];
 
-static void
-setup(void)
+static void setup(void)
 {
     ps_msg_hello_t offered = good_hello;
 
@@ -29,8 +28,7 @@ setup(void)
     }
 }
 
-static void
-teardown(void)
+static void teardown(void)
 {
     close_bench(&bench);
     ps_coder_destroy(&coder);
@@ -38,8 +36,7 @@ teardown(void)
 
 TestSuite(shard_filter, .init = setup, .fini = teardown);
 
-static ps_filter_t
-filter_of(const char *text)
+static ps_filter_t filter_of(const char *text)
 {
     ps_filter_t filter = {0};
 
@@ -47,8 +44,7 @@ filter_of(const char *text)
     return filter;
 }
 
-static ps_message_t
-list_push(uint64_t seq)
+static ps_message_t list_push(uint64_t seq)
 {
     ps_message_t message = push_message(seq);
 
@@ -57,8 +53,7 @@ list_push(uint64_t seq)
     return message;
 }
 
-static ps_message_t
-list_pull(void)
+static ps_message_t list_pull(void)
 {
     return (ps_message_t){.kind = PS_KIND_PULL,
                           .pull = {.request = 1000,
@@ -69,28 +64,23 @@ list_pull(void)
                                    .n_cols = 1}};
 }
 
-static ps_payload_t *
-body(bool with_values)
+static ps_payload_t *body(bool with_values)
 {
-    return ps_payload_copy(
-        (ps_bytes_t){(const uint8_t *)keys, sizeof keys}, (ps_bytes_t){0},
-        (ps_bytes_t){(const uint8_t *)deltas, with_values ? sizeof deltas : 0});
+    return ps_payload_copy((ps_bytes_t){(const uint8_t *)keys, sizeof keys}, (ps_bytes_t){0},
+                           (ps_bytes_t){(const uint8_t *)deltas, with_values ? sizeof deltas : 0});
 }
 
 /* The hash of the list in its place. */
-static ps_payload_t *
-named_body(bool with_values)
+static ps_payload_t *named_body(bool with_values)
 {
     ps_id_t hash = {{0}};
 
     ps_hash_id(keys, sizeof keys, &hash);
-    return ps_payload_copy(
-        (ps_bytes_t){hash.bytes, sizeof hash.bytes}, (ps_bytes_t){0},
-        (ps_bytes_t){(const uint8_t *)deltas, with_values ? sizeof deltas : 0});
+    return ps_payload_copy((ps_bytes_t){hash.bytes, sizeof hash.bytes}, (ps_bytes_t){0},
+                           (ps_bytes_t){(const uint8_t *)deltas, with_values ? sizeof deltas : 0});
 }
 
-static void
-say_taking(const ps_message_t *message, ps_payload_t *payload)
+static void say_taking(const ps_message_t *message, ps_payload_t *payload)
 {
     cr_assert_not_null(payload);
     cr_assert_eq(say(&bench, message, payload), PSD_OK);
@@ -98,26 +88,21 @@ say_taking(const ps_message_t *message, ps_payload_t *payload)
 }
 
 /* Sends it through a filter, which must write it anew. */
-static void
-say_coded(const char *text, ps_message_t message, ps_payload_t *payload)
+static void say_coded(const char *text, ps_message_t message, ps_payload_t *payload)
 {
     ps_filter_t filter = filter_of(text);
     ps_payload_t *coded = NULL;
 
-    cr_assert_eq(
-        ps_coder_encode(coder, &filter, &message, payload, &coded, NULL),
-        PSD_OK);
+    cr_assert_eq(ps_coder_encode(coder, &filter, &message, payload, &coded, NULL), PSD_OK);
     ps_payload_destroy(&payload);
     say_taking(&message, coded);
 }
 
-static void
-expect_ack(void)
+static void expect_ack(void)
 {
     cr_assert_eq(said(&bench)->kind, PS_KIND_ACK, "%s",
-                 said(&bench)->kind == PS_KIND_REFUSED
-                     ? said(&bench)->refused.text
-                     : ps_kind_name(said(&bench)->kind));
+                 said(&bench)->kind == PS_KIND_REFUSED ? said(&bench)->refused.text
+                                                       : ps_kind_name(said(&bench)->kind));
 }
 
 Test(shard_filter, welcome_offers_what_both_speak)
@@ -143,8 +128,7 @@ Test(shard_filter, coded_requests_are_plain_ones)
     }
     message.push.n_rows = N;
     message.push.n_values = N;
-    payload = ps_payload_copy((ps_bytes_t){(uint8_t *)many, sizeof many},
-                              (ps_bytes_t){0},
+    payload = ps_payload_copy((ps_bytes_t){(uint8_t *)many, sizeof many}, (ps_bytes_t){0},
                               (ps_bytes_t){(uint8_t *)ones, sizeof ones});
     say_coded("delta+lz4+bf16", message, payload);
     expect_ack();
@@ -179,8 +163,7 @@ Test(shard_filter, unknown_list_is_asked_for_and_consumes_nothing)
 
     message.push.rows = PS_ROWS_CACHED;
     say_taking(&message, named_body(true));
-    expect_refused(&bench, PSD_KEYS,
-                   "the list of 8 keys is not known here (any more)");
+    expect_refused(&bench, PSD_KEYS, "the list of 8 keys is not known here (any more)");
     cr_assert_eq(said(&bench)->refused.request, 1);
     message = list_push(1);
     say_taking(&message, body(true));
@@ -198,8 +181,7 @@ Test(shard_filter, list_of_another_length_is_asked_for)
     message.pull.rows = PS_ROWS_CACHED;
     message.pull.n_rows = N_LIST - 1;
     say_taking(&message, named_body(false));
-    expect_refused(&bench, PSD_KEYS,
-                   "the list of 7 keys is not known here (any more)");
+    expect_refused(&bench, PSD_KEYS, "the list of 7 keys is not known here (any more)");
 }
 
 Test(shard_filter, lists_go_with_their_connection)
@@ -210,15 +192,12 @@ Test(shard_filter, lists_go_with_their_connection)
     offered.filters = PS_FILTER_BITS_ALL;
     message.flags = PS_FLAG_KEEP;
     say_taking(&message, body(true));
-    cr_assert_eq(
-        step(&bench, &(ps_event_t){.kind = PS_EVENT_GONE, .conn = CONN}),
-        PSD_OK);
+    cr_assert_eq(step(&bench, &(ps_event_t){.kind = PS_EVENT_GONE, .conn = CONN}), PSD_OK);
     cr_assert_eq(hello(&bench, &offered), PSD_OK);
     message = list_push(2);
     message.push.rows = PS_ROWS_CACHED;
     say_taking(&message, named_body(true));
-    expect_refused(&bench, PSD_KEYS,
-                   "the list of 8 keys is not known here (any more)");
+    expect_refused(&bench, PSD_KEYS, "the list of 8 keys is not known here (any more)");
 }
 
 /* A second HELLO on the connection is the first one again. */
@@ -246,11 +225,9 @@ Test(shard_filter, what_was_not_offered_is_refused)
     cr_assert_eq(hello(&bench, &plain), PSD_OK);
     message.flags = PS_FLAG_KEEP;
     say_taking(&message, body(true));
-    expect_refused(&bench, PSD_PROTO,
-                   "PUSH uses the filters 0x1; offered: 0x2");
+    expect_refused(&bench, PSD_PROTO, "PUSH uses the filters 0x1; offered: 0x2");
     say_coded("zstd+delta+bf16", list_pull(), body(false));
-    expect_refused(&bench, PSD_PROTO,
-                   "PULL uses the filters 0x2a; offered: 0x2");
+    expect_refused(&bench, PSD_PROTO, "PULL uses the filters 0x2a; offered: 0x2");
 }
 
 /* A body is not worked on for who may not send it: what is wrong with it does
@@ -263,10 +240,9 @@ Test(shard_filter, what_was_not_offered_is_not_read)
 
     cr_assert_eq(hello(&bench, &plain), PSD_OK);
     message.flags = PS_FLAG_CODED;
-    say_taking(&message, ps_payload_copy((ps_bytes_t){0}, (ps_bytes_t){0},
-                                         (ps_bytes_t){rubbish, 64}));
-    expect_refused(&bench, PSD_PROTO,
-                   "PUSH uses the filters 0x8; offered: 0x0");
+    say_taking(&message,
+               ps_payload_copy((ps_bytes_t){0}, (ps_bytes_t){0}, (ps_bytes_t){rubbish, 64}));
+    expect_refused(&bench, PSD_PROTO, "PUSH uses the filters 0x8; offered: 0x0");
 }
 
 Test(shard_filter, damaged_body_is_refused)
@@ -276,8 +252,7 @@ Test(shard_filter, damaged_body_is_refused)
     message.flags = PS_FLAG_CODED;
     say_taking(&message, ps_payload_copy((ps_bytes_t){0}, (ps_bytes_t){0},
                                          (ps_bytes_t){(uint8_t *)deltas, 8}));
-    expect_refused(&bench, PSD_PROTO,
-                   "coded body is 8 bytes; its head needs 32");
+    expect_refused(&bench, PSD_PROTO, "coded body is 8 bytes; its head needs 32");
 }
 
 /* One coded pull of 2000 rows; its answer comes the same way. */
@@ -303,10 +278,9 @@ Test(shard_filter, answers_go_through_the_filter_of_the_request)
     for (size_t i = 0; i < N; i++) {
         many[i] = i % 4;
     }
-    plain = ps_payload_copy((ps_bytes_t){(uint8_t *)many, N * sizeof *many},
-                            (ps_bytes_t){0}, (ps_bytes_t){0});
-    cr_assert_eq(ps_coder_encode(coder, &filter, &message, plain, &coded, NULL),
-                 PSD_OK);
+    plain = ps_payload_copy((ps_bytes_t){(uint8_t *)many, N * sizeof *many}, (ps_bytes_t){0},
+                            (ps_bytes_t){0});
+    cr_assert_eq(ps_coder_encode(coder, &filter, &message, plain, &coded, NULL), PSD_OK);
     say_taking(&message, coded);
     cr_assert_eq(said(&bench)->kind, PS_KIND_VALUES);
     cr_assert_eq(said(&bench)->flags, PS_FLAG_CODED);
@@ -316,9 +290,7 @@ Test(shard_filter, answers_go_through_the_filter_of_the_request)
             coded = bench.outbox.effects[i].payload;
         }
     }
-    cr_assert_eq(ps_coder_decode(coder, &answered, coded, UINT64_MAX, &used,
-                                 &back, NULL),
-                 PSD_OK);
+    cr_assert_eq(ps_coder_decode(coder, &answered, coded, UINT64_MAX, &used, &back, NULL), PSD_OK);
     cr_assert_eq(used.values_as, PS_VALUES_F16);
     for (size_t i = 0; i < N; i++) {
         float value = 0;

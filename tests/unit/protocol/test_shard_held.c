@@ -7,14 +7,12 @@
 
 static bench_t bench;
 
-static void
-setup(void)
+static void setup(void)
 {
     cr_assert_eq(open_bench(&bench), PSD_OK);
 }
 
-static void
-teardown(void)
+static void teardown(void)
 {
     close_bench(&bench);
 }
@@ -52,15 +50,13 @@ Test(shard_held, holds_no_more_than_it_granted)
         message.push.ack = PS_ACK_REPLICA;
         cr_assert_eq(push_as(&bench, &message, 2, 1.0F), PSD_OK);
     }
-    expect_refused(&bench, PSD_BUSY,
-                   "more requests in flight than credit_requests grants");
+    expect_refused(&bench, PSD_BUSY, "more requests in flight than credit_requests grants");
 }
 
 Test(shard_held, says_what_a_held_push_waits_for_when_probed)
 {
     ps_message_t message = push_message(1);
-    ps_message_t probe = {.kind = PS_KIND_PROBE,
-                          .probe = {.table = 1, .epoch = 4, .seq = 1}};
+    ps_message_t probe = {.kind = PS_KIND_PROBE, .probe = {.table = 1, .epoch = 4, .seq = 1}};
 
     cr_assert_eq(say(&bench, &probe, NULL), PSD_OK);
     expect_refused(&bench, PSD_GAP, "gap, expected 1");
@@ -87,13 +83,11 @@ Test(shard_held, ends_a_pull_that_waits_too_long)
     cr_expect_null(answer(&bench));
     bench.now_ms += 20;
     cr_assert_eq(step(&bench, &(ps_event_t){.kind = PS_EVENT_TICK}), PSD_OK);
-    expect_refused(&bench, PSD_DEADLINE,
-                   "waiting behind push 1 of the same client");
+    expect_refused(&bench, PSD_DEADLINE, "waiting behind push 1 of the same client");
     cr_expect_eq(ps_shard_deadline(bench.shard), UINT64_MAX);
 }
 
-static size_t
-n_sent(void)
+static size_t n_sent(void)
 {
     size_t n = 0;
 
@@ -140,8 +134,7 @@ Test(shard_held, says_what_a_repeated_pull_waits_behind)
     cr_expect_eq(n_sent(), 2, "it waits, and is served");
 }
 
-static psd_status_t
-mark_clock(bench_t *self, uint64_t seq, uint32_t worker, uint64_t clock)
+static psd_status_t mark_clock(bench_t *self, uint64_t seq, uint32_t worker, uint64_t clock)
 {
     ps_message_t mark = {.kind = PS_KIND_MARK,
                          .mark = {.table = 1,
@@ -159,13 +152,11 @@ mark_clock(bench_t *self, uint64_t seq, uint32_t worker, uint64_t clock)
  * good, and the push lost with that. */
 Test(shard_held, holds_a_worker_until_it_is_told_that_it_runs)
 {
-    ps_worker_t workers[1] = {
-        {.state = PS_WORKER_JOINING, .n_members = 1, .joins = 1}};
+    ps_worker_t workers[1] = {{.state = PS_WORKER_JOINING, .n_members = 1, .joins = 1}};
     ps_job_t job = {.id = 3, .version = 1, .workers = workers, .n_workers = 1};
     ps_message_t message = push_message(1);
 
-    cr_assert_eq(step(&bench, &(ps_event_t){.kind = PS_EVENT_JOB, .job = &job}),
-                 PSD_OK);
+    cr_assert_eq(step(&bench, &(ps_event_t){.kind = PS_EVENT_JOB, .job = &job}), PSD_OK);
     message.push.job = 3;
     message.push.joins = 1;
     message.push.timeout_ms = 50;
@@ -174,12 +165,10 @@ Test(shard_held, holds_a_worker_until_it_is_told_that_it_runs)
     bench.now_ms = 150;
     cr_assert_eq(step(&bench, &(ps_event_t){.kind = PS_EVENT_TICK}), PSD_OK);
     cr_assert_eq(said(&bench)->kind, PS_KIND_PARKED);
-    cr_expect_str_eq(said(&bench)->parked.text,
-                     "this node was not told yet that worker 0 runs");
+    cr_expect_str_eq(said(&bench)->parked.text, "this node was not told yet that worker 0 runs");
     workers[0].state = PS_WORKER_RUNNING;
     job.version = 2;
-    cr_assert_eq(step(&bench, &(ps_event_t){.kind = PS_EVENT_JOB, .job = &job}),
-                 PSD_OK);
+    cr_assert_eq(step(&bench, &(ps_event_t){.kind = PS_EVENT_JOB, .job = &job}), PSD_OK);
     cr_assert_not_null(answer(&bench));
     cr_expect_eq(said(&bench)->kind, PS_KIND_ACK);
 }
@@ -188,18 +177,12 @@ Test(shard_held, holds_a_worker_until_it_is_told_that_it_runs)
  * help, so what is too much is refused; the clock closes with what it has. */
 Test(shard_held, keeps_no_more_for_an_open_clock_than_it_may)
 {
-    ps_worker_t workers[1] = {
-        {.state = PS_WORKER_RUNNING, .n_members = 1, .joins = 1}};
-    const ps_job_t job = {.id = 3,
-                          .name = "lr",
-                          .version = 1,
-                          .workers = workers,
-                          .n_workers = 1};
+    ps_worker_t workers[1] = {{.state = PS_WORKER_RUNNING, .n_members = 1, .joins = 1}};
+    const ps_job_t job = {.id = 3, .name = "lr", .version = 1, .workers = workers, .n_workers = 1};
     ps_message_t message = push_message(1);
     uint64_t seq = 0;
 
-    cr_assert_eq(step(&bench, &(ps_event_t){.kind = PS_EVENT_JOB, .job = &job}),
-                 PSD_OK);
+    cr_assert_eq(step(&bench, &(ps_event_t){.kind = PS_EVENT_JOB, .job = &job}), PSD_OK);
     message.push.job = 3;
     message.push.joins = 1;
     do {
@@ -224,26 +207,20 @@ Test(shard_held, keeps_no_more_for_an_open_clock_than_it_may)
  * write into the memory that it came from. */
 Test(shard_held, an_open_clock_keeps_its_own_copy_of_shared_values)
 {
-    ps_worker_t workers[1] = {
-        {.state = PS_WORKER_RUNNING, .n_members = 1, .joins = 1}};
-    const ps_job_t job = {.id = 3,
-                          .name = "lr",
-                          .version = 1,
-                          .workers = workers,
-                          .n_workers = 1};
+    ps_worker_t workers[1] = {{.state = PS_WORKER_RUNNING, .n_members = 1, .joins = 1}};
+    const ps_job_t job = {.id = 3, .name = "lr", .version = 1, .workers = workers, .n_workers = 1};
     ps_message_t message = push_message(1);
     uint64_t row = 2;
     float value = 4;
-    ps_payload_t *payload = ps_payload_new(
-        (ps_bytes_t){(const uint8_t *)&row, sizeof row}, (ps_bytes_t){0},
-        (ps_bytes_t){(const uint8_t *)&value, sizeof value}, NULL, NULL);
+    ps_payload_t *payload =
+        ps_payload_new((ps_bytes_t){(const uint8_t *)&row, sizeof row}, (ps_bytes_t){0},
+                       (ps_bytes_t){(const uint8_t *)&value, sizeof value}, NULL, NULL);
 
     cr_assert_not_null(payload);
     payload->shared = true;
     message.push.job = 3;
     message.push.joins = 1;
-    cr_assert_eq(step(&bench, &(ps_event_t){.kind = PS_EVENT_JOB, .job = &job}),
-                 PSD_OK);
+    cr_assert_eq(step(&bench, &(ps_event_t){.kind = PS_EVENT_JOB, .job = &job}), PSD_OK);
     cr_assert_eq(say(&bench, &message, payload), PSD_OK);
     cr_assert_eq(said(&bench)->kind, PS_KIND_ACK);
     ps_payload_destroy(&payload);
@@ -257,8 +234,8 @@ Test(shard_held, a_held_request_keeps_its_own_copy_of_shared_values)
 {
     ps_held_list_t list = {.first = NULL};
     uint8_t value = 4;
-    ps_payload_t *payload = ps_payload_new((ps_bytes_t){0}, (ps_bytes_t){0},
-                                           (ps_bytes_t){&value, 1}, NULL, NULL);
+    ps_payload_t *payload =
+        ps_payload_new((ps_bytes_t){0}, (ps_bytes_t){0}, (ps_bytes_t){&value, 1}, NULL, NULL);
     ps_held_t *held = NULL;
 
     cr_assert_not_null(payload);
@@ -280,23 +257,17 @@ Test(shard_held, forgets_the_gates_of_jobs_that_ended_long_ago)
 
     message.push.joins = 1;
     for (uint32_t id = 1; id <= 300; id++) {
-        ps_worker_t worker = {
-            .state = PS_WORKER_RUNNING, .n_members = 1, .joins = 1};
-        ps_job_t job = {
-            .id = id, .version = 1, .workers = &worker, .n_workers = 1};
+        ps_worker_t worker = {.state = PS_WORKER_RUNNING, .n_members = 1, .joins = 1};
+        ps_job_t job = {.id = id, .version = 1, .workers = &worker, .n_workers = 1};
 
-        cr_assert_eq(
-            step(&bench, &(ps_event_t){.kind = PS_EVENT_JOB, .job = &job}),
-            PSD_OK);
+        cr_assert_eq(step(&bench, &(ps_event_t){.kind = PS_EVENT_JOB, .job = &job}), PSD_OK);
         message.push.seq = id;
         message.push.job = id;
         cr_assert_eq(push_as(&bench, &message, 2, 1.0F), PSD_OK);
         cr_assert_eq(said(&bench)->kind, PS_KIND_ACK);
         worker.state = PS_WORKER_FINISHED;
         job.version = 2;
-        cr_assert_eq(
-            step(&bench, &(ps_event_t){.kind = PS_EVENT_JOB, .job = &job}),
-            PSD_OK);
+        cr_assert_eq(step(&bench, &(ps_event_t){.kind = PS_EVENT_JOB, .job = &job}), PSD_OK);
     }
     cr_assert_eq(ps_shard_clocks(bench.shard, 1, &clocks, &n, NULL), PSD_OK);
     cr_expect_eq(n, 0);
@@ -318,8 +289,7 @@ Test(shard_held, a_dropped_table_answers_what_it_held)
 
     message.push.ack = PS_ACK_REPLICA;
     cr_assert_eq(push_as(&bench, &message, 2, 1.0F), PSD_OK);
-    cr_assert_eq(step(&bench, &(ps_event_t){.kind = PS_EVENT_DROP, .table = 1}),
-                 PSD_OK);
+    cr_assert_eq(step(&bench, &(ps_event_t){.kind = PS_EVENT_DROP, .table = 1}), PSD_OK);
     expect_refused(&bench, PSD_NO_TABLE, "the table was dropped");
 }
 
@@ -338,8 +308,7 @@ Test(shard_held, a_partition_that_moves_away_sends_the_new_map)
 
 /* Whatever is refused for lack of memory was not applied, and comes through
  * when it is sent again. */
-static psd_status_t
-push_twice(void *fixture)
+static psd_status_t push_twice(void *fixture)
 {
     bench_t self;
     psd_status_t rc = open_bench(&self);
@@ -376,14 +345,12 @@ Test(shard_memory, survives_every_failed_allocation)
 /* ---- rooms: memory of the client for the answer's values ---- */
 
 /* A pull of row 2 that waits behind push 1, from that connection. */
-static void
-pull_behind(uint64_t conn, ps_room_t room)
+static void pull_behind(uint64_t conn, ps_room_t room)
 {
     static const uint64_t row = 2;
     PSD_AUTO(ps_payload_destroy)
-    ps_payload_t *payload =
-        ps_payload_copy((ps_bytes_t){(const uint8_t *)&row, sizeof row},
-                        (ps_bytes_t){0}, (ps_bytes_t){0});
+    ps_payload_t *payload = ps_payload_copy((ps_bytes_t){(const uint8_t *)&row, sizeof row},
+                                            (ps_bytes_t){0}, (ps_bytes_t){0});
     ps_message_t message = {.kind = PS_KIND_PULL,
                             .pull = {.request = 900,
                                      .table = 1,
@@ -406,15 +373,14 @@ pull_behind(uint64_t conn, ps_room_t room)
 }
 
 /* Push 1 comes: where the values of the pull behind it lie. */
-static const uint8_t *
-values_behind_push(uint64_t conn)
+static const uint8_t *values_behind_push(uint64_t conn)
 {
     static const uint64_t row = 2;
     static const float value = 0.5F;
     PSD_AUTO(ps_payload_destroy)
-    ps_payload_t *payload = ps_payload_copy(
-        (ps_bytes_t){(const uint8_t *)&row, sizeof row}, (ps_bytes_t){0},
-        (ps_bytes_t){(const uint8_t *)&value, sizeof value});
+    ps_payload_t *payload =
+        ps_payload_copy((ps_bytes_t){(const uint8_t *)&row, sizeof row}, (ps_bytes_t){0},
+                        (ps_bytes_t){(const uint8_t *)&value, sizeof value});
     ps_message_t message = push_message(1);
 
     cr_assert_eq(step(&bench, &(ps_event_t){.kind = PS_EVENT_MESSAGE,
@@ -425,11 +391,9 @@ values_behind_push(uint64_t conn)
     for (size_t i = 0; i < bench.outbox.n_effects; i++) {
         const ps_effect_t *effect = &bench.outbox.effects[i];
 
-        if (effect->kind == PS_EFFECT_SEND &&
-            effect->message.kind == PS_KIND_VALUES) {
+        if (effect->kind == PS_EFFECT_SEND && effect->message.kind == PS_KIND_VALUES) {
             cr_expect_eq(effect->to, conn);
-            cr_assert_arr_eq(effect->payload->spans[0].data, &value,
-                             sizeof value);
+            cr_assert_arr_eq(effect->payload->spans[0].data, &value, sizeof value);
             return effect->payload->spans[0].data;
         }
     }
@@ -437,15 +401,13 @@ values_behind_push(uint64_t conn)
     return NULL;
 }
 
-static void
-hello_from(uint64_t conn)
+static void hello_from(uint64_t conn)
 {
     ps_message_t message = {.kind = PS_KIND_HELLO, .hello = good_hello};
 
-    cr_assert_eq(step(&bench, &(ps_event_t){.kind = PS_EVENT_MESSAGE,
-                                            .conn = conn,
-                                            .message = &message}),
-                 PSD_OK);
+    cr_assert_eq(
+        step(&bench, &(ps_event_t){.kind = PS_EVENT_MESSAGE, .conn = conn, .message = &message}),
+        PSD_OK);
 }
 
 Test(shard_held, keeps_the_room_of_a_pull_that_waits)
@@ -462,9 +424,7 @@ Test(shard_held, writes_to_no_room_of_a_connection_that_is_gone)
     _Alignas(64) uint8_t memory[64] = {0};
 
     pull_behind(CONN, (ps_room_t){memory, sizeof memory});
-    cr_assert_eq(
-        step(&bench, &(ps_event_t){.kind = PS_EVENT_GONE, .conn = CONN}),
-        PSD_OK);
+    cr_assert_eq(step(&bench, &(ps_event_t){.kind = PS_EVENT_GONE, .conn = CONN}), PSD_OK);
     hello_from(CONN + 1);
     cr_expect_neq(values_behind_push(CONN + 1), memory);
     cr_expect_eq(memory[3], 0);
@@ -499,9 +459,7 @@ Test(shard_held, takes_the_room_of_a_pull_that_is_repeated)
     pull_behind(CONN, (ps_room_t){memory, sizeof memory});
     hello_from(CONN + 1);
     pull_behind(CONN + 1, (ps_room_t){newer, sizeof newer});
-    cr_assert_eq(
-        step(&bench, &(ps_event_t){.kind = PS_EVENT_GONE, .conn = CONN}),
-        PSD_OK);
+    cr_assert_eq(step(&bench, &(ps_event_t){.kind = PS_EVENT_GONE, .conn = CONN}), PSD_OK);
     cr_expect_eq(values_behind_push(CONN + 1), newer);
 }
 
@@ -512,9 +470,9 @@ Test(shard_held, keeps_a_copy_of_a_push_that_others_can_change)
     uint64_t row = 2;
     float value = 0.5F;
     PSD_AUTO(ps_payload_destroy)
-    ps_payload_t *payload = ps_payload_new(
-        (ps_bytes_t){(const uint8_t *)&row, sizeof row}, (ps_bytes_t){0},
-        (ps_bytes_t){(const uint8_t *)&value, sizeof value}, NULL, NULL);
+    ps_payload_t *payload =
+        ps_payload_new((ps_bytes_t){(const uint8_t *)&row, sizeof row}, (ps_bytes_t){0},
+                       (ps_bytes_t){(const uint8_t *)&value, sizeof value}, NULL, NULL);
     ps_message_t message = push_message(1);
 
     cr_assert_not_null(payload);
@@ -530,9 +488,9 @@ Test(shard_held, logs_a_copy_of_a_push_that_others_can_change)
     uint64_t row = 2;
     float value = 0.5F;
     PSD_AUTO(ps_payload_destroy)
-    ps_payload_t *payload = ps_payload_new(
-        (ps_bytes_t){(const uint8_t *)&row, sizeof row}, (ps_bytes_t){0},
-        (ps_bytes_t){(const uint8_t *)&value, sizeof value}, NULL, NULL);
+    ps_payload_t *payload =
+        ps_payload_new((ps_bytes_t){(const uint8_t *)&row, sizeof row}, (ps_bytes_t){0},
+                       (ps_bytes_t){(const uint8_t *)&value, sizeof value}, NULL, NULL);
     ps_message_t message = push_message(1);
 
     cr_assert_not_null(payload);

@@ -10,8 +10,7 @@ static ps_restore_at_t at;
 static ps_payload_t *piece;
 
 /* Row 0 with 1 in it, out of another cluster's table. */
-static ps_payload_t *
-make_piece(void)
+static ps_payload_t *make_piece(void)
 {
     const ps_image_order_t order = {.table = KIT_TABLE};
     ps_payload_t *made = NULL;
@@ -26,23 +25,20 @@ make_piece(void)
     ps_outbox_clear(&source.outbox);
     now = (ps_image_step_t){.now_ms = source.now_ms, .outbox = &source.outbox};
     ps_shard_image_begin(source.shard, &now, &order);
-    cr_assert_eq(ps_shard_image_next(source.shard, KIT_TABLE, 0, 1 << 20, &made,
-                                     &is_last, NULL),
+    cr_assert_eq(ps_shard_image_next(source.shard, KIT_TABLE, 0, 1 << 20, &made, &is_last, NULL),
                  PSD_OK);
     cr_assert_not_null(made);
     kit_close(&source);
     return made;
 }
 
-static ps_image_step_t
-step_now(void)
+static ps_image_step_t step_now(void)
 {
     ps_outbox_clear(&kit.outbox);
     return (ps_image_step_t){.now_ms = kit.now_ms, .outbox = &kit.outbox};
 }
 
-static psd_status_t
-restore(void)
+static psd_status_t restore(void)
 {
     const ps_image_step_t now = step_now();
 
@@ -51,8 +47,7 @@ restore(void)
 }
 
 /* A partition at level replica, two pieces of whose rows are set. */
-static void
-setup(void)
+static void setup(void)
 {
     err = psd_error_new();
     cr_assert_not_null(err);
@@ -66,8 +61,7 @@ setup(void)
     cr_assert_eq(at.lsn, 2);
 }
 
-static void
-teardown(void)
+static void teardown(void)
 {
     kit_close(&kit);
     ps_payload_destroy(&piece);
@@ -77,14 +71,12 @@ teardown(void)
 TestSuite(shard_image, .init = setup, .fini = teardown);
 
 /* What is said; how far it came. */
-static psd_status_t
-restored(uint64_t *ret_reached)
+static psd_status_t restored(uint64_t *ret_reached)
 {
     const ps_image_step_t now = step_now();
 
     psd_error_clear(err);
-    return ps_shard_restored(kit.shard, &now, KIT_TABLE, 0, &at, ret_reached,
-                             err);
+    return ps_shard_restored(kit.shard, &now, KIT_TABLE, 0, &at, ret_reached, err);
 }
 
 Test(shard_image, restored_rows_are_safe_when_every_copy_in_sync_has_them)
@@ -94,9 +86,8 @@ Test(shard_image, restored_rows_are_safe_when_every_copy_in_sync_has_them)
     cr_expect_eq(restored(&reached), PSD_BUSY);
     cr_expect_eq(reached, 0);
     cr_expect_not_null(
-        strstr(psd_error_text(err),
-               "copies in sync have 0 of 2 records; the copy on node "),
-        "%s", psd_error_text(err));
+        strstr(psd_error_text(err), "copies in sync have 0 of 2 records; the copy on node "), "%s",
+        psd_error_text(err));
     kit_answer(&kit, 2, 5, PS_APPENDED_OK, 1);
     cr_expect_eq(restored(&reached), PSD_BUSY);
     cr_expect_eq(reached, 1, "it gets on");
@@ -124,8 +115,7 @@ Test(shard_image, a_primary_without_the_last_rows_takes_no_more_of_them)
     kit_answer(&kit, 2, 5, PS_APPENDED_OK, 2);
     at.lsn = 3;
     cr_expect_eq(restore(), PSD_INVALID);
-    cr_expect_not_null(strstr(psd_error_text(err), "has lost rows"), "%s",
-                       psd_error_text(err));
+    cr_expect_not_null(strstr(psd_error_text(err), "has lost rows"), "%s", psd_error_text(err));
     cr_expect_eq(restored(&reached), PSD_INVALID);
     at = (ps_restore_at_t){.lsn = 2, .epoch = 4};
     cr_expect_eq(restored(&reached), PSD_INVALID, "of another primary");
@@ -140,8 +130,7 @@ Test(shard_image, clients_wait_until_the_whole_table_is_restored)
     cr_assert_eq(restored(&reached), PSD_OK);
     kit_hello(&kit);
     kit_pull(&kit, 5);
-    cr_expect_eq(kit_count(&kit, PS_KIND_VALUES), 0,
-                 "other partitions are still to come");
+    cr_expect_eq(kit_count(&kit, PS_KIND_VALUES), 0, "other partitions are still to come");
     kit.restoring = false;
     kit_map(&kit, "5: 1P 2S");
     cr_expect_eq(kit_count(&kit, PS_KIND_VALUES), 1);

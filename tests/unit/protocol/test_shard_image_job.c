@@ -10,32 +10,28 @@
 
 static bench_t bench;
 
-static ps_image_step_t
-step_now(void)
+static ps_image_step_t step_now(void)
 {
     ps_outbox_clear(&bench.outbox);
     return (ps_image_step_t){.now_ms = bench.now_ms, .outbox = &bench.outbox};
 }
 
-static void
-say_as(uint32_t worker, const ps_message_t *message, ps_payload_t *payload)
+static void say_as(uint32_t worker, const ps_message_t *message, ps_payload_t *payload)
 {
-    cr_assert_eq(
-        step(&bench, &(ps_event_t){.kind = PS_EVENT_MESSAGE,
-                                   .conn = worker == 0 ? CONN : OTHER_CONN,
-                                   .message = message,
-                                   .payload = payload}),
-        PSD_OK);
+    cr_assert_eq(step(&bench, &(ps_event_t){.kind = PS_EVENT_MESSAGE,
+                                            .conn = worker == 0 ? CONN : OTHER_CONN,
+                                            .message = message,
+                                            .payload = payload}),
+                 PSD_OK);
 }
 
-static void
-push_at(uint64_t seq, uint64_t clock, float value)
+static void push_at(uint64_t seq, uint64_t clock, float value)
 {
     const uint64_t row = 0;
     PSD_AUTO(ps_payload_destroy)
-    ps_payload_t *payload = ps_payload_copy(
-        (ps_bytes_t){(const uint8_t *)&row, sizeof row}, (ps_bytes_t){0},
-        (ps_bytes_t){(const uint8_t *)&value, sizeof value});
+    ps_payload_t *payload =
+        ps_payload_copy((ps_bytes_t){(const uint8_t *)&row, sizeof row}, (ps_bytes_t){0},
+                        (ps_bytes_t){(const uint8_t *)&value, sizeof value});
     ps_message_t message = push_message(seq);
 
     message.push.job = JOB;
@@ -44,8 +40,7 @@ push_at(uint64_t seq, uint64_t clock, float value)
     say_as(0, &message, payload);
 }
 
-static void
-mark(uint32_t worker, uint64_t seq, uint64_t clock)
+static void mark(uint32_t worker, uint64_t seq, uint64_t clock)
 {
     const ps_message_t message = {.kind = PS_KIND_MARK,
                                   .mark = {.request = seq,
@@ -62,53 +57,41 @@ mark(uint32_t worker, uint64_t seq, uint64_t clock)
 
 /* Two workers that may be two clocks apart; worker 0 has finished one, and has
  * pushed 1 in it and 10 in the next. */
-static void
-setup(void)
+static void setup(void)
 {
     ps_worker_t workers[2] = {
         {.worker = 0, .state = PS_WORKER_RUNNING, .n_members = 1, .joins = 1},
         {.worker = 1, .state = PS_WORKER_RUNNING, .n_members = 1, .joins = 1}};
-    const ps_job_t job = {.id = JOB,
-                          .name = "lr",
-                          .max_delay = 2,
-                          .version = 1,
-                          .workers = workers,
-                          .n_workers = 2};
+    const ps_job_t job = {
+        .id = JOB, .name = "lr", .max_delay = 2, .version = 1, .workers = workers, .n_workers = 2};
     ps_message_t message = {.kind = PS_KIND_HELLO, .hello = good_hello};
 
     cr_assert_eq(open_bench(&bench), PSD_OK);
     message.hello.session = SESSION + 1;
     say_as(1, &message, NULL);
-    cr_assert_eq(step(&bench, &(ps_event_t){.kind = PS_EVENT_JOB, .job = &job}),
-                 PSD_OK);
+    cr_assert_eq(step(&bench, &(ps_event_t){.kind = PS_EVENT_JOB, .job = &job}), PSD_OK);
     push_at(1, 0, 1);
     mark(0, 2, 1);
     push_at(3, 1, 10);
 }
 
-static void
-teardown(void)
+static void teardown(void)
 {
     close_bench(&bench);
 }
 
 TestSuite(shard_image_job, .init = setup, .fini = teardown);
 
-static void
-begin(uint64_t clock)
+static void begin(uint64_t clock)
 {
-    const ps_image_order_t order = {.table = 1,
-                                    .job = JOB,
-                                    .exact = true,
-                                    .clock = clock,
-                                    .early_bytes = 1 << 20};
+    const ps_image_order_t order = {
+        .table = 1, .job = JOB, .exact = true, .clock = clock, .early_bytes = 1 << 20};
     const ps_image_step_t now = step_now();
 
     ps_shard_image_begin(bench.shard, &now, &order);
 }
 
-static uint64_t
-arm(void)
+static uint64_t arm(void)
 {
     const ps_image_order_t order = {.table = 1, .job = JOB, .exact = true};
     const ps_image_step_t now = step_now();
@@ -116,8 +99,7 @@ arm(void)
     return ps_shard_image_arm(bench.shard, &now, &order, HOLD_MS);
 }
 
-static ps_image_view_t
-look(void)
+static ps_image_view_t look(void)
 {
     ps_image_view_t view = {0};
 
@@ -126,8 +108,7 @@ look(void)
 }
 
 /* Row 0 of the image, in a table of its own. */
-static float
-value_in_image(void)
+static float value_in_image(void)
 {
     PSD_AUTO(ps_payload_destroy) ps_payload_t *piece = NULL;
     ps_restore_at_t at = {0};
@@ -137,16 +118,14 @@ value_in_image(void)
     float value = 0;
 
     while (piece == NULL && !is_last) {
-        cr_assert_eq(ps_shard_image_next(bench.shard, 1, 0, 1 << 20, &piece,
-                                         &is_last, NULL),
+        cr_assert_eq(ps_shard_image_next(bench.shard, 1, 0, 1 << 20, &piece, &is_last, NULL),
                      PSD_OK);
     }
     cr_assert_not_null(piece);
     cr_assert_eq(open_bench(&other), PSD_OK);
     ps_outbox_clear(&other.outbox);
     now = (ps_image_step_t){.now_ms = other.now_ms, .outbox = &other.outbox};
-    cr_assert_eq(ps_shard_restore(other.shard, &now, 1, 0, piece, &at, NULL),
-                 PSD_OK);
+    cr_assert_eq(ps_shard_restore(other.shard, &now, 1, 0, piece, &at, NULL), PSD_OK);
     value = pull(&other, 0);
     close_bench(&other);
     return value;
@@ -186,24 +165,15 @@ Test(shard_image_job, says_that_it_is_not_exact_when_marks_came_before_it)
 }
 
 /* Those workers are not there any more. */
-static void
-end_workers(uint32_t n, ps_worker_state_t state)
+static void end_workers(uint32_t n, ps_worker_state_t state)
 {
     ps_worker_t workers[2] = {
         {.worker = 0, .state = state, .n_members = 1, .joins = 1},
-        {.worker = 1,
-         .state = n > 1 ? state : PS_WORKER_RUNNING,
-         .n_members = 1,
-         .joins = 1}};
-    const ps_job_t job = {.id = JOB,
-                          .name = "lr",
-                          .max_delay = 2,
-                          .version = 2,
-                          .workers = workers,
-                          .n_workers = 2};
+        {.worker = 1, .state = n > 1 ? state : PS_WORKER_RUNNING, .n_members = 1, .joins = 1}};
+    const ps_job_t job = {
+        .id = JOB, .name = "lr", .max_delay = 2, .version = 2, .workers = workers, .n_workers = 2};
 
-    cr_assert_eq(step(&bench, &(ps_event_t){.kind = PS_EVENT_JOB, .job = &job}),
-                 PSD_OK);
+    cr_assert_eq(step(&bench, &(ps_event_t){.kind = PS_EVENT_JOB, .job = &job}), PSD_OK);
 }
 
 Test(shard_image_job, waits_for_nobody_when_all_have_gone)
@@ -233,8 +203,7 @@ Test(shard_image_job, marks_go_on_by_themselves_when_none_begins)
         cr_expect_null(answer(&bench));
         cr_assert_neq(ps_shard_deadline(bench.shard), UINT64_MAX);
         bench.now_ms = ps_shard_deadline(bench.shard);
-        cr_assert_eq(step(&bench, &(ps_event_t){.kind = PS_EVENT_TICK}),
-                     PSD_OK);
+        cr_assert_eq(step(&bench, &(ps_event_t){.kind = PS_EVENT_TICK}), PSD_OK);
     }
     cr_assert_not_null(answer(&bench));
     cr_expect_eq(said(&bench)->kind, PS_KIND_ACK);
@@ -243,8 +212,7 @@ Test(shard_image_job, marks_go_on_by_themselves_when_none_begins)
 /* Of no job: each partition at its own moment. */
 Test(shard_image_job, begins_in_turn_with_what_was_pushed_until_then)
 {
-    const ps_image_order_t order = {
-        .table = 1, .in_turn = true, .early_bytes = 1 << 20};
+    const ps_image_order_t order = {.table = 1, .in_turn = true, .early_bytes = 1 << 20};
     ps_image_step_t now = step_now();
 
     ps_shard_image_begin(bench.shard, &now, &order);
@@ -260,8 +228,7 @@ Test(shard_image_job, begins_in_turn_with_what_was_pushed_until_then)
 
 Test(shard_image_job, has_no_turn_when_it_waits_for_a_clock)
 {
-    const ps_image_order_t order = {
-        .table = 1, .job = JOB, .clock = 1, .in_turn = true};
+    const ps_image_order_t order = {.table = 1, .job = JOB, .clock = 1, .in_turn = true};
     ps_image_step_t now = step_now();
 
     ps_shard_image_begin(bench.shard, &now, &order);

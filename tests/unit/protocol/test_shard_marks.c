@@ -9,40 +9,32 @@
 
 static bench_t bench;
 
-static void
-say_as(uint32_t worker, const ps_message_t *message, ps_payload_t *payload)
+static void say_as(uint32_t worker, const ps_message_t *message, ps_payload_t *payload)
 {
-    cr_assert_eq(
-        step(&bench, &(ps_event_t){.kind = PS_EVENT_MESSAGE,
-                                   .conn = worker == 0 ? CONN : OTHER_CONN,
-                                   .message = message,
-                                   .payload = payload}),
-        PSD_OK);
+    cr_assert_eq(step(&bench, &(ps_event_t){.kind = PS_EVENT_MESSAGE,
+                                            .conn = worker == 0 ? CONN : OTHER_CONN,
+                                            .message = message,
+                                            .payload = payload}),
+                 PSD_OK);
 }
 
 /* Two workers under BSP. */
-static void
-setup(void)
+static void setup(void)
 {
     ps_worker_t workers[2] = {
         {.worker = 0, .state = PS_WORKER_RUNNING, .n_members = 1, .joins = 1},
         {.worker = 1, .state = PS_WORKER_RUNNING, .n_members = 1, .joins = 1}};
-    const ps_job_t job = {.id = JOB,
-                          .name = "lr",
-                          .version = 1,
-                          .workers = workers,
-                          .n_workers = 2};
+    const ps_job_t job = {
+        .id = JOB, .name = "lr", .version = 1, .workers = workers, .n_workers = 2};
     ps_message_t message = {.kind = PS_KIND_HELLO, .hello = good_hello};
 
     cr_assert_eq(open_bench(&bench), PSD_OK);
     message.hello.session = SESSION + 1;
     say_as(1, &message, NULL);
-    cr_assert_eq(step(&bench, &(ps_event_t){.kind = PS_EVENT_JOB, .job = &job}),
-                 PSD_OK);
+    cr_assert_eq(step(&bench, &(ps_event_t){.kind = PS_EVENT_JOB, .job = &job}), PSD_OK);
 }
 
-static void
-teardown(void)
+static void teardown(void)
 {
     close_bench(&bench);
 }
@@ -50,14 +42,13 @@ teardown(void)
 TestSuite(shard_marks, .init = setup, .fini = teardown);
 
 /* Pushes to row 0, and ends the clock. */
-static void
-push_last(uint32_t worker, uint64_t seq, uint64_t clock, float value)
+static void push_last(uint32_t worker, uint64_t seq, uint64_t clock, float value)
 {
     const uint64_t row = 0;
     PSD_AUTO(ps_payload_destroy)
-    ps_payload_t *payload = ps_payload_copy(
-        (ps_bytes_t){(const uint8_t *)&row, sizeof row}, (ps_bytes_t){0},
-        (ps_bytes_t){(const uint8_t *)&value, sizeof value});
+    ps_payload_t *payload =
+        ps_payload_copy((ps_bytes_t){(const uint8_t *)&row, sizeof row}, (ps_bytes_t){0},
+                        (ps_bytes_t){(const uint8_t *)&value, sizeof value});
     ps_message_t message = push_message(seq);
 
     message.flags = PS_FLAG_MARK;
@@ -68,8 +59,7 @@ push_last(uint32_t worker, uint64_t seq, uint64_t clock, float value)
     say_as(worker, &message, payload);
 }
 
-static void
-pull_at(uint32_t worker, uint64_t clock)
+static void pull_at(uint32_t worker, uint64_t clock)
 {
     const ps_message_t message = {.kind = PS_KIND_PULL,
                                   .pull = {.request = 100 + clock,
@@ -88,16 +78,14 @@ pull_at(uint32_t worker, uint64_t clock)
 }
 
 /* The row as the only VALUES among the effects has it; NAN: there is none. */
-static float
-pulled(void)
+static float pulled(void)
 {
     float value = NAN;
 
     for (size_t i = 0; i < bench.outbox.n_effects; i++) {
         const ps_effect_t *effect = &bench.outbox.effects[i];
 
-        if (effect->kind == PS_EFFECT_SEND &&
-            effect->message.kind == PS_KIND_VALUES) {
+        if (effect->kind == PS_EFFECT_SEND && effect->message.kind == PS_KIND_VALUES) {
             cr_assert(isnan(value));
             memcpy(&value, effect->payload->spans[0].data, sizeof value);
         }
@@ -106,14 +94,12 @@ pulled(void)
 }
 
 /* The kind of the answer to that request; 0: there is none. */
-static ps_kind_t
-answered(uint64_t request)
+static ps_kind_t answered(uint64_t request)
 {
     for (size_t i = 0; i < bench.outbox.n_effects; i++) {
         const ps_effect_t *effect = &bench.outbox.effects[i];
 
-        if (effect->kind == PS_EFFECT_SEND &&
-            effect->message.ack.request == request) {
+        if (effect->kind == PS_EFFECT_SEND && effect->message.ack.request == request) {
             return effect->message.kind;
         }
     }

@@ -11,8 +11,7 @@
 
 static bench_t bench;
 
-static psd_status_t
-add_table(uint32_t table)
+static psd_status_t add_table(uint32_t table)
 {
     return step(&bench, &(ps_event_t){.kind = PS_EVENT_TABLE,
                                       .table = table,
@@ -21,8 +20,7 @@ add_table(uint32_t table)
                                       .n_routes = 2});
 }
 
-static void
-setup(void)
+static void setup(void)
 {
     cr_assert_eq(open_bench_within(&bench, LIMIT), PSD_OK);
     bench.spec.keys = PS_KEYS_HASH;
@@ -31,22 +29,20 @@ setup(void)
     cr_assert_eq(add_table(HASHED), PSD_OK);
 }
 
-static void
-teardown(void)
+static void teardown(void)
 {
     close_bench(&bench);
 }
 
 TestSuite(shard_memory, .init = setup, .fini = teardown);
 
-static psd_status_t
-push_row(uint64_t seq, uint64_t row)
+static psd_status_t push_row(uint64_t seq, uint64_t row)
 {
     static const float values[WIDE] = {1.0F};
     PSD_AUTO(ps_payload_destroy)
-    ps_payload_t *payload = ps_payload_copy(
-        (ps_bytes_t){(const uint8_t *)&row, sizeof row}, (ps_bytes_t){0},
-        (ps_bytes_t){(const uint8_t *)values, sizeof values});
+    ps_payload_t *payload =
+        ps_payload_copy((ps_bytes_t){(const uint8_t *)&row, sizeof row}, (ps_bytes_t){0},
+                        (ps_bytes_t){(const uint8_t *)values, sizeof values});
     ps_message_t message = push_message(seq);
 
     message.push.table = HASHED;
@@ -56,15 +52,14 @@ push_row(uint64_t seq, uint64_t row)
 }
 
 /* While the other shards keep as much as the node may. */
-static psd_status_t
-push_beside_others(const ps_message_t *message)
+static psd_status_t push_beside_others(const ps_message_t *message)
 {
     static const uint64_t row = 2;
     static const float value = 1;
     PSD_AUTO(ps_payload_destroy)
-    ps_payload_t *payload = ps_payload_copy(
-        (ps_bytes_t){(const uint8_t *)&row, sizeof row}, (ps_bytes_t){0},
-        (ps_bytes_t){(const uint8_t *)&value, sizeof value});
+    ps_payload_t *payload =
+        ps_payload_copy((ps_bytes_t){(const uint8_t *)&row, sizeof row}, (ps_bytes_t){0},
+                        (ps_bytes_t){(const uint8_t *)&value, sizeof value});
 
     return step(&bench, &(ps_event_t){.kind = PS_EVENT_MESSAGE,
                                       .conn = CONN,
@@ -74,8 +69,7 @@ push_beside_others(const ps_message_t *message)
 }
 
 /* An op on rows from..from + MANY - 1 of a table; by name, or as a range. */
-static psd_status_t
-change(uint64_t seq, uint8_t op, uint32_t table, uint64_t from, bool by_name)
+static psd_status_t change(uint64_t seq, uint8_t op, uint32_t table, uint64_t from, bool by_name)
 {
     static const double operand = 2;
     uint64_t rows[MANY];
@@ -86,9 +80,8 @@ change(uint64_t seq, uint8_t op, uint32_t table, uint64_t from, bool by_name)
         rows[i] = from + i;
     }
     if (by_name) {
-        payload =
-            ps_payload_copy((ps_bytes_t){(const uint8_t *)rows, sizeof rows},
-                            (ps_bytes_t){0}, (ps_bytes_t){0});
+        payload = ps_payload_copy((ps_bytes_t){(const uint8_t *)rows, sizeof rows}, (ps_bytes_t){0},
+                                  (ps_bytes_t){0});
         cr_assert_not_null(payload);
     } else {
         message.push.rows = PS_ROWS_RANGE;
@@ -105,8 +98,7 @@ change(uint64_t seq, uint8_t op, uint32_t table, uint64_t from, bool by_name)
 }
 
 /* Pushes new rows until one is refused: its seq. */
-static uint64_t
-fill(void)
+static uint64_t fill(void)
 {
     for (uint64_t seq = 1; seq < 10000; seq++) {
         cr_assert_eq(push_row(seq, seq), PSD_OK);
@@ -118,16 +110,14 @@ fill(void)
     return 0;
 }
 
-Test(shard_memory,
-     refuses_new_rows_above_the_limit_and_takes_pushes_to_old_ones)
+Test(shard_memory, refuses_new_rows_above_the_limit_and_takes_pushes_to_old_ones)
 {
     uint64_t seq = fill();
 
     cr_assert_gt(seq, LIMIT / (WIDE * 4) / 2, "half of it are rows, at least");
     cr_assert_lt(seq, LIMIT / (WIDE * 4) + 1);
     cr_assert_eq(said(&bench)->refused.status, PSD_LIMIT);
-    cr_expect_not_null(
-        strstr(said(&bench)->refused.text, "limits.memory_bytes is 4194304"));
+    cr_expect_not_null(strstr(said(&bench)->refused.text, "limits.memory_bytes is 4194304"));
     cr_expect_leq(ps_shard_bytes(bench.shard), LIMIT);
     cr_assert_eq(push_row(seq + 1, 1), PSD_OK);
     cr_expect_eq(said(&bench)->kind, PS_KIND_ACK, "the row is there");
@@ -161,11 +151,9 @@ Test(shard_memory, a_table_that_cannot_fit_is_not_made)
     bench.spec.keys = PS_KEYS_RANGE;
     bench.spec.n_rows = 16384;
     ps_outbox_clear(&bench.outbox);
-    cr_assert_eq(ps_shard_step(bench.shard, &event, &bench.outbox, err),
-                 PSD_LIMIT);
-    cr_expect_not_null(strstr(psd_error_text(err),
-                              "its rows take 8388608 bytes here and the node "
-                              "keeps "),
+    cr_assert_eq(ps_shard_step(bench.shard, &event, &bench.outbox, err), PSD_LIMIT);
+    cr_expect_not_null(strstr(psd_error_text(err), "its rows take 8388608 bytes here and the node "
+                                                   "keeps "),
                        "%s", psd_error_text(err));
     cr_expect_eq(ps_shard_bytes(bench.shard), before);
 }
@@ -176,9 +164,7 @@ Test(shard_memory, a_dropped_table_makes_room)
     uint64_t before = ps_shard_bytes(bench.shard);
 
     cr_assert_gt(seq, 1);
-    cr_assert_eq(
-        step(&bench, &(ps_event_t){.kind = PS_EVENT_DROP, .table = HASHED}),
-        PSD_OK);
+    cr_assert_eq(step(&bench, &(ps_event_t){.kind = PS_EVENT_DROP, .table = HASHED}), PSD_OK);
     cr_expect_lt(ps_shard_bytes(bench.shard), before / 2);
 }
 
@@ -200,14 +186,12 @@ Test(shard_memory, requests_that_would_wait_are_put_off_first)
     cr_expect_eq(queued, 12);
     message.push.seq = message.push.request = 2;
     cr_assert_eq(push_beside_others(&message), PSD_OK);
-    expect_refused(&bench, PSD_BUSY,
-                   "the node keeps as much as memory_bytes allows");
+    expect_refused(&bench, PSD_BUSY, "the node keeps as much as memory_bytes allows");
 }
 
 /* Every op that names rows makes them: none goes beyond the limit, and one that
  * is refused has made no row. */
-static void
-expect_ops_bounded(uint8_t op)
+static void expect_ops_bounded(uint8_t op)
 {
     uint64_t before = 0;
 
@@ -222,8 +206,7 @@ expect_ops_bounded(uint8_t op)
     cr_assert_gt(before, LIMIT / 2);
     cr_assert_eq(said(&bench)->kind, PS_KIND_REFUSED);
     cr_expect_eq(said(&bench)->refused.status, PSD_LIMIT);
-    cr_expect_not_null(
-        strstr(said(&bench)->refused.text, "limits.memory_bytes is 4194304"));
+    cr_expect_not_null(strstr(said(&bench)->refused.text, "limits.memory_bytes is 4194304"));
     cr_expect_eq(ps_shard_bytes(bench.shard), before, "nothing has changed");
 }
 
@@ -251,14 +234,12 @@ Test(shard_memory, axpy_counts_the_rows_of_the_other_table)
 
     cr_assert_eq(add_table(OTHER), PSD_OK);
     for (; seq <= 3; seq++) {
-        cr_assert_eq(change(seq, PS_CHANGE_FILL, OTHER, seq * MANY, true),
-                     PSD_OK);
+        cr_assert_eq(change(seq, PS_CHANGE_FILL, OTHER, seq * MANY, true), PSD_OK);
         cr_assert_eq(said(&bench)->kind, PS_KIND_ACK);
     }
     before = ps_shard_bytes(bench.shard);
     for (uint64_t from = 1; from <= 3; from++) {
-        cr_assert_eq(change(from, PS_CHANGE_AXPY, HASHED, from * MANY, false),
-                     PSD_OK);
+        cr_assert_eq(change(from, PS_CHANGE_AXPY, HASHED, from * MANY, false), PSD_OK);
         if (said(&bench)->kind != PS_KIND_ACK) {
             break;
         }
@@ -274,8 +255,7 @@ Test(shard_memory, ops_on_rows_that_are_there_go_on)
     uint64_t seq = 1;
 
     for (; seq < 20; seq++) {
-        cr_assert_eq(change(seq, PS_CHANGE_FILL, HASHED, seq * MANY, true),
-                     PSD_OK);
+        cr_assert_eq(change(seq, PS_CHANGE_FILL, HASHED, seq * MANY, true), PSD_OK);
         if (said(&bench)->kind != PS_KIND_ACK) {
             break;
         }
@@ -318,8 +298,7 @@ Test(shard_memory, an_op_goes_through_no_more_than_a_push_carries)
 
 #define SHARE ((uint64_t)1 << 20) /* of one of two partitions */
 
-static void
-setup_tables(void)
+static void setup_tables(void)
 {
     const ps_shard_args_t args = {.incarnation = INCARNATION,
                                   .table_bytes = 2 * SHARE,
@@ -381,15 +360,13 @@ Test(shard_table_memory, an_array_that_cannot_fit_is_not_made)
     bench.spec.keys = PS_KEYS_RANGE;
     bench.spec.n_rows = 4096;
     ps_outbox_clear(&bench.outbox);
-    cr_assert_eq(ps_shard_step(bench.shard, &event, &bench.outbox, err),
-                 PSD_LIMIT);
-    cr_expect_str_eq(psd_error_text(err),
-                     "table w: its rows take 2097152 bytes on shard 0; "
-                     "allowed: 1048576 for 1 of 2 partitions, as "
-                     "limits.table_bytes is 2097152");
+    cr_assert_eq(ps_shard_step(bench.shard, &event, &bench.outbox, err), PSD_LIMIT);
+    cr_expect_str_eq(psd_error_text(err), "table w: its rows take 2097152 bytes on shard 0; "
+                                          "allowed: 1048576 for 1 of 2 partitions, as "
+                                          "limits.table_bytes is 2097152");
     bench.spec.n_rows = 2048;
-    cr_expect_eq(ps_shard_step(bench.shard, &event, &bench.outbox, err), PSD_OK,
-                 "%s", psd_error_text(err));
+    cr_expect_eq(ps_shard_step(bench.shard, &event, &bench.outbox, err), PSD_OK, "%s",
+                 psd_error_text(err));
 }
 
 Test(shard_table_memory, what_waits_counts_for_its_table)
@@ -408,7 +385,5 @@ Test(shard_table_memory, what_waits_counts_for_its_table)
         message.push.seq = ++message.push.request;
         cr_assert_eq(push_as(&bench, &message, 1, 1.0F), PSD_OK);
     }
-    expect_refused(
-        &bench, PSD_BUSY,
-        "the shard keeps as much of the table as table_bytes allows");
+    expect_refused(&bench, PSD_BUSY, "the shard keeps as much of the table as table_bytes allows");
 }

@@ -10,8 +10,7 @@
 
 static bench_t bench;
 
-static psd_status_t
-add_table(uint32_t table)
+static psd_status_t add_table(uint32_t table)
 {
     return step(&bench, &(ps_event_t){.kind = PS_EVENT_TABLE,
                                       .table = table,
@@ -21,8 +20,7 @@ add_table(uint32_t table)
 }
 
 /* Rows of OTHER are gone; sessions up to that one knew them. */
-static void
-lose_other(uint64_t lost_sessions)
+static void lose_other(uint64_t lost_sessions)
 {
     cr_assert_eq(step(&bench, &(ps_event_t){.kind = PS_EVENT_TABLE,
                                             .table = OTHER,
@@ -34,15 +32,13 @@ lose_other(uint64_t lost_sessions)
                  PSD_OK);
 }
 
-static void
-setup(void)
+static void setup(void)
 {
     cr_assert_eq(open_bench(&bench), PSD_OK);
     cr_assert_eq(add_table(OTHER), PSD_OK);
 }
 
-static void
-teardown(void)
+static void teardown(void)
 {
     close_bench(&bench);
 }
@@ -50,8 +46,7 @@ teardown(void)
 TestSuite(shard_ops, .init = setup, .fini = teardown);
 
 /* The rows 0 .. 3, which are those of partition 0. */
-static ps_message_t
-change_message(uint64_t seq, uint8_t op, double operand)
+static ps_message_t change_message(uint64_t seq, uint8_t op, double operand)
 {
     ps_message_t message = {.kind = PS_KIND_PUSH,
                             .push = {.request = seq,
@@ -68,16 +63,14 @@ change_message(uint64_t seq, uint8_t op, double operand)
     return message;
 }
 
-static psd_status_t
-change(uint64_t seq, uint8_t op, double operand)
+static psd_status_t change(uint64_t seq, uint8_t op, double operand)
 {
     ps_message_t message = change_message(seq, op, operand);
 
     return say(&bench, &message, NULL);
 }
 
-static ps_message_t
-measure_message(uint8_t op)
+static ps_message_t measure_message(uint8_t op)
 {
     return (ps_message_t){.kind = PS_KIND_PULL,
                           .pull = {.request = 900,
@@ -91,8 +84,7 @@ measure_message(uint8_t op)
 }
 
 /* The bytes of the only answer, which is of VALUES. */
-static const uint8_t *
-answered_values(ps_type_t type)
+static const uint8_t *answered_values(ps_type_t type)
 {
     cr_assert_not_null(answer(&bench));
     cr_assert_eq(said(&bench)->kind, PS_KIND_VALUES);
@@ -107,8 +99,7 @@ answered_values(ps_type_t type)
     return NULL;
 }
 
-static double
-answered_number(void)
+static double answered_number(void)
 {
     double number = 0;
 
@@ -116,8 +107,7 @@ answered_number(void)
     return number;
 }
 
-static double
-measure(uint8_t op, uint32_t other)
+static double measure(uint8_t op, uint32_t other)
 {
     ps_message_t message = measure_message(op);
 
@@ -179,8 +169,7 @@ Test(shard_ops, refuses_another_table_that_is_not_beside_this_one)
     message.push.other = 99;
     for (int i = 0; i < 2; i++) {
         cr_assert_eq(say(&bench, &message, NULL), PSD_OK);
-        expect_refused(&bench, PSD_INVALID,
-                       "AXPY names table 99, which does not exist");
+        expect_refused(&bench, PSD_INVALID, "AXPY names table 99, which does not exist");
         cr_assert_eq(add_table(99), PSD_OK); /* remembered all the same */
     }
     bench.routes[0].shard = 1;
@@ -316,8 +305,7 @@ Test(shard_ops, gives_the_largest_values_and_not_too_many)
     cr_expect_eq(said(&bench)->values.n_values, 2);
     message.pull.operand = 1048577;
     cr_assert_eq(say(&bench, &message, NULL), PSD_OK);
-    expect_refused(&bench, PSD_LIMIT,
-                   "TOP of 1048577 values; allowed: 0..1048576");
+    expect_refused(&bench, PSD_LIMIT, "TOP of 1048577 values; allowed: 0..1048576");
 }
 
 Test(shard_ops, refuses_since_where_no_versions_are_kept)
@@ -333,12 +321,10 @@ Test(shard_ops, refuses_since_where_no_versions_are_kept)
 /* ---- behind clocks ---- */
 
 /* Two workers of one member; ours is worker 0. */
-static void
-start_job(int32_t max_delay)
+static void start_job(int32_t max_delay)
 {
-    ps_worker_t workers[] = {
-        {.worker = 0, .state = PS_WORKER_RUNNING, .n_members = 1, .joins = 1},
-        {.worker = 1, .state = PS_WORKER_RUNNING, .n_members = 1, .joins = 1}};
+    ps_worker_t workers[] = {{.worker = 0, .state = PS_WORKER_RUNNING, .n_members = 1, .joins = 1},
+                             {.worker = 1, .state = PS_WORKER_RUNNING, .n_members = 1, .joins = 1}};
     ps_job_t job = {.id = JOB,
                     .name = "lr",
                     .max_delay = max_delay,
@@ -346,12 +332,10 @@ start_job(int32_t max_delay)
                     .workers = workers,
                     .n_workers = 2};
 
-    cr_assert_eq(step(&bench, &(ps_event_t){.kind = PS_EVENT_JOB, .job = &job}),
-                 PSD_OK);
+    cr_assert_eq(step(&bench, &(ps_event_t){.kind = PS_EVENT_JOB, .job = &job}), PSD_OK);
 }
 
-static psd_status_t
-mark(uint64_t seq, uint32_t table, uint32_t worker, uint64_t clock)
+static psd_status_t mark(uint64_t seq, uint32_t table, uint32_t worker, uint64_t clock)
 {
     ps_message_t message = {.kind = PS_KIND_MARK,
                             .mark = {.request = 100 + seq,
@@ -424,8 +408,7 @@ Test(shard_ops, a_product_waits_for_the_clocks_of_both_tables)
     cr_expect_null(answer(&bench), "worker 1 has not marked the other table");
     bench.now_ms += 50;
     cr_assert_eq(step(&bench, &(ps_event_t){.kind = PS_EVENT_TICK}), PSD_OK);
-    expect_refused(&bench, PSD_DEADLINE,
-                   "waiting for worker 1 at clock 0; clock 1 is needed");
+    expect_refused(&bench, PSD_DEADLINE, "waiting for worker 1 at clock 0; clock 1 is needed");
     message.pull.timeout_ms = 0;
     cr_assert_eq(say(&bench, &message, NULL), PSD_OK);
     cr_expect_null(answer(&bench));
@@ -433,8 +416,7 @@ Test(shard_ops, a_product_waits_for_the_clocks_of_both_tables)
     for (size_t i = 0; i < bench.outbox.n_effects; i++) {
         const ps_effect_t *effect = &bench.outbox.effects[i];
 
-        if (effect->kind == PS_EFFECT_SEND &&
-            effect->message.kind == PS_KIND_VALUES) {
+        if (effect->kind == PS_EFFECT_SEND && effect->message.kind == PS_KIND_VALUES) {
             return;
         }
     }
@@ -454,17 +436,13 @@ Test(shard_ops, a_product_whose_other_table_goes_is_refused)
     cr_assert_eq(mark(2, 1, 1, 1), PSD_OK);
     cr_assert_eq(say(&bench, &message, NULL), PSD_OK);
     cr_expect_null(answer(&bench));
-    cr_assert_eq(
-        step(&bench, &(ps_event_t){.kind = PS_EVENT_DROP, .table = OTHER}),
-        PSD_OK);
-    expect_refused(&bench, PSD_INVALID,
-                   "DOT names table 2, which does not exist");
+    cr_assert_eq(step(&bench, &(ps_event_t){.kind = PS_EVENT_DROP, .table = OTHER}), PSD_OK);
+    expect_refused(&bench, PSD_INVALID, "DOT names table 2, which does not exist");
 }
 
 /* ---- versions ---- */
 
-static const ps_message_t *
-pull_since(uint32_t table, uint64_t since)
+static const ps_message_t *pull_since(uint32_t table, uint64_t since)
 {
     ps_message_t message = measure_message(PS_READ_VALUES);
 
@@ -476,8 +454,7 @@ pull_since(uint32_t table, uint64_t since)
     return said(&bench);
 }
 
-static void
-push_to(uint32_t table, uint64_t seq, uint64_t row, uint32_t job)
+static void push_to(uint32_t table, uint64_t seq, uint64_t row, uint32_t job)
 {
     ps_message_t message = push_message(seq);
 

@@ -4,14 +4,12 @@
 
 static bench_t bench;
 
-static void
-setup(void)
+static void setup(void)
 {
     cr_assert_eq(open_bench(&bench), PSD_OK);
 }
 
-static void
-teardown(void)
+static void teardown(void)
 {
     close_bench(&bench);
 }
@@ -39,8 +37,7 @@ Test(shard_sending, values_on_their_way_are_not_sent_again)
     cr_assert_eq(step(&bench, &again), PSD_OK);
     cr_assert_eq(said(&bench)->kind, PS_KIND_PARKED);
     cr_expect_eq(said(&bench)->parked.request, 9);
-    cr_expect_str_eq(said(&bench)->parked.text,
-                     "the values are on their way: 3 of 10 bytes sent");
+    cr_expect_str_eq(said(&bench)->parked.text, "the values are on their way: 3 of 10 bytes sent");
     cr_assert_eq(say(&bench, &message, NULL), PSD_OK);
     cr_expect_eq(said(&bench)->kind, PS_KIND_VALUES, "they were lost");
 }
@@ -49,9 +46,8 @@ Test(shard_sending, values_on_their_way_are_not_sent_again)
 Test(shard_sending, values_of_a_pushpull_on_their_way_are_not_sent_again)
 {
     ps_message_t message = push_message(1);
-    ps_message_t probe = {
-        .kind = PS_KIND_PROBE,
-        .probe = {.request = 1, .table = 1, .epoch = 4, .seq = 1}};
+    ps_message_t probe = {.kind = PS_KIND_PROBE,
+                          .probe = {.request = 1, .table = 1, .epoch = 4, .seq = 1}};
     ps_event_t again = {.kind = PS_EVENT_MESSAGE,
                         .conn = CONN,
                         .message = &probe,
@@ -80,10 +76,10 @@ Test(shard_sending, knows_both_connections_of_a_client)
     cr_expect_eq(conns[0], CONN);
     more.bulk = 1;
     message.hello = more;
-    cr_assert_eq(step(&bench, &(ps_event_t){.kind = PS_EVENT_MESSAGE,
-                                            .conn = CONN + 1,
-                                            .message = &message}),
-                 PSD_OK);
+    cr_assert_eq(
+        step(&bench,
+             &(ps_event_t){.kind = PS_EVENT_MESSAGE, .conn = CONN + 1, .message = &message}),
+        PSD_OK);
     cr_expect_eq(ps_shard_conns(bench.shard, CONN, conns), 2);
     cr_expect_eq(conns[1], CONN + 1);
     cr_expect_eq(ps_shard_conns(bench.shard, CONN + 2, conns), 0);

@@ -11,8 +11,7 @@
 static bench_t bench;
 static uint64_t waiting; /* bytes that the shard has given and nobody flushed */
 
-static void
-count_given(uint64_t *ret_n_pieces)
+static void count_given(uint64_t *ret_n_pieces)
 {
     for (size_t i = 0; i < bench.outbox.n_effects; i++) {
         const ps_effect_t *effect = &bench.outbox.effects[i];
@@ -28,8 +27,7 @@ count_given(uint64_t *ret_n_pieces)
 
 /* So many bytes of what waits are flushed; the pieces that the shard gives
  * then. */
-static uint64_t
-flushed(uint64_t bytes)
+static uint64_t flushed(uint64_t bytes)
 {
     uint64_t n_pieces = 0;
 
@@ -43,8 +41,7 @@ flushed(uint64_t bytes)
     return n_pieces;
 }
 
-static void
-push_row(uint64_t seq)
+static void push_row(uint64_t seq)
 {
     static float values[COLS];
     const ps_message_t message = {.kind = PS_KIND_PUSH,
@@ -63,16 +60,14 @@ push_row(uint64_t seq)
     for (uint32_t i = 0; i < COLS; i++) {
         values[i] = 1.0F; /* zeros would be left out of pieces */
     }
-    payload = ps_payload_copy(
-        (ps_bytes_t){(const uint8_t *)&row, sizeof row}, (ps_bytes_t){0},
-        (ps_bytes_t){(const uint8_t *)values, sizeof values});
+    payload = ps_payload_copy((ps_bytes_t){(const uint8_t *)&row, sizeof row}, (ps_bytes_t){0},
+                              (ps_bytes_t){(const uint8_t *)values, sizeof values});
     cr_assert_eq(say(&bench, &message, payload), PSD_OK);
     count_given(&n_pieces);
     cr_assert_eq(n_pieces, 0);
 }
 
-static void
-begin(void)
+static void begin(void)
 {
     const ps_shard_args_t args = {.incarnation = INCARNATION,
                                   .credit_requests = 8,
@@ -108,8 +103,7 @@ begin(void)
     cr_assert_geq(waiting, QUEUE_BYTES);
 }
 
-static void
-finish(void)
+static void finish(void)
 {
     close_bench(&bench);
 }

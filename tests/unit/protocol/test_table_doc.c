@@ -11,23 +11,20 @@
 
 static psd_error_t *err;
 
-static void
-make_error(void)
+static void make_error(void)
 {
     err = psd_error_new();
     cr_assert_not_null(err);
 }
 
-static void
-drop_error(void)
+static void drop_error(void)
 {
     psd_error_destroy(&err);
 }
 
 TestSuite(table_doc, .init = make_error, .fini = drop_error);
 
-static ps_table_spec_t
-spec_of(const char *updater, const char *init, const char *partition_by)
+static ps_table_spec_t spec_of(const char *updater, const char *init, const char *partition_by)
 {
     ps_table_spec_t spec;
 
@@ -53,23 +50,19 @@ Test(table_doc, hash_keys_are_partitioned_by_hash_unless_said_otherwise)
     } cases[] = {
         {"{\"name\":\"w\",\"keys\":\"hash\"}", PS_PARTITION_BY_HASH},
         {"{\"name\":\"w\",\"rows\":9}", PS_PARTITION_BY_RANGE},
-        {"{\"name\":\"w\",\"keys\":\"hash\",\"partition_by\":\"range\"}",
-         PS_PARTITION_BY_RANGE},
-        {"{\"name\":\"w\",\"rows\":9,\"partition_by\":\"hash\"}",
-         PS_PARTITION_BY_HASH}};
+        {"{\"name\":\"w\",\"keys\":\"hash\",\"partition_by\":\"range\"}", PS_PARTITION_BY_RANGE},
+        {"{\"name\":\"w\",\"rows\":9,\"partition_by\":\"hash\"}", PS_PARTITION_BY_HASH}};
 
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         ps_table_spec_t spec = {0};
 
-        cr_assert_eq(parse_spec(cases[i].text, &spec), PSD_OK, "%s",
-                     psd_error_text(err));
+        cr_assert_eq(parse_spec(cases[i].text, &spec), PSD_OK, "%s", psd_error_text(err));
         cr_expect_eq(spec.partition_by, cases[i].by, "%s", cases[i].text);
         ps_table_spec_done(&spec);
     }
 }
 
-static char *
-print_spec(const ps_table_spec_t *spec)
+static char *print_spec(const ps_table_spec_t *spec)
 {
     PSD_AUTO(ps_doc_destroy) ps_doc_t *doc = ps_doc_new();
     ps_buffer_t text = {0};
@@ -81,8 +74,7 @@ print_spec(const ps_table_spec_t *spec)
     return (char *)text.data;
 }
 
-static psd_status_t
-parse_spec(const char *text, ps_table_spec_t *ret_spec)
+static psd_status_t parse_spec(const char *text, ps_table_spec_t *ret_spec)
 {
     PSD_AUTO(ps_doc_destroy) ps_doc_t *doc = NULL;
     ps_bytes_t bytes = {(const uint8_t *)text, strlen(text)};
@@ -98,13 +90,12 @@ Test(table_doc, spec_has_the_words_of_table_inspect)
     ps_table_spec_t spec = spec_of("add", "zero", "range");
     PSD_AUTO(ps_free_at) char *text = print_spec(&spec);
 
-    cr_assert_str_eq(
-        text, "{\"name\":\"w\",\"rows\":1000,\"cols\":3,\"type\":\"f32\","
-              "\"row_format\":\"dense\",\"keys\":\"range\","
-              "\"updater\":{\"name\":\"add\"},\"init\":{\"name\":\"zero\"},"
-              "\"seed\":0,\"n_partitions\":3,\"n_col_slices\":1,"
-              "\"partition_by\":\"range\",\"replicas\":1,\"ack\":\"memory\","
-              "\"allow_nonfinite\":false}");
+    cr_assert_str_eq(text, "{\"name\":\"w\",\"rows\":1000,\"cols\":3,\"type\":\"f32\","
+                           "\"row_format\":\"dense\",\"keys\":\"range\","
+                           "\"updater\":{\"name\":\"add\"},\"init\":{\"name\":\"zero\"},"
+                           "\"seed\":0,\"n_partitions\":3,\"n_col_slices\":1,"
+                           "\"partition_by\":\"range\",\"replicas\":1,\"ack\":\"memory\","
+                           "\"allow_nonfinite\":false}");
 }
 
 Test(table_doc, only_parameters_that_apply_are_written)
@@ -137,34 +128,31 @@ Test(table_doc, only_parameters_that_apply_are_written)
     }
 }
 
-static void
-assert_comes_back(const ps_table_spec_t *spec)
+static void assert_comes_back(const ps_table_spec_t *spec)
 {
     PSD_AUTO(ps_table_spec_done) ps_table_spec_t back = {0};
     PSD_AUTO(ps_free_at) char *text = print_spec(spec);
     PSD_AUTO(ps_free_at) char *again = NULL;
 
-    cr_assert_eq(parse_spec(text, &back), PSD_OK, "%s: %s", text,
-                 psd_error_text(err));
+    cr_assert_eq(parse_spec(text, &back), PSD_OK, "%s: %s", text, psd_error_text(err));
     again = print_spec(&back);
     cr_assert_str_eq(text, again);
 }
 
 Test(table_doc, every_spec_comes_back_as_it_was)
 {
-    static const char *const updaters[] = {
-        "add",
-        "assign",
-        "sgd:alpha=0.1,l1=1e-9,l2=3",
-        "adagrad:alpha=0.3333333333333333,beta=1,l1=0,l2=0.5",
-        "ftrl:alpha=0.1,beta=1,l1=1,l2=1",
-        "momentum:alpha=0.5,momentum=0.25",
-        "adamw:alpha=0.5,beta1=0.1,beta2=0.2,eps=0.3,decay=0.4",
-        "rmsprop:alpha=0.5,rho=0.25,eps=1",
-        "min",
-        "dcasgd:alpha=0.5,lambda=0.25,workers=255",
-        "plugin:mine",
-        "plugin:mine:a=1,b=\"\\"};
+    static const char *const updaters[] = {"add",
+                                           "assign",
+                                           "sgd:alpha=0.1,l1=1e-9,l2=3",
+                                           "adagrad:alpha=0.3333333333333333,beta=1,l1=0,l2=0.5",
+                                           "ftrl:alpha=0.1,beta=1,l1=1,l2=1",
+                                           "momentum:alpha=0.5,momentum=0.25",
+                                           "adamw:alpha=0.5,beta1=0.1,beta2=0.2,eps=0.3,decay=0.4",
+                                           "rmsprop:alpha=0.5,rho=0.25,eps=1",
+                                           "min",
+                                           "dcasgd:alpha=0.5,lambda=0.25,workers=255",
+                                           "plugin:mine",
+                                           "plugin:mine:a=1,b=\"\\"};
     static const char *const partitions[] = {"range", "hash", "list:10,999"};
 
     for (size_t i = 0; i < sizeof updaters / sizeof *updaters; i++) {
@@ -185,8 +173,7 @@ Test(table_doc, every_spec_comes_back_as_it_was)
 Test(table_doc, big_rows_of_hash_keys_come_back)
 {
     PSD_AUTO(ps_table_spec_done)
-    ps_table_spec_t spec =
-        spec_of("add", "zero", "list:9223372036854775808,18446744073709551615");
+    ps_table_spec_t spec = spec_of("add", "zero", "list:9223372036854775808,18446744073709551615");
 
     spec.keys = PS_KEYS_HASH;
     spec.n_rows = 0;
@@ -241,24 +228,14 @@ static const struct {
     {"{\"name\":\"w\",\"rows\":1099511627777}",
      PSD_INVALID,
      {"rows", "1099511627777", "1099511627776"}},
-    {"{\"name\":\"w\",\"rows\":1,\"cols\":0}",
-     PSD_INVALID,
-     {"cols", "0", "1.."}},
-    {"{\"name\":\"w\",\"rows\":1,\"type\":\"f16\"}",
-     PSD_INVALID,
-     {"type", "f16", "f32"}},
+    {"{\"name\":\"w\",\"rows\":1,\"cols\":0}", PSD_INVALID, {"cols", "0", "1.."}},
+    {"{\"name\":\"w\",\"rows\":1,\"type\":\"f16\"}", PSD_INVALID, {"type", "f16", "f32"}},
     {"{\"name\":\"w\",\"rows\":1,\"row_format\":\"flat\"}",
      PSD_INVALID,
      {"row_format", "flat", "sparse"}},
-    {"{\"name\":\"w\",\"rows\":1,\"keys\":\"any\"}",
-     PSD_INVALID,
-     {"keys", "any", "hash"}},
-    {"{\"name\":\"w\",\"rows\":1,\"keys\":\"hash\"}",
-     PSD_INVALID,
-     {"rows", "1"}},
-    {"{\"name\":\"w\",\"rows\":1,\"ack\":\"paper\"}",
-     PSD_INVALID,
-     {"ack", "paper", "disk"}},
+    {"{\"name\":\"w\",\"rows\":1,\"keys\":\"any\"}", PSD_INVALID, {"keys", "any", "hash"}},
+    {"{\"name\":\"w\",\"rows\":1,\"keys\":\"hash\"}", PSD_INVALID, {"rows", "1"}},
+    {"{\"name\":\"w\",\"rows\":1,\"ack\":\"paper\"}", PSD_INVALID, {"ack", "paper", "disk"}},
     {"{\"name\":\"w\",\"rows\":1,\"updater\":{\"name\":\"lamb\"}}",
      PSD_INVALID,
      {"updater", "lamb", "dcasgd"}},
@@ -292,9 +269,7 @@ static const struct {
     {"{\"name\":\"w\",\"rows\":1,\"init\":{\"name\":\"one\"}}",
      PSD_INVALID,
      {"init", "one", "uniform"}},
-    {"{\"name\":\"w\",\"rows\":1,\"init\":{\"name\":\"uniform\"}}",
-     PSD_PROTO,
-     {"low"}},
+    {"{\"name\":\"w\",\"rows\":1,\"init\":{\"name\":\"uniform\"}}", PSD_PROTO, {"low"}},
     {"{\"name\":\"w\",\"rows\":1,"
      "\"init\":{\"name\":\"uniform\",\"low\":2,\"high\":1}}",
      PSD_INVALID,
@@ -309,9 +284,7 @@ static const struct {
     {"{\"name\":\"w\",\"rows\":9,\"partition_by\":\"luck\"}",
      PSD_INVALID,
      {"partition_by", "luck", "hash"}},
-    {"{\"name\":\"w\",\"rows\":9,\"partition_by\":\"list\"}",
-     PSD_PROTO,
-     {"boundaries"}},
+    {"{\"name\":\"w\",\"rows\":9,\"partition_by\":\"list\"}", PSD_PROTO, {"boundaries"}},
     {"{\"name\":\"w\",\"rows\":9,\"partition_by\":\"list\","
      "\"boundaries\":[5,5]}",
      PSD_INVALID,
@@ -320,15 +293,9 @@ static const struct {
      "\"boundaries\":[\"x\"]}",
      PSD_PROTO,
      {"boundaries"}},
-    {"{\"name\":\"w\",\"rows\":1,\"replicas\":0}",
-     PSD_INVALID,
-     {"replicas", "0"}},
-    {"{\"name\":\"w\",\"rows\":1,\"allow_nonfinite\":\"yes\"}",
-     PSD_PROTO,
-     {"allow_nonfinite"}},
-    {"{\"name\":\"w\",\"rows\":1,\"versions\":\"yes\"}",
-     PSD_PROTO,
-     {"versions"}},
+    {"{\"name\":\"w\",\"rows\":1,\"replicas\":0}", PSD_INVALID, {"replicas", "0"}},
+    {"{\"name\":\"w\",\"rows\":1,\"allow_nonfinite\":\"yes\"}", PSD_PROTO, {"allow_nonfinite"}},
+    {"{\"name\":\"w\",\"rows\":1,\"versions\":\"yes\"}", PSD_PROTO, {"versions"}},
     {"{\"name\":\"w\",\"rows\":1,\"seed\":-5}", PSD_INVALID, {"seed"}},
 };
 
@@ -337,25 +304,21 @@ Test(table_doc, wrong_specs_are_refused_by_field_value_and_what_is_allowed)
     for (size_t i = 0; i < sizeof wrong_specs / sizeof *wrong_specs; i++) {
         ps_table_spec_t spec = {.n_rows = 42};
 
-        cr_assert_eq(parse_spec(wrong_specs[i].text, &spec),
-                     wrong_specs[i].status, "%s: %s", wrong_specs[i].text,
-                     psd_error_text(err));
+        cr_assert_eq(parse_spec(wrong_specs[i].text, &spec), wrong_specs[i].status, "%s: %s",
+                     wrong_specs[i].text, psd_error_text(err));
         cr_assert_eq(psd_error_status(err), wrong_specs[i].status);
         cr_assert_eq(spec.n_rows, 42, "nothing is set on failure");
         for (size_t j = 0; j < 3 && wrong_specs[i].says[j] != NULL; j++) {
-            cr_assert_not_null(
-                strstr(psd_error_text(err), wrong_specs[i].says[j]), "%s: %s",
-                wrong_specs[i].text, psd_error_text(err));
+            cr_assert_not_null(strstr(psd_error_text(err), wrong_specs[i].says[j]), "%s: %s",
+                               wrong_specs[i].text, psd_error_text(err));
         }
     }
 }
 
-static psd_status_t
-read_list_spec(void *fixture)
+static psd_status_t read_list_spec(void *fixture)
 {
-    static const char text[] =
-        "{\"name\":\"w\",\"rows\":9,\"partition_by\":\"list\","
-        "\"boundaries\":[2,5],\"updater\":{\"name\":\"sgd\"}}";
+    static const char text[] = "{\"name\":\"w\",\"rows\":9,\"partition_by\":\"list\","
+                               "\"boundaries\":[2,5],\"updater\":{\"name\":\"sgd\"}}";
     PSD_AUTO(ps_doc_destroy) ps_doc_t *doc = NULL;
     PSD_AUTO(ps_table_spec_done) ps_table_spec_t spec = {0};
     ps_bytes_t bytes = {(const uint8_t *)text, sizeof text - 1};
@@ -365,8 +328,7 @@ read_list_spec(void *fixture)
     return rc == PSD_OK ? ps_table_spec_from_doc(doc, &spec, NULL) : rc;
 }
 
-static psd_status_t
-write_list_spec(void *fixture)
+static psd_status_t write_list_spec(void *fixture)
 {
     PSD_AUTO(ps_doc_destroy) ps_doc_t *doc = ps_doc_new();
 
@@ -387,8 +349,7 @@ Test(table_doc, no_memory_is_said_and_nothing_leaks)
 
 /* Routes */
 
-static psd_status_t
-parse_routes(const char *text, ps_route_t **ret_routes, uint32_t *ret_n)
+static psd_status_t parse_routes(const char *text, ps_route_t **ret_routes, uint32_t *ret_n)
 {
     PSD_AUTO(ps_doc_destroy) ps_doc_t *doc = NULL;
     const ps_doc_t *array = NULL;
@@ -405,16 +366,14 @@ Test(table_doc, routes_come_back_as_they_were)
     PSD_AUTO(ps_doc_destroy) ps_doc_t *doc = ps_doc_new();
     PSD_AUTO(ps_buffer_done) ps_buffer_t text = {0};
     PSD_AUTO(ps_free_at) ps_route_t *back = NULL;
-    ps_route_t routes[2] = {{.partition = 0,
-                             .epoch = 1,
-                             .incarnation = UINT64_MAX,
-                             .shard = 1,
-                             .tcp = "tcp://127.0.0.1:4000",
-                             .ipc = "ipc:///run/psd/1"},
-                            {.partition = 1,
-                             .epoch = UINT64_MAX,
-                             .incarnation = 1,
-                             .tcp = "tcp://[::1]:4001"}};
+    ps_route_t routes[2] = {
+        {.partition = 0,
+         .epoch = 1,
+         .incarnation = UINT64_MAX,
+         .shard = 1,
+         .tcp = "tcp://127.0.0.1:4000",
+         .ipc = "ipc:///run/psd/1"},
+        {.partition = 1, .epoch = UINT64_MAX, .incarnation = 1, .tcp = "tcp://[::1]:4001"}};
     uint32_t n = 0;
 
     cr_assert(ps_routes_to_doc(routes, 2, ps_doc_add_array(doc, "routes")));
@@ -463,10 +422,10 @@ Test(table_doc, wrong_routes_are_refused)
         ps_route_t *routes = NULL;
         uint32_t n = 0;
 
-        cr_assert_eq(parse_routes(cases[i].text, &routes, &n), cases[i].status,
-                     "%s: %s", cases[i].text, psd_error_text(err));
-        cr_assert_not_null(strstr(psd_error_text(err), cases[i].says), "%s: %s",
-                           cases[i].text, psd_error_text(err));
+        cr_assert_eq(parse_routes(cases[i].text, &routes, &n), cases[i].status, "%s: %s",
+                     cases[i].text, psd_error_text(err));
+        cr_assert_not_null(strstr(psd_error_text(err), cases[i].says), "%s: %s", cases[i].text,
+                           psd_error_text(err));
         cr_assert_null(routes);
     }
 }
@@ -490,12 +449,10 @@ Test(table_doc, endpoints_longer_than_a_route_holds_are_refused)
     cr_assert_null(routes);
 }
 
-static psd_status_t
-read_routes(void *fixture)
+static psd_status_t read_routes(void *fixture)
 {
-    static const char text[] =
-        "{\"routes\":[{\"partition\":0,\"epoch\":1,\"incarnation\":1,"
-        "\"shard\":0,\"tcp\":\"tcp://a:1\",\"ipc\":\"\"}]}";
+    static const char text[] = "{\"routes\":[{\"partition\":0,\"epoch\":1,\"incarnation\":1,"
+                               "\"shard\":0,\"tcp\":\"tcp://a:1\",\"ipc\":\"\"}]}";
     PSD_AUTO(ps_doc_destroy) ps_doc_t *doc = NULL;
     PSD_AUTO(ps_free_at) ps_route_t *routes = NULL;
     const ps_doc_t *array = NULL;
@@ -537,10 +494,8 @@ Test(table_doc, filter_is_written_in_one_order_and_checked)
         ps_table_spec_t bad = {0};
         char json[200];
 
-        (void)snprintf(json, sizeof json, "{\"name\":\"w\",\"rows\":1,%s}",
-                       wrong[i][0]);
+        (void)snprintf(json, sizeof json, "{\"name\":\"w\",\"rows\":1,%s}", wrong[i][0]);
         cr_assert_eq(parse_spec(json, &bad), PSD_INVALID);
-        cr_assert_not_null(strstr(psd_error_text(err), wrong[i][1]), "%s",
-                           psd_error_text(err));
+        cr_assert_not_null(strstr(psd_error_text(err), wrong[i][1]), "%s", psd_error_text(err));
     }
 }

@@ -58,8 +58,7 @@ Test(tail, packs_what_fits_and_one_at_least)
     uint32_t n = 0;
 
     ps_tail_init(&tail, 0, 0);
-    cr_assert(tail_put(&tail, 1, 16) && tail_put(&tail, 1, 24) &&
-              tail_put(&tail, 1, 8));
+    cr_assert(tail_put(&tail, 1, 16) && tail_put(&tail, 1, 24) && tail_put(&tail, 1, 8));
     PSD_AUTO(ps_payload_destroy)
     ps_payload_t *two = ps_tail_pack(&tail, 1, 47, &n);
     cr_assert_eq(n, 2);
@@ -91,8 +90,7 @@ Test(tail, packed_records_outlive_it)
     cr_assert_eq(one->spans[0].data[15], 1);
 }
 
-static psd_status_t
-fill_and_pack(void *fixture)
+static psd_status_t fill_and_pack(void *fixture)
 {
     PSD_AUTO(ps_tail_done) ps_tail_t tail;
     PSD_AUTO(ps_payload_destroy) ps_payload_t *payload = NULL;

@@ -7,15 +7,13 @@
 
 static ps_window_t *window;
 
-static void
-setup(void)
+static void setup(void)
 {
     window = ps_window_new(7);
     cr_assert_not_null(window);
 }
 
-static void
-teardown(void)
+static void teardown(void)
 {
     ps_window_destroy(&window);
     cr_assert_null(window);
@@ -51,8 +49,7 @@ Test(window, a_refusal_uses_up_its_seq_and_is_remembered)
 {
     const ps_refusal_t *refusal = NULL;
 
-    cr_assert(
-        ps_window_refuse(window, 1, PSD_RANGE, "row 9 is outside 0..3", 4));
+    cr_assert(ps_window_refuse(window, 1, PSD_RANGE, "row 9 is outside 0..3", 4));
     cr_expect_eq(ps_window_admit(window, 1), PS_ADMIT_DUPLICATE);
     refusal = ps_window_refusal(window, 1);
     cr_assert_not_null(refusal);
@@ -73,8 +70,7 @@ Test(window, refusals_older_than_what_may_be_in_flight_are_dropped)
     cr_expect_not(ps_window_is_unsure(window, 96));
 }
 
-static psd_status_t
-refuse_one(void *fixture)
+static psd_status_t refuse_one(void *fixture)
 {
     PSD_AUTO(ps_window_destroy) ps_window_t *each = ps_window_new(1);
 

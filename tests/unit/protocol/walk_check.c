@@ -4,8 +4,7 @@
 
 #include <stdio.h>
 
-void
-world_blame(world_t *self, const char *what, uint32_t table, uint32_t at)
+void world_blame(world_t *self, const char *what, uint32_t table, uint32_t at)
 {
     if (self->wrong == NULL) {
         self->wrong = what;
@@ -16,8 +15,7 @@ world_blame(world_t *self, const char *what, uint32_t table, uint32_t at)
     }
 }
 
-world_node_t *
-world_node(world_t *self, uint64_t incarnation)
+world_node_t *world_node(world_t *self, uint64_t incarnation)
 {
     for (int i = 0; i < WORLD_NODES; i++) {
         if (self->nodes[i].incarnation == incarnation) {
@@ -28,39 +26,31 @@ world_node(world_t *self, uint64_t incarnation)
 }
 
 /* Nothing was heard of it for long enough to think so. */
-static bool
-is_silent(world_t *self, uint64_t incarnation)
+static bool is_silent(world_t *self, uint64_t incarnation)
 {
     const world_node_t *node = world_node(self, incarnation);
 
     return node == NULL || self->now_ms - node->beat_ms >= WORLD_SUSPECT_MS;
 }
 
-static bool
-is_draining(world_t *self, uint64_t incarnation)
+static bool is_draining(world_t *self, uint64_t incarnation)
 {
-    const ps_node_t *node =
-        ps_registry_node_by_incarnation(self->registry, incarnation);
+    const ps_node_t *node = ps_registry_node_by_incarnation(self->registry, incarnation);
 
     return node != NULL && node->draining;
 }
 
 /* The incarnation that a copy had before a node's start. */
-static uint64_t
-before_start(world_t *self, const ps_command_t *command, uint64_t incarnation)
+static uint64_t before_start(world_t *self, const ps_command_t *command, uint64_t incarnation)
 {
-    const ps_node_t *old =
-        command->kind == PS_COMMAND_NODE
-            ? ps_registry_node(self->registry, command->node.name)
-            : NULL;
+    const ps_node_t *old = command->kind == PS_COMMAND_NODE
+                               ? ps_registry_node(self->registry, command->node.name)
+                               : NULL;
 
-    return old != NULL && command->node.incarnation == incarnation
-               ? old->incarnation
-               : incarnation;
+    return old != NULL && command->node.incarnation == incarnation ? old->incarnation : incarnation;
 }
 
-static bool
-has_more(const world_copy_t *copy, const world_copy_t *than)
+static bool has_more(const world_copy_t *copy, const world_copy_t *than)
 {
     return copy->lsn_epoch > than->lsn_epoch ||
            (copy->lsn_epoch == than->lsn_epoch && copy->lsn > than->lsn);
@@ -68,15 +58,11 @@ has_more(const world_copy_t *copy, const world_copy_t *than)
 
 /* No copy that could be asked has more. So a planned move loses nothing, not
  * even what was acknowledged at `memory`. */
-static void
-check_greatest(world_t *self,
-               const ps_change_t *change,
-               const ps_copies_t *old,
-               const world_node_t *promoted)
+static void check_greatest(world_t *self, const ps_change_t *change, const ps_copies_t *old,
+                           const world_node_t *promoted)
 {
     uint32_t table = change->table - 1;
-    const ps_copy_t *chosen =
-        promoted == NULL ? NULL : ps_copies_on(old, promoted->incarnation);
+    const ps_copy_t *chosen = promoted == NULL ? NULL : ps_copies_on(old, promoted->incarnation);
 
     for (uint32_t i = 0; i < old->n && chosen != NULL; i++) {
         const world_node_t *node = world_node(self, old->at[i].incarnation);
@@ -85,43 +71,33 @@ check_greatest(world_t *self,
             !is_silent(self, node->incarnation) &&
             has_more(&node->copies[table][change->partition],
                      &promoted->copies[table][change->partition])) {
-            world_blame(self, "a copy with less is promoted", change->table,
-                        change->partition);
+            world_blame(self, "a copy with less is promoted", change->table, change->partition);
         }
     }
 }
 
 /* A primary that has started again with its log, and what was kept, have what
  * was acknowledged at `disk`; all others also what was at `replica`. */
-static void
-check_acked(world_t *self,
-            const ps_command_t *command,
-            const ps_change_t *change,
-            const ps_copy_t *was,
-            const world_node_t *node)
+static void check_acked(world_t *self, const ps_command_t *command, const ps_change_t *change,
+                        const ps_copy_t *was, const world_node_t *node)
 {
     uint64_t lsn = node->copies[change->table - 1][change->partition].lsn;
     uint64_t *acked = &self->acked[change->table - 1][change->partition];
-    bool restarted = command->kind == PS_COMMAND_NODE &&
-                     command->node.incarnation == node->incarnation;
+    bool restarted =
+        command->kind == PS_COMMAND_NODE && command->node.incarnation == node->incarnation;
 
     if ((was->state == PS_COPY_KEPT && !was->dropped) || restarted) {
         self->n_kept++;
         *acked = lsn < *acked ? lsn : *acked;
     }
-    if (lsn < *acked ||
-        lsn < self->acked_disk[change->table - 1][change->partition]) {
-        world_blame(self, "an acknowledged push is lost", change->table,
-                    change->partition);
+    if (lsn < *acked || lsn < self->acked_disk[change->table - 1][change->partition]) {
+        world_blame(self, "an acknowledged push is lost", change->table, change->partition);
     }
 }
 
 /* One that was dropped, has not begun anew and is not removed, may come back:
  * its rows are those of the primary that is lost. */
-static bool
-has_what_is_lost(world_t *self,
-                 const ps_change_t *change,
-                 const ps_copies_t *old)
+static bool has_what_is_lost(world_t *self, const ps_change_t *change, const ps_copies_t *old)
 {
     for (uint32_t i = 0; i < old->n; i++) {
         const world_node_t *node = world_node(self, old->at[i].incarnation);
@@ -137,11 +113,8 @@ has_what_is_lost(world_t *self,
 
 /* A copy of which nobody could know that it has nothing: in sync where a
  * decision gives up rows, any heir elsewhere where a node starts without. */
-static bool
-is_spared(world_t *self,
-          const ps_command_t *command,
-          const ps_change_t *change,
-          const ps_copies_t *old)
+static bool is_spared(world_t *self, const ps_command_t *command, const ps_change_t *change,
+                      const ps_copies_t *old)
 {
     bool decided = command->kind == PS_COMMAND_COPIES;
     uint32_t n = 0;
@@ -149,50 +122,39 @@ is_spared(world_t *self,
     for (uint32_t i = 0; i < old->n; i++) {
         const ps_copy_t *copy = &old->at[i];
         const world_node_t *node = world_node(self, copy->incarnation);
-        bool partial =
-            node != NULL &&
-            node->copies[change->table - 1][change->partition].partial;
+        bool partial = node != NULL && node->copies[change->table - 1][change->partition].partial;
 
-        n += (decided ? ps_copy_is_whole(copy) : ps_copy_is_heir(copy)) &&
-                     !partial
-                 ? 1
-                 : 0;
+        n += (decided ? ps_copy_is_whole(copy) : ps_copy_is_heir(copy)) && !partial ? 1 : 0;
     }
     return n > (decided ? 0 : 1);
 }
 
 /* What is gone was not there any more. */
-static void
-check_lost(world_t *self,
-           const ps_command_t *command,
-           const ps_change_t *change,
-           const ps_copies_t *old)
+static void check_lost(world_t *self, const ps_command_t *command, const ps_change_t *change,
+                       const ps_copies_t *old)
 {
     if (!change->rows_lost) {
         return;
     }
-    if (is_spared(self, command, change, old) ||
-        has_what_is_lost(self, change, old)) {
-        world_blame(self, "rows are lost while another copy is whole",
-                    change->table, change->partition);
+    if (is_spared(self, command, change, old) || has_what_is_lost(self, change, old)) {
+        world_blame(self, "rows are lost while another copy is whole", change->table,
+                    change->partition);
     }
     self->lost[change->table - 1][change->partition] = command->epoch;
     self->acked[change->table - 1][change->partition] = 0;
     self->acked_disk[change->table - 1][change->partition] = 0;
 }
 
-static void
-check_lease(world_t *self, const ps_change_t *change, const world_node_t *node)
+static void check_lease(world_t *self, const ps_change_t *change, const world_node_t *node)
 {
     if (node != NULL && self->now_ms < node->start_ms + WORLD_LEASE_MS) {
-        world_blame(self, "a node that has just started is promoted",
-                    change->table, change->partition);
+        world_blame(self, "a node that has just started is promoted", change->table,
+                    change->partition);
     }
 }
 
 /* What may have more was waited for. */
-static void
-check_patience(world_t *self, const ps_change_t *change, const ps_copies_t *old)
+static void check_patience(world_t *self, const ps_change_t *change, const ps_copies_t *old)
 {
     for (uint32_t i = 0; i < old->n; i++) {
         const world_node_t *node = world_node(self, old->at[i].incarnation);
@@ -207,11 +169,8 @@ check_patience(world_t *self, const ps_change_t *change, const ps_copies_t *old)
     }
 }
 
-static void
-check_primary(world_t *self,
-              const ps_command_t *command,
-              const ps_change_t *change,
-              const ps_copies_t *old)
+static void check_primary(world_t *self, const ps_command_t *command, const ps_change_t *change,
+                          const ps_copies_t *old)
 {
     const ps_copy_t *primary = ps_copies_primary(&change->copies);
     const ps_copy_t *was = NULL;
@@ -226,8 +185,8 @@ check_primary(world_t *self,
         return; /* a new one, which is empty */
     }
     if (was == NULL || !ps_copy_is_heir(was)) {
-        world_blame(self, "a copy that was not in sync is promoted",
-                    change->table, change->partition);
+        world_blame(self, "a copy that was not in sync is promoted", change->table,
+                    change->partition);
         return;
     }
     if (node != NULL && !change->rows_lost) {
@@ -241,16 +200,12 @@ check_primary(world_t *self,
         }
         check_greatest(self, change, old, node);
     } else if (was != NULL && was != &old->at[0]) {
-        world_blame(self, "a primary changes without a fence", change->table,
-                    change->partition);
+        world_blame(self, "a primary changes without a fence", change->table, change->partition);
     }
 }
 
-static void
-check_fence(world_t *self,
-            const ps_command_t *command,
-            const ps_change_t *change,
-            const ps_copies_t *old)
+static void check_fence(world_t *self, const ps_command_t *command, const ps_change_t *change,
+                        const ps_copies_t *old)
 {
     uint64_t primary = old->at[0].incarnation;
 
@@ -258,66 +213,53 @@ check_fence(world_t *self,
         return;
     }
     if (ps_copies_n_heirs(&change->copies) < 1) {
-        world_blame(self, "a fence for nobody", change->table,
-                    change->partition);
+        world_blame(self, "a fence for nobody", change->table, change->partition);
     }
-    if (command->kind == PS_COMMAND_COPIES && change->prefer == 0 &&
-        !is_silent(self, primary)) {
-        world_blame(self, "a fence without cause", change->table,
-                    change->partition);
+    if (command->kind == PS_COMMAND_COPIES && change->prefer == 0 && !is_silent(self, primary)) {
+        world_blame(self, "a fence without cause", change->table, change->partition);
     }
     self->n_moved += change->prefer != 0 ? 1 : 0;
 }
 
 /* A whole copy that is not whole any more has a reason. */
-static void
-check_shrink(world_t *self,
-             const ps_command_t *command,
-             const ps_change_t *change,
-             const ps_copies_t *old)
+static void check_shrink(world_t *self, const ps_command_t *command, const ps_change_t *change,
+                         const ps_copies_t *old)
 {
-    const ps_table_t *table =
-        ps_registry_table_by_id(self->registry, change->table);
+    const ps_table_t *table = ps_registry_table_by_id(self->registry, change->table);
 
     if (command->kind != PS_COMMAND_COPIES) {
         return;
     }
     for (uint32_t i = 0; i < old->n; i++) {
-        const ps_copy_t *now =
-            ps_copies_on(&change->copies, old->at[i].incarnation);
+        const ps_copy_t *now = ps_copies_on(&change->copies, old->at[i].incarnation);
 
         if (!ps_copy_is_whole(&old->at[i])) {
             continue;
         }
-        if (now == NULL &&
-            ps_copies_n_whole(&change->copies) < table->spec.replicas) {
-            world_blame(self, "a whole copy goes that is needed", change->table,
-                        change->partition);
+        if (now == NULL && ps_copies_n_whole(&change->copies) < table->spec.replicas) {
+            world_blame(self, "a whole copy goes that is needed", change->table, change->partition);
         }
         if (now != NULL && !ps_copy_is_heir(now) &&
             !self->out[change->table - 1][change->partition] &&
             !is_silent(self, now->incarnation)) {
-            world_blame(self, "a copy is out of sync without cause",
-                        change->table, change->partition);
+            world_blame(self, "a copy is out of sync without cause", change->table,
+                        change->partition);
         }
     }
 }
 
-void
-world_check_command(world_t *self, const ps_command_t *command)
+void world_check_command(world_t *self, const ps_command_t *command)
 {
     if (command->n_changes > 0 && command->epoch <= self->max_epoch) {
         world_blame(self, "an epoch is given twice", 0, 0);
     }
     for (size_t i = 0; i < command->n_changes; i++) {
         const ps_change_t *change = &command->changes[i];
-        const ps_table_t *table =
-            ps_registry_table_by_id(self->registry, change->table);
+        const ps_table_t *table = ps_registry_table_by_id(self->registry, change->table);
         const ps_copies_t *old = &table->copies[change->partition];
 
         if (ps_copies_check(&change->copies, NULL) != PSD_OK) {
-            world_blame(self, "copies are in no order", change->table,
-                        change->partition);
+            world_blame(self, "copies are in no order", change->table, change->partition);
         }
         check_lost(self, command, change, old);
         check_primary(self, command, change, old);
@@ -337,11 +279,7 @@ typedef struct counts {
     uint32_t primaries[WORLD_NODES];
 } counts_t;
 
-static void
-check_partition(world_t *self,
-                const ps_table_t *table,
-                uint32_t at,
-                counts_t *counts)
+static void check_partition(world_t *self, const ps_table_t *table, uint32_t at, counts_t *counts)
 {
     const ps_copies_t *copies = &table->copies[at];
 
@@ -352,10 +290,8 @@ check_partition(world_t *self,
     for (uint32_t i = 0; i < copies->n; i++) {
         const world_node_t *node = world_node(self, copies->at[i].incarnation);
 
-        if (node == NULL || !node->alive ||
-            is_draining(self, copies->at[i].incarnation)) {
-            world_blame(self, "a copy is on a node that drains or is gone",
-                        table->id, at);
+        if (node == NULL || !node->alive || is_draining(self, copies->at[i].incarnation)) {
+            world_blame(self, "a copy is on a node that drains or is gone", table->id, at);
             continue;
         }
         if (copies->at[i].leaving) {
@@ -368,41 +304,32 @@ check_partition(world_t *self,
 
 /* Could one copy or primary of this partition go to a node that has two less?
  */
-static void
-check_even(world_t *self,
-           const ps_table_t *table,
-           uint32_t at,
-           const counts_t *counts)
+static void check_even(world_t *self, const ps_table_t *table, uint32_t at, const counts_t *counts)
 {
     const ps_copies_t *copies = &table->copies[at];
 
     for (int to = 0; to < WORLD_NODES; to++) {
         const world_node_t *node = &self->nodes[to];
         const ps_copy_t *there = ps_copies_on(copies, node->incarnation);
-        const ps_node_t *known =
-            ps_registry_node_by_incarnation(self->registry, node->incarnation);
+        const ps_node_t *known = ps_registry_node_by_incarnation(self->registry, node->incarnation);
 
         if (known == NULL || known->draining) {
             continue;
         }
         for (uint32_t i = 0; i < copies->n; i++) {
-            size_t from = (size_t)(world_node(self, copies->at[i].incarnation) -
-                                   self->nodes);
+            size_t from = (size_t)(world_node(self, copies->at[i].incarnation) - self->nodes);
 
-            if (there == NULL &&
-                counts->copies[from] > counts->copies[to] + 1) {
+            if (there == NULL && counts->copies[from] > counts->copies[to] + 1) {
                 world_blame(self, "copies are uneven", table->id, at);
             }
-            if (there != NULL && i == 0 &&
-                counts->primaries[from] > counts->primaries[to] + 1) {
+            if (there != NULL && i == 0 && counts->primaries[from] > counts->primaries[to] + 1) {
                 world_blame(self, "primaries are uneven", table->id, at);
             }
         }
     }
 }
 
-void
-world_check_whole(world_t *self)
+void world_check_whole(world_t *self)
 {
     counts_t counts = {{0}, {0}};
 
@@ -413,8 +340,7 @@ world_check_whole(world_t *self)
             check_partition(self, table, j, &counts);
         }
     }
-    for (size_t i = 0;
-         self->wrong == NULL && i < ps_registry_n_tables(self->registry); i++) {
+    for (size_t i = 0; self->wrong == NULL && i < ps_registry_n_tables(self->registry); i++) {
         const ps_table_t *table = ps_registry_table_at(self->registry, i);
 
         for (uint32_t j = 0; j < table->spec.n_partitions; j++) {

@@ -5,8 +5,7 @@
 #define SHARDS 2
 
 /* A copy as a log keeps it. */
-static void
-restart_copy(world_copy_t *copy, bool kept)
+static void restart_copy(world_copy_t *copy, bool kept)
 {
     world_copy_t old = *copy;
 
@@ -17,18 +16,15 @@ restart_copy(world_copy_t *copy, bool kept)
     }
 }
 
-static bool
-has_log(const world_t *self, uint32_t table)
+static bool has_log(const world_t *self, uint32_t table)
 {
     return ps_registry_n_tables(self->registry) > table &&
            ps_registry_table_at(self->registry, table)->spec.ack == PS_ACK_DISK;
 }
 
-void
-world_node_start(world_t *self, world_node_t *node, bool kept)
+void world_node_start(world_t *self, world_node_t *node, bool kept)
 {
-    node->n_shards =
-        kept ? node->n_shards : SHARDS + (world_chance(self, 8) ? 1 : 0);
+    node->n_shards = kept ? node->n_shards : SHARDS + (world_chance(self, 8) ? 1 : 0);
     node->kept = kept && node->logged;
     node->logged = node->kept;
     for (uint32_t i = 0; i < WORLD_TABLES; i++) {
@@ -43,27 +39,21 @@ world_node_start(world_t *self, world_node_t *node, bool kept)
     node->joined = false;
 }
 
-static void
-flush(world_copy_t *copy)
+static void flush(world_copy_t *copy)
 {
     copy->flushed = copy->lsn;
     copy->flushed_epoch = copy->lsn_epoch;
 }
 
 /* A node hears what the registry has of one partition. */
-void
-world_node_tell(world_t *self,
-                world_node_t *node,
-                const ps_table_t *table,
-                uint32_t at)
+void world_node_tell(world_t *self, world_node_t *node, const ps_table_t *table, uint32_t at)
 {
     const ps_copies_t *copies = &table->copies[at];
     const ps_copy_t *copy = ps_copies_on(copies, node->incarnation);
     world_copy_t *mine = &node->copies[table->id - 1][at];
     const ps_copy_t *was = ps_copies_on(&mine->map, node->incarnation);
 
-    if (!node->alive || node->frozen || !node->joined ||
-        copies->epoch <= mine->map.epoch) {
+    if (!node->alive || node->frozen || !node->joined || copies->epoch <= mine->map.epoch) {
         return;
     }
     if (copy == NULL) {
@@ -94,18 +84,13 @@ world_node_tell(world_t *self,
 }
 
 /* What a primary sends to copy i; false: it is not taken. */
-static bool
-send_to(world_t *self,
-        const world_copy_t *from,
-        uint32_t table,
-        uint32_t at,
-        uint32_t i)
+static bool send_to(world_t *self, const world_copy_t *from, uint32_t table, uint32_t at,
+                    uint32_t i)
 {
     world_node_t *node = world_node(self, from->map.at[i].incarnation);
     world_copy_t *to = node == NULL ? NULL : &node->copies[table][at];
 
-    if (node == NULL || !node->alive || node->frozen ||
-        to->epoch > from->map.epoch ||
+    if (node == NULL || !node->alive || node->frozen || to->epoch > from->map.epoch ||
         ps_copies_on(&to->map, node->incarnation) == NULL) {
         return false;
     }
@@ -124,19 +109,14 @@ send_to(world_t *self,
 
 /* What every whole copy has, and every one that it waits for, is acknowledged
  * when there are two or more. */
-static void
-acknowledge(world_t *self,
-            const world_copy_t *from,
-            uint32_t table,
-            uint32_t at)
+static void acknowledge(world_t *self, const world_copy_t *from, uint32_t table, uint32_t at)
 {
     uint64_t least = from->lsn;
     uint64_t flushed = from->flushed;
     uint32_t n = 1;
 
     for (uint32_t i = 1; i < from->map.n; i++) {
-        const world_node_t *node =
-            world_node(self, from->map.at[i].incarnation);
+        const world_node_t *node = world_node(self, from->map.at[i].incarnation);
 
         if (ps_copy_is_heir(&from->map.at[i]) || (from->waits >> i & 1) != 0) {
             uint64_t has = node == NULL ? 0 : node->copies[table][at].lsn;
@@ -158,13 +138,8 @@ acknowledge(world_t *self,
     }
 }
 
-static void
-report(world_t *self,
-       const world_node_t *node,
-       uint32_t table,
-       uint32_t at,
-       uint32_t i,
-       ps_report_kind_t kind)
+static void report(world_t *self, const world_node_t *node, uint32_t table, uint32_t at, uint32_t i,
+                   ps_report_kind_t kind)
 {
     const world_copy_t *mine = &node->copies[table][at];
     ps_report_t said = {.kind = kind,
@@ -180,9 +155,7 @@ report(world_t *self,
 }
 
 /* A primary pushes, sends, and says what it sees of its copies. */
-void
-world_node_serve(
-    world_t *self, world_node_t *node, uint32_t table, uint32_t at, bool calm)
+void world_node_serve(world_t *self, world_node_t *node, uint32_t table, uint32_t at, bool calm)
 {
     world_copy_t *mine = &node->copies[table][at];
 
@@ -212,9 +185,7 @@ world_node_serve(
 }
 
 /* An old primary ends as one: it sends what it has while it is taken. */
-void
-world_node_answer(
-    world_t *self, world_node_t *node, uint32_t table, uint32_t at, bool calm)
+void world_node_answer(world_t *self, world_node_t *node, uint32_t table, uint32_t at, bool calm)
 {
     world_copy_t *mine = &node->copies[table][at];
 
@@ -232,8 +203,7 @@ world_node_answer(
     mine->serves = false;
     mine->epoch = mine->asked > mine->epoch ? mine->asked : mine->epoch;
     if (calm || !world_chance(self, 4)) {
-        ps_report_t said = {.kind = mine->partial ? PS_REPORT_PARTIAL
-                                                  : PS_REPORT_POSITION,
+        ps_report_t said = {.kind = mine->partial ? PS_REPORT_PARTIAL : PS_REPORT_POSITION,
                             .table = table + 1,
                             .partition = at,
                             .epoch = mine->asked,

@@ -21,8 +21,7 @@ void __wrap_ps_copies_promote(ps_copies_t *self, uint32_t at);
 static bool planted;
 
 /* The last copy is taken for one in sync. */
-void
-__wrap_ps_copies_promote(ps_copies_t *self, uint32_t at)
+void __wrap_ps_copies_promote(ps_copies_t *self, uint32_t at)
 {
     ps_copy_t last = self->at[self->n - 1];
 
@@ -34,8 +33,7 @@ __wrap_ps_copies_promote(ps_copies_t *self, uint32_t at)
 }
 
 /* NULL, or what was broken, said in `where`. */
-static const char *
-live(uint64_t seed, char where[128], uint64_t counts[3])
+static const char *live(uint64_t seed, char where[128], uint64_t counts[3])
 {
     world_t world;
     const char *wrong = NULL;
@@ -54,8 +52,7 @@ live(uint64_t seed, char where[128], uint64_t counts[3])
     return wrong;
 }
 
-int
-main(int argc, char **argv)
+int main(int argc, char **argv)
 {
     uint64_t first = argc > 1 ? strtoull(argv[1], NULL, 10) : 1;
     uint64_t n = argc > 2 ? strtoull(argv[2], NULL, 10) : SEEDS;

@@ -33,11 +33,11 @@ typedef struct world_copy {
     uint64_t lsn_epoch;     /* of that record */
     uint64_t flushed;       /* what a start with the log finds again */
     uint64_t flushed_epoch; /* of that record */
-    uint64_t asked;  /* the epoch of a fence that it has not answered yet */
-    bool partial;    /* it has begun anew, and nothing has come */
-    bool serves;     /* it is the primary, and not fenced */
-    uint8_t waits;   /* primary: copies reported as caught up, as bits */
-    ps_copies_t map; /* as it was told */
+    uint64_t asked;         /* the epoch of a fence that it has not answered yet */
+    bool partial;           /* it has begun anew, and nothing has come */
+    bool serves;            /* it is the primary, and not fenced */
+    uint8_t waits;          /* primary: copies reported as caught up, as bits */
+    ps_copies_t map;        /* as it was told */
 } world_copy_t;
 
 typedef struct world_node {
@@ -67,8 +67,8 @@ typedef struct world {
     world_node_t nodes[WORLD_NODES];
     uint64_t acked[WORLD_TABLES][WORLD_PARTITIONS];      /* lsn that all had */
     uint64_t acked_disk[WORLD_TABLES][WORLD_PARTITIONS]; /* … had flushed */
-    uint64_t lost[WORLD_TABLES][WORLD_PARTITIONS]; /* epoch of the last loss */
-    bool out[WORLD_TABLES][WORLD_PARTITIONS];      /* reported in this epoch */
+    uint64_t lost[WORLD_TABLES][WORLD_PARTITIONS];       /* epoch of the last loss */
+    bool out[WORLD_TABLES][WORLD_PARTITIONS];            /* reported in this epoch */
     uint32_t n_promoted;
     uint32_t n_moved;
     uint32_t n_kept;   /* promotions of what was kept */
@@ -83,8 +83,7 @@ void world_walk(world_t *self, int n);
 /* Faults stop; everything becomes whole, or it is said what did not. */
 void world_calm(world_t *self);
 
-static inline bool
-world_chance(world_t *self, uint32_t one_in)
+static inline bool world_chance(world_t *self, uint32_t one_in)
 {
     return ps_rng_below(&self->rng, one_in) == 0;
 }
@@ -92,14 +91,9 @@ world_chance(world_t *self, uint32_t one_in)
 /* walk_node.c: a node starts, hears what the registry has of a partition,
  * serves it when it is the primary, and answers a fence. */
 void world_node_start(world_t *self, world_node_t *node, bool kept);
-void world_node_tell(world_t *self,
-                     world_node_t *node,
-                     const ps_table_t *table,
-                     uint32_t at);
-void world_node_serve(
-    world_t *self, world_node_t *node, uint32_t table, uint32_t at, bool calm);
-void world_node_answer(
-    world_t *self, world_node_t *node, uint32_t table, uint32_t at, bool calm);
+void world_node_tell(world_t *self, world_node_t *node, const ps_table_t *table, uint32_t at);
+void world_node_serve(world_t *self, world_node_t *node, uint32_t table, uint32_t at, bool calm);
+void world_node_answer(world_t *self, world_node_t *node, uint32_t table, uint32_t at, bool calm);
 
 /* walk_check.c */
 void world_blame(world_t *self, const char *what, uint32_t table, uint32_t at);

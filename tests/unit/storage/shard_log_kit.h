@@ -32,8 +32,7 @@ typedef struct kit {
     ps_shard_log_found_t found;
 } kit_t;
 
-static inline void
-kit_begin(kit_t *self, uint64_t seed, uint64_t segment_bytes)
+static inline void kit_begin(kit_t *self, uint64_t seed, uint64_t segment_bytes)
 {
     memset(self, 0, sizeof *self);
     self->sim = sim_disk_new(seed);
@@ -41,15 +40,13 @@ kit_begin(kit_t *self, uint64_t seed, uint64_t segment_bytes)
     self->large_bytes = 900;
 }
 
-static inline void
-kit_end(kit_t *self)
+static inline void kit_end(kit_t *self)
 {
     ps_shard_log_close(&self->log);
     sim_disk_destroy(&self->sim);
 }
 
-static inline ps_shard_log_args_t
-kit_args(const kit_t *self)
+static inline ps_shard_log_args_t kit_args(const kit_t *self)
 {
     return (ps_shard_log_args_t){.disk = sim_disk_face(self->sim),
                                  .dir = KIT_DIR,
@@ -59,21 +56,17 @@ kit_args(const kit_t *self)
                                  .segment_bytes = self->segment_bytes};
 }
 
-static inline size_t
-kit_size(const kit_t *self, uint64_t lsn)
+static inline size_t kit_size(const kit_t *self, uint64_t lsn)
 {
-    return lsn % 7 == 0 ? (size_t)self->large_bytes
-                        : (size_t)(8 * (1 + lsn % 5));
+    return lsn % 7 == 0 ? (size_t)self->large_bytes : (size_t)(8 * (1 + lsn % 5));
 }
 
-static inline uint8_t
-kit_byte(uint32_t partition, uint64_t lsn, size_t i)
+static inline uint8_t kit_byte(uint32_t partition, uint64_t lsn, size_t i)
 {
     return (uint8_t)(partition * 31 + lsn * 17 + i * 7);
 }
 
-static inline ps_record_t
-kit_record(const kit_t *self, uint32_t partition, uint64_t lsn)
+static inline ps_record_t kit_record(const kit_t *self, uint32_t partition, uint64_t lsn)
 {
     uint64_t n = kit_size(self, lsn) / 4;
 
@@ -93,8 +86,7 @@ kit_record(const kit_t *self, uint32_t partition, uint64_t lsn)
                                    .n_values = n}};
 }
 
-static inline psd_status_t
-kit_append(kit_t *self, uint32_t partition)
+static inline psd_status_t kit_append(kit_t *self, uint32_t partition)
 {
     uint64_t lsn = self->appended[partition] + 1;
     ps_record_t record = kit_record(self, partition, lsn);
@@ -117,21 +109,16 @@ kit_append(kit_t *self, uint32_t partition)
     return rc;
 }
 
-static inline psd_status_t
-kit_see(void *context,
-        const ps_record_t *record,
-        const ps_body_t *body,
-        psd_error_t *err)
+static inline psd_status_t kit_see(void *context, const ps_record_t *record, const ps_body_t *body,
+                                   psd_error_t *err)
 {
     kit_t *self = context;
     uint32_t partition = record->partition;
 
     (void)err;
     cr_assert_lt(partition, KIT_PARTITIONS);
-    cr_assert_eq(record->lsn, self->seen[partition] + 1,
-                 "partition %u: %lu behind %lu", partition,
-                 (unsigned long)record->lsn,
-                 (unsigned long)self->seen[partition]);
+    cr_assert_eq(record->lsn, self->seen[partition] + 1, "partition %u: %lu behind %lu", partition,
+                 (unsigned long)record->lsn, (unsigned long)self->seen[partition]);
     cr_assert_eq(body->values.size, kit_size(self, record->lsn));
     for (size_t i = 0; i < body->values.size; i++) {
         cr_assert_eq(body->values.data[i], kit_byte(partition, record->lsn, i));
@@ -141,8 +128,7 @@ kit_see(void *context,
 }
 
 /* Opens and reads: each record once, in order. */
-static inline psd_status_t
-kit_open(kit_t *self, psd_error_t *err)
+static inline psd_status_t kit_open(kit_t *self, psd_error_t *err)
 {
     ps_shard_log_args_t args = kit_args(self);
     psd_status_t rc = ps_shard_log_open(&args, &self->log, err);
@@ -158,12 +144,10 @@ kit_open(kit_t *self, psd_error_t *err)
 }
 
 /* What was read holds all that was flushed, and goes on from there. */
-static inline void
-kit_check(kit_t *self)
+static inline void kit_check(kit_t *self)
 {
     for (size_t i = 0; i < KIT_PARTITIONS; i++) {
-        cr_assert(self->seen[i] >= self->flushed[i] &&
-                      self->seen[i] <= self->appended[i],
+        cr_assert(self->seen[i] >= self->flushed[i] && self->seen[i] <= self->appended[i],
                   "partition %zu: flushed %lu, read %lu, appended %lu", i,
                   (unsigned long)self->flushed[i], (unsigned long)self->seen[i],
                   (unsigned long)self->appended[i]);
@@ -172,24 +156,21 @@ kit_check(kit_t *self)
     }
 }
 
-static inline psd_status_t
-kit_flush(kit_t *self)
+static inline psd_status_t kit_flush(kit_t *self)
 {
     psd_status_t rc = ps_shard_log_flush(self->log, NULL);
 
     if (rc == PSD_OK) {
         memcpy(self->flushed, self->appended, sizeof self->flushed);
         cr_assert_eq(ps_shard_log_waiting(self->log), 0);
-        cr_assert_eq(ps_shard_log_flushed(self->log),
-                     ps_shard_log_appended(self->log));
+        cr_assert_eq(ps_shard_log_flushed(self->log), ps_shard_log_appended(self->log));
     }
     return rc;
 }
 
 /* n turns of appends, writes, flushes and a cut now and then; ends with the
  * first status that is not PSD_OK. */
-static inline psd_status_t
-kit_work(kit_t *self, uint64_t seed, size_t n)
+static inline psd_status_t kit_work(kit_t *self, uint64_t seed, size_t n)
 {
     ps_rng_t rng = {seed};
     psd_status_t rc = PSD_OK;
@@ -201,8 +182,7 @@ kit_work(kit_t *self, uint64_t seed, size_t n)
             rc = kit_append(self, (uint32_t)ps_rng_below(&rng, KIT_PARTITIONS));
         }
         if (rc == PSD_OK) {
-            rc = what < 6 ? kit_flush(self)
-                          : ps_shard_log_write(self->log, NULL);
+            rc = what < 6 ? kit_flush(self) : ps_shard_log_write(self->log, NULL);
         }
     }
     return rc;

@@ -12,20 +12,17 @@
 
 static char dir[] = "/tmp/psd-chain-XXXXXX";
 
-static void
-make_dir(void)
+static void make_dir(void)
 {
     cr_assert_not_null(mkdtemp(dir));
 }
 
-static void
-remove_dir(void)
+static void remove_dir(void)
 {
     static const char *const NAMES[] = {"a", "b", "c"};
 
     for (size_t i = 0; i < sizeof NAMES / sizeof NAMES[0]; i++) {
-        psd_status_t rc =
-            ps_checkpoint_drop(ps_disk_real(), dir, NAMES[i], NULL);
+        psd_status_t rc = ps_checkpoint_drop(ps_disk_real(), dir, NAMES[i], NULL);
 
         cr_expect(rc == PSD_OK || rc == PSD_NO_CHECKPOINT);
     }
@@ -35,8 +32,7 @@ remove_dir(void)
 TestSuite(chain, .init = make_dir, .fini = remove_dir);
 
 /* Writes a checkpoint whose manifest has these files; parent NULL: none. */
-static void
-make(const char *name, const char *parent, const char *files)
+static void make(const char *name, const char *parent, const char *files)
 {
     PSD_AUTO(ps_buffer_done) ps_buffer_t text = {0};
     PSD_AUTO(ps_doc_destroy) ps_doc_t *manifest = NULL;
@@ -45,30 +41,22 @@ make(const char *name, const char *parent, const char *files)
     uint64_t sum = 0;
 
     cr_assert(ps_buffer_print(&text, "{\"format\":2,\"files\":[%s]}", files));
-    cr_assert_eq(
-        ps_doc_parse((ps_bytes_t){text.data, text.size}, &manifest, NULL),
-        PSD_OK);
+    cr_assert_eq(ps_doc_parse((ps_bytes_t){text.data, text.size}, &manifest, NULL), PSD_OK);
     if (parent != NULL) {
-        cr_assert_eq(ps_checkpoint_read(ps_disk_real(), dir, parent, &before,
-                                        &sum, NULL),
-                     PSD_OK);
+        cr_assert_eq(ps_checkpoint_read(ps_disk_real(), dir, parent, &before, &sum, NULL), PSD_OK);
         since = ps_doc_add_object(manifest, "since");
-        cr_assert(ps_doc_set_text(since, "name", parent) &&
-                  ps_doc_set_u64(since, "sum", sum));
+        cr_assert(ps_doc_set_text(since, "name", parent) && ps_doc_set_u64(since, "sum", sum));
     }
     cr_assert_eq(ps_checkpoint_begin(ps_disk_real(), dir, name, NULL), PSD_OK);
-    cr_assert_eq(ps_checkpoint_write(ps_disk_real(), dir, name, manifest, NULL),
-                 PSD_OK);
+    cr_assert_eq(ps_checkpoint_write(ps_disk_real(), dir, name, manifest, NULL), PSD_OK);
 }
 
 #define FILE_OF(table, partition, lsn, version, since)                 \
     "{\"table\":" #table ",\"partition\":" #partition ",\"lsn\":" #lsn \
-    ",\"lsn_epoch\":4,\"version\":" #version ",\"since\":" #since      \
-    ",\"sum\":1,\"bytes\":9}"
+    ",\"lsn_epoch\":4,\"version\":" #version ",\"since\":" #since ",\"sum\":1,\"bytes\":9}"
 
 /* "dir/lsn" of each file that is to be read, in order. */
-static psd_status_t
-files_of(const char *name, uint64_t table, ps_buffer_t *ret, psd_error_t *err)
+static psd_status_t files_of(const char *name, uint64_t table, ps_buffer_t *ret, psd_error_t *err)
 {
     PSD_AUTO(ps_chain_done) ps_chain_t chain = {.n = 0};
     PSD_AUTO(ps_doc_destroy) ps_doc_t *words = ps_doc_new();
@@ -94,8 +82,7 @@ files_of(const char *name, uint64_t table, ps_buffer_t *ret, psd_error_t *err)
     return rc;
 }
 
-static void
-expect_files(const char *name, uint64_t table, const char *want)
+static void expect_files(const char *name, uint64_t table, const char *want)
 {
     PSD_AUTO(ps_buffer_done) ps_buffer_t got = {0};
 
@@ -103,24 +90,19 @@ expect_files(const char *name, uint64_t table, const char *want)
     cr_expect_str_eq((const char *)got.data, want);
 }
 
-static void
-expect_refused(const char *name, psd_status_t status, const char *text)
+static void expect_refused(const char *name, psd_status_t status, const char *text)
 {
     PSD_AUTO(ps_buffer_done) ps_buffer_t got = {0};
     PSD_AUTO(psd_error_destroy) psd_error_t *err = psd_error_new();
 
     cr_expect_eq(files_of(name, 0, &got, err), status);
-    cr_expect_not_null(strstr(psd_error_text(err), text), "%s",
-                       psd_error_text(err));
+    cr_expect_not_null(strstr(psd_error_text(err), text), "%s", psd_error_text(err));
 }
 
-static void
-make_three(void)
+static void make_three(void)
 {
     make("a", NULL, FILE_OF(1, 0, 10, 5, 0) "," FILE_OF(1, 1, 11, 6, 0));
-    make("b", "a",
-         FILE_OF(1, 1, 21, 8, 6) "," FILE_OF(1, 0, 20, 7,
-                                             0) "," FILE_OF(2, 0, 22, 3, 0));
+    make("b", "a", FILE_OF(1, 1, 21, 8, 6) "," FILE_OF(1, 0, 20, 7, 0) "," FILE_OF(2, 0, 22, 3, 0));
     make("c", "b", FILE_OF(1, 0, 30, 9, 7) "," FILE_OF(1, 1, 31, 8, 8));
 }
 
@@ -143,16 +125,14 @@ Test(chain, what_a_child_begins_behind)
     cr_assert_eq(ps_chain_read(&chain, ps_disk_real(), dir, "b", NULL), PSD_OK);
     cr_assert_eq(ps_chain_since(&chain, 1, 3, words, NULL), PSD_OK);
     cr_assert(ps_doc_print(words, &text) && ps_buffer_append(&text, "", 1));
-    cr_expect_str_eq((const char *)text.data,
-                     "{\"since\":[7,20,4,8,21,4,0,0,0]}");
+    cr_expect_str_eq((const char *)text.data, "{\"since\":[7,20,4,8,21,4,0,0,0]}");
 }
 
 Test(chain, a_parent_that_is_missing_or_another_one_is_named)
 {
     make_three();
     cr_assert_eq(ps_checkpoint_drop(ps_disk_real(), dir, "a", NULL), PSD_OK);
-    expect_refused("c", PSD_NO_CHECKPOINT,
-                   "\"b\" was made since \"a\": checkpoint \"a\" does not");
+    expect_refused("c", PSD_NO_CHECKPOINT, "\"b\" was made since \"a\": checkpoint \"a\" does not");
     make("a", NULL, FILE_OF(1, 0, 10, 5, 0));
     expect_refused("c", PSD_DAMAGED, "\"b\" was made since another \"a\"");
 }

@@ -22,8 +22,7 @@ typedef struct fixture {
     psd_error_t *err;
 } fixture_t;
 
-static void
-begin(fixture_t *self, bool virtual)
+static void begin(fixture_t *self, bool virtual)
 {
     memset(self, 0, sizeof *self);
     self->err = psd_error_new();
@@ -38,8 +37,7 @@ begin(fixture_t *self, bool virtual)
     }
 }
 
-static void
-end(fixture_t *self)
+static void end(fixture_t *self)
 {
     sim_disk_destroy(&self->sim);
     temp_dir_drop(&self->temp);
@@ -50,8 +48,7 @@ typedef struct path {
     char text[PATH_MAX + 64];
 } path_t;
 
-static path_t
-path_of(const fixture_t *self, const char *name)
+static path_t path_of(const fixture_t *self, const char *name)
 {
     path_t path;
 
@@ -59,42 +56,35 @@ path_of(const fixture_t *self, const char *name)
     return path;
 }
 
-static ps_bytes_t
-bytes_of(const char *text)
+static ps_bytes_t bytes_of(const char *text)
 {
     return (ps_bytes_t){(const uint8_t *)text, strlen(text)};
 }
 
-static ps_disk_file_t *
-open_file(fixture_t *self, const char *name, ps_disk_mode_t mode)
+static ps_disk_file_t *open_file(fixture_t *self, const char *name, ps_disk_mode_t mode)
 {
     ps_disk_file_t *file = NULL;
     path_t path = path_of(self, name);
 
-    cr_assert_eq(
-        self->disk->open(self->disk, path.text, mode, &file, self->err), PSD_OK,
-        "%s", psd_error_text(self->err));
+    cr_assert_eq(self->disk->open(self->disk, path.text, mode, &file, self->err), PSD_OK, "%s",
+                 psd_error_text(self->err));
     return file;
 }
 
-static void
-write_text(fixture_t *self, ps_disk_file_t *file, uint64_t at, const char *text)
+static void write_text(fixture_t *self, ps_disk_file_t *file, uint64_t at, const char *text)
 {
     ps_bytes_t span = bytes_of(text);
 
-    cr_assert_eq(self->disk->write(self->disk, file, at, &span, 1, self->err),
-                 PSD_OK);
+    cr_assert_eq(self->disk->write(self->disk, file, at, &span, 1, self->err), PSD_OK);
 }
 
-static void
-assert_holds(fixture_t *self, const char *name, const char *text)
+static void assert_holds(fixture_t *self, const char *name, const char *text)
 {
     ps_disk_file_t *file = open_file(self, name, PS_DISK_READ);
     uint8_t bytes[128];
     size_t size = 0;
 
-    cr_assert_eq(self->disk->read(self->disk, file, 0, bytes, sizeof bytes,
-                                  &size, self->err),
+    cr_assert_eq(self->disk->read(self->disk, file, 0, bytes, sizeof bytes, &size, self->err),
                  PSD_OK);
     cr_assert_eq(size, strlen(text));
     cr_assert(size == 0 || memcmp(bytes, text, size) == 0);
@@ -102,8 +92,7 @@ assert_holds(fixture_t *self, const char *name, const char *text)
     cr_assert_null(file);
 }
 
-static psd_status_t
-count_name(void *context, const char *name, psd_error_t *err)
+static psd_status_t count_name(void *context, const char *name, psd_error_t *err)
 {
     size_t *n = context;
 
@@ -112,15 +101,13 @@ count_name(void *context, const char *name, psd_error_t *err)
     return *n >= 1000 ? PSD_LIMIT : PSD_OK;
 }
 
-static void
-check_bytes(fixture_t *self)
+static void check_bytes(fixture_t *self)
 {
     ps_disk_file_t *file = open_file(self, "f1", PS_DISK_NEW);
     ps_bytes_t spans[] = {bytes_of("one "), {NULL, 0}, bytes_of("two")};
     uint64_t size = 0;
 
-    cr_assert_eq(self->disk->write(self->disk, file, 0, spans, 3, self->err),
-                 PSD_OK);
+    cr_assert_eq(self->disk->write(self->disk, file, 0, spans, 3, self->err), PSD_OK);
     write_text(self, file, 4, "TWO three");
     cr_assert_eq(self->disk->size(self->disk, file, &size, self->err), PSD_OK);
     cr_assert_eq(size, 13);
@@ -139,8 +126,7 @@ check_bytes(fixture_t *self)
     self->disk->close(self->disk, &file); /* takes NULL */
 }
 
-static void
-check_names(fixture_t *self)
+static void check_names(fixture_t *self)
 {
     path_t from = path_of(self, "f2");
     path_t to = path_of(self, "f3");
@@ -151,32 +137,22 @@ check_names(fixture_t *self)
 
     write_text(self, file, 0, "x");
     self->disk->close(self->disk, &file);
-    cr_assert_eq(self->disk->rename(self->disk, from.text, to.text, self->err),
-                 PSD_OK);
+    cr_assert_eq(self->disk->rename(self->disk, from.text, to.text, self->err), PSD_OK);
     assert_holds(self, "f3", "x");
-    cr_assert_eq(
-        self->disk->list(self->disk, self->dir, count_name, &n, self->err),
-        PSD_OK);
+    cr_assert_eq(self->disk->list(self->disk, self->dir, count_name, &n, self->err), PSD_OK);
     cr_assert_eq(n, 2);
     n = 1000;
-    cr_assert_eq(
-        self->disk->list(self->disk, self->dir, count_name, &n, self->err),
-        PSD_LIMIT);
+    cr_assert_eq(self->disk->list(self->disk, self->dir, count_name, &n, self->err), PSD_LIMIT);
     cr_assert_eq(self->disk->remove(self->disk, to.text, self->err), PSD_OK);
     cr_assert_eq(self->disk->remove(self->disk, to.text, self->err), PSD_OK);
-    cr_assert_eq(self->disk->flush_dir(self->disk, self->dir, self->err),
-                 PSD_OK);
-    cr_assert_eq(self->disk->room(self->disk, self->dir, &room, self->err),
-                 PSD_OK);
+    cr_assert_eq(self->disk->flush_dir(self->disk, self->dir, self->err), PSD_OK);
+    cr_assert_eq(self->disk->room(self->disk, self->dir, &room, self->err), PSD_OK);
     cr_assert_gt(room, 0);
-    cr_assert_eq(
-        self->disk->open(self->disk, none.text, PS_DISK_READ, &file, self->err),
-        PSD_IO);
+    cr_assert_eq(self->disk->open(self->disk, none.text, PS_DISK_READ, &file, self->err), PSD_IO);
     cr_assert_not_null(strstr(psd_error_text(self->err), "none: No such file"));
 }
 
-static void
-check_dirs(fixture_t *self)
+static void check_dirs(fixture_t *self)
 {
     path_t dir = path_of(self, "f4");
 
@@ -185,8 +161,7 @@ check_dirs(fixture_t *self)
     cr_assert_eq(self->disk->make_dir(self->disk, dir.text, self->err), PSD_OK);
 }
 
-static void
-check_all(bool virtual)
+static void check_all(bool virtual)
 {
     fixture_t fixture;
 
@@ -219,11 +194,8 @@ Test(disk, more_spans_than_the_system_takes_at_once)
         spans[i] = bytes_of(i % 3 == 0 ? "" : i % 3 == 1 ? "ab" : "c");
     }
     file = open_file(&fixture, "f", PS_DISK_NEW);
-    cr_assert_eq(
-        fixture.disk->write(fixture.disk, file, 0, spans, 3000, fixture.err),
-        PSD_OK);
-    cr_assert_eq(fixture.disk->size(fixture.disk, file, &size, fixture.err),
-                 PSD_OK);
+    cr_assert_eq(fixture.disk->write(fixture.disk, file, 0, spans, 3000, fixture.err), PSD_OK);
+    cr_assert_eq(fixture.disk->size(fixture.disk, file, &size, fixture.err), PSD_OK);
     cr_assert_eq(size, 3000);
     fixture.disk->close(fixture.disk, &file);
     end(&fixture);
@@ -236,8 +208,7 @@ Test(disk, a_large_write_is_whole)
     fixture_t fixture;
     uint8_t *bytes = malloc(SIZE);
     uint8_t *got = malloc(SIZE);
-    ps_bytes_t spans[] = {
-        {bytes, 7}, {bytes + 7, 2000000}, {bytes + 2000007, SIZE - 2000007}};
+    ps_bytes_t spans[] = {{bytes, 7}, {bytes + 7, 2000000}, {bytes + 2000007, SIZE - 2000007}};
     ps_disk_file_t *file = NULL;
     size_t size = 0;
 
@@ -247,12 +218,8 @@ Test(disk, a_large_write_is_whole)
     }
     begin(&fixture, false);
     file = open_file(&fixture, "f", PS_DISK_NEW);
-    cr_assert_eq(
-        fixture.disk->write(fixture.disk, file, 0, spans, 3, fixture.err),
-        PSD_OK);
-    cr_assert_eq(fixture.disk->read(fixture.disk, file, 0, got, SIZE, &size,
-                                    fixture.err),
-                 PSD_OK);
+    cr_assert_eq(fixture.disk->write(fixture.disk, file, 0, spans, 3, fixture.err), PSD_OK);
+    cr_assert_eq(fixture.disk->read(fixture.disk, file, 0, got, SIZE, &size, fixture.err), PSD_OK);
     cr_assert_eq(size, SIZE);
     cr_assert_eq(memcmp(got, bytes, SIZE), 0);
     fixture.disk->close(fixture.disk, &file);
@@ -286,20 +253,15 @@ Test(disk, a_stream_is_whole)
 
             n = sizes[k] - at < 700001 ? sizes[k] - at : 700001;
             spans[1].size = n - 1;
-            cr_assert_eq(fixture.disk->write(fixture.disk, file, at, spans, 2,
-                                             fixture.err),
+            cr_assert_eq(fixture.disk->write(fixture.disk, file, at, spans, 2, fixture.err),
                          PSD_OK);
         }
-        cr_assert_eq(fixture.disk->flush(fixture.disk, file, fixture.err),
-                     PSD_OK);
-        cr_assert_eq(
-            fixture.disk->size(fixture.disk, file, &in_file, fixture.err),
-            PSD_OK);
+        cr_assert_eq(fixture.disk->flush(fixture.disk, file, fixture.err), PSD_OK);
+        cr_assert_eq(fixture.disk->size(fixture.disk, file, &in_file, fixture.err), PSD_OK);
         cr_assert_eq(in_file, sizes[k]);
         fixture.disk->close(fixture.disk, &file);
         file = open_file(&fixture, "f", PS_DISK_READ);
-        cr_assert_eq(fixture.disk->read(fixture.disk, file, 0, got, sizes[4],
-                                        &size, fixture.err),
+        cr_assert_eq(fixture.disk->read(fixture.disk, file, 0, got, sizes[4], &size, fixture.err),
                      PSD_OK);
         cr_assert_eq(size, sizes[k]);
         cr_assert_eq(memcmp(got, bytes, size), 0);
@@ -324,19 +286,13 @@ Test(disk, a_stream_tells_of_no_room)
     (void)signal(SIGXFSZ, SIG_IGN);
     cr_assert_eq(setrlimit(RLIMIT_FSIZE, &limit), 0);
     file = open_file(&fixture, "f", PS_DISK_STREAM);
-    cr_assert_eq(
-        fixture.disk->write(fixture.disk, file, 0, &span, 1, fixture.err),
-        PSD_LIMIT);
-    cr_assert_not_null(
-        strstr(psd_error_text(fixture.err), "f: File too large"));
+    cr_assert_eq(fixture.disk->write(fixture.disk, file, 0, &span, 1, fixture.err), PSD_LIMIT);
+    cr_assert_not_null(strstr(psd_error_text(fixture.err), "f: File too large"));
     fixture.disk->close(fixture.disk, &file);
     file = open_file(&fixture, "f", PS_DISK_STREAM);
     span.size = (size_t)15 << 20;
-    cr_assert_eq(
-        fixture.disk->write(fixture.disk, file, 0, &span, 1, fixture.err),
-        PSD_OK);
-    cr_assert_eq(fixture.disk->flush(fixture.disk, file, fixture.err),
-                 PSD_LIMIT);
+    cr_assert_eq(fixture.disk->write(fixture.disk, file, 0, &span, 1, fixture.err), PSD_OK);
+    cr_assert_eq(fixture.disk->flush(fixture.disk, file, fixture.err), PSD_LIMIT);
     fixture.disk->close(fixture.disk, &file);
     free(bytes);
     end(&fixture);
@@ -355,11 +311,8 @@ Test(disk, no_room_is_told_from_other_failures)
     (void)signal(SIGXFSZ, SIG_IGN);
     cr_assert_eq(setrlimit(RLIMIT_FSIZE, &limit), 0);
     file = open_file(&fixture, "f", PS_DISK_NEW);
-    cr_assert_eq(
-        fixture.disk->write(fixture.disk, file, 0, &span, 1, fixture.err),
-        PSD_LIMIT);
-    cr_assert_not_null(
-        strstr(psd_error_text(fixture.err), "f: File too large"));
+    cr_assert_eq(fixture.disk->write(fixture.disk, file, 0, &span, 1, fixture.err), PSD_LIMIT);
+    cr_assert_not_null(strstr(psd_error_text(fixture.err), "f: File too large"));
     fixture.disk->close(fixture.disk, &file);
     end(&fixture);
 }
@@ -382,8 +335,7 @@ Test(disk, a_crash_keeps_what_was_flushed)
         file = open_file(&fixture, "f", PS_DISK_NEW);
         write_text(&fixture, file, 0, "safe");
         cr_assert_eq(fixture.disk->flush(fixture.disk, file, NULL), PSD_OK);
-        cr_assert_eq(fixture.disk->flush_dir(fixture.disk, "dir", NULL),
-                     PSD_OK);
+        cr_assert_eq(fixture.disk->flush_dir(fixture.disk, "dir", NULL), PSD_OK);
         write_text(&fixture, file, 4, " or not");
         sim_disk_restart(fixture.sim);
         kept = sim_disk_content(fixture.sim, path.text);
@@ -432,8 +384,7 @@ Test(disk, a_failed_flush_forgets_what_it_left_out)
         fixture.disk = sim_disk_face(fixture.sim);
         path = path_of(&fixture, "f");
         file = open_file(&fixture, "f", PS_DISK_NEW);
-        cr_assert_eq(fixture.disk->flush_dir(fixture.disk, "dir", NULL),
-                     PSD_OK);
+        cr_assert_eq(fixture.disk->flush_dir(fixture.disk, "dir", NULL), PSD_OK);
         write_text(&fixture, file, 0, "bytes");
         sim_disk_plan(fixture.sim, sim_disk_ops(fixture.sim), 1, SIM_DISK_FAIL);
         cr_assert_eq(fixture.disk->flush(fixture.disk, file, NULL), PSD_IO);
@@ -457,12 +408,10 @@ Test(disk, a_full_disk_takes_what_fits)
     begin(&fixture, true);
     sim_disk_set_capacity(fixture.sim, 4);
     file = open_file(&fixture, "f", PS_DISK_NEW);
-    cr_assert_eq(fixture.disk->write(fixture.disk, file, 0, &span, 1, NULL),
-                 PSD_LIMIT);
+    cr_assert_eq(fixture.disk->write(fixture.disk, file, 0, &span, 1, NULL), PSD_LIMIT);
     assert_holds(&fixture, "f", "0123");
     sim_disk_set_capacity(fixture.sim, 10);
-    cr_assert_eq(fixture.disk->write(fixture.disk, file, 0, &span, 1, NULL),
-                 PSD_OK);
+    cr_assert_eq(fixture.disk->write(fixture.disk, file, 0, &span, 1, NULL), PSD_OK);
     fixture.disk->close(fixture.disk, &file);
     end(&fixture);
 }
@@ -475,14 +424,12 @@ Test(disk, a_planned_crash_ends_everything_until_restart)
 
     begin(&fixture, true);
     file = open_file(&fixture, "f", PS_DISK_NEW);
-    sim_disk_plan(fixture.sim, sim_disk_ops(fixture.sim) + 1, 1,
-                  SIM_DISK_CRASH);
+    sim_disk_plan(fixture.sim, sim_disk_ops(fixture.sim) + 1, 1, SIM_DISK_CRASH);
     write_text(&fixture, file, 0, "a");
     cr_assert(!sim_disk_crashed(fixture.sim));
     cr_assert_eq(fixture.disk->flush(fixture.disk, file, NULL), PSD_IO);
     cr_assert(sim_disk_crashed(fixture.sim));
-    cr_assert_eq(fixture.disk->write(fixture.disk, file, 0, &span, 1, NULL),
-                 PSD_IO);
+    cr_assert_eq(fixture.disk->write(fixture.disk, file, 0, &span, 1, NULL), PSD_IO);
     fixture.disk->close(fixture.disk, &file);
     sim_disk_restart(fixture.sim);
     file = open_file(&fixture, "f", PS_DISK_NEW);

@@ -16,17 +16,14 @@
 static sim_disk_t *sim;
 static psd_error_t *err;
 
-static void
-begin(void)
+static void begin(void)
 {
     sim = sim_disk_new(1);
     err = psd_error_new();
-    cr_assert_eq(sim_disk_face(sim)->make_dir(sim_disk_face(sim), DIR, NULL),
-                 PSD_OK);
+    cr_assert_eq(sim_disk_face(sim)->make_dir(sim_disk_face(sim), DIR, NULL), PSD_OK);
 }
 
-static void
-finish(void)
+static void finish(void)
 {
     sim_disk_destroy(&sim);
     psd_error_destroy(&err);
@@ -34,29 +31,24 @@ finish(void)
 
 TestSuite(format_note, .init = begin, .fini = finish);
 
-static psd_status_t
-settle(uint64_t format)
+static psd_status_t settle(uint64_t format)
 {
     psd_error_clear(err);
     return ps_format_note_settle(sim_disk_face(sim), DIR, format, err);
 }
 
-static void
-put(const char *path, const char *text)
+static void put(const char *path, const char *text)
 {
     cr_assert_eq(ps_disk_make(sim_disk_face(sim), DIR, path,
-                              (ps_bytes_t){.data = (const uint8_t *)text,
-                                           .size = strlen(text)},
+                              (ps_bytes_t){.data = (const uint8_t *)text, .size = strlen(text)},
                               NULL, NULL),
                  PSD_OK);
 }
 
-static void
-expect(psd_status_t wanted, uint64_t format, const char *part)
+static void expect(psd_status_t wanted, uint64_t format, const char *part)
 {
     cr_assert_eq(settle(format), wanted, "%s", psd_error_text(err));
-    cr_assert_not_null(strstr(psd_error_text(err), part), "%s",
-                       psd_error_text(err));
+    cr_assert_not_null(strstr(psd_error_text(err), part), "%s", psd_error_text(err));
 }
 
 Test(format_note, new_directory_gets_the_number_and_keeps_it)
@@ -72,8 +64,7 @@ Test(format_note, new_directory_gets_the_number_and_keeps_it)
 Test(format_note, used_directory_without_a_note_is_format_1)
 {
     put(DIR "/registry.db", "x");
-    expect(PSD_FOREIGN, 3,
-           "has data format 1, and this psd reads and writes 3");
+    expect(PSD_FOREIGN, 3, "has data format 1, and this psd reads and writes 3");
     cr_assert_eq(settle(1), PSD_OK);
     put(DIR "/registry.db", "x");
     cr_assert_eq(settle(1), PSD_OK);
@@ -95,9 +86,7 @@ Test(format_note, each_file_of_a_node_makes_it_used)
     for (size_t i = 0; i < sizeof files / sizeof files[0]; i++) {
         put(files[i], "x");
         expect(PSD_FOREIGN, 3, "has data format 1");
-        cr_assert_eq(
-            sim_disk_face(sim)->remove(sim_disk_face(sim), files[i], NULL),
-            PSD_OK);
+        cr_assert_eq(sim_disk_face(sim)->remove(sim_disk_face(sim), files[i], NULL), PSD_OK);
     }
     put(DIR "/notes.txt", "x");
     cr_assert_eq(settle(2), PSD_OK);
@@ -122,8 +111,7 @@ Test(format_note, other_text_is_damage)
     }
 }
 
-static void
-walk(sim_disk_fault_t fault)
+static void walk(sim_disk_fault_t fault)
 {
     for (uint64_t i = 0; i < OPS_MAX; i++) {
         psd_status_t rc = PSD_OK;
@@ -137,8 +125,7 @@ walk(sim_disk_fault_t fault)
         if (fault == SIM_DISK_CRASH) {
             sim_disk_restart(sim);
         }
-        cr_assert_eq(settle(3), PSD_OK, "operation %d: %s", (int)i,
-                     psd_error_text(err));
+        cr_assert_eq(settle(3), PSD_OK, "operation %d: %s", (int)i, psd_error_text(err));
         expect(PSD_FOREIGN, 4, "has data format 3");
     }
 }

@@ -13,14 +13,12 @@
 static sim_disk_t *sim;
 static ps_fresh_note_t note; /* of the start under way */
 
-static void
-begin(void)
+static void begin(void)
 {
     sim = sim_disk_new(1);
 }
 
-static void
-finish(void)
+static void finish(void)
 {
     ps_fresh_note_done(&note);
     sim_disk_destroy(&sim);
@@ -28,8 +26,7 @@ finish(void)
 
 TestSuite(fresh_note, .init = begin, .fini = finish);
 
-static psd_status_t
-settle(uint32_t n_shards, bool *ret_is_fresh)
+static psd_status_t settle(uint32_t n_shards, bool *ret_is_fresh)
 {
     psd_status_t rc = PSD_OK;
 
@@ -39,8 +36,7 @@ settle(uint32_t n_shards, bool *ret_is_fresh)
     return rc;
 }
 
-static bool
-is_fresh(uint32_t n_shards)
+static bool is_fresh(uint32_t n_shards)
 {
     bool fresh = false;
 
@@ -49,8 +45,7 @@ is_fresh(uint32_t n_shards)
 }
 
 /* As a journal does; what fails has no effect. */
-static void
-open_log(const char *path, const char *dir)
+static void open_log(const char *path, const char *dir)
 {
     ps_disk_t *disk = sim_disk_face(sim);
 
@@ -59,22 +54,18 @@ open_log(const char *path, const char *dir)
     }
 }
 
-static void
-open_logs(void)
+static void open_logs(void)
 {
     open_log(DIR "/log-0/log-flushed", DIR "/log-0");
     open_log(DIR "/log-1/log-flushed", DIR "/log-1");
 }
 
-static void
-join(void)
+static void join(void)
 {
-    cr_assert_eq(ps_fresh_note_remove(&note, sim_disk_face(sim), DIR, NULL),
-                 PSD_OK);
+    cr_assert_eq(ps_fresh_note_remove(&note, sim_disk_face(sim), DIR, NULL), PSD_OK);
 }
 
-static psd_status_t
-take_back(void)
+static psd_status_t take_back(void)
 {
     return ps_fresh_note_take_back(&note, sim_disk_face(sim), DIR, NULL);
 }
@@ -106,8 +97,8 @@ Test(fresh_note, one_that_was_lost_makes_all_of_them_new)
 
 Test(fresh_note, a_log_is_there_by_any_of_its_files)
 {
-    static const char *const names[] = {"log-0000000000000003.seg",
-                                        "snap-7-0-0-6.rows", "table-7.spec"};
+    static const char *const names[] = {"log-0000000000000003.seg", "snap-7-0-0-6.rows",
+                                        "table-7.spec"};
 
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
         char path[64];
@@ -209,7 +200,6 @@ Test(fresh_note, a_disk_that_fails_is_said)
     cr_expect(is_fresh(2));
     open_logs();
     sim_disk_plan(sim, sim_disk_ops(sim), 1, SIM_DISK_FAIL);
-    cr_expect_eq(ps_fresh_note_remove(&note, sim_disk_face(sim), DIR, NULL),
-                 PSD_IO);
+    cr_expect_eq(ps_fresh_note_remove(&note, sim_disk_face(sim), DIR, NULL), PSD_IO);
     cr_expect(is_fresh(2));
 }

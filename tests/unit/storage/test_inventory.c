@@ -21,26 +21,22 @@ static sim_disk_t *sim;
 static ps_inventory_t inventory;
 static char missed[500]; /* names, a blank behind each */
 
-static void
-open_anew(void)
+static void open_anew(void)
 {
     ps_inventory_done(&inventory);
     inventory = (ps_inventory_t){.disk = sim_disk_face(sim), .dir = DIR};
 }
 
-static psd_status_t
-make(const char *name)
+static psd_status_t make(const char *name)
 {
     char path[100];
 
     (void)snprintf(path, sizeof path, DIR "/%s", name);
     return ps_disk_make(sim_disk_face(sim), DIR, path,
-                        (ps_bytes_t){(const uint8_t *)name, strlen(name)}, NULL,
-                        NULL);
+                        (ps_bytes_t){(const uint8_t *)name, strlen(name)}, NULL, NULL);
 }
 
-static void
-begin_on(uint64_t seed)
+static void begin_on(uint64_t seed)
 {
     sim = sim_disk_new(seed);
     open_anew();
@@ -49,14 +45,12 @@ begin_on(uint64_t seed)
     cr_assert_eq(make(SEGMENT), PSD_OK);
 }
 
-static void
-begin(void)
+static void begin(void)
 {
     begin_on(1);
 }
 
-static void
-finish(void)
+static void finish(void)
 {
     ps_inventory_done(&inventory);
     sim_disk_destroy(&sim);
@@ -64,8 +58,7 @@ finish(void)
 
 TestSuite(inventory, .init = begin, .fini = finish);
 
-static psd_status_t
-miss(void *context, const char *name, psd_error_t *err)
+static psd_status_t miss(void *context, const char *name, psd_error_t *err)
 {
     size_t size = strlen(missed);
 
@@ -76,8 +69,7 @@ miss(void *context, const char *name, psd_error_t *err)
 }
 
 /* As a start does it; what was missed. */
-static const char *
-check(void)
+static const char *check(void)
 {
     PSD_AUTO(psd_error_destroy) psd_error_t *err = psd_error_new();
 
@@ -88,14 +80,12 @@ check(void)
     return missed;
 }
 
-static bool
-is_named(const void *context, const char *name)
+static bool is_named(const void *context, const char *name)
 {
     return context != NULL && strcmp(context, name) == 0;
 }
 
-static psd_status_t
-write_without(const char *name)
+static psd_status_t write_without(const char *name)
 {
     return ps_inventory_write(&inventory, is_named, name, NULL);
 }
@@ -138,16 +128,14 @@ Test(inventory, is_refused_when_a_byte_is_wrong_or_missing)
     for (uint64_t at = 0; at < size; at++) {
         sim_disk_flip(sim, FILE_PATH, at, (uint8_t)(1U << (at % 8)));
         open_anew();
-        cr_assert_eq(ps_inventory_check(&inventory, miss, NULL, err),
-                     PSD_DAMAGED);
+        cr_assert_eq(ps_inventory_check(&inventory, miss, NULL, err), PSD_DAMAGED);
         cr_assert_not_null(strstr(psd_error_text(err), FILE_PATH ": byte "));
         sim_disk_flip(sim, FILE_PATH, at, (uint8_t)(1U << (at % 8)));
     }
     while (size-- > 0) {
         sim_disk_cut(sim, FILE_PATH, size);
         open_anew();
-        cr_assert_eq(ps_inventory_check(&inventory, miss, NULL, err),
-                     PSD_DAMAGED);
+        cr_assert_eq(ps_inventory_check(&inventory, miss, NULL, err), PSD_DAMAGED);
     }
     cr_assert_eq(write_without(NULL), PSD_OK, "it is written anew");
     cr_expect_str_eq(check(), "");
@@ -168,14 +156,11 @@ Test(inventory, goes_when_there_is_no_room_for_another)
 }
 
 /* A file comes, and another one goes; false: it has crashed. */
-static bool
-come_and_go(void)
+static bool come_and_go(void)
 {
-    return write_without(NULL) == PSD_OK &&
-           make("snap-7-0-1-9.rows") == PSD_OK &&
+    return write_without(NULL) == PSD_OK && make("snap-7-0-1-9.rows") == PSD_OK &&
            write_without(SNAPSHOT) == PSD_OK &&
-           inventory.disk->remove(inventory.disk, DIR "/" SNAPSHOT, NULL) ==
-               PSD_OK &&
+           inventory.disk->remove(inventory.disk, DIR "/" SNAPSHOT, NULL) == PSD_OK &&
            inventory.disk->flush_dir(inventory.disk, DIR, NULL) == PSD_OK;
 }
 
@@ -190,14 +175,12 @@ Test(inventory, a_crash_at_any_step_makes_nothing_missing)
             sim_disk_plan(sim, sim_disk_ops(sim) + op, 1, SIM_DISK_CRASH);
             is_through = come_and_go();
             sim_disk_restart(sim);
-            cr_assert_str_eq(check(), "", "operation %d, seed %d: %s", (int)op,
-                             (int)seed, missed);
+            cr_assert_str_eq(check(), "", "operation %d, seed %d: %s", (int)op, (int)seed, missed);
         }
     }
 }
 
-static psd_status_t
-write_and_check(void *context)
+static psd_status_t write_and_check(void *context)
 {
     psd_status_t rc = PSD_OK;
 

@@ -20,8 +20,7 @@ static ps_shard_t *shard;
 static ps_table_spec_t spec;
 static uint64_t segment_bytes;
 
-static void
-new_shard(ps_shard_t **ret)
+static void new_shard(ps_shard_t **ret)
 {
     const ps_shard_args_t args = {.incarnation = 9,
                                   .credit_requests = 8,
@@ -37,8 +36,7 @@ new_shard(ps_shard_t **ret)
 }
 
 /* A start: what the disk has is read into a new shard. */
-static void
-start(void)
+static void start(void)
 {
     PSD_AUTO(psd_error_destroy) psd_error_t *err = psd_error_new();
     ps_journal_found_t found;
@@ -54,12 +52,11 @@ start(void)
     sim_disk_restart(sim);
     new_shard(&shard);
     cr_assert_eq(ps_journal_open(&args, &journal, err), PSD_OK);
-    cr_assert_eq(ps_journal_recover(journal, shard, NULL, NULL, &found, err),
-                 PSD_OK, "%s", psd_error_text(err));
+    cr_assert_eq(ps_journal_recover(journal, shard, NULL, NULL, &found, err), PSD_OK, "%s",
+                 psd_error_text(err));
 }
 
-static void
-begin_on(uint64_t seed, uint64_t bytes)
+static void begin_on(uint64_t seed, uint64_t bytes)
 {
     sim = sim_disk_new(seed);
     segment_bytes = bytes;
@@ -73,14 +70,12 @@ begin_on(uint64_t seed, uint64_t bytes)
     cr_assert_eq(ps_journal_put_table(journal, TABLE, &spec, NULL), PSD_OK);
 }
 
-static void
-begin(void)
+static void begin(void)
 {
     begin_on(1, 1 << 16);
 }
 
-static void
-finish(void)
+static void finish(void)
 {
     ps_journal_close(&journal);
     ps_shard_destroy(&shard);
@@ -89,8 +84,7 @@ finish(void)
 
 TestSuite(journal, .init = begin, .fini = finish);
 
-static void
-append(ps_record_kind_t kind, uint64_t lsn, uint64_t epoch, uint64_t life)
+static void append(ps_record_kind_t kind, uint64_t lsn, uint64_t epoch, uint64_t life)
 {
     const ps_record_t record = {
         .kind = kind, .table = TABLE, .lsn = lsn, .epoch = epoch, .seq = life};
@@ -98,8 +92,7 @@ append(ps_record_kind_t kind, uint64_t lsn, uint64_t epoch, uint64_t life)
     cr_assert_eq(ps_journal_append(journal, &record, NULL, NULL), PSD_OK);
 }
 
-static void
-append_epochs(uint64_t first, uint64_t last, uint64_t epoch)
+static void append_epochs(uint64_t first, uint64_t last, uint64_t epoch)
 {
     for (uint64_t lsn = first; lsn <= last; lsn++) {
         append(PS_RECORD_EPOCH, lsn, epoch, 0);
@@ -107,8 +100,7 @@ append_epochs(uint64_t first, uint64_t last, uint64_t epoch)
 }
 
 /* Flushes; the lsn that is told of the partition, 0: none is. */
-static uint64_t
-flush(uint64_t *ret_life)
+static uint64_t flush(uint64_t *ret_life)
 {
     const ps_position_t *positions = NULL;
     size_t n = 0;
@@ -122,17 +114,13 @@ flush(uint64_t *ret_life)
 }
 
 /* A snapshot of the partition as it is behind `lsn` records of `epoch`. */
-static psd_status_t
-snapshot(uint64_t lsn, uint64_t epoch, uint64_t life)
+static psd_status_t snapshot(uint64_t lsn, uint64_t epoch, uint64_t life)
 {
     PSD_AUTO(ps_payload_destroy) ps_payload_t *state = NULL;
     PSD_AUTO(ps_payload_destroy) ps_payload_t *rows = NULL;
     PSD_AUTO(ps_shard_destroy) ps_shard_t *other = NULL;
-    ps_piece_t piece = {.table = TABLE,
-                        .first_lsn = lsn,
-                        .lsn = lsn,
-                        .life = life,
-                        .is_first = true};
+    ps_piece_t piece = {
+        .table = TABLE, .first_lsn = lsn, .lsn = lsn, .life = life, .is_first = true};
     const ps_body_t none = {{NULL, 0}, {NULL, 0}, {NULL, 0}};
     const ps_shard_table_t *table = NULL;
     ps_store_cursor_t cursor = {0};
@@ -145,26 +133,23 @@ snapshot(uint64_t lsn, uint64_t epoch, uint64_t life)
         const ps_record_t record = {
             .kind = PS_RECORD_EPOCH, .table = TABLE, .lsn = i, .epoch = epoch};
 
-        cr_assert_eq(ps_shard_recover_record(other, &record, &none, NULL),
-                     PSD_OK);
+        cr_assert_eq(ps_shard_recover_record(other, &record, &none, NULL), PSD_OK);
     }
     table = ps_map_get(&other->tables, TABLE);
     cr_assert_not_null(table);
     state = ps_partition_give_state(table->partitions[0]);
     cr_assert_not_null(state);
-    cr_assert_eq(ps_partition_give_rows(other, table->partitions[0], &cursor,
-                                        1 << 20, &rows, &done, NULL),
-                 PSD_OK);
+    cr_assert_eq(
+        ps_partition_give_rows(other, table->partitions[0], &cursor, 1 << 20, &rows, &done, NULL),
+        PSD_OK);
     cr_assert(done);
     rc = ps_journal_piece(journal, &piece, state->span, NULL);
     piece.is_first = false;
     piece.is_last = true;
-    return rc == PSD_OK ? ps_journal_piece(journal, &piece, rows->span, NULL)
-                        : rc;
+    return rc == PSD_OK ? ps_journal_piece(journal, &piece, rows->span, NULL) : rc;
 }
 
-static size_t
-n_segments(void)
+static size_t n_segments(void)
 {
     size_t n = 0;
 
@@ -174,8 +159,7 @@ n_segments(void)
     return n;
 }
 
-static uint64_t
-recovered(void)
+static uint64_t recovered(void)
 {
     return ps_shard_recover_lsn(shard, TABLE, 0);
 }
@@ -271,19 +255,16 @@ Test(journal, a_life_of_two_beginnings_has_its_snapshot)
 }
 
 /* A table beside it, whose going cuts the log. */
-static void
-drop_another(void)
+static void drop_another(void)
 {
-    const ps_record_t record = {
-        .kind = PS_RECORD_EPOCH, .table = TABLE + 1, .lsn = 1, .epoch = 1};
+    const ps_record_t record = {.kind = PS_RECORD_EPOCH, .table = TABLE + 1, .lsn = 1, .epoch = 1};
 
     cr_assert_eq(ps_journal_append(journal, &record, NULL, NULL), PSD_OK);
     cr_assert_eq(ps_journal_drop_table(journal, TABLE + 1, NULL), PSD_OK);
 }
 
 /* Its snapshot lies behind the records of the life that counts. */
-static void
-begin_empty_behind_a_snapshot(void)
+static void begin_empty_behind_a_snapshot(void)
 {
     append_epochs(1, 8, 1);
     cr_assert_eq(snapshot(8, 1, 0), PSD_OK);
@@ -352,8 +333,7 @@ Test(journal, pieces_of_an_earlier_life_are_given_up)
 /* ---- a partition leaves ---- */
 
 /* Records one by one, so that each has a segment of its own. */
-static void
-fill_segments(uint64_t first, uint64_t last, uint64_t epoch)
+static void fill_segments(uint64_t first, uint64_t last, uint64_t epoch)
 {
     for (uint64_t lsn = first; lsn <= last; lsn++) {
         append_epochs(lsn, lsn, epoch);
@@ -415,8 +395,7 @@ typedef struct hope {
     bool is_awaited;   /* the life that the mark begins has no snapshot yet */
 } hope_t;
 
-static void
-expect_hope(const hope_t *hope, uint64_t op)
+static void expect_hope(const hope_t *hope, uint64_t op)
 {
     uint64_t lsn = recovered();
     bool is_old = lsn >= hope->told && lsn <= hope->appended;
@@ -425,13 +404,11 @@ expect_hope(const hope_t *hope, uint64_t op)
     cr_expect(is_old || is_new,
               "crash in operation %llu: %llu was found; told %llu, appended "
               "%llu",
-              (unsigned long long)op, (unsigned long long)lsn,
-              (unsigned long long)hope->told,
+              (unsigned long long)op, (unsigned long long)lsn, (unsigned long long)hope->told,
               (unsigned long long)hope->appended);
 }
 
-static void
-hope_mark(hope_t *hope, ps_record_kind_t kind, uint64_t lsn, uint64_t life)
+static void hope_mark(hope_t *hope, ps_record_kind_t kind, uint64_t lsn, uint64_t life)
 {
     append(kind, lsn, lsn > 0 ? life : 0, life);
     hope->has_mark = true;
@@ -439,8 +416,7 @@ hope_mark(hope_t *hope, ps_record_kind_t kind, uint64_t lsn, uint64_t life)
     hope->more = 0;
 }
 
-static void
-hope_append(hope_t *hope, uint64_t lsn, uint64_t epoch)
+static void hope_append(hope_t *hope, uint64_t lsn, uint64_t epoch)
 {
     append_epochs(lsn, lsn, epoch);
     hope->appended = hope->has_mark ? hope->appended : lsn;
@@ -448,8 +424,7 @@ hope_append(hope_t *hope, uint64_t lsn, uint64_t epoch)
 }
 
 /* Flushes and tidies; false: the disk has crashed. */
-static bool
-hope_flush(hope_t *hope)
+static bool hope_flush(hope_t *hope)
 {
     const ps_position_t *positions = NULL;
     size_t n = 0;
@@ -466,8 +441,7 @@ hope_flush(hope_t *hope)
     return ps_journal_tidy(journal, NULL) == PSD_OK;
 }
 
-static bool
-hope_snapshot(hope_t *hope, uint64_t lsn, uint64_t epoch, uint64_t life)
+static bool hope_snapshot(hope_t *hope, uint64_t lsn, uint64_t epoch, uint64_t life)
 {
     hope->appended = hope->more > hope->appended ? hope->more : hope->appended;
     if (snapshot(lsn, epoch, life) != PSD_OK) {
@@ -477,8 +451,7 @@ hope_snapshot(hope_t *hope, uint64_t lsn, uint64_t epoch, uint64_t life)
     return hope_flush(hope);
 }
 
-static bool
-fill_hope(hope_t *hope, uint64_t first, uint64_t last, uint64_t epoch)
+static bool fill_hope(hope_t *hope, uint64_t first, uint64_t last, uint64_t epoch)
 {
     bool goes = true;
 
@@ -491,12 +464,10 @@ fill_hope(hope_t *hope, uint64_t first, uint64_t last, uint64_t epoch)
 
 /* A partition comes, leaves, comes back with a state, leaves, comes back
  * empty. */
-static bool
-come_and_go(hope_t *hope)
+static bool come_and_go(hope_t *hope)
 {
     hope_mark(hope, PS_RECORD_ANEW, 0, 1);
-    if (!fill_hope(hope, 1, 6, 1) || !hope_snapshot(hope, 4, 1, 1) ||
-        !fill_hope(hope, 7, 8, 1)) {
+    if (!fill_hope(hope, 1, 6, 1) || !hope_snapshot(hope, 4, 1, 1) || !fill_hope(hope, 7, 8, 1)) {
         return false;
     }
     hope_mark(hope, PS_RECORD_LEAVE, 8, 1);
@@ -507,8 +478,7 @@ come_and_go(hope_t *hope)
     hope_mark(hope, PS_RECORD_ANEW, 3, 3);
     hope->more = 3;
     hope_append(hope, 4, 3);
-    if (!hope_flush(hope) || !hope_snapshot(hope, 3, 3, 3) ||
-        !fill_hope(hope, 5, 7, 3)) {
+    if (!hope_flush(hope) || !hope_snapshot(hope, 3, 3, 3) || !fill_hope(hope, 5, 7, 3)) {
         return false;
     }
     hope_mark(hope, PS_RECORD_LEAVE, 7, 3);
@@ -520,8 +490,7 @@ come_and_go(hope_t *hope)
 }
 
 /* Whatever was found, a new life can begin, and end. */
-static void
-live_again(void)
+static void live_again(void)
 {
     append(PS_RECORD_ANEW, 0, 0, 9);
     append_epochs(1, 2, 9);
@@ -536,8 +505,7 @@ live_again(void)
     cr_expect_eq(recovered(), 0);
 }
 
-static bool
-crash_in(uint64_t seed, uint64_t op)
+static bool crash_in(uint64_t seed, uint64_t op)
 {
     hope_t hope = {0};
     uint64_t from = 0;

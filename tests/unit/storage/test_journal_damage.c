@@ -28,8 +28,7 @@ static ps_table_spec_t spec;
 static ps_damage_t damage;
 static ps_journal_found_t found;
 
-static ps_shard_t *
-new_shard_or_null(void)
+static ps_shard_t *new_shard_or_null(void)
 {
     ps_shard_t *made = NULL;
     const ps_shard_args_t args = {.incarnation = 9,
@@ -45,23 +44,20 @@ new_shard_or_null(void)
     return ps_shard_new(&args, &made, NULL) == PSD_OK ? made : NULL;
 }
 
-static void
-new_shard(ps_shard_t **ret)
+static void new_shard(ps_shard_t **ret)
 {
     *ret = new_shard_or_null();
     cr_assert_not_null(*ret);
 }
 
-static void
-stop(void)
+static void stop(void)
 {
     ps_journal_close(&journal);
     ps_shard_destroy(&shard);
     ps_damage_done(&damage);
 }
 
-static void
-start(void)
+static void start(void)
 {
     PSD_AUTO(psd_error_destroy) psd_error_t *err = psd_error_new();
     const ps_journal_args_t args = {.disk = sim_disk_face(sim),
@@ -74,26 +70,20 @@ start(void)
 
     stop();
     new_shard(&shard);
-    cr_assert_eq(ps_journal_open(&args, &journal, err), PSD_OK, "%s",
+    cr_assert_eq(ps_journal_open(&args, &journal, err), PSD_OK, "%s", psd_error_text(err));
+    cr_assert_eq(ps_journal_recover(journal, shard, NULL, NULL, &found, err), PSD_OK, "%s",
                  psd_error_text(err));
-    cr_assert_eq(ps_journal_recover(journal, shard, NULL, NULL, &found, err),
-                 PSD_OK, "%s", psd_error_text(err));
 }
 
-static void
-append(ps_record_kind_t kind, uint32_t partition, uint64_t lsn, uint64_t epoch)
+static void append(ps_record_kind_t kind, uint32_t partition, uint64_t lsn, uint64_t epoch)
 {
-    const ps_record_t record = {.kind = kind,
-                                .table = TABLE,
-                                .partition = partition,
-                                .lsn = lsn,
-                                .epoch = epoch};
+    const ps_record_t record = {
+        .kind = kind, .table = TABLE, .partition = partition, .lsn = lsn, .epoch = epoch};
 
     cr_assert_eq(ps_journal_append(journal, &record, NULL, NULL), PSD_OK);
 }
 
-static void
-flush(void)
+static void flush(void)
 {
     const ps_position_t *positions = NULL;
     size_t n = 0;
@@ -102,14 +92,12 @@ flush(void)
 }
 
 /* A snapshot of partition 0 behind record FIRST. */
-static void
-snapshot(void)
+static void snapshot(void)
 {
     PSD_AUTO(ps_payload_destroy) ps_payload_t *state = NULL;
     PSD_AUTO(ps_payload_destroy) ps_payload_t *rows = NULL;
     PSD_AUTO(ps_shard_destroy) ps_shard_t *other = NULL;
-    ps_piece_t piece = {
-        .table = TABLE, .first_lsn = FIRST, .lsn = FIRST, .is_first = true};
+    ps_piece_t piece = {.table = TABLE, .first_lsn = FIRST, .lsn = FIRST, .is_first = true};
     const ps_body_t none = {{NULL, 0}, {NULL, 0}, {NULL, 0}};
     const ps_shard_table_t *table = NULL;
     ps_store_cursor_t cursor = {0};
@@ -118,17 +106,15 @@ snapshot(void)
     new_shard(&other);
     cr_assert_eq(ps_shard_recover_table(other, TABLE, &spec, NULL), PSD_OK);
     for (uint64_t i = 1; i <= FIRST; i++) {
-        const ps_record_t record = {
-            .kind = PS_RECORD_EPOCH, .table = TABLE, .lsn = i, .epoch = 1};
+        const ps_record_t record = {.kind = PS_RECORD_EPOCH, .table = TABLE, .lsn = i, .epoch = 1};
 
-        cr_assert_eq(ps_shard_recover_record(other, &record, &none, NULL),
-                     PSD_OK);
+        cr_assert_eq(ps_shard_recover_record(other, &record, &none, NULL), PSD_OK);
     }
     table = ps_map_get(&other->tables, TABLE);
     state = ps_partition_give_state(table->partitions[0]);
-    cr_assert_eq(ps_partition_give_rows(other, table->partitions[0], &cursor,
-                                        1 << 20, &rows, &done, NULL),
-                 PSD_OK);
+    cr_assert_eq(
+        ps_partition_give_rows(other, table->partitions[0], &cursor, 1 << 20, &rows, &done, NULL),
+        PSD_OK);
     cr_assert(done && state != NULL);
     cr_assert_eq(ps_journal_piece(journal, &piece, state->span, NULL), PSD_OK);
     piece.is_first = false;
@@ -137,8 +123,7 @@ snapshot(void)
 }
 
 /* Some segments, a snapshot, a table; partition 2 has been idle in the end. */
-static void
-fill(void)
+static void fill(void)
 {
     start();
     cr_assert_eq(ps_journal_put_table(journal, TABLE, &spec, NULL), PSD_OK);
@@ -156,8 +141,7 @@ fill(void)
     stop();
 }
 
-static void
-begin(void)
+static void begin(void)
 {
     sim = sim_disk_new(1);
     ps_table_spec_init(&spec);
@@ -169,15 +153,13 @@ begin(void)
     fill();
 }
 
-static void
-finish(void)
+static void finish(void)
 {
     stop();
     sim_disk_destroy(&sim);
 }
 
-static void
-again(void)
+static void again(void)
 {
     finish();
     begin();
@@ -185,41 +167,35 @@ again(void)
 
 TestSuite(journal_damage, .init = begin, .fini = finish);
 
-static uint64_t
-whole(uint32_t partition)
+static uint64_t whole(uint32_t partition)
 {
     return partition < 2 ? LAST : LAST - 1;
 }
 
-static bool
-is_lost(uint32_t partition)
+static bool is_lost(uint32_t partition)
 {
     return ps_lost_has(damage.lost, damage.n_lost, 0, TABLE, partition);
 }
 
 /* Each partition has all of it, or nothing and is told as lost; the number of
  * those. */
-static unsigned
-check(const char *what, const char *file, uint64_t at)
+static unsigned check(const char *what, const char *file, uint64_t at)
 {
     unsigned n = 0;
 
     for (uint32_t i = 0; i < N; i++) {
         uint64_t lsn = ps_shard_recover_lsn(shard, TABLE, i);
 
-        cr_assert_eq(lsn, is_lost(i) ? 0 : whole(i),
-                     "%s %s at %llu: partition %u has %llu", what, file,
-                     (unsigned long long)at, i, (unsigned long long)lsn);
+        cr_assert_eq(lsn, is_lost(i) ? 0 : whole(i), "%s %s at %llu: partition %u has %llu", what,
+                     file, (unsigned long long)at, i, (unsigned long long)lsn);
         n += is_lost(i) ? 1 : 0;
     }
     return n;
 }
 
-static void
-check_noticed(const char *what, const char *file, uint64_t at)
+static void check_noticed(const char *what, const char *file, uint64_t at)
 {
-    cr_assert(damage.n_texts > 0 || found.log.note_torn,
-              "%s %s at %llu is not noticed", what, file,
+    cr_assert(damage.n_texts > 0 || found.log.note_torn, "%s %s at %llu is not noticed", what, file,
               (unsigned long long)at);
     cr_assert(damage.n_texts == 0 || (strstr(damage.texts[0], file) != NULL &&
                                       strstr(damage.texts[0], "byte") != NULL),
@@ -228,8 +204,7 @@ check_noticed(const char *what, const char *file, uint64_t at)
     cr_assert_eq(found.is_unsettled, damage.n_texts > 0);
 }
 
-static uint64_t
-size_of(const char *file)
+static uint64_t size_of(const char *file)
 {
     return sim_disk_content(sim, file).size;
 }
@@ -298,8 +273,7 @@ Test(journal_damage, of_a_missing_note_is_a_hole_at_the_end)
         start();
         cr_expect(found.was_there, "%s", all ? "all" : kinds[k]);
         cr_assert_gt(damage.n_texts, 0, "%s", all ? "all" : kinds[k]);
-        cr_expect(strstr(damage.texts[0], FLUSHED) != NULL, "%s",
-                  damage.texts[0]);
+        cr_expect(strstr(damage.texts[0], FLUSHED) != NULL, "%s", damage.texts[0]);
         cr_expect_not(sim_disk_has(sim, FLUSHED), "nobody has agreed yet");
         if (all) {
             cr_expect(is_lost(2), "it was idle");
@@ -313,8 +287,7 @@ Test(journal_damage, of_a_missing_note_is_a_hole_at_the_end)
 /* What nothing that is left shows: the inventory does, since a start. */
 Test(journal_damage, of_a_missing_file_costs_what_was_in_it)
 {
-    static const char *const files[] = {DIR "/snap-7-0-0-6.rows",
-                                        DIR "/table-7.spec"};
+    static const char *const files[] = {DIR "/snap-7-0-0-6.rows", DIR "/table-7.spec"};
 
     for (unsigned i = 0; i < 2; i++) {
         start();
@@ -328,8 +301,7 @@ Test(journal_damage, of_a_missing_file_costs_what_was_in_it)
 }
 
 /* What was lost begins anew; nothing is lost again for the same damage. */
-static void
-mend(void)
+static void mend(void)
 {
     cr_assert_eq(ps_journal_settle(journal, NULL), PSD_OK);
     if (!ps_shard_recover_knows(shard, TABLE)) {
@@ -364,10 +336,7 @@ Test(journal_damage, is_over_when_the_lost_ones_began_anew)
             mend();
             for (int k = 0; k < 2; k++) {
                 start();
-                cr_assert_eq(
-                    check(cuts ? "behind a cut of" : "behind a flip of", file,
-                          at),
-                    0);
+                cr_assert_eq(check(cuts ? "behind a cut of" : "behind a flip of", file, at), 0);
                 mend();
             }
             again();
@@ -377,8 +346,7 @@ Test(journal_damage, is_over_when_the_lost_ones_began_anew)
 
 /* A power loss anywhere in it: a start finds a log that was there, and each
  * partition whole or lost. */
-static void
-crash_settling(const char *const *files, size_t n, uint64_t op, uint64_t seed)
+static void crash_settling(const char *const *files, size_t n, uint64_t op, uint64_t seed)
 {
     finish();
     begin();
@@ -403,8 +371,8 @@ crash_settling(const char *const *files, size_t n, uint64_t op, uint64_t seed)
     sim_disk_restart(sim);
     start();
     cr_assert(found.was_there, "operation %d, seed %d", (int)op, (int)seed);
-    cr_assert(sim_disk_has(sim, FLUSHED) || files[0] == NULL,
-              "operation %d, seed %d", (int)op, (int)seed);
+    cr_assert(sim_disk_has(sim, FLUSHED) || files[0] == NULL, "operation %d, seed %d", (int)op,
+              (int)seed);
     if (ps_shard_recover_knows(shard, TABLE)) {
         mend();
         start();
@@ -442,8 +410,7 @@ Test(journal_damage, is_put_aside_or_found_again_behind_a_crash)
 
 Test(journal_damage, puts_the_file_aside)
 {
-    static const char *const files[] = {DIR "/table-7.spec",
-                                        DIR "/snap-7-0-0-6.rows", FLUSHED};
+    static const char *const files[] = {DIR "/table-7.spec", DIR "/snap-7-0-0-6.rows", FLUSHED};
 
     for (size_t i = 0; i < sizeof files / sizeof files[0]; i++) {
         char aside[256];
@@ -460,8 +427,7 @@ Test(journal_damage, puts_the_file_aside)
     }
 }
 
-static psd_status_t
-start_once(void *fixture)
+static psd_status_t start_once(void *fixture)
 {
     const ps_journal_args_t args = {.disk = sim_disk_face(sim),
                                     .dir = DIR,
@@ -488,9 +454,8 @@ start_once(void *fixture)
 
 Test(journal_damage, is_found_or_there_is_no_memory)
 {
-    static const char *const files[] = {
-        DIR "/table-7.spec", DIR "/snap-7-0-0-6.rows",
-        DIR "/log-0000000000000002.seg", FLUSHED};
+    static const char *const files[] = {DIR "/table-7.spec", DIR "/snap-7-0-0-6.rows",
+                                        DIR "/log-0000000000000002.seg", FLUSHED};
 
     for (size_t i = 0; i < sizeof files / sizeof files[0]; i++) {
         psd_status_t rc = PSD_NOMEM;
@@ -527,28 +492,20 @@ Test(journal_damage, is_refused_where_nobody_can_agree)
     sim_disk_flip(sim, DIR "/snap-7-0-0-6.rows", 60, 1);
     new_shard(&shard);
     cr_assert_eq(ps_journal_open(&args, &journal, err), PSD_OK);
-    cr_assert_eq(ps_journal_recover(journal, shard, NULL, NULL, &found, err),
-                 PSD_DAMAGED);
+    cr_assert_eq(ps_journal_recover(journal, shard, NULL, NULL, &found, err), PSD_DAMAGED);
 }
 
 /* A copy that came with state and rows; its snapshot is damaged while the log
  * still has its ANEW. */
-static void
-came_from_a_primary(void)
+static void came_from_a_primary(void)
 {
     PSD_AUTO(ps_payload_destroy) ps_payload_t *state = NULL;
     PSD_AUTO(ps_payload_destroy) ps_payload_t *rows = NULL;
     PSD_AUTO(ps_shard_destroy) ps_shard_t *other = NULL;
-    ps_piece_t piece = {.table = TABLE,
-                        .first_lsn = FIRST,
-                        .lsn = FIRST,
-                        .life = 5,
-                        .is_first = true};
-    const ps_record_t anew = {.kind = PS_RECORD_ANEW,
-                              .table = TABLE,
-                              .lsn = FIRST,
-                              .epoch = 1,
-                              .seq = 5};
+    ps_piece_t piece = {
+        .table = TABLE, .first_lsn = FIRST, .lsn = FIRST, .life = 5, .is_first = true};
+    const ps_record_t anew = {
+        .kind = PS_RECORD_ANEW, .table = TABLE, .lsn = FIRST, .epoch = 1, .seq = 5};
     const ps_body_t none = {{NULL, 0}, {NULL, 0}, {NULL, 0}};
     const ps_shard_table_t *table = NULL;
     ps_store_cursor_t cursor = {0};
@@ -564,17 +521,15 @@ came_from_a_primary(void)
     new_shard(&other);
     cr_assert_eq(ps_shard_recover_table(other, TABLE, &spec, NULL), PSD_OK);
     for (uint64_t i = 1; i <= FIRST; i++) {
-        const ps_record_t record = {
-            .kind = PS_RECORD_EPOCH, .table = TABLE, .lsn = i, .epoch = 1};
+        const ps_record_t record = {.kind = PS_RECORD_EPOCH, .table = TABLE, .lsn = i, .epoch = 1};
 
-        cr_assert_eq(ps_shard_recover_record(other, &record, &none, NULL),
-                     PSD_OK);
+        cr_assert_eq(ps_shard_recover_record(other, &record, &none, NULL), PSD_OK);
     }
     table = ps_map_get(&other->tables, TABLE);
     state = ps_partition_give_state(table->partitions[0]);
-    cr_assert_eq(ps_partition_give_rows(other, table->partitions[0], &cursor,
-                                        1 << 20, &rows, &done, NULL),
-                 PSD_OK);
+    cr_assert_eq(
+        ps_partition_give_rows(other, table->partitions[0], &cursor, 1 << 20, &rows, &done, NULL),
+        PSD_OK);
     cr_assert_eq(ps_journal_piece(journal, &piece, state->span, NULL), PSD_OK);
     piece.is_first = false;
     piece.is_last = true;

@@ -12,8 +12,7 @@
 static ps_buffer_t backup;
 static char other[PATH_MAX + 16]; /* a data directory that is not there */
 
-static void
-begin(void)
+static void begin(void)
 {
     PSD_AUTO(ps_registry_db_close) ps_registry_db_t *db = NULL;
 
@@ -21,12 +20,10 @@ begin(void)
     (void)snprintf(other, sizeof other, "%s/other", temp.path);
     make_data();
     db = open_db();
-    cr_assert_eq(ps_registry_backup(db, &backup, err), PSD_OK, "%s",
-                 psd_error_text(err));
+    cr_assert_eq(ps_registry_backup(db, &backup, err), PSD_OK, "%s", psd_error_text(err));
 }
 
-static void
-end(void)
+static void end(void)
 {
     ps_buffer_done(&backup);
     drop_temp();
@@ -34,21 +31,18 @@ end(void)
 
 TestSuite(registry_backup, .init = begin, .fini = end);
 
-static ps_bytes_t
-bytes(void)
+static ps_bytes_t bytes(void)
 {
     return (ps_bytes_t){backup.data, backup.size};
 }
 
-static void
-assert_refused(ps_bytes_t given, psd_status_t status)
+static void assert_refused(ps_bytes_t given, psd_status_t status)
 {
     struct stat looked;
     char path[PATH_MAX + 64];
 
     psd_error_clear(err);
-    cr_assert_eq(ps_registry_restore(other, given, 9, err), status, "%s",
-                 psd_error_text(err));
+    cr_assert_eq(ps_registry_restore(other, given, 9, err), status, "%s", psd_error_text(err));
     (void)snprintf(path, sizeof path, "%s/registry.db", other);
     cr_assert_neq(stat(path, &looked), 0);
     (void)snprintf(path, sizeof path, "%s/restore", other);
@@ -72,8 +66,7 @@ Test(registry_backup, what_is_restored_goes_on_with_numbers_of_its_own)
     ps_registry_destroy(&registry);
     ps_registry_db_close(&db);
 
-    cr_assert_eq(ps_registry_restore(other, bytes(), 9, err), PSD_OK, "%s",
-                 psd_error_text(err));
+    cr_assert_eq(ps_registry_restore(other, bytes(), 9, err), PSD_OK, "%s", psd_error_text(err));
     (void)snprintf(dir, sizeof dir, "%s", other);
     db = open_db();
     registry = load_db(db);
@@ -106,8 +99,7 @@ Test(registry_backup, one_that_is_there_is_kept)
 /* SQLite would play the other registry's log into the new one. */
 Test(registry_backup, what_is_left_of_another_registry_is_refused)
 {
-    static const char *const LEFT[] = {"registry.db", "registry.db-wal",
-                                       "registry.db-shm"};
+    static const char *const LEFT[] = {"registry.db", "registry.db-wal", "registry.db-shm"};
 
     cr_assert_eq(mkdir(other, 0700), 0);
     for (size_t i = 0; i < 3; i++) {
@@ -128,12 +120,10 @@ Test(registry_backup, what_is_left_of_another_registry_is_refused)
         cr_assert_neq(stat(path, &looked), 0);
     }
     psd_error_clear(err);
-    cr_assert_eq(ps_registry_restore(other, bytes(), 9, err), PSD_OK, "%s",
-                 psd_error_text(err));
+    cr_assert_eq(ps_registry_restore(other, bytes(), 9, err), PSD_OK, "%s", psd_error_text(err));
 }
 
-static int
-keep_log(sqlite3 *db, char **text, const void *api)
+static int keep_log(sqlite3 *db, char **text, const void *api)
 {
     (void)text;
     (void)api;
@@ -149,8 +139,7 @@ Test(registry_backup, a_log_that_is_not_emptied_is_an_error)
     cr_assert(strstr(psd_error_text(err), "restore/registry.db-wal has"));
     sqlite3_reset_auto_extension();
     psd_error_clear(err);
-    cr_assert_eq(ps_registry_restore(other, bytes(), 9, err), PSD_OK, "%s",
-                 psd_error_text(err));
+    cr_assert_eq(ps_registry_restore(other, bytes(), 9, err), PSD_OK, "%s", psd_error_text(err));
 }
 
 Test(registry_backup, every_flip_and_every_cut_is_noticed)
@@ -165,9 +154,7 @@ Test(registry_backup, every_flip_and_every_cut_is_noticed)
         psd_error_clear(err);
         cr_assert_neq(ps_registry_backup_check(bytes(), err), PSD_OK);
         backup.data[at] ^= bit;
-        cr_assert_neq(
-            ps_registry_backup_check((ps_bytes_t){backup.data, at}, NULL),
-            PSD_OK);
+        cr_assert_neq(ps_registry_backup_check((ps_bytes_t){backup.data, at}, NULL), PSD_OK);
     }
     cr_assert_eq(ps_registry_backup_check(bytes(), NULL), PSD_OK);
     backup.data[100] ^= 1;
@@ -207,6 +194,5 @@ Test(registry_backup, what_an_interrupted_one_left_is_in_nobodys_way)
     cr_assert_not_null(left);
     (void)fputs("half a log", left);
     cr_assert_eq(fclose(left), 0);
-    cr_assert_eq(ps_registry_restore(other, bytes(), 9, err), PSD_OK, "%s",
-                 psd_error_text(err));
+    cr_assert_eq(ps_registry_restore(other, bytes(), 9, err), PSD_OK, "%s", psd_error_text(err));
 }

@@ -73,19 +73,16 @@ Test(registry_db, has_the_settings_that_its_promises_need)
     static const struct {
         const char *pragma;
         int value;
-    } cases[] = {{"PRAGMA application_id", 0x70735247},
-                 {"PRAGMA user_version", 11}};
+    } cases[] = {{"PRAGMA application_id", 0x70735247}, {"PRAGMA user_version", 11}};
     sqlite3 *db = NULL;
     sqlite3_stmt *stmt = NULL;
 
     make_data();
-    cr_assert_eq(sqlite3_open_v2(file, &db,
-                                 SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE,
-                                 ps_page_sums_vfs()),
-                 SQLITE_OK);
+    cr_assert_eq(
+        sqlite3_open_v2(file, &db, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, ps_page_sums_vfs()),
+        SQLITE_OK);
     for (size_t i = 0; i < 2; i++) {
-        cr_assert_eq(sqlite3_prepare_v2(db, cases[i].pragma, -1, &stmt, NULL),
-                     SQLITE_OK);
+        cr_assert_eq(sqlite3_prepare_v2(db, cases[i].pragma, -1, &stmt, NULL), SQLITE_OK);
         cr_assert_eq(sqlite3_step(stmt), SQLITE_ROW);
         cr_assert_eq(sqlite3_column_int(stmt, 0), cases[i].value);
         cr_assert_eq(sqlite3_finalize(stmt), SQLITE_OK);
@@ -114,8 +111,7 @@ Test(registry_db, what_was_stored_is_loaded)
     cr_assert_str_eq(ps_registry_cluster(registry, &uuid), "psd");
     cr_assert_eq(uuid.bytes[0], 0xC1);
     cr_assert_eq(ps_registry_epoch(registry), 2);
-    cr_assert_not(ps_registry_node(registry, "n0")->up,
-                  "it has not started in this life");
+    cr_assert_not(ps_registry_node(registry, "n0")->up, "it has not started in this life");
     cr_assert_eq(ps_registry_table(registry, "w")->created_unix_ms, 3);
     cr_assert_str_eq(ps_registry_table(registry, "w")->routes[1].tcp,
                      ps_registry_node(registry, "n0")->shards[1].tcp);
@@ -179,25 +175,20 @@ Test(registry_db, a_node_keeps_its_secret)
     make_cluster(db, registry, NULL); /* n0 without one */
     node.secret = (ps_id_t){.bytes = {1, 2, 3}};
     rc = ps_registry_plan_node(registry, &node, 2, &command, err);
-    cr_assert_eq(fixture_do(registry, rc, &command, 1, store_in, db, err),
-                 PSD_OK);
+    cr_assert_eq(fixture_do(registry, rc, &command, 1, store_in, db, err), PSD_OK);
     ps_registry_destroy(&registry);
     registry = load_db(db);
-    cr_assert(
-        ps_id_equal(&ps_registry_node(registry, "n0")->secret, &node.secret));
+    cr_assert(ps_id_equal(&ps_registry_node(registry, "n0")->secret, &node.secret));
     node.incarnation = 9;
     node.secret.bytes[15] = 1;
-    cr_assert_eq(ps_registry_plan_node(registry, &node, 2, &command, err),
-                 PSD_DENIED);
+    cr_assert_eq(ps_registry_plan_node(registry, &node, 2, &command, err), PSD_DENIED);
     psd_error_clear(err);
     node.secret = (ps_id_t){{0}};
-    cr_assert_eq(ps_registry_plan_node(registry, &node, 2, &command, err),
-                 PSD_DENIED);
+    cr_assert_eq(ps_registry_plan_node(registry, &node, 2, &command, err), PSD_DENIED);
     psd_error_clear(err);
     node.secret = (ps_id_t){.bytes = {1, 2, 3}};
     rc = ps_registry_plan_node(registry, &node, 2, &command, err);
-    cr_assert_eq(fixture_do(registry, rc, &command, 1, store_in, db, err),
-                 PSD_OK);
+    cr_assert_eq(fixture_do(registry, rc, &command, 1, store_in, db, err), PSD_OK);
 }
 
 /* Store then load gives what plan then apply gave, at every point of many
@@ -218,9 +209,8 @@ Test(registry_db, a_load_is_the_state_at_any_time)
 
             psd_error_clear(err);
             if (rc == PSD_OK) {
-                cr_assert_eq(
-                    fixture_do(registry, rc, &command, 1, store_in, db, err),
-                    PSD_OK, "%s", psd_error_text(err));
+                cr_assert_eq(fixture_do(registry, rc, &command, 1, store_in, db, err), PSD_OK, "%s",
+                             psd_error_text(err));
             }
             if (i % 10 == 9) {
                 PSD_AUTO(ps_registry_destroy)
@@ -248,23 +238,20 @@ Test(registry_db, decisions_about_copies_are_stored)
 
     make_cluster(db, registry, NULL);
     rc = ps_registry_plan_node(registry, &node, 2, &command, err);
-    cr_assert_eq(fixture_do(registry, rc, &command, 1, store_in, db, err),
-                 PSD_OK);
+    cr_assert_eq(fixture_do(registry, rc, &command, 1, store_in, db, err), PSD_OK);
     spec.replicas = 2;
     rc = ps_registry_plan_table(registry, &spec, 3, &command, err);
-    cr_assert_eq(fixture_do(registry, rc, &command, 1, store_in, db, err),
-                 PSD_OK);
+    cr_assert_eq(fixture_do(registry, rc, &command, 1, store_in, db, err), PSD_OK);
     cr_assert(ps_registry_node_ends(registry, "n1", 8, 1));
-    cr_assert_eq(ps_registry_node_beat(registry, "n0", 7, 0, 301, err), PSD_OK,
-                 "%s", psd_error_text(err));
+    cr_assert_eq(ps_registry_node_beat(registry, "n0", 7, 0, 301, err), PSD_OK, "%s",
+                 psd_error_text(err));
     for (int i = 0; i < 20; i++) {
         PSD_AUTO(ps_registry_destroy) ps_registry_t *loaded = NULL;
         PSD_AUTO(ps_free_at) char *a = NULL;
         PSD_AUTO(ps_free_at) char *b = NULL;
         ps_decision_t decision;
 
-        cr_assert_eq(ps_registry_decide(registry, 301, 4, &decision, err),
-                     PSD_OK);
+        cr_assert_eq(ps_registry_decide(registry, 301, 4, &decision, err), PSD_OK);
         for (size_t j = 0; j < decision.n_fences; j++) {
             ps_report_t position = {.kind = PS_REPORT_POSITION,
                                     .table = decision.fences[j].table,
@@ -273,13 +260,11 @@ Test(registry_db, decisions_about_copies_are_stored)
                                     .lsn = 5};
 
             cr_assert_eq(decision.fences[j].n, 1);
-            cr_assert(ps_registry_fenced(registry, decision.fences[j].to[0],
-                                         &position));
+            cr_assert(ps_registry_fenced(registry, decision.fences[j].to[0], &position));
         }
         n_commits += decision.kind == PS_DECIDE_COMMIT ? 1 : 0;
-        cr_assert_eq(fixture_do(registry, PSD_OK, &decision.command, 1,
-                                store_in, db, err),
-                     PSD_OK, "%s", psd_error_text(err));
+        cr_assert_eq(fixture_do(registry, PSD_OK, &decision.command, 1, store_in, db, err), PSD_OK,
+                     "%s", psd_error_text(err));
         ps_decision_done(&decision);
         loaded = load_db(db);
         a = fixture_dump(registry);
@@ -288,8 +273,7 @@ Test(registry_db, decisions_about_copies_are_stored)
     }
     cr_assert_eq(n_commits, 3, "fenced, promoted, out of sync");
     for (uint32_t i = 0; i < 4; i++) {
-        const ps_copies_t *copies =
-            &ps_registry_table(registry, "w")->copies[i];
+        const ps_copies_t *copies = &ps_registry_table(registry, "w")->copies[i];
 
         cr_assert_eq(copies->at[0].incarnation, 7);
         cr_assert_eq(ps_copies_n_whole(copies), 1);
@@ -309,27 +293,22 @@ Test(registry_db, what_was_given_out_stays_given)
 
     make_cluster(db, registry, "w");
     rc = ps_registry_plan_sessions(registry, 100, 4, &command, err);
-    cr_assert_eq(fixture_do(registry, rc, &command, 1, store_in, db, err),
-                 PSD_OK);
+    cr_assert_eq(fixture_do(registry, rc, &command, 1, store_in, db, err), PSD_OK);
     cr_assert_eq(ps_registry_take_session(registry), 1);
     rc = ps_registry_plan_drop(registry, "w", 4, &command, err);
-    cr_assert_eq(fixture_do(registry, rc, &command, 1, store_in, db, err),
-                 PSD_OK);
+    cr_assert_eq(fixture_do(registry, rc, &command, 1, store_in, db, err), PSD_OK);
     ps_registry_destroy(&registry);
     registry = load_db(db);
     cr_assert_eq(ps_registry_old_sessions(registry), 100);
     cr_assert_eq(ps_registry_take_session(registry), 0);
     rc = ps_registry_plan_sessions(registry, 100, 4, &command, err);
-    cr_assert_eq(fixture_do(registry, rc, &command, 1, store_in, db, err),
-                 PSD_OK);
+    cr_assert_eq(fixture_do(registry, rc, &command, 1, store_in, db, err), PSD_OK);
     cr_assert_eq(ps_registry_take_session(registry), 101);
     rc = ps_registry_plan_node(registry, &node, 5, &command, err);
-    cr_assert_eq(fixture_do(registry, rc, &command, 1, store_in, db, err),
-                 PSD_OK);
+    cr_assert_eq(fixture_do(registry, rc, &command, 1, store_in, db, err), PSD_OK);
     rc = ps_registry_plan_table(registry, &spec, 5, &command, err);
     cr_assert_eq(command.table.id, 2);
-    cr_assert_eq(fixture_do(registry, rc, &command, 1, store_in, db, err),
-                 PSD_OK);
+    cr_assert_eq(fixture_do(registry, rc, &command, 1, store_in, db, err), PSD_OK);
 }
 
 Test(registry_db, numbers_of_64_bits_come_back)
@@ -346,16 +325,12 @@ Test(registry_db, numbers_of_64_bits_come_back)
     spec.type = PS_TYPE_F64;
     spec.keys = PS_KEYS_HASH;
     spec.n_rows = 0;
-    cr_assert_eq(
-        ps_partition_by_parse("list:9223372036854775808,18446744073709551615",
-                              &spec, err),
-        PSD_OK);
-    cr_assert_eq(
-        ps_updater_spec_parse("sgd:alpha=0.1,l2=1e-300", &spec.updater, err),
-        PSD_OK);
+    cr_assert_eq(ps_partition_by_parse("list:9223372036854775808,18446744073709551615", &spec, err),
+                 PSD_OK);
+    cr_assert_eq(ps_updater_spec_parse("sgd:alpha=0.1,l2=1e-300", &spec.updater, err), PSD_OK);
     rc = ps_registry_plan_table(registry, &spec, 5, &command, err);
-    cr_assert_eq(fixture_do(registry, rc, &command, 1, store_in, db, err),
-                 PSD_OK, "%s", psd_error_text(err));
+    cr_assert_eq(fixture_do(registry, rc, &command, 1, store_in, db, err), PSD_OK, "%s",
+                 psd_error_text(err));
     ps_registry_destroy(&registry);
     registry = load_db(db);
     table = ps_registry_table(registry, "big");
@@ -404,8 +379,7 @@ Test(registry_db, history_is_bounded)
     registry = load_db(db);
     for (uint32_t i = 100; i <= 10000; i *= 10) {
         rc = ps_registry_plan_sessions(registry, i, 4, &command, err);
-        cr_assert_eq(fixture_do(registry, rc, &command, 1, store_in, db, err),
-                     PSD_OK);
+        cr_assert_eq(fixture_do(registry, rc, &command, 1, store_in, db, err), PSD_OK);
     }
     cr_assert_eq(ps_registry_db_events(db, SIZE_MAX, &rows, &n, err), PSD_OK);
     cr_assert_eq(n, 100000);
@@ -447,8 +421,7 @@ Test(registry_db, a_command_that_does_not_fit_stores_nothing)
 }
 
 /* Like a full disk: no file of this process may grow past `bytes`. */
-static void
-limit_files(rlim_t bytes)
+static void limit_files(rlim_t bytes)
 {
     struct rlimit limit;
 
@@ -479,8 +452,7 @@ Test(registry_db, a_full_disk_stores_nothing_and_goes_on_when_there_is_room)
         (void)snprintf(path, sizeof path, "%s-wal", file);
         (void)snprintf(spec.name, sizeof spec.name, "t%u", (unsigned)room);
         cr_assert_eq(stat(path, &wal), 0);
-        cr_assert_eq(ps_registry_plan_table(registry, &spec, 3, &command, err),
-                     PSD_OK);
+        cr_assert_eq(ps_registry_plan_table(registry, &spec, 3, &command, err), PSD_OK);
         limit_files((rlim_t)wal.st_size + room * 1000);
         rc = ps_registry_db_store(db, &command, err);
         limit_files(RLIM_INFINITY);
@@ -509,8 +481,7 @@ Test(registry_db, a_full_disk_stores_nothing_and_goes_on_when_there_is_room)
 
 /* Memory */
 
-static psd_status_t
-use_db(void *fixture)
+static psd_status_t use_db(void *fixture)
 {
     PSD_AUTO(ps_registry_db_close) ps_registry_db_t *db = NULL;
     PSD_AUTO(ps_registry_destroy) ps_registry_t *registry = NULL;
@@ -540,8 +511,7 @@ Test(registry_db, no_memory_is_said_and_nothing_leaks)
     cr_assert_null(fail_alloc_sweep(use_db, dir));
 }
 
-static psd_status_t
-store_list_table(void *fixture)
+static psd_status_t store_list_table(void *fixture)
 {
     ps_registry_db_t *db = fixture;
     PSD_AUTO(ps_registry_destroy) ps_registry_t *registry = NULL;

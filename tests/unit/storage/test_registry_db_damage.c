@@ -10,14 +10,12 @@ TestSuite(registry_db_damage, .init = make_temp, .fini = drop_temp);
 
 /* What cannot be opened */
 
-static void
-write_file(const char *text, size_t at)
+static void write_file(const char *text, size_t at)
 {
     int fd = open(file, O_WRONLY | O_CREAT, 0600);
 
     cr_assert_geq(fd, 0);
-    cr_assert_eq(pwrite(fd, text, strlen(text), (off_t)at),
-                 (ssize_t)strlen(text));
+    cr_assert_eq(pwrite(fd, text, strlen(text), (off_t)at), (ssize_t)strlen(text));
     cr_assert_eq(close(fd), 0);
 }
 
@@ -25,8 +23,7 @@ Test(registry_db_damage, a_newer_schema_is_refused_by_both_versions)
 {
     make_data();
     run_sql("PRAGMA user_version = 12");
-    assert_open_fails(PSD_FOREIGN,
-                      "its schema is version 12; psd 0.1.0 knows up to 11");
+    assert_open_fails(PSD_FOREIGN, "its schema is version 12; psd 0.1.0 knows up to 11");
 }
 
 Test(registry_db_damage, somebody_elses_database_is_refused_and_not_touched)
@@ -110,8 +107,7 @@ static const char *const damaged_rows[][2] = {
     {"DELETE FROM copies; DELETE FROM shards", "0 shards"},
     {"DELETE FROM copies; DELETE FROM shards WHERE shard = 0",
      "table shards: number 0 of node n0 is 1"},
-    {"UPDATE shards SET tcp = '', ipc = ''",
-     "shard 0 of node n0 has no endpoint"},
+    {"UPDATE shards SET tcp = '', ipc = ''", "shard 0 of node n0 has no endpoint"},
     {"UPDATE shards SET ipc = printf('%0300d', 1)", "ipc is not of"},
     {"UPDATE tables SET name = '-w'", "name of the table"},
     {"UPDATE tables SET rows_lost = 2", "rows_lost is not of"},
@@ -148,8 +144,7 @@ static const char *const damaged_rows[][2] = {
     {"UPDATE partitions SET epoch = 0", "of epoch 0"},
     {"UPDATE partitions SET fenced = 2", "fenced is not of"},
     {"UPDATE partitions SET fenced = 1", "copy 0 of 1, fenced, is primary"},
-    {"DELETE FROM copies WHERE partition = 2",
-     "partition 2 of table w: there are 0 copies"},
+    {"DELETE FROM copies WHERE partition = 2", "partition 2 of table w: there are 0 copies"},
     {"UPDATE copies SET place = 1 WHERE partition = 2",
      "row table_id=1, partition=2, place=1: out of order"},
     {"UPDATE copies SET place = -1", "place is not of"},
@@ -158,14 +153,12 @@ static const char *const damaged_rows[][2] = {
     {"UPDATE copies SET leaving = 2", "leaving is not of"},
     {"UPDATE copies SET dropped = 2", "dropped is not of"},
     {"UPDATE copies SET dropped = 1", "copy 0 of 1 was dropped and is primary"},
-    {"INSERT INTO copies VALUES(1, 0, 1, 1, 1, 'in_sync', 0, 0)",
-     "copies 0 and 1 are on one node"},
+    {"INSERT INTO copies VALUES(1, 0, 1, 1, 1, 'in_sync', 0, 0)", "copies 0 and 1 are on one node"},
     {"UPDATE nodes SET state = 'gone'", "state is \"gone\""},
     {"UPDATE nodes SET weight = 1025", "weight of node n0 is 1025"},
     {"INSERT INTO jobs VALUES(1, 'j', 0, 1, 0, 1, 1, 0)", "0 workers"},
     {"INSERT INTO jobs VALUES(-1, 'j', 0, 1, 0, 1, 1, 0)", "id is not of"},
-    {"INSERT INTO jobs VALUES(1, 'j', 3000000000, 1, 0, 1, 1, 0)",
-     "max_delay is not of"},
+    {"INSERT INTO jobs VALUES(1, 'j', 3000000000, 1, 0, 1, 1, 0)", "max_delay is not of"},
     {"INSERT INTO jobs VALUES(1, '', 0, 1, 0, 1, 1, 0); "
      "INSERT INTO workers VALUES(1, 0, 'running', 1, 1, 0)",
      "name of the job"},
@@ -199,8 +192,7 @@ Test(registry_db_damage, every_row_is_checked)
 
 #define FLIPS 200
 
-static size_t
-read_bytes(const char *path, uint8_t *bytes, size_t size)
+static size_t read_bytes(const char *path, uint8_t *bytes, size_t size)
 {
     int fd = open(path, O_RDONLY);
     ssize_t n = fd < 0 ? 0 : read(fd, bytes, size);
@@ -212,8 +204,7 @@ read_bytes(const char *path, uint8_t *bytes, size_t size)
     return (size_t)n;
 }
 
-static void
-write_bytes(const char *path, const uint8_t *bytes, size_t size)
+static void write_bytes(const char *path, const uint8_t *bytes, size_t size)
 {
     int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC, 0600);
 
@@ -223,15 +214,13 @@ write_bytes(const char *path, const uint8_t *bytes, size_t size)
 }
 
 /* The files of a registry that was killed with its last commits in the -wal. */
-static const char *const NAMES[] = {"registry.db", "registry.db-wal",
-                                    "registry.commits"};
+static const char *const NAMES[] = {"registry.db", "registry.db-wal", "registry.commits"};
 #define N_FILES 3
 static uint8_t images[N_FILES][1 << 20];
 static size_t sizes[N_FILES];
 static uint64_t n_sessions; /* that they know of */
 
-static void
-take_images(void)
+static void take_images(void)
 {
     PSD_AUTO(ps_registry_db_close) ps_registry_db_t *db = NULL;
     PSD_AUTO(ps_registry_destroy) ps_registry_t *registry = NULL;
@@ -243,8 +232,7 @@ take_images(void)
     registry = load_db(db);
     for (uint32_t i = 1; i <= 3; i++) {
         rc = ps_registry_plan_sessions(registry, 1000 * i, i, &command, err);
-        cr_assert_eq(fixture_do(registry, rc, &command, 1, store_in, db, err),
-                     PSD_OK);
+        cr_assert_eq(fixture_do(registry, rc, &command, 1, store_in, db, err), PSD_OK);
     }
     for (size_t i = 0; i < N_FILES; i++) {
         char path[PATH_MAX + 64];
@@ -256,8 +244,7 @@ take_images(void)
 }
 
 /* Opens a registry of these files: it says what is wrong, or it is whole. */
-static void
-assert_noticed(const char *what, size_t at)
+static void assert_noticed(const char *what, size_t at)
 {
     ps_registry_db_t *db = NULL;
     psd_status_t rc = PSD_OK;
@@ -268,26 +255,23 @@ assert_noticed(const char *what, size_t at)
         PSD_AUTO(ps_registry_destroy) ps_registry_t *registry = load_db(db);
 
         /* Nothing of it counted, and nothing of it is gone. */
-        cr_assert_eq(ps_registry_old_sessions(registry), n_sessions,
-                     "%s at %zu", what, at);
+        cr_assert_eq(ps_registry_old_sessions(registry), n_sessions, "%s at %zu", what, at);
         cr_assert_not_null(ps_registry_table(registry, "w"));
     } else {
-        cr_assert(rc == PSD_DAMAGED || rc == PSD_FOREIGN, "%s at %zu: %s", what,
-                  at, psd_error_text(err));
+        cr_assert(rc == PSD_DAMAGED || rc == PSD_FOREIGN, "%s at %zu: %s", what, at,
+                  psd_error_text(err));
         cr_assert_not_null(strstr(psd_error_text(err), "registry."));
     }
     ps_registry_db_close(&db);
 }
 
-static void
-put_images(size_t except, const uint8_t *bytes, size_t size)
+static void put_images(size_t except, const uint8_t *bytes, size_t size)
 {
     for (size_t i = 0; i < N_FILES; i++) {
         char path[PATH_MAX + 64];
 
         (void)snprintf(path, sizeof path, "%s/%s", dir, NAMES[i]);
-        write_bytes(path, i == except ? bytes : images[i],
-                    i == except ? size : sizes[i]);
+        write_bytes(path, i == except ? bytes : images[i], i == except ? size : sizes[i]);
     }
     {
         char path[PATH_MAX + 64];
@@ -342,8 +326,7 @@ Test(registry_db_damage, a_damaged_page_is_named)
         cr_assert_eq(pwrite(fd, &byte, 1, 4096 + 2000), 1);
         cr_assert_eq(close(fd), 0);
     }
-    (void)snprintf(says, sizeof says, "%s: the page at byte 4096 is damaged",
-                   file);
+    (void)snprintf(says, sizeof says, "%s: the page at byte 4096 is damaged", file);
     assert_open_fails(PSD_DAMAGED, says);
 }
 

@@ -8,15 +8,13 @@ static ps_registry_db_t *db;
 static ps_registry_t *registry;
 static ps_command_t command;
 
-static void
-do_planned(psd_status_t planned)
+static void do_planned(psd_status_t planned)
 {
-    cr_assert_eq(fixture_do(registry, planned, &command, 1, store_in, db, err),
-                 PSD_OK, "%s", psd_error_text(err));
+    cr_assert_eq(fixture_do(registry, planned, &command, 1, store_in, db, err), PSD_OK, "%s",
+                 psd_error_text(err));
 }
 
-static void
-start_node(const char *name, uint64_t incarnation)
+static void start_node(const char *name, uint64_t incarnation)
 {
     ps_route_t shards[FIXTURE_SHARDS_MAX];
     ps_node_t node = fixture_node(name, incarnation, 2, shards);
@@ -24,24 +22,20 @@ start_node(const char *name, uint64_t incarnation)
     do_planned(ps_registry_plan_node(registry, &node, 2, &command, err));
 }
 
-static void
-start_job(const char *name)
+static void start_job(const char *name)
 {
     ps_join_t join = {.job = name, .n_workers = 1};
 
     do_planned(ps_registry_plan_join(registry, &join, 5, &command, err));
 }
 
-static void
-open_table(uint32_t job)
+static void open_table(uint32_t job)
 {
-    do_planned(
-        ps_registry_plan_job_table(registry, job, TABLE, 5, &command, err));
+    do_planned(ps_registry_plan_job_table(registry, job, TABLE, 5, &command, err));
 }
 
 /* psd ends and starts again; what is loaded is what was there. */
-static void
-load_again(void)
+static void load_again(void)
 {
     PSD_AUTO(ps_free_at) char *before = fixture_dump(registry);
     PSD_AUTO(ps_free_at) char *after = NULL;
@@ -54,8 +48,7 @@ load_again(void)
     cr_assert_str_eq(before, after);
 }
 
-static void
-setup(void)
+static void setup(void)
 {
     make_temp();
     db = open_db();
@@ -64,8 +57,7 @@ setup(void)
     cr_assert_eq(ps_registry_table(registry, "w")->id, TABLE);
 }
 
-static void
-teardown(void)
+static void teardown(void)
 {
     ps_registry_destroy(&registry);
     ps_registry_db_close(&db);
@@ -95,8 +87,7 @@ Test(registry_db_loss, what_was_acknowledged_stays_so_until_a_further_loss)
     cr_assert(ps_registry_table(registry, "w")->loss_acked);
     cr_assert_eq(ps_registry_plan_ack(registry, "w", 7, &command, err), PSD_OK);
     cr_assert_eq(command.kind, 0, "once is enough");
-    cr_assert_eq(ps_registry_plan_ack(registry, "x", 7, &command, err),
-                 PSD_NO_TABLE);
+    cr_assert_eq(ps_registry_plan_ack(registry, "x", 7, &command, err), PSD_NO_TABLE);
     start_node("n0", 11);
     cr_assert_not(ps_registry_table(registry, "w")->loss_acked);
 }

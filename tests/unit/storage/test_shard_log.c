@@ -14,8 +14,7 @@
 #define SECOND KIT_DIR "/log-0000000000000002.seg"
 #define NOTE KIT_DIR "/log-flushed"
 
-static void
-reopen(kit_t *self)
+static void reopen(kit_t *self)
 {
     PSD_AUTO(psd_error_destroy) psd_error_t *err = psd_error_new();
 
@@ -25,8 +24,7 @@ reopen(kit_t *self)
 }
 
 /* A log of a few segments, all flushed, closed. */
-static void
-make_log(kit_t *self)
+static void make_log(kit_t *self)
 {
     kit_begin(self, 1, 1000);
     cr_assert_eq(kit_open(self, NULL), PSD_OK);
@@ -38,16 +36,13 @@ make_log(kit_t *self)
     ps_shard_log_close(&self->log);
 }
 
-static void
-assert_open(kit_t *self, psd_status_t status, const char *part)
+static void assert_open(kit_t *self, psd_status_t status, const char *part)
 {
     PSD_AUTO(psd_error_destroy) psd_error_t *err = psd_error_new();
     psd_status_t rc = kit_open(self, err);
 
-    cr_assert_eq(rc, status, "%s: %s", psd_status_name(rc),
-                 psd_error_text(err));
-    cr_assert_not_null(strstr(psd_error_text(err), part), "%s: no %s",
-                       psd_error_text(err), part);
+    cr_assert_eq(rc, status, "%s: %s", psd_status_name(rc), psd_error_text(err));
+    cr_assert_not_null(strstr(psd_error_text(err), part), "%s: no %s", psd_error_text(err), part);
 }
 
 Test(shard_log, records_come_back_in_order)
@@ -121,8 +116,7 @@ Test(shard_log, bytes_that_came_from_elsewhere_are_taken_as_they_are)
         uint8_t *values = NULL;
         uint8_t *bytes = NULL;
         ps_payload_t *payload = ps_payload_room(0, 0, size, &values);
-        ps_payload_t *holder =
-            ps_payload_room(0, 0, PS_RECORD_HEAD + size, &bytes);
+        ps_payload_t *holder = ps_payload_room(0, 0, PS_RECORD_HEAD + size, &bytes);
 
         cr_assert(payload != NULL && holder != NULL);
         for (size_t i = 0; i < size; i++) {
@@ -131,8 +125,7 @@ Test(shard_log, bytes_that_came_from_elsewhere_are_taken_as_they_are)
         cr_assert_eq(ps_record_size(&record, payload), PS_RECORD_HEAD + size);
         ps_record_write(&record, payload, bytes);
         cr_assert_eq(ps_shard_log_append_bytes(kit.log, &record, holder->span,
-                                               lsn % 2 == 0 ? NULL : holder,
-                                               NULL),
+                                               lsn % 2 == 0 ? NULL : holder, NULL),
                      PSD_OK);
         ps_payload_destroy(&payload);
         ps_payload_destroy(&holder);
@@ -160,8 +153,7 @@ Test(shard_log, knows_where_the_records_of_a_partition_are)
             last = at;
         }
         cr_assert_gt(last, 1);
-        cr_assert_eq(ps_shard_log_segment_with(kit.log, KIT_TABLE, 0,
-                                               kit.appended[0] + 1),
+        cr_assert_eq(ps_shard_log_segment_with(kit.log, KIT_TABLE, 0, kit.appended[0] + 1),
                      UINT64_MAX);
         cr_assert_eq(ps_shard_log_segment_with(kit.log, 8, 0, 1), UINT64_MAX);
     }
@@ -206,8 +198,7 @@ Test(shard_log, never_cuts_the_last_segment)
 /* ---- what is wrong ------------------------------------------------------- */
 
 /* What a reading has put right says nothing else than before. */
-static void
-make_note_again(kit_t *self)
+static void make_note_again(kit_t *self)
 {
     for (size_t i = 0; i < 2; i++) {
         cr_assert_eq(kit_open(self, NULL), PSD_OK);
@@ -310,9 +301,9 @@ Test(shard_log, anothers_log_is_refused_by_name)
     args = kit_args(&kit);
     args.cluster.bytes[0] = 9;
     cr_assert_eq(ps_shard_log_open(&args, &kit.log, err), PSD_FOREIGN);
-    cr_assert_str_eq(psd_error_text(err), FIRST
-                     " is of cluster 01020304-0000-0000-0000-000000000000; "
-                     "this one is 09020304-0000-0000-0000-000000000000");
+    cr_assert_str_eq(psd_error_text(err),
+                     FIRST " is of cluster 01020304-0000-0000-0000-000000000000; "
+                           "this one is 09020304-0000-0000-0000-000000000000");
     psd_error_clear(err);
     args = kit_args(&kit);
     args.shard = 6;
@@ -352,8 +343,7 @@ Test(shard_log, what_is_not_flushed_and_torn_is_cut_and_told)
 
 /* ---- memory -------------------------------------------------------------- */
 
-static psd_status_t
-all_of_it(void *fixture)
+static psd_status_t all_of_it(void *fixture)
 {
     kit_t kit;
     psd_status_t rc = PSD_OK;
@@ -379,8 +369,7 @@ all_of_it(void *fixture)
     return rc;
 }
 
-static psd_status_t
-open_again(void *fixture)
+static psd_status_t open_again(void *fixture)
 {
     kit_t *kit = fixture;
     psd_status_t rc = kit_open(kit, NULL);
@@ -439,11 +428,10 @@ Test(shard_log, works_on_the_systems_disk)
 
         args.disk = ps_disk_real();
         args.dir = temp.path;
-        cr_assert_eq(ps_shard_log_open(&args, &kit.log, err), PSD_OK, "%s",
-                     psd_error_text(err));
+        cr_assert_eq(ps_shard_log_open(&args, &kit.log, err), PSD_OK, "%s", psd_error_text(err));
         memset(kit.seen, 0, sizeof kit.seen);
-        cr_assert_eq(ps_shard_log_read(kit.log, kit_see, &kit, &kit.found, err),
-                     PSD_OK, "%s", psd_error_text(err));
+        cr_assert_eq(ps_shard_log_read(kit.log, kit_see, &kit, &kit.found, err), PSD_OK, "%s",
+                     psd_error_text(err));
         kit_check(&kit);
         for (uint32_t i = 0; i < 60; i++) {
             cr_assert_eq(kit_append(&kit, i % KIT_PARTITIONS), PSD_OK);

@@ -6,8 +6,7 @@
 
 #define TURNS 24
 
-static void
-assert_whole(kit_t *self)
+static void assert_whole(kit_t *self)
 {
     PSD_AUTO(psd_error_destroy) psd_error_t *err = psd_error_new();
     psd_status_t rc = kit_open(self, err);
@@ -18,8 +17,7 @@ assert_whole(kit_t *self)
 
 /* One life that ends by a crash in operation `op`, and two that follow. false:
  * the work was done before there were so many operations. */
-static bool
-crash_at(uint64_t seed, uint64_t op)
+static bool crash_at(uint64_t seed, uint64_t op)
 {
     kit_t kit;
     bool crashed = false;
@@ -66,8 +64,7 @@ Test(shard_log_faults, a_crash_while_reading_changes_nothing)
         ps_shard_log_close(&kit.log);
         sim_disk_restart(kit.sim);
         for (uint64_t op = 0; op < 4; op++) {
-            sim_disk_plan(kit.sim, sim_disk_ops(kit.sim) + op, 1,
-                          SIM_DISK_CRASH);
+            sim_disk_plan(kit.sim, sim_disk_ops(kit.sim) + op, 1, SIM_DISK_CRASH);
             if (kit_open(&kit, NULL) == PSD_OK) {
                 kit_check(&kit);
             }
@@ -80,8 +77,7 @@ Test(shard_log_faults, a_crash_while_reading_changes_nothing)
 }
 
 /* Works on although calls fail; what waits is tried again. */
-static void
-work_through(kit_t *self, uint64_t seed)
+static void work_through(kit_t *self, uint64_t seed)
 {
     ps_rng_t rng = {seed};
 
@@ -98,8 +94,7 @@ work_through(kit_t *self, uint64_t seed)
 }
 
 /* Operations op .. op + times - 1 fail; then the power goes at once. */
-static bool
-fail_at(uint64_t seed, uint64_t op, uint64_t times, bool only_flushes)
+static bool fail_at(uint64_t seed, uint64_t op, uint64_t times, bool only_flushes)
 {
     kit_t kit;
     bool more = false;
@@ -211,8 +206,7 @@ Test(shard_log_faults, what_was_read_is_flushed)
 #define NOTE_SIZE 64 /* of both slots */
 
 /* log-flushed as it was once. */
-static void
-put_note_back(kit_t *self, const uint8_t *note)
+static void put_note_back(kit_t *self, const uint8_t *note)
 {
     for (uint64_t i = 0; i < NOTE_SIZE; i++) {
         uint8_t now = sim_disk_content(self->sim, NOTE).data[i];
@@ -229,8 +223,7 @@ typedef struct remains {
 
 /* A flush fails, and nothing works any more until psd ends: of what it leaves
  * in the system's memory a later flush says nothing. */
-static void
-end_by_failed_flush(kit_t *self, uint64_t seed, const remains_t *what)
+static void end_by_failed_flush(kit_t *self, uint64_t seed, const remains_t *what)
 {
     uint8_t note[NOTE_SIZE];
 
@@ -259,11 +252,8 @@ end_by_failed_flush(kit_t *self, uint64_t seed, const remains_t *what)
 /* A start that meets a fault in its operation `op`, one that does not, and then
  * the power goes: what was read once is read again. false: the first start
  * has fewer operations. */
-static bool
-start_behind_failed_flush(uint64_t seed,
-                          const remains_t *what,
-                          uint64_t op,
-                          sim_disk_fault_t fault)
+static bool start_behind_failed_flush(uint64_t seed, const remains_t *what, uint64_t op,
+                                      sim_disk_fault_t fault)
 {
     bool met = false;
     kit_t kit;
@@ -306,8 +296,7 @@ Test(shard_log_faults, what_was_read_behind_a_failed_flush_is_written_again)
         uint64_t n_seeds = all[i].large_bytes > 900 ? 1 : 30;
 
         for (uint64_t seed = 1; seed <= n_seeds; seed++) {
-            for (uint64_t op = 0;
-                 start_behind_failed_flush(seed, &all[i], op, SIM_DISK_FAIL);
+            for (uint64_t op = 0; start_behind_failed_flush(seed, &all[i], op, SIM_DISK_FAIL);
                  op++) {
                 start_behind_failed_flush(seed, &all[i], op, SIM_DISK_CRASH);
             }
@@ -316,20 +305,15 @@ Test(shard_log_faults, what_was_read_behind_a_failed_flush_is_written_again)
 }
 
 /* Sees the record that is to be lost, and then it is. */
-static psd_status_t
-see_and_lose(void *context,
-             const ps_record_t *record,
-             const ps_body_t *body,
-             psd_error_t *err)
+static psd_status_t see_and_lose(void *context, const ps_record_t *record, const ps_body_t *body,
+                                 psd_error_t *err)
 {
     kit_t *self = context;
 
     if (record->partition == KIT_PARTITIONS - 1 && record->lsn == 8) {
-        ps_bytes_t bytes =
-            sim_disk_content(self->sim, KIT_DIR "/log-0000000000000001.seg");
+        ps_bytes_t bytes = sim_disk_content(self->sim, KIT_DIR "/log-0000000000000001.seg");
 
-        sim_disk_flip(self->sim, KIT_DIR "/log-0000000000000001.seg",
-                      bytes.size - 1, 1);
+        sim_disk_flip(self->sim, KIT_DIR "/log-0000000000000001.seg", bytes.size - 1, 1);
     }
     return kit_see(context, record, body, err);
 }
@@ -349,11 +333,9 @@ Test(shard_log_faults, what_is_gone_when_it_is_written_again_ends_the_start)
     args = kit_args(&kit);
     cr_assert_eq(ps_shard_log_open(&args, &kit.log, NULL), PSD_OK);
     memset(kit.seen, 0, sizeof kit.seen);
-    cr_assert_eq(
-        ps_shard_log_read(kit.log, see_and_lose, &kit, &kit.found, err),
-        PSD_IO);
-    cr_expect_not_null(strstr(psd_error_text(err), "log-0000000000000001.seg"),
-                       "%s", psd_error_text(err));
+    cr_assert_eq(ps_shard_log_read(kit.log, see_and_lose, &kit, &kit.found, err), PSD_IO);
+    cr_expect_not_null(strstr(psd_error_text(err), "log-0000000000000001.seg"), "%s",
+                       psd_error_text(err));
     cr_expect_not_null(strstr(psd_error_text(err), "was not a moment later"));
     cr_expect_eq(sim_disk_ops(kit.sim), n_ops);
     ps_shard_log_close(&kit.log);
@@ -365,11 +347,8 @@ Test(shard_log_faults, what_is_gone_when_it_is_written_again_ends_the_start)
 
 #define SEGMENT KIT_DIR "/log-0000000000000001.seg"
 
-static psd_status_t
-see_any(void *context,
-        const ps_record_t *record,
-        const ps_body_t *body,
-        psd_error_t *err)
+static psd_status_t see_any(void *context, const ps_record_t *record, const ps_body_t *body,
+                            psd_error_t *err)
 {
     (void)context;
     (void)record;
@@ -379,8 +358,7 @@ see_any(void *context,
 }
 
 /* A start that passes over damage, and what is settled behind it. */
-static void
-start_damaged(kit_t *self)
+static void start_damaged(kit_t *self)
 {
     PSD_AUTO(psd_error_destroy) psd_error_t *err = psd_error_new();
     PSD_AUTO(ps_damage_done) ps_damage_t damage = {0};
@@ -388,19 +366,15 @@ start_damaged(kit_t *self)
 
     args.damage = &damage;
     cr_assert_eq(ps_shard_log_open(&args, &self->log, NULL), PSD_OK);
-    cr_assert_eq(
-        ps_shard_log_read(self->log, see_any, NULL, &self->found, NULL),
-        PSD_OK);
+    cr_assert_eq(ps_shard_log_read(self->log, see_any, NULL, &self->found, NULL), PSD_OK);
     cr_assert(self->found.is_unsettled);
-    cr_assert_eq(ps_shard_log_settle(self->log, err), PSD_OK, "%s",
-                 psd_error_text(err));
+    cr_assert_eq(ps_shard_log_settle(self->log, err), PSD_OK, "%s", psd_error_text(err));
     ps_shard_log_close(&self->log);
 }
 
 /* A bit of a flushed record has changed, and of the last one behind them, which
  * was not, a part is there. */
-static void
-damage_and_tear(uint64_t n_flushed, uint64_t damaged, bool in_size)
+static void damage_and_tear(uint64_t n_flushed, uint64_t damaged, bool in_size)
 {
     uint64_t ends[16];
     kit_t kit;
@@ -417,10 +391,8 @@ damage_and_tear(uint64_t n_flushed, uint64_t damaged, bool in_size)
     }
     cr_assert_eq(ps_shard_log_write(kit.log, NULL), PSD_OK);
     ps_shard_log_close(&kit.log);
-    sim_disk_cut(kit.sim, SEGMENT,
-                 sim_disk_content(kit.sim, SEGMENT).size - 20);
-    sim_disk_flip(kit.sim, SEGMENT,
-                  in_size ? ends[damaged - 1] : ends[damaged] - 1, 4);
+    sim_disk_cut(kit.sim, SEGMENT, sim_disk_content(kit.sim, SEGMENT).size - 20);
+    sim_disk_flip(kit.sim, SEGMENT, in_size ? ends[damaged - 1] : ends[damaged] - 1, 4);
     start_damaged(&kit);
     start_damaged(&kit);
     sim_disk_restart(kit.sim);
@@ -488,8 +460,7 @@ Test(shard_log_faults, a_crash_while_cutting_leaves_no_gap)
             kit_begin(&kit, seed, 700);
             cr_assert_eq(kit_open(&kit, NULL), PSD_OK);
             cr_assert_eq(kit_work(&kit, seed, TURNS), PSD_OK);
-            sim_disk_plan(kit.sim, sim_disk_ops(kit.sim) + op, 1,
-                          SIM_DISK_CRASH);
+            sim_disk_plan(kit.sim, sim_disk_ops(kit.sim) + op, 1, SIM_DISK_CRASH);
             (void)!ps_shard_log_cut(kit.log, 6, NULL);
             ps_shard_log_close(&kit.log);
             sim_disk_restart(kit.sim);

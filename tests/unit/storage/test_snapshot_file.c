@@ -28,25 +28,21 @@ typedef struct fixture {
     uint64_t read_sum;    /* … and read */
 } fixture_t;
 
-static void
-begin(fixture_t *self, uint64_t seed)
+static void begin(fixture_t *self, uint64_t seed)
 {
     memset(self, 0, sizeof *self);
     self->sim = sim_disk_new(seed);
-    self->dir = (ps_snapshot_dir_t){.disk = sim_disk_face(self->sim),
-                                    .dir = DIR_NAME,
-                                    .cluster = {{1, 2, 3}}};
+    self->dir = (ps_snapshot_dir_t){
+        .disk = sim_disk_face(self->sim), .dir = DIR_NAME, .cluster = {{1, 2, 3}}};
 }
 
-static void
-end(fixture_t *self)
+static void end(fixture_t *self)
 {
     sim_disk_destroy(&self->sim);
 }
 
 /* Piece i of a snapshot of this kind: noise, zeros, few bytes, none. */
-static ps_bytes_t
-piece_of(uint64_t kind, size_t i, uint8_t bytes[PIECE_MAX])
+static ps_bytes_t piece_of(uint64_t kind, size_t i, uint8_t bytes[PIECE_MAX])
 {
     static const size_t sizes[N_PIECES] = {PIECE_MAX, 600, 9, 0};
     ps_rng_t rng = {kind * 100 + i};
@@ -57,16 +53,14 @@ piece_of(uint64_t kind, size_t i, uint8_t bytes[PIECE_MAX])
     return (ps_bytes_t){bytes, sizes[i]};
 }
 
-static psd_status_t
-write_one(fixture_t *self, uint64_t kind, int level)
+static psd_status_t write_one(fixture_t *self, uint64_t kind, int level)
 {
     ps_snapshot_writer_t *writer = NULL;
     uint8_t bytes[PIECE_MAX];
     psd_status_t rc = ps_snapshot_begin(&self->dir, &ID, level, &writer, NULL);
 
     for (size_t i = 0; i < N_PIECES && rc == PSD_OK; i++) {
-        rc =
-            ps_snapshot_add(writer, ID.lsn + i, piece_of(kind, i, bytes), NULL);
+        rc = ps_snapshot_add(writer, ID.lsn + i, piece_of(kind, i, bytes), NULL);
     }
     if (rc != PSD_OK) {
         ps_snapshot_abort(&writer);
@@ -77,8 +71,7 @@ write_one(fixture_t *self, uint64_t kind, int level)
 }
 
 /* Reads all; ret_kind: the kind that all pieces are of. */
-static psd_status_t
-read_one(fixture_t *self, const uint64_t *kind, psd_error_t *err)
+static psd_status_t read_one(fixture_t *self, const uint64_t *kind, psd_error_t *err)
 {
     ps_snapshot_reader_t *reader = NULL;
     ps_snapshot_piece_t piece = {0};
@@ -94,8 +87,7 @@ read_one(fixture_t *self, const uint64_t *kind, psd_error_t *err)
             cr_assert_lt(n, N_PIECES);
             cr_assert_eq(piece.lsn, ID.lsn + n);
             cr_assert_eq(piece.bytes.size, wanted.size);
-            cr_assert(wanted.size == 0 ||
-                      memcmp(piece.bytes.data, wanted.data, wanted.size) == 0);
+            cr_assert(wanted.size == 0 || memcmp(piece.bytes.data, wanted.data, wanted.size) == 0);
             n++;
         }
     }
@@ -109,14 +101,12 @@ read_one(fixture_t *self, const uint64_t *kind, psd_error_t *err)
     return rc;
 }
 
-static psd_status_t
-count_whole(void *context, const ps_snapshot_id_t *id, psd_error_t *err)
+static psd_status_t count_whole(void *context, const ps_snapshot_id_t *id, psd_error_t *err)
 {
     fixture_t *self = context;
 
     (void)err;
-    cr_assert(id->table == ID.table && id->partition == ID.partition &&
-              id->lsn == ID.lsn);
+    cr_assert(id->table == ID.table && id->partition == ID.partition && id->lsn == ID.lsn);
     self->n_whole++;
     return PSD_OK;
 }
@@ -130,8 +120,7 @@ Test(snapshot_file, pieces_come_back)
 
         begin(&fixture, 1);
         cr_assert_eq(write_one(&fixture, kind, level), PSD_OK);
-        cr_assert_eq(read_one(&fixture, &kind, err), PSD_OK, "%s",
-                     psd_error_text(err));
+        cr_assert_eq(read_one(&fixture, &kind, err), PSD_OK, "%s", psd_error_text(err));
         /* Only the zeros become smaller; noise lies as it is. */
         if (level == 0) {
             cr_assert_eq(sim_disk_content(fixture.sim, PATH).size,
@@ -157,8 +146,7 @@ Test(snapshot_file, has_a_sum_of_its_pieces)
     begin(&fixture, 1);
     for (uint64_t kind = 0; kind < 2; kind++) {
         cr_assert_eq(write_one(&fixture, kind, 1), PSD_OK);
-        cr_assert_eq(read_one(&fixture, &kind, err), PSD_OK, "%s",
-                     psd_error_text(err));
+        cr_assert_eq(read_one(&fixture, &kind, err), PSD_OK, "%s", psd_error_text(err));
         cr_expect_eq(fixture.read_sum, fixture.written_sum);
         sums[kind] = fixture.read_sum;
     }
@@ -172,12 +160,9 @@ Test(snapshot_file, tells_how_much_is_written)
     fixture_t fixture;
 
     begin(&fixture, 1);
-    cr_assert_eq(ps_snapshot_begin(&fixture.dir, &ID, 0, &writer, NULL),
-                 PSD_OK);
+    cr_assert_eq(ps_snapshot_begin(&fixture.dir, &ID, 0, &writer, NULL), PSD_OK);
     cr_assert_eq(ps_snapshot_bytes(writer), 56);
-    cr_assert_eq(ps_snapshot_add(writer, 1,
-                                 (ps_bytes_t){(const uint8_t *)"abc", 3}, NULL),
-                 PSD_OK);
+    cr_assert_eq(ps_snapshot_add(writer, 1, (ps_bytes_t){(const uint8_t *)"abc", 3}, NULL), PSD_OK);
     cr_assert_eq(ps_snapshot_bytes(writer), 56 + 48 + 3);
     ps_snapshot_abort(&writer);
     cr_assert_null(writer);
@@ -188,14 +173,11 @@ Test(snapshot_file, tells_how_much_is_written)
 
 /* ---- the directory ------------------------------------------------------- */
 
-static void
-make_file(fixture_t *self, const char *path)
+static void make_file(fixture_t *self, const char *path)
 {
     ps_disk_file_t *file = NULL;
 
-    cr_assert_eq(
-        self->dir.disk->open(self->dir.disk, path, PS_DISK_NEW, &file, NULL),
-        PSD_OK);
+    cr_assert_eq(self->dir.disk->open(self->dir.disk, path, PS_DISK_NEW, &file, NULL), PSD_OK);
     self->dir.disk->close(self->dir.disk, &file);
 }
 
@@ -215,8 +197,7 @@ Test(snapshot_file, lists_what_is_whole_and_removes_what_is_not)
         make_file(&fixture, others[i]);
     }
     make_file(&fixture, DIR_NAME "/snap-7-3-0-42.rows.tmp");
-    cr_assert_eq(ps_snapshot_list(&fixture.dir, count_whole, &fixture, NULL),
-                 PSD_OK);
+    cr_assert_eq(ps_snapshot_list(&fixture.dir, count_whole, &fixture, NULL), PSD_OK);
     cr_assert_eq(fixture.n_whole, 1);
     cr_assert(!sim_disk_has(fixture.sim, DIR_NAME "/snap-7-3-0-42.rows.tmp"));
     for (size_t i = 0; i < sizeof others / sizeof others[0]; i++) {
@@ -246,8 +227,8 @@ Test(snapshot_file, one_of_another_version_is_refused_by_name)
         begin(&fixture, 1);
         (void)snprintf(path, sizeof path, "%s/%s", DIR_NAME, strange[i]);
         make_file(&fixture, path);
-        cr_assert_eq(ps_snapshot_list(&fixture.dir, count_whole, &fixture, err),
-                     PSD_FOREIGN, "%s", path);
+        cr_assert_eq(ps_snapshot_list(&fixture.dir, count_whole, &fixture, err), PSD_FOREIGN, "%s",
+                     path);
         cr_assert_eq(strncmp(psd_error_text(err), path, strlen(path)), 0, "%s",
                      psd_error_text(err));
         cr_assert(sim_disk_has(fixture.sim, path));
@@ -257,16 +238,14 @@ Test(snapshot_file, one_of_another_version_is_refused_by_name)
 
 /* ---- damage -------------------------------------------------------------- */
 
-static void
-assert_damaged(fixture_t *self, size_t at)
+static void assert_damaged(fixture_t *self, size_t at)
 {
     PSD_AUTO(psd_error_destroy) psd_error_t *err = psd_error_new();
     uint64_t kind = 1;
 
     cr_assert_eq(read_one(self, &kind, err), PSD_DAMAGED, "byte %zu", at);
-    cr_assert_eq(
-        strncmp(psd_error_text(err), PATH ": byte ", strlen(PATH ": byte ")), 0,
-        "%s", psd_error_text(err));
+    cr_assert_eq(strncmp(psd_error_text(err), PATH ": byte ", strlen(PATH ": byte ")), 0, "%s",
+                 psd_error_text(err));
 }
 
 Test(snapshot_file, every_flipped_bit_is_found)
@@ -300,8 +279,7 @@ Test(snapshot_file, every_truncation_is_found)
     end(&fixture);
 }
 
-static void
-append_bytes(fixture_t *self, ps_bytes_t bytes)
+static void append_bytes(fixture_t *self, ps_bytes_t bytes)
 {
     uint64_t size = sim_disk_content(self->sim, PATH).size;
     ps_disk_t *disk = self->dir.disk;
@@ -322,8 +300,7 @@ Test(snapshot_file, bytes_behind_the_end_are_found)
     cr_assert_eq(write_one(&fixture, 1, 1), PSD_OK);
     append_bytes(&fixture, (ps_bytes_t){(const uint8_t *)"x", 1});
     cr_assert_eq(read_one(&fixture, &kind, err), PSD_DAMAGED);
-    cr_assert_not_null(
-        strstr(psd_error_text(err), ": there are bytes behind the end"));
+    cr_assert_not_null(strstr(psd_error_text(err), ": there are bytes behind the end"));
     end(&fixture);
 }
 
@@ -361,18 +338,16 @@ Test(snapshot_file, anothers_is_refused_by_name)
     begin(&fixture, 1);
     cr_assert_eq(write_one(&fixture, 1, 1), PSD_OK);
     fixture.dir.cluster.bytes[0] = 9;
-    cr_assert_eq(ps_snapshot_open(&fixture.dir, &ID, &reader, err),
-                 PSD_FOREIGN);
-    cr_assert_str_eq(psd_error_text(err), PATH
-                     " is of cluster 01020300-0000-0000-0000-000000000000; "
-                     "this one is 09020300-0000-0000-0000-000000000000");
+    cr_assert_eq(ps_snapshot_open(&fixture.dir, &ID, &reader, err), PSD_FOREIGN);
+    cr_assert_str_eq(psd_error_text(err),
+                     PATH " is of cluster 01020300-0000-0000-0000-000000000000; "
+                          "this one is 09020300-0000-0000-0000-000000000000");
     psd_error_clear(err);
     fixture.dir.cluster.bytes[0] = 1;
-    cr_assert_eq(fixture.dir.disk->rename(fixture.dir.disk, PATH,
-                                          DIR_NAME "/snap-7-3-0-42.rows", err),
-                 PSD_OK);
-    cr_assert_eq(ps_snapshot_open(&fixture.dir, &other, &reader, err),
-                 PSD_DAMAGED);
+    cr_assert_eq(
+        fixture.dir.disk->rename(fixture.dir.disk, PATH, DIR_NAME "/snap-7-3-0-42.rows", err),
+        PSD_OK);
+    cr_assert_eq(ps_snapshot_open(&fixture.dir, &other, &reader, err), PSD_DAMAGED);
     cr_assert_not_null(strstr(psd_error_text(err), "lsn 41; the name says"));
     cr_assert_null(reader);
     end(&fixture);
@@ -394,12 +369,9 @@ Test(snapshot_file, a_piece_larger_than_a_block_comes_back_whole)
         bytes[i] = (uint8_t)(i >> 12);
     }
     begin(&fixture, 1);
-    cr_assert_eq(ps_snapshot_begin(&fixture.dir, &ID, 1, &writer, NULL),
-                 PSD_OK);
-    cr_assert_eq(ps_snapshot_add(writer, 41, (ps_bytes_t){bytes, size}, NULL),
-                 PSD_OK);
-    cr_assert_eq(ps_snapshot_add(writer, 43, (ps_bytes_t){bytes, 5}, NULL),
-                 PSD_OK);
+    cr_assert_eq(ps_snapshot_begin(&fixture.dir, &ID, 1, &writer, NULL), PSD_OK);
+    cr_assert_eq(ps_snapshot_add(writer, 41, (ps_bytes_t){bytes, size}, NULL), PSD_OK);
+    cr_assert_eq(ps_snapshot_add(writer, 43, (ps_bytes_t){bytes, 5}, NULL), PSD_OK);
     cr_assert_eq(ps_snapshot_commit(&writer, 43, NULL), PSD_OK);
     cr_assert_eq(ps_snapshot_open(&fixture.dir, &ID, &reader, NULL), PSD_OK);
     cr_assert_eq(ps_snapshot_next(reader, &piece, NULL), PSD_OK);
@@ -421,8 +393,7 @@ Test(snapshot_file, a_piece_that_does_not_go_on_is_damage)
     const ps_snapshot_head_t head = {
         PS_SNAPSHOT_MAGIC, PS_SNAPSHOT_VERSION, ID.table, ID.partition, ID.lsn,
         ID.life,           {{1, 2, 3}}};
-    const ps_block_t block = {
-        PS_PIECE_MAGIC, PS_PIECE_RAW | PS_PIECE_GOES_ON, 0, 41, 3, 3};
+    const ps_block_t block = {PS_PIECE_MAGIC, PS_PIECE_RAW | PS_PIECE_GOES_ON, 0, 41, 3, 3};
     const ps_block_t last = {PS_END_MAGIC, PS_PIECE_RAW, 1, 41, 3, 0};
     uint8_t bytes[PS_SNAPSHOT_HEAD + 2 * PS_BLOCK_HEAD + 3];
     uint64_t kind = 0;
@@ -438,8 +409,7 @@ Test(snapshot_file, a_piece_that_does_not_go_on_is_damage)
     sim_disk_cut(fixture.sim, PATH, 0);
     append_bytes(&fixture, (ps_bytes_t){bytes, sizeof bytes});
     cr_assert_eq(read_one(&fixture, &kind, err), PSD_DAMAGED);
-    cr_assert_str_eq(psd_error_text(err),
-                     PATH ": byte 107: a piece does not go on");
+    cr_assert_str_eq(psd_error_text(err), PATH ": byte 107: a piece does not go on");
     end(&fixture);
 }
 
@@ -447,8 +417,7 @@ Test(snapshot_file, a_piece_that_does_not_go_on_is_damage)
 
 /* A crash while a second one is written over a first: one of them is there,
  * whole. false: there are fewer operations. */
-static bool
-crash_at(uint64_t seed, uint64_t op, sim_disk_fault_t fault)
+static bool crash_at(uint64_t seed, uint64_t op, sim_disk_fault_t fault)
 {
     PSD_AUTO(psd_error_destroy) psd_error_t *err = psd_error_new();
     fixture_t fixture;
@@ -464,13 +433,11 @@ crash_at(uint64_t seed, uint64_t op, sim_disk_fault_t fault)
     rc = write_one(&fixture, new, 1);
     more = sim_disk_ops(fixture.sim) > op;
     sim_disk_restart(fixture.sim);
-    cr_assert_eq(ps_snapshot_list(&fixture.dir, count_whole, &fixture, NULL),
-                 PSD_OK);
+    cr_assert_eq(ps_snapshot_list(&fixture.dir, count_whole, &fixture, NULL), PSD_OK);
     cr_assert_eq(fixture.n_whole, 1);
     cr_assert_eq(sim_disk_count(fixture.sim), 1); /* nothing beside it */
     if (rc == PSD_OK) {
-        cr_assert_eq(read_one(&fixture, &new, err), PSD_OK, "%s",
-                     psd_error_text(err));
+        cr_assert_eq(read_one(&fixture, &new, err), PSD_OK, "%s", psd_error_text(err));
     } else {
         uint64_t *kind = &old;
         ps_bytes_t content = sim_disk_content(fixture.sim, PATH);
@@ -478,12 +445,10 @@ crash_at(uint64_t seed, uint64_t op, sim_disk_fault_t fault)
 
         /* The first piece is noise and lies behind two heads. */
         cr_assert_gt(content.size, 96 + PIECE_MAX);
-        if (memcmp(content.data + 104, piece_of(new, 0, bytes).data,
-                   PIECE_MAX) == 0) {
+        if (memcmp(content.data + 104, piece_of(new, 0, bytes).data, PIECE_MAX) == 0) {
             kind = &new;
         }
-        cr_assert_eq(read_one(&fixture, kind, err), PSD_OK, "%s",
-                     psd_error_text(err));
+        cr_assert_eq(read_one(&fixture, kind, err), PSD_OK, "%s", psd_error_text(err));
     }
     end(&fixture);
     return more;
@@ -526,8 +491,7 @@ Test(snapshot_file, a_full_disk_is_told_and_leaves_nothing)
 
 /* ---- memory -------------------------------------------------------------- */
 
-static psd_status_t
-write_and_read(void *context)
+static psd_status_t write_and_read(void *context)
 {
     fixture_t fixture;
     uint64_t kind = 1;
@@ -568,11 +532,9 @@ Test(snapshot_file, works_on_the_systems_disk)
     cr_assert_eq(write_one(&fixture, 2, 1), PSD_OK);
     fixture.dir.streams = true;
     cr_assert_eq(write_one(&fixture, kind, 1), PSD_OK);
-    cr_assert_eq(ps_snapshot_list(&fixture.dir, count_whole, &fixture, err),
-                 PSD_OK);
+    cr_assert_eq(ps_snapshot_list(&fixture.dir, count_whole, &fixture, err), PSD_OK);
     cr_assert_eq(fixture.n_whole, 1);
-    cr_assert_eq(read_one(&fixture, &kind, err), PSD_OK, "%s",
-                 psd_error_text(err));
+    cr_assert_eq(read_one(&fixture, &kind, err), PSD_OK, "%s", psd_error_text(err));
     end(&fixture);
     temp_dir_drop(&temp);
 }

@@ -14,11 +14,9 @@
 static const ps_snapshot_id_t ID = {.table = 1, .lsn = 7};
 
 /* Writes a file with one piece; ret_bytes: how much, before its end. */
-static psd_status_t
-write_piece(const char *dir, ps_bytes_t piece, uint64_t *ret_bytes)
+static psd_status_t write_piece(const char *dir, ps_bytes_t piece, uint64_t *ret_bytes)
 {
-    const ps_snapshot_dir_t in = {
-        .disk = ps_disk_real(), .dir = dir, .streams = true};
+    const ps_snapshot_dir_t in = {.disk = ps_disk_real(), .dir = dir, .streams = true};
     ps_snapshot_writer_t *writer = NULL;
     psd_status_t rc = ps_snapshot_begin(&in, &ID, 1, &writer, NULL);
 
@@ -33,8 +31,7 @@ write_piece(const char *dir, ps_bytes_t piece, uint64_t *ret_bytes)
     return ps_snapshot_commit(&writer, ID.lsn, NULL);
 }
 
-static uint64_t
-bytes_with(const temp_dir_t *temp, ps_bytes_t piece)
+static uint64_t bytes_with(const temp_dir_t *temp, ps_bytes_t piece)
 {
     uint64_t bytes = 0;
 
@@ -91,13 +88,11 @@ Test(snapshot_pack, what_shrinks_is_found_behind_what_does_not)
     temp_dir_drop(&temp);
 }
 
-static psd_status_t
-write_one(void *context)
+static psd_status_t write_one(void *context)
 {
     uint64_t bytes = 0;
 
-    return write_piece(context, (ps_bytes_t){(const uint8_t *)"abcabcabc", 9},
-                       &bytes);
+    return write_piece(context, (ps_bytes_t){(const uint8_t *)"abcabcabc", 9}, &bytes);
 }
 
 Test(snapshot_pack, no_memory_for_a_stream_is_told)

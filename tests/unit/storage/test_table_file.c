@@ -14,15 +14,13 @@ static sim_disk_t *sim;
 static ps_table_dir_t dir;
 static psd_error_t *err;
 
-static void
-begin(void)
+static void begin(void)
 {
     ps_table_spec_t spec;
 
     sim = sim_disk_new(1);
     err = psd_error_new();
-    dir = (ps_table_dir_t){
-        .disk = sim_disk_face(sim), .dir = "log-0", .n_shards = 2};
+    dir = (ps_table_dir_t){.disk = sim_disk_face(sim), .dir = "log-0", .n_shards = 2};
     ps_table_spec_init(&spec);
     (void)snprintf(spec.name, sizeof spec.name, "weights");
     spec.n_rows = 12;
@@ -33,15 +31,13 @@ begin(void)
     ps_table_spec_done(&spec);
 }
 
-static void
-finish(void)
+static void finish(void)
 {
     psd_error_destroy(&err);
     sim_disk_destroy(&sim);
 }
 
-static psd_status_t
-each(void *context, uint32_t table, const ps_table_spec_t *spec, psd_error_t *e)
+static psd_status_t each(void *context, uint32_t table, const ps_table_spec_t *spec, psd_error_t *e)
 {
     unsigned *n = context;
 
@@ -54,8 +50,7 @@ each(void *context, uint32_t table, const ps_table_spec_t *spec, psd_error_t *e)
     return PSD_OK;
 }
 
-static psd_status_t
-list(unsigned *ret_n)
+static psd_status_t list(unsigned *ret_n)
 {
     psd_error_clear(err);
     *ret_n = 0;
@@ -104,9 +99,8 @@ Test(table_file, of_somebody_else_is_refused_by_name)
 
     dir.n_shards = 3;
     cr_expect_eq(list(&n), PSD_FOREIGN);
-    cr_expect_str_eq(psd_error_text(err),
-                     PATH " was written by a node with 2 shards; this one has "
-                          "3: start it with shards: 2, or without its logs");
+    cr_expect_str_eq(psd_error_text(err), PATH " was written by a node with 2 shards; this one has "
+                                               "3: start it with shards: 2, or without its logs");
     dir.n_shards = 2;
     dir.cluster.bytes[0] = 1;
     cr_expect_eq(list(&n), PSD_FOREIGN);

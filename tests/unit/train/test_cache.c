@@ -69,12 +69,9 @@ Test(cache, elements_come_in_groups_of_rows_with_the_same_columns)
     cr_assert_eq(ps_cache_init(&cache, shapes, N_TABLES, NULL), PSD_OK);
     for (uint64_t row = 0; row < 20; row++) {
         for (int again = 0; again < 3; again++) {
-            cr_assert_eq(ps_cache_want_element(&cache, HASHED, row, 4, NULL),
-                         PSD_OK);
+            cr_assert_eq(ps_cache_want_element(&cache, HASHED, row, 4, NULL), PSD_OK);
             if (row % 2 == 1) {
-                cr_assert_eq(
-                    ps_cache_want_element(&cache, HASHED, row, 2, NULL),
-                    PSD_OK);
+                cr_assert_eq(ps_cache_want_element(&cache, HASHED, row, 2, NULL), PSD_OK);
             }
         }
     }
@@ -87,8 +84,7 @@ Test(cache, elements_come_in_groups_of_rows_with_the_same_columns)
     cr_assert_eq(table->groups[1].n_rows, 10);
     cr_assert_eq(table->groups[1].n_cols, 2);
     for (size_t i = 0; i < table->n_elements; i++) {
-        cr_assert_eq(ps_cache_value(table, table->elements[i].row,
-                                    table->elements[i].col),
+        cr_assert_eq(ps_cache_value(table, table->elements[i].row, table->elements[i].col),
                      (char *)table->element_values + i * 8);
     }
     ps_cache_done(&cache);
@@ -135,8 +131,7 @@ Test(cache, refuses_what_the_table_does_not_have)
     psd_error_destroy(&err);
 }
 
-static psd_status_t
-fill(void *unused)
+static psd_status_t fill(void *unused)
 {
     ps_cache_t cache = {.n_tables = 0};
     psd_status_t rc = ps_cache_init(&cache, shapes, N_TABLES, NULL);
@@ -145,8 +140,7 @@ fill(void *unused)
     for (uint64_t i = 0; rc == PSD_OK && i < 80; i++) {
         rc = ps_cache_want_rows(&cache, NARROW, &i, 1, NULL);
         if (rc == PSD_OK) {
-            rc = ps_cache_want_element(&cache, HASHED, i, (uint32_t)(i % 10),
-                                       NULL);
+            rc = ps_cache_want_element(&cache, HASHED, i, (uint32_t)(i % 10), NULL);
         }
     }
     if (rc == PSD_OK) {

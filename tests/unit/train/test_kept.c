@@ -43,27 +43,21 @@ typedef struct world {
     uint64_t n_hits;
 } world_t;
 
-static const ps_shape_t shape = {.n_rows = ROWS,
-                                 .n_cols = 1,
-                                 .type = PS_TYPE_I64,
-                                 .value_size = sizeof(int64_t),
-                                 .adds = true};
+static const ps_shape_t shape = {
+    .n_rows = ROWS, .n_cols = 1, .type = PS_TYPE_I64, .value_size = sizeof(int64_t), .adds = true};
 
-static ps_kept_key_t
-key_of(uint64_t row)
+static ps_kept_key_t key_of(uint64_t row)
 {
     return (ps_kept_key_t){.row = row};
 }
 
-static uint64_t
-choose(world_t *world, uint64_t n)
+static uint64_t choose(world_t *world, uint64_t n)
 {
     return ps_rng_u64(&world->rng) % n;
 }
 
 /* Nothing kept is more than it may be. */
-static void
-check_size(const world_t *world)
+static void check_size(const world_t *world)
 {
     const ps_kept_row_t *entry = NULL;
     uint64_t n_bytes = 0;
@@ -81,15 +75,13 @@ check_size(const world_t *world)
     cr_assert_leq(n_bytes, world->kept.rule.max_bytes);
 }
 
-static void
-push_own(world_t *world)
+static void push_own(world_t *world)
 {
     uint64_t rows[ROWS];
     uint32_t counts[ROWS];
     uint32_t cols[ROWS];
     int64_t values[ROWS];
-    ps_sheaf_t sheaf = {
-        .rows = rows, .counts = counts, .cols = cols, .values = values};
+    ps_sheaf_t sheaf = {.rows = rows, .counts = counts, .cols = cols, .values = values};
 
     for (uint64_t row = 0; row < ROWS; row++) {
         if (choose(world, 8) == 0) {
@@ -97,16 +89,14 @@ push_own(world_t *world)
             counts[sheaf.n_rows] = 1;
             cols[sheaf.n_rows] = 0;
             values[sheaf.n_rows++] = 1;
-            (world->kept.rule.bsp ? world->server.open
-                                  : world->server.own)[row]++;
+            (world->kept.rule.bsp ? world->server.open : world->server.own)[row]++;
         }
     }
     sheaf.n_values = sheaf.n_rows;
     cr_assert_eq(ps_kept_push(&world->kept, 0, &sheaf, NULL), PSD_OK);
 }
 
-static void
-end_clock(world_t *world)
+static void end_clock(world_t *world)
 {
     server_t *server = &world->server;
 
@@ -116,20 +106,18 @@ end_clock(world_t *world)
         server->own[row] += server->open[row];
         server->open[row] = 0;
     }
-    memcpy(server->others_at[world->kept.clock], server->others,
-           sizeof server->others);
+    memcpy(server->others_at[world->kept.clock], server->others, sizeof server->others);
 }
 
 /* What was kept, held against what the server has and had. */
-static void
-check_read(const world_t *world, uint64_t row, int64_t value, uint64_t clock)
+static void check_read(const world_t *world, uint64_t row, int64_t value, uint64_t clock)
 {
     uint64_t staleness = (uint64_t)world->kept.rule.staleness;
     uint64_t oldest = clock > staleness ? clock - staleness : 1;
 
     cr_assert_eq(value % OTHERS, world->server.own[row],
-                 "row %" PRIu64 " shows %" PRId64 " own pushes of %" PRId64,
-                 row, value % OTHERS, world->server.own[row]);
+                 "row %" PRIu64 " shows %" PRId64 " own pushes of %" PRId64, row, value % OTHERS,
+                 world->server.own[row]);
     if (world->kept.rule.n_blocks == 1) {
         cr_assert_leq(oldest, world->kept.clock);
         cr_assert_geq(value / OTHERS, world->server.others_at[oldest][row]);
@@ -137,31 +125,26 @@ check_read(const world_t *world, uint64_t row, int64_t value, uint64_t clock)
 }
 
 /* A block: what it cannot read is asked for. */
-static void
-read_block(world_t *world)
+static void read_block(world_t *world)
 {
-    ps_kept_time_t now = {.clock = world->kept.clock + choose(world, 2),
-                          .block = ++world->block};
+    ps_kept_time_t now = {.clock = world->kept.clock + choose(world, 2), .block = ++world->block};
     ps_kept_time_t asked = {.clock = world->kept.clock, .block = now.block};
     pull_t *pull = &world->pulls[choose(world, 2)];
 
     if (!pull->under_way) {
         pull->number = ps_kept_pull(&world->kept);
     }
-    for (uint64_t row = choose(world, 3); row < ROWS;
-         row += 1 + choose(world, 4)) {
+    for (uint64_t row = choose(world, 3); row < ROWS; row += 1 + choose(world, 4)) {
         const int64_t *value = ps_kept_read(&world->kept, key_of(row), now);
 
         world->n_reads++;
         if (value != NULL) {
             world->n_hits++;
             check_read(world, row, *value, now.clock);
-        } else if (!ps_kept_is_coming(&world->kept, key_of(row)) &&
-                   !pull->under_way) {
+        } else if (!ps_kept_is_coming(&world->kept, key_of(row)) && !pull->under_way) {
             (void)ps_kept_ask(&world->kept, key_of(row), pull->number, asked,
                               choose(world, 4) == 0 ? asked.clock + 2 : 0);
-            pull->early[pull->n] =
-                world->server.others[row] * OTHERS + world->server.own[row];
+            pull->early[pull->n] = world->server.others[row] * OTHERS + world->server.own[row];
             pull->rows[pull->n++] = row;
         }
     }
@@ -169,15 +152,13 @@ read_block(world_t *world)
 }
 
 /* Each row is as the server had it at some time since it was asked. */
-static void
-take(world_t *world)
+static void take(world_t *world)
 {
     pull_t *pull = &world->pulls[choose(world, 2)];
 
     for (size_t i = 0; i < pull->n; i++) {
         uint64_t row = pull->rows[i];
-        int64_t late =
-            world->server.others[row] * OTHERS + world->server.own[row];
+        int64_t late = world->server.others[row] * OTHERS + world->server.own[row];
 
         ps_kept_take(&world->kept, key_of(row), pull->number,
                      choose(world, 2) == 0 ? &late : &pull->early[i]);
@@ -185,8 +166,7 @@ take(world_t *world)
     *pull = (pull_t){.n = 0};
 }
 
-static world_t *
-live(uint64_t seed, const ps_kept_rule_t *rule)
+static world_t *live(uint64_t seed, const ps_kept_rule_t *rule)
 {
     world_t *world = calloc(1, sizeof *world);
 
@@ -216,13 +196,12 @@ live(uint64_t seed, const ps_kept_rule_t *rule)
         }
         check_size(world);
     }
-    cr_assert_gt(world->n_hits, world->n_reads / 50, "%" PRIu64 " of %" PRIu64,
-                 world->n_hits, world->n_reads);
+    cr_assert_gt(world->n_hits, world->n_reads / 50, "%" PRIu64 " of %" PRIu64, world->n_hits,
+                 world->n_reads);
     return world;
 }
 
-static void
-finish(world_t *world)
+static void finish(world_t *world)
 {
     ps_kept_done(&world->kept);
     free(world);
@@ -255,14 +234,12 @@ Test(kept, are_read_by_so_many_blocks)
     }
 }
 
-static bool
-is_kept(ps_kept_t *kept, uint64_t row, ps_kept_time_t now)
+static bool is_kept(ps_kept_t *kept, uint64_t row, ps_kept_time_t now)
 {
     return ps_kept_read(kept, key_of(row), now) != NULL;
 }
 
-static void
-fetch(ps_kept_t *kept, uint64_t row, ps_kept_time_t now, uint64_t until)
+static void fetch(ps_kept_t *kept, uint64_t row, ps_kept_time_t now, uint64_t until)
 {
     const int64_t value = 7;
 
@@ -275,8 +252,7 @@ fetch(ps_kept_t *kept, uint64_t row, ps_kept_time_t now, uint64_t until)
 /* By block and by clock, to the last one that may. */
 Test(kept, age)
 {
-    ps_kept_rule_t rule = {
-        .n_blocks = 3, .staleness = PS_KEPT_NEVER, .max_bytes = 1 << 20};
+    ps_kept_rule_t rule = {.n_blocks = 3, .staleness = PS_KEPT_NEVER, .max_bytes = 1 << 20};
     ps_kept_t kept;
 
     cr_assert_eq(ps_kept_init(&kept, &rule, &shape, 1, NULL), PSD_OK);
@@ -299,8 +275,7 @@ Test(kept, age)
 Test(kept, go_when_there_is_no_room)
 {
     uint64_t each = ps_kept_row_bytes(&shape);
-    const ps_kept_rule_t rule = {
-        .n_blocks = 1, .staleness = 100, .max_bytes = 3 * each};
+    const ps_kept_rule_t rule = {.n_blocks = 1, .staleness = 100, .max_bytes = 3 * each};
     const ps_kept_time_t now = {.clock = 1, .block = 1};
     ps_kept_t kept;
 
@@ -338,27 +313,18 @@ Test(kept, go_when_there_is_no_room)
 /* A table as one row; of another updater, nothing. */
 Test(kept, whole_tables_too)
 {
-    const ps_kept_rule_t rule = {
-        .n_blocks = 1, .staleness = 1, .max_bytes = 1 << 20};
+    const ps_kept_rule_t rule = {.n_blocks = 1, .staleness = 1, .max_bytes = 1 << 20};
     const ps_kept_time_t now = {.clock = 1, .block = 1};
     const ps_shape_t shapes[] = {
-        {.n_rows = 3,
-         .n_cols = 2,
-         .type = PS_TYPE_F32,
-         .value_size = sizeof(float),
-         .adds = true},
+        {.n_rows = 3, .n_cols = 2, .type = PS_TYPE_F32, .value_size = sizeof(float), .adds = true},
         {.n_rows = 3, .n_cols = 2, .type = PS_TYPE_F32, .value_size = 4}};
     const float values[] = {0, 1, 2, 3, 4, 5};
     uint64_t row = 1;
     uint32_t count = 1;
     uint32_t col = 1;
     float delta = 0.5F;
-    const ps_sheaf_t sheaf = {.rows = &row,
-                              .counts = &count,
-                              .cols = &col,
-                              .values = &delta,
-                              .n_rows = 1,
-                              .n_values = 1};
+    const ps_sheaf_t sheaf = {
+        .rows = &row, .counts = &count, .cols = &col, .values = &delta, .n_rows = 1, .n_values = 1};
     const float *read = NULL;
     ps_kept_t kept;
 
@@ -378,14 +344,10 @@ Test(kept, whole_tables_too)
 /* Rows that have all of their columns: what is read has each at its place. */
 Test(kept, changes_whole_rows_at_the_mark)
 {
-    const ps_kept_rule_t rule = {
-        .n_blocks = 1, .staleness = 9, .max_bytes = 1 << 20, .bsp = true};
+    const ps_kept_rule_t rule = {.n_blocks = 1, .staleness = 9, .max_bytes = 1 << 20, .bsp = true};
     const ps_kept_time_t now = {.clock = 1, .block = 1};
-    const ps_shape_t three = {.n_rows = 3,
-                              .n_cols = 3,
-                              .type = PS_TYPE_F32,
-                              .value_size = sizeof(float),
-                              .adds = true};
+    const ps_shape_t three = {
+        .n_rows = 3, .n_cols = 3, .type = PS_TYPE_F32, .value_size = sizeof(float), .adds = true};
     const float values[] = {0, 1, 2, 3, 4, 5, 6, 7, 8};
     const float wanted[] = {0, 1, 2, 3.5F, 5, 6.5F, 8, 9.5F, 11};
     uint64_t rows[] = {1, 2};
@@ -413,18 +375,13 @@ Test(kept, changes_whole_rows_at_the_mark)
 }
 
 /* One value to row 0. */
-static void
-push_one(ps_kept_t *kept, uint32_t table, void *delta)
+static void push_one(ps_kept_t *kept, uint32_t table, void *delta)
 {
     uint64_t row = 0;
     uint32_t count = 1;
     uint32_t col = 0;
-    const ps_sheaf_t sheaf = {.rows = &row,
-                              .counts = &count,
-                              .cols = &col,
-                              .values = delta,
-                              .n_rows = 1,
-                              .n_values = 1};
+    const ps_sheaf_t sheaf = {
+        .rows = &row, .counts = &count, .cols = &col, .values = delta, .n_rows = 1, .n_values = 1};
 
     cr_assert_eq(ps_kept_push(kept, table, &sheaf, NULL), PSD_OK);
 }
@@ -433,20 +390,12 @@ push_one(ps_kept_t *kept, uint32_t table, void *delta)
  * the server makes of them has to be fetched; of other tables nothing. */
 Test(kept, not_behind_more_than_a_value_holds)
 {
-    const ps_kept_rule_t rule = {
-        .n_blocks = 1, .staleness = 9, .max_bytes = 1 << 20, .bsp = true};
+    const ps_kept_rule_t rule = {.n_blocks = 1, .staleness = 9, .max_bytes = 1 << 20, .bsp = true};
     const ps_kept_time_t now = {.clock = 1, .block = 1};
-    const ps_shape_t shapes[] = {{.n_rows = 3,
-                                  .n_cols = 1,
-                                  .type = PS_TYPE_I32,
-                                  .value_size = 4,
-                                  .adds = true},
-                                 {.n_rows = 3,
-                                  .n_cols = 1,
-                                  .type = PS_TYPE_F32,
-                                  .value_size = 4,
-                                  .adds = true},
-                                 shape};
+    const ps_shape_t shapes[] = {
+        {.n_rows = 3, .n_cols = 1, .type = PS_TYPE_I32, .value_size = 4, .adds = true},
+        {.n_rows = 3, .n_cols = 1, .type = PS_TYPE_F32, .value_size = 4, .adds = true},
+        shape};
     int32_t i32 = 2000000000;
     float f32 = 2e38F;
     int64_t i64 = 2;
@@ -475,9 +424,7 @@ Test(kept, not_behind_more_than_a_value_holds)
     for (uint32_t i = 0; i < 3; i++) {
         ps_kept_key_t coming = {.table = i, .row = 1};
 
-        cr_assert_eq(ps_kept_read(&kept, (ps_kept_key_t){.table = i}, now) !=
-                         NULL,
-                     i == 2);
+        cr_assert_eq(ps_kept_read(&kept, (ps_kept_key_t){.table = i}, now) != NULL, i == 2);
         ps_kept_take(&kept, coming, 2, &value);
         cr_assert_eq(ps_kept_read(&kept, coming, now) != NULL, i == 2);
     }
@@ -489,22 +436,16 @@ Test(kept, not_behind_more_than_a_value_holds)
     psd_error_destroy(&err);
 }
 
-static psd_status_t
-keep_a_little(void *fixture)
+static psd_status_t keep_a_little(void *fixture)
 {
-    const ps_kept_rule_t rule = {
-        .n_blocks = 1, .staleness = 1, .max_bytes = 1 << 20, .bsp = true};
+    const ps_kept_rule_t rule = {.n_blocks = 1, .staleness = 1, .max_bytes = 1 << 20, .bsp = true};
     const ps_kept_time_t now = {.clock = 1, .block = 1};
     uint64_t row = 1;
     uint32_t count = 1;
     uint32_t col = 0;
     int64_t delta = 1;
-    ps_sheaf_t sheaf = {.rows = &row,
-                        .counts = &count,
-                        .cols = &col,
-                        .values = &delta,
-                        .n_rows = 1,
-                        .n_values = 1};
+    ps_sheaf_t sheaf = {
+        .rows = &row, .counts = &count, .cols = &col, .values = &delta, .n_rows = 1, .n_values = 1};
     ps_kept_t kept;
     psd_status_t rc = ps_kept_init(&kept, &rule, &shape, 1, NULL);
 

@@ -5,15 +5,13 @@
 #include "support/fail_alloc.h"
 #include "train/train_state.h"
 
-static void
-expect_refusal(const char *key, const char *value, const char *part)
+static void expect_refusal(const char *key, const char *value, const char *part)
 {
     psd_train_t *train = psd_train_new(NULL);
     psd_error_t *err = psd_error_new();
 
     cr_assert_eq(psd_train_set(train, key, value, err), PSD_INVALID);
-    cr_assert_not_null(strstr(psd_error_text(err), part), "%s: %s", part,
-                       psd_error_text(err));
+    cr_assert_not_null(strstr(psd_error_text(err), part), "%s: %s", part, psd_error_text(err));
     psd_error_destroy(&err);
     psd_train_destroy(&train);
 }
@@ -22,16 +20,14 @@ Test(options, are_taken_by_key)
 {
     psd_train_t *train = psd_train_new(NULL);
     const char *const pairs[][2] = {
-        {"endpoint", "tcp://h:1"}, {"job", "a"},        {"worker", "3"},
-        {"workers", "4"},          {"max-delay", "-1"}, {"trainers", "16"},
-        {"pipeline", "off"},       {"max-blocks", "9"}, {"push-every", "0"},
-        {"lock", "locked"},        {"locks", "7"},      {"timeout-ms", "0"},
-        {"progress-ms", "5"},      {"job", "b"},        {"pipeline", "on"},
-        {"pipeline", "off"}};
+        {"endpoint", "tcp://h:1"}, {"job", "a"},       {"worker", "3"},     {"workers", "4"},
+        {"max-delay", "-1"},       {"trainers", "16"}, {"pipeline", "off"}, {"max-blocks", "9"},
+        {"push-every", "0"},       {"lock", "locked"}, {"locks", "7"},      {"timeout-ms", "0"},
+        {"progress-ms", "5"},      {"job", "b"},       {"pipeline", "on"},  {"pipeline", "off"}};
 
     for (size_t i = 0; i < sizeof pairs / sizeof *pairs; i++) {
-        cr_assert_eq(psd_train_set(train, pairs[i][0], pairs[i][1], NULL),
-                     PSD_OK, "%s", pairs[i][0]);
+        cr_assert_eq(psd_train_set(train, pairs[i][0], pairs[i][1], NULL), PSD_OK, "%s",
+                     pairs[i][0]);
     }
     cr_assert_str_eq(train->options.endpoint, "tcp://h:1");
     cr_assert_str_eq(train->options.job, "b");
@@ -71,14 +67,12 @@ Test(options, steps_out_of_order_are_refused)
     int block = 0;
 
     cr_assert_eq(psd_train_table(train, "w", NULL, &table, NULL), PSD_INVALID);
-    cr_assert_eq(psd_train_add_to_server(train, 0, NULL, 0, NULL, 0, NULL),
-                 PSD_INVALID);
+    cr_assert_eq(psd_train_add_to_server(train, 0, NULL, 0, NULL, 0, NULL), PSD_INVALID);
     cr_assert_eq(psd_train_config_end(train, NULL), PSD_INVALID);
     cr_assert_eq(psd_train_begin(train, NULL), PSD_INVALID);
     cr_assert_eq(psd_train_clock_begin(train, NULL), PSD_INVALID);
     cr_assert_eq(psd_train_clock_end(train, NULL), PSD_INVALID);
-    cr_assert_eq(psd_train_push_block(train, &block, NULL, 0, NULL),
-                 PSD_INVALID);
+    cr_assert_eq(psd_train_push_block(train, &block, NULL, 0, NULL), PSD_INVALID);
     cr_assert_eq(psd_train_wait(train, 0, NULL), PSD_INVALID);
     cr_assert_eq(psd_train_end(train, 0, NULL), PSD_INVALID);
     cr_assert_null(psd_train_client(train));
@@ -89,8 +83,7 @@ Test(options, steps_out_of_order_are_refused)
     psd_train_destroy(&train);
 }
 
-static psd_status_t
-make(void *unused)
+static psd_status_t make(void *unused)
 {
     psd_train_t *train = psd_train_new(NULL);
     psd_status_t rc = train == NULL ? PSD_NOMEM : PSD_OK;

@@ -6,8 +6,7 @@
 
 #define MANY 10000
 
-static uint64_t
-nth(size_t i)
+static uint64_t nth(size_t i)
 {
     return (uint64_t)i * UINT64_C(0x9e3779b97f4a7c15);
 }
@@ -46,8 +45,7 @@ Test(row_set, is_empty_when_cleared)
     ps_row_set_done(&set);
 }
 
-static psd_status_t
-fill(void *unused)
+static psd_status_t fill(void *unused)
 {
     ps_row_set_t set = {.n = 0};
     psd_status_t rc = PSD_OK;

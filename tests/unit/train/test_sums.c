@@ -7,8 +7,7 @@
 #include "support/fail_alloc.h"
 #include "train/sums.h"
 
-static ps_shape_t
-shape_of(uint64_t n_rows, uint32_t n_cols, ps_type_t type, bool sparse)
+static ps_shape_t shape_of(uint64_t n_rows, uint32_t n_cols, ps_type_t type, bool sparse)
 {
     return (ps_shape_t){.n_rows = n_rows,
                         .n_cols = n_cols,
@@ -18,8 +17,7 @@ shape_of(uint64_t n_rows, uint32_t n_cols, ps_type_t type, bool sparse)
 }
 
 /* Adds 1, 2, 3 … to n scattered cells, each twice. */
-static psd_status_t
-scatter(ps_sums_t *sums, size_t n)
+static psd_status_t scatter(ps_sums_t *sums, size_t n)
 {
     const ps_shape_t *shape = &sums->shape;
 
@@ -43,8 +41,7 @@ scatter(ps_sums_t *sums, size_t n)
     return PSD_OK;
 }
 
-static void
-put(ps_sums_t *sums, uint64_t row, uint32_t col, ps_number_t number)
+static void put(ps_sums_t *sums, uint64_t row, uint32_t col, ps_number_t number)
 {
     ps_number_t *cell = ps_sums_at(sums, row, col);
 
@@ -55,8 +52,7 @@ put(ps_sums_t *sums, uint64_t row, uint32_t col, ps_number_t number)
     }
 }
 
-static double
-value_at(const ps_sums_t *sums, const ps_sheaf_t *sheaf, size_t i)
+static double value_at(const ps_sums_t *sums, const ps_sheaf_t *sheaf, size_t i)
 {
     switch (sums->shape.type) {
     case PS_TYPE_I32:
@@ -72,8 +68,7 @@ value_at(const ps_sums_t *sums, const ps_sheaf_t *sheaf, size_t i)
 }
 
 /* Rows ascend, columns ascend in a row, and the values sum up to `total`. */
-static void
-expect_sheaf(const ps_sums_t *sums, const ps_sheaf_t *sheaf, double total)
+static void expect_sheaf(const ps_sums_t *sums, const ps_sheaf_t *sheaf, double total)
 {
     double sum = 0;
     size_t at = 0;
@@ -95,14 +90,10 @@ expect_sheaf(const ps_sums_t *sums, const ps_sheaf_t *sheaf, double total)
 Test(sums, adds_up_by_cell_and_over_trainers)
 {
     const ps_shape_t shapes[] = {
-        shape_of(1000, 1, PS_TYPE_F32, false),
-        shape_of(0, 1, PS_TYPE_I64, false),
-        shape_of(1, 1000, PS_TYPE_F64, false),
-        shape_of(UINT64_C(1) << 40, 3, PS_TYPE_I32, false),
-        shape_of(0, 100, PS_TYPE_F32, false),
-        shape_of(50, UINT32_C(1) << 31, PS_TYPE_I64, true),
-        shape_of(0, 64, PS_TYPE_F64, false),
-        shape_of(1, 65, PS_TYPE_F64, false),
+        shape_of(1000, 1, PS_TYPE_F32, false), shape_of(0, 1, PS_TYPE_I64, false),
+        shape_of(1, 1000, PS_TYPE_F64, false), shape_of(UINT64_C(1) << 40, 3, PS_TYPE_I32, false),
+        shape_of(0, 100, PS_TYPE_F32, false),  shape_of(50, UINT32_C(1) << 31, PS_TYPE_I64, true),
+        shape_of(0, 64, PS_TYPE_F64, false),   shape_of(1, 65, PS_TYPE_F64, false),
     };
 
     for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++) {
@@ -133,8 +124,7 @@ Test(sums, adds_up_by_cell_and_over_trainers)
     }
 }
 
-static double
-number_of(uint64_t row, uint32_t col)
+static double number_of(uint64_t row, uint32_t col)
 {
     return (double)((row * 31 + col * 7) % 1000) - 499.0;
 }
@@ -149,9 +139,7 @@ typedef union values {
     double f64[RUN_COLS];
 } values_t;
 
-static void
-make_values(
-    ps_type_t type, uint64_t row, uint32_t first, uint32_t n, values_t *ret)
+static void make_values(ps_type_t type, uint64_t row, uint32_t first, uint32_t n, values_t *ret)
 {
     for (uint32_t i = 0; i < n; i++) {
         double number = number_of(row, first + i);
@@ -175,17 +163,14 @@ make_values(
 }
 
 /* Which columns of a row get values. */
-static uint32_t
-run_of(const ps_shape_t *shape, uint64_t row, uint32_t *ret_first)
+static uint32_t run_of(const ps_shape_t *shape, uint64_t row, uint32_t *ret_first)
 {
     *ret_first = (uint32_t)(row * 13 % shape->n_cols);
-    return shape->n_cols - *ret_first -
-           (uint32_t)(row % (shape->n_cols - *ret_first));
+    return shape->n_cols - *ret_first - (uint32_t)(row % (shape->n_cols - *ret_first));
 }
 
 /* Runs of columns that begin and end anywhere, each twice. */
-static psd_status_t
-add_runs(ps_sums_t *sums)
+static psd_status_t add_runs(ps_sums_t *sums)
 {
     for (uint64_t i = 0; i < (uint64_t)2 * RUNS; i++) {
         uint64_t row = i / 2;
@@ -201,8 +186,7 @@ add_runs(ps_sums_t *sums)
     return PSD_OK;
 }
 
-static void
-expect_runs(const ps_sums_t *sums, const ps_sheaf_t *sheaf)
+static void expect_runs(const ps_sums_t *sums, const ps_sheaf_t *sheaf)
 {
     size_t at = 0;
 
@@ -213,8 +197,7 @@ expect_runs(const ps_sums_t *sums, const ps_sheaf_t *sheaf)
         cr_assert_eq(sheaf->counts[row], run_of(&sums->shape, row, &first));
         for (uint32_t k = 0; k < sheaf->counts[row]; k++, at++) {
             cr_assert_eq(sheaf->cols[at], first + k);
-            cr_assert_eq(value_at(sums, sheaf, at),
-                         2 * number_of(row, first + k));
+            cr_assert_eq(value_at(sums, sheaf, at), 2 * number_of(row, first + k));
         }
     }
     cr_assert_eq(at, sheaf->n_values);
@@ -223,14 +206,12 @@ expect_runs(const ps_sums_t *sums, const ps_sheaf_t *sheaf)
 /* Of each type; wide, narrow and sparse rows; direct and by hash. */
 Test(sums, takes_values_side_by_side)
 {
-    const ps_type_t types[] = {PS_TYPE_I32, PS_TYPE_I64, PS_TYPE_F32,
-                               PS_TYPE_F64};
+    const ps_type_t types[] = {PS_TYPE_I32, PS_TYPE_I64, PS_TYPE_F32, PS_TYPE_F64};
     const uint32_t widths[] = {RUN_COLS, 64, 3, 1};
 
     for (size_t i = 0; i < 48; i++) {
         const ps_shape_t shape =
-            shape_of(i % 3 == 0 ? RUNS : 0, widths[i / 3 % 4], types[i / 12],
-                     i % 3 == 2);
+            shape_of(i % 3 == 0 ? RUNS : 0, widths[i / 3 % 4], types[i / 12], i % 3 == 2);
         ps_sums_t sums = {.width = 0};
         ps_sheaf_t sheaf = {.n_rows = 0};
 
@@ -266,11 +247,7 @@ Test(sums, says_that_all_columns_were_touched)
     ps_sums_done(&sums);
 }
 
-static void
-expect_refusal(ps_type_t type,
-               ps_number_t sum,
-               psd_status_t rc,
-               const char *part)
+static void expect_refusal(ps_type_t type, ps_number_t sum, psd_status_t rc, const char *part)
 {
     const ps_shape_t shape = shape_of(10, 1, type, false);
     psd_error_t *err = psd_error_new();
@@ -281,8 +258,7 @@ expect_refusal(ps_type_t type,
     put(&sums, 3, 0, sum);
     cr_assert_eq(ps_sums_bind(&sums, &sheaf, err), rc);
     cr_assert_not_null(strstr(psd_error_text(err), "row 3"));
-    cr_assert_not_null(strstr(psd_error_text(err), part), "%s",
-                       psd_error_text(err));
+    cr_assert_not_null(strstr(psd_error_text(err), part), "%s", psd_error_text(err));
     cr_assert_eq(sheaf.n_rows, 77);
     ps_sums_done(&sums);
     psd_error_destroy(&err);
@@ -290,16 +266,12 @@ expect_refusal(ps_type_t type,
 
 Test(sums, names_what_the_type_does_not_hold)
 {
-    expect_refusal(PS_TYPE_I32, (ps_number_t){.i64 = INT64_C(1) << 31},
-                   PSD_RANGE, "2147483648");
-    expect_refusal(PS_TYPE_F32, (ps_number_t){.f64 = 1e39}, PSD_NOT_FINITE,
-                   "1e+39");
-    expect_refusal(PS_TYPE_F64, (ps_number_t){.f64 = INFINITY}, PSD_NOT_FINITE,
-                   "inf");
+    expect_refusal(PS_TYPE_I32, (ps_number_t){.i64 = INT64_C(1) << 31}, PSD_RANGE, "2147483648");
+    expect_refusal(PS_TYPE_F32, (ps_number_t){.f64 = 1e39}, PSD_NOT_FINITE, "1e+39");
+    expect_refusal(PS_TYPE_F64, (ps_number_t){.f64 = INFINITY}, PSD_NOT_FINITE, "inf");
 }
 
-static psd_status_t
-run(const ps_shape_t *shape)
+static psd_status_t run(const ps_shape_t *shape)
 {
     ps_sums_t one = {.width = 0};
     ps_sums_t all = {.width = 0};
@@ -327,8 +299,7 @@ run(const ps_shape_t *shape)
     return rc;
 }
 
-static psd_status_t
-run_direct(void *unused)
+static psd_status_t run_direct(void *unused)
 {
     const ps_shape_t shape = shape_of(1000, 1, PS_TYPE_F32, false);
 
@@ -336,8 +307,7 @@ run_direct(void *unused)
     return run(&shape);
 }
 
-static psd_status_t
-run_hashed(void *unused)
+static psd_status_t run_hashed(void *unused)
 {
     const ps_shape_t shape = shape_of(0, 100, PS_TYPE_I64, false);
 
@@ -345,8 +315,7 @@ run_hashed(void *unused)
     return run(&shape);
 }
 
-static psd_status_t
-run_runs(void *unused)
+static psd_status_t run_runs(void *unused)
 {
     const ps_shape_t shape = shape_of(0, RUN_COLS, PS_TYPE_F32, false);
     ps_sums_t sums = {.width = 0};

@@ -23,10 +23,7 @@ typedef struct kind {
 static const kind_t kinds[] = {
     {"a number a row", {0, 1, PS_TYPE_F32, 4, true, false}, 0, 30000},
     {"of all trainers", {0, 1, PS_TYPE_F64, 8, true, false}, 0, 10000},
-    {"the greatest keys",
-     {0, 1, PS_TYPE_I64, 8, true, false},
-     UINT64_MAX - 29999,
-     30000},
+    {"the greatest keys", {0, 1, PS_TYPE_I64, 8, true, false}, UINT64_MAX - 29999, 30000},
     {"rows of four slots", {0, 200, PS_TYPE_F64, 8, true, false}, 0, 9000},
     {"too many keys for one number",
      {0, 200, PS_TYPE_F64, 8, true, false},
@@ -40,8 +37,7 @@ static const kind_t kinds[] = {
 
 /* Scattered cells, some of them of several trainers. Fractions, so that the
  * order of adding shows in the bits. */
-static bool
-scatter(ps_sums_t *sums, const kind_t *kind, size_t n, uint64_t seed)
+static bool scatter(ps_sums_t *sums, const kind_t *kind, size_t n, uint64_t seed)
 {
     ps_rng_t rng = {.state = seed};
 
@@ -60,8 +56,7 @@ scatter(ps_sums_t *sums, const kind_t *kind, size_t n, uint64_t seed)
     return true;
 }
 
-static bool
-are_alike(const ps_sheaf_t *a, const ps_sheaf_t *b, size_t value_size)
+static bool are_alike(const ps_sheaf_t *a, const ps_sheaf_t *b, size_t value_size)
 {
     CHECK(a->n_rows == b->n_rows && a->n_values == b->n_values);
     CHECK(a->whole == b->whole);
@@ -72,8 +67,7 @@ are_alike(const ps_sheaf_t *a, const ps_sheaf_t *b, size_t value_size)
     return true;
 }
 
-static bool
-compare(ps_binder_t *binder, const kind_t *kind, size_t n)
+static bool compare(ps_binder_t *binder, const kind_t *kind, size_t n)
 {
     ps_sums_t sums[TRAINERS];
     ps_sums_t merged = {.width = 0};
@@ -91,8 +85,8 @@ compare(ps_binder_t *binder, const kind_t *kind, size_t n)
         CHECK(ps_sums_merge(&merged, &sums[k], NULL) == PSD_OK);
     }
     CHECK(ps_sums_bind(&merged, &want, NULL) == PSD_OK);
-    CHECK(ps_binder_bind(binder, merged.direct ? &one : all,
-                         merged.direct ? 1 : TRAINERS, &got, NULL) == PSD_OK);
+    CHECK(ps_binder_bind(binder, merged.direct ? &one : all, merged.direct ? 1 : TRAINERS, &got,
+                         NULL) == PSD_OK);
     ok = are_alike(&got, &want, kind->shape.value_size);
     ps_sheaf_done(&want);
     ps_sheaf_done(&got);
@@ -105,8 +99,7 @@ compare(ps_binder_t *binder, const kind_t *kind, size_t n)
 
 /* What is wrong in a part that another thread makes is said; of several the
  * one of the first row. */
-static bool
-refuse(ps_binder_t *binder)
+static bool refuse(ps_binder_t *binder)
 {
     psd_error_t *err = psd_error_new();
     const kind_t *kind = &kinds[0];
@@ -129,8 +122,7 @@ refuse(ps_binder_t *binder)
     return true;
 }
 
-int
-main(void)
+int main(void)
 {
     bool ok = true;
 
@@ -139,11 +131,9 @@ main(void)
 
         ok = ps_binder_init(&binder, n_members, NULL) == PSD_OK;
         for (size_t i = 0; ok && i < sizeof kinds / sizeof *kinds; i++) {
-            ok = compare(&binder, &kinds[i], FEW) &&
-                 compare(&binder, &kinds[i], MANY);
+            ok = compare(&binder, &kinds[i], FEW) && compare(&binder, &kinds[i], MANY);
             if (!ok) {
-                (void)fprintf(stderr, "%s, %u threads\n", kinds[i].name,
-                              n_members);
+                (void)fprintf(stderr, "%s, %u threads\n", kinds[i].name, n_members);
             }
         }
         ok = ok && refuse(&binder);

@@ -16,16 +16,14 @@ static temp_dir_t dir;
 static char path[PATH_MAX];
 static psd_error_t *err;
 
-static void
-set_up(void)
+static void set_up(void)
 {
     err = psd_error_new();
     cr_assert(temp_dir_make(&dir));
     (void)snprintf(path, sizeof path, "%.3000s/a.ipc", dir.path);
 }
 
-static void
-tear_down(void)
+static void tear_down(void)
 {
     psd_error_destroy(&err);
     temp_dir_drop(&dir);
@@ -33,8 +31,7 @@ tear_down(void)
 
 TestSuite(door, .init = set_up, .fini = tear_down);
 
-static mode_t
-mode_of(const char *file)
+static mode_t mode_of(const char *file)
 {
     struct stat is;
 
@@ -47,16 +44,14 @@ Test(door, its_mode_is_no_matter_of_the_umask)
     static const struct {
         ps_peers_t peers;
         mode_t mode;
-    } CASES[] = {
-        {PS_PEERS_OWNER, 0600}, {PS_PEERS_GROUP, 0660}, {PS_PEERS_ANY, 0666}};
+    } CASES[] = {{PS_PEERS_OWNER, 0600}, {PS_PEERS_GROUP, 0660}, {PS_PEERS_ANY, 0666}};
     static const mode_t MASKS[] = {0000, 0022, 0077, 0777};
 
     for (size_t i = 0; i < sizeof CASES / sizeof *CASES; i++) {
         for (size_t k = 0; k < sizeof MASKS / sizeof *MASKS; k++) {
             int fd = -1;
             mode_t before = umask(MASKS[k]);
-            psd_status_t rc =
-                ps_door_listen(path, SOCK_STREAM, CASES[i].peers, &fd, err);
+            psd_status_t rc = ps_door_listen(path, SOCK_STREAM, CASES[i].peers, &fd, err);
 
             (void)umask(before);
             cr_assert_eq(rc, PSD_OK, "%s", psd_error_text(err));
@@ -76,8 +71,8 @@ Test(door, its_group_is_ours_in_a_directory_of_another_one)
         cr_assert_eq(chown(dir.path, (uid_t)-1, 54321), 0);
     }
     cr_assert_eq(chmod(dir.path, 02770), 0);
-    cr_assert_eq(ps_door_listen(path, SOCK_STREAM, PS_PEERS_GROUP, &fd, err),
-                 PSD_OK, "%s", psd_error_text(err));
+    cr_assert_eq(ps_door_listen(path, SOCK_STREAM, PS_PEERS_GROUP, &fd, err), PSD_OK, "%s",
+                 psd_error_text(err));
     cr_assert_eq(stat(path, &is), 0);
     cr_expect_eq(is.st_gid, getegid());
     (void)close(fd);
@@ -89,21 +84,18 @@ Test(door, one_who_is_gone_is_replaced_and_nobody_else)
     int other = -1;
     FILE *file = NULL;
 
-    cr_assert_eq(ps_door_listen(path, SOCK_STREAM, PS_PEERS_OWNER, &fd, err),
-                 PSD_OK);
-    cr_assert_eq(ps_door_listen(path, SOCK_STREAM, PS_PEERS_OWNER, &other, err),
-                 PSD_IO);
+    cr_assert_eq(ps_door_listen(path, SOCK_STREAM, PS_PEERS_OWNER, &fd, err), PSD_OK);
+    cr_assert_eq(ps_door_listen(path, SOCK_STREAM, PS_PEERS_OWNER, &other, err), PSD_IO);
     cr_expect_str_eq(psd_error_text(err), "Address already in use");
     psd_error_clear(err);
     (void)close(fd);
-    cr_assert_eq(ps_door_listen(path, SOCK_STREAM, PS_PEERS_OWNER, &fd, err),
-                 PSD_OK, "%s", psd_error_text(err));
+    cr_assert_eq(ps_door_listen(path, SOCK_STREAM, PS_PEERS_OWNER, &fd, err), PSD_OK, "%s",
+                 psd_error_text(err));
     (void)close(fd);
     cr_assert_eq(unlink(path), 0);
     file = fopen(path, "we");
     cr_assert(file != NULL && fclose(file) == 0);
-    cr_assert_eq(ps_door_listen(path, SOCK_STREAM, PS_PEERS_OWNER, &fd, err),
-                 PSD_IO);
+    cr_assert_eq(ps_door_listen(path, SOCK_STREAM, PS_PEERS_OWNER, &fd, err), PSD_IO);
     cr_expect_eq(mode_of(path) & S_IFMT, S_IFREG);
 }
 
@@ -114,10 +106,8 @@ Test(door, a_path_that_no_socket_can_have_is_refused)
 
     memset(name, 'n', sizeof name);
     name[108] = '\0';
-    cr_assert_eq(ps_door_listen(name, SOCK_STREAM, PS_PEERS_OWNER, &fd, err),
-                 PSD_INVALID);
-    cr_expect_str_eq(psd_error_text(err),
-                     "a path of 108 bytes; allowed: 1 .. 107");
+    cr_assert_eq(ps_door_listen(name, SOCK_STREAM, PS_PEERS_OWNER, &fd, err), PSD_INVALID);
+    cr_expect_str_eq(psd_error_text(err), "a path of 108 bytes; allowed: 1 .. 107");
 }
 
 Test(door, we_come_in_ourselves)
@@ -138,15 +128,13 @@ Test(door, who_is_refused_is_told_the_group)
     char why[PS_DOOR_TEXT];
     int fd = -1;
 
-    cr_assert_eq(ps_door_listen(path, SOCK_STREAM, PS_PEERS_GROUP, &fd, err),
-                 PSD_OK);
+    cr_assert_eq(ps_door_listen(path, SOCK_STREAM, PS_PEERS_GROUP, &fd, err), PSD_OK);
     (void)ps_door_reason(path, EACCES, why);
     cr_expect(strstr(why, " is not in group \"") != NULL, "%s", why);
     cr_expect(strstr(why, "usermod -aG ") != NULL, "%s", why);
     cr_assert_eq(chmod(path, 0600), 0);
     (void)ps_door_reason(path, EACCES, why);
-    cr_expect(strstr(why, "Permission denied: it is open to user \"") == why,
-              "%s", why);
+    cr_expect(strstr(why, "Permission denied: it is open to user \"") == why, "%s", why);
     (void)ps_door_reason(path, ECONNREFUSED, why);
     cr_expect_str_eq(why, "Connection refused");
     (void)close(fd);

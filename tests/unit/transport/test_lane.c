@@ -12,11 +12,9 @@
 #include "transport/lane.h"
 #include "transport/lane_record.h"
 
-static const ps_lane_sizes_t SIZES = {.request_bytes = PS_LANE_RING_MIN,
-                                      .reply_bytes = PS_LANE_RING_MIN,
-                                      .arena_bytes = 1 << 18};
-static const ps_lane_args_t ARGS = {.high_water = 16,
-                                    .assembly_bytes = 1 << 20};
+static const ps_lane_sizes_t SIZES = {
+    .request_bytes = PS_LANE_RING_MIN, .reply_bytes = PS_LANE_RING_MIN, .arena_bytes = 1 << 18};
+static const ps_lane_args_t ARGS = {.high_water = 16, .assembly_bytes = 1 << 20};
 
 /* ---- a lane ------------------------------------------------------------- */
 
@@ -25,8 +23,7 @@ typedef struct ends {
     ps_lane_t *client;
 } ends_t;
 
-static psd_status_t
-open_ends(ends_t *self)
+static psd_status_t open_ends(ends_t *self)
 {
     ps_lane_share_t *share = NULL;
     ps_lane_share_t *other = NULL;
@@ -53,15 +50,13 @@ open_ends(ends_t *self)
     return ps_lane_new(other, pair[1], false, &ARGS, &self->client, NULL);
 }
 
-static void
-close_ends(ends_t *self)
+static void close_ends(ends_t *self)
 {
     ps_lane_destroy(&self->client);
     ps_lane_destroy(&self->server);
 }
 
-static ps_message_t
-push_of(uint64_t request, uint64_t n)
+static ps_message_t push_of(uint64_t request, uint64_t n)
 {
     ps_message_t message = {.kind = PS_KIND_PUSH};
 
@@ -75,37 +70,30 @@ push_of(uint64_t request, uint64_t n)
     return message;
 }
 
-static ps_message_t
-pull_of(uint64_t request, uint64_t n)
+static ps_message_t pull_of(uint64_t request, uint64_t n)
 {
     ps_message_t message = {.kind = PS_KIND_PULL};
 
-    message.pull = (ps_msg_pull_t){.request = request,
-                                   .rows = PS_ROWS_RANGE,
-                                   .type = PS_TYPE_F32,
-                                   .n_rows = n,
-                                   .n_cols = 1};
+    message.pull = (ps_msg_pull_t){
+        .request = request, .rows = PS_ROWS_RANGE, .type = PS_TYPE_F32, .n_rows = n, .n_cols = 1};
     return message;
 }
 
-static psd_status_t
-send_push(ps_lane_t *lane, uint64_t request, uint64_t n)
+static psd_status_t send_push(ps_lane_t *lane, uint64_t request, uint64_t n)
 {
     static float values[1 << 16];
     ps_message_t message = push_of(request, n);
-    ps_payload_t *payload = ps_payload_new(
-        (ps_bytes_t){NULL, 0}, (ps_bytes_t){NULL, 0},
-        (ps_bytes_t){(const uint8_t *)values, 4 * n}, NULL, NULL);
-    psd_status_t rc = payload == NULL
-                          ? PSD_NOMEM
-                          : ps_lane_send(lane, &message, payload, false, NULL);
+    ps_payload_t *payload =
+        ps_payload_new((ps_bytes_t){NULL, 0}, (ps_bytes_t){NULL, 0},
+                       (ps_bytes_t){(const uint8_t *)values, 4 * n}, NULL, NULL);
+    psd_status_t rc =
+        payload == NULL ? PSD_NOMEM : ps_lane_send(lane, &message, payload, false, NULL);
 
     ps_payload_destroy(&payload);
     return rc;
 }
 
-static psd_status_t
-take(ps_lane_t *lane, ps_message_t *message, ps_payload_t **payload, bool *got)
+static psd_status_t take(ps_lane_t *lane, ps_message_t *message, ps_payload_t **payload, bool *got)
 {
     ps_room_t room;
 
@@ -114,8 +102,7 @@ take(ps_lane_t *lane, ps_message_t *message, ps_payload_t **payload, bool *got)
 }
 
 /* Large and small pushes there, acknowledged. */
-static psd_status_t
-push_there_and_back(void *fixture)
+static psd_status_t push_there_and_back(void *fixture)
 {
     const uint64_t sizes[] = {10, 900, 20000, 1 << 16};
     ends_t ends = {.server = NULL};
@@ -164,9 +151,7 @@ Test(lane, asks_without_room_when_memory_is_short)
         rc = ps_lane_send(ends.client, &pull, NULL, false, NULL);
         fail_alloc_off();
         if (rc == PSD_OK) {
-            cr_assert_eq(ps_lane_receive(ends.server, &got, &pull, &payload,
-                                         &room, NULL),
-                         PSD_OK);
+            cr_assert_eq(ps_lane_receive(ends.server, &got, &pull, &payload, &room, NULL), PSD_OK);
             cr_assert(got);
             cr_assert_null(payload);
         } else {
@@ -195,8 +180,7 @@ Test(lane, ends_amid_a_message)
     cr_assert(ends.server->gone);
     cr_assert_eq(take(ends.server, &message, &payload, &got), PSD_OK);
     cr_assert_not(got);
-    cr_assert_eq(ps_lane_send(ends.server, &message, NULL, false, NULL),
-                 PSD_BUSY);
+    cr_assert_eq(ps_lane_send(ends.server, &message, NULL, false, NULL), PSD_BUSY);
     close_ends(&ends);
 }
 
@@ -260,8 +244,7 @@ Test(lane, held_body_keeps_no_ring)
     for (uint64_t i = 0; i < 3000; i++) {
         const ps_message_t pull = pull_of(i + 2, 1);
 
-        cr_assert_eq(ps_lane_send(ends.client, &pull, NULL, false, NULL),
-                     PSD_OK);
+        cr_assert_eq(ps_lane_send(ends.client, &pull, NULL, false, NULL), PSD_OK);
         cr_assert_eq(ends.client->n_items, 0);
         cr_assert_eq(take(ends.server, &message, &payload, &got), PSD_OK);
         cr_assert(got && message.pull.request == i + 2);
@@ -289,18 +272,15 @@ Test(lane, pieces_of_one_push_may_fill_the_ring_many_times)
     bool got = false;
 
     cr_assert_eq(open_ends(&ends), PSD_OK);
-    cr_assert(ps_arena_take(&ends.client->share->free,
-                            (uint64_t)N_PIECES * PIECE, &at));
-    payload = ps_payload_new((ps_bytes_t){NULL, 0}, (ps_bytes_t){NULL, 0},
-                             (ps_bytes_t){NULL, 0}, NULL, NULL);
+    cr_assert(ps_arena_take(&ends.client->share->free, (uint64_t)N_PIECES * PIECE, &at));
+    payload = ps_payload_new((ps_bytes_t){NULL, 0}, (ps_bytes_t){NULL, 0}, (ps_bytes_t){NULL, 0},
+                             NULL, NULL);
     for (size_t i = 0; i < N_PIECES; i++) {
-        spans[i] =
-            (ps_bytes_t){ends.client->share->arena + at + i * PIECE, PIECE};
+        spans[i] = (ps_bytes_t){ends.client->share->arena + at + i * PIECE, PIECE};
     }
     payload->spans = spans;
     payload->n_spans = N_PIECES;
-    cr_assert_eq(ps_lane_send(ends.client, &message, payload, false, NULL),
-                 PSD_OK);
+    cr_assert_eq(ps_lane_send(ends.client, &message, payload, false, NULL), PSD_OK);
     ps_payload_destroy(&payload);
     for (int i = 0; i < 100 && !got; i++) {
         cr_assert_eq(take(ends.server, &message, &payload, &got), PSD_OK);
@@ -320,8 +300,7 @@ Test(lane, passing_too_much_ends_it)
 
     cr_assert_eq(open_ends(&ends), PSD_OK);
     cr_assert_eq(send_push(ends.client, 1, 20000), PSD_OK);
-    atomic_store(&ends.client->share->counters->request_passed,
-                 ends.client->out.at + 8);
+    atomic_store(&ends.client->share->counters->request_passed, ends.client->out.at + 8);
     ps_lane_reclaim(ends.client);
     cr_assert_eq(ends.client->n_bodies, 1);
     ps_lane_flush(ends.client);
@@ -343,17 +322,14 @@ Test(lane, finite_is_seen_at_either_end)
         for (size_t i = 0; i < 3; i++) {
             ps_message_t message = push_of(i + 1, 20000);
             size_t bad = BAD[(first + i) % 4];
-            ps_payload_t *payload = ps_payload_new(
-                (ps_bytes_t){NULL, 0}, (ps_bytes_t){NULL, 0},
-                (ps_bytes_t){(const uint8_t *)values, sizeof values}, NULL,
-                NULL);
+            ps_payload_t *payload =
+                ps_payload_new((ps_bytes_t){NULL, 0}, (ps_bytes_t){NULL, 0},
+                               (ps_bytes_t){(const uint8_t *)values, sizeof values}, NULL, NULL);
 
             if (bad != SIZE_MAX) {
                 values[bad] = INFINITY;
             }
-            cr_assert_eq(
-                ps_lane_send(ends.client, &message, payload, false, NULL),
-                PSD_OK);
+            cr_assert_eq(ps_lane_send(ends.client, &message, payload, false, NULL), PSD_OK);
             ps_payload_destroy(&payload);
             if (bad != SIZE_MAX) {
                 values[bad] = 0;
@@ -377,8 +353,7 @@ Test(lane, finite_is_seen_at_either_end)
 
 /* Writes words as the client's next record and says that `n` bytes are there.
  * Returns what the server makes of it. */
-static psd_status_t
-feed(const uint64_t *words, size_t n_words, uint64_t n, psd_error_t *err)
+static psd_status_t feed(const uint64_t *words, size_t n_words, uint64_t n, psd_error_t *err)
 {
     ends_t ends = {.server = NULL};
     ps_message_t message;
@@ -396,9 +371,7 @@ feed(const uint64_t *words, size_t n_words, uint64_t n, psd_error_t *err)
     cr_assert(ends.server->gone);
     /* It is not followed any further. */
     cr_assert_not(ps_lane_has_record(ends.server));
-    cr_assert_eq(
-        ps_lane_receive(ends.server, &got, &message, &payload, &room, NULL),
-        PSD_OK);
+    cr_assert_eq(ps_lane_receive(ends.server, &got, &message, &payload, &room, NULL), PSD_OK);
     cr_assert_not(got);
     close_ends(&ends);
     return rc;
@@ -429,17 +402,11 @@ Test(lane, is_closed_at_what_is_no_record)
         {{WORD(64, 0, 3), UINT64_MAX, 1}, 64, "size of keys and index is 0"},
         {{WORD(64, 0, 3), 8, 0, 8}, 64, "size of keys and index is 8"},
         {{WORD(64, 0, 3), 8, 0, 0}, 64, "size of a record is 64"},
-        {{WORD(72, 0, 3), 8, 0, 0, UINT64_MAX, 8},
-         72,
-         "size of a record is 72"},
-        {{WORD(64, 0, 3), 0, 0, 0, ARENA - 3, 4},
-         64,
-         "place of values is 262141"},
+        {{WORD(72, 0, 3), 8, 0, 0, UINT64_MAX, 8}, 72, "size of a record is 72"},
+        {{WORD(64, 0, 3), 0, 0, 0, ARENA - 3, 4}, 64, "place of values is 262141"},
         {{WORD(64, 0, 3), 0, 0, 0, UINT64_MAX - 1, 4}, 64, "place of values"},
         {{WORD(64, 0, 3), 0, 0, 0, 0, 0, 32, 64}, 64, "place of room is 32"},
-        {{WORD(64, 0, 3), 0, 0, 0, 0, 0, ARENA - 64, 65},
-         64,
-         "place of room is 262080"},
+        {{WORD(64, 0, 3), 0, 0, 0, 0, 0, ARENA - 64, 65}, 64, "place of room is 262080"},
         {{WORD(16, 0, 1)}, (1 << 16) + 8, "position in the ring"},
         {{WORD(16, 0, 1)}, 17, "position in the ring"},
         {{WORD(16, 0, 1)}, UINT64_MAX - 7, "position in the ring"},
@@ -448,10 +415,9 @@ Test(lane, is_closed_at_what_is_no_record)
     for (size_t i = 0; i < sizeof CASES / sizeof *CASES; i++) {
         psd_error_t *err = psd_error_new();
 
-        cr_assert_eq(feed(CASES[i].words, 8, CASES[i].n, err), PSD_PROTO,
-                     "case %zu", i);
-        cr_assert_neq(strstr(psd_error_text(err), CASES[i].why), NULL,
-                      "case %zu: %s", i, psd_error_text(err));
+        cr_assert_eq(feed(CASES[i].words, 8, CASES[i].n, err), PSD_PROTO, "case %zu", i);
+        cr_assert_neq(strstr(psd_error_text(err), CASES[i].why), NULL, "case %zu: %s", i,
+                      psd_error_text(err));
         psd_error_destroy(&err);
     }
 }
@@ -491,15 +457,14 @@ Test(lane, copied_values_are_looked_at_whatever_is_said_of_them)
     ps_payload_t *payload = NULL;
     uint8_t header[PS_HEADER_MAX];
     size_t size = ps_message_encode(&message, header);
-    uint64_t word = ps_record_word((uint32_t)(8 + size + sizeof nan),
-                                   (uint16_t)size, PS_RECORD_INLINE) |
-                    ps_record_flags(PS_RECORD_FINITE);
+    uint64_t word =
+        ps_record_word((uint32_t)(8 + size + sizeof nan), (uint16_t)size, PS_RECORD_INLINE) |
+        ps_record_flags(PS_RECORD_FINITE);
     uint8_t *record = NULL;
     bool got = false;
 
     cr_assert_eq(open_ends(&ends), PSD_OK);
-    record = ps_ring_reserve(&ends.client->out,
-                             ps_record_room(8 + size + sizeof nan));
+    record = ps_ring_reserve(&ends.client->out, ps_record_room(8 + size + sizeof nan));
     cr_assert_not_null(record);
     memcpy(record, &word, sizeof word);
     memcpy(record + 8, header, size);

@@ -7,9 +7,8 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-static const ps_lane_sizes_t SIZES = {.request_bytes = PS_LANE_RING_MIN,
-                                      .reply_bytes = PS_LANE_RING_MIN,
-                                      .arena_bytes = 1 << 18};
+static const ps_lane_sizes_t SIZES = {
+    .request_bytes = PS_LANE_RING_MIN, .reply_bytes = PS_LANE_RING_MIN, .arena_bytes = 1 << 18};
 
 Test(lane_share, rings_go_on_at_their_beginning)
 {
@@ -42,8 +41,8 @@ Test(lane_share, takes_no_memory_that_may_shrink_or_is_of_another_size)
 
     cr_assert_eq(ftruncate(fd, 4096 + (2 << 16) + (1 << 18)), 0);
     cr_assert_eq(ps_lane_share_adopt(fd, &sizes, &share, err), PSD_PROTO);
-    cr_assert_neq(strstr(psd_error_text(err), "allowed: 397312, sealed"), NULL,
-                  "%s", psd_error_text(err));
+    cr_assert_neq(strstr(psd_error_text(err), "allowed: 397312, sealed"), NULL, "%s",
+                  psd_error_text(err));
     psd_error_clear(err);
     cr_assert_eq(close(fd), 0);
 

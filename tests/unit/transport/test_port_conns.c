@@ -28,11 +28,9 @@ typedef struct bench {
 
 static bench_t bench;
 
-static void
-connect_ends(int *ret_ours, int *ret_theirs)
+static void connect_ends(int *ret_ours, int *ret_theirs)
 {
-    struct sockaddr_in at = {.sin_family = AF_INET,
-                             .sin_addr = {htonl(INADDR_LOOPBACK)}};
+    struct sockaddr_in at = {.sin_family = AF_INET, .sin_addr = {htonl(INADDR_LOOPBACK)}};
     socklen_t size = sizeof at;
     int listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
 
@@ -46,8 +44,7 @@ connect_ends(int *ret_ours, int *ret_theirs)
     (void)close(listener);
 }
 
-static void
-greet(uint64_t conn, int fd)
+static void greet(uint64_t conn, int fd)
 {
     uint64_t gone = 0;
 
@@ -55,16 +52,14 @@ greet(uint64_t conn, int fd)
     cr_assert_eq(gone, 0);
 }
 
-static void
-setup(void)
+static void setup(void)
 {
     bench = (bench_t){.now_ms = 5000};
     connect_ends(&bench.ours, &bench.theirs);
     greet(1, bench.ours);
 }
 
-static void
-teardown(void)
+static void teardown(void)
 {
     ps_port_conns_done(&bench.conns);
     (void)close(bench.ours);
@@ -73,19 +68,17 @@ teardown(void)
 
 TestSuite(port_conns, .init = setup, .fini = teardown);
 
-static bool
-find(uint64_t conn, uint64_t request)
+static bool find(uint64_t conn, uint64_t request)
 {
-    return ps_port_conns_find(&bench.conns, conn, request, EPOCH, bench.now_ms,
-                              &bench.sent, &bench.bytes);
+    return ps_port_conns_find(&bench.conns, conn, request, EPOCH, bench.now_ms, &bench.sent,
+                              &bench.bytes);
 }
 
 /* An answer of two frames. */
-static ps_transit_t *
-begin(uint64_t conn, uint64_t request)
+static ps_transit_t *begin(uint64_t conn, uint64_t request)
 {
-    ps_transit_t *transit = ps_port_conns_begin(&bench.conns, conn, request,
-                                                EPOCH, (uint64_t)2 * SIZE);
+    ps_transit_t *transit =
+        ps_port_conns_begin(&bench.conns, conn, request, EPOCH, (uint64_t)2 * SIZE);
 
     cr_assert_not_null(transit);
     ps_transit_lend(transit, SIZE);
@@ -93,15 +86,13 @@ begin(uint64_t conn, uint64_t request)
     return transit;
 }
 
-static void
-write_out(const void *bytes, size_t size)
+static void write_out(const void *bytes, size_t size)
 {
     cr_assert_eq(send(bench.ours, bytes, size, MSG_DONTWAIT), (ssize_t)size);
 }
 
 /* It is found for the time of grace, and no longer. */
-static void
-expect_it_ends(uint64_t conn, uint64_t request)
+static void expect_it_ends(uint64_t conn, uint64_t request)
 {
     cr_assert(find(conn, request));
     cr_expect_eq(bench.sent, bench.bytes);
@@ -141,8 +132,8 @@ Test(port_conns, an_answer_of_an_earlier_epoch_is_not_found)
     ps_transit_t *transit = begin(1, REQUEST);
 
     cr_expect(find(1, REQUEST));
-    cr_expect_not(ps_port_conns_find(&bench.conns, 1, REQUEST, EPOCH + 1,
-                                     bench.now_ms, &bench.sent, &bench.bytes));
+    cr_expect_not(ps_port_conns_find(&bench.conns, 1, REQUEST, EPOCH + 1, bench.now_ms, &bench.sent,
+                                     &bench.bytes));
     ps_transit_done(transit, SIZE);
     ps_transit_done(transit, SIZE);
 }
@@ -280,8 +271,7 @@ Test(port_conns, nobody_keeps_count_without_memory)
 {
     for (size_t at = 0; at < 2; at++) {
         fail_alloc_at(at);
-        cr_expect_null(
-            ps_port_conns_begin(&bench.conns, 1, REQUEST, EPOCH, SIZE));
+        cr_expect_null(ps_port_conns_begin(&bench.conns, 1, REQUEST, EPOCH, SIZE));
         fail_alloc_off();
         cr_expect_not(find(1, REQUEST));
     }
@@ -298,7 +288,6 @@ Test(port_conns, nobody_is_greeted_without_memory)
         greeted = ps_port_conns_greet(&bench.conns, 2, bench.theirs, &gone);
         cr_assert_neq(greeted, fail_alloc_happened());
         fail_alloc_off();
-        cr_expect_eq(ps_port_conns_closed(&bench.conns, bench.theirs),
-                     greeted ? 2 : 0);
+        cr_expect_eq(ps_port_conns_closed(&bench.conns, bench.theirs), greeted ? 2 : 0);
     }
 }

@@ -15,8 +15,7 @@
 #define WAIT_MS 30000 /* nothing here takes long */
 
 /* A socket that has a port of its own, and does not listen on it yet. */
-static int
-take_port(char ret_endpoint[64])
+static int take_port(char ret_endpoint[64])
 {
     struct sockaddr_in at = {.sin_family = AF_INET};
     socklen_t size = sizeof at;
@@ -26,19 +25,16 @@ take_port(char ret_endpoint[64])
     cr_assert_geq(handle, 0);
     cr_assert_eq(bind(handle, (const struct sockaddr *)&at, sizeof at), 0);
     cr_assert_eq(getsockname(handle, (struct sockaddr *)&at, &size), 0);
-    (void)snprintf(ret_endpoint, 64, "tcp://127.0.0.1:%u",
-                   (unsigned)ntohs(at.sin_port));
+    (void)snprintf(ret_endpoint, 64, "tcp://127.0.0.1:%u", (unsigned)ntohs(at.sin_port));
     return handle;
 }
 
-static void
-expect_why(const char *endpoint, ps_reach_t outcome, const char *wanted)
+static void expect_why(const char *endpoint, ps_reach_t outcome, const char *wanted)
 {
     char why[PS_REACH_TEXT];
 
     cr_assert_eq(ps_reach_why(endpoint, WAIT_MS, why), outcome, "%s", why);
-    cr_assert_not_null(strstr(why, wanted), "%s: \"%s\" has no \"%s\"",
-                       endpoint, why, wanted);
+    cr_assert_not_null(strstr(why, wanted), "%s: \"%s\" has no \"%s\"", endpoint, why, wanted);
 }
 
 Test(reach, names_what_the_system_says)
@@ -48,14 +44,12 @@ Test(reach, names_what_the_system_says)
 
     expect_why(endpoint, PS_REACH_REFUSED_HERE, "Connection refused");
     cr_assert_eq(listen(handle, 1), 0);
-    expect_why(
-        endpoint, PS_REACH_LISTENS,
-        "somebody listens there and does not answer as psd does: another "
-        "service, the port of a shard, or a psd that hangs");
+    expect_why(endpoint, PS_REACH_LISTENS,
+               "somebody listens there and does not answer as psd does: another "
+               "service, the port of a shard, or a psd that hangs");
     (void)close(handle);
     expect_why("ipc:///nowhere/psd.ipc", PS_REACH_REFUSED_HERE, "No such file");
-    expect_why("tcp://no-such-host.invalid:1", PS_REACH_REFUSED,
-               "host \"no-such-host.invalid\": ");
+    expect_why("tcp://no-such-host.invalid:1", PS_REACH_REFUSED, "host \"no-such-host.invalid\": ");
     expect_why("tcp://nohost", PS_REACH_UNKNOWN, "there is no port");
 }
 
@@ -67,8 +61,7 @@ Test(reach, takes_any_text)
     memset(path + strlen(path), 'x', sizeof path - strlen(path) - 1);
     path[sizeof path - 1] = '\0';
     expect_why(path, PS_REACH_REFUSED_HERE, "File name too long");
-    cr_assert_eq(ps_reach_why("udp://127.0.0.1:1", WAIT_MS, why),
-                 PS_REACH_UNKNOWN);
+    cr_assert_eq(ps_reach_why("udp://127.0.0.1:1", WAIT_MS, why), PS_REACH_UNKNOWN);
     cr_assert_str_empty(why);
 }
 
@@ -118,8 +111,7 @@ Test(reach, ends_with_its_time)
     cr_assert_eq(listen(handle, 0), 0);
     cr_assert_eq(getsockname(handle, (struct sockaddr *)&at, &size), 0);
     for (size_t i = 0; i < 4; i++) {
-        taken[i] =
-            socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+        taken[i] = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
         (void)connect(taken[i], (const struct sockaddr *)&at, size);
     }
     (void)clock_gettime(CLOCK_MONOTONIC, &before);

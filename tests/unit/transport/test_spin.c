@@ -9,23 +9,20 @@
 #define SECOND_NS UINT64_C(1000000000)
 
 /* False: there is one processor, and no spinning. */
-static bool
-can_spin(ps_spin_t *ret_spin)
+static bool can_spin(ps_spin_t *ret_spin)
 {
     ps_spin_init(ret_spin, MOST_US);
     return ret_spin->most_us > 0;
 }
 
 /* Until its end, which is in vain or for want of a processor. */
-static void
-spin_to_the_end(ps_spin_t *spin)
+static void spin_to_the_end(ps_spin_t *spin)
 {
     while (ps_spin_go_on(spin)) {
     }
 }
 
-static uint32_t
-limit_after(ps_spin_t *spin, uint32_t gap_us, uint32_t n_vain, uint32_t work_us)
+static uint32_t limit_after(ps_spin_t *spin, uint32_t gap_us, uint32_t n_vain, uint32_t work_us)
 {
     spin->gap_us = gap_us;
     spin->n_vain = n_vain;
@@ -170,8 +167,7 @@ Test(spin, goes_on_when_others_run_now_and_then)
 }
 
 /* How far apart the looks are that cost more, as long as the spin lasts. */
-static void
-check_looks(ps_spin_looks_t looks, uint64_t least_ns)
+static void check_looks(ps_spin_looks_t looks, uint64_t least_ns)
 {
     ps_spin_t spin = {0};
     uint64_t last_ns = 0;

@@ -7,8 +7,7 @@
 
 #include "transport/thread.h"
 
-static void *
-read_mask(void *ret_mask)
+static void *read_mask(void *ret_mask)
 {
     cr_assert_eq(pthread_sigmask(SIG_SETMASK, NULL, ret_mask), 0);
     return ret_mask;
@@ -18,8 +17,7 @@ Test(thread, gets_no_signals_but_those_of_its_faults)
 {
     static const int others[] = {SIGTERM, SIGINT,  SIGHUP,  SIGUSR1,
                                  SIGCHLD, SIGALRM, SIGPIPE, SIGPROF};
-    static const int faults[] = {SIGSEGV, SIGBUS,  SIGFPE, SIGILL,
-                                 SIGABRT, SIGTRAP, SIGSYS};
+    static const int faults[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT, SIGTRAP, SIGSYS};
     pthread_t thread;
     sigset_t mask;
     sigset_t before;
@@ -42,14 +40,12 @@ Test(thread, gets_no_signals_but_those_of_its_faults)
     }
 }
 
-static int64_t
-ns_of(struct timespec at)
+static int64_t ns_of(struct timespec at)
 {
     return (int64_t)at.tv_sec * 1000000000 + at.tv_nsec;
 }
 
-static int64_t
-now_ns(void)
+static int64_t now_ns(void)
 {
     struct timespec now;
 

@@ -28,25 +28,22 @@ static char path[PATH_MAX + 16];
 static ps_turns_t *turns;
 static psd_error_t *err;
 
-static void
-open_in(const char *base)
+static void open_in(const char *base)
 {
     cr_assert_eq(setenv("TMPDIR", base, 1), 0);
     cr_assert(temp_dir_make(&dir));
     (void)snprintf(path, sizeof path, "%s/%s", dir.path, PS_TURNS_FILE);
     err = psd_error_new();
-    cr_assert_eq(ps_turns_open(dir.path, 0640, PLACES, &turns, err), PSD_OK,
-                 "%s", psd_error_text(err));
+    cr_assert_eq(ps_turns_open(dir.path, 0640, PLACES, &turns, err), PSD_OK, "%s",
+                 psd_error_text(err));
 }
 
-static void
-setup(void)
+static void setup(void)
 {
     open_in(MEMORY);
 }
 
-static void
-teardown(void)
+static void teardown(void)
 {
     ps_turns_close(&turns);
     psd_error_destroy(&err);
@@ -55,8 +52,7 @@ teardown(void)
 
 TestSuite(turns, .init = setup, .fini = teardown, .timeout = 60);
 
-static void
-check_name(const ps_turn_t *turn, const char *expected)
+static void check_name(const ps_turn_t *turn, const char *expected)
 {
     char name[PS_TURN_NAME_SIZE];
 
@@ -66,8 +62,7 @@ check_name(const ps_turn_t *turn, const char *expected)
 
 /* ---- the page ---- */
 
-static void
-check_seen(void)
+static void check_seen(void)
 {
     ps_turns_view_t view = {0};
     ps_turn_t *turn = ps_turns_enter(turns, "me");
@@ -76,13 +71,11 @@ check_seen(void)
     ps_turns_listen(turns, "tcp://127.0.0.1:7171");
     ps_turns_listen(turns, "ipc:///x/psd.ipc");
     ps_turn_works(turn);
-    cr_assert_eq(ps_turns_view_open(path, &view, err), PSD_OK, "%s",
-                 psd_error_text(err));
+    cr_assert_eq(ps_turns_view_open(path, &view, err), PSD_OK, "%s", psd_error_text(err));
     seen = (const ps_turn_t *)(view.page + 1);
     cr_assert_eq(view.page->pid, getpid());
     cr_assert_eq(view.page->n_places, PLACES);
-    cr_assert_str_eq(view.page->listens,
-                     "tcp://127.0.0.1:7171 ipc:///x/psd.ipc");
+    cr_assert_str_eq(view.page->listens, "tcp://127.0.0.1:7171 ipc:///x/psd.ipc");
     check_name(seen, "me");
     cr_assert_eq(atomic_load(&seen->tid), (int)syscall(SYS_gettid));
     ps_turn_leave(&turn);
@@ -99,8 +92,7 @@ Test(turns, a_page_in_memory_is_its_file)
     check_seen();
     cr_assert_eq(stat(path, &is), 0);
     cr_assert_eq(is.st_mode & 07777, 0640);
-    cr_assert_eq((size_t)is.st_size,
-                 sizeof(ps_turns_head_t) + PLACES * sizeof(ps_turn_t));
+    cr_assert_eq((size_t)is.st_size, sizeof(ps_turns_head_t) + PLACES * sizeof(ps_turn_t));
 }
 
 /* A store must not wait for a disk: the file only says where the page is. */
@@ -163,8 +155,7 @@ typedef struct sleeper {
     atomic_bool is_there;
 } sleeper_t;
 
-static void *
-sleep_on(void *argument)
+static void *sleep_on(void *argument)
 {
     sleeper_t *self = argument;
     char byte = 0;
@@ -174,8 +165,7 @@ sleep_on(void *argument)
     return (void *)(uintptr_t)(read(self->pipe[0], &byte, 1) != 0);
 }
 
-static char
-state_of(pid_t tid)
+static char state_of(pid_t tid)
 {
     char file[64];
     char text[512] = "";
@@ -188,19 +178,16 @@ state_of(pid_t tid)
     return strrchr(text, ')')[2];
 }
 
-static void
-start_sleeper(sleeper_t *self)
+static void start_sleeper(sleeper_t *self)
 {
     cr_assert_eq(pipe(self->pipe), 0);
     atomic_init(&self->is_there, false);
     cr_assert_eq(pthread_create(&self->thread, NULL, sleep_on, self), 0);
-    while (!atomic_load(&self->is_there) ||
-           state_of(atomic_load(&self->turn->tid)) != 'S') {
+    while (!atomic_load(&self->is_there) || state_of(atomic_load(&self->turn->tid)) != 'S') {
     }
 }
 
-static void
-end_sleeper(sleeper_t *self)
+static void end_sleeper(sleeper_t *self)
 {
     (void)close(self->pipe[1]);
     cr_assert_eq(pthread_join(self->thread, NULL), 0);
@@ -208,15 +195,12 @@ end_sleeper(sleeper_t *self)
     ps_turn_leave(&self->turn);
 }
 
-static void
-set_turned(ps_turn_t *turn, uint64_t ms_ago, bool waits)
+static void set_turned(ps_turn_t *turn, uint64_t ms_ago, bool waits)
 {
-    atomic_store(&turn->turned,
-                 (ps_turn_now_ms() - ms_ago) * 2 + (waits ? 1 : 0));
+    atomic_store(&turn->turned, (ps_turn_now_ms() - ms_ago) * 2 + (waits ? 1 : 0));
 }
 
-static size_t
-n_late(ps_late_t *ret_first)
+static size_t n_late(ps_late_t *ret_first)
 {
     ps_late_t late[PLACES];
     size_t n = ps_turns_late(ps_turns_page(turns), late, PLACES);
@@ -240,8 +224,7 @@ Test(turns, who_waits_is_late_sooner_than_who_works)
     cr_assert_eq(late.state, 'S');
     cr_assert_not(late.is_stopped);
     ps_late_print(&late, text, sizeof text);
-    cr_assert_eq(strncmp(text, "thread sleeper has not turned for 2.", 36), 0,
-                 "%s", text);
+    cr_assert_eq(strncmp(text, "thread sleeper has not turned for 2.", 36), 0, "%s", text);
     set_turned(sleeper.turn, PS_LATE_WAIT_MS + 1500, false);
     cr_assert_eq(n_late(&late), 0);
     cr_assert_geq(ps_turns_oldest_ms(ps_turns_page(turns)), 2300);
@@ -253,8 +236,7 @@ Test(turns, who_waits_is_late_sooner_than_who_works)
 
 /* The kernel counts a thread whose new process has not begun yet among those
  * that wait for a disk. */
-static void *
-wait_as_for_a_disk(void *argument)
+static void *wait_as_for_a_disk(void *argument)
 {
     sleeper_t *self = argument;
     char byte = 0;
@@ -278,12 +260,10 @@ Test(turns, who_waits_for_a_disk_is_late_and_not_old)
 
     cr_assert_eq(socketpair(AF_UNIX, SOCK_STREAM, 0, writer.pipe), 0);
     atomic_init(&writer.is_there, false);
-    cr_assert_eq(
-        pthread_create(&writer.thread, NULL, wait_as_for_a_disk, &writer), 0);
+    cr_assert_eq(pthread_create(&writer.thread, NULL, wait_as_for_a_disk, &writer), 0);
     /* Until the process is there, the thread may wait for a page, too. */
     cr_assert_eq(read(writer.pipe[1], &byte, 1), 1);
-    while (!atomic_load(&writer.is_there) ||
-           state_of(atomic_load(&writer.turn->tid)) != 'D') {
+    while (!atomic_load(&writer.is_there) || state_of(atomic_load(&writer.turn->tid)) != 'D') {
     }
     set_turned(writer.turn, PS_LATE_WORK_MS + 1, false);
     cr_assert_eq(n_late(&late), 1);
@@ -320,8 +300,7 @@ Test(turns, what_the_watch_says_counts_only_while_it_turns)
     start_sleeper(&sleeper);
     start_sleeper(&watch);
     memcpy(watch.turn->name, PS_TURNS_WATCH, sizeof PS_TURNS_WATCH);
-    probed =
-        ps_turns_add_probed(turns, "probed", atomic_load(&sleeper.turn->tid));
+    probed = ps_turns_add_probed(turns, "probed", atomic_load(&sleeper.turn->tid));
     set_turned(probed, 2000, true);
     cr_assert_eq(n_late(&late), 1);
     cr_assert_str_eq(late.name, "probed");
@@ -354,8 +333,7 @@ Test(turns, the_longest_silent_come_first_and_the_rest_is_left_out)
 
 /* ---- whose page it is ---- */
 
-static psd_status_t
-find(const char *endpoint)
+static psd_status_t find(const char *endpoint)
 {
     const char *const dirs[] = {"/nowhere", dir.path, NULL};
     ps_turns_view_t view = {0};
@@ -383,8 +361,7 @@ Test(turns, it_is_found_by_its_endpoint)
 /* ---- pages that are none ---- */
 
 /* Writes `size` bytes of the head over the file. */
-static psd_status_t
-open_with(const ps_turns_head_t *head, size_t size)
+static psd_status_t open_with(const ps_turns_head_t *head, size_t size)
 {
     ps_turns_view_t view = {0};
     FILE *file = fopen(path, "we");

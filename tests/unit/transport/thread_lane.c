@@ -12,8 +12,7 @@
 #include "transport/socket_inner.h"
 
 /* There and back, with keys; the answer goes through the ring. */
-static bool
-body_of(lane_kit_t *kit, uint64_t n)
+static bool body_of(lane_kit_t *kit, uint64_t n)
 {
     uint8_t *bytes = malloc(n * 12);
     ps_message_t sent = lane_kit_push(n + 1, n);
@@ -30,16 +29,14 @@ body_of(lane_kit_t *kit, uint64_t n)
     ps_message_slice(&got.message, &slice);
     CHECK(got.message.kind == PS_KIND_PUSH && got.conn >= UINT64_C(1) << 40);
     CHECK(got.message.push.request == n + 1 && slice.n_rows == n);
-    CHECK(got.payload->keys.size == n * 8 &&
-          memcmp(got.payload->keys.data, bytes, n * 8) == 0);
+    CHECK(got.payload->keys.size == n * 8 && memcmp(got.payload->keys.data, bytes, n * 8) == 0);
     CHECK(lane_kit_same(got.payload, n * 4) && got.payload->finite);
 
     /* The answer is made of the very bytes that came. */
     sent = (ps_message_t){.kind = PS_KIND_VALUES};
     sent.values = (ps_msg_values_t){.request = n + 1, .n_done = n};
     ps_message_set_slice(&sent, &slice);
-    CHECK_OK(ps_socket_send(kit->port, got.conn, &sent, got.payload, kit->err),
-             kit->err);
+    CHECK_OK(ps_socket_send(kit->port, got.conn, &sent, got.payload, kit->err), kit->err);
     ps_payload_destroy(&got.payload);
     CHECK_OK(lane_kit_receive(kit->link, kit->port, &got, kit->err), kit->err);
     CHECK(got.conn == 0 && got.message.kind == PS_KIND_VALUES);
@@ -52,12 +49,10 @@ body_of(lane_kit_t *kit, uint64_t n)
 
 /* Small, in the ring, in the arena, in pieces; keys longer than a ring; more
  * values than the arena has. */
-static bool
-bodies_of_every_size_arrive(lane_kit_t *kit)
+static bool bodies_of_every_size_arrive(lane_kit_t *kit)
 {
-    const uint64_t sizes[] = {1,      85,     86,     1000,   1024,
-                              1025,   5000,   50000,  100000, 131072,
-                              200000, 500000, 1000000};
+    const uint64_t sizes[] = {1,     85,     86,     1000,   1024,   1025,   5000,
+                              50000, 100000, 131072, 200000, 500000, 1000000};
     const ps_message_t bye = {.kind = PS_KIND_BYE, .bye = {.session = 3}};
     arrived_t got;
 
@@ -72,8 +67,7 @@ bodies_of_every_size_arrive(lane_kit_t *kit)
 }
 
 /* The server writes where the client will read. */
-static bool
-answer_lies_in_its_room(lane_kit_t *kit)
+static bool answer_lies_in_its_room(lane_kit_t *kit)
 {
     const uint64_t n = 20000;
     ps_message_t pull = lane_kit_pull(900, n);
@@ -88,18 +82,15 @@ answer_lies_in_its_room(lane_kit_t *kit)
         pull.pull.request++;
         values.values.request++;
         CHECK_OK(ps_socket_send(kit->link, 0, &pull, NULL, kit->err), kit->err);
-        CHECK_OK(lane_kit_receive(kit->port, kit->link, &got, kit->err),
-                 kit->err);
+        CHECK_OK(lane_kit_receive(kit->port, kit->link, &got, kit->err), kit->err);
         CHECK(got.room.size >= n * 4 && (uintptr_t)got.room.data % 64 == 0);
         lane_kit_fill(got.room.data, n * 4);
         room = got.room.data;
         answer = ps_payload_new((ps_bytes_t){NULL, 0}, (ps_bytes_t){NULL, 0},
                                 (ps_bytes_t){room, n * 4}, NULL, NULL);
-        CHECK_OK(ps_socket_send(kit->port, got.conn, &values, answer, kit->err),
-                 kit->err);
+        CHECK_OK(ps_socket_send(kit->port, got.conn, &values, answer, kit->err), kit->err);
         ps_payload_destroy(&answer);
-        CHECK_OK(lane_kit_receive(kit->link, kit->port, &got, kit->err),
-                 kit->err);
+        CHECK_OK(lane_kit_receive(kit->link, kit->port, &got, kit->err), kit->err);
         CHECK(got.payload->n_spans == 1 && lane_kit_same(got.payload, n * 4));
         ps_payload_destroy(&last);
         last = got.payload;
@@ -108,23 +99,19 @@ answer_lies_in_its_room(lane_kit_t *kit)
     return true;
 }
 
-static bool
-refuse(lane_kit_t *kit, uint64_t conn, uint64_t request, psd_status_t status)
+static bool refuse(lane_kit_t *kit, uint64_t conn, uint64_t request, psd_status_t status)
 {
     ps_message_t refused = {.kind = PS_KIND_REFUSED};
     arrived_t got;
 
-    refused.refused =
-        (ps_msg_refused_t){.request = request, .status = (uint16_t)status};
-    CHECK_OK(ps_socket_send(kit->port, conn, &refused, NULL, kit->err),
-             kit->err);
+    refused.refused = (ps_msg_refused_t){.request = request, .status = (uint16_t)status};
+    CHECK_OK(ps_socket_send(kit->port, conn, &refused, NULL, kit->err), kit->err);
     CHECK_OK(lane_kit_receive(kit->link, kit->port, &got, kit->err), kit->err);
     CHECK(got.message.kind == PS_KIND_REFUSED);
     return true;
 }
 
-static bool
-pull_room(lane_kit_t *kit, uint64_t request, arrived_t *ret)
+static bool pull_room(lane_kit_t *kit, uint64_t request, arrived_t *ret)
 {
     ps_message_t pull = lane_kit_pull(request, 20000);
 
@@ -137,8 +124,7 @@ pull_room(lane_kit_t *kit, uint64_t request, arrived_t *ret)
 /* A late answer to the first may still be written: the second of two sends of
  * a request names no room, and the room is not given to anybody else before an
  * end came that is of both. */
-static bool
-room_is_offered_once(lane_kit_t *kit)
+static bool room_is_offered_once(lane_kit_t *kit)
 {
     arrived_t first;
     arrived_t again;
@@ -158,8 +144,7 @@ room_is_offered_once(lane_kit_t *kit)
 
 /* The first send found no room, for there was none then; the second could have
  * some, but its answer would come behind the end of the request. */
-static bool
-room_is_not_offered_late(lane_kit_t *kit)
+static bool room_is_not_offered_late(lane_kit_t *kit)
 {
     ps_message_t pull = lane_kit_pull(2003, 20000);
     uint64_t *lent = &kit->link->lane->share->room_bytes;
@@ -177,8 +162,7 @@ room_is_not_offered_late(lane_kit_t *kit)
 }
 
 /* What the caller wrote into the arena is read there. */
-static bool
-block_is_not_copied(lane_kit_t *kit)
+static bool block_is_not_copied(lane_kit_t *kit)
 {
     const uint64_t n = 10000;
     ps_message_t push = lane_kit_push(3000, n);
@@ -209,8 +193,7 @@ block_is_not_copied(lane_kit_t *kit)
     return block.data == NULL;
 }
 
-static bool
-not_finite_is_seen(lane_kit_t *kit)
+static bool not_finite_is_seen(lane_kit_t *kit)
 {
     static float values[200000];
     const size_t bad[] = {0, 65536, 199999};
@@ -219,15 +202,13 @@ not_finite_is_seen(lane_kit_t *kit)
 
     push.push.rows = PS_ROWS_RANGE;
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
-        ps_payload_t *payload = ps_payload_new(
-            (ps_bytes_t){NULL, 0}, (ps_bytes_t){NULL, 0},
-            (ps_bytes_t){(const uint8_t *)values, sizeof values}, NULL, NULL);
+        ps_payload_t *payload =
+            ps_payload_new((ps_bytes_t){NULL, 0}, (ps_bytes_t){NULL, 0},
+                           (ps_bytes_t){(const uint8_t *)values, sizeof values}, NULL, NULL);
 
         values[bad[i]] = 1.0f / 0.0f;
-        CHECK_OK(ps_socket_send(kit->link, 0, &push, payload, kit->err),
-                 kit->err);
-        CHECK_OK(lane_kit_receive(kit->port, kit->link, &got, kit->err),
-                 kit->err);
+        CHECK_OK(ps_socket_send(kit->link, 0, &push, payload, kit->err), kit->err);
+        CHECK_OK(lane_kit_receive(kit->port, kit->link, &got, kit->err), kit->err);
         CHECK(!got.payload->finite);
         ps_payload_destroy(&got.payload);
         ps_payload_destroy(&payload);
@@ -238,14 +219,12 @@ not_finite_is_seen(lane_kit_t *kit)
 
 /* More than the ring, the arena and the queue hold: it is BUSY, in order, and
  * all of it arrives that was taken. */
-static bool
-full_queue_is_busy(lane_kit_t *kit)
+static bool full_queue_is_busy(lane_kit_t *kit)
 {
     static uint8_t bytes[100000];
     ps_message_t push = lane_kit_push(1, 25000);
-    ps_payload_t *payload =
-        ps_payload_new((ps_bytes_t){NULL, 0}, (ps_bytes_t){NULL, 0},
-                       (ps_bytes_t){bytes, sizeof bytes}, NULL, NULL);
+    ps_payload_t *payload = ps_payload_new((ps_bytes_t){NULL, 0}, (ps_bytes_t){NULL, 0},
+                                           (ps_bytes_t){bytes, sizeof bytes}, NULL, NULL);
     uint64_t n_sent = 0;
     psd_status_t rc = PSD_OK;
     arrived_t got;
@@ -259,8 +238,7 @@ full_queue_is_busy(lane_kit_t *kit)
     CHECK(rc == PSD_BUSY && n_sent > 100);
     psd_error_clear(kit->err);
     for (uint64_t i = 0; i < n_sent; i++) {
-        CHECK_OK(lane_kit_receive(kit->port, kit->link, &got, kit->err),
-                 kit->err);
+        CHECK_OK(lane_kit_receive(kit->port, kit->link, &got, kit->err), kit->err);
         CHECK(got.message.push.request == 5000 + i);
         ps_payload_destroy(&got.payload);
         ps_socket_flush(kit->port);
@@ -271,15 +249,13 @@ full_queue_is_busy(lane_kit_t *kit)
 }
 
 /* The same for answers, to a client that does not read. */
-static bool
-full_answers_are_busy(lane_kit_t *kit)
+static bool full_answers_are_busy(lane_kit_t *kit)
 {
     static uint8_t bytes[400000];
     ps_message_t pull = lane_kit_pull(1, 100000);
     ps_message_t values = lane_kit_values(&pull);
-    ps_payload_t *payload =
-        ps_payload_new((ps_bytes_t){NULL, 0}, (ps_bytes_t){NULL, 0},
-                       (ps_bytes_t){bytes, sizeof bytes}, NULL, NULL);
+    ps_payload_t *payload = ps_payload_new((ps_bytes_t){NULL, 0}, (ps_bytes_t){NULL, 0},
+                                           (ps_bytes_t){bytes, sizeof bytes}, NULL, NULL);
     const ps_message_t bye = {.kind = PS_KIND_BYE};
     uint64_t n_sent = 0;
     psd_status_t rc = PSD_OK;
@@ -295,8 +271,7 @@ full_answers_are_busy(lane_kit_t *kit)
     CHECK(rc == PSD_BUSY && n_sent > 100);
     psd_error_clear(kit->err);
     for (uint64_t i = 0; i < n_sent; i++) {
-        CHECK_OK(lane_kit_receive(kit->link, kit->port, &got, kit->err),
-                 kit->err);
+        CHECK_OK(lane_kit_receive(kit->link, kit->port, &got, kit->err), kit->err);
         CHECK(got.message.values.request == 6000 + i);
         CHECK(ps_payload_size(got.payload) == sizeof bytes);
         ps_payload_destroy(&got.payload);
@@ -306,16 +281,14 @@ full_answers_are_busy(lane_kit_t *kit)
     return true;
 }
 
-static bool
-wait_for_gone(lane_kit_t *kit, uint64_t *ret_conn)
+static bool wait_for_gone(lane_kit_t *kit, uint64_t *ret_conn)
 {
     uint64_t until_ms = ps_now_ms() + PATIENCE_MS;
 
     while (ps_now_ms() < until_ms) {
         bool ready = false;
 
-        CHECK_OK(ps_socket_wait(&kit->port, 1, 100, &ready, kit->err),
-                 kit->err);
+        CHECK_OK(ps_socket_wait(&kit->port, 1, 100, &ready, kit->err), kit->err);
         if (ps_socket_next_gone(kit->port, ret_conn)) {
             return true;
         }
@@ -325,8 +298,7 @@ wait_for_gone(lane_kit_t *kit, uint64_t *ret_conn)
 
 /* A link that goes is told of, behind its last message; what lies in its memory
  * stays as long as somebody holds it. */
-static bool
-end_of_a_link_is_told(lane_kit_t *kit)
+static bool end_of_a_link_is_told(lane_kit_t *kit)
 {
     const uint64_t n = 50000;
     ps_message_t push = lane_kit_push(7000, n);
@@ -350,15 +322,14 @@ end_of_a_link_is_told(lane_kit_t *kit)
     CHECK_OK(lane_kit_receive(kit->port, kit->link, &got, kit->err), kit->err);
     CHECK(wait_for_gone(kit, &conn) && conn == got.conn);
     CHECK(!ps_socket_next_gone(kit->port, &none));
-    CHECK_ERROR(ps_socket_send(kit->port, conn, &push, NULL, kit->err),
-                PSD_BUSY, "peer is gone", kit->err);
+    CHECK_ERROR(ps_socket_send(kit->port, conn, &push, NULL, kit->err), PSD_BUSY, "peer is gone",
+                kit->err);
     CHECK(lane_kit_same(got.payload, n * 4));
     ps_payload_destroy(&got.payload);
     return true;
 }
 
-static bool
-more_than_most_are_turned_away(lane_kit_t *kit)
+static bool more_than_most_are_turned_away(lane_kit_t *kit)
 {
     ps_socket_t *links[4] = {NULL};
     uint64_t conn = 0;
@@ -366,8 +337,8 @@ more_than_most_are_turned_away(lane_kit_t *kit)
     for (int i = 0; i < 3; i++) {
         CHECK_OK(lane_kit_connect(kit, &links[i]), kit->err);
     }
-    CHECK_ERROR(lane_kit_connect(kit, &links[3]), PSD_BUSY,
-                "4 lanes are open; allowed: 4", kit->err);
+    CHECK_ERROR(lane_kit_connect(kit, &links[3]), PSD_BUSY, "4 lanes are open; allowed: 4",
+                kit->err);
     CHECK(ps_socket_n_refused(kit->port) == 1);
     for (int i = 0; i < 3; i++) {
         ps_socket_close(&links[i]);
@@ -381,8 +352,7 @@ more_than_most_are_turned_away(lane_kit_t *kit)
 
 /* The port has no files left: who comes is hung up on, and does not wake it for
  * ever. */
-static bool
-without_files_all_are_hung_up_on(lane_kit_t *kit)
+static bool without_files_all_are_hung_up_on(lane_kit_t *kit)
 {
     int files[256];
     size_t n = 0;
@@ -406,10 +376,8 @@ without_files_all_are_hung_up_on(lane_kit_t *kit)
     (void)snprintf(address.sun_path, sizeof address.sun_path, "%.100s",
                    kit->endpoint + strlen("lane://"));
     CHECK(connect(fd, (struct sockaddr *)&address, sizeof address) == 0);
-    for (int i = 0; i < 100 && ps_socket_n_refused(kit->port) == n_refused;
-         i++) {
-        CHECK_OK(ps_socket_wait(&kit->port, 1, 100, &ready, kit->err),
-                 kit->err);
+    for (int i = 0; i < 100 && ps_socket_n_refused(kit->port) == n_refused; i++) {
+        CHECK_OK(ps_socket_wait(&kit->port, 1, 100, &ready, kit->err), kit->err);
     }
     CHECK(ps_socket_n_refused(kit->port) == n_refused + 1);
     CHECK(read(fd, &address, 1) == 0);
@@ -423,34 +391,29 @@ without_files_all_are_hung_up_on(lane_kit_t *kit)
     return true;
 }
 
-static bool
-endpoints_are_checked(lane_kit_t *kit)
+static bool endpoints_are_checked(lane_kit_t *kit)
 {
     ps_socket_t *socket = NULL;
     char path[PATH_MAX + 64];
     struct stat about;
 
-    CHECK(stat(kit->endpoint + 7, &about) == 0 &&
-          (about.st_mode & 0777) == 0600);
-    CHECK_ERROR(ps_socket_connect("lane://", &kit->args, &socket, kit->err),
-                PSD_INVALID, "lane://PATH of 1..107 bytes", kit->err);
+    CHECK(stat(kit->endpoint + 7, &about) == 0 && (about.st_mode & 0777) == 0600);
+    CHECK_ERROR(ps_socket_connect("lane://", &kit->args, &socket, kit->err), PSD_INVALID,
+                "lane://PATH of 1..107 bytes", kit->err);
     (void)snprintf(path, sizeof path, "lane://%s/none", kit->dir.path);
-    CHECK_ERROR(ps_socket_connect(path, &kit->args, &socket, kit->err),
-                PSD_CONNECT, "No such file", kit->err);
+    CHECK_ERROR(ps_socket_connect(path, &kit->args, &socket, kit->err), PSD_CONNECT, "No such file",
+                kit->err);
     CHECK_ERROR(ps_socket_bind_more(kit->port, kit->endpoint, kit->err), PSD_IO,
                 "Address already in use", kit->err);
     CHECK(!ps_socket_is_lane(kit->port) && ps_socket_is_lane(kit->link));
-    CHECK_ERROR(ps_socket_send_text(kit->link, 0,
-                                    (ps_bytes_t){(const uint8_t *)"{}", 2},
-                                    kit->err),
+    CHECK_ERROR(ps_socket_send_text(kit->link, 0, (ps_bytes_t){(const uint8_t *)"{}", 2}, kit->err),
                 PSD_UNSUPPORTED, "over a lane", kit->err);
     return true;
 }
 
 /* A port that ends is noticed; its file is gone. A file that one left who died
  * is replaced. */
-static bool
-end_of_the_port_is_noticed(lane_kit_t *kit)
+static bool end_of_the_port_is_noticed(lane_kit_t *kit)
 {
     const ps_message_t bye = {.kind = PS_KIND_BYE};
     const char *endpoints[] = {kit->endpoint};
@@ -460,20 +423,17 @@ end_of_the_port_is_noticed(lane_kit_t *kit)
     CHECK(!ps_socket_is_gone(kit->link));
     ps_socket_close(&kit->port);
     CHECK(stat(kit->endpoint + 7, &about) != 0);
-    CHECK_OK(ps_socket_wait(&kit->link, 1, PATIENCE_MS, &ready, kit->err),
-             kit->err);
+    CHECK_OK(ps_socket_wait(&kit->link, 1, PATIENCE_MS, &ready, kit->err), kit->err);
     CHECK(ready && ps_socket_is_gone(kit->link));
-    CHECK_ERROR(ps_socket_send(kit->link, 0, &bye, NULL, kit->err), PSD_BUSY,
-                "peer is gone", kit->err);
-    CHECK_OK(ps_socket_bind(endpoints, 1, &kit->args, &kit->port, kit->err),
-             kit->err);
+    CHECK_ERROR(ps_socket_send(kit->link, 0, &bye, NULL, kit->err), PSD_BUSY, "peer is gone",
+                kit->err);
+    CHECK_OK(ps_socket_bind(endpoints, 1, &kit->args, &kit->port, kit->err), kit->err);
     ps_socket_drop(&kit->link);
     CHECK_OK(lane_kit_connect(kit, &kit->link), kit->err);
     return true;
 }
 
-static bool
-run(uint32_t spin_us)
+static bool run(uint32_t spin_us)
 {
     ps_socket_args_t args = lane_kit_args(spin_us);
     lane_kit_t kit = {.port = NULL};
@@ -483,21 +443,18 @@ run(uint32_t spin_us)
         (void)fprintf(stderr, "connect: %s\n", psd_error_text(kit.err));
         ok = false;
     }
-    ok = ok && bodies_of_every_size_arrive(&kit) &&
-         answer_lies_in_its_room(&kit) && room_is_offered_once(&kit) &&
-         room_is_not_offered_late(&kit) && block_is_not_copied(&kit) &&
-         not_finite_is_seen(&kit) && full_queue_is_busy(&kit) &&
+    ok = ok && bodies_of_every_size_arrive(&kit) && answer_lies_in_its_room(&kit) &&
+         room_is_offered_once(&kit) && room_is_not_offered_late(&kit) &&
+         block_is_not_copied(&kit) && not_finite_is_seen(&kit) && full_queue_is_busy(&kit) &&
          full_answers_are_busy(&kit) && end_of_a_link_is_told(&kit) &&
-         more_than_most_are_turned_away(&kit) &&
-         without_files_all_are_hung_up_on(&kit) &&
+         more_than_most_are_turned_away(&kit) && without_files_all_are_hung_up_on(&kit) &&
          endpoints_are_checked(&kit) && end_of_the_port_is_noticed(&kit) &&
          bodies_of_every_size_arrive(&kit);
     lane_kit_done(&kit);
     return ok;
 }
 
-int
-main(void)
+int main(void)
 {
     return run(0) && run(50) ? 0 : 1;
 }

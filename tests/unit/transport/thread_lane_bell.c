@@ -28,8 +28,7 @@ typedef struct end {
 } end_t;
 
 /* Sleeps until the other end rings; what is to be said was flushed. */
-static bool
-doze(ps_lane_t *lane)
+static bool doze(ps_lane_t *lane)
 {
     struct pollfd item = {.fd = lane->fd, .events = POLLIN};
     bool rang = true;
@@ -42,14 +41,12 @@ doze(ps_lane_t *lane)
     return rang;
 }
 
-static float
-value_of(uint64_t request, size_t i)
+static float value_of(uint64_t request, size_t i)
 {
     return (float)((request * 7 + i) % 1000);
 }
 
-static bool
-values_are(const ps_payload_t *payload, uint64_t request)
+static bool values_are(const ps_payload_t *payload, uint64_t request)
 {
     size_t at = 0;
 
@@ -64,8 +61,7 @@ values_are(const ps_payload_t *payload, uint64_t request)
     return true;
 }
 
-static ps_message_t
-message_of(ps_kind_t kind, uint64_t request, uint64_t n)
+static ps_message_t message_of(ps_kind_t kind, uint64_t request, uint64_t n)
 {
     ps_message_t message = {.kind = kind};
     const ps_slice_t slice = {.rows = PS_ROWS_RANGE,
@@ -84,8 +80,7 @@ message_of(ps_kind_t kind, uint64_t request, uint64_t n)
 }
 
 /* Answers a pull with as many values as it asks for. */
-static bool
-answer(ps_lane_t *lane, const ps_message_t *pull, ps_room_t room)
+static bool answer(ps_lane_t *lane, const ps_message_t *pull, ps_room_t room)
 {
     uint64_t n = pull->pull.n_rows;
     ps_message_t message = message_of(PS_KIND_VALUES, pull->pull.request, n);
@@ -99,16 +94,14 @@ answer(ps_lane_t *lane, const ps_message_t *pull, ps_room_t room)
         memcpy(bytes + 4 * i, &value, sizeof value);
     }
     payload = ps_payload_new((ps_bytes_t){NULL, 0}, (ps_bytes_t){NULL, 0},
-                             (ps_bytes_t){bytes, n * 4}, bytes,
-                             room.size > 0 ? NULL : ps_free);
+                             (ps_bytes_t){bytes, n * 4}, bytes, room.size > 0 ? NULL : ps_free);
     CHECK(payload != NULL);
     CHECK(ps_lane_send(lane, &message, payload, false, NULL) == PSD_OK);
     ps_payload_destroy(&payload);
     return true;
 }
 
-static bool
-acknowledge(ps_lane_t *lane, uint64_t request)
+static bool acknowledge(ps_lane_t *lane, uint64_t request)
 {
     ps_message_t message = {.kind = PS_KIND_ACK};
 
@@ -117,8 +110,7 @@ acknowledge(ps_lane_t *lane, uint64_t request)
     return true;
 }
 
-static bool
-serve(end_t *self)
+static bool serve(end_t *self)
 {
     uint64_t n_taken = 0;
 
@@ -128,8 +120,7 @@ serve(end_t *self)
         ps_room_t room = {NULL, 0};
         bool got = false;
 
-        CHECK(ps_lane_receive(self->lane, &got, &message, &payload, &room,
-                              NULL) == PSD_OK);
+        CHECK(ps_lane_receive(self->lane, &got, &message, &payload, &room, NULL) == PSD_OK);
         if (!got) {
             ps_lane_flush(self->lane);
             CHECK(doze(self->lane));
@@ -137,8 +128,7 @@ serve(end_t *self)
         }
         if (message.kind == PS_KIND_PUSH) {
             CHECK(payload->finite && values_are(payload, message.push.request));
-            CHECK(message.push.request > ROUNDS ||
-                  acknowledge(self->lane, message.push.request));
+            CHECK(message.push.request > ROUNDS || acknowledge(self->lane, message.push.request));
         } else {
             CHECK(answer(self->lane, &message, room));
         }
@@ -149,12 +139,10 @@ serve(end_t *self)
     return true;
 }
 
-static bool
-ask(ps_lane_t *lane, uint64_t request, uint64_t n, bool is_push)
+static bool ask(ps_lane_t *lane, uint64_t request, uint64_t n, bool is_push)
 {
     static float values[VALUES_MAX];
-    ps_message_t message =
-        message_of(is_push ? PS_KIND_PUSH : PS_KIND_PULL, request, n);
+    ps_message_t message = message_of(is_push ? PS_KIND_PUSH : PS_KIND_PULL, request, n);
     ps_payload_t *payload = NULL;
 
     if (is_push) {
@@ -176,8 +164,7 @@ ask(ps_lane_t *lane, uint64_t request, uint64_t n, bool is_push)
     return true;
 }
 
-static bool
-take_answers(ps_lane_t *lane, uint64_t *n_answered)
+static bool take_answers(ps_lane_t *lane, uint64_t *n_answered)
 {
     for (;;) {
         ps_message_t message;
@@ -185,8 +172,7 @@ take_answers(ps_lane_t *lane, uint64_t *n_answered)
         ps_room_t room = {NULL, 0};
         bool got = false;
 
-        CHECK(ps_lane_receive(lane, &got, &message, &payload, &room, NULL) ==
-              PSD_OK);
+        CHECK(ps_lane_receive(lane, &got, &message, &payload, &room, NULL) == PSD_OK);
         if (!got) {
             return true;
         }
@@ -198,8 +184,7 @@ take_answers(ps_lane_t *lane, uint64_t *n_answered)
     }
 }
 
-static bool
-work(end_t *self)
+static bool work(end_t *self)
 {
     ps_rng_t rng = {.state = self->seed};
     uint64_t n_sent = 0;
@@ -210,8 +195,7 @@ work(end_t *self)
 
         while (n_sent < ROUNDS && n_sent - n_answered < window) {
             uint64_t dice = ps_rng_u64(&rng);
-            uint64_t n =
-                1 + (dice % 16 == 0 ? dice / 32 % VALUES_MAX : dice / 32 % 16);
+            uint64_t n = 1 + (dice % 16 == 0 ? dice / 32 % VALUES_MAX : dice / 32 % 16);
 
             CHECK(ask(self->lane, ++n_sent, n, dice % 32 < 16));
         }
@@ -223,8 +207,7 @@ work(end_t *self)
 }
 
 /* Sleeps until no more than so many are put off. */
-static bool
-send_on(ps_lane_t *lane, size_t most)
+static bool send_on(ps_lane_t *lane, size_t most)
 {
     for (ps_lane_flush(lane); lane->n_items > most; ps_lane_flush(lane)) {
         CHECK(doze(lane));
@@ -233,8 +216,7 @@ send_on(ps_lane_t *lane, size_t most)
 }
 
 /* Large pushes without answers: what wakes us is that there is room again. */
-static bool
-work_in_silence(end_t *self)
+static bool work_in_silence(end_t *self)
 {
     for (uint64_t i = 1; i <= SILENT; i++) {
         CHECK(ask(self->lane, ROUNDS + i, VALUES_MAX, true));
@@ -243,8 +225,7 @@ work_in_silence(end_t *self)
     return send_on(self->lane, 0);
 }
 
-static void *
-run_server(void *arg)
+static void *run_server(void *arg)
 {
     end_t *self = arg;
 
@@ -252,12 +233,10 @@ run_server(void *arg)
     return NULL;
 }
 
-static bool
-open_ends(end_t *server, end_t *client)
+static bool open_ends(end_t *server, end_t *client)
 {
-    const ps_lane_sizes_t sizes = {.request_bytes = PS_LANE_RING_MIN,
-                                   .reply_bytes = PS_LANE_RING_MIN,
-                                   .arena_bytes = 1 << 17};
+    const ps_lane_sizes_t sizes = {
+        .request_bytes = PS_LANE_RING_MIN, .reply_bytes = PS_LANE_RING_MIN, .arena_bytes = 1 << 17};
     const ps_lane_args_t args = {.high_water = 1000, .assembly_bytes = 1 << 20};
     ps_lane_share_t *share = NULL;
     int memory = -1;
@@ -266,21 +245,19 @@ open_ends(end_t *server, end_t *client)
     CHECK(ps_lane_share_new(&sizes, &share, &memory, NULL) == PSD_OK);
     CHECK(close(memory) == 0);
     CHECK(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) == 0);
-    CHECK(ps_lane_new(ps_lane_share_keep(share), pair[0], true, &args,
-                      &server->lane, NULL) == PSD_OK);
-    CHECK(ps_lane_new(share, pair[1], false, &args, &client->lane, NULL) ==
+    CHECK(ps_lane_new(ps_lane_share_keep(share), pair[0], true, &args, &server->lane, NULL) ==
           PSD_OK);
+    CHECK(ps_lane_new(share, pair[1], false, &args, &client->lane, NULL) == PSD_OK);
     return true;
 }
 
-int
-main(void)
+int main(void)
 {
     end_t server = {.lane = NULL};
     end_t client = {.seed = 20260101};
     pthread_t thread;
-    bool ok = open_ends(&server, &client) &&
-              pthread_create(&thread, NULL, run_server, &server) == 0;
+    bool ok =
+        open_ends(&server, &client) && pthread_create(&thread, NULL, run_server, &server) == 0;
 
     if (ok) {
         client.ok = work(&client) && work_in_silence(&client);

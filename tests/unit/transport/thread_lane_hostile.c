@@ -22,32 +22,26 @@ typedef struct vandal {
     atomic_bool stop;
 } vandal_t;
 
-static void
-write_word(uint8_t *at, uint64_t word)
+static void write_word(uint8_t *at, uint64_t word)
 {
     __atomic_store_n((uint64_t *)(void *)at, word, __ATOMIC_RELAXED);
 }
 
 /* A head that could be right, of any kind and with any numbers. */
-static void
-write_record(uint8_t *at, ps_rng_t *rng)
+static void write_record(uint8_t *at, ps_rng_t *rng)
 {
     uint64_t size = 8 * (1 + ps_rng_below(rng, 40));
 
-    write_word(at,
-               ps_record_word((uint32_t)size, (uint16_t)ps_rng_below(rng, 200),
-                              (ps_record_kind_t)(1 + ps_rng_below(rng, 3))));
+    write_word(at, ps_record_word((uint32_t)size, (uint16_t)ps_rng_below(rng, 200),
+                                  (ps_record_kind_t)(1 + ps_rng_below(rng, 3))));
     for (int i = 1; i < PS_RECORD_WORDS; i++) {
         uint64_t dice = ps_rng_u64(rng);
 
-        write_word(at + 8 * i, dice % 3 == 0   ? dice
-                               : dice % 3 == 1 ? dice % (1 << 20)
-                                               : 0);
+        write_word(at + 8 * i, dice % 3 == 0 ? dice : dice % 3 == 1 ? dice % (1 << 20) : 0);
     }
 }
 
-static void *
-spoil(void *arg)
+static void *spoil(void *arg)
 {
     vandal_t *self = arg;
     ps_lane_counters_t *counters = self->share->counters;
@@ -69,8 +63,7 @@ spoil(void *arg)
             write_word(self->share->arena + at, ps_rng_u64(&rng));
             break;
         case 5:
-            atomic_store(&counters->request_tail,
-                         atomic_load(&counters->request_head) + at / 8);
+            atomic_store(&counters->request_tail, atomic_load(&counters->request_head) + at / 8);
             break;
         case 6:
             atomic_store(&counters->reply_head, ps_rng_u64(&rng));
@@ -86,8 +79,7 @@ spoil(void *arg)
 }
 
 /* Reads every byte, as the shard would. */
-static uint64_t
-sum_of(const ps_payload_t *payload)
+static uint64_t sum_of(const ps_payload_t *payload)
 {
     uint64_t sum = 0;
 
@@ -103,8 +95,7 @@ sum_of(const ps_payload_t *payload)
 }
 
 /* Answers whatever came, and fills the room that was offered. */
-static bool
-answer(lane_kit_t *kit, const arrived_t *got)
+static bool answer(lane_kit_t *kit, const arrived_t *got)
 {
     ps_message_t message = {.kind = PS_KIND_ACK};
     psd_status_t rc = PSD_OK;
@@ -112,8 +103,7 @@ answer(lane_kit_t *kit, const arrived_t *got)
     if (got->room.size > 0) {
         memset(got->room.data, 1, got->room.size);
     }
-    message.ack = (ps_msg_ack_t){
-        .request = got->message.push.request, .seq = 1, .level = 1};
+    message.ack = (ps_msg_ack_t){.request = got->message.push.request, .seq = 1, .level = 1};
     rc = ps_socket_send(kit->port, got->conn, &message, NULL, kit->err);
     CHECK(rc == PSD_OK || rc == PSD_BUSY);
     psd_error_clear(kit->err);
@@ -121,8 +111,7 @@ answer(lane_kit_t *kit, const arrived_t *got)
 }
 
 /* One turn of a server: everything that waits, and who is gone. */
-static bool
-serve(lane_kit_t *kit, uint64_t *sum, size_t *n_gone)
+static bool serve(lane_kit_t *kit, uint64_t *sum, size_t *n_gone)
 {
     bool ready = false;
     uint64_t conn = 0;
@@ -131,9 +120,8 @@ serve(lane_kit_t *kit, uint64_t *sum, size_t *n_gone)
     for (int i = 0; i < 64; i++) {
         arrived_t got = {.payload = NULL};
         bool is_one = false;
-        psd_status_t rc =
-            ps_socket_receive(kit->port, &is_one, &got.conn, &got.message,
-                              &got.payload, &got.room, kit->err);
+        psd_status_t rc = ps_socket_receive(kit->port, &is_one, &got.conn, &got.message,
+                                            &got.payload, &got.room, kit->err);
 
         if (rc == PSD_OK && !is_one) {
             break;
@@ -155,8 +143,7 @@ serve(lane_kit_t *kit, uint64_t *sum, size_t *n_gone)
 }
 
 /* The good client: a push, and its answer. */
-static bool
-good_turn(lane_kit_t *kit, uint64_t request, uint64_t *sum, size_t *n_gone)
+static bool good_turn(lane_kit_t *kit, uint64_t request, uint64_t *sum, size_t *n_gone)
 {
     static uint8_t bytes[40000];
     uint64_t n = 1 + request % 10000;
@@ -173,18 +160,16 @@ good_turn(lane_kit_t *kit, uint64_t request, uint64_t *sum, size_t *n_gone)
     ps_payload_destroy(&payload);
     for (int i = 0; i < 10000 && !got_one; i++) {
         CHECK(serve(kit, sum, n_gone));
-        CHECK_OK(ps_socket_receive(kit->link, &got_one, &got.conn, &got.message,
-                                   &got.payload, &got.room, kit->err),
+        CHECK_OK(ps_socket_receive(kit->link, &got_one, &got.conn, &got.message, &got.payload,
+                                   &got.room, kit->err),
                  kit->err);
     }
-    CHECK(got_one && got.message.kind == PS_KIND_ACK &&
-          got.message.ack.request == request);
+    CHECK(got_one && got.message.kind == PS_KIND_ACK && got.message.ack.request == request);
     return true;
 }
 
 /* Something that is right at first, so that what is spoilt has a meaning. */
-static bool
-send_some(lane_kit_t *kit, ps_socket_t *link)
+static bool send_some(lane_kit_t *kit, ps_socket_t *link)
 {
     static uint8_t bytes[600000];
 
@@ -192,9 +177,9 @@ send_some(lane_kit_t *kit, ps_socket_t *link)
         uint64_t n = i % 2 == 0 ? 100 : 30000 * (i + 1) / 2;
         ps_message_t push = lane_kit_push(i, n);
         ps_message_t pull = lane_kit_pull(100 + i, n);
-        ps_payload_t *payload = ps_payload_new(
-            (ps_bytes_t){bytes, n * 8 > sizeof bytes ? 0 : n * 8},
-            (ps_bytes_t){NULL, 0}, (ps_bytes_t){bytes, n * 4}, NULL, NULL);
+        ps_payload_t *payload =
+            ps_payload_new((ps_bytes_t){bytes, n * 8 > sizeof bytes ? 0 : n * 8},
+                           (ps_bytes_t){NULL, 0}, (ps_bytes_t){bytes, n * 4}, NULL, NULL);
 
         if (payload->keys.size == 0) {
             push.push.rows = PS_ROWS_RANGE;
@@ -206,8 +191,7 @@ send_some(lane_kit_t *kit, ps_socket_t *link)
     return true;
 }
 
-static bool
-spoil_one(lane_kit_t *kit, uint64_t round, uint64_t *sum, size_t *n_gone)
+static bool spoil_one(lane_kit_t *kit, uint64_t round, uint64_t *sum, size_t *n_gone)
 {
     vandal_t vandal = {.seed = round};
     ps_socket_t *link = NULL;
@@ -233,15 +217,13 @@ spoil_one(lane_kit_t *kit, uint64_t round, uint64_t *sum, size_t *n_gone)
     return true;
 }
 
-static bool
-vandals_harm_nobody(void)
+static bool vandals_harm_nobody(void)
 {
     ps_socket_args_t args = lane_kit_args(0);
     lane_kit_t kit = {.port = NULL};
     uint64_t sum = 0;
     size_t n_gone = 0;
-    bool ok = lane_kit_open(&kit, &args) &&
-              lane_kit_connect(&kit, &kit.link) == PSD_OK;
+    bool ok = lane_kit_open(&kit, &args) && lane_kit_connect(&kit, &kit.link) == PSD_OK;
 
     for (uint64_t round = 1; ok && round <= LANES; round++) {
         ok = spoil_one(&kit, round, &sum, &n_gone);
@@ -255,8 +237,7 @@ vandals_harm_nobody(void)
 
 /* A MESSAGE whose header holds its body: nobody copies that, so it must not be
  * taken. The lane goes on. */
-static bool
-body_in_a_header_is_refused(void)
+static bool body_in_a_header_is_refused(void)
 {
     ps_socket_args_t args = lane_kit_args(0);
     ps_message_t push = lane_kit_push(5, 32);
@@ -267,8 +248,7 @@ body_in_a_header_is_refused(void)
     uint8_t *record = NULL;
     size_t size = 0;
     uint64_t word = 0;
-    bool ok = lane_kit_open(&kit, &args) &&
-              lane_kit_connect(&kit, &kit.link) == PSD_OK;
+    bool ok = lane_kit_open(&kit, &args) && lane_kit_connect(&kit, &kit.link) == PSD_OK;
 
     CHECK(ok);
     lane = kit.link->lane;
@@ -278,8 +258,8 @@ body_in_a_header_is_refused(void)
     push.push.rows = PS_ROWS_RANGE;
     size = ps_message_encode(&push, record + PS_RECORD_FULL_HEAD);
     size += 32 * sizeof(float);
-    word = ps_record_word((uint32_t)(PS_RECORD_FULL_HEAD + size),
-                          (uint16_t)size, PS_RECORD_MESSAGE);
+    word =
+        ps_record_word((uint32_t)(PS_RECORD_FULL_HEAD + size), (uint16_t)size, PS_RECORD_MESSAGE);
     memcpy(record, &word, sizeof word);
     ps_ring_commit(&lane->out, ps_record_room(PS_RECORD_FULL_HEAD + size));
     lane->wrote = true;
@@ -296,8 +276,7 @@ body_in_a_header_is_refused(void)
 
 /* Pieces of keys as small as may be, as many as the ring has room for: the
  * server comes back from them while there are some left. */
-static bool
-pieces_without_end_keep_nobody(void)
+static bool pieces_without_end_keep_nobody(void)
 {
     ps_socket_args_t args = lane_kit_args(0);
     const ps_message_t pull = lane_kit_pull(6, 32);
@@ -305,8 +284,7 @@ pieces_without_end_keep_nobody(void)
     arrived_t got = {.payload = NULL};
     bool got_one = true;
     ps_lane_t *lane = NULL;
-    bool ok = lane_kit_open(&kit, &args) &&
-              lane_kit_connect(&kit, &kit.link) == PSD_OK;
+    bool ok = lane_kit_open(&kit, &args) && lane_kit_connect(&kit, &kit.link) == PSD_OK;
 
     CHECK(ok);
     lane = kit.link->lane;
@@ -320,13 +298,13 @@ pieces_without_end_keep_nobody(void)
         memcpy(record, &word, sizeof word);
         ps_ring_commit(&lane->out, ps_record_room(PS_RECORD_HEAD + 1));
     }
-    CHECK_OK(ps_socket_receive(kit.port, &got_one, &got.conn, &got.message,
-                               &got.payload, &got.room, kit.err),
+    CHECK_OK(ps_socket_receive(kit.port, &got_one, &got.conn, &got.message, &got.payload, &got.room,
+                               kit.err),
              kit.err);
     CHECK(!got_one && ps_lane_port_is_ready(kit.port->lanes));
     while (ps_lane_port_is_ready(kit.port->lanes)) {
-        CHECK_OK(ps_socket_receive(kit.port, &got_one, &got.conn, &got.message,
-                                   &got.payload, &got.room, kit.err),
+        CHECK_OK(ps_socket_receive(kit.port, &got_one, &got.conn, &got.message, &got.payload,
+                                   &got.room, kit.err),
                  kit.err);
         CHECK(!got_one);
     }
@@ -341,8 +319,7 @@ pieces_without_end_keep_nobody(void)
 
 /* Connects as another user, of the group and beside it of another one; the
  * exit code is the status. */
-static int
-connect_as_nobody(lane_kit_t *kit, gid_t group, gid_t other)
+static int connect_as_nobody(lane_kit_t *kit, gid_t group, gid_t other)
 {
     pid_t child = fork();
     int status = -1;
@@ -351,8 +328,7 @@ connect_as_nobody(lane_kit_t *kit, gid_t group, gid_t other)
         ps_socket_t *link = NULL;
         psd_status_t rc = PSD_FAILED;
 
-        if (setgroups(1, &other) == 0 && setgid(group) == 0 &&
-            setuid(NOBODY) == 0) {
+        if (setgroups(1, &other) == 0 && setgid(group) == 0 && setuid(NOBODY) == 0) {
             rc = ps_socket_connect(kit->endpoint, &kit->args, &link, NULL);
         }
         _Exit((int)rc);
@@ -368,8 +344,7 @@ connect_as_nobody(lane_kit_t *kit, gid_t group, gid_t other)
 }
 
 /* The file is opened to all, so that it is the port who says no. */
-static bool
-others_get(ps_peers_t peers, gid_t group, gid_t other, psd_status_t expected)
+static bool others_get(ps_peers_t peers, gid_t group, gid_t other, psd_status_t expected)
 {
     ps_socket_args_t args = lane_kit_args(0);
     lane_kit_t kit = {.port = NULL};
@@ -386,11 +361,9 @@ others_get(ps_peers_t peers, gid_t group, gid_t other, psd_status_t expected)
 
 /* The port's group is ours: its members come in, whichever of their groups it
  * is. */
-static bool
-only_who_may_gets_one(void)
+static bool only_who_may_gets_one(void)
 {
-    bool ok = setegid(MEMBERS) == 0 &&
-              others_get(PS_PEERS_OWNER, MEMBERS, MEMBERS, PSD_DENIED) &&
+    bool ok = setegid(MEMBERS) == 0 && others_get(PS_PEERS_OWNER, MEMBERS, MEMBERS, PSD_DENIED) &&
               others_get(PS_PEERS_GROUP, MEMBERS, NOBODY, PSD_OK) &&
               others_get(PS_PEERS_GROUP, NOBODY, MEMBERS, PSD_OK) &&
               others_get(PS_PEERS_GROUP, NOBODY, NOBODY, PSD_DENIED) &&
@@ -399,11 +372,10 @@ only_who_may_gets_one(void)
     return setegid(0) == 0 && ok;
 }
 
-int
-main(void)
+int main(void)
 {
-    bool ok = vandals_harm_nobody() && body_in_a_header_is_refused() &&
-              pieces_without_end_keep_nobody();
+    bool ok =
+        vandals_harm_nobody() && body_in_a_header_is_refused() && pieces_without_end_keep_nobody();
 
     /* Only root can be somebody else. */
     if (ok && geteuid() == 0) {

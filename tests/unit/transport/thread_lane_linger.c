@@ -18,8 +18,7 @@ static int64_t passed_ms;
 static int least_ms = INT_MAX; /* that poll was asked to wait */
 
 /* The program's own come before the C library's. */
-int
-clock_gettime(clockid_t clock, struct timespec *ret)
+int clock_gettime(clockid_t clock, struct timespec *ret)
 {
     int rc = (int)syscall(SYS_clock_gettime, clock, ret);
 
@@ -32,47 +31,40 @@ clock_gettime(clockid_t clock, struct timespec *ret)
     return rc;
 }
 
-int
-poll(struct pollfd *items, nfds_t n, int timeout_ms)
+int poll(struct pollfd *items, nfds_t n, int timeout_ms)
 {
-    struct timespec time = {.tv_sec = timeout_ms / 1000,
-                            .tv_nsec = timeout_ms % 1000 * 1000000L};
+    struct timespec time = {.tv_sec = timeout_ms / 1000, .tv_nsec = timeout_ms % 1000 * 1000000L};
 
     if (is_slow) {
         least_ms = timeout_ms < least_ms ? timeout_ms : least_ms;
         return 0;
     }
-    return (int)syscall(SYS_ppoll, items, n, timeout_ms < 0 ? NULL : &time,
-                        NULL, 0);
+    return (int)syscall(SYS_ppoll, items, n, timeout_ms < 0 ? NULL : &time, NULL, 0);
 }
 
 /* Pushes until one of them is put off. */
-static bool
-fill(lane_kit_t *kit)
+static bool fill(lane_kit_t *kit)
 {
     static uint8_t bytes[40000];
 
     for (uint64_t i = 1; kit->link->lane->n_items == 0; i++) {
         ps_message_t push = lane_kit_push(i, sizeof bytes / 4);
-        ps_payload_t *payload =
-            ps_payload_new((ps_bytes_t){NULL, 0}, (ps_bytes_t){NULL, 0},
-                           (ps_bytes_t){bytes, sizeof bytes}, NULL, NULL);
+        ps_payload_t *payload = ps_payload_new((ps_bytes_t){NULL, 0}, (ps_bytes_t){NULL, 0},
+                                               (ps_bytes_t){bytes, sizeof bytes}, NULL, NULL);
 
         push.push.rows = PS_ROWS_RANGE;
-        CHECK_OK(ps_socket_send(kit->link, 0, &push, payload, kit->err),
-                 kit->err);
+        CHECK_OK(ps_socket_send(kit->link, 0, &push, payload, kit->err), kit->err);
         ps_payload_destroy(&payload);
     }
     return true;
 }
 
-int
-main(void)
+int main(void)
 {
     ps_socket_args_t args = lane_kit_args(0);
     lane_kit_t kit = {.port = NULL};
-    bool ok = lane_kit_open(&kit, &args) &&
-              lane_kit_connect(&kit, &kit.link) == PSD_OK && fill(&kit);
+    bool ok =
+        lane_kit_open(&kit, &args) && lane_kit_connect(&kit, &kit.link) == PSD_OK && fill(&kit);
 
     if (ok) {
         is_slow = true;

@@ -10,21 +10,18 @@
 #include "lane_kit.h"
 #include "transport/lane_meet.h"
 
-static bool
-has_mode(const char *path, mode_t mode)
+static bool has_mode(const char *path, mode_t mode)
 {
     struct stat is;
 
     return lstat(path, &is) == 0 && (is.st_mode & S_IFMT) == mode;
 }
 
-static bool
-listens(const char *path, psd_status_t status, psd_error_t *err)
+static bool listens(const char *path, psd_status_t status, psd_error_t *err)
 {
     int fd = -1;
 
-    CHECK_ERROR(ps_lane_listen_at(path, PS_PEERS_OWNER, &fd, err), status, "",
-                err);
+    CHECK_ERROR(ps_lane_listen_at(path, PS_PEERS_OWNER, &fd, err), status, "", err);
     CHECK((fd >= 0) == (status == PSD_OK));
     if (fd >= 0) {
         (void)close(fd); /* the socket's file stays: it is stale now */
@@ -33,8 +30,7 @@ listens(const char *path, psd_status_t status, psd_error_t *err)
 }
 
 /* A file stays, and so does a link to what is stale; a stale socket goes. */
-static bool
-only_stale_sockets_are_removed(const char *dir, psd_error_t *err)
+static bool only_stale_sockets_are_removed(const char *dir, psd_error_t *err)
 {
     char path[PATH_MAX + 16];
     char to[PATH_MAX + 16];
@@ -66,20 +62,17 @@ typedef struct giver {
 } giver_t;
 
 /* A greeting of the right form, and files beside it. */
-static void *
-give(void *arg)
+static void *give(void *arg)
 {
     const giver_t *self = arg;
     struct pollfd item = {.fd = self->listener, .events = POLLIN};
     char greeting[240] = "psdlane\0\1";
-    _Alignas(
-        struct cmsghdr) char control[CMSG_SPACE(FILES_MAX * sizeof(int))] = {0};
+    _Alignas(struct cmsghdr) char control[CMSG_SPACE(FILES_MAX * sizeof(int))] = {0};
     struct iovec bytes = {.iov_base = greeting, .iov_len = sizeof greeting};
     struct msghdr message = {.msg_iov = &bytes,
                              .msg_iovlen = 1,
                              .msg_control = control,
-                             .msg_controllen =
-                                 CMSG_SPACE(self->n_files * sizeof(int))};
+                             .msg_controllen = CMSG_SPACE(self->n_files * sizeof(int))};
     struct cmsghdr *head = CMSG_FIRSTHDR(&message);
     int fd = -1;
 
@@ -98,8 +91,7 @@ give(void *arg)
     return NULL;
 }
 
-static size_t
-n_open_files(void)
+static size_t n_open_files(void)
 {
     size_t n = 0;
     DIR *dir = opendir("/proc/self/fd");
@@ -111,16 +103,14 @@ n_open_files(void)
     return n;
 }
 
-static bool
-files_too_many_are_closed(const char *dir, psd_error_t *err)
+static bool files_too_many_are_closed(const char *dir, psd_error_t *err)
 {
     char path[PATH_MAX + 16];
     giver_t giver = {.listener = -1};
     size_t n_before = 0;
 
     (void)snprintf(path, sizeof path, "%s/g.lane", dir);
-    CHECK_OK(ps_lane_listen_at(path, PS_PEERS_OWNER, &giver.listener, err),
-             err);
+    CHECK_OK(ps_lane_listen_at(path, PS_PEERS_OWNER, &giver.listener, err), err);
     n_before = n_open_files();
     for (giver.n_files = 1; giver.n_files <= FILES_MAX; giver.n_files++) {
         pthread_t thread;
@@ -129,9 +119,8 @@ files_too_many_are_closed(const char *dir, psd_error_t *err)
 
         CHECK(pthread_create(&thread, NULL, give, &giver) == 0);
         /* one file is looked at, and is no memory */
-        CHECK_ERROR(
-            ps_lane_meet(path, PATIENCE_MS, &fd, &share, err), PSD_PROTO,
-            giver.n_files == 1 ? "rings" : "no lane is offered there", err);
+        CHECK_ERROR(ps_lane_meet(path, PATIENCE_MS, &fd, &share, err), PSD_PROTO,
+                    giver.n_files == 1 ? "rings" : "no lane is offered there", err);
         CHECK(pthread_join(thread, NULL) == 0);
         CHECK(n_open_files() == n_before);
     }
@@ -139,8 +128,7 @@ files_too_many_are_closed(const char *dir, psd_error_t *err)
     return true;
 }
 
-int
-main(void)
+int main(void)
 {
     temp_dir_t dir;
     psd_error_t *err = psd_error_new();

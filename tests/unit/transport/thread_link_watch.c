@@ -25,8 +25,7 @@ typedef struct rude {
     char endpoint[64];
 } rude_t;
 
-static void *
-hang_up(void *context)
+static void *hang_up(void *context)
 {
     const rude_t *self = context;
     int fd = 0;
@@ -37,26 +36,20 @@ hang_up(void *context)
     return NULL;
 }
 
-static bool
-start_rude(rude_t *self)
+static bool start_rude(rude_t *self)
 {
-    struct sockaddr_in at = {.sin_family = AF_INET,
-                             .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    struct sockaddr_in at = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
     socklen_t size = sizeof at;
 
     self->fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    CHECK(self->fd >= 0 &&
-          bind(self->fd, (const struct sockaddr *)&at, sizeof at) == 0 &&
-          listen(self->fd, 128) == 0 &&
-          getsockname(self->fd, (struct sockaddr *)&at, &size) == 0);
-    (void)snprintf(self->endpoint, sizeof self->endpoint, "tcp://127.0.0.1:%u",
-                   ntohs(at.sin_port));
+    CHECK(self->fd >= 0 && bind(self->fd, (const struct sockaddr *)&at, sizeof at) == 0 &&
+          listen(self->fd, 128) == 0 && getsockname(self->fd, (struct sockaddr *)&at, &size) == 0);
+    (void)snprintf(self->endpoint, sizeof self->endpoint, "tcp://127.0.0.1:%u", ntohs(at.sin_port));
     CHECK(pthread_create(&self->thread, NULL, hang_up, self) == 0);
     return true;
 }
 
-static void
-stop_rude(rude_t *self)
+static void stop_rude(rude_t *self)
 {
     (void)shutdown(self->fd, SHUT_RDWR);
     (void)pthread_join(self->thread, NULL);
@@ -64,8 +57,7 @@ stop_rude(rude_t *self)
 }
 
 /* A connection comes about: the context's only I/O thread works. */
-static bool
-still_works(const ps_socket_args_t *args, psd_error_t *err)
+static bool still_works(const ps_socket_args_t *args, psd_error_t *err)
 {
     const char *const endpoints[] = {"tcp://127.0.0.1:*"};
     const struct timespec step = {.tv_nsec = 1000000L};
@@ -75,8 +67,7 @@ still_works(const ps_socket_args_t *args, psd_error_t *err)
     bool is_up = false;
 
     CHECK_OK(ps_socket_bind(endpoints, 1, args, &port, err), err);
-    CHECK_OK(ps_socket_connect(ps_socket_endpoint(port, 0), args, &link, err),
-             err);
+    CHECK_OK(ps_socket_connect(ps_socket_endpoint(port, 0), args, &link, err), err);
     while (!is_up && ps_now_ms() < until_ms) {
         is_up = ps_socket_is_up(link);
         (void)nanosleep(&step, NULL);
@@ -87,8 +78,7 @@ still_works(const ps_socket_args_t *args, psd_error_t *err)
     return true;
 }
 
-static bool
-links_are_closed_while_peers_hang_up(psd_error_t *err)
+static bool links_are_closed_while_peers_hang_up(psd_error_t *err)
 {
     rude_t rude;
     ps_context_t *context = NULL;
@@ -116,8 +106,7 @@ links_are_closed_while_peers_hang_up(psd_error_t *err)
     return true;
 }
 
-int
-main(void)
+int main(void)
 {
     psd_error_t *err = psd_error_new();
     bool ok = links_are_closed_while_peers_hang_up(err);

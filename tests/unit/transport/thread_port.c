@@ -24,12 +24,8 @@ typedef struct ends {
     psd_error_t *err;
 } ends_t;
 
-static psd_status_t
-send_now(ps_socket_t *socket,
-         uint64_t conn,
-         const ps_message_t *message,
-         ps_payload_t *payload,
-         psd_error_t *err)
+static psd_status_t send_now(ps_socket_t *socket, uint64_t conn, const ps_message_t *message,
+                             ps_payload_t *payload, psd_error_t *err)
 {
     psd_status_t rc = ps_socket_send(socket, conn, message, payload, err);
 
@@ -38,26 +34,20 @@ send_now(ps_socket_t *socket,
 }
 
 /* Waits for the next whole message. */
-static psd_status_t
-receive(ps_socket_t *socket,
-        uint64_t *conn,
-        ps_message_t *message,
-        ps_payload_t **payload,
-        psd_error_t *err)
+static psd_status_t receive(ps_socket_t *socket, uint64_t *conn, ps_message_t *message,
+                            ps_payload_t **payload, psd_error_t *err)
 {
     uint64_t until_ms = ps_now_ms() + PATIENCE_MS;
 
     while (ps_now_ms() < until_ms) {
         bool ready = false;
         bool got = false;
-        psd_status_t rc =
-            ps_socket_wait(&socket, 1, until_ms - ps_now_ms(), &ready, err);
+        psd_status_t rc = ps_socket_wait(&socket, 1, until_ms - ps_now_ms(), &ready, err);
 
         if (rc == PSD_OK && ready) {
             ps_room_t room = {NULL, 0};
 
-            rc = ps_socket_receive(socket, &got, conn, message, payload, &room,
-                                   err);
+            rc = ps_socket_receive(socket, &got, conn, message, payload, &room, err);
         }
         if (rc != PSD_OK || got) {
             return rc;
@@ -67,8 +57,7 @@ receive(ps_socket_t *socket,
 }
 
 /* Sends a message of one value, or of none, in one frame. */
-static bool
-send_raw(void *peer, const ps_message_t *message, size_t n_bytes)
+static bool send_raw(void *peer, const ps_message_t *message, size_t n_bytes)
 {
     uint8_t bytes[PS_HEADER_MAX + 4] = {0};
     size_t size = ps_message_encode(message, bytes) + n_bytes;
@@ -77,8 +66,7 @@ send_raw(void *peer, const ps_message_t *message, size_t n_bytes)
 }
 
 /* The same by a plain socket. */
-static bool
-write_raw(int fd, const ps_message_t *message, size_t n_bytes)
+static bool write_raw(int fd, const ps_message_t *message, size_t n_bytes)
 {
     uint8_t bytes[PS_HEADER_MAX + 4] = {0};
     size_t size = ps_message_encode(message, bytes) + n_bytes;
@@ -87,13 +75,11 @@ write_raw(int fd, const ps_message_t *message, size_t n_bytes)
 }
 
 /* Says HELLO, and is answered WELCOME by the port. */
-static bool
-greet(ps_socket_t *port, void *peer, uint64_t *ret_conn, psd_error_t *err)
+static bool greet(ps_socket_t *port, void *peer, uint64_t *ret_conn, psd_error_t *err)
 {
     const ps_message_t hello = {.kind = PS_KIND_HELLO,
                                 .hello = {.version_min = 1, .version_max = 1}};
-    const ps_message_t welcome = {.kind = PS_KIND_WELCOME,
-                                  .welcome = {.version = 1}};
+    const ps_message_t welcome = {.kind = PS_KIND_WELCOME, .welcome = {.version = 1}};
     ps_message_t got;
     ps_payload_t *payload = NULL;
 
@@ -112,13 +98,12 @@ static const ps_message_t beginning = {.kind = PS_KIND_PUSH,
                                                 .n_rows = 1,
                                                 .n_cols = 9,
                                                 .n_values = 9}};
-static const ps_message_t chunk_of_nothing = {
-    .kind = PS_KIND_CHUNK, .chunk = {.request = 5, .offset = 64}};
+static const ps_message_t chunk_of_nothing = {.kind = PS_KIND_CHUNK,
+                                              .chunk = {.request = 5, .offset = 64}};
 static const ps_message_t a_bye = {.kind = PS_KIND_BYE};
 
 /* The beginning of a message, a CHUNK of none, and what ends the wait. */
-static bool
-send_a_beginning(ps_socket_t *port, void *peer, psd_error_t *err)
+static bool send_a_beginning(ps_socket_t *port, void *peer, psd_error_t *err)
 {
     ps_message_t got;
     ps_payload_t *payload = NULL;
@@ -133,8 +118,7 @@ send_a_beginning(ps_socket_t *port, void *peer, psd_error_t *err)
 }
 
 /* Until what is unfinished there is of so many connections. */
-static bool
-comes_to(ps_socket_t *port, size_t n, psd_error_t *err)
+static bool comes_to(ps_socket_t *port, size_t n, psd_error_t *err)
 {
     uint64_t until_ms = ps_now_ms() + PATIENCE_MS;
 
@@ -148,8 +132,7 @@ comes_to(ps_socket_t *port, size_t n, psd_error_t *err)
     return ps_socket_n_unfinished(port) == n;
 }
 
-static bool
-open_watched(ends_t *ends, int high_water, ps_socket_t **ret_port)
+static bool open_watched(ends_t *ends, int high_water, ps_socket_t **ret_port)
 {
     const char *const endpoints[] = {"tcp://127.0.0.1:*"};
     const ps_socket_args_t args = {.context = ends->context,
@@ -160,14 +143,12 @@ open_watched(ends_t *ends, int high_water, ps_socket_t **ret_port)
                                    .linger_ms = 1000,
                                    .is_watched = true};
 
-    CHECK_OK(ps_socket_bind(endpoints, 1, &args, ret_port, ends->err),
-             ends->err);
+    CHECK_OK(ps_socket_bind(endpoints, 1, &args, ret_port, ends->err), ends->err);
     return true;
 }
 
 /* Pieces of who was not welcomed are not kept, and of who is gone neither. */
-static bool
-pieces_are_of_the_welcome(ends_t *ends)
+static bool pieces_are_of_the_welcome(ends_t *ends)
 {
     void *zmq = zmq_ctx_new();
     void *peer = zmq_socket(zmq, ZMQ_DEALER);
@@ -181,8 +162,8 @@ pieces_are_of_the_welcome(ends_t *ends)
     CHECK(zmq_connect(peer, ps_socket_endpoint(port, 0)) == 0);
     CHECK(zmq_connect(other, ps_socket_endpoint(port, 0)) == 0);
     CHECK(send_raw(peer, &beginning, 4));
-    CHECK_ERROR(receive(port, &conn, &got, &payload, ends->err), PSD_NO_SESSION,
-                "say HELLO first", ends->err);
+    CHECK_ERROR(receive(port, &conn, &got, &payload, ends->err), PSD_NO_SESSION, "say HELLO first",
+                ends->err);
     CHECK(ps_socket_n_unfinished(port) == 0);
     CHECK(greet(port, peer, &conn, ends->err));
     CHECK(greet(port, other, &conn, ends->err));
@@ -212,8 +193,7 @@ pieces_are_of_the_welcome(ends_t *ends)
 
 /* The connections that a port of this process has taken and not closed are so
  * many, and ZeroMQ has read all that came. */
-static bool
-has_taken(const char *endpoint, int n)
+static bool has_taken(const char *endpoint, int n)
 {
     unsigned long port = strtoul(strrchr(endpoint, ':') + 1, NULL, 10);
     int n_found = 0;
@@ -226,10 +206,9 @@ has_taken(const char *endpoint, int n)
         socklen_t listens_size = sizeof listens;
         int unread = 0;
 
-        if (getsockname(fd, (struct sockaddr *)&mine, &size) == 0 &&
-            mine.sin_family == AF_INET && ntohs(mine.sin_port) == port &&
-            getsockopt(fd, SOL_SOCKET, SO_ACCEPTCONN, &listens,
-                       &listens_size) == 0 &&
+        if (getsockname(fd, (struct sockaddr *)&mine, &size) == 0 && mine.sin_family == AF_INET &&
+            ntohs(mine.sin_port) == port &&
+            getsockopt(fd, SOL_SOCKET, SO_ACCEPTCONN, &listens, &listens_size) == 0 &&
             listens == 0) {
             n_found++;
             n_unread += ioctl(fd, FIONREAD, &unread) == 0 ? unread : 0;
@@ -238,8 +217,7 @@ has_taken(const char *endpoint, int n)
     return n_found == n && n_unread == 0;
 }
 
-static bool
-comes_to_have(const char *endpoint, int n)
+static bool comes_to_have(const char *endpoint, int n)
 {
     const uint64_t until_ms = ps_now_ms() + PATIENCE_MS;
 
@@ -249,17 +227,15 @@ comes_to_have(const char *endpoint, int n)
     return has_taken(endpoint, n);
 }
 
-static const ps_message_t a_hello = {
-    .kind = PS_KIND_HELLO, .hello = {.version_min = 1, .version_max = 1}};
+static const ps_message_t a_hello = {.kind = PS_KIND_HELLO,
+                                     .hello = {.version_min = 1, .version_max = 1}};
 
 /* One says HELLO, begins a message, and is gone before any of that is read.
  * When the HELLO of the next one is there, what it began came, or ZeroMQ has
  * thrown it away, as it may. */
-static bool
-goes_before_it_is_read(ends_t *ends, ps_socket_t *port, bool *ret_came)
+static bool goes_before_it_is_read(ends_t *ends, ps_socket_t *port, bool *ret_came)
 {
-    const ps_message_t welcome = {.kind = PS_KIND_WELCOME,
-                                  .welcome = {.version = 1}};
+    const ps_message_t welcome = {.kind = PS_KIND_WELCOME, .welcome = {.version = 1}};
     const char *endpoint = ps_socket_endpoint(port, 0);
     ps_message_t got = {.kind = PS_KIND_WELCOME};
     ps_payload_t *payload = NULL;
@@ -298,8 +274,7 @@ goes_before_it_is_read(ends_t *ends, ps_socket_t *port, bool *ret_came)
 
 /* What a connection has sent is read when it is closed, and the monitor has
  * said so before: nobody will say it again. */
-static bool
-who_is_gone_is_not_welcome(ends_t *ends)
+static bool who_is_gone_is_not_welcome(ends_t *ends)
 {
     ps_socket_t *port = NULL;
     bool came = false;
@@ -328,8 +303,7 @@ typedef struct look {
 } look_t;
 
 /* Sends values that its peer does not take yet. */
-static psd_status_t
-answer(const look_t *at, uint64_t request, uint32_t bytes, psd_error_t *err)
+static psd_status_t answer(const look_t *at, uint64_t request, uint32_t bytes, psd_error_t *err)
 {
     static float cells[ANSWER_BYTES / sizeof(float)];
     const ps_message_t values = {.kind = PS_KIND_VALUES,
@@ -340,32 +314,28 @@ answer(const look_t *at, uint64_t request, uint32_t bytes, psd_error_t *err)
                                             .n_rows = 1,
                                             .n_cols = bytes / 4,
                                             .n_values = bytes / 4}};
-    ps_payload_t *payload =
-        ps_payload_new((ps_bytes_t){NULL, 0}, (ps_bytes_t){NULL, 0},
-                       (ps_bytes_t){(const uint8_t *)cells, bytes}, NULL, NULL);
+    ps_payload_t *payload = ps_payload_new((ps_bytes_t){NULL, 0}, (ps_bytes_t){NULL, 0},
+                                           (ps_bytes_t){(const uint8_t *)cells, bytes}, NULL, NULL);
     psd_status_t rc = send_now(at->port, at->conn, &values, payload, err);
 
     ps_payload_destroy(&payload);
     return rc;
 }
 
-static bool
-find(look_t *at, uint64_t request)
+static bool find(look_t *at, uint64_t request)
 {
-    return ps_socket_find_answer(at->port, at->conn, request, EPOCH, at->now_ms,
-                                 &at->sent, &at->bytes);
+    return ps_socket_find_answer(at->port, at->conn, request, EPOCH, at->now_ms, &at->sent,
+                                 &at->bytes);
 }
 
-static bool
-take_some(void *peer)
+static bool take_some(void *peer)
 {
     CHECK(zmq_recv(peer, NULL, 0, ZMQ_DONTWAIT) >= 0 || zmq_errno() == EAGAIN);
     return true;
 }
 
 /* It arrives while its peer reads, and is found a second more. */
-static bool
-arrives(look_t *at, void *peer, uint64_t request)
+static bool arrives(look_t *at, void *peer, uint64_t request)
 {
     const uint64_t until_ms = ps_now_ms() + PATIENCE_MS;
 
@@ -381,8 +351,7 @@ arrives(look_t *at, void *peer, uint64_t request)
     return true;
 }
 
-static bool
-connect_slow(void *zmq, look_t *at, void **ret_peer, psd_error_t *err)
+static bool connect_slow(void *zmq, look_t *at, void **ret_peer, psd_error_t *err)
 {
     const int few = 1;
 
@@ -394,8 +363,7 @@ connect_slow(void *zmq, look_t *at, void **ret_peer, psd_error_t *err)
 }
 
 /* An answer is found until it has arrived, and a while longer. */
-static bool
-answers_are_found_on_their_way(ends_t *ends)
+static bool answers_are_found_on_their_way(ends_t *ends)
 {
     void *zmq = zmq_ctx_new();
     void *peer = NULL;
@@ -419,8 +387,7 @@ answers_are_found_on_their_way(ends_t *ends)
 
 /* ZeroMQ drops what waits for a connection that is closed; the same client
  * comes back by another one, and is answered again. */
-static bool
-answers_go_with_their_connection(ends_t *ends)
+static bool answers_go_with_their_connection(ends_t *ends)
 {
     const uint64_t until_ms = ps_now_ms() + PATIENCE_MS;
     const int none = 0;
@@ -453,8 +420,7 @@ answers_go_with_their_connection(ends_t *ends)
 
 /* The queue is full in the middle of an answer: the rest of it is dropped, and
  * it is not on its way; what was queued before is. */
-static bool
-answers_that_are_cut_off_are_not_found(ends_t *ends)
+static bool answers_that_are_cut_off_are_not_found(ends_t *ends)
 {
     void *zmq = zmq_ctx_new();
     void *peer = NULL;
@@ -481,15 +447,12 @@ answers_that_are_cut_off_are_not_found(ends_t *ends)
     return true;
 }
 
-int
-main(void)
+int main(void)
 {
     ends_t ends = {.err = psd_error_new()};
     bool ok = ps_context_new(2, &ends.context, ends.err) == PSD_OK &&
-              pieces_are_of_the_welcome(&ends) &&
-              who_is_gone_is_not_welcome(&ends) &&
-              answers_are_found_on_their_way(&ends) &&
-              answers_go_with_their_connection(&ends) &&
+              pieces_are_of_the_welcome(&ends) && who_is_gone_is_not_welcome(&ends) &&
+              answers_are_found_on_their_way(&ends) && answers_go_with_their_connection(&ends) &&
               answers_that_are_cut_off_are_not_found(&ends);
 
     ps_context_destroy(&ends.context);

@@ -20,17 +20,15 @@ typedef struct echo {
 } echo_t;
 
 /* Sends back what comes. */
-static void *
-send_back(void *of)
+static void *send_back(void *of)
 {
     echo_t *self = of;
     int number = 0;
 
     for (int i = 0; i < ROUNDS; i++) {
-        self->is_good =
-            zmq_recv(self->pair, &number, sizeof number, 0) == sizeof number &&
-            zmq_send(self->pair, &number, sizeof number, 0) == sizeof number &&
-            number == i;
+        self->is_good = zmq_recv(self->pair, &number, sizeof number, 0) == sizeof number &&
+                        zmq_send(self->pair, &number, sizeof number, 0) == sizeof number &&
+                        number == i;
         if (!self->is_good) {
             break;
         }
@@ -39,8 +37,7 @@ send_back(void *of)
 }
 
 /* Waits for each of them; the port has nothing. */
-static bool
-numbers_come_back(ps_socket_t *port, void *pair, psd_error_t *err)
+static bool numbers_come_back(ps_socket_t *port, void *pair, psd_error_t *err)
 {
     for (int i = 0; i < ROUNDS; i++) {
         bool ready = true;
@@ -48,19 +45,15 @@ numbers_come_back(ps_socket_t *port, void *pair, psd_error_t *err)
         int number = -1;
 
         CHECK(zmq_send(pair, &i, sizeof i, 0) == sizeof i);
-        CHECK_OK(ps_socket_wait_beside(&port, 1, pair, PATIENCE_MS, &ready,
-                                       &beside, err),
-                 err);
+        CHECK_OK(ps_socket_wait_beside(&port, 1, pair, PATIENCE_MS, &ready, &beside, err), err);
         CHECK(!ready && beside);
-        CHECK(zmq_recv(pair, &number, sizeof number, ZMQ_DONTWAIT) ==
-              sizeof number);
+        CHECK(zmq_recv(pair, &number, sizeof number, ZMQ_DONTWAIT) == sizeof number);
         CHECK(number == i);
     }
     return true;
 }
 
-static psd_status_t
-open_port(uint32_t spin_us, ps_socket_t **ret_port, psd_error_t *err)
+static psd_status_t open_port(uint32_t spin_us, ps_socket_t **ret_port, psd_error_t *err)
 {
     const char *const endpoints[] = {"tcp://127.0.0.1:*"};
     const ps_socket_args_t args = {.high_water = 100,
@@ -74,8 +67,7 @@ open_port(uint32_t spin_us, ps_socket_t **ret_port, psd_error_t *err)
 
 /* What wakes the port from sleep ends its spin, too. The fastest of a few first
  * waits, for a busy machine takes its time. */
-static bool
-what_wakes_ends_spins(void)
+static bool what_wakes_ends_spins(void)
 {
     PSD_AUTO(psd_error_destroy) psd_error_t *err = psd_error_new();
     uint64_t least_ms = UINT64_MAX;
@@ -100,8 +92,7 @@ what_wakes_ends_spins(void)
 }
 
 /* A spin does not make a wait longer than it may be. */
-static bool
-a_spin_ends_in_time(void)
+static bool a_spin_ends_in_time(void)
 {
     PSD_AUTO(psd_error_destroy) psd_error_t *err = psd_error_new();
     uint64_t least_ms = UINT64_MAX;
@@ -122,8 +113,7 @@ a_spin_ends_in_time(void)
     return true;
 }
 
-static bool
-a_socket_beside_ends_waits(uint32_t spin_us)
+static bool a_socket_beside_ends_waits(uint32_t spin_us)
 {
     const int patience_ms = PATIENCE_MS;
     PSD_AUTO(psd_error_destroy) psd_error_t *err = psd_error_new();
@@ -135,8 +125,7 @@ a_socket_beside_ends_waits(uint32_t spin_us)
     bool is_good = false;
 
     CHECK_OK(open_port(spin_us, &port, err), err);
-    CHECK(zmq_setsockopt(echo.pair, ZMQ_RCVTIMEO, &patience_ms,
-                         sizeof patience_ms) == 0);
+    CHECK(zmq_setsockopt(echo.pair, ZMQ_RCVTIMEO, &patience_ms, sizeof patience_ms) == 0);
     CHECK(zmq_bind(ours, "inproc://beside") == 0);
     CHECK(zmq_connect(echo.pair, "inproc://beside") == 0);
     CHECK(pthread_create(&thread, NULL, send_back, &echo) == 0);
@@ -148,11 +137,9 @@ a_socket_beside_ends_waits(uint32_t spin_us)
     return true;
 }
 
-int
-main(void)
+int main(void)
 {
-    return a_socket_beside_ends_waits(0) &&
-                   a_socket_beside_ends_waits(PS_LANE_SPIN_US) &&
+    return a_socket_beside_ends_waits(0) && a_socket_beside_ends_waits(PS_LANE_SPIN_US) &&
                    what_wakes_ends_spins() && a_spin_ends_in_time()
                ? 0
                : 1;

@@ -31,11 +31,9 @@ typedef struct kit_shape {
 #define KIT_N_NUMBERS 576 /* of shapes; some are none */
 
 /* false: the protocol has no such shape. */
-static inline bool
-kit_shape_at(size_t number, kit_shape_t *ret)
+static inline bool kit_shape_at(size_t number, kit_shape_t *ret)
 {
-    static const ps_kind_t kinds[] = {PS_KIND_PUSH, PS_KIND_PULL,
-                                      PS_KIND_VALUES};
+    static const ps_kind_t kinds[] = {PS_KIND_PUSH, PS_KIND_PULL, PS_KIND_VALUES};
     kit_shape_t shape = {
         .kind = kinds[number % 3],
         .rows = (ps_rows_kind_t)(number / 3 % 4),
@@ -58,9 +56,8 @@ kit_shape_at(size_t number, kit_shape_t *ret)
     return true;
 }
 
-#define KIT_FOR_EACH_SHAPE(shape)                                 \
-    for (size_t shape_number_ = 0; shape_number_ < KIT_N_NUMBERS; \
-         shape_number_++)                                         \
+#define KIT_FOR_EACH_SHAPE(shape)                                                  \
+    for (size_t shape_number_ = 0; shape_number_ < KIT_N_NUMBERS; shape_number_++) \
         if (kit_shape_at(shape_number_, &(shape)))
 
 typedef struct kit_parcel {
@@ -68,14 +65,12 @@ typedef struct kit_parcel {
     ps_payload_t *payload; /* NULL: no body */
 } kit_parcel_t;
 
-static inline void
-kit_parcel_done(kit_parcel_t *self)
+static inline void kit_parcel_done(kit_parcel_t *self)
 {
     ps_payload_destroy(&self->payload);
 }
 
-static inline void
-kit_put_keys(const kit_shape_t *shape, uint64_t n, ps_buffer_t *to)
+static inline void kit_put_keys(const kit_shape_t *shape, uint64_t n, ps_buffer_t *to)
 {
     ps_rng_t rng = {.state = n};
     uint64_t key = 0;
@@ -90,8 +85,7 @@ kit_put_keys(const kit_shape_t *shape, uint64_t n, ps_buffer_t *to)
 }
 
 /* Values that differ, and that integers and floats can have. */
-static inline void
-kit_put_values(ps_type_t type, uint64_t n, ps_buffer_t *to)
+static inline void kit_put_values(ps_type_t type, uint64_t n, ps_buffer_t *to)
 {
     for (uint64_t i = 0; i < n; i++) {
         int32_t value = (int32_t)(i * 37 % 101) - 50;
@@ -109,8 +103,7 @@ kit_put_values(ps_type_t type, uint64_t n, ps_buffer_t *to)
 }
 
 /* Counts of sparse rows, or a list of columns; returns the sparse values. */
-static inline uint64_t
-kit_put_index(const kit_shape_t *shape, uint64_t n, ps_buffer_t *to)
+static inline uint64_t kit_put_index(const kit_shape_t *shape, uint64_t n, ps_buffer_t *to)
 {
     uint64_t n_values = 0;
 
@@ -129,8 +122,7 @@ kit_put_index(const kit_shape_t *shape, uint64_t n, ps_buffer_t *to)
     return n_values;
 }
 
-static inline kit_parcel_t
-kit_parcel_new(const kit_shape_t *shape, uint64_t n)
+static inline kit_parcel_t kit_parcel_new(const kit_shape_t *shape, uint64_t n)
 {
     PSD_AUTO(ps_buffer_done) ps_buffer_t keys = {0};
     PSD_AUTO(ps_buffer_done) ps_buffer_t index = {0};
@@ -164,10 +156,8 @@ kit_parcel_new(const kit_shape_t *shape, uint64_t n)
     return self;
 }
 
-static inline ps_bytes_t
-kit_values(const ps_payload_t *payload)
+static inline ps_bytes_t kit_values(const ps_payload_t *payload)
 {
-    return payload == NULL || payload->n_spans == 0 ? (ps_bytes_t){NULL, 0}
-                                                    : payload->spans[0];
+    return payload == NULL || payload->n_spans == 0 ? (ps_bytes_t){NULL, 0} : payload->spans[0];
 }
 #endif

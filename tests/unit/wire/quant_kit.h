@@ -17,9 +17,8 @@
 #include "base/rng.h"
 #include "wire/quant.h"
 
-#define FOR_EACH_AS(as)                                             \
-    for (ps_values_as_t as = PS_VALUES_F16; as <= PS_VALUES_AS_MAX; \
-         as = (ps_values_as_t)(as + 1))
+#define FOR_EACH_AS(as) \
+    for (ps_values_as_t as = PS_VALUES_F16; as <= PS_VALUES_AS_MAX; as = (ps_values_as_t)(as + 1))
 
 typedef struct kit_round {
     ps_values_as_t as;
@@ -31,8 +30,7 @@ typedef struct kit_round {
     uint8_t *back;
 } kit_round_t;
 
-static inline kit_round_t
-kit_round_new(ps_values_as_t as, ps_type_t type, size_t n)
+static inline kit_round_t kit_round_new(ps_values_as_t as, ps_type_t type, size_t n)
 {
     kit_round_t self = {.as = as, .type = type, .n = n};
     uint64_t size = 0;
@@ -45,16 +43,14 @@ kit_round_new(ps_values_as_t as, ps_type_t type, size_t n)
     return self;
 }
 
-static inline void
-kit_round_done(kit_round_t *self)
+static inline void kit_round_done(kit_round_t *self)
 {
     ps_free(self->values);
     ps_free(self->coded);
     ps_free(self->back);
 }
 
-static inline void
-kit_store(ps_type_t type, const double *values, size_t n, uint8_t *ret)
+static inline void kit_store(ps_type_t type, const double *values, size_t n, uint8_t *ret)
 {
     for (size_t i = 0; i < n; i++) {
         if (type == PS_TYPE_F32) {
@@ -65,22 +61,17 @@ kit_store(ps_type_t type, const double *values, size_t n, uint8_t *ret)
     }
 }
 
-static inline double
-kit_load(ps_type_t type, const uint8_t *from, size_t i)
+static inline double kit_load(ps_type_t type, const uint8_t *from, size_t i)
 {
-    return type == PS_TYPE_F32 ? (double)ps_load_f32(from + 4 * i)
-                               : ps_load_f64(from + 8 * i);
+    return type == PS_TYPE_F32 ? (double)ps_load_f32(from + 4 * i) : ps_load_f64(from + 8 * i);
 }
 
-static inline void
-kit_set(kit_round_t *self, size_t i, double value)
+static inline void kit_set(kit_round_t *self, size_t i, double value)
 {
-    kit_store(self->type, &value, 1,
-              self->values + ps_type_size(self->type) * i);
+    kit_store(self->type, &value, 1, self->values + ps_type_size(self->type) * i);
 }
 
-static inline void
-kit_fill_uniform(kit_round_t *self, double lo, double hi, uint64_t seed)
+static inline void kit_fill_uniform(kit_round_t *self, double lo, double hi, uint64_t seed)
 {
     ps_rng_t rng = {.state = seed};
 
@@ -89,32 +80,25 @@ kit_fill_uniform(kit_round_t *self, double lo, double hi, uint64_t seed)
     }
 }
 
-static inline bool
-kit_encode(kit_round_t *self, uint64_t seed)
+static inline bool kit_encode(kit_round_t *self, uint64_t seed)
 {
-    return ps_quant_encode(self->as, self->type, self->values, self->n, seed,
-                           self->coded);
+    return ps_quant_encode(self->as, self->type, self->values, self->n, seed, self->coded);
 }
 
-static inline void
-kit_decode(kit_round_t *self)
+static inline void kit_decode(kit_round_t *self)
 {
-    cr_assert_eq(ps_quant_decode(self->as, self->type,
-                                 (ps_bytes_t){self->coded, self->coded_size},
+    cr_assert_eq(ps_quant_decode(self->as, self->type, (ps_bytes_t){self->coded, self->coded_size},
                                  self->n, self->back, NULL),
                  PSD_OK);
 }
 
-static inline double
-kit_error(const kit_round_t *self, size_t i)
+static inline double kit_error(const kit_round_t *self, size_t i)
 {
-    return kit_load(self->type, self->back, i) -
-           kit_load(self->type, self->values, i);
+    return kit_load(self->type, self->back, i) - kit_load(self->type, self->values, i);
 }
 
 /* The bound that the header gives for value i of a block within lo .. hi. */
-static inline double
-kit_bound(const kit_round_t *self, double lo, double hi, size_t i)
+static inline double kit_bound(const kit_round_t *self, double lo, double hi, size_t i)
 {
     double x = fabs(kit_load(self->type, self->values, i));
     double ulp = x * (self->type == PS_TYPE_F32 ? 0x1p-24 : 0x1p-53);

@@ -20,8 +20,7 @@ static const uint8_t golden[] = {
     0x64, 0x31, 1,    0,    13, 0, 1,  0, 0, 0, 0, 0, 0,  0, 16, 0, 0,    0,
     0x70, 0x73, 0x64, 0x31, 1,  0, 13, 0, 2, 0, 0, 0, 0,  0, 0,  0};
 
-static psd_status_t
-read_all(ps_bytes_t frame, uint32_t *ret_n, psd_error_t *err)
+static psd_status_t read_all(ps_bytes_t frame, uint32_t *ret_n, psd_error_t *err)
 {
     ps_batch_rest_t rest = {{NULL, 0}, 0};
     psd_status_t rc = ps_batch_open(frame, &rest, err);
@@ -93,8 +92,7 @@ Test(batch, every_kind_comes_out_as_it_went_in)
 
         message_sample(SAMPLE_KINDS[i], &message, &body);
         cr_assert_eq(ps_batch_next(&rest, &frame, NULL), PSD_OK);
-        cr_assert_eq(ps_message_decode(&frame, 1, &got, &got_body, NULL),
-                     PSD_OK);
+        cr_assert_eq(ps_message_decode(&frame, 1, &got, &got_body, NULL), PSD_OK);
         cr_assert(parcel_same_message(&message, &got));
         cr_assert(parcel_same_body(&body, &got_body));
     }
@@ -114,8 +112,7 @@ Test(batch, cleared_it_is_empty_and_takes_more)
 }
 
 /* Changes one number of the golden batch; what is then said of it. */
-static void
-expect_refused(size_t at, uint8_t value, psd_status_t status, const char *text)
+static void expect_refused(size_t at, uint8_t value, psd_status_t status, const char *text)
 {
     PSD_AUTO(psd_error_destroy) psd_error_t *err = psd_error_new();
     uint8_t bytes[sizeof golden];
@@ -129,16 +126,12 @@ expect_refused(size_t at, uint8_t value, psd_status_t status, const char *text)
 
 Test(batch, refuses_what_is_none_by_name)
 {
-    expect_refused(0, 0x71, PSD_PROTO,
-                   "signature is 0x31647371; allowed: 0x31647370");
+    expect_refused(0, 0x71, PSD_PROTO, "signature is 0x31647371; allowed: 0x31647370");
     expect_refused(4, 9, PSD_VERSION, "version is 9; allowed: 1..1");
     expect_refused(7, 1, PSD_PROTO, "BATCH.flags is 1; allowed: 0");
-    expect_refused(8, 0, PSD_PROTO,
-                   "BATCH.n is 0; allowed: 1..3 as 40 bytes follow");
-    expect_refused(8, 4, PSD_PROTO,
-                   "BATCH.n is 4; allowed: 1..3 as 40 bytes follow");
-    expect_refused(8, 1, PSD_PROTO,
-                   "BATCH has 20 bytes behind its last message");
+    expect_refused(8, 0, PSD_PROTO, "BATCH.n is 0; allowed: 1..3 as 40 bytes follow");
+    expect_refused(8, 4, PSD_PROTO, "BATCH.n is 4; allowed: 1..3 as 40 bytes follow");
+    expect_refused(8, 1, PSD_PROTO, "BATCH has 20 bytes behind its last message");
     expect_refused(8, 3, PSD_PROTO,
                    "a message in a BATCH is 0 bytes; allowed: 8 and up, and 0 "
                    "are left");
@@ -163,8 +156,7 @@ Test(batch, cut_anywhere_is_refused)
     }
 }
 
-static psd_status_t
-add_two(void *fixture)
+static psd_status_t add_two(void *fixture)
 {
     PSD_AUTO(ps_batch_done) ps_batch_t batch = {.n = 0};
 

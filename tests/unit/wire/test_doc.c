@@ -10,14 +10,12 @@
 #include "base/alloc.h"
 #include "support/fail_alloc.h"
 
-static ps_bytes_t
-text_of(const char *text)
+static ps_bytes_t text_of(const char *text)
 {
     return (ps_bytes_t){(const uint8_t *)text, strlen(text)};
 }
 
-static void
-assert_refused(ps_bytes_t text, psd_status_t status, const char *wanted)
+static void assert_refused(ps_bytes_t text, psd_status_t status, const char *wanted)
 {
     PSD_AUTO(psd_error_destroy) psd_error_t *err = psd_error_new();
     ps_doc_t *doc = NULL;
@@ -27,8 +25,7 @@ assert_refused(ps_bytes_t text, psd_status_t status, const char *wanted)
     cr_assert_null(doc);
 }
 
-static void
-assert_prints(const ps_doc_t *doc, const char *wanted)
+static void assert_prints(const ps_doc_t *doc, const char *wanted)
 {
     PSD_AUTO(ps_buffer_done) ps_buffer_t buffer = {0};
 
@@ -37,14 +34,12 @@ assert_prints(const ps_doc_t *doc, const char *wanted)
     cr_assert_str_eq((const char *)buffer.data, wanted);
 }
 
-static ps_doc_t *
-parse(const char *text)
+static ps_doc_t *parse(const char *text)
 {
     PSD_AUTO(psd_error_destroy) psd_error_t *err = psd_error_new();
     ps_doc_t *doc = NULL;
 
-    cr_assert_eq(ps_doc_parse(text_of(text), &doc, err), PSD_OK, "%s",
-                 psd_error_text(err));
+    cr_assert_eq(ps_doc_parse(text_of(text), &doc, err), PSD_OK, "%s", psd_error_text(err));
     return doc;
 }
 
@@ -53,25 +48,22 @@ parse(const char *text)
 Test(doc, text_comes_back_compact_and_in_order)
 {
     PSD_AUTO(ps_doc_destroy)
-    ps_doc_t *doc =
-        parse(" {\"z\" : 1, \"a\":[ true,null, \"\xC3\xBC\" ],\n\"m\":{}} ");
+    ps_doc_t *doc = parse(" {\"z\" : 1, \"a\":[ true,null, \"\xC3\xBC\" ],\n\"m\":{}} ");
 
     assert_prints(doc, "{\"z\":1,\"a\":[true,null,\"\xC3\xBC\"],\"m\":{}}");
 }
 
 /* The reason's words are the parser's and may change with it. */
-static void
-assert_refused_at(ps_bytes_t text, int line, int column)
+static void assert_refused_at(ps_bytes_t text, int line, int column)
 {
     PSD_AUTO(psd_error_destroy) psd_error_t *err = psd_error_new();
     ps_doc_t *doc = NULL;
     char wanted[64];
 
-    (void)snprintf(wanted, sizeof wanted,
-                   "document, line %d, column %d: ", line, column);
+    (void)snprintf(wanted, sizeof wanted, "document, line %d, column %d: ", line, column);
     cr_assert_eq(ps_doc_parse(text, &doc, err), PSD_PROTO);
-    cr_assert_eq(strncmp(psd_error_text(err), wanted, strlen(wanted)), 0,
-                 "%s, not: %s", psd_error_text(err), wanted);
+    cr_assert_eq(strncmp(psd_error_text(err), wanted, strlen(wanted)), 0, "%s, not: %s",
+                 psd_error_text(err), wanted);
     cr_assert_gt(strlen(psd_error_text(err)), strlen(wanted));
     for (const char *at = psd_error_text(err); *at != '\0'; at++) {
         cr_assert(*at >= ' ' && *at != 0x7F, "control byte in the reason");
@@ -102,13 +94,11 @@ Test(doc, reason_is_one_line_whatever_the_peer_sent)
 
 Test(doc, only_an_object_is_a_document)
 {
-    assert_refused(text_of("[]"), PSD_PROTO,
-                   "document is an array; allowed: an object");
+    assert_refused(text_of("[]"), PSD_PROTO, "document is an array; allowed: an object");
     assert_refused_at(text_of("1"), 1, 1);
 }
 
-static void
-nest(char *text, size_t depth)
+static void nest(char *text, size_t depth)
 {
     memcpy(text, "{\"a\":", 5);
     memset(text + 5, '[', depth - 1);
@@ -155,8 +145,7 @@ Test(doc, size_is_bounded)
     text[size - 2] = '}';
     assert_refused((ps_bytes_t){text, size}, PSD_LIMIT,
                    "document is 16777217 bytes; allowed: 0..16777216");
-    cr_assert_eq(ps_doc_parse((ps_bytes_t){text, size - 1}, &doc, NULL),
-                 PSD_OK);
+    cr_assert_eq(ps_doc_parse((ps_bytes_t){text, size - 1}, &doc, NULL), PSD_OK);
 }
 
 /* A megabyte of "[[],[], ..." must not become a gigabyte. */
@@ -215,11 +204,10 @@ Test(doc, values_are_written_in_order)
     cr_assert(ps_doc_append_u64(array, 2));
     cr_assert(ps_doc_append_text(array, "z"));
     cr_assert(ps_doc_set_bool(ps_doc_append_object(array), "q", false));
-    assert_prints(doc,
-                  "{\"u\":7,\"i\":-9223372036854775808,\"f\":0.5,\"b\":true,"
-                  "\"t\":\"x\\n\\\"\xC3\xBC\","
-                  "\"id\":\"12340000-0000-0000-0000-000000000000\","
-                  "\"o\":{\"n\":1},\"a\":[2,\"z\",{\"q\":false}]}");
+    assert_prints(doc, "{\"u\":7,\"i\":-9223372036854775808,\"f\":0.5,\"b\":true,"
+                       "\"t\":\"x\\n\\\"\xC3\xBC\","
+                       "\"id\":\"12340000-0000-0000-0000-000000000000\","
+                       "\"o\":{\"n\":1},\"a\":[2,\"z\",{\"q\":false}]}");
     assert_prints(object, "{\"n\":1}");
     assert_prints(array, "[2,\"z\",{\"q\":false}]");
 }
@@ -256,9 +244,7 @@ Test(doc, doubles_come_back_to_the_bit)
 
         cr_assert(ps_doc_set_f64(doc, "x", values[i]));
         cr_assert(ps_doc_print(doc, &buffer));
-        cr_assert_eq(
-            ps_doc_parse((ps_bytes_t){buffer.data, buffer.size}, &again, NULL),
-            PSD_OK);
+        cr_assert_eq(ps_doc_parse((ps_bytes_t){buffer.data, buffer.size}, &again, NULL), PSD_OK);
         cr_assert_eq(ps_doc_get_f64(again, "x", &got, NULL), PSD_OK);
         cr_assert_arr_eq(&got, &values[i], sizeof got);
     }
@@ -304,8 +290,7 @@ Test(doc, setting_again_replaces)
 
 /* ---- memory ------------------------------------------------------------ */
 
-static psd_status_t
-write_and_parse(void *fixture)
+static psd_status_t write_and_parse(void *fixture)
 {
     PSD_AUTO(ps_buffer_done) ps_buffer_t buffer = {0};
     PSD_AUTO(ps_doc_destroy) ps_doc_t *doc = ps_doc_new();
@@ -332,8 +317,7 @@ write_and_parse(void *fixture)
         cr_assert_eq(buffer.size, 1, "half a document is none");
         return PSD_NOMEM;
     }
-    rc = ps_doc_parse((ps_bytes_t){buffer.data + 1, buffer.size - 1}, &again,
-                      NULL);
+    rc = ps_doc_parse((ps_bytes_t){buffer.data + 1, buffer.size - 1}, &again, NULL);
     if (rc == PSD_OK) {
         rc = ps_doc_get_array(again, "a", 1, &array, NULL);
     }
@@ -349,8 +333,7 @@ Test(doc, no_memory_of_ours_is_survived)
     cr_assert_null(fail_alloc_sweep(write_and_parse, NULL));
 }
 
-static psd_status_t
-write_long_key(void *fixture)
+static psd_status_t write_long_key(void *fixture)
 {
     PSD_AUTO(ps_buffer_done) ps_buffer_t buffer = {0};
     PSD_AUTO(ps_doc_destroy) ps_doc_t *doc = ps_doc_new();
@@ -359,8 +342,7 @@ write_long_key(void *fixture)
     (void)fixture;
     memset(key, 'k', sizeof key - 1);
     key[sizeof key - 1] = '\0';
-    if (doc == NULL || !ps_doc_set_u64(doc, key, 7) ||
-        !ps_doc_print(doc, &buffer)) {
+    if (doc == NULL || !ps_doc_set_u64(doc, key, 7) || !ps_doc_print(doc, &buffer)) {
         return PSD_NOMEM;
     }
     cr_assert_eq(buffer.size, strlen("{\"\":7}") + sizeof key - 1);

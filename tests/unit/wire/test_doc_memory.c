@@ -11,23 +11,20 @@
 static size_t n_calls;
 static size_t failing_call;
 
-static void *
-failing_malloc(size_t size)
+static void *failing_malloc(size_t size)
 {
     return n_calls++ == failing_call ? NULL : malloc(size);
 }
 
-static bool
-write_all(ps_doc_t *doc)
+static bool write_all(ps_doc_t *doc)
 {
     static const ps_id_t id = {{0}};
     ps_doc_t *array = NULL;
     ps_doc_t *object = NULL;
 
-    if (!ps_doc_set_u64(doc, "u", UINT64_MAX) ||
-        !ps_doc_set_i64(doc, "i", -1) || !ps_doc_set_f64(doc, "f", 0.5) ||
-        !ps_doc_set_bool(doc, "b", true) || !ps_doc_set_text(doc, "t", "x") ||
-        !ps_doc_set_id(doc, "id", &id)) {
+    if (!ps_doc_set_u64(doc, "u", UINT64_MAX) || !ps_doc_set_i64(doc, "i", -1) ||
+        !ps_doc_set_f64(doc, "f", 0.5) || !ps_doc_set_bool(doc, "b", true) ||
+        !ps_doc_set_text(doc, "t", "x") || !ps_doc_set_id(doc, "id", &id)) {
         return false;
     }
     object = ps_doc_add_object(doc, "o");
@@ -50,11 +47,9 @@ write_all(ps_doc_t *doc)
 }
 
 /* True when nothing was short of memory. */
-static bool
-run_once(void)
+static bool run_once(void)
 {
-    static const char text[] =
-        "{\"a\":[1,2.5,\"\xC3\xBC\\n\",true,null,{\"b\":{}}],\"c\":\"d\"}";
+    static const char text[] = "{\"a\":[1,2.5,\"\xC3\xBC\\n\",true,null,{\"b\":{}}],\"c\":\"d\"}";
     PSD_AUTO(ps_doc_destroy) ps_doc_t *doc = ps_doc_new();
     PSD_AUTO(ps_doc_destroy) ps_doc_t *array = ps_doc_new_array();
     PSD_AUTO(ps_doc_destroy) ps_doc_t *parsed = NULL;
@@ -68,8 +63,7 @@ run_once(void)
         cr_assert_eq(buffer.size, 0, "half a document is none");
         return false;
     }
-    rc = ps_doc_parse((ps_bytes_t){(const uint8_t *)text, sizeof text - 1},
-                      &parsed, NULL);
+    rc = ps_doc_parse((ps_bytes_t){(const uint8_t *)text, sizeof text - 1}, &parsed, NULL);
     cr_assert_eq(rc == PSD_OK, parsed != NULL);
     /* The parser takes some of its own failures for faults of the text. */
     cr_assert(rc == PSD_OK || rc == PSD_NOMEM || rc == PSD_PROTO);

@@ -27,8 +27,7 @@ static const char *const FILTERS[] = {
 };
 #define N_FILTERS (sizeof FILTERS / sizeof FILTERS[0])
 
-static ps_filter_t
-filter_of(const char *text)
+static ps_filter_t filter_of(const char *text)
 {
     ps_filter_t filter = {0};
 
@@ -37,35 +36,30 @@ filter_of(const char *text)
 }
 
 /* The coded body; NULL: the message goes plain. */
-static ps_payload_t *
-encode(const ps_filter_t *filter, kit_parcel_t *parcel)
+static ps_payload_t *encode(const ps_filter_t *filter, kit_parcel_t *parcel)
 {
     PSD_AUTO(ps_coder_destroy) ps_coder_t *coder = ps_coder_new(1);
     ps_payload_t *coded = NULL;
 
-    cr_assert_eq(ps_coder_encode(coder, filter, &parcel->message,
-                                 parcel->payload, &coded, NULL),
+    cr_assert_eq(ps_coder_encode(coder, filter, &parcel->message, parcel->payload, &coded, NULL),
                  PSD_OK);
     cr_assert_eq(coded != NULL, (parcel->message.flags & PS_FLAG_CODED) != 0);
     return coded;
 }
 
-static ps_payload_t *
-decode(kit_parcel_t *parcel, ps_payload_t *coded, ps_filter_t *ret_filter)
+static ps_payload_t *decode(kit_parcel_t *parcel, ps_payload_t *coded, ps_filter_t *ret_filter)
 {
     PSD_AUTO(ps_coder_destroy) ps_coder_t *coder = ps_coder_new(1);
     PSD_AUTO(psd_error_destroy) psd_error_t *err = psd_error_new();
     ps_payload_t *plain = NULL;
 
-    cr_assert_eq(ps_coder_decode(coder, &parcel->message, coded, NO_LIMIT,
-                                 ret_filter, &plain, err),
+    cr_assert_eq(ps_coder_decode(coder, &parcel->message, coded, NO_LIMIT, ret_filter, &plain, err),
                  PSD_OK, "%s", psd_error_text(err));
     cr_assert_eq(parcel->message.flags, 0);
     return plain;
 }
 
-static void
-assert_same_bytes(ps_bytes_t got, ps_bytes_t wanted)
+static void assert_same_bytes(ps_bytes_t got, ps_bytes_t wanted)
 {
     cr_assert_eq(got.size, wanted.size);
     if (got.size > 0) {
@@ -74,8 +68,7 @@ assert_same_bytes(ps_bytes_t got, ps_bytes_t wanted)
 }
 
 /* |error| of values between -50/7 and 51/7. */
-static double
-bound_of(ps_values_as_t as)
+static double bound_of(ps_values_as_t as)
 {
     switch (as) {
     case PS_VALUES_F16:
@@ -93,15 +86,14 @@ bound_of(ps_values_as_t as)
     return 0;
 }
 
-static void
-assert_close(ps_type_t type, ps_bytes_t got, ps_bytes_t wanted, double bound)
+static void assert_close(ps_type_t type, ps_bytes_t got, ps_bytes_t wanted, double bound)
 {
     size_t width = ps_type_size(type);
 
     cr_assert_eq(got.size, wanted.size);
     for (size_t at = 0; at < got.size; at += width) {
-        double a = type == PS_TYPE_F32 ? (double)ps_load_f32(got.data + at)
-                                       : ps_load_f64(got.data + at);
+        double a =
+            type == PS_TYPE_F32 ? (double)ps_load_f32(got.data + at) : ps_load_f64(got.data + at);
         double b = type == PS_TYPE_F32 ? (double)ps_load_f32(wanted.data + at)
                                        : ps_load_f64(wanted.data + at);
 
@@ -109,8 +101,7 @@ assert_close(ps_type_t type, ps_bytes_t got, ps_bytes_t wanted, double bound)
     }
 }
 
-static void
-assert_comes_back(const char *text, const kit_shape_t *shape, uint64_t n)
+static void assert_comes_back(const char *text, const kit_shape_t *shape, uint64_t n)
 {
     ps_filter_t filter = filter_of(text);
     ps_filter_t used = {0};
@@ -130,16 +121,15 @@ assert_comes_back(const char *text, const kit_shape_t *shape, uint64_t n)
         if (used.values_as == PS_VALUES_RAW) {
             assert_same_bytes(kit_values(plain), kit_values(parcel.payload));
         } else {
-            assert_close(shape->type, kit_values(plain),
-                         kit_values(parcel.payload), bound_of(used.values_as));
+            assert_close(shape->type, kit_values(plain), kit_values(parcel.payload),
+                         bound_of(used.values_as));
         }
     }
     if (shape->kind != PS_KIND_PULL) {
         cr_assert_lt(ps_payload_size(coded), ps_payload_size(parcel.payload));
     }
     cr_assert(used.pack == filter.pack);
-    cr_assert(used.values_as == filter.values_as ||
-              used.values_as == PS_VALUES_RAW);
+    cr_assert(used.values_as == filter.values_as || used.values_as == PS_VALUES_RAW);
     kit_parcel_done(&parcel);
 }
 
@@ -157,13 +147,10 @@ Test(filter_code, every_shape_comes_back_through_every_filter)
     }
 }
 
-#define PUSH_F32    \
-    ((kit_shape_t){ \
-        .kind = PS_KIND_PUSH, .type = PS_TYPE_F32, .ascending = true})
+#define PUSH_F32 ((kit_shape_t){.kind = PS_KIND_PUSH, .type = PS_TYPE_F32, .ascending = true})
 
 /* Bytes of a push of N_ROWS rows x 6 f32 through a filter. */
-static size_t
-coded_bytes(const char *text)
+static size_t coded_bytes(const char *text)
 {
     kit_shape_t shape = PUSH_F32;
     ps_filter_t filter = filter_of(text);
@@ -224,10 +211,8 @@ Test(filter_code, value_that_cannot_be_written_keeps_all_as_they_are)
 
 Test(filter_code, pull_says_how_it_wants_to_be_answered)
 {
-    static const char *const wishes[] = {"delta", "lz4", "bf16",
-                                         "delta+zstd+fixed2"};
-    kit_shape_t shape = {
-        .kind = PS_KIND_PULL, .rows = PS_ROWS_RANGE, .type = PS_TYPE_F32};
+    static const char *const wishes[] = {"delta", "lz4", "bf16", "delta+zstd+fixed2"};
+    kit_shape_t shape = {.kind = PS_KIND_PULL, .rows = PS_ROWS_RANGE, .type = PS_TYPE_F32};
 
     for (size_t i = 0; i < 4; i++) {
         ps_filter_t filter = filter_of(wishes[i]);
@@ -250,18 +235,17 @@ Test(filter_code, pull_says_how_it_wants_to_be_answered)
 Test(filter_code, bytes_are_those_of_the_protocol)
 {
     static const uint64_t keys[] = {5, 6, 300};
-    static const uint8_t wanted[] = {
-        1, 1, 1, 0, 0, 0, 0, 0, 4, 0, 0, 0, 0,    0,    0,    0,    0, 0, 0, 0,
-        0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0x05, 0x01, 0xA6, 0x02, 0, 0, 0, 0};
+    static const uint8_t wanted[] = {1, 1, 1, 0, 0,    0,    0,    0,    4, 0, 0, 0, 0, 0,
+                                     0, 0, 0, 0, 0,    0,    0,    0,    0, 0, 0, 0, 0, 0,
+                                     0, 0, 0, 0, 0x05, 0x01, 0xA6, 0x02, 0, 0, 0, 0};
     kit_shape_t shape = {.kind = PS_KIND_PULL, .type = PS_TYPE_F32};
     ps_filter_t filter = filter_of("delta+lz4+f16");
     kit_parcel_t pull = kit_parcel_new(&shape, 3);
     PSD_AUTO(ps_payload_destroy) ps_payload_t *coded = NULL;
 
     ps_payload_destroy(&pull.payload);
-    pull.payload =
-        ps_payload_copy((ps_bytes_t){(const uint8_t *)keys, sizeof keys},
-                        (ps_bytes_t){NULL, 0}, (ps_bytes_t){NULL, 0});
+    pull.payload = ps_payload_copy((ps_bytes_t){(const uint8_t *)keys, sizeof keys},
+                                   (ps_bytes_t){NULL, 0}, (ps_bytes_t){NULL, 0});
     coded = encode(&filter, &pull);
     assert_same_bytes(kit_values(coded), (ps_bytes_t){wanted, sizeof wanted});
     kit_parcel_done(&pull);
@@ -275,17 +259,15 @@ Test(filter_code, fixed_point_is_that_of_the_protocol)
     uint8_t coded[16 + 4];
     float back[4];
 
-    cr_assert(ps_quant_encode(PS_VALUES_FIXED1, PS_TYPE_F32,
-                              (const uint8_t *)values, 4, 1, coded));
+    cr_assert(ps_quant_encode(PS_VALUES_FIXED1, PS_TYPE_F32, (const uint8_t *)values, 4, 1, coded));
     cr_assert_eq(ps_load_f64(coded + 8), 0x1.02041p-7);
     cr_assert_eq(ps_load_f64(coded), -127 * 0x1.02041p-7);
     cr_assert_eq(coded[16], 0);
     cr_assert_eq(coded[17], codes[0]);
     cr_assert(coded[18] == codes[1] || coded[18] == codes[1] + 1);
     cr_assert(coded[19] == codes[2] || coded[19] == codes[2] - 1);
-    cr_assert_eq(ps_quant_decode(PS_VALUES_FIXED1, PS_TYPE_F32,
-                                 (ps_bytes_t){coded, sizeof coded}, 4,
-                                 (uint8_t *)back, NULL),
+    cr_assert_eq(ps_quant_decode(PS_VALUES_FIXED1, PS_TYPE_F32, (ps_bytes_t){coded, sizeof coded},
+                                 4, (uint8_t *)back, NULL),
                  PSD_OK);
     cr_assert_eq(back[1], 0);
 }
@@ -303,24 +285,20 @@ Test(filter_code, raw_values_are_not_copied_on_their_way_in)
     ps_payload_t *plain = decode(&parcel, coded, &used);
     ps_bytes_t values = kit_values(plain);
 
-    cr_assert(values.data > body.data &&
-              values.data + values.size <= body.data + body.size);
+    cr_assert(values.data > body.data && values.data + values.size <= body.data + body.size);
     ps_payload_destroy(&coded); /* the plain one holds it */
     assert_same_bytes(values, kit_values(parcel.payload));
     kit_parcel_done(&parcel);
 }
 
 /* A payload over two spans of the same bytes. */
-static ps_payload_t *
-in_two_spans(ps_bytes_t bytes, size_t first)
+static ps_payload_t *in_two_spans(ps_bytes_t bytes, size_t first)
 {
-    ps_payload_t *payload =
-        ps_payload_copy((ps_bytes_t){NULL, 0}, (ps_bytes_t){NULL, 0}, bytes);
+    ps_payload_t *payload = ps_payload_copy((ps_bytes_t){NULL, 0}, (ps_bytes_t){NULL, 0}, bytes);
 
     payload->spans = ps_alloc(2, sizeof *payload->spans);
     payload->spans[0] = (ps_bytes_t){payload->span.data, first};
-    payload->spans[1] =
-        (ps_bytes_t){payload->span.data + first, bytes.size - first};
+    payload->spans[1] = (ps_bytes_t){payload->span.data + first, bytes.size - first};
     payload->n_spans = 2;
     return payload;
 }
@@ -373,8 +351,7 @@ Test(filter_code, shared_bodies_are_copied_first)
 
     coded->shared = true;
     plain = decode(&parcel, coded, &used);
-    memset((uint8_t *)(uintptr_t)coded->spans[0].data, 0xFF,
-           coded->spans[0].size);
+    memset((uint8_t *)(uintptr_t)coded->spans[0].data, 0xFF, coded->spans[0].size);
     assert_same_bytes(plain->keys, parcel.payload->keys);
     assert_same_bytes(kit_values(plain), kit_values(parcel.payload));
     kit_parcel_done(&parcel);
@@ -393,20 +370,16 @@ Test(filter_code, coders_of_one_seed_write_the_same)
     assert_same_bytes(kit_values(same), kit_values(one));
     for (int i = 0; i < 2; i++) {
         ps_payload_destroy(&later);
-        cr_assert_eq(ps_coder_encode(coder, &filter, &parcel.message,
-                                     parcel.payload, &later, NULL),
+        cr_assert_eq(ps_coder_encode(coder, &filter, &parcel.message, parcel.payload, &later, NULL),
                      PSD_OK);
     }
-    cr_assert_neq(memcmp(kit_values(later).data, kit_values(one).data,
-                         kit_values(one).size),
-                  0);
+    cr_assert_neq(memcmp(kit_values(later).data, kit_values(one).data, kit_values(one).size), 0);
     ps_payload_destroy(&later);
     kit_parcel_done(&parcel);
 }
 
 /* A worker's push through a coder of some seed. */
-static ps_payload_t *
-worker_push(uint64_t coder_seed, uint64_t seq, uint32_t worker)
+static ps_payload_t *worker_push(uint64_t coder_seed, uint64_t seq, uint32_t worker)
 {
     kit_shape_t shape = PUSH_F32;
     ps_filter_t filter = filter_of("fixed1");
@@ -417,8 +390,7 @@ worker_push(uint64_t coder_seed, uint64_t seq, uint32_t worker)
     parcel.message.push.job = 3;
     parcel.message.push.seq = seq;
     parcel.message.push.worker = worker;
-    cr_assert_eq(ps_coder_encode(coder, &filter, &parcel.message,
-                                 parcel.payload, &coded, NULL),
+    cr_assert_eq(ps_coder_encode(coder, &filter, &parcel.message, parcel.payload, &coded, NULL),
                  PSD_OK);
     kit_parcel_done(&parcel);
     return coded;
@@ -438,8 +410,7 @@ Test(filter_code, workers_are_rounded_by_what_they_push)
     cr_assert_neq(memcmp(kit_values(other).data, bytes.data, bytes.size), 0);
 }
 
-static psd_status_t
-go_through(void *fixture)
+static psd_status_t go_through(void *fixture)
 {
     ps_filter_t filter = filter_of("delta+lz4+fixed2");
     kit_parcel_t *parcel = fixture;
@@ -453,12 +424,10 @@ go_through(void *fixture)
         return PSD_NOMEM;
     }
     parcel->message.flags = 0;
-    rc = ps_coder_encode(coder, &filter, &parcel->message, parcel->payload,
-                         &coded, NULL);
+    rc = ps_coder_encode(coder, &filter, &parcel->message, parcel->payload, &coded, NULL);
     cr_assert_eq(parcel->message.flags, rc == PSD_OK ? PS_FLAG_CODED : 0);
     if (rc == PSD_OK) {
-        rc = ps_coder_decode(coder, &parcel->message, coded, NO_LIMIT, &used,
-                             &plain, NULL);
+        rc = ps_coder_decode(coder, &parcel->message, coded, NO_LIMIT, &used, &plain, NULL);
         cr_assert_eq(parcel->message.flags, rc == PSD_OK ? 0 : PS_FLAG_CODED);
     }
     cr_assert_eq(plain != NULL, rc == PSD_OK);

@@ -13,45 +13,41 @@ typedef struct bent {
     size_t size;
 } bent_t;
 
-static bent_t
-bent_new(const char *text, ps_type_t type, ps_rows_kind_t rows)
+static bent_t bent_new(const char *text, ps_type_t type, ps_rows_kind_t rows)
 {
     PSD_AUTO(ps_coder_destroy) ps_coder_t *coder = ps_coder_new(1);
     PSD_AUTO(ps_payload_destroy) ps_payload_t *coded = NULL;
-    kit_shape_t shape = {
-        .kind = PS_KIND_PUSH, .rows = rows, .type = type, .ascending = true};
+    kit_shape_t shape = {.kind = PS_KIND_PUSH, .rows = rows, .type = type, .ascending = true};
     bent_t self = {.parcel = kit_parcel_new(&shape, N_ROWS)};
     ps_filter_t filter = {0};
 
     cr_assert_eq(ps_filter_parse(text, &filter, NULL), PSD_OK);
-    cr_assert_eq(ps_coder_encode(coder, &filter, &self.parcel.message,
-                                 self.parcel.payload, &coded, NULL),
-                 PSD_OK);
+    cr_assert_eq(
+        ps_coder_encode(coder, &filter, &self.parcel.message, self.parcel.payload, &coded, NULL),
+        PSD_OK);
     self.size = kit_values(coded).size;
     self.body = ps_alloc_raw(self.size, 1);
     memcpy(self.body, kit_values(coded).data, self.size);
     return self;
 }
 
-static void
-bent_done(bent_t *self)
+static void bent_done(bent_t *self)
 {
     kit_parcel_done(&self->parcel);
     ps_free(self->body);
 }
 
 /* Reads it, from memory of exactly its size, under a limit. */
-static psd_status_t
-read_within(bent_t *self, uint64_t limit_bytes, psd_error_t *err)
+static psd_status_t read_within(bent_t *self, uint64_t limit_bytes, psd_error_t *err)
 {
     PSD_AUTO(ps_coder_destroy) ps_coder_t *coder = ps_coder_new(1);
     PSD_AUTO(ps_payload_destroy)
-    ps_payload_t *coded = ps_payload_copy((ps_bytes_t){0}, (ps_bytes_t){0},
-                                          (ps_bytes_t){self->body, self->size});
+    ps_payload_t *coded =
+        ps_payload_copy((ps_bytes_t){0}, (ps_bytes_t){0}, (ps_bytes_t){self->body, self->size});
     ps_payload_t *plain = NULL;
     ps_filter_t filter = {0};
-    psd_status_t rc = ps_coder_decode(coder, &self->parcel.message, coded,
-                                      limit_bytes, &filter, &plain, err);
+    psd_status_t rc =
+        ps_coder_decode(coder, &self->parcel.message, coded, limit_bytes, &filter, &plain, err);
 
     cr_assert_eq(plain != NULL, rc == PSD_OK);
     cr_assert_eq(self->parcel.message.flags, rc == PSD_OK ? 0 : PS_FLAG_CODED);
@@ -60,8 +56,7 @@ read_within(bent_t *self, uint64_t limit_bytes, psd_error_t *err)
     return rc;
 }
 
-static void
-assert_refused(bent_t *self, const char *text)
+static void assert_refused(bent_t *self, const char *text)
 {
     PSD_AUTO(psd_error_destroy) psd_error_t *err = psd_error_new();
 
@@ -81,8 +76,7 @@ Test(filter_hostile, head_is_checked_field_by_field)
         {2, 3, "coded body's pack is 3; allowed: 0..2"},
         {3, 1, "coded body's packed is 1; allowed: 0..0"},
         {7, 1, "coded body's bytes 4..7 are not zero"},
-        {15, 0x80,
-         "coded body is 1392 bytes; its head says 9223372036854777200"},
+        {15, 0x80, "coded body is 1392 bytes; its head says 9223372036854777200"},
     };
 
     for (size_t i = 0; i < sizeof bends / sizeof bends[0]; i++) {
@@ -117,15 +111,12 @@ Test(filter_hostile, body_without_a_head_is_refused)
     ps_filter_t filter = {0};
     uint64_t size = 0;
 
-    cr_assert_eq(ps_coder_decode(coder, &bent.parcel.message, NULL, 1000,
-                                 &filter, &plain, err),
+    cr_assert_eq(ps_coder_decode(coder, &bent.parcel.message, NULL, 1000, &filter, &plain, err),
                  PSD_PROTO);
-    cr_assert_str_eq(psd_error_text(err),
-                     "coded body is 0 bytes; its head needs 32");
+    cr_assert_str_eq(psd_error_text(err), "coded body is 0 bytes; its head needs 32");
     bent.size = 31;
     assert_refused(&bent, "coded body is 31 bytes; its head needs 32");
-    cr_assert_eq(ps_coded_size((ps_bytes_t){bent.body, bent.size}, &size, NULL),
-                 PSD_PROTO);
+    cr_assert_eq(ps_coded_size((ps_bytes_t){bent.body, bent.size}, &size, NULL), PSD_PROTO);
     bent_done(&bent);
 }
 
@@ -197,9 +188,9 @@ Test(filter_hostile, sparse_counts_add_up)
     bent_t bent = {.parcel = kit_parcel_new(&shape, N_ROWS)};
     PSD_AUTO(ps_payload_destroy) ps_payload_t *coded = NULL;
 
-    cr_assert_eq(ps_coder_encode(coder, &filter, &bent.parcel.message,
-                                 bent.parcel.payload, &coded, NULL),
-                 PSD_OK);
+    cr_assert_eq(
+        ps_coder_encode(coder, &filter, &bent.parcel.message, bent.parcel.payload, &coded, NULL),
+        PSD_OK);
     bent.size = kit_values(coded).size;
     bent.body = ps_alloc_raw(bent.size, 1);
     memcpy(bent.body, kit_values(coded).data, bent.size);
@@ -217,10 +208,8 @@ Test(filter_hostile, announced_sizes_are_refused_before_they_cost_anything)
     size_t before = 0;
 
     cr_assert_eq(read_within(&bent, N_ROWS * 8 + N_ROWS * 6 * 4, NULL), PSD_OK);
-    cr_assert_eq(read_within(&bent, N_ROWS * 8 + N_ROWS * 6 * 4 - 1, err),
-                 PSD_LIMIT);
-    cr_assert_str_eq(psd_error_text(err),
-                     "coded values of 2400 bytes; a body may have 3199");
+    cr_assert_eq(read_within(&bent, N_ROWS * 8 + N_ROWS * 6 * 4 - 1, err), PSD_LIMIT);
+    cr_assert_str_eq(psd_error_text(err), "coded values of 2400 bytes; a body may have 3199");
 
     /* What it takes to look at a body at all: the coder, its packer, a copy. */
     fail_alloc_off();
@@ -251,8 +240,7 @@ Test(filter_hostile, packed_sizes_are_compared_with_the_message)
  * harm. */
 Test(filter_hostile, bent_bodies_do_no_harm)
 {
-    static const char *const texts[] = {"delta+f16", "zstd+delta+fixed2",
-                                        "lz4+delta", "fixed3"};
+    static const char *const texts[] = {"delta+f16", "zstd+delta+fixed2", "lz4+delta", "fixed3"};
 
     for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
         bent_t bent = bent_new(texts[i], PS_TYPE_F32, PS_ROWS_LIST);

@@ -11,8 +11,7 @@
     "cache, delta, lz4 or zstd, f16, bf16 or fixed1..fixed4, topk=SHARE, " \
     "threshold=SIZE or skip=SHARE, joined by +; or none"
 
-static ps_filter_t
-parse(const char *text)
+static ps_filter_t parse(const char *text)
 {
     ps_filter_t filter = {0};
 
@@ -20,8 +19,7 @@ parse(const char *text)
     return filter;
 }
 
-static void
-assert_refused(const char *text, const char *why)
+static void assert_refused(const char *text, const char *why)
 {
     PSD_AUTO(psd_error_destroy) psd_error_t *err = psd_error_new();
     ps_filter_t filter = {.delta = true};
@@ -53,8 +51,7 @@ Test(filter_text, format_has_one_order_and_parses_again)
         {"fixed3,lz4", "lz4+fixed3"},
         {"delta+cache", "cache+delta"},
         {"skip=0.1", "skip=0.10000000000000001"},
-        {"threshold=1e-300+fixed1+zstd+delta+cache",
-         "cache+delta+zstd+fixed1+threshold=1e-300"},
+        {"threshold=1e-300+fixed1+zstd+delta+cache", "cache+delta+zstd+fixed1+threshold=1e-300"},
         {"threshold=1.2345678901234568e-300+fixed1+zstd+delta+cache",
          "cache+delta+zstd+fixed1+threshold=1.2345678901234568e-300"},
     };
@@ -95,9 +92,8 @@ Test(filter_text, wrong_words_are_named)
 Test(filter_text, one_of_each_kind)
 {
     static const char *const second[][2] = {
-        {"lz4+zstd", "zstd"},        {"f16+bf16", "bf16"},
-        {"fixed1,fixed1", "fixed1"}, {"cache+cache", "cache"},
-        {"delta+delta", "delta"},    {"topk=0.1+skip=0.1", "skip=0.1"},
+        {"lz4+zstd", "zstd"},     {"f16+bf16", "bf16"},     {"fixed1,fixed1", "fixed1"},
+        {"cache+cache", "cache"}, {"delta+delta", "delta"}, {"topk=0.1+skip=0.1", "skip=0.1"},
     };
 
     for (size_t i = 0; i < sizeof second / sizeof second[0]; i++) {
@@ -139,9 +135,8 @@ Test(filter_text, integers_are_not_rounded_or_thinned)
     ps_filter_t exact = parse("cache+delta+lz4");
 
     cr_assert_eq(ps_filter_check(&rounds, PS_TYPE_I64, err), PSD_INVALID);
-    cr_assert_str_eq(psd_error_text(err),
-                     "filter fixed2 rounds values; allowed for f32 and f64, "
-                     "and these are i64");
+    cr_assert_str_eq(psd_error_text(err), "filter fixed2 rounds values; allowed for f32 and f64, "
+                                          "and these are i64");
     cr_assert_eq(ps_filter_check(&thins, PS_TYPE_I32, other), PSD_INVALID);
     cr_assert_str_eq(psd_error_text(other),
                      "filter topk thins values; allowed for f32 and f64, and "
@@ -172,8 +167,7 @@ Test(filter_text, bits_say_what_is_needed_and_offered)
         ps_filter_t within = ps_filter_within(&most, known[i].bits);
 
         cr_assert_eq(ps_filter_bits(&filter), known[i].bits);
-        cr_assert_eq(ps_filter_bits(&within),
-                     known[i].bits & ps_filter_bits(&most));
+        cr_assert_eq(ps_filter_bits(&within), known[i].bits & ps_filter_bits(&most));
         cr_assert_eq(within.thin, PS_THIN_TOPK);
     }
 }

@@ -11,32 +11,28 @@
 
 #define N_MANY 5000
 
-static bool
-encode(const uint64_t *keys, uint64_t n, ps_buffer_t *to)
+static bool encode(const uint64_t *keys, uint64_t n, ps_buffer_t *to)
 {
     bool ascending = false;
 
-    cr_assert_eq(ps_keys_delta_encode((const uint8_t *)keys, n, to, &ascending),
-                 PSD_OK);
+    cr_assert_eq(ps_keys_delta_encode((const uint8_t *)keys, n, to, &ascending), PSD_OK);
     return ascending;
 }
 
-static void
-assert_comes_back(const uint64_t *keys, uint64_t n)
+static void assert_comes_back(const uint64_t *keys, uint64_t n)
 {
     PSD_AUTO(ps_buffer_done) ps_buffer_t coded = {0};
     PSD_AUTO(ps_free_at) uint64_t *back = ps_alloc(n, sizeof *back);
 
     cr_assert(encode(keys, n, &coded));
     cr_assert(ps_keys_delta_can_hold(coded.size, n));
-    cr_assert_eq(ps_keys_delta_decode((ps_bytes_t){coded.data, coded.size}, n,
-                                      (uint8_t *)back, NULL),
-                 PSD_OK);
+    cr_assert_eq(
+        ps_keys_delta_decode((ps_bytes_t){coded.data, coded.size}, n, (uint8_t *)back, NULL),
+        PSD_OK);
     cr_assert_arr_eq(back, keys, n * sizeof *keys);
 }
 
-static void
-assert_refused(ps_bytes_t coded, uint64_t n, const char *text)
+static void assert_refused(ps_bytes_t coded, uint64_t n, const char *text)
 {
     PSD_AUTO(psd_error_destroy) psd_error_t *err = psd_error_new();
     PSD_AUTO(ps_free_at) uint8_t *exact = ps_alloc_raw(coded.size, 1);
@@ -50,16 +46,14 @@ assert_refused(ps_bytes_t coded, uint64_t n, const char *text)
     cr_assert_str_eq(psd_error_text(err), text);
 }
 
-#define BYTES(...)                                \
-    ((ps_bytes_t){(const uint8_t[]){__VA_ARGS__}, \
-                  sizeof((const uint8_t[]){__VA_ARGS__})})
+#define BYTES(...) \
+    ((ps_bytes_t){(const uint8_t[]){__VA_ARGS__}, sizeof((const uint8_t[]){__VA_ARGS__})})
 
 Test(keys, list_is_first_key_and_distances)
 {
     static const uint64_t keys[] = {5, 5, 6, 134, 16518, UINT64_MAX};
-    static const uint8_t wanted[] = {5,    0,    1,    0x80, 0x01, 0x80,
-                                     0x80, 0x01, 0xF9, 0xFE, 0xFE, 0xFF,
-                                     0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0x01};
+    static const uint8_t wanted[] = {5,    0,    1,    0x80, 0x01, 0x80, 0x80, 0x01, 0xF9,
+                                     0xFE, 0xFE, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0x01};
     PSD_AUTO(ps_buffer_done) ps_buffer_t coded = {0};
 
     cr_assert(encode(keys, 6, &coded));
@@ -100,8 +94,7 @@ Test(keys, nothing_is_a_list_too)
     cr_assert(encode(NULL, 0, &coded));
     cr_assert_eq(coded.size, 0);
     cr_assert(ps_keys_delta_can_hold(0, 0));
-    cr_assert_eq(ps_keys_delta_decode((ps_bytes_t){NULL, 0}, 0, NULL, NULL),
-                 PSD_OK);
+    cr_assert_eq(ps_keys_delta_decode((ps_bytes_t){NULL, 0}, 0, NULL, NULL), PSD_OK);
 }
 
 Test(keys, list_that_descends_is_left_as_it_is)
@@ -134,17 +127,13 @@ Test(keys, hostile_bytes_are_refused)
 {
     assert_refused(BYTES(1, 0x80), 2, "key 1 of 2 is cut off");
     assert_refused((ps_bytes_t){NULL, 0}, 1, "key 0 of 1 is cut off");
-    assert_refused(BYTES(1, 0x80, 0), 2,
-                   "key 1 of 2 is longer than it needs to be");
-    assert_refused(
-        BYTES(0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 2), 1,
-        "key 0 of 1 is a distance beyond 64 bits");
-    assert_refused(
-        BYTES(0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0x81), 1,
-        "key 0 of 1 is a distance beyond 64 bits");
-    assert_refused(
-        BYTES(0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 1, 1), 2,
-        "key 1 of 2 lies beyond 2^64 - 1");
+    assert_refused(BYTES(1, 0x80, 0), 2, "key 1 of 2 is longer than it needs to be");
+    assert_refused(BYTES(0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 2), 1,
+                   "key 0 of 1 is a distance beyond 64 bits");
+    assert_refused(BYTES(0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0x81), 1,
+                   "key 0 of 1 is a distance beyond 64 bits");
+    assert_refused(BYTES(0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 1, 1), 2,
+                   "key 1 of 2 lies beyond 2^64 - 1");
     assert_refused(BYTES(1, 2, 3), 2, "1 bytes are left over behind 2 keys");
     assert_refused(BYTES(1, 2, 3), 0, "3 bytes are left over behind 0 keys");
 }
@@ -152,19 +141,17 @@ Test(keys, hostile_bytes_are_refused)
 /* Eight short distances are read at once; the sum must not wrap there. */
 Test(keys, short_distances_do_not_pass_the_end)
 {
-    assert_refused(BYTES(0xF8, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF,
-                         1, 1, 1, 1, 1, 1, 1, 1, 1, 1),
-                   10, "key 8 of 10 lies beyond 2^64 - 1");
+    assert_refused(
+        BYTES(0xF8, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1),
+        10, "key 8 of 10 lies beyond 2^64 - 1");
 }
 
-static psd_status_t
-encode_once(void *fixture)
+static psd_status_t encode_once(void *fixture)
 {
     PSD_AUTO(ps_buffer_done) ps_buffer_t coded = {0};
     const uint64_t *keys = fixture;
     bool ascending = false;
-    psd_status_t rc =
-        ps_keys_delta_encode((const uint8_t *)keys, N_MANY, &coded, &ascending);
+    psd_status_t rc = ps_keys_delta_encode((const uint8_t *)keys, N_MANY, &coded, &ascending);
 
     cr_assert_eq(ascending, rc == PSD_OK);
     cr_assert(rc == PSD_OK || coded.size == 0);

@@ -18,8 +18,7 @@ typedef struct sample {
     ps_id_t hash;
 } sample_t;
 
-static sample_t
-sample(uint64_t number)
+static sample_t sample(uint64_t number)
 {
     sample_t one = {.keys = {number, number + 1, number + 2, number + 3}};
 
@@ -27,14 +26,12 @@ sample(uint64_t number)
     return one;
 }
 
-static ps_bytes_t
-bytes_of(const sample_t *one)
+static ps_bytes_t bytes_of(const sample_t *one)
 {
     return (ps_bytes_t){(const uint8_t *)one->keys, sizeof one->keys};
 }
 
-static void
-put(ps_key_cache_t *cache, uint64_t number)
+static void put(ps_key_cache_t *cache, uint64_t number)
 {
     sample_t one = sample(number);
 
@@ -42,8 +39,7 @@ put(ps_key_cache_t *cache, uint64_t number)
 }
 
 /* Whether the list is known, and then as it was. */
-static bool
-finds(ps_key_cache_t *cache, uint64_t number)
+static bool finds(ps_key_cache_t *cache, uint64_t number)
 {
     sample_t one = sample(number);
     PSD_AUTO(ps_payload_destroy)
@@ -81,8 +77,7 @@ Test(keys_cache, list_of_another_length_is_not_found)
     cr_assert_null(ps_key_cache_find(cache, &one.hash, N_KEYS + 1));
     cr_assert_null(ps_key_cache_find(cache, &one.hash, UINT64_MAX));
     /* n x 8 would be the length again in 64 bits. */
-    cr_assert_null(
-        ps_key_cache_find(cache, &one.hash, N_KEYS + (UINT64_C(1) << 61)));
+    cr_assert_null(ps_key_cache_find(cache, &one.hash, N_KEYS + (UINT64_C(1) << 61)));
     cr_assert(finds(cache, 1));
 }
 
@@ -156,8 +151,7 @@ Test(keys_cache, sender_and_receiver_forget_in_step)
 
         cr_assert_eq(known, finds(kept, number));
         if (!known) {
-            cr_assert_eq(ps_key_cache_note(sent, &one.hash, sizeof one.keys),
-                         PSD_OK);
+            cr_assert_eq(ps_key_cache_note(sent, &one.hash, sizeof one.keys), PSD_OK);
             put(kept, number);
         }
         cr_assert_eq(ps_key_cache_bytes(sent), ps_key_cache_bytes(kept));
@@ -206,16 +200,14 @@ Test(keys_cache, names_that_agree_in_half_replace_each_other)
 
     memcpy(other.hash.bytes, one.hash.bytes, 8);
     put(cache, 1);
-    cr_assert_eq(ps_key_cache_put(cache, &other.hash, bytes_of(&other)),
-                 PSD_OK);
+    cr_assert_eq(ps_key_cache_put(cache, &other.hash, bytes_of(&other)), PSD_OK);
     cr_assert_not(finds(cache, 1));
     ps_key_cache_drop(cache, &one.hash);
     cr_assert_eq(ps_key_cache_bytes(cache), COST);
     cr_assert(ps_key_cache_knows(cache, &other.hash, sizeof other.keys));
 }
 
-static psd_status_t
-use_once(void *fixture)
+static psd_status_t use_once(void *fixture)
 {
     PSD_AUTO(ps_key_cache_destroy)
     ps_key_cache_t *cache = ps_key_cache_new(10 * COST);
@@ -242,8 +234,7 @@ Test(keys_cache, no_memory_changes_nothing)
 }
 
 /* A body of two spans, and a list to be put before it. */
-static psd_status_t
-put_once(void *fixture)
+static psd_status_t put_once(void *fixture)
 {
     static const uint8_t bytes[] = {1, 2, 3, 4, 5, 6, 7, 8};
     ps_bytes_t none = {NULL, 0};

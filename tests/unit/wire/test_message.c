@@ -11,18 +11,13 @@
 #include "support/message_sample.h"
 #include "support/parcel.h"
 
-static psd_status_t
-decode(const parcel_t *parcel,
-       ps_message_t *ret_message,
-       ps_body_t *ret_body,
-       psd_error_t *err)
+static psd_status_t decode(const parcel_t *parcel, ps_message_t *ret_message, ps_body_t *ret_body,
+                           psd_error_t *err)
 {
-    return ps_message_decode(parcel->frames, parcel->n_frames, ret_message,
-                             ret_body, err);
+    return ps_message_decode(parcel->frames, parcel->n_frames, ret_message, ret_body, err);
 }
 
-static void
-assert_refused(const parcel_t *parcel, psd_status_t status, const char *text)
+static void assert_refused(const parcel_t *parcel, psd_status_t status, const char *text)
 {
     PSD_AUTO(psd_error_destroy) psd_error_t *err = psd_error_new();
     ps_message_t message = {.kind = PS_KIND_BYE, .flags = 77};
@@ -30,13 +25,11 @@ assert_refused(const parcel_t *parcel, psd_status_t status, const char *text)
 
     cr_assert_eq(decode(parcel, &message, &body, err), status);
     cr_assert_str_eq(psd_error_text(err), text);
-    cr_assert(message.flags == 77 && body.keys.size == 78,
-              "outputs are set on success only");
+    cr_assert(message.flags == 77 && body.keys.size == 78, "outputs are set on success only");
     cr_assert_eq(decode(parcel, &message, &body, NULL), status);
 }
 
-static size_t
-frames_of(const ps_message_t *message)
+static size_t frames_of(const ps_message_t *message)
 {
     if (message->kind == PS_KIND_MOVED || ps_message_is_one_part(message)) {
         return 2;
@@ -48,10 +41,7 @@ frames_of(const ps_message_t *message)
 }
 
 /* Packs, decodes and compares. */
-static void
-assert_round_trip(const ps_message_t *message,
-                  const ps_body_t *body,
-                  size_t n_frames)
+static void assert_round_trip(const ps_message_t *message, const ps_body_t *body, size_t n_frames)
 {
     PSD_AUTO(parcel_done) parcel_t parcel = {0};
     PSD_AUTO(psd_error_destroy) psd_error_t *err = psd_error_new();
@@ -77,10 +67,9 @@ Test(message, kinds_have_names)
 
 Test(message, header_is_head_and_fields_without_padding)
 {
-    static const uint8_t wanted[] = {
-        'p', 's', 'd', '1', 1, 0, 12, 0,  /* head */
-        45,  0,   0,   0,   0, 0, 0,  0,  /* request */
-        46,  0,   0,   0,   0, 0, 0,  0}; /* offset */
+    static const uint8_t wanted[] = {'p', 's', 'd', '1', 1, 0, 12, 0,  /* head */
+                                     45,  0,   0,   0,   0, 0, 0,  0,  /* request */
+                                     46,  0,   0,   0,   0, 0, 0,  0}; /* offset */
     ps_message_t message;
     ps_body_t body = {0};
     uint8_t header[PS_HEADER_MAX];
@@ -143,8 +132,7 @@ Test(message, body_is_borrowed_from_the_frames)
 
 Test(message, slice_goes_in_and_out)
 {
-    static const ps_kind_t kinds[] = {PS_KIND_PUSH, PS_KIND_PULL,
-                                      PS_KIND_VALUES};
+    static const ps_kind_t kinds[] = {PS_KIND_PUSH, PS_KIND_PULL, PS_KIND_VALUES};
     const ps_slice_t slice = {.rows = PS_ROWS_RANGE,
                               .layout = PS_LAYOUT_DENSE,
                               .cols = PS_COLS_RANGE,
@@ -161,10 +149,9 @@ Test(message, slice_goes_in_and_out)
 
         ps_message_set_slice(&message, &slice);
         ps_message_slice(&message, &got);
-        cr_assert(got.rows == slice.rows && got.layout == slice.layout &&
-                  got.cols == slice.cols && got.type == slice.type &&
-                  got.n_rows == 2 && got.first_row == 3 && got.first_col == 4 &&
-                  got.n_cols == 5 && got.n_values == 10);
+        cr_assert(got.rows == slice.rows && got.layout == slice.layout && got.cols == slice.cols &&
+                  got.type == slice.type && got.n_rows == 2 && got.first_row == 3 &&
+                  got.first_col == 4 && got.n_cols == 5 && got.n_values == 10);
     }
 }
 
@@ -182,8 +169,7 @@ Test(message, head_is_checked)
     frame.size = ps_message_encode(&message, header);
     header[0] = 'q';
     parcel_add(&parcel, frame);
-    assert_refused(&parcel, PSD_PROTO,
-                   "signature is 0x31647371; allowed: 0x31647370");
+    assert_refused(&parcel, PSD_PROTO, "signature is 0x31647371; allowed: 0x31647370");
     parcel_done(&parcel);
     header[0] = 'p';
     header[4] = 2;
@@ -231,12 +217,10 @@ Test(message, header_that_is_cut_off_names_the_field)
     assert_refused(&parcel, PSD_PROTO, "header is 7 bytes; its head needs 8");
     parcel_done(&parcel);
     parcel_add(&parcel, (ps_bytes_t){header, 8});
-    assert_refused(&parcel, PSD_PROTO,
-                   "ACK.request is cut off; the header is 8 bytes");
+    assert_refused(&parcel, PSD_PROTO, "ACK.request is cut off; the header is 8 bytes");
     parcel_done(&parcel);
     parcel_add(&parcel, (ps_bytes_t){header, 40});
-    assert_refused(&parcel, PSD_PROTO,
-                   "ACK.level is cut off; the header is 40 bytes");
+    assert_refused(&parcel, PSD_PROTO, "ACK.level is cut off; the header is 40 bytes");
 }
 
 Test(message, id_that_is_cut_off_names_the_field)
@@ -249,8 +233,7 @@ Test(message, id_that_is_cut_off_names_the_field)
     message_sample(PS_KIND_HELLO, &message, &body);
     (void)ps_message_encode(&message, header);
     parcel_add(&parcel, (ps_bytes_t){header, 30});
-    assert_refused(&parcel, PSD_PROTO,
-                   "HELLO.client is cut off; the header is 30 bytes");
+    assert_refused(&parcel, PSD_PROTO, "HELLO.client is cut off; the header is 30 bytes");
 }
 
 /* ---- text -------------------------------------------------------------- */
@@ -258,8 +241,7 @@ Test(message, id_that_is_cut_off_names_the_field)
 #define PARKED_TEXT_AT 40 /* of the u16 length: head, address, seq */
 
 /* A PARKED whose text has this length field and these bytes. */
-static void
-pack_parked(parcel_t *parcel, uint16_t length, const char *text, size_t size)
+static void pack_parked(parcel_t *parcel, uint16_t length, const char *text, size_t size)
 {
     ps_message_t message;
     ps_body_t body = {0};
@@ -279,11 +261,9 @@ Test(message, text_is_checked)
     PSD_AUTO(parcel_done) parcel_t parcel = {0};
 
     pack_parked(&parcel, 401, long_text, 401);
-    assert_refused(&parcel, PSD_PROTO,
-                   "PARKED.text is 401 bytes; allowed: 0..400");
+    assert_refused(&parcel, PSD_PROTO, "PARKED.text is 401 bytes; allowed: 0..400");
     pack_parked(&parcel, 4, "abc", 3);
-    assert_refused(&parcel, PSD_PROTO,
-                   "PARKED.text is cut off; the header is 45 bytes");
+    assert_refused(&parcel, PSD_PROTO, "PARKED.text is cut off; the header is 45 bytes");
     pack_parked(&parcel, 3, "a\0b", 3);
     assert_refused(&parcel, PSD_PROTO, "PARKED.text holds a 0 byte");
     pack_parked(&parcel, 3, "a\xC3.", 3);
@@ -291,8 +271,7 @@ Test(message, text_is_checked)
     pack_parked(&parcel, 2, "a\xC3", 2);
     assert_refused(&parcel, PSD_PROTO, "PARKED.text is not UTF-8");
     pack_parked(&parcel, 2, "abc", 3);
-    assert_refused(&parcel, PSD_PROTO,
-                   "PARKED header is 45 bytes; its fields need 44");
+    assert_refused(&parcel, PSD_PROTO, "PARKED header is 45 bytes; its fields need 44");
 }
 
 Test(message, text_may_be_empty_or_full)
@@ -320,8 +299,7 @@ Test(message, encoder_mends_text_that_is_not_utf8)
     ps_body_t body = {0};
 
     message_sample(PS_KIND_REFUSED, &message, &body);
-    memcpy(message.refused.text, "\xFFgr\xC3\xBC\xC3",
-           sizeof "\xFFgr\xC3\xBC\xC3");
+    memcpy(message.refused.text, "\xFFgr\xC3\xBC\xC3", sizeof "\xFFgr\xC3\xBC\xC3");
     parcel_pack(&parcel, &message, &body, 1);
     cr_assert_eq(decode(&parcel, &got, &body, NULL), PSD_OK);
     cr_assert_str_eq(got.refused.text, "?gr\xC3\xBC?");
@@ -344,19 +322,14 @@ Test(message, longest_header_fits)
 
 #define BODY_MAX 65536
 
-static uint64_t
-wide(ps_rng_t *rng)
+static uint64_t wide(ps_rng_t *rng)
 {
     return ps_rng_u64(rng) >> ps_rng_below(rng, 64);
 }
 
 /* A slice and its body, valid for the kind. */
-static void
-random_slice(ps_rng_t *rng,
-             ps_kind_t kind,
-             uint8_t *block,
-             ps_slice_t *slice,
-             ps_body_t *body)
+static void random_slice(ps_rng_t *rng, ps_kind_t kind, uint8_t *block, ps_slice_t *slice,
+                         ps_body_t *body)
 {
     uint64_t rows_min = kind == PS_KIND_VALUES ? 0 : 1;
     bool sparse = ps_rng_below(rng, 2) == 1;
@@ -364,8 +337,7 @@ random_slice(ps_rng_t *rng,
 
     *slice = (ps_slice_t){.rows = (ps_rows_kind_t)ps_rng_below(rng, 2),
                           .layout = sparse ? PS_LAYOUT_SPARSE : PS_LAYOUT_DENSE,
-                          .cols = sparse ? PS_COLS_ALL
-                                         : (ps_cols_kind_t)ps_rng_below(rng, 3),
+                          .cols = sparse ? PS_COLS_ALL : (ps_cols_kind_t)ps_rng_below(rng, 3),
                           .type = (ps_type_t)(1 + ps_rng_below(rng, 4)),
                           .n_rows = rows_min + ps_rng_below(rng, 20)};
     if (slice->rows == PS_ROWS_RANGE) {
@@ -389,30 +361,23 @@ random_slice(ps_rng_t *rng,
             ps_store_u32(block + at + 4 * i, count);
             slice->n_values += count;
         }
-        body->index =
-            (ps_bytes_t){block + at, 4 * (slice->n_rows + slice->n_values)};
+        body->index = (ps_bytes_t){block + at, 4 * (slice->n_rows + slice->n_values)};
     } else if (slice->cols == PS_COLS_LIST) {
         body->index = (ps_bytes_t){block + at, slice->n_cols * 4U};
     }
     at += body->index.size;
     if (kind != PS_KIND_PULL) {
         slice->n_values += slice->n_rows * slice->n_cols;
-        body->values = (ps_bytes_t){block + at, slice->n_values *
-                                                    ps_type_size(slice->type)};
+        body->values = (ps_bytes_t){block + at, slice->n_values * ps_type_size(slice->type)};
     }
     cr_assert_leq(at + body->values.size, BODY_MAX);
 }
 
-static void
-random_message(ps_rng_t *rng,
-               uint8_t *block,
-               ps_message_t *message,
-               ps_body_t *body)
+static void random_message(ps_rng_t *rng, uint8_t *block, ps_message_t *message, ps_body_t *body)
 {
     ps_slice_t slice = {0};
 
-    message_sample(SAMPLE_KINDS[ps_rng_below(rng, N_SAMPLE_KINDS)], message,
-                   body);
+    message_sample(SAMPLE_KINDS[ps_rng_below(rng, N_SAMPLE_KINDS)], message, body);
     if (frames_of(message) < 4) {
         return;
     }
@@ -429,11 +394,9 @@ random_message(ps_rng_t *rng,
         message->values.level = (uint8_t)ps_rng_below(rng, 4);
     }
     ps_message_set_slice(message, &slice);
-    if (message->kind != PS_KIND_PULL && slice.n_values > 1 &&
-        ps_rng_below(rng, 2) == 1) {
+    if (message->kind != PS_KIND_PULL && slice.n_values > 1 && ps_rng_below(rng, 2) == 1) {
         message->flags = PS_FLAG_MORE;
-        body->values.size = ps_type_size(slice.type) *
-                            (1 + ps_rng_below(rng, slice.n_values - 1));
+        body->values.size = ps_type_size(slice.type) * (1 + ps_rng_below(rng, slice.n_values - 1));
     }
 }
 
@@ -455,8 +418,7 @@ Test(message, random_messages_come_back)
 
 /* Nobody knows how a cut or changed message reads; it must only be safe. What
  * is accepted has to be what was sent, to the byte. */
-static void
-assert_safe(const parcel_t *parcel)
+static void assert_safe(const parcel_t *parcel)
 {
     PSD_AUTO(psd_error_destroy) psd_error_t *err = psd_error_new();
     ps_message_t message;
@@ -478,13 +440,8 @@ assert_safe(const parcel_t *parcel)
 }
 
 /* A copy in which frame f has `size` bytes and byte `at` is xored. */
-static void
-bend(parcel_t *ret,
-     const parcel_t *from,
-     size_t f,
-     size_t size,
-     size_t at,
-     uint8_t mask)
+static void bend(parcel_t *ret, const parcel_t *from, size_t f, size_t size, size_t at,
+                 uint8_t mask)
 {
     for (size_t i = 0; i < from->n_frames; i++) {
         ps_bytes_t frame = from->frames[i];
@@ -499,8 +456,7 @@ bend(parcel_t *ret,
     }
 }
 
-static void
-bend_everywhere(const parcel_t *parcel)
+static void bend_everywhere(const parcel_t *parcel)
 {
     for (size_t f = 0; f < parcel->n_frames; f++) {
         size_t size = parcel->frames[f].size;

@@ -7,12 +7,8 @@
 #include "support/message_sample.h"
 #include "support/parcel.h"
 
-static void
-assert_says(const ps_message_t *message,
-            const ps_body_t *body,
-            size_t n_frames,
-            psd_status_t status,
-            const char *text)
+static void assert_says(const ps_message_t *message, const ps_body_t *body, size_t n_frames,
+                        psd_status_t status, const char *text)
 {
     PSD_AUTO(parcel_done) parcel_t parcel = {0};
     PSD_AUTO(psd_error_destroy) psd_error_t *err = psd_error_new();
@@ -20,9 +16,8 @@ assert_says(const ps_message_t *message,
     ps_body_t got_body = {0};
 
     parcel_pack(&parcel, message, body, n_frames);
-    cr_assert_eq(
-        ps_message_decode(parcel.frames, parcel.n_frames, &got, &got_body, err),
-        status, "%s, not: %s", psd_error_text(err), text);
+    cr_assert_eq(ps_message_decode(parcel.frames, parcel.n_frames, &got, &got_body, err), status,
+                 "%s, not: %s", psd_error_text(err), text);
     cr_assert_str_eq(psd_error_text(err), text);
 }
 
@@ -53,14 +48,12 @@ Test(message_body, bytes_behind_a_header_without_body_are_refused)
 
     message_sample(PS_KIND_BYE, &message, &body);
     body.keys = (ps_bytes_t){rest, 3};
-    assert_says(&message, &body, 1, PSD_PROTO,
-                "BYE header is 19 bytes; its fields need 16");
+    assert_says(&message, &body, 1, PSD_PROTO, "BYE header is 19 bytes; its fields need 16");
 }
 
 /* Decodes the message with `part` behind its header and in a frame beside it.
  */
-static void
-assert_one_part(const ps_message_t *message, ps_bytes_t part)
+static void assert_one_part(const ps_message_t *message, ps_bytes_t part)
 {
     for (int n_frames = 1; n_frames <= 2; n_frames++) {
         PSD_AUTO(parcel_done) parcel_t parcel = {0};
@@ -75,9 +68,7 @@ assert_one_part(const ps_message_t *message, ps_bytes_t part)
             parcel_add(&parcel, (ps_bytes_t){header, size});
             parcel_add(&parcel, part);
         }
-        cr_assert_eq(ps_message_decode(parcel.frames, (size_t)n_frames, &got,
-                                       &body, NULL),
-                     PSD_OK);
+        cr_assert_eq(ps_message_decode(parcel.frames, (size_t)n_frames, &got, &body, NULL), PSD_OK);
         cr_assert_eq(body.keys.size + body.index.size, 0);
         cr_assert_eq(body.values.size, part.size);
         cr_assert_arr_eq(body.values.data, part.data, part.size);
@@ -90,8 +81,7 @@ Test(message_body, single_part_has_one_frame)
     ps_body_t body = {0};
 
     message_sample(PS_KIND_MOVED, &message, &body);
-    assert_says(&message, &body, 3, PSD_PROTO,
-                "MOVED has 3 frames; allowed: 1..2");
+    assert_says(&message, &body, 3, PSD_PROTO, "MOVED has 3 frames; allowed: 1..2");
 }
 
 /* What a filter wrote is one part of any length. */
@@ -103,8 +93,7 @@ Test(message_body, coded_body_is_one_part)
 
     message_sample(PS_KIND_PUSH, &message, &body);
     message.flags = PS_FLAG_CODED;
-    assert_says(&message, &body, 3, PSD_PROTO,
-                "PUSH has 3 frames; allowed: 1..2");
+    assert_says(&message, &body, 3, PSD_PROTO, "PUSH has 3 frames; allowed: 1..2");
     assert_one_part(&message, (ps_bytes_t){bytes, sizeof bytes});
 }
 
@@ -125,10 +114,8 @@ Test(message_body, body_is_in_one_place)
     parcel_add(&parcel, body.keys);
     parcel_add(&parcel, body.index);
     parcel_add(&parcel, body.values);
-    cr_assert_eq(ps_message_decode(parcel.frames, 4, &message, &body, err),
-                 PSD_PROTO);
-    cr_assert_str_eq(psd_error_text(err),
-                     "PUSH header is 120 bytes; its fields need 119");
+    cr_assert_eq(ps_message_decode(parcel.frames, 4, &message, &body, err), PSD_PROTO);
+    cr_assert_str_eq(psd_error_text(err), "PUSH header is 120 bytes; its fields need 119");
 }
 
 Test(message_body, frames_that_would_be_empty_may_be_left_out)
@@ -168,8 +155,7 @@ Test(message_body, keys_are_as_long_as_the_rows_need)
 
     message_sample(PS_KIND_PUSH, &message, &body);
     body.keys.size = 16;
-    assert_says(&message, &body, 4, PSD_PROTO,
-                "PUSH keys are 16 bytes; 3 rows need 24");
+    assert_says(&message, &body, 4, PSD_PROTO, "PUSH keys are 16 bytes; 3 rows need 24");
     message_sample(PS_KIND_PUSH, &message, &body);
     message.push.rows = PS_ROWS_RANGE;
     assert_says(&message, &body, 4, PSD_PROTO,
@@ -183,12 +169,10 @@ Test(message_body, index_is_as_long_as_the_slice_needs)
 
     message_sample(PS_KIND_PULL, &message, &body);
     body.index.size = 8;
-    assert_says(&message, &body, 1, PSD_PROTO,
-                "PULL index is 8 bytes; the slice needs 12");
+    assert_says(&message, &body, 1, PSD_PROTO, "PULL index is 8 bytes; the slice needs 12");
     message_sample(PS_KIND_VALUES, &message, &body);
     body.index.size = 20;
-    assert_says(&message, &body, 4, PSD_PROTO,
-                "VALUES index is 20 bytes; the slice needs 24");
+    assert_says(&message, &body, 4, PSD_PROTO, "VALUES index is 20 bytes; the slice needs 24");
 }
 
 Test(message_body, sparse_pull_has_no_index)
@@ -205,8 +189,7 @@ Test(message_body, sparse_pull_has_no_index)
     assert_says(&message, &body, 1, PSD_OK, "");
     assert_says(&message, &body, 4, PSD_OK, "");
     body.index = (ps_bytes_t){index, sizeof index};
-    assert_says(&message, &body, 4, PSD_PROTO,
-                "PULL index is 8 bytes; the slice needs 0");
+    assert_says(&message, &body, 4, PSD_PROTO, "PULL index is 8 bytes; the slice needs 0");
 }
 
 Test(message_body, values_are_as_long_as_their_number_needs)
@@ -217,15 +200,12 @@ Test(message_body, values_are_as_long_as_their_number_needs)
 
     message_sample(PS_KIND_PUSH, &message, &body);
     body.values.size = 20;
-    assert_says(&message, &body, 1, PSD_PROTO,
-                "PUSH values are 20 bytes; 6 values need 24");
+    assert_says(&message, &body, 1, PSD_PROTO, "PUSH values are 20 bytes; 6 values need 24");
     body.values = (ps_bytes_t){zeroes, 25};
-    assert_says(&message, &body, 1, PSD_PROTO,
-                "PUSH values are 25 bytes; 6 values need 24");
+    assert_says(&message, &body, 1, PSD_PROTO, "PUSH values are 25 bytes; 6 values need 24");
     message_sample(PS_KIND_PULL, &message, &body);
     body.values = (ps_bytes_t){zeroes, 4};
-    assert_says(&message, &body, 4, PSD_PROTO,
-                "PULL values are 4 bytes; 0 values need 0");
+    assert_says(&message, &body, 4, PSD_PROTO, "PULL values are 4 bytes; 0 values need 0");
 }
 
 Test(message_body, lengths_that_overflow_are_refused)
@@ -273,12 +253,10 @@ Test(message_body, sparse_counts_add_up)
     memcpy(index, body.index.data, sizeof index);
     ps_store_u32(index, 2);
     body.index.data = index;
-    assert_says(&message, &body, 1, PSD_PROTO,
-                "VALUES counts add up to 4; n_values is 3");
+    assert_says(&message, &body, 1, PSD_PROTO, "VALUES counts add up to 4; n_values is 3");
     ps_store_u32(index, UINT32_MAX);
     ps_store_u32(index + 4, UINT32_MAX);
-    assert_says(&message, &body, 1, PSD_PROTO,
-                "VALUES counts add up to 8589934592; n_values is 3");
+    assert_says(&message, &body, 1, PSD_PROTO, "VALUES counts add up to 8589934592; n_values is 3");
     ps_store_u32(index, 0);
     ps_store_u32(index + 4, 1);
     assert_says(&message, &body, 1, PSD_OK, "");
@@ -305,8 +283,7 @@ Test(message_body, sparse_push_is_checked_likewise)
     message.push.n_values = 1;
     body.index.size = 12;
     body.values.size = 4;
-    assert_says(&message, &body, 1, PSD_PROTO,
-                "PUSH counts add up to 2; n_values is 1");
+    assert_says(&message, &body, 1, PSD_PROTO, "PUSH counts add up to 2; n_values is 1");
 }
 
 Test(message_body, sparse_answer_may_be_of_empty_rows)
@@ -326,9 +303,8 @@ Test(message_body, sparse_answer_may_be_of_empty_rows)
 
 Test(message_body, first_piece_is_some_whole_values_but_not_all)
 {
-    static const char text[] =
-        "PUSH values are %zu bytes; allowed with MORE: whole values of 4 "
-        "bytes, fewer than all 24 bytes";
+    static const char text[] = "PUSH values are %zu bytes; allowed with MORE: whole values of 4 "
+                               "bytes, fewer than all 24 bytes";
 
     for (size_t size = 0; size <= 24; size++) {
         ps_message_t message;
@@ -357,8 +333,7 @@ Test(message_body, index_comes_whole_with_the_first_piece)
     body.values.size = 8;
     assert_says(&message, &body, 4, PSD_OK, "");
     body.index.size = 20;
-    assert_says(&message, &body, 4, PSD_PROTO,
-                "VALUES index is 20 bytes; the slice needs 24");
+    assert_says(&message, &body, 4, PSD_PROTO, "VALUES index is 20 bytes; the slice needs 24");
 }
 
 Test(message_body, chunk_is_of_whole_values)
@@ -390,33 +365,26 @@ Test(message_body, routes_have_at_least_their_numbers)
 
     message_sample(PS_KIND_MOVED, &message, &body);
     message.moved.n_routes = 2;
-    assert_says(&message, &body, 1, PSD_PROTO,
-                "MOVED keys are 35 bytes; 2 routes need 52..1072");
+    assert_says(&message, &body, 1, PSD_PROTO, "MOVED keys are 35 bytes; 2 routes need 52..1072");
     message.moved.n_routes = 0;
-    assert_says(&message, &body, 2, PSD_PROTO,
-                "MOVED keys are 35 bytes; 0 routes need 0..0");
+    assert_says(&message, &body, 2, PSD_PROTO, "MOVED keys are 35 bytes; 0 routes need 0..0");
     body.keys.size = 0;
     assert_says(&message, &body, 1, PSD_OK, "");
 }
 
 /* ---- ps_slice_sizes ---------------------------------------------------- */
 
-static bool
-sizes_are(const ps_slice_t *slice,
-          uint64_t keys,
-          uint64_t index,
-          uint64_t values)
+static bool sizes_are(const ps_slice_t *slice, uint64_t keys, uint64_t index, uint64_t values)
 {
     uint64_t got[3] = {0};
 
-    return ps_slice_sizes(slice, &got[0], &got[1], &got[2]) && got[0] == keys &&
-           got[1] == index && got[2] == values;
+    return ps_slice_sizes(slice, &got[0], &got[1], &got[2]) && got[0] == keys && got[1] == index &&
+           got[2] == values;
 }
 
 Test(message_body, slice_sizes_of_dense)
 {
-    ps_slice_t slice = {
-        .type = PS_TYPE_F32, .n_rows = 3, .n_cols = 2, .n_values = 6};
+    ps_slice_t slice = {.type = PS_TYPE_F32, .n_rows = 3, .n_cols = 2, .n_values = 6};
 
     cr_assert(sizes_are(&slice, 24, 0, 24));
     slice.type = PS_TYPE_F64;
@@ -433,10 +401,8 @@ Test(message_body, slice_sizes_of_dense)
 
 Test(message_body, slice_sizes_of_sparse)
 {
-    ps_slice_t slice = {.layout = PS_LAYOUT_SPARSE,
-                        .type = PS_TYPE_I64,
-                        .n_rows = 3,
-                        .n_values = 5};
+    ps_slice_t slice = {
+        .layout = PS_LAYOUT_SPARSE, .type = PS_TYPE_I64, .n_rows = 3, .n_values = 5};
 
     cr_assert(sizes_are(&slice, 24, 32, 40));
     slice.n_values = 0;
@@ -445,8 +411,7 @@ Test(message_body, slice_sizes_of_sparse)
 
 Test(message_body, slice_sizes_refuse_contradictions)
 {
-    ps_slice_t slice = {
-        .type = PS_TYPE_F32, .n_rows = 3, .n_cols = 2, .n_values = 5};
+    ps_slice_t slice = {.type = PS_TYPE_F32, .n_rows = 3, .n_cols = 2, .n_values = 5};
 
     cr_assert_not(sizes_are(&slice, 24, 0, 20));
     slice.layout = PS_LAYOUT_SPARSE;

@@ -12,8 +12,7 @@ typedef struct trial {
     ps_body_t body;
 } trial_t;
 
-static trial_t
-sample(ps_kind_t kind)
+static trial_t sample(ps_kind_t kind)
 {
     trial_t trial;
 
@@ -21,8 +20,7 @@ sample(ps_kind_t kind)
     return trial;
 }
 
-static void
-assert_says(const trial_t *trial, psd_status_t status, const char *text)
+static void assert_says(const trial_t *trial, psd_status_t status, const char *text)
 {
     PSD_AUTO(parcel_done) parcel_t parcel = {0};
     PSD_AUTO(psd_error_destroy) psd_error_t *err = psd_error_new();
@@ -30,9 +28,8 @@ assert_says(const trial_t *trial, psd_status_t status, const char *text)
     ps_body_t body = {0};
 
     parcel_pack(&parcel, &trial->message, &trial->body, 1);
-    cr_assert_eq(
-        ps_message_decode(parcel.frames, parcel.n_frames, &got, &body, err),
-        status, "%s, not: %s", psd_error_text(err), text);
+    cr_assert_eq(ps_message_decode(parcel.frames, parcel.n_frames, &got, &body, err), status,
+                 "%s, not: %s", psd_error_text(err), text);
     cr_assert_str_eq(psd_error_text(err), text);
 }
 
@@ -56,13 +53,11 @@ Test(message_check, only_push_and_values_may_have_more)
         trial_t trial = sample(SAMPLE_KINDS[i]);
         char text[64];
 
-        if (trial.message.kind == PS_KIND_PUSH ||
-            trial.message.kind == PS_KIND_VALUES) {
+        if (trial.message.kind == PS_KIND_PUSH || trial.message.kind == PS_KIND_VALUES) {
             continue;
         }
         trial.message.flags = PS_FLAG_MORE;
-        (void)snprintf(text, sizeof text,
-                       "%s.flags is 1; allowed: the bits of %d",
+        (void)snprintf(text, sizeof text, "%s.flags is 1; allowed: the bits of %d",
                        ps_kind_name(trial.message.kind),
                        trial.message.kind == PS_KIND_PULL ? 6 : 0);
         assert_says(&trial, PSD_PROTO, text);
@@ -76,8 +71,7 @@ Test(message_check, unknown_flags_are_refused)
     trial.message.flags = 16;
     assert_says(&trial, PSD_PROTO, "PUSH.flags is 16; allowed: the bits of 15");
     trial.message.flags = 0x81;
-    assert_says(&trial, PSD_PROTO,
-                "PUSH.flags is 129; allowed: the bits of 15");
+    assert_says(&trial, PSD_PROTO, "PUSH.flags is 129; allowed: the bits of 15");
     trial = sample(PS_KIND_VALUES);
     trial.message.flags = PS_FLAG_KEEP;
     assert_says(&trial, PSD_PROTO, "VALUES.flags is 4; allowed: the bits of 3");
@@ -100,8 +94,7 @@ Test(message_check, only_a_plain_push_of_a_worker_marks)
     trial.message.push.clock = UINT64_MAX - 1;
     assert_says(&trial, PSD_OK, "");
     trial.message.push.job = 0;
-    assert_says(&trial, PSD_PROTO,
-                "PUSH.job is 0; allowed: 1..4294967295 as it marks");
+    assert_says(&trial, PSD_PROTO, "PUSH.job is 0; allowed: 1..4294967295 as it marks");
     trial = sample(PS_KIND_MARK);
     trial.message.flags = PS_FLAG_MARK;
     assert_says(&trial, PSD_PROTO, "MARK.flags is 8; allowed: the bits of 0");
@@ -149,10 +142,8 @@ Test(message_check, level_of_values_may_be_none)
 
 Test(message_check, refusal_has_a_known_status_that_is_not_ok)
 {
-    REFUSED(REFUSED, refused, status, 0,
-            "0; allowed: the numbers of the status list but 0");
-    REFUSED(REFUSED, refused, status, 8,
-            "8; allowed: the numbers of the status list but 0");
+    REFUSED(REFUSED, refused, status, 0, "0; allowed: the numbers of the status list but 0");
+    REFUSED(REFUSED, refused, status, 8, "8; allowed: the numbers of the status list but 0");
     REFUSED(REFUSED, refused, status, 65535,
             "65535; allowed: the numbers of the status list but 0");
     ACCEPTED(REFUSED, refused, status, PSD_FAILED);
@@ -170,10 +161,8 @@ Test(message_check, chunk_is_behind_the_first_piece)
 Test(message_check, append)
 {
     ACCEPTED(APPEND, append, in_sync_lsn, 61);
-    REFUSED(APPEND, append, in_sync_lsn, 62,
-            "62; allowed: 0..61 as that is the last record");
-    REFUSED(APPEND, append, first_lsn, 0,
-            "0; allowed: 1..18446744073709551614");
+    REFUSED(APPEND, append, in_sync_lsn, 62, "62; allowed: 0..61 as that is the last record");
+    REFUSED(APPEND, append, first_lsn, 0, "0; allowed: 1..18446744073709551614");
     ACCEPTED(APPEND, append, lease_ms, PS_LEASE_MS_MAX);
     REFUSED(APPEND, append, lease_ms, 60001, "60001; allowed: 0..60000");
     REFUSED(APPEND, append, flush, 2, "2; allowed: 0..1");
@@ -185,8 +174,7 @@ Test(message_check, release_brings_no_records)
     trial_t trial = sample(PS_KIND_APPEND);
 
     trial.message.append.release = 1;
-    assert_says(&trial, PSD_PROTO,
-                "APPEND.n_records is 1; allowed: 0 as release is 1");
+    assert_says(&trial, PSD_PROTO, "APPEND.n_records is 1; allowed: 0 as release is 1");
 }
 
 Test(message_check, appended)
@@ -195,11 +183,9 @@ Test(message_check, appended)
 
     REFUSED(APPENDED, appended, status, 6, "6; allowed: 0..5");
     ACCEPTED(APPENDED, appended, flushed_lsn, 62);
-    REFUSED(APPENDED, appended, flushed_lsn, 63,
-            "63; allowed: 0..62 as lsn is no greater");
+    REFUSED(APPENDED, appended, flushed_lsn, 63, "63; allowed: 0..62 as lsn is no greater");
     trial.message.appended.status = PS_APPENDED_GAP;
-    assert_says(&trial, PSD_PROTO,
-                "APPENDED.detail is 63; allowed: 0 as status is not EPOCH");
+    assert_says(&trial, PSD_PROTO, "APPENDED.detail is 63; allowed: 0 as status is not EPOCH");
 }
 
 Test(message_check, rows)
@@ -211,16 +197,13 @@ Test(message_check, rows)
     REFUSED(ROWS, rows, kind, 3, "3; allowed: 1..2");
     REFUSED(ROWS, rows, last, 2, "2; allowed: 0..1");
     ACCEPTED(ROWS, rows, size, PS_GIVEN_SIZE_MAX);
-    REFUSED(ROWS, rows, size, PS_GIVEN_SIZE_MAX + 1,
-            "4294967297; allowed: 1..4294967296");
+    REFUSED(ROWS, rows, size, PS_GIVEN_SIZE_MAX + 1, "4294967297; allowed: 1..4294967296");
     REFUSED(ROWS, rows, size, 0, "0; allowed: 1..4294967296");
     REFUSED(ROWS, rows, offset, 71, "71; allowed: 0..70 as size is no greater");
     trial.message.rows.kind = PS_GIVEN_STATE;
-    assert_says(&trial, PSD_PROTO,
-                "ROWS.last is 1; allowed: 0 as kind is STATE");
+    assert_says(&trial, PSD_PROTO, "ROWS.last is 1; allowed: 0 as kind is STATE");
     trial.message.rows.last = 0;
-    assert_says(&trial, PSD_PROTO,
-                "ROWS.place is 65; allowed: 0 as kind is STATE");
+    assert_says(&trial, PSD_PROTO, "ROWS.place is 65; allowed: 0 as kind is STATE");
 }
 
 Test(message_check, taken)
@@ -266,8 +249,7 @@ Test(message_check, only_values_may_be_of_no_rows)
     trial.message.values.layout = PS_LAYOUT_DENSE;
     assert_says(&trial, PSD_OK, "");
     trial.message.values.n_values = 1;
-    assert_says(&trial, PSD_PROTO,
-                "VALUES.n_values is 1; 0 rows of 0 columns need 0");
+    assert_says(&trial, PSD_PROTO, "VALUES.n_values is 1; 0 rows of 0 columns need 0");
 }
 
 Test(message_check, rows_end_with_the_last_number)
@@ -277,8 +259,7 @@ Test(message_check, rows_end_with_the_last_number)
     trial.message.values.first_row = UINT64_MAX - 2;
     assert_says(&trial, PSD_OK, "");
     trial.message.values.first_row = UINT64_MAX - 1;
-    assert_says(&trial, PSD_PROTO,
-                "VALUES.n_rows is 3; allowed: 0..2 as first_row is no smaller");
+    assert_says(&trial, PSD_PROTO, "VALUES.n_rows is 3; allowed: 0..2 as first_row is no smaller");
     trial = sample(PS_KIND_PULL);
     trial.message.pull.rows = PS_ROWS_RANGE;
     trial.message.pull.n_rows = UINT64_MAX;
@@ -301,8 +282,7 @@ Test(message_check, columns_end_with_the_last_number)
     trial.message.push.first_col = UINT32_MAX - 1;
     assert_says(&trial, PSD_OK, "");
     trial.message.push.first_col = UINT32_MAX;
-    assert_says(&trial, PSD_PROTO,
-                "PUSH.n_cols is 2; allowed: 0..1 as first_col is no smaller");
+    assert_says(&trial, PSD_PROTO, "PUSH.n_cols is 2; allowed: 0..1 as first_col is no smaller");
 }
 
 Test(message_check, what_does_not_count_is_zero)
@@ -318,10 +298,8 @@ Test(message_check, what_does_not_count_is_zero)
 /* Else a short message could name 2^64 rows that have no bytes. */
 Test(message_check, dense_row_has_a_column)
 {
-    REFUSED(PULL, pull, n_cols, 0,
-            "0; allowed: 1..4294967295 as layout is DENSE");
-    REFUSED(PUSH, push, n_cols, 0,
-            "0; allowed: 1..4294967295 as layout is DENSE");
+    REFUSED(PULL, pull, n_cols, 0, "0; allowed: 1..4294967295 as layout is DENSE");
+    REFUSED(PUSH, push, n_cols, 0, "0; allowed: 1..4294967295 as layout is DENSE");
 }
 
 Test(message_check, dense_values_are_rows_times_columns)

@@ -11,13 +11,11 @@
 #include "support/fail_alloc.h"
 
 #define N_BYTES 100000
-#define FOR_EACH_PACK(pack)                                 \
-    for (ps_pack_t pack = PS_PACK_LZ4; pack <= PS_PACK_MAX; \
-         pack = (ps_pack_t)(pack + 1))
+#define FOR_EACH_PACK(pack) \
+    for (ps_pack_t pack = PS_PACK_LZ4; pack <= PS_PACK_MAX; pack = (ps_pack_t)(pack + 1))
 
 /* Bytes of few kinds, so that packing pays. */
-static uint8_t *
-few_kinds(size_t n)
+static uint8_t *few_kinds(size_t n)
 {
     uint8_t *bytes = ps_alloc_raw(n, 1);
     ps_rng_t rng = {.state = 5};
@@ -28,8 +26,7 @@ few_kinds(size_t n)
     return bytes;
 }
 
-static bool
-pack_all(ps_pack_t pack, ps_bytes_t plain, ps_buffer_t *to)
+static bool pack_all(ps_pack_t pack, ps_bytes_t plain, ps_buffer_t *to)
 {
     PSD_AUTO(ps_packer_destroy) ps_packer_t *packer = ps_packer_new();
     bool packed = false;
@@ -57,8 +54,7 @@ Test(pack, bytes_come_back)
             part = (ps_bytes_t){packed.data, packed.size};
             cr_assert_eq(ps_pack_plain_size(part, &size, NULL), PSD_OK);
             cr_assert_eq(size, N_BYTES);
-            cr_assert_eq(ps_unpack(packer, pack, part, back, N_BYTES, NULL),
-                         PSD_OK);
+            cr_assert_eq(ps_unpack(packer, pack, part, back, N_BYTES, NULL), PSD_OK);
             cr_assert_arr_eq(back, bytes, N_BYTES);
         }
     }
@@ -85,8 +81,7 @@ Test(pack, what_would_grow_or_is_tiny_is_left)
     }
 }
 
-static void
-assert_refused(ps_pack_t pack, ps_bytes_t part, size_t size)
+static void assert_refused(ps_pack_t pack, ps_bytes_t part, size_t size)
 {
     PSD_AUTO(psd_error_destroy) psd_error_t *err = psd_error_new();
     PSD_AUTO(ps_packer_destroy) ps_packer_t *packer = ps_packer_new();
@@ -128,16 +123,12 @@ Test(pack, part_without_its_size_is_refused)
     uint8_t bytes[PS_PACK_HEAD] = {0};
     uint64_t size = 7;
 
-    cr_assert_eq(
-        ps_pack_plain_size((ps_bytes_t){bytes, sizeof bytes}, &size, err),
-        PSD_PROTO);
-    cr_assert_str_eq(psd_error_text(err),
-                     "packed part is 8 bytes; allowed: more than 8");
+    cr_assert_eq(ps_pack_plain_size((ps_bytes_t){bytes, sizeof bytes}, &size, err), PSD_PROTO);
+    cr_assert_str_eq(psd_error_text(err), "packed part is 8 bytes; allowed: more than 8");
     cr_assert_eq(size, 7);
 }
 
-static psd_status_t
-pack_once(void *fixture)
+static psd_status_t pack_once(void *fixture)
 {
     PSD_AUTO(ps_packer_destroy) ps_packer_t *packer = ps_packer_new();
     PSD_AUTO(ps_buffer_done) ps_buffer_t to = {0};
@@ -147,8 +138,7 @@ pack_once(void *fixture)
     if (packer == NULL) {
         return PSD_NOMEM;
     }
-    rc = ps_pack(packer, PS_PACK_LZ4, (ps_bytes_t){fixture, N_BYTES}, &to,
-                 &packed);
+    rc = ps_pack(packer, PS_PACK_LZ4, (ps_bytes_t){fixture, N_BYTES}, &to, &packed);
     cr_assert_eq(packed, rc == PSD_OK);
     cr_assert(rc == PSD_OK || to.size == 0);
     return rc;

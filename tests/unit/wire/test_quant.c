@@ -42,15 +42,12 @@ Test(quant, sizes_are_codes_and_heads_of_blocks)
     cr_assert_eq(size, 32 + 1025);
     cr_assert(ps_quant_size(PS_VALUES_FIXED4, PS_TYPE_F32, 0, &size));
     cr_assert_eq(size, 0);
-    cr_assert_not(
-        ps_quant_size(PS_VALUES_FIXED1, PS_TYPE_F32, UINT64_MAX, &size));
-    cr_assert_not(
-        ps_quant_size(PS_VALUES_F16, PS_TYPE_F32, UINT64_MAX / 2 + 1, &size));
+    cr_assert_not(ps_quant_size(PS_VALUES_FIXED1, PS_TYPE_F32, UINT64_MAX, &size));
+    cr_assert_not(ps_quant_size(PS_VALUES_F16, PS_TYPE_F32, UINT64_MAX / 2 + 1, &size));
 }
 
 /* Every 16-bit float that is a number, as f32 and as f64. */
-static void
-assert_halves_stay(ps_values_as_t as, ps_type_t type)
+static void assert_halves_stay(ps_values_as_t as, ps_type_t type)
 {
     PSD_AUTO(ps_free_at) uint16_t *codes = ps_alloc(N_HALVES, sizeof *codes);
     PSD_AUTO(ps_free_at) uint16_t *again = ps_alloc(N_HALVES, sizeof *again);
@@ -64,9 +61,7 @@ assert_halves_stay(ps_values_as_t as, ps_type_t type)
             codes[n++] = (uint16_t)code;
         }
     }
-    cr_assert_eq(ps_quant_decode(as, type,
-                                 (ps_bytes_t){(uint8_t *)codes, n * 2}, n,
-                                 values, NULL),
+    cr_assert_eq(ps_quant_decode(as, type, (ps_bytes_t){(uint8_t *)codes, n * 2}, n, values, NULL),
                  PSD_OK);
     cr_assert(ps_quant_encode(as, type, values, n, 1, (uint8_t *)again));
     cr_assert_arr_eq(codes, again, n * 2);
@@ -104,11 +99,10 @@ Test(quant, halves_are_the_published_ones)
     for (size_t i = 0; i < sizeof known / sizeof known[0]; i++) {
         float value = 0;
 
-        cr_assert_eq(
-            ps_quant_decode(known[i].as, PS_TYPE_F32,
-                            (ps_bytes_t){(const uint8_t *)&known[i].code, 2}, 1,
-                            (uint8_t *)&value, NULL),
-            PSD_OK);
+        cr_assert_eq(ps_quant_decode(known[i].as, PS_TYPE_F32,
+                                     (ps_bytes_t){(const uint8_t *)&known[i].code, 2}, 1,
+                                     (uint8_t *)&value, NULL),
+                     PSD_OK);
         cr_assert_eq(value, known[i].value, "code %zu", i);
     }
 }
@@ -121,16 +115,14 @@ Test(quant, not_a_number_stays_so_in_halves)
         ps_bytes_t coded = {(const uint8_t *)&codes[i], 2};
         double value = 0;
 
-        cr_assert_eq(ps_quant_decode(PS_VALUES_F16, PS_TYPE_F64, coded, 1,
-                                     (uint8_t *)&value, NULL),
+        cr_assert_eq(ps_quant_decode(PS_VALUES_F16, PS_TYPE_F64, coded, 1, (uint8_t *)&value, NULL),
                      PSD_OK);
         cr_assert(isnan(value));
     }
 }
 
 /* A value in the midst of a block that could be written otherwise. */
-static bool
-can_be_written(ps_values_as_t as, ps_type_t type, double value)
+static bool can_be_written(ps_values_as_t as, ps_type_t type, double value)
 {
     double values[5] = {0.5, 1, 0, 2, 3};
     uint8_t raw[5 * 8];
@@ -170,10 +162,8 @@ Test(quant, block_whose_values_hardly_differ_is_refused)
     float narrow[2] = {0x1p-149F, 0x1p-148F};
     uint8_t coded[64];
 
-    cr_assert_not(ps_quant_encode(PS_VALUES_FIXED4, PS_TYPE_F64,
-                                  (uint8_t *)values, 2, 1, coded));
-    cr_assert(ps_quant_encode(PS_VALUES_FIXED4, PS_TYPE_F32, (uint8_t *)narrow,
-                              2, 1, coded));
+    cr_assert_not(ps_quant_encode(PS_VALUES_FIXED4, PS_TYPE_F64, (uint8_t *)values, 2, 1, coded));
+    cr_assert(ps_quant_encode(PS_VALUES_FIXED4, PS_TYPE_F32, (uint8_t *)narrow, 2, 1, coded));
 }
 
 /* All lengths around a block's and a pair's end: nothing is written behind. */
@@ -190,8 +180,7 @@ Test(quant, every_length_comes_back_and_nothing_else_is_touched)
             cr_assert(kit_encode(&round, 1));
             kit_decode(&round);
             for (size_t k = 0; k < lengths[i]; k++) {
-                cr_assert_leq(fabs(kit_error(&round, k)),
-                              kit_bound(&round, -1, 1, k));
+                cr_assert_leq(fabs(kit_error(&round, k)), kit_bound(&round, -1, 1, k));
             }
             kit_round_done(&round);
         }
@@ -222,8 +211,7 @@ Test(quant, equal_values_and_zeros_stay_in_fixed_point)
     }
 }
 
-static void
-assert_refused(const double head[2], ps_type_t type, const char *text)
+static void assert_refused(const double head[2], ps_type_t type, const char *text)
 {
     PSD_AUTO(psd_error_destroy) psd_error_t *err = psd_error_new();
     uint8_t coded[1024 + 16 + 16 + 1] = {0};
@@ -231,8 +219,7 @@ assert_refused(const double head[2], ps_type_t type, const char *text)
 
     ps_store_f64(coded + 1024 + 16, head[0]);
     ps_store_f64(coded + 1024 + 24, head[1]);
-    cr_assert_eq(ps_quant_decode(PS_VALUES_FIXED1, type,
-                                 (ps_bytes_t){coded, sizeof coded}, 1025,
+    cr_assert_eq(ps_quant_decode(PS_VALUES_FIXED1, type, (ps_bytes_t){coded, sizeof coded}, 1025,
                                  values, err),
                  PSD_PROTO);
     cr_assert_str_eq(psd_error_text(err), text);
@@ -263,12 +250,10 @@ Test(quant, bytes_of_another_length_are_refused)
     uint8_t coded[7] = {0};
     float values[3];
 
-    cr_assert_eq(ps_quant_decode(PS_VALUES_BF16, PS_TYPE_F32,
-                                 (ps_bytes_t){coded, sizeof coded}, 3,
+    cr_assert_eq(ps_quant_decode(PS_VALUES_BF16, PS_TYPE_F32, (ps_bytes_t){coded, sizeof coded}, 3,
                                  (uint8_t *)values, err),
                  PSD_PROTO);
-    cr_assert_str_eq(psd_error_text(err),
-                     "3 values are written in 7 bytes; needed: 6");
+    cr_assert_str_eq(psd_error_text(err), "3 values are written in 7 bytes; needed: 6");
 }
 
 Test(quant, same_seed_same_bytes)

@@ -14,8 +14,7 @@ typedef struct neighbours {
     double above;
 } neighbours_t;
 
-static neighbours_t
-half_neighbours(ps_values_as_t as, double x)
+static neighbours_t half_neighbours(ps_values_as_t as, double x)
 {
     int fraction = as == PS_VALUES_F16 ? 10 : 7;
     int least = as == PS_VALUES_F16 ? -14 : -126;
@@ -29,8 +28,7 @@ half_neighbours(ps_values_as_t as, double x)
 }
 
 /* From the head of the block that the value lies in. */
-static neighbours_t
-fixed_neighbours(const kit_round_t *round, size_t i, double x)
+static neighbours_t fixed_neighbours(const kit_round_t *round, size_t i, double x)
 {
     size_t width = 1 + (size_t)round->as - PS_VALUES_FIXED1;
     size_t block = PS_QUANT_BLOCK * width + 16;
@@ -42,35 +40,28 @@ fixed_neighbours(const kit_round_t *round, size_t i, double x)
     return (neighbours_t){lo + floor(t) * step, lo + ceil(t) * step};
 }
 
-static neighbours_t
-neighbours_of(const kit_round_t *round, size_t i, double x)
+static neighbours_t neighbours_of(const kit_round_t *round, size_t i, double x)
 {
     return round->as <= PS_VALUES_BF16 ? half_neighbours(round->as, x)
                                        : fixed_neighbours(round, i, x);
 }
 
 /* As the type has it. */
-static double
-in_type(ps_type_t type, double x)
+static double in_type(ps_type_t type, double x)
 {
     return type == PS_TYPE_F32 ? (double)(float)x : x;
 }
 
-static void
-fill(kit_round_t *round, double x)
+static void fill(kit_round_t *round, double x)
 {
     for (size_t i = 0; i < round->n; i++) {
-        kit_set(round, i,
-                i % PS_QUANT_BLOCK == 0   ? LO
-                : i % PS_QUANT_BLOCK == 1 ? HI
-                                          : x);
+        kit_set(round, i, i % PS_QUANT_BLOCK == 0 ? LO : i % PS_QUANT_BLOCK == 1 ? HI : x);
     }
 }
 
 /* Mean of what is read where x was written, and how often it is each of its
  * neighbours. */
-static void
-assert_unbiased(kit_round_t *round, double x, uint64_t seed)
+static void assert_unbiased(kit_round_t *round, double x, uint64_t seed)
 {
     double sum = 0;
     double n = 0;
@@ -91,8 +82,8 @@ assert_unbiased(kit_round_t *round, double x, uint64_t seed)
         if (i % PS_QUANT_BLOCK > 1) {
             cr_assert(back == in_type(round->type, near.below) ||
                           back == in_type(round->type, near.above),
-                      "%.17g is read as %.17g, not %.17g or %.17g", x, back,
-                      near.below, near.above);
+                      "%.17g is read as %.17g, not %.17g or %.17g", x, back, near.below,
+                      near.above);
             sum += back - x;
             n += 1;
         }
@@ -100,11 +91,9 @@ assert_unbiased(kit_round_t *round, double x, uint64_t seed)
     share = width > 0 ? (x - near.below) / width : 0;
     sigma = width * sqrt(share * (1 - share) / n);
     /* f32 rounds once more when what is read is stored */
-    cr_assert_leq(fabs(sum / n),
-                  3 * sigma +
-                      (round->type == PS_TYPE_F32 ? fabs(x) * 0x1p-24 : 1e-16),
-                  "as %d: %.17g comes back %g off on average, sigma %g",
-                  round->as, x, sum / n, sigma);
+    cr_assert_leq(
+        fabs(sum / n), 3 * sigma + (round->type == PS_TYPE_F32 ? fabs(x) * 0x1p-24 : 1e-16),
+        "as %d: %.17g comes back %g off on average, sigma %g", round->as, x, sum / n, sigma);
 }
 
 #define N_WHOLE (N_SAMPLES / (PS_QUANT_BLOCK - 2) + 1)
@@ -116,8 +105,7 @@ Test(quant_chance, mean_of_a_million_is_the_value_itself)
     FOR_EACH_AS(as)
     {
         for (ps_type_t type = PS_TYPE_F32; type <= PS_TYPE_F64; type++) {
-            kit_round_t round =
-                kit_round_new(as, type, N_WHOLE * PS_QUANT_BLOCK);
+            kit_round_t round = kit_round_new(as, type, N_WHOLE * PS_QUANT_BLOCK);
 
             for (size_t i = 0; i < sizeof values / sizeof values[0]; i++) {
                 assert_unbiased(&round, values[i], (uint64_t)as * 100 + i);
@@ -129,10 +117,8 @@ Test(quant_chance, mean_of_a_million_is_the_value_itself)
 
 Test(quant_chance, mean_of_tiny_halves_is_the_value_itself)
 {
-    kit_round_t f16 =
-        kit_round_new(PS_VALUES_F16, PS_TYPE_F64, N_WHOLE * PS_QUANT_BLOCK);
-    kit_round_t bf16 =
-        kit_round_new(PS_VALUES_BF16, PS_TYPE_F64, N_WHOLE * PS_QUANT_BLOCK);
+    kit_round_t f16 = kit_round_new(PS_VALUES_F16, PS_TYPE_F64, N_WHOLE * PS_QUANT_BLOCK);
+    kit_round_t bf16 = kit_round_new(PS_VALUES_BF16, PS_TYPE_F64, N_WHOLE * PS_QUANT_BLOCK);
 
     assert_unbiased(&f16, 0x1.23p-16, 1);
     assert_unbiased(&f16, 0x1p-27, 2);
@@ -147,8 +133,7 @@ Test(quant_chance, mean_of_tiny_halves_is_the_value_itself)
  * to be the one of a coin with the share's weight. */
 Test(quant_chance, chance_is_the_share_of_the_way_to_the_next)
 {
-    kit_round_t round =
-        kit_round_new(PS_VALUES_FIXED1, PS_TYPE_F64, N_WHOLE * PS_QUANT_BLOCK);
+    kit_round_t round = kit_round_new(PS_VALUES_FIXED1, PS_TYPE_F64, N_WHOLE * PS_QUANT_BLOCK);
     double x = 0.3;
     double n = 0;
     double above = 0;
@@ -175,8 +160,7 @@ Test(quant_chance, chance_is_the_share_of_the_way_to_the_next)
  * off by much more than chance allows. */
 Test(quant_chance, places_are_rounded_independently)
 {
-    kit_round_t round =
-        kit_round_new(PS_VALUES_BF16, PS_TYPE_F32, 1000 * PS_QUANT_BLOCK);
+    kit_round_t round = kit_round_new(PS_VALUES_BF16, PS_TYPE_F32, 1000 * PS_QUANT_BLOCK);
     double sum_of_squares = 0;
     double expected = 0;
     double x = 0;
@@ -211,16 +195,14 @@ Test(quant_chance, errors_of_all_sizes_are_within_their_bounds)
 
         for (size_t i = 0; i < round.n; i++) {
             double x = ldexp(1 + ps_rng_f64(&rng),
-                             (int)ps_rng_below(&rng, 2 * (uint64_t)reach + 9) -
-                                 reach - 9);
+                             (int)ps_rng_below(&rng, 2 * (uint64_t)reach + 9) - reach - 9);
 
             kit_set(&round, i, i % 2 == 0 ? x : -x);
         }
         cr_assert(kit_encode(&round, 1));
         kit_decode(&round);
         for (size_t i = 0; i < round.n; i++) {
-            cr_assert_leq(fabs(kit_error(&round, i)),
-                          kit_bound(&round, 0, 0, i));
+            cr_assert_leq(fabs(kit_error(&round, i)), kit_bound(&round, 0, 0, i));
         }
         kit_round_done(&round);
     }

@@ -19,8 +19,7 @@
 #define AT_N_VALUES 88
 #define AT_VALUES_SIZE 132
 
-static ps_bytes_t
-write_sample(size_t i)
+static ps_bytes_t write_sample(size_t i)
 {
     PSD_AUTO(ps_payload_destroy) ps_payload_t *payload = NULL;
     ps_record_t record;
@@ -37,8 +36,7 @@ write_sample(size_t i)
     return bytes;
 }
 
-static void
-drop(ps_bytes_t bytes)
+static void drop(ps_bytes_t bytes)
 {
     uint8_t *block = NULL;
 
@@ -46,8 +44,7 @@ drop(ps_bytes_t bytes)
     free(block);
 }
 
-static void
-assert_same(const ps_record_t *a, const ps_record_t *b)
+static void assert_same(const ps_record_t *a, const ps_record_t *b)
 {
     cr_assert_eq(a->kind, b->kind);
     cr_assert_eq(a->table, b->table);
@@ -76,8 +73,7 @@ assert_same(const ps_record_t *a, const ps_record_t *b)
     cr_assert_eq(a->slice.n_values, b->slice.n_values);
 }
 
-static void
-assert_part(ps_bytes_t part, ps_bytes_t wanted, const uint8_t *base)
+static void assert_part(ps_bytes_t part, ps_bytes_t wanted, const uint8_t *base)
 {
     cr_assert_eq(part.size, wanted.size);
     if (part.size > 0) {
@@ -101,16 +97,13 @@ Test(record, every_kind_comes_back)
         record_sample(i, &record, &payload);
         cr_assert_eq(bytes.size % PS_RECORD_ALIGN, 0);
         cr_assert_eq(ps_record_claims(bytes), bytes.size);
-        cr_assert_eq(ps_record_read(bytes, &size, &got, &body, err), PSD_OK,
-                     "%s", psd_error_text(err));
+        cr_assert_eq(ps_record_read(bytes, &size, &got, &body, err), PSD_OK, "%s",
+                     psd_error_text(err));
         cr_assert_eq(size, bytes.size);
         assert_same(&got, &record);
-        assert_part(body.keys, payload != NULL ? payload->keys : none,
-                    bytes.data);
-        assert_part(body.index, payload != NULL ? payload->index : none,
-                    bytes.data);
-        assert_part(body.values, payload != NULL ? payload->span : none,
-                    bytes.data);
+        assert_part(body.keys, payload != NULL ? payload->keys : none, bytes.data);
+        assert_part(body.index, payload != NULL ? payload->index : none, bytes.data);
+        assert_part(body.values, payload != NULL ? payload->span : none, bytes.data);
         drop(bytes);
     }
 }
@@ -126,8 +119,7 @@ Test(record, more_bytes_behind_it_are_the_next_ones)
     cr_assert_eq(bytes.size, PS_RECORD_HEAD);
     memcpy(two, bytes.data, bytes.size);
     memcpy(two + bytes.size, bytes.data, bytes.size);
-    cr_assert_eq(ps_record_read((ps_bytes_t){two, sizeof two}, &size, &record,
-                                &body, NULL),
+    cr_assert_eq(ps_record_read((ps_bytes_t){two, sizeof two}, &size, &record, &body, NULL),
                  PSD_OK);
     cr_assert_eq(size, PS_RECORD_HEAD);
     drop(bytes);
@@ -155,8 +147,7 @@ Test(record, spans_one_behind_the_other_are_the_same_bytes)
             payload->n_spans = 5;
         }
         n = ps_record_head_write(&record, payload, head, spans);
-        cr_assert_leq(n, PS_RECORD_SPANS +
-                             (payload != NULL ? payload->n_spans : 0));
+        cr_assert_leq(n, PS_RECORD_SPANS + (payload != NULL ? payload->n_spans : 0));
         for (size_t k = 0; k < n; k++) {
             cr_assert_leq(spans[k].size, wanted.size - at);
             cr_assert_arr_eq(spans[k].data, wanted.data + at, spans[k].size);
@@ -190,8 +181,7 @@ Test(record, every_flipped_bit_is_found)
 
             memcpy(bent, bytes.data, bytes.size);
             bent[bit / 8] ^= (uint8_t)(1U << bit % 8);
-            cr_assert_eq(ps_record_read((ps_bytes_t){bent, bytes.size}, &size,
-                                        &record, &body, err),
+            cr_assert_eq(ps_record_read((ps_bytes_t){bent, bytes.size}, &size, &record, &body, err),
                          PSD_DAMAGED);
             cr_assert_eq(strncmp(psd_error_text(err), "byte ", 5), 0);
         }
@@ -214,8 +204,7 @@ Test(record, every_truncation_is_found)
         cr_assert_not_null(exact);
         memcpy(exact, bytes.data, size);
         exact = realloc(exact, size > 0 ? size : 1);
-        cr_assert_eq(ps_record_read((ps_bytes_t){exact, size}, &got, &record,
-                                    &body, err),
+        cr_assert_eq(ps_record_read((ps_bytes_t){exact, size}, &got, &record, &body, err),
                      PSD_DAMAGED);
         cr_assert_not_null(strstr(psd_error_text(err), "the bytes end"));
         free(exact);
@@ -224,9 +213,7 @@ Test(record, every_truncation_is_found)
 }
 
 /* What somebody wrote with a right checksum is not believed either. */
-static void
-assert_refused(
-    size_t sample, size_t at, uint64_t value, size_t width, const char *text)
+static void assert_refused(size_t sample, size_t at, uint64_t value, size_t width, const char *text)
 {
     PSD_AUTO(psd_error_destroy) psd_error_t *err = psd_error_new();
     ps_bytes_t bytes = write_sample(sample);
@@ -240,8 +227,7 @@ assert_refused(
     memcpy(bent + at, &value, width);
     memset(bent + 8, 0, 8);
     ps_store_u64(bent + 8, ps_hash_bytes(bent, bytes.size, 0));
-    cr_assert_eq(ps_record_read((ps_bytes_t){bent, bytes.size}, &size, &record,
-                                &body, err),
+    cr_assert_eq(ps_record_read((ps_bytes_t){bent, bytes.size}, &size, &record, &body, err),
                  PSD_DAMAGED);
     cr_assert_str_eq(psd_error_text(err), text);
     free(bent);
@@ -252,28 +238,21 @@ Test(record, fields_are_checked)
 {
     assert_refused(2, AT_KIND, 0, 1, "byte 16: kind is 0; allowed: 1..11");
     assert_refused(2, AT_KIND, 12, 1, "byte 16: kind is 12; allowed: 1..11");
-    assert_refused(2, AT_N_ROWS, 6, 8,
-                   "byte 72: n_rows is 6; allowed: 0 as kind is not PUSH");
+    assert_refused(2, AT_N_ROWS, 6, 8, "byte 72: n_rows is 6; allowed: 0 as kind is not PUSH");
     assert_refused(1, AT_STATUS, 0, 2,
                    "byte 18: status is 0; allowed: the numbers of the status "
                    "list but 0");
     assert_refused(1, AT_STATUS, 999, 2,
                    "byte 18: status is 999; allowed: the numbers of the status "
                    "list but 0");
-    assert_refused(2, AT_STATUS, 20, 2,
-                   "byte 18: status is 20; allowed: 0 as kind is not REFUSAL");
+    assert_refused(2, AT_STATUS, 20, 2, "byte 18: status is 20; allowed: 0 as kind is not REFUSAL");
     assert_refused(0, AT_LSN, 0, 8, "byte 24: lsn is 0; allowed: 1 and more");
-    assert_refused(2, AT_TYPE, 3, 1,
-                   "byte 23: type is 3; allowed: 0 as kind is not PUSH");
-    assert_refused(0, AT_ROWS, PS_ROWS_CACHED, 1,
-                   "byte 20: rows is 3; allowed: 0..1");
+    assert_refused(2, AT_TYPE, 3, 1, "byte 23: type is 3; allowed: 0 as kind is not PUSH");
+    assert_refused(0, AT_ROWS, PS_ROWS_CACHED, 1, "byte 20: rows is 3; allowed: 0..1");
     assert_refused(0, AT_TYPE, 9, 1, "byte 16: PUSH.type is 9; allowed: 1..4");
-    assert_refused(6, AT_N_ROWS, 6, 8,
-                   "byte 16: PUSH.n_values is 5; 6 rows of 1 columns need 6");
-    assert_refused(0, AT_N_VALUES, 4, 8,
-                   "byte 16: byte 132: values_size is 12; PUSH needs 16");
-    assert_refused(2, AT_VALUES_SIZE, 1, 4,
-                   "byte 132: values_size is 1; MARK needs 0");
+    assert_refused(6, AT_N_ROWS, 6, 8, "byte 16: PUSH.n_values is 5; 6 rows of 1 columns need 6");
+    assert_refused(0, AT_N_VALUES, 4, 8, "byte 16: byte 132: values_size is 12; PUSH needs 16");
+    assert_refused(2, AT_VALUES_SIZE, 1, 4, "byte 132: values_size is 1; MARK needs 0");
     assert_refused(1, AT_VALUES_SIZE, 100, 4,
                    "byte 136: the parts are not 0, 0 and 100 bytes with zeros "
                    "between");
@@ -282,8 +261,7 @@ Test(record, fields_are_checked)
 Test(record, parts_are_checked)
 {
     /* The first count of the sparse index; the zeros behind 12 bytes. */
-    assert_refused(0, 160, 2, 4,
-                   "byte 16: PUSH counts add up to 4; n_values is 3");
+    assert_refused(0, 160, 2, 4, "byte 16: PUSH counts add up to 4; n_values is 3");
     assert_refused(0, 196, 1, 1,
                    "byte 16: byte 136: the parts are not 24, 24 and 12 bytes "
                    "with zeros between");
@@ -296,18 +274,16 @@ Test(record, a_refusals_text_may_be_any_bytes)
     static const char text[1023] = {(char)0xC3, 0, (char)0xFF};
     const ps_bytes_t none = {NULL, 0};
     PSD_AUTO(ps_payload_destroy)
-    ps_payload_t *payload = ps_payload_copy(
-        none, none, (ps_bytes_t){(const uint8_t *)text, sizeof text});
-    ps_record_t record = {
-        .kind = PS_RECORD_REFUSAL, .lsn = 1, .status = PSD_RANGE};
+    ps_payload_t *payload =
+        ps_payload_copy(none, none, (ps_bytes_t){(const uint8_t *)text, sizeof text});
+    ps_record_t record = {.kind = PS_RECORD_REFUSAL, .lsn = 1, .status = PSD_RANGE};
     uint8_t bytes[PS_RECORD_HEAD + 1024];
     ps_body_t body = {0};
     size_t size = 0;
 
     cr_assert_eq(ps_record_size(&record, payload), sizeof bytes);
     ps_record_write(&record, payload, bytes);
-    cr_assert_eq(ps_record_read((ps_bytes_t){bytes, sizeof bytes}, &size,
-                                &record, &body, NULL),
+    cr_assert_eq(ps_record_read((ps_bytes_t){bytes, sizeof bytes}, &size, &record, &body, NULL),
                  PSD_OK);
     cr_assert_eq(body.values.size, sizeof text);
     cr_assert_arr_eq(body.values.data, text, sizeof text);
@@ -326,8 +302,7 @@ Test(record, what_a_kind_does_not_use_is_not_written)
     size_t size = 0;
 
     ps_record_write(&record, NULL, bytes);
-    cr_assert_eq(ps_record_read((ps_bytes_t){bytes, sizeof bytes}, &size, &got,
-                                &body, NULL),
+    cr_assert_eq(ps_record_read((ps_bytes_t){bytes, sizeof bytes}, &size, &got, &body, NULL),
                  PSD_OK);
     cr_assert_eq(got.slice.n_rows, 0);
     cr_assert_eq(got.op.operand, 0);
@@ -356,8 +331,7 @@ Test(record, a_mark_may_be_part_of_it)
         record.lsn = 1;
         record.marks = true;
         ps_record_write(&record, NULL, bytes);
-        cr_assert_eq(ps_record_read((ps_bytes_t){bytes, sizeof bytes}, &size,
-                                    &got, &body, NULL),
+        cr_assert_eq(ps_record_read((ps_bytes_t){bytes, sizeof bytes}, &size, &got, &body, NULL),
                      trials[i].rc);
         cr_assert_eq(got.marks, trials[i].rc == PSD_OK);
         cr_assert(!got.marks || got.kind == record.kind);
@@ -377,8 +351,7 @@ Test(record, a_push_with_a_mark_is_a_push)
     record.marks = true;
     cr_assert_leq(ps_record_size(&record, payload), sizeof bytes);
     ps_record_write(&record, payload, bytes);
-    cr_assert_eq(ps_record_read((ps_bytes_t){bytes, sizeof bytes}, &size, &got,
-                                &body, NULL),
+    cr_assert_eq(ps_record_read((ps_bytes_t){bytes, sizeof bytes}, &size, &got, &body, NULL),
                  PSD_OK);
     cr_assert(got.marks && got.kind == PS_RECORD_PUSH);
     cr_assert_eq(got.slice.n_rows, record.slice.n_rows);
@@ -428,10 +401,8 @@ Test(record, rows_of_a_checkpoint_come_back_as_they_were)
     static const uint8_t ROWS[] = {1, 2, 3, 4, 5};
     const ps_bytes_t none = {NULL, 0};
     PSD_AUTO(ps_payload_destroy)
-    ps_payload_t *rows =
-        ps_payload_copy(none, none, (ps_bytes_t){ROWS, sizeof ROWS});
-    const ps_record_t record = {
-        .kind = PS_RECORD_ROWS, .table = 1, .lsn = 2, .seq = 1};
+    ps_payload_t *rows = ps_payload_copy(none, none, (ps_bytes_t){ROWS, sizeof ROWS});
+    const ps_record_t record = {.kind = PS_RECORD_ROWS, .table = 1, .lsn = 2, .seq = 1};
     uint8_t bytes[PS_RECORD_HEAD + 8];
     ps_record_t read = {0};
     ps_body_t body = {0};
@@ -439,8 +410,7 @@ Test(record, rows_of_a_checkpoint_come_back_as_they_were)
 
     cr_assert_eq(ps_record_size(&record, rows), sizeof bytes);
     ps_record_write(&record, rows, bytes);
-    cr_assert_eq(ps_record_read((ps_bytes_t){bytes, sizeof bytes}, &size, &read,
-                                &body, NULL),
+    cr_assert_eq(ps_record_read((ps_bytes_t){bytes, sizeof bytes}, &size, &read, &body, NULL),
                  PSD_OK);
     cr_expect_eq(read.kind, PS_RECORD_ROWS);
     cr_expect_eq(read.seq, 1);
@@ -464,8 +434,7 @@ Test(record, a_push_whose_rows_come_later_is_its_head_only)
 
     cr_assert_eq(ps_record_size(&record, NULL), sizeof bytes);
     ps_record_write(&record, NULL, bytes);
-    cr_assert_eq(ps_record_read((ps_bytes_t){bytes, sizeof bytes}, &size, &read,
-                                &body, NULL),
+    cr_assert_eq(ps_record_read((ps_bytes_t){bytes, sizeof bytes}, &size, &read, &body, NULL),
                  PSD_OK);
     assert_same(&read, &record);
     cr_expect_eq(body.values.size, 0);

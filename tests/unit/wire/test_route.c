@@ -18,21 +18,17 @@ static const ps_route_t ROUTES[] = {
     {.partition = 7, .tcp = "", .ipc = "ipc://\xC3\xBC"},
 };
 
-static bool
-encode_both(ps_buffer_t *buffer)
+static bool encode_both(ps_buffer_t *buffer)
 {
-    return ps_route_encode(&ROUTES[0], buffer) &&
-           ps_route_encode(&ROUTES[1], buffer);
+    return ps_route_encode(&ROUTES[0], buffer) && ps_route_encode(&ROUTES[1], buffer);
 }
 
-static ps_bytes_t
-bytes_of(const ps_buffer_t *buffer, size_t size)
+static ps_bytes_t bytes_of(const ps_buffer_t *buffer, size_t size)
 {
     return (ps_bytes_t){buffer->data, size};
 }
 
-static void
-assert_refused(ps_bytes_t bytes, uint32_t n, const char *text)
+static void assert_refused(ps_bytes_t bytes, uint32_t n, const char *text)
 {
     PSD_AUTO(psd_error_destroy) psd_error_t *err = psd_error_new();
     PSD_AUTO(ps_free_at) uint8_t *exact = ps_alloc_raw(bytes.size, 1);
@@ -49,10 +45,9 @@ assert_refused(ps_bytes_t bytes, uint32_t n, const char *text)
 
 Test(route, entry_is_numbers_and_two_short_texts)
 {
-    static const uint8_t wanted[] = {
-        4, 3,   2,   1,   4,   0,   0,   0,    0,   0,   0, 0,
-        5, 0,   0,   0,   0,   0,   0,   0x80, 3,   0,   0, 0,
-        9, 't', 'c', 'p', ':', '/', '/', 'h',  ':', '1', 0};
+    static const uint8_t wanted[] = {4, 3,   2,   1,   4,   0,   0,   0,    0,   0,   0, 0,
+                                     5, 0,   0,   0,   0,   0,   0,   0x80, 3,   0,   0, 0,
+                                     9, 't', 'c', 'p', ':', '/', '/', 'h',  ':', '1', 0};
     PSD_AUTO(ps_buffer_done) ps_buffer_t buffer = {0};
 
     cr_assert(ps_route_encode(&ROUTES[0], &buffer));
@@ -66,9 +61,7 @@ Test(route, routes_come_back)
     PSD_AUTO(ps_free_at) ps_route_t *routes = NULL;
 
     cr_assert(encode_both(&buffer));
-    cr_assert_eq(
-        ps_routes_decode(bytes_of(&buffer, buffer.size), 2, &routes, NULL),
-        PSD_OK);
+    cr_assert_eq(ps_routes_decode(bytes_of(&buffer, buffer.size), 2, &routes, NULL), PSD_OK);
     for (size_t i = 0; i < 2; i++) {
         cr_assert_eq(routes[i].partition, ROUTES[i].partition);
         cr_assert_eq(routes[i].shard, ROUTES[i].shard);
@@ -89,9 +82,7 @@ Test(route, endpoint_may_be_as_long_as_its_length_can_say)
     memset(route.ipc, 'i', PS_ENDPOINT_MAX);
     cr_assert(ps_route_encode(&route, &buffer));
     cr_assert_eq(buffer.size, 26 + 2 * PS_ENDPOINT_MAX);
-    cr_assert_eq(
-        ps_routes_decode(bytes_of(&buffer, buffer.size), 1, &routes, NULL),
-        PSD_OK);
+    cr_assert_eq(ps_routes_decode(bytes_of(&buffer, buffer.size), 1, &routes, NULL), PSD_OK);
     cr_assert_str_eq(routes[0].tcp, route.tcp);
     cr_assert_str_eq(routes[0].ipc, route.ipc);
 }
@@ -108,10 +99,8 @@ Test(route, number_is_bounded_by_the_bytes)
 {
     static const uint8_t bytes[51] = {0};
 
-    assert_refused((ps_bytes_t){bytes, 51}, 2,
-                   "routes are 51 bytes; 2 need at least 52");
-    assert_refused((ps_bytes_t){bytes, 51}, 1,
-                   "routes are 51 bytes; 1 need 26");
+    assert_refused((ps_bytes_t){bytes, 51}, 2, "routes are 51 bytes; 2 need at least 52");
+    assert_refused((ps_bytes_t){bytes, 51}, 1, "routes are 51 bytes; 1 need 26");
     assert_refused((ps_bytes_t){bytes, 1}, 0, "routes are 1 bytes; 0 need 0");
     assert_refused((ps_bytes_t){bytes, 51}, UINT32_MAX,
                    "n_routes is 4294967295; allowed: 0..65536");
@@ -122,19 +111,15 @@ Test(route, texts_are_checked)
     PSD_AUTO(ps_buffer_done) ps_buffer_t buffer = {0};
 
     cr_assert(encode_both(&buffer));
-    assert_refused(bytes_of(&buffer, buffer.size - 1), 2,
-                   "routes[1].ipc is cut off");
+    assert_refused(bytes_of(&buffer, buffer.size - 1), 2, "routes[1].ipc is cut off");
     buffer.data[24] = 200;
-    assert_refused(bytes_of(&buffer, buffer.size), 2,
-                   "routes[0].tcp is cut off");
+    assert_refused(bytes_of(&buffer, buffer.size), 2, "routes[0].tcp is cut off");
     buffer.data[24] = 9;
     buffer.data[25] = '\0';
-    assert_refused(bytes_of(&buffer, buffer.size), 2,
-                   "routes[0].tcp holds a 0 byte");
+    assert_refused(bytes_of(&buffer, buffer.size), 2, "routes[0].tcp holds a 0 byte");
     buffer.data[25] = 't';
     buffer.data[buffer.size - 1] = 'x';
-    assert_refused(bytes_of(&buffer, buffer.size), 2,
-                   "routes[1].ipc is not UTF-8");
+    assert_refused(bytes_of(&buffer, buffer.size), 2, "routes[1].ipc is not UTF-8");
 }
 
 Test(route, every_cut_is_refused)
@@ -147,14 +132,11 @@ Test(route, every_cut_is_refused)
         ps_route_t *routes = NULL;
 
         memcpy(exact, buffer.data, size);
-        cr_assert_eq(
-            ps_routes_decode((ps_bytes_t){exact, size}, 2, &routes, NULL),
-            PSD_PROTO);
+        cr_assert_eq(ps_routes_decode((ps_bytes_t){exact, size}, 2, &routes, NULL), PSD_PROTO);
     }
 }
 
-static psd_status_t
-encode_and_decode(void *fixture)
+static psd_status_t encode_and_decode(void *fixture)
 {
     PSD_AUTO(ps_buffer_done) ps_buffer_t buffer = {0};
     PSD_AUTO(ps_free_at) ps_route_t *routes = NULL;

@@ -5,8 +5,7 @@
 #include <criterion/criterion.h>
 #include <string.h>
 
-static bool
-is_text(const char *text)
+static bool is_text(const char *text)
 {
     return ps_utf8_is_text((const uint8_t *)text, strlen(text));
 }
