@@ -119,6 +119,7 @@ run config python3 $lint/check_config.py
 run statuses python3 $lint/check_statuses.py
 run errors python3 $lint/check_errors.py
 run readme python3 $lint/check_readme.py
+run docs python3 $lint/check_docs.py
 run format check_format
 run exports check_exports
 run shellcheck shellcheck --external-sources "${scripts[@]}"

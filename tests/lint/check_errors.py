@@ -21,7 +21,7 @@ EMPTIES = re.compile(r"\b(psd_error_clear\(err\)|\w*enter\([^;]*\berr\))")
 def main():
     root = pathlib.Path(sys.argv[1] if len(sys.argv) > 1 else ".")
     sources = [(path, path.read_text(encoding="utf-8"))
-               for path in sorted(root.glob("lib/*/*.c"))]
+               for path in sorted(root.glob("lib/**/*.c"))]
     problems = []
     for header in sorted(root.glob(HEADERS + "/**/*.h")):
         text = COMMENT.sub("", header.read_text(encoding="utf-8"))
@@ -31,7 +31,8 @@ def main():
             body = None
             for path, source in sources:
                 found = re.search(
-                    r"^" + name + r"\([^{;]*\)\n\{\n", source, re.MULTILINE)
+                    r"^\w[^\n]*\b" + name + r"\([^{;]*\)\n\{\n", source,
+                    re.MULTILINE)
                 if found:
                     body = source[found.end():].splitlines()[:FIRST]
                     where = path.relative_to(root)

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The form of files: the licence line, comments, lengths. check_form.py [ROOT]
 
-Functions past 60 lines are told, past 100 they are an error, and so are C files
-past 600. The licence line stands in one of the first three lines of everything
+Functions past 60 lines and C files past 800 are told, functions past 100 are an
+error. The licence line stands in one of the first three lines of everything
 that has comments and that we wrote."""
 
 import os
@@ -21,7 +21,7 @@ LICENSED_ENDINGS = C_ENDINGS + (
 # Inputs and expected outputs of tests are not ours to comment.
 DATA_DIRS = ("tests/fuzz/corpus/", "tests/golden/", "data/")
 
-FILE_LINES_MAX = 600
+FILE_LINES_TOLD = 800
 FUNCTION_LINES_TOLD = 60
 FUNCTION_LINES_MAX = 100
 
@@ -53,9 +53,8 @@ def check_comments(path, text):
 def check_lengths(path, text, notes):
     problems = []
     lines = text.split("\n")
-    if len(lines) - 1 > FILE_LINES_MAX:
-        problems.append(f"{path}:1: {len(lines) - 1} lines; split it, the "
-                        f"limit is {FILE_LINES_MAX}")
+    if len(lines) - 1 > FILE_LINES_TOLD:
+        notes.append(f"note: {path}:1: {len(lines) - 1} lines; is it one idea?")
     start = None
     # In our format only a function has its braces in the first column.
     for number, line in enumerate(strip_all(text).split("\n"), 1):

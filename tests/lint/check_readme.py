@@ -29,7 +29,7 @@ def is_told(root, page, program):
 def is_shown(root, page, program, name):
     text = (root / page).read_text(encoding="utf-8")
     source = (root / program).read_text(encoding="utf-8")
-    function = re.search(rf"^[^\n]+\n{name}\(.*?^}}\n", source,
+    function = re.search(rf"^\w[^\n]*\b{name}\(.*?^}}\n", source,
                          flags=re.DOTALL | re.MULTILINE)
     if function and f"```c\n{function.group()}```" in text:
         return True

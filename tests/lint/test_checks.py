@@ -18,20 +18,20 @@ LINALG_H = SPDX + "#define PSD_EXPORT\nPSD_EXPORT int psd_dot(void);\n"
 LINALG_MAP = MAP.replace("psd_one", "psd_dot")
 STATUS_H = SPDX + '#define MAP(X) X(OK, 0, "E0000", 0, "ok", "nothing")\n'
 STATUS_LINE = "| E0000 | `OK` | 0 | 0 | ok | nothing |\n"
-HELLO_BODY = "#include <psd.h>\n\nint\nmain(void)\n{\n    return 0;\n}\n"
+HELLO_BODY = "#include <psd.h>\n\nint main(void)\n{\n    return 0;\n}\n"
 HELLO_C = SPDX + HELLO_BODY
-LOOP = "static int\nwork_through(int n)\n{\n    return n;\n}\n"
+LOOP = "static int work_through(int n)\n{\n    return n;\n}\n"
 GOOD = {
     "lib/base/banned.h": BANNED_H,
     "lib/base/one.h": SPDX + "int ps_one(void);\n",
     "lib/base/one.c": SPDX + '#include "base/one.h"\n\n#include <string.h>\n\n'
                              '#include "psd/one.h"\n\n'
-                             "int\nps_one(void)\n{\n    return 1;\n}\n",
+                             "int ps_one(void)\n{\n    return 1;\n}\n",
     "lib/include/psd/one.h": PUBLIC_H,
     "lib/client/libpsd.map": MAP,
     "lib/client/one.c": SPDX + '#include "psd/one.h"\n\n#include <time.h>\n\n'
                                '#include "base/one.h"\n\n'
-                               "int\npsd_one(void)\n{\n"
+                               "int psd_one(void)\n{\n"
                                "    return time(NULL) > 0 ? ps_one() : 0;\n}\n",
     "daemon/config_keys.def": SPDX + 'KEY("listen.control", 1)\n'
                                      'KEY("shards", 2)\n',
@@ -61,7 +61,7 @@ def lines(count):
 
 
 def function(count):
-    return (SPDX + "void ps_f(int x);\n\nvoid\nps_f(int x)\n{\n"
+    return (SPDX + "void ps_f(int x);\n\nvoid ps_f(int x)\n{\n"
             + lines(count) + "}\n")
 
 
@@ -72,7 +72,7 @@ def source(line):
 
 def call(expression):
     """A file of C with this expression in a function."""
-    return (SPDX + "int ps_f(void);\n\nint\nps_f(void)\n{\n    return "
+    return (SPDX + "int ps_f(void);\n\nint ps_f(void)\n{\n    return "
             + expression + ";\n}\n")
 
 
@@ -94,7 +94,10 @@ BREAKS = [
     ("form", "scripts/a", "#!/bin/sh\necho\n", "scripts/a:1: no line"),
     ("form", "lib/base/a.c", source("int x; // y"), "a.c:2: // is a leftover"),
     ("form", "lib/base/a.c", function(101), "function of 101 lines; the limit"),
-    ("form", "lib/base/a.c", SPDX + "\n" * 600, "601 lines; split it"),
+    ("docs", "README.md", GOOD["README.md"] + "`lib/base/gone.c`\n",
+     "README.md:11: lib/base/gone.c is not there"),
+    ("docs", "README.md", GOOD["README.md"] + "`psd_gone()`\n", "psd_gone is"),
+    ("docs", "README.md", GOOD["README.md"] + "[x](docs/gone.md)\n", "gone.md is"),
     ("rooms", "lib/base/a.c", source('#include "wire/x.h"'),
      "wire stands on a higher floor than base"),
     ("rooms", "lib/wire/a.c", source('#include "model/x.h"'),
@@ -187,7 +190,7 @@ def build(root):
     subprocess.run(
         ["cc", "-shared", "-fPIC", "-x", "c", "-",
          "-o", f"{root}/build/lib/libpsd_linalg.so"],
-        input="int psd_dot(void);\nint\npsd_dot(void)\n{\n    return 1;\n}\n",
+        input="int psd_dot(void);\nint psd_dot(void)\n{\n    return 1;\n}\n",
         text=True, check=True)
 
 
