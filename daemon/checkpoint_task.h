@@ -28,7 +28,7 @@
 #ifndef PS_DAEMON_CHECKPOINT_TASK_H
 #define PS_DAEMON_CHECKPOINT_TASK_H
 
-#include "protocol/shard_image.h"
+#include "protocol/shard/shard_image.h"
 #include "base/bytes.h"
 #include "transport/turns.h"
 

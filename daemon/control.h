@@ -15,7 +15,7 @@
 #include "daemon/config.h"
 #include "daemon/plugins.h"
 #include "daemon/shards.h"
-#include "protocol/registry.h"
+#include "protocol/registry/registry.h"
 #include "storage/registry_db.h"
 #include "transport/socket.h"
 #include "transport/turns_look.h"

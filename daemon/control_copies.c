@@ -5,7 +5,7 @@
 
 #include "daemon/commit.h"
 #include "daemon/control_inner.h"
-#include "protocol/registry_decide.h"
+#include "protocol/placement/registry_decide.h"
 
 #define RETRY_MS 500  /* after a decision that could not be made or stored */
 #define GRACE_MS 1000 /* for nodes to find a registry that has begun */

@@ -5,7 +5,7 @@
 #include <stdio.h>
 
 #include "model/partition.h"
-#include "protocol/table_doc.h"
+#include "protocol/facts/table_doc.h"
 
 /* What one copy's shard says of it; NULL: it has not answered. */
 static const ps_partition_info_t *find_info(const ps_answers_t *answers, const ps_copy_t *copy,

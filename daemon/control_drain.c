@@ -5,7 +5,7 @@
 #include <inttypes.h>
 
 #include "daemon/commit.h"
-#include "protocol/registry_decide.h"
+#include "protocol/placement/registry_decide.h"
 
 static psd_status_t read_node(const ps_control_t *self, const ps_control_request_t *request,
                               const ps_node_t **ret_node, psd_error_t *err)

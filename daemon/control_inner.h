@@ -9,7 +9,7 @@
 #include "daemon/fleet.h"
 #include "daemon/replies.h"
 #include "daemon/watch.h"
-#include "protocol/registry_decide.h"
+#include "protocol/placement/registry_decide.h"
 #include "storage/checkpoint.h"
 #include "wire/doc.h"
 

@@ -12,7 +12,7 @@
 #include "daemon/fleet_doc.h"
 #include "daemon/node_damage.h"
 #include "daemon/sizes.h"
-#include "protocol/registry_decide.h"
+#include "protocol/placement/registry_decide.h"
 #include "wire/formats.h"
 
 static psd_status_t read_name(const ps_doc_t *doc, const char **ret_name, psd_error_t *err)

@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-#include "protocol/table_doc.h"
+#include "protocol/facts/table_doc.h"
 #include "storage/checkpoint_chain.h"
 
 #define TABLES_MAX 65536

@@ -3,8 +3,8 @@
  * what they say of it, and which routes are newer than those they know. */
 #include "daemon/control_inner.h"
 
-#include "protocol/node_names.h"
-#include "protocol/table_doc.h"
+#include "protocol/facts/node_names.h"
+#include "protocol/facts/table_doc.h"
 
 #define ROUTES_MAX 256   /* tables that one request asks for */
 #define SILENT_MAX 64    /* shards that one request calls silent */

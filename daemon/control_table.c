@@ -7,8 +7,8 @@
 
 #include "daemon/commit.h"
 #include "daemon/job_view.h"
-#include "protocol/registry_decide.h"
-#include "protocol/table_doc.h"
+#include "protocol/placement/registry_decide.h"
+#include "protocol/facts/table_doc.h"
 
 /* "table", "stats" and, for clients, "routes" and "nodes". */
 static psd_status_t fill_table(ps_control_t *self, const ps_table_t *table,

@@ -10,7 +10,7 @@
 #include "base/log.h"
 #include "daemon/fleet_inner.h"
 #include "daemon/sizes.h"
-#include "protocol/registry_decide.h"
+#include "protocol/placement/registry_decide.h"
 
 #define TICKS 4     /* looks within suspect_after */
 #define HASTE_MS 50 /* between two looks while somebody is in haste */

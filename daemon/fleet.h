@@ -26,7 +26,7 @@
 #include "daemon/node_damage.h"
 #include "daemon/plugins.h"
 #include "daemon/shards.h"
-#include "protocol/registry.h"
+#include "protocol/registry/registry.h"
 #include "transport/socket.h"
 #include "transport/turns_look.h"
 #include "wire/doc.h"

@@ -7,7 +7,7 @@
 
 #include "base/alloc.h"
 #include "base/cursor.h"
-#include "protocol/job_bytes.h"
+#include "protocol/facts/job_bytes.h"
 
 #define N_INFO 4
 #define N_PARTITION 15

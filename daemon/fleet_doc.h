@@ -8,9 +8,9 @@
  *          "clocks":[…],"words":"…"},…]; each list is flat, with a
  *          fixed count of numbers for one item. A time is sent as how long ago
  *          it was: clocks of hosts differ.
- *          job: {"bytes":"…"}, those of protocol/job_bytes.h in hexadecimal
+ *          job: {"bytes":"…"}, those of protocol/facts/job_bytes.h in hexadecimal
  *          table: {"table":…,"spec":{…},"routes":[…],"copies":[{…},…]}, the
- *          last two one item a partition (protocol/table_doc.h, copies.h)
+ *          last two one item a partition (protocol/facts/table_doc.h, copies.h)
  *          reports: [kind,table,partition,epoch,incarnation,shard,lsn,
  *          lsn_epoch,…]
  */

@@ -4,7 +4,7 @@
 
 #include "base/alloc.h"
 #include "daemon/fleet_doc.h"
-#include "protocol/table_doc.h"
+#include "protocol/facts/table_doc.h"
 
 #define N_REPORT 8
 

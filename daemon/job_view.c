@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
-#include "protocol/node_names.h"
+#include "protocol/facts/node_names.h"
 
 static ps_worker_view_t *find(const ps_job_view_t *self, uint32_t rank)
 {

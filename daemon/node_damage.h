@@ -5,7 +5,7 @@
  * What     Of all shards: copies that cannot be read any more, and the first
  *          damaged file in words. The registry counts those copies as nothing;
  *          where another one is whole they are made anew from it.
- * Shape    JSON: "lost" (protocol/lost.h), "damage": text, "accept_loss"
+ * Shape    JSON: "lost" (protocol/facts/lost.h), "damage": text, "accept_loss"
  * Owner    The caller; ps_node_damage_done.
  */
 #ifndef PS_DAEMON_NODE_DAMAGE_H

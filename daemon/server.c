@@ -10,7 +10,7 @@
 #include "base/log.h"
 #include "daemon/commit.h"
 #include "daemon/place.h"
-#include "protocol/registry_decide.h"
+#include "protocol/placement/registry_decide.h"
 
 #define LINGER_MS 1000 /* for answers that are queued at the end */
 #define IO_THREADS_MAX 4

@@ -24,7 +24,7 @@
 #include "daemon/filler.h"
 #include "daemon/shard_news.h"
 #include "daemon/shard_journal.h"
-#include "protocol/shard.h"
+#include "protocol/shard/shard.h"
 #include "transport/socket.h"
 
 #define PS_ACTOR_TEXT_SIZE 512

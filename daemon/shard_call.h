@@ -10,8 +10,8 @@
 #ifndef PS_DAEMON_SHARD_CALL_H
 #define PS_DAEMON_SHARD_CALL_H
 
-#include "protocol/registry.h"
-#include "protocol/shard.h"
+#include "protocol/registry/registry.h"
+#include "protocol/shard/shard.h"
 
 /* X(NAME): also the words on the pipe */
 #define PS_CALL_MAP(X)                                                  \

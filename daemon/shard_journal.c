@@ -6,7 +6,7 @@
 
 #include "base/alloc.h"
 #include "base/log.h"
-#include "protocol/shard_recover.h"
+#include "protocol/shard/shard_recover.h"
 #include "transport/socket.h"
 
 #define MIB ((uint64_t)1 << 20)

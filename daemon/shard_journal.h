@@ -12,7 +12,7 @@
 #define PS_DAEMON_SHARD_JOURNAL_H
 
 #include "daemon/journal_thread.h"
-#include "protocol/outbox.h"
+#include "protocol/core/outbox.h"
 
 /* What the disk had. */
 typedef struct ps_shard_found {

@@ -6,7 +6,7 @@
 
 #include <stdatomic.h>
 
-#include "protocol/outbox.h"
+#include "protocol/core/outbox.h"
 
 #define PS_NOTE_KINDS 32 /* kinds of notes are smaller numbers */
 

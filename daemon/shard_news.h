@@ -14,7 +14,7 @@
 
 #include <stdatomic.h>
 
-#include "protocol/outbox.h"
+#include "protocol/core/outbox.h"
 
 #define PS_SHARD_NEWS "NEWS" /* the word on the pipe */
 #define PS_SHARD_NEWS_KEPT 1024

@@ -5,7 +5,7 @@
 #include <inttypes.h>
 
 #include "base/alloc.h"
-#include "protocol/registry_decide.h"
+#include "protocol/placement/registry_decide.h"
 
 #define N_SIZE 3 /* numbers of each */
 #define SWEEP_MAX 256

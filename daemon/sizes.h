@@ -14,7 +14,7 @@
 
 #include "base/map.h"
 #include "daemon/shards.h"
-#include "protocol/registry.h"
+#include "protocol/registry/registry.h"
 #include "wire/doc.h"
 
 #define PS_SIZES_MAX 128 /* in one beat */

@@ -14,8 +14,8 @@
 #define PS_DAEMON_WATCH_H
 
 #include "base/map.h"
-#include "protocol/job.h"
-#include "protocol/registry_work.h"
+#include "protocol/facts/job.h"
+#include "protocol/registry/registry_work.h"
 #include "wire/doc.h"
 
 /* One request that waits at a barrier. */

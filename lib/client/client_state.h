@@ -26,7 +26,7 @@
 #include "base/map.h"
 #include "client/cut.h"
 #include "client/sender.h"
-#include "protocol/session.h"
+#include "protocol/session/session.h"
 #include "psd/client.h"
 #include "psd/rows.h"
 #include "transport/socket.h"

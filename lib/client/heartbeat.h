@@ -14,7 +14,7 @@
 #ifndef PS_CLIENT_HEARTBEAT_H
 #define PS_CLIENT_HEARTBEAT_H
 
-#include "protocol/job.h"
+#include "protocol/facts/job.h"
 
 typedef struct ps_beat ps_beat_t;
 

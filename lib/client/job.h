@@ -11,7 +11,7 @@
 
 #include "client/client_state.h"
 #include "client/heartbeat.h"
-#include "protocol/work.h"
+#include "protocol/facts/work.h"
 
 /* A work queue that was opened. */
 typedef struct ps_known_work {

@@ -3,7 +3,7 @@
  * and not waited for. */
 #include "base/alloc.h"
 #include "client/client_state.h"
-#include "protocol/table_doc.h"
+#include "protocol/facts/table_doc.h"
 
 #define SILENCE_MS 100     /* after which it is asked */
 #define ASK_MS 50          /* while a new primary may be there any moment */

@@ -6,7 +6,7 @@
 #include "base/alloc.h"
 #include "base/text.h"
 #include "client/spec.h"
-#include "protocol/table_filter.h"
+#include "protocol/facts/table_filter.h"
 
 psd_spec_t *psd_spec_new(void)
 {

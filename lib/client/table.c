@@ -11,10 +11,10 @@
 #include "base/text.h"
 #include "client/job.h"
 #include "client/sparsify.h"
-#include "protocol/table_filter.h"
+#include "protocol/facts/table_filter.h"
 #include "client/spec.h"
 #include "client/ticket.h"
-#include "protocol/table_doc.h"
+#include "protocol/facts/table_doc.h"
 
 /* ---- known tables -------------------------------------------------------- */
 

@@ -5,7 +5,7 @@
 
 #include "base/cursor.h"
 #include "client/sparsify.h"
-#include "protocol/table_filter.h"
+#include "protocol/facts/table_filter.h"
 
 /* Of what one table holds back. */
 #define HELD_MAX_BYTES (UINT64_C(256) << 20)

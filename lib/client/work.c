@@ -7,7 +7,7 @@
 #include "base/alloc.h"
 #include "base/text.h"
 #include "client/job.h"
-#include "protocol/work.h"
+#include "protocol/facts/work.h"
 #include "psd/job.h"
 
 /* The node names who is waited for at the caller's deadline; that takes a way.

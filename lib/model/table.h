@@ -125,7 +125,7 @@ typedef struct ps_table_spec {
     ps_ack_t ack;                      /* MEMORY, REPLICA or DISK */
     bool allow_nonfinite;              /* NaN and infinite deltas are accepted */
     char filter[PS_TABLE_FILTER_SIZE]; /* of clients' calls that name none; ""
-                                          for none; protocol/table_filter.h */
+                                          for none; protocol/facts/table_filter.h */
     bool versions;                     /* a row remembers its last change, which takes 8 bytes */
 } ps_table_spec_t;
 

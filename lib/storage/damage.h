@@ -11,7 +11,7 @@
 #ifndef PS_STORAGE_DAMAGE_H
 #define PS_STORAGE_DAMAGE_H
 
-#include "protocol/lost.h"
+#include "protocol/facts/lost.h"
 #include "storage/disk.h"
 
 typedef struct ps_damage {

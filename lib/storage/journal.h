@@ -19,7 +19,7 @@
 #ifndef PS_STORAGE_JOURNAL_H
 #define PS_STORAGE_JOURNAL_H
 
-#include "protocol/shard.h"
+#include "protocol/shard/shard.h"
 #include "storage/shard_log.h"
 
 typedef struct ps_journal ps_journal_t;

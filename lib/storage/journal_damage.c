@@ -8,7 +8,7 @@
  * the next one behind the hole shows it.
  */
 #include "base/alloc.h"
-#include "protocol/shard_recover.h"
+#include "protocol/shard/shard_recover.h"
 #include "storage/journal_inner.h"
 #include "storage/snapshot_block.h"
 

@@ -8,7 +8,7 @@
 #include <inttypes.h>
 
 #include "base/alloc.h"
-#include "protocol/shard_recover.h"
+#include "protocol/shard/shard_recover.h"
 #include "storage/journal_inner.h"
 
 #define PROGRESS_BYTES (UINT64_C(64) << 20) /* between two */

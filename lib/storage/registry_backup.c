@@ -10,7 +10,7 @@
 #include "base/alloc.h"
 #include "base/cursor.h"
 #include "base/hash.h"
-#include "protocol/registry.h"
+#include "protocol/registry/registry.h"
 #include "storage/data_dir.h"
 #include "storage/disk.h"
 #include "storage/format_note.h"

@@ -13,7 +13,7 @@
 #ifndef PS_STORAGE_REGISTRY_DB_H
 #define PS_STORAGE_REGISTRY_DB_H
 
-#include "protocol/registry.h"
+#include "protocol/registry/registry.h"
 
 typedef struct ps_registry_db ps_registry_db_t;
 

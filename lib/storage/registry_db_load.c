@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
-#include "protocol/table_filter.h"
+#include "protocol/facts/table_filter.h"
 #include "storage/registry_db_impl.h"
 
 #define WORD_MAX 32

@@ -11,7 +11,7 @@
 #include "base/cursor.h"
 #include "base/hash.h"
 #include "base/text.h"
-#include "protocol/table_doc.h"
+#include "protocol/facts/table_doc.h"
 
 #define MAGIC UINT32_C(0x62547370) /* "psTb" */
 #define VERSION 1

@@ -21,7 +21,7 @@
 #include <sys/queue.h>
 
 #include "base/map.h"
-#include "protocol/assembly.h"
+#include "protocol/session/assembly.h"
 #include "transport/fork.h"
 #include "transport/lane_ring.h"
 #include "transport/lane_share.h"

@@ -7,7 +7,7 @@
  *          port may have beside them (lane.h says how it works). Data messages
  *          go out from the payload's own memory and come in as payloads that
  *          borrow the received frames; large values are cut and put together
- *          (protocol/assembly.h). Control messages are one frame of text.
+ *          (protocol/session/assembly.h). Control messages are one frame of text.
  * Shape    conn: names a port's peer; 0 on a link. A peer that chose its own
  *          routing id is dropped and counted. ZeroMQ's conns are below 2^40,
  *          lanes' above.
@@ -18,7 +18,7 @@
 #ifndef PS_TRANSPORT_SOCKET_H
 #define PS_TRANSPORT_SOCKET_H
 
-#include "protocol/assembly.h"
+#include "protocol/session/assembly.h"
 #include "transport/door.h"
 
 typedef struct ps_context ps_context_t;

@@ -239,7 +239,7 @@ typedef enum ps_appended_status {
 } ps_appended_status_t;
 
 /* A part of a new copy's beginning: of the state, or of a piece of rows
- * (protocol/partition_copy.h). The body is the part. request counts the ROWS of
+ * (protocol/partition/partition_copy.h). The body is the part. request counts the ROWS of
  * a transfer, from 1. */
 #define PS_ROWS_FIELDS(X)                                                      \
     PS_ADDRESS_FIELDS(X)                                                       \

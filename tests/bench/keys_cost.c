@@ -15,8 +15,8 @@
 #include "base/alloc.h"
 #include "cli/bench_keys.h"
 #include "client/cut.h"
-#include "protocol/session.h"
-#include "protocol/shard.h"
+#include "protocol/session/session.h"
+#include "protocol/shard/shard.h"
 
 /* Anything that goes wrong would make the counts meaningless. */
 #define NEED(condition) need((condition), #condition, __LINE__)

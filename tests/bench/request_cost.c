@@ -12,7 +12,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
-#include "protocol/shard.h"
+#include "protocol/shard/shard.h"
 #include "wire/batch.h"
 
 #define NEED(condition) need((condition), #condition, __LINE__)

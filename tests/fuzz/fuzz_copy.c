@@ -9,7 +9,7 @@
 
 #include "base/alloc.h"
 #include "base/cursor.h"
-#include "protocol/partition_copy.h"
+#include "protocol/partition/partition_copy.h"
 
 #define TABLE 7
 #define N_COLS 5

@@ -12,7 +12,7 @@
 #include <sys/stat.h>
 
 #include "base/cursor.h"
-#include "protocol/registry_work.h"
+#include "protocol/registry/registry_work.h"
 #include "storage/page_sums.h"
 #include "storage/registry_db.h"
 #include "support/registry_fixture.h"

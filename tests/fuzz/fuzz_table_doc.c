@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
-#include "protocol/table_doc.h"
+#include "protocol/facts/table_doc.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -3,6 +3,7 @@
 """Floors and fences: who may include what, who may read the time, and what the
 pure rooms must not touch. check_rooms.py [ROOT]"""
 
+import os
 import re
 import sys
 
@@ -18,6 +19,49 @@ FLOORS = {
     "client": 4, "data": 4, "linalg": 4,
     "train": 5,
     "daemon": 6, "cli": 6, "examples": 6,
+}
+# Rooms of rooms, with floors of their own; of those a file names both.
+SUB_FLOORS = {
+    "protocol": {
+        "facts": 0,
+        "core": 1,
+        "session": 2, "partition": 2, "registry": 2,
+        "replica": 3, "placement": 3,
+        "shard": 4,
+    },
+}
+# What still includes upwards. This list only gets shorter: a row that is not
+# needed is an error.
+UPWARD = {
+    "protocol/placement/registry_decide.h": {
+        "lib/protocol/registry/registry_remove.c",
+    },
+    "protocol/replica/replicas.h": {
+        "lib/protocol/partition/partition.c",
+        "lib/protocol/partition/partition_check.c",
+        "lib/protocol/partition/partition_held.c",
+        "lib/protocol/partition/partition_ops.c",
+        "lib/protocol/partition/partition_take.c",
+        "lib/protocol/partition/replay.c",
+        "lib/protocol/partition/rows_ahead.c",
+    },
+    "protocol/shard/shard.h": {
+        "lib/protocol/partition/partition.h",
+    },
+    "protocol/shard/shard_image.h": {
+        "lib/protocol/partition/partition.h",
+    },
+    "protocol/shard/shard_links.h": {
+        "lib/protocol/replica/replicas.h",
+        "lib/protocol/replica/transfer.h",
+    },
+    "protocol/shard/shard_state.h": {
+        "lib/protocol/partition/partition_copy.h",
+        "lib/protocol/partition/partition_work.h",
+        "lib/protocol/partition/replay.h",
+        "lib/protocol/replica/replicas.h",
+        "lib/protocol/replica/rows_pace.h",
+    },
 }
 PROGRAMS = {"daemon", "cli", "examples"}
 PURE = {"base", "model", "wire", "protocol"}
@@ -85,6 +129,38 @@ def room_of(path):
     return parts[0]
 
 
+def sub_room_of(path):
+    """"protocol", "session" of lib/protocol/session/x.c or of an include."""
+    parts = path.removeprefix("lib/").split("/")
+    return (parts[0], parts[1]) if len(parts) > 2 else (parts[0], None)
+
+
+def check_sub_floor(path, header):
+    """A complaint about an include within a room of rooms, or None."""
+    room, mine = sub_room_of(path)
+    target_room, target = sub_room_of(header)
+    floors = SUB_FLOORS.get(room)
+    if floors is None or target_room != room or mine == target:
+        return None
+    for name in (mine, target):
+        if name not in floors:
+            return f"there is no room {room}/{name}"
+    if floors[target] < floors[mine] or path in UPWARD.get(header, ()):
+        return None
+    return f"{room}/{target} stands no lower than {room}/{mine}"
+
+
+def stale_rows(root):
+    """Rows of UPWARD that nothing needs."""
+    problems = []
+    for header, paths in UPWARD.items():
+        for path in paths:
+            if f'#include "{header}"' not in read_text(root, path):
+                problems.append(f"{path}: no include of {header}: take its "
+                                "row out of UPWARD")
+    return problems
+
+
 def is_public(header):
     return header.startswith("psd/") or re.fullmatch(r"psd(_\w+)?\.h", header)
 
@@ -105,7 +181,7 @@ def check_house(room, path, header):
             return "an example sees only the public headers"
         return None
     if target == room:
-        return None
+        return check_sub_floor(path, header)
     if target not in FLOORS:
         return f"there is no room {target}"
     if FLOORS[target] > FLOORS[room]:
@@ -167,6 +243,8 @@ def main():
         if path.startswith(tuple(d + "/" for d in CODE_DIRS)) and \
                 path.endswith(C_ENDINGS):
             problems += check_file(root, path)
+    if os.path.isfile(os.path.join(root, "lib/protocol/meson.build")):
+        problems += stale_rows(root)
     finish(problems)
 
 

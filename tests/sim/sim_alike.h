@@ -8,7 +8,7 @@
 #ifndef PS_TESTS_SIM_ALIKE_H
 #define PS_TESTS_SIM_ALIKE_H
 
-#include "protocol/partition.h"
+#include "protocol/partition/partition.h"
 
 /* What differs, in a word; NULL: nothing. */
 const char *sim_difference(const ps_partition_t *one, const ps_partition_t *other);

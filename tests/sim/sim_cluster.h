@@ -45,10 +45,10 @@
 #include <stdio.h>
 
 #include "base/rng.h"
-#include "protocol/registry_decide.h"
-#include "protocol/session.h"
-#include "protocol/shard.h"
-#include "protocol/shard_links.h"
+#include "protocol/placement/registry_decide.h"
+#include "protocol/session/session.h"
+#include "protocol/shard/shard.h"
+#include "protocol/shard/shard_links.h"
 #include "sim_cluster_checkpoint.h"
 #include "sim_cluster_job.h"
 #include "sim_cluster_plan.h"

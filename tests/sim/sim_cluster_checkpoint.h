@@ -17,7 +17,7 @@
 #ifndef PS_TESTS_SIM_CLUSTER_CHECKPOINT_H
 #define PS_TESTS_SIM_CLUSTER_CHECKPOINT_H
 
-#include "protocol/shard_image.h"
+#include "protocol/shard/shard_image.h"
 #include "sim_cluster_plan.h"
 
 struct cluster;

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
-#include "protocol/shard_recover.h"
+#include "protocol/shard/shard_recover.h"
 #include "sim_cluster.h"
 #include "storage/fresh_note.h"
 

@@ -15,7 +15,7 @@
 #ifndef PS_TESTS_SIM_CLUSTER_JOB_H
 #define PS_TESTS_SIM_CLUSTER_JOB_H
 
-#include "protocol/registry_work.h"
+#include "protocol/registry/registry_work.h"
 
 #define CLUSTER_WORKERS_MAX 4 /* one a client */
 #define CLUSTER_SLICES 5      /* of the queue */

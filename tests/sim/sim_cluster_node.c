@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
-#include "protocol/shard_state.h"
+#include "protocol/shard/shard_state.h"
 #include "sim_cluster.h"
 
 #define BEAT_MS 100

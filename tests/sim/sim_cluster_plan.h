@@ -11,7 +11,7 @@
 
 #include <stdio.h>
 
-#include "protocol/registry_decide.h"
+#include "protocol/placement/registry_decide.h"
 
 #define CLUSTER_NODES_MAX 5
 #define CLUSTER_SHARDS_MAX 2 /* of a node */

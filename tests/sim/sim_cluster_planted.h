@@ -4,7 +4,7 @@
 #ifndef PS_TESTS_SIM_CLUSTER_PLANTED_H
 #define PS_TESTS_SIM_CLUSTER_PLANTED_H
 
-#include "protocol/replicas.h"
+#include "protocol/replica/replicas.h"
 #include "sim_cluster.h"
 
 #define SEEDS_MAX 500 /* within which it must be found */

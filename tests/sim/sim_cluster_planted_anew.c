@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Planted: a client that was forgotten begins anew, whatever of its pushes may
  * have been taken. */
-#include "protocol/session_private.h"
+#include "protocol/session/session_private.h"
 #include "sim_cluster_planted.h"
 
 bool __wrap_ps_part_may_begin_anew(const ps_part_t *part);

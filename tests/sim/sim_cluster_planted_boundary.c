@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Planted: an image of a checkpoint begins where it is told to, and not behind
  * the clock that is named. */
-#include "protocol/partition.h"
+#include "protocol/partition/partition.h"
 #include "sim_cluster_planted.h"
 
 void __real_ps_shard_image_begin(ps_shard_t *self, const ps_image_step_t *step,

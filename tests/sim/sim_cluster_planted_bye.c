@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Planted: nobody remembers the sessions that have said BYE, or gave way to
  * others. */
-#include "protocol/session_set.h"
+#include "protocol/facts/session_set.h"
 #include "sim_cluster_planted.h"
 
 bool __wrap_ps_session_set_has(const ps_session_set_t *self, uint64_t session);

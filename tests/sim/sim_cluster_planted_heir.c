@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Planted: a copy that still catches up may be promoted. While the registry
  * looks for a new primary, every copy passes for whole. */
-#include "protocol/registry_look.h"
+#include "protocol/placement/registry_look.h"
 #include "sim_cluster_planted.h"
 
 static int looking;

@@ -2,7 +2,7 @@
 /* Planted: markers are lost on a migration. A new copy knows which clocks are
  * closed, and of no worker that it has finished more. */
 #include "base/alloc.h"
-#include "protocol/gate.h"
+#include "protocol/partition/gate.h"
 #include "sim_cluster_planted.h"
 
 #define MARKS_MAX 64

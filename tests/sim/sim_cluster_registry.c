@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
-#include "protocol/replicas.h"
+#include "protocol/replica/replicas.h"
 #include "sim_cluster.h"
 
 #define LOOK_MS 50         /* between two looks when nothing happens */

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
-#include "protocol/replay.h"
+#include "protocol/partition/replay.h"
 #include "sim.h"
 #include "sim_alike.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Planted: answers go before their records are flushed. */
-#include "protocol/replicas.h"
+#include "protocol/replica/replicas.h"
 #include "sim_disk_shard.h"
 
 psd_status_t __real_ps_shard_step(ps_shard_t *self, const ps_event_t *event, ps_outbox_t *outbox,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Planted: the dedupe windows are not in the snapshot. */
-#include "protocol/partition_copy.h"
-#include "protocol/window.h"
+#include "protocol/partition/partition_copy.h"
+#include "protocol/partition/window.h"
 #include "sim_disk_planted.h"
 
 psd_status_t __real_ps_partition_take_state(ps_shard_t *shard, ps_partition_t *self,

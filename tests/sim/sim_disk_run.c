@@ -6,7 +6,7 @@
 #include <sys/queue.h>
 
 #include "base/alloc.h"
-#include "protocol/shard_recover.h"
+#include "protocol/shard/shard_recover.h"
 #include "sim_disk_shard.h"
 #include "storage/journal.h"
 #include "support/sim_disk.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Planted: a partition takes every push that it has had before once more. */
-#include "protocol/window.h"
+#include "protocol/partition/window.h"
 #include "sim_planted.h"
 
 ps_admit_t __real_ps_window_admit(const ps_window_t *self, uint64_t seq);

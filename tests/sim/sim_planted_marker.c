@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Planted: a clock marker counts when it arrives, before the pushes in front of
  * it that were lost or are held. */
-#include "protocol/partition_work.h"
-#include "protocol/replay.h"
+#include "protocol/partition/partition_work.h"
+#include "protocol/partition/replay.h"
 #include "sim_planted.h"
 
 void __real_ps_partition_request(ps_shard_t *shard, ps_partition_t *self,

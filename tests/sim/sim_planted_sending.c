@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Planted: values that are on their way once stay so, also when they are lost:
  * who asks again is told to wait, for good. */
-#include "protocol/shard_state.h"
+#include "protocol/shard/shard_state.h"
 
 #ifdef SIM_OF_A_CLUSTER
 #include "sim_cluster_planted.h"

@@ -4,7 +4,7 @@
 #ifndef PS_TESTS_REGISTRY_COPIES_TEST_H
 #define PS_TESTS_REGISTRY_COPIES_TEST_H
 
-#include "protocol/registry_decide.h"
+#include "protocol/placement/registry_decide.h"
 #include "support/registry_test.h"
 
 /* Three nodes of two shards, incarnations 1, 2, 3, and an even number of time.

@@ -14,7 +14,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
-#include "protocol/registry_queue.h"
+#include "protocol/registry/registry_queue.h"
 
 #define FIXTURE_LOST_AFTER_MS 1000
 #define FIXTURE_JOIN_WITHIN_MS 5000

@@ -11,7 +11,7 @@
 #define PS_TESTS_REGISTRY_WALK_H
 
 #include "base/rng.h"
-#include "protocol/registry_work.h"
+#include "protocol/registry/registry_work.h"
 #include "support/registry_fixture.h"
 
 #define WALK_NAMES 6

@@ -16,7 +16,7 @@
 
 #include "base/alloc.h"
 #include "base/cursor.h"
-#include "protocol/shard.h"
+#include "protocol/shard/shard.h"
 
 #define TRACE_JOB 3
 #define TRACE_WORKERS_MAX 3

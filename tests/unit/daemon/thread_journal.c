@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "daemon/journal_thread.h"
-#include "protocol/shard_recover.h"
+#include "protocol/shard/shard_recover.h"
 #include "support/check.h"
 #include "support/fail_alloc.h"
 #include "support/temp_dir.h"

@@ -17,10 +17,10 @@
 #include "base/hash.h"
 #include "base/rng.h"
 #include "model/updater_rule.h"
-#include "protocol/job_bytes.h"
-#include "protocol/partition_copy.h"
-#include "protocol/partition_work.h"
-#include "protocol/replay.h"
+#include "protocol/facts/job_bytes.h"
+#include "protocol/partition/partition_copy.h"
+#include "protocol/partition/partition_work.h"
+#include "protocol/partition/replay.h"
 
 #define KIT_TABLE 7
 #define KIT_JOBS 2

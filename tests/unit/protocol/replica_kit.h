@@ -19,7 +19,7 @@
 
 #include "base/alloc.h"
 #include "base/cursor.h"
-#include "protocol/replicas.h"
+#include "protocol/replica/replicas.h"
 
 #define KIT_NODES 4
 #define KIT_TABLE 7

@@ -14,7 +14,7 @@
 #define PS_TESTS_ROWS_KIT_H
 
 #include "copy_compare.h"
-#include "protocol/replicas.h"
+#include "protocol/replica/replicas.h"
 #include "support/fail_alloc.h"
 
 #define WORLD_NODES 3

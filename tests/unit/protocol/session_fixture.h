@@ -13,7 +13,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
-#include "protocol/session.h"
+#include "protocol/session/session.h"
 
 #define N_PARTITIONS 3
 #define RESEND_MS 100

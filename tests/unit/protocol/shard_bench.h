@@ -15,7 +15,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
-#include "protocol/shard.h"
+#include "protocol/shard/shard.h"
 
 #define CONN 77
 #define SESSION 5

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* protocol/assembly.h: cutting values into pieces and putting them together. */
-#include "protocol/assembly.h"
+/* protocol/session/assembly.h: cutting values into pieces and putting them together. */
+#include "protocol/session/assembly.h"
 
 #include <criterion/criterion.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* protocol/copies.h: the copies of one partition as a value. */
-#include "protocol/copies.h"
+/* protocol/facts/copies.h: the copies of one partition as a value. */
+#include "protocol/facts/copies.h"
 
 #include <stdio.h>
 #include <string.h>

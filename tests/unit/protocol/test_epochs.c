@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* protocol/epochs.h: which records a partition can be sure to have. */
-#include "protocol/epochs.h"
+/* protocol/facts/epochs.h: which records a partition can be sure to have. */
+#include "protocol/facts/epochs.h"
 
 #include <criterion/criterion.h>
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* protocol/follower.h: what another copy has, and what it is sent. */
-#include "protocol/follower.h"
+/* protocol/replica/follower.h: what another copy has, and what it is sent. */
+#include "protocol/replica/follower.h"
 
 #include "tail_kit.h"
 

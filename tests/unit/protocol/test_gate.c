@@ -2,7 +2,7 @@
 #include <criterion/criterion.h>
 
 #include "base/alloc.h"
-#include "protocol/gate.h"
+#include "protocol/partition/gate.h"
 #include "support/fail_alloc.h"
 
 /* A job of n running workers with one member each, from clock 0. */

@@ -7,7 +7,7 @@
 #include <criterion/criterion.h>
 
 #include "base/rng.h"
-#include "protocol/gate.h"
+#include "protocol/partition/gate.h"
 
 #define WORKERS_MAX 5
 #define WORLDS 400

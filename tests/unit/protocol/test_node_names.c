@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What people call the nodes: lines, documents, and texts that name them. */
-#include "protocol/node_names.h"
+#include "protocol/facts/node_names.h"
 
 #include <criterion/criterion.h>
 #include <stdio.h>

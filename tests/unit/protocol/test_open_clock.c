@@ -2,7 +2,7 @@
 #include <criterion/criterion.h>
 
 #include "base/alloc.h"
-#include "protocol/open_clock.h"
+#include "protocol/partition/open_clock.h"
 #include "support/fail_alloc.h"
 
 static bool add(ps_open_clock_t *clock, uint32_t worker, uint32_t member, uint64_t seq)

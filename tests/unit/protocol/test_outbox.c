@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* protocol/outbox.h: the list of effects, and notes in words. */
-#include "protocol/outbox.h"
+/* protocol/core/outbox.h: the list of effects, and notes in words. */
+#include "protocol/core/outbox.h"
 
 #include <criterion/criterion.h>
 

@@ -5,7 +5,7 @@
 
 #include <stdlib.h>
 
-#include "protocol/replicas.h"
+#include "protocol/replica/replicas.h"
 #include "support/fail_alloc.h"
 
 #define SEEDS 300        /* or as COPY_SEEDS says */

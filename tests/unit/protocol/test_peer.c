@@ -2,7 +2,7 @@
 #include <criterion/criterion.h>
 
 #include "base/alloc.h"
-#include "protocol/peer.h"
+#include "protocol/partition/peer.h"
 #include "support/fail_alloc.h"
 
 static const ps_id_t one = {.bytes = {1}};

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* protocol/pending.h: answers that wait for their level. */
-#include "protocol/pending.h"
+/* protocol/partition/pending.h: answers that wait for their level. */
+#include "protocol/partition/pending.h"
 
 #include <criterion/criterion.h>
 

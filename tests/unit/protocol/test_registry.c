@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* protocol/registry.h: the cluster, its nodes, sessions, tables and the map. */
-#include "protocol/registry.h"
+/* protocol/registry/registry.h: the cluster, its nodes, sessions, tables and the map. */
+#include "protocol/registry/registry.h"
 
 #include "support/registry_test.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* protocol/registry_decide.h: where copies are, and how they change; one step
+/* protocol/placement/registry_decide.h: where copies are, and how they change; one step
  * at a time. Lives of many steps are walk_registry's. */
 #include "support/fail_alloc.h"
 #include "support/registry_copies_test.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* protocol/registry_decide.h: nodes are evened out only when that is asked for.
+/* protocol/placement/registry_decide.h: nodes are evened out only when that is asked for.
  */
 #include "support/registry_copies_test.h"
 

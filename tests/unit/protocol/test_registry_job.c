@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* protocol/registry.h: jobs and the lives of their workers. */
+/* protocol/registry/registry.h: jobs and the lives of their workers. */
 #include "support/registry_test.h"
 
 TestSuite(registry_job, .init = make_registry_with_node, .fini = drop_registry);

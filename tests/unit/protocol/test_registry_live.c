@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* protocol/registry.h: signs of life, and the tables that a job has open. */
+/* protocol/registry/registry.h: signs of life, and the tables that a job has open. */
 #include "support/registry_test.h"
 
 TestSuite(registry_live, .init = make_registry_with_node, .fini = drop_registry);

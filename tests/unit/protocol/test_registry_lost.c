@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What becomes of copies whose files were found damaged at a start. */
-#include "protocol/lost.h"
+#include "protocol/facts/lost.h"
 
 #include "support/registry_copies_test.h"
 

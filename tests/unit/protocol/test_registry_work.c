@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* protocol/registry_work.h: slices of the input go round, each counted once. */
-#include "protocol/registry_work.h"
+/* protocol/registry/registry_work.h: slices of the input go round, each counted once. */
+#include "protocol/registry/registry_work.h"
 
 #include "base/rng.h"
 #include "support/fail_alloc.h"

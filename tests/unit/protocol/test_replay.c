@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* protocol/replay.h: what is applied is in the log, and what is not, is not,
+/* protocol/partition/replay.h: what is applied is in the log, and what is not, is not,
  * whichever allocation fails. */
 #include "copy_kit.h"
-#include "protocol/replay.h"
+#include "protocol/partition/replay.h"
 #include "support/fail_alloc.h"
 
 #define RECORDS 40

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* protocol/replicas.h: what a primary answers, records and reports. */
+/* protocol/replica/replicas.h: what a primary answers, records and reports. */
 #include "replica_kit.h"
 
 static kit_t kit;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* protocol/replicas.h: a copy whose tail does not know its own records' epochs
+/* protocol/replica/replicas.h: a copy whose tail does not know its own records' epochs
  * any more tells another history from its primary's all the same. */
-#include "protocol/job_bytes.h"
-#include "protocol/partition_copy.h"
-#include "protocol/shard_recover.h"
+#include "protocol/facts/job_bytes.h"
+#include "protocol/partition/partition_copy.h"
+#include "protocol/shard/shard_recover.h"
 #include "replica_kit.h"
 
 static kit_t kit;

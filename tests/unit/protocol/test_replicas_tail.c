@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* protocol/replicas.h: how much a primary keeps for copies that are away. */
+/* protocol/replica/replicas.h: how much a primary keeps for copies that are away. */
 #include "replica_kit.h"
 
 #define LEAST ((uint64_t)1 << 20) /* of a partition with fewer bytes */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* protocol/replicas.h: a copy that is not the primary, and what maps do. */
+/* protocol/replica/replicas.h: a copy that is not the primary, and what maps do. */
 #include "replica_kit.h"
 
 static kit_t kit;

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* protocol/rows_pace.h: rows keep to their limits, and use them. */
-#include "protocol/rows_pace.h"
+/* protocol/replica/rows_pace.h: rows keep to their limits, and use them. */
+#include "protocol/replica/rows_pace.h"
 
 #include <criterion/criterion.h>
 #include <stdint.h>
 
-#include "protocol/partition_work.h"
+#include "protocol/partition/partition_work.h"
 
 #define PART UINT64_C(10000)
 #define RATE UINT64_C(1000000)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* protocol/session.h: starting operations, credits, looking. */
+/* protocol/session/session.h: starting operations, credits, looking. */
 #include "session_fixture.h"
 #include "support/fail_alloc.h"
 

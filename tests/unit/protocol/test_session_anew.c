@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* protocol/session.h: a partition has forgotten the client. What nobody can
+/* protocol/session/session.h: a partition has forgotten the client. What nobody can
  * have taken begins anew under another session; the rest breaks the client. */
 #include "session_fixture.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* protocol/session.h: what each answer makes of an operation. */
+/* protocol/session/session.h: what each answer makes of an operation. */
 #include "session_fixture.h"
 #include "support/fail_alloc.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* protocol/session.h: silence, lost connections, time. */
+/* protocol/session/session.h: silence, lost connections, time. */
 #include "session_fixture.h"
 #include "support/fail_alloc.h"
 

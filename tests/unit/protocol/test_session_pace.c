@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* protocol/session.h: how long a session waits for an answer over a link that
+/* protocol/session/session.h: how long a session waits for an answer over a link that
  * takes its time. */
 #include "session_fixture.h"
 

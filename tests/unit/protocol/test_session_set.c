@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* protocol/session_set.h: what is over stays over, in little memory. */
-#include "protocol/session_set.h"
+/* protocol/facts/session_set.h: what is over stays over, in little memory. */
+#include "protocol/facts/session_set.h"
 
 #include <criterion/criterion.h>
 

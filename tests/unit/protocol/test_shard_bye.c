@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* protocol/shard.h: sessions that end, and those that give way to others. */
+/* protocol/shard/shard.h: sessions that end, and those that give way to others. */
 #include "shard_bench.h"
 
 static bench_t bench;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Level disk: no answer before the flush, and what a start finds again. */
-#include "protocol/shard_recover.h"
-#include "protocol/shard_state.h"
+#include "protocol/shard/shard_recover.h"
+#include "protocol/shard/shard_state.h"
 #include "shard_bench.h"
 
 #define QUEUE_BYTES 400 /* two records of one float, about */

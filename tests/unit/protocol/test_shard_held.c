@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What a shard keeps waiting, for how long and how much of it; and what it
  * forgets. */
-#include "protocol/request.h"
+#include "protocol/partition/request.h"
 #include "shard_bench.h"
 #include "support/fail_alloc.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* protocol/shard_image.h: when rows that were restored are safe, and when
+/* protocol/shard/shard_image.h: when rows that were restored are safe, and when
  * clients get them. */
-#include "protocol/shard_image.h"
+#include "protocol/shard/shard_image.h"
 #include "replica_kit.h"
 
 static kit_t kit;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* protocol/shard_image.h: an image right behind one clock of a job under SSP.
+/* protocol/shard/shard_image.h: an image right behind one clock of a job under SSP.
  */
-#include "protocol/shard_image.h"
+#include "protocol/shard/shard_image.h"
 #include "shard_bench.h"
 
 #define JOB 3

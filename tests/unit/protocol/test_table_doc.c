@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* protocol/table_doc.h: specs and routes in JSON. */
-#include "protocol/table_doc.h"
+/* protocol/facts/table_doc.h: specs and routes in JSON. */
+#include "protocol/facts/table_doc.h"
 
 #include <criterion/criterion.h>
 #include <stdio.h>

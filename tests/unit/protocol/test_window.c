@@ -2,7 +2,7 @@
 #include <criterion/criterion.h>
 
 #include "base/alloc.h"
-#include "protocol/window.h"
+#include "protocol/partition/window.h"
 #include "support/fail_alloc.h"
 
 static ps_window_t *window;

@@ -15,7 +15,7 @@
 #define PS_TESTS_WALK_WORLD_H
 
 #include "base/rng.h"
-#include "protocol/registry_decide.h"
+#include "protocol/placement/registry_decide.h"
 #include "support/registry_fixture.h"
 
 #define WORLD_NODES 5

@@ -7,9 +7,9 @@
 #include <string.h>
 
 #include "base/alloc.h"
-#include "protocol/partition_copy.h"
-#include "protocol/shard_recover.h"
-#include "protocol/shard_state.h"
+#include "protocol/partition/partition_copy.h"
+#include "protocol/shard/shard_recover.h"
+#include "protocol/shard/shard_state.h"
 #include "support/sim_disk.h"
 
 #define TABLE 7

@@ -7,7 +7,7 @@
 #include <sys/resource.h>
 #include <sys/stat.h>
 
-#include "protocol/registry_decide.h"
+#include "protocol/placement/registry_decide.h"
 #include "support/fail_alloc.h"
 #include "support/registry_walk.h"
 #include "support/registry_db_test.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* storage/registry_db.h: tables and jobs that come out of a checkpoint. */
-#include "protocol/registry_work.h"
+#include "protocol/registry/registry_work.h"
 #include "support/registry_db_test.h"
 
 TestSuite(registry_db_restore, .init = make_temp, .fini = drop_temp);

@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The plain value that says who works on a job. */
+#include "protocol/facts/job.h"
+
+#include <string.h>
+
+#include "base/alloc.h"
+
+void ps_job_done(ps_job_t *self)
+{
+    ps_free(self->workers);
+    *self = (ps_job_t){0};
+}
+
+psd_status_t ps_job_copy(const ps_job_t *self, ps_job_t *ret_job, psd_error_t *err)
+{
+    ps_worker_t *workers = NULL;
+
+    if (self->n_workers > 0) {
+        workers = ps_alloc_raw(self->n_workers, sizeof *workers);
+        if (workers == NULL) {
+            return psd_error_set(err, PSD_NOMEM, "no memory for %zu workers of job %s",
+                                 self->n_workers, self->name);
+        }
+        memcpy(workers, self->workers, self->n_workers * sizeof *workers);
+    }
+    *ret_job = *self;
+    ret_job->workers = workers;
+    return PSD_OK;
+}
+
+ps_worker_t *ps_job_worker(const ps_job_t *self, uint32_t worker)
+{
+    size_t low = 0;
+    size_t high = self->n_workers;
+
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+
+        if (self->workers[middle].worker < worker) {
+            low = middle + 1;
+        } else {
+            high = middle;
+        }
+    }
+    if (low < self->n_workers && self->workers[low].worker == worker) {
+        return &self->workers[low];
+    }
+    return NULL;
+}
+
+const char *ps_worker_state_name(ps_worker_state_t state)
+{
+    switch (state) {
+    case PS_WORKER_EXPECTED:
+        return "expected";
+    case PS_WORKER_JOINING:
+        return "joining";
+    case PS_WORKER_RUNNING:
+        return "running";
+    case PS_WORKER_FINISHED:
+        return "finished";
+    case PS_WORKER_LOST:
+        return "lost";
+    default:
+        return "?";
+    }
+}
+
+bool ps_job_is_untouched(const ps_job_t *self)
+{
+    for (size_t i = 0; i < self->n_workers; i++) {
+        if (self->workers[i].state != PS_WORKER_EXPECTED) {
+            return false;
+        }
+    }
+    return true;
+}
+
+bool ps_worker_is_live(const ps_worker_t *self)
+{
+    return self->state == PS_WORKER_EXPECTED || self->state == PS_WORKER_JOINING ||
+           self->state == PS_WORKER_RUNNING;
+}

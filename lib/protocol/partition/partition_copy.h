@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * ps_partition_give_state, ps_partition_give_rows - a partition for a new copy
+ *
+ * What     A new copy takes the state, then rows in pieces, and from the state
+ *          on every record that the primary makes, in the same order: records
+ *          change only the rows that have come (model/store_copy.h). Behind the
+ *          last piece both have the same bits and go on alike. The requests
+ *          that wait are not part of it: nothing of them has happened yet.
+ * Shape    the state: u32 format (5), u32 table, u32 partition, u64 epoch, u64
+ *          lsn, u64 epoch of that record, u64 version of the rows, the sessions
+ *          that are refused (session_set.h; format 4: u64, those below it),
+ *          u32 1 while rows of a checkpoint are to come (else 0);
+ *          epochs of its records (epochs.h);
+ *          u32 n windows, by session, each: u64 session, u64 next, u64 unsure,
+ *          u32 n refusals, each: u64 seq, u16 status, u16 bytes of text (65535:
+ *          there is none), text;
+ *          u32 n jobs, each: u32 size and the bytes of ps_job_encode, without
+ *          name and version; u64 closed, u64 applied, u64 marks of all members
+ *          of all workers; u32 n pushes of clocks that are open, each a record
+ *          (wire/record.h)
+ *          Untrusted bytes: everything that is read is checked.
+ * Threads  Confined to the shard's one; the shard is in a step.
+ */
+#ifndef PS_PROTOCOL_PARTITION_COPY_H
+#define PS_PROTOCOL_PARTITION_COPY_H
+
+#include "model/store_copy.h"
+#include "protocol/shard/shard_state.h"
+
+/* Everything but the rows, for the caller to free. NULL: no memory. */
+PSD_MUST_CHECK ps_payload_t *ps_partition_give_state(const ps_partition_t *self);
+/* Takes it into a new partition, whose rows are then partial. Errors: PSD_PROTO
+ * the bytes are no state of this partition, naming what is wrong; PSD_NOMEM.
+ * The partition is then as new. */
+PSD_MUST_CHECK psd_status_t ps_partition_take_state(ps_shard_t *shard, ps_partition_t *self,
+                                                    ps_bytes_t state, psd_error_t *err);
+/*
+ * As ps_store_hand_out. A clock that has closed and could not be applied whole
+ * is applied first: rows with half of it would differ from what the other copy
+ * has made of it. Errors: PSD_NOMEM; to be asked again.
+ */
+PSD_MUST_CHECK psd_status_t ps_partition_give_rows(ps_shard_t *shard, ps_partition_t *self,
+                                                   ps_store_cursor_t *cursor, size_t max_bytes,
+                                                   ps_payload_t **ret_piece, bool *ret_done,
+                                                   psd_error_t *err);
+/* As ps_store_take_in, with the same care; is_last: the rows are whole then.
+ * Errors: PSD_PROTO: the partition is to be thrown away; PSD_NOMEM: it has
+ * taken what ps_store_n_taken says. */
+PSD_MUST_CHECK psd_status_t ps_partition_take_rows(ps_shard_t *shard, ps_partition_t *self,
+                                                   ps_bytes_t piece, bool is_last,
+                                                   psd_error_t *err);
+#endif

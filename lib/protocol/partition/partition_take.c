@@ -1,0 +1,193 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A request that is ready: make a record of it or serve it, answer. */
+#include <string.h>
+
+#include "base/alloc.h"
+#include "protocol/partition/partition_work.h"
+#include "protocol/partition/replay.h"
+#include "protocol/replica/replicas.h"
+
+#define EFFECTS_PER_TAKE 4 /* record, answer, two notes */
+
+/* The record of what becomes of the request. */
+static ps_record_t record_of(const ps_request_t *request, ps_record_kind_t kind)
+{
+    return (ps_record_t){.kind = kind,
+                         .session = request->session,
+                         .seq = request->seq,
+                         .job = request->job,
+                         .worker = request->worker,
+                         .member = request->member,
+                         .joins = request->joins,
+                         .clock = request->clock};
+}
+
+/* The answer that was made waits until its level is reached. */
+static void withhold(ps_shard_t *shard, ps_partition_t *self, const ps_request_t *request,
+                     size_t n_before)
+{
+    if (self->replicas != NULL) {
+        ps_replicas_withhold(shard, self, request, n_before);
+    }
+}
+
+/* A push that ends a clock does so also when its rows are not taken. */
+static bool marks_refused(const ps_partition_t *self, const ps_request_t *request)
+{
+    const ps_gate_t *gate = request->marks ? ps_partition_gate(self, request->job) : NULL;
+
+    return gate != NULL &&
+           ps_gate_check(gate, request->worker, request->joins, request->member, NULL) == PSD_OK;
+}
+
+/* Refuses for good: the seq is used up and the refusal remembered. */
+static bool refuse(ps_shard_t *shard, ps_partition_t *self, const ps_request_t *request,
+                   psd_status_t status)
+{
+    PSD_AUTO(psd_error_destroy)
+    psd_error_t *why = ps_partition_words(shard, self, request);
+    PSD_AUTO(ps_payload_destroy) ps_payload_t *words = NULL;
+    ps_record_t record = record_of(request, PS_RECORD_REFUSAL);
+    const ps_bytes_t none = {NULL, 0};
+    const char *text = NULL;
+    size_t n_before = 0;
+
+    if (why == NULL) {
+        return false;
+    }
+    text = psd_error_text(why);
+    words = ps_payload_copy(none, none, (ps_bytes_t){(const uint8_t *)text, strlen(text)});
+    record.status = status;
+    record.marks = marks_refused(self, request);
+    if (words == NULL || !ps_partition_record(shard, self, &record, words)) {
+        return false;
+    }
+    n_before = shard->outbox->n_effects;
+    ps_answer_refused(shard, request, status, 0, text);
+    withhold(shard, self, request, n_before);
+    return true;
+}
+
+static bool take_push(ps_shard_t *shard, ps_partition_t *self, const ps_request_t *request)
+{
+    ps_record_t record = record_of(request, PS_RECORD_PUSH);
+    size_t n_before = 0;
+
+    record.op = request->op;
+    record.slice = request->slice;
+    record.marks = request->marks;
+    if (!ps_partition_record(shard, self, &record, request->payload)) {
+        return false;
+    }
+    n_before = shard->outbox->n_effects;
+    if (request->pull) {
+        self->pulls++;
+        self->rows_pulled += ps_answer_values(shard, self, request);
+    } else {
+        ps_answer_ack(shard, request);
+    }
+    withhold(shard, self, request, n_before);
+    return true;
+}
+
+static bool take_mark(ps_shard_t *shard, ps_partition_t *self, const ps_request_t *request)
+{
+    ps_record_t record = record_of(request, PS_RECORD_MARK);
+    size_t n_before = 0;
+
+    if (!ps_partition_record(shard, self, &record, NULL)) {
+        return false;
+    }
+    n_before = shard->outbox->n_effects;
+    ps_answer_ack(shard, request);
+    withhold(shard, self, request, n_before);
+    return true;
+}
+
+/* A push that is kept beyond this step (in a record, or under BSP) while
+ * somebody else can change its values: what is checked must be what is kept. */
+static bool needs_own_payload(const ps_shard_t *shard, const ps_partition_t *self,
+                              const ps_request_t *request)
+{
+    const ps_gate_t *gate = NULL;
+    uint64_t lowest = 0;
+
+    if (request->kind != PS_KIND_PUSH || request->payload == NULL || !request->payload->shared) {
+        return false;
+    }
+    if (shard->args.log || (self->replicas != NULL &&
+                            !ps_rows_lie_ahead(self, request->job, &request->op, &request->slice,
+                                               request->payload, &lowest))) {
+        return true;
+    }
+    if (request->job == 0) {
+        return false;
+    }
+    gate = ps_partition_gate(self, request->job);
+    return gate == NULL || ps_gate_is_bsp(gate);
+}
+
+static bool take(ps_shard_t *shard, ps_partition_t *self, const ps_request_t *request)
+{
+    ps_job_place_t *place = NULL;
+    psd_status_t rc = ps_partition_check(shard, self, request, &place, NULL);
+
+    if (rc == PSD_NOMEM) {
+        return false;
+    }
+    if (rc != PSD_OK) {
+        return refuse(shard, self, request, rc);
+    }
+    return request->kind == PS_KIND_MARK ? take_mark(shard, self, request)
+                                         : take_push(shard, self, request);
+}
+
+bool ps_partition_take(ps_shard_t *shard, ps_partition_t *self, const ps_request_t *request)
+{
+    PSD_AUTO(ps_payload_destroy) ps_payload_t *payload = NULL;
+    ps_request_t own;
+
+    if (!ps_outbox_reserve(shard->outbox, EFFECTS_PER_TAKE)) {
+        return false;
+    }
+    if (!needs_own_payload(shard, self, request) && self->replicas == NULL) {
+        return take(shard, self, request);
+    }
+    own = *request;
+    if (needs_own_payload(shard, self, request)) {
+        payload = ps_payload_own(request->payload);
+        if (payload == NULL) {
+            return false;
+        }
+        own.payload = payload;
+    }
+    if (self->replicas != NULL) {
+        own.room = (ps_room_t){NULL, 0}; /* it may be gone before the answer */
+    }
+    return take(shard, self, &own);
+}
+
+void ps_partition_serve(ps_shard_t *shard, ps_partition_t *self, const ps_request_t *request)
+{
+    ps_job_place_t *place = NULL;
+    uint64_t n_rows = 0;
+    psd_status_t rc = ps_partition_check(shard, self, request, &place, NULL);
+
+    if (rc != PSD_OK) {
+        PSD_AUTO(psd_error_destroy)
+        psd_error_t *why = ps_partition_words(shard, self, request);
+
+        ps_answer_refused(shard, request, rc, 0, psd_error_text(why));
+        return;
+    }
+    n_rows = ps_answer_values(shard, self, request);
+    self->pulls++;
+    self->rows_pulled += n_rows;
+    PS_NOTE_TRACE(shard, (&(ps_note_t){.kind = PS_NOTE_SERVED,
+                                       .table = self->table,
+                                       .partition = self->number,
+                                       .a = request->session,
+                                       .b = request->worker,
+                                       .c = request->clock,
+                                       .d = n_rows}));
+}

@@ -1,0 +1,190 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Which copy of a fenced partition becomes its primary. */
+#include <stdio.h>
+
+#include "protocol/placement/registry_look.h"
+
+/* Behind a move of a primary that did not succeed: it may not reach the one
+ * that did not take over, and first has the time to say so. */
+#define HAND_AGAIN_MS 1000
+
+/* What stands against a promotion now. */
+typedef enum verdict {
+    NOBODY, /* none of these can be promoted */
+    WAIT,   /* one that may have more has not answered */
+    FOUND
+} verdict_t;
+
+/* Which of two copies has more: by the epoch of its last record, then by the
+ * number of it; of equal ones the preferred one, and one that was dropped, for
+ * the other one is known to have lost what it had. */
+static bool has_more(const ps_spot_t *spot, uint32_t i, uint32_t than)
+{
+    const ps_watch_t *watch = spot->watch;
+    const ps_copy_t *copy = &spot->copies->at[i];
+
+    if (watch->lsn_epoch[i] != watch->lsn_epoch[than]) {
+        return watch->lsn_epoch[i] > watch->lsn_epoch[than];
+    }
+    return watch->lsn[i] > watch->lsn[than] ||
+           (watch->lsn[i] == watch->lsn[than] &&
+            (copy->incarnation == watch->prefer ||
+             (copy->dropped && !spot->copies->at[than].dropped)));
+}
+
+static bool has_answered(const ps_look_t *look, const ps_spot_t *spot, uint32_t i)
+{
+    return (spot->watch->answered >> i & 1) != 0 &&
+           ps_copy_lives(look->registry, &spot->copies->at[i]);
+}
+
+/* It has said that it is not whole: it would never serve. */
+static bool is_partial(const ps_spot_t *spot, uint32_t i)
+{
+    return (spot->watch->partial >> i & 1) != 0;
+}
+
+/* All that were in sync have what was acknowledged at `replica`, so one that is
+ * suspect is not waited for where another one is there. */
+static verdict_t best_whole(ps_look_t *look, const ps_spot_t *spot, uint32_t *ret_best)
+{
+    verdict_t verdict = NOBODY;
+
+    for (uint32_t i = 0; i < spot->copies->n; i++) {
+        const ps_copy_t *copy = &spot->copies->at[i];
+
+        if (!ps_copy_is_whole(copy) || ps_copy_is_suspect(look->registry, copy)) {
+            continue;
+        }
+        if (!has_answered(look, spot, i)) {
+            return WAIT;
+        }
+        if (!is_partial(spot, i) && (verdict == NOBODY || has_more(spot, i, *ret_best))) {
+            *ret_best = i;
+            verdict = FOUND;
+        }
+    }
+    return verdict;
+}
+
+/* Without a log what is kept was dropped, or has nothing: then what the others
+ * had is gone. */
+static bool are_rows_lost(const ps_spot_t *spot, uint32_t heir)
+{
+    const ps_copy_t *copy = &spot->copies->at[heir];
+
+    return is_partial(spot, heir) ||
+           (copy->state == PS_COPY_KEPT && !copy->dropped && spot->table->spec.ack != PS_ACK_DISK);
+}
+
+/* What was dropped may come back, and has what this one lacks. */
+static bool is_missed(const ps_look_t *look, const ps_spot_t *spot, uint32_t heir)
+{
+    for (uint32_t i = 0; i < spot->copies->n; i++) {
+        if (spot->copies->at[i].dropped && !has_answered(look, spot, i)) {
+            return are_rows_lost(spot, heir);
+        }
+    }
+    return false;
+}
+
+/* Where nothing is whole any more, one that was kept has all that was
+ * acknowledged at `disk`. Who may have more is waited for, but not for ever. */
+static verdict_t best_kept(ps_look_t *look, const ps_spot_t *spot, uint32_t *ret_best)
+{
+    verdict_t verdict = NOBODY;
+
+    for (uint32_t i = 0; i < spot->copies->n; i++) {
+        const ps_copy_t *copy = &spot->copies->at[i];
+
+        if (!ps_copy_is_heir(copy) || ps_copy_is_given_up(look, copy)) {
+            continue;
+        }
+        if (!has_answered(look, spot, i)) {
+            return WAIT;
+        }
+        if (!is_partial(spot, i) && (verdict == NOBODY || has_more(spot, i, *ret_best))) {
+            *ret_best = i;
+            verdict = FOUND;
+        }
+    }
+    return verdict == FOUND && is_missed(look, spot, *ret_best) ? WAIT : verdict;
+}
+
+/* All that could be promoted are there and say that they are not whole: nobody
+ * else can have more, for a node that may come back is an heir until it has
+ * started again or is removed. What is acknowledged at `disk` is given up by
+ * nobody but the operator. */
+static bool is_all_gone(const ps_look_t *look, const ps_spot_t *spot)
+{
+    for (uint32_t i = 0; i < spot->copies->n; i++) {
+        if (ps_copy_is_heir(&spot->copies->at[i]) &&
+            !(has_answered(look, spot, i) && is_partial(spot, i))) {
+            return false;
+        }
+    }
+    return spot->table->spec.ack != PS_ACK_DISK;
+}
+
+/* The copy to promote; PS_COPIES_MAX while it is not known. */
+static uint32_t heir_of(ps_look_t *look, const ps_spot_t *spot)
+{
+    uint32_t best = 0;
+    verdict_t verdict = best_whole(look, spot, &best);
+
+    if (verdict == NOBODY) {
+        verdict = best_kept(look, spot, &best);
+    }
+    if (verdict == NOBODY && is_all_gone(look, spot)) {
+        best = 0;
+        verdict = FOUND;
+    }
+    return verdict == FOUND && ps_copy_may_lead(look, &spot->copies->at[best]) ? best
+                                                                               : PS_COPIES_MAX;
+}
+
+/* Those on suspect nodes, and those that were kept, may lack what the primary,
+ * at 0, has or will have. One that has handed over because it is not reached
+ * may not be reached by the new one either, which is not to wait for it. */
+static void leave_out(const ps_look_t *look, ps_copies_t *copies, bool handed)
+{
+    for (uint32_t i = copies->n - 1; i > 0; i--) {
+        const ps_copy_t *copy = &copies->at[i];
+
+        if (copy->state == PS_COPY_KEPT ||
+            (copy->state == PS_COPY_IN_SYNC && (ps_copy_is_suspect(look->registry, copy) ||
+                                                (handed && ps_copy_is_unreached(look, copy))))) {
+            ps_copies_set_state(copies, i, PS_COPY_CATCHING_UP);
+        }
+    }
+}
+
+psd_status_t ps_step_promote(ps_look_t *look, const ps_spot_t *spot, psd_error_t *err)
+{
+    ps_copies_t copies = *spot->copies;
+    uint32_t heir = copies.fenced ? heir_of(look, spot) : PS_COPIES_MAX;
+    ps_command_t *command = &look->decision->command;
+    bool lost = false;
+    char text[192];
+    psd_status_t rc = PSD_OK;
+
+    if (heir == PS_COPIES_MAX) {
+        return PSD_OK;
+    }
+    if (spot->watch->prefer != 0 && spot->watch->prefer != copies.at[heir].incarnation) {
+        look->registry->hand_after_ms =
+            look->now_ms + look->registry->args.unreached_after_ms + HAND_AGAIN_MS;
+    }
+    lost = are_rows_lost(spot, heir);
+    ps_copies_promote(&copies, heir);
+    leave_out(look, &copies, spot->watch->prefer != 0);
+    ps_look_drop(spot, &copies);
+    (void)snprintf(text, sizeof text, "has its primary on node %s now%s",
+                   ps_copy_node(look->registry, &copies.at[0])->name,
+                   lost ? ", with nothing: its rows are lost" : "");
+    rc = ps_look_change(look, spot, &copies, 0, text, err);
+    if (rc == PSD_OK) {
+        command->changes[command->n_changes - 1].rows_lost = lost;
+    }
+    return rc;
+}

@@ -1,0 +1,234 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The registry from its birth to its end, and the door through which every
+ * change of it comes. */
+#include "protocol/registry/registry.h"
+
+#include <string.h>
+
+#include "base/alloc.h"
+#include "protocol/registry/registry_queue.h"
+
+void ps_node_done(ps_node_t *self)
+{
+    ps_free(self->shards);
+    *self = (ps_node_t){0};
+}
+
+void ps_table_done(ps_table_t *self)
+{
+    ps_table_spec_done(&self->spec);
+    ps_free(self->copies);
+    ps_free(self->routes);
+    ps_free(self->bytes);
+    ps_free(self->watches);
+    *self = (ps_table_t){0};
+}
+
+void ps_job_entry_done(ps_job_entry_t *self)
+{
+    ps_job_done(&self->job);
+    ps_free(self->seen);
+    ps_free(self->tables);
+    for (size_t i = 0; i < self->n_queues; i++) {
+        ps_queue_done(&self->queues[i]);
+    }
+    ps_free(self->queues);
+    *self = (ps_job_entry_t){0};
+}
+
+bool ps_node_knows(const ps_node_t *self, const ps_id_t *secret)
+{
+    uint8_t differs = 0;
+
+    for (size_t i = 0; i < PS_ID_SIZE; i++) { /* as long for each wrong one */
+        differs |= self->secret.bytes[i] ^ secret->bytes[i];
+    }
+    return differs == 0 || ps_id_is_zero(&self->secret);
+}
+
+psd_status_t ps_node_copy(const ps_node_t *self, ps_node_t *ret_node, psd_error_t *err)
+{
+    ps_route_t *shards = ps_alloc(self->n_shards, sizeof *shards);
+
+    if (shards == NULL) {
+        return psd_error_set(err, PSD_NOMEM, "no memory for %u shards of node %s", self->n_shards,
+                             self->name);
+    }
+    for (uint32_t i = 0; i < self->n_shards; i++) {
+        shards[i] = self->shards[i];
+        shards[i].partition = 0;
+        shards[i].epoch = 0;
+        shards[i].shard = i;
+        shards[i].incarnation = self->incarnation;
+    }
+    *ret_node = *self;
+    ret_node->shards = shards;
+    ret_node->lost = NULL; /* borrowed for the start */
+    ret_node->n_lost = 0;
+    return PSD_OK;
+}
+
+void ps_command_done(ps_command_t *self)
+{
+    ps_node_done(&self->node);
+    ps_table_done(&self->table);
+    ps_job_done(&self->job);
+    ps_free(self->changes);
+    ps_free(self->work.holds);
+    ps_work_resumed_free(self->resumed, self->n_resumed);
+    *self = (ps_command_t){0};
+}
+
+static ps_registry_args_t with_defaults(const ps_registry_args_t *args)
+{
+    ps_registry_args_t full = *args;
+
+    full.copies_max = full.copies_max == 0 ? 1 : full.copies_max;
+    full.suspect_after_ms = full.suspect_after_ms == 0 ? 400 : full.suspect_after_ms;
+    full.ask_again_ms = full.ask_again_ms == 0 ? 100 : full.ask_again_ms;
+    full.repair_after_ms = full.repair_after_ms == 0 ? 30000 : full.repair_after_ms;
+    full.unreached_after_ms = full.unreached_after_ms == 0 ? 2000 : full.unreached_after_ms;
+    full.lease_ms = full.lease_ms == 0 ? 300 : full.lease_ms;
+    full.catch_up_after_ms = full.catch_up_after_ms == 0 ? 600000 : full.catch_up_after_ms;
+    full.catching_up_max = full.catching_up_max == 0 ? 1 : full.catching_up_max;
+    full.moves_max = full.moves_max == 0 ? 4 : full.moves_max;
+    full.uneven_max = full.uneven_max == 0 ? 1 : full.uneven_max;
+    return full;
+}
+
+psd_status_t ps_registry_new(const ps_registry_args_t *args, ps_registry_t **ret_registry,
+                             psd_error_t *err)
+{
+    ps_registry_t *self = NULL;
+
+    if (args->default_partitions == 0 || args->lost_after_ms == 0 || args->join_within_ms == 0 ||
+        args->tables_max == 0 || args->jobs_max == 0 || args->nodes_max == 0) {
+        return psd_error_set(err, PSD_INVALID, "a limit of the registry is 0; allowed: 1 ..");
+    }
+    if (args->copies_max > PS_REPLICAS_MAX) {
+        return psd_error_set(err, PSD_INVALID, "copies_max is %u; allowed: 0..%d", args->copies_max,
+                             PS_REPLICAS_MAX);
+    }
+    self = ps_alloc(1, sizeof *self);
+    if (self == NULL) {
+        return psd_error_set(err, PSD_NOMEM, "no memory for the registry");
+    }
+    self->args = with_defaults(args);
+    self->next_session = 1;
+    self->restless = true;
+    self->evening = !args->even_when_asked;
+    *ret_registry = self;
+    return PSD_OK;
+}
+
+void ps_registry_destroy(ps_registry_t **self_p)
+{
+    ps_registry_t *self = self_p == NULL ? NULL : *self_p;
+
+    if (self == NULL) {
+        return;
+    }
+    for (size_t i = 0; i < self->n_nodes; i++) {
+        ps_node_done(&self->nodes[i]);
+    }
+    for (size_t i = 0; i < self->n_tables; i++) {
+        ps_table_done(&self->tables[i]);
+    }
+    for (size_t i = 0; i < self->n_jobs; i++) {
+        ps_job_entry_done(&self->jobs[i]);
+    }
+    ps_free(self->nodes);
+    ps_free(self->tables);
+    ps_free(self->jobs);
+    ps_free(self);
+    *self_p = NULL;
+}
+
+/* What was stored as free to give may have been given before a load. */
+static void apply_cluster(ps_registry_t *self, const ps_command_t *command)
+{
+    memcpy(self->cluster, command->name, sizeof self->cluster);
+    self->uuid = command->uuid;
+    self->sessions = command->number;
+    self->old_sessions = command->number;
+    self->next_session = command->number + 1;
+    self->last_table = command->last_table;
+    self->last_job = command->last_job;
+    self->has_cluster = true;
+}
+
+static psd_status_t apply_checked(ps_registry_t *self, const ps_command_t *command, uint64_t now_ms,
+                                  psd_error_t *err)
+{
+    switch (command->kind) {
+    case PS_COMMAND_CLUSTER:
+        apply_cluster(self, command);
+        return PSD_OK;
+    case PS_COMMAND_NODE:
+        return ps_registry_apply_node(self, command, now_ms, err);
+    case PS_COMMAND_SESSIONS:
+        self->sessions = command->number;
+        return PSD_OK;
+    case PS_COMMAND_TABLE:
+        return ps_registry_apply_table(self, command, err);
+    case PS_COMMAND_DROP:
+        ps_registry_apply_drop(self, command);
+        return PSD_OK;
+    case PS_COMMAND_JOB:
+        return ps_registry_apply_job(self, command, now_ms, err);
+    case PS_COMMAND_JOB_TABLE:
+        return ps_registry_apply_job_table(self, command, err);
+    case PS_COMMAND_COPIES:
+        ps_registry_apply_changes(self, command);
+        return PSD_OK;
+    case PS_COMMAND_NODE_STATE:
+        ps_registry_apply_node_state(self, command);
+        return PSD_OK;
+    case PS_COMMAND_QUEUE:
+        return ps_registry_apply_queue(self, command, err);
+    case PS_COMMAND_WORK:
+        return ps_registry_apply_work(self, command, err);
+    case PS_COMMAND_RESTORED:
+        ps_registry_find_table(self, (uint32_t)command->number)->restoring =
+            false; /* it was checked */
+        return PSD_OK;
+    case PS_COMMAND_ACK:
+        ps_registry_find_table(self, (uint32_t)command->number)->loss_acked =
+            true; /* it was checked */
+        return PSD_OK;
+    case PS_COMMAND_NOTE:
+        return PSD_OK;
+    default:
+        return psd_error_set(err, PSD_DAMAGED, "command kind is %d", (int)command->kind);
+    }
+}
+
+psd_status_t ps_registry_apply(ps_registry_t *self, const ps_command_t *command, uint64_t now_ms,
+                               psd_error_t *err)
+{
+    psd_status_t rc = ps_registry_check(self, command, err);
+
+    if (rc == PSD_OK) {
+        rc = apply_checked(self, command, now_ms, err);
+    }
+    if (rc == PSD_OK) {
+        self->epoch = command->epoch;
+        self->restless = true;
+    }
+    return rc;
+}
+
+uint64_t ps_registry_next_epoch(const ps_registry_t *self)
+{
+    return 1 + (self->epoch < self->seen_epoch ? self->seen_epoch : self->epoch);
+}
+
+uint64_t ps_registry_take_session(ps_registry_t *self)
+{
+    return self->next_session <= self->sessions ? self->next_session++ : 0;
+}
+
+uint64_t ps_registry_old_sessions(const ps_registry_t *self)
+{
+    return self->old_sessions;
+}

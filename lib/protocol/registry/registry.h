@@ -1,0 +1,400 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * ps_registry - the cluster's membership, tables, placement, jobs and workers
+ *
+ * What     A deterministic state machine fed by an ordered list of commands.
+ *          A request is first planned: checked against the state and turned
+ *          into a command (or refused), changing nothing. The shell stores the
+ *          command, then applies it, so that what is answered is what is on
+ *          disk. The same commands in the same order give the same state; a
+ *          replicated log can drive it later.
+ * Units    now_ms: boot clock, only for liveness, never stored.
+ *          unix_ms: wall clock, stored in events, decides nothing.
+ * Owner    The caller. Threads: confined to one.
+ */
+#ifndef PS_PROTOCOL_REGISTRY_H
+#define PS_PROTOCOL_REGISTRY_H
+
+#include "protocol/facts/copies.h"
+#include "protocol/facts/job.h"
+#include "protocol/facts/lost.h"
+#include "protocol/facts/work.h"
+
+#define PS_NODE_SHARDS_MAX 1024
+#define PS_JOBS_ENDED_MAX 256 /* ended jobs that are remembered */
+
+typedef struct ps_registry ps_registry_t;
+
+typedef struct ps_node {
+    char name[PS_NAME_MAX + 1];
+    uint64_t incarnation; /* random, made at every start */
+    uint32_t n_shards;
+    uint32_t weight; /* its share of the copies, beside the others'; 0: as many
+                        as it has shards; up to PS_NODE_SHARDS_MAX */
+    ps_id_t secret;  /* of all its lives: who says its name has to know it;
+                        zero: it has none yet */
+    char control[PS_ENDPOINT_MAX + 1];
+    ps_route_t *shards;    /* owned; n_shards: tcp and ipc of each shard */
+    bool draining;         /* it gets no copies, and those that it has move away */
+    bool kept;             /* a start only: its logs were read, and tables that
+                              have one are there again as far as it was flushed.
+                              They were there when an earlier life joined: of two
+                              starts without a join between, the second must not
+                              call kept what the first had not found */
+    const ps_lost_t *lost; /* borrowed, a start only: of what was kept, what
+                              cannot be read */
+    size_t n_lost;
+    bool accepts_loss; /* a start only: of `lost`, the last copies may go */
+    /* Not stored. */
+    bool up;               /* it has started or was heard since the registry was loaded,
+                              and is not suspect; only such nodes are given partitions */
+    bool suspect;          /* silent for too long (registry_decide.h) */
+    uint64_t last_seen_ms; /* now_ms of its last sign of life */
+    uint64_t started_ms;   /* now_ms of its start, or of the load */
+    uint64_t disk_ms;      /* now_ms when a primary last left it because its disk
+                              took nothing; 0: never */
+    uint64_t unreached_ms; /* now_ms when a client last said that it does not
+                              reach it (registry_decide.h); 0: none did */
+} ps_node_t;
+
+typedef enum ps_node_state {
+    PS_NODE_UP = 1,
+    PS_NODE_DRAINING = 2,
+    PS_NODE_REMOVED = 3
+} ps_node_state_t;
+
+typedef struct ps_table {
+    uint32_t id; /* > 0, never used twice */
+    uint64_t created_unix_ms;
+    bool rows_lost;           /* the last whole copy of a partition was restarted:
+                                 what was pushed before is gone; stays true until
+                                 the table is dropped */
+    bool loss_acked;          /* somebody knows, and goes on with the rows that
+                                 came since; a further loss clears it */
+    uint64_t lost_sessions;   /* sessions up to this one are of before that, and
+                                 are refused; 0: none */
+    uint32_t lost_jobs;       /* jobs up to this one that have it open had so
+                                 before that; 0: those have been told, and
+                                 another one has opened it since */
+    bool restoring;           /* rows of a checkpoint are still to come: nobody
+                                 may use it, and it does not outlive the registry's
+                                 process that restores it */
+    ps_table_spec_t spec;     /* settled and checked */
+    ps_copies_t *copies;      /* owned; spec.n_partitions, in order */
+    ps_route_t *routes;       /* owned; beside copies: to the first copy of each,
+                                 which clients are told. In a command: NULL */
+    uint64_t *bytes;          /* owned; beside copies: of each, as last told
+                                 (ps_registry_set_bytes); in a command: NULL */
+    struct ps_watch *watches; /* owned; beside copies, for the registry only; in
+                                 a command: NULL */
+} ps_table_t;
+
+/* What becomes of the copies of one partition. */
+typedef struct ps_change {
+    uint32_t table;
+    uint32_t partition;
+    bool rows_lost;     /* its rows are gone */
+    uint64_t prefer;    /* incarnation of the copy that shall be promoted of
+                           equal ones; 0: any. Not stored */
+    ps_copies_t copies; /* tcp of each is filled in */
+} ps_change_t;
+
+/* What changes the stored state. One row of the event history each, but for
+ * WORK. */
+typedef enum ps_command_kind {
+    PS_COMMAND_CLUSTER = 1,    /* name, uuid: once, at the first start; on load
+                                  with all that has been given out since */
+    PS_COMMAND_NODE = 2,       /* a node started: new incarnation and endpoints;
+                                  changes say what becomes of the copies that the
+                                  node of that name had */
+    PS_COMMAND_SESSIONS = 3,   /* sessions up to `number` may be given out */
+    PS_COMMAND_TABLE = 4,      /* table created */
+    PS_COMMAND_DROP = 5,       /* table dropped */
+    PS_COMMAND_JOB = 6,        /* job as it is now (created, joined, left, lost,
+                                  stopped); `text` says what happened */
+    PS_COMMAND_JOB_TABLE = 7,  /* a job has opened a table; its version grows */
+    PS_COMMAND_COPIES = 8,     /* copies of partitions change, in a new epoch */
+    PS_COMMAND_NODE_STATE = 9, /* a node drains, stays, or is removed */
+    PS_COMMAND_QUEUE = 10,     /* a job has a work queue; on load in the epoch
+                                  that it is in */
+    PS_COMMAND_WORK = 11,      /* slices of one are given or done; no row of the
+                                  history */
+    PS_COMMAND_NOTE = 12,      /* nothing: a row of the history, `text` */
+    PS_COMMAND_RESTORED = 13,  /* all rows of a table that was being restored
+                                  are there */
+    PS_COMMAND_ACK = 14        /* somebody knows that a table lost rows */
+} ps_command_kind_t;
+
+typedef struct ps_command {
+    ps_command_kind_t kind;
+    uint64_t unix_ms;
+    uint64_t epoch;             /* the map's epoch behind this command */
+    char text[256];             /* for people: "worker 2 of job lr was lost" */
+    char name[PS_NAME_MAX + 1]; /* CLUSTER, DROP, NODE_STATE, QUEUE */
+    ps_id_t uuid;               /* CLUSTER */
+    uint64_t number;            /* CLUSTER, SESSIONS: sessions stored so far;
+                                   DROP, JOB_TABLE, RESTORED, ACK: table
+                                   id;
+                                   NODE_STATE: ps_node_state_t */
+    uint32_t last_table;        /* CLUSTER: highest ids given so far */
+    uint32_t last_job;
+    ps_node_t node;       /* NODE; owned */
+    ps_change_t *changes; /* NODE, COPIES, NODE_STATE; owned; ascending by
+                             table and partition */
+    size_t n_changes;
+    ps_table_t table;           /* TABLE; owned */
+    ps_job_t job;               /* JOB; owned. JOB_TABLE: id, name, version;
+                                   QUEUE, WORK: id */
+    ps_work_t work;             /* QUEUE, WORK; owned */
+    ps_work_resumed_t *resumed; /* JOB, at its start; owned, each too */
+    size_t n_resumed;
+    uint32_t n_expected;      /* JOB: workers counted on at its start */
+    uint64_t created_unix_ms; /* JOB */
+    bool told;                /* JOB_TABLE: all jobs that had the table open when it lost rows
+                                 have been told; this one opens it behind that */
+} ps_command_t;
+
+/* Frees what it owns and zeroes it; fits PSD_AUTO. */
+void ps_command_done(ps_command_t *self);
+
+typedef struct ps_registry_args {
+    uint32_t default_partitions; /* row slices of a table that names none */
+    uint64_t lost_after_ms;      /* silence after which a worker is lost */
+    uint64_t join_within_ms;     /* time for expected workers to come */
+    uint32_t tables_max;         /* limits stop new ones, not a load */
+    uint32_t jobs_max;           /* jobs that have not ended */
+    uint32_t nodes_max;
+    bool disk;           /* nodes have logs: level disk can be had */
+    uint32_t copies_max; /* replicas that a table may want, up to
+                            PS_REPLICAS_MAX; 0 is 1 */
+    /* For registry_decide.h; 0 is the default beside it. */
+    uint64_t suspect_after_ms;   /* 400: silence after which a node is suspect */
+    uint64_t ask_again_ms;       /* 100: between questions about a fence */
+    uint64_t repair_after_ms;    /* 30000: silence after which a node is given
+                                    up: its copies are made anew elsewhere */
+    uint64_t unreached_after_ms; /* 2000: silence after which a client's word
+                                    that it does not reach a node counts, and
+                                    a primary's that it does not reach a copy */
+    uint64_t lease_ms;           /* 300: that shards have: nothing is promoted on
+                                    a node that has started since */
+    uint64_t catch_up_after_ms;  /* 600000, and 1 s for each MB that is known to
+                                    be copied: a copy that has not caught up by
+                                    then is given up where another node can have
+                                    one */
+    uint32_t catching_up_max;    /* 1: copies that are begun on a node at a time */
+    uint32_t moves_max;          /* 4: moves at a time, of copies and of
+                                    primaries, to even the nodes out */
+    uint32_t uneven_max;         /* 1: copies that a node may have above its share
+                                    before one moves away */
+    bool even_when_asked;        /* that only from ps_registry_even_out on, until
+                                    they are even */
+} ps_registry_args_t;
+
+/* Errors: PSD_INVALID an argument is 0; PSD_NOMEM. */
+PSD_MUST_CHECK psd_status_t ps_registry_new(const ps_registry_args_t *args,
+                                            ps_registry_t **ret_registry, psd_error_t *err);
+void ps_registry_destroy(ps_registry_t **self_p);
+
+/* Applies a stored or planned command, which stays the caller's. It was checked
+ * when planned; on load a command that does not fit the state is PSD_DAMAGED.
+ * Errors: PSD_NOMEM; the state is then unchanged, though the command is stored:
+ * the shell tries again or stops. */
+PSD_MUST_CHECK psd_status_t ps_registry_apply(ps_registry_t *self, const ps_command_t *command,
+                                              uint64_t now_ms, psd_error_t *err);
+
+/*
+ * Plans. Each fills *ret_command (ps_command_done by the caller) on PSD_OK, and
+ * changes nothing. A plan that finds nothing to change sets kind to 0. All can
+ * end with PSD_NOMEM, PSD_INVALID for arguments, and PSD_LIMIT.
+ */
+/* Kind 0 when there is a cluster already. */
+PSD_MUST_CHECK psd_status_t ps_registry_plan_cluster(const ps_registry_t *self, const char *name,
+                                                     const ps_id_t *uuid, uint64_t unix_ms,
+                                                     ps_command_t *ret_command, psd_error_t *err);
+/* Settles and checks the spec, gives the table its id and spreads copies of its
+ * partitions over the shards of all nodes that are up and not draining; all are
+ * in sync, being empty. Errors: PSD_TABLE_EXISTS; PSD_FEW_NODES fewer than
+ * replicas; PSD_UNSUPPORTED more replicas than args.copies_max, or a level that
+ * copies in memory cannot reach; PSD_INVALID the level wants more replicas. */
+PSD_MUST_CHECK psd_status_t ps_registry_plan_table(const ps_registry_t *self,
+                                                   const ps_table_spec_t *spec, uint64_t unix_ms,
+                                                   ps_command_t *ret_command, psd_error_t *err);
+/* A table that was planned with `restoring` may be used. Kind 0 when it may
+ * already. Errors: PSD_NO_TABLE. */
+/* Somebody knows that the table lost rows: it is a problem no more. Kind 0 when
+ * it lost none, or it is known already. Errors: PSD_NO_TABLE. */
+PSD_MUST_CHECK psd_status_t ps_registry_plan_ack(const ps_registry_t *self, const char *name,
+                                                 uint64_t unix_ms, ps_command_t *ret_command,
+                                                 psd_error_t *err);
+PSD_MUST_CHECK psd_status_t ps_registry_plan_restored(const ps_registry_t *self, uint32_t table,
+                                                      uint64_t unix_ms, ps_command_t *ret_command,
+                                                      psd_error_t *err);
+/* Errors: PSD_NO_TABLE. */
+PSD_MUST_CHECK psd_status_t ps_registry_plan_drop(const ps_registry_t *self, const char *name,
+                                                  uint64_t unix_ms, ps_command_t *ret_command,
+                                                  psd_error_t *err);
+/* A node of the same name is the same node, started again: what its copies had
+ * is gone, unless it was kept. A copy of it catches up where another one is
+ * an heir; its primaries are fenced there, for one of those to be promoted.
+ * Where none is, it stays (or will become) the primary, and rows are lost. What
+ * was kept of a table with a log and was an heir is PS_COPY_KEPT, or the
+ * primary still where no other one is an heir; what of it is `lost` counts as
+ * gone. Of its shards tcp and ipc are read. Errors: PSD_DAMAGED no other copy
+ * of what is lost is an heir, and node->accepts_loss is false. */
+PSD_MUST_CHECK psd_status_t ps_registry_plan_node(const ps_registry_t *self, const ps_node_t *node,
+                                                  uint64_t unix_ms, ps_command_t *ret_command,
+                                                  psd_error_t *err);
+/* What happened without a change: a row of the history. */
+ps_command_t ps_registry_plan_note(const ps_registry_t *self, uint64_t unix_ms, const char *text);
+/* Drains a node, or lets it stay; or removes it. With force that takes what it
+ * has with it: a partition of which it had the last copy is made anew, empty,
+ * and rows are lost. Kind 0 when it is so already. Errors: PSD_NO_NODE;
+ * REMOVED: PSD_NODE_HELD it is up, or has copies and force is false, or no
+ * other node can have a new copy. */
+PSD_MUST_CHECK psd_status_t ps_registry_plan_node_state(const ps_registry_t *self, const char *name,
+                                                        ps_node_state_t state, bool force,
+                                                        uint64_t unix_ms, ps_command_t *ret_command,
+                                                        psd_error_t *err);
+/* Behind a command by which rows were lost: the first job that has live workers
+ * and had opened the table before, all of them lost, in one command. To be
+ * planned, stored and applied until kind is 0. */
+PSD_MUST_CHECK psd_status_t ps_registry_plan_loss(const ps_registry_t *self, uint64_t unix_ms,
+                                                  ps_command_t *ret_command, psd_error_t *err);
+/* When fewer than half of n stored sessions are left: a command for n more. */
+PSD_MUST_CHECK psd_status_t ps_registry_plan_sessions(const ps_registry_t *self, uint32_t n,
+                                                      uint64_t unix_ms, ps_command_t *ret_command,
+                                                      psd_error_t *err);
+/*
+ * A worker comes. Two commands: the first makes it `joining` (creating the job
+ * with its expected workers if there is none, or none that has not ended); the
+ * shell tells the shards, gathers the clocks that they have seen, and plans the
+ * second with them. With attach a running worker gets one more member instead:
+ * one command, n_workers and max_delay are not looked at.
+ * The job that was joined is ret_command->job.
+ * Errors: PSD_WORKER_EXISTS; PSD_JOB_MISMATCH other n_workers or max_delay;
+ * PSD_JOB_STOPPED and workers of it still run; attach: PSD_NO_JOB,
+ * PSD_NO_WORKER, PSD_WORKER_LOST.
+ */
+typedef struct ps_join {
+    const char *job;
+    uint32_t worker;    /* 0 .. PS_WORKERS_MAX - 1 */
+    uint32_t n_workers; /* counted on, 1 .. PS_WORKERS_MAX */
+    int32_t max_delay;
+    bool attach;
+} ps_join_t;
+PSD_MUST_CHECK psd_status_t ps_registry_plan_join(const ps_registry_t *self, const ps_join_t *join,
+                                                  uint64_t unix_ms, ps_command_t *ret_command,
+                                                  psd_error_t *err);
+/* A job that goes on where a checkpoint left it: its workers are expected, at a
+ * clock that they have finished, for as long as it takes until the first one
+ * joins; then as those of any job. */
+typedef struct ps_resume {
+    const char *job;
+    uint32_t n_workers;
+    int32_t max_delay;
+    uint64_t clock;
+    const ps_work_resumed_t *queues;
+    size_t n_queues; /* up to PS_QUEUES_MAX */
+} ps_resume_t;
+/* Errors: PSD_BUSY a job of that name has not ended; PSD_LIMIT, PSD_INVALID. */
+PSD_MUST_CHECK psd_status_t ps_registry_plan_resume(const ps_registry_t *self,
+                                                    const ps_resume_t *resume, uint64_t unix_ms,
+                                                    ps_command_t *ret_command, psd_error_t *err);
+/* The joining worker runs. Its start, from the workers' clocks at their most
+ * advanced partitions (clocks[i] belongs to ranks[i]; who is not named is at
+ * its own start): for one that was expected where it was, as it held everybody
+ * there; else BSP the highest of all, SSP and ASP the slowest other live one's,
+ * and 0 when there is none. Kind 0 when it runs already. Errors: PSD_NO_JOB,
+ * PSD_NO_WORKER, PSD_WORKER_LOST it was lost meanwhile. */
+PSD_MUST_CHECK psd_status_t ps_registry_plan_start(const ps_registry_t *self, uint32_t job,
+                                                   uint32_t worker, const uint32_t *ranks,
+                                                   const uint64_t *clocks, size_t n,
+                                                   uint64_t unix_ms, ps_command_t *ret_command,
+                                                   psd_error_t *err);
+/* A worker finishes (it must run), or is lost. Kind 0 when it has finished
+ * already, or is lost and shall be. Errors: PSD_NO_JOB; PSD_NO_WORKER;
+ * PSD_WORKER_LOST it is to finish and is lost. */
+PSD_MUST_CHECK psd_status_t ps_registry_plan_end(const ps_registry_t *self, uint32_t job,
+                                                 uint32_t worker, ps_worker_state_t state,
+                                                 uint64_t unix_ms, ps_command_t *ret_command,
+                                                 psd_error_t *err);
+/* As plan_end for a worker that is lost, and gives its job up: when nobody else
+ * is in it, or has finished it, those that never came are not expected any
+ * more. The job has ended then, and who comes later begins another one. */
+PSD_MUST_CHECK psd_status_t ps_registry_plan_give_up(const ps_registry_t *self, uint32_t job,
+                                                     uint32_t worker, uint64_t unix_ms,
+                                                     ps_command_t *ret_command, psd_error_t *err);
+/* Running workers are told by the shards; expected ones are lost. Kind 0 when
+ * the job has ended or is stopped. Errors: PSD_NO_JOB. */
+PSD_MUST_CHECK psd_status_t ps_registry_plan_stop(const ps_registry_t *self, const char *job,
+                                                  uint64_t unix_ms, ps_command_t *ret_command,
+                                                  psd_error_t *err);
+/* Kind 0 when the job has it open. Rows that were lost before are no loss of
+ * the job's, if plan_loss has come to its end since. Errors: PSD_NO_JOB,
+ * PSD_JOB_STOPPED, PSD_NO_TABLE. */
+PSD_MUST_CHECK psd_status_t ps_registry_plan_job_table(const ps_registry_t *self, uint32_t job,
+                                                       uint32_t table, uint64_t unix_ms,
+                                                       ps_command_t *ret_command, psd_error_t *err);
+
+/* Liveness, not stored. A sign of life of a worker, with its clock as it says
+ * (shown, decides nothing). joins 0: the life it has now. One that has finished
+ * is not minded. Errors: PSD_NO_JOB; PSD_NO_WORKER it has not joined;
+ * PSD_WORKER_LOST it was declared lost, or joins names an older life. */
+PSD_MUST_CHECK psd_status_t ps_registry_heartbeat(ps_registry_t *self, uint32_t job,
+                                                  uint32_t worker, uint32_t joins, uint64_t clock,
+                                                  uint64_t now_ms, psd_error_t *err);
+/* The next worker that has been silent too long (or expected too long):
+ * false when there is none now. */
+bool ps_registry_overdue(const ps_registry_t *self, uint64_t now_ms, uint32_t *ret_job,
+                         uint32_t *ret_worker);
+/* When ps_registry_overdue may next be true; UINT64_MAX for never. */
+uint64_t ps_registry_deadline(const ps_registry_t *self);
+
+/* Whether a node is heard; only such nodes are given partitions. Not stored. A
+ * node that is not known is nothing. */
+void ps_registry_set_node_up(ps_registry_t *self, uint64_t incarnation, bool up, uint64_t seen_ms);
+
+/* The next session number; 0 when plan_sessions must come first. */
+uint64_t ps_registry_take_session(ps_registry_t *self);
+/* The highest session that earlier starts may have given out: at a load, and
+ * when a known node starts again, all that are stored. */
+uint64_t ps_registry_old_sessions(const ps_registry_t *self);
+
+/* Looking. All borrowed until the next apply; NULL when there is none. */
+const char *ps_registry_cluster(const ps_registry_t *self, ps_id_t *ret_uuid);
+uint64_t ps_registry_epoch(const ps_registry_t *self);
+size_t ps_registry_n_nodes(const ps_registry_t *self);
+const ps_node_t *ps_registry_node_at(const ps_registry_t *self, size_t i);
+const ps_node_t *ps_registry_node(const ps_registry_t *self, const char *name);
+/* Whether the secret is the node's; any is, of a node that has none yet. */
+bool ps_node_knows(const ps_node_t *self, const ps_id_t *secret);
+/* The node that a route leads to. */
+const ps_node_t *ps_registry_node_by_incarnation(const ps_registry_t *self, uint64_t incarnation);
+size_t ps_registry_n_tables(const ps_registry_t *self);
+/* The highest id that was ever given to one. */
+uint32_t ps_registry_last_table(const ps_registry_t *self);
+const ps_table_t *ps_registry_table_at(const ps_registry_t *self, size_t i);
+const ps_table_t *ps_registry_table(const ps_registry_t *self, const char *name);
+const ps_table_t *ps_registry_table_by_id(const ps_registry_t *self, uint32_t id);
+size_t ps_registry_n_jobs(const ps_registry_t *self);
+const ps_job_t *ps_registry_job_at(const ps_registry_t *self, size_t i);
+/* The newest of that name; it may have ended. */
+const ps_job_t *ps_registry_job(const ps_registry_t *self, const char *name);
+const ps_job_t *ps_registry_job_by_id(const ps_registry_t *self, uint32_t id);
+/* Tables that a job has opened, in the order of opening. */
+size_t ps_registry_job_tables(const ps_registry_t *self, uint32_t job, const uint32_t **ret_tables);
+/* Whether clocks of the job may be known to that node alone, up or not: it has
+ * a primary of one of its tables, or, while there is none, a copy that may
+ * become it. */
+bool ps_registry_serves_job(const ps_registry_t *self, uint64_t incarnation, uint32_t job);
+/* Workers counted on at its start, and when that was. false: no such job. */
+bool ps_registry_job_facts(const ps_registry_t *self, uint32_t job, uint32_t *ret_n_expected,
+                           uint64_t *ret_created_unix_ms);
+/* running, finished, lost (ended, with a lost worker), stopped; "?" when there
+ * is no such job. */
+const char *ps_registry_job_state(const ps_registry_t *self, uint32_t job);
+/* When a worker last gave a sign of life (that it runs, a heartbeat), and the
+ * clock that its last heartbeat told; 0: none did. false: no sign yet. */
+bool ps_registry_last_seen(const ps_registry_t *self, uint32_t job, uint32_t worker,
+                           uint64_t *ret_seen_ms, uint64_t *ret_clock);
+#endif

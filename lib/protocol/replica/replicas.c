@@ -1,0 +1,379 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Who is the primary, by the map: a copy takes over, goes on, or stops. */
+#include "protocol/replica/replicas.h"
+
+#include "base/alloc.h"
+#include "protocol/partition/partition_work.h"
+#include "protocol/partition/replay.h"
+
+#define RETRY_MS 20 /* after memory was short */
+
+psd_status_t ps_replicas_new(ps_shard_t *shard, uint64_t lsn, uint64_t epoch,
+                             ps_replicas_t **ret_replicas, psd_error_t *err)
+{
+    ps_replicas_t *self = ps_alloc(1, sizeof *self);
+
+    if (self == NULL) {
+        return psd_error_set(err, PSD_NOMEM, "no memory for copies");
+    }
+    self->promised_lsn = lsn;
+    ps_tail_init(&self->tail, lsn, epoch);
+    self->tail.sum = &shard->tail_bytes;
+    *ret_replicas = self;
+    return PSD_OK;
+}
+
+void ps_replicas_destroy(ps_replicas_t **self_p)
+{
+    ps_replicas_t *self = self_p == NULL ? NULL : *self_p;
+
+    if (self == NULL) {
+        return;
+    }
+    ps_tail_done(&self->tail);
+    ps_pending_done(&self->pending);
+    self->n_followers = 0;
+    ps_rows_settled(self);
+    ps_taking_done(&self->taking);
+    ps_free(self);
+    *self_p = NULL;
+}
+
+/* In a new epoch it learns of that at once, is reported anew, and counts only
+ * if the map says so. The same map once more says nothing: the registry may
+ * have made in sync what it was offered, and its word be on its way. */
+static void begin_epoch(ps_follower_t *self, uint64_t now_ms)
+{
+    self->sent_ms = 0;
+    self->moved_ms = now_ms;
+    self->told_ms = 0;
+    self->offered = false;
+}
+
+/* The other copies, of which those that were followed before are known. */
+static void set_followers(ps_shard_t *shard, const ps_partition_t *partition,
+                          const ps_copies_t *copies, uint32_t own, bool is_new_epoch)
+{
+    ps_replicas_t *self = partition->replicas;
+    ps_follower_t old[PS_COPIES_MAX - 1];
+    uint32_t n_old = self->n_followers;
+
+    for (uint32_t i = 0; i < n_old; i++) {
+        old[i] = self->followers[i];
+    }
+    self->n_followers = 0;
+    self->n_in_sync = 0;
+    for (uint32_t i = 0; i < copies->n; i++) {
+        const ps_copy_t *copy = &copies->at[i];
+        ps_follower_t *follower = &self->followers[self->n_followers];
+
+        if (i == own) {
+            continue;
+        }
+        ps_follower_init(follower, copy->incarnation, copy->shard, &self->tail, shard->now_ms);
+        for (uint32_t k = 0; k < n_old; k++) {
+            if (old[k].incarnation == copy->incarnation && old[k].shard == copy->shard) {
+                *follower = old[k];
+                if (is_new_epoch) {
+                    begin_epoch(follower, shard->now_ms);
+                }
+            }
+        }
+        follower->in_sync = ps_copy_is_heir(copy);
+        follower->flushes = partition->has_log;
+        self->n_in_sync += follower->in_sync ? 1 : 0;
+        self->n_followers++;
+        ps_rows_resend(self, follower);
+    }
+    ps_rows_settled(self);
+}
+
+/* What the shard has learned of jobs while this copy could record nothing. */
+static void record_jobs(ps_shard_t *shard, ps_partition_t *partition)
+{
+    for (size_t i = 0; i < partition->n_jobs; i++) {
+        uint32_t id = ps_gate_job(partition->jobs[i].gate);
+        const ps_job_t *job = ps_map_get(&shard->jobs, id);
+        psd_status_t rc =
+            job == NULL ? PSD_OK : ps_partition_record_job(shard, partition, id, job, NULL);
+
+        (void)rc; /* the job's next change brings it */
+    }
+}
+
+/* The lease that this copy granted has ended: it serves. */
+static void try_to_serve(ps_shard_t *shard, ps_partition_t *partition)
+{
+    ps_replicas_t *self = partition->replicas;
+    ps_record_t record = {.kind = PS_RECORD_EPOCH};
+
+    if (!self->primary || self->serving || partition->epoch < self->fence ||
+        !ps_rows_are_whole(partition)) {
+        return;
+    }
+    if (shard->now_ms < self->granted_until_ms) {
+        ps_shard_wake(shard, partition, self->granted_until_ms);
+        return;
+    }
+    if (!ps_partition_record(shard, partition, &record, NULL)) {
+        ps_shard_wake(shard, partition, shard->now_ms + RETRY_MS);
+        return;
+    }
+    self->serving = true;
+    self->promised_lsn = partition->lsn;
+    record_jobs(shard, partition);
+    ps_partition_advance(shard, partition);
+}
+
+/* Says to the other copies that nothing is answered here any more. */
+static void end_leases(ps_shard_t *shard, ps_partition_t *partition)
+{
+    const ps_replicas_t *self = partition->replicas;
+
+    for (uint32_t i = 0; i < self->n_followers; i++) {
+        const ps_shard_link_t *link =
+            ps_shard_links_find(&shard->links, (ps_shard_name_t){self->followers[i].incarnation,
+                                                                 self->followers[i].shard});
+        ps_effect_t *effect =
+            link == NULL || !link->welcome ? NULL : ps_outbox_add(shard->outbox, PS_EFFECT_SEND);
+
+        if (effect != NULL) {
+            effect->to = link->conn;
+            effect->message.kind = PS_KIND_APPEND;
+            effect->message.append = (ps_msg_append_t){.table = partition->table,
+                                                       .partition = partition->number,
+                                                       .epoch = partition->epoch,
+                                                       .first_lsn = partition->lsn + 1,
+                                                       .sent_ms = shard->now_ms,
+                                                       .release = 1};
+        }
+    }
+}
+
+void ps_replicas_settle(ps_shard_t *shard, ps_partition_t *partition, const ps_copies_t *copies,
+                        uint32_t own)
+{
+    ps_replicas_t *self = partition->replicas;
+    bool primary = !copies->fenced && copies->at[own].state == PS_COPY_PRIMARY;
+    bool goes_on = self->primary && partition->epoch >= self->fence;
+    bool fresh = !self->settled;
+    bool is_new_epoch = fresh || copies->epoch > partition->epoch;
+
+    self->settled = true;
+    self->catching_up = copies->at[own].state == PS_COPY_CATCHING_UP;
+    if (!partition->has_log && ps_copy_is_whole(&copies->at[own])) {
+        self->has_begun_anew = false; /* a log needs a state all the same */
+    }
+    if (copies->fenced) {
+        return; /* what fences is the question that goes with it */
+    }
+    if (self->diverged && self->catching_up) {
+        ps_replicas_begin_anew(shard, partition);
+    }
+    partition->epoch = copies->epoch;
+    self->from = (ps_shard_name_t){copies->at[0].incarnation, copies->at[0].shard};
+    if (!primary) {
+        return;
+    }
+    if (!goes_on) {
+        self->primary = true;
+        self->serving = fresh;
+        self->stopping = false;
+        self->n_followers = 0;
+    }
+    set_followers(shard, partition, copies, own, is_new_epoch);
+    try_to_serve(shard, partition);
+    ps_replicas_release(shard, partition);
+    ps_partition_advance(shard, partition);
+    ps_replicas_pump(shard, partition);
+}
+
+void ps_replicas_resign(ps_shard_t *shard, ps_partition_t *partition)
+{
+    ps_replicas_t *self = partition->replicas;
+
+    if (self->serving) { /* else another one's lease may still run */
+        end_leases(shard, partition);
+    }
+    self->primary = false;
+    self->serving = false;
+    self->stopping = false;
+    self->n_followers = 0;
+    self->n_in_sync = 0;
+    ps_rows_settled(self);
+}
+
+/* It threw away what it had, and has not as much again as its primary has said
+ * that all have: what it has, if anything, is no position. */
+static bool lacks_what_it_had(const ps_partition_t *partition)
+{
+    const ps_replicas_t *self = partition->replicas;
+
+    return self->has_begun_anew && (partition->lsn == 0 || partition->lsn < self->in_sync_lsn);
+}
+
+static bool has_position(const ps_partition_t *partition)
+{
+    return ps_rows_are_whole(partition) && !lacks_what_it_had(partition);
+}
+
+bool ps_replicas_begin_empty(ps_shard_t *shard, ps_partition_t *partition)
+{
+    ps_replicas_t *self = partition->replicas;
+
+    if (self->primary || has_position(partition) ||
+        partition->spec->ack == PS_ACK_DISK) { /* only the operator says so */
+        return true;
+    }
+    self->diverged = true;
+    ps_replicas_begin_anew(shard, partition);
+    if (self->diverged || !ps_shard_log_anew(shard, partition)) {
+        self->diverged = true; /* until it has begun */
+        return false;
+    }
+    self->has_begun_anew = false;
+    return true;
+}
+
+static void report_position(ps_shard_t *shard, ps_partition_t *partition, uint64_t epoch)
+{
+    const ps_replicas_t *self = partition->replicas;
+    bool whole = has_position(partition);
+    uint64_t lsn = whole ? partition->lsn : 0;
+    uint64_t lsn_epoch = 0;
+
+    if (!ps_tail_epoch(&self->tail, lsn, &lsn_epoch)) {
+        lsn_epoch = 0;
+    }
+    ps_shard_report(shard, &(ps_report_t){.kind = whole ? PS_REPORT_POSITION : PS_REPORT_PARTIAL,
+                                          .table = partition->table,
+                                          .partition = partition->number,
+                                          .epoch = epoch,
+                                          .incarnation = shard->args.incarnation,
+                                          .shard = shard->args.shard,
+                                          .lsn = lsn,
+                                          .lsn_epoch = lsn_epoch});
+}
+
+void ps_replicas_end_stop(ps_shard_t *shard, ps_partition_t *partition)
+{
+    ps_replicas_t *self = partition->replicas;
+
+    if (!self->stopping ||
+        (shard->now_ms < self->stop_ms && ps_replicas_in_sync_lsn(partition) < partition->lsn)) {
+        return;
+    }
+    end_leases(shard, partition);
+    self->stopping = false;
+    self->serving = false;
+    if (self->asked_epoch != 0) {
+        report_position(shard, partition, self->asked_epoch);
+        self->asked_epoch = 0;
+    }
+}
+
+void ps_replicas_stop(ps_shard_t *shard, ps_partition_t *partition, uint64_t epoch)
+{
+    ps_replicas_t *self = partition->replicas;
+
+    if (epoch > self->fence) {
+        self->fence = epoch;
+    }
+    if (self->serving && !self->stopping && partition->epoch < self->fence) {
+        self->stopping = true;
+        self->stop_ms = shard->now_ms + shard->args.lease_ms;
+        self->asked_epoch = 0;
+        ps_shard_wake(shard, partition, self->stop_ms);
+        ps_replicas_pump(shard, partition);
+        ps_replicas_end_stop(shard, partition);
+    }
+}
+
+void ps_replicas_fence(ps_shard_t *shard, ps_partition_t *partition, uint64_t epoch)
+{
+    ps_replicas_t *self = partition->replicas;
+
+    ps_replicas_stop(shard, partition, epoch);
+    if (self->stopping) {
+        self->asked_epoch = epoch;
+    } else {
+        report_position(shard, partition, epoch);
+    }
+}
+
+ps_report_kind_t ps_replicas_trouble(const ps_follower_t *follower)
+{
+    return follower->needs_rows && follower->in_sync ? PS_REPORT_DIVERGED : PS_REPORT_SLOW;
+}
+
+static void report_slow(ps_shard_t *shard, ps_partition_t *partition)
+{
+    const ps_follower_limits_t limits = ps_replicas_limits(shard);
+    ps_replicas_t *self = partition->replicas;
+
+    for (uint32_t i = 0; i < self->n_followers; i++) {
+        ps_follower_t *follower = &self->followers[i];
+
+        if (!ps_follower_lags(follower, &limits, shard->now_ms)) {
+            continue;
+        }
+        follower->told_ms = shard->now_ms;
+        ps_shard_report(shard, &(ps_report_t){.kind = ps_replicas_trouble(follower),
+                                              .table = partition->table,
+                                              .partition = partition->number,
+                                              .epoch = partition->epoch,
+                                              .incarnation = follower->incarnation,
+                                              .shard = follower->shard,
+                                              .lsn = follower->acked_lsn});
+    }
+}
+
+/* Its own disk has taken nothing for as long: where another copy is in sync,
+ * that one is to serve. */
+static void report_own_disk(ps_shard_t *shard, ps_partition_t *partition)
+{
+    ps_replicas_t *self = partition->replicas;
+
+    if (!partition->has_log || !self->serving || self->n_in_sync == 0 ||
+        self->flushed_lsn >= partition->lsn) {
+        self->flush_moved_ms = shard->now_ms;
+        return;
+    }
+    if (shard->now_ms < self->flush_moved_ms + shard->args.slow_after_ms) {
+        return;
+    }
+    self->flush_moved_ms = shard->now_ms; /* and is told again */
+    ps_shard_report(shard, &(ps_report_t){.kind = PS_REPORT_SLOW,
+                                          .table = partition->table,
+                                          .partition = partition->number,
+                                          .epoch = partition->epoch,
+                                          .incarnation = shard->args.incarnation,
+                                          .shard = shard->args.shard,
+                                          .lsn = self->flushed_lsn});
+}
+
+void ps_replicas_tick(ps_shard_t *shard, ps_partition_t *partition)
+{
+    const ps_replicas_t *self = partition->replicas;
+    bool had_room = true;
+
+    if (!self->primary) {
+        return;
+    }
+    try_to_serve(shard, partition);
+    had_room = ps_replicas_has_room(shard, partition);
+    ps_replicas_cut(shard, partition);
+    ps_replicas_release(shard, partition);
+    if (!had_room && ps_replicas_has_room(shard, partition)) {
+        ps_partition_advance(shard, partition);
+    }
+    if (self->stopping) {
+        ps_shard_wake(shard, partition, self->stop_ms);
+    } else if (partition->epoch >= self->fence) {
+        report_slow(shard, partition);
+        report_own_disk(shard, partition);
+    }
+    ps_replicas_pump(shard, partition);
+    ps_replicas_end_stop(shard, partition);
+    ps_shard_wake(shard, partition, ps_replicas_tell(shard, partition));
+}

@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A partition that has forgotten the session: what is under way there begins
+ * anew under another identity, over a connection of its own.
+ *
+ * Nothing may be applied twice by that. What decides is the first push or mark
+ * that has no end: while every send of it is known not to have been taken, no
+ * one behind it can have been. None will be: the partition refuses the old
+ * session for good within its epoch, and what was sent under another epoch is
+ * refused for that. Whoever asked what became of one (PROBE) cannot tell
+ * answers to it from those to the send, so that those before stay unsure.
+ */
+#include "base/alloc.h"
+#include "protocol/session/session_private.h"
+
+void ps_op_not_taken(ps_op_t *op)
+{
+    if (!op->asked && op->n_unsure > 0) {
+        op->n_unsure--;
+    }
+}
+
+/* The first that has no end; NULL: there is none. */
+static const ps_op_t *first_numbered(const ps_part_t *part)
+{
+    const ps_op_t *op = NULL;
+
+    TAILQ_FOREACH(op, &part->ops, in_list)
+    {
+        if (op->ask.kind != PS_KIND_PULL) {
+            break;
+        }
+    }
+    return op;
+}
+
+bool ps_part_may_begin_anew(const ps_part_t *part)
+{
+    const ps_op_t *first = first_numbered(part);
+
+    return first == NULL || first->n_unsure == 0;
+}
+
+bool ps_op_decides(const ps_op_t *op)
+{
+    return first_numbered(op->part) == op;
+}
+
+/* Numbers what is under way as that of a new client. */
+static void number_anew(ps_part_t *part)
+{
+    ps_op_t *op = NULL;
+
+    part->seq = 0;
+    part->ended_seq = 0;
+    part->ended_epoch = 0;
+    TAILQ_FOREACH(op, &part->ops, in_list)
+    {
+        part->seq += op->ask.kind == PS_KIND_PULL ? 0 : 1;
+        op->seq = part->seq;
+        op->n_unsure = 0;
+        op->asked = false;
+    }
+}
+
+void ps_part_begin_anew(ps_session_t *self, uint64_t now_ms, ps_part_t *part, ps_outbox_t *outbox)
+{
+    uint32_t newest = (uint32_t)self->n_identities - 1;
+    ps_link_t *place = NULL;
+    psd_status_t rc = PSD_OK;
+
+    ps_part_requeue(part);
+    ps_part_leave_ring(part);
+    part->is_forgotten = true;
+    if (part->identity == newest) {
+        return; /* another one is wanted */
+    }
+    rc = ps_link_find(self, &part->place->route, newest, &place, NULL);
+    if (rc == PSD_LIMIT) {
+        ps_session_break(self, rc, "the map names too many places; open a new client", outbox);
+    }
+    if (rc != PSD_OK) {
+        self->wake_ms = 0; /* the next tick tries again */
+        return;
+    }
+    part->is_forgotten = false;
+    part->identity = newest;
+    part->place = place;
+    number_anew(part);
+    ps_part_move(self, now_ms, part, outbox);
+}
+
+bool ps_session_wants_identity(const ps_session_t *self, uint32_t *ret_table,
+                               uint32_t *ret_partition)
+{
+    for (size_t i = 0; i < self->n_places; i++) {
+        const ps_part_t *part = NULL;
+
+        TAILQ_FOREACH(part, &self->places[i]->active, in_active)
+        {
+            if (part->is_forgotten && part->identity + 1 == self->n_identities) {
+                *ret_table = part->table;
+                *ret_partition = part->partition;
+                return true;
+            }
+        }
+    }
+    return false;
+}
+
+psd_status_t ps_session_add_identity(ps_session_t *self, const ps_identity_t *added,
+                                     psd_error_t *err)
+{
+    if (!ps_grow(&self->identities, &self->identities_capacity, self->n_identities + 1,
+                 sizeof *self->identities)) {
+        return psd_error_set(err, PSD_NOMEM, "no memory for an identity");
+    }
+    self->identities[self->n_identities++] = *added;
+    self->wake_ms = 0;
+    return PSD_OK;
+}
+
+uint64_t ps_session_number(const ps_session_t *self, uint64_t link)
+{
+    return link < self->n_links ? self->identities[self->links[link]->identity].session : 0;
+}

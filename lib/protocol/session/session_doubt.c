@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Shards that are silent: are their partitions still there? And signs of life
+ * that are no whole answer. */
+#include <assert.h>
+
+#include "protocol/session/session_private.h"
+
+#define PIECE_PACES 2      /* times what the last piece took, until the next */
+#define PIECE_MAX_MS 60000 /* that are waited for one: 1 MiB at 20 kB/s */
+
+void ps_link_doubt(ps_session_t *self, uint64_t now_ms, const ps_op_t *op, ps_outbox_t *outbox)
+{
+    ps_link_t *link = op->part->link;
+
+    if (link->doubted_ms != 0) {
+        return;
+    }
+    link->doubted_ms = now_ms;
+    if (op->ask.kind == PS_KIND_PULL && link->state == PS_LINK_READY) {
+        link->hello_tries = 0;
+        ps_link_say_hello(self, now_ms, link, false, outbox);
+    }
+}
+
+static bool has(const uint32_t *tables, size_t n, uint32_t table)
+{
+    for (size_t i = 0; i < n; i++) {
+        if (tables[i] == table) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Since when it would have answered, at its own pace. */
+static uint64_t since_of(const ps_link_t *link)
+{
+    return link->doubted_ms + link->pace_ms;
+}
+
+uint64_t ps_session_doubt(const ps_session_t *self, uint32_t ret_tables[PS_DOUBT_MAX],
+                          size_t *ret_n)
+{
+    uint64_t since_ms = UINT64_MAX;
+
+    *ret_n = 0;
+    for (size_t i = 0; i < self->n_places; i++) {
+        const ps_link_t *link = self->places[i];
+        const ps_part_t *part = NULL;
+
+        if (link->doubted_ms == 0 || TAILQ_EMPTY(&link->active)) {
+            continue;
+        }
+        since_ms = since_of(link) < since_ms ? since_of(link) : since_ms;
+        TAILQ_FOREACH(part, &link->active, in_active)
+        {
+            if (*ret_n < PS_DOUBT_MAX && !has(ret_tables, *ret_n, part->table)) {
+                ret_tables[(*ret_n)++] = part->table;
+            }
+        }
+    }
+    return since_ms;
+}
+
+size_t ps_session_silent(const ps_session_t *self, ps_silent_t ret_silent[PS_SILENT_MAX])
+{
+    size_t n = 0;
+
+    for (size_t i = 0; i < self->n_places && n < PS_SILENT_MAX; i++) {
+        const ps_link_t *link = self->places[i];
+
+        if (link->doubted_ms != 0 && !TAILQ_EMPTY(&link->active)) {
+            ret_silent[n++] = (ps_silent_t){
+                .incarnation = link->route.incarnation,
+                .shard = link->route.shard,
+                .since_ms = link->doubted_ms,
+            };
+        }
+    }
+    return n;
+}
+
+void ps_session_heard(ps_session_t *self, uint64_t now_ms, uint64_t link, uint64_t request)
+{
+    ps_op_t *op = ps_op_find(self, request);
+    uint64_t wait_ms = 0;
+
+    assert(link < self->n_links);
+    self->links[link]->doubted_ms = 0;
+    if (op == NULL || op->status != PSD_OK || !op->sent || op->part->link != self->links[link]) {
+        return;
+    }
+    wait_ms = PIECE_PACES * (now_ms - op->heard_ms);
+    if (wait_ms > PIECE_MAX_MS) {
+        wait_ms = PIECE_MAX_MS;
+    }
+    if (wait_ms < ps_link_wait_ms(self, op->part->link, op->tries)) {
+        wait_ms = ps_link_wait_ms(self, op->part->link, op->tries);
+    }
+    op->heard_ms = now_ms;
+    ps_op_wait(self, op, now_ms + wait_ms);
+}
+
+void ps_op_wait(ps_session_t *self, ps_op_t *op, uint64_t until_ms)
+{
+    if (op->due_ms < until_ms) {
+        op->due_ms = until_ms; /* a tick finds that it is not due */
+    }
+    ps_session_wake(self, op->due_ms);
+}

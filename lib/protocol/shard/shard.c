@@ -1,0 +1,444 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* One event into the shard: who is it from, which partition is it for. */
+#include "protocol/shard/shard.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "model/store_growth.h"
+#include "protocol/partition/partition_work.h"
+#include "protocol/replica/replicas.h"
+#include "protocol/shard/shard_state.h"
+
+#define LEASE_MS 300
+#define SLOW_AFTER_MS 2000
+#define TAIL_BYTES (UINT64_C(64) << 20)
+#define FLIGHT_BYTES (UINT64_C(4) << 20)
+#define LOG_QUEUE_BYTES (UINT64_C(64) << 20)
+
+static void set_default_u32(uint32_t *value, uint32_t otherwise)
+{
+    *value = *value == 0 ? otherwise : *value;
+}
+
+static void set_default_u64(uint64_t *value, uint64_t otherwise)
+{
+    *value = *value == 0 ? otherwise : *value;
+}
+
+psd_status_t ps_shard_new(const ps_shard_args_t *args, ps_shard_t **ret_shard, psd_error_t *err)
+{
+    ps_shard_t *self = ps_alloc(1, sizeof *self);
+
+    if (self == NULL) {
+        return psd_error_set(err, PSD_NOMEM, "no memory for a shard");
+    }
+    self->args = *args;
+    set_default_u32(&self->args.lease_ms, LEASE_MS);
+    set_default_u32(&self->args.slow_after_ms, SLOW_AFTER_MS);
+    set_default_u64(&self->args.tail_bytes, TAIL_BYTES);
+    set_default_u64(&self->args.flight_bytes, FLIGHT_BYTES);
+    set_default_u64(&self->args.log_queue_bytes, LOG_QUEUE_BYTES);
+    self->deadline_ms = UINT64_MAX;
+    *ret_shard = self;
+    return PSD_OK;
+}
+
+void ps_shard_destroy(ps_shard_t **self_p)
+{
+    ps_shard_t *self = self_p == NULL ? NULL : *self_p;
+    size_t at = 0;
+    uint64_t key = 0;
+    void *value = NULL;
+
+    if (self == NULL) {
+        return;
+    }
+    while (ps_map_next(&self->tables, &at, &key, &value)) {
+        ps_shard_table_t *table = value;
+
+        ps_shard_table_destroy(&table);
+    }
+    at = 0;
+    while (ps_map_next(&self->jobs, &at, &key, &value)) {
+        ps_job_t *job = value;
+
+        ps_shard_job_destroy(&job);
+    }
+    ps_map_done(&self->tables);
+    ps_map_done(&self->jobs);
+    ps_peers_done(&self->peers);
+    ps_shard_links_done(&self->links);
+    ps_session_set_done(&self->ended);
+    ps_coder_destroy(&self->coder);
+    ps_free(self);
+    *self_p = NULL;
+}
+
+static psd_status_t check_hello(const ps_shard_t *self, const ps_msg_hello_t *hello,
+                                uint64_t last_session, psd_error_t *err)
+{
+    char mine[PS_ID_TEXT_SIZE];
+    char theirs[PS_ID_TEXT_SIZE];
+
+    if (hello->version_min > PS_VERSION || hello->version_max < PS_VERSION_MIN) {
+        return psd_error_set(err, PSD_VERSION, "protocol versions %u..%u; spoken here: %d..%d",
+                             hello->version_min, hello->version_max, PS_VERSION_MIN, PS_VERSION);
+    }
+    if (!ps_id_equal(&hello->cluster, &self->args.cluster)) {
+        ps_id_format(&hello->cluster, theirs);
+        ps_id_format(&self->args.cluster, mine);
+        return psd_error_set(err, PSD_CLUSTER, "cluster %s; this is %s", theirs, mine);
+    }
+    if (hello->session == 0) {
+        return psd_error_set(err, PSD_DENIED, "session 0; allowed: 1 and up");
+    }
+    if (hello->incarnation != self->args.incarnation) {
+        return psd_error_set(err, PSD_INCARNATION,
+                             "this is another start of the node than the one "
+                             "that is asked for");
+    }
+    if (last_session != 0 && hello->session > last_session) {
+        /* A registry that has just started may have told its client first. */
+        return psd_error_set(err, PSD_BUSY,
+                             "session %" PRIu64 " is not known here yet; the registry has not "
+                             "said that it was given out",
+                             hello->session);
+    }
+    return PSD_OK;
+}
+
+/* What comes of such a session was late on its way. */
+static bool has_ended(const ps_shard_t *self, uint64_t session)
+{
+    const ps_peer_t *peer = ps_peers_of(&self->peers, session);
+
+    return (peer != NULL && peer->ended) || ps_session_set_has(&self->ended, session);
+}
+
+static psd_status_t step_hello(ps_shard_t *self, const ps_event_t *event)
+{
+    const ps_msg_hello_t *hello = &event->message->hello;
+    uint64_t conn = event->conn;
+    PSD_AUTO(psd_error_destroy) psd_error_t *why = psd_error_new();
+    uint32_t filters = hello->filters & PS_FILTER_BITS_ALL;
+    psd_status_t rc = check_hello(self, hello, event->last_session, why);
+
+    if (rc == PSD_OK && has_ended(self, hello->session)) {
+        rc = psd_error_set(why, PSD_CLOSED, "session %" PRIu64 " has said BYE", hello->session);
+    }
+    if (rc == PSD_OK && ps_shard_links_from(&self->links, conn) != NULL) {
+        rc = psd_error_set(why, PSD_DENIED, "a shard speaks here");
+    }
+    if (rc == PSD_OK) {
+        rc = ps_peers_hello(&self->peers,
+                            &(ps_peer_hello_t){.conn = conn,
+                                               .session = hello->session,
+                                               .client = hello->client,
+                                               .way = hello->bulk != 0 ? PS_WAY_BULK : PS_WAY_FIRST,
+                                               .filters = filters},
+                            self->now_ms, self->args.sessions_max, why);
+    }
+    if (rc != PSD_OK) {
+        ps_answer_refused_conn(self, conn, rc, psd_error_text(why));
+        ps_note(self, &(ps_note_t){
+                          .kind = PS_NOTE_HELLO_REFUSED, .a = hello->session, .b = (uint64_t)rc});
+        return PSD_OK;
+    }
+    ps_answer_welcome(self, conn, filters);
+    PS_NOTE_TRACE(self, (&(ps_note_t){.kind = PS_NOTE_HELLO, .a = hello->session, .b = conn}));
+    return PSD_OK;
+}
+
+void ps_shard_request(ps_shard_t *self, const ps_request_t *request)
+{
+    ps_shard_table_t *table = ps_map_get(&self->tables, request->table);
+    ps_partition_t *partition = NULL;
+
+    if (table == NULL || request->partition >= table->spec.n_partitions) {
+        ps_answer_refused(self, request, PSD_NO_TABLE, 0,
+                          table == NULL ? "the table does not exist"
+                                        : "the partition does not exist");
+        return;
+    }
+    partition = table->partitions[request->partition];
+    if (request->epoch > table->routes[request->partition].epoch) {
+        ps_answer_refused(self, request, PSD_BUSY, 0, "the map here is older than yours");
+    } else if (partition == NULL || request->epoch != table->routes[request->partition].epoch) {
+        ps_answer_moved(self, request, table, false);
+    } else if (partition->replicas != NULL &&
+               (!partition->replicas->primary || partition->epoch < request->epoch)) {
+        ps_answer_refused(self, request, PSD_BUSY, 0,
+                          "the primary is elsewhere, or not chosen yet");
+    } else if (request->session <= table->lost_sessions) {
+        ps_answer_rows_lost(self, request, table->spec.name);
+    } else {
+        ps_partition_request(self, partition, request);
+    }
+}
+
+static bool is_request(ps_kind_t kind)
+{
+    return kind == PS_KIND_PUSH || kind == PS_KIND_PULL || kind == PS_KIND_MARK ||
+           kind == PS_KIND_PROBE;
+}
+
+static psd_status_t visit_forget_rooms(ps_shard_t *self, ps_partition_t *partition, const void *arg,
+                                       psd_error_t *err)
+{
+    const uint64_t *conn = arg;
+
+    (void)self;
+    (void)err;
+    ps_partition_forget_rooms(partition, *conn);
+    return PSD_OK;
+}
+
+/* Behind this step the memory of its rooms may not be there any more. */
+static void step_gone(ps_shard_t *self, uint64_t conn)
+{
+    const ps_peer_t *peer = ps_peers_at(&self->peers, conn);
+    psd_status_t rc = PSD_OK;
+
+    if (self->n_held > 0) {
+        rc = ps_shard_visit(self, visit_forget_rooms, &conn, NULL);
+    }
+    (void)rc; /* forgetting does not fail */
+    self->has_ended = self->has_ended || (peer != NULL && peer->ended);
+    ps_peers_gone(&self->peers, conn);
+    ps_shard_peer_gone(self, conn);
+}
+
+/* The client ends. Its windows are given up when its other connection has said
+ * so, too, and nothing of it is held. */
+static void step_bye(ps_shard_t *self, ps_peer_t *peer, uint64_t conn)
+{
+    if (peer != NULL) {
+        peer->ended = true;
+    }
+    step_gone(self, conn);
+}
+
+static psd_status_t visit_retire(ps_shard_t *self, ps_partition_t *partition, const void *arg,
+                                 psd_error_t *err)
+{
+    const uint64_t *session = arg;
+
+    (void)err;
+    if (ps_map_get(&partition->windows, *session) != NULL) {
+        (void)ps_partition_retire(self, partition, *session);
+    }
+    return PSD_OK; /* a window that stays gives way some day */
+}
+
+static void retire_ended(ps_shard_t *self)
+{
+    uint64_t session = 0;
+
+    self->has_ended = false;
+    while ((session = ps_peers_take_ended(&self->peers)) != 0) {
+        psd_status_t rc = ps_shard_visit(self, visit_retire, &session, NULL);
+        bool added = false;
+
+        (void)rc; /* no visit fails */
+        if (self->ended.n >= PS_SESSION_RUNS_MAX) {
+            ps_session_set_drop_lowest(&self->ended);
+        }
+        added = ps_session_set_add(&self->ended, session, session);
+        (void)added; /* without memory its partitions still refuse it */
+    }
+}
+
+static psd_status_t step_message(ps_shard_t *self, const ps_event_t *event)
+{
+    ps_peer_t *peer = ps_peers_at(&self->peers, event->conn);
+    ps_request_t request;
+
+    if (peer == NULL && ps_shard_is_of_peer(event)) {
+        ps_shard_step_peer(self, event);
+        return PSD_OK;
+    }
+    if (event->message->kind == PS_KIND_HELLO) {
+        return step_hello(self, event);
+    }
+    if (event->message->kind == PS_KIND_BYE) {
+        step_bye(self, peer, event->conn);
+        return PSD_OK;
+    }
+    if (!is_request(event->message->kind)) {
+        char text[64];
+
+        (void)snprintf(text, sizeof text, "%s is not for a shard",
+                       ps_kind_name(event->message->kind));
+        ps_answer_refused_conn(self, event->conn, PSD_PROTO, text);
+        return PSD_OK;
+    }
+    if (peer == NULL) {
+        ps_answer_no_session(self, event);
+        return PSD_OK;
+    }
+    peer->used_ms = self->now_ms;
+    self->asked_ms = self->now_ms;
+    if (ps_shard_is_filtered(event->message)) {
+        ps_shard_step_filtered(self, peer, event);
+        return PSD_OK;
+    }
+    ps_request_read(event->message, &request);
+    request.payload = event->payload;
+    request.session = peer->session;
+    request.peer = peer;
+    request.conn = event->conn;
+    request.room = event->room;
+    request.sending = event->sending;
+    ps_shard_request(self, &request);
+    return PSD_OK;
+}
+
+uint64_t ps_request_for_values(const ps_message_t *message, uint64_t *ret_epoch)
+{
+    switch ((int)message->kind) {
+    case PS_KIND_PULL:
+        *ret_epoch = message->pull.epoch;
+        return message->pull.request;
+    case PS_KIND_PROBE:
+        *ret_epoch = message->probe.epoch;
+        return message->probe.request;
+    case PS_KIND_PUSH:
+        *ret_epoch = message->push.epoch;
+        return message->push.pull ? message->push.request : 0;
+    default:
+        return 0;
+    }
+}
+
+size_t ps_shard_conns(ps_shard_t *self, uint64_t conn, uint64_t ret_conns[PS_SENDING_CONNS])
+{
+    const ps_peer_t *peer = ps_peers_at(&self->peers, conn);
+    size_t n = 0;
+
+    for (size_t way = 0; peer != NULL && way < PS_SENDING_CONNS; way++) {
+        if (peer->conns[way] != PS_PEER_NO_CONN) {
+            ret_conns[n++] = peer->conns[way];
+        }
+    }
+    return n;
+}
+
+psd_status_t ps_shard_visit(ps_shard_t *self,
+                            psd_status_t (*visit)(ps_shard_t *self, ps_partition_t *partition,
+                                                  const void *arg, psd_error_t *err),
+                            const void *arg, psd_error_t *err)
+{
+    size_t at = 0;
+    uint64_t id = 0;
+    void *value = NULL;
+
+    while (ps_map_next(&self->tables, &at, &id, &value)) {
+        ps_shard_table_t *table = value;
+
+        for (uint32_t i = 0; i < table->spec.n_partitions; i++) {
+            psd_status_t rc =
+                table->partitions[i] == NULL ? PSD_OK : visit(self, table->partitions[i], arg, err);
+
+            if (rc != PSD_OK) {
+                return rc;
+            }
+        }
+    }
+    return PSD_OK;
+}
+
+static psd_status_t visit_tick(ps_shard_t *self, ps_partition_t *partition, const void *arg,
+                               psd_error_t *err)
+{
+    (void)arg;
+    (void)err;
+    ps_partition_tick(self, partition);
+    ps_shard_wake(self, partition, partition->deadline_ms);
+    return PSD_OK;
+}
+
+static psd_status_t step_tick(ps_shard_t *self, psd_error_t *err)
+{
+    if (self->deadline_ms > self->now_ms) {
+        return PSD_OK;
+    }
+    self->deadline_ms = UINT64_MAX;
+    ps_shard_tick_snapshots(self);
+    return ps_shard_visit(self, visit_tick, NULL, err);
+}
+
+psd_status_t ps_shard_step(ps_shard_t *self, const ps_event_t *event, ps_outbox_t *outbox,
+                           psd_error_t *err)
+{
+    psd_status_t rc = PSD_OK;
+
+    self->now_ms = event->now_ms;
+    self->other_bytes = event->other_bytes;
+    self->other_giving = event->other_giving;
+    self->given_bytes = 0;
+    self->outbox = outbox;
+    switch (event->kind) {
+    case PS_EVENT_MESSAGE:
+        rc = step_message(self, event);
+        break;
+    case PS_EVENT_TICK:
+        rc = step_tick(self, err);
+        break;
+    case PS_EVENT_TABLE:
+        rc = ps_shard_step_table(self, event, err);
+        break;
+    case PS_EVENT_DROP:
+        ps_shard_step_drop(self, event);
+        break;
+    case PS_EVENT_JOB:
+        rc = ps_shard_step_job(self, event->job, err);
+        break;
+    case PS_EVENT_GONE:
+        step_gone(self, event->conn);
+        break;
+    case PS_EVENT_FENCE:
+        ps_shard_step_fence(self, event);
+        break;
+    case PS_EVENT_FLUSHED:
+        ps_shard_step_flushed(self, event);
+        break;
+    default:
+        break;
+    }
+    if (self->has_ended) {
+        retire_ended(self);
+    }
+    self->outbox = NULL;
+    return rc;
+}
+
+uint64_t ps_shard_bytes(const ps_shard_t *self)
+{
+    return self->row_bytes + self->held_bytes + self->logged_bytes;
+}
+
+uint64_t ps_shard_tail_bytes(const ps_shard_t *self)
+{
+    return self->tail_bytes;
+}
+
+void ps_shard_count_rows(ps_shard_t *self, ps_partition_t *partition, bool gone)
+{
+    uint64_t now = gone ? 0 : ps_store_footprint(partition->store);
+
+    if (!gone && partition->replicas != NULL) { /* that are on their way here */
+        now += partition->replicas->taking.item.capacity;
+    }
+
+    self->row_bytes = self->row_bytes - partition->row_bytes + now;
+    partition->use->row_bytes = partition->use->row_bytes - partition->row_bytes + now;
+    partition->row_bytes = now;
+}
+
+uint64_t ps_shard_deadline(const ps_shard_t *self)
+{
+    return self->deadline_ms;
+}

@@ -1,0 +1,251 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * ps_shard - the server side: sessions, partitions, clock gates
+ *
+ * What     One pure machine a shard. It takes a message, a command of the
+ *          registry or a tick, with the time in it; changes its partitions;
+ *          appends effects. Message -> session known? -> partition here, epoch
+ *          right? -> seq next? -> gate open? -> checked, logged, applied ->
+ *          answered.
+ * Units    now_ms: any clock that only grows
+ * Owner    The caller; ps_shard_destroy frees partitions and rows.
+ * Threads  Confined to one thread; shards share nothing.
+ */
+#ifndef PS_PROTOCOL_SHARD_H
+#define PS_PROTOCOL_SHARD_H
+
+#include "model/store.h"
+#include "protocol/facts/copies.h"
+#include "protocol/facts/job.h"
+#include "protocol/core/outbox.h"
+#include "protocol/partition/sending.h"
+#include "wire/route.h"
+
+typedef struct ps_shard ps_shard_t;
+
+typedef struct ps_shard_args {
+    ps_id_t cluster;
+    uint64_t incarnation;           /* of the node */
+    uint32_t shard;                 /* number within the node */
+    uint32_t credit_requests;       /* granted to each connection, >= 1 */
+    uint64_t credit_bytes;          /* granted to each connection */
+    uint32_t chunk_bytes;           /* told in WELCOME */
+    uint64_t slice_bytes;           /* largest body; also cuts answers to pulls */
+    uint64_t held_bytes;            /* over the shard: bodies kept for a gate to open
+                                       (above it: BUSY), and again as many for
+                                       clocks to close (above it: LIMIT) */
+    uint64_t memory_bytes;          /* of the node: rows, and bodies that are kept;
+                                       0: as much as there is */
+    uint64_t table_bytes;           /* the same of each table: a shard keeps as much
+                                       of it as its share of the partitions; 0: as
+                                       much as there is */
+    uint64_t keys_bytes;            /* lists of keys kept for each connection */
+    uint32_t sessions_max;          /* windows kept for each partition; twice as many
+                                       while they are all in use */
+    uint32_t retire_after_ms;       /* so long a window must be idle to give way to
+                                       another one; 0: it need not */
+    bool trace;                     /* a note for every push, mark and pull too */
+    bool log;                       /* a record for every change: somebody reads them
+                                     */
+    bool disk;                      /* somebody writes the records of tables with ack
+                                       level disk, and tells what is flushed */
+    uint64_t snapshot_after_bytes;  /* partitions are written as snapshots when
+                                       the log has grown by so much, and by as
+                                       much as their rows take; 0: never */
+    uint64_t log_queue_bytes;       /* records that are not flushed, before pushes
+                                       wait; 0: 64 MiB */
+    uint32_t lease_ms;              /* that other copies lend; 0: 300 */
+    uint32_t slow_after_ms;         /* a copy is reported; 0: 2000 */
+    uint64_t tail_bytes;            /* records of a partition kept for copies
+                                       (ps_replicas_tail_most: no more than it has),
+                                       and as much of answers that wait for them,
+                                       before pushes wait; 0: 64 MiB */
+    uint64_t record_bytes;          /* largest record that can be sent to a copy; 0:
+                                       any */
+    uint64_t flight_bytes;          /* of them under way to each; 0: 4 MiB. As much of
+                                       rows, to a new copy */
+    uint64_t copy_bytes_per_s;      /* of rows that the node gives to new copies; 0:
+                                       no limit */
+    uint64_t busy_copy_bytes_per_s; /* the same while clients ask a shard that
+                                       gives or takes; 0: no other one */
+} ps_shard_args_t;
+
+typedef enum ps_event_kind {
+    PS_EVENT_MESSAGE = 1, /* from a connection, whole (chunks assembled) */
+    PS_EVENT_TICK = 2,    /* time passed */
+    PS_EVENT_TABLE = 3,   /* a table and where its partitions are now */
+    PS_EVENT_DROP = 4,    /* a table is gone */
+    PS_EVENT_JOB = 5,     /* a job as it is now */
+    PS_EVENT_GONE = 6,    /* a connection is known to be gone; one that the
+                             shard has opened is opened anew */
+    PS_EVENT_FENCE = 7,   /* a copy takes no records of epochs below `epoch` any
+                             more; answered by PS_REPORT_POSITION if it is here
+                           */
+    PS_EVENT_FLUSHED = 8  /* records are on the disk, or the disk has trouble */
+} ps_event_kind_t;
+
+/* All records of a partition up to lsn are on the disk. */
+typedef struct ps_position {
+    uint32_t table;
+    uint32_t partition;
+    uint64_t lsn;
+    uint64_t life; /* of the partition's copy (PS_RECORD_ANEW's seq) */
+} ps_position_t;
+
+typedef struct ps_event {
+    ps_event_kind_t kind;
+    uint64_t now_ms;
+    uint64_t conn;                /* MESSAGE, GONE */
+    const ps_message_t *message;  /* MESSAGE */
+    ps_payload_t *payload;        /* MESSAGE; may be NULL; the step keeps it
+                                     (ps_payload_keep) where it needs it */
+    ps_room_t room;               /* MESSAGE: of the answer's values; borrowed
+                                     until GONE says that conn is gone */
+    ps_sending_t sending;         /* MESSAGE: a request's answer that is still on
+                                     its way to the client, by one of its
+                                     connections (ps_shard_conns) */
+    uint64_t other_bytes;         /* what the node's other shards keep, for
+                                     memory_bytes */
+    uint32_t other_giving;        /* those of them that give rows to new copies
+                                   */
+    uint64_t last_session;        /* MESSAGE: the highest that the registry has
+                                     given out; 0: not known here */
+    uint32_t table;               /* TABLE, DROP, FENCE: the registry's number */
+    uint32_t partition;           /* FENCE */
+    uint64_t epoch;               /* FENCE */
+    const ps_table_spec_t *spec;  /* TABLE; copied */
+    const ps_route_t *routes;     /* TABLE: all partitions, in order; copied */
+    uint32_t n_routes;            /* TABLE: spec->n_partitions */
+    const ps_copies_t *copies;    /* TABLE: of all partitions, in order; NULL:
+                                     each is where its route says, alone */
+    bool rows_lost;               /* TABLE: rows were there that no copy has any
+                                     more */
+    uint64_t lost_sessions;       /* TABLE: sessions up to this one are of before
+                                     that, and are refused; 0: none */
+    bool restoring;               /* TABLE: rows of a checkpoint are still to
+                                     come; all requests wait */
+    const ps_job_t *job;          /* JOB; copied; ignored if not newer */
+    const ps_position_t *flushed; /* FLUSHED */
+    size_t n_flushed;             /* FLUSHED */
+    uint64_t flushed_bytes;       /* FLUSHED: of the records since the last one
+                                   */
+    uint64_t log_bytes;           /* FLUSHED: of the log */
+    bool snapshot_failed;         /* FLUSHED: one was given up */
+    const char *disk_trouble;     /* FLUSHED: why nothing more is flushed now;
+                                     NULL: it is */
+} ps_event_t;
+
+/* Errors: PSD_NOMEM. */
+PSD_MUST_CHECK psd_status_t ps_shard_new(const ps_shard_args_t *args, ps_shard_t **ret_shard,
+                                         psd_error_t *err);
+void ps_shard_destroy(ps_shard_t **self_p);
+
+/*
+ * Advances the shard by one event and appends to outbox what must be done.
+ * What a peer did wrong is answered, never returned.
+ * Errors: PSD_NOMEM (for MESSAGE it is answered too and the shard is as
+ * before; for JOB nothing changed; for TABLE either, but that partitions which
+ * are here already follow their new map); PSD_LIMIT for a TABLE that cannot be
+ * held.
+ */
+PSD_MUST_CHECK psd_status_t ps_shard_step(ps_shard_t *self, const ps_event_t *event,
+                                          ps_outbox_t *outbox, psd_error_t *err);
+/* The request that the message is of, and the epoch that it names; 0: one that
+ * values do not answer. */
+uint64_t ps_request_for_values(const ps_message_t *message, uint64_t *ret_epoch);
+/* The connections that a client has which has said HELLO by this one; their
+ * number. */
+size_t ps_shard_conns(ps_shard_t *self, uint64_t conn, uint64_t ret_conns[PS_SENDING_CONNS]);
+/* What it keeps, of what memory_bytes bounds. */
+uint64_t ps_shard_bytes(const ps_shard_t *self);
+/* Records that it keeps for other copies, which no limit of the node counts. */
+uint64_t ps_shard_tail_bytes(const ps_shard_t *self);
+/* It has given rows to new copies of late: one that shares their limits. */
+bool ps_shard_gives_rows(const ps_shard_t *self, uint64_t now_ms);
+/* When the shard next wants a TICK; UINT64_MAX for never. */
+uint64_t ps_shard_deadline(const ps_shard_t *self);
+
+/* What the operator is shown; all borrowed until the next step. */
+typedef struct ps_partition_info {
+    uint32_t table;
+    uint32_t partition;
+    ps_extent_t extent;
+    uint64_t epoch;
+    uint64_t lsn;
+    ps_store_bytes_t bytes;
+    uint64_t come_bytes;  /* of its rows, those that have come */
+    uint64_t held_bytes;  /* pushes logged for a clock that is still open */
+    uint64_t queue_bytes; /* bodies of requests that wait */
+    uint64_t pushes, pulls, rows_pushed, rows_pulled; /* since start */
+} ps_partition_info_t;
+
+typedef struct ps_size_info { /* what the rows of a partition take, of which
+                                 the primary is here */
+    uint32_t table;
+    uint32_t partition;
+    uint64_t bytes;
+} ps_size_info_t;
+
+typedef struct ps_lag_info { /* a copy, as its primary on this shard sees it */
+    uint32_t table;
+    uint32_t partition;
+    uint64_t incarnation; /* of the copy's node */
+    uint32_t shard;       /* … and its shard there */
+    bool behind;          /* it is not known to have all records */
+    uint64_t records;     /* that it is not known to have … */
+    uint64_t bytes;       /* … and of how many bytes */
+    uint64_t level_ms;    /* it had all that there was then */
+} ps_lag_info_t;
+
+#define PS_WAIT_REASON_SIZE 240
+
+typedef struct ps_waiting_info { /* a held request, or an answer that waits for
+                                    its level */
+    uint32_t job;
+    uint32_t worker;
+    uint64_t clock;     /* finished by the one that waits */
+    uint64_t since_ms;  /* when it was held */
+    uint64_t for_clock; /* what it needs everybody to have finished */
+    uint32_t table;
+    uint32_t partition;
+    bool is_pull;
+    char reason[PS_WAIT_REASON_SIZE]; /* what of the partition it waits for;
+                                         "": for clocks only */
+} ps_waiting_info_t;
+
+typedef struct ps_clock_info { /* one worker's clock at the least and most
+                                  advanced of this shard's partitions */
+    uint32_t job;
+    uint32_t worker;
+    uint64_t min;
+    uint64_t max;
+} ps_clock_info_t;
+
+typedef struct ps_shard_info {
+    uint64_t sessions; /* connections with a WELCOME */
+    uint64_t held_requests;
+    uint64_t held_bytes;
+    uint64_t refused;                   /* requests refused since start */
+    uint64_t tail_bytes;                /* records kept for other copies */
+    uint64_t memory_bytes;              /* the node's limit; 0: none */
+    char disk_trouble[PS_TEXT_MAX / 2]; /* why its log takes nothing; "": it
+                                           does */
+} ps_shard_info_t;
+
+void ps_shard_info(const ps_shard_t *self, ps_shard_info_t *ret_info);
+/* Each fills fresh arrays that the caller frees with ps_free. Errors:
+ * PSD_NOMEM. Clocks of job: for JOIN, when it was told a new version. */
+PSD_MUST_CHECK psd_status_t ps_shard_partitions(const ps_shard_t *self,
+                                                ps_partition_info_t **ret_infos, size_t *ret_n,
+                                                psd_error_t *err);
+PSD_MUST_CHECK psd_status_t ps_shard_sizes(const ps_shard_t *self, ps_size_info_t **ret_infos,
+                                           size_t *ret_n, psd_error_t *err);
+PSD_MUST_CHECK psd_status_t ps_shard_lags(const ps_shard_t *self, ps_lag_info_t **ret_infos,
+                                          size_t *ret_n, psd_error_t *err);
+PSD_MUST_CHECK psd_status_t ps_shard_waiting(const ps_shard_t *self, uint32_t job,
+                                             ps_waiting_info_t **ret_infos, size_t *ret_n,
+                                             psd_error_t *err);
+PSD_MUST_CHECK psd_status_t ps_shard_clocks(const ps_shard_t *self, uint32_t job,
+                                            ps_clock_info_t **ret_infos, size_t *ret_n,
+                                            psd_error_t *err);
+#endif

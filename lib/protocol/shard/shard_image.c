@@ -1,0 +1,382 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Images of partitions, and rows of images back into them. */
+#include "protocol/shard/shard_image.h"
+
+#include <inttypes.h>
+
+#include "protocol/partition/partition_work.h"
+#include "protocol/partition/replay.h"
+#include "protocol/replica/replicas.h"
+
+#define EFFECTS_PER_RESTORE 4
+#define STEP_BYTES ((size_t)64 << 10) /* of an image; requests wait so long */
+
+static ps_partition_t *find(const ps_shard_t *self, uint32_t table, uint32_t i)
+{
+    const ps_shard_table_t *found = ps_map_get(&self->tables, table);
+    ps_partition_t *partition =
+        found == NULL || i >= found->spec.n_partitions ? NULL : found->partitions[i];
+
+    return partition == NULL || (partition->replicas != NULL && !partition->replicas->primary)
+               ? NULL
+               : partition;
+}
+
+uint32_t ps_shard_image_partitions(const ps_shard_t *self, uint32_t table)
+{
+    const ps_shard_table_t *found = ps_map_get(&self->tables, table);
+
+    return found == NULL ? 0 : found->spec.n_partitions;
+}
+
+static void begin_step(ps_shard_t *self, const ps_image_step_t *step)
+{
+    self->now_ms = step->now_ms;
+    self->outbox = step->outbox;
+}
+
+/* Clocks that are closed here, and in the rows. */
+static uint64_t closed_here(const ps_partition_t *self, uint32_t job)
+{
+    const ps_job_place_t *place = ps_partition_find_place(self, job);
+
+    if (place == NULL) {
+        return 0;
+    }
+    return ps_gate_is_bsp(place->gate) ? place->applied : ps_gate_closed(place->gate);
+}
+
+/* The greatest clock that was marked here, so of a push in the rows. */
+static uint64_t highest_here(const ps_partition_t *self, uint32_t job)
+{
+    const ps_gate_t *gate = ps_partition_gate(self, job);
+
+    return gate == NULL ? 0 : ps_gate_highest(gate);
+}
+
+/* The version behind which rows are wanted; 0: all. */
+static uint64_t since_here(const ps_partition_t *self)
+{
+    const ps_image_since_t *since = &self->image.since;
+
+    return ps_store_has_versions(self->store) &&
+                   ps_epochs_have(&self->epochs, since->lsn, since->epoch)
+               ? since->version
+               : 0;
+}
+
+/* Its clock is closed; or nobody is left to close it. */
+static bool may_begin(const ps_partition_t *self)
+{
+    const ps_partition_image_t *image = &self->image;
+    const ps_gate_t *gate = ps_partition_gate(self, image->job);
+
+    if (image->in_turn) {
+        return false;
+    }
+    return image->job == 0 || closed_here(self, image->job) >= image->clock ||
+           (gate != NULL && ps_gate_is_deserted(gate));
+}
+
+/* The clock whose pushes, and no others of BSP, are in the rows; 0: of none. */
+static uint64_t clock_of_rows(const ps_partition_t *self, uint32_t job)
+{
+    const ps_gate_t *gate = ps_partition_gate(self, job);
+
+    return gate != NULL && ps_gate_is_settled(gate) ? closed_here(self, job) : 0;
+}
+
+bool ps_partition_image_holds(const ps_shard_t *shard, const ps_partition_t *self,
+                              const ps_request_t *request)
+{
+    const ps_partition_image_t *image = &self->image;
+    const ps_gate_t *gate = ps_partition_gate(self, request->job);
+    bool marks = ps_request_marks(request);
+
+    if (marks && image->hold_ms > shard->now_ms) {
+        return true;
+    }
+    if (!image->exact || image->view.state != PS_IMAGE_PENDING || request->job != image->job ||
+        gate == NULL) {
+        return false;
+    }
+    if (marks && ps_request_finishes(request) > image->clock) {
+        return true;
+    }
+    /* BSP keeps pushes of a clock out of the rows until it closes anyway. */
+    return request->kind == PS_KIND_PUSH && !ps_gate_is_bsp(gate) && request->clock >= image->clock;
+}
+
+void ps_partition_image_try(const ps_shard_t *shard, ps_partition_t *self)
+{
+    ps_partition_image_t *image = &self->image;
+    const ps_image_args_t args = {
+        .since = since_here(self), .early_bytes = image->early_bytes, .step_bytes = STEP_BYTES};
+    uint64_t clock = clock_of_rows(self, image->job);
+
+    if (image->view.state != PS_IMAGE_PENDING || !may_begin(self)) {
+        return;
+    }
+    if (self->replicas != NULL && !ps_replicas_may_answer(shard, self)) {
+        image->view.state = PS_IMAGE_NONE; /* another may have what it has not */
+        return;
+    }
+    if (ps_partition_is_restoring(self)) {
+        image->view.state = PS_IMAGE_RESTORING;
+        return;
+    }
+    if (ps_store_image_begin(self->store, &args, NULL) != PSD_OK) {
+        image->view.state = PS_IMAGE_FAILED;
+        return;
+    }
+    image->view = (ps_image_view_t){.state = PS_IMAGE_BEGUN,
+                                    .lsn = self->lsn,
+                                    .lsn_epoch = self->lsn_epoch,
+                                    .since = args.since,
+                                    .epoch = self->epoch,
+                                    .version = self->version,
+                                    .clock = clock,
+                                    .exact = image->exact && clock == image->clock &&
+                                             highest_here(self, image->job) <= clock};
+}
+
+uint64_t ps_shard_image_arm(ps_shard_t *self, const ps_image_step_t *step,
+                            const ps_image_order_t *order, uint64_t hold_ms)
+{
+    uint64_t most = 0;
+
+    begin_step(self, step);
+    for (uint32_t i = 0; i < ps_shard_image_partitions(self, order->table); i++) {
+        ps_partition_t *partition = find(self, order->table, i);
+        uint64_t clock = 0;
+
+        if (partition == NULL) {
+            continue;
+        }
+        clock =
+            order->exact ? highest_here(partition, order->job) : closed_here(partition, order->job);
+        most = clock > most ? clock : most;
+        if (order->job != 0) {
+            partition->image.hold_ms = step->now_ms + hold_ms;
+            ps_shard_wake(self, partition, partition->image.hold_ms);
+        }
+    }
+    self->outbox = NULL;
+    return most;
+}
+
+void ps_shard_image_disarm(ps_shard_t *self)
+{
+    size_t at = 0;
+    uint64_t id = 0;
+    void *value = NULL;
+
+    while (ps_map_next(&self->tables, &at, &id, &value)) {
+        const ps_shard_table_t *table = value;
+
+        for (uint32_t i = 0; i < table->spec.n_partitions; i++) {
+            ps_partition_t *partition = table->partitions[i];
+
+            if (partition != NULL && partition->image.hold_ms > 0) {
+                partition->image.hold_ms = 0;
+                ps_shard_wake(self, partition, self->now_ms);
+            }
+        }
+    }
+}
+
+void ps_shard_image_begin(ps_shard_t *self, const ps_image_step_t *step,
+                          const ps_image_order_t *order)
+{
+    const ps_image_since_t none = {.version = 0};
+
+    begin_step(self, step);
+    for (uint32_t i = 0; i < ps_shard_image_partitions(self, order->table); i++) {
+        ps_partition_t *partition = find(self, order->table, i);
+        bool is_armed = false; /* no mark has come meanwhile */
+
+        if (partition == NULL) {
+            continue;
+        }
+        is_armed = partition->image.hold_ms > step->now_ms;
+        partition->image =
+            (ps_partition_image_t){.view = {.state = PS_IMAGE_PENDING},
+                                   .job = order->job,
+                                   .clock = order->clock,
+                                   .exact = order->exact && is_armed,
+                                   .in_turn = order->in_turn && order->job == 0,
+                                   .since = order->since == NULL ? none : order->since[i],
+                                   .early_bytes = order->early_bytes};
+        ps_partition_image_try(self, partition);
+        ps_partition_advance(self, partition); /* MARKs that were held back */
+    }
+    self->outbox = NULL;
+}
+
+void ps_shard_image_take_turn(ps_shard_t *self, const ps_image_step_t *step, uint32_t table,
+                              uint32_t i)
+{
+    ps_partition_t *partition = find(self, table, i);
+
+    begin_step(self, step);
+    if (partition != NULL && partition->image.in_turn) {
+        partition->image.in_turn = false;
+        ps_partition_image_try(self, partition);
+    }
+    self->outbox = NULL;
+}
+
+bool ps_shard_image_look(const ps_shard_t *self, uint32_t table, uint32_t i,
+                         ps_image_view_t *ret_view)
+{
+    const ps_partition_t *partition = find(self, table, i);
+
+    if (partition == NULL) {
+        return false;
+    }
+    *ret_view = partition->image.view;
+    ret_view->rows = ps_store_image_rows(partition->store);
+    if (ret_view->state == PS_IMAGE_BEGUN && !ps_store_has_image(partition->store)) {
+        ret_view->state = PS_IMAGE_NONE; /* its rows were thrown away */
+    }
+    return true;
+}
+
+psd_status_t ps_shard_image_next(ps_shard_t *self, uint32_t table, uint32_t i, size_t max_bytes,
+                                 ps_payload_t **ret_piece, bool *ret_done, psd_error_t *err)
+{
+    ps_partition_t *partition = find(self, table, i);
+
+    if (partition == NULL || !ps_store_has_image(partition->store)) {
+        return psd_error_set(err, PSD_INVALID,
+                             "partition %" PRIu32 " is not answered for here any more", i);
+    }
+    return ps_store_image_next(partition->store, max_bytes, ret_piece, ret_done, err);
+}
+
+void ps_shard_image_end(ps_shard_t *self, uint32_t table, uint32_t i)
+{
+    const ps_shard_table_t *found = ps_map_get(&self->tables, table);
+
+    if (found != NULL && i < found->spec.n_partitions && found->partitions[i] != NULL) {
+        ps_store_image_end(found->partitions[i]->store);
+        found->partitions[i]->image = (ps_partition_image_t){0};
+        ps_shard_wake(self, found->partitions[i], self->now_ms); /* for those
+                                                    that were held back */
+    }
+}
+
+/* ---- restore ---- */
+
+/* Why a piece could not be recorded. */
+static psd_status_t why_not(ps_partition_t *partition, const ps_payload_t *piece, psd_error_t *err)
+{
+    uint64_t version = 0;
+    psd_status_t rc = ps_store_put(partition->store, piece->span, &version, err);
+
+    return rc == PSD_OK ? psd_error_set(err, PSD_NOMEM, "no memory for a record of rows") : rc;
+}
+
+/* The partition, which is primary here and has all that was restored so far:
+ * another copy that was primary meanwhile may not have had it. NULL, and why:
+ * it is not, or has not. */
+static ps_partition_t *find_restored(const ps_shard_t *self, uint32_t table, uint32_t i,
+                                     const ps_restore_at_t *at, psd_error_t *err)
+{
+    ps_partition_t *partition = find(self, table, i);
+
+    if (partition == NULL) {
+        (void)psd_error_set(err, PSD_INVALID,
+                            "partition %" PRIu32 " is not answered for here any more", i);
+        return NULL;
+    }
+    if (!ps_epochs_have(&partition->epochs, at->lsn, at->epoch)) {
+        (void)psd_error_set(err, PSD_INVALID,
+                            "partition %" PRIu32 " has lost rows that were restored: another node "
+                            "answered for it meanwhile",
+                            i);
+        return NULL;
+    }
+    return partition;
+}
+
+static psd_status_t check_restore(const ps_shard_t *self, ps_partition_t *partition,
+                                  const ps_payload_t *piece, psd_error_t *err)
+{
+    uint64_t bytes = PS_RECORD_HEAD + PS_RECORD_ALIGN + piece->span.size;
+
+    if (partition->pushes > 0) {
+        return psd_error_set(err, PSD_DENIED,
+                             "partition %" PRIu32 " has taken pushes before it was restored",
+                             partition->number);
+    }
+    if (partition->replicas != NULL && self->args.record_bytes > 0 &&
+        bytes > self->args.record_bytes) {
+        return psd_error_set(err, PSD_LIMIT,
+                             "rows of %" PRIu64 " bytes into a table with copies; allowed: %" PRIu64
+                             ", as they are sent to them in one frame of "
+                             "limits.frame_bytes",
+                             bytes, self->args.record_bytes);
+    }
+    if (!ps_shard_log_has_room(self, partition) ||
+        (partition->replicas != NULL &&
+         (!ps_replicas_may_answer(self, partition) || !ps_replicas_has_room(self, partition)))) {
+        return psd_error_set(err, PSD_BUSY,
+                             "copies or disk of partition %" PRIu32 " have to catch up",
+                             partition->number);
+    }
+    return PSD_OK;
+}
+
+psd_status_t ps_shard_restore(ps_shard_t *self, const ps_image_step_t *step, uint32_t table,
+                              uint32_t i, ps_payload_t *piece, ps_restore_at_t *at,
+                              psd_error_t *err)
+{
+    ps_partition_t *partition = find_restored(self, table, i, at, err);
+    ps_record_t record = {.kind = PS_RECORD_ROWS};
+    psd_status_t rc = PSD_OK;
+
+    if (partition == NULL) {
+        return PSD_INVALID;
+    }
+    begin_step(self, step);
+    rc = check_restore(self, partition, piece, err);
+    if (rc == PSD_OK && (!ps_outbox_reserve(self->outbox, EFFECTS_PER_RESTORE) ||
+                         !ps_partition_record(self, partition, &record, piece))) {
+        rc = why_not(partition, piece, err);
+    }
+    if (rc == PSD_OK) {
+        *at = (ps_restore_at_t){partition->lsn, partition->lsn_epoch};
+    }
+    self->outbox = NULL;
+    return rc;
+}
+
+psd_status_t ps_shard_restored(ps_shard_t *self, const ps_image_step_t *step, uint32_t table,
+                               uint32_t i, const ps_restore_at_t *at, uint64_t *ret_reached,
+                               psd_error_t *err)
+{
+    const ps_partition_t *partition = find_restored(self, table, i, at, err);
+    ps_ack_t level = PS_ACK_MEMORY;
+    char text[PS_TEXT_MAX + 1];
+
+    *ret_reached = 0;
+    if (partition == NULL) {
+        return PSD_INVALID;
+    }
+    self->now_ms = step->now_ms;
+    level = partition->spec->ack;
+    if (level <= PS_ACK_MEMORY || at->lsn == 0) {
+        return PSD_OK;
+    }
+    if (partition->replicas == NULL) {
+        return psd_error_set(err, PSD_BUSY,
+                             "ack level %s cannot be had: partition %" PRIu32 " has one copy",
+                             ps_ack_name(level), i);
+    }
+    if (ps_replicas_promise(self, partition, level, at->lsn, ret_reached)) {
+        return PSD_OK;
+    }
+    ps_replicas_answer_reason(self, partition, level, text, sizeof text);
+    return psd_error_set(err, PSD_BUSY, "partition %" PRIu32 ": %s", i, text);
+}
