@@ -9,8 +9,8 @@
 
 #include "base/alloc.h"
 #include "base/text.h"
-#include "cli/help.h"
-#include "cli/output_cell.h"
+#include "cli/options/help.h"
+#include "cli/output/output_cell.h"
 
 #define OPTION_NAMES_MAX 200
 

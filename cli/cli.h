@@ -13,9 +13,9 @@
 
 #include "psd.h"
 
-#include "cli/args.h"
-#include "cli/output.h"
-#include "client/nearest.h"
+#include "cli/options/args.h"
+#include "cli/output/output.h"
+#include "client/connection/nearest.h"
 
 #define PS_CLI_JOB_SIZE 64
 

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/text.h"
-#include "cli/help.h"
+#include "cli/options/help.h"
 
 psd_status_t ps_cmd_help(ps_cli_t *cli, psd_error_t *err)
 {

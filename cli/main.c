@@ -4,7 +4,7 @@
 
 #include "base/alloc.h"
 #include "cli/cli.h"
-#include "cli/help.h"
+#include "cli/options/help.h"
 
 static psd_status_t run(ps_cli_t *cli, int argc, char *const *argv, psd_error_t *err)
 {

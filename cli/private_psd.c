@@ -14,7 +14,7 @@
 #include <unistd.h>
 
 #include "base/alloc.h"
-#include "cli/interrupt.h"
+#include "cli/output/interrupt.h"
 
 #define LOOK_MS 10  /* between two looks at what a child has done */
 #define STOP_S 10.0 /* for an orderly end, after which it is killed */

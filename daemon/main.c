@@ -7,8 +7,8 @@
 
 #include "base/alloc.h"
 #include "base/log.h"
-#include "daemon/commit.h"
-#include "daemon/options.h"
+#include "daemon/control/commit.h"
+#include "daemon/config/options.h"
 #include "daemon/run.h"
 
 #define KEEP_BYTES (128 << 20) /* free memory that is not given back */

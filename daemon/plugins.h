@@ -13,7 +13,7 @@
 #ifndef PS_DAEMON_PLUGINS_H
 #define PS_DAEMON_PLUGINS_H
 
-#include "model/plugin.h"
+#include "model/updaters/plugin.h"
 
 #define PS_PLUGINS_MAX 256 /* files of the directory */
 

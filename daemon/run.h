@@ -3,7 +3,7 @@
 #ifndef PS_DAEMON_RUN_H
 #define PS_DAEMON_RUN_H
 
-#include "daemon/options.h"
+#include "daemon/config/options.h"
 
 /*
  * Serves until SIGTERM or SIGINT. Signals are this function's: SIGHUP reads the

@@ -8,8 +8,8 @@
 
 #include "base/alloc.h"
 #include "base/log.h"
-#include "daemon/commit.h"
-#include "daemon/place.h"
+#include "daemon/control/commit.h"
+#include "daemon/config/place.h"
 #include "protocol/placement/registry_decide.h"
 
 #define LINGER_MS 1000 /* for answers that are queued at the end */

@@ -3,9 +3,9 @@
 #include <unistd.h>
 
 #include "base/alloc.h"
-#include "daemon/place.h"
+#include "daemon/config/place.h"
 #include "daemon/server_inner.h"
-#include "wire/doc.h"
+#include "wire/messages/doc.h"
 
 static bool fill_announcement(const ps_server_t *self, ps_doc_t *doc)
 {

@@ -6,10 +6,10 @@
 #include <unistd.h>
 
 #include "base/log.h"
-#include "daemon/endpoint.h"
-#include "daemon/place.h"
+#include "daemon/config/endpoint.h"
+#include "daemon/config/place.h"
 #include "daemon/server_inner.h"
-#include "storage/data_dir.h"
+#include "storage/disk/data_dir.h"
 
 /* ---- the directory of the sockets ---- */
 

@@ -4,9 +4,9 @@
 #ifndef PS_DAEMON_SERVER_INNER_H
 #define PS_DAEMON_SERVER_INNER_H
 
-#include "daemon/member.h"
+#include "daemon/nodes/member.h"
 #include "daemon/server.h"
-#include "daemon/thread_watch.h"
+#include "daemon/threads/thread_watch.h"
 
 #define PS_ANNOUNCEMENT "endpoints.json"
 #define PS_IPC_DIR_MAX 85 /* so that DIR/shard-255.ipc.lane fits a path */

@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "model/finite.h"
+#include "model/updaters/finite.h"
 #include "train/train_state.h"
 
 uint32_t psd_trainer_id(const psd_trainer_t *self)

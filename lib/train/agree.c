@@ -12,9 +12,9 @@
 #include <string.h>
 
 #include "base/alloc.h"
-#include "client/job.h"
+#include "client/job/job.h"
 #include "train/train_state.h"
-#include "wire/doc.h"
+#include "wire/messages/doc.h"
 
 #define LONGEST ".agree.4096"
 #define LEAVE_MS 2000 /* for the answer that a failed worker has left */

@@ -13,7 +13,7 @@
 #ifndef PS_TRAIN_BINDER_H
 #define PS_TRAIN_BINDER_H
 
-#include "data/key_sort.h"
+#include "data/feed/key_sort.h"
 #include "train/sums.h"
 
 #define PS_BINDER_SUMS_MAX 256 /* trainers */

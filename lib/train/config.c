@@ -3,7 +3,7 @@
 #include <inttypes.h>
 
 #include "base/alloc.h"
-#include "client/table.h"
+#include "client/requests/table.h"
 #include "train/train_state.h"
 
 static psd_status_t check_config(const psd_train_t *self, psd_error_t *err)

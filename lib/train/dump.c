@@ -6,9 +6,9 @@
 
 #include "base/alloc.h"
 #include "base/value_text.h"
-#include "client/scan.h"
-#include "client/table.h"
-#include "data/file_out.h"
+#include "client/slices/scan.h"
+#include "client/requests/table.h"
+#include "data/sinks/file_out.h"
 #include "train/train_state.h"
 
 #define TEXT_BYTES 65536

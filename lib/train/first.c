@@ -12,8 +12,8 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-#include "client/job.h"
-#include "client/table.h"
+#include "client/job/job.h"
+#include "client/requests/table.h"
 #include "train/train_state.h"
 
 #define BEGUN 1

@@ -5,9 +5,9 @@
 #include <sys/stat.h>
 
 #include "base/alloc.h"
-#include "client/table.h"
-#include "data/cells.h"
-#include "data/source.h"
+#include "client/requests/table.h"
+#include "data/formats/cells.h"
+#include "data/feed/source.h"
 #include "train/train_state.h"
 
 #define BATCH PS_PIECE_VALUES /* values in a push */

@@ -7,8 +7,8 @@
 
 #include "base/alloc.h"
 #include "train/train_state.h"
-#include "transport/fork.h"
-#include "transport/thread.h"
+#include "transport/threads/fork.h"
+#include "transport/threads/thread.h"
 
 #define LEAVE_MS 2000 /* for the answer that a failed worker has left */
 

@@ -12,8 +12,8 @@
 #include "base/alloc.h"
 #include "base/cursor.h"
 #include "base/hash.h"
-#include "model/pages.h"
-#include "model/store_copy.h"
+#include "model/rows/pages.h"
+#include "model/store/store_copy.h"
 
 #define MIB (UINT64_C(1) << 20)
 #define BATCH 1000 /* rows of a push */

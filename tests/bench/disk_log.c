@@ -25,8 +25,8 @@
 #include "base/alloc.h"
 #include "base/rng.h"
 #include "base/text.h"
-#include "storage/shard_log.h"
-#include "storage/snapshot_file.h"
+#include "storage/log/shard_log.h"
+#include "storage/snapshot/snapshot_file.h"
 
 #define MIB ((size_t)1 << 20)
 #define N_PAYLOADS 16 /* more than the caches of a core hold */

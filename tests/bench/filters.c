@@ -15,8 +15,8 @@
 #include "base/cursor.h"
 #include "base/hash.h"
 #include "base/rng.h"
-#include "client/sparsify.h"
-#include "wire/filter_code.h"
+#include "client/slices/sparsify.h"
+#include "wire/filters/filter_code.h"
 
 #define RUNS 7
 

@@ -13,8 +13,8 @@
 #include <string.h>
 
 #include "base/alloc.h"
-#include "cli/bench_keys.h"
-#include "client/cut.h"
+#include "cli/bench/bench_keys.h"
+#include "client/slices/cut.h"
 #include "protocol/session/session.h"
 #include "protocol/shard/shard.h"
 

@@ -18,9 +18,9 @@
 #include <string.h>
 
 #include "base/alloc.h"
-#include "client/select.h"
-#include "client/spec.h"
-#include "model/store.h"
+#include "client/slices/select.h"
+#include "client/requests/spec.h"
+#include "model/store/store.h"
 #include "psd.h"
 
 #define N_TABLES 8

@@ -19,7 +19,7 @@
 
 #include "base/cursor.h"
 #include "base/rng.h"
-#include "model/store.h"
+#include "model/store/store.h"
 
 #define REPEATS_MAX 101
 #define BATCH 2000   /* rows of a push */

@@ -13,7 +13,7 @@
 
 #include "base/alloc.h"
 #include "protocol/shard/shard.h"
-#include "wire/batch.h"
+#include "wire/messages/batch.h"
 
 #define NEED(condition) need((condition), #condition, __LINE__)
 

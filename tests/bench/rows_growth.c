@@ -17,7 +17,7 @@
 #include "base/cursor.h"
 #include "base/hash.h"
 #include "base/text.h"
-#include "model/store.h"
+#include "model/store/store.h"
 
 #define BATCH UINT64_C(10000)
 #define ROWS_DEFAULT UINT64_C(100000000)

@@ -20,9 +20,9 @@
 
 #include "base/alloc.h"
 #include "base/rng.h"
-#include "model/finite.h"
-#include "model/loops.h"
-#include "model/updater.h"
+#include "model/updaters/finite.h"
+#include "model/updaters/loops.h"
+#include "model/updaters/updater.h"
 
 #define REPEATS_MAX 101
 #define CACHE_BYTES 16384

@@ -19,8 +19,8 @@
 
 #include "base/alloc.h"
 #include "base/rng.h"
-#include "storage/shard_log.h"
-#include "storage/snapshot_file.h"
+#include "storage/log/shard_log.h"
+#include "storage/snapshot/snapshot_file.h"
 #include "support/temp_dir.h"
 
 #define ROUNDS 200 /* or as FAULT_KILLS says */

@@ -14,7 +14,7 @@
 #include <time.h>
 
 #include "base/rng.h"
-#include "storage/registry_db.h"
+#include "storage/registry/registry_db.h"
 #include "support/registry_fixture.h"
 #include "support/temp_dir.h"
 

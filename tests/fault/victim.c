@@ -8,9 +8,9 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "storage/inventory.h"
-#include "storage/segment.h"
-#include "storage/snapshot_file.h"
+#include "storage/disk/inventory.h"
+#include "storage/log/segment.h"
+#include "storage/snapshot/snapshot_file.h"
 #include "support/check.h"
 
 static bool read_bytes(const char *path, uint8_t **ret_bytes, size_t *ret_size)

@@ -6,7 +6,7 @@
 
 #include "base/alloc.h"
 #include "support/parcel.h"
-#include "wire/batch.h"
+#include "wire/messages/batch.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

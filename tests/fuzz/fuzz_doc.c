@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
-#include "wire/doc.h"
+#include "wire/messages/doc.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

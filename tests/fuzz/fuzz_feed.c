@@ -14,8 +14,8 @@
 #include <unistd.h>
 
 #include "base/alloc.h"
-#include "data/feed.h"
-#include "data/samples.h"
+#include "data/feed/feed.h"
+#include "data/feed/samples.h"
 
 #define BATCH 16
 #define SAMPLES_MAX 4096 /* of an input; then it is long enough */

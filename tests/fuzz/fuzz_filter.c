@@ -7,8 +7,8 @@
 
 #include "base/alloc.h"
 #include "base/cursor.h"
-#include "wire/filter_code.h"
-#include "wire/message_body.h"
+#include "wire/filters/filter_code.h"
+#include "wire/messages/message_body.h"
 
 #define LIMIT_BYTES (UINT64_C(1) << 20)
 

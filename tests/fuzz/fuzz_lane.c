@@ -12,8 +12,8 @@
 #include <unistd.h>
 
 #include "base/cursor.h"
-#include "transport/lane.h"
-#include "transport/lane_record.h"
+#include "transport/lane/lane.h"
+#include "transport/lane/lane_record.h"
 
 #define KEPT 4          /* payloads that are held at a time */
 #define TAKE_AT_ONCE 16 /* messages behind each deed */

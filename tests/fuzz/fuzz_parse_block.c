@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
-#include "data/parse_block.h"
+#include "data/feed/parse_block.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

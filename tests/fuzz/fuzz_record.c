@@ -9,7 +9,7 @@
 #include "base/alloc.h"
 #include "base/cursor.h"
 #include "base/hash.h"
-#include "wire/record.h"
+#include "wire/records/record.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

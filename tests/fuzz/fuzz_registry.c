@@ -13,8 +13,8 @@
 
 #include "base/cursor.h"
 #include "protocol/registry/registry_work.h"
-#include "storage/page_sums.h"
-#include "storage/registry_db.h"
+#include "storage/disk/page_sums.h"
+#include "storage/registry/registry_db.h"
 #include "support/registry_fixture.h"
 #include "support/temp_dir.h"
 

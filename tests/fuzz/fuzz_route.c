@@ -6,7 +6,7 @@
 
 #include "base/alloc.h"
 #include "base/cursor.h"
-#include "wire/route.h"
+#include "wire/messages/route.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

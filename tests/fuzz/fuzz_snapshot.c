@@ -9,8 +9,8 @@
 
 #include "base/alloc.h"
 #include "base/hash.h"
-#include "storage/shard_log.h"
-#include "storage/snapshot_block.h"
+#include "storage/log/shard_log.h"
+#include "storage/snapshot/snapshot_block.h"
 #include "support/sim_disk.h"
 
 static const ps_id_t CLUSTER = {{1}};

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
-#include "model/updater.h"
+#include "model/updaters/updater.h"
 
 #define WORKERS 255 /* states at most */
 

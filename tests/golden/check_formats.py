@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""The numbers of lib/wire/formats.h and of the wire's version stand for the
+"""The numbers of lib/wire/messages/formats.h and of the wire's version stand for the
 bytes that the golden files show: formats.txt has a sum of these for each
 number. Bytes that change without their number fail here.
 check_formats.py ROOT"""
@@ -13,9 +13,9 @@ import sys
 # tell each other records, and messages of their own beside those of clients.
 BETWEEN_NODES = ("append", "appended", "peer", "rows", "taken")
 NUMBERS = {
-    "PS_VERSION": "lib/wire/message.h",
-    "PS_NODE_FORMAT": "lib/wire/formats.h",
-    "PS_DISK_FORMAT": "lib/wire/formats.h",
+    "PS_VERSION": "lib/wire/messages/message.h",
+    "PS_NODE_FORMAT": "lib/wire/messages/formats.h",
+    "PS_DISK_FORMAT": "lib/wire/messages/formats.h",
 }
 
 

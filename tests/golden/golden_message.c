@@ -20,7 +20,7 @@
 #include "base/alloc.h"
 #include "support/message_sample.h"
 #include "support/parcel.h"
-#include "wire/route.h"
+#include "wire/messages/route.h"
 
 #define PATH_SIZE 4096
 #define BYTES_MAX 1024 /* of all frames of a file */

@@ -14,8 +14,8 @@
 #include <stdlib.h>
 
 #include "base/alloc.h"
-#include "storage/shard_log.h"
-#include "storage/snapshot_file.h"
+#include "storage/log/shard_log.h"
+#include "storage/snapshot/snapshot_file.h"
 #include "support/record_sample.h"
 #include "support/sim_disk.h"
 

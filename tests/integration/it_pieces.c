@@ -8,7 +8,7 @@
 #include "support/check.h"
 #include "support/daemon.h"
 #include "support/zmtp.h"
-#include "wire/message.h"
+#include "wire/messages/message.h"
 
 /* AddressSanitizer keeps what is freed. */
 #ifdef __SANITIZE_ADDRESS__

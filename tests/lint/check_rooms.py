@@ -83,7 +83,7 @@ FENCES = [
 ]
 # Exceptions: the bench measures a raw pair of sockets beside psd.
 FENCE_EXCEPTIONS = {
-    ("cli/bench_zmq.c", "zmq.h"),
+    ("cli/machine/bench_zmq.c", "zmq.h"),
 }
 # Headers of C11, POSIX and Linux; any other needs a row in FENCES.
 SYSTEM = re.compile(
@@ -103,8 +103,8 @@ IMPURE_HEADERS = re.compile(
 )
 IMPURE_EXCEPTIONS = {
     ("lib/base/log.c", "unistd.h"),
-    ("lib/model/pages.c", "sys/mman.h"),
-    ("lib/model/pages.c", "mmap"),
+    ("lib/model/rows/pages.c", "sys/mman.h"),
+    ("lib/model/rows/pages.c", "mmap"),
 }
 # A call, not a member of the same name (x->open).
 IMPURE_CALLS = re.compile(
@@ -117,7 +117,7 @@ TIME_CALLS = re.compile(
     r"(?<![\w.>])(clock_gettime|gettimeofday|timespec_get|time|clock|zclock_\w+)\s*\("
 )
 # Is a file younger than a tick? Its times are the wall clock's.
-TIME_EXCEPTIONS = {("lib/data/reader.c", "clock_gettime")}
+TIME_EXCEPTIONS = {("lib/data/feed/reader.c", "clock_gettime")}
 INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*([<"])([^>"]+)[>"]',
                      re.MULTILINE)
 

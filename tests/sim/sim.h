@@ -27,13 +27,13 @@
 
 #include "base/map.h"
 #include "base/rng.h"
-#include "model/partition.h"
+#include "model/tables/partition.h"
 #include "protocol/session/assembly.h"
 #include "protocol/session/session.h"
 #include "protocol/shard/shard.h"
-#include "wire/batch.h"
-#include "wire/filter_code.h"
-#include "wire/keys_cache.h"
+#include "wire/messages/batch.h"
+#include "wire/filters/filter_code.h"
+#include "wire/filters/keys_cache.h"
 
 #define SIM_SHARDS_MAX 3
 #define SIM_CLIENTS_MAX 12

@@ -52,7 +52,7 @@
 #include "sim_cluster_checkpoint.h"
 #include "sim_cluster_job.h"
 #include "sim_cluster_plan.h"
-#include "storage/journal.h"
+#include "storage/log/journal.h"
 #include "support/sim_disk.h"
 
 #define CLUSTER_LINES_MAX 96 /* of a script */

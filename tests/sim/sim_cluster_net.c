@@ -7,7 +7,7 @@
 
 #include "base/alloc.h"
 #include "sim_cluster.h"
-#include "wire/message.h"
+#include "wire/messages/message.h"
 
 #define NOTICED_MS 2000 /* until a transport hears that a peer is cut off */
 

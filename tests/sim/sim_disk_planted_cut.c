@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Planted: the log is cut though partitions need it behind their snapshots. */
 #include "sim_disk_planted.h"
-#include "storage/shard_log.h"
+#include "storage/log/shard_log.h"
 
 uint64_t __wrap_ps_shard_log_segment_with(const ps_shard_log_t *self, uint32_t table,
                                           uint32_t partition, uint64_t lsn);

@@ -8,7 +8,7 @@
 #include "base/alloc.h"
 #include "protocol/shard/shard_recover.h"
 #include "sim_disk_shard.h"
-#include "storage/journal.h"
+#include "storage/log/journal.h"
 #include "support/sim_disk.h"
 
 #define TABLE 1

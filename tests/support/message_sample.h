@@ -11,7 +11,7 @@
 
 #include <string.h>
 
-#include "wire/message.h"
+#include "wire/messages/message.h"
 
 #define SAMPLE_BYTES(name, ...) static const uint8_t name[] = {__VA_ARGS__}
 #define SAMPLE_PART(name) ((ps_bytes_t){.data = (name), .size = sizeof(name)})

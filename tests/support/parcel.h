@@ -12,7 +12,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
-#include "wire/message.h"
+#include "wire/messages/message.h"
 
 typedef struct parcel {
     ps_bytes_t frames[PS_FRAMES_MAX + 1]; /* one more than is allowed */

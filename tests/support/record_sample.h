@@ -14,7 +14,7 @@
 #include <string.h>
 
 #include "base/cursor.h"
-#include "wire/record.h"
+#include "wire/records/record.h"
 
 #define N_SAMPLE_RECORDS 8
 

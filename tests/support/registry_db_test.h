@@ -7,8 +7,8 @@
 #include <criterion/criterion.h>
 #include <sqlite3.h>
 
-#include "storage/page_sums.h"
-#include "storage/registry_db.h"
+#include "storage/disk/page_sums.h"
+#include "storage/registry/registry_db.h"
 #include "support/registry_fixture.h"
 #include "support/temp_dir.h"
 

@@ -10,7 +10,7 @@
 #ifndef PS_TESTS_SAMPLE_TEXT_H
 #define PS_TESTS_SAMPLE_TEXT_H
 
-#include "data/format.h"
+#include "data/formats/format.h"
 
 /* The parser of that format as a reader begins with it. */
 ps_parser_t sample_text_parser(const char *format);

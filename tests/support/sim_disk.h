@@ -16,7 +16,7 @@
 #define PS_TESTS_SIM_DISK_H
 
 #include "base/rng.h"
-#include "storage/disk.h"
+#include "storage/disk/disk.h"
 
 typedef enum sim_disk_fault {
     SIM_DISK_SOUND = 0,

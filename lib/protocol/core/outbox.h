@@ -11,9 +11,9 @@
 #ifndef PS_PROTOCOL_OUTBOX_H
 #define PS_PROTOCOL_OUTBOX_H
 
-#include "model/pages.h"
+#include "model/rows/pages.h"
 #include "protocol/facts/copies.h"
-#include "wire/record.h"
+#include "wire/records/record.h"
 
 typedef enum ps_effect_kind {
     PS_EFFECT_SEND = 1,   /* message and payload to connection `to` */

@@ -14,8 +14,8 @@
 #ifndef PS_PROTOCOL_COPIES_H
 #define PS_PROTOCOL_COPIES_H
 
-#include "wire/doc.h"
-#include "wire/route.h"
+#include "wire/messages/doc.h"
+#include "wire/messages/route.h"
 
 #define PS_COPIES_MAX 8   /* of one partition, those included that come or go */
 #define PS_REPLICAS_MAX 5 /* copies that a table may want */

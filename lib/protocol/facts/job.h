@@ -18,7 +18,7 @@
 #ifndef PS_PROTOCOL_JOB_H
 #define PS_PROTOCOL_JOB_H
 
-#include "model/table.h"
+#include "model/tables/table.h"
 
 #define PS_WORKERS_MAX 4096 /* ranks of a job: 0 .. PS_WORKERS_MAX - 1 */
 #define PS_MEMBERS_MAX 256  /* clients of a worker */

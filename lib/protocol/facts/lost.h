@@ -11,7 +11,7 @@
 #ifndef PS_PROTOCOL_LOST_H
 #define PS_PROTOCOL_LOST_H
 
-#include "wire/doc.h"
+#include "wire/messages/doc.h"
 
 #define PS_LOST_MAX 4096 /* that are told one by one; more are all tables */
 

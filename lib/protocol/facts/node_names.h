@@ -11,9 +11,9 @@
 #ifndef PS_PROTOCOL_NODE_NAMES_H
 #define PS_PROTOCOL_NODE_NAMES_H
 
-#include "model/table.h"
-#include "wire/doc.h"
-#include "wire/route.h"
+#include "model/tables/table.h"
+#include "wire/messages/doc.h"
+#include "wire/messages/route.h"
 
 #define PS_NODE_NAMES_MAX 65536 /* lines in a document */
 

@@ -2,7 +2,7 @@
 /* Writes a table's spec as JSON. */
 #include "protocol/facts/table_doc.h"
 
-#include "model/updater_rule.h"
+#include "model/updaters/updater_rule.h"
 #include "protocol/facts/table_doc_words.h"
 
 static bool parameter_to_doc(const ps_rule_parameter_t *parameter, const ps_updater_spec_t *updater,

@@ -9,7 +9,7 @@
  *          "init":{"name":"zero"},"seed":0,"n_partitions":4,"n_col_slices":1,
  *          "partition_by":"range","replicas":1,"ack":"memory",
  *          "allow_nonfinite":false}; "filter":"delta+f16" if there is one
- *          updater has the parameters of its rule (model/updater_rule.h), or
+ *          updater has the parameters of its rule (model/updaters/updater_rule.h), or
  *          "plugin" and "parameters", two texts, for a plug-in; init has
  *          "value" (constant), "low" and "high" (uniform) or "mean" and
  *          "std" (normal); "boundaries":[row,…] stands beside partition_by
@@ -21,9 +21,9 @@
 #ifndef PS_PROTOCOL_TABLE_DOC_H
 #define PS_PROTOCOL_TABLE_DOC_H
 
-#include "model/table.h"
-#include "wire/doc.h"
-#include "wire/route.h"
+#include "model/tables/table.h"
+#include "wire/messages/doc.h"
+#include "wire/messages/route.h"
 
 /* Sets the spec's keys in doc, which may have others. false: no memory; some
  * of the keys may be set then. */

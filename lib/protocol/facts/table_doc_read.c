@@ -6,7 +6,7 @@
 
 #include "base/alloc.h"
 #include "base/text.h"
-#include "model/updater_rule.h"
+#include "model/updaters/updater_rule.h"
 #include "protocol/facts/table_doc_words.h"
 #include "protocol/facts/table_filter.h"
 

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
-#include "model/table.h"
+#include "model/tables/table.h"
 
 static bool route_to_doc(const ps_route_t *route, ps_doc_t *doc)
 {

@@ -3,7 +3,7 @@
 #ifndef PS_PROTOCOL_TABLE_DOC_WORDS_H
 #define PS_PROTOCOL_TABLE_DOC_WORDS_H
 
-#include "model/table.h"
+#include "model/tables/table.h"
 
 /* What a and b of an initialiser are called; NULL when it has none. */
 const char *ps_init_key_a(ps_init_kind_t kind);

@@ -8,8 +8,8 @@
 #ifndef PS_PROTOCOL_TABLE_FILTER_H
 #define PS_PROTOCOL_TABLE_FILTER_H
 
-#include "model/table.h"
-#include "wire/filter.h"
+#include "model/tables/table.h"
+#include "wire/filters/filter.h"
 
 /* Sets the spec's filter from text as ps_filter_parse takes it, in its one
  * order; "" is none. Errors: PSD_INVALID. */

@@ -14,7 +14,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "model/table.h"
+#include "model/tables/table.h"
 
 #define PS_QUEUES_MAX 16           /* of a job */
 #define PS_WORK_SLICES_MAX 1048576 /* of a queue */

@@ -5,7 +5,7 @@
 #include <stdio.h>
 
 #include "base/alloc.h"
-#include "model/store_ops.h"
+#include "model/store/store_ops.h"
 #include "protocol/partition/partition_work.h"
 
 /* An answer with a body of so many bytes to the newest connection of the

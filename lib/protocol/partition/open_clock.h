@@ -11,7 +11,7 @@
 #define PS_PROTOCOL_OPEN_CLOCK_H
 
 #include "base/slice.h"
-#include "wire/row_op.h"
+#include "wire/messages/row_op.h"
 
 typedef struct ps_logged {
     uint32_t worker;

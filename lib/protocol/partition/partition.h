@@ -12,7 +12,7 @@
 #define PS_PROTOCOL_PARTITION_H
 
 #include "base/map.h"
-#include "model/store.h"
+#include "model/store/store.h"
 #include "protocol/facts/epochs.h"
 #include "protocol/partition/gate.h"
 #include "protocol/partition/open_clock.h"

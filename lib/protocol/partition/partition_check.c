@@ -3,8 +3,8 @@
 #include <inttypes.h>
 
 #include "base/alloc.h"
-#include "model/store_growth.h"
-#include "model/store_image.h"
+#include "model/store/store_growth.h"
+#include "model/store/store_image.h"
 #include "protocol/facts/job_bytes.h"
 #include "protocol/partition/partition_work.h"
 #include "protocol/partition/replay.h"

@@ -4,7 +4,7 @@
  *
  * What     A new copy takes the state, then rows in pieces, and from the state
  *          on every record that the primary makes, in the same order: records
- *          change only the rows that have come (model/store_copy.h). Behind the
+ *          change only the rows that have come (model/store/store_copy.h). Behind the
  *          last piece both have the same bits and go on alike. The requests
  *          that wait are not part of it: nothing of them has happened yet.
  * Shape    the state: u32 format (5), u32 table, u32 partition, u64 epoch, u64
@@ -18,14 +18,14 @@
  *          u32 n jobs, each: u32 size and the bytes of ps_job_encode, without
  *          name and version; u64 closed, u64 applied, u64 marks of all members
  *          of all workers; u32 n pushes of clocks that are open, each a record
- *          (wire/record.h)
+ *          (wire/records/record.h)
  *          Untrusted bytes: everything that is read is checked.
  * Threads  Confined to the shard's one; the shard is in a step.
  */
 #ifndef PS_PROTOCOL_PARTITION_COPY_H
 #define PS_PROTOCOL_PARTITION_COPY_H
 
-#include "model/store_copy.h"
+#include "model/store/store_copy.h"
 #include "protocol/shard/shard_state.h"
 
 /* Everything but the rows, for the caller to free. NULL: no memory. */

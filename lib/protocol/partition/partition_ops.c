@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Pushes and pulls with an op: rows are changed or measured where they lie
- * (model/store_ops.h). */
+ * (model/store/store_ops.h). */
 #include <inttypes.h>
 #include <string.h>
 
 #include "base/cursor.h"
-#include "model/store_growth.h"
+#include "model/store/store_growth.h"
 #include "protocol/partition/partition_work.h"
 #include "protocol/replica/replicas.h"
 

@@ -7,7 +7,7 @@
 #ifndef PS_PROTOCOL_PARTITION_WORK_H
 #define PS_PROTOCOL_PARTITION_WORK_H
 
-#include "model/store_ops.h"
+#include "model/store/store_ops.h"
 #include "protocol/shard/shard_state.h"
 
 /* What comes after these rows finds its pages there, if somebody has the time.

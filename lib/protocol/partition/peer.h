@@ -14,7 +14,7 @@
 
 #include "base/bytes.h"
 #include "base/map.h"
-#include "wire/keys_cache.h"
+#include "wire/filters/keys_cache.h"
 
 typedef enum ps_way { PS_WAY_FIRST = 0, PS_WAY_BULK = 1 } ps_way_t;
 #define PS_WAYS 2

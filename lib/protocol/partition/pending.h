@@ -12,7 +12,7 @@
 #ifndef PS_PROTOCOL_PENDING_H
 #define PS_PROTOCOL_PENDING_H
 
-#include "model/table.h"
+#include "model/tables/table.h"
 #include "protocol/core/outbox.h"
 
 typedef struct ps_waiting_answer {

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
-#include "model/updater.h"
+#include "model/updaters/updater.h"
 #include "protocol/facts/job_bytes.h"
 #include "protocol/partition/partition_work.h"
 #include "protocol/replica/replicas.h"

@@ -11,10 +11,10 @@
 #define PS_PROTOCOL_REQUEST_H
 
 #include "base/map.h"
-#include "wire/row_op.h"
+#include "wire/messages/row_op.h"
 #include "protocol/partition/peer.h"
 #include "protocol/partition/sending.h"
-#include "wire/message.h"
+#include "wire/messages/message.h"
 
 typedef struct ps_request {
     ps_kind_t kind; /* PUSH, PULL, MARK or PROBE */

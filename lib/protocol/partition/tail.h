@@ -11,7 +11,7 @@
 #ifndef PS_PROTOCOL_TAIL_H
 #define PS_PROTOCOL_TAIL_H
 
-#include "wire/record.h"
+#include "wire/records/record.h"
 
 typedef struct ps_tail_record {
     uint64_t epoch;       /* under which it was made */

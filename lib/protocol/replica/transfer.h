@@ -25,7 +25,7 @@
 #define PS_PROTOCOL_TRANSFER_H
 
 #include "base/cursor.h"
-#include "model/store_copy.h"
+#include "model/store/store_copy.h"
 #include "protocol/replica/follower.h"
 #include "protocol/shard/shard_links.h"
 

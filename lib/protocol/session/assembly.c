@@ -6,7 +6,7 @@
 #include <inttypes.h>
 
 #include "base/alloc.h"
-#include "wire/filter_code.h"
+#include "wire/filters/filter_code.h"
 
 #define PIECE_ALIGN 64                /* bytes; pieces are multiples of it */
 #define WIDEST_VALUE 8                /* bytes */

@@ -10,7 +10,7 @@
 #ifndef PS_PROTOCOL_ASSEMBLY_H
 #define PS_PROTOCOL_ASSEMBLY_H
 
-#include "wire/message.h"
+#include "wire/messages/message.h"
 
 typedef struct ps_assembly {
     struct ps_assembling *open; /* owned list, one for each request */

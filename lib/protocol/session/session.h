@@ -18,7 +18,7 @@
 
 #include "protocol/facts/node_names.h"
 #include "protocol/core/outbox.h"
-#include "wire/route.h"
+#include "wire/messages/route.h"
 
 typedef struct ps_session ps_session_t;
 

@@ -14,12 +14,12 @@
 #ifndef PS_PROTOCOL_SHARD_H
 #define PS_PROTOCOL_SHARD_H
 
-#include "model/store.h"
+#include "model/store/store.h"
 #include "protocol/facts/copies.h"
 #include "protocol/facts/job.h"
 #include "protocol/core/outbox.h"
 #include "protocol/partition/sending.h"
-#include "wire/route.h"
+#include "wire/messages/route.h"
 
 typedef struct ps_shard ps_shard_t;
 

@@ -21,7 +21,7 @@
 #ifndef PS_PROTOCOL_SHARD_IMAGE_H
 #define PS_PROTOCOL_SHARD_IMAGE_H
 
-#include "model/store_image.h"
+#include "model/store/store_image.h"
 #include "protocol/shard/shard.h"
 
 /* An earlier image of a partition. */

@@ -14,7 +14,7 @@
 #define PS_PROTOCOL_SHARD_RECOVER_H
 
 #include "protocol/shard/shard.h"
-#include "wire/record.h"
+#include "wire/records/record.h"
 
 /* A table whose records go to the disk. Errors: PSD_NOMEM. */
 PSD_MUST_CHECK psd_status_t ps_shard_recover_table(ps_shard_t *self, uint32_t table,

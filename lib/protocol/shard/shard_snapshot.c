@@ -8,7 +8,7 @@
  * whenever the disk has taken what was given before, and requests go on between
  * them.
  */
-#include "model/store_growth.h"
+#include "model/store/store_growth.h"
 #include "protocol/partition/partition_copy.h"
 #include "protocol/shard/shard_state.h"
 

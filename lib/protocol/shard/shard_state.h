@@ -8,12 +8,12 @@
 #ifndef PS_PROTOCOL_SHARD_STATE_H
 #define PS_PROTOCOL_SHARD_STATE_H
 
-#include "model/store_copy.h"
+#include "model/store/store_copy.h"
 #include "protocol/shard/shard_links.h"
 #include "protocol/partition/partition.h"
 #include "protocol/partition/peer.h"
 #include "protocol/shard/shard.h"
-#include "wire/filter_code.h"
+#include "wire/filters/filter_code.h"
 
 /* Snapshots of partitions, one after the other. */
 typedef struct ps_snapshots {

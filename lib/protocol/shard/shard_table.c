@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
-#include "model/store_growth.h"
+#include "model/store/store_growth.h"
 #include "protocol/partition/partition_work.h"
 #include "protocol/replica/replicas.h"
 

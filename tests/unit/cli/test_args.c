@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cli/args.h: the command line. */
-#include "cli/args.h"
+/* cli/options/args.h: the command line. */
+#include "cli/options/args.h"
 
 #include <criterion/criterion.h>
 #include <stdio.h>

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cli/bench_picture.h, svg.h, bench_plan.h, bench_figure.h: what a suite
+/* cli/bench/bench_picture.h, svg.h, bench_plan.h, bench_figure.h: what a suite
  * shows. */
 #include <stdlib.h>
 #include <string.h>
 
 #include <criterion/criterion.h>
 
-#include "cli/bench_figure.h"
-#include "cli/bench_picture.h"
-#include "cli/bench_plan.h"
-#include "cli/svg.h"
+#include "cli/bench/bench_figure.h"
+#include "cli/bench/bench_picture.h"
+#include "cli/bench/bench_plan.h"
+#include "cli/output/svg.h"
 
 static size_t count(const char *text, const char *part)
 {

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cli/command.h, cli/help.h: the table of commands, and texts made from it. */
-#include "cli/command.h"
+/* cli/options/command.h, cli/options/help.h: the table of commands, and texts made from it. */
+#include "cli/options/command.h"
 
 #include <criterion/criterion.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli/args.h"
-#include "cli/help.h"
+#include "cli/options/args.h"
+#include "cli/options/help.h"
 
 static size_t count_options(const ps_opt_t *options)
 {

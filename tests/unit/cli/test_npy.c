@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cli/npy.h: heads of .npy files. */
-#include "cli/npy.h"
+/* cli/tables/npy.h: heads of .npy files. */
+#include "cli/tables/npy.h"
 
 #include <criterion/criterion.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cli/json_text.h, cli/progress.h: numbers and values as text, JSON, bars. */
-#include "cli/json_text.h"
+/* cli/output/json_text.h, cli/output/progress.h: numbers and values as text, JSON, bars. */
+#include "cli/output/json_text.h"
 
 #include <criterion/criterion.h>
 #include <math.h>
@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "base/rng.h"
-#include "cli/progress.h"
+#include "cli/output/progress.h"
 
 static const char *f32(float value)
 {

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cli/output.h: every format of lists, objects and errors. */
-#include "cli/output.h"
+/* cli/output/output.h: every format of lists, objects and errors. */
+#include "cli/output/output.h"
 
 #include <criterion/criterion.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli/output_cell.h"
+#include "cli/output/output_cell.h"
 
 static const ps_column_t COLUMNS[] = {
     {"NAME", "name", PS_UNIT_NONE, false},    {"SIZE", "bytes.values|bytes", PS_UNIT_BYTES, false},

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cli/reader.h: rows from files, checked against the table. */
-#include "cli/reader.h"
+/* cli/tables/reader.h: rows from files, checked against the table. */
+#include "cli/tables/reader.h"
 
 #include <criterion/criterion.h>
 #include <inttypes.h>
@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
-#include "cli/json_text.h"
+#include "cli/output/json_text.h"
 
 /* What the reader told, as "row@first_col[cols]=values;". */
 typedef struct story {

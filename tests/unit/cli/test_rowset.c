@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cli/rowset.h: lists of rows and columns. */
-#include "cli/rowset.h"
+/* cli/tables/rowset.h: lists of rows and columns. */
+#include "cli/tables/rowset.h"
 
 #include <criterion/criterion.h>
 

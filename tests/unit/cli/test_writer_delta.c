@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cli/writer_delta.h: what must be added. */
-#include "cli/writer_delta.h"
+/* cli/tables/writer_delta.h: what must be added. */
+#include "cli/tables/writer_delta.h"
 
 #include <criterion/criterion.h>
 #include <stdint.h>

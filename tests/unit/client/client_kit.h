@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
-#include "client/ticket.h"
+#include "client/requests/ticket.h"
 
 typedef struct fixture {
     psd_client_t client;

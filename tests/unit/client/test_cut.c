@@ -11,10 +11,10 @@
 #include "base/alloc.h"
 #include "base/cursor.h"
 #include "base/rng.h"
-#include "client/cut.h"
-#include "model/partition.h"
-#include "model/row_loops.h"
-#include "wire/message.h"
+#include "client/slices/cut.h"
+#include "model/tables/partition.h"
+#include "model/updaters/row_loops.h"
+#include "wire/messages/message.h"
 
 #define MODEL_MAX 4096 /* (row, column) pairs pushed in one test */
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A worker's marks, and its signs of life. */
-#include "client/job.h"
+#include "client/job/job.h"
 #include "client_kit.h"
 
 #define OWN 1   /* the fixture's worker */

@@ -2,7 +2,7 @@
 /* What becomes of answers: values to their places, numbers to their tally, rows
  * to the result, and what was not asked for is refused. */
 #include "base/cursor.h"
-#include "client/result.h"
+#include "client/requests/result.h"
 #include "client_kit.h"
 
 static const uint64_t KEYS[] = {7, 5, 9};

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* client/sparsify.h: which values of a push are sent. */
-#include "client/sparsify.h"
+/* client/slices/sparsify.h: which values of a push are sent. */
+#include "client/slices/sparsify.h"
 
 #include <criterion/criterion.h>
 #include <math.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* client/spec.c: how a new table is partitioned, whatever is set first. */
-#include "client/spec.h"
+/* client/requests/spec.c: how a new table is partitioned, whatever is set first. */
+#include "client/requests/spec.h"
 
 #include <criterion/criterion.h>
 

@@ -3,8 +3,8 @@
  * the client here is broken. */
 #include <stdio.h>
 
-#include "client/sparsify.h"
-#include "client/table.h"
+#include "client/slices/sparsify.h"
+#include "client/requests/table.h"
 #include "client_kit.h"
 
 #define N 3

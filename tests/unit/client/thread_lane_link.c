@@ -5,10 +5,10 @@
  * nothing is packed that a lane carries in less time. */
 #include "base/alloc.h"
 #include "base/hash.h"
-#include "client/ticket.h"
-#include "transport/socket_inner.h"
+#include "client/requests/ticket.h"
+#include "transport/sockets/socket_inner.h"
 #include "unit/transport/lane_kit.h"
-#include "wire/keys_cache.h"
+#include "wire/filters/keys_cache.h"
 
 #define N_KEYS 10000
 #define RESEND_MS 100000

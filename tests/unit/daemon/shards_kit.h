@@ -12,7 +12,7 @@
 #include <zmq.h>
 
 #include "base/log.h"
-#include "daemon/shards.h"
+#include "daemon/shards/shards.h"
 #include "base/alloc.h"
 #include "support/check.h"
 

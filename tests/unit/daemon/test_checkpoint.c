@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* daemon/control_checkpoint.h: what a manifest may promise. */
-#include "daemon/control_checkpoint.h"
+/* daemon/checkpoints/control_checkpoint.h: what a manifest may promise. */
+#include "daemon/checkpoints/control_checkpoint.h"
 
 #include <criterion/criterion.h>
 #include <string.h>

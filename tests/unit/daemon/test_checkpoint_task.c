@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A restore is done when its rows have reached the level of their table. */
-#include "daemon/checkpoint_task.h"
+#include "daemon/checkpoints/checkpoint_task.h"
 
 #include <inttypes.h>
 #include <sched.h>
 
 #include "../protocol/shard_bench.h"
-#include "storage/snapshot_file.h"
+#include "storage/snapshot/snapshot_file.h"
 #include "support/temp_dir.h"
-#include "wire/doc.h"
+#include "wire/messages/doc.h"
 
 #define LAST_LSN 2 /* each of the file's pieces becomes a record */
 

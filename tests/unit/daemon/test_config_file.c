@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* daemon/config.h: files; each kind of bad input, with its text and line. */
-#include "daemon/config.h"
+/* daemon/config/config.h: files; each kind of bad input, with its text and line. */
+#include "daemon/config/config.h"
 
 #include <criterion/criterion.h>
 #include <stdio.h>

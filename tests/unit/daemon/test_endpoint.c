@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* daemon/endpoint.h: addresses as text. */
-#include "daemon/endpoint.h"
+/* daemon/config/endpoint.h: addresses as text. */
+#include "daemon/config/endpoint.h"
 
 #include <criterion/criterion.h>
 #include <string.h>

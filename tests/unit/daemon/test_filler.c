@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* daemon/filler.h: memory comes in, contents stay, and an end in the middle. */
-#include "daemon/filler.h"
+/* daemon/threads/filler.h: memory comes in, contents stay, and an end in the middle. */
+#include "daemon/threads/filler.h"
 
 #include <criterion/criterion.h>
 #include <string.h>

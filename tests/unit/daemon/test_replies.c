@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* daemon/replies.h: what was answered lately. */
-#include "daemon/replies.h"
+/* daemon/control/replies.h: what was answered lately. */
+#include "daemon/control/replies.h"
 
 #include <criterion/criterion.h>
 #include <string.h>

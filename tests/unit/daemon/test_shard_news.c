@@ -2,7 +2,7 @@
 #include <criterion/criterion.h>
 
 #include "base/alloc.h"
-#include "daemon/shard_news.h"
+#include "daemon/shards/shard_news.h"
 
 static ps_shard_news_t *news; /* large */
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* daemon/watch.h: barriers, leaves and losses by job. */
-#include "daemon/watch.h"
+/* daemon/control/watch.h: barriers, leaves and losses by job. */
+#include "daemon/control/watch.h"
 
 #include <criterion/criterion.h>
 

@@ -4,7 +4,7 @@
 #include <poll.h>
 #include <string.h>
 
-#include "daemon/journal_thread.h"
+#include "daemon/threads/journal_thread.h"
 #include "protocol/shard/shard_recover.h"
 #include "support/check.h"
 #include "support/fail_alloc.h"

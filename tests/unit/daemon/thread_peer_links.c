@@ -3,7 +3,7 @@
  * to nobody: nothing waits, and the core always hears of what is gone. */
 #include <string.h>
 
-#include "daemon/peer_links.h"
+#include "daemon/shards/peer_links.h"
 #include "support/check.h"
 #include "support/fail_alloc.h"
 

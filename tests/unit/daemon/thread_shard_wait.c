@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #include "shards_kit.h"
-#include "transport/poll.h"
+#include "transport/sockets/poll.h"
 
 #define FAILURES 3
 

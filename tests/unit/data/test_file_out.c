@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* data/file_out.h: there when it is whole, and not before. */
-#include "data/file_out.h"
+/* data/sinks/file_out.h: there when it is whole, and not before. */
+#include "data/sinks/file_out.h"
 
 #include <criterion/criterion.h>
 #include <dirent.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* data/format_csv.c: numbers between commas. */
+/* data/formats/format_csv.c: numbers between commas. */
 #include "sample_case.h"
 
 Test(format_csv, the_first_column_is_the_label)

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* data/format_adfea.c, format_terafea.c, format_criteo.c: samples of keys. */
+/* data/formats/format_adfea.c, format_terafea.c, format_criteo.c: samples of keys. */
 #include "sample_case.h"
 
 #include <stdio.h>
 
-#include "data/murmur.h"
+#include "data/formats/murmur.h"
 
 Test(format_keys, adfea_has_clicks_and_keys_of_groups)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* data/format_libsvm.c: what lines become, and the one error of a bad one. */
+/* data/formats/format_libsvm.c: what lines become, and the one error of a bad one. */
 #include "sample_case.h"
 
 Test(format_libsvm, a_line_is_a_label_and_entries)

@@ -4,7 +4,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "data/records.h"
+#include "data/records/records.h"
 #include "sample_file.h"
 #include "sample_read.h"
 #include "sample_write.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* data/format_ps.c: four kinds of labels, three of entries, several groups. */
+/* data/formats/format_ps.c: four kinds of labels, three of entries, several groups. */
 #include "sample_case.h"
 
 Test(format_ps, three_kinds_of_entries)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* data/format_uci.c, sink_uci.c: documents of several lines each. */
+/* data/formats/format_uci.c, sink_uci.c: documents of several lines each. */
 #include "sample_file.h"
 #include "sample_read.h"
 #include "sample_write.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * data/format_vw.c: lines of Vowpal Wabbit's text.
+ * data/formats/format_vw.c: lines of Vowpal Wabbit's text.
  *
  * Indices of "price", "sqft", "age", "2006" and the constant are those that the
  * program's own audit shows for the first example of its tutorial. The others
@@ -10,7 +10,7 @@
 
 #include <stdio.h>
 
-#include "data/murmur.h"
+#include "data/formats/murmur.h"
 
 #define MASK ((1U << 18) - 1)
 

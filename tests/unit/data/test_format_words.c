@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* data/format_lda_c.c, format_text.c, vocabulary.c: documents as words. */
+/* data/formats/format_lda_c.c, format_text.c, vocabulary.c: documents as words. */
 #include "sample_file.h"
 #include "sample_read.h"
 #include "sample_write.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* data/lines.h, data/source.h: every line once, whatever it lies in and however
+/* data/formats/lines.h, data/feed/source.h: every line once, whatever it lies in and however
  * it is shared out. */
-#include "data/lines.h"
+#include "data/formats/lines.h"
 
 #include <criterion/criterion.h>
 #include <inttypes.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* data/parse_cache.c, parse_block.c, and readers that use them: what is kept is
+/* data/feed/parse_cache.c, parse_block.c, and readers that use them: what is kept is
  * what was parsed, and nothing else is taken for it. */
 #include <dirent.h>
 #include <errno.h>
@@ -8,8 +8,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "data/parse_block.h"
-#include "data/parse_cache.h"
+#include "data/feed/parse_block.h"
+#include "data/feed/parse_cache.h"
 #include "sample_file.h"
 #include "sample_read.h"
 #include "support/fail_alloc.h"

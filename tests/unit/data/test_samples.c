@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* data/samples.h: a batch grows, goes back, merges. */
-#include "data/samples.h"
+/* data/feed/samples.h: a batch grows, goes back, merges. */
+#include "data/feed/samples.h"
 
 #include <criterion/criterion.h>
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* data/summary.c: what a data set has, in one pass. */
+/* data/feed/summary.c: what a data set has, in one pass. */
 #include "sample_file.h"
 #include "sample_read.h"
 #include "support/fail_alloc.h"

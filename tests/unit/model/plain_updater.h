@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* plain_updater - the rules of model/updater.h written out for one value, in
+/* plain_updater - the rules of model/updaters/updater.h written out for one value, in
  * the type itself; corrections of adam by pow, in double */
 #ifndef PS_TESTS_PLAIN_UPDATER_H
 #define PS_TESTS_PLAIN_UPDATER_H
 
 #include <math.h>
 
-#include "model/updater.h"
+#include "model/updaters/updater.h"
 
 #define PLAIN_STATES 3
 

@@ -14,7 +14,7 @@
 #include "base/alloc.h"
 #include "base/cursor.h"
 #include "base/rng.h"
-#include "model/store.h"
+#include "model/store/store.h"
 
 /* A checked spec of the given kind in one partition; zero, add. */
 static inline ps_table_spec_t kit_spec(ps_keys_t keys, ps_row_format_t format, ps_type_t type,

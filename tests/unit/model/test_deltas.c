@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* model/deltas.h: a slice as a sequence of rows. */
-#include "model/deltas.h"
+/* model/rows/deltas.h: a slice as a sequence of rows. */
+#include "model/rows/deltas.h"
 
 #include <criterion/criterion.h>
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* model/exact_math.h: near libm everywhere, and the same bits for ever. */
-#include "model/exact_math.h"
+/* model/updaters/exact_math.h: near libm everywhere, and the same bits for ever. */
+#include "model/updaters/exact_math.h"
 
 #include <criterion/criterion.h>
 #include <math.h>

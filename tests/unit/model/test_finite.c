@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* model/finite.h: one bad value anywhere is seen, at any alignment. */
-#include "model/finite.h"
+/* model/updaters/finite.h: one bad value anywhere is seen, at any alignment. */
+#include "model/updaters/finite.h"
 
 #include <criterion/criterion.h>
 #include <float.h>

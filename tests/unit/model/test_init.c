@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* model/init.h: first values depend on (seed, row, column) and nothing else. */
-#include "model/init.h"
+/* model/updaters/init.h: first values depend on (seed, row, column) and nothing else. */
+#include "model/updaters/init.h"
 
 #include <criterion/criterion.h>
 #include <math.h>

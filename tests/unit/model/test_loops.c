@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* model/loops.h: every instruction set that this processor has gives the bits
+/* model/updaters/loops.h: every instruction set that this processor has gives the bits
  * of the plain one, for any length, alignment and value. */
-#include "model/loops.h"
+#include "model/updaters/loops.h"
 
 #include <criterion/criterion.h>
 #include <math.h>
@@ -9,8 +9,8 @@
 
 #include "base/cursor.h"
 #include "base/rng.h"
-#include "model/row_loops.h"
-#include "model/updater_rule.h"
+#include "model/updaters/row_loops.h"
+#include "model/updaters/updater_rule.h"
 
 #define N_RAGGED 77 /* neither a multiple nor less than any vector */
 

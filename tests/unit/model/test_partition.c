@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* model/partition.h: every cell has exactly one partition, found both ways. */
-#include "model/partition.h"
+/* model/tables/partition.h: every cell has exactly one partition, found both ways. */
+#include "model/tables/partition.h"
 
 #include <criterion/criterion.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* model/plugin.h: which plug-ins are taken and which tables they take; and
- * model/updater.h over one. */
-#include "model/plugin.h"
+/* model/updaters/plugin.h: which plug-ins are taken and which tables they take; and
+ * model/updaters/updater.h over one. */
+#include "model/updaters/plugin.h"
 
 #include <criterion/criterion.h>
 #include <stdio.h>
@@ -9,7 +9,7 @@
 
 #include "base/alloc.h"
 #include "base/cursor.h"
-#include "model/updater.h"
+#include "model/updaters/updater.h"
 
 /* w += factor d; state 0 counts, state 1 keeps the first value. "factor=F" with
  * one digit. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* model/row_index.h: a million rows, growth in small steps, keys that collide.
+/* model/rows/row_index.h: a million rows, growth in small steps, keys that collide.
  */
-#include "model/row_index.h"
+#include "model/rows/row_index.h"
 
 #include <criterion/criterion.h>
 

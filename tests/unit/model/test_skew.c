@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* model/skew.h: which part of a table is too large. */
-#include "model/skew.h"
+/* model/tables/skew.h: which part of a table is too large. */
+#include "model/tables/skew.h"
 
 #include <criterion/criterion.h>
 

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* model/slab.h and model/pages.h: where the memory of rows comes from. */
-#include "model/slab.h"
+/* model/rows/slab.h and model/rows/pages.h: where the memory of rows comes from. */
+#include "model/rows/slab.h"
 
 #include <criterion/criterion.h>
 #include <string.h>
 
-#include "model/pages.h"
+#include "model/rows/pages.h"
 #include "support/fail_alloc.h"
 
 #define N_ITEMS 1000

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* model/store.h: making a store, pushing into it, and what it costs. */
+/* model/store/store.h: making a store, pushing into it, and what it costs. */
 #include "unit/model/store_kit.h"
 
 #include <math.h>
 
-#include "model/init.h"
+#include "model/updaters/init.h"
 
 static const double ones[16] = {1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1};
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* model/store.h: every refusal, by status and by text, and that nothing of a
+/* model/store/store.h: every refusal, by status and by text, and that nothing of a
  * refused slice is done. */
 #include "unit/model/store_kit.h"
 

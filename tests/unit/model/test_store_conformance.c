@@ -4,9 +4,9 @@
  * square of cells. */
 #include <math.h>
 
-#include "model/init.h"
-#include "model/updater.h"
-#include "model/updater_rule.h"
+#include "model/updaters/init.h"
+#include "model/updaters/updater.h"
+#include "model/updaters/updater_rule.h"
 #include "unit/model/plain_cell.h"
 
 #define N_ROWS 24

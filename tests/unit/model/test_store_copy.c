@@ -3,8 +3,8 @@
  * tables and pushes are in protocol/test_partition_copy.c. */
 #include "store_kit.h"
 
-#include "model/store_copy.h"
-#include "model/store_growth.h"
+#include "model/store/store_copy.h"
+#include "model/store/store_growth.h"
 #include "support/fail_alloc.h"
 
 #define HEAD 32 /* bytes of a piece in front of its rows */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* model/store.h: what ps_store_gather hands out, and where it cuts. */
+/* model/store/store.h: what ps_store_gather hands out, and where it cuts. */
 #include "unit/model/store_kit.h"
 
-#include "model/init.h"
+#include "model/updaters/init.h"
 #include "support/fail_alloc.h"
 
 typedef struct answer {

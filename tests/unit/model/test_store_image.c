@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* model/store_image.h: what a store was when the image began comes out, however
+/* model/store/store_image.h: what a store was when the image began comes out, however
  * pushes and changes fall between the pieces, and however the store that takes
  * it is cut. */
 #include "store_kit.h"
 
-#include "model/store_image.h"
-#include "model/store_ops.h"
+#include "model/store/store_image.h"
+#include "model/store/store_ops.h"
 #include "support/fail_alloc.h"
 
 #define N_ROWS 120

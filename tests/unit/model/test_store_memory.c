@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* model/store.h: out of memory at every place where it can happen. */
+/* model/store/store.h: out of memory at every place where it can happen. */
 #include "unit/model/store_kit.h"
 
 #include "support/fail_alloc.h"

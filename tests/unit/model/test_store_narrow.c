@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* model/store.h: rows of one value, which a rule gets many at a time, come to
+/* model/store/store.h: rows of one value, which a rule gets many at a time, come to
  * the bits that they come to one after the other. */
 #include "unit/model/store_kit.h"
 
-#include "model/row_loops.h"
+#include "model/updaters/row_loops.h"
 
 #define N_ROWS 150
 #define N_LIST 101 /* rows of a push: groups, and some more */

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* model/store_ops.h: every operation over every layout does what a plain array
+/* model/store/store_ops.h: every operation over every layout does what a plain array
  * of numbers does. */
 #include "unit/model/store_kit.h"
 
 #include <math.h>
 
-#include "model/store_ops.h"
+#include "model/store/store_ops.h"
 #include "support/fail_alloc.h"
 
 #define N_ROWS 40

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* model/store.h: values that somebody changes between check and push. */
+/* model/store/store.h: values that somebody changes between check and push. */
 #include "unit/model/store_kit.h"
 
 #include <math.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* model/store_ops.h: versions of rows, and pulls of what has changed. */
+/* model/store/store_ops.h: versions of rows, and pulls of what has changed. */
 #include "unit/model/store_kit.h"
 
-#include "model/store_ops.h"
+#include "model/store/store_ops.h"
 #include "support/fail_alloc.h"
 
 #define N_ROWS 300

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* model/table.h: every rule of a spec with its message, and what is settled. */
-#include "model/table.h"
+/* model/tables/table.h: every rule of a spec with its message, and what is settled. */
+#include "model/tables/table.h"
 
 #include <criterion/criterion.h>
 #include <math.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* model/table.h: the words, read strictly and printed so that they read back.
+/* model/tables/table.h: the words, read strictly and printed so that they read back.
  */
-#include "model/table.h"
+#include "model/tables/table.h"
 
 #include <criterion/criterion.h>
 #include <locale.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* model/updater.h: each rule against the header's formulas written out plainly,
+/* model/updaters/updater.h: each rule against the header's formulas written out plainly,
  * over 100,000 updates; and what is said about zeros, NaN and workers. */
-#include "model/updater.h"
+#include "model/updaters/updater.h"
 
 #include <criterion/criterion.h>
 #include <math.h>
@@ -10,7 +10,7 @@
 #include "base/alloc.h"
 #include "base/cursor.h"
 #include "base/rng.h"
-#include "model/loops.h"
+#include "model/updaters/loops.h"
 #include "support/fail_alloc.h"
 #include "unit/model/plain_updater.h"
 

@@ -9,7 +9,7 @@
 #define PS_TESTS_COPY_COMPARE_H
 
 #include "copy_kit.h"
-#include "model/store_ops.h"
+#include "model/store/store_ops.h"
 
 static inline bool is_same_payload(const ps_payload_t *a, const ps_payload_t *b)
 {

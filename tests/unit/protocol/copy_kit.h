@@ -16,7 +16,7 @@
 #include "base/cursor.h"
 #include "base/hash.h"
 #include "base/rng.h"
-#include "model/updater_rule.h"
+#include "model/updaters/updater_rule.h"
 #include "protocol/facts/job_bytes.h"
 #include "protocol/partition/partition_copy.h"
 #include "protocol/partition/partition_work.h"

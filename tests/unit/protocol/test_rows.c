@@ -5,7 +5,7 @@
 
 #include <stdlib.h>
 
-#include "model/store_growth.h"
+#include "model/store/store_growth.h"
 #include "support/fail_alloc.h"
 
 #define SEEDS 200 /* or as ROWS_SEEDS says; from ROWS_FROM on */

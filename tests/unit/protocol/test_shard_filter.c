@@ -5,7 +5,7 @@
 
 #include "base/hash.h"
 #include "support/fail_alloc.h"
-#include "wire/filter_code.h"
+#include "wire/filters/filter_code.h"
 
 #define N_LIST 8
 

@@ -13,7 +13,7 @@
 
 #include "base/alloc.h"
 #include "base/rng.h"
-#include "storage/shard_log.h"
+#include "storage/log/shard_log.h"
 #include "support/sim_disk.h"
 
 #define KIT_DIR "data/log-0"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* storage/checkpoint_chain.h: checkpoints that need others, and which files of
+/* storage/snapshot/checkpoint_chain.h: checkpoints that need others, and which files of
  * them. */
-#include "storage/checkpoint_chain.h"
+#include "storage/snapshot/checkpoint_chain.h"
 
 #include <criterion/criterion.h>
 #include <stdlib.h>

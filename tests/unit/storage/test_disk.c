@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* storage/disk.h: one suite for the system's disk and the virtual one; what
+/* storage/disk/disk.h: one suite for the system's disk and the virtual one; what
  * only the virtual one does, so that tests may rely on it. */
-#include "storage/disk.h"
+#include "storage/disk/disk.h"
 
 #include <criterion/criterion.h>
 #include <signal.h>

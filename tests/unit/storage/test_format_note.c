@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* storage/format_note.h: a directory of another format is refused by name, and
+/* storage/disk/format_note.h: a directory of another format is refused by name, and
  * one that is new, or of before the note, gets one. */
-#include "storage/format_note.h"
+#include "storage/disk/format_note.h"
 
 #include <criterion/criterion.h>
 #include <string.h>
 
 #include "base/alloc.h"
 #include "support/sim_disk.h"
-#include "wire/formats.h"
+#include "wire/messages/formats.h"
 
 #define DIR "data"
 #define OPS_MAX 10 /* more than a note takes */

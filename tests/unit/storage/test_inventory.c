@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* storage/inventory.h: a file that somebody has removed is missed, and none
+/* storage/disk/inventory.h: a file that somebody has removed is missed, and none
  * that psd has. */
-#include "storage/inventory.h"
+#include "storage/disk/inventory.h"
 
 #include <criterion/criterion.h>
 #include <stdio.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A copy that began anew: what its log and snapshots are worth at a start. */
-#include "storage/journal.h"
+#include "storage/log/journal.h"
 
 #include <criterion/criterion.h>
 #include <stdio.h>

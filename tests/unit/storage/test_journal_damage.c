@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A damaged file costs the partitions in it: every byte of every file flipped,
  * every file cut, and nothing that is left is less than it was. */
-#include "storage/journal.h"
+#include "storage/log/journal.h"
 
 #include <criterion/criterion.h>
 #include <stdio.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* storage/registry_backup.h: the registry as bytes, and a registry of bytes. */
-#include "storage/registry_backup.h"
+/* storage/registry/registry_backup.h: the registry as bytes, and a registry of bytes. */
+#include "storage/registry/registry_backup.h"
 
 #include <sqlite3.h>
 #include <sys/stat.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* storage/registry_db.h: the registry on disk. */
-#include "storage/registry_db.h"
+/* storage/registry/registry_db.h: the registry on disk. */
+#include "storage/registry/registry_db.h"
 
 #include <fcntl.h>
 #include <signal.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* storage/registry_db.h: files that are foreign, newer, cut or damaged. */
+/* storage/registry/registry_db.h: files that are foreign, newer, cut or damaged. */
 #include <fcntl.h>
 #include <sys/stat.h>
 

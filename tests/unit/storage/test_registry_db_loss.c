@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* storage/registry_db.h: which jobs a loss of rows ends, over a crash. */
+/* storage/registry/registry_db.h: which jobs a loss of rows ends, over a crash. */
 #include "support/registry_db_test.h"
 
 #define TABLE 1 /* w, all of it on n0 */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* storage/registry_db.h: tables and jobs that come out of a checkpoint. */
+/* storage/registry/registry_db.h: tables and jobs that come out of a checkpoint. */
 #include "protocol/registry/registry_work.h"
 #include "support/registry_db_test.h"
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* storage/shard_log.h: what is appended is read again; what is damaged, foreign
+/* storage/log/shard_log.h: what is appended is read again; what is damaged, foreign
  * or missing is refused by name. Faults of the disk: test_shard_log_faults.c.
  */
-#include "storage/shard_log.h"
+#include "storage/log/shard_log.h"
 
 #include <stdio.h>
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* storage/shard_log.h on a disk that crashes, fails and fills up at every one
+/* storage/log/shard_log.h on a disk that crashes, fails and fills up at every one
  * of its operations: what was flushed is there once and in order, and what is
  * there beyond that was appended. */
 #include "shard_log_kit.h"

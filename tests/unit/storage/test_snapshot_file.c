@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* storage/snapshot_file.h: a file is whole or ignored, and what is wrong with a
+/* storage/snapshot/snapshot_file.h: a file is whole or ignored, and what is wrong with a
  * whole one is found. */
-#include "storage/snapshot_block.h"
+#include "storage/snapshot/snapshot_block.h"
 
 #include <criterion/criterion.h>
 #include <stdlib.h>

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* storage/snapshot_file.h: what zstd is tried on, in files that are streamed.
+/* storage/snapshot/snapshot_file.h: what zstd is tried on, in files that are streamed.
  */
 #include <criterion/criterion.h>
 #include <string.h>
 
 #include "base/rng.h"
-#include "storage/snapshot_file.h"
+#include "storage/snapshot/snapshot_file.h"
 #include "support/fail_alloc.h"
 #include "support/temp_dir.h"
 

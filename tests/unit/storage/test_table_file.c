@@ -5,7 +5,7 @@
 
 #include <stdio.h>
 
-#include "storage/table_file.h"
+#include "storage/snapshot/table_file.h"
 #include "support/sim_disk.h"
 
 #define PATH "log-0/table-7.spec"

@@ -11,7 +11,7 @@
 
 #include "support/check.h"
 #include "support/temp_dir.h"
-#include "transport/socket.h"
+#include "transport/sockets/socket.h"
 
 #define PATIENCE_MS 60000
 

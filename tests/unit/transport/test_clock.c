@@ -2,8 +2,8 @@
 #include <criterion/criterion.h>
 #include <string.h>
 
-#include "transport/routing_id.h"
-#include "transport/socket.h"
+#include "transport/sockets/routing_id.h"
+#include "transport/sockets/socket.h"
 
 Test(clock, does_not_go_back)
 {

@@ -9,8 +9,8 @@
 
 #include "base/alloc.h"
 #include "support/fail_alloc.h"
-#include "transport/lane.h"
-#include "transport/lane_record.h"
+#include "transport/lane/lane.h"
+#include "transport/lane/lane_record.h"
 
 static const ps_lane_sizes_t SIZES = {
     .request_bytes = PS_LANE_RING_MIN, .reply_bytes = PS_LANE_RING_MIN, .arena_bytes = 1 << 18};

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 
 #include "base/rng.h"
-#include "transport/lane_arena.h"
+#include "transport/lane/lane_arena.h"
 
 Test(arena, takes_the_lowest_and_joins_what_is_given_back)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* transport/lane_share.h: the memory that two ends have in common. */
-#include "transport/lane_share.h"
+/* transport/lane/lane_share.h: the memory that two ends have in common. */
+#include "transport/lane/lane_share.h"
 
 #include <criterion/criterion.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Who a port has greeted, and answers on their way there: each has an end,
  * whatever becomes of its frames and of its connection. */
-#include "transport/port_conns.h"
+#include "transport/sockets/port_conns.h"
 
 #include <arpa/inet.h>
 #include <criterion/criterion.h>

@@ -10,7 +10,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "transport/reach.h"
+#include "transport/sockets/reach.h"
 
 #define WAIT_MS 30000 /* nothing here takes long */
 

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* transport/thread.h: signals of a thread, and a wait that ends. */
+/* transport/threads/thread.h: signals of a thread, and a wait that ends. */
 #include <criterion/criterion.h>
 
 #include <errno.h>
 #include <signal.h>
 
-#include "transport/thread.h"
+#include "transport/threads/thread.h"
 
 static void *read_mask(void *ret_mask)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A page in memory and one for a directory on a disk; who is late, and who is
  * not; pages that are none. */
-#include "transport/turns_look.h"
+#include "transport/threads/turns_look.h"
 
 #include <criterion/criterion.h>
 #include <fcntl.h>

@@ -9,7 +9,7 @@
 #include <sys/un.h>
 
 #include "lane_kit.h"
-#include "transport/socket_inner.h"
+#include "transport/sockets/socket_inner.h"
 
 /* There and back, with keys; the answer goes through the ring. */
 static bool body_of(lane_kit_t *kit, uint64_t n)

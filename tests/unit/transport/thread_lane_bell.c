@@ -12,8 +12,8 @@
 #include "base/alloc.h"
 #include "base/rng.h"
 #include "support/check.h"
-#include "transport/lane.h"
-#include "transport/socket.h"
+#include "transport/lane/lane.h"
+#include "transport/sockets/socket.h"
 
 #define ROUNDS 60000
 #define PATIENCE_MS 60000

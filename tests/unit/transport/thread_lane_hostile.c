@@ -8,8 +8,8 @@
 
 #include "base/rng.h"
 #include "lane_kit.h"
-#include "transport/lane_record.h"
-#include "transport/socket_inner.h"
+#include "transport/lane/lane_record.h"
+#include "transport/sockets/socket_inner.h"
 
 #define LANES 150     /* that are spoilt, one after the other */
 #define TURNS 300     /* of the server, for each */

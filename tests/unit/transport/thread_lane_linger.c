@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "lane_kit.h"
-#include "transport/socket_inner.h"
+#include "transport/sockets/socket_inner.h"
 
 #define LINGER_MS 100
 #define STEP_MS 60 /* that pass between two looks at the clock */

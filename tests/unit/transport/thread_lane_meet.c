@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "lane_kit.h"
-#include "transport/lane_meet.h"
+#include "transport/lane/lane_meet.h"
 
 static bool has_mode(const char *path, mode_t mode)
 {

@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 #include "support/check.h"
-#include "transport/socket.h"
+#include "transport/sockets/socket.h"
 
 #define TURNS 3000
 #define YIELDS 64 /* the close comes at any place of a connection's life */

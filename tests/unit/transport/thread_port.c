@@ -13,7 +13,7 @@
 
 #include "support/check.h"
 #include "support/zmtp.h"
-#include "transport/socket.h"
+#include "transport/sockets/socket.h"
 
 #define PATIENCE_MS 60000
 #define DESCRIPTORS 1024 /* that a test may have */

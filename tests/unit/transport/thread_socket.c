@@ -7,7 +7,7 @@
 #include <zmq.h>
 
 #include "support/check.h"
-#include "transport/socket.h"
+#include "transport/sockets/socket.h"
 
 #define PATIENCE_MS 60000
 #define CHUNK 4096

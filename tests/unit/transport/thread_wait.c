@@ -8,8 +8,8 @@
 
 #include "base/alloc.h"
 #include "support/check.h"
-#include "transport/socket.h"
-#include "transport/spin.h"
+#include "transport/sockets/socket.h"
+#include "transport/lane/spin.h"
 
 #define PATIENCE_MS 60000
 #define ROUNDS 1000

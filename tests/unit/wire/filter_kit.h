@@ -15,7 +15,7 @@
 #include "base/alloc.h"
 #include "base/cursor.h"
 #include "base/rng.h"
-#include "wire/filter_code.h"
+#include "wire/filters/filter_code.h"
 
 #define KIT_COLS 6 /* of a dense row */
 

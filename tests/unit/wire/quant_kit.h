@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * quant_kit - values on their way through wire/quant.h and back, for its tests
+ * quant_kit - values on their way through wire/filters/quant.h and back, for its tests
  *
  * What     A round holds n values of a type, their bytes, and what is read from
  *          these, in blocks of exactly the right size, so that a sanitizer
@@ -15,7 +15,7 @@
 #include "base/alloc.h"
 #include "base/cursor.h"
 #include "base/rng.h"
-#include "wire/quant.h"
+#include "wire/filters/quant.h"
 
 #define FOR_EACH_AS(as) \
     for (ps_values_as_t as = PS_VALUES_F16; as <= PS_VALUES_AS_MAX; as = (ps_values_as_t)(as + 1))

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* wire/batch.h: messages in one frame, and frames that only look so. */
-#include "wire/batch.h"
+/* wire/messages/batch.h: messages in one frame, and frames that only look so. */
+#include "wire/messages/batch.h"
 
 #include <criterion/criterion.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* wire/doc.h: documents from birth to text. Reading is test_doc_get.c. */
-#include "wire/doc.h"
+/* wire/messages/doc.h: documents from birth to text. Reading is test_doc_get.c. */
+#include "wire/messages/doc.h"
 
 #include <criterion/criterion.h>
 #include <math.h>

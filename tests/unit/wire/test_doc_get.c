@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* wire/doc.h: reading, and what is said of that which is wrong. */
+/* wire/messages/doc.h: reading, and what is said of that which is wrong. */
 #include <criterion/criterion.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "base/alloc.h"
-#include "wire/doc.h"
+#include "wire/messages/doc.h"
 
 static ps_doc_t *parse(const char *text)
 {

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* wire/doc.h: out of memory within the JSON library, which ps_alloc does not
+/* wire/messages/doc.h: out of memory within the JSON library, which ps_alloc does not
  * see. Its allocator is set for the whole process; each test is one. */
 #include <criterion/criterion.h>
 #include <jansson.h>
 #include <string.h>
 
 #include "base/alloc.h"
-#include "wire/doc.h"
+#include "wire/messages/doc.h"
 
 static size_t n_calls;
 static size_t failing_call;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* wire/filter_code.h: bodies through filters and back. What bytes from outside
+/* wire/filters/filter_code.h: bodies through filters and back. What bytes from outside
  * may do is in test_filter_hostile.c. */
 #include "unit/wire/filter_kit.h"
 

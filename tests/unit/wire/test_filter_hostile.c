@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* wire/filter_code.h: coded bodies that a peer made up. */
+/* wire/filters/filter_code.h: coded bodies that a peer made up. */
 #include "unit/wire/filter_kit.h"
 
 #include "support/fail_alloc.h"

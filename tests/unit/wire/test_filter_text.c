@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* wire/filter.h: filters as text, and what peers offer. */
-#include "wire/filter.h"
+/* wire/filters/filter.h: filters as text, and what peers offer. */
+#include "wire/filters/filter.h"
 
 #include <criterion/criterion.h>
 #include <stdio.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* wire/keys.h: ascending lists as differences. */
-#include "wire/keys.h"
+/* wire/messages/keys.h: ascending lists as differences. */
+#include "wire/messages/keys.h"
 
 #include <criterion/criterion.h>
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* wire/keys_cache.h: lists that two peers know. */
-#include "wire/keys_cache.h"
+/* wire/filters/keys_cache.h: lists that two peers know. */
+#include "wire/filters/keys_cache.h"
 
 #include <criterion/criterion.h>
 #include <string.h>

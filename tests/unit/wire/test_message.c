@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* wire/message.h: fields and bytes. What fields may say is
+/* wire/messages/message.h: fields and bytes. What fields may say is
  * test_message_check.c, what stands behind them test_message_body.c. */
-#include "wire/message.h"
+#include "wire/messages/message.h"
 
 #include <criterion/criterion.h>
 #include <string.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* wire/message.h: keys, index and values, to the byte. */
+/* wire/messages/message.h: keys, index and values, to the byte. */
 #include <criterion/criterion.h>
 #include <stdio.h>
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* wire/message.h: what the fields of a message may say. */
+/* wire/messages/message.h: what the fields of a message may say. */
 #include <criterion/criterion.h>
 #include <stdio.h>
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* wire/quant.h: values in fewer bytes. What chance does to them is in
+/* wire/filters/quant.h: values in fewer bytes. What chance does to them is in
  * test_quant_chance.c. */
-#include "wire/quant.h"
+#include "wire/filters/quant.h"
 
 #include <criterion/criterion.h>
 #include <math.h>

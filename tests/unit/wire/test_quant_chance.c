@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* wire/quant.h: rounding by chance. Seeds are fixed, so that what holds within
+/* wire/filters/quant.h: rounding by chance. Seeds are fixed, so that what holds within
  * three standard deviations here holds on every run. */
 #include "unit/wire/quant_kit.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* wire/record.h: what is written comes back, and nothing else is believed. */
-#include "wire/record.h"
+/* wire/records/record.h: what is written comes back, and nothing else is believed. */
+#include "wire/records/record.h"
 
 #include <criterion/criterion.h>
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* wire/route.h: lines of the map. */
-#include "wire/route.h"
+/* wire/messages/route.h: lines of the map. */
+#include "wire/messages/route.h"
 
 #include <criterion/criterion.h>
 #include <string.h>

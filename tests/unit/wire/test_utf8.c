@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* wire/utf8.h: which bytes are text. */
-#include "wire/utf8.h"
+/* wire/messages/utf8.h: which bytes are text. */
+#include "wire/messages/utf8.h"
 
 #include <criterion/criterion.h>
 #include <string.h>

@@ -1,0 +1,174 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* pscli cluster: how it is, and what happened. */
+#include "cli/cli.h"
+
+#include <inttypes.h>
+
+#include "base/alloc.h"
+#include "cli/cluster/cmd_node.h"
+#include "cli/output/silent.h"
+#include "transport/sockets/reach.h"
+
+#define SOON_MS 500        /* an answer that takes longer is looked into … */
+#define NAMED_WITHIN_S 0.9 /* … until then */
+#define NOT_HEALTHY_EXIT 1
+#define REACH_MS 200
+
+static const ps_column_t STATUS[] = {{"CLUSTER", "cluster.name", PS_UNIT_NONE, false},
+                                     {"UUID", "cluster.uuid", PS_UNIT_NONE, false},
+                                     {"EPOCH", "cluster.epoch", PS_UNIT_NONE, false},
+                                     {"HEALTHY", "cluster.healthy", PS_UNIT_NONE, false},
+                                     {"NODES", "nodes", PS_UNIT_COUNT, false},
+                                     {"TABLES", "tables", PS_UNIT_NONE, false},
+                                     {"JOBS", "jobs", PS_UNIT_NONE, false},
+                                     {"RUNNING", "jobs_running", PS_UNIT_NONE, false},
+                                     {"PROBLEMS", "problems", PS_UNIT_COUNT, false},
+                                     {"WARNINGS", "warnings", PS_UNIT_COUNT, false},
+                                     {NULL, NULL, PS_UNIT_NONE, false}};
+
+static const ps_column_t EVENTS[] = {
+    {"NUMBER", "id", PS_UNIT_NONE, true},  {"TIME", "unix_ms", PS_UNIT_UNIX_MS, false},
+    {"KIND", "kind", PS_UNIT_NONE, false}, {"EPOCH", "epoch", PS_UNIT_NONE, true},
+    {"WHAT", "text", PS_UNIT_NONE, false}, {NULL, NULL, PS_UNIT_NONE, false}};
+
+static void show_problems(const ps_cli_t *cli, const json_t *problems)
+{
+    if (json_array_size(problems) == 0) {
+        ps_print(cli->out.out, "problems  none\n");
+        return;
+    }
+    ps_print(cli->out.out, "problems\n");
+    for (size_t i = 0; i < json_array_size(problems); i++) {
+        const json_t *problem = json_array_get(problems, i);
+        const char *text = json_string_value(problem);
+
+        ps_print(cli->out.out, "  %s\n", text != NULL ? text : ps_json_text(problem, "text"));
+    }
+}
+
+/* What is not wrong, and can be bettered; nothing when there is none. */
+static void show_warnings(const ps_cli_t *cli, const json_t *warnings)
+{
+    if (json_array_size(warnings) > 0) {
+        ps_print(cli->out.out, "warnings\n");
+    }
+    for (size_t i = 0; i < json_array_size(warnings); i++) {
+        ps_print(cli->out.out, "  %s\n", json_string_value(json_array_get(warnings, i)));
+    }
+}
+
+static void show_screen(const ps_cli_t *cli, const json_t *status)
+{
+    bool healthy = json_is_true(ps_json_at(status, "cluster.healthy"));
+
+    ps_print(cli->out.out, "cluster  %s  %s  epoch %" PRIu64 "  %s\n",
+             ps_json_text(status, "cluster.name"), ps_json_text(status, "cluster.uuid"),
+             ps_json_u64(status, "cluster.epoch"), healthy ? "healthy" : "NOT HEALTHY");
+    ps_print(cli->out.out, "tables   %" PRIu64 "\njobs     %" PRIu64 ", %" PRIu64 " running\n\n",
+             ps_json_u64(status, "tables"), ps_json_u64(status, "jobs"),
+             ps_json_u64(status, "jobs_running"));
+    ps_out_table(&cli->out, ps_json_at(status, "nodes"), ps_node_columns);
+    (void)putc('\n', cli->out.out);
+    show_problems(cli, ps_json_at(status, "problems"));
+    show_warnings(cli, ps_json_at(status, "warnings"));
+}
+
+/* Asks for so long, for the connection and the answer together. */
+static psd_status_t ask_for(ps_cli_t *cli, uint64_t wait_ms, json_t **ret_status, psd_error_t *err)
+{
+    const uint32_t timeout_ms = cli->timeout_ms;
+    double until_s = ps_cli_now_s() + (double)wait_ms / 1000.0;
+    double left_ms = 0;
+    psd_status_t rc = PSD_OK;
+
+    cli->timeout_ms = (uint32_t)wait_ms;
+    rc = ps_cli_connect(cli, err);
+    left_ms = (until_s - ps_cli_now_s()) * 1000.0;
+    if (rc == PSD_OK) {
+        cli->timeout_ms = left_ms < 1 ? 1 : (uint32_t)left_ms;
+        rc = ps_cli_request(cli, "cluster_status", NULL, NULL, ret_status, err);
+    }
+    cli->timeout_ms = timeout_ms;
+    return rc;
+}
+
+static bool is_silence(psd_status_t rc)
+{
+    return rc == PSD_CONNECT || rc == PSD_DEADLINE;
+}
+
+/* It was asked in two parts: the whole time is said, and what is there now. */
+static psd_status_t say_silence(const ps_cli_t *cli, psd_status_t rc, psd_error_t *err)
+{
+    char why[PS_REACH_TEXT] = "";
+
+    if (rc == PSD_CONNECT) {
+        (void)ps_reach_why(cli->endpoint, REACH_MS, why);
+    }
+    psd_error_clear(err);
+    return psd_error_set(err, rc, "no answer from %s within %" PRIu32 " ms%s%s", cli->endpoint,
+                         cli->timeout_ms, why[0] == '\0' ? "" : ": ", why);
+}
+
+/* Asks; where no answer comes soon, looks why, and says it. A psd that is only
+ * slow is given the whole time. */
+static psd_status_t ask_status(ps_cli_t *cli, json_t **ret_status, psd_error_t *err)
+{
+    const uint64_t most_ms = cli->timeout_ms;
+    const uint64_t soon_ms = most_ms < SOON_MS ? most_ms : SOON_MS;
+    const bool has_time = ps_args_given(&cli->args, "timeout");
+    PSD_AUTO(psd_error_destroy) psd_error_t *why = psd_error_new();
+    double began_s = ps_cli_now_s();
+    psd_status_t rc = ask_for(cli, soon_ms, ret_status, err);
+    ps_silence_t silence = PS_SILENCE_NOBODY;
+    double waited_ms = 0;
+
+    if (!is_silence(rc)) {
+        return rc;
+    }
+    silence = ps_silent_look(cli->endpoint, soon_ms, began_s + NAMED_WITHIN_S, why);
+    if (silence == PS_SILENCE_NAMED || (silence == PS_SILENCE_ELSEWHERE && !has_time)) {
+        psd_error_clear(err);
+        return psd_error_set(err, PSD_FAILED, "%s", psd_error_text(why));
+    }
+    waited_ms = (ps_cli_now_s() - began_s) * 1000.0;
+    if (silence == PS_SILENCE_NOBODY && !ps_args_on(&cli->args, "wait")) {
+        return rc;
+    }
+    if (waited_ms + 1 <= (double)most_ms) {
+        psd_error_clear(err);
+        rc = ask_for(cli, most_ms - (uint64_t)waited_ms, ret_status, err);
+    }
+    return is_silence(rc) ? say_silence(cli, rc, err) : rc;
+}
+
+psd_status_t ps_cmd_cluster_status(ps_cli_t *cli, psd_error_t *err)
+{
+    PSD_AUTO(ps_json_unref) json_t *status = NULL;
+    psd_status_t rc = ask_status(cli, &status, err);
+
+    if (rc != PSD_OK) {
+        return rc;
+    }
+    if (cli->out.format == PS_FORMAT_TABLE || cli->out.format == PS_FORMAT_WIDE) {
+        show_screen(cli, status);
+    } else {
+        ps_out_object(&cli->out, status, STATUS);
+    }
+    cli->exit_code = json_is_true(ps_json_at(status, "cluster.healthy")) ? 0 : NOT_HEALTHY_EXIT;
+    return PSD_OK;
+}
+
+psd_status_t ps_cmd_cluster_events(ps_cli_t *cli, psd_error_t *err)
+{
+    PSD_AUTO(ps_json_unref) json_t *reply = NULL;
+    PSD_AUTO(ps_json_unref)
+    json_t *request = json_pack("{s:s,s:I}", "op", "cluster_events", "limit",
+                                (json_int_t)ps_args_u64(&cli->args, "last"));
+    psd_status_t rc = ps_cli_ask(cli, request, &reply, err);
+
+    if (rc == PSD_OK) {
+        ps_out_list(&cli->out, reply, "events", EVENTS);
+    }
+    return rc;
+}

@@ -1,0 +1,248 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* pscli run: the workers of a job as local processes. */
+#include "cli/cli.h"
+
+#include <inttypes.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+#include "base/text.h"
+#include "cli/output/interrupt.h"
+#include "cli/private_psd.h"
+#include "cli/jobs/workers.h"
+#include "transport/sockets/reach.h"
+
+#define PROBE_MS 1000 /* to find out whether a psd is there at all */
+#define JOB_SIZE 64
+
+static const ps_column_t WORKERS[] = {{"WORKER", "worker", PS_UNIT_NONE, false},
+                                      {"EXIT", "exit", PS_UNIT_NONE, false},
+                                      {"SIGNAL", "signal", PS_UNIT_NONE, false},
+                                      {NULL, NULL, PS_UNIT_NONE, false}};
+
+static const ps_column_t PLAN[] = {{"JOB", "job", PS_UNIT_NONE, false},
+                                   {"WORKERS", "workers", PS_UNIT_NONE, false},
+                                   {"MAX_DELAY", "max_delay", PS_UNIT_NONE, false},
+                                   {"ENDPOINT", "endpoint", PS_UNIT_NONE, false},
+                                   {"PROGRAM", "program", PS_UNIT_NONE, false},
+                                   {"DRY_RUN", "dry_run", PS_UNIT_NONE, false},
+                                   {NULL, NULL, PS_UNIT_NONE, false}};
+
+/* PROGRAM-20260102-030405-77: a job of that name is hardly there already. */
+static void make_job_name(const char *program, char ret_job[JOB_SIZE])
+{
+    const char *slash = strrchr(program, '/');
+    const char *base = slash == NULL ? program : slash + 1;
+    time_t now = time(NULL);
+    struct tm parts = {0};
+    char stamp[32] = "0";
+    size_t n = 0;
+
+    for (; n < 24 && base[n] != '\0'; n++) {
+        const char c[2] = {base[n], '\0'};
+
+        ret_job[n] = base[n];
+        if (strchr("-.", base[n]) != NULL ? n == 0 : !ps_text_is_name(c)) {
+            ret_job[n] = '_';
+        }
+    }
+    if (gmtime_r(&now, &parts) != NULL) {
+        (void)strftime(stamp, sizeof stamp, "%Y%m%d-%H%M%S", &parts);
+    }
+    (void)snprintf(ret_job + n, JOB_SIZE - n, "-%s-%d", stamp, (int)getpid());
+}
+
+static psd_status_t choose_job(const ps_cli_t *cli, char ret_job[JOB_SIZE], psd_error_t *err)
+{
+    const char *job = ps_args_text(&cli->args, "job");
+
+    if (job == NULL) {
+        make_job_name(ps_cli_word(cli, 0), ret_job);
+        return PSD_OK;
+    }
+    if (!ps_text_is_name(job)) {
+        return psd_error_set(err, PSD_USAGE,
+                             "--job is \"%s\"; allowed: 1 to 63 letters, "
+                             "digits, \"_\", \".\", \"-\"",
+                             job);
+    }
+    (void)snprintf(ret_job, JOB_SIZE, "%s", job);
+    return PSD_OK;
+}
+
+static psd_status_t check_version(const ps_cli_t *cli, psd_error_t *err)
+{
+    const char *launcher = ps_args_text(&cli->args, "launcher");
+
+    if (strcmp(launcher, "local") != 0) {
+        return psd_error_set(err, PSD_UNSUPPORTED, "launcher %s is not in this version; local is",
+                             launcher);
+    }
+    if (ps_args_u64(&cli->args, "servers") > 1) {
+        return psd_error_set(err, PSD_UNSUPPORTED,
+                             "--servers is %s; more than 1 is not in this "
+                             "version",
+                             ps_args_text(&cli->args, "servers"));
+    }
+    return PSD_OK;
+}
+
+/* Is a psd there? With --servers 1 a private one is started when nobody
+ * listens: beside one that is slow it would have the tables to itself. */
+static psd_status_t find_psd(ps_cli_t *cli, ps_private_psd_t *own, psd_error_t *err)
+{
+    char why[PS_REACH_TEXT];
+    bool may_start = ps_args_u64(&cli->args, "servers") == 1;
+    uint32_t timeout_ms = may_start && cli->timeout_ms > PROBE_MS ? PROBE_MS : cli->timeout_ms;
+    psd_status_t rc = ps_cli_connect_by(cli, NULL, timeout_ms, &cli->client, err);
+
+    if (rc == PSD_CONNECT && may_start &&
+        ps_reach_why(cli->endpoint, PROBE_MS, why) == PS_REACH_LISTENS) {
+        may_start = false;
+        if (timeout_ms < cli->timeout_ms) {
+            psd_error_clear(err);
+            rc = ps_cli_connect_by(cli, NULL, cli->timeout_ms - timeout_ms, &cli->client, err);
+        }
+    }
+    if (rc != PSD_CONNECT || !may_start) {
+        return rc;
+    }
+    psd_error_clear(err);
+    ps_interrupt_hold(); /* so that its directory does not stay */
+    ps_say(&cli->out, "no psd at %s; starting a private one", cli->endpoint);
+    return ps_private_psd_start(own, ps_args_text(&cli->args, "psd"), 0, cli->timeout_ms, err);
+}
+
+static void show_workers(const ps_cli_t *cli, const ps_workers_t *workers, const char *job)
+{
+    PSD_AUTO(ps_json_unref)
+    json_t *doc =
+        json_pack("{s:s,s:i,s:[]}", "job", job, "exit", ps_workers_exit(workers), "workers");
+    json_t *list = json_object_get(doc, "workers");
+
+    for (uint32_t i = 0; i < workers->n; i++) {
+        const ps_local_worker_t *worker = &workers->items[i];
+        json_t *item = json_pack("{s:i,s:i,s:o}", "worker", (int)i, "exit", worker->exit, "signal",
+                                 worker->signal == 0 ? json_null() : json_integer(worker->signal));
+
+        (void)json_array_append_new(list, item);
+    }
+    ps_out_list(&cli->out, doc, "workers", WORKERS);
+}
+
+/* Some workers failed: with --allow-lost that is no failure of the run when the
+ * others have done what was theirs. */
+static void allow_lost(ps_cli_t *cli, const ps_workers_t *workers)
+{
+    uint64_t allowed = ps_args_u64(&cli->args, "allow-lost");
+    char why[PS_JOB_WHY_SIZE] = "";
+    uint32_t n_lost = 0;
+
+    for (uint32_t i = 0; i < workers->n; i++) {
+        n_lost += workers->items[i].exit != 0 ? 1 : 0;
+    }
+    if (allowed == 0) {
+        return;
+    }
+    if (n_lost > allowed) {
+        ps_say(&cli->out, "%" PRIu32 " workers were lost, --allow-lost allows %" PRIu64, n_lost,
+               allowed);
+    } else if (ps_workers_job_is_whole(workers->args->registered, why)) {
+        ps_say(&cli->out,
+               "%" PRIu32 " of %" PRIu32 " workers were lost; the others have done all slices",
+               n_lost, workers->n);
+        cli->exit_code = 0;
+    } else {
+        ps_say(&cli->out, "%s", why);
+    }
+}
+
+static psd_status_t run_workers(ps_cli_t *cli, const ps_workers_args_t *args, psd_error_t *err)
+{
+    PSD_AUTO(ps_workers_done) ps_workers_t workers = {.signals = -1};
+    psd_status_t rc = ps_workers_start(&workers, args, err);
+
+    if (rc == PSD_OK) {
+        rc = ps_workers_wait(&workers, err);
+    }
+    if (rc != PSD_OK) {
+        return rc;
+    }
+    if (cli->out.format != PS_FORMAT_TABLE && cli->out.format != PS_FORMAT_WIDE) {
+        show_workers(cli, &workers, args->job);
+    }
+    cli->exit_code = ps_workers_exit(&workers);
+    if (cli->exit_code != 0 && workers.asked == 0 && workers.cut_ms == 0) {
+        allow_lost(cli, &workers);
+    }
+    return PSD_OK;
+}
+
+static psd_status_t show_plan(const ps_cli_t *cli, const ps_workers_args_t *args, psd_error_t *err)
+{
+    PSD_AUTO(ps_json_unref)
+    json_t *doc = json_pack("{s:s,s:I,s:I,s:s,s:s,s:b}", "job", args->job, "workers",
+                            (json_int_t)args->n, "max_delay", (json_int_t)args->max_delay,
+                            "endpoint", args->endpoint, "program", args->argv[0], "dry_run", 1);
+
+    if (doc == NULL) {
+        return psd_error_set(err, PSD_INVALID, "PROGRAM is no UTF-8");
+    }
+    ps_say(&cli->out, "would start %" PRIu32 " workers", args->n);
+    ps_out_object(&cli->out, doc, PLAN);
+    return PSD_OK;
+}
+
+psd_status_t ps_cmd_run(ps_cli_t *cli, psd_error_t *err)
+{
+    PSD_AUTO(ps_private_psd_done) ps_private_psd_t own = {0};
+    PSD_AUTO(ps_free_at) const char **argv = NULL;
+    char job[JOB_SIZE] = "";
+    bool shows = cli->out.format == PS_FORMAT_TABLE || cli->out.format == PS_FORMAT_WIDE;
+    ps_workers_job_t registered = {.cli = cli};
+    const char *endpoint = cli->endpoint;
+    ps_workers_args_t args = {.n = (uint32_t)ps_args_u64(&cli->args, "workers"),
+                              .endpoint = cli->endpoint,
+                              .job = job,
+                              .max_delay = ps_args_i64(&cli->args, "max-delay"),
+                              .to = {shows ? cli->out.out : cli->out.err, cli->out.err},
+                              .out = &cli->out,
+                              .color = cli->out.color && shows,
+                              .registered = &registered};
+    psd_status_t rc = check_version(cli, err);
+
+    if (rc == PSD_OK) {
+        rc = choose_job(cli, job, err);
+    }
+    if (rc != PSD_OK) {
+        return rc;
+    }
+    argv = ps_alloc(cli->args.n_words + 1, sizeof *argv);
+    if (argv == NULL) {
+        return psd_error_set(err, PSD_NOMEM, "no memory for the program");
+    }
+    memcpy(argv, cli->args.words, cli->args.n_words * sizeof *argv);
+    args.argv = argv;
+    if (ps_args_on(&cli->args, "dry-run")) {
+        return show_plan(cli, &args, err);
+    }
+    rc = find_psd(cli, &own, err);
+    if (rc == PSD_OK && own.pid > 0) {
+        args.endpoint = own.endpoint;
+        cli->endpoint = own.endpoint;
+    }
+    if (rc == PSD_OK && ps_args_text(&cli->args, "job") == NULL) {
+        ps_say(&cli->out, "job %s", job);
+    }
+    if (rc == PSD_OK) {
+        rc = ps_workers_job_open(&registered, cli, job, args.n, err);
+    }
+    if (rc == PSD_OK) {
+        rc = run_workers(cli, &args, err);
+    }
+    psd_close(&cli->client); /* before a private psd ends */
+    cli->endpoint = endpoint;
+    return rc;
+}

@@ -1,0 +1,162 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Starts the processes of a job and waits for them. */
+#include "cli/jobs/workers.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+#include "cli/jobs/workers_inner.h"
+
+#define EXIT_NO_PROGRAM 127
+
+static psd_status_t fail(const char *what, psd_error_t *err)
+{
+    return psd_error_set(err, PSD_IO, "%s: %s", what, strerror(errno));
+}
+
+static bool set_number(const char *name, int64_t value)
+{
+    char text[32];
+
+    (void)snprintf(text, sizeof text, "%" PRId64, value);
+    return setenv(name, text, 1) == 0;
+}
+
+/* Set in pscli itself, before the fork: setenv is not safe behind one. */
+static bool set_environment(const ps_workers_args_t *args, uint32_t rank)
+{
+    return setenv("PSD_ENDPOINT", args->endpoint, 1) == 0 && setenv("PSD_JOB", args->job, 1) == 0 &&
+           set_number("PSD_WORKER", rank) && set_number("PSD_WORKERS", args->n) &&
+           set_number("PSD_MAX_DELAY", args->max_delay);
+}
+
+/* In the child; only calls that are safe behind a fork. */
+static _Noreturn void become_worker(const ps_workers_t *self, const int out[2], const int err[2],
+                                    pid_t parent)
+{
+    static const char WORDS[] = " cannot be started: ";
+    const char *program = self->args->argv[0];
+    const char *reason = NULL;
+    int in = open("/dev/null", O_RDONLY | O_CLOEXEC);
+
+    /* It shall not outlive pscli, whatever ends that. */
+    (void)prctl(PR_SET_PDEATHSIG, SIGTERM);
+    if (getppid() == parent && in >= 0 && setpgid(0, 0) == 0 && dup2(in, STDIN_FILENO) >= 0 &&
+        dup2(out[1], STDOUT_FILENO) >= 0 && dup2(err[1], STDERR_FILENO) >= 0 &&
+        sigprocmask(SIG_SETMASK, &self->old_mask, NULL) == 0) {
+        /* execvp wants no const, and changes nothing. */
+        (void)execvp(self->args->argv[0], (char *const *)self->args->argv);
+    }
+    reason = strerrordesc_np(errno);
+    if (write(STDERR_FILENO, program, strlen(program)) < 0 ||
+        write(STDERR_FILENO, WORDS, sizeof WORDS - 1) < 0 || reason == NULL ||
+        write(STDERR_FILENO, reason, strlen(reason)) < 0) {
+        _exit(EXIT_NO_PROGRAM);
+    }
+    _exit(EXIT_NO_PROGRAM);
+}
+
+static void close_pair(const int pair[2])
+{
+    (void)close(pair[0]);
+    (void)close(pair[1]);
+}
+
+static psd_status_t start_one(ps_workers_t *self, uint32_t rank, psd_error_t *err)
+{
+    ps_local_worker_t *worker = &self->items[rank];
+    int out[2];
+    int errors[2];
+    pid_t parent = getpid();
+
+    if (!set_environment(self->args, rank)) {
+        return fail("the workers' environment cannot be set", err);
+    }
+    if (pipe2(out, O_CLOEXEC) != 0) {
+        return fail("a pipe cannot be made", err);
+    }
+    if (pipe2(errors, O_CLOEXEC) != 0) {
+        close_pair(out);
+        return fail("a pipe cannot be made", err);
+    }
+    worker->pid = fork();
+    if (worker->pid == 0) {
+        become_worker(self, out, errors, parent);
+    }
+    if (worker->pid < 0) {
+        close_pair(out);
+        close_pair(errors);
+        return fail("a worker cannot be started", err);
+    }
+    /* Both sides set it, so that it stands before either needs it. */
+    (void)setpgid(worker->pid, worker->pid);
+    (void)close(out[1]);
+    (void)close(errors[1]);
+    (void)fcntl(out[0], F_SETFL, O_NONBLOCK);
+    (void)fcntl(errors[0], F_SETFL, O_NONBLOCK);
+    worker->lines[0].fd = out[0];
+    worker->lines[1].fd = errors[0];
+    self->n++;
+    return PSD_OK;
+}
+
+psd_status_t ps_workers_start(ps_workers_t *ret_workers, const ps_workers_args_t *args,
+                              psd_error_t *err)
+{
+    psd_status_t rc = PSD_OK;
+
+    *ret_workers = (ps_workers_t){.args = args, .signals = -1};
+    ret_workers->items = ps_alloc(args->n, sizeof *ret_workers->items);
+    if (ret_workers->items == NULL) {
+        return psd_error_set(err, PSD_NOMEM, "no memory for the workers");
+    }
+    rc = ps_workers_catch(ret_workers, err);
+    (void)fflush(NULL);
+    for (uint32_t rank = 0; rc == PSD_OK && rank < args->n; rank++) {
+        rc = start_one(ret_workers, rank, err);
+    }
+    return rc;
+}
+
+int ps_workers_exit(const ps_workers_t *self)
+{
+    int worst = 128 + self->asked;
+
+    if (self->asked == 0) {
+        return self->first_exit;
+    }
+    for (uint32_t i = 0; i < self->n; i++) {
+        worst = self->items[i].exit > worst ? self->items[i].exit : worst;
+    }
+    return worst;
+}
+
+void ps_workers_done(ps_workers_t *self)
+{
+    for (uint32_t i = 0; i < self->n; i++) {
+        ps_local_worker_t *worker = &self->items[i];
+
+        if (!worker->ended) {
+            (void)kill(-worker->pid, SIGKILL);
+            (void)waitpid(worker->pid, NULL, 0);
+        }
+        for (size_t j = 0; j < 2; j++) {
+            if (worker->lines[j].fd >= 0) {
+                (void)close(worker->lines[j].fd);
+            }
+        }
+    }
+    if (self->signals >= 0) {
+        (void)close(self->signals);
+        (void)sigprocmask(SIG_SETMASK, &self->old_mask, NULL);
+    }
+    ps_free(self->items);
+    *self = (ps_workers_t){.signals = -1};
+}

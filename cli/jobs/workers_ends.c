@@ -1,0 +1,186 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What is done about workers that have ended, and about those that do not. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "cli/jobs/workers_inner.h"
+#include "transport/sockets/socket.h"
+
+#define END_SIZE 96 /* bytes of how one ended */
+#define ASK_FIRST_MS                                                         \
+    250                  /* until the registry is asked again, twice as long \
+                          */
+#define ASK_MOST_MS 4000 /* each time, and so many times what that took: */
+#define LOOK_AFTER 5
+#define END_WITHIN_MS 5000 /* when others were ended, until they are killed */
+
+bool ps_workers_all_ended(const ps_workers_t *self)
+{
+    for (uint32_t i = 0; i < self->n; i++) {
+        if (!self->items[i].ended) {
+            return false;
+        }
+    }
+    return true;
+}
+
+void ps_workers_send(const ps_workers_t *self, int number)
+{
+    for (uint32_t i = 0; i < self->n; i++) {
+        if (!self->items[i].ended) {
+            (void)kill(-self->items[i].pid, number);
+        }
+    }
+}
+
+/* "was killed by signal 9 (Killed)" */
+static void print_end(const ps_local_worker_t *worker, char ret_text[END_SIZE])
+{
+    if (worker->signal != 0) {
+        (void)snprintf(ret_text, END_SIZE, "was killed by signal %d (%s)", worker->signal,
+                       strsignal(worker->signal));
+    } else {
+        (void)snprintf(ret_text, END_SIZE, "ended with exit code %d", worker->exit);
+    }
+}
+
+static void tell_end(const ps_workers_t *self, uint32_t rank)
+{
+    const ps_local_worker_t *worker = &self->items[rank];
+    char text[END_SIZE];
+
+    if (worker->exit == 0 || (worker->cut && worker->signal == SIGTERM)) {
+        return;
+    }
+    print_end(worker, text);
+    ps_say(self->args->out, "worker %" PRIu32 " %s", rank, text);
+}
+
+/* Asks about one that has failed, and tells the registry. Not of one whose rank
+ * another launch may have, or which knows that it was lost: both end so. */
+static ps_worker_fate_t fate_of(const ps_workers_t *self, uint32_t rank)
+{
+    const ps_local_worker_t *worker = &self->items[rank];
+    char text[END_SIZE];
+
+    print_end(worker, text);
+    return ps_workers_job_fate(self->args->registered, rank,
+                               worker->exit == psd_status_exit(PSD_WORKER_EXISTS) ? NULL : text);
+}
+
+void ps_workers_tell_ends(ps_workers_t *self)
+{
+    for (uint32_t i = 0; i < self->n; i++) {
+        if (self->items[i].ended && !self->items[i].told) {
+            self->items[i].told = true;
+            tell_end(self, i);
+        }
+    }
+}
+
+/* The others would wait for it, and then do without its share. One that was
+ * stopped cannot end. */
+static void end_others(ps_workers_t *self, uint32_t rank)
+{
+    ps_say(self->args->out, "worker %" PRIu32 " never joined job %s: ending the others", rank,
+           self->args->job);
+    self->cut_ms = ps_now_ms();
+    for (uint32_t i = 0; i < self->n; i++) {
+        self->items[i].cut = !self->items[i].ended;
+    }
+    ps_workers_send(self, SIGTERM);
+    ps_workers_send(self, SIGCONT);
+}
+
+static void kill_if_due(ps_workers_t *self)
+{
+    if (self->cut_ms == 0 || ps_now_ms() < self->cut_ms + END_WITHIN_MS) {
+        return;
+    }
+    for (uint32_t i = 0; i < self->n; i++) {
+        if (!self->items[i].ended) {
+            ps_say(self->args->out, "worker %" PRIu32 " does not end: killing it", i);
+        }
+    }
+    ps_workers_send(self, SIGKILL);
+    self->cut_ms = UINT64_MAX - END_WITHIN_MS;
+}
+
+/* A worker that fails may end the others, once. */
+static bool may_end_others(const ps_workers_t *self)
+{
+    return self->asked == 0 && self->cut_ms == 0;
+}
+
+static void wait_longer(ps_workers_t *self, uint64_t spent_ms)
+{
+    uint64_t wait_ms = self->ask_wait_ms == 0 ? ASK_FIRST_MS : 2 * self->ask_wait_ms;
+
+    self->ask_wait_ms = wait_ms < ASK_MOST_MS ? wait_ms : ASK_MOST_MS;
+    self->ask_ms = ps_now_ms() + self->ask_wait_ms + LOOK_AFTER * spent_ms;
+}
+
+/* Finds out who is missed, until the registry does not know of one. */
+static void look_at_ends(ps_workers_t *self)
+{
+    uint64_t begun_ms = ps_now_ms();
+
+    for (uint32_t i = 0; i < self->n; i++) {
+        ps_local_worker_t *worker = &self->items[i];
+        ps_worker_fate_t fate = PS_FATE_KNOWN;
+
+        if (!worker->ended || worker->settled) {
+            continue;
+        }
+        if (worker->exit != 0) {
+            fate = fate_of(self, i);
+        }
+        if (fate == PS_FATE_UNKNOWN) {
+            wait_longer(self, ps_now_ms() - begun_ms);
+            return;
+        }
+        worker->settled = true;
+        if (fate == PS_FATE_MISSED) {
+            end_others(self, i);
+            return;
+        }
+    }
+}
+
+void ps_workers_settle(ps_workers_t *self)
+{
+    if (may_end_others(self) && ps_now_ms() >= self->ask_ms && !ps_workers_all_ended(self)) {
+        look_at_ends(self);
+    }
+    kill_if_due(self);
+}
+
+void ps_workers_settle_last(ps_workers_t *self)
+{
+    ps_worker_fate_t fate = PS_FATE_KNOWN;
+
+    for (uint32_t i = 0; fate != PS_FATE_UNKNOWN && i < self->n; i++) {
+        if (!self->items[i].settled && self->items[i].exit != 0) {
+            fate = fate_of(self, i);
+            self->items[i].settled = true;
+        }
+    }
+}
+
+int ps_workers_time_left(const ps_workers_t *self)
+{
+    uint64_t now_ms = ps_now_ms();
+    uint64_t until_ms = self->cut_ms == 0 ? UINT64_MAX : self->cut_ms + END_WITHIN_MS;
+    bool may_end = may_end_others(self);
+
+    for (uint32_t i = 0; may_end && i < self->n; i++) {
+        if (self->items[i].ended && !self->items[i].settled && self->ask_ms < until_ms) {
+            until_ms = self->ask_ms;
+        }
+    }
+    if (until_ms == UINT64_MAX) {
+        return -1;
+    }
+    return until_ms > now_ms ? (int)(until_ms - now_ms) : 0;
+}

@@ -1,0 +1,175 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The table of commands as a whole: global options, nouns, and looking up. */
+#include "cli/options/command.h"
+
+#include <string.h>
+
+#include "base/text.h"
+
+#define WORDS_MAX 64
+
+static const char *const FORMATS[] = {"table", "wide", "json", "jsonl", "csv", "tsv", "name", NULL};
+
+const ps_opt_t ps_opts_global[] = {
+    {.name = "endpoint",
+     .kind = PS_OPT_TEXT,
+     .value = "URL",
+     .fallback = "tcp://127.0.0.1:7171",
+     .help = "where a node's control port is: tcp://HOST:PORT or ipc://PATH "
+             "(last of all PSD_ENDPOINT, then the psd of /run/psd, as programs "
+             "do)"},
+    {.name = "context",
+     .kind = PS_OPT_TEXT,
+     .value = "NAME",
+     .help = "take settings from ~/.config/pscli/contexts/NAME "
+             "(lines like endpoint=tcp://10.0.0.5:7171)"},
+    {.name = "output",
+     .letter = 'o',
+     .kind = PS_OPT_CHOICE,
+     .value = "FORMAT",
+     .words = FORMATS,
+     .fallback = "table",
+     .help = "how data is written to stdout"},
+    {.name = "timeout",
+     .kind = PS_OPT_DURATION,
+     .value = "DURATION",
+     .min = 1,
+     .max = 86400000,
+     .fallback = "10s",
+     .help = "deadline of connecting and of each request (250ms, 10s, 5m)"},
+    {.name = "wait",
+     .help = "until psd is there, for --timeout: else a refused connection ends "
+             "the command at once; cluster repair: until all is done, too"},
+    {.name = "watch",
+     .kind = PS_OPT_DURATION,
+     .value = "DURATION",
+     .min = 10,
+     .max = 86400000,
+     .help = "show again after every DURATION, until interrupted"},
+    {.name = "yes", .letter = 'y', .help = "do not ask before something is destroyed"},
+    {.name = "dry-run", .help = "say what would be done, and change nothing"},
+    {.name = "quiet",
+     .letter = 'q',
+     .help = "no words on stderr but errors, and no line that says what was "
+             "done"},
+    {.name = "verbose", .letter = 'v', .help = "all that there is, where one line is the answer"},
+    {.name = "big-as-text",
+     .help = "JSON integers beyond 2^53 as strings, for readers that would "
+             "round them (jq, JavaScript)"},
+    {.name = "no-color", .help = "no colors on a terminal (so does NO_COLOR)"},
+    {.name = "help", .letter = 'h', .help = "show help for the command"},
+    {.name = "version", .help = "show the version"},
+    {.name = NULL},
+};
+
+static const ps_noun_t NOUNS[] = {
+    {"cluster", "the cluster as a whole"},
+    {"node", "the psd processes of the cluster"},
+    {"table", "make, look at, export, import and drop tables"},
+    {"checkpoint", "rows of tables in files, and back"},
+    {"push", "send deltas to rows"},
+    {"pull", "fetch values of rows"},
+    {"plan", "how much memory a table will need"},
+    {"data", "files of samples"},
+    {"job", "training runs"},
+    {"worker", "the members of a job"},
+    {"clock", "how far each worker is, and who waits for whom"},
+    {"why", "why a job is not moving"},
+    {"run", "start the workers of a job"},
+    {"bench", "measure pushes and pulls"},
+    {"explain", "what an error code means"},
+    {"completion", "completion for a shell"},
+    {"help", "help for a command"},
+    {"version", "the version of pscli"},
+};
+
+static const ps_cmd_t *const LISTS[] = {ps_cmds_cluster, ps_cmds_table, ps_cmds_checkpoint,
+                                        ps_cmds_plan,    ps_cmds_data,  ps_cmds_tool,
+                                        ps_cmds_bench};
+
+const ps_cmd_t *ps_cmd_at(size_t i)
+{
+    for (size_t list = 0; list < sizeof LISTS / sizeof LISTS[0]; list++) {
+        for (const ps_cmd_t *cmd = LISTS[list]; cmd->noun != NULL; cmd++) {
+            if (i == 0) {
+                return cmd;
+            }
+            i--;
+        }
+    }
+    return NULL;
+}
+
+/* Short forms of verbs, for those who have them in their fingers. */
+static const struct {
+    const char *shorter, *verb;
+} ALIASES[] = {{"ls", "list"}, {"rm", "drop"}, {"rm", "remove"}};
+
+static const ps_cmd_t *find_exact(const char *noun, const char *verb)
+{
+    const ps_cmd_t *cmd = NULL;
+
+    for (size_t i = 0; (cmd = ps_cmd_at(i)) != NULL; i++) {
+        if (strcmp(cmd->noun, noun) != 0 || (cmd->verb == NULL) != (verb == NULL)) {
+            continue;
+        }
+        if (verb == NULL || strcmp(cmd->verb, verb) == 0) {
+            return cmd;
+        }
+    }
+    return NULL;
+}
+
+const ps_cmd_t *ps_cmd_find(const char *noun, const char *verb)
+{
+    const ps_cmd_t *cmd = find_exact(noun, verb);
+
+    for (size_t i = 0; cmd == NULL && verb != NULL && i < sizeof ALIASES / sizeof ALIASES[0]; i++) {
+        if (strcmp(ALIASES[i].shorter, verb) == 0) {
+            cmd = find_exact(noun, ALIASES[i].verb);
+        }
+    }
+    return cmd;
+}
+
+const ps_noun_t *ps_noun_at(size_t i)
+{
+    return i < sizeof NOUNS / sizeof NOUNS[0] ? &NOUNS[i] : NULL;
+}
+
+const ps_noun_t *ps_noun_find(const char *name)
+{
+    const ps_noun_t *noun = NULL;
+
+    for (size_t i = 0; (noun = ps_noun_at(i)) != NULL; i++) {
+        if (strcmp(noun->name, name) == 0) {
+            return noun;
+        }
+    }
+    return NULL;
+}
+
+const char *ps_cmd_suggest(const char *noun, const char *word)
+{
+    const char *words[WORDS_MAX] = {NULL};
+    size_t n = 0;
+
+    if (noun == NULL) {
+        const ps_noun_t *known = NULL;
+
+        for (size_t i = 0; (known = ps_noun_at(i)) != NULL; i++) {
+            if (n < WORDS_MAX - 1) {
+                words[n++] = known->name;
+            }
+        }
+    } else {
+        const ps_cmd_t *cmd = NULL;
+
+        for (size_t i = 0; (cmd = ps_cmd_at(i)) != NULL; i++) {
+            if (strcmp(cmd->noun, noun) == 0 && cmd->verb != NULL && n < WORDS_MAX - 1) {
+                words[n++] = cmd->verb;
+            }
+        }
+    }
+    return ps_text_suggest(word, words);
+}

@@ -1,0 +1,321 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The commands about tables and their rows. */
+#include "cli/options/command.h"
+
+#include "cli/cli.h"
+
+#define MANY ((size_t)-1)
+
+static const char *const TYPES[] = {"i32", "i64", "f32", "f64", NULL};
+static const char *const ROW_FORMATS[] = {"dense", "sparse", "auto", NULL};
+static const char *const KEYS[] = {"range", "hash", NULL};
+static const char *const ACKS[] = {"memory", "replica", "disk", NULL};
+static const char *const FILE_FORMATS[] = {"npy", "csv", "text", NULL};
+
+static const ps_example_t CREATE_EXAMPLES[] = {
+    {"pscli table create w --rows 1000", "1000 rows of one f32, all zero"},
+    {"pscli table create emb --keys hash --cols 64 --init uniform:-0.1,0.1",
+     "any u64 as key; a row appears with its first push"},
+    {"pscli table create w --rows 1000 "
+     "--updater ftrl:alpha=0.1,beta=1,l1=1,l2=0",
+     "gradients are pushed, the server applies FTRL-proximal"},
+    {"pscli table create w --rows 1000 --updater adam:alpha=0.01",
+     "what is not named has its default"},
+    {"pscli table create hits --rows 1000000 --type i64", "exact counters"},
+    {NULL, NULL}};
+static const ps_opt_t CREATE_OPTIONS[] = {
+    {.name = "rows",
+     .kind = PS_OPT_COUNT,
+     .value = "N",
+     .min = 1,
+     .max = UINT64_C(1) << 40,
+     .help = "number of rows, 0 to N-1; needed for range keys only"},
+    {.name = "cols",
+     .kind = PS_OPT_COUNT,
+     .value = "C",
+     .min = 1,
+     .max = UINT64_C(1) << 31,
+     .fallback = "1",
+     .help = "values in a row"},
+    {.name = "type",
+     .kind = PS_OPT_CHOICE,
+     .value = "TYPE",
+     .words = TYPES,
+     .fallback = "f32",
+     .help = "type of every value"},
+    {.name = "row-format",
+     .kind = PS_OPT_CHOICE,
+     .value = "FORMAT",
+     .words = ROW_FORMATS,
+     .fallback = "dense",
+     .help = "dense: all columns; sparse: those that are not zero; auto: "
+             "whichever is smaller"},
+    {.name = "keys",
+     .kind = PS_OPT_CHOICE,
+     .value = "KEYS",
+     .words = KEYS,
+     .fallback = "range",
+     .help = "range: rows 0 to N-1, all present; hash: any u64, a row appears "
+             "with its first push"},
+    {.name = "updater",
+     .kind = PS_OPT_TEXT,
+     .value = "RULE",
+     .fallback = "add",
+     .help = "how a delta is merged: add, assign, min, max, "
+             "sgd:alpha=F,l1=F,l2=F, momentum:alpha=F,momentum=F, "
+             "adagrad:alpha=F,beta=F,l1=F,l2=F, "
+             "adam:alpha=F,beta1=F,beta2=F,eps=F, "
+             "adamw:alpha=F,beta1=F,beta2=F,eps=F,decay=F, "
+             "rmsprop:alpha=F,rho=F,eps=F, ftrl:alpha=F,beta=F,l1=F,l2=F, "
+             "dcasgd:alpha=F,lambda=F,workers=N, or plugin:NAME[:TEXT], which "
+             "the daemon has loaded"},
+    {.name = "init",
+     .kind = PS_OPT_TEXT,
+     .value = "RULE",
+     .fallback = "zero",
+     .help = "first values: zero, constant:V, uniform:LOW,HIGH, "
+             "normal:MEAN,STD"},
+    {.name = "seed",
+     .kind = PS_OPT_U64,
+     .value = "S",
+     .max = UINT64_MAX,
+     .fallback = "0",
+     .help = "seed of random first values"},
+    {.name = "partitions",
+     .kind = PS_OPT_U64,
+     .value = "P",
+     .min = 1,
+     .max = 4096,
+     .help = "number of partitions; without it the cluster chooses"},
+    {.name = "partition-by",
+     .kind = PS_OPT_TEXT,
+     .value = "RULE",
+     .help = "range, hash, or list:ROW,ROW,... (first rows of the partitions "
+             "but the first); without it hash for hash keys, else range"},
+    {.name = "replicas",
+     .kind = PS_OPT_U64,
+     .value = "R",
+     .min = 1,
+     .max = 16,
+     .fallback = "1",
+     .help = "copies of each partition, the primary included"},
+    {.name = "ack",
+     .kind = PS_OPT_CHOICE,
+     .value = "LEVEL",
+     .words = ACKS,
+     .fallback = "memory",
+     .help = "what an acknowledged push survives"},
+    {.name = "filter",
+     .kind = PS_OPT_TEXT,
+     .value = "WORDS",
+     .help = "what shrinks messages of calls that name nothing else, such as "
+             "cache+delta+lz4+f16; docs/performance.md says what each does, "
+             "and that delta, lz4 and zstd are not used over lanes"},
+    {.name = "allow-nonfinite", .help = "accept NaN and infinite deltas"},
+    {.name = "versions",
+     .help = "rows remember their last change, for pulls of what has changed; "
+             "8 bytes a row"},
+    {.name = NULL}};
+
+static const ps_example_t LIST_EXAMPLES[] = {
+    {"pscli table list", "every table"},
+    {"pscli table list -o name", "only the names, one a line"},
+    {NULL, NULL}};
+static const ps_example_t INSPECT_EXAMPLES[] = {
+    {"pscli table inspect w", "what it is made of, its size and counters"},
+    {"pscli table inspect w -o wide", "its partitions too"},
+    {NULL, NULL}};
+static const ps_example_t DROP_EXAMPLES[] = {
+    {"pscli table drop w", "asks first, showing rows and bytes"},
+    {"pscli table drop w --yes", "does not ask; for scripts"},
+    {"pscli table drop w w.counts", "both of them"},
+    {NULL, NULL}};
+
+static const ps_example_t ACK_EXAMPLES[] = {
+    {"pscli table ack w", "the rows that \"w\" has lost are known to be gone"}, {NULL, NULL}};
+
+static const ps_example_t EXPORT_EXAMPLES[] = {
+    {"pscli table export w --to w.npy", "for numpy.load"},
+    {"pscli table export w --to w.csv", "with a line of titles"},
+    {"pscli table export emb --to emb.txt", "lines \"row col:value ...\""},
+    {"pscli table export emb --to emb.txt.zst", "the same, packed"},
+    {NULL, NULL}};
+static const ps_opt_t EXPORT_OPTIONS[] = {
+    {.name = "to",
+     .kind = PS_OPT_TEXT,
+     .value = "FILE",
+     .help = "where to; it appears when it is complete, text and csv packed "
+             "when the name ends with .gz or .zst; \"-\" is stdout. Required"},
+    {.name = "format",
+     .kind = PS_OPT_CHOICE,
+     .value = "FORMAT",
+     .words = FILE_FORMATS,
+     .help = "format of the file; default: by its ending (.npy, .csv, else "
+             "text)"},
+    {.name = NULL}};
+static const ps_example_t IMPORT_EXAMPLES[] = {
+    {"pscli table import w --from w.npy", "sets every row"},
+    {"pscli table import w --from w.txt", "sets the values that are named"},
+    {"pscli table import w --from w.csv --dry-run", "only checks the file"},
+    {NULL, NULL}};
+static const ps_opt_t IMPORT_OPTIONS[] = {
+    {.name = "from",
+     .kind = PS_OPT_TEXT,
+     .value = "FILE",
+     .help = "what to read, text and csv also packed with gzip or zstd; "
+             "\"-\" is stdin. Required"},
+    {.name = "format",
+     .kind = PS_OPT_CHOICE,
+     .value = "FORMAT",
+     .words = FILE_FORMATS,
+     .help = "format of the file; default: by its ending (.npy, .csv, else "
+             "text)"},
+    {.name = NULL}};
+
+static const ps_example_t PUSH_EXAMPLES[] = {
+    {"pscli push w 1=0.5 3=0.5 5=-1", "three rows of a table with one column"},
+    {"pscli push emb 7=1,2,3,4", "a whole row of four columns"},
+    {"pscli push emb 7:2=0.25", "only column 2 of row 7"},
+    {"pscli push w --from deltas.txt", "lines \"row col:value ...\""},
+    {NULL, NULL}};
+static const ps_opt_t PUSH_OPTIONS[] = {
+    {.name = "from",
+     .kind = PS_OPT_TEXT,
+     .value = "FILE",
+     .help = "read deltas from lines \"row col:value ...\", which may be "
+             "packed with gzip or zstd; \"-\" is stdin"},
+    {.name = NULL}};
+
+static const ps_example_t PULL_EXAMPLES[] = {
+    {"pscli pull w 1,3,5", "three rows"},
+    {"pscli pull w 10-19", "ten rows"},
+    {"pscli pull emb 7 --cols 0-3", "four columns of one row"},
+    {"pscli pull w all -o csv > w.csv", "everything, as a file"},
+    {NULL, NULL}};
+static const ps_opt_t PULL_OPTIONS[] = {{.name = "cols",
+                                         .kind = PS_OPT_TEXT,
+                                         .value = "COLS",
+                                         .fallback = "all",
+                                         .help = "which columns: 7, 1,3,5, 10-19, all"},
+                                        {.name = NULL}};
+
+const ps_cmd_t ps_cmds_table[] = {
+    {.noun = "table",
+     .verb = "create",
+     .arguments = "NAME",
+     .min_args = 1,
+     .max_args = 1,
+     .summary = "make a table",
+     .details = "Says what was made in one line; -v, and every format but "
+                "table, shows all of it, as \"table inspect\" does.",
+     .examples = CREATE_EXAMPLES,
+     .options = CREATE_OPTIONS,
+     .flags = PS_CMD_DRY_RUN,
+     .run = ps_cmd_table_create},
+    {.noun = "table",
+     .verb = "list",
+     .arguments = "",
+     .summary = "every table",
+     .details = "",
+     .examples = LIST_EXAMPLES,
+     .flags = PS_CMD_WATCH,
+     .run = ps_cmd_table_list},
+    {.noun = "table",
+     .verb = "inspect",
+     .arguments = "NAME",
+     .min_args = 1,
+     .max_args = 1,
+     .complete = "table",
+     .summary = "what a table is made of, its size and counters",
+     .details = "",
+     .examples = INSPECT_EXAMPLES,
+     .flags = PS_CMD_WATCH,
+     .run = ps_cmd_table_inspect},
+    {.noun = "table",
+     .verb = "drop",
+     .arguments = "NAME...",
+     .min_args = 1,
+     .max_args = SIZE_MAX,
+     .complete = "table",
+     .summary = "drop tables and their rows",
+     .details = "Asks on a terminal, once for all; anywhere else it needs "
+                "--yes. Where one of several is not there, none is dropped.",
+     .examples = DROP_EXAMPLES,
+     .flags = PS_CMD_DRY_RUN | PS_CMD_ALIKE,
+     .run = ps_cmd_table_drop},
+    {.noun = "table",
+     .verb = "ack",
+     .arguments = "NAME",
+     .min_args = 1,
+     .max_args = 1,
+     .complete = "table",
+     .summary = "go on with a table that has lost rows",
+     .details = "A table whose rows no node had any more after a restart is a problem "
+                "in \"cluster status\" until somebody has seen it. From then on the "
+                "cluster is healthy again and the table goes on with the rows that "
+                "came since; a further loss is a problem again.",
+     .examples = ACK_EXAMPLES,
+     .run = ps_cmd_table_ack},
+    {.noun = "table",
+     .verb = "export",
+     .arguments = "NAME",
+     .min_args = 1,
+     .max_args = 1,
+     .complete = "table",
+     .summary = "write a table's values to a file",
+     .details = "npy: version 1.0, C order, two dimensions; for dense tables with "
+                "range keys. csv: \"row,0,1,...\" and a line for each row; "
+                "\"row,col,value\" when rows are sparse. text: \"row col:value ...\" "
+                "for any table. A hash table gives the rows that are present, a "
+                "sparse row the values that are not zero.\n\n"
+                "Numbers are written so that they read back to the same bits. Rows "
+                "that are pushed to meanwhile are in the file with or without those "
+                "pushes. A file of that name is replaced when the new one is whole.",
+     .examples = EXPORT_EXAMPLES,
+     .options = EXPORT_OPTIONS,
+     .run = ps_cmd_table_export},
+    {.noun = "table",
+     .verb = "import",
+     .arguments = "NAME",
+     .min_args = 1,
+     .max_args = 1,
+     .complete = "table",
+     .summary = "set a table's values from a file",
+     .details = "Reads what \"table export\" writes. The file is checked from end to "
+                "end before anything is changed; values that it does not name stay. "
+                "Works for tables with updater add or assign (the other rules take "
+                "gradients, not values). Nobody else should push to these rows "
+                "meanwhile.",
+     .examples = IMPORT_EXAMPLES,
+     .options = IMPORT_OPTIONS,
+     .flags = PS_CMD_DRY_RUN,
+     .run = ps_cmd_table_import},
+    {.noun = "push",
+     .arguments = "NAME [ROW[:COL]=VALUE...]",
+     .min_args = 1,
+     .max_args = MANY,
+     .complete = "table",
+     .summary = "send deltas to rows",
+     .details = "ROW=V1,V2,... gives a row all of its columns, ROW:COL=VALUE "
+                "one value. What a delta does is the table's updater: add "
+                "adds it, assign sets it, the others take it as a gradient.",
+     .examples = PUSH_EXAMPLES,
+     .options = PUSH_OPTIONS,
+     .flags = PS_CMD_DRY_RUN,
+     .run = ps_cmd_push},
+    {.noun = "pull",
+     .arguments = "NAME ROWS",
+     .min_args = 2,
+     .max_args = 2,
+     .complete = "table",
+     .summary = "fetch values of rows",
+     .details = "ROWS is 7, 1,3,5, 10-19, any of these with commas between, or "
+                "all. Of a hash table a range and all give the rows that are "
+                "present; a row named by itself is shown with its first values "
+                "when it is not. csv and tsv give a sparse row as "
+                "\"row,col,value\".",
+     .examples = PULL_EXAMPLES,
+     .options = PULL_OPTIONS,
+     .flags = PS_CMD_WATCH,
+     .run = ps_cmd_pull},
+    {.noun = NULL}};

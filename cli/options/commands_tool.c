@@ -1,0 +1,142 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The commands that start and explain. */
+#include "cli/options/command.h"
+
+#include "cli/cli.h"
+
+#define MANY ((size_t)-1)
+
+static const char *const LAUNCHERS[] = {"local", "ssh", "mpi", "slurm", NULL};
+
+static const ps_example_t RUN_EXAMPLES[] = {
+    {"pscli run -n 4 -- ./train data.libsvm", "four workers, one a process"},
+    {"pscli run -n 4 --max-delay 2 --job lr -- ./train data.libsvm",
+     "at most two clocks apart, under the job name \"lr\""},
+    {"pscli run -n 2 --servers 1 -- ./train data.libsvm",
+     "with a psd of its own when none is running"},
+    {NULL, NULL}};
+static const ps_opt_t RUN_OPTIONS[] = {
+    {.name = "workers",
+     .letter = 'n',
+     .kind = PS_OPT_U64,
+     .value = "N",
+     .min = 1,
+     .max = 4096,
+     .fallback = "1",
+     .help = "how many workers to start"},
+    {.name = "servers",
+     .kind = PS_OPT_U64,
+     .value = "M",
+     .min = 0,
+     .max = 4096,
+     .fallback = "0",
+     .help = "1: when no psd answers at the endpoint, start a private one in a "
+             "temporary directory and stop it at the end"},
+    {.name = "launcher",
+     .kind = PS_OPT_CHOICE,
+     .value = "LAUNCHER",
+     .words = LAUNCHERS,
+     .fallback = "local",
+     .help = "where workers run; this version has local only"},
+    {.name = "job",
+     .kind = PS_OPT_TEXT,
+     .value = "JOB",
+     .help = "name of the job; default: PROGRAM and the time"},
+    {.name = "max-delay",
+     .kind = PS_OPT_I64,
+     .value = "D",
+     .fallback = "0",
+     .help = "clocks that workers may be apart: 0 BSP, above 0 SSP, below 0 "
+             "ASP"},
+    {.name = "allow-lost",
+     .kind = PS_OPT_U64,
+     .value = "N",
+     .min = 0,
+     .max = 4095,
+     .fallback = "0",
+     .help = "exit with 0 although up to N workers failed, when the others have "
+             "done all slices of the job's work queues"},
+    {.name = "psd",
+     .kind = PS_OPT_TEXT,
+     .value = "PROGRAM",
+     .help = "the private psd; default: beside pscli, else from PATH"},
+    {.name = NULL}};
+
+static const ps_example_t EXPLAIN_EXAMPLES[] = {
+    {"pscli explain E2003", "what the code means and what to do"},
+    {"pscli explain", "every code"},
+    {NULL, NULL}};
+static const ps_example_t COMPLETION_EXAMPLES[] = {
+    {"source <(pscli completion bash)", "in ~/.bashrc"},
+    {"pscli completion zsh > \"${fpath[1]}/_pscli\"", "for zsh"},
+    {"pscli completion fish > ~/.config/fish/completions/pscli.fish", "for fish"},
+    {NULL, NULL}};
+static const ps_example_t HELP_EXAMPLES[] = {
+    {"pscli help table create", "the same as pscli table create --help"},
+    {"pscli help --man DIR", "writes the man pages to DIR"},
+    {NULL, NULL}};
+static const ps_example_t VERSION_EXAMPLES[] = {{"pscli version", "the same as pscli --version"},
+                                                {NULL, NULL}};
+static const ps_opt_t HELP_OPTIONS[] = {
+    {.name = "man", .kind = PS_OPT_TEXT, .value = "DIR", .help = "write every man page to DIR"},
+    {.name = NULL}};
+
+const ps_cmd_t ps_cmds_tool[] = {
+    {.noun = "run",
+     .arguments = "-- PROGRAM [ARGS...]",
+     .min_args = 1,
+     .max_args = MANY,
+     .complete = "program",
+     .summary = "start the workers of a job",
+     .details = "Each worker finds PSD_ENDPOINT, PSD_JOB, PSD_WORKER (its rank), "
+                "PSD_WORKERS and PSD_MAX_DELAY in its environment. Lines that it "
+                "writes are shown with its rank in front (stdout of a C program is "
+                "a pipe then, and comes in blocks: setvbuf or stdbuf -oL makes lines "
+                "of them); with -o json, jsonl, csv, "
+                "tsv or name they all go to stderr, and how each worker ended goes "
+                "to stdout. Signals are passed on to the workers; the third one "
+                "kills them. When a worker fails before it has joined a job that "
+                "waits for it the others are ended; one that fails later leaves them "
+                "at work, and is lost at once: its slices go to them, and \"pscli "
+                "why\" says how it ended. The exit code is that of the first worker "
+                "that "
+                "failed (128 + N for one that was killed by signal N), or, when a "
+                "signal N ended pscli, the greatest and at least 128 + N.",
+     .examples = RUN_EXAMPLES,
+     .options = RUN_OPTIONS,
+     .flags = PS_CMD_REST | PS_CMD_DRY_RUN,
+     .run = ps_cmd_run},
+    {.noun = "explain",
+     .arguments = "[CODE]",
+     .max_args = 1,
+     .complete = "code",
+     .summary = "what an error code means and what to do",
+     .details = "CODE is as errors show it (E2003), or its name (NO_TABLE). "
+                "Needs no psd.",
+     .examples = EXPLAIN_EXAMPLES,
+     .run = ps_cmd_explain},
+    {.noun = "completion",
+     .arguments = "SHELL",
+     .min_args = 1,
+     .max_args = 1,
+     .complete = "shell",
+     .summary = "write completion for bash, zsh or fish",
+     .details = "",
+     .examples = COMPLETION_EXAMPLES,
+     .run = ps_cmd_completion},
+    {.noun = "help",
+     .arguments = "[COMMAND [VERB]]",
+     .max_args = 2,
+     .complete = "command",
+     .summary = "help for a command",
+     .details = "",
+     .examples = HELP_EXAMPLES,
+     .options = HELP_OPTIONS,
+     .run = ps_cmd_help},
+    {.noun = "version",
+     .arguments = "",
+     .summary = "show the version",
+     .details = "",
+     .examples = VERSION_EXAMPLES,
+     .run = ps_cmd_version},
+    {.noun = NULL}};

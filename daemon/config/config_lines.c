@@ -1,0 +1,348 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A walk over a YAML file's events that remembers lines. */
+#include "daemon/config/config_lines.h"
+
+#include <string.h>
+#include <yaml.h>
+
+#include "base/alloc.h"
+#include "base/log.h"
+#include "base/text.h"
+
+#define SHOWN_MAX 100 /* bytes of a wrong word that an error repeats */
+
+typedef struct walk {
+    yaml_parser_t parser;
+    yaml_event_t event; /* the present one; owned */
+    const char *name;   /* of the file */
+    ps_config_lines_t *lines;
+    psd_error_t *err;
+} walk_t;
+
+static unsigned line_of(const walk_t *self)
+{
+    return (unsigned)self->event.start_mark.line + 1;
+}
+
+static psd_status_t next(walk_t *self)
+{
+    yaml_event_delete(&self->event);
+    if (yaml_parser_parse(&self->parser, &self->event)) {
+        return PSD_OK;
+    }
+    if (self->parser.error == YAML_MEMORY_ERROR) {
+        return psd_error_set(self->err, PSD_NOMEM, "no memory to read %s", self->name);
+    }
+    return psd_error_set(self->err, PSD_CONFIG, "%s:%u: not YAML: %s", self->name,
+                         (unsigned)self->parser.problem_mark.line + 1,
+                         self->parser.problem == NULL ? "?" : self->parser.problem);
+}
+
+static const char *scalar(const walk_t *self)
+{
+    return (const char *)self->event.data.scalar.value;
+}
+
+/* A '\0' inside a word would hide what follows it. */
+static bool is_word(const walk_t *self)
+{
+    return self->event.type == YAML_SCALAR_EVENT &&
+           strlen(scalar(self)) == self->event.data.scalar.length;
+}
+
+/* "key: " and nothing behind it. */
+static bool is_nothing(const walk_t *self)
+{
+    return self->event.type == YAML_SCALAR_EVENT && self->event.data.scalar.length == 0 &&
+           self->event.data.scalar.style == YAML_PLAIN_SCALAR_STYLE;
+}
+
+static const char *event_name(const walk_t *self)
+{
+    switch ((int)self->event.type) {
+    case YAML_MAPPING_START_EVENT:
+        return "a mapping";
+    case YAML_SEQUENCE_START_EVENT:
+        return "a list";
+    case YAML_ALIAS_EVENT:
+        return "an alias";
+    case YAML_SCALAR_EVENT:
+        return is_nothing(self) ? "empty" : "a single value";
+    default:
+        return "something else";
+    }
+}
+
+static psd_status_t refuse_kind(walk_t *self, const char *what, const char *allowed)
+{
+    return psd_error_set(self->err, PSD_CONFIG, "%s:%u: %s is %s; allowed: %s", self->name,
+                         line_of(self), what, event_name(self), allowed);
+}
+
+/* The words that may stand in a section ("" the root), without repetition. */
+static size_t words_of(const char *section, const char *words[PS_KEY_COUNT + 1])
+{
+    size_t n = 0;
+
+    for (int id = 0; id < PS_KEY_COUNT; id++) {
+        const ps_key_t *key = ps_config_key((ps_key_id_t)id);
+        const char *word = NULL;
+
+        if (strcmp(key->section, section) == 0) {
+            word = key->member;
+        } else if (section[0] == '\0' && (n == 0 || strcmp(words[n - 1], key->section) != 0)) {
+            word = key->section;
+        }
+        if (word != NULL) {
+            words[n++] = word;
+        }
+    }
+    words[n] = NULL;
+    return n;
+}
+
+static psd_status_t refuse_word(walk_t *self, const char *section)
+{
+    const char *words[PS_KEY_COUNT + 1];
+    PSD_AUTO(ps_buffer_done) ps_buffer_t list = {0};
+    size_t n = words_of(section, words);
+    const char *near = ps_text_suggest(scalar(self), words);
+    const char *dot = section[0] == '\0' ? "" : ".";
+    char shown[SHOWN_MAX];
+    bool printed = true;
+
+    (void)ps_config_show(scalar(self), shown, sizeof shown);
+    if (near != NULL) {
+        return psd_error_set(self->err, PSD_CONFIG, "%s:%u: unknown key %s; did you mean %s%s%s?",
+                             self->name, line_of(self), shown, section, dot, near);
+    }
+    for (size_t i = 0; i < n; i++) {
+        printed = printed && ps_buffer_print(&list, "%s%s", i == 0 ? "" : ", ", words[i]);
+    }
+    if (!printed) {
+        return psd_error_set(self->err, PSD_NOMEM, "no memory for an error");
+    }
+    return psd_error_set(self->err, PSD_CONFIG, "%s:%u: unknown key %s%s%s; allowed: %s",
+                         self->name, line_of(self), shown, section[0] == '\0' ? "" : " in ",
+                         section, (const char *)list.data);
+}
+
+/* The key of that name in that section, or NULL. */
+static const ps_key_t *find_key(const char *section, const char *member)
+{
+    for (int id = 0; id < PS_KEY_COUNT; id++) {
+        const ps_key_t *key = ps_config_key((ps_key_id_t)id);
+
+        if (strcmp(key->section, section) == 0 && strcmp(key->member, member) == 0) {
+            return key;
+        }
+    }
+    return NULL;
+}
+
+static const char *find_section(const char *name)
+{
+    for (int id = 0; id < PS_KEY_COUNT; id++) {
+        const ps_key_t *key = ps_config_key((ps_key_id_t)id);
+
+        if (key->section[0] != '\0' && strcmp(key->section, name) == 0) {
+            return key->section;
+        }
+    }
+    return NULL;
+}
+
+/* The value of a list: words up to the end of the sequence. */
+static psd_status_t walk_list(walk_t *self, const ps_key_t *key)
+{
+    uint64_t n = 0;
+    psd_status_t rc = PSD_OK;
+
+    if (self->event.type != YAML_SEQUENCE_START_EVENT) {
+        return refuse_kind(self, key->path, "a list, as [tcp://127.0.0.1:0]");
+    }
+    for (;;) {
+        rc = next(self);
+        if (rc != PSD_OK) {
+            return rc;
+        }
+        if (self->event.type == YAML_SEQUENCE_END_EVENT && n >= key->min) {
+            return PSD_OK;
+        }
+        if (!is_word(self) || is_nothing(self) || n == key->max ||
+            strchr(scalar(self), ',') != NULL) {
+            break;
+        }
+        n++;
+    }
+    return psd_error_set(self->err, PSD_CONFIG,
+                         "%s:%u: %s is a list of other things; allowed: %u .. %u of "
+                         "tcp://HOST:PORT and ipc://PATH",
+                         self->name, line_of(self), key->path, (unsigned)key->min,
+                         (unsigned)key->max);
+}
+
+/* The value of a key: the present event is behind the key's. */
+static psd_status_t walk_value(walk_t *self, const ps_key_t *key, unsigned line)
+{
+    if (self->lines->lines[key->id] != 0) {
+        return psd_error_set(self->err, PSD_CONFIG,
+                             "%s:%u: %s is set a second time; the first "
+                             "is in line %u",
+                             self->name, line, key->path, self->lines->lines[key->id]);
+    }
+    self->lines->lines[key->id] = line;
+    self->lines->is_empty = false;
+    if (key->kind == PS_KEY_KIND_URLS) {
+        return walk_list(self, key);
+    }
+    if (!is_word(self) || is_nothing(self)) {
+        return refuse_kind(self, key->path, "a single value");
+    }
+    return PSD_OK;
+}
+
+/* Takes the next key of a mapping and its value's first event. ret_key NULL at
+ * the mapping's end; a section's name is left to the caller. */
+static psd_status_t walk_section(walk_t *self, const char *section)
+{
+    if (is_nothing(self)) {
+        return PSD_OK; /* all its keys are commented out */
+    }
+    if (self->event.type != YAML_MAPPING_START_EVENT) {
+        return refuse_kind(self, section, "a mapping of keys");
+    }
+    for (;;) {
+        const ps_key_t *key = NULL;
+        psd_status_t rc = next(self);
+        unsigned line = line_of(self);
+
+        if (rc != PSD_OK || self->event.type == YAML_MAPPING_END_EVENT) {
+            return rc;
+        }
+        if (!is_word(self)) {
+            return refuse_kind(self, "a key", "a word");
+        }
+        key = find_key(section, scalar(self));
+        if (key == NULL) {
+            return refuse_word(self, section);
+        }
+        rc = next(self);
+        if (rc == PSD_OK) {
+            rc = walk_value(self, key, line);
+        }
+        if (rc != PSD_OK) {
+            return rc;
+        }
+    }
+}
+
+/* One key of the root, or one section. */
+static psd_status_t walk_entry(walk_t *self, unsigned *seen)
+{
+    const ps_key_t *key = NULL;
+    const char *section = NULL;
+    unsigned line = line_of(self);
+    psd_status_t rc = PSD_OK;
+
+    if (!is_word(self)) {
+        return refuse_kind(self, "a key", "a word");
+    }
+    key = find_key("", scalar(self));
+    section = find_section(scalar(self));
+    if (key == NULL && section == NULL) {
+        return refuse_word(self, "");
+    }
+    rc = next(self);
+    if (rc != PSD_OK) {
+        return rc;
+    }
+    if (key != NULL) {
+        return walk_value(self, key, line);
+    }
+    /* `seen` is indexed by the section's first key. */
+    for (int id = 0; id < PS_KEY_COUNT; id++) {
+        if (ps_config_key((ps_key_id_t)id)->section == section) {
+            if (seen[id] != 0) {
+                return psd_error_set(self->err, PSD_CONFIG,
+                                     "%s:%u: section %s is there a second time; the first is "
+                                     "in line %u",
+                                     self->name, line, section, seen[id]);
+            }
+            seen[id] = line;
+            break;
+        }
+    }
+    self->lines->is_empty = false;
+    return walk_section(self, section);
+}
+
+static psd_status_t walk_root(walk_t *self)
+{
+    unsigned seen[PS_KEY_COUNT] = {0};
+
+    if (is_nothing(self)) {
+        return PSD_OK;
+    }
+    if (self->event.type != YAML_MAPPING_START_EVENT) {
+        return refuse_kind(self, "the file", "a mapping of keys");
+    }
+    for (;;) {
+        psd_status_t rc = next(self);
+
+        if (rc != PSD_OK || self->event.type == YAML_MAPPING_END_EVENT) {
+            return rc;
+        }
+        rc = walk_entry(self, seen);
+        if (rc != PSD_OK) {
+            return rc;
+        }
+    }
+}
+
+static psd_status_t walk_stream(walk_t *self)
+{
+    bool had_document = false;
+
+    for (;;) {
+        psd_status_t rc = next(self);
+
+        if (rc != PSD_OK || self->event.type == YAML_STREAM_END_EVENT) {
+            return rc;
+        }
+        if (self->event.type != YAML_DOCUMENT_START_EVENT) {
+            continue; /* start of the stream, end of the document */
+        }
+        if (had_document) {
+            return psd_error_set(self->err, PSD_CONFIG, "%s:%u: a second document; allowed: one",
+                                 self->name, line_of(self));
+        }
+        had_document = true;
+        rc = next(self);
+        if (rc == PSD_OK) {
+            rc = walk_root(self);
+        }
+        if (rc != PSD_OK) {
+            return rc;
+        }
+    }
+}
+
+psd_status_t ps_config_lines(const char *name, ps_bytes_t text, ps_config_lines_t *ret_lines,
+                             psd_error_t *err)
+{
+    walk_t self = {.name = name, .lines = ret_lines, .err = err};
+    psd_status_t rc = PSD_OK;
+
+    *ret_lines = (ps_config_lines_t){.is_empty = true};
+    if (!yaml_parser_initialize(&self.parser)) {
+        return psd_error_set(err, PSD_NOMEM, "no memory to read %s", name);
+    }
+    /* libyaml asserts that there is a text, were it empty. */
+    yaml_parser_set_input_string(
+        &self.parser, text.data == NULL ? (const unsigned char *)"" : text.data, text.size);
+    rc = walk_stream(&self);
+    yaml_event_delete(&self.event);
+    yaml_parser_delete(&self.parser);
+    return rc;
+}

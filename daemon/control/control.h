@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * ps_control - the control port: JSON requests of clients and of pscli
+ *
+ * What     request -> checked -> planned by the registry -> stored -> applied
+ *          -> told to the shards -> answered. Answers to what changes something
+ *          are kept, so that a repeated request is answered, not done, again.
+ *          Besides: barriers, lost workers, and the looking of `pscli`.
+ * Owner    The caller.
+ * Threads  confined to one.
+ */
+#ifndef PS_DAEMON_CONTROL_H
+#define PS_DAEMON_CONTROL_H
+
+#include "daemon/config/config.h"
+#include "daemon/plugins.h"
+#include "daemon/shards/shards.h"
+#include "protocol/registry/registry.h"
+#include "storage/registry/registry_db.h"
+#include "transport/sockets/socket.h"
+#include "transport/threads/turns_look.h"
+
+typedef struct ps_control ps_control_t;
+
+/* All borrowed until ps_control_destroy. */
+typedef struct ps_control_args {
+    const ps_config_t *config;
+    ps_registry_t *registry; /* loaded, and has this node */
+    ps_registry_db_t *db;
+    ps_shards_t *shards;
+    ps_socket_t *port; /* bound */
+    const ps_plugins_t *plugins;
+    const char *dir;         /* data directory */
+    const char *node;        /* name of this node */
+    uint64_t incarnation;    /* of this node */
+    const char *damage;      /* what this start found damaged; "": nothing */
+    const ps_turns_t *turns; /* of this node's threads; NULL: nobody looks */
+} ps_control_args_t;
+
+/* Errors: PSD_NOMEM. */
+PSD_MUST_CHECK psd_status_t ps_control_new(const ps_control_args_t *args,
+                                           ps_control_t **ret_control, psd_error_t *err);
+/* Answers who still waits with STOPPING. Takes NULL, nulls *self_p. */
+void ps_control_destroy(ps_control_t **self_p);
+
+/* Tells the shards every table and every job that has not ended, and logs
+ * tables whose rows are gone, or whose plug-in is: the shards are not told of
+ * these; before the first request. Errors: PSD_NOMEM, PSD_LIMIT, PSD_BUSY
+ * naming table or job. */
+PSD_MUST_CHECK psd_status_t ps_control_start(ps_control_t *self, psd_error_t *err);
+/* Answers the requests that wait, not more than a batch at a time. */
+void ps_control_receive(ps_control_t *self);
+/* Takes in what the shards of this node have answered or reported. */
+void ps_control_receive_shards(ps_control_t *self);
+/* Declares silent workers lost and ends overdue barriers. */
+void ps_control_tick(ps_control_t *self);
+/* When ps_control_tick is next wanted; UINT64_MAX for never. */
+uint64_t ps_control_deadline(const ps_control_t *self);
+/* The process is out of descriptors, or no more. */
+void ps_control_set_files_out(ps_control_t *self, bool is_out);
+/* New settings: what is reloadable comes into force. Borrowed like the first
+ * ones. */
+void ps_control_set_config(ps_control_t *self, const ps_config_t *config);
+/* What is on disk and what is known differ: this process must end. */
+bool ps_control_is_broken(const ps_control_t *self);
+#endif

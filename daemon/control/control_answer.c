@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the control port answers. */
+#include <inttypes.h>
+
+#include "daemon/control/control_inner.h"
+
+psd_status_t ps_control_no_memory(psd_error_t *err)
+{
+    return psd_error_set(err, PSD_NOMEM, "no memory for an answer");
+}
+
+static bool add_error(ps_doc_t *reply, psd_status_t status, const char *text)
+{
+    ps_doc_t *error = ps_doc_add_object(reply, "error");
+
+    return error != NULL && ps_doc_set_text(error, "code", psd_status_code(status)) &&
+           ps_doc_set_i64(error, "exit", psd_status_exit(status)) &&
+           ps_doc_set_text(error, "message", text[0] == '\0' ? psd_status_text(status) : text) &&
+           ps_doc_set_text(error, "hint", psd_status_hint(status));
+}
+
+ps_doc_t *ps_control_new_reply(uint64_t id, psd_status_t status)
+{
+    ps_doc_t *reply = ps_doc_new();
+
+    if (reply != NULL &&
+        (!ps_doc_set_u64(reply, "v", PS_CONTROL_VERSION) || !ps_doc_set_u64(reply, "id", id) ||
+         !ps_doc_set_text(reply, "status", psd_status_name(status)))) {
+        ps_doc_destroy(&reply);
+    }
+    return reply;
+}
+
+void ps_control_send_text(ps_control_t *self, uint64_t conn, ps_bytes_t text)
+{
+    psd_status_t rc = ps_socket_send_text(self->is.port, conn, text, NULL);
+
+    /* The client asks again for what did not go out. */
+    if (rc != PSD_OK) {
+        ps_log(PS_LOG_DEBUG, "answer_dropped", "conn=%" PRIu64 " status=%s", conn,
+               psd_status_name(rc));
+    }
+}
+
+/* Prints a reply; one that is too long becomes an error. */
+static bool print_reply(const ps_doc_t *reply, uint64_t id, ps_buffer_t *ret_text)
+{
+    PSD_AUTO(ps_doc_destroy) ps_doc_t *instead = NULL;
+
+    if (!ps_doc_print(reply, ret_text)) {
+        return false;
+    }
+    if (ret_text->size <= PS_DOC_BYTES_MAX) {
+        return true;
+    }
+    ps_buffer_done(ret_text);
+    instead = ps_control_new_reply(id, PSD_LIMIT);
+    return instead != NULL &&
+           add_error(instead, PSD_LIMIT,
+                     "the answer is longer than a control message may be; ask "
+                     "for less at once") &&
+           ps_doc_print(instead, ret_text);
+}
+
+void ps_control_send_reply(ps_control_t *self, const ps_control_request_t *request,
+                           const ps_doc_t *reply)
+{
+    PSD_AUTO(ps_buffer_done) ps_buffer_t text = {0};
+    ps_bytes_t bytes;
+
+    if (reply == NULL || !print_reply(reply, request->id, &text)) {
+        ps_log(PS_LOG_ERROR, "answer_dropped", "reason=no_memory id=%" PRIu64, request->id);
+        return;
+    }
+    bytes = (ps_bytes_t){.data = text.data, .size = text.size};
+    if (request->once) {
+        ps_replies_keep(&self->replies, request->session, request->id, bytes);
+    }
+    ps_control_send_text(self, request->conn, bytes);
+}
+
+void ps_control_refuse(ps_control_t *self, const ps_control_request_t *request, psd_status_t status,
+                       const char *text)
+{
+    PSD_AUTO(ps_doc_destroy)
+    ps_doc_t *reply = ps_control_new_reply(request->id, status);
+
+    if (reply != NULL && !add_error(reply, status, text)) {
+        ps_doc_destroy(&reply);
+    }
+    ps_control_send_reply(self, request, reply);
+}
+
+void ps_control_answer(ps_control_t *self, const ps_waiter_t *waiter, psd_status_t status,
+                       const char *text)
+{
+    const ps_control_request_t request = {
+        .conn = waiter->conn, .id = waiter->id, .session = waiter->session, .once = true};
+    PSD_AUTO(ps_doc_destroy) ps_doc_t *reply = NULL;
+
+    if (status != PSD_OK) {
+        ps_control_refuse(self, &request, status, text);
+        return;
+    }
+    reply = ps_control_new_reply(waiter->id, PSD_OK);
+    ps_control_send_reply(self, &request, reply);
+}

@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* How far workers that wait for a slice finish clocks meanwhile. When all of
+ * them wait nobody needs any; but a checkpoint wants them at its boundary. */
+#include "daemon/control/control_inner.h"
+
+#define AHEAD 8 /* clocks that one may finish before it asks again */
+
+/* Questions for slices that clients of this worker wait with. */
+static uint32_t count_asks(const ps_watch_t *watch, uint32_t worker)
+{
+    uint32_t n = 0;
+
+    for (size_t i = 0; watch != NULL && i < watch->n_asks; i++) {
+        const ps_slice_ask_t *ask = &watch->asks[i];
+
+        n += !ask->done && ask->is.worker == worker ? 1 : 0;
+    }
+    return n;
+}
+
+/* Somebody does anything else than to wait for a slice; another thread of who
+ * asks, too, for its clocks are those of its worker. */
+static bool somebody_works(const ps_control_t *self, const ps_job_t *job)
+{
+    const ps_watch_t *watch = ps_watches_find(&self->watches, job->id);
+    bool found = false;
+
+    for (size_t i = 0; !found && i < job->n_workers; i++) {
+        const ps_worker_t *other = &job->workers[i];
+
+        found = other->state == PS_WORKER_RUNNING &&
+                count_asks(watch, other->worker) < other->n_members;
+    }
+    return found;
+}
+
+psd_status_t ps_control_work_idle(ps_control_t *self, ps_control_request_t *request,
+                                  psd_error_t *err)
+{
+    const ps_checkpoint_work_t *checkpoint = &self->checkpoint;
+    const ps_job_t *job = NULL;
+    uint64_t worker = 0;
+    uint64_t clock = 0;
+    psd_status_t rc = ps_control_find_job(self, request->doc, &job, err);
+
+    if (rc == PSD_OK) {
+        rc = ps_doc_get_u64(request->doc, "worker", 0, PS_WORKERS_MAX - 1, &worker, err);
+    }
+    if (rc == PSD_OK) {
+        rc = ps_doc_get_u64(request->doc, "clock", 0, INT64_MAX, &clock, err);
+    }
+    if (rc != PSD_OK) {
+        return rc;
+    }
+    if (somebody_works(self, job)) {
+        clock += AHEAD;
+    } else if (checkpoint->number != 0 && checkpoint->holds_work && checkpoint->job == job->id &&
+               checkpoint->clock > clock) {
+        clock = checkpoint->clock;
+    }
+    return ps_doc_set_u64(request->reply, "clock", clock) ? PSD_OK : ps_control_no_memory(err);
+}

@@ -1,0 +1,171 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What time alone brings about: silent workers are lost, waits expire. */
+#include <inttypes.h>
+
+#include "daemon/control/commit.h"
+#include "daemon/control/control_inner.h"
+
+#define RETRY_MS 1000 /* after a loss that could not be stored */
+#define LATE_MS 500   /* a tick this late says that the process stood still */
+
+/* Remembers when a worker was lost, for `why`. */
+static void note_lost(ps_control_t *self, const ps_job_t *job, uint32_t rank)
+{
+    const ps_worker_t *worker = ps_job_worker(job, rank);
+    ps_watch_t *watch = ps_watches_get(&self->watches, job->id);
+    ps_watched_t *watched = NULL;
+    uint64_t seen_ms = 0;
+    uint64_t clock = 0;
+    uint64_t now_ms = ps_now_ms();
+
+    if (watch == NULL || worker == NULL) {
+        return;
+    }
+    watched = ps_watch_worker(watch, rank, worker->joins);
+    if (watched != NULL) {
+        watched->lost_ms = now_ms;
+        watched->silent_ms =
+            ps_registry_last_seen(self->is.registry, job->id, rank, &seen_ms, &clock)
+                ? now_ms - seen_ms
+                : 0;
+    }
+}
+
+static psd_status_t lose(ps_control_t *self, uint32_t job, uint32_t worker, psd_error_t *err)
+{
+    PSD_AUTO(ps_command_done) ps_command_t command = {0};
+    const ps_job_t *known = ps_registry_job_by_id(self->is.registry, job);
+    psd_status_t rc = ps_registry_plan_end(self->is.registry, job, worker, PS_WORKER_LOST,
+                                           ps_unix_ms(), &command, err);
+
+    if (rc != PSD_OK) {
+        return rc;
+    }
+    if (known != NULL) {
+        note_lost(self, known, worker);
+    }
+    rc = ps_control_commit(self, &command, PS_LOG_DEBUG, err);
+    if (rc != PSD_OK) {
+        return rc;
+    }
+    ps_log(PS_LOG_WARN, "worker_lost",
+           "job=%s id=%" PRIu32 " worker=%" PRIu32 " hint=\"nobody waits for it any more\"",
+           command.job.name, job, worker);
+    ps_control_job_changed(self, job);
+    return PSD_OK;
+}
+
+void ps_control_end_jobs(ps_control_t *self)
+{
+    bool more = true;
+
+    while (more && !self->broken) {
+        PSD_AUTO(ps_command_done) ps_command_t command = {0};
+        psd_status_t rc =
+            ps_registry_plan_loss(self->is.registry, ps_unix_ms(), &command, self->err);
+
+        more = rc == PSD_OK && command.kind != 0;
+        if (more) {
+            rc = ps_control_commit(self, &command, PS_LOG_WARN, self->err);
+        }
+        if (more && rc == PSD_OK) {
+            ps_control_job_changed(self, command.job.id);
+        }
+        if (rc != PSD_OK) { /* their silence ends them */
+            char quoted[512];
+
+            ps_log(PS_LOG_ERROR, "jobs_not_ended", "status=%s reason=%s", psd_status_name(rc),
+                   ps_log_quote(psd_error_text(self->err), quoted, sizeof quoted));
+            psd_error_clear(self->err);
+            return;
+        }
+    }
+}
+
+static bool is_known_job(const void *registry, uint32_t job)
+{
+    return ps_registry_job_by_id(registry, job) != NULL;
+}
+
+/* When this process itself stood still (a paused machine, a shard that took
+ * long), signs of life wait unread, or were not sent because everything stood
+ * still: the workers get time to be heard first. */
+static bool gives_grace(ps_control_t *self, uint64_t now_ms)
+{
+    uint64_t due_ms = ps_registry_deadline(self->is.registry);
+
+    if (due_ms > now_ms) {
+        self->grace_ms = 0;
+        return false;
+    }
+    if (self->grace_ms == 0 && now_ms - due_ms > LATE_MS) {
+        self->grace_ms = now_ms + 2 * self->is.config->workers.heartbeat_ms;
+        ps_log(PS_LOG_WARN, "clock_late",
+               "ms=%" PRIu64 " hint=\"psd stood still; workers get %" PRIu64 " ms to be heard\"",
+               now_ms - due_ms, 2 * self->is.config->workers.heartbeat_ms);
+    }
+    return now_ms < self->grace_ms;
+}
+
+/* Ends the workers that have been silent too long. */
+static void lose_silent(ps_control_t *self)
+{
+    uint32_t job = 0;
+    uint32_t worker = 0;
+
+    while (!self->broken && ps_registry_overdue(self->is.registry, ps_now_ms(), &job, &worker)) {
+        psd_status_t rc = lose(self, job, worker, self->err);
+
+        if (rc != PSD_OK) {
+            char quoted[512];
+
+            self->grace_ms = ps_now_ms() + RETRY_MS;
+            ps_log(PS_LOG_ERROR, "worker_lost_failed",
+                   "job=%" PRIu32 " worker=%" PRIu32 " status=%s reason=%s", job, worker,
+                   psd_status_name(rc),
+                   ps_log_quote(psd_error_text(self->err), quoted, sizeof quoted));
+            psd_error_clear(self->err);
+            return;
+        }
+    }
+    self->grace_ms = 0;
+}
+
+void ps_control_tick(ps_control_t *self)
+{
+    ps_control_receive(self); /* signs of life that are here already */
+    if (!gives_grace(self, ps_now_ms())) {
+        lose_silent(self);
+    }
+    ps_control_receive_shards(self); /* decides, too */
+    ps_fleet_tick(self->fleet);
+    ps_control_note_nodes(self);
+    ps_control_go_on(self);
+    ps_control_expire_barriers(self);
+    ps_control_settle_work(self);
+    ps_control_expire_work(self);
+    ps_control_checkpoint_tick(self);
+    if (self->watches.by_job.count > ps_registry_n_jobs(self->is.registry)) {
+        ps_watches_sweep(&self->watches, is_known_job, self->is.registry);
+    }
+}
+
+static uint64_t min_u64(uint64_t a, uint64_t b)
+{
+    return a < b ? a : b;
+}
+
+uint64_t ps_control_deadline(const ps_control_t *self)
+{
+    uint64_t due_ms = ps_registry_deadline(self->is.registry);
+    uint64_t workers = due_ms < self->grace_ms ? self->grace_ms : due_ms;
+    uint64_t barriers = ps_watches_deadline(&self->watches);
+    uint64_t nodes = ps_fleet_deadline(self->fleet);
+    uint64_t copies = min_u64(ps_control_decide_at(self), ps_control_again_at(self));
+
+    if (self->work_due) {
+        return 0;
+    }
+    copies = min_u64(copies, ps_control_checkpoint_deadline(self));
+    return min_u64(min_u64(workers, barriers), min_u64(nodes, copies));
+}

@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the shards must know before the first request. */
+#include <inttypes.h>
+
+#include "daemon/control/commit.h"
+#include "daemon/control/control_inner.h"
+
+/* The first table whose restore ended with the process that worked on it. */
+static const ps_table_t *half_restored(const ps_registry_t *registry)
+{
+    for (size_t i = 0; i < ps_registry_n_tables(registry); i++) {
+        const ps_table_t *table = ps_registry_table_at(registry, i);
+
+        if (table->restoring) {
+            return table;
+        }
+    }
+    return NULL;
+}
+
+/* Nobody sets the rest of its rows any more: it goes, and the history says why.
+ */
+static psd_status_t drop_half_restored(ps_control_t *self, psd_error_t *err)
+{
+    const ps_table_t *table = half_restored(self->is.registry);
+    psd_status_t rc = PSD_OK;
+
+    while (rc == PSD_OK && table != NULL) {
+        PSD_AUTO(ps_command_done) ps_command_t note = {0};
+        char text[sizeof note.text];
+
+        (void)snprintf(text, sizeof text,
+                       "table %s was being restored when the registry's node "
+                       "ended: the restore has failed, and it is dropped",
+                       table->spec.name);
+        rc = ps_control_drop_table(self, table->spec.name, err);
+        if (rc == PSD_OK) {
+            note = ps_registry_plan_note(self->is.registry, ps_unix_ms(), text);
+            rc = ps_control_commit(self, &note, PS_LOG_WARN, err);
+        }
+        table = half_restored(self->is.registry);
+    }
+    return rc;
+}
+
+psd_status_t ps_control_start(ps_control_t *self, psd_error_t *err)
+{
+    const ps_registry_t *registry = self->is.registry;
+    psd_status_t rc = drop_half_restored(self, err);
+
+    if (rc != PSD_OK) {
+        return rc;
+    }
+    ps_fleet_set_damage(self->fleet, self->is.incarnation, self->is.damage);
+    ps_control_note_damage(self, self->is.node, self->is.damage);
+    for (size_t i = 0; i < ps_registry_n_tables(registry); i++) {
+        const ps_table_t *table = ps_registry_table_at(registry, i);
+
+        ps_fleet_tell_table(self->fleet, table->id);
+        if (table->rows_lost && !table->loss_acked) {
+            ps_log(PS_LOG_WARN, "rows_lost",
+                   "table=%s id=%" PRIu32 " reason=restart hint=\"rows begin again at their first "
+                   "values; 'pscli table ack %s' goes on with those that came "
+                   "since, or drop and create it\"",
+                   table->spec.name, table->id, table->spec.name);
+        }
+    }
+    for (size_t i = 0; i < ps_registry_n_jobs(registry); i++) {
+        ps_fleet_tell_job(self->fleet, ps_registry_job_at(registry, i)->id);
+    }
+    ps_control_decide_later(self);
+    return PSD_OK;
+}

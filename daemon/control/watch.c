@@ -1,0 +1,209 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Barriers, questions for slices, leaves and losses, by job. */
+#include "daemon/control/watch.h"
+
+#include <string.h>
+
+#include "base/alloc.h"
+
+static void destroy(ps_watch_t *watch)
+{
+    ps_free(watch->workers);
+    ps_free(watch->waiters);
+    for (size_t i = 0; i < watch->n_asks; i++) {
+        ps_doc_destroy(&watch->asks[i].reply);
+    }
+    ps_free(watch->asks);
+    ps_free(watch);
+}
+
+void ps_watches_done(ps_watches_t *self)
+{
+    size_t place = 0;
+    uint64_t job = 0;
+    void *watch = NULL;
+
+    while (ps_map_next(&self->by_job, &place, &job, &watch)) {
+        destroy(watch);
+    }
+    ps_map_done(&self->by_job);
+}
+
+ps_watch_t *ps_watches_find(const ps_watches_t *self, uint32_t job)
+{
+    return ps_map_get(&self->by_job, job);
+}
+
+ps_watch_t *ps_watches_get(ps_watches_t *self, uint32_t job)
+{
+    ps_watch_t *watch = ps_watches_find(self, job);
+
+    if (watch != NULL) {
+        return watch;
+    }
+    watch = ps_alloc(1, sizeof *watch);
+    if (watch == NULL || !ps_map_put(&self->by_job, job, watch)) {
+        ps_free(watch);
+        return NULL;
+    }
+    watch->job = job;
+    return watch;
+}
+
+void ps_watches_sweep(ps_watches_t *self, bool (*keeps)(const void *context, uint32_t job),
+                      const void *context)
+{
+    bool found = true;
+
+    while (found) {
+        size_t place = 0;
+        uint64_t job = 0;
+        void *watch = NULL;
+
+        found = false;
+        while (!found && ps_map_next(&self->by_job, &place, &job, &watch)) {
+            found = !keeps(context, (uint32_t)job);
+        }
+        if (found) {
+            (void)ps_map_remove(&self->by_job, job);
+            destroy(watch);
+        }
+    }
+}
+
+ps_watched_t *ps_watch_find(const ps_watch_t *self, uint32_t worker)
+{
+    for (size_t i = 0; i < self->n_workers; i++) {
+        if (self->workers[i].worker == worker) {
+            return &self->workers[i];
+        }
+    }
+    return NULL;
+}
+
+ps_watched_t *ps_watch_worker(ps_watch_t *self, uint32_t worker, uint32_t joins)
+{
+    ps_watched_t *watched = ps_watch_find(self, worker);
+
+    if (watched == NULL) {
+        if (!ps_grow(&self->workers, &self->workers_capacity, self->n_workers + 1,
+                     sizeof *self->workers)) {
+            return NULL;
+        }
+        watched = &self->workers[self->n_workers++];
+        *watched = (ps_watched_t){.worker = worker, .joins = joins};
+    }
+    if (watched->joins != joins) {
+        *watched = (ps_watched_t){.worker = worker, .joins = joins};
+    }
+    return watched;
+}
+
+bool ps_watched_leave(ps_watched_t *self, uint32_t member, uint32_t n_members)
+{
+    uint32_t n_left = 0;
+
+    self->left[member / 64] |= UINT64_C(1) << (member % 64);
+    for (size_t i = 0; i < sizeof self->left / sizeof self->left[0]; i++) {
+        n_left += (uint32_t)__builtin_popcountll(self->left[i]);
+    }
+    return n_left >= n_members;
+}
+
+bool ps_watch_wait(ps_watch_t *self, const ps_waiter_t *waiter)
+{
+    for (size_t i = 0; i < self->n_waiters; i++) {
+        ps_waiter_t *known = &self->waiters[i];
+
+        if (known->session == waiter->session && known->worker == waiter->worker &&
+            known->number == waiter->number) {
+            known->conn = waiter->conn;
+            known->id = waiter->id;
+            return true;
+        }
+    }
+    if (!ps_grow(&self->waiters, &self->waiters_capacity, self->n_waiters + 1,
+                 sizeof *self->waiters)) {
+        return false;
+    }
+    self->waiters[self->n_waiters++] = *waiter;
+    return true;
+}
+
+void ps_watch_remove(ps_watch_t *self, size_t i)
+{
+    self->n_waiters--;
+    memmove(&self->waiters[i], &self->waiters[i + 1],
+            (self->n_waiters - i) * sizeof *self->waiters);
+}
+
+bool ps_watch_is_waiting(const ps_watch_t *self, uint32_t worker)
+{
+    for (size_t i = 0; i < self->n_waiters; i++) {
+        if (self->waiters[i].worker == worker) {
+            return true;
+        }
+    }
+    return false;
+}
+
+bool ps_watch_is_complete(const ps_watch_t *self, const ps_job_t *job)
+{
+    for (size_t i = 0; i < job->n_workers; i++) {
+        if (ps_worker_is_live(&job->workers[i]) &&
+            !ps_watch_is_waiting(self, job->workers[i].worker)) {
+            return false;
+        }
+    }
+    return self->n_waiters > 0;
+}
+
+ps_slice_ask_t *ps_watch_ask(const ps_watch_t *self, uint64_t session, uint64_t id)
+{
+    for (size_t i = 0; i < self->n_asks; i++) {
+        if (self->asks[i].session == session && self->asks[i].id == id) {
+            return &self->asks[i];
+        }
+    }
+    return NULL;
+}
+
+bool ps_watch_add_ask(ps_watch_t *self, const ps_slice_ask_t *ask)
+{
+    if (!ps_grow(&self->asks, &self->asks_capacity, self->n_asks + 1, sizeof *self->asks)) {
+        return false;
+    }
+    self->asks[self->n_asks++] = *ask;
+    return true;
+}
+
+void ps_watch_remove_ask(ps_watch_t *self, size_t i)
+{
+    ps_doc_destroy(&self->asks[i].reply);
+    self->n_asks--;
+    memmove(&self->asks[i], &self->asks[i + 1], (self->n_asks - i) * sizeof *self->asks);
+}
+
+uint64_t ps_watches_deadline(const ps_watches_t *self)
+{
+    size_t place = 0;
+    uint64_t job = 0;
+    void *value = NULL;
+    uint64_t earliest = UINT64_MAX;
+
+    while (ps_map_next(&self->by_job, &place, &job, &value)) {
+        const ps_watch_t *watch = value;
+
+        for (size_t i = 0; i < watch->n_waiters; i++) {
+            if (watch->waiters[i].deadline_ms < earliest) {
+                earliest = watch->waiters[i].deadline_ms;
+            }
+        }
+        for (size_t i = 0; i < watch->n_asks; i++) {
+            if (watch->asks[i].deadline_ms < earliest) {
+                earliest = watch->asks[i].deadline_ms;
+            }
+        }
+    }
+    return earliest;
+}

@@ -1,0 +1,189 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* How what a node is told travels: as JSON by the control port, or by the pipes
+ * of the shards that are here. */
+#include <string.h>
+
+#include "base/alloc.h"
+#include "daemon/nodes/fleet_doc.h"
+#include "daemon/nodes/fleet_inner.h"
+
+static ps_doc_t *new_message(const char *op, uint64_t serial)
+{
+    ps_doc_t *doc = ps_doc_new();
+
+    if (doc != NULL && (!ps_doc_set_u64(doc, "v", 1) || !ps_doc_set_text(doc, "op", op) ||
+                        !ps_doc_set_u64(doc, "serial", serial))) {
+        ps_doc_destroy(&doc);
+    }
+    return doc;
+}
+
+static bool send_doc(ps_fleet_t *self, const ps_fleet_node_t *node, const ps_doc_t *doc)
+{
+    PSD_AUTO(ps_buffer_done) ps_buffer_t text = {0};
+
+    return ps_doc_print(doc, &text) &&
+           ps_socket_send_text(self->is.port, node->conn,
+                               (ps_bytes_t){.data = text.data, .size = text.size}, NULL) == PSD_OK;
+}
+
+/* ---- to other nodes ---- */
+
+static bool fill_known(const ps_fleet_t *self, ps_doc_t *doc)
+{
+    ps_doc_t *array = ps_doc_add_array(doc, "tables");
+    bool done = array != NULL;
+
+    for (size_t i = 0; done && i < ps_registry_n_tables(self->is.registry); i++) {
+        done = ps_doc_append_u64(array, ps_registry_table_at(self->is.registry, i)->id);
+    }
+    return done;
+}
+
+static bool fill_question(const ps_question_t *question, ps_doc_t *doc)
+{
+    return ps_doc_set_text(doc, "kind", ps_call_name(question->kind)) &&
+           ps_doc_set_u64(doc, "job", question->job) &&
+           (question->words == NULL || ps_doc_set_text(doc, "words", question->words));
+}
+
+/* The newest state. false: no memory. *gone: there is nothing to tell. */
+static bool fill(const ps_fleet_t *self, const ps_tell_t *tell, ps_doc_t *doc, bool *gone)
+{
+    const ps_table_t *table = NULL;
+    const ps_job_t *job = NULL;
+    const ps_question_t *question = NULL;
+
+    switch (tell->kind) {
+    case PS_TELL_KNOWN:
+        return fill_known(self, doc);
+    case PS_TELL_SESSIONS:
+        return ps_doc_set_u64(doc, "session", self->sessions);
+    case PS_TELL_DROP:
+        return ps_doc_set_u64(doc, "table", tell->id);
+    case PS_TELL_TABLE:
+        table = ps_registry_table_by_id(self->is.registry, tell->id);
+        *gone = table == NULL;
+        return table == NULL || ps_told_table_to_doc(table, doc);
+    case PS_TELL_JOB:
+        job = ps_registry_job_by_id(self->is.registry, tell->id);
+        *gone = job == NULL;
+        return job == NULL || ps_job_to_doc(job, doc);
+    case PS_TELL_ASK:
+        question = ps_fleet_question(self, tell->question);
+        *gone = question == NULL;
+        return question == NULL || fill_question(question, doc);
+    case PS_TELL_COUNT:
+    default:
+        *gone = true;
+        return true;
+    }
+}
+
+static ps_sent_t send_there(ps_fleet_t *self, const ps_fleet_node_t *node, const ps_tell_t *tell)
+{
+    PSD_AUTO(ps_doc_destroy)
+    ps_doc_t *doc = new_message(ps_tell_op(tell->kind), tell->serial);
+    bool gone = false;
+
+    if (doc == NULL || !fill(self, tell, doc, &gone)) {
+        return PS_SENT_NOT;
+    }
+    if (gone) {
+        return PS_SENT_GONE;
+    }
+    return send_doc(self, node, doc) ? PS_SENT : PS_SENT_NOT;
+}
+
+/* ---- to the shards that are here ---- */
+
+static psd_status_t send_table(ps_fleet_t *self, const ps_table_t *table, uint64_t *ret_serial)
+{
+    ps_table_t bound = *table; /* its arrays stay borrowed */
+    psd_status_t rc = ps_plugins_bind(self->is.plugins, &bound.spec, self->err);
+
+    return rc == PSD_OK ? ps_shards_send_table(self->is.shards, &bound, ret_serial, self->err) : rc;
+}
+
+static ps_sent_t send_here(ps_fleet_t *self, ps_tell_t *tell)
+{
+    const ps_registry_t *registry = self->is.registry;
+    const ps_table_t *table = NULL;
+    const ps_job_t *job = NULL;
+    const ps_question_t *question = NULL;
+    psd_status_t rc = PSD_OK;
+
+    switch (tell->kind) {
+    case PS_TELL_DROP:
+        rc = ps_shards_send_drop(self->is.shards, tell->id, &tell->local, self->err);
+        break;
+    case PS_TELL_TABLE:
+        table = ps_registry_table_by_id(registry, tell->id);
+        if (table == NULL) {
+            return PS_SENT_GONE;
+        }
+        rc = send_table(self, table, &tell->local);
+        break;
+    case PS_TELL_JOB:
+        job = ps_registry_job_by_id(registry, tell->id);
+        if (job == NULL) {
+            return PS_SENT_GONE;
+        }
+        rc = ps_shards_send_job(self->is.shards, job, &tell->local, self->err);
+        break;
+    case PS_TELL_ASK:
+        question = ps_fleet_question(self, tell->question);
+        if (question == NULL) {
+            return PS_SENT_GONE;
+        }
+        rc = question->words != NULL
+                 ? ps_shards_send_words(self->is.shards, question->words, &tell->local, self->err)
+                 : ps_shards_send_ask(self->is.shards, question->kind, question->job, &tell->local,
+                                      self->err);
+        break;
+    case PS_TELL_KNOWN:    /* these shards miss no drop … */
+    case PS_TELL_SESSIONS: /* … and know every session */
+    case PS_TELL_COUNT:
+    default:
+        return PS_SENT_GONE;
+    }
+    if (rc == PSD_OK) {
+        return PS_SENT;
+    }
+    return rc == PSD_BUSY || rc == PSD_NOMEM ? PS_SENT_NOT : PS_SENT_REFUSED;
+}
+
+ps_sent_t ps_fleet_send(ps_fleet_t *self, const ps_fleet_node_t *node, ps_tell_t *tell)
+{
+    ps_sent_t sent = PS_SENT_NOT;
+
+    psd_error_clear(self->err);
+    if (tell->serial == 0) {
+        tell->serial = ++self->last_serial;
+    }
+    sent = node->here ? send_here(self, tell) : send_there(self, node, tell);
+    return sent;
+}
+
+/* ---- fences ---- */
+
+void ps_fleet_fence(ps_fleet_t *self, const ps_copy_t *copy, uint32_t table, uint32_t partition,
+                    uint64_t epoch)
+{
+    const ps_fleet_node_t *node = ps_fleet_find(self, copy->incarnation);
+    PSD_AUTO(ps_doc_destroy) ps_doc_t *doc = NULL;
+    uint64_t serial = 0;
+    bool sent = false;
+
+    if (node != NULL && node->here) {
+        const ps_shards_fence_t fence = {copy->shard, table, partition, epoch};
+
+        sent = ps_shards_send_fence(self->is.shards, &fence, &serial, NULL) == PSD_OK;
+    } else if (node != NULL) {
+        doc = new_message("tell_fence", ++self->last_serial);
+        sent = doc != NULL && ps_doc_set_u64(doc, "shard", copy->shard) &&
+               ps_doc_set_u64(doc, "table", table) && ps_doc_set_u64(doc, "partition", partition) &&
+               ps_doc_set_u64(doc, "epoch", epoch) && send_doc(self, node, doc);
+    }
+    (void)sent; /* the registry asks again */
+}

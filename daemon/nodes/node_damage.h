@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * ps_node_damage - what this start found damaged, for the registry
+ *
+ * What     Of all shards: copies that cannot be read any more, and the first
+ *          damaged file in words. The registry counts those copies as nothing;
+ *          where another one is whole they are made anew from it.
+ * Shape    JSON: "lost" (protocol/facts/lost.h), "damage": text, "accept_loss"
+ * Owner    The caller; ps_node_damage_done.
+ */
+#ifndef PS_DAEMON_NODE_DAMAGE_H
+#define PS_DAEMON_NODE_DAMAGE_H
+
+#include "daemon/shards/shards.h"
+
+#define PS_DAMAGE_TEXT_SIZE 512
+
+typedef struct ps_node_damage {
+    ps_lost_t *lost; /* owned */
+    size_t n_lost;
+    char text[PS_DAMAGE_TEXT_SIZE]; /* "PATH: byte N: why"; "": there is none */
+    bool accepted;                  /* the operator gives up what no other copy has */
+} ps_node_damage_t;
+
+/* Frees and zeroes; fits PSD_AUTO. */
+void ps_node_damage_done(ps_node_damage_t *self);
+/* What the shards have found; accepted stays as it is. Errors: PSD_NOMEM. */
+PSD_MUST_CHECK psd_status_t ps_node_damage_gather(ps_node_damage_t *self, const ps_shards_t *shards,
+                                                  psd_error_t *err);
+/* Sets the keys, where there is damage. false: no memory. */
+PSD_MUST_CHECK bool ps_node_damage_to_doc(const ps_node_damage_t *self, ps_doc_t *doc);
+/* What doc says, if anything. Errors: PSD_PROTO, PSD_INVALID, PSD_NOMEM. */
+PSD_MUST_CHECK psd_status_t ps_node_damage_from_doc(ps_node_damage_t *self, const ps_doc_t *doc,
+                                                    psd_error_t *err);
+/* The node's start says so; borrowed. */
+void ps_node_damage_fill(const ps_node_damage_t *self, ps_node_t *node);
+/* The refusal of a start, with the damaged file in front. */
+PSD_MUST_CHECK psd_status_t ps_node_damage_wrap(const ps_node_damage_t *self, psd_status_t rc,
+                                                psd_error_t *err);
+#endif

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * ps_shard_told - what the shards of a node know of each other
+ *
+ * What     They share limits of the node: memory, and the speed of rows to new
+ *          copies. Each tells its own part, and its core hears of the others'.
+ * Units    bytes, ms
+ * Owner    Embedded in the actor.
+ * Threads  Confined to the shard's one; what is shared is atomic.
+ */
+#ifndef PS_DAEMON_SHARD_TELL_H
+#define PS_DAEMON_SHARD_TELL_H
+
+#include "daemon/shards/shard_actor.h"
+
+typedef struct ps_shard_told {
+    uint64_t bytes;      /* as the others know them */
+    uint64_t unfinished; /* bytes of messages of which pieces have come … */
+    uint64_t pieces;     /* … as the others know them */
+    uint64_t tail_bytes;
+    uint32_t giving; /* 1: they know that this one gives rows */
+} ps_shard_told_t;
+
+/* Tells the others what has changed. self->unfinished is the caller's to set.
+ */
+void ps_shard_tell(ps_shard_told_t *self, ps_shard_common_t *common, const ps_shard_t *core,
+                   uint64_t now_ms);
+/* What the others keep, unfinished messages too. */
+uint64_t ps_shard_others(const ps_shard_told_t *self, const ps_shard_common_t *common);
+/* What the others have told, for the core: of what stays. Pieces come and go,
+ * and what is refused for want of memory is refused for good. */
+void ps_shard_hear(const ps_shard_told_t *self, const ps_shard_common_t *common, ps_event_t *event);
+/* Milliseconds after which there may be something to tell though nothing has
+ * come. */
+uint64_t ps_shard_tell_ms(const ps_shard_told_t *self);
+#endif

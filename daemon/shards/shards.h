@@ -1,0 +1,145 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * ps_shards - all shards of this node, as the control part sees them
+ *
+ * What     Starts and stops the threads, and asks them: a question goes to
+ *          every shard (or to one) without waiting; when a pipe has something
+ *          ps_shards_take gathers what has come, and questions that are done
+ *          and reports are taken one by one.
+ *
+ *              ps_shards_send_x -> serial
+ *              a handle is readable, or a tick: ps_shards_take
+ *              while (ps_shards_next_done) …; while (ps_shards_next_report) …
+ *
+ * Order    A shard does what it is asked in the order of sending.
+ * Owner    The caller; ps_shards_stop ends the threads.
+ * Threads  Confined to one thread (the control part's).
+ */
+#ifndef PS_DAEMON_SHARDS_H
+#define PS_DAEMON_SHARDS_H
+
+#include "daemon/shards/shard_actor.h"
+#include "daemon/shards/shard_call.h"
+
+typedef struct ps_shards ps_shards_t;
+
+typedef struct ps_shards_args {
+    uint32_t n_shards;
+    ps_shard_args_t core;            /* of each; `shard` is set for each */
+    ps_socket_args_t socket;         /* of each port */
+    char host[PS_ENDPOINT_MAX];      /* that the ports are bound on; "" for ipc
+                                        alone */
+    uint16_t first_port;             /* shard 0's, and so on; 0: the kernel chooses
+                                        them */
+    char advertise[PS_ENDPOINT_MAX]; /* host that clients are told; "" for the
+                                        address that is bound */
+    char dir[PS_ENDPOINT_MAX + 1];   /* of the ipc sockets; "" for none */
+    const char *log_dir;             /* of the journals, log-0, log-1, …; NULL:
+                                        nothing is kept on disk */
+    const char *node;                /* its name; with log_dir */
+    uint64_t segment_bytes;          /* with log_dir */
+    int log_level;
+    ps_turns_t *turns; /* of the threads; borrowed until ps_shards_stop; may be
+                          NULL */
+} ps_shards_args_t;
+
+/* Errors: PSD_NOMEM, PSD_IO naming the endpoint. */
+PSD_MUST_CHECK psd_status_t ps_shards_start(const ps_shards_args_t *args, ps_shards_t **ret_shards,
+                                            psd_error_t *err);
+/* Ends every thread and waits for it; what a start that the registry has not
+ * heard of has made on the disk goes. Takes NULL, nulls *self_p. */
+void ps_shards_stop(ps_shards_t **self_p);
+uint32_t ps_shards_n(const ps_shards_t *self);
+/* Every shard has read what an earlier life of the node had written, of which
+ * the registry had heard. */
+bool ps_shards_kept(const ps_shards_t *self);
+/* The registry has heard of this start; no table was told before. When that
+ * cannot be noted, which is logged, the next start does not count as kept. */
+void ps_shards_joined(ps_shards_t *self);
+/* Tables that shard i has read from its disk at the start. Borrowed. */
+const uint32_t *ps_shards_recovered(const ps_shards_t *self, uint32_t i, size_t *ret_n);
+/* What of shard i's files was damaged. Borrowed. */
+const ps_damage_t *ps_shards_damage(const ps_shards_t *self, uint32_t i);
+/* Where clients find shard i: tcp and ipc. Borrowed. */
+const ps_route_t *ps_shards_route(const ps_shards_t *self, uint32_t i);
+/* What all shards keep now: rows, requests that wait, pieces of others, records
+ * for copies, and about what is on its way to new copies. */
+uint64_t ps_shards_bytes(const ps_shards_t *self);
+/* Lines of this level and above are made from now on. */
+void ps_shards_set_log_level(ps_shards_t *self, int level);
+/* The highest session number that was given out, before it is. */
+void ps_shards_set_last_session(ps_shards_t *self, uint64_t session);
+
+/* Answers of shards, in the order of the shards. */
+typedef struct ps_answers {
+    ps_shard_call_t **calls; /* owned, each too */
+    uint32_t n_calls;
+} ps_answers_t;
+/* Frees them and zeroes the struct; fits PSD_AUTO. */
+void ps_answers_done(ps_answers_t *self);
+
+/* ---- asking ---- */
+
+#define PS_SHARDS_ASKED_MAX 65536   /* questions that are not done */
+#define PS_SHARDS_REPORTS_MAX 65536 /* that nobody has taken */
+
+/*
+ * Each sends one question and returns at once; what does not fit into the
+ * pipes yet goes in order when answers come.
+ *
+ * ret_serial  out  names the question in ps_shards_done_t; > 0
+ *
+ * Errors: PSD_NOMEM, and PSD_BUSY for PS_SHARDS_ASKED_MAX; nothing was sent.
+ */
+PSD_MUST_CHECK psd_status_t ps_shards_send_ask(ps_shards_t *self, ps_call_kind_t kind,
+                                               uint32_t job_id, uint64_t *ret_serial,
+                                               psd_error_t *err);
+/* The same, about no job, with words for every shard (PS_CALL_CHECKPOINT). */
+PSD_MUST_CHECK psd_status_t ps_shards_send_words(ps_shards_t *self, const char *words,
+                                                 uint64_t *ret_serial, psd_error_t *err);
+/* With the copies of all partitions when the table has them; all is copied. */
+PSD_MUST_CHECK psd_status_t ps_shards_send_table(ps_shards_t *self, const ps_table_t *table,
+                                                 uint64_t *ret_serial, psd_error_t *err);
+PSD_MUST_CHECK psd_status_t ps_shards_send_drop(ps_shards_t *self, uint32_t table,
+                                                uint64_t *ret_serial, psd_error_t *err);
+PSD_MUST_CHECK psd_status_t ps_shards_send_job(ps_shards_t *self, const ps_job_t *job,
+                                               uint64_t *ret_serial, psd_error_t *err);
+/* A copy that is to take no records of epochs below any more. */
+typedef struct ps_shards_fence {
+    uint32_t shard; /* of this node; the only one that is asked */
+    uint32_t table;
+    uint32_t partition;
+    uint64_t epoch;
+} ps_shards_fence_t;
+/* What the copy has comes as a report (PS_REPORT_POSITION), about when the
+ * question is done; never, when there is no copy here. Also PSD_INVALID: no
+ * such shard. */
+PSD_MUST_CHECK psd_status_t ps_shards_send_fence(ps_shards_t *self, const ps_shards_fence_t *fence,
+                                                 uint64_t *ret_serial, psd_error_t *err);
+
+/* A question that all shards have answered, or whose time is over. */
+typedef struct ps_shards_done {
+    uint64_t serial;
+    ps_call_kind_t kind;
+    psd_status_t status;               /* the first failure; PSD_BUSY: a shard does not
+                                          answer (it will do what was asked) */
+    char text[PS_CALL_TEXT_SIZE + 32]; /* why, when status is not OK */
+    ps_answers_t answers;              /* owned; of those that have answered */
+} ps_shards_done_t;
+/* Frees and zeroes; fits PSD_AUTO. */
+void ps_shards_done_done(ps_shards_done_t *self);
+
+/* The ZeroMQ socket of shard i's pipe, for zloop_poller and zmq_poll: readable
+ * when there is something to take. Borrowed; never read by others. */
+void *ps_shards_handle(const ps_shards_t *self, uint32_t i);
+/* Takes in all that the shards have sent, and gives up on questions whose time
+ * is over (20 s; so call it now and then also when nothing is readable). Never
+ * waits. */
+void ps_shards_take(ps_shards_t *self, uint64_t now_ms);
+/* The next question that is done, in the order in which they ended. The caller
+ * owns *ret_done. false: there is none. */
+PSD_MUST_CHECK bool ps_shards_next_done(ps_shards_t *self, ps_shards_done_t *ret_done);
+/* The next report of a shard, to the registry. false: there is none. More than
+ * PS_SHARDS_REPORTS_MAX are dropped: they come again while they are so. */
+PSD_MUST_CHECK bool ps_shards_next_report(ps_shards_t *self, ps_report_t *ret_report);
+#endif

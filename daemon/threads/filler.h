@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * ps_filler - has the kernel bring in memory before a shard writes it
+ *
+ * What     A thread beside the shards. The first write of a huge page costs the
+ *          writer the time in which it is zeroed, and where a hypervisor has to
+ *          find it first, milliseconds; while a table grows, a push would pay.
+ *          Contents never change, so a writer may be faster, and the memory may
+ *          be gone or somebody else's by then. What comes while the list is
+ *          full is left out.
+ * Owner    The caller; ps_filler_destroy ends the thread.
+ * Threads  ps_filler_add from any; the rest from one.
+ */
+#ifndef PS_DAEMON_FILLER_H
+#define PS_DAEMON_FILLER_H
+
+#include "model/rows/pages.h"
+#include "psd/status.h"
+#include "transport/threads/turns.h"
+
+typedef struct ps_filler ps_filler_t;
+
+/* turns: where its thread says that it turns; may be NULL. Errors: PSD_NOMEM;
+ * PSD_IO no thread. */
+PSD_MUST_CHECK psd_status_t ps_filler_new(ps_turns_t *turns, ps_filler_t **ret_filler,
+                                          psd_error_t *err);
+/* Drops what is waiting. */
+void ps_filler_destroy(ps_filler_t **self_p);
+void ps_filler_add(ps_filler_t *self, const ps_soon_t *soon);
+#endif

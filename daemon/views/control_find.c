@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What a request names, found in the registry. */
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "daemon/control/control_inner.h"
+
+#define AGAIN_MS 50 /* between two tries of what a silent node holds up */
+
+psd_status_t ps_control_find_table(const ps_control_t *self, const ps_doc_t *doc, const char *key,
+                                   const ps_table_t **ret_table, psd_error_t *err)
+{
+    const char *name = NULL;
+    psd_status_t rc = ps_doc_get_text(doc, key, 255, &name, err);
+
+    if (rc != PSD_OK) {
+        return rc;
+    }
+    *ret_table = ps_registry_table(self->is.registry, name);
+    if (*ret_table == NULL) {
+        char shown[128];
+
+        return psd_error_set(err, PSD_NO_TABLE, "table %s does not exist",
+                             ps_log_quote(name, shown, sizeof shown));
+    }
+    return PSD_OK;
+}
+
+psd_status_t ps_control_find_job(const ps_control_t *self, const ps_doc_t *doc,
+                                 const ps_job_t **ret_job, psd_error_t *err)
+{
+    const ps_job_t *job = NULL;
+    const char *name = NULL;
+    uint64_t id = 0;
+    char shown[128];
+    psd_status_t rc = PSD_OK;
+
+    if (ps_doc_has(doc, "job_id")) {
+        rc = ps_doc_get_u64(doc, "job_id", 1, UINT32_MAX, &id, err);
+    } else if (ps_doc_get_u64(doc, "job", 1, UINT32_MAX, &id, NULL) != PSD_OK) {
+        rc = ps_doc_get_text(doc, "job", 255, &name, err);
+    }
+    if (rc != PSD_OK) {
+        return rc;
+    }
+    if (name != NULL) {
+        job = ps_registry_job(self->is.registry, name);
+        (void)ps_log_quote(name, shown, sizeof shown);
+    } else {
+        job = ps_registry_job_by_id(self->is.registry, (uint32_t)id);
+        (void)snprintf(shown, sizeof shown, "%" PRIu64, id);
+        /* A name may be all digits. */
+        if (job == NULL && ps_doc_get_text(doc, "job", 255, &name, NULL) == PSD_OK &&
+            !ps_doc_has(doc, "job_id")) {
+            job = ps_registry_job(self->is.registry, name);
+        }
+    }
+    if (job == NULL) {
+        return psd_error_set(err, PSD_NO_JOB, "job %s does not exist", shown);
+    }
+    *ret_job = job;
+    return PSD_OK;
+}
+
+/* ---- what is asked of the nodes ---- */
+
+psd_status_t ps_control_ask(ps_control_request_t *request, ps_call_kind_t kind, uint32_t job)
+{
+    request->asks = true;
+    request->ask_kind = kind;
+    request->ask_job = job;
+    return PSD_OK;
+}
+
+psd_status_t ps_control_ask_again(ps_control_request_t *request)
+{
+    request->step--;
+    request->again_ms = ps_now_ms() + AGAIN_MS;
+    request->asks = true;
+    return PSD_OK;
+}
+
+psd_status_t ps_control_pause(ps_control_request_t *request)
+{
+    request->pauses = true;
+    request->again_ms = ps_now_ms() + AGAIN_MS;
+    request->asks = true;
+    return PSD_OK;
+}
+
+psd_status_t ps_control_check_answered(const ps_control_request_t *request, psd_error_t *err)
+{
+    return request->missing[0] == '\0'
+               ? PSD_OK
+               : psd_error_set(err, PSD_BUSY, "%s; ask again", request->missing);
+}

@@ -1,0 +1,147 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What happens to nodes without a change of the registry: a row of the history
+ * each, and, for one that was refused, what cluster status says of it. */
+#include "daemon/control/control_inner.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "daemon/control/commit.h"
+
+#define STILL_MS 60000   /* that a refusal is a problem; it is noted so often */
+#define PATIENCE_MS 2000 /* an earlier life of a node is forgotten by then */
+
+/* What cannot be stored is in the log. */
+static void note(ps_control_t *self, ps_log_level_t level, const char *text)
+{
+    const ps_command_t command = ps_registry_plan_note(self->is.registry, ps_unix_ms(), text);
+    psd_status_t rc = ps_control_commit(self, &command, level, self->err);
+
+    if (rc != PSD_OK) {
+        char quoted[2 * sizeof command.text];
+
+        ps_log(PS_LOG_ERROR, "not_noted", "status=%s text=%s", psd_status_name(rc),
+               ps_log_quote(text, quoted, sizeof quoted));
+        psd_error_clear(self->err);
+    }
+}
+
+void ps_control_note_nodes(ps_control_t *self)
+{
+    ps_fleet_news_t news;
+
+    while (!self->broken && ps_fleet_next_news(self->fleet, &news)) {
+        char text[256];
+
+        if (news.state == PS_FLEET_UP) {
+            (void)snprintf(text, sizeof text, "node %s is heard again", news.name);
+        } else {
+            (void)snprintf(text, sizeof text,
+                           "node %s is %s, silent for %.1f s; what it alone "
+                           "has cannot be used until it is back",
+                           news.name, ps_fleet_state_name(news.state),
+                           (double)news.silent_ms / 1000.0);
+        }
+        note(self, news.state == PS_FLEET_UP ? PS_LOG_INFO : PS_LOG_WARN, text);
+    }
+}
+
+void ps_control_note_damage(ps_control_t *self, const char *name, const char *damage)
+{
+    char text[256];
+
+    if (damage[0] != '\0') {
+        (void)snprintf(text, sizeof text, "node %.*s found damaged files: %s", PS_NAME_MAX, name,
+                       damage);
+        note(self, PS_LOG_WARN, text);
+    }
+}
+
+/* Changes of one table stand together. */
+void ps_control_note_losses(ps_control_t *self, const ps_command_t *command)
+{
+    for (size_t i = 0, end = 0; i < command->n_changes; i = end) {
+        const uint32_t id = command->changes[i].table;
+        const ps_table_t *table = ps_registry_table_by_id(self->is.registry, id);
+        uint32_t n = 0;
+        char text[256];
+
+        for (end = i; end < command->n_changes; end++) {
+            if (command->changes[end].table != id) {
+                break;
+            }
+            n += command->changes[end].rows_lost ? 1 : 0;
+        }
+        if (n > 0 && table != NULL) {
+            (void)snprintf(text, sizeof text,
+                           "table %s lost the rows of %" PRIu32 " of its %" PRIu32
+                           " partitions; \"pscli table ack %s\" goes on with "
+                           "those that come from now on",
+                           table->spec.name, n, table->spec.n_partitions, table->spec.name);
+            note(self, PS_LOG_WARN, text);
+        }
+    }
+}
+
+/* That of a name; else the one that was refused longest ago gives way, so that
+ * nodes that are refused in turns are each noted once. */
+static ps_denied_t *denied_of(ps_control_t *self, const char *name)
+{
+    ps_denied_t *oldest = &self->denied[0];
+
+    for (size_t i = 0; i < PS_DENIED_MAX; i++) {
+        if (strcmp(self->denied[i].name, name) == 0) {
+            return &self->denied[i];
+        }
+        oldest = self->denied[i].last_ms < oldest->last_ms ? &self->denied[i] : oldest;
+    }
+    return oldest;
+}
+
+void ps_control_note_denied(ps_control_t *self, const char *name, bool at_once, const char *why)
+{
+    ps_denied_t *denied = denied_of(self, name);
+    uint64_t now_ms = ps_now_ms();
+
+    if (strcmp(denied->name, name) != 0 || now_ms - denied->last_ms > STILL_MS) {
+        *denied = (ps_denied_t){.first_ms = now_ms};
+        (void)snprintf(denied->name, sizeof denied->name, "%s", name);
+    }
+    (void)snprintf(denied->why, sizeof denied->why, "%s", why);
+    denied->last_ms = now_ms;
+    denied->n++;
+    denied->grave = denied->grave || at_once || now_ms - denied->first_ms >= PATIENCE_MS;
+    if (denied->grave && (denied->noted_ms == 0 || now_ms - denied->noted_ms >= STILL_MS)) {
+        char text[sizeof denied->why + PS_NAME_MAX + 64];
+
+        denied->noted_ms = now_ms;
+        (void)snprintf(text, sizeof text, "node %s was refused: %s", name, why);
+        note(self, PS_LOG_WARN, text);
+    }
+}
+
+static bool add_denied(const ps_denied_t *denied, ps_doc_t *problems)
+{
+    uint64_t ago_ms = ps_now_ms() - denied->last_ms;
+    char text[sizeof denied->why + PS_NAME_MAX + 128];
+
+    if (!denied->grave || ago_ms > STILL_MS) {
+        return true;
+    }
+    (void)snprintf(text, sizeof text,
+                   "node \"%s\" wants to join and is refused, %" PRIu64
+                   " times, the last %.1f s ago: %s",
+                   denied->name, denied->n, (double)ago_ms / 1000.0, denied->why);
+    return ps_doc_append_text(problems, text);
+}
+
+bool ps_control_add_denied(const ps_control_t *self, ps_doc_t *problems)
+{
+    bool done = true;
+
+    for (size_t i = 0; done && i < PS_DENIED_MAX; i++) {
+        done = add_denied(&self->denied[i], problems);
+    }
+    return done;
+}

@@ -1,0 +1,321 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Private to lib/client: what a client is made of, and who works on which part
+ *
+ *   client.c      connecting and closing
+ *   control.c     questions to the control port and their answers
+ *   pump.c        one turn: wait, receive, tick, perform, expire
+ *   sender.c      a thread that sends what was left unsent
+ *   link.c        the sockets of the session's links
+ *   link_filter.c messages through filters on their way
+ *   queue.c       which errand goes next to a partition
+ *   errand.c      one slice on its way: sending and the end
+ *   reply.c       one slice's answers
+ *   reroute.c     asking anew where partitions are
+ *   identity.c    asking for another session
+ *   draft.c       memory of ours that a caller writes values to
+ *   loan.c        memory of the caller's that somebody may still look at
+ *   ticket.c      one call: all of its errands
+ *   table.c rows.c fetch.c job.c work.c   what users call
+ */
+#ifndef PS_CLIENT_CLIENT_STATE_H
+#define PS_CLIENT_CLIENT_STATE_H
+
+#include <sys/queue.h>
+
+#include "base/map.h"
+#include "client/slices/cut.h"
+#include "client/connection/sender.h"
+#include "protocol/session/session.h"
+#include "psd/client.h"
+#include "psd/rows.h"
+#include "transport/sockets/socket.h"
+#include "wire/messages/doc.h"
+#include "wire/filters/filter_code.h"
+#include "wire/filters/keys_cache.h"
+
+#define PS_TIMEOUT_MS 10000 /* of calls, when nobody says otherwise */
+
+typedef struct ps_errand ps_errand_t;
+typedef struct ps_ticket ps_ticket_t;
+typedef struct ps_queue ps_queue_t;
+typedef struct ps_membership ps_membership_t;
+
+TAILQ_HEAD(ps_errands, ps_errand);
+TAILQ_HEAD(ps_tickets, ps_ticket);
+TAILQ_HEAD(ps_queues, ps_queue);
+
+typedef enum ps_transport {
+    PS_TRANSPORT_UNSAID = 0, /* the environment says, else AUTO */
+    PS_TRANSPORT_AUTO = 1,
+    PS_TRANSPORT_TCP = 2,
+    PS_TRANSPORT_IPC = 3,
+    PS_TRANSPORT_LANE = 4
+} ps_transport_t;
+
+struct psd_options {
+    bool has_timeout; /* else the environment's, else PS_TIMEOUT_MS */
+    uint32_t timeout_ms;
+    ps_transport_t transport;
+    bool has_wait; /* else the environment's, else by where the address is */
+    bool waits;    /* also when the connection is refused */
+    bool has_spin; /* else the environment's, else PS_LANE_SPIN_US */
+    uint32_t spin_us;
+    psd_on_wait_t *on_wait; /* NULL: nobody is told */
+    void *on_wait_user;
+};
+
+struct psd_call {
+    bool has_timeout; /* else the client's */
+    uint32_t timeout_ms;
+    ps_ack_t ack;
+    int32_t priority;
+    psd_ticket_t after; /* 0: none */
+    uint32_t command;
+    bool borrow;
+    bool ends_clock;
+    bool has_filter; /* else the table's */
+    ps_filter_t filter;
+};
+
+/* The connection to one shard; its number is its place in the array. */
+typedef struct ps_client_link {
+    ps_socket_t *socket;                     /* owned */
+    char endpoint[PS_LINK_ENDPOINT_MAX + 1]; /* where it goes */
+    bool welcomed;
+    bool lane_failed;           /* it was a lane that ended: AUTO goes another way */
+    ps_key_cache_t *sent_lists; /* owned; lists of keys that were sent to be
+                                   kept; NULL: none */
+    uint32_t n_misses;          /* of them that were not known any more */
+} ps_client_link_t;
+
+/* A table whose routes this client knows. Lives as long as the client. */
+typedef struct ps_known_table {
+    uint32_t id;
+    uint32_t n_partitions;
+    char name[PS_NAME_MAX + 1];
+    bool in_job;        /* marks go to its partitions */
+    ps_queue_t *queues; /* owned; one for each partition */
+} ps_known_table_t;
+
+struct psd_client {
+    psd_options_t options;
+    unsigned n_forks;      /* before it was made */
+    char *endpoint;        /* owned; of the control port */
+    ps_context_t *context; /* owned */
+
+    /* control */
+    ps_socket_t *control;     /* owned */
+    uint64_t last_ask;        /* id of the newest question */
+    uint64_t asked;           /* id of the one that is waited for; 0: none */
+    ps_doc_t *reply;          /* owned; its answer */
+    uint64_t tables_asked;    /* id of the job_tables under way; 0: none */
+    uint64_t idle_asked;      /* id of the work_idle under way; 0: none */
+    uint64_t routes_asked;    /* id of the newest question of reroute.c; or 0 */
+    uint64_t routes_asked_ms; /* when that was asked */
+    uint64_t routes_took_ms;  /* until the last one was answered */
+    uint64_t doubt_ms;        /* since when a shard is silent; 0: none is */
+    uint64_t routes_due_ms;   /* when to ask where its partitions are */
+    uint64_t looked_ms;       /* when that was last thought of */
+    uint64_t listens_ms;      /* since when that is done all the time */
+    uint64_t identity_asked;  /* id of the hello for another session; or 0 */
+    uint64_t identity_first;  /* of the first one for next_id */
+    uint64_t identity_due_ms; /* not asked for before */
+    ps_id_t next_id;          /* that it is asked for with */
+    bool told_forgotten;      /* why was said */
+
+    /* who this client is, from the welcome */
+    ps_id_t id;
+    ps_id_t cluster;
+    uint64_t number; /* of the session */
+    uint64_t heartbeat_ms;
+
+    /* data */
+    ps_session_t *session;   /* owned; NULL before the welcome */
+    ps_outbox_t outbox;      /* what the session wants done */
+    ps_outbox_t batch;       /* what of it is being done */
+    ps_client_link_t *links; /* owned */
+    size_t n_links;
+    size_t links_capacity;
+    ps_socket_t **polled; /* owned; control, then the links */
+    size_t polled_capacity;
+    bool *ready; /* owned; of each of polled */
+    size_t ready_capacity;
+    uint32_t credit_requests; /* of the newest WELCOME */
+    uint64_t credit_bytes;
+    ps_coder_t *coder;             /* owned; NULL until a filter is used */
+    ps_sender_t *sender;           /* owned; NULL until there is much to send */
+    bool no_sender;                /* there is no thread to be had */
+    char trouble[PS_TEXT_MAX + 1]; /* the last message that could not be read */
+
+    /* calls */
+    uint64_t now_ms;         /* read once a call and once a turn */
+    struct ps_queues busy;   /* those in which errands wait */
+    struct ps_errands sent;  /* operations of the session */
+    struct ps_errands ended; /* errands to be finished */
+    struct ps_errands spare; /* owned; to be used again */
+    size_t n_spare;
+    ps_ticket_t **tickets; /* owned; by place, see ticket.h */
+    size_t n_tickets;
+    size_t tickets_capacity;
+    struct ps_tickets open_tickets; /* not ended, oldest first */
+    struct ps_tickets done_tickets; /* ended, not waited for yet */
+    struct ps_tickets idle_tickets; /* to be used again */
+    uint64_t expire_ms;             /* no ticket's deadline is before this */
+    uint64_t turned_ms;             /* the last turn ended */
+    uint64_t tell_ms;               /* nobody is told of a long wait before this … */
+    uint64_t quiet_ms;              /* … and that, for one was told of not long ago */
+    size_t n_after;                 /* waiting errands that name a ticket */
+    size_t n_waiting;               /* waiting errands that are no pulls */
+    size_t n_under_way;             /* errands that are sent */
+    bool after_ended;               /* a ticket ended that they may have named */
+    uint64_t round;                 /* marks sent so far; orders errands around them */
+
+    TAILQ_HEAD(ps_drafts, psd_draft) drafts; /* begun or committed */
+
+    /* tables and work */
+    ps_known_table_t **tables; /* owned */
+    size_t n_tables;
+    size_t tables_capacity;
+    ps_membership_t *membership; /* owned; NULL: no worker */
+    uint32_t n_lost_workers;     /* of the job that it has left */
+    uint64_t last_work;          /* number of the newest question for a slice */
+
+    psd_error_t *scratch; /* owned; for calls whose text goes elsewhere */
+    psd_status_t broken;  /* by ourselves; the session may be broken too */
+    char broken_text[PS_TEXT_MAX + 1];
+};
+
+/* ---- client.c ------------------------------------------------------------ */
+
+/* Before anything else is done with it: empty lists. */
+void ps_client_init(psd_client_t *self);
+/* Every later call is refused with this reason. The first one counts. */
+void ps_client_break(psd_client_t *self, psd_status_t status, const char *text);
+/* Begins every public call: empties err. Errors: PSD_CLOSED: this is a child
+ * that was forked since, which must not do anything with the client. */
+PSD_MUST_CHECK psd_status_t ps_client_enter(const psd_client_t *self, psd_error_t *err);
+/* True in a child that was forked since it was made. */
+bool ps_client_is_forked(const psd_client_t *self);
+/* PSD_OK; else the reason: PSD_ROWS_LOST when it is that, or PSD_CLOSED. */
+PSD_MUST_CHECK psd_status_t ps_client_check(const psd_client_t *self, psd_error_t *err);
+/* Pushes and marks that are not acknowledged or refused. */
+size_t ps_client_n_unknown(const psd_client_t *self);
+
+/* ---- options.c ----------------------------------------------------------- */
+
+/* Takes from the environment what the options do not say. Errors: PSD_INVALID,
+ * naming the variable. */
+PSD_MUST_CHECK psd_status_t ps_options_resolve(psd_options_t *self, psd_error_t *err);
+
+/* ---- control.c ----------------------------------------------------------- */
+
+/* A question; the caller fills in more. NULL: no memory. */
+ps_doc_t *ps_control_new(const char *op);
+/* Asks for the session of that client. NULL: no memory. */
+ps_doc_t *ps_control_hello(const ps_id_t *client);
+/*
+ * Asks, again if need be, and waits for the answer.
+ *
+ * grace_ms   in   beyond timeout_ms, for a node that says DEADLINE itself
+ * ret_reply  out  set whenever the node answered, also when it refused; the
+ *                 caller destroys it; may be NULL
+ * Errors: what the node answered; PSD_DEADLINE it did not.
+ */
+PSD_MUST_CHECK psd_status_t ps_control_ask(psd_client_t *self, ps_doc_t *question,
+                                           uint32_t timeout_ms, uint32_t grace_ms,
+                                           ps_doc_t **ret_reply, psd_error_t *err);
+/* The same, and again within the client's time when the answer is BUSY: a node
+ * has failed that the registry still counted on, and others will do its work.
+ */
+PSD_MUST_CHECK psd_status_t ps_control_insist(psd_client_t *self, ps_doc_t *question,
+                                              ps_doc_t **ret_reply, psd_error_t *err);
+/* Asks and waits for nothing. ret_id names the answer. */
+PSD_MUST_CHECK psd_status_t ps_control_send(psd_client_t *self, ps_doc_t *question,
+                                            uint64_t *ret_id, psd_error_t *err);
+/* Takes in what has arrived. */
+void ps_control_receive(psd_client_t *self);
+/* The status that a reply says, with its text. */
+PSD_MUST_CHECK psd_status_t ps_reply_status(const ps_doc_t *reply, psd_error_t *err);
+
+/* ---- pump.c -------------------------------------------------------------- */
+
+/* One turn: waits for at most until until_ms (0: not at all), takes in what
+ * arrived, does what has to be done. */
+void ps_pump(psd_client_t *self, uint64_t until_ms);
+/* Does what the session wants, and what follows from it. Behind it outbox and
+ * ended are empty. */
+void ps_perform(psd_client_t *self);
+/* The same for a call that starts something and returns: when much is under
+ * way, small messages over ZeroMQ may be left for the next call to send, or for
+ * the sender's thread (sender.h). */
+void ps_perform_start(psd_client_t *self);
+
+/* ---- link.c -------------------------------------------------------------- */
+
+/* Opens the link that the session asked for. */
+void ps_links_open(psd_client_t *self, uint64_t link);
+/* What arrived on a link, for the session. False: nothing. */
+bool ps_links_receive(psd_client_t *self, uint64_t link);
+/* Every link that is used has had its WELCOME. */
+bool ps_links_are_welcome(const psd_client_t *self);
+/* Drops every connection with all that waits in it, and opens it anew. */
+void ps_links_reset(psd_client_t *self);
+void ps_links_close(psd_client_t *self);
+
+/* ---- reroute.c ----------------------------------------------------------- */
+
+/* Asks where partitions are whose shard is silent, if it is time to;
+ * routes_due_ms says when it is. */
+void ps_reroute_look(psd_client_t *self);
+/* Takes the answer. */
+void ps_reroute_learn(psd_client_t *self, const ps_doc_t *reply);
+
+/* ---- identity.c ---------------------------------------------------------- */
+
+/* Asks for another session, if a partition has forgotten this client. */
+void ps_identity_look(psd_client_t *self);
+/* Takes the answer. */
+void ps_identity_learn(psd_client_t *self, const ps_doc_t *reply);
+
+/* ---- link_filter.c --------------------------------------------------------
+ */
+
+/* Sends a PUSH or PULL through what both ends speak of a filter. repeated: not
+ * for the first time. Errors: those of ps_socket_send. */
+PSD_MUST_CHECK psd_status_t ps_link_send_filtered(psd_client_t *self, uint64_t link,
+                                                  const ps_filter_t *filter,
+                                                  const ps_message_t *plain, ps_payload_t *payload,
+                                                  bool repeated);
+/* Whether a message that arrived is for the next one. */
+static inline bool ps_link_is_filtered(const ps_message_t *message)
+{
+    return (message->flags & PS_FLAG_CODED) != 0 || message->kind == PS_KIND_WELCOME ||
+           message->kind == PS_KIND_REFUSED;
+}
+/* Makes a coded answer plain; learns what the other end has forgotten. Errors:
+ * those of ps_coder_decode. */
+PSD_MUST_CHECK psd_status_t ps_link_receive_filtered(psd_client_t *self, uint64_t link,
+                                                     ps_message_t *message,
+                                                     ps_payload_t **payload_p, psd_error_t *err);
+void ps_link_filter_done(ps_client_link_t *link);
+
+/* ---- tables -------------------------------------------------------------- */
+
+/* The known table of that number, or NULL. */
+ps_known_table_t *ps_known_table(const psd_client_t *self, uint32_t id);
+/* Remembers a table, which may be known already. Errors: PSD_NOMEM. */
+PSD_MUST_CHECK psd_status_t ps_known_table_add(psd_client_t *self, uint32_t id, const char *name,
+                                               uint32_t n_partitions, ps_known_table_t **ret_table,
+                                               psd_error_t *err);
+/* Takes in an object with "table" and "routes": learns the routes, remembers
+ * the table. ret_spec may be NULL. */
+PSD_MUST_CHECK psd_status_t ps_table_learn(psd_client_t *self, const ps_doc_t *from,
+                                           ps_table_spec_t *ret_spec, ps_known_table_t **ret_table,
+                                           psd_error_t *err);
+/* Opens a table (a worker: for its job) and learns it. ret_spec may be NULL.
+ * Errors: as the node answers. */
+PSD_MUST_CHECK psd_status_t ps_table_ask_open(psd_client_t *self, const char *name,
+                                              ps_table_spec_t *ret_spec,
+                                              ps_known_table_t **ret_table, psd_error_t *err);
+#endif

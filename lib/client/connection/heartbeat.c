@@ -1,0 +1,286 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The thread that tells the registry that a worker lives. It stops when its
+ * context does: every wait then ends at once. */
+#include "client/connection/heartbeat.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/handover.h"
+#include "client/connection/client_state.h"
+#include "transport/threads/fork.h"
+#include "transport/threads/thread.h"
+
+/* Ids of their own, away from those of the client that has the session. */
+#define FIRST_ID (UINT64_C(1) << 48)
+#define HIGH_WATER 2 /* old heartbeats are of no use */
+#define NO_CLOCK UINT64_MAX
+
+struct ps_beat {
+    unsigned n_forks;      /* before it was started */
+    ps_context_t *context; /* owned */
+    ps_socket_t *socket;   /* the thread's, which closes it */
+    pthread_t thread;
+    atomic_uint n_holders;
+    _Atomic uint64_t clocks[PS_MEMBERS_MAX]; /* NO_CLOCK: no such member */
+    _Atomic uint64_t version;
+    atomic_int state;                /* psd_status_t */
+    char lost_text[PS_TEXT_MAX + 1]; /* the thread's until state is ROWS_LOST */
+    /* fixed from the start */
+    char job[PS_NAME_MAX + 1];
+    uint32_t job_id;
+    uint32_t worker;
+    uint32_t joins;
+    uint64_t session;
+    uint64_t heartbeat_ms;
+};
+
+static uint64_t worker_clock(const ps_beat_t *self)
+{
+    uint64_t least = NO_CLOCK;
+
+    for (size_t i = 0; i < PS_MEMBERS_MAX; i++) {
+        uint64_t clock = atomic_load(&self->clocks[i]);
+
+        least = clock < least ? clock : least;
+    }
+    return least == NO_CLOCK ? 0 : least;
+}
+
+static bool fill(const ps_beat_t *self, ps_doc_t *doc, uint64_t id)
+{
+    return doc != NULL && ps_doc_set_u64(doc, "v", 1) && ps_doc_set_u64(doc, "id", id) &&
+           ps_doc_set_u64(doc, "session", self->session) &&
+           ps_doc_set_text(doc, "job", self->job) && ps_doc_set_u64(doc, "job_id", self->job_id) &&
+           ps_doc_set_u64(doc, "worker", self->worker) &&
+           ps_doc_set_u64(doc, "joins", self->joins) &&
+           ps_doc_set_u64(doc, "clock", worker_clock(self));
+}
+
+/* What cannot be said now is said next time. */
+static void say(ps_beat_t *self, uint64_t id)
+{
+    PSD_AUTO(ps_doc_destroy) ps_doc_t *doc = ps_control_new("heartbeat");
+    PSD_AUTO(ps_buffer_done) ps_buffer_t text = {.size = 0};
+    psd_status_t rc = PSD_OK;
+
+    if (fill(self, doc, id) && ps_doc_print(doc, &text)) {
+        rc = ps_socket_send_text(self->socket, 0, (ps_bytes_t){text.data, text.size}, NULL);
+        (void)rc;
+    }
+}
+
+/* The least is kept as it is: an end is not taken back. */
+static void set_state(ps_beat_t *self, psd_status_t state)
+{
+    int running = PSD_OK;
+
+    if (state != PSD_OK) {
+        (void)atomic_compare_exchange_strong(&self->state, &running, (int)state);
+    }
+}
+
+static psd_status_t state_of(const char *word)
+{
+    if (strcmp(word, "stopped") == 0) {
+        return PSD_JOB_STOPPED;
+    }
+    return strcmp(word, "lost") == 0 ? PSD_WORKER_LOST : PSD_OK;
+}
+
+/* The text is written once: others may read it from then on. */
+static void keep_loss(ps_beat_t *self, const ps_doc_t *doc)
+{
+    PSD_AUTO(psd_error_destroy) psd_error_t *why = psd_error_new();
+    psd_status_t rc = ps_reply_status(doc, why);
+
+    if (rc == PSD_ROWS_LOST && atomic_load(&self->state) == PSD_OK) {
+        (void)snprintf(self->lost_text, sizeof self->lost_text, "%s", psd_error_text(why));
+    }
+}
+
+static void hear(ps_beat_t *self, const ps_buffer_t *text)
+{
+    PSD_AUTO(ps_doc_destroy) ps_doc_t *doc = NULL;
+    const char *word = "";
+    uint64_t version = 0;
+    psd_status_t status = ps_doc_parse((ps_bytes_t){text->data, text->size}, &doc, NULL);
+
+    if (status != PSD_OK) {
+        return;
+    }
+    status = ps_reply_status(doc, NULL);
+    if (status == PSD_ROWS_LOST) {
+        keep_loss(self, doc);
+    }
+    if (status == PSD_WORKER_LOST || status == PSD_JOB_STOPPED || status == PSD_ROWS_LOST) {
+        set_state(self, status);
+    }
+    if (status != PSD_OK) {
+        return;
+    }
+    if (ps_doc_get_text_or(doc, "state", PS_NAME_MAX, "running", &word, NULL) == PSD_OK) {
+        set_state(self, state_of(word));
+    }
+    if (ps_doc_get_u64_or(doc, "version", 0, UINT64_MAX, 0, &version, NULL) == PSD_OK) {
+        atomic_store(&self->version, version);
+    }
+}
+
+/* Listens until the time is over. False: the context was stopped. */
+static bool listen_until(ps_beat_t *self, uint64_t until_ms)
+{
+    PSD_AUTO(ps_buffer_done) ps_buffer_t text = {.size = 0};
+
+    for (uint64_t now_ms = ps_now_ms(); now_ms < until_ms; now_ms = ps_now_ms()) {
+        bool ready = false;
+        bool got = true;
+        uint64_t conn = 0;
+
+        if (ps_socket_wait(&self->socket, 1, until_ms - now_ms, &ready, NULL) != PSD_OK) {
+            return false;
+        }
+        while (ready && got) {
+            psd_status_t rc = ps_socket_receive_text(self->socket, &got, &conn, &text, NULL);
+
+            if (rc == PSD_OK && got) {
+                hear(self, &text);
+            } else if (rc == PSD_IO) {
+                return false;
+            }
+        }
+    }
+    return true;
+}
+
+static void *run(void *arg)
+{
+    ps_beat_t *self = arg;
+    uint64_t id = FIRST_ID;
+
+    ps_handover_take(self);
+    do {
+        say(self, id++);
+    } while (listen_until(self, ps_now_ms() + self->heartbeat_ms));
+    ps_socket_drop(&self->socket);
+    ps_handover_give(self);
+    return NULL;
+}
+
+static void destroy(ps_beat_t **self_p)
+{
+    ps_beat_t *self = *self_p;
+
+    *self_p = NULL;
+    if (self != NULL) {
+        ps_socket_drop(&self->socket);
+        ps_context_destroy(&self->context);
+        ps_free(self);
+    }
+}
+
+static psd_status_t open_socket(ps_beat_t *self, const char *endpoint, psd_error_t *err)
+{
+    ps_socket_args_t args = {.high_water = HIGH_WATER,
+                             .frame_bytes = PS_DOC_BYTES_MAX,
+                             .chunk_bytes = PS_DOC_BYTES_MAX,
+                             .patience_ms = PS_PATIENCE_SMALL_MS};
+    psd_status_t rc = ps_context_new(1, &self->context, err);
+
+    if (rc != PSD_OK) {
+        return rc;
+    }
+    args.context = self->context;
+    return ps_socket_connect(endpoint, &args, &self->socket, err);
+}
+
+psd_status_t ps_beat_start(const ps_beat_args_t *args, ps_beat_t **ret_beat, psd_error_t *err)
+{
+    PSD_AUTO(destroy) ps_beat_t *self = ps_alloc(1, sizeof *self);
+    psd_status_t rc = PSD_OK;
+    int failure = 0;
+
+    if (self == NULL) {
+        return psd_error_set(err, PSD_NOMEM, "no memory for a heartbeat");
+    }
+    for (size_t i = 0; i < PS_MEMBERS_MAX; i++) {
+        atomic_init(&self->clocks[i], NO_CLOCK);
+    }
+    atomic_init(&self->n_holders, 1);
+    atomic_init(&self->version, 0);
+    atomic_init(&self->state, PSD_OK);
+    self->n_forks = ps_fork_count();
+    (void)snprintf(self->job, sizeof self->job, "%s", args->job);
+    self->job_id = args->job_id;
+    self->worker = args->worker;
+    self->joins = args->joins;
+    self->session = args->session;
+    self->heartbeat_ms = args->heartbeat_ms;
+    rc = open_socket(self, args->endpoint, err);
+    if (rc != PSD_OK) {
+        return rc;
+    }
+    ps_handover_give(self);
+    failure = ps_thread_start(&self->thread, run, self);
+    if (failure != 0) {
+        return psd_error_set(err, PSD_IO, "start a thread: error %d", failure);
+    }
+    *ret_beat = self;
+    self = NULL;
+    return PSD_OK;
+}
+
+ps_beat_t *ps_beat_keep(ps_beat_t *self)
+{
+    atomic_fetch_add(&self->n_holders, 1);
+    return self;
+}
+
+void ps_beat_stop(ps_beat_t *self)
+{
+    ps_context_stop(self->context);
+}
+
+void ps_beat_release(ps_beat_t **self_p)
+{
+    ps_beat_t *self = *self_p;
+
+    if (self == NULL) {
+        return;
+    }
+    *self_p = NULL;
+    if (atomic_fetch_sub(&self->n_holders, 1) > 1) {
+        return;
+    }
+    if (ps_fork_is_since(self->n_forks)) { /* the thread is the parent's */
+        ps_fork_keep(self->socket);
+        ps_context_destroy(&self->context);
+        ps_free(self);
+        return;
+    }
+    ps_beat_stop(self);
+    (void)pthread_join(self->thread, NULL);
+    ps_handover_take(self);
+    destroy(&self);
+}
+
+void ps_beat_set_clock(ps_beat_t *self, uint32_t member, uint64_t clock)
+{
+    atomic_store(&self->clocks[member], clock);
+}
+
+uint64_t ps_beat_version(const ps_beat_t *self)
+{
+    return atomic_load(&self->version);
+}
+
+psd_status_t ps_beat_state(const ps_beat_t *self, const char **ret_text)
+{
+    psd_status_t state = (psd_status_t)atomic_load(&self->state);
+
+    *ret_text = state == PSD_ROWS_LOST ? self->lost_text : "";
+    return state;
+}

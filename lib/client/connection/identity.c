@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A partition has forgotten this client: the registry is asked for another
+ * session, and not waited for. */
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "base/alloc.h"
+#include "client/connection/client_state.h"
+
+#define ASK_AGAIN_MS 1000
+
+/* Says it to who wants to know of waits, once. */
+static void tell(psd_client_t *self, uint32_t table, uint32_t partition)
+{
+    const ps_known_table_t *known = ps_known_table(self, table);
+    char text[PS_NAME_MAX + 160];
+
+    if (self->told_forgotten || self->options.on_wait == NULL) {
+        return;
+    }
+    self->told_forgotten = true;
+    (void)snprintf(text, sizeof text,
+                   "partition %" PRIu32 " of table %s has forgotten this "
+                   "client, for more than limits.sessions came since; it goes "
+                   "on there under a new session",
+                   partition, known == NULL ? "?" : known->name);
+    self->options.on_wait(self->options.on_wait_user, text);
+}
+
+void ps_identity_look(psd_client_t *self)
+{
+    PSD_AUTO(ps_doc_destroy) ps_doc_t *hello = NULL;
+    uint32_t table = 0;
+    uint32_t partition = 0;
+    uint64_t id = 0;
+
+    if (self->session == NULL || self->now_ms < self->identity_due_ms ||
+        !ps_session_wants_identity(self->session, &table, &partition)) {
+        return;
+    }
+    tell(self, table, partition);
+    self->identity_due_ms = self->now_ms + ASK_AGAIN_MS;
+    if (self->identity_asked == 0 &&
+        ps_random(&self->next_id, sizeof self->next_id, NULL) != PSD_OK) {
+        return;
+    }
+    hello = ps_control_hello(&self->next_id);
+    if (hello != NULL && ps_control_send(self, hello, &id, NULL) == PSD_OK) {
+        /* A hello that is said twice is one; either answer will do. */
+        self->identity_first = self->identity_asked == 0 ? id : self->identity_first;
+        self->identity_asked = id;
+    }
+}
+
+void ps_identity_learn(psd_client_t *self, const ps_doc_t *reply)
+{
+    ps_identity_t added = {.client = self->next_id};
+    uint32_t table = 0;
+    uint32_t partition = 0;
+
+    self->identity_asked = 0;
+    self->identity_due_ms = 0;
+    if (ps_reply_status(reply, NULL) == PSD_OK &&
+        ps_doc_get_u64(reply, "session", 1, UINT64_MAX, &added.session, NULL) == PSD_OK &&
+        ps_session_wants_identity(self->session, &table, &partition)) {
+        psd_status_t rc = ps_session_add_identity(self->session, &added, NULL);
+
+        (void)rc; /* without memory it is asked again */
+    } else {
+        self->identity_due_ms = self->now_ms + ASK_AGAIN_MS;
+    }
+}

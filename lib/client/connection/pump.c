@@ -1,0 +1,275 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* One turn of the client: wait, receive, tick, perform, expire. What arrived
+ * is taken in before time is looked at, so that a caller who came late is not
+ * told that something timed out which has long been answered. */
+#include "client/job/job.h"
+#include "client/requests/ticket.h"
+
+#define LEAST_UNDER_WAY 4 /* so that a few requests go at once */
+#define AWAY_MS 1000      /* between two turns: the program does other things */
+#define WORTH_SENDING 32  /* messages: by then sending costs little of each */
+
+static uint64_t earlier(uint64_t a, uint64_t b)
+{
+    return a < b ? a : b;
+}
+
+static uint64_t wake_ms(const psd_client_t *self, uint64_t until_ms)
+{
+    uint64_t at = earlier(until_ms, earlier(self->expire_ms, self->tell_ms));
+
+    if (self->session != NULL) {
+        at = earlier(at, ps_session_deadline(self->session));
+    }
+    if (self->identity_asked != 0) {
+        at = earlier(at, self->identity_due_ms);
+    }
+    return earlier(at, self->routes_due_ms);
+}
+
+/* What has arrived on the links; false: nothing. */
+static bool receive(psd_client_t *self)
+{
+    bool got = false;
+
+    for (size_t i = 0; i < self->n_links; i++) {
+        got = ps_links_receive(self, i) || got;
+    }
+    return got;
+}
+
+/* Waits for something to arrive, and takes it in. */
+static void wait_and_receive(psd_client_t *self, uint64_t until_ms)
+{
+    uint64_t at_ms = wake_ms(self, until_ms);
+    uint64_t wait_ms = at_ms > self->now_ms ? at_ms - self->now_ms : 0;
+    size_t n = 1 + self->n_links;
+
+    self->polled[0] = self->control;
+    for (size_t i = 0; i < self->n_links; i++) {
+        self->polled[1 + i] = self->links[i].socket;
+    }
+    wait_ms = earlier(wait_ms, ps_membership_wait_ms(self));
+    psd_error_clear(self->scratch);
+    if (ps_socket_wait(self->polled, n, wait_ms, self->ready, self->scratch) != PSD_OK) {
+        ps_client_break(self, psd_error_status(self->scratch), psd_error_text(self->scratch));
+        return;
+    }
+    self->now_ms = ps_now_ms();
+    if (self->ready[0]) {
+        ps_control_receive(self);
+    }
+    for (size_t i = 1; i < n; i++) {
+        if (self->ready[i]) {
+            (void)ps_links_receive(self, i - 1);
+        }
+    }
+}
+
+/* A client that broke by itself: everything under way ends with the reason. */
+static void end_everything(psd_client_t *self)
+{
+    for (size_t i = 0; self->session != NULL && i < self->n_tables; i++) {
+        ps_session_forget(self->session, self->tables[i]->id, self->broken, &self->outbox);
+    }
+    ps_perform(self);
+    ps_queues_run(self);
+    ps_perform(self);
+}
+
+void ps_pump(psd_client_t *self, uint64_t until_ms)
+{
+    ps_perform(self);
+    self->now_ms = ps_now_ms();
+    if (self->now_ms - self->turned_ms > AWAY_MS) {
+        ps_tickets_were_away(self);
+    }
+    if (self->broken != PSD_OK) {
+        ps_membership_look(self);
+        end_everything(self);
+        return;
+    }
+    if (self->asked != 0 || self->tables_asked != 0 || self->idle_asked != 0 ||
+        self->routes_asked != 0 || self->identity_asked != 0) {
+        ps_control_receive(self); /* data that comes and comes hides nothing */
+    }
+    if (!receive(self) && self->broken == PSD_OK && until_ms > self->now_ms) {
+        ps_perform(self);
+        wait_and_receive(self, until_ms);
+    }
+    ps_membership_look(self);
+    ps_reroute_look(self);
+    ps_identity_look(self);
+    if (self->session != NULL) {
+        ps_session_tick(self->session, self->now_ms, &self->outbox);
+    }
+    ps_perform(self);
+    ps_tickets_expire(self);
+    ps_tickets_tell(self);
+    ps_perform(self);
+    self->turned_ms = self->now_ms;
+}
+
+/* Who gets the message goes on looking where the payload points now: ZeroMQ,
+ * and a lane that puts off a second payload over the same values. */
+static bool is_fixed(const ps_errand_t *errand, const ps_socket_t *socket)
+{
+    return !ps_socket_is_lane(socket) || (errand->filtered && errand->filter.cache);
+}
+
+static void send_message(psd_client_t *self, const ps_effect_t *effect)
+{
+    ps_errand_t *errand = effect->owner;
+    ps_socket_t *socket = NULL;
+    psd_status_t rc = PSD_OK;
+
+    if (self->broken != PSD_OK || effect->to >= self->n_links) {
+        return;
+    }
+    socket = self->links[effect->to].socket;
+    if (errand != NULL) {
+        errand->n_sends++;
+        errand->n_fixed_sends += is_fixed(errand, socket) ? 1 : 0;
+    }
+    /* What does not go out is as good as lost on its way: the session asks. */
+    if (errand != NULL && errand->filtered &&
+        (effect->message.kind == PS_KIND_PUSH || effect->message.kind == PS_KIND_PULL)) {
+        rc = ps_link_send_filtered(self, effect->to, &errand->filter, &effect->message,
+                                   effect->payload, errand->n_sends > 1);
+    } else if (errand != NULL && errand->n_sends > 1) {
+        rc = ps_socket_send_again(socket, &effect->message, effect->payload, NULL);
+    } else {
+        rc = ps_socket_send(socket, 0, &effect->message, effect->payload, NULL);
+    }
+    if (rc == PSD_NOMEM) {
+        ps_client_break(self, PSD_NOMEM, "no memory to send");
+    }
+}
+
+static void perform_effect(psd_client_t *self, const ps_effect_t *effect)
+{
+    switch (effect->kind) {
+    case PS_EFFECT_SEND:
+        send_message(self, effect);
+        break;
+    case PS_EFFECT_OPEN:
+        ps_links_open(self, effect->to);
+        break;
+    case PS_EFFECT_DONE:
+        ps_errand_answered(self, effect->owner, &effect->message, effect->payload);
+        break;
+    case PS_EFFECT_RECORD:
+    case PS_EFFECT_NOTE:
+    case PS_EFFECT_FILL:
+    case PS_EFFECT_CLOSE:
+    case PS_EFFECT_REPORT:
+    case PS_EFFECT_PIECE:
+    default:
+        break; /* not of a session */
+    }
+}
+
+static void perform_outbox(psd_client_t *self)
+{
+    while (self->outbox.n_effects > 0) {
+        ps_outbox_t batch = self->outbox;
+
+        self->outbox = self->batch;
+        self->batch = batch;
+        for (size_t i = 0; i < self->batch.n_effects; i++) {
+            perform_effect(self, &self->batch.effects[i]);
+        }
+        ps_outbox_clear(&self->batch);
+    }
+}
+
+/* What was sent in this turn goes together. */
+static void flush_links(const psd_client_t *self)
+{
+    for (size_t i = 0; i < self->n_links; i++) {
+        if (self->links[i].socket != NULL) {
+            ps_socket_flush(self->links[i].socket);
+        }
+    }
+}
+
+/* The sender's work. Nothing is left in lanes, of which memory may be taken
+ * meanwhile. */
+static void send_all(void *owner)
+{
+    const psd_client_t *self = owner;
+
+    for (size_t i = 0; i < self->n_links; i++) {
+        ps_socket_t *socket = self->links[i].socket;
+
+        if (socket != NULL && !ps_socket_is_lane(socket)) {
+            ps_socket_flush(socket);
+        }
+    }
+}
+
+/* False: what is sent goes at once. */
+static bool may_leave(psd_client_t *self)
+{
+    if (self->n_under_way < LEAST_UNDER_WAY || self->no_sender) {
+        return false;
+    }
+    if (self->sender == NULL && ps_sender_start(send_all, self, &self->sender, NULL) != PSD_OK) {
+        self->no_sender = true;
+    }
+    return self->sender != NULL;
+}
+
+/* Sends what is worth it, and leaves the rest to who comes first. */
+static void flush_or_lend(psd_client_t *self)
+{
+    bool is_left = false;
+
+    for (size_t i = 0; i < self->n_links; i++) {
+        ps_socket_t *socket = self->links[i].socket;
+        uint32_t n = socket == NULL ? 0 : ps_socket_n_collected(socket);
+
+        if (n == 0 || n >= WORTH_SENDING || !may_leave(self)) {
+            if (socket != NULL) {
+                ps_socket_flush(socket);
+            }
+        } else {
+            is_left = true;
+        }
+    }
+    if (is_left) {
+        ps_sender_lend(self->sender);
+    }
+}
+
+/* All that follows from what the session wants. */
+static void perform_all(psd_client_t *self)
+{
+    ps_sender_take_back(self->sender);
+    perform_outbox(self);
+    while (!TAILQ_EMPTY(&self->ended) || self->after_ended) {
+        while (!TAILQ_EMPTY(&self->ended)) {
+            ps_errand_t *errand = TAILQ_FIRST(&self->ended);
+
+            TAILQ_REMOVE(&self->ended, errand, in_list);
+            ps_errand_finish(self, &errand);
+        }
+        if (self->after_ended && self->n_after > 0) {
+            ps_queues_run(self);
+        }
+        self->after_ended = false;
+        perform_outbox(self);
+    }
+}
+
+void ps_perform(psd_client_t *self)
+{
+    perform_all(self);
+    flush_links(self);
+}
+
+void ps_perform_start(psd_client_t *self)
+{
+    perform_all(self);
+    flush_or_lend(self);
+}

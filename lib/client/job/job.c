@@ -1,0 +1,456 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Joining a job, clocks, barriers, leaving. */
+#include "psd/job.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/text.h"
+#include "client/job/job.h"
+#include "client/requests/ticket.h"
+#include "wire/messages/utf8.h"
+
+#define DEFAULT_JOB "default"
+/* The node names who is missing at the caller's deadline; that takes a way. */
+#define BARRIER_GRACE_MS 1000
+#define GREET_MS 250
+#define REASON_SIZE 161 /* the node takes 160 bytes */
+
+/* A number of the environment; fallback when it is not set. */
+static psd_status_t from_env(const char *name, int64_t min, int64_t max, int64_t fallback,
+                             int64_t *ret, psd_error_t *err)
+{
+    const char *text = getenv(name);
+    int64_t value = fallback;
+
+    if (text != NULL && text[0] != '\0' &&
+        (!ps_text_i64(text, &value) || value < min || value > max)) {
+        return psd_error_set(err, PSD_INVALID, "%s is \"%.40s\"; allowed: %" PRId64 "..%" PRId64,
+                             name, text, min, max);
+    }
+    *ret = value;
+    return PSD_OK;
+}
+
+static psd_status_t resolve_job(const char *job, const char **ret, psd_error_t *err)
+{
+    if (job == NULL) {
+        job = getenv("PSD_JOB");
+    }
+    if (job == NULL || job[0] == '\0') {
+        job = DEFAULT_JOB;
+    }
+    if (!ps_text_is_name(job)) {
+        return psd_error_set(err, PSD_INVALID,
+                             "job is \"%.80s\"; allowed: letters, digits and "
+                             "_ . -, at most %d",
+                             job, PS_NAME_MAX);
+    }
+    *ret = job;
+    return PSD_OK;
+}
+
+psd_status_t ps_wish_resolve(const char *job, int64_t worker, uint32_t n_workers, int32_t max_delay,
+                             ps_wish_t *ret_wish, psd_error_t *err)
+{
+    int64_t workers = n_workers;
+    int64_t delay = max_delay;
+    psd_status_t rc = resolve_job(job, &ret_wish->job, err);
+
+    if (rc == PSD_OK && worker == -1) {
+        rc = from_env("PSD_WORKER", 0, PS_WORKERS_MAX - 1, 0, &worker, err);
+    }
+    if (rc == PSD_OK && n_workers == 0) {
+        rc = from_env("PSD_WORKERS", 1, PS_WORKERS_MAX, 1, &workers, err);
+    }
+    if (rc == PSD_OK && max_delay == PSD_DELAY_ENV) {
+        rc = from_env("PSD_MAX_DELAY", -INT32_MAX, INT32_MAX, 0, &delay, err);
+    }
+    if (rc != PSD_OK) {
+        return rc;
+    }
+    if (worker < 0 || worker >= PS_WORKERS_MAX) {
+        return psd_error_set(err, PSD_INVALID, "worker is %" PRId64 "; allowed: 0..%d", worker,
+                             PS_WORKERS_MAX - 1);
+    }
+    if (workers > PS_WORKERS_MAX) {
+        return psd_error_set(err, PSD_INVALID, "n_workers is %" PRId64 "; allowed: 1..%d", workers,
+                             PS_WORKERS_MAX);
+    }
+    ret_wish->worker = (uint32_t)worker;
+    ret_wish->n_workers = (uint32_t)workers;
+    ret_wish->max_delay = delay < 0 ? -1 : (int32_t)delay;
+    return PSD_OK;
+}
+
+static ps_doc_t *make_question(const ps_wish_t *wish)
+{
+    PSD_AUTO(ps_doc_destroy) ps_doc_t *doc = ps_control_new("job_join");
+    ps_doc_t *question = NULL;
+
+    if (doc != NULL && ps_doc_set_text(doc, "job", wish->job) &&
+        ps_doc_set_u64(doc, "worker", wish->worker) &&
+        ps_doc_set_u64(doc, "workers", wish->n_workers) &&
+        ps_doc_set_i64(doc, "max_delay", wish->max_delay) &&
+        ps_doc_set_bool(doc, "attach", wish->attach)) {
+        question = doc;
+        doc = NULL;
+    }
+    return question;
+}
+
+static psd_status_t read_number(const ps_doc_t *reply, const char *key, uint64_t max, uint32_t *ret,
+                                psd_error_t *err)
+{
+    uint64_t value = 0;
+    psd_status_t rc = ps_doc_get_u64(reply, key, 0, max, &value, err);
+
+    if (rc == PSD_OK) {
+        *ret = (uint32_t)value;
+    }
+    return rc;
+}
+
+static psd_status_t read_membership(ps_membership_t *self, const ps_doc_t *reply, psd_error_t *err)
+{
+    psd_status_t rc = read_number(reply, "job_id", UINT32_MAX, &self->job_id, err);
+
+    if (rc == PSD_OK) {
+        rc = read_number(reply, "member", PS_MEMBERS_MAX - 1, &self->member, err);
+    }
+    if (rc == PSD_OK) {
+        rc = read_number(reply, "joins", UINT32_MAX, &self->joins, err);
+    }
+    if (rc == PSD_OK) {
+        rc = ps_doc_get_u64(reply, "clock", 0, UINT64_MAX, &self->start, err);
+    }
+    self->clock = self->start;
+    return rc;
+}
+
+static psd_status_t start_beat(psd_client_t *client, ps_membership_t *self, psd_error_t *err)
+{
+    const ps_beat_args_t args = {.endpoint = client->endpoint,
+                                 .session = client->number,
+                                 .job = self->job,
+                                 .job_id = self->job_id,
+                                 .worker = self->worker,
+                                 .joins = self->joins,
+                                 .heartbeat_ms = client->heartbeat_ms};
+
+    return ps_beat_start(&args, &self->beat, err);
+}
+
+/* Tables that this client had opened before it became a worker are the job's
+ * too. */
+static psd_status_t bring_tables(psd_client_t *client, psd_error_t *err)
+{
+    psd_status_t rc = PSD_OK;
+
+    for (size_t i = 0; rc == PSD_OK && i < client->n_tables; i++) {
+        char name[PS_NAME_MAX + 1] = "";
+        ps_known_table_t *table = NULL;
+
+        if (!client->tables[i]->in_job) {
+            (void)snprintf(name, sizeof name, "%s", client->tables[i]->name);
+            rc = ps_table_ask_open(client, name, NULL, &table, err);
+        }
+        if (rc == PSD_NO_TABLE) {
+            psd_error_clear(err);
+            rc = PSD_OK; /* it was dropped since */
+        }
+    }
+    return rc;
+}
+
+/* Becomes a worker, or a further member of one whose beat is given. */
+static psd_status_t become(psd_client_t *client, const ps_wish_t *wish, ps_beat_t *beat,
+                           psd_error_t *err)
+{
+    PSD_AUTO(ps_doc_destroy) ps_doc_t *question = make_question(wish);
+    PSD_AUTO(ps_doc_destroy) ps_doc_t *reply = NULL;
+    PSD_AUTO(ps_free_at) ps_membership_t *self = ps_alloc(1, sizeof *self);
+    psd_status_t rc = PSD_OK;
+
+    if (self == NULL) {
+        return psd_error_set(err, PSD_NOMEM, "no memory for a worker");
+    }
+    (void)snprintf(self->job, sizeof self->job, "%s", wish->job);
+    self->worker = wish->worker;
+    self->n_workers = wish->n_workers;
+    self->max_delay = wish->max_delay;
+    rc = ps_control_ask(client, question, client->options.timeout_ms, 0, &reply, err);
+    if (rc == PSD_OK) {
+        rc = read_membership(self, reply, err);
+    }
+    if (rc == PSD_OK && beat != NULL) {
+        self->beat = ps_beat_keep(beat);
+    } else if (rc == PSD_OK) {
+        rc = start_beat(client, self, err);
+    }
+    if (rc != PSD_OK) {
+        return rc;
+    }
+    ps_beat_set_clock(self->beat, self->member, self->clock);
+    client->membership = self;
+    self = NULL;
+    rc = ps_membership_learn(client, reply, err);
+    if (rc == PSD_OK) {
+        rc = bring_tables(client, err);
+    }
+    if (rc != PSD_OK) {
+        ps_membership_end(client);
+    }
+    return rc;
+}
+
+static psd_status_t check_free(const psd_client_t *client, psd_error_t *err)
+{
+    if (client->membership == NULL) {
+        return ps_client_check(client, err);
+    }
+    return psd_error_set(err, PSD_INVALID, "client is worker %" PRIu32 " of job \"%s\" already",
+                         client->membership->worker, client->membership->job);
+}
+
+psd_status_t psd_join(psd_client_t *client, const char *job, int64_t worker, uint32_t n_workers,
+                      int32_t max_delay, psd_error_t *err)
+{
+    if (ps_client_enter(client, err) != PSD_OK) {
+        return PSD_CLOSED;
+    }
+
+    ps_wish_t wish = {.job = NULL};
+    psd_status_t rc = check_free(client, err);
+
+    if (rc == PSD_OK) {
+        rc = ps_wish_resolve(job, worker, n_workers, max_delay, &wish, err);
+    }
+    if (rc != PSD_OK) {
+        return rc;
+    }
+    rc = become(client, &wish, NULL, err);
+    return rc == PSD_OK ? rc
+                        : psd_error_wrap(err, rc,
+                                         "join job \"%s\" as worker "
+                                         "%" PRIu32,
+                                         wish.job, wish.worker);
+}
+
+psd_status_t psd_attach(psd_client_t *client, const psd_client_t *joined, psd_error_t *err)
+{
+    if (ps_client_enter(client, err) != PSD_OK || ps_client_enter(joined, err) != PSD_OK) {
+        return PSD_CLOSED;
+    }
+
+    const ps_membership_t *other = joined->membership;
+    ps_wish_t wish = {.attach = true};
+    psd_status_t rc = check_free(client, err);
+
+    if (rc != PSD_OK) {
+        return rc;
+    }
+    if (other == NULL) {
+        return psd_error_set(err, PSD_NOT_JOINED, "the client to attach to is no worker");
+    }
+    wish.job = other->job;
+    wish.worker = other->worker;
+    wish.n_workers = other->n_workers;
+    wish.max_delay = other->max_delay;
+    rc = become(client, &wish, other->beat, err);
+    return rc == PSD_OK ? rc
+                        : psd_error_wrap(err, rc, "attach to worker %" PRIu32 " of job \"%s\"",
+                                         wish.worker, wish.job);
+}
+
+void ps_membership_greet(psd_client_t *client)
+{
+    uint64_t until_ms = ps_now_ms() + GREET_MS;
+
+    while (!ps_links_are_welcome(client) && ps_now_ms() < until_ms &&
+           ps_client_check(client, NULL) == PSD_OK) {
+        ps_pump(client, until_ms);
+    }
+}
+
+psd_status_t psd_clock(psd_client_t *client, psd_error_t *err)
+{
+    if (ps_client_enter(client, err) != PSD_OK) {
+        return PSD_CLOSED;
+    }
+
+    psd_status_t rc = PSD_OK;
+
+    if (client->membership != NULL) {
+        ps_pump(client, 0);
+    }
+    rc = ps_membership_check(client, err);
+    if (rc == PSD_OK) {
+        rc = ps_membership_mark(client, err);
+    }
+    if (rc == PSD_OK) {
+        ps_perform(client);
+        ps_membership_greet(client);
+    }
+    return rc;
+}
+
+uint64_t psd_clock_count(const psd_client_t *client)
+{
+    return client->membership == NULL ? 0 : client->membership->clock;
+}
+
+uint32_t psd_worker(const psd_client_t *client)
+{
+    return client->membership == NULL ? 0 : client->membership->worker;
+}
+
+uint32_t psd_lost_workers(const psd_client_t *client)
+{
+    return client->n_lost_workers;
+}
+
+psd_status_t psd_barrier(psd_client_t *client, uint32_t timeout_ms, psd_error_t *err)
+{
+    if (ps_client_enter(client, err) != PSD_OK) {
+        return PSD_CLOSED;
+    }
+
+    PSD_AUTO(ps_doc_destroy) ps_doc_t *question = NULL;
+    ps_membership_t *self = client->membership;
+    psd_status_t rc = ps_membership_check(client, err);
+
+    if (rc != PSD_OK) {
+        return rc;
+    }
+    question = ps_control_new("barrier");
+    if (question == NULL || !ps_membership_name(client, question) ||
+        !ps_doc_set_u64(question, "worker", self->worker) ||
+        !ps_doc_set_u64(question, "member", self->member) ||
+        !ps_doc_set_u64(question, "number", self->n_barriers + 1)) {
+        return psd_error_set(err, PSD_NOMEM, "no memory for a question");
+    }
+    rc = ps_control_ask(client, question, timeout_ms, BARRIER_GRACE_MS, NULL, err);
+    if (rc == PSD_OK) {
+        self->n_barriers++;
+    }
+    return rc;
+}
+
+/* reason NULL: it has finished. */
+static psd_status_t ask_to_leave(psd_client_t *client, const char *reason, bool gives_up,
+                                 uint32_t timeout_ms, psd_error_t *err)
+{
+    PSD_AUTO(ps_doc_destroy) ps_doc_t *question = ps_control_new("job_leave");
+    PSD_AUTO(ps_doc_destroy) ps_doc_t *reply = NULL;
+    const ps_membership_t *self = client->membership;
+    uint64_t n_lost = 0;
+    psd_status_t rc = PSD_OK;
+
+    if (question == NULL || !ps_membership_name(client, question) ||
+        !ps_doc_set_u64(question, "worker", self->worker) ||
+        !ps_doc_set_u64(question, "member", self->member) ||
+        !ps_doc_set_u64(question, "joins", self->joins) ||
+        (reason != NULL && !ps_doc_set_text(question, "reason", reason)) ||
+        (gives_up && !ps_doc_set_bool(question, "gives_up", true))) {
+        return psd_error_set(err, PSD_NOMEM, "no memory for a question");
+    }
+    rc = ps_control_ask(client, question, timeout_ms, 0, &reply, err);
+    if (rc == PSD_OK &&
+        ps_doc_get_u64_or(reply, "lost", 0, UINT32_MAX, 0, &n_lost, NULL) == PSD_OK) {
+        client->n_lost_workers = (uint32_t)n_lost;
+    }
+    return rc;
+}
+
+/* One line that fits: no half characters at its end, no control characters. */
+static void print_reason(const char *reason, char ret_text[REASON_SIZE])
+{
+    size_t size = 0;
+
+    if (reason == NULL || reason[0] == '\0') {
+        reason = "unknown";
+    }
+    size = strnlen(reason, REASON_SIZE);
+    if (size == REASON_SIZE) {
+        size--;
+        while (size > 0 && ((unsigned char)reason[size] & 0xC0) == 0x80) {
+            size--;
+        }
+    }
+    memcpy(ret_text, reason, size);
+    ret_text[size] = '\0';
+    for (size_t i = 0; i < size; i++) {
+        if ((unsigned char)ret_text[i] < ' ') {
+            ret_text[i] = ' ';
+        }
+    }
+    if (!ps_utf8_is_text((const uint8_t *)ret_text, size)) {
+        (void)snprintf(ret_text, REASON_SIZE, "unknown");
+    }
+}
+
+static psd_status_t fail(psd_client_t *client, const char *reason, bool gives_up,
+                         uint32_t timeout_ms, psd_error_t *err)
+{
+    char text[REASON_SIZE];
+    psd_status_t rc = PSD_OK;
+
+    if (client->membership == NULL) {
+        return psd_error_set(err, PSD_NOT_JOINED, "client is no worker");
+    }
+    print_reason(reason, text);
+    rc = ask_to_leave(client, text, gives_up, timeout_ms, err);
+    if (rc != PSD_DEADLINE && rc != PSD_NOMEM) {
+        ps_membership_end(client);
+    }
+    return rc;
+}
+
+psd_status_t psd_fail(psd_client_t *client, const char *reason, uint32_t timeout_ms,
+                      psd_error_t *err)
+{
+    if (ps_client_enter(client, err) != PSD_OK) {
+        return PSD_CLOSED;
+    }
+    ps_perform(client); /* the sender's thread has nothing any more */
+    client->now_ms = ps_now_ms();
+    ps_tickets_cut_off(client, PSD_FAILED, "the worker has failed");
+    ps_perform(client);
+    return fail(client, reason, false, timeout_ms, err);
+}
+
+psd_status_t ps_membership_give_up(psd_client_t *client, const char *reason, uint32_t timeout_ms,
+                                   psd_error_t *err)
+{
+    return fail(client, reason, true, timeout_ms, err);
+}
+
+psd_status_t psd_leave(psd_client_t *client, uint32_t timeout_ms, psd_error_t *err)
+{
+    if (ps_client_enter(client, err) != PSD_OK) {
+        return PSD_CLOSED;
+    }
+
+    uint64_t until_ms = ps_now_ms() + timeout_ms;
+    uint64_t now_ms = 0;
+    psd_status_t rc = PSD_OK;
+
+    if (client->membership == NULL) {
+        return psd_error_set(err, PSD_NOT_JOINED, "client is no worker");
+    }
+    rc = psd_flush(client, timeout_ms, err);
+    if (rc != PSD_OK) {
+        return psd_error_wrap(err, rc, "leave");
+    }
+    now_ms = ps_now_ms();
+    rc = ask_to_leave(client, NULL, false, until_ms > now_ms ? (uint32_t)(until_ms - now_ms) : 0,
+                      err);
+    if (rc != PSD_DEADLINE && rc != PSD_NOMEM) {
+        ps_membership_end(client);
+    }
+    return rc;
+}

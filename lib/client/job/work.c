@@ -1,0 +1,302 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Slices of a job's input. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/text.h"
+#include "client/job/job.h"
+#include "protocol/facts/work.h"
+#include "psd/job.h"
+
+/* The node names who is waited for at the caller's deadline; that takes a way.
+ */
+#define GRACE_MS 1000
+
+struct psd_work {
+    psd_client_t *client; /* borrowed; not looked at by psd_work_close */
+    char name[PS_NAME_MAX + 1];
+};
+
+static ps_known_work_t *find(const ps_membership_t *membership, const char *name)
+{
+    for (size_t i = 0; i < membership->n_works; i++) {
+        if (strcmp(membership->works[i].name, name) == 0) {
+            return &membership->works[i];
+        }
+    }
+    return NULL;
+}
+
+/* The queue as this worker knows it; NULL: no memory. */
+static ps_known_work_t *get(psd_client_t *client, const char *name)
+{
+    ps_membership_t *membership = client->membership;
+    ps_known_work_t *known = find(membership, name);
+
+    if (known != NULL) {
+        return known;
+    }
+    if (!ps_grow(&membership->works, &membership->works_capacity, membership->n_works + 1,
+                 sizeof *membership->works)) {
+        return NULL;
+    }
+    known = &membership->works[membership->n_works++];
+    *known = (ps_known_work_t){.number = ++client->last_work};
+    (void)snprintf(known->name, sizeof known->name, "%s", name);
+    return known;
+}
+
+static psd_status_t no_memory(psd_error_t *err)
+{
+    return psd_error_set(err, PSD_NOMEM, "no memory for a question");
+}
+
+static psd_status_t check_open(const char *name, uint32_t n_slices, uint64_t n_epochs,
+                               psd_error_t *err)
+{
+    if (name == NULL || !ps_text_is_name(name)) {
+        return psd_error_set(err, PSD_INVALID,
+                             "queue name is \"%.80s\"; allowed: 1..%d of "
+                             "letters, digits, \"_\", \".\", \"-\"",
+                             name == NULL ? "" : name, PS_NAME_MAX);
+    }
+    if (n_slices < 1 || n_slices > PS_WORK_SLICES_MAX) {
+        return psd_error_set(err, PSD_INVALID, "n_slices is %" PRIu32 "; allowed: 1..%d", n_slices,
+                             PS_WORK_SLICES_MAX);
+    }
+    if (n_epochs > PS_WORK_EPOCHS_MAX) {
+        return psd_error_set(err, PSD_INVALID, "n_epochs is %" PRIu64 "; allowed: 0..%d", n_epochs,
+                             PS_WORK_EPOCHS_MAX);
+    }
+    return PSD_OK;
+}
+
+static psd_status_t ask_to_open(psd_client_t *client, const char *name, uint32_t n_slices,
+                                uint64_t n_epochs, psd_error_t *err)
+{
+    PSD_AUTO(ps_doc_destroy) ps_doc_t *question = ps_control_new("work_open");
+
+    if (question == NULL || !ps_membership_name(client, question) ||
+        !ps_doc_set_text(question, "queue", name) ||
+        !ps_doc_set_u64(question, "slices", n_slices) ||
+        !ps_doc_set_u64(question, "epochs", n_epochs)) {
+        return no_memory(err);
+    }
+    return ps_control_ask(client, question, client->options.timeout_ms, 0, NULL, err);
+}
+
+psd_status_t psd_work_open(psd_client_t *client, const char *name, uint32_t n_slices,
+                           uint64_t n_epochs, psd_work_t **ret_work, psd_error_t *err)
+{
+    if (ps_client_enter(client, err) != PSD_OK) {
+        return PSD_CLOSED;
+    }
+
+    PSD_AUTO(psd_work_close) psd_work_t *self = NULL;
+    psd_status_t rc = ps_membership_check(client, err);
+
+    if (rc == PSD_OK) {
+        rc = check_open(name, n_slices, n_epochs, err);
+    }
+    if (rc == PSD_OK) {
+        rc = ask_to_open(client, name, n_slices, n_epochs, err);
+    }
+    if (rc != PSD_OK) {
+        return rc;
+    }
+    self = ps_alloc(1, sizeof *self);
+    if (self == NULL) {
+        return psd_error_set(err, PSD_NOMEM, "no memory for a work queue");
+    }
+    self->client = client;
+    (void)snprintf(self->name, sizeof self->name, "%s", name);
+    *ret_work = self;
+    self = NULL; /* ownership moves to the caller */
+    return PSD_OK;
+}
+
+void psd_work_close(psd_work_t **self_p)
+{
+    if (self_p != NULL) {
+        ps_free(*self_p);
+        *self_p = NULL;
+    }
+}
+
+/* A question of this worker about the queue; NULL: no memory. */
+static ps_doc_t *new_question(const psd_work_t *self, const char *op)
+{
+    const ps_membership_t *membership = self->client->membership;
+    PSD_AUTO(ps_doc_destroy) ps_doc_t *doc = ps_control_new(op);
+    ps_doc_t *question = NULL;
+
+    if (doc != NULL && ps_membership_name(self->client, doc) &&
+        ps_doc_set_text(doc, "queue", self->name) &&
+        ps_doc_set_u64(doc, "worker", membership->worker) &&
+        ps_doc_set_u64(doc, "clock", membership->clock) &&
+        ps_doc_set_u64(doc, "joins", membership->joins)) {
+        question = doc;
+        doc = NULL;
+    }
+    return question;
+}
+
+/* The slice of an answer, or that there is none any more. */
+static psd_status_t read_slice(const ps_doc_t *reply, uint64_t *ret_epoch, uint32_t *ret_slice,
+                               psd_error_t *err)
+{
+    uint64_t epoch = 0;
+    uint64_t slice = 0;
+    bool over = false;
+    psd_status_t rc = PSD_OK;
+
+    if (ps_doc_has(reply, "over")) {
+        rc = ps_doc_get_bool(reply, "over", &over, err);
+    }
+    if (rc == PSD_OK && !over) {
+        rc = ps_doc_get_u64(reply, "epoch", 1, UINT64_MAX, &epoch, err);
+    }
+    if (rc == PSD_OK && !over) {
+        rc = ps_doc_get_u64(reply, "slice", 0, PS_WORK_SLICES_MAX - 1, &slice, err);
+    }
+    if (rc == PSD_OK) {
+        *ret_epoch = epoch;
+        *ret_slice = (uint32_t)slice;
+    }
+    return rc;
+}
+
+static void hold(ps_known_work_t *known, uint64_t epoch, uint32_t slice)
+{
+    if (known->n_held < PS_WORK_HOLDS_MAX) {
+        known->held[known->n_held].epoch = epoch;
+        known->held[known->n_held++].slice = slice;
+    }
+}
+
+static void let_go(ps_known_work_t *known, uint64_t epoch, uint32_t slice)
+{
+    for (size_t i = 0; i < known->n_held; i++) {
+        if (known->held[i].epoch == epoch && known->held[i].slice == slice) {
+            known->held[i] = known->held[--known->n_held];
+            return;
+        }
+    }
+}
+
+static bool holds_any(const ps_membership_t *membership)
+{
+    bool any = false;
+
+    for (size_t i = 0; !any && i < membership->n_works; i++) {
+        any = membership->works[i].n_held > 0;
+    }
+    return any;
+}
+
+static psd_status_t ask_for_slice(const psd_work_t *self, const ps_known_work_t *known,
+                                  uint32_t timeout_ms, ps_doc_t **ret_reply, psd_error_t *err)
+{
+    PSD_AUTO(ps_doc_destroy)
+    ps_doc_t *question = new_question(self, "work_next");
+
+    if (question == NULL || !ps_doc_set_u64(question, "number", known->number)) {
+        return no_memory(err);
+    }
+    return ps_control_ask(self->client, question, timeout_ms, GRACE_MS, ret_reply, err);
+}
+
+/* Those that have the slices may wait for this worker's clocks: while it has
+ * none it finishes them. Whether it must wait is asked first, so that one that
+ * gets its slice at once finishes none. */
+static psd_status_t ask_idle(const psd_work_t *self, const ps_known_work_t *known,
+                             uint32_t timeout_ms, ps_doc_t **ret_reply, psd_error_t *err)
+{
+    uint64_t until_ms = ps_now_ms() + timeout_ms;
+    uint64_t now_ms = 0;
+    psd_status_t rc = ask_for_slice(self, known, 0, ret_reply, err);
+
+    now_ms = ps_now_ms();
+    if (rc != PSD_DEADLINE || now_ms >= until_ms) {
+        return rc;
+    }
+    psd_error_clear(err);
+    ps_doc_destroy(ret_reply);
+    ps_idle_begin(self->client);
+    rc = ask_for_slice(self, known, (uint32_t)(until_ms - now_ms), ret_reply, err);
+    ps_idle_end(self->client);
+    return rc;
+}
+
+psd_status_t psd_work_next(psd_work_t *self, uint32_t timeout_ms, uint64_t *ret_epoch,
+                           uint32_t *ret_slice, psd_error_t *err)
+{
+    if (ps_client_enter(self->client, err) != PSD_OK) {
+        return PSD_CLOSED;
+    }
+
+    PSD_AUTO(ps_doc_destroy) ps_doc_t *reply = NULL;
+    psd_client_t *client = self->client;
+    ps_known_work_t *known = NULL;
+    psd_status_t rc = ps_membership_check(client, err);
+
+    if (rc != PSD_OK) {
+        return rc;
+    }
+    known = get(client, self->name);
+    if (known == NULL) {
+        return no_memory(err);
+    }
+    if (client->membership->max_delay < 0 || holds_any(client->membership)) {
+        rc = ask_for_slice(self, known, timeout_ms, &reply, err);
+    } else {
+        rc = ask_idle(self, known, timeout_ms, &reply, err);
+    }
+    if (rc == PSD_OK) {
+        rc = read_slice(reply, ret_epoch, ret_slice, err);
+    }
+    if (rc == PSD_OK) {
+        known->number = ++client->last_work;
+    }
+    if (rc == PSD_OK && *ret_epoch != 0) {
+        hold(known, *ret_epoch, *ret_slice);
+    }
+    return rc;
+}
+
+psd_status_t psd_work_done(psd_work_t *self, uint64_t epoch, uint32_t slice, uint32_t timeout_ms,
+                           psd_error_t *err)
+{
+    if (ps_client_enter(self->client, err) != PSD_OK) {
+        return PSD_CLOSED;
+    }
+
+    PSD_AUTO(ps_doc_destroy) ps_doc_t *question = NULL;
+    psd_client_t *client = self->client;
+    ps_known_work_t *known = NULL;
+    uint64_t until_ms = ps_now_ms() + timeout_ms;
+    uint64_t now_ms = 0;
+    psd_status_t rc = ps_membership_check(client, err);
+
+    if (rc == PSD_OK) {
+        rc = psd_flush(client, timeout_ms, err);
+    }
+    if (rc != PSD_OK) {
+        return psd_error_wrap(err, rc, "slice %" PRIu32 " of queue %s", slice, self->name);
+    }
+    question = new_question(self, "work_done");
+    if (question == NULL || !ps_doc_set_u64(question, "epoch", epoch) ||
+        !ps_doc_set_u64(question, "slice", slice)) {
+        return no_memory(err);
+    }
+    now_ms = ps_now_ms();
+    rc = ps_control_ask(client, question, until_ms > now_ms ? (uint32_t)(until_ms - now_ms) : 0,
+                        GRACE_MS, NULL, err);
+    known = find(client->membership, self->name);
+    if (rc == PSD_OK && known != NULL) {
+        let_go(known, epoch, slice);
+    }
+    return rc;
+}

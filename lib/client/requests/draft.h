@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * ps_draft - memory of the library's that a caller writes a push's values to
+ *
+ * What     With a lane to the shard it is a block of the memory shared with it,
+ *          which slices then point at: nothing is copied. Else it is of the
+ *          heap. Who committed it has no part in it any more: it is free when
+ *          no payload points at it.
+ * Owner    The caller until psd_push_commit or psd_push_abandon, then the
+ *          client. The client's list has all of both.
+ * Threads  Payloads let go of it on any thread; all else is the client's.
+ */
+#ifndef PS_CLIENT_DRAFT_H
+#define PS_CLIENT_DRAFT_H
+
+#include <stdatomic.h>
+
+#include "client/connection/client_state.h"
+#include "client/slices/select.h"
+#include "client/requests/table.h"
+
+struct psd_draft {
+    TAILQ_ENTRY(psd_draft) in_list;
+    psd_client_t *client; /* NULL: it is closed */
+    psd_table_t *table;   /* borrowed */
+    psd_select_t select;  /* plain */
+    ps_block_t block;     /* of a lane; size 0: none */
+    void *memory;         /* owned; else of the heap */
+    size_t n_values;
+    bool is_committed;
+    atomic_uint n_holders; /* payloads that point at it */
+};
+
+/* Makes slices that point at it hold it; they borrow nothing then. */
+void ps_draft_adopt(psd_draft_t *self, ps_cuts_t *cuts);
+/* Frees those that were committed and that nobody points at. */
+void ps_drafts_sweep(psd_client_t *client);
+/* The client closes: nobody points at any. Those that are not committed stay
+ * the caller's, without memory. */
+void ps_drafts_done(psd_client_t *client);
+#endif

@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Memory of the caller's that a payload points at. The caller may have it back
+ * when nobody can look at it any more: neither the session, which may send it
+ * again, nor a lane, which may have put it off, nor ZeroMQ, whose queues hold
+ * frames that are this memory, nor a lane again through a second payload over
+ * the same values, whose list is named. A payload whose only holders are known
+ * is looked at by nobody else. The session and lanes look where the payload
+ * says, on this thread: pointing it elsewhere is enough for them; the others
+ * must let go.
+ */
+#include <string.h>
+#include <time.h>
+
+#include "base/alloc.h"
+#include "client/requests/ticket.h"
+
+#define PATIENCE_MS 20 /* for ZeroMQ to let go by itself, as it mostly does */
+
+/* What a payload that was made independent owns. */
+typedef struct estate {
+    void *owner; /* before; frames in sockets may lie in it */
+    void (*release)(void *owner);
+    void *block; /* the copy */
+} estate_t;
+
+static void release_estate(void *owner)
+{
+    estate_t *self = owner;
+
+    if (self->release != NULL) {
+        self->release(self->owner);
+    }
+    ps_free(self->block);
+    ps_free(self);
+}
+
+static void move_part(ps_bytes_t *part, uint8_t **to)
+{
+    if (part->size > 0) {
+        memcpy(*to, part->data, part->size);
+        part->data = *to;
+        *to += part->size;
+    }
+}
+
+/* Nobody but this thread reads the parts of a payload; ZeroMQ's only counts
+ * its holders and, as the last one, frees it. */
+static bool make_independent(ps_payload_t *payload)
+{
+    estate_t *estate = ps_alloc(1, sizeof *estate);
+    uint8_t *to = NULL;
+
+    if (estate == NULL) {
+        return false;
+    }
+    estate->block = ps_alloc_raw(ps_payload_size(payload), 1);
+    if (estate->block == NULL) {
+        ps_free(estate);
+        return false;
+    }
+    to = estate->block;
+    move_part(&payload->keys, &to);
+    move_part(&payload->index, &to);
+    for (size_t i = 0; i < payload->n_spans; i++) {
+        move_part(&payload->spans[i], &to);
+    }
+    estate->owner = payload->owner;
+    estate->release = payload->release;
+    payload->owner = estate;
+    payload->release = release_estate;
+    return true;
+}
+
+static bool is_held(const ps_payload_t *payload, unsigned known)
+{
+    return atomic_load(&payload->n_holders) > known;
+}
+
+static void rest_ms(long ms)
+{
+    struct timespec time = {.tv_sec = 0, .tv_nsec = ms * 1000000};
+
+    (void)nanosleep(&time, NULL);
+}
+
+/* Waits until nobody but `known` holders is left. What lies in sockets behind
+ * a connection that does not move is dropped; the session sends it again. */
+static void wait_for_holders(psd_client_t *client, const ps_payload_t *payload, unsigned known)
+{
+    uint64_t patient_ms = ps_now_ms() + PATIENCE_MS;
+
+    while (is_held(payload, known) && ps_now_ms() < patient_ms) {
+        rest_ms(1);
+    }
+    if (!is_held(payload, known)) {
+        return;
+    }
+    ps_links_reset(client);
+    while (is_held(payload, known)) {
+        rest_ms(1); /* closed sockets let go of everything at once */
+    }
+}
+
+void ps_loan_call_in(psd_client_t *client, ps_errand_t *errand)
+{
+    ps_payload_t *payload = errand->payload;
+    unsigned known = errand->op != 0 ? 2 : 1; /* the session's, and ours */
+
+    if (!errand->borrows) {
+        return;
+    }
+    if (make_independent(payload)) {
+        if (errand->n_fixed_sends > 0) {
+            wait_for_holders(client, payload, known);
+        }
+    } else {
+        ps_client_break(client, PSD_NOMEM, "no memory to keep a push that nobody waits for");
+        wait_for_holders(client, payload, known);
+        payload->keys.size = payload->index.size = 0;
+        payload->n_spans = 0;
+    }
+    errand->borrows = false;
+}
+
+void ps_loan_end(psd_client_t *client, ps_errand_t *errand)
+{
+    if (!errand->borrows || (errand->was_answered && errand->n_sends <= 1)) {
+        return; /* who answered had read all of it, and it was sent once */
+    }
+    if (!is_held(errand->payload, 1) ||
+        (errand->n_fixed_sends == 0 && make_independent(errand->payload))) {
+        return;
+    }
+    wait_for_holders(client, errand->payload, 1);
+}

@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Private to lib/client: a call that is no plain push or pull, and waits. */
+#ifndef PS_CLIENT_OPS_H
+#define PS_CLIENT_OPS_H
+
+#include "client/requests/call.h"
+
+typedef struct ps_work {
+    ps_call_t call;
+    psd_select_t select; /* plain */
+    bool sparse;         /* sparse rows are wanted */
+    ps_cuts_t cuts;
+    ps_tally_t *tallies; /* owned; of each cut */
+    size_t n_tallies;
+    psd_result_t *result; /* owned; where rows go; NULL: there are none */
+} ps_work_t;
+
+#define PS_WORK(of_table, of_kind, of_verb, options_or_null) \
+    {                                                        \
+        .call = {                                            \
+            .table = (of_table),                             \
+            .kind = (of_kind),                               \
+            .verb = (of_verb),                               \
+            .options = (options_or_null)                     \
+        }                                                    \
+    }
+
+/* Fits PSD_AUTO. */
+void ps_work_done(ps_work_t *self);
+/* Cuts it into slices, each with its tally. select NULL: everything. */
+PSD_MUST_CHECK psd_status_t ps_work_cut(ps_work_t *self, const psd_select_t *select,
+                                        psd_error_t *err);
+/* Sends the slices and waits for all of them. */
+PSD_MUST_CHECK psd_status_t ps_work_run(ps_work_t *self, psd_error_t *err);
+/* rc, and in front of the error what was to be done: for errors before anything
+ * was sent; those behind it say so themselves. */
+PSD_MUST_CHECK psd_status_t ps_work_refuse(const ps_work_t *self, psd_status_t rc,
+                                           psd_error_t *err);
+#endif

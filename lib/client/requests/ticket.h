@@ -1,0 +1,201 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * ps_ticket, ps_errand, ps_queue - calls under way
+ *
+ * What     A call is a ticket; each of its slices is an errand. An errand waits
+ *          in the queue of its partition until there is room and its turn has
+ *          come, is an operation of the session then, and ends with an answer:
+ *
+ *              waiting --> sent --> ended
+ *                 |         |  ^
+ *                 |         +--+  a pull's rest is asked for
+ *                 +-----------------> ended (a pull whose time is over)
+ *
+ *          A ticket ends when all of its errands have, or at its deadline:
+ *          errands that push then go on alone (ticket NULL).
+ * Shape    A queue is in order of round, what marks last in theirs, greater
+ * priority first, then first come first served. A ticket's number is its place
+ *          among the client's tickets and, above that, how often the place was
+ *          used before: looking one up takes no search.
+ * Owner    The client keeps tickets and errands that have ended and uses them
+ *          again.
+ */
+#ifndef PS_CLIENT_TICKET_H
+#define PS_CLIENT_TICKET_H
+
+#include "client/connection/client_state.h"
+
+typedef enum ps_errand_kind {
+    PS_ERRAND_PUSH = 1,
+    PS_ERRAND_PULL = 2,
+    PS_ERRAND_PUSHPULL = 3,
+    PS_ERRAND_MARK = 4
+} ps_errand_kind_t;
+
+/* What the server does with the rows, where it is more than to add or to give
+ * them: wire/messages/message.h, PS_OP_FIELDS. */
+typedef struct ps_deed {
+    uint8_t op; /* ps_change_op_t or ps_read_op_t */
+    uint32_t other;
+    uint64_t operand;
+    uint64_t since;
+} ps_deed_t;
+
+/* What the answers to one slice come to where it is no rows; the caller's. */
+typedef struct ps_tally {
+    double number;    /* SUM, SQUARES, DOT: of all pieces, in order */
+    uint64_t count;   /* NONZEROS */
+    uint64_t version; /* of the partition, at the first piece; 0: none yet */
+    uint32_t partition;
+} ps_tally_t;
+
+struct ps_errand {
+    TAILQ_ENTRY(ps_errand) in_list; /* waiting, sent, ended or spare */
+    TAILQ_ENTRY(ps_errand) in_ticket;
+    ps_ticket_t *ticket; /* NULL: nobody waits for it */
+    ps_queue_t *queue;
+    ps_errand_kind_t kind;
+    ps_deed_t deed;
+    ps_slice_t slice;
+    ps_payload_t *payload;  /* one holder is the errand; may be NULL */
+    bool borrows;           /* the payload points at memory of the caller's */
+    uint32_t n_sends;       /* how often it was given to a socket */
+    uint32_t n_fixed_sends; /* … that goes on looking where the payload pointed
+                               then */
+    ps_places_t places;     /* owned */
+    ps_tally_t *tally;      /* borrowed as long as there is a ticket; or NULL */
+    ps_op_worker_t worker;  /* as it was when the call was made */
+    bool filtered;          /* it goes through the filter */
+    ps_filter_t filter;
+    ps_ack_t ack;
+    int32_t priority;
+    psd_ticket_t after; /* 0: none */
+    uint64_t round;
+    uint64_t op;         /* of the session; 0: it waits, or has ended */
+    bool is_sent;        /* counts as one of its queue that are under way */
+    uint64_t sent_bytes; /* … with so many bytes */
+    bool was_answered;   /* by ACK or VALUES */
+    bool marks;          /* a push: the last one of its clock there */
+    psd_status_t status; /* ended: how */
+    char *text;          /* owned; ended: why, when it failed; may be NULL */
+};
+
+#define PS_TICKET_PLACE_BITS 24 /* of a number: its place, counted from 1 */
+
+struct ps_ticket {
+    TAILQ_ENTRY(ps_ticket) in_list; /* of the open, done or idle ones */
+    psd_ticket_t number;            /* idle: the next one that it will have */
+    struct ps_errands errands;      /* that have not ended */
+    uint32_t timeout_ms;
+    uint64_t deadline_ms;
+    bool is_idle;
+    bool has_ended;
+    psd_status_t status;
+    psd_error_t *error;   /* owned; NULL while nothing failed */
+    void *values;         /* of the caller's; where DENSE answers go */
+    psd_result_t *result; /* borrowed; where psd_fetch gathers; or NULL */
+    /* what it is, for errors */
+    const char *verb;              /* "push to"; static */
+    const ps_known_table_t *table; /* NULL: none */
+    uint32_t command;              /* 0: none */
+};
+
+#define PS_TICKET_NAME_SIZE (PS_NAME_MAX + 64)
+
+struct ps_queue {
+    TAILQ_ENTRY(ps_queue) in_busy; /* while errands wait */
+    const ps_known_table_t *table;
+    uint32_t partition;
+    struct ps_errands waiting;
+    ps_errand_t *last;   /* of the call that is being made; else NULL */
+    uint32_t n_sent;     /* errands under way */
+    uint64_t sent_bytes; /* of their payloads */
+};
+
+/* ---- queue.c ---- */
+
+void ps_queue_init(ps_queue_t *self, const ps_known_table_t *table, uint32_t partition);
+/* Puts an errand into its place; ps_queue_run sends it. */
+void ps_queue_add(psd_client_t *client, ps_errand_t *errand);
+/* Takes one out that waits. */
+void ps_queue_remove(psd_client_t *client, ps_errand_t *errand);
+/* Sends what can go now. */
+void ps_queue_run(psd_client_t *client, ps_queue_t *queue);
+void ps_queues_run(psd_client_t *client);
+
+/* ---- errand.c ---- */
+
+/* NULL: no memory. Takes payload and places out of the cut. */
+ps_errand_t *ps_errand_new(psd_client_t *client, ps_errand_kind_t kind, ps_cut_t *cut);
+/* Makes it an operation of the session; ends it if that fails. */
+void ps_errand_send(psd_client_t *client, ps_errand_t *errand);
+/* Puts it, which is in no list, on the list of those that ended. */
+void ps_errand_end(psd_client_t *client, ps_errand_t *errand, psd_status_t status,
+                   const char *text);
+/* Behind the outbox: gives loans back, tells the ticket, lets go of it. */
+void ps_errand_finish(psd_client_t *client, ps_errand_t **errand_p);
+/* Lets go of one that is in no list. */
+void ps_errand_destroy(psd_client_t *client, ps_errand_t **errand_p);
+/* Frees all of the client's. */
+void ps_errands_done(psd_client_t *client);
+/* What it waits for. Borrowed until the next call. */
+const char *ps_errand_reason(const psd_client_t *client, const ps_errand_t *errand,
+                             char ret_text[PS_TEXT_MAX + 1]);
+
+/* ---- reply.c ---- */
+
+/* The session's answer to one that is sent. */
+void ps_errand_answered(psd_client_t *client, ps_errand_t *errand, const ps_message_t *message,
+                        ps_payload_t *payload);
+
+/* ---- loan.c ---- */
+
+/* The caller takes its memory back from an errand that goes on: its payload is
+ * copied, and what lies in sockets is dropped. Without memory for that the
+ * client breaks. */
+void ps_loan_call_in(psd_client_t *client, ps_errand_t *errand);
+/* The caller takes its memory back from an errand that has ended. */
+void ps_loan_end(psd_client_t *client, ps_errand_t *errand);
+
+/* ---- ticket.c ---- */
+
+/* A ticket without errands, from client->now_ms on. Errors: PSD_NOMEM;
+ * PSD_LIMIT. */
+PSD_MUST_CHECK psd_status_t ps_ticket_new(psd_client_t *client, uint32_t timeout_ms,
+                                          ps_ticket_t **ret_ticket, psd_error_t *err);
+/* The one that is not used up, or NULL. */
+ps_ticket_t *ps_ticket_find(const psd_client_t *client, psd_ticket_t number);
+/* Takes the errand in. */
+void ps_ticket_add(ps_ticket_t *self, ps_errand_t *errand);
+/* Forgets a ticket none of whose errands was put into a queue. */
+void ps_ticket_abandon(psd_client_t *client, ps_ticket_t **self_p);
+/* One of its errands has ended. */
+void ps_ticket_errand_ended(psd_client_t *client, ps_errand_t *errand);
+/* Ends a ticket that has no errands (any more). */
+void ps_ticket_end_if_done(psd_client_t *client, ps_ticket_t *self);
+/* Ends those whose deadline has passed at client->now_ms. */
+void ps_tickets_expire(psd_client_t *client);
+/* Tells who wants to know it of a call that has been open for long. */
+void ps_tickets_tell(psd_client_t *client);
+/* The program did not ask for a while: calls were open meanwhile, but nobody
+ * waited for them. */
+void ps_tickets_were_away(psd_client_t *client);
+/* Behind ps_perform: ends all that are open, whose callers take their memory
+ * back. Pushes go on with memory of their own. */
+void ps_tickets_cut_off(psd_client_t *client, psd_status_t status, const char *text);
+/* Gives the result of one that has ended, and forgets it. */
+PSD_MUST_CHECK psd_status_t ps_ticket_use_up(psd_client_t *client, ps_ticket_t *self,
+                                             psd_error_t *err);
+/* Waits for the end and uses the ticket up. wait_ms: at most; UINT64_MAX: its
+ * own deadline is enough. Errors: its result; PSD_DEADLINE, the ticket goes on.
+ */
+PSD_MUST_CHECK psd_status_t ps_ticket_wait(psd_client_t *client, ps_ticket_t *ticket,
+                                           uint64_t wait_ms, psd_error_t *err);
+/* PSD_DEADLINE, with what the ticket waits for. */
+PSD_MUST_CHECK psd_status_t ps_ticket_overdue(const psd_client_t *client, const ps_ticket_t *self,
+                                              uint64_t waited_ms, psd_error_t *err);
+/* "push to table "w"", as errors begin. */
+void ps_ticket_name(const ps_ticket_t *self, char ret_text[PS_TICKET_NAME_SIZE]);
+void ps_tickets_done(psd_client_t *client);
+
+#endif

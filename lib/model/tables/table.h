@@ -1,0 +1,188 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * ps_table_spec - what a table is: the words of `table create`, checked
+ *
+ * What     A plain value. Everything that decides how a row looks and which
+ *          partition holds it; the same on every node and in every client.
+ * Owner    The caller; only `boundaries` lies behind a pointer
+ *          (ps_table_spec_done frees it).
+ */
+#ifndef PS_MODEL_TABLE_H
+#define PS_MODEL_TABLE_H
+
+#include "base/slice.h"
+
+#define PS_NAME_MAX 63
+#define PS_TABLE_ROWS_MAX (UINT64_C(1) << 40) /* range keys */
+#define PS_TABLE_COLS_MAX (UINT32_C(1) << 31) /* per row */
+#define PS_TABLE_PARTITIONS_MAX UINT32_C(4096)
+
+typedef enum ps_row_format {
+    PS_ROW_DENSE = 1,  /* every row an array of all columns */
+    PS_ROW_SPARSE = 2, /* every row a column -> value map */
+    PS_ROW_AUTO = 3    /* a row is born as it is first pushed; a sparse one
+                          turns dense when that is smaller */
+} ps_row_format_t;
+
+typedef enum ps_keys {
+    PS_KEYS_RANGE = 1, /* rows 0 .. n_rows - 1, all present */
+    PS_KEYS_HASH = 2   /* any u64; a row appears with its first push */
+} ps_keys_t;
+
+typedef enum ps_updater_kind {
+    PS_UPDATER_ADD = 1,
+    PS_UPDATER_ASSIGN = 2,
+    PS_UPDATER_SGD = 3,
+    PS_UPDATER_ADAGRAD = 4,
+    PS_UPDATER_FTRL = 5,
+    PS_UPDATER_MOMENTUM = 6,
+    PS_UPDATER_ADAM = 7,
+    PS_UPDATER_ADAMW = 8,
+    PS_UPDATER_RMSPROP = 9,
+    PS_UPDATER_MIN = 10,
+    PS_UPDATER_MAX = 11,
+    PS_UPDATER_DCASGD = 12,
+    PS_UPDATER_PLUGIN = 13
+} ps_updater_kind_t;
+
+#define PS_PLUGIN_TEXT_SIZE 128 /* a plug-in's parameters and '\0' */
+
+/* Which parameters count and what is allowed is said in model/updaters/updater_rule.h;
+ * what they mean, in model/updater.h. */
+typedef struct ps_updater_spec {
+    ps_updater_kind_t kind;
+    double alpha;                         /* step size */
+    double beta;                          /* added to the root of the sum */
+    double l1;                            /* penalty of the size */
+    double l2;                            /* penalty of the square */
+    double momentum;                      /* what is kept of the last step */
+    double beta1;                         /* what is kept of the mean */
+    double beta2;                         /* what is kept of the square */
+    double rho;                           /* what is kept of the square */
+    double eps;                           /* added to the root */
+    double decay;                         /* of the value at each step */
+    double lambda;                        /* strength of compensation */
+    double workers;                       /* that have a backup; whole */
+    char plugin[PS_NAME_MAX + 1];         /* its name; PLUGIN only */
+    char parameters[PS_PLUGIN_TEXT_SIZE]; /* for it; PLUGIN only */
+    const struct psd_updater *functions;  /* of the plug-in, borrowed; NULL
+                                             where none is loaded: see
+                                             model/updaters/plugin.h */
+} ps_updater_spec_t;
+
+typedef enum ps_init_kind {
+    PS_INIT_ZERO = 1,
+    PS_INIT_CONSTANT = 2, /* a */
+    PS_INIT_UNIFORM = 3,  /* in [a, b) */
+    PS_INIT_NORMAL = 4    /* mean a, standard deviation b */
+} ps_init_kind_t;
+
+typedef struct ps_init_spec {
+    ps_init_kind_t kind;
+    double a;
+    double b;
+} ps_init_spec_t;
+
+typedef enum ps_partition_by {
+    PS_PARTITION_BY_RANGE = 1, /* equal ranges of rows (or of the u64 space) */
+    PS_PARTITION_BY_HASH = 2,  /* ps_hash_u64(row) folded onto the partitions */
+    PS_PARTITION_BY_LIST = 3   /* boundaries: the first row of each partition
+                                  but the first, ascending */
+} ps_partition_by_t;
+
+/* How a table of such keys is partitioned where nobody says it: hash keys by
+ * hash. Ids are small numbers more often than not, and all of those lie in the
+ * first range of the u64 space. */
+ps_partition_by_t ps_partition_by_default(ps_keys_t keys);
+
+typedef enum ps_ack {
+    PS_ACK_DEFAULT = 0, /* in a request: the table's level */
+    PS_ACK_MEMORY = 1,
+    PS_ACK_REPLICA = 2,
+    PS_ACK_DISK = 3
+} ps_ack_t;
+
+#define PS_TABLE_FILTER_SIZE 96 /* bytes of the longest filter, with '\0' */
+
+typedef struct ps_table_spec {
+    char name[PS_NAME_MAX + 1];
+    uint64_t n_rows; /* RANGE keys: 1 .. PS_TABLE_ROWS_MAX; HASH: 0 */
+    uint32_t n_cols; /* 1 .. PS_TABLE_COLS_MAX */
+    ps_type_t type;
+    ps_row_format_t row_format;
+    ps_keys_t keys;
+    ps_updater_spec_t updater;
+    ps_init_spec_t init;
+    uint64_t seed;
+    uint32_t n_partitions; /* row slices x column slices; 0 in a request: the
+                              cluster chooses */
+    uint32_t n_col_slices; /* > 1 splits wide rows by columns; divides
+                              n_partitions; 0 in a request: chosen */
+    ps_partition_by_t partition_by;
+    uint64_t *boundaries;              /* owned; n_boundaries rows; LIST only */
+    uint32_t n_boundaries;             /* LIST: row slices - 1 */
+    uint32_t replicas;                 /* wanted copies, >= 1 */
+    ps_ack_t ack;                      /* MEMORY, REPLICA or DISK */
+    bool allow_nonfinite;              /* NaN and infinite deltas are accepted */
+    char filter[PS_TABLE_FILTER_SIZE]; /* of clients' calls that name none; ""
+                                          for none; protocol/facts/table_filter.h */
+    bool versions;                     /* a row remembers its last change, which takes 8 bytes */
+} ps_table_spec_t;
+
+/* A valid spec but for name and n_rows: f32, 1 column, dense, range keys and
+ * partitions, add, zero, 1 replica, memory; n_partitions and n_col_slices 0. */
+void ps_table_spec_init(ps_table_spec_t *self);
+/* Frees boundaries and zeroes the struct; fits PSD_AUTO. */
+void ps_table_spec_done(ps_table_spec_t *self);
+/* Deep copy. Errors: PSD_NOMEM. */
+PSD_MUST_CHECK psd_status_t ps_table_spec_copy(const ps_table_spec_t *self,
+                                               ps_table_spec_t *ret_spec, psd_error_t *err);
+/* Fills in what the cluster chooses: n_col_slices (as many as keep a dense row
+ * slice at or under 16 MiB, and divide n_partitions), n_partitions
+ * (default_partitions row slices, but not more than rows), so that
+ * ps_table_spec_check passes. */
+void ps_table_spec_settle(ps_table_spec_t *self, uint32_t default_partitions);
+/*
+ * True to every rule: bounds above; integer types take add, assign, min, max
+ * and plug-ins only, and whole-number initial values of their range; sparse and
+ * auto rows begin at zero; ftrl begins at zero; n_partitions is settled and
+ * divisible; boundaries ascend strictly, lie inside the rows and
+ * match n_partitions.
+ * Errors: PSD_INVALID, naming field, value and what is allowed.
+ */
+PSD_MUST_CHECK psd_status_t ps_table_spec_check(const ps_table_spec_t *self, psd_error_t *err);
+
+/*
+ * The words of the command line and the JSON documents. Each parse leaves
+ * *ret alone on error: PSD_INVALID, naming the text and what is allowed.
+ *   row format  dense | sparse | auto          keys  range | hash
+ *   ack         memory | replica | disk
+ *   updater     add | assign | min | max | sgd[:alpha=F,l1=F,l2=F] | … |
+ *               plugin:NAME[:TEXT]   (model/updaters/updater_rule.h)
+ *   init        zero | constant:V | uniform:LOW,HIGH | normal:MEAN,STD
+ *   partition   range | hash | list:ROW,ROW,…
+ */
+PSD_MUST_CHECK psd_status_t ps_row_format_parse(const char *text, ps_row_format_t *ret,
+                                                psd_error_t *err);
+PSD_MUST_CHECK psd_status_t ps_keys_parse(const char *text, ps_keys_t *ret, psd_error_t *err);
+PSD_MUST_CHECK psd_status_t ps_ack_parse(const char *text, ps_ack_t *ret, psd_error_t *err);
+PSD_MUST_CHECK psd_status_t ps_updater_spec_parse(const char *text, ps_updater_spec_t *ret,
+                                                  psd_error_t *err);
+PSD_MUST_CHECK psd_status_t ps_init_spec_parse(const char *text, ps_init_spec_t *ret,
+                                               psd_error_t *err);
+/* Sets partition_by, boundaries and n_boundaries of spec. */
+PSD_MUST_CHECK psd_status_t ps_partition_by_parse(const char *text, ps_table_spec_t *spec,
+                                                  psd_error_t *err);
+/* The words back; "?" for a number that names nothing. The numbers of updater
+ * and init are printed so that they parse back to the same bits. */
+const char *ps_row_format_name(ps_row_format_t value);
+const char *ps_keys_name(ps_keys_t value);
+const char *ps_ack_name(ps_ack_t value);
+const char *ps_updater_name(ps_updater_kind_t value);
+const char *ps_init_name(ps_init_kind_t value);
+#define PS_SPEC_TEXT_SIZE 256
+void ps_updater_spec_format(const ps_updater_spec_t *self, char ret[PS_SPEC_TEXT_SIZE]);
+void ps_init_spec_format(const ps_init_spec_t *self, char ret[PS_SPEC_TEXT_SIZE]);
+/* "range", "hash" or "list:…", appended. false: no memory. */
+PSD_MUST_CHECK bool ps_partition_by_format(const ps_table_spec_t *self, ps_buffer_t *buffer);
+#endif

@@ -1,0 +1,220 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The list of updaters, and what makes a spec of one right. */
+#include "model/updaters/updater_rule.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <string.h>
+
+#include "base/text.h"
+
+#define AT(field) offsetof(ps_updater_spec_t, field)
+#define POSITIVE PS_BOUND_POSITIVE
+#define NOT_NEGATIVE PS_BOUND_NOT_NEGATIVE
+#define FRACTION PS_BOUND_FRACTION
+
+static const ps_updater_rule_t rules[] = {
+    {"add", PS_UPDATER_ADD, true, false, {{0}}},
+    {"assign", PS_UPDATER_ASSIGN, true, false, {{0}}},
+    {"sgd",
+     PS_UPDATER_SGD,
+     false,
+     false,
+     {{"alpha", AT(alpha), 0.1, POSITIVE},
+      {"l1", AT(l1), 0, NOT_NEGATIVE},
+      {"l2", AT(l2), 0, NOT_NEGATIVE}}},
+    {"momentum",
+     PS_UPDATER_MOMENTUM,
+     false,
+     false,
+     {{"alpha", AT(alpha), 0.1, POSITIVE}, {"momentum", AT(momentum), 0.9, FRACTION}}},
+    {"adagrad",
+     PS_UPDATER_ADAGRAD,
+     false,
+     false,
+     {{"alpha", AT(alpha), 0.1, POSITIVE},
+      {"beta", AT(beta), 1, NOT_NEGATIVE},
+      {"l1", AT(l1), 0, NOT_NEGATIVE},
+      {"l2", AT(l2), 0, NOT_NEGATIVE}}},
+    {"adam",
+     PS_UPDATER_ADAM,
+     false,
+     false,
+     {{"alpha", AT(alpha), 0.001, POSITIVE},
+      {"beta1", AT(beta1), 0.9, FRACTION},
+      {"beta2", AT(beta2), 0.999, FRACTION},
+      {"eps", AT(eps), 1e-8, POSITIVE}}},
+    {"adamw",
+     PS_UPDATER_ADAMW,
+     false,
+     false,
+     {{"alpha", AT(alpha), 0.001, POSITIVE},
+      {"beta1", AT(beta1), 0.9, FRACTION},
+      {"beta2", AT(beta2), 0.999, FRACTION},
+      {"eps", AT(eps), 1e-8, POSITIVE},
+      {"decay", AT(decay), 0.01, NOT_NEGATIVE}}},
+    {"rmsprop",
+     PS_UPDATER_RMSPROP,
+     false,
+     false,
+     {{"alpha", AT(alpha), 0.01, POSITIVE},
+      {"rho", AT(rho), 0.99, FRACTION},
+      {"eps", AT(eps), 1e-8, POSITIVE}}},
+    {"ftrl",
+     PS_UPDATER_FTRL,
+     false,
+     true,
+     {{"alpha", AT(alpha), 0.1, POSITIVE},
+      {"beta", AT(beta), 1, NOT_NEGATIVE},
+      {"l1", AT(l1), 0, NOT_NEGATIVE},
+      {"l2", AT(l2), 0, NOT_NEGATIVE}}},
+    {"min", PS_UPDATER_MIN, true, false, {{0}}},
+    {"max", PS_UPDATER_MAX, true, false, {{0}}},
+    {"dcasgd",
+     PS_UPDATER_DCASGD,
+     false,
+     false,
+     {{"alpha", AT(alpha), 0.1, POSITIVE},
+      {"lambda", AT(lambda), 0.1, NOT_NEGATIVE},
+      {"workers", AT(workers), 1, PS_BOUND_WORKERS}}},
+    {"plugin", PS_UPDATER_PLUGIN, true, false, {{0}}},
+};
+
+const ps_updater_rule_t *ps_updater_rule_at(size_t i)
+{
+    return i < sizeof rules / sizeof *rules ? &rules[i] : NULL;
+}
+
+const ps_updater_rule_t *ps_updater_rule_of(ps_updater_kind_t kind)
+{
+    for (size_t i = 0; i < sizeof rules / sizeof *rules; i++) {
+        if (rules[i].kind == kind) {
+            return &rules[i];
+        }
+    }
+    return NULL;
+}
+
+const ps_updater_rule_t *ps_updater_rule_find(const char *text, size_t length)
+{
+    for (size_t i = 0; i < sizeof rules / sizeof *rules; i++) {
+        if (strlen(rules[i].name) == length && memcmp(rules[i].name, text, length) == 0) {
+            return &rules[i];
+        }
+    }
+    return NULL;
+}
+
+double ps_rule_parameter_get(const ps_rule_parameter_t *self, const ps_updater_spec_t *spec)
+{
+    double value = 0;
+
+    memcpy(&value, (const char *)spec + self->offset, sizeof value);
+    return value;
+}
+
+void ps_rule_parameter_set(const ps_rule_parameter_t *self, ps_updater_spec_t *spec, double value)
+{
+    memcpy((char *)spec + self->offset, &value, sizeof value);
+}
+
+ps_updater_spec_t ps_updater_rule_spec(const ps_updater_rule_t *self)
+{
+    ps_updater_spec_t spec = {.kind = self->kind};
+
+    for (const ps_rule_parameter_t *at = self->parameters; at->name != NULL; at++) {
+        ps_rule_parameter_set(at, &spec, at->fallback);
+    }
+    return spec;
+}
+
+static const char *allowed_by(ps_bound_t bound)
+{
+    switch (bound) {
+    case PS_BOUND_NOT_NEGATIVE:
+        return "finite non-negative numbers";
+    case PS_BOUND_FRACTION:
+        return "numbers from 0 to below 1";
+    case PS_BOUND_WORKERS:
+        return "whole numbers 1..255";
+    case PS_BOUND_POSITIVE:
+    default:
+        return "finite positive numbers";
+    }
+}
+
+/* `value` is as it was given, `held` as the table's type holds it. */
+static bool is_within(ps_bound_t bound, double value, double held)
+{
+    if (!isfinite(held)) {
+        return false;
+    }
+    switch (bound) {
+    case PS_BOUND_NOT_NEGATIVE:
+        return value == 0 || held > 0;
+    case PS_BOUND_FRACTION:
+        return value == 0 || (held > 0 && held < 1);
+    case PS_BOUND_WORKERS:
+        return value >= 1 && value <= PS_UPDATER_WORKERS_MAX && value == floor(value);
+    case PS_BOUND_POSITIVE:
+    default:
+        return held > 0;
+    }
+}
+
+static psd_status_t check_parameters(const ps_updater_rule_t *rule, const ps_table_spec_t *table,
+                                     psd_error_t *err)
+{
+    for (const ps_rule_parameter_t *at = rule->parameters; at->name != NULL; at++) {
+        double value = ps_rule_parameter_get(at, &table->updater);
+        double held = table->type == PS_TYPE_F32 ? (double)(float)value : value;
+
+        if (!is_within(at->bound, value, held)) {
+            return psd_error_set(err, PSD_INVALID, "%s of updater %s is %g; %s are allowed",
+                                 at->name, rule->name, value, allowed_by(at->bound));
+        }
+    }
+    return PSD_OK;
+}
+
+/* What a plug-in thinks of type and parameters is asked where it is loaded. */
+static psd_status_t check_plugin(const ps_updater_spec_t *updater, psd_error_t *err)
+{
+    if (!ps_text_is_name(updater->plugin)) {
+        return psd_error_set(err, PSD_INVALID,
+                             "plug-in name \"%.80s\" is not allowed; 1 to %d "
+                             "letters, digits, \"_\", \".\" and \"-\" are, not "
+                             "beginning with \".\" or \"-\"",
+                             updater->plugin, PS_NAME_MAX);
+    }
+    for (const char *at = updater->parameters; *at != '\0'; at++) {
+        if (*at < ' ' || *at > '~') {
+            return psd_error_set(err, PSD_INVALID,
+                                 "parameters of plug-in %s: byte %zu is no "
+                                 "printable ASCII character",
+                                 updater->plugin, (size_t)(at - updater->parameters));
+        }
+    }
+    return PSD_OK;
+}
+
+psd_status_t ps_updater_spec_check(const ps_table_spec_t *table, psd_error_t *err)
+{
+    const ps_updater_spec_t *updater = &table->updater;
+    const ps_updater_rule_t *rule = ps_updater_rule_of(updater->kind);
+    bool is_float = table->type == PS_TYPE_F32 || table->type == PS_TYPE_F64;
+
+    if (rule == NULL) {
+        return psd_error_set(err, PSD_INVALID,
+                             "updater %d is not known; " PS_RULES_TEXT " is allowed",
+                             (int)updater->kind);
+    }
+    if (!is_float && !rule->takes_integers) {
+        return psd_error_set(err, PSD_INVALID,
+                             "updater %s needs type f32 or f64; type %s takes "
+                             "add, assign, min and max",
+                             rule->name, ps_type_name(table->type));
+    }
+    return rule->kind == PS_UPDATER_PLUGIN ? check_plugin(updater, err)
+                                           : check_parameters(rule, table, err);
+}

@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * ps_registry_backup, ps_registry_restore - the registry as bytes of a file
+ *
+ * What     A backup is a whole SQLite database, as the registry stood behind
+ *          one command, and behind it "psdBackp" and u64 XXH3-64 of all before,
+ *          which SQLite does not mind; it is taken while the registry works on.
+ *          Restoring puts
+ *          one into a data directory that has none, before its psd is started.
+ *          What has happened since the backup is unknown to it: numbers go on
+ *          far above those of the backup (epochs, sessions, tables, jobs), so
+ *          that nothing that nodes and clients still know is given out again.
+ * Threads  The database's.
+ */
+#ifndef PS_STORAGE_REGISTRY_BACKUP_H
+#define PS_STORAGE_REGISTRY_BACKUP_H
+
+#include "base/bytes.h"
+#include "storage/registry/registry_db.h"
+
+/* Appends a backup to ret_bytes, by SQLite's online backup. Errors: PSD_IO,
+ * PSD_DAMAGED, PSD_NOMEM. */
+PSD_MUST_CHECK psd_status_t ps_registry_backup(ps_registry_db_t *db, ps_buffer_t *ret_bytes,
+                                               psd_error_t *err);
+/* Is it whole, as it was written? Errors: PSD_FOREIGN it is no backup;
+ * PSD_DAMAGED. */
+PSD_MUST_CHECK psd_status_t ps_registry_backup_check(ps_bytes_t bytes, psd_error_t *err);
+/*
+ * Checks the bytes as a start of psd would, and makes DIR/registry.db of them,
+ * whole or not at all. DIR is made when it is not there.
+ *
+ * Errors: PSD_HELD a psd runs there; PSD_INVALID DIR has a registry;
+ * PSD_FOREIGN the bytes are no registry, or of a newer psd; PSD_DAMAGED;
+ * PSD_IO; PSD_NOMEM. DIR is then as it was.
+ */
+PSD_MUST_CHECK psd_status_t ps_registry_restore(const char *dir, ps_bytes_t bytes, uint64_t unix_ms,
+                                                psd_error_t *err);
+#endif

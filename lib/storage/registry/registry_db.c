@@ -1,0 +1,171 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The registry's database from its opening to its closing, and its history. */
+#include "storage/registry/registry_db.h"
+
+#include <inttypes.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+#include "storage/disk/data_dir.h"
+#include "storage/disk/format_note.h"
+#include "storage/registry/registry_db_impl.h"
+#include "wire/messages/formats.h"
+
+#define STATEMENT_ROW(name, table, sql) {table, sql},
+static const struct {
+    const char *table;
+    const char *sql;
+} statement_rows[STATEMENT_COUNT] = {PS_STATEMENTS(STATEMENT_ROW)};
+#undef STATEMENT_ROW
+
+ps_query_t ps_registry_db_query(ps_registry_db_t *self, ps_statement_t statement)
+{
+    return ps_query_begin(self->statements[statement], statement_rows[statement].table);
+}
+
+static psd_status_t prepare_all(ps_registry_db_t *self, psd_error_t *err)
+{
+    for (int i = 0; i < STATEMENT_COUNT; i++) {
+        int code = sqlite3_prepare_v3(self->db, statement_rows[i].sql, -1,
+                                      SQLITE_PREPARE_PERSISTENT, &self->statements[i], NULL);
+
+        if (code != SQLITE_OK) {
+            return ps_sql_error(self->db, code, err);
+        }
+    }
+    return PSD_OK;
+}
+
+/* What was committed is there. */
+static psd_status_t check_commits(ps_registry_db_t *self, const char *dir, psd_error_t *err)
+{
+    uint64_t noted = 0;
+    int64_t n = 0;
+    psd_status_t rc = ps_sql_number(self->db, "SELECT commits FROM cluster", &n, err);
+
+    if (rc == PSD_OK) {
+        rc = ps_commit_note_open(&self->note, dir, &noted, err);
+    }
+    if (rc != PSD_OK) {
+        return rc;
+    }
+    self->n_commits = (uint64_t)n;
+    if (noted > self->n_commits) {
+        return psd_error_set(err, PSD_DAMAGED,
+                             "%s/registry.db has %" PRIu64 " commits, %s/registry.commits says "
+                             "%" PRIu64 ": its last ones are lost, registry.db-wal was damaged "
+                             "or removed; restore a backup, or remove registry.commits to go on "
+                             "with what is left",
+                             dir, self->n_commits, dir, noted);
+    }
+    return PSD_OK;
+}
+
+static psd_status_t open_in(ps_registry_db_t *self, const char *dir, psd_error_t *err)
+{
+    PSD_AUTO(ps_buffer_done) ps_buffer_t path = {0};
+    psd_status_t rc = PSD_OK;
+
+    if (!ps_buffer_print(&path, "%s/registry.db", dir)) {
+        return psd_error_set(err, PSD_NOMEM, "no memory for a path");
+    }
+    rc = ps_data_dir_lock(dir, &self->lock_fd, err);
+    if (rc == PSD_OK) {
+        rc = ps_format_note_settle(ps_disk_real(), dir, PS_DISK_FORMAT, err);
+    }
+    if (rc == PSD_OK) {
+        rc = ps_registry_db_open_file((const char *)path.data, &self->db, err);
+    }
+    if (rc == PSD_OK) {
+        rc = check_commits(self, dir, err);
+    }
+    if (rc == PSD_OK) {
+        rc = prepare_all(self, err);
+    }
+    return rc;
+}
+
+psd_status_t ps_registry_db_open(const char *dir, ps_registry_db_t **ret_db, psd_error_t *err)
+{
+    PSD_AUTO(ps_registry_db_close)
+    ps_registry_db_t *self = ps_alloc(1, sizeof *self);
+    psd_status_t rc = PSD_OK;
+
+    if (self == NULL) {
+        return psd_error_set(err, PSD_NOMEM, "no memory for the registry");
+    }
+    self->lock_fd = -1;
+    self->note.fd = -1;
+    rc = open_in(self, dir, err);
+    if (rc != PSD_OK) {
+        return rc;
+    }
+    *ret_db = self; /* ownership moves to the caller */
+    self = NULL;
+    return PSD_OK;
+}
+
+void ps_registry_db_close(ps_registry_db_t **self_p)
+{
+    ps_registry_db_t *self = self_p == NULL ? NULL : *self_p;
+
+    if (self == NULL) {
+        return;
+    }
+    for (int i = 0; i < STATEMENT_COUNT; i++) {
+        (void)sqlite3_finalize(self->statements[i]);
+    }
+    (void)sqlite3_close(self->db); /* all of it is on disk already */
+    ps_commit_note_close(&self->note);
+    if (self->lock_fd >= 0) {
+        (void)close(self->lock_fd); /* unlocks; nothing was written late */
+    }
+    ps_free(self);
+    *self_p = NULL;
+}
+
+static void read_event(ps_query_t *query, ps_event_row_t *row)
+{
+    row->id = ps_query_u64(query);
+    row->unix_ms = ps_query_u64(query);
+    row->epoch = ps_query_u64(query);
+    ps_query_copy_text(query, row->kind, sizeof row->kind);
+    ps_query_copy_text(query, row->text, sizeof row->text);
+}
+
+psd_status_t ps_registry_db_events(ps_registry_db_t *self, size_t limit, ps_event_row_t **ret_rows,
+                                   size_t *ret_n, psd_error_t *err)
+{
+    PSD_AUTO(ps_free_at) ps_event_row_t *rows = NULL;
+    ps_query_t query = ps_registry_db_query(self, STATEMENT_EVENT_LAST);
+    size_t n = 0;
+    size_t capacity = 0;
+    psd_status_t rc = PSD_OK;
+
+    ps_query_put_u64(&query, limit < PS_EVENTS_KEPT ? limit : PS_EVENTS_KEPT);
+    while (rc == PSD_OK && ps_query_next(&query)) {
+        if (!ps_grow(&rows, &capacity, n + 1, sizeof *rows)) {
+            rc = psd_error_set(err, PSD_NOMEM, "no memory for %zu events", n);
+        } else {
+            read_event(&query, &rows[n++]);
+        }
+    }
+    if (rc != PSD_OK) {
+        ps_query_reset(&query);
+        return rc;
+    }
+    rc = ps_query_end(&query, err);
+    if (rc != PSD_OK) {
+        return rc;
+    }
+    for (size_t i = 0; i < n / 2; i++) { /* they came newest first */
+        ps_event_row_t row = rows[i];
+
+        rows[i] = rows[n - 1 - i];
+        rows[n - 1 - i] = row;
+    }
+    *ret_rows = rows; /* ownership moves to the caller */
+    rows = NULL;
+    *ret_n = n;
+    return PSD_OK;
+}

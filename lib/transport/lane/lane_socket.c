@@ -1,0 +1,180 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What a socket does with its lanes. */
+#include <assert.h>
+#include <limits.h>
+#include <poll.h>
+
+#include "transport/sockets/socket_inner.h"
+
+#define ZMQ_AFTER 64                   /* messages of lanes, or looks in vain, before ZeroMQ */
+#define ARENA_UNIT (UINT64_C(1) << 16) /* whole pages on every machine */
+#define CALLER_SHARE 4                 /* part of an arena that callers may take */
+
+psd_status_t ps_socket_bind_lane(ps_socket_t *self, const char *endpoint, psd_error_t *err)
+{
+    const ps_lane_options_t *options = &self->lane_options;
+    ps_lane_port_args_t args = {.most = options->most == 0 ? PS_LANE_MOST : options->most,
+                                .arena_bytes = options->arena_bytes == 0 ? PS_LANE_ARENA_BYTES
+                                                                         : options->arena_bytes,
+                                .peers = self->peers,
+                                .lane = self->lane_args};
+    const char *path = "";
+    psd_status_t rc = ps_lane_path(endpoint, &path, err);
+
+    assert(self->is_port && args.most <= PS_LANES_MAX);
+    args.arena_bytes = (args.arena_bytes + ARENA_UNIT - 1) / ARENA_UNIT * ARENA_UNIT;
+    if (rc == PSD_OK && self->lanes == NULL) {
+        rc = ps_lane_port_new(&args, &self->lanes, err);
+    }
+    if (rc == PSD_OK) {
+        rc = ps_lane_port_bind(self->lanes, path, err);
+    }
+    return rc == PSD_OK ? ps_socket_keep_endpoint(self, endpoint, err) : rc;
+}
+
+psd_status_t ps_socket_connect_lane(ps_socket_t *self, const char *endpoint, psd_error_t *err)
+{
+    uint32_t wait_ms =
+        self->lane_options.wait_ms == 0 ? PS_LANE_WAIT_MS : self->lane_options.wait_ms;
+    ps_lane_share_t *share = NULL;
+    const char *path = "";
+    int fd = -1;
+    psd_status_t rc = ps_lane_path(endpoint, &path, err);
+
+    if (rc == PSD_OK) {
+        rc = ps_lane_meet(path, wait_ms, &fd, &share, err);
+    }
+    if (rc == PSD_OK) {
+        rc = ps_lane_new(share, fd, false, &self->lane_args, &self->lane, err);
+    }
+    return rc;
+}
+
+/* Sends what was put off until it is gone or the time is over. */
+static void linger(ps_lane_t *lane, uint32_t linger_ms)
+{
+    uint64_t now_ms = ps_now_ms();
+    uint64_t until_ms = now_ms + linger_ms;
+
+    ps_lane_flush(lane);
+    for (; lane->n_items > 0 && !lane->gone && now_ms < until_ms; now_ms = ps_now_ms()) {
+        struct pollfd item = {.fd = lane->fd, .events = POLLIN};
+        uint64_t left_ms = until_ms - now_ms;
+
+        if (ps_lane_sleep(lane)) {
+            (void)poll(&item, 1, left_ms < INT_MAX ? (int)left_ms : INT_MAX);
+            ps_lane_listen(lane);
+        }
+        ps_lane_wake(lane);
+        ps_lane_flush(lane);
+    }
+}
+
+void ps_socket_linger_lanes(ps_socket_t *self, uint32_t linger_ms)
+{
+    if (self->lane != NULL) {
+        linger(self->lane, linger_ms);
+    }
+    if (self->lanes != NULL) {
+        ps_lane_port_flush(self->lanes);
+    }
+}
+
+void ps_socket_close_lanes(ps_socket_t *self)
+{
+    ps_lane_destroy(&self->lane);
+    ps_lane_port_close(&self->lanes);
+}
+
+ps_lane_t *ps_socket_lane_of(ps_socket_t *self, uint64_t conn)
+{
+    if (self->lane != NULL) {
+        return self->lane;
+    }
+    return self->lanes == NULL ? NULL : ps_lane_port_at(self->lanes, conn);
+}
+
+bool ps_socket_asks_zmq(ps_socket_t *self)
+{
+    if (self->handle == NULL) {
+        return false;
+    }
+    if (self->zmq_is_ready || ++self->n_received >= ZMQ_AFTER || ps_lane_port_n(self->lanes) == 0) {
+        self->n_received = 0;
+        return true;
+    }
+    return false;
+}
+
+psd_status_t ps_socket_receive_lane(ps_socket_t *self, bool *ret_got, uint64_t *ret_conn,
+                                    ps_message_t *ret_message, ps_payload_t **ret_payload,
+                                    ps_room_t *ret_room, psd_error_t *err)
+{
+    if (self->lane != NULL) {
+        *ret_conn = 0;
+        return ps_lane_receive(self->lane, ret_got, ret_message, ret_payload, ret_room, err);
+    }
+    /* ZeroMQ has its turn too while lanes are busy. */
+    if (++self->n_received % ZMQ_AFTER == 0) {
+        self->n_received = ZMQ_AFTER;
+        ps_lane_port_look(self->lanes);
+        return PSD_OK;
+    }
+    return ps_lane_port_receive(self->lanes, ret_got, ret_conn, ret_message, ret_payload, ret_room,
+                                err);
+}
+
+void ps_socket_flush(ps_socket_t *self)
+{
+    if (self->lane != NULL) {
+        ps_lane_flush(self->lane);
+    }
+    if (self->lanes != NULL) {
+        ps_lane_port_flush(self->lanes);
+    }
+    ps_socket_send_batches(self);
+}
+
+bool ps_socket_next_gone(ps_socket_t *self, uint64_t *ret_conn)
+{
+    if (self->is_port) {
+        ps_socket_look_closed(self);
+    }
+    return self->lanes != NULL && ps_lane_port_gone(self->lanes, ret_conn);
+}
+
+bool ps_socket_is_lane(const ps_socket_t *self)
+{
+    return self->lane != NULL;
+}
+
+bool ps_socket_take_block(ps_socket_t *self, size_t size, ps_block_t *ret_block)
+{
+    ps_lane_share_t *share = self->lane == NULL ? NULL : self->lane->share;
+    uint64_t at = 0;
+
+    if (share == NULL || size > share->sizes.arena_bytes / CALLER_SHARE - share->caller_bytes) {
+        return false;
+    }
+    ps_lane_reclaim(self->lane);
+    if (!ps_arena_take(&share->free, size, &at)) {
+        return false;
+    }
+    share->caller_bytes += size;
+    *ret_block =
+        (ps_block_t){.data = share->arena + at, .size = size, .share = ps_lane_share_keep(share)};
+    return true;
+}
+
+void ps_block_done(ps_block_t *self)
+{
+    ps_lane_share_t *share = self->share;
+
+    if (share == NULL) {
+        return;
+    }
+    ps_arena_give(&share->free, (uint64_t)(self->data - share->arena), self->size);
+    share->caller_bytes -= self->size;
+    ps_lane_share_drop(&share);
+    *self = (ps_block_t){.data = NULL};
+}

@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Watching a link over ZeroMQ: is it connected, and was that connection lost?
+ * ZeroMQ connects again by itself, and says so only to a monitor. And a port:
+ * which of its connections are closed? */
+#include <inttypes.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <string.h>
+#include <zmq.h>
+
+#include "transport/sockets/socket_inner.h"
+
+/* An event's number and value; the endpoint follows in a frame of its own. */
+#define EVENT_SIZE 6
+
+psd_status_t ps_socket_begin_watch(ps_socket_t *self, psd_error_t *err)
+{
+    const int events = ZMQ_EVENT_DISCONNECTED | (self->is_port ? 0 : ZMQ_EVENT_HANDSHAKE_SUCCEEDED);
+    const int no_limit = 0; /* an I/O thread does not wait for who reads this */
+    char place[64];
+    psd_status_t rc = PSD_OK;
+
+    (void)snprintf(place, sizeof place, "inproc://watch-%" PRIu64,
+                   ps_context_next_number(self->context));
+    if (zmq_socket_monitor(self->handle, place, events) != 0) {
+        return ps_zmq_status(err, "watch a link");
+    }
+    rc = ps_context_open(self->context, ZMQ_PAIR, &self->monitor, err);
+    if (rc != PSD_OK) {
+        (void)zmq_socket_monitor(self->handle, NULL, 0);
+    } else if (zmq_setsockopt(self->monitor, ZMQ_RCVHWM, &no_limit, sizeof no_limit) != 0 ||
+               zmq_connect(self->monitor, place) != 0) {
+        rc = ps_zmq_status(err, "watch a link");
+    }
+    return rc;
+}
+
+/* First the one that tells: an I/O thread that has news for a reader that is
+ * gone waits for good, and all its connections with it. */
+void ps_socket_end_watch(ps_socket_t *self)
+{
+    if (self->monitor != NULL) {
+        if (!ps_context_is_forked(self->context)) {
+            (void)zmq_socket_monitor(self->handle, NULL, 0);
+        }
+        ps_context_close(self->context, self->monitor);
+        self->monitor = NULL;
+    }
+}
+
+/* The next event's number; 0: there is none. */
+static uint16_t next_event(void *monitor, uint32_t *ret_value)
+{
+    uint8_t event[EVENT_SIZE] = {0};
+    uint16_t number = 0;
+    int size = zmq_recv(monitor, event, sizeof event, ZMQ_DONTWAIT);
+
+    if (size < EVENT_SIZE) {
+        return 0;
+    }
+    memcpy(&number, event, sizeof number); /* in the order of the machine */
+    memcpy(ret_value, event + sizeof number, sizeof *ret_value);
+    (void)zmq_recv(monitor, NULL, 0, ZMQ_DONTWAIT);
+    return number;
+}
+
+/* Takes in what the monitor has said. */
+static void look(ps_socket_t *self)
+{
+    uint16_t event = 0;
+    uint32_t value = 0;
+
+    while (self->monitor != NULL && (event = next_event(self->monitor, &value)) != 0) {
+        if (event == ZMQ_EVENT_HANDSHAKE_SUCCEEDED) {
+            self->is_up = true;
+        } else if (self->is_up) {
+            self->was_lost = true;
+        }
+    }
+}
+
+void ps_socket_look_closed(ps_socket_t *self)
+{
+    uint16_t event = 0;
+    uint32_t value = 0;
+
+    while (self->monitor != NULL && (event = next_event(self->monitor, &value)) != 0) {
+        if (event == ZMQ_EVENT_DISCONNECTED) {
+            uint64_t gone = ps_port_conns_closed(&self->conns, (int)value);
+
+            if (gone != 0) {
+                ps_socket_forget(self, gone);
+            }
+        }
+    }
+}
+
+bool ps_socket_is_up(ps_socket_t *self)
+{
+    look(self);
+    return self->is_up && !self->was_lost;
+}
+
+bool ps_socket_is_gone(ps_socket_t *self)
+{
+    look(self);
+    return self->lane != NULL ? self->lane->gone : self->was_lost;
+}

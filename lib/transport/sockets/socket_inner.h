@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Private to lib/transport: what a socket is made of. */
+#ifndef PS_TRANSPORT_SOCKET_INNER_H
+#define PS_TRANSPORT_SOCKET_INNER_H
+
+#include <zmq.h>
+
+#include "base/map.h"
+#include "transport/sockets/batches.h"
+#include "transport/lane/lane_port.h"
+#include "transport/sockets/port_conns.h"
+#include "transport/sockets/socket.h"
+#include "transport/lane/spin.h"
+
+/* A frame on its way in or out: what libzmq calls a message. */
+typedef zmq_msg_t ps_frame_t;
+
+/* A connection with unfinished messages. */
+typedef struct ps_unfinished {
+    ps_assembly_t assembly;
+} ps_unfinished_t;
+
+struct ps_socket {
+    void *handle;              /* of ZeroMQ; owned */
+    int fd;                    /* the handle's, for sleeping (poll.h) */
+    bool is_dry;               /* a receive found nothing; not used since */
+    bool is_lent;              /* others use the handle: dry is never known */
+    ps_context_t *context;     /* borrowed, or own_context */
+    ps_context_t *own_context; /* NULL when the context is shared */
+    bool is_port;              /* ROUTER; else DEALER */
+    ps_peers_t peers;          /* that a port lets in */
+    unsigned n_forks;          /* before it was made */
+    uint32_t chunk_bytes;      /* of the pieces sent */
+    uint64_t assembly_bytes;   /* limit for each connection */
+    uint64_t n_refused;        /* messages of peers with an id of their own */
+    ps_map_t unfinished;       /* conn -> ps_unfinished_t *, owned; only those
+                                  that hold something */
+    uint64_t unfinished_bytes; /* of these messages … */
+    uint64_t unfinished_max;   /* … at most, but that one is always taken */
+    ps_port_conns_t conns;     /* of a port, over ZeroMQ */
+    char **endpoints;          /* owned, as bound or connected */
+    size_t n_endpoints;
+    size_t capacity;      /* of endpoints */
+    ps_batches_t batches; /* of ZeroMQ's connections */
+    uint64_t n_lost;      /* collected messages that could not be sent */
+    void *monitor;        /* of a watched link or a port; owned; else NULL */
+    bool is_up;           /* it has been connected … */
+    bool was_lost;        /* … and that connection has ended */
+    ps_lane_options_t lane_options;
+    ps_lane_args_t lane_args;
+    ps_lane_t *lane;       /* a link's; owned; handle is NULL then */
+    ps_lane_port_t *lanes; /* a port's; owned; NULL: none are offered */
+    ps_spin_t spin;        /* of waits of which it is the first that may spin */
+    uint64_t moved_bytes;  /* over ZeroMQ, both ways, since the last wait */
+    uint32_t linger_ms;    /* of a lane */
+    uint32_t n_waits;      /* since ZeroMQ was last asked */
+    uint32_t n_received;   /* over lanes, since ZeroMQ was last asked */
+    bool zmq_is_ready;     /* as far as is known; lanes only */
+    bool has_wake;         /* wake_fd ends waits */
+    int wake_fd;           /* borrowed */
+};
+
+/* ---- link_watch.c ---- */
+
+/* Behind the opening of the handle, before it connects. Errors: PSD_NOMEM,
+ * PSD_IO. */
+PSD_MUST_CHECK psd_status_t ps_socket_begin_watch(ps_socket_t *self, psd_error_t *err);
+void ps_socket_end_watch(ps_socket_t *self);
+/* A port: what its monitor has said of connections that are closed. */
+void ps_socket_look_closed(ps_socket_t *self);
+
+/* send.c: what was collected goes; what cannot is counted. */
+void ps_socket_send_batches(ps_socket_t *self);
+
+/* ---- lane_socket.c: the parts of a socket that are lanes ---- */
+
+/* Binds "lane://PATH" as one more endpoint. */
+PSD_MUST_CHECK psd_status_t ps_socket_bind_lane(ps_socket_t *self, const char *endpoint,
+                                                psd_error_t *err);
+PSD_MUST_CHECK psd_status_t ps_socket_connect_lane(ps_socket_t *self, const char *endpoint,
+                                                   psd_error_t *err);
+/* What is put off is sent, for linger_ms at most. */
+void ps_socket_linger_lanes(ps_socket_t *self, uint32_t linger_ms);
+/* Ends them. */
+void ps_socket_close_lanes(ps_socket_t *self);
+/* The lane of conn; NULL: the peer is gone. */
+ps_lane_t *ps_socket_lane_of(ps_socket_t *self, uint64_t conn);
+/* True when ZeroMQ is to be asked for a message too. */
+bool ps_socket_asks_zmq(ps_socket_t *self);
+/* A message from one of the lanes; as ps_socket_receive. */
+PSD_MUST_CHECK psd_status_t ps_socket_receive_lane(ps_socket_t *self, bool *ret_got,
+                                                   uint64_t *ret_conn, ps_message_t *ret_message,
+                                                   ps_payload_t **ret_payload, ps_room_t *ret_room,
+                                                   psd_error_t *err);
+static inline bool ps_socket_has_lanes(const ps_socket_t *self)
+{
+    return self->lane != NULL || self->lanes != NULL;
+}
+
+/* Keeps a copy of endpoint as the next one. Errors: PSD_NOMEM. */
+PSD_MUST_CHECK psd_status_t ps_socket_keep_endpoint(ps_socket_t *self, const char *endpoint,
+                                                    psd_error_t *err);
+
+/* True in a child that was forked since it was made. */
+bool ps_context_is_forked(const ps_context_t *self);
+/* A ZeroMQ socket on the context. Errors: PSD_IO. */
+PSD_MUST_CHECK psd_status_t ps_context_open(ps_context_t *self, int zmq_type, void **ret_handle,
+                                            psd_error_t *err);
+/* Never the same twice. */
+uint64_t ps_context_next_number(ps_context_t *self);
+/* Closes one that ps_context_open gave. */
+void ps_context_close(ps_context_t *self, void *handle);
+
+/* What ZeroMQ's last call failed with, as a status: PSD_BUSY for a full queue
+ * or a peer that is gone, PSD_NOMEM, else PSD_IO. */
+psd_status_t ps_zmq_status(psd_error_t *err, const char *doing);
+#endif

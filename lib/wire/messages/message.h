@@ -1,0 +1,391 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * ps_message - the data messages between a client and a shard, or two shards
+ *
+ * What     One X-macro list per message makes struct, size, encode and decode.
+ *          docs/protocol.md says what each message means and in which order
+ *          they may come; this file says how they lie in bytes.
+ * Shape    header frame: 8 bytes of head, then the fields in list order,
+ *          little-endian, no padding; body as docs/protocol.md, "Frames".
+ * Threads  any; nothing is kept between calls
+ */
+#ifndef PS_WIRE_MESSAGE_H
+#define PS_WIRE_MESSAGE_H
+
+#include "base/slice.h"
+
+#define PS_SIGNATURE UINT32_C(0x31647370) /* "psd1" in memory order */
+#define PS_VERSION 1                      /* the version spoken here */
+#define PS_VERSION_MIN 1                  /* the oldest one understood */
+#define PS_HEAD_SIZE                 \
+    8 /* signature u32, version u16, \
+         kind u8, flags u8 */
+#define PS_INLINE_MAX                                       \
+    1024 /* bodies up to this size share the header's frame \
+          */
+#define PS_BULK_MIN                                                          \
+    ((size_t)16 << 10)  /* bodies above this size go to the bulk connection, \
+                           where there is one */
+#define PS_TEXT_MAX 400 /* bytes of a refusal's text, '\0' not counted */
+#define PS_FRAMES_MAX                                       \
+    4 /* frames of one message: header, keys, index, values \
+       */
+
+typedef enum ps_change_op {
+    PS_CHANGE_UPDATE = 0, /* what the table's updater does with the deltas */
+    PS_CHANGE_SCALE = 1,  /* value *= operand */
+    PS_CHANGE_FILL = 2,   /* value = operand */
+    PS_CHANGE_AXPY = 3    /* value += operand * other's value */
+} ps_change_op_t;
+
+typedef enum ps_read_op {
+    PS_READ_VALUES = 0,
+    PS_READ_SUM = 1,      /* one f64 */
+    PS_READ_SQUARES = 2,  /* the sum of squares, one f64 */
+    PS_READ_NONZEROS = 3, /* how many, one i64 */
+    PS_READ_DOT = 4,      /* with `other`, one f64 */
+    PS_READ_TOP = 5       /* the `operand` largest values, SPARSE */
+} ps_read_op_t;
+
+/* flags of the head */
+#define PS_FLAG_MORE 0x01 /* values go on in CHUNK messages of this request */
+#define PS_FLAG_CODED                                     \
+    0x02 /* the body is one part, in the place of values, \
+            that a filter wrote: keys, index and values */
+#define PS_FLAG_KEEP                                           \
+    0x04 /* of a request: the receiver keeps its list of keys, \
+            so that the next one may name it CACHED */
+#define PS_FLAG_MARK                                     \
+    0x08 /* of a PUSH of a worker: it is the last one of \
+            its clock here, and a MARK of `clock` + 1 as \
+            well, also when it is refused itself */
+
+/* Field types: u8 u16 u32 u64 as they are; id: ps_id_t, 16 bytes.
+ * SLICE(X) are the fields of a ps_slice_t (member `slice`). */
+#define PS_SLICE_FIELDS(X) \
+    X(u8, rows)            \
+    X(u8, layout)          \
+    X(u8, cols)            \
+    X(u8, type)            \
+    X(u64, n_rows)         \
+    X(u64, first_row)      \
+    X(u32, first_col)      \
+    X(u32, n_cols)         \
+    X(u64, n_values)
+
+/* Says who the client is. session is what the registry gave it. */
+#define PS_HELLO_FIELDS(X)                                   \
+    X(u16, version_min)                                      \
+    X(u16, version_max)                                      \
+    X(id, cluster)                                           \
+    X(id, client)                                            \
+    X(u64, incarnation) /* of the node that is meant */      \
+    X(u64, session)                                          \
+    X(u32, filters) /* that the client speaks, a bit each */ \
+    X(u8, bulk)     /* 1: a second connection, for large bodies */
+
+/* Grants credits: what the client may have in flight on this connection. */
+#define PS_WELCOME_FIELDS(X)                                               \
+    X(u16, version)                                                        \
+    X(id, cluster)                                                         \
+    X(u64, incarnation)                                                    \
+    X(u32, shard)                                                          \
+    X(u32, credit_requests)                                                \
+    X(u64, credit_bytes)                                                   \
+    X(u32, chunk_bytes) /* largest piece of values in one message */       \
+    X(u64, slice_bytes) /* largest body of one push or answer to a pull */ \
+    X(u32, filters)     /* those of HELLO that the shard speaks too */
+
+/* Where a request goes. request names it on this connection, for its answers;
+ * a resend keeps it. */
+#define PS_ADDRESS_FIELDS(X)                                                 \
+    X(u64, request)                                                          \
+    X(u32, table)                                                            \
+    X(u32, partition)                                                        \
+    X(u64, epoch) /* of the partition's place in the map that the sender has \
+                   */
+
+/* Who works: job 0 means no job; clock counts finished periods. */
+#define PS_WORKER_FIELDS(X)                                                \
+    X(u32, job)                                                            \
+    X(u32, worker)                                                         \
+    X(u32, member) /* number of the client within its worker, from 0 */    \
+    X(u32, joins)  /* which life of the rank this is; from the registry */ \
+    X(u64, clock)
+
+/* What is done on the server with the rows of the slice, beside pushing and
+ * pulling. operand: the bits of an f64, or for TOP the number wanted. other:
+ * the second table of DOT and AXPY, of the same shape and partitions. */
+#define PS_OP_FIELDS(X) \
+    X(u8, op)           \
+    X(u32, other)       \
+    X(u64, operand)
+
+#define PS_PUSH_FIELDS(X)                                                  \
+    PS_ADDRESS_FIELDS(X)                                                   \
+    X(u64, seq)                                                            \
+    PS_WORKER_FIELDS(X)                                                    \
+    X(u32, timeout_ms) /* when to say PARKED if it still waits; 0 never */ \
+    X(u8, ack)         /* ps_ack_t of model/tables/table.h */              \
+    X(u8, pull)        /* 1: answer with the rows' values (pushpull) */    \
+    PS_OP_FIELDS(X)    /* ps_change_op_t; 0: the table's updater */        \
+    PS_SLICE_FIELDS(X)
+
+#define PS_PULL_FIELDS(X)                                                  \
+    PS_ADDRESS_FIELDS(X)                                                   \
+    X(u64, after) /* serve behind this seq of the client; 0: at once */    \
+    PS_WORKER_FIELDS(X)                                                    \
+    X(u32, timeout_ms) /* when to answer DEADLINE if it still waits */     \
+    PS_OP_FIELDS(X)    /* ps_read_op_t; 0: the values themselves */        \
+    X(u64, since)      /* only rows changed behind this version; 0: all */ \
+    PS_SLICE_FIELDS(X)
+
+/* The flush marker: the worker has finished `clock` clocks. */
+#define PS_MARK_FIELDS(X) \
+    PS_ADDRESS_FIELDS(X)  \
+    X(u64, seq)           \
+    PS_WORKER_FIELDS(X)   \
+    X(u32, timeout_ms)
+
+/* What became of seq? Answered by ACK, REFUSED, PARKED or GAP. */
+#define PS_PROBE_FIELDS(X)          \
+    PS_ADDRESS_FIELDS(X)            \
+    X(u64, seq)                     \
+    X(u8, ack)  /* as the PUSH's */ \
+    X(u8, mark) /* seq is a MARK's */
+
+#define PS_ACK_FIELDS(X) \
+    PS_ADDRESS_FIELDS(X) \
+    X(u64, seq)          \
+    X(u8, level) /* reached */
+
+#define PS_VALUES_FIELDS(X)                                                      \
+    PS_ADDRESS_FIELDS(X)                                                         \
+    X(u64, seq)     /* of the push it answers too; 0 for a pull */               \
+    X(u8, level)    /* reached by that push; 0 for a pull */                     \
+    X(u64, n_done)  /* rows of the request dealt with; ask again for the rest */ \
+    X(u64, version) /* of the partition, for `since` of a later pull */          \
+    PS_SLICE_FIELDS(X)
+
+/* status: a number of PSD_STATUS_MAP. detail: GAP the expected seq, else 0. */
+#define PS_REFUSED_FIELDS(X) \
+    PS_ADDRESS_FIELDS(X)     \
+    X(u64, seq)              \
+    X(u16, status)           \
+    X(u64, detail)           \
+    X(text, text)
+
+/* Still queued: not an end. text names who is waited for. */
+#define PS_PARKED_FIELDS(X) \
+    PS_ADDRESS_FIELDS(X)    \
+    X(u64, seq)             \
+    X(text, text)
+
+/* The partition lives elsewhere; the keys part holds ps_route entries. */
+#define PS_MOVED_FIELDS(X) \
+    PS_ADDRESS_FIELDS(X)   \
+    X(u64, seq)            \
+    X(u32, n_routes)
+
+/* A further piece of the values of a message with PS_FLAG_MORE. */
+#define PS_CHUNK_FIELDS(X) \
+    X(u64, request)        \
+    X(u64, offset) /* bytes of values before this piece */
+
+/* The client goes; the server may forget the connection. */
+#define PS_BYE_FIELDS(X) X(u64, session)
+
+/* ---- between shards that hold copies of one partition ---- */
+
+/* Says which shard speaks, and which one it means. Answered by WELCOME. */
+#define PS_PEER_FIELDS(X)                                      \
+    X(u16, version_min)                                        \
+    X(u16, version_max)                                        \
+    X(id, cluster)                                             \
+    X(u64, incarnation)      /* of the node that is meant */   \
+    X(u32, shard)            /* the one of it that is meant */ \
+    X(u64, from_incarnation) /* of the node that speaks … */ \
+    X(u32, from_shard)       /* … and its shard */
+
+/* The primary's records, in order; without any: is all there? The body holds
+ * them one behind the other, as wire/records/record.h says. */
+#define PS_APPEND_FIELDS(X)                                              \
+    PS_ADDRESS_FIELDS(X)                                                 \
+    X(u64, first_lsn)  /* of the first record, or of the next one */     \
+    X(u64, prev_epoch) /* of the record before it; 0: there is none */   \
+    X(u32, n_records)                                                    \
+    X(u64, in_sync_lsn) /* every in-sync copy has this one */            \
+    X(u64, sent_ms)     /* by the primary's clock */                     \
+    X(u32, lease_ms)    /* wanted: the receiver takes over no earlier */ \
+    X(u8, flush)        /* 1: the log is to be flushed soon */           \
+    X(u8, release)      /* 1: the sender is primary no more; its lease ends */
+
+/* What another copy has. */
+#define PS_APPENDED_FIELDS(X)                                        \
+    PS_ADDRESS_FIELDS(X)                                             \
+    X(u64, lsn)         /* up to it the records are the primary's */ \
+    X(u64, flushed_lsn) /* of them, those in the log on disk */      \
+    X(u64, sent_ms)     /* of the APPEND */                          \
+    X(u16, status)      /* ps_appended_status_t */                   \
+    X(u64, detail)      /* EPOCH: the newer one; else 0 */
+
+typedef enum ps_appended_status {
+    PS_APPENDED_OK = 0,
+    PS_APPENDED_GAP = 1,      /* records are missing from lsn + 1 on */
+    PS_APPENDED_DIVERGED = 2, /* it has others: it must begin anew with rows */
+    PS_APPENDED_EPOCH = 3,    /* the sender's epoch has ended */
+    PS_APPENDED_NOMEM = 4,    /* as GAP, for want of memory */
+    PS_APPENDED_PARTIAL = 5   /* as OK, but not all of its rows have come */
+} ps_appended_status_t;
+
+/* A part of a new copy's beginning: of the state, or of a piece of rows
+ * (protocol/partition/partition_copy.h). The body is the part. request counts the ROWS of
+ * a transfer, from 1. */
+#define PS_ROWS_FIELDS(X)                                                      \
+    PS_ADDRESS_FIELDS(X)                                                       \
+    X(u64, transfer)  /* a later one to the same copy has a greater number */  \
+    X(u64, lsn)       /* behind this record it was read … */                 \
+    X(u64, lsn_epoch) /* … which was made under this epoch; 0: there is none \
+                       */                                                      \
+    X(u8, kind)       /* ps_given_t */                                         \
+    X(u8, last)       /* 1: with this piece the rows are whole */              \
+    X(u64, place)     /* of the piece's first row; 0 of the state */           \
+    X(u64, size)      /* bytes of the whole state, or piece */                 \
+    X(u64, offset)    /* of the part in it */
+
+typedef enum ps_given { PS_GIVEN_STATE = 1, PS_GIVEN_PIECE = 2 } ps_given_t;
+
+#define PS_GIVEN_SIZE_MAX UINT64_C(0x100000000) /* of a state, or a piece */
+
+/* What a new copy has of a transfer. */
+#define PS_TAKEN_FIELDS(X)                                                   \
+    PS_ADDRESS_FIELDS(X) /* of the ROWS */                                   \
+    X(u64, transfer)                                                         \
+    X(u64, lsn)    /* of its last record */                                  \
+    X(u8, wants)   /* ps_taken_wants_t: what comes next */                   \
+    X(u64, place)  /* of the next row */                                     \
+    X(u64, offset) /* bytes that it has of the state, or piece, under way */ \
+    X(u16, status) /* ps_taken_status_t */                                   \
+    X(u64, detail) /* EPOCH: the newer one; OK: 1 where clients ask the      \
+                      shard that takes; else 0 */
+
+typedef enum ps_taken_wants {
+    PS_TAKEN_STATE = 1,
+    PS_TAKEN_ROWS = 2,
+    PS_TAKEN_NOTHING = 3 /* all rows have come */
+} ps_taken_wants_t;
+
+typedef enum ps_taken_status {
+    PS_TAKEN_OK = 0,
+    PS_TAKEN_GAP = 1,   /* it is not what comes next, or not behind that lsn */
+    PS_TAKEN_ANEW = 2,  /* this transfer leads to nothing here */
+    PS_TAKEN_EPOCH = 3, /* the sender's epoch has ended */
+    PS_TAKEN_NOMEM = 4  /* as GAP, for want of memory */
+} ps_taken_status_t;
+
+/* detail of a REFUSED with CLOSED: this request was not taken, and no PUSH or
+ * MARK of its session will be in that epoch. */
+#define PS_CLOSED_NOT_TAKEN 1
+
+#define PS_LEASE_MS_MAX 60000 /* the longest that an APPEND may ask for */
+
+/* X(NAME, name, kind number); 14 is the batch, wire/batch.h. */
+#define PS_MESSAGE_MAP(X)     \
+    X(HELLO, hello, 1)        \
+    X(WELCOME, welcome, 2)    \
+    X(PUSH, push, 3)          \
+    X(PULL, pull, 4)          \
+    X(MARK, mark, 5)          \
+    X(PROBE, probe, 6)        \
+    X(ACK, ack, 7)            \
+    X(VALUES, values, 8)      \
+    X(REFUSED, refused, 9)    \
+    X(PARKED, parked, 10)     \
+    X(MOVED, moved, 11)       \
+    X(CHUNK, chunk, 12)       \
+    X(BYE, bye, 13)           \
+    X(PEER, peer, 15)         \
+    X(APPEND, append, 16)     \
+    X(APPENDED, appended, 17) \
+    X(ROWS, rows, 18)         \
+    X(TAKEN, taken, 19)
+
+#define PS_KIND_ENUM(NAME, name, number) PS_KIND_##NAME = number,
+typedef enum ps_kind { PS_MESSAGE_MAP(PS_KIND_ENUM) } ps_kind_t;
+#undef PS_KIND_ENUM
+
+#define PS_FIELD_u8(name) uint8_t name;
+#define PS_FIELD_u16(name) uint16_t name;
+#define PS_FIELD_u32(name) uint32_t name;
+#define PS_FIELD_u64(name) uint64_t name;
+#define PS_FIELD_id(name) ps_id_t name;
+#define PS_FIELD_text(name) char name[PS_TEXT_MAX + 1];
+#define PS_FIELD(type, name) PS_FIELD_##type(name)
+#define PS_STRUCT(NAME, name, number) \
+    typedef struct ps_msg_##name {    \
+        PS_##NAME##_FIELDS(PS_FIELD)  \
+    } ps_msg_##name##_t;
+PS_MESSAGE_MAP(PS_STRUCT)
+#undef PS_STRUCT
+
+typedef struct ps_message {
+    ps_kind_t kind;
+    uint8_t flags;
+    union {
+#define PS_MEMBER(NAME, name, number) ps_msg_##name##_t name;
+        PS_MESSAGE_MAP(PS_MEMBER)
+#undef PS_MEMBER
+    };
+} ps_message_t;
+
+/* "PUSH" …; "?" for a number that is no kind. */
+const char *ps_kind_name(ps_kind_t kind);
+
+/* Its body is one part, in the place of values. */
+static inline bool ps_message_is_one_part(const ps_message_t *self)
+{
+    return self->kind == PS_KIND_CHUNK || self->kind == PS_KIND_APPEND ||
+           self->kind == PS_KIND_ROWS || (self->flags & PS_FLAG_CODED) != 0;
+}
+
+/* The slice of a PUSH, PULL or VALUES message as base/slice.h has it, and the
+ * other way round. The message is of one of these kinds. */
+void ps_message_slice(const ps_message_t *self, ps_slice_t *ret_slice);
+void ps_message_set_slice(ps_message_t *self, const ps_slice_t *slice);
+
+/* Bytes of keys / index / values that the slice fields call for. false: the
+ * numbers contradict each other or overflow. A pull request has no values; one
+ * for SPARSE rows has no index either, which the slice alone cannot tell. */
+PSD_MUST_CHECK bool ps_slice_sizes(const ps_slice_t *slice, uint64_t *ret_keys, uint64_t *ret_index,
+                                   uint64_t *ret_values);
+
+#define PS_HEADER_MAX 512 /* no header frame without inline body is longer */
+
+/* Writes head and fields; returns the number of bytes. */
+size_t ps_message_encode(const ps_message_t *self, uint8_t ret_header[PS_HEADER_MAX]);
+
+/*
+ * Reads one message.
+ *
+ * frames   in   1 .. PS_FRAMES_MAX; one frame: header with the body behind it;
+ *               more: header, then keys, index, values (MOVED: header, keys;
+ *               ps_message_is_one_part: header, values)
+ * ret_message   the fields
+ * ret_body      keys, index and values, borrowed from frames; values is the
+ *               first piece when PS_FLAG_MORE is set, or CHUNK's piece
+ *
+ * Checks signature, version, kind, every enum number, that the body's parts are
+ * exactly as long as the slice says (with PS_FLAG_MORE: values shorter than
+ * that, whole values), that sparse counts add up to n_values.
+ * Errors: PSD_VERSION, PSD_PROTO, naming field, value and what is allowed.
+ */
+typedef struct ps_body {
+    ps_bytes_t keys;
+    ps_bytes_t index;
+    ps_bytes_t values;
+} ps_body_t;
+
+PSD_MUST_CHECK psd_status_t ps_message_decode(const ps_bytes_t *frames, size_t n_frames,
+                                              ps_message_t *ret_message, ps_body_t *ret_body,
+                                              psd_error_t *err);
+#endif
