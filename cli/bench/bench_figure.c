@@ -2,7 +2,7 @@
 /* Results, for programs and for people. */
 #include "cli/bench/bench_figure.h"
 
-#include "cli/bench/bench_stats.h"
+#include "cli/machine/bench_stats.h"
 #include "cli/output/json_text.h"
 
 #define WIDE true

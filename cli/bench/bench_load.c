@@ -5,8 +5,8 @@
 #include <string.h>
 
 #include "base/alloc.h"
-#include "cli/bench/bench_keys.h"
-#include "cli/bench/bench_limit.h"
+#include "cli/machine/bench_keys.h"
+#include "cli/machine/bench_limit.h"
 #include "cli/output/interrupt.h"
 
 #define POOL_BYTES ((uint64_t)64 << 20)

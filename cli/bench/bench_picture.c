@@ -6,7 +6,7 @@
 
 #include "base/alloc.h"
 #include "cli/cli.h"
-#include "cli/tables/new_file.h"
+#include "cli/output/new_file.h"
 #include "cli/output/svg.h"
 
 #define WIDTH 900.0

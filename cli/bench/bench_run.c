@@ -7,7 +7,7 @@
 
 #include "base/alloc.h"
 #include "cli/bench/bench_figure.h"
-#include "cli/bench/bench_stats.h"
+#include "cli/machine/bench_stats.h"
 
 #define SMALL_BYTES 1024 /* a smaller request costs by its number */
 #define FEW_FLOATS 4     /* a random key costs more than so many of them */

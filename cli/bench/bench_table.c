@@ -7,9 +7,9 @@
 #include <unistd.h>
 
 #include "base/alloc.h"
-#include "cli/bench/bench_keys.h"
-#include "cli/bench/bench_limit.h"
-#include "cli/bench/bench_stats.h"
+#include "cli/machine/bench_keys.h"
+#include "cli/machine/bench_limit.h"
+#include "cli/machine/bench_stats.h"
 #include "cli/output/interrupt.h"
 
 #define FILL_KEYS ((size_t)100000) /* of one push that makes rows */

@@ -5,7 +5,7 @@
 #include <pthread.h>
 
 #include "base/alloc.h"
-#include "cli/bench/bench_stats.h"
+#include "cli/machine/bench_stats.h"
 #include "transport/threads/thread.h"
 
 #define WARM_PART 4 /* this part of a repeat's time is enough to warm up */

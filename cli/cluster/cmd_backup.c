@@ -9,8 +9,8 @@
 
 #include "base/alloc.h"
 #include "base/hex.h"
-#include "cli/tables/new_file.h"
-#include "data/feed/source.h"
+#include "cli/output/new_file.h"
+#include "data/streams/source.h"
 #include "storage/registry/registry_backup.h"
 
 #define REGISTRY_BYTES_MAX (UINT64_C(4) << 30)

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A flat table of keys in one's own memory: what sparse requests cost at
  * least. */
-#include "cli/bench/bench_limit.h"
+#include "cli/machine/bench_limit.h"
 
 #include <errno.h>
 
 #include "base/alloc.h"
-#include "cli/bench/bench_keys.h"
+#include "cli/machine/bench_keys.h"
 
 #define N_ROWS ((uint64_t)1000000)
 #define N_SLOTS ((size_t)1 << 21) /* about half full */

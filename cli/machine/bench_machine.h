@@ -12,7 +12,7 @@
 
 #include <sys/types.h>
 
-#include "cli/bench/bench_limit.h"
+#include "cli/machine/bench_limit.h"
 
 typedef struct ps_machine {
     pid_t pid; /* 0: none runs */

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Shared memory between two processes that both spin. */
-#include "cli/bench/bench_limit.h"
+#include "cli/machine/bench_limit.h"
 
 #include <errno.h>
 #include <stdatomic.h>
 #include <string.h>
 
 #include "base/alloc.h"
-#include "cli/bench/bench_stats.h"
+#include "cli/machine/bench_stats.h"
 
 #define LINE 64 /* bytes of a cache line */
 #define RING_BYTES ((size_t)8 << 20)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* One tcp stream over loopback, between two processes. */
-#include "cli/bench/bench_limit.h"
+#include "cli/machine/bench_limit.h"
 
 #include <arpa/inet.h>
 #include <errno.h>

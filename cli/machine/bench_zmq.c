@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A pair of libzmq sockets over tcp, between two processes. */
-#include "cli/bench/bench_limit.h"
+#include "cli/machine/bench_limit.h"
 
 #include <errno.h>
 #include <stdatomic.h>
@@ -9,7 +9,7 @@
 #include <zmq.h>
 
 #include "base/alloc.h"
-#include "cli/bench/bench_stats.h"
+#include "cli/machine/bench_stats.h"
 
 #define SMALL_BYTES 64
 #define AREA_BYTES ((size_t)32 << 20) /* more than a core's own caches */

@@ -12,7 +12,7 @@
 #include "base/text.h"
 #include "cli/output/interrupt.h"
 #include "cli/output/progress.h"
-#include "data/sinks/file_out.h"
+#include "data/streams/file_out.h"
 
 #define BATCH 1000
 #define DETECT_LINES 1000

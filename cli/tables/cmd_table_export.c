@@ -6,7 +6,7 @@
 
 #include "base/alloc.h"
 #include "cli/tables/file_format.h"
-#include "cli/tables/new_file.h"
+#include "cli/output/new_file.h"
 #include "cli/tables/npy.h"
 #include "cli/output/progress.h"
 #include "cli/tables/rows_out.h"

@@ -15,7 +15,7 @@
 #include "cli/tables/file_format.h"
 #include "cli/output/progress.h"
 #include "data/formats/cells.h"
-#include "data/feed/source.h"
+#include "data/streams/source.h"
 
 typedef struct ps_reader {
     FILE *file;          /* borrowed */

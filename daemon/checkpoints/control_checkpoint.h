@@ -5,7 +5,7 @@
 #ifndef PS_DAEMON_CONTROL_CHECKPOINT_H
 #define PS_DAEMON_CONTROL_CHECKPOINT_H
 
-#include "daemon/checkpoints/checkpoint_task.h"
+#include "daemon/shards/checkpoint_task.h"
 #include "daemon/control/control_inner.h"
 #include "storage/snapshot/checkpoint.h"
 

@@ -13,7 +13,7 @@
 #define PS_DAEMON_CONTROL_H
 
 #include "daemon/config/config.h"
-#include "daemon/plugins.h"
+#include "daemon/config/plugins.h"
 #include "daemon/shards/shards.h"
 #include "protocol/registry/registry.h"
 #include "storage/registry/registry_db.h"

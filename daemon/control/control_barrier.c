@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "daemon/views/job_view.h"
+#include "daemon/nodes/job_view.h"
 
 #define WAITERS_MAX 16384                 /* of one job */
 #define TIMEOUT_MAX_MS UINT64_C(86400000) /* a day */

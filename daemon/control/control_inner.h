@@ -8,7 +8,7 @@
 #include "daemon/control/control.h"
 #include "daemon/nodes/fleet.h"
 #include "daemon/control/replies.h"
-#include "daemon/control/watch.h"
+#include "daemon/nodes/watch.h"
 #include "protocol/placement/registry_decide.h"
 #include "storage/snapshot/checkpoint.h"
 #include "wire/messages/doc.h"

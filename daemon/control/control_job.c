@@ -5,7 +5,7 @@
 #include <inttypes.h>
 
 #include "daemon/control/commit.h"
-#include "daemon/views/job_view.h"
+#include "daemon/nodes/job_view.h"
 
 /* Remembers when it ended, for `why`. Without memory that is not known. */
 static void note_end(ps_control_t *self, const ps_job_t *job)

@@ -11,7 +11,7 @@
 #include "daemon/config/endpoint.h"
 #include "daemon/nodes/fleet_doc.h"
 #include "daemon/nodes/node_damage.h"
-#include "daemon/config/sizes.h"
+#include "daemon/nodes/sizes.h"
 #include "protocol/placement/registry_decide.h"
 #include "wire/messages/formats.h"
 

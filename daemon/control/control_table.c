@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "daemon/control/commit.h"
-#include "daemon/views/job_view.h"
+#include "daemon/nodes/job_view.h"
 #include "protocol/placement/registry_decide.h"
 #include "protocol/facts/table_doc.h"
 

@@ -8,7 +8,7 @@
 #include "base/text.h"
 #include "daemon/control/commit.h"
 #include "daemon/control/control_inner.h"
-#include "daemon/views/job_view.h"
+#include "daemon/nodes/job_view.h"
 
 #define ASKS_MAX 16384                    /* of one job */
 #define TIMEOUT_MAX_MS UINT64_C(86400000) /* a day */

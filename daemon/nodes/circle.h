@@ -10,7 +10,7 @@
 #ifndef PS_DAEMON_CIRCLE_H
 #define PS_DAEMON_CIRCLE_H
 
-#include "daemon/views/job_view.h"
+#include "daemon/nodes/job_view.h"
 #include "wire/messages/doc.h"
 
 /* Appends each circle, its workers and a text, to `circles`, and the text to

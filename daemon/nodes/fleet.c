@@ -9,7 +9,7 @@
 #include "base/alloc.h"
 #include "base/log.h"
 #include "daemon/nodes/fleet_inner.h"
-#include "daemon/config/sizes.h"
+#include "daemon/nodes/sizes.h"
 #include "protocol/placement/registry_decide.h"
 
 #define TICKS 4     /* looks within suspect_after */

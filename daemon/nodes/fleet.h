@@ -24,7 +24,7 @@
 #define PS_DAEMON_FLEET_H
 
 #include "daemon/nodes/node_damage.h"
-#include "daemon/plugins.h"
+#include "daemon/config/plugins.h"
 #include "daemon/shards/shards.h"
 #include "protocol/registry/registry.h"
 #include "transport/sockets/socket.h"

@@ -7,7 +7,7 @@
 #include "base/alloc.h"
 #include "daemon/nodes/fleet_doc.h"
 #include "daemon/nodes/fleet_inner.h"
-#include "daemon/config/sizes.h"
+#include "daemon/nodes/sizes.h"
 
 #define ANSWER_WITHIN_MS                                \
     5000 /* a node that is up and takes longer is stuck \

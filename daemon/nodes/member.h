@@ -17,7 +17,7 @@
 
 #include "daemon/config/config.h"
 #include "daemon/nodes/node_damage.h"
-#include "daemon/plugins.h"
+#include "daemon/config/plugins.h"
 #include "daemon/shards/shards.h"
 #include "transport/sockets/socket.h"
 

@@ -4,7 +4,7 @@
 #define PS_DAEMON_MEMBER_INNER_H
 
 #include "daemon/nodes/member.h"
-#include "daemon/config/sizes.h"
+#include "daemon/nodes/sizes.h"
 #include "wire/messages/doc.h"
 
 /* What the registry has told or asked, and the shards have not done yet. */

@@ -8,7 +8,7 @@
 #include "base/alloc.h"
 #include "base/handover.h"
 #include "base/log.h"
-#include "daemon/checkpoints/checkpoint_task.h"
+#include "daemon/shards/checkpoint_task.h"
 #include "daemon/shards/peer_links.h"
 #include "daemon/shards/shard_call.h"
 #include "daemon/shards/shard_lane.h"

@@ -4,7 +4,7 @@
 #define PS_DAEMON_SHARDS_INNER_H
 
 #include "daemon/shards/shards.h"
-#include "storage/disk/fresh_note.h"
+#include "storage/log/fresh_note.h"
 
 typedef struct ps_shard_thread {
     zactor_t *actor;

@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
-#include "daemon/control/rest.h"
+#include "daemon/threads/rest.h"
 #include "transport/threads/thread.h"
 
 #define WAITING_BYTES ((size_t)8 << 20) /* of pieces, in each of the lists */

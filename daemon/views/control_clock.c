@@ -2,7 +2,7 @@
 /* Jobs, their workers and their clocks, as an operator is shown them. */
 #include "daemon/control/control_inner.h"
 
-#include "daemon/views/job_view.h"
+#include "daemon/nodes/job_view.h"
 
 static double seconds(uint64_t ms)
 {

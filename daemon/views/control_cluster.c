@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "daemon/views/job_view.h"
+#include "daemon/nodes/job_view.h"
 
 #define EVENTS_DEFAULT 1000
 #define EVENTS_MAX 10000

@@ -8,7 +8,7 @@
 #include "base/value_text.h"
 #include "client/slices/scan.h"
 #include "client/requests/table.h"
-#include "data/sinks/file_out.h"
+#include "data/streams/file_out.h"
 #include "train/train_state.h"
 
 #define TEXT_BYTES 65536

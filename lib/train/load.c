@@ -7,7 +7,7 @@
 #include "base/alloc.h"
 #include "client/requests/table.h"
 #include "data/formats/cells.h"
-#include "data/feed/source.h"
+#include "data/streams/source.h"
 #include "train/train_state.h"
 
 #define BATCH PS_PIECE_VALUES /* values in a push */

@@ -13,7 +13,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
-#include "cli/bench/bench_keys.h"
+#include "cli/machine/bench_keys.h"
 #include "client/slices/cut.h"
 #include "protocol/session/session.h"
 #include "protocol/shard/shard.h"

@@ -8,7 +8,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "storage/disk/inventory.h"
+#include "storage/log/inventory.h"
 #include "storage/log/segment.h"
 #include "storage/snapshot/snapshot_file.h"
 #include "support/check.h"

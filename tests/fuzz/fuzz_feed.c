@@ -15,7 +15,7 @@
 
 #include "base/alloc.h"
 #include "data/feed/feed.h"
-#include "data/feed/samples.h"
+#include "data/streams/samples.h"
 
 #define BATCH 16
 #define SAMPLES_MAX 4096 /* of an input; then it is long enough */

@@ -29,6 +29,11 @@ SUB_FLOORS = {
         "replica": 3, "placement": 3,
         "shard": 4,
     },
+    "storage": {"disk": 0, "snapshot": 1, "registry": 1, "log": 2},
+    "daemon": {
+        "config": 0, "threads": 1, "shards": 2, "nodes": 3, "control": 4,
+        "views": 5, "checkpoints": 6,
+    },
 }
 # What still includes upwards. This list only gets shorter: a row that is not
 # needed is an error.
@@ -142,12 +147,14 @@ def check_sub_floor(path, header):
     floors = SUB_FLOORS.get(room)
     if floors is None or target_room != room or mine == target:
         return None
+    floors = floors | {None: len(floors)}  # what wires the rooms together
     for name in (mine, target):
         if name not in floors:
             return f"there is no room {room}/{name}"
     if floors[target] < floors[mine] or path in UPWARD.get(header, ()):
         return None
-    return f"{room}/{target} stands no lower than {room}/{mine}"
+    target = target or "the top"
+    return f"{target} of {room} stands no lower than its {mine}"
 
 
 def stale_rows(root):

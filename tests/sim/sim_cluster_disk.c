@@ -7,7 +7,7 @@
 #include "base/alloc.h"
 #include "protocol/shard/shard_recover.h"
 #include "sim_cluster.h"
-#include "storage/disk/fresh_note.h"
+#include "storage/log/fresh_note.h"
 
 #define TURN_WRITES 6 /* taken in a turn, at most */
 #define RETRY_MS 20   /* after a flush that failed */

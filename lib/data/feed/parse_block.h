@@ -11,7 +11,7 @@
 #ifndef PS_DATA_PARSE_BLOCK_H
 #define PS_DATA_PARSE_BLOCK_H
 
-#include "data/feed/samples.h"
+#include "data/streams/samples.h"
 
 typedef struct ps_parse_head {
     uint64_t sum; /* of the rest of the head, and of the body */

@@ -14,7 +14,7 @@
 
 #include "base/alloc.h"
 #include "base/hash.h"
-#include "data/sinks/file_out.h"
+#include "data/streams/file_out.h"
 #include "data/feed/parse_block.h"
 
 /* Changes with what is kept, and with what any parser makes of a line. */

@@ -11,7 +11,7 @@
 
 #include "base/alloc.h"
 #include "data/formats/number.h"
-#include "data/feed/window.h"
+#include "data/streams/window.h"
 
 #define LOOK_LINES 1000
 #define LOOK_BYTES ((size_t)4 << 20)

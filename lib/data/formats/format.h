@@ -11,7 +11,7 @@
 #define PS_DATA_FORMAT_H
 
 #include "data/formats/lines.h"
-#include "data/feed/samples.h"
+#include "data/streams/samples.h"
 
 typedef struct ps_sample_format ps_sample_format_t;
 

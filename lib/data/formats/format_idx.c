@@ -20,7 +20,7 @@
 #include <unistd.h>
 
 #include "base/alloc.h"
-#include "data/feed/window.h"
+#include "data/streams/window.h"
 
 #define DIMENSIONS_MAX 16
 #define SAMPLE_MAX ((size_t)1 << 24) /* numbers */

@@ -18,7 +18,7 @@
 #define PS_DATA_LINES_H
 
 #include "base/bytes.h"
-#include "data/feed/source.h"
+#include "data/streams/source.h"
 
 #define PS_LINES_BLOCK ((uint64_t)1 << 20)
 #define PS_LINE_MAX ((size_t)64 << 20)

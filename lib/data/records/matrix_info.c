@@ -8,7 +8,7 @@
 
 #include "base/alloc.h"
 #include "base/text.h"
-#include "data/feed/window.h"
+#include "data/streams/window.h"
 
 #define TEXT_MAX ((size_t)64 << 10)
 #define NAME_SIZE 48

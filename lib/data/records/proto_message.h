@@ -12,7 +12,7 @@
 #define PS_DATA_PROTO_MESSAGE_H
 
 #include "base/bytes.h"
-#include "data/feed/samples.h"
+#include "data/streams/samples.h"
 
 typedef enum ps_proto_schema {
     PS_PROTO_INPUT,

@@ -17,7 +17,7 @@
 #define PS_DATA_RECORDS_H
 
 #include "base/bytes.h"
-#include "data/feed/window.h"
+#include "data/streams/window.h"
 
 #define PS_RECORD_HEAD_MAX 20
 

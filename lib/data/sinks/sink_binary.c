@@ -15,7 +15,7 @@
 #include <unistd.h>
 
 #include "base/alloc.h"
-#include "data/sinks/file_out.h"
+#include "data/streams/file_out.h"
 #include "data/records/matrix_info.h"
 #include "data/records/matrix_names.h"
 

@@ -12,7 +12,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
-#include "data/sinks/file_out.h"
+#include "data/streams/file_out.h"
 #include "data/records/proto_message.h"
 #include "data/records/records.h"
 #include "data/sinks/spool.h"

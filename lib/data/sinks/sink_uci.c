@@ -8,7 +8,7 @@
 #include <inttypes.h>
 
 #include "base/alloc.h"
-#include "data/sinks/file_out.h"
+#include "data/streams/file_out.h"
 #include "data/sinks/spool.h"
 
 #define FLUSH_BYTES ((size_t)256 << 10)

@@ -12,7 +12,7 @@
 #ifndef PS_DATA_SPOOL_H
 #define PS_DATA_SPOOL_H
 
-#include "data/sinks/file_out.h"
+#include "data/streams/file_out.h"
 
 typedef struct ps_spool {
     int fd;           /* -1: it is not open */

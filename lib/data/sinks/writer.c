@@ -8,7 +8,7 @@
 #include <math.h>
 
 #include "base/alloc.h"
-#include "data/sinks/file_out.h"
+#include "data/streams/file_out.h"
 #include "data/sinks/sink.h"
 #include "transport/threads/fork.h"
 

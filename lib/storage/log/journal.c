@@ -5,7 +5,7 @@
 
 #include "base/alloc.h"
 #include "storage/log/journal_inner.h"
-#include "storage/disk/log_dir.h"
+#include "storage/log/log_dir.h"
 
 #define ZSTD_LEVEL 1
 

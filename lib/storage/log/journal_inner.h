@@ -4,7 +4,7 @@
 #define PS_STORAGE_JOURNAL_INNER_H
 
 #include "base/map.h"
-#include "storage/disk/inventory.h"
+#include "storage/log/inventory.h"
 #include "storage/log/journal.h"
 #include "storage/snapshot/snapshot_file.h"
 #include "storage/snapshot/table_file.h"

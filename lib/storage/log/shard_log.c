@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
-#include "storage/disk/log_dir.h"
+#include "storage/log/log_dir.h"
 #include "storage/log/shard_log_inner.h"
 
 static psd_status_t no_memory(psd_error_t *err)

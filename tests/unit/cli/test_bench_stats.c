@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cli/bench/bench_stats.h, bench_list.h, bench_keys.h: numbers of a bench. */
+/* cli/machine/bench_stats.h, bench_list.h, bench_keys.h: numbers of a bench. */
 #include <stdio.h>
 #include <string.h>
 
 #include <criterion/criterion.h>
 
-#include "cli/bench/bench_keys.h"
+#include "cli/machine/bench_keys.h"
 #include "cli/bench/bench_list.h"
-#include "cli/bench/bench_stats.h"
+#include "cli/machine/bench_stats.h"
 
 #define N_KEYS 1000
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A restore is done when its rows have reached the level of their table. */
-#include "daemon/checkpoints/checkpoint_task.h"
+#include "daemon/shards/checkpoint_task.h"
 
 #include <inttypes.h>
 #include <sched.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* daemon/plugins.h: which directories are read. What is loaded from one, and
+/* daemon/config/plugins.h: which directories are read. What is loaded from one, and
  * what is not, is in tests/integration/it_updater.c. */
-#include "daemon/plugins.h"
+#include "daemon/config/plugins.h"
 
 #include <criterion/criterion.h>
 #include <dlfcn.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* daemon/control/rest.h: where processors are wanted, most of a thread's time is rest.
+/* daemon/threads/rest.h: where processors are wanted, most of a thread's time is rest.
  */
-#include "daemon/control/rest.h"
+#include "daemon/threads/rest.h"
 
 #include <criterion/criterion.h>
 #include <sched.h>

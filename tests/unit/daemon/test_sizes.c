@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
-#include "daemon/config/sizes.h"
+#include "daemon/nodes/sizes.h"
 #include "support/fail_alloc.h"
 
 static ps_sizes_t sizes;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* daemon/control/watch.h: barriers, leaves and losses by job. */
-#include "daemon/control/watch.h"
+/* daemon/nodes/watch.h: barriers, leaves and losses by job. */
+#include "daemon/nodes/watch.h"
 
 #include <criterion/criterion.h>
 

@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "data/sinks/file_out.h"
+#include "data/streams/file_out.h"
 #include "support/temp_dir.h"
 
 #define SAMPLE_PATH (PATH_MAX + 64)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* data/sinks/file_out.h: there when it is whole, and not before. */
-#include "data/sinks/file_out.h"
+/* data/streams/file_out.h: there when it is whole, and not before. */
+#include "data/streams/file_out.h"
 
 #include <criterion/criterion.h>
 #include <dirent.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* data/formats/lines.h, data/feed/source.h: every line once, whatever it lies in and however
+/* data/formats/lines.h, data/streams/source.h: every line once, whatever it lies in and however
  * it is shared out. */
 #include "data/formats/lines.h"
 

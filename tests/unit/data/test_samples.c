@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* data/feed/samples.h: a batch grows, goes back, merges. */
-#include "data/feed/samples.h"
+/* data/streams/samples.h: a batch grows, goes back, merges. */
+#include "data/streams/samples.h"
 
 #include <criterion/criterion.h>
 

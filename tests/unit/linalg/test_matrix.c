@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* psd_matrix: what plain loops give, of whole matrices and of views. */
 #include "close.h"
-#include "data/feed/samples.h"
+#include "data/streams/samples.h"
 #include "support/fail_alloc.h"
 
 static psd_matrix_t *matrix_random(size_t rows, size_t cols, uint64_t seed)

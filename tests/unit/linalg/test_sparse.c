@@ -2,7 +2,7 @@
 /* psd_sparse: what plain loops over a dense copy give, in both layouts, and no
  * copy where none is needed. */
 #include "close.h"
-#include "data/feed/samples.h"
+#include "data/streams/samples.h"
 #include "support/fail_alloc.h"
 
 enum { ROWS = 57, COLS = 43 };

@@ -4,7 +4,7 @@
 #include <criterion/criterion.h>
 #include <stdio.h>
 
-#include "storage/disk/fresh_note.h"
+#include "storage/log/fresh_note.h"
 #include "support/sim_disk.h"
 
 #define DIR "data"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* storage/disk/inventory.h: a file that somebody has removed is missed, and none
+/* storage/log/inventory.h: a file that somebody has removed is missed, and none
  * that psd has. */
-#include "storage/disk/inventory.h"
+#include "storage/log/inventory.h"
 
 #include <criterion/criterion.h>
 #include <stdio.h>

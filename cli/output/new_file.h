@@ -2,7 +2,7 @@
 /*
  * ps_new_file - a ps_file_out to print to, which an interrupt takes away
  *
- * What     See data/sinks/file_out.h: there when it is whole, packed by its name, "-"
+ * What     See data/streams/file_out.h: there when it is whole, packed by its name, "-"
  *          is standard output. Interrupted or failed, it leaves nothing.
  * Threads  One at a time in a process: the signal handler knows the path.
  */
@@ -12,7 +12,7 @@
 #include <stdint.h>
 #include <stdio.h>
 
-#include "data/sinks/file_out.h"
+#include "data/streams/file_out.h"
 
 typedef struct ps_new_file {
     FILE *file; /* owned; NULL when not open */

@@ -3,7 +3,7 @@
 #ifndef PS_DAEMON_CHECKPOINT_INNER_H
 #define PS_DAEMON_CHECKPOINT_INNER_H
 
-#include "daemon/checkpoints/checkpoint_task.h"
+#include "daemon/shards/checkpoint_task.h"
 #include "daemon/threads/piece_thread.h"
 #include "wire/messages/doc.h"
 

@@ -3,7 +3,7 @@
 #include <inttypes.h>
 
 #include "base/alloc.h"
-#include "daemon/checkpoints/checkpoint_inner.h"
+#include "daemon/shards/checkpoint_inner.h"
 
 #define FILES_MAX 65536
 #define WAIT_MS 1 /* for the disk, or for copies */

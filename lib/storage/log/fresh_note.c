@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A file that is there while logs are new. */
-#include "storage/disk/fresh_note.h"
+#include "storage/log/fresh_note.h"
 
 #include <string.h>
 
 #include "base/alloc.h"
-#include "storage/disk/inventory.h"
-#include "storage/disk/log_dir.h"
+#include "storage/log/inventory.h"
+#include "storage/log/log_dir.h"
 #include "storage/log/segment.h"
 
 #define NOTE "logs-new"

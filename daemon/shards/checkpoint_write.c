@@ -2,7 +2,7 @@
 /* Images of a shard's partitions on their way into files. */
 #include <inttypes.h>
 
-#include "daemon/checkpoints/checkpoint_inner.h"
+#include "daemon/shards/checkpoint_inner.h"
 
 #define PIECE_BYTES ((size_t)256 << 10)
 #define FULL_MS 1     /* the disk is slower than the walk */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Who is where, and why it does not move. */
-#include "daemon/views/job_view.h"
+#include "daemon/nodes/job_view.h"
 
 #include <inttypes.h>
 #include <stdio.h>

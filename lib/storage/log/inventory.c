@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Names, a line each, between a line with the version and one with the XXH3-64
  * of all before it. */
-#include "storage/disk/inventory.h"
+#include "storage/log/inventory.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -10,7 +10,7 @@
 #include "base/alloc.h"
 #include "base/hash.h"
 #include "base/map.h"
-#include "storage/disk/log_dir.h"
+#include "storage/log/log_dir.h"
 
 #define FIRST_LINE "psd inventory 1\n"
 #define LAST_LINE "xxh3 %016" PRIx64 "\n"

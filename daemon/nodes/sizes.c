@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What partitions take, and what of it the registry was told. */
-#include "daemon/config/sizes.h"
+#include "daemon/nodes/sizes.h"
 
 #include <inttypes.h>
 

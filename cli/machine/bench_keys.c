@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Key lists for requests. */
-#include "cli/bench/bench_keys.h"
+#include "cli/machine/bench_keys.h"
 
 #include <string.h>
 

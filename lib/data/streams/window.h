@@ -12,7 +12,7 @@
 #ifndef PS_DATA_WINDOW_H
 #define PS_DATA_WINDOW_H
 
-#include "data/feed/source.h"
+#include "data/streams/source.h"
 
 /* The longest stretch that a format may want. */
 #define PS_STRETCH_MAX ((size_t)64 << 20)

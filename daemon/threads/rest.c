@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* How much a thread works, and who else wants to. */
-#include "daemon/control/rest.h"
+#include "daemon/threads/rest.h"
 
 #include <fcntl.h>
 #include <sched.h>

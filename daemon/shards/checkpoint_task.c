@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What a shard is told about a checkpoint, and what it answers. */
-#include "daemon/checkpoints/checkpoint_task.h"
+#include "daemon/shards/checkpoint_task.h"
 
 #include <inttypes.h>
 #include <string.h>
 
 #include "base/alloc.h"
-#include "daemon/checkpoints/checkpoint_inner.h"
+#include "daemon/shards/checkpoint_inner.h"
 
 #define TABLES_MAX 65536
 #define FILES_MAX 65536

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A buffer over an input, that holds what is asked for as one stretch. */
-#include "data/feed/window.h"
+#include "data/streams/window.h"
 
 #include <inttypes.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A batch of samples: arrays that grow together. */
-#include "data/feed/samples.h"
+#include "data/streams/samples.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A stream on top of a ps_file_out. */
-#include "cli/tables/new_file.h"
+#include "cli/output/new_file.h"
 
 #include "base/alloc.h"
 #include "cli/output/interrupt.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* From a directory to a list of functions. */
-#include "daemon/plugins.h"
+#include "daemon/config/plugins.h"
 
 #include <dirent.h>
 #include <dlfcn.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The bytes of one input: read from the system, then unpacked. */
-#include "data/feed/source.h"
+#include "data/streams/source.h"
 
 #include <errno.h>
 #include <fcntl.h>

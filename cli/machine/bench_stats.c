@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Medians and quantiles. */
-#include "cli/bench/bench_stats.h"
+#include "cli/machine/bench_stats.h"
 
 #include <stdlib.h>
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Names in the directory of a log. */
-#include "storage/disk/log_dir.h"
+#include "storage/log/log_dir.h"
 
 #include <string.h>
 

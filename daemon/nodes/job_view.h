@@ -11,7 +11,7 @@
 #define PS_DAEMON_JOB_VIEW_H
 
 #include "daemon/shards/shards.h"
-#include "daemon/control/watch.h"
+#include "daemon/nodes/watch.h"
 
 #define PS_HOLDER_SIZE 96
 #define PS_WHERE_SIZE 192

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Limits within one process, and what all limits share. */
-#include "cli/bench/bench_limit.h"
+#include "cli/machine/bench_limit.h"
 
 #include <errno.h>
 #include <sched.h>

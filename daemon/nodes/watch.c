@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Barriers, questions for slices, leaves and losses, by job. */
-#include "daemon/control/watch.h"
+#include "daemon/nodes/watch.h"
 
 #include <string.h>
 

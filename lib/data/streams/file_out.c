@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Bytes that become a file: packed, written beside, flushed, renamed. */
-#include "data/sinks/file_out.h"
+#include "data/streams/file_out.h"
 
 #include <errno.h>
 #include <fcntl.h>
