@@ -5,7 +5,7 @@
 
 #include "protocol/session/session_private.h"
 
-#define PIECE_PACES 2      /* times what the last piece took, until the next */
+#define PIECE_GAPS 2       /* times that between two pieces, until the next */
 #define PIECE_MAX_MS 60000 /* that are waited for one: 1 MiB at 20 kB/s */
 
 void ps_link_doubt(ps_session_t *self, uint64_t now_ms, const ps_op_t *op, ps_outbox_t *outbox)
@@ -84,21 +84,24 @@ void ps_session_heard(ps_session_t *self, uint64_t now_ms, uint64_t link, uint64
 {
     ps_op_t *op = ps_op_find(self, request);
     uint64_t wait_ms = 0;
+    uint64_t gap_ms = 0;
 
     assert(link < self->n_links);
     self->links[link]->doubted_ms = 0;
     if (op == NULL || op->status != PSD_OK || !op->sent || op->part->link != self->links[link]) {
         return;
     }
-    wait_ms = PIECE_PACES * (now_ms - op->heard_ms);
-    if (wait_ms > PIECE_MAX_MS) {
-        wait_ms = PIECE_MAX_MS;
+    op->tries = 0; /* it is not held there any more */
+    wait_ms = ps_link_wait_ms(self, op->part->link, op->tries);
+    /* Before the first piece it may have been held for long. */
+    gap_ms = op->piece_ms == 0 ? 0 : PIECE_GAPS * (now_ms - op->piece_ms);
+    if (gap_ms > PIECE_MAX_MS) {
+        gap_ms = PIECE_MAX_MS;
     }
-    if (wait_ms < ps_link_wait_ms(self, op->part->link, op->tries)) {
-        wait_ms = ps_link_wait_ms(self, op->part->link, op->tries);
-    }
+    op->piece_ms = now_ms;
     op->heard_ms = now_ms;
-    ps_op_wait(self, op, now_ms + wait_ms);
+    op->due_ms = now_ms + (wait_ms > gap_ms ? wait_ms : gap_ms);
+    ps_session_wake(self, op->due_ms);
 }
 
 void ps_op_wait(ps_session_t *self, ps_op_t *op, uint64_t until_ms)

@@ -62,6 +62,7 @@ typedef struct ps_op {
     uint64_t start_ms;
     uint64_t sent_ms;    /* the last send */
     uint64_t heard_ms;   /* the last sign of it from the server; or start */
+    uint64_t piece_ms;   /* the last piece of its answer; 0: none came */
     uint64_t due_ms;     /* sent: when to ask again */
     char *reason;        /* owned; of the last PARKED or BUSY; may be NULL */
     psd_status_t status; /* unreported: how it ended */

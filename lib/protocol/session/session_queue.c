@@ -110,6 +110,7 @@ void ps_op_requeue(ps_op_t *op)
     op->sent = false;
     op->again = false;
     op->tries = 0;
+    op->piece_ms = 0;
     if (part->queued == NULL || op->id < part->queued->id) {
         part->queued = op;
     }

@@ -537,13 +537,13 @@ Test(session_answer, pieces_of_an_answer_put_off_asking_again)
     op = pull(f, 0, 0);
     EXPECT(f, "0 < PULL 2 p0 after 1 e5\n");
     heard_at(f, 1090, 0, op);
-    tick_at(f, 1269);
+    tick_at(f, 1189);
     EXPECT(f, "");
-    heard_at(f, 1269, 0, op);
-    heard_at(f, 1270, 0, op + 1); /* of nothing that is asked */
-    tick_at(f, 1626);
+    heard_at(f, 1189, 0, op);
+    heard_at(f, 1190, 0, op + 1); /* of nothing that is asked */
+    tick_at(f, 1386);
     EXPECT(f, "");
-    tick_at(f, 1627);
+    tick_at(f, 1387);
     EXPECT(f, "0 < HELLO\n0 < PULL 2 p0 after 1 e5\n");
     values(f, 0, op, 0, 0);
     EXPECT(f, "end 2 VALUES\n");

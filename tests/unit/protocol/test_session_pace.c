@@ -65,37 +65,93 @@ Test(session_pace, answers_to_repetitions_change_nothing)
     EXPECT(f, "");
 }
 
-/* It answers an earlier question than the piece. */
-Test(session_pace, parked_does_not_shorten_the_wait_for_a_piece)
+/* A pull of which no piece has come yet. */
+static uint64_t pull_in_pieces(fixture_t *f)
 {
-    FIXTURE(f);
     uint64_t op = 0;
 
     get_ready(f);
     op = pull(f, 0, 0);
     ps_outbox_clear(&f->outbox);
-    f->now_ms += 90;
+    return op;
+}
+
+static void piece_after(fixture_t *f, uint64_t op, uint64_t ms)
+{
+    f->now_ms += ms;
     ps_session_heard(f->session, f->now_ms, 0, op);
-    parked(f, 0, op, 0);
-    tick_at(f, f->now_ms + 179);
+}
+
+/* It is asked again so long after the last piece, and not before. */
+static void expect_asked_after(fixture_t *f, uint64_t ms)
+{
+    ps_outbox_clear(&f->outbox);
+    tick_at(f, f->now_ms + ms - 1);
     EXPECT(f, "");
     tick_at(f, f->now_ms + 1);
     EXPECT(f, "0 < HELLO\n0 < PULL 2 p0 after 1 e5\n");
+}
+
+/* It answers an earlier question than the piece. */
+Test(session_pace, parked_does_not_shorten_the_wait_for_a_piece)
+{
+    FIXTURE(f);
+    uint64_t op = pull_in_pieces(f);
+
+    piece_after(f, op, 10);
+    piece_after(f, op, 90);
+    parked(f, 0, op, 0);
+    expect_asked_after(f, 180);
+}
+
+/* What was held at a gate has told nothing of how long its pieces take: a
+ * primary that died in the middle was missed twice as late as that. */
+Test(session_pace, the_first_piece_tells_nothing_of_the_next)
+{
+    FIXTURE(f);
+    uint64_t op = pull_in_pieces(f);
+
+    for (int i = 0; i < 5; i++) {
+        tick_at(f, f->now_ms + 4000);
+        parked(f, 0, op, 0);
+    }
+    piece_after(f, op, 1500);
+    expect_asked_after(f, RESEND_MS);
+}
+
+/* A node that stood still once, in the middle of an answer. */
+Test(session_pace, a_piece_that_was_late_once_is_forgotten_with_the_next)
+{
+    FIXTURE(f);
+    uint64_t op = pull_in_pieces(f);
+
+    piece_after(f, op, 10);
+    piece_after(f, op, 5000);
+    piece_after(f, op, 10);
+    expect_asked_after(f, RESEND_MS);
+}
+
+/* Or the first piece of what is sent again would come late. */
+Test(session_pace, what_is_sent_again_has_no_pieces_yet)
+{
+    FIXTURE(f);
+    uint64_t op = pull_in_pieces(f);
+
+    piece_after(f, op, 10);
+    ps_session_relinked(f->session, f->now_ms, 0, &f->outbox);
+    f->now_ms += SLOW_MS;
+    welcome(f, 0);
+    piece_after(f, op, 10);
+    expect_asked_after(f, 2 * SLOW_MS);
 }
 
 /* When the rest of an answer was dropped, somebody has to ask. */
 Test(session_pace, a_piece_is_waited_for_a_minute_at_most)
 {
     FIXTURE(f);
-    uint64_t op = 0;
+    uint64_t op = pull_in_pieces(f);
 
-    get_ready(f);
-    op = pull(f, 0, 0);
-    ps_outbox_clear(&f->outbox);
-    f->now_ms += 100000;
-    ps_session_heard(f->session, f->now_ms, 0, op);
-    tick_at(f, f->now_ms + 59999);
-    EXPECT(f, "");
-    tick_at(f, f->now_ms + 1);
-    EXPECT(f, "0 < HELLO\n0 < PULL 2 p0 after 1 e5\n");
+    piece_after(f, op, 10);
+    piece_after(f, op, 100000);
+    expect_asked_after(f, 60000);
 }
