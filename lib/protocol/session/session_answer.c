@@ -10,8 +10,6 @@
 #include "base/alloc.h"
 #include "protocol/session/session_private.h"
 
-#define PACE_PARTS 3 /* of what was known, beside one of what is new */
-
 /* What arrived, and where: the arguments of every step below. */
 typedef struct arrival {
     uint64_t now_ms;
@@ -53,31 +51,11 @@ static void keep_reason(ps_op_t *op, const char *text)
     }
 }
 
-static void quicken(ps_link_t *link, uint64_t took_ms)
-{
-    link->pace_ms = (PACE_PARTS * link->pace_ms + took_ms) / (PACE_PARTS + 1);
-}
-
-/* A slow answer counts at once, a quick one bit by bit. */
-static void measure_pace(ps_link_t *link, uint64_t now_ms)
-{
-    uint64_t took_ms = now_ms - link->hello_ms;
-
-    if (link->hello_tries != 1) {
-        return; /* to which HELLO it is the answer is not known */
-    }
-    link->hello_tries++; /* a second answer says nothing */
-    if (took_ms >= link->pace_ms) {
-        link->pace_ms = took_ms;
-    } else {
-        quicken(link, took_ms);
-    }
-}
-
 static void on_welcome(ps_session_t *self, const arrival_t *arrival)
 {
     const ps_msg_welcome_t *welcome = &arrival->message->welcome;
     ps_link_t *link = arrival->link;
+    bool was_ready = link->state == PS_LINK_READY;
 
     if (welcome->version < PS_VERSION_MIN || welcome->version > PS_VERSION ||
         !ps_id_equal(&welcome->cluster, &self->args.cluster) ||
@@ -98,7 +76,7 @@ static void on_welcome(ps_session_t *self, const arrival_t *arrival)
         link->bulk.state = PS_LINK_READY;
     } else {
         link->state = PS_LINK_READY;
-        measure_pace(link, arrival->now_ms);
+        ps_link_welcomed(link, arrival->now_ms, was_ready);
     }
 }
 
@@ -169,12 +147,10 @@ static void on_busy(ps_session_t *self, const arrival_t *arrival, ps_op_t *op, c
 static void end_op(ps_session_t *self, const arrival_t *arrival, ps_op_t *op, ps_payload_t *payload)
 {
     ps_part_t *part = op->part;
-    uint64_t took_ms = arrival->now_ms - op->sent_ms;
 
-    if (op->n_sends == 1 && took_ms < arrival->link->pace_ms) {
-        /* Or a shard that was slow once would be missed late for good. */
-        quicken(arrival->link, took_ms);
-    }
+    /* Which send it answers is not known, but the first was not sooner. */
+    ps_link_answered(arrival->link,
+                     arrival->now_ms - (op->n_sends == 1 ? op->sent_ms : op->start_ms));
     part->pauses = 0;
     if (op->ask.kind != PS_KIND_PULL && op->seq >= part->ended_seq) {
         part->ended_seq = op->seq;
@@ -539,7 +515,7 @@ void ps_session_received(ps_session_t *self, uint64_t now_ms, uint64_t link,
     }
     arrival.link = self->links[link];
     arrival.doubted_ms = arrival.link->doubted_ms;
-    arrival.link->doubted_ms = 0;
+    ps_link_lives(arrival.link, now_ms);
     arrival.by_bulk = ps_link_bulk_is(arrival.link, link);
     dispatch(self, &arrival);
     ps_link_flush(self, now_ms, arrival.link, outbox);

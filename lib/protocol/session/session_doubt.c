@@ -7,6 +7,48 @@
 
 #define PIECE_GAPS 2       /* times that between two pieces, until the next */
 #define PIECE_MAX_MS 60000 /* that are waited for one: 1 MiB at 20 kB/s */
+#define PACE_PARTS 3       /* of what was known, beside one of what is new */
+#define PACE_MAX_MS 5000   /* or it is no link, but an end that stood still */
+#define SINCE_MAX_MS 2000  /* more is not waited for HELLO's answer */
+
+void ps_link_lives(ps_link_t *self, uint64_t now_ms)
+{
+    self->doubted_ms = 0;
+    if (self->sign_ms == 0) {
+        self->sign_ms = now_ms;
+    }
+}
+
+/* Or a shard that was slow once would be missed late for good. */
+void ps_link_answered(ps_link_t *self, uint64_t took_ms)
+{
+    if (took_ms < self->pace_ms) {
+        self->pace_ms = (PACE_PARTS * self->pace_ms + took_ms) / (PACE_PARTS + 1);
+    }
+}
+
+void ps_link_welcomed(ps_link_t *self, uint64_t now_ms, bool was_ready)
+{
+    uint64_t took_ms = now_ms - self->hello_ms;
+
+    if (self->hello_tries != 1) {
+        return; /* to which HELLO it is the answer is not known */
+    }
+    self->hello_tries++; /* a second answer says nothing */
+    if (took_ms < self->pace_ms) {
+        ps_link_answered(self, took_ms);
+        return;
+    }
+    if (was_ready) { /* until that first sign it may have stood still */
+        took_ms = now_ms - self->sign_ms;
+    }
+    if (took_ms > PACE_MAX_MS) {
+        took_ms = PACE_MAX_MS;
+    }
+    if (took_ms > self->pace_ms) { /* a slow one counts at once */
+        self->pace_ms = took_ms;
+    }
+}
 
 void ps_link_doubt(ps_session_t *self, uint64_t now_ms, const ps_op_t *op, ps_outbox_t *outbox)
 {
@@ -35,7 +77,7 @@ static bool has(const uint32_t *tables, size_t n, uint32_t table)
 /* Since when it would have answered, at its own pace. */
 static uint64_t since_of(const ps_link_t *link)
 {
-    return link->doubted_ms + link->pace_ms;
+    return link->doubted_ms + (link->pace_ms < SINCE_MAX_MS ? link->pace_ms : SINCE_MAX_MS);
 }
 
 uint64_t ps_session_doubt(const ps_session_t *self, uint32_t ret_tables[PS_DOUBT_MAX],
@@ -87,7 +129,7 @@ void ps_session_heard(ps_session_t *self, uint64_t now_ms, uint64_t link, uint64
     uint64_t gap_ms = 0;
 
     assert(link < self->n_links);
-    self->links[link]->doubted_ms = 0;
+    ps_link_lives(self->links[link], now_ms);
     if (op == NULL || op->status != PSD_OK || !op->sent || op->part->link != self->links[link]) {
         return;
     }

@@ -64,6 +64,7 @@ void ps_link_say_hello(ps_session_t *self, uint64_t now_ms, ps_link_t *link, boo
 
     if (!bulk && link->hello_tries == 0) {
         link->hello_ms = now_ms;
+        link->sign_ms = 0;
     }
     *due_ms =
         hello_again_ms(self, now_ms, link, bulk ? &link->bulk.hello_tries : &link->hello_tries);
@@ -126,6 +127,7 @@ void ps_link_greet(ps_session_t *self, uint64_t now_ms, ps_link_t *link, ps_outb
     link->state = PS_LINK_GREETING;
     link->greeted_ms = now_ms;
     link->hello_tries = 0;
+    link->pace_ms = 0; /* WELCOME shows that of the new connection */
     ps_link_say_hello(self, now_ms, link, false, outbox);
 }
 

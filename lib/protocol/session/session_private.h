@@ -132,6 +132,7 @@ struct ps_link {
     uint32_t hello_tries;
     uint64_t hello_ms;       /* when it was said first of late */
     uint64_t hello_due_ms;   /* GREETING: when to say HELLO again */
+    uint64_t sign_ms;        /* the first sign of life since then; 0: none */
     uint64_t pace_ms;        /* what a question and its answer take there */
     uint64_t greeted_ms;     /* GREETING: since when */
     uint64_t doubted_ms;     /* since when it owes a sign of life; 0: it does
@@ -202,6 +203,15 @@ static inline const char *ps_link_place(const ps_link_t *self)
 /* An operation is asked after. A shard that lives answers a PROBE at once; for
  * a PULL, which it may hold, it is told HELLO too. */
 void ps_link_doubt(ps_session_t *self, uint64_t now_ms, const ps_op_t *op, ps_outbox_t *outbox);
+/* Something has come: it owes no sign of life. */
+void ps_link_lives(ps_link_t *self, uint64_t now_ms);
+/* The link's pace by an answer that took no longer than that: quick ones bring
+ * it down bit by bit. */
+void ps_link_answered(ps_link_t *self, uint64_t took_ms);
+/* … by a WELCOME: that of a link that opens counts whole. Where HELLO asked
+ * whether the shard lives, what came before the first sign of that does not: a
+ * node that stood still is no slow link. */
+void ps_link_welcomed(ps_link_t *self, uint64_t now_ms, bool was_ready);
 /* It is not asked again before then. */
 void ps_op_wait(ps_session_t *self, ps_op_t *op, uint64_t until_ms);
 /* session_bulk.c */

@@ -65,6 +65,123 @@ Test(session_pace, answers_to_repetitions_change_nothing)
     EXPECT(f, "");
 }
 
+/* How long after its doubt a shard is missed. */
+static uint64_t missed_after(fixture_t *f)
+{
+    uint32_t tables[PS_DOUBT_MAX];
+    size_t n = 0;
+
+    return ps_session_doubt(f->session, tables, &n) - f->now_ms;
+}
+
+/* A pull is asked again so long after it was sent. */
+static void expect_pull_waits(fixture_t *f, uint64_t op, uint64_t ms)
+{
+    char wanted[80];
+
+    ps_outbox_clear(&f->outbox);
+    tick_at(f, f->now_ms + ms - 1);
+    EXPECT(f, "");
+    tick_at(f, f->now_ms + 1);
+    (void)snprintf(wanted, sizeof wanted, "0 < HELLO\n0 < PULL %" PRIu64 " p0 after 1 e5\n", op);
+    EXPECT(f, wanted);
+}
+
+/* Its HELLO, which asks whether the shard lives, waits as long as the node
+ * stands still: that passed for the pace of the link. */
+Test(session_pace, a_node_that_stood_still_is_no_slow_link)
+{
+    FIXTURE(f);
+    uint64_t op = 0;
+
+    get_ready(f);
+    op = pull(f, 0, 0);
+    tick_at(f, f->now_ms + RESEND_MS);
+    f->now_ms += 8000;
+    values(f, 0, op, 0, 0);
+    f->now_ms++;
+    welcome(f, 0);
+    expect_pull_waits(f, pull(f, 0, 0), RESEND_MS);
+}
+
+/* HELLO waits in the queue of a slow link, too, but there something comes. */
+Test(session_pace, what_comes_before_welcome_shows_a_slow_link)
+{
+    FIXTURE(f);
+    uint64_t op = 0;
+
+    get_ready(f);
+    op = pull(f, 0, 0);
+    tick_at(f, f->now_ms + RESEND_MS);
+    f->now_ms += 50;
+    values(f, 0, op, 0, 0);
+    f->now_ms += 300;
+    welcome(f, 0);
+    expect_pull_waits(f, pull(f, 0, 0), 600);
+    cr_expect_eq(missed_after(f), 300);
+}
+
+Test(session_pace, a_pace_has_a_most)
+{
+    FIXTURE(f);
+    uint64_t op = 0;
+
+    get_ready(f);
+    op = pull(f, 0, 0);
+    tick_at(f, f->now_ms + RESEND_MS);
+    f->now_ms += 50;
+    values(f, 0, op, 0, 0);
+    f->now_ms += 60000;
+    welcome(f, 0);
+    expect_pull_waits(f, pull(f, 0, 0), 10000);
+    cr_expect_eq(missed_after(f), 2000);
+}
+
+/* All of the answers may be to what was asked again. */
+Test(session_pace, answers_to_repetitions_count_from_the_first_one)
+{
+    FIXTURE(f);
+    uint64_t op = 0;
+
+    get_ready(f);
+    op = pull(f, 0, 0);
+    tick_at(f, f->now_ms + RESEND_MS);
+    f->now_ms += 50;
+    values(f, 0, op, 0, 0);
+    f->now_ms += 400;
+    welcome(f, 0); /* a pace of 400 */
+    op = pull(f, 0, 0);
+    tick_at(f, f->now_ms + 800);
+    for (int i = 0; i < 20; i++) {
+        values(f, 0, op, 0, 0);
+        op = pull(f, 0, 0);
+        tick_at(f, f->now_ms + 50);
+        refused(f, 0, op, 0, PSD_BUSY, 0); /* it is sent twice */
+        tick_at(f, f->now_ms + GAP_MS);
+        f->now_ms += 20;
+    }
+    values(f, 0, op, 0, 0);
+    op = pull(f, 0, 0);
+    ps_outbox_clear(&f->outbox);
+    tick_at(f, f->now_ms + 400);
+    cr_expect_str_neq(story(f), "", "twice what the answers took at most");
+}
+
+/* It may be another way, or another life of the node. */
+Test(session_pace, a_new_connection_has_a_pace_of_its_own)
+{
+    FIXTURE(f);
+    uint64_t op = pull_slowly(f);
+
+    values(f, 0, op, 0, 0);
+    ps_session_relinked(f->session, f->now_ms, 0, &f->outbox);
+    welcome(f, 0);
+    op = pull(f, 0, 0);
+    ps_outbox_clear(&f->outbox);
+    tick_at(f, f->now_ms + RESEND_MS);
+    EXPECT(f, "0 < HELLO\n0 < PULL 2 p0 after 0 e5\n");
+}
+
 /* A pull of which no piece has come yet. */
 static uint64_t pull_in_pieces(fixture_t *f)
 {
