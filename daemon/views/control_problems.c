@@ -236,8 +236,6 @@ bool ps_control_add_table_problems(const ps_control_t *self, const ps_table_t *t
 
 /* ---- primaries that are not heard ---- */
 
-#define UNREACHED_MS 3000 /* clients say it again sooner */
-
 /* Partitions of the table that nobody but that node serves. */
 static uint32_t count_served(const ps_table_t *table, const ps_node_t *node)
 {
@@ -259,7 +257,8 @@ bool ps_control_add_silent(const ps_control_t *self, const ps_table_t *table, ps
 
     for (size_t i = 0; done && i < ps_registry_n_nodes(registry); i++) {
         const ps_node_t *node = ps_registry_node_at(registry, i);
-        bool reached = node->unreached_ms == 0 || ps_now_ms() - node->unreached_ms >= UNREACHED_MS;
+        bool reached =
+            node->unreached_ms == 0 || ps_now_ms() - node->unreached_ms >= PS_UNREACHED_MS;
         uint32_t n = node->up && reached ? 0 : count_served(table, node);
         char text[TEXT_SIZE];
 

@@ -113,6 +113,7 @@ struct psd_client {
     uint64_t idle_asked;      /* id of the work_idle under way; 0: none */
     uint64_t routes_asked;    /* id of the newest question of reroute.c; or 0 */
     uint64_t routes_asked_ms; /* when that was asked */
+    uint64_t routes_owed_ms;  /* since when answers are owed */
     uint64_t routes_took_ms;  /* until the last one was answered */
     uint64_t doubt_ms;        /* since when a shard is silent; 0: none is */
     uint64_t routes_due_ms;   /* when to ask where its partitions are */
@@ -268,6 +269,9 @@ void ps_links_close(psd_client_t *self);
 /* Asks where partitions are whose shard is silent, if it is time to;
  * routes_due_ms says when it is. */
 void ps_reroute_look(psd_client_t *self);
+/* Until it is asked again, when it is silent for so long, and the last answer of the registry took
+ * so long; is_asked: that is still to come. A slow link may be all that is wrong. */
+uint64_t ps_reroute_gap_ms(uint64_t silent_ms, uint64_t took_ms, bool is_asked);
 /* Takes the answer. */
 void ps_reroute_learn(psd_client_t *self, const ps_doc_t *reply);
 

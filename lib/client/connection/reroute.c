@@ -1,31 +1,50 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A shard is silent: perhaps its partitions have moved. The registry is asked,
  * and not waited for. */
+#include <assert.h>
+
 #include "base/alloc.h"
 #include "client/connection/client_state.h"
 #include "protocol/facts/table_doc.h"
+#include "protocol/placement/registry_decide.h"
 
-#define SILENCE_MS 100     /* after which it is asked */
-#define ASK_MS 50          /* while a new primary may be there any moment */
-#define ASK_TIMES 4        /* what the last answer took, if that is more */
-#define ASK_OFTEN_MS 2000  /* so long, when it answers; else … */
-#define ASK_PARTS 4        /* … after a part of the silence … */
-#define ASK_SELDOM_MS 1000 /* … from this … */
-#define ASK_MAX_MS 5000    /* … to this */
-#define LISTEN_MS 1500     /* who looks more seldom has not listened meanwhile */
+#define SILENCE_MS 100       /* after which it is asked */
+#define ASK_MS 50            /* while a new primary may be there any moment */
+#define ASK_TIMES 4          /* what the last answer took, if that is more */
+#define ASK_OFTEN_MS 2000    /* so long, when it answers; else … */
+#define ASK_PARTS 4          /* … after a part of the silence … */
+#define ASK_SELDOM_MS 1000   /* … from this … */
+#define ASK_MAX_MS 2000      /* … to this, */
+#define ASK_SLOW_MAX_MS 5000 /* … or this, where answers take their time */
+#define LISTEN_MS 1500       /* who looks more seldom has not listened meanwhile */
 
-/* Until it is asked again: a slow link may be all that is wrong. */
-static uint64_t gap_ms(const psd_client_t *self)
+/* What it is told still holds when it is told again, on its way for so long. */
+static_assert(PS_UNREACHED_MS > ASK_SLOW_MAX_MS + ASK_MAX_MS,
+              "the registry remembers from one question to the next");
+
+uint64_t ps_reroute_gap_ms(uint64_t silent_ms, uint64_t took_ms, bool is_asked)
 {
-    uint64_t silent_ms = self->now_ms - self->doubt_ms;
-    uint64_t gap_ms = ASK_TIMES * self->routes_took_ms;
+    uint64_t gap_ms = ASK_TIMES * took_ms;
+    uint64_t most_ms = gap_ms > ASK_MAX_MS ? gap_ms : ASK_MAX_MS;
 
-    if (silent_ms < ASK_OFTEN_MS && self->routes_asked == 0 && gap_ms < ASK_SELDOM_MS) {
+    if (silent_ms < ASK_OFTEN_MS && !is_asked && gap_ms < ASK_SELDOM_MS) {
         return gap_ms > ASK_MS ? gap_ms : ASK_MS;
     }
+    most_ms = most_ms < ASK_SLOW_MAX_MS ? most_ms : ASK_SLOW_MAX_MS;
     gap_ms = silent_ms / ASK_PARTS;
-    gap_ms = gap_ms < ASK_MAX_MS ? gap_ms : ASK_MAX_MS;
+    gap_ms = gap_ms < most_ms ? gap_ms : most_ms;
     return gap_ms > ASK_SELDOM_MS ? gap_ms : ASK_SELDOM_MS;
+}
+
+static uint64_t gap_ms(const psd_client_t *self)
+{
+    bool is_asked = self->routes_asked != 0;
+    uint64_t took_ms = is_asked ? self->now_ms - self->routes_owed_ms : 0;
+
+    if (took_ms < self->routes_took_ms) {
+        took_ms = self->routes_took_ms;
+    }
+    return ps_reroute_gap_ms(self->now_ms - self->doubt_ms, took_ms, is_asked);
 }
 
 /* Which shards are silent, and for how long: the registry may hear a node that
@@ -62,6 +81,9 @@ static void ask(psd_client_t *self, const uint32_t *tables, size_t n)
     }
     fits = fits && add_silent(self, question);
     if (fits && ps_control_send(self, question, &id, NULL) == PSD_OK) {
+        if (self->routes_asked == 0) {
+            self->routes_owed_ms = self->now_ms;
+        }
         self->routes_asked = id;
         self->routes_asked_ms = self->now_ms;
     }

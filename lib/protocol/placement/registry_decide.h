@@ -67,6 +67,9 @@ bool ps_registry_node_ends(ps_registry_t *self, const char *name, uint64_t incar
  * another epoch, of another kind, or not about another copy of that primary. */
 bool ps_registry_report(ps_registry_t *self, uint64_t from, const ps_report_t *report);
 
+/* So long a client's word that it does not reach a node holds: it says it again
+ * with its next question, which is seldom asked over slow links. */
+#define PS_UNREACHED_MS 8000
 /* A client has heard nothing of that shard for silent_ms, though it asks. Where
  * the registry hears the node, and another copy can serve, that one is to, as
  * the way from clients to the node may be cut. false: no primary is there, or

@@ -4,8 +4,6 @@
 
 #include "protocol/placement/registry_look.h"
 
-/* A client says again within a second or so what still holds. */
-#define UNREACHED_MS 3000
 /* So long a primary has to show that it is reached: of two clients that reach
  * different nodes only, each gets its turns. */
 #define RELIEVED_AGAIN_MS 5000
@@ -38,7 +36,7 @@ bool ps_registry_unreached(ps_registry_t *self, uint64_t incarnation, uint32_t s
             }
             found = true;
             self->restless =
-                self->restless || !is_recent(watch->unreached_ms, UNREACHED_MS, now_ms);
+                self->restless || !is_recent(watch->unreached_ms, PS_UNREACHED_MS, now_ms);
             watch->unreached_ms = now_ms;
         }
     }
@@ -76,12 +74,13 @@ static const ps_copy_t *other_in_sync(const ps_look_t *look, const ps_copies_t *
 
 bool ps_copy_is_unreached(const ps_look_t *look, const ps_copy_t *copy)
 {
-    return is_recent(ps_copy_node(look->registry, copy)->unreached_ms, UNREACHED_MS, look->now_ms);
+    return is_recent(ps_copy_node(look->registry, copy)->unreached_ms, PS_UNREACHED_MS,
+                     look->now_ms);
 }
 
 static bool is_unreached(ps_look_t *look, const ps_watch_t *watch)
 {
-    if (!is_recent(watch->unreached_ms, UNREACHED_MS, look->now_ms)) {
+    if (!is_recent(watch->unreached_ms, PS_UNREACHED_MS, look->now_ms)) {
         return false;
     }
     if (is_recent(watch->relieved_ms, RELIEVED_AGAIN_MS, look->now_ms)) {
