@@ -8,6 +8,7 @@
 #include <linux/tcp.h>
 #include <netinet/in.h>
 #include <stdatomic.h>
+#include <stddef.h>
 #include <sys/ioctl.h>
 #include <sys/socket.h>
 
@@ -151,13 +152,17 @@ bool ps_port_conns_is_welcome(const ps_port_conns_t *self, uint64_t conn)
 /* ---- answers on their way ----------------------------------------------- */
 
 /* Bytes of the connection that the other end has acknowledged. false: it is not
- * TCP, or closed, which will be said. */
+ * TCP, or closed, which will be said; or the kernel does not count them: an old
+ * one answers with less, others leave it 0, which it is not for who has said
+ * HELLO and been answered. */
 static bool acknowledged(int fd, uint64_t *ret)
 {
     struct tcp_info info = {0};
     socklen_t size = sizeof info;
 
-    if (getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &size) != 0) {
+    if (getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &size) != 0 ||
+        size < offsetof(struct tcp_info, tcpi_bytes_acked) + sizeof info.tcpi_bytes_acked ||
+        info.tcpi_bytes_acked == 0) {
         return false;
     }
     *ret = info.tcpi_bytes_acked;
@@ -175,8 +180,8 @@ static uint64_t queued(int fd)
 /*
  * Bytes of an answer that have not arrived. Once ZeroMQ is done with it, it has
  * arrived when all that the kernel had then is acknowledged: that comes, or the
- * connection ends, whatever else is sent. To a unix socket it has arrived by
- * then.
+ * connection ends, whatever else is sent. To a unix socket, and where the
+ * kernel does not say, it has arrived by then.
  */
 static uint64_t left_of(const ps_port_conn_t *self, answer_t *answer)
 {
