@@ -108,13 +108,25 @@ bool ps_port_conns_lost(ps_port_conns_t *self, uint64_t conn)
     return known != NULL && ps_port_conns_closed(self, known->fd) == conn;
 }
 
+/* Whether ZeroMQ numbered it later: it counts connections round a circle of 32
+ * bits. */
+static bool is_later(uint64_t conn, uint64_t than)
+{
+    return (int32_t)(uint32_t)(conn - than) > 0;
+}
+
 bool ps_port_conns_greet(ps_port_conns_t *self, uint64_t conn, int fd, uint64_t *ret_gone)
 {
+    const ps_port_conn_t *had = ps_map_get(&self->by_fd, key_of(fd));
     ps_port_conn_t *made = NULL;
 
     *ret_gone = 0;
     if (ps_map_get(&self->by_conn, conn) != NULL) {
         return true; /* a connection is one descriptor for as long as it is */
+    }
+    if (had != NULL && !is_later(conn, had->conn)) {
+        return true; /* what it said is read after its end: the descriptor was
+                        free for the other one */
     }
     *ret_gone = ps_port_conns_closed(self, fd);
     made = ps_alloc(1, sizeof *made);

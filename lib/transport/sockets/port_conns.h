@@ -25,7 +25,9 @@ typedef struct ps_transit ps_transit_t;
 
 void ps_port_conns_done(ps_port_conns_t *self);
 /* The connection says who it is, and is fd. One that was fd before is gone:
- * *ret_gone, else 0. false: no memory. */
+ * *ret_gone, else 0. Of two, the one that ZeroMQ numbered later is there: an
+ * earlier one that only now says so is gone, and does not become known. false:
+ * no memory. */
 PSD_MUST_CHECK bool ps_port_conns_greet(ps_port_conns_t *self, uint64_t conn, int fd,
                                         uint64_t *ret_gone);
 /* It is answered WELCOME. */

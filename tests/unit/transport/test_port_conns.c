@@ -250,6 +250,39 @@ Test(port_conns, a_descriptor_is_one_connection)
     cr_expect_null(ps_port_conns_begin(&bench.conns, 1, REQUEST, EPOCH, SIZE));
 }
 
+/* A ROUTER reads connections in turn: what the dead one said may come last. */
+Test(port_conns, a_dead_connection_does_not_end_one_with_its_descriptor)
+{
+    uint64_t gone = 0;
+    ps_transit_t *transit = NULL;
+
+    cr_assert(ps_port_conns_greet(&bench.conns, 3, bench.ours, &gone));
+    cr_expect_eq(gone, 1);
+    ps_port_conns_welcome(&bench.conns, 3);
+    transit = begin(3, REQUEST);
+    for (uint64_t dead = 1; dead <= 2; dead++) {
+        cr_assert(ps_port_conns_greet(&bench.conns, dead, bench.ours, &gone));
+        cr_expect_eq(gone, 0);
+        ps_port_conns_welcome(&bench.conns, dead); /* it is answered as any */
+        cr_expect_not(ps_port_conns_is_welcome(&bench.conns, dead));
+    }
+    cr_expect(ps_port_conns_is_welcome(&bench.conns, 3));
+    cr_expect(find(3, REQUEST));
+    ps_transit_done(transit, SIZE);
+    ps_transit_done(transit, SIZE);
+    cr_expect_eq(ps_port_conns_closed(&bench.conns, bench.ours), 3);
+}
+
+/* They are counted round a circle. */
+Test(port_conns, the_first_connection_of_a_circle_is_later_than_its_last)
+{
+    uint64_t gone = 0;
+
+    cr_assert(ps_port_conns_greet(&bench.conns, (uint64_t)UINT32_MAX + 1, bench.theirs, &gone));
+    cr_assert(ps_port_conns_greet(&bench.conns, 2, bench.theirs, &gone));
+    cr_expect_eq(gone, (uint64_t)UINT32_MAX + 1);
+}
+
 /* To a unix socket it has arrived when it is written: there is no slow link. */
 Test(port_conns, an_answer_to_a_unix_socket_ends)
 {
