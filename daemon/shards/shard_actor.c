@@ -134,22 +134,20 @@ static void take_news(actor_t *self)
 /* ---- the port ---- */
 
 /* A peer sent what is no message: it is told so, whatever it may be. */
-static void refuse(actor_t *self, uint64_t conn, psd_status_t status)
+static void refuse(actor_t *self, uint64_t conn, const ps_message_t *of, psd_status_t rc)
 {
-    ps_message_t message = {.kind = PS_KIND_REFUSED};
+    ps_message_t message;
+    bool told = ps_shard_refusal(of, rc, psd_error_text(self->err), &message);
     char quoted[NOTE_SIZE];
 
-    message.refused.status = (uint16_t)status;
-    (void)snprintf(message.refused.text, sizeof message.refused.text, "%.*s", PS_TEXT_MAX,
-                   psd_error_text(self->err));
-    if (status != PSD_NO_SESSION && ps_shard_lines_may(&self->lines, ps_now_ms())) {
+    if (rc != PSD_NO_SESSION && ps_shard_lines_may(&self->lines, ps_now_ms())) {
         ps_log(PS_LOG_WARN, "message_refused",
                "shard=%" PRIu32 " conn=%" PRIu64 " status=%s reason=%s", self->args->core.shard,
-               conn, psd_status_name(status),
+               conn, psd_status_name(rc),
                ps_log_quote(psd_error_text(self->err), quoted, sizeof quoted));
     }
     psd_error_clear(self->err);
-    if (ps_socket_send(self->port, conn, &message, NULL, NULL) != PSD_OK) {
+    if (told && ps_socket_send(self->port, conn, &message, NULL, NULL) != PSD_OK) {
         self->n_dropped++;
     }
 }
@@ -172,7 +170,7 @@ static bool take_message(actor_t *self)
         rc = PSD_BUSY;
     }
     if (rc != PSD_OK) {
-        refuse(self, event.conn, rc);
+        refuse(self, event.conn, &message, rc);
         return true;
     }
     if (!got) {
@@ -402,6 +400,7 @@ static void take_gone(actor_t *self)
 {
     ps_event_t event = {.kind = PS_EVENT_GONE};
 
+    ps_socket_drop_stale(self->port, self->now_ms);
     while (ps_socket_next_gone(self->port, &event.conn) ||
            ps_peer_links_next_gone(&self->links, self->now_ms, &event.conn)) {
         if (step(self, &event) != PSD_OK) {

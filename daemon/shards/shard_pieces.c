@@ -2,6 +2,8 @@
 /* Between the port of a shard and its core. */
 #include "daemon/shards/shard_pieces.h"
 
+#include <stdio.h>
+
 void ps_shard_find_answer(ps_socket_t *port, ps_shard_t *core, uint64_t now_ms, ps_event_t *event)
 {
     uint64_t epoch = 0;
@@ -15,6 +17,23 @@ void ps_shard_find_answer(ps_socket_t *port, ps_shard_t *core, uint64_t now_ms, 
             return;
         }
     }
+}
+
+bool ps_shard_refusal(const ps_message_t *of, psd_status_t status, const char *text,
+                      ps_message_t *ret_refused)
+{
+    ps_msg_refused_t *refused = &ret_refused->refused;
+
+    *ret_refused = (ps_message_t){.kind = PS_KIND_REFUSED, .refused = {.status = (uint16_t)status}};
+    (void)snprintf(refused->text, sizeof refused->text, "%.*s", PS_TEXT_MAX, text);
+    if (status == PSD_BUSY && of->kind == PS_KIND_PUSH) {
+        refused->request = of->push.request;
+        refused->table = of->push.table;
+        refused->partition = of->push.partition;
+        refused->epoch = of->push.epoch;
+        refused->seq = of->push.seq;
+    }
+    return status != PSD_BUSY || of->kind != PS_KIND_CHUNK;
 }
 
 void ps_shard_limit_pieces(ps_socket_t *port, const ps_shard_t *core, ps_shard_told_t *told,

@@ -26,6 +26,7 @@
 #define REFUSED_NO_SESSION 0x09 /* kind of the answer */
 
 static char reply[1 << 16];
+static size_t reply_size;
 static uint8_t piece[PIECE_BYTES];
 
 static long resident_kb(const daemon_t *d)
@@ -120,10 +121,8 @@ static bool send_more(int fd)
 /* What is answered shows that all before it was taken in. */
 static bool is_answered(int fd, ps_kind_t kind)
 {
-    size_t size = 0;
-
-    CHECK(zmtp_receive(fd, reply, sizeof reply, &size));
-    CHECK(size > 8 && memcmp(reply, "psd1", 4) == 0);
+    CHECK(zmtp_receive(fd, reply, sizeof reply, &reply_size));
+    CHECK(reply_size > 8 && memcmp(reply, "psd1", 4) == 0);
     CHECK(reply[6] == (char)kind);
     return true;
 }
@@ -133,6 +132,20 @@ static bool settle(int fd)
     const ps_message_t probe = {.kind = PS_KIND_PROBE, .probe = {.table = 1, .seq = 1}};
 
     return send_message(fd, &probe) && is_answered(fd, PS_KIND_REFUSED);
+}
+
+/* What is refused is that request. */
+static bool is_refused(int fd, uint64_t request)
+{
+    ps_message_t message;
+    ps_body_t body;
+    ps_bytes_t frame = {NULL, 0};
+
+    CHECK(is_answered(fd, PS_KIND_REFUSED));
+    frame = (ps_bytes_t){(const uint8_t *)reply, reply_size};
+    CHECK(ps_message_decode(&frame, 1, &message, &body, NULL) == PSD_OK);
+    CHECK(message.refused.request == request && message.refused.table == 1);
+    return true;
 }
 
 /* ---- who sends it ---- */
@@ -225,6 +238,8 @@ static bool what_guests_began_goes_with_them(const daemon_t *d, const char *shar
  * what is left. */
 static bool a_limit_counts_them(const daemon_t *d, const char *shard)
 {
+    const ps_message_t probe = {.kind = PS_KIND_PROBE,
+                                .probe = {.request = 9, .table = 1, .seq = 1}};
     int fds[2] = {-1, -1};
 
     for (unsigned i = 0; i < 2; i++) {
@@ -237,9 +252,12 @@ static bool a_limit_counts_them(const daemon_t *d, const char *shard)
     }
     CHECK(send_beginning(fds[0]) && send_more(fds[0]) && settle(fds[0]));
     CHECK(send_beginning(fds[1]));
-    CHECK(is_answered(fds[1], PS_KIND_REFUSED));
+    CHECK(is_refused(fds[1], 1));
     CHECK(strstr(reply + 8, "all of the memory") != NULL ||
           memmem(reply, sizeof reply, "all of the memory", 17) != NULL);
+    /* Nothing is answered to the CHUNKs of what was refused. */
+    CHECK(send_more(fds[1]) && send_message(fds[1], &probe));
+    CHECK(is_refused(fds[1], 9));
     CHECK(settle(fds[0]));
     (void)close(fds[0]);
     (void)close(fds[1]);

@@ -317,6 +317,16 @@ psd_status_t ps_assembly_add(ps_assembly_t *self, ps_message_t *message, ps_payl
     return rc;
 }
 
+bool ps_assembly_has(const ps_assembly_t *self, uint64_t request)
+{
+    const struct ps_assembling *at = self->open;
+
+    while (at != NULL && at->request != request) {
+        at = at->next;
+    }
+    return at != NULL;
+}
+
 bool ps_assembly_next_fresh(ps_assembly_t *self, uint64_t *ret_request)
 {
     for (struct ps_assembling *at = self->open; at != NULL; at = at->next) {

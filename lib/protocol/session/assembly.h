@@ -37,6 +37,9 @@ PSD_MUST_CHECK psd_status_t ps_assembly_add(ps_assembly_t *self, ps_message_t *m
                                             ps_payload_t **payload_p, uint64_t limit_bytes,
                                             bool *ret_whole, psd_error_t *err);
 
+/* A message of that request has begun. */
+bool ps_assembly_has(const ps_assembly_t *self, uint64_t request);
+
 /* A request of which pieces have come since it was last named. false: none. */
 PSD_MUST_CHECK bool ps_assembly_next_fresh(ps_assembly_t *self, uint64_t *ret_request);
 

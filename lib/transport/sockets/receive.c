@@ -248,6 +248,9 @@ static psd_status_t keep_piece(ps_socket_t *self, uint64_t conn, ps_message_t *m
     if (unfinished == NULL) {
         return psd_error_set(err, PSD_NOMEM, "no memory for pieces");
     }
+    if (message->kind == PS_KIND_CHUNK || (message->flags & PS_FLAG_MORE) != 0) {
+        unfinished->last_ms = ps_now_ms();
+    }
     before = unfinished->assembly.bytes;
     if (!has_room(self, before, *payload_p)) {
         return psd_error_set(err, PSD_LIMIT,
@@ -267,16 +270,20 @@ static psd_status_t keep_piece(ps_socket_t *self, uint64_t conn, ps_message_t *m
 static psd_status_t assemble(ps_socket_t *self, uint64_t conn, ps_message_t *message,
                              ps_payload_t **payload_p, bool *ret_whole, psd_error_t *err)
 {
+    const ps_unfinished_t *unfinished = ps_map_get(&self->unfinished, conn);
     bool is_chunk = message->kind == PS_KIND_CHUNK;
     bool is_first = (message->flags & PS_FLAG_MORE) != 0;
 
-    if (!is_chunk && !is_first && ps_map_get(&self->unfinished, conn) == NULL) {
+    if (!is_chunk && !is_first && unfinished == NULL) {
         *ret_whole = true;
         return PSD_OK;
     }
-    if ((is_chunk || is_first) && !may_keep(self, conn)) {
-        /* CHUNKs follow a first piece that was refused. */
-        return is_chunk ? PSD_OK : psd_error_set(err, PSD_NO_SESSION, "say HELLO first");
+    if (is_chunk &&
+        (unfinished == NULL || !ps_assembly_has(&unfinished->assembly, message->chunk.request))) {
+        return PSD_OK; /* it follows a first piece that was refused */
+    }
+    if (is_first && !may_keep(self, conn)) {
+        return psd_error_set(err, PSD_NO_SESSION, "say HELLO first");
     }
     return keep_piece(self, conn, message, payload_p, ret_whole, err);
 }
@@ -364,6 +371,7 @@ psd_status_t ps_socket_receive(ps_socket_t *self, bool *ret_got, uint64_t *ret_c
 
     *ret_got = false;
     *ret_room = (ps_room_t){NULL, 0};
+    ret_message->kind = (ps_kind_t)0;
     if (ps_socket_has_lanes(self)) {
         psd_status_t rc = ps_socket_receive_lane(self, ret_got, ret_conn, ret_message, ret_payload,
                                                  ret_room, err);

@@ -29,6 +29,8 @@
 #define BEATS 4         /* in a patience, and probes in a silence */
 #define HEARTBEAT_TTL_MORE_MS 2000
 #define MS_IN_S 1000
+#define STALE_MS (2 * PS_PATIENCE_BODIES_MS) /* without a piece */
+#define STALE_LOOK_MS 1000
 #define RECONNECT_MS 20
 #define RECONNECT_MAX_MS 1000
 
@@ -448,5 +450,34 @@ void ps_socket_forget(ps_socket_t *self, uint64_t conn)
         self->unfinished_bytes -= unfinished->assembly.bytes;
         ps_assembly_done(&unfinished->assembly);
         ps_free(unfinished);
+    }
+}
+
+/* The next connection that has stopped in the middle of a message. */
+static bool next_stale(const ps_socket_t *self, uint64_t now_ms, uint64_t *ret_conn)
+{
+    size_t at = 0;
+    void *value = NULL;
+
+    while (ps_map_next(&self->unfinished, &at, ret_conn, &value)) {
+        const ps_unfinished_t *unfinished = value;
+
+        if (now_ms >= unfinished->last_ms + STALE_MS) {
+            return true;
+        }
+    }
+    return false;
+}
+
+void ps_socket_drop_stale(ps_socket_t *self, uint64_t now_ms)
+{
+    uint64_t conn = 0;
+
+    if (self->unfinished.count == 0 || now_ms < self->stale_due_ms) {
+        return;
+    }
+    self->stale_due_ms = now_ms + STALE_LOOK_MS;
+    while (next_stale(self, now_ms, &conn)) {
+        ps_socket_forget(self, conn);
     }
 }

@@ -152,11 +152,16 @@ PSD_MUST_CHECK psd_status_t ps_socket_send_again(ps_socket_t *self, const ps_mes
  *                   the connection is said to be gone; size 0: nowhere
  * Errors: PSD_PROTO, PSD_VERSION, PSD_LIMIT: conn sent something that is no
  * message (ret_conn is set; it is gone from the queue); PSD_NO_SESSION: the
- * first piece of one, without a WELCOME; PSD_NOMEM.
+ * first piece of one, without a WELCOME; PSD_NOMEM. Of PSD_LIMIT and PSD_NOMEM
+ * ret_message is what it was of, as far as it has a kind.
  */
 PSD_MUST_CHECK psd_status_t ps_socket_receive(ps_socket_t *self, bool *ret_got, uint64_t *ret_conn,
                                               ps_message_t *ret_message, ps_payload_t **ret_payload,
                                               ps_room_t *ret_room, psd_error_t *err);
+/* Drops what has begun on connections of which no piece has come for two
+ * minutes, a second later at most if it is called all the time: the one that
+ * always has room would keep that for good. */
+void ps_socket_drop_stale(ps_socket_t *self, uint64_t now_ms);
 /* Drops what is held for a connection that is gone. */
 void ps_socket_forget(ps_socket_t *self, uint64_t conn);
 /* Small messages over ZeroMQ go now, those of one connection in one frame

@@ -18,6 +18,7 @@ typedef zmq_msg_t ps_frame_t;
 /* A connection with unfinished messages. */
 typedef struct ps_unfinished {
     ps_assembly_t assembly;
+    uint64_t last_ms; /* when the last piece came */
 } ps_unfinished_t;
 
 struct ps_socket {
@@ -37,6 +38,7 @@ struct ps_socket {
                                   that hold something */
     uint64_t unfinished_bytes; /* of these messages … */
     uint64_t unfinished_max;   /* … at most, but that one is always taken */
+    uint64_t stale_due_ms;     /* when to look for those that have stopped */
     ps_port_conns_t conns;     /* of a port, over ZeroMQ */
     char **endpoints;          /* owned, as bound or connected */
     size_t n_endpoints;

@@ -16,6 +16,7 @@
 #include "transport/sockets/socket.h"
 
 #define PATIENCE_MS 60000
+#define STALE_MS 120000  /* without a piece, until a beginning is dropped */
 #define DESCRIPTORS 1024 /* that a test may have */
 #define TRIES 100        /* of which one at least goes as it is wanted */
 
@@ -92,7 +93,8 @@ static bool greet(ps_socket_t *port, void *peer, uint64_t *ret_conn, psd_error_t
 
 static const ps_message_t beginning = {.kind = PS_KIND_PUSH,
                                        .flags = PS_FLAG_MORE,
-                                       .push = {.seq = 1,
+                                       .push = {.request = 7,
+                                                .seq = 1,
                                                 .rows = PS_ROWS_RANGE,
                                                 .type = PS_TYPE_F32,
                                                 .n_rows = 1,
@@ -102,19 +104,25 @@ static const ps_message_t chunk_of_nothing = {.kind = PS_KIND_CHUNK,
                                               .chunk = {.request = 5, .offset = 64}};
 static const ps_message_t a_bye = {.kind = PS_KIND_BYE};
 
-/* The beginning of a message, a CHUNK of none, and what ends the wait. */
-static bool send_a_beginning(ps_socket_t *port, void *peer, psd_error_t *err)
+/* A CHUNK of what has not begun, and what ends the wait. */
+static bool send_a_chunk(ps_socket_t *port, void *peer, psd_error_t *err)
 {
     ps_message_t got;
     ps_payload_t *payload = NULL;
     uint64_t conn = 0;
 
-    CHECK(send_raw(peer, &beginning, 4));
     CHECK(send_raw(peer, &chunk_of_nothing, 4));
     CHECK(send_raw(peer, &a_bye, 0));
     CHECK_OK(receive(port, &conn, &got, &payload, err), err);
     CHECK(got.kind == PS_KIND_BYE);
     return true;
+}
+
+/* The beginning of a message, a CHUNK of none, and what ends the wait. */
+static bool send_a_beginning(ps_socket_t *port, void *peer, psd_error_t *err)
+{
+    CHECK(send_raw(peer, &beginning, 4));
+    return send_a_chunk(port, peer, err);
 }
 
 /* Until what is unfinished there is of so many connections. */
@@ -147,6 +155,33 @@ static bool open_watched(ends_t *ends, int high_water, ps_socket_t **ret_port)
     return true;
 }
 
+/* The one connection that always has room began something, and never goes on.
+ */
+static bool pieces_that_stop_are_dropped(ends_t *ends)
+{
+    void *zmq = zmq_ctx_new();
+    void *peer = zmq_socket(zmq, ZMQ_DEALER);
+    ps_socket_t *port = NULL;
+    uint64_t conn = 0;
+    uint64_t begun_ms = 0;
+
+    CHECK(open_watched(ends, 100, &port));
+    CHECK(zmq_connect(peer, ps_socket_endpoint(port, 0)) == 0);
+    CHECK(greet(port, peer, &conn, ends->err));
+    ps_socket_set_unfinished_max(port, 0);
+    begun_ms = ps_now_ms();
+    CHECK(send_a_beginning(port, peer, ends->err));
+    ps_socket_drop_stale(port, begun_ms + STALE_MS - 1);
+    CHECK(ps_socket_n_unfinished(port) == 1);
+    ps_socket_drop_stale(port, begun_ms + STALE_MS + PATIENCE_MS);
+    CHECK(ps_socket_n_unfinished(port) == 0);
+    CHECK(ps_socket_unfinished_bytes(port) == 0);
+    CHECK(zmq_close(peer) == 0);
+    ps_socket_close(&port);
+    CHECK(zmq_ctx_term(zmq) == 0);
+    return true;
+}
+
 /* Pieces of who was not welcomed are not kept, and of who is gone neither. */
 static bool pieces_are_of_the_welcome(ends_t *ends)
 {
@@ -175,9 +210,13 @@ static bool pieces_are_of_the_welcome(ends_t *ends)
     CHECK(send_raw(other, &beginning, 4));
     CHECK_ERROR(receive(port, &conn, &got, &payload, ends->err), PSD_LIMIT,
                 "all of the memory that is left", ends->err);
+    CHECK(got.kind == PS_KIND_PUSH && got.push.request == 7);
     ps_socket_forget(port, conn);
-    ps_socket_set_unfinished_max(port, 12); /* and the CHUNK */
+    CHECK(send_a_chunk(port, other, ends->err)); /* of it, dropped */
+    ps_socket_set_unfinished_max(port, 12);      /* and the CHUNK */
     CHECK(send_a_beginning(port, other, ends->err));
+    CHECK(ps_socket_unfinished_bytes(port) == 8);
+    ps_socket_drop_stale(port, ps_now_ms());
     CHECK(ps_socket_unfinished_bytes(port) == 8);
 
     CHECK(zmq_close(peer) == 0);
@@ -451,8 +490,9 @@ int main(void)
 {
     ends_t ends = {.err = psd_error_new()};
     bool ok = ps_context_new(2, &ends.context, ends.err) == PSD_OK &&
-              pieces_are_of_the_welcome(&ends) && who_is_gone_is_not_welcome(&ends) &&
-              answers_are_found_on_their_way(&ends) && answers_go_with_their_connection(&ends) &&
+              pieces_are_of_the_welcome(&ends) && pieces_that_stop_are_dropped(&ends) &&
+              who_is_gone_is_not_welcome(&ends) && answers_are_found_on_their_way(&ends) &&
+              answers_go_with_their_connection(&ends) &&
               answers_that_are_cut_off_are_not_found(&ends);
 
     ps_context_destroy(&ends.context);
