@@ -114,6 +114,11 @@ PSD_EXPORT void psd_train_destroy(psd_train_t **self_p);
  *             several threads to one value may get lost in the cache, never on
  *             the server; locked: they do not
  * locks       how many locks the rows share, 1 .. 65536, default 100
+ * queue       a work queue of the job, of which psd_train_next_slice gives
+ *             slices; default: none
+ * slices, epochs
+ *             of the queue, as psd_work_open: 1 .. 1048576, no default; 0 ..
+ *             1000000000, 0 without end, default 1
  * timeout-ms  deadline of each pull, push and meeting; default 60000
  * progress-ms the progress call-back waits so long at least; default 1000
  *
@@ -133,7 +138,8 @@ PSD_EXPORT void psd_train_set_total(psd_train_t *self, uint64_t total);
 
 /* ---- configuration ---- */
 
-/* Connects and joins the job. Errors: those of psd_connect and psd_join. */
+/* Connects and joins the job, and opens its queue if options name one. Errors:
+ * those of psd_connect, psd_join and psd_work_open. */
 PSD_EXPORT PSD_MUST_CHECK psd_status_t psd_train_config_begin(psd_train_t *self, psd_error_t *err);
 /* A table of the training, made if it is not there (psd_table_ensure). Tables
  * are numbered 0, 1, … in the order of these calls. Errors: those of
@@ -193,12 +199,47 @@ PSD_EXPORT PSD_MUST_CHECK psd_status_t psd_train_clock_end(psd_train_t *self, ps
  * free_block  in  NULL: nothing is to be freed
  *
  * Errors: the block is still the caller's: PSD_DEADLINE naming what is waited
- * for; PSD_INVALID no clock has begun; PSD_NOMEM; what the training failed
- * with.
+ * for; PSD_INVALID no clock has begun, or a slice is still asked for;
+ * PSD_NOMEM; what the training failed with.
  */
 PSD_EXPORT PSD_MUST_CHECK psd_status_t psd_train_push_block(psd_train_t *self, void *block,
                                                             psd_train_free_t *free_block,
                                                             uint32_t timeout_ms, psd_error_t *err);
+/*
+ * A slice from the queue of the options, for the blocks that the caller pushes
+ * next; waits while others have all that are left. By that the slice before is
+ * done: when all that was pushed for it has been trained on and is acknowledged
+ * it is counted, and the next one asked for. Deltas that push-every holds back
+ * are sent then. No block of a slice is loaded while the one before is trained
+ * on: a slice should be many blocks.
+ *
+ * The slice is this worker's until the next call has given another one, or
+ * says that there is none. One of which a block, a pull or a push has failed,
+ * or whose worker is lost or ends the training before that, is not counted:
+ * others get it. So each is counted once, and trained on at least once; see
+ * "A work queue of the job" in psd/job.h.
+ *
+ * It may be called in a clock or between two. In the clock that has its pushes
+ * a checkpoint of the job has them exactly when it counts the slice; between
+ * two a checkpoint may have the pushes and give the slice once more. While it
+ * waits the worker finishes clocks (psd_work_next), and nothing of before is
+ * kept when it has; a clock that has begun goes on behind them. With max-delay
+ * < 0 it finishes none: in a clock it may then hold a checkpoint up. While a
+ * checkpoint is begun slices wait for psd_checkpoint_wait: who calls that in
+ * the same thread looks at it also behind PSD_DEADLINE.
+ *
+ * timeout_ms  in   0: looks only
+ * ret_epoch   out  1, 2, …; 0: all epochs are over, and there is no slice
+ * ret_slice   out  0 .. slices - 1
+ *
+ * Errors: PSD_DEADLINE naming what is waited for: the training goes on to ask,
+ * and takes no block; call again, what was given meanwhile is not lost.
+ * PSD_INVALID there is no queue; PSD_NOMEM; what the training failed with,
+ * those of psd_work_next and psd_work_done for instance.
+ */
+PSD_EXPORT PSD_MUST_CHECK psd_status_t psd_train_next_slice(psd_train_t *self, uint32_t timeout_ms,
+                                                            uint64_t *ret_epoch,
+                                                            uint32_t *ret_slice, psd_error_t *err);
 /*
  * Rows that are kept
  *
@@ -228,7 +269,8 @@ PSD_EXPORT PSD_MUST_CHECK psd_status_t psd_train_intent(psd_train_t *self, uint3
                                                         const uint64_t *rows, size_t n_rows,
                                                         uint64_t from, uint64_t to,
                                                         psd_error_t *err);
-/* Waits until all that was pushed is done, and its deltas are acknowledged.
+/* Waits until all that was pushed is done, and its deltas are acknowledged; and
+ * the slice counted, if the next one was asked for.
  * Errors: PSD_DEADLINE naming what is waited for; what the training failed
  * with. */
 PSD_EXPORT PSD_MUST_CHECK psd_status_t psd_train_wait(psd_train_t *self, uint32_t timeout_ms,
@@ -261,6 +303,11 @@ PSD_EXPORT PSD_MUST_CHECK psd_status_t psd_train_dump(psd_train_t *self, uint32_
 PSD_EXPORT uint32_t psd_train_worker(const psd_train_t *self);
 PSD_EXPORT uint32_t psd_train_workers(const psd_train_t *self);
 PSD_EXPORT int32_t psd_train_max_delay(const psd_train_t *self);
+/* Clocks of the training that had ended when this worker joined, of which the
+ * one of the configuration is none: 0 in a new job; in one that was resumed
+ * from a checkpoint, or is joined late, where its input goes on. From
+ * psd_train_config_begin on, in any thread. */
+PSD_EXPORT uint64_t psd_train_first_clock(const psd_train_t *self);
 /*
  * A count since psd_train_begin, at any time from any thread; 0 for another
  * word:

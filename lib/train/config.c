@@ -37,12 +37,16 @@ psd_status_t psd_train_config_begin(psd_train_t *self, psd_error_t *err)
     }
 
     const ps_train_options_t *options = &self->options;
+    uint64_t n_clocks = 0;
     psd_status_t rc = PSD_OK;
 
     if (self->phase != PS_TRAIN_NEW) {
         return psd_error_set(err, PSD_INVALID, "the configuration has begun before");
     }
-    rc = ps_train_connect(self, &self->client, err);
+    rc = ps_slice_check(self, err);
+    if (rc == PSD_OK) {
+        rc = ps_train_connect(self, &self->client, err);
+    }
     if (rc == PSD_OK) {
         rc = ps_train_agree(self, &self->n_workers, &self->max_delay, err);
     }
@@ -50,12 +54,17 @@ psd_status_t psd_train_config_begin(psd_train_t *self, psd_error_t *err)
         rc = psd_join(self->client, options->job, options->worker, options->n_workers,
                       self->max_delay, err);
     }
+    if (rc == PSD_OK) {
+        rc = ps_slice_open(self, err);
+    }
     if (rc != PSD_OK) {
         psd_close(&self->client);
         return rc;
     }
+    n_clocks = psd_clock_count(self->client);
     self->worker = psd_worker(self->client);
-    self->late = psd_clock_count(self->client) > 0;
+    self->late = n_clocks > 0;
+    self->first_clock = self->late ? n_clocks - 1 : 0; /* one configured it */
     self->phase = PS_TRAIN_CONFIG;
     return PSD_OK;
 }

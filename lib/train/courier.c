@@ -13,6 +13,7 @@
 /* How late something that was handed over meanwhile may be started, while an
  * answer is waited for. */
 #define LOOK_MS 1
+#define SLICE_LOOK_MS 5 /* the same while only a slice is waited for */
 
 typedef struct courier {
     psd_train_t *train;
@@ -30,6 +31,7 @@ static psd_status_t name_failure(courier_t *self, const ps_parcel_t *parcel, psd
         return psd_error_wrap(self->err, rc, "block %" PRIu64 ": pull", parcel->n_block);
     case PS_PARCEL_PUSH:
         return psd_error_wrap(self->err, rc, "block %" PRIu64 ": push", parcel->n_block);
+    case PS_PARCEL_SLICE:
     case PS_PARCEL_CLOCK:
     default:
         return psd_error_wrap(self->err, rc, "clock");
@@ -56,13 +58,18 @@ static void finish(courier_t *self, ps_parcel_t *parcel)
     ps_parcel_destroy(&parcel);
 }
 
+static void set_flush_deadline(courier_t *self)
+{
+    self->flush_until_ms = ps_train_now_ms() + self->train->options.timeout_ms;
+}
+
 static psd_status_t start(courier_t *self, ps_parcel_t *parcel)
 {
     psd_status_t rc = ps_parcel_start(self->train, parcel, self->err);
 
-    if (parcel->kind != PS_PARCEL_PULL) {
+    if (parcel->kind == PS_PARCEL_PUSH || parcel->kind == PS_PARCEL_CLOCK) {
         self->unflushed = true;
-        self->flush_until_ms = ps_train_now_ms() + self->train->options.timeout_ms;
+        set_flush_deadline(self);
     }
     TAILQ_INSERT_TAIL(&self->under_way, parcel, in_list);
     return rc == PSD_OK ? rc : name_failure(self, parcel, rc);
@@ -130,12 +137,17 @@ static psd_status_t work(courier_t *self)
     }
     if (self->unflushed) {
         rc = psd_flush(client, LOOK_MS, self->err);
+        if (ps_slice_is_awaited(self->train)) {
+            set_flush_deadline(self);
+        }
         if (rc == PSD_OK) {
             self->unflushed = false;
         } else if (rc == PSD_DEADLINE && ps_train_now_ms() < self->flush_until_ms) {
             psd_error_clear(self->err);
             rc = PSD_OK;
         }
+    } else {
+        ps_slice_work(self->train, SLICE_LOOK_MS);
     }
     return rc;
 }
@@ -158,6 +170,20 @@ static psd_status_t finish_ended(courier_t *self)
     return rc;
 }
 
+/* All pushes that were handed over before are acknowledged. */
+static bool is_pushed(const courier_t *self)
+{
+    const ps_parcel_t *parcel = NULL;
+
+    TAILQ_FOREACH(parcel, &self->under_way, in_list)
+    {
+        if (parcel->kind == PS_PARCEL_PUSH) {
+            return false;
+        }
+    }
+    return true;
+}
+
 /* The next parcel that was handed over; NULL: none. *ret_over: there will be
  * none, and nothing is left to do. Waits when there is nothing to wait for
  * elsewhere. */
@@ -168,6 +194,7 @@ static ps_parcel_t *take(courier_t *self, bool *ret_over)
     ps_parcel_t *parcel = NULL;
 
     ps_train_lock(train);
+    busy |= ps_slice_is_under_way(train) && !train->stop;
     if (train->unflushed && !self->unflushed && TAILQ_EMPTY(&train->parcels)) {
         train->unflushed = false;
         ps_train_tell(train);
@@ -178,7 +205,7 @@ static ps_parcel_t *take(courier_t *self, bool *ret_over)
     parcel = TAILQ_FIRST(&train->parcels);
     if (parcel != NULL) {
         TAILQ_REMOVE(&train->parcels, parcel, in_list);
-        train->unflushed |= parcel->kind != PS_PARCEL_PULL;
+        train->unflushed |= parcel->kind == PS_PARCEL_PUSH || parcel->kind == PS_PARCEL_CLOCK;
     }
     *ret_over = train->failed != PSD_OK || (parcel == NULL && !busy && train->stop);
     ps_train_unlock(train);
@@ -204,7 +231,11 @@ void *ps_courier_run(void *arg)
         if (rc == PSD_OK && !over) {
             rc = finish_ended(&self);
         }
+        if (rc == PSD_OK && !over) {
+            rc = ps_slice_turn(self.train, is_pushed(&self), self.err);
+        }
     }
+    ps_slice_stop(self.train);
     if (rc != PSD_OK) {
         ps_train_fail(self.train, rc, self.err);
     }

@@ -8,8 +8,6 @@
 #include "base/alloc.h"
 #include "train/train_state.h"
 
-#define REASON_SIZE 160
-
 void ps_item_destroy(ps_item_t **self_p)
 {
     ps_item_t *self = *self_p;
@@ -24,8 +22,8 @@ void ps_item_destroy(ps_item_t **self_p)
     *self_p = NULL;
 }
 
-/* It runs and has not failed: a failure is told before everything else. */
-static psd_status_t check_running(psd_train_t *self, psd_error_t *err)
+/* A failure is told before everything else. */
+psd_status_t ps_train_check_running(psd_train_t *self, psd_error_t *err)
 {
     psd_status_t rc = PSD_OK;
 
@@ -40,35 +38,36 @@ static psd_status_t check_running(psd_train_t *self, psd_error_t *err)
     return rc;
 }
 
-/* What the training waits for, in words. Locked. */
-static void print_reason(const psd_train_t *self, char ret_text[REASON_SIZE])
+void ps_train_print_reason(const psd_train_t *self, char ret_text[PS_REASON_SIZE])
 {
     for (uint32_t i = 0; i < self->options.n_trainers; i++) {
         const ps_doing_t *doing = &self->trainers[i].doing;
 
         if (doing->what != NULL) {
-            (void)snprintf(ret_text, REASON_SIZE, "trainer %" PRIu32 " is in %s, block %" PRIu64, i,
-                           doing->what, doing->n_block);
+            (void)snprintf(ret_text, PS_REASON_SIZE, "trainer %" PRIu32 " is in %s, block %" PRIu64,
+                           i, doing->what, doing->n_block);
             return;
         }
     }
     if (self->loader.doing.what != NULL) {
-        (void)snprintf(ret_text, REASON_SIZE, "the loader is in %s block %" PRIu64,
+        (void)snprintf(ret_text, PS_REASON_SIZE, "the loader is in %s block %" PRIu64,
                        self->loader.doing.what, self->loader.doing.n_block);
     } else if (self->n_pushes > 0 || self->unflushed) {
-        (void)snprintf(ret_text, REASON_SIZE,
+        (void)snprintf(ret_text, PS_REASON_SIZE,
                        "%" PRIu32 " pushes, or a clock's marks, are not "
                        "acknowledged",
                        self->n_pushes);
+    } else if (self->slice.counting) {
+        (void)snprintf(ret_text, PS_REASON_SIZE, "slice %" PRIu32 " is not counted",
+                       self->slice.slice);
     } else {
-        (void)snprintf(ret_text, REASON_SIZE, "threads are about to go on");
+        (void)snprintf(ret_text, PS_REASON_SIZE, "threads are about to go on");
     }
 }
 
 /* ---- feeding ------------------------------------------------------------- */
 
-/* Puts an item behind the others. Locked. */
-static void add_item(psd_train_t *self, ps_item_t *item)
+void ps_item_add(psd_train_t *self, ps_item_t *item)
 {
     if (item->kind == PS_ITEM_BLOCK) {
         self->n_blocks++;
@@ -86,7 +85,7 @@ static void add_item(psd_train_t *self, ps_item_t *item)
 static psd_status_t push_mark(psd_train_t *self, ps_item_kind_t kind, psd_error_t *err)
 {
     ps_item_t *item = NULL;
-    psd_status_t rc = check_running(self, err);
+    psd_status_t rc = ps_train_check_running(self, err);
     bool begins = kind == PS_ITEM_CLOCK_BEGIN;
 
     if (rc != PSD_OK) {
@@ -104,7 +103,7 @@ static psd_status_t push_mark(psd_train_t *self, ps_item_kind_t kind, psd_error_
     ps_train_lock(self);
     rc = ps_train_check(self, err);
     if (rc == PSD_OK) {
-        add_item(self, item);
+        ps_item_add(self, item);
         item = NULL;
         self->in_clock = begins;
     }
@@ -137,15 +136,20 @@ psd_status_t psd_train_push_block(psd_train_t *self, void *block, psd_train_free
     }
 
     uint64_t until_ms = ps_train_now_ms() + timeout_ms;
-    char reason[REASON_SIZE];
+    char reason[PS_REASON_SIZE];
     ps_item_t *item = NULL;
-    psd_status_t rc = check_running(self, err);
+    psd_status_t rc = ps_train_check_running(self, err);
 
     if (rc != PSD_OK) {
         return rc;
     }
     if (!self->in_clock) {
         return psd_error_set(err, PSD_INVALID, "no clock has begun");
+    }
+    if (self->slice.wanted) {
+        return psd_error_set(err, PSD_INVALID,
+                             "psd_train_next_slice has not ended; it is to be "
+                             "called again");
     }
     item = ps_alloc(1, sizeof *item);
     if (item == NULL) {
@@ -158,7 +162,7 @@ psd_status_t psd_train_push_block(psd_train_t *self, void *block, psd_train_free
     }
     rc = ps_train_check(self, err);
     if (rc == PSD_OK && self->n_open >= self->options.max_blocks) {
-        print_reason(self, reason);
+        ps_train_print_reason(self, reason);
         rc = psd_error_set(err, PSD_DEADLINE,
                            "push a block: %" PRIu32 " ms passed; %" PRIu32
                            " blocks are not done: %s",
@@ -167,7 +171,7 @@ psd_status_t psd_train_push_block(psd_train_t *self, void *block, psd_train_free
     if (rc == PSD_OK) {
         item->block = block;
         item->free_block = free_block;
-        add_item(self, item);
+        ps_item_add(self, item);
         item = NULL;
     }
     ps_train_unlock(self);
@@ -179,7 +183,8 @@ psd_status_t psd_train_push_block(psd_train_t *self, void *block, psd_train_free
 
 static bool is_idle(const psd_train_t *self)
 {
-    return TAILQ_EMPTY(&self->items) && self->n_parcels == 0 && !self->unflushed;
+    return TAILQ_EMPTY(&self->items) && self->n_parcels == 0 && !self->unflushed &&
+           !self->slice.counting;
 }
 
 psd_status_t psd_train_wait(psd_train_t *self, uint32_t timeout_ms, psd_error_t *err)
@@ -189,8 +194,8 @@ psd_status_t psd_train_wait(psd_train_t *self, uint32_t timeout_ms, psd_error_t 
     }
 
     uint64_t until_ms = ps_train_now_ms() + timeout_ms;
-    char reason[REASON_SIZE];
-    psd_status_t rc = check_running(self, err);
+    char reason[PS_REASON_SIZE];
+    psd_status_t rc = ps_train_check_running(self, err);
 
     if (rc != PSD_OK) {
         return rc;
@@ -201,7 +206,7 @@ psd_status_t psd_train_wait(psd_train_t *self, uint32_t timeout_ms, psd_error_t 
     }
     rc = ps_train_check(self, err);
     if (rc == PSD_OK && !is_idle(self)) {
-        print_reason(self, reason);
+        ps_train_print_reason(self, reason);
         rc = psd_error_set(err, PSD_DEADLINE,
                            "wait for the training: %" PRIu32 " ms passed; "
                            "%" PRIu32 " blocks are not done: %s",
@@ -219,7 +224,7 @@ psd_status_t psd_train_end(psd_train_t *self, uint32_t timeout_ms, psd_error_t *
 
     uint64_t until_ms = ps_train_now_ms() + timeout_ms;
     uint64_t now_ms = 0;
-    psd_status_t rc = check_running(self, err);
+    psd_status_t rc = ps_train_check_running(self, err);
 
     if (rc == PSD_OK && self->in_clock) {
         rc = psd_error_set(err, PSD_INVALID, "a clock has begun and not ended");

@@ -471,3 +471,12 @@ psd_status_t ps_kept_mark(ps_kept_t *self, psd_error_t *err)
     end_intents(self);
     return rc;
 }
+
+void ps_kept_forget(ps_kept_t *self)
+{
+    for (uint32_t i = 0; i < self->n_tables; i++) {
+        forget(&self->unused, self, i);
+        forget(&self->intended, self, i);
+        ps_sums_clear(&self->tables[i].open);
+    }
+}

@@ -130,4 +130,7 @@ PSD_MUST_CHECK psd_status_t ps_kept_push(ps_kept_t *self, uint32_t table, const 
 /* The end of a clock is handed over now. Of a table whose pushes are more than
  * one value of it holds nothing is kept. Errors: PSD_NOMEM. */
 PSD_MUST_CHECK psd_status_t ps_kept_mark(ps_kept_t *self, psd_error_t *err);
+/* Clocks have ended of which nothing was said: nothing of before is kept, and
+ * what is on its way is not. */
+void ps_kept_forget(ps_kept_t *self);
 #endif

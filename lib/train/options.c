@@ -5,6 +5,7 @@
 
 #include "base/alloc.h"
 #include "base/text.h"
+#include "protocol/facts/work.h"
 #include "train/train_state.h"
 
 #define TIMEOUT_MS 60000
@@ -20,6 +21,7 @@ void ps_train_options_init(ps_train_options_t *self)
                                  .push_every = 1,
                                  .n_locks = 100,
                                  .timeout_ms = TIMEOUT_MS,
+                                 .n_epochs = 1,
                                  .progress_ms = 1000,
                                  .fetch_every = 1,
                                  .staleness = PS_KEPT_NEVER,
@@ -30,8 +32,10 @@ void ps_train_options_done(ps_train_options_t *self)
 {
     ps_free(self->endpoint);
     ps_free(self->job);
+    ps_free(self->queue);
     self->endpoint = NULL;
     self->job = NULL;
+    self->queue = NULL;
 }
 
 static psd_status_t take_text(char **to, const char *value, psd_error_t *err)
@@ -44,6 +48,15 @@ static psd_status_t take_text(char **to, const char *value, psd_error_t *err)
     ps_free(*to);
     *to = copy;
     return PSD_OK;
+}
+
+static psd_status_t take_name(char **to, const char *key, const char *value, psd_error_t *err)
+{
+    return ps_text_is_name(value) ? take_text(to, value, err)
+                                  : psd_error_set(err, PSD_INVALID,
+                                                  "%s is \"%.80s\"; allowed: 1..%d of letters, "
+                                                  "digits, \"_\", \".\", \"-\"",
+                                                  key, value, PS_NAME_MAX);
 }
 
 /* One of the words, which are separated by ", "; its number. */
@@ -87,6 +100,8 @@ static const number_option_t number_options[] = {
     {"fetch-every", offsetof(ps_train_options_t, fetch_every), 1, 1000000},
     {"push-every", offsetof(ps_train_options_t, push_every), 0, 1000000},
     {"locks", offsetof(ps_train_options_t, n_locks), 1, 65536},
+    {"slices", offsetof(ps_train_options_t, n_slices), 1, PS_WORK_SLICES_MAX},
+    {"epochs", offsetof(ps_train_options_t, n_epochs), 0, PS_WORK_EPOCHS_MAX},
     {"timeout-ms", offsetof(ps_train_options_t, timeout_ms), 0, UINT32_MAX},
     {"progress-ms", offsetof(ps_train_options_t, progress_ms), 0, UINT32_MAX},
 };
@@ -157,6 +172,9 @@ psd_status_t psd_train_set(psd_train_t *self, const char *key, const char *value
     if (strcmp(key, "job") == 0) {
         return take_text(&options->job, value, err);
     }
+    if (strcmp(key, "queue") == 0) {
+        return take_name(&options->queue, key, value, err);
+    }
     if (strcmp(key, "worker") == 0 || strcmp(key, "max-delay") == 0 ||
         strcmp(key, "staleness") == 0 || strcmp(key, "keep-bytes") == 0) {
         return set_signed(options, key, value, err);
@@ -175,7 +193,7 @@ psd_status_t psd_train_set(psd_train_t *self, const char *key, const char *value
                          "there is no option \"%.40s\"; allowed: endpoint, "
                          "job, worker, workers, max-delay, trainers, pipeline, "
                          "max-blocks, push-every, fetch-every, "
-                         "staleness, keep-bytes, lock, locks, timeout-ms, "
-                         "progress-ms",
+                         "staleness, keep-bytes, lock, locks, queue, slices, "
+                         "epochs, timeout-ms, progress-ms",
                          key);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What is handed to the courier: one block's pulls, one push, the end of a
- * clock. */
+ * clock, the wish for another slice. */
 #include "base/alloc.h"
 #include "train/train_state.h"
 
@@ -201,6 +201,9 @@ psd_status_t ps_parcel_start(psd_train_t *self, ps_parcel_t *parcel, psd_error_t
         for (size_t i = 0; rc == PSD_OK && i < parcel->n_sheaves; i++) {
             rc = push_sheaf(self, parcel, i, err);
         }
+        break;
+    case PS_PARCEL_SLICE:
+        ps_slice_start(self);
         break;
     case PS_PARCEL_CLOCK:
     default:

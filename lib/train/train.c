@@ -218,6 +218,7 @@ void psd_train_destroy(psd_train_t **self_p)
         psd_table_close(&self->tables[i]);
     }
     ps_first_close(self);
+    psd_work_close(&self->work);
     psd_close(&self->client);
     psd_call_destroy(&self->call);
     psd_error_destroy(&self->why);

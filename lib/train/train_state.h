@@ -17,6 +17,7 @@
  *   binder.c    makes a push of them; of many with threads of its own
  *   access.c    what a trainer's call-back reads and adds
  *   progress.c  how far it is
+ *   slice.c     slices of a work queue
  *   courier.c   the courier's thread: it alone has the client
  *   parcel.c    what is handed to it, and starting that
  *
@@ -42,6 +43,8 @@
 #define PS_TRAIN_TABLES_MAX 64
 #define PS_TRAIN_EVENTS 5
 #define PS_TRAIN_JOB_SIZE 64
+#define PS_REASON_SIZE 160 /* of what a training waits for, in words */
+#define PS_WHY_SIZE 512    /* of what a node says of a slice */
 
 typedef enum ps_train_lock {
     PS_LOCK_IMMUTABLE = 0,
@@ -66,6 +69,9 @@ typedef struct ps_train_options {
     uint32_t n_locks;
     uint32_t timeout_ms;
     uint32_t progress_ms;
+    char *queue; /* owned; NULL: no work queue */
+    uint32_t n_slices;
+    uint32_t n_epochs;
 } ps_train_options_t;
 
 typedef enum ps_train_phase {
@@ -79,7 +85,8 @@ typedef enum ps_train_phase {
 typedef enum ps_item_kind {
     PS_ITEM_BLOCK = 0,
     PS_ITEM_CLOCK_BEGIN = 1,
-    PS_ITEM_CLOCK_END = 2
+    PS_ITEM_CLOCK_END = 2,
+    PS_ITEM_SLICE = 3 /* the caller wants another slice */
 } ps_item_kind_t;
 
 typedef struct ps_item {
@@ -100,7 +107,8 @@ TAILQ_HEAD(ps_items, ps_item);
 typedef enum ps_parcel_kind {
     PS_PARCEL_PULL = 0,
     PS_PARCEL_PUSH = 1,
-    PS_PARCEL_CLOCK = 2
+    PS_PARCEL_CLOCK = 2,
+    PS_PARCEL_SLICE = 3
 } ps_parcel_kind_t;
 
 typedef struct ps_parcel {
@@ -165,6 +173,31 @@ typedef struct ps_train_counts {
     _Atomic uint64_t total;
 } ps_train_counts_t;
 
+/* What the courier does for the next slice. */
+typedef enum ps_slice_step {
+    PS_SLICE_NONE = 0,
+    PS_SLICE_PUSHES = 1,
+    PS_SLICE_SAY = 2,
+    PS_SLICE_ASK = 3
+} ps_slice_step_t;
+
+typedef struct ps_train_slice {
+    /* guarded */
+    bool wanted;    /* the caller has asked, and was not given one yet */
+    bool counting;  /* the one before is not known to be counted */
+    bool here;      /* the answer: */
+    uint64_t epoch; /* of the slice that this worker has; 0: it has none */
+    uint32_t slice;
+    char why[PS_WHY_SIZE]; /* it takes so long */
+
+    /* the courier's */
+    ps_slice_step_t step;
+    bool asking;       /* a question is under way */
+    bool waits;        /* none was free when it was asked last */
+    uint64_t again_ms; /* when to ask again */
+    uint64_t clock;    /* when it was asked */
+} ps_train_slice_t;
+
 /* What is known of this worker's first values of one table. */
 typedef struct ps_first {
     psd_table_t *marks; /* owned */
@@ -187,7 +220,9 @@ struct psd_train {
     psd_client_t *client;                     /* owned */
     psd_table_t *tables[PS_TRAIN_TABLES_MAX]; /* owned */
     psd_call_t *call;                         /* owned; of pulls and pushes */
+    psd_work_t *work;                         /* owned; NULL: no queue */
     bool late;                  /* the job's first clock had ended when this worker joined */
+    uint64_t first_clock;       /* training clocks that had ended then */
     psd_client_t *first_client; /* owned; of first; NULL: none is needed */
     ps_first_t first[PS_TRAIN_TABLES_MAX];
 
@@ -216,6 +251,7 @@ struct psd_train {
     uint32_t n_pushes;         /* the same of pushes */
     bool unflushed;            /* pushes or marks are not acknowledged */
     const char *waits_for;     /* what the courier waits for; static */
+    ps_train_slice_t slice;    /* half of it */
 
     /* the caller's thread's */
     bool in_clock;
@@ -316,6 +352,34 @@ void ps_train_progress_tell(psd_train_t *self, bool last);
 
 /* Frees a block and its item. */
 void ps_item_destroy(ps_item_t **self_p);
+/* Puts an item behind the others. Locked. */
+void ps_item_add(psd_train_t *self, ps_item_t *item);
+/* It runs and has not failed. Errors: PSD_INVALID; what it failed with. */
+PSD_MUST_CHECK psd_status_t ps_train_check_running(psd_train_t *self, psd_error_t *err);
+/* What the training waits for, in words. Locked. */
+void ps_train_print_reason(const psd_train_t *self, char ret_text[PS_REASON_SIZE]);
+
+/* ---- slice.c ------------------------------------------------------------- */
+
+/* Errors: PSD_INVALID an option is missing. */
+PSD_MUST_CHECK psd_status_t ps_slice_check(const psd_train_t *self, psd_error_t *err);
+/* Opens the queue that options name, if they do; the client has joined. Errors:
+ * those of psd_work_open. */
+PSD_MUST_CHECK psd_status_t ps_slice_open(psd_train_t *self, psd_error_t *err);
+/* The caller's wish has reached the courier, whose the rest is, too. */
+void ps_slice_start(psd_train_t *self);
+/* Goes on by a step, if it can, and waits for nothing. pushed: all pushes that
+ * were handed over are acknowledged. Errors: those of psd_work_next and
+ * psd_work_done, but for PSD_DEADLINE. */
+PSD_MUST_CHECK psd_status_t ps_slice_turn(psd_train_t *self, bool pushed, psd_error_t *err);
+bool ps_slice_is_under_way(const psd_train_t *self);
+/* The next one is asked for: clocks go on by themselves, and their marks may
+ * wait long for others. */
+bool ps_slice_is_awaited(const psd_train_t *self);
+/* Lets the client work for that long, or until something has arrived. */
+void ps_slice_work(psd_train_t *self, uint32_t timeout_ms);
+/* Nobody wants a slice any more. */
+void ps_slice_stop(psd_train_t *self);
 
 /* ---- the threads --------------------------------------------------------- */
 
@@ -350,7 +414,8 @@ ps_parcel_t *ps_parcel_new_ahead(const psd_train_t *self, psd_error_t *err);
 void ps_parcel_destroy(ps_parcel_t **self_p);
 /* Hands it to the courier, who owns it from then on. Locked. */
 void ps_parcel_send(psd_train_t *self, ps_parcel_t **parcel_p);
-/* Starts its pulls or pushes, or ends the clock; the courier's. Errors: those
+/* Starts its pulls or pushes, ends the clock, or has a slice asked for; the
+ * courier's. Errors: those
  * of psd_pull_start, psd_push_start, psd_clock; PSD_NOMEM. Some tickets may be
  * started then. */
 PSD_MUST_CHECK psd_status_t ps_parcel_start(psd_train_t *self, ps_parcel_t *parcel,

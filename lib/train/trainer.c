@@ -74,6 +74,8 @@ static psd_status_t work(psd_trainer_t *self, const ps_item_t *item, psd_error_t
         return call(self, PSD_TRAIN_CLOCK_BEGIN, item, err);
     case PS_ITEM_CLOCK_END:
         return call(self, PSD_TRAIN_CLOCK_END, item, err);
+    case PS_ITEM_SLICE:
+        return PSD_OK;
     case PS_ITEM_BLOCK:
     default:
         rc = call(self, PSD_TRAIN_ITERATION_BEGIN, item, err);
@@ -208,15 +210,16 @@ static psd_status_t send_sums(psd_train_t *train, const ps_item_t *item, psd_err
     return send_push(train, &parcel, err);
 }
 
-static psd_status_t send_mark(psd_train_t *train, psd_error_t *err)
+/* The end of a clock, or the wish for another slice. */
+static psd_status_t send_bare(psd_train_t *train, ps_parcel_kind_t kind, psd_error_t *err)
 {
     ps_parcel_t *parcel = ps_alloc(1, sizeof *parcel);
     psd_status_t rc = PSD_OK;
 
     if (parcel == NULL) {
-        return psd_error_set(err, PSD_NOMEM, "no memory for a clock");
+        return psd_error_set(err, PSD_NOMEM, "no memory for a parcel");
     }
-    parcel->kind = PS_PARCEL_CLOCK;
+    parcel->kind = kind;
     rc = hand_over(train, &parcel, err);
     ps_parcel_destroy(&parcel);
     return rc;
@@ -226,6 +229,7 @@ static psd_status_t send_mark(psd_train_t *train, psd_error_t *err)
 static psd_status_t complete(psd_train_t *train, const ps_item_t *item, psd_error_t *err)
 {
     uint32_t every = train->options.push_every;
+    ps_parcel_kind_t kind = PS_PARCEL_SLICE;
     psd_status_t rc = PSD_OK;
 
     for (uint32_t i = 0; i < train->options.n_trainers; i++) {
@@ -240,9 +244,12 @@ static psd_status_t complete(psd_train_t *train, const ps_item_t *item, psd_erro
         train->n_unsent++;
         return every > 0 && train->n_unsent >= every ? send_sums(train, item, err) : PSD_OK;
     }
-    ps_train_progress_add(train, 0);
+    if (item->kind == PS_ITEM_CLOCK_END) {
+        ps_train_progress_add(train, 0);
+        kind = PS_PARCEL_CLOCK;
+    }
     rc = send_sums(train, item, err);
-    return rc == PSD_OK ? send_mark(train, err) : rc;
+    return rc == PSD_OK ? send_bare(train, kind, err) : rc;
 }
 
 /* Takes the item away, so that the next one is first. */

@@ -66,6 +66,7 @@
     X(psd_train_push_block, (t->running, NULL, NULL, MANY_MS, err))                               \
     X(psd_train_set, (t->train, "trainers", "2", err))                                            \
     X(psd_train_table, (t->train, "other", NULL, &t->number_of, err))                             \
+    X(psd_train_next_slice, (t->running, MANY_MS, &t->count, &t->number_of, err))                 \
     X(psd_train_wait, (t->running, MANY_MS, err))                                                 \
     X(psd_wait, (t->client, t->ticket, MANY_MS, err))                                             \
     X(psd_wait_all, (t->client, MANY_MS, err))                                                    \
@@ -105,6 +106,7 @@
     X(psd_train_client, (t->train))             \
     X(psd_train_count, (t->running, "blocks"))  \
     X(psd_train_left_s, (t->running))           \
+    X(psd_train_first_clock, (t->running))      \
     X(psd_train_max_delay, (t->running))        \
     X(psd_train_rate, (t->running))             \
     X(psd_train_table_handle, (t->train, 0))    \

@@ -61,6 +61,7 @@ psd_status_t ps_client_check(const psd_client_t *self, psd_error_t *err)
 void ps_client_init(psd_client_t *self)
 {
     self->n_forks = ps_fork_count();
+    TAILQ_INIT(&self->questions);
     TAILQ_INIT(&self->busy);
     TAILQ_INIT(&self->sent);
     TAILQ_INIT(&self->ended);
@@ -297,7 +298,6 @@ void psd_close(psd_client_t **client_p)
     ps_outbox_done(&self->batch);
     ps_session_destroy(&self->session);
     ps_drafts_done(self); /* no payload is left */
-    ps_doc_destroy(&self->reply);
     psd_error_destroy(&self->scratch);
     free_tables(self);
     ps_free(self->endpoint);

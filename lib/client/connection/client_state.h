@@ -41,6 +41,8 @@ typedef struct ps_ticket ps_ticket_t;
 typedef struct ps_queue ps_queue_t;
 typedef struct ps_membership ps_membership_t;
 
+#define PS_QUESTION_OP_MAX 64 /* of the name of a question */
+
 TAILQ_HEAD(ps_errands, ps_errand);
 TAILQ_HEAD(ps_tickets, ps_ticket);
 TAILQ_HEAD(ps_queues, ps_queue);
@@ -98,6 +100,22 @@ typedef struct ps_known_table {
     ps_queue_t *queues; /* owned; one for each partition */
 } ps_known_table_t;
 
+/* A question that is waited for. One that stays unanswered is asked again under
+ * the same id, which the node knows. */
+typedef struct ps_question {
+    TAILQ_ENTRY(ps_question) in_list;
+    bool is_asked; /* the client has it in its list */
+    char op[PS_QUESTION_OP_MAX + 1];
+    uint64_t id;
+    ps_buffer_t text;     /* owned */
+    uint32_t timeout_ms;  /* as the node was told */
+    uint64_t deadline_ms; /* there will be no answer behind that */
+    uint64_t ask_ms;      /* when it is asked again */
+    uint64_t again_ms;    /* how long after the last time */
+    ps_doc_t *reply;      /* owned; NULL: not yet */
+} ps_question_t;
+TAILQ_HEAD(ps_questions, ps_question);
+
 struct psd_client {
     psd_options_t options;
     unsigned n_forks;      /* before it was made */
@@ -105,25 +123,24 @@ struct psd_client {
     ps_context_t *context; /* owned */
 
     /* control */
-    ps_socket_t *control;     /* owned */
-    uint64_t last_ask;        /* id of the newest question */
-    uint64_t asked;           /* id of the one that is waited for; 0: none */
-    ps_doc_t *reply;          /* owned; its answer */
-    uint64_t tables_asked;    /* id of the job_tables under way; 0: none */
-    uint64_t idle_asked;      /* id of the work_idle under way; 0: none */
-    uint64_t routes_asked;    /* id of the newest question of reroute.c; or 0 */
-    uint64_t routes_asked_ms; /* when that was asked */
-    uint64_t routes_owed_ms;  /* since when answers are owed */
-    uint64_t routes_took_ms;  /* until the last one was answered */
-    uint64_t doubt_ms;        /* since when a shard is silent; 0: none is */
-    uint64_t routes_due_ms;   /* when to ask where its partitions are */
-    uint64_t looked_ms;       /* when that was last thought of */
-    uint64_t listens_ms;      /* since when that is done all the time */
-    uint64_t identity_asked;  /* id of the hello for another session; or 0 */
-    uint64_t identity_first;  /* of the first one for next_id */
-    uint64_t identity_due_ms; /* not asked for before */
-    ps_id_t next_id;          /* that it is asked for with */
-    bool told_forgotten;      /* why was said */
+    ps_socket_t *control;          /* owned */
+    uint64_t last_ask;             /* id of the newest question */
+    struct ps_questions questions; /* borrowed; those that are waited for */
+    uint64_t tables_asked;         /* id of the job_tables under way; 0: none */
+    uint64_t idle_asked;           /* id of the work_idle under way; 0: none */
+    uint64_t routes_asked;         /* id of the newest question of reroute.c; or 0 */
+    uint64_t routes_asked_ms;      /* when that was asked */
+    uint64_t routes_owed_ms;       /* since when answers are owed */
+    uint64_t routes_took_ms;       /* until the last one was answered */
+    uint64_t doubt_ms;             /* since when a shard is silent; 0: none is */
+    uint64_t routes_due_ms;        /* when to ask where its partitions are */
+    uint64_t looked_ms;            /* when that was last thought of */
+    uint64_t listens_ms;           /* since when that is done all the time */
+    uint64_t identity_asked;       /* id of the hello for another session; or 0 */
+    uint64_t identity_first;       /* of the first one for next_id */
+    uint64_t identity_due_ms;      /* not asked for before */
+    ps_id_t next_id;               /* that it is asked for with */
+    bool told_forgotten;           /* why was said */
 
     /* who this client is, from the welcome */
     ps_id_t id;
@@ -231,6 +248,24 @@ PSD_MUST_CHECK psd_status_t ps_control_ask(psd_client_t *self, ps_doc_t *questio
  */
 PSD_MUST_CHECK psd_status_t ps_control_insist(psd_client_t *self, ps_doc_t *question,
                                               ps_doc_t **ret_reply, psd_error_t *err);
+/*
+ * The same without waiting: begin, a look in each turn of the client (ps_pump)
+ * until it is over, then end. A question that has begun is the client's until
+ * ps_question_end or _drop, one of which comes before the client is closed.
+ * Errors of begin and look: nothing is under way, as behind _drop; of end: as
+ * ps_control_ask.
+ */
+PSD_MUST_CHECK psd_status_t ps_question_begin(psd_client_t *client, ps_doc_t *doc,
+                                              uint32_t timeout_ms, uint32_t grace_ms,
+                                              ps_question_t *ret, psd_error_t *err);
+PSD_MUST_CHECK psd_status_t ps_question_look(psd_client_t *client, ps_question_t *self,
+                                             bool *ret_over, psd_error_t *err);
+/* When the next look is due, if nothing arrives before. */
+uint64_t ps_question_wake_ms(const ps_question_t *self);
+PSD_MUST_CHECK psd_status_t ps_question_end(psd_client_t *client, ps_question_t *self,
+                                            ps_doc_t **ret_reply, psd_error_t *err);
+/* Nobody wants the answer any more. Takes one that is not under way. */
+void ps_question_drop(psd_client_t *client, ps_question_t *self);
 /* Asks and waits for nothing. ret_id names the answer. */
 PSD_MUST_CHECK psd_status_t ps_control_send(psd_client_t *self, ps_doc_t *question,
                                             uint64_t *ret_id, psd_error_t *err);

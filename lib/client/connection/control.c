@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Questions to the control port. One is waited for at a time; a question that
- * stays unanswered is asked again under the same id, which the node knows. */
+/* Questions to the control port. One that stays unanswered is asked again under
+ * the same id, which the node knows. */
 #include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/alloc.h"
@@ -12,7 +13,6 @@
 #define ASK_AGAIN_MAX_MS 8000
 #define BUSY_MS 100   /* between two tries of what could not be done */
 #define TEXT_MAX 4096 /* of a refusal's message */
-#define OP_MAX 64     /* of the name of a question */
 
 ps_doc_t *ps_control_new(const char *op)
 {
@@ -90,89 +90,115 @@ static uint64_t earlier(uint64_t a, uint64_t b)
     return a < b ? a : b;
 }
 
-/* Waits until the reply is there; asks again when that takes long. */
-static psd_status_t wait_for_reply(psd_client_t *self, const ps_buffer_t *text,
-                                   uint64_t deadline_ms, psd_error_t *err)
+/* ---- questions that are waited for --------------------------------------- */
+
+void ps_question_drop(psd_client_t *client, ps_question_t *self)
 {
-    uint64_t again_ms = ASK_AGAIN_MS;
-
-    while (self->reply == NULL) {
-        uint64_t ask_ms = ps_now_ms() + again_ms;
-
-        while (self->reply == NULL && ps_now_ms() < earlier(deadline_ms, ask_ms)) {
-            ps_pump(self, earlier(deadline_ms, ask_ms));
-            if (self->broken != PSD_OK) {
-                return ps_client_check(self, err);
-            }
-        }
-        if (self->reply == NULL && ps_now_ms() >= deadline_ms) {
-            return PSD_DEADLINE;
-        }
-        if (self->reply == NULL) {
-            psd_status_t rc = send_text(self, text, err);
-
-            if (rc != PSD_OK) {
-                return rc;
-            }
-        }
-        again_ms = earlier(again_ms * 2, ASK_AGAIN_MAX_MS);
+    if (self->is_asked) {
+        TAILQ_REMOVE(&client->questions, self, in_list);
+        self->is_asked = false;
     }
+    ps_buffer_done(&self->text);
+    ps_doc_destroy(&self->reply);
+}
+
+psd_status_t ps_question_begin(psd_client_t *client, ps_doc_t *doc, uint32_t timeout_ms,
+                               uint32_t grace_ms, ps_question_t *ret, psd_error_t *err)
+{
+    const char *op = NULL;
+    psd_status_t rc = ps_client_check(client, err);
+
+    *ret = (ps_question_t){.timeout_ms = timeout_ms};
+    if (rc != PSD_OK) {
+        return rc;
+    }
+    if (doc == NULL || !ps_doc_set_u64(doc, "timeout_ms", timeout_ms)) {
+        return psd_error_set(err, PSD_NOMEM, "no memory for a question");
+    }
+    rc = ps_doc_get_text_or(doc, "op", PS_QUESTION_OP_MAX, "request", &op, err);
+    if (rc != PSD_OK) {
+        return rc;
+    }
+    (void)snprintf(ret->op, sizeof ret->op, "%s", op);
+    ret->deadline_ms = ps_now_ms() + timeout_ms + grace_ms;
+    rc = finish_question(client, doc, &ret->text, err);
+    if (rc == PSD_OK) {
+        ret->id = client->last_ask;
+        rc = send_text(client, &ret->text, err);
+    }
+    if (rc != PSD_OK) {
+        ps_question_drop(client, ret);
+        return rc;
+    }
+    ret->again_ms = ASK_AGAIN_MS;
+    ret->ask_ms = ps_now_ms() + ASK_AGAIN_MS;
+    ret->is_asked = true;
+    TAILQ_INSERT_TAIL(&client->questions, ret, in_list);
     return PSD_OK;
 }
 
-static psd_status_t ask(psd_client_t *self, ps_doc_t *question, uint64_t deadline_ms,
-                        psd_error_t *err)
+psd_status_t ps_question_look(psd_client_t *client, ps_question_t *self, bool *ret_over,
+                              psd_error_t *err)
 {
-    PSD_AUTO(ps_buffer_done) ps_buffer_t text = {.size = 0};
-    psd_status_t rc = finish_question(self, question, &text, err);
+    uint64_t now_ms = ps_now_ms();
+    psd_status_t rc = PSD_OK;
 
+    if (client->broken != PSD_OK) {
+        rc = ps_client_check(client, err);
+    } else if (self->reply == NULL && now_ms < self->deadline_ms && now_ms >= self->ask_ms) {
+        rc = send_text(client, &self->text, err);
+        self->again_ms = earlier(self->again_ms * 2, ASK_AGAIN_MAX_MS);
+        self->ask_ms = now_ms + self->again_ms;
+    }
     if (rc != PSD_OK) {
-        return rc;
+        ps_question_drop(client, self);
     }
-    ps_doc_destroy(&self->reply);
-    self->asked = self->last_ask;
-    rc = send_text(self, &text, err);
-    if (rc == PSD_OK) {
-        ps_pump(self, 0); /* an answer may be there with no time to wait */
-        rc = wait_for_reply(self, &text, deadline_ms, err);
-    }
-    self->asked = 0;
+    *ret_over = self->reply != NULL || now_ms >= self->deadline_ms;
     return rc;
 }
 
-psd_status_t ps_control_ask(psd_client_t *self, ps_doc_t *question, uint32_t timeout_ms,
-                            uint32_t grace_ms, ps_doc_t **ret_reply, psd_error_t *err)
+uint64_t ps_question_wake_ms(const ps_question_t *self)
 {
-    PSD_AUTO(ps_doc_destroy) ps_doc_t *reply = NULL;
-    const char *op = NULL;
-    psd_status_t rc = ps_client_check(self, err);
+    return earlier(self->deadline_ms, self->ask_ms);
+}
 
-    if (rc != PSD_OK) {
-        return rc;
-    }
-    if (question == NULL || !ps_doc_set_u64(question, "timeout_ms", timeout_ms)) {
-        return psd_error_set(err, PSD_NOMEM, "no memory for a question");
-    }
-    rc = ps_doc_get_text_or(question, "op", OP_MAX, "request", &op, err);
-    if (rc != PSD_OK) {
-        return rc;
-    }
-    rc = ask(self, question, ps_now_ms() + timeout_ms + grace_ms, err);
-    if (rc == PSD_DEADLINE) {
-        return psd_error_set(err, rc, "%s: no answer from %s within %" PRIu32 " ms", op,
-                             self->endpoint, timeout_ms);
-    }
-    if (rc != PSD_OK) {
-        return rc;
-    }
-    reply = self->reply;
+psd_status_t ps_question_end(psd_client_t *client, ps_question_t *self, ps_doc_t **ret_reply,
+                             psd_error_t *err)
+{
+    PSD_AUTO(ps_doc_destroy) ps_doc_t *reply = self->reply;
+    psd_status_t rc = PSD_OK;
+
     self->reply = NULL;
+    ps_question_drop(client, self);
+    if (reply == NULL) {
+        return psd_error_set(err, PSD_DEADLINE, "%s: no answer from %s within %" PRIu32 " ms",
+                             self->op, client->endpoint, self->timeout_ms);
+    }
     rc = ps_reply_status(reply, err);
     if (ret_reply != NULL) {
         *ret_reply = reply;
         reply = NULL;
     }
     return rc;
+}
+
+psd_status_t ps_control_ask(psd_client_t *self, ps_doc_t *question, uint32_t timeout_ms,
+                            uint32_t grace_ms, ps_doc_t **ret_reply, psd_error_t *err)
+{
+    ps_question_t asked = {.id = 0};
+    bool over = false;
+    psd_status_t rc = ps_question_begin(self, question, timeout_ms, grace_ms, &asked, err);
+
+    if (rc != PSD_OK) {
+        return rc;
+    }
+    ps_pump(self, 0); /* an answer may be there with no time to wait */
+    rc = ps_question_look(self, &asked, &over, err);
+    while (rc == PSD_OK && !over) {
+        ps_pump(self, ps_question_wake_ms(&asked));
+        rc = ps_question_look(self, &asked, &over, err);
+    }
+    return rc == PSD_OK ? ps_question_end(self, &asked, ret_reply, err) : rc;
 }
 
 /* Sleeps, with an eye on what comes. */
@@ -203,15 +229,31 @@ psd_status_t ps_control_insist(psd_client_t *self, ps_doc_t *question, ps_doc_t 
     }
 }
 
+/* The one that waits for this answer; NULL: none does. */
+static ps_question_t *find_question(const psd_client_t *self, uint64_t id)
+{
+    ps_question_t *question = NULL;
+
+    TAILQ_FOREACH(question, &self->questions, in_list)
+    {
+        if (question->id == id && question->reply == NULL) {
+            return question;
+        }
+    }
+    return NULL;
+}
+
 static void take_reply(psd_client_t *self, ps_doc_t **reply_p)
 {
+    ps_question_t *question = NULL;
     uint64_t id = 0;
 
     if (ps_doc_get_u64(*reply_p, "id", 1, UINT64_MAX, &id, NULL) != PSD_OK) {
         return;
     }
-    if (id == self->asked && self->reply == NULL) {
-        self->reply = *reply_p;
+    question = find_question(self, id);
+    if (question != NULL) {
+        question->reply = *reply_p;
         *reply_p = NULL;
     } else if (id == self->tables_asked) {
         self->tables_asked = 0;

@@ -89,7 +89,7 @@ void ps_pump(psd_client_t *self, uint64_t until_ms)
         end_everything(self);
         return;
     }
-    if (self->asked != 0 || self->tables_asked != 0 || self->idle_asked != 0 ||
+    if (!TAILQ_EMPTY(&self->questions) || self->tables_asked != 0 || self->idle_asked != 0 ||
         self->routes_asked != 0 || self->identity_asked != 0) {
         ps_control_receive(self); /* data that comes and comes hides nothing */
     }

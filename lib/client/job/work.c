@@ -7,8 +7,8 @@
 #include "base/alloc.h"
 #include "base/text.h"
 #include "client/job/job.h"
+#include "client/job/work.h"
 #include "protocol/facts/work.h"
-#include "psd/job.h"
 
 /* The node names who is waited for at the caller's deadline; that takes a way.
  */
@@ -17,6 +17,14 @@
 struct psd_work {
     psd_client_t *client; /* borrowed; not looked at by psd_work_close */
     char name[PS_NAME_MAX + 1];
+
+    /* the step that is under way */
+    ps_question_t question;
+    bool tries;        /* it only asks whether the worker must wait for a slice */
+    bool idle;         /* clocks go on */
+    uint64_t until_ms; /* of a step that tries */
+    uint64_t epoch;    /* of one that says done */
+    uint32_t slice;
 };
 
 static ps_known_work_t *find(const ps_membership_t *membership, const char *name)
@@ -196,8 +204,8 @@ static bool holds_any(const ps_membership_t *membership)
     return any;
 }
 
-static psd_status_t ask_for_slice(const psd_work_t *self, const ps_known_work_t *known,
-                                  uint32_t timeout_ms, ps_doc_t **ret_reply, psd_error_t *err)
+static psd_status_t ask_for_slice(psd_work_t *self, const ps_known_work_t *known,
+                                  uint32_t timeout_ms, psd_error_t *err)
 {
     PSD_AUTO(ps_doc_destroy)
     ps_doc_t *question = new_question(self, "work_next");
@@ -205,28 +213,126 @@ static psd_status_t ask_for_slice(const psd_work_t *self, const ps_known_work_t 
     if (question == NULL || !ps_doc_set_u64(question, "number", known->number)) {
         return no_memory(err);
     }
-    return ps_control_ask(self->client, question, timeout_ms, GRACE_MS, ret_reply, err);
+    return ps_question_begin(self->client, question, timeout_ms, GRACE_MS, &self->question, err);
+}
+
+static void begin_idle(psd_work_t *self)
+{
+    self->idle = true;
+    ps_idle_begin(self->client);
 }
 
 /* Those that have the slices may wait for this worker's clocks: while it has
  * none it finishes them. Whether it must wait is asked first, so that one that
  * gets its slice at once finishes none. */
-static psd_status_t ask_idle(const psd_work_t *self, const ps_known_work_t *known,
-                             uint32_t timeout_ms, ps_doc_t **ret_reply, psd_error_t *err)
+psd_status_t ps_work_next_begin(psd_work_t *self, uint32_t timeout_ms, bool waits, psd_error_t *err)
 {
-    uint64_t until_ms = ps_now_ms() + timeout_ms;
-    uint64_t now_ms = 0;
-    psd_status_t rc = ask_for_slice(self, known, 0, ret_reply, err);
+    const ps_membership_t *membership = self->client->membership;
+    bool may_idle = false;
+    ps_known_work_t *known = NULL;
+    psd_status_t rc = ps_membership_check(self->client, err);
 
-    now_ms = ps_now_ms();
-    if (rc != PSD_DEADLINE || now_ms >= until_ms) {
+    if (rc != PSD_OK) {
         return rc;
     }
-    psd_error_clear(err);
-    ps_doc_destroy(ret_reply);
-    ps_idle_begin(self->client);
-    rc = ask_for_slice(self, known, (uint32_t)(until_ms - now_ms), ret_reply, err);
-    ps_idle_end(self->client);
+    known = get(self->client, self->name);
+    if (known == NULL) {
+        return no_memory(err);
+    }
+    may_idle = membership->max_delay >= 0 && !holds_any(membership);
+    self->tries = may_idle && !waits;
+    self->until_ms = ps_now_ms() + timeout_ms;
+    rc = ask_for_slice(self, known, self->tries ? 0 : timeout_ms, err);
+    if (rc == PSD_OK && may_idle && waits) {
+        begin_idle(self);
+    }
+    return rc;
+}
+
+/* It must wait if there is no slice, and time is left. */
+static psd_status_t wait_idle(psd_work_t *self, bool *ret_over, psd_error_t *err)
+{
+    const ps_question_t *question = &self->question;
+    ps_known_work_t *known = get(self->client, self->name);
+    uint64_t now_ms = ps_now_ms();
+
+    self->tries = false;
+    if ((question->reply != NULL && ps_reply_status(question->reply, NULL) != PSD_DEADLINE) ||
+        now_ms >= self->until_ms || known == NULL) {
+        return PSD_OK;
+    }
+    ps_question_drop(self->client, &self->question);
+    *ret_over = false;
+    begin_idle(self);
+    return ask_for_slice(self, known, (uint32_t)(self->until_ms - now_ms), err);
+}
+
+static void end_idle(psd_work_t *self)
+{
+    if (self->idle) {
+        ps_idle_end(self->client);
+        self->idle = false;
+    }
+}
+
+psd_status_t ps_work_look(psd_work_t *self, bool *ret_over, psd_error_t *err)
+{
+    psd_status_t rc = ps_question_look(self->client, &self->question, ret_over, err);
+
+    if (rc == PSD_OK && *ret_over && self->tries) {
+        rc = wait_idle(self, ret_over, err);
+    }
+    if (rc != PSD_OK) {
+        end_idle(self);
+    }
+    return rc;
+}
+
+uint64_t ps_work_wake_ms(const psd_work_t *self)
+{
+    return ps_question_wake_ms(&self->question);
+}
+
+void ps_work_cancel(psd_work_t *self)
+{
+    end_idle(self);
+    ps_question_drop(self->client, &self->question);
+}
+
+psd_status_t ps_work_next_end(psd_work_t *self, uint64_t *ret_epoch, uint32_t *ret_slice,
+                              psd_error_t *err)
+{
+    PSD_AUTO(ps_doc_destroy) ps_doc_t *reply = NULL;
+    ps_known_work_t *known = NULL;
+    psd_status_t rc = PSD_OK;
+
+    end_idle(self);
+    rc = ps_question_end(self->client, &self->question, &reply, err);
+    if (rc == PSD_OK) {
+        rc = read_slice(reply, ret_epoch, ret_slice, err);
+    }
+    known = find(self->client->membership, self->name);
+    if (rc == PSD_OK && known != NULL) {
+        known->number = ++self->client->last_work;
+    }
+    if (rc == PSD_OK && known != NULL && *ret_epoch != 0) {
+        hold(known, *ret_epoch, *ret_slice);
+    }
+    return rc;
+}
+
+/* Lets the client work until the step is over. */
+static psd_status_t wait_for_step(psd_work_t *self, psd_error_t *err)
+{
+    bool over = false;
+    psd_status_t rc = PSD_OK;
+
+    ps_pump(self->client, 0); /* an answer may be there with no time to wait */
+    rc = ps_work_look(self, &over, err);
+    while (rc == PSD_OK && !over) {
+        ps_pump(self->client, ps_work_wake_ms(self));
+        rc = ps_work_look(self, &over, err);
+    }
     return rc;
 }
 
@@ -237,31 +343,41 @@ psd_status_t psd_work_next(psd_work_t *self, uint32_t timeout_ms, uint64_t *ret_
         return PSD_CLOSED;
     }
 
-    PSD_AUTO(ps_doc_destroy) ps_doc_t *reply = NULL;
-    psd_client_t *client = self->client;
-    ps_known_work_t *known = NULL;
-    psd_status_t rc = ps_membership_check(client, err);
+    psd_status_t rc = ps_work_next_begin(self, timeout_ms, false, err);
+
+    if (rc == PSD_OK) {
+        rc = wait_for_step(self, err);
+    }
+    return rc == PSD_OK ? ps_work_next_end(self, ret_epoch, ret_slice, err) : rc;
+}
+
+psd_status_t ps_work_done_begin(psd_work_t *self, uint64_t epoch, uint32_t slice,
+                                uint32_t timeout_ms, psd_error_t *err)
+{
+    PSD_AUTO(ps_doc_destroy) ps_doc_t *question = NULL;
+    psd_status_t rc = ps_membership_check(self->client, err);
 
     if (rc != PSD_OK) {
         return rc;
     }
-    known = get(client, self->name);
-    if (known == NULL) {
+    question = new_question(self, "work_done");
+    if (question == NULL || !ps_doc_set_u64(question, "epoch", epoch) ||
+        !ps_doc_set_u64(question, "slice", slice)) {
         return no_memory(err);
     }
-    if (client->membership->max_delay < 0 || holds_any(client->membership)) {
-        rc = ask_for_slice(self, known, timeout_ms, &reply, err);
-    } else {
-        rc = ask_idle(self, known, timeout_ms, &reply, err);
-    }
-    if (rc == PSD_OK) {
-        rc = read_slice(reply, ret_epoch, ret_slice, err);
-    }
-    if (rc == PSD_OK) {
-        known->number = ++client->last_work;
-    }
-    if (rc == PSD_OK && *ret_epoch != 0) {
-        hold(known, *ret_epoch, *ret_slice);
+    self->tries = false;
+    self->epoch = epoch;
+    self->slice = slice;
+    return ps_question_begin(self->client, question, timeout_ms, GRACE_MS, &self->question, err);
+}
+
+psd_status_t ps_work_done_end(psd_work_t *self, psd_error_t *err)
+{
+    psd_status_t rc = ps_question_end(self->client, &self->question, NULL, err);
+    ps_known_work_t *known = find(self->client->membership, self->name);
+
+    if (rc == PSD_OK && known != NULL) {
+        let_go(known, self->epoch, self->slice);
     }
     return rc;
 }
@@ -273,30 +389,21 @@ psd_status_t psd_work_done(psd_work_t *self, uint64_t epoch, uint32_t slice, uin
         return PSD_CLOSED;
     }
 
-    PSD_AUTO(ps_doc_destroy) ps_doc_t *question = NULL;
-    psd_client_t *client = self->client;
-    ps_known_work_t *known = NULL;
     uint64_t until_ms = ps_now_ms() + timeout_ms;
     uint64_t now_ms = 0;
-    psd_status_t rc = ps_membership_check(client, err);
+    psd_status_t rc = ps_membership_check(self->client, err);
 
     if (rc == PSD_OK) {
-        rc = psd_flush(client, timeout_ms, err);
+        rc = psd_flush(self->client, timeout_ms, err);
     }
     if (rc != PSD_OK) {
         return psd_error_wrap(err, rc, "slice %" PRIu32 " of queue %s", slice, self->name);
     }
-    question = new_question(self, "work_done");
-    if (question == NULL || !ps_doc_set_u64(question, "epoch", epoch) ||
-        !ps_doc_set_u64(question, "slice", slice)) {
-        return no_memory(err);
-    }
     now_ms = ps_now_ms();
-    rc = ps_control_ask(client, question, until_ms > now_ms ? (uint32_t)(until_ms - now_ms) : 0,
-                        GRACE_MS, NULL, err);
-    known = find(client->membership, self->name);
-    if (rc == PSD_OK && known != NULL) {
-        let_go(known, epoch, slice);
+    rc = ps_work_done_begin(self, epoch, slice,
+                            until_ms > now_ms ? (uint32_t)(until_ms - now_ms) : 0, err);
+    if (rc == PSD_OK) {
+        rc = wait_for_step(self, err);
     }
-    return rc;
+    return rc == PSD_OK ? ps_work_done_end(self, err) : rc;
 }

@@ -270,6 +270,31 @@ Test(kept, age)
     ps_kept_done(&kept);
 }
 
+/* Whatever is here, on its way, or pushed in a clock that has not ended. */
+Test(kept, are_forgotten_when_clocks_went_by)
+{
+    const ps_kept_rule_t rule = {.n_blocks = 9, .staleness = 9, .max_bytes = 1 << 20, .bsp = true};
+    const ps_kept_time_t now = {.clock = 1, .block = 1};
+    const int64_t value = 7;
+    uint64_t pull = 0;
+    ps_kept_t kept;
+
+    cr_assert_eq(ps_kept_init(&kept, &rule, &shape, 1, NULL), PSD_OK);
+    fetch(&kept, 1, now, 0);
+    fetch(&kept, 2, now, 5);
+    pull = ps_kept_pull(&kept);
+    cr_assert(ps_kept_ask(&kept, key_of(3), pull, now, 0));
+    cr_assert(is_kept(&kept, 1, now) && is_kept(&kept, 2, now));
+    ps_kept_forget(&kept);
+    ps_kept_take(&kept, key_of(3), pull, &value);
+    for (uint64_t row = 1; row <= 3; row++) {
+        cr_assert_not(is_kept(&kept, row, now));
+    }
+    fetch(&kept, 1, now, 0);
+    cr_assert(is_kept(&kept, 1, now));
+    ps_kept_done(&kept);
+}
+
 /* What was read last stays longest; what is intended stays until its clock has
  * ended. */
 Test(kept, go_when_there_is_no_room)

@@ -20,10 +20,13 @@ Test(options, are_taken_by_key)
 {
     psd_train_t *train = psd_train_new(NULL);
     const char *const pairs[][2] = {
-        {"endpoint", "tcp://h:1"}, {"job", "a"},       {"worker", "3"},     {"workers", "4"},
-        {"max-delay", "-1"},       {"trainers", "16"}, {"pipeline", "off"}, {"max-blocks", "9"},
-        {"push-every", "0"},       {"lock", "locked"}, {"locks", "7"},      {"timeout-ms", "0"},
-        {"progress-ms", "5"},      {"job", "b"},       {"pipeline", "on"},  {"pipeline", "off"}};
+        {"endpoint", "tcp://h:1"}, {"job", "a"},        {"worker", "3"},
+        {"workers", "4"},          {"max-delay", "-1"}, {"trainers", "16"},
+        {"pipeline", "off"},       {"max-blocks", "9"}, {"push-every", "0"},
+        {"lock", "locked"},        {"locks", "7"},      {"timeout-ms", "0"},
+        {"progress-ms", "5"},      {"job", "b"},        {"pipeline", "on"},
+        {"pipeline", "off"},       {"queue", "a"},      {"queue", "in"},
+        {"slices", "1048576"},     {"epochs", "0"}};
 
     for (size_t i = 0; i < sizeof pairs / sizeof *pairs; i++) {
         cr_assert_eq(psd_train_set(train, pairs[i][0], pairs[i][1], NULL), PSD_OK, "%s",
@@ -42,6 +45,9 @@ Test(options, are_taken_by_key)
     cr_assert_eq(train->options.n_locks, 7);
     cr_assert_eq(train->options.timeout_ms, 0);
     cr_assert_eq(train->options.progress_ms, 5);
+    cr_assert_str_eq(train->options.queue, "in");
+    cr_assert_eq(train->options.n_slices, 1048576);
+    cr_assert_eq(train->options.n_epochs, 0);
     psd_train_destroy(&train);
     cr_assert_null(train);
     psd_train_destroy(&train);
@@ -51,6 +57,12 @@ Test(options, that_cannot_be_are_named_with_what_is_allowed)
 {
     expect_refusal("trainers", "0", "trainers is \"0\"; allowed: 1..256");
     expect_refusal("trainers", "257", "allowed: 1..256");
+    expect_refusal("queue", "a b", "queue is \"a b\"; allowed: 1..63 of");
+    expect_refusal("queue", "", "queue is \"\"; allowed: 1..63 of");
+    expect_refusal("slices", "0", "slices is \"0\"; allowed: 1..1048576");
+    expect_refusal("slices", "1048577", "allowed: 1..1048576");
+    expect_refusal("epochs", "-1", "allowed: 0..1000000000");
+    expect_refusal("epochs", "1000000001", "allowed: 0..1000000000");
     expect_refusal("workers", "x", "workers is \"x\"; allowed: 1..4096");
     expect_refusal("worker", "-1", "allowed: 0..4095");
     expect_refusal("max-delay", "", "max-delay is \"\"");
@@ -63,6 +75,8 @@ Test(options, that_cannot_be_are_named_with_what_is_allowed)
 Test(options, steps_out_of_order_are_refused)
 {
     psd_train_t *train = psd_train_new(NULL);
+    uint64_t epoch = 7;
+    uint32_t slice = 7;
     uint32_t table = 7;
     int block = 0;
 
@@ -73,13 +87,15 @@ Test(options, steps_out_of_order_are_refused)
     cr_assert_eq(psd_train_clock_begin(train, NULL), PSD_INVALID);
     cr_assert_eq(psd_train_clock_end(train, NULL), PSD_INVALID);
     cr_assert_eq(psd_train_push_block(train, &block, NULL, 0, NULL), PSD_INVALID);
+    cr_assert_eq(psd_train_next_slice(train, 0, &epoch, &slice, NULL), PSD_INVALID);
     cr_assert_eq(psd_train_wait(train, 0, NULL), PSD_INVALID);
     cr_assert_eq(psd_train_end(train, 0, NULL), PSD_INVALID);
     cr_assert_null(psd_train_client(train));
     cr_assert_null(psd_train_table_handle(train, 0));
     cr_assert_eq(psd_train_count(train, "blocks"), 0);
     cr_assert_eq(psd_train_count(train, "no such word"), 0);
-    cr_assert_eq(table, 7);
+    cr_assert_eq(psd_train_first_clock(train), 0);
+    cr_assert(table == 7 && epoch == 7 && slice == 7);
     psd_train_destroy(&train);
 }
 
@@ -94,6 +110,9 @@ static psd_status_t make(void *unused)
     }
     if (rc == PSD_OK) {
         rc = psd_train_set(train, "endpoint", "b", NULL);
+    }
+    if (rc == PSD_OK) {
+        rc = psd_train_set(train, "queue", "c", NULL);
     }
     psd_train_destroy(&train);
     return rc;
