@@ -24,19 +24,23 @@ static_assert(PS_UNREACHED_MS > ASK_SLOW_MAX_MS + ASK_MAX_MS,
 
 uint64_t ps_reroute_gap_ms(uint64_t silent_ms, uint64_t took_ms, bool is_asked)
 {
-    uint64_t gap_ms = ASK_TIMES * took_ms;
-    uint64_t most_ms = gap_ms > ASK_MAX_MS ? gap_ms : ASK_MAX_MS;
+    uint64_t often_ms = ASK_TIMES * took_ms;
+    uint64_t most_ms = often_ms < ASK_SLOW_MAX_MS ? often_ms : ASK_SLOW_MAX_MS;
+    uint64_t seldom_ms = silent_ms / ASK_PARTS;
 
-    if (silent_ms < ASK_OFTEN_MS && !is_asked && gap_ms < ASK_SELDOM_MS) {
-        return gap_ms > ASK_MS ? gap_ms : ASK_MS;
+    if (silent_ms < ASK_OFTEN_MS && !is_asked && often_ms < ASK_SELDOM_MS) {
+        return often_ms > ASK_MS ? often_ms : ASK_MS;
     }
-    most_ms = most_ms < ASK_SLOW_MAX_MS ? most_ms : ASK_SLOW_MAX_MS;
-    gap_ms = silent_ms / ASK_PARTS;
-    gap_ms = gap_ms < most_ms ? gap_ms : most_ms;
-    return gap_ms > ASK_SELDOM_MS ? gap_ms : ASK_SELDOM_MS;
+    if (most_ms < ASK_MAX_MS) {
+        most_ms = ASK_MAX_MS;
+    }
+    if (seldom_ms > most_ms) {
+        seldom_ms = most_ms;
+    }
+    return seldom_ms > ASK_SELDOM_MS ? seldom_ms : ASK_SELDOM_MS;
 }
 
-static uint64_t gap_ms(const psd_client_t *self)
+static uint64_t next_gap_ms(const psd_client_t *self)
 {
     bool is_asked = self->routes_asked != 0;
     uint64_t took_ms = is_asked ? self->now_ms - self->routes_owed_ms : 0;
@@ -87,7 +91,7 @@ static void ask(psd_client_t *self, const uint32_t *tables, size_t n)
         self->routes_asked = id;
         self->routes_asked_ms = self->now_ms;
     }
-    self->routes_due_ms = self->now_ms + gap_ms(self);
+    self->routes_due_ms = self->now_ms + next_gap_ms(self);
 }
 
 void ps_reroute_look(psd_client_t *self)
@@ -169,8 +173,8 @@ void ps_reroute_learn(psd_client_t *self, const ps_doc_t *reply)
     if (self->routes_asked == 0) { /* that was the newest */
         self->routes_took_ms = self->now_ms - self->routes_asked_ms;
     }
-    if (self->doubt_ms <= self->now_ms && self->now_ms + gap_ms(self) < self->routes_due_ms) {
-        self->routes_due_ms = self->now_ms + gap_ms(self); /* it has answered */
+    if (self->doubt_ms <= self->now_ms && self->now_ms + next_gap_ms(self) < self->routes_due_ms) {
+        self->routes_due_ms = self->now_ms + next_gap_ms(self); /* it has answered */
     }
     psd_error_clear(self->scratch);
     rc = ps_reply_status(reply, self->scratch);
