@@ -1,5 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
+ * Room lib/protocol/core: what every pure machine has in common
+ *
+ * It is       The list of effects that a step of a machine leaves to its shell.
+ * It uses     facts, lib/wire, lib/model, lib/base.
+ * It ignores  Which machine adds an effect, and how a shell performs it.
+ * Start at    ps_effect_kind_t: all that can be asked of a shell.
+ */
+/*
  * ps_outbox - what a machine of the core wants done
  *
  * What     A list of effects in the order in which they must happen. A shell

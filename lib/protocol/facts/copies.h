@@ -1,5 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
+ * Room lib/protocol/facts: plain values that several rooms share
+ *
+ * It is       Values without behaviour: who works in a job, which copies a
+ *             partition has, which rows were lost, what a table is, under which
+ *             epochs records were made; and their forms in JSON and in bytes.
+ * It uses     lib/wire, lib/model, lib/base.
+ * It ignores  Time, messages in flight, and every machine that reads these values.
+ * Start at    job.h, copies.h, table_doc.h.
+ */
+/*
  * ps_copies - who holds a partition: its copies, as the registry has them
  *
  * What     One line of the map with everything that nodes need. Clients are

@@ -1,5 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
+ * Room lib/protocol/partition: one copy of a partition
+ *
+ * It is       Admission by sequence number (window.h), clocks (gate.h), pushes of
+ *             open clocks (open_clock.h), the one way in which rows change
+ *             (replay.h), answers.
+ * It uses     facts, core, lib/wire, lib/model, lib/base.
+ * It ignores  Other partitions, other shards, files. What it still asks of replica
+ *             and shard is listed in tests/lint/check_rooms.py, and is to go.
+ * Start at    partition.c, then partition_take.c and replay.c.
+ */
+/*
  * ps_partition - one copy of a partition, mostly the only one or the primary
  *
  * What     Rows, the log's number, each client's window, each job's gate, the

@@ -1,5 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
+ * Room lib/protocol/placement: which copies should be where
+ *
+ * It is       One look at nodes and copies, and the next decision: fence, promote,
+ *             repair, move, balance.
+ * It uses     registry, facts, core, lib/wire, lib/model, lib/base.
+ * It ignores  How a command is stored and told to the nodes.
+ * Start at    the array of steps in registry_decide.c.
+ */
+/*
  * ps_registry_decide - the registry looks after the copies
  *
  * What     Hears signs of life of nodes, reports of primaries and answers to

@@ -1,5 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
+ * Room lib/protocol/registry: what the cluster has agreed on
+ *
+ * It is       Commands: planned against the state, checked, applied. Nodes, tables,
+ *             jobs, workers, work queues.
+ * It uses     facts, core, lib/wire, lib/model, lib/base.
+ * It ignores  SQLite, sockets, who asks, and which copies should move: that is
+ *             placement.
+ * Start at    registry_plan.c, registry_check.c, registry_apply.c.
+ */
+/*
  * ps_registry - the cluster's membership, tables, placement, jobs and workers
  *
  * What     A deterministic state machine fed by an ordered list of commands.

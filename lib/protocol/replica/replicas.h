@@ -1,5 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
+ * Room lib/protocol/replica: the copies of one partition
+ *
+ * It is       Records and rows on their way to other copies and from them, leases,
+ *             acknowledgement levels.
+ * It uses     partition, facts, core, lib/wire, lib/model, lib/base.
+ * It ignores  Which copies there should be: the registry tells. Files.
+ * Start at    replicas.c for roles, replicas_send.c and replicas_take.c for
+ *             records, rows_give.c and rows_take.c for a new copy.
+ */
+/*
  * ps_replicas - the copies of one partition, as one of them sees them
  *
  * What     The primary sends its records to the others, knows what they have

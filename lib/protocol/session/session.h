@@ -1,5 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
+ * Room lib/protocol/session: a client's requests, until each has one end
+ *
+ * It is       The client's machine: sequence numbers, credits, retries, routes,
+ *             HELLO and WELCOME, the pace of a link, messages in pieces.
+ * It uses     facts, core, lib/wire, lib/model, lib/base.
+ * It ignores  Sockets, the machine's clock, how a call was cut into slices, and
+ *             everything on the server's side.
+ * Start at    session.c for the calls, session_answer.c for what arrives,
+ *             session_queue.c for what is sent.
+ */
+/*
  * ps_session - the client side: numbers pushes, resends, follows the map
  *
  * What     One pure machine a client. It keeps every push until its end is

@@ -1,5 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
+ * Room lib/protocol/shard: many partitions behind one port
+ *
+ * It is       The server's machine: it routes messages, commands of the registry
+ *             and ticks to partitions, and shares out memory and disk.
+ * It uses     replica, partition, facts, core, lib/wire, lib/model, lib/base.
+ * It ignores  Sockets, threads, files, and other shards of its node.
+ * Start at    ps_shard_step in shard.c.
+ */
+/*
  * ps_shard - the server side: sessions, partitions, clock gates
  *
  * What     One pure machine a shard. It takes a message, a command of the
