@@ -122,6 +122,9 @@ run readme python3 $lint/check_readme.py
 run docs python3 $lint/check_docs.py
 run format check_format
 run exports check_exports
+if [ -e "$build/build.ninja" ]; then
+    run circles python3 $lint/count_circles.py "$build"
+fi
 run shellcheck shellcheck --external-sources "${scripts[@]}"
 run codespell codespell --ignore-words=$lint/codespell_words.txt \
     --check-filenames "${prose[@]}"
