@@ -102,7 +102,7 @@ psd_status_t ps_control_node_drain(ps_control_t *self, ps_control_request_t *req
                : ps_control_no_memory(err);
 }
 
-/* A loss was confirmed as it stood then; one that has grown is not. */
+/* A loss was confirmed as it stood then; one of more partitions is not. */
 static psd_status_t check_confirmed(const ps_control_t *self, const ps_control_request_t *request,
                                     const ps_node_t *node, psd_error_t *err)
 {

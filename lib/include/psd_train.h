@@ -219,7 +219,11 @@ PSD_EXPORT PSD_MUST_CHECK psd_status_t psd_train_push_block(psd_train_t *self, v
  * others get it. So each is counted once, and trained on at least once; see
  * "A work queue of the job" in psd/job.h.
  *
- * It may be called in a clock or between two. In the clock that has its pushes
+ * What CLOCK_END call-backs add is pushed after a slice that is asked for in
+ * the clock was counted: programs that add deltas there ask between two clocks.
+ *
+ * It may be called in a clock or between two. After PSD_DEADLINE the clock does
+ * not end before the call has given a slice. In the clock that has its pushes
  * a checkpoint of the job has them exactly when it counts the slice; between
  * two a checkpoint may have the pushes and give the slice once more. While it
  * waits the worker finishes clocks (psd_work_next), and nothing of before is
@@ -235,7 +239,8 @@ PSD_EXPORT PSD_MUST_CHECK psd_status_t psd_train_push_block(psd_train_t *self, v
  * Errors: PSD_DEADLINE naming what is waited for: the training goes on to ask,
  * and takes no block; call again, what was given meanwhile is not lost.
  * PSD_INVALID there is no queue; PSD_NOMEM; what the training failed with,
- * those of psd_work_next and psd_work_done for instance.
+ * those of psd_work_next and psd_work_done for instance. A node that is busy or
+ * stops is asked again.
  */
 PSD_EXPORT PSD_MUST_CHECK psd_status_t psd_train_next_slice(psd_train_t *self, uint32_t timeout_ms,
                                                             uint64_t *ret_epoch,

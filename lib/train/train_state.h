@@ -370,7 +370,8 @@ PSD_MUST_CHECK psd_status_t ps_slice_open(psd_train_t *self, psd_error_t *err);
 void ps_slice_start(psd_train_t *self);
 /* Goes on by a step, if it can, and waits for nothing. pushed: all pushes that
  * were handed over are acknowledged. Errors: those of psd_work_next and
- * psd_work_done, but for PSD_DEADLINE. */
+ * psd_work_done, but for PSD_DEADLINE, PSD_BUSY and PSD_STOPPING, after which it
+ * asks again. */
 PSD_MUST_CHECK psd_status_t ps_slice_turn(psd_train_t *self, bool pushed, psd_error_t *err);
 bool ps_slice_is_under_way(const psd_train_t *self);
 /* The next one is asked for: clocks go on by themselves, and their marks may

@@ -9,7 +9,8 @@ import os
 import re
 import sys
 
-from sources import C_ENDINGS, finish, line_of, list_files, read_text
+from sources import (C_ENDINGS, finish, line_of, list_files, read_text,
+                     strip_comments)
 
 SPAN = re.compile(r"`([^`\n]+)`")
 LINK = re.compile(r"\]\(([^)#\s]+)[^)]*\)")
@@ -65,9 +66,10 @@ def look(page, text, tree):
                 complain(match.start(), span)
         else:
             for name in NAME.findall(span):
-                if name not in words and name not in EXCEPTIONS:
+                if name not in words and name not in EXCEPTIONS and \
+                        not name.endswith("_"):  # psd_train_*
                     complain(match.start(), name)
-    for match in LINK.finditer(text):
+    for match in LINK.finditer(FENCE.sub(blank, text)):
         target = match.group(1)
         if "://" in target or target.startswith("mailto:"):
             continue
@@ -83,8 +85,8 @@ def main():
     dirs = {parent for path in paths for parent in parents_of(path)}
     words = set()
     for path in paths:
-        if path.endswith(C_ENDINGS + (".py", ".sh", ".build", ".yaml")):
-            words |= set(re.findall(r"\b\w+\b", read_text(root, path)))
+        if path.endswith(C_ENDINGS + (".map", ".sh")):
+            words |= set(re.findall(r"\w+", strip_comments(read_text(root, path))))
     tree = (paths, dirs, {os.path.basename(p) for p in paths}, words)
     problems = []
     for page in list_pages(sorted(paths)):
