@@ -383,7 +383,10 @@ psd_status_t ps_socket_receive(ps_socket_t *self, bool *ret_got, uint64_t *ret_c
     for (int i = 0; i < PIECES_AT_ONCE && !whole; i++) {
         PSD_AUTO(ps_payload_destroy) ps_payload_t *payload = NULL;
         bool got = false;
-        psd_status_t rc = next_message(self, &got, ret_conn, ret_message, &payload, err);
+        psd_status_t rc = PSD_OK;
+
+        ret_message->kind = (ps_kind_t)0; /* nor that of the one before */
+        rc = next_message(self, &got, ret_conn, ret_message, &payload, err);
 
         if (rc != PSD_OK || !got) {
             return rc;
