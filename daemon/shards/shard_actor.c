@@ -16,7 +16,7 @@
 #include "daemon/shards/shard_pieces.h"
 #include "daemon/shards/shard_tell.h"
 #include "daemon/shards/shard_wait.h"
-#include "protocol/shard/shard_links.h"
+#include "protocol/replica/shard_links.h"
 
 #define BATCH 256              /* messages before the pipe is looked at again */
 #define TELL_EVERY 32          /* messages, before the peers are told of answers … */

@@ -45,6 +45,7 @@ UPWARD = {
         "lib/protocol/partition/partition.c",
         "lib/protocol/partition/partition_check.c",
         "lib/protocol/partition/partition_held.c",
+        "lib/protocol/partition/partition_image.c",
         "lib/protocol/partition/partition_ops.c",
         "lib/protocol/partition/partition_take.c",
         "lib/protocol/partition/replay.c",
@@ -52,13 +53,6 @@ UPWARD = {
     },
     "protocol/shard/shard.h": {
         "lib/protocol/partition/partition.h",
-    },
-    "protocol/shard/shard_image.h": {
-        "lib/protocol/partition/partition.h",
-    },
-    "protocol/shard/shard_links.h": {
-        "lib/protocol/replica/replicas.h",
-        "lib/protocol/replica/transfer.h",
     },
     "protocol/shard/shard_state.h": {
         "lib/protocol/partition/partition_copy.h",

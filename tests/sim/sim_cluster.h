@@ -48,7 +48,7 @@
 #include "protocol/placement/registry_decide.h"
 #include "protocol/session/session.h"
 #include "protocol/shard/shard.h"
-#include "protocol/shard/shard_links.h"
+#include "protocol/replica/shard_links.h"
 #include "sim_cluster_checkpoint.h"
 #include "sim_cluster_job.h"
 #include "sim_cluster_plan.h"

@@ -47,6 +47,15 @@ static const char *status_of(uint64_t number)
     return psd_status_name((psd_status_t)number);
 }
 
+void ps_outbox_report(ps_outbox_t *self, const ps_report_t *report)
+{
+    ps_effect_t *effect = ps_outbox_add(self, PS_EFFECT_REPORT);
+
+    if (effect != NULL) {
+        effect->report = *report;
+    }
+}
+
 bool ps_outbox_reserve(ps_outbox_t *self, size_t n)
 {
     size_t taken = self->n_effects + self->n_held;

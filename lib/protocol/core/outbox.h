@@ -130,6 +130,8 @@ PSD_MUST_CHECK ps_effect_t *ps_outbox_add(ps_outbox_t *self, ps_effect_kind_t ki
 /* The same, but message, record and note hold anything: for who fills in all
  * that the kind calls for. An effect is large, and there is one a request. */
 PSD_MUST_CHECK ps_effect_t *ps_outbox_add_raw(ps_outbox_t *self, ps_effect_kind_t kind);
+/* What a node says of a copy; left out when there is no memory. */
+void ps_outbox_report(ps_outbox_t *self, const ps_report_t *report);
 /* Makes sure that the next n ps_outbox_add succeed. false: no memory. */
 PSD_MUST_CHECK bool ps_outbox_reserve(ps_outbox_t *self, size_t n);
 /* Holds one place that no ps_outbox_add takes, whatever comes first, until it

@@ -26,11 +26,11 @@
 #include "model/store/store.h"
 #include "protocol/facts/epochs.h"
 #include "protocol/partition/gate.h"
+#include "protocol/partition/image_view.h"
 #include "protocol/partition/open_clock.h"
 #include "protocol/partition/request.h"
 #include "protocol/facts/session_set.h"
 #include "protocol/shard/shard.h"
-#include "protocol/shard/shard_image.h"
 #include "protocol/partition/window.h"
 
 /* A job at this partition. */

@@ -8,7 +8,6 @@
 #include "base/alloc.h"
 #include "base/cursor.h"
 #include "protocol/facts/job_bytes.h"
-#include "protocol/partition/partition_state.h"
 #include "protocol/partition/partition_work.h"
 #include "protocol/partition/replay.h"
 

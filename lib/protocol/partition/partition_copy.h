@@ -28,6 +28,10 @@
 #include "model/store/store_copy.h"
 #include "protocol/shard/shard_state.h"
 
+#define PS_STATE_FORMAT UINT32_C(5)
+#define PS_STATE_FORMAT_MIN UINT32_C(4) /* of snapshots that are still read */
+#define PS_STATE_NO_TEXT UINT16_MAX     /* there was no memory for it */
+
 /* Everything but the rows, for the caller to free. NULL: no memory. */
 PSD_MUST_CHECK ps_payload_t *ps_partition_give_state(const ps_partition_t *self);
 /* Takes it into a new partition, whose rows are then partial. Errors: PSD_PROTO

@@ -7,7 +7,6 @@
 #include "base/cursor.h"
 #include "protocol/facts/job_bytes.h"
 #include "protocol/partition/partition_copy.h"
-#include "protocol/partition/partition_state.h"
 #include "protocol/partition/partition_work.h"
 
 static psd_status_t ends(const char *inside, psd_error_t *err)

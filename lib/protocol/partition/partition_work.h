@@ -74,8 +74,12 @@ PSD_MUST_CHECK psd_status_t ps_partition_check_change(const ps_shard_t *shard,
 PSD_MUST_CHECK psd_status_t ps_partition_change(const ps_shard_t *shard, ps_partition_t *self,
                                                 const ps_slice_t *slice,
                                                 const ps_payload_t *payload, const ps_row_op_t *op);
-/* shard_image.c: an image that waits begins, if it is time. Nothing may have
- * changed since the clock that it waits for was closed. */
+/* Clocks of the job that are closed here, and in the rows. */
+uint64_t ps_partition_closed(const ps_partition_t *self, uint32_t job);
+/* The greatest clock of the job that was marked here, so of a push in the rows. */
+uint64_t ps_partition_highest(const ps_partition_t *self, uint32_t job);
+/* An image that waits begins, if it is time. Nothing may have changed since the
+ * clock that it waits for was closed. */
 void ps_partition_image_try(const ps_shard_t *shard, ps_partition_t *self);
 /* A PULL, with an op or without. */
 PSD_MUST_CHECK psd_status_t ps_partition_check_read(const ps_shard_t *shard,

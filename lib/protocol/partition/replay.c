@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "model/store/store_image.h"
 #include "model/updaters/updater.h"
 #include "protocol/facts/job_bytes.h"
 #include "protocol/partition/partition_work.h"

@@ -13,7 +13,7 @@
 #include "base/map.h"
 #include "wire/messages/row_op.h"
 #include "protocol/partition/peer.h"
-#include "protocol/partition/sending.h"
+#include "protocol/facts/sending.h"
 #include "wire/messages/message.h"
 
 typedef struct ps_request {

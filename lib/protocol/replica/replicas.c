@@ -245,14 +245,15 @@ static void report_position(ps_shard_t *shard, ps_partition_t *partition, uint64
     if (!ps_tail_epoch(&self->tail, lsn, &lsn_epoch)) {
         lsn_epoch = 0;
     }
-    ps_shard_report(shard, &(ps_report_t){.kind = whole ? PS_REPORT_POSITION : PS_REPORT_PARTIAL,
-                                          .table = partition->table,
-                                          .partition = partition->number,
-                                          .epoch = epoch,
-                                          .incarnation = shard->args.incarnation,
-                                          .shard = shard->args.shard,
-                                          .lsn = lsn,
-                                          .lsn_epoch = lsn_epoch});
+    ps_outbox_report(shard->outbox,
+                     &(ps_report_t){.kind = whole ? PS_REPORT_POSITION : PS_REPORT_PARTIAL,
+                                    .table = partition->table,
+                                    .partition = partition->number,
+                                    .epoch = epoch,
+                                    .incarnation = shard->args.incarnation,
+                                    .shard = shard->args.shard,
+                                    .lsn = lsn,
+                                    .lsn_epoch = lsn_epoch});
 }
 
 void ps_replicas_end_stop(ps_shard_t *shard, ps_partition_t *partition)
@@ -318,13 +319,13 @@ static void report_slow(ps_shard_t *shard, ps_partition_t *partition)
             continue;
         }
         follower->told_ms = shard->now_ms;
-        ps_shard_report(shard, &(ps_report_t){.kind = ps_replicas_trouble(follower),
-                                              .table = partition->table,
-                                              .partition = partition->number,
-                                              .epoch = partition->epoch,
-                                              .incarnation = follower->incarnation,
-                                              .shard = follower->shard,
-                                              .lsn = follower->acked_lsn});
+        ps_outbox_report(shard->outbox, &(ps_report_t){.kind = ps_replicas_trouble(follower),
+                                                       .table = partition->table,
+                                                       .partition = partition->number,
+                                                       .epoch = partition->epoch,
+                                                       .incarnation = follower->incarnation,
+                                                       .shard = follower->shard,
+                                                       .lsn = follower->acked_lsn});
     }
 }
 
@@ -343,13 +344,13 @@ static void report_own_disk(ps_shard_t *shard, ps_partition_t *partition)
         return;
     }
     self->flush_moved_ms = shard->now_ms; /* and is told again */
-    ps_shard_report(shard, &(ps_report_t){.kind = PS_REPORT_SLOW,
-                                          .table = partition->table,
-                                          .partition = partition->number,
-                                          .epoch = partition->epoch,
-                                          .incarnation = shard->args.incarnation,
-                                          .shard = shard->args.shard,
-                                          .lsn = self->flushed_lsn});
+    ps_outbox_report(shard->outbox, &(ps_report_t){.kind = PS_REPORT_SLOW,
+                                                   .table = partition->table,
+                                                   .partition = partition->number,
+                                                   .epoch = partition->epoch,
+                                                   .incarnation = shard->args.incarnation,
+                                                   .shard = shard->args.shard,
+                                                   .lsn = self->flushed_lsn});
 }
 
 void ps_replicas_tick(ps_shard_t *shard, ps_partition_t *partition)

@@ -30,7 +30,7 @@
 
 #include "protocol/facts/copies.h"
 #include "protocol/replica/follower.h"
-#include "protocol/shard/shard_links.h"
+#include "protocol/replica/shard_links.h"
 #include "protocol/partition/pending.h"
 #include "protocol/shard/shard_state.h"
 #include "protocol/replica/transfer.h"

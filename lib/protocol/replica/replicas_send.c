@@ -253,13 +253,13 @@ static void report(ps_shard_t *shard, const ps_partition_t *partition, ps_follow
         return;
     }
     follower->told_ms = shard->now_ms;
-    ps_shard_report(shard, &(ps_report_t){.kind = kind,
-                                          .table = partition->table,
-                                          .partition = partition->number,
-                                          .epoch = partition->epoch,
-                                          .incarnation = follower->incarnation,
-                                          .shard = follower->shard,
-                                          .lsn = follower->acked_lsn});
+    ps_outbox_report(shard->outbox, &(ps_report_t){.kind = kind,
+                                                   .table = partition->table,
+                                                   .partition = partition->number,
+                                                   .epoch = partition->epoch,
+                                                   .incarnation = follower->incarnation,
+                                                   .shard = follower->shard,
+                                                   .lsn = follower->acked_lsn});
 }
 
 static ps_follower_t *find_follower(ps_replicas_t *self, ps_shard_name_t name)

@@ -27,7 +27,7 @@
 #include "base/cursor.h"
 #include "model/store/store_copy.h"
 #include "protocol/replica/follower.h"
-#include "protocol/shard/shard_links.h"
+#include "protocol/replica/shard_links.h"
 
 /* The primary's side, for one other copy. */
 typedef struct ps_giving {

@@ -27,7 +27,7 @@
 #include "protocol/facts/copies.h"
 #include "protocol/facts/job.h"
 #include "protocol/core/outbox.h"
-#include "protocol/partition/sending.h"
+#include "protocol/facts/sending.h"
 #include "wire/messages/route.h"
 
 typedef struct ps_shard ps_shard_t;

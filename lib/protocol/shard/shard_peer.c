@@ -6,15 +6,6 @@
 #include "protocol/replica/replicas.h"
 #include "protocol/shard/shard_state.h"
 
-void ps_shard_report(ps_shard_t *self, const ps_report_t *report)
-{
-    ps_effect_t *effect = ps_outbox_add(self->outbox, PS_EFFECT_REPORT);
-
-    if (effect != NULL) {
-        effect->report = *report;
-    }
-}
-
 /* The copy that is here; NULL: none. */
 static ps_partition_t *copy_here(const ps_shard_t *self, uint32_t id, uint32_t partition)
 {

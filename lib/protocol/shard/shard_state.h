@@ -9,7 +9,7 @@
 #define PS_PROTOCOL_SHARD_STATE_H
 
 #include "model/store/store_copy.h"
-#include "protocol/shard/shard_links.h"
+#include "protocol/replica/shard_links.h"
 #include "protocol/partition/partition.h"
 #include "protocol/partition/peer.h"
 #include "protocol/shard/shard.h"
@@ -155,7 +155,6 @@ void ps_shard_peer_gone(ps_shard_t *self, uint64_t conn);
 /* Closes links by which no partition sends any more. */
 void ps_shard_close_links(ps_shard_t *self);
 void ps_shard_step_fence(ps_shard_t *self, const ps_event_t *event);
-void ps_shard_report(ps_shard_t *self, const ps_report_t *report);
 
 /* A request of a client that is known: to its partition. */
 void ps_shard_request(ps_shard_t *self, const ps_request_t *request);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Few links, looked through; many accepted connections, in a map. */
-#include "protocol/shard/shard_links.h"
+#include "protocol/replica/shard_links.h"
 
 #include "base/alloc.h"
 
