@@ -8,7 +8,8 @@
 
 #include "base/alloc.h"
 #include "base/log.h"
-#include "daemon/control/commit.h"
+#include "daemon/control_ops.h"
+#include "daemon/nodes/commit.h"
 #include "daemon/config/place.h"
 #include "protocol/placement/registry_decide.h"
 
@@ -247,6 +248,8 @@ static psd_status_t end_old_jobs(ps_server_t *self, psd_error_t *err)
 static psd_status_t start_control(ps_server_t *self, psd_error_t *err)
 {
     const ps_control_args_t args = {
+        .ops = ps_control_ops,
+        .n_ops = ps_control_n_ops,
         .config = self->config,
         .registry = self->registry,
         .db = self->db,

@@ -9,7 +9,7 @@
 #ifndef PS_DAEMON_SERVER_H
 #define PS_DAEMON_SERVER_H
 
-#include "daemon/control/control.h"
+#include "daemon/state/control.h"
 
 typedef struct ps_server ps_server_t;
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A backup of the registry for whoever asks. */
-#include "daemon/control/control_inner.h"
+#include "daemon/state/control_inner.h"
 
 #include <inttypes.h>
 

@@ -6,7 +6,7 @@
 #define PS_DAEMON_CONTROL_CHECKPOINT_H
 
 #include "daemon/shards/checkpoint_task.h"
-#include "daemon/control/control_inner.h"
+#include "daemon/state/control_inner.h"
 #include "storage/snapshot/checkpoint.h"
 
 /* Where checkpoints lie. Errors: PSD_NOMEM. */

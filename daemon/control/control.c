@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The control port: one request in, one answer out. */
-#include "daemon/control/control_inner.h"
+#include "daemon/state/control_inner.h"
 
+#include <assert.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -10,85 +11,24 @@
 
 #define BATCH 64        /* requests before other things are looked at */
 #define OP_BYTES_MAX 64 /* of an operation's name */
+#define OPS_MAX 64
 
-/* What the nodes are asked before an operation runs. */
-typedef enum first_ask {
-    ASK_NONE = 0, /* nothing, or what the operation asks itself */
-    ASK_INSPECT,  /* partitions */
-    ASK_BRIEFLY,  /* the same, without who does not answer at once */
-    ASK_JOB       /* clocks and held requests of the job that is named */
-} first_ask_t;
-
-static const struct {
-    const char *name;
-    ps_control_op_t *run;
-    bool is_open; /* needs no session */
-    bool once;    /* changes something: a repetition gets the first answer */
-    first_ask_t first;
-} OPS[] = {
-    {"hello", ps_control_hello, true, false, ASK_NONE},
-    {"table_create", ps_control_table_create, false, true, ASK_NONE},
-    {"table_open", ps_control_table_open, false, false, ASK_NONE},
-    {"routes", ps_control_routes, false, false, ASK_NONE},
-    {"table_list", ps_control_table_list, false, false, ASK_INSPECT},
-    {"table_inspect", ps_control_table_inspect, false, false, ASK_INSPECT},
-    {"table_drop", ps_control_table_drop, false, true, ASK_NONE},
-    {"table_ack", ps_control_table_ack, false, true, ASK_NONE},
-    {"job_join", ps_control_job_join, false, true, ASK_NONE},
-    {"job_leave", ps_control_job_leave, false, true, ASK_NONE},
-    {"heartbeat", ps_control_heartbeat, false, false, ASK_NONE},
-    {"job_tables", ps_control_job_tables, false, false, ASK_INSPECT},
-    {"barrier", ps_control_barrier, false, true, ASK_NONE},
-    {"work_open", ps_control_work_open, false, false, ASK_NONE},
-    {"work_next", ps_control_work_next, false, false, ASK_NONE},
-    {"work_done", ps_control_work_done, false, false, ASK_NONE},
-    {"work_idle", ps_control_work_idle, false, false, ASK_NONE},
-    {"job_list", ps_control_job_list, false, false, ASK_NONE},
-    {"job_inspect", ps_control_job_inspect, false, false, ASK_JOB},
-    {"job_stop", ps_control_job_stop, false, true, ASK_NONE},
-    {"worker_list", ps_control_worker_list, false, false, ASK_JOB},
-    {"clock_list", ps_control_clock_list, false, false, ASK_NONE},
-    {"clock_inspect", ps_control_clock_inspect, false, false, ASK_JOB},
-    {"why", ps_control_why, false, false, ASK_JOB},
-    {"cluster_status", ps_control_cluster_status, false, false, ASK_BRIEFLY},
-    {"cluster_events", ps_control_cluster_events, false, false, ASK_NONE},
-    {"cluster_backup", ps_control_cluster_backup, false, false, ASK_NONE},
-    {"checkpoint_create", ps_control_checkpoint_create, false, true, ASK_NONE},
-    {"checkpoint_restore", ps_control_checkpoint_restore, false, true, ASK_NONE},
-    {"checkpoint_verify", ps_control_checkpoint_verify, false, true, ASK_NONE},
-    {"checkpoint_look", ps_control_checkpoint_look, false, true, ASK_NONE},
-    {"checkpoint_list", ps_control_checkpoint_list, false, false, ASK_NONE},
-    {"checkpoint_inspect", ps_control_checkpoint_inspect, false, false, ASK_NONE},
-    {"checkpoint_drop", ps_control_checkpoint_drop, false, true, ASK_NONE},
-    {"node_list", ps_control_node_list, false, false, ASK_INSPECT},
-    {"node_inspect", ps_control_node_inspect, false, false, ASK_INSPECT},
-    {"node_drain", ps_control_node_drain, false, true, ASK_INSPECT},
-    {"node_remove", ps_control_node_remove, false, true, ASK_NONE},
-    {"cluster_rebalance", ps_control_cluster_rebalance, false, false, ASK_INSPECT},
-    {"cluster_repair", ps_control_cluster_repair, false, false, ASK_INSPECT},
-    {"node_join", ps_control_node_join, true, false, ASK_NONE},
-    {"node_announce", ps_control_node_announce, true, false, ASK_NONE},
-    {"node_beat", ps_control_node_beat, true, false, ASK_NONE},
-    {"node_answer", ps_control_node_answer, true, false, ASK_NONE},
-    {"node_report", ps_control_node_report, true, false, ASK_NONE},
-    {"node_end", ps_control_node_end, true, false, ASK_NONE},
-};
-#define N_OPS (sizeof OPS / sizeof OPS[0])
-
-static psd_status_t find_op(const char *name, size_t *ret_op, psd_error_t *err)
+static psd_status_t find_op(const ps_control_t *self, const char *name, size_t *ret_op,
+                            psd_error_t *err)
 {
-    const char *names[N_OPS + 1];
+    const char *names[OPS_MAX + 1];
     const char *near = NULL;
     char shown[OP_BYTES_MAX * 2];
 
-    for (size_t i = 0; i < N_OPS; i++) {
-        if (strcmp(OPS[i].name, name) == 0) {
+    assert(self->is.n_ops <= OPS_MAX);
+    for (size_t i = 0; i < self->is.n_ops; i++) {
+        if (strcmp(self->is.ops[i].name, name) == 0) {
             *ret_op = i;
             return PSD_OK;
         }
-        names[i] = OPS[i].name;
+        names[i] = self->is.ops[i].name;
     }
-    names[N_OPS] = NULL;
+    names[self->is.n_ops] = NULL;
     near = ps_text_suggest(name, names);
     (void)ps_log_quote(name, shown, sizeof shown);
     if (near != NULL) {
@@ -100,7 +40,8 @@ static psd_status_t find_op(const char *name, size_t *ret_op, psd_error_t *err)
 }
 
 /* Reads what all requests have. */
-static psd_status_t read_head(ps_control_request_t *request, size_t *ret_op, psd_error_t *err)
+static psd_status_t read_head(const ps_control_t *self, ps_control_request_t *request,
+                              size_t *ret_op, psd_error_t *err)
 {
     const char *op = NULL;
     uint64_t version = 0;
@@ -121,7 +62,7 @@ static psd_status_t read_head(ps_control_request_t *request, size_t *ret_op, psd
     if (rc != PSD_OK) {
         return rc;
     }
-    return find_op(op, ret_op, err);
+    return find_op(self, op, ret_op, err);
 }
 
 /* A request on its way: from its bytes to its answer, or to where it waits. */
@@ -185,10 +126,11 @@ static psd_status_t run_op(ps_control_t *self, ps_task_t *task, psd_error_t *err
     if (request->step == 0) {
         request->last_table = ps_registry_last_table(self->is.registry);
     }
-    if (request->step > 0 || OPS[task->op].first == ASK_NONE) {
-        return OPS[task->op].run(self, request, err);
+    if (request->step > 0 || self->is.ops[task->op].first == PS_ASK_NONE) {
+        return self->is.ops[task->op].run(self, request, err);
     }
-    if (OPS[task->op].first == ASK_INSPECT || OPS[task->op].first == ASK_BRIEFLY) {
+    if (self->is.ops[task->op].first == PS_ASK_INSPECT ||
+        self->is.ops[task->op].first == PS_ASK_BRIEFLY) {
         return ps_control_ask(request, PS_CALL_INSPECT, 0);
     }
     rc = ps_control_find_job(self, request->doc, &job, err);
@@ -198,12 +140,12 @@ static psd_status_t run_op(ps_control_t *self, ps_task_t *task, psd_error_t *err
 static psd_status_t judge(ps_control_t *self, ps_task_t *task, psd_error_t *err)
 {
     ps_control_request_t *request = &task->request;
-    psd_status_t rc = read_head(request, &task->op, err);
+    psd_status_t rc = read_head(self, request, &task->op, err);
 
     if (rc != PSD_OK) {
         return rc;
     }
-    if (!OPS[task->op].is_open) {
+    if (!self->is.ops[task->op].is_open) {
         rc = ps_doc_get_u64(request->doc, "session", 0, UINT64_MAX, &request->session, err);
         if (rc == PSD_OK) {
             rc = ps_control_check_session(self, request->session, err);
@@ -215,7 +157,7 @@ static psd_status_t judge(ps_control_t *self, ps_task_t *task, psd_error_t *err)
             return rc;
         }
     }
-    request->once = OPS[task->op].once;
+    request->once = self->is.ops[task->op].once;
     if (answer_again(self, request)) {
         request->parked = true;
         request->once = false;
@@ -243,7 +185,7 @@ static psd_status_t keep(ps_control_t *self, ps_task_t *task, psd_error_t *err)
                           (const char *)request->words.data, task, err);
         ps_buffer_done(&request->words);
     }
-    if (rc == PSD_OK && OPS[task->op].first == ASK_BRIEFLY) {
+    if (rc == PSD_OK && self->is.ops[task->op].first == PS_ASK_BRIEFLY) {
         ps_fleet_be_brief(self->fleet, task);
     }
     if (rc == PSD_OK) {

@@ -3,8 +3,8 @@
  * decided is stored and told. */
 #include <inttypes.h>
 
-#include "daemon/control/commit.h"
-#include "daemon/control/control_inner.h"
+#include "daemon/nodes/commit.h"
+#include "daemon/state/control_inner.h"
 #include "protocol/placement/registry_decide.h"
 
 #define RETRY_MS 500  /* after a decision that could not be made or stored */

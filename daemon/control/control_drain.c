@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Nodes that are to go, and what moves: drain, remove, rebalance, repair. */
-#include "daemon/control/control_inner.h"
+#include "daemon/state/control_inner.h"
 
 #include <inttypes.h>
 
-#include "daemon/control/commit.h"
+#include "daemon/nodes/commit.h"
 #include "protocol/placement/registry_decide.h"
 
 static psd_status_t read_node(const ps_control_t *self, const ps_control_request_t *request,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* How far workers that wait for a slice finish clocks meanwhile. When all of
  * them wait nobody needs any; but a checkpoint wants them at its boundary. */
-#include "daemon/control/control_inner.h"
+#include "daemon/state/control_inner.h"
 
 #define AHEAD 8 /* clocks that one may finish before it asks again */
 

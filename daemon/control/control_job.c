@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Workers come, live, and go. */
-#include "daemon/control/control_inner.h"
+#include "daemon/state/control_inner.h"
 
 #include <inttypes.h>
 
-#include "daemon/control/commit.h"
+#include "daemon/nodes/commit.h"
 #include "daemon/nodes/job_view.h"
 
 /* Remembers when it ended, for `why`. Without memory that is not known. */

@@ -2,8 +2,8 @@
 /* What time alone brings about: silent workers are lost, waits expire. */
 #include <inttypes.h>
 
-#include "daemon/control/commit.h"
-#include "daemon/control/control_inner.h"
+#include "daemon/nodes/commit.h"
+#include "daemon/state/control_inner.h"
 
 #define RETRY_MS 1000 /* after a loss that could not be stored */
 #define LATE_MS 500   /* a tick this late says that the process stood still */

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Nodes that are not the registry's: they ask to join, announce themselves, say
  * that they live, answer, and report of copies. */
-#include "daemon/control/control_inner.h"
+#include "daemon/state/control_inner.h"
 
 #include <inttypes.h>
 #include <string.h>
 
 #include "base/text.h"
-#include "daemon/control/commit.h"
+#include "daemon/nodes/commit.h"
 #include "daemon/config/endpoint.h"
 #include "daemon/nodes/fleet_doc.h"
 #include "daemon/nodes/node_damage.h"

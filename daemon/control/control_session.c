@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Hello: who the cluster is, and a session number for the client. */
-#include "daemon/control/control_inner.h"
+#include "daemon/state/control_inner.h"
 
 #include <inttypes.h>
 
-#include "daemon/control/commit.h"
+#include "daemon/nodes/commit.h"
 #include "wire/messages/message.h"
 
 #define SESSIONS_AHEAD 1024 /* set aside on disk at a time */

@@ -2,8 +2,8 @@
 /* What the shards must know before the first request. */
 #include <inttypes.h>
 
-#include "daemon/control/commit.h"
-#include "daemon/control/control_inner.h"
+#include "daemon/nodes/commit.h"
+#include "daemon/state/control_inner.h"
 
 /* The first table whose restore ended with the process that worked on it. */
 static const ps_table_t *half_restored(const ps_registry_t *registry)

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Operations on tables. */
-#include "daemon/control/control_inner.h"
+#include "daemon/state/control_inner.h"
 
 #include <inttypes.h>
 #include <string.h>
 
-#include "daemon/control/commit.h"
+#include "daemon/nodes/commit.h"
 #include "daemon/nodes/job_view.h"
 #include "protocol/placement/registry_decide.h"
 #include "protocol/facts/table_doc.h"

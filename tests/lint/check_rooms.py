@@ -31,8 +31,8 @@ SUB_FLOORS = {
     },
     "storage": {"disk": 0, "snapshot": 1, "registry": 1, "log": 2},
     "daemon": {
-        "config": 0, "threads": 1, "shards": 2, "nodes": 3, "control": 4,
-        "views": 5, "checkpoints": 6,
+        "config": 0, "threads": 1, "shards": 2, "nodes": 3, "state": 4,
+        "control": 5, "checkpoints": 6,
     },
 }
 # What still includes upwards. This list only gets shorter: a row that is not

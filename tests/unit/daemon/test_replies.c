@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* daemon/control/replies.h: what was answered lately. */
-#include "daemon/control/replies.h"
+/* daemon/state/replies.h: what was answered lately. */
+#include "daemon/state/replies.h"
 
 #include <criterion/criterion.h>
 #include <string.h>

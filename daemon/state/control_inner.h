@@ -5,9 +5,9 @@
 
 #include "base/alloc.h"
 #include "base/log.h"
-#include "daemon/control/control.h"
+#include "daemon/state/control.h"
 #include "daemon/nodes/fleet.h"
-#include "daemon/control/replies.h"
+#include "daemon/state/replies.h"
 #include "daemon/nodes/watch.h"
 #include "protocol/placement/registry_decide.h"
 #include "storage/snapshot/checkpoint.h"
@@ -122,12 +122,6 @@ typedef struct ps_request_doc {
     ps_doc_t *array; /* … and borrows from its reply */
     bool once;       /* its answer is kept for a repetition */
 } ps_control_request_t;
-
-/* An operation adds its fields to request->reply, or says why not. One that
- * wants to know something of the nodes returns ps_control_ask, and is called
- * again, a step further, with the answers. */
-typedef psd_status_t ps_control_op_t(ps_control_t *self, ps_control_request_t *request,
-                                     psd_error_t *err);
 
 /* control_names.c */
 /* A name for a node that has none of its own yet: `wanted`, or it with -2, -3 …

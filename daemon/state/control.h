@@ -22,8 +22,32 @@
 
 typedef struct ps_control ps_control_t;
 
+/* What the nodes are asked before an operation runs. */
+typedef enum ps_first_ask {
+    PS_ASK_NONE = 0, /* nothing, or what the operation asks itself */
+    PS_ASK_INSPECT,  /* partitions */
+    PS_ASK_BRIEFLY,  /* the same, without who does not answer at once */
+    PS_ASK_JOB       /* clocks and held requests of the job that is named */
+} ps_first_ask_t;
+
+struct ps_request_doc;
+/* An operation adds its fields to request->reply, or says why not. One that
+ * wants to know something of the nodes returns ps_control_ask, and is called
+ * again, a step further, with the answers. */
+typedef psd_status_t ps_control_op_t(ps_control_t *self, struct ps_request_doc *request,
+                                     psd_error_t *err);
+typedef struct ps_control_row {
+    const char *name;
+    ps_control_op_t *run;
+    bool is_open; /* needs no session */
+    bool once;    /* changes something: a repetition gets the first answer */
+    ps_first_ask_t first;
+} ps_control_row_t;
+
 /* All borrowed until ps_control_destroy. */
 typedef struct ps_control_args {
+    const ps_control_row_t *ops; /* 64 at most */
+    size_t n_ops;
     const ps_config_t *config;
     ps_registry_t *registry; /* loaded, and has this node */
     ps_registry_db_t *db;

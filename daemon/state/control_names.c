@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Names of nodes that were given none: one host may have several. */
-#include "daemon/control/control_inner.h"
+#include "daemon/state/control_inner.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Jobs, their workers and their clocks, as an operator is shown them. */
-#include "daemon/control/control_inner.h"
+#include "daemon/state/control_inner.h"
 
 #include "daemon/nodes/job_view.h"
 

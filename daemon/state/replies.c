@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A ring of answers. */
-#include "daemon/control/replies.h"
+#include "daemon/state/replies.h"
 
 #include "base/alloc.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Where the partitions of tables are, for clients that hear nothing of a shard:
  * what they say of it, and which routes are newer than those they know. */
-#include "daemon/control/control_inner.h"
+#include "daemon/state/control_inner.h"
 
 #include "protocol/facts/node_names.h"
 #include "protocol/facts/table_doc.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* How the control part changes the registry. */
-#include "daemon/control/commit.h"
-#include "daemon/control/control_inner.h"
+#include "daemon/nodes/commit.h"
+#include "daemon/state/control_inner.h"
 
 psd_status_t ps_control_commit(ps_control_t *self, const ps_command_t *command,
                                ps_log_level_t level, psd_error_t *err)

@@ -3,7 +3,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-#include "daemon/control/control_inner.h"
+#include "daemon/state/control_inner.h"
 
 #define AGAIN_MS 50 /* between two tries of what a silent node holds up */
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Moves as an operator is shown them: what, how much of it has come, and how
  * long the rest takes. */
-#include "daemon/control/control_inner.h"
+#include "daemon/state/control_inner.h"
 
 #define ASSUMED_BYTES_PER_S (UINT64_C(100) << 20) /* before any was made */
 

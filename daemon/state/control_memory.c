@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Nodes whose tables take about as much memory as there is, or more. */
-#include "daemon/control/control_inner.h"
+#include "daemon/state/control_inner.h"
 
 #define MIB ((double)(1 << 20))
 #define FULL_TENTHS 8 /* from here on a node is warned of */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Why a job is not moving: one line for each worker that waits, and for each
  * that is lost, expected or simply at work. */
-#include "daemon/control/control_inner.h"
+#include "daemon/state/control_inner.h"
 
 #include <inttypes.h>
 #include <stdio.h>

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What happens to nodes without a change of the registry: a row of the history
  * each, and, for one that was refused, what cluster status says of it. */
-#include "daemon/control/control_inner.h"
+#include "daemon/state/control_inner.h"
 
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "daemon/control/commit.h"
+#include "daemon/nodes/commit.h"
 
 #define STILL_MS 60000   /* that a refusal is a problem; it is noted so often */
 #define PATIENCE_MS 2000 /* an earlier life of a node is forgotten by then */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What is wrong with the cluster, and what is being done about it. */
-#include "daemon/control/control_inner.h"
+#include "daemon/state/control_inner.h"
 
 #include <inttypes.h>
 #include <stdio.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Disk first, then memory, then the log. */
-#include "daemon/control/commit.h"
+#include "daemon/nodes/commit.h"
 
 #include <inttypes.h>
 #include <time.h>

@@ -2,7 +2,7 @@
 /* What the control port answers. */
 #include <inttypes.h>
 
-#include "daemon/control/control_inner.h"
+#include "daemon/state/control_inner.h"
 
 psd_status_t ps_control_no_memory(psd_error_t *err)
 {
