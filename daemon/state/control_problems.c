@@ -257,8 +257,7 @@ bool ps_control_add_silent(const ps_control_t *self, const ps_table_t *table, ps
 
     for (size_t i = 0; done && i < ps_registry_n_nodes(registry); i++) {
         const ps_node_t *node = ps_registry_node_at(registry, i);
-        bool reached =
-            node->unreached_ms == 0 || ps_now_ms() - node->unreached_ms >= PS_UNREACHED_MS;
+        bool reached = node->unreached_until_ms <= ps_now_ms();
         uint32_t n = node->up && reached ? 0 : count_served(table, node);
         char text[TEXT_SIZE];
 

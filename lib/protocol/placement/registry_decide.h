@@ -76,8 +76,10 @@ bool ps_registry_node_ends(ps_registry_t *self, const char *name, uint64_t incar
  * another epoch, of another kind, or not about another copy of that primary. */
 bool ps_registry_report(ps_registry_t *self, uint64_t from, const ps_report_t *report);
 
-/* So long a client's word that it does not reach a node holds: it says it again
- * with its next question, which is seldom asked over slow links. */
+/* A client's word that it does not reach a node holds until it would have said
+ * it again, which it does after a part of the silence: from the one to the
+ * other. A node that stood still for a moment is not blamed for longer. */
+#define PS_UNREACHED_MIN_MS 3000
 #define PS_UNREACHED_MS 8000
 /* A client has heard nothing of that shard for silent_ms, though it asks. Where
  * the registry hears the node, and another copy can serve, that one is to, as

@@ -7,12 +7,24 @@
 /* So long a primary has to show that it is reached: of two clients that reach
  * different nodes only, each gets its turns. */
 #define RELIEVED_AGAIN_MS 5000
+#define AGAIN_PARTS 4      /* after so great a part of the silence a client says it again */
+#define ON_ITS_WAY_MS 2000 /* and so long that may take */
 /* So long no primary moves to a node only to even the nodes out. */
 #define SHUNNED_MS 60000
 
 static bool is_recent(uint64_t at_ms, uint64_t for_ms, uint64_t now_ms)
 {
     return at_ms != 0 && now_ms - at_ms < for_ms;
+}
+
+static uint64_t holds_ms(uint64_t silent_ms)
+{
+    uint64_t ms = silent_ms / AGAIN_PARTS + ON_ITS_WAY_MS;
+
+    if (ms < PS_UNREACHED_MIN_MS) {
+        ms = PS_UNREACHED_MIN_MS;
+    }
+    return ms < PS_UNREACHED_MS ? ms : PS_UNREACHED_MS;
 }
 
 bool ps_registry_unreached(ps_registry_t *self, uint64_t incarnation, uint32_t shard,
@@ -35,14 +47,14 @@ bool ps_registry_unreached(ps_registry_t *self, uint64_t incarnation, uint32_t s
                 continue;
             }
             found = true;
-            self->restless =
-                self->restless || !is_recent(watch->unreached_ms, PS_UNREACHED_MS, now_ms);
-            watch->unreached_ms = now_ms;
+            self->restless = self->restless || watch->unreached_until_ms <= now_ms;
+            watch->unreached_until_ms = now_ms + holds_ms(silent_ms);
         }
     }
     for (size_t i = 0; found && i < self->n_nodes; i++) {
         if (self->nodes[i].incarnation == incarnation) {
             self->nodes[i].unreached_ms = now_ms;
+            self->nodes[i].unreached_until_ms = now_ms + holds_ms(silent_ms);
         }
     }
     return found;
@@ -74,13 +86,12 @@ static const ps_copy_t *other_in_sync(const ps_look_t *look, const ps_copies_t *
 
 bool ps_copy_is_unreached(const ps_look_t *look, const ps_copy_t *copy)
 {
-    return is_recent(ps_copy_node(look->registry, copy)->unreached_ms, PS_UNREACHED_MS,
-                     look->now_ms);
+    return ps_copy_node(look->registry, copy)->unreached_until_ms > look->now_ms;
 }
 
 static bool is_unreached(ps_look_t *look, const ps_watch_t *watch)
 {
-    if (!is_recent(watch->unreached_ms, PS_UNREACHED_MS, look->now_ms)) {
+    if (watch->unreached_until_ms <= look->now_ms) {
         return false;
     }
     if (is_recent(watch->relieved_ms, RELIEVED_AGAIN_MS, look->now_ms)) {

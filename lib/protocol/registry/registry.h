@@ -56,15 +56,16 @@ typedef struct ps_node {
     size_t n_lost;
     bool accepts_loss; /* a start only: of `lost`, the last copies may go */
     /* Not stored. */
-    bool up;               /* it has started or was heard since the registry was loaded,
-                              and is not suspect; only such nodes are given partitions */
-    bool suspect;          /* silent for too long (registry_decide.h) */
-    uint64_t last_seen_ms; /* now_ms of its last sign of life */
-    uint64_t started_ms;   /* now_ms of its start, or of the load */
-    uint64_t disk_ms;      /* now_ms when a primary last left it because its disk
-                              took nothing; 0: never */
-    uint64_t unreached_ms; /* now_ms when a client last said that it does not
-                              reach it (registry_decide.h); 0: none did */
+    bool up;                     /* it has started or was heard since the registry was loaded,
+                                    and is not suspect; only such nodes are given partitions */
+    bool suspect;                /* silent for too long (registry_decide.h) */
+    uint64_t last_seen_ms;       /* now_ms of its last sign of life */
+    uint64_t started_ms;         /* now_ms of its start, or of the load */
+    uint64_t disk_ms;            /* now_ms when a primary last left it because its disk
+                                    took nothing; 0: never */
+    uint64_t unreached_ms;       /* now_ms when a client last said that it does not
+                                    reach it (registry_decide.h); 0: none did */
+    uint64_t unreached_until_ms; /* so long that word holds */
 } ps_node_t;
 
 typedef enum ps_node_state {

@@ -55,8 +55,8 @@ typedef struct ps_watch {
     uint8_t out;                       /* bit i: the primary says that it lags, or
                                           has other records */
     uint8_t diverged;                  /* bit i: of those that are out, it begins anew */
-    uint64_t unreached_ms;             /* when a client last said that it does not reach
-                                          the primary; 0: none did */
+    uint64_t unreached_until_ms;       /* so long a client's word holds that it does not
+                                          reach the primary */
     uint64_t relieved_ms;              /* when a primary was last replaced for that; stays
                                           for good */
 } ps_watch_t;

@@ -461,11 +461,33 @@ Test(registry_copies, a_client_s_word_holds_until_its_next_question)
     cr_assert(say(PS_REPORT_CAUGHT_UP, 2, 1));
     assert_commits("partition 0 of table w is in sync on node n0");
     shard = copies->at[0].shard;
-    cr_assert(ps_registry_unreached(registry, 2, shard, 2000, now_ms));
+    cr_assert(ps_registry_unreached(registry, 2, shard, 20000, now_ms));
     assert_rests(); /* it is left alone for a while */
     rest_for(5000);
     assert_commits("partition 0 of table w leaves node n1, which clients do "
                    "not reach");
+}
+
+/* A node that stood still for a moment is not blamed for it later. */
+Test(registry_copies, a_word_of_a_short_silence_does_not_hold_for_long)
+{
+    const ps_table_t *table = make_copied("w", 1, 2);
+    const ps_copies_t *copies = &table->copies[0];
+
+    cr_assert(ps_registry_unreached(registry, 1, copies->at[0].shard, 2000, now_ms));
+    assert_commits("partition 0 of table w leaves node n0, which clients do "
+                   "not reach");
+    assert_asks(1, 1);
+    cr_assert(answer(1, 50));
+    assert_asks(1, 2);
+    cr_assert(answer(2, 50));
+    assert_commits("partition 0 of table w has its primary on node n1 now");
+    cr_assert(say(PS_REPORT_CAUGHT_UP, 2, 1));
+    assert_commits("partition 0 of table w is in sync on node n0");
+    cr_assert(ps_registry_unreached(registry, 2, copies->at[0].shard, 2000, now_ms));
+    assert_rests();
+    rest_for(5000);
+    assert_rests(); /* nobody has said it again */
 }
 
 Test(registry_copies, that_do_not_catch_up_are_given_up)
