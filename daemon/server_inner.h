@@ -35,7 +35,7 @@ struct ps_server {
     ps_node_damage_t damage;        /* what the shards found */
     char host[PS_ENDPOINT_MAX + 1]; /* that the shards bind; "" for ipc alone */
     char advertise[PS_ENDPOINT_MAX + 1];
-    char endpoint[PS_ENDPOINT_MAX + 1]; /* control, as others are told */
+    char endpoint[PS_ENDPOINT_MAX + 1]; /* of the control port, as advertised */
     char ipc[PS_ENDPOINT_MAX + 1];      /* control; "" for none */
 };
 

@@ -66,7 +66,7 @@ typedef struct ps_bench_load {
     psd_select_t *select;      /* owned */
     psd_call_t *call;          /* owned */
     psd_ticket_t *tickets;     /* owned; ring of in_flight */
-    uint64_t *keys;            /* owned; the lists, one behind the other */
+    uint64_t *keys;            /* owned; the lists, concatenated */
     double *times;             /* owned; seconds of each request, when it waits */
     size_t n;                  /* requests that are prepared */
     size_t turn;               /* of the pools */

@@ -29,7 +29,7 @@ typedef enum ps_worker_fate {
 typedef struct ps_known_job {
     char name[PS_CLI_JOB_SIZE];
     uint64_t old_id;      /* of one of that name that is not theirs; 0: none is */
-    uint64_t old_unix_ms; /* when it began: a psd that begins anew counts anew */
+    uint64_t old_unix_ms; /* when it began: after a restart of psd ids start again at 1 */
     bool runs;            /* it had workers then */
 } ps_known_job_t;
 

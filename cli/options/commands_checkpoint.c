@@ -124,23 +124,22 @@ const ps_cmd_t ps_cmds_checkpoint[] = {
      .min_args = 1,
      .max_args = 1,
      .summary = "rows and states of tables into files, while jobs go on",
-     .details = "Each partition is written as it was at one moment. Where one job "
-                "with clocks uses the tables, that is right behind the same clock in "
-                "all of them: under BSP exactly what these clocks have made. The "
-                "files "
-                "lie in checkpoint.dir/NAME, which all nodes must see; without its "
-                "manifest, which comes last, there is no checkpoint.\n\n"
-                "--job makes one that the job can go on from: the clock after the one "
-                "that its furthest worker is in is waited for, and what workers push "
-                "behind it, or ask of work queues, waits until all have finished it "
-                "(60 s at most, then the checkpoint fails). The tables have what the "
-                "workers pushed up to that clock, and nothing that they pushed "
-                "later, also under SSP; a slice of a work queue counts as done when "
-                "its worker said so before it finished that clock.\n\n"
+     .details = "Each partition is written as it was at one moment. If one job with "
+                "clocks uses the tables, that moment is right after the same clock in "
+                "all of them: under BSP, exactly the result of these clocks. The files "
+                "lie in checkpoint.dir/NAME, which all nodes must see. The manifest "
+                "comes last; without it there is no checkpoint.\n\n"
+                "--job makes a checkpoint that the job can continue from. It waits "
+                "until all workers have finished the clock after the one that the "
+                "furthest worker is in. Pushes of later clocks, and requests to work "
+                "queues after it, wait meanwhile (60 s at most, then the checkpoint "
+                "fails). The tables contain the pushes up to that clock and no later "
+                "one, also under SSP. A slice of a work queue counts as done if its "
+                "worker reported it before it finished that clock.\n\n"
                 "--since needs tables that keep versions (table create --versions), "
-                "and that checkpoint as long as this one is kept. A partition is "
-                "written with all rows where it is not sure what has changed: records "
-                "were lost with a node, or the table is another one.",
+                "and the earlier checkpoint for as long as this one is kept. A "
+                "partition is written with all rows if psd cannot tell what has "
+                "changed: records were lost with a node, or the table is another one.",
      .examples = CREATE_EXAMPLES,
      .options = CREATE_OPTIONS,
      .run = ps_cmd_checkpoint_create},

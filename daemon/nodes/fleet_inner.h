@@ -42,7 +42,7 @@ typedef struct ps_fleet_node {
     bool here;                        /* this node: told and asked by the pipes of its shards */
     bool files_out;                   /* it is out of descriptors */
     char damage[PS_DAMAGE_TEXT_SIZE]; /* what its start found; "" */
-    bool stale;                       /* there was no memory to note something: all is told again */
+    bool stale;                       /* no memory to record a change: everything is resent */
     ps_tell_t *tells;                 /* owned; in the order of telling */
     size_t n_tells;
     size_t tells_capacity;

@@ -61,7 +61,7 @@ typedef struct ps_member_args {
     ps_shards_t *shards;
     ps_socket_t *port; /* the node's own control port */
     const ps_plugins_t *plugins;
-    const char *control;            /* the port's endpoint, as others are told */
+    const char *control;            /* the endpoint that this node advertises */
     const ps_node_damage_t *damage; /* what this start found */
 } ps_member_args_t;
 

@@ -18,9 +18,9 @@
 #include "daemon/shards/shard_wait.h"
 #include "protocol/replica/shard_links.h"
 
-#define BATCH 256              /* messages before the pipe is looked at again */
-#define TELL_EVERY 32          /* messages, before the peers are told of answers … */
-#define TELL_BYTES (128 << 10) /* … or so many bytes of bodies */
+#define BATCH 256     /* messages before the pipe is looked at again */
+#define TELL_EVERY 32 /* messages in a batch, until peers are woken for their answers … */
+#define TELL_BYTES (128 << 10) /* … or bytes of bodies */
 #define NOTE_SIZE 512          /* bytes of a note's line */
 #define NEWS_AGAIN_MS 10       /* until the letter is looked for again */
 

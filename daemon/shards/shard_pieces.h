@@ -9,9 +9,9 @@
 /* What is asked again may have its answer on the way to the client, by either
  * connection: event->sending. */
 void ps_shard_find_answer(ps_socket_t *port, ps_shard_t *core, uint64_t now_ms, ps_event_t *event);
-/* What is answered to a message that was not taken in, for that reason. false:
- * nothing is, to a CHUNK that there is no memory for, as it does not say of
- * which partition it is: who asks what became of its request is told. */
+/* The answer to a message that was not accepted, with that status. false: none.
+ * A CHUNK that there is no memory for does not name its partition, so it gets no
+ * answer; the client learns the fate of its request when it retries. */
 PSD_MUST_CHECK bool ps_shard_refusal(const ps_message_t *of, psd_status_t status, const char *text,
                                      ps_message_t *ret_refused);
 /* Counts pieces of requests as memory of the node, and leaves them what is left

@@ -18,8 +18,8 @@ typedef struct ps_shard_thread {
 typedef struct ps_asked {
     uint64_t serial;
     ps_call_kind_t kind;
-    uint32_t first;          /* shard that is asked … */
-    uint32_t n;              /* … and so many from there on */
+    uint32_t first;          /* shard that is asked, */
+    uint32_t n;              /* and n in all, ascending */
     ps_shard_call_t **calls; /* n; owned while they are here and also, as nobody else
                                 frees them, while they are at their shards */
     bool *is_back;           /* n; owned */
