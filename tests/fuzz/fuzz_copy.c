@@ -118,8 +118,9 @@ static void pass_on(ps_shard_t *shard, ps_partition_t *from, ps_partition_t *to)
     while (!is_done) {
         PSD_AUTO(ps_payload_destroy) ps_payload_t *piece = NULL;
 
-        check(ps_partition_give_rows(shard, from, &cursor, 500, &piece, &is_done, NULL) == PSD_OK);
-        check(ps_partition_take_rows(shard, to, piece->span, is_done, NULL) == PSD_OK);
+        check(ps_partition_give_rows(&shard->step, from, &cursor, 500, &piece, &is_done, NULL) ==
+              PSD_OK);
+        check(ps_partition_take_rows(&shard->step, to, piece->span, is_done, NULL) == PSD_OK);
     }
 }
 
@@ -136,7 +137,7 @@ static psd_status_t take_pieces(ps_shard_t *shard, ps_partition_t *partition, ps
 
         size = size > cursor.rest.size ? cursor.rest.size : size;
         exact = exactly(ps_cursor_take(&cursor, size));
-        rc = ps_partition_take_rows(shard, partition, (ps_bytes_t){exact, size}, false, err);
+        rc = ps_partition_take_rows(&shard->step, partition, (ps_bytes_t){exact, size}, false, err);
         ps_free(exact);
         check_refusal(rc, err);
     }
@@ -149,7 +150,7 @@ static psd_status_t take_state(ps_shard_t *shard, ps_partition_t *partition, ps_
     PSD_AUTO(ps_payload_destroy) ps_payload_t *again = NULL;
     uint8_t *exact = exactly(bytes);
     psd_status_t rc =
-        ps_partition_take_state(shard, partition, (ps_bytes_t){exact, bytes.size}, err);
+        ps_partition_take_state(&shard->step, partition, (ps_bytes_t){exact, bytes.size}, err);
 
     check_refusal(rc, err);
     if (rc == PSD_OK) {
@@ -176,7 +177,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     }
     spec = spec_of(data[0]);
     check(ps_shard_new(&args, &shard, NULL) == PSD_OK);
-    shard->outbox = &outbox;
+    shard->step.outbox = &outbox;
     check(ps_partition_new(&spec, &use_of, TABLE, 0, 1, &partition, NULL) == PSD_OK);
     check(ps_partition_new(&spec, &use_of, TABLE, 0, 1, &third, NULL) == PSD_OK);
     if (data[1] % 2 == 0) {

@@ -27,7 +27,8 @@ SUB_FLOORS = {
         "core": 1,
         "session": 2, "partition": 2, "registry": 2,
         "replica": 3, "placement": 3,
-        "shard": 4,
+        "admission": 4,
+        "shard": 5,
     },
     "storage": {"disk": 0, "snapshot": 1, "registry": 1, "log": 2},
     "daemon": {
@@ -37,31 +38,7 @@ SUB_FLOORS = {
 }
 # What still includes upwards. This list only gets shorter: a row that is not
 # needed is an error.
-UPWARD = {
-    "protocol/placement/registry_decide.h": {
-        "lib/protocol/registry/registry_remove.c",
-    },
-    "protocol/replica/replicas.h": {
-        "lib/protocol/partition/partition.c",
-        "lib/protocol/partition/partition_check.c",
-        "lib/protocol/partition/partition_held.c",
-        "lib/protocol/partition/partition_image.c",
-        "lib/protocol/partition/partition_ops.c",
-        "lib/protocol/partition/partition_take.c",
-        "lib/protocol/partition/replay.c",
-        "lib/protocol/partition/rows_ahead.c",
-    },
-    "protocol/shard/shard.h": {
-        "lib/protocol/partition/partition.h",
-    },
-    "protocol/shard/shard_state.h": {
-        "lib/protocol/partition/partition_copy.h",
-        "lib/protocol/partition/partition_work.h",
-        "lib/protocol/partition/replay.h",
-        "lib/protocol/replica/replicas.h",
-        "lib/protocol/replica/rows_pace.h",
-    },
-}
+UPWARD = {}
 PROGRAMS = {"daemon", "cli", "examples"}
 PURE = {"base", "model", "wire", "protocol"}
 

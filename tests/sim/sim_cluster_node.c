@@ -407,8 +407,8 @@ ps_partition_t *cluster_partition(const cluster_t *self, uint64_t incarnation, u
     uint32_t number = cluster_node_of(self, incarnation);
     const ps_shard_t *machine =
         number == CLUSTER_NOBODY ? NULL : self->nodes[number].shards[shard].machine;
-    const ps_shard_table_t *table =
-        machine == NULL ? NULL : ps_map_get(&machine->tables, self->table);
+    const ps_local_table_t *table =
+        machine == NULL ? NULL : ps_map_get(&machine->step.tables, self->table);
 
     return table == NULL ? NULL : table->partitions[partition];
 }

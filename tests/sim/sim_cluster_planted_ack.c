@@ -2,20 +2,20 @@
 /* Planted: an answer says replica before any other copy has the record. */
 #include "sim_cluster_planted.h"
 
-void __wrap_ps_replicas_withhold(ps_shard_t *shard, ps_partition_t *partition,
+void __wrap_ps_replicas_withhold(ps_step_t *step, ps_partition_t *partition,
                                  const ps_request_t *request, size_t n_before);
 
-void __wrap_ps_replicas_withhold(ps_shard_t *shard, ps_partition_t *partition,
+void __wrap_ps_replicas_withhold(ps_step_t *step, ps_partition_t *partition,
                                  const ps_request_t *request, size_t n_before)
 {
     ps_message_t *message = NULL;
 
     (void)partition;
     (void)request;
-    if (shard->outbox->n_effects == n_before) {
+    if (step->outbox->n_effects == n_before) {
         return;
     }
-    message = &shard->outbox->effects[shard->outbox->n_effects - 1].message;
+    message = &step->outbox->effects[step->outbox->n_effects - 1].message;
     if (message->kind == PS_KIND_ACK) {
         message->ack.level = PS_ACK_REPLICA;
     } else if (message->kind == PS_KIND_VALUES) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Planted: an image of a checkpoint begins where it is told to, and not behind
  * the clock that is named. */
-#include "protocol/partition/partition.h"
+#include "protocol/shard/shard_state.h"
 #include "sim_cluster_planted.h"
 
 void __real_ps_shard_image_begin(ps_shard_t *self, const ps_image_step_t *step,
@@ -12,7 +12,7 @@ void __wrap_ps_shard_image_begin(ps_shard_t *self, const ps_image_step_t *step,
 void __wrap_ps_shard_image_begin(ps_shard_t *self, const ps_image_step_t *step,
                                  const ps_image_order_t *order)
 {
-    const ps_shard_table_t *table = ps_map_get(&self->tables, order->table);
+    const ps_local_table_t *table = ps_map_get(&self->step.tables, order->table);
     ps_image_order_t at_once = *order;
 
     at_once.job = 0;

@@ -4,12 +4,12 @@
  * to answer. */
 #include "sim_cluster_planted.h"
 
-void __real_ps_replicas_append(ps_shard_t *shard, ps_partition_t *partition, ps_shard_name_t from,
+void __real_ps_replicas_append(ps_step_t *step, ps_partition_t *partition, ps_shard_name_t from,
                                uint64_t conn, const ps_msg_append_t *append, ps_payload_t *payload);
-void __wrap_ps_replicas_append(ps_shard_t *shard, ps_partition_t *partition, ps_shard_name_t from,
+void __wrap_ps_replicas_append(ps_step_t *step, ps_partition_t *partition, ps_shard_name_t from,
                                uint64_t conn, const ps_msg_append_t *append, ps_payload_t *payload);
 
-void __wrap_ps_replicas_append(ps_shard_t *shard, ps_partition_t *partition, ps_shard_name_t from,
+void __wrap_ps_replicas_append(ps_step_t *step, ps_partition_t *partition, ps_shard_name_t from,
                                uint64_t conn, const ps_msg_append_t *append, ps_payload_t *payload)
 {
     ps_replicas_t *replicas = partition->replicas;
@@ -17,14 +17,14 @@ void __wrap_ps_replicas_append(ps_shard_t *shard, ps_partition_t *partition, ps_
     uint64_t epoch = partition->epoch;
 
     if (append->epoch >= epoch && append->epoch >= was.fence) {
-        __real_ps_replicas_append(shard, partition, from, conn, append, payload);
+        __real_ps_replicas_append(step, partition, from, conn, append, payload);
         return;
     }
     partition->epoch = append->epoch;
     replicas->fence = 0;
     replicas->from = from;
     replicas->primary = false;
-    __real_ps_replicas_append(shard, partition, from, conn, append, payload);
+    __real_ps_replicas_append(step, partition, from, conn, append, payload);
     partition->epoch = epoch;
     replicas->fence = was.fence;
     replicas->from = was.from;

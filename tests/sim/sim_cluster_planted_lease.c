@@ -2,12 +2,14 @@
 /* Planted: a primary answers without asking who lends it the right to. */
 #include "sim_cluster_planted.h"
 
-bool __wrap_ps_replicas_may_answer(const ps_shard_t *shard, const ps_partition_t *partition);
+void __wrap_ps_replicas_set_lead(ps_partition_t *partition);
 
-bool __wrap_ps_replicas_may_answer(const ps_shard_t *shard, const ps_partition_t *partition)
+void __wrap_ps_replicas_set_lead(ps_partition_t *partition)
 {
-    (void)shard;
-    return partition->replicas->serving;
+    const ps_replicas_t *self = partition->replicas;
+
+    partition->lead =
+        (ps_lead_t){.primary = self->primary, .until_ms = self->serving ? UINT64_MAX : 0};
 }
 
 int main(void)

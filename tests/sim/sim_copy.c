@@ -5,6 +5,7 @@
 
 #include "base/alloc.h"
 #include "protocol/partition/replay.h"
+#include "protocol/shard/shard_state.h"
 #include "sim.h"
 #include "sim_alike.h"
 
@@ -21,7 +22,7 @@ void sim_copy_start(sim_t *sim, const ps_shard_args_t *args, ps_event_t *table)
 
 static ps_partition_t *partition_of(const ps_shard_t *shard, uint32_t number)
 {
-    const ps_shard_table_t *table = ps_map_get(&shard->tables, SIM_TABLE);
+    const ps_local_table_t *table = ps_map_get(&shard->step.tables, SIM_TABLE);
 
     return table->partitions[number];
 }
@@ -42,13 +43,13 @@ static void replay(sim_t *sim, ps_shard_t *copy, ps_bytes_t bytes)
         payload = ps_payload_copy(body.keys, body.index, body.values);
         sim_need(payload != NULL, "memory for a payload");
     }
-    copy->outbox = &sim->copied;
-    copy->now_ms = sim->now_ms;
-    if (!ps_partition_replay(copy, partition_of(copy, record.partition), &record, payload)) {
+    copy->step.outbox = &sim->copied;
+    copy->step.now_ms = sim->now_ms;
+    if (!ps_partition_replay(&copy->step, partition_of(copy, record.partition), &record, payload)) {
         sim_fail(sim, "log: lsn %llu of partition %u cannot be replayed",
                  (unsigned long long)record.lsn, record.partition);
     }
-    copy->outbox = NULL;
+    copy->step.outbox = NULL;
     ps_outbox_clear(&sim->copied);
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Planted: answers go before their records are flushed. */
-#include "protocol/replica/replicas.h"
+#include "protocol/shard/shard_state.h"
 #include "sim_disk_shard.h"
 
 psd_status_t __real_ps_shard_step(ps_shard_t *self, const ps_event_t *event, ps_outbox_t *outbox,
@@ -10,7 +10,7 @@ psd_status_t __wrap_ps_shard_step(ps_shard_t *self, const ps_event_t *event, ps_
 
 static uint64_t life_of(const ps_shard_t *self, const ps_record_t *record)
 {
-    const ps_shard_table_t *table = ps_map_get(&self->tables, record->table);
+    const ps_local_table_t *table = ps_map_get(&self->step.tables, record->table);
 
     return table->partitions[record->partition]->life;
 }

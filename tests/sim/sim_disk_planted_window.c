@@ -4,15 +4,15 @@
 #include "protocol/partition/window.h"
 #include "sim_disk_planted.h"
 
-psd_status_t __real_ps_partition_take_state(ps_shard_t *shard, ps_partition_t *self,
-                                            ps_bytes_t state, psd_error_t *err);
-psd_status_t __wrap_ps_partition_take_state(ps_shard_t *shard, ps_partition_t *self,
-                                            ps_bytes_t state, psd_error_t *err);
+psd_status_t __real_ps_partition_take_state(ps_step_t *step, ps_partition_t *self, ps_bytes_t state,
+                                            psd_error_t *err);
+psd_status_t __wrap_ps_partition_take_state(ps_step_t *step, ps_partition_t *self, ps_bytes_t state,
+                                            psd_error_t *err);
 
-psd_status_t __wrap_ps_partition_take_state(ps_shard_t *shard, ps_partition_t *self,
-                                            ps_bytes_t state, psd_error_t *err)
+psd_status_t __wrap_ps_partition_take_state(ps_step_t *step, ps_partition_t *self, ps_bytes_t state,
+                                            psd_error_t *err)
 {
-    psd_status_t rc = __real_ps_partition_take_state(shard, self, state, err);
+    psd_status_t rc = __real_ps_partition_take_state(step, self, state, err);
     size_t at = 0;
     uint64_t session = 0;
     void *value = NULL;

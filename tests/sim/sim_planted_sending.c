@@ -23,8 +23,8 @@ psd_status_t __real_ps_shard_new(const ps_shard_args_t *args, ps_shard_t **ret_s
                                  psd_error_t *err);
 psd_status_t __wrap_ps_shard_new(const ps_shard_args_t *args, ps_shard_t **ret_shard,
                                  psd_error_t *err);
-bool __real_ps_answer_is_under_way(ps_shard_t *self, const ps_request_t *request);
-bool __wrap_ps_answer_is_under_way(ps_shard_t *self, const ps_request_t *request);
+bool __real_ps_answer_is_under_way(ps_step_t *step, const ps_request_t *request);
+bool __wrap_ps_answer_is_under_way(ps_step_t *step, const ps_request_t *request);
 
 /* Another world, or another life of a node: nothing is on its way there. */
 psd_status_t __wrap_ps_shard_new(const ps_shard_args_t *args, ps_shard_t **ret_shard,
@@ -34,7 +34,7 @@ psd_status_t __wrap_ps_shard_new(const ps_shard_args_t *args, ps_shard_t **ret_s
     return __real_ps_shard_new(args, ret_shard, err);
 }
 
-bool __wrap_ps_answer_is_under_way(ps_shard_t *self, const ps_request_t *request)
+bool __wrap_ps_answer_is_under_way(ps_step_t *step, const ps_request_t *request)
 {
     ps_request_t asked = *request;
 
@@ -47,7 +47,7 @@ bool __wrap_ps_answer_is_under_way(ps_shard_t *self, const ps_request_t *request
             asked.sending.bytes = 1;
         }
     }
-    return __real_ps_answer_is_under_way(self, &asked);
+    return __real_ps_answer_is_under_way(step, &asked);
 }
 
 int main(void)

@@ -36,7 +36,7 @@ typedef struct ps_image {
 /* Rows of these places are about to change; NULL: there is no image. */
 void ps_image_before_push(ps_store_t *self, const ps_slice_t *slice, const ps_payload_t *payload);
 void ps_image_before_change(ps_store_t *self, const ps_slice_t *slice, const ps_payload_t *payload,
-                            const ps_change_t *change);
+                            const ps_row_change_t *change);
 /* image_rows.c: appends the rows of places [from, end), as far as the image has
  * them. false: no memory. */
 PSD_MUST_CHECK bool ps_image_add_rows(ps_store_t *self, uint64_t from, uint64_t end,

@@ -5,7 +5,7 @@
 #include "model/updaters/init.h"
 
 /* Rows that are not stored are nothing but zeros, and stay so. */
-static bool skips_absent(const ps_store_t *self, const ps_change_t *change)
+static bool skips_absent(const ps_store_t *self, const ps_row_change_t *change)
 {
     const ps_store_t *from = change->kind == PS_CHANGE_AXPY_ROWS ? change->other : self;
 
@@ -18,7 +18,7 @@ static bool skips_absent(const ps_store_t *self, const ps_change_t *change)
 }
 
 ps_op_rows_t ps_op_rows_of(const ps_store_t *self, const ps_slice_t *slice,
-                           const ps_payload_t *payload, const ps_change_t *change)
+                           const ps_payload_t *payload, const ps_row_change_t *change)
 {
     const ps_store_t *from = change->kind == PS_CHANGE_AXPY_ROWS ? change->other : self;
     bool is_range = slice->rows == PS_ROWS_RANGE;

@@ -19,7 +19,7 @@ typedef struct ps_op_rows {
  * row that is not there and reads as zeros is passed over where the change
  * leaves zeros as they are. */
 ps_op_rows_t ps_op_rows_of(const ps_store_t *self, const ps_slice_t *slice,
-                           const ps_payload_t *payload, const ps_change_t *change);
+                           const ps_payload_t *payload, const ps_row_change_t *change);
 /* False at the end. Rows may be added to another store on the way. */
 bool ps_op_rows_next(ps_op_rows_t *self, uint64_t *ret_key);
 /* How many of those that are left have no item in the store, whose rows are

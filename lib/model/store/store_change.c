@@ -12,7 +12,7 @@
 
 typedef struct work {
     ps_store_t *store;
-    const ps_change_t *change;
+    const ps_row_change_t *change;
     ps_columns_t columns;
     size_t n_cols;
     uint8_t *first; /* owned; room for a row's first values */
@@ -261,7 +261,7 @@ static void change_mixed(work_t *work, ps_op_rows_t *rows)
 }
 
 psd_status_t ps_store_change(ps_store_t *self, const ps_slice_t *slice, const ps_payload_t *rows,
-                             const ps_change_t *change, psd_error_t *err)
+                             const ps_row_change_t *change, psd_error_t *err)
 {
     PSD_AUTO(work_done)
     work_t work = {

@@ -100,7 +100,7 @@ static uint64_t entries_of(const ps_store_t *other, uint64_t key, uint64_t n_col
 }
 
 uint64_t ps_store_change_growth(const ps_store_t *self, const ps_slice_t *slice,
-                                const ps_payload_t *rows, const ps_change_t *change)
+                                const ps_payload_t *rows, const ps_row_change_t *change)
 {
     ps_op_rows_t named;
     uint64_t n_entries = 0;
@@ -122,7 +122,7 @@ uint64_t ps_store_change_growth(const ps_store_t *self, const ps_slice_t *slice,
 }
 
 uint64_t ps_store_change_walk(const ps_store_t *self, const ps_slice_t *slice,
-                              const ps_change_t *change)
+                              const ps_row_change_t *change)
 {
     ps_op_rows_t named = ps_op_rows_of(self, slice, NULL, change);
     uint64_t row = product(slice->n_cols, self->shape.value_size);

@@ -23,10 +23,10 @@ uint64_t ps_store_growth(const ps_store_t *self, const ps_slice_t *slice,
 /* What a checked change adds, counted in the same way: of AXPY every entry of
  * the other table's rows. Looks for each row that the change is about. */
 uint64_t ps_store_change_growth(const ps_store_t *self, const ps_slice_t *slice,
-                                const ps_payload_t *rows, const ps_change_t *change);
+                                const ps_payload_t *rows, const ps_row_change_t *change);
 /* Bytes of the values that a change goes through one after the other, whether
  * they are stored or not; 0 for one that only takes the rows that are stored,
  * of which there are no more than memory has room for. */
 uint64_t ps_store_change_walk(const ps_store_t *self, const ps_slice_t *slice,
-                              const ps_change_t *change);
+                              const ps_row_change_t *change);
 #endif

@@ -147,7 +147,7 @@ void ps_image_before_push(ps_store_t *self, const ps_slice_t *slice, const ps_pa
 }
 
 void ps_image_before_change(ps_store_t *self, const ps_slice_t *slice, const ps_payload_t *payload,
-                            const ps_change_t *change)
+                            const ps_row_change_t *change)
 {
     ps_op_rows_t rows = ps_op_rows_of(self, slice, payload, change);
     uint64_t key = 0;

@@ -37,12 +37,12 @@ typedef enum ps_measure_kind {
     PS_MEASURE_TOP = 5       /* ps_store_top only */
 } ps_measure_kind_t;
 
-typedef struct ps_change {
+typedef struct ps_row_change {
     ps_change_kind_t kind;
     double operand;
     ps_store_t *other; /* AXPY: borrowed, same shape, may be the store itself;
                           else NULL */
-} ps_change_t;
+} ps_row_change_t;
 
 /* Two stores may meet in AXPY and DOT: same type, same extent. Errors:
  * PSD_SHAPE, PSD_TYPE, naming what differs. */
@@ -56,11 +56,11 @@ PSD_MUST_CHECK psd_status_t ps_store_check_pair(const ps_store_t *self, const ps
  * push. Errors: PSD_TYPE, PSD_RANGE, PSD_SHAPE, PSD_NOT_FINITE, PSD_INVALID. */
 PSD_MUST_CHECK psd_status_t ps_store_check_change(const ps_store_t *self, const ps_slice_t *slice,
                                                   const ps_payload_t *rows,
-                                                  const ps_change_t *change, psd_error_t *err);
+                                                  const ps_row_change_t *change, psd_error_t *err);
 /* A checked change. All memory is taken before the first value changes. Errors:
  * PSD_NOMEM; no value has changed. */
 PSD_MUST_CHECK psd_status_t ps_store_change(ps_store_t *self, const ps_slice_t *slice,
-                                            const ps_payload_t *rows, const ps_change_t *change,
+                                            const ps_payload_t *rows, const ps_row_change_t *change,
                                             psd_error_t *err);
 
 /* What was measured. Sums are f64, row by row in the slice's order, columns

@@ -52,7 +52,7 @@ static bool is_integer_of(ps_type_t type, double operand)
     return operand >= -limit && operand < limit && operand == (double)(int64_t)operand;
 }
 
-static psd_status_t check_operand(const ps_store_t *self, const ps_change_t *change,
+static psd_status_t check_operand(const ps_store_t *self, const ps_row_change_t *change,
                                   psd_error_t *err)
 {
     ps_type_t type = self->spec.type;
@@ -83,7 +83,7 @@ static psd_status_t check_operand(const ps_store_t *self, const ps_change_t *cha
 }
 
 psd_status_t ps_store_check_change(const ps_store_t *self, const ps_slice_t *slice,
-                                   const ps_payload_t *rows, const ps_change_t *change,
+                                   const ps_payload_t *rows, const ps_row_change_t *change,
                                    psd_error_t *err)
 {
     psd_status_t rc = PSD_OK;

@@ -6,12 +6,12 @@
 
 #include "base/alloc.h"
 #include "model/store/store_ops.h"
-#include "protocol/partition/partition_work.h"
+#include "protocol/partition/answer.h"
 
 /* An answer with a body of so many bytes to the newest connection of the
  * client, only its head set; NULL when it has none now (it will ask again) or
  * there is no memory. */
-static ps_effect_t *answer_body(ps_shard_t *self, const ps_request_t *request, ps_kind_t kind,
+static ps_effect_t *answer_body(ps_step_t *step, const ps_request_t *request, ps_kind_t kind,
                                 size_t size)
 {
     uint64_t conn = ps_peer_conn(request->peer, size > PS_BULK_MIN ? PS_WAY_BULK : PS_WAY_FIRST);
@@ -20,7 +20,7 @@ static ps_effect_t *answer_body(ps_shard_t *self, const ps_request_t *request, p
     if (conn == PS_PEER_NO_CONN) {
         return NULL;
     }
-    effect = ps_outbox_add_raw(self->outbox, PS_EFFECT_SEND);
+    effect = ps_outbox_add_raw(step->outbox, PS_EFFECT_SEND);
     if (effect == NULL) {
         return NULL;
     }
@@ -30,9 +30,9 @@ static ps_effect_t *answer_body(ps_shard_t *self, const ps_request_t *request, p
     return effect;
 }
 
-static ps_effect_t *answer(ps_shard_t *self, const ps_request_t *request, ps_kind_t kind)
+static ps_effect_t *answer(ps_step_t *step, const ps_request_t *request, ps_kind_t kind)
 {
-    return answer_body(self, request, kind, 0);
+    return answer_body(step, request, kind, 0);
 }
 
 #define ADDRESS_OF(from)                                                                \
@@ -44,20 +44,20 @@ static void set_text(char (*to)[PS_TEXT_MAX + 1], const char *text)
     (void)snprintf(*to, sizeof *to, "%.*s", PS_TEXT_MAX, text);
 }
 
-void ps_answer_refused(ps_shard_t *self, const ps_request_t *request, psd_status_t status,
+void ps_answer_refused(ps_step_t *step, const ps_request_t *request, psd_status_t status,
                        uint64_t detail, const char *text)
 {
     ps_effect_t *effect = NULL;
     ps_msg_refused_t *refused = NULL;
 
-    self->refused++;
-    PS_NOTE_TRACE(self, (&(ps_note_t){.kind = status == PSD_GAP ? PS_NOTE_GAP : PS_NOTE_REFUSED,
+    step->refused++;
+    PS_NOTE_TRACE(step, (&(ps_note_t){.kind = status == PSD_GAP ? PS_NOTE_GAP : PS_NOTE_REFUSED,
                                       .table = request->table,
                                       .partition = request->partition,
                                       .a = request->session,
                                       .b = request->seq,
                                       .c = status == PSD_GAP ? detail : (uint64_t)status}));
-    effect = answer(self, request, PS_KIND_REFUSED);
+    effect = answer(step, request, PS_KIND_REFUSED);
     if (effect == NULL) {
         return;
     }
@@ -67,18 +67,18 @@ void ps_answer_refused(ps_shard_t *self, const ps_request_t *request, psd_status
     set_text(&refused->text, text);
 }
 
-void ps_answer_ack(ps_shard_t *self, const ps_request_t *request)
+void ps_answer_ack(ps_step_t *step, const ps_request_t *request)
 {
-    ps_effect_t *effect = answer(self, request, PS_KIND_ACK);
+    ps_effect_t *effect = answer(step, request, PS_KIND_ACK);
 
     if (effect != NULL) {
         effect->message.ack = (ps_msg_ack_t){ADDRESS_OF(request), .level = PS_ACK_MEMORY};
     }
 }
 
-void ps_answer_parked(ps_shard_t *self, const ps_request_t *request, const char *text)
+void ps_answer_parked(ps_step_t *step, const ps_request_t *request, const char *text)
 {
-    ps_effect_t *effect = answer(self, request, PS_KIND_PARKED);
+    ps_effect_t *effect = answer(step, request, PS_KIND_PARKED);
 
     if (effect != NULL) {
         effect->message.parked = (ps_msg_parked_t){ADDRESS_OF(request)};
@@ -86,7 +86,7 @@ void ps_answer_parked(ps_shard_t *self, const ps_request_t *request, const char 
     }
 }
 
-bool ps_answer_is_under_way(ps_shard_t *self, const ps_request_t *request)
+bool ps_answer_is_under_way(ps_step_t *step, const ps_request_t *request)
 {
     char text[PS_TEXT_MAX + 1];
 
@@ -96,7 +96,7 @@ bool ps_answer_is_under_way(ps_shard_t *self, const ps_request_t *request)
     (void)snprintf(text, sizeof text,
                    "the values are on their way: %" PRIu64 " of %" PRIu64 " bytes sent",
                    request->sending.sent, request->sending.bytes);
-    ps_answer_parked(self, request, text);
+    ps_answer_parked(step, request, text);
     return true;
 }
 
@@ -113,7 +113,7 @@ static ps_room_t room_of(const ps_request_t *request)
 }
 
 /* The rows that the request selects. Errors: PSD_NOMEM. */
-static psd_status_t gather(const ps_shard_t *self, ps_partition_t *partition,
+static psd_status_t gather(const ps_step_t *step, ps_partition_t *partition,
                            const ps_request_t *request, ps_slice_t *ret_slice,
                            ps_payload_t **ret_payload, uint64_t *ret_done)
 {
@@ -126,14 +126,32 @@ static psd_status_t gather(const ps_shard_t *self, ps_partition_t *partition,
     }
     if (request->since > 0) {
         return ps_store_gather_since(partition->store, &want, request->payload, request->since,
-                                     self->args.slice_bytes, ret_slice, ret_payload, ret_done,
+                                     step->args.slice_bytes, ret_slice, ret_payload, ret_done,
                                      NULL);
     }
-    return ps_store_gather(partition->store, &want, request->payload, self->args.slice_bytes,
+    return ps_store_gather(partition->store, &want, request->payload, step->args.slice_bytes,
                            room_of(request), ret_slice, ret_payload, ret_done, NULL);
 }
 
-uint64_t ps_answer_values(ps_shard_t *self, ps_partition_t *partition, const ps_request_t *request)
+void ps_answer_filter(ps_step_t *step, const ps_request_t *request, ps_effect_t *effect)
+{
+    const ps_filter_t filter = {.delta = request->answer_delta,
+                                .pack = (ps_pack_t)request->answer_pack,
+                                .values_as = (ps_values_as_t)request->answer_values_as};
+    ps_payload_t *coded = NULL;
+    psd_status_t rc = PSD_OK;
+
+    if (step->coder == NULL || effect->payload == NULL) {
+        return; /* only lists of keys were named */
+    }
+    rc = ps_coder_encode(step->coder, &filter, &effect->message, effect->payload, &coded, NULL);
+    if (rc == PSD_OK && coded != NULL) { /* else it goes plain */
+        ps_payload_destroy(&effect->payload);
+        effect->payload = coded;
+    }
+}
+
+uint64_t ps_answer_values(ps_step_t *step, ps_partition_t *partition, const ps_request_t *request)
 {
     PSD_AUTO(ps_payload_destroy) ps_payload_t *payload = NULL;
     ps_slice_t got = {0};
@@ -141,14 +159,14 @@ uint64_t ps_answer_values(ps_shard_t *self, ps_partition_t *partition, const ps_
     ps_effect_t *effect = NULL;
     bool measures = request->kind == PS_KIND_PULL && request->op.op != PS_READ_VALUES;
     psd_status_t rc = measures
-                          ? ps_partition_measure(self, partition, request, &got, &payload, &n_done)
-                          : gather(self, partition, request, &got, &payload, &n_done);
+                          ? ps_partition_measure(step, partition, request, &got, &payload, &n_done)
+                          : gather(step, partition, request, &got, &payload, &n_done);
 
     if (rc != PSD_OK) {
-        ps_answer_refused(self, request, rc, 0, psd_status_text(rc));
+        ps_answer_refused(step, request, rc, 0, psd_status_text(rc));
         return 0;
     }
-    effect = answer_body(self, request, PS_KIND_VALUES, ps_payload_size(payload));
+    effect = answer_body(step, request, PS_KIND_VALUES, ps_payload_size(payload));
     if (effect == NULL) {
         return got.n_rows;
     }
@@ -160,12 +178,12 @@ uint64_t ps_answer_values(ps_shard_t *self, ps_partition_t *partition, const ps_
     effect->payload = payload;
     payload = NULL;
     if (request->filtered) {
-        ps_shard_filter_answer(self, request, effect);
+        ps_answer_filter(step, request, effect);
     }
     return got.n_rows;
 }
 
-void ps_answer_moved(ps_shard_t *self, const ps_request_t *request, const ps_shard_table_t *table,
+void ps_answer_moved(ps_step_t *step, const ps_request_t *request, const ps_local_table_t *table,
                      bool was_taken)
 {
     PSD_AUTO(ps_buffer_done) ps_buffer_t bytes = {0};
@@ -179,7 +197,7 @@ void ps_answer_moved(ps_shard_t *self, const ps_request_t *request, const ps_sha
     }
     payload =
         ps_payload_copy((ps_bytes_t){bytes.data, bytes.size}, (ps_bytes_t){0}, (ps_bytes_t){0});
-    effect = payload == NULL ? NULL : answer_body(self, request, PS_KIND_MOVED, bytes.size);
+    effect = payload == NULL ? NULL : answer_body(step, request, PS_KIND_MOVED, bytes.size);
     if (effect == NULL) {
         return;
     }
@@ -192,11 +210,11 @@ void ps_answer_moved(ps_shard_t *self, const ps_request_t *request, const ps_sha
     payload = NULL;
 }
 
-void ps_answer_refused_conn(ps_shard_t *self, uint64_t conn, psd_status_t status, const char *text)
+void ps_answer_refused_conn(ps_step_t *step, uint64_t conn, psd_status_t status, const char *text)
 {
-    ps_effect_t *effect = ps_outbox_add(self->outbox, PS_EFFECT_SEND);
+    ps_effect_t *effect = ps_outbox_add(step->outbox, PS_EFFECT_SEND);
 
-    self->refused++;
+    step->refused++;
     if (effect != NULL) {
         effect->to = conn;
         effect->message.kind = PS_KIND_REFUSED;
@@ -205,15 +223,15 @@ void ps_answer_refused_conn(ps_shard_t *self, uint64_t conn, psd_status_t status
     }
 }
 
-void ps_answer_no_session(ps_shard_t *self, const ps_event_t *event)
+void ps_answer_no_session(ps_step_t *step, uint64_t conn, const ps_message_t *message)
 {
-    ps_effect_t *effect = ps_outbox_add(self->outbox, PS_EFFECT_SEND);
+    ps_effect_t *effect = ps_outbox_add(step->outbox, PS_EFFECT_SEND);
     ps_request_t request;
 
-    self->refused++;
+    step->refused++;
     if (effect != NULL) {
-        ps_request_read(event->message, &request);
-        effect->to = event->conn;
+        ps_request_read(message, &request);
+        effect->to = conn;
         effect->message.kind = PS_KIND_REFUSED;
         effect->message.refused =
             (ps_msg_refused_t){ADDRESS_OF(&request), .status = (uint16_t)PSD_NO_SESSION};
@@ -221,53 +239,38 @@ void ps_answer_no_session(ps_shard_t *self, const ps_event_t *event)
     }
 }
 
-void ps_answer_rows_lost(ps_shard_t *self, const ps_request_t *request, const char *table)
+void ps_answer_rows_lost(ps_step_t *step, const ps_request_t *request, const char *table)
 {
     char text[PS_TEXT_MAX + 1];
 
     (void)snprintf(text, sizeof text, PS_ROWS_LOST_TEXT, table);
-    ps_answer_refused(self, request, PSD_ROWS_LOST, 0, text);
+    ps_answer_refused(step, request, PSD_ROWS_LOST, 0, text);
 }
 
-void ps_answer_welcome(ps_shard_t *self, uint64_t conn, uint32_t filters)
+void ps_answer_welcome(ps_step_t *step, uint64_t conn, uint32_t filters)
 {
-    ps_effect_t *effect = ps_outbox_add(self->outbox, PS_EFFECT_SEND);
+    ps_effect_t *effect = ps_outbox_add(step->outbox, PS_EFFECT_SEND);
 
     if (effect != NULL) {
         effect->to = conn;
         effect->message.kind = PS_KIND_WELCOME;
         effect->message.welcome = (ps_msg_welcome_t){.version = PS_VERSION,
-                                                     .cluster = self->args.cluster,
-                                                     .incarnation = self->args.incarnation,
-                                                     .shard = self->args.shard,
-                                                     .credit_requests = self->args.credit_requests,
-                                                     .credit_bytes = self->args.credit_bytes,
-                                                     .chunk_bytes = self->args.chunk_bytes,
-                                                     .slice_bytes = self->args.slice_bytes,
+                                                     .cluster = step->args.cluster,
+                                                     .incarnation = step->args.incarnation,
+                                                     .shard = step->args.shard,
+                                                     .credit_requests = step->args.credit_requests,
+                                                     .credit_bytes = step->args.credit_bytes,
+                                                     .chunk_bytes = step->args.chunk_bytes,
+                                                     .slice_bytes = step->args.slice_bytes,
                                                      .filters = filters};
     }
 }
 
-void ps_note(ps_shard_t *self, const ps_note_t *note)
+void ps_note(ps_step_t *step, const ps_note_t *note)
 {
-    ps_effect_t *effect = ps_outbox_add(self->outbox, PS_EFFECT_NOTE);
+    ps_effect_t *effect = ps_outbox_add(step->outbox, PS_EFFECT_NOTE);
 
     if (effect != NULL) {
         effect->note = *note;
-    }
-}
-
-void ps_note_record(ps_shard_t *self, const ps_partition_t *partition, const ps_record_t *record,
-                    ps_payload_t *payload)
-{
-    bool is_wanted = self->args.log || partition->has_log;
-    ps_effect_t *effect = is_wanted ? ps_outbox_add(self->outbox, PS_EFFECT_RECORD) : NULL;
-
-    assert(!is_wanted || effect != NULL);
-
-    if (effect != NULL) {
-        self->unflushed_bytes += partition->has_log ? ps_record_size(record, payload) : 0;
-        effect->record = *record;
-        effect->payload = payload == NULL ? NULL : ps_payload_keep(payload);
     }
 }

@@ -2,35 +2,35 @@
 /*
  * Room lib/protocol/partition: one copy of a partition
  *
- * It is       Admission by sequence number (window.h), clocks (gate.h), pushes of
- *             open clocks (open_clock.h), the one way in which rows change
- *             (replay.h), answers.
+ * It is       Its rows, the windows of its clients (window.h), clocks (gate.h),
+ *             pushes of open clocks (open_clock.h), the one way in which all that
+ *             changes (replay.h), answers (answer.h).
  * It uses     facts, core, lib/wire, lib/model, lib/base.
- * It ignores  Other partitions, other shards, files. What it still asks of replica
- *             and shard is listed in tests/lint/check_rooms.py, and is to go.
- * Start at    partition.c, then partition_take.c and replay.c.
+ * It ignores  Whose turn it is (admission), other copies (replica), the shard: it is
+ *             handed a step (step.h). Files.
+ * Start at    partition.c, then replay.c.
  */
 /*
  * ps_partition - one copy of a partition, mostly the only one or the primary
  *
  * What     Rows, the log's number, each client's window, each job's gate, the
- *          requests that wait. A request is admitted by its seq, held at the
- *          gate or taken; a push that is taken is checked, logged and applied
- *          (or kept until its clock closes), then answered.
+ *          requests that wait. It changes by records and by nothing else
+ *          (replay.h); who makes them is decided above (admission.h,
+ *          replicas.h).
  * Owner    The shard. Threads: confined to one.
  */
 #ifndef PS_PROTOCOL_PARTITION_H
 #define PS_PROTOCOL_PARTITION_H
 
 #include "base/map.h"
-#include "model/store/store.h"
+#include "model/store/store_ops.h"
 #include "protocol/facts/epochs.h"
 #include "protocol/partition/gate.h"
 #include "protocol/partition/image_view.h"
 #include "protocol/partition/open_clock.h"
 #include "protocol/partition/request.h"
 #include "protocol/facts/session_set.h"
-#include "protocol/shard/shard.h"
+#include "protocol/partition/step.h"
 #include "protocol/partition/window.h"
 
 /* A job at this partition. */
@@ -62,6 +62,13 @@ typedef struct ps_partition_image {
     uint64_t early_bytes;
 } ps_partition_image_t;
 
+/* What its other copies allow it. */
+typedef struct ps_lead {
+    bool primary;      /* by the map */
+    uint64_t until_ms; /* it serves, and all leases hold before that; 0: it does
+                          not; UINT64_MAX: no other copy counts */
+} ps_lead_t;
+
 struct ps_replicas;
 
 typedef struct ps_partition {
@@ -71,8 +78,11 @@ typedef struct ps_partition {
     const ps_table_spec_t *spec;  /* borrowed from the shard's table */
     ps_table_use_t *use;          /* likewise */
     ps_store_t *store;            /* owned */
-    struct ps_replicas *replicas; /* owned; NULL: it never had another copy, and
-                                     has no log */
+    struct ps_replicas *replicas; /* their room's, which destroys them first; NULL:
+                                     it never had another copy, and has no log */
+    ps_lead_t lead;               /* kept by replicas */
+    uint64_t incoming_bytes;      /* of rows on their way here; likewise */
+    bool woken;                   /* what is held may go on (ps_partition_go_on) */
     uint64_t lsn;                 /* of the last record; 0 when none */
     uint64_t lsn_epoch;           /* under which that was made */
     ps_epochs_t epochs;           /* of all its records */
@@ -106,38 +116,98 @@ typedef struct ps_partition {
 PSD_MUST_CHECK psd_status_t ps_partition_new(const ps_table_spec_t *spec, ps_table_use_t *use,
                                              uint32_t table, uint32_t number, uint64_t epoch,
                                              ps_partition_t **ret_partition, psd_error_t *err);
-/* Held requests get no answer any more. */
+/* Held requests get no answer any more. It has no replicas any more. */
 void ps_partition_destroy(ps_partition_t **self_p);
 
-/* A PUSH, MARK, PULL or PROBE of a client that is known, with the right epoch.
- * It is answered, or held. */
-void ps_partition_request(ps_shard_t *shard, ps_partition_t *self, const ps_request_t *request);
-/* The job's workers changed. Errors: PSD_NOMEM; nothing changed. */
-PSD_MUST_CHECK psd_status_t ps_partition_job(ps_shard_t *shard, ps_partition_t *self,
-                                             const ps_job_t *job, psd_error_t *err);
-/* The shard has forgotten a job that has ended: so does the partition, unless
- * pushes of it are still to be applied. */
-void ps_partition_forget_job(ps_shard_t *shard, ps_partition_t *self, uint32_t job);
 /* Not all rows of a checkpoint are there yet: requests wait. */
 bool ps_partition_is_restoring(const ps_partition_t *self);
 /* An image is about to begin, and this would be behind it. */
-bool ps_partition_image_holds(const ps_shard_t *shard, const ps_partition_t *self,
+bool ps_partition_image_holds(const ps_step_t *step, const ps_partition_t *self,
                               const ps_request_t *request);
-/* Takes what the gates now let through, until nothing moves. */
-void ps_partition_advance(ps_shard_t *shard, ps_partition_t *self);
-/* Tells held requests whose time has come. */
-void ps_partition_tick(ps_shard_t *shard, ps_partition_t *self);
-/* The connection is gone: answers to what is held are not written to rooms of
- * it. */
-void ps_partition_forget_rooms(ps_partition_t *self, uint64_t conn);
 /* The gate of a job, or NULL. */
 ps_gate_t *ps_partition_gate(const ps_partition_t *self, uint32_t job);
-/* What of the partition itself stands against a held request (its copies, its
- * log, a restore), in words; false: nothing, it waits for others to push or to
- * finish clocks. */
-bool ps_partition_hindrance(const ps_shard_t *shard, const ps_partition_t *self,
-                            const ps_request_t *request, char *ret_text, size_t size);
-/* What a held request waits for, in words. */
-void ps_partition_reason(const ps_shard_t *shard, const ps_partition_t *self,
-                         const ps_request_t *request, char *ret_text, size_t size);
+/* The job's place here; NULL: none. */
+ps_job_place_t *ps_partition_find_place(const ps_partition_t *self, uint32_t job);
+/* It serves, and every in-sync copy's lease holds. */
+static inline bool ps_partition_may_answer(const ps_step_t *step, const ps_partition_t *self)
+{
+    return step->now_ms < self->lead.until_ms;
+}
+/* It wants a tick at that time, if not before. */
+static inline void ps_partition_wake(ps_step_t *step, ps_partition_t *self, uint64_t at_ms)
+{
+    if (at_ms < self->deadline_ms) {
+        self->deadline_ms = at_ms;
+    }
+    if (at_ms < step->deadline_ms) {
+        step->deadline_ms = at_ms;
+    }
+}
+/* Counts what its rows take now; gone: nothing any more. */
+void ps_partition_count_rows(ps_step_t *step, ps_partition_t *self, bool gone);
+/* What comes after these rows finds its pages there, if somebody has the time.
+ * Nothing depends on it. */
+void ps_partition_ask_to_fill(ps_step_t *step, ps_partition_t *self);
+/* Forgets every window and every job. */
+void ps_partition_clear(ps_partition_t *self);
+/* The pushes of its open clocks count no more. */
+void ps_partition_uncount_open(ps_step_t *step, const ps_partition_t *self);
+/* Throws away rows, windows and jobs: it is as new, behind no record. false: no
+ * memory; nothing changed. */
+PSD_MUST_CHECK bool ps_partition_begin_anew(ps_step_t *step, ps_partition_t *self);
+/* Clocks of the job that are closed here, and in the rows. */
+uint64_t ps_partition_closed(const ps_partition_t *self, uint32_t job);
+/* The greatest clock of the job that was marked here, so of a push in the rows. */
+uint64_t ps_partition_highest(const ps_partition_t *self, uint32_t job);
+/* An image that waits begins, if it is time. Nothing may have changed since the
+ * clock that it waits for was closed. */
+void ps_partition_image_try(const ps_step_t *step, ps_partition_t *self);
+
+/* ---- partition_ops.c: rows where they lie ---- */
+
+/* The other partition of AXPY and DOT. Errors: PSD_INVALID it
+ * is not here; PSD_ROWS_LOST the session used rows of that table which are
+ * gone. */
+PSD_MUST_CHECK psd_status_t ps_partition_other(const ps_step_t *step, const ps_partition_t *self,
+                                               const ps_request_t *request,
+                                               ps_partition_t **ret_other, psd_error_t *err);
+/* A PUSH with an op, which *ret_change then is; bsp: it waits for its clock to
+ * close. */
+PSD_MUST_CHECK psd_status_t ps_partition_check_change(const ps_step_t *step,
+                                                      const ps_partition_t *self,
+                                                      const ps_request_t *request, bool bsp,
+                                                      ps_row_change_t *ret_change,
+                                                      psd_error_t *err);
+/* Does what such a push asks for. Errors: PSD_NOMEM; no value has changed. */
+PSD_MUST_CHECK psd_status_t ps_partition_change(const ps_step_t *step, ps_partition_t *self,
+                                                const ps_slice_t *slice,
+                                                const ps_payload_t *payload, const ps_row_op_t *op);
+/* A PULL, with an op or without. */
+PSD_MUST_CHECK psd_status_t ps_partition_check_read(const ps_step_t *step,
+                                                    const ps_partition_t *self,
+                                                    const ps_request_t *request, psd_error_t *err);
+/* What a checked PULL with an op answers. Errors: PSD_NOMEM. */
+PSD_MUST_CHECK psd_status_t ps_partition_measure(const ps_step_t *step, ps_partition_t *self,
+                                                 const ps_request_t *request, ps_slice_t *ret_slice,
+                                                 ps_payload_t **ret_payload, uint64_t *ret_done);
+
+/* ---- partition_log.c: what its log is told ---- */
+
+/* The disk is not too far behind for one more push. */
+static inline bool ps_partition_log_has_room(const ps_step_t *step, const ps_partition_t *self)
+{
+    return !self->has_log || step->unflushed_bytes < step->args.log_queue_bytes;
+}
+/* Why it has no room. */
+void ps_partition_log_reason(const ps_step_t *step, char *ret_text, size_t size);
+/* A copy that is made, or has begun anew and has its primary's state: its log
+ * says so, and what it has of an earlier life counts no more at a start.
+ * false: no memory. */
+PSD_MUST_CHECK bool ps_partition_log_anew(ps_step_t *step, ps_partition_t *self);
+/* A copy goes elsewhere: its log says so, and need not be kept for it. */
+void ps_partition_log_leave(ps_step_t *step, const ps_partition_t *self);
+/* A record, when somebody reads it: all of them (args.log), or those of a
+ * partition with a log. The outbox has room for it. */
+void ps_partition_log(ps_step_t *step, const ps_partition_t *self, const ps_record_t *record,
+                      ps_payload_t *payload);
 #endif

@@ -8,26 +8,26 @@
 #include "base/alloc.h"
 #include "base/cursor.h"
 #include "protocol/facts/job_bytes.h"
-#include "protocol/partition/partition_work.h"
+#include "protocol/partition/answer.h"
 #include "protocol/partition/replay.h"
 
 /* ---- rows ---- */
 
-static psd_status_t finish_clocks(ps_shard_t *shard, ps_partition_t *self, psd_error_t *err)
+static psd_status_t finish_clocks(ps_step_t *step, ps_partition_t *self, psd_error_t *err)
 {
     for (size_t i = 0; i < self->n_jobs; i++) {
-        if (!ps_partition_close_clocks(shard, self, &self->jobs[i])) {
+        if (!ps_partition_close_clocks(step, self, &self->jobs[i])) {
             return psd_error_set(err, PSD_NOMEM, "no memory to apply a clock that has closed");
         }
     }
     return PSD_OK;
 }
 
-psd_status_t ps_partition_give_rows(ps_shard_t *shard, ps_partition_t *self,
+psd_status_t ps_partition_give_rows(ps_step_t *step, ps_partition_t *self,
                                     ps_store_cursor_t *cursor, size_t max_bytes,
                                     ps_payload_t **ret_piece, bool *ret_done, psd_error_t *err)
 {
-    psd_status_t rc = finish_clocks(shard, self, err);
+    psd_status_t rc = finish_clocks(step, self, err);
 
     if (rc != PSD_OK) {
         return rc;
@@ -35,10 +35,10 @@ psd_status_t ps_partition_give_rows(ps_shard_t *shard, ps_partition_t *self,
     return ps_store_hand_out(self->store, cursor, max_bytes, ret_piece, ret_done, err);
 }
 
-psd_status_t ps_partition_take_rows(ps_shard_t *shard, ps_partition_t *self, ps_bytes_t piece,
+psd_status_t ps_partition_take_rows(ps_step_t *step, ps_partition_t *self, ps_bytes_t piece,
                                     bool is_last, psd_error_t *err)
 {
-    psd_status_t rc = finish_clocks(shard, self, err);
+    psd_status_t rc = finish_clocks(step, self, err);
 
     if (rc == PSD_OK && is_last && !ps_store_piece_is_last(piece)) {
         rc = psd_error_set(err, PSD_PROTO,
@@ -51,9 +51,9 @@ psd_status_t ps_partition_take_rows(ps_shard_t *shard, ps_partition_t *self, ps_
     if (rc == PSD_OK && is_last) {
         ps_store_set_partial(self->store, false);
     }
-    ps_partition_ask_to_fill(shard, self);
-    if (shard->args.memory_bytes > 0 || shard->args.table_bytes > 0) {
-        ps_shard_count_rows(shard, self, false);
+    ps_partition_ask_to_fill(step, self);
+    if (step->args.memory_bytes > 0 || step->args.table_bytes > 0) {
+        ps_partition_count_rows(step, self, false);
     }
     return rc;
 }

@@ -26,7 +26,7 @@
 #define PS_PROTOCOL_PARTITION_COPY_H
 
 #include "model/store/store_copy.h"
-#include "protocol/shard/shard_state.h"
+#include "protocol/partition/partition.h"
 
 #define PS_STATE_FORMAT UINT32_C(5)
 #define PS_STATE_FORMAT_MIN UINT32_C(4) /* of snapshots that are still read */
@@ -37,21 +37,21 @@ PSD_MUST_CHECK ps_payload_t *ps_partition_give_state(const ps_partition_t *self)
 /* Takes it into a new partition, whose rows are then partial. Errors: PSD_PROTO
  * the bytes are no state of this partition, naming what is wrong; PSD_NOMEM.
  * The partition is then as new. */
-PSD_MUST_CHECK psd_status_t ps_partition_take_state(ps_shard_t *shard, ps_partition_t *self,
+PSD_MUST_CHECK psd_status_t ps_partition_take_state(ps_step_t *step, ps_partition_t *self,
                                                     ps_bytes_t state, psd_error_t *err);
 /*
  * As ps_store_hand_out. A clock that has closed and could not be applied whole
  * is applied first: rows with half of it would differ from what the other copy
  * has made of it. Errors: PSD_NOMEM; to be asked again.
  */
-PSD_MUST_CHECK psd_status_t ps_partition_give_rows(ps_shard_t *shard, ps_partition_t *self,
+PSD_MUST_CHECK psd_status_t ps_partition_give_rows(ps_step_t *step, ps_partition_t *self,
                                                    ps_store_cursor_t *cursor, size_t max_bytes,
                                                    ps_payload_t **ret_piece, bool *ret_done,
                                                    psd_error_t *err);
 /* As ps_store_take_in, with the same care; is_last: the rows are whole then.
  * Errors: PSD_PROTO: the partition is to be thrown away; PSD_NOMEM: it has
  * taken what ps_store_n_taken says. */
-PSD_MUST_CHECK psd_status_t ps_partition_take_rows(ps_shard_t *shard, ps_partition_t *self,
+PSD_MUST_CHECK psd_status_t ps_partition_take_rows(ps_step_t *step, ps_partition_t *self,
                                                    ps_bytes_t piece, bool is_last,
                                                    psd_error_t *err);
 #endif

@@ -7,7 +7,7 @@
 #include "base/cursor.h"
 #include "protocol/facts/job_bytes.h"
 #include "protocol/partition/partition_copy.h"
-#include "protocol/partition/partition_work.h"
+#include "protocol/partition/answer.h"
 
 static psd_status_t ends(const char *inside, psd_error_t *err)
 {
@@ -134,8 +134,8 @@ static psd_status_t check_push(const ps_partition_t *self, const ps_job_place_t 
                                const ps_record_t *record, const ps_payload_t *payload,
                                psd_error_t *err)
 {
-    ps_change_t change = {.kind = (ps_change_kind_t)record->op.op,
-                          .other = record->op.op == PS_CHANGE_AXPY ? self->store : NULL};
+    ps_row_change_t change = {.kind = (ps_change_kind_t)record->op.op,
+                              .other = record->op.op == PS_CHANGE_AXPY ? self->store : NULL};
     psd_status_t rc = PSD_OK;
 
     if (record->kind != PS_RECORD_PUSH || record->job != ps_gate_job(place->gate) ||
@@ -359,7 +359,7 @@ static psd_status_t read_state(ps_cursor_t *cursor, ps_partition_t *self, uint64
     return rc;
 }
 
-psd_status_t ps_partition_take_state(ps_shard_t *shard, ps_partition_t *self, ps_bytes_t state,
+psd_status_t ps_partition_take_state(ps_step_t *step, ps_partition_t *self, ps_bytes_t state,
                                      psd_error_t *err)
 {
     ps_cursor_t cursor = ps_cursor_over(state);
@@ -367,7 +367,7 @@ psd_status_t ps_partition_take_state(ps_shard_t *shard, ps_partition_t *self, ps
     psd_status_t rc = PSD_OK;
 
     assert(self->lsn == 0 && self->windows.count == 0 && self->n_jobs == 0);
-    rc = read_state(&cursor, self, shard->now_ms, &front, err);
+    rc = read_state(&cursor, self, step->now_ms, &front, err);
     if (rc != PSD_OK) {
         ps_partition_clear(self);
         return rc;
@@ -379,7 +379,7 @@ psd_status_t ps_partition_take_state(ps_shard_t *shard, ps_partition_t *self, ps
     self->restoring = front.restoring != 0;
     self->epochs = front.epochs;
     for (size_t i = 0; i < self->n_jobs; i++) {
-        shard->logged_bytes += self->jobs[i].open.bytes;
+        step->logged_bytes += self->jobs[i].open.bytes;
         self->use->logged_bytes += self->jobs[i].open.bytes;
     }
     ps_store_set_partial(self->store, true);

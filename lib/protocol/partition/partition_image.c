@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* When the image of a partition begins, and what waits for that. */
 #include "model/store/store_image.h"
-#include "protocol/partition/partition_work.h"
+#include "protocol/partition/answer.h"
 #include "protocol/partition/replay.h"
-#include "protocol/replica/replicas.h"
 
 #define STEP_BYTES ((size_t)64 << 10) /* of an image; requests wait so long */
 
@@ -56,14 +55,14 @@ static uint64_t clock_of_rows(const ps_partition_t *self, uint32_t job)
     return gate != NULL && ps_gate_is_settled(gate) ? ps_partition_closed(self, job) : 0;
 }
 
-bool ps_partition_image_holds(const ps_shard_t *shard, const ps_partition_t *self,
+bool ps_partition_image_holds(const ps_step_t *step, const ps_partition_t *self,
                               const ps_request_t *request)
 {
     const ps_partition_image_t *image = &self->image;
     const ps_gate_t *gate = ps_partition_gate(self, request->job);
     bool marks = ps_request_marks(request);
 
-    if (marks && image->hold_ms > shard->now_ms) {
+    if (marks && image->hold_ms > step->now_ms) {
         return true;
     }
     if (!image->exact || image->view.state != PS_IMAGE_PENDING || request->job != image->job ||
@@ -77,7 +76,7 @@ bool ps_partition_image_holds(const ps_shard_t *shard, const ps_partition_t *sel
     return request->kind == PS_KIND_PUSH && !ps_gate_is_bsp(gate) && request->clock >= image->clock;
 }
 
-void ps_partition_image_try(const ps_shard_t *shard, ps_partition_t *self)
+void ps_partition_image_try(const ps_step_t *step, ps_partition_t *self)
 {
     ps_partition_image_t *image = &self->image;
     const ps_image_args_t args = {
@@ -87,7 +86,7 @@ void ps_partition_image_try(const ps_shard_t *shard, ps_partition_t *self)
     if (image->view.state != PS_IMAGE_PENDING || !may_begin(self)) {
         return;
     }
-    if (self->replicas != NULL && !ps_replicas_may_answer(shard, self)) {
+    if (!ps_partition_may_answer(step, self)) {
         image->view.state = PS_IMAGE_NONE; /* another may have what it has not */
         return;
     }

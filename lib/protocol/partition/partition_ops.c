@@ -6,8 +6,7 @@
 
 #include "base/cursor.h"
 #include "model/store/store_growth.h"
-#include "protocol/partition/partition_work.h"
-#include "protocol/replica/replicas.h"
+#include "protocol/partition/answer.h"
 
 /* Values that one answer looks at: some tens of milliseconds. Who wants more
  * asks again, and others have their turn in between. */
@@ -18,11 +17,11 @@ static const char *name_of(const ps_request_t *request)
     return request->kind == PS_KIND_PUSH ? "AXPY" : "DOT";
 }
 
-psd_status_t ps_partition_other(const ps_shard_t *shard, const ps_partition_t *self,
+psd_status_t ps_partition_other(const ps_step_t *step, const ps_partition_t *self,
                                 const ps_request_t *request, ps_partition_t **ret_other,
                                 psd_error_t *err)
 {
-    const ps_shard_table_t *table = ps_map_get(&shard->tables, request->op.other);
+    const ps_local_table_t *table = ps_map_get(&step->tables, request->op.other);
 
     if (table == NULL) {
         return psd_error_set(err, PSD_INVALID, "%s names table %" PRIu32 ", which does not exist",
@@ -37,22 +36,22 @@ psd_status_t ps_partition_other(const ps_shard_t *shard, const ps_partition_t *s
                              "%s needs partition %" PRIu32 " of table %.*s on shard %" PRIu32
                              " too, where the first table has it",
                              name_of(request), self->number, PS_NAME_MAX, table->spec.name,
-                             shard->args.shard);
+                             step->args.shard);
     }
     *ret_other = table->partitions[self->number];
-    if ((*ret_other)->replicas != NULL && *ret_other != self && !(*ret_other)->replicas->primary) {
+    if (*ret_other != self && !(*ret_other)->lead.primary) {
         return psd_error_set(err, PSD_INVALID,
                              "%s needs partition %" PRIu32 " of table %.*s on shard %" PRIu32
                              " to be the primary too, as the first table's is",
                              name_of(request), self->number, PS_NAME_MAX, table->spec.name,
-                             shard->args.shard);
+                             step->args.shard);
     }
     return PSD_OK;
 }
 
-static ps_change_t change_of(const ps_row_op_t *op, ps_store_t *other)
+static ps_row_change_t change_of(const ps_row_op_t *op, ps_store_t *other)
 {
-    ps_change_t change = {.kind = (ps_change_kind_t)op->op, .other = other};
+    ps_row_change_t change = {.kind = (ps_change_kind_t)op->op, .other = other};
 
     memcpy(&change.operand, &op->operand, sizeof change.operand);
     return change;
@@ -61,13 +60,14 @@ static ps_change_t change_of(const ps_row_op_t *op, ps_store_t *other)
 /* It goes through no more values than a push could carry: so it holds its shard
  * no longer than one. Who wants more cuts it, as pushes are cut; one row always
  * passes. */
-static psd_status_t check_walk(const ps_shard_t *shard, const ps_partition_t *self,
-                               const ps_slice_t *slice, const ps_change_t *change, psd_error_t *err)
+static psd_status_t check_walk(const ps_step_t *step, const ps_partition_t *self,
+                               const ps_slice_t *slice, const ps_row_change_t *change,
+                               psd_error_t *err)
 {
     static const char *const names[] = {"?", "SCALE", "FILL", "AXPY"};
     uint64_t bytes = ps_store_change_walk(self->store, slice, change);
 
-    if (slice->n_rows <= 1 || bytes <= shard->args.slice_bytes) {
+    if (slice->n_rows <= 1 || bytes <= step->args.slice_bytes) {
         return PSD_OK;
     }
     return psd_error_set(err, PSD_LIMIT,
@@ -75,19 +75,19 @@ static psd_status_t check_walk(const ps_shard_t *shard, const ps_partition_t *se
                          " bytes of values; allowed: limits.slice_bytes, which "
                          "is %" PRIu64,
                          names[change->kind], slice->n_rows, slice->n_cols, bytes,
-                         shard->args.slice_bytes);
+                         step->args.slice_bytes);
 }
 
-psd_status_t ps_partition_check_change(const ps_shard_t *shard, const ps_partition_t *self,
+psd_status_t ps_partition_check_change(const ps_step_t *step, const ps_partition_t *self,
                                        const ps_request_t *request, bool bsp,
-                                       ps_change_t *ret_change, psd_error_t *err)
+                                       ps_row_change_t *ret_change, psd_error_t *err)
 {
     ps_partition_t *other = NULL;
-    ps_change_t change;
+    ps_row_change_t change;
     psd_status_t rc = PSD_OK;
 
     if (request->op.op == PS_CHANGE_AXPY) {
-        rc = ps_partition_other(shard, self, request, &other, err);
+        rc = ps_partition_other(step, self, request, &other, err);
         if (rc != PSD_OK) {
             return rc;
         }
@@ -105,7 +105,7 @@ psd_status_t ps_partition_check_change(const ps_shard_t *shard, const ps_partiti
     change = change_of(&request->op, other == NULL ? NULL : other->store);
     rc = ps_store_check_change(self->store, &request->slice, request->payload, &change, err);
     if (rc == PSD_OK) {
-        rc = check_walk(shard, self, &request->slice, &change, err);
+        rc = check_walk(step, self, &request->slice, &change, err);
     }
     if (rc == PSD_OK) {
         *ret_change = change;
@@ -116,25 +116,25 @@ psd_status_t ps_partition_check_change(const ps_shard_t *shard, const ps_partiti
 /* The other partition was there, with all its rows, when the push was checked;
  * nothing comes between that and its applying but under BSP, where it is the
  * same one. So no session is asked for. */
-psd_status_t ps_partition_change(const ps_shard_t *shard, ps_partition_t *self,
+psd_status_t ps_partition_change(const ps_step_t *step, ps_partition_t *self,
                                  const ps_slice_t *slice, const ps_payload_t *payload,
                                  const ps_row_op_t *op)
 {
     const ps_request_t asks = {.kind = PS_KIND_PUSH, .op = *op, .session = UINT64_MAX};
     ps_partition_t *other = NULL;
-    ps_change_t change;
+    ps_row_change_t change;
 
     if (op->op == PS_CHANGE_AXPY && op->other == self->table) {
         other = self;
     } else if (op->op == PS_CHANGE_AXPY &&
-               ps_partition_other(shard, self, &asks, &other, NULL) != PSD_OK) {
+               ps_partition_other(step, self, &asks, &other, NULL) != PSD_OK) {
         return PSD_OK; /* cannot be */
     }
     change = change_of(op, other == NULL ? NULL : other->store);
     return ps_store_change(self->store, slice, payload, &change, NULL);
 }
 
-psd_status_t ps_partition_check_read(const ps_shard_t *shard, const ps_partition_t *self,
+psd_status_t ps_partition_check_read(const ps_step_t *step, const ps_partition_t *self,
                                      const ps_request_t *request, psd_error_t *err)
 {
     ps_partition_t *other = NULL;
@@ -151,7 +151,7 @@ psd_status_t ps_partition_check_read(const ps_shard_t *shard, const ps_partition
                              request->op.operand, PS_TOP_MAX);
     }
     if (rc == PSD_OK && request->op.op == PS_READ_DOT) {
-        rc = ps_partition_other(shard, self, request, &other, err);
+        rc = ps_partition_other(step, self, request, &other, err);
         if (rc == PSD_OK) {
             rc = ps_store_check_pair(self->store, other->store, err);
         }
@@ -181,7 +181,7 @@ static psd_status_t answer_number(const ps_request_t *request, const ps_measure_
     return *ret_payload == NULL ? PSD_NOMEM : PSD_OK;
 }
 
-psd_status_t ps_partition_measure(const ps_shard_t *shard, ps_partition_t *self,
+psd_status_t ps_partition_measure(const ps_step_t *step, ps_partition_t *self,
                                   const ps_request_t *request, ps_slice_t *ret_slice,
                                   ps_payload_t **ret_payload, uint64_t *ret_done)
 {
@@ -194,7 +194,7 @@ psd_status_t ps_partition_measure(const ps_shard_t *shard, ps_partition_t *self,
                             MEASURE_MAX, ret_slice, ret_payload, ret_done, NULL);
     }
     if (request->op.op == PS_READ_DOT) {
-        rc = ps_partition_other(shard, self, request, &other, NULL);
+        rc = ps_partition_other(step, self, request, &other, NULL);
     }
     if (rc == PSD_OK) {
         rc = ps_store_measure(self->store, &request->slice, request->payload,

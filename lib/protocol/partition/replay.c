@@ -9,30 +9,19 @@
 #include "model/store/store_image.h"
 #include "model/updaters/updater.h"
 #include "protocol/facts/job_bytes.h"
-#include "protocol/partition/partition_work.h"
-#include "protocol/replica/replicas.h"
+#include "protocol/partition/answer.h"
 
 #define RETRY_MS 50 /* after memory was short */
 
-ps_job_place_t *ps_partition_find_place(const ps_partition_t *self, uint32_t job)
-{
-    for (size_t i = 0; i < self->n_jobs; i++) {
-        if (ps_gate_job(self->jobs[i].gate) == job) {
-            return &self->jobs[i];
-        }
-    }
-    return NULL;
-}
-
 /* ---- rows ---- */
 
-void ps_partition_ask_to_fill(ps_shard_t *shard, ps_partition_t *self)
+void ps_partition_ask_to_fill(ps_step_t *step, ps_partition_t *self)
 {
     ps_soon_t soon;
     ps_effect_t *effect = NULL;
 
     if (ps_store_soon(self->store, &soon)) {
-        effect = ps_outbox_add(shard->outbox, PS_EFFECT_FILL);
+        effect = ps_outbox_add(step->outbox, PS_EFFECT_FILL);
     }
     if (effect != NULL) {
         effect->soon = soon;
@@ -40,7 +29,7 @@ void ps_partition_ask_to_fill(ps_shard_t *shard, ps_partition_t *self)
 }
 
 /* Into the rows, for that worker. false: no memory; nothing changed. */
-static bool apply(ps_shard_t *shard, ps_partition_t *self, uint32_t worker, const ps_row_op_t *op,
+static bool apply(ps_step_t *step, ps_partition_t *self, uint32_t worker, const ps_row_op_t *op,
                   const ps_slice_t *slice, const ps_payload_t *payload)
 {
     bool has_versions = ps_store_has_versions(self->store);
@@ -50,7 +39,7 @@ static bool apply(ps_shard_t *shard, ps_partition_t *self, uint32_t worker, cons
         ps_store_stamp(self->store, self->version + 1);
     }
     if (op->op != PS_CHANGE_UPDATE) {
-        rc = ps_partition_change(shard, self, slice, payload, op);
+        rc = ps_partition_change(step, self, slice, payload, op);
     } else {
         ps_store_set_worker(self->store, worker);
         rc = ps_store_push(self->store, slice, payload, NULL);
@@ -58,14 +47,14 @@ static bool apply(ps_shard_t *shard, ps_partition_t *self, uint32_t worker, cons
     if (has_versions && rc == PSD_OK) { /* else a copy would count otherwise */
         self->version++;
     }
-    ps_partition_ask_to_fill(shard, self);
-    if (shard->args.memory_bytes > 0 || shard->args.table_bytes > 0) {
-        ps_shard_count_rows(shard, self, false);
+    ps_partition_ask_to_fill(step, self);
+    if (step->args.memory_bytes > 0 || step->args.table_bytes > 0) {
+        ps_partition_count_rows(step, self, false);
     }
     return rc == PSD_OK;
 }
 
-bool ps_partition_close_clocks(ps_shard_t *shard, ps_partition_t *self, ps_job_place_t *place)
+bool ps_partition_close_clocks(ps_step_t *step, ps_partition_t *self, ps_job_place_t *place)
 {
     uint64_t closed = ps_gate_closed(place->gate);
     bool over = place->applied < closed || ps_gate_is_deserted(place->gate);
@@ -79,24 +68,24 @@ bool ps_partition_close_clocks(ps_shard_t *shard, ps_partition_t *self, ps_job_p
     while (n < place->open.n_pushes) {
         const ps_logged_t *push = &place->open.pushes[n];
 
-        if (!apply(shard, self, push->worker, &push->op, &push->slice, push->payload)) {
+        if (!apply(step, self, push->worker, &push->op, &push->slice, push->payload)) {
             break;
         }
         n++;
     }
     ps_open_clock_drop(&place->open, n);
-    shard->logged_bytes -= bytes - place->open.bytes;
+    step->logged_bytes -= bytes - place->open.bytes;
     self->use->logged_bytes -= bytes - place->open.bytes;
     if (place->open.n_pushes > 0) {
         return false;
     }
     if (place->applied < closed || n > 0) {
-        PS_NOTE_TRACE(shard, (&(ps_note_t){.kind = PS_NOTE_CLOSED,
-                                           .table = self->table,
-                                           .partition = self->number,
-                                           .a = ps_gate_job(place->gate),
-                                           .b = closed,
-                                           .c = n}));
+        PS_NOTE_TRACE(step, (&(ps_note_t){.kind = PS_NOTE_CLOSED,
+                                          .table = self->table,
+                                          .partition = self->number,
+                                          .a = ps_gate_job(place->gate),
+                                          .b = closed,
+                                          .c = n}));
     }
     place->applied = closed;
     return true;
@@ -104,11 +93,11 @@ bool ps_partition_close_clocks(ps_shard_t *shard, ps_partition_t *self, ps_job_p
 
 /* A clock that could not be applied whole comes before everything else: every
  * copy applies in the same order. */
-static bool finish_clocks(ps_shard_t *shard, ps_partition_t *self)
+static bool finish_clocks(ps_step_t *step, ps_partition_t *self)
 {
     for (size_t i = 0; i < self->n_jobs; i++) {
-        if (!ps_partition_close_clocks(shard, self, &self->jobs[i])) {
-            ps_shard_wake(shard, self, shard->now_ms + RETRY_MS);
+        if (!ps_partition_close_clocks(step, self, &self->jobs[i])) {
+            ps_partition_wake(step, self, step->now_ms + RETRY_MS);
             return false;
         }
     }
@@ -118,7 +107,7 @@ static bool finish_clocks(ps_shard_t *shard, ps_partition_t *self)
 /* ---- the kinds ---- */
 
 /* The client's window, made when it is new. NULL: no memory. */
-static ps_window_t *window_of(const ps_shard_t *shard, ps_partition_t *self, uint64_t session)
+static ps_window_t *window_of(const ps_step_t *step, ps_partition_t *self, uint64_t session)
 {
     ps_window_t *window = ps_map_get(&self->windows, session);
 
@@ -129,13 +118,13 @@ static ps_window_t *window_of(const ps_shard_t *shard, ps_partition_t *self, uin
         }
     }
     if (window != NULL) {
-        window->used_ms = shard->now_ms;
+        window->used_ms = step->now_ms;
     }
     return window;
 }
 
 /* Into the log, to be applied when the clock closes. */
-static bool keep_push(ps_shard_t *shard, ps_partition_t *self, ps_job_place_t *place,
+static bool keep_push(ps_step_t *step, ps_partition_t *self, ps_job_place_t *place,
                       const ps_record_t *record, ps_payload_t *payload)
 {
     ps_logged_t push = {.worker = record->worker,
@@ -151,67 +140,67 @@ static bool keep_push(ps_shard_t *shard, ps_partition_t *self, ps_job_place_t *p
     if (!ps_open_clock_add(&place->open, &push)) {
         return false;
     }
-    shard->logged_bytes += ps_open_clock_cost(payload);
+    step->logged_bytes += ps_open_clock_cost(payload);
     self->use->logged_bytes += ps_open_clock_cost(payload);
     return true;
 }
 
 /* The member has finished so many clocks. */
-static void mark(ps_shard_t *shard, const ps_partition_t *self, const ps_job_place_t *place,
+static void mark(ps_step_t *step, const ps_partition_t *self, const ps_job_place_t *place,
                  const ps_record_t *record, uint64_t clock)
 {
-    PS_NOTE_TRACE(shard, (&(ps_note_t){.kind = PS_NOTE_MARKED,
-                                       .table = self->table,
-                                       .partition = self->number,
-                                       .a = record->job,
-                                       .b = record->worker,
-                                       .c = record->member,
-                                       .d = clock}));
+    PS_NOTE_TRACE(step, (&(ps_note_t){.kind = PS_NOTE_MARKED,
+                                      .table = self->table,
+                                      .partition = self->number,
+                                      .a = record->job,
+                                      .b = record->worker,
+                                      .c = record->member,
+                                      .d = clock}));
     ps_gate_mark(place->gate, record->worker, record->member, clock);
 }
 
 /* The push was taken. */
-static void note_push(ps_shard_t *shard, ps_partition_t *self, ps_window_t *window,
+static void note_push(ps_step_t *step, ps_partition_t *self, ps_window_t *window,
                       const ps_record_t *record, ps_note_kind_t kind)
 {
     ps_window_finish(window, record->seq);
     self->pushes++;
     self->rows_pushed += record->slice.n_rows;
-    PS_NOTE_TRACE(shard, (&(ps_note_t){.kind = kind,
-                                       .table = self->table,
-                                       .partition = self->number,
-                                       .a = record->session,
-                                       .b = record->seq,
-                                       .c = record->lsn,
-                                       .d = record->worker,
-                                       .e = record->clock}));
+    PS_NOTE_TRACE(step, (&(ps_note_t){.kind = kind,
+                                      .table = self->table,
+                                      .partition = self->number,
+                                      .a = record->session,
+                                      .b = record->seq,
+                                      .c = record->lsn,
+                                      .d = record->worker,
+                                      .e = record->clock}));
 }
 
-static bool replay_push(ps_shard_t *shard, ps_partition_t *self, const ps_record_t *record,
+static bool replay_push(ps_step_t *step, ps_partition_t *self, const ps_record_t *record,
                         ps_payload_t *payload)
 {
     ps_job_place_t *place = record->job == 0 ? NULL : ps_partition_find_place(self, record->job);
-    ps_window_t *window = window_of(shard, self, record->session);
+    ps_window_t *window = window_of(step, self, record->session);
     bool bsp = place != NULL && ps_gate_is_bsp(place->gate);
 
     if (window == NULL || (record->marks && place == NULL) ||
-        !(bsp ? keep_push(shard, self, place, record, payload)
-              : apply(shard, self, record->job == 0 ? PS_UPDATER_NO_WORKER : record->worker,
+        !(bsp ? keep_push(step, self, place, record, payload)
+              : apply(step, self, record->job == 0 ? PS_UPDATER_NO_WORKER : record->worker,
                       &record->op, &record->slice, payload))) {
         return false;
     }
-    note_push(shard, self, window, record, bsp ? PS_NOTE_LOGGED : PS_NOTE_APPLIED);
+    note_push(step, self, window, record, bsp ? PS_NOTE_LOGGED : PS_NOTE_APPLIED);
     if (record->marks) {
-        mark(shard, self, place, record, record->clock + 1);
+        mark(step, self, place, record, record->clock + 1);
     }
     return true;
 }
 
 /* A push into rows that come later, with the change in them. */
-static bool replay_ahead(ps_shard_t *shard, ps_partition_t *self, const ps_record_t *record)
+static bool replay_ahead(ps_step_t *step, ps_partition_t *self, const ps_record_t *record)
 {
     const ps_job_place_t *place = record->marks ? ps_partition_find_place(self, record->job) : NULL;
-    ps_window_t *window = window_of(shard, self, record->session);
+    ps_window_t *window = window_of(step, self, record->session);
 
     if (window == NULL || (record->marks && place == NULL)) {
         return false;
@@ -219,18 +208,18 @@ static bool replay_ahead(ps_shard_t *shard, ps_partition_t *self, const ps_recor
     if (ps_store_has_versions(self->store)) {
         self->version++;
     }
-    note_push(shard, self, window, record, PS_NOTE_APPLIED);
+    note_push(step, self, window, record, PS_NOTE_APPLIED);
     if (record->marks) {
-        mark(shard, self, place, record, record->clock + 1);
+        mark(step, self, place, record, record->clock + 1);
     }
     return true;
 }
 
-static bool replay_refusal(ps_shard_t *shard, ps_partition_t *self, const ps_record_t *record,
+static bool replay_refusal(ps_step_t *step, ps_partition_t *self, const ps_record_t *record,
                            const ps_payload_t *payload)
 {
     const ps_job_place_t *place = record->marks ? ps_partition_find_place(self, record->job) : NULL;
-    ps_window_t *window = window_of(shard, self, record->session);
+    ps_window_t *window = window_of(step, self, record->session);
     char text[PS_TEXT_MAX + 1] = "";
     size_t size = 0;
 
@@ -241,25 +230,25 @@ static bool replay_refusal(ps_shard_t *shard, ps_partition_t *self, const ps_rec
         size = payload->spans[0].size < PS_TEXT_MAX ? payload->spans[0].size : PS_TEXT_MAX;
         memcpy(text, payload->spans[0].data, size);
     }
-    if (!ps_window_refuse(window, record->seq, record->status, text, shard->args.credit_requests)) {
+    if (!ps_window_refuse(window, record->seq, record->status, text, step->args.credit_requests)) {
         return false;
     }
     if (record->marks) {
-        mark(shard, self, place, record, record->clock + 1);
+        mark(step, self, place, record, record->clock + 1);
     }
     return true;
 }
 
-static bool replay_mark(ps_shard_t *shard, ps_partition_t *self, const ps_record_t *record)
+static bool replay_mark(ps_step_t *step, ps_partition_t *self, const ps_record_t *record)
 {
     ps_job_place_t *place = ps_partition_find_place(self, record->job);
-    ps_window_t *window = window_of(shard, self, record->session);
+    ps_window_t *window = window_of(step, self, record->session);
 
     if (window == NULL || place == NULL) {
         return false;
     }
     ps_window_finish(window, record->seq);
-    mark(shard, self, place, record, record->clock);
+    mark(step, self, place, record, record->clock);
     return true;
 }
 
@@ -306,7 +295,7 @@ static bool replay_job(ps_partition_t *self, const ps_record_t *record, const ps
 }
 
 /* Rows of a checkpoint; while more come, requests wait. */
-static bool replay_rows(ps_shard_t *shard, ps_partition_t *self, const ps_record_t *record,
+static bool replay_rows(ps_step_t *step, ps_partition_t *self, const ps_record_t *record,
                         const ps_payload_t *payload)
 {
     if (payload != NULL && payload->n_spans > 0 &&
@@ -314,8 +303,8 @@ static bool replay_rows(ps_shard_t *shard, ps_partition_t *self, const ps_record
         return false;
     }
     self->restoring = record->seq != 0;
-    if (shard->args.memory_bytes > 0 || shard->args.table_bytes > 0) {
-        ps_shard_count_rows(shard, self, false);
+    if (step->args.memory_bytes > 0 || step->args.table_bytes > 0) {
+        ps_partition_count_rows(step, self, false);
     }
     return true;
 }
@@ -336,18 +325,18 @@ static bool replay_retire(ps_partition_t *self, const ps_record_t *record)
     return true;
 }
 
-static bool replay(ps_shard_t *shard, ps_partition_t *self, const ps_record_t *record,
+static bool replay(ps_step_t *step, ps_partition_t *self, const ps_record_t *record,
                    ps_payload_t *payload)
 {
     switch (record->kind) {
     case PS_RECORD_PUSH:
-        return replay_push(shard, self, record, payload);
+        return replay_push(step, self, record, payload);
     case PS_RECORD_AHEAD:
-        return replay_ahead(shard, self, record);
+        return replay_ahead(step, self, record);
     case PS_RECORD_REFUSAL:
-        return replay_refusal(shard, self, record, payload);
+        return replay_refusal(step, self, record, payload);
     case PS_RECORD_MARK:
-        return replay_mark(shard, self, record);
+        return replay_mark(step, self, record);
     case PS_RECORD_JOB:
         return replay_job(self, record, payload);
     case PS_RECORD_FORGET:
@@ -359,7 +348,7 @@ static bool replay(ps_shard_t *shard, ps_partition_t *self, const ps_record_t *r
         }
         return true;
     case PS_RECORD_ROWS:
-        return replay_rows(shard, self, record, payload);
+        return replay_rows(step, self, record, payload);
     case PS_RECORD_ANEW: /* never one of a partition's records */
     case PS_RECORD_LEAVE:
     default:
@@ -367,102 +356,39 @@ static bool replay(ps_shard_t *shard, ps_partition_t *self, const ps_record_t *r
     }
 }
 
-bool ps_partition_replay(ps_shard_t *shard, ps_partition_t *self, const ps_record_t *record,
+bool ps_partition_replay(ps_step_t *step, ps_partition_t *self, const ps_record_t *record,
                          ps_payload_t *payload)
 {
-    if (!finish_clocks(shard, self)) {
+    if (!finish_clocks(step, self)) {
         return false;
     }
-    ps_partition_image_try(shard, self);
-    if (!replay(shard, self, record, payload)) {
+    ps_partition_image_try(step, self);
+    if (!replay(step, self, record, payload)) {
         return false;
     }
     self->lsn = record->lsn;
     self->lsn_epoch = record->epoch;
     ps_epochs_add(&self->epochs, record->lsn, record->epoch);
     if (record->kind == PS_RECORD_MARK || record->kind == PS_RECORD_JOB || record->marks) {
-        (void)finish_clocks(shard, self); /* or with the next one, or a tick */
-        ps_partition_image_try(shard, self);
+        (void)finish_clocks(step, self); /* or with the next one, or a tick */
+        ps_partition_image_try(step, self);
     }
     return true;
 }
 
-bool ps_partition_replay_noted(ps_shard_t *shard, ps_partition_t *self, const ps_record_t *record,
+bool ps_partition_replay_noted(ps_step_t *step, ps_partition_t *self, const ps_record_t *record,
                                ps_payload_t *payload)
 {
     bool is_done = false;
 
-    if (!ps_outbox_hold(shard->outbox)) {
+    if (!ps_outbox_hold(step->outbox)) {
         return false;
     }
-    is_done = ps_partition_replay(shard, self, record, payload);
-    ps_outbox_give_up(shard->outbox);
+    is_done = ps_partition_replay(step, self, record, payload);
+    ps_outbox_give_up(step->outbox);
 
     if (is_done) {
-        ps_note_record(shard, self, record, payload);
+        ps_partition_log(step, self, record, payload);
     }
     return is_done;
-}
-
-/* What goes to the other copies; *ret_bytes is NULL where nothing can. false:
- * no memory. */
-static bool prepare(ps_shard_t *shard, ps_partition_t *self, const ps_record_t *record,
-                    const ps_payload_t *payload, ps_payload_t **ret_bytes)
-{
-    ps_record_t ahead = *record;
-
-    *ret_bytes = NULL;
-    if (self->replicas == NULL || self->replicas->n_followers == 0) {
-        return true;
-    }
-    if (record->kind == PS_RECORD_PUSH &&
-        ps_rows_lie_ahead(self, record->job, &record->op, &record->slice, payload,
-                          &ahead.slice.first_row)) {
-        ahead.kind = PS_RECORD_AHEAD;
-        *ret_bytes = ps_replicas_prepare(self->replicas, &ahead, NULL);
-        return *ret_bytes != NULL;
-    }
-    if (!ps_replicas_can_send(shard, self, &record->op, payload)) {
-        return true;
-    }
-    assert(payload == NULL || !payload->shared); /* as what is applied */
-    *ret_bytes = ps_replicas_prepare(self->replicas, record, payload);
-    return *ret_bytes != NULL;
-}
-
-bool ps_partition_record(ps_shard_t *shard, ps_partition_t *self, ps_record_t *record,
-                         ps_payload_t *payload)
-{
-    PSD_AUTO(ps_payload_destroy) ps_payload_t *bytes = NULL;
-
-    record->table = self->table;
-    record->partition = self->number;
-    record->lsn = self->lsn + 1;
-    record->epoch = self->epoch;
-    if (!prepare(shard, self, record, payload, &bytes)) {
-        return false;
-    }
-    if (!ps_partition_replay_noted(shard, self, record, payload)) {
-        return false;
-    }
-    if (bytes != NULL) {
-        ps_replicas_send(shard, self, record, bytes);
-    } else if (self->replicas != NULL) {
-        ps_tail_pass(&self->replicas->tail, record->lsn, record->epoch);
-        ps_replicas_pump(shard, self); /* who needed it gets rows anew */
-    }
-    return true;
-}
-
-psd_status_t ps_partition_record_job(ps_shard_t *shard, ps_partition_t *self, uint32_t id,
-                                     const ps_job_t *job, psd_error_t *err)
-{
-    PSD_AUTO(ps_payload_destroy)
-    ps_payload_t *payload = job == NULL ? NULL : ps_job_encode(job);
-    ps_record_t record = {.kind = PS_RECORD_JOB, .job = id, .seq = job == NULL ? 0 : job->version};
-
-    if ((job != NULL && payload == NULL) || !ps_partition_record(shard, self, &record, payload)) {
-        return psd_error_set(err, PSD_NOMEM, "no memory for a clock gate");
-    }
-    return PSD_OK;
 }

@@ -12,30 +12,26 @@
 #ifndef PS_PROTOCOL_REPLAY_H
 #define PS_PROTOCOL_REPLAY_H
 
-#include "protocol/shard/shard_state.h"
+#include "protocol/partition/partition.h"
 
 /* record->lsn is the partition's next. payload is what the record carries, and
  * is kept by whoever needs it longer; NULL when it carries nothing. false: no
  * memory; nothing changed. */
-PSD_MUST_CHECK bool ps_partition_replay(ps_shard_t *shard, ps_partition_t *self,
+PSD_MUST_CHECK bool ps_partition_replay(ps_step_t *step, ps_partition_t *self,
                                         const ps_record_t *record, ps_payload_t *payload);
 /* The same, and hands the record on to who reads the log: the place for that is
  * held while effects of the record itself come. false: as above. */
-PSD_MUST_CHECK bool ps_partition_replay_noted(ps_shard_t *shard, ps_partition_t *self,
+PSD_MUST_CHECK bool ps_partition_replay_noted(ps_step_t *step, ps_partition_t *self,
                                               const ps_record_t *record, ps_payload_t *payload);
-/* For the primary: replays a record of its own, with the lsn and epoch that it
- * fills in, and hands it on to who reads the log. false: as above. */
-PSD_MUST_CHECK bool ps_partition_record(ps_shard_t *shard, ps_partition_t *self,
-                                        ps_record_t *record, ps_payload_t *payload);
-/* A record of the job as it is now; forgets the job when that is NULL. Errors:
- * PSD_NOMEM; nothing changed. */
-PSD_MUST_CHECK psd_status_t ps_partition_record_job(ps_shard_t *shard, ps_partition_t *self,
-                                                    uint32_t id, const ps_job_t *job,
-                                                    psd_error_t *err);
 /* Applies the pushes of clocks that have closed since. false: no memory now;
  * to be called again. */
-PSD_MUST_CHECK bool ps_partition_close_clocks(ps_shard_t *shard, ps_partition_t *self,
+PSD_MUST_CHECK bool ps_partition_close_clocks(ps_step_t *step, ps_partition_t *self,
                                               ps_job_place_t *place);
-/* The job's place here; NULL: none. */
-ps_job_place_t *ps_partition_find_place(const ps_partition_t *self, uint32_t job);
+/* The record can be replayed here; what a primary has checked is not taken on
+ * trust. */
+PSD_MUST_CHECK bool ps_partition_takes_record(ps_step_t *step, ps_partition_t *self,
+                                              const ps_record_t *record, ps_payload_t *payload);
+/* Pushes of the job are not kept until their clock closes. */
+bool ps_partition_applies_at_once(const ps_partition_t *self, uint32_t job);
+
 #endif

@@ -124,13 +124,13 @@ static void count_moves(ps_look_t *look)
     }
 }
 
-static ps_step_t *const steps[] = {
+static ps_decide_step_t *const steps[] = {
     ps_step_fence,  ps_step_ask,         ps_step_promote,        ps_step_shrink,  ps_step_relieve,
     ps_step_let_go, ps_step_admit,       ps_step_remove,         ps_step_replace, ps_step_hand,
     ps_step_add,    ps_step_even_copies, ps_step_even_primaries,
 };
 
-static psd_status_t visit_all(ps_look_t *look, ps_step_t *step, psd_error_t *err)
+static psd_status_t visit_all(ps_look_t *look, ps_decide_step_t *step, psd_error_t *err)
 {
     const ps_decision_t *decision = look->decision;
     ps_spot_t spot = {0};

@@ -81,21 +81,21 @@ bool ps_copy_is_shunned(ps_look_t *look, const ps_copy_t *copy);
 
 /* Steps: each is called for every partition until the decision is full, and
  * leaves it as it is where there is nothing to do. Errors: PSD_NOMEM. */
-typedef psd_status_t ps_step_t(ps_look_t *look, const ps_spot_t *spot, psd_error_t *err);
-ps_step_t ps_step_fence;       /* registry_fence.c: primaries that are lost */
-ps_step_t ps_step_ask;         /*   who has how much */
-ps_step_t ps_step_promote;     /* registry_promote.c: the one with most */
-ps_step_t ps_step_shrink;      /* registry_sync.c: out of sync */
-ps_step_t ps_step_let_go;      /*   what was kept is not needed */
-ps_step_t ps_step_admit;       /*   in sync */
-ps_step_t ps_step_relieve;     /* registry_relieve.c: primaries that are heard,
+typedef psd_status_t ps_decide_step_t(ps_look_t *look, const ps_spot_t *spot, psd_error_t *err);
+ps_decide_step_t ps_step_fence;       /* registry_fence.c: primaries that are lost */
+ps_decide_step_t ps_step_ask;         /*   who has how much */
+ps_decide_step_t ps_step_promote;     /* registry_promote.c: the one with most */
+ps_decide_step_t ps_step_shrink;      /* registry_sync.c: out of sync */
+ps_decide_step_t ps_step_let_go;      /*   what was kept is not needed */
+ps_decide_step_t ps_step_admit;       /*   in sync */
+ps_decide_step_t ps_step_relieve;     /* registry_relieve.c: primaries that are heard,
                                   and cannot serve */
-ps_step_t ps_step_remove;      /* registry_repair.c: what leaves goes */
-ps_step_t ps_step_replace;     /*   what never catches up is given up */
-ps_step_t ps_step_hand;        /*   primaries that leave move */
-ps_step_t ps_step_add;         /*   what is missing comes */
-ps_step_t ps_step_even_copies; /* registry_balance.c */
-ps_step_t ps_step_even_primaries;
+ps_decide_step_t ps_step_remove;      /* registry_repair.c: what leaves goes */
+ps_decide_step_t ps_step_replace;     /*   what never catches up is given up */
+ps_decide_step_t ps_step_hand;        /*   primaries that leave move */
+ps_decide_step_t ps_step_add;         /*   what is missing comes */
+ps_decide_step_t ps_step_even_copies; /* registry_balance.c */
+ps_decide_step_t ps_step_even_primaries;
 
 /* registry_balance.c: copies as they would be behind one move that evens the
  * nodes out; false: there is none. `at` is the copy that moves to node `to`;

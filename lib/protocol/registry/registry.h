@@ -408,4 +408,17 @@ const char *ps_registry_job_state(const ps_registry_t *self, uint32_t job);
  * clock that its last heartbeat told; 0: none did. false: no sign yet. */
 bool ps_registry_last_seen(const ps_registry_t *self, uint32_t job, uint32_t worker,
                            uint64_t *ret_seen_ms, uint64_t *ret_clock);
+/* What is still on a node: a drain is done when n_copies is 0. */
+typedef struct ps_node_left {
+    uint32_t n_copies;
+    uint32_t n_primaries; /* of them */
+    uint32_t n_last;      /* of them: no other copy could be the primary */
+    uint32_t n_stuck;     /* of them: no other node is up to have one instead */
+    uint64_t bytes;       /* of all, as far as told */
+} ps_node_left_t;
+/* false: no such node. */
+PSD_MUST_CHECK bool ps_registry_node_left(const ps_registry_t *self, const char *name,
+                                          ps_node_left_t *ret_left);
+/* Partitions of the table that are lost when the node is removed. */
+uint32_t ps_registry_n_last(const ps_table_t *table, const ps_node_t *node);
 #endif

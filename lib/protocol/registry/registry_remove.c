@@ -3,7 +3,6 @@
 #include <stdio.h>
 
 #include "base/alloc.h"
-#include "protocol/placement/registry_decide.h"
 #include "protocol/registry/registry_node.h"
 #include "protocol/registry/registry_place.h"
 

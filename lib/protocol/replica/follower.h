@@ -11,7 +11,7 @@
 #ifndef PS_PROTOCOL_FOLLOWER_H
 #define PS_PROTOCOL_FOLLOWER_H
 
-#include "protocol/partition/tail.h"
+#include "protocol/replica/tail.h"
 
 typedef struct ps_follower {
     uint64_t incarnation; /* of its node */

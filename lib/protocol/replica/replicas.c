@@ -3,12 +3,12 @@
 #include "protocol/replica/replicas.h"
 
 #include "base/alloc.h"
-#include "protocol/partition/partition_work.h"
+#include "protocol/partition/answer.h"
 #include "protocol/partition/replay.h"
 
 #define RETRY_MS 20 /* after memory was short */
 
-psd_status_t ps_replicas_new(ps_shard_t *shard, uint64_t lsn, uint64_t epoch,
+psd_status_t ps_replicas_new(ps_step_t *step, uint64_t lsn, uint64_t epoch,
                              ps_replicas_t **ret_replicas, psd_error_t *err)
 {
     ps_replicas_t *self = ps_alloc(1, sizeof *self);
@@ -18,7 +18,7 @@ psd_status_t ps_replicas_new(ps_shard_t *shard, uint64_t lsn, uint64_t epoch,
     }
     self->promised_lsn = lsn;
     ps_tail_init(&self->tail, lsn, epoch);
-    self->tail.sum = &shard->tail_bytes;
+    self->tail.sum = &step->tail_bytes;
     *ret_replicas = self;
     return PSD_OK;
 }
@@ -51,7 +51,7 @@ static void begin_epoch(ps_follower_t *self, uint64_t now_ms)
 }
 
 /* The other copies, of which those that were followed before are known. */
-static void set_followers(ps_shard_t *shard, const ps_partition_t *partition,
+static void set_followers(ps_step_t *step, const ps_partition_t *partition,
                           const ps_copies_t *copies, uint32_t own, bool is_new_epoch)
 {
     ps_replicas_t *self = partition->replicas;
@@ -70,12 +70,12 @@ static void set_followers(ps_shard_t *shard, const ps_partition_t *partition,
         if (i == own) {
             continue;
         }
-        ps_follower_init(follower, copy->incarnation, copy->shard, &self->tail, shard->now_ms);
+        ps_follower_init(follower, copy->incarnation, copy->shard, &self->tail, step->now_ms);
         for (uint32_t k = 0; k < n_old; k++) {
             if (old[k].incarnation == copy->incarnation && old[k].shard == copy->shard) {
                 *follower = old[k];
                 if (is_new_epoch) {
-                    begin_epoch(follower, shard->now_ms);
+                    begin_epoch(follower, step->now_ms);
                 }
             }
         }
@@ -89,20 +89,20 @@ static void set_followers(ps_shard_t *shard, const ps_partition_t *partition,
 }
 
 /* What the shard has learned of jobs while this copy could record nothing. */
-static void record_jobs(ps_shard_t *shard, ps_partition_t *partition)
+static void record_jobs(ps_step_t *step, ps_partition_t *partition)
 {
     for (size_t i = 0; i < partition->n_jobs; i++) {
         uint32_t id = ps_gate_job(partition->jobs[i].gate);
-        const ps_job_t *job = ps_map_get(&shard->jobs, id);
+        const ps_job_t *job = ps_map_get(&step->jobs, id);
         psd_status_t rc =
-            job == NULL ? PSD_OK : ps_partition_record_job(shard, partition, id, job, NULL);
+            job == NULL ? PSD_OK : ps_replicas_record_job(step, partition, id, job, NULL);
 
         (void)rc; /* the job's next change brings it */
     }
 }
 
 /* The lease that this copy granted has ended: it serves. */
-static void try_to_serve(ps_shard_t *shard, ps_partition_t *partition)
+static void try_to_serve(ps_step_t *step, ps_partition_t *partition)
 {
     ps_replicas_t *self = partition->replicas;
     ps_record_t record = {.kind = PS_RECORD_EPOCH};
@@ -111,31 +111,32 @@ static void try_to_serve(ps_shard_t *shard, ps_partition_t *partition)
         !ps_rows_are_whole(partition)) {
         return;
     }
-    if (shard->now_ms < self->granted_until_ms) {
-        ps_shard_wake(shard, partition, self->granted_until_ms);
+    if (step->now_ms < self->granted_until_ms) {
+        ps_partition_wake(step, partition, self->granted_until_ms);
         return;
     }
-    if (!ps_partition_record(shard, partition, &record, NULL)) {
-        ps_shard_wake(shard, partition, shard->now_ms + RETRY_MS);
+    if (!ps_replicas_record(step, partition, &record, NULL)) {
+        ps_partition_wake(step, partition, step->now_ms + RETRY_MS);
         return;
     }
     self->serving = true;
     self->promised_lsn = partition->lsn;
-    record_jobs(shard, partition);
-    ps_partition_advance(shard, partition);
+    ps_replicas_set_lead(partition);
+    record_jobs(step, partition);
+    partition->woken = true;
 }
 
 /* Says to the other copies that nothing is answered here any more. */
-static void end_leases(ps_shard_t *shard, ps_partition_t *partition)
+static void end_leases(ps_step_t *step, ps_partition_t *partition)
 {
     const ps_replicas_t *self = partition->replicas;
 
     for (uint32_t i = 0; i < self->n_followers; i++) {
         const ps_shard_link_t *link =
-            ps_shard_links_find(&shard->links, (ps_shard_name_t){self->followers[i].incarnation,
-                                                                 self->followers[i].shard});
+            ps_shard_links_find(step->links, (ps_shard_name_t){self->followers[i].incarnation,
+                                                               self->followers[i].shard});
         ps_effect_t *effect =
-            link == NULL || !link->welcome ? NULL : ps_outbox_add(shard->outbox, PS_EFFECT_SEND);
+            link == NULL || !link->welcome ? NULL : ps_outbox_add(step->outbox, PS_EFFECT_SEND);
 
         if (effect != NULL) {
             effect->to = link->conn;
@@ -144,13 +145,13 @@ static void end_leases(ps_shard_t *shard, ps_partition_t *partition)
                                                        .partition = partition->number,
                                                        .epoch = partition->epoch,
                                                        .first_lsn = partition->lsn + 1,
-                                                       .sent_ms = shard->now_ms,
+                                                       .sent_ms = step->now_ms,
                                                        .release = 1};
         }
     }
 }
 
-void ps_replicas_settle(ps_shard_t *shard, ps_partition_t *partition, const ps_copies_t *copies,
+void ps_replicas_settle(ps_step_t *step, ps_partition_t *partition, const ps_copies_t *copies,
                         uint32_t own)
 {
     ps_replicas_t *self = partition->replicas;
@@ -168,11 +169,12 @@ void ps_replicas_settle(ps_shard_t *shard, ps_partition_t *partition, const ps_c
         return; /* what fences is the question that goes with it */
     }
     if (self->diverged && self->catching_up) {
-        ps_replicas_begin_anew(shard, partition);
+        ps_replicas_begin_anew(step, partition);
     }
     partition->epoch = copies->epoch;
     self->from = (ps_shard_name_t){copies->at[0].incarnation, copies->at[0].shard};
     if (!primary) {
+        ps_replicas_set_lead(partition);
         return;
     }
     if (!goes_on) {
@@ -181,19 +183,20 @@ void ps_replicas_settle(ps_shard_t *shard, ps_partition_t *partition, const ps_c
         self->stopping = false;
         self->n_followers = 0;
     }
-    set_followers(shard, partition, copies, own, is_new_epoch);
-    try_to_serve(shard, partition);
-    ps_replicas_release(shard, partition);
-    ps_partition_advance(shard, partition);
-    ps_replicas_pump(shard, partition);
+    set_followers(step, partition, copies, own, is_new_epoch);
+    ps_replicas_set_lead(partition);
+    try_to_serve(step, partition);
+    ps_replicas_release(step, partition);
+    ps_replicas_pump(step, partition);
+    partition->woken = true;
 }
 
-void ps_replicas_resign(ps_shard_t *shard, ps_partition_t *partition)
+void ps_replicas_resign(ps_step_t *step, ps_partition_t *partition)
 {
     ps_replicas_t *self = partition->replicas;
 
     if (self->serving) { /* else another one's lease may still run */
-        end_leases(shard, partition);
+        end_leases(step, partition);
     }
     self->primary = false;
     self->serving = false;
@@ -201,6 +204,7 @@ void ps_replicas_resign(ps_shard_t *shard, ps_partition_t *partition)
     self->n_followers = 0;
     self->n_in_sync = 0;
     ps_rows_settled(self);
+    ps_replicas_set_lead(partition);
 }
 
 /* It threw away what it had, and has not as much again as its primary has said
@@ -217,7 +221,7 @@ static bool has_position(const ps_partition_t *partition)
     return ps_rows_are_whole(partition) && !lacks_what_it_had(partition);
 }
 
-bool ps_replicas_begin_empty(ps_shard_t *shard, ps_partition_t *partition)
+bool ps_replicas_begin_empty(ps_step_t *step, ps_partition_t *partition)
 {
     ps_replicas_t *self = partition->replicas;
 
@@ -226,8 +230,8 @@ bool ps_replicas_begin_empty(ps_shard_t *shard, ps_partition_t *partition)
         return true;
     }
     self->diverged = true;
-    ps_replicas_begin_anew(shard, partition);
-    if (self->diverged || !ps_shard_log_anew(shard, partition)) {
+    ps_replicas_begin_anew(step, partition);
+    if (self->diverged || !ps_partition_log_anew(step, partition)) {
         self->diverged = true; /* until it has begun */
         return false;
     }
@@ -235,7 +239,7 @@ bool ps_replicas_begin_empty(ps_shard_t *shard, ps_partition_t *partition)
     return true;
 }
 
-static void report_position(ps_shard_t *shard, ps_partition_t *partition, uint64_t epoch)
+static void report_position(ps_step_t *step, ps_partition_t *partition, uint64_t epoch)
 {
     const ps_replicas_t *self = partition->replicas;
     bool whole = has_position(partition);
@@ -245,60 +249,62 @@ static void report_position(ps_shard_t *shard, ps_partition_t *partition, uint64
     if (!ps_tail_epoch(&self->tail, lsn, &lsn_epoch)) {
         lsn_epoch = 0;
     }
-    ps_outbox_report(shard->outbox,
+    ps_outbox_report(step->outbox,
                      &(ps_report_t){.kind = whole ? PS_REPORT_POSITION : PS_REPORT_PARTIAL,
                                     .table = partition->table,
                                     .partition = partition->number,
                                     .epoch = epoch,
-                                    .incarnation = shard->args.incarnation,
-                                    .shard = shard->args.shard,
+                                    .incarnation = step->args.incarnation,
+                                    .shard = step->args.shard,
                                     .lsn = lsn,
                                     .lsn_epoch = lsn_epoch});
 }
 
-void ps_replicas_end_stop(ps_shard_t *shard, ps_partition_t *partition)
+void ps_replicas_end_stop(ps_step_t *step, ps_partition_t *partition)
 {
     ps_replicas_t *self = partition->replicas;
 
     if (!self->stopping ||
-        (shard->now_ms < self->stop_ms && ps_replicas_in_sync_lsn(partition) < partition->lsn)) {
+        (step->now_ms < self->stop_ms && ps_replicas_in_sync_lsn(partition) < partition->lsn)) {
         return;
     }
-    end_leases(shard, partition);
+    end_leases(step, partition);
     self->stopping = false;
     self->serving = false;
+    ps_replicas_set_lead(partition);
     if (self->asked_epoch != 0) {
-        report_position(shard, partition, self->asked_epoch);
+        report_position(step, partition, self->asked_epoch);
         self->asked_epoch = 0;
     }
 }
 
-void ps_replicas_stop(ps_shard_t *shard, ps_partition_t *partition, uint64_t epoch)
+void ps_replicas_stop(ps_step_t *step, ps_partition_t *partition, uint64_t epoch)
 {
     ps_replicas_t *self = partition->replicas;
 
     if (epoch > self->fence) {
         self->fence = epoch;
+        ps_replicas_set_lead(partition);
     }
     if (self->serving && !self->stopping && partition->epoch < self->fence) {
         self->stopping = true;
-        self->stop_ms = shard->now_ms + shard->args.lease_ms;
+        self->stop_ms = step->now_ms + step->args.lease_ms;
         self->asked_epoch = 0;
-        ps_shard_wake(shard, partition, self->stop_ms);
-        ps_replicas_pump(shard, partition);
-        ps_replicas_end_stop(shard, partition);
+        ps_partition_wake(step, partition, self->stop_ms);
+        ps_replicas_pump(step, partition);
+        ps_replicas_end_stop(step, partition);
     }
 }
 
-void ps_replicas_fence(ps_shard_t *shard, ps_partition_t *partition, uint64_t epoch)
+void ps_replicas_fence(ps_step_t *step, ps_partition_t *partition, uint64_t epoch)
 {
     ps_replicas_t *self = partition->replicas;
 
-    ps_replicas_stop(shard, partition, epoch);
+    ps_replicas_stop(step, partition, epoch);
     if (self->stopping) {
         self->asked_epoch = epoch;
     } else {
-        report_position(shard, partition, epoch);
+        report_position(step, partition, epoch);
     }
 }
 
@@ -307,53 +313,53 @@ ps_report_kind_t ps_replicas_trouble(const ps_follower_t *follower)
     return follower->needs_rows && follower->in_sync ? PS_REPORT_DIVERGED : PS_REPORT_SLOW;
 }
 
-static void report_slow(ps_shard_t *shard, ps_partition_t *partition)
+static void report_slow(ps_step_t *step, ps_partition_t *partition)
 {
-    const ps_follower_limits_t limits = ps_replicas_limits(shard);
+    const ps_follower_limits_t limits = ps_replicas_limits(step);
     ps_replicas_t *self = partition->replicas;
 
     for (uint32_t i = 0; i < self->n_followers; i++) {
         ps_follower_t *follower = &self->followers[i];
 
-        if (!ps_follower_lags(follower, &limits, shard->now_ms)) {
+        if (!ps_follower_lags(follower, &limits, step->now_ms)) {
             continue;
         }
-        follower->told_ms = shard->now_ms;
-        ps_outbox_report(shard->outbox, &(ps_report_t){.kind = ps_replicas_trouble(follower),
-                                                       .table = partition->table,
-                                                       .partition = partition->number,
-                                                       .epoch = partition->epoch,
-                                                       .incarnation = follower->incarnation,
-                                                       .shard = follower->shard,
-                                                       .lsn = follower->acked_lsn});
+        follower->told_ms = step->now_ms;
+        ps_outbox_report(step->outbox, &(ps_report_t){.kind = ps_replicas_trouble(follower),
+                                                      .table = partition->table,
+                                                      .partition = partition->number,
+                                                      .epoch = partition->epoch,
+                                                      .incarnation = follower->incarnation,
+                                                      .shard = follower->shard,
+                                                      .lsn = follower->acked_lsn});
     }
 }
 
 /* Its own disk has taken nothing for as long: where another copy is in sync,
  * that one is to serve. */
-static void report_own_disk(ps_shard_t *shard, ps_partition_t *partition)
+static void report_own_disk(ps_step_t *step, ps_partition_t *partition)
 {
     ps_replicas_t *self = partition->replicas;
 
     if (!partition->has_log || !self->serving || self->n_in_sync == 0 ||
         self->flushed_lsn >= partition->lsn) {
-        self->flush_moved_ms = shard->now_ms;
+        self->flush_moved_ms = step->now_ms;
         return;
     }
-    if (shard->now_ms < self->flush_moved_ms + shard->args.slow_after_ms) {
+    if (step->now_ms < self->flush_moved_ms + step->args.slow_after_ms) {
         return;
     }
-    self->flush_moved_ms = shard->now_ms; /* and is told again */
-    ps_outbox_report(shard->outbox, &(ps_report_t){.kind = PS_REPORT_SLOW,
-                                                   .table = partition->table,
-                                                   .partition = partition->number,
-                                                   .epoch = partition->epoch,
-                                                   .incarnation = shard->args.incarnation,
-                                                   .shard = shard->args.shard,
-                                                   .lsn = self->flushed_lsn});
+    self->flush_moved_ms = step->now_ms; /* and is told again */
+    ps_outbox_report(step->outbox, &(ps_report_t){.kind = PS_REPORT_SLOW,
+                                                  .table = partition->table,
+                                                  .partition = partition->number,
+                                                  .epoch = partition->epoch,
+                                                  .incarnation = step->args.incarnation,
+                                                  .shard = step->args.shard,
+                                                  .lsn = self->flushed_lsn});
 }
 
-void ps_replicas_tick(ps_shard_t *shard, ps_partition_t *partition)
+void ps_replicas_tick(ps_step_t *step, ps_partition_t *partition)
 {
     const ps_replicas_t *self = partition->replicas;
     bool had_room = true;
@@ -361,20 +367,20 @@ void ps_replicas_tick(ps_shard_t *shard, ps_partition_t *partition)
     if (!self->primary) {
         return;
     }
-    try_to_serve(shard, partition);
-    had_room = ps_replicas_has_room(shard, partition);
-    ps_replicas_cut(shard, partition);
-    ps_replicas_release(shard, partition);
-    if (!had_room && ps_replicas_has_room(shard, partition)) {
-        ps_partition_advance(shard, partition);
+    try_to_serve(step, partition);
+    had_room = ps_replicas_has_room(step, partition);
+    ps_replicas_cut(step, partition);
+    ps_replicas_release(step, partition);
+    if (!had_room && ps_replicas_has_room(step, partition)) {
+        partition->woken = true;
     }
     if (self->stopping) {
-        ps_shard_wake(shard, partition, self->stop_ms);
+        ps_partition_wake(step, partition, self->stop_ms);
     } else if (partition->epoch >= self->fence) {
-        report_slow(shard, partition);
-        report_own_disk(shard, partition);
+        report_slow(step, partition);
+        report_own_disk(step, partition);
     }
-    ps_replicas_pump(shard, partition);
-    ps_replicas_end_stop(shard, partition);
-    ps_shard_wake(shard, partition, ps_replicas_tell(shard, partition));
+    ps_replicas_pump(step, partition);
+    ps_replicas_end_stop(step, partition);
+    ps_partition_wake(step, partition, ps_replicas_tell(step, partition));
 }

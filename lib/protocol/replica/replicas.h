@@ -31,8 +31,8 @@
 #include "protocol/facts/copies.h"
 #include "protocol/replica/follower.h"
 #include "protocol/replica/shard_links.h"
-#include "protocol/partition/pending.h"
-#include "protocol/shard/shard_state.h"
+#include "protocol/replica/pending.h"
+#include "protocol/partition/local_table.h"
 #include "protocol/replica/transfer.h"
 
 typedef struct ps_replicas {
@@ -73,7 +73,7 @@ typedef struct ps_replicas {
 
 /* Copies of a partition of the shard that are behind record lsn. Errors:
  * PSD_NOMEM. */
-PSD_MUST_CHECK psd_status_t ps_replicas_new(ps_shard_t *shard, uint64_t lsn, uint64_t epoch,
+PSD_MUST_CHECK psd_status_t ps_replicas_new(ps_step_t *step, uint64_t lsn, uint64_t epoch,
                                             ps_replicas_t **ret_replicas, psd_error_t *err);
 void ps_replicas_destroy(ps_replicas_t **self_p);
 
@@ -81,38 +81,37 @@ void ps_replicas_destroy(ps_replicas_t **self_p);
 
 /* The partition's copies as they are now; `own` is this one's place among
  * them. */
-void ps_replicas_settle(ps_shard_t *shard, ps_partition_t *partition, const ps_copies_t *copies,
+void ps_replicas_settle(ps_step_t *step, ps_partition_t *partition, const ps_copies_t *copies,
                         uint32_t own);
 /* The map has another primary: one that serves says so to its copies, so that
  * nobody waits for the lease, and forgets that it was one. Answers that wait
  * are the caller's business, before. */
-void ps_replicas_resign(ps_shard_t *shard, ps_partition_t *partition);
+void ps_replicas_resign(ps_step_t *step, ps_partition_t *partition);
 /* Refuses epochs below from now on. A primary of such an epoch answers and
  * records nothing more; one that serves sends what it has before it ends its
  * lease, for no longer than that lasts. */
-void ps_replicas_stop(ps_shard_t *shard, ps_partition_t *partition, uint64_t epoch);
+void ps_replicas_stop(ps_step_t *step, ps_partition_t *partition, uint64_t epoch);
 /* The same, and behind that reports where this copy is. */
-void ps_replicas_fence(ps_shard_t *shard, ps_partition_t *partition, uint64_t epoch);
+void ps_replicas_fence(ps_step_t *step, ps_partition_t *partition, uint64_t epoch);
 /* Ends stopping when there is nothing to wait for any more. */
-void ps_replicas_end_stop(ps_shard_t *shard, ps_partition_t *partition);
+void ps_replicas_end_stop(ps_step_t *step, ps_partition_t *partition);
 /* Throws away what this copy has, to get it from the primary. Without memory it
  * stays as it is. */
-void ps_replicas_begin_anew(ps_shard_t *shard, ps_partition_t *partition);
+void ps_replicas_begin_anew(ps_step_t *step, ps_partition_t *partition);
 /* By a map of a table that has lost rows it is to be the primary: where it is
  * not whole, and has said so, it begins with nothing. false: no memory; asked
  * again with the map. */
-PSD_MUST_CHECK bool ps_replicas_begin_empty(ps_shard_t *shard, ps_partition_t *partition);
+PSD_MUST_CHECK bool ps_replicas_begin_empty(ps_step_t *step, ps_partition_t *partition);
 /* What the registry is told of a copy that counts and does not get on. One that
  * is not in sync begins anew only in an epoch in which it does not count. */
 ps_report_kind_t ps_replicas_trouble(const ps_follower_t *follower);
 /* Time has passed. */
-void ps_replicas_tick(ps_shard_t *shard, ps_partition_t *partition);
+void ps_replicas_tick(ps_step_t *step, ps_partition_t *partition);
 
 /* ---- what a primary may say: replicas_answer.c ---- */
 
-/* It serves, and every in-sync copy's lease holds. */
-PSD_MUST_CHECK bool ps_replicas_may_answer(const ps_shard_t *shard,
-                                           const ps_partition_t *partition);
+/* What partition->lead says follows from what is here: after each change. */
+void ps_replicas_set_lead(ps_partition_t *partition);
 /* Only a primary that serves, by the newest epoch that is known here, makes
  * records. */
 bool ps_replicas_makes_records(const ps_partition_t *partition);
@@ -120,39 +119,39 @@ bool ps_replicas_makes_records(const ps_partition_t *partition);
 uint64_t ps_replicas_in_sync_lsn(const ps_partition_t *partition);
 /* Bytes of records that are kept for other copies: no more than a copy would be
  * given anew, for more is no use to it, and no more than tail_bytes. */
-uint64_t ps_replicas_tail_most(const ps_shard_t *shard, const ps_partition_t *partition);
+uint64_t ps_replicas_tail_most(const ps_step_t *step, const ps_partition_t *partition);
 /* There is room for one more record that copies lack, and for its answer. */
-bool ps_replicas_has_room(const ps_shard_t *shard, const ps_partition_t *partition);
+bool ps_replicas_has_room(const ps_step_t *step, const ps_partition_t *partition);
 /* The level that the answer to a request must have. */
 ps_ack_t ps_replicas_level(const ps_partition_t *partition, const ps_request_t *request);
 /* Records up to lsn have reached the level and that may be said, which counts
  * as an answer. ret_reached: up to where all have it. */
-PSD_MUST_CHECK bool ps_replicas_promise(const ps_shard_t *shard, const ps_partition_t *partition,
+PSD_MUST_CHECK bool ps_replicas_promise(const ps_step_t *step, const ps_partition_t *partition,
                                         ps_ack_t level, uint64_t lsn, uint64_t *ret_reached);
 /* Why nothing is answered or taken now; "" when nothing is against it. */
 /* What an answer of that level waits for. */
-void ps_replicas_answer_reason(const ps_shard_t *shard, const ps_partition_t *partition,
+void ps_replicas_answer_reason(const ps_step_t *step, const ps_partition_t *partition,
                                ps_ack_t level, char *ret_text, size_t size);
-void ps_replicas_reason(const ps_shard_t *shard, const ps_partition_t *partition, char *ret_text,
+void ps_replicas_reason(const ps_step_t *step, const ps_partition_t *partition, char *ret_text,
                         size_t size);
 /* The last effect of the outbox, when there are more than n_before, is an
  * answer: it waits until its level is reached, if it is not. Room was reserved,
  * else it is left out and the client asks again. */
-void ps_replicas_withhold(ps_shard_t *shard, ps_partition_t *partition, const ps_request_t *request,
+void ps_replicas_withhold(ps_step_t *step, ps_partition_t *partition, const ps_request_t *request,
                           size_t n_before);
 /* An answer to that request waits: a probe is told why, another one has none.
  * Also when nothing may be answered now and there is no room to keep it; where
  * there is, whoever asked is told, and the answer is to be withheld. */
-PSD_MUST_CHECK bool ps_replicas_answer_waits(ps_shard_t *shard, ps_partition_t *partition,
+PSD_MUST_CHECK bool ps_replicas_answer_waits(ps_step_t *step, ps_partition_t *partition,
                                              const ps_request_t *request);
 /* Sends answers whose level is reached. */
-void ps_replicas_release(ps_shard_t *shard, ps_partition_t *partition);
+void ps_replicas_release(ps_step_t *step, ps_partition_t *partition);
 /* Tells those whose time has come that they wait; returns when the next one
  * wants to hear. */
-uint64_t ps_replicas_tell(ps_shard_t *shard, ps_partition_t *partition);
+uint64_t ps_replicas_tell(ps_step_t *step, ps_partition_t *partition);
 /* Answers what waits: the partition is elsewhere; NULL: it was dropped. */
-void ps_replicas_turn_away(ps_shard_t *shard, ps_partition_t *partition,
-                           const ps_shard_table_t *moved);
+void ps_replicas_turn_away(ps_step_t *step, ps_partition_t *partition,
+                           const ps_local_table_t *moved);
 
 /* ---- records: replicas_send.c at the primary, replicas_take.c elsewhere ----
  */
@@ -160,9 +159,18 @@ void ps_replicas_turn_away(ps_shard_t *shard, ps_partition_t *partition,
 /* Most bytes of a record beside its keys, index and values. */
 #define PS_RECORD_BESIDE (PS_RECORD_HEAD + 3 * PS_RECORD_ALIGN)
 
+/* For the primary: replays a record of its own, with the lsn and epoch that it
+ * fills in, and hands it on to who reads the log. false: as above. */
+PSD_MUST_CHECK bool ps_replicas_record(ps_step_t *step, ps_partition_t *self, ps_record_t *record,
+                                       ps_payload_t *payload);
+/* A record of the job as it is now; forgets the job when that is NULL. Errors:
+ * PSD_NOMEM; nothing changed. */
+PSD_MUST_CHECK psd_status_t ps_replicas_record_job(ps_step_t *step, ps_partition_t *self,
+                                                   uint32_t id, const ps_job_t *job,
+                                                   psd_error_t *err);
 /* Another copy can be sent it: it fits into one frame, and what it does depends
  * on nothing but the partition. */
-bool ps_replicas_can_send(const ps_shard_t *shard, const ps_partition_t *partition,
+bool ps_replicas_can_send(const ps_step_t *step, const ps_partition_t *partition,
                           const ps_row_op_t *op, const ps_payload_t *payload);
 /* A copy is in sync, or may be by now: it must have every record. */
 bool ps_replicas_any_counts(const ps_replicas_t *self);
@@ -170,38 +178,38 @@ bool ps_replicas_any_counts(const ps_replicas_t *self);
 PSD_MUST_CHECK ps_payload_t *ps_replicas_prepare(ps_replicas_t *self, const ps_record_t *record,
                                                  const ps_payload_t *payload);
 /* The record was replayed: it goes to the other copies. */
-void ps_replicas_send(ps_shard_t *shard, ps_partition_t *partition, const ps_record_t *record,
+void ps_replicas_send(ps_step_t *step, ps_partition_t *partition, const ps_record_t *record,
                       ps_payload_t *bytes);
 /* Lets go of records that no copy needs any more: every in-sync one has them,
  * and one that catches up, while there is room for it or pushes wait for it. */
-void ps_replicas_cut(ps_shard_t *shard, ps_partition_t *partition);
-ps_follower_limits_t ps_replicas_limits(const ps_shard_t *shard);
+void ps_replicas_cut(ps_step_t *step, ps_partition_t *partition);
+ps_follower_limits_t ps_replicas_limits(const ps_step_t *step);
 /* Sends what is to be sent now, and asks for the next tick. */
-void ps_replicas_pump(ps_shard_t *shard, ps_partition_t *partition);
+void ps_replicas_pump(ps_step_t *step, ps_partition_t *partition);
 /* Another copy has answered. */
-void ps_replicas_heard(ps_shard_t *shard, ps_partition_t *partition, ps_shard_name_t from,
+void ps_replicas_heard(ps_step_t *step, ps_partition_t *partition, ps_shard_name_t from,
                        const ps_msg_appended_t *appended);
 /* A new copy has answered to state or rows. */
-void ps_replicas_heard_taken(ps_shard_t *shard, ps_partition_t *partition, ps_shard_name_t from,
+void ps_replicas_heard_taken(ps_step_t *step, ps_partition_t *partition, ps_shard_name_t from,
                              const ps_msg_taken_t *taken);
 /* The link to that shard is a new one. */
-void ps_replicas_relinked(ps_shard_t *shard, ps_partition_t *partition, ps_shard_name_t to);
+void ps_replicas_relinked(ps_step_t *step, ps_partition_t *partition, ps_shard_name_t to);
 /* An APPEND of a shard that said PEER on conn. */
-void ps_replicas_append(ps_shard_t *shard, ps_partition_t *partition, ps_shard_name_t from,
+void ps_replicas_append(ps_step_t *step, ps_partition_t *partition, ps_shard_name_t from,
                         uint64_t conn, const ps_msg_append_t *append, ps_payload_t *payload);
 
 /* More is on the disk than its primary knows: an answer to its last APPEND says
  * so. */
-void ps_replicas_say_flushed(ps_shard_t *shard, ps_partition_t *partition);
+void ps_replicas_say_flushed(ps_step_t *step, ps_partition_t *partition);
 
 /* ---- state and rows: rows_give.c at the primary, rows_take.c at a new copy */
 
 /* Sends what is to be sent now of a transfer, or begins one: the copy needs
  * rows. Behind the records that are to go. */
-void ps_rows_pump(ps_shard_t *shard, ps_partition_t *partition, ps_follower_t *follower,
+void ps_rows_pump(ps_step_t *step, ps_partition_t *partition, ps_follower_t *follower,
                   uint64_t conn);
 /* The new copy has answered. */
-void ps_rows_heard(ps_shard_t *shard, ps_partition_t *partition, ps_follower_t *follower,
+void ps_rows_heard(ps_step_t *step, ps_partition_t *partition, ps_follower_t *follower,
                    const ps_msg_taken_t *taken);
 /* The followers are others now. */
 void ps_rows_settled(ps_replicas_t *self);
@@ -220,7 +228,7 @@ bool ps_rows_all_lack(const ps_replicas_t *self, uint64_t *ret_place);
 /* Parts of a piece are still to go, with no record between them. */
 bool ps_rows_hold_records(ps_replicas_t *self, const ps_follower_t *follower);
 /* A ROWS of a shard that said PEER on conn. */
-void ps_rows_take(ps_shard_t *shard, ps_partition_t *partition, ps_shard_name_t from, uint64_t conn,
+void ps_rows_take(ps_step_t *step, ps_partition_t *partition, ps_shard_name_t from, uint64_t conn,
                   const ps_msg_rows_t *rows, const ps_payload_t *payload);
 /* The partition has begun anew: a transfer leads to nothing. */
 void ps_taking_break(ps_taking_t *self);
@@ -228,15 +236,9 @@ void ps_taking_done(ps_taking_t *self);
 /* All rows of the copy are here, and its primary's. */
 bool ps_rows_are_whole(const ps_partition_t *partition);
 
-/* partition_check.c: whether the record can be replayed here; what a primary
- * has checked is not taken on trust. */
-PSD_MUST_CHECK bool ps_partition_takes_record(ps_shard_t *shard, ps_partition_t *self,
-                                              const ps_record_t *record, ps_payload_t *payload);
 /* Whether a push, of such content that it will not be refused, is into rows
  * only that no other copy has yet, while there are some that are given rows:
  * they need no more than an AHEAD record of it. *ret_row: the lowest. */
 bool ps_rows_lie_ahead(const ps_partition_t *self, uint32_t job, const ps_row_op_t *op,
                        const ps_slice_t *slice, const ps_payload_t *payload, uint64_t *ret_row);
-/* An AHEAD record may be replayed here: the rows are to come, all of them. */
-bool ps_partition_takes_ahead(const ps_partition_t *self, const ps_record_t *record);
 #endif

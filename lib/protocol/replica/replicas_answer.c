@@ -3,26 +3,25 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-#include "protocol/partition/partition_work.h"
+#include "protocol/partition/answer.h"
 #include "protocol/replica/replicas.h"
 
 #define TELL_AGAIN_MS 1000             /* least time between two PARKED of one answer */
 #define TAIL_LEAST ((uint64_t)1 << 20) /* of a partition with fewer bytes */
 
-bool ps_replicas_may_answer(const ps_shard_t *shard, const ps_partition_t *partition)
+void ps_replicas_set_lead(ps_partition_t *partition)
 {
     const ps_replicas_t *self = partition->replicas;
+    uint64_t until_ms = self->serving && partition->epoch >= self->fence ? UINT64_MAX : 0;
 
-    if (!self->serving || partition->epoch < self->fence) {
-        return false;
-    }
     for (uint32_t i = 0; i < self->n_followers; i++) {
-        if (ps_follower_counts(&self->followers[i]) &&
-            !ps_follower_lends(&self->followers[i], shard->now_ms)) {
-            return false;
+        const ps_follower_t *follower = &self->followers[i];
+
+        if (ps_follower_counts(follower) && follower->lease_until_ms < until_ms) {
+            until_ms = follower->lease_until_ms;
         }
     }
-    return true;
+    partition->lead = (ps_lead_t){.primary = self->primary, .until_ms = until_ms};
 }
 
 bool ps_replicas_makes_records(const ps_partition_t *partition)
@@ -35,36 +34,36 @@ bool ps_replicas_makes_records(const ps_partition_t *partition)
 /* The copy that catches up for which pushes wait: records come faster than it
  * takes them, and some are not on their way to it. While they wait its rows go,
  * too. NULL: there is none. */
-static const ps_follower_t *outrun_one(const ps_shard_t *shard, const ps_replicas_t *self)
+static const ps_follower_t *outrun_one(const ps_step_t *step, const ps_replicas_t *self)
 {
-    const ps_follower_limits_t limits = ps_replicas_limits(shard);
+    const ps_follower_limits_t limits = ps_replicas_limits(step);
 
     for (uint32_t i = 0; i < self->n_followers; i++) {
         const ps_follower_t *follower = &self->followers[i];
 
         if (follower->is_outrun && !ps_follower_counts(follower) &&
             follower->sent_lsn < ps_tail_last(&self->tail) &&
-            ps_follower_moves(follower, &limits, shard->now_ms)) {
+            ps_follower_moves(follower, &limits, step->now_ms)) {
             return follower;
         }
     }
     return NULL;
 }
 
-uint64_t ps_replicas_tail_most(const ps_shard_t *shard, const ps_partition_t *partition)
+uint64_t ps_replicas_tail_most(const ps_step_t *step, const ps_partition_t *partition)
 {
     uint64_t own = ps_store_size(partition->store);
     uint64_t most = own > TAIL_LEAST ? own : TAIL_LEAST;
 
-    return most < shard->args.tail_bytes ? most : shard->args.tail_bytes;
+    return most < step->args.tail_bytes ? most : step->args.tail_bytes;
 }
 
-bool ps_replicas_has_room(const ps_shard_t *shard, const ps_partition_t *partition)
+bool ps_replicas_has_room(const ps_step_t *step, const ps_partition_t *partition)
 {
     const ps_replicas_t *self = partition->replicas;
 
-    return self->tail.bytes < ps_replicas_tail_most(shard, partition) &&
-           self->pending.bytes < shard->args.tail_bytes && outrun_one(shard, self) == NULL;
+    return self->tail.bytes < ps_replicas_tail_most(step, partition) &&
+           self->pending.bytes < step->args.tail_bytes && outrun_one(step, self) == NULL;
 }
 
 static bool is_mark(const ps_request_t *request)
@@ -134,28 +133,28 @@ static uint64_t reached_lsn(const ps_partition_t *partition, ps_ack_t level)
     return partition->replicas->n_in_sync > 0 ? ps_replicas_in_sync_lsn(partition) : 0;
 }
 
-static void say_who_lends_not(const ps_shard_t *shard, const ps_replicas_t *self, char *ret_text,
+static void say_who_lends_not(const ps_step_t *step, const ps_replicas_t *self, char *ret_text,
                               size_t size)
 {
     for (uint32_t i = 0; i < self->n_followers; i++) {
         const ps_follower_t *follower = &self->followers[i];
 
-        if (ps_follower_counts(follower) && !ps_follower_lends(follower, shard->now_ms)) {
+        if (ps_follower_counts(follower) && !ps_follower_lends(follower, step->now_ms)) {
             (void)snprintf(ret_text, size,
                            "waiting for the lease of the copy on node "
                            "%" PRIu64 " shard %" PRIu32 ", silent for %" PRIu64 " ms",
                            follower->incarnation, follower->shard,
-                           shard->now_ms - follower->heard_ms);
+                           step->now_ms - follower->heard_ms);
             return;
         }
     }
 }
 
-void ps_replicas_reason(const ps_shard_t *shard, const ps_partition_t *partition, char *ret_text,
+void ps_replicas_reason(const ps_step_t *step, const ps_partition_t *partition, char *ret_text,
                         size_t size)
 {
     const ps_replicas_t *self = partition->replicas;
-    const ps_follower_t *outrun = outrun_one(shard, self);
+    const ps_follower_t *outrun = outrun_one(step, self);
 
     (void)snprintf(ret_text, size, "%s", "");
     if (!self->primary || partition->epoch < self->fence) {
@@ -164,23 +163,23 @@ void ps_replicas_reason(const ps_shard_t *shard, const ps_partition_t *partition
         (void)snprintf(ret_text, size, "not all rows of this copy have come");
     } else if (!self->serving) {
         (void)snprintf(ret_text, size, "waiting for the lease of the primary before to end");
-    } else if (!ps_replicas_may_answer(shard, partition)) {
-        say_who_lends_not(shard, self, ret_text, size);
-    } else if (self->pending.bytes >= shard->args.tail_bytes) {
+    } else if (!ps_partition_may_answer(step, partition)) {
+        say_who_lends_not(step, self, ret_text, size);
+    } else if (self->pending.bytes >= step->args.tail_bytes) {
         (void)snprintf(ret_text, size,
                        "waiting for copies that lag: answers behind them take "
                        "%" PRIu64 " bytes; allowed: %" PRIu64,
-                       self->pending.bytes, shard->args.tail_bytes);
+                       self->pending.bytes, step->args.tail_bytes);
     } else if (outrun != NULL) {
         (void)snprintf(ret_text, size,
                        "waiting for the copy on node %" PRIu64 " shard %" PRIu32
                        ", which catches up and takes records "
                        "slower than they come",
                        outrun->incarnation, outrun->shard);
-    } else if (!ps_replicas_has_room(shard, partition)) {
+    } else if (!ps_replicas_has_room(step, partition)) {
         (void)snprintf(ret_text, size,
                        "waiting for copies that lag by %" PRIu64 " bytes; allowed: %" PRIu64,
-                       self->tail.bytes, ps_replicas_tail_most(shard, partition));
+                       self->tail.bytes, ps_replicas_tail_most(step, partition));
     }
 }
 
@@ -191,11 +190,11 @@ static void promise(ps_replicas_t *self, uint64_t lsn)
     }
 }
 
-bool ps_replicas_promise(const ps_shard_t *shard, const ps_partition_t *partition, ps_ack_t level,
+bool ps_replicas_promise(const ps_step_t *step, const ps_partition_t *partition, ps_ack_t level,
                          uint64_t lsn, uint64_t *ret_reached)
 {
     *ret_reached = reached_lsn(partition, level);
-    if (*ret_reached < lsn || !ps_replicas_may_answer(shard, partition)) {
+    if (*ret_reached < lsn || !ps_partition_may_answer(step, partition)) {
         return false;
     }
     promise(partition->replicas, lsn);
@@ -213,17 +212,17 @@ static void set_level(ps_replicas_t *self, ps_message_t *message, ps_ack_t level
     }
 }
 
-void ps_replicas_withhold(ps_shard_t *shard, ps_partition_t *partition, const ps_request_t *request,
+void ps_replicas_withhold(ps_step_t *step, ps_partition_t *partition, const ps_request_t *request,
                           size_t n_before)
 {
     ps_replicas_t *self = partition->replicas;
-    ps_outbox_t *outbox = shard->outbox;
+    ps_outbox_t *outbox = step->outbox;
     ps_ack_t level = ps_replicas_level(partition, request);
     ps_waiting_answer_t answer = {.lsn = partition->lsn,
                                   .session = request->session,
                                   .request = request->request,
                                   .tell_ms = UINT64_MAX,
-                                  .since_ms = shard->now_ms,
+                                  .since_ms = step->now_ms,
                                   .job = request->job,
                                   .worker = request->worker,
                                   .clock = request->clock};
@@ -241,7 +240,7 @@ void ps_replicas_withhold(ps_shard_t *shard, ps_partition_t *partition, const ps
     }
     last = &outbox->effects[outbox->n_effects - 1];
     if (partition->lsn > 0 && reached_lsn(partition, level) >= partition->lsn &&
-        ps_replicas_may_answer(shard, partition)) {
+        ps_partition_may_answer(step, partition)) {
         set_level(self, &last->message, level, partition->lsn);
         return;
     }
@@ -253,15 +252,15 @@ void ps_replicas_withhold(ps_shard_t *shard, ps_partition_t *partition, const ps
     answer.answer = *last;
     answer.bulk = ps_payload_size(last->payload) > PS_BULK_MIN;
     if (request->timeout_ms > 0) {
-        answer.tell_ms = shard->now_ms + request->timeout_ms;
-        ps_shard_wake(shard, partition, answer.tell_ms);
+        answer.tell_ms = step->now_ms + request->timeout_ms;
+        ps_partition_wake(step, partition, answer.tell_ms);
     }
     ps_pending_add(&self->pending, level, &answer);
 }
 
 /* The copy that answers of a level wait for: the one that has least of it; this
  * one, where its own disk has. */
-static void say_who_lacks(const ps_shard_t *shard, const ps_partition_t *partition, ps_ack_t level,
+static void say_who_lacks(const ps_step_t *step, const ps_partition_t *partition, ps_ack_t level,
                           char *ret_text, size_t size)
 {
     const ps_replicas_t *self = partition->replicas;
@@ -281,28 +280,28 @@ static void say_who_lacks(const ps_shard_t *shard, const ps_partition_t *partiti
     if (last != NULL || least < partition->lsn) {
         (void)snprintf(ret_text, size,
                        "; the copy on node %" PRIu64 " shard %" PRIu32 " lacks %" PRIu64,
-                       last == NULL ? shard->args.incarnation : last->incarnation,
-                       last == NULL ? shard->args.shard : last->shard, partition->lsn - least);
+                       last == NULL ? step->args.incarnation : last->incarnation,
+                       last == NULL ? step->args.shard : last->shard, partition->lsn - least);
     }
 }
 
-void ps_replicas_answer_reason(const ps_shard_t *shard, const ps_partition_t *partition,
+void ps_replicas_answer_reason(const ps_step_t *step, const ps_partition_t *partition,
                                ps_ack_t level, char *ret_text, size_t size)
 {
     const ps_replicas_t *self = partition->replicas;
     char lacks[96] = "";
 
-    ps_replicas_reason(shard, partition, ret_text, size);
+    ps_replicas_reason(step, partition, ret_text, size);
     if (ret_text[0] != '\0') {
         return;
     }
-    say_who_lacks(shard, partition, level, lacks, sizeof lacks);
+    say_who_lacks(step, partition, level, lacks, sizeof lacks);
     if (level == PS_ACK_DISK) {
         (void)snprintf(ret_text, size,
                        "ack level disk: %" PRIu64 " of %" PRIu64
                        " records are on the disk of every copy in sync%s%s%s",
                        reached_lsn(partition, level), partition->lsn, lacks,
-                       shard->disk_trouble[0] == '\0' ? "" : "; ", shard->disk_trouble);
+                       step->disk_trouble[0] == '\0' ? "" : "; ", step->disk_trouble);
         return;
     }
     if (self->n_in_sync == 0) {
@@ -316,20 +315,20 @@ void ps_replicas_answer_reason(const ps_shard_t *shard, const ps_partition_t *pa
 }
 
 /* Another answer may wait here until it can be given. */
-static bool keeps_answers(const ps_shard_t *shard, const ps_partition_t *partition, ps_ack_t level)
+static bool keeps_answers(const ps_step_t *step, const ps_partition_t *partition, ps_ack_t level)
 {
-    return partition->replicas->pending.bytes < shard->args.tail_bytes &&
+    return partition->replicas->pending.bytes < step->args.tail_bytes &&
            (level == PS_ACK_REPLICA || (level == PS_ACK_DISK && partition->has_log));
 }
 
-bool ps_replicas_answer_waits(ps_shard_t *shard, ps_partition_t *partition,
+bool ps_replicas_answer_waits(ps_step_t *step, ps_partition_t *partition,
                               const ps_request_t *request)
 {
     ps_replicas_t *self = partition->replicas;
     ps_ack_t level = ps_replicas_level(partition, request);
     bool waits = ps_pending_find(&self->pending, request->session, request->request) != NULL;
-    bool cannot = !ps_replicas_may_answer(shard, partition) ||
-                  self->pending.bytes >= shard->args.tail_bytes ||
+    bool cannot = !ps_partition_may_answer(step, partition) ||
+                  self->pending.bytes >= step->args.tail_bytes ||
                   (level == PS_ACK_DISK && !partition->has_log) ||
                   (level == PS_ACK_REPLICA && self->n_in_sync == 0);
     char text[PS_TEXT_MAX + 1];
@@ -338,19 +337,19 @@ bool ps_replicas_answer_waits(ps_shard_t *shard, ps_partition_t *partition,
         return false;
     }
     if (request->kind == PS_KIND_PROBE || !waits) {
-        ps_replicas_answer_reason(shard, partition, level, text, sizeof text);
-        ps_answer_parked(shard, request, text);
+        ps_replicas_answer_reason(step, partition, level, text, sizeof text);
+        ps_answer_parked(step, request, text);
     }
-    return waits || !keeps_answers(shard, partition, level);
+    return waits || !keeps_answers(step, partition, level);
 }
 
 /* The request that the answer belongs to, as far as answers need it; false:
  * its client is gone. */
-static bool request_of(const ps_shard_t *shard, const ps_waiting_answer_t *answer,
+static bool request_of(const ps_step_t *step, const ps_waiting_answer_t *answer,
                        ps_request_t *ret_request)
 {
     const ps_message_t *message = &answer->answer.message;
-    ps_peer_t *peer = ps_peers_of(&shard->peers, answer->session);
+    ps_peer_t *peer = ps_peers_of(&step->peers, answer->session);
     ps_request_t request = {.kind = PS_KIND_PUSH, .session = answer->session, .peer = peer};
 
 #define TAKE_ADDRESS(from)                    \
@@ -385,14 +384,14 @@ static void set_epoch(ps_message_t *message, uint64_t epoch)
     }
 }
 
-static void let_go(ps_shard_t *shard, ps_partition_t *partition, ps_waiting_answer_t *answer,
+static void let_go(ps_step_t *step, ps_partition_t *partition, ps_waiting_answer_t *answer,
                    ps_ack_t level)
 {
-    const ps_peer_t *peer = ps_peers_of(&shard->peers, answer->session);
+    const ps_peer_t *peer = ps_peers_of(&step->peers, answer->session);
     uint64_t conn = peer == NULL ? PS_PEER_NO_CONN
                                  : ps_peer_conn(peer, answer->bulk ? PS_WAY_BULK : PS_WAY_FIRST);
     ps_effect_t *effect =
-        conn == PS_PEER_NO_CONN ? NULL : ps_outbox_add_raw(shard->outbox, PS_EFFECT_SEND);
+        conn == PS_PEER_NO_CONN ? NULL : ps_outbox_add_raw(step->outbox, PS_EFFECT_SEND);
 
     if (effect == NULL) { /* the client asks again */
         ps_payload_destroy(&answer->answer.payload);
@@ -404,25 +403,25 @@ static void let_go(ps_shard_t *shard, ps_partition_t *partition, ps_waiting_answ
     set_level(partition->replicas, &effect->message, level, answer->lsn);
 }
 
-void ps_replicas_release(ps_shard_t *shard, ps_partition_t *partition)
+void ps_replicas_release(ps_step_t *step, ps_partition_t *partition)
 {
     ps_replicas_t *self = partition->replicas;
     ps_waiting_answer_t answer;
 
-    if (ps_pending_count(&self->pending) == 0 || !ps_replicas_may_answer(shard, partition)) {
+    if (ps_pending_count(&self->pending) == 0 || !ps_partition_may_answer(step, partition)) {
         return;
     }
     for (ps_ack_t level = PS_ACK_REPLICA; level <= PS_ACK_DISK; level++) {
         uint64_t lsn = reached_lsn(partition, level);
 
         while (ps_pending_take(&self->pending, level, lsn, &answer)) {
-            let_go(shard, partition, &answer, level);
+            let_go(step, partition, &answer, level);
         }
     }
 }
 
 /* The same for one level. */
-static uint64_t tell_level(ps_shard_t *shard, ps_partition_t *partition, ps_ack_t level)
+static uint64_t tell_level(ps_step_t *step, ps_partition_t *partition, ps_ack_t level)
 {
     ps_pending_list_t *list = &partition->replicas->pending.of[level];
     uint64_t next_ms = UINT64_MAX;
@@ -432,11 +431,11 @@ static uint64_t tell_level(ps_shard_t *shard, ps_partition_t *partition, ps_ack_
         ps_waiting_answer_t *answer = &list->items[list->first + i];
         ps_request_t request;
 
-        if (answer->tell_ms <= shard->now_ms) {
-            answer->tell_ms = shard->now_ms + TELL_AGAIN_MS;
-            if (request_of(shard, answer, &request)) {
-                ps_replicas_answer_reason(shard, partition, level, text, sizeof text);
-                ps_answer_parked(shard, &request, text);
+        if (answer->tell_ms <= step->now_ms) {
+            answer->tell_ms = step->now_ms + TELL_AGAIN_MS;
+            if (request_of(step, answer, &request)) {
+                ps_replicas_answer_reason(step, partition, level, text, sizeof text);
+                ps_answer_parked(step, &request, text);
             }
         }
         next_ms = answer->tell_ms < next_ms ? answer->tell_ms : next_ms;
@@ -444,10 +443,10 @@ static uint64_t tell_level(ps_shard_t *shard, ps_partition_t *partition, ps_ack_
     return next_ms;
 }
 
-uint64_t ps_replicas_tell(ps_shard_t *shard, ps_partition_t *partition)
+uint64_t ps_replicas_tell(ps_step_t *step, ps_partition_t *partition)
 {
-    uint64_t replica = tell_level(shard, partition, PS_ACK_REPLICA);
-    uint64_t disk = tell_level(shard, partition, PS_ACK_DISK);
+    uint64_t replica = tell_level(step, partition, PS_ACK_REPLICA);
+    uint64_t disk = tell_level(step, partition, PS_ACK_DISK);
 
     return replica < disk ? replica : disk;
 }
@@ -459,18 +458,18 @@ static bool take_any(ps_pending_t *self, ps_waiting_answer_t *ret_answer)
            ps_pending_take(self, PS_ACK_DISK, UINT64_MAX, ret_answer);
 }
 
-void ps_replicas_turn_away(ps_shard_t *shard, ps_partition_t *partition,
-                           const ps_shard_table_t *moved)
+void ps_replicas_turn_away(ps_step_t *step, ps_partition_t *partition,
+                           const ps_local_table_t *moved)
 {
     ps_pending_t *pending = &partition->replicas->pending;
     ps_waiting_answer_t answer;
     ps_request_t request;
 
     while (take_any(pending, &answer)) {
-        if (request_of(shard, &answer, &request) && moved != NULL) {
-            ps_answer_moved(shard, &request, moved, true);
+        if (request_of(step, &answer, &request) && moved != NULL) {
+            ps_answer_moved(step, &request, moved, true);
         } else if (request.peer != NULL) {
-            ps_answer_refused(shard, &request, PSD_NO_TABLE, 0, "the table was dropped");
+            ps_answer_refused(step, &request, PSD_NO_TABLE, 0, "the table was dropped");
         }
         ps_payload_destroy(&answer.answer.payload);
     }

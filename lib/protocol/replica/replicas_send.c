@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The primary: its records go to the other copies, and what they say to that.
  */
-#include "protocol/partition/partition_work.h"
+#include "protocol/partition/answer.h"
 #include "protocol/replica/replicas.h"
 
 #define PACK_BYTES                                               \
@@ -10,12 +10,12 @@
 #define RETRY_MS 20      /* after memory was short */
 #define SAY_AGAIN_MS 100 /* between two PEER without an answer */
 
-bool ps_replicas_can_send(const ps_shard_t *shard, const ps_partition_t *partition,
+bool ps_replicas_can_send(const ps_step_t *step, const ps_partition_t *partition,
                           const ps_row_op_t *op, const ps_payload_t *payload)
 {
     uint64_t bytes = PS_RECORD_BESIDE + ps_payload_size(payload);
 
-    return (shard->args.record_bytes == 0 || bytes <= shard->args.record_bytes) &&
+    return (step->args.record_bytes == 0 || bytes <= step->args.record_bytes) &&
            (op->op != PS_CHANGE_AXPY || op->other == partition->table);
 }
 
@@ -39,24 +39,23 @@ ps_payload_t *ps_replicas_prepare(ps_replicas_t *self, const ps_record_t *record
 /* Whether pushes wait for a copy that catches up: half of the tail waits for
  * it, so that its rows, which come behind the records, would hardly get through
  * and in the end begin anew. It would slow them as much when it is in sync. */
-static void set_outrun(const ps_shard_t *shard, const ps_partition_t *partition,
+static void set_outrun(const ps_step_t *step, const ps_partition_t *partition,
                        ps_follower_t *follower)
 {
     ps_replicas_t *self = partition->replicas;
-    const ps_follower_limits_t limits = ps_replicas_limits(shard);
+    const ps_follower_limits_t limits = ps_replicas_limits(step);
 
-    if (ps_follower_counts(follower) || !ps_follower_moves(follower, &limits, shard->now_ms)) {
+    if (ps_follower_counts(follower) || !ps_follower_moves(follower, &limits, step->now_ms)) {
         follower->is_outrun = false;
     } else if (ps_rows_are_given(self, follower) &&
-               self->tail.end - follower->acked_end >=
-                   ps_replicas_tail_most(shard, partition) / 2) {
+               self->tail.end - follower->acked_end >= ps_replicas_tail_most(step, partition) / 2) {
         follower->is_outrun = true;
     }
 }
 
 /* What a copy that catches up lacks is kept for it: pushes wait for it, or
  * there is room. */
-static bool is_kept_for(const ps_shard_t *shard, const ps_partition_t *partition,
+static bool is_kept_for(const ps_step_t *step, const ps_partition_t *partition,
                         const ps_follower_t *follower)
 {
     ps_replicas_t *self = partition->replicas;
@@ -65,86 +64,86 @@ static bool is_kept_for(const ps_shard_t *shard, const ps_partition_t *partition
                          : self->tail.bytes; /* some may be of no use to it */
 
     return (!follower->needs_rows || ps_rows_state_is_given(self, follower)) &&
-           (follower->is_outrun || bytes < ps_replicas_tail_most(shard, partition));
+           (follower->is_outrun || bytes < ps_replicas_tail_most(step, partition));
 }
 
-void ps_replicas_cut(ps_shard_t *shard, ps_partition_t *partition)
+void ps_replicas_cut(ps_step_t *step, ps_partition_t *partition)
 {
     ps_replicas_t *self = partition->replicas;
-    const ps_follower_limits_t limits = ps_replicas_limits(shard);
+    const ps_follower_limits_t limits = ps_replicas_limits(step);
     uint64_t lsn = ps_replicas_in_sync_lsn(partition);
 
     self->in_sync_lsn = lsn;
     for (uint32_t i = 0; i < self->n_followers; i++) {
         ps_follower_t *follower = &self->followers[i];
 
-        set_outrun(shard, partition, follower);
+        set_outrun(step, partition, follower);
         if (follower->is_outrun && /* no longer than it moves */
-            ps_follower_moves(follower, &limits, shard->now_ms)) {
-            ps_shard_wake(shard, partition, follower->moved_ms + shard->args.slow_after_ms);
+            ps_follower_moves(follower, &limits, step->now_ms)) {
+            ps_partition_wake(step, partition, follower->moved_ms + step->args.slow_after_ms);
         }
-        if (follower->acked_lsn < lsn && is_kept_for(shard, partition, follower)) {
+        if (follower->acked_lsn < lsn && is_kept_for(step, partition, follower)) {
             lsn = follower->acked_lsn;
         }
     }
     ps_tail_cut(&self->tail, lsn);
 }
 
-void ps_replicas_send(ps_shard_t *shard, ps_partition_t *partition, const ps_record_t *record,
+void ps_replicas_send(ps_step_t *step, ps_partition_t *partition, const ps_record_t *record,
                       ps_payload_t *bytes)
 {
     ps_replicas_t *self = partition->replicas;
 
     ps_tail_add(&self->tail, record->epoch, bytes->spans[0], bytes);
-    ps_replicas_cut(shard, partition);
-    ps_replicas_pump(shard, partition);
+    ps_replicas_cut(step, partition);
+    ps_replicas_pump(step, partition);
 }
 
 /* Says who this shard is, when it is time to; true when the other one knows.
  */
-static bool is_open(ps_shard_t *shard, ps_partition_t *partition, ps_shard_link_t *link)
+static bool is_open(ps_step_t *step, ps_partition_t *partition, ps_shard_link_t *link)
 {
     ps_effect_t *effect = NULL;
 
     if (link->welcome) {
         return true;
     }
-    if (link->conn == 0 && shard->now_ms < link->open_ms) {
-        ps_shard_wake(shard, partition, link->open_ms);
+    if (link->conn == 0 && step->now_ms < link->open_ms) {
+        ps_partition_wake(step, partition, link->open_ms);
         return false;
     }
     if (link->conn == 0) {
-        effect = ps_outbox_add(shard->outbox, PS_EFFECT_OPEN);
+        effect = ps_outbox_add(step->outbox, PS_EFFECT_OPEN);
         if (effect == NULL) {
-            ps_shard_wake(shard, partition, shard->now_ms + RETRY_MS);
+            ps_partition_wake(step, partition, step->now_ms + RETRY_MS);
             return false;
         }
-        link->conn = ps_shard_links_new_conn(&shard->links);
+        link->conn = ps_shard_links_new_conn(step->links);
         effect->to = link->conn;
         effect->copy = link->to;
-        link->say_ms = shard->now_ms;
+        link->say_ms = step->now_ms;
     }
-    if (link->say_ms <= shard->now_ms) {
-        link->say_ms = shard->now_ms + SAY_AGAIN_MS;
-        effect = ps_outbox_add(shard->outbox, PS_EFFECT_SEND);
+    if (link->say_ms <= step->now_ms) {
+        link->say_ms = step->now_ms + SAY_AGAIN_MS;
+        effect = ps_outbox_add(step->outbox, PS_EFFECT_SEND);
         if (effect != NULL) {
             effect->to = link->conn;
             effect->message.kind = PS_KIND_PEER;
             effect->message.peer = (ps_msg_peer_t){.version_min = PS_VERSION_MIN,
                                                    .version_max = PS_VERSION,
-                                                   .cluster = shard->args.cluster,
+                                                   .cluster = step->args.cluster,
                                                    .incarnation = link->to.incarnation,
                                                    .shard = link->to.shard,
-                                                   .from_incarnation = shard->args.incarnation,
-                                                   .from_shard = shard->args.shard};
+                                                   .from_incarnation = step->args.incarnation,
+                                                   .from_shard = step->args.shard};
         }
     }
-    ps_shard_wake(shard, partition, link->say_ms);
+    ps_partition_wake(step, partition, link->say_ms);
     return false;
 }
 
 /* One APPEND; false: no memory. */
-static bool append(ps_shard_t *shard, ps_partition_t *partition, ps_follower_t *follower,
+static bool append(ps_step_t *step, ps_partition_t *partition, ps_follower_t *follower,
                    uint64_t conn, bool records)
 {
     ps_replicas_t *self = partition->replicas;
@@ -162,7 +161,7 @@ static bool append(ps_shard_t *shard, ps_partition_t *partition, ps_follower_t *
     if (records) {
         payload = ps_tail_pack(&self->tail, follower->sent_lsn + 1, PACK_BYTES, &n);
     }
-    effect = records && payload == NULL ? NULL : ps_outbox_add(shard->outbox, PS_EFFECT_SEND);
+    effect = records && payload == NULL ? NULL : ps_outbox_add(step->outbox, PS_EFFECT_SEND);
     if (effect == NULL) {
         ps_payload_destroy(&payload);
         return false;
@@ -180,61 +179,61 @@ static bool append(ps_shard_t *shard, ps_partition_t *partition, ps_follower_t *
                                                .prev_epoch = prev_epoch,
                                                .n_records = n,
                                                .in_sync_lsn = in_sync,
-                                               .sent_ms = shard->now_ms,
-                                               .lease_ms = shard->args.lease_ms};
-    ps_follower_sent(follower, &self->tail, n, shard->now_ms);
+                                               .sent_ms = step->now_ms,
+                                               .lease_ms = step->args.lease_ms};
+    ps_follower_sent(follower, &self->tail, n, step->now_ms);
     return true;
 }
 
-ps_follower_limits_t ps_replicas_limits(const ps_shard_t *shard)
+ps_follower_limits_t ps_replicas_limits(const ps_step_t *step)
 {
-    return (ps_follower_limits_t){.lease_ms = shard->args.lease_ms,
-                                  .slow_after_ms = shard->args.slow_after_ms,
-                                  .flight_bytes = shard->args.flight_bytes};
+    return (ps_follower_limits_t){.lease_ms = step->args.lease_ms,
+                                  .slow_after_ms = step->args.slow_after_ms,
+                                  .flight_bytes = step->args.flight_bytes};
 }
 
 /* Those of one partition: what is on its way is part of the tail. */
-static ps_follower_limits_t limits_of(const ps_shard_t *shard, const ps_partition_t *partition)
+static ps_follower_limits_t limits_of(const ps_step_t *step, const ps_partition_t *partition)
 {
-    ps_follower_limits_t limits = ps_replicas_limits(shard);
-    uint64_t most = ps_replicas_tail_most(shard, partition);
+    ps_follower_limits_t limits = ps_replicas_limits(step);
+    uint64_t most = ps_replicas_tail_most(step, partition);
 
     limits.flight_bytes = most < limits.flight_bytes ? most : limits.flight_bytes;
     return limits;
 }
 
-static void pump_one(ps_shard_t *shard, ps_partition_t *partition, ps_follower_t *follower)
+static void pump_one(ps_step_t *step, ps_partition_t *partition, ps_follower_t *follower)
 {
-    const ps_follower_limits_t limits = limits_of(shard, partition);
+    const ps_follower_limits_t limits = limits_of(step, partition);
     ps_replicas_t *self = partition->replicas;
-    ps_shard_link_t *link = ps_shard_links_find(
-        &shard->links, (ps_shard_name_t){follower->incarnation, follower->shard});
+    ps_shard_link_t *link =
+        ps_shard_links_find(step->links, (ps_shard_name_t){follower->incarnation, follower->shard});
     ps_follower_want_t want = PS_FOLLOWER_NOTHING;
 
-    if (link == NULL || !is_open(shard, partition, link)) {
+    if (link == NULL || !is_open(step, partition, link)) {
         return;
     }
     if (ps_rows_hold_records(self, follower)) {
-        ps_rows_pump(shard, partition, follower, link->conn);
+        ps_rows_pump(step, partition, follower, link->conn);
     }
     if (ps_rows_hold_records(self, follower)) {
         return; /* it asks for its own tick */
     }
-    while ((want = ps_follower_next(follower, &self->tail, &limits, shard->now_ms)) !=
+    while ((want = ps_follower_next(follower, &self->tail, &limits, step->now_ms)) !=
            PS_FOLLOWER_NOTHING) {
-        if (!append(shard, partition, follower, link->conn, want == PS_FOLLOWER_RECORDS)) {
-            ps_shard_wake(shard, partition, shard->now_ms + RETRY_MS);
+        if (!append(step, partition, follower, link->conn, want == PS_FOLLOWER_RECORDS)) {
+            ps_partition_wake(step, partition, step->now_ms + RETRY_MS);
             return;
         }
     }
-    ps_shard_wake(shard, partition, ps_follower_deadline(follower, &limits, shard->now_ms));
+    ps_partition_wake(step, partition, ps_follower_deadline(follower, &limits, step->now_ms));
     if (follower->needs_rows && ps_follower_counts(follower)) {
-        ps_shard_wake(shard, partition, shard->now_ms + shard->args.slow_after_ms);
+        ps_partition_wake(step, partition, step->now_ms + step->args.slow_after_ms);
     }
-    ps_rows_pump(shard, partition, follower, link->conn);
+    ps_rows_pump(step, partition, follower, link->conn);
 }
 
-void ps_replicas_pump(ps_shard_t *shard, ps_partition_t *partition)
+void ps_replicas_pump(ps_step_t *step, ps_partition_t *partition)
 {
     ps_replicas_t *self = partition->replicas;
 
@@ -242,24 +241,24 @@ void ps_replicas_pump(ps_shard_t *shard, ps_partition_t *partition)
         return;
     }
     for (uint32_t i = 0; i < self->n_followers; i++) {
-        pump_one(shard, partition, &self->followers[i]);
+        pump_one(step, partition, &self->followers[i]);
     }
 }
 
-static void report(ps_shard_t *shard, const ps_partition_t *partition, ps_follower_t *follower,
+static void report(ps_step_t *step, const ps_partition_t *partition, ps_follower_t *follower,
                    ps_report_kind_t kind)
 {
-    if (follower->told_ms != 0 && shard->now_ms < follower->told_ms + shard->args.slow_after_ms) {
+    if (follower->told_ms != 0 && step->now_ms < follower->told_ms + step->args.slow_after_ms) {
         return;
     }
-    follower->told_ms = shard->now_ms;
-    ps_outbox_report(shard->outbox, &(ps_report_t){.kind = kind,
-                                                   .table = partition->table,
-                                                   .partition = partition->number,
-                                                   .epoch = partition->epoch,
-                                                   .incarnation = follower->incarnation,
-                                                   .shard = follower->shard,
-                                                   .lsn = follower->acked_lsn});
+    follower->told_ms = step->now_ms;
+    ps_outbox_report(step->outbox, &(ps_report_t){.kind = kind,
+                                                  .table = partition->table,
+                                                  .partition = partition->number,
+                                                  .epoch = partition->epoch,
+                                                  .incarnation = follower->incarnation,
+                                                  .shard = follower->shard,
+                                                  .lsn = follower->acked_lsn});
 }
 
 static ps_follower_t *find_follower(ps_replicas_t *self, ps_shard_name_t name)
@@ -275,22 +274,23 @@ static ps_follower_t *find_follower(ps_replicas_t *self, ps_shard_name_t name)
 
 /* There is a newer epoch: nothing more is answered in this one. Not the number
  * that comes with it is believed: the map brings it. */
-static void heard_epoch(ps_shard_t *shard, ps_partition_t *partition, ps_follower_t *follower)
+static void heard_epoch(ps_step_t *step, ps_partition_t *partition, ps_follower_t *follower)
 {
     ps_replicas_t *self = partition->replicas;
 
     if (self->fence <= partition->epoch) {
         self->fence = partition->epoch + 1;
+        ps_replicas_set_lead(partition);
     }
     if (self->stopping) {
-        self->stop_ms = shard->now_ms; /* it takes nothing more */
+        self->stop_ms = step->now_ms; /* it takes nothing more */
     }
-    report(shard, partition, follower, PS_REPORT_FENCED);
+    report(step, partition, follower, PS_REPORT_FENCED);
 }
 
 /* It is so near that answers wait for it from now on, under its lease; and all
  * that it lacks is there. */
-static bool is_near(const ps_shard_t *shard, const ps_partition_t *partition,
+static bool is_near(const ps_step_t *step, const ps_partition_t *partition,
                     const ps_follower_t *follower, const ps_msg_appended_t *appended)
 {
     const ps_replicas_t *self = partition->replicas;
@@ -298,8 +298,8 @@ static bool is_near(const ps_shard_t *shard, const ps_partition_t *partition,
     return ps_replicas_makes_records(partition) && !follower->in_sync &&
            appended->status == PS_APPENDED_OK && !follower->needs_rows &&
            follower->acked_lsn + 1 >= self->tail.first &&
-           self->tail.end - follower->acked_end <= shard->args.flight_bytes &&
-           ps_follower_lends(follower, shard->now_ms);
+           self->tail.end - follower->acked_end <= step->args.flight_bytes &&
+           ps_follower_lends(follower, step->now_ms);
 }
 
 /* It has flushed what may have been acknowledged a little before, if the table
@@ -331,10 +331,10 @@ static bool has_caught_up(const ps_partition_t *partition, const ps_follower_t *
            (!follower->flushes || follower->flushed_lsn >= promised);
 }
 
-void ps_replicas_heard(ps_shard_t *shard, ps_partition_t *partition, ps_shard_name_t from,
+void ps_replicas_heard(ps_step_t *step, ps_partition_t *partition, ps_shard_name_t from,
                        const ps_msg_appended_t *appended)
 {
-    const ps_follower_limits_t limits = ps_replicas_limits(shard);
+    const ps_follower_limits_t limits = ps_replicas_limits(step);
     ps_replicas_t *self = partition->replicas;
     ps_follower_t *follower = find_follower(self, from);
 
@@ -342,53 +342,51 @@ void ps_replicas_heard(ps_shard_t *shard, ps_partition_t *partition, ps_shard_na
         (appended->status != PS_APPENDED_EPOCH && ps_rows_is_old(self, follower, appended))) {
         return;
     }
-    ps_follower_heard(follower, &self->tail, &limits, appended, shard->now_ms);
+    ps_follower_heard(follower, &self->tail, &limits, appended, step->now_ms);
     if (appended->status == PS_APPENDED_PARTIAL && appended->sent_ms > follower->rewound_ms &&
         !ps_rows_are_given(self, follower)) {
         follower->needs_rows = true;
     }
     if (appended->status == PS_APPENDED_EPOCH) {
-        heard_epoch(shard, partition, follower);
+        heard_epoch(step, partition, follower);
     } else if (follower->needs_rows && ps_follower_counts(follower)) {
-        report(shard, partition, follower, ps_replicas_trouble(follower));
-    } else if (is_near(shard, partition, follower, appended) &&
+        report(step, partition, follower, ps_replicas_trouble(follower));
+    } else if (is_near(step, partition, follower, appended) &&
                flushes_in_time(partition, follower)) {
         follower->offered = true;
         if (has_caught_up(partition, follower, appended)) {
-            report(shard, partition, follower, PS_REPORT_CAUGHT_UP);
+            report(step, partition, follower, PS_REPORT_CAUGHT_UP);
         }
     }
-    ps_replicas_cut(shard, partition);
-    ps_replicas_release(shard, partition);
-    ps_replicas_pump(shard, partition);
-    if (partition->n_held > 0) { /* behind what is sent: pushes may wait for it
-                                  */
-        ps_partition_advance(shard, partition);
-    }
-    ps_replicas_end_stop(shard, partition);
+    ps_replicas_set_lead(partition);
+    ps_replicas_cut(step, partition);
+    ps_replicas_release(step, partition);
+    ps_replicas_pump(step, partition);
+    ps_replicas_end_stop(step, partition);
+    partition->woken = partition->n_held > 0; /* pushes may wait for it */
 }
 
-void ps_replicas_relinked(ps_shard_t *shard, ps_partition_t *partition, ps_shard_name_t to)
+void ps_replicas_relinked(ps_step_t *step, ps_partition_t *partition, ps_shard_name_t to)
 {
     ps_follower_t *follower = find_follower(partition->replicas, to);
 
     if (follower != NULL) {
-        ps_follower_rewind(follower, &partition->replicas->tail, shard->now_ms);
+        ps_follower_rewind(follower, &partition->replicas->tail, step->now_ms);
         ps_rows_resend(partition->replicas, follower);
-        ps_replicas_pump(shard, partition);
+        ps_replicas_pump(step, partition);
     }
 }
 
-void ps_replicas_heard_taken(ps_shard_t *shard, ps_partition_t *partition, ps_shard_name_t from,
+void ps_replicas_heard_taken(ps_step_t *step, ps_partition_t *partition, ps_shard_name_t from,
                              const ps_msg_taken_t *taken)
 {
     ps_replicas_t *self = partition->replicas;
     ps_follower_t *follower = find_follower(self, from);
 
     if (taken->status == PS_TAKEN_EPOCH) {
-        ps_replicas_heard(shard, partition, from,
+        ps_replicas_heard(step, partition, from,
                           &(ps_msg_appended_t){.epoch = taken->epoch,
-                                               .sent_ms = shard->now_ms,
+                                               .sent_ms = step->now_ms,
                                                .status = PS_APPENDED_EPOCH,
                                                .detail = taken->detail});
         return;
@@ -396,10 +394,8 @@ void ps_replicas_heard_taken(ps_shard_t *shard, ps_partition_t *partition, ps_sh
     if (!self->primary || follower == NULL || taken->epoch != partition->epoch) {
         return;
     }
-    ps_rows_heard(shard, partition, follower, taken);
-    ps_replicas_cut(shard, partition);
-    ps_replicas_pump(shard, partition);
-    if (partition->n_held > 0) {
-        ps_partition_advance(shard, partition);
-    }
+    ps_rows_heard(step, partition, follower, taken);
+    ps_replicas_cut(step, partition);
+    ps_replicas_pump(step, partition);
+    partition->woken = partition->n_held > 0;
 }

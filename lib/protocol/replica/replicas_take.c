@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A copy that is not the primary: takes records, lends the right to answer. */
 #include "base/alloc.h"
-#include "protocol/partition/partition_work.h"
+#include "protocol/partition/answer.h"
 #include "protocol/partition/replay.h"
 #include "protocol/replica/replicas.h"
 
-static void answer(ps_shard_t *shard, const ps_partition_t *partition, uint64_t conn,
+static void answer(ps_step_t *step, const ps_partition_t *partition, uint64_t conn,
                    const ps_msg_append_t *append, ps_appended_status_t status, uint64_t lsn,
                    uint64_t detail)
 {
     uint64_t flushed = partition->replicas->flushed_lsn;
-    ps_effect_t *effect = ps_outbox_add(shard->outbox, PS_EFFECT_SEND);
+    ps_effect_t *effect = ps_outbox_add(step->outbox, PS_EFFECT_SEND);
 
     if (effect == NULL) {
         return; /* it is asked again */
@@ -28,11 +28,11 @@ static void answer(ps_shard_t *shard, const ps_partition_t *partition, uint64_t 
                                                    .detail = detail};
 }
 
-void ps_replicas_begin_anew(ps_shard_t *shard, ps_partition_t *partition)
+void ps_replicas_begin_anew(ps_step_t *step, ps_partition_t *partition)
 {
     ps_replicas_t *self = partition->replicas;
 
-    if (ps_partition_begin_anew(shard, partition)) {
+    if (ps_partition_begin_anew(step, partition)) {
         ps_tail_restart(&self->tail, 0, 0);
         ps_taking_break(&self->taking);
         self->in_sync_lsn = 0;
@@ -69,21 +69,21 @@ static bool payload_of(const ps_body_t *body, ps_payload_t *holder, ps_payload_t
 }
 
 /* The next record of this copy. */
-static ps_appended_status_t take_next(ps_shard_t *shard, ps_partition_t *partition,
+static ps_appended_status_t take_next(ps_step_t *step, ps_partition_t *partition,
                                       const ps_record_t *record, const ps_body_t *body,
                                       ps_bytes_t bytes, ps_payload_t *holder)
 {
     ps_replicas_t *self = partition->replicas;
     PSD_AUTO(ps_payload_destroy) ps_payload_t *payload = NULL;
 
-    if (!ps_shard_log_has_room(shard, partition) || !ps_tail_reserve(&self->tail) ||
+    if (!ps_partition_log_has_room(step, partition) || !ps_tail_reserve(&self->tail) ||
         !payload_of(body, holder, &payload)) {
         return PS_APPENDED_NOMEM;
     }
-    if (!ps_partition_takes_record(shard, partition, record, payload)) {
+    if (!ps_partition_takes_record(step, partition, record, payload)) {
         return PS_APPENDED_DIVERGED;
     }
-    if (!ps_partition_replay_noted(shard, partition, record, payload)) {
+    if (!ps_partition_replay_noted(step, partition, record, payload)) {
         return PS_APPENDED_NOMEM;
     }
     if (record->kind == PS_RECORD_AHEAD) { /* of no use to any other copy */
@@ -97,7 +97,7 @@ static ps_appended_status_t take_next(ps_shard_t *shard, ps_partition_t *partiti
 /* One record of the APPEND: it is had already, or the next one. Epochs never
  * fall along a log, so one of a later epoch than this copy's last is not among
  * those that it has, also where the tail does not know them any more. */
-static ps_appended_status_t take_one(ps_shard_t *shard, ps_partition_t *partition, uint64_t lsn,
+static ps_appended_status_t take_one(ps_step_t *step, ps_partition_t *partition, uint64_t lsn,
                                      uint64_t epoch, ps_bytes_t *rest, ps_payload_t *holder)
 {
     const ps_replicas_t *self = partition->replicas;
@@ -115,7 +115,7 @@ static ps_appended_status_t take_one(ps_shard_t *shard, ps_partition_t *partitio
         ps_bytes_t bytes = {rest->data, size};
 
         *rest = (ps_bytes_t){rest->data + size, rest->size - size};
-        return take_next(shard, partition, &record, &body, bytes, holder);
+        return take_next(step, partition, &record, &body, bytes, holder);
     }
     *rest = (ps_bytes_t){rest->data + size, rest->size - size};
     return record.epoch > partition->lsn_epoch ||
@@ -136,7 +136,7 @@ static bool begins_by_state(const ps_partition_t *partition)
 }
 
 /* Takes what it can of the records. */
-static ps_appended_status_t take_all(ps_shard_t *shard, ps_partition_t *partition,
+static ps_appended_status_t take_all(ps_step_t *step, ps_partition_t *partition,
                                      const ps_msg_append_t *append, ps_payload_t *payload)
 {
     ps_replicas_t *self = partition->replicas;
@@ -159,55 +159,55 @@ static ps_appended_status_t take_all(ps_shard_t *shard, ps_partition_t *partitio
         rest = payload->spans[0];
     }
     for (uint32_t i = 0; i < append->n_records && status == PS_APPENDED_OK; i++) {
-        status = take_one(shard, partition, append->first_lsn + i, append->epoch, &rest, payload);
+        status = take_one(step, partition, append->first_lsn + i, append->epoch, &rest, payload);
     }
     return status == PS_APPENDED_OK && rest.size > 0 ? PS_APPENDED_GAP : status;
 }
 
 /* Another copy is the primary now; the one before says that it has stopped:
  * what was lent to it in earlier epochs it does not use any more, either. */
-static void end_lease(ps_shard_t *shard, ps_partition_t *partition, ps_shard_name_t from,
+static void end_lease(ps_step_t *step, ps_partition_t *partition, ps_shard_name_t from,
                       const ps_msg_append_t *append)
 {
     ps_replicas_t *self = partition->replicas;
 
     if (append->epoch >= self->granted_epoch && ps_shard_name_equal(from, self->granted_to)) {
         self->granted_until_ms = 0;
-        ps_replicas_tick(shard, partition);
+        ps_replicas_tick(step, partition);
     }
 }
 
-void ps_replicas_append(ps_shard_t *shard, ps_partition_t *partition, ps_shard_name_t from,
+void ps_replicas_append(ps_step_t *step, ps_partition_t *partition, ps_shard_name_t from,
                         uint64_t conn, const ps_msg_append_t *append, ps_payload_t *payload)
 {
     ps_replicas_t *self = partition->replicas;
     uint64_t least = self->fence > partition->epoch ? self->fence : partition->epoch;
-    uint64_t until_ms = shard->now_ms + append->lease_ms;
+    uint64_t until_ms = step->now_ms + append->lease_ms;
     uint64_t lsn = append->first_lsn - 1 + append->n_records;
     ps_appended_status_t status = PS_APPENDED_OK;
 
     if (append->release != 0) {
-        end_lease(shard, partition, from, append);
+        end_lease(step, partition, from, append);
         return;
     }
     if (append->epoch < least) {
-        answer(shard, partition, conn, append, PS_APPENDED_EPOCH, 0, least);
+        answer(step, partition, conn, append, PS_APPENDED_EPOCH, 0, least);
         return;
     }
     if (append->epoch > partition->epoch || self->primary ||
         !ps_shard_name_equal(from, self->from)) {
         return; /* by a map that is not known here yet, or by nobody's */
     }
-    status = take_all(shard, partition, append, payload);
+    status = take_all(step, partition, append, payload);
     if (status == PS_APPENDED_DIVERGED) {
         self->diverged = true;
         if (self->catching_up) { /* nobody counts on what it has */
-            ps_replicas_begin_anew(shard, partition);
+            ps_replicas_begin_anew(step, partition);
         }
         status = self->diverged ? status : PS_APPENDED_GAP;
     }
     if (status == PS_APPENDED_DIVERGED) {
-        answer(shard, partition, conn, append, status, 0, 0);
+        answer(step, partition, conn, append, status, 0, 0);
         return;
     }
     if (until_ms > self->granted_until_ms) {
@@ -231,20 +231,20 @@ void ps_replicas_append(ps_shard_t *shard, ps_partition_t *partition, ps_shard_n
     } else {
         self->last_conn = 0; /* nothing to say again */
     }
-    answer(shard, partition, conn, append, status, lsn, 0);
+    answer(step, partition, conn, append, status, lsn, 0);
 }
 
-void ps_replicas_say_flushed(ps_shard_t *shard, ps_partition_t *partition)
+void ps_replicas_say_flushed(ps_step_t *step, ps_partition_t *partition)
 {
     const ps_replicas_t *self = partition->replicas;
-    const ps_shard_name_t *from = ps_shard_links_from(&shard->links, self->last_conn);
+    const ps_shard_name_t *from = ps_shard_links_from(step->links, self->last_conn);
 
     if (self->primary || self->diverged || from == NULL ||
         !ps_shard_name_equal(*from, self->granted_to) || self->last.epoch != partition->epoch ||
         self->last.epoch < self->fence) {
         return; /* the next APPEND is answered with it */
     }
-    answer(shard, partition, self->last_conn, &self->last,
+    answer(step, partition, self->last_conn, &self->last,
            ps_rows_are_whole(partition) ? PS_APPENDED_OK : PS_APPENDED_PARTIAL, self->matched_lsn,
            0);
 }

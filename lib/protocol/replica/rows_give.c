@@ -2,7 +2,7 @@
 /* The primary gives a new copy its state and rows. */
 #include "base/alloc.h"
 #include "protocol/partition/partition_copy.h"
-#include "protocol/partition/partition_work.h"
+#include "protocol/partition/answer.h"
 #include "protocol/replica/replicas.h"
 #include "protocol/replica/rows_pace.h"
 #include "protocol/replica/transfer.h"
@@ -132,11 +132,11 @@ bool ps_rows_all_lack(const ps_replicas_t *self, uint64_t *ret_place)
 
 /* ---- sending ---- */
 
-static uint64_t part_bytes(const ps_shard_t *shard)
+static uint64_t part_bytes(const ps_step_t *step)
 {
-    uint64_t bytes = shard->args.flight_bytes / FLIGHT_PARTS;
+    uint64_t bytes = step->args.flight_bytes / FLIGHT_PARTS;
 
-    bytes = bytes < shard->args.chunk_bytes ? bytes : shard->args.chunk_bytes;
+    bytes = bytes < step->args.chunk_bytes ? bytes : step->args.chunk_bytes;
     return bytes < PART_BYTES_MIN ? PART_BYTES_MIN : bytes;
 }
 
@@ -170,7 +170,7 @@ static void forget(ps_giving_t *self)
 }
 
 /* A new transfer, from the state as it is now. false: no memory. */
-static bool begin(ps_shard_t *shard, ps_partition_t *partition, ps_follower_t *follower,
+static bool begin(ps_step_t *step, ps_partition_t *partition, ps_follower_t *follower,
                   ps_giving_t *self)
 {
     const ps_tail_t *tail = &partition->replicas->tail;
@@ -184,22 +184,21 @@ static bool begin(ps_shard_t *shard, ps_partition_t *partition, ps_follower_t *f
     if (!ps_tail_epoch(tail, self->lsn, &self->lsn_epoch)) {
         return false; /* cannot be: it is the last one */
     }
-    self->number = ++shard->n_transfers;
-    ps_follower_restart(follower, tail, shard->now_ms);
+    self->number = ++step->n_transfers;
+    ps_follower_restart(follower, tail, step->now_ms);
     return true;
 }
 
 /* The next piece, where records and rows that have gone end. */
-static bool read_piece(ps_shard_t *shard, ps_partition_t *partition, ps_giving_t *self)
+static bool read_piece(ps_step_t *step, ps_partition_t *partition, ps_giving_t *self)
 {
     const ps_tail_t *tail = &partition->replicas->tail;
     uint64_t place = self->sent.next;
     bool is_done = false;
 
     if (!ps_tail_epoch(tail, partition->lsn, &self->lsn_epoch) ||
-        ps_partition_give_rows(shard, partition, &self->sent,
-                               (size_t)part_bytes(shard) - PIECE_HEAD, &self->item, &is_done,
-                               NULL) != PSD_OK) {
+        ps_partition_give_rows(step, partition, &self->sent, (size_t)part_bytes(step) - PIECE_HEAD,
+                               &self->item, &is_done, NULL) != PSD_OK) {
         return false;
     }
     self->lsn = partition->lsn;
@@ -238,17 +237,17 @@ static ps_payload_t *part_of(const ps_giving_t *self, size_t size)
     return part;
 }
 
-static void sent(ps_shard_t *shard, ps_giving_t *self, uint64_t size)
+static void sent(ps_step_t *step, ps_giving_t *self, uint64_t size)
 {
     if (n_flight(self) == 0) {
         uint32_t doublings = self->n_resent < RESEND_DOUBLINGS ? self->n_resent : RESEND_DOUBLINGS;
 
-        self->resend_ms = shard->now_ms + ((uint64_t)RESEND_MS << doublings);
+        self->resend_ms = step->now_ms + ((uint64_t)RESEND_MS << doublings);
     }
     self->request++;
     self->sent_offset += size;
-    ps_pace_gone(shard, self, part_bytes(shard), size);
-    shard->given_bytes += size;
+    ps_pace_gone(step, self, part_bytes(step), size);
+    step->given_bytes += size;
     if (self->state_taken && self->sent_offset == self->item->span.size) {
         self->all_sent = self->is_last;
         ps_payload_destroy(&self->item);
@@ -256,14 +255,14 @@ static void sent(ps_shard_t *shard, ps_giving_t *self, uint64_t size)
 }
 
 /* One part of the item. false: no memory. */
-static bool send_part(ps_shard_t *shard, const ps_partition_t *partition, ps_giving_t *self,
+static bool send_part(ps_step_t *step, const ps_partition_t *partition, ps_giving_t *self,
                       uint64_t conn)
 {
     uint64_t left = self->item->span.size - self->sent_offset;
-    uint64_t most = part_bytes(shard);
+    uint64_t most = part_bytes(step);
     uint64_t size = left < most ? left : most;
     ps_payload_t *part = part_of(self, (size_t)size);
-    ps_effect_t *effect = part == NULL ? NULL : ps_outbox_add(shard->outbox, PS_EFFECT_SEND);
+    ps_effect_t *effect = part == NULL ? NULL : ps_outbox_add(step->outbox, PS_EFFECT_SEND);
 
     if (effect == NULL) {
         ps_payload_destroy(&part);
@@ -285,28 +284,28 @@ static bool send_part(ps_shard_t *shard, const ps_partition_t *partition, ps_giv
                         .place = self->state_taken ? self->place : 0,
                         .size = self->item->span.size,
                         .offset = self->sent_offset};
-    sent(shard, self, size);
+    sent(step, self, size);
     return true;
 }
 
 /* Whether the next part may go now; if it is only a matter of time, the shard
  * is woken. */
-static bool may_send(ps_shard_t *shard, ps_partition_t *partition, ps_giving_t *self)
+static bool may_send(ps_step_t *step, ps_partition_t *partition, ps_giving_t *self)
 {
     uint64_t most = self->n_resent > 0 ? 1 : FLIGHT_PARTS;
 
-    if (self->pause_until_ms > shard->now_ms) {
-        ps_shard_wake(shard, partition, self->pause_until_ms);
+    if (self->pause_until_ms > step->now_ms) {
+        ps_partition_wake(step, partition, self->pause_until_ms);
         return false;
     }
     if (n_flight(self) >= most) {
         return false; /* an answer, or silence, wakes it */
     }
-    if (shard->given_bytes >= STEP_BYTES) {
-        ps_shard_wake(shard, partition, shard->now_ms);
+    if (step->given_bytes >= STEP_BYTES) {
+        ps_partition_wake(step, partition, step->now_ms);
         return false;
     }
-    return ps_pace_has_turn(shard, partition, self, part_bytes(shard));
+    return ps_pace_has_turn(step, partition, self, part_bytes(step));
 }
 
 /* There is something to give now. */
@@ -319,7 +318,7 @@ static bool has_more(const ps_partition_t *partition, const ps_follower_t *follo
     return self->state_taken && !self->all_sent && follower->sent_lsn == partition->lsn;
 }
 
-void ps_rows_pump(ps_shard_t *shard, ps_partition_t *partition, ps_follower_t *follower,
+void ps_rows_pump(ps_step_t *step, ps_partition_t *partition, ps_follower_t *follower,
                   uint64_t conn)
 {
     ps_giving_t **found = find(partition->replicas, name_of(follower));
@@ -333,52 +332,52 @@ void ps_rows_pump(ps_shard_t *shard, ps_partition_t *partition, ps_follower_t *f
         self = find_or_make(partition->replicas, name_of(follower));
         good = self != NULL;
     }
-    if (good && self->number > 0 && n_flight(self) > 0 && shard->now_ms >= self->resend_ms) {
+    if (good && self->number > 0 && n_flight(self) > 0 && step->now_ms >= self->resend_ms) {
         self->n_resent++;
         rewind_to_acked(self);
     }
     if (good && follower->needs_rows && (self->number == 0 || self->state_taken) &&
-        self->pause_until_ms <= shard->now_ms) {
-        good = begin(shard, partition, follower, self);
+        self->pause_until_ms <= step->now_ms) {
+        good = begin(step, partition, follower, self);
     }
-    while (good && has_more(partition, follower, self) && may_send(shard, partition, self)) {
-        good = (self->item != NULL || read_piece(shard, partition, self)) &&
-               send_part(shard, partition, self, conn);
+    while (good && has_more(partition, follower, self) && may_send(step, partition, self)) {
+        good = (self->item != NULL || read_piece(step, partition, self)) &&
+               send_part(step, partition, self, conn);
     }
     if (!good) {
-        ps_shard_wake(shard, partition, shard->now_ms + RETRY_MS);
+        ps_partition_wake(step, partition, step->now_ms + RETRY_MS);
     } else if (n_flight(self) > 0) {
-        ps_shard_wake(shard, partition, self->resend_ms);
-    } else if (self->pause_until_ms > shard->now_ms) {
-        ps_shard_wake(shard, partition, self->pause_until_ms);
+        ps_partition_wake(step, partition, self->resend_ms);
+    } else if (self->pause_until_ms > step->now_ms) {
+        ps_partition_wake(step, partition, self->pause_until_ms);
     }
 }
 
 /* ---- answers ---- */
 
 /* The copy has the state: its records go on from there. */
-static void state_was_taken(ps_shard_t *shard, const ps_tail_t *tail, ps_follower_t *follower,
+static void state_was_taken(ps_step_t *step, const ps_tail_t *tail, ps_follower_t *follower,
                             ps_giving_t *self)
 {
     self->state_taken = true;
-    self->state_taken_ms = shard->now_ms;
-    follower->moved_ms = shard->now_ms;
+    self->state_taken_ms = step->now_ms;
+    follower->moved_ms = step->now_ms;
     ps_payload_destroy(&self->item);
     self->sent_offset = 0;
     follower->needs_rows = follower->acked_lsn + 1 < tail->first;
-    follower->rewound_ms = shard->now_ms;
+    follower->rewound_ms = step->now_ms;
     follower->sent_ms = 0; /* what it lacks goes at once */
 }
 
 /* It has the rows before that place. */
-static void has_rows(const ps_shard_t *shard, ps_follower_t *follower, ps_giving_t *self,
+static void has_rows(const ps_step_t *step, ps_follower_t *follower, ps_giving_t *self,
                      uint64_t place)
 {
     if (place <= self->acked.next || place > self->most) {
         return;
     }
     self->acked.next = place;
-    follower->moved_ms = shard->now_ms;
+    follower->moved_ms = step->now_ms;
     if (self->sent.next < place) {
         self->sent.next = place;
         ps_payload_destroy(&self->item);
@@ -392,14 +391,14 @@ static bool is_senseless(const ps_giving_t *self, const ps_msg_taken_t *taken)
            taken->offset >= self->item->span.size;
 }
 
-static void has_offset(const ps_shard_t *shard, ps_follower_t *follower, ps_giving_t *self,
+static void has_offset(const ps_step_t *step, ps_follower_t *follower, ps_giving_t *self,
                        const ps_msg_taken_t *taken)
 {
     if (self->state_taken) {
         return;
     }
     if (taken->offset > self->acked_offset) {
-        follower->moved_ms = shard->now_ms;
+        follower->moved_ms = step->now_ms;
     }
     if (taken->offset > self->acked_offset ||
         taken->status != PS_TAKEN_OK) { /* it may have had to let go of some */
@@ -411,17 +410,17 @@ static void has_offset(const ps_shard_t *shard, ps_follower_t *follower, ps_givi
 }
 
 /* What it says to have; false: it is whole. */
-static bool take_in(ps_shard_t *shard, ps_partition_t *partition, ps_follower_t *follower,
+static bool take_in(ps_step_t *step, ps_partition_t *partition, ps_follower_t *follower,
                     ps_giving_t *self, const ps_msg_taken_t *taken)
 {
     if (taken->wants == PS_TAKEN_STATE) {
-        has_offset(shard, follower, self, taken);
+        has_offset(step, follower, self, taken);
         return true;
     }
     if (!self->state_taken) {
-        state_was_taken(shard, &partition->replicas->tail, follower, self);
+        state_was_taken(step, &partition->replicas->tail, follower, self);
     }
-    has_rows(shard, follower, self, taken->place);
+    has_rows(step, follower, self, taken->place);
     return taken->wants != PS_TAKEN_NOTHING;
 }
 
@@ -432,29 +431,29 @@ static bool is_left_behind(const ps_giving_t *self)
            (self->all_sent || self->sent.next != self->acked.next);
 }
 
-static void go_on(ps_shard_t *shard, ps_partition_t *partition, ps_follower_t *follower,
+static void go_on(ps_step_t *step, ps_partition_t *partition, ps_follower_t *follower,
                   ps_giving_t **self_p, const ps_msg_taken_t *taken)
 {
     ps_giving_t *self = *self_p;
 
     if (taken->request > self->answered) {
         self->answered = taken->request;
-        self->resend_ms = shard->now_ms + RESEND_MS;
+        self->resend_ms = step->now_ms + RESEND_MS;
     }
     self->n_resent = 0;
     if (taken->status == PS_TAKEN_OK) {
         self->n_short = 0;
     }
     if (taken->status == PS_TAKEN_ANEW || is_senseless(self, taken)) {
-        self->pause_until_ms = shard->now_ms + ANEW_MS;
+        self->pause_until_ms = step->now_ms + ANEW_MS;
         forget(self);
         follower->needs_rows = true;
         return;
     }
-    if (!take_in(shard, partition, follower, self, taken)) {
+    if (!take_in(step, partition, follower, self, taken)) {
         ps_giving_destroy(self_p);
-        follower->rewound_ms = shard->now_ms; /* till then it was partial */
-        follower->sent_ms = 0;                /* is that all? */
+        follower->rewound_ms = step->now_ms; /* till then it was partial */
+        follower->sent_ms = 0;               /* is that all? */
         return;
     }
     if (taken->request <= self->rewound ||
@@ -463,15 +462,15 @@ static void go_on(ps_shard_t *shard, ps_partition_t *partition, ps_follower_t *f
     }
     rewind_to_acked(self);
     if (self->state_taken && taken->lsn < follower->sent_lsn) {
-        ps_follower_go_back(follower, &partition->replicas->tail, taken->lsn, shard->now_ms);
+        ps_follower_go_back(follower, &partition->replicas->tail, taken->lsn, step->now_ms);
     }
     if (taken->status == PS_TAKEN_NOMEM) {
-        self->pause_until_ms = shard->now_ms + ((uint64_t)RETRY_MS << self->n_short);
+        self->pause_until_ms = step->now_ms + ((uint64_t)RETRY_MS << self->n_short);
         self->n_short += self->n_short < SHORT_DOUBLINGS ? 1 : 0;
     }
 }
 
-void ps_rows_heard(ps_shard_t *shard, ps_partition_t *partition, ps_follower_t *follower,
+void ps_rows_heard(ps_step_t *step, ps_partition_t *partition, ps_follower_t *follower,
                    const ps_msg_taken_t *taken)
 {
     ps_giving_t **giving = find(partition->replicas, name_of(follower));
@@ -480,9 +479,9 @@ void ps_rows_heard(ps_shard_t *shard, ps_partition_t *partition, ps_follower_t *
         taken->request > (*giving)->request || ps_follower_counts(follower)) {
         return;
     }
-    follower->heard_ms = shard->now_ms;
-    ps_pace_heard(shard, *giving, taken->status == PS_TAKEN_OK && taken->detail != 0);
-    go_on(shard, partition, follower, giving, taken);
+    follower->heard_ms = step->now_ms;
+    ps_pace_heard(step, *giving, taken->status == PS_TAKEN_OK && taken->detail != 0);
+    go_on(step, partition, follower, giving, taken);
 }
 
 void ps_rows_resend(ps_replicas_t *self, const ps_follower_t *follower)

@@ -16,16 +16,16 @@
 #ifndef PS_PROTOCOL_ROWS_PACE_H
 #define PS_PROTOCOL_ROWS_PACE_H
 
-#include "protocol/shard/shard_state.h"
+#include "protocol/partition/partition.h"
 #include "protocol/replica/transfer.h"
 
 /* Clients ask this shard for something. */
-bool ps_pace_is_busy(const ps_shard_t *shard);
+bool ps_pace_is_busy(const ps_step_t *step);
 /* Whether `bytes` may go now; if not, the shard is woken when they may. */
-bool ps_pace_has_turn(ps_shard_t *shard, ps_partition_t *partition, ps_giving_t *giving,
+bool ps_pace_has_turn(ps_step_t *step, ps_partition_t *partition, ps_giving_t *giving,
                       uint64_t bytes);
 /* Of its turn, for `asked` bytes, so many have gone. */
-void ps_pace_gone(ps_shard_t *shard, ps_giving_t *giving, uint64_t asked, uint64_t bytes);
+void ps_pace_gone(ps_step_t *step, ps_giving_t *giving, uint64_t asked, uint64_t bytes);
 /* The copy says whether clients ask its shard for something. */
-void ps_pace_heard(const ps_shard_t *shard, ps_giving_t *giving, bool is_busy);
+void ps_pace_heard(const ps_step_t *step, ps_giving_t *giving, bool is_busy);
 #endif

@@ -2,7 +2,7 @@
 /* A new copy takes the state and rows that its primary gives. */
 #include "base/alloc.h"
 #include "protocol/partition/partition_copy.h"
-#include "protocol/partition/partition_work.h"
+#include "protocol/partition/answer.h"
 #include "protocol/replica/replicas.h"
 #include "protocol/replica/rows_pace.h"
 #include "protocol/replica/transfer.h"
@@ -41,11 +41,11 @@ static uint8_t wants(const ps_taking_t *self)
     }
 }
 
-static void answer(ps_shard_t *shard, const ps_partition_t *partition, uint64_t conn,
+static void answer(ps_step_t *step, const ps_partition_t *partition, uint64_t conn,
                    const ps_msg_rows_t *rows, ps_taken_status_t status, uint64_t detail)
 {
     const ps_taking_t *taking = &partition->replicas->taking;
-    ps_effect_t *effect = ps_outbox_add(shard->outbox, PS_EFFECT_SEND);
+    ps_effect_t *effect = ps_outbox_add(step->outbox, PS_EFFECT_SEND);
 
     if (effect == NULL) {
         return; /* it is sent again */
@@ -68,57 +68,64 @@ static void answer(ps_shard_t *shard, const ps_partition_t *partition, uint64_t 
 /* ---- memory ---- */
 
 /* So many bytes more fit into what node and table may take. */
-static bool fits(const ps_shard_t *shard, const ps_partition_t *partition, uint64_t more)
+static bool fits(const ps_step_t *step, const ps_partition_t *partition, uint64_t more)
 {
     const ps_table_use_t *use = partition->use;
-    uint64_t node = ps_shard_bytes(shard) + shard->other_bytes;
+    uint64_t node = ps_step_bytes(step) + step->other_bytes;
     uint64_t table = use->row_bytes + use->logged_bytes;
 
-    return (shard->args.memory_bytes == 0 ||
-            (node <= shard->args.memory_bytes && more <= shard->args.memory_bytes - node)) &&
+    return (step->args.memory_bytes == 0 ||
+            (node <= step->args.memory_bytes && more <= step->args.memory_bytes - node)) &&
            (use->limit_bytes == 0 ||
             (table <= use->limit_bytes && more <= use->limit_bytes - table));
 }
 
+/* Parts that have come, of an item that is not whole, are of no use. */
+static void drop_item(ps_partition_t *partition)
+{
+    ps_buffer_done(&partition->replicas->taking.item);
+    partition->incoming_bytes = 0;
+}
+
 /* Keeps a part until the others have come. false: there is no room for it, and
  * those before are let go. */
-static bool keep_part(ps_shard_t *shard, ps_partition_t *partition, ps_bytes_t part)
+static bool keep_part(ps_step_t *step, ps_partition_t *partition, ps_bytes_t part)
 {
     ps_buffer_t *item = &partition->replicas->taking.item;
-    bool is_kept =
-        fits(shard, partition, part.size) && ps_buffer_append(item, part.data, part.size);
+    bool is_kept = fits(step, partition, part.size) && ps_buffer_append(item, part.data, part.size);
 
     if (!is_kept) {
-        ps_buffer_done(item);
+        drop_item(partition);
     }
-    ps_shard_count_rows(shard, partition, false);
+    partition->incoming_bytes = item->capacity;
+    ps_partition_count_rows(step, partition, false);
     return is_kept;
 }
 
-static void let_go(ps_shard_t *shard, ps_partition_t *partition)
+static void let_go(ps_step_t *step, ps_partition_t *partition)
 {
-    ps_buffer_done(&partition->replicas->taking.item);
-    ps_shard_count_rows(shard, partition, false);
+    drop_item(partition);
+    ps_partition_count_rows(step, partition, false);
 }
 
 /* ---- the state ---- */
 
 /* Throws away what is here. false: no memory; it is then of no use. */
-static bool begin_anew(ps_shard_t *shard, ps_partition_t *partition)
+static bool begin_anew(ps_step_t *step, ps_partition_t *partition)
 {
     partition->replicas->diverged = true;
-    ps_replicas_begin_anew(shard, partition);
+    ps_replicas_begin_anew(step, partition);
     return !partition->replicas->diverged;
 }
 
 /* The whole state has come; it is taken into a partition that is as new. */
-static ps_taken_status_t take_state(ps_shard_t *shard, ps_partition_t *partition,
+static ps_taken_status_t take_state(ps_step_t *step, ps_partition_t *partition,
                                     const ps_msg_rows_t *rows, ps_bytes_t state)
 {
     ps_replicas_t *self = partition->replicas;
     uint64_t epoch = partition->epoch;
-    psd_status_t rc = begin_anew(shard, partition)
-                          ? ps_partition_take_state(shard, partition, state, NULL)
+    psd_status_t rc = begin_anew(step, partition)
+                          ? ps_partition_take_state(step, partition, state, NULL)
                           : PSD_NOMEM;
 
     if (rc == PSD_NOMEM) {
@@ -130,7 +137,7 @@ static ps_taken_status_t take_state(ps_shard_t *shard, ps_partition_t *partition
         self->diverged = true;
         return PS_TAKEN_ANEW;
     }
-    if (!ps_shard_log_anew(shard, partition)) {
+    if (!ps_partition_log_anew(step, partition)) {
         self->diverged = true; /* it is given again */
         self->taking.stage = PS_TAKING_STATE;
         return PS_TAKEN_NOMEM;
@@ -138,15 +145,15 @@ static ps_taken_status_t take_state(ps_shard_t *shard, ps_partition_t *partition
     ps_tail_restart(&self->tail, rows->lsn, rows->lsn_epoch);
     self->has_begun_anew = false;
     self->taking.stage = PS_TAKING_ROWS;
-    ps_note(shard, &(ps_note_t){.kind = PS_NOTE_COPY_BEGUN,
-                                .table = partition->table,
-                                .partition = partition->number,
-                                .a = rows->transfer,
-                                .b = rows->lsn});
+    ps_note(step, &(ps_note_t){.kind = PS_NOTE_COPY_BEGUN,
+                               .table = partition->table,
+                               .partition = partition->number,
+                               .a = rows->transfer,
+                               .b = rows->lsn});
     return PS_TAKEN_OK;
 }
 
-static ps_taken_status_t take_state_part(ps_shard_t *shard, ps_partition_t *partition,
+static ps_taken_status_t take_state_part(ps_step_t *step, ps_partition_t *partition,
                                          const ps_msg_rows_t *rows, ps_bytes_t part)
 {
     ps_taking_t *taking = &partition->replicas->taking;
@@ -162,28 +169,28 @@ static ps_taken_status_t take_state_part(ps_shard_t *shard, ps_partition_t *part
         return PS_TAKEN_GAP;
     }
     if (part.size == rows->size) {
-        return take_state(shard, partition, rows, part);
+        return take_state(step, partition, rows, part);
     }
-    if (!keep_part(shard, partition, part)) {
+    if (!keep_part(step, partition, part)) {
         return PS_TAKEN_NOMEM;
     }
     if (taking->item.size < rows->size) {
         return PS_TAKEN_OK;
     }
-    status = take_state(shard, partition, rows, (ps_bytes_t){taking->item.data, taking->item.size});
-    let_go(shard, partition);
+    status = take_state(step, partition, rows, (ps_bytes_t){taking->item.data, taking->item.size});
+    let_go(step, partition);
     return status;
 }
 
 /* ---- pieces ---- */
 
-static ps_taken_status_t take_piece(ps_shard_t *shard, ps_partition_t *partition,
+static ps_taken_status_t take_piece(ps_step_t *step, ps_partition_t *partition,
                                     const ps_msg_rows_t *rows, ps_bytes_t piece)
 {
     ps_replicas_t *self = partition->replicas;
     uint64_t more = ps_store_piece_growth(partition->store, piece.size);
-    psd_status_t rc = fits(shard, partition, more)
-                          ? ps_partition_take_rows(shard, partition, piece, rows->last != 0, NULL)
+    psd_status_t rc = fits(step, partition, more)
+                          ? ps_partition_take_rows(step, partition, piece, rows->last != 0, NULL)
                           : PSD_NOMEM;
 
     if (rc == PSD_NOMEM) {
@@ -196,47 +203,47 @@ static ps_taken_status_t take_piece(ps_shard_t *shard, ps_partition_t *partition
     }
     if (rows->last != 0) {
         self->taking.stage = PS_TAKING_WHOLE;
-        ps_shard_want_base(shard, partition);
-        ps_note(shard, &(ps_note_t){.kind = PS_NOTE_COPY_WHOLE,
-                                    .table = partition->table,
-                                    .partition = partition->number,
-                                    .a = rows->transfer,
-                                    .b = partition->lsn});
+        step->wants_bases = step->wants_bases || partition->needs_base;
+        ps_note(step, &(ps_note_t){.kind = PS_NOTE_COPY_WHOLE,
+                                   .table = partition->table,
+                                   .partition = partition->number,
+                                   .a = rows->transfer,
+                                   .b = partition->lsn});
     }
     return PS_TAKEN_OK;
 }
 
 /* It is what comes next: behind the rows and the record that are here. */
-static ps_taken_status_t take_piece_part(ps_shard_t *shard, ps_partition_t *partition,
+static ps_taken_status_t take_piece_part(ps_step_t *step, ps_partition_t *partition,
                                          const ps_msg_rows_t *rows, ps_bytes_t part)
 {
     ps_taking_t *taking = &partition->replicas->taking;
     ps_taken_status_t status = PS_TAKEN_OK;
 
     if (part.size == rows->size) {
-        ps_buffer_done(&taking->item);
-        return take_piece(shard, partition, rows, part);
+        drop_item(partition);
+        return take_piece(step, partition, rows, part);
     }
     if (rows->offset == 0) {
-        ps_buffer_done(&taking->item);
+        drop_item(partition);
         taking->place = rows->place;
         taking->lsn = rows->lsn;
     } else if (rows->offset != taking->item.size || rows->place != taking->place ||
                rows->lsn != taking->lsn) {
         return PS_TAKEN_GAP;
     }
-    if (!keep_part(shard, partition, part)) {
+    if (!keep_part(step, partition, part)) {
         return PS_TAKEN_NOMEM;
     }
     if (taking->item.size < rows->size) {
         return PS_TAKEN_OK;
     }
-    status = take_piece(shard, partition, rows, (ps_bytes_t){taking->item.data, taking->item.size});
-    let_go(shard, partition);
+    status = take_piece(step, partition, rows, (ps_bytes_t){taking->item.data, taking->item.size});
+    let_go(step, partition);
     return status;
 }
 
-static ps_taken_status_t take_rows(ps_shard_t *shard, ps_partition_t *partition,
+static ps_taken_status_t take_rows(ps_step_t *step, ps_partition_t *partition,
                                    const ps_msg_rows_t *rows, ps_bytes_t part)
 {
     uint64_t place = ps_store_n_taken(partition->store);
@@ -265,14 +272,14 @@ static ps_taken_status_t take_rows(ps_shard_t *shard, ps_partition_t *partition,
         partition->replicas->taking.stage = PS_TAKING_BROKEN;
         return PS_TAKEN_ANEW;
     }
-    return take_piece_part(shard, partition, rows, part);
+    return take_piece_part(step, partition, rows, part);
 }
 
 /* ---- a transfer ---- */
 
 /* Whether the transfer is not older than the one that is known here, which it
  * then is. */
-static bool is_of_transfer(ps_shard_t *shard, ps_partition_t *partition, ps_shard_name_t from,
+static bool is_of_transfer(ps_step_t *step, ps_partition_t *partition, ps_shard_name_t from,
                            const ps_msg_rows_t *rows)
 {
     ps_replicas_t *self = partition->replicas;
@@ -283,8 +290,9 @@ static bool is_of_transfer(ps_shard_t *shard, ps_partition_t *partition, ps_shar
         return rows->transfer == taking->transfer;
     }
     if (rows->kind == PS_GIVEN_STATE) {
-        (void)begin_anew(shard, partition); /* nothing to go on with */
+        (void)begin_anew(step, partition); /* nothing to go on with */
     }
+    drop_item(partition);
     ps_taking_done(taking);
     *taking =
         (ps_taking_t){.stage = rows->kind == PS_GIVEN_STATE ? PS_TAKING_STATE : PS_TAKING_BROKEN,
@@ -293,7 +301,7 @@ static bool is_of_transfer(ps_shard_t *shard, ps_partition_t *partition, ps_shar
     return true;
 }
 
-void ps_rows_take(ps_shard_t *shard, ps_partition_t *partition, ps_shard_name_t from, uint64_t conn,
+void ps_rows_take(ps_step_t *step, ps_partition_t *partition, ps_shard_name_t from, uint64_t conn,
                   const ps_msg_rows_t *rows, const ps_payload_t *payload)
 {
     ps_replicas_t *self = partition->replicas;
@@ -301,17 +309,17 @@ void ps_rows_take(ps_shard_t *shard, ps_partition_t *partition, ps_shard_name_t 
     ps_taken_status_t status = PS_TAKEN_OK;
 
     if (rows->epoch < least) {
-        answer(shard, partition, conn, rows, PS_TAKEN_EPOCH, least);
+        answer(step, partition, conn, rows, PS_TAKEN_EPOCH, least);
         return;
     }
     if (rows->epoch > partition->epoch || !self->catching_up || self->primary ||
         !ps_shard_name_equal(from, self->from) || payload == NULL || payload->n_spans != 1 ||
-        !is_of_transfer(shard, partition, from, rows)) {
+        !is_of_transfer(step, partition, from, rows)) {
         return; /* by a map that is not known here yet, by nobody's, or old */
     }
     status = rows->kind == PS_GIVEN_STATE
-                 ? take_state_part(shard, partition, rows, payload->spans[0])
-                 : take_rows(shard, partition, rows, payload->spans[0]);
-    answer(shard, partition, conn, rows, status,
-           status == PS_TAKEN_OK && ps_pace_is_busy(shard) ? 1 : 0);
+                 ? take_state_part(step, partition, rows, payload->spans[0])
+                 : take_rows(step, partition, rows, payload->spans[0]);
+    answer(step, partition, conn, rows, status,
+           status == PS_TAKEN_OK && ps_pace_is_busy(step) ? 1 : 0);
 }

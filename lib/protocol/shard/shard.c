@@ -8,10 +8,11 @@
 
 #include "base/alloc.h"
 #include "model/store/store_growth.h"
-#include "protocol/partition/partition_work.h"
+#include "protocol/admission/admission.h"
 #include "protocol/replica/replicas.h"
 #include "protocol/shard/shard_state.h"
 
+#define GIVES_AGAIN_MS 1000 /* that a shard has given rows counts so long */
 #define LEASE_MS 300
 #define SLOW_AFTER_MS 2000
 #define TAIL_BYTES (UINT64_C(64) << 20)
@@ -35,13 +36,14 @@ psd_status_t ps_shard_new(const ps_shard_args_t *args, ps_shard_t **ret_shard, p
     if (self == NULL) {
         return psd_error_set(err, PSD_NOMEM, "no memory for a shard");
     }
-    self->args = *args;
-    set_default_u32(&self->args.lease_ms, LEASE_MS);
-    set_default_u32(&self->args.slow_after_ms, SLOW_AFTER_MS);
-    set_default_u64(&self->args.tail_bytes, TAIL_BYTES);
-    set_default_u64(&self->args.flight_bytes, FLIGHT_BYTES);
-    set_default_u64(&self->args.log_queue_bytes, LOG_QUEUE_BYTES);
-    self->deadline_ms = UINT64_MAX;
+    self->step.args = *args;
+    set_default_u32(&self->step.args.lease_ms, LEASE_MS);
+    set_default_u32(&self->step.args.slow_after_ms, SLOW_AFTER_MS);
+    set_default_u64(&self->step.args.tail_bytes, TAIL_BYTES);
+    set_default_u64(&self->step.args.flight_bytes, FLIGHT_BYTES);
+    set_default_u64(&self->step.args.log_queue_bytes, LOG_QUEUE_BYTES);
+    self->step.deadline_ms = UINT64_MAX;
+    self->step.links = &self->links;
     *ret_shard = self;
     return PSD_OK;
 }
@@ -56,23 +58,23 @@ void ps_shard_destroy(ps_shard_t **self_p)
     if (self == NULL) {
         return;
     }
-    while (ps_map_next(&self->tables, &at, &key, &value)) {
-        ps_shard_table_t *table = value;
+    while (ps_map_next(&self->step.tables, &at, &key, &value)) {
+        ps_local_table_t *table = value;
 
         ps_shard_table_destroy(&table);
     }
     at = 0;
-    while (ps_map_next(&self->jobs, &at, &key, &value)) {
+    while (ps_map_next(&self->step.jobs, &at, &key, &value)) {
         ps_job_t *job = value;
 
         ps_shard_job_destroy(&job);
     }
-    ps_map_done(&self->tables);
-    ps_map_done(&self->jobs);
-    ps_peers_done(&self->peers);
+    ps_map_done(&self->step.tables);
+    ps_map_done(&self->step.jobs);
+    ps_peers_done(&self->step.peers);
     ps_shard_links_done(&self->links);
     ps_session_set_done(&self->ended);
-    ps_coder_destroy(&self->coder);
+    ps_coder_destroy(&self->step.coder);
     ps_free(self);
     *self_p = NULL;
 }
@@ -87,15 +89,15 @@ static psd_status_t check_hello(const ps_shard_t *self, const ps_msg_hello_t *he
         return psd_error_set(err, PSD_VERSION, "protocol versions %u..%u; spoken here: %d..%d",
                              hello->version_min, hello->version_max, PS_VERSION_MIN, PS_VERSION);
     }
-    if (!ps_id_equal(&hello->cluster, &self->args.cluster)) {
+    if (!ps_id_equal(&hello->cluster, &self->step.args.cluster)) {
         ps_id_format(&hello->cluster, theirs);
-        ps_id_format(&self->args.cluster, mine);
+        ps_id_format(&self->step.args.cluster, mine);
         return psd_error_set(err, PSD_CLUSTER, "cluster %s; this is %s", theirs, mine);
     }
     if (hello->session == 0) {
         return psd_error_set(err, PSD_DENIED, "session 0; allowed: 1 and up");
     }
-    if (hello->incarnation != self->args.incarnation) {
+    if (hello->incarnation != self->step.args.incarnation) {
         return psd_error_set(err, PSD_INCARNATION,
                              "this is another start of the node than the one "
                              "that is asked for");
@@ -113,7 +115,7 @@ static psd_status_t check_hello(const ps_shard_t *self, const ps_msg_hello_t *he
 /* What comes of such a session was late on its way. */
 static bool has_ended(const ps_shard_t *self, uint64_t session)
 {
-    const ps_peer_t *peer = ps_peers_of(&self->peers, session);
+    const ps_peer_t *peer = ps_peers_of(&self->step.peers, session);
 
     return (peer != NULL && peer->ended) || ps_session_set_has(&self->ended, session);
 }
@@ -133,49 +135,51 @@ static psd_status_t step_hello(ps_shard_t *self, const ps_event_t *event)
         rc = psd_error_set(why, PSD_DENIED, "a shard speaks here");
     }
     if (rc == PSD_OK) {
-        rc = ps_peers_hello(&self->peers,
+        rc = ps_peers_hello(&self->step.peers,
                             &(ps_peer_hello_t){.conn = conn,
                                                .session = hello->session,
                                                .client = hello->client,
                                                .way = hello->bulk != 0 ? PS_WAY_BULK : PS_WAY_FIRST,
                                                .filters = filters},
-                            self->now_ms, self->args.sessions_max, why);
+                            self->step.now_ms, self->step.args.sessions_max, why);
     }
     if (rc != PSD_OK) {
-        ps_answer_refused_conn(self, conn, rc, psd_error_text(why));
-        ps_note(self, &(ps_note_t){
-                          .kind = PS_NOTE_HELLO_REFUSED, .a = hello->session, .b = (uint64_t)rc});
+        ps_answer_refused_conn(&self->step, conn, rc, psd_error_text(why));
+        ps_note(
+            &self->step,
+            &(ps_note_t){.kind = PS_NOTE_HELLO_REFUSED, .a = hello->session, .b = (uint64_t)rc});
         return PSD_OK;
     }
-    ps_answer_welcome(self, conn, filters);
-    PS_NOTE_TRACE(self, (&(ps_note_t){.kind = PS_NOTE_HELLO, .a = hello->session, .b = conn}));
+    ps_answer_welcome(&self->step, conn, filters);
+    PS_NOTE_TRACE(&self->step,
+                  (&(ps_note_t){.kind = PS_NOTE_HELLO, .a = hello->session, .b = conn}));
     return PSD_OK;
 }
 
 void ps_shard_request(ps_shard_t *self, const ps_request_t *request)
 {
-    ps_shard_table_t *table = ps_map_get(&self->tables, request->table);
+    ps_local_table_t *table = ps_map_get(&self->step.tables, request->table);
     ps_partition_t *partition = NULL;
 
     if (table == NULL || request->partition >= table->spec.n_partitions) {
-        ps_answer_refused(self, request, PSD_NO_TABLE, 0,
+        ps_answer_refused(&self->step, request, PSD_NO_TABLE, 0,
                           table == NULL ? "the table does not exist"
                                         : "the partition does not exist");
         return;
     }
     partition = table->partitions[request->partition];
     if (request->epoch > table->routes[request->partition].epoch) {
-        ps_answer_refused(self, request, PSD_BUSY, 0, "the map here is older than yours");
+        ps_answer_refused(&self->step, request, PSD_BUSY, 0, "the map here is older than yours");
     } else if (partition == NULL || request->epoch != table->routes[request->partition].epoch) {
-        ps_answer_moved(self, request, table, false);
+        ps_answer_moved(&self->step, request, table, false);
     } else if (partition->replicas != NULL &&
                (!partition->replicas->primary || partition->epoch < request->epoch)) {
-        ps_answer_refused(self, request, PSD_BUSY, 0,
+        ps_answer_refused(&self->step, request, PSD_BUSY, 0,
                           "the primary is elsewhere, or not chosen yet");
     } else if (request->session <= table->lost_sessions) {
-        ps_answer_rows_lost(self, request, table->spec.name);
+        ps_answer_rows_lost(&self->step, request, table->spec.name);
     } else {
-        ps_partition_request(self, partition, request);
+        ps_partition_request(&self->step, partition, request);
     }
 }
 
@@ -199,15 +203,15 @@ static psd_status_t visit_forget_rooms(ps_shard_t *self, ps_partition_t *partiti
 /* Behind this step the memory of its rooms may not be there any more. */
 static void step_gone(ps_shard_t *self, uint64_t conn)
 {
-    const ps_peer_t *peer = ps_peers_at(&self->peers, conn);
+    const ps_peer_t *peer = ps_peers_at(&self->step.peers, conn);
     psd_status_t rc = PSD_OK;
 
-    if (self->n_held > 0) {
+    if (self->step.n_held > 0) {
         rc = ps_shard_visit(self, visit_forget_rooms, &conn, NULL);
     }
     (void)rc; /* forgetting does not fail */
-    self->has_ended = self->has_ended || (peer != NULL && peer->ended);
-    ps_peers_gone(&self->peers, conn);
+    self->step.has_ended = self->step.has_ended || (peer != NULL && peer->ended);
+    ps_peers_gone(&self->step.peers, conn);
     ps_shard_peer_gone(self, conn);
 }
 
@@ -228,7 +232,7 @@ static psd_status_t visit_retire(ps_shard_t *self, ps_partition_t *partition, co
 
     (void)err;
     if (ps_map_get(&partition->windows, *session) != NULL) {
-        (void)ps_partition_retire(self, partition, *session);
+        (void)ps_partition_retire(&self->step, partition, *session);
     }
     return PSD_OK; /* a window that stays gives way some day */
 }
@@ -237,8 +241,8 @@ static void retire_ended(ps_shard_t *self)
 {
     uint64_t session = 0;
 
-    self->has_ended = false;
-    while ((session = ps_peers_take_ended(&self->peers)) != 0) {
+    self->step.has_ended = false;
+    while ((session = ps_peers_take_ended(&self->step.peers)) != 0) {
         psd_status_t rc = ps_shard_visit(self, visit_retire, &session, NULL);
         bool added = false;
 
@@ -253,7 +257,7 @@ static void retire_ended(ps_shard_t *self)
 
 static psd_status_t step_message(ps_shard_t *self, const ps_event_t *event)
 {
-    ps_peer_t *peer = ps_peers_at(&self->peers, event->conn);
+    ps_peer_t *peer = ps_peers_at(&self->step.peers, event->conn);
     ps_request_t request;
 
     if (peer == NULL && ps_shard_is_of_peer(event)) {
@@ -272,15 +276,15 @@ static psd_status_t step_message(ps_shard_t *self, const ps_event_t *event)
 
         (void)snprintf(text, sizeof text, "%s is not for a shard",
                        ps_kind_name(event->message->kind));
-        ps_answer_refused_conn(self, event->conn, PSD_PROTO, text);
+        ps_answer_refused_conn(&self->step, event->conn, PSD_PROTO, text);
         return PSD_OK;
     }
     if (peer == NULL) {
-        ps_answer_no_session(self, event);
+        ps_answer_no_session(&self->step, event->conn, event->message);
         return PSD_OK;
     }
-    peer->used_ms = self->now_ms;
-    self->asked_ms = self->now_ms;
+    peer->used_ms = self->step.now_ms;
+    self->step.asked_ms = self->step.now_ms;
     if (ps_shard_is_filtered(event->message)) {
         ps_shard_step_filtered(self, peer, event);
         return PSD_OK;
@@ -315,7 +319,7 @@ uint64_t ps_request_for_values(const ps_message_t *message, uint64_t *ret_epoch)
 
 size_t ps_shard_conns(ps_shard_t *self, uint64_t conn, uint64_t ret_conns[PS_SENDING_CONNS])
 {
-    const ps_peer_t *peer = ps_peers_at(&self->peers, conn);
+    const ps_peer_t *peer = ps_peers_at(&self->step.peers, conn);
     size_t n = 0;
 
     for (size_t way = 0; peer != NULL && way < PS_SENDING_CONNS; way++) {
@@ -335,8 +339,8 @@ psd_status_t ps_shard_visit(ps_shard_t *self,
     uint64_t id = 0;
     void *value = NULL;
 
-    while (ps_map_next(&self->tables, &at, &id, &value)) {
-        ps_shard_table_t *table = value;
+    while (ps_map_next(&self->step.tables, &at, &id, &value)) {
+        ps_local_table_t *table = value;
 
         for (uint32_t i = 0; i < table->spec.n_partitions; i++) {
             psd_status_t rc =
@@ -355,17 +359,17 @@ static psd_status_t visit_tick(ps_shard_t *self, ps_partition_t *partition, cons
 {
     (void)arg;
     (void)err;
-    ps_partition_tick(self, partition);
-    ps_shard_wake(self, partition, partition->deadline_ms);
+    ps_partition_tick(&self->step, partition);
+    ps_partition_wake(&self->step, partition, partition->deadline_ms);
     return PSD_OK;
 }
 
 static psd_status_t step_tick(ps_shard_t *self, psd_error_t *err)
 {
-    if (self->deadline_ms > self->now_ms) {
+    if (self->step.deadline_ms > self->step.now_ms) {
         return PSD_OK;
     }
-    self->deadline_ms = UINT64_MAX;
+    self->step.deadline_ms = UINT64_MAX;
     ps_shard_tick_snapshots(self);
     return ps_shard_visit(self, visit_tick, NULL, err);
 }
@@ -375,11 +379,11 @@ psd_status_t ps_shard_step(ps_shard_t *self, const ps_event_t *event, ps_outbox_
 {
     psd_status_t rc = PSD_OK;
 
-    self->now_ms = event->now_ms;
-    self->other_bytes = event->other_bytes;
-    self->other_giving = event->other_giving;
-    self->given_bytes = 0;
-    self->outbox = outbox;
+    self->step.now_ms = event->now_ms;
+    self->step.other_bytes = event->other_bytes;
+    self->step.other_giving = event->other_giving;
+    self->step.given_bytes = 0;
+    self->step.outbox = outbox;
     switch (event->kind) {
     case PS_EVENT_MESSAGE:
         rc = step_message(self, event);
@@ -408,37 +412,33 @@ psd_status_t ps_shard_step(ps_shard_t *self, const ps_event_t *event, ps_outbox_
     default:
         break;
     }
-    if (self->has_ended) {
+    if (self->step.has_ended) {
         retire_ended(self);
     }
-    self->outbox = NULL;
+    if (self->step.wants_bases) {
+        self->step.wants_bases = false;
+        ps_shard_want_bases(self);
+    }
+    self->step.outbox = NULL;
     return rc;
 }
 
 uint64_t ps_shard_bytes(const ps_shard_t *self)
 {
-    return self->row_bytes + self->held_bytes + self->logged_bytes;
+    return ps_step_bytes(&self->step);
 }
 
 uint64_t ps_shard_tail_bytes(const ps_shard_t *self)
 {
-    return self->tail_bytes;
+    return self->step.tail_bytes;
 }
 
-void ps_shard_count_rows(ps_shard_t *self, ps_partition_t *partition, bool gone)
+bool ps_shard_gives_rows(const ps_shard_t *self, uint64_t now_ms)
 {
-    uint64_t now = gone ? 0 : ps_store_footprint(partition->store);
-
-    if (!gone && partition->replicas != NULL) { /* that are on their way here */
-        now += partition->replicas->taking.item.capacity;
-    }
-
-    self->row_bytes = self->row_bytes - partition->row_bytes + now;
-    partition->use->row_bytes = partition->use->row_bytes - partition->row_bytes + now;
-    partition->row_bytes = now;
+    return self->step.gave_ms != 0 && now_ms < self->step.gave_ms + GIVES_AGAIN_MS;
 }
 
 uint64_t ps_shard_deadline(const ps_shard_t *self)
 {
-    return self->deadline_ms;
+    return self->step.deadline_ms;
 }

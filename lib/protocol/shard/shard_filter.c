@@ -27,7 +27,7 @@ static ps_key_cache_t *lists_of(const passing_t *self)
     ps_way_t way = peer->conns[PS_WAY_BULK] == self->conn ? PS_WAY_BULK : PS_WAY_FIRST;
 
     if (peer->lists[way] == NULL) {
-        peer->lists[way] = ps_key_cache_new((size_t)self->shard->args.keys_bytes);
+        peer->lists[way] = ps_key_cache_new((size_t)self->shard->step.args.keys_bytes);
     }
     return peer->lists[way];
 }
@@ -44,14 +44,14 @@ static psd_status_t decode(passing_t *self)
     ps_payload_t *plain = NULL;
     psd_status_t rc = PSD_OK;
 
-    if (shard->coder == NULL) {
-        shard->coder = ps_coder_new(shard->args.incarnation + shard->args.shard);
+    if (shard->step.coder == NULL) {
+        shard->step.coder = ps_coder_new(shard->step.args.incarnation + shard->step.args.shard);
     }
-    if (shard->coder == NULL) {
+    if (shard->step.coder == NULL) {
         return no_memory(self);
     }
-    rc = ps_coder_decode(shard->coder, &self->message, self->payload, shard->args.slice_bytes,
-                         &self->filter, &plain, self->err);
+    rc = ps_coder_decode(shard->step.coder, &self->message, self->payload,
+                         shard->step.args.slice_bytes, &self->filter, &plain, self->err);
     if (rc == PSD_OK) {
         ps_payload_destroy(&self->payload);
         self->payload = plain;
@@ -194,27 +194,9 @@ void ps_shard_step_filtered(ps_shard_t *self, ps_peer_t *peer, const ps_event_t 
     if (rc == PSD_OK) {
         ps_shard_request(self, &request);
     } else if (rc == PSD_NOMEM || rc == PSD_KEYS) {
-        ps_answer_refused(self, &request, rc, 0, psd_error_text(err));
+        ps_answer_refused(&self->step, &request, rc, 0, psd_error_text(err));
     } else {
-        ps_answer_refused_conn(self, event->conn, PSD_PROTO, psd_error_text(err));
+        ps_answer_refused_conn(&self->step, event->conn, PSD_PROTO, psd_error_text(err));
     }
     ps_payload_destroy(&passing.payload);
-}
-
-void ps_shard_filter_answer(ps_shard_t *self, const ps_request_t *request, ps_effect_t *effect)
-{
-    const ps_filter_t filter = {.delta = request->answer_delta,
-                                .pack = (ps_pack_t)request->answer_pack,
-                                .values_as = (ps_values_as_t)request->answer_values_as};
-    ps_payload_t *coded = NULL;
-    psd_status_t rc = PSD_OK;
-
-    if (self->coder == NULL || effect->payload == NULL) {
-        return; /* only lists of keys were named */
-    }
-    rc = ps_coder_encode(self->coder, &filter, &effect->message, effect->payload, &coded, NULL);
-    if (rc == PSD_OK && coded != NULL) { /* else it goes plain */
-        ps_payload_destroy(&effect->payload);
-        effect->payload = coded;
-    }
 }

@@ -4,15 +4,14 @@
 
 #include <inttypes.h>
 
-#include "protocol/partition/partition_work.h"
 #include "protocol/partition/replay.h"
-#include "protocol/replica/replicas.h"
+#include "protocol/shard/shard_state.h"
 
 #define EFFECTS_PER_RESTORE 4
 
 static ps_partition_t *find(const ps_shard_t *self, uint32_t table, uint32_t i)
 {
-    const ps_shard_table_t *found = ps_map_get(&self->tables, table);
+    const ps_local_table_t *found = ps_map_get(&self->step.tables, table);
     ps_partition_t *partition =
         found == NULL || i >= found->spec.n_partitions ? NULL : found->partitions[i];
 
@@ -23,15 +22,15 @@ static ps_partition_t *find(const ps_shard_t *self, uint32_t table, uint32_t i)
 
 uint32_t ps_shard_image_partitions(const ps_shard_t *self, uint32_t table)
 {
-    const ps_shard_table_t *found = ps_map_get(&self->tables, table);
+    const ps_local_table_t *found = ps_map_get(&self->step.tables, table);
 
     return found == NULL ? 0 : found->spec.n_partitions;
 }
 
 static void begin_step(ps_shard_t *self, const ps_image_step_t *step)
 {
-    self->now_ms = step->now_ms;
-    self->outbox = step->outbox;
+    self->step.now_ms = step->now_ms;
+    self->step.outbox = step->outbox;
 }
 
 uint64_t ps_shard_image_arm(ps_shard_t *self, const ps_image_step_t *step,
@@ -52,10 +51,10 @@ uint64_t ps_shard_image_arm(ps_shard_t *self, const ps_image_step_t *step,
         most = clock > most ? clock : most;
         if (order->job != 0) {
             partition->image.hold_ms = step->now_ms + hold_ms;
-            ps_shard_wake(self, partition, partition->image.hold_ms);
+            ps_partition_wake(&self->step, partition, partition->image.hold_ms);
         }
     }
-    self->outbox = NULL;
+    self->step.outbox = NULL;
     return most;
 }
 
@@ -65,15 +64,15 @@ void ps_shard_image_disarm(ps_shard_t *self)
     uint64_t id = 0;
     void *value = NULL;
 
-    while (ps_map_next(&self->tables, &at, &id, &value)) {
-        const ps_shard_table_t *table = value;
+    while (ps_map_next(&self->step.tables, &at, &id, &value)) {
+        const ps_local_table_t *table = value;
 
         for (uint32_t i = 0; i < table->spec.n_partitions; i++) {
             ps_partition_t *partition = table->partitions[i];
 
             if (partition != NULL && partition->image.hold_ms > 0) {
                 partition->image.hold_ms = 0;
-                ps_shard_wake(self, partition, self->now_ms);
+                ps_partition_wake(&self->step, partition, self->step.now_ms);
             }
         }
     }
@@ -101,10 +100,10 @@ void ps_shard_image_begin(ps_shard_t *self, const ps_image_step_t *step,
                                    .in_turn = order->in_turn && order->job == 0,
                                    .since = order->since == NULL ? none : order->since[i],
                                    .early_bytes = order->early_bytes};
-        ps_partition_image_try(self, partition);
-        ps_partition_advance(self, partition); /* MARKs that were held back */
+        ps_partition_image_try(&self->step, partition);
+        ps_partition_advance(&self->step, partition); /* MARKs that were held back */
     }
-    self->outbox = NULL;
+    self->step.outbox = NULL;
 }
 
 void ps_shard_image_take_turn(ps_shard_t *self, const ps_image_step_t *step, uint32_t table,
@@ -115,9 +114,9 @@ void ps_shard_image_take_turn(ps_shard_t *self, const ps_image_step_t *step, uin
     begin_step(self, step);
     if (partition != NULL && partition->image.in_turn) {
         partition->image.in_turn = false;
-        ps_partition_image_try(self, partition);
+        ps_partition_image_try(&self->step, partition);
     }
-    self->outbox = NULL;
+    self->step.outbox = NULL;
 }
 
 bool ps_shard_image_look(const ps_shard_t *self, uint32_t table, uint32_t i,
@@ -150,12 +149,12 @@ psd_status_t ps_shard_image_next(ps_shard_t *self, uint32_t table, uint32_t i, s
 
 void ps_shard_image_end(ps_shard_t *self, uint32_t table, uint32_t i)
 {
-    const ps_shard_table_t *found = ps_map_get(&self->tables, table);
+    const ps_local_table_t *found = ps_map_get(&self->step.tables, table);
 
     if (found != NULL && i < found->spec.n_partitions && found->partitions[i] != NULL) {
         ps_store_image_end(found->partitions[i]->store);
         found->partitions[i]->image = (ps_partition_image_t){0};
-        ps_shard_wake(self, found->partitions[i], self->now_ms); /* for those
+        ps_partition_wake(&self->step, found->partitions[i], self->step.now_ms); /* for those
                                                     that were held back */
     }
 }
@@ -204,17 +203,17 @@ static psd_status_t check_restore(const ps_shard_t *self, ps_partition_t *partit
                              "partition %" PRIu32 " has taken pushes before it was restored",
                              partition->number);
     }
-    if (partition->replicas != NULL && self->args.record_bytes > 0 &&
-        bytes > self->args.record_bytes) {
+    if (partition->replicas != NULL && self->step.args.record_bytes > 0 &&
+        bytes > self->step.args.record_bytes) {
         return psd_error_set(err, PSD_LIMIT,
                              "rows of %" PRIu64 " bytes into a table with copies; allowed: %" PRIu64
                              ", as they are sent to them in one frame of "
                              "limits.frame_bytes",
-                             bytes, self->args.record_bytes);
+                             bytes, self->step.args.record_bytes);
     }
-    if (!ps_shard_log_has_room(self, partition) ||
-        (partition->replicas != NULL &&
-         (!ps_replicas_may_answer(self, partition) || !ps_replicas_has_room(self, partition)))) {
+    if (!ps_partition_log_has_room(&self->step, partition) ||
+        (partition->replicas != NULL && (!ps_partition_may_answer(&self->step, partition) ||
+                                         !ps_replicas_has_room(&self->step, partition)))) {
         return psd_error_set(err, PSD_BUSY,
                              "copies or disk of partition %" PRIu32 " have to catch up",
                              partition->number);
@@ -235,14 +234,14 @@ psd_status_t ps_shard_restore(ps_shard_t *self, const ps_image_step_t *step, uin
     }
     begin_step(self, step);
     rc = check_restore(self, partition, piece, err);
-    if (rc == PSD_OK && (!ps_outbox_reserve(self->outbox, EFFECTS_PER_RESTORE) ||
-                         !ps_partition_record(self, partition, &record, piece))) {
+    if (rc == PSD_OK && (!ps_outbox_reserve(self->step.outbox, EFFECTS_PER_RESTORE) ||
+                         !ps_replicas_record(&self->step, partition, &record, piece))) {
         rc = why_not(partition, piece, err);
     }
     if (rc == PSD_OK) {
         *at = (ps_restore_at_t){partition->lsn, partition->lsn_epoch};
     }
-    self->outbox = NULL;
+    self->step.outbox = NULL;
     return rc;
 }
 
@@ -258,7 +257,7 @@ psd_status_t ps_shard_restored(ps_shard_t *self, const ps_image_step_t *step, ui
     if (partition == NULL) {
         return PSD_INVALID;
     }
-    self->now_ms = step->now_ms;
+    self->step.now_ms = step->now_ms;
     level = partition->spec->ack;
     if (level <= PS_ACK_MEMORY || at->lsn == 0) {
         return PSD_OK;
@@ -268,9 +267,9 @@ psd_status_t ps_shard_restored(ps_shard_t *self, const ps_image_step_t *step, ui
                              "ack level %s cannot be had: partition %" PRIu32 " has one copy",
                              ps_ack_name(level), i);
     }
-    if (ps_replicas_promise(self, partition, level, at->lsn, ret_reached)) {
+    if (ps_replicas_promise(&self->step, partition, level, at->lsn, ret_reached)) {
         return PSD_OK;
     }
-    ps_replicas_answer_reason(self, partition, level, text, sizeof text);
+    ps_replicas_answer_reason(&self->step, partition, level, text, sizeof text);
     return psd_error_set(err, PSD_BUSY, "partition %" PRIu32 ": %s", i, text);
 }

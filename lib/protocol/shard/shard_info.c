@@ -10,18 +10,18 @@
 
 void ps_shard_info(const ps_shard_t *self, ps_shard_info_t *ret_info)
 {
-    *ret_info = (ps_shard_info_t){.sessions = self->peers.by_conn.count,
-                                  .held_requests = self->n_held,
-                                  .held_bytes = self->held_bytes + self->logged_bytes,
-                                  .refused = self->refused,
-                                  .tail_bytes = self->tail_bytes,
-                                  .memory_bytes = self->args.memory_bytes};
-    memcpy(ret_info->disk_trouble, self->disk_trouble, sizeof ret_info->disk_trouble);
+    *ret_info = (ps_shard_info_t){.sessions = self->step.peers.by_conn.count,
+                                  .held_requests = self->step.n_held,
+                                  .held_bytes = self->step.held_bytes + self->step.logged_bytes,
+                                  .refused = self->step.refused,
+                                  .tail_bytes = self->step.tail_bytes,
+                                  .memory_bytes = self->step.args.memory_bytes};
+    memcpy(ret_info->disk_trouble, self->step.disk_trouble, sizeof ret_info->disk_trouble);
 }
 
 /* Walks over the partitions that are here: *table_at and *i begin at 0. */
 static const ps_partition_t *next_partition(const ps_shard_t *self, size_t *table_at,
-                                            const ps_shard_table_t **table, uint32_t *i)
+                                            const ps_local_table_t **table, uint32_t *i)
 {
     for (;;) {
         uint64_t id = 0;
@@ -34,7 +34,7 @@ static const ps_partition_t *next_partition(const ps_shard_t *self, size_t *tabl
                 return found;
             }
         }
-        if (!ps_map_next(&self->tables, table_at, &id, &value)) {
+        if (!ps_map_next(&self->step.tables, table_at, &id, &value)) {
             return NULL;
         }
         *table = value;
@@ -71,7 +71,7 @@ psd_status_t ps_shard_partitions(const ps_shard_t *self, ps_partition_info_t **r
     size_t n = 0;
     size_t at = 0;
     uint32_t i = 0;
-    const ps_shard_table_t *table = NULL;
+    const ps_local_table_t *table = NULL;
     const ps_partition_t *partition = NULL;
 
     while ((partition = next_partition(self, &at, &table, &i)) != NULL) {
@@ -94,7 +94,7 @@ psd_status_t ps_shard_sizes(const ps_shard_t *self, ps_size_info_t **ret_infos, 
     size_t n = 0;
     size_t at = 0;
     uint32_t i = 0;
-    const ps_shard_table_t *table = NULL;
+    const ps_local_table_t *table = NULL;
     const ps_partition_t *partition = NULL;
 
     while ((partition = next_partition(self, &at, &table, &i)) != NULL) {
@@ -138,7 +138,7 @@ psd_status_t ps_shard_lags(const ps_shard_t *self, ps_lag_info_t **ret_infos, si
     size_t n = 0;
     size_t at = 0;
     uint32_t i = 0;
-    const ps_shard_table_t *table = NULL;
+    const ps_local_table_t *table = NULL;
     const ps_partition_t *partition = NULL;
 
     while ((partition = next_partition(self, &at, &table, &i)) != NULL) {
@@ -200,7 +200,7 @@ static bool add_held(waiting_list_t *self, const ps_shard_t *shard, const ps_par
         if (info == NULL) {
             return false;
         }
-        (void)ps_partition_hindrance(shard, partition, &held->is, info->reason,
+        (void)ps_partition_hindrance(&shard->step, partition, &held->is, info->reason,
                                      sizeof info->reason);
     }
     return true;
@@ -216,7 +216,7 @@ static bool add_unanswered(waiting_list_t *self, const ps_shard_t *shard,
         const ps_waiting_answer_t *answer = &list->items[list->first + i];
         ps_waiting_info_t *info = NULL;
 
-        if (answer->job != self->job || shard->now_ms < answer->since_ms + UNANSWERED_MS) {
+        if (answer->job != self->job || shard->step.now_ms < answer->since_ms + UNANSWERED_MS) {
             continue;
         }
         info = add_waiting(self, &(ps_waiting_info_t){.job = answer->job,
@@ -228,7 +228,8 @@ static bool add_unanswered(waiting_list_t *self, const ps_shard_t *shard,
         if (info == NULL) {
             return false;
         }
-        ps_replicas_answer_reason(shard, partition, level, info->reason, sizeof info->reason);
+        ps_replicas_answer_reason(&shard->step, partition, level, info->reason,
+                                  sizeof info->reason);
     }
     return true;
 }
@@ -236,12 +237,12 @@ static bool add_unanswered(waiting_list_t *self, const ps_shard_t *shard,
 psd_status_t ps_shard_waiting(const ps_shard_t *self, uint32_t job, ps_waiting_info_t **ret_infos,
                               size_t *ret_n, psd_error_t *err)
 {
-    const ps_job_t *known = ps_map_get(&self->jobs, job);
+    const ps_job_t *known = ps_map_get(&self->step.jobs, job);
     waiting_list_t list = {.job = job};
     bool done = true;
     size_t at = 0;
     uint32_t i = 0;
-    const ps_shard_table_t *table = NULL;
+    const ps_local_table_t *table = NULL;
     const ps_partition_t *partition = NULL;
 
     list.delay = known == NULL || known->max_delay < 0 ? 0 : (uint64_t)known->max_delay;
@@ -289,7 +290,7 @@ psd_status_t ps_shard_clocks(const ps_shard_t *self, uint32_t job, ps_clock_info
     size_t n = 0;
     size_t at = 0;
     uint32_t i = 0;
-    const ps_shard_table_t *table = NULL;
+    const ps_local_table_t *table = NULL;
     const ps_partition_t *partition = NULL;
 
     while ((partition = next_partition(self, &at, &table, &i)) != NULL) {

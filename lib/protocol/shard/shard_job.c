@@ -17,7 +17,7 @@ void ps_shard_job_destroy(ps_job_t **self_p)
 static psd_status_t visit_job(ps_shard_t *self, ps_partition_t *partition, const void *arg,
                               psd_error_t *err)
 {
-    return ps_partition_job(self, partition, arg, err);
+    return ps_partition_job(&self->step, partition, arg, err);
 }
 
 static psd_status_t visit_advance(ps_shard_t *self, ps_partition_t *partition, const void *arg,
@@ -25,7 +25,7 @@ static psd_status_t visit_advance(ps_shard_t *self, ps_partition_t *partition, c
 {
     (void)arg;
     (void)err;
-    ps_partition_advance(self, partition);
+    ps_partition_advance(&self->step, partition);
     return PSD_OK;
 }
 
@@ -35,7 +35,7 @@ static psd_status_t visit_forget(ps_shard_t *self, ps_partition_t *partition, co
     const ps_job_t *job = arg;
 
     (void)err;
-    ps_partition_forget_job(self, partition, job->id);
+    ps_partition_forget_job(&self->step, partition, job->id);
     return PSD_OK;
 }
 
@@ -52,14 +52,14 @@ static bool has_ended(const ps_job_t *job)
 /* Forgets the oldest ended jobs above ENDED_JOBS_MAX. */
 static void forget_ended_jobs(ps_shard_t *self)
 {
-    while (self->jobs.count > ENDED_JOBS_MAX) {
+    while (self->step.jobs.count > ENDED_JOBS_MAX) {
         ps_job_t *oldest = NULL;
         psd_status_t rc = PSD_OK;
         size_t at = 0;
         uint64_t id = 0;
         void *value = NULL;
 
-        while (ps_map_next(&self->jobs, &at, &id, &value)) {
+        while (ps_map_next(&self->step.jobs, &at, &id, &value)) {
             ps_job_t *job = value;
 
             if (has_ended(job) && (oldest == NULL || job->id < oldest->id)) {
@@ -69,7 +69,7 @@ static void forget_ended_jobs(ps_shard_t *self)
         if (oldest == NULL) {
             return;
         }
-        (void)ps_map_remove(&self->jobs, oldest->id);
+        (void)ps_map_remove(&self->step.jobs, oldest->id);
         rc = ps_shard_visit(self, visit_forget, oldest, NULL);
         (void)rc; /* forgetting does not fail */
         ps_shard_job_destroy(&oldest);
@@ -78,7 +78,7 @@ static void forget_ended_jobs(ps_shard_t *self)
 
 psd_status_t ps_shard_step_job(ps_shard_t *self, const ps_job_t *job, psd_error_t *err)
 {
-    ps_job_t *known = ps_map_get(&self->jobs, job->id);
+    ps_job_t *known = ps_map_get(&self->step.jobs, job->id);
     ps_job_t *fresh = NULL;
     psd_status_t rc;
 
@@ -93,7 +93,7 @@ psd_status_t ps_shard_step_job(ps_shard_t *self, const ps_job_t *job, psd_error_
     if (rc == PSD_OK) {
         rc = ps_shard_visit(self, visit_job, job, err);
     }
-    if (rc == PSD_OK && !ps_map_put(&self->jobs, job->id, fresh)) {
+    if (rc == PSD_OK && !ps_map_put(&self->step.jobs, job->id, fresh)) {
         rc = psd_error_set(err, PSD_NOMEM, "no memory for a job");
     }
     if (rc != PSD_OK) {

@@ -3,13 +3,14 @@
 #include <inttypes.h>
 
 #include "base/alloc.h"
-#include "protocol/replica/replicas.h"
+#include "protocol/admission/admission.h"
+#include "protocol/partition/answer.h"
 #include "protocol/shard/shard_state.h"
 
 /* The copy that is here; NULL: none. */
 static ps_partition_t *copy_here(const ps_shard_t *self, uint32_t id, uint32_t partition)
 {
-    const ps_shard_table_t *table = ps_map_get(&self->tables, id);
+    const ps_local_table_t *table = ps_map_get(&self->step.tables, id);
     ps_partition_t *found = table == NULL || partition >= table->spec.n_partitions
                                 ? NULL
                                 : table->partitions[partition];
@@ -26,19 +27,19 @@ static psd_status_t check_peer(const ps_shard_t *self, const ps_msg_peer_t *peer
         return psd_error_set(err, PSD_VERSION, "protocol versions %u..%u; spoken here: %d..%d",
                              peer->version_min, peer->version_max, PS_VERSION_MIN, PS_VERSION);
     }
-    if (!ps_id_equal(&peer->cluster, &self->args.cluster)) {
+    if (!ps_id_equal(&peer->cluster, &self->step.args.cluster)) {
         ps_id_format(&peer->cluster, theirs);
-        ps_id_format(&self->args.cluster, mine);
+        ps_id_format(&self->step.args.cluster, mine);
         return psd_error_set(err, PSD_CLUSTER, "cluster %s; this is %s", theirs, mine);
     }
-    if (peer->incarnation != self->args.incarnation) {
+    if (peer->incarnation != self->step.args.incarnation) {
         return psd_error_set(err, PSD_INCARNATION,
                              "this is another start of the node than the one "
                              "that is asked for");
     }
-    if (peer->shard != self->args.shard) {
+    if (peer->shard != self->step.args.shard) {
         return psd_error_set(err, PSD_DENIED, "shard %" PRIu32 "; this is %" PRIu32, peer->shard,
-                             self->args.shard);
+                             self->step.args.shard);
     }
     return PSD_OK;
 }
@@ -53,9 +54,9 @@ static void step_said(ps_shard_t *self, uint64_t conn, const ps_msg_peer_t *peer
             &self->links, conn, (ps_shard_name_t){peer->from_incarnation, peer->from_shard}, why);
     }
     if (rc != PSD_OK) {
-        ps_answer_refused_conn(self, conn, rc, psd_error_text(why));
+        ps_answer_refused_conn(&self->step, conn, rc, psd_error_text(why));
     } else {
-        ps_answer_welcome(self, conn, 0);
+        ps_answer_welcome(&self->step, conn, 0);
     }
 }
 
@@ -66,7 +67,7 @@ static psd_status_t visit_relinked(ps_shard_t *self, ps_partition_t *partition, 
 
     (void)err;
     if (partition->replicas != NULL && partition->replicas->primary) {
-        ps_replicas_relinked(self, partition, *to);
+        ps_replicas_relinked(&self->step, partition, *to);
     }
     return PSD_OK;
 }
@@ -97,14 +98,16 @@ static void step_answer(ps_shard_t *self, ps_shard_link_t *link, const ps_messag
     } else if (message->kind == PS_KIND_TAKEN) {
         partition = copy_here(self, message->taken.table, message->taken.partition);
         if (partition != NULL) {
-            ps_replicas_heard_taken(self, partition, from, &message->taken);
+            ps_replicas_heard_taken(&self->step, partition, from, &message->taken);
+            ps_partition_go_on(&self->step, partition);
         }
         return;
     } else if (message->kind == PS_KIND_REFUSED) {
         link->welcome = false; /* it has forgotten; PEER goes again in time */
     }
     if (partition != NULL) {
-        ps_replicas_heard(self, partition, from, &message->appended);
+        ps_replicas_heard(&self->step, partition, from, &message->appended);
+        ps_partition_go_on(&self->step, partition);
     }
 }
 
@@ -114,7 +117,8 @@ static void step_append(ps_shard_t *self, const ps_event_t *event, ps_shard_name
     ps_partition_t *partition = copy_here(self, append->table, append->partition);
 
     if (partition != NULL) {
-        ps_replicas_append(self, partition, from, event->conn, append, event->payload);
+        ps_replicas_append(&self->step, partition, from, event->conn, append, event->payload);
+        ps_partition_go_on(&self->step, partition);
     }
 }
 
@@ -124,7 +128,7 @@ static void step_rows(ps_shard_t *self, const ps_event_t *event, ps_shard_name_t
     ps_partition_t *partition = copy_here(self, rows->table, rows->partition);
 
     if (partition != NULL) {
-        ps_rows_take(self, partition, from, event->conn, rows, event->payload);
+        ps_rows_take(&self->step, partition, from, event->conn, rows, event->payload);
     }
 }
 
@@ -134,11 +138,12 @@ static void step_given(ps_shard_t *self, const ps_event_t *event)
     const ps_shard_name_t *from = ps_shard_links_from(&self->links, event->conn);
 
     if (from == NULL) {
-        ps_answer_refused_conn(self, event->conn, PSD_NO_SESSION, "say PEER first");
+        ps_answer_refused_conn(&self->step, event->conn, PSD_NO_SESSION, "say PEER first");
         return;
     }
     if (event->payload != NULL && event->payload->shared) {
-        ps_answer_refused_conn(self, event->conn, PSD_PROTO, "records in memory that can change");
+        ps_answer_refused_conn(&self->step, event->conn, PSD_PROTO,
+                               "records in memory that can change");
         return;
     }
     if (event->message->kind == PS_KIND_ROWS) {
@@ -176,7 +181,7 @@ static psd_status_t visit_pump(ps_shard_t *self, ps_partition_t *partition, cons
     (void)arg;
     (void)err;
     if (partition->replicas != NULL) {
-        ps_replicas_pump(self, partition);
+        ps_replicas_pump(&self->step, partition);
     }
     return PSD_OK;
 }
@@ -186,7 +191,7 @@ void ps_shard_peer_gone(ps_shard_t *self, uint64_t conn)
     bool opened = ps_shard_links_of_conn(&self->links, conn) != NULL;
     psd_status_t rc = PSD_OK;
 
-    ps_shard_links_gone(&self->links, conn, self->now_ms);
+    ps_shard_links_gone(&self->links, conn, self->step.now_ms);
     if (opened) {
         rc = ps_shard_visit(self, visit_pump, NULL, NULL);
     }
@@ -229,7 +234,7 @@ void ps_shard_close_links(ps_shard_t *self)
         if (link->used) {
             continue;
         }
-        effect = link->conn == 0 ? NULL : ps_outbox_add(self->outbox, PS_EFFECT_CLOSE);
+        effect = link->conn == 0 ? NULL : ps_outbox_add(self->step.outbox, PS_EFFECT_CLOSE);
         if (effect != NULL) {
             effect->to = link->conn;
         }
@@ -245,6 +250,6 @@ void ps_shard_step_fence(ps_shard_t *self, const ps_event_t *event)
     ps_partition_t *partition = copy_here(self, event->table, event->partition);
 
     if (partition != NULL) {
-        ps_replicas_fence(self, partition, event->epoch);
+        ps_replicas_fence(&self->step, partition, event->epoch);
     }
 }

@@ -6,15 +6,14 @@
 
 #include "base/alloc.h"
 #include "protocol/partition/partition_copy.h"
-#include "protocol/partition/partition_work.h"
 #include "protocol/partition/replay.h"
-#include "protocol/replica/replicas.h"
+#include "protocol/shard/shard_state.h"
 
 psd_status_t ps_shard_recover_table(ps_shard_t *self, uint32_t table, const ps_table_spec_t *spec,
                                     psd_error_t *err)
 {
     PSD_AUTO(ps_shard_table_destroy)
-    ps_shard_table_t *fresh = ps_alloc(1, sizeof *fresh);
+    ps_local_table_t *fresh = ps_alloc(1, sizeof *fresh);
     psd_status_t rc = PSD_OK;
 
     if (fresh == NULL) {
@@ -29,7 +28,7 @@ psd_status_t ps_shard_recover_table(ps_shard_t *self, uint32_t table, const ps_t
     fresh->routes = ps_alloc(spec->n_partitions, sizeof *fresh->routes);
     fresh->partitions = ps_alloc(spec->n_partitions, sizeof(ps_partition_t *));
     if (fresh->routes == NULL || fresh->partitions == NULL ||
-        !ps_map_put(&self->tables, table, fresh)) {
+        !ps_map_put(&self->step.tables, table, fresh)) {
         return psd_error_set(err, PSD_NOMEM, "no memory for a table");
     }
     fresh = NULL;
@@ -38,7 +37,7 @@ psd_status_t ps_shard_recover_table(ps_shard_t *self, uint32_t table, const ps_t
 
 static ps_partition_t *find(const ps_shard_t *self, uint32_t table, uint32_t partition)
 {
-    const ps_shard_table_t *known = ps_map_get(&self->tables, table);
+    const ps_local_table_t *known = ps_map_get(&self->step.tables, table);
 
     return known == NULL || partition >= known->spec.n_partitions ? NULL
                                                                   : known->partitions[partition];
@@ -48,8 +47,8 @@ static ps_partition_t *find(const ps_shard_t *self, uint32_t table, uint32_t par
 static psd_status_t make(ps_shard_t *self, uint32_t table, uint32_t number, ps_partition_t **ret,
                          psd_error_t *err)
 {
-    ps_shard_table_t *known = ps_map_get(&self->tables, table);
-    PSD_AUTO(ps_partition_destroy) ps_partition_t *partition = NULL;
+    ps_local_table_t *known = ps_map_get(&self->step.tables, table);
+    PSD_AUTO(ps_shard_partition_destroy) ps_partition_t *partition = NULL;
     psd_status_t rc = PSD_OK;
 
     if (known == NULL || number >= known->spec.n_partitions) {
@@ -58,13 +57,14 @@ static psd_status_t make(ps_shard_t *self, uint32_t table, uint32_t number, ps_p
     }
     rc = ps_partition_new(&known->spec, &known->use, table, number, 0, &partition, err);
     if (rc == PSD_OK) {
-        rc = ps_replicas_new(self, 0, 0, &partition->replicas, err);
+        rc = ps_replicas_new(&self->step, 0, 0, &partition->replicas, err);
     }
     if (rc != PSD_OK) {
         return rc;
     }
     partition->has_log = true;
     partition->replicas->settled = true;
+    ps_replicas_set_lead(partition);
     known->partitions[number] = partition;
     *ret = partition;
     partition = NULL;
@@ -74,12 +74,12 @@ static psd_status_t make(ps_shard_t *self, uint32_t table, uint32_t number, ps_p
 /* What a step has beside itself; nobody is answered here. */
 static void begin(ps_shard_t *self, ps_outbox_t *scratch)
 {
-    self->outbox = scratch;
+    self->step.outbox = scratch;
 }
 
 static void end(ps_shard_t *self, ps_outbox_t *scratch)
 {
-    self->outbox = NULL;
+    self->step.outbox = NULL;
     ps_outbox_done(scratch);
 }
 
@@ -106,7 +106,7 @@ psd_status_t ps_shard_recover_state(ps_shard_t *self, uint32_t table, uint32_t p
         return rc;
     }
     begin(self, &scratch);
-    rc = as_damage(ps_partition_take_state(self, fresh, bytes, err), err);
+    rc = as_damage(ps_partition_take_state(&self->step, fresh, bytes, err), err);
     fresh->snapshot_lsn = fresh->lsn;
     end(self, &scratch);
     return rc;
@@ -126,7 +126,7 @@ psd_status_t ps_shard_recover_rows(ps_shard_t *self, uint32_t table, uint32_t pa
                              partition, table);
     }
     begin(self, &scratch);
-    rc = as_damage(ps_partition_take_rows(self, known, bytes, false, err), err);
+    rc = as_damage(ps_partition_take_rows(&self->step, known, bytes, false, err), err);
     end(self, &scratch);
     return rc;
 }
@@ -158,14 +158,14 @@ static psd_status_t replay(ps_shard_t *self, ps_partition_t *partition, const ps
             return psd_error_set(err, PSD_NOMEM, "no memory for a record");
         }
     }
-    if (!ps_partition_takes_record(self, partition, record, payload)) {
+    if (!ps_partition_takes_record(&self->step, partition, record, payload)) {
         return psd_error_set(err, PSD_DAMAGED,
                              "record %" PRIu64 ", a %s of session %" PRIu64
                              ", does not fit partition %" PRIu32 " of table %" PRIu32,
                              record->lsn, ps_record_kind_name(record->kind), record->session,
                              record->partition, record->table);
     }
-    if (!ps_partition_replay(self, partition, record, payload)) {
+    if (!ps_partition_replay(&self->step, partition, record, payload)) {
         return psd_error_set(err, PSD_NOMEM, "no memory to replay record %" PRIu64, record->lsn);
     }
     if (record->epoch > partition->epoch) {
@@ -177,7 +177,7 @@ static psd_status_t replay(ps_shard_t *self, ps_partition_t *partition, const ps
 psd_status_t ps_shard_recover_record(ps_shard_t *self, const ps_record_t *record,
                                      const ps_body_t *body, psd_error_t *err)
 {
-    const ps_shard_table_t *table = ps_map_get(&self->tables, record->table);
+    const ps_local_table_t *table = ps_map_get(&self->step.tables, record->table);
     ps_partition_t *partition = find(self, record->table, record->partition);
     ps_outbox_t scratch = {0};
     psd_status_t rc = PSD_OK;
@@ -212,13 +212,13 @@ bool ps_shard_recover_has(const ps_shard_t *self, const ps_record_t *record)
 
 void ps_shard_recover_drop(ps_shard_t *self, uint32_t table, uint32_t partition)
 {
-    ps_shard_table_t *known = ps_map_get(&self->tables, table);
+    ps_local_table_t *known = ps_map_get(&self->step.tables, table);
     ps_partition_t *old = find(self, table, partition);
 
     if (old != NULL) {
-        ps_shard_count_rows(self, old, true);
-        ps_partition_uncount_open(self, old);
-        ps_partition_destroy(&known->partitions[partition]);
+        ps_partition_count_rows(&self->step, old, true);
+        ps_partition_uncount_open(&self->step, old);
+        ps_shard_partition_destroy(&known->partitions[partition]);
     }
 }
 
@@ -233,7 +233,7 @@ void ps_shard_recover_life(ps_shard_t *self, uint32_t table, uint32_t partition,
 
 void ps_shard_recover_lives(ps_shard_t *self, uint64_t last)
 {
-    self->n_lives = last;
+    self->step.n_lives = last;
 }
 
 bool ps_shard_recover_is_whole(const ps_shard_t *self, uint32_t table, uint32_t partition)
@@ -253,20 +253,20 @@ bool ps_shard_recover_is_strange(const ps_shard_t *self, const ps_record_t *reco
 
 uint32_t ps_shard_recover_n_partitions(const ps_shard_t *self, uint32_t table)
 {
-    const ps_shard_table_t *known = ps_map_get(&self->tables, table);
+    const ps_local_table_t *known = ps_map_get(&self->step.tables, table);
 
     return known == NULL ? 0 : known->spec.n_partitions;
 }
 
 bool ps_shard_recover_knows(const ps_shard_t *self, uint32_t table)
 {
-    return ps_map_get(&self->tables, table) != NULL;
+    return ps_map_get(&self->step.tables, table) != NULL;
 }
 
 psd_status_t ps_shard_recover_tables(const ps_shard_t *self, uint32_t **ret_tables, size_t *ret_n,
                                      psd_error_t *err)
 {
-    uint32_t *tables = ps_alloc(self->tables.count, sizeof *tables);
+    uint32_t *tables = ps_alloc(self->step.tables.count, sizeof *tables);
     size_t n = 0;
     size_t at = 0;
     uint64_t id = 0;
@@ -275,7 +275,7 @@ psd_status_t ps_shard_recover_tables(const ps_shard_t *self, uint32_t **ret_tabl
     if (tables == NULL) {
         return psd_error_set(err, PSD_NOMEM, "no memory for tables");
     }
-    while (ps_map_next(&self->tables, &at, &id, &value)) {
+    while (ps_map_next(&self->step.tables, &at, &id, &value)) {
         tables[n++] = (uint32_t)id;
     }
     *ret_tables = tables;
@@ -305,7 +305,7 @@ static psd_status_t visit_end(ps_shard_t *self, ps_partition_t *partition, const
     }
     replicas->flushed_lsn = partition->lsn;
     ps_tail_restart(&replicas->tail, partition->lsn, partition->lsn_epoch);
-    ps_shard_count_rows(self, partition, false);
+    ps_partition_count_rows(&self->step, partition, false);
     return PSD_OK;
 }
 

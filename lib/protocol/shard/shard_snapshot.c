@@ -52,7 +52,7 @@ static bool is_due(ps_shard_t *self)
     uint64_t *sum = &rows;
     psd_status_t rc = PSD_OK;
 
-    if (self->args.snapshot_after_bytes == 0 || grown < self->args.snapshot_after_bytes) {
+    if (self->step.args.snapshot_after_bytes == 0 || grown < self->step.args.snapshot_after_bytes) {
         return false;
     }
     rc = ps_shard_visit(self, visit_size, &sum, NULL);
@@ -93,7 +93,7 @@ static ps_partition_t *next_partition(ps_shard_t *self)
 static ps_partition_t *walked(ps_shard_t *self)
 {
     const ps_snapshots_t *is = &self->snapshots;
-    const ps_shard_table_t *table = ps_map_get(&self->tables, is->table);
+    const ps_local_table_t *table = ps_map_get(&self->step.tables, is->table);
     ps_partition_t *partition = table == NULL ? NULL : table->partitions[is->partition];
 
     return partition == NULL || partition->snapshot_round != is->round ||
@@ -108,7 +108,8 @@ static bool give(ps_shard_t *self, const ps_partition_t *partition, ps_payload_t
                  bool is_first, bool is_last)
 {
     ps_snapshots_t *is = &self->snapshots;
-    ps_effect_t *effect = payload == NULL ? NULL : ps_outbox_add(self->outbox, PS_EFFECT_PIECE);
+    ps_effect_t *effect =
+        payload == NULL ? NULL : ps_outbox_add(self->step.outbox, PS_EFFECT_PIECE);
 
     if (effect == NULL) {
         ps_payload_destroy(&payload);
@@ -123,8 +124,8 @@ static bool give(ps_shard_t *self, const ps_partition_t *partition, ps_payload_t
                                  .life = partition->life,
                                  .is_first = is_first,
                                  .is_last = is_last};
-    self->unflushed_bytes += ps_payload_size(payload);
-    is->end = self->flushed_bytes + self->unflushed_bytes;
+    self->step.unflushed_bytes += ps_payload_size(payload);
+    is->end = self->flushed_bytes + self->step.unflushed_bytes;
     is->batch_bytes += ps_payload_size(payload);
     return true;
 }
@@ -154,7 +155,7 @@ static bool go_on(ps_shard_t *self, ps_partition_t *partition)
     ps_payload_t *piece = NULL;
     bool done = false;
 
-    if (ps_partition_give_rows(self, partition, &cursor, PIECE_BYTES, &piece, &done, NULL) !=
+    if (ps_partition_give_rows(&self->step, partition, &cursor, PIECE_BYTES, &piece, &done, NULL) !=
             PSD_OK ||
         !give(self, partition, piece, false, done)) {
         return false;
@@ -210,7 +211,7 @@ static bool has_room(ps_shard_t *self)
         is->batch_end = is->end;
         is->batch_bytes = 0;
     }
-    return is->batch_bytes <= self->args.log_queue_bytes / BATCHES_PER_QUEUE;
+    return is->batch_bytes <= self->step.args.log_queue_bytes / BATCHES_PER_QUEUE;
 }
 
 /* Where the disk is behind, it seldom says how far it has come, and a step
@@ -218,9 +219,10 @@ static bool has_room(ps_shard_t *self)
 void ps_shard_pump_snapshots(ps_shard_t *self)
 {
     ps_snapshots_t *is = &self->snapshots;
-    bool is_behind = self->unflushed_bytes >= self->args.log_queue_bytes / BATCHES_PER_QUEUE;
+    bool is_behind =
+        self->step.unflushed_bytes >= self->step.args.log_queue_bytes / BATCHES_PER_QUEUE;
 
-    if (self->disk_trouble[0] != '\0' || self->now_ms < is->retry_ms) {
+    if (self->step.disk_trouble[0] != '\0' || self->step.now_ms < is->retry_ms) {
         return;
     }
     if (is->after_bytes > is->log_bytes) {
@@ -260,8 +262,14 @@ void ps_shard_snapshot_failed(ps_shard_t *self)
     is->in_round = false;
     is->after_bytes = is->bases_only ? is->after_bytes : is->log_bytes;
     is->wants_bases = true;
-    is->retry_ms = self->now_ms + RETRY_MS;
+    is->retry_ms = self->step.now_ms + RETRY_MS;
     ps_shard_tick_snapshots(self);
+}
+
+void ps_shard_want_bases(ps_shard_t *self)
+{
+    self->snapshots.wants_bases = true;
+    ps_shard_pump_snapshots(self);
 }
 
 void ps_shard_tick_snapshots(ps_shard_t *self)
@@ -271,10 +279,10 @@ void ps_shard_tick_snapshots(ps_shard_t *self)
     if (is->retry_ms == 0) {
         return;
     }
-    if (self->now_ms >= is->retry_ms) {
+    if (self->step.now_ms >= is->retry_ms) {
         is->retry_ms = 0;
         ps_shard_pump_snapshots(self);
-    } else if (is->retry_ms < self->deadline_ms) {
-        self->deadline_ms = is->retry_ms;
+    } else if (is->retry_ms < self->step.deadline_ms) {
+        self->step.deadline_ms = is->retry_ms;
     }
 }

@@ -5,18 +5,26 @@
 
 #include "base/alloc.h"
 #include "model/store/store_growth.h"
-#include "protocol/partition/partition_work.h"
-#include "protocol/replica/replicas.h"
+#include "protocol/admission/admission.h"
+#include "protocol/shard/shard_state.h"
 
-void ps_shard_table_destroy(ps_shard_table_t **self_p)
+void ps_shard_partition_destroy(ps_partition_t **self_p)
 {
-    ps_shard_table_t *self = self_p == NULL ? NULL : *self_p;
+    if (*self_p != NULL) {
+        ps_replicas_destroy(&(*self_p)->replicas);
+        ps_partition_destroy(self_p);
+    }
+}
+
+void ps_shard_table_destroy(ps_local_table_t **self_p)
+{
+    ps_local_table_t *self = self_p == NULL ? NULL : *self_p;
 
     if (self == NULL) {
         return;
     }
     for (uint32_t i = 0; self->partitions != NULL && i < self->spec.n_partitions; i++) {
-        ps_partition_destroy(&self->partitions[i]);
+        ps_shard_partition_destroy(&self->partitions[i]);
     }
     ps_free(self->partitions);
     ps_free(self->routes);
@@ -33,14 +41,14 @@ static uint32_t place_of(const ps_shard_t *self, const ps_event_t *event, uint32
     const ps_copies_t *copies = event->copies == NULL ? NULL : &event->copies[i];
 
     if (copies == NULL) {
-        return event->routes[i].incarnation == self->args.incarnation &&
-                       event->routes[i].shard == self->args.shard
+        return event->routes[i].incarnation == self->step.args.incarnation &&
+                       event->routes[i].shard == self->step.args.shard
                    ? 0
                    : NOT_HERE;
     }
     for (uint32_t k = 0; k < copies->n; k++) {
-        if (copies->at[k].incarnation == self->args.incarnation &&
-            copies->at[k].shard == self->args.shard) {
+        if (copies->at[k].incarnation == self->step.args.incarnation &&
+            copies->at[k].shard == self->step.args.shard) {
             return k;
         }
     }
@@ -48,7 +56,7 @@ static uint32_t place_of(const ps_shard_t *self, const ps_event_t *event, uint32
 }
 
 /* The event's line of the map is older than what is known of partition i. */
-static bool is_older(const ps_shard_table_t *table, const ps_event_t *event, uint32_t i)
+static bool is_older(const ps_local_table_t *table, const ps_event_t *event, uint32_t i)
 {
     const ps_partition_t *partition = table->partitions[i];
     uint64_t epoch = event->routes[i].epoch;
@@ -59,7 +67,7 @@ static bool is_older(const ps_shard_table_t *table, const ps_event_t *event, uin
              (partition->replicas != NULL && epoch < partition->replicas->fence)));
 }
 
-static bool is_here(const ps_shard_t *self, const ps_shard_table_t *table, const ps_event_t *event,
+static bool is_here(const ps_shard_t *self, const ps_local_table_t *table, const ps_event_t *event,
                     uint32_t i)
 {
     return is_older(table, event, i) ? table->partitions[i] != NULL
@@ -73,10 +81,10 @@ static bool has_copies(const ps_event_t *event, uint32_t i)
                                      event->copies[i].at[0].state != PS_COPY_PRIMARY);
 }
 
-static psd_status_t new_table(const ps_event_t *event, ps_shard_table_t **ret, psd_error_t *err)
+static psd_status_t new_table(const ps_event_t *event, ps_local_table_t **ret, psd_error_t *err)
 {
     PSD_AUTO(ps_shard_table_destroy)
-    ps_shard_table_t *table = ps_alloc(1, sizeof *table);
+    ps_local_table_t *table = ps_alloc(1, sizeof *table);
     psd_status_t rc;
 
     if (table == NULL) {
@@ -107,7 +115,7 @@ static uint64_t share_of(uint64_t table_bytes, uint32_t n_here, uint32_t n_parti
     return each * n_here + rest * n_here / n_partitions;
 }
 
-static uint32_t count_here(const ps_shard_t *self, const ps_shard_table_t *table,
+static uint32_t count_here(const ps_shard_t *self, const ps_local_table_t *table,
                            const ps_event_t *event)
 {
     uint32_t n = 0;
@@ -118,10 +126,10 @@ static uint32_t count_here(const ps_shard_t *self, const ps_shard_table_t *table
     return n;
 }
 
-static psd_status_t check_share(const ps_shard_t *self, const ps_shard_table_t *table,
+static psd_status_t check_share(const ps_shard_t *self, const ps_local_table_t *table,
                                 const ps_event_t *event, uint64_t more, psd_error_t *err)
 {
-    uint64_t limit = self->args.table_bytes;
+    uint64_t limit = self->step.args.table_bytes;
     uint64_t kept = table->use.row_bytes;
     uint32_t n_here = count_here(self, table, event);
     uint64_t share = share_of(limit, n_here, event->n_routes);
@@ -133,16 +141,16 @@ static psd_status_t check_share(const ps_shard_t *self, const ps_shard_table_t *
                          "its rows take %" PRIu64 " bytes on shard %" PRIu32 "; allowed: %" PRIu64
                          " for %" PRIu32 " of %" PRIu32
                          " partitions, as limits.table_bytes is %" PRIu64,
-                         kept + more, self->args.shard, share, n_here, event->n_routes, limit);
+                         kept + more, self->step.args.shard, share, n_here, event->n_routes, limit);
 }
 
 /* Arrays take all that they can from the beginning. */
-static psd_status_t check_budget(const ps_shard_t *self, const ps_shard_table_t *table,
+static psd_status_t check_budget(const ps_shard_t *self, const ps_local_table_t *table,
                                  const ps_event_t *event, ps_partition_t *const *made,
                                  psd_error_t *err)
 {
-    uint64_t limit = self->args.memory_bytes;
-    uint64_t kept = ps_shard_bytes(self) + self->other_bytes;
+    uint64_t limit = self->step.args.memory_bytes;
+    uint64_t kept = ps_shard_bytes(self) + self->step.other_bytes;
     uint64_t more = 0;
     psd_status_t rc = PSD_OK;
 
@@ -163,26 +171,26 @@ static psd_status_t check_budget(const ps_shard_t *self, const ps_shard_table_t 
 }
 
 static void drop_partition(ps_shard_t *self, ps_partition_t **partition_p,
-                           const ps_shard_table_t *moved)
+                           const ps_local_table_t *moved)
 {
     if (*partition_p != NULL) {
-        ps_partition_leave(self, *partition_p, moved);
-        ps_shard_log_leave(self, *partition_p);
-        ps_shard_count_rows(self, *partition_p, true);
-        ps_partition_destroy(partition_p);
+        ps_partition_leave(&self->step, *partition_p, moved);
+        ps_partition_log_leave(&self->step, *partition_p);
+        ps_partition_count_rows(&self->step, *partition_p, true);
+        ps_shard_partition_destroy(partition_p);
     }
 }
 
 /* A partition that is here, by its new line of the map. */
-static void settle(ps_shard_t *self, ps_shard_table_t *table, const ps_event_t *event, uint32_t i)
+static void settle(ps_shard_t *self, ps_local_table_t *table, const ps_event_t *event, uint32_t i)
 {
     ps_partition_t *partition = table->partitions[i];
     uint32_t own = place_of(self, event, i);
     const ps_copies_t *copies = NULL;
     const ps_copies_t alone = {.epoch = event->routes[i].epoch,
                                .n = 1,
-                               .at = {{.incarnation = self->args.incarnation,
-                                       .shard = self->args.shard,
+                               .at = {{.incarnation = self->step.args.incarnation,
+                                       .shard = self->step.args.shard,
                                        .state = PS_COPY_PRIMARY}}};
 
     if (partition->replicas == NULL || (event->copies == NULL && !partition->has_log)) {
@@ -191,13 +199,14 @@ static void settle(ps_shard_t *self, ps_shard_table_t *table, const ps_event_t *
     }
     copies = event->copies == NULL ? &alone : &event->copies[i];
     if (partition->replicas->primary && copies->fenced) {
-        ps_partition_turn_away(self, partition, table);
-        ps_replicas_stop(self, partition, copies->epoch);
+        ps_partition_turn_away(&self->step, partition, table);
+        ps_replicas_stop(&self->step, partition, copies->epoch);
     } else if (partition->replicas->primary && copies->at[own].state != PS_COPY_PRIMARY) {
-        ps_partition_turn_away(self, partition, table);
-        ps_replicas_resign(self, partition);
+        ps_partition_turn_away(&self->step, partition, table);
+        ps_replicas_resign(&self->step, partition);
     }
-    ps_replicas_settle(self, partition, copies, own);
+    ps_replicas_settle(&self->step, partition, copies, own);
+    ps_partition_go_on(&self->step, partition);
 }
 
 /* A primary has links to all other copies. */
@@ -218,18 +227,23 @@ static psd_status_t equip(ps_shard_t *self, ps_partition_t *partition, const ps_
     psd_status_t rc = PSD_OK;
 
     if (partition->replicas == NULL && (partition->has_log || has_copies(event, i))) {
-        rc = ps_replicas_new(self, partition->lsn, partition->lsn_epoch, &partition->replicas, err);
+        rc = ps_replicas_new(&self->step, partition->lsn, partition->lsn_epoch,
+                             &partition->replicas, err);
+        if (rc == PSD_OK) {
+            ps_replicas_set_lead(partition);
+        }
         if (rc == PSD_OK && partition->lsn > 0) {
             partition->replicas->settled = true;
             partition->replicas->primary = true;
             partition->replicas->serving = true;
+            ps_replicas_set_lead(partition);
         }
     }
     if (rc == PSD_OK && event->copies != NULL && !event->copies[i].fenced &&
         place_of(self, event, i) == 0) {
         rc = make_links(self, &event->copies[i], err);
         if (rc == PSD_OK && event->rows_lost && partition->replicas != NULL &&
-            !ps_replicas_begin_empty(self, partition)) {
+            !ps_replicas_begin_empty(&self->step, partition)) {
             rc = psd_error_set(err, PSD_NOMEM, "no memory for a partition");
         }
     }
@@ -239,14 +253,14 @@ static psd_status_t equip(ps_shard_t *self, ps_partition_t *partition, const ps_
 /* Other copies' logs may have records of a life of it of which nothing is here:
  * its rows are lost, or it ended before anything was flushed. A primary tells
  * what comes now from those by an epoch record. */
-static bool may_have_lived(const ps_shard_table_t *table, const ps_event_t *event,
+static bool may_have_lived(const ps_local_table_t *table, const ps_event_t *event,
                            const ps_partition_t *made)
 {
     return made->has_log && (table->was_found || event->rows_lost);
 }
 
 /* One that is to be here and is not; nothing for one that is. */
-static psd_status_t make_partition(ps_shard_t *self, ps_shard_table_t *table,
+static psd_status_t make_partition(ps_shard_t *self, ps_local_table_t *table,
                                    const ps_event_t *event, uint32_t i, ps_partition_t **ret_made,
                                    psd_error_t *err)
 {
@@ -280,18 +294,18 @@ static psd_status_t begin_lives(ps_shard_t *self, ps_partition_t **made, uint32_
     for (uint32_t i = 0; i < n_routes; i++) {
         n += made[i] != NULL && made[i]->has_log ? 1 : 0;
     }
-    is_told = n == 0 || ps_outbox_reserve(self->outbox, n); /* all or none */
+    is_told = n == 0 || ps_outbox_reserve(self->step.outbox, n); /* all or none */
     for (uint32_t i = 0; is_told && i < n_routes; i++) {
         if (made[i] != NULL && made[i]->has_log) {
-            made[i]->life = ++self->n_lives;
-            is_told = ps_shard_log_anew(self, made[i]);
+            made[i]->life = ++self->step.n_lives;
+            is_told = ps_partition_log_anew(&self->step, made[i]);
         }
     }
     return is_told ? PSD_OK : psd_error_set(err, PSD_NOMEM, "no memory for a record");
 }
 
 /* Makes the partitions that are to be here and are not; all or none. */
-static psd_status_t make_partitions(ps_shard_t *self, ps_shard_table_t *table,
+static psd_status_t make_partitions(ps_shard_t *self, ps_local_table_t *table,
                                     const ps_event_t *event, psd_error_t *err)
 {
     ps_partition_t **made = ps_alloc(event->n_routes, sizeof *made);
@@ -311,10 +325,10 @@ static psd_status_t make_partitions(ps_shard_t *self, ps_shard_table_t *table,
     }
     for (uint32_t i = 0; i < event->n_routes; i++) {
         if (rc != PSD_OK) {
-            ps_partition_destroy(&made[i]);
+            ps_shard_partition_destroy(&made[i]);
         } else if (made[i] != NULL) {
             table->partitions[i] = made[i];
-            ps_shard_count_rows(self, made[i], false);
+            ps_partition_count_rows(&self->step, made[i], false);
         }
     }
     ps_free(made);
@@ -323,7 +337,7 @@ static psd_status_t make_partitions(ps_shard_t *self, ps_shard_table_t *table,
 
 /* Takes over each line of the map that is not older than what is here, and for
  * which there is what it needs; the first error of another one. */
-static psd_status_t take_routes(ps_shard_t *self, ps_shard_table_t *table, const ps_event_t *event,
+static psd_status_t take_routes(ps_shard_t *self, ps_local_table_t *table, const ps_event_t *event,
                                 psd_error_t *err)
 {
     psd_status_t first = PSD_OK;
@@ -346,7 +360,7 @@ static psd_status_t take_routes(ps_shard_t *self, ps_shard_table_t *table, const
     return first;
 }
 
-static void follow_routes(ps_shard_t *self, ps_shard_table_t *table, const ps_event_t *event)
+static void follow_routes(ps_shard_t *self, ps_local_table_t *table, const ps_event_t *event)
 {
     for (uint32_t i = 0; i < event->n_routes; i++) {
         if (event->routes[i].epoch != table->routes[i].epoch || is_older(table, event, i)) {
@@ -366,7 +380,7 @@ static psd_status_t visit_paired(ps_shard_t *self, ps_partition_t *partition, co
     (void)arg;
     (void)err;
     if (partition->n_held > 0) {
-        ps_partition_advance(self, partition);
+        ps_partition_advance(&self->step, partition);
     }
     return PSD_OK;
 }
@@ -374,7 +388,8 @@ static psd_status_t visit_paired(ps_shard_t *self, ps_partition_t *partition, co
 /* A partition has gone: who waited for it, too, is told. */
 static void tell_paired(ps_shard_t *self)
 {
-    psd_status_t rc = self->n_paired == 0 ? PSD_OK : ps_shard_visit(self, visit_paired, NULL, NULL);
+    psd_status_t rc =
+        self->step.n_paired == 0 ? PSD_OK : ps_shard_visit(self, visit_paired, NULL, NULL);
 
     (void)rc; /* no visit fails */
 }
@@ -385,13 +400,13 @@ static psd_status_t visit_loss(ps_shard_t *self, ps_partition_t *partition, cons
     const uint32_t *lost = arg;
 
     (void)err;
-    ps_partition_refuse_lost(self, partition, *lost, ps_map_get(&self->tables, *lost));
+    ps_partition_refuse_lost(&self->step, partition, *lost, ps_map_get(&self->step.tables, *lost));
     return PSD_OK;
 }
 
 /* Rows of the table are gone, here or elsewhere: who used them is told,
  * whichever table's partition it waits at. */
-static void take_loss(ps_shard_t *self, ps_shard_table_t *table, const ps_event_t *event)
+static void take_loss(ps_shard_t *self, ps_local_table_t *table, const ps_event_t *event)
 {
     psd_status_t rc = PSD_OK;
 
@@ -399,7 +414,7 @@ static void take_loss(ps_shard_t *self, ps_shard_table_t *table, const ps_event_
         return;
     }
     table->lost_sessions = event->lost_sessions;
-    if (self->n_held > 0) {
+    if (self->step.n_held > 0) {
         rc = ps_shard_visit(self, visit_loss, &event->table, NULL);
     }
     (void)rc; /* no visit fails */
@@ -407,7 +422,7 @@ static void take_loss(ps_shard_t *self, ps_shard_table_t *table, const ps_event_
 
 /* All rows of the table are there, in all partitions: clients go on. An older
  * word does not take that back. */
-static void take_restored(ps_shard_t *self, ps_shard_table_t *table, const ps_event_t *event)
+static void take_restored(ps_shard_t *self, ps_local_table_t *table, const ps_event_t *event)
 {
     if (!table->use.restoring || event->restoring) {
         return;
@@ -415,15 +430,15 @@ static void take_restored(ps_shard_t *self, ps_shard_table_t *table, const ps_ev
     table->use.restoring = false;
     for (uint32_t i = 0; i < table->spec.n_partitions; i++) {
         if (table->partitions[i] != NULL) {
-            ps_partition_advance(self, table->partitions[i]);
+            ps_partition_advance(&self->step, table->partitions[i]);
         }
     }
 }
 
 psd_status_t ps_shard_step_table(ps_shard_t *self, const ps_event_t *event, psd_error_t *err)
 {
-    ps_shard_table_t *table = ps_map_get(&self->tables, event->table);
-    ps_shard_table_t *fresh = NULL;
+    ps_local_table_t *table = ps_map_get(&self->step.tables, event->table);
+    ps_local_table_t *fresh = NULL;
     psd_status_t equipped = PSD_OK;
     psd_status_t rc;
 
@@ -435,7 +450,7 @@ psd_status_t ps_shard_step_table(ps_shard_t *self, const ps_event_t *event, psd_
         table = fresh;
     }
     rc = make_partitions(self, table, event, err);
-    if (rc == PSD_OK && fresh != NULL && !ps_map_put(&self->tables, event->table, fresh)) {
+    if (rc == PSD_OK && fresh != NULL && !ps_map_put(&self->step.tables, event->table, fresh)) {
         rc = psd_error_set(err, PSD_NOMEM, "no memory for a table");
     }
     if (rc != PSD_OK && fresh != NULL) {
@@ -445,8 +460,8 @@ psd_status_t ps_shard_step_table(ps_shard_t *self, const ps_event_t *event, psd_
     equipped = take_routes(self, table, event, rc == PSD_OK ? err : NULL);
     rc = rc == PSD_OK ? equipped : rc;
     table->use.n_here = count_here(self, table, event);
-    if (self->args.table_bytes > 0) {
-        uint64_t share = share_of(self->args.table_bytes, table->use.n_here, event->n_routes);
+    if (self->step.args.table_bytes > 0) {
+        uint64_t share = share_of(self->step.args.table_bytes, table->use.n_here, event->n_routes);
 
         table->use.limit_bytes = share > 0 ? share : 1;
     }
@@ -460,12 +475,12 @@ psd_status_t ps_shard_step_table(ps_shard_t *self, const ps_event_t *event, psd_
 
 void ps_shard_step_drop(ps_shard_t *self, const ps_event_t *event)
 {
-    ps_shard_table_t *table = ps_map_remove(&self->tables, event->table);
+    ps_local_table_t *table = ps_map_remove(&self->step.tables, event->table);
 
     for (uint32_t i = 0; table != NULL && i < table->spec.n_partitions; i++) {
         if (table->partitions[i] != NULL) {
-            ps_partition_leave(self, table->partitions[i], NULL);
-            ps_shard_count_rows(self, table->partitions[i], true);
+            ps_partition_leave(&self->step, table->partitions[i], NULL);
+            ps_partition_count_rows(&self->step, table->partitions[i], true);
         }
     }
     ps_shard_table_destroy(&table);

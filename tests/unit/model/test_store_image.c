@@ -135,7 +135,7 @@ static void scale_all(ps_store_t *store, const shape_t *shape, uint64_t version)
                         .rows = PS_ROWS_RANGE,
                         .cols = PS_COLS_ALL,
                         .n_cols = extent->last_col - extent->first_col + 1};
-    ps_change_t change = {.kind = PS_CHANGE_SCALE_ROWS, .operand = 0.5};
+    ps_row_change_t change = {.kind = PS_CHANGE_SCALE_ROWS, .operand = 0.5};
     const ps_bytes_t none = {NULL, 0};
     PSD_AUTO(ps_payload_destroy)
     ps_payload_t *nothing = ps_payload_new(none, none, none, NULL, NULL);

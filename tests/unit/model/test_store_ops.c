@@ -153,7 +153,7 @@ static void check_cells(const side_t *self, ps_type_t type)
 
 /* The plain way: row by row, column by column. */
 static void plain_change(side_t *self, const side_t *other, const kit_push_t *want,
-                         const ps_change_t *change)
+                         const ps_row_change_t *change)
 {
     const ps_slice_t *slice = &want->slice;
 
@@ -192,10 +192,10 @@ static void check_change(const layout_t *layout, ps_type_t type, ps_rng_t *rng)
         bool is_axpy = kind == PS_CHANGE_AXPY_ROWS;
         bool is_fill = kind == PS_CHANGE_FILL_ROWS;
         bool is_dense = layout->format == PS_ROW_DENSE;
-        ps_change_t change = {.kind = (ps_change_kind_t)kind,
-                              .operand =
-                                  is_fill && !is_dense ? 0 : (double)ps_rng_below(rng, 4) - 1,
-                              .other = is_axpy ? other.store : NULL};
+        ps_row_change_t change = {.kind = (ps_change_kind_t)kind,
+                                  .operand =
+                                      is_fill && !is_dense ? 0 : (double)ps_rng_below(rng, 4) - 1,
+                                  .other = is_axpy ? other.store : NULL};
         kit_push_t want = any_want(&self, type, rng);
 
         cr_assert_eq(ps_store_check_change(self.store, &want.slice, want.payload, &change, NULL),
@@ -384,7 +384,7 @@ Test(store_ops, states_of_the_updaters_do_not_matter)
     ps_table_spec_t spec = kit_spec(PS_KEYS_HASH, PS_ROW_SPARSE, PS_TYPE_F64, 0, N_COLS);
     ps_store_t *self = kit_store(&spec, 0);
     ps_store_t *other = NULL;
-    ps_change_t change = {.kind = PS_CHANGE_AXPY_ROWS, .operand = 2};
+    ps_row_change_t change = {.kind = PS_CHANGE_AXPY_ROWS, .operand = 2};
     kit_push_t want = {
         .slice = {.rows = PS_ROWS_RANGE, .type = PS_TYPE_F64, .n_cols = N_COLS, .n_rows = 100}};
     ps_measure_t dot = {.number = 0};
@@ -407,7 +407,7 @@ Test(store_ops, states_of_the_updaters_do_not_matter)
     ps_store_destroy(&other);
 }
 
-static void refused(ps_store_t *store, const ps_slice_t *slice, ps_change_t change,
+static void refused(ps_store_t *store, const ps_slice_t *slice, ps_row_change_t change,
                     psd_status_t status, const char *text)
 {
     PSD_AUTO(psd_error_destroy) psd_error_t *err = psd_error_new();
@@ -425,23 +425,26 @@ Test(store_ops, what_cannot_be_done_is_refused)
 
     spec.n_rows = 11;
     other = kit_store(&spec, 0);
-    refused(store, &slice, (ps_change_t){.kind = PS_CHANGE_SCALE_ROWS, .operand = 0.5}, PSD_INVALID,
+    refused(store, &slice, (ps_row_change_t){.kind = PS_CHANGE_SCALE_ROWS, .operand = 0.5},
+            PSD_INVALID,
             "the operand is 0.5; allowed for i32 values are whole numbers of "
             "their range");
-    refused(store, &slice, (ps_change_t){.kind = PS_CHANGE_SCALE_ROWS, .operand = 0x1p31},
+    refused(store, &slice, (ps_row_change_t){.kind = PS_CHANGE_SCALE_ROWS, .operand = 0x1p31},
             PSD_INVALID,
             "the operand is 2147483648; allowed for i32 values are whole "
             "numbers of their range");
-    refused(store, &slice, (ps_change_t){.kind = PS_CHANGE_FILL_ROWS, .operand = 1}, PSD_INVALID,
-            "rows of format sparse can be filled with 0 only, not with 1");
-    refused(store, &slice, (ps_change_t){.kind = PS_CHANGE_AXPY_ROWS, .operand = 1}, PSD_INVALID,
-            "axpy wants a table to add from");
-    refused(store, &slice, (ps_change_t){.kind = PS_CHANGE_AXPY_ROWS, .operand = 1, .other = other},
-            PSD_SHAPE, "the partitions hold rows 0..9 and 0..10; they must be the same");
-    refused(store, &slice, (ps_change_t){.kind = PS_CHANGE_SCALE_ROWS, .operand = (double)INFINITY},
+    refused(store, &slice, (ps_row_change_t){.kind = PS_CHANGE_FILL_ROWS, .operand = 1},
+            PSD_INVALID, "rows of format sparse can be filled with 0 only, not with 1");
+    refused(store, &slice, (ps_row_change_t){.kind = PS_CHANGE_AXPY_ROWS, .operand = 1},
+            PSD_INVALID, "axpy wants a table to add from");
+    refused(store, &slice,
+            (ps_row_change_t){.kind = PS_CHANGE_AXPY_ROWS, .operand = 1, .other = other}, PSD_SHAPE,
+            "the partitions hold rows 0..9 and 0..10; they must be the same");
+    refused(store, &slice,
+            (ps_row_change_t){.kind = PS_CHANGE_SCALE_ROWS, .operand = (double)INFINITY},
             PSD_NOT_FINITE, "the operand is inf; only finite ones of type i32 are allowed");
     slice.n_rows = 11;
-    refused(store, &slice, (ps_change_t){.kind = PS_CHANGE_SCALE_ROWS, .operand = 1}, PSD_RANGE,
+    refused(store, &slice, (ps_row_change_t){.kind = PS_CHANGE_SCALE_ROWS, .operand = 1}, PSD_RANGE,
             "row 10 is outside 0..9");
     ps_store_destroy(&store);
     ps_store_destroy(&other);
@@ -460,7 +463,7 @@ static psd_status_t change_or_fail(void *arg)
     ps_rng_t rng = {9};
     side_t self;
     side_t other;
-    ps_change_t change = {.kind = (ps_change_kind_t)attempt->kind};
+    ps_row_change_t change = {.kind = (ps_change_kind_t)attempt->kind};
     ps_measure_t measure;
     ps_slice_t got;
     uint64_t n_done = 0;

@@ -42,12 +42,12 @@ static inline bool hands_out_the_same(const side_t *a, const side_t *b, size_t m
         PSD_AUTO(ps_payload_destroy) ps_payload_t *one = NULL;
         PSD_AUTO(ps_payload_destroy) ps_payload_t *two = NULL;
 
-        cr_assert_eq(
-            ps_partition_give_rows(a->shard, a->partition, &left, max_bytes, &one, &done[0], NULL),
-            PSD_OK);
-        cr_assert_eq(
-            ps_partition_give_rows(b->shard, b->partition, &right, max_bytes, &two, &done[1], NULL),
-            PSD_OK);
+        cr_assert_eq(ps_partition_give_rows(&a->shard->step, a->partition, &left, max_bytes, &one,
+                                            &done[0], NULL),
+                     PSD_OK);
+        cr_assert_eq(ps_partition_give_rows(&b->shard->step, b->partition, &right, max_bytes, &two,
+                                            &done[1], NULL),
+                     PSD_OK);
         same = done[0] == done[1] && left.next == right.next && is_same_payload(one, two);
     }
     return same;

@@ -19,8 +19,8 @@
 #include "model/updaters/updater_rule.h"
 #include "protocol/facts/job_bytes.h"
 #include "protocol/partition/partition_copy.h"
-#include "protocol/partition/partition_work.h"
 #include "protocol/partition/replay.h"
+#include "protocol/shard/shard_state.h"
 
 #define KIT_TABLE 7
 #define KIT_JOBS 2
@@ -65,14 +65,14 @@ static inline bool side_open(side_t *self, const ps_table_spec_t *spec, uint32_t
     if (ps_shard_new(&args, &self->shard, NULL) != PSD_OK) {
         return false;
     }
-    self->shard->outbox = &self->outbox;
+    self->shard->step.outbox = &self->outbox;
     return ps_partition_new(spec, &self->use, KIT_TABLE, number, 1, &self->partition, NULL) ==
            PSD_OK;
 }
 
 static inline void side_close(side_t *self)
 {
-    ps_partition_destroy(&self->partition);
+    ps_shard_partition_destroy(&self->partition);
     ps_shard_destroy(&self->shard);
     ps_outbox_done(&self->outbox);
 }
@@ -301,8 +301,8 @@ static inline bool push_is_good(story_t *self)
 {
     ps_store_t *store = self->primary.partition->store;
     ps_record_t *record = &self->record;
-    ps_change_t change = {.kind = (ps_change_kind_t)record->op.op,
-                          .other = record->op.op == PS_CHANGE_AXPY ? store : NULL};
+    ps_row_change_t change = {.kind = (ps_change_kind_t)record->op.op,
+                              .other = record->op.op == PS_CHANGE_AXPY ? store : NULL};
 
     if (record->slice.n_rows == 0 ||
         (record->job != 0 && ps_store_check_worker(store, record->worker, NULL) != PSD_OK)) {
@@ -449,7 +449,8 @@ static inline void story_next(story_t *self)
 
 static inline bool replay_on(story_t *self, side_t *side)
 {
-    bool is_done = ps_partition_replay(side->shard, side->partition, &self->record, self->payload);
+    bool is_done =
+        ps_partition_replay(&side->shard->step, side->partition, &self->record, self->payload);
 
     ps_outbox_clear(&side->outbox);
     return is_done;

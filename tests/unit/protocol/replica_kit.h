@@ -19,7 +19,7 @@
 
 #include "base/alloc.h"
 #include "base/cursor.h"
-#include "protocol/replica/replicas.h"
+#include "protocol/shard/shard_state.h"
 
 #define KIT_NODES 4
 #define KIT_TABLE 7

@@ -71,7 +71,7 @@ typedef struct world {
 static inline ps_partition_t *world_partition(const world_t *self, uint32_t node)
 {
     ps_shard_t *shard = self->nodes[node].shard;
-    ps_shard_table_t *table = shard == NULL ? NULL : ps_map_get(&shard->tables, KIT_TABLE);
+    ps_local_table_t *table = shard == NULL ? NULL : ps_map_get(&shard->step.tables, KIT_TABLE);
 
     return table == NULL ? NULL : table->partitions[self->story.number];
 }
@@ -431,7 +431,7 @@ static inline bool world_record(world_t *self)
 
     if (shard == NULL ||
         (partition->replicas != NULL &&
-         (!partition->replicas->serving || !ps_replicas_has_room(shard, partition)))) {
+         (!partition->replicas->serving || !ps_replicas_has_room(&shard->step, partition)))) {
         return false;
     }
     do {
@@ -439,23 +439,23 @@ static inline bool world_record(world_t *self)
     } while ((story->record.kind == PS_RECORD_PUSH && story->record.op.op == PS_CHANGE_AXPY) ||
              (partition->replicas != NULL && /* it would wait */
               ps_replicas_any_counts(partition->replicas) &&
-              !ps_replicas_can_send(shard, partition, &story->record.op, story->payload)));
+              !ps_replicas_can_send(&shard->step, partition, &story->record.op, story->payload)));
     if (story->record.job != 0) {
         const ps_job_t *job = &story->jobs[story->record.job - 3];
 
         story->record.joins = job->workers[story->record.worker].joins;
     }
-    shard->outbox = &outbox;
-    shard->now_ms = self->now_ms;
-    shard->given_bytes = 0;
+    shard->step.outbox = &outbox;
+    shard->step.now_ms = self->now_ms;
+    shard->step.given_bytes = 0;
     if (story->record.kind == PS_RECORD_PUSH &&
         ps_rows_lie_ahead(partition, story->record.job, &story->record.op, &story->record.slice,
                           story->payload, &lowest)) {
         self->n_ahead++;
     }
-    done = ps_partition_takes_record(shard, partition, &story->record, story->payload) &&
-           ps_partition_record(shard, partition, &story->record, story->payload);
-    shard->outbox = NULL;
+    done = ps_partition_takes_record(&shard->step, partition, &story->record, story->payload) &&
+           ps_replicas_record(&shard->step, partition, &story->record, story->payload);
+    shard->step.outbox = NULL;
     world_perform(self, self->primary, &outbox);
     return done;
 }

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
-#include "protocol/partition/tail.h"
+#include "protocol/replica/tail.h"
 
 /* Adds the next record. false: no memory, nothing changed. */
 static inline bool tail_put(ps_tail_t *tail, uint64_t epoch, size_t size)

@@ -48,8 +48,8 @@ static bool replay_ahead(story_t *story, side_t *copy, bug_t bug)
             record->slice.first_row = row;
         }
     }
-    takes =
-        ps_partition_takes_record(copy->shard, copy->partition, record, NULL) || bug == BUG_AHEAD;
+    takes = ps_partition_takes_record(&copy->shard->step, copy->partition, record, NULL) ||
+            bug == BUG_AHEAD;
     if (takes) {
         cr_assert(replay_on(story, copy));
         n_ahead++;
@@ -85,7 +85,8 @@ static bool begin_copy(const story_t *story, side_t *copy)
 
     cr_assert_not_null(state);
     cr_assert(side_open(copy, &story->spec, story->number));
-    return ps_partition_take_state(copy->shard, copy->partition, state->span, NULL) == PSD_OK;
+    return ps_partition_take_state(&copy->shard->step, copy->partition, state->span, NULL) ==
+           PSD_OK;
 }
 
 /* Pieces of random sizes, and records between them. */
@@ -106,11 +107,12 @@ static bool move_rows(story_t *story, side_t *copy, bug_t bug, bool *looked)
             *looked = true;
             cr_assert(reads_the_same(story, &story->primary, &story->primary, NULL));
         }
-        cr_assert_eq(ps_partition_give_rows(story->primary.shard, story->primary.partition, &cursor,
-                                            1 + below(story, most), &piece, &is_done, NULL),
+        cr_assert_eq(ps_partition_give_rows(&story->primary.shard->step, story->primary.partition,
+                                            &cursor, 1 + below(story, most), &piece, &is_done,
+                                            NULL),
                      PSD_OK);
-        if (ps_partition_take_rows(copy->shard, copy->partition, piece->span, is_done, NULL) !=
-            PSD_OK) {
+        if (ps_partition_take_rows(&copy->shard->step, copy->partition, piece->span, is_done,
+                                   NULL) != PSD_OK) {
             return false;
         }
     }
@@ -258,27 +260,29 @@ static void run_damaged(uint64_t seed)
     state = ps_partition_give_state(story.primary.partition);
     cr_assert_not_null(state);
     bytes = damaged(&story, state->span, &size);
-    rc = ps_partition_take_state(copy.shard, copy.partition, (ps_bytes_t){bytes, size}, err);
+    rc = ps_partition_take_state(&copy.shard->step, copy.partition, (ps_bytes_t){bytes, size}, err);
     if (rc != PSD_OK) {
         expect_refusal(rc, err);
         cr_expect_eq(copy.partition->windows.count, 0);
         cr_expect_eq(copy.partition->n_jobs, 0);
-        rc = ps_partition_take_state(copy.shard, copy.partition, state->span, err);
+        rc = ps_partition_take_state(&copy.shard->step, copy.partition, state->span, err);
         cr_assert_eq(rc, PSD_OK);
     }
     while (rc == PSD_OK && !is_done) {
         PSD_AUTO(ps_payload_destroy) ps_payload_t *piece = NULL;
         PSD_AUTO(ps_free_at) uint8_t *part = NULL;
 
-        cr_assert_eq(ps_partition_give_rows(story.primary.shard, story.primary.partition, &cursor,
-                                            1 + below(&story, 20000), &piece, &is_done, NULL),
+        cr_assert_eq(ps_partition_give_rows(&story.primary.shard->step, story.primary.partition,
+                                            &cursor, 1 + below(&story, 20000), &piece, &is_done,
+                                            NULL),
                      PSD_OK);
         if (below(&story, 2) == 0) {
             part = damaged(&story, piece->span, &size);
-            rc = ps_partition_take_rows(copy.shard, copy.partition, (ps_bytes_t){part, size},
+            rc = ps_partition_take_rows(&copy.shard->step, copy.partition, (ps_bytes_t){part, size},
                                         is_done, err);
         } else {
-            rc = ps_partition_take_rows(copy.shard, copy.partition, piece->span, is_done, err);
+            rc = ps_partition_take_rows(&copy.shard->step, copy.partition, piece->span, is_done,
+                                        err);
         }
     }
     if (rc != PSD_OK) {
@@ -318,9 +322,9 @@ Test(partition_copy, a_state_of_format_4_is_read)
     cr_assert(ps_buffer_u32(&old, 4) && ps_buffer_append(&old, from + 4, place - 4) &&
               ps_buffer_u64(&old, 7) &&
               ps_buffer_append(&old, from + place + 4, now->span.size - place - 4));
-    cr_assert_eq(
-        ps_partition_take_state(copy.shard, copy.partition, (ps_bytes_t){old.data, old.size}, NULL),
-        PSD_OK);
+    cr_assert_eq(ps_partition_take_state(&copy.shard->step, copy.partition,
+                                         (ps_bytes_t){old.data, old.size}, NULL),
+                 PSD_OK);
     retired = &copy.partition->retired;
     cr_expect(ps_session_set_has(retired, 6));
     cr_expect_not(ps_session_set_has(retired, 7));
@@ -340,12 +344,13 @@ Test(partition_copy, a_copy_knows_that_rows_of_a_checkpoint_are_to_come)
         story_open(&story, seed);
         record.lsn = story.primary.partition->lsn + 1;
         record.epoch = 2;
-        cr_assert(ps_partition_replay(story.primary.shard, story.primary.partition, &record, NULL));
+        cr_assert(ps_partition_replay(&story.primary.shard->step, story.primary.partition, &record,
+                                      NULL));
         cr_assert(begin_copy(&story, &copy));
         cr_expect(copy.partition->restoring);
         cr_expect(ps_epochs_have(&copy.partition->epochs, record.lsn, 2));
         record = (ps_record_t){.kind = PS_RECORD_ROWS, .lsn = record.lsn + 1, .epoch = 2};
-        cr_assert(ps_partition_replay(copy.shard, copy.partition, &record, NULL));
+        cr_assert(ps_partition_replay(&copy.shard->step, copy.partition, &record, NULL));
         cr_expect_not(copy.partition->restoring);
     }
 }
@@ -366,7 +371,7 @@ static psd_status_t copy_all(void *fixture)
     if (state == NULL || !is_open) {
         return PSD_NOMEM;
     }
-    rc = ps_partition_take_state(copy.shard, copy.partition, state->span, NULL);
+    rc = ps_partition_take_state(&copy.shard->step, copy.partition, state->span, NULL);
     if (rc != PSD_OK) {
         cr_assert_eq(copy.partition->windows.count, 0);
         cr_assert_eq(copy.partition->n_jobs, 0);
@@ -376,13 +381,13 @@ static psd_status_t copy_all(void *fixture)
         PSD_AUTO(ps_payload_destroy) ps_payload_t *piece = NULL;
         uint64_t before = cursor.next;
 
-        rc = ps_partition_give_rows(story->primary.shard, story->primary.partition, &cursor, 2000,
-                                    &piece, &is_done, NULL);
+        rc = ps_partition_give_rows(&story->primary.shard->step, story->primary.partition, &cursor,
+                                    2000, &piece, &is_done, NULL);
         if (rc != PSD_OK) {
             cr_assert_eq(cursor.next, before);
             return rc;
         }
-        rc = ps_partition_take_rows(copy.shard, copy.partition, piece->span, is_done, NULL);
+        rc = ps_partition_take_rows(&copy.shard->step, copy.partition, piece->span, is_done, NULL);
     }
     return rc;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* protocol/partition/pending.h: answers that wait for their level. */
-#include "protocol/partition/pending.h"
+/* protocol/replica/pending.h: answers that wait for their level. */
+#include "protocol/replica/pending.h"
 
 #include <criterion/criterion.h>
 

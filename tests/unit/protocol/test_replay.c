@@ -43,7 +43,7 @@ static size_t sweep(story_t *story, size_t room)
         ps_outbox_done(&side->outbox);
         leave_room(&side->outbox, room);
         fail_alloc_at(at);
-        is_done = ps_partition_record(side->shard, side->partition, &record, story->payload);
+        is_done = ps_replicas_record(&side->shard->step, side->partition, &record, story->payload);
         fail_alloc_off();
         cr_assert_eq(partition->lsn, is_done ? lsn + 1 : lsn);
         cr_assert_eq(count_records(&side->outbox, lsn + 1), is_done ? 1 : 0,
@@ -63,8 +63,8 @@ Test(replay, applies_nothing_that_is_not_logged)
         PSD_AUTO(story_close) story_t story;
 
         story_open(&story, seed);
-        story.primary.shard->args.log = true;
-        story.primary.shard->args.trace = true;
+        story.primary.shard->step.args.log = true;
+        story.primary.shard->step.args.trace = true;
         for (int i = 0; i < RECORDS; i++) {
             story_next(&story);
             seen[story.record.kind] = true;

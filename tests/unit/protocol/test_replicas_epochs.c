@@ -65,7 +65,7 @@ Test(replicas_epochs, a_record_from_disk_is_not_one_of_a_later_epoch)
 
 static ps_partition_t *partition_of(const kit_t *self)
 {
-    ps_shard_table_t *table = ps_map_get(&self->shard->tables, KIT_TABLE);
+    ps_local_table_t *table = ps_map_get(&self->shard->step.tables, KIT_TABLE);
 
     return table->partitions[0];
 }
@@ -86,10 +86,10 @@ static void take_rows_of_105(void)
     for (uint64_t lsn = 1; lsn <= 105; lsn++) {
         kit_append_push(&source, 3, 5, lsn, lsn == 1 ? 0 : 5);
     }
-    source.shard->outbox = &outbox;
+    source.shard->step.outbox = &outbox;
     state = ps_partition_give_state(partition_of(&source));
-    cr_assert_eq(ps_partition_give_rows(source.shard, partition_of(&source), &cursor, 1 << 20,
-                                        &piece, &done, NULL),
+    cr_assert_eq(ps_partition_give_rows(&source.shard->step, partition_of(&source), &cursor,
+                                        1 << 20, &piece, &done, NULL),
                  PSD_OK);
     cr_assert(done);
     kit_open(&kit);
@@ -171,10 +171,10 @@ Test(replicas_epochs, a_life_that_began_anew_leaves_no_bytes)
         record.joins = 1;
         recover_push(&record);
     }
-    cr_assert_gt(kit.shard->logged_bytes, 0);
+    cr_assert_gt(kit.shard->step.logged_bytes, 0);
     ps_shard_recover_drop(kit.shard, KIT_TABLE, 0);
     cr_assert_eq(ps_shard_recover_lsn(kit.shard, KIT_TABLE, 0), 0);
-    cr_assert_eq(kit.shard->logged_bytes, 0);
+    cr_assert_eq(kit.shard->step.logged_bytes, 0);
     kit_close(&kit);
 }
 

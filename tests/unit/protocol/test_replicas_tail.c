@@ -94,7 +94,7 @@ Test(replicas_tail, pushes_wait_for_a_copy_in_sync)
 {
     uint64_t seq = 1;
     char reason[PS_WAIT_REASON_SIZE] = "";
-    const ps_shard_table_t *table = NULL;
+    const ps_local_table_t *table = NULL;
 
     open_rows(8, 0);
     kit_serve(&kit);
@@ -104,8 +104,8 @@ Test(replicas_tail, pushes_wait_for_a_copy_in_sync)
     } while (kit_count(&kit, PS_KIND_ACK) == 1 && seq < LEAST);
     cr_assert_geq(ps_shard_tail_bytes(kit.shard), LEAST);
     cr_assert_leq(ps_shard_tail_bytes(kit.shard), LEAST + RECORD_MOST);
-    table = ps_map_get(&kit.shard->tables, KIT_TABLE);
-    ps_replicas_reason(kit.shard, table->partitions[0], reason, sizeof reason);
+    table = ps_map_get(&kit.shard->step.tables, KIT_TABLE);
+    ps_replicas_reason(&kit.shard->step, table->partitions[0], reason, sizeof reason);
     cr_assert_not_null(strstr(reason, "allowed: 1048576"), "%s", reason);
     kit_answer(&kit, 2, 5, PS_APPENDED_OK, seq - 2);
     cr_assert_eq(kit_count(&kit, PS_KIND_ACK), 1, "the one that waited");

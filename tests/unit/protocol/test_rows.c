@@ -43,12 +43,13 @@ static void plan(world_t *self)
     self->loss = below(story, 2) == 0 ? 0 : (uint32_t)below(story, 12);
     self->repeat = below(story, 2) == 0 ? 0 : (uint32_t)below(story, 12);
     for (uint32_t i = 0; i < self->n_nodes; i++) {
-        self->nodes[i].shard->args.flight_bytes =
-            args.flight_bytes == 0 ? self->nodes[i].shard->args.flight_bytes : args.flight_bytes;
-        self->nodes[i].shard->args.tail_bytes =
-            args.tail_bytes == 0 ? self->nodes[i].shard->args.tail_bytes : args.tail_bytes;
-        self->nodes[i].shard->args.copy_bytes_per_s = args.copy_bytes_per_s;
-        self->nodes[i].shard->args.record_bytes = args.record_bytes;
+        self->nodes[i].shard->step.args.flight_bytes =
+            args.flight_bytes == 0 ? self->nodes[i].shard->step.args.flight_bytes
+                                   : args.flight_bytes;
+        self->nodes[i].shard->step.args.tail_bytes =
+            args.tail_bytes == 0 ? self->nodes[i].shard->step.args.tail_bytes : args.tail_bytes;
+        self->nodes[i].shard->step.args.copy_bytes_per_s = args.copy_bytes_per_s;
+        self->nodes[i].shard->step.args.record_bytes = args.record_bytes;
     }
 }
 
@@ -213,12 +214,12 @@ static bool run_short(uint64_t seed)
     if (world.story.spec.keys != PS_KEYS_HASH || limit < 100000) {
         return false; /* too small, or an array, whose memory is taken */
     }
-    world.nodes[1].shard->args.memory_bytes = limit;
+    world.nodes[1].shard->step.args.memory_bytes = limit;
     world_join(&world, 1);
     while (world_next(&world, 30000)) {
     }
     cr_assert_eq(world.n_whole, 0, "seed %llu", (unsigned long long)seed);
-    world.nodes[1].shard->args.memory_bytes = 0;
+    world.nodes[1].shard->step.args.memory_bytes = 0;
     while (world.n_whole == 0 && world_next(&world, END_MS)) {
     }
     cr_assert_eq(world.n_whole, 1, "seed %llu", (unsigned long long)seed);

@@ -404,7 +404,7 @@ static const ps_effect_t *given(void)
  * nothing else goes to the disk: nobody tried again. */
 Test(shard_disk, a_snapshot_that_failed_is_tried_again)
 {
-    ps_shard_table_t *table = ps_map_get(&bench.shard->tables, 1);
+    ps_local_table_t *table = ps_map_get(&bench.shard->step.tables, 1);
     ps_event_t failed = {.kind = PS_EVENT_FLUSHED, .snapshot_failed = true};
 
     cr_assert_eq(push(&bench, 1, 2, 1.0F), PSD_OK);
@@ -426,7 +426,7 @@ Test(shard_disk, a_snapshot_that_failed_is_tried_again)
  * the round's end was no beginning of one for it. */
 Test(shard_disk, a_first_snapshot_follows_the_round_under_way)
 {
-    ps_shard_table_t *table = ps_map_get(&bench.shard->tables, 1);
+    ps_local_table_t *table = ps_map_get(&bench.shard->step.tables, 1);
 
     cr_assert_eq(push(&bench, 1, 2, 1.0F), PSD_OK);
     flushed(1, record_bytes(), NULL);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* protocol/partition/tail.h: records that a copy may still need. */
+/* protocol/replica/tail.h: records that a copy may still need. */
 #include "support/fail_alloc.h"
 #include "tail_kit.h"
 

@@ -122,7 +122,7 @@ static psd_status_t snapshot(uint64_t lsn, uint64_t epoch, uint64_t life)
     ps_piece_t piece = {
         .table = TABLE, .first_lsn = lsn, .lsn = lsn, .life = life, .is_first = true};
     const ps_body_t none = {{NULL, 0}, {NULL, 0}, {NULL, 0}};
-    const ps_shard_table_t *table = NULL;
+    const ps_local_table_t *table = NULL;
     ps_store_cursor_t cursor = {0};
     bool done = false;
     psd_status_t rc = PSD_OK;
@@ -135,13 +135,13 @@ static psd_status_t snapshot(uint64_t lsn, uint64_t epoch, uint64_t life)
 
         cr_assert_eq(ps_shard_recover_record(other, &record, &none, NULL), PSD_OK);
     }
-    table = ps_map_get(&other->tables, TABLE);
+    table = ps_map_get(&other->step.tables, TABLE);
     cr_assert_not_null(table);
     state = ps_partition_give_state(table->partitions[0]);
     cr_assert_not_null(state);
-    cr_assert_eq(
-        ps_partition_give_rows(other, table->partitions[0], &cursor, 1 << 20, &rows, &done, NULL),
-        PSD_OK);
+    cr_assert_eq(ps_partition_give_rows(&other->step, table->partitions[0], &cursor, 1 << 20, &rows,
+                                        &done, NULL),
+                 PSD_OK);
     cr_assert(done);
     rc = ps_journal_piece(journal, &piece, state->span, NULL);
     piece.is_first = false;

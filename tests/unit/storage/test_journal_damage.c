@@ -99,7 +99,7 @@ static void snapshot(void)
     PSD_AUTO(ps_shard_destroy) ps_shard_t *other = NULL;
     ps_piece_t piece = {.table = TABLE, .first_lsn = FIRST, .lsn = FIRST, .is_first = true};
     const ps_body_t none = {{NULL, 0}, {NULL, 0}, {NULL, 0}};
-    const ps_shard_table_t *table = NULL;
+    const ps_local_table_t *table = NULL;
     ps_store_cursor_t cursor = {0};
     bool done = false;
 
@@ -110,11 +110,11 @@ static void snapshot(void)
 
         cr_assert_eq(ps_shard_recover_record(other, &record, &none, NULL), PSD_OK);
     }
-    table = ps_map_get(&other->tables, TABLE);
+    table = ps_map_get(&other->step.tables, TABLE);
     state = ps_partition_give_state(table->partitions[0]);
-    cr_assert_eq(
-        ps_partition_give_rows(other, table->partitions[0], &cursor, 1 << 20, &rows, &done, NULL),
-        PSD_OK);
+    cr_assert_eq(ps_partition_give_rows(&other->step, table->partitions[0], &cursor, 1 << 20, &rows,
+                                        &done, NULL),
+                 PSD_OK);
     cr_assert(done && state != NULL);
     cr_assert_eq(ps_journal_piece(journal, &piece, state->span, NULL), PSD_OK);
     piece.is_first = false;
@@ -507,7 +507,7 @@ static void came_from_a_primary(void)
     const ps_record_t anew = {
         .kind = PS_RECORD_ANEW, .table = TABLE, .lsn = FIRST, .epoch = 1, .seq = 5};
     const ps_body_t none = {{NULL, 0}, {NULL, 0}, {NULL, 0}};
-    const ps_shard_table_t *table = NULL;
+    const ps_local_table_t *table = NULL;
     ps_store_cursor_t cursor = {0};
     bool done = false;
 
@@ -525,11 +525,11 @@ static void came_from_a_primary(void)
 
         cr_assert_eq(ps_shard_recover_record(other, &record, &none, NULL), PSD_OK);
     }
-    table = ps_map_get(&other->tables, TABLE);
+    table = ps_map_get(&other->step.tables, TABLE);
     state = ps_partition_give_state(table->partitions[0]);
-    cr_assert_eq(
-        ps_partition_give_rows(other, table->partitions[0], &cursor, 1 << 20, &rows, &done, NULL),
-        PSD_OK);
+    cr_assert_eq(ps_partition_give_rows(&other->step, table->partitions[0], &cursor, 1 << 20, &rows,
+                                        &done, NULL),
+                 PSD_OK);
     cr_assert_eq(ps_journal_piece(journal, &piece, state->span, NULL), PSD_OK);
     piece.is_first = false;
     piece.is_last = true;

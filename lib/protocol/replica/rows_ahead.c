@@ -1,18 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Pushes into rows that a new copy does not have yet: it is told of them only,
  * for the rows come later, with the change in them. */
-#include "protocol/partition/partition_work.h"
 #include "protocol/partition/replay.h"
 #include "protocol/replica/replicas.h"
-
-/* Its pushes are not kept until their clock closes: the rows would have come by
- * then, and be without them. */
-static bool applies_at_once(const ps_partition_t *self, uint32_t job)
-{
-    const ps_job_place_t *place = job == 0 ? NULL : ps_partition_find_place(self, job);
-
-    return job == 0 || (place != NULL && !ps_gate_is_bsp(place->gate));
-}
 
 /* The lowest row of the slice, none of whose places is below that one. */
 static bool lies_behind(const ps_store_t *store, uint64_t least, const ps_slice_t *slice,
@@ -41,16 +31,6 @@ bool ps_rows_lie_ahead(const ps_partition_t *self, uint32_t job, const ps_row_op
     uint64_t sent = 0;
 
     return replicas != NULL && self->spec->ack != PS_ACK_DISK && op->op == PS_CHANGE_UPDATE &&
-           ps_rows_all_lack(replicas, &sent) && applies_at_once(self, job) &&
+           ps_rows_all_lack(replicas, &sent) && ps_partition_applies_at_once(self, job) &&
            lies_behind(self->store, sent, slice, payload, ret_row);
-}
-
-bool ps_partition_takes_ahead(const ps_partition_t *self, const ps_record_t *record)
-{
-    uint64_t place = 0;
-
-    return !self->has_log && ps_store_is_partial(self->store) &&
-           applies_at_once(self, record->job) &&
-           ps_store_place_of(self->store, record->slice.first_row, &place) &&
-           place >= ps_store_n_taken(self->store);
 }

@@ -3,7 +3,8 @@
 #include <string.h>
 
 #include "base/alloc.h"
-#include "protocol/partition/partition_work.h"
+#include "protocol/admission/admission.h"
+#include "protocol/partition/answer.h"
 #include "protocol/partition/replay.h"
 #include "protocol/replica/replicas.h"
 
@@ -23,11 +24,11 @@ static ps_record_t record_of(const ps_request_t *request, ps_record_kind_t kind)
 }
 
 /* The answer that was made waits until its level is reached. */
-static void withhold(ps_shard_t *shard, ps_partition_t *self, const ps_request_t *request,
+static void withhold(ps_step_t *step, ps_partition_t *self, const ps_request_t *request,
                      size_t n_before)
 {
     if (self->replicas != NULL) {
-        ps_replicas_withhold(shard, self, request, n_before);
+        ps_replicas_withhold(step, self, request, n_before);
     }
 }
 
@@ -41,11 +42,11 @@ static bool marks_refused(const ps_partition_t *self, const ps_request_t *reques
 }
 
 /* Refuses for good: the seq is used up and the refusal remembered. */
-static bool refuse(ps_shard_t *shard, ps_partition_t *self, const ps_request_t *request,
+static bool refuse(ps_step_t *step, ps_partition_t *self, const ps_request_t *request,
                    psd_status_t status)
 {
     PSD_AUTO(psd_error_destroy)
-    psd_error_t *why = ps_partition_words(shard, self, request);
+    psd_error_t *why = ps_partition_words(step, self, request);
     PSD_AUTO(ps_payload_destroy) ps_payload_t *words = NULL;
     ps_record_t record = record_of(request, PS_RECORD_REFUSAL);
     const ps_bytes_t none = {NULL, 0};
@@ -59,16 +60,16 @@ static bool refuse(ps_shard_t *shard, ps_partition_t *self, const ps_request_t *
     words = ps_payload_copy(none, none, (ps_bytes_t){(const uint8_t *)text, strlen(text)});
     record.status = status;
     record.marks = marks_refused(self, request);
-    if (words == NULL || !ps_partition_record(shard, self, &record, words)) {
+    if (words == NULL || !ps_replicas_record(step, self, &record, words)) {
         return false;
     }
-    n_before = shard->outbox->n_effects;
-    ps_answer_refused(shard, request, status, 0, text);
-    withhold(shard, self, request, n_before);
+    n_before = step->outbox->n_effects;
+    ps_answer_refused(step, request, status, 0, text);
+    withhold(step, self, request, n_before);
     return true;
 }
 
-static bool take_push(ps_shard_t *shard, ps_partition_t *self, const ps_request_t *request)
+static bool take_push(ps_step_t *step, ps_partition_t *self, const ps_request_t *request)
 {
     ps_record_t record = record_of(request, PS_RECORD_PUSH);
     size_t n_before = 0;
@@ -76,37 +77,37 @@ static bool take_push(ps_shard_t *shard, ps_partition_t *self, const ps_request_
     record.op = request->op;
     record.slice = request->slice;
     record.marks = request->marks;
-    if (!ps_partition_record(shard, self, &record, request->payload)) {
+    if (!ps_replicas_record(step, self, &record, request->payload)) {
         return false;
     }
-    n_before = shard->outbox->n_effects;
+    n_before = step->outbox->n_effects;
     if (request->pull) {
         self->pulls++;
-        self->rows_pulled += ps_answer_values(shard, self, request);
+        self->rows_pulled += ps_answer_values(step, self, request);
     } else {
-        ps_answer_ack(shard, request);
+        ps_answer_ack(step, request);
     }
-    withhold(shard, self, request, n_before);
+    withhold(step, self, request, n_before);
     return true;
 }
 
-static bool take_mark(ps_shard_t *shard, ps_partition_t *self, const ps_request_t *request)
+static bool take_mark(ps_step_t *step, ps_partition_t *self, const ps_request_t *request)
 {
     ps_record_t record = record_of(request, PS_RECORD_MARK);
     size_t n_before = 0;
 
-    if (!ps_partition_record(shard, self, &record, NULL)) {
+    if (!ps_replicas_record(step, self, &record, NULL)) {
         return false;
     }
-    n_before = shard->outbox->n_effects;
-    ps_answer_ack(shard, request);
-    withhold(shard, self, request, n_before);
+    n_before = step->outbox->n_effects;
+    ps_answer_ack(step, request);
+    withhold(step, self, request, n_before);
     return true;
 }
 
 /* A push that is kept beyond this step (in a record, or under BSP) while
  * somebody else can change its values: what is checked must be what is kept. */
-static bool needs_own_payload(const ps_shard_t *shard, const ps_partition_t *self,
+static bool needs_own_payload(const ps_step_t *step, const ps_partition_t *self,
                               const ps_request_t *request)
 {
     const ps_gate_t *gate = NULL;
@@ -115,9 +116,9 @@ static bool needs_own_payload(const ps_shard_t *shard, const ps_partition_t *sel
     if (request->kind != PS_KIND_PUSH || request->payload == NULL || !request->payload->shared) {
         return false;
     }
-    if (shard->args.log || (self->replicas != NULL &&
-                            !ps_rows_lie_ahead(self, request->job, &request->op, &request->slice,
-                                               request->payload, &lowest))) {
+    if (step->args.log || (self->replicas != NULL &&
+                           !ps_rows_lie_ahead(self, request->job, &request->op, &request->slice,
+                                              request->payload, &lowest))) {
         return true;
     }
     if (request->job == 0) {
@@ -127,34 +128,34 @@ static bool needs_own_payload(const ps_shard_t *shard, const ps_partition_t *sel
     return gate == NULL || ps_gate_is_bsp(gate);
 }
 
-static bool take(ps_shard_t *shard, ps_partition_t *self, const ps_request_t *request)
+static bool take(ps_step_t *step, ps_partition_t *self, const ps_request_t *request)
 {
     ps_job_place_t *place = NULL;
-    psd_status_t rc = ps_partition_check(shard, self, request, &place, NULL);
+    psd_status_t rc = ps_partition_check(step, self, request, &place, NULL);
 
     if (rc == PSD_NOMEM) {
         return false;
     }
     if (rc != PSD_OK) {
-        return refuse(shard, self, request, rc);
+        return refuse(step, self, request, rc);
     }
-    return request->kind == PS_KIND_MARK ? take_mark(shard, self, request)
-                                         : take_push(shard, self, request);
+    return request->kind == PS_KIND_MARK ? take_mark(step, self, request)
+                                         : take_push(step, self, request);
 }
 
-bool ps_partition_take(ps_shard_t *shard, ps_partition_t *self, const ps_request_t *request)
+bool ps_partition_take(ps_step_t *step, ps_partition_t *self, const ps_request_t *request)
 {
     PSD_AUTO(ps_payload_destroy) ps_payload_t *payload = NULL;
     ps_request_t own;
 
-    if (!ps_outbox_reserve(shard->outbox, EFFECTS_PER_TAKE)) {
+    if (!ps_outbox_reserve(step->outbox, EFFECTS_PER_TAKE)) {
         return false;
     }
-    if (!needs_own_payload(shard, self, request) && self->replicas == NULL) {
-        return take(shard, self, request);
+    if (!needs_own_payload(step, self, request) && self->replicas == NULL) {
+        return take(step, self, request);
     }
     own = *request;
-    if (needs_own_payload(shard, self, request)) {
+    if (needs_own_payload(step, self, request)) {
         payload = ps_payload_own(request->payload);
         if (payload == NULL) {
             return false;
@@ -164,30 +165,30 @@ bool ps_partition_take(ps_shard_t *shard, ps_partition_t *self, const ps_request
     if (self->replicas != NULL) {
         own.room = (ps_room_t){NULL, 0}; /* it may be gone before the answer */
     }
-    return take(shard, self, &own);
+    return take(step, self, &own);
 }
 
-void ps_partition_serve(ps_shard_t *shard, ps_partition_t *self, const ps_request_t *request)
+void ps_partition_serve(ps_step_t *step, ps_partition_t *self, const ps_request_t *request)
 {
     ps_job_place_t *place = NULL;
     uint64_t n_rows = 0;
-    psd_status_t rc = ps_partition_check(shard, self, request, &place, NULL);
+    psd_status_t rc = ps_partition_check(step, self, request, &place, NULL);
 
     if (rc != PSD_OK) {
         PSD_AUTO(psd_error_destroy)
-        psd_error_t *why = ps_partition_words(shard, self, request);
+        psd_error_t *why = ps_partition_words(step, self, request);
 
-        ps_answer_refused(shard, request, rc, 0, psd_error_text(why));
+        ps_answer_refused(step, request, rc, 0, psd_error_text(why));
         return;
     }
-    n_rows = ps_answer_values(shard, self, request);
+    n_rows = ps_answer_values(step, self, request);
     self->pulls++;
     self->rows_pulled += n_rows;
-    PS_NOTE_TRACE(shard, (&(ps_note_t){.kind = PS_NOTE_SERVED,
-                                       .table = self->table,
-                                       .partition = self->number,
-                                       .a = request->session,
-                                       .b = request->worker,
-                                       .c = request->clock,
-                                       .d = n_rows}));
+    PS_NOTE_TRACE(step, (&(ps_note_t){.kind = PS_NOTE_SERVED,
+                                      .table = self->table,
+                                      .partition = self->number,
+                                      .a = request->session,
+                                      .b = request->worker,
+                                      .c = request->clock,
+                                      .d = n_rows}));
 }

@@ -6,7 +6,8 @@
 #include "model/store/store_growth.h"
 #include "model/store/store_image.h"
 #include "protocol/facts/job_bytes.h"
-#include "protocol/partition/partition_work.h"
+#include "protocol/admission/admission.h"
+#include "protocol/partition/answer.h"
 #include "protocol/partition/replay.h"
 #include "protocol/replica/replicas.h"
 
@@ -30,21 +31,21 @@ static bool needs_all_records(const ps_partition_t *self)
     return self->spec->replicas > 1 || self->has_log;
 }
 
-bool ps_partition_waits_for_move(const ps_shard_t *shard, const ps_partition_t *self,
+bool ps_partition_waits_for_move(const ps_step_t *step, const ps_partition_t *self,
                                  const ps_request_t *request)
 {
     return request->kind == PS_KIND_PUSH && !needs_all_records(self) &&
            ps_replicas_any_counts(self->replicas) &&
-           !ps_replicas_can_send(shard, self, &request->op, request->payload);
+           !ps_replicas_can_send(step, self, &request->op, request->payload);
 }
 
 /* Other copies let this one answer, and what they lack may grow. */
-static bool copies_allow(const ps_shard_t *shard, const ps_partition_t *self,
+static bool copies_allow(const ps_step_t *step, const ps_partition_t *self,
                          const ps_request_t *request)
 {
-    return ps_replicas_may_answer(shard, self) &&
-           (request->kind == PS_KIND_PULL || (ps_replicas_has_room(shard, self) &&
-                                              !ps_partition_waits_for_move(shard, self, request)));
+    return ps_partition_may_answer(step, self) &&
+           (request->kind == PS_KIND_PULL || (ps_replicas_has_room(step, self) &&
+                                              !ps_partition_waits_for_move(step, self, request)));
 }
 
 static bool is_in_turn(const ps_partition_t *self, const ps_request_t *request)
@@ -61,11 +62,11 @@ static bool is_in_turn(const ps_partition_t *self, const ps_request_t *request)
 /* The job's gate at this partition is open to it; also when its worker may not
  * work, for then it will be refused. One that joins may be told that it runs
  * before this node is: the gate opens when that is heard here. */
-static bool gate_is_open(ps_shard_t *shard, ps_partition_t *self, const ps_request_t *request)
+static bool gate_is_open(ps_step_t *step, ps_partition_t *self, const ps_request_t *request)
 {
     ps_job_place_t *place = NULL;
 
-    if (ps_partition_place(shard, self, request->job, &place, NULL) != PSD_OK || place == NULL) {
+    if (ps_partition_place(step, self, request->job, &place, NULL) != PSD_OK || place == NULL) {
         return true;
     }
     if (ps_gate_expects(place->gate, request->worker, request->joins)) {
@@ -84,63 +85,58 @@ static bool gate_is_open(ps_shard_t *shard, ps_partition_t *self, const ps_reque
     return ps_gate_is_open(place->gate, request->clock);
 }
 
-bool ps_partition_is_restoring(const ps_partition_t *self)
-{
-    return self->restoring || self->use->restoring;
-}
-
 /* The other table that the request reads may be read: else it waits, and is
  * looked at again soon, for what may change is not this partition's. */
-static bool other_allows(ps_shard_t *shard, ps_partition_t *self, const ps_request_t *request)
+static bool other_allows(ps_step_t *step, ps_partition_t *self, const ps_request_t *request)
 {
     ps_partition_t *other = NULL;
 
     if (!ps_request_names_other(request) ||
-        ps_partition_other(shard, self, request, &other, NULL) != PSD_OK ||
+        ps_partition_other(step, self, request, &other, NULL) != PSD_OK ||
         (!ps_partition_is_restoring(other) &&
-         (other->replicas == NULL || ps_replicas_may_answer(shard, other)))) {
+         (other->replicas == NULL || ps_partition_may_answer(step, other)))) {
         return true;
     }
-    ps_shard_wake(shard, self, shard->now_ms + OTHER_AGAIN_MS);
+    ps_partition_wake(step, self, step->now_ms + OTHER_AGAIN_MS);
     return false;
 }
 
-bool ps_partition_is_ready(ps_shard_t *shard, ps_partition_t *self, const ps_request_t *request)
+bool ps_partition_is_ready(ps_step_t *step, ps_partition_t *self, const ps_request_t *request)
 {
     ps_partition_t *other = NULL;
 
-    if (ps_partition_is_restoring(self) || ps_partition_image_holds(shard, self, request)) {
+    if (ps_partition_is_restoring(self) || ps_partition_image_holds(step, self, request)) {
         return false;
     }
-    if (self->replicas != NULL && !copies_allow(shard, self, request)) {
+    if (self->replicas != NULL && !copies_allow(step, self, request)) {
         return false;
     }
     if (request->kind == PS_KIND_PUSH &&
-        (!level_is_reachable(self, request) || !ps_shard_log_has_room(shard, self))) {
+        (!level_is_reachable(self, request) || !ps_partition_log_has_room(step, self))) {
         return false;
     }
     if (request->kind == PS_KIND_PULL && !is_in_turn(self, request)) {
         return false;
     }
-    if (!other_allows(shard, self, request)) {
+    if (!other_allows(step, self, request)) {
         return false;
     }
     if (request->job == 0) {
         return true;
     }
-    if (!gate_is_open(shard, self, request)) {
+    if (!gate_is_open(step, self, request)) {
         return false;
     }
     /* what is read of the other table is bound by the clocks as well */
     return !ps_request_is_paired(request) ||
-           ps_partition_other(shard, self, request, &other, NULL) != PSD_OK ||
-           gate_is_open(shard, other, request);
+           ps_partition_other(step, self, request, &other, NULL) != PSD_OK ||
+           gate_is_open(step, other, request);
 }
 
 /* Its worker was lost with rows that it used: that is what it hears. */
-static bool has_lost_rows(const ps_shard_t *shard, const ps_request_t *request, psd_error_t *err)
+static bool has_lost_rows(const ps_step_t *step, const ps_request_t *request, psd_error_t *err)
 {
-    const ps_job_t *job = ps_map_get(&shard->jobs, request->job);
+    const ps_job_t *job = ps_map_get(&step->jobs, request->job);
     psd_status_t rc = PSD_OK;
 
     if (job == NULL || job->lost_table[0] == '\0' || request->session > job->lost_sessions) {
@@ -152,9 +148,8 @@ static bool has_lost_rows(const ps_shard_t *shard, const ps_request_t *request, 
 }
 
 /* May this worker work? *ret_place is NULL for a request of no worker. */
-static psd_status_t check_worker(ps_shard_t *shard, ps_partition_t *self,
-                                 const ps_request_t *request, ps_job_place_t **ret_place,
-                                 psd_error_t *err)
+static psd_status_t check_worker(ps_step_t *step, ps_partition_t *self, const ps_request_t *request,
+                                 ps_job_place_t **ret_place, psd_error_t *err)
 {
     psd_status_t rc;
 
@@ -162,7 +157,7 @@ static psd_status_t check_worker(ps_shard_t *shard, ps_partition_t *self,
     if (request->job == 0) {
         return PSD_OK;
     }
-    rc = ps_partition_place(shard, self, request->job, ret_place, err);
+    rc = ps_partition_place(step, self, request->job, ret_place, err);
     if (rc != PSD_OK) {
         return rc;
     }
@@ -170,36 +165,36 @@ static psd_status_t check_worker(ps_shard_t *shard, ps_partition_t *self,
         return psd_error_set(err, PSD_NO_JOB, "job %" PRIu32 " is not known here", request->job);
     }
     rc = ps_gate_check((*ret_place)->gate, request->worker, request->joins, request->member, err);
-    return rc == PSD_WORKER_LOST && has_lost_rows(shard, request, err) ? PSD_ROWS_LOST : rc;
+    return rc == PSD_WORKER_LOST && has_lost_rows(step, request, err) ? PSD_ROWS_LOST : rc;
 }
 
 /* A clock that is open keeps its pushes; one that would keep too much is
  * refused for good, because waiting cannot help: the clock would never close.
  */
-static psd_status_t check_open_clock(const ps_shard_t *shard, const ps_job_place_t *place,
+static psd_status_t check_open_clock(const ps_step_t *step, const ps_job_place_t *place,
                                      const ps_request_t *request, psd_error_t *err)
 {
     uint64_t cost = ps_open_clock_cost(request->payload);
 
     if (place == NULL || !ps_gate_is_bsp(place->gate) ||
-        (shard->logged_bytes <= shard->args.held_bytes &&
-         cost <= shard->args.held_bytes - shard->logged_bytes)) {
+        (step->logged_bytes <= step->args.held_bytes &&
+         cost <= step->args.held_bytes - step->logged_bytes)) {
         return PSD_OK;
     }
     return psd_error_set(err, PSD_LIMIT,
                          "open clocks keep %" PRIu64 " bytes on this shard, %" PRIu64
                          " more are above limits.held_bytes %" PRIu64 "; push less in one clock",
-                         shard->logged_bytes, cost, shard->args.held_bytes);
+                         step->logged_bytes, cost, step->args.held_bytes);
 }
 
 /* What becomes a record must reach the other copies in one frame. */
-static psd_status_t check_record(const ps_shard_t *shard, const ps_partition_t *self,
+static psd_status_t check_record(const ps_step_t *step, const ps_partition_t *self,
                                  const ps_request_t *request, psd_error_t *err)
 {
     const ps_row_op_t plain = {.op = PS_CHANGE_UPDATE}; /* by size alone */
 
     if (self->replicas == NULL || !needs_all_records(self) ||
-        ps_replicas_can_send(shard, self, &plain, request->payload)) {
+        ps_replicas_can_send(step, self, &plain, request->payload)) {
         return PSD_OK;
     }
     return psd_error_set(err, PSD_LIMIT,
@@ -207,7 +202,7 @@ static psd_status_t check_record(const ps_shard_t *shard, const ps_partition_t *
                          ", as it is sent to them in one frame of "
                          "limits.frame_bytes",
                          ps_payload_size(request->payload),
-                         shard->args.record_bytes - PS_RECORD_BESIDE);
+                         step->args.record_bytes - PS_RECORD_BESIDE);
 }
 
 static bool is_plain_read(const ps_request_t *request)
@@ -243,30 +238,30 @@ static psd_status_t above_node(budget_t node, uint64_t more, psd_error_t *err)
                          more, node.kept, node.limit);
 }
 
-static psd_status_t above_table(const ps_shard_t *shard, const ps_partition_t *self, budget_t table,
+static psd_status_t above_table(const ps_step_t *step, const ps_partition_t *self, budget_t table,
                                 uint64_t more, psd_error_t *err)
 {
     return psd_error_set(err, PSD_LIMIT,
                          "it takes %" PRIu64 " bytes and shard %" PRIu32 " keeps %" PRIu64
                          " of table %.*s; allowed: %" PRIu64 " for %" PRIu32 " of %" PRIu32
                          " partitions, as limits.table_bytes is %" PRIu64,
-                         more, shard->args.shard, table.kept, PS_NAME_MAX, self->spec->name,
+                         more, step->args.shard, table.kept, PS_NAME_MAX, self->spec->name,
                          table.limit, self->use->n_here, self->spec->n_partitions,
-                         shard->args.table_bytes);
+                         step->args.table_bytes);
 }
 
 /* A push or change makes rows for which there is room in the node's memory and
  * in what its table may take; one that is kept until its clock closes takes its
  * own bytes, too. Waiting would not help: what is full stays full. change is
  * NULL for a push. */
-static psd_status_t check_memory(const ps_shard_t *shard, const ps_partition_t *self,
-                                 const ps_request_t *request, const ps_change_t *change, bool bsp,
-                                 psd_error_t *err)
+static psd_status_t check_memory(const ps_step_t *step, const ps_partition_t *self,
+                                 const ps_request_t *request, const ps_row_change_t *change,
+                                 bool bsp, psd_error_t *err)
 {
     const ps_table_use_t *use = self->use;
-    const budget_t node = {.limit = shard->args.memory_bytes,
-                           .kept = shard->row_bytes + shard->other_bytes +
-                                   (bsp ? shard->logged_bytes : 0)};
+    const budget_t node = {.limit = step->args.memory_bytes,
+                           .kept = step->row_bytes + step->other_bytes +
+                                   (bsp ? step->logged_bytes : 0)};
     const budget_t table = {.limit = use->limit_bytes,
                             .kept = use->row_bytes + (bsp ? use->logged_bytes : 0)};
     uint64_t log = bsp ? ps_open_clock_cost(request->payload) : 0;
@@ -288,15 +283,14 @@ static psd_status_t check_memory(const ps_shard_t *shard, const ps_partition_t *
     if (!fits(node, more)) {
         return above_node(node, more, err);
     }
-    return fits(table, more) ? PSD_OK : above_table(shard, self, table, more, err);
+    return fits(table, more) ? PSD_OK : above_table(step, self, table, more, err);
 }
 
-psd_status_t ps_partition_check(ps_shard_t *shard, ps_partition_t *self,
-                                const ps_request_t *request, ps_job_place_t **ret_place,
-                                psd_error_t *err)
+psd_status_t ps_partition_check(ps_step_t *step, ps_partition_t *self, const ps_request_t *request,
+                                ps_job_place_t **ret_place, psd_error_t *err)
 {
-    psd_status_t rc = check_worker(shard, self, request, ret_place, err);
-    ps_change_t change;
+    psd_status_t rc = check_worker(step, self, request, ret_place, err);
+    ps_row_change_t change;
     bool bsp = false;
 
     if (rc != PSD_OK) {
@@ -309,20 +303,20 @@ psd_status_t ps_partition_check(ps_shard_t *shard, ps_partition_t *self,
     if (request->kind == PS_KIND_PULL) {
         return is_plain_read(request)
                    ? ps_store_check_pull(self->store, &request->slice, request->payload, err)
-                   : ps_partition_check_read(shard, self, request, err);
+                   : ps_partition_check_read(step, self, request, err);
     }
     if (request->kind == PS_KIND_PUSH) {
-        rc = check_record(shard, self, request, err);
+        rc = check_record(step, self, request, err);
         if (rc != PSD_OK) {
             return rc;
         }
     }
     if (request->kind == PS_KIND_PUSH && request->op.op != PS_CHANGE_UPDATE) {
-        rc = ps_partition_check_change(shard, self, request, bsp, &change, err);
+        rc = ps_partition_check_change(step, self, request, bsp, &change, err);
         if (rc == PSD_OK) {
-            rc = check_memory(shard, self, request, &change, bsp, err);
+            rc = check_memory(step, self, request, &change, bsp, err);
         }
-        return rc != PSD_OK ? rc : check_open_clock(shard, *ret_place, request, err);
+        return rc != PSD_OK ? rc : check_open_clock(step, *ret_place, request, err);
     }
     if (request->kind == PS_KIND_PUSH) {
         rc = ps_store_check_push(self->store, &request->slice, request->payload, err);
@@ -330,89 +324,20 @@ psd_status_t ps_partition_check(ps_shard_t *shard, ps_partition_t *self,
             rc = ps_store_check_worker(self->store, request->worker, err);
         }
         if (rc == PSD_OK) {
-            rc = check_memory(shard, self, request, NULL, bsp, err);
+            rc = check_memory(step, self, request, NULL, bsp, err);
         }
-        return rc != PSD_OK ? rc : check_open_clock(shard, *ret_place, request, err);
+        return rc != PSD_OK ? rc : check_open_clock(step, *ret_place, request, err);
     }
     return PSD_OK;
 }
 
-psd_error_t *ps_partition_words(ps_shard_t *shard, ps_partition_t *self,
-                                const ps_request_t *request)
+psd_error_t *ps_partition_words(ps_step_t *step, ps_partition_t *self, const ps_request_t *request)
 {
     psd_error_t *why = psd_error_new();
     ps_job_place_t *place = NULL;
 
-    if (why != NULL && ps_partition_check(shard, self, request, &place, why) == PSD_OK) {
+    if (why != NULL && ps_partition_check(step, self, request, &place, why) == PSD_OK) {
         psd_error_clear(why); /* cannot be: nothing changed in between */
     }
     return why;
-}
-
-/* A push that is to be replayed: what the store asserts is so. */
-static bool takes_push(ps_shard_t *shard, ps_partition_t *self, const ps_record_t *record,
-                       ps_payload_t *payload)
-{
-    const ps_request_t request = {.kind = PS_KIND_PUSH,
-                                  .table = self->table,
-                                  .partition = self->number,
-                                  .job = record->job,
-                                  .worker = record->worker,
-                                  .op = record->op,
-                                  .slice = record->slice,
-                                  .payload = payload};
-    ps_change_t change;
-
-    if (record->op.op == PS_CHANGE_AXPY && record->op.other != self->table) {
-        return false; /* what it came to would be here */
-    }
-    if (record->op.op != PS_CHANGE_UPDATE) {
-        return ps_partition_check_change(shard, self, &request, false, &change, NULL) == PSD_OK;
-    }
-    return ps_store_check_push(self->store, &record->slice, payload, NULL) == PSD_OK &&
-           (record->job == 0 || ps_store_check_worker(self->store, record->worker, NULL) == PSD_OK);
-}
-
-static bool takes_mark(const ps_job_place_t *place, const ps_record_t *record)
-{
-    return place != NULL && ps_gate_check(place->gate, record->worker, record->joins,
-                                          record->member, NULL) == PSD_OK;
-}
-
-/* A job that can be read, and is the one that the record names. */
-static bool takes_job(const ps_record_t *record, const ps_payload_t *payload)
-{
-    PSD_AUTO(ps_job_done) ps_job_t job = {0};
-    psd_status_t rc = PSD_OK;
-
-    if (payload == NULL || payload->n_spans == 0) {
-        return true; /* it is forgotten */
-    }
-    rc = ps_job_decode(payload->spans[0], &job, NULL);
-    return rc == PSD_NOMEM || (rc == PSD_OK && job.id == record->job);
-}
-
-bool ps_partition_takes_record(ps_shard_t *shard, ps_partition_t *self, const ps_record_t *record,
-                               ps_payload_t *payload)
-{
-    const ps_job_place_t *place =
-        record->job == 0 ? NULL : ps_partition_find_place(self, record->job);
-
-    if ((record->kind == PS_RECORD_MARK || record->marks) && !takes_mark(place, record)) {
-        return false;
-    }
-    if (record->kind == PS_RECORD_PUSH) {
-        return (record->job == 0 || place != NULL) && takes_push(shard, self, record, payload);
-    }
-    if (record->kind == PS_RECORD_AHEAD) {
-        return ps_partition_takes_ahead(self, record);
-    }
-    if (record->kind == PS_RECORD_JOB) {
-        return takes_job(record, payload);
-    }
-    if (record->kind == PS_RECORD_ROWS) {
-        return payload == NULL || payload->n_spans == 0 ||
-               ps_store_check_piece(self->store, payload->spans[0], NULL) == PSD_OK;
-    }
-    return record->kind != PS_RECORD_ANEW && record->kind != PS_RECORD_LEAVE; /* a log's business */
 }

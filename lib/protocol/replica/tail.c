@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A ring of records, each with who holds its bytes. */
-#include "protocol/partition/tail.h"
+#include "protocol/replica/tail.h"
 
 #include <assert.h>
 #include <string.h>

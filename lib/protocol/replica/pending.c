@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Answers in order of lsn, a list for each level. */
-#include "protocol/partition/pending.h"
+#include "protocol/replica/pending.h"
 
 #include <assert.h>
 #include <string.h>
