@@ -55,13 +55,15 @@ if grep -q '\.' "$work/out"; then
 fi
 
 # With the filter, and without, to the last: the same F, and few rows are sent
-# in the last pass before all are active again.
-learn sharp 1 --epsilon 1e-9
-sharp=$f
-few_sent
-learn full 1 --epsilon 1e-9 --kkt no
-awk "BEGIN { d = $sharp / $f - 1; exit !(d < 1e-6 && d > -1e-6) }" ||
-    fail "F is $sharp with the filter, $f without"
+# in the last pass before all are active again. Sanitizers have seen that code.
+if [ -z "${TRAIN_LESS:-}" ]; then
+    learn sharp 1 --epsilon 1e-9
+    sharp=$f
+    few_sent
+    learn full 1 --epsilon 1e-9 --kkt no
+    awk "BEGIN { d = $sharp / $f - 1; exit !(d < 1e-6 && d > -1e-6) }" ||
+        fail "F is $sharp with the filter, $f without"
+fi
 
 # It goes on from a table that is there, and a saved model predicts the same.
 learn four 2

@@ -10,6 +10,8 @@ data=$(cd "$(dirname "${BASH_SOURCE[0]}")/../../data/agaricus" && pwd)
 train=$work/train.libsvm
 gzip -dc "$data/agaricus.train.libsvm.gz" | head -n 1000 >"$train"
 first=
+less=${TRAIN_LESS:+4} # sanitizers are that much slower, so the first job lasts
+less=${less:-1}
 
 end_first() {
     if [ -n "$first" ]; then
@@ -62,12 +64,12 @@ together() {
     left_over "^$table\..*(long|short)"
 }
 
-together lr 'epoch 2/' "$PSD_LR_PROGRAM" --objective l2:1 --epochs 600 \
+together lr 'epoch 2/' "$PSD_LR_PROGRAM" --objective l2:1 --epochs $((600 / less)) \
     --updater adagrad --tolerance 0 --report 0
 together admm 'round 2/' "$PSD_LR_PROGRAM" --objective l2:1 --variant admm \
-    --epochs 1500 --tolerance 0 --report 0
-together fm ' epoch 2' "$PSD_FM_PROGRAM" --epochs 300 --report 0
-together bcd 'pass 3 ' "$PSD_BCD_PROGRAM" --passes 1500 --epsilon 0
+    --epochs $((1500 / less)) --tolerance 0 --report 0
+together fm ' epoch 2' "$PSD_FM_PROGRAM" --epochs $((300 / less)) --report 0
+together bcd 'pass 3 ' "$PSD_BCD_PROGRAM" --passes $((1500 / less)) --epsilon 0
 
 # What a run that was killed left is of another form than what this one wants.
 for what in counts models models2 steps sums shape; do
