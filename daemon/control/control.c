@@ -283,8 +283,8 @@ static void go_on(ps_control_t *self)
 {
     ask_due(self);
     while (!self->broken) {
-        PSD_AUTO(ps_question_destroy)
-        ps_question_t *question = ps_fleet_next_done(self->fleet);
+        PSD_AUTO(ps_inquiry_destroy)
+        ps_inquiry_t *question = ps_fleet_next_done(self->fleet);
         ps_task_t *task = NULL;
         bool has_made = false;
 

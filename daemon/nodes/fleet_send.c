@@ -18,12 +18,12 @@ static ps_doc_t *new_message(const char *op, uint64_t serial)
     return doc;
 }
 
-static bool send_doc(ps_fleet_t *self, const ps_fleet_node_t *node, const ps_doc_t *doc)
+static bool send_doc(ps_fleet_t *self, uint64_t conn, const ps_doc_t *doc)
 {
     PSD_AUTO(ps_buffer_done) ps_buffer_t text = {0};
 
     return ps_doc_print(doc, &text) &&
-           ps_socket_send_text(self->is.port, node->conn,
+           ps_socket_send_text(self->is.port, conn,
                                (ps_bytes_t){.data = text.data, .size = text.size}, NULL) == PSD_OK;
 }
 
@@ -42,13 +42,15 @@ static bool fill_known(const ps_fleet_t *self, ps_doc_t *doc)
 
 static bool fill_question(const ps_question_t *question, ps_doc_t *doc)
 {
-    return ps_doc_set_text(doc, "kind", ps_call_name(question->kind)) &&
+    const ps_inquiry_t *inquiry = question->context;
+
+    return ps_doc_set_text(doc, "kind", ps_call_name((ps_call_kind_t)question->kind)) &&
            ps_doc_set_u64(doc, "job", question->job) &&
-           (question->words == NULL || ps_doc_set_text(doc, "words", question->words));
+           (inquiry->words == NULL || ps_doc_set_text(doc, "words", inquiry->words));
 }
 
 /* The newest state. false: no memory. *gone: there is nothing to tell. */
-static bool fill(const ps_fleet_t *self, const ps_tell_t *tell, ps_doc_t *doc, bool *gone)
+static bool fill(const ps_fleet_t *self, const ps_sending_round_t *tell, ps_doc_t *doc, bool *gone)
 {
     const ps_table_t *table = NULL;
     const ps_job_t *job = NULL;
@@ -58,7 +60,7 @@ static bool fill(const ps_fleet_t *self, const ps_tell_t *tell, ps_doc_t *doc, b
     case PS_TELL_KNOWN:
         return fill_known(self, doc);
     case PS_TELL_SESSIONS:
-        return ps_doc_set_u64(doc, "session", self->sessions);
+        return ps_doc_set_u64(doc, "session", ps_overseer_sessions(self->overseer));
     case PS_TELL_DROP:
         return ps_doc_set_u64(doc, "table", tell->id);
     case PS_TELL_TABLE:
@@ -70,7 +72,7 @@ static bool fill(const ps_fleet_t *self, const ps_tell_t *tell, ps_doc_t *doc, b
         *gone = job == NULL;
         return job == NULL || ps_job_to_doc(job, doc);
     case PS_TELL_ASK:
-        question = ps_fleet_question(self, tell->question);
+        question = ps_overseer_question(self->overseer, tell->question);
         *gone = question == NULL;
         return question == NULL || fill_question(question, doc);
     case PS_TELL_COUNT:
@@ -80,7 +82,7 @@ static bool fill(const ps_fleet_t *self, const ps_tell_t *tell, ps_doc_t *doc, b
     }
 }
 
-static ps_sent_t send_there(ps_fleet_t *self, const ps_fleet_node_t *node, const ps_tell_t *tell)
+static ps_sent_t send_there(ps_fleet_t *self, const ps_sending_round_t *tell)
 {
     PSD_AUTO(ps_doc_destroy)
     ps_doc_t *doc = new_message(ps_tell_op(tell->kind), tell->serial);
@@ -92,7 +94,7 @@ static ps_sent_t send_there(ps_fleet_t *self, const ps_fleet_node_t *node, const
     if (gone) {
         return PS_SENT_GONE;
     }
-    return send_doc(self, node, doc) ? PS_SENT : PS_SENT_NOT;
+    return send_doc(self, tell->conn, doc) ? PS_SENT : PS_SENT_NOT;
 }
 
 /* ---- to the shards that are here ---- */
@@ -105,41 +107,43 @@ static psd_status_t send_table(ps_fleet_t *self, const ps_table_t *table, uint64
     return rc == PSD_OK ? ps_shards_send_table(self->is.shards, &bound, ret_serial, self->err) : rc;
 }
 
-static ps_sent_t send_here(ps_fleet_t *self, ps_tell_t *tell)
+static ps_sent_t send_here(ps_fleet_t *self, const ps_sending_round_t *tell, uint64_t *ret_local)
 {
     const ps_registry_t *registry = self->is.registry;
     const ps_table_t *table = NULL;
     const ps_job_t *job = NULL;
     const ps_question_t *question = NULL;
+    const ps_inquiry_t *inquiry = NULL;
     psd_status_t rc = PSD_OK;
 
     switch (tell->kind) {
     case PS_TELL_DROP:
-        rc = ps_shards_send_drop(self->is.shards, tell->id, &tell->local, self->err);
+        rc = ps_shards_send_drop(self->is.shards, tell->id, ret_local, self->err);
         break;
     case PS_TELL_TABLE:
         table = ps_registry_table_by_id(registry, tell->id);
         if (table == NULL) {
             return PS_SENT_GONE;
         }
-        rc = send_table(self, table, &tell->local);
+        rc = send_table(self, table, ret_local);
         break;
     case PS_TELL_JOB:
         job = ps_registry_job_by_id(registry, tell->id);
         if (job == NULL) {
             return PS_SENT_GONE;
         }
-        rc = ps_shards_send_job(self->is.shards, job, &tell->local, self->err);
+        rc = ps_shards_send_job(self->is.shards, job, ret_local, self->err);
         break;
     case PS_TELL_ASK:
-        question = ps_fleet_question(self, tell->question);
+        question = ps_overseer_question(self->overseer, tell->question);
         if (question == NULL) {
             return PS_SENT_GONE;
         }
-        rc = question->words != NULL
-                 ? ps_shards_send_words(self->is.shards, question->words, &tell->local, self->err)
-                 : ps_shards_send_ask(self->is.shards, question->kind, question->job, &tell->local,
-                                      self->err);
+        inquiry = question->context;
+        rc = inquiry->words != NULL
+                 ? ps_shards_send_words(self->is.shards, inquiry->words, ret_local, self->err)
+                 : ps_shards_send_ask(self->is.shards, (ps_call_kind_t)question->kind,
+                                      question->job, ret_local, self->err);
         break;
     case PS_TELL_KNOWN:    /* these shards miss no drop … */
     case PS_TELL_SESSIONS: /* … and know every session */
@@ -153,16 +157,23 @@ static ps_sent_t send_here(ps_fleet_t *self, ps_tell_t *tell)
     return rc == PSD_BUSY || rc == PSD_NOMEM ? PS_SENT_NOT : PS_SENT_REFUSED;
 }
 
-ps_sent_t ps_fleet_send(ps_fleet_t *self, const ps_fleet_node_t *node, ps_tell_t *tell)
+void ps_fleet_send_due(ps_fleet_t *self)
 {
-    ps_sent_t sent = PS_SENT_NOT;
+    ps_sending_round_t round = {0};
+    uint64_t now_ms = ps_now_ms();
 
-    psd_error_clear(self->err);
-    if (tell->serial == 0) {
-        tell->serial = ++self->last_serial;
+    while (ps_overseer_next(self->overseer, now_ms, &round)) {
+        uint64_t local = 0;
+        ps_sent_t sent = PS_SENT_NOT;
+
+        psd_error_clear(self->err);
+        sent = round.here ? send_here(self, &round, &local) : send_there(self, &round);
+        if (ps_overseer_sent(self->overseer, &round, sent, local, psd_error_status(self->err),
+                             psd_error_text(self->err))) {
+            ps_fleet_log_refusal(round.name, round.kind, round.id, psd_error_status(self->err),
+                                 psd_error_text(self->err));
+        }
     }
-    sent = node->here ? send_here(self, tell) : send_there(self, node, tell);
-    return sent;
 }
 
 /* ---- fences ---- */
@@ -170,20 +181,24 @@ ps_sent_t ps_fleet_send(ps_fleet_t *self, const ps_fleet_node_t *node, ps_tell_t
 void ps_fleet_fence(ps_fleet_t *self, const ps_copy_t *copy, uint32_t table, uint32_t partition,
                     uint64_t epoch)
 {
-    const ps_fleet_node_t *node = ps_fleet_find(self, copy->incarnation);
     PSD_AUTO(ps_doc_destroy) ps_doc_t *doc = NULL;
+    uint64_t conn = 0;
     uint64_t serial = 0;
+    bool here = false;
     bool sent = false;
 
-    if (node != NULL && node->here) {
+    if (!ps_overseer_find(self->overseer, copy->incarnation, &conn, &here)) {
+        return;
+    }
+    if (here) {
         const ps_shards_fence_t fence = {copy->shard, table, partition, epoch};
 
         sent = ps_shards_send_fence(self->is.shards, &fence, &serial, NULL) == PSD_OK;
-    } else if (node != NULL) {
-        doc = new_message("tell_fence", ++self->last_serial);
+    } else {
+        doc = new_message("tell_fence", ps_overseer_next_serial(self->overseer));
         sent = doc != NULL && ps_doc_set_u64(doc, "shard", copy->shard) &&
                ps_doc_set_u64(doc, "table", table) && ps_doc_set_u64(doc, "partition", partition) &&
-               ps_doc_set_u64(doc, "epoch", epoch) && send_doc(self, node, doc);
+               ps_doc_set_u64(doc, "epoch", epoch) && send_doc(self, conn, doc);
     }
     (void)sent; /* the registry asks again */
 }

@@ -12,8 +12,7 @@
 #define PS_DAEMON_NODE_DAMAGE_H
 
 #include "daemon/shards/shards.h"
-
-#define PS_DAMAGE_TEXT_SIZE 512
+#include "protocol/overseer/overseer.h"
 
 typedef struct ps_node_damage {
     ps_lost_t *lost; /* owned */

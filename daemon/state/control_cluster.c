@@ -67,15 +67,14 @@ static load_t load_of_node(const ps_registry_t *registry, const ps_answers_t *an
 static bool add_node(const ps_control_t *self, const ps_node_t *node, const ps_answers_t *answers,
                      ps_doc_t *doc)
 {
-    ps_fleet_view_t view = ps_fleet_look(self->fleet, node);
+    ps_sight_t view = ps_fleet_look(self->fleet, node);
     load_t load = load_of_node(self->is.registry, answers, node->incarnation);
     ps_doc_t *partitions = NULL;
 
     if (!ps_doc_set_text(doc, "name", node->name) ||
         !ps_doc_set_text(doc, "state",
-                         node->draining && view.state == PS_FLEET_UP
-                             ? "draining"
-                             : ps_fleet_state_name(view.state)) ||
+                         node->draining && view.state == PS_SEEN_UP ? "draining"
+                                                                    : ps_seen_name(view.state)) ||
         !ps_doc_set_u64(doc, "incarnation", node->incarnation) ||
         !ps_doc_set_u64(doc, "shards", node->n_shards) ||
         !ps_doc_set_u64(doc, "weight", node->weight == 0 ? node->n_shards : node->weight) ||

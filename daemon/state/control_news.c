@@ -29,21 +29,20 @@ static void note(ps_control_t *self, ps_log_level_t level, const char *text)
 
 void ps_control_note_nodes(ps_control_t *self)
 {
-    ps_fleet_news_t news;
+    ps_sight_news_t news;
 
     while (!self->broken && ps_fleet_next_news(self->fleet, &news)) {
         char text[256];
 
-        if (news.state == PS_FLEET_UP) {
+        if (news.state == PS_SEEN_UP) {
             (void)snprintf(text, sizeof text, "node %s is heard again", news.name);
         } else {
             (void)snprintf(text, sizeof text,
                            "node %s is %s, silent for %.1f s; what it alone "
                            "has cannot be used until it is back",
-                           news.name, ps_fleet_state_name(news.state),
-                           (double)news.silent_ms / 1000.0);
+                           news.name, ps_seen_name(news.state), (double)news.silent_ms / 1000.0);
         }
-        note(self, news.state == PS_FLEET_UP ? PS_LOG_INFO : PS_LOG_WARN, text);
+        note(self, news.state == PS_SEEN_UP ? PS_LOG_INFO : PS_LOG_WARN, text);
     }
 }
 

@@ -55,8 +55,8 @@ static uint64_t count_copies(const ps_registry_t *registry, uint64_t incarnation
 }
 
 /* 'node "n2" is down, silent for 3.0 s; …' */
-static void print_silent(const ps_control_t *self, const ps_node_t *node,
-                         const ps_fleet_view_t *view, char ret_text[TEXT_SIZE])
+static void print_silent(const ps_control_t *self, const ps_node_t *node, const ps_sight_t *view,
+                         char ret_text[TEXT_SIZE])
 {
     uint64_t n_last = 0;
     uint64_t n_awaited = 0;
@@ -82,7 +82,7 @@ static void print_silent(const ps_control_t *self, const ps_node_t *node,
         (void)snprintf(what, sizeof what, "it has no partitions");
     }
     (void)snprintf(ret_text, TEXT_SIZE, "node \"%s\" is %s, %s; %s", node->name,
-                   ps_fleet_state_name(view->state), since, what);
+                   ps_seen_name(view->state), since, what);
 }
 
 /* Some of its copies are not whole yet. */
@@ -103,7 +103,7 @@ static bool lacks_copies(const ps_registry_t *registry, const ps_node_t *node)
 }
 
 /* 'node "n2" found damaged files at its start: PATH: byte 7: …; …' */
-static bool add_damage(const ps_node_t *node, const ps_fleet_view_t *view, ps_doc_t *array)
+static bool add_damage(const ps_node_t *node, const ps_sight_t *view, ps_doc_t *array)
 {
     PSD_AUTO(ps_buffer_done) ps_buffer_t text = {0};
 
@@ -356,7 +356,7 @@ static bool add_disks(const ps_node_t *node, const ps_answers_t *answers, ps_doc
     return done;
 }
 
-static bool add_files(const ps_node_t *node, const ps_fleet_view_t *view, ps_doc_t *array)
+static bool add_files(const ps_node_t *node, const ps_sight_t *view, ps_doc_t *array)
 {
     char text[TEXT_SIZE];
 
@@ -428,10 +428,10 @@ bool ps_control_add_problems(const ps_control_t *self, const ps_control_request_
 
     for (size_t i = 0; done && i < ps_registry_n_nodes(registry); i++) {
         const ps_node_t *node = ps_registry_node_at(registry, i);
-        const ps_fleet_view_t view = ps_fleet_look(self->fleet, node);
+        const ps_sight_t view = ps_fleet_look(self->fleet, node);
         char text[TEXT_SIZE];
 
-        if (view.state != PS_FLEET_UP) {
+        if (view.state != PS_SEEN_UP) {
             print_silent(self, node, &view, text);
             done = ps_doc_append_text(array, text);
         }

@@ -27,7 +27,7 @@ SUB_FLOORS = {
         "core": 1,
         "session": 2, "partition": 2, "registry": 2,
         "replica": 3, "placement": 3,
-        "admission": 4,
+        "admission": 4, "overseer": 4,
         "shard": 5,
     },
     "storage": {"disk": 0, "snapshot": 1, "registry": 1, "log": 2},

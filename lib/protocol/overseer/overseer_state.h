@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The nodes of an overseer, what they were told, and what was asked; for its
+ * files only. */
+#ifndef PS_PROTOCOL_OVERSEER_STATE_H
+#define PS_PROTOCOL_OVERSEER_STATE_H
+
+#include "protocol/overseer/overseer.h"
+
+/* One thing that a node may not have yet. */
+typedef struct ps_tell {
+    ps_tell_kind_t kind;
+    bool flying;         /* sent, not answered */
+    uint32_t id;         /* of the table or job */
+    uint32_t again_ms;   /* between two sendings; grows */
+    uint64_t question;   /* ASK: its serial */
+    uint64_t serial;     /* from the first sending on; 0: not sent yet */
+    uint64_t local;      /* this node, flying: the shell's number */
+    uint64_t due_ms;     /* when it is sent again */
+    psd_status_t status; /* why the node could not take it; PSD_OK: unknown */
+    char text[PS_REFUSAL_TEXT_SIZE];
+} ps_tell_t;
+
+typedef struct ps_overseen {
+    char name[PS_NAME_MAX + 1];
+    uint64_t incarnation;
+    uint64_t conn;
+    ps_seen_t state;
+    ps_seen_t told;                   /* the last one that was news; 0: none was */
+    uint64_t silent_ms;               /* when it became what it is */
+    bool here;                        /* this node */
+    bool files_out;                   /* it is out of descriptors */
+    char damage[PS_DAMAGE_TEXT_SIZE]; /* what its start found; "" */
+    bool stale;                       /* no memory to record a change: everything is sent again */
+    ps_tell_t *tells;                 /* owned; in the order of telling */
+    size_t n_tells;
+    size_t tells_capacity;
+} ps_overseen_t;
+
+struct ps_overseer {
+    ps_overseer_args_t is;
+    ps_overseen_t *nodes; /* owned; the first one is this node */
+    size_t n_nodes;
+    size_t nodes_capacity;
+    ps_question_t **questions; /* owned, each too */
+    size_t n_questions;
+    size_t questions_capacity;
+    uint64_t last_serial;
+    uint64_t sessions; /* that may have been given out */
+    uint64_t ticked_ms;
+};
+
+/* The node that announced itself under this incarnation; NULL: none. */
+ps_overseen_t *ps_overseen_find(const ps_overseer_t *self, uint64_t incarnation);
+/* Everything that the registry knows. */
+void ps_overseen_note_all(ps_overseer_t *self, ps_overseen_t *node);
+/* A question goes after all that was noted. false: no memory. */
+PSD_MUST_CHECK bool ps_overseen_note_question(ps_overseen_t *node, uint64_t question);
+/* Nobody waits for the answer any more. */
+void ps_overseen_withdraw(ps_overseer_t *self, uint64_t question);
+/* A job that the node could not take in: it goes on without its news. */
+bool ps_overseen_lacks_jobs(const ps_overseen_t *node);
+/* No question waits for this node any more. */
+void ps_overseen_give_up(ps_overseer_t *self, const ps_overseen_t *node);
+/* Questions that are overdue wait no longer. */
+void ps_overseer_expire(ps_overseer_t *self, uint64_t now_ms, bool here_hangs);
+#endif

@@ -1,0 +1,380 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Telling: what is noted for a node is sent, in order and under one number,
+ * until the node has it. */
+#include <stdio.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "protocol/overseer/overseer_state.h"
+
+/* After what was sent and not answered, or refused; twice as long each time. */
+#define AGAIN_MS 1000
+#define AGAIN_MAX_MS 16000
+
+const char *ps_tell_op(ps_tell_kind_t kind)
+{
+    static const char *const OPS[] = {
+#define TELL_OP(NAME, op) op,
+        PS_TELL_MAP(TELL_OP)
+#undef TELL_OP
+    };
+
+    return OPS[kind];
+}
+
+static void forget(ps_overseen_t *node, size_t i)
+{
+    node->n_tells--;
+    memmove(&node->tells[i], &node->tells[i + 1], (node->n_tells - i) * sizeof *node->tells);
+}
+
+/* ---- sending ---- */
+
+/* true: that is new. */
+static bool refuse(ps_tell_t *tell, psd_status_t status, const char *text)
+{
+    bool is_new = tell->status == PSD_OK;
+
+    tell->flying = false;
+    tell->status = status;
+    (void)snprintf(tell->text, sizeof tell->text, "%.*s", (int)sizeof tell->text - 1, text);
+    return is_new;
+}
+
+/* Its next sending, if the node says nothing. */
+static void put_off(ps_tell_t *tell, uint64_t now_ms)
+{
+    tell->again_ms = tell->again_ms == 0 ? AGAIN_MS : 2 * tell->again_ms;
+    if (tell->again_ms > AGAIN_MAX_MS) {
+        tell->again_ms = AGAIN_MAX_MS;
+    }
+    tell->due_ms = now_ms + tell->again_ms;
+}
+
+static size_t count_flying(const ps_overseen_t *node)
+{
+    size_t n = 0;
+
+    for (size_t i = 0; i < node->n_tells; i++) {
+        n += node->tells[i].flying ? 1 : 0;
+    }
+    return n;
+}
+
+/* It waits for an answer, or to be sent again. What goes to this node is not
+ * lost. */
+static bool rests(const ps_overseen_t *node, const ps_tell_t *tell, uint64_t now_ms)
+{
+    return (tell->serial != 0 && tell->due_ms > now_ms) || (node->here && tell->flying);
+}
+
+/* The round's place at the next tell of the node that is due; false: none. The
+ * order is kept: what does not fit into the window goes with all after it,
+ * later. */
+static bool find_due(const ps_overseen_t *node, uint64_t now_ms, ps_sending_round_t *round)
+{
+    while (round->at < node->n_tells) {
+        const ps_tell_t *tell = &node->tells[round->at];
+
+        if (!rests(node, tell, now_ms)) {
+            return tell->flying || round->n_flying < PS_OVERSEER_WINDOW;
+        }
+        round->at++;
+    }
+    return false;
+}
+
+static void leave_node(ps_sending_round_t *round)
+{
+    round->node++;
+    round->entered = false;
+}
+
+bool ps_overseer_next(ps_overseer_t *self, uint64_t now_ms, ps_sending_round_t *round)
+{
+    for (; round->node < self->n_nodes; leave_node(round)) {
+        ps_overseen_t *node = &self->nodes[round->node];
+        ps_tell_t *tell = NULL;
+
+        if (!round->entered) {
+            round->entered = true;
+            if (node->state == PS_SEEN_UP && node->stale) {
+                ps_overseen_note_all(self, node);
+            }
+            round->at = 0;
+            round->n_flying = count_flying(node);
+        }
+        if (node->state != PS_SEEN_UP || !find_due(node, now_ms, round)) {
+            continue;
+        }
+        tell = &node->tells[round->at];
+        put_off(tell, now_ms);
+        if (tell->serial == 0) {
+            tell->serial = ++self->last_serial;
+        }
+        round->conn = node->conn;
+        round->here = node->here;
+        round->kind = tell->kind;
+        round->id = tell->id;
+        round->question = tell->question;
+        round->serial = tell->serial;
+        round->name = node->name;
+        return true;
+    }
+    return false;
+}
+
+bool ps_overseer_sent(ps_overseer_t *self, ps_sending_round_t *round, ps_sent_t sent,
+                      uint64_t local, psd_status_t status, const char *text)
+{
+    ps_overseen_t *node = &self->nodes[round->node];
+    ps_tell_t *tell = &node->tells[round->at];
+
+    switch (sent) {
+    case PS_SENT:
+        round->n_flying += tell->flying ? 0 : 1;
+        tell->flying = true;
+        tell->local = local;
+        round->at++;
+        return false;
+    case PS_SENT_REFUSED:
+        round->n_flying += tell->flying ? 0 : 1; /* no more at once than a window */
+        round->at++;
+        return refuse(tell, status, text);
+    case PS_SENT_GONE:
+        forget(node, round->at);
+        return false;
+    case PS_SENT_NOT:
+    default:
+        leave_node(round); /* the rest goes with it, later */
+        return false;
+    }
+}
+
+/* ---- noting ---- */
+
+/* A node that has it among what it was not sent yet gets its newest state then;
+ * what it has refused is tried again. false: it is to be noted. */
+static bool is_noted(ps_overseen_t *node, ps_tell_kind_t kind, uint32_t id)
+{
+    for (size_t i = 0; i < node->n_tells; i++) {
+        const ps_tell_t *tell = &node->tells[i];
+
+        if (tell->kind != kind || tell->id != id || tell->flying) {
+            continue;
+        }
+        if (tell->serial == 0) {
+            return true;
+        }
+        forget(node, i);
+        return false;
+    }
+    return false;
+}
+
+static bool put(ps_overseen_t *node, const ps_tell_t *tell)
+{
+    if (!ps_grow(&node->tells, &node->tells_capacity, node->n_tells + 1, sizeof *node->tells)) {
+        return false;
+    }
+    node->tells[node->n_tells++] = *tell;
+    return true;
+}
+
+static bool note(ps_overseen_t *node, ps_tell_kind_t kind, uint32_t id)
+{
+    const ps_tell_t tell = {.kind = kind, .id = id};
+
+    if (is_noted(node, kind, id) || put(node, &tell)) {
+        return true;
+    }
+    node->stale = true;
+    return false;
+}
+
+bool ps_overseen_note_question(ps_overseen_t *node, uint64_t question)
+{
+    const ps_tell_t tell = {.kind = PS_TELL_ASK, .question = question};
+
+    return put(node, &tell);
+}
+
+void ps_overseen_withdraw(ps_overseer_t *self, uint64_t question)
+{
+    for (size_t i = 0; i < self->n_nodes; i++) {
+        ps_overseen_t *node = &self->nodes[i];
+
+        for (size_t k = node->n_tells; k > 0; k--) {
+            if (node->tells[k - 1].kind == PS_TELL_ASK && node->tells[k - 1].question == question) {
+                forget(node, k - 1);
+            }
+        }
+    }
+}
+
+/* What is on its way to another node is told again under a new number; to this
+ * node nothing is lost, and nobody else knows of drops. */
+void ps_overseen_note_all(ps_overseer_t *self, ps_overseen_t *node)
+{
+    const ps_registry_t *registry = self->is.registry;
+    bool fits = true;
+
+    node->stale = false;
+    node->n_tells = node->here ? node->n_tells : 0;
+    fits = note(node, PS_TELL_KNOWN, 0) && note(node, PS_TELL_SESSIONS, 0);
+    for (size_t i = 0; fits && i < ps_registry_n_tables(registry); i++) {
+        fits = note(node, PS_TELL_TABLE, ps_registry_table_at(registry, i)->id);
+    }
+    for (size_t i = 0; fits && i < ps_registry_n_jobs(registry); i++) {
+        fits = note(node, PS_TELL_JOB, ps_registry_job_at(registry, i)->id);
+    }
+}
+
+static void note_everywhere(ps_overseer_t *self, ps_tell_kind_t kind, uint32_t id)
+{
+    for (size_t i = 0; i < self->n_nodes; i++) {
+        if (self->nodes[i].state == PS_SEEN_UP) {
+            (void)note(&self->nodes[i], kind, id); /* else it is stale now */
+        }
+    }
+}
+
+void ps_overseer_tell_table(ps_overseer_t *self, uint32_t table)
+{
+    note_everywhere(self, PS_TELL_TABLE, table);
+}
+
+bool ps_overseer_reserve(ps_overseer_t *self)
+{
+    bool done = true;
+
+    for (size_t i = 0; done && i < self->n_nodes; i++) {
+        ps_overseen_t *node = &self->nodes[i];
+
+        done = ps_grow(&node->tells, &node->tells_capacity, node->n_tells + 1, sizeof *node->tells);
+    }
+    return done;
+}
+
+void ps_overseer_tell_drop(ps_overseer_t *self, uint32_t table)
+{
+    note_everywhere(self, PS_TELL_DROP, table);
+}
+
+void ps_overseer_tell_job(ps_overseer_t *self, uint32_t job)
+{
+    note_everywhere(self, PS_TELL_JOB, job);
+}
+
+void ps_overseer_tell_sessions(ps_overseer_t *self, uint64_t session)
+{
+    if (session > self->sessions) {
+        self->sessions = session;
+        note_everywhere(self, PS_TELL_SESSIONS, 0);
+    }
+}
+
+uint64_t ps_overseer_sessions(const ps_overseer_t *self)
+{
+    return self->sessions;
+}
+
+/* ---- what nodes say ---- */
+
+psd_status_t ps_overseer_refusal(const ps_overseer_t *self, uint32_t table, psd_error_t *err)
+{
+    for (size_t i = 0; i < self->n_nodes; i++) {
+        const ps_overseen_t *node = &self->nodes[i];
+
+        for (size_t k = 0; k < node->n_tells; k++) {
+            const ps_tell_t *tell = &node->tells[k];
+
+            if (tell->kind == PS_TELL_TABLE && tell->id == table && tell->status != PSD_OK) {
+                return node->here ? psd_error_set(err, tell->status, "%s", tell->text)
+                                  : psd_error_set(err, tell->status, "node %s: %s", node->name,
+                                                  tell->text);
+            }
+        }
+    }
+    return PSD_OK;
+}
+
+bool ps_overseen_lacks_jobs(const ps_overseen_t *node)
+{
+    for (size_t i = 0; i < node->n_tells; i++) {
+        if (node->tells[i].kind == PS_TELL_JOB && node->tells[i].status != PSD_OK) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static ps_tell_t *find_tell(const ps_overseen_t *node, uint64_t serial)
+{
+    for (size_t i = 0; node != NULL && i < node->n_tells; i++) {
+        if (node->tells[i].serial == serial) {
+            return &node->tells[i];
+        }
+    }
+    return NULL;
+}
+
+static bool view(const ps_overseen_t *node, const ps_tell_t *tell, ps_tell_view_t *ret_tell)
+{
+    if (tell == NULL) {
+        return false;
+    }
+    *ret_tell = (ps_tell_view_t){.kind = tell->kind,
+                                 .id = tell->id,
+                                 .question = tell->question,
+                                 .serial = tell->serial,
+                                 .node = node->name};
+    return true;
+}
+
+bool ps_overseer_find_tell(const ps_overseer_t *self, uint64_t incarnation, uint64_t serial,
+                           ps_tell_view_t *ret_tell)
+{
+    const ps_overseen_t *node = ps_overseen_find(self, incarnation);
+
+    return view(node, find_tell(node, serial), ret_tell);
+}
+
+bool ps_overseer_find_local(const ps_overseer_t *self, uint64_t local, ps_tell_view_t *ret_tell)
+{
+    const ps_overseen_t *here = &self->nodes[0];
+
+    for (size_t i = 0; i < here->n_tells; i++) {
+        if (here->tells[i].flying && here->tells[i].local == local) {
+            return view(here, &here->tells[i], ret_tell);
+        }
+    }
+    return false;
+}
+
+/* It was noted again after this one. */
+static bool is_newer(const ps_overseen_t *node, const ps_tell_t *than)
+{
+    for (size_t i = (size_t)(than - node->tells) + 1; i < node->n_tells; i++) {
+        if (node->tells[i].kind == than->kind && node->tells[i].id == than->id) {
+            return true;
+        }
+    }
+    return false;
+}
+
+bool ps_overseer_told(ps_overseer_t *self, uint64_t incarnation, uint64_t serial,
+                      psd_status_t status, const char *text)
+{
+    ps_overseen_t *node = ps_overseen_find(self, incarnation);
+    ps_tell_t *tell = find_tell(node, serial);
+
+    if (tell == NULL) {
+        return false;
+    }
+    if (status == PSD_OK || is_newer(node, tell)) {
+        forget(node, (size_t)(tell - node->tells));
+        return false;
+    }
+    return refuse(tell, status, text);
+}
