@@ -41,7 +41,7 @@ static psd_status_t check_name(ps_control_t *self, const char *name, uint64_t in
     psd_status_t rc = PSD_OK;
 
     if (node == NULL || node->incarnation == incarnation ||
-        ps_fleet_look(self->fleet, node).state != PS_SEEN_UP) {
+        ps_fleet_look(self->fleet, node).state != PS_HEALTH_UP) {
         return PSD_OK;
     }
     rc = psd_error_set(err, PSD_DENIED,

@@ -75,11 +75,11 @@ ps_sight_t ps_fleet_look(const ps_fleet_t *self, const ps_node_t *node)
 
 static void log_news(const ps_sight_news_t *news)
 {
-    if (news->state == PS_SEEN_UP) {
+    if (news->state == PS_HEALTH_UP) {
         ps_log(PS_LOG_INFO, "node_up", "node=%s", news->name);
         return;
     }
-    ps_log(PS_LOG_WARN, news->state == PS_SEEN_DOWN ? "node_down" : "node_suspect",
+    ps_log(PS_LOG_WARN, news->state == PS_HEALTH_DOWN ? "node_down" : "node_suspect",
            "node=%s silent_ms=%" PRIu64
            " hint=\"partitions with no copy elsewhere cannot be used until it "
            "is back\"",
@@ -274,11 +274,8 @@ static void take_answers(ps_fleet_t *self, uint64_t incarnation, const ps_tell_v
     ps_inquiry_t *inquiry = question == NULL ? NULL : question->context;
     const char *missing = NULL;
 
-    (void)ps_overseer_told(self->overseer, incarnation, tell->serial, PSD_OK, "");
-    if (inquiry == NULL || !ps_overseer_awaits(self->overseer, incarnation, tell->question)) {
-        return;
-    }
-    if (status != PSD_OK || !join_answers(&inquiry->answers, answers)) {
+    if (status != PSD_OK || (ps_overseer_awaits(self->overseer, incarnation, tell->question) &&
+                             inquiry != NULL && !join_answers(&inquiry->answers, answers))) {
         missing = "could not answer";
     }
     ps_overseer_answered(self->overseer, incarnation, tell->question, missing);

@@ -73,8 +73,9 @@ static bool add_node(const ps_control_t *self, const ps_node_t *node, const ps_a
 
     if (!ps_doc_set_text(doc, "name", node->name) ||
         !ps_doc_set_text(doc, "state",
-                         node->draining && view.state == PS_SEEN_UP ? "draining"
-                                                                    : ps_seen_name(view.state)) ||
+                         node->draining && view.state == PS_HEALTH_UP
+                             ? "draining"
+                             : ps_health_name(view.state)) ||
         !ps_doc_set_u64(doc, "incarnation", node->incarnation) ||
         !ps_doc_set_u64(doc, "shards", node->n_shards) ||
         !ps_doc_set_u64(doc, "weight", node->weight == 0 ? node->n_shards : node->weight) ||

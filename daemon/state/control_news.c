@@ -34,15 +34,15 @@ void ps_control_note_nodes(ps_control_t *self)
     while (!self->broken && ps_fleet_next_news(self->fleet, &news)) {
         char text[256];
 
-        if (news.state == PS_SEEN_UP) {
+        if (news.state == PS_HEALTH_UP) {
             (void)snprintf(text, sizeof text, "node %s is heard again", news.name);
         } else {
             (void)snprintf(text, sizeof text,
                            "node %s is %s, silent for %.1f s; what it alone "
                            "has cannot be used until it is back",
-                           news.name, ps_seen_name(news.state), (double)news.silent_ms / 1000.0);
+                           news.name, ps_health_name(news.state), (double)news.silent_ms / 1000.0);
         }
-        note(self, news.state == PS_SEEN_UP ? PS_LOG_INFO : PS_LOG_WARN, text);
+        note(self, news.state == PS_HEALTH_UP ? PS_LOG_INFO : PS_LOG_WARN, text);
     }
 }
 

@@ -82,7 +82,7 @@ static void print_silent(const ps_control_t *self, const ps_node_t *node, const 
         (void)snprintf(what, sizeof what, "it has no partitions");
     }
     (void)snprintf(ret_text, TEXT_SIZE, "node \"%s\" is %s, %s; %s", node->name,
-                   ps_seen_name(view->state), since, what);
+                   ps_health_name(view->state), since, what);
 }
 
 /* Some of its copies are not whole yet. */
@@ -431,7 +431,7 @@ bool ps_control_add_problems(const ps_control_t *self, const ps_control_request_
         const ps_sight_t view = ps_fleet_look(self->fleet, node);
         char text[TEXT_SIZE];
 
-        if (view.state != PS_SEEN_UP) {
+        if (view.state != PS_HEALTH_UP) {
             print_silent(self, node, &view, text);
             done = ps_doc_append_text(array, text);
         }

@@ -49,6 +49,7 @@
 #include "protocol/session/session.h"
 #include "protocol/shard/shard.h"
 #include "protocol/replica/shard_links.h"
+#include "protocol/overseer/overseer.h"
 #include "sim_cluster_checkpoint.h"
 #include "sim_cluster_job.h"
 #include "sim_cluster_plan.h"
@@ -232,20 +233,12 @@ typedef struct cluster_conn {
 
 /* ---- the registry ---- */
 
-typedef struct cluster_view { /* of a node */
-    uint64_t told_ms;
-    uint64_t told;                        /* the last tell that was sent … */
-    uint64_t known;                       /* … and that it has */
-    uint64_t clocks[CLUSTER_WORKERS_MAX]; /* of the workers, there */
-} cluster_view_t;
-
 typedef struct cluster_registry {
     ps_registry_t *machine; /* owned; NULL: it is down */
     ps_command_t *log;      /* owned; what is stored */
     size_t n_log;
     size_t capacity;
-    uint64_t version; /* of what nodes are told */
-    cluster_view_t views[CLUSTER_NODES_MAX];
+    ps_overseer_t *overseer; /* owned; likewise */
     cluster_joining_t joining[CLUSTER_WORKERS_MAX];
     uint64_t wake_ms;
 } cluster_registry_t;
@@ -258,7 +251,7 @@ typedef enum cluster_letter_kind {
     CLUSTER_KNOWN = 4,    /* node: has what it was told */
     CLUSTER_ASK = 5,      /* client: where the partitions are */
     CLUSTER_ANEW = 6,     /* registry: it does not know this life of the node */
-    CLUSTER_TELL = 7,     /* registry: copies and job */
+    CLUSTER_TELL = 7,     /* registry: what its overseer names */
     CLUSTER_FENCE = 8,    /* registry */
     CLUSTER_ROUTES = 9,   /* registry, to a client */
     CLUSTER_ALIVE = 10,   /* client: its worker lives */
@@ -295,9 +288,10 @@ typedef struct cluster_letter {
     uint32_t to;
     uint64_t incarnation;
     uint32_t shard;                       /* ASK: a silent one of that incarnation */
-    uint64_t number;                      /* BEAT: greatest epoch; TELL, KNOWN: version; ASK:
+    uint64_t number;                      /* BEAT: greatest epoch; TELL, KNOWN: serial; ASK:
                                              ms since the shard's last word; JOIN: 1 for logs
                                              that were there; ARM … CEASE: of the checkpoint */
+    ps_tell_kind_t tell;                  /* TELL */
     uint32_t joins;                       /* to and from a worker: its life … */
     uint64_t clock;                       /* … and clock; ARMED, IMAGE */
     cluster_want_t want;                  /* ARM, IMAGE */

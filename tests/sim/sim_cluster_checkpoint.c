@@ -51,6 +51,24 @@ static bool job_runs(const cluster_t *self)
            strcmp(ps_registry_job_state(machine_of(self), self->job), "running") == 0;
 }
 
+/* Nodes that are up have come to this registry, which may have been restarted:
+ * what they are asked comes after what they are told. */
+static bool all_have_come(const cluster_t *self)
+{
+    for (uint32_t i = 0; i < self->plan.n_nodes; i++) {
+        char name[CLUSTER_NAME_SIZE];
+        const ps_node_t *node = NULL;
+
+        cluster_name(i, name);
+        node = ps_registry_node(machine_of(self), name);
+        if (node != NULL && node->up &&
+            ps_overseer_look(self->registry.overseer, node, self->now_ms).state != PS_HEALTH_UP) {
+            return false;
+        }
+    }
+    return true;
+}
+
 static void begin(cluster_t *self)
 {
     cluster_checkpoint_t *checkpoint = &self->checkpoint;
@@ -98,7 +116,9 @@ void cluster_checkpoint_time(cluster_t *self)
         return;
     }
     if (!checkpoint->works) {
-        begin(self);
+        if (all_have_come(self)) {
+            begin(self);
+        }
     } else if (checkpoint->fails || self->now_ms > checkpoint->until_ms) {
         give_up(self);
     } else {

@@ -166,6 +166,16 @@ static void open_all(cluster_t *self)
     cluster_registry_commit(self, &command);
 }
 
+/* All nodes know what was told before, when they answer. */
+static void ask(cluster_t *self, cluster_joining_t *joining, uint32_t job)
+{
+    memset(joining->clocks, 0, sizeof joining->clocks);
+    cluster_need(ps_overseer_ask(self->registry.overseer, 0, job, joining, self->now_ms, NULL) ==
+                     PSD_OK,
+                 "memory for a question");
+    joining->asked = true;
+}
+
 /* One that runs already, for its answer was lost, is lost first. */
 static void hear_enter(cluster_t *self, const cluster_letter_t *letter)
 {
@@ -186,46 +196,8 @@ static void hear_enter(cluster_t *self, const cluster_letter_t *letter)
     cluster_trace(self, "registry: %s", command.text);
     cluster_registry_commit(self, &command);
     open_all(self);
-    *joining = (cluster_joining_t){.number = letter->number, .version = self->registry.version};
-}
-
-/* Every node that counts knows that version of everything: those that are up,
- * and, before its start is agreed, those that may go on serving the job, or
- * will, unheard. */
-static bool all_know(const cluster_t *self, const cluster_joining_t *joining)
-{
-    for (uint32_t i = 0; i < self->plan.n_nodes; i++) {
-        char name[CLUSTER_NAME_SIZE];
-        const ps_node_t *node = NULL;
-
-        cluster_name(i, name);
-        node = ps_registry_node(machine_of(self), name);
-        if (node != NULL &&
-            (node->up ? self->registry.views[i].known < joining->version
-                      : !joining->started && ps_registry_serves_job(
-                                                 machine_of(self), node->incarnation, self->job))) {
-            return false;
-        }
-    }
-    return true;
-}
-
-/* The clocks that all nodes that are up have told. */
-static void gather(const cluster_t *self, uint64_t clocks[CLUSTER_WORKERS_MAX])
-{
-    memset(clocks, 0, CLUSTER_WORKERS_MAX * sizeof *clocks);
-    for (uint32_t i = 0; i < self->plan.n_nodes; i++) {
-        char name[CLUSTER_NAME_SIZE];
-        const ps_node_t *node = NULL;
-
-        cluster_name(i, name);
-        node = ps_registry_node(machine_of(self), name);
-        for (uint32_t k = 0; node != NULL && node->up && k < CLUSTER_WORKERS_MAX; k++) {
-            uint64_t clock = self->registry.views[i].clocks[k];
-
-            clocks[k] = clock > clocks[k] ? clock : clocks[k];
-        }
-    }
+    *joining = (cluster_joining_t){.number = letter->number};
+    ask(self, joining, self->job);
 }
 
 static void agree(cluster_t *self, uint32_t rank)
@@ -233,13 +205,11 @@ static void agree(cluster_t *self, uint32_t rank)
     cluster_joining_t *joining = &self->registry.joining[rank];
     PSD_AUTO(ps_command_done) ps_command_t command = {0};
     uint32_t ranks[CLUSTER_WORKERS_MAX];
-    uint64_t clocks[CLUSTER_WORKERS_MAX];
 
     for (uint32_t i = 0; i < CLUSTER_WORKERS_MAX; i++) {
         ranks[i] = i;
     }
-    gather(self, clocks);
-    if (ps_registry_plan_start(machine_of(self), self->job, rank, ranks, clocks,
+    if (ps_registry_plan_start(machine_of(self), self->job, rank, ranks, joining->clocks,
                                CLUSTER_WORKERS_MAX, self->now_ms, &command, NULL) != PSD_OK) {
         joining->number = 0; /* it was lost meanwhile */
         return;
@@ -247,7 +217,7 @@ static void agree(cluster_t *self, uint32_t rank)
     cluster_trace(self, "registry: %s", command.text);
     cluster_registry_commit(self, &command);
     joining->started = true;
-    joining->version = self->registry.version;
+    ask(self, joining, 0);
 }
 
 static void let_in(cluster_t *self, uint32_t rank)
@@ -285,19 +255,42 @@ static void lose_workers(cluster_t *self)
     }
 }
 
+/* All nodes that count have answered: they know of the worker, and then of its
+ * start. Before the start is agreed, one that may go on serving the job unheard
+ * counts, too. */
 void cluster_job_decide(cluster_t *self)
 {
+    ps_overseer_t *overseer = self->registry.overseer;
+    ps_question_t *question = NULL;
+
     lose_workers(self);
+    while ((question = ps_overseer_next_done(overseer)) != NULL) {
+        cluster_joining_t *joining = question->context;
+        uint32_t rank = (uint32_t)(joining - self->registry.joining);
+        bool all = question->missing[0] == '\0';
+
+        ps_question_destroy(&question);
+        joining->asked = false;
+        if (joining->number != 0 && joining->started) {
+            let_in(self, rank);
+        } else if (joining->number != 0 && all) {
+            agree(self, rank);
+        }
+    }
     for (uint32_t i = 0; i < self->plan.n_clients; i++) {
         cluster_joining_t *joining = &self->registry.joining[i];
 
-        if (joining->number == 0 || !all_know(self, joining)) {
-            continue;
+        if (joining->number != 0 && !joining->asked) {
+            ask(self, joining, self->job);
         }
-        if (joining->started) {
-            let_in(self, i);
-        } else {
-            agree(self, i);
+    }
+}
+
+void cluster_job_clocks(cluster_joining_t *joining, const uint64_t clocks[])
+{
+    for (uint32_t i = 0; i < CLUSTER_WORKERS_MAX; i++) {
+        if (clocks[i] > joining->clocks[i]) {
+            joining->clocks[i] = clocks[i];
         }
     }
 }

@@ -47,8 +47,9 @@ typedef struct cluster_worker {
 
 /* A worker that joins, as the registry's process knows it. */
 typedef struct cluster_joining {
-    uint64_t number;  /* of its question; 0: none joins */
-    uint64_t version; /* that all nodes must know */
+    uint64_t number;                      /* of its question; 0: none joins */
+    bool asked;                           /* the nodes are asked for their clocks … */
+    uint64_t clocks[CLUSTER_WORKERS_MAX]; /* … which are these, so far */
     bool started;
 } cluster_joining_t;
 
@@ -84,6 +85,8 @@ void cluster_worker_lost(struct cluster *self, uint32_t client, uint32_t joins);
 void cluster_job_begin(struct cluster *self);
 /* Workers that have been silent for too long are lost; those that join get
  * on. */
+/* What a node has answered to the question of a worker that joins. */
+void cluster_job_clocks(cluster_joining_t *joining, const uint64_t clocks[]);
 void cluster_job_decide(struct cluster *self);
 void cluster_job_letter(struct cluster *self, const struct cluster_letter *letter);
 /* A command is about to be stored. */

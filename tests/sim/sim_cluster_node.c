@@ -211,12 +211,9 @@ static void tell_clocks(cluster_t *self, uint32_t number, uint64_t clocks[])
     }
 }
 
-static void told(cluster_t *self, const cluster_letter_t *letter)
+/* false: it is told again. */
+static bool told_table(cluster_t *self, const cluster_letter_t *letter)
 {
-    cluster_letter_t known = {.kind = CLUSTER_KNOWN,
-                              .from = letter->to,
-                              .to = CLUSTER_REGISTRY,
-                              .number = letter->number};
     cluster_node_t *node = &self->nodes[letter->to];
     uint32_t n = self->plan.n_partitions;
 
@@ -225,11 +222,10 @@ static void told(cluster_t *self, const cluster_letter_t *letter)
             node->max_epoch = letter->copies[i].epoch;
         }
     }
-    cluster_trace(self, "node %u is told version %" PRIu64 ", epoch %" PRIu64, letter->to,
-                  letter->number, node->max_epoch);
+    cluster_trace(self, "node %u is told epoch %" PRIu64, letter->to, node->max_epoch);
     for (uint32_t at = 0; at < self->plan.n_shards[letter->to]; at++) {
         if (!cluster_disk_table(self, letter->to, at, &letter->spec)) {
-            return; /* it is told again */
+            return false;
         }
         forget_records(&node->shards[at], at, node->incarnation, letter, n);
         cluster_node_step(self, letter->to, at,
@@ -239,13 +235,34 @@ static void told(cluster_t *self, const cluster_letter_t *letter)
                                         .routes = letter->routes,
                                         .n_routes = n,
                                         .copies = letter->copies});
-        if (letter->job.id != 0) {
-            cluster_node_step(self, letter->to, at,
-                              &(ps_event_t){.kind = PS_EVENT_JOB, .job = &letter->job});
-        }
     }
-    known.incarnation = node->incarnation;
-    tell_clocks(self, letter->to, known.clocks);
+    return true;
+}
+
+static void told_job(cluster_t *self, const cluster_letter_t *letter)
+{
+    for (uint32_t at = 0; at < self->plan.n_shards[letter->to]; at++) {
+        cluster_node_step(self, letter->to, at,
+                          &(ps_event_t){.kind = PS_EVENT_JOB, .job = &letter->job});
+    }
+}
+
+static void told(cluster_t *self, const cluster_letter_t *letter)
+{
+    cluster_letter_t known = {.kind = CLUSTER_KNOWN,
+                              .from = letter->to,
+                              .to = CLUSTER_REGISTRY,
+                              .incarnation = letter->incarnation,
+                              .number = letter->number};
+
+    if (letter->tell == PS_TELL_TABLE && !told_table(self, letter)) {
+        return;
+    }
+    if (letter->tell == PS_TELL_JOB) {
+        told_job(self, letter);
+    } else if (letter->tell == PS_TELL_ASK) {
+        tell_clocks(self, letter->to, known.clocks);
+    }
     cluster_post(self, &known);
 }
 

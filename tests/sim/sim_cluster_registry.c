@@ -9,7 +9,6 @@
 #include "sim_cluster.h"
 
 #define LOOK_MS 50         /* between two looks when nothing happens */
-#define TELL_MS 100        /* between two tells of the same */
 #define SUSPECT_MS 400     /* silence of a node */
 #define UNREACHED_MS 300   /* … of a shard, for a client */
 #define GONE_MS 1200       /* … of a worker, where they come and go */
@@ -36,10 +35,37 @@ static void new_machine(cluster_t *self)
                                      .repair_after_ms = CLUSTER_REPAIR_MS};
     cluster_registry_t *registry = &self->registry;
 
-    memset(registry->views, 0, sizeof registry->views);
     memset(registry->joining, 0, sizeof registry->joining);
     cluster_need(ps_registry_new(&args, &registry->machine, NULL) == PSD_OK,
                  "memory for a registry");
+}
+
+/* After what was stored is there again. No shard is on the registry's own
+ * node. */
+static void new_overseer(cluster_t *self)
+{
+    const ps_overseer_args_t args = {.registry = self->registry.machine,
+                                     .node = "registry",
+                                     .incarnation = UINT64_MAX,
+                                     .suspect_after_ms = SUSPECT_MS};
+
+    cluster_need(ps_overseer_new(&args, self->now_ms, &self->registry.overseer, NULL) == PSD_OK,
+                 "memory for an overseer");
+}
+
+/* As the control part does. */
+static void tell_changes(cluster_t *self, const ps_command_t *command)
+{
+    ps_overseer_t *overseer = self->registry.overseer;
+
+    if (command->n_changes > 0 || command->kind == PS_COMMAND_TABLE) {
+        const ps_table_t *table = ps_registry_table(self->registry.machine, "t");
+
+        ps_overseer_tell_table(overseer, table->id);
+    }
+    if (command->kind == PS_COMMAND_JOB || command->kind == PS_COMMAND_JOB_TABLE) {
+        ps_overseer_tell_job(overseer, command->job.id);
+    }
 }
 
 void cluster_registry_commit(cluster_t *self, ps_command_t *command)
@@ -61,7 +87,7 @@ void cluster_registry_commit(cluster_t *self, ps_command_t *command)
     if (command->kind == PS_COMMAND_COPIES) {
         cluster_trace(self, "registry, epoch %" PRIu64 ": %s", command->epoch, command->text);
     }
-    registry->version++;
+    tell_changes(self, command);
     self->changed_ms = self->now_ms;
     *command = (ps_command_t){0};
 }
@@ -75,49 +101,84 @@ static void commit_planned(cluster_t *self, psd_status_t planned, ps_command_t *
 
 /* ---- telling ---- */
 
-static void tell(cluster_t *self, uint32_t node, uint64_t incarnation)
+static void fill_table(const cluster_t *self, cluster_letter_t *letter)
 {
-    const cluster_registry_t *registry = &self->registry;
     const ps_table_t *table = cluster_registry_table(self);
-    const ps_job_t *job = ps_registry_job_by_id(registry->machine, self->job);
-    cluster_letter_t letter = {.kind = CLUSTER_TELL,
-                               .from = CLUSTER_REGISTRY,
-                               .to = node,
-                               .incarnation = incarnation,
-                               .number = registry->version};
     uint32_t n = self->plan.n_partitions;
 
-    letter.copies = ps_alloc(n, sizeof *letter.copies);
-    letter.routes = ps_alloc(n, sizeof *letter.routes);
-    cluster_need(letter.copies != NULL && letter.routes != NULL &&
-                     (job == NULL || ps_job_copy(job, &letter.job, NULL) == PSD_OK),
-                 "memory for a map");
-    memcpy(letter.copies, table->copies, n * sizeof *letter.copies);
-    memcpy(letter.routes, table->routes, n * sizeof *letter.routes);
-    letter.spec = table->spec;
-    cluster_post(self, &letter);
+    letter->copies = ps_alloc(n, sizeof *letter->copies);
+    letter->routes = ps_alloc(n, sizeof *letter->routes);
+    cluster_need(letter->copies != NULL && letter->routes != NULL, "memory for a map");
+    memcpy(letter->copies, table->copies, n * sizeof *letter->copies);
+    memcpy(letter->routes, table->routes, n * sizeof *letter->routes);
+    letter->spec = table->spec;
 }
 
-/* Everybody who may not know it yet, and lives. */
-static void tell_all(cluster_t *self)
+static ps_sent_t send(cluster_t *self, const ps_sending_round_t *round)
 {
-    cluster_registry_t *registry = &self->registry;
+    const ps_job_t *job = ps_registry_job_by_id(self->registry.machine, round->id);
+    cluster_letter_t letter = {.kind = CLUSTER_TELL,
+                               .from = CLUSTER_REGISTRY,
+                               .to = (uint32_t)round->conn,
+                               .incarnation = round->incarnation,
+                               .tell = round->kind,
+                               .number = round->serial};
 
-    for (uint32_t i = 0; i < self->plan.n_nodes; i++) {
-        cluster_view_t *view = &registry->views[i];
-        char name[CLUSTER_NAME_SIZE];
-        const ps_node_t *node = NULL;
-
-        cluster_name(i, name);
-        node = ps_registry_node(registry->machine, name);
-        if (self->table == 0 || node == NULL || !node->up || view->known == registry->version ||
-            (view->told == registry->version && self->now_ms < view->told_ms + TELL_MS)) {
-            continue;
-        }
-        view->told = registry->version;
-        view->told_ms = self->now_ms;
-        tell(self, i, node->incarnation);
+    if (round->here) { /* which has no shards: it answers at once */
+        return round->kind == PS_TELL_ASK ? PS_SENT : PS_SENT_GONE;
     }
+    if (round->kind == PS_TELL_SESSIONS) {
+        return PS_SENT_GONE;
+    }
+    if (round->kind == PS_TELL_TABLE) {
+        fill_table(self, &letter);
+    } else if (round->kind == PS_TELL_JOB) {
+        cluster_need(ps_job_copy(job, &letter.job, NULL) == PSD_OK, "memory for a job");
+    } else if (round->kind == PS_TELL_ASK &&
+               ps_overseer_question(self->registry.overseer, round->question) == NULL) {
+        return PS_SENT_GONE;
+    }
+    cluster_post(self, &letter);
+    return PS_SENT;
+}
+
+#define HERE 1 /* a question to the registry's own node */
+
+static void send_due(cluster_t *self)
+{
+    ps_overseer_t *overseer = self->registry.overseer;
+    ps_sending_round_t round = {0};
+    ps_tell_view_t tell;
+
+    while (ps_overseer_next(overseer, self->now_ms, &round)) {
+        ps_sent_t sent = send(self, &round);
+
+        (void)ps_overseer_sent(overseer, &round, sent, round.here ? HERE : 0, PSD_OK, "");
+    }
+    while (ps_overseer_find_local(overseer, HERE, &tell)) {
+        ps_overseer_answered(overseer, UINT64_MAX, tell.question, NULL);
+    }
+}
+
+/* A node has what it was told, or answers with the clocks that it knows. */
+static void hear_known(cluster_t *self, const cluster_letter_t *letter)
+{
+    ps_overseer_t *overseer = self->registry.overseer;
+    const ps_question_t *question = NULL;
+    ps_tell_view_t tell;
+
+    if (!ps_overseer_find_tell(overseer, letter->incarnation, letter->number, &tell)) {
+        return;
+    }
+    if (tell.kind != PS_TELL_ASK) {
+        (void)ps_overseer_told(overseer, letter->incarnation, letter->number, PSD_OK, "");
+        return;
+    }
+    question = ps_overseer_question(overseer, tell.question);
+    if (question != NULL && ps_overseer_awaits(overseer, letter->incarnation, tell.question)) {
+        cluster_job_clocks(question->context, letter->clocks);
+    }
+    ps_overseer_answered(overseer, letter->incarnation, tell.question, NULL);
 }
 
 static void tell_fence(cluster_t *self, const ps_fence_t *fence)
@@ -166,8 +227,8 @@ static void decide(cluster_t *self)
     cluster_registry_t *registry = &self->registry;
     uint64_t at_ms = 0;
 
+    ps_overseer_tick(registry->overseer, self->now_ms, false);
     cluster_job_decide(self);
-
     for (int i = 0; i < DECISIONS_MAX; i++) {
         PSD_AUTO(ps_decision_done) ps_decision_t decision = {0};
 
@@ -187,7 +248,7 @@ static void decide(cluster_t *self)
             }
         }
     }
-    tell_all(self);
+    send_due(self);
     at_ms = ps_registry_decide_at(registry->machine);
     at_ms = at_ms < self->now_ms + LOOK_MS ? at_ms : self->now_ms + LOOK_MS;
     at_ms = at_ms > self->now_ms ? at_ms : self->now_ms + 1;
@@ -206,6 +267,18 @@ void cluster_registry_tick(cluster_t *self)
 }
 
 /* ---- what it hears ---- */
+
+/* It is told everything, and that it has come is a sign of life. */
+static void come(cluster_t *self, const cluster_letter_t *letter, const ps_node_t *node)
+{
+    ps_overseer_t *overseer = self->registry.overseer;
+
+    cluster_need(ps_overseer_add(overseer, node, letter->from, NULL) == PSD_OK &&
+                     ps_overseer_beat(overseer, node->incarnation,
+                                      self->nodes[letter->from].max_epoch, self->now_ms,
+                                      NULL) == PSD_OK,
+                 "a node that has come");
+}
 
 static void hear_join(cluster_t *self, const cluster_letter_t *letter)
 {
@@ -227,20 +300,21 @@ static void hear_join(cluster_t *self, const cluster_letter_t *letter)
     if (known != NULL && known->up && known->incarnation != letter->incarnation) {
         return; /* its earlier life seems to be alive */
     }
+    if (known != NULL && known->incarnation == letter->incarnation) {
+        come(self, letter, &node); /* to a registry that was restarted */
+        return;
+    }
     if (ps_registry_plan_node(registry->machine, &node, self->now_ms, &command, NULL) == PSD_OK) {
         cluster_trace(self, "registry: node %u joins", letter->from);
         cluster_registry_commit(self, &command);
+        come(self, letter, &node);
     }
-    registry->views[letter->from] = (cluster_view_t){0};
 }
 
 static void hear_beat(cluster_t *self, const cluster_letter_t *letter)
 {
-    char name[CLUSTER_NAME_SIZE];
-
-    cluster_name(letter->from, name);
-    if (ps_registry_node_beat(self->registry.machine, name, letter->incarnation, letter->number,
-                              self->now_ms, NULL) != PSD_OK) {
+    if (ps_overseer_beat(self->registry.overseer, letter->incarnation, letter->number, self->now_ms,
+                         NULL) != PSD_OK) {
         cluster_post(self, &(cluster_letter_t){.kind = CLUSTER_ANEW,
                                                .from = CLUSTER_REGISTRY,
                                                .to = letter->from,
@@ -284,10 +358,7 @@ void cluster_registry_letter(cluster_t *self, const cluster_letter_t *letter)
     } else if (letter->kind == CLUSTER_REPORT) {
         hear_report(self, letter);
     } else if (letter->kind == CLUSTER_KNOWN) {
-        if (self->nodes[letter->from].incarnation == letter->incarnation) {
-            registry->views[letter->from].known = letter->number;
-            memcpy(registry->views[letter->from].clocks, letter->clocks, sizeof letter->clocks);
-        }
+        hear_known(self, letter);
     } else if (letter->kind == CLUSTER_ASK) {
         (void)ps_registry_unreached(registry->machine, letter->incarnation, letter->shard,
                                     letter->number, self->now_ms);
@@ -321,6 +392,7 @@ void cluster_registry_begin(cluster_t *self)
 
     self->registry.wake_ms = UINT64_MAX;
     new_machine(self);
+    new_overseer(self);
     commit_planned(
         self,
         ps_registry_plan_cluster(self->registry.machine, "c", &uuid, self->now_ms, &command, NULL),
@@ -345,6 +417,7 @@ void cluster_registry_done(cluster_t *self)
 {
     cluster_registry_t *registry = &self->registry;
 
+    ps_overseer_destroy(&registry->overseer);
     ps_registry_destroy(&registry->machine);
     for (size_t i = 0; i < registry->n_log; i++) {
         ps_command_done(&registry->log[i]);
@@ -356,6 +429,7 @@ void cluster_registry_done(cluster_t *self)
 void cluster_registry_crash(cluster_t *self)
 {
     cluster_trace(self, "the registry crashes");
+    ps_overseer_destroy(&self->registry.overseer);
     ps_registry_destroy(&self->registry.machine);
     cluster_checkpoint_forget(self);
     if (cluster_below(self, 2) == 0) {
@@ -377,6 +451,7 @@ void cluster_registry_restart(cluster_t *self)
                          PSD_OK,
                      "a stored command that fits");
     }
+    new_overseer(self);
     (void)cluster_at(self, self->now_ms, CLUSTER_FAULTS, 0); /* drains wait */
     decide(self);
 }

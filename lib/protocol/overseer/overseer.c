@@ -26,7 +26,7 @@ psd_status_t ps_overseer_new(const ps_overseer_args_t *args, uint64_t now_ms,
         return psd_error_set(err, PSD_NOMEM, "no memory for the nodes");
     }
     self->nodes[self->n_nodes++] =
-        (ps_overseen_t){.incarnation = args->incarnation, .state = PS_SEEN_UP, .here = true};
+        (ps_overseen_t){.incarnation = args->incarnation, .state = PS_HEALTH_UP, .here = true};
     (void)snprintf(self->nodes[0].name, sizeof self->nodes[0].name, "%s", args->node);
     *ret_overseer = self;
     self = NULL;
@@ -52,14 +52,14 @@ void ps_overseer_destroy(ps_overseer_t **self_p)
     *self_p = NULL;
 }
 
-const char *ps_seen_name(ps_seen_t state)
+const char *ps_health_name(ps_health_t state)
 {
     switch (state) {
-    case PS_SEEN_UP:
+    case PS_HEALTH_UP:
         return "up";
-    case PS_SEEN_SUSPECT:
+    case PS_HEALTH_SUSPECT:
         return "suspect";
-    case PS_SEEN_DOWN:
+    case PS_HEALTH_DOWN:
     default:
         return "down";
     }
@@ -111,7 +111,7 @@ uint64_t ps_overseer_next_serial(ps_overseer_t *self)
 ps_sight_t ps_overseer_look(const ps_overseer_t *self, const ps_node_t *node, uint64_t now_ms)
 {
     const ps_overseen_t *known = ps_overseen_find(self, node->incarnation);
-    ps_sight_t sight = {.state = PS_SEEN_DOWN, .never = true, .damage = ""};
+    ps_sight_t sight = {.state = PS_HEALTH_DOWN, .never = true, .damage = ""};
 
     if (known != NULL) {
         sight = (ps_sight_t){
@@ -125,16 +125,17 @@ ps_sight_t ps_overseer_look(const ps_overseer_t *self, const ps_node_t *node, ui
 
 /* A node that is not up is asked nothing and told nothing; one that comes up
  * may have missed anything. */
-static void set_state(ps_overseer_t *self, ps_overseen_t *node, ps_seen_t state, uint64_t silent_ms)
+static void set_state(ps_overseer_t *self, ps_overseen_t *node, ps_health_t state,
+                      uint64_t silent_ms)
 {
-    bool was_up = node->state == PS_SEEN_UP;
+    bool was_up = node->state == PS_HEALTH_UP;
 
     if (node->state == state) {
         return;
     }
     node->state = state;
     node->silent_ms = silent_ms;
-    if (state == PS_SEEN_UP) {
+    if (state == PS_HEALTH_UP) {
         ps_overseen_note_all(self, node);
     } else if (was_up) {
         ps_overseen_give_up(self, node);
@@ -169,16 +170,16 @@ psd_status_t ps_overseer_add(ps_overseer_t *self, const ps_node_t *node, uint64_
         }
         known = &self->nodes[self->n_nodes++];
         *known = (ps_overseen_t){0};
-    } else if (known->state == PS_SEEN_UP) {
+    } else if (known->state == PS_HEALTH_UP) {
         ps_overseen_give_up(self, known); /* what its earlier life was asked */
     }
     memcpy(known->name, node->name, sizeof known->name);
     known->incarnation = node->incarnation;
     known->conn = conn;
     known->n_tells = 0;
-    known->state = PS_SEEN_DOWN;                               /* so that it comes up now */
-    known->told = known->told == PS_SEEN_UP ? 0 : known->told; /* another life */
-    set_state(self, known, PS_SEEN_UP, 0);
+    known->state = PS_HEALTH_DOWN;                               /* so that it comes up now */
+    known->told = known->told == PS_HEALTH_UP ? 0 : known->told; /* another life */
+    set_state(self, known, PS_HEALTH_UP, 0);
     return PSD_OK;
 }
 
@@ -225,7 +226,7 @@ psd_status_t ps_overseer_beat(ps_overseer_t *self, uint64_t incarnation, uint64_
     }
     rc = ps_registry_node_beat(self->is.registry, node->name, incarnation, max_epoch, now_ms, err);
     if (rc == PSD_OK) {
-        set_state(self, node, PS_SEEN_UP, 0);
+        set_state(self, node, PS_HEALTH_UP, 0);
     }
     return rc;
 }
@@ -236,12 +237,12 @@ static void look_at(ps_overseer_t *self, ps_overseen_t *node, uint64_t now_ms)
     const ps_node_t *known = ps_registry_node_by_incarnation(self->is.registry, node->incarnation);
     uint64_t silent_ms =
         known == NULL || now_ms < known->last_seen_ms ? 0 : now_ms - known->last_seen_ms;
-    ps_seen_t state = PS_SEEN_UP;
+    ps_health_t state = PS_HEALTH_UP;
 
     if (known == NULL || silent_ms >= PS_OVERSEER_DOWN_FACTOR * self->is.suspect_after_ms) {
-        state = PS_SEEN_DOWN;
+        state = PS_HEALTH_DOWN;
     } else if (known->suspect) {
-        state = PS_SEEN_SUSPECT;
+        state = PS_HEALTH_SUSPECT;
     }
     if (state > node->state) { /* only a sign of life brings it back */
         set_state(self, node, state, silent_ms);

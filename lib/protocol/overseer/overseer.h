@@ -60,12 +60,12 @@ void ps_overseer_destroy(ps_overseer_t **self_p);
 
 /* ---- overseer.c: who is there ---- */
 
-typedef enum ps_seen { PS_SEEN_UP = 1, PS_SEEN_SUSPECT = 2, PS_SEEN_DOWN = 3 } ps_seen_t;
+typedef enum ps_health { PS_HEALTH_UP = 1, PS_HEALTH_SUSPECT = 2, PS_HEALTH_DOWN = 3 } ps_health_t;
 /* "up", "suspect", "down" */
-const char *ps_seen_name(ps_seen_t state);
+const char *ps_health_name(ps_health_t state);
 
 typedef struct ps_sight {
-    ps_seen_t state;
+    ps_health_t state;
     uint64_t silent_ms; /* since it was heard; 0 for this node */
     bool never;         /* it was not heard since the registry's start */
     const char *damage; /* what its start found damaged; "". Borrowed */
@@ -78,9 +78,9 @@ ps_sight_t ps_overseer_look(const ps_overseer_t *self, const ps_node_t *node, ui
 /* A node is heard no more, or again. */
 typedef struct ps_sight_news {
     char name[PS_NAME_MAX + 1];
-    ps_seen_t state;
-    ps_seen_t before;   /* 0: it has come for the first time, or as another life
-                           of a node that was up */
+    ps_health_t state;
+    ps_health_t before; /* 0: it has come for the first time, or as another life
+                         of a node that was up */
     uint64_t silent_ms; /* when it became what it is */
 } ps_sight_news_t;
 /* What has changed since it was asked for last, once; false: nothing. */
@@ -154,6 +154,7 @@ typedef struct ps_sending_round {
     size_t n_flying;
     bool entered; /* … up to here */
     uint64_t conn;
+    uint64_t incarnation;
     bool here;
     ps_tell_kind_t kind;
     uint32_t id;       /* of the table or job */
@@ -234,7 +235,7 @@ const ps_question_t *ps_overseer_question(const ps_overseer_t *self, uint64_t se
 /* The question waits for that node's answer. */
 PSD_MUST_CHECK bool ps_overseer_awaits(const ps_overseer_t *self, uint64_t incarnation,
                                        uint64_t serial);
-/* The node has answered the question; missing: why it could not; NULL:
+/* The node has answered the question (not: ps_overseer_told); missing: why it could not; NULL:
  * it has. */
 void ps_overseer_answered(ps_overseer_t *self, uint64_t incarnation, uint64_t serial,
                           const char *missing);

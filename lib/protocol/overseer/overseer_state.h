@@ -24,8 +24,8 @@ typedef struct ps_overseen {
     char name[PS_NAME_MAX + 1];
     uint64_t incarnation;
     uint64_t conn;
-    ps_seen_t state;
-    ps_seen_t told;                   /* the last one that was news; 0: none was */
+    ps_health_t state;
+    ps_health_t told;                 /* the last one that was news; 0: none was */
     uint64_t silent_ms;               /* when it became what it is */
     bool here;                        /* this node */
     bool files_out;                   /* it is out of descriptors */
@@ -57,8 +57,9 @@ void ps_overseen_note_all(ps_overseer_t *self, ps_overseen_t *node);
 PSD_MUST_CHECK bool ps_overseen_note_question(ps_overseen_t *node, uint64_t question);
 /* Nobody waits for the answer any more. */
 void ps_overseen_withdraw(ps_overseer_t *self, uint64_t question);
-/* A job that the node could not take in: it goes on without its news. */
-bool ps_overseen_lacks_jobs(const ps_overseen_t *node);
+/* The node has answered the question, which is sent no more. true: it has not
+ * taken in a job that it was told of before, so its answer does not count. */
+bool ps_overseen_end_question(ps_overseen_t *node, uint64_t question);
 /* No question waits for this node any more. */
 void ps_overseen_give_up(ps_overseer_t *self, const ps_overseen_t *node);
 /* Questions that are overdue wait no longer. */

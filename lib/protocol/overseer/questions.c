@@ -41,7 +41,7 @@ static void miss_silent(const ps_overseer_t *self, ps_question_t *question)
         const ps_node_t *node = ps_registry_node_at(registry, i);
         const ps_overseen_t *known = ps_overseen_find(self, node->incarnation);
 
-        if ((known == NULL || known->state != PS_SEEN_UP) &&
+        if ((known == NULL || known->state != PS_HEALTH_UP) &&
             ps_registry_serves_job(registry, node->incarnation, question->job)) {
             miss(question, node->name, "is silent");
         }
@@ -53,7 +53,7 @@ static void ask_all(ps_overseer_t *self, ps_question_t *question)
     for (size_t i = 0; i < self->n_nodes; i++) {
         ps_overseen_t *node = &self->nodes[i];
 
-        if (node->state != PS_SEEN_UP) {
+        if (node->state != PS_HEALTH_UP) {
             continue;
         }
         if (ps_overseen_note_question(node, question->serial)) {
@@ -215,7 +215,8 @@ bool ps_overseer_awaits(const ps_overseer_t *self, uint64_t incarnation, uint64_
 void ps_overseer_answered(ps_overseer_t *self, uint64_t incarnation, uint64_t serial,
                           const char *missing)
 {
-    const ps_overseen_t *node = ps_overseen_find(self, incarnation);
+    ps_overseen_t *node = ps_overseen_find(self, incarnation);
+    bool lacks_jobs = node != NULL && ps_overseen_end_question(node, serial);
     ps_question_t *question = find(self, serial);
 
     if (node == NULL || !ps_overseer_awaits(self, incarnation, serial)) {
@@ -224,7 +225,7 @@ void ps_overseer_answered(ps_overseer_t *self, uint64_t incarnation, uint64_t se
     wait_no_longer(question, place_of(question, incarnation));
     if (missing != NULL) {
         miss(question, node->name, missing);
-    } else if (ps_overseen_lacks_jobs(node)) {
-        miss(question, node->name, "could not take in a job");
+    } else if (lacks_jobs) {
+        miss(question, node->name, "has not taken in a job");
     }
 }

@@ -98,13 +98,13 @@ bool ps_overseer_next(ps_overseer_t *self, uint64_t now_ms, ps_sending_round_t *
 
         if (!round->entered) {
             round->entered = true;
-            if (node->state == PS_SEEN_UP && node->stale) {
+            if (node->state == PS_HEALTH_UP && node->stale) {
                 ps_overseen_note_all(self, node);
             }
             round->at = 0;
             round->n_flying = count_flying(node);
         }
-        if (node->state != PS_SEEN_UP || !find_due(node, now_ms, round)) {
+        if (node->state != PS_HEALTH_UP || !find_due(node, now_ms, round)) {
             continue;
         }
         tell = &node->tells[round->at];
@@ -113,6 +113,7 @@ bool ps_overseer_next(ps_overseer_t *self, uint64_t now_ms, ps_sending_round_t *
             tell->serial = ++self->last_serial;
         }
         round->conn = node->conn;
+        round->incarnation = node->incarnation;
         round->here = node->here;
         round->kind = tell->kind;
         round->id = tell->id;
@@ -233,7 +234,7 @@ void ps_overseen_note_all(ps_overseer_t *self, ps_overseen_t *node)
 static void note_everywhere(ps_overseer_t *self, ps_tell_kind_t kind, uint32_t id)
 {
     for (size_t i = 0; i < self->n_nodes; i++) {
-        if (self->nodes[i].state == PS_SEEN_UP) {
+        if (self->nodes[i].state == PS_HEALTH_UP) {
             (void)note(&self->nodes[i], kind, id); /* else it is stale now */
         }
     }
@@ -299,12 +300,18 @@ psd_status_t ps_overseer_refusal(const ps_overseer_t *self, uint32_t table, psd_
     return PSD_OK;
 }
 
-bool ps_overseen_lacks_jobs(const ps_overseen_t *node)
+bool ps_overseen_end_question(ps_overseen_t *node, uint64_t question)
 {
+    bool lacks = false;
+
     for (size_t i = 0; i < node->n_tells; i++) {
-        if (node->tells[i].kind == PS_TELL_JOB && node->tells[i].status != PSD_OK) {
-            return true;
+        const ps_tell_t *tell = &node->tells[i];
+
+        if (tell->kind == PS_TELL_ASK && tell->question == question) {
+            forget(node, i);
+            return lacks;
         }
+        lacks = lacks || tell->kind == PS_TELL_JOB;
     }
     return false;
 }

@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Planted: what nodes have answered to one question is taken for their answer
+ * to the next one. */
+#include "protocol/overseer/overseer_state.h"
+#include "sim_cluster_planted.h"
+
+psd_status_t __real_ps_overseer_ask(ps_overseer_t *self, int kind, uint32_t job, void *context,
+                                    uint64_t now_ms, psd_error_t *err);
+psd_status_t __wrap_ps_overseer_ask(ps_overseer_t *self, int kind, uint32_t job, void *context,
+                                    uint64_t now_ms, psd_error_t *err);
+
+psd_status_t __wrap_ps_overseer_ask(ps_overseer_t *self, int kind, uint32_t job, void *context,
+                                    uint64_t now_ms, psd_error_t *err)
+{
+    psd_status_t rc = __real_ps_overseer_ask(self, kind, job, context, now_ms, err);
+
+    if (rc == PSD_OK) {
+        self->questions[self->n_questions - 1]->n_waits = 0;
+    }
+    return rc;
+}
+
+int main(void)
+{
+    return cluster_planted_main("an answer is taken for another question");
+}
