@@ -174,7 +174,7 @@ typedef enum ps_sent {
 PSD_MUST_CHECK bool ps_overseer_next(ps_overseer_t *self, uint64_t now_ms,
                                      ps_sending_round_t *round);
 /* What came of it. SENT: `local` is a number of the shell's for it
- * (ps_overseer_told_here). REFUSED: status and text say why; returns true when
+ * (ps_overseer_find_local). REFUSED: status and text say why; returns true when
  * that is new. */
 bool ps_overseer_sent(ps_overseer_t *self, ps_sending_round_t *round, ps_sent_t sent,
                       uint64_t local, psd_status_t status, const char *text);

@@ -1,0 +1,417 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* protocol/overseer/overseer.h: what nodes are told, and asked. */
+#include "protocol/overseer/overseer.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "support/fail_alloc.h"
+#include "support/registry_copies_test.h"
+
+#define SENT_MAX 256
+
+typedef struct sent {
+    uint64_t incarnation;
+    ps_tell_kind_t kind;
+    uint32_t id;
+    uint64_t question;
+    uint64_t serial;
+} sent_t;
+
+static ps_overseer_t *overseer;
+static sent_t sent[SENT_MAX];
+static size_t n_sent;
+
+/* Node n0 is this one; n1 and n2 (incarnations 2 and 3) have come, and have all
+ * that there is. */
+static void send_all(void);
+static void tell_back(uint64_t incarnation);
+
+static void come(const char *name, uint64_t conn)
+{
+    cr_assert_eq(ps_overseer_add(overseer, ps_registry_node(registry, name), conn, err), PSD_OK);
+}
+
+static void setup(void)
+{
+    ps_overseer_args_t args = {.node = "n0", .incarnation = 1, .suspect_after_ms = 400};
+
+    make_three();
+    args.registry = registry;
+    cr_assert_eq(ps_overseer_new(&args, now_ms, &overseer, err), PSD_OK);
+    come("n1", 11);
+    come("n2", 12);
+    send_all();
+    tell_back(2);
+    tell_back(3);
+}
+
+static void teardown(void)
+{
+    ps_question_t *question = NULL;
+
+    while ((question = ps_overseer_take_question(overseer)) != NULL) {
+        ps_question_destroy(&question);
+    }
+    ps_overseer_destroy(&overseer);
+    drop_registry();
+}
+
+TestSuite(overseer, .init = setup, .fini = teardown);
+
+/* One round in which everything goes; what went is in `sent`. */
+static void send_all(void)
+{
+    ps_sending_round_t round = {0};
+
+    n_sent = 0;
+    while (ps_overseer_next(overseer, now_ms, &round)) {
+        cr_assert_lt(n_sent, SENT_MAX);
+        sent[n_sent++] = (sent_t){.incarnation = round.incarnation,
+                                  .kind = round.kind,
+                                  .id = round.id,
+                                  .question = round.question,
+                                  .serial = round.serial};
+        cr_assert_eq(round.here, round.incarnation == 1);
+        cr_assert_eq(round.conn, round.here ? 0 : round.incarnation + 9);
+        (void)ps_overseer_sent(overseer, &round, PS_SENT, round.serial, PSD_OK, "");
+    }
+}
+
+static size_t count_to(uint64_t incarnation)
+{
+    size_t n = 0;
+
+    for (size_t i = 0; i < n_sent; i++) {
+        n += sent[i].incarnation == incarnation ? 1 : 0;
+    }
+    return n;
+}
+
+static const sent_t *first_to(uint64_t incarnation)
+{
+    for (size_t i = 0; i < n_sent; i++) {
+        if (sent[i].incarnation == incarnation) {
+            return &sent[i];
+        }
+    }
+    return NULL;
+}
+
+/* The node has all that went to it in the last round. */
+static void tell_back(uint64_t incarnation)
+{
+    for (size_t i = 0; i < n_sent; i++) {
+        if (sent[i].incarnation != incarnation) {
+            continue;
+        }
+        if (sent[i].kind == PS_TELL_ASK) {
+            ps_overseer_answered(overseer, incarnation, sent[i].question, NULL);
+        } else {
+            cr_assert_not(ps_overseer_told(overseer, incarnation, sent[i].serial, PSD_OK, ""));
+        }
+    }
+}
+
+static void ask(uint32_t job, void *context)
+{
+    cr_assert_eq(ps_overseer_ask(overseer, 7, job, context, now_ms, err), PSD_OK);
+}
+
+/* The question is done, and that is missing. */
+static void assert_done(const char *missing)
+{
+    ps_question_t *question = ps_overseer_next_done(overseer);
+
+    cr_assert_not_null(question);
+    cr_expect_str_eq(question->missing, missing);
+    ps_question_destroy(&question);
+}
+
+/* Time in which all nodes are heard. */
+static void pass(uint64_t ms)
+{
+    now_ms += ms;
+    beat(2, 0);
+    beat(3, 0);
+    ps_overseer_tick(overseer, now_ms, false);
+}
+
+static void assert_open(void)
+{
+    cr_assert_null(ps_overseer_next_done(overseer));
+}
+
+Test(overseer, a_node_that_comes_is_told_everything_in_order)
+{
+    const ps_table_t *table = make_copied("t", 1, 1);
+    const sent_t *to = NULL;
+
+    run_worker("j", 0, 1, 0);
+    come("n2", 12); /* again: it may have missed anything */
+    send_all();
+    to = first_to(3);
+    cr_assert_eq(count_to(3), 4);
+    cr_assert_eq(count_to(2), 0);
+    cr_expect_eq(to[0].kind, PS_TELL_KNOWN);
+    cr_expect_eq(to[1].kind, PS_TELL_SESSIONS);
+    cr_expect_eq(to[2].kind, PS_TELL_TABLE);
+    cr_expect_eq(to[2].id, table->id);
+    cr_expect_eq(to[3].kind, PS_TELL_JOB);
+    cr_expect_lt(to[0].serial, to[1].serial);
+    cr_expect_lt(to[2].serial, to[3].serial);
+}
+
+Test(overseer, a_window_bounds_what_is_in_flight)
+{
+    for (uint32_t i = 0; i < 70; i++) {
+        ps_overseer_tell_table(overseer, 100 + i);
+    }
+    send_all();
+    cr_assert_eq(count_to(2), PS_OVERSEER_WINDOW);
+    tell_back(2);
+    send_all();
+    cr_assert_eq(count_to(2), 70 - PS_OVERSEER_WINDOW);
+    cr_expect_eq(first_to(2)->id, 100 + PS_OVERSEER_WINDOW);
+}
+
+Test(overseer, what_is_not_answered_is_sent_again_under_its_number_later_each_time)
+{
+    uint64_t serial = 0;
+
+    ps_overseer_tell_table(overseer, 100);
+    send_all();
+    serial = first_to(2)->serial;
+    tell_back(1);
+    for (uint64_t after_ms = 1000; after_ms <= 16000; after_ms *= 2) {
+        now_ms += after_ms - 1;
+        send_all();
+        cr_assert_eq(count_to(2), 0, "not after %d ms", (int)after_ms - 1);
+        now_ms += 1;
+        send_all();
+        cr_assert_eq(count_to(2), 1);
+        cr_assert_eq(first_to(2)->serial, serial);
+    }
+    now_ms += 16000; /* no later than that */
+    send_all();
+    cr_assert_eq(count_to(2), 1);
+    cr_assert_eq(count_to(1), 0, "nothing to this node is lost");
+}
+
+Test(overseer, news_of_what_is_not_sent_yet_goes_with_it)
+{
+    ps_overseer_tell_table(overseer, 100);
+    ps_overseer_tell_table(overseer, 100);
+    send_all();
+    cr_assert_eq(count_to(2), 1);
+    ps_overseer_tell_table(overseer, 100); /* in flight: once more */
+    send_all();
+    cr_assert_eq(count_to(2), 1);
+}
+
+Test(overseer, what_cannot_be_sent_keeps_what_comes_after_it)
+{
+    ps_sending_round_t round = {0};
+    size_t n_tried = 0;
+
+    ps_overseer_tell_table(overseer, 100);
+    ps_overseer_tell_table(overseer, 101);
+    while (ps_overseer_next(overseer, now_ms, &round)) {
+        cr_expect_eq(round.id, 100);
+        n_tried++;
+        (void)ps_overseer_sent(overseer, &round, PS_SENT_NOT, 0, PSD_OK, "");
+    }
+    cr_expect_eq(n_tried, 3, "one for each node");
+}
+
+Test(overseer, a_refusal_is_new_once_and_is_tried_again)
+{
+    uint64_t serial = 0;
+
+    ps_overseer_tell_table(overseer, 100);
+    send_all();
+    tell_back(1);
+    serial = first_to(2)->serial;
+    cr_assert(ps_overseer_told(overseer, 2, serial, PSD_LIMIT, "no room"));
+    cr_assert_not(ps_overseer_told(overseer, 2, serial, PSD_LIMIT, "no room"));
+    cr_assert_eq(ps_overseer_refusal(overseer, 100, err), PSD_LIMIT);
+    cr_expect_str_eq(psd_error_text(err), "node n1: no room");
+    now_ms += 1000;
+    send_all();
+    cr_assert_eq(count_to(2), 1);
+    tell_back(2);
+    cr_assert_eq(ps_overseer_refusal(overseer, 100, err), PSD_OK);
+}
+
+Test(overseer, an_old_refusal_does_not_outlive_news)
+{
+    uint64_t serial = 0;
+
+    ps_overseer_tell_table(overseer, 100);
+    send_all();
+    serial = first_to(2)->serial;
+    ps_overseer_tell_table(overseer, 100);
+    cr_assert_not(ps_overseer_told(overseer, 2, serial, PSD_LIMIT, "no room"));
+    cr_assert_eq(ps_overseer_refusal(overseer, 100, err), PSD_OK);
+}
+
+Test(overseer, a_question_is_done_when_all_have_answered)
+{
+    int asker = 0;
+    ps_question_t *question = NULL;
+
+    ask(0, &asker);
+    send_all();
+    cr_assert_eq(n_sent, 3);
+    tell_back(1);
+    tell_back(2);
+    assert_open();
+    tell_back(3);
+    question = ps_overseer_next_done(overseer);
+    cr_assert_not_null(question);
+    cr_expect_eq(question->context, &asker);
+    cr_expect_eq(question->kind, 7);
+    cr_expect_str_eq(question->missing, "");
+    ps_question_destroy(&question);
+    assert_open();
+}
+
+Test(overseer, an_answer_without_a_job_told_before_does_not_count)
+{
+    uint64_t job = 0;
+
+    ps_overseer_tell_job(overseer, 9);
+    ask(0, NULL);
+    send_all();
+    for (size_t i = 0; i < n_sent; i++) {
+        if (sent[i].kind == PS_TELL_ASK) {
+            ps_overseer_answered(overseer, sent[i].incarnation, sent[i].question, NULL);
+        } else if (sent[i].incarnation == 2) {
+            job = sent[i].serial; /* stays in flight */
+        } else {
+            (void)ps_overseer_told(overseer, sent[i].incarnation, sent[i].serial, PSD_OK, "");
+        }
+    }
+    assert_done("node n1 has not taken in a job");
+    cr_assert_not(ps_overseer_told(overseer, 2, job, PSD_OK, ""));
+}
+
+Test(overseer, a_question_waits_no_longer_for_who_falls_silent)
+{
+    ask(0, NULL);
+    send_all();
+    tell_back(1);
+    tell_back(2);
+    now_ms += 401;
+    beat(2, 0);
+    assert_rests(); /* the registry suspects n2 now */
+    ps_overseer_tick(overseer, now_ms, false);
+    assert_done("node n2 is silent");
+    ps_overseer_tell_table(overseer, 100);
+    send_all();
+    cr_expect_eq(count_to(3), 0, "it is told nothing");
+}
+
+Test(overseer, who_is_heard_again_is_told_everything_under_new_numbers)
+{
+    ps_sight_news_t news;
+    uint64_t serial = 0;
+
+    while (ps_overseer_next_news(overseer, &news)) {
+        cr_expect_eq(news.before, 0);
+    }
+    ps_overseer_tell_table(overseer, 100);
+    send_all();
+    serial = first_to(3)->serial;
+    now_ms += 401;
+    beat(2, 0);
+    assert_rests();
+    ps_overseer_tick(overseer, now_ms, false);
+    cr_assert(ps_overseer_next_news(overseer, &news));
+    cr_expect_str_eq(news.name, "n2");
+    cr_expect_eq(news.state, PS_HEALTH_SUSPECT);
+    cr_expect_eq(news.before, PS_HEALTH_UP);
+    cr_assert_eq(ps_overseer_beat(overseer, 3, 0, now_ms, err), PSD_OK);
+    cr_assert(ps_overseer_next_news(overseer, &news));
+    cr_expect_eq(news.state, PS_HEALTH_UP);
+    send_all();
+    cr_assert_eq(first_to(3)->kind, PS_TELL_KNOWN);
+    cr_assert_gt(first_to(3)->serial, serial);
+}
+
+Test(overseer, a_question_has_a_deadline)
+{
+    ask(0, NULL);
+    send_all();
+    tell_back(1);
+    tell_back(3);
+    pass(4999);
+    assert_open();
+    pass(1);
+    assert_done("node n1 has not answered in time");
+}
+
+Test(overseer, a_brief_question_waits_for_nobody_who_hangs)
+{
+    int asker = 0;
+
+    ask(0, &asker);
+    ps_overseer_be_brief(overseer, &asker);
+    cr_assert(ps_overseer_is_in_haste(overseer));
+    send_all();
+    tell_back(2);
+    tell_back(3);
+    now_ms += 200;
+    ps_overseer_tick(overseer, now_ms, false);
+    assert_open();
+    ps_overseer_tick(overseer, now_ms, true);
+    assert_done("node n0 has not answered in time");
+    ask(0, &asker);
+    ps_overseer_be_brief(overseer, &asker);
+    send_all();
+    tell_back(1);
+    tell_back(2);
+    now_ms += PS_BRIEF_MS;
+    ps_overseer_tick(overseer, now_ms, false);
+    assert_done("node n2 has not answered in time");
+}
+
+Test(overseer, a_late_answer_finds_nobody)
+{
+    ps_tell_view_t tell;
+    uint64_t serial = 0;
+
+    ask(0, NULL);
+    send_all();
+    serial = first_to(2)->serial;
+    pass(5000);
+    assert_done("node n2 has not answered in time");
+    cr_assert_not(ps_overseer_find_tell(overseer, 2, serial, &tell));
+}
+
+Test(overseer, another_life_or_connection_has_to_announce_itself)
+{
+    cr_expect_eq(ps_overseer_hear(overseer, 2, 11, err), PSD_OK);
+    cr_expect_eq(ps_overseer_hear(overseer, 2, 99, err), PSD_NO_NODE);
+    cr_expect_eq(ps_overseer_hear(overseer, 77, 11, err), PSD_NO_NODE);
+    cr_expect_eq(ps_overseer_hear(overseer, 1, 0, err), PSD_NO_NODE, "this node has no line");
+    cr_expect_eq(ps_overseer_beat(overseer, 77, 0, now_ms, err), PSD_NO_NODE);
+}
+
+Test(overseer, what_no_memory_was_left_to_note_is_told_with_everything)
+{
+    size_t n_known = 0;
+
+    (void)make_copied("t", 1, 1);
+    fail_alloc_at(0);
+    for (uint32_t i = 0; i < 40; i++) { /* until the room that there is has gone */
+        ps_overseer_tell_table(overseer, 100 + i);
+    }
+    cr_assert(fail_alloc_happened());
+    fail_alloc_off();
+    send_all();
+    for (size_t i = 0; i < n_sent; i++) {
+        n_known += sent[i].kind == PS_TELL_KNOWN ? 1 : 0;
+    }
+    cr_assert_eq(n_known, 1);
+}
