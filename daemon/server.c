@@ -79,7 +79,7 @@ static psd_status_t settle_cluster(ps_server_t *self, psd_error_t *err)
                                       ps_unix_ms(), &command, err);
     }
     if (rc == PSD_OK) {
-        rc = ps_commit(self->db, self->registry, &command, PS_LOG_INFO, NULL, err);
+        rc = ps_commit(self->db, self->registry, &command, PS_LOG_INFO, err);
     }
     return rc;
 }
@@ -224,7 +224,7 @@ static psd_status_t register_node(ps_server_t *self, psd_error_t *err)
     rc = ps_registry_plan_node(self->registry, &node, ps_unix_ms(), &command, err);
     rc = ps_node_damage_wrap(&self->damage, rc, err);
     if (rc == PSD_OK) {
-        rc = ps_commit(self->db, self->registry, &command, PS_LOG_INFO, NULL, err);
+        rc = ps_commit(self->db, self->registry, &command, PS_LOG_INFO, err);
     }
     return rc;
 }
@@ -237,7 +237,7 @@ static psd_status_t end_old_jobs(ps_server_t *self, psd_error_t *err)
         psd_status_t rc = ps_registry_plan_loss(self->registry, ps_unix_ms(), &command, err);
 
         if (rc == PSD_OK) {
-            rc = ps_commit(self->db, self->registry, &command, PS_LOG_WARN, NULL, err);
+            rc = ps_commit(self->db, self->registry, &command, PS_LOG_WARN, err);
         }
         if (rc != PSD_OK || command.kind == 0) {
             return rc;

@@ -42,8 +42,7 @@ void ps_server_receive_shards(ps_server_t *self);
 void ps_server_tick(ps_server_t *self);
 /* When ps_server_tick is next wanted; UINT64_MAX for never. */
 uint64_t ps_server_deadline(const ps_server_t *self);
-/* What is on disk and what is known differ, or what was lost has no other copy:
- * this process must end. */
+/* What was lost has no other copy: this process must end. */
 bool ps_server_is_broken(const ps_server_t *self);
 /* Why; PSD_OK: it need not. */
 PSD_MUST_CHECK psd_status_t ps_server_failure(const ps_server_t *self, psd_error_t *err);

@@ -65,20 +65,12 @@ uint64_t ps_server_deadline(const ps_server_t *self)
 
 bool ps_server_is_broken(const ps_server_t *self)
 {
-    return self->member == NULL ? ps_control_is_broken(self->control)
-                                : ps_member_failure(self->member, NULL) != PSD_OK;
+    return ps_server_failure(self, NULL) != PSD_OK;
 }
 
 psd_status_t ps_server_failure(const ps_server_t *self, psd_error_t *err)
 {
-    if (self->member != NULL) {
-        return ps_member_failure(self->member, err);
-    }
-    return ps_server_is_broken(self)
-               ? psd_error_set(err, PSD_FAILED,
-                               "a change of the registry is on disk and could "
-                               "not be made in memory; start psd again")
-               : PSD_OK;
+    return self->member == NULL ? PSD_OK : ps_member_failure(self->member, err);
 }
 
 bool ps_server_is_known(const ps_server_t *self)

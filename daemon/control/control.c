@@ -282,7 +282,7 @@ static void end_pauses(ps_control_t *self)
 static void go_on(ps_control_t *self)
 {
     ask_due(self);
-    while (!self->broken) {
+    for (;;) {
         PSD_AUTO(ps_inquiry_destroy)
         ps_inquiry_t *question = ps_fleet_next_done(self->fleet);
         ps_task_t *task = NULL;
@@ -318,7 +318,7 @@ uint64_t ps_control_again_at(const ps_control_t *self)
 
 void ps_control_receive(ps_control_t *self)
 {
-    for (int i = 0; i < BATCH && !self->broken; i++) {
+    for (int i = 0; i < BATCH; i++) {
         PSD_AUTO(ps_buffer_done) ps_buffer_t text = {0};
         uint64_t conn = 0;
         bool got = false;
@@ -426,9 +426,4 @@ void ps_control_go_on(ps_control_t *self)
 void ps_control_set_config(ps_control_t *self, const ps_config_t *config)
 {
     self->is.config = config;
-}
-
-bool ps_control_is_broken(const ps_control_t *self)
-{
-    return self->broken;
 }

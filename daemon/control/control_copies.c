@@ -88,7 +88,7 @@ void ps_control_decide(ps_control_t *self)
         return;
     }
     ps_registry_keep_still(self->is.registry, self->checkpoint.number != 0);
-    for (int i = 0; more && i < ROUNDS_MAX && !self->broken; i++) {
+    for (int i = 0; more && i < ROUNDS_MAX; i++) {
         psd_status_t rc = decide_once(self, &more, self->err);
 
         if (rc != PSD_OK) {

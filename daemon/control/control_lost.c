@@ -59,7 +59,7 @@ void ps_control_end_jobs(ps_control_t *self)
 {
     bool more = true;
 
-    while (more && !self->broken) {
+    while (more) {
         PSD_AUTO(ps_command_done) ps_command_t command = {0};
         psd_status_t rc =
             ps_registry_plan_loss(self->is.registry, ps_unix_ms(), &command, self->err);
@@ -113,7 +113,7 @@ static void lose_silent(ps_control_t *self)
     uint32_t job = 0;
     uint32_t worker = 0;
 
-    while (!self->broken && ps_registry_overdue(self->is.registry, ps_now_ms(), &job, &worker)) {
+    while (ps_registry_overdue(self->is.registry, ps_now_ms(), &job, &worker)) {
         psd_status_t rc = lose(self, job, worker, self->err);
 
         if (rc != PSD_OK) {

@@ -281,7 +281,7 @@ void ps_control_settle_work(ps_control_t *self)
     }
     self->work_due = false;
     while (ps_map_next(&self->watches.by_job, &place, &job, &watch)) {
-        while (!self->broken && settle(self, watch)) {
+        while (settle(self, watch)) {
             /* the next command */
         }
     }

@@ -85,6 +85,4 @@ void ps_control_set_files_out(ps_control_t *self, bool is_out);
 /* New settings: what is reloadable comes into force. Borrowed like the first
  * ones. */
 void ps_control_set_config(ps_control_t *self, const ps_config_t *config);
-/* What is on disk and what is known differ: this process must end. */
-bool ps_control_is_broken(const ps_control_t *self);
 #endif

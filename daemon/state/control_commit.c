@@ -6,5 +6,5 @@
 psd_status_t ps_control_commit(ps_control_t *self, const ps_command_t *command,
                                ps_log_level_t level, psd_error_t *err)
 {
-    return ps_commit(self->is.db, self->is.registry, command, level, &self->broken, err);
+    return ps_commit(self->is.db, self->is.registry, command, level, err);
 }

@@ -95,7 +95,6 @@ struct ps_control {
     uint64_t decide_ms;         /* nothing is decided about copies before */
     bool work_due;              /* questions about slices may have an answer */
     psd_error_t *err;           /* of the request at hand */
-    bool broken;
 };
 
 typedef struct ps_request_doc {

@@ -31,7 +31,7 @@ void ps_control_note_nodes(ps_control_t *self)
 {
     ps_sight_news_t news;
 
-    while (!self->broken && ps_fleet_next_news(self->fleet, &news)) {
+    while (ps_fleet_next_news(self->fleet, &news)) {
         char text[256];
 
         if (news.state == PS_HEALTH_UP) {

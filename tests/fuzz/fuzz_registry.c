@@ -165,9 +165,10 @@ static const char *const words[] = {
 };
 #define N_WORDS (sizeof words / sizeof *words)
 
-static psd_status_t store_in(void *context, const ps_command_t *command, psd_error_t *err)
+static psd_status_t store_in(void *context, const ps_registry_t *registry,
+                             const ps_command_t *command, psd_error_t *err)
 {
-    return ps_registry_db_store(context, command, err);
+    return ps_registry_db_store(context, registry, command, err);
 }
 
 static ps_registry_t *new_registry(void)

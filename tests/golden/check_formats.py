@@ -16,6 +16,7 @@ NUMBERS = {
     "PS_VERSION": "lib/wire/messages/message.h",
     "PS_NODE_FORMAT": "lib/wire/messages/formats.h",
     "PS_DISK_FORMAT": "lib/wire/messages/formats.h",
+    "PS_COMMAND_VERSION": "lib/protocol/registry/command_code.h",
 }
 
 
@@ -23,6 +24,8 @@ def stands_for(number, name):
     of_nodes = re.match(rf"message_({'|'.join(BETWEEN_NODES)})[_.]", name)
     if number == "PS_VERSION":
         return name.startswith("message_") and not of_nodes
+    if number == "PS_COMMAND_VERSION":
+        return name.startswith("command_")
     if number == "PS_NODE_FORMAT":
         return bool(of_nodes) or name.startswith("record_")
     return name.startswith(("record_", "storage_"))

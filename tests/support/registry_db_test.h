@@ -32,9 +32,10 @@ static inline void drop_temp(void)
     psd_error_destroy(&err);
 }
 
-static inline psd_status_t store_in(void *context, const ps_command_t *command, psd_error_t *error)
+static inline psd_status_t store_in(void *context, const ps_registry_t *registry,
+                                    const ps_command_t *command, psd_error_t *error)
 {
-    return ps_registry_db_store(context, command, error);
+    return ps_registry_db_store(context, registry, command, error);
 }
 
 static inline ps_registry_db_t *open_db(void)

@@ -3,7 +3,7 @@
  * registry_fixture - a small cluster for tests of the registry
  *
  * What     Builds registries, nodes and tables in a line, does a plan the way a
- *          shell does (store, then apply), and writes the whole state as text,
+ *          shell does (try, store, keep), and writes the whole state as text,
  *          so that two states can be compared and a difference be read.
  */
 #ifndef PS_TESTS_REGISTRY_FIXTURE_H
@@ -69,18 +69,25 @@ static inline ps_table_spec_t fixture_spec(const char *name)
 }
 
 /* What a shell does with a plan. store may be NULL; command is done with. */
-typedef psd_status_t fixture_store_t(void *context, const ps_command_t *command, psd_error_t *err);
+typedef psd_status_t fixture_store_t(void *context, const ps_registry_t *registry,
+                                     const ps_command_t *command, psd_error_t *err);
 static inline psd_status_t fixture_do(ps_registry_t *registry, psd_status_t planned,
                                       ps_command_t *command, uint64_t now_ms,
                                       fixture_store_t *store, void *context, psd_error_t *err)
 {
     psd_status_t rc = planned;
 
-    if (rc == PSD_OK && command->kind != 0 && store != NULL) {
-        rc = store(context, command, err);
-    }
     if (rc == PSD_OK && command->kind != 0) {
-        rc = ps_registry_apply(registry, command, now_ms, err);
+        rc = ps_registry_try(registry, command, now_ms, err);
+        if (rc == PSD_OK && store != NULL) {
+            rc = store(context, registry, command, err);
+            if (rc != PSD_OK) {
+                ps_registry_undo(registry);
+            }
+        }
+        if (rc == PSD_OK) {
+            ps_registry_keep(registry);
+        }
     }
     ps_command_done(command);
     return rc;

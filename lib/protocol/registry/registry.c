@@ -6,7 +6,8 @@
 #include <string.h>
 
 #include "base/alloc.h"
-#include "protocol/registry/registry_queue.h"
+#include "protocol/registry/command_code.h"
+#include "protocol/registry/registry_journal.h"
 
 void ps_node_done(ps_node_t *self)
 {
@@ -110,7 +111,11 @@ psd_status_t ps_registry_new(const ps_registry_args_t *args, ps_registry_t **ret
                              PS_REPLICAS_MAX);
     }
     self = ps_alloc(1, sizeof *self);
-    if (self == NULL) {
+    if (self != NULL) {
+        self->journal = ps_alloc(1, sizeof *self->journal);
+    }
+    if (self == NULL || self->journal == NULL) {
+        ps_free(self);
         return psd_error_set(err, PSD_NOMEM, "no memory for the registry");
     }
     self->args = with_defaults(args);
@@ -140,80 +145,79 @@ void ps_registry_destroy(ps_registry_t **self_p)
     ps_free(self->nodes);
     ps_free(self->tables);
     ps_free(self->jobs);
+    ps_journal_destroy(&self->journal);
     ps_free(self);
     *self_p = NULL;
 }
 
-/* What was stored as free to give may have been given before a load. */
-static void apply_cluster(ps_registry_t *self, const ps_command_t *command)
-{
-    memcpy(self->cluster, command->name, sizeof self->cluster);
-    self->uuid = command->uuid;
-    self->sessions = command->number;
-    self->old_sessions = command->number;
-    self->next_session = command->number + 1;
-    self->last_table = command->last_table;
-    self->last_job = command->last_job;
-    self->has_cluster = true;
-}
+#define RULE(NAME, number, word, event) \
+    [number] = {ps_command_check_##word, ps_command_apply_##word},
+static const struct {
+    psd_status_t (*check)(const ps_registry_t *self, const ps_command_t *command, psd_error_t *err);
+    psd_status_t (*apply)(ps_registry_t *self, const ps_command_t *command, psd_error_t *err);
+} rules[] = {PS_COMMAND_MAP(RULE)};
+#undef RULE
 
-static psd_status_t apply_checked(ps_registry_t *self, const ps_command_t *command, uint64_t now_ms,
-                                  psd_error_t *err)
+/* A planned command always fits the state; one that was read from disk may be
+ * anything, so nothing is used before it was looked at. */
+static psd_status_t check(const ps_registry_t *self, const ps_command_t *command, psd_error_t *err)
 {
-    switch (command->kind) {
-    case PS_COMMAND_CLUSTER:
-        apply_cluster(self, command);
-        return PSD_OK;
-    case PS_COMMAND_NODE:
-        return ps_registry_apply_node(self, command, now_ms, err);
-    case PS_COMMAND_SESSIONS:
-        self->sessions = command->number;
-        return PSD_OK;
-    case PS_COMMAND_TABLE:
-        return ps_registry_apply_table(self, command, err);
-    case PS_COMMAND_DROP:
-        ps_registry_apply_drop(self, command);
-        return PSD_OK;
-    case PS_COMMAND_JOB:
-        return ps_registry_apply_job(self, command, now_ms, err);
-    case PS_COMMAND_JOB_TABLE:
-        return ps_registry_apply_job_table(self, command, err);
-    case PS_COMMAND_COPIES:
-        ps_registry_apply_changes(self, command);
-        return PSD_OK;
-    case PS_COMMAND_NODE_STATE:
-        ps_registry_apply_node_state(self, command);
-        return PSD_OK;
-    case PS_COMMAND_QUEUE:
-        return ps_registry_apply_queue(self, command, err);
-    case PS_COMMAND_WORK:
-        return ps_registry_apply_work(self, command, err);
-    case PS_COMMAND_RESTORED:
-        ps_registry_find_table(self, (uint32_t)command->number)->restoring =
-            false; /* it was checked */
-        return PSD_OK;
-    case PS_COMMAND_ACK:
-        ps_registry_find_table(self, (uint32_t)command->number)->loss_acked =
-            true; /* it was checked */
-        return PSD_OK;
-    case PS_COMMAND_NOTE:
-        return PSD_OK;
-    default:
+    psd_error_t *why = NULL;
+    psd_status_t rc = PSD_OK;
+
+    if (ps_command_name(command->kind)[0] == '?') {
         return psd_error_set(err, PSD_DAMAGED, "command kind is %d", (int)command->kind);
     }
+    if (command->kind != PS_COMMAND_CLUSTER && !self->has_cluster) {
+        return psd_error_set(err, PSD_DAMAGED, "there is no cluster yet");
+    }
+    if (command->epoch < self->epoch || command->epoch > PS_STORED_MAX) {
+        return psd_error_set(err, PSD_DAMAGED, "the epoch is %llu, behind %llu",
+                             (unsigned long long)self->epoch, (unsigned long long)command->epoch);
+    }
+    rc = rules[command->kind].check(self, command, NULL);
+    if (rc == PSD_OK) {
+        return rc;
+    }
+    /* Whatever the check called it: here it is stored data that is wrong. */
+    why = psd_error_new();
+    (void)rules[command->kind].check(self, command, why);
+    rc = psd_error_set(err, PSD_DAMAGED, "%s", psd_error_text(why));
+    psd_error_destroy(&why);
+    return rc;
+}
+
+psd_status_t ps_registry_try(ps_registry_t *self, const ps_command_t *command, uint64_t now_ms,
+                             psd_error_t *err)
+{
+    psd_status_t rc = check(self, command, err);
+
+    if (rc == PSD_OK) {
+        rc = ps_journal_begin(self, now_ms, err);
+    }
+    if (rc != PSD_OK) {
+        return rc;
+    }
+    rc = rules[command->kind].apply(self, command, err);
+    if (rc == PSD_OK && self->journal->cut_short) {
+        rc = psd_error_set(err, PSD_NOMEM, "no memory for a command");
+    }
+    if (rc != PSD_OK) {
+        ps_registry_undo(self);
+        return rc;
+    }
+    self->epoch = command->epoch;
+    self->restless = true;
+    return PSD_OK;
 }
 
 psd_status_t ps_registry_apply(ps_registry_t *self, const ps_command_t *command, uint64_t now_ms,
                                psd_error_t *err)
 {
-    psd_status_t rc = ps_registry_check(self, command, err);
+    psd_status_t rc = ps_registry_try(self, command, now_ms, err);
 
     if (rc == PSD_OK) {
-        rc = apply_checked(self, command, now_ms, err);
-    }
-    if (rc == PSD_OK) {
-        self->epoch = command->epoch;
-        self->restless = true;
+        ps_registry_keep(self);
     }
     return rc;
 }

@@ -2,22 +2,25 @@
 /*
  * Room lib/protocol/registry: what the cluster has agreed on
  *
- * It is       Commands: planned against the state, checked, applied. Nodes, tables,
- *             jobs, workers, work queues.
+ * It is       Commands: planned against the state, checked, tried, kept or undone.
+ *             Nodes, tables, jobs, workers, work queues. Their fields, from which
+ *             bytes and rows follow.
  * It uses     facts, core, lib/wire, lib/model, lib/base.
  * It ignores  SQLite, sockets, who asks, and which copies should move: that is
  *             placement.
- * Start at    registry_plan.c, registry_check.c, registry_apply.c.
+ * Start at    registry_fields.def, registry_plan.c, registry_check.c,
+ *             registry_apply.c.
  */
 /*
  * ps_registry - the cluster's membership, tables, placement, jobs and workers
  *
  * What     A deterministic state machine fed by an ordered list of commands.
  *          A request is first planned: checked against the state and turned
- *          into a command (or refused), changing nothing. The shell stores the
- *          command, then applies it, so that what is answered is what is on
- *          disk. The same commands in the same order give the same state; a
- *          replicated log can drive it later.
+ *          into a command (or refused), changing nothing. The shell tries the
+ *          command, stores the rows that it touched, and keeps it, or undoes it
+ *          where they cannot be stored: what is answered is on disk. The same
+ *          commands in the same order give the same state; a replicated log can
+ *          drive it later.
  * Units    now_ms: boot clock, only for liveness, never stored.
  *          unix_ms: wall clock, stored in events, decides nothing.
  * Owner    The caller. Threads: confined to one.
@@ -29,6 +32,7 @@
 #include "protocol/facts/job.h"
 #include "protocol/facts/lost.h"
 #include "protocol/facts/work.h"
+#include "protocol/registry/registry_fields.def"
 
 #define PS_NODE_SHARDS_MAX 1024
 #define PS_JOBS_ENDED_MAX 256 /* ended jobs that are remembered */
@@ -36,6 +40,9 @@
 typedef struct ps_registry ps_registry_t;
 
 typedef struct ps_node {
+    uint32_t id;              /* > 0, in the order of first starts; 0 in a plan: it is new, or
+                                 keeps its own */
+    uint64_t started_unix_ms; /* its last start; 0 in a plan */
     char name[PS_NAME_MAX + 1];
     uint64_t incarnation; /* random, made at every start */
     uint32_t n_shards;
@@ -110,58 +117,35 @@ typedef struct ps_change {
     ps_copies_t copies; /* tcp of each is filled in */
 } ps_change_t;
 
-/* What changes the stored state. One row of the event history each, but for
- * WORK. */
-typedef enum ps_command_kind {
-    PS_COMMAND_CLUSTER = 1,    /* name, uuid: once, at the first start; on load
-                                  with all that has been given out since */
-    PS_COMMAND_NODE = 2,       /* a node started: new incarnation and endpoints;
-                                  changes say what becomes of the copies that the
-                                  node of that name had */
-    PS_COMMAND_SESSIONS = 3,   /* sessions up to `number` may be given out */
-    PS_COMMAND_TABLE = 4,      /* table created */
-    PS_COMMAND_DROP = 5,       /* table dropped */
-    PS_COMMAND_JOB = 6,        /* job as it is now (created, joined, left, lost,
-                                  stopped); `text` says what happened */
-    PS_COMMAND_JOB_TABLE = 7,  /* a job has opened a table; its version grows */
-    PS_COMMAND_COPIES = 8,     /* copies of partitions change, in a new epoch */
-    PS_COMMAND_NODE_STATE = 9, /* a node drains, stays, or is removed */
-    PS_COMMAND_QUEUE = 10,     /* a job has a work queue; on load in the epoch
-                                  that it is in */
-    PS_COMMAND_WORK = 11,      /* slices of one are given or done; no row of the
-                                  history */
-    PS_COMMAND_NOTE = 12,      /* nothing: a row of the history, `text` */
-    PS_COMMAND_RESTORED = 13,  /* all rows of a table that was being restored
-                                  are there */
-    PS_COMMAND_ACK = 14        /* somebody knows that a table lost rows */
-} ps_command_kind_t;
+/* What changes the stored state; registry_fields.def has the list. */
+#define PS_COMMAND_ENUM(NAME, number, word, event) PS_COMMAND_##NAME = number,
+typedef enum ps_command_kind { PS_COMMAND_MAP(PS_COMMAND_ENUM) } ps_command_kind_t;
+#undef PS_COMMAND_ENUM
 
+/* registry_fields.def says which command carries which member. */
 typedef struct ps_command {
     ps_command_kind_t kind;
     uint64_t unix_ms;
     uint64_t epoch;             /* the map's epoch behind this command */
     char text[256];             /* for people: "worker 2 of job lr was lost" */
-    char name[PS_NAME_MAX + 1]; /* CLUSTER, DROP, NODE_STATE, QUEUE */
-    ps_id_t uuid;               /* CLUSTER */
-    uint64_t number;            /* CLUSTER, SESSIONS: sessions stored so far;
-                                   DROP, JOB_TABLE, RESTORED, ACK: table
-                                   id;
-                                   NODE_STATE: ps_node_state_t */
-    uint32_t last_table;        /* CLUSTER: highest ids given so far */
+    char name[PS_NAME_MAX + 1]; /* of the cluster, node, table or queue */
+    ps_id_t uuid;
+    uint64_t number;     /* sessions stored so far; id of a table; ps_node_state_t */
+    uint32_t last_table; /* highest ids given so far */
     uint32_t last_job;
-    ps_node_t node;       /* NODE; owned */
-    ps_change_t *changes; /* NODE, COPIES, NODE_STATE; owned; ascending by
-                             table and partition */
+    ps_node_t node;       /* owned */
+    ps_change_t *changes; /* owned; ascending by table and partition */
     size_t n_changes;
-    ps_table_t table;           /* TABLE; owned */
-    ps_job_t job;               /* JOB; owned. JOB_TABLE: id, name, version;
-                                   QUEUE, WORK: id */
-    ps_work_t work;             /* QUEUE, WORK; owned */
-    ps_work_resumed_t *resumed; /* JOB, at its start; owned, each too */
+    ps_table_t table;           /* owned */
+    ps_job_t job;               /* owned; the id alone where more is not carried */
+    ps_work_t work;             /* owned */
+    ps_work_resumed_t *resumed; /* of a job at its start; owned, each too */
     size_t n_resumed;
-    uint32_t n_expected;      /* JOB: workers counted on at its start */
-    uint64_t created_unix_ms; /* JOB */
-    bool told;                /* JOB_TABLE: all jobs that had the table open when it lost rows
+    uint32_t n_expected;      /* workers counted on at a job's start */
+    uint64_t created_unix_ms; /* of a job */
+    uint64_t ended;           /* on load: the job's place in the order of ends; 0: it
+                                 has none, or gets one now */
+    bool told;                /* all jobs that had the table open when it lost rows
                                  have been told; this one opens it behind that */
 } ps_command_t;
 
@@ -206,10 +190,18 @@ PSD_MUST_CHECK psd_status_t ps_registry_new(const ps_registry_args_t *args,
                                             ps_registry_t **ret_registry, psd_error_t *err);
 void ps_registry_destroy(ps_registry_t **self_p);
 
-/* Applies a stored or planned command, which stays the caller's. It was checked
- * when planned; on load a command that does not fit the state is PSD_DAMAGED.
- * Errors: PSD_NOMEM; the state is then unchanged, though the command is stored:
- * the shell tries again or stops. */
+/*
+ * Applies a planned or decoded command, which stays the caller's, on trial: the
+ * shell stores the rows that it touched (registry_rows.h), then keeps it, or
+ * undoes it where they could not be stored. Nothing else is called between.
+ * Errors, the state being unchanged: PSD_DAMAGED it does not fit the state;
+ * PSD_NOMEM.
+ */
+PSD_MUST_CHECK psd_status_t ps_registry_try(ps_registry_t *self, const ps_command_t *command,
+                                            uint64_t now_ms, psd_error_t *err);
+void ps_registry_keep(ps_registry_t *self);
+void ps_registry_undo(ps_registry_t *self);
+/* Tries it and keeps it. */
 PSD_MUST_CHECK psd_status_t ps_registry_apply(ps_registry_t *self, const ps_command_t *command,
                                               uint64_t now_ms, psd_error_t *err);
 

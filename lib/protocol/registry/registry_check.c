@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Does a command fit the state? A planned one always does; one that was read
- * from disk may be anything, so nothing is used before it was looked at. */
+/* Does a command fit the state? */
 #include "protocol/registry/registry_job.h"
 #include "protocol/registry/registry_queue.h"
 
@@ -71,8 +70,8 @@ psd_status_t ps_node_check(const ps_node_t *node, psd_error_t *err)
     return PSD_OK;
 }
 
-static psd_status_t check_cluster(const ps_registry_t *self, const ps_command_t *command,
-                                  psd_error_t *err)
+psd_status_t ps_command_check_cluster(const ps_registry_t *self, const ps_command_t *command,
+                                      psd_error_t *err)
 {
     if (self->has_cluster) {
         return psd_error_set(err, PSD_DAMAGED, "there is a cluster already");
@@ -89,8 +88,8 @@ static psd_status_t check_cluster(const ps_registry_t *self, const ps_command_t 
     return PSD_OK;
 }
 
-static psd_status_t check_node(const ps_registry_t *self, const ps_command_t *command,
-                               psd_error_t *err)
+psd_status_t ps_command_check_node(const ps_registry_t *self, const ps_command_t *command,
+                                   psd_error_t *err)
 {
     const ps_node_t *node = &command->node;
     const ps_node_t *other = NULL;
@@ -107,8 +106,8 @@ static psd_status_t check_node(const ps_registry_t *self, const ps_command_t *co
     return ps_registry_check_changes(self, command, err);
 }
 
-static psd_status_t check_copies(const ps_registry_t *self, const ps_command_t *command,
-                                 psd_error_t *err)
+psd_status_t ps_command_check_copies(const ps_registry_t *self, const ps_command_t *command,
+                                     psd_error_t *err)
 {
     if (command->n_changes == 0 || command->epoch <= self->epoch) {
         return psd_error_set(err, PSD_DAMAGED, "%zu changes of copies in epoch %llu, behind %llu",
@@ -118,8 +117,8 @@ static psd_status_t check_copies(const ps_registry_t *self, const ps_command_t *
     return ps_registry_check_changes(self, command, err);
 }
 
-static psd_status_t check_node_state(const ps_registry_t *self, const ps_command_t *command,
-                                     psd_error_t *err)
+psd_status_t ps_command_check_node_state(const ps_registry_t *self, const ps_command_t *command,
+                                         psd_error_t *err)
 {
     if (!is_name(command->name) || ps_registry_find_node(self, command->name) == NULL ||
         command->number < PS_NODE_UP || command->number > PS_NODE_REMOVED) {
@@ -129,8 +128,8 @@ static psd_status_t check_node_state(const ps_registry_t *self, const ps_command
     return ps_registry_check_changes(self, command, err);
 }
 
-static psd_status_t check_table(const ps_registry_t *self, const ps_command_t *command,
-                                psd_error_t *err)
+psd_status_t ps_command_check_table(const ps_registry_t *self, const ps_command_t *command,
+                                    psd_error_t *err)
 {
     const ps_table_t *table = &command->table;
     psd_status_t rc = PSD_OK;
@@ -153,28 +152,59 @@ static psd_status_t check_table(const ps_registry_t *self, const ps_command_t *c
     return ps_registry_check_copies(self, command, err);
 }
 
-static psd_status_t check_drop(const ps_registry_t *self, const ps_command_t *command,
-                               psd_error_t *err)
+static const ps_table_t *table_of(const ps_registry_t *self, const ps_command_t *command)
 {
-    if (command->number > UINT32_MAX ||
-        ps_registry_find_table(self, (uint32_t)command->number) == NULL) {
-        return psd_error_set(err, PSD_DAMAGED, "there is no table %llu to drop",
-                             (unsigned long long)command->number);
-    }
-    return PSD_OK;
+    return command->number > UINT32_MAX ? NULL
+                                        : ps_registry_find_table(self, (uint32_t)command->number);
 }
 
-static psd_status_t check_restored(const ps_registry_t *self, const ps_command_t *command,
+/* The table that the command names is there, and as it must be. */
+static psd_status_t need_table(const ps_command_t *command, bool good, const char *what,
+                               psd_error_t *err)
+{
+    return good ? PSD_OK
+                : psd_error_set(err, PSD_DAMAGED, "there is no table %llu %s",
+                                (unsigned long long)command->number, what);
+}
+
+psd_status_t ps_command_check_drop(const ps_registry_t *self, const ps_command_t *command,
                                    psd_error_t *err)
 {
-    const ps_table_t *table = command->number > UINT32_MAX
-                                  ? NULL
-                                  : ps_registry_find_table(self, (uint32_t)command->number);
+    return need_table(command, table_of(self, command) != NULL, "to drop", err);
+}
 
-    return table != NULL && table->restoring
+psd_status_t ps_command_check_restored(const ps_registry_t *self, const ps_command_t *command,
+                                       psd_error_t *err)
+{
+    const ps_table_t *table = table_of(self, command);
+
+    return need_table(command, table != NULL && table->restoring, "that is being restored", err);
+}
+
+psd_status_t ps_command_check_loss_acked(const ps_registry_t *self, const ps_command_t *command,
+                                         psd_error_t *err)
+{
+    const ps_table_t *table = table_of(self, command);
+
+    return need_table(command, table != NULL && table->rows_lost && !table->loss_acked,
+                      "whose loss nobody knows", err);
+}
+
+psd_status_t ps_command_check_sessions(const ps_registry_t *self, const ps_command_t *command,
+                                       psd_error_t *err)
+{
+    return command->number >= self->sessions && command->number <= PS_STORED_MAX
                ? PSD_OK
-               : psd_error_set(err, PSD_DAMAGED, "there is no table %llu that is being restored",
-                               (unsigned long long)command->number);
+               : psd_error_set(err, PSD_DAMAGED, "sessions would shrink");
+}
+
+psd_status_t ps_command_check_note(const ps_registry_t *self, const ps_command_t *command,
+                                   psd_error_t *err)
+{
+    (void)self;
+    (void)command;
+    (void)err;
+    return PSD_OK;
 }
 
 static psd_status_t check_worker(const ps_job_t *job, size_t i, psd_error_t *err)
@@ -200,21 +230,8 @@ static psd_status_t check_worker(const ps_job_t *job, size_t i, psd_error_t *err
     return PSD_OK;
 }
 
-static psd_status_t check_ack(const ps_registry_t *self, const ps_command_t *command,
-                              psd_error_t *err)
-{
-    const ps_table_t *table = command->number > UINT32_MAX
-                                  ? NULL
-                                  : ps_registry_table_by_id(self, (uint32_t)command->number);
-
-    return table != NULL && table->rows_lost && !table->loss_acked
-               ? PSD_OK
-               : psd_error_set(err, PSD_DAMAGED, "there is no table %llu whose loss nobody knows",
-                               (unsigned long long)command->number);
-}
-
-static psd_status_t check_job(const ps_registry_t *self, const ps_command_t *command,
-                              psd_error_t *err)
+psd_status_t ps_command_check_job(const ps_registry_t *self, const ps_command_t *command,
+                                  psd_error_t *err)
 {
     const ps_job_t *job = &command->job;
     const ps_job_entry_t *known = ps_registry_find_job(self, job->id);
@@ -244,8 +261,8 @@ static psd_status_t check_job(const ps_registry_t *self, const ps_command_t *com
     return rc == PSD_OK ? ps_registry_check_resumed(self, command, err) : rc;
 }
 
-static psd_status_t check_job_table(const ps_registry_t *self, const ps_command_t *command,
-                                    psd_error_t *err)
+psd_status_t ps_command_check_job_table(const ps_registry_t *self, const ps_command_t *command,
+                                        psd_error_t *err)
 {
     const ps_job_entry_t *entry = ps_registry_find_job(self, command->job.id);
 
@@ -266,68 +283,4 @@ static psd_status_t check_job_table(const ps_registry_t *self, const ps_command_
         }
     }
     return PSD_OK;
-}
-
-static psd_status_t check_kind(const ps_registry_t *self, const ps_command_t *command,
-                               psd_error_t *err)
-{
-    switch (command->kind) {
-    case PS_COMMAND_CLUSTER:
-        return check_cluster(self, command, err);
-    case PS_COMMAND_NODE:
-        return check_node(self, command, err);
-    case PS_COMMAND_SESSIONS:
-        return command->number >= self->sessions && command->number <= PS_STORED_MAX
-                   ? PSD_OK
-                   : psd_error_set(err, PSD_DAMAGED, "sessions would shrink");
-    case PS_COMMAND_TABLE:
-        return check_table(self, command, err);
-    case PS_COMMAND_DROP:
-        return check_drop(self, command, err);
-    case PS_COMMAND_JOB:
-        return check_job(self, command, err);
-    case PS_COMMAND_JOB_TABLE:
-        return check_job_table(self, command, err);
-    case PS_COMMAND_COPIES:
-        return check_copies(self, command, err);
-    case PS_COMMAND_NODE_STATE:
-        return check_node_state(self, command, err);
-    case PS_COMMAND_QUEUE:
-        return ps_registry_check_queue(self, command, err);
-    case PS_COMMAND_WORK:
-        return ps_registry_check_work(self, command, err);
-    case PS_COMMAND_RESTORED:
-        return check_restored(self, command, err);
-    case PS_COMMAND_ACK:
-        return check_ack(self, command, err);
-    case PS_COMMAND_NOTE:
-        return PSD_OK;
-    default:
-        return psd_error_set(err, PSD_DAMAGED, "command kind is %d", (int)command->kind);
-    }
-}
-
-psd_status_t ps_registry_check(const ps_registry_t *self, const ps_command_t *command,
-                               psd_error_t *err)
-{
-    psd_error_t *why = NULL;
-    psd_status_t rc = PSD_OK;
-
-    if (command->kind != PS_COMMAND_CLUSTER && !self->has_cluster) {
-        return psd_error_set(err, PSD_DAMAGED, "there is no cluster yet");
-    }
-    if (command->epoch < self->epoch || command->epoch > PS_STORED_MAX) {
-        return psd_error_set(err, PSD_DAMAGED, "the epoch is %llu, behind %llu",
-                             (unsigned long long)self->epoch, (unsigned long long)command->epoch);
-    }
-    rc = check_kind(self, command, NULL);
-    if (rc == PSD_OK) {
-        return rc;
-    }
-    /* Whatever the check called it: here it is stored data that is wrong. */
-    why = psd_error_new();
-    (void)check_kind(self, command, why);
-    rc = psd_error_set(err, PSD_DAMAGED, "%s", psd_error_text(why));
-    psd_error_destroy(&why);
-    return rc;
 }

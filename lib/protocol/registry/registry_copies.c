@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
-#include "protocol/registry/registry_state.h"
+#include "protocol/registry/registry_journal.h"
 
 /* The node that an incarnation will mean behind the command. */
 static const ps_node_t *node_behind(const ps_registry_t *self, const ps_command_t *command,
@@ -210,17 +210,35 @@ static void lose_rows(ps_registry_t *self, ps_table_t *table)
     table->lost_jobs = self->last_job;
 }
 
-void ps_registry_apply_changes(ps_registry_t *self, const ps_command_t *command)
+static psd_status_t apply_change(ps_registry_t *self, const ps_change_t *change, psd_error_t *err)
 {
-    for (size_t i = 0; i < command->n_changes; i++) {
-        const ps_change_t *change = &command->changes[i];
-        ps_table_t *table = ps_registry_find_table(self, change->table);
+    ps_table_t *table = ps_registry_find_table(self, change->table);
+    uint32_t at = change->partition;
 
-        table->watches[change->partition] = watch_behind(table, change);
-        table->copies[change->partition] = change->copies;
-        if (change->rows_lost) {
-            lose_rows(self, table);
-        }
-        settle(self, table, change->partition);
+    if (!ps_journal_save(self, &table->watches[at], sizeof *table->watches) ||
+        !ps_journal_save(self, &table->copies[at], sizeof *table->copies) ||
+        !ps_journal_save(self, &table->routes[at], sizeof *table->routes) ||
+        (change->rows_lost && !ps_journal_save(self, table, sizeof *table))) {
+        return psd_error_set(err, PSD_NOMEM, "no memory for copies of table %s", table->spec.name);
     }
+    table->watches[at] = watch_behind(table, change);
+    table->copies[at] = change->copies;
+    if (change->rows_lost) {
+        lose_rows(self, table);
+        ps_touch(self, PS_ROW_TABLE, change->table);
+    }
+    settle(self, table, at);
+    ps_touch(self, PS_ROW_PARTITION, change->table, at);
+    return PSD_OK;
+}
+
+psd_status_t ps_command_apply_copies(ps_registry_t *self, const ps_command_t *command,
+                                     psd_error_t *err)
+{
+    psd_status_t rc = PSD_OK;
+
+    for (size_t i = 0; i < command->n_changes && rc == PSD_OK; i++) {
+        rc = apply_change(self, &command->changes[i], err);
+    }
+    return rc;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Commands about work queues: do they fit, and what they do. */
-#include "protocol/registry/registry_queue.h"
+#include "protocol/registry/registry_journal.h"
 
 #include <assert.h>
 #include <string.h>
@@ -37,8 +37,8 @@ ps_work_hold_t *ps_queue_hold(const ps_queue_t *self, uint64_t session, uint64_t
 
 /* Checks */
 
-psd_status_t ps_registry_check_queue(const ps_registry_t *self, const ps_command_t *command,
-                                     psd_error_t *err)
+psd_status_t ps_command_check_queue(const ps_registry_t *self, const ps_command_t *command,
+                                    psd_error_t *err)
 {
     const ps_work_t *work = &command->work;
     const ps_job_entry_t *entry = ps_registry_find_job(self, command->job.id);
@@ -117,8 +117,8 @@ static bool is_alone(const ps_work_t *work, size_t at)
     return true;
 }
 
-psd_status_t ps_registry_check_work(const ps_registry_t *self, const ps_command_t *command,
-                                    psd_error_t *err)
+psd_status_t ps_command_check_work(const ps_registry_t *self, const ps_command_t *command,
+                                   psd_error_t *err)
 {
     const ps_work_t *work = &command->work;
     const ps_job_entry_t *entry = ps_registry_find_job(self, command->job.id);
@@ -149,23 +149,30 @@ psd_status_t ps_registry_check_work(const ps_registry_t *self, const ps_command_
 
 /* Deeds */
 
-psd_status_t ps_registry_apply_queue(ps_registry_t *self, const ps_command_t *command,
-                                     psd_error_t *err)
+static psd_status_t no_memory(const char *queue, psd_error_t *err)
+{
+    return psd_error_set(err, PSD_NOMEM, "no memory for queue %s", queue);
+}
+
+psd_status_t ps_command_apply_queue(ps_registry_t *self, const ps_command_t *command,
+                                    psd_error_t *err)
 {
     ps_job_entry_t *entry = ps_registry_find_job(self, command->job.id);
-    ps_queue_t queue = {.n_slices = command->work.n_slices,
-                        .n_epochs = command->work.n_epochs,
-                        .epoch = command->work.epoch};
+    ps_queue_t *queue = &self->journal->queue_in;
 
-    memcpy(queue.name, command->name, sizeof queue.name);
-    if (!ps_grow(&entry->queues, &entry->max_queues, entry->n_queues + 1, sizeof *entry->queues)) {
-        return psd_error_set(err, PSD_NOMEM, "no memory for queue %s", queue.name);
+    assert(entry != NULL); /* it was checked */
+    *queue = (ps_queue_t){.n_slices = command->work.n_slices,
+                          .n_epochs = command->work.n_epochs,
+                          .epoch = command->work.epoch};
+    memcpy(queue->name, command->name, sizeof queue->name);
+    queue->slices = ps_alloc(queue->n_slices, sizeof *queue->slices);
+    if (queue->slices == NULL ||
+        !ps_grow(&entry->queues, &entry->max_queues, entry->n_queues + 1, sizeof *entry->queues) ||
+        !ps_journal_save(self, entry, sizeof *entry)) {
+        return no_memory(command->name, err);
     }
-    queue.slices = ps_alloc(queue.n_slices, sizeof *queue.slices);
-    if (queue.slices == NULL) {
-        return psd_error_set(err, PSD_NOMEM, "no memory for %u slices", queue.n_slices);
-    }
-    entry->queues[entry->n_queues++] = queue; /* ownership moves */
+    entry->queues[entry->n_queues++] = *queue; /* ownership moves */
+    ps_touch(self, PS_ROW_QUEUE, entry->job.id, command->work.queue);
     return PSD_OK;
 }
 
@@ -175,14 +182,29 @@ static void remove_hold(ps_queue_t *queue, size_t at)
     queue->holds[at] = queue->holds[queue->n_holds];
 }
 
+/* A queue of a job, and the number that rows name it by. */
+typedef struct place {
+    uint32_t job;
+    uint32_t number;
+    ps_queue_t *queue;
+} place_t;
+
+static void touch_hold(ps_registry_t *self, const place_t *place, const ps_work_hold_t *hold)
+{
+    ps_touch(self, PS_ROW_GIVEN, place->job, place->number, hold->session, hold->ask);
+}
+
 /* What a client has done is remembered until it asks again: by then it has
  * heard the answers to its earlier questions. */
-static void forget_done(ps_queue_t *queue, uint64_t session)
+static void forget_done(ps_registry_t *self, const place_t *place, uint64_t session)
 {
+    ps_queue_t *queue = place->queue;
+
     for (size_t i = queue->n_holds; i > 0; i--) {
         const ps_work_hold_t *hold = &queue->holds[i - 1];
 
         if (hold->session == session && hold->kind != PS_WORK_GIVEN) {
+            touch_hold(self, place, hold);
             remove_hold(queue, i - 1);
         }
     }
@@ -196,63 +218,88 @@ static void find_first_free(ps_queue_t *queue)
     }
 }
 
-static void change(ps_queue_t *queue, const ps_work_hold_t *hold)
+static void change(ps_registry_t *self, const place_t *place, const ps_work_hold_t *hold)
 {
-    ps_work_hold_t *known = NULL;
+    ps_queue_t *queue = place->queue;
+    bool given = hold->kind == PS_WORK_GIVEN || hold->kind == PS_WORK_WAS_LAST;
 
-    switch (hold->kind) {
-    case PS_WORK_GIVEN:
-        forget_done(queue, hold->session);
+    if (hold->kind == PS_WORK_GIVEN) {
+        forget_done(self, place, hold->session);
         queue->slices[hold->slice] = PS_SLICE_GIVEN;
+    }
+    if (given) {
         queue->holds[queue->n_holds++] = *hold;
-        break;
-    case PS_WORK_DONE:
+    }
+    if (hold->kind == PS_WORK_DONE || hold->kind == PS_WORK_WAS_DONE) {
         queue->slices[hold->slice] = PS_SLICE_DONE;
         queue->n_done++;
-        known = ps_queue_hold(queue, hold->session, hold->ask);
+        ps_touch(self, PS_ROW_DONE, place->job, place->number, hold->slice);
+    }
+    if (hold->kind == PS_WORK_DONE || hold->kind == PS_WORK_WAS_LAST) {
+        ps_work_hold_t *known = ps_queue_hold(queue, hold->session, hold->ask);
+
         assert(known != NULL); /* it was checked */
         known->kind = PS_WORK_DONE;
-        break;
-    case PS_WORK_WAS_DONE:
-        queue->slices[hold->slice] = PS_SLICE_DONE;
-        queue->n_done++;
-        break;
-    case PS_WORK_WAS_LAST:
-        queue->holds[queue->n_holds] = *hold;
-        queue->holds[queue->n_holds++].kind = PS_WORK_DONE;
-        break;
-    default:
-        break;
+    }
+    if (hold->kind != PS_WORK_WAS_DONE) {
+        touch_hold(self, place, hold);
     }
 }
 
-psd_status_t ps_registry_apply_work(ps_registry_t *self, const ps_command_t *command,
-                                    psd_error_t *err)
+/* All that is about to change. */
+static bool save_queue(ps_registry_t *self, ps_queue_t *queue)
+{
+    return ps_journal_save(self, queue, sizeof *queue) &&
+           ps_journal_save(self, queue->holds, queue->n_holds * sizeof *queue->holds);
+}
+
+static bool save_slices(ps_registry_t *self, const ps_queue_t *queue, const ps_work_t *work)
+{
+    bool ok = !work->turns || ps_journal_save(self, queue->slices, queue->n_slices);
+
+    for (size_t i = 0; i < work->n_holds && ok; i++) {
+        ok = ps_journal_save(self, &queue->slices[work->holds[i].slice], sizeof *queue->slices);
+    }
+    return ok;
+}
+
+psd_status_t ps_command_apply_work(ps_registry_t *self, const ps_command_t *command,
+                                   psd_error_t *err)
 {
     const ps_work_t *work = &command->work;
     ps_job_entry_t *entry = ps_registry_find_job(self, command->job.id);
     ps_queue_t *queue = entry == NULL ? NULL : ps_job_queue(entry, work->queue);
+    const place_t place = {command->job.id, work->queue, queue};
 
     assert(queue != NULL); /* it was checked */
     if (!ps_grow(&queue->holds, &queue->max_holds, queue->n_holds + work->n_holds,
-                 sizeof *queue->holds)) {
-        return psd_error_set(err, PSD_NOMEM, "no memory for slices of queue %s", queue->name);
+                 sizeof *queue->holds) ||
+        !save_queue(self, queue) || !save_slices(self, queue, work)) {
+        return no_memory(queue->name, err);
     }
     for (size_t i = 0; i < work->n_holds; i++) {
-        change(queue, &work->holds[i]);
+        change(self, &place, &work->holds[i]);
     }
     if (work->turns) {
         memset(queue->slices, PS_SLICE_FREE, queue->n_slices);
         queue->n_done = 0;
         queue->first_free = 0;
         queue->epoch++;
+        ps_touch(self, PS_ROW_DONE, place.job, place.number, PS_DONE_ALL);
+        ps_touch(self, PS_ROW_QUEUE, place.job, place.number);
     }
     find_first_free(queue);
     return PSD_OK;
 }
 
-static void return_work(const ps_job_entry_t *entry, ps_queue_t *queue)
+static psd_status_t return_work(ps_registry_t *self, const ps_job_entry_t *entry,
+                                const place_t *place, psd_error_t *err)
 {
+    ps_queue_t *queue = place->queue;
+
+    if (!save_queue(self, queue)) {
+        return no_memory(queue->name, err);
+    }
     for (size_t i = queue->n_holds; i > 0; i--) {
         const ps_work_hold_t *hold = &queue->holds[i - 1];
 
@@ -260,16 +307,26 @@ static void return_work(const ps_job_entry_t *entry, ps_queue_t *queue)
             continue;
         }
         if (hold->kind == PS_WORK_GIVEN) {
+            if (!ps_journal_save(self, &queue->slices[hold->slice], sizeof *queue->slices)) {
+                return no_memory(queue->name, err);
+            }
             queue->slices[hold->slice] = PS_SLICE_FREE;
             queue->first_free = hold->slice < queue->first_free ? hold->slice : queue->first_free;
         }
+        touch_hold(self, place, hold);
         remove_hold(queue, i - 1);
     }
+    return PSD_OK;
 }
 
-void ps_job_return_work(ps_job_entry_t *entry)
+psd_status_t ps_job_return_work(ps_registry_t *self, const ps_job_entry_t *entry, psd_error_t *err)
 {
-    for (size_t i = 0; i < entry->n_queues; i++) {
-        return_work(entry, &entry->queues[i]);
+    psd_status_t rc = PSD_OK;
+
+    for (size_t i = 0; i < entry->n_queues && rc == PSD_OK; i++) {
+        const place_t place = {entry->job.id, (uint32_t)i + 1, &entry->queues[i]};
+
+        rc = return_work(self, entry, &place, err);
     }
+    return rc;
 }

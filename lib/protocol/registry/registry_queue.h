@@ -32,15 +32,7 @@ bool ps_queue_is_over(const ps_queue_t *self);
 /* What a question got; NULL: nothing that is remembered. */
 ps_work_hold_t *ps_queue_hold(const ps_queue_t *self, uint64_t session, uint64_t ask);
 
-/* Commands, checked and applied as in registry_state.h. */
-PSD_MUST_CHECK psd_status_t ps_registry_check_queue(const ps_registry_t *self,
-                                                    const ps_command_t *command, psd_error_t *err);
-PSD_MUST_CHECK psd_status_t ps_registry_check_work(const ps_registry_t *self,
-                                                   const ps_command_t *command, psd_error_t *err);
-PSD_MUST_CHECK psd_status_t ps_registry_apply_queue(ps_registry_t *self,
-                                                    const ps_command_t *command, psd_error_t *err);
-PSD_MUST_CHECK psd_status_t ps_registry_apply_work(ps_registry_t *self, const ps_command_t *command,
-                                                   psd_error_t *err);
 /* Workers that do not run, or live again, have nothing any more. */
-void ps_job_return_work(ps_job_entry_t *entry);
+PSD_MUST_CHECK psd_status_t ps_job_return_work(ps_registry_t *self, const ps_job_entry_t *entry,
+                                               psd_error_t *err);
 #endif

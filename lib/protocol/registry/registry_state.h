@@ -67,6 +67,7 @@ struct ps_registry {
     bool has_cluster; /* PS_COMMAND_CLUSTER was applied */
     char cluster[PS_NAME_MAX + 1];
     ps_id_t uuid;
+    uint64_t created_unix_ms;
     uint64_t epoch;
     uint64_t seen_epoch;         /* the greatest that a node has named; the next is
                                     above it */
@@ -83,7 +84,8 @@ struct ps_registry {
     uint64_t old_sessions;       /* may have been given by earlier starts */
     uint32_t last_table;         /* highest id ever given */
     uint32_t last_job;           /* highest id ever given */
-    uint64_t n_ended;            /* jobs that ended since the load */
+    uint64_t n_ended;            /* jobs that ever ended */
+    struct ps_journal *journal;  /* owned; of the command that is applied */
     ps_node_t *nodes;            /* owned */
     size_t n_nodes;
     size_t max_nodes;
@@ -111,9 +113,17 @@ ps_job_entry_t *ps_registry_find_job(const ps_registry_t *self, uint32_t id);
 /* The newest of that name. */
 ps_job_entry_t *ps_registry_find_job_named(const ps_registry_t *self, const char *name);
 
-/* registry_check.c: PSD_DAMAGED when the command does not fit the state. */
-PSD_MUST_CHECK psd_status_t ps_registry_check(const ps_registry_t *self,
-                                              const ps_command_t *command, psd_error_t *err);
+/* Each command's two functions: does it fit the state (errors: PSD_DAMAGED or
+ * what a plan would say), and what it does, once checked and with a journal
+ * begun (error: PSD_NOMEM; the caller undoes what was done by then). */
+#define PS_COMMAND_FUNCTIONS(NAME, number, word, event)                            \
+    PSD_MUST_CHECK psd_status_t ps_command_check_##word(                           \
+        const ps_registry_t *self, const ps_command_t *command, psd_error_t *err); \
+    PSD_MUST_CHECK psd_status_t ps_command_apply_##word(                           \
+        ps_registry_t *self, const ps_command_t *command, psd_error_t *err);
+PS_COMMAND_MAP(PS_COMMAND_FUNCTIONS)
+#undef PS_COMMAND_FUNCTIONS
+
 /* registry.c: above everything that was told so far. */
 uint64_t ps_registry_next_epoch(const ps_registry_t *self);
 /* registry_plan.c: an empty command of the present epoch. */
@@ -133,24 +143,10 @@ PSD_MUST_CHECK psd_status_t ps_registry_check_changes(const ps_registry_t *self,
 PSD_MUST_CHECK psd_status_t ps_registry_settle_copies(const ps_registry_t *self,
                                                       const ps_table_t *from, ps_table_t *table,
                                                       psd_error_t *err);
-void ps_registry_apply_changes(ps_registry_t *self, const ps_command_t *command);
-
 /* What a node must be. Errors: PSD_INVALID. */
 PSD_MUST_CHECK psd_status_t ps_node_check(const ps_node_t *node, psd_error_t *err);
 
-/* registry_apply.c, registry_apply_job.c: a checked command. Errors: PSD_NOMEM;
- * the state is then unchanged. */
-PSD_MUST_CHECK psd_status_t ps_registry_apply_node(ps_registry_t *self, const ps_command_t *command,
-                                                   uint64_t now_ms, psd_error_t *err);
-void ps_registry_apply_node_state(ps_registry_t *self, const ps_command_t *command);
-PSD_MUST_CHECK psd_status_t ps_registry_apply_table(ps_registry_t *self,
-                                                    const ps_command_t *command, psd_error_t *err);
-void ps_registry_apply_drop(ps_registry_t *self, const ps_command_t *command);
-PSD_MUST_CHECK psd_status_t ps_registry_apply_job(ps_registry_t *self, const ps_command_t *command,
-                                                  uint64_t now_ms, psd_error_t *err);
-PSD_MUST_CHECK psd_status_t ps_registry_apply_job_table(ps_registry_t *self,
-                                                        const ps_command_t *command,
-                                                        psd_error_t *err);
 /* A dropped table is no longer open anywhere. */
-void ps_registry_close_table(ps_registry_t *self, uint32_t table);
+PSD_MUST_CHECK psd_status_t ps_registry_close_table(ps_registry_t *self, uint32_t table,
+                                                    psd_error_t *err);
 #endif

@@ -125,6 +125,11 @@ void ps_query_put_text(ps_query_t *self, const char *value)
     keep_code(self, sqlite3_bind_text(self->stmt, ++self->n_put, value, -1, SQLITE_STATIC));
 }
 
+void ps_query_put_copy(ps_query_t *self, const char *value)
+{
+    keep_code(self, sqlite3_bind_text(self->stmt, ++self->n_put, value, -1, SQLITE_TRANSIENT));
+}
+
 void ps_query_put_blob(ps_query_t *self, const void *value, size_t size)
 {
     keep_code(self, sqlite3_bind_blob64(self->stmt, ++self->n_put, value, size, SQLITE_STATIC));

@@ -43,6 +43,8 @@ ps_query_t ps_query_begin(sqlite3_stmt *stmt, const char *table);
 void ps_query_put_u64(ps_query_t *self, uint64_t value);
 void ps_query_put_i64(ps_query_t *self, int64_t value);
 void ps_query_put_text(ps_query_t *self, const char *value);
+/* Not borrowed. */
+void ps_query_put_copy(ps_query_t *self, const char *value);
 void ps_query_put_blob(ps_query_t *self, const void *value, size_t size);
 /* The next row; false at the end and after a failure. */
 PSD_MUST_CHECK bool ps_query_next(ps_query_t *self);

@@ -33,7 +33,7 @@ static psd_status_t prepare_all(ps_registry_db_t *self, psd_error_t *err)
             return ps_sql_error(self->db, code, err);
         }
     }
-    return PSD_OK;
+    return ps_registry_rows_prepare(self, err);
 }
 
 /* What was committed is there. */
@@ -114,6 +114,9 @@ void ps_registry_db_close(ps_registry_db_t **self_p)
     }
     for (int i = 0; i < STATEMENT_COUNT; i++) {
         (void)sqlite3_finalize(self->statements[i]);
+    }
+    for (int i = 0; i < PS_ROW_COUNT * PS_ROWS_USE_COUNT; i++) {
+        (void)sqlite3_finalize(self->rows[i / PS_ROWS_USE_COUNT][i % PS_ROWS_USE_COUNT]);
     }
     (void)sqlite3_close(self->db); /* all of it is on disk already */
     ps_commit_note_close(&self->note);

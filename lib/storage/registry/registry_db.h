@@ -30,9 +30,11 @@ void ps_registry_db_close(ps_registry_db_t **self_p);
  * PSD_DAMAGED naming table and row; PSD_NOMEM. */
 PSD_MUST_CHECK psd_status_t ps_registry_db_load(ps_registry_db_t *self, ps_registry_t *registry,
                                                 uint64_t now_ms, psd_error_t *err);
-/* Stores one command, flushed. Errors: PSD_IO (disk full, …): nothing is
- * stored, and the caller must not apply it. */
+/* Stores the command that the registry has on trial (ps_registry_try): the rows
+ * that it touched and a line of the history, flushed. Errors: PSD_IO (disk full,
+ * …), PSD_NOMEM, PSD_DAMAGED: nothing is stored, and the caller must undo it. */
 PSD_MUST_CHECK psd_status_t ps_registry_db_store(ps_registry_db_t *self,
+                                                 const ps_registry_t *registry,
                                                  const ps_command_t *command, psd_error_t *err);
 
 typedef struct ps_event_row {

@@ -1,24 +1,32 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Feeds what is stored to an empty registry. Here every column is checked for
- * its type and every text for its length; that it makes sense is checked where
- * it is applied. */
-#include <stdio.h>
+/* Feeds what is stored to an empty registry, as commands. Here every column is
+ * checked for its type and every text for its length; that it makes sense is
+ * checked where it is applied. */
 #include <string.h>
 
 #include "base/alloc.h"
-#include "protocol/facts/table_filter.h"
 #include "storage/registry/registry_db_impl.h"
 
-#define WORD_MAX 32
-/* "list:" and the longest boundaries, each with a comma. */
-#define PARTITION_BY_MAX (8 + (size_t)PS_TABLE_PARTITIONS_MAX * 21)
+/* What a load goes by. */
+typedef struct load {
+    ps_registry_db_t *db;
+    ps_registry_t *registry;
+    uint64_t now_ms;
+    uint64_t epoch; /* of the map as it was stored */
+} load_t;
 
-/* Says where it was that something does not fit. */
-static psd_status_t damaged_at(const ps_query_t *query, psd_status_t rc, const psd_error_t *why,
-                               psd_error_t *err)
+/* A row became the command. */
+static psd_status_t apply(const load_t *load, const ps_query_t *query, ps_command_t *command,
+                          psd_error_t *err)
 {
+    PSD_AUTO(psd_error_destroy) psd_error_t *why = psd_error_new();
     char place[PS_PLACE_SIZE];
+    psd_status_t rc = PSD_NOMEM;
 
+    command->epoch = load->epoch;
+    if (why != NULL) {
+        rc = ps_registry_apply(load->registry, command, load->now_ms, why);
+    }
     if (rc == PSD_OK || rc == PSD_NOMEM) {
         return rc == PSD_OK ? rc : psd_error_set(err, rc, "no memory");
     }
@@ -26,410 +34,305 @@ static psd_status_t damaged_at(const ps_query_t *query, psd_status_t rc, const p
     return psd_error_set(err, PSD_DAMAGED, "%s: %s", place, psd_error_text(why));
 }
 
-psd_status_t ps_registry_load_apply(const ps_registry_load_t *load, const ps_query_t *query,
-                                    ps_command_t *command, psd_error_t *err)
+/* A row of any table. */
+typedef union row {
+    ps_cluster_row_t cluster;
+    ps_node_t node;
+    ps_shard_row_t shard;
+    ps_table_t table;
+    ps_partition_row_t partition;
+    ps_copy_row_t copy;
+    ps_job_row_t job;
+    ps_worker_row_t worker;
+    ps_job_table_row_t job_table;
+    ps_queue_row_t queue;
+    ps_done_row_t done;
+    ps_given_row_t given;
+} row_t;
+
+/* What becomes of a row, which `into` is waiting for. It takes what the row
+ * owns. */
+typedef psd_status_t take_t(const load_t *load, const ps_query_t *query, row_t *row, void *into,
+                            psd_error_t *err);
+
+/* Takes the rows that belong to the one with these keys, in order. */
+static psd_status_t each(const load_t *load, ps_row_t table, uint64_t key, uint64_t key_2,
+                         take_t *take, void *into, psd_error_t *err)
 {
-    psd_error_t *why = NULL;
-    psd_status_t rc = ps_query_check(query, err);
-
-    if (rc != PSD_OK) {
-        return rc;
-    }
-    why = psd_error_new();
-    if (why == NULL) {
-        return psd_error_set(err, PSD_NOMEM, "no memory");
-    }
-    command->epoch = load->epoch;
-    rc = ps_registry_apply(load->registry, command, load->now_ms, why);
-    rc = damaged_at(query, rc, why, err);
-    psd_error_destroy(&why);
-    return rc;
-}
-
-psd_status_t ps_registry_load_end(ps_query_t *query, psd_status_t rc, psd_error_t *err)
-{
-    if (rc == PSD_OK) {
-        return ps_query_end(query, err);
-    }
-    ps_query_reset(query);
-    return rc;
-}
-
-static psd_status_t load_cluster(ps_registry_load_t *load, psd_error_t *err)
-{
-    ps_query_t query = ps_registry_db_query(load->db, STATEMENT_CLUSTER_ALL);
-    ps_command_t command = {.kind = PS_COMMAND_CLUSTER};
-    psd_status_t rc = PSD_OK;
-
-    if (ps_query_next(&query)) {
-        (void)ps_query_u64(&query);
-        ps_query_copy_text(&query, command.name, sizeof command.name);
-        ps_query_copy_blob(&query, command.uuid.bytes, sizeof command.uuid.bytes);
-        load->epoch = ps_query_u64(&query);
-        command.number = ps_query_u64(&query);
-        command.last_table = ps_query_u32(&query);
-        command.last_job = ps_query_u32(&query);
-        command.unix_ms = ps_query_u64(&query);
-        rc = ps_registry_load_apply(load, &query, &command, err);
-    }
-    return ps_registry_load_end(&query, rc, err);
-}
-
-static psd_status_t load_shards(const ps_registry_load_t *load, uint64_t id, ps_node_t *node,
-                                psd_error_t *err)
-{
-    ps_query_t query = ps_registry_db_query(load->db, STATEMENT_SHARD_ALL);
-    size_t capacity = 0;
-    psd_status_t rc = PSD_OK;
-
-    ps_query_put_u64(&query, id);
-    while (rc == PSD_OK && ps_query_next(&query)) {
-        uint32_t n = node->n_shards;
-
-        if (!ps_grow(&node->shards, &capacity, n + 1, sizeof *node->shards)) {
-            rc = psd_error_set(err, PSD_NOMEM, "no memory for shards");
-            break;
-        }
-        (void)ps_query_u64(&query);
-        node->shards[n] = (ps_route_t){.shard = ps_query_u32(&query)};
-        ps_query_copy_text(&query, node->shards[n].tcp, sizeof node->shards[n].tcp);
-        ps_query_copy_text(&query, node->shards[n].ipc, sizeof node->shards[n].ipc);
-        if (node->shards[n].shard != n || n >= PS_NODE_SHARDS_MAX) {
-            rc = psd_error_set(err, PSD_DAMAGED, "table shards: number %u of node %s is %u", n,
-                               node->name, node->shards[n].shard);
-        }
-        node->n_shards = n + 1;
-    }
-    return ps_registry_load_end(&query, rc, err);
-}
-
-static psd_status_t read_state(ps_query_t *query, ps_node_t *node, psd_error_t *err)
-{
-    const char *word = ps_query_text(query, WORD_MAX);
-    char place[PS_PLACE_SIZE];
-
-    node->draining = strcmp(word, "draining") == 0;
-    if (node->draining || strcmp(word, "up") == 0) {
-        return PSD_OK;
-    }
-    ps_query_place(query, place);
-    return psd_error_set(err, PSD_DAMAGED, "%s: state is \"%s\"", place, word);
-}
-
-static psd_status_t load_nodes(const ps_registry_load_t *load, psd_error_t *err)
-{
-    ps_query_t query = ps_registry_db_query(load->db, STATEMENT_NODE_ALL);
+    ps_query_t query = ps_registry_rows_begin(load->db, table, key, key_2);
     psd_status_t rc = PSD_OK;
 
     while (rc == PSD_OK && ps_query_next(&query)) {
-        PSD_AUTO(ps_command_done)
-        ps_command_t command = {.kind = PS_COMMAND_NODE};
-        ps_node_t *node = &command.node;
-        uint64_t id = ps_query_u64(&query);
+        row_t row;
 
-        ps_query_copy_text(&query, node->name, sizeof node->name);
-        node->incarnation = ps_query_u64(&query);
-        ps_query_copy_text(&query, node->control, sizeof node->control);
-        rc = read_state(&query, node, err);
-        node->weight = ps_query_u32(&query);
-        ps_query_copy_blob(&query, node->secret.bytes, PS_ID_SIZE);
+        memset(&row, 0, sizeof row);
+        rc = ps_registry_rows_read(&query, table, &row, err);
         if (rc == PSD_OK) {
-            rc = load_shards(load, id, node, err);
-        }
-        if (rc == PSD_OK) {
-            rc = ps_registry_load_apply(load, &query, &command, err);
+            rc = take(load, &query, &row, into, err);
+        } else if (table == PS_ROW_TABLE) {
+            ps_table_spec_done(&row.table.spec);
         }
     }
-    return ps_registry_load_end(&query, rc, err);
-}
-
-static psd_status_t parse_type(const char *word, ps_type_t *ret, psd_error_t *err)
-{
-    return ps_type_parse(word, ret) ? PSD_OK
-                                    : psd_error_set(err, PSD_DAMAGED, "type is \"%s\"", word);
-}
-
-/* Columns in the order of STATEMENT_TABLE_ALL. */
-static psd_status_t read_spec(ps_query_t *query, ps_table_spec_t *spec, psd_error_t *err)
-{
-    psd_status_t rc = PSD_OK;
-
-    spec->n_rows = ps_query_u64(query);
-    spec->n_cols = ps_query_u32(query);
-    rc = parse_type(ps_query_text(query, WORD_MAX), &spec->type, err);
     if (rc == PSD_OK) {
-        rc = ps_row_format_parse(ps_query_text(query, WORD_MAX), &spec->row_format, err);
+        return ps_query_end(&query, err);
     }
-    if (rc == PSD_OK) {
-        rc = ps_keys_parse(ps_query_text(query, WORD_MAX), &spec->keys, err);
-    }
-    if (rc == PSD_OK) {
-        rc = ps_updater_spec_parse(ps_query_text(query, PS_SPEC_TEXT_SIZE), &spec->updater, err);
-    }
-    if (rc == PSD_OK) {
-        rc = ps_init_spec_parse(ps_query_text(query, PS_SPEC_TEXT_SIZE), &spec->init, err);
-    }
-    if (rc != PSD_OK) {
-        return rc;
-    }
-    spec->seed = ps_query_u64(query);
-    spec->n_partitions = ps_query_u32(query);
-    spec->n_col_slices = ps_query_u32(query);
-    rc = ps_partition_by_parse(ps_query_text(query, PARTITION_BY_MAX), spec, err);
-    if (rc != PSD_OK) {
-        return rc;
-    }
-    spec->replicas = ps_query_u32(query);
-    rc = ps_ack_parse(ps_query_text(query, WORD_MAX), &spec->ack, err);
-    spec->allow_nonfinite = ps_query_bool(query);
-    if (rc == PSD_OK) {
-        rc = ps_table_filter_set(spec, ps_query_text(query, PS_TABLE_FILTER_SIZE), err);
-    }
-    if (rc == PSD_OK) {
-        spec->versions = ps_query_bool(query);
-    }
+    ps_query_reset(&query); /* the row's error came first */
     return rc;
 }
 
-static psd_status_t read_table(ps_query_t *query, ps_table_t *table, psd_error_t *err)
+static psd_status_t no_memory(const char *what, psd_error_t *err)
 {
-    psd_error_t *why = psd_error_new();
-    psd_status_t rc = PSD_OK;
-
-    if (why == NULL) {
-        return psd_error_set(err, PSD_NOMEM, "no memory");
-    }
-    ps_table_spec_init(&table->spec);
-    table->id = ps_query_u32(query);
-    ps_query_copy_text(query, table->spec.name, sizeof table->spec.name);
-    table->created_unix_ms = ps_query_u64(query);
-    table->rows_lost = ps_query_bool(query);
-    rc = read_spec(query, &table->spec, why);
-    rc = damaged_at(query, rc, why, err);
-    if (rc == PSD_OK) {
-        table->lost_sessions = ps_query_u64(query);
-        table->lost_jobs = ps_query_u32(query);
-        table->restoring = ps_query_bool(query);
-        table->loss_acked = ps_query_bool(query);
-    }
-    psd_error_destroy(&why);
-    if (rc == PSD_OK) {
-        rc = ps_query_check(query, err);
-    }
-    return rc;
+    return psd_error_set(err, PSD_NOMEM, "no memory for %s", what);
 }
+
+static psd_status_t take_cluster(const load_t *load, const ps_query_t *query, row_t *row,
+                                 void *into, psd_error_t *err)
+{
+    const ps_cluster_row_t *cluster = &row->cluster;
+    ps_command_t command = {.kind = PS_COMMAND_CLUSTER,
+                            .unix_ms = cluster->created_unix_ms,
+                            .uuid = cluster->uuid,
+                            .number = cluster->sessions,
+                            .last_table = cluster->last_table,
+                            .last_job = cluster->last_job};
+
+    memcpy(command.name, cluster->name, sizeof command.name);
+    *(uint64_t *)into = cluster->epoch;
+    return apply(load, query, &command, err);
+}
+
+static psd_status_t take_shard(const load_t *load, const ps_query_t *query, row_t *row, void *into,
+                               psd_error_t *err)
+{
+    ps_node_t *node = into;
+    uint32_t n = node->n_shards;
+    ps_route_t *shards = NULL;
+
+    (void)load;
+    (void)query;
+    if (row->shard.at.shard != n || n >= PS_NODE_SHARDS_MAX) {
+        return psd_error_set(err, PSD_DAMAGED, "table shards: number %u of node %s is %u", n,
+                             node->name, row->shard.at.shard);
+    }
+    shards = ps_alloc_resize(node->shards, n + 1, sizeof *shards);
+    if (shards == NULL) {
+        return no_memory("shards", err);
+    }
+    node->shards = shards;
+    node->shards[node->n_shards++] = row->shard.at;
+    return PSD_OK;
+}
+
+static psd_status_t take_node(const load_t *load, const ps_query_t *query, row_t *row, void *into,
+                              psd_error_t *err)
+{
+    PSD_AUTO(ps_command_done)
+    ps_command_t command = {
+        .kind = PS_COMMAND_NODE, .unix_ms = row->node.started_unix_ms, .node = row->node};
+    psd_status_t rc = each(load, PS_ROW_SHARD, row->node.id, 0, take_shard, &command.node, err);
+
+    (void)into;
+    return rc == PSD_OK ? apply(load, query, &command, err) : rc;
+}
+
+/* A table whose partitions and copies are read. */
+typedef struct reading {
+    ps_table_t *table;
+    uint32_t n; /* partitions so far */
+} reading_t;
 
 /* The first partition that is missing, or is one too many. */
-static psd_status_t wrong_partition(const ps_table_t *table, uint32_t partition, psd_error_t *err)
+static psd_status_t wrong_partition(const reading_t *reading, psd_error_t *err)
 {
     return psd_error_set(err, PSD_DAMAGED,
                          "table partitions, row table_id=%u, partition=%u: "
                          "missing or not one of %u",
-                         table->id, partition, table->spec.n_partitions);
+                         reading->table->id, reading->n, reading->table->spec.n_partitions);
 }
 
-static psd_status_t load_partitions(const ps_registry_load_t *load, ps_table_t *table,
-                                    psd_error_t *err)
+static psd_status_t take_partition(const load_t *load, const ps_query_t *query, row_t *row,
+                                   void *into, psd_error_t *err)
 {
-    ps_query_t query = ps_registry_db_query(load->db, STATEMENT_PARTITION_ALL);
-    size_t capacity = 0;
-    uint32_t n = 0;
-    psd_status_t rc = PSD_OK;
+    reading_t *reading = into;
 
-    ps_query_put_u64(&query, table->id);
-    while (rc == PSD_OK && ps_query_next(&query)) {
-        ps_copies_t *copies = NULL;
-        uint32_t partition = 0;
-
-        if (!ps_grow(&table->copies, &capacity, n + 1, sizeof *table->copies)) {
-            rc = psd_error_set(err, PSD_NOMEM, "no memory for partitions");
-            break;
-        }
-        copies = &table->copies[n];
-        *copies = (ps_copies_t){0};
-        (void)ps_query_u64(&query);
-        partition = ps_query_u32(&query);
-        copies->epoch = ps_query_u64(&query);
-        copies->fenced = ps_query_bool(&query);
-        rc = ps_query_check(&query, err);
-        if (rc == PSD_OK && (partition != n || n >= table->spec.n_partitions)) {
-            rc = wrong_partition(table, n, err);
-        }
-        n++;
+    (void)load;
+    (void)query;
+    if (row->partition.partition != reading->n || reading->n >= reading->table->spec.n_partitions) {
+        return wrong_partition(reading, err);
     }
-    rc = ps_registry_load_end(&query, rc, err);
-    if (rc == PSD_OK && n != table->spec.n_partitions) {
-        rc = wrong_partition(table, n, err);
-    }
-    return rc;
-}
-
-/* What the load has no place for; that it makes sense is checked later. */
-static psd_status_t take_copy(ps_query_t *query, ps_table_t *table, psd_error_t *err)
-{
-    uint32_t partition = 0;
-    uint32_t place = 0;
-    ps_copy_t copy = {0};
-    psd_status_t rc = PSD_OK;
-
-    (void)ps_query_u64(query);
-    partition = ps_query_u32(query);
-    place = ps_query_u32(query);
-    copy.incarnation = ps_query_u64(query);
-    copy.shard = ps_query_u32(query);
-    copy.state = ps_copy_state_parse(ps_query_text(query, WORD_MAX));
-    copy.leaving = ps_query_bool(query);
-    copy.dropped = ps_query_bool(query);
-    rc = ps_query_check(query, err);
-    if (rc != PSD_OK) {
-        return rc;
-    }
-    if (partition >= table->spec.n_partitions || place >= PS_COPIES_MAX ||
-        place != table->copies[partition].n) {
-        return psd_error_set(err, PSD_DAMAGED,
-                             "table copies, row table_id=%u, partition=%u, "
-                             "place=%u: out of order",
-                             table->id, partition, place);
-    }
-    table->copies[partition].at[table->copies[partition].n++] = copy;
+    reading->table->copies[reading->n++] = row->partition.copies;
     return PSD_OK;
 }
 
-static psd_status_t load_copies(const ps_registry_load_t *load, ps_table_t *table, psd_error_t *err)
+static psd_status_t take_copy(const load_t *load, const ps_query_t *query, row_t *row, void *into,
+                              psd_error_t *err)
 {
-    ps_query_t query = ps_registry_db_query(load->db, STATEMENT_COPY_ALL);
-    psd_status_t rc = PSD_OK;
+    ps_table_t *table = ((reading_t *)into)->table;
+    ps_copy_row_t *copy = &row->copy;
+    ps_copies_t *copies =
+        copy->partition < table->spec.n_partitions ? &table->copies[copy->partition] : NULL;
 
-    ps_query_put_u64(&query, table->id);
-    while (rc == PSD_OK && ps_query_next(&query)) {
-        rc = take_copy(&query, table, err);
+    (void)query;
+    if (copies == NULL || copy->place >= PS_COPIES_MAX || copy->place != copies->n) {
+        return psd_error_set(err, PSD_DAMAGED,
+                             "table copies, row table_id=%u, partition=%u, "
+                             "place=%u: out of order",
+                             table->id, copy->partition, copy->place);
     }
-    return ps_registry_load_end(&query, rc, err);
+    copy->copy.incarnation = ps_registry_incarnation(load->registry, copy->node_id);
+    copies->at[copies->n++] = copy->copy;
+    return PSD_OK;
 }
 
-static psd_status_t load_tables(const ps_registry_load_t *load, psd_error_t *err)
+static psd_status_t take_table(const load_t *load, const ps_query_t *query, row_t *row, void *into,
+                               psd_error_t *err)
 {
-    ps_query_t query = ps_registry_db_query(load->db, STATEMENT_TABLE_ALL);
+    PSD_AUTO(ps_command_done)
+    ps_command_t command = {.kind = PS_COMMAND_TABLE, .table = row->table};
+    ps_table_t *table = &command.table;
+    reading_t reading = {.table = table};
     psd_status_t rc = PSD_OK;
 
-    while (rc == PSD_OK && ps_query_next(&query)) {
-        PSD_AUTO(ps_command_done)
-        ps_command_t command = {.kind = PS_COMMAND_TABLE};
-
-        rc = read_table(&query, &command.table, err);
-        if (rc == PSD_OK) {
-            rc = load_partitions(load, &command.table, err);
-        }
-        if (rc == PSD_OK) {
-            rc = load_copies(load, &command.table, err);
-        }
-        if (rc == PSD_OK) {
-            rc = ps_registry_load_apply(load, &query, &command, err);
-        }
+    (void)into;
+    if (table->spec.n_partitions <= PS_TABLE_PARTITIONS_MAX) {
+        table->copies = ps_alloc(table->spec.n_partitions, sizeof *table->copies);
+        rc = table->copies == NULL ? no_memory("partitions", err) : PSD_OK;
+    } else {
+        rc = wrong_partition(&reading, err);
     }
-    return ps_registry_load_end(&query, rc, err);
+    if (rc == PSD_OK) {
+        rc = each(load, PS_ROW_PARTITION, table->id, 0, take_partition, &reading, err);
+    }
+    if (rc == PSD_OK && reading.n != table->spec.n_partitions) {
+        rc = wrong_partition(&reading, err);
+    }
+    if (rc == PSD_OK) {
+        rc = each(load, PS_ROW_COPY, table->id, 0, take_copy, &reading, err);
+    }
+    return rc == PSD_OK ? apply(load, query, &command, err) : rc;
 }
 
-/* 0, which is no state, for a word that names none. */
-static ps_worker_state_t state_of(const char *word)
+/* One more than there may be is enough to be refused. */
+static psd_status_t take_worker(const load_t *load, const ps_query_t *query, row_t *row, void *into,
+                                psd_error_t *err)
 {
-    for (int i = PS_WORKER_EXPECTED; i <= PS_WORKER_LOST; i++) {
-        if (strcmp(word, ps_worker_state_name((ps_worker_state_t)i)) == 0) {
-            return (ps_worker_state_t)i;
-        }
+    ps_job_t *job = into;
+    ps_worker_t *workers = NULL;
+
+    (void)load;
+    (void)query;
+    if (job->n_workers > PS_WORKERS_MAX) {
+        return PSD_OK;
     }
-    return (ps_worker_state_t)0;
+    workers = ps_alloc_resize(job->workers, job->n_workers + 1, sizeof *workers);
+    if (workers == NULL) {
+        return no_memory("workers", err);
+    }
+    job->workers = workers;
+    job->workers[job->n_workers++] = row->worker.worker;
+    return PSD_OK;
 }
 
-static psd_status_t load_workers(const ps_registry_load_t *load, ps_job_t *job, psd_error_t *err)
+static psd_status_t take_job_table(const load_t *load, const ps_query_t *query, row_t *row,
+                                   void *into, psd_error_t *err)
 {
-    ps_query_t query = ps_registry_db_query(load->db, STATEMENT_WORKER_ALL);
-    size_t capacity = 0;
+    const ps_job_t *job = into;
+    ps_command_t command = {.kind = PS_COMMAND_JOB_TABLE, .number = row->job_table.table_id};
+
+    command.job.id = job->id;
+    command.job.version = job->version;
+    return apply(load, query, &command, err);
+}
+
+/* A slice of a queue, given or done. */
+static psd_status_t apply_hold(const load_t *load, const ps_query_t *query,
+                               const ps_queue_row_t *queue, ps_work_hold_t *hold, psd_error_t *err)
+{
+    /* Borrowed for the call: the command is not freed. */
+    ps_command_t command = {
+        .kind = PS_COMMAND_WORK,
+        .work = {.queue = queue->queue, .epoch = queue->is.epoch, .holds = hold, .n_holds = 1}};
+
+    command.job.id = queue->job_id;
+    return apply(load, query, &command, err);
+}
+
+static psd_status_t take_done(const load_t *load, const ps_query_t *query, row_t *row, void *into,
+                              psd_error_t *err)
+{
+    const ps_queue_row_t *queue = into;
+    ps_work_hold_t hold = {
+        .kind = PS_WORK_WAS_DONE, .epoch = queue->is.epoch, .slice = row->done.slice};
+
+    return apply_hold(load, query, queue, &hold, err);
+}
+
+static psd_status_t take_given(const load_t *load, const ps_query_t *query, row_t *row, void *into,
+                               psd_error_t *err)
+{
+    row->given.hold.kind = row->given.done ? PS_WORK_WAS_LAST : PS_WORK_GIVEN;
+    return apply_hold(load, query, into, &row->given.hold, err);
+}
+
+static psd_status_t take_queue(const load_t *load, const ps_query_t *query, row_t *row, void *into,
+                               psd_error_t *err)
+{
+    ps_queue_row_t *queue = &row->queue;
+    ps_command_t command = {.kind = PS_COMMAND_QUEUE,
+                            .work = {.queue = queue->queue,
+                                     .n_slices = queue->is.n_slices,
+                                     .n_epochs = queue->is.n_epochs,
+                                     .epoch = queue->is.epoch}};
     psd_status_t rc = PSD_OK;
 
-    ps_query_put_u64(&query, job->id);
-    /* One more than there may be is enough to be refused. */
-    while (rc == PSD_OK && job->n_workers <= PS_WORKERS_MAX && ps_query_next(&query)) {
-        ps_worker_t worker = {0};
-
-        (void)ps_query_u64(&query);
-        worker.worker = ps_query_u32(&query);
-        worker.state = state_of(ps_query_text(&query, WORD_MAX));
-        worker.n_members = ps_query_u32(&query);
-        worker.joins = ps_query_u32(&query);
-        worker.start = ps_query_u64(&query);
-        if (!ps_grow(&job->workers, &capacity, job->n_workers + 1, sizeof *job->workers)) {
-            rc = psd_error_set(err, PSD_NOMEM, "no memory for workers");
-        } else {
-            job->workers[job->n_workers++] = worker;
-        }
+    (void)into;
+    command.job.id = queue->job_id;
+    memcpy(command.name, queue->is.name, sizeof command.name);
+    rc = apply(load, query, &command, err);
+    if (rc == PSD_OK) {
+        rc = each(load, PS_ROW_DONE, queue->job_id, queue->queue, take_done, queue, err);
     }
-    return ps_registry_load_end(&query, rc, err);
+    return rc == PSD_OK
+               ? each(load, PS_ROW_GIVEN, queue->job_id, queue->queue, take_given, queue, err)
+               : rc;
 }
 
-static psd_status_t load_job_tables(const ps_registry_load_t *load, const ps_job_t *job,
-                                    psd_error_t *err)
+static psd_status_t take_job(const load_t *load, const ps_query_t *query, row_t *row, void *into,
+                             psd_error_t *err)
 {
-    ps_query_t query = ps_registry_db_query(load->db, STATEMENT_JOB_TABLE_ALL);
-    psd_status_t rc = PSD_OK;
+    PSD_AUTO(ps_command_done)
+    ps_command_t command = {.kind = PS_COMMAND_JOB,
+                            .job = row->job.job,
+                            .n_expected = row->job.n_expected,
+                            .created_unix_ms = row->job.created_unix_ms,
+                            .ended = row->job.ended};
+    ps_job_t *job = &command.job;
+    psd_status_t rc = each(load, PS_ROW_WORKER, job->id, 0, take_worker, job, err);
 
-    ps_query_put_u64(&query, job->id);
-    while (rc == PSD_OK && ps_query_next(&query)) {
-        ps_command_t command = {.kind = PS_COMMAND_JOB_TABLE};
-
-        command.job.id = ps_query_u32(&query);
-        command.job.version = job->version;
-        command.number = ps_query_u64(&query);
-        rc = ps_registry_load_apply(load, &query, &command, err);
+    (void)into;
+    if (rc == PSD_OK) {
+        rc = apply(load, query, &command, err);
     }
-    return ps_registry_load_end(&query, rc, err);
-}
-
-static psd_status_t load_jobs(const ps_registry_load_t *load, psd_error_t *err)
-{
-    ps_query_t query = ps_registry_db_query(load->db, STATEMENT_JOB_ALL);
-    psd_status_t rc = PSD_OK;
-
-    while (rc == PSD_OK && ps_query_next(&query)) {
-        PSD_AUTO(ps_command_done)
-        ps_command_t command = {.kind = PS_COMMAND_JOB};
-        ps_job_t *job = &command.job;
-
-        job->id = ps_query_u32(&query);
-        ps_query_copy_text(&query, job->name, sizeof job->name);
-        job->max_delay = ps_query_i32(&query);
-        job->version = ps_query_u64(&query);
-        job->stopped = ps_query_bool(&query);
-        command.n_expected = ps_query_u32(&query);
-        command.created_unix_ms = ps_query_u64(&query);
-        rc = load_workers(load, job, err);
-        if (rc == PSD_OK) {
-            rc = ps_registry_load_apply(load, &query, &command, err);
-        }
-        if (rc == PSD_OK) {
-            rc = load_job_tables(load, job, err);
-        }
-        if (rc == PSD_OK) {
-            rc = ps_registry_db_load_queues(load, job->id, err);
-        }
+    if (rc == PSD_OK) {
+        rc = each(load, PS_ROW_JOB_TABLE, job->id, 0, take_job_table, job, err);
     }
-    return ps_registry_load_end(&query, rc, err);
+    return rc == PSD_OK ? each(load, PS_ROW_QUEUE, job->id, 0, take_queue, NULL, err) : rc;
 }
 
 psd_status_t ps_registry_db_load(ps_registry_db_t *self, ps_registry_t *registry, uint64_t now_ms,
                                  psd_error_t *err)
 {
-    ps_registry_load_t load = {.db = self, .registry = registry, .now_ms = now_ms};
-    psd_status_t rc = load_cluster(&load, err);
+    load_t load = {.db = self, .registry = registry, .now_ms = now_ms};
+    psd_status_t rc = each(&load, PS_ROW_CLUSTER, 0, 0, take_cluster, &load.epoch, err);
 
     if (rc == PSD_OK) {
-        rc = load_nodes(&load, err);
+        rc = each(&load, PS_ROW_NODE, 0, 0, take_node, NULL, err);
     }
     if (rc == PSD_OK) {
-        rc = load_tables(&load, err);
+        rc = each(&load, PS_ROW_TABLE, 0, 0, take_table, NULL, err);
     }
     if (rc == PSD_OK) {
-        rc = load_jobs(&load, err);
+        rc = each(&load, PS_ROW_JOB, 0, 0, take_job, NULL, err);
     }
     return psd_error_wrap(err, rc, "%s", sqlite3_db_filename(self->db, "main"));
 }

@@ -389,6 +389,12 @@ Test(registry_db, history_is_bounded)
 
 /* Failures while storing */
 
+static psd_status_t do_bad(ps_registry_db_t *db, ps_registry_t *registry, ps_command_t bad)
+{
+    psd_error_clear(err);
+    return fixture_do(registry, PSD_OK, &bad, 1, store_in, db, err);
+}
+
 Test(registry_db, a_command_that_does_not_fit_stores_nothing)
 {
     PSD_AUTO(ps_registry_db_close) ps_registry_db_t *db = open_db();
@@ -397,22 +403,19 @@ Test(registry_db, a_command_that_does_not_fit_stores_nothing)
     PSD_AUTO(ps_free_at) char *before = NULL;
     PSD_AUTO(ps_free_at) char *after = NULL;
     PSD_AUTO(ps_free_at) ps_event_row_t *rows = NULL;
-    ps_command_t bad = {.kind = PS_COMMAND_DROP, .number = 44, .epoch = 9};
+    const ps_command_t drop = {.kind = PS_COMMAND_DROP, .number = 44, .epoch = 9};
+    const ps_command_t sessions = {.kind = PS_COMMAND_SESSIONS, .number = 9};
+    const ps_command_t unknown = {.kind = (ps_command_kind_t)44, .epoch = 9};
     size_t n = 0;
 
-    cr_assert_eq(ps_registry_db_store(db, &bad, err), PSD_DAMAGED);
-    psd_error_clear(err);
-    bad = (ps_command_t){.kind = PS_COMMAND_SESSIONS, .number = 9};
-    cr_assert_eq(ps_registry_db_store(db, &bad, err), PSD_DAMAGED);
-    cr_assert_not_null(strstr(psd_error_text(err), "\"sessions\""));
-    psd_error_clear(err);
-    bad.kind = (ps_command_kind_t)0;
-    cr_assert_eq(ps_registry_db_store(db, &bad, err), PSD_INVALID);
+    cr_assert_eq(do_bad(db, registry, drop), PSD_DAMAGED);
+    cr_assert_eq(do_bad(db, registry, sessions), PSD_DAMAGED);
+    cr_assert_not_null(strstr(psd_error_text(err), "no cluster yet"));
     psd_error_clear(err);
     make_cluster(db, registry, "w");
     before = fixture_dump(registry);
-    bad = (ps_command_t){.kind = PS_COMMAND_DROP, .number = 44, .epoch = 9};
-    cr_assert_eq(ps_registry_db_store(db, &bad, err), PSD_DAMAGED);
+    cr_assert_eq(do_bad(db, registry, drop), PSD_DAMAGED);
+    cr_assert_eq(do_bad(db, registry, unknown), PSD_DAMAGED);
     loaded = load_db(db);
     after = fixture_dump(loaded);
     cr_assert_str_eq(before, after);
@@ -428,6 +431,23 @@ static void limit_files(rlim_t bytes)
     cr_assert_eq(getrlimit(RLIMIT_FSIZE, &limit), 0);
     limit.rlim_cur = bytes;
     cr_assert_eq(setrlimit(RLIMIT_FSIZE, &limit), 0);
+}
+
+/* As fixture_do; the command stays. */
+static psd_status_t try_to_store(ps_registry_db_t *db, ps_registry_t *registry,
+                                 const ps_command_t *command)
+{
+    psd_status_t rc = ps_registry_try(registry, command, 1, err);
+
+    if (rc == PSD_OK) {
+        rc = ps_registry_db_store(db, registry, command, err);
+        if (rc == PSD_OK) {
+            ps_registry_keep(registry);
+        } else {
+            ps_registry_undo(registry);
+        }
+    }
+    return rc;
 }
 
 Test(registry_db, a_full_disk_stores_nothing_and_goes_on_when_there_is_room)
@@ -454,18 +474,18 @@ Test(registry_db, a_full_disk_stores_nothing_and_goes_on_when_there_is_room)
         cr_assert_eq(stat(path, &wal), 0);
         cr_assert_eq(ps_registry_plan_table(registry, &spec, 3, &command, err), PSD_OK);
         limit_files((rlim_t)wal.st_size + room * 1000);
-        rc = ps_registry_db_store(db, &command, err);
+        rc = try_to_store(db, registry, &command);
         limit_files(RLIM_INFINITY);
-        if (rc == PSD_OK) {
-            cr_assert_eq(ps_registry_apply(registry, &command, 1, err), PSD_OK);
-        } else {
+        if (rc != PSD_OK) {
+            PSD_AUTO(ps_free_at) char *undone = fixture_dump(registry);
+
             cr_assert_eq(rc, PSD_IO, "%s", psd_error_text(err));
+            cr_assert_str_eq(before, undone);
             n_refused++;
             loaded = load_db(db);
             after = fixture_dump(loaded);
             cr_assert_str_eq(before, after);
-            cr_assert_eq(ps_registry_db_store(db, &command, err), PSD_OK);
-            cr_assert_eq(ps_registry_apply(registry, &command, 1, err), PSD_OK);
+            cr_assert_eq(try_to_store(db, registry, &command), PSD_OK);
         }
         ps_command_done(&command);
     }
@@ -530,7 +550,7 @@ static psd_status_t store_list_table(void *fixture)
     }
     if (ps_registry_table(registry, "list") != NULL) {
         rc = ps_registry_plan_drop(registry, "list", 1, &command, NULL);
-        return rc == PSD_OK ? ps_registry_db_store(db, &command, NULL) : rc;
+        return rc == PSD_OK ? fixture_do(registry, rc, &command, 1, store_in, db, NULL) : rc;
     }
     node = fixture_node("n0", ps_registry_epoch(registry) + 100, 2, shards);
     rc = ps_registry_plan_node(registry, &node, 1, &command, NULL);
@@ -544,7 +564,7 @@ static psd_status_t store_list_table(void *fixture)
     if (rc == PSD_OK) {
         rc = ps_registry_plan_table(registry, &spec, 1, &command, NULL);
     }
-    return rc == PSD_OK ? ps_registry_db_store(db, &command, NULL) : rc;
+    return rc == PSD_OK ? fixture_do(registry, rc, &command, 1, store_in, db, NULL) : rc;
 }
 
 Test(registry_db, no_memory_while_storing_stores_nothing)

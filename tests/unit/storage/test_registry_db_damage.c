@@ -149,7 +149,7 @@ static const char *const damaged_rows[][2] = {
      "row table_id=1, partition=2, place=1: out of order"},
     {"UPDATE copies SET place = -1", "place is not of"},
     {"UPDATE copies SET state = 'in_sync'", "copy 0 of 1 is in_sync"},
-    {"UPDATE copies SET state = 'dead'", "copy 0 of 1 is ?"},
+    {"UPDATE copies SET state = 'dead'", "state is \"dead\""},
     {"UPDATE copies SET leaving = 2", "leaving is not of"},
     {"UPDATE copies SET dropped = 2", "dropped is not of"},
     {"UPDATE copies SET dropped = 1", "copy 0 of 1 was dropped and is primary"},
@@ -164,7 +164,7 @@ static const char *const damaged_rows[][2] = {
      "name of the job"},
     {"INSERT INTO jobs VALUES(1, 'j', 0, 1, 0, 1, 1, 0); "
      "INSERT INTO workers VALUES(1, 0, 'asleep', 1, 1, 0)",
-     "worker 0 of job j has state 0"},
+     "state is \"asleep\""},
     {"INSERT INTO jobs VALUES(1, 'j', 0, 1, 0, 1, 1, 0); "
      "INSERT INTO workers VALUES(1, 5000, 'running', 1, 1, 0)",
      "out of order or range"},

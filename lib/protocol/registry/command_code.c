@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Commands in bytes: tables made from registry_fields.def. */
+#include "protocol/registry/command_code.h"
+
+#include "base/alloc.h"
+#include "protocol/registry/field.h"
+#include "protocol/registry/registry_fields.def"
+
+#define MAGIC UINT32_C(0x6d437370) /* "psCm" in memory order */
+
+#define SHAPE(name, type)                                                                      \
+    static const ps_shape_t name##_shape = {.fields = name##_fields,                           \
+                                            .n = sizeof name##_fields / sizeof *name##_fields, \
+                                            .size = sizeof(type)};
+
+static const ps_field_t shard_fields[] = {PS_SHARD_FIELDS(PS_FIELD_ROW, ps_route_t, )};
+SHAPE(shard, ps_route_t)
+static const ps_field_t copy_fields[] = {PS_FIELD_ROW(ps_copy_t, U64, incarnation, incarnation)
+                                             PS_COPY_FIELDS(PS_FIELD_ROW, ps_copy_t, )};
+SHAPE(copy, ps_copy_t)
+static const ps_field_t copies_fields[] = {PS_COPIES_FIELDS(
+    PS_FIELD_ROW, ps_copies_t, ) PS_ARRAY_ROW(ps_copies_t, copy, copies, at, n, PS_COPIES_MAX)};
+SHAPE(copies, ps_copies_t)
+static const ps_field_t change_fields[] = {
+    PS_FIELD_ROW(ps_change_t, U32, table, table)
+        PS_FIELD_ROW(ps_change_t, U32, partition, partition) PS_FIELD_ROW(
+            ps_change_t, BOOL, rows_lost, rows_lost) PS_FIELD_ROW(ps_change_t, U64, prefer, prefer)
+            PS_COPIES_FIELDS(PS_FIELD_ROW, ps_change_t, copies.)
+                PS_ARRAY_ROW(ps_change_t, copy, copies, copies.at, copies.n, PS_COPIES_MAX)};
+SHAPE(change, ps_change_t)
+static const ps_field_t worker_fields[] = {PS_RANK_FIELDS(PS_FIELD_ROW, ps_worker_t, )};
+SHAPE(worker, ps_worker_t)
+static const ps_field_t hold_fields[] = {PS_FIELD_ROW(ps_work_hold_t, WORK_KIND, kind, kind)
+                                             PS_HOLD_FIELDS(PS_FIELD_ROW, ps_work_hold_t, )};
+SHAPE(hold, ps_work_hold_t)
+static const ps_field_t slice_fields[] = {
+    {.name = "slice", .type = PS_AS_U32, .size = sizeof(uint32_t)}};
+SHAPE(slice, uint32_t)
+static const ps_field_t resumed_fields[] = {
+    PS_QUEUE_FIELDS(PS_FIELD_ROW, ps_work_resumed_t, )
+        PS_LIST_ROW(ps_work_resumed_t, slice, done, done, n_done, PS_WORK_SLICES_MAX)};
+SHAPE(resumed, ps_work_resumed_t)
+
+static const ps_field_t head_fields[] = {PS_FIELD_ROW(ps_command_t, U64, unix_ms, unix_ms)
+                                             PS_FIELD_ROW(ps_command_t, U64, epoch, epoch)
+                                                 PS_FIELD_ROW(ps_command_t, TEXT, text, text)};
+SHAPE(head, ps_command_t)
+
+/* The first row is of no command: one of them has no fields. */
+#define COMMAND_FIELDS(NAME, number, word, event) \
+    static const ps_field_t NAME##_fields[] = {   \
+        PS_COMMAND_##NAME##_FIELDS(PS_FIELD_ROW, PS_LIST_ROW, PS_ARRAY_ROW, ps_command_t){0}};
+PS_COMMAND_MAP(COMMAND_FIELDS)
+#undef COMMAND_FIELDS
+
+#define COMMAND_ROW(NAME, number, word, event)                          \
+    [number] = {#word,                                                  \
+                #event,                                                 \
+                {.fields = NAME##_fields,                               \
+                 .n = sizeof NAME##_fields / sizeof *NAME##_fields - 1, \
+                 .size = sizeof(ps_command_t)}},
+static const struct {
+    const char *word;
+    const char *event;
+    ps_shape_t shape;
+} commands[] = {[0] = {"?", "registry_changed", {0}}, PS_COMMAND_MAP(COMMAND_ROW)};
+#undef COMMAND_ROW
+#define N_COMMANDS (sizeof commands / sizeof *commands)
+
+static size_t row_of(ps_command_kind_t kind)
+{
+    return (size_t)kind < N_COMMANDS && commands[kind].word != NULL ? (size_t)kind : 0;
+}
+
+const char *ps_command_name(ps_command_kind_t kind)
+{
+    return commands[row_of(kind)].word;
+}
+
+const char *ps_command_event(ps_command_kind_t kind)
+{
+    return commands[row_of(kind)].event;
+}
+
+bool ps_command_encode(const ps_command_t *self, ps_buffer_t *buffer)
+{
+    return ps_buffer_u32(buffer, MAGIC) && ps_buffer_u16(buffer, PS_COMMAND_VERSION) &&
+           ps_buffer_u8(buffer, (uint8_t)self->kind) && ps_buffer_u8(buffer, 0) &&
+           ps_shape_encode(&head_shape, self, buffer) &&
+           ps_shape_encode(&commands[row_of(self->kind)].shape, self, buffer);
+}
+
+static psd_status_t decode_head(ps_cursor_t *cursor, ps_command_t *command, psd_error_t *err)
+{
+    uint32_t magic = ps_cursor_u32(cursor);
+    uint16_t version = ps_cursor_u16(cursor);
+    uint8_t kind = ps_cursor_u8(cursor);
+    uint8_t zero = ps_cursor_u8(cursor);
+
+    if (cursor->failed || magic != MAGIC) {
+        return psd_error_set(err, PSD_PROTO, "it begins with other bytes");
+    }
+    if (version != PS_COMMAND_VERSION) {
+        return psd_error_set(err, PSD_VERSION, "version is %u; this psd knows %d", version,
+                             PS_COMMAND_VERSION);
+    }
+    if (row_of((ps_command_kind_t)kind) == 0 || zero != 0) {
+        return psd_error_set(err, PSD_PROTO, "kind is %u, %u", kind, zero);
+    }
+    command->kind = (ps_command_kind_t)kind;
+    return ps_shape_decode(&head_shape, cursor, command, err);
+}
+
+psd_status_t ps_command_decode(ps_bytes_t bytes, ps_command_t *ret_command, psd_error_t *err)
+{
+    PSD_AUTO(ps_command_done) ps_command_t command = {0};
+    ps_cursor_t cursor = ps_cursor_over(bytes);
+    psd_status_t rc = decode_head(&cursor, &command, err);
+
+    if (rc == PSD_OK) {
+        rc = ps_shape_decode(&commands[command.kind].shape, &cursor, &command, err);
+    }
+    if (rc == PSD_OK && !ps_cursor_is_done(&cursor)) {
+        rc = psd_error_set(err, PSD_PROTO, "%zu bytes are left", cursor.rest.size);
+    }
+    if (rc != PSD_OK) {
+        return psd_error_wrap(err, rc, "command of %zu bytes", bytes.size);
+    }
+    *ret_command = command; /* ownership moves to the caller */
+    command = (ps_command_t){0};
+    return PSD_OK;
+}

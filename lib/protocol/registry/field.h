@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * ps_field - one field of a value: its type and where it lies
+ *
+ * What     registry_fields.def as tables, for the codes that read and write
+ *          values: bytes of commands, columns of SQLite.
+ * Shape    of bytes, little-endian: U32, I32 4; U64 8; BOOL and words 1; ID 16;
+ *          TEXT u16 size and text; a spelling u32 size and text; a list u32
+ *          count and its values, field after field
+ * Threads  any; nothing is kept between calls
+ */
+#ifndef PS_PROTOCOL_FIELD_H
+#define PS_PROTOCOL_FIELD_H
+
+#include "base/cursor.h"
+
+typedef enum ps_field_type {
+    PS_AS_U32,
+    PS_AS_U64,
+    PS_AS_I32,
+    PS_AS_BOOL,
+    PS_AS_TEXT, /* char[size] */
+    PS_AS_ID,
+    PS_AS_LIST,  /* a pointer to `count` values that are owned */
+    PS_AS_ARRAY, /* `count` values that lie here */
+    /* words: an enum, a byte, a word in SQLite */
+    PS_AS_TYPE,
+    PS_AS_ROW_FORMAT,
+    PS_AS_KEYS,
+    PS_AS_ACK,
+    PS_AS_COPY_STATE,
+    PS_AS_WORKER_STATE,
+    PS_AS_NODE_STATE, /* a bool: draining */
+    PS_AS_WORK_KIND,
+    /* spellings: text everywhere */
+    PS_AS_UPDATER,
+    PS_AS_INIT,
+    PS_AS_PARTITION_BY, /* of a ps_table_spec_t … */
+    PS_AS_FILTER        /* … as well */
+} ps_field_type_t;
+
+#define PS_FIELD_WORD_MAX 32 /* bytes of a word */
+
+typedef struct ps_shape ps_shape_t;
+
+typedef struct ps_field {
+    const char *name;
+    ps_field_type_t type;
+    size_t at;   /* of the member */
+    size_t size; /* of the member */
+    /* of LIST and ARRAY only */
+    const ps_shape_t *of; /* each value */
+    size_t count_at;      /* of the member that counts them … */
+    size_t count_size;    /* … which is a uint32_t or a size_t */
+    uint32_t max;         /* values */
+} ps_field_t;
+
+/* A kind of value. */
+struct ps_shape {
+    const ps_field_t *fields;
+    size_t n;
+    size_t size; /* of a value in memory */
+};
+
+/* Rows of tables: as the lists of registry_fields.def want their F, L and A. */
+#define PS_FIELD_ROW(S, kind, column, member) \
+    {.name = #column,                         \
+     .type = PS_AS_##kind,                    \
+     .at = offsetof(S, member),               \
+     .size = sizeof(((S *)NULL)->member)},
+#define PS_LIST_ROW_OF(S, kind, shape, list, member, counter, most) \
+    {.name = #list,                                                 \
+     .type = PS_AS_##kind,                                          \
+     .at = offsetof(S, member),                                     \
+     .size = sizeof(((S *)NULL)->member),                           \
+     .of = &shape##_shape,                                          \
+     .count_at = offsetof(S, counter),                              \
+     .count_size = sizeof(((S *)NULL)->counter),                    \
+     .max = most},
+#define PS_LIST_ROW(S, shape, list, member, counter, most) \
+    PS_LIST_ROW_OF(S, LIST, shape, list, member, counter, most)
+#define PS_ARRAY_ROW(S, shape, list, member, counter, most) \
+    PS_LIST_ROW_OF(S, ARRAY, shape, list, member, counter, most)
+
+/* The word of a value of a word's type; "?" for none. */
+const char *ps_field_word(const ps_field_t *self, const void *value);
+/* Sets what the word means. false: it means nothing. */
+PSD_MUST_CHECK bool ps_field_set_word(const ps_field_t *self, void *value, const char *word);
+bool ps_field_is_word(const ps_field_t *self);
+bool ps_field_is_spelling(const ps_field_t *self);
+/* Appends the spelling, without an end. false: no memory. */
+PSD_MUST_CHECK bool ps_field_spell(const ps_field_t *self, const void *value, ps_buffer_t *text);
+/* Bytes of the longest one. */
+size_t ps_field_spelling_max(const ps_field_t *self);
+/* Reads a spelling. Errors: PSD_INVALID, PSD_NOMEM. */
+PSD_MUST_CHECK psd_status_t ps_field_read_spelling(const ps_field_t *self, void *value,
+                                                   const char *text, psd_error_t *err);
+
+/* Appends the bytes of a value. false: no memory. */
+PSD_MUST_CHECK bool ps_shape_encode(const ps_shape_t *self, const void *value, ps_buffer_t *buffer);
+/* Reads them into a zeroed value. On an error as well the caller frees what the
+ * value owns by then. Errors: PSD_PROTO naming the field; PSD_NOMEM. */
+PSD_MUST_CHECK psd_status_t ps_shape_decode(const ps_shape_t *self, ps_cursor_t *cursor,
+                                            void *value, psd_error_t *err);
+#endif

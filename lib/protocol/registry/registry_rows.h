@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * ps_registry_rows - the state as rows, for those that store it
+ *
+ * What     Which rows the last command touched, as they are now. The columns of
+ *          each are in registry_fields.def.
+ * Shape    what belongs to a row comes behind it; ids are never used again
+ */
+#ifndef PS_PROTOCOL_REGISTRY_ROWS_H
+#define PS_PROTOCOL_REGISTRY_ROWS_H
+
+#include "protocol/registry/field.h"
+#include "protocol/registry/registry.h"
+
+#define PS_ROW_ENUM(NAME, table, type, n_keys, n_of, n_cut) PS_ROW_##NAME,
+typedef enum ps_row { PS_ROW_MAP(PS_ROW_ENUM) PS_ROW_COUNT } ps_row_t;
+#undef PS_ROW_ENUM
+
+typedef struct ps_cluster_row {
+    uint32_t id; /* 1 */
+    char name[PS_NAME_MAX + 1];
+    ps_id_t uuid;
+    uint64_t epoch;
+    uint64_t sessions;
+    uint32_t last_table;
+    uint32_t last_job;
+    uint64_t created_unix_ms;
+} ps_cluster_row_t;
+
+typedef struct ps_shard_row {
+    uint32_t node_id;
+    ps_route_t at; /* shard, tcp, ipc */
+} ps_shard_row_t;
+
+typedef struct ps_partition_row {
+    uint32_t table_id;
+    uint32_t partition;
+    ps_copies_t copies; /* epoch, fenced */
+} ps_partition_row_t;
+
+typedef struct ps_copy_row {
+    uint32_t table_id;
+    uint32_t partition;
+    uint32_t place; /* 0, 1, … */
+    uint32_t node_id;
+    ps_copy_t copy; /* all but incarnation and tcp, which are the node's */
+} ps_copy_row_t;
+
+typedef struct ps_job_row {
+    ps_job_t job; /* without workers */
+    uint32_t n_expected;
+    uint64_t created_unix_ms;
+    uint64_t ended;
+} ps_job_row_t;
+
+typedef struct ps_worker_row {
+    uint32_t job_id;
+    ps_worker_t worker;
+} ps_worker_row_t;
+
+typedef struct ps_job_table_row {
+    uint32_t job_id;
+    uint32_t place; /* 1, 2, … */
+    uint32_t table_id;
+} ps_job_table_row_t;
+
+typedef struct ps_queue_row {
+    uint32_t job_id;
+    uint32_t queue;       /* 1, 2, … */
+    ps_work_resumed_t is; /* without what is done */
+} ps_queue_row_t;
+
+typedef struct ps_done_row {
+    uint32_t job_id;
+    uint32_t queue;
+    uint32_t slice;
+} ps_done_row_t;
+
+typedef struct ps_given_row {
+    uint32_t job_id;
+    uint32_t queue;
+    ps_work_hold_t hold;
+    bool done;
+} ps_given_row_t;
+
+/* What becomes of rows. `put` adds a row or overwrites the one of the same keys;
+ * `cut` removes those whose first keys are these, and what belongs to them. */
+typedef struct ps_row_sink {
+    psd_status_t (*put)(void *context, ps_row_t row, const void *value, psd_error_t *err);
+    psd_status_t (*cut)(void *context, ps_row_t row, const uint64_t *keys, psd_error_t *err);
+    void *context;
+} ps_row_sink_t;
+
+/* Gives the sink what the command on trial touched, and the cluster's row.
+ * Errors: the sink's. */
+PSD_MUST_CHECK psd_status_t ps_registry_rows(const ps_registry_t *self, const ps_row_sink_t *sink,
+                                             psd_error_t *err);
+/* The incarnation of a node by its id; 0: there is none. */
+uint64_t ps_registry_incarnation(const ps_registry_t *self, uint32_t node_id);
+#endif

@@ -1,0 +1,167 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* protocol/registry/command_code.h: what comes back from bytes does the same.
+ * And registry.h: a command on trial leaves nothing when it is undone. */
+#include "support/command_sample.h"
+#include "support/fail_alloc.h"
+#include "support/registry_walk.h"
+
+static psd_error_t *err;
+
+static void make_err(void)
+{
+    err = psd_error_new();
+}
+
+static void drop_err(void)
+{
+    psd_error_destroy(&err);
+}
+
+TestSuite(registry_command, .init = make_err, .fini = drop_err);
+
+static ps_registry_t *new_registry(void)
+{
+    ps_registry_args_t args = fixture_args();
+    ps_registry_t *registry = NULL;
+
+    args.copies_max = FIXTURE_COPIES_MAX;
+    cr_assert_eq(ps_registry_new(&args, &registry, NULL), PSD_OK);
+    return registry;
+}
+
+static ps_bytes_t bytes_of(const ps_buffer_t *buffer)
+{
+    return (ps_bytes_t){buffer->data, buffer->size};
+}
+
+Test(registry_command, from_bytes_it_does_the_same)
+{
+    for (uint64_t seed = 0; seed < 20; seed++) {
+        PSD_AUTO(ps_registry_destroy) ps_registry_t *first = new_registry();
+        PSD_AUTO(ps_registry_destroy) ps_registry_t *second = new_registry();
+        PSD_AUTO(ps_free_at) char *a = NULL;
+        PSD_AUTO(ps_free_at) char *b = NULL;
+        walk_t walk = {.rng = {seed}};
+
+        for (int i = 0; i < 400; i++) {
+            PSD_AUTO(ps_command_done) ps_command_t step = {0};
+            PSD_AUTO(ps_command_done) ps_command_t copy = {0};
+            PSD_AUTO(ps_buffer_done) ps_buffer_t bytes = {0};
+
+            if (walk_plan(&walk, first, &step, NULL) != PSD_OK || step.kind == 0) {
+                continue;
+            }
+            cr_assert(ps_command_encode(&step, &bytes));
+            cr_assert_eq(ps_command_decode(bytes_of(&bytes), &copy, err), PSD_OK, "%s",
+                         psd_error_text(err));
+            cr_assert_eq(ps_registry_apply(first, &step, 1, err), PSD_OK);
+            cr_assert_eq(ps_registry_apply(second, &copy, 2, err), PSD_OK, "%s",
+                         psd_error_text(err));
+        }
+        a = fixture_dump(first);
+        b = fixture_dump(second);
+        cr_assert_str_eq(a, b);
+    }
+}
+
+Test(registry_command, an_undone_one_leaves_nothing)
+{
+    for (uint64_t seed = 0; seed < 20; seed++) {
+        PSD_AUTO(ps_registry_destroy) ps_registry_t *registry = new_registry();
+        walk_t walk = {.rng = {seed}};
+
+        for (int i = 0; i < 400; i++) {
+            PSD_AUTO(ps_command_done) ps_command_t step = {0};
+            PSD_AUTO(ps_free_at) char *before = NULL;
+            PSD_AUTO(ps_free_at) char *undone = NULL;
+            PSD_AUTO(ps_free_at) char *tried = NULL;
+            PSD_AUTO(ps_free_at) char *kept = NULL;
+            ps_registry_t was;
+
+            if (walk_plan(&walk, registry, &step, NULL) != PSD_OK || step.kind == 0) {
+                continue;
+            }
+            before = fixture_dump(registry);
+            cr_assert_eq(ps_registry_try(registry, &step, 1, err), PSD_OK);
+            tried = fixture_dump(registry);
+            was = *registry;
+            ps_registry_undo(registry);
+            undone = fixture_dump(registry);
+            cr_assert_str_eq(before, undone, "%s", step.text);
+            cr_assert_eq(ps_registry_apply(registry, &step, 1, err), PSD_OK);
+            kept = fixture_dump(registry);
+            cr_assert_str_eq(tried, kept, "%s", step.text);
+            cr_assert_eq(registry->next_session, was.next_session);
+            cr_assert_eq(registry->last_table, was.last_table);
+            cr_assert_eq(registry->last_job, was.last_job);
+            cr_assert_eq(registry->n_ended, was.n_ended);
+        }
+    }
+}
+
+/* ---- bytes that are wrong ---- */
+
+Test(registry_command, every_cut_is_refused)
+{
+    for (size_t i = 0; i < N_SAMPLE_COMMANDS; i++) {
+        PSD_AUTO(ps_command_done) ps_command_t sample = command_sample(SAMPLE_COMMANDS[i]);
+        PSD_AUTO(ps_buffer_done) ps_buffer_t bytes = {0};
+        ps_command_t got = {0};
+
+        cr_assert(ps_command_encode(&sample, &bytes));
+        for (size_t size = 0; size < bytes.size; size++) {
+            psd_error_clear(err);
+            cr_assert_eq(ps_command_decode((ps_bytes_t){bytes.data, size}, &got, err), PSD_PROTO,
+                         "%s at %zu", ps_command_name(sample.kind), size);
+        }
+        cr_assert(ps_buffer_append(&bytes, "", 1));
+        psd_error_clear(err);
+        cr_assert_eq(ps_command_decode(bytes_of(&bytes), &got, err), PSD_PROTO);
+        cr_assert_not_null(strstr(psd_error_text(err), "1 bytes are left"));
+    }
+}
+
+static void assert_refused(size_t at, uint8_t byte, psd_status_t status, const char *says)
+{
+    PSD_AUTO(ps_command_done) ps_command_t sample = command_sample(PS_COMMAND_COPIES);
+    PSD_AUTO(ps_buffer_done) ps_buffer_t bytes = {0};
+    ps_command_t got = {0};
+
+    cr_assert(ps_command_encode(&sample, &bytes));
+    bytes.data[at < bytes.size ? at : bytes.size - (SIZE_MAX - at) - 1] = byte;
+    psd_error_clear(err);
+    cr_assert_eq(ps_command_decode(bytes_of(&bytes), &got, err), status, "%s", psd_error_text(err));
+    cr_assert_not_null(strstr(psd_error_text(err), says), "%s", psd_error_text(err));
+    cr_assert_eq(got.kind, 0);
+}
+
+Test(registry_command, what_is_no_command_is_named)
+{
+    assert_refused(0, 'x', PSD_PROTO, "it begins with other bytes");
+    assert_refused(4, 2, PSD_VERSION, "version is 2; this psd knows 1");
+    assert_refused(6, 15, PSD_PROTO, "kind is 15");
+    assert_refused(7, 1, PSD_PROTO, "kind is 8, 1");
+    assert_refused(24, 255, PSD_PROTO, "text is cut off");
+    assert_refused(39 + 3, 255, PSD_PROTO, "changes is cut off");
+    assert_refused(39 + 4 + 8, 2, PSD_PROTO, "rows_lost is cut off, or not of its type");
+}
+
+static psd_status_t there_and_back(void *fixture)
+{
+    PSD_AUTO(ps_command_done) ps_command_t got = {0};
+    PSD_AUTO(ps_buffer_done) ps_buffer_t bytes = {0};
+
+    if (!ps_command_encode(fixture, &bytes)) {
+        return PSD_NOMEM;
+    }
+    return ps_command_decode(bytes_of(&bytes), &got, NULL);
+}
+
+Test(registry_command, no_memory_is_said_and_nothing_leaks)
+{
+    for (size_t i = 0; i < N_SAMPLE_COMMANDS; i++) {
+        PSD_AUTO(ps_command_done) ps_command_t sample = command_sample(SAMPLE_COMMANDS[i]);
+
+        cr_assert_null(fail_alloc_sweep(there_and_back, &sample));
+    }
+}
