@@ -20,7 +20,8 @@
 
 #define PS_DONE_ALL UINT64_MAX /* as slice of a DONE row: all of the queue */
 
-/* A row that changed; docs of PS_ROW_MAP: its keys. */
+/* A row that changed, by its keys in the order of its columns; where a list
+ * belongs to a row (shards, copies, tables of a job), the row names all of it. */
 typedef struct ps_touch {
     ps_row_t row;
     uint64_t keys[4];
@@ -59,7 +60,8 @@ PSD_MUST_CHECK psd_status_t ps_journal_begin(ps_registry_t *self, uint64_t now_m
                                              psd_error_t *err);
 /* false: no memory; the bytes must not be changed then. */
 PSD_MUST_CHECK bool ps_journal_save(ps_registry_t *self, void *at, size_t size);
-/* A lack of memory shows when the command has been applied. */
+/* ps_touch(registry, row, keys …). A lack of memory shows when the command has
+ * been applied. */
 void ps_journal_touch(ps_registry_t *self, const ps_touch_t *touch);
 #define ps_touch(self, row, ...) ps_journal_touch((self), &(ps_touch_t){(row), {__VA_ARGS__}})
 #endif

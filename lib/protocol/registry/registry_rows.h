@@ -4,7 +4,7 @@
  *
  * What     Which rows the last command touched, as they are now. The columns of
  *          each are in registry_fields.def.
- * Shape    what belongs to a row comes behind it; ids are never used again
+ * Shape    what belongs to a row comes after it
  */
 #ifndef PS_PROTOCOL_REGISTRY_ROWS_H
 #define PS_PROTOCOL_REGISTRY_ROWS_H
