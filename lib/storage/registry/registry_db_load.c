@@ -270,8 +270,15 @@ static psd_status_t take_done(const load_t *load, const ps_query_t *query, row_t
 static psd_status_t take_given(const load_t *load, const ps_query_t *query, row_t *row, void *into,
                                psd_error_t *err)
 {
-    row->given.hold.kind = row->given.done ? PS_WORK_WAS_LAST : PS_WORK_GIVEN;
-    return apply_hold(load, query, into, &row->given.hold, err);
+    row->given.hold.kind = PS_WORK_GIVEN;
+    return row->given.done ? PSD_OK : apply_hold(load, query, into, &row->given.hold, err);
+}
+
+static psd_status_t take_last(const load_t *load, const ps_query_t *query, row_t *row, void *into,
+                              psd_error_t *err)
+{
+    row->given.hold.kind = PS_WORK_WAS_LAST;
+    return row->given.done ? apply_hold(load, query, into, &row->given.hold, err) : PSD_OK;
 }
 
 static psd_status_t take_queue(const load_t *load, const ps_query_t *query, row_t *row, void *into,
@@ -292,8 +299,12 @@ static psd_status_t take_queue(const load_t *load, const ps_query_t *query, row_
     if (rc == PSD_OK) {
         rc = each(load, PS_ROW_DONE, queue->job_id, queue->queue, take_done, queue, err);
     }
+    /* What is given comes first: it makes done slices of its client forgotten. */
+    if (rc == PSD_OK) {
+        rc = each(load, PS_ROW_GIVEN, queue->job_id, queue->queue, take_given, queue, err);
+    }
     return rc == PSD_OK
-               ? each(load, PS_ROW_GIVEN, queue->job_id, queue->queue, take_given, queue, err)
+               ? each(load, PS_ROW_GIVEN, queue->job_id, queue->queue, take_last, queue, err)
                : rc;
 }
 

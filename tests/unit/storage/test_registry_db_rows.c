@@ -3,7 +3,9 @@
  * small change writes little. */
 #include <sys/stat.h>
 
+#include "base/rng.h"
 #include "protocol/registry/registry_rows.h"
+#include "protocol/registry/registry_work.h"
 #include "support/registry_db_test.h"
 
 TestSuite(registry_db_rows, .init = make_temp, .fini = drop_temp);
@@ -216,6 +218,123 @@ Test(registry_db_rows, the_first_to_end_is_forgotten_first_after_a_load_too)
     registry = load_db(db);
     after = fixture_dump(registry);
     cr_assert_str_eq(before, after);
+}
+
+static void do_planned(ps_registry_db_t *db, ps_registry_t *registry, psd_status_t rc,
+                       ps_command_t *command)
+{
+    cr_assert_eq(fixture_do(registry, rc, command, 1, store_in, db, err), PSD_OK, "%s",
+                 psd_error_text(err));
+}
+
+/* A client took two slices and has done the first one: that one is remembered
+ * after a load as well, and its row goes with the worker. Rows that a load left
+ * out would stay for good, and not fit later. */
+Test(registry_db_rows, a_slice_that_was_done_before_a_later_one_is_loaded)
+{
+    PSD_AUTO(ps_registry_db_close) ps_registry_db_t *db = open_db();
+    PSD_AUTO(ps_registry_destroy) ps_registry_t *registry = load_db(db);
+    PSD_AUTO(ps_free_at) char *before = NULL;
+    PSD_AUTO(ps_free_at) char *after = NULL;
+    const ps_join_t join = {.job = "lr", .worker = 0, .n_workers = 1};
+    ps_work_ask_t ask = {.job = 1, .queue = "input", .session = 5, .epoch = 1};
+    ps_work_answer_t answer;
+    ps_command_t command = {0};
+    psd_status_t rc = PSD_OK;
+
+    make_cluster(db, registry, NULL);
+    rc = ps_registry_plan_join(registry, &join, 4, &command, err);
+    do_planned(db, registry, rc, &command);
+    rc = ps_registry_plan_start(registry, 1, 0, NULL, NULL, 0, 4, &command, err);
+    do_planned(db, registry, rc, &command);
+    rc = ps_registry_plan_queue(registry, 1, "input", 3, 2, 4, &command, err);
+    do_planned(db, registry, rc, &command);
+    for (ask.number = 1; ask.number <= 2; ask.number++) {
+        rc = ps_registry_plan_work_next(registry, &ask, 4, &command, &answer, err);
+        do_planned(db, registry, rc, &command);
+    }
+    rc = ps_registry_plan_work_done(registry, &ask, 4, &command, err);
+    do_planned(db, registry, rc, &command);
+    before = fixture_dump(registry);
+    ps_registry_destroy(&registry);
+    registry = load_db(db);
+    after = fixture_dump(registry);
+    cr_assert_str_eq(before, after);
+    cr_assert_eq(number_of("SELECT count(*) FROM slices_given"), 2);
+    rc = ps_registry_plan_end(registry, 1, 0, PS_WORKER_LOST, 5, &command, err);
+    do_planned(db, registry, rc, &command);
+    cr_assert_eq(number_of("SELECT count(*) FROM slices_given"), 0);
+    ps_registry_destroy(&registry);
+    registry = load_db(db);
+}
+
+/* One random step of workers 0 and 1 of a job with a queue; what is refused is
+ * part of it. */
+static psd_status_t plan_work(ps_rng_t *rng, const ps_registry_t *registry, ps_command_t *command)
+{
+    const ps_job_t *job = ps_registry_job(registry, "lr");
+    uint32_t id = job == NULL ? 0 : job->id;
+    uint32_t worker = (uint32_t)ps_rng_below(rng, 2);
+    const ps_join_t join = {.job = "lr", .worker = worker, .n_workers = 2};
+    ps_work_ask_t ask = {.job = id,
+                         .worker = worker,
+                         .queue = "input",
+                         .session = 1 + 2 * ps_rng_below(rng, 2) + worker,
+                         .number = 1 + ps_rng_below(rng, 40),
+                         .slice = (uint32_t)ps_rng_below(rng, 5),
+                         .epoch = 1 + ps_rng_below(rng, 3)};
+    ps_work_answer_t answer;
+
+    switch (ps_rng_below(rng, 12)) {
+    case 0:
+        return ps_registry_plan_join(registry, &join, 4, command, NULL);
+    case 1:
+        return ps_registry_plan_end(registry, id, worker, PS_WORKER_LOST, 5, command, NULL);
+    case 2:
+        return ps_registry_plan_queue(registry, id, "input", 5, 0, 4, command, NULL);
+    case 3:
+    case 4:
+        return ps_registry_plan_start(registry, id, worker, NULL, NULL, 0, 4, command, NULL);
+    case 5:
+    case 6:
+    case 7:
+        return ps_registry_plan_work_next(registry, &ask, 4, command, &answer, NULL);
+    default:
+        return ps_registry_plan_work_done(registry, &ask, 4, command, NULL);
+    }
+}
+
+/* After each step the file is what memory is, also where psd was started again
+ * before and goes on from the file. */
+Test(registry_db_rows, work_goes_on_from_the_file)
+{
+    PSD_AUTO(ps_registry_db_close) ps_registry_db_t *db = open_db();
+    PSD_AUTO(ps_registry_destroy) ps_registry_t *registry = load_db(db);
+    ps_rng_t rng = {.state = 11};
+    int n_given = 0;
+
+    make_cluster(db, registry, NULL);
+    for (int i = 0; i < 3000; i++) {
+        PSD_AUTO(ps_registry_destroy) ps_registry_t *loaded = NULL;
+        PSD_AUTO(ps_free_at) char *memory = NULL;
+        PSD_AUTO(ps_free_at) char *disk = NULL;
+        ps_command_t command = {0};
+
+        if (plan_work(&rng, registry, &command) == PSD_OK && command.kind != 0) {
+            n_given += command.kind == PS_COMMAND_WORK ? 1 : 0;
+            do_planned(db, registry, PSD_OK, &command);
+        }
+        loaded = load_db(db);
+        memory = fixture_dump(registry);
+        disk = fixture_dump(loaded);
+        cr_assert_str_eq(memory, disk, "step %d", i);
+        if (ps_rng_below(&rng, 30) == 0) {
+            ps_registry_destroy(&registry);
+            registry = loaded;
+            loaded = NULL;
+        }
+    }
+    cr_assert_gt(n_given, 100, "%d", n_given);
 }
 
 /* ---- how much ---- */
