@@ -24,7 +24,7 @@ static void list_option_names(char names[OPTION_NAMES_MAX][PS_ENV_NAME_SIZE],
 
     for (size_t i = 0; opt != NULL; i++) {
         for (; opt->name != NULL && n < OPTION_NAMES_MAX; opt++) {
-            ps_args_env_name(opt, names[n]);
+            ps_opt_env_name(opt, PS_ARGS_ENV, names[n]);
             ret_list[n] = names[n];
             n++;
         }
@@ -58,7 +58,7 @@ static void warn_of_environment(const ps_out_t *out)
     const char *list[OPTION_NAMES_MAX + 1];
 
     list_option_names(names, list);
-    warn_of_near(out, "PSCLI_", list);
+    warn_of_near(out, PS_ARGS_ENV, list);
     warn_of_near(out, "PSD_", ps_env_names);
 }
 

@@ -62,7 +62,7 @@ static void print_time(char ret[PS_LOG_STAMP_SIZE])
     (void)snprintf(ret + size, PS_LOG_STAMP_SIZE - size, ".%03uZ ", (unsigned)(now_ms % 1000));
 }
 
-static psd_status_t act(const ps_options_t *options, psd_error_t *err)
+static psd_status_t act(const ps_opts_t *options, psd_error_t *err)
 {
     PSD_AUTO(ps_config_done) ps_config_t config = {0};
     psd_status_t rc = ps_options_config(options, &config, err);
@@ -70,10 +70,10 @@ static psd_status_t act(const ps_options_t *options, psd_error_t *err)
     if (rc != PSD_OK) {
         return rc;
     }
-    if (options->print_config) {
+    if (ps_opts_on(options, "print-config")) {
         return print_config(&config, err);
     }
-    if (options->check_config) {
+    if (ps_opts_on(options, "check-config")) {
         (void)printf("configuration ok%s%s\n", config.file == NULL ? "" : ": ",
                      config.file == NULL ? "" : config.file);
         return PSD_OK;
@@ -87,14 +87,14 @@ static psd_status_t act(const ps_options_t *options, psd_error_t *err)
 int main(int argc, char **argv)
 {
     PSD_AUTO(psd_error_destroy) psd_error_t *err = psd_error_new();
-    ps_options_t options = {0};
+    PSD_AUTO(ps_opts_done) ps_opts_t options = {0};
     psd_status_t rc = ps_options_parse(argc, argv, &options, err);
 
-    if (rc == PSD_OK && options.help) {
+    if (rc == PSD_OK && ps_opts_on(&options, "help")) {
         (void)fputs(ps_options_help(), stdout);
         return 0;
     }
-    if (rc == PSD_OK && options.version) {
+    if (rc == PSD_OK && ps_opts_on(&options, "version")) {
         (void)puts("psd " PSD_RELEASE);
         return 0;
     }

@@ -29,7 +29,7 @@
 #define FILES_EVERY_MS 1000
 
 typedef struct run {
-    const ps_options_t *options;
+    const ps_opts_t *options;
     ps_config_t *config;
     ps_server_t *server;
     ps_turn_t *turn;
@@ -414,7 +414,7 @@ static psd_status_t serve(run_t *self, psd_error_t *err)
     return ps_server_failure(self->server, err);
 }
 
-psd_status_t ps_run(const ps_options_t *options, ps_config_t *config, psd_error_t *err)
+psd_status_t ps_run(const ps_opts_t *options, ps_config_t *config, psd_error_t *err)
 {
     run_t self = {
         .options = options, .config = config, .signals = -1, .timer = -1, .err = psd_error_new()};

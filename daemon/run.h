@@ -14,8 +14,7 @@
  * Errors: those of ps_server_open; PSD_IO signals cannot be had; PSD_FAILED the
  * registry in memory and on disk differ.
  */
-PSD_MUST_CHECK psd_status_t ps_run(const ps_options_t *options, ps_config_t *config,
-                                   psd_error_t *err);
+PSD_MUST_CHECK psd_status_t ps_run(const ps_opts_t *options, ps_config_t *config, psd_error_t *err);
 /* stderr goes to the journal: lines want "<N>" in front. */
 bool ps_run_is_journal(void);
 #endif

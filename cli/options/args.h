@@ -12,16 +12,7 @@
 #ifndef PS_CLI_ARGS_H
 #define PS_CLI_ARGS_H
 
-#include <stdbool.h>
-
-#include "base/env.h"
 #include "cli/options/command.h"
-
-typedef struct ps_args_value {
-    const char *text; /* NULL: not given */
-    char origin[96];  /* for errors: "--rows", "PSCLI_ROWS", "FILE:3: rows" */
-    char *joined;     /* owned; the text of an option that was given again */
-} ps_args_value_t;
 
 typedef struct ps_args {
     const ps_noun_t *noun; /* NULL: none named */
@@ -30,8 +21,8 @@ typedef struct ps_args {
     bool version;
     const char **words; /* owned array; behind noun and verb */
     size_t n_words, words_capacity;
-    ps_args_value_t values[PS_OPTS_MAX]; /* global ones, then the command's */
-    char *context;                       /* owned; the file's text, cut up */
+    ps_opts_t opts; /* global ones, then the command's */
+    char *context;  /* owned; the file's text, cut up */
 } ps_args_t;
 
 /* A zeroed struct is empty. Frees and zeroes it; fits PSD_AUTO. */
@@ -50,23 +41,13 @@ PSD_MUST_CHECK psd_status_t ps_args_parse(ps_args_t *self, int argc, char *const
  * "json" …, or NULL when none is named (borrowed from argv, environment). */
 const char *ps_args_find_format(int argc, char *const *argv);
 
-/* The option's value or default; NULL when there is neither. The name is one
- * of the table's (an assert says so). */
-const char *ps_args_text(const ps_args_t *self, const char *name);
-bool ps_args_given(const ps_args_t *self, const char *name);
-/* Its number may be written like 1e9, 64M (PS_OPT_COUNT). */
-bool ps_args_is_count(const ps_args_t *self, const char *name);
-/* A switch's. */
-bool ps_args_on(const ps_args_t *self, const char *name);
-/* Numbers, checked already; 0 when there is no value. */
-uint64_t ps_args_u64(const ps_args_t *self, const char *name);
-int64_t ps_args_i64(const ps_args_t *self, const char *name);
-uint64_t ps_args_ms(const ps_args_t *self, const char *name);
+#define PS_ARGS_ENV "PSCLI_" /* begins the names of the options' variables */
 
-/* The name of the option's environment variable. */
-void ps_args_env_name(const ps_opt_t *opt, char ret_name[PS_ENV_NAME_SIZE]);
-/* Is the value one that the option takes? origin names it in the error.
- * Errors: PSD_USAGE. */
-PSD_MUST_CHECK psd_status_t ps_args_check(const ps_opt_t *opt, const char *value,
-                                          const char *origin, psd_error_t *err);
+/* ps_opts_text, …, of the command line's options. */
+#define ps_args_text(self, name) ps_opts_text(&(self)->opts, name)
+#define ps_args_given(self, name) ps_opts_given(&(self)->opts, name)
+#define ps_args_on(self, name) ps_opts_on(&(self)->opts, name)
+#define ps_args_u64(self, name) ps_opts_u64(&(self)->opts, name)
+#define ps_args_i64(self, name) ps_opts_i64(&(self)->opts, name)
+#define ps_args_ms(self, name) ps_opts_ms(&(self)->opts, name)
 #endif

@@ -9,36 +9,9 @@
 #ifndef PS_CLI_COMMAND_H
 #define PS_CLI_COMMAND_H
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include "psd/status.h"
+#include "base/options.h"
 
 struct ps_cli;
-
-typedef enum ps_opt_kind {
-    PS_OPT_SWITCH = 0, /* takes no value */
-    PS_OPT_TEXT,
-    PS_OPT_U64,      /* min .. max */
-    PS_OPT_COUNT,    /* the same; 1e9, 64M and 1.5G are numbers too */
-    PS_OPT_I64,      /* no bounds but int32_t's */
-    PS_OPT_DURATION, /* min .. max, in ms */
-    PS_OPT_CHOICE,   /* one word of choices */
-} ps_opt_kind_t;
-
-typedef struct ps_opt {
-    const char *name;         /* long name, without "--"; NULL ends a list */
-    char letter;              /* short form; '\0': none */
-    ps_opt_kind_t kind;       /* what values are taken */
-    const char *value;        /* what help calls the value; NULL: a switch */
-    uint64_t min, max;        /* U64, COUNT, DURATION */
-    const char *const *words; /* CHOICE: NULL-terminated; else NULL */
-    const char *fallback;     /* the default; NULL: none */
-    bool many;                /* TEXT: may be given again; the values are then
-                                 one list with commas */
-    const char *help;         /* one sentence, no full stop */
-} ps_opt_t;
 
 typedef struct ps_example {
     const char *line; /* what is typed; NULL ends a list */
@@ -76,7 +49,6 @@ typedef struct ps_noun {
 
 /* The options of every command. */
 extern const ps_opt_t ps_opts_global[];
-#define PS_OPTS_MAX 40 /* global ones and those of one command, together */
 
 /* The commands by file; each list ends with a NULL noun. */
 extern const ps_cmd_t ps_cmds_cluster[];

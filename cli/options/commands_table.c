@@ -78,7 +78,6 @@ static const ps_opt_t CREATE_OPTIONS[] = {
     {.name = "seed",
      .kind = PS_OPT_U64,
      .value = "S",
-     .max = UINT64_MAX,
      .fallback = "0",
      .help = "seed of random first values"},
     {.name = "partitions",

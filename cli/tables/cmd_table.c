@@ -207,13 +207,14 @@ static psd_status_t fill_spec(const ps_cli_t *cli, psd_spec_t *spec, json_t *sho
 
     for (size_t i = 0; i < sizeof SPEC_KEYS / sizeof SPEC_KEYS[0]; i++) {
         const char *key = SPEC_KEYS[i];
-        const char *value = ps_args_text(&cli->args, key);
+        const ps_opt_t *opt = NULL;
+        const char *value = ps_opts_value(&cli->args.opts, key, &opt)->text;
         char digits[24];
 
-        if (!ps_args_given(&cli->args, key)) {
+        if (value == NULL) {
             continue;
         }
-        if (ps_args_is_count(&cli->args, key)) {
+        if (opt->kind == PS_OPT_COUNT) {
             (void)snprintf(digits, sizeof digits, "%" PRIu64, ps_args_u64(&cli->args, key));
             value = digits;
         }

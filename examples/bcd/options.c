@@ -9,52 +9,56 @@
 #include "../common/number.h"
 
 #define AT(member) offsetof(bcd_options_t, member)
-static const ex_option_t OPTIONS[] = {
-    {.kind = EX_HEADING,
+static const ps_opt_t OPTIONS[] = {
+    {.kind = PS_OPT_HEADING,
      .help = "Data (files, directories, patterns, plain, .gz or .zst; labels 0 "
              "1 -1 +1):"},
-    {"train", "FILE", EX_INPUTS, AT(train), 0, 0, "of which each worker takes its share"},
-    {"test", "FILE", EX_INPUTS, AT(test), 0, 0, "measured at the end, by worker 0"},
+    PS_OPT_ROW("train", "FILE", PS_OPT_INPUTS, AT(train), "of which each worker takes its share"),
+    PS_OPT_ROW("test", "FILE", PS_OPT_INPUTS, AT(test), "measured at the end, by worker 0"),
     EX_LOAD_OPTIONS(bcd_options_t, data),
-    {.kind = EX_HEADING, .help = "Model:"},
-    {"table", "NAME", EX_TEXT, AT(table), 0, 0,
-     "of the weights, row = key (default bcd); made when it is not there, else "
-     "trained further"},
-    {"c", "F", EX_REAL, AT(c), 1e-9, 1e9,
-     "the objective is F = C sum log(1+exp(-y w.x)) + |w|_1 (default 1)"},
-    {"save", "FILE", EX_OUTPUT, AT(save), 0, 0, "writes the weights that are not zero: key value"},
-    {"predict", "FILE", EX_INPUT, AT(predict), 0, 0, "reads such a model instead of training one"},
-    {"scores", "FILE", EX_OUTPUT_HERE, AT(scores), 0, 0,
-     "writes the probability of each test example"},
-    {.kind = EX_HEADING, .help = "Training:"},
-    {"eta", "F", EX_REAL, AT(eta), 1e-6, 1,
-     "part of each step that is made (default 1); less, where F does not fall"},
-    {"block-ratio", "F", EX_REAL, AT(block_ratio), 1e-6, 1e6,
-     "blocks of a group of features, for each entry that a sample has in it "
-     "(default 4)"},
-    {"order", "random|fixed", EX_CHOICE, AT(order), 0, 0,
-     "of the blocks in a pass (default random)"},
-    {"prior", "GROUP,...", EX_TEXT, AT(prior), 0, 0,
-     "groups of features that are trained alone and first"},
-    {"prior-passes", "N", EX_U32, AT(prior_passes), 1, 1e6,
-     "passes over them, without delay (default 5)"},
-    {"delay", "N", EX_U32, AT(delay), 0, BCD_DELAY_MAX,
-     "blocks under way: a step misses the N before it, and nothing is waited "
-     "for (default 0)"},
-    {"passes", "N", EX_U32, AT(passes), 1, 1e5, "over all features, at most (default 1000)"},
-    {"epsilon", "F", EX_REAL, AT(epsilon), 0, 1,
-     "F that changes by less, relatively, ends the training: once makes all "
-     "weights active again, twice in a row stops (default 1e-5)"},
-    {"delta-init", "F", EX_REAL, AT(delta_init), 1e-6, 1e6,
-     "greatest step of a weight at first (default 1)"},
-    {"delta-max", "F", EX_REAL, AT(delta_max), 1e-6, 1e6, "and ever (default 5)"},
-    {"kkt", "yes|no", EX_CHOICE, AT(kkt), 0, 0,
-     "weights that are zero and will stay so are skipped (default yes)"},
-    {"kkt-ratio", "F", EX_REAL, AT(kkt_ratio), 0, 1e9,
-     "the greater, the fewer are skipped (default 10)"},
-    {"seed", "N", EX_U64, AT(seed), 0, 0, "of the order (default 0)"},
-    {.kind = EX_HEADING, .help = "Job:"},
+    {.kind = PS_OPT_HEADING, .help = "Model:"},
+    PS_OPT_ROW("table", "NAME", PS_OPT_TEXT, AT(table),
+               "of the weights, row = key (default bcd); made when it is not there, else "
+               "trained further"),
+    PS_OPT_NUMBER("c", "F", PS_OPT_REAL, AT(c), 1e-9, 1e9,
+                  "the objective is F = C sum log(1+exp(-y w.x)) + |w|_1 (default 1)"),
+    PS_OPT_ROW("save", "FILE", PS_OPT_OUTPUT, AT(save),
+               "writes the weights that are not zero: key value"),
+    PS_OPT_ROW("predict", "FILE", PS_OPT_INPUT, AT(predict),
+               "reads such a model instead of training one"),
+    PS_OPT_ROW("scores", "FILE", PS_OPT_OUTPUT_HERE, AT(scores),
+               "writes the probability of each test example"),
+    {.kind = PS_OPT_HEADING, .help = "Training:"},
+    PS_OPT_NUMBER("eta", "F", PS_OPT_REAL, AT(eta), 1e-6, 1,
+                  "part of each step that is made (default 1); less, where F does not fall"),
+    PS_OPT_NUMBER("block-ratio", "F", PS_OPT_REAL, AT(block_ratio), 1e-6, 1e6,
+                  "blocks of a group of features, for each entry that a sample has in it "
+                  "(default 4)"),
+    PS_OPT_ROW("order", "random|fixed", PS_OPT_CHOICE, AT(order),
+               "of the blocks in a pass (default random)"),
+    PS_OPT_ROW("prior", "GROUP,...", PS_OPT_TEXT, AT(prior),
+               "groups of features that are trained alone and first"),
+    PS_OPT_NUMBER("prior-passes", "N", PS_OPT_U32, AT(prior_passes), 1, 1e6,
+                  "passes over them, without delay (default 5)"),
+    PS_OPT_NUMBER("delay", "N", PS_OPT_U32, AT(delay), 0, BCD_DELAY_MAX,
+                  "blocks under way: a step misses the N before it, and nothing is waited "
+                  "for (default 0)"),
+    PS_OPT_NUMBER("passes", "N", PS_OPT_U32, AT(passes), 1, 1e5,
+                  "over all features, at most (default 1000)"),
+    PS_OPT_NUMBER("epsilon", "F", PS_OPT_REAL, AT(epsilon), 0, 1,
+                  "F that changes by less, relatively, ends the training: once makes all "
+                  "weights active again, twice in a row stops (default 1e-5)"),
+    PS_OPT_NUMBER("delta-init", "F", PS_OPT_REAL, AT(delta_init), 1e-6, 1e6,
+                  "greatest step of a weight at first (default 1)"),
+    PS_OPT_NUMBER("delta-max", "F", PS_OPT_REAL, AT(delta_max), 1e-6, 1e6, "and ever (default 5)"),
+    PS_OPT_ROW("kkt", "yes|no", PS_OPT_CHOICE, AT(kkt),
+               "weights that are zero and will stay so are skipped (default yes)"),
+    PS_OPT_NUMBER("kkt-ratio", "F", PS_OPT_REAL, AT(kkt_ratio), 0, 1e9,
+                  "the greater, the fewer are skipped (default 10)"),
+    PS_OPT_ROW("seed", "N", PS_OPT_U64, AT(seed), "of the order (default 0)"),
+    {.kind = PS_OPT_HEADING, .help = "Job:"},
     EX_BSP_OPTIONS(bcd_options_t, job),
+    PS_OPT_END,
 };
 #undef AT
 
@@ -70,7 +74,6 @@ static const ex_command_t COMMAND = {
     "  psd-bcd --predict model.txt --test b.libsvm --scores p.txt\n"
     "      uses a saved model; needs no psd\n",
     OPTIONS,
-    EX_COUNT(OPTIONS),
 };
 
 static psd_status_t read_prior(bcd_options_t *self, psd_error_t *err)

@@ -22,7 +22,7 @@ static bool can_list(const char *path)
 }
 
 /* false: errno says why. */
-static bool can_read(const ex_option_t *option, const char *path)
+static bool can_read(const ps_opt_t *option, const char *path)
 {
     struct stat found;
     int file = -1;
@@ -32,7 +32,7 @@ static bool can_read(const ex_option_t *option, const char *path)
     }
     if (S_ISDIR(found.st_mode)) {
         errno = EISDIR;
-        return option->kind == EX_INPUTS && can_list(path);
+        return option->kind == PS_OPT_INPUTS && can_list(path);
     }
     if (!S_ISREG(found.st_mode)) {
         return access(path, R_OK) == 0;
@@ -45,7 +45,7 @@ static bool can_read(const ex_option_t *option, const char *path)
     return true;
 }
 
-static psd_status_t check_pattern(const ex_option_t *option, const char *pattern, psd_error_t *err)
+static psd_status_t check_pattern(const ps_opt_t *option, const char *pattern, psd_error_t *err)
 {
     glob_t found = {0};
     psd_status_t rc = PSD_OK;
@@ -66,9 +66,9 @@ static psd_status_t check_pattern(const ex_option_t *option, const char *pattern
     return rc;
 }
 
-static psd_status_t check(const ex_option_t *option, const char *path, psd_error_t *err)
+static psd_status_t check(const ps_opt_t *option, const char *path, psd_error_t *err)
 {
-    bool many = option->kind == EX_INPUTS;
+    bool many = option->kind == PS_OPT_INPUTS;
 
     if ((many && strcmp(path, "-") == 0) || can_read(option, path)) {
         return PSD_OK;
@@ -83,11 +83,11 @@ psd_status_t ex_inputs_check(const ex_command_t *command, const void *options, p
 {
     psd_status_t rc = PSD_OK;
 
-    for (size_t i = 0; rc == PSD_OK && i < command->n_options; i++) {
-        const ex_option_t *option = &command->options[i];
+    for (const ps_opt_t *option = command->options; rc == PSD_OK && !ps_opt_is_end(option);
+         option++) {
         const char *path = NULL;
 
-        if (option->kind == EX_INPUT || option->kind == EX_INPUTS) {
+        if (option->kind == PS_OPT_INPUT || option->kind == PS_OPT_INPUTS) {
             memcpy(&path, (const char *)options + option->offset, sizeof path);
         }
         if (path != NULL) {

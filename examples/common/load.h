@@ -31,45 +31,24 @@ typedef struct ex_load_options {
         .bits = 18       \
     }
 /* Their rows in a table of options; they lie in `member` of `type`. */
-#define EX_LOAD_OPTIONS(type, member)                                                            \
-    {"format",                                                                                   \
-     "NAME",                                                                                     \
-     EX_TEXT,                                                                                    \
-     offsetof(type, member.format),                                                              \
-     0,                                                                                          \
-     0,                                                                                          \
-     "libsvm, ps, vw, adfea, terafea, criteo, csv (default: looks at the "                       \
-     "first 1000 lines)"},                                                                       \
-        {"deal",                                                                                 \
-         "turns|bytes",                                                                          \
-         EX_CHOICE,                                                                              \
-         offsetof(type, member.deal),                                                            \
-         0,                                                                                      \
-         0,                                                                                      \
-         "turns (default): worker i of n takes every n-th sample, the same "                     \
-         "ones in every format; bytes: it reads only the i-th part of every "                    \
-         "file"},                                                                                \
-        {"bits", "N", EX_U32, offsetof(type, member.bits), 1, 61, "of a vw index (default 18)"}, \
-        {"constant",                                                                             \
-         "yes|no",                                                                               \
-         EX_CHOICE,                                                                              \
-         offsetof(type, member.constant),                                                        \
-         0,                                                                                      \
-         0,                                                                                      \
-         "vw samples get the constant entry (default yes)"},                                     \
-        {"cache",                                                                                \
-         "DIR",                                                                                  \
-         EX_TEXT,                                                                                \
-         offsetof(type, member.cache),                                                           \
-         0,                                                                                      \
-         0,                                                                                      \
-         "keeps what was parsed there, or \"beside\" the files: the next "                       \
-         "run need not parse them"},                                                             \
-    {                                                                                            \
-        "skip-bad", NULL, EX_FLAG, offsetof(type, member.skip_bad), 0, 0,                        \
-            "leaves out bad lines, and samples whose label or key the "                          \
-            "training cannot do with, and tells of them, instead of ending"                      \
-    }
+#define EX_LOAD_OPTIONS(type, member)                                                    \
+    PS_OPT_ROW("format", "NAME", PS_OPT_TEXT, offsetof(type, member.format),             \
+               "libsvm, ps, vw, adfea, terafea, criteo, csv (default: looks at the "     \
+               "first 1000 lines)"),                                                     \
+        PS_OPT_ROW("deal", "turns|bytes", PS_OPT_CHOICE, offsetof(type, member.deal),    \
+                   "turns (default): worker i of n takes every n-th sample, the same "   \
+                   "ones in every format; bytes: it reads only the i-th part of every "  \
+                   "file"),                                                              \
+        PS_OPT_NUMBER("bits", "N", PS_OPT_U32, offsetof(type, member.bits), 1, 61,       \
+                      "of a vw index (default 18)"),                                     \
+        PS_OPT_ROW("constant", "yes|no", PS_OPT_CHOICE, offsetof(type, member.constant), \
+                   "vw samples get the constant entry (default yes)"),                   \
+        PS_OPT_ROW("cache", "DIR", PS_OPT_TEXT, offsetof(type, member.cache),            \
+                   "keeps what was parsed there, or \"beside\" the files: the next "     \
+                   "run need not parse them"),                                           \
+        PS_OPT_ROW("skip-bad", NULL, PS_OPT_SWITCH, offsetof(type, member.skip_bad),     \
+                   "leaves out bad lines, and samples whose label or key the "           \
+                   "training cannot do with, and tells of them, instead of ending")
 
 /* Which samples to keep, and what they must be. */
 typedef struct ex_share {

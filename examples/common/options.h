@@ -9,13 +9,13 @@
  *          and what is allowed. Files that will be written are looked at before
  *          hours are spent on what they get.
  *
- *              static const ex_option_t OPTIONS[] = {
- *                  {.help = "Training"},
- *                  {"epochs", "N", EX_U32, offsetof(mine_t, epochs), 1, 1000,
- *                   "passes over the data (default 5)"},
+ *              static const ps_opt_t OPTIONS[] = {
+ *                  {.kind = PS_OPT_HEADING, .help = "Training"},
+ *                  PS_OPT_NUMBER("epochs", "N", PS_OPT_U32, offsetof(mine_t, epochs),
+ *                                1, 1000, "passes over the data (default 5)"),
+ *                  PS_OPT_END,
  *              };
- *              static const ex_command_t COMMAND = {"mine - learns", OPTIONS,
- *                                                   EX_COUNT(OPTIONS)};
+ *              static const ex_command_t COMMAND = {"mine - learns", OPTIONS};
  */
 #ifndef EX_OPTIONS_H
 #define EX_OPTIONS_H
@@ -24,50 +24,23 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/options.h"
 #include "psd.h"
-
-/* What a value is, and the type that it goes to. */
-typedef enum ex_kind {
-    EX_HEADING,     /* no option: `help` is a line above the next ones */
-    EX_FLAG,        /* bool; takes no value */
-    EX_TEXT,        /* const char *, not empty, borrowed from argv */
-    EX_INPUT,       /* the same; a file that is read */
-    EX_INPUTS,      /* the same; or a directory, a pattern, "-" */
-    EX_OUTPUT,      /* the same; a file that is made beside its place and moved */
-    EX_OUTPUT_HERE, /* the same; a file that is written where it is */
-    EX_U32,         /* uint32_t */
-    EX_I32,         /* int32_t */
-    EX_U64,         /* uint64_t, any; the range is not looked at */
-    EX_REAL,        /* double */
-    EX_SECONDS,     /* uint32_t: milliseconds */
-    EX_CHOICE       /* uint32_t: which of the words "one|two|three", from 0 */
-} ex_kind_t;
 
 /* Of the words "yes|no". */
 enum { EX_YES, EX_NO };
 /* What a choice is before anything is said. */
 #define EX_NOT_CHOSEN UINT32_MAX
 
-typedef struct ex_option {
-    const char *name;  /* without the dashes */
-    const char *value; /* what help calls it; the words of a choice */
-    ex_kind_t kind;
-    size_t offset; /* in the program's own struct of options */
-    double low;    /* numbers outside of low .. high are refused */
-    double high;
-    const char *help; /* one line of any length; it is folded */
-} ex_option_t;
-
 typedef struct ex_command {
-    const char *about; /* the head of --help */
-    const ex_option_t *options;
-    size_t n_options;
+    const char *about;       /* the head of --help */
+    const ps_opt_t *options; /* PS_OPT_END ends them */
 } ex_command_t;
 
 #define EX_COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
 /*
- * Reads argv[1 .. argc - 1]: "--name VALUE", "--name=VALUE", flags.
+ * Reads argv[1 .. argc - 1]: options (base/options.h).
  *
  * options   in/out  the program's own struct, with its defaults
  * ret_help  out     -h or --help was there: what follows was not read

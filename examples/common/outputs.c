@@ -14,18 +14,18 @@
 
 #define PATH_SIZE 4096
 
-static bool is_output(const ex_option_t *option)
+static bool is_output(const ps_opt_t *option)
 {
-    return option->kind == EX_OUTPUT || option->kind == EX_OUTPUT_HERE;
+    return option->kind == PS_OPT_OUTPUT || option->kind == PS_OPT_OUTPUT_HERE;
 }
 
-static bool is_input(const ex_option_t *option)
+static bool is_input(const ps_opt_t *option)
 {
-    return option->kind == EX_INPUT || option->kind == EX_INPUTS;
+    return option->kind == PS_OPT_INPUT || option->kind == PS_OPT_INPUTS;
 }
 
 /* NULL: it was not there, or is no file. */
-static const char *path_of(const ex_option_t *option, const void *options)
+static const char *path_of(const ps_opt_t *option, const void *options)
 {
     const char *path = NULL;
 
@@ -55,7 +55,7 @@ static bool directory_of(const char *path, char ret_directory[PATH_SIZE])
     return true;
 }
 
-static psd_status_t check_writable(const ex_option_t *option, const char *path, psd_error_t *err)
+static psd_status_t check_writable(const ps_opt_t *option, const char *path, psd_error_t *err)
 {
     char directory[PATH_SIZE];
     struct stat found;
@@ -67,13 +67,13 @@ static psd_status_t check_writable(const ex_option_t *option, const char *path, 
     if (is_there && S_ISDIR(found.st_mode)) {
         return psd_error_set(err, PSD_IO, "--%s %s: %s", option->name, path, strerror(EISDIR));
     }
-    if (option->kind == EX_OUTPUT && lstat(path, &found) == 0 &&
+    if (option->kind == PS_OPT_OUTPUT && lstat(path, &found) == 0 &&
         !S_ISREG(found.st_mode)) { /* a link would be lost */
         return psd_error_set(err, PSD_IO, "--%s %s is no file that can be replaced", option->name,
                              path);
     }
-    if (is_there && option->kind == EX_OUTPUT_HERE ? access(path, W_OK) != 0
-                                                   : access(directory, W_OK | X_OK) != 0) {
+    if (is_there && option->kind == PS_OPT_OUTPUT_HERE ? access(path, W_OK) != 0
+                                                       : access(directory, W_OK | X_OK) != 0) {
         return psd_error_set(err, PSD_IO, "--%s %s: %s", option->name, path, strerror(errno));
     }
     return PSD_OK;
@@ -137,12 +137,11 @@ static bool is_among(const char *path, const char *names)
 }
 
 static psd_status_t check_apart(const ex_command_t *command, const void *options,
-                                const ex_option_t *output, psd_error_t *err)
+                                const ps_opt_t *output, psd_error_t *err)
 {
     const char *path = path_of(output, options);
 
-    for (size_t i = 0; i < command->n_options; i++) {
-        const ex_option_t *other = &command->options[i];
+    for (const ps_opt_t *other = command->options; !ps_opt_is_end(other); other++) {
         const char *other_path = path_of(other, options);
 
         if (other != output && other_path != NULL && is_among(path, other_path)) {
@@ -161,8 +160,8 @@ psd_status_t ex_outputs_check(const ex_command_t *command, const void *options, 
     if (rank != NULL && strcmp(rank, "0") != 0) {
         return PSD_OK;
     }
-    for (size_t i = 0; rc == PSD_OK && i < command->n_options; i++) {
-        const ex_option_t *option = &command->options[i];
+    for (const ps_opt_t *option = command->options; rc == PSD_OK && !ps_opt_is_end(option);
+         option++) {
         const char *path = path_of(option, options);
 
         if (is_output(option) && path != NULL) {

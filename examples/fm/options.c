@@ -7,53 +7,60 @@
 #include "../common/inputs.h"
 
 #define AT(member) offsetof(fm_options_t, member)
-static const ex_option_t OPTIONS[] = {
-    {.kind = EX_HEADING,
+static const ps_opt_t OPTIONS[] = {
+    {.kind = PS_OPT_HEADING,
      .help = "Data (files, directories, patterns, plain, .gz or .zst; labels 0 "
              "1 -1 +1):"},
-    {"train", "FILE", EX_INPUTS, AT(train), 0, 0, "of which each worker takes its share"},
-    {"valid", "FILE", EX_INPUTS, AT(valid), 0, 0,
-     "measured after each epoch, by all workers; training stops when it gets "
-     "no better, and the model is that of the best epoch"},
-    {"test", "FILE", EX_INPUTS, AT(test), 0, 0, "measured at the end, by worker 0"},
+    PS_OPT_ROW("train", "FILE", PS_OPT_INPUTS, AT(train), "of which each worker takes its share"),
+    PS_OPT_ROW("valid", "FILE", PS_OPT_INPUTS, AT(valid),
+               "measured after each epoch, by all workers; training stops when it gets "
+               "no better, and the model is that of the best epoch"),
+    PS_OPT_ROW("test", "FILE", PS_OPT_INPUTS, AT(test), "measured at the end, by worker 0"),
     EX_LOAD_OPTIONS(fm_options_t, data),
-    {.kind = EX_HEADING, .help = "Model:"},
-    {"table", "NAME", EX_TEXT, AT(table), 0, 0,
-     "NAME, NAME.counts and NAME.factors (default fm); made when they are not "
-     "there, else trained further, so also after a restore of a checkpoint"},
-    {"dim", "N", EX_U32, AT(dim), 1, FM_DIM_MAX, "numbers in an embedding (default 8)"},
-    {"embed-after", "N", EX_U32, AT(embed_after), 0, 4e9,
-     "a feature has an embedding once it was in N samples, and while its "
-     "weight is not 0 (default 10)"},
-    {"init", "F", EX_REAL, AT(init), 1e-9, 1e3,
-     "first embeddings lie within F of 0 (default 0.01)"},
-    {"save", "FILE", EX_OUTPUT, AT(save), 0, 0, "writes the model"},
-    {"predict", "FILE", EX_INPUT, AT(predict), 0, 0, "reads such a model instead of training one"},
-    {"scores", "FILE", EX_OUTPUT_HERE, AT(scores), 0, 0,
-     "writes the probability of each test sample"},
-    {.kind = EX_HEADING, .help = "Weights (FTRL) and embeddings (AdaGrad):"},
-    {"alpha", "F", EX_REAL, AT(alpha), 1e-9, 1e9, "the step of weights (default 0.05)"},
-    {"beta", "F", EX_REAL, AT(beta), 0, 1e9, "the greater, the calmer their start (default 1)"},
-    {"l1", "F", EX_REAL, AT(l1), 0, 1e9, "penalty on |w|, which keeps weights at 0 (default 1)"},
-    {"l2", "F", EX_REAL, AT(l2), 0, 1e9, "penalty on w^2 / 2 (default 1)"},
-    {"factor-alpha", "F", EX_REAL, AT(factor_alpha), 1e-9, 1e9,
-     "the step of embeddings (default 0.01)"},
-    {"factor-beta", "F", EX_REAL, AT(factor_beta), 0, 1e9,
-     "the greater, the calmer their start (default 1)"},
-    {"factor-l2", "F", EX_REAL, AT(factor_l2), 0, 1e9,
-     "penalty on |v|^2 / 2 in each minibatch that has the feature: in all, "
-     "frequent features are held back more (default 0.01)"},
-    {.kind = EX_HEADING, .help = "Training:"},
-    {"epochs", "N", EX_U32, AT(epochs), 1, 1e6, "passes over the data (default 20)"},
-    {"patience", "N", EX_U32, AT(patience), 1, 1e6,
-     "with --valid: stops behind N epochs that were no better (default 2)"},
-    {"minibatch", "N", EX_U32, AT(minibatch), 1, 1e9,
-     "samples of a worker in one step, which is a clock (default 100)"},
-    {"seed", "N", EX_U64, AT(seed), 0, 0,
-     "of the order of the samples and of the first embeddings (default 0)"},
-    {"report", "SECONDS", EX_REAL, AT(report_s), 0, 86400,
-     "between progress lines (default 1); 0: every epoch"},
+    {.kind = PS_OPT_HEADING, .help = "Model:"},
+    PS_OPT_ROW("table", "NAME", PS_OPT_TEXT, AT(table),
+               "NAME, NAME.counts and NAME.factors (default fm); made when they are not "
+               "there, else trained further, so also after a restore of a checkpoint"),
+    PS_OPT_NUMBER("dim", "N", PS_OPT_U32, AT(dim), 1, FM_DIM_MAX,
+                  "numbers in an embedding (default 8)"),
+    PS_OPT_NUMBER("embed-after", "N", PS_OPT_U32, AT(embed_after), 0, 4e9,
+                  "a feature has an embedding once it was in N samples, and while its "
+                  "weight is not 0 (default 10)"),
+    PS_OPT_NUMBER("init", "F", PS_OPT_REAL, AT(init), 1e-9, 1e3,
+                  "first embeddings lie within F of 0 (default 0.01)"),
+    PS_OPT_ROW("save", "FILE", PS_OPT_OUTPUT, AT(save), "writes the model"),
+    PS_OPT_ROW("predict", "FILE", PS_OPT_INPUT, AT(predict),
+               "reads such a model instead of training one"),
+    PS_OPT_ROW("scores", "FILE", PS_OPT_OUTPUT_HERE, AT(scores),
+               "writes the probability of each test sample"),
+    {.kind = PS_OPT_HEADING, .help = "Weights (FTRL) and embeddings (AdaGrad):"},
+    PS_OPT_NUMBER("alpha", "F", PS_OPT_REAL, AT(alpha), 1e-9, 1e9,
+                  "the step of weights (default 0.05)"),
+    PS_OPT_NUMBER("beta", "F", PS_OPT_REAL, AT(beta), 0, 1e9,
+                  "the greater, the calmer their start (default 1)"),
+    PS_OPT_NUMBER("l1", "F", PS_OPT_REAL, AT(l1), 0, 1e9,
+                  "penalty on |w|, which keeps weights at 0 (default 1)"),
+    PS_OPT_NUMBER("l2", "F", PS_OPT_REAL, AT(l2), 0, 1e9, "penalty on w^2 / 2 (default 1)"),
+    PS_OPT_NUMBER("factor-alpha", "F", PS_OPT_REAL, AT(factor_alpha), 1e-9, 1e9,
+                  "the step of embeddings (default 0.01)"),
+    PS_OPT_NUMBER("factor-beta", "F", PS_OPT_REAL, AT(factor_beta), 0, 1e9,
+                  "the greater, the calmer their start (default 1)"),
+    PS_OPT_NUMBER("factor-l2", "F", PS_OPT_REAL, AT(factor_l2), 0, 1e9,
+                  "penalty on |v|^2 / 2 in each minibatch that has the feature: in all, "
+                  "frequent features are held back more (default 0.01)"),
+    {.kind = PS_OPT_HEADING, .help = "Training:"},
+    PS_OPT_NUMBER("epochs", "N", PS_OPT_U32, AT(epochs), 1, 1e6,
+                  "passes over the data (default 20)"),
+    PS_OPT_NUMBER("patience", "N", PS_OPT_U32, AT(patience), 1, 1e6,
+                  "with --valid: stops behind N epochs that were no better (default 2)"),
+    PS_OPT_NUMBER("minibatch", "N", PS_OPT_U32, AT(minibatch), 1, 1e9,
+                  "samples of a worker in one step, which is a clock (default 100)"),
+    PS_OPT_ROW("seed", "N", PS_OPT_U64, AT(seed),
+               "of the order of the samples and of the first embeddings (default 0)"),
+    PS_OPT_NUMBER("report", "SECONDS", PS_OPT_REAL, AT(report_s), 0, 86400,
+                  "between progress lines (default 1); 0: every epoch"),
     EX_JOB_OPTIONS(fm_options_t, job),
+    PS_OPT_END,
 };
 #undef AT
 
@@ -69,7 +76,6 @@ static const ex_command_t COMMAND = {
     "  psd-fm --predict fm.txt --test b.libsvm --scores p.txt\n"
     "      uses a saved model; needs no psd\n",
     OPTIONS,
-    EX_COUNT(OPTIONS),
 };
 
 static psd_status_t check(const fm_options_t *self, psd_error_t *err)

@@ -7,61 +7,63 @@
 #include "../common/inputs.h"
 
 #define AT(member) offsetof(lda_options_t, member)
-static const ex_option_t OPTIONS[] = {
-    {.kind = EX_HEADING,
+static const ps_opt_t OPTIONS[] = {
+    {.kind = PS_OPT_HEADING,
      .help = "Data (bags of words: libsvm, lda-c, uci ...; labels are "
              "not used; plain, .gz or .zst):"},
-    {"train", "FILE", EX_INPUTS, AT(train), 0, 0,
-     "documents; each worker reads all and keeps its part"},
-    {"format", "NAME", EX_TEXT, AT(format), 0, 0,
-     "of --train and --test, as pscli data detect calls it (default: looks)"},
-    {"test-every", "N", EX_U32, AT(test_every), 0, 1e6,
-     "every N-th document is not learnt but measured at the end (default 5; "
-     "0: none; with --infer 0: all are measured)"},
-    {.kind = EX_HEADING, .help = "Model:"},
-    {"topics", "K", EX_U32, AT(n_topics), 2, 1048576, "(default 100)"},
-    {"alpha", "F", EX_REAL, AT(alpha), 1e-6, 1e3,
-     "prior of each topic in a document (default 0.1)"},
-    {"beta", "F", EX_REAL, AT(beta), 1e-6, 1e3, "prior of each word in a topic (default 0.01)"},
-    {"table", "NAME", EX_TEXT, AT(table), 0, 0,
-     "NAME.words, NAME.topics and NAME.clocks (default lda); made anew"},
-    {"save", "FILE", EX_OUTPUT, AT(save), 0, 0, "writes the model"},
-    {"warm", "FILE", EX_TEXT, AT(warm), 0, 0,
-     "a saved model, by whose words the first topics are drawn; --save may "
-     "write over it"},
-    {.kind = EX_HEADING, .help = "Training:"},
-    {"sweeps", "N", EX_U32, AT(sweeps), 0, 1e9, "over all tokens (default 100)"},
-    {"mh-steps", "N", EX_U32, AT(n_steps), 1, 1000,
-     "for each token: a proposal of its word and one of its document each "
-     "(default 2)"},
-    {"blocks", "N", EX_U32, AT(blocks), 1, 65536,
-     "parts of all documents, each sampled in one clock by its worker "
-     "(default: one for each worker)"},
-    {"slice-bytes", "N", EX_U64, AT(slice_bytes), 0, 0,
-     "memory for counts of words; where they need more, a block is sampled by "
-     "ranges of words, one after the other (default 0: without bound)"},
-    {"state", "DIR", EX_TEXT, AT(state), 0, 0,
-     "blocks are kept there, not in memory; a job that is started again goes "
-     "on from them"},
-    {"eval-every", "N", EX_U32, AT(eval_every), 0, 1e9,
-     "sweeps from one measuring to the next (default 10; 0: at the end)"},
-    {"seed", "N", EX_U64, AT(seed), 0, 0, "(default 0)"},
-    {.kind = EX_HEADING, .help = "A saved model (needs no psd):"},
-    {"infer", "FILE", EX_INPUT, AT(infer), 0, 0, "reads a model instead of training one"},
-    {"test", "FILE", EX_INPUTS, AT(test), 0, 0,
-     "with --infer: documents that are measured: every other token gives the "
-     "topics by which the rest is predicted"},
-    {"document-topics", "FILE", EX_OUTPUT_HERE, AT(document_topics), 0, 0,
-     "with --test: writes each document's topics, of all its tokens: a line "
-     "topic:share ..."},
-    {"infer-sweeps", "N", EX_U32, AT(burn), 2, 1e6,
-     "over each document that is measured; the second half counts (default "
-     "100)"},
-    {"top", "N", EX_U32, AT(top), 1, 1e6,
-     "with --infer: prints each topic's N most frequent words"},
-    {"names", "FILE", EX_INPUT, AT(names), 0, 0,
-     "with --top: a word a line, the first one of the lowest id"},
+    PS_OPT_ROW("train", "FILE", PS_OPT_INPUTS, AT(train),
+               "documents; each worker reads all and keeps its part"),
+    PS_OPT_ROW("format", "NAME", PS_OPT_TEXT, AT(format),
+               "of --train and --test, as pscli data detect calls it (default: looks)"),
+    PS_OPT_NUMBER("test-every", "N", PS_OPT_U32, AT(test_every), 0, 1e6,
+                  "every N-th document is not learnt but measured at the end (default 5; "
+                  "0: none; with --infer 0: all are measured)"),
+    {.kind = PS_OPT_HEADING, .help = "Model:"},
+    PS_OPT_NUMBER("topics", "K", PS_OPT_U32, AT(n_topics), 2, 1048576, "(default 100)"),
+    PS_OPT_NUMBER("alpha", "F", PS_OPT_REAL, AT(alpha), 1e-6, 1e3,
+                  "prior of each topic in a document (default 0.1)"),
+    PS_OPT_NUMBER("beta", "F", PS_OPT_REAL, AT(beta), 1e-6, 1e3,
+                  "prior of each word in a topic (default 0.01)"),
+    PS_OPT_ROW("table", "NAME", PS_OPT_TEXT, AT(table),
+               "NAME.words, NAME.topics and NAME.clocks (default lda); made anew"),
+    PS_OPT_ROW("save", "FILE", PS_OPT_OUTPUT, AT(save), "writes the model"),
+    PS_OPT_ROW("warm", "FILE", PS_OPT_TEXT, AT(warm),
+               "a saved model, by whose words the first topics are drawn; --save may "
+               "write over it"),
+    {.kind = PS_OPT_HEADING, .help = "Training:"},
+    PS_OPT_NUMBER("sweeps", "N", PS_OPT_U32, AT(sweeps), 0, 1e9, "over all tokens (default 100)"),
+    PS_OPT_NUMBER("mh-steps", "N", PS_OPT_U32, AT(n_steps), 1, 1000,
+                  "for each token: a proposal of its word and one of its document each "
+                  "(default 2)"),
+    PS_OPT_NUMBER("blocks", "N", PS_OPT_U32, AT(blocks), 1, 65536,
+                  "parts of all documents, each sampled in one clock by its worker "
+                  "(default: one for each worker)"),
+    PS_OPT_ROW("slice-bytes", "N", PS_OPT_U64, AT(slice_bytes),
+               "memory for counts of words; where they need more, a block is sampled by "
+               "ranges of words, one after the other (default 0: without bound)"),
+    PS_OPT_ROW("state", "DIR", PS_OPT_TEXT, AT(state),
+               "blocks are kept there, not in memory; a job that is started again goes "
+               "on from them"),
+    PS_OPT_NUMBER("eval-every", "N", PS_OPT_U32, AT(eval_every), 0, 1e9,
+                  "sweeps from one measuring to the next (default 10; 0: at the end)"),
+    PS_OPT_ROW("seed", "N", PS_OPT_U64, AT(seed), "(default 0)"),
+    {.kind = PS_OPT_HEADING, .help = "A saved model (needs no psd):"},
+    PS_OPT_ROW("infer", "FILE", PS_OPT_INPUT, AT(infer), "reads a model instead of training one"),
+    PS_OPT_ROW("test", "FILE", PS_OPT_INPUTS, AT(test),
+               "with --infer: documents that are measured: every other token gives the "
+               "topics by which the rest is predicted"),
+    PS_OPT_ROW("document-topics", "FILE", PS_OPT_OUTPUT_HERE, AT(document_topics),
+               "with --test: writes each document's topics, of all its tokens: a line "
+               "topic:share ..."),
+    PS_OPT_NUMBER("infer-sweeps", "N", PS_OPT_U32, AT(burn), 2, 1e6,
+                  "over each document that is measured; the second half counts (default "
+                  "100)"),
+    PS_OPT_NUMBER("top", "N", PS_OPT_U32, AT(top), 1, 1e6,
+                  "with --infer: prints each topic's N most frequent words"),
+    PS_OPT_ROW("names", "FILE", PS_OPT_INPUT, AT(names),
+               "with --top: a word a line, the first one of the lowest id"),
     EX_JOB_OPTIONS(lda_options_t, job),
+    PS_OPT_END,
 };
 #undef AT
 
@@ -76,7 +78,6 @@ static const ex_command_t COMMAND = {
     "  psd-lda --infer model.txt --test new.gz --document-topics out.txt\n"
     "  psd-lda --infer model.txt --top 10 --names vocabulary.txt\n",
     OPTIONS,
-    EX_COUNT(OPTIONS),
 };
 
 static psd_status_t check(const lda_options_t *self, psd_error_t *err)

@@ -18,76 +18,83 @@
 #define C_MAX 1e9
 
 #define AT(member) offsetof(lr_options_t, member)
-static const ex_option_t OPTIONS[] = {
-    {.kind = EX_HEADING,
+static const ps_opt_t OPTIONS[] = {
+    {.kind = PS_OPT_HEADING,
      .help = "Data (files, directories, patterns, plain, .gz or .zst; labels 0 "
              "1 -1 +1):"},
-    {"train", "FILE", EX_INPUTS, AT(train), 0, 0, "of which each worker takes its share"},
-    {"test", "FILE", EX_INPUTS, AT(test), 0, 0, "measured at the end, by worker 0"},
-    {"features", "N", EX_U32, AT(features), 1, FEATURES_MAX,
-     "greatest key allowed (default: as found in FILE)"},
+    PS_OPT_ROW("train", "FILE", PS_OPT_INPUTS, AT(train), "of which each worker takes its share"),
+    PS_OPT_ROW("test", "FILE", PS_OPT_INPUTS, AT(test), "measured at the end, by worker 0"),
+    PS_OPT_NUMBER("features", "N", PS_OPT_U32, AT(features), 1, FEATURES_MAX,
+                  "greatest key allowed (default: as found in FILE)"),
     EX_LOAD_OPTIONS(lr_options_t, data),
-    {.kind = EX_HEADING, .help = "Model:"},
-    {"table", "NAME", EX_TEXT, AT(table), 0, 0,
-     "of the weights, row = key (default lr); made when it is not there, "
-     "else trained further: it must have the same updater and settings"},
-    {"loss", "logit|square|hinge|square-hinge", EX_CHOICE, AT(loss), 0, 0,
-     "of a prediction w.x (default logit): log(1+exp(-y w.x)), (w.x-y)^2/2 for "
-     "any labels, max(0, 1-y w.x), max(0, 1-y w.x)^2"},
-    {"updater", "ftrl|adagrad|sgd", EX_CHOICE, AT(updater), 0, 0,
-     "makes steps of gradients (default ftrl; with --objective see --variant)"},
-    {"alpha", "F", EX_REAL, AT(alpha), 1e-9, 1e9, "the step: ftrl 0.1, adagrad 0.2, sgd 0.01"},
-    {"beta", "F", EX_REAL, AT(beta), 0, 1e9,
-     "the greater, the calmer the start (default 1); for sgd with --schedule "
-     "decay only"},
-    {"schedule", "constant|decay", EX_CHOICE, AT(schedule), 0, 0,
-     "of the steps of sgd: alpha, or alpha / (beta + minibatches done) "
-     "(default "
-     "constant)"},
-    {"l1", "F", EX_REAL, AT(l1), 0, 1e9, "penalty on |w| in every step (ftrl 1, else 0)"},
-    {"l2", "F", EX_REAL, AT(l2), 0, 1e9, "penalty on w^2 / 2 in every step (ftrl 1, else 0)"},
-    {"objective", "l2:C", EX_TEXT, AT(objective), 0, 0,
-     "trains for F = C sum loss + 1/2 |w|^2, until F hardly falls any more, "
-     "and "
-     "reports F"},
-    {"variant", "updater|average|admm|lbfgs", EX_CHOICE, AT(variant), 0, 0,
-     "how --objective is trained for: L-BFGS with the gradient of all samples, "
-     "an exact sum in every mode, and no step to choose (default lbfgs, but "
-     "for hinge and where --updater, --alpha or --beta is given); steps of "
-     "minibatches by the table's updater, adagrad or sgd; or models of the "
-     "workers' own that are averaged, or brought together by ADMM, once each "
-     "epoch"},
-    {"tolerance", "F", EX_REAL, AT(tolerance), 0, 1,
-     "with --objective: ends when F has changed by less than this part of it "
-     "in each of two epochs (default 1e-4); an updater's steps become shorter "
-     "when F stops falling; 0: trains all epochs, in equal steps"},
-    {"rho", "F", EX_REAL, AT(rho), 1e-9, 1e9,
-     "of admm: the greater, the closer the models stay (default 10); the less, "
-     "the more passes its models need"},
-    {"local-passes", "N", EX_U32, AT(local_passes), 1, 1e6,
-     "of average and admm: over the own samples, each epoch (default 5)"},
-    {"save", "FILE", EX_OUTPUT, AT(save), 0, 0, "writes the weights that are not zero: key value"},
-    {"predict", "FILE", EX_INPUT, AT(predict), 0, 0, "reads such a model instead of training one"},
-    {"scores", "FILE", EX_OUTPUT_HERE, AT(scores), 0, 0,
-     "writes the probability of each test example"},
-    {.kind = EX_HEADING, .help = "Training:"},
-    {"epochs", "N", EX_U32, AT(epochs), 1, 1e6,
-     "passes over the data (default 5; with --objective 100 at most)"},
-    {"minibatch", "N", EX_U32, AT(minibatch), 1, 1e9,
-     "examples of a worker in one step (default 100)"},
-    {"clock-every", "N", EX_U32, AT(clock_every), 1, 1e6, "minibatches in one clock (default 1)"},
-    {"meet-every", "N", EX_U32, AT(meet_every), 0, 1e6,
-     "minibatches after which, at the end of an epoch, all workers wait for "
-     "each other where max-delay lets one be an epoch ahead, as in ASP "
-     "(default 100, or a 20th of a shorter training; 0: only at the end)"},
-    {"ahead", "N", EX_U32, AT(ahead), 0, LR_AHEAD_MAX,
-     "minibatches whose weights are pulled before they are needed, up to 16: "
-     "nothing is waited for, and weights miss the N steps before theirs "
-     "(default 0 with BSP, else 1)"},
-    {"seed", "N", EX_U64, AT(seed), 0, 0, "of the order of the examples (default 0)"},
-    {"report", "SECONDS", EX_REAL, AT(report_s), 0, 86400,
-     "between progress lines (default 1); 0: every epoch"},
+    {.kind = PS_OPT_HEADING, .help = "Model:"},
+    PS_OPT_ROW("table", "NAME", PS_OPT_TEXT, AT(table),
+               "of the weights, row = key (default lr); made when it is not there, "
+               "else trained further: it must have the same updater and settings"),
+    PS_OPT_ROW("loss", "logit|square|hinge|square-hinge", PS_OPT_CHOICE, AT(loss),
+               "of a prediction w.x (default logit): log(1+exp(-y w.x)), (w.x-y)^2/2 for "
+               "any labels, max(0, 1-y w.x), max(0, 1-y w.x)^2"),
+    PS_OPT_ROW("updater", "ftrl|adagrad|sgd", PS_OPT_CHOICE, AT(updater),
+               "makes steps of gradients (default ftrl; with --objective see --variant)"),
+    PS_OPT_NUMBER("alpha", "F", PS_OPT_REAL, AT(alpha), 1e-9, 1e9,
+                  "the step: ftrl 0.1, adagrad 0.2, sgd 0.01"),
+    PS_OPT_NUMBER("beta", "F", PS_OPT_REAL, AT(beta), 0, 1e9,
+                  "the greater, the calmer the start (default 1); for sgd with --schedule "
+                  "decay only"),
+    PS_OPT_ROW("schedule", "constant|decay", PS_OPT_CHOICE, AT(schedule),
+               "of the steps of sgd: alpha, or alpha / (beta + minibatches done) "
+               "(default "
+               "constant)"),
+    PS_OPT_NUMBER("l1", "F", PS_OPT_REAL, AT(l1), 0, 1e9,
+                  "penalty on |w| in every step (ftrl 1, else 0)"),
+    PS_OPT_NUMBER("l2", "F", PS_OPT_REAL, AT(l2), 0, 1e9,
+                  "penalty on w^2 / 2 in every step (ftrl 1, else 0)"),
+    PS_OPT_ROW("objective", "l2:C", PS_OPT_TEXT, AT(objective),
+               "trains for F = C sum loss + 1/2 |w|^2, until F hardly falls any more, "
+               "and "
+               "reports F"),
+    PS_OPT_ROW("variant", "updater|average|admm|lbfgs", PS_OPT_CHOICE, AT(variant),
+               "how --objective is trained for: L-BFGS with the gradient of all samples, "
+               "an exact sum in every mode, and no step to choose (default lbfgs, but "
+               "for hinge and where --updater, --alpha or --beta is given); steps of "
+               "minibatches by the table's updater, adagrad or sgd; or models of the "
+               "workers' own that are averaged, or brought together by ADMM, once each "
+               "epoch"),
+    PS_OPT_NUMBER("tolerance", "F", PS_OPT_REAL, AT(tolerance), 0, 1,
+                  "with --objective: ends when F has changed by less than this part of it "
+                  "in each of two epochs (default 1e-4); an updater's steps become shorter "
+                  "when F stops falling; 0: trains all epochs, in equal steps"),
+    PS_OPT_NUMBER("rho", "F", PS_OPT_REAL, AT(rho), 1e-9, 1e9,
+                  "of admm: the greater, the closer the models stay (default 10); the less, "
+                  "the more passes its models need"),
+    PS_OPT_NUMBER("local-passes", "N", PS_OPT_U32, AT(local_passes), 1, 1e6,
+                  "of average and admm: over the own samples, each epoch (default 5)"),
+    PS_OPT_ROW("save", "FILE", PS_OPT_OUTPUT, AT(save),
+               "writes the weights that are not zero: key value"),
+    PS_OPT_ROW("predict", "FILE", PS_OPT_INPUT, AT(predict),
+               "reads such a model instead of training one"),
+    PS_OPT_ROW("scores", "FILE", PS_OPT_OUTPUT_HERE, AT(scores),
+               "writes the probability of each test example"),
+    {.kind = PS_OPT_HEADING, .help = "Training:"},
+    PS_OPT_NUMBER("epochs", "N", PS_OPT_U32, AT(epochs), 1, 1e6,
+                  "passes over the data (default 5; with --objective 100 at most)"),
+    PS_OPT_NUMBER("minibatch", "N", PS_OPT_U32, AT(minibatch), 1, 1e9,
+                  "examples of a worker in one step (default 100)"),
+    PS_OPT_NUMBER("clock-every", "N", PS_OPT_U32, AT(clock_every), 1, 1e6,
+                  "minibatches in one clock (default 1)"),
+    PS_OPT_NUMBER("meet-every", "N", PS_OPT_U32, AT(meet_every), 0, 1e6,
+                  "minibatches after which, at the end of an epoch, all workers wait for "
+                  "each other where max-delay lets one be an epoch ahead, as in ASP "
+                  "(default 100, or a 20th of a shorter training; 0: only at the end)"),
+    PS_OPT_NUMBER("ahead", "N", PS_OPT_U32, AT(ahead), 0, LR_AHEAD_MAX,
+                  "minibatches whose weights are pulled before they are needed, up to 16: "
+                  "nothing is waited for, and weights miss the N steps before theirs "
+                  "(default 0 with BSP, else 1)"),
+    PS_OPT_ROW("seed", "N", PS_OPT_U64, AT(seed), "of the order of the examples (default 0)"),
+    PS_OPT_NUMBER("report", "SECONDS", PS_OPT_REAL, AT(report_s), 0, 86400,
+                  "between progress lines (default 1); 0: every epoch"),
     EX_JOB_OPTIONS(lr_options_t, job),
+    PS_OPT_END,
 };
 #undef AT
 
@@ -105,7 +112,6 @@ static const ex_command_t COMMAND = {
     "  psd-lr --predict model.txt --test b.libsvm --scores p.txt\n"
     "      uses a saved model; needs no psd\n",
     OPTIONS,
-    EX_COUNT(OPTIONS),
 };
 
 /* What the updaters use when nothing is said, NAN where they have no such

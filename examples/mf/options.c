@@ -9,41 +9,44 @@
 #include "../common/program.h"
 
 #define AT(member) offsetof(mf_options_t, member)
-static const ex_option_t OPTIONS[] = {
-    {.kind = EX_HEADING,
+static const ps_opt_t OPTIONS[] = {
+    {.kind = PS_OPT_HEADING,
      .help = "Data (CSV: user,item,rating, with or without a line of names and "
              "more columns; plain, .gz or .zst):"},
-    {"train", "FILE", EX_INPUTS, AT(train), 0, 0,
-     "ratings; each worker reads all and learns its part"},
-    {"test-every", "N", EX_U32, AT(test_every), 0, 1e6,
-     "every N-th rating is not learnt but measured (default 10; 0: none)"},
-    {.kind = EX_HEADING, .help = "Model:"},
-    {"factors", "K", EX_U32, AT(factors), 1, 256,
-     "of each user and item, beside a bias (default 16; als 8)"},
-    {"table", "NAME", EX_TEXT, AT(table), 0, 0,
-     "NAME.users and NAME.items (default mf); made when they are not there, "
-     "else trained further, so also after a restore of a checkpoint"},
-    {"save", "FILE", EX_OUTPUT, AT(save), 0, 0, "writes the model"},
-    {"predict", "FILE", EX_INPUT, AT(predict), 0, 0, "reads such a model instead of training one"},
-    {"test", "FILE", EX_INPUTS, AT(test), 0, 0,
-     "with --predict: ratings that are measured, all of them"},
-    {"scores", "FILE", EX_OUTPUT_HERE, AT(scores), 0, 0,
-     "with --predict: writes what is predicted for each"},
-    {.kind = EX_HEADING, .help = "Training:"},
-    {"method", "sgd|als", EX_CHOICE, AT(method), 0, 0,
-     "gradient steps (default), or least squares for users and items in turn"},
-    {"epochs", "N", EX_U32, AT(epochs), 1, 1e6, "passes over the ratings (default 30; als 15)"},
-    {"blocks", "N", EX_U32, AT(blocks), 1, 1e6,
-     "sgd: parts of an epoch, each a clock (default 20)"},
-    {"step", "F", EX_REAL, AT(step), 1e-9, 1,
-     "sgd: what gradients are multiplied by (default 0.01)"},
-    {"decay", "F", EX_REAL, AT(decay), 0, 1e3,
-     "sgd: the step of epoch e is step / (1 + decay e) (default 0.05)"},
-    {"lambda", "F", EX_REAL, AT(lambda), 0, 1e6,
-     "penalty on squares, for each rating (sgd 0.05, als 0.17)"},
-    {"seed", "N", EX_U64, AT(seed), 0, 0,
-     "of the first factors and of the order of the ratings (default 0)"},
+    PS_OPT_ROW("train", "FILE", PS_OPT_INPUTS, AT(train),
+               "ratings; each worker reads all and learns its part"),
+    PS_OPT_NUMBER("test-every", "N", PS_OPT_U32, AT(test_every), 0, 1e6,
+                  "every N-th rating is not learnt but measured (default 10; 0: none)"),
+    {.kind = PS_OPT_HEADING, .help = "Model:"},
+    PS_OPT_NUMBER("factors", "K", PS_OPT_U32, AT(factors), 1, 256,
+                  "of each user and item, beside a bias (default 16; als 8)"),
+    PS_OPT_ROW("table", "NAME", PS_OPT_TEXT, AT(table),
+               "NAME.users and NAME.items (default mf); made when they are not there, "
+               "else trained further, so also after a restore of a checkpoint"),
+    PS_OPT_ROW("save", "FILE", PS_OPT_OUTPUT, AT(save), "writes the model"),
+    PS_OPT_ROW("predict", "FILE", PS_OPT_INPUT, AT(predict),
+               "reads such a model instead of training one"),
+    PS_OPT_ROW("test", "FILE", PS_OPT_INPUTS, AT(test),
+               "with --predict: ratings that are measured, all of them"),
+    PS_OPT_ROW("scores", "FILE", PS_OPT_OUTPUT_HERE, AT(scores),
+               "with --predict: writes what is predicted for each"),
+    {.kind = PS_OPT_HEADING, .help = "Training:"},
+    PS_OPT_ROW("method", "sgd|als", PS_OPT_CHOICE, AT(method),
+               "gradient steps (default), or least squares for users and items in turn"),
+    PS_OPT_NUMBER("epochs", "N", PS_OPT_U32, AT(epochs), 1, 1e6,
+                  "passes over the ratings (default 30; als 15)"),
+    PS_OPT_NUMBER("blocks", "N", PS_OPT_U32, AT(blocks), 1, 1e6,
+                  "sgd: parts of an epoch, each a clock (default 20)"),
+    PS_OPT_NUMBER("step", "F", PS_OPT_REAL, AT(step), 1e-9, 1,
+                  "sgd: what gradients are multiplied by (default 0.01)"),
+    PS_OPT_NUMBER("decay", "F", PS_OPT_REAL, AT(decay), 0, 1e3,
+                  "sgd: the step of epoch e is step / (1 + decay e) (default 0.05)"),
+    PS_OPT_NUMBER("lambda", "F", PS_OPT_REAL, AT(lambda), 0, 1e6,
+                  "penalty on squares, for each rating (sgd 0.05, als 0.17)"),
+    PS_OPT_ROW("seed", "N", PS_OPT_U64, AT(seed),
+               "of the first factors and of the order of the ratings (default 0)"),
     EX_JOB_OPTIONS(mf_options_t, job),
+    PS_OPT_END,
 };
 #undef AT
 
@@ -59,7 +62,6 @@ static const ex_command_t COMMAND = {
     "  psd-mf --predict mf.txt --test new.csv --scores scores.txt\n"
     "      uses a saved model; needs no psd\n",
     OPTIONS,
-    EX_COUNT(OPTIONS),
 };
 
 static psd_status_t check(const mf_options_t *self, psd_error_t *err)

@@ -8,39 +8,45 @@
 #include "../common/program.h"
 
 #define AT(member) offsetof(mnist_options_t, member)
-static const ex_option_t OPTIONS[] = {
-    {.kind = EX_HEADING,
+static const ps_opt_t OPTIONS[] = {
+    {.kind = PS_OPT_HEADING,
      .help = "Data (idx images, their labels beside them; plain, .gz or .zst):"},
-    {"train", "FILE", EX_INPUTS, AT(train), 0, 0,
-     "images to learn; each worker reads all and computes its part of each "
-     "minibatch"},
-    {"test", "FILE", EX_INPUTS, AT(test), 0, 0, "images that worker 0 measures after each epoch"},
-    {.kind = EX_HEADING, .help = "Model:"},
-    {"model", "softmax|mlp", EX_CHOICE, AT(network), 0, 0,
-     "softmax regression (default), or one hidden layer of rectified units"},
-    {"hidden", "N", EX_U32, AT(hidden), 1, 65536, "units of the hidden layer (default 128)"},
-    {"table", "NAME", EX_TEXT, AT(table), 0, 0,
-     "of the weights (default mnist); made when it is not there, else trained "
-     "further, so also after a restore of a checkpoint"},
-    {"save", "FILE", EX_OUTPUT, AT(save), 0, 0, "writes the model"},
-    {"predict", "FILE", EX_INPUT, AT(predict), 0, 0, "reads such a model instead of training one"},
-    {"scores", "FILE", EX_OUTPUT_HERE, AT(scores), 0, 0,
-     "with --predict: writes the class of each test image"},
-    {.kind = EX_HEADING, .help = "Training:"},
-    {"epochs", "N", EX_U32, AT(epochs), 1, 1e6, "passes over the images (default 10)"},
-    {"minibatch", "N", EX_U32, AT(minibatch), 1, 1e6,
-     "images in a step of all workers together (default 128)"},
-    {"step", "F", EX_REAL, AT(step), 1e-9, 1e3, "what gradients are multiplied by (default 0.1)"},
-    {"momentum", "F", EX_REAL, AT(momentum), 0, 0.999,
-     "part of the last step that is made again (default 0); wants BSP"},
-    {"average", "yes|no", EX_CHOICE, AT(average), 0, 0,
-     "measures and saves the mean of the parameters behind all steps of the "
-     "last epoch (default yes): where the step is large, they jump about"},
-    {"seed", "N", EX_U64, AT(seed), 0, 0,
-     "of the first weights and of the order of the images (default 0)"},
-    {"report", "SECONDS", EX_REAL, AT(report_s), 0, 86400,
-     "between progress lines (default 0: every epoch)"},
+    PS_OPT_ROW("train", "FILE", PS_OPT_INPUTS, AT(train),
+               "images to learn; each worker reads all and computes its part of each "
+               "minibatch"),
+    PS_OPT_ROW("test", "FILE", PS_OPT_INPUTS, AT(test),
+               "images that worker 0 measures after each epoch"),
+    {.kind = PS_OPT_HEADING, .help = "Model:"},
+    PS_OPT_ROW("model", "softmax|mlp", PS_OPT_CHOICE, AT(network),
+               "softmax regression (default), or one hidden layer of rectified units"),
+    PS_OPT_NUMBER("hidden", "N", PS_OPT_U32, AT(hidden), 1, 65536,
+                  "units of the hidden layer (default 128)"),
+    PS_OPT_ROW("table", "NAME", PS_OPT_TEXT, AT(table),
+               "of the weights (default mnist); made when it is not there, else trained "
+               "further, so also after a restore of a checkpoint"),
+    PS_OPT_ROW("save", "FILE", PS_OPT_OUTPUT, AT(save), "writes the model"),
+    PS_OPT_ROW("predict", "FILE", PS_OPT_INPUT, AT(predict),
+               "reads such a model instead of training one"),
+    PS_OPT_ROW("scores", "FILE", PS_OPT_OUTPUT_HERE, AT(scores),
+               "with --predict: writes the class of each test image"),
+    {.kind = PS_OPT_HEADING, .help = "Training:"},
+    PS_OPT_NUMBER("epochs", "N", PS_OPT_U32, AT(epochs), 1, 1e6,
+                  "passes over the images (default 10)"),
+    PS_OPT_NUMBER("minibatch", "N", PS_OPT_U32, AT(minibatch), 1, 1e6,
+                  "images in a step of all workers together (default 128)"),
+    PS_OPT_NUMBER("step", "F", PS_OPT_REAL, AT(step), 1e-9, 1e3,
+                  "what gradients are multiplied by (default 0.1)"),
+    PS_OPT_NUMBER("momentum", "F", PS_OPT_REAL, AT(momentum), 0, 0.999,
+                  "part of the last step that is made again (default 0); wants BSP"),
+    PS_OPT_ROW("average", "yes|no", PS_OPT_CHOICE, AT(average),
+               "measures and saves the mean of the parameters behind all steps of the "
+               "last epoch (default yes): where the step is large, they jump about"),
+    PS_OPT_ROW("seed", "N", PS_OPT_U64, AT(seed),
+               "of the first weights and of the order of the images (default 0)"),
+    PS_OPT_NUMBER("report", "SECONDS", PS_OPT_REAL, AT(report_s), 0, 86400,
+                  "between progress lines (default 0: every epoch)"),
     EX_JOB_OPTIONS(mnist_options_t, job),
+    PS_OPT_END,
 };
 #undef AT
 
@@ -57,7 +63,6 @@ static const ex_command_t COMMAND = {
     "  psd-mnist --predict mlp.txt --test t10k-images-idx3-ubyte.gz\n"
     "      uses a saved model; needs no psd\n",
     OPTIONS,
-    EX_COUNT(OPTIONS),
 };
 
 static psd_status_t check(const mnist_options_t *self, psd_error_t *err)

@@ -32,22 +32,24 @@ typedef struct options {
 } options_t;
 
 #define AT(member) offsetof(options_t, member)
-static const ex_option_t OPTIONS[] = {
-    {.kind = EX_HEADING, .help = "Words, with blanks between them:"},
-    {"insert", "FILE", EX_INPUT, AT(insert), 0, 0,
-     "counts its words; worker i of n takes the lines whose number mod n is i"},
-    {"query", "FILE", EX_INPUT, AT(query), 0, 0,
-     "prints each of its words and how often it was counted, about"},
-    {"check", "FILE", EX_INPUT, AT(check), 0, 0,
-     "counts its words exactly, and tells how far the sketch is off; it must "
-     "be all that was inserted"},
-    {.kind = EX_HEADING, .help = "Sketch:"},
-    {"table", "NAME", EX_TEXT, AT(table), 0, 0,
-     "of the cells (default sketch); made when it is not there, else counted "
-     "further"},
-    {"bits", "N", EX_U32, AT(bits), 6, 30, "2^N cells in each of the four stretches (default 20)"},
-    {"batch", "N", EX_U32, AT(batch), 1, 1e6, "words in a push (default 10000)"},
+static const ps_opt_t OPTIONS[] = {
+    {.kind = PS_OPT_HEADING, .help = "Words, with blanks between them:"},
+    PS_OPT_ROW("insert", "FILE", PS_OPT_INPUT, AT(insert),
+               "counts its words; worker i of n takes the lines whose number mod n is i"),
+    PS_OPT_ROW("query", "FILE", PS_OPT_INPUT, AT(query),
+               "prints each of its words and how often it was counted, about"),
+    PS_OPT_ROW("check", "FILE", PS_OPT_INPUT, AT(check),
+               "counts its words exactly, and tells how far the sketch is off; it must "
+               "be all that was inserted"),
+    {.kind = PS_OPT_HEADING, .help = "Sketch:"},
+    PS_OPT_ROW("table", "NAME", PS_OPT_TEXT, AT(table),
+               "of the cells (default sketch); made when it is not there, else counted "
+               "further"),
+    PS_OPT_NUMBER("bits", "N", PS_OPT_U32, AT(bits), 6, 30,
+                  "2^N cells in each of the four stretches (default 20)"),
+    PS_OPT_NUMBER("batch", "N", PS_OPT_U32, AT(batch), 1, 1e6, "words in a push (default 10000)"),
     EX_JOB_OPTIONS(options_t, job),
+    PS_OPT_END,
 };
 #undef AT
 
@@ -60,7 +62,6 @@ static const ex_command_t COMMAND = {
     "  psd-sketch --query words.txt\n"
     "      how often were these counted?\n",
     OPTIONS,
-    EX_COUNT(OPTIONS),
 };
 
 /* The words of one share of a file, one after the other. */

@@ -9,66 +9,72 @@
 #include "../common/options.h"
 
 #define AT(member) offsetof(wv_options_t, member)
-static const ex_option_t OPTIONS[] = {
-    {.kind = EX_HEADING, .help = "Data (words between blanks, a line for a paragraph):"},
-    {"train", "FILE", EX_INPUT, AT(train), 0, 0, "worker i of n takes the i-th part of it"},
-    {"min-count", "N", EX_U64, AT(min_count), 0, 0,
-     "words that are seen less often are left out (default 5)"},
-    {"sample", "F", EX_REAL, AT(sample), 0, 1,
-     "words that are a greater share of the text are left out now and then "
-     "(default 1e-3; 0: never)"},
-    {"save-words", "FILE", EX_OUTPUT_HERE, AT(save_words), 0, 0,
-     "writes the vocabulary: word count"},
-    {.kind = EX_HEADING, .help = "Model:"},
-    {"model", "skip-gram|cbow", EX_CHOICE, AT(model), 0, 0,
-     "what is learnt from a word: those around it, or it from them (default "
-     "skip-gram)"},
-    {"size", "N", EX_U32, AT(size), 1, 10000, "numbers in a vector (default 100)"},
-    {"window", "N", EX_U32, AT(window), 1, 100, "words on either side, at most (default 5)"},
-    {"negative", "N", EX_U32, AT(negative), 0, 100,
-     "words drawn against each pair (default 5; 0: none)"},
-    {"hs", "", EX_FLAG, AT(hs), 0, 0, "hierarchical softmax; with --negative 0, only that"},
-    {"senses", "N", EX_U32, AT(senses), 1, 50,
-     "vectors of a frequent word, each for what it means somewhere else (with "
-     "skip-gram; default 1)"},
-    {"sense-share", "F", EX_REAL, AT(sense_share), 0, 1,
-     "share of the words, the most frequent ones, that have several (default "
-     "0.1)"},
-    {"save-senses", "FILE", EX_OUTPUT_HERE, AT(save_senses), 0, 0,
-     "writes word, name and share of each of their senses"},
-    {"table", "NAME", EX_TEXT, AT(table), 0, 0,
-     "tables are NAME.in, NAME.out, NAME.count, made anew (default word2vec)"},
-    {"resume", "", EX_FLAG, AT(resume), 0, 0,
-     "goes on behind what the tables have learnt, as many workers as then"},
-    {.kind = EX_HEADING, .help = "Training:"},
-    {"epochs", "N", EX_U32, AT(epochs), 1, 1e6, "passes over the text (default 5)"},
-    {"alpha", "F", EX_REAL, AT(alpha), 1e-9, 10,
-     "the first step, which falls with the words that all workers have read "
-     "(default 0.025, with cbow 0.05)"},
-    {"adagrad", "", EX_FLAG, AT(adagrad), 0, 0,
-     "a step of its own for each number, that does not fall otherwise"},
-    {"block", "N", EX_U32, AT(block), WV_BLOCK_LEAST, 1e8,
-     "words of a block, after which changes are sent (default 1000; with "
-     "several workers a 20th of a worker's part, at most)"},
-    {"trainers", "N", EX_U32, AT(trainers), 1, 256, "threads of a worker (default 1)"},
-    {"no-pipeline", "", EX_FLAG, AT(no_pipeline), 0, 0,
-     "vectors of a block are pulled when the one before is done, not while it "
-     "is worked on"},
-    {"seed", "N", EX_U64, AT(seed), 0, 0, "of all that is drawn (default 1)"},
-    {"report", "SECONDS", EX_REAL, AT(report_s), 0, 86400, "between progress lines (default 5)"},
-    {.kind = EX_HEADING, .help = "Vectors:"},
-    {"save", "FILE", EX_OUTPUT, AT(save), 0, 0,
-     "writes them as word2vec does: count and size, then a word a line"},
-    {"binary", "", EX_FLAG, AT(binary), 0, 0, "... as floats, not as text"},
-    {"vectors", "FILE", EX_INPUT, AT(vectors), 0, 0,
-     "reads such a file instead of training; psd is not needed"},
-    {"pairs", "FILE", EX_INPUT, AT(pairs), 0, 0,
-     "lines of word, word, score between tabs: Spearman's rho of cosine and "
-     "score"},
-    {"questions", "FILE", EX_INPUT, AT(questions), 0, 0,
-     "lines of four words, a : b as c : d: share of d found"},
-    {"near", "WORD", EX_TEXT, AT(near), 0, 0, "prints what is near to it"},
+static const ps_opt_t OPTIONS[] = {
+    {.kind = PS_OPT_HEADING, .help = "Data (words between blanks, a line for a paragraph):"},
+    PS_OPT_ROW("train", "FILE", PS_OPT_INPUT, AT(train), "worker i of n takes the i-th part of it"),
+    PS_OPT_ROW("min-count", "N", PS_OPT_U64, AT(min_count),
+               "words that are seen less often are left out (default 5)"),
+    PS_OPT_NUMBER("sample", "F", PS_OPT_REAL, AT(sample), 0, 1,
+                  "words that are a greater share of the text are left out now and then "
+                  "(default 1e-3; 0: never)"),
+    PS_OPT_ROW("save-words", "FILE", PS_OPT_OUTPUT_HERE, AT(save_words),
+               "writes the vocabulary: word count"),
+    {.kind = PS_OPT_HEADING, .help = "Model:"},
+    PS_OPT_ROW("model", "skip-gram|cbow", PS_OPT_CHOICE, AT(model),
+               "what is learnt from a word: those around it, or it from them (default "
+               "skip-gram)"),
+    PS_OPT_NUMBER("size", "N", PS_OPT_U32, AT(size), 1, 10000, "numbers in a vector (default 100)"),
+    PS_OPT_NUMBER("window", "N", PS_OPT_U32, AT(window), 1, 100,
+                  "words on either side, at most (default 5)"),
+    PS_OPT_NUMBER("negative", "N", PS_OPT_U32, AT(negative), 0, 100,
+                  "words drawn against each pair (default 5; 0: none)"),
+    PS_OPT_ROW("hs", "", PS_OPT_SWITCH, AT(hs),
+               "hierarchical softmax; with --negative 0, only that"),
+    PS_OPT_NUMBER("senses", "N", PS_OPT_U32, AT(senses), 1, 50,
+                  "vectors of a frequent word, each for what it means somewhere else (with "
+                  "skip-gram; default 1)"),
+    PS_OPT_NUMBER("sense-share", "F", PS_OPT_REAL, AT(sense_share), 0, 1,
+                  "share of the words, the most frequent ones, that have several (default "
+                  "0.1)"),
+    PS_OPT_ROW("save-senses", "FILE", PS_OPT_OUTPUT_HERE, AT(save_senses),
+               "writes word, name and share of each of their senses"),
+    PS_OPT_ROW("table", "NAME", PS_OPT_TEXT, AT(table),
+               "tables are NAME.in, NAME.out, NAME.count, made anew (default word2vec)"),
+    PS_OPT_ROW("resume", "", PS_OPT_SWITCH, AT(resume),
+               "goes on behind what the tables have learnt, as many workers as then"),
+    {.kind = PS_OPT_HEADING, .help = "Training:"},
+    PS_OPT_NUMBER("epochs", "N", PS_OPT_U32, AT(epochs), 1, 1e6,
+                  "passes over the text (default 5)"),
+    PS_OPT_NUMBER("alpha", "F", PS_OPT_REAL, AT(alpha), 1e-9, 10,
+                  "the first step, which falls with the words that all workers have read "
+                  "(default 0.025, with cbow 0.05)"),
+    PS_OPT_ROW("adagrad", "", PS_OPT_SWITCH, AT(adagrad),
+               "a step of its own for each number, that does not fall otherwise"),
+    PS_OPT_NUMBER("block", "N", PS_OPT_U32, AT(block), WV_BLOCK_LEAST, 1e8,
+                  "words of a block, after which changes are sent (default 1000; with "
+                  "several workers a 20th of a worker's part, at most)"),
+    PS_OPT_NUMBER("trainers", "N", PS_OPT_U32, AT(trainers), 1, 256,
+                  "threads of a worker (default 1)"),
+    PS_OPT_ROW("no-pipeline", "", PS_OPT_SWITCH, AT(no_pipeline),
+               "vectors of a block are pulled when the one before is done, not while it "
+               "is worked on"),
+    PS_OPT_ROW("seed", "N", PS_OPT_U64, AT(seed), "of all that is drawn (default 1)"),
+    PS_OPT_NUMBER("report", "SECONDS", PS_OPT_REAL, AT(report_s), 0, 86400,
+                  "between progress lines (default 5)"),
+    {.kind = PS_OPT_HEADING, .help = "Vectors:"},
+    PS_OPT_ROW("save", "FILE", PS_OPT_OUTPUT, AT(save),
+               "writes them as word2vec does: count and size, then a word a line"),
+    PS_OPT_ROW("binary", "", PS_OPT_SWITCH, AT(binary), "... as floats, not as text"),
+    PS_OPT_ROW("vectors", "FILE", PS_OPT_INPUT, AT(vectors),
+               "reads such a file instead of training; psd is not needed"),
+    PS_OPT_ROW("pairs", "FILE", PS_OPT_INPUT, AT(pairs),
+               "lines of word, word, score between tabs: Spearman's rho of cosine and "
+               "score"),
+    PS_OPT_ROW("questions", "FILE", PS_OPT_INPUT, AT(questions),
+               "lines of four words, a : b as c : d: share of d found"),
+    PS_OPT_ROW("near", "WORD", PS_OPT_TEXT, AT(near), "prints what is near to it"),
     EX_JOB_OPTIONS(wv_options_t, job),
+    PS_OPT_END,
 };
 #undef AT
 
@@ -82,7 +88,8 @@ static const ex_command_t COMMAND = {
     "--save vectors.txt\n"
     "      four workers, none more than two blocks ahead of another\n"
     "  psd-word2vec --vectors vectors.txt --near king",
-    OPTIONS, EX_COUNT(OPTIONS)};
+    OPTIONS,
+};
 
 static psd_status_t check(const wv_options_t *self, psd_error_t *err)
 {

@@ -75,7 +75,7 @@ static bool may_load(const psd_train_t *train, const ps_item_t *item)
     if (item->kind != PS_ITEM_BLOCK) {
         return true;
     }
-    if (!train->options.pipeline) {
+    if (train->options.pipeline == 0) {
         return TAILQ_FIRST(&train->items) == item;
     }
     TAILQ_FOREACH(before, &train->items, in_list)

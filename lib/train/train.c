@@ -334,7 +334,7 @@ static psd_status_t init_kept(psd_train_t *self, psd_error_t *err)
 
 static psd_status_t init_work(psd_train_t *self, psd_error_t *err)
 {
-    uint32_t n_caches = self->options.pipeline ? 2 : 1;
+    uint32_t n_caches = self->options.pipeline == 1 ? 2 : 1;
     psd_status_t rc = init_trainers(self, err);
 
     if (rc == PSD_OK) {

@@ -59,7 +59,7 @@ typedef struct ps_train_options {
     uint32_t n_workers;
     int32_t max_delay;
     uint32_t n_trainers;
-    bool pipeline;
+    uint32_t pipeline; /* 0 off, 1 on */
     uint32_t max_blocks;
     uint32_t push_every;
     uint32_t fetch_every;

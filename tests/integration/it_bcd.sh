@@ -138,8 +138,8 @@ refused() {
 }
 refused '--train FILE is missing'
 refused '--prior "1,x": "x" is no group' --train f --prior 1,x
-refused '--delay "65" is not a whole number from 0 to 64' --train f --delay 65
-refused '--eta "2" is not a number' --train f --eta 2
+refused '--delay is "65"; allowed: 0 to 64' --train f --delay 65
+refused '--eta is "2"; allowed:' --train f --eta 2
 refused '--predict wants --test' --predict m
 n_checked=$((n_checked + 1))
 "$PSD_BCD_PROGRAM" --help | grep -q -- '--kkt-ratio' || fail "no help"

@@ -92,8 +92,8 @@ static bool words_that_only_print(void)
 
 static bool words_that_are_wrong(void)
 {
-    CHECK_RUN(2, "psd: E5001 unknown option --shrads; did you mean --shards?", "--shrads", "2");
-    CHECK_RUN(2, "psd: E5001 --shards wants N", "--shards");
+    CHECK_RUN(2, "psd: E5001 unknown option \"--shrads\"; did you mean --shards?", "--shrads", "2");
+    CHECK_RUN(2, "psd: E5001 --shards needs a value: N", "--shards");
     CHECK_RUN(2, "psd: E5002 --shards: shards is \"0\"; allowed: 1 .. 256", "--shards", "0");
     CHECK_RUN(2, "psd: E5002 no/such.yaml: cannot be opened", "--config", "no/such.yaml");
     CHECK_RUN(2, "psd: E5002 --join: cluster.join is \"somewhere\"", "--join", "somewhere");

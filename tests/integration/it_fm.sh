@@ -65,11 +65,11 @@ loss_is() {
 # Flags and files: none of this needs a psd.
 refused 2 '--train FILE is missing'
 refused 2 'unknown option "--dims"' --train f --dims 2
-refused 2 '--dim "0" is not a whole number from 1' --train f --dim 0
-refused 2 '--dim "1025" is not a whole' --train f --dim 1025
-refused 2 '--embed-after "-1" is not a whole' --train f --embed-after -1
-refused 2 '--init "0" is not a number' --train f --init 0
-refused 2 '--factor-l2 "nan" is not a number' --train f --factor-l2 nan
+refused 2 '--dim is "0"; allowed: 1' --train f --dim 0
+refused 2 '--dim is "1025"; allowed:' --train f --dim 1025
+refused 2 '--embed-after is "-1"; allowed:' --train f --embed-after -1
+refused 2 '--init is "0"; allowed:' --train f --init 0
+refused 2 '--factor-l2 is "nan"; allowed:' --train f --factor-l2 nan
 refused 2 '--valid wants --train' --predict m --test f --valid f
 refused 2 '--scores wants --test' --train f --scores s
 refused 2 '--predict wants --test' --predict m

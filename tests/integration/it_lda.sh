@@ -62,8 +62,8 @@ refused 2 '--names wants --top N' --infer m --test f --names n
 refused 2 '--document-topics wants --test FILE' --infer m --top 3 \
     --document-topics o
 refused 2 '--test-every 1 leaves nothing' --train f --test-every 1
-refused 2 '--topics "1" is not a whole number' --train f --topics 1
-refused 2 '--alpha "0" is not a number' --train f --alpha 0
+refused 2 '--topics is "1"; allowed:' --train f --topics 1
+refused 2 '--alpha is "0"; allowed:' --train f --alpha 0
 refused 1 '/no/such' --train /no/such
 refused 1 '/no/such' --infer /no/such --top 3
 refused 1 '/no/such' --train "$docs" --warm /no/such

@@ -44,26 +44,26 @@ bad_line() {
 refused 2 '--train FILE is missing'
 refused 2 '"x" is no option' x
 refused 2 'unknown option "--trian"' --trian f
-refused 2 '--train wants a value' --train
-refused 2 '--train must not be empty' --train=
-refused 2 '--epochs "0" is not a whole number from 1' --train f --epochs 0
-refused 2 '--epochs "1e3" is not a whole' --train f --epochs 1e3
-refused 2 '--minibatch "-1" is not a whole' --train f --minibatch -1
-refused 2 '--features "0" is not a whole' --train f --features 0
-refused 2 '--alpha "nan" is not a number' --train f --alpha nan
-refused 2 '--alpha "-1" is not a number' --train f --alpha -1
-refused 2 '--l1 "inf" is not a number' --train f --l1 inf
-refused 2 '--max-delay "-2" is not a whole number from -1' \
+refused 2 '--train needs a value: FILE' --train
+refused 2 '--train is empty' --train=
+refused 2 '--epochs is "0"; allowed: 1' --train f --epochs 0
+refused 2 '--epochs is "1e3"; allowed:' --train f --epochs 1e3
+refused 2 '--minibatch is "-1"; allowed:' --train f --minibatch -1
+refused 2 '--features is "0"; allowed:' --train f --features 0
+refused 2 '--alpha is "nan"; allowed:' --train f --alpha nan
+refused 2 '--alpha is "-1"; allowed:' --train f --alpha -1
+refused 2 '--l1 is "inf"; allowed:' --train f --l1 inf
+refused 2 '--max-delay is "-2"; allowed: -1' \
     --train f --max-delay -2
-refused 2 '--updater "adam" is not one of ftrl' --train f --updater adam
+refused 2 '--updater is "adam"; allowed: ftrl' --train f --updater adam
 refused 2 '--objective "l1:1" is not l2:C' --train f --objective l1:1
 refused 2 '--objective wants --updater' \
     --train f --objective l2:1 --updater ftrl
-refused 2 '--replicas "6" is not a whole number from 1 to 5' \
+refused 2 '--replicas is "6"; allowed: 1 to 5' \
     --train f --replicas 6
-refused 2 '--ack "all" is not one of memory, replica, disk' \
+refused 2 '--ack is "all"; allowed: memory, replica, disk' \
     --train f --ack all
-refused 2 '--deal "x" is not one of turns, bytes' --train f --deal x
+refused 2 '--deal is "x"; allowed: turns, bytes' --train f --deal x
 refused 2 '--beta has no meaning' --train f --updater sgd --beta 1
 refused 2 '--variant wants --objective' --train f --variant admm
 refused 2 '--scores wants --test' --train f --scores s

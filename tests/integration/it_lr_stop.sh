@@ -71,7 +71,7 @@ lr_refuses() {
 }
 
 lr_refuses '--tolerance wants --objective' --tolerance 0.1
-lr_refuses '--tolerance "2" is not a number' --objective l2:1 --tolerance 2
+lr_refuses '--tolerance is "2"; allowed: 0 to 1' --objective l2:1 --tolerance 2
 lr_refuses '--variant lbfgs wants --objective' --variant lbfgs
 lr_refuses '--variant lbfgs wants .* than hinge' \
     --objective l2:1 --variant lbfgs --loss hinge

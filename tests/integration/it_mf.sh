@@ -57,7 +57,7 @@ refused 2 '--train FILE is missing'
 refused 2 '--predict and --test want each other' --predict f
 refused 2 'longer than 57 characters' --train f --table "$(printf '%058d' 0)"
 refused 2 '--test-every 1 leaves nothing' --train f --test-every 1
-refused 2 '--method "x" is not one of' --train f --method x
+refused 2 '--method is "x"; allowed:' --train f --method x
 refused 1 '/no/such.*No such file' --train /no/such
 refused 1 '--save /no/such/m: No such file' --train f --save /no/such/m
 printf '1,2.5,3\n' >"$work/bad"

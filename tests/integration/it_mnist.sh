@@ -82,7 +82,7 @@ alike() {
 refused 2 '--train FILE is missing'
 refused 2 '--predict wants --test' --predict f
 refused 2 '--scores wants --predict' --train f --scores s
-refused 2 '--momentum "1" is not a number' --train f --momentum 1
+refused 2 '--momentum is "1"; allowed:' --train f --momentum 1
 refused 1 '/no/such.*No such file' --train /no/such
 refused 1 '--save /no/such/m: No such file' --train f --save /no/such/m
 printf 'psd-mnist 1 100 0\n0.5\nx\n' >"$work/bad.model"

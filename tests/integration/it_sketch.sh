@@ -30,7 +30,7 @@ refused() {
 }
 
 refused 2 '--insert, --query or --check FILE is missing'
-refused 2 '--bits "5" is not a whole number from 6' --insert f --bits 5
+refused 2 '--bits is "5"; allowed: 6' --insert f --bits 5
 
 cli_start
 export PSD_ENDPOINT=$PSCLI_ENDPOINT

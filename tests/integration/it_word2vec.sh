@@ -47,9 +47,9 @@ refused() {
 refused 2 'there is nothing to do; allowed: one of --train'
 refused 2 'both are there' --train f --vectors v
 refused 2 '--negative 0 without --hs' --train f --negative 0
-refused 2 '--size "0" is not a whole number' --train f --size 0
+refused 2 '--size is "0"; allowed:' --train f --size 0
 refused 2 '--senses 2 with --model cbow' --train f --senses 2 --model cbow
-refused 2 '--model "lsa" is not one of skip-gram, cbow' --train f --model lsa
+refused 2 '--model is "lsa"; allowed: skip-gram, cbow' --train f --model lsa
 refused 1 '--train /no/such: No such file' --train /no/such
 refused 1 '--vectors /no/such: No such file' --vectors /no/such
 gzip -c "$text" >"$work/packed"

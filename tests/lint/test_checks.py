@@ -118,6 +118,8 @@ BREAKS = [
     ("rooms", "lib/new/a.c", source("int x;"), "no room new"),
     ("rooms", "lib/include/psd/a.h", source('#include "base/one.h"'),
      "a public header includes only public ones"),
+    ("rooms", "examples/lr/a.c", source('#include "base/text.h"'),
+     "an example sees only the public headers"),
     ("rooms", "examples/lr/a.c", source('#include "client/x.h"'),
      "an example sees only the public headers"),
     ("rooms", "lib/storage/a.c", source("#include <zmq.h>"),

@@ -42,7 +42,7 @@ static void clear_environment(void)
     char name[PS_ENV_NAME_SIZE];
 
     for (size_t i = 0; ps_opts_global[i].name != NULL; i++) {
-        ps_args_env_name(&ps_opts_global[i], name);
+        ps_opt_env_name(&ps_opts_global[i], PS_ARGS_ENV, name);
         (void)unsetenv(name);
     }
     (void)unsetenv("PSD_ENDPOINT");

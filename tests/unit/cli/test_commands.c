@@ -26,7 +26,7 @@ static void check_option(const ps_opt_t *opt)
     cr_assert_eq(opt->kind == PS_OPT_SWITCH, opt->value == NULL, "%s", opt->name);
     cr_assert_eq(opt->kind == PS_OPT_CHOICE, opt->words != NULL, "%s", opt->name);
     if (opt->fallback != NULL) {
-        cr_assert_eq(ps_args_check(opt, opt->fallback, opt->name, NULL), PSD_OK,
+        cr_assert_eq(ps_opt_take(opt, opt->fallback, opt->name, PSD_USAGE, NULL, NULL), PSD_OK,
                      "the default of --%s", opt->name);
     }
 }

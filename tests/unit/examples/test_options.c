@@ -148,41 +148,38 @@ Test(options, a_bad_line_is_one_error_that_names_option_value_and_rule)
         const char *text;
     } cases[] = {
         {"", "--train FILE is missing; --help shows examples"},
-        {"file", "\"file\" is no option; all arguments are options"},
-        {"-t f", "\"-t\" is no option; all arguments are options"},
-        {"--trian f", "unknown option \"--trian\"; --help lists them"},
-        {"--foo=1", "unknown option \"--foo\"; --help lists them"},
-        {"--train", "--train wants a value"},
-        {"--train=", "--train must not be empty"},
-        {"--help=1", "unknown option \"--help\"; --help lists them"},
-        {"--train f --epochs 0", "--epochs \"0\" is not a whole number from 1 to 1000000"},
-        {"--train f --epochs 2.5", "--epochs \"2.5\" is not a whole number from 1 to 1000000"},
-        {"--train f --epochs 1000001",
-         "--epochs \"1000001\" is not a whole number from 1 to 1000000"},
-        {"--train f --minibatch -3",
-         "--minibatch \"-3\" is not a whole number from 1 to 1000000000"},
-        {"--train f --clock-every x",
-         "--clock-every \"x\" is not a whole number from 1 to 1000000"},
-        {"--train f --max-delay -2", "--max-delay \"-2\" is not a whole number from -1 to 1000000"},
-        {"--train f --features 4294967295",
-         "--features \"4294967295\" is not a whole number from 1 to "
-         "4294967294"},
-        {"--train f --alpha 0", "--alpha \"0\" is not a number from 1e-09 to "
+        {"file", "\"file\" is no option; only options are taken"},
+        {"-t f", "unknown option \"-t\""},
+        {"--trian f", "unknown option \"--trian\"; did you mean --train?"},
+        {"--foo=1", "unknown option \"--foo\""},
+        {"--train", "--train needs a value: FILE"},
+        {"--train=", "--train is empty"},
+        {"--help=1", "--help takes no value"},
+        {"--train f --epochs 0", "--epochs is \"0\"; allowed: 1 to 1000000"},
+        {"--train f --epochs 2.5", "--epochs is \"2.5\"; allowed: 1 to 1000000"},
+        {"--train f --epochs 1000001", "--epochs is \"1000001\"; allowed: 1 to 1000000"},
+        {"--train f --minibatch -3", "--minibatch is \"-3\"; allowed: 1 to 1000000000"},
+        {"--train f --clock-every x", "--clock-every is \"x\"; allowed: 1 to 1000000"},
+        {"--train f --max-delay -2", "--max-delay is \"-2\"; allowed: -1 to 1000000"},
+        {"--train f --features 4294967295", "--features is \"4294967295\"; allowed: 1 to "
+                                            "4294967294"},
+        {"--train f --alpha 0", "--alpha is \"0\"; allowed: 1e-09 to "
                                 "1000000000"},
-        {"--train f --alpha nan", "--alpha \"nan\" is not a number from 1e-09 "
+        {"--train f --alpha nan", "--alpha is \"nan\"; allowed: 1e-09 "
                                   "to 1000000000"},
-        {"--train f --beta -1", "--beta \"-1\" is not a number from 0 to 1000000000"},
-        {"--train f --l1 0x1", "--l1 \"0x1\" is not a number from 0 to 1000000000"},
-        {"--train f --l2 inf", "--l2 \"inf\" is not a number from 0 to 1000000000"},
-        {"--train f --seed -1", "--seed \"-1\" is not a whole number from 0 to "
+        {"--train f --beta -1", "--beta is \"-1\"; allowed: 0 to 1000000000"},
+        {"--train f --l1 0x1", "--l1 is \"0x1\"; allowed: 0 to 1000000000"},
+        {"--train f --l2 inf", "--l2 is \"inf\"; allowed: 0 to 1000000000"},
+        {"--train f --seed -1", "--seed is \"-1\"; allowed: 0 to "
                                 "18446744073709551615"},
-        {"--train f --report 1e6", "--report \"1e6\" is not a number from 0 to 86400"},
-        {"--train f --timeout 0", "--timeout \"0\" is not a number from 1 to 86400"},
-        {"--train f --updater adam", "--updater \"adam\" is not one of ftrl, adagrad, sgd"},
+        {"--train f --report 1e6", "--report is \"1e6\"; allowed: 0 to 86400"},
+        {"--train f --timeout 0",
+         "--timeout is \"0\"; allowed: 1000ms to 86400s, like 250ms, 10s, 5m"},
+        {"--train f --updater adam", "--updater is \"adam\"; allowed: ftrl, adagrad, sgd"},
         {"--train f --schedule decay",
          "--schedule wants --updater sgd without --l1 and --l2: it scales "
          "gradients, not penalties"},
-        {"--train f --loss log", "--loss \"log\" is not one of logit, square, hinge, square-hinge"},
+        {"--train f --loss log", "--loss is \"log\"; allowed: logit, square, hinge, square-hinge"},
         {"--train f --updater sgd --beta 1", "--beta has no meaning with --updater sgd"},
         {"--train f --objective l1:1",
          "--objective \"l1:1\" is not l2:C with a number C from 1e-09 to "

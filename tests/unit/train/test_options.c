@@ -38,7 +38,7 @@ Test(options, are_taken_by_key)
     cr_assert_eq(train->options.n_workers, 4);
     cr_assert_eq(train->options.max_delay, -1);
     cr_assert_eq(train->options.n_trainers, 16);
-    cr_assert_not(train->options.pipeline);
+    cr_assert_eq(train->options.pipeline, 0);
     cr_assert_eq(train->options.max_blocks, 9);
     cr_assert_eq(train->options.push_every, 0);
     cr_assert_eq(train->options.lock, PS_LOCK_LOCKED);
@@ -55,18 +55,18 @@ Test(options, are_taken_by_key)
 
 Test(options, that_cannot_be_are_named_with_what_is_allowed)
 {
-    expect_refusal("trainers", "0", "trainers is \"0\"; allowed: 1..256");
-    expect_refusal("trainers", "257", "allowed: 1..256");
+    expect_refusal("trainers", "0", "trainers is \"0\"; allowed: 1 to 256");
+    expect_refusal("trainers", "257", "allowed: 1 to 256");
     expect_refusal("queue", "a b", "queue is \"a b\"; allowed: 1..63 of");
     expect_refusal("queue", "", "queue is \"\"; allowed: 1..63 of");
-    expect_refusal("slices", "0", "slices is \"0\"; allowed: 1..1048576");
-    expect_refusal("slices", "1048577", "allowed: 1..1048576");
-    expect_refusal("epochs", "-1", "allowed: 0..1000000000");
-    expect_refusal("epochs", "1000000001", "allowed: 0..1000000000");
-    expect_refusal("workers", "x", "workers is \"x\"; allowed: 1..4096");
-    expect_refusal("worker", "-1", "allowed: 0..4095");
+    expect_refusal("slices", "0", "slices is \"0\"; allowed: 1 to 1048576");
+    expect_refusal("slices", "1048577", "allowed: 1 to 1048576");
+    expect_refusal("epochs", "-1", "allowed: 0 to 1000000000");
+    expect_refusal("epochs", "1000000001", "allowed: 0 to 1000000000");
+    expect_refusal("workers", "x", "workers is \"x\"; allowed: 1 to 4096");
+    expect_refusal("worker", "-1", "allowed: 0 to 4095");
     expect_refusal("max-delay", "", "max-delay is \"\"");
-    expect_refusal("pipeline", "yes", "allowed: on, off");
+    expect_refusal("pipeline", "yes", "allowed: off, on");
     expect_refusal("lock", "none", "allowed: immutable, lock-free, locked");
     expect_refusal("Job", "a", "there is no option \"Job\"; allowed: endpoint");
 }
