@@ -1,185 +1,358 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The configuration file: lines first, so that errors can name them; then cyaml
- * loads it by a schema made from the table of keys. */
+/* The configuration file: libyaml's events, walked against the table of keys, so
+ * that every error names its line. */
 #include "daemon/config/config.h"
 
-#include <cyaml/cyaml.h>
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include <yaml.h>
 
 #include "base/alloc.h"
-#include "daemon/config/config_lines.h"
+#include "base/text.h"
 
 #define FILE_BYTES_MAX (1 << 20)
+#define SHOWN_MAX 100 /* bytes of a wrong word that an error repeats */
 
-/* What cyaml fills: every value as its text. */
-#define RAW_PATH(member) char *member;
-#define RAW_DIR(member) char *member;
-#define RAW_NAME(member) char *member;
-#define RAW_HOST(member) char *member;
-#define RAW_PORTS(member) char *member;
-#define RAW_UINT(member) char *member;
-#define RAW_SIZE(member) char *member;
-#define RAW_LEVEL(member) char *member;
-#define RAW_PEERS(member) char *member;
-#define RAW_BOOL(member) char *member;
-#define RAW_URLS(member) \
-    char **member;       \
-    unsigned member##_count;
-
-#define BEGIN(section) typedef struct raw_##section {
-#define KEY(path, kind, section, member, ...) RAW_##kind(member)
-#define END(section) \
-    }                \
-    raw_##section##_t;
-#include "daemon/config/config_keys.def"
-
-typedef struct raw {
-#define ROOT(path, kind, member, ...) RAW_##kind(member)
-#define BEGIN(section) raw_##section##_t *section;
-#include "daemon/config/config_keys.def"
-} raw_t;
-
-static const cyaml_schema_value_t ITEM = {
-    CYAML_VALUE_STRING(CYAML_FLAG_POINTER, char, 0, CYAML_UNLIMITED),
-};
-
-#define TEXT_FIELD(type, member)                                                               \
-    CYAML_FIELD_STRING_PTR(#member, CYAML_FLAG_POINTER | CYAML_FLAG_OPTIONAL, type, member, 0, \
-                           CYAML_UNLIMITED),
-#define FIELD_PATH(type, member) TEXT_FIELD(type, member)
-#define FIELD_DIR(type, member) TEXT_FIELD(type, member)
-#define FIELD_NAME(type, member) TEXT_FIELD(type, member)
-#define FIELD_HOST(type, member) TEXT_FIELD(type, member)
-#define FIELD_PORTS(type, member) TEXT_FIELD(type, member)
-#define FIELD_UINT(type, member) TEXT_FIELD(type, member)
-#define FIELD_SIZE(type, member) TEXT_FIELD(type, member)
-#define FIELD_LEVEL(type, member) TEXT_FIELD(type, member)
-#define FIELD_PEERS(type, member) TEXT_FIELD(type, member)
-#define FIELD_BOOL(type, member) TEXT_FIELD(type, member)
-#define FIELD_URLS(type, member)                                                                 \
-    CYAML_FIELD_SEQUENCE(#member, CYAML_FLAG_POINTER | CYAML_FLAG_OPTIONAL, type, member, &ITEM, \
-                         0, CYAML_UNLIMITED),
-
-#define BEGIN(section) static const cyaml_schema_field_t section##_fields[] = {
-#define KEY(path, kind, section, member, ...) FIELD_##kind(raw_##section##_t, member)
-#define END(section) \
-    CYAML_FIELD_END  \
-    }                \
-    ;
-#include "daemon/config/config_keys.def"
-
-static const cyaml_schema_field_t root_fields[] = {
-#define ROOT(path, kind, member, ...) FIELD_##kind(raw_t, member)
-#define BEGIN(section)                                                                      \
-    CYAML_FIELD_MAPPING_PTR(#section, CYAML_FLAG_POINTER_NULL | CYAML_FLAG_OPTIONAL, raw_t, \
-                            section, section##_fields),
-#include "daemon/config/config_keys.def"
-    CYAML_FIELD_END};
-
-static const cyaml_schema_value_t SCHEMA = {
-    CYAML_VALUE_MAPPING(CYAML_FLAG_POINTER, raw_t, root_fields),
-};
-
-static const cyaml_config_t CYAML = {
-    .log_fn = NULL, /* errors go up, with our own words */
-    .mem_fn = cyaml_mem,
-    .log_level = CYAML_LOG_ERROR,
-    .flags = CYAML_CFG_NO_ALIAS,
-};
-
-/* ---- from cyaml's texts to values ---- */
-
-typedef struct loading {
-    ps_config_t *config;
-    const ps_config_lines_t *lines;
+typedef struct walk {
+    yaml_parser_t parser;
+    yaml_event_t event;           /* the present one; owned */
+    const char *name;             /* of the file */
+    unsigned lines[PS_KEY_COUNT]; /* that set a key, from 1; 0: none has */
+    char *texts[PS_KEY_COUNT];    /* owned; the values, NULL where there is none */
     psd_error_t *err;
-} loading_t;
+} walk_t;
 
-static psd_status_t take_text(const loading_t *self, ps_key_id_t id, const char *text)
+static unsigned line_of(const walk_t *self)
 {
-    const ps_origin_t origin = {
-        .source = PS_SOURCE_FILE, .file = self->config->file, .line = self->lines->lines[id]};
-
-    if (text == NULL) {
-        return PSD_OK;
-    }
-    return ps_config_set(self->config, id, text, &origin, self->err);
+    return (unsigned)self->event.start_mark.line + 1;
 }
 
-static psd_status_t take_list(const loading_t *self, ps_key_id_t id, char *const *items,
-                              unsigned n_items)
+static psd_status_t next(walk_t *self)
 {
-    PSD_AUTO(ps_buffer_done) ps_buffer_t text = {0};
-
-    if (items == NULL || n_items == 0) {
+    yaml_event_delete(&self->event);
+    if (yaml_parser_parse(&self->parser, &self->event)) {
         return PSD_OK;
     }
-    for (unsigned i = 0; i < n_items; i++) {
-        if (!ps_buffer_print(&text, "%s%s", i == 0 ? "" : ",", items[i])) {
+    if (self->parser.error == YAML_MEMORY_ERROR) {
+        return psd_error_set(self->err, PSD_NOMEM, "no memory to read %s", self->name);
+    }
+    return psd_error_set(self->err, PSD_CONFIG, "%s:%u: not YAML: %s", self->name,
+                         (unsigned)self->parser.problem_mark.line + 1,
+                         self->parser.problem == NULL ? "?" : self->parser.problem);
+}
+
+static const char *scalar(const walk_t *self)
+{
+    return (const char *)self->event.data.scalar.value;
+}
+
+/* A '\0' inside a word would hide what follows it. */
+static bool is_word(const walk_t *self)
+{
+    return self->event.type == YAML_SCALAR_EVENT &&
+           strlen(scalar(self)) == self->event.data.scalar.length;
+}
+
+/* "key: " and nothing behind it. */
+static bool is_nothing(const walk_t *self)
+{
+    return self->event.type == YAML_SCALAR_EVENT && self->event.data.scalar.length == 0 &&
+           self->event.data.scalar.style == YAML_PLAIN_SCALAR_STYLE;
+}
+
+static const char *event_name(const walk_t *self)
+{
+    switch ((int)self->event.type) {
+    case YAML_MAPPING_START_EVENT:
+        return "a mapping";
+    case YAML_SEQUENCE_START_EVENT:
+        return "a list";
+    case YAML_ALIAS_EVENT:
+        return "an alias";
+    case YAML_SCALAR_EVENT:
+        return is_nothing(self) ? "empty" : "a single value";
+    default:
+        return "something else";
+    }
+}
+
+static psd_status_t refuse_kind(walk_t *self, const char *what, const char *allowed)
+{
+    return psd_error_set(self->err, PSD_CONFIG, "%s:%u: %s is %s; allowed: %s", self->name,
+                         line_of(self), what, event_name(self), allowed);
+}
+
+/* The words that may stand in a section ("" the root), without repetition. */
+static size_t words_of(const char *section, const char *words[PS_KEY_COUNT + 1])
+{
+    size_t n = 0;
+
+    for (int id = 0; id < PS_KEY_COUNT; id++) {
+        const ps_key_t *key = ps_config_key((ps_key_id_t)id);
+        const char *word = NULL;
+
+        if (strcmp(key->section, section) == 0) {
+            word = key->member;
+        } else if (section[0] == '\0' && (n == 0 || strcmp(words[n - 1], key->section) != 0)) {
+            word = key->section;
+        }
+        if (word != NULL) {
+            words[n++] = word;
+        }
+    }
+    words[n] = NULL;
+    return n;
+}
+
+static psd_status_t refuse_word(walk_t *self, const char *section)
+{
+    const char *words[PS_KEY_COUNT + 1];
+    PSD_AUTO(ps_buffer_done) ps_buffer_t list = {0};
+    size_t n = words_of(section, words);
+    const char *near = ps_text_suggest(scalar(self), words);
+    const char *dot = section[0] == '\0' ? "" : ".";
+    char shown[SHOWN_MAX];
+    bool printed = true;
+
+    (void)ps_config_show(scalar(self), shown, sizeof shown);
+    if (near != NULL) {
+        return psd_error_set(self->err, PSD_CONFIG, "%s:%u: unknown key %s; did you mean %s%s%s?",
+                             self->name, line_of(self), shown, section, dot, near);
+    }
+    for (size_t i = 0; i < n; i++) {
+        printed = printed && ps_buffer_print(&list, "%s%s", i == 0 ? "" : ", ", words[i]);
+    }
+    if (!printed) {
+        return psd_error_set(self->err, PSD_NOMEM, "no memory for an error");
+    }
+    return psd_error_set(self->err, PSD_CONFIG, "%s:%u: unknown key %s%s%s; allowed: %s",
+                         self->name, line_of(self), shown, section[0] == '\0' ? "" : " in ",
+                         section, (const char *)list.data);
+}
+
+/* The key of that name in that section, or NULL. */
+static const ps_key_t *find_key(const char *section, const char *member)
+{
+    for (int id = 0; id < PS_KEY_COUNT; id++) {
+        const ps_key_t *key = ps_config_key((ps_key_id_t)id);
+
+        if (strcmp(key->section, section) == 0 && strcmp(key->member, member) == 0) {
+            return key;
+        }
+    }
+    return NULL;
+}
+
+static const char *find_section(const char *name)
+{
+    for (int id = 0; id < PS_KEY_COUNT; id++) {
+        const ps_key_t *key = ps_config_key((ps_key_id_t)id);
+
+        if (key->section[0] != '\0' && strcmp(key->section, name) == 0) {
+            return key->section;
+        }
+    }
+    return NULL;
+}
+
+/* What is not YAML, or no setting, is told before a value that is not allowed. */
+static psd_status_t keep(walk_t *self, const ps_key_t *key, const char *text)
+{
+    self->texts[key->id] = ps_strdup(text);
+    return self->texts[key->id] != NULL
+               ? PSD_OK
+               : psd_error_set(self->err, PSD_NOMEM, "no memory to read %s", self->name);
+}
+
+/* The value of a list: words up to the end of the sequence. An empty one leaves
+ * the default. */
+static psd_status_t walk_list(walk_t *self, const ps_key_t *key)
+{
+    PSD_AUTO(ps_buffer_done) ps_buffer_t text = {0};
+    uint64_t n = 0;
+    psd_status_t rc = PSD_OK;
+
+    if (self->event.type != YAML_SEQUENCE_START_EVENT) {
+        return refuse_kind(self, key->path, "a list, as [tcp://127.0.0.1:0]");
+    }
+    for (;;) {
+        rc = next(self);
+        if (rc != PSD_OK) {
+            return rc;
+        }
+        if (self->event.type == YAML_SEQUENCE_END_EVENT && n >= key->min) {
+            return n == 0 ? PSD_OK : keep(self, key, (const char *)text.data);
+        }
+        if (!is_word(self) || is_nothing(self) || n == key->max ||
+            strchr(scalar(self), ',') != NULL) {
+            break;
+        }
+        if (!ps_buffer_print(&text, "%s%s", n++ == 0 ? "" : ",", scalar(self))) {
             return psd_error_set(self->err, PSD_NOMEM, "no memory for a list");
         }
     }
-    return take_text(self, id, (const char *)text.data);
+    return psd_error_set(self->err, PSD_CONFIG,
+                         "%s:%u: %s is a list of other things; allowed: %u .. %u of "
+                         "tcp://HOST:PORT and ipc://PATH",
+                         self->name, line_of(self), key->path, (unsigned)key->min,
+                         (unsigned)key->max);
 }
 
-/* Where cyaml puts the text of each key. */
-#define NOWHERE SIZE_MAX
-#define COUNT_PATH(type, member) NOWHERE
-#define COUNT_DIR(type, member) NOWHERE
-#define COUNT_NAME(type, member) NOWHERE
-#define COUNT_HOST(type, member) NOWHERE
-#define COUNT_PORTS(type, member) NOWHERE
-#define COUNT_UINT(type, member) NOWHERE
-#define COUNT_SIZE(type, member) NOWHERE
-#define COUNT_LEVEL(type, member) NOWHERE
-#define COUNT_PEERS(type, member) NOWHERE
-#define COUNT_BOOL(type, member) NOWHERE
-#define COUNT_URLS(type, member) offsetof(type, member##_count)
-
-#define ROOT(path, kind, member, ...) \
-    {PS_KEY_##member, NOWHERE, offsetof(raw_t, member), COUNT_##kind(raw_t, member)},
-#define KEY(path, kind, section, member, ...)                                                    \
-    {PS_KEY_##section##_##member, offsetof(raw_t, section), offsetof(raw_##section##_t, member), \
-     COUNT_##kind(raw_##section##_t, member)},
-static const struct {
-    ps_key_id_t id;
-    size_t section; /* of the pointer to its section in raw_t; NOWHERE: root */
-    size_t member;  /* in the section */
-    size_t count;   /* of a list, in the section; NOWHERE: it is none */
-} PLACES[] = {
-#include "daemon/config/config_keys.def"
-};
-
-/* The pointer that lies at that offset. */
-static const void *pointer_at(const void *base, size_t offset)
+/* The value of a key: the present event is behind the key's. */
+static psd_status_t walk_value(walk_t *self, const ps_key_t *key, unsigned line)
 {
-    const void *found = NULL;
-
-    memcpy(&found, (const char *)base + offset, sizeof found);
-    return found;
+    if (self->lines[key->id] != 0) {
+        return psd_error_set(self->err, PSD_CONFIG,
+                             "%s:%u: %s is set a second time; the first "
+                             "is in line %u",
+                             self->name, line, key->path, self->lines[key->id]);
+    }
+    self->lines[key->id] = line;
+    if (key->kind == PS_KEY_KIND_URLS) {
+        return walk_list(self, key);
+    }
+    if (!is_word(self) || is_nothing(self)) {
+        return refuse_kind(self, key->path, "a single value");
+    }
+    return keep(self, key, scalar(self));
 }
 
-static psd_status_t take_all(const loading_t *self, const raw_t *raw)
+/* The keys of a section, and their values. */
+static psd_status_t walk_section(walk_t *self, const char *section)
+{
+    if (is_nothing(self)) {
+        return PSD_OK; /* all its keys are commented out */
+    }
+    if (self->event.type != YAML_MAPPING_START_EVENT) {
+        return refuse_kind(self, section, "a mapping of keys");
+    }
+    for (;;) {
+        const ps_key_t *key = NULL;
+        psd_status_t rc = next(self);
+        unsigned line = line_of(self);
+
+        if (rc != PSD_OK || self->event.type == YAML_MAPPING_END_EVENT) {
+            return rc;
+        }
+        if (!is_word(self)) {
+            return refuse_kind(self, "a key", "a word");
+        }
+        key = find_key(section, scalar(self));
+        if (key == NULL) {
+            return refuse_word(self, section);
+        }
+        rc = next(self);
+        if (rc == PSD_OK) {
+            rc = walk_value(self, key, line);
+        }
+        if (rc != PSD_OK) {
+            return rc;
+        }
+    }
+}
+
+/* One key of the root, or one section. */
+static psd_status_t walk_entry(walk_t *self, unsigned *seen)
+{
+    const ps_key_t *key = NULL;
+    const char *section = NULL;
+    unsigned line = line_of(self);
+    psd_status_t rc = PSD_OK;
+
+    if (!is_word(self)) {
+        return refuse_kind(self, "a key", "a word");
+    }
+    key = find_key("", scalar(self));
+    section = find_section(scalar(self));
+    if (key == NULL && section == NULL) {
+        return refuse_word(self, "");
+    }
+    rc = next(self);
+    if (rc != PSD_OK) {
+        return rc;
+    }
+    if (key != NULL) {
+        return walk_value(self, key, line);
+    }
+    /* `seen` is indexed by the section's first key. */
+    for (int id = 0; id < PS_KEY_COUNT; id++) {
+        if (ps_config_key((ps_key_id_t)id)->section == section) {
+            if (seen[id] != 0) {
+                return psd_error_set(self->err, PSD_CONFIG,
+                                     "%s:%u: section %s is there a second time; the first is "
+                                     "in line %u",
+                                     self->name, line, section, seen[id]);
+            }
+            seen[id] = line;
+            break;
+        }
+    }
+    return walk_section(self, section);
+}
+
+static psd_status_t walk_root(walk_t *self)
+{
+    unsigned seen[PS_KEY_COUNT] = {0};
+
+    if (is_nothing(self)) {
+        return PSD_OK;
+    }
+    if (self->event.type != YAML_MAPPING_START_EVENT) {
+        return refuse_kind(self, "the file", "a mapping of keys");
+    }
+    for (;;) {
+        psd_status_t rc = next(self);
+
+        if (rc != PSD_OK || self->event.type == YAML_MAPPING_END_EVENT) {
+            return rc;
+        }
+        rc = walk_entry(self, seen);
+        if (rc != PSD_OK) {
+            return rc;
+        }
+    }
+}
+
+static psd_status_t walk_stream(walk_t *self)
+{
+    bool had_document = false;
+
+    for (;;) {
+        psd_status_t rc = next(self);
+
+        if (rc != PSD_OK || self->event.type == YAML_STREAM_END_EVENT) {
+            return rc;
+        }
+        if (self->event.type != YAML_DOCUMENT_START_EVENT) {
+            continue; /* start of the stream, end of the document */
+        }
+        if (had_document) {
+            return psd_error_set(self->err, PSD_CONFIG, "%s:%u: a second document; allowed: one",
+                                 self->name, line_of(self));
+        }
+        had_document = true;
+        rc = next(self);
+        if (rc == PSD_OK) {
+            rc = walk_root(self);
+        }
+        if (rc != PSD_OK) {
+            return rc;
+        }
+    }
+}
+
+/* Sets what was kept, key by key. */
+static psd_status_t take_texts(const walk_t *self, ps_config_t *config)
 {
     psd_status_t rc = PSD_OK;
 
-    for (size_t i = 0; i < PS_KEY_COUNT && rc == PSD_OK; i++) {
-        const void *section =
-            PLACES[i].section == NOWHERE ? raw : pointer_at(raw, PLACES[i].section);
-        const void *value = section == NULL ? NULL : pointer_at(section, PLACES[i].member);
+    for (int id = 0; id < PS_KEY_COUNT && rc == PSD_OK; id++) {
+        const ps_origin_t origin = {
+            .source = PS_SOURCE_FILE, .file = config->file, .line = self->lines[id]};
 
-        if (value == NULL) {
-            continue; /* it is not in the file */
-        }
-        if (PLACES[i].count == NOWHERE) {
-            rc = take_text(self, PLACES[i].id, value);
-        } else {
-            unsigned n_items = 0;
-
-            memcpy(&n_items, (const char *)section + PLACES[i].count, sizeof n_items);
-            rc = take_list(self, PLACES[i].id, value, n_items);
+        if (self->texts[id] != NULL) {
+            rc = ps_config_set(config, (ps_key_id_t)id, self->texts[id], &origin, self->err);
         }
     }
     return rc;
@@ -187,32 +360,26 @@ static psd_status_t take_all(const loading_t *self, const raw_t *raw)
 
 psd_status_t ps_config_parse(ps_config_t *self, const char *name, ps_bytes_t text, psd_error_t *err)
 {
-    ps_config_lines_t lines = {0};
-    loading_t loading = {.config = self, .lines = &lines, .err = err};
-    cyaml_data_t *raw = NULL;
-    cyaml_err_t failed = CYAML_OK;
-    psd_status_t rc = ps_config_lines(name, text, &lines, err);
+    walk_t walk = {.name = name, .err = err};
+    psd_status_t rc = PSD_OK;
 
-    if (rc != PSD_OK) {
-        return rc;
-    }
     ps_free(self->file);
     self->file = ps_strdup(name);
-    if (self->file == NULL) {
+    if (self->file == NULL || !yaml_parser_initialize(&walk.parser)) {
         return psd_error_set(err, PSD_NOMEM, "no memory to read %s", name);
     }
-    if (lines.is_empty) {
-        return PSD_OK;
+    /* libyaml asserts that there is a text, were it empty. */
+    yaml_parser_set_input_string(
+        &walk.parser, text.data == NULL ? (const unsigned char *)"" : text.data, text.size);
+    rc = walk_stream(&walk);
+    if (rc == PSD_OK) {
+        rc = take_texts(&walk, self);
     }
-    failed = cyaml_load_data(text.data, text.size, &CYAML, &SCHEMA, &raw, NULL);
-    if (failed == CYAML_ERR_OOM) {
-        return psd_error_set(err, PSD_NOMEM, "no memory to read %s", name);
+    for (int id = 0; id < PS_KEY_COUNT; id++) {
+        ps_free(walk.texts[id]);
     }
-    if (failed != CYAML_OK || raw == NULL) {
-        return psd_error_set(err, PSD_CONFIG, "%s: %s", name, cyaml_strerror(failed));
-    }
-    rc = take_all(&loading, raw);
-    (void)cyaml_free(&CYAML, &SCHEMA, raw, 0);
+    yaml_event_delete(&walk.event);
+    yaml_parser_delete(&walk.parser);
     return rc;
 }
 

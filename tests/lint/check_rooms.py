@@ -55,7 +55,7 @@ FENCES = [
     (r"zlib\.h|protobuf-c/.*|.*\.pb-c\.h", {"data"}),
     (r"(cblas|lapacke|openblas.*|GraphBLAS|LAGraph.*)\.h|suitesparse/.*",
      {"linalg", "train", "examples"}),
-    (r"cyaml/.*|yaml\.h", {"daemon"}),
+    (r"yaml\.h", {"daemon"}),
     (r"microhttpd\.h", {"daemon"}),
     (r"systemd/.*", {"daemon"}),
     (r"psd(_\w+)?\.h", {"examples"}),  # as an installed library's

@@ -128,7 +128,7 @@ BREAKS = [
     ("rooms", "cli/a.c", source("#include <sqlite3.h>"), "only to storage"),
     ("rooms", "lib/wire/a.c", source("#include <xxhash.h>"), "only to base"),
     ("rooms", "lib/client/a.c", source("#include <jansson.h>"), "only to cli"),
-    ("rooms", "cli/a.c", source("#include <cyaml/cyaml.h>"), "only to daemon"),
+    ("rooms", "cli/a.c", source("#include <yaml.h>"), "only to daemon"),
     ("rooms", "cli/a.c", source("#include <curl/curl.h>"), "has no fence"),
     ("rooms", "lib/protocol/a.c", source("#include <pthread.h>"),
      "reaches outside, and protocol is pure"),
