@@ -61,14 +61,14 @@ static const ps_opt_t CREATE_OPTIONS[] = {
      .kind = PS_OPT_TEXT,
      .value = "RULE",
      .fallback = "add",
-     .help = "how a delta is merged: add, assign, min, max, "
-             "sgd:alpha=F,l1=F,l2=F, momentum:alpha=F,momentum=F, "
-             "adagrad:alpha=F,beta=F,l1=F,l2=F, "
-             "adam:alpha=F,beta1=F,beta2=F,eps=F, "
-             "adamw:alpha=F,beta1=F,beta2=F,eps=F,decay=F, "
-             "rmsprop:alpha=F,rho=F,eps=F, ftrl:alpha=F,beta=F,l1=F,l2=F, "
-             "dcasgd:alpha=F,lambda=F,workers=N, or plugin:NAME[:TEXT], which "
-             "the daemon has loaded"},
+/* clang-format off */
+#define UPDATER(NAME, number, name, ...) #name
+#define PARAMETER(joint, setting, letter, ...) joint #setting "=" #letter
+#define END() ", "
+     .help = "how a delta is merged: "
+#include "model/tables/updaters.def"
+             "or plugin:NAME[:TEXT], which the daemon has loaded"},
+    /* clang-format on */
     {.name = "init",
      .kind = PS_OPT_TEXT,
      .value = "RULE",

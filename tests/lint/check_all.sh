@@ -116,6 +116,7 @@ run form python3 $lint/check_form.py
 run rooms python3 $lint/check_rooms.py
 run calls python3 $lint/check_calls.py
 run config python3 $lint/check_config.py
+run updaters python3 $lint/check_updaters.py
 run statuses python3 $lint/check_statuses.py
 run errors python3 $lint/check_errors.py
 run readme python3 $lint/check_readme.py

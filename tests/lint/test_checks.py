@@ -38,6 +38,10 @@ GOOD = {
     "conf/psd.yaml": "# SPDX-License-Identifier: Apache-2.0\n\n"
                      "# Where it listens.\nlisten:\n  # The address.\n"
                      "  control: x\n# How many.\n#shards: 2\n",
+    "lib/model/tables/updaters.def": SPDX
+                                     + 'UPDATER(A, 1, a, X, a, 1, "s", false, "`w`")\n'
+                                     + 'PARAMETER(":", b, F, 0.1, POSITIVE)\nEND()\n',
+    "docs/updaters.md": "# Updaters\n\n| `a` | `w` | `b` (0.1) | 1: s |\n",
     "scripts/one.sh": "#!/bin/sh\n# SPDX-License-Identifier: Apache-2.0\n"
                       "echo one\n",
     "lib/include/psd/status.h": STATUS_H,
@@ -148,6 +152,10 @@ BREAKS = [
     ("config", "conf/psd.yaml", GOOD["conf/psd.yaml"].replace("# How", "How"),
      "shards has no comment above it"),
     ("config", "conf/psd.yaml", None, "must both exist"),
+    ("updaters", "docs/updaters.md",
+     "# Updaters\n\n| `a` | `w` | `b` (0.2) | 1: s |\n",
+     "docs/updaters.md: not the table of"),
+    ("updaters", "docs/updaters.md", "# Updaters\n", "no table of updaters"),
     ("format", "lib/base/a.c", source("int  x;"), "clang-format"),
     ("exports", "lib/client/libpsd.map", MAP.replace("psd_one;", ""),
      "psd_one: in the headers, not in lib/client/libpsd.map"),

@@ -23,12 +23,9 @@ PSD_EXPORT void psd_spec_destroy(psd_spec_t **self_p);
  * type      i32 | i64 | f32 | f64, default f32
  * row-format dense | sparse | auto, default dense
  * keys      range | hash, default range
- * updater   add | assign | min | max | sgd:alpha=F,l1=F,l2=F |
- *           momentum:alpha=F,momentum=F | adagrad:alpha=F,beta=F,l1=F,l2=F |
- *           adam:alpha=F,beta1=F,beta2=F,eps=F | adamw:…,decay=F |
- *           rmsprop:alpha=F,rho=F,eps=F | ftrl:alpha=F,beta=F,l1=F,l2=F |
- *           dcasgd:alpha=F,lambda=F,workers=N | plugin:NAME[:TEXT]; what is
- *           not named has the default of docs/updaters.md
+ * updater   a rule of docs/updaters.md and its settings, such as add, min,
+ *           adam:alpha=0.01,eps=1e-6 or plugin:NAME[:TEXT]; what is not named
+ *           has its default
  * init      zero | constant:V | uniform:LOW,HIGH | normal:MEAN,STD
  * seed      u64, default 0
  * partitions, replicas

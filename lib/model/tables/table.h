@@ -29,40 +29,21 @@ typedef enum ps_keys {
     PS_KEYS_HASH = 2   /* any u64; a row appears with its first push */
 } ps_keys_t;
 
+/* Numbered once for all: records and documents have them. */
 typedef enum ps_updater_kind {
-    PS_UPDATER_ADD = 1,
-    PS_UPDATER_ASSIGN = 2,
-    PS_UPDATER_SGD = 3,
-    PS_UPDATER_ADAGRAD = 4,
-    PS_UPDATER_FTRL = 5,
-    PS_UPDATER_MOMENTUM = 6,
-    PS_UPDATER_ADAM = 7,
-    PS_UPDATER_ADAMW = 8,
-    PS_UPDATER_RMSPROP = 9,
-    PS_UPDATER_MIN = 10,
-    PS_UPDATER_MAX = 11,
-    PS_UPDATER_DCASGD = 12,
+#define UPDATER(NAME, number, ...) PS_UPDATER_##NAME = number,
+#include "model/tables/updaters.def"
     PS_UPDATER_PLUGIN = 13
 } ps_updater_kind_t;
+#define PS_UPDATER_KINDS 32 /* all numbers are below */
 
 #define PS_PLUGIN_TEXT_SIZE 128 /* a plug-in's parameters and '\0' */
 
-/* Which parameters count and what is allowed is said in model/updaters/updater_rule.h;
- * what they mean, in model/updater.h. */
+/* Which settings count, and what is allowed, is said in model/tables/updaters.def. */
 typedef struct ps_updater_spec {
     ps_updater_kind_t kind;
-    double alpha;                         /* step size */
-    double beta;                          /* added to the root of the sum */
-    double l1;                            /* penalty of the size */
-    double l2;                            /* penalty of the square */
-    double momentum;                      /* what is kept of the last step */
-    double beta1;                         /* what is kept of the mean */
-    double beta2;                         /* what is kept of the square */
-    double rho;                           /* what is kept of the square */
-    double eps;                           /* added to the root */
-    double decay;                         /* of the value at each step */
-    double lambda;                        /* strength of compensation */
-    double workers;                       /* that have a backup; whole */
+#define SETTING(name, meaning) double name;
+#include "model/tables/updaters.def"
     char plugin[PS_NAME_MAX + 1];         /* its name; PLUGIN only */
     char parameters[PS_PLUGIN_TEXT_SIZE]; /* for it; PLUGIN only */
     const struct psd_updater *functions;  /* of the plug-in, borrowed; NULL
@@ -158,7 +139,7 @@ PSD_MUST_CHECK psd_status_t ps_table_spec_check(const ps_table_spec_t *self, psd
  *   row format  dense | sparse | auto          keys  range | hash
  *   ack         memory | replica | disk
  *   updater     add | assign | min | max | sgd[:alpha=F,l1=F,l2=F] | … |
- *               plugin:NAME[:TEXT]   (model/updaters/updater_rule.h)
+ *               plugin:NAME[:TEXT]   (model/tables/updaters.def)
  *   init        zero | constant:V | uniform:LOW,HIGH | normal:MEAN,STD
  *   partition   range | hash | list:ROW,ROW,…
  */

@@ -29,25 +29,20 @@ typedef struct ps_bias {
     ps_powers_t beta2;
 } ps_bias_t;
 
-/* A rule's parameters in the table's type. */
-#define PS_NUMBERS(REAL)                                          \
-    {                                                             \
-        REAL alpha;                                               \
-        REAL beta;                                                \
-        REAL l1;                                                  \
-        REAL l2;                                                  \
-        REAL momentum;                                            \
-        REAL beta1;                                               \
-        REAL beta2;                                               \
-        REAL rho;                                                 \
-        REAL eps;                                                 \
-        REAL keep; /* what a step of adamw leaves of the value */ \
-        REAL lambda;                                              \
-        const ps_bias_t *bias; /* of adam and adamw; else NULL */ \
-    }
-
-typedef struct ps_numbers_f32 PS_NUMBERS(float) ps_numbers_f32_t;
-typedef struct ps_numbers_f64 PS_NUMBERS(double) ps_numbers_f64_t;
+/* An updater's settings in the table's type, and what is made of them: what a
+ * step of adamw leaves of the value; bias of adam and adamw, else NULL. */
+typedef struct ps_numbers_f32 {
+#define SETTING(name, meaning) float name;
+#include "model/tables/updaters.def"
+    float keep;
+    const ps_bias_t *bias;
+} ps_numbers_f32_t;
+typedef struct ps_numbers_f64 {
+#define SETTING(name, meaning) double name;
+#include "model/tables/updaters.def"
+    double keep;
+    const ps_bias_t *bias;
+} ps_numbers_f64_t;
 
 /* numbers: of the type; values, state, deltas and n as ps_updater_apply. */
 typedef void ps_loop_t(const void *numbers, void *values, void *state, size_t state_stride,
@@ -59,17 +54,16 @@ typedef void ps_loop_t(const void *numbers, void *values, void *state, size_t st
 typedef void ps_guarded_loop_t(const void *numbers, uint8_t *const *rows, size_t n, size_t width,
                                const uint8_t *deltas);
 
-#define PS_LOOP_KINDS (PS_UPDATER_DCASGD + 1)
 #define PS_LOOP_TYPES (PS_TYPE_F64 + 1)
 
 typedef struct ps_loops {
     const char *name; /* of the instruction set */
     /* NULL where the rule does not take the type; dcasgd's state is the backup
      * of the one worker */
-    ps_loop_t *of[PS_LOOP_KINDS][PS_LOOP_TYPES];
+    ps_loop_t *of[PS_UPDATER_KINDS][PS_LOOP_TYPES];
     /* Of the commonest rules that keep no state, for floats; else NULL. SGD's
      * is the one without a penalty. */
-    ps_guarded_loop_t *guarded[PS_LOOP_KINDS][PS_LOOP_TYPES];
+    ps_guarded_loop_t *guarded[PS_UPDATER_KINDS][PS_LOOP_TYPES];
     bool (*finite_f32)(const uint8_t *values, size_t n);
     bool (*finite_f64)(const uint8_t *values, size_t n);
     /* Copies `size` bytes (a multiple of 64) to `to` (aligned to 64), past the

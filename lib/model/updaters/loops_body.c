@@ -165,6 +165,10 @@ static void stream_end(void)
         [PS_TYPE_I32] = rule##_i32, [PS_TYPE_I64] = rule##_i64, [PS_TYPE_F32] = rule##_f32, \
         [PS_TYPE_F64] = rule##_f64                                                          \
     }
+#define assign_i32 assign_4
+#define assign_i64 assign_8
+#define assign_f32 assign_4
+#define assign_f64 assign_8
 #define TEXT_OF(x) #x
 #define TEXT(x) TEXT_OF(x)
 
@@ -172,21 +176,8 @@ const ps_loops_t PS_LOOPS_SET = {
     .name = TEXT(PS_LOOPS_SET),
     .of =
         {
-            [PS_UPDATER_ADD] = NUMBERS(add),
-            [PS_UPDATER_ASSIGN] = {[PS_TYPE_I32] = assign_4,
-                                   [PS_TYPE_I64] = assign_8,
-                                   [PS_TYPE_F32] = assign_4,
-                                   [PS_TYPE_F64] = assign_8},
-            [PS_UPDATER_SGD] = FLOATS(sgd),
-            [PS_UPDATER_MOMENTUM] = FLOATS(momentum),
-            [PS_UPDATER_ADAGRAD] = FLOATS(adagrad),
-            [PS_UPDATER_ADAM] = FLOATS(adam),
-            [PS_UPDATER_ADAMW] = FLOATS(adam),
-            [PS_UPDATER_RMSPROP] = FLOATS(rmsprop),
-            [PS_UPDATER_FTRL] = FLOATS(ftrl),
-            [PS_UPDATER_MIN] = NUMBERS(min),
-            [PS_UPDATER_MAX] = NUMBERS(max),
-            [PS_UPDATER_DCASGD] = FLOATS(dcasgd),
+#define UPDATER(NAME, number, name, types, loop, ...) [PS_UPDATER_##NAME] = types(loop),
+#include "model/tables/updaters.def"
         },
     .guarded =
         {

@@ -9,6 +9,7 @@
 
 #include "base/alloc.h"
 #include "model/updaters/loops.h"
+#include "model/updaters/updater_rule.h"
 #include "psd_updater.h"
 
 #define ALIGNED_BYTES 4096 /* of deltas that are copied for a plug-in */
@@ -28,45 +29,16 @@ struct ps_updater {
     void *plugin;                   /* what it made; owned */
 };
 
-static uint32_t state_count(const ps_updater_spec_t *spec)
+/* `keep` is what a step of adamw leaves of the value. */
+static void fill_numbers(ps_updater_t *self, const ps_updater_spec_t *spec, double keep)
 {
-    switch (spec->kind) {
-    case PS_UPDATER_MOMENTUM:
-    case PS_UPDATER_ADAGRAD:
-    case PS_UPDATER_RMSPROP:
-        return 1;
-    case PS_UPDATER_FTRL:
-        return 2;
-    case PS_UPDATER_ADAM:
-    case PS_UPDATER_ADAMW:
-        return 3;
-    case PS_UPDATER_DCASGD:
-        return (uint32_t)spec->workers;
-    case PS_UPDATER_ADD:
-    case PS_UPDATER_ASSIGN:
-    case PS_UPDATER_SGD:
-    case PS_UPDATER_MIN:
-    case PS_UPDATER_MAX:
-    case PS_UPDATER_PLUGIN:
-    default:
-        return 0;
-    }
+#define SETTING(name, meaning)          \
+    self->f32.name = (float)spec->name; \
+    self->f64.name = spec->name;
+#include "model/tables/updaters.def"
+    self->f32.keep = (float)keep;
+    self->f64.keep = keep;
 }
-
-#define FILL_NUMBERS(REAL, numbers, spec, keep_)      \
-    do {                                              \
-        (numbers)->alpha = (REAL)(spec)->alpha;       \
-        (numbers)->beta = (REAL)(spec)->beta;         \
-        (numbers)->l1 = (REAL)(spec)->l1;             \
-        (numbers)->l2 = (REAL)(spec)->l2;             \
-        (numbers)->momentum = (REAL)(spec)->momentum; \
-        (numbers)->beta1 = (REAL)(spec)->beta1;       \
-        (numbers)->beta2 = (REAL)(spec)->beta2;       \
-        (numbers)->rho = (REAL)(spec)->rho;           \
-        (numbers)->eps = (REAL)(spec)->eps;           \
-        (numbers)->keep = (REAL)(keep_);              \
-        (numbers)->lambda = (REAL)(spec)->lambda;     \
-    } while (false)
 
 static void fill_powers(ps_powers_t *powers, double base)
 {
@@ -105,15 +77,14 @@ static psd_status_t make_rule(ps_updater_t *self, const ps_updater_spec_t *spec,
     double decay = spec->kind == PS_UPDATER_ADAMW ? spec->decay : 0;
     double keep = 1 - spec->alpha * decay;
 
-    assert(spec->kind >= PS_UPDATER_ADD && spec->kind < PS_LOOP_KINDS);
+    assert(spec->kind >= PS_UPDATER_ADD && spec->kind < PS_UPDATER_KINDS);
     self->loop = loops->of[spec->kind][self->type];
     self->plain_sgd = loops->of[PS_UPDATER_SGD][self->type];
     assert(self->loop != NULL);
     if (spec->kind != PS_UPDATER_SGD || (spec->l1 == 0 && spec->l2 == 0)) {
         self->guarded = loops->guarded[spec->kind][self->type];
     }
-    FILL_NUMBERS(float, &self->f32, spec, keep);
-    FILL_NUMBERS(double, &self->f64, spec, keep);
+    fill_numbers(self, spec, keep);
     self->numbers = self->type == PS_TYPE_F32 ? (const void *)&self->f32 : (const void *)&self->f64;
     if (spec->kind == PS_UPDATER_ADAM || spec->kind == PS_UPDATER_ADAMW) {
         return make_bias(self, spec, err);
@@ -153,7 +124,8 @@ psd_status_t ps_updater_new(const ps_updater_spec_t *spec, ps_type_t type,
     }
     self->kind = spec->kind;
     self->type = type;
-    self->n_states = state_count(spec);
+    self->n_states = spec->kind == PS_UPDATER_DCASGD ? (uint32_t)spec->workers
+                                                     : ps_updater_rule_of(spec->kind)->n_states;
     rc =
         spec->kind == PS_UPDATER_PLUGIN ? make_plugin(self, spec, err) : make_rule(self, spec, err);
     if (rc != PSD_OK) {

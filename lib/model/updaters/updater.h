@@ -2,28 +2,10 @@
 /*
  * ps_updater - the server-side rules that merge a delta into values
  *
- * What     add       w += d                 (integers wrap modulo 2^32 / 2^64)
- *          assign    w = d
- *          min, max  w = the smaller, the larger of w and d; NaN if one is
- *          sgd       w = prox(w - eta g, eta), eta = alpha
- *          momentum  s = momentum s + (1 - momentum) g; w -= alpha s
- *          adagrad   s += g^2; eta = alpha / (beta + sqrt(s));
- *                    w = prox(w - eta g, eta)
- *          adam      t += 1; m = beta1 m + (1 - beta1) g;
- *                    v = beta2 v + (1 - beta2) g^2;
- *                    w -= alpha / (1 - beta1^t) m /
- *                         (sqrt(v / (1 - beta2^t)) + eps)
- *          adamw     w *= 1 - alpha decay, then as adam
- *          rmsprop   s = rho s + (1 - rho) g^2; w -= alpha g / (sqrt(s) + eps)
- *          ftrl      n' = n + g^2; sigma = (sqrt(n') - sqrt(n)) / alpha;
- *                    z += g - sigma w; n = n';
- *                    w = 0 if |z| <= l1, else
- *                    -(z - sign(z) l1) / ((beta + sqrt(n)) / alpha + l2)
- *          dcasgd    w -= alpha (g + lambda g^2 (w - b)); b = w, where b is
- *                    the backup of the worker that pushes: the value as its
- *                    last push left it (the first value before). Who is no
- *                    worker has none: w -= alpha g
- *          plugin    what its functions do (psd_updater.h)
+ * What     Each rule is written in model/tables/updaters.def; plugin is what its
+ *          functions do (psd_updater.h). b of dcasgd is the backup of the
+ *          worker that pushes: the value as its last push left it (the first
+ *          value before). Who is no worker has none: w -= alpha g.
  *          prox(x, eta) = soft(x, l1 eta) / (1 + l2 eta)
  *          All arithmetic is done in the table's type, with the same bits on
  *          every instruction set; adam's corrections are worked out in double
@@ -36,9 +18,7 @@
  *          adam and rmsprop decay. A column that a push does not name does not
  *          move at all, nor does its state.
  * Shape    state is n_states arrays of the row's width, of the table's type,
- *          one behind the other: momentum, adagrad, rmsprop {s}; adam, adamw
- *          {m, v, t}; ftrl {z, n}; dcasgd {b of worker 0, b of worker 1, …};
- *          else none
+ *          one behind the other
  * Owner    The caller.
  * Threads  Any number may apply with one object; it is never written.
  * Source   McMahan et al., KDD 2013, algorithm 1 (ftrl); Duchi et al., JMLR

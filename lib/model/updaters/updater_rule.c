@@ -8,77 +8,32 @@
 
 #include "base/text.h"
 
-#define AT(field) offsetof(ps_updater_spec_t, field)
-#define POSITIVE PS_BOUND_POSITIVE
-#define NOT_NEGATIVE PS_BOUND_NOT_NEGATIVE
-#define FRACTION PS_BOUND_FRACTION
+#define TAKES_NUMBERS true
+#define TAKES_FLOATS false
 
+/* clang-format off */
+#define UPDATER(NAME, number, name, types, loop, arrays, state, zero, rule) \
+    {#name, PS_UPDATER_##NAME, TAKES_##types, zero, arrays, {
+#define PARAMETER(joint, setting, letter, fallback, bound) \
+    {#setting, offsetof(ps_updater_spec_t, setting), fallback, PS_BOUND_##bound},
+#define END() {0}}},
+/* clang-format on */
 static const ps_updater_rule_t rules[] = {
-    {"add", PS_UPDATER_ADD, true, false, {{0}}},
-    {"assign", PS_UPDATER_ASSIGN, true, false, {{0}}},
-    {"sgd",
-     PS_UPDATER_SGD,
-     false,
-     false,
-     {{"alpha", AT(alpha), 0.1, POSITIVE},
-      {"l1", AT(l1), 0, NOT_NEGATIVE},
-      {"l2", AT(l2), 0, NOT_NEGATIVE}}},
-    {"momentum",
-     PS_UPDATER_MOMENTUM,
-     false,
-     false,
-     {{"alpha", AT(alpha), 0.1, POSITIVE}, {"momentum", AT(momentum), 0.9, FRACTION}}},
-    {"adagrad",
-     PS_UPDATER_ADAGRAD,
-     false,
-     false,
-     {{"alpha", AT(alpha), 0.1, POSITIVE},
-      {"beta", AT(beta), 1, NOT_NEGATIVE},
-      {"l1", AT(l1), 0, NOT_NEGATIVE},
-      {"l2", AT(l2), 0, NOT_NEGATIVE}}},
-    {"adam",
-     PS_UPDATER_ADAM,
-     false,
-     false,
-     {{"alpha", AT(alpha), 0.001, POSITIVE},
-      {"beta1", AT(beta1), 0.9, FRACTION},
-      {"beta2", AT(beta2), 0.999, FRACTION},
-      {"eps", AT(eps), 1e-8, POSITIVE}}},
-    {"adamw",
-     PS_UPDATER_ADAMW,
-     false,
-     false,
-     {{"alpha", AT(alpha), 0.001, POSITIVE},
-      {"beta1", AT(beta1), 0.9, FRACTION},
-      {"beta2", AT(beta2), 0.999, FRACTION},
-      {"eps", AT(eps), 1e-8, POSITIVE},
-      {"decay", AT(decay), 0.01, NOT_NEGATIVE}}},
-    {"rmsprop",
-     PS_UPDATER_RMSPROP,
-     false,
-     false,
-     {{"alpha", AT(alpha), 0.01, POSITIVE},
-      {"rho", AT(rho), 0.99, FRACTION},
-      {"eps", AT(eps), 1e-8, POSITIVE}}},
-    {"ftrl",
-     PS_UPDATER_FTRL,
-     false,
-     true,
-     {{"alpha", AT(alpha), 0.1, POSITIVE},
-      {"beta", AT(beta), 1, NOT_NEGATIVE},
-      {"l1", AT(l1), 0, NOT_NEGATIVE},
-      {"l2", AT(l2), 0, NOT_NEGATIVE}}},
-    {"min", PS_UPDATER_MIN, true, false, {{0}}},
-    {"max", PS_UPDATER_MAX, true, false, {{0}}},
-    {"dcasgd",
-     PS_UPDATER_DCASGD,
-     false,
-     false,
-     {{"alpha", AT(alpha), 0.1, POSITIVE},
-      {"lambda", AT(lambda), 0.1, NOT_NEGATIVE},
-      {"workers", AT(workers), 1, PS_BOUND_WORKERS}}},
-    {"plugin", PS_UPDATER_PLUGIN, true, false, {{0}}},
+#include "model/tables/updaters.def"
+    {"plugin", PS_UPDATER_PLUGIN, true, false, 0, {{0}}},
 };
+
+#define UPDATER(NAME, number, name, ...) #name ", "
+const char ps_rules_text[] =
+#include "model/tables/updaters.def"
+    "or plugin:NAME";
+
+#define NAMED_NUMBERS(name) #name ", "
+#define NAMED_FLOATS(name)
+#define UPDATER(NAME, number, name, types, ...) NAMED_##types(name)
+static const char integer_rules[] =
+#include "model/tables/updaters.def"
+    "or plugin:NAME";
 
 const ps_updater_rule_t *ps_updater_rule_at(size_t i)
 {
@@ -205,15 +160,12 @@ psd_status_t ps_updater_spec_check(const ps_table_spec_t *table, psd_error_t *er
     bool is_float = table->type == PS_TYPE_F32 || table->type == PS_TYPE_F64;
 
     if (rule == NULL) {
-        return psd_error_set(err, PSD_INVALID,
-                             "updater %d is not known; " PS_RULES_TEXT " is allowed",
-                             (int)updater->kind);
+        return psd_error_set(err, PSD_INVALID, "updater %d is not known; %s is allowed",
+                             (int)updater->kind, ps_rules_text);
     }
     if (!is_float && !rule->takes_integers) {
-        return psd_error_set(err, PSD_INVALID,
-                             "updater %s needs type f32 or f64; type %s takes "
-                             "add, assign, min and max",
-                             rule->name, ps_type_name(table->type));
+        return psd_error_set(err, PSD_INVALID, "updater %s needs type f32 or f64; type %s takes %s",
+                             rule->name, ps_type_name(table->type), integer_rules);
     }
     return rule->kind == PS_UPDATER_PLUGIN ? check_plugin(updater, err)
                                            : check_parameters(rule, table, err);

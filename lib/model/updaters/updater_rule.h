@@ -2,8 +2,8 @@
 /*
  * ps_updater_rule - what updaters there are, and the parameters of each
  *
- * What     One list, from which text is read and printed, documents are made
- *          and specs are checked. What a rule does is in model/updater.h.
+ * What     The list of model/tables/updaters.def as data, from which text is read
+ *          and printed, documents are made and specs are checked.
  */
 #ifndef PS_MODEL_UPDATER_RULE_H
 #define PS_MODEL_UPDATER_RULE_H
@@ -31,8 +31,9 @@ typedef struct ps_rule_parameter {
 typedef struct ps_updater_rule {
     const char *name;
     ps_updater_kind_t kind;
-    bool takes_integers;                                        /* else f32 and f64 only */
-    bool begins_at_zero;                                        /* takes no other first values */
+    bool takes_integers; /* else f32 and f64 only */
+    bool begins_at_zero; /* takes no other first values */
+    uint32_t n_states;   /* arrays; dcasgd: 0, one a worker */
     ps_rule_parameter_t parameters[PS_RULE_PARAMETERS_MAX + 1]; /* the last one
                                                     has no name */
 } ps_updater_rule_t;
@@ -50,10 +51,8 @@ void ps_rule_parameter_set(const ps_rule_parameter_t *self, ps_updater_spec_t *s
 /* A spec of the rule with every parameter at its fallback. */
 ps_updater_spec_t ps_updater_rule_spec(const ps_updater_rule_t *self);
 
-/* "add, assign, sgd, …": what a message says is allowed. */
-#define PS_RULES_TEXT                                                        \
-    "add, assign, sgd, momentum, adagrad, adam, adamw, rmsprop, ftrl, min, " \
-    "max, dcasgd or plugin:NAME"
+/* "add, assign, min, …, or plugin:NAME": what a message says is allowed. */
+extern const char ps_rules_text[];
 
 /* The part of ps_table_spec_check that is about the updater: its rule, its
  * parameters, whether it takes the table's type and row format.

@@ -112,7 +112,7 @@ psd_status_t ps_updater_spec_parse(const char *text, ps_updater_spec_t *ret, psd
     psd_status_t rc = PSD_OK;
 
     if (rule == NULL) {
-        return ps_word_unknown("updater", text, PS_RULES_TEXT, err);
+        return ps_word_unknown("updater", text, ps_rules_text, err);
     }
     spec = ps_updater_rule_spec(rule);
     if (rule->kind == PS_UPDATER_PLUGIN) {

@@ -172,8 +172,8 @@ static psd_status_t read_updater(const ps_doc_t *doc, ps_updater_spec_t *updater
     }
     rule = ps_updater_rule_find(word, strlen(word));
     if (rule == NULL) {
-        return psd_error_set(err, PSD_INVALID, "updater.name is \"%s\"; allowed: " PS_RULES_TEXT,
-                             word);
+        return psd_error_set(err, PSD_INVALID, "updater.name is \"%s\"; allowed: %s", word,
+                             ps_rules_text);
     }
     *updater = (ps_updater_spec_t){.kind = rule->kind};
     return psd_error_wrap(err, read_parameters(object, rule, updater, err), "updater");

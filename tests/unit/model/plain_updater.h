@@ -11,7 +11,7 @@
 #define PLAIN_STATES 3
 
 /* s[0 ..] are the rule's states; for dcasgd s[0] is the worker's backup. Text
- * of the rule's formulas: model/updater.h. */
+ * of the formulas: model/tables/updaters.def. */
 #define PLAIN_UPDATER(REAL, suffix, SQRT, FABS)                                                   \
     static inline REAL plain_prox_##suffix(REAL x, REAL eta, REAL l1, REAL l2)                    \
     {                                                                                             \

@@ -65,8 +65,22 @@ static bool same(ps_type_t type, const room_t *a, const room_t *b)
 static void compare_sets(ps_updater_kind_t kind, ps_type_t type, size_t n)
 {
     static ps_bias_t bias = {.alpha = 0.1};
-    ps_numbers_f32_t f32 = {0.1F, 1, 0.2F, 0.1F, 0.9F, 0.9F, 0.9F, 1, 1, 0.5F, 0.25F, &bias};
-    ps_numbers_f64_t f64 = {0.1, 1, 0.2, 0.1, 0.9, 0.9, 0.9, 1, 1, 0.5, 0.25, &bias};
+#define NUMBERS        \
+    {.alpha = 0.1F,    \
+     .beta = 1,        \
+     .l1 = 0.2F,       \
+     .l2 = 0.1F,       \
+     .momentum = 0.9F, \
+     .beta1 = 0.9F,    \
+     .beta2 = 0.9F,    \
+     .rho = 1,         \
+     .eps = 1,         \
+     .keep = 0.5F,     \
+     .lambda = 0.25F,  \
+     .bias = &bias}
+    ps_numbers_f32_t f32 = NUMBERS;
+    ps_numbers_f64_t f64 = NUMBERS;
+#undef NUMBERS
     const void *numbers = type == PS_TYPE_F32 ? (const void *)&f32 : (const void *)&f64;
     uint8_t deltas[N_RAGGED * 8 + 1];
     room_t first = {{0}};

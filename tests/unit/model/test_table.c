@@ -122,9 +122,9 @@ Test(table, words)
     refused(&spec, "replicas is 0; 1 or more are allowed");
 }
 
-#define RULES_ARE                                                            \
-    "add, assign, sgd, momentum, adagrad, adam, adamw, rmsprop, ftrl, min, " \
-    "max, dcasgd or plugin:NAME"
+#define RULES_ARE                                                                            \
+    "add, assign, min, max, sgd, momentum, adagrad, adam, adamw, rmsprop, ftrl, dcasgd, or " \
+    "plugin:NAME"
 
 Test(table, updater)
 {
@@ -145,7 +145,7 @@ Test(table, updater)
         cr_assert_eq(ps_table_spec_check(&spec, NULL), PSD_INVALID);
     }
     refused(&spec, "updater dcasgd needs type f32 or f64; type i64 takes add, "
-                   "assign, min and max");
+                   "assign, min, max, or plugin:NAME");
     for (size_t i = 0; i < sizeof any / sizeof *any; i++) {
         cr_assert_eq(ps_updater_spec_parse(any[i], &spec.updater, NULL), PSD_OK);
         allowed(&spec);

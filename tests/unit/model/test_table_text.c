@@ -149,9 +149,9 @@ Test(table_text, updaters_are_read)
                  (ps_updater_spec_t){.kind = PS_UPDATER_FTRL, .alpha = 0.1, .l2 = 3});
 }
 
-#define RULES_ARE                                                            \
-    "allowed is add, assign, sgd, momentum, adagrad, adam, adamw, rmsprop, " \
-    "ftrl, min, max, dcasgd or plugin:NAME"
+#define RULES_ARE                                                                            \
+    "allowed is add, assign, min, max, sgd, momentum, adagrad, adam, adamw, rmsprop, ftrl, " \
+    "dcasgd, or plugin:NAME"
 
 Test(table_text, updaters_are_refused)
 {
