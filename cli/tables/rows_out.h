@@ -12,7 +12,7 @@
 #include <stdio.h>
 
 #include "base/slice.h"
-#include "client/slices/scan.h"
+#include "client/requests/scan.h"
 
 typedef enum ps_rows_format {
     PS_ROWS_TABLE = 0, /* in the order of ps_format_t */

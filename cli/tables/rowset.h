@@ -8,7 +8,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "client/slices/scan.h"
+#include "client/requests/scan.h"
 
 typedef struct ps_rowset {
     bool all;         /* then there are no spans */

@@ -13,6 +13,7 @@
 
 #include "base/alloc.h"
 #include "client/job/job.h"
+#include "client/requests/wait.h"
 #include "train/train_state.h"
 #include "wire/messages/doc.h"
 

@@ -6,7 +6,7 @@
 
 #include "base/alloc.h"
 #include "base/value_text.h"
-#include "client/slices/scan.h"
+#include "client/requests/scan.h"
 #include "client/requests/table.h"
 #include "data/streams/file_out.h"
 #include "train/train_state.h"

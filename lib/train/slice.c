@@ -14,8 +14,8 @@
 #include <stdio.h>
 
 #include "base/alloc.h"
-#include "client/connection/client_state.h"
 #include "client/job/work.h"
+#include "client/requests/pump.h"
 #include "train/train_state.h"
 
 #define STEP_MS 2000  /* of a question; then the node says who has slices */

@@ -1,22 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Private to lib/client: what a client is made of, and who works on which part
+ * Room lib/client/connection: a client's state, its links and the control port
  *
- *   client.c      connecting and closing
- *   control.c     questions to the control port and their answers
- *   pump.c        one turn: wait, receive, tick, perform, expire
- *   sender.c      a thread that sends what was left unsent
- *   link.c        the sockets of the session's links
- *   link_filter.c messages through filters on their way
- *   queue.c       which errand goes next to a partition
- *   errand.c      one slice on its way: sending and the end
- *   reply.c       one slice's answers
- *   reroute.c     asking anew where partitions are
- *   identity.c    asking for another session
- *   draft.c       memory of ours that a caller writes values to
- *   loan.c        memory of the caller's that somebody may still look at
- *   ticket.c      one call: all of its errands
- *   table.c rows.c fetch.c job.c work.c   what users call
+ * It is       What a client is made of; sockets to shards, messages through
+ *             filters, questions to the control port, the worker's heartbeat.
+ * It uses     lib/transport, lib/protocol/session, lib/wire.
+ * It ignores  What is sent and why, and who waits: requests are owners that it
+ *             hands back, and answers to others go to a call-back.
+ * Start at    client_state.h for the state, link.c for sockets, control.c for
+ *             questions.
+ */
+/*
+ * psd_client - private to lib/client: what a client is made of
+ *
+ * Owner    Each part is worked on by the room that declares its functions;
+ *          types of higher rooms are only pointed at.
  */
 #ifndef PS_CLIENT_CLIENT_STATE_H
 #define PS_CLIENT_CLIENT_STATE_H
@@ -24,7 +22,7 @@
 #include <sys/queue.h>
 
 #include "base/map.h"
-#include "client/slices/cut.h"
+#include "client/connection/heartbeat.h"
 #include "client/connection/sender.h"
 #include "protocol/session/session.h"
 #include "psd/client.h"
@@ -116,6 +114,22 @@ typedef struct ps_question {
 } ps_question_t;
 TAILQ_HEAD(ps_questions, ps_question);
 
+/* What a client is as a worker, as its requests need it. */
+typedef struct ps_client_worker {
+    ps_beat_t *beat; /* one holder is this; NULL: it is no worker */
+    char job[PS_NAME_MAX + 1];
+    ps_op_worker_t stamp; /* of requests made now; its clock: those finished */
+    uint64_t start;       /* clocks counted as finished when it joined */
+    psd_status_t ended;   /* PSD_OK, or why it is no worker any more */
+} ps_client_worker_t;
+
+/* What a worker's job does in the turns of its client. */
+typedef struct ps_job_hooks {
+    void (*look)(psd_client_t *client); /* once a turn */
+    /* An answer that nobody waits for. False: it is none to a job. */
+    bool (*learn)(psd_client_t *client, uint64_t id, const ps_doc_t *reply);
+} ps_job_hooks_t;
+
 struct psd_client {
     psd_options_t options;
     unsigned n_forks;      /* before it was made */
@@ -195,16 +209,18 @@ struct psd_client {
     ps_known_table_t **tables; /* owned */
     size_t n_tables;
     size_t tables_capacity;
-    ps_membership_t *membership; /* owned; NULL: no worker */
-    uint32_t n_lost_workers;     /* of the job that it has left */
-    uint64_t last_work;          /* number of the newest question for a slice */
+    ps_client_worker_t worker;
+    ps_membership_t *membership;     /* owned; NULL: no worker */
+    const ps_job_hooks_t *job_hooks; /* NULL: no worker */
+    uint32_t n_lost_workers;         /* of the job that it has left */
+    uint64_t last_work;              /* number of the newest question for a slice */
 
     psd_error_t *scratch; /* owned; for calls whose text goes elsewhere */
     psd_status_t broken;  /* by ourselves; the session may be broken too */
     char broken_text[PS_TEXT_MAX + 1];
 };
 
-/* ---- client.c ------------------------------------------------------------ */
+/* ---- client_state.c ------------------------------------------------------ */
 
 /* Before anything else is done with it: empty lists. */
 void ps_client_init(psd_client_t *self);
@@ -219,6 +235,8 @@ bool ps_client_is_forked(const psd_client_t *self);
 PSD_MUST_CHECK psd_status_t ps_client_check(const psd_client_t *self, psd_error_t *err);
 /* Pushes and marks that are not acknowledged or refused. */
 size_t ps_client_n_unknown(const psd_client_t *self);
+/* The known table of that number, or NULL. */
+ps_known_table_t *ps_known_table(const psd_client_t *self, uint32_t id);
 
 /* ---- options.c ----------------------------------------------------------- */
 
@@ -232,28 +250,14 @@ PSD_MUST_CHECK psd_status_t ps_options_resolve(psd_options_t *self, psd_error_t 
 ps_doc_t *ps_control_new(const char *op);
 /* Asks for the session of that client. NULL: no memory. */
 ps_doc_t *ps_control_hello(const ps_id_t *client);
+/* Sets job and job_id of a worker. False: no memory. */
+PSD_MUST_CHECK bool ps_control_name_job(const psd_client_t *client, ps_doc_t *question);
 /*
- * Asks, again if need be, and waits for the answer.
- *
- * grace_ms   in   beyond timeout_ms, for a node that says DEADLINE itself
- * ret_reply  out  set whenever the node answered, also when it refused; the
- *                 caller destroys it; may be NULL
- * Errors: what the node answered; PSD_DEADLINE it did not.
- */
-PSD_MUST_CHECK psd_status_t ps_control_ask(psd_client_t *self, ps_doc_t *question,
-                                           uint32_t timeout_ms, uint32_t grace_ms,
-                                           ps_doc_t **ret_reply, psd_error_t *err);
-/* The same, and again within the client's time when the answer is BUSY: a node
- * has failed that the registry still counted on, and others will do its work.
- */
-PSD_MUST_CHECK psd_status_t ps_control_insist(psd_client_t *self, ps_doc_t *question,
-                                              ps_doc_t **ret_reply, psd_error_t *err);
-/*
- * The same without waiting: begin, a look in each turn of the client (ps_pump)
- * until it is over, then end. A question that has begun is the client's until
+ * A question that is asked again if need be: begin, a look in each turn of the
+ * client until it is over, then end. A question that has begun is the client's until
  * ps_question_end or _drop, one of which comes before the client is closed.
- * Errors of begin and look: nothing is under way, as behind _drop; of end: as
- * ps_control_ask.
+ * Errors of begin and look: nothing is under way, as behind _drop; of end: what
+ * the node answered; PSD_DEADLINE it did not.
  */
 PSD_MUST_CHECK psd_status_t ps_question_begin(psd_client_t *client, ps_doc_t *doc,
                                               uint32_t timeout_ms, uint32_t grace_ms,
@@ -269,23 +273,12 @@ void ps_question_drop(psd_client_t *client, ps_question_t *self);
 /* Asks and waits for nothing. ret_id names the answer. */
 PSD_MUST_CHECK psd_status_t ps_control_send(psd_client_t *self, ps_doc_t *question,
                                             uint64_t *ret_id, psd_error_t *err);
+/* An answer to a question that is not waited for. */
+typedef void ps_on_reply_t(psd_client_t *self, uint64_t id, const ps_doc_t *reply);
 /* Takes in what has arrived. */
-void ps_control_receive(psd_client_t *self);
+void ps_control_receive(psd_client_t *self, ps_on_reply_t *on_other);
 /* The status that a reply says, with its text. */
 PSD_MUST_CHECK psd_status_t ps_reply_status(const ps_doc_t *reply, psd_error_t *err);
-
-/* ---- pump.c -------------------------------------------------------------- */
-
-/* One turn: waits for at most until until_ms (0: not at all), takes in what
- * arrived, does what has to be done. */
-void ps_pump(psd_client_t *self, uint64_t until_ms);
-/* Does what the session wants, and what follows from it. Behind it outbox and
- * ended are empty. */
-void ps_perform(psd_client_t *self);
-/* The same for a call that starts something and returns: when much is under
- * way, small messages over ZeroMQ may be left for the next call to send, or for
- * the sender's thread (sender.h). */
-void ps_perform_start(psd_client_t *self);
 
 /* ---- link.c -------------------------------------------------------------- */
 
@@ -307,15 +300,15 @@ void ps_reroute_look(psd_client_t *self);
 /* Until it is asked again, when it is silent for so long, and the last answer of the registry took
  * so long; is_asked: that is still to come. A slow link may be all that is wrong. */
 uint64_t ps_reroute_gap_ms(uint64_t silent_ms, uint64_t took_ms, bool is_asked);
-/* Takes the answer. */
-void ps_reroute_learn(psd_client_t *self, const ps_doc_t *reply);
+/* Takes the answer, if it is one. */
+void ps_reroute_learn(psd_client_t *self, uint64_t id, const ps_doc_t *reply);
 
 /* ---- identity.c ---------------------------------------------------------- */
 
 /* Asks for another session, if a partition has forgotten this client. */
 void ps_identity_look(psd_client_t *self);
-/* Takes the answer. */
-void ps_identity_learn(psd_client_t *self, const ps_doc_t *reply);
+/* Takes the answer. False: it is another one's. */
+bool ps_identity_learn(psd_client_t *self, uint64_t id, const ps_doc_t *reply);
 
 /* ---- link_filter.c --------------------------------------------------------
  */
@@ -338,23 +331,4 @@ PSD_MUST_CHECK psd_status_t ps_link_receive_filtered(psd_client_t *self, uint64_
                                                      ps_message_t *message,
                                                      ps_payload_t **payload_p, psd_error_t *err);
 void ps_link_filter_done(ps_client_link_t *link);
-
-/* ---- tables -------------------------------------------------------------- */
-
-/* The known table of that number, or NULL. */
-ps_known_table_t *ps_known_table(const psd_client_t *self, uint32_t id);
-/* Remembers a table, which may be known already. Errors: PSD_NOMEM. */
-PSD_MUST_CHECK psd_status_t ps_known_table_add(psd_client_t *self, uint32_t id, const char *name,
-                                               uint32_t n_partitions, ps_known_table_t **ret_table,
-                                               psd_error_t *err);
-/* Takes in an object with "table" and "routes": learns the routes, remembers
- * the table. ret_spec may be NULL. */
-PSD_MUST_CHECK psd_status_t ps_table_learn(psd_client_t *self, const ps_doc_t *from,
-                                           ps_table_spec_t *ret_spec, ps_known_table_t **ret_table,
-                                           psd_error_t *err);
-/* Opens a table (a worker: for its job) and learns it. ret_spec may be NULL.
- * Errors: as the node answers. */
-PSD_MUST_CHECK psd_status_t ps_table_ask_open(psd_client_t *self, const char *name,
-                                              ps_table_spec_t *ret_spec,
-                                              ps_known_table_t **ret_table, psd_error_t *err);
 #endif

@@ -7,11 +7,9 @@
 
 #include "base/alloc.h"
 #include "client/connection/client_state.h"
-#include "client/job/job.h"
 
 #define ASK_AGAIN_MS 1000 /* doubles with each try */
 #define ASK_AGAIN_MAX_MS 8000
-#define BUSY_MS 100   /* between two tries of what could not be done */
 #define TEXT_MAX 4096 /* of a refusal's message */
 
 ps_doc_t *ps_control_new(const char *op)
@@ -42,6 +40,12 @@ ps_doc_t *ps_control_hello(const ps_id_t *client)
         doc = NULL;
     }
     return hello;
+}
+
+bool ps_control_name_job(const psd_client_t *client, ps_doc_t *question)
+{
+    return ps_doc_set_text(question, "job", client->worker.job) &&
+           ps_doc_set_u64(question, "job_id", client->worker.stamp.job);
 }
 
 static psd_status_t finish_question(psd_client_t *self, ps_doc_t *question, ps_buffer_t *text,
@@ -182,53 +186,6 @@ psd_status_t ps_question_end(psd_client_t *client, ps_question_t *self, ps_doc_t
     return rc;
 }
 
-psd_status_t ps_control_ask(psd_client_t *self, ps_doc_t *question, uint32_t timeout_ms,
-                            uint32_t grace_ms, ps_doc_t **ret_reply, psd_error_t *err)
-{
-    ps_question_t asked = {.id = 0};
-    bool over = false;
-    psd_status_t rc = ps_question_begin(self, question, timeout_ms, grace_ms, &asked, err);
-
-    if (rc != PSD_OK) {
-        return rc;
-    }
-    ps_pump(self, 0); /* an answer may be there with no time to wait */
-    rc = ps_question_look(self, &asked, &over, err);
-    while (rc == PSD_OK && !over) {
-        ps_pump(self, ps_question_wake_ms(&asked));
-        rc = ps_question_look(self, &asked, &over, err);
-    }
-    return rc == PSD_OK ? ps_question_end(self, &asked, ret_reply, err) : rc;
-}
-
-/* Sleeps, with an eye on what comes. */
-static void pause_until(psd_client_t *self, uint64_t until_ms)
-{
-    while (ps_now_ms() < until_ms && self->broken == PSD_OK) {
-        ps_pump(self, until_ms);
-    }
-}
-
-psd_status_t ps_control_insist(psd_client_t *self, ps_doc_t *question, ps_doc_t **ret_reply,
-                               psd_error_t *err)
-{
-    uint64_t deadline_ms = ps_now_ms() + self->options.timeout_ms;
-    psd_status_t rc = PSD_BUSY;
-
-    for (;;) {
-        uint64_t now_ms = ps_now_ms();
-        uint32_t left_ms = now_ms < deadline_ms ? (uint32_t)(deadline_ms - now_ms) : 0;
-
-        rc = ps_control_ask(self, question, left_ms, 0, ret_reply, err);
-        if (rc != PSD_BUSY || ps_now_ms() + BUSY_MS >= deadline_ms) {
-            return rc;
-        }
-        ps_doc_destroy(ret_reply);
-        psd_error_clear(err);
-        pause_until(self, ps_now_ms() + BUSY_MS);
-    }
-}
-
 /* The one that waits for this answer; NULL: none does. */
 static ps_question_t *find_question(const psd_client_t *self, uint64_t id)
 {
@@ -243,7 +200,7 @@ static ps_question_t *find_question(const psd_client_t *self, uint64_t id)
     return NULL;
 }
 
-static void take_reply(psd_client_t *self, ps_doc_t **reply_p)
+static void take_reply(psd_client_t *self, ps_doc_t **reply_p, ps_on_reply_t *on_other)
 {
     ps_question_t *question = NULL;
     uint64_t id = 0;
@@ -255,23 +212,12 @@ static void take_reply(psd_client_t *self, ps_doc_t **reply_p)
     if (question != NULL) {
         question->reply = *reply_p;
         *reply_p = NULL;
-    } else if (id == self->tables_asked) {
-        self->tables_asked = 0;
-        ps_membership_tables(self, *reply_p);
-    } else if (id == self->idle_asked) {
-        ps_idle_learn(self, *reply_p);
-    } else if (id == self->identity_asked ||
-               (self->identity_asked != 0 && id >= self->identity_first &&
-                id < self->identity_asked && ps_doc_has(*reply_p, "session"))) {
-        ps_identity_learn(self, *reply_p);
-    } else if (id == self->routes_asked || ps_doc_has(*reply_p, "places")) {
-        /* Also to an older question: places only grow newer. */
-        self->routes_asked = id == self->routes_asked ? 0 : self->routes_asked;
-        ps_reroute_learn(self, *reply_p);
+    } else {
+        on_other(self, id, *reply_p);
     }
 }
 
-void ps_control_receive(psd_client_t *self)
+void ps_control_receive(psd_client_t *self, ps_on_reply_t *on_other)
 {
     PSD_AUTO(ps_buffer_done) ps_buffer_t text = {.size = 0};
 
@@ -288,7 +234,7 @@ void ps_control_receive(psd_client_t *self)
             return;
         }
         if (ps_doc_parse((ps_bytes_t){text.data, text.size}, &reply, NULL) == PSD_OK) {
-            take_reply(self, &reply);
+            take_reply(self, &reply, on_other);
         }
     }
 }

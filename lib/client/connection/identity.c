@@ -52,12 +52,17 @@ void ps_identity_look(psd_client_t *self)
     }
 }
 
-void ps_identity_learn(psd_client_t *self, const ps_doc_t *reply)
+bool ps_identity_learn(psd_client_t *self, uint64_t id, const ps_doc_t *reply)
 {
     ps_identity_t added = {.client = self->next_id};
     uint32_t table = 0;
     uint32_t partition = 0;
 
+    if (id != self->identity_asked &&
+        (self->identity_asked == 0 || id < self->identity_first || id > self->identity_asked ||
+         !ps_doc_has(reply, "session"))) {
+        return false;
+    }
     self->identity_asked = 0;
     self->identity_due_ms = 0;
     if (ps_reply_status(reply, NULL) == PSD_OK &&
@@ -69,4 +74,5 @@ void ps_identity_learn(psd_client_t *self, const ps_doc_t *reply)
     } else {
         self->identity_due_ms = self->now_ms + ASK_AGAIN_MS;
     }
+    return true;
 }

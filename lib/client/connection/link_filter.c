@@ -6,7 +6,7 @@
 #include "base/alloc.h"
 #include "base/cursor.h"
 #include "base/hash.h"
-#include "client/requests/ticket.h"
+#include "client/connection/client_state.h"
 #include "wire/filters/keys_cache.h"
 
 /* Shorter lists are not worth a name. */

@@ -166,10 +166,15 @@ static psd_status_t learn_all(psd_client_t *self, const ps_doc_t *reply, psd_err
     return rc;
 }
 
-void ps_reroute_learn(psd_client_t *self, const ps_doc_t *reply)
+void ps_reroute_learn(psd_client_t *self, uint64_t id, const ps_doc_t *reply)
 {
     psd_status_t rc = PSD_OK;
 
+    /* Also to an older question: places only grow newer. */
+    if (id != self->routes_asked && !ps_doc_has(reply, "places")) {
+        return;
+    }
+    self->routes_asked = id == self->routes_asked ? 0 : self->routes_asked;
     if (self->routes_asked == 0) { /* that was the newest */
         self->routes_took_ms = self->now_ms - self->routes_asked_ms;
     }

@@ -8,6 +8,8 @@
 
 #include "base/alloc.h"
 #include "base/text.h"
+#include "client/requests/pump.h"
+#include "client/requests/wait.h"
 
 #define LOOK_MS 100 /* between two looks */
 #define LIST_MAX 1048576

@@ -3,6 +3,7 @@
  * holds nobody back, as far as the node says that somebody may need them. */
 #include "base/alloc.h"
 #include "client/job/job.h"
+#include "client/requests/marks.h"
 
 #define AGAIN_MS 50 /* nobody needed them: when to ask again */
 #define AWAY_MS 200 /* no answer: one clock in this time, whoever needs it */
@@ -12,7 +13,7 @@ void ps_idle_begin(psd_client_t *client)
     ps_membership_t *self = client->membership;
 
     self->idle = true;
-    self->idle_to = self->clock;
+    self->idle_to = client->worker.stamp.clock;
     self->idle_ms = 0;
     client->idle_asked = 0;
 }
@@ -39,9 +40,9 @@ static void ask_how_far(psd_client_t *client)
     ps_membership_t *self = client->membership;
     uint64_t id = 0;
 
-    if (question != NULL && ps_membership_name(client, question) &&
-        ps_doc_set_u64(question, "worker", self->worker) &&
-        ps_doc_set_u64(question, "clock", self->clock) &&
+    if (question != NULL && ps_control_name_job(client, question) &&
+        ps_doc_set_u64(question, "worker", client->worker.stamp.worker) &&
+        ps_doc_set_u64(question, "clock", client->worker.stamp.clock) &&
         ps_control_send(client, question, &id, NULL) == PSD_OK) {
         client->idle_asked = id;
         self->idle_ms = ps_now_ms();
@@ -57,17 +58,17 @@ void ps_idle_look(psd_client_t *client)
     uint64_t now_ms = ps_now_ms();
     psd_status_t rc = PSD_OK;
 
-    if (!self->idle || self->ended != PSD_OK || !has_tables(client) ||
+    if (!self->idle || client->worker.ended != PSD_OK || !has_tables(client) ||
         ps_client_n_unknown(client) > 0) {
         return;
     }
     if (client->idle_asked != 0 && now_ms >= self->idle_ms + AWAY_MS) {
         client->idle_asked = 0;
         self->idle_ms = 0;
-        self->idle_to = self->clock + 1;
+        self->idle_to = client->worker.stamp.clock + 1;
     }
-    if (self->clock < self->idle_to) {
-        rc = ps_membership_mark(client, NULL);
+    if (client->worker.stamp.clock < self->idle_to) {
+        rc = ps_mark_clock(client, NULL);
         (void)rc; /* without memory: in the next turn */
     } else if (client->idle_asked == 0 && now_ms >= self->idle_ms) {
         ask_how_far(client);
@@ -79,11 +80,11 @@ void ps_idle_learn(psd_client_t *client, const ps_doc_t *reply)
     ps_membership_t *self = client->membership;
     uint64_t clock = 0;
 
-    if (self == NULL || !self->idle || ps_reply_status(reply, NULL) != PSD_OK ||
+    if (!self->idle || ps_reply_status(reply, NULL) != PSD_OK ||
         ps_doc_get_u64(reply, "clock", 0, UINT64_MAX, &clock, NULL) != PSD_OK) {
         return; /* as if there were none */
     }
     client->idle_asked = 0;
     self->idle_to = clock;
-    self->idle_ms = clock > self->clock ? 0 : ps_now_ms() + AGAIN_MS;
+    self->idle_ms = clock > client->worker.stamp.clock ? 0 : ps_now_ms() + AGAIN_MS;
 }

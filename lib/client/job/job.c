@@ -10,13 +10,16 @@
 #include "base/alloc.h"
 #include "base/text.h"
 #include "client/job/job.h"
+#include "client/requests/marks.h"
+#include "client/requests/pump.h"
+#include "client/requests/table.h"
 #include "client/requests/ticket.h"
+#include "client/requests/wait.h"
 #include "wire/messages/utf8.h"
 
 #define DEFAULT_JOB "default"
 /* The node names who is missing at the caller's deadline; that takes a way. */
 #define BARRIER_GRACE_MS 1000
-#define GREET_MS 250
 #define REASON_SIZE 161 /* the node takes 160 bytes */
 
 /* A number of the environment; fallback when it is not set. */
@@ -114,31 +117,33 @@ static psd_status_t read_number(const ps_doc_t *reply, const char *key, uint64_t
     return rc;
 }
 
-static psd_status_t read_membership(ps_membership_t *self, const ps_doc_t *reply, psd_error_t *err)
+static psd_status_t read_worker(ps_client_worker_t *self, const ps_doc_t *reply, psd_error_t *err)
 {
-    psd_status_t rc = read_number(reply, "job_id", UINT32_MAX, &self->job_id, err);
+    ps_op_worker_t *stamp = &self->stamp;
+    psd_status_t rc = read_number(reply, "job_id", UINT32_MAX, &stamp->job, err);
 
     if (rc == PSD_OK) {
-        rc = read_number(reply, "member", PS_MEMBERS_MAX - 1, &self->member, err);
+        rc = read_number(reply, "member", PS_MEMBERS_MAX - 1, &stamp->member, err);
     }
     if (rc == PSD_OK) {
-        rc = read_number(reply, "joins", UINT32_MAX, &self->joins, err);
+        rc = read_number(reply, "joins", UINT32_MAX, &stamp->joins, err);
     }
     if (rc == PSD_OK) {
         rc = ps_doc_get_u64(reply, "clock", 0, UINT64_MAX, &self->start, err);
     }
-    self->clock = self->start;
+    stamp->clock = self->start;
     return rc;
 }
 
-static psd_status_t start_beat(psd_client_t *client, ps_membership_t *self, psd_error_t *err)
+static psd_status_t start_beat(const psd_client_t *client, ps_client_worker_t *self,
+                               psd_error_t *err)
 {
     const ps_beat_args_t args = {.endpoint = client->endpoint,
                                  .session = client->number,
                                  .job = self->job,
-                                 .job_id = self->job_id,
-                                 .worker = self->worker,
-                                 .joins = self->joins,
+                                 .job_id = self->stamp.job,
+                                 .worker = self->stamp.worker,
+                                 .joins = self->stamp.joins,
                                  .heartbeat_ms = client->heartbeat_ms};
 
     return ps_beat_start(&args, &self->beat, err);
@@ -173,29 +178,31 @@ static psd_status_t become(psd_client_t *client, const ps_wish_t *wish, ps_beat_
     PSD_AUTO(ps_doc_destroy) ps_doc_t *question = make_question(wish);
     PSD_AUTO(ps_doc_destroy) ps_doc_t *reply = NULL;
     PSD_AUTO(ps_free_at) ps_membership_t *self = ps_alloc(1, sizeof *self);
+    ps_client_worker_t worker = {.stamp.worker = wish->worker};
     psd_status_t rc = PSD_OK;
 
     if (self == NULL) {
         return psd_error_set(err, PSD_NOMEM, "no memory for a worker");
     }
-    (void)snprintf(self->job, sizeof self->job, "%s", wish->job);
-    self->worker = wish->worker;
+    (void)snprintf(worker.job, sizeof worker.job, "%s", wish->job);
     self->n_workers = wish->n_workers;
     self->max_delay = wish->max_delay;
     rc = ps_control_ask(client, question, client->options.timeout_ms, 0, &reply, err);
     if (rc == PSD_OK) {
-        rc = read_membership(self, reply, err);
+        rc = read_worker(&worker, reply, err);
     }
     if (rc == PSD_OK && beat != NULL) {
-        self->beat = ps_beat_keep(beat);
+        worker.beat = ps_beat_keep(beat);
     } else if (rc == PSD_OK) {
-        rc = start_beat(client, self, err);
+        rc = start_beat(client, &worker, err);
     }
     if (rc != PSD_OK) {
         return rc;
     }
-    ps_beat_set_clock(self->beat, self->member, self->clock);
+    ps_beat_set_clock(worker.beat, worker.stamp.member, worker.start);
+    client->worker = worker;
     client->membership = self;
+    client->job_hooks = &ps_membership_hooks;
     self = NULL;
     rc = ps_membership_learn(client, reply, err);
     if (rc == PSD_OK) {
@@ -209,11 +216,11 @@ static psd_status_t become(psd_client_t *client, const ps_wish_t *wish, ps_beat_
 
 static psd_status_t check_free(const psd_client_t *client, psd_error_t *err)
 {
-    if (client->membership == NULL) {
+    if (client->worker.beat == NULL) {
         return ps_client_check(client, err);
     }
     return psd_error_set(err, PSD_INVALID, "client is worker %" PRIu32 " of job \"%s\" already",
-                         client->membership->worker, client->membership->job);
+                         client->worker.stamp.worker, client->worker.job);
 }
 
 psd_status_t psd_join(psd_client_t *client, const char *job, int64_t worker, uint32_t n_workers,
@@ -256,24 +263,14 @@ psd_status_t psd_attach(psd_client_t *client, const psd_client_t *joined, psd_er
     if (other == NULL) {
         return psd_error_set(err, PSD_NOT_JOINED, "the client to attach to is no worker");
     }
-    wish.job = other->job;
-    wish.worker = other->worker;
+    wish.job = joined->worker.job;
+    wish.worker = joined->worker.stamp.worker;
     wish.n_workers = other->n_workers;
     wish.max_delay = other->max_delay;
-    rc = become(client, &wish, other->beat, err);
+    rc = become(client, &wish, joined->worker.beat, err);
     return rc == PSD_OK ? rc
                         : psd_error_wrap(err, rc, "attach to worker %" PRIu32 " of job \"%s\"",
                                          wish.worker, wish.job);
-}
-
-void ps_membership_greet(psd_client_t *client)
-{
-    uint64_t until_ms = ps_now_ms() + GREET_MS;
-
-    while (!ps_links_are_welcome(client) && ps_now_ms() < until_ms &&
-           ps_client_check(client, NULL) == PSD_OK) {
-        ps_pump(client, until_ms);
-    }
 }
 
 psd_status_t psd_clock(psd_client_t *client, psd_error_t *err)
@@ -284,28 +281,28 @@ psd_status_t psd_clock(psd_client_t *client, psd_error_t *err)
 
     psd_status_t rc = PSD_OK;
 
-    if (client->membership != NULL) {
+    if (client->worker.beat != NULL) {
         ps_pump(client, 0);
     }
-    rc = ps_membership_check(client, err);
+    rc = ps_worker_check(client, err);
     if (rc == PSD_OK) {
-        rc = ps_membership_mark(client, err);
+        rc = ps_mark_clock(client, err);
     }
     if (rc == PSD_OK) {
         ps_perform(client);
-        ps_membership_greet(client);
+        ps_wait_for_welcome(client);
     }
     return rc;
 }
 
 uint64_t psd_clock_count(const psd_client_t *client)
 {
-    return client->membership == NULL ? 0 : client->membership->clock;
+    return client->worker.stamp.clock;
 }
 
 uint32_t psd_worker(const psd_client_t *client)
 {
-    return client->membership == NULL ? 0 : client->membership->worker;
+    return client->worker.stamp.worker;
 }
 
 uint32_t psd_lost_workers(const psd_client_t *client)
@@ -320,22 +317,21 @@ psd_status_t psd_barrier(psd_client_t *client, uint32_t timeout_ms, psd_error_t 
     }
 
     PSD_AUTO(ps_doc_destroy) ps_doc_t *question = NULL;
-    ps_membership_t *self = client->membership;
-    psd_status_t rc = ps_membership_check(client, err);
+    psd_status_t rc = ps_worker_check(client, err);
 
     if (rc != PSD_OK) {
         return rc;
     }
     question = ps_control_new("barrier");
-    if (question == NULL || !ps_membership_name(client, question) ||
-        !ps_doc_set_u64(question, "worker", self->worker) ||
-        !ps_doc_set_u64(question, "member", self->member) ||
-        !ps_doc_set_u64(question, "number", self->n_barriers + 1)) {
+    if (question == NULL || !ps_control_name_job(client, question) ||
+        !ps_doc_set_u64(question, "worker", client->worker.stamp.worker) ||
+        !ps_doc_set_u64(question, "member", client->worker.stamp.member) ||
+        !ps_doc_set_u64(question, "number", client->membership->n_barriers + 1)) {
         return psd_error_set(err, PSD_NOMEM, "no memory for a question");
     }
     rc = ps_control_ask(client, question, timeout_ms, BARRIER_GRACE_MS, NULL, err);
     if (rc == PSD_OK) {
-        self->n_barriers++;
+        client->membership->n_barriers++;
     }
     return rc;
 }
@@ -346,11 +342,11 @@ static psd_status_t ask_to_leave(psd_client_t *client, const char *reason, bool 
 {
     PSD_AUTO(ps_doc_destroy) ps_doc_t *question = ps_control_new("job_leave");
     PSD_AUTO(ps_doc_destroy) ps_doc_t *reply = NULL;
-    const ps_membership_t *self = client->membership;
+    const ps_op_worker_t *self = &client->worker.stamp;
     uint64_t n_lost = 0;
     psd_status_t rc = PSD_OK;
 
-    if (question == NULL || !ps_membership_name(client, question) ||
+    if (question == NULL || !ps_control_name_job(client, question) ||
         !ps_doc_set_u64(question, "worker", self->worker) ||
         !ps_doc_set_u64(question, "member", self->member) ||
         !ps_doc_set_u64(question, "joins", self->joins) ||
@@ -399,7 +395,7 @@ static psd_status_t fail(psd_client_t *client, const char *reason, bool gives_up
     char text[REASON_SIZE];
     psd_status_t rc = PSD_OK;
 
-    if (client->membership == NULL) {
+    if (client->worker.beat == NULL) {
         return psd_error_set(err, PSD_NOT_JOINED, "client is no worker");
     }
     print_reason(reason, text);
@@ -439,7 +435,7 @@ psd_status_t psd_leave(psd_client_t *client, uint32_t timeout_ms, psd_error_t *e
     uint64_t now_ms = 0;
     psd_status_t rc = PSD_OK;
 
-    if (client->membership == NULL) {
+    if (client->worker.beat == NULL) {
         return psd_error_set(err, PSD_NOT_JOINED, "client is no worker");
     }
     rc = psd_flush(client, timeout_ms, err);

@@ -8,6 +8,9 @@
 #include "base/text.h"
 #include "client/job/job.h"
 #include "client/job/work.h"
+#include "client/requests/marks.h"
+#include "client/requests/pump.h"
+#include "client/requests/wait.h"
 #include "protocol/facts/work.h"
 
 /* The node names who is waited for at the caller's deadline; that takes a way.
@@ -86,7 +89,7 @@ static psd_status_t ask_to_open(psd_client_t *client, const char *name, uint32_t
 {
     PSD_AUTO(ps_doc_destroy) ps_doc_t *question = ps_control_new("work_open");
 
-    if (question == NULL || !ps_membership_name(client, question) ||
+    if (question == NULL || !ps_control_name_job(client, question) ||
         !ps_doc_set_text(question, "queue", name) ||
         !ps_doc_set_u64(question, "slices", n_slices) ||
         !ps_doc_set_u64(question, "epochs", n_epochs)) {
@@ -103,7 +106,7 @@ psd_status_t psd_work_open(psd_client_t *client, const char *name, uint32_t n_sl
     }
 
     PSD_AUTO(psd_work_close) psd_work_t *self = NULL;
-    psd_status_t rc = ps_membership_check(client, err);
+    psd_status_t rc = ps_worker_check(client, err);
 
     if (rc == PSD_OK) {
         rc = check_open(name, n_slices, n_epochs, err);
@@ -136,15 +139,15 @@ void psd_work_close(psd_work_t **self_p)
 /* A question of this worker about the queue; NULL: no memory. */
 static ps_doc_t *new_question(const psd_work_t *self, const char *op)
 {
-    const ps_membership_t *membership = self->client->membership;
+    const ps_op_worker_t *worker = &self->client->worker.stamp;
     PSD_AUTO(ps_doc_destroy) ps_doc_t *doc = ps_control_new(op);
     ps_doc_t *question = NULL;
 
-    if (doc != NULL && ps_membership_name(self->client, doc) &&
+    if (doc != NULL && ps_control_name_job(self->client, doc) &&
         ps_doc_set_text(doc, "queue", self->name) &&
-        ps_doc_set_u64(doc, "worker", membership->worker) &&
-        ps_doc_set_u64(doc, "clock", membership->clock) &&
-        ps_doc_set_u64(doc, "joins", membership->joins)) {
+        ps_doc_set_u64(doc, "worker", worker->worker) &&
+        ps_doc_set_u64(doc, "clock", worker->clock) &&
+        ps_doc_set_u64(doc, "joins", worker->joins)) {
         question = doc;
         doc = NULL;
     }
@@ -230,7 +233,7 @@ psd_status_t ps_work_next_begin(psd_work_t *self, uint32_t timeout_ms, bool wait
     const ps_membership_t *membership = self->client->membership;
     bool may_idle = false;
     ps_known_work_t *known = NULL;
-    psd_status_t rc = ps_membership_check(self->client, err);
+    psd_status_t rc = ps_worker_check(self->client, err);
 
     if (rc != PSD_OK) {
         return rc;
@@ -355,7 +358,7 @@ psd_status_t ps_work_done_begin(psd_work_t *self, uint64_t epoch, uint32_t slice
                                 uint32_t timeout_ms, psd_error_t *err)
 {
     PSD_AUTO(ps_doc_destroy) ps_doc_t *question = NULL;
-    psd_status_t rc = ps_membership_check(self->client, err);
+    psd_status_t rc = ps_worker_check(self->client, err);
 
     if (rc != PSD_OK) {
         return rc;
@@ -391,7 +394,7 @@ psd_status_t psd_work_done(psd_work_t *self, uint64_t epoch, uint32_t slice, uin
 
     uint64_t until_ms = ps_now_ms() + timeout_ms;
     uint64_t now_ms = 0;
-    psd_status_t rc = ps_membership_check(self->client, err);
+    psd_status_t rc = ps_worker_check(self->client, err);
 
     if (rc == PSD_OK) {
         rc = psd_flush(self->client, timeout_ms, err);

@@ -8,30 +8,6 @@
 #include "client/requests/call.h"
 #include "model/tables/partition.h"
 
-/* Runs on whichever thread lets go last. */
-static void let_go(void *owner)
-{
-    psd_draft_t *self = owner;
-
-    (void)atomic_fetch_sub_explicit(&self->n_holders, 1, memory_order_release);
-}
-
-void ps_draft_adopt(psd_draft_t *self, ps_cuts_t *cuts)
-{
-    for (size_t i = 0; i < cuts->n; i++) {
-        ps_cut_t *cut = &cuts->items[i];
-
-        if (!cut->borrows) {
-            continue;
-        }
-        assert(cut->payload->release == NULL);
-        (void)atomic_fetch_add_explicit(&self->n_holders, 1, memory_order_relaxed);
-        cut->payload->owner = self;
-        cut->payload->release = let_go;
-        cut->borrows = false;
-    }
-}
-
 static void free_memory(psd_draft_t *self)
 {
     ps_block_done(&self->block);

@@ -31,8 +31,6 @@ struct psd_draft {
     atomic_uint n_holders; /* payloads that point at it */
 };
 
-/* Makes slices that point at it hold it; they borrow nothing then. */
-void ps_draft_adopt(psd_draft_t *self, ps_cuts_t *cuts);
 /* Frees those that were committed and that nobody points at. */
 void ps_drafts_sweep(psd_client_t *client);
 /* The client closes: nobody points at any. Those that are not committed stay

@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "base/alloc.h"
-#include "client/job/job.h"
 #include "client/requests/ticket.h"
 
 /* What the server is told is a little less than the caller's time, so that its
@@ -54,35 +53,6 @@ void ps_errand_destroy(psd_client_t *client, ps_errand_t **errand_p)
     }
     TAILQ_INSERT_HEAD(&client->spare, self, in_list);
     client->n_spare++;
-}
-
-static void destroy_all(psd_client_t *client, struct ps_errands *errands)
-{
-    while (!TAILQ_EMPTY(errands)) {
-        ps_errand_t *errand = TAILQ_FIRST(errands);
-
-        TAILQ_REMOVE(errands, errand, in_list);
-        ps_errand_destroy(client, &errand);
-    }
-}
-
-void ps_errands_done(psd_client_t *client)
-{
-    while (!TAILQ_EMPTY(&client->busy)) {
-        ps_errand_t *errand = TAILQ_FIRST(&TAILQ_FIRST(&client->busy)->waiting);
-
-        ps_queue_remove(client, errand);
-        ps_errand_destroy(client, &errand);
-    }
-    destroy_all(client, &client->sent);
-    destroy_all(client, &client->ended);
-    while (!TAILQ_EMPTY(&client->spare)) {
-        ps_errand_t *errand = TAILQ_FIRST(&client->spare);
-
-        TAILQ_REMOVE(&client->spare, errand, in_list);
-        ps_free(errand);
-    }
-    client->n_spare = 0;
 }
 
 /* Time for the server, from what is left of the ticket's; 0: for ever. */
@@ -171,67 +141,4 @@ void ps_errand_end(psd_client_t *client, ps_errand_t *self, psd_status_t status,
         self->text = ps_strdup(text);
     }
     TAILQ_INSERT_TAIL(&client->ended, self, in_list);
-}
-
-void ps_errand_finish(psd_client_t *client, ps_errand_t **errand_p)
-{
-    ps_errand_t *self = *errand_p;
-    ps_queue_t *queue = self->queue;
-
-    ps_loan_end(client, self);
-    if (self->is_sent) {
-        queue->n_sent--;
-        client->n_under_way--;
-        queue->sent_bytes -= self->sent_bytes;
-    }
-    if (self->ticket != NULL) {
-        ps_ticket_errand_ended(client, self);
-    }
-    if (self->kind == PS_ERRAND_MARK || self->marks) {
-        ps_membership_marked(client, queue->table->id, self->status);
-    }
-    ps_errand_destroy(client, errand_p);
-    if (!TAILQ_EMPTY(&queue->waiting)) {
-        ps_queue_run(client, queue);
-    }
-}
-
-/* Why it has not ended, without what else is amiss. */
-static void print_reason(const psd_client_t *client, const ps_errand_t *self,
-                         char ret_text[PS_TEXT_MAX + 1])
-{
-    const ps_ticket_t *after = self->after == 0 ? NULL : ps_ticket_find(client, self->after);
-    char name[PS_TICKET_NAME_SIZE] = "";
-    const char *reason = "";
-
-    if (self->op != 0) {
-        reason = ps_session_reason(client->session, client->now_ms, self->op);
-    }
-    if (reason[0] != '\0') {
-        (void)snprintf(ret_text, PS_TEXT_MAX + 1, "%.*s", PS_TEXT_MAX, reason);
-    } else if (after != NULL && !after->has_ended) {
-        ps_ticket_name(after, name);
-        (void)snprintf(ret_text, PS_TEXT_MAX + 1, "waits for ticket %" PRIu64 ", a %s", self->after,
-                       name);
-    } else if (!self->is_sent) {
-        (void)snprintf(ret_text, PS_TEXT_MAX + 1,
-                       "waits for %" PRIu32 " earlier calls to this partition",
-                       self->queue->n_sent);
-    } else {
-        (void)snprintf(ret_text, PS_TEXT_MAX + 1, "no answer yet");
-    }
-}
-
-const char *ps_errand_reason(const psd_client_t *client, const ps_errand_t *self,
-                             char ret_text[PS_TEXT_MAX + 1])
-{
-    size_t size = 0;
-
-    print_reason(client, self, ret_text);
-    size = strlen(ret_text);
-    if (client->trouble[0] != '\0') {
-        (void)snprintf(ret_text + size, PS_TEXT_MAX + 1 - size, "; a message could not be read: %s",
-                       client->trouble);
-    }
-    return ret_text;
 }

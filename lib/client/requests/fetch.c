@@ -16,6 +16,7 @@
 #include "base/alloc.h"
 #include "client/requests/call.h"
 #include "client/requests/result.h"
+#include "client/requests/wait.h"
 #include "model/tables/partition.h"
 
 typedef struct fetch {

@@ -11,6 +11,7 @@
 #include "client/requests/call.h"
 #include "client/requests/ops.h"
 #include "client/requests/result.h"
+#include "client/requests/wait.h"
 
 #define TOP_MAX (1U << 20) /* values that the server gives at most */
 

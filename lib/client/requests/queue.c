@@ -125,3 +125,32 @@ void ps_queues_run(psd_client_t *client)
         ps_queue_run(client, queue);
     }
 }
+
+static void destroy_all(psd_client_t *client, struct ps_errands *errands)
+{
+    while (!TAILQ_EMPTY(errands)) {
+        ps_errand_t *errand = TAILQ_FIRST(errands);
+
+        TAILQ_REMOVE(errands, errand, in_list);
+        ps_errand_destroy(client, &errand);
+    }
+}
+
+void ps_errands_done(psd_client_t *client)
+{
+    while (!TAILQ_EMPTY(&client->busy)) {
+        ps_errand_t *errand = TAILQ_FIRST(&TAILQ_FIRST(&client->busy)->waiting);
+
+        ps_queue_remove(client, errand);
+        ps_errand_destroy(client, &errand);
+    }
+    destroy_all(client, &client->sent);
+    destroy_all(client, &client->ended);
+    while (!TAILQ_EMPTY(&client->spare)) {
+        ps_errand_t *errand = TAILQ_FIRST(&client->spare);
+
+        TAILQ_REMOVE(&client->spare, errand, in_list);
+        ps_free(errand);
+    }
+    client->n_spare = 0;
+}

@@ -7,8 +7,10 @@
 
 #include "base/alloc.h"
 #include "client/requests/call.h"
-#include "client/job/job.h"
-#include "client/slices/thin.h"
+#include "client/requests/marks.h"
+#include "client/requests/pump.h"
+#include "client/requests/thin.h"
+#include "client/requests/wait.h"
 
 /* Everyday pushes up to this size are copied: it costs less than taking the
  * caller's memory back from sockets when a deadline passes. */
@@ -64,7 +66,7 @@ static psd_status_t make_errand(const ps_call_t *call, ps_cut_t *cut, ps_tally_t
     if (tally != NULL) {
         tally->partition = cut->partition;
     }
-    errand->worker = ps_membership_stamp(client);
+    errand->worker = client->worker.stamp;
     errand->round = client->round;
     if (call->options != NULL) {
         errand->ack = call->options->ack;
@@ -105,7 +107,7 @@ static void set_out(const ps_call_t *call, ps_ticket_t *ticket, struct ps_errand
     }
     ps_ticket_end_if_done(client, ticket);
     if (ends_clock(call)) {
-        ps_membership_send_marks(client, marks);
+        ps_marks_send(client, marks);
         ps_perform(client);
     } else {
         ps_perform_start(client);
@@ -133,7 +135,7 @@ static psd_status_t check_clock(const ps_call_t *call, psd_error_t *err)
     if (awaits_values(client)) {
         ps_pump(client, 0);
     }
-    return ps_membership_check(client, err);
+    return ps_worker_check(client, err);
 }
 
 psd_status_t ps_call_start_cuts(const ps_call_t *call, ps_cuts_t *cuts, ps_ticket_t **ret_ticket,
@@ -156,7 +158,7 @@ psd_status_t ps_call_start_cuts(const ps_call_t *call, ps_cuts_t *cuts, ps_ticke
                          ticket, err);
     }
     if (rc == PSD_OK && ends_clock(call)) {
-        rc = ps_membership_make_marks(client, ticket, &marks, err);
+        rc = ps_marks_make(client, ticket, &marks, err);
     }
     if (rc != PSD_OK) {
         if (ticket != NULL) {
@@ -189,6 +191,31 @@ static psd_status_t check_arrays(const ps_call_t *call, const psd_select_t *plai
         return psd_error_set(err, PSD_INVALID, "ret_values is NULL, n_values %zu", call->n_values);
     }
     return PSD_OK;
+}
+
+/* Runs on whichever thread lets go last. */
+static void let_go_of_draft(void *owner)
+{
+    psd_draft_t *self = owner;
+
+    (void)atomic_fetch_sub_explicit(&self->n_holders, 1, memory_order_release);
+}
+
+/* Makes slices that point at a draft hold it; they borrow nothing then. */
+static void adopt(psd_draft_t *self, ps_cuts_t *cuts)
+{
+    for (size_t i = 0; i < cuts->n; i++) {
+        ps_cut_t *cut = &cuts->items[i];
+
+        if (!cut->borrows) {
+            continue;
+        }
+        assert(cut->payload->release == NULL);
+        (void)atomic_fetch_add_explicit(&self->n_holders, 1, memory_order_relaxed);
+        cut->payload->owner = self;
+        cut->payload->release = let_go_of_draft;
+        cut->borrows = false;
+    }
 }
 
 static psd_status_t start(const ps_call_t *call, ps_ticket_t **ret_ticket, psd_error_t *err)
@@ -232,7 +259,7 @@ static psd_status_t start(const ps_call_t *call, ps_ticket_t **ret_ticket, psd_e
         rc = ps_cut(&args, &cuts, err);
     }
     if (rc == PSD_OK && call->draft != NULL) {
-        ps_draft_adopt(call->draft, &cuts);
+        adopt(call->draft, &cuts);
     }
     if (rc == PSD_OK) {
         rc = ps_call_start_cuts(call, &cuts, ret_ticket, err);
@@ -344,7 +371,7 @@ psd_status_t ps_call_start(const ps_call_t *call, psd_ticket_t *ret_ticket, psd_
         assert(ticket != NULL);
         *ret_ticket = ticket->number;
         if (ends_clock(call)) {
-            ps_membership_greet(call->table->client);
+            ps_wait_for_welcome(call->table->client);
         }
     }
     return rc;

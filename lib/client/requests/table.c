@@ -9,24 +9,15 @@
 
 #include "base/alloc.h"
 #include "base/text.h"
-#include "client/job/job.h"
+#include "client/requests/marks.h"
 #include "client/slices/sparsify.h"
 #include "protocol/facts/table_filter.h"
 #include "client/requests/spec.h"
 #include "client/requests/ticket.h"
+#include "client/requests/wait.h"
 #include "protocol/facts/table_doc.h"
 
 /* ---- known tables -------------------------------------------------------- */
-
-ps_known_table_t *ps_known_table(const psd_client_t *self, uint32_t id)
-{
-    for (size_t i = 0; i < self->n_tables; i++) {
-        if (self->tables[i]->id == id) {
-            return self->tables[i];
-        }
-    }
-    return NULL;
-}
 
 psd_status_t ps_known_table_add(psd_client_t *self, uint32_t id, const char *name,
                                 uint32_t n_partitions, ps_known_table_t **ret_table,
@@ -130,8 +121,8 @@ static psd_status_t take_table(psd_client_t *client, const ps_doc_t *reply,
     if (rc == PSD_OK) {
         rc = ps_table_learn(client, reply, ret_spec, ret_table, err);
     }
-    if (rc == PSD_OK && client->membership != NULL) {
-        rc = ps_membership_add_table(client, *ret_table, err);
+    if (rc == PSD_OK && client->worker.beat != NULL) {
+        rc = ps_mark_table(client, *ret_table, err);
     }
     return rc;
 }
@@ -148,7 +139,7 @@ static psd_status_t ask(psd_client_t *client, const char *op, const char *name,
     psd_status_t rc = PSD_OK;
 
     if (question == NULL || !ps_doc_set_text(question, "name", name) ||
-        (client->membership != NULL && !ps_membership_name(client, question))) {
+        (client->worker.beat != NULL && !ps_control_name_job(client, question))) {
         return psd_error_set(err, PSD_NOMEM, "no memory for a question");
     }
     doc = spec == NULL ? NULL : ps_doc_add_object(question, "spec");

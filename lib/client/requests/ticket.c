@@ -4,12 +4,13 @@
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "base/alloc.h"
+#include "client/requests/marks.h"
 
 #define TOLD_MS 3000   /* a call that is open for so long is told of */
 #define QUIET_MS 30000 /* then of none for so long */
-#define PLACE_MASK ((UINT64_C(1) << PS_TICKET_PLACE_BITS) - 1)
 
 /* When a call that begins now will have been open for long. */
 static void note_start(psd_client_t *client)
@@ -29,8 +30,9 @@ static ps_ticket_t *add_place(psd_client_t *client)
 {
     ps_ticket_t *self = NULL;
 
-    if (client->n_tickets >= PLACE_MASK || !ps_grow(&client->tickets, &client->tickets_capacity,
-                                                    client->n_tickets + 1, sizeof(ps_ticket_t *))) {
+    if (client->n_tickets >= PS_TICKET_PLACE_MASK ||
+        !ps_grow(&client->tickets, &client->tickets_capacity, client->n_tickets + 1,
+                 sizeof(ps_ticket_t *))) {
         return NULL;
     }
     self = ps_alloc(1, sizeof *self);
@@ -51,7 +53,7 @@ psd_status_t ps_ticket_new(psd_client_t *client, uint32_t timeout_ms, ps_ticket_
     if (self == NULL) {
         self = add_place(client);
     }
-    if (self == NULL && client->n_tickets >= PLACE_MASK) {
+    if (self == NULL && client->n_tickets >= PS_TICKET_PLACE_MASK) {
         return psd_error_set(err, PSD_LIMIT, "%zu tickets are still to be waited for",
                              client->n_tickets);
     }
@@ -71,18 +73,6 @@ psd_status_t ps_ticket_new(psd_client_t *client, uint32_t timeout_ms, ps_ticket_
     note_start(client);
     *ret_ticket = self;
     return PSD_OK;
-}
-
-ps_ticket_t *ps_ticket_find(const psd_client_t *client, psd_ticket_t number)
-{
-    uint64_t place = number & PLACE_MASK;
-    ps_ticket_t *self = NULL;
-
-    if (place == 0 || place > client->n_tickets) {
-        return NULL;
-    }
-    self = client->tickets[place - 1];
-    return self->number == number && !self->is_idle ? self : NULL;
 }
 
 void ps_ticket_name(const ps_ticket_t *self, char ret_text[PS_TICKET_NAME_SIZE])
@@ -109,7 +99,7 @@ static void forget(psd_client_t *client, ps_ticket_t **self_p)
     *self_p = NULL;
     TAILQ_REMOVE(self->has_ended ? &client->done_tickets : &client->open_tickets, self, in_list);
     psd_error_destroy(&self->error);
-    self->number += PLACE_MASK + 1;
+    self->number += PS_TICKET_PLACE_MASK + 1;
     self->is_idle = true;
     TAILQ_INSERT_HEAD(&client->idle_tickets, self, in_list);
 }
@@ -156,7 +146,7 @@ void ps_ticket_end_if_done(psd_client_t *client, ps_ticket_t *self)
     }
 }
 
-void ps_ticket_errand_ended(psd_client_t *client, ps_errand_t *errand)
+static void errand_ended(psd_client_t *client, ps_errand_t *errand)
 {
     ps_ticket_t *self = errand->ticket;
 
@@ -167,6 +157,69 @@ void ps_ticket_errand_ended(psd_client_t *client, ps_errand_t *errand)
     TAILQ_REMOVE(&self->errands, errand, in_ticket);
     errand->ticket = NULL;
     ps_ticket_end_if_done(client, self);
+}
+
+void ps_errand_finish(psd_client_t *client, ps_errand_t **errand_p)
+{
+    ps_errand_t *self = *errand_p;
+    ps_queue_t *queue = self->queue;
+
+    ps_loan_end(client, self);
+    if (self->is_sent) {
+        queue->n_sent--;
+        client->n_under_way--;
+        queue->sent_bytes -= self->sent_bytes;
+    }
+    if (self->ticket != NULL) {
+        errand_ended(client, self);
+    }
+    if (self->kind == PS_ERRAND_MARK || self->marks) {
+        ps_mark_ended(client, queue->table->id, self->status);
+    }
+    ps_errand_destroy(client, errand_p);
+    if (!TAILQ_EMPTY(&queue->waiting)) {
+        ps_queue_run(client, queue);
+    }
+}
+
+/* Why it has not ended, without what else is amiss. */
+static void print_reason(const psd_client_t *client, const ps_errand_t *self,
+                         char ret_text[PS_TEXT_MAX + 1])
+{
+    const ps_ticket_t *after = self->after == 0 ? NULL : ps_ticket_find(client, self->after);
+    char name[PS_TICKET_NAME_SIZE] = "";
+    const char *reason = "";
+
+    if (self->op != 0) {
+        reason = ps_session_reason(client->session, client->now_ms, self->op);
+    }
+    if (reason[0] != '\0') {
+        (void)snprintf(ret_text, PS_TEXT_MAX + 1, "%.*s", PS_TEXT_MAX, reason);
+    } else if (after != NULL && !after->has_ended) {
+        ps_ticket_name(after, name);
+        (void)snprintf(ret_text, PS_TEXT_MAX + 1, "waits for ticket %" PRIu64 ", a %s", self->after,
+                       name);
+    } else if (!self->is_sent) {
+        (void)snprintf(ret_text, PS_TEXT_MAX + 1,
+                       "waits for %" PRIu32 " earlier calls to this partition",
+                       self->queue->n_sent);
+    } else {
+        (void)snprintf(ret_text, PS_TEXT_MAX + 1, "no answer yet");
+    }
+}
+
+const char *ps_errand_reason(const psd_client_t *client, const ps_errand_t *self,
+                             char ret_text[PS_TEXT_MAX + 1])
+{
+    size_t size = 0;
+
+    print_reason(client, self, ret_text);
+    size = strlen(ret_text);
+    if (client->trouble[0] != '\0') {
+        (void)snprintf(ret_text + size, PS_TEXT_MAX + 1 - size, "; a message could not be read: %s",
+                       client->trouble);
+    }
+    return ret_text;
 }
 
 /* An errand whose caller has gone: a push goes on with memory of its own, a
@@ -302,25 +355,6 @@ psd_status_t ps_ticket_overdue(const psd_client_t *client, const ps_ticket_t *se
     return psd_error_set(err, PSD_DEADLINE, "%s, partition %" PRIu32 ": %" PRIu64 " ms passed: %s",
                          name, first->queue->partition, waited_ms,
                          ps_errand_reason(client, first, why));
-}
-
-psd_status_t ps_ticket_wait(psd_client_t *client, ps_ticket_t *self, uint64_t wait_ms,
-                            psd_error_t *err)
-{
-    uint64_t until_ms = UINT64_MAX;
-
-    if (!self->has_ended && wait_ms < UINT64_MAX) {
-        client->now_ms = ps_now_ms();
-        until_ms = client->now_ms + wait_ms;
-    }
-    while (!self->has_ended) {
-        ps_pump(client, until_ms); /* once, however little time there is */
-        if (client->now_ms >= until_ms) {
-            break;
-        }
-    }
-    return self->has_ended ? ps_ticket_use_up(client, self, err)
-                           : ps_ticket_overdue(client, self, wait_ms, err);
 }
 
 void ps_tickets_done(psd_client_t *client)

@@ -1,5 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
+ * Room lib/client/requests: calls, from their start until somebody has the end
+ *
+ * It is       Tables, pushes, pulls and what else is done with rows; tickets,
+ *             the requests they are made of, their queues; a client's turns.
+ * It uses     slices, which cut a call; connection, which carries it; the
+ *             session, which retries.
+ * It ignores  Jobs: a worker's clock is a stamp and a list of tables to mark,
+ *             and what its job does in a turn is two call-backs.
+ * Start at    rows.c for a push, ticket.h for its states, pump.c for a turn.
+ */
+/*
  * ps_ticket, ps_errand, ps_queue - calls under way
  *
  * What     A call is a ticket; each of its slices is an errand. An errand waits
@@ -24,6 +35,7 @@
 #define PS_CLIENT_TICKET_H
 
 #include "client/connection/client_state.h"
+#include "client/slices/cut.h"
 
 typedef enum ps_errand_kind {
     PS_ERRAND_PUSH = 1,
@@ -81,6 +93,7 @@ struct ps_errand {
 };
 
 #define PS_TICKET_PLACE_BITS 24 /* of a number: its place, counted from 1 */
+#define PS_TICKET_PLACE_MASK ((UINT64_C(1) << PS_TICKET_PLACE_BITS) - 1)
 
 struct ps_ticket {
     TAILQ_ENTRY(ps_ticket) in_list; /* of the open, done or idle ones */
@@ -122,6 +135,8 @@ void ps_queue_remove(psd_client_t *client, ps_errand_t *errand);
 /* Sends what can go now. */
 void ps_queue_run(psd_client_t *client, ps_queue_t *queue);
 void ps_queues_run(psd_client_t *client);
+/* Frees all errands of the client. */
+void ps_errands_done(psd_client_t *client);
 
 /* ---- errand.c ---- */
 
@@ -132,15 +147,8 @@ void ps_errand_send(psd_client_t *client, ps_errand_t *errand);
 /* Puts it, which is in no list, on the list of those that ended. */
 void ps_errand_end(psd_client_t *client, ps_errand_t *errand, psd_status_t status,
                    const char *text);
-/* Behind the outbox: gives loans back, tells the ticket, lets go of it. */
-void ps_errand_finish(psd_client_t *client, ps_errand_t **errand_p);
 /* Lets go of one that is in no list. */
 void ps_errand_destroy(psd_client_t *client, ps_errand_t **errand_p);
-/* Frees all of the client's. */
-void ps_errands_done(psd_client_t *client);
-/* What it waits for. Borrowed until the next call. */
-const char *ps_errand_reason(const psd_client_t *client, const ps_errand_t *errand,
-                             char ret_text[PS_TEXT_MAX + 1]);
 
 /* ---- reply.c ---- */
 
@@ -164,13 +172,22 @@ void ps_loan_end(psd_client_t *client, ps_errand_t *errand);
 PSD_MUST_CHECK psd_status_t ps_ticket_new(psd_client_t *client, uint32_t timeout_ms,
                                           ps_ticket_t **ret_ticket, psd_error_t *err);
 /* The one that is not used up, or NULL. */
-ps_ticket_t *ps_ticket_find(const psd_client_t *client, psd_ticket_t number);
+static inline ps_ticket_t *ps_ticket_find(const psd_client_t *client, psd_ticket_t number)
+{
+    uint64_t place = number & PS_TICKET_PLACE_MASK;
+    ps_ticket_t *self = place == 0 || place > client->n_tickets ? NULL : client->tickets[place - 1];
+
+    return self != NULL && self->number == number && !self->is_idle ? self : NULL;
+}
 /* Takes the errand in. */
 void ps_ticket_add(ps_ticket_t *self, ps_errand_t *errand);
 /* Forgets a ticket none of whose errands was put into a queue. */
 void ps_ticket_abandon(psd_client_t *client, ps_ticket_t **self_p);
-/* One of its errands has ended. */
-void ps_ticket_errand_ended(psd_client_t *client, ps_errand_t *errand);
+/* Behind the outbox: gives loans back, tells the ticket, lets go of it. */
+void ps_errand_finish(psd_client_t *client, ps_errand_t **errand_p);
+/* What it waits for. Borrowed until the next call. */
+const char *ps_errand_reason(const psd_client_t *client, const ps_errand_t *errand,
+                             char ret_text[PS_TEXT_MAX + 1]);
 /* Ends a ticket that has no errands (any more). */
 void ps_ticket_end_if_done(psd_client_t *client, ps_ticket_t *self);
 /* Ends those whose deadline has passed at client->now_ms. */
@@ -186,11 +203,6 @@ void ps_tickets_cut_off(psd_client_t *client, psd_status_t status, const char *t
 /* Gives the result of one that has ended, and forgets it. */
 PSD_MUST_CHECK psd_status_t ps_ticket_use_up(psd_client_t *client, ps_ticket_t *self,
                                              psd_error_t *err);
-/* Waits for the end and uses the ticket up. wait_ms: at most; UINT64_MAX: its
- * own deadline is enough. Errors: its result; PSD_DEADLINE, the ticket goes on.
- */
-PSD_MUST_CHECK psd_status_t ps_ticket_wait(psd_client_t *client, ps_ticket_t *ticket,
-                                           uint64_t wait_ms, psd_error_t *err);
 /* PSD_DEADLINE, with what the ticket waits for. */
 PSD_MUST_CHECK psd_status_t ps_ticket_overdue(const psd_client_t *client, const ps_ticket_t *self,
                                               uint64_t waited_ms, psd_error_t *err);

@@ -1,5 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
+ * Room lib/client/slices: one call cut by partition
+ *
+ * It is       Selections, the slices that they become, where a slice's answer
+ *             belongs, and filters that hold a part of a push back.
+ * It uses     lib/model, for what a table is, and lib/wire, for payloads.
+ * It ignores  Clients, connections and time: it is handed arrays and a spec.
+ * Start at    cut.c; cut_small.c is the way of a million small pushes.
+ */
+/*
  * ps_cut - one call cut into slices, each for one partition
  *
  * What     Rows that lie together at the caller (one partition, or sorted keys

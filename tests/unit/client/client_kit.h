@@ -8,6 +8,8 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "client/requests/pump.h"
+#include "client/requests/table.h"
 #include "client/requests/ticket.h"
 
 typedef struct fixture {

@@ -58,14 +58,14 @@ static uint64_t next_beat(ps_socket_t *port)
 /* Others wait for its marks, which never come: it must not pass for alive. */
 Test(membership, a_broken_client_says_no_more_that_its_worker_lives)
 {
-    ps_membership_t membership = {.worker = OWN};
+    ps_membership_t membership = {.version = 0};
     ps_socket_t *port = open_port();
     ps_beat_t *other = NULL;
     fixture_t f;
     int in_a_row = 0;
 
     set_up(&f);
-    membership.beat = start_beat(port, OWN);
+    f.client.worker.beat = start_beat(port, OWN);
     f.client.membership = &membership;
     ps_membership_look(&f.client);
     while (next_beat(port) != OWN) {
@@ -78,7 +78,7 @@ Test(membership, a_broken_client_says_no_more_that_its_worker_lives)
     }
     cr_assert_eq(in_a_row, BEATS_IN_A_ROW, "both go on");
     ps_beat_release(&other);
-    ps_beat_release(&membership.beat);
+    ps_beat_release(&f.client.worker.beat);
     ps_socket_close(&port);
     f.client.membership = NULL;
     tear_down(&f);

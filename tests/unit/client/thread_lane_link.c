@@ -5,6 +5,8 @@
  * nothing is packed that a lane carries in less time. */
 #include "base/alloc.h"
 #include "base/hash.h"
+#include "client/requests/pump.h"
+#include "client/requests/table.h"
 #include "client/requests/ticket.h"
 #include "transport/sockets/socket_inner.h"
 #include "unit/transport/lane_kit.h"

@@ -6,7 +6,7 @@
 #include <time.h>
 
 #include "base/alloc.h"
-#include "client/connection/client_state.h"
+#include "client/requests/pump.h"
 #include "support/check.h"
 
 #define PATIENCE_S 10

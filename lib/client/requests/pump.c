@@ -2,10 +2,12 @@
 /* One turn of the client: wait, receive, tick, perform, expire. What arrived
  * is taken in before time is looked at, so that a caller who came late is not
  * told that something timed out which has long been answered. */
-#include "client/job/job.h"
+#include "client/requests/pump.h"
+
 #include "client/requests/ticket.h"
 
 #define LEAST_UNDER_WAY 4 /* so that a few requests go at once */
+#define WORKER_LOOK_MS 50 /* how late a new table of the job may be noticed */
 #define AWAY_MS 1000      /* between two turns: the program does other things */
 #define WORTH_SENDING 32  /* messages: by then sending costs little of each */
 
@@ -38,6 +40,22 @@ static bool receive(psd_client_t *self)
     return got;
 }
 
+/* An answer that nobody waits for. */
+static void learn(psd_client_t *self, uint64_t id, const ps_doc_t *reply)
+{
+    if ((self->job_hooks == NULL || !self->job_hooks->learn(self, id, reply)) &&
+        !ps_identity_learn(self, id, reply)) {
+        ps_reroute_learn(self, id, reply);
+    }
+}
+
+static void look_at_job(psd_client_t *self)
+{
+    if (self->job_hooks != NULL) {
+        self->job_hooks->look(self);
+    }
+}
+
 /* Waits for something to arrive, and takes it in. */
 static void wait_and_receive(psd_client_t *self, uint64_t until_ms)
 {
@@ -49,7 +67,9 @@ static void wait_and_receive(psd_client_t *self, uint64_t until_ms)
     for (size_t i = 0; i < self->n_links; i++) {
         self->polled[1 + i] = self->links[i].socket;
     }
-    wait_ms = earlier(wait_ms, ps_membership_wait_ms(self));
+    if (self->worker.beat != NULL) {
+        wait_ms = earlier(wait_ms, WORKER_LOOK_MS);
+    }
     psd_error_clear(self->scratch);
     if (ps_socket_wait(self->polled, n, wait_ms, self->ready, self->scratch) != PSD_OK) {
         ps_client_break(self, psd_error_status(self->scratch), psd_error_text(self->scratch));
@@ -57,7 +77,7 @@ static void wait_and_receive(psd_client_t *self, uint64_t until_ms)
     }
     self->now_ms = ps_now_ms();
     if (self->ready[0]) {
-        ps_control_receive(self);
+        ps_control_receive(self, learn);
     }
     for (size_t i = 1; i < n; i++) {
         if (self->ready[i]) {
@@ -85,19 +105,19 @@ void ps_pump(psd_client_t *self, uint64_t until_ms)
         ps_tickets_were_away(self);
     }
     if (self->broken != PSD_OK) {
-        ps_membership_look(self);
+        look_at_job(self);
         end_everything(self);
         return;
     }
     if (!TAILQ_EMPTY(&self->questions) || self->tables_asked != 0 || self->idle_asked != 0 ||
         self->routes_asked != 0 || self->identity_asked != 0) {
-        ps_control_receive(self); /* data that comes and comes hides nothing */
+        ps_control_receive(self, learn); /* data that comes and comes hides nothing */
     }
     if (!receive(self) && self->broken == PSD_OK && until_ms > self->now_ms) {
         ps_perform(self);
         wait_and_receive(self, until_ms);
     }
-    ps_membership_look(self);
+    look_at_job(self);
     ps_reroute_look(self);
     ps_identity_look(self);
     if (self->session != NULL) {

@@ -1,20 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Connecting to a cluster and closing; waiting for what was started. */
+/* Connecting to a cluster and closing. */
 #include "psd/client.h"
 
-#include <assert.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/alloc.h"
-#include "client/connection/client_state.h"
-#include "client/requests/draft.h"
-#include "client/job/job.h"
 #include "client/connection/nearest.h"
-#include "client/requests/ticket.h"
-#include "transport/threads/fork.h"
+#include "client/job/job.h"
+#include "client/requests/draft.h"
+#include "client/requests/wait.h"
 #include "transport/sockets/reach.h"
 
 #define RESEND_MS 250
@@ -23,58 +20,6 @@
 #define LOOK_MS 30   /* without a welcome, before it is looked who listens */
 #define TOLD_MS 1000 /* of waiting for a welcome, before it is told of */
 #define WHY_MS 200   /* to find out why there is none */
-
-void ps_client_break(psd_client_t *self, psd_status_t status, const char *text)
-{
-    if (self->broken == PSD_OK) {
-        self->broken = status == PSD_OK ? PSD_FAILED : status;
-        (void)snprintf(self->broken_text, sizeof self->broken_text, "%s", text);
-    }
-}
-
-bool ps_client_is_forked(const psd_client_t *self)
-{
-    return ps_fork_is_since(self->n_forks);
-}
-
-psd_status_t ps_client_enter(const psd_client_t *self, psd_error_t *err)
-{
-    psd_error_clear(err);
-    return ps_client_is_forked(self) ? ps_fork_error("client", err) : PSD_OK;
-}
-
-psd_status_t ps_client_check(const psd_client_t *self, psd_error_t *err)
-{
-    const char *text = self->broken_text;
-    psd_status_t broken = self->broken;
-
-    if (broken == PSD_OK && self->session != NULL) {
-        broken = ps_session_broken(self->session, &text);
-    }
-    if (broken == PSD_OK) {
-        return PSD_OK;
-    }
-    return psd_error_set(err, broken == PSD_ROWS_LOST ? PSD_ROWS_LOST : PSD_CLOSED,
-                         "client is broken: %s: %s", psd_status_text(broken), text);
-}
-
-void ps_client_init(psd_client_t *self)
-{
-    self->n_forks = ps_fork_count();
-    TAILQ_INIT(&self->questions);
-    TAILQ_INIT(&self->busy);
-    TAILQ_INIT(&self->sent);
-    TAILQ_INIT(&self->ended);
-    TAILQ_INIT(&self->spare);
-    TAILQ_INIT(&self->open_tickets);
-    TAILQ_INIT(&self->done_tickets);
-    TAILQ_INIT(&self->idle_tickets);
-    TAILQ_INIT(&self->drafts);
-    self->expire_ms = UINT64_MAX;
-    self->tell_ms = UINT64_MAX;
-    self->doubt_ms = UINT64_MAX;
-    self->routes_due_ms = UINT64_MAX;
-}
 
 /* ---- connecting ---------------------------------------------------------- */
 
@@ -302,155 +247,4 @@ void psd_close(psd_client_t **client_p)
     free_tables(self);
     ps_free(self->endpoint);
     ps_free(self);
-}
-
-/* ---- waiting ------------------------------------------------------------- */
-
-static psd_status_t no_ticket(psd_ticket_t ticket, psd_error_t *err)
-{
-    return psd_error_set(err, PSD_INVALID,
-                         "ticket %" PRIu64 " is not one of this client's that "
-                         "is still to be waited for",
-                         ticket);
-}
-
-psd_status_t psd_wait(psd_client_t *client, psd_ticket_t ticket, uint32_t timeout_ms,
-                      psd_error_t *err)
-{
-    if (ps_client_enter(client, err) != PSD_OK) {
-        return PSD_CLOSED;
-    }
-
-    ps_ticket_t *found = ps_ticket_find(client, ticket);
-
-    if (found == NULL) {
-        return no_ticket(ticket, err);
-    }
-    return ps_ticket_wait(client, found, timeout_ms, err);
-}
-
-/* Every ticket has ended, or time is over. */
-static void wait_for_open_tickets(psd_client_t *client, uint32_t timeout_ms)
-{
-    uint64_t until_ms = 0;
-
-    ps_pump(client, 0);
-    until_ms = client->now_ms + timeout_ms;
-    while (!TAILQ_EMPTY(&client->open_tickets) && client->now_ms < until_ms) {
-        ps_pump(client, until_ms);
-    }
-}
-
-psd_status_t psd_wait_all(psd_client_t *client, uint32_t timeout_ms, psd_error_t *err)
-{
-    if (ps_client_enter(client, err) != PSD_OK) {
-        return PSD_CLOSED;
-    }
-
-    psd_status_t first = PSD_OK;
-
-    wait_for_open_tickets(client, timeout_ms);
-    if (!TAILQ_EMPTY(&client->open_tickets)) {
-        return ps_ticket_overdue(client, TAILQ_FIRST(&client->open_tickets), timeout_ms, err);
-    }
-    while (!TAILQ_EMPTY(&client->done_tickets)) {
-        psd_status_t rc = ps_ticket_use_up(client, TAILQ_FIRST(&client->done_tickets),
-                                           first == PSD_OK ? err : NULL);
-
-        first = first == PSD_OK ? rc : first;
-    }
-    return first;
-}
-
-psd_status_t psd_poll(psd_client_t *client, psd_ticket_t ticket, bool *ret_done, psd_error_t *err)
-{
-    if (ps_client_enter(client, err) != PSD_OK) {
-        return PSD_CLOSED;
-    }
-
-    const ps_ticket_t *found = ps_ticket_find(client, ticket);
-
-    if (found == NULL) {
-        return no_ticket(ticket, err);
-    }
-    ps_pump(client, 0);
-    *ret_done = found->has_ended;
-    return PSD_OK;
-}
-
-size_t ps_client_n_unknown(const psd_client_t *client)
-{
-    return ps_session_pending(client->session, false) + client->n_waiting;
-}
-
-/* Why one of the errands has not ended. */
-static const char *any_reason(const psd_client_t *client, char ret_text[PS_TEXT_MAX + 1])
-{
-    const ps_errand_t *errand = NULL;
-
-    TAILQ_FOREACH(errand, &client->sent, in_list)
-    {
-        if (errand->kind != PS_ERRAND_PULL) {
-            return ps_errand_reason(client, errand, ret_text);
-        }
-    }
-    return "they wait for their turn";
-}
-
-psd_status_t psd_flush(psd_client_t *client, uint32_t timeout_ms, psd_error_t *err)
-{
-    if (ps_client_enter(client, err) != PSD_OK) {
-        return PSD_CLOSED;
-    }
-
-    uint64_t until_ms = 0;
-    char why[PS_TEXT_MAX + 1] = "";
-    psd_status_t rc = ps_client_check(client, err);
-
-    if (rc != PSD_OK) {
-        return rc;
-    }
-    ps_pump(client, 0);
-    until_ms = client->now_ms + timeout_ms;
-    while (ps_client_n_unknown(client) > 0 && client->now_ms < until_ms) {
-        ps_pump(client, until_ms);
-        rc = ps_client_check(client, err);
-        if (rc != PSD_OK) {
-            return rc;
-        }
-    }
-    if (ps_client_n_unknown(client) == 0) {
-        return PSD_OK;
-    }
-    return psd_error_set(err, PSD_DEADLINE,
-                         "flush: %" PRIu32 " ms passed; %zu pushes and marks "
-                         "are not acknowledged: %s",
-                         timeout_ms, ps_client_n_unknown(client), any_reason(client, why));
-}
-
-psd_status_t psd_request(psd_client_t *client, const char *request, uint32_t timeout_ms,
-                         char **ret_reply, psd_error_t *err)
-{
-    if (ps_client_enter(client, err) != PSD_OK) {
-        return PSD_CLOSED;
-    }
-
-    PSD_AUTO(ps_doc_destroy) ps_doc_t *question = NULL;
-    PSD_AUTO(ps_doc_destroy) ps_doc_t *reply = NULL;
-    PSD_AUTO(ps_buffer_done) ps_buffer_t text = {.size = 0};
-    ps_bytes_t bytes = {.data = (const uint8_t *)request, .size = strlen(request)};
-    psd_status_t rc = ps_doc_parse(bytes, &question, err);
-
-    if (rc != PSD_OK) {
-        return rc == PSD_PROTO ? psd_error_wrap(err, PSD_INVALID, "request") : rc;
-    }
-    rc = ps_control_ask(client, question, timeout_ms, 0, &reply, err);
-    if (reply != NULL) {
-        if (!ps_doc_print(reply, &text) || !ps_buffer_append(&text, "", 1)) {
-            return psd_error_set(err, PSD_NOMEM, "no memory for a reply");
-        }
-        *ret_reply = (char *)text.data;
-        text = (ps_buffer_t){.size = 0};
-    }
-    return rc;
 }

@@ -8,6 +8,7 @@
 #include "base/bytes.h"
 #include "client/job/checkpoint.h"
 #include "client/job/job.h"
+#include "client/requests/wait.h"
 
 #define TABLES_MAX 65536
 #define JOBS_MAX 65536
@@ -237,12 +238,12 @@ static psd_status_t check(const psd_client_t *client, const char *name, const ch
     if (name == NULL || job == NULL) {
         return psd_error_set(err, PSD_INVALID, "the name of a checkpoint or job is NULL");
     }
-    return client->membership == NULL
+    return client->worker.beat == NULL
                ? PSD_OK
                : psd_error_set(err, PSD_INVALID,
                                "the client is worker %" PRIu32 " of job "
                                "\"%s\"; allowed: one that has left",
-                               client->membership->worker, client->membership->job);
+                               client->worker.stamp.worker, client->worker.job);
 }
 
 psd_status_t psd_checkpoint_resume(psd_client_t *client, const char *name, const char *job,

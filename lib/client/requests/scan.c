@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Pulls in pieces. */
-#include "client/slices/scan.h"
+#include "client/requests/scan.h"
 
 #include "base/alloc.h"
 #include "client/requests/table.h"

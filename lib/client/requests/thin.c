@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Pushes through a filter that sends a part of them: which ones may, and what
  * they become. */
-#include "client/slices/thin.h"
+#include "client/requests/thin.h"
 
 #include "base/cursor.h"
 #include "client/slices/sparsify.h"

@@ -1,0 +1,174 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Marks of clocks, from a worker to the partitions of its job's tables. */
+#include "client/requests/marks.h"
+
+#include <inttypes.h>
+
+psd_status_t ps_worker_check(const psd_client_t *client, psd_error_t *err)
+{
+    const ps_client_worker_t *self = &client->worker;
+
+    if (self->beat == NULL) {
+        return psd_error_set(err, PSD_NOT_JOINED, "client is no worker");
+    }
+    if (self->ended != PSD_OK && self->ended != PSD_ROWS_LOST) {
+        return psd_error_set(err, self->ended, "worker %" PRIu32 " of job \"%s\": %s",
+                             self->stamp.worker, self->job, psd_status_text(self->ended));
+    }
+    return ps_client_check(client, err);
+}
+
+static void drop_all(psd_client_t *client, struct ps_errands *errands)
+{
+    while (!TAILQ_EMPTY(errands)) {
+        ps_errand_t *errand = TAILQ_FIRST(errands);
+
+        TAILQ_REMOVE(errands, errand, in_list);
+        ps_errand_destroy(client, &errand);
+    }
+}
+
+/* Makes the marks for every partition of a table that gets none with a push. */
+static bool make_marks(psd_client_t *client, const ps_known_table_t *table,
+                       const ps_op_worker_t *stamp, struct ps_errands *marks)
+{
+    for (uint32_t i = 0; i < table->n_partitions; i++) {
+        const ps_errand_t *last = table->queues[i].last;
+        ps_cut_t nothing = {.partition = i};
+        ps_errand_t *mark = NULL;
+
+        if (last != NULL && last->marks) {
+            continue;
+        }
+        mark = ps_errand_new(client, PS_ERRAND_MARK, &nothing);
+        if (mark == NULL) {
+            return false;
+        }
+        mark->queue = &table->queues[i];
+        mark->worker = *stamp;
+        mark->round = client->round;
+        TAILQ_INSERT_TAIL(marks, mark, in_list);
+    }
+    return true;
+}
+
+static void send_marks(psd_client_t *client, struct ps_errands *marks)
+{
+    while (!TAILQ_EMPTY(marks)) {
+        ps_errand_t *mark = TAILQ_FIRST(marks);
+        ps_queue_t *queue = mark->queue;
+
+        TAILQ_REMOVE(marks, mark, in_list);
+        ps_queue_add(client, mark);
+        ps_queue_run(client, queue);
+    }
+    client->round++;
+}
+
+static psd_status_t no_memory(psd_client_t *client, struct ps_errands *marks, psd_error_t *err)
+{
+    drop_all(client, marks);
+    return psd_error_set(err, PSD_NOMEM, "no memory for the marks of a clock");
+}
+
+/* The last push of a call to each partition is its mark, too. One that asks for
+ * another level than its table's is not: marks have that. */
+static void choose_pushes(ps_ticket_t *ticket)
+{
+    ps_errand_t *push = NULL;
+
+    TAILQ_FOREACH(push, &ticket->errands, in_ticket)
+    {
+        push->queue->last = push;
+    }
+    TAILQ_FOREACH(push, &ticket->errands, in_ticket)
+    {
+        push->marks =
+            push->queue->last == push && push->queue->table->in_job && push->ack == PS_ACK_DEFAULT;
+    }
+}
+
+static void forget_pushes(ps_ticket_t *ticket)
+{
+    ps_errand_t *push = NULL;
+
+    TAILQ_FOREACH(push, &ticket->errands, in_ticket)
+    {
+        push->queue->last = NULL;
+    }
+}
+
+psd_status_t ps_marks_make(psd_client_t *client, ps_ticket_t *ticket, struct ps_errands *marks,
+                           psd_error_t *err)
+{
+    ps_op_worker_t stamp = client->worker.stamp;
+    bool made = true;
+
+    stamp.clock++;
+    if (ticket != NULL) {
+        choose_pushes(ticket);
+    }
+    for (size_t i = 0; made && i < client->n_tables; i++) {
+        made = !client->tables[i]->in_job || make_marks(client, client->tables[i], &stamp, marks);
+    }
+    if (ticket != NULL) {
+        forget_pushes(ticket);
+    }
+    return made ? PSD_OK : no_memory(client, marks, err);
+}
+
+void ps_marks_send(psd_client_t *client, struct ps_errands *marks)
+{
+    ps_client_worker_t *self = &client->worker;
+
+    self->stamp.clock++;
+    ps_beat_set_clock(self->beat, self->stamp.member, self->stamp.clock);
+    send_marks(client, marks);
+}
+
+psd_status_t ps_mark_clock(psd_client_t *client, psd_error_t *err)
+{
+    struct ps_errands marks = TAILQ_HEAD_INITIALIZER(marks);
+    psd_status_t rc = ps_marks_make(client, NULL, &marks, err);
+
+    if (rc == PSD_OK) {
+        ps_marks_send(client, &marks);
+    }
+    return rc;
+}
+
+psd_status_t ps_mark_table(psd_client_t *client, ps_known_table_t *table, psd_error_t *err)
+{
+    const ps_client_worker_t *self = &client->worker;
+    struct ps_errands marks = TAILQ_HEAD_INITIALIZER(marks);
+
+    if (table->in_job) {
+        return PSD_OK;
+    }
+    /* The clocks before the table was the job's: one mark stands for all. */
+    if (self->stamp.clock > self->start) {
+        if (!make_marks(client, table, &self->stamp, &marks)) {
+            return no_memory(client, &marks, err);
+        }
+        send_marks(client, &marks);
+    }
+    table->in_job = true;
+    return PSD_OK;
+}
+
+void ps_mark_ended(psd_client_t *client, uint32_t table, psd_status_t status)
+{
+    ps_client_worker_t *self = &client->worker;
+    ps_known_table_t *known = NULL;
+
+    if (status == PSD_NO_TABLE) {
+        known = ps_known_table(client, table);
+    }
+    if (known != NULL) { /* its number is never used again */
+        known->in_job = false;
+    }
+    if (self->beat != NULL && self->ended == PSD_OK &&
+        (status == PSD_JOB_STOPPED || status == PSD_WORKER_LOST)) {
+        self->ended = status;
+    }
+}

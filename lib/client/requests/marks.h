@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Private to lib/client: marks that finish a worker's clock at partitions. */
+#ifndef PS_CLIENT_MARKS_H
+#define PS_CLIENT_MARKS_H
+
+#include "client/requests/ticket.h"
+
+/* PSD_OK while the client is a worker that runs. Errors: PSD_NOT_JOINED; why it
+ * ended; those of ps_client_check. */
+PSD_MUST_CHECK psd_status_t ps_worker_check(const psd_client_t *client, psd_error_t *err);
+/* Sends the marks of one finished clock. Errors: PSD_NOMEM, nothing is sent. */
+PSD_MUST_CHECK psd_status_t ps_mark_clock(psd_client_t *client, psd_error_t *err);
+/* The two halves of it, for a clock that ends with the pushes of a ticket which
+ * are in no queue yet: those mark their partitions themselves. NULL: no ticket.
+ * Errors: PSD_NOMEM, none was made. */
+PSD_MUST_CHECK psd_status_t ps_marks_make(psd_client_t *client, ps_ticket_t *ticket,
+                                          struct ps_errands *marks, psd_error_t *err);
+void ps_marks_send(psd_client_t *client, struct ps_errands *marks);
+/* The job has opened this table: marks go to it from now on. Errors:
+ * PSD_NOMEM. */
+PSD_MUST_CHECK psd_status_t ps_mark_table(psd_client_t *client, ps_known_table_t *table,
+                                          psd_error_t *err);
+/* How a mark of a table ended. No further ones go to a table that is gone. */
+void ps_mark_ended(psd_client_t *client, uint32_t table, psd_status_t status);
+#endif

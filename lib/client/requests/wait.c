@@ -1,0 +1,235 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Who waits lets the client take its turns: for a ticket, for the answer to a
+ * question, for the shards' WELCOME, for time to pass. */
+#include "client/requests/wait.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "client/requests/pump.h"
+#include "psd/client.h"
+
+#define BUSY_MS 100 /* between two tries of what could not be done */
+#define GREET_MS 250
+
+psd_status_t ps_control_ask(psd_client_t *self, ps_doc_t *question, uint32_t timeout_ms,
+                            uint32_t grace_ms, ps_doc_t **ret_reply, psd_error_t *err)
+{
+    ps_question_t asked = {.id = 0};
+    bool over = false;
+    psd_status_t rc = ps_question_begin(self, question, timeout_ms, grace_ms, &asked, err);
+
+    if (rc != PSD_OK) {
+        return rc;
+    }
+    ps_pump(self, 0); /* an answer may be there with no time to wait */
+    rc = ps_question_look(self, &asked, &over, err);
+    while (rc == PSD_OK && !over) {
+        ps_pump(self, ps_question_wake_ms(&asked));
+        rc = ps_question_look(self, &asked, &over, err);
+    }
+    return rc == PSD_OK ? ps_question_end(self, &asked, ret_reply, err) : rc;
+}
+
+/* Sleeps, with an eye on what comes. */
+static void pause_until(psd_client_t *self, uint64_t until_ms)
+{
+    while (ps_now_ms() < until_ms && self->broken == PSD_OK) {
+        ps_pump(self, until_ms);
+    }
+}
+
+psd_status_t ps_control_insist(psd_client_t *self, ps_doc_t *question, ps_doc_t **ret_reply,
+                               psd_error_t *err)
+{
+    uint64_t deadline_ms = ps_now_ms() + self->options.timeout_ms;
+    psd_status_t rc = PSD_BUSY;
+
+    for (;;) {
+        uint64_t now_ms = ps_now_ms();
+        uint32_t left_ms = now_ms < deadline_ms ? (uint32_t)(deadline_ms - now_ms) : 0;
+
+        rc = ps_control_ask(self, question, left_ms, 0, ret_reply, err);
+        if (rc != PSD_BUSY || ps_now_ms() + BUSY_MS >= deadline_ms) {
+            return rc;
+        }
+        ps_doc_destroy(ret_reply);
+        psd_error_clear(err);
+        pause_until(self, ps_now_ms() + BUSY_MS);
+    }
+}
+
+void ps_wait_for_welcome(psd_client_t *client)
+{
+    uint64_t until_ms = ps_now_ms() + GREET_MS;
+
+    while (!ps_links_are_welcome(client) && ps_now_ms() < until_ms &&
+           ps_client_check(client, NULL) == PSD_OK) {
+        ps_pump(client, until_ms);
+    }
+}
+
+psd_status_t ps_ticket_wait(psd_client_t *client, ps_ticket_t *self, uint64_t wait_ms,
+                            psd_error_t *err)
+{
+    uint64_t until_ms = UINT64_MAX;
+
+    if (!self->has_ended && wait_ms < UINT64_MAX) {
+        client->now_ms = ps_now_ms();
+        until_ms = client->now_ms + wait_ms;
+    }
+    while (!self->has_ended) {
+        ps_pump(client, until_ms); /* once, however little time there is */
+        if (client->now_ms >= until_ms) {
+            break;
+        }
+    }
+    return self->has_ended ? ps_ticket_use_up(client, self, err)
+                           : ps_ticket_overdue(client, self, wait_ms, err);
+}
+
+static psd_status_t no_ticket(psd_ticket_t ticket, psd_error_t *err)
+{
+    return psd_error_set(err, PSD_INVALID,
+                         "ticket %" PRIu64 " is not one of this client's that "
+                         "is still to be waited for",
+                         ticket);
+}
+
+psd_status_t psd_wait(psd_client_t *client, psd_ticket_t ticket, uint32_t timeout_ms,
+                      psd_error_t *err)
+{
+    if (ps_client_enter(client, err) != PSD_OK) {
+        return PSD_CLOSED;
+    }
+
+    ps_ticket_t *found = ps_ticket_find(client, ticket);
+
+    if (found == NULL) {
+        return no_ticket(ticket, err);
+    }
+    return ps_ticket_wait(client, found, timeout_ms, err);
+}
+
+/* Every ticket has ended, or time is over. */
+static void wait_for_open_tickets(psd_client_t *client, uint32_t timeout_ms)
+{
+    uint64_t until_ms = 0;
+
+    ps_pump(client, 0);
+    until_ms = client->now_ms + timeout_ms;
+    while (!TAILQ_EMPTY(&client->open_tickets) && client->now_ms < until_ms) {
+        ps_pump(client, until_ms);
+    }
+}
+
+psd_status_t psd_wait_all(psd_client_t *client, uint32_t timeout_ms, psd_error_t *err)
+{
+    if (ps_client_enter(client, err) != PSD_OK) {
+        return PSD_CLOSED;
+    }
+
+    psd_status_t first = PSD_OK;
+
+    wait_for_open_tickets(client, timeout_ms);
+    if (!TAILQ_EMPTY(&client->open_tickets)) {
+        return ps_ticket_overdue(client, TAILQ_FIRST(&client->open_tickets), timeout_ms, err);
+    }
+    while (!TAILQ_EMPTY(&client->done_tickets)) {
+        psd_status_t rc = ps_ticket_use_up(client, TAILQ_FIRST(&client->done_tickets),
+                                           first == PSD_OK ? err : NULL);
+
+        first = first == PSD_OK ? rc : first;
+    }
+    return first;
+}
+
+psd_status_t psd_poll(psd_client_t *client, psd_ticket_t ticket, bool *ret_done, psd_error_t *err)
+{
+    if (ps_client_enter(client, err) != PSD_OK) {
+        return PSD_CLOSED;
+    }
+
+    const ps_ticket_t *found = ps_ticket_find(client, ticket);
+
+    if (found == NULL) {
+        return no_ticket(ticket, err);
+    }
+    ps_pump(client, 0);
+    *ret_done = found->has_ended;
+    return PSD_OK;
+}
+
+/* Why one of the errands has not ended. */
+static const char *any_reason(const psd_client_t *client, char ret_text[PS_TEXT_MAX + 1])
+{
+    const ps_errand_t *errand = NULL;
+
+    TAILQ_FOREACH(errand, &client->sent, in_list)
+    {
+        if (errand->kind != PS_ERRAND_PULL) {
+            return ps_errand_reason(client, errand, ret_text);
+        }
+    }
+    return "they wait for their turn";
+}
+
+psd_status_t psd_flush(psd_client_t *client, uint32_t timeout_ms, psd_error_t *err)
+{
+    if (ps_client_enter(client, err) != PSD_OK) {
+        return PSD_CLOSED;
+    }
+
+    uint64_t until_ms = 0;
+    char why[PS_TEXT_MAX + 1] = "";
+    psd_status_t rc = ps_client_check(client, err);
+
+    if (rc != PSD_OK) {
+        return rc;
+    }
+    ps_pump(client, 0);
+    until_ms = client->now_ms + timeout_ms;
+    while (ps_client_n_unknown(client) > 0 && client->now_ms < until_ms) {
+        ps_pump(client, until_ms);
+        rc = ps_client_check(client, err);
+        if (rc != PSD_OK) {
+            return rc;
+        }
+    }
+    if (ps_client_n_unknown(client) == 0) {
+        return PSD_OK;
+    }
+    return psd_error_set(err, PSD_DEADLINE,
+                         "flush: %" PRIu32 " ms passed; %zu pushes and marks "
+                         "are not acknowledged: %s",
+                         timeout_ms, ps_client_n_unknown(client), any_reason(client, why));
+}
+
+psd_status_t psd_request(psd_client_t *client, const char *request, uint32_t timeout_ms,
+                         char **ret_reply, psd_error_t *err)
+{
+    if (ps_client_enter(client, err) != PSD_OK) {
+        return PSD_CLOSED;
+    }
+
+    PSD_AUTO(ps_doc_destroy) ps_doc_t *question = NULL;
+    PSD_AUTO(ps_doc_destroy) ps_doc_t *reply = NULL;
+    PSD_AUTO(ps_buffer_done) ps_buffer_t text = {.size = 0};
+    ps_bytes_t bytes = {.data = (const uint8_t *)request, .size = strlen(request)};
+    psd_status_t rc = ps_doc_parse(bytes, &question, err);
+
+    if (rc != PSD_OK) {
+        return rc == PSD_PROTO ? psd_error_wrap(err, PSD_INVALID, "request") : rc;
+    }
+    rc = ps_control_ask(client, question, timeout_ms, 0, &reply, err);
+    if (reply != NULL) {
+        if (!ps_doc_print(reply, &text) || !ps_buffer_append(&text, "", 1)) {
+            return psd_error_set(err, PSD_NOMEM, "no memory for a reply");
+        }
+        *ret_reply = (char *)text.data;
+        text = (ps_buffer_t){.size = 0};
+    }
+    return rc;
+}
