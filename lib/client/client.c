@@ -237,7 +237,7 @@ void psd_close(psd_client_t **client_p)
     ps_links_close(self);
     ps_socket_close(&self->control);
     ps_context_destroy(&self->context); /* nobody looks at payloads now */
-    ps_errands_done(self);
+    ps_slice_requests_done(self);
     ps_tickets_done(self);
     ps_outbox_done(&self->outbox);
     ps_outbox_done(&self->batch);

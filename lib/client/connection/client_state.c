@@ -72,3 +72,20 @@ ps_known_table_t *ps_known_table(const psd_client_t *self, uint32_t id)
     }
     return NULL;
 }
+
+void ps_client_mark_ended(psd_client_t *client, uint32_t table, psd_status_t status)
+{
+    ps_client_worker_t *self = &client->worker;
+    ps_known_table_t *known = NULL;
+
+    if (status == PSD_NO_TABLE) {
+        known = ps_known_table(client, table);
+    }
+    if (known != NULL) { /* its number is never used again */
+        known->in_job = false;
+    }
+    if (self->beat != NULL && self->ended == PSD_OK &&
+        (status == PSD_JOB_STOPPED || status == PSD_WORKER_LOST)) {
+        self->ended = status;
+    }
+}

@@ -34,14 +34,14 @@
 
 #define PS_TIMEOUT_MS 10000 /* of calls, when nobody says otherwise */
 
-typedef struct ps_errand ps_errand_t;
+typedef struct ps_slice_request ps_slice_request_t;
 typedef struct ps_ticket ps_ticket_t;
 typedef struct ps_queue ps_queue_t;
 typedef struct ps_membership ps_membership_t;
 
 #define PS_QUESTION_OP_MAX 64 /* of the name of a question */
 
-TAILQ_HEAD(ps_errands, ps_errand);
+TAILQ_HEAD(ps_slice_requests, ps_slice_request);
 TAILQ_HEAD(ps_tickets, ps_ticket);
 TAILQ_HEAD(ps_queues, ps_queue);
 
@@ -181,11 +181,11 @@ struct psd_client {
     char trouble[PS_TEXT_MAX + 1]; /* the last message that could not be read */
 
     /* calls */
-    uint64_t now_ms;         /* read once a call and once a turn */
-    struct ps_queues busy;   /* those in which errands wait */
-    struct ps_errands sent;  /* operations of the session */
-    struct ps_errands ended; /* errands to be finished */
-    struct ps_errands spare; /* owned; to be used again */
+    uint64_t now_ms;                /* read once a call and once a turn */
+    struct ps_queues busy;          /* those in which requests wait */
+    struct ps_slice_requests sent;  /* operations of the session */
+    struct ps_slice_requests ended; /* requests to be finished */
+    struct ps_slice_requests spare; /* owned; to be used again */
     size_t n_spare;
     ps_ticket_t **tickets; /* owned; by place, see ticket.h */
     size_t n_tickets;
@@ -197,11 +197,11 @@ struct psd_client {
     uint64_t turned_ms;             /* the last turn ended */
     uint64_t tell_ms;               /* nobody is told of a long wait before this … */
     uint64_t quiet_ms;              /* … and that, for one was told of not long ago */
-    size_t n_after;                 /* waiting errands that name a ticket */
-    size_t n_waiting;               /* waiting errands that are no pulls */
-    size_t n_under_way;             /* errands that are sent */
+    size_t n_after;                 /* waiting requests that name a ticket */
+    size_t n_waiting;               /* waiting requests that are no pulls */
+    size_t n_under_way;             /* requests that are sent */
     bool after_ended;               /* a ticket ended that they may have named */
-    uint64_t round;                 /* marks sent so far; orders errands around them */
+    uint64_t round;                 /* marks sent so far; orders requests around them */
 
     TAILQ_HEAD(ps_drafts, psd_draft) drafts; /* begun or committed */
 
@@ -238,6 +238,9 @@ size_t ps_client_n_unknown(const psd_client_t *self);
 /* The known table of that number, or NULL. */
 ps_known_table_t *ps_known_table(const psd_client_t *self, uint32_t id);
 
+/* How a mark of a table ended. No further ones go to a table that is gone. */
+void ps_client_mark_ended(psd_client_t *client, uint32_t table, psd_status_t status);
+
 /* ---- options.c ----------------------------------------------------------- */
 
 /* Takes from the environment what the options do not say. Errors: PSD_INVALID,
@@ -256,7 +259,7 @@ PSD_MUST_CHECK bool ps_control_name_job(const psd_client_t *client, ps_doc_t *qu
  * A question that is asked again if need be: begin, a look in each turn of the
  * client until it is over, then end. A question that has begun is the client's until
  * ps_question_end or _drop, one of which comes before the client is closed.
- * Errors of begin and look: nothing is under way, as behind _drop; of end: what
+ * Errors of begin and look: nothing is under way, as after _drop; of end: what
  * the node answered; PSD_DEADLINE it did not.
  */
 PSD_MUST_CHECK psd_status_t ps_question_begin(psd_client_t *client, ps_doc_t *doc,

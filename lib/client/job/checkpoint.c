@@ -8,10 +8,8 @@
 
 #include "base/alloc.h"
 #include "base/text.h"
-#include "client/requests/pump.h"
 #include "client/requests/wait.h"
 
-#define LOOK_MS 100 /* between two looks */
 #define LIST_MAX 1048576
 #define JOBS_MAX 65536
 #define MANIFEST_MAX (SIZE_MAX / 2)
@@ -35,15 +33,6 @@ ps_doc_t *ps_checkpoint_question(const char *op, const char *name, const char *k
         doc = NULL;
     }
     return question;
-}
-
-void ps_checkpoint_pause(psd_client_t *client)
-{
-    uint64_t until_ms = ps_now_ms() + LOOK_MS;
-
-    while (ps_now_ms() < until_ms && ps_client_check(client, NULL) == PSD_OK) {
-        ps_pump(client, until_ms);
-    }
 }
 
 psd_status_t ps_checkpoint_ask(psd_client_t *client, ps_doc_t *question, uint64_t *ret_number,
@@ -101,7 +90,7 @@ psd_status_t ps_checkpoint_end(psd_client_t *client, uint64_t number, uint64_t u
             return psd_error_set(err, PSD_DEADLINE, "%" PRIu64 " of %" PRIu64 " files are done",
                                  progress.done, progress.of);
         }
-        ps_checkpoint_pause(client);
+        ps_wait_ms(client, PS_CHECKPOINT_LOOK_MS);
     }
 }
 

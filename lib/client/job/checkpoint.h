@@ -7,6 +7,7 @@
 #include "psd/checkpoint.h"
 
 #define PS_CHECKPOINT_NAME_SIZE 128
+#define PS_CHECKPOINT_LOOK_MS 100 /* between two looks */
 
 struct psd_checkpoint {
     char name[PS_CHECKPOINT_NAME_SIZE];
@@ -30,6 +31,4 @@ PSD_MUST_CHECK psd_status_t ps_checkpoint_end(psd_client_t *client, uint64_t num
 /* As psd_checkpoint_newest, inside of a call. */
 PSD_MUST_CHECK psd_status_t ps_checkpoint_find(psd_client_t *client, const char *name,
                                                psd_checkpoint_t **ret, psd_error_t *err);
-/* Sleeps, with an eye on what comes. */
-void ps_checkpoint_pause(psd_client_t *client);
 #endif

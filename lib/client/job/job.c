@@ -13,7 +13,6 @@
 #include "client/requests/marks.h"
 #include "client/requests/pump.h"
 #include "client/requests/table.h"
-#include "client/requests/ticket.h"
 #include "client/requests/wait.h"
 #include "wire/messages/utf8.h"
 
@@ -336,7 +335,8 @@ psd_status_t psd_barrier(psd_client_t *client, uint32_t timeout_ms, psd_error_t 
     return rc;
 }
 
-/* reason NULL: it has finished. */
+/* reason NULL: it has finished. Unless the node may not know it, the client is
+ * no worker any more. */
 static psd_status_t ask_to_leave(psd_client_t *client, const char *reason, bool gives_up,
                                  uint32_t timeout_ms, psd_error_t *err)
 {
@@ -358,6 +358,9 @@ static psd_status_t ask_to_leave(psd_client_t *client, const char *reason, bool 
     if (rc == PSD_OK &&
         ps_doc_get_u64_or(reply, "lost", 0, UINT32_MAX, 0, &n_lost, NULL) == PSD_OK) {
         client->n_lost_workers = (uint32_t)n_lost;
+    }
+    if (rc != PSD_DEADLINE && rc != PSD_NOMEM) {
+        ps_membership_end(client);
     }
     return rc;
 }
@@ -393,17 +396,12 @@ static psd_status_t fail(psd_client_t *client, const char *reason, bool gives_up
                          uint32_t timeout_ms, psd_error_t *err)
 {
     char text[REASON_SIZE];
-    psd_status_t rc = PSD_OK;
 
     if (client->worker.beat == NULL) {
         return psd_error_set(err, PSD_NOT_JOINED, "client is no worker");
     }
     print_reason(reason, text);
-    rc = ask_to_leave(client, text, gives_up, timeout_ms, err);
-    if (rc != PSD_DEADLINE && rc != PSD_NOMEM) {
-        ps_membership_end(client);
-    }
-    return rc;
+    return ask_to_leave(client, text, gives_up, timeout_ms, err);
 }
 
 psd_status_t psd_fail(psd_client_t *client, const char *reason, uint32_t timeout_ms,
@@ -443,10 +441,6 @@ psd_status_t psd_leave(psd_client_t *client, uint32_t timeout_ms, psd_error_t *e
         return psd_error_wrap(err, rc, "leave");
     }
     now_ms = ps_now_ms();
-    rc = ask_to_leave(client, NULL, false, until_ms > now_ms ? (uint32_t)(until_ms - now_ms) : 0,
-                      err);
-    if (rc != PSD_DEADLINE && rc != PSD_NOMEM) {
-        ps_membership_end(client);
-    }
-    return rc;
+    return ask_to_leave(client, NULL, false, until_ms > now_ms ? (uint32_t)(until_ms - now_ms) : 0,
+                        err);
 }

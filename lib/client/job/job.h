@@ -21,7 +21,6 @@
 #define PS_CLIENT_JOB_H
 
 #include "client/connection/client_state.h"
-#include "client/connection/heartbeat.h"
 #include "protocol/facts/work.h"
 
 /* A work queue that was opened. */

@@ -210,7 +210,7 @@ static psd_status_t end_job(const resume_t *self, psd_error_t *err)
                                  "neither ended nor was it declared lost",
                                  self->job, (const char *)names.data);
         }
-        ps_checkpoint_pause(self->client);
+        ps_wait_ms(self->client, PS_CHECKPOINT_LOOK_MS);
         rc = look_at_job(self, &runs, &names, err);
     }
     return rc;

@@ -4,12 +4,11 @@
 #define PS_CLIENT_CALL_H
 
 #include "client/requests/draft.h"
-#include "client/requests/table.h"
 #include "client/requests/ticket.h"
 
 typedef struct ps_call {
     psd_table_t *table;
-    ps_errand_kind_t kind;
+    ps_request_kind_t kind;
     const psd_select_t *select;
     const void *values;        /* deltas; PUSH, PUSHPULL */
     void *ret_values;          /* PULL, PUSHPULL */
@@ -31,7 +30,7 @@ uint64_t ps_call_slice_bytes(const psd_client_t *client);
 /* Checks, cuts and starts a call. Errors: those of psd_push_start. */
 PSD_MUST_CHECK psd_status_t ps_call_start(const ps_call_t *call, psd_ticket_t *ret_ticket,
                                           psd_error_t *err);
-/* Starts a ticket with an errand for each cut. Takes the cuts' payloads; on an
+/* Starts a ticket with a request for each cut. Takes the cuts' payloads; on an
  * error nothing was started. */
 PSD_MUST_CHECK psd_status_t ps_call_start_cuts(const ps_call_t *call, ps_cuts_t *cuts,
                                                ps_ticket_t **ret_ticket, psd_error_t *err);

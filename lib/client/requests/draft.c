@@ -155,7 +155,7 @@ psd_status_t psd_push_commit(psd_draft_t **draft_p, const psd_call_t *call,
                              psd_ticket_t *ret_ticket, psd_error_t *err)
 {
     psd_draft_t *self = *draft_p;
-    ps_call_t started = {.kind = PS_ERRAND_PUSH, .options = call, .borrow = true, .draft = self};
+    ps_call_t started = {.kind = PS_REQUEST_PUSH, .options = call, .borrow = true, .draft = self};
     psd_status_t rc = PSD_OK;
 
     psd_error_clear(err);

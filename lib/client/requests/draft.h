@@ -15,7 +15,6 @@
 
 #include <stdatomic.h>
 
-#include "client/connection/client_state.h"
 #include "client/slices/select.h"
 #include "client/requests/table.h"
 

@@ -50,7 +50,7 @@ static psd_status_t run(fetch_t *self, ps_cuts_t *cuts, void *values, psd_error_
 {
     uint64_t now_ms = ps_now_ms();
     ps_call_t call = {.table = self->table,
-                      .kind = PS_ERRAND_PULL,
+                      .kind = PS_REQUEST_PULL,
                       .options = &self->options,
                       .ret_values = values,
                       .result = values == NULL ? self->result : NULL};

@@ -102,16 +102,16 @@ static void wait_for_holders(psd_client_t *client, const ps_payload_t *payload, 
     }
 }
 
-void ps_loan_call_in(psd_client_t *client, ps_errand_t *errand)
+void ps_loan_call_in(psd_client_t *client, ps_slice_request_t *request)
 {
-    ps_payload_t *payload = errand->payload;
-    unsigned known = errand->op != 0 ? 2 : 1; /* the session's, and ours */
+    ps_payload_t *payload = request->payload;
+    unsigned known = request->op != 0 ? 2 : 1; /* the session's, and ours */
 
-    if (!errand->borrows) {
+    if (!request->borrows) {
         return;
     }
     if (make_independent(payload)) {
-        if (errand->n_fixed_sends > 0) {
+        if (request->n_fixed_sends > 0) {
             wait_for_holders(client, payload, known);
         }
     } else {
@@ -120,17 +120,17 @@ void ps_loan_call_in(psd_client_t *client, ps_errand_t *errand)
         payload->keys.size = payload->index.size = 0;
         payload->n_spans = 0;
     }
-    errand->borrows = false;
+    request->borrows = false;
 }
 
-void ps_loan_end(psd_client_t *client, ps_errand_t *errand)
+void ps_loan_end(psd_client_t *client, ps_slice_request_t *request)
 {
-    if (!errand->borrows || (errand->was_answered && errand->n_sends <= 1)) {
+    if (!request->borrows || (request->was_answered && request->n_sends <= 1)) {
         return; /* who answered had read all of it, and it was sent once */
     }
-    if (!is_held(errand->payload, 1) ||
-        (errand->n_fixed_sends == 0 && make_independent(errand->payload))) {
+    if (!is_held(request->payload, 1) ||
+        (request->n_fixed_sends == 0 && make_independent(request->payload))) {
         return;
     }
-    wait_for_holders(client, errand->payload, 1);
+    wait_for_holders(client, request->payload, 1);
 }

@@ -18,29 +18,19 @@ psd_status_t ps_worker_check(const psd_client_t *client, psd_error_t *err)
     return ps_client_check(client, err);
 }
 
-static void drop_all(psd_client_t *client, struct ps_errands *errands)
-{
-    while (!TAILQ_EMPTY(errands)) {
-        ps_errand_t *errand = TAILQ_FIRST(errands);
-
-        TAILQ_REMOVE(errands, errand, in_list);
-        ps_errand_destroy(client, &errand);
-    }
-}
-
 /* Makes the marks for every partition of a table that gets none with a push. */
 static bool make_marks(psd_client_t *client, const ps_known_table_t *table,
-                       const ps_op_worker_t *stamp, struct ps_errands *marks)
+                       const ps_op_worker_t *stamp, struct ps_slice_requests *marks)
 {
     for (uint32_t i = 0; i < table->n_partitions; i++) {
-        const ps_errand_t *last = table->queues[i].last;
+        const ps_slice_request_t *last = table->queues[i].last;
         ps_cut_t nothing = {.partition = i};
-        ps_errand_t *mark = NULL;
+        ps_slice_request_t *mark = NULL;
 
         if (last != NULL && last->marks) {
             continue;
         }
-        mark = ps_errand_new(client, PS_ERRAND_MARK, &nothing);
+        mark = ps_slice_request_new(client, PS_REQUEST_MARK, &nothing);
         if (mark == NULL) {
             return false;
         }
@@ -52,10 +42,10 @@ static bool make_marks(psd_client_t *client, const ps_known_table_t *table,
     return true;
 }
 
-static void send_marks(psd_client_t *client, struct ps_errands *marks)
+static void send_marks(psd_client_t *client, struct ps_slice_requests *marks)
 {
     while (!TAILQ_EMPTY(marks)) {
-        ps_errand_t *mark = TAILQ_FIRST(marks);
+        ps_slice_request_t *mark = TAILQ_FIRST(marks);
         ps_queue_t *queue = mark->queue;
 
         TAILQ_REMOVE(marks, mark, in_list);
@@ -65,9 +55,10 @@ static void send_marks(psd_client_t *client, struct ps_errands *marks)
     client->round++;
 }
 
-static psd_status_t no_memory(psd_client_t *client, struct ps_errands *marks, psd_error_t *err)
+static psd_status_t no_memory(psd_client_t *client, struct ps_slice_requests *marks,
+                              psd_error_t *err)
 {
-    drop_all(client, marks);
+    ps_slice_requests_drop(client, marks);
     return psd_error_set(err, PSD_NOMEM, "no memory for the marks of a clock");
 }
 
@@ -75,13 +66,13 @@ static psd_status_t no_memory(psd_client_t *client, struct ps_errands *marks, ps
  * another level than its table's is not: marks have that. */
 static void choose_pushes(ps_ticket_t *ticket)
 {
-    ps_errand_t *push = NULL;
+    ps_slice_request_t *push = NULL;
 
-    TAILQ_FOREACH(push, &ticket->errands, in_ticket)
+    TAILQ_FOREACH(push, &ticket->requests, in_ticket)
     {
         push->queue->last = push;
     }
-    TAILQ_FOREACH(push, &ticket->errands, in_ticket)
+    TAILQ_FOREACH(push, &ticket->requests, in_ticket)
     {
         push->marks =
             push->queue->last == push && push->queue->table->in_job && push->ack == PS_ACK_DEFAULT;
@@ -90,16 +81,16 @@ static void choose_pushes(ps_ticket_t *ticket)
 
 static void forget_pushes(ps_ticket_t *ticket)
 {
-    ps_errand_t *push = NULL;
+    ps_slice_request_t *push = NULL;
 
-    TAILQ_FOREACH(push, &ticket->errands, in_ticket)
+    TAILQ_FOREACH(push, &ticket->requests, in_ticket)
     {
         push->queue->last = NULL;
     }
 }
 
-psd_status_t ps_marks_make(psd_client_t *client, ps_ticket_t *ticket, struct ps_errands *marks,
-                           psd_error_t *err)
+psd_status_t ps_marks_make(psd_client_t *client, ps_ticket_t *ticket,
+                           struct ps_slice_requests *marks, psd_error_t *err)
 {
     ps_op_worker_t stamp = client->worker.stamp;
     bool made = true;
@@ -117,7 +108,7 @@ psd_status_t ps_marks_make(psd_client_t *client, ps_ticket_t *ticket, struct ps_
     return made ? PSD_OK : no_memory(client, marks, err);
 }
 
-void ps_marks_send(psd_client_t *client, struct ps_errands *marks)
+void ps_marks_send(psd_client_t *client, struct ps_slice_requests *marks)
 {
     ps_client_worker_t *self = &client->worker;
 
@@ -128,7 +119,7 @@ void ps_marks_send(psd_client_t *client, struct ps_errands *marks)
 
 psd_status_t ps_mark_clock(psd_client_t *client, psd_error_t *err)
 {
-    struct ps_errands marks = TAILQ_HEAD_INITIALIZER(marks);
+    struct ps_slice_requests marks = TAILQ_HEAD_INITIALIZER(marks);
     psd_status_t rc = ps_marks_make(client, NULL, &marks, err);
 
     if (rc == PSD_OK) {
@@ -140,7 +131,7 @@ psd_status_t ps_mark_clock(psd_client_t *client, psd_error_t *err)
 psd_status_t ps_mark_table(psd_client_t *client, ps_known_table_t *table, psd_error_t *err)
 {
     const ps_client_worker_t *self = &client->worker;
-    struct ps_errands marks = TAILQ_HEAD_INITIALIZER(marks);
+    struct ps_slice_requests marks = TAILQ_HEAD_INITIALIZER(marks);
 
     if (table->in_job) {
         return PSD_OK;
@@ -154,21 +145,4 @@ psd_status_t ps_mark_table(psd_client_t *client, ps_known_table_t *table, psd_er
     }
     table->in_job = true;
     return PSD_OK;
-}
-
-void ps_mark_ended(psd_client_t *client, uint32_t table, psd_status_t status)
-{
-    ps_client_worker_t *self = &client->worker;
-    ps_known_table_t *known = NULL;
-
-    if (status == PSD_NO_TABLE) {
-        known = ps_known_table(client, table);
-    }
-    if (known != NULL) { /* its number is never used again */
-        known->in_job = false;
-    }
-    if (self->beat != NULL && self->ended == PSD_OK &&
-        (status == PSD_JOB_STOPPED || status == PSD_WORKER_LOST)) {
-        self->ended = status;
-    }
 }

@@ -14,12 +14,10 @@ PSD_MUST_CHECK psd_status_t ps_mark_clock(psd_client_t *client, psd_error_t *err
  * are in no queue yet: those mark their partitions themselves. NULL: no ticket.
  * Errors: PSD_NOMEM, none was made. */
 PSD_MUST_CHECK psd_status_t ps_marks_make(psd_client_t *client, ps_ticket_t *ticket,
-                                          struct ps_errands *marks, psd_error_t *err);
-void ps_marks_send(psd_client_t *client, struct ps_errands *marks);
+                                          struct ps_slice_requests *marks, psd_error_t *err);
+void ps_marks_send(psd_client_t *client, struct ps_slice_requests *marks);
 /* The job has opened this table: marks go to it from now on. Errors:
  * PSD_NOMEM. */
 PSD_MUST_CHECK psd_status_t ps_mark_table(psd_client_t *client, ps_known_table_t *table,
                                           psd_error_t *err);
-/* How a mark of a table ended. No further ones go to a table that is gone. */
-void ps_mark_ended(psd_client_t *client, uint32_t table, psd_status_t status);
 #endif

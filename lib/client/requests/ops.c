@@ -105,23 +105,22 @@ psd_status_t ps_work_refuse(const ps_work_t *self, psd_status_t rc, psd_error_t 
 
 /* ---- what gives a number ------------------------------------------------- */
 
-/* number and count become the sums of all slices. */
-static psd_status_t measure(ps_work_t *self, const psd_select_t *select, ps_tally_t *ret_sum,
-                            psd_error_t *err)
+/* number and count become the sums of all slices. Ends the work. */
+static psd_status_t measure(ps_work_t *work, ps_read_op_t op, const psd_select_t *select,
+                            ps_tally_t *ret_sum, psd_error_t *err)
 {
-    ps_tally_t sum = {.number = 0};
-    psd_status_t rc = ps_work_cut(self, select, err);
+    psd_status_t rc = PSD_OK;
 
+    work->call.deed.op = (uint8_t)op;
+    rc = ps_work_cut(work, select, err);
     if (rc == PSD_OK) {
-        rc = ps_work_run(self, err);
+        rc = ps_work_run(work, err);
     }
-    for (size_t i = 0; rc == PSD_OK && i < self->n_tallies; i++) {
-        sum.number += self->tallies[i].number;
-        sum.count += self->tallies[i].count;
+    for (size_t i = 0; rc == PSD_OK && i < work->n_tallies; i++) {
+        ret_sum->number += work->tallies[i].number;
+        ret_sum->count += work->tallies[i].count;
     }
-    if (rc == PSD_OK) {
-        *ret_sum = sum;
-    }
+    ps_work_done(work);
     return rc;
 }
 
@@ -132,13 +131,10 @@ psd_status_t psd_table_sum(psd_table_t *table, const psd_select_t *select, const
         return PSD_CLOSED;
     }
 
-    PSD_AUTO(ps_work_done)
-    ps_work_t work = PS_WORK(table, PS_ERRAND_PULL, "sum of", call);
+    ps_work_t work = PS_WORK(table, PS_REQUEST_PULL, "sum of", call);
     ps_tally_t sum = {.number = 0};
-    psd_status_t rc = PSD_OK;
+    psd_status_t rc = measure(&work, PS_READ_SUM, select, &sum, err);
 
-    work.call.deed.op = PS_READ_SUM;
-    rc = measure(&work, select, &sum, err);
     if (rc == PSD_OK) {
         *ret_sum = sum.number;
     }
@@ -152,13 +148,10 @@ psd_status_t psd_table_norm(psd_table_t *table, const psd_select_t *select, cons
         return PSD_CLOSED;
     }
 
-    PSD_AUTO(ps_work_done)
-    ps_work_t work = PS_WORK(table, PS_ERRAND_PULL, "norm of", call);
+    ps_work_t work = PS_WORK(table, PS_REQUEST_PULL, "norm of", call);
     ps_tally_t sum = {.number = 0};
-    psd_status_t rc = PSD_OK;
+    psd_status_t rc = measure(&work, PS_READ_SQUARES, select, &sum, err);
 
-    work.call.deed.op = PS_READ_SQUARES;
-    rc = measure(&work, select, &sum, err);
     if (rc == PSD_OK) {
         *ret_norm = sqrt(sum.number);
     }
@@ -172,13 +165,10 @@ psd_status_t psd_table_nonzeros(psd_table_t *table, const psd_select_t *select,
         return PSD_CLOSED;
     }
 
-    PSD_AUTO(ps_work_done)
-    ps_work_t work = PS_WORK(table, PS_ERRAND_PULL, "count of", call);
+    ps_work_t work = PS_WORK(table, PS_REQUEST_PULL, "count of", call);
     ps_tally_t sum = {.number = 0};
-    psd_status_t rc = PSD_OK;
+    psd_status_t rc = measure(&work, PS_READ_NONZEROS, select, &sum, err);
 
-    work.call.deed.op = PS_READ_NONZEROS;
-    rc = measure(&work, select, &sum, err);
     if (rc == PSD_OK) {
         *ret_n = sum.count;
     }
@@ -201,17 +191,15 @@ psd_status_t psd_table_dot(psd_table_t *table, psd_table_t *other, const psd_sel
         return PSD_CLOSED;
     }
 
-    PSD_AUTO(ps_work_done)
-    ps_work_t work = PS_WORK(table, PS_ERRAND_PULL, "dot of", call);
+    ps_work_t work = PS_WORK(table, PS_REQUEST_PULL, "dot of", call);
     ps_tally_t sum = {.number = 0};
     psd_status_t rc = check_pair(table, other, err);
 
     if (rc != PSD_OK) {
         return ps_work_refuse(&work, rc, err);
     }
-    work.call.deed.op = PS_READ_DOT;
     work.call.deed.other = other->known->id;
-    rc = measure(&work, select, &sum, err);
+    rc = measure(&work, PS_READ_DOT, select, &sum, err);
     if (rc == PSD_OK) {
         *ret_dot = sum.number;
     }
@@ -228,7 +216,7 @@ psd_status_t psd_table_top(psd_table_t *table, const psd_select_t *select, size_
     }
 
     PSD_AUTO(ps_work_done)
-    ps_work_t work = PS_WORK(table, PS_ERRAND_PULL, "top of", call);
+    ps_work_t work = PS_WORK(table, PS_REQUEST_PULL, "top of", call);
     psd_status_t rc = PSD_OK;
 
     if (n == 0 || n > TOP_MAX) {
@@ -256,16 +244,18 @@ psd_status_t psd_table_top(psd_table_t *table, const psd_select_t *select, size_
 
 /* ---- what changes rows --------------------------------------------------- */
 
-static psd_status_t change(ps_work_t *self, ps_change_op_t op, double operand,
+/* Ends the work. */
+static psd_status_t change(ps_work_t *work, ps_change_op_t op, double operand,
                            const psd_select_t *select, psd_error_t *err)
 {
-    psd_status_t rc = ps_work_cut(self, select, err);
+    psd_status_t rc = ps_work_cut(work, select, err);
 
-    self->call.deed.op = (uint8_t)op;
-    memcpy(&self->call.deed.operand, &operand, sizeof operand);
+    work->call.deed.op = (uint8_t)op;
+    memcpy(&work->call.deed.operand, &operand, sizeof operand);
     if (rc == PSD_OK) {
-        rc = ps_work_run(self, err);
+        rc = ps_work_run(work, err);
     }
+    ps_work_done(work);
     return rc;
 }
 
@@ -276,8 +266,7 @@ psd_status_t psd_table_scale(psd_table_t *table, const psd_select_t *select, dou
         return PSD_CLOSED;
     }
 
-    PSD_AUTO(ps_work_done)
-    ps_work_t work = PS_WORK(table, PS_ERRAND_PUSH, "scale of", call);
+    ps_work_t work = PS_WORK(table, PS_REQUEST_PUSH, "scale of", call);
 
     return change(&work, PS_CHANGE_SCALE, factor, select, err);
 }
@@ -289,8 +278,7 @@ psd_status_t psd_table_fill(psd_table_t *table, const psd_select_t *select, doub
         return PSD_CLOSED;
     }
 
-    PSD_AUTO(ps_work_done)
-    ps_work_t work = PS_WORK(table, PS_ERRAND_PUSH, "fill of", call);
+    ps_work_t work = PS_WORK(table, PS_REQUEST_PUSH, "fill of", call);
 
     return change(&work, PS_CHANGE_FILL, value, select, err);
 }
@@ -302,8 +290,7 @@ psd_status_t psd_table_axpy(psd_table_t *table, double factor, psd_table_t *othe
         return PSD_CLOSED;
     }
 
-    PSD_AUTO(ps_work_done)
-    ps_work_t work = PS_WORK(table, PS_ERRAND_PUSH, "axpy of", call);
+    ps_work_t work = PS_WORK(table, PS_REQUEST_PUSH, "axpy of", call);
     psd_status_t rc = check_pair(table, other, err);
 
     if (rc != PSD_OK) {

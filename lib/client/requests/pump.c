@@ -132,14 +132,14 @@ void ps_pump(psd_client_t *self, uint64_t until_ms)
 
 /* Who gets the message goes on looking where the payload points now: ZeroMQ,
  * and a lane that puts off a second payload over the same values. */
-static bool is_fixed(const ps_errand_t *errand, const ps_socket_t *socket)
+static bool is_fixed(const ps_slice_request_t *request, const ps_socket_t *socket)
 {
-    return !ps_socket_is_lane(socket) || (errand->filtered && errand->filter.cache);
+    return !ps_socket_is_lane(socket) || (request->filtered && request->filter.cache);
 }
 
 static void send_message(psd_client_t *self, const ps_effect_t *effect)
 {
-    ps_errand_t *errand = effect->owner;
+    ps_slice_request_t *request = effect->owner;
     ps_socket_t *socket = NULL;
     psd_status_t rc = PSD_OK;
 
@@ -147,16 +147,16 @@ static void send_message(psd_client_t *self, const ps_effect_t *effect)
         return;
     }
     socket = self->links[effect->to].socket;
-    if (errand != NULL) {
-        errand->n_sends++;
-        errand->n_fixed_sends += is_fixed(errand, socket) ? 1 : 0;
+    if (request != NULL) {
+        request->n_sends++;
+        request->n_fixed_sends += is_fixed(request, socket) ? 1 : 0;
     }
     /* What does not go out is as good as lost on its way: the session asks. */
-    if (errand != NULL && errand->filtered &&
+    if (request != NULL && request->filtered &&
         (effect->message.kind == PS_KIND_PUSH || effect->message.kind == PS_KIND_PULL)) {
-        rc = ps_link_send_filtered(self, effect->to, &errand->filter, &effect->message,
-                                   effect->payload, errand->n_sends > 1);
-    } else if (errand != NULL && errand->n_sends > 1) {
+        rc = ps_link_send_filtered(self, effect->to, &request->filter, &effect->message,
+                                   effect->payload, request->n_sends > 1);
+    } else if (request != NULL && request->n_sends > 1) {
         rc = ps_socket_send_again(socket, &effect->message, effect->payload, NULL);
     } else {
         rc = ps_socket_send(socket, 0, &effect->message, effect->payload, NULL);
@@ -176,7 +176,7 @@ static void perform_effect(psd_client_t *self, const ps_effect_t *effect)
         ps_links_open(self, effect->to);
         break;
     case PS_EFFECT_DONE:
-        ps_errand_answered(self, effect->owner, &effect->message, effect->payload);
+        ps_slice_request_answered(self, effect->owner, &effect->message, effect->payload);
         break;
     case PS_EFFECT_RECORD:
     case PS_EFFECT_NOTE:
@@ -269,10 +269,10 @@ static void perform_all(psd_client_t *self)
     perform_outbox(self);
     while (!TAILQ_EMPTY(&self->ended) || self->after_ended) {
         while (!TAILQ_EMPTY(&self->ended)) {
-            ps_errand_t *errand = TAILQ_FIRST(&self->ended);
+            ps_slice_request_t *request = TAILQ_FIRST(&self->ended);
 
-            TAILQ_REMOVE(&self->ended, errand, in_list);
-            ps_errand_finish(self, &errand);
+            TAILQ_REMOVE(&self->ended, request, in_list);
+            ps_slice_request_finish(self, &request);
         }
         if (self->after_ended && self->n_after > 0) {
             ps_queues_run(self);

@@ -8,7 +8,7 @@
 /* One turn: waits for at most until until_ms (0: not at all), takes in what
  * arrived, does what has to be done. */
 void ps_pump(psd_client_t *self, uint64_t until_ms);
-/* Does what the session wants, and what follows from it. Behind it outbox and
+/* Does what the session wants, and what follows from it. After it outbox and
  * ended are empty. */
 void ps_perform(psd_client_t *self);
 /* The same for a call that starts something and returns: when much is under

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The order in which errands go to a partition. The session gives credits in
+/* The order in which requests go to a partition. The session gives credits in
  * the order in which it gets operations; so that a greater priority can still
  * overtake, no more is handed to it than keeps a connection busy: a large push
  * is many slices, and what is in front of a pull is a few of them. */
@@ -19,71 +19,63 @@ void ps_queue_init(ps_queue_t *self, const ps_known_table_t *table, uint32_t par
     TAILQ_INIT(&self->waiting);
 }
 
-/* It finishes a clock: nothing passes it. */
-static bool marks(const ps_errand_t *errand)
+static bool goes_before(const ps_slice_request_t *a, const ps_slice_request_t *b)
 {
-    return errand->kind == PS_ERRAND_MARK || errand->marks;
-}
-
-static bool goes_before(const ps_errand_t *a, const ps_errand_t *b)
-{
-    bool a_marks = marks(a);
-    bool b_marks = marks(b);
-
     if (a->round != b->round) {
         return a->round < b->round;
     }
-    if (a_marks != b_marks) {
-        return b_marks;
+    if (a->marks != b->marks) { /* nothing passes the end of a clock */
+        return b->marks;
     }
     return a->priority > b->priority;
 }
 
-void ps_queue_add(psd_client_t *client, ps_errand_t *errand)
+void ps_queue_add(psd_client_t *client, ps_slice_request_t *request)
 {
-    ps_queue_t *queue = errand->queue;
-    ps_errand_t *at = TAILQ_LAST(&queue->waiting, ps_errands);
+    ps_queue_t *queue = request->queue;
+    ps_slice_request_t *at = TAILQ_LAST(&queue->waiting, ps_slice_requests);
 
     if (at == NULL) {
         TAILQ_INSERT_TAIL(&client->busy, queue, in_busy);
     }
-    while (at != NULL && goes_before(errand, at)) {
-        at = TAILQ_PREV(at, ps_errands, in_list);
+    while (at != NULL && goes_before(request, at)) {
+        at = TAILQ_PREV(at, ps_slice_requests, in_list);
     }
     if (at == NULL) {
-        TAILQ_INSERT_HEAD(&queue->waiting, errand, in_list);
+        TAILQ_INSERT_HEAD(&queue->waiting, request, in_list);
     } else {
-        TAILQ_INSERT_AFTER(&queue->waiting, at, errand, in_list);
+        TAILQ_INSERT_AFTER(&queue->waiting, at, request, in_list);
     }
-    client->n_after += errand->after != 0 ? 1 : 0;
-    client->n_waiting += errand->kind != PS_ERRAND_PULL ? 1 : 0;
+    client->n_after += request->after != 0 ? 1 : 0;
+    client->n_waiting += request->kind != PS_REQUEST_PULL ? 1 : 0;
 }
 
-void ps_queue_remove(psd_client_t *client, ps_errand_t *errand)
+void ps_queue_remove(psd_client_t *client, ps_slice_request_t *request)
 {
-    ps_queue_t *queue = errand->queue;
+    ps_queue_t *queue = request->queue;
 
-    TAILQ_REMOVE(&queue->waiting, errand, in_list);
+    TAILQ_REMOVE(&queue->waiting, request, in_list);
     if (TAILQ_EMPTY(&queue->waiting)) {
         TAILQ_REMOVE(&client->busy, queue, in_busy);
     }
-    client->n_after -= errand->after != 0 ? 1 : 0;
-    client->n_waiting -= errand->kind != PS_ERRAND_PULL ? 1 : 0;
+    client->n_after -= request->after != 0 ? 1 : 0;
+    client->n_waiting -= request->kind != PS_REQUEST_PULL ? 1 : 0;
 }
 
 /* The ticket that it names has not ended. */
-static bool waits_for_ticket(const psd_client_t *client, const ps_errand_t *errand)
+static bool waits_for_ticket(const psd_client_t *client, const ps_slice_request_t *request)
 {
-    const ps_ticket_t *ticket = errand->after == 0 ? NULL : ps_ticket_find(client, errand->after);
+    const ps_ticket_t *ticket = request->after == 0 ? NULL : ps_ticket_find(client, request->after);
 
     return ticket != NULL && !ticket->has_ended;
 }
 
-static bool has_room(const psd_client_t *client, const ps_queue_t *queue, const ps_errand_t *errand)
+static bool has_room(const psd_client_t *client, const ps_queue_t *queue,
+                     const ps_slice_request_t *request)
 {
     uint32_t requests = client->credit_requests > 0 ? client->credit_requests : FIRST_REQUESTS;
     uint64_t bytes = client->credit_bytes > 0 ? client->credit_bytes : FIRST_BYTES;
-    uint64_t size = ps_payload_size(errand->payload);
+    uint64_t size = ps_payload_size(request->payload);
 
     if (bytes > WINDOW_BYTES) {
         bytes = WINDOW_BYTES;
@@ -95,24 +87,24 @@ static bool has_room(const psd_client_t *client, const ps_queue_t *queue, const 
 /* One that waits for a ticket is passed by its neighbours, but by no mark. */
 void ps_queue_run(psd_client_t *client, ps_queue_t *queue)
 {
-    ps_errand_t *errand = TAILQ_FIRST(&queue->waiting);
+    ps_slice_request_t *request = TAILQ_FIRST(&queue->waiting);
     bool passed = false; /* one was left waiting */
 
-    while (errand != NULL && has_room(client, queue, errand)) {
-        ps_errand_t *next = TAILQ_NEXT(errand, in_list);
+    while (request != NULL && has_room(client, queue, request)) {
+        ps_slice_request_t *next = TAILQ_NEXT(request, in_list);
 
-        bool waits = waits_for_ticket(client, errand);
+        bool waits = waits_for_ticket(client, request);
 
-        if ((passed || waits) && marks(errand)) {
+        if ((passed || waits) && request->marks) {
             return;
         }
         if (waits) {
             passed = true;
         } else {
-            ps_queue_remove(client, errand);
-            ps_errand_send(client, errand);
+            ps_queue_remove(client, request);
+            ps_slice_request_send(client, request);
         }
-        errand = next;
+        request = next;
     }
 }
 
@@ -126,31 +118,43 @@ void ps_queues_run(psd_client_t *client)
     }
 }
 
-static void destroy_all(psd_client_t *client, struct ps_errands *errands)
+void ps_slice_request_finish(psd_client_t *client, ps_slice_request_t **request_p)
 {
-    while (!TAILQ_EMPTY(errands)) {
-        ps_errand_t *errand = TAILQ_FIRST(errands);
+    ps_slice_request_t *self = *request_p;
+    ps_queue_t *queue = self->queue;
+    ps_ticket_t *ticket = self->ticket;
 
-        TAILQ_REMOVE(errands, errand, in_list);
-        ps_errand_destroy(client, &errand);
+    ps_loan_end(client, self);
+    if (self->is_sent) {
+        queue->n_sent--;
+        client->n_under_way--;
+        queue->sent_bytes -= self->sent_bytes;
+    }
+    if (ticket != NULL) {
+        TAILQ_REMOVE(&ticket->requests, self, in_ticket);
+        ps_ticket_end_if_done(client, ticket);
+    }
+    ps_slice_request_destroy(client, request_p);
+    if (!TAILQ_EMPTY(&queue->waiting)) {
+        ps_queue_run(client, queue);
     }
 }
 
-void ps_errands_done(psd_client_t *client)
+void ps_slice_requests_done(psd_client_t *client)
 {
     while (!TAILQ_EMPTY(&client->busy)) {
-        ps_errand_t *errand = TAILQ_FIRST(&TAILQ_FIRST(&client->busy)->waiting);
+        ps_slice_request_t *request = TAILQ_FIRST(&TAILQ_FIRST(&client->busy)->waiting);
 
-        ps_queue_remove(client, errand);
-        ps_errand_destroy(client, &errand);
+        ps_queue_remove(client, request);
+        ps_slice_request_destroy(client, &request);
     }
-    destroy_all(client, &client->sent);
-    destroy_all(client, &client->ended);
+    ps_slice_requests_drop(client, &client->sent);
+    ps_slice_requests_drop(client, &client->ended);
     while (!TAILQ_EMPTY(&client->spare)) {
-        ps_errand_t *errand = TAILQ_FIRST(&client->spare);
+        ps_slice_request_t *request = TAILQ_FIRST(&client->spare);
 
-        TAILQ_REMOVE(&client->spare, errand, in_list);
-        ps_free(errand);
+        TAILQ_REMOVE(&client->spare, request, in_list);
+        ps_free(request);
     }
     client->n_spare = 0;
 }

@@ -33,7 +33,7 @@ static ps_payload_t *payload_of_rest(ps_payload_t *payload, bool lists_keys, uin
 }
 
 /* Asks for the rows behind the first n_done. */
-static psd_status_t ask_for_rest(psd_client_t *client, ps_errand_t *self, uint64_t n_done)
+static psd_status_t ask_for_rest(psd_client_t *client, ps_slice_request_t *self, uint64_t n_done)
 {
     bool lists_keys = self->slice.rows == PS_ROWS_LIST;
     ps_payload_t *rest = NULL;
@@ -46,31 +46,32 @@ static psd_status_t ask_for_rest(psd_client_t *client, ps_errand_t *self, uint64
         ps_payload_destroy(&self->payload);
         self->payload = rest;
     }
-    if (self->kind == PS_ERRAND_PUSHPULL) {
-        self->kind = PS_ERRAND_PULL;
+    if (self->kind == PS_REQUEST_PUSHPULL) {
+        self->kind = PS_REQUEST_PULL;
         self->deed = (ps_deed_t){.op = 0};
     }
     self->n_sends = self->n_fixed_sends = 0;
     self->slice.n_values = 0;
     self->slice.n_rows -= n_done;
     self->slice.first_row += lists_keys ? 0 : n_done;
-    ps_errand_send(client, self);
+    ps_slice_request_send(client, self);
     return PSD_OK;
 }
 
 /* It is a number, or rows, and not those that a plain pull names. */
-static bool measures(const ps_errand_t *self)
+static bool measures(const ps_slice_request_t *self)
 {
-    return self->kind == PS_ERRAND_PULL && self->deed.op != PS_READ_VALUES &&
+    return self->kind == PS_REQUEST_PULL && self->deed.op != PS_READ_VALUES &&
            self->deed.op != PS_READ_TOP;
 }
 
-static bool finds(const ps_errand_t *self)
+static bool finds(const ps_slice_request_t *self)
 {
-    return self->kind == PS_ERRAND_PULL && (self->deed.op == PS_READ_TOP || self->deed.since > 0);
+    return self->kind == PS_REQUEST_PULL && (self->deed.op == PS_READ_TOP || self->deed.since > 0);
 }
 
-static bool number_fits(const ps_errand_t *self, const ps_slice_t *got, const ps_payload_t *payload)
+static bool number_fits(const ps_slice_request_t *self, const ps_slice_t *got,
+                        const ps_payload_t *payload)
 {
     ps_type_t type = self->deed.op == PS_READ_NONZEROS ? PS_TYPE_I64 : PS_TYPE_F64;
 
@@ -79,7 +80,7 @@ static bool number_fits(const ps_errand_t *self, const ps_slice_t *got, const ps
 }
 
 /* Rows that the server chose name themselves. */
-static bool found_fit(const ps_errand_t *self, const ps_slice_t *got)
+static bool found_fit(const ps_slice_request_t *self, const ps_slice_t *got)
 {
     bool is_top = self->deed.op == PS_READ_TOP;
     ps_layout_t layout = is_top ? PS_LAYOUT_SPARSE : self->slice.layout;
@@ -90,7 +91,7 @@ static bool found_fit(const ps_errand_t *self, const ps_slice_t *got)
 }
 
 /* The rows are those asked for, in that order. */
-static bool rows_fit(const ps_errand_t *self, const ps_slice_t *got, uint64_t n_done,
+static bool rows_fit(const ps_slice_request_t *self, const ps_slice_t *got, uint64_t n_done,
                      const ps_ticket_t *ticket)
 {
     const ps_slice_t *want = &self->slice;
@@ -103,7 +104,7 @@ static bool rows_fit(const ps_errand_t *self, const ps_slice_t *got, uint64_t n_
 }
 
 /* The answer is about what was asked. */
-static bool values_fit(const ps_errand_t *self, const ps_slice_t *got, uint64_t n_done,
+static bool values_fit(const ps_slice_request_t *self, const ps_slice_t *got, uint64_t n_done,
                        const ps_payload_t *payload)
 {
     if (n_done == 0 || n_done > self->slice.n_rows) {
@@ -115,7 +116,7 @@ static bool values_fit(const ps_errand_t *self, const ps_slice_t *got, uint64_t 
     return finds(self) ? found_fit(self, got) : rows_fit(self, got, n_done, self->ticket);
 }
 
-static void tally_up(const ps_errand_t *self, const ps_message_t *message,
+static void tally_up(const ps_slice_request_t *self, const ps_message_t *message,
                      const ps_payload_t *payload)
 {
     ps_tally_t *tally = self->tally;
@@ -133,7 +134,7 @@ static void tally_up(const ps_errand_t *self, const ps_message_t *message,
     }
 }
 
-static psd_status_t keep_values(ps_errand_t *self, const ps_message_t *message,
+static psd_status_t keep_values(ps_slice_request_t *self, const ps_message_t *message,
                                 const ps_slice_t *got, const ps_payload_t *payload)
 {
     ps_ticket_t *ticket = self->ticket;
@@ -154,7 +155,7 @@ static psd_status_t keep_values(ps_errand_t *self, const ps_message_t *message,
     return PSD_OK;
 }
 
-static void take_values(psd_client_t *client, ps_errand_t *self, const ps_message_t *message,
+static void take_values(psd_client_t *client, ps_slice_request_t *self, const ps_message_t *message,
                         const ps_payload_t *payload)
 {
     ps_ticket_t *ticket = self->ticket;
@@ -165,11 +166,11 @@ static void take_values(psd_client_t *client, ps_errand_t *self, const ps_messag
 
     ps_message_slice(message, &got);
     if (ticket == NULL) {
-        ps_errand_end(client, self, PSD_OK, NULL);
+        ps_slice_request_end(client, self, PSD_OK, NULL);
         return;
     }
     if (!values_fit(self, &got, n_done, payload)) {
-        ps_errand_end(client, self, PSD_PROTO, "the values sent are not those asked for");
+        ps_slice_request_end(client, self, PSD_PROTO, "the values sent are not those asked for");
         return;
     }
     rc = keep_values(self, message, &got, payload);
@@ -179,25 +180,26 @@ static void take_values(psd_client_t *client, ps_errand_t *self, const ps_messag
         rc = ask_for_rest(client, self, n_done);
     }
     if (rc != PSD_OK || is_done) {
-        ps_errand_end(client, self, rc, psd_status_text(rc));
+        ps_slice_request_end(client, self, rc, psd_status_text(rc));
     }
 }
 
-static void take_refusal(psd_client_t *client, ps_errand_t *self, const ps_msg_refused_t *refused)
+static void take_refusal(psd_client_t *client, ps_slice_request_t *self,
+                         const ps_msg_refused_t *refused)
 {
     psd_status_t status = (psd_status_t)refused->status;
 
     if (status == PSD_OK || psd_status_name(status)[0] == '?') {
         status = PSD_PROTO;
     }
-    ps_errand_end(client, self, status,
-                  client->broken == PSD_OK ? refused->text : client->broken_text);
+    ps_slice_request_end(client, self, status,
+                         client->broken == PSD_OK ? refused->text : client->broken_text);
 }
 
-void ps_errand_answered(psd_client_t *client, ps_errand_t *self, const ps_message_t *message,
-                        ps_payload_t *payload)
+void ps_slice_request_answered(psd_client_t *client, ps_slice_request_t *self,
+                               const ps_message_t *message, ps_payload_t *payload)
 {
-    bool wants_values = self->kind == PS_ERRAND_PULL || self->kind == PS_ERRAND_PUSHPULL;
+    bool wants_values = self->kind == PS_REQUEST_PULL || self->kind == PS_REQUEST_PUSHPULL;
 
     TAILQ_REMOVE(&client->sent, self, in_list);
     self->op = 0;
@@ -209,8 +211,8 @@ void ps_errand_answered(psd_client_t *client, ps_errand_t *self, const ps_messag
     if (message->kind == PS_KIND_VALUES && wants_values) {
         take_values(client, self, message, payload);
     } else if (message->kind == PS_KIND_ACK && !wants_values) {
-        ps_errand_end(client, self, PSD_OK, NULL);
+        ps_slice_request_end(client, self, PSD_OK, NULL);
     } else {
-        ps_errand_end(client, self, PSD_PROTO, "the answer is of another kind");
+        ps_slice_request_end(client, self, PSD_PROTO, "the answer is of another kind");
     }
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Push, pull and pushpull: a call becomes a ticket with an errand for each
+/* Push, pull and pushpull: a call becomes a ticket with a request for each
  * slice. */
 #include <assert.h>
 #include <inttypes.h>
@@ -19,15 +19,15 @@
  * ones than the limit are sent, applied and sent again with less waiting. */
 #define SLICE_BYTES (UINT64_C(4) << 20)
 
-static const char *kind_name(ps_errand_kind_t kind)
+static const char *kind_name(ps_request_kind_t kind)
 {
     switch (kind) {
-    case PS_ERRAND_PUSH:
+    case PS_REQUEST_PUSH:
         return "push to";
-    case PS_ERRAND_PUSHPULL:
+    case PS_REQUEST_PUSHPULL:
         return "pushpull of";
-    case PS_ERRAND_PULL:
-    case PS_ERRAND_MARK:
+    case PS_REQUEST_PULL:
+    case PS_REQUEST_MARK:
     default:
         return "pull of";
     }
@@ -47,35 +47,35 @@ static ps_filter_t filter_of(const ps_call_t *call)
                                                               : call->table->filter;
 }
 
-/* Makes the errand of one cut, in no queue yet. */
-static psd_status_t make_errand(const ps_call_t *call, ps_cut_t *cut, ps_tally_t *tally,
-                                ps_ticket_t *ticket, psd_error_t *err)
+/* Makes the request of one cut, in no queue yet. */
+static psd_status_t make_request(const ps_call_t *call, ps_cut_t *cut, ps_tally_t *tally,
+                                 ps_ticket_t *ticket, psd_error_t *err)
 {
     psd_client_t *client = call->table->client;
-    ps_errand_t *errand = ps_errand_new(client, call->kind, cut);
+    ps_slice_request_t *request = ps_slice_request_new(client, call->kind, cut);
 
-    if (errand == NULL) {
+    if (request == NULL) {
         return psd_error_set(err, PSD_NOMEM, "no memory for a request");
     }
-    errand->queue = &call->table->known->queues[cut->partition];
-    errand->deed = call->deed;
+    request->queue = &call->table->known->queues[cut->partition];
+    request->deed = call->deed;
     if (call->since != NULL) {
-        errand->deed.since = call->since[cut->partition];
+        request->deed.since = call->since[cut->partition];
     }
-    errand->tally = tally;
+    request->tally = tally;
     if (tally != NULL) {
         tally->partition = cut->partition;
     }
-    errand->worker = client->worker.stamp;
-    errand->round = client->round;
+    request->worker = client->worker.stamp;
+    request->round = client->round;
     if (call->options != NULL) {
-        errand->ack = call->options->ack;
-        errand->priority = call->options->priority;
-        errand->after = call->options->after;
+        request->ack = call->options->ack;
+        request->priority = call->options->priority;
+        request->after = call->options->after;
     }
-    errand->filter = filter_of(call);
-    errand->filtered = ps_filter_bits(&errand->filter) != 0;
-    ps_ticket_add(ticket, errand);
+    request->filter = filter_of(call);
+    request->filtered = ps_filter_bits(&request->filter) != 0;
+    ps_ticket_add(ticket, request);
     return PSD_OK;
 }
 
@@ -91,19 +91,19 @@ static bool ends_clock(const ps_call_t *call)
     return call->options != NULL && call->options->ends_clock;
 }
 
-/* Puts the errands of a ticket into their queues, then sends what can go. */
-static void set_out(const ps_call_t *call, ps_ticket_t *ticket, struct ps_errands *marks)
+/* Puts the requests of a ticket into their queues, then sends what can go. */
+static void set_out(const ps_call_t *call, ps_ticket_t *ticket, struct ps_slice_requests *marks)
 {
     psd_client_t *client = call->table->client;
-    ps_errand_t *errand = NULL;
+    ps_slice_request_t *request = NULL;
 
-    TAILQ_FOREACH(errand, &ticket->errands, in_ticket)
+    TAILQ_FOREACH(request, &ticket->requests, in_ticket)
     {
-        ps_queue_add(client, errand);
+        ps_queue_add(client, request);
     }
-    TAILQ_FOREACH(errand, &ticket->errands, in_ticket)
+    TAILQ_FOREACH(request, &ticket->requests, in_ticket)
     {
-        ps_queue_run(client, errand->queue);
+        ps_queue_run(client, request->queue);
     }
     ps_ticket_end_if_done(client, ticket);
     if (ends_clock(call)) {
@@ -128,9 +128,9 @@ static psd_status_t check_clock(const ps_call_t *call, psd_error_t *err)
     if (!ends_clock(call)) {
         return PSD_OK;
     }
-    if (call->kind != PS_ERRAND_PUSH) {
+    if (call->kind != PS_REQUEST_PUSH) {
         return psd_error_set(err, PSD_INVALID, "a %s ends no clock; allowed: pushes",
-                             call->kind == PS_ERRAND_PULL ? "pull" : "pushpull");
+                             call->kind == PS_REQUEST_PULL ? "pull" : "pushpull");
     }
     if (awaits_values(client)) {
         ps_pump(client, 0);
@@ -138,11 +138,23 @@ static psd_status_t check_clock(const ps_call_t *call, psd_error_t *err)
     return ps_worker_check(client, err);
 }
 
+/* A ticket none of whose requests was put into a queue. */
+static void abandon(psd_client_t *client, ps_ticket_t **self_p)
+{
+    while (!TAILQ_EMPTY(&(*self_p)->requests)) {
+        ps_slice_request_t *request = TAILQ_FIRST(&(*self_p)->requests);
+
+        TAILQ_REMOVE(&(*self_p)->requests, request, in_ticket);
+        ps_slice_request_destroy(client, &request);
+    }
+    ps_ticket_forget(client, self_p);
+}
+
 psd_status_t ps_call_start_cuts(const ps_call_t *call, ps_cuts_t *cuts, ps_ticket_t **ret_ticket,
                                 psd_error_t *err)
 {
     psd_client_t *client = call->table->client;
-    struct ps_errands marks = TAILQ_HEAD_INITIALIZER(marks);
+    struct ps_slice_requests marks = TAILQ_HEAD_INITIALIZER(marks);
     ps_ticket_t *ticket = NULL;
     psd_status_t rc = ps_client_check(client, err);
 
@@ -154,15 +166,15 @@ psd_status_t ps_call_start_cuts(const ps_call_t *call, ps_cuts_t *cuts, ps_ticke
         rc = ps_ticket_new(client, timeout_of(call), &ticket, err);
     }
     for (size_t i = 0; rc == PSD_OK && i < cuts->n; i++) {
-        rc = make_errand(call, &cuts->items[i], call->tallies == NULL ? NULL : &call->tallies[i],
-                         ticket, err);
+        rc = make_request(call, &cuts->items[i], call->tallies == NULL ? NULL : &call->tallies[i],
+                          ticket, err);
     }
     if (rc == PSD_OK && ends_clock(call)) {
         rc = ps_marks_make(client, ticket, &marks, err);
     }
     if (rc != PSD_OK) {
         if (ticket != NULL) {
-            ps_ticket_abandon(client, &ticket);
+            abandon(client, &ticket);
         }
         return rc;
     }
@@ -178,8 +190,8 @@ psd_status_t ps_call_start_cuts(const ps_call_t *call, ps_cuts_t *cuts, ps_ticke
 
 static psd_status_t check_arrays(const ps_call_t *call, const psd_select_t *plain, psd_error_t *err)
 {
-    bool pushes = call->kind != PS_ERRAND_PULL;
-    bool pulls = call->kind != PS_ERRAND_PUSH;
+    bool pushes = call->kind != PS_REQUEST_PULL;
+    bool pulls = call->kind != PS_REQUEST_PUSH;
 
     if (pulls && plain->counts != NULL) {
         return psd_error_set(err, PSD_INVALID, "sparse rows can be pushed; psd_fetch pulls them");
@@ -230,7 +242,7 @@ static psd_status_t start(const ps_call_t *call, ps_ticket_t **ret_ticket, psd_e
     bool thinned = false;
     ps_cut_args_t args = {.spec = spec,
                           .select = &plain,
-                          .places = call->kind != PS_ERRAND_PUSH,
+                          .places = call->kind != PS_REQUEST_PUSH,
                           .borrow_lists = call->borrow && call->draft == NULL,
                           .borrow = call->borrow,
                           .limit_bytes = ps_call_slice_bytes(call->table->client)};
@@ -245,7 +257,7 @@ static psd_status_t start(const ps_call_t *call, ps_ticket_t **ret_ticket, psd_e
     if (rc == PSD_OK && call->options != NULL && call->options->has_filter) {
         rc = ps_filter_check(&call->options->filter, spec->type, err);
     }
-    if (call->kind != PS_ERRAND_PULL) {
+    if (call->kind != PS_REQUEST_PULL) {
         args.values = call->values != NULL ? call->values : no_values;
     }
     if (rc == PSD_OK) {
@@ -283,7 +295,7 @@ static psd_status_t do_now(const ps_call_t *like, const uint64_t *rows, size_t n
     ps_ticket_t *ticket = NULL;
     psd_status_t rc = PSD_OK;
 
-    if (call.kind != PS_ERRAND_PULL) {
+    if (call.kind != PS_REQUEST_PULL) {
         bytes += (uint64_t)call.n_values * ps_type_size(call.table->spec.type);
     }
     call.select = &select;
@@ -303,7 +315,7 @@ psd_status_t psd_push(psd_table_t *table, const uint64_t *rows, size_t n_rows, c
     }
 
     ps_call_t call = {
-        .table = table, .kind = PS_ERRAND_PUSH, .values = values, .n_values = n_values};
+        .table = table, .kind = PS_REQUEST_PUSH, .values = values, .n_values = n_values};
 
     return do_now(&call, rows, n_rows, err);
 }
@@ -316,7 +328,7 @@ psd_status_t psd_pull(psd_table_t *table, const uint64_t *rows, size_t n_rows, v
     }
 
     ps_call_t call = {
-        .table = table, .kind = PS_ERRAND_PULL, .ret_values = ret_values, .n_values = n_values};
+        .table = table, .kind = PS_REQUEST_PULL, .ret_values = ret_values, .n_values = n_values};
 
     return do_now(&call, rows, n_rows, err);
 }
@@ -329,7 +341,7 @@ psd_status_t psd_pushpull(psd_table_t *table, const uint64_t *rows, size_t n_row
     }
 
     ps_call_t call = {.table = table,
-                      .kind = PS_ERRAND_PUSHPULL,
+                      .kind = PS_REQUEST_PUSHPULL,
                       .values = deltas,
                       .ret_values = ret_values,
                       .n_values = n_values};
@@ -344,7 +356,7 @@ psd_status_t psd_push_rest(psd_table_t *table, psd_error_t *err)
     }
 
     psd_select_t select = {.n_rows = 0};
-    ps_call_t call = {.table = table, .kind = PS_ERRAND_PUSH, .select = &select, .whole = true};
+    ps_call_t call = {.table = table, .kind = PS_REQUEST_PUSH, .select = &select, .whole = true};
     ps_ticket_t *ticket = NULL;
     psd_status_t rc = ps_thin_rest(table, &select, &call.values, &call.n_values, err);
 
@@ -395,7 +407,7 @@ psd_status_t psd_push_start(psd_table_t *table, const psd_select_t *select, cons
     }
 
     ps_call_t started = {.table = table,
-                         .kind = PS_ERRAND_PUSH,
+                         .kind = PS_REQUEST_PUSH,
                          .select = select,
                          .values = values,
                          .n_values = n_values,
@@ -413,7 +425,7 @@ psd_status_t psd_pull_start(psd_table_t *table, const psd_select_t *select, void
     }
 
     ps_call_t started = {.table = table,
-                         .kind = PS_ERRAND_PULL,
+                         .kind = PS_REQUEST_PULL,
                          .select = select,
                          .ret_values = ret_values,
                          .n_values = n_values,
@@ -431,7 +443,7 @@ psd_status_t psd_pushpull_start(psd_table_t *table, const psd_select_t *select, 
     }
 
     ps_call_t started = {.table = table,
-                         .kind = PS_ERRAND_PUSHPULL,
+                         .kind = PS_REQUEST_PUSHPULL,
                          .select = select,
                          .values = deltas,
                          .ret_values = ret_values,

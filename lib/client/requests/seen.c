@@ -80,7 +80,7 @@ psd_status_t psd_pull_changed(psd_table_t *table, const psd_select_t *select, ps
     }
 
     PSD_AUTO(ps_work_done)
-    ps_work_t work = PS_WORK(table, PS_ERRAND_PULL, "pull of", call);
+    ps_work_t work = PS_WORK(table, PS_REQUEST_PULL, "pull of", call);
     psd_status_t rc = ps_work_refuse(&work, check(seen, table, err), err);
 
     work.sparse = sparse;

@@ -13,7 +13,6 @@
 #include "client/slices/sparsify.h"
 #include "protocol/facts/table_filter.h"
 #include "client/requests/spec.h"
-#include "client/requests/ticket.h"
 #include "client/requests/wait.h"
 #include "protocol/facts/table_doc.h"
 

@@ -11,9 +11,9 @@
  * Start at    rows.c for a push, ticket.h for its states, pump.c for a turn.
  */
 /*
- * ps_ticket, ps_errand, ps_queue - calls under way
+ * ps_ticket, ps_slice_request, ps_queue - calls under way
  *
- * What     A call is a ticket; each of its slices is an errand. An errand waits
+ * What     A call is a ticket; each of its slices is a request. A request waits
  *          in the queue of its partition until there is room and its turn has
  *          come, is an operation of the session then, and ends with an answer:
  *
@@ -22,13 +22,13 @@
  *                 |         +--+  a pull's rest is asked for
  *                 +-----------------> ended (a pull whose time is over)
  *
- *          A ticket ends when all of its errands have, or at its deadline:
- *          errands that push then go on alone (ticket NULL).
+ *          A ticket ends when all of its requests have, or at its deadline:
+ *          requests that push then go on alone (ticket NULL).
  * Shape    A queue is in order of round, what marks last in theirs, greater
  * priority first, then first come first served. A ticket's number is its place
  *          among the client's tickets and, above that, how often the place was
  *          used before: looking one up takes no search.
- * Owner    The client keeps tickets and errands that have ended and uses them
+ * Owner    The client keeps tickets and requests that have ended and uses them
  *          again.
  */
 #ifndef PS_CLIENT_TICKET_H
@@ -37,12 +37,12 @@
 #include "client/connection/client_state.h"
 #include "client/slices/cut.h"
 
-typedef enum ps_errand_kind {
-    PS_ERRAND_PUSH = 1,
-    PS_ERRAND_PULL = 2,
-    PS_ERRAND_PUSHPULL = 3,
-    PS_ERRAND_MARK = 4
-} ps_errand_kind_t;
+typedef enum ps_request_kind {
+    PS_REQUEST_PUSH = 1,
+    PS_REQUEST_PULL = 2,
+    PS_REQUEST_PUSHPULL = 3,
+    PS_REQUEST_MARK = 4
+} ps_request_kind_t;
 
 /* What the server does with the rows, where it is more than to add or to give
  * them: wire/messages/message.h, PS_OP_FIELDS. */
@@ -61,15 +61,15 @@ typedef struct ps_tally {
     uint32_t partition;
 } ps_tally_t;
 
-struct ps_errand {
-    TAILQ_ENTRY(ps_errand) in_list; /* waiting, sent, ended or spare */
-    TAILQ_ENTRY(ps_errand) in_ticket;
+struct ps_slice_request {
+    TAILQ_ENTRY(ps_slice_request) in_list; /* waiting, sent, ended or spare */
+    TAILQ_ENTRY(ps_slice_request) in_ticket;
     ps_ticket_t *ticket; /* NULL: nobody waits for it */
     ps_queue_t *queue;
-    ps_errand_kind_t kind;
+    ps_request_kind_t kind;
     ps_deed_t deed;
     ps_slice_t slice;
-    ps_payload_t *payload;  /* one holder is the errand; may be NULL */
+    ps_payload_t *payload;  /* one holder is the request; may be NULL */
     bool borrows;           /* the payload points at memory of the caller's */
     uint32_t n_sends;       /* how often it was given to a socket */
     uint32_t n_fixed_sends; /* … that goes on looking where the payload pointed
@@ -87,18 +87,16 @@ struct ps_errand {
     bool is_sent;        /* counts as one of its queue that are under way */
     uint64_t sent_bytes; /* … with so many bytes */
     bool was_answered;   /* by ACK or VALUES */
-    bool marks;          /* a push: the last one of its clock there */
-    psd_status_t status; /* ended: how */
-    char *text;          /* owned; ended: why, when it failed; may be NULL */
+    bool marks;          /* it finishes a clock there: a mark, or the last push */
 };
 
 #define PS_TICKET_PLACE_BITS 24 /* of a number: its place, counted from 1 */
 #define PS_TICKET_PLACE_MASK ((UINT64_C(1) << PS_TICKET_PLACE_BITS) - 1)
 
 struct ps_ticket {
-    TAILQ_ENTRY(ps_ticket) in_list; /* of the open, done or idle ones */
-    psd_ticket_t number;            /* idle: the next one that it will have */
-    struct ps_errands errands;      /* that have not ended */
+    TAILQ_ENTRY(ps_ticket) in_list;    /* of the open, done or idle ones */
+    psd_ticket_t number;               /* idle: the next one that it will have */
+    struct ps_slice_requests requests; /* that have not ended */
     uint32_t timeout_ms;
     uint64_t deadline_ms;
     bool is_idle;
@@ -113,61 +111,68 @@ struct ps_ticket {
     uint32_t command;              /* 0: none */
 };
 
+#define PS_TOLD_MS 3000 /* a call that is open for so long is told of */
 #define PS_TICKET_NAME_SIZE (PS_NAME_MAX + 64)
 
 struct ps_queue {
-    TAILQ_ENTRY(ps_queue) in_busy; /* while errands wait */
+    TAILQ_ENTRY(ps_queue) in_busy; /* while requests wait */
     const ps_known_table_t *table;
     uint32_t partition;
-    struct ps_errands waiting;
-    ps_errand_t *last;   /* of the call that is being made; else NULL */
-    uint32_t n_sent;     /* errands under way */
-    uint64_t sent_bytes; /* of their payloads */
+    struct ps_slice_requests waiting;
+    ps_slice_request_t *last; /* of the call that is being made; else NULL */
+    uint32_t n_sent;          /* requests under way */
+    uint64_t sent_bytes;      /* of their payloads */
 };
 
 /* ---- queue.c ---- */
 
 void ps_queue_init(ps_queue_t *self, const ps_known_table_t *table, uint32_t partition);
-/* Puts an errand into its place; ps_queue_run sends it. */
-void ps_queue_add(psd_client_t *client, ps_errand_t *errand);
+/* Puts a request into its place; ps_queue_run sends it. */
+void ps_queue_add(psd_client_t *client, ps_slice_request_t *request);
 /* Takes one out that waits. */
-void ps_queue_remove(psd_client_t *client, ps_errand_t *errand);
+void ps_queue_remove(psd_client_t *client, ps_slice_request_t *request);
 /* Sends what can go now. */
 void ps_queue_run(psd_client_t *client, ps_queue_t *queue);
 void ps_queues_run(psd_client_t *client);
-/* Frees all errands of the client. */
-void ps_errands_done(psd_client_t *client);
+/* After the outbox: gives loans back, tells the ticket, lets go of it, and
+ * sends what has room now. */
+void ps_slice_request_finish(psd_client_t *client, ps_slice_request_t **request_p);
+/* Frees all requests of the client. */
+void ps_slice_requests_done(psd_client_t *client);
 
-/* ---- errand.c ---- */
+/* ---- slice_request.c ---- */
 
 /* NULL: no memory. Takes payload and places out of the cut. */
-ps_errand_t *ps_errand_new(psd_client_t *client, ps_errand_kind_t kind, ps_cut_t *cut);
+ps_slice_request_t *ps_slice_request_new(psd_client_t *client, ps_request_kind_t kind,
+                                         ps_cut_t *cut);
 /* Makes it an operation of the session; ends it if that fails. */
-void ps_errand_send(psd_client_t *client, ps_errand_t *errand);
+void ps_slice_request_send(psd_client_t *client, ps_slice_request_t *request);
 /* Puts it, which is in no list, on the list of those that ended. */
-void ps_errand_end(psd_client_t *client, ps_errand_t *errand, psd_status_t status,
-                   const char *text);
+void ps_slice_request_end(psd_client_t *client, ps_slice_request_t *request, psd_status_t status,
+                          const char *text);
 /* Lets go of one that is in no list. */
-void ps_errand_destroy(psd_client_t *client, ps_errand_t **errand_p);
+void ps_slice_request_destroy(psd_client_t *client, ps_slice_request_t **request_p);
+/* Lets go of all that are in a list. */
+void ps_slice_requests_drop(psd_client_t *client, struct ps_slice_requests *requests);
 
 /* ---- reply.c ---- */
 
 /* The session's answer to one that is sent. */
-void ps_errand_answered(psd_client_t *client, ps_errand_t *errand, const ps_message_t *message,
-                        ps_payload_t *payload);
+void ps_slice_request_answered(psd_client_t *client, ps_slice_request_t *request,
+                               const ps_message_t *message, ps_payload_t *payload);
 
 /* ---- loan.c ---- */
 
-/* The caller takes its memory back from an errand that goes on: its payload is
+/* The caller takes its memory back from a request that goes on: its payload is
  * copied, and what lies in sockets is dropped. Without memory for that the
  * client breaks. */
-void ps_loan_call_in(psd_client_t *client, ps_errand_t *errand);
-/* The caller takes its memory back from an errand that has ended. */
-void ps_loan_end(psd_client_t *client, ps_errand_t *errand);
+void ps_loan_call_in(psd_client_t *client, ps_slice_request_t *request);
+/* The caller takes its memory back from a request that has ended. */
+void ps_loan_end(psd_client_t *client, ps_slice_request_t *request);
 
 /* ---- ticket.c ---- */
 
-/* A ticket without errands, from client->now_ms on. Errors: PSD_NOMEM;
+/* A ticket without requests, from client->now_ms on. Errors: PSD_NOMEM;
  * PSD_LIMIT. */
 PSD_MUST_CHECK psd_status_t ps_ticket_new(psd_client_t *client, uint32_t timeout_ms,
                                           ps_ticket_t **ret_ticket, psd_error_t *err);
@@ -179,17 +184,28 @@ static inline ps_ticket_t *ps_ticket_find(const psd_client_t *client, psd_ticket
 
     return self != NULL && self->number == number && !self->is_idle ? self : NULL;
 }
-/* Takes the errand in. */
-void ps_ticket_add(ps_ticket_t *self, ps_errand_t *errand);
-/* Forgets a ticket none of whose errands was put into a queue. */
-void ps_ticket_abandon(psd_client_t *client, ps_ticket_t **self_p);
-/* Behind the outbox: gives loans back, tells the ticket, lets go of it. */
-void ps_errand_finish(psd_client_t *client, ps_errand_t **errand_p);
-/* What it waits for. Borrowed until the next call. */
-const char *ps_errand_reason(const psd_client_t *client, const ps_errand_t *errand,
-                             char ret_text[PS_TEXT_MAX + 1]);
-/* Ends a ticket that has no errands (any more). */
+/* Takes the request in. */
+void ps_ticket_add(ps_ticket_t *self, ps_slice_request_t *request);
+/* Forgets one that has no requests, or is used up. */
+void ps_ticket_forget(psd_client_t *client, ps_ticket_t **self_p);
+/* A request of it failed; the first failure is the ticket's. text: NULL or
+ * empty: the status says it all. */
+void ps_ticket_note_failure(ps_ticket_t *self, uint32_t partition, psd_status_t status,
+                            const char *text);
+/* Ends a ticket that has no requests (any more). */
 void ps_ticket_end_if_done(psd_client_t *client, ps_ticket_t *self);
+/* Gives the result of one that has ended, and forgets it. */
+PSD_MUST_CHECK psd_status_t ps_ticket_use_up(psd_client_t *client, ps_ticket_t *self,
+                                             psd_error_t *err);
+/* "push to table "w"", as errors begin. */
+void ps_ticket_name(const ps_ticket_t *self, char ret_text[PS_TICKET_NAME_SIZE]);
+void ps_tickets_done(psd_client_t *client);
+
+/* ---- deadline.c ---- */
+
+/* What it waits for. Borrowed until the next call. */
+const char *ps_slice_request_reason(const psd_client_t *client, const ps_slice_request_t *request,
+                                    char ret_text[PS_TEXT_MAX + 1]);
 /* Ends those whose deadline has passed at client->now_ms. */
 void ps_tickets_expire(psd_client_t *client);
 /* Tells who wants to know it of a call that has been open for long. */
@@ -197,17 +213,11 @@ void ps_tickets_tell(psd_client_t *client);
 /* The program did not ask for a while: calls were open meanwhile, but nobody
  * waited for them. */
 void ps_tickets_were_away(psd_client_t *client);
-/* Behind ps_perform: ends all that are open, whose callers take their memory
+/* After ps_perform: ends all that are open, whose callers take their memory
  * back. Pushes go on with memory of their own. */
 void ps_tickets_cut_off(psd_client_t *client, psd_status_t status, const char *text);
-/* Gives the result of one that has ended, and forgets it. */
-PSD_MUST_CHECK psd_status_t ps_ticket_use_up(psd_client_t *client, ps_ticket_t *self,
-                                             psd_error_t *err);
 /* PSD_DEADLINE, with what the ticket waits for. */
 PSD_MUST_CHECK psd_status_t ps_ticket_overdue(const psd_client_t *client, const ps_ticket_t *self,
                                               uint64_t waited_ms, psd_error_t *err);
-/* "push to table "w"", as errors begin. */
-void ps_ticket_name(const ps_ticket_t *self, char ret_text[PS_TICKET_NAME_SIZE]);
-void ps_tickets_done(psd_client_t *client);
 
 #endif

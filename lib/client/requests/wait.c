@@ -33,11 +33,12 @@ psd_status_t ps_control_ask(psd_client_t *self, ps_doc_t *question, uint32_t tim
     return rc == PSD_OK ? ps_question_end(self, &asked, ret_reply, err) : rc;
 }
 
-/* Sleeps, with an eye on what comes. */
-static void pause_until(psd_client_t *self, uint64_t until_ms)
+void ps_wait_ms(psd_client_t *client, uint64_t wait_ms)
 {
-    while (ps_now_ms() < until_ms && self->broken == PSD_OK) {
-        ps_pump(self, until_ms);
+    uint64_t until_ms = ps_now_ms() + wait_ms;
+
+    while (ps_now_ms() < until_ms && ps_client_check(client, NULL) == PSD_OK) {
+        ps_pump(client, until_ms);
     }
 }
 
@@ -57,7 +58,7 @@ psd_status_t ps_control_insist(psd_client_t *self, ps_doc_t *question, ps_doc_t 
         }
         ps_doc_destroy(ret_reply);
         psd_error_clear(err);
-        pause_until(self, ps_now_ms() + BUSY_MS);
+        ps_wait_ms(self, BUSY_MS);
     }
 }
 
@@ -162,15 +163,15 @@ psd_status_t psd_poll(psd_client_t *client, psd_ticket_t ticket, bool *ret_done,
     return PSD_OK;
 }
 
-/* Why one of the errands has not ended. */
+/* Why one of the requests has not ended. */
 static const char *any_reason(const psd_client_t *client, char ret_text[PS_TEXT_MAX + 1])
 {
-    const ps_errand_t *errand = NULL;
+    const ps_slice_request_t *request = NULL;
 
-    TAILQ_FOREACH(errand, &client->sent, in_list)
+    TAILQ_FOREACH(request, &client->sent, in_list)
     {
-        if (errand->kind != PS_ERRAND_PULL) {
-            return ps_errand_reason(client, errand, ret_text);
+        if (request->kind != PS_REQUEST_PULL) {
+            return ps_slice_request_reason(client, request, ret_text);
         }
     }
     return "they wait for their turn";

@@ -21,6 +21,8 @@ PSD_MUST_CHECK psd_status_t ps_control_ask(psd_client_t *self, ps_doc_t *questio
  */
 PSD_MUST_CHECK psd_status_t ps_control_insist(psd_client_t *self, ps_doc_t *question,
                                               ps_doc_t **ret_reply, psd_error_t *err);
+/* Lets time pass, with an eye on what comes, unless the client is broken. */
+void ps_wait_ms(psd_client_t *client, uint64_t wait_ms);
 /* Until every shard that is used has said WELCOME, for a short while: a mark
  * cannot go out before, its worker may not call again for a long one, and the
  * others would wait for a clock that is finished. */

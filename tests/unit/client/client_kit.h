@@ -39,7 +39,7 @@ static inline void set_up(fixture_t *f)
 
 static inline void tear_down(fixture_t *f)
 {
-    ps_errands_done(&f->client);
+    ps_slice_requests_done(&f->client);
     ps_tickets_done(&f->client);
     ps_session_destroy(&f->client.session);
     ps_outbox_done(&f->client.outbox);

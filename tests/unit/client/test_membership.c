@@ -88,11 +88,11 @@ Test(membership, a_broken_client_says_no_more_that_its_worker_lives)
 static void end_mark(fixture_t *f, psd_status_t status)
 {
     ps_cut_t nothing = {.partition = 0};
-    ps_errand_t *mark = ps_errand_new(&f->client, PS_ERRAND_MARK, &nothing);
+    ps_slice_request_t *mark = ps_slice_request_new(&f->client, PS_REQUEST_MARK, &nothing);
 
     cr_assert_not_null(mark);
     mark->queue = &f->table->queues[0];
-    ps_errand_end(&f->client, mark, status, NULL);
+    ps_slice_request_end(&f->client, mark, status, NULL);
     ps_perform(&f->client);
 }
 

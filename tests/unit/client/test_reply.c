@@ -7,38 +7,38 @@
 
 static const uint64_t KEYS[] = {7, 5, 9};
 
-static ps_errand_t *ask(fixture_t *f, const ps_deed_t *deed, ps_tally_t *tally)
+static ps_slice_request_t *ask(fixture_t *f, const ps_deed_t *deed, ps_tally_t *tally)
 {
     ps_cut_t cut = {.slice = {.rows = PS_ROWS_LIST, .type = PS_TYPE_F32, .n_rows = 3, .n_cols = 2},
                     .places = {.row_width = 2}};
-    ps_errand_t *errand = NULL;
+    ps_slice_request_t *request = NULL;
 
     cut.payload = ps_payload_copy((ps_bytes_t){(const uint8_t *)KEYS, sizeof KEYS},
                                   (ps_bytes_t){NULL, 0}, (ps_bytes_t){NULL, 0});
     cr_assert_not_null(cut.payload);
-    errand = ps_errand_new(&f->client, PS_ERRAND_PULL, &cut);
-    cr_assert_not_null(errand);
-    errand->queue = &f->table->queues[0];
-    errand->deed = *deed;
-    errand->tally = tally;
-    ps_ticket_add(f->ticket, errand);
-    ps_queue_add(&f->client, errand);
-    ps_queue_run(&f->client, errand->queue);
-    cr_assert_neq(errand->op, 0);
+    request = ps_slice_request_new(&f->client, PS_REQUEST_PULL, &cut);
+    cr_assert_not_null(request);
+    request->queue = &f->table->queues[0];
+    request->deed = *deed;
+    request->tally = tally;
+    ps_ticket_add(f->ticket, request);
+    ps_queue_add(&f->client, request);
+    ps_queue_run(&f->client, request->queue);
+    cr_assert_neq(request->op, 0);
     ps_outbox_clear(&f->client.outbox);
-    return errand;
+    return request;
 }
 
 /* Answers n_done rows with a slice and its parts. */
-static void answer(fixture_t *f, ps_errand_t *errand, uint64_t n_done, const ps_slice_t *slice,
-                   ps_payload_t *payload)
+static void answer(fixture_t *f, ps_slice_request_t *request, uint64_t n_done,
+                   const ps_slice_t *slice, ps_payload_t *payload)
 {
     ps_message_t message = {.kind = PS_KIND_VALUES};
 
     message.values.n_done = n_done;
     message.values.version = 40 + n_done;
     ps_message_set_slice(&message, slice);
-    ps_errand_answered(&f->client, errand, &message, payload);
+    ps_slice_request_answered(&f->client, request, &message, payload);
     ps_payload_destroy(&payload);
 }
 
@@ -62,18 +62,18 @@ Test(reply, rows_without_keys_are_those_asked_for)
     float values[6] = {0};
     ps_slice_t slice = {
         .rows = PS_ROWS_ASKED, .type = PS_TYPE_F32, .n_rows = 2, .n_cols = 2, .n_values = 4};
-    ps_errand_t *errand = NULL;
+    ps_slice_request_t *request = NULL;
 
     set_up(&f);
     f.ticket->values = values;
-    errand = ask(&f, &PLAIN, NULL);
-    answer(&f, errand, 2, &slice, parts(NULL, 0, NULL, 0, answers, 16));
-    cr_assert_neq(errand->op, 0); /* the rest is asked for */
-    cr_assert_eq(errand->slice.n_rows, 1);
+    request = ask(&f, &PLAIN, NULL);
+    answer(&f, request, 2, &slice, parts(NULL, 0, NULL, 0, answers, 16));
+    cr_assert_neq(request->op, 0); /* the rest is asked for */
+    cr_assert_eq(request->slice.n_rows, 1);
     slice.n_rows = 1;
     slice.n_values = 2;
-    answer(&f, errand, 1, &slice, parts(NULL, 0, NULL, 0, answers + 4, 8));
-    cr_assert_eq(errand->status, PSD_OK);
+    answer(&f, request, 1, &slice, parts(NULL, 0, NULL, 0, answers + 4, 8));
+    cr_assert_eq(f.ticket->status, PSD_OK);
     cr_assert_arr_eq(values, answers, sizeof answers);
     tear_down(&f);
 }
@@ -85,14 +85,14 @@ Test(reply, a_result_names_asked_rows_by_the_request)
     const ps_slice_t slice = {
         .rows = PS_ROWS_ASKED, .type = PS_TYPE_F32, .n_rows = 3, .n_cols = 2, .n_values = 6};
     psd_result_t *result = NULL;
-    ps_errand_t *errand = NULL;
+    ps_slice_request_t *request = NULL;
 
     set_up(&f);
     cr_assert_eq(ps_result_new(PS_TYPE_F32, false, SIZE_MAX, &result, NULL), PSD_OK);
     f.ticket->result = result;
-    errand = ask(&f, &PLAIN, NULL);
-    answer(&f, errand, 3, &slice, parts(NULL, 0, NULL, 0, answers, 24));
-    cr_assert_eq(errand->status, PSD_OK);
+    request = ask(&f, &PLAIN, NULL);
+    answer(&f, request, 3, &slice, parts(NULL, 0, NULL, 0, answers, 24));
+    cr_assert_eq(f.ticket->status, PSD_OK);
     cr_assert_eq(psd_result_count(result), 3);
     for (size_t i = 0; i < 3; i++) {
         uint64_t row = 0;
@@ -110,12 +110,12 @@ Test(reply, fewer_rows_than_were_dealt_with_are_refused)
     const float answers[] = {1, 2};
     const ps_slice_t slice = {
         .rows = PS_ROWS_ASKED, .type = PS_TYPE_F32, .n_rows = 1, .n_cols = 2, .n_values = 2};
-    ps_errand_t *errand = NULL;
+    ps_slice_request_t *request = NULL;
 
     set_up(&f);
-    errand = ask(&f, &PLAIN, NULL);
-    answer(&f, errand, 2, &slice, parts(NULL, 0, NULL, 0, answers, 8));
-    cr_assert_eq(errand->status, PSD_PROTO);
+    request = ask(&f, &PLAIN, NULL);
+    answer(&f, request, 2, &slice, parts(NULL, 0, NULL, 0, answers, 8));
+    cr_assert_eq(f.ticket->status, PSD_PROTO);
     tear_down(&f);
 }
 
@@ -127,15 +127,15 @@ Test(reply, numbers_of_pieces_are_added_up)
     const ps_slice_t slice = {
         .rows = PS_ROWS_RANGE, .type = PS_TYPE_F64, .n_rows = 1, .n_cols = 1, .n_values = 1};
     ps_tally_t tally = {.number = 0};
-    ps_errand_t *errand = NULL;
+    ps_slice_request_t *request = NULL;
 
     set_up(&f);
-    errand = ask(&f, &deed, &tally);
-    answer(&f, errand, 2, &slice, parts(NULL, 0, NULL, 0, &numbers[0], 8));
-    cr_assert_neq(errand->op, 0);
-    cr_assert_eq(errand->deed.op, PS_READ_SUM); /* of the rest too */
-    answer(&f, errand, 1, &slice, parts(NULL, 0, NULL, 0, &numbers[1], 8));
-    cr_assert_eq(errand->status, PSD_OK);
+    request = ask(&f, &deed, &tally);
+    answer(&f, request, 2, &slice, parts(NULL, 0, NULL, 0, &numbers[0], 8));
+    cr_assert_neq(request->op, 0);
+    cr_assert_eq(request->deed.op, PS_READ_SUM); /* of the rest too */
+    answer(&f, request, 1, &slice, parts(NULL, 0, NULL, 0, &numbers[1], 8));
+    cr_assert_eq(f.ticket->status, PSD_OK);
     cr_assert_eq(tally.number, 3.75);
     cr_assert_eq(tally.version, 42);
     tear_down(&f);
@@ -151,13 +151,13 @@ Test(reply, a_count_is_whole_and_a_number_is_not)
     for (int good = 0; good < 2; good++) {
         fixture_t f;
         ps_tally_t tally = {.number = 0};
-        ps_errand_t *errand = NULL;
+        ps_slice_request_t *request = NULL;
 
         set_up(&f);
         slice.type = good ? PS_TYPE_I64 : PS_TYPE_F64;
-        errand = ask(&f, &deed, &tally);
-        answer(&f, errand, 3, &slice, parts(NULL, 0, NULL, 0, &count, 8));
-        cr_assert_eq(errand->status, good ? PSD_OK : PSD_PROTO);
+        request = ask(&f, &deed, &tally);
+        answer(&f, request, 3, &slice, parts(NULL, 0, NULL, 0, &count, 8));
+        cr_assert_eq(f.ticket->status, good ? PSD_OK : PSD_PROTO);
         cr_assert_eq(tally.count, good ? count : 0);
         tear_down(&f);
     }
@@ -176,7 +176,7 @@ Test(reply, the_largest_of_all_are_ranked)
                               .n_rows = 3,
                               .n_values = 3};
     psd_result_t *result = NULL;
-    ps_errand_t *errand = NULL;
+    ps_slice_request_t *request = NULL;
     uint64_t row = 0;
     const void *value = NULL;
     const uint32_t *col = NULL;
@@ -184,10 +184,10 @@ Test(reply, the_largest_of_all_are_ranked)
     set_up(&f);
     cr_assert_eq(ps_result_new(PS_TYPE_F32, true, SIZE_MAX, &result, NULL), PSD_OK);
     f.ticket->result = result;
-    errand = ask(&f, &deed, NULL);
-    answer(&f, errand, 3, &slice,
+    request = ask(&f, &deed, NULL);
+    answer(&f, request, 3, &slice,
            parts(keys, sizeof keys, index, sizeof index, values, sizeof values));
-    cr_assert_eq(errand->status, PSD_OK);
+    cr_assert_eq(f.ticket->status, PSD_OK);
     cr_assert_eq(ps_result_rank(result, PS_TYPE_F32, 2, NULL), PSD_OK);
     cr_assert_eq(psd_result_count(result), 2);
     psd_result_row(result, 0, &row, NULL, &value, &col);
@@ -207,15 +207,15 @@ Test(reply, changed_rows_name_themselves)
         .rows = PS_ROWS_LIST, .type = PS_TYPE_F32, .n_rows = 1, .n_cols = 2, .n_values = 2};
     ps_tally_t tally = {.number = 0};
     psd_result_t *result = NULL;
-    ps_errand_t *errand = NULL;
+    ps_slice_request_t *request = NULL;
     uint64_t row = 0;
 
     set_up(&f);
     cr_assert_eq(ps_result_new(PS_TYPE_F32, false, SIZE_MAX, &result, NULL), PSD_OK);
     f.ticket->result = result;
-    errand = ask(&f, &deed, &tally);
-    answer(&f, errand, 3, &slice, parts(&KEYS[2], 8, NULL, 0, values, 8));
-    cr_assert_eq(errand->status, PSD_OK);
+    request = ask(&f, &deed, &tally);
+    answer(&f, request, 3, &slice, parts(&KEYS[2], 8, NULL, 0, values, 8));
+    cr_assert_eq(f.ticket->status, PSD_OK);
     cr_assert_eq(tally.version, 43);
     cr_assert_eq(psd_result_count(result), 1);
     psd_result_row(result, 0, &row, NULL, NULL, NULL);

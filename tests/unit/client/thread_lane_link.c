@@ -21,7 +21,7 @@ typedef struct fixture {
     lane_kit_t kit;
     psd_client_t client;
     ps_known_table_t *table;
-    ps_errand_t *errand;
+    ps_slice_request_t *request;
     uint8_t *keys;
     uint8_t *values; /* the caller's */
 } fixture_t;
@@ -97,12 +97,12 @@ static bool send_named(fixture_t *f)
     ps_hash_id(keys.data, keys.size, &hash);
     link->sent_lists = ps_key_cache_new(PS_KEY_CACHE_BYTES);
     CHECK(ps_key_cache_note(link->sent_lists, &hash, keys.size) == PSD_OK);
-    f->errand = ps_errand_new(&f->client, PS_ERRAND_PUSH, &cut);
-    f->errand->queue = &f->table->queues[0];
-    f->errand->filter.cache = true;
-    f->errand->filtered = true;
-    ps_errand_send(&f->client, f->errand);
-    CHECK(f->errand->op != 0);
+    f->request = ps_slice_request_new(&f->client, PS_REQUEST_PUSH, &cut);
+    f->request->queue = &f->table->queues[0];
+    f->request->filter.cache = true;
+    f->request->filtered = true;
+    ps_slice_request_send(&f->client, f->request);
+    CHECK(f->request->op != 0);
     ps_perform(&f->client);
     CHECK(link->socket->lane->n_items == 2);
     return true;
@@ -110,11 +110,11 @@ static bool send_named(fixture_t *f)
 
 static bool nobody_looks_any_more(fixture_t *f)
 {
-    const ps_payload_t *payload = f->errand->payload;
+    const ps_payload_t *payload = f->request->payload;
 
     /* ours, the session's, and that of what the lane put off */
     CHECK(atomic_load(&payload->n_holders) == 3);
-    ps_loan_call_in(&f->client, f->errand);
+    ps_loan_call_in(&f->client, f->request);
     CHECK(atomic_load(&payload->n_holders) == 2);
     CHECK(payload->spans[0].data != f->values);
     CHECK(f->client.broken == PSD_OK);
@@ -136,18 +136,18 @@ static bool no_room_is_offered_late(fixture_t *f)
     link->socket = f->kit.link;
     f->kit.link = NULL;
     ps_message_slice(&like, &cut.slice);
-    f->errand = ps_errand_new(&f->client, PS_ERRAND_PULL, &cut);
-    f->errand->queue = &f->table->queues[0];
+    f->request = ps_slice_request_new(&f->client, PS_REQUEST_PULL, &cut);
+    f->request->queue = &f->table->queues[0];
     lane->share->room_bytes = lane->share->sizes.arena_bytes / 2;
-    ps_errand_send(&f->client, f->errand);
+    ps_slice_request_send(&f->client, f->request);
     ps_perform(&f->client);
-    CHECK(f->errand->n_sends == 1 && lane->rooms.count == 0);
+    CHECK(f->request->n_sends == 1 && lane->rooms.count == 0);
     lane->share->room_bytes = 0;
     written = lane->out.at;
     f->client.now_ms += 10 * RESEND_MS;
     ps_session_tick(f->client.session, f->client.now_ms, &f->client.outbox);
     ps_perform(&f->client);
-    CHECK(f->errand->n_sends == 2 && lane->out.at > written);
+    CHECK(f->request->n_sends == 2 && lane->out.at > written);
     CHECK(lane->rooms.count == 0 && lane->share->room_bytes == 0);
     return true;
 }
@@ -193,7 +193,7 @@ static bool only_what_pays_is_used(fixture_t *f)
 
 static void done(fixture_t *f)
 {
-    ps_errands_done(&f->client);
+    ps_slice_requests_done(&f->client);
     ps_outbox_done(&f->client.outbox);
     ps_outbox_done(&f->client.batch);
     ps_session_destroy(&f->client.session);

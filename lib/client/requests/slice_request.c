@@ -1,9 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* One slice on its way to a partition. What comes back is in reply.c. */
-#include <inttypes.h>
-#include <stdio.h>
-#include <string.h>
-
 #include "base/alloc.h"
 #include "client/requests/ticket.h"
 
@@ -11,11 +7,12 @@
  * DEADLINE, which names who is waited for, comes before the caller's end. */
 #define MARGIN_MAX_MS 250 /* for its answer to come over, also under load */
 
-#define SPARE_MAX 1024 /* errands kept to be used again */
+#define SPARE_MAX 1024 /* requests kept to be used again */
 
-ps_errand_t *ps_errand_new(psd_client_t *client, ps_errand_kind_t kind, ps_cut_t *cut)
+ps_slice_request_t *ps_slice_request_new(psd_client_t *client, ps_request_kind_t kind,
+                                         ps_cut_t *cut)
 {
-    ps_errand_t *self = TAILQ_FIRST(&client->spare);
+    ps_slice_request_t *self = TAILQ_FIRST(&client->spare);
 
     if (self == NULL) {
         self = ps_alloc_raw(1, sizeof *self);
@@ -26,27 +23,27 @@ ps_errand_t *ps_errand_new(psd_client_t *client, ps_errand_kind_t kind, ps_cut_t
         TAILQ_REMOVE(&client->spare, self, in_list);
         client->n_spare--;
     }
-    *self = (ps_errand_t){.kind = kind,
-                          .slice = cut->slice,
-                          .payload = cut->payload,
-                          .borrows = cut->borrows,
-                          .places = cut->places};
+    *self = (ps_slice_request_t){.kind = kind,
+                                 .slice = cut->slice,
+                                 .payload = cut->payload,
+                                 .borrows = cut->borrows,
+                                 .places = cut->places,
+                                 .marks = kind == PS_REQUEST_MARK};
     cut->payload = NULL;
     cut->places = (ps_places_t){.first = 0};
     return self;
 }
 
-void ps_errand_destroy(psd_client_t *client, ps_errand_t **errand_p)
+void ps_slice_request_destroy(psd_client_t *client, ps_slice_request_t **request_p)
 {
-    ps_errand_t *self = *errand_p;
+    ps_slice_request_t *self = *request_p;
 
     if (self == NULL) {
         return;
     }
-    *errand_p = NULL;
+    *request_p = NULL;
     ps_payload_destroy(&self->payload);
     ps_places_done(&self->places);
-    ps_free(self->text);
     if (client->n_spare >= SPARE_MAX) {
         ps_free(self);
         return;
@@ -55,8 +52,18 @@ void ps_errand_destroy(psd_client_t *client, ps_errand_t **errand_p)
     client->n_spare++;
 }
 
+void ps_slice_requests_drop(psd_client_t *client, struct ps_slice_requests *requests)
+{
+    while (!TAILQ_EMPTY(requests)) {
+        ps_slice_request_t *request = TAILQ_FIRST(requests);
+
+        TAILQ_REMOVE(requests, request, in_list);
+        ps_slice_request_destroy(client, &request);
+    }
+}
+
 /* Time for the server, from what is left of the ticket's; 0: for ever. */
-static uint32_t server_timeout(const ps_errand_t *self, uint64_t now_ms)
+static uint32_t server_timeout(const ps_slice_request_t *self, uint64_t now_ms)
 {
     uint64_t left = 0;
     uint64_t margin = 0;
@@ -72,21 +79,21 @@ static uint32_t server_timeout(const ps_errand_t *self, uint64_t now_ms)
     return left == 0 ? 1 : left > UINT32_MAX ? UINT32_MAX : (uint32_t)left;
 }
 
-static ps_kind_t kind_of(const ps_errand_t *self)
+static ps_kind_t kind_of(const ps_slice_request_t *self)
 {
     switch (self->kind) {
-    case PS_ERRAND_PUSH:
-    case PS_ERRAND_PUSHPULL:
+    case PS_REQUEST_PUSH:
+    case PS_REQUEST_PUSHPULL:
         return PS_KIND_PUSH;
-    case PS_ERRAND_PULL:
+    case PS_REQUEST_PULL:
         return PS_KIND_PULL;
-    case PS_ERRAND_MARK:
+    case PS_REQUEST_MARK:
     default:
         return PS_KIND_MARK;
     }
 }
 
-static psd_status_t start(psd_client_t *client, ps_errand_t *self, psd_error_t *err)
+static psd_status_t start(psd_client_t *client, ps_slice_request_t *self, psd_error_t *err)
 {
     const ps_op_start_t wanted = {
         .kind = kind_of(self),
@@ -97,8 +104,8 @@ static psd_status_t start(psd_client_t *client, ps_errand_t *self, psd_error_t *
         .payload = self->payload,
         .timeout_ms = server_timeout(self, client->now_ms),
         .ack = (uint8_t)self->ack,
-        .pull = self->kind == PS_ERRAND_PUSHPULL,
-        .marks = self->marks,
+        .pull = self->kind == PS_REQUEST_PUSHPULL,
+        .marks = self->marks && self->kind == PS_REQUEST_PUSH,
         .op = self->deed.op,
         .other = self->deed.other,
         .operand = self->deed.operand,
@@ -110,18 +117,18 @@ static psd_status_t start(psd_client_t *client, ps_errand_t *self, psd_error_t *
                             err);
 }
 
-void ps_errand_send(psd_client_t *client, ps_errand_t *self)
+void ps_slice_request_send(psd_client_t *client, ps_slice_request_t *self)
 {
     psd_status_t rc = PSD_OK;
 
     if (client->broken != PSD_OK) {
-        ps_errand_end(client, self, client->broken, client->broken_text);
+        ps_slice_request_end(client, self, client->broken, client->broken_text);
         return;
     }
     psd_error_clear(client->scratch);
     rc = start(client, self, client->scratch);
     if (rc != PSD_OK) {
-        ps_errand_end(client, self, rc, psd_error_text(client->scratch));
+        ps_slice_request_end(client, self, rc, psd_error_text(client->scratch));
         return;
     }
     TAILQ_INSERT_TAIL(&client->sent, self, in_list);
@@ -134,11 +141,14 @@ void ps_errand_send(psd_client_t *client, ps_errand_t *self)
     }
 }
 
-void ps_errand_end(psd_client_t *client, ps_errand_t *self, psd_status_t status, const char *text)
+void ps_slice_request_end(psd_client_t *client, ps_slice_request_t *self, psd_status_t status,
+                          const char *text)
 {
-    self->status = status;
-    if (status != PSD_OK && text != NULL && text[0] != '\0') {
-        self->text = ps_strdup(text);
+    if (self->ticket != NULL && status != PSD_OK) {
+        ps_ticket_note_failure(self->ticket, self->queue->partition, status, text);
+    }
+    if (self->marks) {
+        ps_client_mark_ended(client, self->queue->table->id, status);
     }
     TAILQ_INSERT_TAIL(&client->ended, self, in_list);
 }
