@@ -15,14 +15,14 @@ typedef struct ps_call {
     size_t n_values;           /* of each */
     const psd_call_t *options; /* may be NULL */
     bool borrow;
-    ps_deed_t deed;        /* 0: a plain push or pull */
-    psd_draft_t *draft;    /* where values lie that are ours; else NULL */
-    bool whole;            /* no filter holds anything of it back */
-    psd_result_t *result;  /* psd_fetch gathers here; else NULL */
-    ps_tally_t *tallies;   /* one for each cut, zeroed; else NULL */
-    const uint64_t *since; /* of each partition: pulls what is newer; else NULL
-                            */
-    const char *verb;      /* "sum of"; static; NULL: the kind's */
+    ps_row_op_args_t row_op;    /* 0: a plain push or pull */
+    psd_draft_t *draft;         /* where values lie that are ours; else NULL */
+    bool whole;                 /* no filter holds anything of it back */
+    psd_result_t *result;       /* psd_fetch gathers here; else NULL */
+    ps_aggregate_t *aggregates; /* one for each cut, zeroed; else NULL */
+    const uint64_t *since;      /* of each partition: pulls what is newer; else NULL
+                                 */
+    const char *verb;           /* "sum of"; static; NULL: the kind's */
 } ps_call_t;
 
 /* Largest body of a slice that is cut now. */

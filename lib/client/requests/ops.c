@@ -18,7 +18,7 @@
 void ps_work_done(ps_work_t *self)
 {
     ps_cuts_done(&self->cuts);
-    ps_free(self->tallies);
+    ps_free(self->aggregates);
     psd_result_destroy(&self->result);
 }
 
@@ -72,10 +72,10 @@ psd_status_t ps_work_cut(ps_work_t *self, const psd_select_t *select, psd_error_
         rc = cut(self, err);
     }
     if (rc == PSD_OK && self->cuts.n > 0) {
-        self->tallies = ps_alloc(self->cuts.n, sizeof *self->tallies);
-        self->n_tallies = self->cuts.n;
-        self->call.tallies = self->tallies;
-        rc = self->tallies == NULL ? no_memory(err) : PSD_OK;
+        self->aggregates = ps_alloc(self->cuts.n, sizeof *self->aggregates);
+        self->n_aggregates = self->cuts.n;
+        self->call.aggregates = self->aggregates;
+        rc = self->aggregates == NULL ? no_memory(err) : PSD_OK;
     }
     return ps_work_refuse(self, rc, err);
 }
@@ -107,18 +107,18 @@ psd_status_t ps_work_refuse(const ps_work_t *self, psd_status_t rc, psd_error_t 
 
 /* number and count become the sums of all slices. Ends the work. */
 static psd_status_t measure(ps_work_t *work, ps_read_op_t op, const psd_select_t *select,
-                            ps_tally_t *ret_sum, psd_error_t *err)
+                            ps_aggregate_t *ret_sum, psd_error_t *err)
 {
     psd_status_t rc = PSD_OK;
 
-    work->call.deed.op = (uint8_t)op;
+    work->call.row_op.op = (uint8_t)op;
     rc = ps_work_cut(work, select, err);
     if (rc == PSD_OK) {
         rc = ps_work_run(work, err);
     }
-    for (size_t i = 0; rc == PSD_OK && i < work->n_tallies; i++) {
-        ret_sum->number += work->tallies[i].number;
-        ret_sum->count += work->tallies[i].count;
+    for (size_t i = 0; rc == PSD_OK && i < work->n_aggregates; i++) {
+        ret_sum->number += work->aggregates[i].number;
+        ret_sum->count += work->aggregates[i].count;
     }
     ps_work_done(work);
     return rc;
@@ -132,7 +132,7 @@ psd_status_t psd_table_sum(psd_table_t *table, const psd_select_t *select, const
     }
 
     ps_work_t work = PS_WORK(table, PS_REQUEST_PULL, "sum of", call);
-    ps_tally_t sum = {.number = 0};
+    ps_aggregate_t sum = {.number = 0};
     psd_status_t rc = measure(&work, PS_READ_SUM, select, &sum, err);
 
     if (rc == PSD_OK) {
@@ -149,7 +149,7 @@ psd_status_t psd_table_norm(psd_table_t *table, const psd_select_t *select, cons
     }
 
     ps_work_t work = PS_WORK(table, PS_REQUEST_PULL, "norm of", call);
-    ps_tally_t sum = {.number = 0};
+    ps_aggregate_t sum = {.number = 0};
     psd_status_t rc = measure(&work, PS_READ_SQUARES, select, &sum, err);
 
     if (rc == PSD_OK) {
@@ -166,7 +166,7 @@ psd_status_t psd_table_nonzeros(psd_table_t *table, const psd_select_t *select,
     }
 
     ps_work_t work = PS_WORK(table, PS_REQUEST_PULL, "count of", call);
-    ps_tally_t sum = {.number = 0};
+    ps_aggregate_t sum = {.number = 0};
     psd_status_t rc = measure(&work, PS_READ_NONZEROS, select, &sum, err);
 
     if (rc == PSD_OK) {
@@ -192,13 +192,13 @@ psd_status_t psd_table_dot(psd_table_t *table, psd_table_t *other, const psd_sel
     }
 
     ps_work_t work = PS_WORK(table, PS_REQUEST_PULL, "dot of", call);
-    ps_tally_t sum = {.number = 0};
+    ps_aggregate_t sum = {.number = 0};
     psd_status_t rc = check_pair(table, other, err);
 
     if (rc != PSD_OK) {
         return ps_work_refuse(&work, rc, err);
     }
-    work.call.deed.other = other->known->id;
+    work.call.row_op.other = other->known->id;
     rc = measure(&work, PS_READ_DOT, select, &sum, err);
     if (rc == PSD_OK) {
         *ret_dot = sum.number;
@@ -223,8 +223,8 @@ psd_status_t psd_table_top(psd_table_t *table, const psd_select_t *select, size_
         rc = psd_error_set(err, PSD_INVALID, "n is %zu; allowed: 1..%u", n, TOP_MAX);
         return ps_work_refuse(&work, rc, err);
     }
-    work.call.deed.op = PS_READ_TOP;
-    work.call.deed.operand = n;
+    work.call.row_op.op = PS_READ_TOP;
+    work.call.row_op.operand = n;
     rc = ps_result_new(table->spec.type, true, SIZE_MAX, &work.result, err);
     if (rc == PSD_OK) {
         rc = ps_work_cut(&work, select, err);
@@ -250,8 +250,8 @@ static psd_status_t change(ps_work_t *work, ps_change_op_t op, double operand,
 {
     psd_status_t rc = ps_work_cut(work, select, err);
 
-    work->call.deed.op = (uint8_t)op;
-    memcpy(&work->call.deed.operand, &operand, sizeof operand);
+    work->call.row_op.op = (uint8_t)op;
+    memcpy(&work->call.row_op.operand, &operand, sizeof operand);
     if (rc == PSD_OK) {
         rc = ps_work_run(work, err);
     }
@@ -296,6 +296,6 @@ psd_status_t psd_table_axpy(psd_table_t *table, double factor, psd_table_t *othe
     if (rc != PSD_OK) {
         return ps_work_refuse(&work, rc, err);
     }
-    work.call.deed.other = other->known->id;
+    work.call.row_op.other = other->known->id;
     return change(&work, PS_CHANGE_AXPY, factor, select, err);
 }

@@ -10,8 +10,8 @@ typedef struct ps_work {
     psd_select_t select; /* plain */
     bool sparse;         /* sparse rows are wanted */
     ps_cuts_t cuts;
-    ps_tally_t *tallies; /* owned; of each cut */
-    size_t n_tallies;
+    ps_aggregate_t *aggregates; /* owned; of each cut */
+    size_t n_aggregates;
     psd_result_t *result; /* owned; where rows go; NULL: there are none */
 } ps_work_t;
 
@@ -27,7 +27,7 @@ typedef struct ps_work {
 
 /* Fits PSD_AUTO. */
 void ps_work_done(ps_work_t *self);
-/* Cuts it into slices, each with its tally. select NULL: everything. */
+/* Cuts it into slices, each with its aggregate. select NULL: everything. */
 PSD_MUST_CHECK psd_status_t ps_work_cut(ps_work_t *self, const psd_select_t *select,
                                         psd_error_t *err);
 /* Sends the slices and waits for all of them. */

@@ -48,7 +48,7 @@ static psd_status_t ask_for_rest(psd_client_t *client, ps_slice_request_t *self,
     }
     if (self->kind == PS_REQUEST_PUSHPULL) {
         self->kind = PS_REQUEST_PULL;
-        self->deed = (ps_deed_t){.op = 0};
+        self->row_op = (ps_row_op_args_t){.op = 0};
     }
     self->n_sends = self->n_fixed_sends = 0;
     self->slice.n_values = 0;
@@ -61,19 +61,20 @@ static psd_status_t ask_for_rest(psd_client_t *client, ps_slice_request_t *self,
 /* It is a number, or rows, and not those that a plain pull names. */
 static bool measures(const ps_slice_request_t *self)
 {
-    return self->kind == PS_REQUEST_PULL && self->deed.op != PS_READ_VALUES &&
-           self->deed.op != PS_READ_TOP;
+    return self->kind == PS_REQUEST_PULL && self->row_op.op != PS_READ_VALUES &&
+           self->row_op.op != PS_READ_TOP;
 }
 
 static bool finds(const ps_slice_request_t *self)
 {
-    return self->kind == PS_REQUEST_PULL && (self->deed.op == PS_READ_TOP || self->deed.since > 0);
+    return self->kind == PS_REQUEST_PULL &&
+           (self->row_op.op == PS_READ_TOP || self->row_op.since > 0);
 }
 
 static bool number_fits(const ps_slice_request_t *self, const ps_slice_t *got,
                         const ps_payload_t *payload)
 {
-    ps_type_t type = self->deed.op == PS_READ_NONZEROS ? PS_TYPE_I64 : PS_TYPE_F64;
+    ps_type_t type = self->row_op.op == PS_READ_NONZEROS ? PS_TYPE_I64 : PS_TYPE_F64;
 
     return got->type == type && got->n_values == 1 && payload != NULL && payload->n_spans == 1 &&
            payload->spans[0].size == sizeof(double);
@@ -82,7 +83,7 @@ static bool number_fits(const ps_slice_request_t *self, const ps_slice_t *got,
 /* Rows that the server chose name themselves. */
 static bool found_fit(const ps_slice_request_t *self, const ps_slice_t *got)
 {
-    bool is_top = self->deed.op == PS_READ_TOP;
+    bool is_top = self->row_op.op == PS_READ_TOP;
     ps_layout_t layout = is_top ? PS_LAYOUT_SPARSE : self->slice.layout;
 
     return got->rows == PS_ROWS_LIST && got->layout == layout && got->type == self->slice.type &&
@@ -116,21 +117,21 @@ static bool values_fit(const ps_slice_request_t *self, const ps_slice_t *got, ui
     return finds(self) ? found_fit(self, got) : rows_fit(self, got, n_done, self->ticket);
 }
 
-static void tally_up(const ps_slice_request_t *self, const ps_message_t *message,
-                     const ps_payload_t *payload)
+static void add_up(const ps_slice_request_t *self, const ps_message_t *message,
+                   const ps_payload_t *payload)
 {
-    ps_tally_t *tally = self->tally;
+    ps_aggregate_t *aggregate = self->aggregate;
 
-    if (tally->version == 0) {
-        tally->version = message->values.version;
+    if (aggregate->version == 0) {
+        aggregate->version = message->values.version;
     }
     if (!measures(self)) {
         return;
     }
-    if (self->deed.op == PS_READ_NONZEROS) {
-        tally->count += ps_load_u64(payload->spans[0].data);
+    if (self->row_op.op == PS_READ_NONZEROS) {
+        aggregate->count += ps_load_u64(payload->spans[0].data);
     } else {
-        tally->number += ps_load_f64(payload->spans[0].data);
+        aggregate->number += ps_load_f64(payload->spans[0].data);
     }
 }
 
@@ -140,8 +141,8 @@ static psd_status_t keep_values(ps_slice_request_t *self, const ps_message_t *me
     ps_ticket_t *ticket = self->ticket;
     size_t n_done = (size_t)message->values.n_done;
 
-    if (self->tally != NULL) {
-        tally_up(self, message, payload);
+    if (self->aggregate != NULL) {
+        add_up(self, message, payload);
     }
     if (measures(self)) {
         return PSD_OK;

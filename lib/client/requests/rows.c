@@ -48,7 +48,7 @@ static ps_filter_t filter_of(const ps_call_t *call)
 }
 
 /* Makes the request of one cut, in no queue yet. */
-static psd_status_t make_request(const ps_call_t *call, ps_cut_t *cut, ps_tally_t *tally,
+static psd_status_t make_request(const ps_call_t *call, ps_cut_t *cut, ps_aggregate_t *aggregate,
                                  ps_ticket_t *ticket, psd_error_t *err)
 {
     psd_client_t *client = call->table->client;
@@ -58,13 +58,13 @@ static psd_status_t make_request(const ps_call_t *call, ps_cut_t *cut, ps_tally_
         return psd_error_set(err, PSD_NOMEM, "no memory for a request");
     }
     request->queue = &call->table->known->queues[cut->partition];
-    request->deed = call->deed;
+    request->row_op = call->row_op;
     if (call->since != NULL) {
-        request->deed.since = call->since[cut->partition];
+        request->row_op.since = call->since[cut->partition];
     }
-    request->tally = tally;
-    if (tally != NULL) {
-        tally->partition = cut->partition;
+    request->aggregate = aggregate;
+    if (aggregate != NULL) {
+        aggregate->partition = cut->partition;
     }
     request->worker = client->worker.stamp;
     request->round = client->round;
@@ -166,8 +166,8 @@ psd_status_t ps_call_start_cuts(const ps_call_t *call, ps_cuts_t *cuts, ps_ticke
         rc = ps_ticket_new(client, timeout_of(call), &ticket, err);
     }
     for (size_t i = 0; rc == PSD_OK && i < cuts->n; i++) {
-        rc = make_request(call, &cuts->items[i], call->tallies == NULL ? NULL : &call->tallies[i],
-                          ticket, err);
+        rc = make_request(call, &cuts->items[i],
+                          call->aggregates == NULL ? NULL : &call->aggregates[i], ticket, err);
     }
     if (rc == PSD_OK && ends_clock(call)) {
         rc = ps_marks_make(client, ticket, &marks, err);

@@ -58,15 +58,15 @@ static psd_status_t check(psd_seen_t *self, const psd_table_t *table, psd_error_
 /* The least version of a partition's slices is what was seen of all of it. */
 static void remember(psd_seen_t *self, const ps_work_t *work)
 {
-    for (size_t i = 0; i < work->n_tallies; i++) {
-        const ps_tally_t *tally = &work->tallies[i];
+    for (size_t i = 0; i < work->n_aggregates; i++) {
+        const ps_aggregate_t *aggregate = &work->aggregates[i];
         bool is_first = true;
 
         for (size_t j = 0; j < i && is_first; j++) {
-            is_first = work->tallies[j].partition != tally->partition;
+            is_first = work->aggregates[j].partition != aggregate->partition;
         }
-        if (is_first || tally->version < self->versions[tally->partition]) {
-            self->versions[tally->partition] = tally->version;
+        if (is_first || aggregate->version < self->versions[aggregate->partition]) {
+            self->versions[aggregate->partition] = aggregate->version;
         }
     }
 }

@@ -106,10 +106,10 @@ static psd_status_t start(psd_client_t *client, ps_slice_request_t *self, psd_er
         .ack = (uint8_t)self->ack,
         .pull = self->kind == PS_REQUEST_PUSHPULL,
         .marks = self->marks && self->kind == PS_REQUEST_PUSH,
-        .op = self->deed.op,
-        .other = self->deed.other,
-        .operand = self->deed.operand,
-        .since = self->deed.since,
+        .op = self->row_op.op,
+        .other = self->row_op.other,
+        .operand = self->row_op.operand,
+        .since = self->row_op.since,
         .owner = self,
     };
 

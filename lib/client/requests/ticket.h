@@ -25,9 +25,9 @@
  *          A ticket ends when all of its requests have, or at its deadline:
  *          requests that push then go on alone (ticket NULL).
  * Shape    A queue is in order of round, what marks last in theirs, greater
- * priority first, then first come first served. A ticket's number is its place
- *          among the client's tickets and, above that, how often the place was
- *          used before: looking one up takes no search.
+ *          priority first, then first come first served. A ticket's number is
+ *          its place among the client's tickets and, above that, how often the
+ *          place was used before: looking one up takes no search.
  * Owner    The client keeps tickets and requests that have ended and uses them
  *          again.
  */
@@ -46,20 +46,20 @@ typedef enum ps_request_kind {
 
 /* What the server does with the rows, where it is more than to add or to give
  * them: wire/messages/message.h, PS_OP_FIELDS. */
-typedef struct ps_deed {
+typedef struct ps_row_op_args {
     uint8_t op; /* ps_change_op_t or ps_read_op_t */
     uint32_t other;
     uint64_t operand;
     uint64_t since;
-} ps_deed_t;
+} ps_row_op_args_t;
 
 /* What the answers to one slice come to where it is no rows; the caller's. */
-typedef struct ps_tally {
+typedef struct ps_aggregate {
     double number;    /* SUM, SQUARES, DOT: of all pieces, in order */
     uint64_t count;   /* NONZEROS */
     uint64_t version; /* of the partition, at the first piece; 0: none yet */
     uint32_t partition;
-} ps_tally_t;
+} ps_aggregate_t;
 
 struct ps_slice_request {
     TAILQ_ENTRY(ps_slice_request) in_list; /* waiting, sent, ended or spare */
@@ -67,17 +67,17 @@ struct ps_slice_request {
     ps_ticket_t *ticket; /* NULL: nobody waits for it */
     ps_queue_t *queue;
     ps_request_kind_t kind;
-    ps_deed_t deed;
+    ps_row_op_args_t row_op;
     ps_slice_t slice;
-    ps_payload_t *payload;  /* one holder is the request; may be NULL */
-    bool borrows;           /* the payload points at memory of the caller's */
-    uint32_t n_sends;       /* how often it was given to a socket */
-    uint32_t n_fixed_sends; /* … that goes on looking where the payload pointed
-                               then */
-    ps_places_t places;     /* owned */
-    ps_tally_t *tally;      /* borrowed as long as there is a ticket; or NULL */
-    ps_op_worker_t worker;  /* as it was when the call was made */
-    bool filtered;          /* it goes through the filter */
+    ps_payload_t *payload;     /* one holder is the request; may be NULL */
+    bool borrows;              /* the payload points at memory of the caller's */
+    uint32_t n_sends;          /* how often it was given to a socket */
+    uint32_t n_fixed_sends;    /* … that goes on looking where the payload pointed
+                                  then */
+    ps_places_t places;        /* owned */
+    ps_aggregate_t *aggregate; /* borrowed as long as there is a ticket; or NULL */
+    ps_op_worker_t worker;     /* as it was when the call was made */
+    bool filtered;             /* it goes through the filter */
     ps_filter_t filter;
     ps_ack_t ack;
     int32_t priority;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What becomes of answers: values to their places, numbers to their tally, rows
+/* What becomes of answers: values to their places, numbers to their aggregate, rows
  * to the result, and what was not asked for is refused. */
 #include "base/cursor.h"
 #include "client/requests/result.h"
@@ -7,7 +7,8 @@
 
 static const uint64_t KEYS[] = {7, 5, 9};
 
-static ps_slice_request_t *ask(fixture_t *f, const ps_deed_t *deed, ps_tally_t *tally)
+static ps_slice_request_t *ask(fixture_t *f, const ps_row_op_args_t *row_op,
+                               ps_aggregate_t *aggregate)
 {
     ps_cut_t cut = {.slice = {.rows = PS_ROWS_LIST, .type = PS_TYPE_F32, .n_rows = 3, .n_cols = 2},
                     .places = {.row_width = 2}};
@@ -19,8 +20,8 @@ static ps_slice_request_t *ask(fixture_t *f, const ps_deed_t *deed, ps_tally_t *
     request = ps_slice_request_new(&f->client, PS_REQUEST_PULL, &cut);
     cr_assert_not_null(request);
     request->queue = &f->table->queues[0];
-    request->deed = *deed;
-    request->tally = tally;
+    request->row_op = *row_op;
+    request->aggregate = aggregate;
     ps_ticket_add(f->ticket, request);
     ps_queue_add(&f->client, request);
     ps_queue_run(&f->client, request->queue);
@@ -53,7 +54,7 @@ static ps_payload_t *parts(const void *keys, size_t keys_size, const void *index
     return payload;
 }
 
-static const ps_deed_t PLAIN = {.op = PS_READ_VALUES};
+static const ps_row_op_args_t PLAIN = {.op = PS_READ_VALUES};
 
 Test(reply, rows_without_keys_are_those_asked_for)
 {
@@ -122,43 +123,43 @@ Test(reply, fewer_rows_than_were_dealt_with_are_refused)
 Test(reply, numbers_of_pieces_are_added_up)
 {
     fixture_t f;
-    const ps_deed_t deed = {.op = PS_READ_SUM};
+    const ps_row_op_args_t row_op = {.op = PS_READ_SUM};
     const double numbers[] = {1.5, 2.25};
     const ps_slice_t slice = {
         .rows = PS_ROWS_RANGE, .type = PS_TYPE_F64, .n_rows = 1, .n_cols = 1, .n_values = 1};
-    ps_tally_t tally = {.number = 0};
+    ps_aggregate_t aggregate = {.number = 0};
     ps_slice_request_t *request = NULL;
 
     set_up(&f);
-    request = ask(&f, &deed, &tally);
+    request = ask(&f, &row_op, &aggregate);
     answer(&f, request, 2, &slice, parts(NULL, 0, NULL, 0, &numbers[0], 8));
     cr_assert_neq(request->op, 0);
-    cr_assert_eq(request->deed.op, PS_READ_SUM); /* of the rest too */
+    cr_assert_eq(request->row_op.op, PS_READ_SUM); /* of the rest too */
     answer(&f, request, 1, &slice, parts(NULL, 0, NULL, 0, &numbers[1], 8));
     cr_assert_eq(f.ticket->status, PSD_OK);
-    cr_assert_eq(tally.number, 3.75);
-    cr_assert_eq(tally.version, 42);
+    cr_assert_eq(aggregate.number, 3.75);
+    cr_assert_eq(aggregate.version, 42);
     tear_down(&f);
 }
 
 Test(reply, a_count_is_whole_and_a_number_is_not)
 {
-    const ps_deed_t deed = {.op = PS_READ_NONZEROS};
+    const ps_row_op_args_t row_op = {.op = PS_READ_NONZEROS};
     const uint64_t count = UINT64_C(1) << 60;
     ps_slice_t slice = {
         .rows = PS_ROWS_RANGE, .type = PS_TYPE_I64, .n_rows = 1, .n_cols = 1, .n_values = 1};
 
     for (int good = 0; good < 2; good++) {
         fixture_t f;
-        ps_tally_t tally = {.number = 0};
+        ps_aggregate_t aggregate = {.number = 0};
         ps_slice_request_t *request = NULL;
 
         set_up(&f);
         slice.type = good ? PS_TYPE_I64 : PS_TYPE_F64;
-        request = ask(&f, &deed, &tally);
+        request = ask(&f, &row_op, &aggregate);
         answer(&f, request, 3, &slice, parts(NULL, 0, NULL, 0, &count, 8));
         cr_assert_eq(f.ticket->status, good ? PSD_OK : PSD_PROTO);
-        cr_assert_eq(tally.count, good ? count : 0);
+        cr_assert_eq(aggregate.count, good ? count : 0);
         tear_down(&f);
     }
 }
@@ -166,7 +167,7 @@ Test(reply, a_count_is_whole_and_a_number_is_not)
 Test(reply, the_largest_of_all_are_ranked)
 {
     fixture_t f;
-    const ps_deed_t deed = {.op = PS_READ_TOP, .operand = 2};
+    const ps_row_op_args_t row_op = {.op = PS_READ_TOP, .operand = 2};
     const uint64_t keys[] = {9, 5, 7};
     const uint32_t index[] = {1, 1, 1, 4, 3, 2};
     const float values[] = {2, 8, 2};
@@ -184,7 +185,7 @@ Test(reply, the_largest_of_all_are_ranked)
     set_up(&f);
     cr_assert_eq(ps_result_new(PS_TYPE_F32, true, SIZE_MAX, &result, NULL), PSD_OK);
     f.ticket->result = result;
-    request = ask(&f, &deed, NULL);
+    request = ask(&f, &row_op, NULL);
     answer(&f, request, 3, &slice,
            parts(keys, sizeof keys, index, sizeof index, values, sizeof values));
     cr_assert_eq(f.ticket->status, PSD_OK);
@@ -201,11 +202,11 @@ Test(reply, the_largest_of_all_are_ranked)
 Test(reply, changed_rows_name_themselves)
 {
     fixture_t f;
-    const ps_deed_t deed = {.since = 3};
+    const ps_row_op_args_t row_op = {.since = 3};
     const float values[] = {1, 2};
     ps_slice_t slice = {
         .rows = PS_ROWS_LIST, .type = PS_TYPE_F32, .n_rows = 1, .n_cols = 2, .n_values = 2};
-    ps_tally_t tally = {.number = 0};
+    ps_aggregate_t aggregate = {.number = 0};
     psd_result_t *result = NULL;
     ps_slice_request_t *request = NULL;
     uint64_t row = 0;
@@ -213,10 +214,10 @@ Test(reply, changed_rows_name_themselves)
     set_up(&f);
     cr_assert_eq(ps_result_new(PS_TYPE_F32, false, SIZE_MAX, &result, NULL), PSD_OK);
     f.ticket->result = result;
-    request = ask(&f, &deed, &tally);
+    request = ask(&f, &row_op, &aggregate);
     answer(&f, request, 3, &slice, parts(&KEYS[2], 8, NULL, 0, values, 8));
     cr_assert_eq(f.ticket->status, PSD_OK);
-    cr_assert_eq(tally.version, 43);
+    cr_assert_eq(aggregate.version, 43);
     cr_assert_eq(psd_result_count(result), 1);
     psd_result_row(result, 0, &row, NULL, NULL, NULL);
     cr_assert_eq(row, KEYS[2]);
