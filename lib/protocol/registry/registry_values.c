@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Nodes, tables, jobs and commands as values: what they own, and copies. */
+#include <string.h>
+
+#include "base/alloc.h"
+#include "protocol/registry/registry_queue.h"
+#include "protocol/registry/registry_state.h"
+
+void ps_node_done(ps_node_t *self)
+{
+    ps_free(self->shards);
+    *self = (ps_node_t){0};
+}
+
+void ps_table_done(ps_table_t *self)
+{
+    ps_table_spec_done(&self->spec);
+    ps_free(self->copies);
+    ps_free(self->routes);
+    ps_free(self->bytes);
+    ps_free(self->watches);
+    *self = (ps_table_t){0};
+}
+
+void ps_job_entry_done(ps_job_entry_t *self)
+{
+    ps_job_done(&self->job);
+    ps_free(self->seen);
+    ps_free(self->tables);
+    for (size_t i = 0; i < self->n_queues; i++) {
+        ps_queue_done(&self->queues[i]);
+    }
+    ps_free(self->queues);
+    *self = (ps_job_entry_t){0};
+}
+
+bool ps_node_knows(const ps_node_t *self, const ps_id_t *secret)
+{
+    uint8_t differs = 0;
+
+    for (size_t i = 0; i < PS_ID_SIZE; i++) { /* as long for each wrong one */
+        differs |= self->secret.bytes[i] ^ secret->bytes[i];
+    }
+    return differs == 0 || ps_id_is_zero(&self->secret);
+}
+
+psd_status_t ps_node_copy(const ps_node_t *self, ps_node_t *ret_node, psd_error_t *err)
+{
+    ps_route_t *shards = ps_alloc(self->n_shards, sizeof *shards);
+
+    if (shards == NULL) {
+        return psd_error_set(err, PSD_NOMEM, "no memory for %u shards of node %s", self->n_shards,
+                             self->name);
+    }
+    for (uint32_t i = 0; i < self->n_shards; i++) {
+        shards[i] = self->shards[i];
+        shards[i].partition = 0;
+        shards[i].epoch = 0;
+        shards[i].shard = i;
+        shards[i].incarnation = self->incarnation;
+    }
+    *ret_node = *self;
+    ret_node->shards = shards;
+    ret_node->lost = NULL; /* borrowed for the start */
+    ret_node->n_lost = 0;
+    return PSD_OK;
+}
+
+void ps_command_done(ps_command_t *self)
+{
+    ps_node_done(&self->node);
+    ps_table_done(&self->table);
+    ps_job_done(&self->job);
+    ps_free(self->changes);
+    ps_free(self->work.holds);
+    ps_work_resumed_free(self->resumed, self->n_resumed);
+    *self = (ps_command_t){0};
+}
