@@ -69,13 +69,15 @@ static psd_status_t take_whole(const ps_opt_t *opt, const char *value, const cha
                                psd_status_t refused, void *to, psd_error_t *err)
 {
     uint64_t min = (uint64_t)opt->min;
-    uint64_t max = opt->max > 0 ? (uint64_t)opt->max : UINT64_MAX;
+    bool is_u32 = opt->kind == PS_OPT_U32 || opt->kind == PS_OPT_DURATION;
+    uint64_t most = is_u32 ? UINT32_MAX : UINT64_MAX;
+    uint64_t max = opt->max > 0 && opt->max < (double)most ? (uint64_t)opt->max : most;
     uint64_t number = 0;
     uint32_t narrow = 0;
 
     if (read_whole(opt, value, &number) && number >= min && number <= max) {
         narrow = (uint32_t)number;
-        if (opt->kind == PS_OPT_U32 || opt->kind == PS_OPT_DURATION) {
+        if (is_u32) {
             store(opt, to, &narrow, sizeof narrow);
         } else {
             store(opt, to, &number, sizeof number);

@@ -238,7 +238,8 @@ typedef struct cluster_registry {
     ps_command_t *log;      /* owned; what is stored */
     size_t n_log;
     size_t capacity;
-    ps_overseer_t *overseer; /* owned; likewise */
+    ps_overseer_t *overseer; /* owned; likewise … */
+    uint32_t life;           /* … that one's */
     cluster_joining_t joining[CLUSTER_WORKERS_MAX];
     uint64_t wake_ms;
 } cluster_registry_t;
@@ -292,7 +293,8 @@ typedef struct cluster_letter {
                                              ms since the shard's last word; JOIN: 1 for logs
                                              that were there; ARM … CEASE: of the checkpoint */
     ps_tell_kind_t tell;                  /* TELL */
-    uint32_t joins;                       /* to and from a worker: its life … */
+    uint32_t joins;                       /* to and from a worker: its life; TELL,
+                                             KNOWN: the registry's … */
     uint64_t clock;                       /* … and clock; ARMED, IMAGE */
     cluster_want_t want;                  /* ARM, IMAGE */
     ps_work_answer_t work;                /* SLICE; DONE: epoch and slice */

@@ -51,9 +51,9 @@ static bool job_runs(const cluster_t *self)
            strcmp(ps_registry_job_state(machine_of(self), self->job), "running") == 0;
 }
 
-/* Nodes that are up have come to this registry, which may have been restarted:
- * what they are asked comes after what they are told. */
-static bool all_have_come(const cluster_t *self)
+/* Nodes that are up have come to this registry, which may have been restarted,
+ * and have what they were told: an image without that is none. */
+static bool all_are_told(const cluster_t *self)
 {
     for (uint32_t i = 0; i < self->plan.n_nodes; i++) {
         char name[CLUSTER_NAME_SIZE];
@@ -66,7 +66,7 @@ static bool all_have_come(const cluster_t *self)
             return false;
         }
     }
-    return true;
+    return ps_overseer_is_settled(self->registry.overseer);
 }
 
 static void begin(cluster_t *self)
@@ -116,7 +116,7 @@ void cluster_checkpoint_time(cluster_t *self)
         return;
     }
     if (!checkpoint->works) {
-        if (all_have_come(self)) {
+        if (all_are_told(self)) {
             begin(self);
         }
     } else if (checkpoint->fails || self->now_ms > checkpoint->until_ms) {
@@ -162,7 +162,7 @@ static void name_clock(cluster_t *self)
     bool runs = job_runs(self); /* it may have begun since; pushes of its open
                                    clocks are in no rows */
 
-    if (checkpoint->want.exact && !next_clock(self, &checkpoint->clock)) {
+    if (!all_are_told(self) || (checkpoint->want.exact && !next_clock(self, &checkpoint->clock))) {
         give_up(self);
         return;
     }

@@ -255,9 +255,9 @@ static void lose_workers(cluster_t *self)
     }
 }
 
-/* All nodes that count have answered: they know of the worker, and then of its
- * start. Before the start is agreed, one that may go on serving the job unheard
- * counts, too. */
+/* Nodes have answered. Before the start is agreed all must that count, also one
+ * that may go on serving the job unheard; then the worker is let in, whoever has
+ * not answered, as the control part does. */
 void cluster_job_decide(cluster_t *self)
 {
     ps_overseer_t *overseer = self->registry.overseer;

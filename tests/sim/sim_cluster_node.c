@@ -253,6 +253,7 @@ static void told(cluster_t *self, const cluster_letter_t *letter)
                               .from = letter->to,
                               .to = CLUSTER_REGISTRY,
                               .incarnation = letter->incarnation,
+                              .joins = letter->joins,
                               .number = letter->number};
 
     if (letter->tell == PS_TELL_TABLE && !told_table(self, letter)) {

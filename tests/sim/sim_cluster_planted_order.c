@@ -21,6 +21,7 @@ static void overtake(ps_overseer_t *self, ps_overseen_t *node, uint64_t now_ms)
     for (size_t i = 1; i < node->n_tells; i++) {
         if (node->tells[i].kind == PS_TELL_JOB && node->tells[i].serial == 0) {
             node->tells[i].serial = ++self->last_serial;
+            node->tells[i].flying = true;
             node->tells[i].due_ms = now_ms + LATE_MS;
         }
     }

@@ -1,15 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Planted: what a node has missed while it was silent, or gone, is not told
- * again. */
+ * when it comes again. */
 #include "protocol/overseer/overseer_state.h"
 #include "sim_cluster_planted.h"
 
+void __real_ps_overseen_note_all(ps_overseer_t *self, ps_overseen_t *node);
 void __wrap_ps_overseen_note_all(ps_overseer_t *self, ps_overseen_t *node);
 
 void __wrap_ps_overseen_note_all(ps_overseer_t *self, ps_overseen_t *node)
 {
-    (void)self;
-    node->n_tells = 0;
+    if (node->tells_capacity == 0) { /* it comes for the first time */
+        __real_ps_overseen_note_all(self, node);
+    } else {
+        node->n_tells = 0;
+    }
 }
 
 int main(void)

@@ -49,6 +49,7 @@ static void new_overseer(cluster_t *self)
                                      .incarnation = UINT64_MAX,
                                      .suspect_after_ms = SUSPECT_MS};
 
+    self->registry.life++;
     cluster_need(ps_overseer_new(&args, self->now_ms, &self->registry.overseer, NULL) == PSD_OK,
                  "memory for an overseer");
 }
@@ -122,6 +123,7 @@ static ps_sent_t send(cluster_t *self, const ps_sending_round_t *round)
                                .to = (uint32_t)round->conn,
                                .incarnation = round->incarnation,
                                .tell = round->kind,
+                               .joins = self->registry.life,
                                .number = round->serial};
 
     if (round->here) { /* which has no shards: it answers at once */
@@ -132,6 +134,8 @@ static ps_sent_t send(cluster_t *self, const ps_sending_round_t *round)
     }
     if (round->kind == PS_TELL_TABLE) {
         fill_table(self, &letter);
+    } else if (round->kind == PS_TELL_JOB && job == NULL) {
+        return PS_SENT_GONE;
     } else if (round->kind == PS_TELL_JOB) {
         cluster_need(ps_job_copy(job, &letter.job, NULL) == PSD_OK, "memory for a job");
     } else if (round->kind == PS_TELL_ASK &&
@@ -167,7 +171,8 @@ static void hear_known(cluster_t *self, const cluster_letter_t *letter)
     const ps_question_t *question = NULL;
     ps_tell_view_t tell;
 
-    if (!ps_overseer_find_tell(overseer, letter->incarnation, letter->number, &tell)) {
+    if (letter->joins != self->registry.life || /* to one that crashed */
+        !ps_overseer_find_tell(overseer, letter->incarnation, letter->number, &tell)) {
         return;
     }
     if (tell.kind != PS_TELL_ASK) {

@@ -31,7 +31,7 @@ void ps_partition_tick(ps_step_t *step, ps_partition_t *self);
 /* The connection is gone: answers to what is held are not written to rooms of
  * it. */
 void ps_partition_forget_rooms(ps_partition_t *self, uint64_t conn);
-/* The same, if something in a step has woken it. */
+/* ps_partition_advance, if something in the step has woken it. */
 void ps_partition_go_on(ps_step_t *step, ps_partition_t *self);
 /* What of the partition itself stands against a held request (its copies, its
  * log, a restore), in words; false: nothing, it waits for others to push or to

@@ -152,7 +152,8 @@ typedef struct ps_sending_round {
     size_t node; /* where the round is: private … */
     size_t at;
     size_t n_flying;
-    bool entered; /* … up to here */
+    bool entered;
+    uint64_t now_ms; /* … up to here */
     uint64_t conn;
     uint64_t incarnation;
     bool here;
@@ -182,6 +183,9 @@ bool ps_overseer_sent(ps_overseer_t *self, ps_sending_round_t *round, ps_sent_t 
 /* PSD_OK, or why a node could not take the table in, with the node's name. */
 PSD_MUST_CHECK psd_status_t ps_overseer_refusal(const ps_overseer_t *self, uint32_t table,
                                                 psd_error_t *err);
+
+/* Every node that is up has all that it was told. */
+bool ps_overseer_is_settled(const ps_overseer_t *self);
 
 /* ---- what a node says to what it was sent ---- */
 
@@ -226,7 +230,7 @@ void ps_question_destroy(ps_question_t **self_p);
  * PSD_NOMEM, PSD_BUSY too many questions. */
 PSD_MUST_CHECK psd_status_t ps_overseer_ask(ps_overseer_t *self, int kind, uint32_t job,
                                             void *context, uint64_t now_ms, psd_error_t *err);
-/* The question of that context, asked last, is done without who does not answer
+/* Questions of that context are done without who does not answer
  * at once: other nodes after PS_BRIEF_MS, this one when a thread of it hangs.
  */
 void ps_overseer_be_brief(ps_overseer_t *self, const void *context);

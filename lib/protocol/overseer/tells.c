@@ -61,11 +61,12 @@ static size_t count_flying(const ps_overseen_t *node)
     return n;
 }
 
-/* It waits for an answer, or to be sent again. What goes to this node is not
- * lost. */
+/* It waits for an answer, or was refused, and is sent again later. What goes to
+ * this node is not lost. */
 static bool rests(const ps_overseen_t *node, const ps_tell_t *tell, uint64_t now_ms)
 {
-    return (tell->serial != 0 && tell->due_ms > now_ms) || (node->here && tell->flying);
+    return ((tell->flying || tell->status != PSD_OK) && tell->due_ms > now_ms) ||
+           (node->here && tell->flying);
 }
 
 /* The round's place at the next tell of the node that is due; false: none. The
@@ -108,10 +109,10 @@ bool ps_overseer_next(ps_overseer_t *self, uint64_t now_ms, ps_sending_round_t *
             continue;
         }
         tell = &node->tells[round->at];
-        put_off(tell, now_ms);
         if (tell->serial == 0) {
             tell->serial = ++self->last_serial;
         }
+        round->now_ms = now_ms;
         round->conn = node->conn;
         round->incarnation = node->incarnation;
         round->here = node->here;
@@ -134,11 +135,13 @@ bool ps_overseer_sent(ps_overseer_t *self, ps_sending_round_t *round, ps_sent_t 
     switch (sent) {
     case PS_SENT:
         round->n_flying += tell->flying ? 0 : 1;
+        put_off(tell, round->now_ms);
         tell->flying = true;
         tell->local = local;
         round->at++;
         return false;
     case PS_SENT_REFUSED:
+        put_off(tell, round->now_ms);
         round->n_flying += tell->flying ? 0 : 1; /* no more at once than a window */
         round->at++;
         return refuse(tell, status, text);
@@ -155,20 +158,17 @@ bool ps_overseer_sent(ps_overseer_t *self, ps_sending_round_t *round, ps_sent_t 
 /* ---- noting ---- */
 
 /* A node that has it among what it was not sent yet gets its newest state then;
- * what it has refused is tried again. false: it is to be noted. */
+ * what it has refused is tried again at once, in its place, so that no question
+ * overtakes it. false: it is to be noted. */
 static bool is_noted(ps_overseen_t *node, ps_tell_kind_t kind, uint32_t id)
 {
     for (size_t i = 0; i < node->n_tells; i++) {
-        const ps_tell_t *tell = &node->tells[i];
+        ps_tell_t *tell = &node->tells[i];
 
-        if (tell->kind != kind || tell->id != id || tell->flying) {
-            continue;
-        }
-        if (tell->serial == 0) {
+        if (tell->kind == kind && tell->id == id && !tell->flying) {
+            *tell = (ps_tell_t){.kind = kind, .id = id};
             return true;
         }
-        forget(node, i);
-        return false;
     }
     return false;
 }
@@ -298,6 +298,23 @@ psd_status_t ps_overseer_refusal(const ps_overseer_t *self, uint32_t table, psd_
         }
     }
     return PSD_OK;
+}
+
+bool ps_overseer_is_settled(const ps_overseer_t *self)
+{
+    for (size_t i = 0; i < self->n_nodes; i++) {
+        const ps_overseen_t *node = &self->nodes[i];
+
+        for (size_t k = 0; node->state == PS_HEALTH_UP && k < node->n_tells; k++) {
+            if (node->tells[k].kind != PS_TELL_ASK) {
+                return false;
+            }
+        }
+        if (node->state == PS_HEALTH_UP && node->stale) {
+            return false;
+        }
+    }
+    return true;
 }
 
 bool ps_overseen_end_question(ps_overseen_t *node, uint64_t question)

@@ -6,6 +6,8 @@
 
 #include "base/alloc.h"
 
+#define LAST_TOUCHES 4
+
 void ps_journal_destroy(struct ps_journal **self_p)
 {
     struct ps_journal *self = *self_p;
@@ -53,10 +55,28 @@ bool ps_journal_save(ps_registry_t *self, void *at, size_t size)
     return true;
 }
 
+/* Among the last few: a table whose partitions change one after the other is
+ * written once. */
+static bool is_touched(const struct ps_journal *journal, const ps_touch_t *touch)
+{
+    size_t n = journal->n_touches < LAST_TOUCHES ? journal->n_touches : LAST_TOUCHES;
+
+    for (size_t i = journal->n_touches - n; i < journal->n_touches; i++) {
+        if (journal->touches[i].row == touch->row &&
+            memcmp(journal->touches[i].keys, touch->keys, sizeof touch->keys) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
 void ps_journal_touch(ps_registry_t *self, const ps_touch_t *touch)
 {
     struct ps_journal *journal = self->journal;
 
+    if (is_touched(journal, touch)) {
+        return;
+    }
     if (!ps_grow(&journal->touches, &journal->max_touches, journal->n_touches + 1,
                  sizeof *journal->touches)) {
         journal->cut_short = true;

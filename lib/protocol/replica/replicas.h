@@ -22,7 +22,8 @@
  *                 |         TABLE: this one --+        v
  *                 +-- TABLE: another one -- fenced <-- serves
  *
- * Owner    The partition; NULL for one that has never had another copy.
+ * Owner    The shard, which destroys it before its partition; NULL for one that
+ *          has never had another copy.
  * Threads: confined to one.
  */
 #ifndef PS_PROTOCOL_REPLICAS_H
@@ -128,10 +129,10 @@ ps_ack_t ps_replicas_level(const ps_partition_t *partition, const ps_request_t *
  * as an answer. ret_reached: up to where all have it. */
 PSD_MUST_CHECK bool ps_replicas_promise(const ps_step_t *step, const ps_partition_t *partition,
                                         ps_ack_t level, uint64_t lsn, uint64_t *ret_reached);
-/* Why nothing is answered or taken now; "" when nothing is against it. */
 /* What an answer of that level waits for. */
 void ps_replicas_answer_reason(const ps_step_t *step, const ps_partition_t *partition,
                                ps_ack_t level, char *ret_text, size_t size);
+/* Why nothing is answered or taken now; "" when nothing is against it. */
 void ps_replicas_reason(const ps_step_t *step, const ps_partition_t *partition, char *ret_text,
                         size_t size);
 /* The last effect of the outbox, when there are more than n_before, is an
@@ -160,7 +161,8 @@ void ps_replicas_turn_away(ps_step_t *step, ps_partition_t *partition,
 #define PS_RECORD_BESIDE (PS_RECORD_HEAD + 3 * PS_RECORD_ALIGN)
 
 /* For the primary: replays a record of its own, with the lsn and epoch that it
- * fills in, and hands it on to who reads the log. false: as above. */
+ * fills in, hands it on to who reads the log, and sends it to the other copies.
+ * false: no memory; nothing changed. */
 PSD_MUST_CHECK bool ps_replicas_record(ps_step_t *step, ps_partition_t *self, ps_record_t *record,
                                        ps_payload_t *payload);
 /* A record of the job as it is now; forgets the job when that is NULL. Errors:

@@ -363,7 +363,7 @@ void ps_replicas_heard(ps_step_t *step, ps_partition_t *partition, ps_shard_name
     ps_replicas_release(step, partition);
     ps_replicas_pump(step, partition);
     ps_replicas_end_stop(step, partition);
-    partition->woken = partition->n_held > 0; /* pushes may wait for it */
+    partition->woken = partition->woken || partition->n_held > 0; /* pushes may wait for it */
 }
 
 void ps_replicas_relinked(ps_step_t *step, ps_partition_t *partition, ps_shard_name_t to)
@@ -397,5 +397,5 @@ void ps_replicas_heard_taken(ps_step_t *step, ps_partition_t *partition, ps_shar
     ps_rows_heard(step, partition, follower, taken);
     ps_replicas_cut(step, partition);
     ps_replicas_pump(step, partition);
-    partition->woken = partition->n_held > 0;
+    partition->woken = partition->woken || partition->n_held > 0;
 }

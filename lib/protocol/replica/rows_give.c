@@ -186,6 +186,7 @@ static bool begin(ps_step_t *step, ps_partition_t *partition, ps_follower_t *fol
     }
     self->number = ++step->n_transfers;
     ps_follower_restart(follower, tail, step->now_ms);
+    ps_replicas_set_lead(partition);
     return true;
 }
 

@@ -195,6 +195,9 @@ static void settle(ps_shard_t *self, ps_local_table_t *table, const ps_event_t *
 
     if (partition->replicas == NULL || (event->copies == NULL && !partition->has_log)) {
         partition->epoch = event->copies == NULL ? event->routes[i].epoch : event->copies[i].epoch;
+        if (partition->replicas != NULL) {
+            ps_replicas_set_lead(partition);
+        }
         return;
     }
     copies = event->copies == NULL ? &alone : &event->copies[i];
