@@ -10,6 +10,7 @@
 #include "base/alloc.h"
 #include "base/cursor.h"
 #include "protocol/partition/partition_copy.h"
+#include "protocol/shard/shard_state.h"
 
 #define TABLE 7
 #define N_COLS 5

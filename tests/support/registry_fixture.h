@@ -121,14 +121,15 @@ static inline bool fixture_dump_table(const ps_table_t *table, ps_buffer_t *text
     ok = ps_buffer_print(text,
                          "table %u %s created %" PRIu64 " lost %d %d %" PRIu64 " %u rows %" PRIu64
                          " cols %u %s %s %s %s %s seed %" PRIu64
-                         " parts %u slices %u replicas %u ack %s nonfinite %d filter "
-                         "\"%s\" ",
+                         " parts %u slices %u replicas %u ack %s nonfinite %d versions %d "
+                         "restoring %d filter \"%s\" ",
                          table->id, spec->name, table->created_unix_ms, table->rows_lost,
                          table->loss_acked, table->lost_sessions, table->lost_jobs, spec->n_rows,
                          spec->n_cols, ps_type_name(spec->type),
                          ps_row_format_name(spec->row_format), ps_keys_name(spec->keys), updater,
                          init, spec->seed, spec->n_partitions, spec->n_col_slices, spec->replicas,
-                         ps_ack_name(spec->ack), spec->allow_nonfinite, spec->filter) &&
+                         ps_ack_name(spec->ack), spec->allow_nonfinite, spec->versions,
+                         table->restoring, spec->filter) &&
          ps_partition_by_format(spec, text) && ps_buffer_append(text, "\n", 1);
     for (uint32_t i = 0; i < spec->n_partitions; i++) {
         const ps_route_t *route = &table->routes[i];
@@ -190,9 +191,10 @@ static inline bool fixture_dump_job(const ps_registry_t *self, const ps_job_t *j
     bool ok = ps_registry_job_facts(self, job->id, &n_expected, &created) &&
               ps_buffer_print(text,
                               "job %u %s %s max_delay %d version %" PRIu64
-                              " expected %u created %" PRIu64 " tables",
+                              " expected %u created %" PRIu64 " ended %" PRIu64 " tables",
                               job->id, job->name, ps_registry_job_state(self, job->id),
-                              job->max_delay, job->version, n_expected, created);
+                              job->max_delay, job->version, n_expected, created,
+                              ps_registry_find_job(self, job->id)->ended);
 
     for (size_t i = 0; i < n; i++) {
         ok = ok && ps_buffer_print(text, " %u", tables[i]);
@@ -217,18 +219,24 @@ static inline char *fixture_dump(const ps_registry_t *self)
     ps_buffer_t text = {0};
     ps_id_t uuid = {{0}};
     char uuid_text[PS_ID_TEXT_SIZE];
+    char secret[PS_ID_TEXT_SIZE];
     const char *cluster = ps_registry_cluster(self, &uuid);
     bool ok = true;
 
     ps_id_format(&uuid, uuid_text);
-    ok = ps_buffer_print(&text, "cluster %s %s epoch %" PRIu64 "\n",
-                         cluster == NULL ? "-" : cluster, uuid_text, ps_registry_epoch(self));
+    ok = ps_buffer_print(&text, "cluster %s %s epoch %" PRIu64 " last table %u job %u\n",
+                         cluster == NULL ? "-" : cluster, uuid_text, ps_registry_epoch(self),
+                         self->last_table, self->last_job);
     for (size_t i = 0; i < ps_registry_n_nodes(self); i++) {
         const ps_node_t *node = ps_registry_node_at(self, i);
 
-        ok = ok && ps_buffer_print(&text, "node %s incarnation %" PRIu64 " %s weight %u%s\n",
-                                   node->name, node->incarnation, node->control, node->weight,
-                                   node->draining ? " draining" : "");
+        ps_id_format(&node->secret, secret);
+        ok = ok &&
+             ps_buffer_print(&text,
+                             "node %u %s started %" PRIu64 " secret %s incarnation %" PRIu64
+                             " %s weight %u%s\n",
+                             node->id, node->name, node->started_unix_ms, secret, node->incarnation,
+                             node->control, node->weight, node->draining ? " draining" : "");
         for (uint32_t j = 0; j < node->n_shards; j++) {
             ok = ok && ps_buffer_print(&text, "  %u: %s %s\n", node->shards[j].shard,
                                        node->shards[j].tcp, node->shards[j].ipc);
