@@ -36,14 +36,6 @@ psd_status_t ps_control_checkpoint_find_job(const ps_control_t *self,
     return rc;
 }
 
-bool ps_control_checkpoint_holds(const ps_control_t *self, const ps_slice_ask_t *ask)
-{
-    const ps_checkpoint_work_t *work = &self->checkpoint;
-
-    return work->number != 0 && work->holds_work && work->job == ask->is.job &&
-           ask->clock >= work->clock;
-}
-
 void ps_control_checkpoint_let_go(ps_control_t *self)
 {
     self->work_due = self->work_due || self->checkpoint.holds_work;

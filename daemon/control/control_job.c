@@ -7,32 +7,6 @@
 #include "daemon/nodes/commit.h"
 #include "daemon/nodes/job_view.h"
 
-/* Remembers when it ended, for `why`. Without memory that is not known. */
-static void note_end(ps_control_t *self, const ps_job_t *job)
-{
-    bool runs = ps_job_runs(self->is.registry, job);
-    ps_watch_t *watch =
-        runs ? ps_watches_find(&self->watches, job->id) : ps_watches_get(&self->watches, job->id);
-
-    if (watch != NULL && runs) {
-        watch->ended_ms = 0;
-    } else if (watch != NULL && watch->ended_ms == 0) {
-        watch->ended_ms = ps_now_ms();
-    }
-}
-
-void ps_control_job_changed(ps_control_t *self, uint32_t job)
-{
-    const ps_job_t *changed = ps_registry_job_by_id(self->is.registry, job);
-
-    if (changed != NULL) {
-        ps_fleet_tell_job(self->fleet, job);
-        note_end(self, changed);
-        ps_control_settle_barrier(self, job);
-    }
-    self->work_due = true; /* slices may be free again */
-}
-
 /* ---- join ---- */
 
 /* Every worker's clock at its most advanced partition, over all shards. */

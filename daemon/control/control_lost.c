@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What time alone brings about: silent workers are lost, waits expire. */
+/* Workers that are silent too long are lost; jobs that cannot go on end. */
 #include <inttypes.h>
 
 #include "daemon/nodes/commit.h"
@@ -82,11 +82,6 @@ void ps_control_end_jobs(ps_control_t *self)
     }
 }
 
-static bool is_known_job(const void *registry, uint32_t job)
-{
-    return ps_registry_job_by_id(registry, job) != NULL;
-}
-
 /* When this process itself stood still (a paused machine, a shard that took
  * long), signs of life wait unread, or were not sent because everything stood
  * still: the workers get time to be heard first. */
@@ -107,12 +102,14 @@ static bool gives_grace(ps_control_t *self, uint64_t now_ms)
     return now_ms < self->grace_ms;
 }
 
-/* Ends the workers that have been silent too long. */
-static void lose_silent(ps_control_t *self)
+void ps_control_lose_silent(ps_control_t *self)
 {
     uint32_t job = 0;
     uint32_t worker = 0;
 
+    if (gives_grace(self, ps_now_ms())) {
+        return;
+    }
     while (ps_registry_overdue(self->is.registry, ps_now_ms(), &job, &worker)) {
         psd_status_t rc = lose(self, job, worker, self->err);
 
@@ -129,43 +126,4 @@ static void lose_silent(ps_control_t *self)
         }
     }
     self->grace_ms = 0;
-}
-
-void ps_control_tick(ps_control_t *self)
-{
-    ps_control_receive(self); /* signs of life that are here already */
-    if (!gives_grace(self, ps_now_ms())) {
-        lose_silent(self);
-    }
-    ps_control_receive_shards(self); /* decides, too */
-    ps_fleet_tick(self->fleet);
-    ps_control_note_nodes(self);
-    ps_control_go_on(self);
-    ps_control_expire_barriers(self);
-    ps_control_settle_work(self);
-    ps_control_expire_work(self);
-    ps_control_checkpoint_tick(self);
-    if (self->watches.by_job.count > ps_registry_n_jobs(self->is.registry)) {
-        ps_watches_sweep(&self->watches, is_known_job, self->is.registry);
-    }
-}
-
-static uint64_t min_u64(uint64_t a, uint64_t b)
-{
-    return a < b ? a : b;
-}
-
-uint64_t ps_control_deadline(const ps_control_t *self)
-{
-    uint64_t due_ms = ps_registry_deadline(self->is.registry);
-    uint64_t workers = due_ms < self->grace_ms ? self->grace_ms : due_ms;
-    uint64_t barriers = ps_watches_deadline(&self->watches);
-    uint64_t nodes = ps_fleet_deadline(self->fleet);
-    uint64_t copies = min_u64(ps_control_decide_at(self), ps_control_again_at(self));
-
-    if (self->work_due) {
-        return 0;
-    }
-    copies = min_u64(copies, ps_control_checkpoint_deadline(self));
-    return min_u64(min_u64(workers, barriers), min_u64(nodes, copies));
 }

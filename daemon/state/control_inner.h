@@ -188,7 +188,7 @@ ps_control_op_t ps_control_checkpoint_drop;
 ps_control_op_t ps_control_checkpoint_restore;
 ps_control_op_t ps_control_checkpoint_verify;
 ps_control_op_t ps_control_checkpoint_look;
-/* control_checkpoint_job.c: the question waits until a checkpoint has the
+/* control_queues.c: the question waits until a checkpoint has the
  * queues of its job. */
 bool ps_control_checkpoint_holds(const ps_control_t *self, const ps_slice_ask_t *ask);
 /* control_checkpoint_work.c: gives up what nobody asks for any more, and when
@@ -383,6 +383,9 @@ void ps_control_job_changed(ps_control_t *self, uint32_t job);
 /* control_lost.c: behind what may have lost rows: the workers of jobs that used
  * them are lost, and told why. */
 void ps_control_end_jobs(ps_control_t *self);
+/* Ends the workers that have been silent too long, unless it was this process
+ * that stood still. */
+void ps_control_lose_silent(ps_control_t *self);
 /* Answers those who wait at the barrier of a job as far as that is due. */
 void ps_control_settle_barrier(ps_control_t *self, uint32_t job);
 /* Requests whose questions have been answered. */

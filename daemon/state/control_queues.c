@@ -58,3 +58,11 @@ bool ps_control_add_queues(const ps_control_t *self, uint32_t job, ps_doc_t *doc
     }
     return done;
 }
+
+bool ps_control_checkpoint_holds(const ps_control_t *self, const ps_slice_ask_t *ask)
+{
+    const ps_checkpoint_work_t *work = &self->checkpoint;
+
+    return work->number != 0 && work->holds_work && work->job == ask->is.job &&
+           ask->clock >= work->clock;
+}
