@@ -114,6 +114,7 @@ check_tidy() {
 
 run form python3 $lint/check_form.py
 run rooms python3 $lint/check_rooms.py
+run types python3 $lint/check_types.py
 run calls python3 $lint/check_calls.py
 run config python3 $lint/check_config.py
 run updaters python3 $lint/check_updaters.py

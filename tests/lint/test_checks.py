@@ -23,7 +23,8 @@ HELLO_C = SPDX + HELLO_BODY
 LOOP = "static int work_through(int n)\n{\n    return n;\n}\n"
 GOOD = {
     "lib/base/banned.h": BANNED_H,
-    "lib/base/one.h": SPDX + "int ps_one(void);\n",
+    "lib/base/one.h": SPDX + "typedef struct ps_one {\n    int x;\n} ps_one_t;\n"
+                             "int ps_one(void);\n",
     "lib/base/one.c": SPDX + '#include "base/one.h"\n\n#include <string.h>\n\n'
                              '#include "psd/one.h"\n\n'
                              "int ps_one(void)\n{\n    return 1;\n}\n",
@@ -102,6 +103,10 @@ BREAKS = [
      "README.md:11: lib/base/gone.c is not there"),
     ("docs", "README.md", GOOD["README.md"] + "`psd_gone()`\n", "psd_gone is"),
     ("docs", "README.md", GOOD["README.md"] + "[x](docs/gone.md)\n", "gone.md is"),
+    ("types", "lib/wire/a.h", source("typedef int ps_one_t;"),
+     "ps_one_t is a type of lib/base/one.h and of lib/wire/a.h"),
+    ("types", "lib/wire/a.c", source("struct ps_one {\n    int y;\n};"),
+     "ps_one_t is a type of lib/base/one.h and of lib/wire/a.c"),
     ("rooms", "lib/base/a.c", source('#include "wire/x.h"'),
      "wire stands on a higher floor than base"),
     ("rooms", "lib/wire/a.c", source('#include "model/x.h"'),

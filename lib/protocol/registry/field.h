@@ -62,12 +62,35 @@ struct ps_shape {
     size_t size; /* of a value in memory */
 };
 
+/* A member of another width than its type does not compile. */
+#define PS_FITS_U32(size) ((size) == sizeof(uint32_t))
+#define PS_FITS_U64(size) ((size) == sizeof(uint64_t))
+#define PS_FITS_I32(size) ((size) == sizeof(int32_t))
+#define PS_FITS_BOOL(size) ((size) == sizeof(bool))
+#define PS_FITS_ID(size) ((size) == sizeof(ps_id_t))
+#define PS_FITS_TEXT(size) true
+#define PS_FITS_TYPE(size) ((size) == sizeof(int))
+#define PS_FITS_ROW_FORMAT(size) ((size) == sizeof(int))
+#define PS_FITS_KEYS(size) ((size) == sizeof(int))
+#define PS_FITS_ACK(size) ((size) == sizeof(int))
+#define PS_FITS_COPY_STATE(size) ((size) == sizeof(int))
+#define PS_FITS_WORKER_STATE(size) ((size) == sizeof(int))
+#define PS_FITS_NODE_STATE(size) ((size) == sizeof(bool))
+#define PS_FITS_WORK_KIND(size) ((size) == sizeof(int))
+#define PS_FITS_UPDATER(size) true
+#define PS_FITS_INIT(size) true
+#define PS_FITS_PARTITION_BY(size) true
+#define PS_FITS_FILTER(size) true
+#define PS_FIELD_SIZE(S, kind, member) \
+    (sizeof(((S *)NULL)->member) *     \
+     sizeof(char[PS_FITS_##kind(sizeof(((S *)NULL)->member)) ? 1 : -1]))
+
 /* Rows of tables: as the lists of registry_fields.def want their F, L and A. */
 #define PS_FIELD_ROW(S, kind, column, member) \
     {.name = #column,                         \
      .type = PS_AS_##kind,                    \
      .at = offsetof(S, member),               \
-     .size = sizeof(((S *)NULL)->member)},
+     .size = PS_FIELD_SIZE(S, kind, member)},
 #define PS_LIST_ROW_OF(S, kind, shape, list, member, counter, most) \
     {.name = #list,                                                 \
      .type = PS_AS_##kind,                                          \

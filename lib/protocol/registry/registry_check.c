@@ -257,6 +257,12 @@ psd_status_t ps_command_check_job(const ps_registry_t *self, const ps_command_t 
     }
     for (size_t i = 0; i < job->n_workers && rc == PSD_OK; i++) {
         rc = check_worker(job, i, err);
+        if (rc == PSD_OK && command->ended != 0 &&
+            (command->ended > PS_STORED_MAX || ps_worker_is_live(&job->workers[i]))) {
+            rc = psd_error_set(err, PSD_DAMAGED, "job %s has ended as %llu, worker %u is %s",
+                               job->name, (unsigned long long)command->ended,
+                               job->workers[i].worker, ps_worker_state_name(job->workers[i].state));
+        }
     }
     return rc == PSD_OK ? ps_registry_check_resumed(self, command, err) : rc;
 }

@@ -159,6 +159,9 @@ static const char *const damaged_rows[][2] = {
     {"INSERT INTO jobs VALUES(1, 'j', 0, 1, 0, 1, 1, 0)", "0 workers"},
     {"INSERT INTO jobs VALUES(-1, 'j', 0, 1, 0, 1, 1, 0)", "id is not of"},
     {"INSERT INTO jobs VALUES(1, 'j', 3000000000, 1, 0, 1, 1, 0)", "max_delay is not of"},
+    {"INSERT INTO jobs VALUES(1, 'j', 0, 1, 0, 1, 1, 5); "
+     "INSERT INTO workers VALUES(1, 0, 'running', 1, 1, 0)",
+     "job j has ended as 5, worker 0 is running"},
     {"INSERT INTO jobs VALUES(1, '', 0, 1, 0, 1, 1, 0); "
      "INSERT INTO workers VALUES(1, 0, 'running', 1, 1, 0)",
      "name of the job"},
