@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The shapes in which memory is asked for, all on top of ps_alloc_resize. */
+/* The allocation functions, all on top of ps_alloc_resize. */
 #include "base/alloc.h"
 
 #include <stdbool.h>
 #include <stdint.h>
 #include <string.h>
 
-#define FIRST_CAPACITY 8 /* items of an array that grows for the first time */
+#define FIRST_CAPACITY 8 /* items after an array's first growth */
 
 void *ps_alloc(size_t count, size_t size)
 {

@@ -2,8 +2,9 @@
 /*
  * ps_alloc - the one door to the heap
  *
- * What     Checked multiplication, and one function (ps_alloc_resize) below
- *          which a test can make the n-th allocation fail at link time.
+ * What     Checks the multiplication. All allocations go through one function
+ *          (ps_alloc_resize), so that a test can make the n-th allocation fail
+ *          at link time.
  * Units    bytes, after count x size
  * Threads  any
  */
@@ -16,13 +17,13 @@
 
 #define PSD_AUTO(destroy) __attribute__((cleanup(destroy)))
 
-/* Zeroed memory for count items of size bytes; NULL when count x size does not
- * fit or there is none. A count of zero gives a unique pointer. */
+/* Zeroed memory for count items of size bytes; NULL when count x size overflows
+ * or memory runs out. A count of zero gives a unique pointer. */
 PSD_MUST_CHECK void *ps_alloc(size_t count, size_t size);
 /* Like ps_alloc, not zeroed. */
 PSD_MUST_CHECK void *ps_alloc_raw(size_t count, size_t size);
-/* Every allocation ends here: realloc with an overflow check. On failure the
- * old block stays. */
+/* Every allocation goes through here: realloc with an overflow check. On
+ * failure the old block stays. */
 PSD_MUST_CHECK void *ps_alloc_resize(void *old, size_t count, size_t size);
 /* NULL is ignored. */
 void ps_free(void *block);

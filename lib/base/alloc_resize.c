@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The one call of realloc. It has a file of its own because the linker's --wrap
- * only catches calls from other files: a test that wraps ps_alloc_resize sees
- * every allocation of ours. */
+/* The only call of realloc. It has a file of its own because the linker's
+ * --wrap only catches calls from other files: a test that wraps ps_alloc_resize
+ * sees every allocation of psd. */
 #include "base/alloc.h"
 
 #include <stdlib.h>

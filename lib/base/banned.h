@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The calls that have a safer form. System headers use some of these words
- * themselves, so that poison cannot be forced on every source; instead
- * tests/lint/check_calls.py reads this list and looks for the words in the
- * sources of lib, daemon, cli and examples. A file may also include this
- * header, as its last.
+ * themselves, so #pragma poison cannot be forced on every source. Instead,
+ * tests/lint/check_calls.py reads this list and searches the sources of lib,
+ * daemon, cli and examples for the words. A file may also include this header,
+ * as its last.
  *
  *   strcpy strcat ...    snprintf, memcpy with a checked length,
  * ps_buffer_print atoi atof ...        ps_text_u64, ps_text_i64, ps_text_f64

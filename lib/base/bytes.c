@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Buffers that grow, and random names as text. */
+/* Growing buffers, and random names as text. */
 #include "base/bytes.h"
 
 #include <stdarg.h>
@@ -72,7 +72,7 @@ bool ps_id_is_zero(const ps_id_t *self)
     return ps_id_equal(self, &zero);
 }
 
-/* A dash stands in front of these bytes. */
+/* A dash precedes these bytes. */
 static bool follows_dash(size_t byte)
 {
     return byte == 4 || byte == 6 || byte == 8 || byte == 10;
@@ -93,7 +93,7 @@ void ps_id_format(const ps_id_t *self, char ret_text[PS_ID_TEXT_SIZE])
     *at = '\0';
 }
 
-/* The digit's value; -1 for what is no hex digit. */
+/* The digit's value; -1: not a hex digit. */
 static int hex_value(char digit)
 {
     if (digit >= '0' && digit <= '9') {

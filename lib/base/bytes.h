@@ -27,11 +27,12 @@ typedef struct ps_buffer {
 
 /* Frees the block and zeroes the struct; fits PSD_AUTO. */
 void ps_buffer_done(ps_buffer_t *self);
-/* Room for `more` bytes behind size. false: no memory, nothing changed. */
+/* Reserves room for `more` bytes after size. false: no memory, nothing
+ * changed. */
 PSD_MUST_CHECK bool ps_buffer_reserve(ps_buffer_t *self, size_t more);
 /* Appends a copy. false: no memory, nothing changed. */
 PSD_MUST_CHECK bool ps_buffer_append(ps_buffer_t *self, const void *data, size_t size);
-/* Appends formatted text without its terminator; the byte behind is '\0'. */
+/* Appends formatted text without its terminator; the byte after it is '\0'. */
 PSD_MUST_CHECK bool ps_buffer_print(ps_buffer_t *self, const char *format, ...) PSD_PRINTF(2, 3);
 
 #define PS_ID_SIZE 16

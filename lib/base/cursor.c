@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Reads that cannot leave their bytes, and the appends that mirror them. */
+/* Reads that cannot leave their bytes, and the matching appends. */
 #include "base/cursor.h"
 
 #define CURSOR_READ(name, type)                              \
@@ -27,7 +27,7 @@ ps_bytes_t ps_cursor_take(ps_cursor_t *self, size_t size)
         self->failed = true;
         return (ps_bytes_t){0};
     }
-    if (size > 0) { /* data may be NULL, which nothing may be added to */
+    if (size > 0) { /* data may be NULL: adding to it is undefined */
         self->rest.data += size;
         self->rest.size -= size;
     }

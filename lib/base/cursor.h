@@ -3,7 +3,7 @@
  * ps_cursor - the only code that reads numbers out of bytes
  *
  * What     A reader over borrowed bytes. A read past the end sets `failed` and
- *          gives zero; so a decoder reads all fields, then asks once.
+ *          returns zero, so a decoder reads all fields and then checks once.
  *          ps_load_* / ps_store_* are for bytes whose length was checked.
  * Units    little-endian, fixed widths, any alignment
  */

@@ -2,10 +2,10 @@
 /*
  * ps_env - the variables of the environment that libpsd and programs read
  *
- * What     The list of their names, and a walk over those of the environment
- *          that begin with a prefix, so that a program can warn of one that
- *          nobody reads. The daemon's keys (PSD_LIMITS_CHUNK_BYTES) are its
- *          own.
+ * What     The list of their names, and an iterator over the environment's
+ *          variables with a prefix. With both, a program warns about variables
+ *          that nothing reads. The daemon's keys (PSD_LIMITS_CHUNK_BYTES) are
+ *          its own.
  */
 #ifndef PS_BASE_ENV_H
 #define PS_BASE_ENV_H
@@ -21,7 +21,7 @@ extern const char *const ps_env_names[];
 bool ps_env_is_known(const char *name);
 /*
  * The next name in `environment` (as environ has it) that begins with prefix;
- * names of PS_ENV_NAME_SIZE and more are passed over.
+ * skips names of PS_ENV_NAME_SIZE bytes and more.
  *
  * at  in/out  0 before the first
  *

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Why a call failed: a status and a line of text that callers put context in
- * front of. The text lives in the object, so that reporting a failure cannot
- * itself run out of memory; a text that is too long ends in "...". */
+/* Why a call failed: a status and a line of text. Callers prefix the text with
+ * context. The text lives in the object, so reporting a failure cannot itself
+ * run out of memory. A text that is too long ends in "...". */
 #include "psd/status.h"
 
 #include <stdarg.h>
@@ -124,7 +124,7 @@ psd_status_t psd_error_wrap(psd_error_t *self, psd_status_t status, const char *
         return status;
     }
     if (self->status == PSD_OK) {
-        /* Nobody below said why: the status itself is the reason. */
+        /* No callee gave a text: the status itself is the reason. */
         (void)psd_error_set(self, status, "%s", psd_status_text(status));
     }
     va_start(arguments, format);

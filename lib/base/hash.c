@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-/* Compiled in: the state of a hash in pieces then lies on the stack. */
+/* Inlined, so that the state of a streaming hash lies on the stack. */
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
@@ -23,7 +23,7 @@ uint64_t ps_hash_bytes(const void *data, size_t size, uint64_t seed)
     return XXH3_64bits_withSeed(data, size, seed);
 }
 
-/* What is short is hashed at once: that needs no state. */
+/* Short inputs are gathered and hashed in one call: no streaming state. */
 #define GATHER_MAX 1024
 
 uint64_t ps_hash_spans(const ps_bytes_t *spans, size_t n)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* ps_hash - xxHash behind our own names; the results travel (placement by
- * hash), so they never change. */
+/* ps_hash - xxHash under psd's own names. The results go over the wire and
+ * decide placement, so they never change. */
 #ifndef PS_BASE_HASH_H
 #define PS_BASE_HASH_H
 
@@ -9,14 +9,14 @@
 
 #include "base/bytes.h"
 
-/* XXH3-128 of the bytes: what names a list of keys. Low half first, both halves
- * little-endian. Not made to withstand somebody who looks for collisions. */
+/* XXH3-128 of the bytes: the name of a list of keys. Low half first, both
+ * halves little-endian. Not collision-resistant against an attacker. */
 void ps_hash_id(const void *data, size_t size, ps_id_t *ret_id);
 
 /* XXH3-64 of the bytes. */
 uint64_t ps_hash_bytes(const void *data, size_t size, uint64_t seed);
 
-/* XXH3-64, seed 0, of n spans as if they lay one behind the other. */
+/* XXH3-64, seed 0, of n spans as if they were contiguous. */
 uint64_t ps_hash_spans(const ps_bytes_t *spans, size_t n);
 
 /* Mixes a row key: the 64-bit finaliser of MurmurHash3 (Appleby), a bijection,

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The log sink: one write a line, so that lines of threads do not mix. */
+/* The log sink: one write per line, so that lines of different threads do not
+ * mix. */
 #include "base/log.h"
 
 #include <stdarg.h>
@@ -53,7 +54,7 @@ void ps_log_set_stamp(ps_log_stamp_t *stamp)
     atomic_store(&sink.stamp, stamp);
 }
 
-/* What snprintf wrote into `room` bytes, given what it returned. */
+/* The bytes that snprintf wrote into `room` bytes, from its return value. */
 static size_t written(int length, size_t room)
 {
     if (length < 0) {
@@ -62,7 +63,7 @@ static size_t written(int length, size_t room)
     return (size_t)length < room ? (size_t)length : room - 1;
 }
 
-/* One event is one line: what would break it becomes a space. */
+/* One event is one line: line breaks become spaces. */
 static void flatten(char *line, size_t size)
 {
     for (size_t i = 0; i < size; i++) {
@@ -105,7 +106,7 @@ void ps_log(ps_log_level_t level, const char *event, const char *format, ...)
     }
     flatten(line, size);
     line[size++] = '\n'; /* over the terminator */
-    /* Nobody can be told that the log itself fails. */
+    /* There is nowhere to report that the log itself fails. */
     if (write(atomic_load(&sink.fd), line, size) < 0) {
         return;
     }

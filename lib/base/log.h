@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * ps_log - `level event key=value …`, one line an event, behind a stamp
+ * ps_log - `level event key=value …`, one line per event, after a stamp
  *
- * What     The sink is the one global of the project. Programs write to it;
+ * What     The sink is the only global of the project. Programs write to it;
  *          libraries and the core return reasons instead.
  * Shape    A line has at most 4096 bytes; a longer one is cut. Line breaks in
  *          it become spaces.
@@ -25,15 +25,16 @@ typedef enum ps_log_level {
  * as systemd reads it. */
 void ps_log_open(int fd, ps_log_level_t level, _Bool journal);
 void ps_log_set_level(ps_log_level_t level);
-/* What each line begins with from now on, the time for example; NULL: nothing.
- * Any thread calls it. */
+/* Sets a function that writes the prefix of each line, for example the time;
+ * NULL: no prefix. Any thread may call the function. */
 #define PS_LOG_STAMP_SIZE 32
 typedef void ps_log_stamp_t(char ret[PS_LOG_STAMP_SIZE]);
 void ps_log_set_stamp(ps_log_stamp_t *stamp);
-/* event is one word; format gives `key=value …` or is "", values quoted by the
- * caller with ps_log_quote when they may hold spaces. */
+/* event is one word. format gives `key=value …` or is "". The caller quotes
+ * values that may hold spaces with ps_log_quote. */
 void ps_log(ps_log_level_t level, const char *event, const char *format, ...) PSD_PRINTF(3, 4);
 /* Writes text as "…" with \" \\ \n escaped, cut to fit the size bytes of ret
- * with closing quote and '\0'; returns ret. Below 3 bytes ret is empty. */
+ * with closing quote and '\0'; returns ret. With fewer than 3 bytes, ret is
+ * empty. */
 const char *ps_log_quote(const char *text, char *ret, unsigned long size);
 #endif

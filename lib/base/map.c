@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Open addressing: a key lies at its home slot or in the unbroken run of full
- * slots behind it; removal shifts the run back, so there are no tombstones. */
+ * slots after it. Removal shifts the run back, so there are no tombstones. */
 #include "base/map.h"
 
 #include <assert.h>
@@ -92,8 +92,8 @@ bool ps_map_put(ps_map_t *self, uint64_t key, void *value)
     return true;
 }
 
-/* Closes the gap at `gap`: whatever lies behind it in the run and is not
- * between its home and itself without crossing the gap moves into it. */
+/* Closes the gap at `gap`: an entry later in the run moves into the gap when
+ * the gap lies between the entry's home slot and the entry. */
 static void close_gap(ps_map_t *self, size_t gap)
 {
     size_t mask = self->capacity - 1;

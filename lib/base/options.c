@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Words and settings become values, by tables of options. */
+/* Turns words and settings into values, according to tables of options. */
 #include "base/options.h"
 
 #include <assert.h>
@@ -10,7 +10,7 @@
 #include "base/alloc.h"
 #include "base/text.h"
 
-#define WORDS_MAX 16   /* of a choice that has them in its value */
+#define WORDS_MAX 16   /* of a choice that lists them in its value */
 #define WORDS_SIZE 160 /* bytes of these */
 
 static const char *const YES[] = {"true", "1", "yes", "on", NULL};
@@ -23,7 +23,7 @@ bool ps_opt_is_end(const ps_opt_t *opt)
 
 /* ---- one value ---- */
 
-/* The word's place in the list; -1: it is not there. */
+/* The word's place in the list; -1: not found. */
 static int place_of(const char *word, const char *const *words)
 {
     for (int i = 0; words[i] != NULL; i++) {
@@ -288,7 +288,7 @@ static psd_status_t refuse_option(const ps_opts_t *self, const char *word, psd_e
                          self->where == NULL ? "" : self->where);
 }
 
-/* Gives an option a value, or one more when it takes many. */
+/* Gives an option a value, or adds one when the option may be repeated. */
 static psd_status_t set(ps_opts_t *self, int at, const char *value, const char *origin,
                         psd_error_t *err)
 {

@@ -1,15 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * ps_opts - options of a program, read by a table of them
+ * ps_opts - a program's options, read according to a table
  *
- * What     A table says what each option is called, what it may be and where
- *          its value goes. Every source of values is read by it, with the same
- *          checks and messages: the command line first, then whatever the
- *          program offers after it (the environment, a file of settings). A
- *          value that is given wins over those of later sources, and over the
- *          table's default.
- * Owner    The caller owns the struct (ps_opts_done); the tables, argv and what
- *          the other sources give are borrowed until then.
+ * What     A table gives each option's name, allowed values and destination.
+ *          psd reads every source of values with the same checks and messages:
+ *          the command line first, then what the program offers after it (the
+ *          environment, a settings file). A given value wins over later sources
+ *          and over the table's default.
+ * Owner    The caller owns the struct (ps_opts_done); it borrows the tables,
+ *          argv and the other sources' values until then.
  * Threads  Confined to one thread.
  */
 #ifndef PS_BASE_OPTIONS_H
@@ -28,8 +27,8 @@ typedef enum ps_opt_kind {
     PS_OPT_TEXT,        /* const char *, not empty, borrowed */
     PS_OPT_INPUT,       /* the same; a file that is read */
     PS_OPT_INPUTS,      /* the same; or a directory, a pattern, "-" */
-    PS_OPT_OUTPUT,      /* the same; a file that is made beside its place and moved */
-    PS_OPT_OUTPUT_HERE, /* the same; a file that is written where it is */
+    PS_OPT_OUTPUT,      /* the same; a file, written beside its place and renamed */
+    PS_OPT_OUTPUT_HERE, /* the same; a file, written in place */
     PS_OPT_U32,         /* uint32_t, min .. max */
     PS_OPT_U64,         /* uint64_t, min .. max */
     PS_OPT_COUNT,       /* the same; 1e9, 64M and 1.5G are numbers too */
@@ -37,25 +36,25 @@ typedef enum ps_opt_kind {
     PS_OPT_REAL,        /* double, min .. max */
     PS_OPT_DURATION,    /* uint32_t, ms, min .. max; 250ms, 10s, 5m, seconds */
     PS_OPT_CHOICE,      /* uint32_t: which of the words, from 0 */
-    PS_OPT_HEADING      /* no option: `help` is a line above the next ones */
+    PS_OPT_HEADING      /* not an option: `help` is a heading for the next ones */
 } ps_opt_kind_t;
 
 typedef struct ps_opt {
     const char *name;         /* long name, without "--" */
-    const char *value;        /* what help calls the value; NULL: a switch */
-    ps_opt_kind_t kind;       /* what values are taken */
-    size_t offset;            /* of its destination, where there is one */
-    double min, max;          /* of numbers; max 0 of whole ones: no bound */
+    const char *value;        /* the value's name in help; NULL: a switch */
+    ps_opt_kind_t kind;       /* which values are allowed */
+    size_t offset;            /* of its destination, if it has one */
+    double min, max;          /* of numbers; max 0 of integers: no bound */
     const char *help;         /* one sentence, no full stop */
     char letter;              /* short form; '\0': none */
-    bool many;                /* TEXT: may be given again; the values are then
-                                 one list with commas */
+    bool many;                /* TEXT: may be repeated; the values become one list with commas */
     const char *const *words; /* CHOICE: NULL-terminated; NULL: those of value,
                                  "one|two|three" */
-    const char *fallback;     /* the default, as it would be typed; NULL: none */
+    const char *fallback;     /* the default, as a user would type it; NULL: none */
 } ps_opt_t;
 
-/* Rows with a destination, of numbers and of others; PS_OPT_END ends a table. */
+/* Rows with a destination, for numbers and for other kinds; PS_OPT_END ends a
+ * table. */
 #define PS_OPT_NUMBER(name_, value_, kind_, offset_, min_, max_, help_)                          \
     {                                                                                            \
         .name = (name_), .value = (value_), .kind = (kind_), .offset = (offset_), .min = (min_), \
@@ -73,7 +72,7 @@ typedef struct ps_opt {
 typedef struct ps_opts_value {
     const char *text; /* NULL: not given */
     char origin[96];  /* for errors: "--rows", "PSCLI_ROWS", "FILE:3: rows" */
-    char *joined;     /* owned; the text of an option that was given again */
+    char *joined;     /* owned; the text of a repeated option */
 } ps_opts_value_t;
 
 typedef struct ps_opts {
@@ -89,8 +88,8 @@ bool ps_opt_is_end(const ps_opt_t *opt);
  * Reads one value.
  *
  * origin   in   names it in the error
- * refused  in   the status of a value that is not allowed
- * to       out  what the row's offset counts from; NULL: it is only checked
+ * refused  in   the status for a value that is not allowed
+ * to       out  the base of the row's offset; NULL: only check the value
  *
  * Errors: `refused`, naming origin, value and what is allowed.
  */
@@ -100,15 +99,15 @@ PSD_MUST_CHECK psd_status_t ps_opt_take(const ps_opt_t *opt, const char *value, 
 /* Frees what is owned and forgets all values; fits PSD_AUTO. */
 void ps_opts_done(ps_opts_t *self);
 
-/* Takes a word that is no option; sets *ret_rest when all that follow are words
- * too. */
+/* Takes a word that is not an option; sets *ret_rest when all later arguments
+ * are words too. */
 typedef psd_status_t (*ps_opts_word_t)(void *arg, const char *word, bool *ret_rest,
                                        psd_error_t *err);
 /*
  * Reads a command line: "--name VALUE", "--name=VALUE", "-n VALUE", "-nVALUE",
  * switches; after "--" only words.
  *
- * take_word  in  NULL: words are refused, and nothing is read after --help
+ * take_word  in  NULL: words are refused, and reading stops after --help
  *
  * Errors: PSD_USAGE naming the word and what is allowed; PSD_NOMEM; those of
  * take_word.
@@ -119,9 +118,9 @@ PSD_MUST_CHECK psd_status_t ps_opts_read(ps_opts_t *self, int argc, char *const 
  * checked in both cases. Errors: PSD_USAGE. */
 PSD_MUST_CHECK psd_status_t ps_opts_offer(ps_opts_t *self, int i, const char *value,
                                           const char *origin, psd_error_t *err);
-/* Offers what `get`, as getenv, says of each variable that is not empty. Those
- * of options that are given, and of help and version, are not looked at. Errors:
- * PSD_USAGE. */
+/* Offers the value of each environment variable that is not empty. `get` works
+ * as getenv. Skips options that already have a value, and help and version.
+ * Errors: PSD_USAGE. */
 PSD_MUST_CHECK psd_status_t ps_opts_read_env(ps_opts_t *self, const char *prefix,
                                              char *(*get)(const char *name), psd_error_t *err);
 /* The name of the option's variable: prefix PSCLI_ and row-format make
@@ -132,16 +131,16 @@ void ps_opt_env_name(const ps_opt_t *opt, const char *prefix, char ret_name[PS_E
 const ps_opt_t *ps_opts_at(const ps_opts_t *self, size_t i);
 /* The index of an option; -1: none. */
 int ps_opts_find(const ps_opts_t *self, const char *name);
-/* The row of an option and its value. The name is one of the tables' (an assert
- * says so); of all below, too. */
+/* The row of an option and its value. The name must be in the tables
+ * (asserted), here and in all functions below. */
 const ps_opts_value_t *ps_opts_value(const ps_opts_t *self, const char *name,
                                      const ps_opt_t **ret_opt);
 /* The option's value or default; NULL when there is neither. */
 const char *ps_opts_text(const ps_opts_t *self, const char *name);
 bool ps_opts_given(const ps_opts_t *self, const char *name);
-/* A switch's. */
+/* The value of a switch. */
 bool ps_opts_on(const ps_opts_t *self, const char *name);
-/* Numbers, checked already; 0 when there is no value. */
+/* Numbers, already checked; 0 when there is no value. */
 uint64_t ps_opts_u64(const ps_opts_t *self, const char *name);
 int64_t ps_opts_i64(const ps_opts_t *self, const char *name);
 uint64_t ps_opts_ms(const ps_opts_t *self, const char *name);

@@ -58,7 +58,7 @@ uint64_t ps_rng_below(ps_rng_t *self, uint64_t bound)
     uint64_t unfair = 0;
 
     assert(bound > 0);
-    /* 2^64 mod bound: as many low values would come up once too often. */
+    /* 2^64 mod bound: that many low values would be drawn once too often. */
     unfair = (0 - bound) % bound;
     do {
         value = ps_rng_u64(self);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Payloads: who owns the bytes of a push or a pull; and the types' names. */
+/* Payloads, which own the bytes of a push or a pull; and the names of types. */
 #include "base/slice.h"
 
 #include <assert.h>
@@ -53,7 +53,7 @@ ps_payload_t *ps_payload_room(size_t keys_size, size_t index_size, size_t values
     return self;
 }
 
-/* Copies part to *at and moves *at behind it. */
+/* Copies part to *at and moves *at past it. */
 static void copy_part(uint8_t **at, ps_bytes_t part)
 {
     if (part.size > 0) {

@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * ps_slice, ps_payload - rows and columns on their way to or from a partition
+ * ps_slice, ps_payload - rows and columns sent to or from a partition
  *
- * What     A slice says which rows and columns a push or pull is about and how
- *          their values lie; a payload is the bytes of keys, index and values,
- *          with whoever owns them. `wire` checks a slice against its bytes,
- *          `model` then reads it without further length checks.
+ * What     A slice names the rows and columns of a push or pull and the layout
+ *          of their values. A payload holds the bytes of keys, index and
+ *          values, and knows their owner. `wire` checks a slice against its
+ *          bytes; `model` then reads it without further length checks.
  * Shape    rows    LIST: keys holds n_rows u64, any order; duplicates of one
  *                        row are applied one after the other
  *                  RANGE: first_row, first_row + 1, ... n_rows of them
  *                  ASKED: in answers: the first n_rows rows of the request
  *                  CACHED: in requests: keys holds the hash of a list that was
- *                        sent before; it becomes a LIST before anybody acts
+ *                        sent before; it becomes a LIST before the request
+ *                        is served
  *          layout  DENSE: n_rows x n_cols values, row by row, over the columns
  *                        that `cols` selects
  *                  SPARSE: index holds u32 counts[n_rows] then u32 column of
@@ -60,57 +61,57 @@ typedef struct ps_slice {
     uint64_t n_values;   /* values carried; 0 in a pull request */
 } ps_slice_t;
 
-/* The bytes behind a slice. Heap object with a count of its holders, who may
- * be on different threads; nobody changes it once it is shared. Values may lie
- * in several spans (a message that came in chunks); each span holds a whole
- * number of values, and no other number is split. */
+/* The bytes of a slice: a reference-counted heap object. Its holders may be on
+ * different threads; it is immutable once shared. Values may lie in several
+ * spans (a message that came in chunks); each span holds a whole number of
+ * values, and no other number is split. */
 typedef struct ps_payload {
     ps_bytes_t keys;              /* LIST: n_rows x u64; CACHED: 16 bytes; else empty */
     ps_bytes_t index;             /* see Shape; else empty */
     ps_bytes_t *spans;            /* values in order: &span, or an owned array */
     size_t n_spans;               /* 0 when there are no values */
     ps_bytes_t span;              /* the only one of most payloads */
-    void *owner;                  /* what `release` frees; may be NULL */
-    void (*release)(void *owner); /* frees the bytes; NULL: nobody owns them */
+    void *owner;                  /* the object that `release` frees; may be NULL */
+    void (*release)(void *owner); /* frees the bytes; NULL: the payload does not own them */
     atomic_uint n_holders;        /* the last ps_payload_destroy frees it */
-    bool shared;                  /* another process may change the values while they are read;
-                                     keys and index never: who keeps it copies it first */
-    bool finite;                  /* every value was seen to be finite when it arrived */
+    bool shared;                  /* another process may change the values during reads, but never
+                                     keys and index; copy the payload before keeping it */
+    bool finite;                  /* every value was checked to be finite on arrival */
 } ps_payload_t;
 
-/* Memory that an answer's values may be written to, of whoever asked; size 0:
- * there is none. Aligned to 64. What lies in it can be changed by the one who
- * asked at any time, so nobody reads it back. */
+/* The requester's memory, to which an answer's values may be written; size 0:
+ * none. Aligned to 64 bytes. The requester can change it at any time, so it is
+ * never read back. */
 typedef struct ps_room {
     uint8_t *data;
     size_t size;
 } ps_room_t;
 
 /* A payload that borrows keys, index and one span of values (when its size is
- * not 0) from `owner`, which release frees; the caller gives `owner` away on
- * success only. NULL when there is no memory. */
+ * not 0) from `owner`, which release frees. On success the payload takes over
+ * `owner`; on failure the caller keeps it. NULL when there is no memory. */
 PSD_MUST_CHECK ps_payload_t *ps_payload_new(ps_bytes_t keys, ps_bytes_t index, ps_bytes_t values,
                                             void *owner, void (*release)(void *owner));
-/* A payload in one block with room for the three parts, which lie one behind
- * the other from *ret_bytes on and are to be filled before anybody else sees
- * it. NULL when there is no memory. */
+/* A payload in one block with room for the three parts. They are contiguous,
+ * from *ret_bytes on; fill them before you share the payload. NULL when there
+ * is no memory. */
 PSD_MUST_CHECK ps_payload_t *ps_payload_room(size_t keys_size, size_t index_size,
                                              size_t values_size, uint8_t **ret_bytes);
 /* A payload in one block that holds copies of the three parts. NULL when there
  * is no memory. */
 PSD_MUST_CHECK ps_payload_t *ps_payload_copy(ps_bytes_t keys, ps_bytes_t index, ps_bytes_t values);
-/* For who keeps a payload beyond the step that it came in: one more holder of
- * it; or, when it is shared, a copy that nobody else can change, its values in
- * one span. NULL: no memory. */
+/* Call this to keep a payload beyond the step that it came in. Returns the
+ * payload with one more holder or, when it is `shared`, a private copy with its
+ * values in one span. NULL: no memory. */
 PSD_MUST_CHECK ps_payload_t *ps_payload_own(ps_payload_t *self);
-/* A copy that nobody else can change, its values in one span. NULL: no memory.
+/* A private copy, its values in one span. NULL: no memory.
  */
 PSD_MUST_CHECK ps_payload_t *ps_payload_clone(const ps_payload_t *self);
-/* One more holder; returns self. */
+/* Adds a holder; returns self. */
 ps_payload_t *ps_payload_keep(ps_payload_t *self);
-/* One holder less, nulls *self_p; the last one frees. Takes NULL. */
+/* Drops a holder and nulls *self_p; the last holder frees. Takes NULL. */
 void ps_payload_destroy(ps_payload_t **self_p);
-/* Bytes of keys, index and all spans. NULL has none. */
+/* Bytes of keys, index and all spans; 0 for NULL. */
 size_t ps_payload_size(const ps_payload_t *self);
 
 /* Key of row i of a slice; i < n_rows; rows LIST or RANGE. */
@@ -125,7 +126,7 @@ static inline uint64_t ps_slice_row(const ps_slice_t *self, const ps_payload_t *
     return key;
 }
 
-/* Bytes of one value: 4 or 8; 0 for a number that is no type. */
+/* Bytes of one value: 4 or 8; 0 when the number is not a type. */
 static inline size_t ps_type_size(ps_type_t type)
 {
     switch (type) {
@@ -139,8 +140,8 @@ static inline size_t ps_type_size(ps_type_t type)
         return 0;
     }
 }
-/* "i32" …; "?" for a number that is no type. */
+/* "i32" …; "?" when the number is not a type. */
 const char *ps_type_name(ps_type_t type);
-/* False when text names no type. */
+/* False when text is not the name of a type. */
 PSD_MUST_CHECK bool ps_type_parse(const char *text, ps_type_t *ret_type);
 #endif

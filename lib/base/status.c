@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What each status is called, means and asks for: views of the one list. */
+/* Each status's name, meaning and remedy: views of the one list. */
 #include "psd/status.h"
 
 #include <stddef.h>
@@ -18,7 +18,7 @@ typedef struct status_row {
 static const status_row_t ROWS[] = {PSD_STATUS_MAP(STATUS_ROW)};
 #undef STATUS_ROW
 
-/* What a number of a newer peer looks like here. */
+/* The row for a number that only a newer peer knows. */
 static const status_row_t UNKNOWN = {
     .status = PSD_FAILED,
     .name = "?",

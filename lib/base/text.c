@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Strict readers of what people type. None of them looks at the locale. */
+/* Strict parsers of what people type. None of them depends on the locale. */
 #include "base/text.h"
 
 #include <errno.h>
@@ -12,14 +12,14 @@
 #define SUGGEST_MAX_LENGTH 63 /* longer words have no suggestion */
 #define SUGGEST_SHORT 5       /* letters of a word in which one edit is near */
 #define COUNT_SIZE 40         /* bytes of a count's text */
-#define COUNT_MAX 0x1p53      /* up to which a double holds every whole number */
+#define COUNT_MAX 0x1p53      /* the largest such that a double holds every whole number up to it */
 
 static bool is_digit(char c)
 {
     return c >= '0' && c <= '9';
 }
 
-/* Reads the digits at *at (at least one) and moves *at behind them. */
+/* Reads the digits at *at (at least one) and moves *at past them. */
 static bool read_digits(const char **at, uint64_t *ret_value)
 {
     uint64_t value = 0;
@@ -66,7 +66,7 @@ bool ps_text_i64(const char *text, int64_t *ret_value)
     return true;
 }
 
-/* Keeps out what strtod takes but a person does not mean: space in front, hex
+/* Rejects what strtod takes but a person does not mean: leading space, hex
  * digits, "nan(...)". */
 static bool is_plain_float(const char *text)
 {
@@ -100,7 +100,7 @@ bool ps_text_f64(const char *text, double *ret_value)
     return true;
 }
 
-/* Milliseconds of one unit; 0 for what is no unit. */
+/* Milliseconds of one unit; 0: not a unit. */
 static uint64_t duration_unit(const char *unit)
 {
     static const struct {
@@ -116,7 +116,7 @@ static uint64_t duration_unit(const char *unit)
     return 0;
 }
 
-/* Adds the decimals at *at, each a tenth of what stands left of it; false when
+/* Adds the decimals at *at, each a tenth of the digit left of it; false when
  * they are finer than a millisecond. */
 static bool read_decimals(const char **at, uint64_t unit_ms, uint64_t *ret_ms)
 {
@@ -132,7 +132,7 @@ static bool read_decimals(const char **at, uint64_t unit_ms, uint64_t *ret_ms)
             return false;
         }
         ms += digit * unit_ms / 10;
-        /* 36 ms have no whole tenth: then only zeros may follow. */
+        /* A tenth of 36 ms is not whole: only zeros may follow. */
         unit_ms = unit_ms % 10 == 0 ? unit_ms / 10 : 0;
     }
     *ret_ms = ms;
@@ -168,7 +168,7 @@ bool ps_text_duration(const char *text, uint64_t *ret_ms)
     return true;
 }
 
-/* The power of two that a size's unit stands for; -1 for what is no unit. */
+/* The power of two that a size's unit stands for; -1: not a unit. */
 static int size_unit(const char *unit)
 {
     static const char letters[] = "KMGT";
@@ -205,7 +205,7 @@ bool ps_text_size(const char *text, uint64_t *ret_bytes)
     return true;
 }
 
-/* What a unit of a count stands for; 0 for what is none. */
+/* The factor of a count's unit; 0: not a unit. */
 static double count_unit(char unit)
 {
     switch (unit) {

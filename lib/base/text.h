@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* ps_text - strict readers of what people type, and what they may have meant.
- * All of them want the whole string: no leading space, no rest. */
+/* ps_text - strict parsers of what people type, and suggestions for typos. Each
+ * parser reads the whole string: no leading space, no rest. */
 #ifndef PS_BASE_TEXT_H
 #define PS_BASE_TEXT_H
 
@@ -23,14 +23,16 @@ PSD_MUST_CHECK bool ps_text_duration(const char *text, uint64_t *ret_ms);
 /* "4096", "64k", "16MiB", "2GB"; k/M/G/T with or without i and B are powers of
  * 1024. */
 PSD_MUST_CHECK bool ps_text_size(const char *text, uint64_t *ret_bytes);
-/* How many: "1000000", "1e9", "1.5G", "64k"; k, M, G, T are powers of 1000. A
- * whole number comes out, up to 2^53 where an e, a point or a unit is used. */
+/* How many: "1000000", "1e9", "1.5G", "64k"; k, M, G, T are powers of 1000. The
+ * result is a whole number, at most 2^53 when the text has an e, a point or a
+ * unit. */
 PSD_MUST_CHECK bool ps_text_count(const char *text, uint64_t *ret_count);
 /* A name of a table, node, job: [A-Za-z0-9_.-]{1,63}, no leading dot or dash.
  */
 bool ps_text_is_name(const char *text);
-/* The word of the NULL-terminated list nearest to `word`, if near enough: one
- * edit in a word of up to 5 letters, two in a longer one; swapped neighbours
- * are one edit. The first of several; NULL when none is. Borrowed. */
+/* The word of the NULL-terminated list nearest to `word`, if it is near enough:
+ * one edit in a word of up to 5 letters, two in a longer one. Swapping two
+ * neighbours is one edit. Returns the first of several, NULL when no word is
+ * near enough. Borrowed. */
 const char *ps_text_suggest(const char *word, const char *const *words);
 #endif

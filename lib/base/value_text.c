@@ -22,7 +22,7 @@ static bool format_special(double value, char ret_text[PS_NUMBER_SIZE])
 }
 
 /* Every decimal of up to 15 (6) digits survives a normal double (float), and %g
- * drops zeros at the end, so that fewer digits need not be tried. */
+ * drops trailing zeros, so that fewer digits need not be tried. */
 void ps_f64_format(double value, char ret_text[PS_NUMBER_SIZE])
 {
     if (format_special(value, ret_text)) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* ps_value_text - a table's values as text: the fewest digits that read back to
- * the same bits, and the way back */
+/* ps_value_text - a table's values as text: the fewest digits that parse back
+ * to the same bits, and the parser */
 #ifndef PS_BASE_VALUE_TEXT_H
 #define PS_BASE_VALUE_TEXT_H
 
@@ -8,7 +8,8 @@
 
 #include "base/slice.h"
 
-/* The shortest digits that read back to the same bits; "nan", "inf", "-inf". */
+/* The shortest digits that parse back to the same bits; "nan", "inf",
+ * "-inf". */
 #define PS_NUMBER_SIZE 32
 void ps_f64_format(double value, char ret_text[PS_NUMBER_SIZE]);
 void ps_f32_format(float value, char ret_text[PS_NUMBER_SIZE]);
