@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Coded bodies on their way in: every size is compared with what the message
- * calls for before anything is made room for; parts that were not written anew
- * stay where they arrived. */
+/* Decodes bodies. Compares every size with the size that the message requires
+ * before it allocates. Parts that need no decoding stay where they arrived. */
 #include <assert.h>
 #include <inttypes.h>
 #include <string.h>
@@ -12,7 +11,7 @@
 #include "wire/messages/keys.h"
 #include "wire/messages/message_body.h"
 
-/* What a plain payload owns: its source, and the parts that were read. */
+/* The owner of a plain payload: its source, and the decoded parts. */
 typedef struct owner {
     ps_payload_t *source; /* held */
     uint8_t *room;        /* owned */
@@ -83,7 +82,7 @@ static bool is_written(const reading_t *self, size_t part)
             self->head.values_as != PS_VALUES_RAW);
 }
 
-/* Whether `size` bytes, unpacked, can be what the message calls for. */
+/* Whether an unpacked part of `size` bytes fits the message. */
 static bool can_be(const reading_t *self, size_t part, uint64_t size)
 {
     uint64_t values = 0;
@@ -140,7 +139,7 @@ static psd_status_t check_sizes(reading_t *self, const ps_message_t *message, ui
 
 /* ---- parts -------------------------------------------------------------- */
 
-/* Reads what is not packed (any more). */
+/* Decodes a part that is not packed, or was unpacked. */
 static psd_status_t read_written(const reading_t *self, size_t part, ps_bytes_t from, uint8_t *to)
 {
     return part == PS_PART_KEYS ? ps_keys_delta_decode(from, self->slice.n_rows, to, self->err)
@@ -176,7 +175,8 @@ static psd_status_t read_part(const reading_t *self, size_t part, uint8_t *to)
     return rc;
 }
 
-/* Reads what needs it into fresh room; the rest stays in the source. */
+/* Decodes the parts that need it into fresh memory; the rest stays in the
+ * source. */
 static psd_status_t read_parts(reading_t *self, bool borrow, uint8_t **ret_room)
 {
     size_t size = 0;

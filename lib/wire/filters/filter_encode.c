@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Bodies through filters, on their way out: each part is written as asked, then
- * packed, and what did not get smaller stays as it was. */
+/* Encodes bodies: encodes each part as asked, then packs it. A part that did
+ * not get smaller stays plain. */
 #include <assert.h>
 #include <string.h>
 
@@ -30,7 +30,7 @@ static psd_status_t write_keys(ps_coder_t *self, const ps_slice_t *slice, ps_cod
     if (rc != PSD_OK) {
         return rc;
     }
-    if (ascending) { /* or there is no list: then it says what is wanted */
+    if (ascending) { /* or there is no list: then the head says what the answer may use */
         head->keys_as = PS_KEYS_DELTA;
     }
     if (ascending && slice->rows == PS_ROWS_LIST) {
@@ -44,9 +44,9 @@ static uint64_t mix(uint64_t seed, uint64_t number)
     return ps_hash_u64(seed + number + 1);
 }
 
-/* The chances of a message: for a worker's push and for answers they follow
- * from what the message is, so that a job that is run again, or a message that
- * is sent again, is rounded again in the same way. */
+/* The seed for the random rounding of a message. For a worker's push and for
+ * answers it follows from the message, so that a repeated job or a retried
+ * message rounds in the same way. */
 static uint64_t seed_of(ps_coder_t *self, const ps_message_t *message)
 {
     const ps_msg_push_t *push = &message->push;
@@ -71,7 +71,7 @@ static psd_status_t write_values(ps_coder_t *self, const ps_slice_t *slice, uint
     uint64_t size = 0;
 
     if (slice->n_values == 0) {
-        head->values_as = as; /* what is wanted */
+        head->values_as = as; /* what the answer may use */
         return PSD_OK;
     }
     if (!ps_quant_size(as, slice->type, slice->n_values, &size) || size > SIZE_MAX ||
@@ -86,7 +86,7 @@ static psd_status_t write_values(ps_coder_t *self, const ps_slice_t *slice, uint
     return PSD_OK;
 }
 
-/* Packs the parts, one behind the other into one buffer. */
+/* Packs the parts one after the other into one buffer. */
 static psd_status_t pack_parts(ps_coder_t *self, ps_pack_t pack, ps_coded_head_t *head,
                                ps_bytes_t parts[PS_N_PARTS])
 {
@@ -149,8 +149,8 @@ static ps_payload_t *put_together(const ps_coded_head_t *head, const ps_bytes_t 
     return coded;
 }
 
-/* Whether the body is worth its head. A request for values is coded for what
- * its head asks for. */
+/* Whether the body is worth its head. A request for values is always coded,
+ * because its head carries what the answer may use. */
 static bool pays(const ps_message_t *message, const ps_coded_head_t *head,
                  const ps_bytes_t parts[PS_N_PARTS], size_t plain_size)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Filters as text, and what peers offer. */
+/* Filters as text, and the bits that peers offer. */
 #include "wire/filters/filter.h"
 
 #include <math.h>
@@ -54,7 +54,7 @@ const char *ps_filter_thin_name(ps_thin_t thin)
 
 /* ---- parse -------------------------------------------------------------- */
 
-/* What came of a word. */
+/* The result of parsing a word. */
 typedef enum verdict {
     TAKEN,
     UNKNOWN,

@@ -22,7 +22,7 @@ struct ps_key_cache {
     ps_map_t entries;                       /* half of the name -> entry_t, owned */
     TAILQ_HEAD(entries_head, entry) by_use; /* the one used last comes first */
     size_t limit_bytes;
-    size_t bytes; /* what the entries cost; never above the limit */
+    size_t bytes; /* the cost of the entries; never above the limit */
 };
 
 /* Lists whose names agree in this half replace each other. */
@@ -78,8 +78,8 @@ static psd_status_t add(ps_key_cache_t *self, const ps_id_t *hash, size_t size, 
     entry_t *old = ps_map_get(&self->entries, half_of(hash));
     entry_t *entry = ps_alloc(1, sizeof *entry);
 
-    /* The old one's place in the map is taken over, so that this cannot fail
-     * behind the old one's end. */
+    /* The new entry takes over the old one's slot in the map, so this cannot
+     * fail after the old entry is gone. */
     if (entry == NULL || !ps_map_put(&self->entries, half_of(hash), entry)) {
         ps_free(entry);
         return PSD_NOMEM;

@@ -10,7 +10,7 @@
 
 #define BLOCK PS_QUANT_BLOCK
 
-/* Bytes of a code; 0 for RAW and for what is no way of writing. */
+/* Bytes of a code; 0 for RAW and for unknown encodings. */
 static size_t code_width(ps_values_as_t as)
 {
 #define WIDTH_OF(NAME, word, number, width) \

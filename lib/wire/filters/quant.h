@@ -7,21 +7,20 @@
  *          FIXED1..4  blocks of PS_QUANT_BLOCK values (the last one may be
  *                     shorter): lo f64, step f64, then a code of 1..4 bytes for
  *                     each value; the value is lo + code x step
- *          A value between two that can be written becomes one of the two by
- *          chance, the nearer one more often, so that its mean is the value
- *          itself. A value that can be written exactly stays as it is: so do
- *          all 16-bit floats under F16 and BF16, every value of a block whose
- *          values are all equal, and 0 in every block (its sign may be lost
- *          under FIXED).
+ *          A value between two representable ones is rounded to one of them at
+ *          random, to the nearer one more often, so that its mean is the value
+ *          itself. A representable value does not change: all 16-bit floats
+ *          under F16 and BF16, every value of a block of equal values, and 0 in
+ *          every block (FIXED may lose its sign).
  * Error    of a value x, at most: F16 max(|x| 2^-10, 2^-24), BF16
  *          max(|x| 2^-7, 2^-133), FIXEDk (greatest - least of the block) /
  *          (2^8k - 2) x (1 + 2^-20), and half a unit in the last place of
  *          the type
- * Limits   What cannot be written is not touched: the whole list then stays
- *          RAW. It is what is not finite; |x| > 65504 for F16, > 255 x 2^120
- *          for BF16, > 2^126 (f32) or 2^1000 (f64) for FIXED; and blocks of
- *          f64 whose values differ, but by less than 2^-800. What is read may
- *          be infinite or NaN for F16 and BF16, never for FIXED.
+ * Limits   If one value cannot be encoded, the whole list stays RAW. Such
+ *          values are: values that are not finite; |x| > 65504 for F16, > 255 x
+ *          2^120 for BF16, > 2^126 (f32) or 2^1000 (f64) for FIXED; and blocks
+ *          of f64 whose values differ, but by less than 2^-800. Decoded values
+ *          may be infinite or NaN for F16 and BF16, never for FIXED.
  * Shape    values and coded bytes are little-endian, any alignment
  * Threads  any; nothing is kept between calls
  * Source   Alistarh et al., QSGD, NIPS 2017, section 3 (unbiased rounding)
@@ -31,7 +30,8 @@
 
 #include "base/slice.h"
 
-/* X(NAME, "word", number on the wire, bytes of a code; 0: the type's) */
+/* X(NAME, "word", number on the wire, bytes of a code; 0: the size of the
+ * type) */
 #define PS_VALUES_AS_MAP(X)   \
     X(RAW, "raw", 0, 0)       \
     X(F16, "f16", 1, 2)       \
@@ -48,28 +48,28 @@ typedef enum ps_values_as { PS_VALUES_AS_MAP(PS_VALUES_AS_ENUM) } ps_values_as_t
 
 #define PS_QUANT_BLOCK 1024 /* values that share lo and step */
 
-/* Whether values of the type may be written so: integers only RAW. */
+/* Whether values of the type may be encoded so: integers only RAW. */
 bool ps_quant_takes(ps_values_as_t as, ps_type_t type);
-/* Bytes that n values take. false: they cannot be counted. */
+/* Bytes that n values take. false: overflow. */
 PSD_MUST_CHECK bool ps_quant_size(ps_values_as_t as, ps_type_t type, uint64_t n,
                                   uint64_t *ret_size);
 /*
- * Writes n values; as and type go together (ps_quant_takes), as is not RAW.
+ * Encodes n values; `as` must suit type (ps_quant_takes) and is not RAW.
  *
- * seed       in   of the chances; the same seed gives the same bytes
+ * seed       in   of the random rounding; the same seed gives the same bytes
  * ret_coded  out  ps_quant_size bytes
  *
- * false: a value cannot be written; ret_coded is rubbish.
+ * false: a value cannot be encoded; ret_coded is undefined.
  */
 PSD_MUST_CHECK bool ps_quant_encode(ps_values_as_t as, ps_type_t type, const uint8_t *values,
                                     uint64_t n, uint64_t seed, uint8_t *ret_coded);
 /*
- * Reads n values; as and type as above.
+ * Decodes n values; as and type as above.
  *
  * coded       in   of ps_quant_size bytes
- * ret_values  out  n values of the type; rubbish on failure
+ * ret_values  out  n values of the type; undefined on failure
  *
- * Errors: PSD_PROTO coded is of another size; a block's lo or step cannot be,
+ * Errors: PSD_PROTO coded has the wrong size; a block's lo or step is invalid,
  * naming the block.
  */
 PSD_MUST_CHECK psd_status_t ps_quant_decode(ps_values_as_t as, ps_type_t type, ps_bytes_t coded,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* 16-bit floats: sign, exponent, m bits of fraction. |x| is scaled so that its
- * unit in the last place is 1, rounded, and put together again: what rounding
- * carries out of the fraction goes into the exponent by itself. */
+ * unit in the last place is 1, rounded, and reassembled. A carry out of the
+ * fraction increments the exponent by itself. */
 #include "wire/filters/quant_inner.h"
 
 #include "base/cursor.h"
@@ -13,7 +13,7 @@
 #define F32_EXPONENT_ONE (UINT32_C(1) << 23)
 #define F16_MOVE (112 * F32_EXPONENT_ONE) /* from binary16 to binary32 */
 
-/* What tells one 16-bit float from the other. */
+/* The parameters of a 16-bit float format. */
 typedef struct half {
     uint64_t fraction; /* bits */
     double least;      /* smallest one with a full fraction */

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Private to lib/wire: one block of values on its way through quant.c
+ * Private to lib/wire: one block of values inside quant.c
  *
- * What     Values are worked on as f64, which holds both types exactly, two at
- *          a time in the compilers' vector types: which way a value is rounded
- *          is chance, and a branch on it would be guessed wrong half the time.
- * Shape    arrays of a block have PS_QUANT_BLOCK places; those behind n, up to
- *          an even number, hold something that can be written
+ * What     Works on values as f64, which holds both types exactly, two at a
+ *          time in the compilers' vector types. The rounding direction is
+ *          random: the processor would mispredict a branch on it half the time.
+ * Shape    a block's arrays have PS_QUANT_BLOCK places; the places from n up to
+ *          an even number hold values that can be encoded
  */
 #ifndef PS_WIRE_QUANT_INNER_H
 #define PS_WIRE_QUANT_INNER_H
@@ -40,14 +40,14 @@ static inline ps_f64x2_t ps_quant_abs(ps_f64x2_t pair)
     return (ps_f64x2_t)((ps_u64x2_t)pair & (UINT64_MAX >> 1));
 }
 
-/* 2^52: a number below it loses its fraction by passing it, and shows as an
- * integer in the low bits. */
+/* 2^52: adding it to a smaller number drops the fraction and leaves the integer
+ * in the low bits. */
 #define PS_QUANT_SHIFT 0x1p52
 #define PS_QUANT_SHIFT_BITS UINT64_C(0x4330000000000000)
 #define PS_QUANT_ONE_BITS UINT64_C(0x3FF0000000000000) /* 1 as f64 */
 
-/* The integers below or above t, by chance: above as often as the fraction
- * says. 0 <= t < 2^51; noise in (0, 1), so that a whole t stays. */
+/* The integer below or above t at random; above with the fraction as its
+ * probability. 0 <= t < 2^51; noise in (0, 1), so that a whole t stays. */
 static inline ps_u64x2_t ps_quant_round(ps_f64x2_t t, ps_f64x2_t noise)
 {
     ps_f64x2_t nearest = (t + PS_QUANT_SHIFT) - PS_QUANT_SHIFT;
@@ -59,7 +59,7 @@ static inline ps_u64x2_t ps_quant_round(ps_f64x2_t t, ps_f64x2_t noise)
     return (ps_u64x2_t)(rounded + PS_QUANT_SHIFT) - PS_QUANT_SHIFT_BITS;
 }
 
-/* n <= PS_QUANT_BLOCK in all of these. false: a value cannot be written. */
+/* n <= PS_QUANT_BLOCK in all of these. false: a value cannot be encoded. */
 PSD_MUST_CHECK bool ps_quant_half_encode(ps_values_as_t as, const double *values,
                                          const double *noise, size_t n, uint8_t *ret_coded);
 void ps_quant_half_decode(ps_values_as_t as, const uint8_t *coded, size_t n, double *ret_values);
@@ -68,8 +68,8 @@ void ps_quant_half_decode(ps_values_as_t as, const uint8_t *coded, size_t n, dou
 
 PSD_MUST_CHECK bool ps_quant_fixed_encode(size_t width, ps_type_t type, const double *values,
                                           const double *noise, size_t n, uint8_t *ret_coded);
-/* false: lo or step is not finite, step is negative, or a code would lead
- * beyond what the type holds. */
+/* false: lo or step is not finite, step is negative, or a code would overflow
+ * the type. */
 PSD_MUST_CHECK bool ps_quant_fixed_decode(size_t width, ps_type_t type, const uint8_t *coded,
                                           size_t n, double *ret_values);
 #endif

@@ -22,8 +22,8 @@ void ps_quant_noise_init(ps_quant_noise_t *self, uint64_t seed)
     }
 }
 
-/* The numbers of one step of a pair of generators. With 52 random bits behind
- * the bits of 1 a number in [1, 2) comes out. */
+/* The numbers of one step of a pair of generators. 52 random bits after the
+ * exponent bits of 1.0 give a number in [1, 2). */
 static inline ps_f64x2_t step(ps_u64x2_t s[4][LANES], size_t k)
 {
     ps_u64x2_t sum = s[0][k] + s[3][k];

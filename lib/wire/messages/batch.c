@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Small messages, one behind the other in one frame. */
+/* Several small messages in one frame. */
 #include "wire/messages/batch.h"
 
 #include <inttypes.h>

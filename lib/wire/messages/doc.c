@@ -10,11 +10,11 @@
 #include "base/alloc.h"
 #include "wire/messages/doc_node.h"
 
-/* A value takes up to a hundred times the bytes of its text; this bounds what
- * one document of "[[],[],[], ..." can make us allocate. */
+/* A value takes up to a hundred times the bytes of its text; this bounds the
+ * memory that a document of "[[],[],[], ..." can make psd allocate. */
 #define VALUES_MAX (UINT32_C(1) << 20)
 
-/* The document's own node and what it holds for all. */
+/* The document's own node and the state that all nodes share. */
 typedef struct root {
     ps_doc_t node; /* first, so that the node's address is the root's */
     ps_map_t nodes;
@@ -106,7 +106,8 @@ void ps_doc_destroy(ps_doc_t **self_p)
 
 /* ---- paths ------------------------------------------------------------- */
 
-/* Puts text in front of what starts at *at_p; false: "..." stands there now. */
+/* Prepends text to the text at *at_p; false: it did not fit and became
+ * "...". */
 static bool put_in_front(char *buffer, size_t *at_p, const char *text, size_t size)
 {
     const size_t reserve = sizeof "..." - 1;
@@ -156,7 +157,7 @@ typedef struct scan {
     size_t depth;
     size_t n_values; /* one less than there are, or more */
     bool in_text;
-    bool escaped; /* behind a backslash within a text */
+    bool escaped; /* after a backslash within a text */
 } scan_t;
 
 static void scan_byte(scan_t *self, uint8_t byte)

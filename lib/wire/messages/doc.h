@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * ps_doc - a JSON document, read with checks
+ * ps_doc - a JSON document with checked access
  *
- * What     The control messages' body. jansson behind a face that names what
- *          is wrong: `table_create.cols is 0; allowed: 1..2147483648`.
+ * What     The body of control messages. Wraps jansson and names what is wrong:
+ *          `table_create.cols is 0; allowed: 1..2147483648`.
  * Owner    ps_doc_new and ps_doc_parse give a document to the caller
  *          (ps_doc_destroy). Every other ps_doc_t pointer is borrowed from the
- *          document it was found in, or was given to it.
+ *          document that contains it.
  * Threads  Confined to one thread.
  */
 #ifndef PS_WIRE_DOC_H
@@ -23,18 +23,18 @@ typedef struct ps_doc ps_doc_t;
 ps_doc_t *ps_doc_new(void);
 ps_doc_t *ps_doc_new_array(void);
 void ps_doc_destroy(ps_doc_t **self_p);
-/* Parses one object. Duplicate keys, a depth over the limit, text that is not
- * UTF-8 and bytes behind the end are refused. Errors: PSD_PROTO with line and
- * column, PSD_LIMIT, PSD_NOMEM. */
+/* Parses one object. Refuses duplicate keys, a depth over the limit, text that
+ * is not UTF-8 and bytes after the end. Errors: PSD_PROTO with line and column,
+ * PSD_LIMIT, PSD_NOMEM. */
 PSD_MUST_CHECK psd_status_t ps_doc_parse(ps_bytes_t text, ps_doc_t **ret_doc, psd_error_t *err);
 /* Appends the text, compact, keys in insertion order. false: no memory. */
 PSD_MUST_CHECK bool ps_doc_print(const ps_doc_t *self, ps_buffer_t *buffer);
 
 /*
- * Reading. `key` is looked up in an object. Each function's place in errors is
- * the path of keys from the document's root. A missing or wrong one is
- * PSD_PROTO; out of range PSD_INVALID. *ret is set on PSD_OK only. The _or
- * forms give a default when the key is missing (never when it is wrong).
+ * Reading. `key` is looked up in an object. Errors name the path of keys from
+ * the document's root. A missing key or a wrong type is PSD_PROTO, a value out
+ * of range PSD_INVALID. *ret is set on PSD_OK only. The _or forms return a
+ * default when the key is missing (never when its value is wrong).
  */
 bool ps_doc_has(const ps_doc_t *self, const char *key);
 PSD_MUST_CHECK psd_status_t ps_doc_get_u64(const ps_doc_t *self, const char *key, uint64_t min,
@@ -73,8 +73,8 @@ PSD_MUST_CHECK psd_status_t ps_doc_at_text(const ps_doc_t *self, size_t i, size_
 
 /* Writing. false: no memory (or text that is not UTF-8); the key is then not
  * set. u64 above 2^63-1 is written as a string of digits, which ps_doc_get_u64
- * and ps_doc_at_u64 read too. Numbers of f64 print so that they parse back to
- * the same bits; NaN and infinities are refused. */
+ * and ps_doc_at_u64 read too. f64 numbers parse back to the same bits; NaN and
+ * infinities are refused. */
 PSD_MUST_CHECK bool ps_doc_set_u64(ps_doc_t *self, const char *key, uint64_t value);
 PSD_MUST_CHECK bool ps_doc_set_i64(ps_doc_t *self, const char *key, int64_t value);
 PSD_MUST_CHECK bool ps_doc_set_f64(ps_doc_t *self, const char *key, double value);

@@ -102,7 +102,7 @@ static psd_status_t refuse(const place_t *place, const json_t *json, psd_status_
                          allowed);
 }
 
-/* For what has too many bytes or items. */
+/* Refuses a value with too many bytes or items. */
 static psd_status_t refuse_size(const place_t *place, size_t size, const char *unit, size_t max,
                                 psd_error_t *err)
 {

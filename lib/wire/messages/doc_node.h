@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * doc_node - what a ps_doc_t is; private to lib/wire
+ * doc_node - the definition of ps_doc_t; private to lib/wire
  *
- * What     One JSON object or array and where it stands. jansson's values do
- *          not know their parents, but an error has to name the whole path; so
- *          each object and array that is asked for gets a node, once.
- * Owner    The document (the root node) owns all nodes. A node holds a counted
- *          reference to its value, so that it outlives its own replacement.
+ * What     One JSON object or array and its path. jansson's values do not know
+ *          their parents, but an error must name the whole path. So each object
+ *          and array gets a node on its first access.
+ * Owner    The document (the root node) owns all nodes. A node holds a
+ *          reference to its value, so the value survives its replacement in the
+ *          document.
  */
 #ifndef PS_WIRE_DOC_NODE_H
 #define PS_WIRE_DOC_NODE_H
@@ -26,16 +27,17 @@ struct ps_doc {
 
 #define PS_DOC_PATH_SIZE 256
 
-/* The node of a value that stands in parent under key, or, when key is NULL, at
- * index. key has to live as long as the document: take the parent's own. NULL
- * when there is no memory. */
+/* The node of the value in parent under key or, when key is NULL, at index. key
+ * must live as long as the document: pass the parent's own string. NULL when
+ * there is no memory. */
 ps_doc_t *ps_doc_node(const ps_doc_t *parent, const char *key, size_t index, json_t *json);
 
-/* A document around json, which it takes on success. NULL: no memory. */
+/* A document around json; takes over the reference on success. NULL: no
+ * memory. */
 ps_doc_t *ps_doc_wrap(json_t *json);
 
-/* Writes "routes[2].epoch" for a key (or, when key is NULL, an index) looked
- * up in `in`. The front of what does not fit becomes "...". Returns a pointer
+/* Writes "routes[2].epoch" for a key (or, when key is NULL, an index) looked up
+ * in `in`. If the path does not fit, its front becomes "...". Returns a pointer
  * into buffer. */
 const char *ps_doc_path(const ps_doc_t *in, const char *key, size_t index,
                         char buffer[PS_DOC_PATH_SIZE]);

@@ -18,7 +18,7 @@ static bool append(ps_doc_t *self, json_t *value)
     return value != NULL && json_array_append_new(self->json, value) == 0;
 }
 
-/* A JSON number of ours is a signed one; what does not fit becomes digits. */
+/* JSON numbers here are signed; a larger value becomes a string of digits. */
 static json_t *number_of(uint64_t value)
 {
     if (value <= INT64_MAX) {

@@ -1,24 +1,24 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * ps_formats - one number for each thing that two builds of psd must agree on
+ * ps_formats - version numbers of the formats that two builds of psd share
  *
- * What     A build refuses another number by name, at the first contact.
- *          Programs and shards speak PS_VERSION (wire/messages/message.h).
- *          tests/golden/formats.txt has a sum of the bytes that each number
- *          stands for: who changes the bytes raises the number.
+ * What     A build refuses a different number at the first contact, and names
+ *          it. Programs and shards speak PS_VERSION (wire/messages/message.h).
+ *          tests/golden/formats.txt has a checksum of the bytes of each format:
+ *          if you change the bytes, raise the number.
  */
 #ifndef PS_WIRE_FORMATS_H
 #define PS_WIRE_FORMATS_H
 
-/* What nodes tell each other: control messages of nodes, records, states and
- * rows of copies. 1: builds before it had a meaning. */
+/* The format between nodes: control messages, records, states and rows of
+ * copies. 1: builds before the number existed. */
 #define PS_NODE_FORMAT 3
-/* What lies in a data directory: logs, snapshots, files of tables, notes. 1:
- * also of builds that wrote no number. The registry has one of its own
- * (storage/registry/registry_db_open.c), as older ones are brought up to date. */
+/* The format of a data directory: logs, snapshots, table files, notes. 1: also
+ * builds that wrote no number. The registry's database has its own number
+ * (storage/registry/registry_db_open.c), because psd upgrades older ones. */
 #define PS_DISK_FORMAT 2
-/* The oldest that is read, too; a directory of it gets the number above, and is
- * no older psd's any more. */
+/* The oldest format that this build reads. It upgrades such a directory to the
+ * number above; an older psd then refuses it. */
 #define PS_DISK_FORMAT_MIN 1
 
 #endif

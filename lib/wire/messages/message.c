@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How fields lie in the header frame: encode and decode, both generated from
- * the lists of message.h. What the fields may say is message_check.c, what has
- * to stand behind them message_body.c. */
+/* Encodes and decodes the fields in the header frame; both are generated from
+ * the lists of message.h. message_check.c checks the fields' values,
+ * message_body.c the body after them. */
 #include "wire/messages/message.h"
 
 #include <assert.h>
@@ -104,7 +104,7 @@ void ps_message_set_slice(ps_message_t *self, const ps_slice_t *slice)
     X(u32, uint32_t)  \
     X(u64, uint64_t)
 
-/* Each writer gives the place behind what it wrote. */
+/* Each writer returns the end of what it wrote. */
 #define NUMBER_WRITER(name, type)                               \
     static uint8_t *write_##name(uint8_t *to, const type *from) \
     {                                                           \
@@ -119,9 +119,9 @@ static uint8_t *write_id(uint8_t *to, const ps_id_t *from)
     return to + PS_ID_SIZE;
 }
 
-/* Texts are made from names and paths of any origin, and may have been cut in
- * the midst of a character. The receiver would refuse the whole message for
- * it, so what is not UTF-8 becomes '?' here. */
+/* Texts contain names and paths of any origin, and may be cut within a
+ * character. The receiver would refuse the whole message for that, so bytes
+ * that are not UTF-8 become '?' here. */
 static uint8_t *write_text(uint8_t *to, const char (*from)[PS_TEXT_MAX + 1])
 {
     const uint8_t *text = (const uint8_t *)*from;
@@ -166,7 +166,7 @@ size_t ps_message_encode(const ps_message_t *self, uint8_t ret_header[PS_HEADER_
     switch (self->kind) {
         PS_MESSAGE_MAP(ENCODE)
     default:
-        assert(false); /* who encodes knows the kinds */
+        assert(false); /* callers encode known kinds only */
     }
 #undef ENCODE
     return (size_t)(end - ret_header);
@@ -230,9 +230,9 @@ static void read_text(reader_t *self, const char *field, char (*ret)[PS_TEXT_MAX
     }
 }
 
-/* What a kind without texts needs is known before it is read: when all of it is
- * there, it is taken without looking again. A text makes its kind too long for
- * that; such messages are rare. */
+/* The size of a kind without texts is constant: one check, then all fields are
+ * read unchecked. A text makes its kind too long for this fast path; such
+ * messages are rare. */
 #define FAST_u8 SIZE_u8
 #define FAST_u16 SIZE_u16
 #define FAST_u32 SIZE_u32

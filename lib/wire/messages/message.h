@@ -4,9 +4,10 @@
  *
  * What     One X-macro list per message makes struct, size, encode and decode.
  *          docs/protocol.md says what each message means and in which order
- *          they may come; this file says how they lie in bytes.
+ *          messages may come; this file defines their bytes.
  * Shape    header frame: 8 bytes of head, then the fields in list order,
- *          little-endian, no padding; body as docs/protocol.md, "Frames".
+ *          little-endian, no padding; for the body see docs/protocol.md,
+ *          "Frames".
  * Threads  any; nothing is kept between calls
  */
 #ifndef PS_WIRE_MESSAGE_H
@@ -15,24 +16,23 @@
 #include "base/slice.h"
 
 #define PS_SIGNATURE UINT32_C(0x31647370) /* "psd1" in memory order */
-#define PS_VERSION 1                      /* the version spoken here */
-#define PS_VERSION_MIN 1                  /* the oldest one understood */
+#define PS_VERSION 1                      /* the version of this build */
+#define PS_VERSION_MIN 1                  /* the oldest supported version */
 #define PS_HEAD_SIZE                 \
     8 /* signature u32, version u16, \
          kind u8, flags u8 */
 #define PS_INLINE_MAX                                       \
     1024 /* bodies up to this size share the header's frame \
           */
-#define PS_BULK_MIN                                                          \
-    ((size_t)16 << 10)  /* bodies above this size go to the bulk connection, \
-                           where there is one */
+#define PS_BULK_MIN \
+    ((size_t)16 << 10)  /* bodies above this size use the bulk connection, if there is one */
 #define PS_TEXT_MAX 400 /* bytes of a refusal's text, '\0' not counted */
 #define PS_FRAMES_MAX                                       \
     4 /* frames of one message: header, keys, index, values \
        */
 
 typedef enum ps_change_op {
-    PS_CHANGE_UPDATE = 0, /* what the table's updater does with the deltas */
+    PS_CHANGE_UPDATE = 0, /* the table's updater applies the deltas */
     PS_CHANGE_SCALE = 1,  /* value *= operand */
     PS_CHANGE_FILL = 2,   /* value = operand */
     PS_CHANGE_AXPY = 3    /* value += operand * other's value */
@@ -42,7 +42,7 @@ typedef enum ps_read_op {
     PS_READ_VALUES = 0,
     PS_READ_SUM = 1,      /* one f64 */
     PS_READ_SQUARES = 2,  /* the sum of squares, one f64 */
-    PS_READ_NONZEROS = 3, /* how many, one i64 */
+    PS_READ_NONZEROS = 3, /* the number of nonzeros, one i64 */
     PS_READ_DOT = 4,      /* with `other`, one f64 */
     PS_READ_TOP = 5       /* the `operand` largest values, SPARSE */
 } ps_read_op_t;
@@ -73,13 +73,13 @@ typedef enum ps_read_op {
     X(u32, n_cols)         \
     X(u64, n_values)
 
-/* Says who the client is. session is what the registry gave it. */
+/* Identifies the client. The registry assigned session. */
 #define PS_HELLO_FIELDS(X)                                   \
     X(u16, version_min)                                      \
     X(u16, version_max)                                      \
     X(id, cluster)                                           \
     X(id, client)                                            \
-    X(u64, incarnation) /* of the node that is meant */      \
+    X(u64, incarnation) /* of the receiving node */          \
     X(u64, session)                                          \
     X(u32, filters) /* that the client speaks, a bit each */ \
     X(u8, bulk)     /* 1: a second connection, for large bodies */
@@ -98,22 +98,21 @@ typedef enum ps_read_op {
 
 /* Where a request goes. request names it on this connection, for its answers;
  * a resend keeps it. */
-#define PS_ADDRESS_FIELDS(X)                                                 \
-    X(u64, request)                                                          \
-    X(u32, table)                                                            \
-    X(u32, partition)                                                        \
-    X(u64, epoch) /* of the partition's place in the map that the sender has \
-                   */
+#define PS_ADDRESS_FIELDS(X) \
+    X(u64, request)          \
+    X(u32, table)            \
+    X(u32, partition)        \
+    X(u64, epoch) /* of the partition's place in the sender's map */
 
-/* Who works: job 0 means no job; clock counts finished periods. */
-#define PS_WORKER_FIELDS(X)                                                \
-    X(u32, job)                                                            \
-    X(u32, worker)                                                         \
-    X(u32, member) /* number of the client within its worker, from 0 */    \
-    X(u32, joins)  /* which life of the rank this is; from the registry */ \
+/* The worker: job 0 means no job; clock counts finished periods. */
+#define PS_WORKER_FIELDS(X)                                                     \
+    X(u32, job)                                                                 \
+    X(u32, worker)                                                              \
+    X(u32, member) /* number of the client within its worker, from 0 */         \
+    X(u32, joins)  /* the number of this life of the rank; from the registry */ \
     X(u64, clock)
 
-/* What is done on the server with the rows of the slice, beside pushing and
+/* An operation on the slice's rows in the server, other than pushing and
  * pulling. operand: the bits of an f64, or for TOP the number wanted. other:
  * the second table of DOT and AXPY, of the same shape and partitions. */
 #define PS_OP_FIELDS(X) \
@@ -121,23 +120,23 @@ typedef enum ps_read_op {
     X(u32, other)       \
     X(u64, operand)
 
-#define PS_PUSH_FIELDS(X)                                                  \
-    PS_ADDRESS_FIELDS(X)                                                   \
-    X(u64, seq)                                                            \
-    PS_WORKER_FIELDS(X)                                                    \
-    X(u32, timeout_ms) /* when to say PARKED if it still waits; 0 never */ \
-    X(u8, ack)         /* ps_ack_t of model/tables/table.h */              \
-    X(u8, pull)        /* 1: answer with the rows' values (pushpull) */    \
-    PS_OP_FIELDS(X)    /* ps_change_op_t; 0: the table's updater */        \
+#define PS_PUSH_FIELDS(X)                                                     \
+    PS_ADDRESS_FIELDS(X)                                                      \
+    X(u64, seq)                                                               \
+    PS_WORKER_FIELDS(X)                                                       \
+    X(u32, timeout_ms) /* when to answer PARKED if it still waits; 0 never */ \
+    X(u8, ack)         /* ps_ack_t of model/tables/table.h */                 \
+    X(u8, pull)        /* 1: answer with the rows' values (pushpull) */       \
+    PS_OP_FIELDS(X)    /* ps_change_op_t; 0: the table's updater */           \
     PS_SLICE_FIELDS(X)
 
-#define PS_PULL_FIELDS(X)                                                  \
-    PS_ADDRESS_FIELDS(X)                                                   \
-    X(u64, after) /* serve behind this seq of the client; 0: at once */    \
-    PS_WORKER_FIELDS(X)                                                    \
-    X(u32, timeout_ms) /* when to answer DEADLINE if it still waits */     \
-    PS_OP_FIELDS(X)    /* ps_read_op_t; 0: the values themselves */        \
-    X(u64, since)      /* only rows changed behind this version; 0: all */ \
+#define PS_PULL_FIELDS(X)                                                 \
+    PS_ADDRESS_FIELDS(X)                                                  \
+    X(u64, after) /* serve after this seq of the client; 0: at once */    \
+    PS_WORKER_FIELDS(X)                                                   \
+    X(u32, timeout_ms) /* when to answer DEADLINE if it still waits */    \
+    PS_OP_FIELDS(X)    /* ps_read_op_t; 0: the values themselves */       \
+    X(u64, since)      /* only rows changed after this version; 0: all */ \
     PS_SLICE_FIELDS(X)
 
 /* The flush marker: the worker has finished `clock` clocks. */
@@ -147,7 +146,7 @@ typedef enum ps_read_op {
     PS_WORKER_FIELDS(X)   \
     X(u32, timeout_ms)
 
-/* What became of seq? Answered by ACK, REFUSED, PARKED or GAP. */
+/* Asks for the outcome of seq. Answered by ACK, REFUSED, PARKED or GAP. */
 #define PS_PROBE_FIELDS(X)          \
     PS_ADDRESS_FIELDS(X)            \
     X(u64, seq)                     \
@@ -159,12 +158,12 @@ typedef enum ps_read_op {
     X(u64, seq)          \
     X(u8, level) /* reached */
 
-#define PS_VALUES_FIELDS(X)                                                      \
-    PS_ADDRESS_FIELDS(X)                                                         \
-    X(u64, seq)     /* of the push it answers too; 0 for a pull */               \
-    X(u8, level)    /* reached by that push; 0 for a pull */                     \
-    X(u64, n_done)  /* rows of the request dealt with; ask again for the rest */ \
-    X(u64, version) /* of the partition, for `since` of a later pull */          \
+#define PS_VALUES_FIELDS(X)                                                         \
+    PS_ADDRESS_FIELDS(X)                                                            \
+    X(u64, seq)     /* of the push it answers too; 0 for a pull */                  \
+    X(u8, level)    /* reached by that push; 0 for a pull */                        \
+    X(u64, n_done)  /* rows of the request that are done; ask again for the rest */ \
+    X(u64, version) /* of the partition, for `since` of a later pull */             \
     PS_SLICE_FIELDS(X)
 
 /* status: a number of PSD_STATUS_MAP. detail: GAP the expected seq, else 0. */
@@ -175,7 +174,8 @@ typedef enum ps_read_op {
     X(u64, detail)           \
     X(text, text)
 
-/* Still queued: not an end. text names who is waited for. */
+/* The request is still queued; this is not its final answer. text names whom it
+ * waits for. */
 #define PS_PARKED_FIELDS(X) \
     PS_ADDRESS_FIELDS(X)    \
     X(u64, seq)             \
@@ -192,102 +192,102 @@ typedef enum ps_read_op {
     X(u64, request)        \
     X(u64, offset) /* bytes of values before this piece */
 
-/* The client goes; the server may forget the connection. */
+/* The client leaves; the server may forget the connection. */
 #define PS_BYE_FIELDS(X) X(u64, session)
 
 /* ---- between shards that hold copies of one partition ---- */
 
-/* Says which shard speaks, and which one it means. Answered by WELCOME. */
-#define PS_PEER_FIELDS(X)                                      \
-    X(u16, version_min)                                        \
-    X(u16, version_max)                                        \
-    X(id, cluster)                                             \
-    X(u64, incarnation)      /* of the node that is meant */   \
-    X(u32, shard)            /* the one of it that is meant */ \
-    X(u64, from_incarnation) /* of the node that speaks … */ \
+/* Names the sending and the receiving shard. Answered by WELCOME. */
+#define PS_PEER_FIELDS(X)                                           \
+    X(u16, version_min)                                             \
+    X(u16, version_max)                                             \
+    X(id, cluster)                                                  \
+    X(u64, incarnation)      /* of the receiving node */            \
+    X(u32, shard)            /* the receiving shard of that node */ \
+    X(u64, from_incarnation) /* of the sending node … */          \
     X(u32, from_shard)       /* … and its shard */
 
-/* The primary's records, in order; without any: is all there? The body holds
- * them one behind the other, as wire/records/record.h says. */
-#define PS_APPEND_FIELDS(X)                                              \
-    PS_ADDRESS_FIELDS(X)                                                 \
-    X(u64, first_lsn)  /* of the first record, or of the next one */     \
-    X(u64, prev_epoch) /* of the record before it; 0: there is none */   \
-    X(u32, n_records)                                                    \
-    X(u64, in_sync_lsn) /* every in-sync copy has this one */            \
-    X(u64, sent_ms)     /* by the primary's clock */                     \
-    X(u32, lease_ms)    /* wanted: the receiver takes over no earlier */ \
-    X(u8, flush)        /* 1: the log is to be flushed soon */           \
-    X(u8, release)      /* 1: the sender is primary no more; its lease ends */
+/* The primary's records, in order. Without records, it asks whether the copy is
+ * complete. The body holds them one after the other, as wire/records/record.h
+ * says. */
+#define PS_APPEND_FIELDS(X)                                                             \
+    PS_ADDRESS_FIELDS(X)                                                                \
+    X(u64, first_lsn)  /* of the first record, or of the next one */                    \
+    X(u64, prev_epoch) /* of the record before it; 0: there is none */                  \
+    X(u32, n_records)                                                                   \
+    X(u64, in_sync_lsn) /* every in-sync copy has this one */                           \
+    X(u64, sent_ms)     /* by the primary's clock */                                    \
+    X(u32, lease_ms)    /* wanted: the receiver does not take over before it expires */ \
+    X(u8, flush)        /* 1: flush the log soon */                                     \
+    X(u8, release)      /* 1: the sender is no longer primary; its lease ends */
 
-/* What another copy has. */
-#define PS_APPENDED_FIELDS(X)                                        \
-    PS_ADDRESS_FIELDS(X)                                             \
-    X(u64, lsn)         /* up to it the records are the primary's */ \
-    X(u64, flushed_lsn) /* of them, those in the log on disk */      \
-    X(u64, sent_ms)     /* of the APPEND */                          \
-    X(u16, status)      /* ps_appended_status_t */                   \
+/* The state of another copy. */
+#define PS_APPENDED_FIELDS(X)                                             \
+    PS_ADDRESS_FIELDS(X)                                                  \
+    X(u64, lsn)         /* up to it the records match the primary's */    \
+    X(u64, flushed_lsn) /* up to it the records are in the log on disk */ \
+    X(u64, sent_ms)     /* of the APPEND */                               \
+    X(u16, status)      /* ps_appended_status_t */                        \
     X(u64, detail)      /* EPOCH: the newer one; else 0 */
 
 typedef enum ps_appended_status {
     PS_APPENDED_OK = 0,
-    PS_APPENDED_GAP = 1,      /* records are missing from lsn + 1 on */
-    PS_APPENDED_DIVERGED = 2, /* it has others: it must begin anew with rows */
+    PS_APPENDED_GAP = 1,      /* records from lsn + 1 on are missing */
+    PS_APPENDED_DIVERGED = 2, /* its records differ: it must start again from rows */
     PS_APPENDED_EPOCH = 3,    /* the sender's epoch has ended */
-    PS_APPENDED_NOMEM = 4,    /* as GAP, for want of memory */
-    PS_APPENDED_PARTIAL = 5   /* as OK, but not all of its rows have come */
+    PS_APPENDED_NOMEM = 4,    /* as GAP, out of memory */
+    PS_APPENDED_PARTIAL = 5   /* as OK, but not all of its rows have arrived */
 } ps_appended_status_t;
 
-/* A part of a new copy's beginning: of the state, or of a piece of rows
- * (protocol/partition/partition_copy.h). The body is the part. request counts the ROWS of
- * a transfer, from 1. */
-#define PS_ROWS_FIELDS(X)                                                      \
-    PS_ADDRESS_FIELDS(X)                                                       \
-    X(u64, transfer)  /* a later one to the same copy has a greater number */  \
-    X(u64, lsn)       /* behind this record it was read … */                 \
-    X(u64, lsn_epoch) /* … which was made under this epoch; 0: there is none \
-                       */                                                      \
-    X(u8, kind)       /* ps_given_t */                                         \
-    X(u8, last)       /* 1: with this piece the rows are whole */              \
-    X(u64, place)     /* of the piece's first row; 0 of the state */           \
-    X(u64, size)      /* bytes of the whole state, or piece */                 \
+/* A part of a new copy's initial content: of the state, or of a piece of rows
+ * (protocol/partition/partition_copy.h). The body is the part. request counts
+ * the ROWS of a transfer, from 1. */
+#define PS_ROWS_FIELDS(X)                                                          \
+    PS_ADDRESS_FIELDS(X)                                                           \
+    X(u64, transfer)  /* a later transfer to the same copy has a greater number */ \
+    X(u64, lsn)       /* it was read after this record … */                      \
+    X(u64, lsn_epoch) /* … which was made under this epoch; 0: no record */      \
+    X(u8, kind)       /* ps_given_t */                                             \
+    X(u8, last)       /* 1: this is the last piece of rows */                      \
+    X(u64, place)     /* of the piece's first row; 0 of the state */               \
+    X(u64, size)      /* bytes of the whole state, or piece */                     \
     X(u64, offset)    /* of the part in it */
 
 typedef enum ps_given { PS_GIVEN_STATE = 1, PS_GIVEN_PIECE = 2 } ps_given_t;
 
 #define PS_GIVEN_SIZE_MAX UINT64_C(0x100000000) /* of a state, or a piece */
 
-/* What a new copy has of a transfer. */
-#define PS_TAKEN_FIELDS(X)                                                   \
-    PS_ADDRESS_FIELDS(X) /* of the ROWS */                                   \
-    X(u64, transfer)                                                         \
-    X(u64, lsn)    /* of its last record */                                  \
-    X(u8, wants)   /* ps_taken_wants_t: what comes next */                   \
-    X(u64, place)  /* of the next row */                                     \
-    X(u64, offset) /* bytes that it has of the state, or piece, under way */ \
-    X(u16, status) /* ps_taken_status_t */                                   \
-    X(u64, detail) /* EPOCH: the newer one; OK: 1 where clients ask the      \
-                      shard that takes; else 0 */
+/* How much of a transfer a new copy has. */
+#define PS_TAKEN_FIELDS(X)                                                                         \
+    PS_ADDRESS_FIELDS(X) /* of the ROWS */                                                         \
+    X(u64, transfer)                                                                               \
+    X(u64, lsn)    /* of its last record */                                                        \
+    X(u8, wants)   /* ps_taken_wants_t: what comes next */                                         \
+    X(u64, place)  /* of the next row */                                                           \
+    X(u64, offset) /* bytes received of the state, or piece, in flight */                          \
+    X(u16, status) /* ps_taken_status_t */                                                         \
+    X(u64, detail) /* EPOCH: the newer one; OK: 1 if clients already ask the receiving shard; else \
+                      0 */
 
 typedef enum ps_taken_wants {
     PS_TAKEN_STATE = 1,
     PS_TAKEN_ROWS = 2,
-    PS_TAKEN_NOTHING = 3 /* all rows have come */
+    PS_TAKEN_NOTHING = 3 /* all rows have arrived */
 } ps_taken_wants_t;
 
 typedef enum ps_taken_status {
     PS_TAKEN_OK = 0,
-    PS_TAKEN_GAP = 1,   /* it is not what comes next, or not behind that lsn */
-    PS_TAKEN_ANEW = 2,  /* this transfer leads to nothing here */
+    PS_TAKEN_GAP = 1,   /* not the next part, or not after that lsn */
+    PS_TAKEN_ANEW = 2,  /* this transfer is of no use to the receiver */
     PS_TAKEN_EPOCH = 3, /* the sender's epoch has ended */
-    PS_TAKEN_NOMEM = 4  /* as GAP, for want of memory */
+    PS_TAKEN_NOMEM = 4  /* as GAP, out of memory */
 } ps_taken_status_t;
 
-/* detail of a REFUSED with CLOSED: this request was not taken, and no PUSH or
- * MARK of its session will be in that epoch. */
+/* detail of a REFUSED with CLOSED: the partition did not accept this request,
+ * and will accept no PUSH or MARK of its session in that epoch. */
 #define PS_CLOSED_NOT_TAKEN 1
 
-#define PS_LEASE_MS_MAX 60000 /* the longest that an APPEND may ask for */
+#define PS_LEASE_MS_MAX 60000 /* the longest lease that an APPEND may ask for */
 
 /* X(NAME, name, kind number); 14 is the batch, wire/batch.h. */
 #define PS_MESSAGE_MAP(X)     \
@@ -338,22 +338,22 @@ typedef struct ps_message {
     };
 } ps_message_t;
 
-/* "PUSH" …; "?" for a number that is no kind. */
+/* "PUSH" …; "?" when the number is not a kind. */
 const char *ps_kind_name(ps_kind_t kind);
 
-/* Its body is one part, in the place of values. */
+/* The body is one part, in the place of values. */
 static inline bool ps_message_is_one_part(const ps_message_t *self)
 {
     return self->kind == PS_KIND_CHUNK || self->kind == PS_KIND_APPEND ||
            self->kind == PS_KIND_ROWS || (self->flags & PS_FLAG_CODED) != 0;
 }
 
-/* The slice of a PUSH, PULL or VALUES message as base/slice.h has it, and the
- * other way round. The message is of one of these kinds. */
+/* The slice of a PUSH, PULL or VALUES message in the form of base/slice.h, and
+ * back. The message must be of one of these kinds. */
 void ps_message_slice(const ps_message_t *self, ps_slice_t *ret_slice);
 void ps_message_set_slice(ps_message_t *self, const ps_slice_t *slice);
 
-/* Bytes of keys / index / values that the slice fields call for. false: the
+/* Bytes of keys / index / values that the slice fields require. false: the
  * numbers contradict each other or overflow. A pull request has no values; one
  * for SPARSE rows has no index either, which the slice alone cannot tell. */
 PSD_MUST_CHECK bool ps_slice_sizes(const ps_slice_t *slice, uint64_t *ret_keys, uint64_t *ret_index,
@@ -367,7 +367,7 @@ size_t ps_message_encode(const ps_message_t *self, uint8_t ret_header[PS_HEADER_
 /*
  * Reads one message.
  *
- * frames   in   1 .. PS_FRAMES_MAX; one frame: header with the body behind it;
+ * frames   in   1 .. PS_FRAMES_MAX; one frame: header followed by the body;
  *               more: header, then keys, index, values (MOVED: header, keys;
  *               ps_message_is_one_part: header, values)
  * ret_message   the fields
@@ -375,9 +375,9 @@ size_t ps_message_encode(const ps_message_t *self, uint8_t ret_header[PS_HEADER_
  *               first piece when PS_FLAG_MORE is set, or CHUNK's piece
  *
  * Checks signature, version, kind, every enum number, that the body's parts are
- * exactly as long as the slice says (with PS_FLAG_MORE: values shorter than
- * that, whole values), that sparse counts add up to n_values.
- * Errors: PSD_VERSION, PSD_PROTO, naming field, value and what is allowed.
+ * exactly as long as the slice requires (with PS_FLAG_MORE: values shorter than
+ * that, whole values), that sparse counts add up to n_values. Errors:
+ * PSD_VERSION, PSD_PROTO, naming field, value and what is allowed.
  */
 typedef struct ps_body {
     ps_bytes_t keys;

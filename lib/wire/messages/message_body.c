@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What has to stand behind the fields of a message: keys, index and values,
- * in the header's frame or in frames of their own, to the byte. */
+/* The body that must follow the fields of a message, to the byte: keys, index
+ * and values, in the header's frame or in frames of their own. */
 #include "wire/messages/message_body.h"
 
 #include <inttypes.h>
@@ -107,7 +107,7 @@ static psd_status_t check_frames(const ps_message_t *self, const ps_bytes_t *fra
     return PSD_OK;
 }
 
-/* The only part of a message that has one: behind the header or in frame 1. */
+/* The only part of a one-part message: after the header or in frame 1. */
 static ps_bytes_t single_part(const ps_bytes_t *frames, size_t n_frames, ps_bytes_t rest)
 {
     return n_frames > 1 ? frames[1] : rest;
@@ -173,8 +173,8 @@ static psd_status_t rows_body(const ps_message_t *self, ps_bytes_t part, psd_err
                          part.size, most, self->rows.size, self->rows.offset);
 }
 
-/* Cuts the parts out of the bytes behind the header. What is too short for
- * them stays too short, and what is left over is in the values. */
+/* Cuts the parts out of the bytes after the header. If the bytes are too few,
+ * parts stay too short; bytes left over are in the values. */
 static ps_body_t split_inline(ps_bytes_t rest, const need_t *need)
 {
     ps_cursor_t cursor = ps_cursor_over(rest);
@@ -269,9 +269,9 @@ static psd_status_t check_counts(const ps_message_t *self, const ps_slice_t *sli
     return PSD_OK;
 }
 
-/* What brings no values, a PULL or a PUSH with an op: keys and columns. How
- * many values it asks for need not be a number that can be counted: a range may
- * name all rows there can be. */
+/* A PULL, or a PUSH with an op, has no values: only keys and columns. The
+ * number of values that it asks for may overflow: a range may name every
+ * possible row. */
 static bool asking_sizes(const ps_slice_t *slice, need_t *ret_need)
 {
     ps_slice_t asked = *slice;
@@ -280,7 +280,7 @@ static bool asking_sizes(const ps_slice_t *slice, need_t *ret_need)
         asked.n_rows = 1;
     }
     if (asked.layout == PS_LAYOUT_SPARSE) {
-        asked.layout = PS_LAYOUT_DENSE; /* who asks has no counts yet */
+        asked.layout = PS_LAYOUT_DENSE; /* a request has no counts yet */
     }
     return ps_slice_sizes(&asked, &ret_need->keys, &ret_need->index, &ret_need->values);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the fields of a message may say: bounds as tables of rules. */
+/* The allowed values of message fields, as tables of rules. */
 #include "wire/messages/message_check.h"
 
 #include <inttypes.h>
@@ -7,7 +7,8 @@
 
 #define LEVEL_MAX 3 /* ps_ack_t of model/tables/table.h ends with DISK */
 
-/* A field, its value, and what is allowed; `why` says on what that depends. */
+/* A field, its value and its allowed range; `why` says what the range depends
+ * on. */
 typedef struct rule {
     const char *field;
     uint64_t value;
@@ -16,8 +17,8 @@ typedef struct rule {
     const char *why; /* NULL: always so */
 } rule_t;
 
-/* True when value lies within min .. max; else *ret_broken says what does not.
- * The way on which all is well makes nothing. */
+/* True when value lies within min .. max; otherwise *ret_broken names the
+ * violation. The success path writes nothing. */
 static inline bool lies_in(rule_t *ret_broken, const char *field, uint64_t value, uint64_t min,
                            uint64_t max, const char *why)
 {
@@ -120,7 +121,7 @@ static psd_status_t check_slice(const ps_message_t *self, psd_error_t *err)
     return PSD_OK;
 }
 
-/* A mark is a worker's, and behind all values that it asked for. */
+/* Only a worker marks, and only after all values that it asked for. */
 static inline bool marks_rightly(const ps_message_t *self, rule_t *ret_broken)
 {
     return (self->flags & PS_FLAG_MARK) == 0 ||

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * ps_packer - bytes through LZ4 or zstd, when that makes them fewer
+ * ps_packer - compresses bytes with LZ4 or zstd when that makes them fewer
  *
  * What     A packed part is its plain size as u64, then LZ4's block or zstd's
- *          frames. What does not get smaller by that is not packed.
- * Owner    The caller. The two libraries take their working memory where they
- *          like, at the first use of each: about 16 KiB for LZ4, 1 MiB for
- *          zstd; it does not grow with what is packed or unpacked.
+ *          frames. A part that would not get smaller stays plain.
+ * Owner    The caller. The two libraries allocate their working memory
+ *          themselves, each at its first use: about 16 KiB for LZ4, 1 MiB for
+ *          zstd. It does not grow with the data.
  * Threads  Confined to one thread.
  */
 #ifndef PS_WIRE_PACK_H
@@ -28,27 +28,26 @@ PSD_MUST_CHECK ps_packer_t *ps_packer_new(void);
 void ps_packer_destroy(ps_packer_t **self_p);
 
 /*
- * Packs bytes; pack is not NONE.
+ * Compresses bytes; pack is not NONE.
  *
- * to          in   what is packed is appended
+ * to          in   the packed part is appended
  * ret_packed  out  false: it would not be smaller, and nothing was appended
  *
  * Errors: PSD_NOMEM, nothing was appended.
  */
 PSD_MUST_CHECK psd_status_t ps_pack(ps_packer_t *self, ps_pack_t pack, ps_bytes_t plain,
                                     ps_buffer_t *to, bool *ret_packed);
-/* The size that a packed part says it has unpacked; to be asked, and compared
- * with what may be, before room for it is made. Errors: PSD_PROTO too short to
- * say it. */
+/* The unpacked size that a packed part claims. Check it against the limit
+ * before allocating. Errors: PSD_PROTO too short to contain it. */
 PSD_MUST_CHECK psd_status_t ps_pack_plain_size(ps_bytes_t packed, uint64_t *ret_size,
                                                psd_error_t *err);
 /*
- * Unpacks a packed part, which has to fill the room exactly.
+ * Unpacks a packed part, which must fill ret_plain exactly.
  *
  * size       in   what ps_pack_plain_size gave
- * ret_plain  out  size bytes; rubbish on failure
+ * ret_plain  out  size bytes; undefined on failure
  *
- * Errors: PSD_PROTO no such bytes, or more or fewer of them; PSD_NOMEM.
+ * Errors: PSD_PROTO invalid bytes, or more or fewer than size; PSD_NOMEM.
  */
 PSD_MUST_CHECK psd_status_t ps_unpack(ps_packer_t *self, ps_pack_t pack, ps_bytes_t packed,
                                       uint8_t *ret_plain, size_t size, psd_error_t *err);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * ps_route - where one partition lives: a line of the map
+ * ps_route - where one partition lives: an entry of the map
  *
- * What     Carried by MOVED in bytes and by the registry's answers in JSON.
+ * What     MOVED carries it in bytes, the registry's answers in JSON.
  * Shape    bytes of one entry: partition u32, epoch u64, incarnation u64,
  *          shard u32, tcp u8 length and text, ipc u8 length and text
  */
@@ -22,7 +22,7 @@ typedef struct ps_route {
     char ipc[PS_ENDPOINT_MAX + 1]; /* "ipc://path", or "" */
 } ps_route_t;
 
-/* Its address for whoever can reach only one: tcp, else ipc. */
+/* One address, for a client that can use only one: tcp, else ipc. */
 const char *ps_route_any(const ps_route_t *self);
 /* Appends one entry. false: no memory. */
 PSD_MUST_CHECK bool ps_route_encode(const ps_route_t *self, ps_buffer_t *buffer);

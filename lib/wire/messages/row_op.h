@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* ps_row_op - what a push or pull asks to be done with rows where they lie,
- * beside updating and reading them; op 0: nothing of that kind */
+/* ps_row_op - an operation that a push or pull runs on rows in the server,
+ * other than updating and reading them; op 0: none */
 #ifndef PS_WIRE_ROW_OP_H
 #define PS_WIRE_ROW_OP_H
 

@@ -21,7 +21,7 @@ static size_t announced_length(uint8_t first)
     return is_between(first, 0xF0, 0xF4) ? 4 : 0;
 }
 
-/* The second byte is what keeps out overlong forms and surrogates. */
+/* The second byte's range excludes overlong forms and surrogates. */
 static bool second_is_valid(uint8_t first, uint8_t second)
 {
     uint8_t low = first == 0xE0 ? 0xA0 : first == 0xF0 ? 0x90 : 0x80;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* ps_utf8 - which bytes are text: the well-formed sequences of Unicode 15,
- * table 3-7 (no overlong forms, no surrogates, nothing above U+10FFFF). */
+/* ps_utf8 - checks that bytes are text: the well-formed sequences of Unicode
+ * 15, table 3-7 (no overlong forms, no surrogates, nothing above U+10FFFF). */
 #ifndef PS_WIRE_UTF8_H
 #define PS_WIRE_UTF8_H
 

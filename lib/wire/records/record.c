@@ -108,7 +108,7 @@ static void write_head(const ps_record_t *self, size_t size, size_t values, uint
 #undef STORE
 }
 
-/* Appends a part and the zeros behind it; returns the place behind. */
+/* Appends a part and its zero padding; returns the end. */
 static uint8_t *copy_part(uint8_t *to, const ps_bytes_t *spans, size_t n)
 {
     size_t size = 0;
@@ -141,7 +141,7 @@ void ps_record_write(const ps_record_t *self, const ps_payload_t *payload, uint8
     ps_store_u64(to + PS_RECORD_AT_CHECKSUM, ps_hash_bytes(to, size, 0));
 }
 
-/* Lists a part and the zeros behind it; returns the number of spans. */
+/* Lists a part and its zero padding; returns the number of spans. */
 static size_t list_part(const ps_bytes_t *from, size_t n_from, ps_bytes_t *ret_spans)
 {
     size_t size = 0;

@@ -2,10 +2,10 @@
 /*
  * ps_record - one numbered change of a partition, and its bytes
  *
- * What     Applying the records of a partition in order to its first state
- *          gives its state; nothing else changes it. Replication, the log on
- *          disk and checkpoints carry the same bytes, with one checksum from
- *          the primary to the last reader.
+ * What     A partition's state is its first state with all records applied in
+ *          order; nothing else changes it. Replication, the log on disk and
+ *          checkpoints carry the same bytes, with one checksum from the primary
+ *          to the last reader.
  * Shape    a head of PS_RECORD_HEAD bytes, little-endian: size u32, magic u32,
  *          checksum u64, then the fields in list order, without padding; then
  *          keys, index and values, each beginning at a multiple of 8, with
@@ -32,51 +32,48 @@ typedef enum ps_record_kind {
                               closes */
     PS_RECORD_REFUSAL = 2, /* seq was consumed by a refusal of `status` */
     PS_RECORD_MARK = 3,    /* a member finished `clock` */
-    PS_RECORD_JOB = 4,     /* the job as it is now, of the version in seq;
-                              without values: it is forgotten */
-    PS_RECORD_FORGET = 5,  /* of an older psd: `session` is forgotten; unknown
-                              ones below seq are refused from now on */
+    PS_RECORD_JOB = 4,     /* the job's current state, its version in seq; without values: the job
+                              is forgotten */
+    PS_RECORD_FORGET = 5,  /* from an older psd: `session` is forgotten; from now on, unknown
+                              sessions below seq are refused */
     PS_RECORD_EPOCH = 6,   /* a new primary serves under `epoch` */
-    PS_RECORD_ANEW = 7,    /* in logs only: this copy has thrown away what it
-                              had, and has the state behind record lsn, which
-                              was made under `epoch` (0 and 0: it begins empty);
-                              seq: a number of that life of the copy */
-    PS_RECORD_ROWS = 8,    /* rows of a checkpoint (model/store/store_image.h); seq 1,
-                              of an older psd: more of them come, and requests
-                              wait */
-    PS_RECORD_LEAVE = 9,   /* in logs only: the copy has left this shard; seq:
-                              the life that has ended, lsn: its last record */
-    PS_RECORD_AHEAD = 10,  /* never in logs: a PUSH of n_rows rows, first_row
-                              the lowest, for a copy that has none of them yet
-                              and gets them with the change in them */
-    PS_RECORD_RETIRE = 11  /* `session` has said BYE, or gave way to another
-                              one: its window goes, and nothing of it is taken
-                              from now on */
+    PS_RECORD_ANEW = 7,    /* in logs only: this copy has discarded its state and starts from the
+                              state after record lsn, which was made under `epoch` (0 and 0: it
+                              starts empty); seq: the number of this life of the copy */
+    PS_RECORD_ROWS = 8,    /* rows of a checkpoint (model/store/store_image.h); seq 1, from an older
+                              psd: more rows follow, and requests wait */
+    PS_RECORD_LEAVE = 9,   /* in logs only: the copy has left this shard; seq: the life that ended,
+                              lsn: its last record */
+    PS_RECORD_AHEAD = 10,  /* never in logs: stands for a PUSH of n_rows rows, first_row the lowest,
+                              for a copy that does not store these rows yet; they arrive later with
+                              the change applied */
+    PS_RECORD_RETIRE = 11  /* `session` has sent BYE or was replaced: its window is freed, and its
+                              requests are refused from now on */
 } ps_record_kind_t;
 
 typedef struct ps_record {
     ps_record_kind_t kind;
     uint32_t table;
     uint32_t partition;
-    uint64_t lsn;   /* 1, 2, 3, … in each partition; of ANEW and LEAVE 0 too */
-    uint64_t epoch; /* under which the primary made it */
+    uint64_t lsn;   /* 1, 2, 3, … in each partition; may be 0 for ANEW and LEAVE */
+    uint64_t epoch; /* the primary's epoch when it made the record */
     uint64_t session;
     uint64_t seq;
     psd_status_t status; /* REFUSAL only, else PSD_OK */
-    bool marks;          /* PUSH, REFUSAL, AHEAD: a MARK of `clock` + 1, too */
+    bool marks;          /* PUSH, REFUSAL, AHEAD: also a MARK of `clock` + 1 */
     uint32_t job;
     uint32_t worker;
     uint32_t member;
     uint32_t joins;
     uint64_t clock;
-    ps_row_op_t op;   /* PUSH only; in bytes of others zero */
+    ps_row_op_t op;   /* PUSH only; the others encode zeros */
     ps_slice_t slice; /* PUSH, its rows LIST or RANGE; AHEAD: n_rows and
                          first_row */
 } ps_record_t;
 
-#define PS_RECORD_MARKS 0x80 /* bit of the kind: it marks */
+#define PS_RECORD_MARKS 0x80 /* bit of the kind: the record also marks */
 
-/* The fields behind the checksum. values_size: bytes of the values part. */
+/* The fields after the checksum. values_size: bytes of the values part. */
 #define PS_RECORD_FIELDS(X) \
     X(u8, kind)             \
     X(u8, op)               \
@@ -105,48 +102,46 @@ typedef struct ps_record {
     X(u32, n_cols)          \
     X(u32, values_size)
 
-/* "PUSH" …; "?" for a number that is no kind. */
+/* "PUSH" …; "?" when the number is not a kind. */
 const char *ps_record_kind_name(ps_record_kind_t kind);
 
 /* Bytes of the record with this payload (NULL: none). 0: more than
- * PS_RECORD_MAX. The payload of a PUSH is as its slice says. */
+ * PS_RECORD_MAX. The payload of a PUSH must match its slice. */
 PSD_MUST_CHECK size_t ps_record_size(const ps_record_t *self, const ps_payload_t *payload);
 
-/* Writes all ps_record_size bytes, which is not 0, to `to`. What another
- * process may change is read once, so that the checksum is that of what was
- * written. */
+/* Writes all ps_record_size bytes (not 0) to `to`. Reads each byte that another
+ * process may change only once, so the checksum matches the written bytes. */
 void ps_record_write(const ps_record_t *self, const ps_payload_t *payload, uint8_t *to);
 
-/* Spans that ps_record_head_write needs room for, beside payload->n_spans. */
+/* Spans that ps_record_head_write needs in addition to payload->n_spans. */
 #define PS_RECORD_SPANS 6
 
-/* The same without copying the payload, which must not be `shared`: writes the
- * head, and lists head, parts and the zeros between them as spans that are to
- * be sent one behind the other; those but the head are borrowed from payload.
- * Returns the number of spans. */
+/* Like ps_record_write, without copying the payload, which must not be
+ * `shared`. Writes the head, and lists head, parts and the zeros between them
+ * as spans to send in this order. All spans but the head are borrowed from
+ * payload. Returns the number of spans. */
 size_t ps_record_head_write(const ps_record_t *self, const ps_payload_t *payload,
                             uint8_t ret_head[PS_RECORD_HEAD], ps_bytes_t *ret_spans);
 
-/* The size that the record at the front of bytes claims to have; 0 when fewer
- * than 8 bytes are there or they are not a record's. For who needs to know how
- * much to read; nothing is checked but magic and alignment. */
+/* The size that the record at the front of bytes claims; 0 when there are fewer
+ * than 8 bytes or they are not a record. Tells a reader how much to read.
+ * Checks only magic and alignment. */
 size_t ps_record_claims(ps_bytes_t bytes);
 
 /*
  * Reads the record at the front of bytes.
  *
- * ret_size    its bytes; the next one begins behind them
+ * ret_size    its size in bytes; the next record begins after it
  * ret_record  the fields
  * ret_body    keys, index and values, borrowed from bytes
  *
- * Checks size, magic, checksum, every enum number, that parts are exactly as
- * long as the fields call for, that sparse counts add up, that fields which the
- * kind does not use and the bytes between the parts are zero. What REFUSAL,
- * JOB and ROWS carry may be any bytes: a text was made by us and is cut and
- * mended where it is sent, and a job is checked by its own decoder. So every
- * record that ps_record_write is rightly given can be read. Errors:
- * PSD_DAMAGED, naming the byte within the record, the value and what is
- * allowed.
+ * Checks size, magic, checksum and every enum number; that each part has
+ * exactly the length that the fields require; that sparse counts add up; that
+ * unused fields and the bytes between the parts are zero. The values of
+ * REFUSAL, JOB and ROWS may be any bytes: psd made the text and sanitizes it
+ * when sending, and the job's decoder checks the job. So every valid record
+ * that ps_record_write wrote can be read. Errors: PSD_DAMAGED, naming the byte
+ * within the record, the value and what is allowed.
  */
 PSD_MUST_CHECK psd_status_t ps_record_read(ps_bytes_t bytes, size_t *ret_size,
                                            ps_record_t *ret_record, ps_body_t *ret_body,

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Reading the bytes of a record: nothing of them is believed. What a PUSH may
- * say is what the PUSH message may say, so its slice is checked by the same
- * code. */
+/* Reads the bytes of a record and trusts none of them. A PUSH record allows the
+ * same as a PUSH message, so the same code checks its slice. */
 #include "wire/records/record.h"
 
 #include <inttypes.h>
@@ -33,7 +32,8 @@ size_t ps_record_claims(ps_bytes_t bytes)
                : 0;
 }
 
-/* The head and the checksum over all; every byte is then what was written. */
+/* Checks the head and the checksum over all bytes; then every byte is as
+ * written. */
 static psd_status_t check_whole(ps_bytes_t bytes, size_t *ret_size, psd_error_t *err)
 {
     uint32_t magic = 0;
@@ -89,7 +89,7 @@ static bool is_status(uint16_t number)
 #undef KNOWN
 }
 
-/* What a kind other than PUSH has no use for. */
+/* The fields that only PUSH uses. */
 static psd_status_t check_unused(const ps_record_fields_t *fields, psd_error_t *err)
 {
 #define UNUSED(name)                                                       \
