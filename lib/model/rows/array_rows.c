@@ -9,7 +9,7 @@
 
 #define BLOCK_SHIFT PS_ARRAY_BLOCK_SHIFT
 #define BLOCK_VALUES (UINT64_C(1) << BLOCK_SHIFT)
-#define STATES_AHEAD 3                /* of more, one for each worker, a push needs one */
+#define STATES_AHEAD 3                /* with more (one for each worker) a push needs only one */
 #define STRIDE_VALUES 16              /* keeps every state array on a cache line */
 #define BYTES_MAX (UINT64_C(1) << 47) /* what a process can address */
 
@@ -201,7 +201,7 @@ size_t ps_array_rows_find(ps_array_rows_t *self, const ps_slice_t *slice,
         uint64_t row = ps_slice_row(slice, payload, i + j) - self->first_row;
 
         ret_rows[j] = self->values.data + row * row_bytes;
-        if (row_bytes >= PS_LINE) { /* else the processor is ahead by itself */
+        if (row_bytes >= PS_LINE) { /* else the hardware prefetcher suffices */
             prefetch(self, row * row_bytes, need);
         }
         if (self->filled.data != NULL) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Rows of an array, handed out and taken in block by block: a block that reads
- * as first values does not travel. */
+/* Rows of an array, handed out and taken in block by block. A block that reads
+ * as first values is not sent. */
 #include <inttypes.h>
 
 #include "base/alloc.h"
@@ -8,8 +8,8 @@
 
 #define BLOCK_VALUES (UINT64_C(1) << PS_ARRAY_BLOCK_SHIFT)
 #define BITS_STEP 64 /* the bits of a piece fill whole u64s */
-/* A block that does not travel costs the walk something too: the part of its
- * bytes that it counts for, where it was read through and where it was not. */
+/* A block that is not sent costs the walk time too. It counts as a fraction of
+ * its bytes: one fraction if it was read through, another if not. */
 #define SEEN_DEN 8
 #define SKIPPED_DEN 1024
 
@@ -107,7 +107,7 @@ static uint64_t bits_bytes(uint64_t first, uint64_t end)
     return (n + BITS_STEP - 1) / BITS_STEP * (BITS_STEP / 8);
 }
 
-/* What part of a block counts for in a piece. */
+/* The bytes that a part of a block counts as in a piece. */
 static uint64_t cost_of(const ps_array_rows_t *self, const part_t *part, bool blank)
 {
     uint64_t bytes = part_bytes(self, part);
@@ -119,7 +119,7 @@ static uint64_t cost_of(const ps_array_rows_t *self, const part_t *part, bool bl
 }
 
 /* Looks at blocks from `first` on until the piece is large enough: sets the
- * bits of those that travel. *ret_n: values looked at, at least a row's. */
+ * bits of the blocks to send. *ret_n: values looked at, at least one row. */
 static bool look(const ps_array_rows_t *self, uint64_t first, size_t max_bytes, ps_buffer_t *bits,
                  uint64_t *ret_n)
 {
@@ -148,7 +148,7 @@ static bool look(const ps_array_rows_t *self, uint64_t first, size_t max_bytes, 
     return true;
 }
 
-/* Bytes of the blocks of [first, end) that travel. */
+/* Bytes of the blocks of [first, end) that are sent. */
 static uint64_t blocks_bytes(const ps_array_rows_t *self, const uint8_t *bits, uint64_t first,
                              uint64_t end)
 {
@@ -180,7 +180,7 @@ static uint8_t *put_part(const ps_array_rows_t *self, const part_t *part, uint8_
     return to;
 }
 
-/* Clears what was looked at behind the last row that is whole. */
+/* Clears the bits of blocks after the last whole row. */
 static void clear_bits(const ps_buffer_t *bits, uint64_t n)
 {
     for (; n < bits->size * 8; n++) {
@@ -247,7 +247,8 @@ static void take_part(ps_array_rows_t *self, const part_t *part, const uint8_t *
     }
 }
 
-/* Bits behind those of the blocks are zero, so that a piece has one form. */
+/* Bits after the blocks' bits must be zero, so that a piece has only one
+ * form. */
 static bool ends_in_zeros(ps_bytes_t bits, uint64_t n)
 {
     for (; n < bits.size * 8; n++) {

@@ -54,7 +54,7 @@ ps_deltas_t ps_deltas_over(const ps_slice_t *slice, const ps_payload_t *payload,
     };
 }
 
-/* Moves behind n values. */
+/* Skips n values. */
 static void skip(ps_deltas_t *self, uint64_t n)
 {
     uint64_t bytes = n * self->value_size;
@@ -74,7 +74,7 @@ static void skip(ps_deltas_t *self, uint64_t n)
     }
 }
 
-/* SPARSE: columns of the row come behind all counts and earlier columns. */
+/* SPARSE: the row's columns come after all counts and earlier columns. */
 static void begin_sparse(ps_deltas_t *self)
 {
     const uint8_t *counts = self->payload->index.data;

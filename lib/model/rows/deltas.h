@@ -2,9 +2,9 @@
 /*
  * ps_deltas - walks a slice row by row, whatever its layout
  *
- * What     For every row: its key, its columns, and its values in pieces that
- *          lie in one span each. A piece ends where a span ends, so a row may
- *          come in several.
+ * What     For every row: its key, its columns, and its values in pieces. Each
+ *          piece lies in one span, so a row that crosses spans comes in several
+ *          pieces.
  * Owner    Borrows slice and payload.
  */
 #ifndef PS_MODEL_DELTAS_H
@@ -36,18 +36,19 @@ static inline ps_columns_t ps_columns_from(ps_columns_t self, size_t i)
     return self;
 }
 
-/* How many of the first n columns are neighbours: c, c + 1, c + 2 …; n > 0. */
+/* The number of leading columns, of n, that are neighbours: c, c + 1, c + 2 …;
+ * n > 0. */
 size_t ps_columns_neighbours(ps_columns_t self, size_t n);
-/* How many of the first n columns ascend strictly; n > 0. */
+/* The number of leading columns, of n, that ascend strictly; n > 0. */
 size_t ps_columns_ascending(ps_columns_t self, size_t n);
 
 typedef struct ps_deltas {
     const ps_slice_t *slice;
     const ps_payload_t *payload;
     uint32_t all_first;   /* the partition's first column */
-    uint64_t row;         /* key of the row at hand */
-    ps_columns_t columns; /* of its values that have not been taken */
-    uint64_t n_left;      /* values of it that have not been taken */
+    uint64_t row;         /* key of the current row */
+    ps_columns_t columns; /* of its values that are not taken yet */
+    uint64_t n_left;      /* its values that are not taken yet */
     uint64_t n_rows;      /* rows begun */
     uint64_t n_entries;   /* SPARSE: entries of the rows begun */
     size_t value_size;
@@ -55,18 +56,17 @@ typedef struct ps_deltas {
     size_t at;   /* bytes into that span */
 } ps_deltas_t;
 
-/* all_first: the partition's first column, where cols ALL begins. */
+/* all_first: the partition's first column, the first of cols ALL. */
 ps_deltas_t ps_deltas_over(const ps_slice_t *slice, const ps_payload_t *payload,
                            uint32_t all_first);
-/* Goes to the next row, passing over what is left of this one; false at the
- * end. */
+/* Goes to the next row and skips the rest of this one; false at the end. */
 bool ps_deltas_next(ps_deltas_t *self);
-/* Takes the next values of the row that lie together: their number, 0 when the
- * row is done. *ret_columns are their columns. */
+/* Takes the row's next contiguous values. Returns their number, 0 when the row
+ * is done. *ret_columns are their columns. */
 size_t ps_deltas_take(ps_deltas_t *self, ps_columns_t *ret_columns, const uint8_t **ret_values);
 
-/* Every row of the slice carries all `width` columns of the partition, in
- * order; the slice was checked. */
+/* True when every row of a checked slice carries all `width` columns of the
+ * partition, in order. */
 static inline bool ps_slice_is_whole(const ps_slice_t *slice, uint32_t width)
 {
     return slice->layout == PS_LAYOUT_DENSE && slice->cols != PS_COLS_LIST &&

@@ -7,7 +7,7 @@
 #include "model/rows/row_shape.h"
 
 /* Runs the updater over the n neighbouring columns from `col` (the table's) on;
- * n may run on into rows that lie directly behind. */
+ * n may extend into the rows directly after it. */
 void ps_dense_row_apply(const ps_dense_row_t *self, const ps_row_shape_t *shape, uint32_t col,
                         const uint8_t *deltas, size_t n);
 /* Copies the values of n columns. */

@@ -8,7 +8,7 @@ size_t ps_image_row_bytes(const ps_store_t *self)
 {
     size_t bytes = ps_row_shape_bytes(&self->shape);
 
-    /* rows that may be sparse go one by one: who knows how wide they are */
+    /* rows that may be sparse go one by one: their width varies */
     return !self->is_array && ps_rows_are_mixed(&self->indexed) ? (size_t)1 << 20 : bytes;
 }
 
@@ -98,7 +98,7 @@ static bool add_array(ps_store_t *self, uint64_t from, uint64_t end, ps_buffer_t
             at = by_row ? at + 1 : end - at < unit ? end : at + unit;
         }
         fits = at == from || put_run(self, from, at, to);
-        from = at + (by_row ? 1 : unit); /* that one is not wanted */
+        from = at + (by_row ? 1 : unit); /* the image does not want that one */
     }
     return fits;
 }
@@ -148,7 +148,7 @@ static bool put_sparse(const ps_store_t *self, uint8_t *at, const ps_sparse_row_
     return true;
 }
 
-/* A row that may be sparse; a dense one goes as an item. */
+/* A row that may be sparse; a dense one becomes an item. */
 static bool add_mixed(ps_store_t *self, uint64_t place, ps_buffer_t *to)
 {
     const ps_indexed_rows_t *rows = &self->indexed;

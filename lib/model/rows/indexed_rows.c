@@ -167,7 +167,7 @@ static void push_sparse_row(ps_indexed_rows_t *self, ps_row_head_t *head, ps_del
     ps_row_head_settle(self, head);
 }
 
-/* Rows of a SPARSE or AUTO table, which have been reserved. */
+/* Rows of a SPARSE or AUTO table, already reserved. */
 static void push_mixed(ps_indexed_rows_t *self, const ps_slice_t *slice,
                        const ps_payload_t *payload)
 {

@@ -2,18 +2,17 @@
 /*
  * ps_indexed_rows - rows that are found by their key
  *
- * What     A slab of rows, each behind its key, and an index from key to place.
- *          In a DENSE table the row itself stands there; in SPARSE and AUTO
- *          tables a head, which points at a sparse row or at a dense one in a
- *          slab of its own.
- *          A row is made by the push that touches it first. A head that was
- *          made for a push that then failed is *absent*: it reads as first
- *          values, and ranges pass over it. Dense rows are never absent,
- *          because all that can fail is taken before the first is made.
- *          A hash partition of a RANGE-keys table lies here too, because its
- *          rows are scattered; rows that were never pushed read as their first
- *          values, which is how all of them are present without being stored.
- * Shape    row: u64 key, a u64 version where the table has them, then values
+ * What     A slab of rows, each after its key, and an index from key to place.
+ *          In a DENSE table an item holds the row itself. In SPARSE and AUTO
+ *          tables it holds a head, which points to a sparse row or to a dense
+ *          row in another slab. The first push to a row creates it. If that
+ *          push then fails, its head is *absent*: it reads as first values, and
+ *          ranges skip it. Dense rows are never absent, because all allocations
+ *          come before the first row is created. A hash partition of a
+ *          RANGE-keys table is stored here too, because its rows are scattered.
+ *          Its rows that were never pushed read as their first values, so all
+ *          of them are present without being stored.
+ * Shape    row: u64 key, a u64 version if the table has versions, then values
  *          and states, or a head
  */
 #ifndef PS_MODEL_INDEXED_ROWS_H
@@ -28,15 +27,15 @@
 typedef struct ps_indexed_rows {
     ps_row_shape_t shape;
     uint32_t values_at;      /* bytes of a row before its values or head */
-    ps_slab_t rows;          /* of all keys, in the order of their coming */
-    ps_row_index_t index;    /* over rows, so the struct stays where it is */
+    ps_slab_t rows;          /* of all keys, in insertion order */
+    ps_row_index_t index;    /* over rows, so the struct must not move */
     ps_slab_t dense;         /* SPARSE and AUTO tables: dense rows with state */
-    uint64_t n_absent;       /* heads that no push was applied to */
+    uint64_t n_absent;       /* heads to which no push was applied */
     uint64_t sparse_entries; /* of all sparse rows */
     uint64_t sparse_bytes;   /* allocated for them */
 } ps_indexed_rows_t;
 
-/* A row as it is found: sparse when that is not NULL, else dense. */
+/* A found row: sparse if `sparse` is not NULL, else dense. */
 typedef struct ps_row {
     ps_sparse_row_t *sparse;
     ps_dense_row_t dense;
@@ -49,11 +48,11 @@ void ps_indexed_rows_done(ps_indexed_rows_t *self);
 PSD_MUST_CHECK bool ps_indexed_rows_push(ps_indexed_rows_t *self, const ps_slice_t *slice,
                                          const ps_payload_t *payload);
 
-/* The row that `at`, an item of `rows`, is or leads to. */
+/* The row that `at`, an item of `rows`, holds or points to. */
 ps_row_t ps_indexed_row_at(const ps_indexed_rows_t *self, uint8_t *at);
-/* A push was applied to that row. */
+/* True when a push was applied to that row. */
 bool ps_indexed_row_is_present(const ps_indexed_rows_t *self, const uint8_t *at);
-/* That row has changed. */
+/* Marks that row as changed. */
 static inline void ps_indexed_row_stamp(const ps_indexed_rows_t *self, uint8_t *at)
 {
     if (self->shape.version != NULL) {
@@ -62,7 +61,7 @@ static inline void ps_indexed_row_stamp(const ps_indexed_rows_t *self, uint8_t *
 }
 /* Version of that row; 0 when the table has none. */
 uint64_t ps_indexed_row_version(const ps_indexed_rows_t *self, const uint8_t *at);
-/* The row of the key, which a change finds or makes. Only in DENSE tables, with
+/* Finds or creates the row of the key for a change. Only in DENSE tables, with
  * room for it in rows and index. */
 uint8_t *ps_indexed_rows_make(ps_indexed_rows_t *self, uint64_t key);
 /* Rows to which a push was applied. */
@@ -70,7 +69,7 @@ uint64_t ps_indexed_rows_present(const ps_indexed_rows_t *self);
 
 /* Bytes of the values of all rows; the state is n_states times that. */
 uint64_t ps_indexed_rows_value_bytes(const ps_indexed_rows_t *self);
-/* Bytes of everything, free room included. */
+/* Bytes of everything, unused capacity included. */
 uint64_t ps_indexed_rows_bytes(const ps_indexed_rows_t *self);
 
 static inline bool ps_rows_are_mixed(const ps_indexed_rows_t *self)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Rows that are found by their key, handed out and taken in in the order of
- * their coming. */
+/* Rows that are found by their key, handed out and taken in in insertion
+ * order. */
 #include <assert.h>
 #include <inttypes.h>
 
@@ -8,9 +8,11 @@
 #include "model/rows/row_head.h"
 #include "model/rows/rows_copy.h"
 
-#define MIXED_HEAD 32   /* bytes in front of a row that may be sparse */
-#define AHEAD 16        /* keys whose buckets are asked for */
-#define AHEAD_OF_ROWS 3 /* times the rows that have come, that the index is made ready for */
+#define MIXED_HEAD 32 /* bytes in front of a row that may be sparse */
+#define AHEAD 16      /* keys whose buckets are prefetched */
+#define AHEAD_OF_ROWS                                                       \
+    3 /* the index is sized for at most this multiple of the rows that have \
+         arrived */
 
 /* ---- giving ---- */
 
@@ -20,7 +22,7 @@ static uint8_t *put(uint8_t *to, const uint8_t *from, size_t size)
     return to + size;
 }
 
-/* Rows of a DENSE table travel as they lie. */
+/* Rows of a DENSE table are sent as they are stored. */
 static ps_payload_t *give_dense(const ps_indexed_rows_t *self, uint64_t first, size_t max_bytes,
                                 uint64_t *ret_n)
 {
@@ -113,9 +115,10 @@ static psd_status_t no_memory(uint64_t n, psd_error_t *err)
     return psd_error_set(err, PSD_NOMEM, "no memory for a piece of %" PRIu64 " rows", n);
 }
 
-/* So many rows, of at least row_bytes each, fit the bytes and the memory. The
- * index is made large enough for those that are left, too, for growing is most
- * of what a narrow row costs: but only for as many as what has come bears out.
+/* Checks that n rows of at least row_bytes each fit the bytes, and reserves
+ * memory for them. Also sizes the index for the rows that are left, because
+ * growing it is most of the cost of a narrow row; but only in proportion to the
+ * rows that have arrived.
  */
 static psd_status_t reserve(ps_indexed_rows_t *self, uint64_t n, uint64_t left, size_t row_bytes,
                             size_t size, psd_error_t *err)
@@ -237,7 +240,7 @@ static psd_status_t check_mixed(const ps_indexed_rows_t *self, const mixed_t *he
     return PSD_OK;
 }
 
-/* The row behind its head, which *ret_head then leads to. */
+/* The row after its head; *ret_head then points to it. */
 static psd_status_t take_dense_row(ps_indexed_rows_t *self, const mixed_t *head,
                                    ps_cursor_t *cursor, ps_row_head_t *ret_head, psd_error_t *err)
 {

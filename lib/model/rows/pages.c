@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Zeroed memory, by heap or by mapping. */
+/* Zeroed memory, from the heap or mapped. */
 #include "model/rows/pages.h"
 
 #include <assert.h>
@@ -10,8 +10,8 @@
 
 #define ALIGNMENT 64
 #define MAP_FROM ((size_t)64 * 1024) /* bytes; below, zeroing is cheap */
-#define HUGE_BYTES ((size_t)2 << 20) /* a huge page, where there are some */
-#define HUGE_FROM ((size_t)4 << 20)  /* bytes that are worth huge pages */
+#define HUGE_BYTES ((size_t)2 << 20) /* a huge page, if the kernel has them */
+#define HUGE_FROM ((size_t)4 << 20)  /* blocks from this size on use huge pages */
 #define SMALL_STEP ((size_t)16 * 1024)
 
 static bool take_heap(ps_pages_t *self, size_t size)
@@ -29,9 +29,9 @@ static bool take_heap(ps_pages_t *self, size_t size)
     return true;
 }
 
-/* The one place besides ps_alloc that asks for memory: no malloc promises
- * pages that are zero without writing them. NORESERVE, because a table may be
- * declared larger than the part that is ever used. */
+/* The only place besides ps_alloc that allocates memory: no malloc guarantees
+ * zeroed pages without writing them. NORESERVE, because a table may be declared
+ * larger than the part that is ever used. */
 static bool take_mapping(ps_pages_t *self, size_t size)
 {
     void *data = mmap(NULL, size, PROT_READ | PROT_WRITE,

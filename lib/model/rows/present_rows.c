@@ -53,7 +53,7 @@ static bool append(ps_present_rows_t *self, uint64_t key)
     return true;
 }
 
-/* Takes one more key; the first `limit` make the heap. */
+/* Takes one more key; the first `limit` keys form the heap. */
 static bool offer(ps_present_rows_t *self, uint64_t key, size_t limit)
 {
     if (self->n < limit) {
@@ -76,7 +76,7 @@ static bool offer(ps_present_rows_t *self, uint64_t key, size_t limit)
 static bool find_in_rows(const ps_indexed_rows_t *rows, uint64_t first, uint64_t last,
                          const uint64_t *since, size_t limit, ps_present_rows_t *ret)
 {
-    /* in the order of their coming, which is that of memory */
+    /* in insertion order, which is the order in memory */
     for (uint32_t i = 0; i < rows->rows.n; i++) {
         const uint8_t *at = ps_slab_at(&rows->rows, i);
         uint64_t key = ps_load_u64(at);
@@ -95,7 +95,8 @@ static bool find_in_rows(const ps_indexed_rows_t *rows, uint64_t first, uint64_t
     return true;
 }
 
-/* The next row in order; sets *ret_go_on to false when there are enough. */
+/* Takes the next row in order; sets *ret_go_on to false when there are
+ * enough. */
 static bool take(ps_present_rows_t *self, uint64_t row, size_t limit, bool *ret_go_on)
 {
     if (self->n == limit) {

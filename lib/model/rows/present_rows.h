@@ -10,16 +10,16 @@ typedef struct ps_present_rows {
     uint64_t *keys; /* owned; ascending */
     size_t n;
     size_t capacity;
-    bool is_cut; /* there are more of them in the range */
+    bool is_cut; /* the range holds more of them */
 } ps_present_rows_t;
 
 /*
  * Finds the first `limit` (> 0) present rows of first .. first + n_rows - 1 in
- * a scattered store; or, where `since` is given, those of any store whose
+ * a scattered store; or, if `since` is given, the rows of any store whose
  * version is above it. n_rows > 0, and the range ends at UINT64_MAX or before.
  *
  * Cost     hash keys, and changed rows of scattered ones: one walk over all
- * rows that are stored, whatever the range's width; present rows of a hash
+ *          stored rows, whatever the range's width; present rows of a hash
  *          partition of range keys: the rows between first and the last one
  *          found times the number of slices; changed rows of others: the
  *          versions of the range

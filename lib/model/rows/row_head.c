@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Rows of SPARSE and AUTO tables: making them and room in them, which is all
- * that pushing may fail at. */
+/* Rows of SPARSE and AUTO tables: creating them and reserving room in them, the
+ * only steps of a push that may fail. */
 #include "model/rows/row_head.h"
 
 #include <assert.h>
@@ -10,7 +10,7 @@
 #include "model/rows/row_walk.h"
 
 #define FIRST_ENTRIES 4 /* room of a sparse row whose need is not known */
-#define SHRINK_BELOW 4  /* a sparse row is cut down at 1/4 of its room */
+#define SHRINK_BELOW 4  /* a sparse row shrinks below 1/4 of its room */
 
 uint32_t ps_row_head_room(uint32_t n)
 {
@@ -19,7 +19,7 @@ uint32_t ps_row_head_room(uint32_t n)
     return most < FIRST_ENTRIES ? FIRST_ENTRIES : most < UINT32_MAX ? (uint32_t)most : UINT32_MAX;
 }
 
-/* A sparse row's block in the place of another one or of none. */
+/* Replaces a sparse row's block, or sets the first one. */
 static void set_sparse(ps_indexed_rows_t *self, ps_row_head_t *head, ps_sparse_row_t *old,
                        ps_sparse_row_t *row)
 {
@@ -33,7 +33,7 @@ static void set_sparse(ps_indexed_rows_t *self, ps_row_head_t *head, ps_sparse_r
     *head = (uint8_t *)(void *)row + absent;
 }
 
-/* True when an AUTO table keeps a row with so many entries as a dense one. */
+/* True when an AUTO table stores a row with this number of entries as dense. */
 static bool dense_is_smaller(const ps_indexed_rows_t *self, uint32_t capacity)
 {
     return self->shape.spec->row_format == PS_ROW_AUTO &&
@@ -71,7 +71,7 @@ static bool turn_dense(ps_indexed_rows_t *self, ps_row_head_t *head, ps_sparse_r
     return true;
 }
 
-/* Room for `more` entries; the row may turn dense instead. */
+/* Makes room for `more` entries; the row may turn dense instead. */
 static bool make_room(ps_indexed_rows_t *self, ps_row_head_t *head, uint32_t more)
 {
     ps_sparse_row_t *old = ps_row_head_sparse(*head);
@@ -116,7 +116,7 @@ void ps_row_head_settle(ps_indexed_rows_t *self, ps_row_head_t *head)
     *head = (uint8_t *)(void *)row + ps_row_head_flags(*head);
 }
 
-/* Entries for one piece of a row's deltas whose columns ascend. */
+/* Reserves entries for one piece of a row's deltas whose columns ascend. */
 static bool reserve_piece(ps_indexed_rows_t *self, ps_row_head_t *head, ps_columns_t columns,
                           const uint8_t *deltas, size_t n)
 {
@@ -154,7 +154,7 @@ static bool reserve_entries(ps_indexed_rows_t *self, ps_row_head_t *head, ps_del
                 return false;
             }
             if (ps_row_head_is_dense(*head)) {
-                return true; /* which has room for everything */
+                return true; /* a dense row has room for everything */
             }
             i += run;
         }
@@ -163,8 +163,8 @@ static bool reserve_entries(ps_indexed_rows_t *self, ps_row_head_t *head, ps_del
     return true;
 }
 
-/* The head of a new row, born as the push has it: with `entries` entries, or
- * dense. */
+/* Makes the head of a new row in the form of the push: with `entries` entries,
+ * or dense. */
 static bool make_head(ps_indexed_rows_t *self, bool born_dense, uint32_t entries,
                       ps_row_head_t *ret_head)
 {
@@ -187,8 +187,8 @@ static bool make_head(ps_indexed_rows_t *self, bool born_dense, uint32_t entries
     return true;
 }
 
-/* A row for the key of `deltas`, which is not there; there is room for it in
- * rows and index. It is born as the push has it. */
+/* Creates the missing row for the key of `deltas`, in the form of the push.
+ * Rows and index have room for it. */
 static bool make_row(ps_indexed_rows_t *self, const ps_deltas_t *deltas, ps_row_head_t **ret_head)
 {
     bool is_sparse = deltas->slice->layout == PS_LAYOUT_SPARSE;
@@ -221,7 +221,7 @@ static bool reserve_row(ps_indexed_rows_t *self, uint8_t *at, ps_deltas_t *delta
     ps_row_head_t *head = at == NULL ? NULL : ps_row_head_at(self, at);
     uint32_t number = PS_ROW_NONE;
 
-    if (head == NULL) { /* since its group was looked for it may have come */
+    if (head == NULL) { /* it may have been created after the look-up of its group */
         number = ps_row_index_find(&self->index, deltas->row);
     }
     if (number != PS_ROW_NONE) {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * ps_row_head - what stands for a row of a SPARSE or AUTO table
+ * ps_row_head - the tagged pointer to a row of a SPARSE or AUTO table
  *
- * Shape    the address of a sparse row, or that of a dense one plus 1; plus 2
- *          while the row is absent. Rows lie at multiples of 4.
+ * Shape    the address of a sparse row, or of a dense row plus 1; plus 2 while
+ *          the row is absent. Rows are aligned to 4.
  */
 #ifndef PS_MODEL_ROW_HEAD_H
 #define PS_MODEL_ROW_HEAD_H
@@ -43,14 +43,15 @@ static inline ps_row_head_t *ps_row_head_at(const ps_indexed_rows_t *self, uint8
     return (void *)(at + self->values_at);
 }
 
-/* The rows of a push of a SPARSE or AUTO table exist, with room for its
- * entries; several of one row may be reserved before the first is applied.
- * false: no memory; nothing stays reserved, rows made stay absent. */
+/* Creates the rows of a push to a SPARSE or AUTO table and reserves room for
+ * its entries. Several pushes to one row may be reserved before the first is
+ * applied. false: no memory; nothing stays reserved, new rows stay absent. */
 PSD_MUST_CHECK bool ps_row_heads_reserve(ps_indexed_rows_t *self, const ps_slice_t *slice,
                                          const ps_payload_t *payload);
-/* Called when a push was applied to a sparse row or given up. Behind the last
- * one it drops the row's zero entries, and its room if most is free. */
+/* Call when a push was applied to a sparse row or given up. After the last
+ * pending push it drops the row's zero entries, and shrinks the row if most of
+ * its room is free. */
 void ps_row_head_settle(ps_indexed_rows_t *self, ps_row_head_t *head);
-/* Most room that a sparse row of n entries has when no push is pending. */
+/* The most room that a sparse row of n entries has while no push is pending. */
 uint32_t ps_row_head_room(uint32_t n);
 #endif

@@ -1,23 +1,28 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Buckets, linear probing from bucket to bucket, growth from the front on. */
+/* Buckets, linear probing from bucket to bucket, incremental growth from the
+ * front. */
 #include "model/rows/row_index.h"
 
 #include <assert.h>
 #include <string.h>
 
 #define FIRST_BUCKETS 8
-#define END_BUCKETS 16    /* behind a table; see put_in */
-#define PAUSE_BUCKETS 512 /* a table as small moves at once */
-#define FULL_NUM 78       /* per cent of its places that a table fills */
+#define END_BUCKETS 16    /* at the end of a table; see put_in */
+#define PAUSE_BUCKETS 512 /* a table of up to this size moves at once */
+#define FULL_NUM 78       /* per cent of its places that a table fills before it grows */
 #define FULL_DEN 100
-#define KEYS_PER_STEP                                                                           \
-    2                                   /* added for a bucket that moves: all have moved when a \
-                                           fifth more keys are there, at nine tenths of the     \
-                                           places in what is left of the old table */
-#define EARLY 64                        /* part of its keys before which the next one is taken */
-#define STAGGER 8                       /* sizes that indexes of one table may have … */
+#define KEYS_PER_STEP                                         \
+    2 /* added for a bucket that moves: all have moved when a \
+         fifth more keys are there, at nine tenths of the     \
+         places in what is left of the old table */
+#define EARLY                                               \
+    64 /* the next table is allocated this part of the keys \
+          ahead */
+#define STAGGER                                                                                    \
+    8                                   /* number of different sizes that the indexes of one table \
+                                           may have … */
 #define STAGGER_DEN 40                  /* … each larger by such a part than the one before */
-#define AHEAD 8                         /* buckets whose rows are asked for before they move */
+#define AHEAD 8                         /* buckets whose rows are prefetched before they move */
 #define GROWTH_UNIT (UINT64_C(1) << 28) /* `growth` is in parts of it */
 
 _Static_assert(sizeof(ps_row_bucket_t) == 64, "a bucket is one cache line");
@@ -40,8 +45,8 @@ static uint32_t find_in_bucket(const ps_row_index_t *self, const ps_row_bucket_t
     return PS_ROW_NONE;
 }
 
-/* Searches from a bucket on. Nothing is ever taken out, so the first bucket
- * that is not full ends the search. *ret_ran_over: it came to the end. */
+/* Searches from a bucket on. Nothing is ever removed, so the first bucket that
+ * is not full ends the search. *ret_ran_over: the search reached the end. */
 static uint32_t find_from(const ps_row_index_t *self, const ps_row_table_t *table, uint64_t b,
                           uint64_t hash, uint64_t key, bool *ret_ran_over)
 {
@@ -86,7 +91,7 @@ uint32_t ps_row_index_find(const ps_row_index_t *self, uint64_t key)
 
 /* Puts a key into the first bucket from b on that is not full; false when there
  * is none up to the end. Keys that are spread by their hash never get there
- * (the odds are below 1e-20); keys that somebody chose to collide may. */
+ * (the odds are below 1e-20); adversarially chosen keys may. */
 static bool put_from(const ps_row_table_t *table, uint64_t b, uint8_t tag, uint32_t number)
 {
     for (; b < table->n_with_end; b++) {
@@ -114,8 +119,8 @@ static void put_now(ps_row_index_t *self, uint64_t hash, uint32_t number)
     }
 }
 
-/* Asks the processor for what moving will need: the bucket, a little later the
- * rows whose keys it reads, and the buckets where they will go. */
+/* Prefetches what moving will need: the bucket, a little later the rows whose
+ * keys it reads, and their destination buckets. */
 static void ask_ahead(const ps_row_index_t *self, uint64_t b)
 {
     const ps_row_table_t *old = &self->old;
@@ -134,8 +139,8 @@ static void ask_ahead(const ps_row_index_t *self, uint64_t b)
     }
 }
 
-/* Moves n buckets and those that the last of them ran over into, so that no
- * search that begins behind needs one before. */
+/* Moves n buckets, and the buckets into which the last of them overflowed, so
+ * that no search that begins after the front needs a bucket before it. */
 static void move_some(ps_row_index_t *self, uint64_t n)
 {
     ps_row_table_t *old = &self->old;
@@ -162,13 +167,15 @@ static void move_some(ps_row_index_t *self, uint64_t n)
     ps_pages_return(&old->pages, self->n_moved * sizeof(ps_row_bucket_t), &self->returned);
 }
 
-/* Keys that a table of n buckets takes before the next one is begun. */
+/* The number of keys at which a table of n buckets starts to move to the next
+ * one. */
 static uint64_t limit_of(uint64_t n_buckets)
 {
     return n_buckets * PS_BUCKET_ROWS * FULL_NUM / FULL_DEN;
 }
 
-/* Keys from which the next table is taken. A small one moves at once. */
+/* The number of keys at which the next table is allocated. A small table moves
+ * at once. */
 static uint64_t early_limit_of(uint64_t n_buckets)
 {
     uint64_t limit = limit_of(n_buckets);
@@ -176,9 +183,10 @@ static uint64_t early_limit_of(uint64_t n_buckets)
     return n_buckets <= PAUSE_BUCKETS ? limit : limit - limit / EARLY;
 }
 
-/* Buckets of the table after one of n. The first that does not move at once
- * sets an index apart from those of other partitions: these share out the keys
- * by the high bits of the hash (ps_fold), and so by the first key's. */
+/* Buckets of the table after one of n. The first table that does not move at
+ * once gets a size that depends on the partition. Partitions divide the keys by
+ * the high bits of the hash (ps_fold), so the first key's hash tells them
+ * apart. */
 static uint64_t next_size(const ps_row_index_t *self, uint64_t n)
 {
     uint64_t larger = n <= PAUSE_BUCKETS ? 2 * n : n + n / 4;
@@ -202,7 +210,7 @@ static bool grow(ps_row_index_t *self, uint64_t n_keys)
     if (!ps_pages_init(&larger.pages, larger.n_with_end * sizeof(ps_row_bucket_t))) {
         return false;
     }
-    ps_pages_will_fill(&larger.pages); /* hashed keys touch it everywhere */
+    ps_pages_will_fill(&larger.pages); /* hashed keys touch all of it */
     move_some(self, UINT64_MAX);
     self->old = self->now;
     self->now = larger;
@@ -258,7 +266,7 @@ void ps_row_index_add(ps_row_index_t *self, uint64_t key, uint32_t number)
     put_now(self, hash, number);
 }
 
-/* Where the old table's front goes in the new one. */
+/* The position of the old table's front in the new one. */
 static uint64_t front(const ps_row_index_t *self)
 {
     return self->n_moved * self->growth / GROWTH_UNIT;
@@ -276,7 +284,7 @@ uint64_t ps_row_index_bytes(const ps_row_index_t *self)
     const ps_row_table_t *old = &self->old;
     uint64_t now = self->now.pages.size;
 
-    if (old->n_buckets > 0) { /* the new table has been filled so far only */
+    if (old->n_buckets > 0) { /* only this part of the new table is filled */
         uint64_t n = (uint64_t)((ps_u128_t)self->n_moved * self->now.n_buckets / old->n_buckets) +
                      END_BUCKETS;
         uint64_t filled = n * sizeof(ps_row_bucket_t);

@@ -3,17 +3,17 @@
  * ps_row_index - row key -> row number, for any u64 keys
  *
  * What     Open addressing by buckets of one cache line: twelve row numbers, a
- *          byte of each key's hash, a fill count. The keys themselves stand in
- *          the rows, so a find reads one line here and one there, and a caller
- *          with many keys asks for both ahead. Rows are never taken out.
- *          It grows by a quarter, without a pause: a key's bucket follows the
- *          order of its hash in every table, so the old table moves over from
- *          its front, a bucket with every second key added; what lies before
- *          that front is in the new table, the rest in the old one, and the
- *          memory before it has been given back. The new table is taken a
- *          little before anything moves, so that there is time to bring its
- *          first pages in; and the indexes of a table's partitions differ in
- *          size, so that they do not all begin to grow at once.
+ *          byte of each key's hash, a fill count. The keys themselves are in
+ *          the rows, so a find reads one line here and one in the row; a caller
+ *          with many keys prefetches both. Rows are never removed. The table
+ *          grows by a quarter, incrementally. In every table, buckets follow
+ *          the order of hashes. So the old table moves from its front, one
+ *          bucket with every second added key. Keys before that front are in
+ *          the new table, the others in the old one; the old memory before the
+ *          front goes back to the kernel. The new table is allocated a little
+ *          before anything moves, to leave time to prefault its first pages.
+ *          The indexes of a table's partitions differ in size, so that they do
+ *          not all start to grow at once.
  * Shape    load 0.72 to 0.78: 6.8 to 7.5 bytes for each row
  * Owner    The struct's holder.
  */
@@ -27,7 +27,7 @@
 #include "model/rows/slab.h"
 
 #define PS_ROW_NONE UINT32_MAX                    /* no row's number */
-#define PS_ROW_NUMBER_MAX ((uint32_t)PS_SLAB_MAX) /* rows that there may be */
+#define PS_ROW_NUMBER_MAX ((uint32_t)PS_SLAB_MAX) /* the maximum number of rows */
 
 #define PS_BUCKET_ROWS 12
 typedef struct ps_row_bucket {
@@ -39,41 +39,42 @@ typedef struct ps_row_bucket {
 
 typedef struct ps_row_table {
     ps_pages_t pages;    /* buckets; empty when there is no table */
-    uint64_t n_buckets;  /* that hashes are spread over */
-    uint64_t n_with_end; /* and a few behind, for what runs over there */
-    bool is_round;       /* what ran over even those went on at the front */
+    uint64_t n_buckets;  /* over which hashes are spread */
+    uint64_t n_with_end; /* plus a few at the end, for overflow */
+    bool is_round;       /* overflow past those continued at the front */
 } ps_row_table_t;
 
 typedef struct ps_row_index {
     const ps_slab_t *rows; /* borrowed; every item begins with its key */
     ps_row_table_t now;
-    ps_row_table_t old; /* the table before, while it moves over */
+    ps_row_table_t old; /* the previous table, while it moves */
     uint64_t n_moved;   /* buckets of old that have moved */
-    size_t returned;    /* bytes of old that were given back */
+    size_t returned;    /* bytes of old that were returned to the kernel */
     uint64_t growth;    /* how much larger now is than old, in parts of 2^28 */
     uint64_t n;         /* keys */
-    uint64_t still;     /* keys up to which the old table stays where it is */
-    size_t named;       /* bytes of now that ps_row_index_soon has named */
+    uint64_t still;     /* up to this number of keys the old table does not move */
+    size_t named;       /* bytes of now that ps_row_index_soon named */
 } ps_row_index_t;
 
 /* An empty index over rows whose first eight bytes are their key. */
 void ps_row_index_init(ps_row_index_t *self, const ps_slab_t *rows);
 void ps_row_index_done(ps_row_index_t *self);
-/* Makes room, so that `more` keys can be added. false: no memory; the index
- * holds what it held. */
+/* Reserves room for `more` keys. false: no memory; the index is unchanged. */
 PSD_MUST_CHECK bool ps_row_index_reserve(ps_row_index_t *self, uint64_t more);
-/* Adds a key that is not there, for which there is room. Its row exists. */
+/* Adds a key that the index does not hold and has room for. Its row must
+ * exist. */
 void ps_row_index_add(ps_row_index_t *self, uint64_t key, uint32_t number);
-/* The row's number; PS_ROW_NONE when the key is not there. */
+/* The row's number; PS_ROW_NONE when the index does not hold the key. */
 uint32_t ps_row_index_find(const ps_row_index_t *self, uint64_t key);
-/* Memory that growing will take next, once; as ps_pages_soon. */
+/* Names the memory that growing will use next, once; as ps_pages_soon. */
 bool ps_row_index_soon(ps_row_index_t *self, ps_soon_t *ret_soon);
-/* Bytes of the tables, without what was given back or not been filled yet. */
+/* Bytes of the tables, without memory that was returned or is not filled
+ * yet. */
 uint64_t ps_row_index_bytes(const ps_row_index_t *self);
 
-/* The order of buckets, high bits first. Partitions by hash take the hash's
- * high bits (ps_fold), so the halves change places; the tag is a byte that
- * neither uses. */
+/* The order of buckets, high bits first. Partitions by hash use the hash's high
+ * bits (ps_fold), so the halves are swapped; the tag is a byte that neither
+ * uses. */
 static inline uint64_t ps_row_hash(uint64_t key)
 {
     uint64_t hash = ps_hash_u64(key);
@@ -86,7 +87,7 @@ static inline ps_row_bucket_t *ps_row_table_at(const ps_row_table_t *self, uint6
     return (ps_row_bucket_t *)(void *)self->pages.data + bucket;
 }
 
-/* Where a find begins; the index is not empty. */
+/* The bucket where a find begins; the index must not be empty. */
 static inline const ps_row_bucket_t *ps_row_index_home(const ps_row_index_t *self, uint64_t hash)
 {
     if (self->old.n_buckets > 0) {
@@ -99,7 +100,7 @@ static inline const ps_row_bucket_t *ps_row_index_home(const ps_row_index_t *sel
     return ps_row_table_at(&self->now, ps_fold(hash, self->now.n_buckets));
 }
 
-/* Asks the processor for the line that a find will read first. */
+/* Prefetches the line that a find reads first. */
 static inline void ps_row_index_prefetch(const ps_row_index_t *self, uint64_t hash)
 {
     if (self->n > 0) {
@@ -124,7 +125,7 @@ static inline uint32_t ps_row_bucket_match(const ps_row_bucket_t *self, uint8_t 
     ps_row_tags_t tags;
     ps_row_tags_t same = (ps_row_tags_t){0} + (char)tag;
 
-    __builtin_memcpy(&tags, self, sizeof tags); /* more than them: masked out */
+    __builtin_memcpy(&tags, self, sizeof tags); /* more bytes than the tags: masked out */
     same = (ps_row_tags_t)(tags == same);
     return (uint32_t)__builtin_ia32_pmovmskb128(same) & in_use;
 #else
@@ -137,8 +138,8 @@ static inline uint32_t ps_row_bucket_match(const ps_row_bucket_t *self, uint8_t 
 #endif
 }
 
-/* The row that a find would look at first: nearly always the right one if there
- * is one. NULL: only a find can tell. */
+/* The row that a find would look at first: nearly always the right one if the
+ * key exists. NULL: only a find can tell. */
 static inline uint8_t *ps_row_index_guess(const ps_row_index_t *self, uint64_t hash)
 {
     const ps_row_bucket_t *bucket = NULL;
@@ -150,7 +151,7 @@ static inline uint8_t *ps_row_index_guess(const ps_row_index_t *self, uint64_t h
     bucket = ps_row_index_home(self, hash);
     bits = ps_row_bucket_match(bucket, ps_row_tag(hash));
     if (bits == 0 && bucket->n == PS_BUCKET_ROWS) {
-        bucket++; /* there are a few behind the last one that hashes name */
+        bucket++; /* there are a few more after the last one that hashes select */
         bits = ps_row_bucket_match(bucket, ps_row_tag(hash));
     }
     return bits == 0 ? NULL : ps_slab_at(self->rows, bucket->numbers[__builtin_ctz(bits)]);

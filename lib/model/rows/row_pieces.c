@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Rows and parts of them, shown to whoever works on them. */
+/* Shows rows and parts of rows to a callback. */
 #include "model/rows/row_pieces.h"
 
 #include <inttypes.h>

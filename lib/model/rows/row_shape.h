@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* ps_row_shape - what all rows of a partition have in common, in the numbers
- * that the layouts work with */
+/* ps_row_shape - the properties that all rows of a partition share, as the
+ * numbers that the layouts use */
 #ifndef PS_MODEL_ROW_SHAPE_H
 #define PS_MODEL_ROW_SHAPE_H
 
@@ -8,7 +8,7 @@
 #include "model/tables/partition.h"
 #include "model/updaters/updater.h"
 
-/* How much of a row will be needed, so is asked for ahead. */
+/* How much of a row to prefetch. */
 typedef enum ps_row_need {
     PS_NEED_HEAD = 0,   /* key and version */
     PS_NEED_VALUES = 1, /* and values */
@@ -18,8 +18,8 @@ typedef enum ps_row_need {
 typedef struct ps_row_shape {
     const ps_table_spec_t *spec; /* borrowed from the store */
     const ps_updater_t *updater; /* borrowed from the store */
-    const uint32_t *worker;      /* whose deltas come now; the store's */
-    const uint64_t *version;     /* of changes that come now; NULL: none */
+    const uint32_t *worker;      /* whose deltas are being applied; the store's */
+    const uint64_t *version;     /* of the changes being applied; NULL: none */
     ps_type_t type;              /* of values and state */
     uint32_t value_size;         /* bytes of one value: 4 or 8 */
     uint32_t n_states;           /* state arrays beside the values */
@@ -30,7 +30,7 @@ typedef struct ps_row_shape {
 /* A dense row, wherever it lies. */
 typedef struct ps_dense_row {
     uint8_t *values;     /* width of them */
-    uint8_t *state;      /* NULL when there is none */
+    uint8_t *state;      /* NULL: none */
     size_t state_stride; /* values from one state array to the next */
 } ps_dense_row_t;
 
@@ -57,7 +57,7 @@ static inline bool ps_value_is_zero(ps_type_t type, const uint8_t *value)
     }
 }
 
-/* Copies n values; a single one, the commonest case, without a call. */
+/* Copies n values; a single one, the most common case, without a call. */
 static inline void ps_values_copy(uint8_t *to, const uint8_t *from, size_t n, size_t value_size)
 {
     if (n == 1 && value_size == 4) {

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Three groups of keys at a time, each one step further than the next. */
+/* Three groups of keys at a time, each one a stage further than the next. */
 #include "model/rows/row_walk.h"
 
 #include "base/prefetch.h"
 
-/* Rows of the slice up to `ahead` behind the group at hand. */
+/* Rows of the slice up to `ahead` after the current group. */
 static uint64_t reach(const ps_row_walk_t *self, uint64_t ahead)
 {
     uint64_t end = self->first + self->n + ahead;
@@ -38,7 +38,7 @@ static void ask_for_rows(ps_row_walk_t *self, uint64_t end)
     self->n_guesses = end;
 }
 
-/* Asks for what comes behind the group at hand. */
+/* Prefetches what comes after the current group. */
 static void ask_ahead(ps_row_walk_t *self)
 {
     ask_for_buckets(self, reach(self, 2 * PS_WALK_ROWS));

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The two layouts' parts of handing out and taking in rows (store_copy.h, where
- * the bytes are described); for store_copy.c alone. */
+/* How each of the two layouts hands out and takes in rows; store_copy.h
+ * describes the bytes. For store_copy.c only. */
 #ifndef PS_MODEL_ROWS_COPY_H
 #define PS_MODEL_ROWS_COPY_H
 
@@ -8,17 +8,15 @@
 
 #define PS_PIECE_HEAD 32 /* bytes in front of the rows */
 
-/* A piece with the rows from `first` on, of about max_bytes; its head is left
- * for the caller. *ret_n rows, at least 1 unless there are none left. NULL: no
- * memory. */
+/* A piece with the rows from `first` on, of about max_bytes; the caller writes
+ * its head. *ret_n rows, at least 1 unless none are left. NULL: no memory. */
 PSD_MUST_CHECK ps_payload_t *ps_array_rows_give(const ps_array_rows_t *self, uint64_t first,
                                                 size_t max_bytes, uint64_t *ret_n);
 PSD_MUST_CHECK ps_payload_t *ps_indexed_rows_give(const ps_indexed_rows_t *self, uint64_t first,
                                                   size_t max_bytes, uint64_t *ret_n);
-/* Takes what stands behind the head of a piece of n rows: for an array those
- * from `first` on, which are not more than it has; else those before the `left`
- * that are said to come. Errors:
- * PSD_PROTO, PSD_NOMEM. */
+/* Takes the bytes after the head of a piece of n rows: for an array the rows
+ * from `first` on, which must be within the array; otherwise new rows, after
+ * which `left` more are announced. Errors: PSD_PROTO, PSD_NOMEM. */
 PSD_MUST_CHECK psd_status_t ps_array_rows_take(ps_array_rows_t *self, uint64_t first, uint64_t n,
                                                ps_bytes_t rows, psd_error_t *err);
 PSD_MUST_CHECK psd_status_t ps_indexed_rows_take(ps_indexed_rows_t *self, const ps_extent_t *extent,

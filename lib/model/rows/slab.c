@@ -79,8 +79,8 @@ const uint8_t *ps_slab_run(const ps_slab_t *self, uint32_t number, uint64_t *ret
     return ps_slab_at(self, number);
 }
 
-/* Nothing of chunk k is left to name, so that the next one's turn has come:
- * early also where a chunk is too small for huge pages and the next is not. */
+/* All of chunk k is named, so the next one follows; it follows early when a
+ * chunk is too small for huge pages and the next is not. */
 static bool is_all_named(const ps_slab_t *self, uint32_t k, size_t until)
 {
     const ps_pages_t *chunk = &self->chunks[k];
@@ -105,7 +105,7 @@ bool ps_slab_soon(ps_slab_t *self, ps_soon_t *ret_soon)
     }
     if (self->soon == k && is_all_named(self, k, until)) {
         if (self->n_chunks == k + 1 && !add_chunk(self)) {
-            return false; /* whoever needs it will say so */
+            return false; /* the caller that needs it reports the failure */
         }
         self->soon = k + 1;
         self->named = 0;
@@ -118,7 +118,7 @@ uint64_t ps_slab_bytes(const ps_slab_t *self)
 {
     uint64_t bytes = self->n * self->item_size;
 
-    /* Blocks of the heap were zeroed, and so are there whether used or not. */
+    /* Heap blocks were zeroed, so they take memory even when unused. */
     for (uint32_t k = 0; k < self->n_chunks; k++) {
         uint64_t first = ((UINT64_C(1) << k) - 1) << self->shift;
         uint64_t n = UINT64_C(1) << (self->shift + k);

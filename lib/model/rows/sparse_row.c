@@ -7,8 +7,8 @@
 
 #include "base/alloc.h"
 
-/* Where array k of the row lies in its data: 0 the values, then the states,
- * then the columns. */
+/* The offset of array k in the row's data: 0 the values, then the states, then
+ * the columns. */
 static size_t offset_of(const ps_sparse_row_t *self, const ps_row_shape_t *shape, uint32_t k)
 {
     return (size_t)k * self->capacity * shape->value_size;
@@ -21,7 +21,7 @@ static const uint32_t *columns_of(const ps_sparse_row_t *self, const ps_row_shap
     return columns;
 }
 
-/* The columns to be written. */
+/* The columns, writable. */
 static uint32_t *own_columns(ps_sparse_row_t *self, const ps_row_shape_t *shape)
 {
     void *columns = self->data + offset_of(self, shape, 1 + shape->n_states);
@@ -29,8 +29,8 @@ static uint32_t *own_columns(ps_sparse_row_t *self, const ps_row_shape_t *shape)
     return columns;
 }
 
-/* First entry in [from, n) whose column is >= col; searches in steps that
- * double, because the next column of a sorted list is mostly near. */
+/* First entry in [from, n) whose column is >= col; an exponential search,
+ * because the next column of a sorted list is usually near. */
 static uint32_t seek(const uint32_t *columns, uint32_t from, uint32_t n, uint32_t col)
 {
     uint32_t step = 1;
@@ -141,7 +141,7 @@ void ps_sparse_row_shrink(ps_sparse_row_t **self_p, const ps_row_shape_t *shape,
     memmove(own_columns(self, shape), self->data + offset_of(&wide, shape, 1 + shape->n_states),
             self->n * sizeof(uint32_t));
     smaller = ps_alloc_resize(self, 1, ps_sparse_row_bytes(shape, capacity));
-    if (smaller != NULL) { /* else the block stays larger than it need be */
+    if (smaller != NULL) { /* else the block stays larger than needed */
         *self_p = smaller;
     }
 }
@@ -165,8 +165,8 @@ uint32_t ps_sparse_row_missing(const ps_sparse_row_t *self, const ps_row_shape_t
     return missing;
 }
 
-/* From the back: what lies behind the last new column moves once, by as many
- * places as there are new columns before it. */
+/* From the back: each entry moves once, by the number of new columns before
+ * it. */
 void ps_sparse_row_add(ps_sparse_row_t *self, const ps_row_shape_t *shape, ps_columns_t columns,
                        const uint8_t *deltas, size_t n, uint32_t missing)
 {
@@ -220,7 +220,7 @@ static void apply_run(ps_sparse_row_t *self, const ps_row_shape_t *shape, uint32
     self->n_zeros += count_zeros(self, shape, at, n);
 }
 
-/* How many of the n columns match the entries from `at` on, one by one. */
+/* The number of leading columns, of n, that match the entries from `at` on. */
 static uint32_t matching(const ps_sparse_row_t *self, const uint32_t *own, uint32_t at,
                          ps_columns_t columns, size_t n)
 {
@@ -245,7 +245,7 @@ void ps_sparse_row_apply(ps_sparse_row_t *self, const ps_row_shape_t *shape, ps_
         uint32_t run = 0;
 
         if (at > 0 && own[at - 1] >= col) {
-            at = 0; /* a list that does not ascend */
+            at = 0; /* the list does not ascend */
         }
         at = seek(own, at, self->n, col);
         run = matching(self, own, at, ps_columns_from(columns, i), n - i);

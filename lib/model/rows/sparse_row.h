@@ -3,9 +3,9 @@
  * ps_sparse_row - column -> value and state, as arrays sorted by column
  *
  * What     One block per row. Pushes come in two steps: `add` makes an entry
- *          for every column that a delta will need, while it may still fail;
- *          `apply` then cannot. Between the two a row is *pending* and keeps
- *          its zero entries; when it no longer is, they are dropped.
+ *          for every column that a delta will need, and may fail; `apply` then
+ *          cannot. Between the two, a row is *pending* and keeps its zero
+ *          entries; afterwards they are dropped.
  * Shape    header, capacity values, capacity of each state, capacity columns
  * Units    columns are the table's
  */
@@ -18,31 +18,33 @@
 typedef struct ps_sparse_row {
     uint32_t n;         /* entries */
     uint32_t capacity;  /* room for entries */
-    uint32_t n_pending; /* pushes made room for and not applied yet */
+    uint32_t n_pending; /* pushes with room reserved, not applied yet */
     uint32_t n_zeros;   /* entries whose value and state are all zero */
     uint8_t data[];     /* see Shape */
 } ps_sparse_row_t;
 
-/* Bytes of a row with room for so many entries. */
+/* Bytes of a row with room for `capacity` entries. */
 size_t ps_sparse_row_bytes(const ps_row_shape_t *shape, uint32_t capacity);
 /* A copy of `old` (NULL: an empty row) with room for `capacity` entries, at
  * least old->n; the caller frees both. NULL: no memory. */
 PSD_MUST_CHECK ps_sparse_row_t *ps_sparse_row_new(const ps_row_shape_t *shape,
                                                   const ps_sparse_row_t *old, uint32_t capacity);
 
-/* Cuts its room down to `capacity` entries, at least its n. Its block may move.
+/* Shrinks the row to room for `capacity` entries, at least its n. Its block may
+ * move.
  */
 void ps_sparse_row_shrink(ps_sparse_row_t **self_p, const ps_row_shape_t *shape, uint32_t capacity);
 
-/* How many of n deltas are not zero and fall on columns without an entry. The
- * columns ascend strictly. */
+/* The number of deltas, of n, that are not zero and whose columns have no
+ * entry. The columns ascend strictly. */
 uint32_t ps_sparse_row_missing(const ps_sparse_row_t *self, const ps_row_shape_t *shape,
                                ps_columns_t columns, const uint8_t *deltas, size_t n);
-/* Adds zero entries for these `missing` columns; there is room for them. */
+/* Adds zero entries for these `missing` columns; the row must have room for
+ * them. */
 void ps_sparse_row_add(ps_sparse_row_t *self, const ps_row_shape_t *shape, ps_columns_t columns,
                        const uint8_t *deltas, size_t n, uint32_t missing);
 /* Runs the updater over n deltas, any order of columns. Columns without an
- * entry have a delta of zero, which no updater turns into anything else. */
+ * entry have a delta of zero, which no updater turns into another value. */
 void ps_sparse_row_apply(ps_sparse_row_t *self, const ps_row_shape_t *shape, ps_columns_t columns,
                          const uint8_t *deltas, size_t n);
 /* Drops entries whose value and state are all zero. */
@@ -66,17 +68,17 @@ void ps_sparse_row_read(const ps_sparse_row_t *self, const ps_row_shape_t *shape
 /* Writes the entries into a dense row whose values and state are zero. */
 void ps_sparse_row_spread(const ps_sparse_row_t *self, const ps_row_shape_t *shape,
                           const ps_dense_row_t *row);
-/* Bytes of n entries as they travel: n values, n of each state, n columns. */
+/* Bytes of n packed entries: n values, n of each state, n columns. */
 size_t ps_sparse_row_packed(const ps_row_shape_t *shape, uint32_t n);
-/* Writes all entries so, ps_sparse_row_packed bytes; gives what is behind. */
+/* Packs all entries, ps_sparse_row_packed bytes; returns the end. */
 uint8_t *ps_sparse_row_pack(const ps_sparse_row_t *self, const ps_row_shape_t *shape, uint8_t *to);
-/* Reads n of them, from so many bytes, into an empty row that has room for
- * them. false: columns do not ascend, or are not the partition's, or an entry
- * is all zero; the row is then to be freed. */
+/* Unpacks n entries of ps_sparse_row_packed bytes into an empty row that has
+ * room for them. false: columns do not ascend or are not the partition's, or an
+ * entry is all zero; the caller then frees the row. */
 PSD_MUST_CHECK bool ps_sparse_row_unpack(ps_sparse_row_t *self, const ps_row_shape_t *shape,
                                          const uint8_t *from, uint32_t n);
-/* Entries whose value is not zero: their number; columns and values are written
- * when ret_columns is not NULL. */
+/* Returns the number of entries whose value is not zero; writes their columns
+ * and values when ret_columns is not NULL. */
 uint32_t ps_sparse_row_entries(const ps_sparse_row_t *self, const ps_row_shape_t *shape,
                                uint8_t *ret_columns, uint8_t *ret_values);
 #endif

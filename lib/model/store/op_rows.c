@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which rows a change is about. */
+/* The rows of a change. */
 #include "model/store/op_rows.h"
 
 #include "model/updaters/init.h"
 
-/* Rows that are not stored are nothing but zeros, and stay so. */
+/* Rows that are not stored are all zeros, and stay so. */
 static bool skips_absent(const ps_store_t *self, const ps_row_change_t *change)
 {
     const ps_store_t *from = change->kind == PS_CHANGE_AXPY_ROWS ? change->other : self;
@@ -75,7 +75,7 @@ bool ps_op_rows_next(ps_op_rows_t *self, uint64_t *ret_key)
     return false;
 }
 
-/* Named ones, of which many are looked for at once. */
+/* Named rows, looked up many at once. */
 static uint64_t new_of_list(const ps_op_rows_t *self, const ps_store_t *store)
 {
     ps_row_walk_t walk;

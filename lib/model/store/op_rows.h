@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* ps_op_rows - the rows that a change is about, one after the other */
+/* ps_op_rows - iterates over the rows of a change */
 #ifndef PS_MODEL_OP_ROWS_H
 #define PS_MODEL_OP_ROWS_H
 
@@ -9,20 +9,20 @@
 typedef struct ps_op_rows {
     const ps_slice_t *slice;
     const ps_payload_t *payload;
-    const ps_extent_t *extent;       /* only its rows; NULL: all are */
+    const ps_extent_t *extent;       /* only its rows; NULL: all */
     const ps_indexed_rows_t *stored; /* only the rows present there; NULL: all */
-    const ps_store_t *partial;       /* only the rows that it has; NULL: all */
+    const ps_store_t *partial;       /* only the rows that it stores; NULL: all */
     uint64_t i;                      /* next row of slice, or of `stored` */
 } ps_op_rows_t;
 
-/* Rows of a checked change: of a list each; of a range those that it means. A
- * row that is not there and reads as zeros is passed over where the change
- * leaves zeros as they are. */
+/* Rows of a checked change: every row of a list; of a range, the rows that the
+ * change applies to. Skips a row that is not stored and reads as zeros if the
+ * change leaves zeros unchanged. */
 ps_op_rows_t ps_op_rows_of(const ps_store_t *self, const ps_slice_t *slice,
                            const ps_payload_t *payload, const ps_row_change_t *change);
-/* False at the end. Rows may be added to another store on the way. */
+/* False at the end. Rows may be added to another store meanwhile. */
 bool ps_op_rows_next(ps_op_rows_t *self, uint64_t *ret_key);
-/* How many of those that are left have no item in the store, whose rows are
- * indexed; one that is named twice may count twice. Looks for each. */
+/* The number of remaining rows without an item in the store, whose rows are
+ * indexed; a row that is named twice may count twice. Looks up each row. */
 uint64_t ps_op_rows_new(const ps_op_rows_t *self, const ps_store_t *store);
 #endif

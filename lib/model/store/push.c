@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Deltas in the order of their rows: as many at once as lie together. */
+/* Applies deltas in the order of their rows, as many at once as are
+ * contiguous. */
 #include "model/store/push.h"
 
 #include <assert.h>
@@ -7,7 +8,7 @@
 #include "model/updaters/finite.h"
 #include "model/updaters/row_loops.h"
 
-#define WIDE 32 /* values of a row that are worth an updater's call */
+#define WIDE 32 /* values of a row from which a call of the updater pays */
 #define STATES_TOGETHER 3
 #define BYTES_TOGETHER (PS_ROWS_GROUP * 8) /* of values, or of a state */
 
@@ -27,8 +28,8 @@ void ps_push_begin(ps_push_t *self, const ps_row_shape_t *shape, const ps_payloa
     self->is_fused = self->is_guarded && ps_updater_is_guarded(shape->updater);
 }
 
-/* Deltas that stay as they are; NULL when they have turned bad. n_bytes is at
- * most a block's when the push is guarded. */
+/* Deltas that cannot change any more; NULL when one has become non-finite.
+ * n_bytes is at most a block's when the push is guarded. */
 static const uint8_t *guard(ps_push_t *self, const uint8_t *deltas, size_t n_bytes)
 {
     if (!self->is_guarded) {
@@ -57,7 +58,7 @@ static void update(const ps_push_t *self, uint8_t *row, size_t offset, const uin
                      deltas, n);
 }
 
-/* Deltas that lie together, to neighbouring values. */
+/* Applies contiguous deltas to neighbouring values. */
 static void update_run(ps_push_t *self, uint8_t *row, size_t offset, const uint8_t *deltas,
                        size_t n_bytes)
 {
@@ -83,7 +84,7 @@ static void update_run(ps_push_t *self, uint8_t *row, size_t offset, const uint8
     }
 }
 
-/* Bytes that lie together from the next value on; there is one. */
+/* Contiguous bytes from the next value on; there is one. */
 static size_t bytes_ahead(ps_push_t *self, const uint8_t **ret_deltas)
 {
     const ps_bytes_t *span = &self->payload->spans[self->span];
@@ -115,8 +116,9 @@ void ps_push_run(ps_push_t *self, uint8_t *values, uint64_t n)
     }
 }
 
-/* Rows of one value. A plug-in gets each as it lies, for it may look at a whole
- * row; more values would cost more on the way than the rule gains. */
+/* Rows of one value. A plug-in gets each row in place, because it may look at a
+ * whole row. With more values a row, gathering would cost more than it
+ * gains. */
 static bool go_together(const ps_row_shape_t *shape)
 {
     return shape->width == 1 && shape->n_states <= STATES_TOGETHER &&
@@ -124,9 +126,8 @@ static bool go_together(const ps_row_shape_t *shape)
 }
 
 /* A rule does up to 16 values in the time of one. So values and states of n
- * rows are brought together for it and put back. Each value is worked on by
- * itself: they come to the same bits as row by row, as long as no row is among
- * them twice.
+ * rows are gathered for it and scattered back. Each value is independent, so
+ * the bits are the same as row by row, as long as no row occurs twice.
  */
 static void update_together(const ps_push_t *self, uint8_t *const *rows, size_t n,
                             const uint8_t *deltas)
@@ -152,7 +153,7 @@ static void update_together(const ps_push_t *self, uint8_t *const *rows, size_t 
     }
 }
 
-/* As many rows at once as go together. */
+/* Applies deltas to as many rows at once as possible. */
 static void update_each(const ps_push_t *self, uint8_t *const *rows, size_t n,
                         const uint8_t *deltas)
 {
@@ -171,7 +172,7 @@ static void update_each(const ps_push_t *self, uint8_t *const *rows, size_t n,
     }
 }
 
-/* Whole rows whose deltas lie together. */
+/* Whole rows whose deltas are contiguous. */
 static void update_rows(ps_push_t *self, uint8_t *const *rows, size_t n, const uint8_t *deltas)
 {
     const ps_row_shape_t *shape = self->shape;

@@ -11,7 +11,7 @@
 #define PS_COLUMN_BYTES 4
 
 typedef struct ps_reply {
-    ps_payload_t *payload; /* owned until it is handed out */
+    ps_payload_t *payload; /* owned until handed out */
     uint8_t *keys;         /* in the payload, as the others */
     uint8_t *index;
     uint8_t *values; /* any alignment */
@@ -20,16 +20,16 @@ typedef struct ps_reply {
     size_t values_size;
 } ps_reply_t;
 
-/* Takes memory for the three sizes that are set; values that fit into the room
- * go there. false: there is no memory. */
+/* Allocates memory for the three sizes that are set; values go to the room if
+ * they fit there. false: no memory. */
 PSD_MUST_CHECK bool ps_reply_init(ps_reply_t *self, ps_room_t room);
 void ps_reply_done(ps_reply_t *self);
-/* PSD_NOMEM for a reply of so many rows. */
+/* PSD_NOMEM for a reply of n_rows rows. */
 psd_status_t ps_reply_no_memory(uint64_t n_rows, psd_error_t *err);
 
-/* What is gathered, and how: the arguments of ps_store_gather. */
+/* What to gather, and how: the arguments of ps_store_gather. */
 typedef struct ps_gather {
-    ps_slice_t want; /* rows LIST, or RANGE where they are not scattered */
+    ps_slice_t want; /* rows LIST, or RANGE if they are not scattered */
     const ps_payload_t *rows;
     size_t max_bytes;
     ps_room_t room;
@@ -45,16 +45,17 @@ PSD_MUST_CHECK psd_status_t ps_store_gather_keys(ps_store_t *self, const ps_gath
                                                  psd_error_t *err);
 /* The most rows that fit into gather->max_bytes, at least one. */
 size_t ps_store_gather_limit(const ps_store_t *self, const ps_gather_t *gather);
-/* A range of rows: those present of a scattered store, or those changed. */
+/* Gathers a range of rows: the rows present in a scattered store, or the
+ * changed rows. */
 PSD_MUST_CHECK psd_status_t ps_store_gather_range(ps_store_t *self, const ps_gather_t *gather,
                                                   ps_slice_t *ret_slice, ps_payload_t **ret_payload,
                                                   uint64_t *ret_done, psd_error_t *err);
 
-/* A SPARSE reply; want has the table's type. */
+/* Gathers a SPARSE reply; want has the table's type. */
 PSD_MUST_CHECK psd_status_t ps_store_gather_sparse(ps_store_t *self, const ps_gather_t *gather,
                                                    ps_slice_t *ret_slice,
                                                    ps_payload_t **ret_payload, psd_error_t *err);
-/* Writes the first n_rows rows of a DENSE want, one behind the other. */
+/* Writes the first n_rows rows of a DENSE want, one after the other. */
 void ps_store_read_rows(ps_store_t *self, const ps_slice_t *want, const ps_payload_t *rows,
                         uint64_t n_rows, uint8_t *ret_values);
 #endif

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The face over the two layouts: making a store, reading a row, its size. */
+/* The interface over the two layouts: making a store, reading a row, its
+ * size. */
 #include "model/store/store.h"
 
 #include <inttypes.h>
@@ -89,9 +90,9 @@ psd_status_t ps_store_check_worker(const ps_store_t *self, uint32_t worker, psd_
     return ps_updater_check_worker(self->updater, worker, err);
 }
 
-/* Every row of a RANGE-keys table is present. In a hash partition they would
- * have to be counted one by one; beyond COUNT_MAX the partition's even share
- * must do, and the shares of all partitions still add up to the table. */
+/* Every row of a RANGE-keys table is present. In a hash partition they must be
+ * counted one by one. Beyond COUNT_MAX rows an even share is the estimate; the
+ * shares of all partitions still add up to the table. */
 static uint64_t rows_present(const ps_store_t *self)
 {
     const ps_extent_t *extent = &self->extent;

@@ -2,14 +2,14 @@
 /*
  * ps_store - the rows of one partition
  *
- * What     Two layouts behind one face. RANGE keys with dense rows: one aligned
- *          array of values and one per state, filled with first values block
- *          by block on first touch. Everything else: an index from row to a
- *          row object (open addressing, grown step by step), dense rows in
- *          slabs of equal width, sparse rows as arrays sorted by column that
- *          grow by themselves and drop an entry whose value and state are zero.
- * Shape    rows and columns are named as the table names them; a slice may
- *          only name those of the partition's extent
+ * What     One interface for two layouts. RANGE keys with dense rows: one
+ *          aligned array of values and one per state, filled with first values
+ *          block by block on first touch. Everything else: an index from row to
+ *          a row object (open addressing, incremental growth); dense rows in
+ *          slabs of equal width; sparse rows as arrays sorted by column, which
+ *          grow and drop an entry whose value and state are zero.
+ * Shape    rows and columns have the table's numbers; a slice may only name
+ *          those of the partition's extent
  * Owner    The caller; ps_store_destroy frees every row.
  * Threads  Confined to one thread.
  */
@@ -24,7 +24,7 @@ typedef struct ps_store ps_store_t;
 typedef struct ps_store_bytes {
     uint64_t values; /* bytes of row values, as allocated for rows in use */
     uint64_t state;  /* bytes of updater state */
-    uint64_t index;  /* bytes of index, row headers, columns, free room */
+    uint64_t index;  /* bytes of index, row headers, columns, unused capacity */
     uint64_t rows_present;
 } ps_store_bytes_t;
 
@@ -41,58 +41,57 @@ void ps_store_destroy(ps_store_t **self_p);
  * row; dense-format tables take sparse deltas too (missing columns: no delta),
  * sparse-format tables take dense deltas of every width; values finite unless
  * the spec allows them not to be.
- * The slice was checked against its payload by `wire`.
+ * `wire` has checked the slice against its payload.
  * Errors: PSD_TYPE, PSD_RANGE, PSD_SHAPE, PSD_NOT_FINITE, each naming row (and
  * column) and what is allowed. The store is not changed.
  */
 PSD_MUST_CHECK psd_status_t ps_store_check_push(const ps_store_t *self, const ps_slice_t *slice,
                                                 const ps_payload_t *payload, psd_error_t *err);
-/* Deltas applied from now on are those of this worker (its rank in its job), or
- * of PS_UPDATER_NO_WORKER (model/updaters/updater.h), as in the beginning: some updaters
- * keep state for every worker. */
+/* Sets the worker (its rank in its job) of the deltas applied from now on, or
+ * PS_UPDATER_NO_WORKER (model/updaters/updater.h), the initial value. Some
+ * updaters keep state per worker. */
 void ps_store_set_worker(ps_store_t *self, uint32_t worker);
 /* Whether the updater takes deltas of this worker. Errors: PSD_RANGE. */
 PSD_MUST_CHECK psd_status_t ps_store_check_worker(const ps_store_t *self, uint32_t worker,
                                                   psd_error_t *err);
 /*
  * Applies a push that ps_store_check_push accepted, row by row in the slice's
- * order; rows that are not there are made. A dense delta into a dense or range
- * row runs the updater on every column of the slice; a sparse delta only on the
- * columns that it names.
- * Values of a shared payload may have changed since they were checked: what is
- * not finite any more, where it may not be so, is left out, perhaps with the
- * values around it, and never reaches a row.
- * Errors: PSD_NOMEM; no value has changed then, and no row is present that was
- * not before.
+ * order; creates missing rows. A dense delta into a dense or range row runs the
+ * updater on every column of the slice; a sparse delta only on the columns that
+ * it names.
+ * Values of a shared payload may have changed since the check. A value that is
+ * no longer finite, in a table that requires it, is left out, perhaps with its
+ * neighbours, and never reaches a row.
+ * Errors: PSD_NOMEM; then no value has changed, and no new row is present.
  */
 PSD_MUST_CHECK psd_status_t ps_store_push(ps_store_t *self, const ps_slice_t *slice,
                                           const ps_payload_t *payload, psd_error_t *err);
 
-/* Memory that pushes of new rows will take next, once; ask after each push. As
- * ps_pages_soon. */
+/* Names the memory that pushes of new rows will use next, once; ask after each
+ * push. As ps_pages_soon. */
 bool ps_store_soon(ps_store_t *self, ps_soon_t *ret_soon);
 
 /* Same checks for the rows and columns of a pull (slice->n_values is 0 and
- * layout is what the reader wants back). Errors: PSD_RANGE, PSD_SHAPE. */
+ * layout is the layout of the answer). Errors: PSD_RANGE, PSD_SHAPE. */
 PSD_MUST_CHECK psd_status_t ps_store_check_pull(const ps_store_t *self, const ps_slice_t *slice,
                                                 const ps_payload_t *payload, psd_error_t *err);
 /*
  * Gathers rows into a fresh payload. A row that is not present reads as its
- * first values and is not made.
+ * first values and is not created.
  *
  * want       in   a checked pull. DENSE: every named row, all selected columns.
  *                 SPARSE: the entries that are not zero (cols ALL only).
- *                 rows RANGE over HASH keys: only rows present, ascending;
- *                 over a hash partition of RANGE keys: those that lie there.
- * rows       in   keys and columns of `want`; NULL when it has neither
+ *                 rows RANGE over HASH keys: only rows present, ascending; over
+ *                 a hash partition of RANGE keys: the rows of this partition.
+ * rows       in   keys and columns of `want`; NULL if it has neither
  * max_bytes  in   stop before a row that would make the payload larger, but
  *                 take at least one row
- * room       in   where values go when all that are gathered fit there; the
- *                 payload then borrows it
- * ret_slice  out  what was gathered: rows LIST with keys when the rows are
- *                 those present of a range, else as `want` with n_rows cut,
- *                 where rows LIST becomes ASKED and has no keys
- * ret_done   out  rows of `want` that were dealt with: for RANGE, go on at
+ * room       in   receives the values if all gathered ones fit; the payload
+ *                 then borrows it
+ * ret_slice  out  what was gathered: rows LIST with keys if the rows are the
+ *                 present ones of a range; else as `want` with n_rows cut, and
+ *                 rows LIST becomes ASKED without keys
+ * ret_done   out  rows of `want` that are done: for RANGE, continue at
  *                 first_row + *ret_done while it is below want->n_rows
  * Errors: PSD_NOMEM.
  */
@@ -103,10 +102,10 @@ PSD_MUST_CHECK psd_status_t ps_store_gather(ps_store_t *self, const ps_slice_t *
                                             psd_error_t *err);
 
 ps_store_bytes_t ps_store_bytes(const ps_store_t *self);
-/* values, state and index together; no row is counted for it. */
+/* values, state and index together; does not walk the rows. */
 uint64_t ps_store_size(const ps_store_t *self);
-/* The same, and of one that is partial what has come: the memory of an array is
- * there before its rows. */
+/* The same, but for a partial store only what has arrived: an array's memory
+ * exists before its rows arrive. */
 uint64_t ps_store_size_come(const ps_store_t *self);
 const ps_extent_t *ps_store_extent(const ps_store_t *self);
 #endif

@@ -16,7 +16,7 @@ typedef struct work {
     ps_columns_t columns;
     size_t n_cols;
     uint8_t *first; /* owned; room for a row's first values */
-    ps_row_t other; /* AXPY: the other store's row of the key at hand */
+    ps_row_t other; /* AXPY: the other store's row of the current key */
 } work_t;
 
 static void work_done(work_t *self)
@@ -73,7 +73,8 @@ static void change_row(work_t *work, uint64_t key, const ps_row_t *row)
         !ps_store_row(work->change->other, key, work->first, &work->other)) {
         return;
     }
-    /* neighbouring columns come as such, though they were named one by one */
+    /* neighbouring columns are handled as a run, even if they were named one by
+     * one */
     for (size_t i = 0; i < work->n_cols;) {
         ps_columns_t rest = ps_columns_from(work->columns, i);
         size_t run = ps_columns_neighbours(rest, work->n_cols - i);
@@ -115,7 +116,7 @@ static psd_status_t change_dense(work_t *work, ps_op_rows_t *rows, psd_error_t *
 
 /* ---- rows that may be sparse --------------------------------------------- */
 
-/* Keys and entries of a push that is made up here. */
+/* Keys and entries of a push that is built here. */
 typedef struct made {
     ps_buffer_t keys;
     ps_buffer_t counts;
@@ -157,9 +158,9 @@ static void make_entries(void *context, uint64_t row, ps_columns_t columns, uint
     }
 }
 
-/* A row of the push: of AXPY with entries, else without any. One key comes as
- * often as columns are not in ascending order, because those of a sparse row
- * must be. */
+/* A row of the push: with entries for AXPY, else without. A key is repeated
+ * wherever its columns do not ascend, because the columns of a sparse row
+ * must. */
 static void make_row(const work_t *work, uint64_t key, made_t *made)
 {
     ps_row_t other = {0};
@@ -183,7 +184,7 @@ static void make_row(const work_t *work, uint64_t key, made_t *made)
     }
 }
 
-/* Pushes what was made by the rule `add`, whatever the table's is. */
+/* Pushes the built push with the rule `add`, whatever the table's rule is. */
 static bool push_made(ps_store_t *self, const made_t *made, const ps_updater_t *add)
 {
     PSD_AUTO(ps_payload_destroy) ps_payload_t *payload = NULL;
@@ -213,7 +214,7 @@ static bool push_made(ps_store_t *self, const made_t *made, const ps_updater_t *
     return is_done;
 }
 
-/* Makes rows and, for AXPY, changes them: all or nothing. */
+/* Creates rows and, for AXPY, changes them: all or nothing. */
 static psd_status_t push_mixed(work_t *work, ps_op_rows_t *rows, psd_error_t *err)
 {
     PSD_AUTO(made_done)
@@ -235,7 +236,7 @@ static psd_status_t push_mixed(work_t *work, ps_op_rows_t *rows, psd_error_t *er
     return PSD_OK;
 }
 
-/* SCALE and FILL: entries change where they are. */
+/* SCALE and FILL: change entries in place. */
 static void change_mixed(work_t *work, ps_op_rows_t *rows)
 {
     ps_indexed_rows_t *indexed = &work->store->indexed;
@@ -284,7 +285,7 @@ psd_status_t ps_store_change(ps_store_t *self, const ps_slice_t *slice, const ps
     if (self->is_array || !ps_rows_are_mixed(&self->indexed)) {
         return change_dense(&work, &named, err);
     }
-    if (change->kind == PS_CHANGE_AXPY_ROWS || slice->rows == PS_ROWS_LIST) { /* makes rows */
+    if (change->kind == PS_CHANGE_AXPY_ROWS || slice->rows == PS_ROWS_LIST) { /* creates rows */
         rc = push_mixed(&work, &named, err);
     }
     if (rc == PSD_OK && change->kind != PS_CHANGE_AXPY_ROWS) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Everything that may be wrong with a push or a pull, before anything of it is
- * done. Messages name the table's numbers: row, column, value. */
+/* Checks everything that may be wrong with a push or a pull before any of it is
+ * applied. Messages name row, column and value in the table's numbers. */
 #include "model/store/store.h"
 
 #include <inttypes.h>
@@ -181,7 +181,7 @@ static psd_status_t not_finite(ps_type_t type, uint64_t row, uint32_t col, const
                          row, col, number != number ? "nan" : name);
 }
 
-/* The first value of the row at hand that is not finite, if there is one. */
+/* The first value of the current row that is not finite, if any. */
 static psd_status_t check_finite_row(ps_type_t type, ps_deltas_t *deltas, psd_error_t *err)
 {
     ps_columns_t columns = {0};
@@ -243,7 +243,7 @@ psd_status_t ps_store_check_push(const ps_store_t *self, const ps_slice_t *slice
         rc = check_row_range(self, slice, err);
     }
     /* Columns before rows: rows without columns would cost nothing to send, and
-     * could be too many to look at each. */
+     * could be too many to check each. */
     if (rc == PSD_OK) {
         rc = check_columns(self, slice, payload, err);
     }

@@ -16,7 +16,7 @@ static uint64_t layout_of(const ps_store_t *self)
     return ps_rows_are_mixed(&self->indexed) ? LAYOUT_MIXED : LAYOUT_DENSE;
 }
 
-/* Rows that there are to hand out now. */
+/* The number of rows to hand out now. */
 static uint64_t n_places(const ps_store_t *self)
 {
     return self->is_array ? self->array.n_rows : self->indexed.rows.n;
@@ -52,7 +52,7 @@ uint64_t ps_store_n_taken(const ps_store_t *self)
 
 bool ps_store_place_of(const ps_store_t *self, uint64_t row, uint64_t *ret_place)
 {
-    uint64_t place = row - self->array.first_row; /* wraps in front of it */
+    uint64_t place = row - self->array.first_row; /* wraps for rows before it */
 
     if (!self->is_array || place >= self->array.n_rows) {
         return false;

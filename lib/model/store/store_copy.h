@@ -2,18 +2,17 @@
 /*
  * ps_store_hand_out, ps_store_take_in - the rows of a store, moved to another
  *
- * What     A walk hands out all rows of a store in pieces, in the order in
- *          which they came to be, while pushes go on between the pieces. The
- *          other store takes the pieces in, and between them the same pushes,
- *          where those change only rows that it has (ps_store_set_partial):
- *          what has not come yet will come with the change in it. A row that
- *          is made on the way gets a higher place, so it comes later. Behind
- *          the last piece both stores hold the same bits: values, states,
- *          versions, presence, room of sparse rows (an AUTO row turns dense by
- *          it), and the order of rows.
+ * What     A walk hands out all rows of a store in pieces, in insertion order,
+ *          while pushes continue between the pieces. The other store takes the
+ *          pieces in and applies the same pushes between them, but only to rows
+ *          that it has (ps_store_set_partial): the others arrive later with the
+ *          change applied. A row that is created meanwhile gets a higher place,
+ *          so it arrives later. After the last piece both stores hold the same
+ *          bits: values, states, versions, presence, room of sparse rows (it
+ *          decides when an AUTO row turns dense), and the order of rows.
  * Shape    a piece: u8 layout (1 array, 2 dense rows, 3 rows that may be
- *          sparse), 7 zero bytes, u64 first place, u64 n rows, u64 rows that
- *          were left behind these; then
+ *          sparse), 7 zero bytes, u64 first place, u64 n rows, u64 rows left
+ *          after these; then
  *          array       a bit for each block of 4096 values (see array_rows.h)
  *                      that a value of these rows lies in: it follows; zeros up
  *                      to a multiple of 8 bytes. For each block that follows,
@@ -36,44 +35,44 @@
 
 #include "model/store/store.h"
 
-/* How far a walk has come; zero in the beginning. */
+/* The progress of a walk; zero at the start. */
 typedef struct ps_store_cursor {
-    uint64_t next; /* place of the next row: an array's row, from 0; else the
-                      number of its coming */
+    uint64_t next; /* place of the next row: an array's row, from 0; else its insertion number */
 } ps_store_cursor_t;
 
 /*
- * The next piece, which the caller frees: of about max_bytes, and one row at
- * least, however wide: a row is never cut.
+ * The next piece, which the caller frees: about max_bytes, but at least one
+ * row, however wide. A row is never cut.
  *
- * ret_done  out  no row is left now. With this piece the other store becomes
- *                whole, before it takes another push
+ * ret_done  out  no row is left. With this piece the other store becomes whole,
+ *                before it takes another push
  *
- * Errors: PSD_NOMEM; the cursor stays.
+ * Errors: PSD_NOMEM; the cursor does not move.
  */
 PSD_MUST_CHECK psd_status_t ps_store_hand_out(const ps_store_t *self, ps_store_cursor_t *cursor,
                                               size_t max_bytes, ps_payload_t **ret_piece,
                                               bool *ret_done, psd_error_t *err);
-/* Takes a piece into a store of the same table and partition that is partial:
- * the one behind those that it has. Errors: PSD_PROTO the bytes are no such
- * piece, naming what is wrong: the store is then to be thrown away; PSD_NOMEM:
- * it has taken as many rows as ps_store_n_taken says, and goes on from there.
+/* Takes the next piece into a partial store of the same table and partition.
+ * Errors: PSD_PROTO the bytes are not such a piece, naming what is wrong:
+ * discard the store; PSD_NOMEM: the store has taken ps_store_n_taken rows, and
+ * continues from there.
  */
 PSD_MUST_CHECK psd_status_t ps_store_take_in(ps_store_t *self, ps_bytes_t piece, psd_error_t *err);
-/* What a piece of so many bytes adds to the store, about: rows in an array have
- * taken all they can. */
+/* The approximate number of bytes that a piece of this size adds to the store.
+ * An array already has memory for all its rows. */
 uint64_t ps_store_piece_growth(const ps_store_t *self, size_t bytes);
-/* No rows are left behind those of the piece, as its head says. */
+/* True when the piece's head says that it is the last one. */
 bool ps_store_piece_is_last(ps_bytes_t piece);
-/* Partial: pushes and changes pass over rows that were not taken in. Whole: as
- * ever. A new store is whole; one that is to be filled becomes partial before
- * its first push. */
+/* Partial: pushes and changes skip rows that were not taken in. Whole: the
+ * normal state. A new store is whole; make it partial before its first push if
+ * it will take pieces. */
 void ps_store_set_partial(ps_store_t *self, bool is_partial);
 bool ps_store_is_partial(const ps_store_t *self);
-/* Rows that a store which is partial has taken in: the place of the next one.
+/* The number of rows that a partial store has taken in: the place of the next
+ * one.
  */
 uint64_t ps_store_n_taken(const ps_store_t *self);
-/* The place of a row of an array. false: this is none, so that no number tells
- * it, or it has no such row. */
+/* The place of a row of an array. false: the store is not an array, so rows
+ * have no such number, or it has no such row. */
 bool ps_store_place_of(const ps_store_t *self, uint64_t row, uint64_t *ret_place);
 #endif

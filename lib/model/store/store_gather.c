@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Rows into a reply: one block of keys, index and values, written once. */
+/* Gathers rows into a reply: one block of keys, index and values, written
+ * once. */
 #include "model/store/store.h"
 
 #include <assert.h>
@@ -9,7 +10,7 @@
 #include "model/rows/present_rows.h"
 #include "model/store/reply.h"
 
-/* Bytes that each row adds to a dense reply, and those that all share. */
+/* Bytes that each row adds to a dense reply, and bytes that all rows share. */
 static void dense_costs(const ps_store_t *self, const ps_slice_t *want, bool with_keys,
                         size_t *ret_row, size_t *ret_shared)
 {
@@ -115,7 +116,7 @@ psd_status_t ps_store_gather_keys(ps_store_t *self, const ps_gather_t *gather, c
     return gather_named(self, &named, ret_slice, ret_payload, err);
 }
 
-/* First the keys, then as if they were named. */
+/* Finds the keys, then gathers them as a list. */
 psd_status_t ps_store_gather_range(ps_store_t *self, const ps_gather_t *gather,
                                    ps_slice_t *ret_slice, ps_payload_t **ret_payload,
                                    uint64_t *ret_done, psd_error_t *err)
@@ -124,7 +125,7 @@ psd_status_t ps_store_gather_range(ps_store_t *self, const ps_gather_t *gather,
     const ps_slice_t *want = &gather->want;
     psd_status_t rc = PSD_OK;
 
-    /* no more keys are sorted than can fit */
+    /* sorts no more keys than can fit */
     if (!ps_present_rows_find(self, want->first_row, want->n_rows, gather->since,
                               ps_store_gather_limit(self, gather), &present)) {
         return ps_reply_no_memory(want->n_rows, err);

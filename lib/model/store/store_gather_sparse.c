@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Entries that are not zero into a reply: counted first, then copied. */
+/* Gathers entries that are not zero into a reply: counts first, then copies. */
 #include <assert.h>
 #include <string.h>
 
@@ -9,7 +9,7 @@
 
 #define SCAN_VALUES 512 /* columns of a row looked at in one piece */
 
-/* Where the entries of a row go; columns NULL: they are only counted. */
+/* The destination of a row's entries; columns NULL: only count them. */
 typedef struct entry_sink {
     uint8_t *columns;
     uint8_t *values;
@@ -26,7 +26,7 @@ static void keep_entry(const ps_row_shape_t *shape, uint32_t col, const uint8_t 
     sink->n++;
 }
 
-/* Entries among n values that lie together. */
+/* Keeps the entries among n contiguous values. */
 static void keep_entries(const ps_row_shape_t *shape, uint32_t first_col, const uint8_t *values,
                          uint32_t n, entry_sink_t *sink)
 {

@@ -4,7 +4,7 @@
 
 #include "model/store/op_rows.h"
 
-#define INDEX_BYTES 8 /* of a row, with what is free between two growths */
+#define INDEX_BYTES 8 /* of a row, with the free places between two growths */
 #define COLUMN_BYTES 4
 
 uint64_t ps_store_footprint(const ps_store_t *self)
@@ -19,7 +19,7 @@ uint64_t ps_store_footprint(const ps_store_t *self)
            self->array.versions.size;
 }
 
-/* Sums and products that do not fit are as good as infinite. */
+/* Sums and products that overflow saturate. */
 static uint64_t product(uint64_t a, uint64_t b)
 {
     uint64_t result = 0;

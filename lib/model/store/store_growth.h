@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * ps_store_growth - what rows take, and what a push or a change would add
+ * ps_store_growth - the memory of rows, and how much a push or a change would
+ * add
  *
- * What     Numbers for a budget. Rows in an array have taken all they can; in
- *          any other store new rows, and entries of sparse rows, are made.
+ * What     Numbers for a budget. An array already has memory for all its rows;
+ *          any other store allocates new rows and entries of sparse rows.
  * Units    bytes
  */
 #ifndef PS_MODEL_STORE_GROWTH_H
@@ -11,22 +12,21 @@
 
 #include "model/store/store_ops.h"
 
-/* What values, states and index take, free room of their blocks included. Costs
- * next to nothing. */
+/* Bytes of values, states and index, unused capacity of their blocks included.
+ * Cheap. */
 uint64_t ps_store_footprint(const ps_store_t *self);
-/* No push of so many rows and values adds more. Costs next to nothing. */
+/* An upper bound for any push with this number of rows and values. Cheap. */
 uint64_t ps_store_growth_bound(const ps_store_t *self, const ps_slice_t *slice);
-/* What a checked push adds: its rows that are not there are counted, every
- * entry of a sparse row as if it were new. Looks for each row. */
+/* Bytes that a checked push adds: counts its missing rows, and every entry of a
+ * sparse row as if it were new. Looks up each row. */
 uint64_t ps_store_growth(const ps_store_t *self, const ps_slice_t *slice,
                          const ps_payload_t *payload);
-/* What a checked change adds, counted in the same way: of AXPY every entry of
- * the other table's rows. Looks for each row that the change is about. */
+/* Bytes that a checked change adds, counted in the same way; for AXPY counts
+ * every entry of the other table's rows. Looks up each row of the change. */
 uint64_t ps_store_change_growth(const ps_store_t *self, const ps_slice_t *slice,
                                 const ps_payload_t *rows, const ps_row_change_t *change);
-/* Bytes of the values that a change goes through one after the other, whether
- * they are stored or not; 0 for one that only takes the rows that are stored,
- * of which there are no more than memory has room for. */
+/* Bytes of the values that a change iterates over, stored or not; 0 for a
+ * change that only visits stored rows, whose number memory limits. */
 uint64_t ps_store_change_walk(const ps_store_t *self, const ps_slice_t *slice,
                               const ps_row_change_t *change);
 #endif

@@ -8,9 +8,9 @@
 #include "model/rows/image.h"
 #include "model/store/op_rows.h"
 
-#define UNIT_BYTES 2048                 /* rows that are copied together */
+#define UNIT_BYTES 2048                 /* rows that are copied together, in bytes */
 #define PIECE_BYTES ((size_t)256 << 10) /* of early rows */
-#define SKIP_BYTES 64                   /* what a unit without rows costs a step */
+#define SKIP_BYTES 64                   /* the cost that a unit without rows counts as */
 
 /* ---- beginning and ending ---- */
 
@@ -65,7 +65,7 @@ psd_status_t ps_store_image_begin(ps_store_t *self, const ps_image_args_t *args,
 
 /* ---- early rows ---- */
 
-/* Room for a piece at once, as one that grows is copied now and then. false: no
+/* Allocates a whole piece at once, because growing it would copy it. false: no
  * memory. */
 static bool has_room(const ps_store_t *self, size_t max_bytes, ps_buffer_t *piece)
 {
@@ -81,7 +81,7 @@ static bool is_early(const ps_image_t *self, uint64_t place)
     return (self->early[unit / 8] >> (unit % 8) & 1) != 0;
 }
 
-/* What is open becomes a piece of its own. */
+/* Makes a piece of the open early rows. */
 static bool seal(ps_image_t *self)
 {
     if (!ps_grow(&self->ready, &self->ready_capacity, self->n_ready + 1, sizeof *self->ready)) {
@@ -172,7 +172,7 @@ static uint64_t run_end(const ps_store_t *self, size_t max_bytes)
     return end < image->n ? end : image->n;
 }
 
-/* Goes on with a piece. false: no memory. */
+/* Continues a piece. false: no memory. */
 static bool walk(ps_store_t *self, size_t max_bytes, ps_buffer_t *piece)
 {
     ps_image_t *image = self->image;
@@ -208,13 +208,13 @@ static ps_payload_t *payload_of(ps_buffer_t *piece)
         ps_payload_new(none, none, (ps_bytes_t){piece->data, piece->size}, piece->data, ps_free);
 
     if (payload != NULL) {
-        *piece = (ps_buffer_t){0}; /* the payload's now */
+        *piece = (ps_buffer_t){0}; /* the payload owns it now */
     }
     return payload;
 }
 
-/* Early rows first, so that they take little memory; at the end what fills no
- * piece. */
+/* Takes early rows first, so that they occupy little memory; at the end also
+ * those that do not fill a piece. */
 static bool take_early(ps_image_t *self, ps_buffer_t *ret_piece)
 {
     if (self->n_ready == 0 && (self->next < self->n || self->open.size == 0 || !seal(self))) {
@@ -237,7 +237,7 @@ static psd_status_t failure(const ps_image_t *self, psd_error_t *err)
                : psd_error_set(err, PSD_NOMEM, "no memory for an image");
 }
 
-/* What was walked is a piece: it is full, or there is no more. */
+/* Takes the walked rows as a piece: it is full, or the walk is done. */
 static bool take_walked(ps_image_t *self, size_t max_bytes, ps_buffer_t *ret_piece)
 {
     bool is_full =

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a store is made of; for the store_*.c files and what they are made of,
- * and for nobody else. */
+/* The definition of a store; for the store_*.c files and the files that they
+ * use only. */
 #ifndef PS_MODEL_STORE_IMPL_H
 #define PS_MODEL_STORE_IMPL_H
 
@@ -14,25 +14,26 @@ struct ps_store {
     ps_extent_t extent;
     ps_updater_t *updater;
     uint32_t worker;           /* whose deltas are applied */
-    uint64_t version;          /* that changed rows carry from now on */
+    uint64_t version;          /* of rows that change from now on */
     ps_row_shape_t shape;      /* points at spec, updater and worker */
-    bool is_partial;           /* only rows that were taken in change */
-    uint64_t n_taken;          /* of an array, the first so many were */
+    bool is_partial;           /* changes only rows that were taken in */
+    uint64_t n_taken;          /* of an array: this number of rows from the front */
     struct ps_image *image;    /* owned; NULL: none (store_image.h) */
     bool is_array;             /* which of the two layouts is in use */
     ps_array_rows_t array;     /* RANGE keys, DENSE rows, no hash */
     ps_indexed_rows_t indexed; /* everything else */
 };
 
-/* The rows of the partition are not all those between its first and its last
- * one: any key, or a hash partition. A range of rows then means those that are
- * present. */
+/* True when the partition does not hold all rows between its first and its last
+ * one: any key, or a hash partition. A range of rows then means the present
+ * ones. */
 static inline bool ps_store_is_scattered(const ps_store_t *self)
 {
     return self->spec.keys == PS_KEYS_HASH || self->extent.n_slices > 1;
 }
 
-/* A change of that row is for this store: it is whole, or has taken it in. */
+/* True when this store applies changes of that row: it is whole, or has taken
+ * the row in. */
 static inline bool ps_store_takes_row(const ps_store_t *self, uint64_t row)
 {
     if (!self->is_partial) {
@@ -46,7 +47,7 @@ static inline bool ps_store_takes_row(const ps_store_t *self, uint64_t row)
 PSD_MUST_CHECK psd_status_t ps_store_push_part(ps_store_t *self, const ps_slice_t *slice,
                                                const ps_payload_t *payload, psd_error_t *err);
 
-/* Rows of a slice in their order; for an array there is nothing to find. */
+/* The rows of a slice in order; an array needs no look-up. */
 typedef struct ps_store_walk {
     bool is_array;
     ps_row_walk_t rows;
@@ -62,8 +63,8 @@ static inline void ps_store_walk_begin(ps_store_walk_t *self, const ps_store_t *
     }
 }
 
-/* Row i < n_rows, to be asked for one after the other: an item of the indexed
- * rows; NULL when it is not there, or in an array. */
+/* Row i < n_rows, in ascending order of i: an item of the indexed rows; NULL
+ * when the row is missing or in an array. */
 static inline uint8_t *ps_store_walk_at(ps_store_walk_t *self, uint64_t i)
 {
     if (self->is_array) {
@@ -75,8 +76,8 @@ static inline uint8_t *ps_store_walk_at(ps_store_walk_t *self, uint64_t i)
     return self->rows.found[i - self->rows.first];
 }
 
-/* Writes the values of n columns of a row; `at` is its item, NULL: it reads as
- * its first values, or lies in an array. */
+/* Writes the values of n columns of a row; `at` is its item; NULL: the row
+ * reads as its first values, or is in an array. */
 void ps_store_read(ps_store_t *self, uint64_t row, uint8_t *at, ps_columns_t columns, size_t n,
                    uint8_t *ret_values);
 #endif

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Sums over rows that stay where they are. */
+/* Sums over rows in place. */
 #include "base/alloc.h"
 #include "model/updaters/ops_loops.h"
 #include "model/rows/row_pieces.h"
 #include "model/store/store_ops.h"
 
-/* What one measurement has come to. */
+/* The state of one measurement. */
 typedef struct work {
     const ps_row_shape_t *shape;
     ps_columns_t columns;
@@ -14,7 +14,7 @@ typedef struct work {
     ps_store_t *other; /* DOT: the other store … */
     bool is_in_both;   /* … whose rows count when they are present there … */
     uint8_t *first;    /* … room for a row's first values … */
-    ps_row_t row;      /* … and its row of the key at hand */
+    ps_row_t row;      /* … and its row of the current key */
     double number;
     uint64_t count;
 } work_t;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What may be wrong with an operation, before anything of it is done. */
+/* Checks an operation before any of it is applied. */
 #include <inttypes.h>
 
 #include "model/store/store_impl.h"

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A push into a store that has only some of its rows: the part of the push that
- * is about those, which is then pushed as any other. */
+/* A push into a store that has only some of its rows: extracts the part of the
+ * push for those rows, then pushes it normally. */
 #include <inttypes.h>
 
 #include "base/alloc.h"
 #include "model/store/store_impl.h"
 
-/* The part of a push, put together row by row. */
+/* The part of a push, built row by row. */
 typedef struct part {
     ps_buffer_t keys;
     ps_buffer_t counts; /* SPARSE */
@@ -22,7 +22,7 @@ static void part_done(part_t *self)
     ps_buffer_done(&self->values);
 }
 
-/* The row at hand, with all of its values. */
+/* Adds the current row with all its values. */
 static bool add_row(part_t *self, ps_deltas_t *deltas)
 {
     bool is_sparse = deltas->slice->layout == PS_LAYOUT_SPARSE;
@@ -43,7 +43,7 @@ static bool add_row(part_t *self, ps_deltas_t *deltas)
     return true;
 }
 
-/* here: for each row of the slice, whether it is. */
+/* here: for each row of the slice, whether the store has it. */
 static bool add_rows(part_t *self, const ps_store_t *store, const ps_slice_t *slice,
                      const ps_payload_t *payload, const bool *here)
 {
@@ -69,7 +69,7 @@ static ps_bytes_t bytes_of(const ps_buffer_t *buffer)
     return (ps_bytes_t){buffer->data, buffer->size};
 }
 
-/* All rows of it are here. */
+/* Pushes when all rows of the push are here. */
 static psd_status_t push_here(ps_store_t *self, const ps_slice_t *slice,
                               const ps_payload_t *payload, psd_error_t *err)
 {
@@ -105,7 +105,7 @@ static psd_status_t push_some(ps_store_t *self, const ps_slice_t *slice,
     return push_here(self, &some, rows, err);
 }
 
-/* Which rows of the slice are here, and how many. */
+/* Finds which rows of the slice are here, and their number. */
 static uint64_t find_rows(const ps_store_t *self, const ps_slice_t *slice,
                           const ps_payload_t *payload, bool *ret_here)
 {
@@ -129,7 +129,7 @@ static uint64_t find_rows(const ps_store_t *self, const ps_slice_t *slice,
     return n;
 }
 
-/* Neighbouring rows of an array: those that are here come first. */
+/* Neighbouring rows of an array: the rows that are here come first. */
 static psd_status_t push_front(ps_store_t *self, const ps_slice_t *slice,
                                const ps_payload_t *payload, psd_error_t *err)
 {

@@ -20,7 +20,7 @@ static void begin(ps_store_t *self, const ps_payload_t *payload, ps_push_t *push
                   array->state_stride);
 }
 
-/* Whole neighbouring rows lie in the array as they lie in the slice. */
+/* Whole neighbouring rows have the same layout in the array as in the slice. */
 static void push_run(ps_store_t *self, const ps_slice_t *slice, const ps_payload_t *payload)
 {
     uint64_t n_values = slice->n_rows * self->shape.width;
@@ -32,7 +32,7 @@ static void push_run(ps_store_t *self, const ps_slice_t *slice, const ps_payload
     ps_array_rows_stamp(&self->array, slice->first_row, slice->n_rows);
 }
 
-/* Whole rows, one here, one there. */
+/* Whole rows that are not contiguous. */
 static void push_rows(ps_store_t *self, const ps_slice_t *slice, const ps_payload_t *payload)
 {
     uint8_t *rows[2][GROUP];
@@ -90,7 +90,8 @@ static bool is_finite(const ps_store_t *self, const ps_payload_t *payload)
     return true;
 }
 
-/* Sparse rows look at their deltas more than once, so they must stand still. */
+/* Sparse rows read their deltas more than once, so the deltas must not
+ * change. */
 static bool push_own(ps_store_t *self, const ps_slice_t *slice, ps_payload_t *own)
 {
     PSD_AUTO(ps_payload_destroy) ps_payload_t *payload = own;

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Rows of an image, set in a store that may be of another partition. */
+/* Sets rows of an image in a store that may belong to another partition. */
 #include <inttypes.h>
 
 #include "base/alloc.h"
 #include "model/rows/image.h"
 #include "model/rows/row_head.h"
 
-/* A part of a piece, and where its rows go. */
+/* A part of a piece, and the destination of its rows. */
 typedef struct part {
     ps_store_t *store;
     uint32_t kind;
@@ -14,8 +14,8 @@ typedef struct part {
     uint32_t n_cols;
     uint64_t n_rows;
     uint64_t first_row;
-    uint32_t lo; /* of its columns, those that are here … */
-    uint32_t n;  /* … and how many; 0: none */
+    uint32_t lo; /* the first of its columns that are here … */
+    uint32_t n;  /* … and their number; 0: none */
     uint64_t *version;
     bool only_checks;
 } part_t;
@@ -25,7 +25,7 @@ typedef struct row {
     uint64_t key;
     uint64_t version;
     const uint8_t *values;
-    const uint8_t *state; /* the first one's */
+    const uint8_t *state; /* of the first state */
     size_t stride;        /* bytes from one state to the next */
 } row_t;
 
@@ -48,7 +48,8 @@ static psd_status_t wrong_entry(uint64_t key, psd_error_t *err)
                          key);
 }
 
-/* Behind both: a row in column slices has a version in each of them. */
+/* Takes the greater version: a row in column slices has a version in each of
+ * them. */
 static void raise_version(const part_t *part, uint8_t *at, uint64_t version)
 {
     if (ps_load_u64(at) < version) {
@@ -107,7 +108,7 @@ static psd_status_t put_dense(const part_t *part, const row_t *row, psd_error_t 
 
 /* ---- rows that may be sparse ---- */
 
-/* Entries on their way into a row: values, states and columns apart. */
+/* Entries to put into a row: values, states and columns in separate arrays. */
 typedef struct entries {
     ps_buffer_t *arrays; /* owned; values, then each state */
     uint32_t n_arrays;
@@ -124,7 +125,7 @@ static void entries_done(entries_t *self)
     ps_buffer_done(&self->columns);
 }
 
-/* Entry i of n that lie packed at `from`. */
+/* Adds entry i of n packed entries at `from`. */
 static bool add_entry(entries_t *self, size_t size, const uint8_t *from, uint32_t n, uint32_t i,
                       uint32_t column)
 {
@@ -143,7 +144,7 @@ static uint32_t column_at(const entries_t *self, size_t size, const uint8_t *fro
     return ps_load_u32(from + (size_t)self->n_arrays * n * size + i * sizeof(uint32_t));
 }
 
-/* Those of the packed entries whose columns are in [lo, hi). */
+/* Adds the packed entries whose columns are in [lo, hi). */
 static bool add_between(entries_t *self, size_t size, const uint8_t *from, uint32_t n, uint64_t lo,
                         uint64_t hi)
 {
@@ -157,7 +158,7 @@ static bool add_between(entries_t *self, size_t size, const uint8_t *from, uint3
     return fits;
 }
 
-/* The row's head, made if need be. NULL: no memory. */
+/* The row's head, created if necessary. NULL: no memory. */
 static uint8_t *find_or_make(ps_indexed_rows_t *rows, uint64_t key)
 {
     uint32_t number = ps_row_index_find(&rows->index, key);
@@ -181,7 +182,7 @@ static uint8_t *find_or_make(ps_indexed_rows_t *rows, uint64_t key)
     return at;
 }
 
-/* What is outside of the part's columns stays. */
+/* Entries outside of the part's columns stay. */
 static bool merge(const part_t *part, const ps_sparse_row_t *old, const uint8_t *packed, uint32_t n,
                   entries_t *to)
 {
@@ -199,7 +200,7 @@ static bool merge(const part_t *part, const ps_sparse_row_t *old, const uint8_t 
            add_between(to, shape->value_size, before.data, old->n, end, UINT64_MAX);
 }
 
-/* One buffer as a row is unpacked from. */
+/* Joins the arrays into one buffer in packed form. */
 static bool join(entries_t *entries, ps_buffer_t *to)
 {
     bool fits = true;
@@ -299,7 +300,7 @@ static bool is_here(const part_t *part, uint64_t key)
            ps_store_takes_row(self, key);
 }
 
-/* All of it lies in the array as it lies in the part. */
+/* True when the array and the part have the same layout. */
 static bool is_plain(const part_t *part)
 {
     const ps_store_t *self = part->store;
@@ -391,7 +392,7 @@ static psd_status_t put_items(const part_t *part, ps_cursor_t *cursor, psd_error
     return rc;
 }
 
-/* What setting these entries would refuse. */
+/* Checks what setting these entries would refuse. */
 static psd_status_t check_sparse(const part_t *part, uint64_t key, const uint8_t *packed,
                                  uint32_t n, psd_error_t *err)
 {
@@ -437,7 +438,7 @@ static psd_status_t put_sparse_rows(const part_t *part, ps_cursor_t *cursor, psd
     return rc;
 }
 
-/* The columns of the part that are here. */
+/* Finds the columns of the part that are here. */
 static void meet(part_t *part)
 {
     const ps_row_shape_t *shape = &part->store->shape;

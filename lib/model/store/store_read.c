@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Values of rows, wherever they lie, copied one row behind the other. */
+/* Copies values of rows from any layout, one row after the other. */
 #include "model/rows/dense_row.h"
 #include "model/updaters/init.h"
 #include "model/store/reply.h"

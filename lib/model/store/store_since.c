@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Versions of rows: stamping them, and gathering what has changed. */
+/* Versions of rows: stamping rows, and gathering changed ones. */
 #include "base/alloc.h"
 #include "model/store/reply.h"
 #include "model/store/store_ops.h"
@@ -14,7 +14,7 @@ void ps_store_stamp(ps_store_t *self, uint64_t version)
     self->version = version;
 }
 
-/* Rows of a list that have changed: their keys, and where in the list. */
+/* Changed rows of a list: their keys, and their places in the list. */
 typedef struct changed {
     uint64_t *keys;   /* owned */
     uint64_t *places; /* owned */

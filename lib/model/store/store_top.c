@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The largest values: a heap with the least of them on top, which a larger one
- * replaces. */
+/* The largest values: a min-heap; a larger value replaces the least one on
+ * top. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which rows and columns a partition holds, and the other way round. */
+/* The rows and columns of a partition, and the partition of a row or column. */
 #include "model/tables/partition.h"
 
 #include <assert.h>
@@ -24,7 +24,7 @@ static uint64_t cut_find(uint64_t n, uint64_t slices, uint64_t at)
         return at / (length + 1);
     }
     if (length == 0) {
-        return slices - 1; /* behind the end, which is no row */
+        return slices - 1; /* past the end, not a row */
     }
     return n % slices + (at - in_longer) / length;
 }
@@ -121,7 +121,7 @@ bool ps_extent_has_row(const ps_extent_t *self, uint64_t row)
     return row >= self->first_row && row <= self->last_row && has_hash(self, row);
 }
 
-/* How many boundaries are at or below the row. */
+/* The number of boundaries at or below the row. */
 static uint32_t list_slice_of(const ps_table_spec_t *spec, uint64_t row)
 {
     uint32_t low = 0;
@@ -156,7 +156,7 @@ uint32_t ps_row_slice_of(const ps_table_spec_t *spec, uint64_t row)
         return (uint32_t)ps_fold(row, slices);
     }
     if (row >= spec->n_rows) {
-        return slices - 1; /* the shard there names the bad row */
+        return slices - 1; /* the shard there reports the bad row */
     }
     return (uint32_t)cut_find(spec->n_rows, slices, row);
 }

@@ -13,13 +13,13 @@
 #define ROW_CELLS_MAX 1024                   /* of one row of the sample */
 #define BATCH_CELLS 65536                    /* of one push into it */
 
-/* What is made instead of a partition, and how much smaller it is. */
+/* The sample made instead of a partition, and how much smaller it is. */
 typedef struct sample {
     ps_table_spec_t spec;
     ps_store_t *store;
     uint64_t n_rows;
     uint64_t next_row;
-    uint32_t n_cells; /* values of a row that are there */
+    uint32_t n_cells; /* stored values of a row */
     uint32_t n_batch; /* rows in one push */
     uint64_t *keys;   /* n_batch */
     uint32_t *index;  /* sparse: n_batch counts, then all columns */
@@ -54,7 +54,7 @@ static void set_columns(sample_t *self, uint32_t width, double fill)
     }
 }
 
-/* Halved, so that an index that doubles ends as full as the real one. */
+/* Halved, so that an index that doubles has the same load as the real one. */
 static void set_rows(sample_t *self, uint64_t n_rows)
 {
     while (n_rows > SAMPLE_ROWS_MAX || n_rows * self->n_cells > SAMPLE_CELLS_MAX) {
@@ -63,8 +63,8 @@ static void set_rows(sample_t *self, uint64_t n_rows)
     self->n_rows = n_rows;
 }
 
-/* One partition of its own; a part of two where rows are found by their hash,
- * because the one and only part is laid out as by range. */
+/* One partition; or one of two if rows are partitioned by hash, because a
+ * single partition is laid out as by range. */
 static void set_partitions(sample_t *self, bool is_by_hash)
 {
     bool is_range = self->spec.keys == PS_KEYS_RANGE;
@@ -78,7 +78,7 @@ static void set_partitions(sample_t *self, bool is_by_hash)
     if (is_by_hash && is_range) {
         self->spec.n_partitions = 2;
         self->spec.partition_by = PS_PARTITION_BY_HASH;
-        /* Half of them are the other part's, give or take. */
+        /* About half of them belong to the other part. */
         self->spec.n_rows = 4 * self->n_rows + 64;
     }
 }
@@ -94,7 +94,7 @@ static bool take_memory(sample_t *self)
     return self->keys != NULL && self->index != NULL && self->values != NULL;
 }
 
-/* Nothing but zero is left out of a sparse row, and any 1 is not zero. */
+/* A sparse row leaves out only zeros, so ones are stored. */
 static void fill_values(sample_t *self)
 {
     size_t size = ps_type_size(self->spec.type);
@@ -176,7 +176,7 @@ static psd_status_t fill_rows(sample_t *self, psd_error_t *err)
 
         for (uint32_t i = 0; i < n; self->next_row++) {
             if (self->next_row > extent->last_row) {
-                return PSD_OK; /* the other part has more than its half */
+                return PSD_OK; /* the other part has more than half */
             }
             if (ps_extent_has_row(extent, self->next_row)) {
                 self->keys[i++] = self->next_row;

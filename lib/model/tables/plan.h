@@ -2,9 +2,9 @@
 /*
  * ps_plan - the memory that a table will need, before it is made
  *
- * What     A small store of the table's kind is made and filled, and what it
- *          says of its bytes is scaled up: the layout is the store's own, so
- *          the two cannot disagree. The sample has the table's number of rows
+ * What     Makes and fills a small store of the table's kind and scales up the
+ *          bytes that it reports. The sample uses the store's own layout, so
+ *          the two cannot disagree. The sample's number of rows is the table's,
  *          halved until it is small. An index grows by a quarter at a time, so
  *          the real one may be fuller or emptier than the sample's by 12 %.
  * Units    bytes
@@ -28,8 +28,7 @@ typedef struct ps_plan {
  * fill    in  sparse and auto rows: the part of their columns that is not zero,
  *             above 0, at most 1
  *
- * The row slices are taken as equally large. Sizes above 2^64 - 1 are given as
- * that.
+ * Assumes equally large row slices. Sizes above 2^64 - 1 saturate.
  * Errors: PSD_NOMEM, PSD_LIMIT as ps_store_new for the sample.
  */
 PSD_MUST_CHECK psd_status_t ps_plan_make(const ps_table_spec_t *spec, uint64_t n_rows, double fill,

@@ -4,8 +4,8 @@
  *
  * What     A part's share is the sum of all parts divided by their number. A
  *          part is too large when it has more than PS_SKEW_FACTOR shares and at
- *          least a floor: below it a few rows, or the least allocation, make a
- *          ratio that says nothing, and moving them would gain nothing.
+ *          least a floor: below the floor a few rows, or the least allocation,
+ *          make the ratio meaningless, and moving them would gain nothing.
  * Units    rows or bytes
  */
 #ifndef PS_MODEL_SKEW_H
@@ -20,8 +20,8 @@
 #define PS_SKEW_BYTES_MIN (UINT64_C(1) << 20)
 
 /*
- * Looks at n parts; ret_part is the largest one, and ret_sum what all have
- * together, when it is too large. least >= 1: the floor.
+ * Looks at n parts. If the largest is too large, ret_part is its number and
+ * ret_sum the sum of all parts. least >= 1: the floor.
  */
 bool ps_skew_find(const uint64_t *sizes, size_t n, uint64_t least, size_t *ret_part,
                   uint64_t *ret_sum);

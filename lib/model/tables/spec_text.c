@@ -12,7 +12,7 @@ static const ps_word_t inits[] = {{"zero", PS_INIT_ZERO},
                                   {"uniform", PS_INIT_UNIFORM},
                                   {"normal", PS_INIT_NORMAL}};
 
-/* The numbers behind the colon of an init: as many as its kind takes. */
+/* The numbers after the colon of an init: as many as its kind takes. */
 static psd_status_t read_init_numbers(const char *text, ps_init_spec_t *spec, psd_error_t *err)
 {
     const char *at = text;

@@ -53,7 +53,8 @@ psd_status_t ps_table_spec_copy(const ps_table_spec_t *self, ps_table_spec_t *re
     return PSD_OK;
 }
 
-/* As many as keep a slice of a dense row small enough. */
+/* The number of column slices that keeps a slice of a dense row small
+ * enough. */
 static uint32_t wanted_col_slices(const ps_table_spec_t *self)
 {
     uint64_t bytes = (uint64_t)self->n_cols * ps_type_size(self->type);
@@ -62,15 +63,16 @@ static uint32_t wanted_col_slices(const ps_table_spec_t *self)
     return n < 1 ? 1 : (uint32_t)n;
 }
 
-/* The least divisor of n_partitions that is wanted or more; n_partitions itself
- * is one. With boundaries the row slices are given, and so the rest follows. */
+/* The least divisor of n_partitions that is at least the wanted number;
+ * n_partitions itself is one. Boundaries fix the number of row slices, and so
+ * also this number. */
 static uint32_t fitting_col_slices(const ps_table_spec_t *self)
 {
     uint32_t n = wanted_col_slices(self);
 
     if (self->partition_by == PS_PARTITION_BY_LIST) {
         n = self->n_partitions / (self->n_boundaries + 1);
-        return n > 0 ? n : 1; /* the check will say what is wrong */
+        return n > 0 ? n : 1; /* the check reports what is wrong */
     }
     if (self->n_partitions > PS_TABLE_PARTITIONS_MAX) {
         return n; /* as above */

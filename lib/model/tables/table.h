@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * ps_table_spec - what a table is: the words of `table create`, checked
+ * ps_table_spec - the definition of a table: the words of `table create`,
+ * checked
  *
- * What     A plain value. Everything that decides how a row looks and which
+ * What     A plain value. Everything that decides the layout of a row and which
  *          partition holds it; the same on every node and in every client.
- * Owner    The caller; only `boundaries` lies behind a pointer
- *          (ps_table_spec_done frees it).
+ * Owner    The caller; only `boundaries` is allocated (ps_table_spec_done frees
+ *          it).
  */
 #ifndef PS_MODEL_TABLE_H
 #define PS_MODEL_TABLE_H
@@ -20,8 +21,8 @@
 typedef enum ps_row_format {
     PS_ROW_DENSE = 1,  /* every row an array of all columns */
     PS_ROW_SPARSE = 2, /* every row a column -> value map */
-    PS_ROW_AUTO = 3    /* a row is born as it is first pushed; a sparse one
-                          turns dense when that is smaller */
+    PS_ROW_AUTO = 3    /* a new row has the form of its first push; a sparse one turns dense when
+                          that is smaller */
 } ps_row_format_t;
 
 typedef enum ps_keys {
@@ -29,7 +30,7 @@ typedef enum ps_keys {
     PS_KEYS_HASH = 2   /* any u64; a row appears with its first push */
 } ps_keys_t;
 
-/* Numbered once for all: records and documents have them. */
+/* The numbers are fixed: records and documents contain them. */
 typedef enum ps_updater_kind {
 #define UPDATER(NAME, number, ...) PS_UPDATER_##NAME = number,
 #include "model/tables/updaters.def"
@@ -39,15 +40,15 @@ typedef enum ps_updater_kind {
 
 #define PS_PLUGIN_TEXT_SIZE 128 /* a plug-in's parameters and '\0' */
 
-/* Which settings count, and what is allowed, is said in model/tables/updaters.def. */
+/* model/tables/updaters.def says which settings each updater uses and what is
+ * allowed. */
 typedef struct ps_updater_spec {
     ps_updater_kind_t kind;
 #define SETTING(name, meaning) double name;
 #include "model/tables/updaters.def"
     char plugin[PS_NAME_MAX + 1];         /* its name; PLUGIN only */
     char parameters[PS_PLUGIN_TEXT_SIZE]; /* for it; PLUGIN only */
-    const struct psd_updater *functions;  /* of the plug-in, borrowed; NULL
-                                             where none is loaded: see
+    const struct psd_updater *functions;  /* of the plug-in, borrowed; NULL if none is loaded: see
                                              model/updaters/plugin.h */
 } ps_updater_spec_t;
 
@@ -71,9 +72,9 @@ typedef enum ps_partition_by {
                                   but the first, ascending */
 } ps_partition_by_t;
 
-/* How a table of such keys is partitioned where nobody says it: hash keys by
- * hash. Ids are small numbers more often than not, and all of those lie in the
- * first range of the u64 space. */
+/* The default partitioning of a table with such keys: hash keys by hash. Ids
+ * are usually small numbers, and all of those lie in the first range of the u64
+ * space. */
 ps_partition_by_t ps_partition_by_default(ps_keys_t keys);
 
 typedef enum ps_ack {
@@ -105,12 +106,12 @@ typedef struct ps_table_spec {
     uint32_t replicas;                 /* wanted copies, >= 1 */
     ps_ack_t ack;                      /* MEMORY, REPLICA or DISK */
     bool allow_nonfinite;              /* NaN and infinite deltas are accepted */
-    char filter[PS_TABLE_FILTER_SIZE]; /* of clients' calls that name none; ""
-                                          for none; protocol/facts/table_filter.h */
-    bool versions;                     /* a row remembers its last change, which takes 8 bytes */
+    char filter[PS_TABLE_FILTER_SIZE]; /* for clients' calls that name none; "" for none;
+                                          protocol/facts/table_filter.h */
+    bool versions;                     /* a row stores the version of its last change, 8 bytes */
 } ps_table_spec_t;
 
-/* A valid spec but for name and n_rows: f32, 1 column, dense, range keys and
+/* A valid spec except for name and n_rows: f32, 1 column, dense, range keys and
  * partitions, add, zero, 1 replica, memory; n_partitions and n_col_slices 0. */
 void ps_table_spec_init(ps_table_spec_t *self);
 /* Frees boundaries and zeroes the struct; fits PSD_AUTO. */
@@ -124,8 +125,8 @@ PSD_MUST_CHECK psd_status_t ps_table_spec_copy(const ps_table_spec_t *self,
  * ps_table_spec_check passes. */
 void ps_table_spec_settle(ps_table_spec_t *self, uint32_t default_partitions);
 /*
- * True to every rule: bounds above; integer types take add, assign, min, max
- * and plug-ins only, and whole-number initial values of their range; sparse and
+ * Checks every rule: bounds above; integer types take add, assign, min, max and
+ * plug-ins only, and whole-number initial values of their range; sparse and
  * auto rows begin at zero; ftrl begins at zero; n_partitions is settled and
  * divisible; boundaries ascend strictly, lie inside the rows and
  * match n_partitions.
@@ -154,8 +155,8 @@ PSD_MUST_CHECK psd_status_t ps_init_spec_parse(const char *text, ps_init_spec_t 
 /* Sets partition_by, boundaries and n_boundaries of spec. */
 PSD_MUST_CHECK psd_status_t ps_partition_by_parse(const char *text, ps_table_spec_t *spec,
                                                   psd_error_t *err);
-/* The words back; "?" for a number that names nothing. The numbers of updater
- * and init are printed so that they parse back to the same bits. */
+/* The words of the numbers; "?" when the number is unknown. The numbers of
+ * updater and init are printed so that they parse back to the same bits. */
 const char *ps_row_format_name(ps_row_format_t value);
 const char *ps_keys_name(ps_keys_t value);
 const char *ps_ack_name(ps_ack_t value);
@@ -164,6 +165,6 @@ const char *ps_init_name(ps_init_kind_t value);
 #define PS_SPEC_TEXT_SIZE 256
 void ps_updater_spec_format(const ps_updater_spec_t *self, char ret[PS_SPEC_TEXT_SIZE]);
 void ps_init_spec_format(const ps_init_spec_t *self, char ret[PS_SPEC_TEXT_SIZE]);
-/* "range", "hash" or "list:…", appended. false: no memory. */
+/* Appends "range", "hash" or "list:…". false: no memory. */
 PSD_MUST_CHECK bool ps_partition_by_format(const ps_table_spec_t *self, ps_buffer_t *buffer);
 #endif

@@ -61,7 +61,7 @@ static psd_status_t check_words(const ps_table_spec_t *self, psd_error_t *err)
     return PSD_OK;
 }
 
-/* The number as the table's type will hold it. */
+/* The number as the table's type stores it. */
 static double in_type(const ps_table_spec_t *self, double value)
 {
     return self->type == PS_TYPE_F32 ? (double)(float)value : value;

@@ -52,7 +52,7 @@ static psd_status_t read_boundaries(const char *text, uint64_t *ret_rows, uint32
                                     psd_error_t *err)
 {
     for (uint32_t i = 0; i < n; i++) {
-        const char *shown = text; /* what is too long for a part */
+        const char *shown = text; /* a text that is too long for a part */
         char part[PS_NUMBER_SIZE] = {0};
 
         if (ps_word_take(&text, ',', part)) {

@@ -76,8 +76,8 @@ psd_status_t ps_word_number(const char *what, const char *text, double *ret_valu
     return PSD_OK;
 }
 
-/* A program that links us may have set a locale whose decimal point is another:
- * whatever is no part of a number becomes the one dot. */
+/* A program that links libpsd may have set a locale with another decimal point:
+ * anything that is not part of a number becomes a dot. */
 static void force_dot(char *text)
 {
     char *to = text;
@@ -94,7 +94,7 @@ static void force_dot(char *text)
     *to = '\0';
 }
 
-/* The shortest of the usual precisions that reads back to the same bits. */
+/* The shortest of the usual precisions that parses back to the same bits. */
 void ps_word_format_number(double value, char ret[PS_NUMBER_SIZE])
 {
     for (int digits = 15; digits <= 17; digits++) {

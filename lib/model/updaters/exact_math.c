@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Series for the two functions that Box-Muller needs; see the header for why
- * libm will not do. */
+ * libm is not used. */
 #include "model/updaters/exact_math.h"
 
 #include <stdint.h>

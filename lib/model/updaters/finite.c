@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which loop looks: that of the widest instructions that there are. */
+/* Picks the loop with the widest instructions that the processor has. */
 #include "model/updaters/finite.h"
 
 #include "model/updaters/loops.h"

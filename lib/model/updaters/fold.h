@@ -6,7 +6,7 @@
 
 #include <stdint.h>
 
-/* ISO C has no 128-bit integer; both of our compilers do. */
+/* ISO C has no 128-bit integer; both supported compilers do. */
 __extension__ typedef unsigned __int128 ps_u128_t;
 
 static inline uint64_t ps_fold(uint64_t bits, uint64_t n)

@@ -2,10 +2,11 @@
 /*
  * ps_init - the first value of a cell, from (table seed, row, column) alone
  *
- * What     The same on every machine, whoever touches the row first and
- *          whenever. uniform: 53 bits (f64) or 24 bits (f32) of the generator,
- *          64 bits folded onto the range for integers; normal: Box-Muller over
- *          two such numbers. Constants of an f32 table are rounded to it.
+ * What     The same on every machine, whichever client touches the row first
+ *          and at any time. uniform: 53 bits (f64) or 24 bits (f32) of the
+ *          generator, 64 bits folded onto the range for integers; normal:
+ *          Box-Muller over two such numbers. Constants of an f32 table are
+ *          rounded to it.
  * Source   Philox, see base/rng.h; Box and Muller, Ann. Math. Stat. 1958.
  */
 #ifndef PS_MODEL_INIT_H

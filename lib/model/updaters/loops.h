@@ -4,33 +4,34 @@
  *
  * What     The same loops once for every set, to the same bits: no set fuses a
  *          multiplication with an addition, and division and root are exact.
- * Threads  Constants; the processor is asked, nothing is kept.
+ * Threads  Constants; each call queries the processor, nothing is kept.
  */
 #ifndef PS_MODEL_LOOPS_H
 #define PS_MODEL_LOOPS_H
 
 #include "model/tables/table.h"
 
-#define PS_POWER_BITS 8 /* of a step count that one table of powers covers */
+#define PS_POWER_BITS 8 /* bits of a step count that one table of powers covers */
 #define PS_POWER_SIZE 256
 #define PS_POWER_TABLES 3
 #define PS_STEPS_MAX ((UINT32_C(1) << (PS_POWER_BITS * PS_POWER_TABLES)) - 1)
 
 /* b^t for t to PS_STEPS_MAX is the product of three table entries: the same
- * bits everywhere, which pow does not promise. */
+ * bits everywhere, which pow does not guarantee. */
 typedef struct ps_powers {
     double of[PS_POWER_TABLES][PS_POWER_SIZE]; /* [k][i]: b^(i * 256^k) */
 } ps_powers_t;
 
-/* What adam needs to correct the bias of its means after t steps. */
+/* The data with which adam corrects the bias of its means after t steps. */
 typedef struct ps_bias {
     double alpha;
     ps_powers_t beta1;
     ps_powers_t beta2;
 } ps_bias_t;
 
-/* An updater's settings in the table's type, and what is made of them: what a
- * step of adamw leaves of the value; bias of adam and adamw, else NULL. */
+/* An updater's settings in the table's type, and derived numbers: the factor
+ * that a step of adamw leaves of the value; bias of adam and adamw, else
+ * NULL. */
 typedef struct ps_numbers_f32 {
 #define SETTING(name, meaning) float name;
 #include "model/tables/updaters.def"
@@ -48,9 +49,9 @@ typedef struct ps_numbers_f64 {
 typedef void ps_loop_t(const void *numbers, void *values, void *state, size_t state_stride,
                        const uint8_t *deltas, size_t n);
 
-/* The same for n rows of `width` values each, whose deltas lie one row behind
- * the other and may be written by another process meanwhile: each delta is read
- * once, and one that is not finite then leaves its value as it is. */
+/* The same for n rows of `width` values each, whose deltas lie one row after
+ * the other. Another process may write the deltas meanwhile: each delta is read
+ * once, and a delta that is not finite leaves its value unchanged. */
 typedef void ps_guarded_loop_t(const void *numbers, uint8_t *const *rows, size_t n, size_t width,
                                const uint8_t *deltas);
 
@@ -58,25 +59,25 @@ typedef void ps_guarded_loop_t(const void *numbers, uint8_t *const *rows, size_t
 
 typedef struct ps_loops {
     const char *name; /* of the instruction set */
-    /* NULL where the rule does not take the type; dcasgd's state is the backup
-     * of the one worker */
+    /* NULL if the rule does not take the type; dcasgd's state is the backup of
+     * one worker */
     ps_loop_t *of[PS_UPDATER_KINDS][PS_LOOP_TYPES];
-    /* Of the commonest rules that keep no state, for floats; else NULL. SGD's
-     * is the one without a penalty. */
+    /* For the most common rules without state, for floats; else NULL. For SGD,
+     * the version without a penalty. */
     ps_guarded_loop_t *guarded[PS_UPDATER_KINDS][PS_LOOP_TYPES];
     bool (*finite_f32)(const uint8_t *values, size_t n);
     bool (*finite_f64)(const uint8_t *values, size_t n);
-    /* Copies `size` bytes (a multiple of 64) to `to` (aligned to 64), past the
-     * caches where there are such stores. */
+    /* Copies `size` bytes (a multiple of 64) to `to` (aligned to 64), with
+     * non-temporal stores if the set has them. */
     void (*stream)(uint8_t *to, const uint8_t *from, size_t size);
-    /* The same for n rows of `size` bytes each, which lie apart, one behind the
-     * other. A row that is NULL is passed over. */
+    /* The same for n scattered rows of `size` bytes each, written one after the
+     * other. Skips a row that is NULL. */
     void (*stream_rows)(uint8_t *to, uint8_t *const *rows, size_t n, size_t size);
-    /* What was streamed is seen before what is written next. */
+    /* Store fence: streamed data becomes visible before later writes. */
     void (*stream_end)(void);
 } ps_loops_t;
 
-/* The i-th set that this processor runs, slowest first; NULL behind the last
+/* The i-th set that this processor supports, slowest first; NULL after the last
  * one. 0 runs on every machine. */
 const ps_loops_t *ps_loops_at(size_t i);
 /* The last of them. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The rules that merge deltas into values: one plain loop per rule and type.
  * This file is compiled for speed, once for each instruction set (meson.build
- * of this room), which gives its name as PS_LOOPS_SET. */
+ * of this room), which passes its name as PS_LOOPS_SET. */
 #include <math.h>
 #include <string.h>
 
@@ -13,8 +13,8 @@
 #include "base/prefetch.h"
 #include "model/updaters/loops_sets.h"
 
-/* A vector of the set, and a statement that names it and does nothing: what it
- * may have changed cannot be read anew from where it was. */
+/* A vector of the set, and an empty asm that may change it: so the compiler
+ * cannot load the value again from memory. */
 #if defined __AVX512F__
 #define UNIT 64
 #define KEEP(unit) __asm__ volatile("" : "+v"(unit))
@@ -29,7 +29,7 @@
 #define KEEP(unit) __asm__ volatile("" : "+m"(unit))
 #endif
 
-#define BLOCK 256 /* values whose corrections fit into the first cache */
+#define BLOCK 256 /* values whose corrections fit into the L1 cache */
 
 #define REAL float
 #define BITS uint32_t
@@ -67,7 +67,7 @@
 #include "model/updaters/loops_float.h"
 #include "model/updaters/loops_guard.h"
 
-/* A loop over integers of one type. They are added as unsigned ones: signed
+/* A loop over integers of one type. They are added as unsigned integers: signed
  * overflow is undefined in C, and the bits are the same. */
 #define INTEGER_LOOP(NAME, UNSIGNED, SIGNED, LOAD, RESULT)                          \
     static void NAME(const void *numbers, void *values, void *state, size_t stride, \
@@ -112,7 +112,7 @@ static void assign_8(const void *numbers, void *values, void *state, size_t stri
 
 #define LINE 64 /* bytes that are streamed at once */
 
-/* The widest store past the caches. */
+/* The widest non-temporal store. */
 #if defined __AVX512F__
 #define STREAM_UNIT __m512i
 #define STREAM(to, unit) _mm512_stream_si512((to), (unit))
@@ -127,7 +127,7 @@ static void assign_8(const void *numbers, void *values, void *state, size_t stri
 #define STREAM(to, unit) (*(to) = (unit))
 #endif
 
-/* A line is a fixed number of stores, so that the inner loop is none. */
+/* A line is a fixed number of stores, so the inner loop unrolls completely. */
 static void stream(uint8_t *to, const uint8_t *from, size_t size)
 {
     for (size_t at = 0; at < size; at += LINE) {

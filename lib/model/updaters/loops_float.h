@@ -13,8 +13,8 @@
  * The loops have no branch and no call, so that compilers vectorise them.
  */
 
-/* What every loop of a rule begins with: its own names for what it was given.
- * Rules without numbers or state leave theirs unused. */
+/* The beginning of every rule's loop: local names for its arguments. Rules
+ * without numbers or state leave theirs unused. */
 #define RULE(rule)                                                                        \
     static void NAME(rule)(const void *numbers, void *values, void *state, size_t stride, \
                            const uint8_t *restrict deltas, size_t n)
@@ -27,7 +27,7 @@ static inline REAL NAME(soft)(REAL x, REAL threshold)
 {
     REAL rest = FABS(x) - threshold;
 
-    /* This way round a NaN stays one; + 0 makes a minus zero a plain one. */
+    /* Compared this way, a NaN stays a NaN; + 0 turns -0 into 0. */
     return COPYSIGN(rest < 0 ? 0 : rest, x) + 0;
 }
 
@@ -74,8 +74,8 @@ RULE(max)
     }
 }
 
-/* Without a penalty prox(x) is x to the bit; it is worth a loop of its own
- * because it saves the division. */
+/* Without a penalty prox(x) is exactly x; a loop of its own saves the
+ * division. */
 RULE(sgd)
 {
     const struct NAME(ps_numbers) *u = numbers;
@@ -204,8 +204,8 @@ RULE(dcasgd)
     }
 }
 
-/* Counts a step of each of n <= BLOCK values: every delta but the zeros before
- * the first other one. True when all counts are the same. */
+/* Counts a step of each of n <= BLOCK values: every delta except leading zeros.
+ * True when all counts are the same. */
 static inline bool NAME(count_steps)(REAL *restrict counts, const uint8_t *restrict deltas,
                                      size_t n)
 {
@@ -230,8 +230,8 @@ static double NAME(power)(const ps_powers_t *powers, uint32_t steps)
            powers->of[2][(steps >> (2 * PS_POWER_BITS)) % PS_POWER_SIZE];
 }
 
-/* Step size and correction of the square after `count` steps; before the first
- * one there is no step. */
+/* Step size and correction of the square after `count` steps; with count 0
+ * there is no step. */
 static void NAME(correct)(const ps_bias_t *bias, REAL count, REAL *ret_rate, REAL *ret_square)
 {
     uint32_t steps = (uint32_t)count;
@@ -285,7 +285,7 @@ static void NAME(adam_block)(const struct NAME(ps_numbers) * u, REAL *restrict w
     }
 }
 
-/* adamw too: keep is 1 for adam, which leaves every bit of a value. */
+/* adamw too: keep is 1 for adam, which leaves values exact. */
 RULE(adam)
 {
     const struct NAME(ps_numbers) *u = numbers;
@@ -301,8 +301,8 @@ RULE(adam)
 }
 
 /* A float is finite unless all bits of its exponent are set; adding one to such
- * an exponent carries into the sign's bit. The loop never leaves early and
- * compares nothing: bad values are rare. */
+ * an exponent carries into the sign's bit. The loop has no early exit and no
+ * comparison: bad values are rare. */
 static bool NAME(finite)(const uint8_t *values, size_t n)
 {
     BITS bad = 0;

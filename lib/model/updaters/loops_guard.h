@@ -8,14 +8,14 @@
  *   KEEP(unit)                   makes the compiler forget where it came from
  *
  * Another process may write the deltas meanwhile. Each is read from memory
- * once, into a register: what is looked at there is what is used.
+ * once, into a register: the checked value is the value used.
  */
 
 typedef REAL NAME(reals) __attribute__((vector_size(UNIT)));
 typedef BITS NAME(bits) __attribute__((vector_size(UNIT)));
 
-/* The first `size` bytes of a vector of deltas. A compiler that has forgotten
- * the address cannot read there again. */
+/* The first `size` bytes of a vector of deltas. A compiler that does not know
+ * the address cannot read it again. */
 static inline NAME(bits) NAME(take)(const uint8_t *deltas, size_t size)
 {
     NAME(bits) unit = {0};

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The loops by instruction set, for loops.c and loops_body.c only; meson.build
- * of this room makes the same ones. */
+ * of this room builds the same sets. */
 #ifndef PS_MODEL_LOOPS_SETS_H
 #define PS_MODEL_LOOPS_SETS_H
 

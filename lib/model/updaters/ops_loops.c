@@ -162,7 +162,7 @@ uint64_t ps_value_order(ps_type_t type, const uint8_t *value)
     if (type == PS_TYPE_I32) {
         return SIGN_BIT + (uint64_t)(int64_t)ps_load_i32(value);
     }
-    if (type == PS_TYPE_I64) { /* the least one shares its number with NaN */
+    if (type == PS_TYPE_I64) { /* the least value shares its number with NaN */
         bits = SIGN_BIT + (uint64_t)ps_load_i64(value);
         return bits == 0 ? 1 : bits;
     }

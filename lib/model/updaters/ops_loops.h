@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* ps_values_* - what operations do to n values that lie together, and what they
- * learn from them */
+/* ps_values_* - operations that change or measure n contiguous values */
 #ifndef PS_MODEL_OPS_LOOPS_H
 #define PS_MODEL_OPS_LOOPS_H
 
@@ -15,7 +14,7 @@ void ps_values_fill(ps_type_t type, uint8_t *values, size_t n, double operand);
 void ps_values_axpy(ps_type_t type, uint8_t *values, const uint8_t *other, size_t n,
                     double operand);
 
-/* Sums go on from `sum`, value by value. */
+/* Sums continue from `sum`, value by value. */
 double ps_values_sum(ps_type_t type, const uint8_t *values, size_t n, double sum);
 double ps_values_squares(ps_type_t type, const uint8_t *values, size_t n, double sum);
 double ps_values_dot(ps_type_t type, const uint8_t *values, const uint8_t *other, size_t n,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Looking a plug-in up, and what it must be to be called. */
+/* Looks up a plug-in, and checks that it can be called. */
 #include "model/updaters/plugin.h"
 
 #include <inttypes.h>
@@ -9,7 +9,7 @@
 #include "base/bytes.h"
 #include "model/updaters/updater.h"
 
-/* The public header says the same in numbers of its own. */
+/* The public header defines the same numbers. */
 _Static_assert(PSD_UPDATER_NO_WORKER == PS_UPDATER_NO_WORKER &&
                    PSD_UPDATER_STATES_MAX == PS_UPDATER_STATES_MAX,
                "limits of updaters");
@@ -52,7 +52,7 @@ static const ps_plugin_t *find(const ps_plugins_t *self, const char *name)
     return NULL;
 }
 
-/* There is no such file; says which there are. */
+/* There is no such file; the message lists the available ones. */
 static psd_status_t not_found(const ps_plugins_t *self, const char *name, psd_error_t *err)
 {
     PSD_AUTO(ps_buffer_done) ps_buffer_t names = {0};

@@ -2,11 +2,12 @@
 /*
  * ps_plugins - the updaters that a program has loaded, as data
  *
- * What     Who may load shared objects (the daemon) makes the list; rooms below
- *          only look a name up. A file that was found and refused is in the
- *          list too, with the reason, so that whoever asks for it learns why.
- * Owner    The list is the caller's; functions stay where they are for good.
- * Threads  Read-only once made.
+ * What     A program that may load shared objects (the daemon) makes the list;
+ *          lower rooms only look up a name. The list also has each file that
+ *          was found and refused, with the reason, so that the refusal can say
+ *          why.
+ * Owner    The list is the caller's; functions stay valid forever.
+ * Threads  Read-only after construction.
  */
 #ifndef PS_MODEL_PLUGIN_H
 #define PS_MODEL_PLUGIN_H
@@ -23,25 +24,27 @@ typedef struct ps_plugin {
 } ps_plugin_t;
 
 typedef struct ps_plugins {
-    const char *dir; /* where they may lie; "" when none are allowed */
+    const char *dir; /* the directory of plug-ins; "" when none are allowed */
     ps_plugin_t *plugins;
     size_t n_plugins;
 } ps_plugins_t;
 
-/* Whether what a shared object of this name gave can be called at all: its ABI,
- * its name, its functions. Errors: PSD_VERSION another ABI; PSD_INVALID. */
+/* Checks that the functions from a shared object of this name can be called:
+ * its ABI, its name, its functions. Errors: PSD_VERSION another ABI;
+ * PSD_INVALID. */
 PSD_MUST_CHECK psd_status_t ps_plugin_check(const char *name, const psd_updater_t *functions,
                                             psd_error_t *err);
 
 /*
  * Finds the functions of a table's plug-in and asks them whether they take the
- * table's type, row format and parameters. True to any other updater.
+ * table's type, row format and parameters. Always succeeds for any other
+ * updater.
  *
  * table  in/out  has passed ps_table_spec_check; updater.functions is set
  *
- * Errors: PSD_DENIED the operator allows no plug-ins; PSD_UNSUPPORTED none of
- * that name, or it was refused; PSD_INVALID it does not take the table, with
- * its own reason.
+ * Errors: PSD_DENIED the operator allows no plug-ins; PSD_UNSUPPORTED no
+ * plug-in of that name, or it was refused; PSD_INVALID it does not take the
+ * table, with its own reason.
  */
 PSD_MUST_CHECK psd_status_t ps_plugins_bind(const ps_plugins_t *self, ps_table_spec_t *table,
                                             psd_error_t *err);

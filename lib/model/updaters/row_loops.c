@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Loops over rows that were found: what an updater's call for each of them
- * would cost is more than the work. This file is compiled for speed (see
- * meson.build of this room). */
+/* Loops over found rows: a call of the updater for each row would cost more
+ * than the work. This file is compiled for speed (see meson.build of this
+ * room). */
 #include "model/updaters/row_loops.h"
 
 #include <assert.h>
@@ -12,7 +12,7 @@
 #include "model/updaters/loops.h"
 
 #define DIFFER_BITS 12
-#define DIFFER_PLACES (1 << DIFFER_BITS) /* one for two of 32 rows: 11 % of the groups */
+#define DIFFER_PLACES (1 << DIFFER_BITS) /* 11 % of groups of 32 rows have a collision */
 
 /* Fibonacci hashing (Knuth, The Art of Computer Programming 3, 6.4) of the bits
  * in which rows near each other differ. */
@@ -40,7 +40,7 @@ static inline uint32_t differ_place(const uint8_t *row)
         }                                                                                       \
     }
 
-/* Integers are added as unsigned ones, which wrap. */
+/* Integers are added as unsigned, which wrap. */
 ROWS_ADD(i32, uint32_t, ps_load_u32)
 ROWS_ADD(i64, uint64_t, ps_load_u64)
 ROWS_ADD(f32, float, ps_load_f32)
@@ -68,7 +68,7 @@ void ps_rows_add(ps_type_t type, uint8_t *const *rows, size_t n, size_t width,
 
 void ps_rows_copy(uint8_t *to, uint8_t *const *rows, size_t n, size_t size)
 {
-    if (size == 4) { /* the commonest rows: without a call for each */
+    if (size == 4) { /* the most common rows: without a call for each */
         for (size_t i = 0; i < n; i++) {
             if (rows[i] != NULL) {
                 memcpy(to + 4 * i, rows[i], 4);
@@ -123,10 +123,10 @@ static bool is_twice(uint8_t *const *rows, size_t n)
     return false;
 }
 
-/* Each row leaves its number in the place that its address says: if all find
- * their own there, no two are the same. Who finds another one's and is that row
- * is there twice; of those who only share a place nothing is known. Places are
- * read only where somebody has written. */
+/* Each row writes its number to the place that its address hashes to. If every
+ * row finds its own number there, all rows differ. A row that finds another
+ * number and equals that row occurs twice; if it only shares the place, the
+ * result is unknown. Only written places are read. */
 static bool differ_by_place(uint8_t *const *rows, size_t n)
 {
     uint8_t numbers[DIFFER_PLACES];

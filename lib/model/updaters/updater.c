@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A rule made ready: which loop, with which numbers, of which instruction set.
+/* A prepared rule: which loop, with which numbers, of which instruction set.
  */
 #include "model/updaters/updater.h"
 
@@ -19,17 +19,17 @@ struct ps_updater {
     ps_type_t type;
     uint32_t n_states;
     ps_loop_t *loop;            /* of the rule; NULL for a plug-in */
-    ps_loop_t *plain_sgd;       /* for who has no backup; DCASGD only */
+    ps_loop_t *plain_sgd;       /* for clients without a backup; DCASGD only */
     ps_guarded_loop_t *guarded; /* NULL: there is none */
-    const void *numbers;        /* the one of the two that is of the type */
+    const void *numbers;        /* the one of the two for the type */
     ps_numbers_f32_t f32;
     ps_numbers_f64_t f64;
     ps_bias_t *bias;                /* owned; ADAM and ADAMW only */
     const psd_updater_t *functions; /* PLUGIN only */
-    void *plugin;                   /* what it made; owned */
+    void *plugin;                   /* the plug-in's own object; owned */
 };
 
-/* `keep` is what a step of adamw leaves of the value. */
+/* `keep` is the factor that a step of adamw leaves of the value. */
 static void fill_numbers(ps_updater_t *self, const ps_updater_spec_t *spec, double keep)
 {
 #define SETTING(name, meaning)          \
@@ -104,7 +104,7 @@ static psd_status_t make_plugin(ps_updater_t *self, const ps_updater_spec_t *spe
         reason[sizeof reason - 1] = '\0';
         return psd_error_set(err, PSD_FAILED, "plug-in %s failed: %s", spec->plugin, reason);
     }
-    self->functions = spec->functions; /* from here on there is one to close */
+    self->functions = spec->functions; /* from here on there is a plug-in to close */
     self->n_states = self->functions->n_states(self->plugin);
     if (self->n_states > PS_UPDATER_STATES_MAX) {
         return psd_error_set(err, PSD_FAILED, "plug-in %s wants too many state arrays",

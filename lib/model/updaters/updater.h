@@ -2,25 +2,26 @@
 /*
  * ps_updater - the server-side rules that merge a delta into values
  *
- * What     Each rule is written in model/tables/updaters.def; plugin is what its
- *          functions do (psd_updater.h). b of dcasgd is the backup of the
- *          worker that pushes: the value as its last push left it (the first
- *          value before). Who is no worker has none: w -= alpha g.
+ * What     model/tables/updaters.def defines each rule; a plug-in's functions
+ *          define its rule (psd_updater.h). b of dcasgd is the backup of the
+ *          worker that pushes: the value after its last push (before that, the
+ *          first value). A client that is not a worker has no backup:
+ *          w -= alpha g.
  *          prox(x, eta) = soft(x, l1 eta) / (1 + l2 eta)
  *          All arithmetic is done in the table's type, with the same bits on
- *          every instruction set; adam's corrections are worked out in double
- *          and rounded. Where beta + sqrt(s) or ftrl's divisor is 0, no
- *          gradient has been seen: eta is then 0, and ftrl's w is 0.
- * Zeros    A delta of zero changes nothing where value and state are zero, so
- *          that a sparse row need not keep such columns: adam counts t for
- *          each value, from its first delta that is not zero on (to 2^24 - 1).
- *          Elsewhere a delta of zero is one like any other: it lets momentum,
- *          adam and rmsprop decay. A column that a push does not name does not
- *          move at all, nor does its state.
+ *          every instruction set; adam's corrections are computed in double and
+ *          rounded. If beta + sqrt(s) or ftrl's divisor is 0, no gradient has
+ *          been seen: eta is then 0, and ftrl's w is 0.
+ * Zeros    A delta of zero changes nothing if value and state are zero, so a
+ *          sparse row need not store such columns: adam counts t for each
+ *          value, from its first delta that is not zero on (to 2^24 - 1).
+ *          Otherwise a delta of zero is a normal delta: it makes momentum, adam
+ *          and rmsprop decay. A column that a push does not name does not
+ *          change, nor does its state.
  * Shape    state is n_states arrays of the row's width, of the table's type,
- *          one behind the other
+ *          one after the other
  * Owner    The caller.
- * Threads  Any number may apply with one object; it is never written.
+ * Threads  Any number of threads may apply with one object; it is read-only.
  * Source   McMahan et al., KDD 2013, algorithm 1 (ftrl); Duchi et al., JMLR
  *          2011 (adagrad); Kingma and Ba, ICLR 2015 (adam); Loshchilov and
  *          Hutter, ICLR 2019 (adamw); Zheng et al., ICML 2017, algorithm 2
@@ -31,26 +32,26 @@
 
 #include "model/tables/table.h"
 
-#define PS_UPDATER_STATES_MAX 256       /* state arrays beside the values */
+#define PS_UPDATER_STATES_MAX 256       /* state arrays in addition to the values */
 #define PS_UPDATER_NO_WORKER UINT32_MAX /* deltas of a client in no job */
 
 typedef struct ps_updater ps_updater_t;
 
-/* Makes ready what the rule needs. The spec has passed ps_table_spec_check, and
- * ps_plugins_bind where it is a plug-in; it is copied. Errors: PSD_NOMEM;
+/* Prepares the rule. The spec has passed ps_table_spec_check, and
+ * ps_plugins_bind if it is a plug-in; it is copied. Errors: PSD_NOMEM;
  * PSD_UNSUPPORTED a plug-in that is not bound; PSD_FAILED one that fails. */
 PSD_MUST_CHECK psd_status_t ps_updater_new(const ps_updater_spec_t *spec, ps_type_t type,
                                            ps_updater_t **ret_updater, psd_error_t *err);
 void ps_updater_destroy(ps_updater_t **self_p);
-/* Arrays of state beside the values: 0 .. PS_UPDATER_STATES_MAX. */
+/* Arrays of state in addition to the values: 0 .. PS_UPDATER_STATES_MAX. */
 uint32_t ps_updater_n_states(const ps_updater_t *self);
 /* May this worker push? Errors: PSD_RANGE dcasgd has no backup for it. */
 PSD_MUST_CHECK psd_status_t ps_updater_check_worker(const ps_updater_t *self, uint32_t worker,
                                                     psd_error_t *err);
 
 /*
- * Makes the state of n neighbouring values that were just given first values
- * other than zero; state is all zeros before. Arguments as ps_updater_apply.
+ * Initializes the state of n neighbouring values that just got first values
+ * other than zero; state must be all zeros. Arguments as ps_updater_apply.
  */
 void ps_updater_begin(const ps_updater_t *self, const uint8_t *values, uint8_t *state,
                       size_t state_stride, size_t n);
@@ -65,11 +66,11 @@ void ps_updater_begin(const ps_updater_t *self, const uint8_t *values, uint8_t *
 void ps_updater_apply(const ps_updater_t *self, uint32_t worker, uint8_t *values, uint8_t *state,
                       size_t state_stride, const uint8_t *deltas, size_t n);
 
-/* True for a rule that reads every delta once and leaves out those that are not
- * finite, so that another process may write them meanwhile. */
+/* True for a rule that reads every delta once and leaves out deltas that are
+ * not finite, so another process may write them meanwhile. */
 bool ps_updater_is_guarded(const ps_updater_t *self);
-/* Applies deltas to n rows of `width` values each, to which a guarded rule has
- * no state; those of a row lie behind those of the row before. */
+/* Applies deltas to n rows of `width` values each; a guarded rule has no state.
+ * The deltas of a row follow those of the previous row. */
 void ps_updater_apply_guarded(const ps_updater_t *self, uint8_t *const *rows, size_t n,
                               size_t width, const uint8_t *deltas);
 #endif

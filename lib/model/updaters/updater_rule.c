@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The list of updaters, and what makes a spec of one right. */
+/* The list of updaters, and the checks of an updater's spec. */
 #include "model/updaters/updater_rule.h"
 
 #include <inttypes.h>
@@ -98,7 +98,7 @@ static const char *allowed_by(ps_bound_t bound)
     }
 }
 
-/* `value` is as it was given, `held` as the table's type holds it. */
+/* `value` is the given number, `held` the number in the table's type. */
 static bool is_within(ps_bound_t bound, double value, double held)
 {
     if (!isfinite(held)) {
@@ -132,7 +132,7 @@ static psd_status_t check_parameters(const ps_updater_rule_t *rule, const ps_tab
     return PSD_OK;
 }
 
-/* What a plug-in thinks of type and parameters is asked where it is loaded. */
+/* The room that loads a plug-in asks it about type and parameters. */
 static psd_status_t check_plugin(const ps_updater_spec_t *updater, psd_error_t *err)
 {
     if (!ps_text_is_name(updater->plugin)) {

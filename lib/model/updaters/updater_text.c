@@ -81,7 +81,7 @@ static bool keep(const char *text, size_t length, char *ret, size_t size)
     return true;
 }
 
-/* ":NAME" or ":NAME:TEXT"; text is the plug-in's own matter. */
+/* ":NAME" or ":NAME:TEXT"; only the plug-in interprets text. */
 static psd_status_t read_plugin(ps_updater_spec_t *spec, const char *text, psd_error_t *err)
 {
     const char *name = *text == ':' ? text + 1 : text;
