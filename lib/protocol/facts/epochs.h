@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * ps_epochs - under which epochs a partition's records were made
+ * ps_epochs - the epochs of a partition's records
  *
- * What     For each of the newest PS_EPOCHS_MAX epochs the last record that was
- *          made under it. One primary makes all records of an epoch: so who has
- *          a record of that epoch and of no smaller lsn has the same records up
- *          to it, whatever was lost or promoted since.
- *          A partition whose rows went with its node counts from 1 again,
+ * What     For each of the newest PS_EPOCHS_MAX epochs, the last record made
+ *          under it. One primary makes all records of an epoch. So a copy that
+ *          has a record of that epoch with the same or a greater lsn has the
+ *          same records up to it, whatever was lost or promoted since. A
+ *          partition that lost its rows with its node counts from 1 again,
  *          under another epoch.
  * Shape    epochs and lsns ascend
  * Owner    The partition; plain data. Threads: confined to one.
@@ -28,11 +28,11 @@ typedef struct ps_epochs {
     uint32_t n;
 } ps_epochs_t;
 
-/* The next record has been made under `epoch`; the oldest epoch is forgotten
- * when there are too many. */
+/* Adds the next record, made under `epoch`; forgets the oldest epoch when there
+ * are too many. */
 void ps_epochs_add(ps_epochs_t *self, uint64_t lsn, uint64_t epoch);
-/* Record lsn, made under `epoch`, is one of these. false: it is not, or it is
- * too long ago to say. lsn 0 is in front of all. */
+/* Whether record lsn, made under `epoch`, is one of these records. false: it is
+ * not, or it is too old to know. lsn 0 precedes all. */
 bool ps_epochs_have(const ps_epochs_t *self, uint64_t lsn, uint64_t epoch);
 /* u32 n; n times u64 epoch, u64 last. false: no memory. */
 PSD_MUST_CHECK bool ps_epochs_put(const ps_epochs_t *self, ps_buffer_t *to);

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * ps_job - who works: what the registry tells the shards about a job
+ * ps_job - a job's workers, as the registry sends them to the shards
  *
- * What     A plain value. The registry owns the truth and sends the whole job
- *          again, with a greater version, whenever anything in it changes.
- *          A worker's life:
+ * What     A plain value. The registry owns the job and sends all of it again,
+ *          with a greater version, after every change. A worker's life:
  *
  *              expected --> joining --> running --> finished
  *                  |           |           |
@@ -23,7 +22,7 @@
 #define PS_WORKERS_MAX 4096 /* ranks of a job: 0 .. PS_WORKERS_MAX - 1 */
 #define PS_MEMBERS_MAX 256  /* clients of a worker */
 
-/* What those hear who used a table's rows that are gone. */
+/* The error text for clients that used lost rows of a table. */
 #define PS_ROWS_LOST_TEXT                                                      \
     "table \"%s\" lost rows with the last node that had them; this client is " \
     "from before that, connect anew"
@@ -40,8 +39,8 @@ typedef struct ps_worker {
     uint32_t worker; /* rank */
     ps_worker_state_t state;
     uint32_t n_members; /* clients of this worker, >= 1 once joined */
-    uint32_t joins;     /* how often this rank joined; tells lives apart */
-    uint64_t start;     /* clocks it counts as having finished when joining */
+    uint32_t joins;     /* how often this rank joined; identifies the rank's current life */
+    uint64_t start;     /* clocks that count as finished when it joins */
 } ps_worker_t;
 
 typedef struct ps_job {
@@ -50,11 +49,9 @@ typedef struct ps_job {
     int32_t max_delay;                /* 0 BSP, > 0 SSP, < 0 ASP */
     uint64_t version;                 /* grows with every change */
     bool stopped;                     /* by an operator */
-    char lost_table[PS_NAME_MAX + 1]; /* its workers were lost with the rows of
-                                         this table; "": they were not. Neither
-                                         stored nor part of the bytes of a
-                                         record */
-    uint64_t lost_sessions;           /* … and sessions up to this one are told so */
+    char lost_table[PS_NAME_MAX + 1]; /* its workers were lost with the rows of this table; "": not.
+                                         Neither stored nor part of the bytes of a record */
+    uint64_t lost_sessions;           /* … and sessions up to this one get that error */
     ps_worker_t *workers;             /* owned; ascending by rank */
     size_t n_workers;
 } ps_job_t;
@@ -67,8 +64,8 @@ PSD_MUST_CHECK psd_status_t ps_job_copy(const ps_job_t *self, ps_job_t *ret_job,
 ps_worker_t *ps_job_worker(const ps_job_t *self, uint32_t worker);
 /* "expected" …; "?" */
 const char *ps_worker_state_name(ps_worker_state_t state);
-/* expected, joining and running workers hold clocks. */
+/* True for expected, joining and running workers, which hold back clocks. */
 bool ps_worker_is_live(const ps_worker_t *self);
-/* No worker has ever joined. */
+/* True when no worker has ever joined. */
 bool ps_job_is_untouched(const ps_job_t *self);
 #endif

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * ps_lost - copies that a node cannot read any more
+ * ps_lost - copies that a node can no longer read
  *
- * What     Partitions of a table on one shard, whose files were found damaged
- *          at a start. What a node says of them, others than those that lie on
- *          that shard included: it does not know which do.
+ * What     Partitions of a table on one shard whose files were damaged at
+ *          startup. A node's range may include partitions that are not on that
+ *          shard, because it does not know which are.
  * Shape    JSON: {"shard":0,"table":3,"first":0,"last":7}; table 0: all of them
  * Threads  a plain value
  */
@@ -13,7 +13,7 @@
 
 #include "wire/messages/doc.h"
 
-#define PS_LOST_MAX 4096 /* that are told one by one; more are all tables */
+#define PS_LOST_MAX 4096 /* listed one by one; more than this become "all tables" */
 
 typedef struct ps_lost {
     uint32_t shard;
@@ -22,12 +22,12 @@ typedef struct ps_lost {
     uint32_t last;  /* the same, or higher */
 } ps_lost_t;
 
-/* One of these names the partition of that table on that shard. */
+/* True when an entry covers the partition of that table on that shard. */
 bool ps_lost_has(const ps_lost_t *lost, size_t n, uint32_t shard, uint32_t table,
                  uint32_t partition);
 /* Sets "lost". false: no memory. */
 PSD_MUST_CHECK bool ps_lost_to_doc(const ps_lost_t *lost, size_t n, ps_doc_t *doc);
-/* What "lost" says; nothing where it is not there. *ret_lost is the caller's
+/* Reads "lost"; no entries when the key is missing. *ret_lost is the caller's
  * (ps_free). Errors: PSD_PROTO, PSD_INVALID, PSD_NOMEM. */
 PSD_MUST_CHECK psd_status_t ps_lost_from_doc(const ps_doc_t *doc, ps_lost_t **ret_lost,
                                              size_t *ret_n, psd_error_t *err);

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * ps_session_set - session numbers that are over, in little memory
+ * ps_session_set - a compact set of ended session numbers
  *
- * What     Sessions grow, and most of those that end are neighbours: they are
- *          kept as runs. Two runs with nothing between them become one. When
- *          there are too many, the two with the fewest sessions between them
- *          do, the lowest such pair first: the few between then count as over
- *          too, so that what has ended stays known for ever.
+ * What     Session numbers grow, and most of those that end are neighbours, so
+ *          the set keeps runs. Adjacent runs merge. When there are too many
+ *          runs, the two with the fewest sessions between them merge, the
+ *          lowest such pair first. The few sessions between then count as ended
+ *          too, so that ended sessions are never forgotten.
  * Shape    runs ascend, and at least one session lies between two of them
  * Owner    The caller; embedded. Threads: confined to one.
  */
@@ -16,7 +16,7 @@
 #include "base/bytes.h"
 #include "base/cursor.h"
 
-#define PS_SESSION_RUNS_MAX 4096 /* every copy has to agree on it */
+#define PS_SESSION_RUNS_MAX 4096 /* all copies must agree on it */
 
 typedef struct ps_session_run {
     uint64_t first;
