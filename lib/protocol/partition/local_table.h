@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A table as far as its partitions are on this shard. */
+/* A table, with the partitions of it that are on this shard. */
 #ifndef PS_PROTOCOL_LOCAL_TABLE_H
 #define PS_PROTOCOL_LOCAL_TABLE_H
 
@@ -9,12 +9,12 @@
 typedef struct ps_local_table {
     uint32_t id;
     ps_table_spec_t spec;        /* owned copy */
-    ps_table_use_t use;          /* what is kept of it here */
-    bool was_found;              /* on the disk, by a start */
+    ps_table_use_t use;          /* the memory used for it here */
+    bool was_found;              /* on the disk, at startup */
     uint64_t lost_sessions;      /* sessions up to this one used rows of it that
                                     are gone, here or elsewhere; never falls */
     ps_route_t *routes;          /* owned; spec.n_partitions, in order */
-    ps_partition_t **partitions; /* owned; NULL where it lives elsewhere */
+    ps_partition_t **partitions; /* owned; NULL if the partition is elsewhere */
 } ps_local_table_t;
 
 #endif

@@ -4,7 +4,7 @@
  *
  * What     Under BSP a push is acknowledged on arrival and applied when the
  *          clock closes, in the order (worker, member, session, seq), so that a
- *          run ends with the same bits whatever the timing was.
+ *          run ends with the same bits regardless of timing.
  * Owner    The partition; the entries hold their payloads.
  */
 #ifndef PS_PROTOCOL_OPEN_CLOCK_H
@@ -18,7 +18,7 @@ typedef struct ps_logged {
     uint32_t member;
     uint64_t session;
     uint64_t seq;
-    uint64_t clock; /* clocks finished when it was made */
+    uint64_t clock; /* clocks finished when the push was made */
     uint64_t lsn;
     ps_row_op_t op;
     ps_slice_t slice;
@@ -26,10 +26,10 @@ typedef struct ps_logged {
 } ps_logged_t;
 
 typedef struct ps_open_clock {
-    ps_logged_t *pushes; /* owned; as they came, until ps_open_clock_sort */
+    ps_logged_t *pushes; /* owned; in order of arrival, until ps_open_clock_sort */
     size_t n_pushes;
     size_t capacity;
-    uint64_t bytes; /* that they keep: payloads and entries */
+    uint64_t bytes; /* of payloads and entries */
 } ps_open_clock_t;
 
 void ps_open_clock_done(ps_open_clock_t *self);
@@ -37,7 +37,7 @@ void ps_open_clock_done(ps_open_clock_t *self);
 uint64_t ps_open_clock_cost(const ps_payload_t *payload);
 /* Adds a push; keeps the payload. false: no memory, nothing changed. */
 PSD_MUST_CHECK bool ps_open_clock_add(ps_open_clock_t *self, const ps_logged_t *push);
-/* Brings the pushes into the order in which they are to be applied. */
+/* Sorts the pushes into the order in which they will be applied. */
 void ps_open_clock_sort(ps_open_clock_t *self);
 /* Drops the first n pushes, which were applied. */
 void ps_open_clock_drop(ps_open_clock_t *self, size_t n);

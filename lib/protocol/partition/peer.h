@@ -3,10 +3,10 @@
  * ps_peers - the clients that have said HELLO to this shard
  *
  * What     Finds a client by its connection or by its session. A client may
- *          have two, one of them for bulk: large bodies go there, so that
- *          nothing else waits behind them. Of each the newest is the one that
- *          answers go to; while one is missing the other stands in for it. A
- *          client that was forgotten only has to say HELLO again.
+ *          have two connections, one of them for bulk: large bodies use it, so
+ *          that nothing else queues behind them. Answers go to the newest
+ *          connection of each kind; while one is missing, the other replaces
+ *          it. A forgotten client only needs to send HELLO again.
  * Owner    The shard. Threads: confined to one.
  */
 #ifndef PS_PROTOCOL_PEER_H
@@ -25,25 +25,25 @@ typedef struct ps_peer {
     uint64_t conns[PS_WAYS]; /* by ps_way_t; PS_PEER_NO_CONN: none */
     ps_id_t client;
     uint64_t used_ms;
-    bool ended;                     /* it has said BYE */
-    uint32_t n_held;                /* its requests that wait */
+    bool ended;                     /* it has sent BYE */
+    uint32_t n_held;                /* its held requests */
     uint64_t held_bytes;            /* of their bodies */
-    uint32_t filters;               /* that it may use; PS_FILTER_BIT_… */
-    ps_key_cache_t *lists[PS_WAYS]; /* owned; lists of keys that came by that
-                                       way's connection; NULL: none yet */
+    uint32_t filters;               /* filters that it may use; PS_FILTER_BIT_… */
+    ps_key_cache_t *lists[PS_WAYS]; /* owned; key lists received on that way's connection; NULL:
+                                       none yet */
 } ps_peer_t;
 
 typedef struct ps_peers {
     ps_map_t by_conn;    /* conn -> ps_peer_t, borrowed */
     ps_map_t by_session; /* session -> ps_peer_t, owned */
-    ps_peer_t *latest;   /* the one that ps_peers_at found last, or NULL */
+    ps_peer_t *latest;   /* the peer that ps_peers_at found last, or NULL */
 } ps_peers_t;
 
 void ps_peers_done(ps_peers_t *self);
 /* NULL when the connection has not said HELLO. */
 ps_peer_t *ps_peers_at(ps_peers_t *self, uint64_t conn);
 ps_peer_t *ps_peers_of(const ps_peers_t *self, uint64_t session);
-/* Who says HELLO, and where. */
+/* The sender of a HELLO and its connection. */
 typedef struct ps_peer_hello {
     uint64_t conn;
     uint64_t session;
@@ -52,21 +52,22 @@ typedef struct ps_peer_hello {
     uint32_t filters; /* that both sides speak */
 } ps_peer_hello_t;
 
-/* A HELLO: makes the peer or gives it a new connection. When there are `max`
- * already, the one idle longest without held requests goes. Errors: PSD_DENIED
- * the session belongs to another client; PSD_LIMIT; PSD_NOMEM. */
+/* Handles a HELLO: creates the peer or gives it a new connection. When there
+ * are `max` peers already, evicts the one idle longest without held requests.
+ * Errors: PSD_DENIED the session belongs to another client; PSD_LIMIT;
+ * PSD_NOMEM. */
 PSD_MUST_CHECK psd_status_t ps_peers_hello(ps_peers_t *self, const ps_peer_hello_t *hello,
                                            uint64_t now_ms, uint32_t max, psd_error_t *err);
-/* Where to answer: by that way, or by the other while it is missing;
- * PS_PEER_NO_CONN when both are. */
+/* The connection for an answer: that way's, or the other's while it is missing;
+ * PS_PEER_NO_CONN when both are missing. */
 static inline uint64_t ps_peer_conn(const ps_peer_t *self, ps_way_t way)
 {
     return self->conns[way] != PS_PEER_NO_CONN ? self->conns[way] : self->conns[PS_WAY_BULK - way];
 }
-/* Takes out a peer that has ended, has no connection and no held requests; its
- * session. 0: there is none. */
+/* Removes a peer that has ended and has no connection and no held requests;
+ * returns its session. 0: there is none. */
 uint64_t ps_peers_take_ended(ps_peers_t *self);
-/* The connection is gone; the peer stays while it has the other, or while
- * requests of it are held. */
+/* The connection is gone; the peer stays while it has the other one, or held
+ * requests. */
 void ps_peers_gone(ps_peers_t *self, uint64_t conn);
 #endif

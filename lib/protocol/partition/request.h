@@ -2,10 +2,10 @@
 /*
  * ps_request - a push, pull, mark or probe as the shard handles it
  *
- * What     The four kinds share most of their fields; this is all of them in
- *          one shape, with who asked. A request that must wait becomes a
- *          ps_held, which lives in its partition's list in order of arrival,
- *          and among those of its session in the same order.
+ * What     The four kinds share most of their fields; this struct has all of
+ *          them, and the sender. A request that must wait becomes a ps_held in
+ *          its partition's list, in order of arrival, and in its session's list
+ *          in the same order.
  */
 #ifndef PS_PROTOCOL_REQUEST_H
 #define PS_PROTOCOL_REQUEST_H
@@ -24,34 +24,33 @@ typedef struct ps_request {
     uint64_t epoch;
     uint64_t seq;   /* 0 for a PULL */
     uint64_t after; /* PULL only */
-    uint32_t job;   /* 0: no worker asks */
+    uint32_t job;   /* 0: not from a worker */
     uint32_t worker;
     uint32_t member;
-    uint32_t joins; /* which life of the rank asks */
+    uint32_t joins; /* the life of the rank */
     uint64_t clock;
     uint32_t timeout_ms;
     uint8_t ack;
     bool of_mark;  /* a PROBE: of a MARK, not of a PUSH */
     bool pull;     /* a PUSH that wants values back */
-    bool marks;    /* a PUSH that finishes its worker's clock */
-    bool filtered; /* it came through a filter; its answer may go so: */
+    bool marks;    /* a PUSH that also finishes its worker's clock */
+    bool filtered; /* it was encoded with a filter; its answer may use: */
     bool answer_delta;
     uint8_t answer_pack;      /* ps_pack_t */
     uint8_t answer_values_as; /* ps_values_as_t */
     ps_row_op_t op;
-    uint64_t since; /* PULL: only rows changed behind this version */
+    uint64_t since; /* PULL: only rows changed after this version */
     ps_slice_t slice;
     ps_payload_t *payload; /* borrowed; held when in a ps_held */
     uint64_t session;      /* of the client */
-    ps_peer_t *peer;       /* the client; borrowed: it stays while it has held ones */
-    uint64_t conn;         /* that the request came on */
+    ps_peer_t *peer;       /* the client; borrowed: it stays while it has held requests */
+    uint64_t conn;         /* the connection that the request came on */
     ps_room_t room;        /* of the answer's values; borrowed until conn is gone */
-    ps_sending_t sending;  /* of an answer with values to it, if one is on its
-                              way */
+    ps_sending_t sending;  /* of an answer with values to it, if one is in flight */
 } ps_request_t;
 
-/* Reads message, which is of one of the four kinds; everything else of the
- * request is empty. */
+/* Reads message, which is of one of the four kinds; zeroes the other fields of
+ * the request. */
 void ps_request_read(const ps_message_t *message, ps_request_t *ret_request);
 
 /* Reads the rows of another table, too. */
@@ -67,13 +66,13 @@ static inline bool ps_request_names_other(const ps_request_t *self)
            (self->kind == PS_KIND_PUSH && self->op.op == PS_CHANGE_AXPY);
 }
 
-/* It finishes a clock … */
+/* True when it finishes a clock … */
 static inline bool ps_request_marks(const ps_request_t *self)
 {
     return self->kind == PS_KIND_MARK || self->marks;
 }
 
-/* … and behind it so many are finished. */
+/* … and the number of clocks finished after it. */
 static inline uint64_t ps_request_finishes(const ps_request_t *self)
 {
     return self->kind == PS_KIND_MARK ? self->clock : self->clock + 1;
@@ -82,7 +81,7 @@ static inline uint64_t ps_request_finishes(const ps_request_t *self)
 typedef struct ps_held {
     ps_request_t is; /* holds the payload */
     uint64_t since_ms;
-    uint64_t tell_ms; /* when to say that it waits; UINT64_MAX never */
+    uint64_t tell_ms; /* when to answer that it waits; UINT64_MAX never */
     struct ps_held *previous;
     struct ps_held *next;
     struct ps_held *previous_own; /* of the session; the first one's is the
@@ -98,7 +97,7 @@ typedef struct ps_held_list {
 
 /* NULL when there is no memory. */
 ps_held_t *ps_held_append(ps_held_list_t *self, const ps_request_t *request, uint64_t now_ms);
-/* The first of a session's, in order of arrival; NULL: none. */
+/* The first of a session, in order of arrival; NULL: none. */
 ps_held_t *ps_held_of(const ps_held_list_t *self, uint64_t session);
 /* Takes it out and frees it. */
 void ps_held_remove(ps_held_list_t *self, ps_held_t **held_p);

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * ps_step - what the partitions of a shard share, and the step under way
+ * ps_step - the state that the partitions of a shard share, and the current
+ * step
  *
- * What     The shard hands it to its partitions and their copies: limits, the
- *          clients, the jobs, what all keep together, and for each step the
- *          time and the outbox. They never see the shard itself.
+ * What     The shard passes it to its partitions and their copies: limits,
+ *          clients, jobs, total sizes, and for each step the time and the
+ *          outbox. They never see the shard itself.
  * Owner    The shard. Threads: confined to one.
  */
 #ifndef PS_PROTOCOL_STEP_H
@@ -25,35 +26,34 @@ typedef struct ps_step {
     ps_map_t jobs;                /* id -> ps_job_t, owned */
     struct ps_shard_links *links; /* to and from shards with copies; borrowed */
     ps_coder_t *coder;            /* owned; NULL until a filter is used */
-    /* the step under way */
+    /* the current step */
     uint64_t now_ms;
     ps_outbox_t *outbox;
     uint64_t other_bytes;  /* of the node's other shards */
-    uint32_t other_giving; /* of them, those that give rows to new copies */
+    uint32_t other_giving; /* of these, the shards that send rows to new copies */
     uint64_t given_bytes;  /* of state and rows, to new copies */
-    bool wants_bases;      /* all rows of a copy have come: its snapshot begins
-                              when it can */
-    /* what all partitions keep */
+    bool wants_bases;      /* all rows of a copy have arrived: its snapshot begins when possible */
+    /* totals over all partitions */
     uint64_t row_bytes;       /* values, states and index */
     uint64_t held_bytes;      /* bodies of held requests */
     uint64_t logged_bytes;    /* kept for open clocks */
-    uint64_t unflushed_bytes; /* given to the disk: records and pieces */
+    uint64_t unflushed_bytes; /* given to the disk, not flushed: records and pieces */
     uint64_t tail_bytes;      /* records kept for copies */
     uint64_t n_held;
-    uint64_t n_paired;    /* of them, those that wait for two partitions */
-    bool has_ended;       /* a client that has said BYE may have nothing held any more */
-    uint64_t n_lives;     /* number of the last life of a copy that began here */
+    uint64_t n_paired;    /* of these, requests that wait for two partitions */
+    bool has_ended;       /* a client that has sent BYE may have no held requests left */
+    uint64_t n_lives;     /* number of the newest life of a copy here */
     uint64_t refused;     /* requests, since start */
-    uint64_t deadline_ms; /* no partition's is earlier */
-    char disk_trouble[PS_TEXT_MAX / 2]; /* "": there is none */
+    uint64_t deadline_ms; /* no partition's deadline is earlier */
+    char disk_trouble[PS_TEXT_MAX / 2]; /* "": none */
     /* rows to new copies */
     uint64_t n_transfers;  /* ever */
-    uint64_t give_free_us; /* their limits are used up until then */
-    uint64_t gave_ms;      /* the last ones went; 0: never */
-    uint64_t asked_ms;     /* a client has asked for something; 0: never */
+    uint64_t give_free_us; /* their bandwidth limits are used up until then */
+    uint64_t gave_ms;      /* when the last rows were sent; 0: never */
+    uint64_t asked_ms;     /* when a client last sent a request; 0: never */
 } ps_step_t;
 
-/* What it keeps, of what memory_bytes bounds. */
+/* The memory in use that memory_bytes limits. */
 static inline uint64_t ps_step_bytes(const ps_step_t *self)
 {
     return self->row_bytes + self->held_bytes + self->logged_bytes;
