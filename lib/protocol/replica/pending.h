@@ -3,9 +3,8 @@
  * ps_pending - answers that wait for their ack level
  *
  * What     An answer is made when its request is taken, by the same functions
- *          as any other, and kept here until enough copies have the record
- *          that it speaks of. Values of a pushpull are those of that moment,
- *          and belong to nobody else.
+ *          as any other, and kept here until enough copies have its record.
+ *          Values of a pushpull are those of that moment; the answer owns them.
  * Shape    one list for each level, in order of lsn
  * Owner    The partition's ps_replicas. Threads: confined to one.
  */
@@ -16,13 +15,13 @@
 #include "protocol/core/outbox.h"
 
 typedef struct ps_waiting_answer {
-    uint64_t lsn;      /* the last record that must be everywhere */
-    uint64_t session;  /* whom to tell */
-    uint64_t request;  /* what it answers */
-    bool bulk;         /* by the client's bulk connection */
-    uint64_t tell_ms;  /* when to say that it waits; UINT64_MAX: never */
+    uint64_t lsn;      /* the last record that the copies must have */
+    uint64_t session;  /* the receiver */
+    uint64_t request;  /* the request that it answers */
+    bool bulk;         /* on the client's bulk connection */
+    uint64_t tell_ms;  /* when to answer PARKED; UINT64_MAX: never */
     uint64_t since_ms; /* it waits since then */
-    uint32_t job;      /* of the request; 0: of no worker */
+    uint32_t job;      /* of the request; 0: not from a worker */
     uint32_t worker;
     uint64_t clock;
     ps_effect_t answer; /* SEND; holds its payload */
@@ -37,20 +36,20 @@ typedef struct ps_pending_list {
 
 typedef struct ps_pending {
     ps_pending_list_t of[PS_ACK_DISK + 1]; /* by level; MEMORY's stays empty */
-    uint64_t bytes;                        /* that all of them take, their values too */
+    uint64_t bytes;                        /* of all answers, including their values */
 } ps_pending_t;
 
 void ps_pending_done(ps_pending_t *self);
 /* Makes sure that the next ps_pending_add of that level succeeds. false: no
  * memory. */
 PSD_MUST_CHECK bool ps_pending_reserve(ps_pending_t *self, ps_ack_t level);
-/* Takes the answer, its payload too; room was reserved. lsn is no less than
- * that of the one before. */
+/* Takes the answer and its payload; room was reserved. lsn never decreases from
+ * call to call. */
 void ps_pending_add(ps_pending_t *self, ps_ack_t level, const ps_waiting_answer_t *answer);
 /* The answer that waits for that request of that session; NULL: none. */
 ps_waiting_answer_t *ps_pending_find(ps_pending_t *self, uint64_t session, uint64_t request);
-/* The oldest answer of the level that waits for no more than lsn, and it is
- * out; the caller has its payload then. false: none. */
+/* Removes the oldest answer of the level that waits for at most lsn; the caller
+ * then owns its payload. false: none. */
 PSD_MUST_CHECK bool ps_pending_take(ps_pending_t *self, ps_ack_t level, uint64_t lsn,
                                     ps_waiting_answer_t *ret_answer);
 static inline size_t ps_pending_count(const ps_pending_t *self)
