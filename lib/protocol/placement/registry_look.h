@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * ps_look - one look of the registry at all its copies; for the files behind
- * registry_decide.h only
+ * ps_look - one pass of the registry over all its copies; for the files that
+ * implement registry_decide.h only
  *
- * What     Each step is a visitor of partitions that looks for one kind of
- *          thing to do; the first that finds any makes the decision: a FENCE or
- *          a COMMIT of everything of its kind, PS_CHANGES_MAX at most.
+ * What     Each step visits the partitions and looks for one kind of work. The
+ *          first step that finds any makes the decision: a FENCE or a COMMIT of
+ *          all work of its kind, at most PS_CHANGES_MAX.
  */
 #ifndef PS_PROTOCOL_REGISTRY_LOOK_H
 #define PS_PROTOCOL_REGISTRY_LOOK_H
@@ -17,12 +17,12 @@ typedef struct ps_look {
     ps_registry_t *registry;
     uint64_t now_ms;
     uint64_t unix_ms;
-    uint64_t due_ms;       /* the next time at which there may be more to do */
-    ps_loads_t loads;      /* of the copies as they are */
-    uint32_t *catching_up; /* owned; of each node, copies under way to it */
-    uint32_t n_moving;     /* partitions of which a copy is leaving */
+    uint64_t due_ms;       /* the next time at which there may be work */
+    ps_loads_t loads;      /* of the current copies */
+    uint32_t *catching_up; /* owned; for each node, the number of copies being made there */
+    uint32_t n_moving;     /* partitions with a leaving copy */
     uint32_t n_handing;    /* partitions whose primary is moving */
-    bool is_uneven;        /* a primary shall move as soon as it may */
+    bool is_uneven;        /* a primary should move as soon as possible */
     ps_decision_t *decision;
     size_t max_fences; /* room in the decision's array */
 } ps_look_t;
@@ -35,71 +35,71 @@ typedef struct ps_spot {
     ps_watch_t *watch;
 } ps_spot_t;
 
-/* registry_decide.c: begins at {0}; false at the end. Only for what is no step.
+/* registry_decide.c: begins at {0}; false at the end. Only for code that is not
+ * a step.
  */
 bool ps_spot_next(ps_look_t *look, ps_spot_t *spot, size_t *table_at);
-/* The next one's time is not later. */
+/* The next pass is due at at_ms at the latest. */
 void ps_look_due(ps_look_t *look, uint64_t at_ms);
-/* One more primary may be moved now. */
+/* True when one more primary may move now. */
 bool ps_look_may_hand(ps_look_t *look);
-/* A change of the partition's copies joins the decision's command (which it
- * makes if it is the first). `copies` are as they shall be; the text of the
- * first says what is done ("partition 3 of table w" stands before it). Errors:
- * PSD_NOMEM. */
+/* Adds a change of the partition's copies to the decision's command (created by
+ * the first change). `copies` is the new value; the text of the first change
+ * says what is done, after "partition 3 of table w". Errors: PSD_NOMEM. */
 PSD_MUST_CHECK psd_status_t ps_look_change(ps_look_t *look, const ps_spot_t *spot,
                                            const ps_copies_t *copies, uint64_t prefer,
                                            const char *text, psd_error_t *err);
 
 /* registry_alive.c */
 const ps_node_t *ps_copy_node(const ps_registry_t *self, const ps_copy_t *copy);
-/* Its node is up. */
+/* True when its node is up. */
 bool ps_copy_lives(const ps_registry_t *self, const ps_copy_t *copy);
 bool ps_copy_is_suspect(const ps_registry_t *self, const ps_copy_t *copy);
-/* There is a primary, and its node is up. */
+/* True when there is a primary and its node is up. */
 bool ps_spot_is_served(const ps_look_t *look, const ps_spot_t *spot);
-/* Its node is silent for repair_after: it is not waited for. */
+/* True when its node has been silent for repair_after: it is not waited for. */
 bool ps_copy_is_given_up(ps_look_t *look, const ps_copy_t *copy);
-/* Neither leaving, nor given up, nor on a node that drains. */
+/* True when it is neither leaving, nor given up, nor on a draining node. */
 bool ps_copy_stays(ps_look_t *look, const ps_copy_t *copy);
-/* Its node has not just started: that one has forgotten which leases it
- * granted, and waits until they have ended. */
+/* False when its node has just started: that node has forgotten which leases it
+ * granted, and waits until they have expired. */
 bool ps_copy_may_lead(ps_look_t *look, const ps_copy_t *copy);
-/* registry_sync.c: `copies` are as they shall be: where the primary is the only
- * heir that is left, those that were in sync have been dropped, but for those
- * that are known to have nothing. */
+/* registry_sync.c: `copies` is the new value: if the primary is the only heir
+ * left, marks the copies that were in sync as dropped, except those that are
+ * known to have nothing. */
 void ps_look_drop(const ps_spot_t *spot, ps_copies_t *copies);
 
-/* Who has become suspect by now. */
+/* Updates which nodes are suspect. */
 void ps_registry_watch_nodes(ps_registry_t *self, uint64_t now_ms);
-/* The next time at which a node may become so. */
+/* The next time at which a node may become suspect. */
 uint64_t ps_registry_silence_due(const ps_registry_t *self);
 
-/* registry_relieve.c: a client has just said that it does not reach the node;
- * one did lately, and no primary moves there without need. */
+/* registry_relieve.c: a client has just reported that it cannot reach the node;
+ * a client did so lately, and no primary moves there without need. */
 bool ps_copy_is_unreached(const ps_look_t *look, const ps_copy_t *copy);
 bool ps_copy_is_shunned(ps_look_t *look, const ps_copy_t *copy);
 
 /* Steps: each is called for every partition until the decision is full, and
- * leaves it as it is where there is nothing to do. Errors: PSD_NOMEM. */
+ * does not change it if there is nothing to do. Errors: PSD_NOMEM. */
 typedef psd_status_t ps_decide_step_t(ps_look_t *look, const ps_spot_t *spot, psd_error_t *err);
-ps_decide_step_t ps_step_fence;       /* registry_fence.c: primaries that are lost */
-ps_decide_step_t ps_step_ask;         /*   who has how much */
-ps_decide_step_t ps_step_promote;     /* registry_promote.c: the one with most */
-ps_decide_step_t ps_step_shrink;      /* registry_sync.c: out of sync */
-ps_decide_step_t ps_step_let_go;      /*   what was kept is not needed */
-ps_decide_step_t ps_step_admit;       /*   in sync */
-ps_decide_step_t ps_step_relieve;     /* registry_relieve.c: primaries that are heard,
-                                  and cannot serve */
-ps_decide_step_t ps_step_remove;      /* registry_repair.c: what leaves goes */
-ps_decide_step_t ps_step_replace;     /*   what never catches up is given up */
-ps_decide_step_t ps_step_hand;        /*   primaries that leave move */
-ps_decide_step_t ps_step_add;         /*   what is missing comes */
+ps_decide_step_t ps_step_fence;       /* registry_fence.c: fence lost primaries */
+ps_decide_step_t ps_step_ask;         /*   ask copies for their positions */
+ps_decide_step_t ps_step_promote;     /* registry_promote.c: promote the copy with most */
+ps_decide_step_t ps_step_shrink;      /* registry_sync.c: remove from the in-sync set */
+ps_decide_step_t ps_step_let_go;      /*   drop kept copies that are not needed */
+ps_decide_step_t ps_step_admit;       /*   add to the in-sync set */
+ps_decide_step_t ps_step_relieve;     /* registry_relieve.c: replace primaries that are heard, but
+                                         cannot serve */
+ps_decide_step_t ps_step_remove;      /* registry_repair.c: remove leaving copies */
+ps_decide_step_t ps_step_replace;     /*   give up copies that never catch up */
+ps_decide_step_t ps_step_hand;        /*   move leaving primaries */
+ps_decide_step_t ps_step_add;         /*   add missing copies */
 ps_decide_step_t ps_step_even_copies; /* registry_balance.c */
 ps_decide_step_t ps_step_even_primaries;
 
-/* registry_balance.c: copies as they would be behind one move that evens the
- * nodes out; false: there is none. `at` is the copy that moves to node `to`;
- * role: `to` has a copy in sync, which becomes the primary. */
+/* registry_balance.c: the copies after one rebalancing move; false: no such
+ * move. `at` is the copy that moves to node `to`; role: `to` has a copy in
+ * sync, which becomes the primary. */
 typedef struct ps_even {
     uint32_t at;
     size_t to;
