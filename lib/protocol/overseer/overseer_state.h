@@ -1,22 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The nodes of an overseer, what they were told, and what was asked; for its
- * files only. */
+/* The nodes of an overseer, their tells and the questions; for its files
+ * only. */
 #ifndef PS_PROTOCOL_OVERSEER_STATE_H
 #define PS_PROTOCOL_OVERSEER_STATE_H
 
 #include "protocol/overseer/overseer.h"
 
-/* One thing that a node may not have yet. */
+/* One object whose newest state a node may lack. */
 typedef struct ps_tell {
     ps_tell_kind_t kind;
-    bool flying;         /* sent, not answered */
+    bool flying;         /* in flight: sent, not answered */
     uint32_t id;         /* of the table or job */
-    uint32_t again_ms;   /* between two sendings; grows */
+    uint32_t again_ms;   /* backoff between two sends; grows */
     uint64_t question;   /* ASK: its serial */
-    uint64_t serial;     /* from the first sending on; 0: not sent yet */
-    uint64_t local;      /* this node, flying: the shell's number */
+    uint64_t serial;     /* from the first send on; 0: not sent yet */
+    uint64_t local;      /* for this node, in flight: the shell's number */
     uint64_t due_ms;     /* when it is sent again */
-    psd_status_t status; /* why the node could not take it; PSD_OK: unknown */
+    psd_status_t status; /* why the node could not accept it; PSD_OK: unknown */
     char text[PS_REFUSAL_TEXT_SIZE];
 } ps_tell_t;
 
@@ -25,13 +25,14 @@ typedef struct ps_overseen {
     uint64_t incarnation;
     uint64_t conn;
     ps_health_t state;
-    ps_health_t told;                 /* the last one that was news; 0: none was */
+    ps_health_t told;                 /* the last reported health; 0: none */
     uint64_t silent_ms;               /* when it became what it is */
     bool here;                        /* this node */
     bool files_out;                   /* it is out of descriptors */
     char damage[PS_DAMAGE_TEXT_SIZE]; /* what its start found; "" */
-    bool stale;                       /* no memory to record a change: everything is sent again */
-    ps_tell_t *tells;                 /* owned; in the order of telling */
+    bool stale;                       /* no memory to record a change: everything will be sent
+                                         again */
+    ps_tell_t *tells;                 /* owned; in order */
     size_t n_tells;
     size_t tells_capacity;
 } ps_overseen_t;
@@ -45,23 +46,23 @@ struct ps_overseer {
     size_t n_questions;
     size_t questions_capacity;
     uint64_t last_serial;
-    uint64_t sessions; /* that may have been given out */
+    uint64_t sessions; /* sessions that may have been given out */
     uint64_t ticked_ms;
 };
 
-/* The node that announced itself under this incarnation; NULL: none. */
+/* The node that announced itself with this incarnation; NULL: none. */
 ps_overseen_t *ps_overseen_find(const ps_overseer_t *self, uint64_t incarnation);
-/* Everything that the registry knows. */
+/* Notes everything that the registry knows. */
 void ps_overseen_note_all(ps_overseer_t *self, ps_overseen_t *node);
-/* A question goes after all that was noted. false: no memory. */
+/* Notes a question, after everything noted before. false: no memory. */
 PSD_MUST_CHECK bool ps_overseen_note_question(ps_overseen_t *node, uint64_t question);
-/* Nobody waits for the answer any more. */
+/* Withdraws a question that nothing waits for any more. */
 void ps_overseen_withdraw(ps_overseer_t *self, uint64_t question);
-/* The node has answered the question, which is sent no more. true: it has not
- * taken in a job that it was told of before, so its answer does not count. */
+/* The node has answered the question, which is not sent again. true: it has not
+ * applied an earlier tell of a job, so its answer does not count. */
 bool ps_overseen_end_question(ps_overseen_t *node, uint64_t question);
-/* No question waits for this node any more. */
+/* Makes all questions stop waiting for this node. */
 void ps_overseen_give_up(ps_overseer_t *self, const ps_overseen_t *node);
-/* Questions that are overdue wait no longer. */
+/* Ends overdue questions. */
 void ps_overseer_expire(ps_overseer_t *self, uint64_t now_ms, bool here_hangs);
 #endif
