@@ -2,8 +2,8 @@
 /*
  * ps_command's bytes and words
  *
- * What     What a log of commands carries. The fields of each command are in
- *          registry_fields.def; how they lie, in field.h.
+ * What     The format of commands in a log. registry_fields.def lists the
+ *          fields of each command; field.h defines their bytes.
  * Shape    magic u32 "psCm", version u16, kind u8, 0 u8, unix_ms u64, epoch u64,
  *          text; then the command's fields, in order
  * Threads  any; nothing is kept between calls
@@ -15,17 +15,17 @@
 
 #define PS_COMMAND_VERSION 1
 
-/* "node", … in the history; "?" for no kind. */
+/* "node", … in the history; "?" when it is not a kind. */
 const char *ps_command_name(ps_command_kind_t kind);
 /* "node_started", … in the log. */
 const char *ps_command_event(ps_command_kind_t kind);
 
-/* Appends the bytes. Of a node what only its start is about (kept, lost), and
- * of copies the endpoints, which follow from the nodes, are left out. false: no
- * memory. */
+/* Appends the bytes. Leaves out fields that only matter at a node's start
+ * (kept, lost), and the endpoints of copies, which follow from the nodes.
+ * false: no memory. */
 PSD_MUST_CHECK bool ps_command_encode(const ps_command_t *self, ps_buffer_t *buffer);
-/* Reads all of the bytes. Whether the command fits a state, ps_registry_apply
- * says. *ret_command is the caller's on PSD_OK (ps_command_done). Errors:
+/* Reads all of the bytes. ps_registry_apply checks whether the command fits the
+ * state. *ret_command is the caller's on PSD_OK (ps_command_done). Errors:
  * PSD_VERSION another version; PSD_PROTO, naming the field; PSD_NOMEM. */
 PSD_MUST_CHECK psd_status_t ps_command_decode(ps_bytes_t bytes, ps_command_t *ret_command,
                                               psd_error_t *err);

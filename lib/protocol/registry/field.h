@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * ps_field - one field of a value: its type and where it lies
+ * ps_field - one field of a value: its type and offset
  *
- * What     registry_fields.def as tables, for the codes that read and write
+ * What     registry_fields.def as tables, for the code that reads and writes
  *          values: bytes of commands, columns of SQLite.
  * Shape    of bytes, little-endian: U32, I32 4; U64 8; BOOL and words 1; ID 16;
  *          TEXT u16 size and text; a spelling u32 size and text; a list u32
@@ -21,8 +21,8 @@ typedef enum ps_field_type {
     PS_AS_BOOL,
     PS_AS_TEXT, /* char[size] */
     PS_AS_ID,
-    PS_AS_LIST,  /* a pointer to `count` values that are owned */
-    PS_AS_ARRAY, /* `count` values that lie here */
+    PS_AS_LIST,  /* a pointer to `count` owned values */
+    PS_AS_ARRAY, /* `count` values in place */
     /* words: an enum, a byte, a word in SQLite */
     PS_AS_TYPE,
     PS_AS_ROW_FORMAT,
@@ -50,12 +50,12 @@ typedef struct ps_field {
     size_t size; /* of the member */
     /* of LIST and ARRAY only */
     const ps_shape_t *of; /* each value */
-    size_t count_at;      /* of the member that counts them … */
+    size_t count_at;      /* of the member with the count … */
     size_t count_size;    /* … which is a uint32_t or a size_t */
     uint32_t max;         /* values */
 } ps_field_t;
 
-/* A kind of value. */
+/* The shape of a value: its fields. */
 struct ps_shape {
     const ps_field_t *fields;
     size_t n;
@@ -105,15 +105,15 @@ struct ps_shape {
 #define PS_ARRAY_ROW(S, shape, list, member, counter, most) \
     PS_LIST_ROW_OF(S, ARRAY, shape, list, member, counter, most)
 
-/* The word of a value of a word's type; "?" for none. */
+/* The word for a value of a word type; "?" when unknown. */
 const char *ps_field_word(const ps_field_t *self, const void *value);
-/* Sets what the word means. false: it means nothing. */
+/* Sets the value of the word. false: unknown word. */
 PSD_MUST_CHECK bool ps_field_set_word(const ps_field_t *self, void *value, const char *word);
 bool ps_field_is_word(const ps_field_t *self);
 bool ps_field_is_spelling(const ps_field_t *self);
-/* Appends the spelling, without an end. false: no memory. */
+/* Appends the spelling, without a terminator. false: no memory. */
 PSD_MUST_CHECK bool ps_field_spell(const ps_field_t *self, const void *value, ps_buffer_t *text);
-/* Bytes of the longest one. */
+/* Bytes of the longest spelling. */
 size_t ps_field_spelling_max(const ps_field_t *self);
 /* Reads a spelling. Errors: PSD_INVALID, PSD_NOMEM. */
 PSD_MUST_CHECK psd_status_t ps_field_read_spelling(const ps_field_t *self, void *value,
@@ -121,7 +121,7 @@ PSD_MUST_CHECK psd_status_t ps_field_read_spelling(const ps_field_t *self, void 
 
 /* Appends the bytes of a value. false: no memory. */
 PSD_MUST_CHECK bool ps_shape_encode(const ps_shape_t *self, const void *value, ps_buffer_t *buffer);
-/* Reads them into a zeroed value. On an error as well the caller frees what the
+/* Reads them into a zeroed value. Also on an error the caller frees what the
  * value owns by then. Errors: PSD_PROTO naming the field; PSD_NOMEM. */
 PSD_MUST_CHECK psd_status_t ps_shape_decode(const ps_shape_t *self, ps_cursor_t *cursor,
                                             void *value, psd_error_t *err);

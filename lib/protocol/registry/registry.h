@@ -1,28 +1,28 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Room lib/protocol/registry: what the cluster has agreed on
+ * Room lib/protocol/registry: the agreed state of the cluster
  *
  * It is       Commands: planned against the state, checked, tried, kept or undone.
  *             Nodes, tables, jobs, workers, work queues. Their fields, from which
  *             bytes and rows follow.
  * It uses     facts, core, lib/wire, lib/model, lib/base.
- * It ignores  SQLite, sockets, who asks, and which copies should move: that is
- *             placement.
+ * It ignores  SQLite, sockets, callers, and which copies should move
+ *             (placement).
  * Start at    registry_fields.def, registry_plan.c, registry_check.c,
  *             registry_apply.c.
  */
 /*
  * ps_registry - the cluster's membership, tables, placement, jobs and workers
  *
- * What     A deterministic state machine fed by an ordered list of commands.
- *          A request is first planned: checked against the state and turned
- *          into a command (or refused), changing nothing. The shell tries the
- *          command, stores the rows that it touched, and keeps it, or undoes it
- *          where they cannot be stored: what is answered is on disk. The same
- *          commands in the same order give the same state; a replicated log can
- *          drive it later.
- * Units    now_ms: boot clock, only for liveness, never stored.
- *          unix_ms: wall clock, stored in events, decides nothing.
+ * What     A deterministic state machine fed by an ordered list of commands. A
+ *          request is first planned: checked against the state and turned into
+ *          a command (or refused), without changing anything. The shell tries
+ *          the command, stores the rows that it touched, and keeps it, or
+ *          undoes it if they cannot be stored. So every answered request is on
+ *          disk. The same commands in the same order give the same state; a
+ *          replicated log can drive it later.
+ * Units    now_ms: boot clock, only for liveness, never stored. unix_ms: wall
+ *          clock, stored in events, never used for decisions.
  * Owner    The caller. Threads: confined to one.
  */
 #ifndef PS_PROTOCOL_REGISTRY_H
@@ -35,44 +35,42 @@
 #include "protocol/registry/registry_fields.def"
 
 #define PS_NODE_SHARDS_MAX 1024
-#define PS_JOBS_ENDED_MAX 256 /* ended jobs that are remembered */
+#define PS_JOBS_ENDED_MAX 256 /* ended jobs that are kept */
 
 typedef struct ps_registry ps_registry_t;
 
 typedef struct ps_node {
-    uint32_t id;              /* > 0, in the order of first starts; 0 in a plan: it is new, or
-                                 keeps its own */
+    uint32_t id;              /* > 0, in the order of first starts; 0 in a plan: a new node, or one
+                                 that keeps its id */
     uint64_t started_unix_ms; /* its last start; 0 in a plan */
     char name[PS_NAME_MAX + 1];
     uint64_t incarnation; /* random, made at every start */
     uint32_t n_shards;
-    uint32_t weight; /* its share of the copies, beside the others'; 0: as many
-                        as it has shards; up to PS_NODE_SHARDS_MAX */
-    ps_id_t secret;  /* of all its lives: who says its name has to know it;
-                        zero: it has none yet */
+    uint32_t weight; /* its share of the copies relative to other nodes; 0: its number of shards; up
+                        to PS_NODE_SHARDS_MAX */
+    ps_id_t secret;  /* the same for all its lives: a node with its name must prove it; zero: none
+                        yet */
     char control[PS_ENDPOINT_MAX + 1];
     ps_route_t *shards;    /* owned; n_shards: tcp and ipc of each shard */
-    bool draining;         /* it gets no copies, and those that it has move away */
-    bool kept;             /* a start only: its logs were read, and tables that
-                              have one are there again as far as it was flushed.
-                              They were there when an earlier life joined: of two
-                              starts without a join between, the second must not
-                              call kept what the first had not found */
-    const ps_lost_t *lost; /* borrowed, a start only: of what was kept, what
-                              cannot be read */
+    bool draining;         /* it gets no copies, and its copies move away */
+    bool kept;             /* a start only: its logs were read, and tables with a log are restored
+                              up to the last flush. They existed when an earlier life joined: of two
+                              starts without a join between, the second must not count as kept what
+                              the first did not find */
+    const ps_lost_t *lost; /* borrowed, a start only: the unreadable part of what was kept */
     size_t n_lost;
-    bool accepts_loss; /* a start only: of `lost`, the last copies may go */
+    bool accepts_loss; /* a start only: last copies in `lost` may be given up */
     /* Not stored. */
-    bool up;                     /* it has started or was heard since the registry was loaded,
-                                    and is not suspect; only such nodes are given partitions */
+    bool up;                     /* it has started or was heard since the registry was loaded, and
+                                    is not suspect; only such nodes get partitions */
     bool suspect;                /* silent for too long (registry_decide.h) */
-    uint64_t last_seen_ms;       /* now_ms of its last sign of life */
+    uint64_t last_seen_ms;       /* now_ms of its last heartbeat */
     uint64_t started_ms;         /* now_ms of its start, or of the load */
-    uint64_t disk_ms;            /* now_ms when a primary last left it because its disk
-                                    took nothing; 0: never */
-    uint64_t unreached_ms;       /* now_ms when a client last said that it does not
-                                    reach it (registry_decide.h); 0: none did */
-    uint64_t unreached_until_ms; /* so long that word holds */
+    uint64_t disk_ms;            /* now_ms when a primary last left it because its disk failed; 0:
+                                    never */
+    uint64_t unreached_ms;       /* now_ms when a client last reported that it cannot reach it
+                                    (registry_decide.h); 0: none did */
+    uint64_t unreached_until_ms; /* until then that report is valid */
 } ps_node_t;
 
 typedef enum ps_node_state {
@@ -84,40 +82,37 @@ typedef enum ps_node_state {
 typedef struct ps_table {
     uint32_t id; /* > 0, never used twice */
     uint64_t created_unix_ms;
-    bool rows_lost;           /* the last whole copy of a partition was restarted:
-                                 what was pushed before is gone; stays true until
-                                 the table is dropped */
-    bool loss_acked;          /* somebody knows, and goes on with the rows that
-                                 came since; a further loss clears it */
-    uint64_t lost_sessions;   /* sessions up to this one are of before that, and
-                                 are refused; 0: none */
-    uint32_t lost_jobs;       /* jobs up to this one that have it open had so
-                                 before that; 0: those have been told, and
-                                 another one has opened it since */
-    bool restoring;           /* rows of a checkpoint are still to come: nobody
-                                 may use it, and it does not outlive the registry's
-                                 process that restores it */
+    bool rows_lost;           /* the last whole copy of a partition was restarted: earlier pushes
+                                 are lost; stays true until the table is dropped */
+    bool loss_acked;          /* an operator acknowledged the loss, and continues with the rows
+                                 pushed since; another loss clears it */
+    uint64_t lost_sessions;   /* sessions up to this one are older than the loss, and are refused;
+                                 0: none */
+    uint32_t lost_jobs;       /* jobs up to this one that have it open opened it before the loss; 0:
+                                 those have been notified, and another job has opened it since */
+    bool restoring;           /* rows of a checkpoint are still missing: no client may use it, and
+                                 it does not outlive the registry process that restores it */
     ps_table_spec_t spec;     /* settled and checked */
     ps_copies_t *copies;      /* owned; spec.n_partitions, in order */
-    ps_route_t *routes;       /* owned; beside copies: to the first copy of each,
-                                 which clients are told. In a command: NULL */
-    uint64_t *bytes;          /* owned; beside copies: of each, as last told
+    ps_route_t *routes;       /* owned; parallel to copies: the route to each first copy, for
+                                 clients. In a command: NULL */
+    uint64_t *bytes;          /* owned; parallel to copies: size of each, as last reported
                                  (ps_registry_set_bytes); in a command: NULL */
-    struct ps_watch *watches; /* owned; beside copies, for the registry only; in
-                                 a command: NULL */
+    struct ps_watch *watches; /* owned; parallel to copies, for the registry only; in a command:
+                                 NULL */
 } ps_table_t;
 
-/* What becomes of the copies of one partition. */
+/* The new copies of one partition. */
 typedef struct ps_change {
     uint32_t table;
     uint32_t partition;
-    bool rows_lost;     /* its rows are gone */
-    uint64_t prefer;    /* incarnation of the copy that shall be promoted of
-                           equal ones; 0: any. Not stored */
+    bool rows_lost;     /* its rows are lost */
+    uint64_t prefer;    /* incarnation of the copy to promote among equal ones; 0: any. Not
+                           stored */
     ps_copies_t copies; /* tcp of each is filled in */
 } ps_change_t;
 
-/* What changes the stored state; registry_fields.def has the list. */
+/* The changes of the stored state; registry_fields.def has the list. */
 #define PS_COMMAND_ENUM(NAME, number, word, event) PS_COMMAND_##NAME = number,
 typedef enum ps_command_kind { PS_COMMAND_MAP(PS_COMMAND_ENUM) } ps_command_kind_t;
 #undef PS_COMMAND_ENUM
@@ -126,7 +121,7 @@ typedef enum ps_command_kind { PS_COMMAND_MAP(PS_COMMAND_ENUM) } ps_command_kind
 typedef struct ps_command {
     ps_command_kind_t kind;
     uint64_t unix_ms;
-    uint64_t epoch;             /* the map's epoch behind this command */
+    uint64_t epoch;             /* the map's epoch after this command */
     char text[256];             /* for people: "worker 2 of job lr was lost" */
     char name[PS_NAME_MAX + 1]; /* of the cluster, node, table or queue */
     ps_id_t uuid;
@@ -137,52 +132,49 @@ typedef struct ps_command {
     ps_change_t *changes; /* owned; ascending by table and partition */
     size_t n_changes;
     ps_table_t table;           /* owned */
-    ps_job_t job;               /* owned; the id alone where more is not carried */
+    ps_job_t job;               /* owned; only the id if the command carries no more */
     ps_work_t work;             /* owned */
-    ps_work_resumed_t *resumed; /* of a job at its start; owned, each too */
+    ps_work_resumed_t *resumed; /* of a job at its start; owned, and each element too */
     size_t n_resumed;
-    uint32_t n_expected;      /* workers counted on at a job's start */
+    uint32_t n_expected;      /* workers expected at a job's start */
     uint64_t created_unix_ms; /* of a job */
-    uint64_t ended;           /* on load: the job's place in the order of ends; 0: it
-                                 has none, or gets one now */
-    bool told;                /* all jobs that had the table open when it lost rows
-                                 have been told; this one opens it behind that */
+    uint64_t ended;           /* on load: the job's place in the order of ends; 0: none, or assigned
+                                 now */
+    bool told;                /* all jobs that had the table open when it lost rows have been
+                                 notified; this job opens it after that */
 } ps_command_t;
 
-/* Frees what it owns and zeroes it; fits PSD_AUTO. */
+/* Frees its contents and zeroes it; fits PSD_AUTO. */
 void ps_command_done(ps_command_t *self);
 
 typedef struct ps_registry_args {
-    uint32_t default_partitions; /* row slices of a table that names none */
+    uint32_t default_partitions; /* row slices of a table whose request names none */
     uint64_t lost_after_ms;      /* silence after which a worker is lost */
-    uint64_t join_within_ms;     /* time for expected workers to come */
-    uint32_t tables_max;         /* limits stop new ones, not a load */
+    uint64_t join_within_ms;     /* time for expected workers to join */
+    uint32_t tables_max;         /* limits refuse new ones, never a load */
     uint32_t jobs_max;           /* jobs that have not ended */
     uint32_t nodes_max;
-    bool disk;           /* nodes have logs: level disk can be had */
+    bool disk;           /* nodes have logs: level disk is available */
     uint32_t copies_max; /* replicas that a table may want, up to
                             PS_REPLICAS_MAX; 0 is 1 */
-    /* For registry_decide.h; 0 is the default beside it. */
+    /* For registry_decide.h; 0 means the default given with each. */
     uint64_t suspect_after_ms;   /* 400: silence after which a node is suspect */
-    uint64_t ask_again_ms;       /* 100: between questions about a fence */
-    uint64_t repair_after_ms;    /* 30000: silence after which a node is given
-                                    up: its copies are made anew elsewhere */
-    uint64_t unreached_after_ms; /* 2000: silence after which a client's word
-                                    that it does not reach a node counts, and
-                                    a primary's that it does not reach a copy */
+    uint64_t ask_again_ms;       /* 100: between retries of a fence */
+    uint64_t repair_after_ms;    /* 30000: silence after which a node is given up: its copies are
+                                    created again elsewhere */
+    uint64_t unreached_after_ms; /* 2000: silence after which a client's report that it cannot reach
+                                    a node counts, and a primary's report that it cannot reach a
+                                    copy */
     uint64_t lease_ms;           /* 300: that shards have: nothing is promoted on
                                     a node that has started since */
-    uint64_t catch_up_after_ms;  /* 600000, and 1 s for each MB that is known to
-                                    be copied: a copy that has not caught up by
-                                    then is given up where another node can have
-                                    one */
-    uint32_t catching_up_max;    /* 1: copies that are begun on a node at a time */
-    uint32_t moves_max;          /* 4: moves at a time, of copies and of
-                                    primaries, to even the nodes out */
-    uint32_t uneven_max;         /* 1: copies that a node may have above its share
-                                    before one moves away */
-    bool even_when_asked;        /* that only from ps_registry_even_out on, until
-                                    they are even */
+    uint64_t catch_up_after_ms;  /* 600000, plus 1 s for each MB to be copied: a copy that has not
+                                    caught up by then is given up if another node can take one */
+    uint32_t catching_up_max;    /* 1: concurrent new copies on a node */
+    uint32_t moves_max;          /* 4: concurrent rebalancing moves, of copies and of primaries */
+    uint32_t uneven_max;         /* 1: copies above its share that a node may have before one moves
+                                    away */
+    bool even_when_asked;        /* rebalance only after ps_registry_even_out, until the nodes are
+                                    even */
 } ps_registry_args_t;
 
 /* Errors: PSD_INVALID an argument is 0; PSD_NOMEM. */
@@ -193,39 +185,40 @@ void ps_registry_destroy(ps_registry_t **self_p);
 /*
  * Applies a planned or decoded command, which stays the caller's, on trial: the
  * shell stores the rows that it touched (registry_rows.h), then keeps it, or
- * undoes it where they could not be stored. Nothing else is called between.
- * Errors, the state being unchanged: PSD_DAMAGED it does not fit the state;
- * PSD_NOMEM.
+ * undoes it if they cannot be stored. Call nothing else in between. Errors,
+ * with the state unchanged: PSD_DAMAGED it does not fit the state; PSD_NOMEM.
  */
 PSD_MUST_CHECK psd_status_t ps_registry_try(ps_registry_t *self, const ps_command_t *command,
                                             uint64_t now_ms, psd_error_t *err);
 void ps_registry_keep(ps_registry_t *self);
 void ps_registry_undo(ps_registry_t *self);
-/* Tries it and keeps it. */
+/* Tries and keeps it. */
 PSD_MUST_CHECK psd_status_t ps_registry_apply(ps_registry_t *self, const ps_command_t *command,
                                               uint64_t now_ms, psd_error_t *err);
 
 /*
  * Plans. Each fills *ret_command (ps_command_done by the caller) on PSD_OK, and
- * changes nothing. A plan that finds nothing to change sets kind to 0. All can
- * end with PSD_NOMEM, PSD_INVALID for arguments, and PSD_LIMIT.
+ * does not change the state. A plan with nothing to change sets kind to 0. All
+ * may fail with PSD_NOMEM, PSD_INVALID for arguments, and PSD_LIMIT.
  */
-/* Kind 0 when there is a cluster already. */
+/* Kind 0 when the cluster exists already. */
 PSD_MUST_CHECK psd_status_t ps_registry_plan_cluster(const ps_registry_t *self, const char *name,
                                                      const ps_id_t *uuid, uint64_t unix_ms,
                                                      ps_command_t *ret_command, psd_error_t *err);
 /* Settles and checks the spec, gives the table its id and spreads copies of its
  * partitions over the shards of all nodes that are up and not draining; all are
- * in sync, being empty. Errors: PSD_TABLE_EXISTS; PSD_FEW_NODES fewer than
- * replicas; PSD_UNSUPPORTED more replicas than args.copies_max, or a level that
- * copies in memory cannot reach; PSD_INVALID the level wants more replicas. */
+ * in sync, because they are empty. Errors: PSD_TABLE_EXISTS; PSD_FEW_NODES
+ * fewer than replicas; PSD_UNSUPPORTED more replicas than args.copies_max, or a
+ * level that copies in memory cannot reach; PSD_INVALID the level wants more
+ * replicas. */
 PSD_MUST_CHECK psd_status_t ps_registry_plan_table(const ps_registry_t *self,
                                                    const ps_table_spec_t *spec, uint64_t unix_ms,
                                                    ps_command_t *ret_command, psd_error_t *err);
-/* A table that was planned with `restoring` may be used. Kind 0 when it may
- * already. Errors: PSD_NO_TABLE. */
-/* Somebody knows that the table lost rows: it is a problem no more. Kind 0 when
- * it lost none, or it is known already. Errors: PSD_NO_TABLE. */
+/* Allows use of a table that was planned with `restoring`. Kind 0 when it is
+ * allowed already. Errors: PSD_NO_TABLE. */
+/* Acknowledges that the table lost rows: it is no longer reported as a problem.
+ * Kind 0 when it lost none, or the loss is acknowledged already. Errors:
+ * PSD_NO_TABLE. */
 PSD_MUST_CHECK psd_status_t ps_registry_plan_ack(const ps_registry_t *self, const char *name,
                                                  uint64_t unix_ms, ps_command_t *ret_command,
                                                  psd_error_t *err);
@@ -236,44 +229,44 @@ PSD_MUST_CHECK psd_status_t ps_registry_plan_restored(const ps_registry_t *self,
 PSD_MUST_CHECK psd_status_t ps_registry_plan_drop(const ps_registry_t *self, const char *name,
                                                   uint64_t unix_ms, ps_command_t *ret_command,
                                                   psd_error_t *err);
-/* A node of the same name is the same node, started again: what its copies had
- * is gone, unless it was kept. A copy of it catches up where another one is
- * an heir; its primaries are fenced there, for one of those to be promoted.
- * Where none is, it stays (or will become) the primary, and rows are lost. What
- * was kept of a table with a log and was an heir is PS_COPY_KEPT, or the
- * primary still where no other one is an heir; what of it is `lost` counts as
- * gone. Of its shards tcp and ipc are read. Errors: PSD_DAMAGED no other copy
- * of what is lost is an heir, and node->accepts_loss is false. */
+/* A node of the same name is the same node after a restart: the contents of its
+ * copies are gone, unless kept. If another copy is an heir, the node's copy
+ * catches up, and a primary on the node is fenced, so that an heir is promoted.
+ * If no other copy is an heir, the node's copy stays (or will become) the
+ * primary, and rows are lost. A kept heir of a table with a log becomes
+ * PS_COPY_KEPT, or stays primary if no other copy is an heir; copies in `lost`
+ * count as gone. Of its shards only tcp and ipc are read. Errors: PSD_DAMAGED
+ * no other copy of a lost one is an heir, and node->accepts_loss is false. */
 PSD_MUST_CHECK psd_status_t ps_registry_plan_node(const ps_registry_t *self, const ps_node_t *node,
                                                   uint64_t unix_ms, ps_command_t *ret_command,
                                                   psd_error_t *err);
-/* What happened without a change: a row of the history. */
+/* An event without a change: a row of the history. */
 ps_command_t ps_registry_plan_note(const ps_registry_t *self, uint64_t unix_ms, const char *text);
-/* Drains a node, or lets it stay; or removes it. With force that takes what it
- * has with it: a partition of which it had the last copy is made anew, empty,
- * and rows are lost. Kind 0 when it is so already. Errors: PSD_NO_NODE;
- * REMOVED: PSD_NODE_HELD it is up, or has copies and force is false, or no
- * other node can have a new copy. */
+/* Drains a node, or lets it stay; or removes it. With force its copies are
+ * lost: a partition of which it had the last copy is created again, empty, and
+ * rows are lost. Kind 0 when nothing changes. Errors: PSD_NO_NODE; REMOVED:
+ * PSD_NODE_HELD it is up, or has copies and force is false, or no other node
+ * can take a new copy. */
 PSD_MUST_CHECK psd_status_t ps_registry_plan_node_state(const ps_registry_t *self, const char *name,
                                                         ps_node_state_t state, bool force,
                                                         uint64_t unix_ms, ps_command_t *ret_command,
                                                         psd_error_t *err);
-/* Behind a command by which rows were lost: the first job that has live workers
- * and had opened the table before, all of them lost, in one command. To be
- * planned, stored and applied until kind is 0. */
+/* After a command that lost rows: marks all workers of the first job with live
+ * workers that had opened the table before as lost, in one command. Plan, store
+ * and apply it repeatedly until kind is 0. */
 PSD_MUST_CHECK psd_status_t ps_registry_plan_loss(const ps_registry_t *self, uint64_t unix_ms,
                                                   ps_command_t *ret_command, psd_error_t *err);
-/* When fewer than half of n stored sessions are left: a command for n more. */
+/* If fewer than half of n stored sessions are left: a command for n more. */
 PSD_MUST_CHECK psd_status_t ps_registry_plan_sessions(const ps_registry_t *self, uint32_t n,
                                                       uint64_t unix_ms, ps_command_t *ret_command,
                                                       psd_error_t *err);
 /*
- * A worker comes. Two commands: the first makes it `joining` (creating the job
- * with its expected workers if there is none, or none that has not ended); the
- * shell tells the shards, gathers the clocks that they have seen, and plans the
- * second with them. With attach a running worker gets one more member instead:
- * one command, n_workers and max_delay are not looked at.
- * The job that was joined is ret_command->job.
+ * A worker joins. Two commands: the first makes it `joining` (and creates the
+ * job with its expected workers if no current job exists). The shell tells the
+ * shards, gathers the clocks that they have seen, and plans the second command
+ * with them. With attach a running worker gets one more member instead: one
+ * command; n_workers and max_delay are ignored. The joined job is
+ * ret_command->job.
  * Errors: PSD_WORKER_EXISTS; PSD_JOB_MISMATCH other n_workers or max_delay;
  * PSD_JOB_STOPPED and workers of it still run; attach: PSD_NO_JOB,
  * PSD_NO_WORKER, PSD_WORKER_LOST.
@@ -281,16 +274,16 @@ PSD_MUST_CHECK psd_status_t ps_registry_plan_sessions(const ps_registry_t *self,
 typedef struct ps_join {
     const char *job;
     uint32_t worker;    /* 0 .. PS_WORKERS_MAX - 1 */
-    uint32_t n_workers; /* counted on, 1 .. PS_WORKERS_MAX */
+    uint32_t n_workers; /* expected, 1 .. PS_WORKERS_MAX */
     int32_t max_delay;
     bool attach;
 } ps_join_t;
 PSD_MUST_CHECK psd_status_t ps_registry_plan_join(const ps_registry_t *self, const ps_join_t *join,
                                                   uint64_t unix_ms, ps_command_t *ret_command,
                                                   psd_error_t *err);
-/* A job that goes on where a checkpoint left it: its workers are expected, at a
- * clock that they have finished, for as long as it takes until the first one
- * joins; then as those of any job. */
+/* A job that resumes from a checkpoint: its workers are expected, at a clock
+ * that they have finished, without a time limit until the first one joins; then
+ * as in any job. */
 typedef struct ps_resume {
     const char *job;
     uint32_t n_workers;
@@ -303,58 +296,59 @@ typedef struct ps_resume {
 PSD_MUST_CHECK psd_status_t ps_registry_plan_resume(const ps_registry_t *self,
                                                     const ps_resume_t *resume, uint64_t unix_ms,
                                                     ps_command_t *ret_command, psd_error_t *err);
-/* The joining worker runs. Its start, from the workers' clocks at their most
- * advanced partitions (clocks[i] belongs to ranks[i]; who is not named is at
- * its own start): for one that was expected where it was, as it held everybody
- * there; else BSP the highest of all, SSP and ASP the slowest other live one's,
- * and 0 when there is none. Kind 0 when it runs already. Errors: PSD_NO_JOB,
- * PSD_NO_WORKER, PSD_WORKER_LOST it was lost meanwhile. */
+/* Makes the joining worker run. Its start follows from the workers' clocks at
+ * their most advanced partitions (clocks[i] belongs to ranks[i]; a worker that
+ * is not named is at its own start). An expected worker starts where it was
+ * expected, because it held all others there. Otherwise the start is for BSP
+ * the highest clock of all, for SSP and ASP that of the slowest other live
+ * worker, or 0 if there is none. Kind 0 when it runs already. Errors:
+ * PSD_NO_JOB, PSD_NO_WORKER, PSD_WORKER_LOST it was lost meanwhile. */
 PSD_MUST_CHECK psd_status_t ps_registry_plan_start(const ps_registry_t *self, uint32_t job,
                                                    uint32_t worker, const uint32_t *ranks,
                                                    const uint64_t *clocks, size_t n,
                                                    uint64_t unix_ms, ps_command_t *ret_command,
                                                    psd_error_t *err);
 /* A worker finishes (it must run), or is lost. Kind 0 when it has finished
- * already, or is lost and shall be. Errors: PSD_NO_JOB; PSD_NO_WORKER;
- * PSD_WORKER_LOST it is to finish and is lost. */
+ * already, or is lost already and `lost` is wanted. Errors: PSD_NO_JOB;
+ * PSD_NO_WORKER; PSD_WORKER_LOST it should finish but is lost. */
 PSD_MUST_CHECK psd_status_t ps_registry_plan_end(const ps_registry_t *self, uint32_t job,
                                                  uint32_t worker, ps_worker_state_t state,
                                                  uint64_t unix_ms, ps_command_t *ret_command,
                                                  psd_error_t *err);
-/* As plan_end for a worker that is lost, and gives its job up: when nobody else
- * is in it, or has finished it, those that never came are not expected any
- * more. The job has ended then, and who comes later begins another one. */
+/* As plan_end for a lost worker, and gives up its job: if no other worker is in
+ * it or has finished it, workers that never joined are no longer expected. The
+ * job has then ended, and a later worker starts a new one. */
 PSD_MUST_CHECK psd_status_t ps_registry_plan_give_up(const ps_registry_t *self, uint32_t job,
                                                      uint32_t worker, uint64_t unix_ms,
                                                      ps_command_t *ret_command, psd_error_t *err);
-/* Running workers are told by the shards; expected ones are lost. Kind 0 when
- * the job has ended or is stopped. Errors: PSD_NO_JOB. */
+/* Stops a job: the shards tell running workers; expected ones are lost. Kind 0
+ * when the job has ended or is stopped. Errors: PSD_NO_JOB. */
 PSD_MUST_CHECK psd_status_t ps_registry_plan_stop(const ps_registry_t *self, const char *job,
                                                   uint64_t unix_ms, ps_command_t *ret_command,
                                                   psd_error_t *err);
-/* Kind 0 when the job has it open. Rows that were lost before are no loss of
- * the job's, if plan_loss has come to its end since. Errors: PSD_NO_JOB,
- * PSD_JOB_STOPPED, PSD_NO_TABLE. */
+/* Kind 0 when the job has the table open already. Rows lost earlier do not
+ * count as a loss of this job, if plan_loss has finished since. Errors:
+ * PSD_NO_JOB, PSD_JOB_STOPPED, PSD_NO_TABLE. */
 PSD_MUST_CHECK psd_status_t ps_registry_plan_job_table(const ps_registry_t *self, uint32_t job,
                                                        uint32_t table, uint64_t unix_ms,
                                                        ps_command_t *ret_command, psd_error_t *err);
 
-/* Liveness, not stored. A sign of life of a worker, with its clock as it says
- * (shown, decides nothing). joins 0: the life it has now. One that has finished
- * is not minded. Errors: PSD_NO_JOB; PSD_NO_WORKER it has not joined;
+/* Liveness, not stored. A heartbeat of a worker, with its own clock (only
+ * shown). joins 0: its current life. A heartbeat of a finished worker is
+ * accepted. Errors: PSD_NO_JOB; PSD_NO_WORKER it has not joined;
  * PSD_WORKER_LOST it was declared lost, or joins names an older life. */
 PSD_MUST_CHECK psd_status_t ps_registry_heartbeat(ps_registry_t *self, uint32_t job,
                                                   uint32_t worker, uint32_t joins, uint64_t clock,
                                                   uint64_t now_ms, psd_error_t *err);
-/* The next worker that has been silent too long (or expected too long):
- * false when there is none now. */
+/* The next worker that has been silent or expected for too long; false when
+ * there is none now. */
 bool ps_registry_overdue(const ps_registry_t *self, uint64_t now_ms, uint32_t *ret_job,
                          uint32_t *ret_worker);
 /* When ps_registry_overdue may next be true; UINT64_MAX for never. */
 uint64_t ps_registry_deadline(const ps_registry_t *self);
 
-/* Whether a node is heard; only such nodes are given partitions. Not stored. A
- * node that is not known is nothing. */
+/* Sets whether a node is up; only nodes that are up get partitions. Not stored.
+ * Ignores an unknown node. */
 void ps_registry_set_node_up(ps_registry_t *self, uint64_t incarnation, bool up, uint64_t seen_ms);
 
 /* The next session number; 0 when plan_sessions must come first. */
@@ -363,18 +357,19 @@ uint64_t ps_registry_take_session(ps_registry_t *self);
  * when a known node starts again, all that are stored. */
 uint64_t ps_registry_old_sessions(const ps_registry_t *self);
 
-/* Looking. All borrowed until the next apply; NULL when there is none. */
+/* Queries. All results are borrowed until the next apply; NULL when there is
+ * none. */
 const char *ps_registry_cluster(const ps_registry_t *self, ps_id_t *ret_uuid);
 uint64_t ps_registry_epoch(const ps_registry_t *self);
 size_t ps_registry_n_nodes(const ps_registry_t *self);
 const ps_node_t *ps_registry_node_at(const ps_registry_t *self, size_t i);
 const ps_node_t *ps_registry_node(const ps_registry_t *self, const char *name);
-/* Whether the secret is the node's; any is, of a node that has none yet. */
+/* Whether the secret is the node's; a node without a secret accepts any. */
 bool ps_node_knows(const ps_node_t *self, const ps_id_t *secret);
 /* The node that a route leads to. */
 const ps_node_t *ps_registry_node_by_incarnation(const ps_registry_t *self, uint64_t incarnation);
 size_t ps_registry_n_tables(const ps_registry_t *self);
-/* The highest id that was ever given to one. */
+/* The highest table id ever given. */
 uint32_t ps_registry_last_table(const ps_registry_t *self);
 const ps_table_t *ps_registry_table_at(const ps_registry_t *self, size_t i);
 const ps_table_t *ps_registry_table(const ps_registry_t *self, const char *name);
@@ -386,31 +381,33 @@ const ps_job_t *ps_registry_job(const ps_registry_t *self, const char *name);
 const ps_job_t *ps_registry_job_by_id(const ps_registry_t *self, uint32_t id);
 /* Tables that a job has opened, in the order of opening. */
 size_t ps_registry_job_tables(const ps_registry_t *self, uint32_t job, const uint32_t **ret_tables);
-/* Whether clocks of the job may be known to that node alone, up or not: it has
- * a primary of one of its tables, or, while there is none, a copy that may
- * become it. */
+/* Whether only that node, up or not, may know clocks of the job: it has a
+ * primary of one of the job's tables, or, while there is none, a copy that may
+ * become primary. */
 bool ps_registry_serves_job(const ps_registry_t *self, uint64_t incarnation, uint32_t job);
-/* Workers counted on at its start, and when that was. false: no such job. */
+/* The number of workers expected at its start, and the time of the start.
+ * false: no such job. */
 bool ps_registry_job_facts(const ps_registry_t *self, uint32_t job, uint32_t *ret_n_expected,
                            uint64_t *ret_created_unix_ms);
 /* running, finished, lost (ended, with a lost worker), stopped; "?" when there
  * is no such job. */
 const char *ps_registry_job_state(const ps_registry_t *self, uint32_t job);
-/* When a worker last gave a sign of life (that it runs, a heartbeat), and the
- * clock that its last heartbeat told; 0: none did. false: no sign yet. */
+/* When a worker last gave a sign of life (its start, a heartbeat), and the
+ * clock of its last heartbeat; 0: no clock. false: no sign yet. */
 bool ps_registry_last_seen(const ps_registry_t *self, uint32_t job, uint32_t worker,
                            uint64_t *ret_seen_ms, uint64_t *ret_clock);
-/* What is still on a node: a drain is done when n_copies is 0. */
+/* What remains on a node: a drain is done when n_copies is 0. */
 typedef struct ps_node_left {
     uint32_t n_copies;
     uint32_t n_primaries; /* of them */
-    uint32_t n_last;      /* of them: no other copy could be the primary */
-    uint32_t n_stuck;     /* of them: no other node is up to have one instead */
-    uint64_t bytes;       /* of all, as far as told */
+    uint32_t n_last;      /* of them: no other copy could become the primary */
+    uint32_t n_stuck;     /* of them: no other node that is up can take one */
+    uint64_t bytes;       /* of all, as far as known */
 } ps_node_left_t;
 /* false: no such node. */
 PSD_MUST_CHECK bool ps_registry_node_left(const ps_registry_t *self, const char *name,
                                           ps_node_left_t *ret_left);
-/* Partitions of the table that are lost when the node is removed. */
+/* The number of the table's partitions that are lost when the node is
+ * removed. */
 uint32_t ps_registry_n_last(const ps_table_t *table, const ps_node_t *node);
 #endif

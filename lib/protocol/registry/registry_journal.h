@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * ps_journal - what one command changes: the rows it touches, and how it was
+ * ps_journal - the undo log of one command: the rows it touches, and their old
+ * values
  *
  * What     While a command is applied, each place that changes the state first
- *          saves what it is about to overwrite, and says which rows of
- *          registry_fields.def change with it. So a command whose rows cannot be
- *          stored is undone, and one that is kept is stored by looking at the
- *          state: a row that is there is written, another one removed.
+ *          saves the old bytes, and names the rows of registry_fields.def that
+ *          change. So a command whose rows cannot be stored can be undone. A
+ *          kept command is stored from the state: a touched row that exists is
+ *          written, one that does not is removed.
  * Rules    Room first (ps_grow), then ps_journal_save, then the change. Memory
- *          that goes with an entry is not freed but left in *_out; memory that
- *          comes with one is named in *_in.
+ *          of a removed entry is not freed but left in *_out; memory of a new
+ *          entry is named in *_in.
  * Owner    the registry, for its own files only
  */
 #ifndef PS_PROTOCOL_REGISTRY_JOURNAL_H
@@ -18,16 +19,17 @@
 #include "protocol/registry/registry_queue.h"
 #include "protocol/registry/registry_rows.h"
 
-#define PS_DONE_ALL UINT64_MAX /* as slice of a DONE row: all of the queue */
+#define PS_DONE_ALL UINT64_MAX /* as slice of a DONE row: all slices of the queue */
 
-/* A row that changed, by its keys in the order of its columns; where a list
- * belongs to a row (shards, copies, tables of a job), the row names all of it. */
+/* A row that changed, by its keys in the order of its columns; if a list
+ * belongs to a row (shards, copies, tables of a job), the row stands for all of
+ * it. */
 typedef struct ps_touch {
     ps_row_t row;
     uint64_t keys[4];
 } ps_touch_t;
 
-/* Bytes as they were; they lie in `old` one behind the other. */
+/* Old bytes, stored in `old` one after the other. */
 typedef struct ps_saved {
     void *to;
     size_t size;
@@ -55,13 +57,14 @@ struct ps_journal {
 };
 
 void ps_journal_destroy(struct ps_journal **self_p);
-/* Begins with a command: room for one more of everything. Errors: PSD_NOMEM. */
+/* Begins with a command: makes room for one more of everything. Errors:
+ * PSD_NOMEM. */
 PSD_MUST_CHECK psd_status_t ps_journal_begin(ps_registry_t *self, uint64_t now_ms,
                                              psd_error_t *err);
 /* false: no memory; the bytes must not be changed then. */
 PSD_MUST_CHECK bool ps_journal_save(ps_registry_t *self, void *at, size_t size);
-/* ps_touch(registry, row, keys …). A lack of memory shows when the command has
- * been applied. */
+/* ps_touch(registry, row, keys …). A lack of memory is reported after the
+ * command was applied. */
 void ps_journal_touch(ps_registry_t *self, const ps_touch_t *touch);
 #define ps_touch(self, row, ...) ps_journal_touch((self), &(ps_touch_t){(row), {__VA_ARGS__}})
 #endif

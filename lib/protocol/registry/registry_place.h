@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * ps_loads - what copies each node has, and where the next one goes
+ * ps_loads - the load of each node, and where the next copy goes
  *
- * What     Loads of copies that stay (those that are leaving are not counted),
- *          so that what is placed while others move away is placed as if they
- *          were gone. A copy's load is its bytes, as far as they are known, and
- *          PS_COPY_LOAD for itself: without sizes, or with small ones, copies
- *          are counted. A node's share is its load by its weight.
+ * What     Loads of copies that stay. Leaving copies do not count, so new
+ *          copies are placed as if those were gone. A copy's load is its bytes,
+ *          as far as known, plus PS_COPY_LOAD: with unknown or small sizes,
+ *          this counts copies. A node's share is its load divided by its
+ *          weight.
  * Units    bytes; primaries in copies
- * Shape    nodes are counted as they lie in the registry; a change of nodes
- *          makes loads invalid
+ * Shape    nodes have the registry's order; a change of nodes makes loads
+ *          invalid
  * Owner    The caller; ps_loads_done.
  */
 #ifndef PS_PROTOCOL_REGISTRY_PLACE_H
@@ -19,7 +19,7 @@
 
 #define PS_NO_PLACE SIZE_MAX
 
-#define PS_COPY_LOAD (UINT64_C(16) << 20) /* of a copy that is empty */
+#define PS_COPY_LOAD (UINT64_C(16) << 20) /* of an empty copy */
 
 typedef struct ps_loads {
     uint64_t *copies;    /* owned; of each node */
@@ -32,40 +32,40 @@ PSD_MUST_CHECK psd_status_t ps_loads_count(const ps_registry_t *self, ps_loads_t
                                            psd_error_t *err);
 void ps_loads_done(ps_loads_t *self);
 
-/* Where a node lies. The node is there. */
+/* The index of a node, which must exist. */
 size_t ps_node_index(const ps_registry_t *self, uint64_t incarnation);
-/* Up and not draining: it may be given copies. */
+/* Up and not draining: it may get copies. */
 bool ps_node_takes(const ps_node_t *self);
 uint32_t ps_node_weight(const ps_node_t *self);
 
-/* What one copy of the partition weighs. */
+/* The load of one copy of the partition. */
 uint64_t ps_copy_load(const ps_table_t *table, uint32_t partition);
-/* Counts a copy of that load on the node's shard, or takes it away. */
+/* Adds a copy of that load to the node's shard, or removes it. */
 void ps_loads_add(ps_loads_t *self, size_t node, uint32_t shard, uint64_t load);
 void ps_loads_take(ps_loads_t *self, size_t node, uint32_t shard, uint64_t load);
-/* True when a copy of that load that goes from one node to the other makes them
+/* True when moving a copy of that load from one node to the other makes them
  * more even: `from` is then above its share by more than `slack` such copies.
  */
 bool ps_loads_evens(const ps_loads_t *self, const ps_registry_t *registry, size_t from, size_t to,
                     uint64_t load, uint32_t slack);
-/* The same of a primary that goes to a copy in sync. */
+/* The same for moving a primary to a copy in sync. */
 bool ps_loads_evens_primaries(const ps_loads_t *self, const ps_registry_t *registry, size_t from,
                               size_t to, uint32_t slack);
-/* The node that would have the smallest share with a copy of that load, takes
- * copies and has none of these; of equal ones the first from `first` on, round
- * the end. PS_NO_PLACE: none. */
+/* The node that takes copies, has none of these, and would have the smallest
+ * share with a copy of that load; of equal ones the first from `first` on, with
+ * wrap-around. PS_NO_PLACE: none. */
 size_t ps_loads_best(const ps_loads_t *self, const ps_registry_t *registry,
                      const ps_copies_t *copies, uint64_t load, size_t first);
 /* A copy on the node's emptiest shard. */
 ps_copy_t ps_loads_copy(const ps_loads_t *self, const ps_registry_t *registry, size_t node,
                         ps_copy_state_t state);
 
-/* Gives a new table's partitions their copies. Primaries go round the shards
- * (round the nodes by their weights): a table with a partition for every one
- * begins at the first, so that tables that are cut alike lie alike, and can be
- * worked on together; a smaller one begins one further than the table before,
- * so that they spread. Other copies go where the least is. Errors:
- * PSD_FEW_NODES, PSD_NOMEM. */
+/* Places the copies of a new table's partitions. Primaries go round-robin over
+ * the shards (over the nodes by weight). A table with a partition for every
+ * shard begins at the first, so that tables with the same partitioning have the
+ * same placement and can be used together. A smaller table begins one further
+ * than the table before, so that they spread. Other copies go to the least
+ * loaded nodes. Errors: PSD_FEW_NODES, PSD_NOMEM. */
 PSD_MUST_CHECK psd_status_t ps_registry_place(const ps_registry_t *self, uint64_t epoch,
                                               ps_table_t *table, psd_error_t *err);
 #endif

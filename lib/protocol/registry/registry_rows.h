@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * ps_registry_rows - the state as rows, for those that store it
+ * ps_registry_rows - the state as rows, for the code that stores it
  *
- * What     Which rows the last command touched, as they are now. The columns of
- *          each are in registry_fields.def.
- * Shape    what belongs to a row comes after it
+ * What     The rows that the last command touched, with their current values.
+ *          registry_fields.def lists the columns of each.
+ * Shape    dependent rows come after their row
  */
 #ifndef PS_PROTOCOL_REGISTRY_ROWS_H
 #define PS_PROTOCOL_REGISTRY_ROWS_H
@@ -43,7 +43,7 @@ typedef struct ps_copy_row {
     uint32_t partition;
     uint32_t place; /* 0, 1, … */
     uint32_t node_id;
-    ps_copy_t copy; /* all but incarnation and tcp, which are the node's */
+    ps_copy_t copy; /* all except incarnation and tcp, which are the node's */
 } ps_copy_row_t;
 
 typedef struct ps_job_row {
@@ -67,7 +67,7 @@ typedef struct ps_job_table_row {
 typedef struct ps_queue_row {
     uint32_t job_id;
     uint32_t queue;       /* 1, 2, … */
-    ps_work_resumed_t is; /* without what is done */
+    ps_work_resumed_t is; /* without done slices */
 } ps_queue_row_t;
 
 typedef struct ps_done_row {
@@ -83,15 +83,17 @@ typedef struct ps_given_row {
     bool done;
 } ps_given_row_t;
 
-/* What becomes of rows. `put` adds a row or overwrites the one of the same keys;
- * `cut` removes those whose first keys are these, and what belongs to them. */
+/* The receiver of row changes. `put` adds a row or overwrites the one with the
+ * same keys; `cut` removes the rows whose first keys match, and their dependent
+ * rows. */
 typedef struct ps_row_sink {
     psd_status_t (*put)(void *context, ps_row_t row, const void *value, psd_error_t *err);
     psd_status_t (*cut)(void *context, ps_row_t row, const uint64_t *keys, psd_error_t *err);
     void *context;
 } ps_row_sink_t;
 
-/* Gives the sink what the command on trial touched, and the cluster's row.
+/* Gives the sink the rows that the command on trial touched, and the cluster's
+ * row.
  * Errors: the sink's. */
 PSD_MUST_CHECK psd_status_t ps_registry_rows(const ps_registry_t *self, const ps_row_sink_t *sink,
                                              psd_error_t *err);

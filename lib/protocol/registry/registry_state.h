@@ -17,18 +17,18 @@
 
 /* Signs of life of one worker. */
 typedef struct ps_seen {
-    uint64_t since_ms; /* last sign; before it, when its state began */
-    uint64_t clock;    /* what its last heartbeat said */
-    bool heard;        /* there was one in this life; that it runs is one */
+    uint64_t since_ms; /* last sign; before the first, when its state began */
+    uint64_t clock;    /* the clock of its last heartbeat */
+    bool heard;        /* there was a sign in this life; its start counts as one */
 } ps_seen_t;
 
 typedef struct ps_job_entry {
     ps_job_t job;
-    uint32_t n_expected;      /* workers counted on at its start */
+    uint32_t n_expected;      /* workers expected at its start */
     uint64_t created_unix_ms; /* its start */
-    ps_seen_t *seen;          /* owned; beside job.workers */
+    ps_seen_t *seen;          /* owned; parallel to job.workers */
     size_t n_live;            /* workers that are live */
-    uint64_t ended;           /* its place in the order of ends; 0: it runs */
+    uint64_t ended;           /* its place in the order of ends; 0: not ended */
     uint32_t *tables;         /* owned; in the order of opening */
     size_t n_tables;
     size_t max_tables;       /* room in the array */
@@ -37,28 +37,26 @@ typedef struct ps_job_entry {
     size_t max_queues;
 } ps_job_entry_t;
 
-/* What is known of a partition's copies in their epoch, and not stored; each
- * change of the copies begins it anew. Copies are counted as they lie. */
+/* Volatile knowledge about a partition's copies in their epoch; each change of
+ * the copies resets it. Indexes are those of the copies. */
 typedef struct ps_watch {
     uint64_t prefer;                   /* of equal copies, the one to promote: its
                                           incarnation; 0: any */
     uint64_t lsn[PS_COPIES_MAX];       /* of those that have answered a fence */
     uint64_t lsn_epoch[PS_COPIES_MAX]; /* the epoch of that record */
-    uint64_t since_ms[PS_COPIES_MAX];  /* when a look first saw that the copy
-                                          catches up; 0: not yet. Stays as long
-                                          as it does so, by the same primary */
-    uint64_t asked_ms;                 /* when the fence was last told */
-    uint8_t asked;                     /* bit i: copy i was told at asked_ms */
+    uint64_t since_ms[PS_COPIES_MAX];  /* when a pass first saw the copy catching up; 0: not yet.
+                                          Kept as long as it catches up from the same primary */
+    uint64_t asked_ms;                 /* when the fence was last sent */
+    uint8_t asked;                     /* bit i: copy i was asked at asked_ms */
     uint8_t answered;                  /* bit i: lsn[i] is known, or … */
-    uint8_t partial;                   /* … bit i: it says that it is not whole */
-    uint8_t caught_up;                 /* bit i: the primary says that it has all */
-    uint8_t out;                       /* bit i: the primary says that it lags, or
-                                          has other records */
-    uint8_t diverged;                  /* bit i: of those that are out, it begins anew */
-    uint64_t unreached_until_ms;       /* so long a client's word holds that it does not
-                                          reach the primary */
-    uint64_t relieved_ms;              /* when a primary was last replaced for that; stays
-                                          for good */
+    uint8_t partial;                   /* … bit i: it reports that it is not whole */
+    uint8_t caught_up;                 /* bit i: the primary reports that it has all */
+    uint8_t out;                       /* bit i: the primary reports that it lags, or has
+                                          diverged */
+    uint8_t diverged;                  /* bit i: of those that are out, it starts again from rows */
+    uint64_t unreached_until_ms;       /* until then a client's report is valid that it cannot reach
+                                          the primary */
+    uint64_t relieved_ms;              /* when a primary was last replaced for that; never reset */
 } ps_watch_t;
 static_assert(PS_COPIES_MAX <= 8, "a bit for each copy");
 
@@ -69,23 +67,23 @@ struct ps_registry {
     ps_id_t uuid;
     uint64_t created_unix_ms;
     uint64_t epoch;
-    uint64_t seen_epoch;         /* the greatest that a node has named; the next is
-                                    above it */
-    bool restless;               /* something has changed since decide found nothing */
-    uint64_t rest_until_ms;      /* when time alone may make something to decide */
+    uint64_t seen_epoch;         /* the greatest epoch that a node has named; the next is above
+                                    it */
+    bool restless;               /* dirty: something has changed since decide found nothing */
+    uint64_t rest_until_ms;      /* when time alone may require a decision */
     uint64_t looked_ms;          /* the last decide */
-    uint64_t hand_after_ms;      /* no primary is moved before */
-    uint64_t copied_bytes_per_s; /* at which copies were made lately, each; 0:
-                                    none was that says anything */
-    bool evening;                /* nodes are evened out until they are even */
-    bool still;                  /* not now: a checkpoint wants partitions to stay */
+    uint64_t hand_after_ms;      /* no primary moves before this */
+    uint64_t copied_bytes_per_s; /* rate at which recent copies were made, each; 0: no usable
+                                    measurement yet */
+    bool evening;                /* rebalancing, until the nodes are even */
+    bool still;                  /* rebalancing paused: a checkpoint needs partitions to stay */
     uint64_t sessions;           /* stored: may be given out */
-    uint64_t next_session;       /* to be given next; sessions + 1: none is left */
+    uint64_t next_session;       /* the next to give; sessions + 1: none is left */
     uint64_t old_sessions;       /* may have been given by earlier starts */
     uint32_t last_table;         /* highest id ever given */
     uint32_t last_job;           /* highest id ever given */
     uint64_t n_ended;            /* jobs that ever ended */
-    struct ps_journal *journal;  /* owned; of the command that is applied */
+    struct ps_journal *journal;  /* owned; of the command being applied */
     ps_node_t *nodes;            /* owned */
     size_t n_nodes;
     size_t max_nodes;
@@ -97,11 +95,11 @@ struct ps_registry {
     size_t max_jobs;
 };
 
-/* registry.c: free what they own and zero them. */
+/* registry.c: free their contents and zero them. */
 void ps_node_done(ps_node_t *self);
 void ps_table_done(ps_table_t *self);
 void ps_job_entry_done(ps_job_entry_t *self);
-/* A deep copy that is normal: shards numbered, of this node's incarnation.
+/* A normalized deep copy: shards numbered, with this node's incarnation.
  * Errors: PSD_NOMEM. */
 PSD_MUST_CHECK psd_status_t ps_node_copy(const ps_node_t *self, ps_node_t *ret_node,
                                          psd_error_t *err);
@@ -113,9 +111,9 @@ ps_job_entry_t *ps_registry_find_job(const ps_registry_t *self, uint32_t id);
 /* The newest of that name. */
 ps_job_entry_t *ps_registry_find_job_named(const ps_registry_t *self, const char *name);
 
-/* Each command's two functions: does it fit the state (errors: PSD_DAMAGED or
- * what a plan would say), and what it does, once checked and with a journal
- * begun (error: PSD_NOMEM; the caller undoes what was done by then). */
+/* Each command's two functions: check that it fits the state (errors:
+ * PSD_DAMAGED or those of a plan), and apply it, after the check and with a
+ * journal begun (error: PSD_NOMEM; the caller undoes the partial change). */
 #define PS_COMMAND_FUNCTIONS(NAME, number, word, event)                            \
     PSD_MUST_CHECK psd_status_t ps_command_check_##word(                           \
         const ps_registry_t *self, const ps_command_t *command, psd_error_t *err); \
@@ -124,26 +122,26 @@ ps_job_entry_t *ps_registry_find_job_named(const ps_registry_t *self, const char
 PS_COMMAND_MAP(PS_COMMAND_FUNCTIONS)
 #undef PS_COMMAND_FUNCTIONS
 
-/* registry.c: above everything that was told so far. */
+/* registry.c: above every epoch sent so far. */
 uint64_t ps_registry_next_epoch(const ps_registry_t *self);
-/* registry_plan.c: an empty command of the present epoch. */
+/* registry_plan.c: an empty command of the current epoch. */
 ps_command_t ps_registry_command(const ps_registry_t *self, ps_command_kind_t kind,
                                  uint64_t unix_ms);
 
 /* registry_copies.c: copies in commands. Errors: PSD_DAMAGED. */
 PSD_MUST_CHECK psd_status_t ps_registry_check_copies(const ps_registry_t *self,
                                                      const ps_command_t *command, psd_error_t *err);
-/* Changes of COPIES, NODE or NODE_STATE, and that those of the latter two are
- * all that must change. */
+/* Checks the changes of COPIES, NODE or NODE_STATE, and that those of the
+ * latter two are complete. */
 PSD_MUST_CHECK psd_status_t ps_registry_check_changes(const ps_registry_t *self,
                                                       const ps_command_t *command,
                                                       psd_error_t *err);
-/* A table's copies as they are in a command become its own: endpoints, routes.
+/* Completes a table's copies from a command: endpoints, routes.
  */
 PSD_MUST_CHECK psd_status_t ps_registry_settle_copies(const ps_registry_t *self,
                                                       const ps_table_t *from, ps_table_t *table,
                                                       psd_error_t *err);
-/* What a node must be. Errors: PSD_INVALID. */
+/* Checks a node's fields. Errors: PSD_INVALID. */
 PSD_MUST_CHECK psd_status_t ps_node_check(const ps_node_t *node, psd_error_t *err);
 
 /* A dropped table is no longer open anywhere. */
