@@ -2,8 +2,9 @@
 /*
  * Room lib/protocol/shard: many partitions behind one port
  *
- * It is       The server's machine: it routes messages, commands of the registry
- *             and ticks to partitions, and shares out memory and disk.
+ * It is       The server's machine: it routes messages, commands of the
+ *             registry and ticks to partitions, and divides memory and disk
+ *             among them.
  * It uses     admission, replica, partition, facts, core, lib/wire, lib/model, lib/base.
  * It ignores  Sockets, threads, files, and other shards of its node.
  * Start at    ps_shard_step in shard.c.
@@ -11,12 +12,12 @@
 /*
  * ps_shard - the server side: sessions, partitions, clock gates
  *
- * What     One pure machine a shard. It takes a message, a command of the
- *          registry or a tick, with the time in it; changes its partitions;
+ * What     One pure state machine per shard. It takes a message, a command of
+ *          the registry or a tick, with the time in it; changes its partitions;
  *          appends effects. Message -> session known? -> partition here, epoch
  *          right? -> seq next? -> gate open? -> checked, logged, applied ->
  *          answered.
- * Units    now_ms: any clock that only grows
+ * Units    now_ms: any monotonic clock
  * Owner    The caller; ps_shard_destroy frees partitions and rows.
  * Threads  Confined to one thread; shards share nothing.
  */
@@ -36,15 +37,14 @@ typedef struct ps_shard ps_shard_t;
 typedef enum ps_event_kind {
     PS_EVENT_MESSAGE = 1, /* from a connection, whole (chunks assembled) */
     PS_EVENT_TICK = 2,    /* time passed */
-    PS_EVENT_TABLE = 3,   /* a table and where its partitions are now */
+    PS_EVENT_TABLE = 3,   /* a table and its partitions' current places */
     PS_EVENT_DROP = 4,    /* a table is gone */
-    PS_EVENT_JOB = 5,     /* a job as it is now */
-    PS_EVENT_GONE = 6,    /* a connection is known to be gone; one that the
-                             shard has opened is opened anew */
-    PS_EVENT_FENCE = 7,   /* a copy takes no records of epochs below `epoch` any
-                             more; answered by PS_REPORT_POSITION if it is here
+    PS_EVENT_JOB = 5,     /* a job's current state */
+    PS_EVENT_GONE = 6,    /* a connection is gone; one that the shard opened was opened again */
+    PS_EVENT_FENCE = 7,   /* a copy refuses records of epochs below `epoch`; answered by
+                           * PS_REPORT_POSITION if it is here
                            */
-    PS_EVENT_FLUSHED = 8  /* records are on the disk, or the disk has trouble */
+    PS_EVENT_FLUSHED = 8  /* records are on the disk, or the disk fails */
 } ps_event_kind_t;
 
 /* All records of a partition up to lsn are on the disk. */
@@ -60,16 +60,14 @@ typedef struct ps_event {
     uint64_t now_ms;
     uint64_t conn;                /* MESSAGE, GONE */
     const ps_message_t *message;  /* MESSAGE */
-    ps_payload_t *payload;        /* MESSAGE; may be NULL; the step keeps it
-                                     (ps_payload_keep) where it needs it */
-    ps_room_t room;               /* MESSAGE: of the answer's values; borrowed
-                                     until GONE says that conn is gone */
-    ps_sending_t sending;         /* MESSAGE: a request's answer that is still on
-                                     its way to the client, by one of its
-                                     connections (ps_shard_conns) */
-    uint64_t other_bytes;         /* what the node's other shards keep, for
-                                     memory_bytes */
-    uint32_t other_giving;        /* those of them that give rows to new copies
+    ps_payload_t *payload;        /* MESSAGE; may be NULL; the step holds it (ps_payload_keep) if it
+                                     needs it */
+    ps_room_t room;               /* MESSAGE: for the answer's values; borrowed until GONE for
+                                     conn */
+    ps_sending_t sending;         /* MESSAGE: a request's answer that is still in flight to the
+                                     client, on one of its connections (ps_shard_conns) */
+    uint64_t other_bytes;         /* memory of the node's other shards, for memory_bytes */
+    uint32_t other_giving;        /* the number of them that send rows to new copies
                                    */
     uint64_t last_session;        /* MESSAGE: the highest that the registry has
                                      given out; 0: not known here */
@@ -79,23 +77,21 @@ typedef struct ps_event {
     const ps_table_spec_t *spec;  /* TABLE; copied */
     const ps_route_t *routes;     /* TABLE: all partitions, in order; copied */
     uint32_t n_routes;            /* TABLE: spec->n_partitions */
-    const ps_copies_t *copies;    /* TABLE: of all partitions, in order; NULL:
-                                     each is where its route says, alone */
-    bool rows_lost;               /* TABLE: rows were there that no copy has any
-                                     more */
-    uint64_t lost_sessions;       /* TABLE: sessions up to this one are of before
-                                     that, and are refused; 0: none */
-    bool restoring;               /* TABLE: rows of a checkpoint are still to
-                                     come; all requests wait */
+    const ps_copies_t *copies;    /* TABLE: of all partitions, in order; NULL: each has one copy,
+                                     where its route says */
+    bool rows_lost;               /* TABLE: rows were lost from all copies */
+    uint64_t lost_sessions;       /* TABLE: sessions up to this one are older than the loss, and are
+                                     refused; 0: none */
+    bool restoring;               /* TABLE: rows of a checkpoint are still missing; all requests
+                                     wait */
     const ps_job_t *job;          /* JOB; copied; ignored if not newer */
     const ps_position_t *flushed; /* FLUSHED */
     size_t n_flushed;             /* FLUSHED */
     uint64_t flushed_bytes;       /* FLUSHED: of the records since the last one
                                    */
     uint64_t log_bytes;           /* FLUSHED: of the log */
-    bool snapshot_failed;         /* FLUSHED: one was given up */
-    const char *disk_trouble;     /* FLUSHED: why nothing more is flushed now;
-                                     NULL: it is */
+    bool snapshot_failed;         /* FLUSHED: a snapshot failed */
+    const char *disk_trouble;     /* FLUSHED: why flushing fails now; NULL: it works */
 } ps_event_t;
 
 /* Errors: PSD_NOMEM. */
@@ -104,31 +100,32 @@ PSD_MUST_CHECK psd_status_t ps_shard_new(const ps_shard_args_t *args, ps_shard_t
 void ps_shard_destroy(ps_shard_t **self_p);
 
 /*
- * Advances the shard by one event and appends to outbox what must be done.
- * What a peer did wrong is answered, never returned.
- * Errors: PSD_NOMEM (for MESSAGE it is answered too and the shard is as
- * before; for JOB nothing changed; for TABLE either, but that partitions which
- * are here already follow their new map); PSD_LIMIT for a TABLE that cannot be
- * held.
+ * Advances the shard by one event and appends effects to outbox. A peer's
+ * mistake is answered, never returned.
+ * Errors: PSD_NOMEM (for MESSAGE it is also answered and the shard is
+ * unchanged; for JOB nothing changed; for TABLE nothing changed, except that
+ * existing partitions follow their new map); PSD_LIMIT for a TABLE that does
+ * not fit.
  */
 PSD_MUST_CHECK psd_status_t ps_shard_step(ps_shard_t *self, const ps_event_t *event,
                                           ps_outbox_t *outbox, psd_error_t *err);
-/* The request that the message is of, and the epoch that it names; 0: one that
- * values do not answer. */
+/* The request number of the message, and its epoch; 0: a message that values do
+ * not answer. */
 uint64_t ps_request_for_values(const ps_message_t *message, uint64_t *ret_epoch);
-/* The connections that a client has which has said HELLO by this one; their
+/* The connections of the client that sent HELLO on this one; returns their
  * number. */
 size_t ps_shard_conns(ps_shard_t *self, uint64_t conn, uint64_t ret_conns[PS_SENDING_CONNS]);
-/* What it keeps, of what memory_bytes bounds. */
+/* Its memory that memory_bytes limits. */
 uint64_t ps_shard_bytes(const ps_shard_t *self);
-/* Records that it keeps for other copies, which no limit of the node counts. */
+/* Bytes of records kept for other copies, which no limit of the node counts. */
 uint64_t ps_shard_tail_bytes(const ps_shard_t *self);
-/* It has given rows to new copies of late: one that shares their limits. */
+/* True when it has recently sent rows to new copies, and so shares their
+ * limits. */
 bool ps_shard_gives_rows(const ps_shard_t *self, uint64_t now_ms);
-/* When the shard next wants a TICK; UINT64_MAX for never. */
+/* When the shard's next TICK is due; UINT64_MAX for never. */
 uint64_t ps_shard_deadline(const ps_shard_t *self);
 
-/* What the operator is shown; all borrowed until the next step. */
+/* Information for the operator; all borrowed until the next step. */
 typedef struct ps_partition_info {
     uint32_t table;
     uint32_t partition;
@@ -136,9 +133,9 @@ typedef struct ps_partition_info {
     uint64_t epoch;
     uint64_t lsn;
     ps_store_bytes_t bytes;
-    uint64_t come_bytes;  /* of its rows, those that have come */
+    uint64_t come_bytes;  /* of its rows that have arrived */
     uint64_t held_bytes;  /* pushes logged for a clock that is still open */
-    uint64_t queue_bytes; /* bodies of requests that wait */
+    uint64_t queue_bytes; /* bodies of held requests */
     uint64_t pushes, pulls, rows_pushed, rows_pulled; /* since start */
 } ps_partition_info_t;
 
@@ -154,10 +151,10 @@ typedef struct ps_lag_info { /* a copy, as its primary on this shard sees it */
     uint32_t partition;
     uint64_t incarnation; /* of the copy's node */
     uint32_t shard;       /* … and its shard there */
-    bool behind;          /* it is not known to have all records */
-    uint64_t records;     /* that it is not known to have … */
-    uint64_t bytes;       /* … and of how many bytes */
-    uint64_t level_ms;    /* it had all that there was then */
+    bool behind;          /* it has fallen behind: not known to have all records */
+    uint64_t records;     /* records that it is not known to have … */
+    uint64_t bytes;       /* … and their bytes */
+    uint64_t level_ms;    /* it had all records of that time */
 } ps_lag_info_t;
 
 #define PS_WAIT_REASON_SIZE 240
@@ -166,14 +163,14 @@ typedef struct ps_waiting_info { /* a held request, or an answer that waits for
                                     its level */
     uint32_t job;
     uint32_t worker;
-    uint64_t clock;     /* finished by the one that waits */
+    uint64_t clock;     /* finished by the waiting worker */
     uint64_t since_ms;  /* when it was held */
-    uint64_t for_clock; /* what it needs everybody to have finished */
+    uint64_t for_clock; /* the clock that all others must have finished */
     uint32_t table;
     uint32_t partition;
     bool is_pull;
-    char reason[PS_WAIT_REASON_SIZE]; /* what of the partition it waits for;
-                                         "": for clocks only */
+    char reason[PS_WAIT_REASON_SIZE]; /* why the partition blocks it; "": it only waits for
+                                         clocks */
 } ps_waiting_info_t;
 
 typedef struct ps_clock_info { /* one worker's clock at the least and most
@@ -191,13 +188,12 @@ typedef struct ps_shard_info {
     uint64_t refused;                   /* requests refused since start */
     uint64_t tail_bytes;                /* records kept for other copies */
     uint64_t memory_bytes;              /* the node's limit; 0: none */
-    char disk_trouble[PS_TEXT_MAX / 2]; /* why its log takes nothing; "": it
-                                           does */
+    char disk_trouble[PS_TEXT_MAX / 2]; /* why its log fails; "": it works */
 } ps_shard_info_t;
 
 void ps_shard_info(const ps_shard_t *self, ps_shard_info_t *ret_info);
 /* Each fills fresh arrays that the caller frees with ps_free. Errors:
- * PSD_NOMEM. Clocks of job: for JOIN, when it was told a new version. */
+ * PSD_NOMEM. Clocks of job: for JOIN, after it got a new version. */
 PSD_MUST_CHECK psd_status_t ps_shard_partitions(const ps_shard_t *self,
                                                 ps_partition_info_t **ret_infos, size_t *ret_n,
                                                 psd_error_t *err);
