@@ -27,7 +27,8 @@ bool ps_partition_retire(ps_step_t *step, ps_partition_t *self, uint64_t session
     return ps_replicas_makes_records(self) && ps_replicas_record(step, self, &record, NULL);
 }
 
-/* The client can speak now; one that cannot gives way first. */
+/* True when the client is connected; clients that are not lose their windows
+ * first. */
 static bool is_connected(const ps_step_t *step, uint64_t session)
 {
     const ps_peer_t *peer = ps_peers_of(&step->peers, session);
@@ -35,9 +36,9 @@ static bool is_connected(const ps_step_t *step, uint64_t session)
     return peer != NULL && ps_peer_conn(peer, PS_WAY_FIRST) != PS_PEER_NO_CONN;
 }
 
-/* The window to give up for another one: one in which nothing was taken, or
- * the one that was idle longest. NULL: all were used lately, so that what the
- * network still has of them could come. */
+/* The window to evict for another one: one in which nothing was taken, or the
+ * one idle longest. NULL: all were used recently, so messages of them may still
+ * be in flight. */
 static ps_window_t *find_idle(const ps_step_t *step, const ps_partition_t *self)
 {
     ps_window_t *idle = NULL;
@@ -213,8 +214,8 @@ static void answer_end(ps_step_t *step, ps_partition_t *self, const ps_window_t 
     }
 }
 
-/* The seq has its end already: the same answer again, when all that is here is
- * as safe as was asked for. */
+/* The seq is finished already: repeats its answer once everything here has
+ * reached the requested level. */
 static void answer_again(ps_step_t *step, ps_partition_t *self, const ps_window_t *window,
                          const ps_request_t *request)
 {
@@ -302,9 +303,9 @@ static void probe(ps_step_t *step, ps_partition_t *self, const ps_request_t *req
     }
 }
 
-/* A pull is asked again, and pushes that it is behind have not come. They may
- * be on their way; or they have ended, and are lost: then it would wait for
- * good, so its client is told. False: it was refused for good. */
+/* A pull is retried, and the pushes that it must follow have not arrived. They
+ * may be in flight; or they have ended and are lost: the pull would wait
+ * forever, so its client gets a GAP. False: it was refused permanently. */
 static bool say_what_lacks(ps_step_t *step, const ps_partition_t *self, const ps_request_t *request)
 {
     ps_window_t *window = NULL;
@@ -323,8 +324,8 @@ static bool say_what_lacks(ps_step_t *step, const ps_partition_t *self, const ps
     return true;
 }
 
-/* There is one answer with values, so that nothing is written to its room
- * behind that. A repetition need not name the room. */
+/* There is only one answer with values, so that nothing is written to its room
+ * after it. A retry need not name the room. */
 static void pull_again(ps_step_t *step, ps_partition_t *self, const ps_request_t *request,
                        ps_held_t *held)
 {

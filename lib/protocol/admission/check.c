@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Before a request is taken: is its time there, and is it right? */
+/* The checks before a request is taken: is it its turn, and is it valid? */
 #include <inttypes.h>
 
 #include "base/alloc.h"
@@ -13,8 +13,8 @@
 
 #define OTHER_AGAIN_MS 50 /* between two looks at another table's lease */
 
-/* A level above memory needs what this partition does not have: a second copy
- * in sync, a log on disk. */
+/* Whether this partition has what the level needs: a second copy in sync, a log
+ * on disk. */
 static bool level_is_reachable(const ps_partition_t *self, const ps_request_t *request)
 {
     uint8_t level = request->ack == PS_ACK_DEFAULT ? (uint8_t)self->spec->ack : request->ack;
@@ -216,7 +216,7 @@ typedef struct budget {
     uint64_t kept;
 } budget_t;
 
-/* What adds nothing always fits: what is full stays of use. */
+/* A request that adds nothing always fits: a full table stays usable. */
 static bool fits(budget_t budget, uint64_t more)
 {
     return budget.limit == 0 || more == 0 ||

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Requests that wait: put on hold, let through, told that they wait. */
+/* Requests that wait: holding them, letting them through, answering PARKED. */
 #include <inttypes.h>
 #include <stdio.h>
 
@@ -310,8 +310,8 @@ void ps_partition_reason(const ps_step_t *step, const ps_partition_t *self,
     }
 }
 
-/* A request that waits has reached the time at which its client wants to hear
- * of it: a pull ends, a push or mark stays. */
+/* A held request is due to be answered: a pull ends, a push or mark stays
+ * held. */
 static void tell(ps_step_t *step, ps_partition_t *self, ps_held_t *held)
 {
     char text[PS_TEXT_MAX + 1];
@@ -323,7 +323,7 @@ static void tell(ps_step_t *step, ps_partition_t *self, ps_held_t *held)
         return;
     }
     ps_answer_parked(step, &held->is, text);
-    /* A push that is sent again behind its caller's deadline has 1 ms left. */
+    /* A push that is retried after its caller's deadline has 1 ms left. */
     held->tell_ms =
         step->now_ms + (held->is.timeout_ms > TELL_AGAIN_MS ? held->is.timeout_ms : TELL_AGAIN_MS);
 }

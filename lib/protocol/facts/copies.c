@@ -86,7 +86,7 @@ void ps_copies_remove(ps_copies_t *self, uint32_t at)
     memset(&self->at[self->n], 0, sizeof *self->at);
 }
 
-/* Puts a copy behind those of its state and of better ones. */
+/* Inserts a copy after those of the same or a better state. */
 void ps_copies_add(ps_copies_t *self, const ps_copy_t *copy)
 {
     uint32_t at = self->n;
@@ -142,7 +142,7 @@ void ps_copies_drop(ps_copies_t *self, const ps_copies_t *before)
 void ps_copies_recall(ps_copies_t *self)
 {
     assert(self->fenced);
-    /* From the start: one that moves goes to where it was looked for. */
+    /* Forward: a copy that moves goes to a place already visited. */
     for (uint32_t i = 0; i < self->n; i++) {
         if (self->at[i].dropped) {
             ps_copies_set_state(self, i, PS_COPY_KEPT);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Who is there: nodes come, are heard, fall silent, and come back. */
+/* The nodes: they join, are heard, fall silent, and come back. */
 #include "protocol/overseer/overseer.h"
 
 #include <stdio.h>
@@ -123,8 +123,8 @@ ps_sight_t ps_overseer_look(const ps_overseer_t *self, const ps_node_t *node, ui
     return sight;
 }
 
-/* A node that is not up is asked nothing and told nothing; one that comes up
- * may have missed anything. */
+/* A node that is not up gets no tells and no questions; a node that comes up
+ * may have missed any of them. */
 static void set_state(ps_overseer_t *self, ps_overseen_t *node, ps_health_t state,
                       uint64_t silent_ms)
 {

@@ -9,7 +9,7 @@
 
 #define ANSWER_WITHIN_MS 5000 /* a node that is up and takes longer is stuck */
 #define QUESTIONS_MAX 4096
-#define LOOK_AFTER_MS 200 /* who answers at once has answered */
+#define LOOK_AFTER_MS 200 /* prompt nodes have answered by then */
 
 void ps_question_destroy(ps_question_t **self_p)
 {

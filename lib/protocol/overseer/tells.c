@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Telling: what is noted for a node is sent, in order and under one number,
- * until the node has it. */
+/* Sends the tells noted for a node, in order and each under one number, until
+ * the node acknowledges them. */
 #include <stdio.h>
 #include <string.h>
 
@@ -157,9 +157,9 @@ bool ps_overseer_sent(ps_overseer_t *self, ps_sending_round_t *round, ps_sent_t 
 
 /* ---- noting ---- */
 
-/* A node that has it among what it was not sent yet gets its newest state then;
- * what it has refused is tried again at once, in its place, so that no question
- * overtakes it. false: it is to be noted. */
+/* True when an unsent tell of the same object is noted already: it will carry
+ * the newest state. A refused tell is retried at once, in its place, so that no
+ * question overtakes it. false: note it. */
 static bool is_noted(ps_overseen_t *node, ps_tell_kind_t kind, uint32_t id)
 {
     for (size_t i = 0; i < node->n_tells; i++) {
@@ -213,8 +213,8 @@ void ps_overseen_withdraw(ps_overseer_t *self, uint64_t question)
     }
 }
 
-/* What is on its way to another node is told again under a new number; to this
- * node nothing is lost, and nobody else knows of drops. */
+/* A tell in flight to another node is sent again under a new number; tells to
+ * this node are never lost, and only they know of drops. */
 void ps_overseen_note_all(ps_overseer_t *self, ps_overseen_t *node)
 {
     const ps_registry_t *registry = self->is.registry;

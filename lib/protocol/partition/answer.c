@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What goes back to a client, and what is noted on the way. */
+/* Answers to clients, and the notes about them. */
 #include <assert.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -8,9 +8,9 @@
 #include "model/store/store_ops.h"
 #include "protocol/partition/answer.h"
 
-/* An answer with a body of so many bytes to the newest connection of the
- * client, only its head set; NULL when it has none now (it will ask again) or
- * there is no memory. */
+/* Adds an answer with a body of this size to the client's newest connection,
+ * with only its head set; NULL when the client has no connection now (it will
+ * retry) or there is no memory. */
 static ps_effect_t *answer_body(ps_step_t *step, const ps_request_t *request, ps_kind_t kind,
                                 size_t size)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Marks of members, the clock that is closed, and who holds it open. */
+/* Marks of members, closed clocks, and the workers that hold clocks open. */
 #include "protocol/partition/gate.h"
 
 #include <inttypes.h>
@@ -24,8 +24,8 @@ struct ps_gate {
     size_t n_live;
     uint64_t closed;
     uint64_t highest; /* of all marks that there ever were */
-    uint64_t slowest; /* of the live workers; below `closed` when one began
-                         anew after all others had gone */
+    uint64_t slowest; /* of the live workers; below `closed` when one started again after all others
+                         were gone */
 };
 
 static uint64_t finished_of(const gate_worker_t *worker)
@@ -309,7 +309,7 @@ uint64_t ps_gate_finished(const ps_gate_t *self, size_t i, uint32_t *ret_worker)
 
     *ret_worker = worker->is.worker;
     if (worker->is.state == PS_WORKER_JOINING && finished < self->closed) {
-        return self->closed; /* it cannot start behind what is closed */
+        return self->closed; /* it cannot start below the closed clock */
     }
     return finished;
 }

@@ -188,7 +188,7 @@ PSD_MUST_CHECK psd_status_t ps_partition_measure(const ps_step_t *step, ps_parti
                                                  const ps_request_t *request, ps_slice_t *ret_slice,
                                                  ps_payload_t **ret_payload, uint64_t *ret_done);
 
-/* ---- partition_log.c: what its log is told ---- */
+/* ---- partition_log.c: what it writes to its log ---- */
 
 /* True when the disk has not fallen too far behind for one more push. */
 static inline bool ps_partition_log_has_room(const ps_step_t *step, const ps_partition_t *self)

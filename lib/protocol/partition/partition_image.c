@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* When the image of a partition begins, and what waits for that. */
+/* When the image of a partition begins, and which requests wait for it. */
 #include "model/store/store_image.h"
 #include "protocol/partition/answer.h"
 #include "protocol/partition/replay.h"
@@ -23,7 +23,7 @@ uint64_t ps_partition_highest(const ps_partition_t *self, uint32_t job)
     return gate == NULL ? 0 : ps_gate_highest(gate);
 }
 
-/* The version behind which rows are wanted; 0: all. */
+/* The image wants rows changed after this version; 0: all. */
 static uint64_t since_here(const ps_partition_t *self)
 {
     const ps_image_since_t *since = &self->image.since;
@@ -34,7 +34,7 @@ static uint64_t since_here(const ps_partition_t *self)
                : 0;
 }
 
-/* Its clock is closed; or nobody is left to close it. */
+/* True when its clock is closed, or no worker is left to close it. */
 static bool may_begin(const ps_partition_t *self)
 {
     const ps_partition_image_t *image = &self->image;
@@ -87,7 +87,7 @@ void ps_partition_image_try(const ps_step_t *step, ps_partition_t *self)
         return;
     }
     if (!ps_partition_may_answer(step, self)) {
-        image->view.state = PS_IMAGE_NONE; /* another may have what it has not */
+        image->view.state = PS_IMAGE_NONE; /* another copy may have rows that it lacks */
         return;
     }
     if (ps_partition_is_restoring(self)) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the log of a partition is told. */
+/* The records that a partition writes to its log. */
 #include <assert.h>
 #include <inttypes.h>
 #include <stdio.h>

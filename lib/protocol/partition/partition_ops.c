@@ -8,8 +8,8 @@
 #include "model/store/store_growth.h"
 #include "protocol/partition/answer.h"
 
-/* Values that one answer looks at: some tens of milliseconds. Who wants more
- * asks again, and others have their turn in between. */
+/* Values that one answer looks at: some tens of milliseconds. A client that
+ * wants more asks again, and others get their turn in between. */
 #define MEASURE_MAX (UINT64_C(1) << 24)
 
 static const char *name_of(const ps_request_t *request)
@@ -57,9 +57,9 @@ static ps_row_change_t change_of(const ps_row_op_t *op, ps_store_t *other)
     return change;
 }
 
-/* It goes through no more values than a push could carry: so it holds its shard
- * no longer than one. Who wants more cuts it, as pushes are cut; one row always
- * passes. */
+/* A change may visit at most as many values as a push can carry, so it blocks
+ * its shard no longer than a push. Clients cut larger ones, as they cut pushes;
+ * one row is always allowed. */
 static psd_status_t check_walk(const ps_step_t *step, const ps_partition_t *self,
                                const ps_slice_t *slice, const ps_row_change_t *change,
                                psd_error_t *err)

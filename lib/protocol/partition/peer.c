@@ -7,7 +7,7 @@
 
 #include "base/alloc.h"
 
-/* Lists belong to a connection: on another one they begin anew. */
+/* Lists belong to a connection: a new one starts without them. */
 static void forget_lists(ps_peer_t *peer)
 {
     for (size_t way = 0; way < PS_WAYS; way++) {

@@ -145,7 +145,7 @@ static bool keep_push(ps_step_t *step, ps_partition_t *self, ps_job_place_t *pla
     return true;
 }
 
-/* The member has finished so many clocks. */
+/* The member has finished this number of clocks. */
 static void mark(ps_step_t *step, const ps_partition_t *self, const ps_job_place_t *place,
                  const ps_record_t *record, uint64_t clock)
 {
@@ -196,7 +196,7 @@ static bool replay_push(ps_step_t *step, ps_partition_t *self, const ps_record_t
     return true;
 }
 
-/* A push into rows that come later, with the change in them. */
+/* A push to rows that arrive later with the change applied. */
 static bool replay_ahead(ps_step_t *step, ps_partition_t *self, const ps_record_t *record)
 {
     const ps_job_place_t *place = record->marks ? ps_partition_find_place(self, record->job) : NULL;
@@ -252,7 +252,7 @@ static bool replay_mark(ps_step_t *step, ps_partition_t *self, const ps_record_t
     return true;
 }
 
-/* The job as it now is, at a gate that is made at its first record. */
+/* The job's current state, at a gate that its first record creates. */
 static bool set_job(ps_partition_t *self, const ps_job_t *job)
 {
     ps_job_place_t *place = ps_partition_find_place(self, job->id);

@@ -62,7 +62,7 @@ void ps_request_read(const ps_message_t *message, ps_request_t *ret)
     }
 }
 
-/* Puts it behind the others of its session. false: no memory. */
+/* Appends it to the list of its session. false: no memory. */
 static bool append_own(ps_held_list_t *self, ps_held_t *held)
 {
     ps_held_t *first = ps_held_of(self, held->is.session);

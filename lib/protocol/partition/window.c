@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which seq comes next, and what became of the ones before. */
+/* The next seq, and the results of earlier ones. */
 #include "protocol/partition/window.h"
 
 #include <string.h>

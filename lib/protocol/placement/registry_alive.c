@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which nodes are alive: signs of life, and who has given none for too long.
- * Nothing here is stored. */
+/* Which nodes are alive: heartbeats, and nodes silent for too long. Nothing
+ * here is stored. */
 #include <string.h>
 
 #include "protocol/placement/registry_look.h"
 
-/* A registry that was put back from a backup is behind its nodes, but not so
+/* A registry restored from a backup has fallen behind its nodes, but not this
  * far: a thousand changes a second for seven weeks. */
 #define EPOCHS_AHEAD_MAX (UINT64_C(1) << 32)
 
@@ -54,7 +54,7 @@ bool ps_registry_node_ends(ps_registry_t *self, const char *name, uint64_t incar
     return true;
 }
 
-/* While this process itself did not run, nobody could be heard. */
+/* While this process itself was paused, it could not hear any node. */
 static void forgive(ps_registry_t *self, uint64_t now_ms)
 {
     uint64_t gap = self->looked_ms == 0 || now_ms < self->looked_ms ? 0 : now_ms - self->looked_ms;

@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Evening the nodes out: copies move from nodes that have more than their share
- * to those that have less, and then primaries among the copies.
+ * Rebalancing: copies move from nodes above their share to nodes below it, then
+ * primaries move among the copies.
  *
- * A move is made only when the receiver's share behind it is smaller than the
- * giver's was. So the greatest share, or the number of nodes that have it,
- * shrinks with every move, and they end.
+ * A move is made only if the receiver's share after it is smaller than the
+ * sender's was before. So every move shrinks the greatest share, or the number
+ * of nodes that have it, and rebalancing terminates.
  */
 #include <stdio.h>
 
 #include "base/alloc.h"
 #include "protocol/placement/registry_look.h"
 
-/* Nothing is missing, and nothing is on its way. */
+/* True when no copy is missing, and none is moving. */
 static bool is_calm(ps_look_t *look, const ps_spot_t *spot)
 {
     if (!ps_spot_is_served(look, spot) || spot->copies->n != spot->table->spec.replicas) {

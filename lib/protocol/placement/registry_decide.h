@@ -33,10 +33,10 @@
  * A primary moves: as above, but it gets the fence first: it takes no more
  * requests, sends its remaining records to the copies in sync, ends its leases
  * (release) and then answers. Then the others get the fence. The wanted copy is
- * promoted if no other copy has more. A primary is heard, but cannot serve:
- * another copy in sync, if there is one, takes over, and the old primary
- * catches up. A primary whose disk fails is treated as lost; one that clients
- * do not reach moves.
+ * promoted if no other copy has more.
+ * A primary is heard, but cannot serve: another copy in sync, if there is one,
+ * takes over, and the old primary catches up. A primary whose disk fails is
+ * treated as lost; one that clients do not reach moves.
  * Copies:  those of a suspect node, and those that the primary reports, leave
  *          the in-sync set. A copy that has caught up joins it. If fewer copies
  *          stay than wanted, a new one catches up (if one whole copy is left
@@ -48,9 +48,9 @@
  * What nodes must guarantee: A fenced copy refuses records of older epochs
  * permanently. A primary that reports CAUGHT_UP waits for that copy from then
  * on as for one in sync, and every write acknowledged at `disk` is flushed
- * there. Reports are valid for one epoch; nodes repeat them in the next epoch
- * if they still hold. A restarted node joins (plan_node) before its next
- * heartbeat.
+ * there.
+ * Reports are valid for one epoch; nodes repeat them in the next epoch if they
+ * still hold. A restarted node joins (plan_node) before its next heartbeat.
  */
 #ifndef PS_PROTOCOL_REGISTRY_DECIDE_H
 #define PS_PROTOCOL_REGISTRY_DECIDE_H

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How a partition loses its primary: the fence, and the question who has how
- * much. */
+/* How a partition loses its primary: the fence, and the question for the
+ * copies' positions. */
 #include <stdio.h>
 
 #include "base/alloc.h"

@@ -4,11 +4,11 @@
 
 #include "protocol/placement/registry_look.h"
 
-/* Behind a move of a primary that did not succeed: it may not reach the one
- * that did not take over, and first has the time to say so. */
+/* The delay after a failed move of a primary: it may not reach the copy that
+ * did not take over, and first gets time to report that. */
 #define HAND_AGAIN_MS 1000
 
-/* What stands against a promotion now. */
+/* What blocks a promotion now. */
 typedef enum verdict {
     NOBODY, /* none of these can be promoted */
     WAIT,   /* one that may have more has not answered */
@@ -38,7 +38,7 @@ static bool has_answered(const ps_look_t *look, const ps_spot_t *spot, uint32_t 
            ps_copy_lives(look->registry, &spot->copies->at[i]);
 }
 
-/* It has said that it is not whole: it would never serve. */
+/* It has reported that it is not whole: it would never serve. */
 static bool is_partial(const ps_spot_t *spot, uint32_t i)
 {
     return (spot->watch->partial >> i & 1) != 0;
@@ -88,8 +88,8 @@ static bool is_missed(const ps_look_t *look, const ps_spot_t *spot, uint32_t hei
     return false;
 }
 
-/* Where nothing is whole any more, one that was kept has all that was
- * acknowledged at `disk`. Who may have more is waited for, but not for ever. */
+/* If no copy is whole any more, a kept one has every write acknowledged at
+ * `disk`. The registry waits for copies that may have more, but not forever. */
 static verdict_t best_kept(ps_look_t *look, const ps_spot_t *spot, uint32_t *ret_best)
 {
     verdict_t verdict = NOBODY;

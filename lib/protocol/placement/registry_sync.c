@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which copies are in sync: what primaries report, and what follows. */
+/* Which copies are in sync: primaries' reports, and their effects. */
 #include <stdio.h>
 
 #include "protocol/placement/registry_look.h"
@@ -32,7 +32,7 @@ bool ps_registry_report(ps_registry_t *self, uint64_t from, const ps_report_t *r
     if (report->kind == PS_REPORT_CAUGHT_UP) {
         watch->caught_up = (uint8_t)(watch->caught_up | bit);
     } else if (report->kind == PS_REPORT_SLOW || /* of itself too */
-               copy->state == PS_COPY_IN_SYNC) { /* else it begins anew */
+               copy->state == PS_COPY_IN_SYNC) { /* else it starts again from rows */
         watch->out = (uint8_t)(watch->out | bit);
         if (report->kind == PS_REPORT_DIVERGED) {
             watch->diverged = (uint8_t)(watch->diverged | bit);
@@ -56,7 +56,8 @@ static bool is_primary_there(ps_look_t *look, const ps_copies_t *copies)
     return false;
 }
 
-/* What begins anew, or is not whole, has nothing to come back with. */
+/* A dropped copy that starts again, or is not whole, has nothing to
+ * contribute. */
 static void forget_useless(const ps_spot_t *spot, ps_copies_t *copies)
 {
     uint8_t bits = (uint8_t)(spot->watch->diverged | spot->watch->partial);
@@ -85,7 +86,7 @@ psd_status_t ps_step_shrink(ps_look_t *look, const ps_spot_t *spot, psd_error_t 
     ps_copies_t copies = *spot->copies;
     char text[128] = "";
 
-    /* From the end: those behind move, which were looked at already. */
+    /* From the end: removal moves later copies, which were visited already. */
     for (uint32_t i = copies.n - 1; i > 0 && ps_spot_is_served(look, spot); i--) {
         const ps_copy_t *copy = &spot->copies->at[i];
         bool suspect = ps_copy_is_suspect(look->registry, copy) && is_primary_there(look, &copies);
@@ -159,7 +160,8 @@ psd_status_t ps_step_admit(ps_look_t *look, const ps_spot_t *spot, psd_error_t *
     ps_copies_t copies = *spot->copies;
     char text[128] = "";
 
-    /* From the start: those before move, which were looked at already. */
+    /* From the start: a change moves earlier copies, which were visited
+     * already. */
     for (uint32_t i = 1; i < copies.n && ps_spot_is_served(look, spot); i++) {
         const ps_copy_t *copy = &spot->copies->at[i];
 

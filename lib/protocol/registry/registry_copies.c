@@ -5,7 +5,7 @@
 #include "base/alloc.h"
 #include "protocol/registry/registry_journal.h"
 
-/* The node that an incarnation will mean behind the command. */
+/* The node that an incarnation will identify after the command. */
 static const ps_node_t *node_behind(const ps_registry_t *self, const ps_command_t *command,
                                     uint64_t incarnation)
 {
@@ -61,7 +61,7 @@ psd_status_t ps_registry_check_copies(const ps_registry_t *self, const ps_comman
     return rc;
 }
 
-/* True when `change` stands behind `before` (NULL: it is the first). */
+/* True when `change` sorts after `before` (NULL: it is the first). */
 static bool is_behind(const ps_change_t *before, const ps_change_t *change)
 {
     return before == NULL || before->table < change->table ||
@@ -92,7 +92,7 @@ static psd_status_t check_change(const ps_registry_t *self, const ps_command_t *
     return check_one(self, command, table->spec.name, change->partition, &change->copies, err);
 }
 
-/* The incarnation that nothing may mean any more; 0: none. */
+/* The incarnation that nothing may refer to any more; 0: none. */
 static uint64_t ended_by(const ps_registry_t *self, const ps_command_t *command)
 {
     const ps_node_t *node = NULL;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Who is alive: signs of life, and who has given none for too long. Nothing
- * here is stored; what follows from it is, as a plan. */
+/* Which workers are alive: heartbeats, and workers silent for too long. Nothing
+ * here is stored; plans store the consequences. */
 #include "protocol/registry/registry_job.h"
 
 psd_status_t ps_registry_heartbeat(ps_registry_t *self, uint32_t job, uint32_t worker,

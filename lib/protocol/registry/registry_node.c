@@ -53,7 +53,7 @@ static void step_back(ps_copies_t *copies, uint32_t at, ps_copy_state_t state)
 
 /* The primary has nothing any more, and was the only heir. That it starts again
  * proves that its life before has ended, so what was dropped may take its
- * place: it is asked, and preferred if it has not begun anew. */
+ * place: it is asked, and preferred if it has not started again from rows. */
 static void recall(ps_copies_t *copies)
 {
     ps_copies_fence(copies);
@@ -111,7 +111,7 @@ static bool is_damaged(const ps_node_t *node, const ps_copy_t *copy, const ps_ta
 }
 
 /* A copy follows its node into its new life. It stays on its shard unless their
- * number has changed; then it is dealt anew. */
+ * number has changed; then it gets a new shard. */
 static void restart_copy(const ps_node_t *old, const ps_node_t *node, const ps_table_t *table,
                          ps_change_t *change)
 {
@@ -198,7 +198,7 @@ static losses_t count_losses(const ps_registry_t *self, const ps_node_t *known,
     return losses;
 }
 
-/* Nobody but the operator gives up what no other copy has. */
+/* Only the operator may give up data that no other copy has. */
 static psd_status_t check_losses(const ps_node_t *node, const losses_t *losses, psd_error_t *err)
 {
     if (losses->n_last == 0 || node->accepts_loss) {

@@ -147,7 +147,7 @@ psd_status_t ps_command_check_work(const ps_registry_t *self, const ps_command_t
     return PSD_OK;
 }
 
-/* Deeds */
+/* Changes */
 
 static psd_status_t no_memory(const char *queue, psd_error_t *err)
 {

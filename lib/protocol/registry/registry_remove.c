@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A node that is removed takes what it has with it; and what it still has. */
+/* Removes a node and its copies; and reports what a node still has. */
 #include <stdio.h>
 
 #include "base/alloc.h"
@@ -151,7 +151,7 @@ static psd_status_t check_removal(const ps_registry_t *self, const ps_node_t *no
                          node->name, left.n_copies, left.n_last, names, left.n_last);
 }
 
-/* A partition without any heir is made anew, and empty. */
+/* Creates a partition without any heir again, empty. */
 static psd_status_t make_anew(const ps_registry_t *self, ps_loads_t *loads, ps_change_t *change,
                               psd_error_t *err)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Jobs that go on where a checkpoint left them. */
+/* Jobs that resume from a checkpoint. */
 #include <assert.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -48,7 +48,7 @@ psd_status_t ps_registry_check_resumed(const ps_registry_t *self, const ps_comma
                                    command->job.name, command->n_resumed);
 }
 
-/* ---- deeds ---- */
+/* ---- changes ---- */
 
 void ps_work_resumed_free(ps_work_resumed_t *queues, size_t n)
 {

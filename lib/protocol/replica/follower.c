@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What another copy has, as far as it is known, and what to send it. */
+/* The known position of another copy, and what to send it. */
 #include "protocol/replica/follower.h"
 
 #define FLIGHT_MESSAGES 4 /* more records wait and go together */
 #define PAUSE_MS 20       /* after the copy was short of memory */
-#define LEASE_PARTS 4     /* a lease is asked for so often while it lasts */
+#define LEASE_PARTS 4     /* a lease is renewed this often while it lasts */
 #define NEW_PARTS 30      /* … and of a copy that may not know its primary */
-#define DRIFT_PARTS 50    /* clocks differ by less than one in so many */
+#define DRIFT_PARTS 50    /* clocks drift by less than one part in this */
 
 static uint64_t min_u64(uint64_t a, uint64_t b)
 {
@@ -115,8 +115,8 @@ void ps_follower_rewind(ps_follower_t *self, const ps_tail_t *tail, uint64_t now
     self->rewound_ms = now_ms;
 }
 
-/* Its shard has thrown away what it had, and made another one of that name: it
- * is asked again, and only what it says to that counts. */
+/* Its shard discarded the copy and created another one: it is asked again, and
+ * only the answer to that counts. */
 static void begin_anew(ps_follower_t *self, const ps_tail_t *tail, uint64_t now_ms)
 {
     ps_follower_t old = *self;

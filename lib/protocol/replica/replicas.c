@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Who is the primary, by the map: a copy takes over, goes on, or stops. */
+/* The primary by the map: a copy takes over, continues, or stops. */
 #include "protocol/replica/replicas.h"
 
 #include "base/alloc.h"
@@ -39,9 +39,9 @@ void ps_replicas_destroy(ps_replicas_t **self_p)
     *self_p = NULL;
 }
 
-/* In a new epoch it learns of that at once, is reported anew, and counts only
- * if the map says so. The same map once more says nothing: the registry may
- * have made in sync what it was offered, and its word be on its way. */
+/* In a new epoch a follower learns of it at once, is reported again, and counts
+ * only if the map says so. A repeated map changes nothing: the registry may
+ * have admitted an offered copy, and the new map may be in flight. */
 static void begin_epoch(ps_follower_t *self, uint64_t now_ms)
 {
     self->sent_ms = 0;
@@ -126,7 +126,7 @@ static void try_to_serve(ps_step_t *step, ps_partition_t *partition)
     partition->woken = true;
 }
 
-/* Says to the other copies that nothing is answered here any more. */
+/* Tells the other copies that this one no longer answers. */
 static void end_leases(ps_step_t *step, ps_partition_t *partition)
 {
     const ps_replicas_t *self = partition->replicas;
@@ -349,7 +349,7 @@ static void report_own_disk(ps_step_t *step, ps_partition_t *partition)
     if (step->now_ms < self->flush_moved_ms + step->args.slow_after_ms) {
         return;
     }
-    self->flush_moved_ms = step->now_ms; /* and is told again */
+    self->flush_moved_ms = step->now_ms; /* and is reported again */
     ps_outbox_report(step->outbox, &(ps_report_t){.kind = PS_REPORT_SLOW,
                                                   .table = partition->table,
                                                   .partition = partition->number,

@@ -258,8 +258,8 @@ void ps_replicas_withhold(ps_step_t *step, ps_partition_t *partition, const ps_r
     ps_pending_add(&self->pending, level, &answer);
 }
 
-/* The copy that answers of a level wait for: the one that has least of it; this
- * one, where its own disk has. */
+/* Names the copy that answers of a level wait for: the one furthest behind,
+ * which may be this one's own disk. */
 static void say_who_lacks(const ps_step_t *step, const ps_partition_t *partition, ps_ack_t level,
                           char *ret_text, size_t size)
 {

@@ -52,7 +52,7 @@ bool ps_replicas_record(ps_step_t *step, ps_partition_t *self, ps_record_t *reco
         ps_replicas_send(step, self, record, bytes);
     } else if (self->replicas != NULL) {
         ps_tail_pass(&self->replicas->tail, record->lsn, record->epoch);
-        ps_replicas_pump(step, self); /* who needed it gets rows anew */
+        ps_replicas_pump(step, self); /* a copy that needed it gets rows again */
     }
     return true;
 }

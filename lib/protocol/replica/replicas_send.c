@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The primary: its records go to the other copies, and what they say to that.
+/* The primary: sends its records to the other copies, and handles their
+ * answers.
  */
 #include "protocol/partition/answer.h"
 #include "protocol/replica/replicas.h"
@@ -37,8 +38,8 @@ ps_payload_t *ps_replicas_prepare(ps_replicas_t *self, const ps_record_t *record
 }
 
 /* Whether pushes wait for a copy that catches up: half of the tail waits for
- * it, so that its rows, which come behind the records, would hardly get through
- * and in the end begin anew. It would slow them as much when it is in sync. */
+ * it. Its rows, which are sent after the records, would hardly make progress
+ * and finally start again. Once in sync, it would slow pushes as much. */
 static void set_outrun(const ps_step_t *step, const ps_partition_t *partition,
                        ps_follower_t *follower)
 {

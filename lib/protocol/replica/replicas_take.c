@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A copy that is not the primary: takes records, lends the right to answer. */
+/* A follower: takes records and grants leases. */
 #include "base/alloc.h"
 #include "protocol/partition/answer.h"
 #include "protocol/partition/replay.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Pushes into rows that a new copy does not have yet: it is told of them only,
- * for the rows come later, with the change in them. */
+/* Pushes to rows that a new copy does not have yet: the primary only announces
+ * them, because the rows arrive later with the change applied. */
 #include "protocol/partition/replay.h"
 #include "protocol/replica/replicas.h"
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Turns of rows, under the limits of bandwidth and behind requests. */
+/* Turns of rows: the bandwidth limits, with priority for requests. */
 #include "protocol/replica/rows_pace.h"
 
 #define US_PER_S UINT64_C(1000000)
-#define BUSY_MS 100      /* behind the last request */
+#define BUSY_MS 100      /* after the last request */
 #define BURST_US 100000  /* rows beside requests go once in that time */
 #define BEHIND_US 200000 /* a turn may be so late, and the next not wait */
 #define BEGINS_US 20000  /* of time before it that is made good to others */

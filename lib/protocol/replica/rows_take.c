@@ -67,7 +67,8 @@ static void answer(ps_step_t *step, const ps_partition_t *partition, uint64_t co
 
 /* ---- memory ---- */
 
-/* So many bytes more fit into what node and table may take. */
+/* Whether this number of further bytes fits into the limits of node and
+ * table. */
 static bool fits(const ps_step_t *step, const ps_partition_t *partition, uint64_t more)
 {
     const ps_table_use_t *use = partition->use;
@@ -80,7 +81,7 @@ static bool fits(const ps_step_t *step, const ps_partition_t *partition, uint64_
             (table <= use->limit_bytes && more <= use->limit_bytes - table));
 }
 
-/* Parts that have come, of an item that is not whole, are of no use. */
+/* Drops the received parts of an incomplete item. */
 static void drop_item(ps_partition_t *partition)
 {
     ps_buffer_done(&partition->replicas->taking.item);
@@ -110,7 +111,7 @@ static void let_go(ps_step_t *step, ps_partition_t *partition)
 
 /* ---- the state ---- */
 
-/* Throws away what is here. false: no memory; it is then of no use. */
+/* Discards the copy's content. false: no memory; the copy is then useless. */
 static bool begin_anew(ps_step_t *step, ps_partition_t *partition)
 {
     partition->replicas->diverged = true;
@@ -213,7 +214,8 @@ static ps_taken_status_t take_piece(ps_step_t *step, ps_partition_t *partition,
     return PS_TAKEN_OK;
 }
 
-/* It is what comes next: behind the rows and the record that are here. */
+/* Takes a part of the next piece, which must follow the rows and the record
+ * that are here. */
 static ps_taken_status_t take_piece_part(ps_step_t *step, ps_partition_t *partition,
                                          const ps_msg_rows_t *rows, ps_bytes_t part)
 {

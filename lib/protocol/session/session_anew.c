@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A partition that has forgotten the session: what is under way there begins
- * anew under another identity, over a connection of its own.
+ * A partition that has forgotten the session: its pending operations start
+ * again under another identity, over a separate connection.
  *
- * Nothing may be applied twice by that. What decides is the first push or mark
- * that has no end: while every send of it is known not to have been taken, no
- * one behind it can have been. None will be: the partition refuses the old
- * session for good within its epoch, and what was sent under another epoch is
- * refused for that. Whoever asked what became of one (PROBE) cannot tell
- * answers to it from those to the send, so that those before stay unsure.
+ * This must not apply anything twice. The first unfinished push or mark
+ * decides: if it is known that none of its sends was taken, no later one can
+ * have been taken. None will be: the partition refuses the old session
+ * permanently within its epoch, and refuses sends of other epochs because of
+ * the epoch. After a PROBE, its answers cannot be distinguished from answers to
+ * the send, so earlier sends stay unsure.
  */
 #include "base/alloc.h"
 #include "protocol/session/session_private.h"
@@ -20,7 +20,7 @@ void ps_op_not_taken(ps_op_t *op)
     }
 }
 
-/* The first that has no end; NULL: there is none. */
+/* The first unfinished one; NULL: none. */
 static const ps_op_t *first_numbered(const ps_part_t *part)
 {
     const ps_op_t *op = NULL;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a session makes of what arrives: which answers end an operation, which
- * send it again, and which only a broken peer can give. */
+/* How a session handles messages: which answers end an operation, which cause a
+ * retry, and which only a broken peer can send. */
 #include <assert.h>
 #include <inttypes.h>
 #include <stdarg.h>
@@ -131,7 +131,7 @@ static void on_no_session(ps_session_t *self, const arrival_t *arrival)
     }
 }
 
-/* The server did not take it, now; it goes again a little later. */
+/* The server did not take it now; it is retried a little later. */
 static void on_busy(ps_session_t *self, const arrival_t *arrival, ps_op_t *op, const char *text)
 {
     if (text[0] != '\0') {
@@ -159,8 +159,8 @@ static void end_op(ps_session_t *self, const arrival_t *arrival, ps_op_t *op, ps
     ps_op_end(self, op, arrival->message, payload, arrival->outbox);
 }
 
-/* A later primary expects what has ended: it was acknowledged at memory, and
- * lost with the one before. Nobody has it any more. */
+/* A later primary expects a seq that has ended: it was acknowledged at memory,
+ * and lost with the earlier primary. No copy has it any more. */
 static bool is_lost(const arrival_t *arrival, const ps_part_t *part)
 {
     uint64_t first = part->seq + 1; /* that has not ended */
@@ -190,9 +190,10 @@ static void break_by_loss(ps_session_t *self, const arrival_t *arrival)
 }
 
 /*
- * The server expects `expected`, so it has thrown away what it got behind it,
- * up to the operation that it answers. All of that goes again, in order; what
- * went only just now may still be on its way, and waits for its time.
+ * The server expects `expected`, so it has discarded the later operations that
+ * it received, up to the one that it answers. All of those are sent again, in
+ * order; operations that were sent just now may still be in flight, and wait
+ * until they are due.
  */
 static void on_gap(ps_session_t *self, const arrival_t *arrival, const ps_op_t *refused)
 {

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The second connection to a shard, on which large bodies go, so that nothing
- * else waits behind them.
+ * The second connection to a shard, for large bodies, so that nothing else
+ * queues after them.
  *
  * Pushes and marks of a partition are numbered, and must not overtake each
- * other: while one of them is unanswered on a connection, those behind it go by
- * the same one. A large push therefore waits until nothing of its partition is
- * unanswered on the first connection; what follows it goes by the second until
- * that is idle again. Pulls say what they come behind, and go by the first.
+ * other: while one of them is unanswered on a connection, later ones use the
+ * same connection. A large push therefore waits until nothing of its partition
+ * is unanswered on the first connection; later ones use the second connection
+ * until that is idle again. Pulls name the seq that they must follow, and use
+ * the first.
  */
 #include <assert.h>
 
@@ -58,8 +59,8 @@ static void open_bulk(ps_session_t *self, uint64_t now_ms, ps_link_t *link, ps_o
     ps_link_say_hello(self, now_ms, link, true, outbox);
 }
 
-/* The last push or mark before it that is unanswered; NULL: none. What is
- * behind it does not count: that waits for it. */
+/* The last push or mark before it that is unanswered; NULL: none. Later ones do
+ * not count: they wait for it. */
 static const ps_op_t *before_it(ps_op_t *op)
 {
     const ps_op_t *before = TAILQ_PREV(op, ps_ops, in_list);

@@ -3,12 +3,12 @@
  * Private to ps_session: shared by its files.
  *
  *   session.c         starting operations, learning routes, breaking
- *   session_look.c what it reports about itself
+ *   session_look.c    what it reports about itself
  *   session_queue.c   operations in their partitions, credits, sending
  *   session_end.c     how operations end
  *   session_link.c    connections: HELLO, resending, time
  *   session_bulk.c    second connections, for large bodies
- *   session_answer.c received messages
+ *   session_answer.c  received messages
  *   session_anew.c    partitions that have forgotten the session
  *
  * An operation stays in its partition's list, which is in order of submission,
@@ -16,9 +16,11 @@
  * order of submission, and the operation keeps them until its end, so an
  * operation with credits never waits, at a clock gate, for one without. Then it
  * is queued, sent in the order of its partition, and if necessary queued and
- * sent again. A partition with operations is in the `active` list of its link;
- * one that has something to send is in the link's `ready` ring as well, which
- * gives each partition its turn.
+ * sent again.
+ *
+ * A partition with operations is in the `active` list of its link; one that has
+ * something to send is in the link's `ready` ring as well, which gives each
+ * partition its turn.
  *
  * All walks follow lists in insertion order, so that the same events give the
  * same effects.

@@ -166,7 +166,7 @@ void ps_part_pause(ps_session_t *self, uint64_t now_ms, ps_part_t *part)
     ps_session_wake(self, part->pause_ms);
 }
 
-/* The first operation behind `op`, itself included, that is not sent. */
+/* The first unsent operation from `op` on, including `op`. */
 static ps_op_t *first_queued(ps_op_t *op)
 {
     while (op != NULL && op->sent) {
@@ -336,8 +336,9 @@ static void give_credits(ps_link_t *link, uint64_t now_ms)
     }
 }
 
-/* A mark goes behind the values that were asked for before it: once it has
- * gone, the next clock may close, and they would be those of a later one. */
+/* A mark is sent after the values of earlier pulls have arrived: once it is
+ * sent, the next clock may close, and the values would be those of a later
+ * one. */
 static bool waits_for_values(const ps_part_t *part, const ps_op_t *op)
 {
     const ps_op_t *before = TAILQ_FIRST(&part->ops);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One event into the shard: who is it from, which partition is it for. */
+/* Dispatches an event: its sender and its partition. */
 #include "protocol/shard/shard.h"
 
 #include <inttypes.h>
@@ -200,7 +200,7 @@ static psd_status_t visit_forget_rooms(ps_shard_t *self, ps_partition_t *partiti
     return PSD_OK;
 }
 
-/* Behind this step the memory of its rooms may not be there any more. */
+/* After this step the memory of its rooms may be gone. */
 static void step_gone(ps_shard_t *self, uint64_t conn)
 {
     const ps_peer_t *peer = ps_peers_at(&self->step.peers, conn);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Room lib/protocol/shard: many partitions behind one port
+ * Room lib/protocol/shard: many partitions served by one state machine
  *
  * It is       The server's machine: it routes messages, commands of the
  *             registry and ticks to partitions, and divides memory and disk

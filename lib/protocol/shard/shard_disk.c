@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the disk says: answers at level disk go, pushes that waited go on. */
+/* Reports of the disk: releases answers at level disk, and pushes that
+ * waited. */
 #include <inttypes.h>
 #include <stdio.h>
 
@@ -13,7 +14,7 @@ static void set_flushed(ps_shard_t *self, const ps_position_t *position)
                                     ? NULL
                                     : table->partitions[position->partition];
 
-    /* It may have been dropped meanwhile, and begun anew. */
+    /* It may have been dropped and created again meanwhile. */
     if (partition == NULL || partition->replicas == NULL || position->life != partition->life ||
         position->lsn > partition->lsn || position->lsn <= partition->replicas->flushed_lsn) {
         return;

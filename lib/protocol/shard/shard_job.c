@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A job changes: its gates learn of it, and what they held may go on. */
+/* A job changes: updates its gates, and held requests may go on. */
 #include "base/alloc.h"
 #include "protocol/shard/shard_state.h"
 
-#define ENDED_JOBS_MAX 256 /* jobs kept so that their late workers are told */
+#define ENDED_JOBS_MAX 256 /* jobs kept so that their late workers get an answer */
 
 void ps_shard_job_destroy(ps_job_t **self_p)
 {

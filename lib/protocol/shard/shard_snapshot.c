@@ -202,7 +202,7 @@ static bool step(ps_shard_t *self)
     return begin_walk(self, partition);
 }
 
-/* The disk takes all in order: behind the batch before, the next one begins. */
+/* The disk writes in order: the next batch begins after the previous one. */
 static bool has_room(ps_shard_t *self)
 {
     ps_snapshots_t *is = &self->snapshots;
@@ -214,8 +214,8 @@ static bool has_room(ps_shard_t *self)
     return is->batch_bytes <= self->step.args.log_queue_bytes / BATCHES_PER_QUEUE;
 }
 
-/* Where the disk is behind, it seldom says how far it has come, and a step
- * gives a batch. */
+/* If the disk has fallen behind, it reports rarely, so a step gives a whole
+ * batch. */
 void ps_shard_pump_snapshots(ps_shard_t *self)
 {
     ps_snapshots_t *is = &self->snapshots;

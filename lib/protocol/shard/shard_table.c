@@ -106,7 +106,7 @@ static psd_status_t new_table(const ps_event_t *event, ps_local_table_t **ret, p
     return PSD_OK;
 }
 
-/* What a shard with so many of a table's partitions may keep of it. */
+/* The table's memory limit on a shard with n_here of its partitions. */
 static uint64_t share_of(uint64_t table_bytes, uint32_t n_here, uint32_t n_partitions)
 {
     uint64_t each = table_bytes / n_partitions;
@@ -287,7 +287,8 @@ static psd_status_t make_partition(ps_shard_t *self, ps_local_table_t *table,
 }
 
 /* The log may have records and a snapshot of an earlier life, which was here
- * and went elsewhere: it is told that this one begins, before its records. */
+ * and moved away: marks in the log that this life begins, before its
+ * records. */
 static psd_status_t begin_lives(ps_shard_t *self, ps_partition_t **made, uint32_t n_routes,
                                 psd_error_t *err)
 {
@@ -388,7 +389,8 @@ static psd_status_t visit_paired(ps_shard_t *self, ps_partition_t *partition, co
     return PSD_OK;
 }
 
-/* A partition has gone: who waited for it, too, is told. */
+/* A partition is gone: answers requests of other partitions that also waited
+ * for it. */
 static void tell_paired(ps_shard_t *self)
 {
     psd_status_t rc =
@@ -407,8 +409,8 @@ static psd_status_t visit_loss(ps_shard_t *self, ps_partition_t *partition, cons
     return PSD_OK;
 }
 
-/* Rows of the table are gone, here or elsewhere: who used them is told,
- * whichever table's partition it waits at. */
+/* Rows of the table are lost, here or elsewhere: refuses waiting requests of
+ * sessions that used them, at partitions of any table. */
 static void take_loss(ps_shard_t *self, ps_local_table_t *table, const ps_event_t *event)
 {
     psd_status_t rc = PSD_OK;
