@@ -8,11 +8,9 @@
 #include "model/rows/row_head.h"
 #include "model/rows/rows_copy.h"
 
-#define MIXED_HEAD 32 /* bytes in front of a row that may be sparse */
-#define AHEAD 16      /* keys whose buckets are prefetched */
-#define AHEAD_OF_ROWS                                                       \
-    3 /* the index is sized for at most this multiple of the rows that have \
-         arrived */
+#define MIXED_HEAD 32   /* bytes in front of a row that may be sparse */
+#define AHEAD 16        /* keys whose buckets are prefetched */
+#define AHEAD_OF_ROWS 3 /* the index is sized for up to this multiple of the arrived rows */
 
 /* ---- giving ---- */
 

@@ -11,16 +11,12 @@
 #define PAUSE_BUCKETS 512 /* a table of up to this size moves at once */
 #define FULL_NUM 78       /* per cent of its places that a table fills before it grows */
 #define FULL_DEN 100
-#define KEYS_PER_STEP                                         \
-    2 /* added for a bucket that moves: all have moved when a \
-         fifth more keys are there, at nine tenths of the     \
-         places in what is left of the old table */
-#define EARLY                                               \
-    64 /* the next table is allocated this part of the keys \
-          ahead */
-#define STAGGER                                                                                    \
-    8                                   /* number of different sizes that the indexes of one table \
-                                           may have … */
+#define KEYS_PER_STEP                                                                           \
+    2                                   /* added for a bucket that moves: all have moved when a \
+                                           fifth more keys are there, at nine tenths of the     \
+                                           places in what is left of the old table */
+#define EARLY 64                        /* the next table is allocated 1/EARLY of the keys ahead */
+#define STAGGER 8                       /* different sizes of the indexes of one table … */
 #define STAGGER_DEN 40                  /* … each larger by such a part than the one before */
 #define AHEAD 8                         /* buckets whose rows are prefetched before they move */
 #define GROWTH_UNIT (UINT64_C(1) << 28) /* `growth` is in parts of it */
