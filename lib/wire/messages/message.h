@@ -18,18 +18,13 @@
 #define PS_SIGNATURE UINT32_C(0x31647370) /* "psd1" in memory order */
 #define PS_VERSION 1                      /* the version of this build */
 #define PS_VERSION_MIN 1                  /* the oldest supported version */
-#define PS_HEAD_SIZE                 \
-    8 /* signature u32, version u16, \
-         kind u8, flags u8 */
-#define PS_INLINE_MAX                                       \
-    1024 /* bodies up to this size share the header's frame \
-          */
-#define PS_BULK_MIN \
-    ((size_t)16 << 10)  /* bodies above this size use the bulk connection, if there is one */
-#define PS_TEXT_MAX 400 /* bytes of a refusal's text, '\0' not counted */
-#define PS_FRAMES_MAX                                       \
-    4 /* frames of one message: header, keys, index, values \
-       */
+#define PS_HEAD_SIZE                                                  \
+    8                                  /* signature u32, version u16, \
+                                          kind u8, flags u8 */
+#define PS_INLINE_MAX 1024             /* up to this, bodies share the header's frame */
+#define PS_BULK_MIN ((size_t)16 << 10) /* larger bodies use the bulk connection, if any */
+#define PS_TEXT_MAX 400                /* bytes of a refusal's text, '\0' not counted */
+#define PS_FRAMES_MAX 4                /* of one message: header, keys, index, values */
 
 typedef enum ps_change_op {
     PS_CHANGE_UPDATE = 0, /* the table's updater applies the deltas */
