@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The list of effects, and the one place that puts notes into words. */
+/* The list of effects, and the only place that renders notes as text. */
 #include "protocol/core/outbox.h"
 
 #include <assert.h>
@@ -123,7 +123,7 @@ void ps_outbox_done(ps_outbox_t *self)
     *self = (ps_outbox_t){0};
 }
 
-/* Nothing of a partition is in a note about a connection. */
+/* Whether the note names a partition; notes about a connection do not. */
 static bool names_partition(ps_note_kind_t kind)
 {
     return kind != PS_NOTE_HELLO && kind != PS_NOTE_HELLO_REFUSED;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The plain value that says who works on a job. */
+/* A job's workers as a plain value. */
 #include "protocol/facts/job.h"
 
 #include <string.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What of a node's copies is damaged, in JSON and back. */
+/* A node's damaged copies, in JSON and back. */
 #include "protocol/facts/lost.h"
 
 #include "base/alloc.h"

@@ -44,14 +44,14 @@ bool ps_session_set_equal(const ps_session_set_t *a, const ps_session_set_t *b)
     return a->n == b->n && (a->n == 0 || memcmp(a->runs, b->runs, a->n * sizeof *a->runs) == 0);
 }
 
-/* Takes out n runs. */
+/* Removes n runs. */
 static void remove_runs(ps_session_set_t *self, size_t at, size_t n)
 {
     self->n -= n;
     memmove(self->runs + at, self->runs + at + n, (self->n - at) * sizeof *self->runs);
 }
 
-/* Makes one run of the two neighbours that are nearest to each other. */
+/* Merges the two neighbouring runs that are nearest to each other. */
 static void join_nearest(ps_session_set_t *self)
 {
     size_t best = 0;
@@ -75,7 +75,7 @@ bool ps_session_set_add(ps_session_set_t *self, uint64_t first, uint64_t last)
     if (!ps_grow(&self->runs, &self->capacity, self->n + 1, sizeof *self->runs)) {
         return false;
     }
-    /* All that overlap it or touch it become one with it. */
+    /* Merges all runs that overlap or touch it. */
     while (end < self->n && (self->runs[end].first <= last || self->runs[end].first - last == 1)) {
         first = self->runs[end].first < first ? self->runs[end].first : first;
         last = self->runs[end].last > last ? self->runs[end].last : last;

@@ -117,7 +117,7 @@ static psd_status_t read_f64(const ps_doc_t *doc, const char *key, double *field
     return ps_doc_has(doc, key) ? ps_doc_get_f64(doc, key, field, err) : PSD_OK;
 }
 
-/* A plug-in's name and text; whatever is in them is checked with the spec. */
+/* A plug-in's name and text; the spec's check also checks their contents. */
 static psd_status_t read_plugin(const ps_doc_t *doc, ps_updater_spec_t *updater, psd_error_t *err)
 {
     const char *name = NULL;
@@ -278,7 +278,7 @@ static psd_status_t read_filter(const ps_doc_t *doc, ps_table_spec_t *spec, psd_
     return rc == PSD_OK ? ps_table_filter_get(spec, &filter, err) : rc;
 }
 
-/* What the cluster has yet to choose is checked as one choice would be. */
+/* Fills in values that the cluster will choose, only for the check. */
 static psd_status_t check_spec(const ps_table_spec_t *spec, psd_error_t *err)
 {
     PSD_AUTO(ps_table_spec_done) ps_table_spec_t settled = {0};

@@ -213,8 +213,9 @@ void ps_overseen_withdraw(ps_overseer_t *self, uint64_t question)
     }
 }
 
-/* A tell in flight to another node is sent again under a new number; tells to
- * this node are never lost, and only they know of drops. */
+/* Tells in flight to another node are sent again under new numbers. The list of
+ * this node is kept: nothing sent to it is lost, and only the list records
+ * drops. */
 void ps_overseen_note_all(ps_overseer_t *self, ps_overseen_t *node)
 {
     const ps_registry_t *registry = self->is.registry;

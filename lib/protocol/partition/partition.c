@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A partition's life, and what it keeps. */
+/* Creating and destroying a partition, and its memory accounting. */
 #include <assert.h>
 #include <inttypes.h>
 
@@ -102,7 +102,7 @@ void ps_partition_destroy(ps_partition_t **self_p)
     ps_held_clear(&self->held);
     ps_partition_clear(self);
     ps_free(self->jobs);
-    assert(self->replicas == NULL); /* their room destroys them before */
+    assert(self->replicas == NULL); /* the room replica destroys them first */
     ps_store_destroy(&self->store);
     ps_free(self);
     *self_p = NULL;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Rows on their way to a new copy; and a partition's state to bytes. Reading it
- * is partition_copy_take.c's. */
+/* Sends rows to a new copy, and encodes a partition's state.
+ * partition_copy_take.c decodes it. */
 #include "protocol/partition/partition_copy.h"
 
 #include <stdlib.h>
@@ -92,7 +92,7 @@ static int by_session(const void *left, const void *right)
     return ((*a)->session > (*b)->session) - ((*a)->session < (*b)->session);
 }
 
-/* Windows in which something has ended: the others were made by looking. */
+/* Windows with a finished seq: empty ones were only created by look-ups. */
 static bool put_windows(ps_buffer_t *to, const ps_map_t *windows)
 {
     PSD_AUTO(ps_free_at)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A partition's state out of bytes that nobody has checked. */
+/* Decodes a partition's state from untrusted bytes. */
 #include <assert.h>
 #include <inttypes.h>
 
@@ -280,7 +280,7 @@ static psd_status_t read_jobs(ps_cursor_t *cursor, ps_partition_t *self, psd_err
 
 /* ---- all of it ---- */
 
-/* What stands in front of the windows. */
+/* The fields before the windows. */
 typedef struct front {
     uint64_t epoch;
     uint64_t lsn;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Whether a record can be replayed here: what a primary has checked is not
- * taken on trust. */
+/* Checks whether a record can be replayed here; does not trust the primary's
+ * checks. */
 #include "base/alloc.h"
 #include "model/store/store_copy.h"
 #include "model/store/store_image.h"
@@ -8,8 +8,8 @@
 #include "protocol/facts/job_bytes.h"
 #include "protocol/partition/replay.h"
 
-/* Its pushes are not kept until their clock closes: the rows would have come by
- * then, and be without them. */
+/* Its pushes are applied at once, not kept until their clock closes: by then
+ * the rows would have arrived without them. */
 bool ps_partition_applies_at_once(const ps_partition_t *self, uint32_t job)
 {
     const ps_job_place_t *place = job == 0 ? NULL : ps_partition_find_place(self, job);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The order in which the registry looks for something to do. */
+/* The order in which the registry looks for work. */
 #include "protocol/placement/registry_decide.h"
 
 #include <stdio.h>
@@ -100,7 +100,7 @@ psd_status_t ps_look_change(ps_look_t *look, const ps_spot_t *spot, const ps_cop
     return PSD_OK;
 }
 
-/* What is under way: to which nodes copies are made, and what moves. */
+/* Counts current work: copies being made per node, and moves. */
 static void count_moves(ps_look_t *look)
 {
     ps_spot_t spot = {0};

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a drain, evening out or repair would move, tried on a shadow of the
+/* The moves of a drain, a rebalance or a repair, simulated on a shadow of the
  * copies. */
 #include <string.h>
 
@@ -95,7 +95,7 @@ static bool make_shadow(const ps_registry_t *self, ps_registry_t *shadow)
     return true;
 }
 
-/* The copy is at once where it goes. */
+/* Applies the move at once. */
 static void take_move(ps_look_t *look, const ps_spot_t *spot, const ps_even_t *even)
 {
     ps_registry_t *self = look->registry;
@@ -163,7 +163,7 @@ static const ps_node_t *coming(const ps_registry_t *self, const ps_copies_t *cop
     return NULL;
 }
 
-/* Each copy on the node goes where most room is. */
+/* Moves each copy on the node to the least loaded node. */
 static psd_status_t collect_drain(ps_look_t *look, ps_node_t *node, moves_t *moves,
                                   psd_error_t *err)
 {

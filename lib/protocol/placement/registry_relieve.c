@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Primaries on nodes that are heard, and that cannot serve all the same. */
+/* Primaries on nodes that are heard, but cannot serve. */
 #include <stdio.h>
 
 #include "protocol/placement/registry_look.h"
 
-/* So long a primary has to show that it is reached: of two clients that reach
- * different nodes only, each gets its turns. */
+/* The time that a new primary gets to prove that clients reach it: if two
+ * clients each reach only a different node, each gets its turns. */
 #define RELIEVED_AGAIN_MS 5000
 #define AGAIN_PARTS 4      /* after so great a part of the silence a client says it again */
 #define ON_ITS_WAY_MS 2000 /* and so long that may take */
-/* So long no primary moves to a node only to even the nodes out. */
+/* For this time no primary moves to such a node only to rebalance. */
 #define SHUNNED_MS 60000
 
 static bool is_recent(uint64_t at_ms, uint64_t for_ms, uint64_t now_ms)

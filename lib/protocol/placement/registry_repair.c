@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* From the copies that there are to the copies that are wanted: what leaves
- * goes when it can be spared, what is missing comes. */
+/* From the current copies to the wanted copies: removes leaving copies when
+ * they can be spared, adds missing ones. */
 #include <stdio.h>
 
 #include "protocol/placement/registry_look.h"
@@ -95,7 +95,7 @@ psd_status_t ps_step_remove(ps_look_t *look, const ps_spot_t *spot, psd_error_t 
     return PSD_OK;
 }
 
-/* It has had its time to catch up. */
+/* True when its time to catch up is over. */
 static bool is_overdue(ps_look_t *look, const ps_spot_t *spot, uint32_t i)
 {
     const ps_copy_t *copy = &spot->copies->at[i];
@@ -113,7 +113,7 @@ static bool is_overdue(ps_look_t *look, const ps_spot_t *spot, uint32_t i)
     return look->now_ms >= due;
 }
 
-/* A copy that never catches up goes, where another node can have one. */
+/* Removes a copy that never catches up, if another node can take one. */
 psd_status_t ps_step_replace(ps_look_t *look, const ps_spot_t *spot, psd_error_t *err)
 {
     ps_registry_t *self = look->registry;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The registry from its birth to its end, and the door through which every
- * change of it comes. */
+/* Creating and destroying the registry, and the only entry point for
+ * changes. */
 #include "protocol/registry/registry.h"
 
 #include <string.h>

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Checked commands about the map: nodes, tables and where partitions are. */
+/* Applies checked commands about the map: nodes, tables and places of
+ * partitions. */
 #include "protocol/registry/registry_journal.h"
 
 #include <string.h>
@@ -139,7 +140,7 @@ psd_status_t ps_command_apply_drop(ps_registry_t *self, const ps_command_t *comm
     return PSD_OK;
 }
 
-/* What was stored as free to give may have been given before a load. */
+/* Session numbers stored as free may have been given out before a load. */
 psd_status_t ps_command_apply_cluster(ps_registry_t *self, const ps_command_t *command,
                                       psd_error_t *err)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Checked commands about jobs: who works, what is open, what is forgotten. */
+/* Applies checked commands about jobs: workers, open tables, forgotten jobs. */
 #include "protocol/registry/registry_job.h"
 #include "protocol/registry/registry_journal.h"
 
@@ -59,7 +59,8 @@ static psd_status_t no_memory(const char *job, psd_error_t *err)
     return psd_error_set(err, PSD_NOMEM, "no memory for job %s", job);
 }
 
-/* Forgets the job that ended first when more are remembered than shall be. */
+/* Forgets the job that ended first when more than PS_JOBS_ENDED_MAX are
+ * kept. */
 static psd_status_t forget_ended(ps_registry_t *self, psd_error_t *err)
 {
     size_t n_ended = 0;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Where copies go: counts of what nodes have, and the places of a new table. */
+/* Where copies go: loads of nodes, and the placement of a new table. */
 #include "protocol/registry/registry_place.h"
 
 #include <assert.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Rows as they are now. */
+/* Current values of rows. */
 #include "protocol/registry/registry_rows.h"
 
 #include <string.h>
@@ -201,7 +201,7 @@ static psd_status_t give_given(const ps_job_entry_t *entry, const ps_row_sink_t 
     return put(sink, PS_ROW_GIVEN, &row, err);
 }
 
-/* What belongs to a job; nothing when it was forgotten. */
+/* A job's dependent rows; none when it was forgotten. */
 static psd_status_t give_of_job(const ps_registry_t *self, const ps_row_sink_t *sink,
                                 const ps_touch_t *touch, psd_error_t *err)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The primary gives a new copy its state and rows. */
+/* The primary sends state and rows to a new copy. */
 #include "base/alloc.h"
 #include "protocol/partition/partition_copy.h"
 #include "protocol/partition/answer.h"
@@ -159,7 +159,7 @@ static void rewind_to_acked(ps_giving_t *self)
     self->all_sent = false;
 }
 
-/* Nothing of it counts any more. */
+/* Discards the transfer. */
 static void forget(ps_giving_t *self)
 {
     ps_payload_destroy(&self->item);
@@ -190,7 +190,7 @@ static bool begin(ps_step_t *step, ps_partition_t *partition, ps_follower_t *fol
     return true;
 }
 
-/* The next piece, where records and rows that have gone end. */
+/* Reads the next piece, after the records and rows already sent. */
 static bool read_piece(ps_step_t *step, ps_partition_t *partition, ps_giving_t *self)
 {
     const ps_tail_t *tail = &partition->replicas->tail;
@@ -219,8 +219,8 @@ static void release(void *owner)
     ps_payload_destroy(&holder);
 }
 
-/* So many bytes of the item from sent_offset on, where they lie. NULL: no
- * memory. */
+/* This number of bytes of the item from sent_offset on, without copying. NULL:
+ * no memory. */
 static ps_payload_t *part_of(const ps_giving_t *self, size_t size)
 {
     const ps_bytes_t none = {NULL, 0};
@@ -309,7 +309,7 @@ static bool may_send(ps_step_t *step, ps_partition_t *partition, ps_giving_t *se
     return ps_pace_has_turn(step, partition, self, part_bytes(step));
 }
 
-/* There is something to give now. */
+/* True when there is something to send now. */
 static bool has_more(const ps_partition_t *partition, const ps_follower_t *follower,
                      const ps_giving_t *self)
 {
@@ -385,7 +385,7 @@ static void has_rows(const ps_step_t *step, ps_follower_t *follower, ps_giving_t
     }
 }
 
-/* A copy that has all of a state does not want it. */
+/* A copy that has all of a state cannot ask for it. */
 static bool is_senseless(const ps_giving_t *self, const ps_msg_taken_t *taken)
 {
     return taken->wants == PS_TAKEN_STATE && !self->state_taken &&
@@ -410,7 +410,7 @@ static void has_offset(const ps_step_t *step, ps_follower_t *follower, ps_giving
     }
 }
 
-/* What it says to have; false: it is whole. */
+/* Takes in the position that it reports; false: it is whole. */
 static bool take_in(ps_step_t *step, ps_partition_t *partition, ps_follower_t *follower,
                     ps_giving_t *self, const ps_msg_taken_t *taken)
 {
@@ -425,7 +425,8 @@ static bool take_in(ps_step_t *step, ps_partition_t *partition, ps_follower_t *f
     return taken->wants != PS_TAKEN_NOTHING;
 }
 
-/* All was answered, and it lacks some: its pieces and these do not meet. */
+/* All was answered, but it lacks rows: its rows and the next piece do not
+ * meet. */
 static bool is_left_behind(const ps_giving_t *self)
 {
     return self->state_taken && self->item == NULL && n_flight(self) == 0 &&

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Few links, looked through; many accepted connections, in a map. */
+/* Few links, searched linearly; many accepted connections, in a map. */
 #include "protocol/replica/shard_links.h"
 
 #include "base/alloc.h"

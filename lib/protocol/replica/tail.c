@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A ring of records, each with who holds its bytes. */
+/* A ring of records, each with the holder of its bytes. */
 #include "protocol/replica/tail.h"
 
 #include <assert.h>
@@ -120,7 +120,7 @@ static void release(void *owner)
     ps_payload_destroy(&holder);
 }
 
-/* The one record, where it lies. */
+/* The single record, without copying. */
 static ps_payload_t *borrow(const ps_tail_record_t *record)
 {
     ps_payload_t *holder = ps_payload_keep(record->holder);

@@ -11,7 +11,7 @@
 #define PIECE_ALIGN 64                /* bytes; pieces are multiples of it */
 #define WIDEST_VALUE 8                /* bytes */
 #define OPEN_COST 8                   /* an unfinished message costs as much as pieces */
-#define PIECE_COST 128                /* bytes of our own for each piece, about */
+#define PIECE_COST 128                /* approximate overhead of each piece, in bytes */
 #define COST_FREE (UINT64_C(1) << 18) /* of these that no limit asks about */
 
 /* The pieces of one message; also what a finished payload owns. */
@@ -216,7 +216,7 @@ static psd_status_t add_first(ps_assembly_t *self, const ps_message_t *message,
     return PSD_OK;
 }
 
-/* What is wrong with a piece, or PSD_OK. */
+/* Checks a piece. */
 static psd_status_t check_piece(const ps_assembly_t *self, const struct ps_assembling *open,
                                 uint64_t offset, const ps_payload_t *payload, uint64_t limit_bytes,
                                 psd_error_t *err)
@@ -241,7 +241,7 @@ static psd_status_t check_piece(const ps_assembly_t *self, const struct ps_assem
     return PSD_OK;
 }
 
-/* Puts the message together when its last piece is there. */
+/* Completes the message when its last piece has arrived. */
 static psd_status_t finish(struct ps_assembling *open, ps_message_t *message,
                            ps_payload_t **payload_p, bool *ret_whole, psd_error_t *err)
 {

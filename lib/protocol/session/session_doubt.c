@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Shards that are silent: are their partitions still there? And signs of life
- * that are no whole answer. */
+/* Silent shards: are their partitions still there? And signs of life that are
+ * not a complete answer. */
 #include <assert.h>
 
 #include "protocol/session/session_private.h"
@@ -19,7 +19,7 @@ void ps_link_lives(ps_link_t *self, uint64_t now_ms)
     }
 }
 
-/* Or a shard that was slow once would be missed late for good. */
+/* Otherwise one slow answer would delay detection forever. */
 void ps_link_answered(ps_link_t *self, uint64_t took_ms)
 {
     if (took_ms < self->pace_ms) {

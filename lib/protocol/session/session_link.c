@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Connections of a session: opening, greeting, moving; and what time does. */
+/* Connections of a session: opening, HELLO, moving; and timers. */
 #include <assert.h>
 #include <string.h>
 

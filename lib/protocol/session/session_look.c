@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a session tells about itself. */
+/* Information about a session. */
 #include <assert.h>
 #include <inttypes.h>
 #include <stdio.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Requests that came through a filter become plain ones; answers to them go
- * through it. What a client keeps here to be named later is kept for each of
- * its connections, and goes with it. */
+/* Decodes filtered requests into plain ones, and encodes their answers. Key
+ * lists that a client caches here belong to one connection, and are dropped
+ * with it. */
 #include <inttypes.h>
 #include <string.h>
 
@@ -121,8 +121,8 @@ static psd_status_t check_offered(const passing_t *self, uint32_t used)
     return PSD_OK;
 }
 
-/* What was not offered is not worked on; values that are shared may change
- * until they are read, and are checked as they were read, too. */
+/* Refuses filters that were not offered. Shared values may change until they
+ * are read, so they are checked again as read. */
 static psd_status_t open_body(passing_t *self, bool uses_lists)
 {
     bool coded = (self->message.flags & PS_FLAG_CODED) != 0;

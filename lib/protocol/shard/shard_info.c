@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What an operator is shown of a shard. */
+/* Information about a shard for the operator. */
 #include <string.h>
 
 #include "base/alloc.h"
@@ -206,7 +206,7 @@ static bool add_held(waiting_list_t *self, const ps_shard_t *shard, const ps_par
     return true;
 }
 
-/* Every push above level memory waits for a moment: that is no news. */
+/* Every push above level memory waits for a moment: do not report that. */
 static bool add_unanswered(waiting_list_t *self, const ps_shard_t *shard,
                            const ps_partition_t *partition, ps_ack_t level)
 {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Shards of other nodes that hold copies: who they are, and what they send. */
+/* Shards of other nodes that hold copies: their handshake and their
+ * messages. */
 #include <inttypes.h>
 
 #include "base/alloc.h"
@@ -72,7 +73,7 @@ static psd_status_t visit_relinked(ps_shard_t *self, ps_partition_t *partition, 
     return PSD_OK;
 }
 
-/* The other shard knows this one: what waits for it goes. */
+/* The other shard has accepted this one: sends what waited for that. */
 static void step_welcome(ps_shard_t *self, ps_shard_link_t *link)
 {
     const ps_shard_name_t to = {link->to.incarnation, link->to.shard};

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Partitions out of their snapshots and records. */
+/* Recovers partitions from their snapshots and records. */
 #include "protocol/shard/shard_recover.h"
 
 #include <inttypes.h>
@@ -71,7 +71,7 @@ static psd_status_t make(ps_shard_t *self, uint32_t table, uint32_t number, ps_p
     return PSD_OK;
 }
 
-/* What a step has beside itself; nobody is answered here. */
+/* Sets up a step; recovery answers no requests. */
 static void begin(ps_shard_t *self, ps_outbox_t *scratch)
 {
     self->step.outbox = scratch;

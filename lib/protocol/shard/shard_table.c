@@ -144,7 +144,7 @@ static psd_status_t check_share(const ps_shard_t *self, const ps_local_table_t *
                          kept + more, self->step.args.shard, share, n_here, event->n_routes, limit);
 }
 
-/* Arrays take all that they can from the beginning. */
+/* Arrays allocate all their memory at once. */
 static psd_status_t check_budget(const ps_shard_t *self, const ps_local_table_t *table,
                                  const ps_event_t *event, ps_partition_t *const *made,
                                  psd_error_t *err)
@@ -262,7 +262,7 @@ static bool may_have_lived(const ps_local_table_t *table, const ps_event_t *even
     return made->has_log && (table->was_found || event->rows_lost);
 }
 
-/* One that is to be here and is not; nothing for one that is. */
+/* Creates a partition that should be here; does nothing if it exists. */
 static psd_status_t make_partition(ps_shard_t *self, ps_local_table_t *table,
                                    const ps_event_t *event, uint32_t i, ps_partition_t **ret_made,
                                    psd_error_t *err)
@@ -308,7 +308,7 @@ static psd_status_t begin_lives(ps_shard_t *self, ps_partition_t **made, uint32_
     return is_told ? PSD_OK : psd_error_set(err, PSD_NOMEM, "no memory for a record");
 }
 
-/* Makes the partitions that are to be here and are not; all or none. */
+/* Creates the missing partitions that should be here; all or none. */
 static psd_status_t make_partitions(ps_shard_t *self, ps_local_table_t *table,
                                     const ps_event_t *event, psd_error_t *err)
 {
