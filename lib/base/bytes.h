@@ -2,8 +2,8 @@
 /*
  * ps_bytes, ps_buffer, ps_id - borrowed bytes, owned bytes, random names
  *
- * What     ps_bytes points at memory that somebody else owns; ps_buffer owns
- *          and grows; ps_id is a random 128-bit name (cluster, client).
+ * What     ps_bytes points to memory with another owner; ps_buffer owns and
+ *          grows; ps_id is a random 128-bit name (cluster, client).
  */
 #ifndef PS_BASE_BYTES_H
 #define PS_BASE_BYTES_H

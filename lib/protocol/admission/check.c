@@ -24,8 +24,8 @@ static bool level_is_reachable(const ps_partition_t *self, const ps_request_t *r
            (level == PS_ACK_DISK && self->has_log);
 }
 
-/* Its records must reach other copies, or come back from the disk. A table of
- * one copy has another one only while it moves. */
+/* Its records must reach other copies, or survive on the disk. A table of one
+ * copy has another one only while it moves. */
 static bool needs_all_records(const ps_partition_t *self)
 {
     return self->spec->replicas > 1 || self->has_log;
@@ -39,7 +39,7 @@ bool ps_partition_waits_for_move(const ps_step_t *step, const ps_partition_t *se
            !ps_replicas_can_send(step, self, &request->op, request->payload);
 }
 
-/* Other copies let this one answer, and what they lack may grow. */
+/* The other copies' leases hold, and the records that they lack may grow. */
 static bool copies_allow(const ps_step_t *step, const ps_partition_t *self,
                          const ps_request_t *request)
 {
@@ -59,9 +59,10 @@ static bool is_in_turn(const ps_partition_t *self, const ps_request_t *request)
     return window != NULL && window->next > request->after;
 }
 
-/* The job's gate at this partition is open to it; also when its worker may not
- * work, for then it will be refused. One that joins may be told that it runs
- * before this node is: the gate opens when that is heard here. */
+/* True when the job's gate at this partition is open to it; also when its
+ * worker may not work, because it will then be refused. A joining worker may
+ * learn that it runs before this node does: the gate opens when the job's
+ * update arrives here. */
 static bool gate_is_open(ps_step_t *step, ps_partition_t *self, const ps_request_t *request)
 {
     ps_job_place_t *place = NULL;
@@ -85,8 +86,9 @@ static bool gate_is_open(ps_step_t *step, ps_partition_t *self, const ps_request
     return ps_gate_is_open(place->gate, request->clock);
 }
 
-/* The other table that the request reads may be read: else it waits, and is
- * looked at again soon, for what may change is not this partition's. */
+/* The other table that the request reads may be read. Otherwise the request
+ * waits and is checked again soon, because nothing wakes this partition when
+ * the other one changes. */
 static bool other_allows(ps_step_t *step, ps_partition_t *self, const ps_request_t *request)
 {
     ps_partition_t *other = NULL;
@@ -133,7 +135,7 @@ bool ps_partition_is_ready(ps_step_t *step, ps_partition_t *self, const ps_reque
            gate_is_open(step, other, request);
 }
 
-/* Its worker was lost with rows that it used: that is what it hears. */
+/* Its worker was lost with rows that it used: it gets that error. */
 static bool has_lost_rows(const ps_step_t *step, const ps_request_t *request, psd_error_t *err)
 {
     const ps_job_t *job = ps_map_get(&step->jobs, request->job);
@@ -187,7 +189,8 @@ static psd_status_t check_open_clock(const ps_step_t *step, const ps_job_place_t
                          step->logged_bytes, cost, step->args.held_bytes);
 }
 
-/* What becomes a record must reach the other copies in one frame. */
+/* A request that becomes a record must fit into one frame to the other
+ * copies. */
 static psd_status_t check_record(const ps_step_t *step, const ps_partition_t *self,
                                  const ps_request_t *request, psd_error_t *err)
 {
@@ -210,7 +213,7 @@ static bool is_plain_read(const ps_request_t *request)
     return request->op.op == PS_READ_VALUES && request->since == 0;
 }
 
-/* What is kept under a limit, 0 being none. */
+/* Memory in use and its limit, 0: none. */
 typedef struct budget {
     uint64_t limit;
     uint64_t kept;
@@ -250,10 +253,10 @@ static psd_status_t above_table(const ps_step_t *step, const ps_partition_t *sel
                          step->args.table_bytes);
 }
 
-/* A push or change makes rows for which there is room in the node's memory and
- * in what its table may take; one that is kept until its clock closes takes its
- * own bytes, too. Waiting would not help: what is full stays full. change is
- * NULL for a push. */
+/* A push or change creates rows, which must fit into the node's memory and the
+ * table's limit; one that is kept until its clock closes also needs its own
+ * bytes. Waiting would not help, because memory stays full. change is NULL for
+ * a push. */
 static psd_status_t check_memory(const ps_step_t *step, const ps_partition_t *self,
                                  const ps_request_t *request, const ps_row_change_t *change,
                                  bool bsp, psd_error_t *err)

@@ -56,7 +56,7 @@ static void note_held(ps_step_t *step, const ps_partition_t *self, const ps_requ
                                       .e = finished}));
 }
 
-/* What stands against one more held request, or NULL. */
+/* Why no further request can be held, or NULL. */
 static const char *too_much(const ps_step_t *step, const ps_partition_t *self,
                             const ps_request_t *request)
 {
@@ -110,8 +110,8 @@ void ps_partition_let_go(ps_step_t *step, ps_partition_t *self, ps_held_t *held)
     ps_held_remove(&self->held, &held);
 }
 
-/* Lets one held request through if its time has come. The map may have a new
- * epoch meanwhile, in which it is answered. */
+/* Lets one held request through if it is ready. The map may have a new epoch
+ * meanwhile, in which it is answered. */
 static bool let_through(ps_step_t *step, ps_partition_t *self, ps_held_t *held)
 {
     ps_window_t *window = NULL;
@@ -153,8 +153,8 @@ static void advance(ps_step_t *step, ps_partition_t *self)
     }
 }
 
-/* Partitions of other tables with its number: what is held there may read its
- * rows, too. */
+/* Partitions of other tables with the same number: requests held there may read
+ * its rows, too. */
 static void advance_pairs(ps_step_t *step, const ps_partition_t *self)
 {
     size_t at = 0;

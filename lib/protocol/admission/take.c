@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A request that is ready: make a record of it or serve it, answer. */
+/* A ready request: records or serves it, and answers. */
 #include <string.h>
 
 #include "base/alloc.h"
@@ -10,7 +10,7 @@
 
 #define EFFECTS_PER_TAKE 4 /* record, answer, two notes */
 
-/* The record of what becomes of the request. */
+/* The record of the request's result. */
 static ps_record_t record_of(const ps_request_t *request, ps_record_kind_t kind)
 {
     return (ps_record_t){.kind = kind,
@@ -23,7 +23,7 @@ static ps_record_t record_of(const ps_request_t *request, ps_record_kind_t kind)
                          .clock = request->clock};
 }
 
-/* The answer that was made waits until its level is reached. */
+/* Withholds the answer until its level is reached. */
 static void withhold(ps_step_t *step, ps_partition_t *self, const ps_request_t *request,
                      size_t n_before)
 {
@@ -41,7 +41,7 @@ static bool marks_refused(const ps_partition_t *self, const ps_request_t *reques
            ps_gate_check(gate, request->worker, request->joins, request->member, NULL) == PSD_OK;
 }
 
-/* Refuses for good: the seq is used up and the refusal remembered. */
+/* Refuses permanently: consumes the seq and remembers the refusal. */
 static bool refuse(ps_step_t *step, ps_partition_t *self, const ps_request_t *request,
                    psd_status_t status)
 {
@@ -106,7 +106,8 @@ static bool take_mark(ps_step_t *step, ps_partition_t *self, const ps_request_t 
 }
 
 /* A push that is kept beyond this step (in a record, or under BSP) while
- * somebody else can change its values: what is checked must be what is kept. */
+ * another process can change its values: the kept values must be the checked
+ * ones. */
 static bool needs_own_payload(const ps_step_t *step, const ps_partition_t *self,
                               const ps_request_t *request)
 {

@@ -9,10 +9,10 @@
  *                  |           |           |
  *                  +-----------+-----------+-----> lost
  *
- *          expected: counted on, holds the others at clock 0; joining: holds
- *          every clock while its start is being agreed; running: holds by its
- *          clock; finished and lost: hold nobody. A rank that is finished or
- *          lost may join again.
+ *          expected: awaited, holds the others at clock 0; joining: holds every
+ *          clock while its start is being decided; running: holds by its clock;
+ *          finished and lost: hold nobody. A rank that is finished or lost may
+ *          join again.
  */
 #ifndef PS_PROTOCOL_JOB_H
 #define PS_PROTOCOL_JOB_H

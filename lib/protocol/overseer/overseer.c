@@ -10,7 +10,7 @@
 #include "protocol/placement/registry_decide.h"
 
 #define TICKS 4     /* looks within suspect_after */
-#define HASTE_MS 50 /* between two looks while somebody is in haste */
+#define HASTE_MS 50 /* between two looks while a brief question waits */
 
 psd_status_t ps_overseer_new(const ps_overseer_args_t *args, uint64_t now_ms,
                              ps_overseer_t **ret_overseer, psd_error_t *err)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * ps_peers - the clients that have said HELLO to this shard
+ * ps_peers - the clients that have sent HELLO to this shard
  *
  * What     Finds a client by its connection or by its session. A client may
  *          have two connections, one of them for bulk: large bodies use it, so

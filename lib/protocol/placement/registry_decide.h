@@ -5,7 +5,7 @@
  * It is       One look at nodes and copies, and the next decision: fence, promote,
  *             repair, move, balance.
  * It uses     registry, facts, core, lib/wire, lib/model, lib/base.
- * It ignores  How a command is stored and told to the nodes.
+ * It ignores  How a command is stored and sent to the nodes.
  * Start at    the array of steps in registry_decide.c.
  */
 /*

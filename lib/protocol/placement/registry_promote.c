@@ -15,9 +15,9 @@ typedef enum verdict {
     FOUND
 } verdict_t;
 
-/* Which of two copies has more: by the epoch of its last record, then by the
- * number of it; of equal ones the preferred one, and one that was dropped, for
- * the other one is known to have lost what it had. */
+/* Which of two copies has more: by the epoch of its last record, then by its
+ * lsn. Among equal ones the preferred one, then a dropped one, because the
+ * other one is known to have lost its content. */
 static bool has_more(const ps_spot_t *spot, uint32_t i, uint32_t than)
 {
     const ps_watch_t *watch = spot->watch;
@@ -44,8 +44,8 @@ static bool is_partial(const ps_spot_t *spot, uint32_t i)
     return (spot->watch->partial >> i & 1) != 0;
 }
 
-/* All that were in sync have what was acknowledged at `replica`, so one that is
- * suspect is not waited for where another one is there. */
+/* All copies that were in sync have every write acknowledged at `replica`, so
+ * the registry does not wait for a suspect one if another one is present. */
 static verdict_t best_whole(ps_look_t *look, const ps_spot_t *spot, uint32_t *ret_best)
 {
     verdict_t verdict = NOBODY;
@@ -67,8 +67,8 @@ static verdict_t best_whole(ps_look_t *look, const ps_spot_t *spot, uint32_t *re
     return verdict;
 }
 
-/* Without a log what is kept was dropped, or has nothing: then what the others
- * had is gone. */
+/* Without a log a kept copy was dropped, or is empty: then the others' writes
+ * are lost. */
 static bool are_rows_lost(const ps_spot_t *spot, uint32_t heir)
 {
     const ps_copy_t *copy = &spot->copies->at[heir];
@@ -77,7 +77,7 @@ static bool are_rows_lost(const ps_spot_t *spot, uint32_t heir)
            (copy->state == PS_COPY_KEPT && !copy->dropped && spot->table->spec.ack != PS_ACK_DISK);
 }
 
-/* What was dropped may come back, and has what this one lacks. */
+/* A dropped copy may come back, and has writes that this one lacks. */
 static bool is_missed(const ps_look_t *look, const ps_spot_t *spot, uint32_t heir)
 {
     for (uint32_t i = 0; i < spot->copies->n; i++) {
@@ -111,10 +111,10 @@ static verdict_t best_kept(ps_look_t *look, const ps_spot_t *spot, uint32_t *ret
     return verdict == FOUND && is_missed(look, spot, *ret_best) ? WAIT : verdict;
 }
 
-/* All that could be promoted are there and say that they are not whole: nobody
- * else can have more, for a node that may come back is an heir until it has
- * started again or is removed. What is acknowledged at `disk` is given up by
- * nobody but the operator. */
+/* All copies that could be promoted are present and report that they are not
+ * whole. No other copy can have more, because a node that may come back is an
+ * heir until it has restarted or is removed. Only the operator may give up
+ * writes acknowledged at `disk`. */
 static bool is_all_gone(const ps_look_t *look, const ps_spot_t *spot)
 {
     for (uint32_t i = 0; i < spot->copies->n; i++) {
@@ -143,9 +143,9 @@ static uint32_t heir_of(ps_look_t *look, const ps_spot_t *spot)
                                                                                : PS_COPIES_MAX;
 }
 
-/* Those on suspect nodes, and those that were kept, may lack what the primary,
- * at 0, has or will have. One that has handed over because it is not reached
- * may not be reached by the new one either, which is not to wait for it. */
+/* Copies on suspect nodes, and kept ones, may lack records that the primary, at
+ * 0, has or will have. A primary that handed over because clients cannot reach
+ * it may also be unreachable for the new one, which must not wait for it. */
 static void leave_out(const ps_look_t *look, ps_copies_t *copies, bool handed)
 {
     for (uint32_t i = copies->n - 1; i > 0; i--) {

@@ -199,7 +199,7 @@ static ps_watch_t watch_behind(const ps_table_t *table, const ps_change_t *chang
     return watch;
 }
 
-/* All that may have been given out knew what is gone; what comes does not. */
+/* All sessions given out so far knew the lost rows; new ones do not. */
 static void lose_rows(ps_registry_t *self, ps_table_t *table)
 {
     self->next_session = self->sessions + 1;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Plans about a worker that comes: it joins, then its start is agreed. */
+/* Plans about a worker that joins: it joins, then its start is decided. */
 #include <stdio.h>
 #include <string.h>
 
@@ -115,7 +115,7 @@ static psd_status_t check_match(const ps_job_entry_t *entry, const ps_join_t *jo
     return PSD_OK;
 }
 
-/* Makes room for a rank that nobody counted on. */
+/* Adds an unexpected rank. */
 static psd_status_t add_worker(ps_job_t *job, uint32_t rank, ps_worker_t **ret_worker,
                                psd_error_t *err)
 {

@@ -41,8 +41,8 @@ static uint32_t place_of(const ps_copies_t *copies, uint64_t incarnation)
     return (uint32_t)(ps_copies_on(copies, incarnation) - copies->at);
 }
 
-/* An heir has become something less. Another one, if there is one, will be the
- * primary; it is the registry's to find out which has most. */
+/* Demotes an heir. Another heir, if there is one, will become primary; the
+ * registry finds out which has most. */
 static void step_back(ps_copies_t *copies, uint32_t at, ps_copy_state_t state)
 {
     if (copies->at[at].state == PS_COPY_PRIMARY) {
@@ -75,7 +75,7 @@ bool ps_table_has_other_heir(const ps_table_t *table, uint32_t partition, uint64
     return false;
 }
 
-/* An heir has nothing any more. */
+/* An heir has lost its content. */
 static void lose_rows(ps_change_t *change, uint32_t at, bool last)
 {
     ps_copies_t *copies = &change->copies;
@@ -92,8 +92,9 @@ static void lose_rows(ps_change_t *change, uint32_t at, bool last)
     }
 }
 
-/* An heir has what it had flushed: all that was acknowledged at `disk`, but not
- * at `replica`. Only a primary that nobody can have more than goes on. */
+/* An heir keeps its flushed records: every write acknowledged at `disk`, but
+ * not at `replica`. A primary stays primary only if no other copy can have
+ * more. */
 static void keep_rows(ps_change_t *change, uint32_t at)
 {
     ps_copies_t *copies = &change->copies;
@@ -103,7 +104,7 @@ static void keep_rows(ps_change_t *change, uint32_t at)
     }
 }
 
-/* It was kept, but its files are damaged. */
+/* True when it was kept, but its files are damaged. */
 static bool is_damaged(const ps_node_t *node, const ps_copy_t *copy, const ps_table_t *table,
                        uint32_t partition)
 {

@@ -101,7 +101,7 @@ psd_status_t ps_registry_plan_queue(const ps_registry_t *self, uint32_t job, con
     return PSD_OK;
 }
 
-/* What a question is about, when it may be asked. */
+/* The queue and the worker of a valid question. */
 typedef struct place {
     const ps_queue_t *queue;
     uint32_t number;
@@ -174,7 +174,7 @@ static psd_status_t join(const ps_registry_t *self, const place_t *place, const 
     return PSD_OK;
 }
 
-/* What is known of a client's questions, in the queue and in the command. */
+/* A client's questions so far, in the queue and in the command. */
 typedef struct known {
     const ps_work_hold_t *same; /* what this question got */
     uint64_t last;              /* number of the newest */
@@ -285,7 +285,8 @@ static bool is_done_in(const ps_command_t *command, uint32_t slice)
     return false;
 }
 
-/* Whoever of the worker's clients asked for it; NULL: it has not got it. */
+/* The hold, by any of the worker's clients; NULL: the worker does not hold the
+ * slice. */
 static const ps_work_hold_t *hold_of(const place_t *place, const ps_work_ask_t *ask)
 {
     const ps_queue_t *queue = place->queue;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a primary with other copies may answer, and when. */
+/* Which answers a primary with other copies may send, and when. */
 #include <inttypes.h>
 #include <stdio.h>
 
@@ -32,8 +32,8 @@ bool ps_replicas_makes_records(const ps_partition_t *partition)
 }
 
 /* The copy that catches up for which pushes wait: records come faster than it
- * takes them, and some are not on their way to it. While they wait its rows go,
- * too. NULL: there is none. */
+ * takes them, and some are not sent yet. While pushes wait, its rows are sent,
+ * too. NULL: none. */
 static const ps_follower_t *outrun_one(const ps_step_t *step, const ps_replicas_t *self)
 {
     const ps_follower_limits_t limits = ps_replicas_limits(step);
@@ -124,7 +124,7 @@ static uint64_t on_disk_lsn(const ps_partition_t *partition)
     return lsn;
 }
 
-/* Up to where answers of a level may go; 0: none. */
+/* The last record whose answers of a level may be sent; 0: none. */
 static uint64_t reached_lsn(const ps_partition_t *partition, ps_ack_t level)
 {
     if (level == PS_ACK_DISK) {
@@ -233,7 +233,7 @@ void ps_replicas_withhold(ps_step_t *step, ps_partition_t *partition, const ps_r
         return;
     }
     if (level <= PS_ACK_MEMORY) {
-        if (is_mark(request)) { /* nobody says it again */
+        if (is_mark(request)) { /* a MARK is not repeated */
             promise(self, partition->lsn);
         }
         return;
@@ -372,7 +372,7 @@ static bool request_of(const ps_step_t *step, const ps_waiting_answer_t *answer,
     return peer != NULL;
 }
 
-/* It is given now, by the primary of now. */
+/* Sets the current epoch: the current primary sends it now. */
 static void set_epoch(ps_message_t *message, uint64_t epoch)
 {
     if (message->kind == PS_KIND_ACK) {

@@ -100,7 +100,7 @@ void ps_replicas_send(ps_step_t *step, ps_partition_t *partition, const ps_recor
     ps_replicas_pump(step, partition);
 }
 
-/* Says who this shard is, when it is time to; true when the other one knows.
+/* Sends PEER when it is due; true when the other shard has accepted it.
  */
 static bool is_open(ps_step_t *step, ps_partition_t *partition, ps_shard_link_t *link)
 {
@@ -193,7 +193,7 @@ ps_follower_limits_t ps_replicas_limits(const ps_step_t *step)
                                   .flight_bytes = step->args.flight_bytes};
 }
 
-/* Those of one partition: what is on its way is part of the tail. */
+/* The limits for one partition: records in flight are part of the tail. */
 static ps_follower_limits_t limits_of(const ps_step_t *step, const ps_partition_t *partition)
 {
     ps_follower_limits_t limits = ps_replicas_limits(step);
@@ -273,8 +273,8 @@ static ps_follower_t *find_follower(ps_replicas_t *self, ps_shard_name_t name)
     return NULL;
 }
 
-/* There is a newer epoch: nothing more is answered in this one. Not the number
- * that comes with it is believed: the map brings it. */
+/* There is a newer epoch: nothing more is answered in this one. The reported
+ * number is not trusted: the map brings it. */
 static void heard_epoch(ps_step_t *step, ps_partition_t *partition, ps_follower_t *follower)
 {
     ps_replicas_t *self = partition->replicas;
@@ -303,8 +303,8 @@ static bool is_near(const ps_step_t *step, const ps_partition_t *partition,
            ps_follower_lends(follower, step->now_ms);
 }
 
-/* It has flushed what may have been acknowledged a little before, if the table
- * has a log: its disk works, and is not far behind. */
+/* True when it has flushed recently acknowledged records, if the table has a
+ * log: its disk works, and has not fallen far behind. */
 static bool flushes_in_time(const ps_partition_t *partition, ps_follower_t *follower)
 {
     if (!follower->flushes || follower->offered) {
@@ -320,9 +320,9 @@ static bool flushes_in_time(const ps_partition_t *partition, ps_follower_t *foll
     return true;
 }
 
-/* It may be in sync: it has said that it has all that was acknowledged without
- * it, above memory or as a mark, which is no less than this primary's own EPOCH
- * record, and on its disk if the table has a log; the rest is on its way. */
+/* True when it may be in sync: it has reported every record acknowledged
+ * without it, above memory or as a mark, which includes this primary's own
+ * EPOCH record, flushed if the table has a log; the rest is in flight. */
 static bool has_caught_up(const ps_partition_t *partition, const ps_follower_t *follower,
                           const ps_msg_appended_t *appended)
 {

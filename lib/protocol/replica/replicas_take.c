@@ -109,7 +109,7 @@ static ps_appended_status_t take_one(ps_step_t *step, ps_partition_t *partition,
     if (ps_record_read(*rest, &size, &record, &body, NULL) != PSD_OK || record.lsn != lsn ||
         record.table != partition->table || record.partition != partition->number ||
         record.epoch > epoch) {
-        return PS_APPENDED_GAP; /* damaged on its way */
+        return PS_APPENDED_GAP; /* damaged in transit */
     }
     if (lsn > partition->lsn) {
         ps_bytes_t bytes = {rest->data, size};
@@ -124,8 +124,8 @@ static ps_appended_status_t take_one(ps_step_t *step, ps_partition_t *partition,
                : PS_APPENDED_OK;
 }
 
-/* A log may have records of an earlier copy that was here: what comes now is
- * told from them by the state that it begins with. */
+/* A log may have records of an earlier copy that was here: the state at the
+ * beginning separates the new records from them. */
 static bool begins_by_state(const ps_partition_t *partition)
 {
     const ps_replicas_t *self = partition->replicas;
@@ -164,8 +164,8 @@ static ps_appended_status_t take_all(ps_step_t *step, ps_partition_t *partition,
     return status == PS_APPENDED_OK && rest.size > 0 ? PS_APPENDED_GAP : status;
 }
 
-/* Another copy is the primary now; the one before says that it has stopped:
- * what was lent to it in earlier epochs it does not use any more, either. */
+/* Another copy is the primary now; the previous one reports that it has
+ * stopped: it no longer uses leases of earlier epochs either. */
 static void end_lease(ps_step_t *step, ps_partition_t *partition, ps_shard_name_t from,
                       const ps_msg_append_t *append)
 {
@@ -196,12 +196,12 @@ void ps_replicas_append(ps_step_t *step, ps_partition_t *partition, ps_shard_nam
     }
     if (append->epoch > partition->epoch || self->primary ||
         !ps_shard_name_equal(from, self->from)) {
-        return; /* by a map that is not known here yet, or by nobody's */
+        return; /* from a map that is not known here yet, or from no map */
     }
     status = take_all(step, partition, append, payload);
     if (status == PS_APPENDED_DIVERGED) {
         self->diverged = true;
-        if (self->catching_up) { /* nobody counts on what it has */
+        if (self->catching_up) { /* no copy relies on its content */
             ps_replicas_begin_anew(step, partition);
         }
         status = self->diverged ? status : PS_APPENDED_GAP;

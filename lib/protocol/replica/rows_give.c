@@ -7,13 +7,13 @@
 #include "protocol/replica/rows_pace.h"
 #include "protocol/replica/transfer.h"
 
-#define FLIGHT_PARTS 16 /* under way to one copy; of flight_bytes */
+#define FLIGHT_PARTS 16 /* parts in flight to one copy; of flight_bytes */
 #define PART_BYTES_MIN 64
 #define PIECE_HEAD 32                    /* bytes of a piece in front of its rows */
 #define STEP_BYTES ((uint64_t)512 << 10) /* given by a shard in one step */
 #define RETRY_MS 20                      /* after memory was short */
 #define SHORT_DOUBLINGS 6                /* of it, while it goes on */
-#define ANEW_MS 1000                     /* between two transfers of which one led to nothing */
+#define ANEW_MS 1000                     /* between two transfers after a useless one */
 #define RESEND_MS 500
 #define RESEND_DOUBLINGS 4 /* of it, while nothing is heard */
 

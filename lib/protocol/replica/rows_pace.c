@@ -45,10 +45,10 @@ static uint64_t time_of(uint64_t bytes, uint64_t rate)
     return bytes * US_PER_S / rate + 1;
 }
 
-/* When a turn that would come at slot_us by its rate is had: beside requests
- * with all others of its burst, at the burst's end. Each part that travels
- * takes the cores from who waits for an answer, for longer than it needs them
- * itself; so the many go close together, and between bursts nobody notices. */
+/* The time of a turn that is due at slot_us by its rate: while there are
+ * requests, together with all others of its burst, at the burst's end. Each
+ * part that is sent delays requests for longer than its own CPU time, so parts
+ * are sent close together, and between bursts requests are not delayed. */
 static uint64_t turn_us(const ps_step_t *step, const ps_giving_t *giving)
 {
     uint64_t slot_us = giving->slot_us;

@@ -317,7 +317,7 @@ void ps_rows_take(ps_step_t *step, ps_partition_t *partition, ps_shard_name_t fr
     if (rows->epoch > partition->epoch || !self->catching_up || self->primary ||
         !ps_shard_name_equal(from, self->from) || payload == NULL || payload->n_spans != 1 ||
         !is_of_transfer(step, partition, from, rows)) {
-        return; /* by a map that is not known here yet, by nobody's, or old */
+        return; /* from a map that is not known here yet, from no map, or old */
     }
     status = rows->kind == PS_GIVEN_STATE
                  ? take_state_part(step, partition, rows, payload->spans[0])

@@ -270,8 +270,9 @@ static psd_status_t add_chunk(ps_assembly_t *self, ps_message_t *message, ps_pay
     psd_status_t rc;
 
     if (open == NULL) {
-        /* Nobody's fault: ZeroMQ sends on a new connection what was queued for
-         * the old one, and what was refused for its size goes on coming. */
+        /* Not an error: ZeroMQ sends messages queued for the old connection on
+         * the new one, and the rest of a message refused for its size still
+         * arrives. */
         ps_payload_destroy(payload_p);
         *ret_whole = false;
         return PSD_OK;

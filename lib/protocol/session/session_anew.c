@@ -46,7 +46,7 @@ bool ps_op_decides(const ps_op_t *op)
     return first_numbered(op->part) == op;
 }
 
-/* Numbers what is under way as that of a new client. */
+/* Numbers the pending operations like those of a new client. */
 static void number_anew(ps_part_t *part)
 {
     ps_op_t *op = NULL;
@@ -73,7 +73,7 @@ void ps_part_begin_anew(ps_session_t *self, uint64_t now_ms, ps_part_t *part, ps
     ps_part_leave_ring(part);
     part->is_forgotten = true;
     if (part->identity == newest) {
-        return; /* another one is wanted */
+        return; /* another identity is wanted */
     }
     rc = ps_link_find(self, &part->place->route, newest, &place, NULL);
     if (rc == PSD_LIMIT) {

@@ -113,8 +113,8 @@ static ps_op_t *answered(const ps_session_t *self, const arrival_t *arrival)
     return op == NULL || op->status != PSD_OK || op->part->link != arrival->link ? NULL : op;
 }
 
-/* The server does not know this connection: whatever was asked of it is lost.
- * While HELLO is on its way, this is known already. */
+/* The server does not know this connection: every request on it is lost. While
+ * HELLO is in flight, this is known already. */
 static void on_no_session(ps_session_t *self, const arrival_t *arrival)
 {
     ps_link_t *link = arrival->link;
@@ -228,8 +228,8 @@ static void on_keys(const arrival_t *arrival, ps_op_t *op)
     }
 }
 
-/* The partition does not know this client any more. Answers to what went before
- * may still come; until then it is sent again, to be refused again. */
+/* The partition no longer knows this client. Answers to earlier sends may still
+ * arrive; until then it is sent again, and refused again. */
 static void on_closed(ps_session_t *self, const arrival_t *arrival, ps_op_t *op)
 {
     const ps_msg_refused_t *refused = &arrival->message->refused;
@@ -300,8 +300,8 @@ static void on_refused(ps_session_t *self, const arrival_t *arrival, ps_op_t *op
     end_op(self, arrival, op, NULL);
 }
 
-/* An answer of an epoch before the one that is known by now: its place is the
- * same, so it is asked again, before its time. */
+/* An answer of an epoch older than the known one: its place is the same, so it
+ * is retried early. */
 static void on_old(ps_session_t *self, const arrival_t *arrival, ps_op_t *op)
 {
     uint64_t due_ms = arrival->now_ms + ps_session_gap_ms(self);
@@ -394,7 +394,7 @@ static void on_moved(ps_session_t *self, const arrival_t *arrival)
     }
 }
 
-/* Answers to an operation that is under way on this link. */
+/* Answers to an operation in flight on this link. */
 static void on_answer(ps_session_t *self, const arrival_t *arrival)
 {
     ps_op_t *op = answered(self, arrival);

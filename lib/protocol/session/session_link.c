@@ -46,7 +46,7 @@ psd_status_t ps_link_find(ps_session_t *self, const ps_route_t *route, uint32_t 
     return PSD_OK;
 }
 
-/* When to say it again. */
+/* When to send HELLO again. */
 static uint64_t hello_again_ms(const ps_session_t *self, uint64_t now_ms, const ps_link_t *link,
                                uint32_t *tries)
 {
@@ -136,7 +136,7 @@ void ps_part_move(ps_session_t *self, uint64_t now_ms, ps_part_t *part, ps_outbo
     ps_link_t *old = part->link;
 
     if (old == NULL) {
-        return; /* nothing under way */
+        return; /* nothing in flight */
     }
     ps_part_carry(part, now_ms);
     part->pause_ms = 0;

@@ -61,7 +61,7 @@ static void wait_for_credits(ps_op_t *op)
     }
 }
 
-/* A link that nothing was under way by owed nothing. */
+/* A link with nothing in flight owed nothing. */
 static void join_link(ps_part_t *part, uint64_t now_ms)
 {
     ps_link_t *link = part->place;
@@ -87,7 +87,7 @@ void ps_op_enqueue(ps_op_t *op)
     wait_for_credits(op);
 }
 
-/* Out of the books of its link. */
+/* Removes it from its link's counts. */
 static void leave_link(ps_op_t *op)
 {
     ps_link_t *link = op->part->link;
@@ -144,7 +144,7 @@ void ps_part_requeue(ps_part_t *part)
     }
 }
 
-/* Where it is only on its way to another place it is there very soon. */
+/* If it is only moving to another place, it will be there very soon. */
 static uint64_t pause_of(const ps_session_t *self, uint32_t pauses)
 {
     uint64_t gap_ms = ps_session_gap_ms(self);
@@ -199,7 +199,7 @@ void ps_op_detach(ps_op_t *op)
     }
 }
 
-/* What is left of the caller's patience, told to the server; 0 is for ever. */
+/* The time left until the caller's deadline, for the server; 0: no deadline. */
 static uint32_t time_left(const ps_op_t *op, uint64_t now_ms)
 {
     uint64_t passed = now_ms - op->start_ms;
@@ -274,7 +274,7 @@ static uint64_t number_of(const ps_op_t *op)
     return op->bulk ? link->bulk.number : link->number;
 }
 
-/* Sends an operation. Without memory it counts as lost on its way. */
+/* Sends an operation. Without memory it counts as lost in transit. */
 static void send_request(ps_session_t *self, uint64_t now_ms, ps_op_t *op, ps_outbox_t *outbox)
 {
     ps_effect_t *effect = ps_outbox_add_raw(outbox, PS_EFFECT_SEND);
@@ -297,8 +297,9 @@ static void send_request(ps_session_t *self, uint64_t now_ms, ps_op_t *op, ps_ou
     }
 }
 
-/* A partition remembers refusals among the last credit_requests seqs only: what
- * runs further ahead of one that has no end could make it forget that one's. */
+/* A partition remembers refusals among the last credit_requests seqs only: a
+ * seq further ahead of an unfinished one could make it forget that one's
+ * refusal. */
 static bool is_too_far_ahead(const ps_link_t *link, const ps_op_t *op)
 {
     const ps_op_t *oldest = TAILQ_FIRST(&op->part->ops);
@@ -312,7 +313,7 @@ static bool has_credits(const ps_link_t *link, const ps_op_t *op)
         return true; /* even a body larger than all credits */
     }
     if (op->id < link->last_credited) {
-        return true; /* it was carried here; nobody may wait for it in vain */
+        return true; /* it was carried here; later ones must not wait for it in vain */
     }
     return link->n_credited < link->credit_requests && !is_too_far_ahead(link, op) &&
            link->credited_bytes <= link->credit_bytes &&

@@ -103,7 +103,8 @@ static psd_status_t check_hello(const ps_shard_t *self, const ps_msg_hello_t *he
                              "that is asked for");
     }
     if (last_session != 0 && hello->session > last_session) {
-        /* A registry that has just started may have told its client first. */
+        /* A registry that has just started may have answered its client
+         * first. */
         return psd_error_set(err, PSD_BUSY,
                              "session %" PRIu64 " is not known here yet; the registry has not "
                              "said that it was given out",
@@ -112,7 +113,7 @@ static psd_status_t check_hello(const ps_shard_t *self, const ps_msg_hello_t *he
     return PSD_OK;
 }
 
-/* What comes of such a session was late on its way. */
+/* A late message of an ended session. */
 static bool has_ended(const ps_shard_t *self, uint64_t session)
 {
     const ps_peer_t *peer = ps_peers_of(&self->step.peers, session);
@@ -215,8 +216,8 @@ static void step_gone(ps_shard_t *self, uint64_t conn)
     ps_shard_peer_gone(self, conn);
 }
 
-/* The client ends. Its windows are given up when its other connection has said
- * so, too, and nothing of it is held. */
+/* The client ends. Its windows are freed when its other connection has sent
+ * BYE, too, and none of its requests is held. */
 static void step_bye(ps_shard_t *self, ps_peer_t *peer, uint64_t conn)
 {
     if (peer != NULL) {

@@ -9,7 +9,7 @@
 #include "base/hash.h"
 #include "protocol/shard/shard_state.h"
 
-/* A message on its way through. */
+/* A message being decoded. */
 typedef struct passing {
     ps_shard_t *shard;
     ps_peer_t *peer;

@@ -130,7 +130,7 @@ bool ps_shard_image_look(const ps_shard_t *self, uint32_t table, uint32_t i,
     *ret_view = partition->image.view;
     ret_view->rows = ps_store_image_rows(partition->store);
     if (ret_view->state == PS_IMAGE_BEGUN && !ps_store_has_image(partition->store)) {
-        ret_view->state = PS_IMAGE_NONE; /* its rows were thrown away */
+        ret_view->state = PS_IMAGE_NONE; /* its rows were discarded */
     }
     return true;
 }

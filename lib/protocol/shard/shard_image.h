@@ -16,7 +16,7 @@
  *          A restored partition takes rows as records of its own, so that other
  *          copies and the log have them too. Requests of clients wait while the
  *          table is being restored (PS_EVENT_TABLE).
- * Threads  Confined to the shard's one.
+ * Threads  Confined to the shard's thread.
  */
 #ifndef PS_PROTOCOL_SHARD_IMAGE_H
 #define PS_PROTOCOL_SHARD_IMAGE_H

@@ -14,8 +14,8 @@
 
 #define PIECE_BYTES ((size_t)1 << 20)
 #define PIECES_PER_STEP 2
-/* Pieces are given in batches, two of which may be on their way: a quarter of
- * the queue's room is theirs, whatever records wait. */
+/* Pieces are given in batches, two of which may be in flight: they may use a
+ * quarter of the queue, however many records wait. */
 #define BATCHES_PER_QUEUE 8
 #define RETRY_MS 1000 /* after one that failed */
 
@@ -249,8 +249,8 @@ static psd_status_t visit_forget_snapshot(ps_shard_t *self, ps_partition_t *part
     return PSD_OK;
 }
 
-/* The walk under way may be of the one that failed: it begins again, too. What
- * was due is due again when the log has grown once more; bases are waited for.
+/* The current walk may be the one that failed: it begins again, too. Due
+ * snapshots are due again when the log has grown again; bases stay wanted.
  */
 void ps_shard_snapshot_failed(ps_shard_t *self)
 {
