@@ -48,8 +48,8 @@ static psd_status_t wrong_entry(uint64_t key, psd_error_t *err)
                          key);
 }
 
-/* Takes the greater version: a row in column slices has a version in each of
- * them. */
+/* Raises the row's version and the greatest version set: a row in column slices
+ * has a version in each of them. */
 static void raise_version(const part_t *part, uint8_t *at, uint64_t version)
 {
     if (ps_load_u64(at) < version) {
