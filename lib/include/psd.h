@@ -10,23 +10,23 @@
  *     psd_pull(w, rows, 3, values, 3, err);
  *
  * What     Tables of rows on a server: push deltas, pull values, keep in step
- *          with other workers by clocks. Nothing is printed, no signal is
- *          touched, there is no global state but a count of forks.
- * Owner    What a call gives through `ret_x` belongs to the caller; a
- *          destructor takes the pointer's address, takes NULL, nulls it.
- * Threads  A client, and all that was made from it, belongs to one thread at
- *          a time. A process opens as many clients as it has threads.
- * Forks    In a child of fork() every call on what its parent has made (a
- *          client and what was made from it, a training, a reader, a writer,
- *          a localizer with threads) fails at once, PSD_CLOSED; functions that
- *          close or destroy free memory there, and touch no socket and no
- *          file. No lane is kept open. A child connects for itself. As
- *          everywhere a child must not touch what another thread was using at
- *          the fork.
+ *          with other workers by clocks. The library prints nothing, touches no
+ *          signal, and has no global state except a count of forks.
+ * Owner    What a call returns through `ret_x` belongs to the caller; a
+ *          destructor takes the pointer's address, accepts NULL, and nulls it.
+ * Threads  A client and every object made from it belong to one thread at a
+ *          time. A process opens one client for each thread that needs one.
+ * Forks    In a child of fork() every call on an object of the parent (a client
+ *          and what was made from it, a training, a reader, a writer, a
+ *          localizer with threads) fails at once with PSD_CLOSED. Functions
+ *          that close or destroy free memory there, and touch no socket and no
+ *          file. No lane stays open. The child makes its own connection. As
+ *          always after fork(), it must not touch what another thread was using
+ *          at the fork.
  * Errors   Every call returns a psd_status_t and, when err is not NULL, one
- *          line of text that names the place and the reason. Every call but
- *          psd_error_set and psd_error_wrap empties err first, so that one
- *          error serves for any number of calls.
+ *          line of text that names the place and the reason. Every call except
+ *          psd_error_set and psd_error_wrap clears err first, so that one error
+ *          serves any number of calls.
  */
 #ifndef PSD_H
 #define PSD_H

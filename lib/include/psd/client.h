@@ -21,47 +21,51 @@ typedef struct psd_client psd_client_t;
 typedef struct psd_options psd_options_t;
 typedef struct psd_call psd_call_t;
 
-/* Names one request that was started and not yet waited for; 0 names none. */
+/* Names one request that was started and not waited for yet; 0 names none. */
 typedef uint64_t psd_ticket_t;
 
-/* "1.0.0" of the library; static. */
+/* The library's version, such as "1.0.0"; static. */
 PSD_EXPORT const char *psd_version(void);
 
 /* How to connect. NULL when there is no memory. */
 PSD_EXPORT psd_options_t *psd_options_new(void);
 PSD_EXPORT void psd_options_destroy(psd_options_t **self_p);
-/* Deadline of every call that names none. Not set: $PSD_TIMEOUT_MS, 1 ..
- * 86400000, else 10000. */
+/* Deadline of every call that sets none of its own. Not set: $PSD_TIMEOUT_MS, 1
+ * .. 86400000, else 10000. */
 PSD_EXPORT void psd_options_set_timeout_ms(psd_options_t *self, uint32_t timeout_ms);
-/* Which transport to use to shards: "auto" (a lane through shared memory if the
- * node is on this host and takes us, else ipc if connecting to its socket
- * succeeds now, else tcp), "lane", "ipc", "tcp"; the last three and nothing
- * else. Not set: $PSD_TRANSPORT, else "auto". PSD_INVALID for another word. */
+/* Which transport the client uses to shards. "auto": a lane (shared memory) if
+ * the node is on this host and accepts the client, else ipc if a connection to
+ * its socket succeeds now, else tcp. "lane", "ipc", "tcp": that one, and never
+ * another. Not set: $PSD_TRANSPORT, else "auto". PSD_INVALID for another
+ * word. */
 PSD_EXPORT psd_status_t psd_options_set_transport(psd_options_t *self, const char *transport,
                                                   psd_error_t *err);
-/* For how long a call that waits looks for answers before it sleeps, in
- * microseconds, 0 .. 10000; not at all when that does not pay or others need
- * the processor (over ipc and tcp those who carry large values), up to 4 times
- * as long while answers come that regularly, and over a lane up to 1000 more
- * while the shard has large values of ours to work on. 0: never. Not set:
- * $PSD_SPIN_US, else 50. PSD_INVALID. */
+/* How long a waiting call polls for answers before it sleeps, in microseconds,
+ * 0 .. 10000. 0: never. It does not poll when that does not pay, or when other
+ * threads need the processor (over ipc and tcp: those that carry large values).
+ * It polls up to 4 times as long while answers arrive regularly within that
+ * time. Over a lane it polls up to 1000 us longer while the shard works on
+ * large values of this client. Not set: $PSD_SPIN_US, else 50. PSD_INVALID. */
 PSD_EXPORT psd_status_t psd_options_set_spin_us(psd_options_t *self, uint32_t spin_us,
                                                 psd_error_t *err);
-/* What psd_connect does when the connection is refused: true: it tries again
- * until its timeout; false: it ends at once. Not set: $PSD_WAIT, 1 or 0, else
- * it ends at once for an address of this host, where nobody is on the way, and
- * tries again for others. */
+/* What psd_connect does when the connection is refused. true: it retries until
+ * its timeout. false: it fails at once. Not set: $PSD_WAIT, 1 or 0; else it
+ * fails at once for an address of this host, and retries for others. */
 PSD_EXPORT void psd_options_set_wait(psd_options_t *self, bool wait);
 
-/* Is told, once, when psd_connect has waited for a second of a longer timeout
- * and nobody has answered: by whom and why not, as far as the system says it,
- * and for how long it goes on ("tcp://h:7171: no answer for 1 s: Connection
- * refused; waiting 9 s more"). And when a call on rows is open for 3 s of a
- * longer timeout and the program waits, for whatever it is, at most once in
- * 30 s: which call, and what it waits for (`pull of table "t", partition 0: 3 s
- * passed: …; waiting 27 s more`). It is called by the thread that connects or
- * waits, and must not use the client; `what` lives as long as the call. Not
- * set: nobody is told. */
+/*
+ * A call-back that reports long waits. The library calls it
+ * - once, when psd_connect has waited for 1 s of a longer timeout without an
+ *   answer. `what` names the address, the reason as far as the system knows it,
+ *   and the time that is left ("tcp://h:7171: no answer for 1 s: Connection
+ *   refused; waiting 9 s more");
+ * - at most once in 30 s, when a call on rows has been open for 3 s of a longer
+ *   timeout and the program waits for anything. `what` names the call and what
+ *   it waits for (`pull of table "t", partition 0: 3 s passed: …; waiting 27 s
+ *   more`).
+ * The thread that connects or waits runs the call-back. It must not use the
+ * client. `what` is valid until the call-back returns. Not set: no report.
+ */
 typedef void psd_on_wait_t(void *user, const char *what);
 PSD_EXPORT void psd_options_set_on_wait(psd_options_t *self, psd_on_wait_t *on_wait, void *user);
 
@@ -69,100 +73,103 @@ PSD_EXPORT void psd_options_set_on_wait(psd_options_t *self, psd_on_wait_t *on_w
  * Connects and waits for the cluster's WELCOME.
  *
  * endpoint  in  "tcp://host:port" or "ipc://path"; NULL: $PSD_ENDPOINT, else
- *               the psd of this host by endpoints.json in $PSD_RUNTIME_DIR or
- *               /run/psd (over its unix socket when that lets us in), else
- *               tcp://127.0.0.1:7171
+ *               the psd of this host as endpoints.json in $PSD_RUNTIME_DIR or
+ *               /run/psd names it (over its unix socket if that accepts the
+ *               client), else tcp://127.0.0.1:7171
  * options   in  NULL: defaults
  *
  * Errors: PSD_INVALID endpoint or environment not understood; PSD_CONNECT the
- * connection was refused (psd_options_set_wait), or no WELCOME within the
- * timeout, and why, as far as the system says it, for which it is asked for up
- * to 200 ms more; PSD_VERSION, PSD_CLUSTER, PSD_DENIED
- * refused by the node; PSD_NOMEM.
+ * connection was refused (psd_options_set_wait), or no WELCOME arrived within
+ * the timeout. The text has the system's reason; to find it the call may take
+ * up to 200 ms longer. PSD_VERSION, PSD_CLUSTER, PSD_DENIED the node refused
+ * the client; PSD_NOMEM.
  */
 PSD_EXPORT PSD_MUST_CHECK psd_status_t psd_connect(const char *endpoint,
                                                    const psd_options_t *options,
                                                    psd_client_t **ret_client, psd_error_t *err);
-/* Closes at once: what was not acknowledged may or may not be applied
- * (psd_flush first to know). Tables made from it must not be used again, only
+/* Closes at once. Pushes that are not acknowledged may or may not be applied;
+ * call psd_flush before to be sure. Afterwards the client's tables may only be
  * closed. Takes NULL. */
 PSD_EXPORT void psd_close(psd_client_t **client_p);
 
-/* How one call is to be done; NULL anywhere means the defaults. Used as often
- * as wanted, never kept by a call. NULL when there is no memory. */
+/* Options of one call; NULL anywhere means the defaults. The caller may use the
+ * same options for any number of calls; no call keeps them. Returns NULL when
+ * there is no memory. */
 PSD_EXPORT psd_call_t *psd_call_new(void);
 PSD_EXPORT void psd_call_destroy(psd_call_t **self_p);
 PSD_EXPORT void psd_call_set_timeout_ms(psd_call_t *self, uint32_t timeout_ms);
 /* "memory", "replica", "disk", or "default" (the table's). PSD_INVALID. */
 PSD_EXPORT psd_status_t psd_call_set_ack(psd_call_t *self, const char *level, psd_error_t *err);
-/* Greater goes first among calls that wait for credits of one partition;
- * default 0. No call passes the end of a clock. */
+/* Among calls that wait for credits of one partition the one of the highest
+ * priority goes first; default 0. No call overtakes the end of a clock. */
 PSD_EXPORT void psd_call_set_priority(psd_call_t *self, int32_t priority);
 /* Start this call only when that ticket has ended. */
 PSD_EXPORT void psd_call_set_after(psd_call_t *self, psd_ticket_t ticket);
-/* A number of the user's; named in what this call's errors say. */
+/* A number of the user's choice; the errors of this call name it. */
 PSD_EXPORT void psd_call_set_command(psd_call_t *self, uint32_t command);
-/* true: the caller's rows and values are used in place and must stay untouched
- * until the ticket has ended; false (default): they are copied. */
+/* true: the library uses the caller's rows and values in place, and they must
+ * not change until the ticket has ended. false (default): it copies them. */
 PSD_EXPORT void psd_call_set_borrow(psd_call_t *self, bool borrow);
-/* true: this push is the last one of the worker's clock, and what psd_clock
- * does is done with it: the same, with fewer messages. Of pushes that are only
- * started; where one cannot be started, its clock is not finished either. One
- * that is started and fails later has finished it. PSD_INVALID when it is no
- * push, PSD_NOT_JOINED when the client is no worker. Default false. */
+/* true: this push is the last one of the worker's clock and finishes the clock
+ * as psd_clock does, with fewer messages. Only for pushes that are started
+ * (psd_push_start). A push that cannot be started does not finish the clock;
+ * one that is started and fails later has finished it. PSD_INVALID when the
+ * call is no push, PSD_NOT_JOINED when the client is no worker. Default
+ * false. */
 PSD_EXPORT void psd_call_set_ends_clock(psd_call_t *self, bool ends);
 /*
- * What shrinks this call's messages on their way, instead of the table's own
- * filter: words joined by "+" or ",", each at most once, of
+ * Filters that shrink the messages of this call; they replace the table's own
+ * filter. Words joined by "+" or ",", each at most once:
  *
- *   cache        a list of rows that was sent before goes as its hash
- *   delta        ascending rows go as differences
- *   lz4, zstd    (one of them) bytes are packed where that makes them fewer
+ *   cache        a list of rows that was sent before is sent as its hash
+ *   delta        ascending rows are sent as differences
+ *   lz4, zstd    (one of them) bytes are compressed where that makes them fewer
  *   f16, bf16, fixed1, fixed2, fixed3, fixed4
  *                (one of them) f32 and f64 values in 16 bits, or 1..4 bytes of
- *                fixed point; rounded by chance, without bias
- *   topk=S       (one of these) a push of whole dense rows sends the share S of
- *                its values that is largest; the others wait here, and are
- *                added to the next push of their rows, or to psd_push_rest
- *   threshold=T  the same with the values of at least the size T
- *   skip=S       each value is left out with the chance S, and sent 1 / (1 - S)
- *                fold otherwise
+ *                fixed point; stochastic rounding, without bias
+ *   topk=S       (one of these) a push of whole dense rows sends the largest
+ *                values, a share S of all; the client holds the others back and
+ *                adds them to the next push of their rows, or to psd_push_rest
+ *   threshold=T  the same with the values of magnitude T or more
+ *   skip=S       each value is dropped with probability S, and multiplied by
+ *                1 / (1 - S) otherwise
  *
- * or "none". What the node does not speak is left out, and over a lane delta,
- * lz4 and zstd are, which take longer than they save. Values of integers are
- * never rounded: such a call is refused with PSD_INVALID when it is made.
- * The last three are for the updaters add and sgd, and do nothing to pulls and
- * pushpulls.
+ * or "none". Filters that the node does not support are left out. Over a lane
+ * delta, lz4 and zstd are left out too, because they take longer than they
+ * save. Integers are never rounded: PSD_INVALID refuses such a call when it is
+ * made. The last three filters are for the updaters add and sgd, and have no
+ * effect on pulls and pushpulls.
  * Errors: PSD_INVALID, naming the word and what is allowed.
  */
 PSD_EXPORT psd_status_t psd_call_set_filter(psd_call_t *self, const char *filter, psd_error_t *err);
 
 /*
- * Waits until the ticket has ended and gives its result. A ticket can be waited
- * for once; afterwards it is PSD_INVALID.
- * Errors: what the request ended with (PSD_DEADLINE when its own deadline
- * passed: a push then goes on without its ticket, see psd_flush); PSD_DEADLINE
- * when timeout_ms passed first, naming who is waited for: the ticket goes on
- * and can be waited for again.
+ * Waits until the ticket has ended and returns its result. A ticket can be
+ * waited for once; afterwards it is PSD_INVALID.
+ * Errors: the status of the request (PSD_DEADLINE when its own deadline passed:
+ * a push then goes on without its ticket, see psd_flush); PSD_DEADLINE when
+ * timeout_ms passed first, naming what it waits for: the ticket goes on and can
+ * be waited for again.
  */
 PSD_EXPORT PSD_MUST_CHECK psd_status_t psd_wait(psd_client_t *client, psd_ticket_t ticket,
                                                 uint32_t timeout_ms, psd_error_t *err);
-/* Waits for every ticket of this client; the first failure is returned, all are
- * used up unless it is PSD_DEADLINE. */
+/* Waits for every ticket of this client and returns the first failure. All
+ * tickets are used up, unless it returns PSD_DEADLINE. */
 PSD_EXPORT PSD_MUST_CHECK psd_status_t psd_wait_all(psd_client_t *client, uint32_t timeout_ms,
                                                     psd_error_t *err);
-/* Works off what has arrived without waiting, and says whether the ticket has
- * ended (psd_wait then gives its result at once). */
+/* Handles the messages that have arrived, without waiting, and says whether the
+ * ticket has ended (psd_wait then returns its result at once). */
 PSD_EXPORT PSD_MUST_CHECK psd_status_t psd_poll(psd_client_t *client, psd_ticket_t ticket,
                                                 bool *ret_done, psd_error_t *err);
-/* Waits until every push of this client is acknowledged or refused, also those
- * whose own deadline passed. Errors: PSD_DEADLINE; a broken client's reason. */
+/* Waits until every push of this client is acknowledged or refused, including
+ * pushes whose own deadline has passed. Errors: PSD_DEADLINE; the reason why
+ * the client is broken. */
 PSD_EXPORT PSD_MUST_CHECK psd_status_t psd_flush(psd_client_t *client, uint32_t timeout_ms,
                                                  psd_error_t *err);
 
 /*
- * Sends one control request as docs/protocol.md section 7 has it (without v, id
- * and session) and gives the whole reply; for tools.
+ * Sends one control request of docs/protocol.md section 7 (without v, id and
+ * session) and returns the whole reply; for tools.
  * ret_reply  out  JSON text; the caller frees it with psd_free. Set on PSD_OK
  *                 and on every refusal by the node
  * Errors: the reply's own status; PSD_DEADLINE; PSD_INVALID no JSON object.
@@ -170,7 +177,7 @@ PSD_EXPORT PSD_MUST_CHECK psd_status_t psd_flush(psd_client_t *client, uint32_t 
 PSD_EXPORT PSD_MUST_CHECK psd_status_t psd_request(psd_client_t *client, const char *request,
                                                    uint32_t timeout_ms, char **ret_reply,
                                                    psd_error_t *err);
-/* Frees text that a call gave to the caller. */
+/* Frees a text that a call returned to the caller. */
 PSD_EXPORT void psd_free(void *text);
 
 #ifdef __cplusplus

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * psd_status - the one list of ways in which a call can end
+ * psd_status - the list of every status that a call can return
  *
  * What     Each row makes an enum constant, a text, the wire code, the E-code
- *          and the exit code that pscli shows. Numbers are explicit, travel on
- *          the wire, and are never used again for something else.
+ *          and the exit code of pscli. Numbers are explicit, are sent on the
+ *          wire, and are never reused.
  * Shape    X(NAME, number, "E-code", exit code, "text", "what to do")
  */
 #ifndef PSD_STATUS_H
@@ -127,7 +127,7 @@ PSD_EXPORT const char *psd_status_hint(psd_status_t status);
 PSD_EXPORT int psd_status_exit(psd_status_t status);
 
 /* Why a call failed: a status and one line of text. The caller owns it and may
- * use it again: every call empties it first; opaque, so that it may grow. */
+ * reuse it: every call clears it first. It is opaque, so that it may grow. */
 typedef struct psd_error psd_error_t;
 
 /* A new, empty error; NULL when there is no memory (every call takes NULL). */
@@ -142,7 +142,8 @@ PSD_EXPORT psd_status_t psd_error_status(const psd_error_t *self);
  * changes. */
 PSD_EXPORT const char *psd_error_text(const psd_error_t *self);
 /* Sets status and text and returns the status. The first cause wins: an error
- * that is already set keeps what it has, but the new status is returned. */
+ * that is already set keeps its status and text, but the call returns the new
+ * status. */
 PSD_EXPORT psd_status_t psd_error_set(psd_error_t *self, psd_status_t status, const char *format,
                                       ...) PSD_PRINTF(3, 4);
 /* Puts context in front of the text ("context: text") and returns status. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* psd_table - a table of rows on the cluster, and what it is made of */
+/* psd_table - a table of rows on the cluster, and its specification */
 #ifndef PSD_TABLE_H
 #define PSD_TABLE_H
 
@@ -12,8 +12,8 @@ extern "C" {
 typedef struct psd_table psd_table_t;
 typedef struct psd_spec psd_spec_t;
 
-/* What a new table shall be, under the words of `pscli table create`. NULL when
- * there is no memory. */
+/* The specification of a new table, in the words of `pscli table create`. NULL
+ * when there is no memory. */
 PSD_EXPORT psd_spec_t *psd_spec_new(void);
 PSD_EXPORT void psd_spec_destroy(psd_spec_t **self_p);
 /*
@@ -24,8 +24,8 @@ PSD_EXPORT void psd_spec_destroy(psd_spec_t **self_p);
  * row-format dense | sparse | auto, default dense
  * keys      range | hash, default range
  * updater   a rule of docs/updaters.md and its settings, such as add, min,
- *           adam:alpha=0.01,eps=1e-6 or plugin:NAME[:TEXT]; what is not named
- *           has its default
+ *           adam:alpha=0.01,eps=1e-6 or plugin:NAME[:TEXT]; settings that are
+ *           not named have their defaults
  * init      zero | constant:V | uniform:LOW,HIGH | normal:MEAN,STD
  * seed      u64, default 0
  * partitions, replicas
@@ -33,17 +33,17 @@ PSD_EXPORT void psd_spec_destroy(psd_spec_t **self_p);
  *           for range keys
  * ack       memory | replica | disk
  * allow-nonfinite  true | false, default false
- * versions  true | false, default false: rows remember their last change, for
- *           psd_pull_changed
- * filter    of calls that name none: as psd_call_set_filter, default none
+ * versions  true | false, default false: each row stores the version of its
+ *           last change, for psd_pull_changed
+ * filter    for calls that set none: as psd_call_set_filter, default none
  * Errors: PSD_INVALID, naming key, value and what is allowed.
  */
 PSD_EXPORT PSD_MUST_CHECK psd_status_t psd_spec_set(psd_spec_t *self, const char *key,
                                                     const char *value, psd_error_t *err);
 
-/* Makes a table and opens it. spec NULL: defaults. Errors: PSD_TABLE_EXISTS;
- * PSD_INVALID; PSD_LIMIT; PSD_FEW_NODES, not while a node is silent that may be
- * back in a moment; PSD_DEADLINE. */
+/* Creates a table and opens it. spec NULL: defaults. Errors: PSD_TABLE_EXISTS;
+ * PSD_INVALID; PSD_LIMIT; PSD_FEW_NODES, but not while a silent node may still
+ * come back; PSD_DEADLINE. */
 PSD_EXPORT PSD_MUST_CHECK psd_status_t psd_table_create(psd_client_t *client, const char *name,
                                                         const psd_spec_t *spec,
                                                         psd_table_t **ret_table, psd_error_t *err);
@@ -51,14 +51,14 @@ PSD_EXPORT PSD_MUST_CHECK psd_status_t psd_table_create(psd_client_t *client, co
  * PSD_NO_TABLE; PSD_DEADLINE. */
 PSD_EXPORT PSD_MUST_CHECK psd_status_t psd_table_open(psd_client_t *client, const char *name,
                                                       psd_table_t **ret_table, psd_error_t *err);
-/* Opens it, or makes it with spec when it is not there (whoever of several
- * clients comes first makes it). An existing one must agree with spec in rows,
- * cols, type, keys and updater. Errors: PSD_TABLE_EXISTS it does not agree;
- * those of psd_table_create. */
+/* Opens the table, or creates it from spec when it does not exist (of several
+ * clients the first one creates it). An existing table must agree with spec in
+ * rows, cols, type, keys and updater. Errors: PSD_TABLE_EXISTS it does not
+ * agree; those of psd_table_create. */
 PSD_EXPORT PSD_MUST_CHECK psd_status_t psd_table_ensure(psd_client_t *client, const char *name,
                                                         const psd_spec_t *spec,
                                                         psd_table_t **ret_table, psd_error_t *err);
-/* Closes the handle; tickets of it go on. */
+/* Closes the handle; its tickets go on. */
 PSD_EXPORT void psd_table_close(psd_table_t **self_p);
 /* Drops the table and its rows. Errors: PSD_NO_TABLE; PSD_DEADLINE. */
 PSD_EXPORT PSD_MUST_CHECK psd_status_t psd_table_drop(psd_client_t *client, const char *name,
