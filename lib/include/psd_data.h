@@ -10,12 +10,12 @@
  *            psd_samples_count(batch) > 0) { … }
  *
  * What     One type for the samples of every format: a label, a weight, and
- *          entries (key and value) in one or more groups. Readers take one
+ *          entries (key and value) in one or more groups. Readers read one
  *          batch after another in constant memory, from files, directories
- *          and patterns, plain or compressed (gzip, zstd), whole or the share
- *          of one worker.
- * Owner    What a call gives through `ret_x` belongs to the caller; a
- *          destructor takes the pointer's address, takes NULL, nulls it.
+ *          and patterns, plain or compressed (gzip, zstd): all of it, or the
+ *          share of one worker.
+ * Owner    What a call returns through `ret_x` belongs to the caller; a
+ *          destructor takes the pointer's address, accepts NULL, and nulls it.
  * Threads  A reader, a writer and a batch belong to one thread at a time;
  *          several of them may be used at the same time.
  * Errors   Every call that can fail returns a psd_status_t and, when err is
@@ -63,20 +63,20 @@ typedef enum psd_entries {
 PSD_EXPORT psd_samples_t *psd_samples_new(void);
 PSD_EXPORT void psd_samples_destroy(psd_samples_t **self_p);
 
-/* How many samples, groups and entries it has. */
+/* The number of samples, groups and entries. */
 PSD_EXPORT size_t psd_samples_count(const psd_samples_t *self);
 PSD_EXPORT size_t psd_samples_group_count(const psd_samples_t *self);
 PSD_EXPORT size_t psd_samples_entry_count(const psd_samples_t *self);
 
-/* Arrays of the batch, borrowed until it is filled anew or destroyed. */
+/* Arrays of the batch, borrowed until it is filled again or destroyed. */
 
-/* One for each sample; NaN where it has none. */
+/* The label of each sample; NaN: it has none. */
 PSD_EXPORT const float *psd_samples_labels(const psd_samples_t *self);
-/* Importance of each sample; 1 where nothing is said of it. */
+/* Importance of each sample; default 1. */
 PSD_EXPORT const float *psd_samples_weights(const psd_samples_t *self);
-/* Prediction that each sample begins with; 0 where nothing is said of it. */
+/* Initial prediction of each sample; default 0. */
 PSD_EXPORT const float *psd_samples_initials(const psd_samples_t *self);
-/* Query that each sample belongs to (libsvm's qid); 0 where it has none. */
+/* Query that each sample belongs to (libsvm's qid); 0: it has none. */
 PSD_EXPORT const uint64_t *psd_samples_queries(const psd_samples_t *self);
 /* One more than there are samples; see Shape. */
 PSD_EXPORT const size_t *psd_samples_groups(const psd_samples_t *self);
@@ -87,8 +87,8 @@ PSD_EXPORT const size_t *psd_samples_starts(const psd_samples_t *self);
 /* Key and value of each entry. */
 PSD_EXPORT const uint64_t *psd_samples_keys(const psd_samples_t *self);
 PSD_EXPORT const float *psd_samples_values(const psd_samples_t *self);
-/* What sample i < count is called, of ret_size bytes (no '\0' behind them);
- * "" for most. */
+/* The tag of sample i < count, of ret_size bytes (no '\0' follows them); "" for
+ * most. */
 PSD_EXPORT const char *psd_samples_tag(const psd_samples_t *self, size_t i, size_t *ret_size);
 /* What the entries of the whole batch are. */
 PSD_EXPORT psd_entries_t psd_samples_entries(const psd_samples_t *self);
@@ -96,20 +96,20 @@ PSD_EXPORT psd_entries_t psd_samples_entries(const psd_samples_t *self);
 /* ---- vocabularies ---- */
 
 /* The words that keys stand for: the word of line i of a file, from 0, has the
- * key i. Any threads may look at it. */
+ * key i. Several threads may read it at once. */
 typedef struct psd_vocabulary psd_vocabulary_t;
 
 /*
- * Reads the first word of every line of a file, plain or packed.
+ * Reads the first word of every line of a file, plain or compressed.
  *
- * Errors: PSD_INVALID a line without a word, a word that stands there twice, no
- * word at all; PSD_IO; PSD_DAMAGED; PSD_LIMIT more than 2^31 - 1; PSD_NOMEM.
+ * Errors: PSD_INVALID a line without a word, a word that appears twice, no word
+ * at all; PSD_IO; PSD_DAMAGED; PSD_LIMIT more than 2^31 - 1 words; PSD_NOMEM.
  */
 PSD_EXPORT PSD_MUST_CHECK psd_status_t psd_vocabulary_read(const char *path,
                                                            psd_vocabulary_t **ret_vocabulary,
                                                            psd_error_t *err);
 PSD_EXPORT void psd_vocabulary_destroy(psd_vocabulary_t **self_p);
-/* How many words it has. */
+/* The number of words. */
 PSD_EXPORT size_t psd_vocabulary_count(const psd_vocabulary_t *self);
 /* Borrowed until it is destroyed; NULL: it has no such key. */
 PSD_EXPORT const char *psd_vocabulary_word(const psd_vocabulary_t *self, uint64_t key);
@@ -126,170 +126,174 @@ typedef struct psd_reader_options psd_reader_options_t;
 PSD_EXPORT psd_reader_options_t *psd_reader_options_new(void);
 PSD_EXPORT void psd_reader_options_destroy(psd_reader_options_t **self_p);
 /* "libsvm", "ps", "vw", "adfea", "terafea", "criteo", "csv", "lda-c", "text",
- * "idx", "binary", "uci", "proto" (of all schemas; also "proto-instance",
- * "proto-input"); "auto", the default, looks at the first bytes and then at the
- * first 1000 lines. PSD_INVALID: no such format. */
+ * "idx", "binary", "uci", "proto" (any schema; also "proto-instance",
+ * "proto-input"). "auto", the default, detects the format from the first bytes
+ * and then from the first 1000 lines. PSD_INVALID: no such format. */
 PSD_EXPORT psd_status_t psd_reader_options_set_format(psd_reader_options_t *self,
                                                       const char *format, psd_error_t *err);
-/* Reads share `part` of n_parts: every file is cut into n_parts shares of about
- * the same bytes (plain files) or blocks (compressed ones), at ends of lines;
- * each line belongs to one share. Default 0 of 1. PSD_INVALID: n_parts is 0, or
- * part is not below it. */
+/* Reads share `part` of n_parts. Every file is cut at ends of lines into
+ * n_parts shares of about the same number of bytes (plain files) or blocks
+ * (compressed ones); each line belongs to exactly one share. Default 0 of 1.
+ * PSD_INVALID: n_parts is 0, or part is not below it. */
 PSD_EXPORT psd_status_t psd_reader_options_set_share(psd_reader_options_t *self, uint32_t part,
                                                      uint32_t n_parts, psd_error_t *err);
-/* true: the first bad line ends the reading with its error. false, the
- * default: it is left out and counted. */
+/* true: the first bad line ends the reading with its error. false, the default:
+ * bad lines are skipped and counted. */
 PSD_EXPORT void psd_reader_options_set_strict(psd_reader_options_t *self, bool strict);
-/* What entries without ':' are, in "ps" files: of dense or of binary groups;
- * not set: as the first 1000 lines have it. In "text" files what a line
- * becomes: its words in their order (binary), or each word once with its count
- * (sparse, the default). Of no effect in others. PSD_INVALID: no such kind. */
+/* In "ps" files: whether entries without ':' belong to dense or to binary
+ * groups; not set: the first 1000 lines decide. In "text" files: whether a line
+ * becomes its words in order (binary), or each word once with its count
+ * (sparse, the default). No effect in other formats. PSD_INVALID: no such
+ * kind. */
 PSD_EXPORT psd_status_t psd_reader_options_set_entries(psd_reader_options_t *self,
                                                        psd_entries_t entries, psd_error_t *err);
-/* At most so many lines (samples, in formats without lines) of each input; 0,
- * the default: all. */
+/* The maximum number of lines (samples, in formats without lines) of each
+ * input; 0, the default: all. */
 PSD_EXPORT void psd_reader_options_set_max_lines(psd_reader_options_t *self, uint64_t max_lines);
-/* true: the entries of all groups of a sample come in one group of id 0, by
- * ascending keys (dense ones count on). */
+/* true: the entries of all groups of a sample are merged into one group of id
+ * 0, by ascending keys (keys of dense groups continue from one group to the
+ * next). */
 PSD_EXPORT void psd_reader_options_set_merge(psd_reader_options_t *self, bool merge);
 /* Bits of a "vw" index, 1 .. 61; default 18. PSD_INVALID. */
 PSD_EXPORT psd_status_t psd_reader_options_set_bits(psd_reader_options_t *self, uint32_t bits,
                                                     psd_error_t *err);
 /* true, the default: "vw" samples get the constant entry. */
 PSD_EXPORT void psd_reader_options_set_constant(psd_reader_options_t *self, bool constant);
-/* true: names of "vw" features are hashed also where they are numbers. */
+/* true: names of "vw" features are hashed even if they are numbers. */
 PSD_EXPORT void psd_reader_options_set_hash_all(psd_reader_options_t *self, bool hash_all);
 
-/* Samples [first, end) of each input only, where formats say where they are
- * ("idx", "binary"): nothing else is read. A share is one of them. PSD_INVALID:
- * there is none between. */
+/* Only samples [first, end) of each input, in formats that can seek to a sample
+ * ("idx", "binary"); nothing else is read. A share
+ * (psd_reader_options_set_share) is a share of these samples. PSD_INVALID: the
+ * range is empty. */
 PSD_EXPORT psd_status_t psd_reader_options_set_rows(psd_reader_options_t *self, uint64_t first,
                                                     uint64_t end, psd_error_t *err);
-/* What the values of "idx" samples are multiplied by, say 1.0f / 255; default
- * 1. PSD_INVALID: 0, or beyond 1e9 on either side. */
+/* The factor for the values of "idx" samples, for instance 1.0f / 255; default
+ * 1. PSD_INVALID: 0, or its magnitude exceeds 1e9. */
 PSD_EXPORT psd_status_t psd_reader_options_set_scale(psd_reader_options_t *self, float scale,
                                                      psd_error_t *err);
-/* The file that has the labels of "idx" or "binary" samples; "none": they have
- * none. NULL, the default: it is beside them, and named as they are but for
- * "labels" in place of "images" and "idx1" in place of "idx3", packed or not;
- * STEM.y.info for binary matrices. Copied. PSD_NOMEM. */
+/* The file with the labels of "idx" or "binary" samples; "none": there are no
+ * labels. NULL, the default: a file in the same directory. For "idx" it has the
+ * name of the samples' file with "labels" in place of "images" and "idx1" in
+ * place of "idx3", compressed or not; for binary matrices it is STEM.y.info.
+ * Copied. PSD_NOMEM. */
 PSD_EXPORT psd_status_t psd_reader_options_set_labels(psd_reader_options_t *self, const char *path,
                                                       psd_error_t *err);
-/* The file whose words are the keys of "text" samples; words that it lacks are
- * left out. "lda-c" lines with keys beyond it are bad; "uci" files of more
- * words are refused. NULL, the default: there is none, and words are hashed.
- * Copied. PSD_NOMEM. */
+/* The vocabulary file that gives the keys of "text" samples; words that are not
+ * in it are left out. "lda-c" lines with keys beyond its last word are bad;
+ * "uci" files with more words are refused. NULL, the default: no vocabulary,
+ * words are hashed. Copied. PSD_NOMEM. */
 PSD_EXPORT psd_status_t psd_reader_options_set_vocabulary(psd_reader_options_t *self,
                                                           const char *path, psd_error_t *err);
-/* Where the samples of each input are kept when all of it was parsed, so that
- * who reads it again with the same settings need not parse it: a directory, or
- * "beside" for hidden files beside the inputs. What is kept is of an input as
- * it lies there, by its size, inode and times; a cache that is damaged is left
- * and made anew. Inputs that are no files, that changed less than 20 ms before
- * they were opened, or that are read by max_lines or without parsing ("idx",
- * "binary") have none. NULL, the default: nothing is kept. Copied. PSD_NOMEM.
- */
+/* Where the reader caches the parsed samples of each input, so that the next
+ * reader with the same settings need not parse it again: a directory, or
+ * "beside" for hidden files beside the inputs. A cache is written when all of
+ * an input has been parsed. It is valid while the size, inode and times of the
+ * input are the same; a damaged cache is ignored and written again. No cache is
+ * made of inputs that are not files, that changed less than 20 ms before they
+ * were opened, or that are read with max_lines or without parsing ("idx",
+ * "binary"). NULL, the default: no cache. Copied. PSD_NOMEM. */
 PSD_EXPORT psd_status_t psd_reader_options_set_cache(psd_reader_options_t *self,
                                                      const char *directory, psd_error_t *err);
 
 /*
- * Opens the inputs and looks what they are; nothing else is read yet.
+ * Opens the inputs and detects their format; nothing else is read yet.
  *
- * paths    in  n_paths >= 1 of: a file; a directory, whose files (but hidden
- *              ones) are read in the order of their names; a pattern of
- * glob(7);
- *              "-", standard input. All of one format.
+ * paths    in  n_paths >= 1 of: a file; a directory, whose files (except hidden
+ *              ones) are read in the order of their names; a glob(7) pattern;
+ *              "-", standard input. All have one format.
  * options  in  copied; NULL: the defaults
  *
  * Errors: PSD_INVALID a pattern that matches nothing, a directory without
- * files, a format that is not recognised, a file packed by xz, bzip2 or zip;
- * PSD_IO a path that cannot be opened,
- * also as nothing is there; PSD_DAMAGED packed data that is broken; PSD_LIMIT;
- * PSD_NOMEM.
+ * files, a format that is not recognised, a file compressed by xz, bzip2 or
+ * zip; PSD_IO a path that cannot be opened or does not exist; PSD_DAMAGED
+ * compressed data that is broken; PSD_LIMIT; PSD_NOMEM.
  */
 PSD_EXPORT PSD_MUST_CHECK psd_status_t psd_reader_open(const char *const *paths, size_t n_paths,
                                                        const psd_reader_options_t *options,
                                                        psd_reader_t **ret_reader, psd_error_t *err);
 PSD_EXPORT void psd_reader_close(psd_reader_t **self_p);
 /*
- * Empties the batch and reads up to max_samples (>= 1) into it; none is the
- * end. What it has read before an error is in the batch.
+ * Empties the batch and reads up to max_samples (>= 1) samples into it; an
+ * empty batch is the end. After an error the batch has the samples that were
+ * read before it.
  *
  * Errors: PSD_INVALID a bad line, when strict, or one longer than 64 MiB;
- * PSD_IO; PSD_DAMAGED; PSD_LIMIT; PSD_NOMEM. After an error the reader only
- * closes.
+ * PSD_IO; PSD_DAMAGED; PSD_LIMIT; PSD_NOMEM. After an error the reader can only
+ * be closed.
  */
 PSD_EXPORT PSD_MUST_CHECK psd_status_t psd_reader_next(psd_reader_t *self, size_t max_samples,
                                                        psd_samples_t *samples, psd_error_t *err);
 /* The format's name, static. */
 PSD_EXPORT const char *psd_reader_format(const psd_reader_t *self);
-/* What the labels read so far are. */
+/* The kind of the labels read so far. */
 PSD_EXPORT psd_labels_t psd_reader_labels(const psd_reader_t *self);
-/* How far it is: bytes read of the inputs as they lie there, and of how many;
- * 0 of unknown (standard input). */
+/* Progress: the number of bytes read from the inputs (compressed bytes if they
+ * are compressed), and the total; 0: unknown (standard input). */
 PSD_EXPORT uint64_t psd_reader_bytes(const psd_reader_t *self, uint64_t *ret_total);
-/* Samples read, and bad lines left out, so far. */
+/* The number of samples read, and of bad lines skipped, so far. */
 PSD_EXPORT uint64_t psd_reader_sample_count(const psd_reader_t *self);
 PSD_EXPORT uint64_t psd_reader_bad_count(const psd_reader_t *self);
-/* What was wrong with the first ones ("FILE:LINE: …", or "FILE: byte N: …" in a
- * share that begins in the middle of a file), i < 10; NULL: there is none.
+/* What is wrong with the i-th bad line, i < 10 ("FILE:LINE: …", or "FILE: byte
+ * N: …" in a share that begins in the middle of a file); NULL: there is none.
  * Borrowed until the reader is closed. */
 PSD_EXPORT const char *psd_reader_bad(const psd_reader_t *self, size_t i);
 
-/* Why a cache could not be used or made, the first reason; NULL: nothing was
- * wrong. Borrowed until the reader is closed. */
+/* The first reason why a cache could not be used or written; NULL: there is
+ * none. Borrowed until the reader is closed. */
 PSD_EXPORT const char *psd_reader_warning(const psd_reader_t *self);
-/* What psd_reader_options_set_vocabulary named, borrowed until the reader is
- * closed; NULL: nothing. */
+/* The vocabulary of psd_reader_options_set_vocabulary, borrowed until the
+ * reader is closed; NULL: there is none. */
 PSD_EXPORT const psd_vocabulary_t *psd_reader_vocabulary(const psd_reader_t *self);
 
-/* ---- what a data set has ---- */
+/* ---- statistics of a data set ---- */
 
-/* Counts over samples: how many, of which keys and labels. Who chooses how many
- * rows a table of weights needs asks for the greatest key. */
+/* Counts over samples: how many there are, and with which keys and labels. The
+ * greatest key tells how many rows a table of weights needs. */
 typedef struct psd_summary psd_summary_t;
 
-#define PSD_SUMMARY_KEYS_MAX 8388608 /* that are told apart; 256 MiB */
-#define PSD_SUMMARY_LABELS_MAX 64    /* that are told apart */
+#define PSD_SUMMARY_KEYS_MAX 8388608 /* distinct keys; 256 MiB */
+#define PSD_SUMMARY_LABELS_MAX 64    /* distinct labels */
 
 /* An empty one; NULL when there is no memory. */
 PSD_EXPORT psd_summary_t *psd_summary_new(void);
 PSD_EXPORT void psd_summary_destroy(psd_summary_t **self_p);
-/* Adds a batch. Errors: PSD_NOMEM; no sample of it counts then, some of its
- * keys may. */
+/* Adds a batch. Errors: PSD_NOMEM; then none of its samples is counted, but
+ * some of its keys may be. */
 PSD_EXPORT PSD_MUST_CHECK psd_status_t psd_summary_add(psd_summary_t *self,
                                                        const psd_samples_t *samples,
                                                        psd_error_t *err);
-/* Reads all that the reader has left, and adds it. Errors: as psd_reader_next,
- * and what was read before it is added; PSD_NOMEM. */
+/* Reads the rest of the reader's samples and adds them. Errors: as
+ * psd_reader_next, and the samples read before the error are added;
+ * PSD_NOMEM. */
 PSD_EXPORT PSD_MUST_CHECK psd_status_t psd_reader_summary(psd_reader_t *self,
                                                           psd_summary_t *summary, psd_error_t *err);
-/* How many samples and entries; how many entries the sample with most has. */
+/* The number of samples; of entries; the most entries of one sample. */
 PSD_EXPORT uint64_t psd_summary_sample_count(const psd_summary_t *self);
 PSD_EXPORT uint64_t psd_summary_entry_count(const psd_summary_t *self);
 PSD_EXPORT uint64_t psd_summary_most_entries(const psd_summary_t *self);
-/* How many different keys; ret_more (may be NULL): there are others beyond
- * PSD_SUMMARY_KEYS_MAX, which are not counted. */
+/* The number of distinct keys; ret_more (may be NULL): there are more than
+ * PSD_SUMMARY_KEYS_MAX, and the others are not counted. */
 PSD_EXPORT uint64_t psd_summary_key_count(const psd_summary_t *self, bool *ret_more);
 /* The least and the greatest key; false: there is no entry. */
 PSD_EXPORT bool psd_summary_key_range(const psd_summary_t *self, uint64_t *ret_min,
                                       uint64_t *ret_max);
-/* How many samples have no label. */
+/* The number of samples without a label. */
 PSD_EXPORT uint64_t psd_summary_unlabelled_count(const psd_summary_t *self);
 /* The least and the greatest label; false: no sample has one. */
 PSD_EXPORT bool psd_summary_label_range(const psd_summary_t *self, float *ret_min, float *ret_max);
-/* How many different labels; ret_more (may be NULL): there are others beyond
- * PSD_SUMMARY_LABELS_MAX, which psd_summary_label has not. */
+/* The number of distinct labels; ret_more (may be NULL): there are more than
+ * PSD_SUMMARY_LABELS_MAX, and psd_summary_label does not return the others. */
 PSD_EXPORT size_t psd_summary_label_count(const psd_summary_t *self, bool *ret_more);
-/* The i-th of them, ascending, and of how many samples it is (may be NULL); NaN
- * and 0: there is none. */
+/* The i-th label, ascending, and its number of samples (may be NULL); NaN and
+ * 0: there is none. */
 PSD_EXPORT float psd_summary_label(const psd_summary_t *self, size_t i, uint64_t *ret_samples);
 
 /* ---- localizers ---- */
 
 /*
- * What     The keys of a batch, any 64-bit numbers, made 0, 1, 2, …: what a
- *          trainer wants to index its arrays by, and the rows that it pulls.
+ * What     Maps the keys of a batch, any 64-bit numbers, to 0, 1, 2, …: the
+ *          indexes of a trainer's arrays, and of the rows that it pulls.
  *
  *     psd_localizer_run(localizer, psd_samples_keys(batch),
  *                       psd_samples_entry_count(batch), err);
@@ -298,8 +302,8 @@ PSD_EXPORT float psd_summary_label(const psd_summary_t *self, size_t i, uint64_t
  *     … model[psd_localizer_ids(localizer)[entry]] …
  *
  * Shape    keys ascend, each once; ids are their indexes:
- *          keys[ids[e]] is the key of entry e. The same on any number of
- *          threads.
+ *          keys[ids[e]] is the key of entry e. The result is the same with any
+ *          number of threads.
  * Units    36 bytes of memory for each entry of the largest batch, and 16 for
  *          each key of it
  */
@@ -308,35 +312,36 @@ typedef struct psd_localizer psd_localizer_t;
 /* The id of an entry whose key was left out. */
 #define PSD_ID_NONE UINT32_MAX
 
-/* n_threads 1 .. 1024, the caller's among them. Errors: PSD_INVALID; PSD_IO a
- * thread that the system does not give; PSD_NOMEM. */
+/* n_threads 1 .. 1024, including the caller's. Errors: PSD_INVALID; PSD_IO a
+ * thread cannot be started; PSD_NOMEM. */
 PSD_EXPORT PSD_MUST_CHECK psd_status_t psd_localizer_new(uint32_t n_threads,
                                                          psd_localizer_t **ret_localizer,
                                                          psd_error_t *err);
 PSD_EXPORT void psd_localizer_destroy(psd_localizer_t **self_p);
 /*
  * From now on a key is left out until min_count (1 .. 255) entries had it, in
- * this batch and those before it since this call. Counted in a count-min sketch
- * of n_cells (>= 1) bytes: a key is never left out too long; it comes in too
- * soon, by e / (n_cells / 4) of all entries or more, with a probability of 2 %.
- * Errors: PSD_INVALID; PSD_NOMEM: it goes on as before.
+ * this batch and in the batches before it since this call. A count-min sketch
+ * of n_cells (>= 1) bytes counts the entries. It never keeps a key out too
+ * long. With a probability of 2 % it overcounts a key by e / (n_cells / 4) of
+ * all entries or more, and lets it in too early.
+ * Errors: PSD_INVALID; PSD_NOMEM: nothing changes.
  */
 PSD_EXPORT PSD_MUST_CHECK psd_status_t psd_localizer_set_min_count(psd_localizer_t *self,
                                                                    uint32_t min_count,
                                                                    uint64_t n_cells,
                                                                    psd_error_t *err);
-/* Looks at the n (< 2^32 - 1) keys of a batch; what it found before is gone.
- * Errors: PSD_LIMIT n; PSD_NOMEM; nothing is found or counted then. */
+/* Maps the n (< 2^32 - 1) keys of a batch; the results of the last run are
+ * gone. Errors: PSD_LIMIT n; PSD_NOMEM; then nothing is found or counted. */
 PSD_EXPORT PSD_MUST_CHECK psd_status_t psd_localizer_run(psd_localizer_t *self,
                                                          const uint64_t *keys, size_t n,
                                                          psd_error_t *err);
-/* How many keys were found and are not left out. */
+/* The number of keys that were found and are not left out. */
 PSD_EXPORT size_t psd_localizer_count(const psd_localizer_t *self);
-/* These keys; borrowed, as the others, until the next run. */
+/* These keys; borrowed until the next run, as the arrays below. */
 PSD_EXPORT const uint64_t *psd_localizer_keys(const psd_localizer_t *self);
-/* How many entries of the batch have each of them. */
+/* The number of entries of each key in the batch. */
 PSD_EXPORT const uint32_t *psd_localizer_counts(const psd_localizer_t *self);
-/* Of each entry of the batch, its key's index; PSD_ID_NONE: left out. */
+/* The key's index for each entry of the batch; PSD_ID_NONE: left out. */
 PSD_EXPORT const uint32_t *psd_localizer_ids(const psd_localizer_t *self);
 
 /* ---- writers ---- */
@@ -344,39 +349,39 @@ PSD_EXPORT const uint32_t *psd_localizer_ids(const psd_localizer_t *self);
 typedef struct psd_writer psd_writer_t;
 
 /*
- * Writes samples to a file that is there when psd_writer_commit has put it in
- * its place; one that is there already keeps its rights, and stays as it is
- * until then.
+ * Writes samples to a file. The file appears when psd_writer_commit renames it
+ * into place. An existing file keeps its permissions, and does not change until
+ * then.
  *
- * path    in  "-", or another name of standard output: written there as it
- *              comes, as into what is no file (a pipe, a device); ending .gz
- *              or .zst: packed. "binary": what the names of its files begin
- *              with
+ * path    in  a name that ends with .gz or .zst: compressed. "-", or another
+ *             name of standard output: samples are written there at once, as
+ *             into anything that is not a file (a pipe, a device). Format
+ *             "binary": the prefix of the names of its files
  * format  in  "libsvm", "ps", "vw", "csv", "lda-c", "binary", "uci", "proto",
  *              "proto-instance", "proto-input"
  *
- * Errors: PSD_INVALID no such format, or one that is only read; a directory; a
- * name that ends with .xz, .bz2, .zip or .lz4; binary files that are there
- * already; PSD_IO; PSD_NOMEM.
+ * Errors: PSD_INVALID no such format, or one that can only be read; a
+ * directory; a name that ends with .xz, .bz2, .zip or .lz4; binary files that
+ * exist already; PSD_IO; PSD_NOMEM.
  */
 PSD_EXPORT PSD_MUST_CHECK psd_status_t psd_writer_open(const char *path, const char *format,
                                                        psd_writer_t **ret_writer, psd_error_t *err);
 /* true: weights, initial predictions, queries, tags, labels and ids of groups
- * are left out where the format has no place for them. false, the default: a
- * sample that has some is refused. */
+ * are dropped where the format has no place for them. false, the default: the
+ * writer refuses a sample that has some. */
 PSD_EXPORT void psd_writer_set_lossy(psd_writer_t *self, bool lossy);
 /* Errors: PSD_INVALID a sample that the format cannot hold, naming it: those
- * before it are written, and the writer goes on; PSD_IO, PSD_NOMEM: it only
- * closes. */
+ * before it are written, and the writer can go on; PSD_IO, PSD_NOMEM: the
+ * writer can only be closed. */
 PSD_EXPORT PSD_MUST_CHECK psd_status_t psd_writer_write(psd_writer_t *self,
                                                         const psd_samples_t *samples,
                                                         psd_error_t *err);
-/* Flushes it and puts it in place. Errors: PSD_IO. */
+/* Flushes the file and renames it into place. Errors: PSD_IO. */
 PSD_EXPORT PSD_MUST_CHECK psd_status_t psd_writer_commit(psd_writer_t *self, psd_error_t *err);
-/* The name under which it is written until then, so that who is interrupted can
- * remove it; "": none. Borrowed. */
+/* The temporary name of the file until the commit, so that an interrupted
+ * program can remove it; "": none. Borrowed. */
 PSD_EXPORT const char *psd_writer_beside(const psd_writer_t *self);
-/* What was not committed is taken away. */
+/* Closes the writer; removes a file that was not committed. */
 PSD_EXPORT void psd_writer_close(psd_writer_t **self_p);
 
 #ifdef __cplusplus

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * psd_linalg - vectors and matrices of floats: what a trainer computes with
+ * psd_linalg - vectors and matrices of floats, for trainers
  *
  *     psd_sparse_t *x = NULL;
  *     psd_vector_t *w = NULL, *margins = NULL;
@@ -10,26 +10,27 @@
  *     psd_sparse_times(1, x, false, w, 0, margins, err);
  *
  * What     Dense vectors and matrices on OpenBLAS, sparse matrices on
- *          SuiteSparse:GraphBLAS. In a library of its own (pkg-config
- *          libpsd_linalg), so that a job that only pushes and pulls loads
- *          neither of them.
+ *          SuiteSparse:GraphBLAS. This is a library of its own (pkg-config
+ *          libpsd_linalg): a job that only pushes and pulls loads neither of
+ *          them.
  * Shape    A vector has n items, `step` floats apart. A matrix has rows of
  *          cols floats, `stride` floats apart. A sparse matrix is CSR (starts
  *          of rows, columns) or CSC (starts of columns, rows); its indices
- *          ascend in each of them.
- * Owner    What a call gives through `ret_x` belongs to the caller; a
- *          destructor takes the pointer's address, takes NULL, nulls it. What
- *          is called a view borrows its memory, which must live longer, and
- *          sees and makes changes in it. Rows that were pulled are float
- *          arrays, so a view of them needs no copy.
+ *          ascend in each row or column.
+ * Owner    What a call returns through `ret_x` belongs to the caller; a
+ *          destructor takes the pointer's address, accepts NULL, and nulls it.
+ *          A view borrows its memory, which must live longer than the view,
+ *          and reads and writes it in place. Pulled rows are float arrays, so
+ *          a view of them needs no copy.
  * Threads  Objects that nobody changes may be read by several threads at once.
  *          psd_linalg_set_threads says how many threads one call uses: 1 at
  *          first, because the trainers are threads already.
- * Errors   PSD_NOMEM, also where a product has no room for OpenBLAS's buffer;
+ * Errors   PSD_NOMEM, also when OpenBLAS's buffer for a product does not fit;
  *          PSD_IO OpenBLAS cannot be loaded; PSD_SHAPE objects that do not
- *          fit together, naming both; PSD_RANGE a part that is not there.
- *          Outputs are unchanged then. An output must not overlap an input,
- *          but for psd_vector_apply and psd_matrix_apply, where it may be one.
+ *          fit together, naming both; PSD_RANGE a part that does not exist.
+ *          An error leaves outputs unchanged. An output must not overlap an
+ *          input, except in psd_vector_apply and psd_matrix_apply, where it
+ *          may be one of the inputs.
  */
 #ifndef PSD_LINALG_H
 #define PSD_LINALG_H
@@ -48,27 +49,27 @@ extern "C" {
 /* ---- threads ---- */
 
 /*
- * How many threads each call may use from now on, in the whole process: the one
- * place that says so to OpenBLAS and to GraphBLAS, whatever
- * OPENBLAS_NUM_THREADS and OMP_NUM_THREADS say. A process with T trainers that
- * compute at the same time wants 1; one with a single trainer as many as it has
- * cores. While no call is under way.
+ * Sets the number of threads that each call may use from now on, in the whole
+ * process. It applies to OpenBLAS and GraphBLAS, and overrides
+ * OPENBLAS_NUM_THREADS and OMP_NUM_THREADS. Use 1 when several trainers compute
+ * at the same time, and the number of cores when there is a single trainer.
+ * Call it while no other call is under way.
  *
- * With 1 thread all results are the same bits at every run. With more, products
- * with a transposed sparse matrix add in an order that hangs on timing.
+ * With 1 thread every run gives the same bits. With more threads, products with
+ * a transposed sparse matrix add in an order that depends on timing.
  *
  * OpenBLAS is loaded with the first vector or matrix. It takes 128 MiB for each
- * thread of its own, and for each of the program's that multiplies at the same
- * time: where a limit of the process (RLIMIT_DATA, RLIMIT_AS) has no room for
- * these the program's threads take turns.
+ * of its own threads, and for each thread of the program that multiplies at the
+ * same time. When a limit of the process (RLIMIT_DATA, RLIMIT_AS) leaves no
+ * room for that, the program's threads take turns.
  *
- * Errors: PSD_INVALID n_threads is not 1 .. 1024; PSD_NOMEM there is no room
- * for so many.
+ * Errors: PSD_INVALID n_threads is not 1 .. 1024; PSD_NOMEM there is no memory
+ * for n_threads threads.
  */
 PSD_EXPORT psd_status_t psd_linalg_set_threads(uint32_t n_threads, psd_error_t *err);
 PSD_EXPORT uint32_t psd_linalg_threads(void);
 
-/* What is done with each pair of items. */
+/* The operation on each pair of items. */
 typedef enum psd_op {
     PSD_OP_ADD = 0,
     PSD_OP_SUBTRACT = 1,
@@ -132,9 +133,9 @@ PSD_EXPORT PSD_MUST_CHECK psd_status_t psd_matrix_new(size_t rows, size_t cols,
 PSD_EXPORT PSD_MUST_CHECK psd_status_t psd_matrix_view(float *values, size_t rows, size_t cols,
                                                        size_t stride, psd_matrix_t **ret_matrix,
                                                        psd_error_t *err);
-/* A view of a batch of dense samples: one row for
- * each sample of cols values. PSD_SHAPE: a sample has another number of them.
- * The batch must stay as it is. */
+/* A view of a batch of dense samples: one row of cols values for each sample.
+ * PSD_SHAPE: a sample has another number of values. The batch must not
+ * change. */
 PSD_EXPORT PSD_MUST_CHECK psd_status_t psd_matrix_of_samples(const psd_samples_t *samples,
                                                              size_t cols, psd_matrix_t **ret_matrix,
                                                              psd_error_t *err);
@@ -158,7 +159,7 @@ PSD_EXPORT float *psd_matrix_values(const psd_matrix_t *self);
 PSD_EXPORT void psd_matrix_fill(psd_matrix_t *self, float value);
 PSD_EXPORT void psd_matrix_scale(float alpha, psd_matrix_t *self);
 PSD_EXPORT double psd_matrix_norm(const psd_matrix_t *self, psd_norm_t norm);
-/* to = from, turned over. */
+/* to = from, transposed. */
 PSD_EXPORT PSD_MUST_CHECK psd_status_t psd_matrix_transpose(const psd_matrix_t *from,
                                                             psd_matrix_t *to, psd_error_t *err);
 /* y += alpha x */
@@ -167,8 +168,8 @@ PSD_EXPORT PSD_MUST_CHECK psd_status_t psd_matrix_axpy(float alpha, const psd_ma
 PSD_EXPORT PSD_MUST_CHECK psd_status_t psd_matrix_apply(psd_op_t op, const psd_matrix_t *x,
                                                         const psd_matrix_t *y, psd_matrix_t *out,
                                                         psd_error_t *err);
-/* y = alpha A x + beta y, or with A transposed. With beta 0 what y had is
- * ignored, NaN too. */
+/* y = alpha A x + beta y, or with A transposed. With beta 0 the old content of
+ * y is ignored, NaN too. */
 PSD_EXPORT PSD_MUST_CHECK psd_status_t psd_matrix_times(float alpha, const psd_matrix_t *a,
                                                         bool transposed, const psd_vector_t *x,
                                                         float beta, psd_vector_t *y,
@@ -192,11 +193,11 @@ typedef enum psd_layout {
  * A view of the three arrays, which must not change.
  *
  * starts   in  of each row (CSR) or column (CSC), and the end of the last one:
- *              one item more than there are; the first is 0
+ *              n + 1 items for n rows or columns; the first is 0
  * indices  in  columns (CSR) or rows (CSC), ascending in each
  *
- * Errors: PSD_INVALID another layout; starts that descend or begin elsewhere;
- * indices that do not ascend; PSD_RANGE an index outside.
+ * Errors: PSD_INVALID unknown layout; starts that descend or do not begin at 0;
+ * indices that do not ascend; PSD_RANGE an index out of range.
  */
 PSD_EXPORT PSD_MUST_CHECK psd_status_t psd_sparse_view(psd_layout_t layout, size_t rows,
                                                        size_t cols, const uint64_t *starts,
@@ -205,12 +206,13 @@ PSD_EXPORT PSD_MUST_CHECK psd_status_t psd_sparse_view(psd_layout_t layout, size
 /*
  * A batch, a row for each sample; its groups count as one.
  *
- * ids   in  NULL: keys are the columns; else psd_localizer_ids of the batch:
- *           ids are, and entries that are left out are not in it
+ * ids   in  NULL: the keys are the columns; else psd_localizer_ids of the
+ *           batch: the ids are the columns, and entries that the localizer
+ *           left out are not in the matrix
  *
- * Without ids, and where the keys of each sample ascend, it is a view: the
- * batch must stay as it is. With ids, or where keys do not ascend, entries are
- * copied (16 bytes each), and those of one place are added up.
+ * Without ids, and when the keys of each sample ascend, the matrix is a view:
+ * the batch must not change. Otherwise entries are copied (16 bytes each), and
+ * entries of the same row and column are added up.
  *
  * Errors: PSD_RANGE a key or an id >= cols.
  */
@@ -223,7 +225,7 @@ PSD_EXPORT size_t psd_sparse_rows(const psd_sparse_t *self);
 PSD_EXPORT size_t psd_sparse_cols(const psd_sparse_t *self);
 PSD_EXPORT size_t psd_sparse_entries(const psd_sparse_t *self);
 PSD_EXPORT psd_layout_t psd_sparse_layout(const psd_sparse_t *self);
-/* Are its entries somebody else's memory? */
+/* Does it borrow the memory of its entries? */
 PSD_EXPORT bool psd_sparse_is_view(const psd_sparse_t *self);
 /* Borrowed; as psd_sparse_view takes them. */
 PSD_EXPORT const uint64_t *psd_sparse_starts(const psd_sparse_t *self);
@@ -241,12 +243,12 @@ PSD_EXPORT PSD_MUST_CHECK psd_status_t psd_sparse_convert(const psd_sparse_t *se
                                                           psd_layout_t layout,
                                                           psd_sparse_t **ret_sparse,
                                                           psd_error_t *err);
-/* Turned over, in its own layout, copied. */
+/* Transposed, in the same layout, copied. */
 PSD_EXPORT PSD_MUST_CHECK psd_status_t psd_sparse_transpose(const psd_sparse_t *self,
                                                             psd_sparse_t **ret_sparse,
                                                             psd_error_t *err);
-/* Rows, or columns, from `first` on. Along its layout (rows of CSR) it is a
- * view but for the starts; across it a copy. */
+/* n rows, or columns, from `first` on. Along the layout (rows of CSR) it is a
+ * view, except for the starts; across it a copy. */
 PSD_EXPORT PSD_MUST_CHECK psd_status_t psd_sparse_slice_rows(const psd_sparse_t *self, size_t first,
                                                              size_t n, psd_sparse_t **ret_sparse,
                                                              psd_error_t *err);
@@ -257,9 +259,10 @@ PSD_EXPORT PSD_MUST_CHECK psd_status_t psd_sparse_slice_cols(const psd_sparse_t 
 PSD_EXPORT PSD_MUST_CHECK psd_status_t psd_sparse_scale(float alpha, const psd_sparse_t *self,
                                                         psd_sparse_t **ret_sparse,
                                                         psd_error_t *err);
-/* x op y, in the layout of x; an entry that one of them does not have counts as
- * 0. What both do not have, or for PSD_OP_MULTIPLY one, the result does not
- * have. PSD_INVALID: PSD_OP_DIVIDE, no such op. */
+/* x op y, in the layout of x; an entry that is missing in one of them counts as
+ * 0. The result has no entry where both x and y have none, or with
+ * PSD_OP_MULTIPLY where one of them has none. PSD_INVALID: PSD_OP_DIVIDE, no
+ * such op. */
 PSD_EXPORT PSD_MUST_CHECK psd_status_t psd_sparse_apply(psd_op_t op, const psd_sparse_t *x,
                                                         const psd_sparse_t *y,
                                                         psd_sparse_t **ret_sparse,

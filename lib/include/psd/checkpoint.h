@@ -34,7 +34,7 @@ typedef struct psd_checkpoint psd_checkpoint_t;
  *
  * Errors: PSD_BUSY another checkpoint is under way; PSD_INVALID name, or the
  * job is not running; PSD_CHECKPOINT_EXISTS; PSD_NO_JOB; PSD_NO_TABLE there is
- * no table.
+ * no table, or the job has opened none.
  */
 PSD_EXPORT PSD_MUST_CHECK psd_status_t psd_checkpoint_start(psd_client_t *client, const char *name,
                                                             const char *job, uint64_t *ret_number,

@@ -56,7 +56,9 @@ PSD_EXPORT PSD_MUST_CHECK psd_status_t psd_table_top(psd_table_t *table, const p
  * axpy: adds factor times the value of another table, which must fit as for
  * psd_table_dot. The updater's states do not change. Integer tables take
  * integers within their range; sparse rows can be filled with 0 only. Errors:
- * PSD_NOT_FINITE; PSD_INVALID the table's type cannot hold the number. */
+ * PSD_NOT_FINITE; PSD_INVALID the table's type cannot hold the number;
+ * PSD_UNSUPPORTED axpy with another table into a table that has copies or a
+ * log, or in a job with max_delay 0. */
 PSD_EXPORT PSD_MUST_CHECK psd_status_t psd_table_scale(psd_table_t *table,
                                                        const psd_select_t *select, double factor,
                                                        const psd_call_t *call, psd_error_t *err);
