@@ -2,19 +2,19 @@
 /*
  * Room lib/client/connection: a client's state, its links and the control port
  *
- * It is       What a client is made of; sockets to shards, messages through
- *             filters, questions to the control port, the worker's heartbeat.
+ * It is       The state of a client; sockets to shards, filters for messages,
+ *             requests to the control port, the worker's heartbeat.
  * It uses     lib/transport, lib/protocol/session, lib/wire.
- * It ignores  What is sent and why, and who waits: requests are owners that it
- *             hands back, and answers to others go to a call-back.
+ * It ignores  What is sent and why, and which call waits: a request is an owner
+ *             that it hands back, and other answers go to a call-back.
  * Start at    client_state.h for the state, link.c for sockets, control.c for
  *             questions.
  */
 /*
- * psd_client - private to lib/client: what a client is made of
+ * psd_client - private to lib/client: the state of a client
  *
- * Owner    Each part is worked on by the room that declares its functions;
- *          types of higher rooms are only pointed at.
+ * Owner    The room that declares the functions of a part works on that part;
+ *          types of higher rooms appear only as pointers.
  */
 #ifndef PS_CLIENT_CLIENT_STATE_H
 #define PS_CLIENT_CLIENT_STATE_H
@@ -32,7 +32,7 @@
 #include "wire/filters/filter_code.h"
 #include "wire/filters/keys_cache.h"
 
-#define PS_TIMEOUT_MS 10000 /* of calls, when nobody says otherwise */
+#define PS_TIMEOUT_MS 10000 /* of calls that set none */
 
 typedef struct ps_slice_request ps_slice_request_t;
 typedef struct ps_ticket ps_ticket_t;
@@ -46,7 +46,7 @@ TAILQ_HEAD(ps_tickets, ps_ticket);
 TAILQ_HEAD(ps_queues, ps_queue);
 
 typedef enum ps_transport {
-    PS_TRANSPORT_UNSAID = 0, /* the environment says, else AUTO */
+    PS_TRANSPORT_UNSAID = 0, /* from the environment, else AUTO */
     PS_TRANSPORT_AUTO = 1,
     PS_TRANSPORT_TCP = 2,
     PS_TRANSPORT_IPC = 3,
@@ -61,7 +61,7 @@ struct psd_options {
     bool waits;    /* also when the connection is refused */
     bool has_spin; /* else the environment's, else PS_LANE_SPIN_US */
     uint32_t spin_us;
-    psd_on_wait_t *on_wait; /* NULL: nobody is told */
+    psd_on_wait_t *on_wait; /* NULL: no report */
     void *on_wait_user;
 };
 
@@ -83,10 +83,10 @@ typedef struct ps_client_link {
     ps_socket_t *socket;                     /* owned */
     char endpoint[PS_LINK_ENDPOINT_MAX + 1]; /* where it goes */
     bool welcomed;
-    bool lane_failed;           /* it was a lane that ended: AUTO goes another way */
-    ps_key_cache_t *sent_lists; /* owned; lists of keys that were sent to be
-                                   kept; NULL: none */
-    uint32_t n_misses;          /* of them that were not known any more */
+    bool lane_failed;           /* it was a lane that ended: AUTO uses another transport */
+    ps_key_cache_t *sent_lists; /* owned; lists of keys that the server was asked
+                                   to cache; NULL: none */
+    uint32_t n_misses;          /* how many of them the server did not know any more */
 } ps_client_link_t;
 
 /* A table whose routes this client knows. Lives as long as the client. */
@@ -98,23 +98,23 @@ typedef struct ps_known_table {
     ps_queue_t *queues; /* owned; one for each partition */
 } ps_known_table_t;
 
-/* A question that is waited for. One that stays unanswered is asked again under
- * the same id, which the node knows. */
+/* A question whose answer a call waits for. When no answer comes, the client
+ * retries with the same id, by which the node recognises it. */
 typedef struct ps_question {
     TAILQ_ENTRY(ps_question) in_list;
     bool is_asked; /* the client has it in its list */
     char op[PS_QUESTION_OP_MAX + 1];
     uint64_t id;
     ps_buffer_t text;     /* owned */
-    uint32_t timeout_ms;  /* as the node was told */
-    uint64_t deadline_ms; /* there will be no answer behind that */
-    uint64_t ask_ms;      /* when it is asked again */
-    uint64_t again_ms;    /* how long after the last time */
+    uint32_t timeout_ms;  /* as the question has it */
+    uint64_t deadline_ms; /* no answer comes after that */
+    uint64_t ask_ms;      /* when it is retried */
+    uint64_t again_ms;    /* backoff: time since the last try */
     ps_doc_t *reply;      /* owned; NULL: not yet */
 } ps_question_t;
 TAILQ_HEAD(ps_questions, ps_question);
 
-/* What a client is as a worker, as its requests need it. */
+/* The client as a worker, as far as its requests need it. */
 typedef struct ps_client_worker {
     ps_beat_t *beat; /* one holder is this; NULL: it is no worker */
     char job[PS_NAME_MAX + 1];
@@ -123,10 +123,10 @@ typedef struct ps_client_worker {
     psd_status_t ended;   /* PSD_OK, or why it is no worker any more */
 } ps_client_worker_t;
 
-/* What a worker's job does in the turns of its client. */
+/* What lib/client/job does in each turn of a worker's client. */
 typedef struct ps_job_hooks {
     void (*look)(psd_client_t *client); /* once a turn */
-    /* An answer that nobody waits for. False: it is none to a job. */
+    /* An answer that no call waits for. False: it is not for a job. */
     bool (*learn)(psd_client_t *client, uint64_t id, const ps_doc_t *reply);
 } ps_job_hooks_t;
 
@@ -139,22 +139,22 @@ struct psd_client {
     /* control */
     ps_socket_t *control;          /* owned */
     uint64_t last_ask;             /* id of the newest question */
-    struct ps_questions questions; /* borrowed; those that are waited for */
+    struct ps_questions questions; /* borrowed; those that calls wait for */
     uint64_t tables_asked;         /* id of the job_tables under way; 0: none */
     uint64_t idle_asked;           /* id of the work_idle under way; 0: none */
     uint64_t routes_asked;         /* id of the newest question of reroute.c; or 0 */
     uint64_t routes_asked_ms;      /* when that was asked */
-    uint64_t routes_owed_ms;       /* since when answers are owed */
-    uint64_t routes_took_ms;       /* until the last one was answered */
+    uint64_t routes_owed_ms;       /* since when answers are outstanding */
+    uint64_t routes_took_ms;       /* time until the last one was answered */
     uint64_t doubt_ms;             /* since when a shard is silent; 0: none is */
     uint64_t routes_due_ms;        /* when to ask where its partitions are */
-    uint64_t looked_ms;            /* when that was last thought of */
-    uint64_t listens_ms;           /* since when that is done all the time */
+    uint64_t looked_ms;            /* when that was last checked */
+    uint64_t listens_ms;           /* since when it is checked without a gap */
     uint64_t identity_asked;       /* id of the hello for another session; or 0 */
     uint64_t identity_first;       /* of the first one for next_id */
     uint64_t identity_due_ms;      /* not asked for before */
     ps_id_t next_id;               /* that it is asked for with */
-    bool told_forgotten;           /* why was said */
+    bool told_forgotten;           /* on_wait got the reason */
 
     /* who this client is, from the welcome */
     ps_id_t id;
@@ -164,8 +164,8 @@ struct psd_client {
 
     /* data */
     ps_session_t *session;   /* owned; NULL before the welcome */
-    ps_outbox_t outbox;      /* what the session wants done */
-    ps_outbox_t batch;       /* what of it is being done */
+    ps_outbox_t outbox;      /* actions that the session wants */
+    ps_outbox_t batch;       /* those of them under way */
     ps_client_link_t *links; /* owned */
     size_t n_links;
     size_t links_capacity;
@@ -195,8 +195,8 @@ struct psd_client {
     struct ps_tickets idle_tickets; /* to be used again */
     uint64_t expire_ms;             /* no ticket's deadline is before this */
     uint64_t turned_ms;             /* the last turn ended */
-    uint64_t tell_ms;               /* nobody is told of a long wait before this … */
-    uint64_t quiet_ms;              /* … and that, for one was told of not long ago */
+    uint64_t tell_ms;               /* no report of a long wait before this … */
+    uint64_t quiet_ms;              /* … and this, because the last one was recent */
     size_t n_after;                 /* waiting requests that name a ticket */
     size_t n_waiting;               /* waiting requests that are no pulls */
     size_t n_under_way;             /* requests that are sent */
@@ -222,45 +222,46 @@ struct psd_client {
 
 /* ---- client_state.c ------------------------------------------------------ */
 
-/* Before anything else is done with it: empty lists. */
+/* Makes empty lists; comes before any other call. */
 void ps_client_init(psd_client_t *self);
-/* Every later call is refused with this reason. The first one counts. */
+/* Every later call fails with this reason. The first reason counts. */
 void ps_client_break(psd_client_t *self, psd_status_t status, const char *text);
-/* Begins every public call: empties err. Errors: PSD_CLOSED: this is a child
- * that was forked since, which must not do anything with the client. */
+/* Begins every public call: clears err. Errors: PSD_CLOSED: this process was
+ * forked after the client was made, and must not use it. */
 PSD_MUST_CHECK psd_status_t ps_client_enter(const psd_client_t *self, psd_error_t *err);
-/* True in a child that was forked since it was made. */
+/* True in a child that was forked after the client was made. */
 bool ps_client_is_forked(const psd_client_t *self);
-/* PSD_OK; else the reason: PSD_ROWS_LOST when it is that, or PSD_CLOSED. */
+/* PSD_OK, or why the client is broken: PSD_ROWS_LOST or PSD_CLOSED. */
 PSD_MUST_CHECK psd_status_t ps_client_check(const psd_client_t *self, psd_error_t *err);
 /* Pushes and marks that are not acknowledged or refused. */
 size_t ps_client_n_unknown(const psd_client_t *self);
 /* The known table of that number, or NULL. */
 ps_known_table_t *ps_known_table(const psd_client_t *self, uint32_t id);
 
-/* How a mark of a table ended. No further ones go to a table that is gone. */
+/* Takes the result of a mark of a table. A table that is gone gets no further
+ * marks. */
 void ps_client_mark_ended(psd_client_t *client, uint32_t table, psd_status_t status);
 
 /* ---- options.c ----------------------------------------------------------- */
 
-/* Takes from the environment what the options do not say. Errors: PSD_INVALID,
+/* Takes options that are not set from the environment. Errors: PSD_INVALID,
  * naming the variable. */
 PSD_MUST_CHECK psd_status_t ps_options_resolve(psd_options_t *self, psd_error_t *err);
 
 /* ---- control.c ----------------------------------------------------------- */
 
-/* A question; the caller fills in more. NULL: no memory. */
+/* A new question; the caller fills in the rest. NULL: no memory. */
 ps_doc_t *ps_control_new(const char *op);
 /* Asks for the session of that client. NULL: no memory. */
 ps_doc_t *ps_control_hello(const ps_id_t *client);
 /* Sets job and job_id of a worker. False: no memory. */
 PSD_MUST_CHECK bool ps_control_name_job(const psd_client_t *client, ps_doc_t *question);
 /*
- * A question that is asked again if need be: begin, a look in each turn of the
- * client until it is over, then end. A question that has begun is the client's until
+ * A question that the client retries: begin, look in each turn of the client
+ * until it is over, then end. A question that has begun is the client's until
  * ps_question_end or _drop, one of which comes before the client is closed.
  * Errors of begin and look: nothing is under way, as after _drop; of end: what
- * the node answered; PSD_DEADLINE it did not.
+ * the node answered; PSD_DEADLINE it did not answer.
  */
 PSD_MUST_CHECK psd_status_t ps_question_begin(psd_client_t *client, ps_doc_t *doc,
                                               uint32_t timeout_ms, uint32_t grace_ms,
@@ -271,65 +272,69 @@ PSD_MUST_CHECK psd_status_t ps_question_look(psd_client_t *client, ps_question_t
 uint64_t ps_question_wake_ms(const ps_question_t *self);
 PSD_MUST_CHECK psd_status_t ps_question_end(psd_client_t *client, ps_question_t *self,
                                             ps_doc_t **ret_reply, psd_error_t *err);
-/* Nobody wants the answer any more. Takes one that is not under way. */
+/* Cancels it: the answer is not wanted any more. Takes one that is not under
+ * way. */
 void ps_question_drop(psd_client_t *client, ps_question_t *self);
-/* Asks and waits for nothing. ret_id names the answer. */
+/* Asks and does not wait. ret_id names the answer. */
 PSD_MUST_CHECK psd_status_t ps_control_send(psd_client_t *self, ps_doc_t *question,
                                             uint64_t *ret_id, psd_error_t *err);
-/* An answer to a question that is not waited for. */
+/* Gets an answer that no call waits for. */
 typedef void ps_on_reply_t(psd_client_t *self, uint64_t id, const ps_doc_t *reply);
-/* Takes in what has arrived. */
+/* Handles the messages that have arrived. */
 void ps_control_receive(psd_client_t *self, ps_on_reply_t *on_other);
-/* The status that a reply says, with its text. */
+/* The status of a reply, with its text. */
 PSD_MUST_CHECK psd_status_t ps_reply_status(const ps_doc_t *reply, psd_error_t *err);
 
 /* ---- link.c -------------------------------------------------------------- */
 
 /* Opens the link that the session asked for. */
 void ps_links_open(psd_client_t *self, uint64_t link);
-/* What arrived on a link, for the session. False: nothing. */
+/* Hands a message that arrived on a link to the session. False: none
+ * arrived. */
 bool ps_links_receive(psd_client_t *self, uint64_t link);
 /* Every link that is used has had its WELCOME. */
 bool ps_links_are_welcome(const psd_client_t *self);
-/* Drops every connection with all that waits in it, and opens it anew. */
+/* Drops every connection with all that waits in it, and opens it again. */
 void ps_links_reset(psd_client_t *self);
 void ps_links_close(psd_client_t *self);
 
 /* ---- reroute.c ----------------------------------------------------------- */
 
-/* Asks where partitions are whose shard is silent, if it is time to;
- * routes_due_ms says when it is. */
+/* Asks the registry where the partitions of a silent shard are, if that is due
+ * (routes_due_ms). */
 void ps_reroute_look(psd_client_t *self);
-/* Until it is asked again, when it is silent for so long, and the last answer of the registry took
- * so long; is_asked: that is still to come. A slow link may be all that is wrong. */
+/* The backoff until the registry is asked again. silent_ms: how long the shard
+ * is silent; took_ms: how long the registry's last answer took; is_asked: an
+ * answer is outstanding. A slow link may be the only cause. */
 uint64_t ps_reroute_gap_ms(uint64_t silent_ms, uint64_t took_ms, bool is_asked);
-/* Takes the answer, if it is one. */
+/* Takes the answer, if it is one to that question. */
 void ps_reroute_learn(psd_client_t *self, uint64_t id, const ps_doc_t *reply);
 
 /* ---- identity.c ---------------------------------------------------------- */
 
-/* Asks for another session, if a partition has forgotten this client. */
+/* Asks the registry for another session, if a partition has forgotten this
+ * client. */
 void ps_identity_look(psd_client_t *self);
-/* Takes the answer. False: it is another one's. */
+/* Takes the answer. False: it answers another question. */
 bool ps_identity_learn(psd_client_t *self, uint64_t id, const ps_doc_t *reply);
 
 /* ---- link_filter.c --------------------------------------------------------
  */
 
-/* Sends a PUSH or PULL through what both ends speak of a filter. repeated: not
- * for the first time. Errors: those of ps_socket_send. */
+/* Sends a PUSH or PULL through those parts of a filter that both ends support.
+ * repeated: it is a resend. Errors: those of ps_socket_send. */
 PSD_MUST_CHECK psd_status_t ps_link_send_filtered(psd_client_t *self, uint64_t link,
                                                   const ps_filter_t *filter,
                                                   const ps_message_t *plain, ps_payload_t *payload,
                                                   bool repeated);
-/* Whether a message that arrived is for the next one. */
+/* Whether a message that arrived is for ps_link_receive_filtered. */
 static inline bool ps_link_is_filtered(const ps_message_t *message)
 {
     return (message->flags & PS_FLAG_CODED) != 0 || message->kind == PS_KIND_WELCOME ||
            message->kind == PS_KIND_REFUSED;
 }
-/* Makes a coded answer plain; learns what the other end has forgotten. Errors:
- * those of ps_coder_decode. */
+/* Decodes a coded answer; learns which lists the other end has forgotten.
+ * Errors: those of ps_coder_decode. */
 PSD_MUST_CHECK psd_status_t ps_link_receive_filtered(psd_client_t *self, uint64_t link,
                                                      ps_message_t *message,
                                                      ps_payload_t **payload_p, psd_error_t *err);

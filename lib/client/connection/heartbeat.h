@@ -1,15 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * ps_beat - a thread that tells the registry that a worker lives
+ * ps_beat - a thread that sends a worker's heartbeats to the registry
  *
- * What     Says `heartbeat` every heartbeat_ms over a connection of its own,
- *          whatever the worker is busy with, and hears whether its job has
- *          changed.
+ * What     Sends `heartbeat` every heartbeat_ms over its own connection,
+ *          whatever the worker is busy with, and learns from the answers
+ *          whether the job has changed.
  * Shape    One for each worker, shared by its members' clients.
  * Owner    Counted; the last ps_beat_release stops the thread and waits for
  *          its end.
- * Threads  any; clock, version and state cross as atomics, nothing waits for
- *          anything.
+ * Threads  any; clock, version and state are atomics, and no call waits.
  */
 #ifndef PS_CLIENT_HEARTBEAT_H
 #define PS_CLIENT_HEARTBEAT_H
@@ -36,14 +35,14 @@ ps_beat_t *ps_beat_keep(ps_beat_t *self);
 /* Takes NULL, nulls *self_p. */
 void ps_beat_release(ps_beat_t **self_p);
 
-/* The worker is not said to live any more: one of its members cannot go on.
- * From any thread, any number of times. */
+/* Stops the heartbeats, because a member of the worker cannot go on. From any
+ * thread, any number of times. */
 void ps_beat_stop(ps_beat_t *self);
 
-/* A member has finished so many clocks; member < PS_MEMBERS_MAX. The worker's
- * clock, which is told, is the least of its members'. */
+/* A member has finished `clock` clocks; member < PS_MEMBERS_MAX. The heartbeat
+ * reports the worker's clock: the least of its members' clocks. */
 void ps_beat_set_clock(ps_beat_t *self, uint32_t member, uint64_t clock);
-/* The job's version as last heard; 0: not heard yet. */
+/* The job's version as last received; 0: none yet. */
 uint64_t ps_beat_version(const ps_beat_t *self);
 /* PSD_OK while the worker runs; PSD_JOB_STOPPED, PSD_WORKER_LOST;
  * PSD_ROWS_LOST with its text, for as long as the beat is held. */

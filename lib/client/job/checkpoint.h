@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Private to the client: checkpoints as the node knows them. */
+/* Private to the client: checkpoints, as the node lists them. */
 #ifndef PS_CLIENT_CHECKPOINT_H
 #define PS_CLIENT_CHECKPOINT_H
 
@@ -17,15 +17,16 @@ struct psd_checkpoint {
     ps_doc_t *manifest; /* owned */
 };
 
-/* "key": value of a question when the value is not NULL. Takes NULL for the
- * question; NULL: no memory. The caller owns what it gets. */
+/* A question about a checkpoint, with "key": value when value is not NULL.
+ * NULL: no memory. The caller owns it. */
 ps_doc_t *ps_checkpoint_question(const char *op, const char *name, const char *key,
                                  const char *value);
-/* Begins work that is waited for. Errors: of the node. */
+/* Starts work on a checkpoint; ps_checkpoint_end waits for it. Errors: those of
+ * the node. */
 PSD_MUST_CHECK psd_status_t ps_checkpoint_ask(psd_client_t *client, ps_doc_t *question,
                                               uint64_t *ret_number, psd_error_t *err);
-/* Waits for its end, and looks at least once. Errors: of the work; PSD_DEADLINE
- * until_ms has passed. */
+/* Waits for its end, and looks at least once. Errors: those of the work;
+ * PSD_DEADLINE until_ms has passed. */
 PSD_MUST_CHECK psd_status_t ps_checkpoint_end(psd_client_t *client, uint64_t number,
                                               uint64_t until_ms, psd_error_t *err);
 /* As psd_checkpoint_newest, inside of a call. */

@@ -7,14 +7,14 @@
  * It uses     requests, connection, and with them the session.
  * It ignores  How rows become slices, and how a request travels: a mark is one
  *             more request.
- * Start at    job.c for the calls, membership.c for what it hears of its job,
- *             work.c and idle.c for work queues.
+ * Start at    job.c for the calls, membership.c for news of the job, work.c
+ *             and idle.c for work queues.
  */
 /*
- * ps_membership - what a client keeps as a worker beside its ps_client_worker_t
+ * ps_membership - the state of a worker, beside its ps_client_worker_t
  *
- * What     Follows the tables that the job has opened, which a thread hears of,
- *          and finishes clocks while it waits for work.
+ * What     Follows the tables that the job has opened, which the heartbeat's
+ *          thread learns of, and finishes clocks while it waits for work.
  * Owner    The client; NULL there: it is no worker.
  */
 #ifndef PS_CLIENT_JOB_H
@@ -26,13 +26,13 @@
 /* A work queue that was opened. */
 typedef struct ps_known_work {
     char name[PS_NAME_MAX + 1];
-    uint64_t number; /* of the next question for a slice: the same until there
-                        is a slice, so that an answer that was lost comes
-                        again */
+    uint64_t number; /* of the next question for a slice: it stays the same
+                        until there is a slice, so that the node repeats an
+                        answer that was lost */
     struct {
         uint64_t epoch;
         uint32_t slice;
-    } held[PS_WORK_HOLDS_MAX]; /* given to this client, and not done */
+    } held[PS_WORK_HOLDS_MAX]; /* assigned to this client, not done */
     size_t n_held;
 } ps_known_work_t;
 
@@ -45,12 +45,12 @@ struct ps_membership {
     ps_known_work_t *works; /* owned */
     size_t n_works;
     size_t works_capacity;
-    bool idle;        /* waits for a slice and has none: clocks go on … */
-    uint64_t idle_to; /* … to this one */
-    uint64_t idle_ms; /* when the node was asked how far, or may be again */
+    bool idle;        /* waits for a slice and has none: it finishes clocks … */
+    uint64_t idle_to; /* … up to this one */
+    uint64_t idle_ms; /* when the node was asked how far, or may be asked again */
 };
 
-/* What a worker shall be, with the environment looked up. */
+/* The arguments of psd_join, completed from the environment. */
 typedef struct ps_wish {
     const char *job; /* borrowed */
     uint32_t worker;
@@ -59,30 +59,31 @@ typedef struct ps_wish {
     bool attach;
 } ps_wish_t;
 
-/* Takes from the environment what psd_join's arguments leave to it. Errors:
+/* Takes what psd_join's arguments leave open from the environment. Errors:
  * PSD_INVALID. */
 PSD_MUST_CHECK psd_status_t ps_wish_resolve(const char *job, int64_t worker, uint32_t n_workers,
                                             int32_t max_delay, ps_wish_t *ret_wish,
                                             psd_error_t *err);
 
-/* What the client calls of it while it is a worker. */
+/* The call-backs of a client that is a worker. */
 extern const ps_job_hooks_t ps_membership_hooks;
-/* Looks at what the heartbeat has heard. Ends it when the client is broken: so
- * its worker is lost in time, and nobody waits for it for good. */
+/* Looks at what the heartbeat has received. Stops the heartbeat when the client
+ * is broken: so the registry declares the worker lost, and others do not wait
+ * for it forever. */
 void ps_membership_look(psd_client_t *client);
-/* idle.c: while it waits for a slice and has none. */
+/* idle.c: the worker waits for a slice and has none. */
 void ps_idle_begin(psd_client_t *client);
 void ps_idle_end(psd_client_t *client);
 /* Finishes a clock, or asks how far. */
 void ps_idle_look(psd_client_t *client);
 /* The answer to work_idle. */
 void ps_idle_learn(psd_client_t *client, const ps_doc_t *reply);
-/* Takes in "tables" of a reply: their routes, and marks to those that are new.
- * Errors: PSD_PROTO, PSD_NOMEM. */
+/* Takes "tables" from a reply: learns their routes and sends marks to those
+ * that are new. Errors: PSD_PROTO, PSD_NOMEM. */
 PSD_MUST_CHECK psd_status_t ps_membership_learn(psd_client_t *client, const ps_doc_t *reply,
                                                 psd_error_t *err);
-/* As psd_fail, of a job that is over where nobody else is there: who comes
- * later begins another one. */
+/* As psd_fail; the job ends if no other worker is in it, and a worker that
+ * joins later starts a new one. */
 PSD_MUST_CHECK psd_status_t ps_membership_give_up(psd_client_t *client, const char *reason,
                                                   uint32_t timeout_ms, psd_error_t *err);
 /* The client is no worker any more. Takes clients that are none. */

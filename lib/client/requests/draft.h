@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * ps_draft - memory of the library's that a caller writes a push's values to
+ * ps_draft - memory of the library to which a caller writes a push's values
  *
- * What     With a lane to the shard it is a block of the memory shared with it,
- *          which slices then point at: nothing is copied. Else it is of the
- *          heap. Who committed it has no part in it any more: it is free when
- *          no payload points at it.
+ * What     With a lane to the shard it is a block of the memory shared with the
+ *          shard; slices point at it, and nothing is copied. Otherwise it is on
+ *          the heap. After the commit the caller has no part in it: it is freed
+ *          when no payload points at it.
  * Owner    The caller until psd_push_commit or psd_push_abandon, then the
  *          client. The client's list has all of both.
- * Threads  Payloads let go of it on any thread; all else is the client's.
+ * Threads  Payloads release it on any thread; all else runs on the client's.
  */
 #ifndef PS_CLIENT_DRAFT_H
 #define PS_CLIENT_DRAFT_H
@@ -24,7 +24,7 @@ struct psd_draft {
     psd_table_t *table;   /* borrowed */
     psd_select_t select;  /* plain */
     ps_block_t block;     /* of a lane; size 0: none */
-    void *memory;         /* owned; else of the heap */
+    void *memory;         /* owned; on the heap, when there is no block */
     size_t n_values;
     bool is_committed;
     atomic_uint n_holders; /* payloads that point at it */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Private to lib/client: a call that is no plain push or pull, and waits. */
+/* Private to lib/client: a call other than a plain push or pull; it waits. */
 #ifndef PS_CLIENT_OPS_H
 #define PS_CLIENT_OPS_H
 
@@ -32,8 +32,8 @@ PSD_MUST_CHECK psd_status_t ps_work_cut(ps_work_t *self, const psd_select_t *sel
                                         psd_error_t *err);
 /* Sends the slices and waits for all of them. */
 PSD_MUST_CHECK psd_status_t ps_work_run(ps_work_t *self, psd_error_t *err);
-/* rc, and in front of the error what was to be done: for errors before anything
- * was sent; those behind it say so themselves. */
+/* Returns rc and puts the name of the operation in front of the error. For
+ * errors before anything is sent; later errors name it themselves. */
 PSD_MUST_CHECK psd_status_t ps_work_refuse(const ps_work_t *self, psd_status_t rc,
                                            psd_error_t *err);
 #endif

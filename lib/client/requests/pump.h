@@ -5,14 +5,14 @@
 
 #include "client/connection/client_state.h"
 
-/* One turn: waits for at most until until_ms (0: not at all), takes in what
- * arrived, does what has to be done. */
+/* One turn: waits until until_ms at most (0: not at all), handles messages that
+ * arrived, and sends what is due. */
 void ps_pump(psd_client_t *self, uint64_t until_ms);
-/* Does what the session wants, and what follows from it. After it outbox and
- * ended are empty. */
+/* Performs the actions that the session wants, and what follows from them.
+ * Afterwards outbox and ended are empty. */
 void ps_perform(psd_client_t *self);
-/* The same for a call that starts something and returns: when much is under
- * way, small messages over ZeroMQ may be left for the next call to send, or for
- * the sender's thread (sender.h). */
+/* The same for a call that starts a request and returns. When much is in
+ * flight, it may leave small messages over ZeroMQ to the next call or to the
+ * sender's thread (sender.h). */
 void ps_perform_start(psd_client_t *self);
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * psd_result - rows as they came, in order of their keys
+ * psd_result - fetched rows, in order of their keys
  *
  * Shape    rows point into values and, when sparse, cols
  * Owner    The caller; psd_result_destroy.
@@ -31,13 +31,12 @@ struct psd_result {
 
 PSD_MUST_CHECK psd_status_t ps_result_new(ps_type_t type, bool sparse, size_t max_rows,
                                           psd_result_t **ret_result, psd_error_t *err);
-/* Takes in the rows of an answer, in the order in which it has them; `asked` is
- * the request, which an answer with ASKED rows leaves it to to name them.
- * Errors: PSD_NOMEM. */
+/* Adds the rows of an answer, in the answer's order. `asked` is the request: it
+ * names the rows of an answer with ASKED rows. Errors: PSD_NOMEM. */
 PSD_MUST_CHECK psd_status_t ps_result_add(psd_result_t *self, const ps_slice_t *slice,
                                           const ps_payload_t *payload, const ps_slice_t *asked,
                                           const ps_payload_t *asked_payload);
-/* Takes in a row whose values are in place already. Errors: PSD_NOMEM. */
+/* Adds a row whose values are in place already. Errors: PSD_NOMEM. */
 PSD_MUST_CHECK psd_status_t ps_result_add_row(psd_result_t *self, uint64_t key, size_t at, size_t n,
                                               psd_error_t *err);
 /* Sparse rows of one value each: keeps the n largest, from the largest down;
@@ -46,7 +45,7 @@ PSD_MUST_CHECK psd_status_t ps_result_rank(psd_result_t *self, ps_type_t type, s
                                            psd_error_t *err);
 bool ps_result_is_full(const psd_result_t *self);
 /* Sorts by key. merge: rows of one key are parts of it, in order of columns,
- * and become one. Drops what is over max_rows then. Errors: PSD_NOMEM. */
+ * and become one. Then drops rows beyond max_rows. Errors: PSD_NOMEM. */
 PSD_MUST_CHECK psd_status_t ps_result_finish(psd_result_t *self, bool merge, size_t max_rows,
                                              psd_error_t *err);
 #endif

@@ -2,8 +2,8 @@
 /*
  * ps_scan - pulls many rows piece by piece and hands them to a sink
  *
- * What     Memory stays bounded whatever the table's size: dense rows come in
- *          groups of a few MiB, wide ones in pieces of columns, rows whose
+ * What     Memory is bounded whatever the table's size: it pulls dense rows in
+ *          groups of a few MiB, wide rows in pieces of columns, and rows whose
  *          length only the server knows in groups that grow and shrink.
  */
 #ifndef PS_CLIENT_SCAN_H
@@ -26,8 +26,8 @@ typedef struct ps_span {
 typedef struct ps_scan_sink {
     void *self; /* given to each function */
     psd_status_t (*row)(void *self, uint64_t row, psd_error_t *err);
-    /* cols NULL: n neighbouring columns of the selection (dense). Else the
-     * row's columns that are not zero; then it is called once at most. */
+    /* cols NULL: n adjacent columns of the selection (dense). Else the row's
+     * columns that are not zero; then it is called at most once. */
     psd_status_t (*values)(void *self, const uint32_t *cols, const void *values, size_t n,
                            psd_error_t *err);
     psd_status_t (*end)(void *self, psd_error_t *err);

@@ -9,15 +9,15 @@ struct psd_table {
     psd_client_t *client;     /* borrowed; not looked at by psd_table_close */
     ps_known_table_t *known;  /* borrowed from the client; as above */
     ps_table_spec_t spec;     /* owned */
-    ps_filter_t filter;       /* the spec's, of calls that name none */
-    struct ps_sparsify *thin; /* owned; what filters hold back; NULL: nothing */
+    ps_filter_t filter;       /* the spec's, for calls that set none */
+    struct ps_sparsify *thin; /* owned; values that filters hold back, or NULL */
 };
-/* Remembers a table, which may be known already. Errors: PSD_NOMEM. */
+/* Adds a table, which may be known already. Errors: PSD_NOMEM. */
 PSD_MUST_CHECK psd_status_t ps_known_table_add(psd_client_t *self, uint32_t id, const char *name,
                                                uint32_t n_partitions, ps_known_table_t **ret_table,
                                                psd_error_t *err);
-/* Takes in an object with "table" and "routes": learns the routes, remembers
- * the table. ret_spec may be NULL. */
+/* Takes an object with "table" and "routes": learns the routes and adds the
+ * table. ret_spec may be NULL. */
 PSD_MUST_CHECK psd_status_t ps_table_learn(psd_client_t *self, const ps_doc_t *from,
                                            ps_table_spec_t *ret_spec, ps_known_table_t **ret_table,
                                            psd_error_t *err);

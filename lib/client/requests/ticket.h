@@ -1,35 +1,38 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Room lib/client/requests: calls, from their start until somebody has the end
+ * Room lib/client/requests: calls, from their start until the caller has the
+ * result
  *
- * It is       Tables, pushes, pulls and what else is done with rows; tickets,
- *             the requests they are made of, their queues; a client's turns.
+ * It is       Tables, pushes, pulls and other operations on rows; tickets,
+ * their
+ *             requests and queues; a client's turns.
  * It uses     slices, which cut a call; connection, which carries it; the
  *             session, which retries.
  * It ignores  Jobs: a worker's clock is a stamp and a list of tables to mark,
- *             and what its job does in a turn is two call-backs.
+ *             and the job's part of a turn is two call-backs.
  * Start at    rows.c for a push, ticket.h for its states, pump.c for a turn.
  */
 /*
  * ps_ticket, ps_slice_request, ps_queue - calls under way
  *
  * What     A call is a ticket; each of its slices is a request. A request waits
- *          in the queue of its partition until there is room and its turn has
- *          come, is an operation of the session then, and ends with an answer:
+ *          in the queue of its partition until there is room and it is its
+ *          turn. Then it is an operation of the session. It ends with an
+ *          answer:
  *
  *              waiting --> sent --> ended
  *                 |         |  ^
- *                 |         +--+  a pull's rest is asked for
- *                 +-----------------> ended (a pull whose time is over)
+ *                 |         +--+  it asks for the rest of a pull
+ *                 +-----------------> ended (a pull whose deadline has passed)
  *
  *          A ticket ends when all of its requests have, or at its deadline:
- *          requests that push then go on alone (ticket NULL).
- * Shape    A queue is in order of round, what marks last in theirs, greater
- *          priority first, then first come first served. A ticket's number is
- *          its place among the client's tickets and, above that, how often the
- *          place was used before: looking one up takes no search.
- * Owner    The client keeps tickets and requests that have ended and uses them
- *          again.
+ *          pushes then go on without it (ticket NULL).
+ * Shape    A queue is in order of round; within a round marks come last,
+ *          greater priority first, then first come first served. A ticket's
+ *          number is its place among the client's tickets and, in the upper
+ *          bits, how often the place was used before: a lookup needs no search.
+ * Owner    The client keeps tickets and requests that have ended, and reuses
+ *          them.
  */
 #ifndef PS_CLIENT_TICKET_H
 #define PS_CLIENT_TICKET_H
@@ -44,8 +47,8 @@ typedef enum ps_request_kind {
     PS_REQUEST_MARK = 4
 } ps_request_kind_t;
 
-/* What the server does with the rows, where it is more than to add or to give
- * them: wire/messages/message.h, PS_OP_FIELDS. */
+/* The operation on the rows, when it is more than a plain push or pull:
+ * wire/messages/message.h, PS_OP_FIELDS. */
 typedef struct ps_row_op_args {
     uint8_t op; /* ps_change_op_t or ps_read_op_t */
     uint32_t other;
@@ -53,7 +56,8 @@ typedef struct ps_row_op_args {
     uint64_t since;
 } ps_row_op_args_t;
 
-/* What the answers to one slice come to where it is no rows; the caller's. */
+/* The combined result of one slice's answers, when these are not rows; the
+ * caller's. */
 typedef struct ps_aggregate {
     double number;    /* SUM, SQUARES, DOT: of all pieces, in order */
     uint64_t count;   /* NONZEROS */
@@ -64,15 +68,15 @@ typedef struct ps_aggregate {
 struct ps_slice_request {
     TAILQ_ENTRY(ps_slice_request) in_list; /* waiting, sent, ended or spare */
     TAILQ_ENTRY(ps_slice_request) in_ticket;
-    ps_ticket_t *ticket; /* NULL: nobody waits for it */
+    ps_ticket_t *ticket; /* NULL: no call waits for it */
     ps_queue_t *queue;
     ps_request_kind_t kind;
     ps_row_op_args_t row_op;
     ps_slice_t slice;
     ps_payload_t *payload;     /* one holder is the request; may be NULL */
-    bool borrows;              /* the payload points at memory of the caller's */
-    uint32_t n_sends;          /* how often it was given to a socket */
-    uint32_t n_fixed_sends;    /* … that goes on looking where the payload pointed
+    bool borrows;              /* the payload points at the caller's memory */
+    uint32_t n_sends;          /* how often a socket got it */
+    uint32_t n_fixed_sends;    /* … that keeps the address that the payload had
                                   then */
     ps_places_t places;        /* owned */
     ps_aggregate_t *aggregate; /* borrowed as long as there is a ticket; or NULL */
@@ -84,8 +88,8 @@ struct ps_slice_request {
     psd_ticket_t after; /* 0: none */
     uint64_t round;
     uint64_t op;         /* of the session; 0: it waits, or has ended */
-    bool is_sent;        /* counts as one of its queue that are under way */
-    uint64_t sent_bytes; /* … with so many bytes */
+    bool is_sent;        /* counted in its queue as in flight … */
+    uint64_t sent_bytes; /* … with this number of bytes */
     bool was_answered;   /* by ACK or VALUES */
     bool marks;          /* it finishes a clock there: a mark, or the last push */
 };
@@ -95,7 +99,7 @@ struct ps_slice_request {
 
 struct ps_ticket {
     TAILQ_ENTRY(ps_ticket) in_list;    /* of the open, done or idle ones */
-    psd_ticket_t number;               /* idle: the next one that it will have */
+    psd_ticket_t number;               /* idle: the next number that it gets */
     struct ps_slice_requests requests; /* that have not ended */
     uint32_t timeout_ms;
     uint64_t deadline_ms;
@@ -103,15 +107,15 @@ struct ps_ticket {
     bool has_ended;
     psd_status_t status;
     psd_error_t *error;   /* owned; NULL while nothing failed */
-    void *values;         /* of the caller's; where DENSE answers go */
+    void *values;         /* the caller's; where DENSE answers go */
     psd_result_t *result; /* borrowed; where psd_fetch gathers; or NULL */
-    /* what it is, for errors */
+    /* names the call, for errors */
     const char *verb;              /* "push to"; static */
     const ps_known_table_t *table; /* NULL: none */
     uint32_t command;              /* 0: none */
 };
 
-#define PS_TOLD_MS 3000 /* a call that is open for so long is told of */
+#define PS_TOLD_MS 3000 /* after it on_wait gets a call that is still open */
 #define PS_TICKET_NAME_SIZE (PS_NAME_MAX + 64)
 
 struct ps_queue {
@@ -120,7 +124,7 @@ struct ps_queue {
     uint32_t partition;
     struct ps_slice_requests waiting;
     ps_slice_request_t *last; /* of the call that is being made; else NULL */
-    uint32_t n_sent;          /* requests under way */
+    uint32_t n_sent;          /* requests in flight */
     uint64_t sent_bytes;      /* of their payloads */
 };
 
@@ -129,13 +133,13 @@ struct ps_queue {
 void ps_queue_init(ps_queue_t *self, const ps_known_table_t *table, uint32_t partition);
 /* Puts a request into its place; ps_queue_run sends it. */
 void ps_queue_add(psd_client_t *client, ps_slice_request_t *request);
-/* Takes one out that waits. */
+/* Removes a request that waits. */
 void ps_queue_remove(psd_client_t *client, ps_slice_request_t *request);
-/* Sends what can go now. */
+/* Sends the requests that may go now. */
 void ps_queue_run(psd_client_t *client, ps_queue_t *queue);
 void ps_queues_run(psd_client_t *client);
-/* After the outbox: gives loans back, tells the ticket, lets go of it, and
- * sends what has room now. */
+/* After the outbox: gives loans back, tells the ticket, releases the request,
+ * and sends the next requests that have room. */
 void ps_slice_request_finish(psd_client_t *client, ps_slice_request_t **request_p);
 /* Frees all requests of the client. */
 void ps_slice_requests_done(psd_client_t *client);
@@ -147,25 +151,25 @@ ps_slice_request_t *ps_slice_request_new(psd_client_t *client, ps_request_kind_t
                                          ps_cut_t *cut);
 /* Makes it an operation of the session; ends it if that fails. */
 void ps_slice_request_send(psd_client_t *client, ps_slice_request_t *request);
-/* Puts it, which is in no list, on the list of those that ended. */
+/* Puts a request that is in no list on the list of those that have ended. */
 void ps_slice_request_end(psd_client_t *client, ps_slice_request_t *request, psd_status_t status,
                           const char *text);
-/* Lets go of one that is in no list. */
+/* Releases a request that is in no list. */
 void ps_slice_request_destroy(psd_client_t *client, ps_slice_request_t **request_p);
-/* Lets go of all that are in a list. */
+/* Releases all requests of a list. */
 void ps_slice_requests_drop(psd_client_t *client, struct ps_slice_requests *requests);
 
 /* ---- reply.c ---- */
 
-/* The session's answer to one that is sent. */
+/* Takes the session's answer to a request that was sent. */
 void ps_slice_request_answered(psd_client_t *client, ps_slice_request_t *request,
                                const ps_message_t *message, ps_payload_t *payload);
 
 /* ---- loan.c ---- */
 
 /* The caller takes its memory back from a request that goes on: its payload is
- * copied, and what lies in sockets is dropped. Without memory for that the
- * client breaks. */
+ * copied, and messages in sockets are dropped. If there is no memory for the
+ * copy, the client breaks. */
 void ps_loan_call_in(psd_client_t *client, ps_slice_request_t *request);
 /* The caller takes its memory back from a request that has ended. */
 void ps_loan_end(psd_client_t *client, ps_slice_request_t *request);
@@ -176,7 +180,7 @@ void ps_loan_end(psd_client_t *client, ps_slice_request_t *request);
  * PSD_LIMIT. */
 PSD_MUST_CHECK psd_status_t ps_ticket_new(psd_client_t *client, uint32_t timeout_ms,
                                           ps_ticket_t **ret_ticket, psd_error_t *err);
-/* The one that is not used up, or NULL. */
+/* The ticket of that number, unless it is used up; or NULL. */
 static inline ps_ticket_t *ps_ticket_find(const psd_client_t *client, psd_ticket_t number)
 {
     uint64_t place = number & PS_TICKET_PLACE_MASK;
@@ -184,17 +188,17 @@ static inline ps_ticket_t *ps_ticket_find(const psd_client_t *client, psd_ticket
 
     return self != NULL && self->number == number && !self->is_idle ? self : NULL;
 }
-/* Takes the request in. */
+/* Adds the request. */
 void ps_ticket_add(ps_ticket_t *self, ps_slice_request_t *request);
-/* Forgets one that has no requests, or is used up. */
+/* Frees the place of a ticket that has no requests, or is used up. */
 void ps_ticket_forget(psd_client_t *client, ps_ticket_t **self_p);
-/* A request of it failed; the first failure is the ticket's. text: NULL or
- * empty: the status says it all. */
+/* A request of the ticket failed; the first failure is the ticket's result.
+ * text: NULL or empty: the status says it all. */
 void ps_ticket_note_failure(ps_ticket_t *self, uint32_t partition, psd_status_t status,
                             const char *text);
 /* Ends a ticket that has no requests (any more). */
 void ps_ticket_end_if_done(psd_client_t *client, ps_ticket_t *self);
-/* Gives the result of one that has ended, and forgets it. */
+/* Returns the result of a ticket that has ended, and forgets the ticket. */
 PSD_MUST_CHECK psd_status_t ps_ticket_use_up(psd_client_t *client, ps_ticket_t *self,
                                              psd_error_t *err);
 /* "push to table "w"", as errors begin. */
@@ -203,20 +207,20 @@ void ps_tickets_done(psd_client_t *client);
 
 /* ---- deadline.c ---- */
 
-/* What it waits for. Borrowed until the next call. */
+/* What the request waits for, in words. Borrowed until the next call. */
 const char *ps_slice_request_reason(const psd_client_t *client, const ps_slice_request_t *request,
                                     char ret_text[PS_TEXT_MAX + 1]);
-/* Ends those whose deadline has passed at client->now_ms. */
+/* Ends tickets whose deadline has passed at client->now_ms. */
 void ps_tickets_expire(psd_client_t *client);
-/* Tells who wants to know it of a call that has been open for long. */
+/* Reports a call that has been open for PS_TOLD_MS to on_wait. */
 void ps_tickets_tell(psd_client_t *client);
-/* The program did not ask for a while: calls were open meanwhile, but nobody
- * waited for them. */
+/* The program took no turn for a while: calls were open meanwhile, but the
+ * program did not wait for them. */
 void ps_tickets_were_away(psd_client_t *client);
-/* After ps_perform: ends all that are open, whose callers take their memory
- * back. Pushes go on with memory of their own. */
+/* After ps_perform: ends all open tickets, and gives their callers the memory
+ * back. Pushes go on with copies. */
 void ps_tickets_cut_off(psd_client_t *client, psd_status_t status, const char *text);
-/* PSD_DEADLINE, with what the ticket waits for. */
+/* Returns PSD_DEADLINE and names what the ticket waits for. */
 PSD_MUST_CHECK psd_status_t ps_ticket_overdue(const psd_client_t *client, const ps_ticket_t *self,
                                               uint64_t waited_ms, psd_error_t *err);
 

@@ -2,24 +2,25 @@
 /*
  * Room lib/client/slices: one call cut by partition
  *
- * It is       Selections, the slices that they become, where a slice's answer
- *             belongs, and filters that hold a part of a push back.
+ * It is       Selections, the slices that they become, the places for a slice's
+ *             answer, and filters that hold back a part of a push.
  * It uses     lib/model, for what a table is, and lib/wire, for payloads.
- * It ignores  Clients, connections and time: it is handed arrays and a spec.
- * Start at    cut.c; cut_small.c is the way of a million small pushes.
+ * It ignores  Clients, connections and time: it gets arrays and a spec.
+ * Start at    cut.c; cut_small.c is the fast path of a million small pushes.
  */
 /*
  * ps_cut - one call cut into slices, each for one partition
  *
- * What     Rows that lie together at the caller (one partition, or sorted keys
- *          over ranges) are cut without copying: the payload borrows. Others
- *          are gathered, one block a slice. No slice's body, nor the answer to
- *          it, is larger than limit_bytes unless a single row is.
+ * What     Rows that are contiguous at the caller (one partition, or sorted
+ *          keys over ranges) are cut without copying: the payload borrows them.
+ *          Other rows are gathered, one block for each slice. Neither the body
+ *          of a slice nor its answer exceeds limit_bytes, unless a single row
+ *          does.
  * Shape    places: row i of a slice belongs to the caller's row
  *          (rows ? rows[n_done + i] : first + n_done + i), its column j to the
  *          value (cols ? cols[j] : col + j) of that row
  * Owner    ps_cuts_done frees what is left in the list; a user may take a
- *          cut's payload and places and null them there.
+ *          cut's payload and places, and null them in the list.
  */
 #ifndef PS_CLIENT_CUT_H
 #define PS_CLIENT_CUT_H
@@ -29,7 +30,7 @@
 typedef struct ps_places {
     size_t first;
     uint32_t *rows; /* owned; NULL: first + i */
-    size_t n_done;  /* rows that were put into place already */
+    size_t n_done;  /* rows that are in place already */
     size_t col;
     uint32_t *cols;   /* owned; NULL: col + j */
     size_t row_width; /* values of the caller's row */
@@ -43,8 +44,8 @@ typedef struct ps_cut {
     ps_places_t places;    /* set when args.places */
 } ps_cut_t;
 
-/* Most calls are one slice, which lies in the list itself: a list that has
- * something in it is not copied. */
+/* Most calls are one slice, which is stored in the list itself: do not copy a
+ * list that is not empty. */
 typedef struct ps_cuts {
     ps_cut_t *items; /* &one, or owned */
     size_t n;
@@ -64,14 +65,15 @@ typedef struct ps_cut_args {
 } ps_cut_args_t;
 
 /* Appends the slices of a call to an empty list. Errors: PSD_NOMEM; PSD_LIMIT
- * 2^32 rows or more that do not lie together; the list may hold some then. */
+ * 2^32 rows or more that are not contiguous; the list may have some slices
+ * then. */
 PSD_MUST_CHECK psd_status_t ps_cut(const ps_cut_args_t *args, ps_cuts_t *cuts, psd_error_t *err);
 /* Rows present in a range of a table with hash keys, or in all of it. */
 typedef struct ps_present_args {
     const ps_table_spec_t *spec; /* settled */
     const psd_select_t *select;  /* passed ps_select_check_places; a RANGE */
     bool sparse;                 /* sparse rows are wanted */
-    bool keys_only;              /* as little of each as there can be */
+    bool keys_only;              /* as little of each row as possible */
 } ps_present_args_t;
 
 /* Appends the slices that one partition has of them; none when it has no part
@@ -85,10 +87,10 @@ void ps_cuts_done(ps_cuts_t *self);
 
 /* Frees and zeroes. */
 void ps_places_done(ps_places_t *self);
-/* The first n rows are done: row i is now what row i + n was. */
+/* The first n rows are done: row i + n becomes row i. */
 void ps_places_skip(ps_places_t *self, size_t n);
-/* Puts the values of a DENSE answer of n_rows rows and n_cols columns into the
- * caller's array; the payload's size was checked. */
+/* Copies the values of a DENSE answer of n_rows rows and n_cols columns to
+ * their places in the caller's array; the payload's size has been checked. */
 void ps_places_scatter(const ps_places_t *self, const ps_payload_t *payload, size_t n_rows,
                        size_t n_cols, size_t value_size, void *values);
 #endif

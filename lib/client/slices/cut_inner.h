@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Private to ps_cut: rows and columns that one partition has. */
+/* Private to ps_cut: the selected rows and columns of one partition. */
 #ifndef PS_CLIENT_CUT_INNER_H
 #define PS_CLIENT_CUT_INNER_H
 
@@ -14,7 +14,7 @@ typedef struct ps_row_run {
                               contiguous; else NULL */
 } ps_row_run_t;
 
-/* Not copied, for `one` is mostly all there is. */
+/* Not to be copied: mostly `one` is its only item. */
 typedef struct ps_row_runs {
     ps_row_run_t *items; /* &one, or owned */
     size_t n;
@@ -29,7 +29,7 @@ typedef struct ps_col_run {
     ps_cols_kind_t kind;
     uint32_t first_col; /* of the table; RANGE */
     uint32_t n_cols;    /* > 0 */
-    size_t at;          /* value of the caller's row that is the first of it */
+    size_t at;          /* the first of them in the caller's row */
     uint32_t *places;   /* owned: values of the caller's row, when they are not
                            contiguous; else NULL */
 } ps_col_run_t;
@@ -44,7 +44,7 @@ PSD_MUST_CHECK psd_status_t ps_col_run_make(const ps_table_spec_t *spec, const p
                                             psd_error_t *err);
 void ps_col_run_done(ps_col_run_t *self);
 
-/* The caller's row that row i of a run is. */
+/* The index of row i of a run among the caller's rows. */
 static inline size_t ps_row_run_at(const ps_row_run_t *self, size_t i)
 {
     return self->order == NULL ? self->first + i : self->order[i];
@@ -53,8 +53,8 @@ static inline size_t ps_row_run_at(const ps_row_run_t *self, size_t i)
 /* The keys of rows [from, from + n) of a run, written to `to`. */
 void ps_cut_keys(const psd_select_t *select, const ps_row_run_t *run, size_t from, size_t n,
                  uint8_t *to);
-/* The whole call is a few whole rows of one partition: ps_cut_small makes its
- * one slice. Errors: PSD_NOMEM. */
+/* Whether the whole call is a few whole rows of one partition; ps_cut_small
+ * makes its one slice. Errors: PSD_NOMEM. */
 bool ps_cut_is_small(const ps_cut_args_t *args);
 PSD_MUST_CHECK psd_status_t ps_cut_small(const ps_cut_args_t *args, ps_cuts_t *cuts,
                                          psd_error_t *err);

@@ -1,23 +1,24 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * ps_sparsify - which values of a push are sent, and what becomes of the others
+ * ps_sparsify - sends the important values of a push, and holds the others back
  *
- * What     topk=S       of the values that the push touches, what was held back
- *                       of them added, the share S that is largest is sent, at
- *                       least one; the others are held back
- *          threshold=T  those of at least the size T are sent; the others are
- *                       held back
- *          skip=S       each is left out with the chance S; the others are sent
- *                       1 / (1 - S) fold, so that the mean is right; nothing
- *                       is held back
- *          What was sent and what is held back add up to what was pushed, to
- *          the last bit of f64. Zeros are never sent. What is not a number, or
- *          infinite, counts as larger than anything: the server is to see it.
- *          This makes sense for updaters that add up what they get: add, sgd.
+ * What     Values held back earlier are first added to the values of the push.
+ *          topk=S       sends the largest values, a share S of those that the
+ *                       push touches, at least one; holds the others back
+ *          threshold=T  sends values of magnitude T or more; holds the others
+ *                       back
+ *          skip=S       drops each value with probability S, and sends the
+ *                       others times 1 / (1 - S), so that the mean is right;
+ *                       holds nothing back
+ *          With topk and threshold, values sent plus values held back equal the
+ *          values pushed, to the last bit of f64. Zeros are never sent. NaN and
+ *          infinite values count as the largest, so that the server sees them.
+ *          This makes sense for updaters that add up deltas: add, sgd.
  * Shape    dense rows of n_cols f32 or f64; a row named twice is summed
- * Units    limit_bytes of what is held back: 8 for each value of its rows and
- *          PS_SPARSIFY_ROW_COST for each row. A row beyond it is sent whole.
- * Owner    The caller; what is to be sent is borrowed until the next call.
+ * Units    limit_bytes bounds the memory for held-back rows: 8 bytes for each
+ *          value of a row and PS_SPARSIFY_ROW_COST for the row. A row beyond it
+ *          is sent whole.
+ * Owner    The caller; the values to send are borrowed until the next call.
  * Threads  Confined to one thread.
  * Source   Aji and Heafield, EMNLP 2017 (topk); Hsieh et al., Gaia, NSDI 2017
  *          (threshold); Wangni et al., NIPS 2018 (skip)
@@ -31,8 +32,8 @@
 
 typedef struct ps_sparsify ps_sparsify_t;
 
-/* What to send. With one column rows[i] has values[i] and there are no counts;
- * else row i has counts[i] values, of ascending columns. */
+/* The values to send. With one column, rows[i] has values[i] and there are no
+ * counts; else row i has counts[i] values, of ascending columns. */
 typedef struct ps_thinned {
     const uint64_t *rows;
     size_t n_rows;
@@ -42,7 +43,7 @@ typedef struct ps_thinned {
     size_t n_values;
 } ps_thinned_t;
 
-/* Rows of a push: rows[n_rows], or first_row and those behind it. */
+/* Rows of a push: rows[n_rows], or n_rows rows from first_row on. */
 typedef struct ps_thin_rows {
     const uint64_t *rows; /* NULL: a range */
     uint64_t first_row;
@@ -61,13 +62,13 @@ void ps_sparsify_destroy(ps_sparsify_t **self_p);
 PSD_MUST_CHECK psd_status_t ps_sparsify_push(ps_sparsify_t *self, const ps_filter_t *filter,
                                              const ps_thin_rows_t *rows, const void *values,
                                              ps_thinned_t *ret_thinned, psd_error_t *err);
-/* Everything that is held back, which is not any more. Errors: PSD_NOMEM,
- * nothing changed. */
+/* Returns everything that is held back; afterwards nothing is. Errors:
+ * PSD_NOMEM, nothing changed. */
 PSD_MUST_CHECK psd_status_t ps_sparsify_rest(ps_sparsify_t *self, ps_thinned_t *ret_thinned,
                                              psd_error_t *err);
-/* What the last push or rest gave is not going to be sent: the values are held
- * back that were held back before it. To be called before the next of them, if
- * at all; what it gave must not be looked at any more. */
+/* The result of the last push or rest will not be sent: the values that were
+ * held back before it are held back again. Call it before the next push or
+ * rest, if at all; do not use that result any more. */
 void ps_sparsify_undo(ps_sparsify_t *self);
 /* Rows that may have something held back. */
 size_t ps_sparsify_n_held(const ps_sparsify_t *self);
