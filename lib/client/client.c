@@ -17,8 +17,8 @@
 #define RESEND_MS 250
 #define HIGH_WATER 1000
 #define LINGER_MS 100
-#define LOOK_MS 30   /* without a welcome, before it is looked who listens */
-#define TOLD_MS 1000 /* of waiting for a welcome, before it is told of */
+#define LOOK_MS 30   /* without a WELCOME, before checking whether anybody listens */
+#define TOLD_MS 1000 /* without a WELCOME, before the report to on_wait */
 #define WHY_MS 200   /* to find out why there is none */
 
 /* ---- connecting ---------------------------------------------------------- */
@@ -90,7 +90,7 @@ static psd_status_t read_welcome(psd_client_t *self, const ps_doc_t *reply, psd_
     return rc;
 }
 
-/* Says why nobody has answered, and for how long that is waited for. */
+/* Reports why there is no answer, and how long the call goes on waiting. */
 static void tell_wait(const psd_client_t *self, const char *why, uint32_t left_ms)
 {
     char what[PS_REACH_TEXT + 400];
@@ -101,7 +101,7 @@ static void tell_wait(const psd_client_t *self, const char *why, uint32_t left_m
     self->options.on_wait(self->options.on_wait_user, what);
 }
 
-/* Nobody listens there, and that is not waited out. */
+/* Nobody listens there, and the client does not retry. */
 static bool is_final(const psd_client_t *self, ps_reach_t outcome)
 {
     if (self->options.has_wait) {
@@ -118,9 +118,9 @@ static uint32_t left_until(uint64_t deadline_ms)
     return now_ms < deadline_ms ? (uint32_t)(deadline_ms - now_ms) : 0;
 }
 
-/* Asks for a welcome, in three steps: after a moment it is looked whether
- * anybody listens there, and after a while it is told of the wait. A hello that
- * is said twice is one. */
+/* Asks for a WELCOME, in three steps: after LOOK_MS it checks whether anybody
+ * listens there, and after TOLD_MS it reports the wait. A repeated hello counts
+ * as one. */
 static psd_status_t say_hello(psd_client_t *self, ps_doc_t **ret_reply, psd_error_t *err)
 {
     PSD_AUTO(ps_doc_destroy) ps_doc_t *hello = ps_control_hello(&self->id);
@@ -236,7 +236,7 @@ void psd_close(psd_client_t **client_p)
     ps_membership_end(self);
     ps_links_close(self);
     ps_socket_close(&self->control);
-    ps_context_destroy(&self->context); /* nobody looks at payloads now */
+    ps_context_destroy(&self->context); /* no thread reads payloads now */
     ps_slice_requests_done(self);
     ps_tickets_done(self);
     ps_outbox_done(&self->outbox);

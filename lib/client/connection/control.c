@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Questions to the control port. One that stays unanswered is asked again under
- * the same id, which the node knows. */
+/* Questions to the control port. When no answer comes, the client retries with
+ * the same id, by which the node recognises the question. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -67,7 +67,7 @@ static psd_status_t send_text(psd_client_t *self, const ps_buffer_t *text, psd_e
     ps_bytes_t bytes = {.data = text->data, .size = text->size};
     psd_status_t rc = ps_socket_send_text(self->control, 0, bytes, err);
 
-    if (rc == PSD_BUSY) { /* lost; it is asked again */
+    if (rc == PSD_BUSY) { /* lost; it is retried */
         psd_error_clear(err);
         return PSD_OK;
     }
@@ -94,7 +94,7 @@ static uint64_t earlier(uint64_t a, uint64_t b)
     return a < b ? a : b;
 }
 
-/* ---- questions that are waited for --------------------------------------- */
+/* ---- questions that a call waits for ------------------------------------- */
 
 void ps_question_drop(psd_client_t *client, ps_question_t *self)
 {
@@ -186,7 +186,7 @@ psd_status_t ps_question_end(psd_client_t *client, ps_question_t *self, ps_doc_t
     return rc;
 }
 
-/* The one that waits for this answer; NULL: none does. */
+/* The question that waits for this answer; NULL: none does. */
 static ps_question_t *find_question(const psd_client_t *self, uint64_t id)
 {
     ps_question_t *question = NULL;
@@ -228,7 +228,7 @@ void ps_control_receive(psd_client_t *self, ps_on_reply_t *on_other)
         psd_status_t rc = ps_socket_receive_text(self->control, &got, &conn, &text, NULL);
 
         if (rc == PSD_PROTO) {
-            continue; /* no reply of ours; whoever waits has a deadline */
+            continue; /* not our reply; the call that waits has a deadline */
         }
         if (rc != PSD_OK || !got) {
             return;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The thread that tells the registry that a worker lives. It stops when its
- * context does: every wait then ends at once. */
+/* The thread that sends a worker's heartbeats. It stops when its context does:
+ * every wait then ends at once. */
 #include "client/connection/heartbeat.h"
 
 #include <pthread.h>
@@ -14,7 +14,7 @@
 #include "transport/threads/fork.h"
 #include "transport/threads/thread.h"
 
-/* Ids of their own, away from those of the client that has the session. */
+/* Ids that differ from those of the client that has the session. */
 #define FIRST_ID (UINT64_C(1) << 48)
 #define HIGH_WATER 2 /* old heartbeats are of no use */
 #define NO_CLOCK UINT64_MAX
@@ -60,7 +60,7 @@ static bool fill(const ps_beat_t *self, ps_doc_t *doc, uint64_t id)
            ps_doc_set_u64(doc, "clock", worker_clock(self));
 }
 
-/* What cannot be said now is said next time. */
+/* A heartbeat that cannot be sent now is sent next time. */
 static void say(ps_beat_t *self, uint64_t id)
 {
     PSD_AUTO(ps_doc_destroy) ps_doc_t *doc = ps_control_new("heartbeat");
@@ -73,7 +73,7 @@ static void say(ps_beat_t *self, uint64_t id)
     }
 }
 
-/* The least is kept as it is: an end is not taken back. */
+/* Keeps the first end: an end is final. */
 static void set_state(ps_beat_t *self, psd_status_t state)
 {
     int running = PSD_OK;
@@ -130,7 +130,7 @@ static void hear(ps_beat_t *self, const ps_buffer_t *text)
     }
 }
 
-/* Listens until the time is over. False: the context was stopped. */
+/* Receives until the time is over. False: the context was stopped. */
 static bool listen_until(ps_beat_t *self, uint64_t until_ms)
 {
     PSD_AUTO(ps_buffer_done) ps_buffer_t text = {.size = 0};

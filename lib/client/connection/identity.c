@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A partition has forgotten this client: the registry is asked for another
- * session, and not waited for. */
+/* A partition has forgotten this client: it asks the registry for another
+ * session, and does not wait for the answer. */
 #include <inttypes.h>
 #include <stdio.h>
 
@@ -9,7 +9,7 @@
 
 #define ASK_AGAIN_MS 1000
 
-/* Says it to who wants to know of waits, once. */
+/* Reports it to on_wait, once. */
 static void tell(psd_client_t *self, uint32_t table, uint32_t partition)
 {
     const ps_known_table_t *known = ps_known_table(self, table);

@@ -10,8 +10,8 @@
 #include "transport/threads/fork.h"
 #include "transport/sockets/reach.h"
 
-/* The session's credits bound what is in flight; these bound what a peer that
- * does not keep to them can make us hold. */
+/* The session's credits bound the bytes in flight; these bound how much a peer
+ * that ignores credits can make us buffer. */
 #define HIGH_WATER 4096
 #define FRAME_BYTES (UINT64_C(64) << 20)
 #define ASSEMBLY_BYTES (UINT64_C(1) << 30)
@@ -24,10 +24,11 @@ static const char *path_of(const char *ipc)
     return strncmp(ipc, "ipc://", strlen("ipc://")) == 0 ? ipc + strlen("ipc://") : NULL;
 }
 
-/* Taking a client into a lane is the work of a moment; a server that does not
- * move must not use up the time of the call that the lane is for. Where another
- * way is left a short wait will do; without one the client ends with the wait,
- * so that a server which is only busy has half of the call's time. */
+/* A server accepts a client into a lane within a moment. A server that hangs
+ * must not use up the timeout of the call that needs the lane. If another
+ * transport is left, a short wait is enough. If there is none, the client fails
+ * when the wait ends, so a server that is only busy gets half of the call's
+ * timeout. */
 static uint32_t lane_wait_ms(const psd_client_t *self)
 {
     uint32_t wait_ms = self->options.timeout_ms / 4;
@@ -94,14 +95,14 @@ static psd_status_t connect_ipc(psd_client_t *self, ps_client_link_t *link, cons
     return connect_to(self, link, route->ipc, err);
 }
 
-/* What is nearest: a lane, if one is there and takes us, ipc if somebody
- * listens there now, tcp. Where hosts share a directory each sees the socket
- * files of the others, which nobody of its own listens at. */
+/* The nearest transport: a lane if there is one that accepts us, ipc if a
+ * server listens there now, else tcp. Hosts that share a directory see each
+ * other's socket files, but no process of this host listens at them. */
 static psd_status_t connect_nearest(psd_client_t *self, ps_client_link_t *link,
                                     const ps_route_t *route, psd_error_t *err)
 {
-    /* Who may not is told by name only where a lane was asked for: looking
-     * names up may ask other hosts. */
+    /* Names the user that is not allowed only if "lane" is set: a lookup of
+     * names may ask other hosts. */
     if (!link->lane_failed && path_of(route->ipc) != NULL &&
         faccessat(AT_FDCWD, path_of(route->ipc), W_OK, AT_EACCESS) == 0) {
         psd_status_t rc = connect_lane(self, link, route, err);
@@ -132,7 +133,7 @@ static psd_status_t connect_by_word(psd_client_t *self, ps_client_link_t *link,
     }
 }
 
-/* Opens what link `number` of the session asks for. */
+/* Opens link `number` of the session. */
 static psd_status_t connect_link(psd_client_t *self, ps_client_link_t *link, uint64_t number,
                                  psd_error_t *err)
 {
@@ -186,7 +187,7 @@ void ps_links_open(psd_client_t *self, uint64_t link)
     allow_bulk(self, link);
 }
 
-/* Drops a connection with all that waits in it, and makes it anew. */
+/* Drops a connection with all that waits in it, and opens it again. */
 static void relink(psd_client_t *self, uint64_t link)
 {
     ps_client_link_t *old = &self->links[link];
@@ -216,7 +217,7 @@ static void lane_ended(psd_client_t *self, uint64_t link)
     relink(self, link);
 }
 
-/* What the client itself wants to know of a message. */
+/* The parts of a message that the client itself needs. */
 static void look_at(psd_client_t *self, uint64_t link, const ps_message_t *message)
 {
     uint32_t chunk_bytes = 0;
@@ -234,7 +235,7 @@ static void look_at(psd_client_t *self, uint64_t link, const ps_message_t *messa
     }
 }
 
-/* Answers that are on their way: their requests are not asked for again. */
+/* Answers in flight: their requests are not retried. */
 static void hear_pieces(psd_client_t *self, uint64_t link)
 {
     uint64_t request = 0;
@@ -261,9 +262,10 @@ bool ps_links_receive(psd_client_t *self, uint64_t link)
             rc = ps_link_receive_filtered(self, link, &message, &payload, self->scratch);
         }
         if (rc == PSD_PROTO || rc == PSD_VERSION || rc == PSD_LIMIT) {
-            /* As good as lost; it is said to the one who waits for it. Pieces
-             * of answers that nobody wants any more may fill the room of the
-             * link: they go, and what is wanted is asked for again. */
+            /* As good as lost; the call that waits for it gets the reason.
+             * Pieces of stale answers may fill the link's buffer: they are
+             * dropped, and the session retries the requests that are still
+             * open. */
             if (rc == PSD_LIMIT) {
                 ps_socket_forget(self->links[link].socket, conn);
             }
@@ -305,7 +307,7 @@ void ps_links_reset(psd_client_t *self)
     }
 }
 
-/* The sender was at work on sockets over ZeroMQ when this child was forked. */
+/* The sender was using ZeroMQ sockets when this child was forked. */
 static void keep_sockets(psd_client_t *self)
 {
     for (size_t i = 0; i < self->n_links; i++) {

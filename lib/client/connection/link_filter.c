@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Messages through filters, between the session and the sockets: the session
- * keeps what is plain, and what is sent again is written anew. */
+ * keeps plain messages, and encodes a message again when it resends it. */
 #include <string.h>
 
 #include "base/alloc.h"
@@ -11,8 +11,8 @@
 
 /* Shorter lists are not worth a name. */
 #define LIST_MIN 8
-/* So many lists that the server did not know any more, and no more are named:
- * it has no room for them. */
+/* After this number of lists that the server did not know any more the client
+ * sends no more names: the server has no room for them. */
 #define MISSES_MAX 16
 
 static ps_coder_t *coder_of(psd_client_t *self)
@@ -58,7 +58,8 @@ static psd_status_t name_list(ps_client_link_t *link, ps_message_t *message, ps_
     return PSD_OK;
 }
 
-/* What both ends speak, and is worth its time on this way. */
+/* The parts of the filter that both ends support, and that pay on this
+ * transport. */
 static ps_filter_t filter_of(psd_client_t *self, uint64_t number, const ps_filter_t *asked)
 {
     uint32_t bits = ps_session_filters(self->session, number);
@@ -96,14 +97,14 @@ psd_status_t ps_link_send_filtered(psd_client_t *self, uint64_t number, const ps
                     : ps_socket_send(link->socket, 0, &message, payload, NULL);
 }
 
-/* What the server kept of this connection is gone. */
+/* What the server cached for this connection is gone. */
 static void forget_lists(ps_client_link_t *link)
 {
     ps_key_cache_destroy(&link->sent_lists);
 }
 
-/* A refusal comes by the first connection, also that of a list which was named
- * on the one for bulk. */
+/* A refusal comes over the first connection, even if the list was named on the
+ * one for large bodies. */
 static void lists_are_missed(psd_client_t *self, uint64_t number)
 {
     const ps_route_t *place = ps_session_link(self->session, number);

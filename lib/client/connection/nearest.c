@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the system's psd says of itself, looked up before it is asked. */
+/* Looks up the endpoints of this host's psd in its file. */
 #include "client/connection/nearest.h"
 
 #include <stdio.h>
@@ -46,7 +46,7 @@ static const char *endpoint_of(const ps_doc_t *doc, const char *key, const char 
                : "";
 }
 
-/* Somebody listens there, and lets us in. */
+/* A server listens there, and accepts us. */
 static bool is_open(const char *path)
 {
     struct sockaddr_un to = {.sun_family = AF_UNIX};

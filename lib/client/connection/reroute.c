@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A shard is silent: perhaps its partitions have moved. The registry is asked,
- * and not waited for. */
+/* A shard is silent: perhaps its partitions have moved. The client asks the
+ * registry, and does not wait for the answer. */
 #include <assert.h>
 
 #include "base/alloc.h"
@@ -18,7 +18,8 @@
 #define ASK_SLOW_MAX_MS 5000 /* … or this, where answers take their time */
 #define LISTEN_MS 1500       /* who looks more seldom has not listened meanwhile */
 
-/* What it is told still holds when it is told again, on its way for so long. */
+/* The registry still remembers one report when the next one arrives, however
+ * long that is on its way. */
 static_assert(PS_UNREACHED_MS > ASK_SLOW_MAX_MS + ASK_MAX_MS,
               "the registry remembers from one question to the next");
 

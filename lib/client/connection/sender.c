@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* While its client is busy the thread looks every millisecond, which costs less
- * than to be woken for every message; after a while in vain it sleeps until it
- * is woken. */
+ * than a wakeup for every message. After LOOKS_IN_VAIN looks without work it
+ * sleeps until the client wakes it. */
 #include "client/connection/sender.h"
 
 #include <errno.h>
@@ -52,7 +52,8 @@ static bool do_work(ps_sender_t *self)
 static void sleep_until_woken(ps_sender_t *self)
 {
     atomic_store(&self->asleep, true);
-    /* Who lends looks at asleep behind the state, we the other way round. */
+    /* ps_sender_lend writes the state, then reads `asleep`; here the order is
+     * the reverse. */
     if (atomic_load(&self->state) == LENT || atomic_load(&self->stopping)) {
         atomic_store(&self->asleep, false);
         return;

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A worker that waits for a slice and has none: it finishes clocks, so that it
- * holds nobody back, as far as the node says that somebody may need them. */
+/* A worker that waits for a slice and has none finishes clocks, so that no
+ * other worker waits for it. It goes only as far as the node says that others
+ * may need it. */
 #include "base/alloc.h"
 #include "client/job/job.h"
 #include "client/requests/marks.h"
 
-#define AGAIN_MS 50 /* nobody needed them: when to ask again */
-#define AWAY_MS 200 /* no answer: one clock in this time, whoever needs it */
+#define AGAIN_MS 50 /* no worker needed them: when to ask again */
+#define AWAY_MS 200 /* no answer: one clock in this time in any case */
 
 void ps_idle_begin(psd_client_t *client)
 {
@@ -49,9 +50,9 @@ static void ask_how_far(psd_client_t *client)
     }
 }
 
-/* The next clock follows when the last is acknowledged: partitions take a mark
- * only when the bound allows it, and so the bound holds for this worker, too.
- */
+/* Finishes the next clock when the last one is acknowledged: partitions accept
+ * a mark only when the bound allows it, so the bound holds for this worker
+ * too. */
 void ps_idle_look(psd_client_t *client)
 {
     ps_membership_t *self = client->membership;

@@ -17,11 +17,12 @@
 #include "wire/messages/utf8.h"
 
 #define DEFAULT_JOB "default"
-/* The node names who is missing at the caller's deadline; that takes a way. */
+/* At the caller's deadline the node names the workers that are missing; its
+ * answer takes one way. */
 #define BARRIER_GRACE_MS 1000
 #define REASON_SIZE 161 /* the node takes 160 bytes */
 
-/* A number of the environment; fallback when it is not set. */
+/* A number from the environment; fallback when it is not set. */
 static psd_status_t from_env(const char *name, int64_t min, int64_t max, int64_t fallback,
                              int64_t *ret, psd_error_t *err)
 {
@@ -148,7 +149,7 @@ static psd_status_t start_beat(const psd_client_t *client, ps_client_worker_t *s
     return ps_beat_start(&args, &self->beat, err);
 }
 
-/* Tables that this client had opened before it became a worker are the job's
+/* Tables that this client opened before it became a worker belong to the job
  * too. */
 static psd_status_t bring_tables(psd_client_t *client, psd_error_t *err)
 {
@@ -170,7 +171,7 @@ static psd_status_t bring_tables(psd_client_t *client, psd_error_t *err)
     return rc;
 }
 
-/* Becomes a worker, or a further member of one whose beat is given. */
+/* Becomes a worker, or another member of the worker whose beat is given. */
 static psd_status_t become(psd_client_t *client, const ps_wish_t *wish, ps_beat_t *beat,
                            psd_error_t *err)
 {
@@ -335,8 +336,8 @@ psd_status_t psd_barrier(psd_client_t *client, uint32_t timeout_ms, psd_error_t 
     return rc;
 }
 
-/* reason NULL: it has finished. Unless the node may not know it, the client is
- * no worker any more. */
+/* reason NULL: the worker has finished. Afterwards the client is no worker any
+ * more, unless the node may not have received it. */
 static psd_status_t ask_to_leave(psd_client_t *client, const char *reason, bool gives_up,
                                  uint32_t timeout_ms, psd_error_t *err)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a worker hears of its job: that it goes on, and which tables it has. */
+/* News of a worker's job: that it runs, and which tables it has opened. */
 #include "base/alloc.h"
 #include "client/job/job.h"
 #include "client/requests/marks.h"
@@ -54,7 +54,7 @@ static bool learn(psd_client_t *client, uint64_t id, const ps_doc_t *reply)
         if (rc == PSD_OK) {
             rc = ps_membership_learn(client, reply, NULL);
         }
-        (void)rc; /* the version stays as it was: it is asked again */
+        (void)rc; /* the version stays as it was: it is retried */
         return true;
     }
     if (id == client->idle_asked) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Takes a job back to a checkpoint of it. */
+/* Takes a job back to one of its checkpoints. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -146,8 +146,8 @@ static psd_status_t name_live(const ps_doc_t *job, ps_buffer_t *names, psd_error
     return rc;
 }
 
-/* What the node says of the job: whether it runs, and who is left. No job:
- * nobody. */
+/* The node's view of the job: whether it runs, and which workers are left. No
+ * job: none. */
 static psd_status_t look_at_job(const resume_t *self, bool *ret_runs, ps_buffer_t *names,
                                 psd_error_t *err)
 {

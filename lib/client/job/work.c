@@ -13,8 +13,8 @@
 #include "client/requests/wait.h"
 #include "protocol/facts/work.h"
 
-/* The node names who is waited for at the caller's deadline; that takes a way.
- */
+/* At the caller's deadline the node names the workers that it waits for; its
+ * answer takes one way. */
 #define GRACE_MS 1000
 
 struct psd_work {
@@ -154,7 +154,7 @@ static ps_doc_t *new_question(const psd_work_t *self, const char *op)
     return question;
 }
 
-/* The slice of an answer, or that there is none any more. */
+/* The slice in an answer, or that there are no more. */
 static psd_status_t read_slice(const ps_doc_t *reply, uint64_t *ret_epoch, uint32_t *ret_slice,
                                psd_error_t *err)
 {
@@ -225,9 +225,9 @@ static void begin_idle(psd_work_t *self)
     ps_idle_begin(self->client);
 }
 
-/* Those that have the slices may wait for this worker's clocks: while it has
- * none it finishes them. Whether it must wait is asked first, so that one that
- * gets its slice at once finishes none. */
+/* Workers that hold the slices may wait for this worker's clocks: while it has
+ * no slice it finishes clocks. It first asks whether it must wait, so that a
+ * worker that gets its slice at once finishes none. */
 psd_status_t ps_work_next_begin(psd_work_t *self, uint32_t timeout_ms, bool waits, psd_error_t *err)
 {
     const ps_membership_t *membership = self->client->membership;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Calls that take long: what they wait for, who is told, and their end when
- * their time is over. */
+/* Calls that take long: what they wait for, the report to on_wait, and their
+ * end at the deadline. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -9,7 +9,7 @@
 
 #define QUIET_MS 30000 /* after one was told of, none is for so long */
 
-/* Why it has not ended, without what else is amiss. */
+/* Why it has not ended, without other trouble. */
 static void print_reason(const psd_client_t *client, const ps_slice_request_t *self,
                          char ret_text[PS_TEXT_MAX + 1])
 {
@@ -49,8 +49,8 @@ const char *ps_slice_request_reason(const psd_client_t *client, const ps_slice_r
     return ret_text;
 }
 
-/* A request whose caller has gone: a push goes on with memory of its own, a
- * pull is of no use any more. */
+/* A request whose caller does not wait any more: a push goes on with its own
+ * memory, a pull is dropped. */
 static void let_go(psd_client_t *client, ps_slice_request_t *request)
 {
     TAILQ_REMOVE(&request->ticket->requests, request, in_ticket);

@@ -54,8 +54,8 @@ void ps_drafts_done(psd_client_t *client)
     }
 }
 
-/* How many values the selection calls for; SIZE_MAX: more than can be. What
- * the selection says is not checked yet. */
+/* The number of values of the selection; SIZE_MAX: more than possible. The
+ * selection is not checked yet. */
 static size_t count_values(const psd_select_t *select, const ps_table_spec_t *spec)
 {
     size_t n = 0;

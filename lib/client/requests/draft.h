@@ -30,9 +30,9 @@ struct psd_draft {
     atomic_uint n_holders; /* payloads that point at it */
 };
 
-/* Frees those that were committed and that nobody points at. */
+/* Frees committed drafts that no payload points at. */
 void ps_drafts_sweep(psd_client_t *client);
-/* The client closes: nobody points at any. Those that are not committed stay
- * the caller's, without memory. */
+/* The client closes, and no payload points at any draft. Drafts that are not
+ * committed stay the caller's, without memory. */
 void ps_drafts_done(psd_client_t *client);
 #endif

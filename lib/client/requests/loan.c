@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Memory of the caller's that a payload points at. The caller may have it back
- * when nobody can look at it any more: neither the session, which may send it
- * again, nor a lane, which may have put it off, nor ZeroMQ, whose queues hold
- * frames that are this memory, nor a lane again through a second payload over
- * the same values, whose list is named. A payload whose only holders are known
- * is looked at by nobody else. The session and lanes look where the payload
- * says, on this thread: pointing it elsewhere is enough for them; the others
- * must let go.
+ * The caller's memory that a payload points at (a loan). The caller gets it
+ * back when nothing can read it any more:
+ * - the session, which may resend it;
+ * - a lane, which may have deferred it;
+ * - ZeroMQ, whose queues hold frames that are this memory;
+ * - a lane again, through a second payload over the same values whose list is
+ *   named.
+ * When all holders of a payload are known, nothing else reads it. The session
+ * and lanes read where the payload points, on this thread: for them it is
+ * enough to point the payload elsewhere. The others must release it.
  */
 #include <string.h>
 #include <time.h>
@@ -15,7 +17,7 @@
 #include "base/alloc.h"
 #include "client/requests/ticket.h"
 
-#define PATIENCE_MS 20 /* for ZeroMQ to let go by itself, as it mostly does */
+#define PATIENCE_MS 20 /* for ZeroMQ to release it by itself, as it mostly does */
 
 /* What a payload that was made independent owns. */
 typedef struct estate {
@@ -84,8 +86,8 @@ static void rest_ms(long ms)
     (void)nanosleep(&time, NULL);
 }
 
-/* Waits until nobody but `known` holders is left. What lies in sockets behind
- * a connection that does not move is dropped; the session sends it again. */
+/* Waits until only `known` holders are left. Drops messages in sockets whose
+ * connection makes no progress; the session resends them. */
 static void wait_for_holders(psd_client_t *client, const ps_payload_t *payload, unsigned known)
 {
     uint64_t patient_ms = ps_now_ms() + PATIENCE_MS;
@@ -98,7 +100,7 @@ static void wait_for_holders(psd_client_t *client, const ps_payload_t *payload, 
     }
     ps_links_reset(client);
     while (is_held(payload, known)) {
-        rest_ms(1); /* closed sockets let go of everything at once */
+        rest_ms(1); /* closed sockets release everything at once */
     }
 }
 
@@ -126,7 +128,7 @@ void ps_loan_call_in(psd_client_t *client, ps_slice_request_t *request)
 void ps_loan_end(psd_client_t *client, ps_slice_request_t *request)
 {
     if (!request->borrows || (request->was_answered && request->n_sends <= 1)) {
-        return; /* who answered had read all of it, and it was sent once */
+        return; /* the peer has read all of it, and it was sent once */
     }
     if (!is_held(request->payload, 1) ||
         (request->n_fixed_sends == 0 && make_independent(request->payload))) {

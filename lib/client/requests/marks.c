@@ -62,8 +62,8 @@ static psd_status_t no_memory(psd_client_t *client, struct ps_slice_requests *ma
     return psd_error_set(err, PSD_NOMEM, "no memory for the marks of a clock");
 }
 
-/* The last push of a call to each partition is its mark, too. One that asks for
- * another level than its table's is not: marks have that. */
+/* The last push of a call to each partition is also its mark, unless it asks
+ * for another acknowledgement level than its table's, which marks have. */
 static void choose_pushes(ps_ticket_t *ticket)
 {
     ps_slice_request_t *push = NULL;

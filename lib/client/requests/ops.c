@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Work on rows where they lie. Sums of partitions are added up in the order of
- * the slices, not in that in which answers come. */
+/* Operations on the server. Sums of partitions are added up in the order of the
+ * slices, not in the order in which answers arrive. */
 #include "psd/ops.h"
 
 #include <inttypes.h>
@@ -27,8 +27,8 @@ static psd_status_t no_memory(psd_error_t *err)
     return psd_error_set(err, PSD_NOMEM, "no memory for a request");
 }
 
-/* A selection of everything stands for none; the rows of a hash table that are
- * present stay a range. */
+/* No selection means everything; the rows present in a hash table stay a
+ * range. */
 static psd_status_t take_selection(ps_work_t *self, const psd_select_t *select, psd_error_t *err)
 {
     psd_select_t all = {.all_rows = false};
@@ -175,7 +175,7 @@ psd_status_t psd_table_nonzeros(psd_table_t *table, const psd_select_t *select,
     return rc;
 }
 
-/* The server finds the rest out: where the two lie is its knowledge. */
+/* The server checks the rest: only it knows where the two tables are. */
 static psd_status_t check_pair(const psd_table_t *table, const psd_table_t *other, psd_error_t *err)
 {
     if (other == NULL || other->client != table->client) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One turn of the client: wait, receive, tick, perform, expire. What arrived
- * is taken in before time is looked at, so that a caller who came late is not
- * told that something timed out which has long been answered. */
+/* One turn of the client: wait, receive, tick, perform, expire. It handles
+ * messages before it looks at the time, so that a caller that comes late gets
+ * no timeout for a request that was answered long ago. */
 #include "client/requests/pump.h"
 
 #include "client/requests/ticket.h"
@@ -9,7 +9,7 @@
 #define LEAST_UNDER_WAY 4 /* so that a few requests go at once */
 #define WORKER_LOOK_MS 50 /* how late a new table of the job may be noticed */
 #define AWAY_MS 1000      /* between two turns: the program does other things */
-#define WORTH_SENDING 32  /* messages: by then sending costs little of each */
+#define WORTH_SENDING 32  /* messages: from then on sending costs little for each */
 
 static uint64_t earlier(uint64_t a, uint64_t b)
 {
@@ -40,7 +40,7 @@ static bool receive(psd_client_t *self)
     return got;
 }
 
-/* An answer that nobody waits for. */
+/* An answer that no call waits for. */
 static void learn(psd_client_t *self, uint64_t id, const ps_doc_t *reply)
 {
     if ((self->job_hooks == NULL || !self->job_hooks->learn(self, id, reply)) &&
@@ -56,7 +56,7 @@ static void look_at_job(psd_client_t *self)
     }
 }
 
-/* Waits for something to arrive, and takes it in. */
+/* Waits until messages arrive, and handles them. */
 static void wait_and_receive(psd_client_t *self, uint64_t until_ms)
 {
     uint64_t at_ms = wake_ms(self, until_ms);
@@ -111,7 +111,7 @@ void ps_pump(psd_client_t *self, uint64_t until_ms)
     }
     if (!TAILQ_EMPTY(&self->questions) || self->tables_asked != 0 || self->idle_asked != 0 ||
         self->routes_asked != 0 || self->identity_asked != 0) {
-        ps_control_receive(self, learn); /* data that comes and comes hides nothing */
+        ps_control_receive(self, learn); /* a stream of data must not starve it */
     }
     if (!receive(self) && self->broken == PSD_OK && until_ms > self->now_ms) {
         ps_perform(self);
@@ -130,8 +130,8 @@ void ps_pump(psd_client_t *self, uint64_t until_ms)
     self->turned_ms = self->now_ms;
 }
 
-/* Who gets the message goes on looking where the payload points now: ZeroMQ,
- * and a lane that puts off a second payload over the same values. */
+/* These keep the address that the payload has now: ZeroMQ, and a lane that
+ * defers a second payload over the same values. */
 static bool is_fixed(const ps_slice_request_t *request, const ps_socket_t *socket)
 {
     return !ps_socket_is_lane(socket) || (request->filtered && request->filter.cache);
@@ -151,7 +151,7 @@ static void send_message(psd_client_t *self, const ps_effect_t *effect)
         request->n_sends++;
         request->n_fixed_sends += is_fixed(request, socket) ? 1 : 0;
     }
-    /* What does not go out is as good as lost on its way: the session asks. */
+    /* A message that is not sent is as good as lost: the session retries. */
     if (request != NULL && request->filtered &&
         (effect->message.kind == PS_KIND_PUSH || effect->message.kind == PS_KIND_PULL)) {
         rc = ps_link_send_filtered(self, effect->to, &request->filter, &effect->message,
@@ -203,7 +203,7 @@ static void perform_outbox(psd_client_t *self)
     }
 }
 
-/* What was sent in this turn goes together. */
+/* Flushes the messages of this turn together. */
 static void flush_links(const psd_client_t *self)
 {
     for (size_t i = 0; i < self->n_links; i++) {
@@ -213,8 +213,8 @@ static void flush_links(const psd_client_t *self)
     }
 }
 
-/* The sender's work. Nothing is left in lanes, of which memory may be taken
- * meanwhile. */
+/* The sender's work. Lanes have no deferred messages, because their memory may
+ * be taken meanwhile. */
 static void send_all(void *owner)
 {
     const psd_client_t *self = owner;
@@ -240,7 +240,8 @@ static bool may_leave(psd_client_t *self)
     return self->sender != NULL;
 }
 
-/* Sends what is worth it, and leaves the rest to who comes first. */
+/* Sends when it pays, and leaves the rest to the next call or the sender,
+ * whichever comes first. */
 static void flush_or_lend(psd_client_t *self)
 {
     bool is_left = false;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The order in which requests go to a partition. The session gives credits in
- * the order in which it gets operations; so that a greater priority can still
- * overtake, no more is handed to it than keeps a connection busy: a large push
- * is many slices, and what is in front of a pull is a few of them. */
+ * the order in which it gets operations. So the queue hands it only as much as
+ * keeps a connection busy, and a request of higher priority can still overtake:
+ * a large push is many slices, and only a few of them are ahead of a pull. */
 #include "base/alloc.h"
 #include "client/requests/ticket.h"
 
@@ -24,7 +24,7 @@ static bool goes_before(const ps_slice_request_t *a, const ps_slice_request_t *b
     if (a->round != b->round) {
         return a->round < b->round;
     }
-    if (a->marks != b->marks) { /* nothing passes the end of a clock */
+    if (a->marks != b->marks) { /* no request overtakes the end of a clock */
         return b->marks;
     }
     return a->priority > b->priority;
@@ -84,7 +84,7 @@ static bool has_room(const psd_client_t *client, const ps_queue_t *queue,
                                   size <= bytes - queue->sent_bytes);
 }
 
-/* One that waits for a ticket is passed by its neighbours, but by no mark. */
+/* Other requests may overtake one that waits for a ticket; a mark may not. */
 void ps_queue_run(psd_client_t *client, ps_queue_t *queue)
 {
     ps_slice_request_t *request = TAILQ_FIRST(&queue->waiting);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a partition answered to one slice: values to where they belong, an end,
- * or a part of it, behind which the rest is asked for. */
+/* Handles a partition's answer to one slice: copies values to their places,
+ * ends the request, or asks for the rest after a partial answer. */
 #include "base/alloc.h"
 #include "base/cursor.h"
 #include "client/requests/result.h"
@@ -13,7 +13,7 @@ static void release_payload(void *owner)
     ps_payload_destroy(&payload);
 }
 
-/* The rows behind the first n_done, as keys and columns; borrowed from the
+/* The rows after the first n_done, as keys and columns; borrowed from the
  * payload, which lives as long. */
 static ps_payload_t *payload_of_rest(ps_payload_t *payload, bool lists_keys, uint64_t n_done)
 {
@@ -32,7 +32,7 @@ static ps_payload_t *payload_of_rest(ps_payload_t *payload, bool lists_keys, uin
     return rest;
 }
 
-/* Asks for the rows behind the first n_done. */
+/* Asks for the rows after the first n_done. */
 static psd_status_t ask_for_rest(psd_client_t *client, ps_slice_request_t *self, uint64_t n_done)
 {
     bool lists_keys = self->slice.rows == PS_ROWS_LIST;

@@ -12,11 +12,11 @@
 #include "client/requests/thin.h"
 #include "client/requests/wait.h"
 
-/* Everyday pushes up to this size are copied: it costs less than taking the
+/* Everyday pushes up to this size are copied: that costs less than to get the
  * caller's memory back from sockets when a deadline passes. */
 #define COPY_MAX_BYTES (UINT64_C(16) << 10)
-/* Slices before a WELCOME has said how large they may be, and at most: smaller
- * ones than the limit are sent, applied and sent again with less waiting. */
+/* The size of slices before a WELCOME gives the limit, and the maximum: slices
+ * smaller than the limit are sent, applied and resent with less waiting. */
 #define SLICE_BYTES (UINT64_C(4) << 20)
 
 static const char *kind_name(ps_request_kind_t kind)
@@ -114,7 +114,7 @@ static void set_out(const ps_call_t *call, ps_ticket_t *ticket, struct ps_slice_
     }
 }
 
-/* A mark waits for the values that were asked for before it. */
+/* A mark waits for the pulls before it. */
 static bool awaits_values(const psd_client_t *client)
 {
     return client->session != NULL &&
@@ -205,7 +205,7 @@ static psd_status_t check_arrays(const ps_call_t *call, const psd_select_t *plai
     return PSD_OK;
 }
 
-/* Runs on whichever thread lets go last. */
+/* Runs on the thread that releases it last. */
 static void let_go_of_draft(void *owner)
 {
     psd_draft_t *self = owner;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What has changed since. Versions are the partitions' own; an answer in pieces
- * counts from its first one, so that nothing is missed between them. */
+/* Rows that have changed. Each partition has its own versions; an answer in
+ * pieces counts from its first piece, so that no change between pieces is
+ * missed. */
 #include "base/alloc.h"
 #include "client/requests/ops.h"
 #include "client/requests/result.h"
@@ -55,7 +56,7 @@ static psd_status_t check(psd_seen_t *self, const psd_table_t *table, psd_error_
     return PSD_OK;
 }
 
-/* The least version of a partition's slices is what was seen of all of it. */
+/* A partition has been seen up to the least version of its slices. */
 static void remember(psd_seen_t *self, const ps_work_t *work)
 {
     for (size_t i = 0; i < work->n_aggregates; i++) {

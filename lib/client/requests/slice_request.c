@@ -3,8 +3,9 @@
 #include "base/alloc.h"
 #include "client/requests/ticket.h"
 
-/* What the server is told is a little less than the caller's time, so that its
- * DEADLINE, which names who is waited for, comes before the caller's end. */
+/* The server gets a slightly shorter timeout than the caller's. So its
+ * DEADLINE, which names what it waits for, arrives before the caller's
+ * deadline. */
 #define MARGIN_MAX_MS 250 /* for its answer to come over, also under load */
 
 #define SPARE_MAX 1024 /* requests kept to be used again */

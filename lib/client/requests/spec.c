@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a new table shall be, as key and value. */
+/* The specification of a new table, as keys and values. */
 #include <inttypes.h>
 #include <string.h>
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Making, opening, dropping tables, and what is known of them. */
+/* Creating, opening and dropping tables, and the list of known tables. */
 #include "client/requests/table.h"
 
 #include <assert.h>
@@ -110,7 +110,7 @@ psd_status_t ps_table_learn(psd_client_t *self, const ps_doc_t *from, ps_table_s
 
 /* ---- asking -------------------------------------------------------------- */
 
-/* What a reply with table and routes says; a worker's table is its job's. */
+/* Takes a reply with table and routes; a worker's table belongs to its job. */
 static psd_status_t take_table(psd_client_t *client, const ps_doc_t *reply,
                                ps_table_spec_t *ret_spec, ps_known_table_t **ret_table,
                                psd_error_t *err)
@@ -127,7 +127,7 @@ static psd_status_t take_table(psd_client_t *client, const ps_doc_t *reply,
 }
 
 /* Opens a table, for the job if this client is a worker. op: how; with
- * table_open a spec is of what is made when there is no such table. */
+ * table_open the node creates the table from the spec when there is none. */
 static psd_status_t ask(psd_client_t *client, const char *op, const char *name,
                         const ps_table_spec_t *spec, ps_table_spec_t *ret_spec,
                         ps_known_table_t **ret_table, psd_error_t *err)
@@ -247,7 +247,7 @@ psd_status_t psd_table_open(psd_client_t *client, const char *name, psd_table_t 
                         : psd_error_wrap(err, rc, "open table \"%.80s\"", name == NULL ? "" : name);
 }
 
-/* The first way in which a table that is there is not what is wanted. */
+/* The first difference between an existing table and the spec. */
 static psd_status_t check_agrees(const psd_table_t *self, const psd_spec_t *spec, psd_error_t *err)
 {
     enum { KEYS, ROWS, COLS, TYPE, UPDATER, N };

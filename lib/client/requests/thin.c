@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Pushes through a filter that sends a part of them: which ones may, and what
- * they become. */
+/* Pushes through a filter that sends only a part of the values: which pushes
+ * may use it, and what they become. */
 #include "client/requests/thin.h"
 
 #include "base/cursor.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Calls under way, from their start to the one who waits. */
+/* Calls under way, from their start until a caller takes the result. */
 #include "client/requests/ticket.h"
 
 #include <inttypes.h>
@@ -7,7 +7,7 @@
 
 #include "base/alloc.h"
 
-/* When a call that begins now will have been open for long. */
+/* When a call that begins now will have been open for PS_TOLD_MS. */
 static void note_start(psd_client_t *client)
 {
     uint64_t told_ms = client->now_ms + PS_TOLD_MS;

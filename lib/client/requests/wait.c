@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Who waits lets the client take its turns: for a ticket, for the answer to a
- * question, for the shards' WELCOME, for time to pass. */
+/* A waiting call lets the client take turns: it waits for a ticket, for the
+ * answer to a question, for the shards' WELCOME, or for time to pass. */
 #include "client/requests/wait.h"
 
 #include <inttypes.h>

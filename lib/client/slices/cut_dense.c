@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Slices of dense rows: what can be pointed at is, the rest is gathered into
- * one block of the slice. */
+/* Slices of dense rows: they point at the caller's memory where possible, and
+ * gather the rest into one block for each slice. */
 #include "client/slices/cut_inner.h"
 
 #include <assert.h>
@@ -74,8 +74,7 @@ static uint8_t *gather_index(const dense_t *self, uint8_t *to)
     return to;
 }
 
-/* Values of which a row has one: a copy of a size that is known to the compiler
- * is a move. */
+/* Rows of one value: a copy whose size the compiler knows is a move. */
 #define GATHER_SINGLES(name, type)                                                       \
     static void gather_##name(const dense_t *self, const uint8_t *from, uint8_t *to)     \
     {                                                                                    \

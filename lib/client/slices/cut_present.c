@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Slices of rows of which only the server knows which there are. */
+/* Slices of rows present in a hash table: only the server knows which. */
 #include "base/alloc.h"
 #include "client/slices/cut.h"
 #include "model/tables/partition.h"

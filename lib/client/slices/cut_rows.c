@@ -52,8 +52,7 @@ static bool is_sorted(const psd_select_t *select)
     return true;
 }
 
-/* The first of the sorted rows at or behind `from` that is greater than last.
- */
+/* The first of the sorted rows from `from` on that is greater than last. */
 static size_t first_above(const psd_select_t *select, size_t from, uint64_t last)
 {
     size_t low = from;
@@ -92,9 +91,9 @@ static psd_status_t make_contiguous(const ps_table_spec_t *spec, const psd_selec
     return PSD_OK;
 }
 
-/* Which slice each row is in. The rule is ps_row_slice_of's; that for keys of
- * the whole u64 space stands here again, because a call and a switch for each
- * of very many keys cost more than the rule. */
+/* The slice of each row. The rule is that of ps_row_slice_of. The rule for keys
+ * of the whole u64 space is repeated here: with very many keys, a call and a
+ * switch for each key cost more than the rule. */
 static void find_slices(const ps_table_spec_t *spec, const psd_select_t *select, uint32_t *slice_of)
 {
     size_t n = select->n_rows;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Slices of sparse rows to push: counts and columns have to stand together, so
- * they are copied; values are pointed at where they lie together. */
+/* Slices of sparse rows to push: counts and columns must be adjacent, so they
+ * are copied; slices point at values where these are contiguous. */
 #include "client/slices/cut_inner.h"
 
 #include <string.h>
@@ -45,7 +45,7 @@ static entries_t entries_of(const sparse_t *self, size_t row)
     while (end > first && cols[end - 1] > self->extent.last_col) {
         end--;
     }
-    /* An empty row is still a push: somebody has to make the row. */
+    /* An empty row is still a push: a partition has to create the row. */
     return (entries_t){.first = first,
                        .n = end - first,
                        .taken = end > first || (is_empty && self->col_slice == 0)};

@@ -47,8 +47,9 @@ static void read_bytes(reader_t *self, uint8_t *to, size_t size)
     }
 }
 
-/* So much that it would only push others out of the caches: written past them,
- * it takes two thirds of the time, also when it is read at once. */
+/* From this size on values would only evict others from the CPU caches. Writing
+ * past the caches takes two thirds of the time, even if the values are read at
+ * once. */
 static void stream_all(const ps_payload_t *payload, uint8_t *to)
 {
     for (size_t i = 0; i < payload->n_spans; i++) {

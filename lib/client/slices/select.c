@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which rows and columns: what the caller says, and whether the table has
- * them. */
+/* Which rows and columns: the caller's selection, and the check whether the
+ * table has them. */
 #include "client/slices/select.h"
 
 #include <inttypes.h>

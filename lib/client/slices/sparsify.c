@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Thinning: rows get places, values are added to what is held there, and those
- * that are large enough leave. All memory is got before a value is touched. */
+/* Thinning: each row gets a place, its values are added to those held back
+ * there, and values that are large enough are sent. All memory is allocated
+ * before a value changes. */
 #include "client/slices/sparsify.h"
 
 #include <math.h>
@@ -192,7 +193,7 @@ static double send_value(ps_sparsify_t *self, uint32_t col, double value)
     return 0;
 }
 
-/* Behind the values of a row: names it, if it had any. */
+/* After the values of a row: adds the row, if it had any. */
 static void end_row(ps_sparsify_t *self, uint64_t row, size_t cols_before)
 {
     uint32_t count = (uint32_t)((self->out_cols.size - cols_before) / sizeof count);
@@ -262,7 +263,8 @@ static double kth_largest(double *sizes, size_t n, size_t k)
     return sizes[wanted];
 }
 
-/* Which sizes leave: all above `least`, and of those that equal it so many. */
+/* Which values are sent: all above `least`, and n_equal of those equal to
+ * it. */
 typedef struct choice {
     double least;
     size_t n_equal;
@@ -361,7 +363,7 @@ static size_t take_in(ps_sparsify_t *self, size_t n_rows, const uint8_t *values)
     return n;
 }
 
-/* What of one place leaves. */
+/* Sends the values of one place. */
 static void send_place(ps_sparsify_t *self, size_t place, choice_t *choice)
 {
     double *held = held_at(self, place);
@@ -375,8 +377,8 @@ static void send_place(ps_sparsify_t *self, size_t place, choice_t *choice)
     end_row(self, self->rows[place], cols_before);
 }
 
-/* A row for which there is no place, or of a push that holds nothing back: each
- * value is sent `scale` fold with the chance 1 / scale. */
+/* A row without a place, or of a push that holds nothing back: each value is
+ * sent times `scale` with probability 1 / scale. */
 static void send_row(ps_sparsify_t *self, uint64_t row, const uint8_t *values, double keep)
 {
     size_t cols_before = self->out_cols.size;

@@ -2,7 +2,7 @@
 /*
  * ps_sparsify - sends the important values of a push, and holds the others back
  *
- * What     Values held back earlier are first added to the values of the push.
+ * What     topk and threshold first add the values held back earlier.
  *          topk=S       sends the largest values, a share S of those that the
  *                       push touches, at least one; holds the others back
  *          threshold=T  sends values of magnitude T or more; holds the others
