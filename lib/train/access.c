@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a trainer's call-back reads and adds. */
+/* Reads and adds of a trainer's call-back. */
 #include <inttypes.h>
 #include <math.h>
 #include <stdarg.h>
@@ -273,7 +273,7 @@ static void add_local(psd_trainer_t *self, uint32_t table, uint64_t row, uint32_
     }
     at = ps_cache_value(&self->cache->tables[table], row, col);
     if (at == NULL) {
-        return; /* it was not asked for: nobody here reads it */
+        return; /* the block did not ask for it: no trainer reads it */
     }
     lock = lock_row(self, table, row);
     add_at(self->train->shapes[table].type, at, delta);

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The workers of a job agree on its max_delay before they join it: the greatest
- * that any of them wants. They meet for that in a job of its own, "JOB.agree.N"
- * for N workers, and write down what they want in a table of that name, a row
- * for each. Who comes when the job is running takes what that has. A meeting
- * that failed is in nobody's way: when all have given it up, the next to come
- * begin another one, and who counts on others meets elsewhere.
+ * Before they join a job the workers agree on its max_delay: the greatest that
+ * any of them wants. For that they meet in another job, "JOB.agree.N" for N
+ * workers, and each writes its wish into its row of a table of that name. A
+ * worker that comes when the job is running takes the job's max_delay. A
+ * meeting that failed blocks nobody: when all have abandoned it, the next
+ * workers start another one, and workers with another N meet elsewhere.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -143,8 +143,8 @@ static psd_status_t compare(meeting_t *self, int32_t *ret_max_delay, psd_error_t
     return rc;
 }
 
-/* Nobody is to wait for this worker in a meeting that it has given up, nor to
- * find itself alone in one that everybody has. */
+/* No worker waits for this one in a meeting that it has abandoned, or finds
+ * itself alone in one that all have abandoned. */
 static void leave_failed(const meeting_t *self, const psd_error_t *why)
 {
     psd_status_t rc = ps_membership_give_up(self->client, psd_error_text(why), LEAVE_MS, NULL);
@@ -163,8 +163,8 @@ static psd_status_t meet(meeting_t *self, int32_t *ret_max_delay, psd_error_t *e
                              "%zu letters, digits and _ . -",
                              self->wish.job, sizeof self->name - sizeof LONGEST);
     }
-    /* Without clocks: who has been to a meeting that failed keeps the one that
-     * it had there, and others would be behind it for good. */
+    /* Without clocks: a worker of a meeting that failed keeps its clock from
+     * there, and the others could never catch up. */
     rc = psd_join(self->client, self->name, self->wish.worker, self->wish.n_workers, -1, err);
     if (rc != PSD_OK) {
         return rc;

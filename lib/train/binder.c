@@ -76,7 +76,7 @@ static uint64_t mask_of(const ps_binder_task_t *task, const ps_key_item_t *item)
     return sums->masks[slot];
 }
 
-/* Behind the items of the same cells as the one at `at`. */
+/* The end of the items of the same cells as the one at `at`. */
 static size_t same_cells(const ps_binder_task_t *task, size_t at, size_t end)
 {
     const ps_key_item_t *items = task->binder->items;
@@ -266,7 +266,7 @@ static psd_status_t fill_part(const ps_binder_task_t *task, const part_t *part, 
     const ps_shape_t *shape = &task->sums[0]->shape;
     const ps_sheaf_t *sheaf = &task->sheaf;
     ps_number_t cells[PS_SUMS_WIDTH_MAX];
-    size_t row = part->first_row; /* behind the last one */
+    size_t row = part->first_row; /* where the next one goes */
     size_t value = part->first_value;
     size_t next = 0;
 

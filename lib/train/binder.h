@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * ps_binder - makes one push of what several trainers have summed up
+ * ps_binder - makes one push of the sums of several trainers
  *
- * What     The touched slots of all of them are sorted by row and column; then
- *          slots of the same cells stand side by side, in the order of the
- *          trainers, and are added up in it: the bits do not depend on who was
- *          first, nor on how many threads do it. When there are many slots the
- *          threads of a crew share the work.
- * Owner    ps_binder_init, ps_binder_done. Memory is kept for the next push.
+ * What     Sorts the touched slots of all trainers by row and column. Slots of
+ *          the same cells are then adjacent, in the order of the trainers, and
+ *          are added up in that order. So the bits depend neither on which
+ *          trainer was first nor on the number of threads. When there are many
+ *          slots the threads of a crew share the work.
+ * Owner    ps_binder_init, ps_binder_done. It keeps memory for the next push.
  * Threads  Confined to one at a time, and its own.
  */
 #ifndef PS_TRAIN_BINDER_H
@@ -29,18 +29,18 @@ typedef struct ps_binder {
     size_t keys_capacity, items_capacity, spare_capacity;
 } ps_binder_t;
 
-/* n_members 1 .. PS_CREW_MAX threads, the caller's among them. Errors:
+/* n_members 1 .. PS_CREW_MAX threads, including the caller's. Errors:
  * PSD_NOMEM; those of ps_crew_start. */
 PSD_MUST_CHECK psd_status_t ps_binder_init(ps_binder_t *self, uint32_t n_members, psd_error_t *err);
 /* Takes one that is zeroed, too. */
 void ps_binder_done(ps_binder_t *self);
 /*
- * Everything that was touched, rounded to the table's type.
+ * Makes a sheaf of all touched cells, rounded to the table's type.
  *
  * sums  in  n of them, 1 .. PS_BINDER_SUMS_MAX, of one shape; in each something
  *           was touched; of direct ones n is 1
  *
- * Errors: PSD_RANGE a sum that the type does not hold; PSD_NOT_FINITE;
+ * Errors: PSD_RANGE the type cannot hold a sum; PSD_NOT_FINITE;
  * PSD_LIMIT 2^32 slots or more; PSD_NOMEM.
  */
 PSD_MUST_CHECK psd_status_t ps_binder_bind(ps_binder_t *self, const ps_sums_t *const *sums,

@@ -5,7 +5,7 @@
 #include "base/alloc.h"
 #include "train/binder_task.h"
 
-/* Where one slot of so many was touched, all are looked at. */
+/* When at least one in this many slots was touched, it scans all slots. */
 #define SCANNED_OF_ONE 8
 
 /* A slot of a table whose rows and chunks are too many for one number. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Private to the binder: one push on its way, and where its items lie. */
+/* Private to the binder: one push under way, and the places of its items. */
 #ifndef PS_TRAIN_BINDER_TASK_H
 #define PS_TRAIN_BINDER_TASK_H
 
@@ -19,9 +19,9 @@ typedef struct ps_binder_task {
     ps_sheaf_t sheaf;                  /* owned */
 } ps_binder_task_t;
 
-/* Sorts what all sums have into the binder's items, by row and chunk; the same
- * cells of several sums stand in no promised order, unless by_row. Errors:
- * PSD_NOMEM. */
+/* Sorts the slots of all sums into the binder's items, by row and chunk. The
+ * order of the same cells of several sums is not defined, unless by_row.
+ * Errors: PSD_NOMEM. */
 PSD_MUST_CHECK psd_status_t ps_binder_sort(ps_binder_task_t *task, psd_error_t *err);
 
 /* The sums that an item is of, and its slot. */

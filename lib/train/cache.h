@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * ps_cache - the parameters of one block: what is wanted, then their values
+ * ps_cache - the parameters of one block: first which ones, then their values
  *
- * What     A load call-back names tables, rows and elements; each is kept once,
- *          a table takes in its rows, a row its elements. ps_cache_seal makes
- *          room for their values, which are then pulled into it.
+ * What     A load call-back names tables, rows and elements. Each is stored
+ *          once; a table includes its rows, a row its elements. ps_cache_seal
+ *          makes room for their values, and pulls fill it in.
  * Shape    values of a whole table: row by row; of rows: in the order of their
  *          numbers; of elements: rows with the same columns lie together, as
  *          groups that one pull fetches.
  * Owner    ps_cache_init, ps_cache_done.
  * Threads  The loader's until it is full; then all trainers read it, and write
- *          to values as the lock option has it.
+ *          to values as the lock option allows.
  */
 #ifndef PS_TRAIN_CACHE_H
 #define PS_TRAIN_CACHE_H
@@ -23,7 +23,7 @@ typedef struct ps_element {
     uint32_t col;
 } ps_element_t;
 
-/* Rows of which the same columns are wanted. */
+/* Rows that need the same columns. */
 typedef struct ps_element_group {
     size_t first_row; /* number in element_rows */
     size_t n_rows;
@@ -64,10 +64,10 @@ typedef struct ps_cache {
 PSD_MUST_CHECK psd_status_t ps_cache_init(ps_cache_t *self, const ps_shape_t *shapes,
                                           size_t n_tables, psd_error_t *err);
 void ps_cache_done(ps_cache_t *self);
-/* Wants nothing; memory is kept. */
+/* Empties it; keeps the memory. */
 void ps_cache_clear(ps_cache_t *self);
 
-/* What is wanted; checked against the shape. Errors: those of psd_loader_…. */
+/* Add a parameter, checked against the shape. Errors: those of psd_loader_…. */
 PSD_MUST_CHECK psd_status_t ps_cache_want_all(ps_cache_t *self, uint32_t table, psd_error_t *err);
 PSD_MUST_CHECK psd_status_t ps_cache_want_rows(ps_cache_t *self, uint32_t table,
                                                const uint64_t *rows, size_t n_rows,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* From what was asked for to what is pulled: each thing once, and room for it.
- */
+/* From the requested parameters to those that are pulled: each once, with room
+ * for its values. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -18,7 +18,7 @@ static psd_status_t no_memory(psd_error_t *err)
     return psd_error_set(err, PSD_NOMEM, "no memory for the cache of a block");
 }
 
-/* Room for so many values; their old content is not kept. */
+/* Room for n values; their old content is not kept. */
 static psd_status_t make_room(void **values_p, size_t *bytes_p, size_t n, size_t value_size,
                               psd_error_t *err)
 {
@@ -117,8 +117,8 @@ static size_t cut_runs(const ps_element_t *elements, size_t n, run_t *runs)
     return n_runs;
 }
 
-/* Writes down the run behind those that are there, in a group with the one
- * before if their columns are the same. */
+/* Appends the run, in a group with the one before if their columns are the
+ * same. */
 static bool add_run(ps_cache_table_t *self, const run_t *run, const run_t *before,
                     size_t first_value)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The configuration: client, tables, first values. */
+/* The configuration: client, tables, initial values. */
 #include <inttypes.h>
 
 #include "base/alloc.h"
@@ -147,8 +147,8 @@ psd_status_t psd_train_config_end(psd_train_t *self, psd_error_t *err)
     if (rc == PSD_OK) {
         rc = ps_first_end(self, err);
     }
-    /* The others' have come when all have. They did not wait for one that joins
-     * again: the first clock has ended without it. */
+    /* When all workers have come, their values have. They did not wait for a
+     * worker that joins again: the first clock has ended without it. */
     if (rc == PSD_OK && psd_clock_count(self->client) == 0) {
         rc = psd_clock(self->client, err);
     }

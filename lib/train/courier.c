@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The courier: the thread that has the client while a training runs. It starts
- * parcels in the order in which they are handed over, so that a pull is behind
- * the pushes and marks that were sent before it, and waits for all of them at
- * once: none waits because another one does.
+ * The courier: the thread that uses the client while a training runs. It starts
+ * parcels in the order in which they are handed over, so a pull comes after the
+ * pushes and marks that were sent before it. It waits for all of them at once:
+ * no parcel waits because another one does.
  */
 #include <inttypes.h>
 
 #include "base/alloc.h"
 #include "train/train_state.h"
 
-/* How late something that was handed over meanwhile may be started, while an
- * answer is waited for. */
+/* The longest delay of a parcel that is handed over while the courier waits for
+ * an answer. */
 #define LOOK_MS 1
 #define SLICE_LOOK_MS 5 /* the same while only a slice is waited for */
 
@@ -23,7 +23,7 @@ typedef struct courier {
     uint64_t flush_until_ms;
 } courier_t;
 
-/* What a parcel's failure is told with. */
+/* The prefix of a parcel's error text. */
 static psd_status_t name_failure(courier_t *self, const ps_parcel_t *parcel, psd_status_t rc)
 {
     switch (parcel->kind) {
@@ -38,7 +38,7 @@ static psd_status_t name_failure(courier_t *self, const ps_parcel_t *parcel, psd
     }
 }
 
-/* It is over: who waits for it is told. */
+/* It is over: wakes the thread that waits for it. */
 static void finish(courier_t *self, ps_parcel_t *parcel)
 {
     psd_train_t *train = self->train;
@@ -99,7 +99,7 @@ static psd_status_t collect(courier_t *self, ps_parcel_t *parcel)
     return rc == PSD_OK ? rc : name_failure(self, parcel, rc);
 }
 
-/* What is waited for first: pulls, as a block waits for them. */
+/* Waits for pulls first, because a block waits for them. */
 static ps_parcel_t *most_wanted(const courier_t *self)
 {
     ps_parcel_t *parcel = NULL;
@@ -113,7 +113,7 @@ static ps_parcel_t *most_wanted(const courier_t *self)
     return TAILQ_FIRST(&self->under_way);
 }
 
-/* Lets the client work for a moment, or until something has arrived. */
+/* Lets the client work for a moment, or until a message has arrived. */
 static psd_status_t work(courier_t *self)
 {
     psd_client_t *client = self->train->client;

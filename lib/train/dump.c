@@ -54,7 +54,7 @@ static psd_status_t begin_line(dump_t *self, psd_error_t *err)
     return rc;
 }
 
-/* Values of the columns in cols, or of those behind the row's last one. */
+/* Values of the columns in cols, or of those after the row's last one. */
 static psd_status_t add_values(dump_t *self, const uint32_t *cols, const char *values, size_t n,
                                psd_error_t *err)
 {

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the caller's thread does while the training runs: it feeds, and waits.
- */
+/* The caller's thread while the training runs: it feeds, and waits. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -22,7 +21,7 @@ void ps_item_destroy(ps_item_t **self_p)
     *self_p = NULL;
 }
 
-/* A failure is told before everything else. */
+/* A failure of the training comes before any other error. */
 psd_status_t ps_train_check_running(psd_train_t *self, psd_error_t *err)
 {
     psd_status_t rc = PSD_OK;

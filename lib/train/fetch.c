@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What is pulled of what a block needs, when rows are kept: those that may be
- * read again are not. And what intents have pulled ahead. */
+/* Decides which rows of a block are pulled when rows are kept: kept rows that
+ * may be read again are not. Also takes the rows that intents have fetched
+ * ahead. */
 #include <inttypes.h>
 #include <string.h>
 
@@ -24,7 +25,7 @@ static ps_kept_key_t whole_key(size_t table)
 
 /* ---- a block ------------------------------------------------------------- */
 
-/* A row that the block cannot read from what is kept is on its way. */
+/* A row is in flight that the block cannot read from the kept rows. */
 static bool must_wait(ps_kept_t *kept, const ps_cache_t *cache, ps_kept_time_t now)
 {
     for (size_t i = 0; i < cache->n_tables; i++) {
@@ -82,7 +83,7 @@ static psd_status_t sort_table(ps_kept_t *kept, ps_cache_table_t *table, size_t 
     return table->rows.n == 0 ? PSD_OK : sort_rows(kept, table, number, now, err);
 }
 
-/* Copies what is kept to where the block reads it. */
+/* Copies kept rows to where the block reads them. */
 static void copy_kept(ps_kept_t *kept, const ps_cache_table_t *table, size_t number,
                       ps_kept_time_t now)
 {

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * First values come once, however many lives a worker has. A table of marks,
- * "JOB.first.ACK.REPLICAS", of the same level as the tables that it is about,
- * has a row for each of those tables and each rank: nothing, BEGUN before the
- * first add, DONE when all adds are acknowledged. What was BEGUN in an earlier
- * life may have come in part: nobody can tell, and that is an error. A table
- * that was dropped and made anew has another number, so another row.
+ * Initial values are added once, however often a worker restarts. A table of
+ * marks, "JOB.first.ACK.REPLICAS", has the same acknowledgement level as the
+ * tables that it is about. It has a row for each of those tables and each rank:
+ * nothing, BEGUN before the first add, DONE when all adds are acknowledged.
+ * Values that an earlier run left at BEGUN may have been added in part: that
+ * cannot be known, and is an error. A table that was dropped and created again
+ * has another number, so another row.
  *
- * The marks have a client that is no worker: no clock holds them back.
+ * The client of the marks is no worker: no clock holds it back.
  */
 #include <inttypes.h>
 #include <stdio.h>

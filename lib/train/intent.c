@@ -174,8 +174,8 @@ static psd_status_t want_rows(psd_train_t *train, const ps_intent_t *intent, uin
     return rc;
 }
 
-/* What the clock that begins, and the next one, lack; the next one's is of use
- * only when it may be a clock old. */
+/* The rows that the clock that begins, and the next one, lack. Rows for the
+ * next one are of use only if they may be one clock old. */
 static psd_status_t collect(psd_train_t *train, ps_cache_t *cache, psd_error_t *err)
 {
     uint64_t clock = train->kept.clock;

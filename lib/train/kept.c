@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What is kept, how long, and what goes when there is no room. */
+/* Which rows are kept, how long, and which are evicted when there is no
+ * room. */
 #include "train/kept.h"
 
 #include <string.h>
@@ -126,9 +127,9 @@ static void drop(ps_kept_t *self, ps_kept_row_t *entry)
     ps_free(entry);
 }
 
-/* Takes away what was not used longest. What is intended has its room, whether
- * it is there yet or not, and the others have the rest. false: what is under
- * way takes it. */
+/* Evicts the least recently used rows. Intended rows have their room, whether
+ * they are here yet or not; the others share the rest. false: rows in flight
+ * take all of it. */
 static bool make_room(ps_kept_t *self, uint64_t n_bytes, bool intended)
 {
     uint64_t all = self->rule.max_bytes;
@@ -293,7 +294,7 @@ void ps_kept_intend(ps_kept_t *self, ps_kept_key_t key, uint64_t until)
     }
 }
 
-/* A clock has begun: what was intended until the one before is not any more. */
+/* A clock has begun: intents that end with the clock before are over. */
 static void end_intents(ps_kept_t *self)
 {
     ps_kept_row_t *entry = TAILQ_FIRST(&self->intended);
@@ -383,7 +384,7 @@ static void change(ps_kept_t *self, uint32_t number, const ps_sheaf_t *sheaf)
     }
 }
 
-/* Keeps in mind what the end of the clock will change. */
+/* Records the changes that take effect at the end of the clock. */
 static bool add_open(ps_sums_t *open, const ps_sheaf_t *sheaf)
 {
     const char *value = sheaf->values;
@@ -419,7 +420,7 @@ psd_status_t ps_kept_push(ps_kept_t *self, uint32_t table, const ps_sheaf_t *she
                : psd_error_set(err, PSD_NOMEM, "no memory for kept rows");
 }
 
-/* Nothing of a table may be read again; nor what is on its way. */
+/* No row of a table may be read again, nor the rows in flight. */
 static void forget(struct ps_kept_rows *list, ps_kept_t *self, uint32_t table)
 {
     ps_kept_row_t *entry = TAILQ_FIRST(list);
@@ -437,7 +438,7 @@ static void forget(struct ps_kept_rows *list, ps_kept_t *self, uint32_t table)
     }
 }
 
-/* What a clock pushed to a table counts from now on. */
+/* The pushes of a clock to a table take effect. */
 static psd_status_t close_table(ps_kept_t *self, uint32_t number, psd_error_t *err)
 {
     PSD_AUTO(ps_sheaf_done) ps_sheaf_t sheaf = {.n_rows = 0};
@@ -447,8 +448,8 @@ static psd_status_t close_table(ps_kept_t *self, uint32_t number, psd_error_t *e
     if (rc == PSD_OK) {
         change(self, number, &sheaf);
     } else if (rc == PSD_RANGE || rc == PSD_NOT_FINITE) {
-        /* Pushes that are good one by one, and so the server takes them: what
-         * it makes of them is fetched. */
+        /* Each push is valid by itself, so the server accepts it; the result is
+         * fetched. */
         psd_error_clear(err);
         forget(&self->unused, self, number);
         forget(&self->intended, self, number);

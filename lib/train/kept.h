@@ -1,24 +1,24 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * ps_kept - rows that were fetched and may be read again
+ * ps_kept - a cache of fetched rows that blocks may read again
  *
- * What     A row that is kept may be read until it is too old: by so many
- *          blocks, or for so many clocks, from the one on in which its pull was
- *          handed over. It shows at least what a pull would show of this
- *          worker's own pushes: these change it as they are handed over; under
- *          BSP, where they count from the end of a clock on, with the mark. A
- *          row that a push may have changed while its pull was under way is not
- *          kept: what came may have the push in it or not. Nor is one of a
- *          table whose updater is not `add`: what a push makes of it is known
- *          to the server only.
+ * What     A kept row may be read until it is too old: by n_blocks blocks, or
+ *          for `staleness` clocks, counted from the block and clock in which
+ *          its pull was handed over. It shows at least as many of this worker's
+ *          own pushes as a new pull would: a push changes it when it is handed
+ *          over; under BSP, where pushes count from the end of a clock on, with
+ *          the mark. A row is not kept when a push may have changed it while
+ *          its pull was in flight: the values may or may not have that push.
+ *          Rows of a table whose updater is not `add` are not kept either: only
+ *          the server knows the result of a push.
  *          A whole table that was asked for is kept as one row.
- * Shape    entries, found by number of row; those that nobody intends to read
- *          are in the order of their last use, and the oldest go when there is
- *          no room. max_bytes is never passed.
+ * Shape    entries, found by number of row. Entries without an intent are in
+ *          LRU order; the least recently used are evicted when there is no
+ *          room. max_bytes is never exceeded.
  * Owner    ps_kept_init, ps_kept_done.
- * Threads  ps_kept_lock. Pulls, pushes and marks are handed over within it, in
- *          one piece with what is said of them here; the training's mutex is
- *          taken inside of it, never the other way.
+ * Threads  ps_kept_lock. A pull, push or mark is handed over under this lock,
+ *          together with the calls here that record it. The training's mutex
+ *          is taken inside of it, never the other way round.
  */
 #ifndef PS_TRAIN_KEPT_H
 #define PS_TRAIN_KEPT_H
@@ -33,7 +33,7 @@
 
 /* What is allowed. */
 typedef struct ps_kept_rule {
-    uint64_t n_blocks;  /* that read what was fetched for the first; >= 1 */
+    uint64_t n_blocks;  /* that may read a fetched row, the first included; >= 1 */
     int64_t staleness;  /* clocks; PS_KEPT_NEVER: clocks allow nothing */
     uint64_t max_bytes; /* of all that is kept */
     bool bsp;           /* own pushes count from the end of a clock on */
@@ -61,7 +61,7 @@ typedef struct ps_kept_row {
     uint64_t until;         /* the last clock that intends to read it; or 0 */
     bool here;
     bool coming;
-    bool spoiled; /* a push came between: what is coming is not kept */
+    bool spoiled; /* a push came between: the values that come are not kept */
     size_t n_bytes;
     _Alignas(8) char values[];
 } ps_kept_row_t;
@@ -89,7 +89,8 @@ typedef struct ps_kept {
     bool has_mutex;
 } ps_kept_t;
 
-/* Errors: PSD_NOMEM; PSD_FAILED no lock. ps_kept_done is needed behind it. */
+/* Errors: PSD_NOMEM; PSD_FAILED no lock. Call ps_kept_done after it in any
+ * case. */
 PSD_MUST_CHECK psd_status_t ps_kept_init(ps_kept_t *self, const ps_kept_rule_t *rule,
                                          const ps_shape_t *shapes, size_t n_tables,
                                          psd_error_t *err);
@@ -98,39 +99,39 @@ void ps_kept_done(ps_kept_t *self);
 void ps_kept_lock(ps_kept_t *self);
 void ps_kept_unlock(ps_kept_t *self);
 
-/* What a row takes of the limit. */
+/* The bytes of a row that count towards max_bytes. */
 uint64_t ps_kept_row_bytes(const ps_shape_t *shape);
 
-/* ---- for who has the lock ---- */
+/* ---- with the lock held ---- */
 
-/* The values that may be read then; NULL: they have to be asked for. Borrowed
- * until the lock is given back. */
+/* The values, if they may be read at that time; NULL: they must be fetched.
+ * Borrowed until the lock is released. */
 const void *ps_kept_read(ps_kept_t *self, ps_kept_key_t key, ps_kept_time_t now);
-/* A pull of it is under way, and will say so (ps_kept_take). */
+/* Whether a pull of it is in flight; ps_kept_take ends it. */
 bool ps_kept_is_coming(const ps_kept_t *self, ps_kept_key_t key);
-/* A number for what is handed over as one. */
+/* A new number, for pulls that are handed over together. */
 uint64_t ps_kept_pull(ps_kept_t *self);
-/* It is in that pull, which is handed over now. until: the last clock that
- * intends to read it; 0: a block needs it. false: there is no room, or no
- * memory: ps_kept_take will not keep it. */
+/* The key is in that pull, which is handed over now. until: the last clock that
+ * intends to read it; 0: a block needs it. false: no room or no memory, and
+ * ps_kept_take will not keep it. */
 bool ps_kept_ask(ps_kept_t *self, ps_kept_key_t key, uint64_t pull, ps_kept_time_t now,
                  uint64_t until);
-/* It has come by that pull. What was not asked for by it, or changed since, is
- * not kept. */
+/* The values have come with that pull. They are not kept if the key was not
+ * asked for by it, or was changed since. */
 void ps_kept_take(ps_kept_t *self, ps_kept_key_t key, uint64_t pull, const void *values);
 /* Clocks up to that one intend to read it. */
 void ps_kept_intend(ps_kept_t *self, ps_kept_key_t key, uint64_t until);
-/* So many bytes may be needed by what is intended, until they are released;
- * false: with those that were reserved before it is more than the limit. */
+/* Reserves n_bytes for intents, until ps_kept_release; false: all reservations
+ * together would exceed the limit. */
 bool ps_kept_reserve(ps_kept_t *self, uint64_t n_bytes);
 void ps_kept_release(ps_kept_t *self, uint64_t n_bytes);
-/* A push of that is handed over now. Errors: PSD_NOMEM. */
+/* A push of the sheaf is handed over now. Errors: PSD_NOMEM. */
 PSD_MUST_CHECK psd_status_t ps_kept_push(ps_kept_t *self, uint32_t table, const ps_sheaf_t *sheaf,
                                          psd_error_t *err);
-/* The end of a clock is handed over now. Of a table whose pushes are more than
- * one value of it holds nothing is kept. Errors: PSD_NOMEM. */
+/* The end of a clock is handed over now. If the sum of a table's pushes exceeds
+ * the range of its type, none of its rows is kept. Errors: PSD_NOMEM. */
 PSD_MUST_CHECK psd_status_t ps_kept_mark(ps_kept_t *self, psd_error_t *err);
-/* Clocks have ended of which nothing was said: nothing of before is kept, and
- * what is on its way is not. */
+/* Clocks have ended without ps_kept_mark: drops all kept rows, and rows in
+ * flight will not be kept. */
 void ps_kept_forget(ps_kept_t *self);
 #endif

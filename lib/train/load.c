@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* First values from a dump: read once to be checked, then once to be added. */
+/* Initial values from a dump: one pass checks the file, a second adds them. */
 #include <inttypes.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -57,8 +57,8 @@ static psd_status_t flush(load_t *self, psd_error_t *err)
     return rc;
 }
 
-/* Values of a row come behind the others, as many as a batch has at most. The
- * rows of one push ascend, each once. */
+/* Appends values of a row, at most as many as a batch holds. The rows of one
+ * push ascend, each once. */
 static psd_status_t add_cells(void *arg, uint64_t row, uint32_t first_col, const uint32_t *cols,
                               const void *values, size_t n, psd_error_t *err)
 {
@@ -152,7 +152,7 @@ static psd_status_t check(const psd_train_t *self, uint32_t table, const char *p
     return PSD_OK;
 }
 
-/* A pipe has nothing left for the second time. */
+/* A pipe cannot be read a second time. */
 static psd_status_t check_file(const char *path, psd_error_t *err)
 {
     struct stat about;

@@ -65,8 +65,8 @@ static ps_item_t *find_item(psd_train_t *train, uint64_t number)
     return NULL;
 }
 
-/* How many items before this one may still be under work: those of one other
- * block, with the marks around it; or none. */
+/* How many earlier items the trainers may still be working on: one other block
+ * with the marks around it, or none. */
 static bool may_load(const psd_train_t *train, const ps_item_t *item)
 {
     const ps_item_t *before = NULL;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What is set before anything runs. */
+/* Options, set before anything runs. */
 #include <string.h>
 
 #include "base/alloc.h"

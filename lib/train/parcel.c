@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What is handed to the courier: one block's pulls, one push, the end of a
- * clock, the wish for another slice. */
+/* Parcels for the courier: one block's pulls, one push, the end of a clock, the
+ * request for another slice. */
 #include "base/alloc.h"
 #include "train/train_state.h"
 

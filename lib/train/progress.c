@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How far a training is: what is done, of how much, how fast. */
+/* Progress of a training: done, total, rate. */
 #include "train/train_state.h"
 
 void psd_train_on_progress(psd_train_t *self, psd_train_progress_t *call)

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * ps_row_set - rows, each once, numbered in the order of their coming
+ * ps_row_set - rows, each once, numbered in the order in which they are added
  *
  * Shape    open addressing over the list of rows, load <= 1/2
  * Owner    A zeroed struct is an empty set; ps_row_set_done frees it.
- * Threads  Several may look something up while nobody changes it.
+ * Threads  Several threads may look up rows while none changes the set.
  */
 #ifndef PS_TRAIN_ROW_SET_H
 #define PS_TRAIN_ROW_SET_H

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* ps_shape - what lib/train must know of a table to keep values of it. */
+/* ps_shape - the properties of a table that lib/train needs to store values. */
 #ifndef PS_TRAIN_SHAPE_H
 #define PS_TRAIN_SHAPE_H
 
@@ -18,7 +18,7 @@ typedef struct ps_shape {
     bool sparse;       /* rows of few entries: they are kept as such */
 } ps_shape_t;
 
-/* A sum, or a value on its way between types. */
+/* A sum, or a value while it is converted between types. */
 typedef union ps_number {
     double f64;  /* of f32 and f64 */
     int64_t i64; /* of i32 and i64 */

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Slices from the job's work queue: what the caller's thread asks, and what the
- * courier does for it, in steps, for it waits for nothing
+ * Slices from the job's work queue. The caller's thread asks; the courier does
+ * the rest in steps, because it must not wait:
  *
- *   PUSHES   all pushes that were handed over before are to be acknowledged
- *   SAY      then the slice before is said to be done
- *   ASK      then the next one is asked for; clocks go on meanwhile
+ *   PUSHES   until all pushes that were handed over before are acknowledged
+ *   SAY      then it reports the slice before as done
+ *   ASK      then it asks for the next one, and finishes clocks meanwhile
  *
- * A question that is not answered in time is asked again for as long as the
- * training goes on: that nobody has a slice now is no failure.
+ * When an answer does not come in time, the courier retries as long as the
+ * training runs: that no slice is free now is no failure.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -34,7 +34,7 @@ psd_status_t ps_slice_check(const psd_train_t *self, psd_error_t *err)
                                options->queue);
 }
 
-/* Nobody is to wait for a worker that does not come. */
+/* No worker waits for one that does not come. */
 psd_status_t ps_slice_open(psd_train_t *self, psd_error_t *err)
 {
     const ps_train_options_t *options = &self->options;
@@ -54,7 +54,8 @@ psd_status_t ps_slice_open(psd_train_t *self, psd_error_t *err)
     return rc;
 }
 
-/* The item that brings the courier the question, behind all blocks. Locked. */
+/* Appends the item that brings the courier the question, after all blocks.
+ * Locked. */
 static psd_status_t ask(psd_train_t *self, psd_error_t *err)
 {
     ps_item_t *item = ps_alloc(1, sizeof *item);
@@ -164,8 +165,8 @@ static psd_status_t begin(psd_train_t *self, psd_error_t *err)
     return rc;
 }
 
-/* Clocks that went on meanwhile count for what is kept, too: each is one in
- * which others have pushed, and which ended what this worker had pushed. */
+/* Clocks that the worker finished meanwhile also age the kept rows: in each of
+ * them other workers have pushed, and this worker's pushes took effect. */
 static void forget_kept(psd_train_t *self)
 {
     if (self->keeps && psd_clock_count(self->client) != self->slice.clock) {

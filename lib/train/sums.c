@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Sums of deltas: where each lies, and adding others to them. */
+/* Sums of deltas: the place of each, and adding others to them. */
 #include "train/sums.h"
 
 #include <string.h>
@@ -7,7 +7,7 @@
 #include "base/alloc.h"
 #include "base/hash.h"
 
-#define SPARSE_WIDTH 4      /* neighbours of an entry are seldom touched */
+#define SPARSE_WIDTH 4      /* cells next to an entry are seldom touched */
 #define DIRECT_CELLS 262144 /* 2 MiB for each trainer */
 #define SLOTS_MIN 64
 

@@ -2,10 +2,11 @@
 /*
  * ps_sums - deltas of one table, summed up by cell
  *
- * What     What a trainer adds, and what all trainers have added. Cells lie in
- *          slots of up to 64 neighbours of a row, with a bit for each that was
- *          added to. A small table has a slot for each of its cells; of a large
- *          one slots are made as they are touched, and found by hash.
+ * What     The sums of one trainer, or of all trainers. Cells are stored in
+ *          slots of up to 64 adjacent cells of a row, with a bit for each cell
+ *          that was added to. A small table has slots for all of its cells; for
+ *          a large one slots are made when they are first touched, and found
+ *          by hash.
  * Owner    ps_sums_init, ps_sums_done.
  * Threads  Confined to one at a time; there are no locks.
  */
@@ -48,16 +49,16 @@ typedef struct ps_sheaf {
 PSD_MUST_CHECK psd_status_t ps_sums_init(ps_sums_t *self, const ps_shape_t *shape,
                                          psd_error_t *err);
 void ps_sums_done(ps_sums_t *self);
-/* Everything is 0 and untouched again; memory is kept. */
+/* Makes everything 0 and untouched again; keeps the memory. */
 void ps_sums_clear(ps_sums_t *self);
 /* The slot of a row's chunk, which may be made; false: no memory. Not of
  * direct ones. */
 PSD_MUST_CHECK bool ps_sums_find_slot(ps_sums_t *self, uint64_t row, uint32_t chunk,
                                       size_t *ret_slot);
 
-/* The sums of a row's cells from `col` on that lie side by side, at most *n_p
- * >= 1, which becomes their number; they count as touched from now on. Row and
- * columns are the table's. NULL: no memory. Valid until the next call. */
+/* The sums of adjacent cells of a row from `col` on, at most *n_p >= 1; *n_p
+ * becomes their number. They count as touched from now on. Row and columns are
+ * within the table. NULL: no memory. Valid until the next call. */
 static inline ps_number_t *ps_sums_run(ps_sums_t *self, uint64_t row, uint32_t col, uint32_t *n_p)
 {
     uint32_t chunk = self->n_chunks == 1 ? 0 : col / self->width;
@@ -93,12 +94,12 @@ PSD_MUST_CHECK bool ps_sums_add(ps_sums_t *self, uint64_t row, uint32_t col, con
                                 uint32_t n);
 /* Adds the cells of one slot to those from `to` on. */
 void ps_sums_add_slot(const ps_sums_t *self, size_t slot, bool is_float, ps_number_t *to);
-/* Adds what another one of the same shape has. Errors: PSD_NOMEM: some of it
- * was added. */
+/* Adds the sums of another one of the same shape. Errors: PSD_NOMEM: some of
+ * them were added. */
 PSD_MUST_CHECK psd_status_t ps_sums_merge(ps_sums_t *self, const ps_sums_t *other,
                                           psd_error_t *err);
-/* Everything that was touched, rounded to the table's type. Errors: PSD_RANGE a
- * sum that the type does not hold; PSD_NOT_FINITE; PSD_NOMEM. */
+/* Makes a sheaf of all touched cells, rounded to the table's type. Errors:
+ * PSD_RANGE the type cannot hold a sum; PSD_NOT_FINITE; PSD_NOMEM. */
 PSD_MUST_CHECK psd_status_t ps_sums_bind(const ps_sums_t *self, ps_sheaf_t *ret_sheaf,
                                          psd_error_t *err);
 void ps_sheaf_done(ps_sheaf_t *self);

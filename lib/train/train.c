@@ -151,7 +151,7 @@ static void free_trainers(psd_train_t *self)
     ps_binder_done(&self->binder);
 }
 
-/* What the threads worked with; they have ended. */
+/* Frees the memory of the threads, which have ended. */
 static void free_work(psd_train_t *self)
 {
     while (!TAILQ_EMPTY(&self->items)) {
@@ -207,7 +207,7 @@ void psd_train_destroy(psd_train_t **self_p)
         return;
     }
     if (is_forked && self->phase == PS_TRAIN_RUNNING) {
-        ps_fork_keep(self); /* its threads were in the middle of something */
+        ps_fork_keep(self); /* its threads may have been using any of it */
         *self_p = NULL;
         return;
     }
@@ -261,8 +261,8 @@ static psd_status_t init_sums(const psd_train_t *self, ps_sums_t **ret_sums, psd
     return rc;
 }
 
-/* While sums are added up no trainer works: so many threads, as far as there
- * are cores that they may run on. */
+/* While sums are added up no trainer works: as many threads as trainers, but no
+ * more than cores that they may run on. */
 static psd_status_t init_binder(psd_train_t *self, psd_error_t *err)
 {
     uint32_t n = self->options.n_trainers;
@@ -350,8 +350,8 @@ static psd_status_t init_work(psd_train_t *self, psd_error_t *err)
     return rc;
 }
 
-/* Call-backs run in the loader and in the trainers: they have the signals of
- * the caller, as what they start has. */
+/* Call-backs run in the loader and in the trainers: these threads, and those
+ * that they start, have the caller's signal mask. */
 static bool start_threads(psd_train_t *self)
 {
     self->has_courier = ps_thread_start(&self->courier, ps_courier_run, self) == 0;

@@ -1,31 +1,31 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Private to lib/train: what a training is made of, and who works on which part
+ * Private to lib/train: the state of a training, and which thread works on what
  *
- *   options.c   what is set before anything runs
+ *   options.c   options, set before anything runs
  *   agree.c     the workers agree on max_delay
- *   config.c    client, tables, first values
- *   first.c     these come once, however many lives a worker has
- *   load.c      first values from a file; dump.c: a table as such a file
+ *   config.c    client, tables, initial values
+ *   first.c     initial values are added once, however often a worker restarts
+ *   load.c      initial values from a file; dump.c: a table as such a file
  *   train.c     starting, stopping, failing
- *   feed.c      what the caller's thread does while it runs
+ *   feed.c      the caller's thread while the training runs
  *   loader.c    the loader's thread: call-back, pull
- *   fetch.c     what is pulled when rows are kept
- *   intent.c    what is pulled ahead, as the caller says
+ *   fetch.c     which rows are pulled when rows are kept
+ *   intent.c    rows that the caller announces are fetched ahead
  *   trainer.c   the trainers' threads: call-backs, meeting at the end of each
  *               item; the last one sends the sums
- *   binder.c    makes a push of them; of many with threads of its own
- *   access.c    what a trainer's call-back reads and adds
- *   progress.c  how far it is
+ *   binder.c    makes a push of the sums; large ones with its own threads
+ *   access.c    reads and adds of a trainer's call-back
+ *   progress.c  how far the training has come
  *   slice.c     slices of a work queue
- *   courier.c   the courier's thread: it alone has the client
- *   parcel.c    what is handed to it, and starting that
+ *   courier.c   the courier's thread: only it uses the client
+ *   parcel.c    parcels for the courier, and starting them
  *
  * Items, blocks and marks of clocks, pass the loader one by one, then all
  * trainers together, in their order. An item is numbered from 1.
  *
- * One mutex guards everything below that says so; one condition is told of
- * every change. Call-backs run without it.
+ * One mutex guards everything below marked "guarded"; one condition variable is
+ * signalled at every change. Call-backs run without the mutex.
  */
 #ifndef PS_TRAIN_TRAIN_STATE_H
 #define PS_TRAIN_TRAIN_STATE_H
@@ -43,8 +43,8 @@
 #define PS_TRAIN_TABLES_MAX 64
 #define PS_TRAIN_EVENTS 5
 #define PS_TRAIN_JOB_SIZE 64
-#define PS_REASON_SIZE 160 /* of what a training waits for, in words */
-#define PS_WHY_SIZE 512    /* of what a node says of a slice */
+#define PS_REASON_SIZE 160 /* of the text that says what a training waits for */
+#define PS_WHY_SIZE 512    /* of a node's text about a slice */
 
 typedef enum ps_train_lock {
     PS_LOCK_IMMUTABLE = 0,
@@ -99,8 +99,8 @@ typedef struct ps_item {
     uint64_t n_block;  /* of blocks: their own number, from 1 */
     uint64_t n_clock;  /* that it belongs to, from 1 */
     bool pulled;       /* guarded: its pulls are over */
-    bool ready;        /* guarded: the loader has done with it */
-    uint32_t n_left;   /* guarded: trainers that have not done with it */
+    bool ready;        /* guarded: the loader has finished it */
+    uint32_t n_left;   /* guarded: trainers that have not finished it */
 } ps_item_t;
 TAILQ_HEAD(ps_items, ps_item);
 
@@ -116,7 +116,7 @@ typedef struct ps_parcel {
     ps_parcel_kind_t kind;
     ps_cache_t *cache;   /* PULL: where to; borrowed, ahead: owned */
     bool ahead;          /* PULL: no block waits for it; it is kept */
-    uint64_t n_block;    /* PULL, PUSH: for what people read */
+    uint64_t n_block;    /* PULL, PUSH: for error texts */
     ps_sheaf_t *sheaves; /* PUSH: owned; one for each table */
     size_t n_sheaves;
     uint32_t **cols; /* PULL: owned, as each list is; of elements */
@@ -132,7 +132,7 @@ TAILQ_HEAD(ps_parcels, ps_parcel);
 typedef struct ps_intent ps_intent_t;
 TAILQ_HEAD(ps_intents, ps_intent);
 
-/* What a thread is about; guarded. */
+/* What a thread is doing; guarded. */
 typedef struct ps_doing {
     const char *what; /* static; NULL: it waits for work */
     uint64_t n_block; /* 0: no block */
@@ -146,9 +146,9 @@ struct psd_trainer {
     ps_cache_t *cache; /* of the block under work; NULL: none */
     ps_sums_t *sums;   /* owned; one for each table */
     uint64_t n_adds;
-    uint64_t n_done; /* said in this item */
+    uint64_t n_done; /* psd_trainer_done in this item */
     bool says_done;
-    psd_status_t fault;     /* the first access that could not be */
+    psd_status_t fault;     /* the first invalid access */
     psd_error_t *fault_err; /* owned */
     char apart[128];        /* no line is shared: every add writes to n_adds */
 };
@@ -183,8 +183,8 @@ typedef enum ps_slice_step {
 
 typedef struct ps_train_slice {
     /* guarded */
-    bool wanted;    /* the caller has asked, and was not given one yet */
-    bool counting;  /* the one before is not known to be counted */
+    bool wanted;    /* the caller has asked, and has not got one yet */
+    bool counting;  /* the one before may not be counted yet */
     bool here;      /* the answer: */
     uint64_t epoch; /* of the slice that this worker has; 0: it has none */
     uint32_t slice;
@@ -198,12 +198,12 @@ typedef struct ps_train_slice {
     uint64_t clock;    /* when it was asked */
 } ps_train_slice_t;
 
-/* What is known of this worker's first values of one table. */
+/* The state of this worker's initial values of one table. */
 typedef struct ps_first {
     psd_table_t *marks; /* owned */
     uint64_t row;       /* of them */
     bool known;
-    bool adds;   /* this life adds them */
+    bool adds;   /* this run adds them */
     bool partly; /* an add failed: they stay BEGUN */
 } ps_first_t;
 
@@ -290,8 +290,9 @@ void ps_train_options_done(ps_train_options_t *self);
 
 /* ---- agree.c ------------------------------------------------------------- */
 
-/* Gives how many workers the job has, and the greatest max_delay of all.
- * Errors: those of psd_join; PSD_DEADLINE naming who is missing. */
+/* Returns the number of workers of the job, and the greatest max_delay of all.
+ * Errors: those of psd_join; PSD_DEADLINE naming the workers that are
+ * missing. */
 PSD_MUST_CHECK psd_status_t ps_train_agree(psd_train_t *self, uint32_t *ret_n_workers,
                                            int32_t *ret_max_delay, psd_error_t *err);
 
@@ -314,13 +315,13 @@ PSD_MUST_CHECK psd_status_t ps_train_connect(const psd_train_t *self, psd_client
 
 /* ---- train.c ------------------------------------------------------------- */
 
-/* Begins every public call: empties err. Errors: PSD_CLOSED: this is a child
- * that was forked since. */
+/* Begins every public call: clears err. Errors: PSD_CLOSED: this process was
+ * forked after the training was made. */
 PSD_MUST_CHECK psd_status_t ps_train_enter(const psd_train_t *self, psd_error_t *err);
 
 void ps_train_lock(psd_train_t *self);
 void ps_train_unlock(psd_train_t *self);
-/* Tells everybody that something guarded has changed. Locked. */
+/* Wakes all threads that wait for a change of a guarded member. Locked. */
 void ps_train_tell(psd_train_t *self);
 /* Waits for the next change. Locked. */
 void ps_train_await(psd_train_t *self);
@@ -331,8 +332,8 @@ uint64_t ps_train_now_ms(void);
 void ps_train_fail(psd_train_t *self, psd_status_t rc, const psd_error_t *why);
 /* The same, locked. */
 void ps_train_fail_locked(psd_train_t *self, psd_status_t rc, const psd_error_t *why);
-/* If it failed: leaves the job with the reason, so that nobody waits for it.
- * For the thread that has the client. Not locked. */
+/* If it failed: leaves the job with the reason, so that no worker waits for it.
+ * For the thread that uses the client. Not locked. */
 void ps_train_leave_failed(psd_train_t *self);
 /* PSD_OK, or what it failed with. Locked. */
 PSD_MUST_CHECK psd_status_t ps_train_check(const psd_train_t *self, psd_error_t *err);
@@ -342,17 +343,17 @@ void ps_train_stop(psd_train_t *self);
 
 /* ---- progress.c ---------------------------------------------------------- */
 
-/* A block, or the end of a clock (n_blocks 0), is done, and no trainer works:
- * counts what it was. */
+/* Counts a block, or the end of a clock (n_blocks 0), that is done; no trainer
+ * works. */
 void ps_train_progress_add(psd_train_t *self, uint64_t n_blocks);
-/* Runs the progress call-back when it is due, or behind all others. */
+/* Runs the progress call-back when it is due; last: for the last time. */
 void ps_train_progress_tell(psd_train_t *self, bool last);
 
 /* ---- feed.c -------------------------------------------------------------- */
 
 /* Frees a block and its item. */
 void ps_item_destroy(ps_item_t **self_p);
-/* Puts an item behind the others. Locked. */
+/* Appends an item to the others. Locked. */
 void ps_item_add(psd_train_t *self, ps_item_t *item);
 /* It runs and has not failed. Errors: PSD_INVALID; what it failed with. */
 PSD_MUST_CHECK psd_status_t ps_train_check_running(psd_train_t *self, psd_error_t *err);
@@ -363,23 +364,24 @@ void ps_train_print_reason(const psd_train_t *self, char ret_text[PS_REASON_SIZE
 
 /* Errors: PSD_INVALID an option is missing. */
 PSD_MUST_CHECK psd_status_t ps_slice_check(const psd_train_t *self, psd_error_t *err);
-/* Opens the queue that options name, if they do; the client has joined. Errors:
+/* Opens the queue that the options name, if any; the client has joined. Errors:
  * those of psd_work_open. */
 PSD_MUST_CHECK psd_status_t ps_slice_open(psd_train_t *self, psd_error_t *err);
-/* The caller's wish has reached the courier, whose the rest is, too. */
+/* The caller's request for a slice has reached the courier. The courier also
+ * makes the calls below. */
 void ps_slice_start(psd_train_t *self);
-/* Goes on by a step, if it can, and waits for nothing. pushed: all pushes that
- * were handed over are acknowledged. Errors: those of psd_work_next and
- * psd_work_done, but for PSD_DEADLINE, PSD_BUSY and PSD_STOPPING, after which it
- * asks again. */
+/* Goes on by one step, if it can, without waiting. pushed: all pushes that were
+ * handed over are acknowledged. Errors: those of psd_work_next and
+ * psd_work_done, except PSD_DEADLINE, PSD_BUSY and PSD_STOPPING, after which it
+ * retries. */
 PSD_MUST_CHECK psd_status_t ps_slice_turn(psd_train_t *self, bool pushed, psd_error_t *err);
 bool ps_slice_is_under_way(const psd_train_t *self);
-/* The next one is asked for: clocks go on by themselves, and their marks may
- * wait long for others. */
+/* The next slice is asked for: the worker finishes clocks meanwhile, and their
+ * marks may wait long for other workers. */
 bool ps_slice_is_awaited(const psd_train_t *self);
-/* Lets the client work for that long, or until something has arrived. */
+/* Lets the client work for timeout_ms, or until a message has arrived. */
 void ps_slice_work(psd_train_t *self, uint32_t timeout_ms);
-/* Nobody wants a slice any more. */
+/* Cancels: no slice is wanted any more. */
 void ps_slice_stop(psd_train_t *self);
 
 /* ---- the threads --------------------------------------------------------- */
@@ -394,17 +396,17 @@ void *ps_courier_run(void *train);
  * rest. Errors: PSD_NOMEM. */
 PSD_MUST_CHECK psd_status_t ps_fetch_block(psd_train_t *train, ps_item_t *item,
                                            ps_parcel_t **parcel_p, psd_error_t *err);
-/* What was pulled is kept. */
+/* Keeps the rows that were pulled. */
 void ps_fetch_take(psd_train_t *train, const ps_cache_t *cache);
 
 /* ---- intent.c ------------------------------------------------------------ */
 
-/* A clock has begun: hands over a pull of what intents lack. Errors:
+/* A clock has begun: hands over a pull of the rows that intents lack. Errors:
  * PSD_NOMEM. */
 PSD_MUST_CHECK psd_status_t ps_intents_fetch(psd_train_t *train, const ps_item_t *item,
                                              psd_error_t *err);
-/* That clock is about to begin: intents until one before it need no room any
- * more. With the lock of what is kept. */
+/* That clock is about to begin: intents that end before it need no room any
+ * more. With ps_kept_lock held. */
 void ps_intents_end(psd_train_t *train, uint64_t clock);
 void ps_intents_free(psd_train_t *train);
 
@@ -413,12 +415,11 @@ void ps_intents_free(psd_train_t *train);
 /* A pull with a cache of its own. NULL: no memory, which err says. */
 ps_parcel_t *ps_parcel_new_ahead(const psd_train_t *self, psd_error_t *err);
 void ps_parcel_destroy(ps_parcel_t **self_p);
-/* Hands it to the courier, who owns it from then on. Locked. */
+/* Hands it to the courier, which owns it from then on. Locked. */
 void ps_parcel_send(psd_train_t *self, ps_parcel_t **parcel_p);
-/* Starts its pulls or pushes, ends the clock, or has a slice asked for; the
- * courier's. Errors: those
- * of psd_pull_start, psd_push_start, psd_clock; PSD_NOMEM. Some tickets may be
- * started then. */
+/* Starts its pulls or pushes, ends the clock, or asks for a slice; on the
+ * courier's thread. Errors: those of psd_pull_start, psd_push_start, psd_clock;
+ * PSD_NOMEM. Some tickets may be started then. */
 PSD_MUST_CHECK psd_status_t ps_parcel_start(psd_train_t *self, ps_parcel_t *parcel,
                                             psd_error_t *err);
 #endif

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The trainers' threads: all of them work on the item that is first, and meet
- * at its end; who comes last sends what all have added. */
+/* The trainers' threads: all of them work on the first item, and meet at its
+ * end; the last one sends the sums of all. */
 #include <assert.h>
 #include <inttypes.h>
 
 #include "base/alloc.h"
 #include "train/train_state.h"
 
-/* Pushes handed over and not acknowledged; more than that are not made before
- * one of them is over. */
+/* The maximum number of pushes that are handed over and not acknowledged; the
+ * next one waits until one of them is over. */
 #define PUSHES_MAX 4
 
 static const char *const event_names[PS_TRAIN_EVENTS] = {"CLOCK_BEGIN", "ITERATION_BEGIN", "STEP",
@@ -88,8 +88,8 @@ static psd_status_t work(psd_trainer_t *self, const ps_item_t *item, psd_error_t
 
 /* ---- the last one -------------------------------------------------------- */
 
-/* What all trainers have added to a table, in their order. Sums that have a
- * place for each cell are added up first: they lie side by side. */
+/* The sums of all trainers for a table, in the order of the trainers. Sums with
+ * a place for each cell are added up first: they are contiguous. */
 static psd_status_t bind_table(psd_train_t *train, size_t table, ps_sheaf_t *ret_sheaf,
                                psd_error_t *err)
 {
@@ -120,8 +120,8 @@ static psd_status_t bind_table(psd_train_t *train, size_t table, ps_sheaf_t *ret
     return rc;
 }
 
-/* What all trainers have added as one push; *ret_parcel stays NULL when nothing
- * was. */
+/* Makes one push of the sums of all trainers; *ret_parcel stays NULL when there
+ * are none. */
 static psd_status_t bind_sums(psd_train_t *train, ps_parcel_t **ret_parcel, psd_error_t *err)
 {
     ps_parcel_t *parcel = ps_alloc(1, sizeof *parcel);
@@ -149,7 +149,7 @@ static psd_status_t bind_sums(psd_train_t *train, ps_parcel_t **ret_parcel, psd_
     return PSD_OK;
 }
 
-/* What is kept learns of it in the same moment. */
+/* Updates the kept rows in the same step. */
 static psd_status_t hand_over(psd_train_t *train, ps_parcel_t **parcel_p, psd_error_t *err)
 {
     ps_parcel_t *parcel = *parcel_p;
@@ -225,7 +225,7 @@ static psd_status_t send_bare(psd_train_t *train, ps_parcel_kind_t kind, psd_err
     return rc;
 }
 
-/* All trainers have done with the item, and are waiting. */
+/* All trainers have finished the item, and wait. */
 static psd_status_t complete(psd_train_t *train, const ps_item_t *item, psd_error_t *err)
 {
     uint32_t every = train->options.push_every;

@@ -46,7 +46,7 @@ void ps_identity_look(psd_client_t *self)
     }
     hello = ps_control_hello(&self->next_id);
     if (hello != NULL && ps_control_send(self, hello, &id, NULL) == PSD_OK) {
-        /* A hello that is said twice is one; either answer will do. */
+        /* A repeated hello counts as one; either answer will do. */
         self->identity_first = self->identity_asked == 0 ? id : self->identity_first;
         self->identity_asked = id;
     }
