@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * ps_commit_note - how many commits a database has had, beside it
+ * ps_commit_note - the number of commits of a database, in a file beside it
  *
- * What     A log of SQLite's (-wal) that is damaged is read up to the damage,
- *          and what is behind it is gone without a word. A number beside the
- *          database, written behind every commit, tells: who has fewer than it
- *          says has lost some. It is not flushed, so a loss of power may leave
- *          an older one, which says too little and never too much.
+ * What     SQLite reads a damaged log (-wal) up to the damage, and silently
+ *          drops the rest. A number beside the database, written after every
+ *          commit, shows that: a database with fewer commits has lost some. The
+ *          number is not flushed, so a power loss may leave an older one, which
+ *          is too low and never too high.
  * Shape    DIR/registry.commits: u64 n, u64 XXH3-64 of it; 16 bytes at once
  * Owner    The caller closes it. Threads: confined to one.
  */

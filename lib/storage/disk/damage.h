@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * ps_damage - what a start found damaged, and went on in spite of
+ * ps_damage - damage that a start found and survived
  *
- * What     Gathers what is wrong with which file, so that one damaged file
- *          costs only what is in it. Nothing on the disk is changed before
- *          somebody who knows of other copies has agreed.
+ * What     Collects what is wrong with which file, so that a damaged file costs
+ *          only its own content. Nothing on the disk changes before the
+ *          registry, which knows of other copies, has agreed.
  * Owner    The caller; ps_damage_done.
  * Threads  Confined to one at a time.
  */
@@ -31,9 +31,8 @@ typedef struct ps_damage {
 /* Frees what it holds and zeroes it. */
 void ps_damage_done(ps_damage_t *self);
 /*
- * Passes over damage: when rc is PSD_DAMAGED and self is not NULL, the text of
- * err (which is cleared) is noted, and PSD_OK returned; anything else is
- * returned as it is.
+ * Skips damage: when rc is PSD_DAMAGED and self is not NULL, it notes the text
+ * of err, clears err and returns PSD_OK; any other rc is returned as it is.
  *
  * aside  in  the file, when nothing of it is used; else NULL
  *
@@ -41,8 +40,8 @@ void ps_damage_done(ps_damage_t *self);
  */
 PSD_MUST_CHECK psd_status_t ps_damage_pass(ps_damage_t *self, psd_status_t rc, const char *aside,
                                            psd_error_t *err);
-/* Renames PATH to PATH.damaged; what is not there is renamed already. The
- * directory is flushed by the caller. Errors: those of the disk. */
+/* Renames PATH to PATH.damaged; a missing file counts as renamed. The caller
+ * flushes the directory. Errors: those of the disk. */
 PSD_MUST_CHECK psd_status_t ps_damage_rename(ps_disk_t *disk, const char *path, psd_error_t *err);
 /* The same for all that are to be put aside; then none is any more. */
 PSD_MUST_CHECK psd_status_t ps_damage_put_aside(ps_damage_t *self, ps_disk_t *disk, const char *dir,

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* ps_data_dir - the directory that one psd keeps its state in, one at a time */
+/* ps_data_dir - the directory with the state of one psd, locked by it */
 #ifndef PS_STORAGE_DATA_DIR_H
 #define PS_STORAGE_DATA_DIR_H
 
 #include "psd/status.h"
 
 /*
- * Makes DIR and what is missing above it (0700), and locks it: DIR/lock, which
- * holds our pid as text. The lock ends with the process, however that ends; the
- * file stays.
+ * Makes DIR and missing parent directories (0700), and locks it: DIR/lock,
+ * which has our pid as text. The lock ends with the process, however that ends;
+ * the file stays.
  *
  * ret_fd  out  the lock's file; closing it unlocks
  *

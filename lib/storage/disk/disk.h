@@ -5,10 +5,10 @@
  * What     A table of functions. ps_disk_real is the system's; tests and the
  *          simulator put a virtual one in its place, which tears, fails and
  *          forgets (tests/support/sim_disk.h).
- * Shape    Paths are as the caller gives them. What is written is there for
- *          readers at once, and after a loss of power only when it was flushed:
- *          bytes by flush, names (open of a new file, rename, remove) by
- *          flush_dir of their directory.
+ * Shape    Paths are as the caller gives them. Readers see written data at
+ *          once. It survives a power loss only when it was flushed: bytes by
+ *          flush, names (open of a new file, rename, remove) by flush_dir of
+ *          their directory.
  * Owner    The caller closes what it opens.
  * Threads  A file belongs to one thread at a time.
  * Errors   PSD_LIMIT there is no room: the disk is full, a quota or the limit
@@ -29,8 +29,8 @@ typedef enum ps_disk_mode {
     PS_DISK_NEW = 1,  /* made with mode 0600, or emptied; for writing */
     PS_DISK_KEEP = 2, /* made when missing, kept as it is; both */
     /* made or emptied like NEW; written once from its first byte to its last,
-     * flushed once, closed: goes its own way to the disk (disk_stream.h), and a
-     * failure may be told by a later call */
+     * flushed once, closed. It bypasses the page cache (disk_stream.h), and a
+     * later call may report a failure */
     PS_DISK_STREAM = 3
 } ps_disk_mode_t;
 
@@ -40,10 +40,10 @@ typedef psd_status_t ps_disk_name_t(void *context, const char *name, psd_error_t
 struct ps_disk {
     psd_status_t (*open)(ps_disk_t *self, const char *path, ps_disk_mode_t mode,
                          ps_disk_file_t **ret_file, psd_error_t *err);
-    /* Takes NULL behind the pointer; nulls it. Flushes nothing. */
+    /* Takes a pointer to NULL; nulls the pointer. Flushes nothing. */
     void (*close)(ps_disk_t *self, ps_disk_file_t **file_p);
-    /* All spans one behind the other from offset on. When it fails, any part of
-     * that place may have been written. */
+    /* Writes all spans in a row from offset on. When it fails, any part of that
+     * range may have been written. */
     psd_status_t (*write)(ps_disk_t *self, ps_disk_file_t *file, uint64_t offset,
                           const ps_bytes_t *spans, size_t n_spans, psd_error_t *err);
     /* Fewer than size bytes only where the file ends. */
@@ -53,15 +53,15 @@ struct ps_disk {
     void (*ahead)(ps_disk_t *self, ps_disk_file_t *file, uint64_t offset, uint64_t size);
     psd_status_t (*size)(ps_disk_t *self, ps_disk_file_t *file, uint64_t *ret_bytes,
                          psd_error_t *err);
-    /* When it fails, nobody can tell what of the bytes written since the last
-     * flush is on the disk, and a later flush that succeeds says nothing about
-     * them: they have to be written again, elsewhere. */
+    /* When it fails, it is unknown which of the bytes written since the last
+     * flush are on the disk. A later flush that succeeds does not change that:
+     * write them again, elsewhere. */
     psd_status_t (*flush)(ps_disk_t *self, ps_disk_file_t *file, psd_error_t *err);
     psd_status_t (*truncate)(ps_disk_t *self, ps_disk_file_t *file, uint64_t size,
                              psd_error_t *err);
     /* Replaces what is called `to`. */
     psd_status_t (*rename)(ps_disk_t *self, const char *from, const char *to, psd_error_t *err);
-    /* What is not there is removed already. */
+    /* A missing file counts as removed. */
     psd_status_t (*remove)(ps_disk_t *self, const char *path, psd_error_t *err);
     /* Names of a directory without . and .., in any order. */
     psd_status_t (*list)(ps_disk_t *self, const char *dir, ps_disk_name_t *each, void *context,
@@ -91,10 +91,10 @@ bool ps_disk_is_link(const char *path);
 /* Sets PSD_FOREIGN, naming the path. */
 psd_status_t ps_disk_refuse_link(const char *path, psd_error_t *err);
 
-/* Makes a file whole or not at all: written beside as PATH.tmp, flushed,
- * renamed, the directory flushed. ret_file may be NULL; else the file, open for
- * writing, is the caller's. Errors as above; PATH is then what it was, or whole
- * but not flushed by name. */
+/* Writes a file atomically: as PATH.tmp, flushed, renamed, the directory
+ * flushed. ret_file may be NULL; else the file, open for writing, is the
+ * caller's. Errors as above; then PATH is unchanged, or complete but its name
+ * is not flushed. */
 PSD_MUST_CHECK psd_status_t ps_disk_make(ps_disk_t *disk, const char *dir, const char *path,
                                          ps_bytes_t bytes, ps_disk_file_t **ret_file,
                                          psd_error_t *err);

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * ps_disk_stream - a long file's bytes on their way to the disk
+ * ps_disk_stream - writes a long file past the page cache
  *
- * What     Bytes are gathered in a buffer, and written from there past the
- *          system's own memory (O_DIRECT) where the file allows that: copying
- *          them into that memory would take a processor for as long as all else
- *          that is done with them, and would drive out what others need. A file
- *          that fits into the buffer goes through the system's memory.
+ * What     It collects bytes in a buffer and writes them with O_DIRECT, if the
+ *          file allows that. To copy them into the page cache would double the
+ *          CPU time, and would evict pages that other programs need. A file
+ *          that fits into the buffer goes through the page cache.
  * Errors   errno's numbers.
  * Owner    The caller; the file is borrowed until ps_disk_stream_close, and
  *          nobody else writes it.
@@ -21,7 +20,7 @@ typedef struct ps_disk_stream ps_disk_stream_t;
 
 /* Of an empty file. NULL: no memory. */
 ps_disk_stream_t *ps_disk_stream_open(int fd);
-/* Appends. 0, or why not; then close is all that is left. */
+/* Appends. 0, or an errno number; then only close may follow. */
 PSD_MUST_CHECK int ps_disk_stream_add(ps_disk_stream_t *self, ps_bytes_t bytes);
 /* What is in the buffer is written; nothing is flushed, and no more may be
  * added. 0, or why not. */

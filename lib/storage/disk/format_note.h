@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * ps_format_note - which format the files of a data directory have
+ * ps_format_note - the format of the files of a data directory
  *
  * Shape    DIR/format, one line: "psd data format N". A directory without it is
  *          new, or of a build that wrote none, which is format 1.

@@ -4,12 +4,12 @@
  *
  * What     A VFS of SQLite before the system's. A database whose pages have 8
  *          reserved bytes (SQLite's name for bytes at a page's end that it
- *          leaves alone; byte 20 of the file says how many) has there the
- *          XXH3-64 of the page's other bytes, with the page's place as seed. It
- *          is put in when a page is written, and looked at when one is read: a
- *          page that differs is no page, and the call fails with
- *          SQLITE_IOERR_DATA. A page of zeros is one that was never written.
- *          The -wal has checksums of SQLite's own.
+ *          leaves alone; byte 20 of the file says how many) stores there the
+ *          XXH3-64 of the page's other bytes, with the page's place as seed.
+ *          The VFS adds it to each page that it writes, and checks it on each
+ *          page that it reads: a page that differs fails the call with
+ *          SQLITE_IOERR_DATA. A page of zeros was never written. The -wal has
+ *          SQLite's own checksums.
  * Threads  ps_page_sums_vfs once before others; then any.
  */
 #ifndef PS_STORAGE_PAGE_SUMS_H
@@ -23,7 +23,7 @@
 
 /* For sqlite3_open_v2. NULL: SQLite has no VFS. */
 const char *ps_page_sums_vfs(void);
-/* Pages of a new database, or of an old one behind its next VACUUM, have sums.
+/* Pages of a new database, or of an old one after its next VACUUM, get sums.
  * false: not on this VFS. */
 PSD_MUST_CHECK bool ps_page_sums_want(sqlite3 *db);
 /* Whether the pages in the file have them, by its head. */
@@ -32,7 +32,7 @@ bool ps_page_sums_are_there(sqlite3 *db);
  * have been emptied. SQLITE_OK, or another code: SQLITE_IOERR_DATA,
  * SQLITE_IOERR_SHORT_READ the file is shorter than it says. */
 PSD_MUST_CHECK int ps_page_sums_check(sqlite3 *db);
-/* Where the first page was found that is damaged; -1: none was. */
+/* The offset of the first damaged page; -1: none. */
 int64_t ps_page_sums_damaged_at(sqlite3 *db);
 /* Puts them into the pages of a database that lies in memory, if it has room
  * for them. */

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * ps_log_dir - whether an earlier life has used the directory of a log
+ * ps_log_dir - whether an earlier run has used the directory of a log
  *
- * What     By any file that only a life makes, not by log-flushed alone: that
- *          one may be missing where all else is there, which is damage and not
- *          a new log.
+ * What     It looks for any file that only a run makes, not only for
+ *          log-flushed: when that one is missing and others are there, the log
+ *          is damaged, not new.
  * Threads  Confined to one at a time.
  */
 #ifndef PS_STORAGE_LOG_DIR_H

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * ps_segment - one file of a shard's log: its name, its head, what it holds
+ * ps_segment - one file of a shard's log: its name, its head, its content
  *
  * Private to the log (shard_log.h).
  */
@@ -11,7 +11,7 @@
 
 #define PS_SEGMENT_HEAD 128 /* bytes in front of the first record */
 
-/* Which records of a partition there are; more may be said than is there. */
+/* The range of a partition's records; it may claim more than there are. */
 typedef struct ps_segment_range {
     uint32_t table;
     uint32_t partition;
@@ -24,7 +24,7 @@ typedef struct ps_segment {
     uint64_t previous_bytes;    /* of the segment before; 0: there was none */
     uint64_t bytes;             /* that count, head included */
     bool follows_hole;          /* records may be missing before it */
-    bool is_damaged;            /* it does not go without leaving a file */
+    bool is_damaged;            /* when it is removed, a renamed file stays */
     bool is_unread;             /* its head is damaged; at a start only */
     ps_segment_range_t *ranges; /* owned; by table and partition, ascending */
     size_t n_ranges;
@@ -41,7 +41,7 @@ typedef struct ps_segment_owner {
 void ps_segment_done(ps_segment_t *self);
 /* Adds a record; room for a range was reserved (ps_segment_reserve). */
 void ps_segment_note(ps_segment_t *self, uint32_t table, uint32_t partition, uint64_t lsn);
-/* Nobody needs what it has of the partition. */
+/* Its records of the partition are not needed any more. */
 void ps_segment_forget(ps_segment_t *self, uint32_t table, uint32_t partition);
 /* Room for `more` ranges. Errors: PSD_NOMEM, nothing changed. */
 PSD_MUST_CHECK psd_status_t ps_segment_reserve(ps_segment_t *self, size_t more, psd_error_t *err);
@@ -64,10 +64,10 @@ PSD_MUST_CHECK psd_status_t ps_segment_read_head(ps_segment_t *self,
                                                  const char *path, psd_error_t *err);
 
 /*
- * log-flushed: up to where the newest segment was flushed, as far as that is
- * known. It is written over after each flush and never flushed itself, so after
- * a loss of power it may be old: it then says less, but nothing wrong. It says
- * it in two slots, which are written in turns: one may be torn.
+ * log-flushed: up to where the newest segment is known to be flushed. It is
+ * overwritten after each flush and never flushed itself. So after a power loss
+ * it may be old: it then says less than the truth, but never more. It has two
+ * slots, written in turn: one may be torn.
  */
 #define PS_FLUSHED_SLOT ((size_t)32)
 #define PS_FLUSHED_SIZE (2 * PS_FLUSHED_SLOT)

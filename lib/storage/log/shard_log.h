@@ -2,17 +2,17 @@
 /*
  * ps_shard_log - the records of all partitions of one shard, on disk
  *
- * What     Segments log-<16 hex digits>.seg in a directory of its own, numbered
- *          1, 2, 3, …; docs/storage.md has their bytes. One log for all
- *          partitions of a shard, so that one flush serves whatever came in.
- *          What was appended is kept in memory until it is flushed: when a
- *          write or a flush fails, the segment is left where it was flushed
- *          last, and everything behind that is written again to a new one, as
- *          soon as that is possible. So the log goes on by itself when there is
- *          room again, and nothing counts twice.
+ * What     Segments log-<16 hex digits>.seg in their own directory, numbered
+ *          1, 2, 3, …; docs/storage.md has the format. There is one log for all
+ *          partitions of a shard, so that one flush serves all of them.
+ *          Records stay in memory until they are flushed. When a write or a
+ *          flush fails, the segment ends where it was flushed last, and the log
+ *          writes everything after that again to a new segment, as soon as it
+ *          can. So the log recovers by itself when there is room again, and no
+ *          record counts twice.
  * Order    open, read once, then append, write and flush as often as wanted.
- * Owner    The caller closes it; whoever may write to the directory holds a
- *          lock that is not this file's business (storage/disk/data_dir.h).
+ * Owner    The caller closes it, and holds the lock of the data directory
+ *          (storage/disk/data_dir.h).
  * Threads  Confined to one thread.
  */
 #ifndef PS_STORAGE_SHARD_LOG_H
@@ -31,16 +31,16 @@ typedef struct ps_shard_log_args {
     ps_id_t cluster;        /* whose log it is: another's is refused */
     const char *node;       /* copied */
     uint32_t shard;         /* of the node */
-    uint64_t segment_bytes; /* a segment of this size or more is followed by a
-                               new one; > 0 */
-    ps_damage_t *damage;    /* borrowed until it was settled; what is damaged is
-                               noted there and passed over; NULL: PSD_DAMAGED
-                               ends an opening or a reading */
+    uint64_t segment_bytes; /* a new segment begins when one has this size or
+                               more; > 0 */
+    ps_damage_t *damage;    /* borrowed until it is settled; damage is noted
+                               there and skipped; NULL: PSD_DAMAGED ends the
+                               open or the read */
 } ps_shard_log_args_t;
 
 /*
  * Opens the log of a directory, or begins one; reads the heads of its segments
- * and removes what an earlier psd began and did not finish.
+ * and removes files that an earlier psd did not finish.
  *
  * Errors: PSD_FOREIGN a segment is of another cluster, node, shard or a newer
  * version, naming both; PSD_DAMAGED a head is damaged or a segment is missing;
@@ -51,8 +51,9 @@ PSD_MUST_CHECK psd_status_t ps_shard_log_open(const ps_shard_log_args_t *args,
 /* Writes and flushes nothing. Takes NULL. */
 void ps_shard_log_close(ps_shard_log_t **self_p);
 
-/* Told of each record, in the order of the log. record and body are borrowed
- * until it returns; what is not PSD_OK ends the reading with that status. */
+/* Called for each record, in the order of the log. record and body are borrowed
+ * until it returns; a status other than PSD_OK ends the read with that
+ * status. */
 typedef psd_status_t ps_shard_log_each_t(void *context, const ps_record_t *record,
                                          const ps_body_t *body, psd_error_t *err);
 
@@ -68,28 +69,28 @@ typedef struct ps_shard_log_found {
 } ps_shard_log_found_t;
 
 /*
- * Reads all records; to be called once, before anything is appended. What a
- * crash tore at the end of the last segment is cut off and told in ret_found;
- * it was never flushed. What remains is written again as far as no flush has
- * told of it, and flushed, before this returns.
+ * Reads all records; call it once, before anything is appended. It cuts off the
+ * torn end of the last segment after a crash, which was never flushed, and
+ * reports it in ret_found. Records that are not known to be flushed are written
+ * again and flushed before this returns.
  *
- * With args->damage, whose n_holes is one more behind each place where records
- * may be missing: records in front of a damaged one are told, and those behind
- * it when its size leads to a whole one; else the rest of the segment is passed
- * over. Where anything was damaged, here or before, nothing is cut or flushed.
+ * With args->damage: n_holes grows by one at each place where records may be
+ * missing. `each` gets the records before a damaged one, and those after it if
+ * its size leads to a valid record; otherwise the rest of the segment is
+ * skipped. If anything is damaged, here or earlier, nothing is cut or flushed.
  *
  * Errors: PSD_DAMAGED anything else that is wrong, naming file and byte;
- * nothing was changed, and records were told only up to there. PSD_IO,
+ * nothing was changed, and `each` got the records up to there. PSD_IO,
  * PSD_LIMIT no room, PSD_NOMEM, and what `each` returned.
  */
 PSD_MUST_CHECK psd_status_t ps_shard_log_read(ps_shard_log_t *self, ps_shard_log_each_t *each,
                                               void *context, ps_shard_log_found_t *ret_found,
                                               psd_error_t *err);
 
-/* Behind a reading that found damage, when the files in damage->aside have
- * other names: cuts, flushes and notes what the reading did not. To be called
- * until it succeeds, and before anything is appended. Errors: PSD_IO,
- * PSD_LIMIT, PSD_NOMEM. */
+/* After a read that found damage, when the files in damage->aside are renamed:
+ * does the cuts, flushes and notes that the read left out. Call it until it
+ * succeeds, and before anything is appended. Errors: PSD_IO, PSD_LIMIT,
+ * PSD_NOMEM. */
 PSD_MUST_CHECK psd_status_t ps_shard_log_settle(ps_shard_log_t *self, psd_error_t *err);
 
 /*
@@ -101,8 +102,8 @@ PSD_MUST_CHECK psd_status_t ps_shard_log_settle(ps_shard_log_t *self, psd_error_
  */
 PSD_MUST_CHECK psd_status_t ps_shard_log_append(ps_shard_log_t *self, const ps_record_t *record,
                                                 ps_payload_t *payload, psd_error_t *err);
-/* The same for a record whose bytes are there, as they came from another node
- * and were read (ps_record_read). They are borrowed from holder, which is kept
+/* The same for a record that is encoded already: it came from another node and
+ * was read (ps_record_read). The bytes are borrowed from holder, which is held
  * until the record is flushed; holder NULL: they are copied. Errors:
  * PSD_NOMEM. */
 PSD_MUST_CHECK psd_status_t ps_shard_log_append_bytes(ps_shard_log_t *self,
@@ -110,34 +111,35 @@ PSD_MUST_CHECK psd_status_t ps_shard_log_append_bytes(ps_shard_log_t *self,
                                                       ps_payload_t *holder, psd_error_t *err);
 
 /*
- * Writes what was appended, in one call of the disk: the next reader of the
- * file sees it, a loss of power may take it.
+ * Writes the appended records, in one call of the disk. Readers of the file see
+ * them, but a power loss may lose them.
  *
- * Errors: PSD_LIMIT no room; PSD_IO; PSD_NOMEM. Nothing that was flushed is
- * touched, nothing that was appended is lost: call it again.
+ * Errors: PSD_LIMIT no room; PSD_IO; PSD_NOMEM. Flushed records are untouched,
+ * and appended ones are not lost: call it again.
  */
 PSD_MUST_CHECK psd_status_t ps_shard_log_write(ps_shard_log_t *self, psd_error_t *err);
 /* Writes and flushes: every record appended before is on the disk. Errors as
  * of ps_shard_log_write. */
 PSD_MUST_CHECK psd_status_t ps_shard_log_flush(ps_shard_log_t *self, psd_error_t *err);
 
-/* Records appended since the log was opened, and how many of them, the first
- * ones, are flushed: an append's ticket is the count behind it. */
+/* The number of records appended since the log was opened, and the number of
+ * them that are flushed, which are the first ones. An append's ticket is the
+ * count after it. */
 uint64_t ps_shard_log_appended(const ps_shard_log_t *self);
 uint64_t ps_shard_log_flushed(const ps_shard_log_t *self);
-/* Bytes of records that are kept because they are not flushed yet; the caller
- * bounds it by not appending. */
+/* Bytes of records in memory that are not flushed yet; the caller bounds them
+ * by not appending. */
 uint64_t ps_shard_log_waiting(const ps_shard_log_t *self);
 /* Bytes of all segments. */
 uint64_t ps_shard_log_bytes(const ps_shard_log_t *self);
 
-/* The lowest segment with a record of the partition whose lsn is `lsn` or more,
- * of those since the last ANEW or LEAVE; UINT64_MAX: none has one. What was
- * appended and not written is in none. */
+/* The lowest segment that has a record of the partition, since the last ANEW or
+ * LEAVE, whose lsn is `lsn` or more; UINT64_MAX: none. Records that were
+ * appended and not written are in none. */
 uint64_t ps_shard_log_segment_with(const ps_shard_log_t *self, uint32_t table, uint32_t partition,
                                    uint64_t lsn);
-/* Removes the segments below `lowest` for good, the first one first; never the
- * last one. One that is damaged gets another name. Errors: PSD_IO; some may be
+/* Removes the segments below `lowest` for good, oldest first; never the last
+ * one. A damaged one is renamed instead. Errors: PSD_IO; some may be
  * removed. */
 PSD_MUST_CHECK psd_status_t ps_shard_log_cut(ps_shard_log_t *self, uint64_t lowest,
                                              psd_error_t *err);

@@ -7,8 +7,8 @@
 
 #include "storage/log/segment.h"
 
-/* Records up to this size are copied: they then hold nothing of anybody and
- * are one span. */
+/* Records up to this size are copied: they then hold no payload and are one
+ * span. */
 #define PS_SHARD_LOG_COPY_MAX ((size_t)16 << 10)
 
 /* A record that was appended and is not flushed. */
@@ -20,7 +20,7 @@ typedef struct ps_log_entry {
     uint32_t partition;
     uint64_t lsn;
     size_t size;    /* bytes of the record */
-    size_t n_spans; /* at `spans`, behind which their own bytes lie */
+    size_t n_spans; /* at `spans`; their own bytes follow */
     ps_bytes_t spans[];
 } ps_log_entry_t;
 
@@ -36,7 +36,7 @@ struct ps_shard_log {
     ps_flushed_t flushed; /* log-flushed as it was found */
     ps_disk_file_t *note; /* log-flushed; open */
     size_t note_slot;     /* of it that is written next */
-    bool note_is_damaged; /* it is to be kept under another name */
+    bool note_is_damaged; /* it will be kept under another name */
     bool is_read;         /* ps_shard_log_read has succeeded */
     ps_damage_t *damage;  /* borrowed until it is settled; may be NULL */
     bool ends_in_hole;    /* records may be missing behind the last one */
@@ -79,7 +79,7 @@ void ps_shard_log_note(ps_shard_log_t *self, size_t segment, ps_record_kind_t ki
                        uint32_t partition, uint64_t lsn);
 /* Drops the first entry. */
 void ps_shard_log_drop_first(ps_shard_log_t *self);
-/* Says in log-flushed that the last segment is on the disk up to `bytes`. What
- * fails is not told: it is then known a little less well. */
+/* Says in log-flushed that the last segment is on the disk up to `bytes`.
+ * Failures are ignored: log-flushed then says less than the truth. */
 void ps_shard_log_note_flushed(ps_shard_log_t *self, uint64_t number, uint64_t bytes);
 #endif

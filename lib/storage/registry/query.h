@@ -2,10 +2,9 @@
 /*
  * ps_query - one run of a prepared SQLite statement, with checks
  *
- * What     Values are put in and columns are read in order. The first thing
- *          that goes wrong is kept, later calls do nothing; the end says what
- *          it was. A column that is not as it must be is PSD_DAMAGED, naming
- *          table, row and column.
+ * What     The caller binds values and reads columns in order. The query keeps
+ *          the first failure; later calls do nothing, and the end returns it.
+ *          An invalid column is PSD_DAMAGED, naming table, row and column.
  * Units    u64 lie in SQLite as the signed integer of the same bits
  * Owner    The statement's; a query owns nothing.
  */

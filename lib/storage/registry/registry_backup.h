@@ -2,14 +2,14 @@
 /*
  * ps_registry_backup, ps_registry_restore - the registry as bytes of a file
  *
- * What     A backup is a whole SQLite database, as the registry stood behind
- *          one command, and behind it "psdBackp" and u64 XXH3-64 of all before,
- *          which SQLite does not mind; it is taken while the registry works on.
- *          Restoring puts
- *          one into a data directory that has none, before its psd is started.
- *          What has happened since the backup is unknown to it: numbers go on
- *          far above those of the backup (epochs, sessions, tables, jobs), so
- *          that nothing that nodes and clients still know is given out again.
+ * What     A backup is a complete SQLite database, the registry after one
+ *          command, followed by "psdBackp" and the u64 XXH3-64 of all bytes
+ *          before, which SQLite ignores. It is taken while the registry runs.
+ *          A restore writes it into a data directory that has no registry,
+ *          before its psd starts. The restored registry does not know what
+ *          happened after the backup. So it continues its numbers (epochs,
+ *          sessions, tables, jobs) far above those of the backup, and never
+ *          reuses a number that nodes and clients still know.
  * Threads  The database's.
  */
 #ifndef PS_STORAGE_REGISTRY_BACKUP_H
@@ -22,8 +22,8 @@
  * PSD_DAMAGED, PSD_NOMEM. */
 PSD_MUST_CHECK psd_status_t ps_registry_backup(ps_registry_db_t *db, ps_buffer_t *ret_bytes,
                                                psd_error_t *err);
-/* Is it whole, as it was written? Errors: PSD_FOREIGN it is no backup;
- * PSD_DAMAGED. */
+/* Checks that it is complete and unchanged. Errors: PSD_FOREIGN it is no
+ * backup; PSD_DAMAGED. */
 PSD_MUST_CHECK psd_status_t ps_registry_backup_check(ps_bytes_t bytes, psd_error_t *err);
 /*
  * Checks the bytes as a start of psd would, and makes DIR/registry.db of them,

@@ -2,10 +2,10 @@
 /*
  * ps_registry_db - the registry on disk: SQLite
  *
- * What     The state behind the last command in STRICT tables (cluster, nodes,
+ * What     The state after the last command in STRICT tables (cluster, nodes,
  *          shards, tables, partitions, jobs, workers, job_tables) and the
- *          history of commands (events). One command is one transaction; after
- *          kill -9 at any point it is there whole or not at all.
+ *          history of commands (events). One command is one transaction: after
+ *          kill -9 at any point it is stored completely or not at all.
  * Shape    docs/storage.md: schema, migrations by user_version, crash points
  * Owner    The caller. Threads: confined to one. One process at a time: the
  *          data directory is locked.
@@ -26,7 +26,7 @@ typedef struct ps_registry_db ps_registry_db_t;
 PSD_MUST_CHECK psd_status_t ps_registry_db_open(const char *dir, ps_registry_db_t **ret_db,
                                                 psd_error_t *err);
 void ps_registry_db_close(ps_registry_db_t **self_p);
-/* Feeds the stored state to an empty registry, as commands. Errors:
+/* Applies the stored state to an empty registry, as commands. Errors:
  * PSD_DAMAGED naming table and row; PSD_NOMEM. */
 PSD_MUST_CHECK psd_status_t ps_registry_db_load(ps_registry_db_t *self, ps_registry_t *registry,
                                                 uint64_t now_ms, psd_error_t *err);

@@ -58,9 +58,9 @@ PSD_MUST_CHECK psd_status_t ps_registry_rows_store(ps_registry_db_t *self,
  * (0 where there is none), in the order of their keys. */
 ps_query_t ps_registry_rows_begin(ps_registry_db_t *self, ps_row_t row, uint64_t key,
                                   uint64_t key_2);
-/* The columns of the row at hand, into a zeroed value. On an error as well the
- * caller frees what that owns by then. Errors: PSD_DAMAGED naming row and
- * column; PSD_NOMEM. */
+/* The columns of the current row, into a zeroed value. The caller frees what
+ * the value owns, even on an error. Errors: PSD_DAMAGED naming row and column;
+ * PSD_NOMEM. */
 PSD_MUST_CHECK psd_status_t ps_registry_rows_read(ps_query_t *query, ps_row_t row, void *value,
                                                   psd_error_t *err);
 

@@ -5,8 +5,8 @@
  * What     DIR/NAME has a file for each partition (storage/snapshot/snapshot_file.h,
  *          pieces as in model/store/store_image.h), and, once all of them are whole,
  *          manifest.json, which says what they are. Without a manifest there is
- *          no checkpoint; what an interrupted one left is removed when one of
- *          its name is begun or dropped.
+ *          no checkpoint; the files of an interrupted one are removed when a
+ *          checkpoint of the same name is begun or dropped.
  * Shape    the manifest: one line of JSON, and a line "xxh3 " with the 16
  *          hexadecimal digits of the XXH3-64 of the line before, without its
  *          end
@@ -30,7 +30,8 @@ PSD_MUST_CHECK psd_status_t ps_checkpoint_path(const char *dir, const char *name
 /* Makes DIR/NAME, empty. Errors: PSD_CHECKPOINT_EXISTS; PSD_IO; PSD_NOMEM. */
 PSD_MUST_CHECK psd_status_t ps_checkpoint_begin(ps_disk_t *disk, const char *dir, const char *name,
                                                 psd_error_t *err);
-/* Makes it a checkpoint. Errors: PSD_LIMIT no room; PSD_IO; PSD_NOMEM. */
+/* Writes the manifest, which makes it a checkpoint. Errors: PSD_LIMIT no room;
+ * PSD_IO; PSD_NOMEM. */
 PSD_MUST_CHECK psd_status_t ps_checkpoint_write(ps_disk_t *disk, const char *dir, const char *name,
                                                 const ps_doc_t *manifest, psd_error_t *err);
 /* ret_sum: the checksum at its end; may be NULL.
@@ -39,16 +40,16 @@ PSD_MUST_CHECK psd_status_t ps_checkpoint_write(ps_disk_t *disk, const char *dir
 PSD_MUST_CHECK psd_status_t ps_checkpoint_read(ps_disk_t *disk, const char *dir, const char *name,
                                                ps_doc_t **ret_manifest, uint64_t *ret_sum,
                                                psd_error_t *err);
-/* Told of each name, in any order, also of those without a manifest, which are
- * no checkpoints: somebody works on them, or was interrupted. No directory:
- * there are none. Errors: PSD_IO, PSD_NOMEM, and what `each` says.
- */
+/* Called for each name, in any order, even of directories without a manifest,
+ * which are no checkpoints: they are in progress, or were interrupted. No
+ * directory: there are none. Errors: PSD_IO, PSD_NOMEM, and what `each`
+ * returned. */
 PSD_MUST_CHECK psd_status_t ps_checkpoint_list(ps_disk_t *disk, const char *dir,
                                                ps_disk_name_t *each, void *context,
                                                psd_error_t *err);
-/* Removes the manifest, then the rest; also what an interrupted one left.
- * Errors: PSD_NO_CHECKPOINT there is nothing of that name; PSD_IO; PSD_NOMEM.
- */
+/* Removes the manifest, then the rest; also the files of an interrupted one.
+ * Errors: PSD_NO_CHECKPOINT there is nothing of that name; PSD_IO;
+ * PSD_NOMEM. */
 PSD_MUST_CHECK psd_status_t ps_checkpoint_drop(ps_disk_t *disk, const char *dir, const char *name,
                                                psd_error_t *err);
 #endif

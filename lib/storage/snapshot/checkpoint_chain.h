@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * ps_chain - a checkpoint, and those that it was made since
+ * ps_chain - an incremental checkpoint, and those that it builds on
  *
  * What     A manifest may say "since":{"name":…,"sum":…}: its files have only
- *          the rows that have changed behind that other checkpoint, its parent,
- *          whose manifest has that checksum; so have the parent's files,
- *          perhaps. A file itself says in "since" behind which version of rows
- *          it begins; 0: it has all of them, also where the manifest has a
- *          parent. What a partition was are the files from such a one on, in
- *          the order in which they were made.
+ *          the rows that changed after another checkpoint, its parent, whose
+ *          manifest has that checksum. The parent may have a parent too. Each
+ *          file says in "since" after which version of rows it begins; 0: it
+ *          has all rows, even if the manifest has a parent. A partition is the
+ *          files from such a full one on, in the order in which they were made.
  * Shape    links, the newest first; the last one has no parent
  * Owner    ps_chain_done. Threads: any, one at a time.
  */
@@ -42,7 +41,7 @@ void ps_chain_done(ps_chain_t *self);
 const ps_doc_t *ps_chain_manifest(const ps_chain_t *self);
 uint64_t ps_chain_sum(const ps_chain_t *self);
 /*
- * What is to be read for a table (0: for all), in this order: "dirs", and
+ * The files to read for a table (0: for all), in this order: "dirs", and
  * "files", each {"dir":place in dirs,"table","partition","lsn","sum","bytes"}.
  *
  * Errors: PSD_DAMAGED a file that is needed has no line in its manifest;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Private to snapshots: how head, pieces and end lie in bytes. */
+/* Private to snapshots: the byte format of head, pieces and end. */
 #ifndef PS_STORAGE_SNAPSHOT_BLOCK_H
 #define PS_STORAGE_SNAPSHOT_BLOCK_H
 
@@ -51,7 +51,7 @@ typedef struct ps_block {
     PS_BLOCK_FIELDS(PS_SNAPSHOT_MEMBER)
 } ps_block_t;
 
-/* Heads with the checksum of what they say, and of `stored` behind it. */
+/* Heads with the checksum of their fields, and of `stored`, which follows. */
 void ps_snapshot_head_write(const ps_snapshot_head_t *self, uint8_t ret[PS_SNAPSHOT_HEAD]);
 void ps_block_write(const ps_block_t *self, ps_bytes_t stored, uint8_t ret[PS_BLOCK_HEAD]);
 /* False: the checksum is not theirs; ret is filled in nevertheless. */

@@ -3,10 +3,10 @@
  * ps_snapshot - the rows of one partition as pieces in a file
  *
  * What     snap-<table>-<partition>-<life>-<lsn>.rows: a head, pieces with the
- *          lsn that each was read at, an end. docs/storage.md has the bytes.
- *          What a piece says is its writer's business. A file of that name is
- *          whole: it is written beside, flushed, renamed, the directory
- *          flushed.
+ *          lsn that each was read at, an end. docs/storage.md has the format.
+ *          Only the writer knows the content of a piece. A file of that name
+ *          is complete: it is written under another name, flushed, renamed,
+ *          and the directory flushed.
  * Owner    The caller ends a writer by commit or abort, a reader by close.
  * Threads  Each writer and reader is confined to one thread.
  */
@@ -30,20 +30,21 @@ typedef struct ps_snapshot_dir {
     const char *dir; /* exists */
     ps_id_t cluster;
     bool streams; /* files are written as PS_DISK_STREAM: they are long, and
-                     others shall notice little of them */
+                     must disturb other work little */
 } ps_snapshot_dir_t;
 
 /* ---- the directory ------------------------------------------------------- */
 
-/* Told of each whole snapshot, in any order; nothing of it has been read. */
+/* Called for each complete snapshot, in any order; nothing of it has been
+ * read. */
 typedef psd_status_t ps_snapshot_each_t(void *context, const ps_snapshot_id_t *id,
                                         psd_error_t *err);
 
 /* The id in the name of a whole snapshot. false: it is no such name. */
 PSD_MUST_CHECK bool ps_snapshot_parse(const char *name, ps_snapshot_id_t *ret_id);
-/* To be called before writers are: removes what an earlier psd did not finish,
- * then tells of what there is. Errors: PSD_IO, PSD_NOMEM, PSD_FOREIGN naming a
- * snapshot of another version, and what `each` returned. */
+/* Call it before any writer: removes files that an earlier psd did not finish,
+ * then calls `each` for the others. Errors: PSD_IO, PSD_NOMEM, PSD_FOREIGN
+ * naming a snapshot of another version, and what `each` returned. */
 PSD_MUST_CHECK psd_status_t ps_snapshot_list(const ps_snapshot_dir_t *dir, ps_snapshot_each_t *each,
                                              void *context, psd_error_t *err);
 /* Bytes of a file. Errors: PSD_IO, PSD_NOMEM. */
@@ -59,14 +60,14 @@ PSD_MUST_CHECK psd_status_t ps_snapshot_remove(const ps_snapshot_dir_t *dir,
 
 typedef struct ps_snapshot_writer ps_snapshot_writer_t;
 
-/* level  1 .. 19: how hard zstd tries; pieces that it does not make smaller,
- * and long ones of which it saves less than a 10th, lie as they are. 0: all of
- * them do. Errors: PSD_LIMIT no room; PSD_IO; PSD_NOMEM. */
+/* level  1 .. 19: the level of zstd. Pieces that it does not make smaller, and
+ * long ones of which it saves less than a tenth, are stored plain. 0: all are
+ * stored plain. Errors: PSD_LIMIT no room; PSD_IO; PSD_NOMEM. */
 PSD_MUST_CHECK psd_status_t ps_snapshot_begin(const ps_snapshot_dir_t *dir,
                                               const ps_snapshot_id_t *id, int level,
                                               ps_snapshot_writer_t **ret_writer, psd_error_t *err);
-/* Adds a piece of any size, also of no bytes. When it fails, abort is all that
- * is left. Errors as of begin. */
+/* Adds a piece of any size, 0 too. When it fails, only abort may follow. Errors
+ * as of begin. */
 PSD_MUST_CHECK psd_status_t ps_snapshot_add(ps_snapshot_writer_t *self, uint64_t lsn,
                                             ps_bytes_t piece, psd_error_t *err);
 /* Bytes written until now. */
@@ -74,10 +75,10 @@ uint64_t ps_snapshot_bytes(const ps_snapshot_writer_t *self);
 /* Of the blocks written until now: of their heads, which hold a checksum of
  * what follows each. */
 uint64_t ps_snapshot_sum(const ps_snapshot_writer_t *self);
-/* Makes the file whole: behind this it is on the disk under its name, and
- * replaces an older one of the same name. last_lsn: when the last piece was
- * read. Takes the writer in any case. Errors as of begin; the file is then not
- * there, or whole but its name not flushed. */
+/* Completes the file: after this it is on the disk under its name, and replaces
+ * an older one of the same name. last_lsn: the lsn of the last piece. Takes the
+ * writer in any case. Errors as of begin; then the file does not exist, or is
+ * complete but its name is not flushed. */
 PSD_MUST_CHECK psd_status_t ps_snapshot_commit(ps_snapshot_writer_t **self_p, uint64_t last_lsn,
                                                psd_error_t *err);
 /* Removes what was written. Takes NULL. */
@@ -99,9 +100,9 @@ typedef struct ps_snapshot_piece {
 PSD_MUST_CHECK psd_status_t ps_snapshot_open(const ps_snapshot_dir_t *dir,
                                              const ps_snapshot_id_t *id,
                                              ps_snapshot_reader_t **ret_reader, psd_error_t *err);
-/* The next piece, or the end; not to be called behind that. Only who has seen
- * the end has read a whole snapshot. Errors: PSD_DAMAGED naming file and byte;
- * PSD_IO; PSD_NOMEM. */
+/* The next piece, or the end; do not call it after the end. Only a reader that
+ * has seen the end has read a complete snapshot. Errors: PSD_DAMAGED naming
+ * file and byte; PSD_IO; PSD_NOMEM. */
 PSD_MUST_CHECK psd_status_t ps_snapshot_next(ps_snapshot_reader_t *self,
                                              ps_snapshot_piece_t *ret_piece, psd_error_t *err);
 /* Takes NULL. */
