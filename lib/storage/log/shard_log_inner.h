@@ -39,11 +39,11 @@ struct ps_shard_log {
     bool note_is_damaged; /* it will be kept under another name */
     bool is_read;         /* ps_shard_log_read has succeeded */
     ps_damage_t *damage;  /* borrowed until it is settled; may be NULL */
-    bool ends_in_hole;    /* records may be missing behind the last one */
-    bool is_unsettled;    /* what was found damaged is as it was found */
+    bool ends_in_hole;    /* records may be missing after the last one */
+    bool is_unsettled;    /* damaged files are still as they were found */
 
-    /* The last segment while it is written to, else NULL. Of what is behind
-     * safe_bytes, nobody can tell whether it is on the disk. */
+    /* The last segment while it is written to, else NULL. Bytes after
+     * safe_bytes may or may not be on the disk. */
     ps_disk_file_t *file;
     uint64_t safe_bytes;
     uint64_t file_bytes; /* written */

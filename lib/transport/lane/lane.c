@@ -179,7 +179,7 @@ psd_status_t ps_lane_send(ps_lane_t *self, const ps_message_t *message, ps_paylo
     return PSD_OK;
 }
 
-/* Client: what the server has passed, anew. */
+/* Client: reads again how far the server has passed. */
 static void look_at_passed(ps_lane_t *self)
 {
     uint64_t passed = atomic_load_explicit(self->passed_at, memory_order_acquire);

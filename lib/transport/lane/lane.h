@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * ps_lane - one end of a conversation through shared memory
+ * ps_lane - one end of a connection through shared memory
  *
- * What     Messages go through a ring in each direction; large bodies of
- *          requests lie in the arena, where the server reads them in place, and
+ * What     Messages go through a ring in each direction. Large bodies of
+ *          requests are in the arena, where the server reads them in place;
  *          large answers are written to room that the request offers there.
- *          The unix socket between the two is the bell that wakes a sleeper,
- *          and its end tells that the other one is gone.
- * Trust    The server believes nothing: every number out of the shared memory
+ *          The unix socket between the two is the bell that wakes a sleeping
+ *          end; when it closes, the other end is gone.
+ * Trust    The server trusts nothing: every number from the shared memory
  *          is loaded once, checked, then used; headers, keys and indices are
  *          copied before they are looked at; values are read in place and
  *          marked as shared. The client checks as much of the server.
@@ -52,18 +52,17 @@ typedef struct ps_lane_waiting {
     ps_message_t message; /* the item's */
 } ps_lane_waiting_t;
 
-/* What a request refers to: free when the server has passed it and all bodies
- * before it, which is later than its record's end. */
+/* The body of a request: free when the server has passed it and all bodies
+ * before it, which is later than the end of its record. */
 typedef struct ps_lane_body {
-    uint64_t end; /* position behind its last record */
+    uint64_t end; /* position after its last record */
     uint64_t at;  /* block of the arena; size 0: none */
     uint64_t size;
     uint64_t values;       /* bytes that the server reads */
     ps_payload_t *payload; /* held; may be NULL */
 } ps_lane_body_t;
 
-/* A received body that lies in the shared memory, as long as somebody holds its
- * payload. */
+/* A received body in the shared memory, as long as its payload is held. */
 typedef struct ps_lane_hold {
     TAILQ_ENTRY(ps_lane_hold) in_order;
     struct ps_lane *lane;   /* server: NULL when the lane is closed */

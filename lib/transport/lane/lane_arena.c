@@ -58,7 +58,7 @@ bool ps_arena_take(ps_arena_t *self, uint64_t size, uint64_t *ret_at)
     return false;
 }
 
-/* The first extent behind `at`. */
+/* The first extent after `at`. */
 static size_t place_of(const ps_arena_t *self, uint64_t at)
 {
     size_t low = 0;

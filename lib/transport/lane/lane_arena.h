@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * ps_arena - which parts of a lane's arena are free
+ * ps_arena - an allocator for the free parts of a lane's arena
  *
- * What     Private memory of the client: nothing of it lies in the arena, so
- *          nobody else can confuse it. The lowest part that is large enough is
- *          taken: memory that was used a moment ago is warm.
+ * What     Private memory of the client, outside of the arena, so that the
+ *          server cannot corrupt it. It takes the lowest part that is large
+ *          enough: memory that was used a moment ago is warm.
  * Units    bytes from the beginning of the arena; all multiples of 64
  * Owner    The caller; embedded.
  * Threads  Confined to one thread.

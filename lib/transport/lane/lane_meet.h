@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * ps_lane_meet - how the two ends of a lane come together
+ * ps_lane_meet - the handshake of a lane
  *
- * What     The server listens on a unix socket of records. Whoever connects is
- *          looked at (who runs it) and is given memory at once, or is told why
- *          not; he says nothing. The connection stays: it is the bell, and its
- *          end is the lane's.
+ * What     The server listens on a unix socket of records. It checks the user
+ *          of a client that connects, and at once sends it the memory, or the
+ *          reason why not; the client sends nothing. The connection stays open:
+ *          it is the bell, and when it ends the lane ends.
  */
 #ifndef PS_TRANSPORT_LANE_MEET_H
 #define PS_TRANSPORT_LANE_MEET_H
@@ -23,9 +23,10 @@ PSD_MUST_CHECK psd_status_t ps_lane_path(const char *endpoint, const char **ret_
 /* Listens at path. Errors: those of ps_door_listen. */
 PSD_MUST_CHECK psd_status_t ps_lane_listen_at(const char *path, ps_peers_t peers, int *ret_fd,
                                               psd_error_t *err);
-/* The next one who connected; -1: there is none, or none can be taken now. */
+/* The next client that connected; -1: there is none, or none can be accepted
+ * now. */
 int ps_lane_accept(int listener);
-/* Gives the memory away. Errors: PSD_IO. */
+/* Sends the memory to the client. Errors: PSD_IO. */
 PSD_MUST_CHECK psd_status_t ps_lane_hand_over(int fd, const ps_lane_sizes_t *sizes, int memory,
                                               psd_error_t *err);
 /* Says why there is no lane. */

@@ -179,7 +179,7 @@ static psd_status_t open_lane(ps_lane_port_t *self, int fd, psd_error_t *err)
     }
     rc = ps_lane_new(share, fd, true, &self->args.lane, &lane, err);
     if (rc != PSD_OK) {
-        return PSD_OK; /* fd is closed: it is told by that */
+        return PSD_OK; /* fd is closed: the client sees that */
     }
     lane->conn = PS_LANE_CONN + (++self->serial << SLOT_BITS) + slot;
     self->lanes[slot] = lane;

@@ -2,9 +2,9 @@
 /*
  * ps_lane_port - the lanes of a port
  *
- * What     Listens, looks at who comes, gives each his own memory, and takes
- *          messages from all in turn. What one of them does wrong ends his lane
- *          and nothing else.
+ * What     Listens, checks each client that connects, gives it its own memory,
+ *          and receives messages from all of them in turn. An error of one
+ *          client ends its lane and no other.
  * Shape    conn: PS_LANE_CONN and above; never given twice
  * Owner    The port; ps_lane_port_close ends all lanes.
  * Threads  Confined to one thread.

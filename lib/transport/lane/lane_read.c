@@ -147,7 +147,7 @@ static psd_status_t check_room(ps_lane_t *self, const ps_taken_t *taken,
     return PSD_OK;
 }
 
-/* Only small records may have a body behind the fields of their header, for
+/* Only small records may have a body after the fields of their header, for
  * only theirs is copied from there. */
 static psd_status_t check_body(const ps_taken_t *taken, size_t n_frames, const ps_body_t *body,
                                psd_error_t *err)
@@ -191,7 +191,7 @@ static psd_status_t read_message(ps_lane_t *self, ps_taken_t *taken, ps_message_
 
 /* Looks at the values of a piece, which are warm now, and remembers what the
  * whole message needs. A piece that its writer looked at is believed: who lies
- * about it could as well change it behind our look. */
+ * about it could as well change it after our check. */
 static void look_at_piece(ps_lane_t *self, const ps_message_t *message, ps_payload_t *payload,
                           ps_room_t room)
 {

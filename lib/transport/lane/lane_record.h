@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * ps_record - how a message lies in a ring
+ * ps_record - the format of a message in a ring
  *
  * Shape    INLINE   8 bytes of head, header and body as in one frame
  *          PART     8 bytes of head, bytes of keys and index; more follow
@@ -23,7 +23,7 @@ typedef enum ps_record_kind {
 #define PS_RECORD_HEAD 8  /* bytes of the first word */
 #define PS_RECORD_WORDS 8 /* of a MESSAGE's head */
 #define PS_RECORD_FULL_HEAD ((uint64_t)PS_RECORD_WORDS * 8)
-#define PS_RECORD_INLINE_VALUES UINT64_MAX /* values_at: behind the header */
+#define PS_RECORD_INLINE_VALUES UINT64_MAX /* values_at: after the header */
 
 #define PS_RECORD_FINITE                               \
     1 /* flag of a MESSAGE: its writer saw that all of \
@@ -61,7 +61,7 @@ static inline uint64_t ps_record_room(uint64_t size)
     return (size + 7) / 8 * 8;
 }
 
-/* Loads each word of a head once: who wrote it may still be writing. */
+/* Loads each word of a head once: its writer may still be writing. */
 static inline uint64_t ps_record_load(const uint8_t *at)
 {
     return __atomic_load_n((const uint64_t *)(const void *)at, __ATOMIC_RELAXED);

@@ -3,8 +3,8 @@
  * ps_ring_out, ps_ring_in - the two ends of a ring of bytes in shared memory
  *
  * What     One thread writes, one reads. Each end keeps its own position in
- *          private memory and believes the other's only after a check: what
- *          lies between the two is never more than the ring.
+ *          private memory and trusts the other's only after a check: the
+ *          distance between the two never exceeds the ring.
  * Shape    the ring is mapped twice in a row: n <= size bytes at any place are
  *          in one piece
  * Threads  one for each end
@@ -40,7 +40,7 @@ typedef struct ps_ring_in {
     bool broken;            /* the writer's counter cannot be */
 } ps_ring_in_t;
 
-/* What the reader is done with, anew. */
+/* Reads the reader's position again. */
 static inline uint64_t ps_ring_done(ps_ring_out_t *self)
 {
     uint64_t head = atomic_load_explicit(self->head, memory_order_acquire);

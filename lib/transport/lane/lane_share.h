@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * ps_lane_share - the memory that the two ends of a lane have in common
+ * ps_lane_share - the memory that the two ends of a lane share
  *
  * What     One sealed memfd: a page of counters, a ring of requests, a ring of
- *          replies, and an arena for what is large. The server makes it and
- *          hands it over; its size cannot be changed any more, so that nobody
- *          can pull it away from under the other.
- * Shape    each ring is mapped twice, one behind the other, so that a record
- *          over its end is in one piece
+ *          replies, and an arena for large bodies. The server makes it and
+ *          hands it over. Its size cannot change any more, so that neither end
+ *          can truncate it under the other.
+ * Shape    each ring is mapped twice in a row, so that a record over its end
+ *          is in one piece
  * Owner    Held by the lane and by every payload that lies in it; the last
  *          ps_lane_share_drop unmaps it.
  * Threads  counters: as each says; the arena belongs to the client's thread

@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * ps_spin - looking again for a short while before going to sleep
+ * ps_spin - busy-waiting for a short while before a thread sleeps
  *
- * What     Waking a sleeping thread takes 50 to 100 microseconds, and most
- *          answers come sooner. So a waiter looks again and again, but only as
- *          long as it pays: it learns how long things let it wait of late and,
- *          where that is not much longer than it may spin, looks for twice as
- *          long; after a few spins in vain there are none for a while. Who
- *          knows that the other side has much to do looks for longer: that
- *          work, and then the wake-up, would cost more. A spin that was
- *          interrupted for longer than any look takes had its processor taken
- *          away: others need it, and there is no spinning for a while. A spin
- *          yields to others; those who give the processor back soon wait as it
- *          does, and it takes turns with them instead of sleeping.
+ * What     To wake a sleeping thread takes 50 to 100 microseconds, and most
+ *          answers come sooner. So a waiter spins, but only as long as it pays.
+ *          It learns how long recent waits took. If that is not much longer
+ *          than it may spin, it spins for twice as long. After a few spins in
+ *          vain it does not spin for a while. A waiter that knows that the
+ *          other side has much work spins longer, because a wakeup after that
+ *          work would cost more. A spin that was interrupted for longer than
+ *          any look takes was preempted: others need the processor, and it does
+ *          not spin for a while. A spin yields to other threads. Threads that
+ *          give the processor back soon are waiting too, and it takes turns
+ *          with them instead of sleeping.
  * Units    microseconds, where the name says nothing else
  * Owner    The caller; embedded.
  * Threads  Confined to one thread.
@@ -24,10 +24,10 @@
 #include <stdint.h>
 
 #define PS_SPIN_MAX_US 10000
-/* Things that come as regularly as this are spun for so much longer. */
+/* The factor by which a spin is longer for events that come that regularly. */
 #define PS_SPIN_LONGER 4
 
-/* What there is to look at. */
+/* What a spin looks at. */
 typedef enum ps_spin_looks {
     PS_SPIN_FREE,  /* memory, all the time; what takes a call, now and then */
     PS_SPIN_CALLS, /* only what takes a call, and threads on this machine bring
@@ -56,19 +56,19 @@ typedef struct ps_spin {
 /* Spins for at most most_us, or PS_SPIN_LONGER times that where it is known to
  * pay, and the other side's work; on a machine with one processor never. */
 void ps_spin_init(ps_spin_t *self, uint32_t most_us);
-/* A wait begins. work_us: how long the other side may be busy with what it was
- * asked; the spin is so much longer, and half of that after each in vain.
- * False: sleep at once. */
+/* A wait begins. work_us: how long the other side may be busy with the request;
+ * the spin is longer by that, and by half of it after each spin in vain. False:
+ * sleep at once. */
 bool ps_spin_begin(ps_spin_t *self, ps_spin_looks_t looks, uint32_t work_us);
 /* The one under way, or the last one: it shall not be longer than that … */
 void ps_spin_bound(ps_spin_t *self, uint64_t most_ms);
-/* … and has taken so many milliseconds so far. */
+/* … and the milliseconds that it has taken so far. */
 uint64_t ps_spin_ms(const ps_spin_t *self);
 /* A short pause. False: the time is over, sleep. */
 bool ps_spin_go_on(ps_spin_t *self);
-/* Somebody else ran in our place, from from_ns until looked_ns. False: they did
- * a short while ago, too, and need a processor; there is no spinning for a
- * while. For ps_spin_go_on. */
+/* Another thread ran on our processor, from from_ns until looked_ns. False:
+ * that also happened a short while ago, so others need a processor, and there
+ * is no spin for a while. For ps_spin_go_on. */
 bool ps_spin_taken(ps_spin_t *self, uint64_t from_ns);
 /* True every few microseconds of a spin: look at what costs more to look at. */
 bool ps_spin_asks(ps_spin_t *self);

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * ps_batches - small messages that wait for their batch, and those that came
- * in one (wire/messages/batch.h)
+ * ps_batches - small messages that are sent and received in batches
+ * (wire/messages/batch.h)
  *
- * What     Sending: what goes to one connection is collected until the socket
+ * What     Sending: messages to one connection are collected until the socket
  *          is flushed or the batch is full. Receiving: a frame that is a batch
- *          is kept and its messages taken one by one.
+ *          is held, and its messages are taken one by one.
  * Shape    one batch for each connection that has something in it; ZeroMQ only
  * Owner    The socket.
  */

@@ -39,7 +39,8 @@ psd_status_t ps_zmq_status(psd_error_t *err, const char *doing)
 }
 
 /* Frames of values come and go by the thousand. By itself the allocator gives
- * each back to the kernel and takes it anew, and filling fresh pages costs more
+ * each back to the kernel and takes it again, and filling fresh pages costs
+ * more
  * than all else that is done with the values. glibc learns from the greatest
  * block that was ever freed what is to be kept; nothing of this one is touched.
  * Where the program has set the thresholds (mallopt) they stay as they are. */

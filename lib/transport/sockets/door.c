@@ -16,7 +16,7 @@
 #include "base/alloc.h"
 
 #define BACKLOG 64
-#define NAME_SIZE 64     /* of a user or group that is told */
+#define NAME_SIZE 64     /* of a user or group in a text */
 #define RECORD_SIZE 4096 /* of the system's about one */
 #define RECORD_MAX ((size_t)1 << 20)
 #define GROUPS_MAX 65536 /* of one process, by Linux */

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * ps_door - unix sockets to listen on, and who of this host comes in
+ * ps_door - unix sockets to listen on, and which users of this host may connect
  *
- * What     A door is made closed: its file has its mode and group before it
- *          listens, whatever the umask is. Who is refused can be told which
- *          group to join.
+ * What     The socket's file has its mode and group before the socket listens,
+ *          whatever the umask is. A refusal can name the group that the user
+ *          should join.
  * Threads  any
  */
 #ifndef PS_TRANSPORT_DOOR_H
@@ -16,12 +16,12 @@
 #include "psd/status.h"
 
 typedef enum ps_peers {
-    PS_PEERS_OWNER = 0, /* who runs as the server does, and root */
+    PS_PEERS_OWNER = 0, /* the server's user, and root */
     PS_PEERS_GROUP = 1, /* also members of the server's group */
-    PS_PEERS_ANY = 2    /* whoever may enter the file's directory */
+    PS_PEERS_ANY = 2    /* any user that may enter the file's directory */
 } ps_peers_t;
 
-/* What else than the owner may read and write: 0600, 0660 or 0666. */
+/* The mode of the file: 0600, 0660 or 0666. */
 mode_t ps_peers_mode(ps_peers_t peers);
 
 /* Listens at path with a socket of that type (SOCK_STREAM, SOCK_SEQPACKET),

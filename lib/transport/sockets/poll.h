@@ -2,12 +2,12 @@
 /*
  * ps_poll - sleeping on ZeroMQ sockets and descriptors with few system calls
  *
- * What     zmq_poll asks every socket before it sleeps and behind that, at two
- *          system calls a question. A socket that had nothing when it was last
- *          asked, and that nobody has used since, need not be asked: its
- *          descriptor becomes readable with the next thing that happens to it.
- *          Any use of a socket, also a send, may take that sign in; so who
- *          remembers that a socket is dry forgets it with every use.
+ * What     zmq_poll asks every socket before it sleeps and again afterwards,
+ *          with two system calls each time. There is no need to ask a socket
+ *          that had nothing when it was last asked and was not used since: its
+ *          descriptor becomes readable with its next event. Any use of a
+ *          socket, also a send, may consume that event; so the caller clears
+ *          is_dry with every use.
  * Owner    The caller; nothing is kept.
  * Threads  That of the sockets.
  */
@@ -21,12 +21,12 @@
 typedef struct ps_poll_item {
     void *socket;  /* of ZeroMQ; NULL: the descriptor is all */
     int fd;        /* the socket's, see ps_poll_fd, or any other */
-    bool is_dry;   /* in and out: the socket had nothing; nobody used it since */
+    bool is_dry;   /* in and out: the socket had nothing, and was not used since */
     bool is_ready; /* out: there is something to receive */
 } ps_poll_item_t;
 
-/* Asks the socket itself. An error counts as something, for a receive or the
- * next wait will name it. */
+/* Asks the socket itself. An error counts as ready: a receive or the next wait
+ * will return it. */
 bool ps_poll_has_some(void *socket);
 /* The socket's descriptor, the same for all its life; -1: the call failed, see
  * zmq_errno. */

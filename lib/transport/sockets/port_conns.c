@@ -20,7 +20,7 @@
 struct ps_transit {
     atomic_uint n_holders;       /* the answer, and frames that are lent */
     atomic_uint_fast64_t n_done; /* bytes that have come back … */
-    uint64_t n_lent;             /* … of so many; the socket's thread only */
+    uint64_t n_lent;             /* … of this number; the socket's thread only */
 };
 
 typedef struct answer {
@@ -29,7 +29,7 @@ typedef struct answer {
     uint64_t bytes;
     ps_transit_t *transit; /* held */
     bool is_written;       /* ZeroMQ is done with all of it … */
-    uint64_t end;          /* … and so many bytes acknowledged are all of it */
+    uint64_t end;          /* … and the acknowledged bytes at its end */
     uint64_t arrived_ms;   /* when that was seen first; 0: not yet */
 } answer_t;
 

@@ -2,10 +2,10 @@
 /*
  * ps_port_conns - the connections over ZeroMQ that a port has greeted
  *
- * What     Who said HELLO or PEER, by which file descriptor, whether WELCOME
- *          was the answer, and which answers with large bodies are on their way
- *          there. A ROUTER does not say when a peer goes; its monitor names the
- *          descriptor.
+ * What     Which connections sent HELLO or PEER, their file descriptors,
+ *          whether the answer was WELCOME, and which answers with large bodies
+ *          are in flight to them. A ROUTER does not report that a peer is gone;
+ *          its monitor names the descriptor.
  * Units    bytes; sent is what the kernel at the other end has acknowledged
  * Owner    The socket.
  * Threads  The socket's; ZeroMQ's threads only count what they are done with.
@@ -20,14 +20,14 @@ typedef struct ps_port_conns {
     ps_map_t by_fd;   /* fd + 1 -> the same, borrowed */
 } ps_port_conns_t;
 
-/* What ZeroMQ is done with of one answer that was lent to it. */
+/* How many bytes of one lent answer ZeroMQ is done with. */
 typedef struct ps_transit ps_transit_t;
 
 void ps_port_conns_done(ps_port_conns_t *self);
-/* The connection says who it is, and is fd. One that was fd before is gone:
- * *ret_gone, else 0. Of two, the one that ZeroMQ numbered later is there: an
- * earlier one that only now says so is gone, and does not become known. false:
- * no memory. */
+/* The connection has identified itself, and its descriptor is fd. An older
+ * connection with the same fd is gone: *ret_gone, else 0. Of two, the one with
+ * the higher ZeroMQ number lives: an older one that identifies itself only now
+ * is gone, and is not added. false: no memory. */
 PSD_MUST_CHECK bool ps_port_conns_greet(ps_port_conns_t *self, uint64_t conn, int fd,
                                         uint64_t *ret_gone);
 /* It is answered WELCOME. */
@@ -36,17 +36,17 @@ bool ps_port_conns_is_welcome(const ps_port_conns_t *self, uint64_t conn);
 /* The descriptor is closed: the connection that it was; 0: none we know. */
 uint64_t ps_port_conns_closed(ps_port_conns_t *self, int fd);
 
-/* Nothing can be sent to conn any more: it is forgotten as when it is closed,
- * and answers on their way with it. false: it was not known. */
+/* Messages cannot be sent to conn any more: removes it as if it were closed,
+ * with the answers in flight to it. false: it was not known. */
 bool ps_port_conns_lost(ps_port_conns_t *self, uint64_t conn);
 
-/* The answer to a request begins to go to conn; a call of ps_transit_lend for
+/* Begins to send the answer to a request to conn; a call of ps_transit_lend for
  * each of its frames follows. NULL: the connection is not known, or there is no
- * memory: nobody keeps count of it. Borrowed until the next call for conn. */
+ * memory: the answer is not tracked. Borrowed until the next call for conn. */
 ps_transit_t *ps_port_conns_begin(ps_port_conns_t *self, uint64_t conn, uint64_t request,
                                   uint64_t epoch, uint64_t bytes);
-/* So many bytes of it are lent to ZeroMQ; when they come back, on any thread,
- * ps_transit_done says so. */
+/* Lends these bytes of it to ZeroMQ; when they come back, on any thread, call
+ * ps_transit_done. */
 void ps_transit_lend(ps_transit_t *self, uint64_t bytes);
 void ps_transit_done(ps_transit_t *self, uint64_t bytes);
 /* The answer that began last was cut off: it is not on its way. */

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * ps_reach - why nobody answers at an endpoint
+ * ps_reach - why there is no answer at an endpoint
  *
- * What     ZeroMQ tries to connect for ever and keeps to itself what fails. Who
- *          has waited in vain asks here, once: the system looks the host up and
- *          connects, beside ZeroMQ.
- * Time     wait_ms at most, for a resolver too: that one goes on in a thread of
- *          its own and is forgotten
+ * What     ZeroMQ retries a connection forever and does not report why it
+ *          fails. A caller that got no answer asks here, once: it resolves the
+ *          host and connects by itself, beside ZeroMQ.
+ * Time     wait_ms at most, even for a slow resolver: that one goes on in its
+ *          own thread and is forgotten
  * Threads  any
  */
 #ifndef PS_TRANSPORT_REACH_H
@@ -18,11 +18,11 @@
 #define PS_REACH_TEXT 192
 
 typedef enum ps_reach {
-    PS_REACH_UNKNOWN = 0,     /* it takes longer, or cannot be told */
-    PS_REACH_LISTENS = 1,     /* somebody does there, and does not answer */
-    PS_REACH_REFUSED = 2,     /* another host says that nobody does, or
+    PS_REACH_UNKNOWN = 0,     /* it takes longer, or is unknown */
+    PS_REACH_LISTENS = 1,     /* a process listens there, but does not answer */
+    PS_REACH_REFUSED = 2,     /* another host refuses the connection, or
                                  there is no host of that name */
-    PS_REACH_REFUSED_HERE = 3 /* nobody does, at an address of this host */
+    PS_REACH_REFUSED_HERE = 3 /* refused at an address of this host */
 } ps_reach_t;
 
 /*
@@ -32,8 +32,8 @@ typedef enum ps_reach {
  * "" when not even that can be told
  */
 ps_reach_t ps_reach_why(const char *endpoint, uint32_t wait_ms, char ret_why[PS_REACH_TEXT]);
-/* Whether connecting to an ipc endpoint succeeds now. A socket file alone does
- * not tell: who listened there may be gone, or on another host that shares the
- * directory. Waits for nothing. */
+/* Whether a connection to an ipc endpoint succeeds now. A socket file alone
+ * proves nothing: its listener may be gone, or on another host that shares the
+ * directory. Does not wait. */
 bool ps_reach_ipc_listens(const char *endpoint);
 #endif

@@ -51,7 +51,7 @@ static psd_status_t next_frame(ps_socket_t *self, ps_frame_t *ret_frame, bool *r
     return PSD_OK;
 }
 
-/* Takes in the frames behind the first; a message is always there whole. */
+/* Receives the frames after the first; a message always arrives as a whole. */
 static psd_status_t rest_of_frames(ps_socket_t *self, arrival_t *arrival, bool more,
                                    psd_error_t *err)
 {
@@ -138,7 +138,7 @@ static void release_lease(void *owner)
 }
 
 /* Moves the frames of a message in several frames into a payload. A tiny frame
- * holds its bytes itself, so they are looked up again behind the move. */
+ * holds its bytes itself, so they are looked up again after the move. */
 static ps_payload_t *lease_frames(arrival_t *arrival, bool is_one_part)
 {
     lease_t *lease = ps_alloc(1, sizeof *lease);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Sending: small bodies behind the header, large ones in frames that are the
+/* Sending: small bodies after the header, large ones in frames that are the
  * payload's own memory, larger ones in pieces. */
 #include "transport/sockets/socket.h"
 
@@ -136,7 +136,7 @@ static bool lend_frame(parcel_t *self, ps_bytes_t bytes, ps_payload_t *payload)
     return true;
 }
 
-/* The header and, behind it in the same frame, room for inline_size bytes. */
+/* The header and, after it in the same frame, room for inline_size bytes. */
 static uint8_t *add_header(parcel_t *self, const ps_message_t *message, size_t inline_size)
 {
     uint8_t header[PS_HEADER_MAX];

@@ -1,19 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * ps_socket - sockets that speak in messages and payloads
+ * ps_socket - sockets for messages and payloads
  *
  * What     A port (ROUTER) at the node or a link (DEALER) at the client, over
  *          tcp or ipc; or, on one host, a lane through shared memory, which a
- *          port may have beside them (lane.h says how it works). Data messages
- *          go out from the payload's own memory and come in as payloads that
- *          borrow the received frames; large values are cut and put together
- *          (protocol/session/assembly.h). Control messages are one frame of text.
+ *          port may offer as well (lane.h says how it works). Data messages are
+ *          sent from the payload's own memory, and received as payloads that
+ *          borrow the frames; large values are cut into pieces and reassembled
+ *          (protocol/session/assembly.h). Control messages are one frame of
+ *          text.
  * Shape    conn: names a port's peer; 0 on a link. A peer that chose its own
  *          routing id is dropped and counted. ZeroMQ's conns are below 2^40,
  *          lanes' above.
  * Owner    The caller; ps_socket_close sends what is queued for linger_ms.
- * Threads  Confined to one thread; payloads sent are released on ZeroMQ's, and
- *          what came over a lane on the socket's.
+ * Threads  Confined to one thread. Payloads that were sent are released on
+ *          ZeroMQ's threads; payloads from a lane on the socket's.
  */
 #ifndef PS_TRANSPORT_SOCKET_H
 #define PS_TRANSPORT_SOCKET_H
@@ -29,24 +30,24 @@ typedef struct ps_socket ps_socket_t;
  * n_io_threads; PSD_NOMEM; PSD_IO. */
 PSD_MUST_CHECK psd_status_t ps_context_new(int n_io_threads, ps_context_t **ret_context,
                                            psd_error_t *err);
-/* ZeroMQ's own context, for who looks after its threads. Borrowed. */
+/* ZeroMQ's own context, to watch its threads. Borrowed. */
 void *ps_context_zmq(const ps_context_t *self);
 /* From any thread: every wait on its sockets ends at once, now and later, and
  * every other call on them fails with PSD_IO. They are still to be closed. */
 void ps_context_stop(ps_context_t *self);
-/* In a forked child what is libzmq's stays, as its threads are not there. Else:
- * its sockets are closed. Waits until what they had queued is sent or their
- * linger is over: behind it no thread looks at a payload any more. Takes NULL,
- * nulls *self_p. */
+/* Its sockets must be closed. Waits until their queued messages are sent or
+ * their linger is over: after it no thread reads a payload any more. In a
+ * forked child it leaves libzmq's memory alone, because libzmq's threads do not
+ * exist there. Takes NULL, nulls *self_p. */
 void ps_context_destroy(ps_context_t **self_p);
 
-/* What concerns lanes only, but for spin_us. */
+/* Settings of lanes only, except spin_us. */
 typedef struct ps_lane_options {
     uint32_t most;        /* a port: at a time; 0: PS_LANE_MOST */
     uint64_t arena_bytes; /* a port: of each, for bulk; taken when touched;
                              0: PS_LANE_ARENA_BYTES */
-    uint32_t spin_us;     /* any socket: waits look again for so long before
-                             they sleep; 0: not */
+    uint32_t spin_us;     /* any socket: how long a wait polls before it
+                             sleeps; 0: not at all */
     uint32_t wait_ms;     /* a link: for the server to take it in;
                              0: PS_LANE_WAIT_MS */
 } ps_lane_options_t;
@@ -56,9 +57,9 @@ typedef struct ps_lane_options {
 #define PS_LANE_SPIN_US 50
 #define PS_LANE_WAIT_MS 1000
 
-/* For patience_ms, where a peer may be behind a slow link: a piece of 1 MiB at
- * 20 kB/s takes that long; and where messages are small, which wait for such
- * pieces of other connections. */
+/* For patience_ms, when a peer may be behind a slow link: a piece of 1 MiB at
+ * 20 kB/s takes that long. Also for small messages, which wait for such pieces
+ * of other connections. */
 #define PS_PATIENCE_BODIES_MS 60000
 #define PS_PATIENCE_SMALL_MS 20000
 
@@ -68,18 +69,18 @@ typedef struct ps_socket_args {
     int high_water;          /* messages queued each way, > 0 */
     uint64_t frame_bytes;    /* largest frame accepted */
     uint64_t assembly_bytes; /* unfinished messages of one connection */
-    uint32_t patience_ms;    /* until a peer is given up that sends no whole
-                                frame, and a quarter of it for one whose kernel
-                                is silent; 0: 4 s for both. For slow links: at
-                                least what one piece takes */
+    uint32_t patience_ms;    /* timeout for a peer that sends no whole frame; a
+                                quarter of it for one whose kernel is silent;
+                                0: 4 s for both. For slow links: at least the
+                                time of one piece */
     uint32_t chunk_bytes;    /* pieces that are sent; ps_socket_set_chunk */
-    int linger_ms;           /* for what is queued at close */
+    int linger_ms;           /* for messages queued at close */
     bool is_watched;         /* a link over ZeroMQ: ps_socket_is_up and is_gone
-                                know of it; a port: it takes pieces only from
+                                work; a port: it accepts pieces only from
                                 connections that it has sent WELCOME, and drops
-                                them when ps_socket_next_gone hears that one is
-                                closed */
-    ps_peers_t peers;        /* a port: who of this host comes by ipc or lane */
+                                them when ps_socket_next_gone sees that the
+                                connection is closed */
+    ps_peers_t peers;        /* a port: which users of this host may use ipc or lane */
     ps_lane_options_t lane;
 } ps_socket_args_t;
 
@@ -97,11 +98,11 @@ PSD_MUST_CHECK psd_status_t ps_socket_bind_more(ps_socket_t *self, const char *e
 /* The endpoint as bound (with the port that was chosen), i-th in order of
  * binding. Borrowed. */
 const char *ps_socket_endpoint(const ps_socket_t *self, size_t i);
-/* A link. ZeroMQ connects, and connects again, by itself; nothing waits here. A
- * lane is there when this returns, and is not made again when it breaks.
- * Errors: PSD_INVALID endpoint, PSD_NOMEM, PSD_IO; for a lane also PSD_CONNECT,
- * PSD_DENIED, PSD_BUSY (no more lanes), PSD_PROTO, PSD_VERSION: there is none,
- * and the caller takes another way. */
+/* A link. ZeroMQ connects and reconnects by itself; this call does not wait. A
+ * lane is open when this returns, and is not reopened when it breaks. Errors:
+ * PSD_INVALID endpoint, PSD_NOMEM, PSD_IO; for a lane also PSD_CONNECT,
+ * PSD_DENIED, PSD_BUSY (no more lanes), PSD_PROTO, PSD_VERSION: there is no
+ * lane, and the caller uses another transport. */
 PSD_MUST_CHECK psd_status_t ps_socket_connect(const char *endpoint, const ps_socket_args_t *args,
                                               ps_socket_t **ret_socket, psd_error_t *err);
 /* Takes NULL, nulls *self_p. In a forked child it frees memory and sends
@@ -109,8 +110,8 @@ PSD_MUST_CHECK psd_status_t ps_socket_connect(const char *endpoint, const ps_soc
 void ps_socket_close(ps_socket_t **self_p);
 /* Closes without sending what is queued. */
 void ps_socket_drop(ps_socket_t **self_p);
-/* The ZeroMQ socket, for zmq_poll and zloop_poller; borrowed. It says nothing
- * of lanes; NULL for a link that is one. */
+/* The ZeroMQ socket, for zmq_poll and zloop_poller; borrowed. It does not cover
+ * lanes; NULL for a link that is a lane. */
 void *ps_socket_handle(ps_socket_t *self);
 /* Messages dropped because their peer chose its own routing id. */
 uint64_t ps_socket_n_refused(const ps_socket_t *self);
@@ -120,36 +121,36 @@ size_t ps_socket_n_unfinished(const ps_socket_t *self);
  * always have some. */
 uint64_t ps_socket_unfinished_bytes(const ps_socket_t *self);
 void ps_socket_set_unfinished_max(ps_socket_t *self, uint64_t bytes);
-/* A port over ZeroMQ: how far the VALUES that answer a request are on their way
- * to conn. false: none are, of that epoch or a later one. */
+/* A port over ZeroMQ: how far the VALUES that answer a request have been sent
+ * to conn. false: none are in flight, of that epoch or a later one. */
 PSD_MUST_CHECK bool ps_socket_find_answer(ps_socket_t *self, uint64_t conn, uint64_t request,
                                           uint64_t epoch, uint64_t now_ms, uint64_t *ret_sent,
                                           uint64_t *ret_bytes);
-/* A link: a request of whose answer pieces have come since it was last named.
- * false: there is none. */
+/* A link: a request for which pieces of the answer have come since it was last
+ * named. false: there is none. */
 PSD_MUST_CHECK bool ps_socket_next_piece(ps_socket_t *self, uint64_t *ret_request);
 /* Pieces of values from now on. */
 void ps_socket_set_chunk(ps_socket_t *self, uint32_t chunk_bytes);
 
-/* Sends a data message; a small one goes with the next flush, or with the next
- * large one to the same peer, before it. The payload (may be NULL) is kept
- * until ZeroMQ is done with its bytes. Errors: PSD_BUSY the queue is full or
- * the peer is gone (nothing, or only the first pieces, went out: the protocol
- * repairs both); PSD_NOMEM. */
+/* Sends a data message; a small one is sent with the next flush, or before the
+ * next large one to the same peer. The payload (may be NULL) is held until
+ * ZeroMQ is done with its bytes. Errors: PSD_BUSY the queue is full or the peer
+ * is gone (nothing, or only the first pieces, were sent: the protocol repairs
+ * both); PSD_NOMEM. */
 PSD_MUST_CHECK psd_status_t ps_socket_send(ps_socket_t *self, uint64_t conn,
                                            const ps_message_t *message, ps_payload_t *payload,
                                            psd_error_t *err);
-/* The same for a request, of a link, that may have been sent before, by this or
- * any other connection: a lane offers room for the answer with the first send
- * only, so that nobody can write there behind the end of the request. */
+/* The same for a request of a link that may have been sent before, by this or
+ * any other connection. A lane offers room for the answer only with the first
+ * send, so that a server cannot write there after the end of the request. */
 PSD_MUST_CHECK psd_status_t ps_socket_send_again(ps_socket_t *self, const ps_message_t *message,
                                                  ps_payload_t *payload, psd_error_t *err);
 /*
  * Takes the next whole data message, without waiting.
- * ret_got      out  false: none is there now (pieces may have been taken in)
+ * ret_got      out  false: there is none now (pieces may have been taken)
  * ret_payload  out  NULL when there is no body; the caller destroys it
  * ret_room     out  where the answer's values may be written; borrowed until
- *                   the connection is said to be gone; size 0: nowhere
+ *                   ps_socket_next_gone names the connection; size 0: nowhere
  * Errors: PSD_PROTO, PSD_VERSION, PSD_LIMIT: conn sent something that is no
  * message (ret_conn is set; it is gone from the queue); PSD_NO_SESSION: the
  * first piece of one, without a WELCOME; PSD_NOMEM. Of PSD_LIMIT and PSD_NOMEM
@@ -158,37 +159,38 @@ PSD_MUST_CHECK psd_status_t ps_socket_send_again(ps_socket_t *self, const ps_mes
 PSD_MUST_CHECK psd_status_t ps_socket_receive(ps_socket_t *self, bool *ret_got, uint64_t *ret_conn,
                                               ps_message_t *ret_message, ps_payload_t **ret_payload,
                                               ps_room_t *ret_room, psd_error_t *err);
-/* Drops what has begun on connections of which no piece has come for two
- * minutes, a second later at most if it is called all the time: the one that
- * always has room would keep that for good. */
+/* Drops unfinished messages of connections that have sent no piece for two
+ * minutes (at most a second later, if it is called all the time). Otherwise the
+ * one connection that always has room would keep it forever. */
 void ps_socket_drop_stale(ps_socket_t *self, uint64_t now_ms);
 /* Drops what is held for a connection that is gone. */
 void ps_socket_forget(ps_socket_t *self, uint64_t conn);
-/* Small messages over ZeroMQ go now, those of one connection in one frame
- * (wire/messages/batch.h), and what was sent over lanes since the last time is told to
- * peers that sleep: one wake-up for a batch. Waiting and closing do it too. */
+/* Sends small messages over ZeroMQ now, those of one connection in one frame
+ * (wire/messages/batch.h). Wakes sleeping peers of lanes that got messages
+ * since the last time: one wakeup for a batch. Waiting and closing flush
+ * too. */
 void ps_socket_flush(ps_socket_t *self);
 /* Small messages over ZeroMQ that the next flush sends. */
 uint32_t ps_socket_n_collected(const ps_socket_t *self);
-/* Small messages that were taken and could not go when they were flushed: the
- * queue was full or the peer gone. The protocol repairs it. */
+/* The number of small messages that could not be sent when they were flushed:
+ * the queue was full or the peer gone. The protocol repairs it. */
 uint64_t ps_socket_n_lost(const ps_socket_t *self);
-/* A port: the next lane whose peer is gone, in turn with receiving; room that
- * it offered may be written to until the call behind. false: none. Pieces of
- * other connections that are closed are dropped here. */
+/* A port: the next lane whose peer is gone, called in turn with receive; the
+ * room that it offered may be written to until the next call. false: none. It
+ * also drops pieces of other connections that are closed. */
 PSD_MUST_CHECK bool ps_socket_next_gone(ps_socket_t *self, uint64_t *ret_conn);
-/* A link: it was a lane, and its peer is gone. Nothing comes any more, and
- * sending is PSD_BUSY; it is always ready. The caller closes it. Or it is
- * watched and has lost its connection: what was under way may be lost, and
- * ZeroMQ connects again by itself. To be called now and then. */
+/* A link: either it is a lane whose peer is gone. No message comes any more, a
+ * send returns PSD_BUSY, and it is always ready; the caller closes it. Or it is
+ * watched and has lost its connection: messages in flight may be lost, and
+ * ZeroMQ reconnects by itself. Call it now and then. */
 bool ps_socket_is_gone(ps_socket_t *self);
-/* A watched link: it is connected, and always was since it first was. */
+/* A watched link: it is connected, and has not lost its first connection. */
 bool ps_socket_is_up(ps_socket_t *self);
 /* A link that is a lane. */
 bool ps_socket_is_lane(const ps_socket_t *self);
 
-/* Memory that a push over this link needs not be copied from: values that lie
- * in it are read there. */
+/* Memory from which a push over this link is not copied: the server reads
+ * values there in place. */
 typedef struct ps_block {
     uint8_t *data; /* aligned to 64 */
     size_t size;
@@ -197,8 +199,8 @@ typedef struct ps_block {
 /* false: the link is no lane, or has none left (callers may have a quarter of
  * it); *ret_block is then unchanged. */
 PSD_MUST_CHECK bool ps_socket_take_block(ps_socket_t *self, size_t size, ps_block_t *ret_block);
-/* Gives it back and zeroes it, before or behind the socket's end; pushes of
- * what lies in it have been answered. Ignores a zeroed one. */
+/* Gives it back and zeroes it, before or after the socket is closed. Pushes
+ * from it must have been answered. Ignores a zeroed one. */
 void ps_block_done(ps_block_t *self);
 
 /* One frame of text each way, for control. As above; text of more than
@@ -210,9 +212,9 @@ PSD_MUST_CHECK psd_status_t ps_socket_receive_text(ps_socket_t *self, bool *ret_
                                                    psd_error_t *err);
 
 /* Waits until one of the sockets has something to receive, at most timeout_ms
- * (UINT64_MAX: for ever). ret_ready[i] says which. A signal ends the wait early
- * with nothing ready. Sockets are flushed, and looked at for a while before the
- * thread sleeps. Errors: PSD_IO. */
+ * (UINT64_MAX: forever). ret_ready[i] says which. A signal ends the wait early
+ * with nothing ready. It flushes the sockets, and polls them for a while before
+ * the thread sleeps. Errors: PSD_IO. */
 PSD_MUST_CHECK psd_status_t ps_socket_wait(ps_socket_t *const *sockets, size_t n_sockets,
                                            uint64_t timeout_ms, bool *ret_ready, psd_error_t *err);
 /* The same for sockets and a ZeroMQ socket of the caller. */
@@ -221,8 +223,8 @@ PSD_MUST_CHECK psd_status_t ps_socket_wait_beside(ps_socket_t *const *sockets, s
                                                   bool *ret_ready, bool *ret_beside,
                                                   psd_error_t *err);
 
-/* Waits for the socket end as well when fd, which is borrowed until the socket
- * is closed, is readable; nothing else comes of it. */
+/* Waits on this socket also end when fd is readable; it has no other effect. fd
+ * is borrowed until the socket is closed. */
 void ps_socket_wake_by(ps_socket_t *self, int fd);
 
 /* The clock of everything: CLOCK_BOOTTIME in milliseconds. */

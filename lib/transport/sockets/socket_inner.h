@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Private to lib/transport: what a socket is made of. */
+/* Private to lib/transport: the state of a socket. */
 #ifndef PS_TRANSPORT_SOCKET_INNER_H
 #define PS_TRANSPORT_SOCKET_INNER_H
 
@@ -64,7 +64,7 @@ struct ps_socket {
 
 /* ---- link_watch.c ---- */
 
-/* Behind the opening of the handle, before it connects. Errors: PSD_NOMEM,
+/* Called after the handle is opened, before it connects. Errors: PSD_NOMEM,
  * PSD_IO. */
 PSD_MUST_CHECK psd_status_t ps_socket_begin_watch(ps_socket_t *self, psd_error_t *err);
 void ps_socket_end_watch(ps_socket_t *self);

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * ps_turns - a page of memory in which every thread says that it turns
+ * ps_turns - a page of memory with a liveness timestamp of every thread
  *
- * What     Each thread of a process has a place of its own in the page and
- *          writes the time there in every turn of its loop: one store, no lock.
- *          Whoever maps the page sees which thread hangs, even when the process
- *          answers nothing. Who waits for work wakes after PS_TURN_WAIT_MS at
- *          the latest, only to say that it turns.
+ * What     Each thread of a process has its own place in the page and writes
+ *          the time there in every turn of its loop: one store, no lock. A
+ *          process that maps the page sees which thread hangs, even when the
+ *          watched process answers nothing. A thread that waits for work wakes
+ *          after PS_TURN_WAIT_MS at the latest, only to write the time.
  * Shape    A file DIR/threads: a head of 1024 bytes, then the places, 64 bytes
- *          (a cache line) each. Where DIR is not in memory, a store into the
- *          file could wait for a disk: there the file has only the head, which
- *          names a descriptor of the process (PROC/PID/fd/N) that has all.
- *          turns_look.h reads both.
+ *          (a cache line) each. When DIR is not in memory, a store into the
+ *          file could wait for a disk. Then the file has only the head, which
+ *          names a descriptor of the process (PROC/PID/fd/N) for the whole
+ *          page. turns_look.h reads both.
  * Units    ms of CLOCK_MONOTONIC, which does not count a suspended machine.
  * Owner    The caller; the threads have left it when it is closed.
  * Threads  Any may enter and leave; a place belongs to one thread.
@@ -35,7 +35,7 @@
 #define PS_TURNS_PLACES_MAX 4096
 #define PS_TURNS_LISTENS_SIZE 960
 #define PS_TURN_NAME_SIZE 16 /* the kernel's, with its '\0' */
-#define PS_TURN_WAIT_MS 500  /* nobody waits longer without saying so */
+#define PS_TURN_WAIT_MS 500  /* longest wait without a turn */
 
 /* The beginning of the page. All but `listens` is there before the file is. */
 typedef struct ps_turns_head {
@@ -50,7 +50,7 @@ typedef struct ps_turns_head {
     uint8_t rest[24];
 } ps_turns_head_t;
 
-/* What a thread says of itself. */
+/* The place of one thread. */
 typedef struct ps_turn {
     _Alignas(64) atomic_int tid; /* 0: the place is free. Written last */
     atomic_bool probed;          /* it cannot write: the thread "watch" does, for it */
@@ -117,8 +117,9 @@ static inline void ps_turn_name(const ps_turn_t *turn, char ret_name[PS_TURN_NAM
     ret_name[PS_TURN_NAME_SIZE - 1] = '\0';
 }
 
-/* Waits for a condition (ps_cond_init), for PS_TURN_WAIT_MS at most, and says
- * so before. The caller looks whether there is work, and says that it works. */
+/* Marks the thread as waiting, and waits for a condition (ps_cond_init), for
+ * PS_TURN_WAIT_MS at most. Then the caller checks whether there is work, and
+ * marks itself as working. */
 void ps_turn_wait(ps_turn_t *turn, pthread_cond_t *condition, pthread_mutex_t *mutex);
 
 /* The page of this process, for ps_turns_late. Borrowed. */

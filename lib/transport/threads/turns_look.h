@@ -3,7 +3,7 @@
  * ps_turns_look - which threads of a process hang
  *
  * What     Reads a page of turns.h, of this process or of another on this host,
- *          and the states that the kernel says its threads have (/proc).
+ *          and the kernel's states of its threads (/proc).
  *          A thread is late when
  *            it is stopped (by a debugger or a signal), or
  *            it waited for work and has not woken for PS_LATE_WAIT_MS, or
@@ -34,9 +34,9 @@ typedef struct ps_late {
  * how many there are in ret_late. What the thread "watch" writes of others
  * counts only while that one turns. */
 size_t ps_turns_late(const ps_turns_head_t *page, ps_late_t *ret_late, size_t most);
-/* For how many ms the thread has been silent that has turned least lately. One
- * that waits for a disk does not count: a flush may take minutes, and a new
- * start would only repeat it. */
+/* The ms since the last turn of the thread that is silent the longest. A thread
+ * that waits for a disk does not count: a flush may take minutes, and a restart
+ * would only repeat it. */
 uint64_t ps_turns_oldest_ms(const ps_turns_head_t *page);
 /* 'thread shard-1 has not turned for 2.3 s', and why, when that is known. */
 void ps_late_print(const ps_late_t *late, char *ret_text, size_t size);

@@ -32,7 +32,7 @@ static bool read_text(const char *path, char *ret_text, size_t size)
     return n > 0;
 }
 
-/* What stands behind the name, which may have any characters; NULL: nothing. */
+/* The text after the name, which may have any characters; NULL: nothing. */
 static const char *behind_name(const char *stat)
 {
     const char *at = strrchr(stat, ')');
