@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One end of a lane: its life, and the messages that are put off. */
+/* One end of a lane: opening, closing, and deferred messages. */
 #include "transport/lane/lane.h"
 
 #include <assert.h>

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Who sleeps is woken, and nobody else.
+ * Wakes an end that sleeps, and no other.
  *
  * Each end has a word in the shared memory: what it waits for when it sleeps, 0
  * when it is awake. The sleeper stores the word and then looks at the ring once
  * more; the writer moves the ring's counter and then looks at the word. All
  * four are sequentially consistent, so they have one order: if the sleeper's
  * look came before the counter moved, its store came before the writer's look,
- * and the writer rings; if not, the sleeper saw the counter. (Dekker's way; it
- * needs no fence of its own, for the counter is stored once more with this
- * order before the word is read.)
+ * and the writer rings; if not, the sleeper saw the counter. (Dekker's
+ * algorithm. It needs no separate fence, because the counter is stored once
+ * more with this order before the word is read.)
  *
  * The bell is a byte on the unix socket and not an eventfd: with MSG_DONTWAIT
  * the other end cannot make us block, whatever it does to its own end, while

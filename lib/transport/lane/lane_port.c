@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Lanes in slots; an epoll that hears of those who come, go and ring. */
+/* Lanes in slots; an epoll for clients that connect, leave and ring. */
 #include "transport/lane/lane_port.h"
 
 #include <errno.h>

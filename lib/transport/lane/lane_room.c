@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Room for answers. A request offers a part of the arena, and its answer's
- * values are written there. Only the first of several sends of a request offers
- * it, also when the first one had none: whoever sends says which it is, for
- * when the first one has ended nothing here remembers it. A shard answers what
- * waits there once, however often it was asked again; so the first end of the
- * request is the last moment at which somebody writes to the room. But when it
- * was asked again, a refusal may be of the repetition, which could not even be
- * looked at, while the first still waits: the room is then kept until an end
- * comes that is of both.
+ * Room for answers. A request offers a part of the arena, and the server writes
+ * the values of its answer there. Only the first send of a request may offer
+ * room, even if it had none to offer. The sender says which send it is, because
+ * the lane does not remember a request after the first send has ended. A shard
+ * answers a waiting request once, however often it was resent. So after the
+ * first end of the request no server writes to the room. One case differs: when
+ * the request was resent, a refusal may concern a resend that could not even be
+ * read, while the first send still waits. Then the room is kept until an end
+ * comes that concerns both.
  */
 #include "base/alloc.h"
 #include "transport/lane/lane.h"

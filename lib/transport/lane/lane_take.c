@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Taking a record out of the ring. It is checked against what the ring holds,
- * its head is loaded once, and everything but values in the arena is copied
- * before anybody looks at it. What cannot be a record ends the lane: who wrote
- * it is not followed any further.
+ * Takes a record out of the ring. It checks the record against the ring's
+ * content, loads its head once, and copies everything except values in the
+ * arena before any code reads it. An invalid record ends the lane: its writer
+ * is not trusted any further.
  */
 #include "transport/lane/lane_take.h"
 

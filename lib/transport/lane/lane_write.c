@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Writing a message into the ring, as far as there is room. What is small lies
- * in its record. Large values of a request are copied into the arena in pieces,
- * each told of as soon as it is there, so that the server looks at the first
- * while we copy the second; values that lie in the arena already are only told
- * of. Large values of an answer lie in the room of the request, or go through
- * the ring in pieces.
+ * Writes a message into the ring, as far as there is room. Small bodies are in
+ * their record. Large values of a request are copied into the arena in pieces.
+ * Each piece is announced at once, so that the server reads the first while we
+ * copy the second. Values that are in the arena already are only announced.
+ * Large values of an answer are in the room of the request, or go through the
+ * ring in pieces.
  */
 #include <assert.h>
 #include <string.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* When to go on looking. */
+/* Decides when to go on spinning. */
 #include "transport/lane/spin.h"
 
 #include <sched.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Watching a link over ZeroMQ: is it connected, and was that connection lost?
- * ZeroMQ connects again by itself, and says so only to a monitor. And a port:
- * which of its connections are closed? */
+/* Watches a link over ZeroMQ: is it connected, and was that connection lost?
+ * ZeroMQ reconnects by itself, and reports it only to a monitor. Watches a
+ * port: which of its connections are closed? */
 #include <inttypes.h>
 #include <stdatomic.h>
 #include <stdio.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Sockets that are not known to be dry are asked, then one poll sleeps on all
- * descriptors, then those are asked whose descriptor has a sign. */
+/* Asks the sockets that are not known to be dry, then sleeps in one poll on all
+ * descriptors, then asks the sockets whose descriptor is readable. */
 #include "transport/sockets/poll.h"
 
 #include <errno.h>

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Who a port has greeted, and what is on its way there. ZeroMQ says when it is
- * done with a frame: the kernel has it, or it was dropped. The kernel says how
- * many bytes of the connection the other end has acknowledged. */
+/* The connections that a port has greeted, and the answers in flight to them.
+ * ZeroMQ says when it is done with a frame: the kernel has it, or it was
+ * dropped. The kernel says how many bytes of the connection the other end has
+ * acknowledged. */
 #include "transport/sockets/port_conns.h"
 
 #include <linux/sockios.h>
@@ -29,7 +30,7 @@ typedef struct answer {
     uint64_t bytes;
     ps_transit_t *transit; /* held */
     bool is_written;       /* ZeroMQ is done with all of it … */
-    uint64_t end;          /* … and the acknowledged bytes at its end */
+    uint64_t end;          /* … and at this acknowledged count all has arrived */
     uint64_t arrived_ms;   /* when that was seen first; 0: not yet */
 } answer_t;
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Waiting for one of several sockets. Lanes are looked at for free, ZeroMQ for
- * the price of a call: a wait that finds something in a lane asks ZeroMQ only
- * now and then, one that finds nothing looks for a while (spin.h) and then
+ * Waiting for one of several sockets. A look at a lane is free; a look at
+ * ZeroMQ costs a system call. A wait that finds something in a lane asks ZeroMQ
+ * only now and then. One that finds nothing spins for a while (spin.h) and then
  * sleeps on everything.
  */
 #include "transport/sockets/socket.h"

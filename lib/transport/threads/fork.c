@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A count of forks, and a list of what children give up. The only state of the
- * library that is not a client's: fork has no argument. */
+/* A count of forks, and a list of resources that children give up. It is the
+ * only global state of the library: fork has no argument. */
 #include "transport/threads/fork.h"
 
 #include <pthread.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Who is late: the times in the page, and what the kernel says. */
+/* Which threads are late: by the times in the page and the kernel's states. */
 #include "transport/threads/turns_look.h"
 
 #include <inttypes.h>
