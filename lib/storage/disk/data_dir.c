@@ -225,7 +225,7 @@ static psd_status_t open_dir(const char *dir, int *ret_fd, psd_error_t *err)
         return psd_error_set(err, PSD_NOMEM, "no memory for a path");
     }
     while (length > 1 && path[length - 1] == '/') {
-        path[--length] = '\0'; /* a link with a slash behind it is followed */
+        path[--length] = '\0'; /* a link followed by a slash is resolved */
     }
     fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     if (fd < 0) {

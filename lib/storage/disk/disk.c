@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The system's files behind ps_disk. */
+/* ps_disk with the system's files. */
 #include "storage/disk/disk.h"
 
 #include <dirent.h>
@@ -17,8 +17,8 @@
 #include "storage/disk/disk_stream.h"
 
 #define VECTORS_MAX 256 /* spans of one call of the system; it allows 1024 */
-/* Of a large write, the disk gets each so many bytes at once: it is at work
- * while the rest is copied, and a flush finds less to do. */
+/* A large write starts writeback after every EARLY_BYTES bytes: the disk
+ * works while the rest is copied, and a flush has less to do. */
 #define EARLY_BYTES ((size_t)512 << 10)
 
 struct ps_disk_file {

@@ -10,7 +10,7 @@
 
 #include "base/alloc.h"
 
-/* A write of that length keeps the disk busy without a second one behind it. */
+/* A write of that length keeps the disk busy without a second one queued. */
 #define BUFFER_BYTES ((size_t)8 << 20)
 #define ALIGN_BYTES ((size_t)4096) /* memory and places in a file, O_DIRECT */
 

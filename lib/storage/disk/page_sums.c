@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A file of SQLite's that is a database is wrapped; all others are the
- * system's. */
+/* Wraps SQLite's database files; all other files are the system's. */
 #include "storage/disk/page_sums.h"
 
 #include <string.h>
@@ -22,7 +21,7 @@
 
 typedef struct sums_file {
     sqlite3_file base;
-    sqlite3_file *real; /* behind this struct */
+    sqlite3_file *real; /* after this struct */
     bool on;            /* pages have sums */
     int64_t damaged_at; /* -1 */
 } sums_file_t;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a running shard writes: records, snapshots, and what goes then.
- * journal_read.c reads it at a start. */
+/* The writes of a running shard: records, snapshots, and the removal of old
+ * files. journal_read.c reads them at a start. */
 #include "storage/log/journal.h"
 
 #include "base/alloc.h"
@@ -280,8 +280,8 @@ static psd_status_t remove_files(ps_journal_t *self, psd_error_t *err)
     return rc;
 }
 
-/* Removes the segments that nobody needs: of a part that has a snapshot the
- * records behind it are needed, of others all since its life began. */
+/* Removes the segments that are not needed: a part with a snapshot needs the
+ * records after it, any other part all records since its life began. */
 static psd_status_t cut(ps_journal_t *self, psd_error_t *err)
 {
     uint64_t lowest = UINT64_MAX;
@@ -379,8 +379,8 @@ static psd_status_t begin(ps_journal_t *self, const ps_piece_t *piece, psd_error
     return ps_snapshot_begin(&dir, &self->writing, ZSTD_LEVEL, &self->writer, err);
 }
 
-/* The pieces are all there: it counts, when the log has what they were read
- * behind. The positions stay dirty: the next flush tells of them. */
+/* The pieces are complete: the snapshot counts when the log has the records
+ * before them. The positions stay dirty: the next flush reports them. */
 static psd_status_t commit(ps_journal_t *self, ps_journal_part_t *part, const ps_piece_t *piece,
                            psd_error_t *err)
 {

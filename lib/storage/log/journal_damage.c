@@ -2,10 +2,11 @@
 /*
  * A start in spite of damaged files: which partitions that costs.
  *
- * A snapshot costs its partition, a table's file its table. A hole in the log
- * may have had records of any partition: it costs those that do not show that
- * it had none of theirs. Records of a partition are numbered without a gap, so
- * the next one behind the hole shows it.
+ * A damaged snapshot costs its partition, a damaged table's file its table. A
+ * hole in the log may have had records of any partition. It costs the
+ * partitions that cannot show that it had none of theirs. Records of a
+ * partition are numbered without a gap, so the next one after the hole shows
+ * it.
  */
 #include "base/alloc.h"
 #include "protocol/shard/shard_recover.h"

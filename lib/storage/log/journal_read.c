@@ -96,7 +96,7 @@ static psd_status_t name_file(const reading_t *self, const ps_journal_part_t *pa
                                 part->base_lsn);
 }
 
-/* Looks at the next piece; behind the last one the partition is whole. */
+/* Looks at the next piece; after the last one the partition is complete. */
 static psd_status_t look(reading_t *self, ps_journal_part_t *part, psd_error_t *err)
 {
     psd_status_t rc = ps_snapshot_next(part->reader, &part->piece, err);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The log of a shard: what it opens, what it holds, what is appended and cut.
+/* The log of a shard: opening, its segments, appending and truncating.
  * shard_log_write.c writes it, shard_log_read.c reads it. */
 #include "storage/log/shard_log.h"
 
@@ -126,7 +126,7 @@ static psd_status_t read_head(ps_shard_log_t *self, ps_segment_t *segment, psd_e
     return ps_damage_pass(self->damage, rc, name, err);
 }
 
-/* What a segment holds that another follows is told by that one. */
+/* The size of a segment is in the head of the next one. */
 static psd_status_t check_size(ps_shard_log_t *self, ps_segment_t *segment, ps_segment_t *next,
                                psd_error_t *err)
 {
@@ -342,7 +342,7 @@ void ps_shard_log_close(ps_shard_log_t **self_p)
 
 /* ---- append -------------------------------------------------------------- */
 
-/* An entry with room for n spans and `size` bytes behind them. */
+/* An entry with room for n spans and `size` bytes after them. */
 static ps_log_entry_t *new_entry(const ps_record_t *record, size_t n, size_t size)
 {
     size_t front = sizeof(ps_log_entry_t) + n * sizeof(ps_bytes_t);

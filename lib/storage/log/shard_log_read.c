@@ -13,8 +13,8 @@
 #define AHEAD 2                 /* blocks that are fetched beforehand */
 #define CLAIM_SIZE 8            /* bytes that tell the size of a record */
 
-/* A segment being read. What lies in front of `offset` of the file is done;
- * bytes `at` .. `end` of the buffer are those behind it. */
+/* A segment that is being read. The file before `offset` is done; bytes `at` ..
+ * `end` of the buffer are those from `offset` on. */
 typedef struct reader {
     ps_shard_log_t *log;
     ps_segment_t *segment;
@@ -29,14 +29,14 @@ typedef struct reader {
     ps_shard_log_found_t found;
 } reader_t;
 
-/* Bytes of the segment behind offset. */
+/* Bytes of the segment after offset. */
 static uint64_t bytes_left(const reader_t *self)
 {
     return self->segment->bytes - self->offset;
 }
 
-/* Sees to it that `need` bytes behind offset are in the buffer; there are so
- * many. */
+/* Makes sure that `need` bytes from offset on are in the buffer; the segment
+ * has that many. */
 static psd_status_t fill(reader_t *self, size_t need, psd_error_t *err)
 {
     size_t have = self->end - self->at;
@@ -171,8 +171,8 @@ static bool may_be_torn(const reader_t *self)
            (log->flushed.number != number || self->offset >= log->flushed.bytes);
 }
 
-/* The record at offset is damaged: what is behind it is reached by its size, if
- * there is a whole one, or not at all. */
+/* The record at offset is damaged: its size leads to the next record if there
+ * is a valid one, else the rest is not readable. */
 static psd_status_t pass_over(reader_t *self, psd_error_t *err)
 {
     ps_damage_t *damage = self->log->damage;
@@ -244,8 +244,8 @@ static uint64_t told_until(const ps_shard_log_t *self, const ps_segment_t *last)
     return number > last->number ? last->bytes : PS_SEGMENT_HEAD;
 }
 
-/* Writes a block of whole records to where it was read; *ret_end: nothing
- * behind it was told. */
+/* Writes a block of complete records to the place where it was read; *ret_end:
+ * no record after it was reported. */
 static psd_status_t write_block(reader_t *self, bool *ret_end, psd_error_t *err)
 {
     uint64_t from = self->offset;
@@ -279,10 +279,10 @@ static psd_status_t write_block(reader_t *self, bool *ret_end, psd_error_t *err)
     return self->log->disk->write(self->log->disk, self->file, from, &span, 1, err);
 }
 
-/* Bytes of the last segment that no flush has told of may be in the system's
- * memory only, behind a flush that failed in an earlier life, and a later one
- * says nothing about them unless they are written again. The system may drop
- * them at any moment, so they are looked at before they are. */
+/* Bytes of the last segment that are not known to be flushed may be only in the
+ * page cache, after a flush that failed in an earlier run. A later flush does
+ * not cover them unless they are written again. The system may drop them at any
+ * moment, so they are checked before they are written. */
 static psd_status_t write_again(ps_shard_log_t *self, ps_segment_t *last, ps_disk_file_t *file,
                                 psd_error_t *err)
 {
@@ -439,7 +439,7 @@ static psd_status_t keep_note(ps_shard_log_t *self, const char *name, psd_error_
     return rc;
 }
 
-/* Both slots anew: neither may say more than there is. */
+/* Writes both slots again: neither may say more than there is. */
 static psd_status_t write_note(ps_shard_log_t *self, psd_error_t *err)
 {
     PSD_AUTO(ps_buffer_done) ps_buffer_t path = {0};

@@ -2,12 +2,12 @@
 /*
  * Writing the log of a shard.
  *
- * A segment is written to from its head on and only while all goes well. When
- * a write or a flush fails, nobody can tell what of the bytes behind the last
- * flush is on the disk, and a later flush of the same file would not tell
- * either. So the segment ends where it was flushed last, and what is behind
- * that, which is still in memory, is written to a new one. Its head says where
- * the old one ends, so that what is behind the end is never read.
+ * A segment is written from its head on, and only while no write fails. When a
+ * write or a flush fails, it is unknown which bytes after the last flush are on
+ * the disk, and a later flush of the same file would not change that. So the
+ * segment ends where it was flushed last. The records after that are still in
+ * memory, and are written to a new segment. Its head says where the old one
+ * ends, so that bytes after that end are never read.
  */
 #include <assert.h>
 #include <string.h>
@@ -44,8 +44,8 @@ static void abandon(ps_shard_log_t *self)
     }
 }
 
-/* A new segment behind the last one. One that holds nothing is replaced, so
- * that a disk which fails again and again is not filled with heads. */
+/* A new segment after the last one. An empty one is replaced, so that a disk
+ * that fails again and again does not fill up with heads. */
 static psd_status_t start_segment(ps_shard_log_t *self, psd_error_t *err)
 {
     PSD_AUTO(ps_buffer_done) ps_buffer_t path = {0};

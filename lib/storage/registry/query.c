@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* SQLite behind calls that cannot be used without looking at what they say. */
+/* SQLite calls with checks: no result can go unnoticed. */
 #include "storage/registry/query.h"
 
 #include <assert.h>

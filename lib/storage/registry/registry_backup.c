@@ -23,7 +23,7 @@
                */
 
 #define END_MAGIC "psdBackp"
-#define END_SIZE 16 /* bytes behind the database */
+#define END_SIZE 16 /* bytes after the database */
 
 /* ---- backup ---- */
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Feeds what is stored to an empty registry, as commands. Here every column is
- * checked for its type and every text for its length; that it makes sense is
- * checked where it is applied. */
+/* Applies the stored state to an empty registry, as commands. It checks the
+ * type of every column and the length of every text; the registry checks the
+ * meaning when it applies them. */
 #include <string.h>
 
 #include "base/alloc.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The registry's file from its opening to the newest schema: is it one of ours,
- * of a version that we know, and whole? Nothing is written before that is
- * clear. */
+/* Opens the registry's file and brings it to the newest schema. First it checks
+ * that the file is a registry, of a known version, and undamaged; it writes
+ * nothing before that. */
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>

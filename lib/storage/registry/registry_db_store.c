@@ -64,7 +64,7 @@ psd_status_t ps_registry_db_store(ps_registry_db_t *self, const ps_registry_t *r
     if (rc != PSD_OK && sqlite3_get_autocommit(self->db) == 0) {
         psd_status_t rolled = run(self, STATEMENT_ROLLBACK, NULL);
 
-        (void)rolled; /* the first cause is told */
+        (void)rolled; /* the first cause is reported */
     }
     if (rc == PSD_OK) {
         ps_commit_note_write(&self->note, ++self->n_commits);

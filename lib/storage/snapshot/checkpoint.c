@@ -40,7 +40,7 @@ static psd_status_t no_memory(psd_error_t *err)
     return psd_error_set(err, PSD_NOMEM, "no memory for a checkpoint");
 }
 
-/* Also what cannot be seen just now: who reads it is told why. */
+/* Also one that cannot be read just now: its reader gets the reason. */
 static bool exists(const char *path)
 {
     struct stat is;

@@ -14,9 +14,9 @@
 #include "storage/snapshot/snapshot_block.h"
 
 #define SAMPLED_FROM ((size_t)64 << 10) /* pieces that are tried before … */
-#define SAMPLE_BYTES ((size_t)8 << 10)  /* … with two of so many bytes … */
+#define SAMPLE_BYTES ((size_t)8 << 10)  /* … with two of this size … */
 #define LEAST_PART 10                   /* … of which a 10th is to be saved */
-#define MOST_UNTRIED 15                 /* pieces behind one that was tried in vain */
+#define MOST_UNTRIED 15                 /* pieces after one that was tried in vain */
 
 struct ps_snapshot_writer {
     ps_snapshot_dir_t dir;
@@ -30,8 +30,8 @@ struct ps_snapshot_writer {
     ZSTD_CCtx *zstd;     /* owned; NULL until it is needed */
     uint8_t *packed;     /* owned */
     size_t capacity;
-    unsigned untried; /* pieces behind the last one tried in vain … */
-    unsigned left;    /* … of which so many are still to come */
+    unsigned untried; /* pieces after the last one tried in vain … */
+    unsigned left;    /* … and the number of them still to come */
 };
 
 static psd_status_t no_memory(psd_error_t *err)
@@ -51,7 +51,7 @@ typedef struct listing {
     size_t stale_capacity;
 } listing_t;
 
-/* The number in front of `behind`, where *at_p then is. */
+/* The number before the text `behind`; moves *at_p past that text. */
 static bool take_number(const char **at_p, const char *behind, uint64_t max, uint64_t *ret)
 {
     char digits[24];
@@ -287,9 +287,9 @@ static bool samples_shrink(ps_snapshot_writer_t *self, ps_bytes_t bytes)
     return false;
 }
 
-/* zstd makes something of the bytes. Trying it on all of what does not shrink
- * would take longer than writing it; what comes behind such a piece is mostly
- * of its kind, so that fewer and fewer are tried. */
+/* Whether zstd shrinks the bytes. To try it on all pieces that do not shrink
+ * would take longer than to write them. Pieces after such a piece are mostly of
+ * the same kind, so fewer and fewer are tried. */
 static bool shrinks(ps_snapshot_writer_t *self, ps_bytes_t bytes)
 {
     if (bytes.size < SAMPLED_FROM) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Reading a snapshot: nothing of the file is believed. */
+/* Reading a snapshot: no byte of the file is trusted before it is checked. */
 #include <inttypes.h>
 #include <string.h>
 #include <zstd.h>

@@ -16,7 +16,7 @@
 #define MAGIC UINT32_C(0x62547370) /* "psTb" */
 #define VERSION 1
 #define HEAD ((size_t)48)
-#define AT_SUM 40 /* of the 40 bytes before and all behind the head */
+#define AT_SUM 40 /* of the 40 bytes before and all after the head */
 #define FILE_MAX (HEAD + PS_DOC_BYTES_MAX)
 
 static psd_status_t no_memory(psd_error_t *err)
