@@ -29,8 +29,8 @@ struct ps_feed_kind {
                          ps_feed_t **ret_feed, psd_error_t *err);
     /*
      * Adds the next sample; none at the end. PSD_INVALID: it is bad, and err
-     * says where and why; what was added of it the caller takes back, and the
-     * next call goes on behind it. Any other error ends the feed.
+     * says where and why; the caller removes the part that was added, and the
+     * next call continues after it. Any other error ends the feed.
      */
     psd_status_t (*next)(ps_feed_t *self, psd_samples_t *samples, psd_error_t *err);
     /* Bytes taken of the input as it lies there. */

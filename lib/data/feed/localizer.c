@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * psd_localizer - the keys of a batch made 0, 1, 2, …
+ * psd_localizer - maps the keys of a batch to 0, 1, 2, …
  *
  * The entries are sorted by key, and each member of the crew takes a stretch of
  * them, moved on to where a new key begins. First all count their keys; then
  * each knows the id of its first one, and writes keys, counts and ids. With a
- * minimum count all add their keys to the sketch before anybody looks, so that
- * what is left out does not hang on who was first.
+ * minimum count all members add their keys to the sketch before any of them
+ * reads it, so that the keys left out do not depend on which was first.
  */
 #include "psd_data.h"
 

@@ -2,10 +2,10 @@
 /*
  * ps_parse_block - samples as bytes, as a parse cache keeps them
  *
- * What     A head, and behind it the arrays of a batch but for those that say
- *          nothing (weights that are all 1, values that are all 1, …); keys
- *          that are all below 2^32 take four bytes each.
- * Shape    As the machine has numbers: no other one reads them.
+ * What     A head, followed by the arrays of a batch, except arrays of defaults
+ *          (weights that are all 1, values that are all 1, …). When all keys
+ *          are below 2^32 they take four bytes each.
+ * Shape    The machine's own byte order: no other machine reads them.
  * Threads  any
  */
 #ifndef PS_DATA_PARSE_BLOCK_H

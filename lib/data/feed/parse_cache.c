@@ -27,14 +27,13 @@
  * systems tick every 1 to 10 ms. */
 #define SETTLED_NS INT64_C(20000000)
 
-/* At the beginning; `about` stands behind it. */
+/* At the beginning; `about` follows. */
 typedef struct cache_head {
     uint64_t magic;
     uint64_t about_size;
 } cache_head_t;
 
-/* The body of the last block; texts of bad lines stand behind it, each with its
- * '\0'. */
+/* The body of the last block; texts of bad lines follow, each with its '\0'. */
 typedef struct cache_end {
     uint64_t n_samples;
     uint64_t n_bad;

@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * ps_parse_cache - the samples of one input, kept so that they need no parsing
+ * ps_parse_cache - the parsed samples of one input, cached in a file
  *
- * What     A file beside the input, or in a directory for such files, which
- *          holds what one share of the input became under certain settings.
- *          Either it is there, and is of the input as it lies there now (its
- *          size, inode and times): then samples are taken from it. Or it is
- *          made: samples are added as they are parsed, and at the end it takes
- *          the place of what was there. Whoever makes one at the same time
- *          makes the same, and the last one stays.
+ * What     A file beside the input, or in a directory for such files, with the
+ *          samples of one share of the input under certain settings. If it
+ *          exists and fits the input (its size, inode and times), the reader
+ *          takes samples from it. Otherwise the reader makes it: it adds
+ *          samples as they are parsed, and at the end replaces the old file.
+ *          Several readers at once make the same file, and the last one stays.
  * Shape    blocks of samples (data/feed/parse_block.h), and what was bad at the end;
  *          all of it with checksums
  * Owner    the caller closes it
@@ -41,19 +40,19 @@ typedef struct ps_parse_what {
 typedef struct ps_parse_cache ps_parse_cache_t;
 
 /*
- * Begins to read or, where there is nothing that holds, to make it.
+ * Begins to read the cache or, if there is no valid one, to make it.
  *
- * anew       in   made in any case
- * ret_cache  out  NULL: there is none (the input is no file, or changed so
- *                 shortly before `since`, or behind it, that a change while it
- *                 is read need not show in its times; or warning says why)
+ * anew       in   make it in any case
+ * ret_cache  out  NULL: there is none (the input is no file, or changed after
+ *                 `since` or so shortly before it that a change during the read
+ *                 may not show in its times; or warning says why)
  *
  * Errors: PSD_NOMEM only.
  */
 PSD_MUST_CHECK psd_status_t ps_parse_cache_open(const ps_parse_what_t *what, bool anew,
                                                 ps_parse_cache_t **ret_cache, psd_error_t *warning,
                                                 psd_error_t *err);
-/* What is not kept goes. Takes NULL, nulls it. */
+/* Removes a file that was not committed. Takes NULL, nulls it. */
 void ps_parse_cache_close(ps_parse_cache_t **self_p);
 /* Is it read? Else it is made. */
 bool ps_parse_cache_is_read(const ps_parse_cache_t *self);
@@ -63,7 +62,7 @@ bool ps_parse_cache_is_read(const ps_parse_cache_t *self);
  */
 PSD_MUST_CHECK psd_status_t ps_parse_cache_next(ps_parse_cache_t *self, size_t max,
                                                 psd_samples_t *samples, psd_error_t *err);
-/* Reading, behind the end: how many lines were bad, and what was wrong with
+/* Reading, after the end: the number of bad lines, and what was wrong with
  * number i < PS_PARSE_BAD_KEPT of them; NULL: there is none. Borrowed. */
 uint64_t ps_parse_cache_bad_count(const ps_parse_cache_t *self);
 const char *ps_parse_cache_bad(const ps_parse_cache_t *self, size_t i);

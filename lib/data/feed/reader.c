@@ -2,9 +2,9 @@
 /*
  * psd_reader - one input after another, its lines or records made samples
  *
- * Where samples are kept in a parse cache, the input is opened nevertheless: a
- * cache that turns out to be damaged is left, and the input parsed from its
- * beginning, without those samples that were given.
+ * The input is opened even if its samples are in a parse cache: when the cache
+ * turns out to be damaged, the reader parses the input from its beginning, and
+ * skips the samples that it has returned already.
  */
 #include "data/feed/reader.h"
 
@@ -17,7 +17,7 @@
 
 /* ---- opening ---- */
 
-/* The cache of the open input, read if it holds (and is not made anew). */
+/* The cache of the open input; reads it if it is valid (and not made again). */
 static psd_status_t open_cache(psd_reader_t *self, bool anew, psd_error_t *err)
 {
     const ps_parse_what_t what = {.path = self->inputs.paths[self->next - 1],
@@ -345,8 +345,8 @@ static psd_status_t take_bad(psd_reader_t *self, psd_error_t *err)
     return PSD_OK;
 }
 
-/* Samples of the cache, up to so many in the batch, or the end. What is damaged
- * is made anew from the input, which is still at its beginning. */
+/* Samples of the cache, up to a maximum in the batch, or the end. A damaged
+ * cache is made again from the input, which is still at its beginning. */
 static psd_status_t take_cached(psd_reader_t *self, size_t max_samples, psd_samples_t *samples,
                                 bool *ret_end, psd_error_t *err)
 {

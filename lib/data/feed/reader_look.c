@@ -26,8 +26,8 @@ static bool is_blank(ps_line_t text)
     return true;
 }
 
-/* Where at least half of the lines fit one format it is the others that are
- * bad: the first of them is told, as if that format had been named. */
+/* If at least half of the lines fit one format, the others are the bad ones:
+ * the error names the first of them, as if that format had been set. */
 static psd_status_t refuse_line(const char *path, ps_line_t text, const char *line,
                                 const char *what, psd_error_t *err)
 {
@@ -88,9 +88,8 @@ static psd_status_t refuse_format(const char *path, ps_line_t text, psd_error_t 
                          path, what);
 }
 
-/* A line may look like one of a format and be none: where a format was guessed,
- * one good line at least is wanted. What is wrong with the first one is told.
- */
+/* A line may look like a format and be invalid: a guessed format needs at least
+ * one good line. The error says what is wrong with the first line. */
 static psd_status_t try_lines(const ps_parser_t *parser, const char *path, ps_line_t text,
                               psd_error_t *err)
 {
@@ -164,8 +163,8 @@ static psd_status_t peek(psd_reader_t *self, size_t i, ps_lines_t *own, ps_line_
     return rc == PSD_OK ? ps_lines_peek(lines, LOOK_LINES, LOOK_BYTES, ret_text, err) : rc;
 }
 
-/* Looks at the first input in which anything is; at a pipe behind another input
- * not, for it cannot be read again. */
+/* Looks at the first input that is not empty; not at a pipe after another
+ * input, because a pipe cannot be read again. */
 static psd_status_t find_lines(psd_reader_t *self, psd_error_t *err)
 {
     const ps_sample_format_t *format = self->parser.format;

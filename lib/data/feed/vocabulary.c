@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Words one behind the other in one text, and a table of their places. */
+/* Words one after the other in one text, and a table of their places. */
 #include "psd_data.h"
 
 #include <inttypes.h>
@@ -15,7 +15,7 @@
 #define WORDS_MAX (UINT32_MAX / 2)
 
 struct psd_vocabulary {
-    ps_buffer_t text; /* each word with a '\0' behind it */
+    ps_buffer_t text; /* each word with a '\0' after it */
     size_t *starts;   /* n + 1 */
     size_t n, capacity;
     uint32_t *slots; /* places + 1; 0: free */

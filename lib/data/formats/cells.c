@@ -204,8 +204,8 @@ static psd_status_t read_pairs(ps_cells_t *self, const char *first, int *end, ps
     return rc != PSD_OK ? rc : ps_cells_flush(self, row, 0, true, err);
 }
 
-/* What is behind blanks at a line's begin; "" with EOF or '\n' behind it is an
- * empty line, which a comment is, too. */
+/* The first word of a line, after blanks; "" that ends with EOF or '\n' is an
+ * empty line, and so is a comment. */
 static psd_status_t first_word(ps_cells_t *self, char ret_word[PS_WORD_SIZE], int *ret_end,
                                psd_error_t *err)
 {

@@ -3,9 +3,9 @@
  * ps_cells - rows, columns and values out of a text, checked against a table
  *
  * What     ps_cells_text reads "row col:value col:value …", columns ascending;
- *          lines that begin with `#` and empty ones are passed over. The other
- *          functions are for who reads a text of another shape. Memory is
- *          bounded: long rows come in pieces, whatever the length of a line.
+ *          lines that begin with `#` and empty ones are skipped. The other
+ *          functions are for texts of another shape. Memory is bounded: long
+ *          rows come in pieces, whatever the length of a line.
  * Owner    the caller owns the struct; zeroed and filled in it may be used
  * Threads  confined to one thread
  * Errors   with file and line: PSD_INVALID, PSD_RANGE, PSD_TYPE,

@@ -18,7 +18,8 @@ typedef struct ps_sample_format ps_sample_format_t;
 /* The greatest whole number that a float holds with all those below it. */
 #define PS_COUNT_MAX ((uint32_t)1 << 24)
 
-/* What all samples of a file have in common; zeroed: there is none yet. */
+/* The common properties of all samples of a file; zeroed: there is no sample
+ * yet. */
 typedef struct ps_printed {
     bool any;
     bool labelled; /* they have labels */
@@ -115,7 +116,7 @@ extern const ps_sample_format_t ps_sample_format_proto_input;
 PSD_MUST_CHECK psd_status_t ps_sample_format_find(const char *name,
                                                   const ps_sample_format_t **ret_format,
                                                   psd_error_t *err);
-/* The i-th of all; NULL behind the last. */
+/* The i-th format; NULL after the last. */
 const ps_sample_format_t *ps_sample_format_at(size_t i);
 /* The one that nine of ten of the text's lines fit; NULL: there is none. */
 const ps_sample_format_t *ps_sample_format_guess(ps_line_t text);
@@ -129,8 +130,8 @@ const ps_sample_format_t *ps_sample_format_know(const char *path, const uint8_t 
 
 /* What a label alone says: the least kind that has it; NaN is none. */
 psd_labels_t ps_sample_label_kind(float label);
-/* The next line of a text of whole lines; moves *at_p behind it. text NULL at
- * the end. */
+/* The next line of a text of whole lines; moves *at_p past it. text NULL at the
+ * end. */
 ps_line_t ps_text_line(ps_line_t text, size_t *at_p);
 /* "no memory for a sample of N bytes". */
 psd_status_t ps_sample_no_memory(size_t size, psd_error_t *err);

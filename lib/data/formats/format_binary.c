@@ -65,8 +65,8 @@ static psd_status_t open_part(ps_dump_t *self, const char *name, const char *par
     return ps_dump_open(self, path, err);
 }
 
-/* A dense matrix has as many values as it says: without columns, or values
- * behind them, a few bytes would be rows without end. */
+/* A dense matrix must have as many values as its .info says: without columns,
+ * or without their values, a few bytes would be endless rows. */
 static psd_status_t check_dense(const matrix_t *self, const char *path, psd_error_t *err)
 {
     uint64_t n = self->info.n_rows;

@@ -3,12 +3,12 @@
  * criteo - 40 columns between tabs: a label, 13 counts, 26 words
  *
  * +1 where the label is above 0, else -1; any other column may be empty, and
- * the last ones missing. A count may have a point and zeros behind it, as who
- * reads empty columns as NaN writes them. Every value is 1. The count c of
- * column i < 13 is the key i × ⌊(2^64 - 1) / 13⌋ + c (mod 2^64, for some counts
- * are negative) of group i + 1; the word of column j < 26 has the key h of
+ * the last ones missing. A point and zeros may follow a count: programs that
+ * read empty columns as NaN write them. Every value is 1. The count c of column
+ * i < 13 is the key i × ⌊(2^64 - 1) / 13⌋ + c (mod 2^64, because some counts
+ * are negative) of group i + 1. The word of column j < 26 has the key h of
  * group j + 14, where h is both halves of its hash, xored. Words of up to 4
- * bytes are passed over.
+ * bytes are skipped.
  *
  * Source   parameter_server's text parser; the hash is MurmurHash3 x64_128
  */

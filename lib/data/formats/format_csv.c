@@ -55,8 +55,8 @@ static const char *pass_cell(const char *at)
     return at;
 }
 
-/* Do the cells behind the first one count up from 0 or 1? So columns without
- * names are called. */
+/* Do the cells after the first one count up from 0 or 1? These are the names of
+ * columns without names. */
 static bool counts_up(const char *at)
 {
     float next = NAN;

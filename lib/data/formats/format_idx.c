@@ -26,7 +26,7 @@
 #define SAMPLE_MAX ((size_t)1 << 24) /* numbers */
 #define UNLABELLED "none"
 
-/* What is behind the head of a file. */
+/* The bytes after the head of a file. */
 typedef struct array {
     ps_window_t window;
     uint8_t type;
@@ -80,7 +80,7 @@ static uint64_t read_be(const uint8_t *at, size_t width)
     return value;
 }
 
-/* The lengths of the dimensions behind the first. */
+/* The lengths of the dimensions after the first. */
 static psd_status_t take_dimensions(array_t *self, psd_error_t *err)
 {
     const char *path = ps_source_path(self->window.source);

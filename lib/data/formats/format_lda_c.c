@@ -92,8 +92,8 @@ static psd_status_t parse(const ps_parser_t *parser, ps_line_t line, psd_samples
     return PSD_OK;
 }
 
-/* As many pairs as its first number says, and at least two: one behind a 1 is
- * as well a libsvm line with that label. */
+/* As many pairs as its first number says, and at least two: one pair after a 1
+ * is also a libsvm line with that label. */
 static bool fits(ps_line_t line)
 {
     uint64_t n = 0;

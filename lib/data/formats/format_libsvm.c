@@ -2,9 +2,9 @@
 /*
  * libsvm - `label [qid:N] key:value …`, one sample a line
  *
- * Keys do not descend within a line, and may have a + in front; what stands
- * behind a # is a comment; lines without anything else are passed over. A label
- * alone is a sample without entries. Samples have one group, of id 0.
+ * Keys do not descend within a line, and may have a + in front. Text after a #
+ * is a comment; lines with nothing else are skipped. A label alone is a sample
+ * without entries. Samples have one group, of id 0.
  */
 #include "data/formats/format.h"
 
@@ -41,7 +41,7 @@ static const char *take_entry(const char *at, uint64_t *ret_key, float *ret_valu
 
 static const char *take_query(const char *at, uint64_t *ret_query)
 {
-    /* Letter by letter: nothing behind the first that differs is touched. */
+    /* Letter by letter: reads nothing after the first that differs. */
     if (at[0] != 'q' || at[1] != 'i' || at[2] != 'd' || at[3] != ':') {
         return at;
     }

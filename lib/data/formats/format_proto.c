@@ -36,8 +36,8 @@ static bool knows(const char *path, const uint8_t *head, size_t size)
     return ps_records_know(head, size);
 }
 
-/* It is opened again to be read behind what is looked at: of a pipe, that
- * would be lost. */
+/* Needs to open the input again after a look at its beginning: with a pipe,
+ * that beginning would be lost. */
 static psd_status_t check_plain(const char *path, psd_error_t *err)
 {
     struct stat about;

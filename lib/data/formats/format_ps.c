@@ -191,7 +191,7 @@ static psd_status_t parse(const ps_parser_t *parser, ps_line_t line, psd_samples
     while (rc == PSD_OK && *at == ';') {
         at = ps_skip_blanks(at + 1);
         if (*at == '\n') {
-            break; /* behind the last ';' */
+            break; /* after the last ';' */
         }
         rc = take_group(parser, &at, samples, err);
     }

@@ -15,8 +15,8 @@
 #define GROUP_SHIFT 54
 #define N_GROUPS 1024
 
-/* Puts the keys of a group together, which keep their order: counts them, then
- * deals them out of the copy behind them, for which there is room. */
+/* Puts the keys of each group together, in their order: counts them, then
+ * distributes them from a copy after them, for which there is room. */
 static void gather_groups(psd_samples_t *samples, size_t first)
 {
     uint64_t *keys = samples->keys + first;

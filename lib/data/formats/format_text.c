@@ -3,10 +3,11 @@
  * text - words between blanks, one document a line
  *
  * A word's key is the first half of its MurmurHash3 (x64_128, seed 0), or its
- * line in the vocabulary, where there is one; words that it lacks are left out.
+ * line in the vocabulary, if there is one; words that are not in it are left
+ * out.
  * Entries are the words of the line, each once by ascending keys with its count
  * (sparse), or one for each word in the order of the text (binary). Bytes are
- * taken as they are: no letter is made small, no comma taken off.
+ * taken as they are: no conversion to lower case, no removal of commas.
  */
 #include "data/formats/format.h"
 
@@ -86,7 +87,7 @@ static psd_status_t parse(const ps_parser_t *parser, ps_line_t line, psd_samples
     if (is_without_words(line)) {
         return PSD_OK;
     }
-    /* A word and the blank behind it take two bytes at least. */
+    /* A word and the blank after it take at least two bytes. */
     if (!ps_samples_reserve(samples, 1, line.size / 2 + 1)) {
         return ps_sample_no_memory(line.size, err);
     }

@@ -2,11 +2,11 @@
 /*
  * uci - bags of words as the UCI repository has them (docword.txt)
  *
- * Three lines say how many documents, words and entries there are; each line
- * behind them is `document word count`, both counted from 1, by ascending
- * documents. Sample i is document i + 1, without entries where no line has it;
- * a word's key is its number less 1. Documents are found by number: by halves
- * in plain files, from the front in packed ones.
+ * Three lines give the numbers of documents, words and entries. Each line after
+ * them is `document word count`, both counted from 1, by ascending documents.
+ * Sample i is document i + 1; it has no entries if no line names it. A word's
+ * key is its number minus 1. Documents are found by number: by binary search in
+ * plain files, from the front in compressed ones.
  */
 #include "data/feed/feed.h"
 
@@ -21,7 +21,7 @@
 #define N_HEAD 3
 #define DOCUMENTS_MAX (UINT64_C(1) << 32)
 #define EMPTY_MAX (UINT64_C(1) << 20) /* documents that no line need name */
-#define EMPTY_PER_ENTRY 64            /* and so many more for each entry */
+#define EMPTY_PER_ENTRY 64            /* and this many more for each entry */
 #define ENTRIES_MAX ((size_t)1 << 24) /* of a document */
 #define NEAR ((uint64_t)64 << 10)     /* bytes that are not worth a search */
 #define NO_MORE UINT64_MAX
@@ -135,8 +135,8 @@ static psd_status_t take_entry(const ps_feed_t *self, const char *text, entry_t 
     return PSD_OK;
 }
 
-/* Reads the next entry of a sample that is wanted, or of one behind them. A bad
- * line in front of the first of them is another share's. */
+/* Reads the next entry of a wanted sample, or of one after them. A bad line
+ * before the first of them belongs to another share. */
 static psd_status_t read_entry(ps_feed_t *self, psd_error_t *err)
 {
     for (;;) {
@@ -173,8 +173,9 @@ static psd_status_t read_entry(ps_feed_t *self, psd_error_t *err)
 
 /* ---- opening ---- */
 
-/* How many documents a file of so many entries may have. It has no more entries
- * than bytes; packed there may be more, but not 64 for a byte. */
+/* The maximum number of documents of a file with that number of entries. A
+ * plain file has no more entries than bytes; a compressed one fewer than 64 for
+ * each byte. */
 static uint64_t documents_max(const ps_feed_t *self)
 {
     uint64_t size = ps_source_size(self->lines.source);
@@ -229,7 +230,7 @@ static psd_status_t read_head(ps_feed_t *self, psd_error_t *err)
     return check_head(self, err);
 }
 
-/* The sample of the first good line behind that byte, or NO_MORE. */
+/* The sample of the first good line after that byte, or NO_MORE. */
 static psd_status_t look_behind(ps_feed_t *self, uint64_t offset, uint64_t *ret_sample,
                                 psd_error_t *err)
 {

@@ -38,7 +38,7 @@ static bool is_end(const char *at)
     return *at == '\n' || *at == '|' || ps_is_blank(*at);
 }
 
-/* The place behind the characters of a name. */
+/* The place after the characters of a name. */
 static const char *end_of_name(const char *at)
 {
     while (!is_end(at) && *at != ':') {
@@ -141,12 +141,12 @@ static psd_status_t take_head(const char *at, const char *end, psd_samples_t *sa
     return take_label_words(at, tag, samples, err);
 }
 
-/* ---- behind it ---- */
+/* ---- after it ---- */
 
 /* "nan" in any case. */
 static bool is_nan(const char *at)
 {
-    /* Letter by letter: nothing behind the first that differs is touched. */
+    /* Letter by letter: reads nothing after the first that differs. */
     return (at[0] == 'n' || at[0] == 'N') && (at[1] == 'a' || at[1] == 'A') &&
            (at[2] == 'n' || at[2] == 'N') && is_end(at + 3);
 }
@@ -169,7 +169,7 @@ static bool is_infinite(const char *at)
     return (n == 3 || n == 8) && is_end(at + n);
 }
 
-/* at: behind the bar. */
+/* at: after the bar. */
 static psd_status_t take_space(const ps_parser_t *parser, const char **at_p, space_t *ret_space,
                                psd_error_t *err)
 {
@@ -331,8 +331,8 @@ static bool fits(ps_line_t line)
 
 /* ---- writing ---- */
 
-/* "label weight initial 'tag", as much of it as says something. Where nothing
- * is touched by the bar behind it, a blank is in front of that. */
+/* "label weight initial 'tag", the parts that are not defaults. A blank comes
+ * before the bar, unless a tag touches it. */
 static psd_status_t print_head(const psd_samples_t *samples, size_t i, ps_buffer_t *out,
                                psd_error_t *err)
 {

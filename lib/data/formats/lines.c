@@ -9,8 +9,8 @@
 
 #define WINDOW ((size_t)1 << 20)
 
-/* Makes room behind what is there: moves it to the front, or grows. One byte
- * more than asked for stays free, for the '\n' that a last line may lack. */
+/* Makes room after the data: moves it to the front, or grows. One more byte
+ * than asked for stays free, for the '\n' that a last line may lack. */
 static psd_status_t make_room(ps_lines_t *self, psd_error_t *err)
 {
     size_t capacity = self->capacity == 0 ? WINDOW : self->capacity;

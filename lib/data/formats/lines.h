@@ -5,10 +5,9 @@
  * What     Each line belongs to the share in which it begins. A file that can
  *          seek is cut into n_parts stretches of bytes; packed data and pipes
  *          into blocks of PS_LINES_BLOCK unpacked bytes, dealt out in turn.
- *          A byte order mark in front of the first line is passed over.
- * Shape    A line is given without its '\n' (a '\n' stands behind it always, in
- *          memory also behind a last line that has none in the file), with its
- *          '\r' and whatever else it has.
+ *          A byte order mark before the first line is skipped.
+ * Shape    A line does not include its '\n'. In memory a '\n' always follows
+ *          it, even if the last line of the file has none. It includes a '\r'.
  * Units    lines are counted from 1
  * Owner    the caller owns the struct; a line is borrowed until the next one
  * Threads  confined to one thread
@@ -53,8 +52,8 @@ typedef struct ps_lines {
 /* Opens it where the share begins. */
 PSD_MUST_CHECK psd_status_t ps_lines_open(ps_lines_t *ret_lines, const char *path, ps_share_t share,
                                           psd_error_t *err);
-/* Goes on with the first line that begins at that byte or behind it, whatever
- * was given. Only of a whole plain file (ps_source_can_seek). */
+/* Continues with the first line that begins at that byte or later, whatever was
+ * read before. Only for a whole plain file (ps_source_can_seek). */
 PSD_MUST_CHECK psd_status_t ps_lines_seek(ps_lines_t *self, uint64_t offset, psd_error_t *err);
 /* Frees what is inside and zeroes it; fits PSD_AUTO. */
 void ps_lines_done(ps_lines_t *self);
@@ -64,7 +63,7 @@ PSD_MUST_CHECK psd_status_t ps_lines_next(ps_lines_t *self, ps_line_t *ret_line,
  * by ps_lines_next. Before the first ps_lines_next. */
 PSD_MUST_CHECK psd_status_t ps_lines_peek(ps_lines_t *self, size_t n_lines, size_t max_bytes,
                                           ps_line_t *ret_text, psd_error_t *err);
-/* Where the line that was given last stands, as errors name it: "FILE:LINE", or
- * "FILE: byte N" in a share that begins in the middle. false: no memory. */
+/* The place of the last line, as errors name it: "FILE:LINE", or "FILE: byte N"
+ * in a share that begins in the middle. false: no memory. */
 PSD_MUST_CHECK bool ps_lines_place(const ps_lines_t *self, ps_buffer_t *out);
 #endif

@@ -41,7 +41,7 @@ const char *ps_number_i64(const char *at, int64_t *ret_value)
     return at;
 }
 
-/* Adds the digits at `at`; behind the point each one lowers the power. */
+/* Adds the digits at `at`; after the point each one lowers the power. */
 static const char *take_digits(const char *at, bool behind_point, int *n_digits, decimal_t *out)
 {
     for (; ps_is_digit(*at); at++) {
@@ -56,7 +56,7 @@ static const char *take_digits(const char *at, bool behind_point, int *n_digits,
     return at;
 }
 
-/* The exponent behind the e, if that is one. */
+/* The exponent after the e, if that is one. */
 static const char *take_exponent(const char *at, decimal_t *out)
 {
     const char *digits = at + 1;

@@ -3,9 +3,9 @@
  * ps_number - numbers at the front of a text, as data files have them
  *
  * What     Readers for the hot loops of parsers: no locale, no allocation.
- * Shape    A text ends with a byte that belongs to no number ('\n' behind a
- *          line does). Each gives the place behind the number, or NULL where
- *          there is none, or none that fits.
+ * Shape    A text ends with a byte that belongs to no number, such as the '\n'
+ *          of a line. Each function returns the place after the number, or NULL
+ *          if there is none, or none that fits.
  * Threads  any
  * Source   Clinger, "How to read floating point numbers accurately", PLDI
  *          1990: a decimal of up to 15 digits (here: below 2^53) times or
@@ -62,8 +62,8 @@ static inline const char *ps_number_u64(const char *at, uint64_t *ret_value)
     return at == start ? NULL : at;
 }
 
-/* Behind the digits of a whole number: passes over a point and zeros, as who
- * writes all numbers as fractions puts them there. */
+/* After the digits of a whole number: skips a point and zeros, which programs
+ * add that write all numbers as fractions. */
 static inline const char *ps_skip_point_zeros(const char *at)
 {
     const char *zeros = at;
@@ -76,7 +76,7 @@ static inline const char *ps_skip_point_zeros(const char *at)
     return zeros;
 }
 
-/* Digits behind an optional sign. */
+/* Digits after an optional sign. */
 const char *ps_number_i64(const char *at, int64_t *ret_value);
 /* A finite decimal number, with sign, point and exponent as usual; the nearest
  * double of it as a float. */

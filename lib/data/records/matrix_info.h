@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * ps_matrix_info - what a matrix in binary files is, as its .info file says
+ * ps_matrix_info - the description of a matrix in binary files, its .info file
  *
  * What     The text form of parameter_server's message MatrixInfo: `name:
- *          value` and `name { … }`. What is not used here is passed over.
+ *          value` and `name { … }`. Fields that are not used here are skipped.
  * Owner    plain values
  * Threads  any
  */

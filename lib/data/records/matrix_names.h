@@ -34,6 +34,6 @@ void ps_matrix_names_done(ps_matrix_names_t *self);
 /* Would NAME.info be read as a matrix, or the labels, of a data set of a
  * shorter name? */
 bool ps_matrix_names_is_part(const char *name);
-/* Does the path end so, behind something else? */
+/* Does the path end with it, after at least one other character? */
 bool ps_matrix_names_end(const char *path, const char *ending);
 #endif

@@ -14,8 +14,8 @@
 #include "base/bytes.h"
 #include "psd/status.h"
 
-/* A message of that schema; NULL: *ret_status is PSD_INVALID, it is none or
- * takes too much, or PSD_NOMEM. */
+/* A message of that schema; NULL: *ret_status is PSD_INVALID (it is no such
+ * message, or takes too much memory) or PSD_NOMEM. */
 ProtobufCMessage *ps_proto_unpack(const ProtobufCMessageDescriptor *schema, ps_bytes_t message,
                                   psd_status_t *ret_status, psd_error_t *err);
 void ps_proto_unpacked_free(ProtobufCMessage *self);

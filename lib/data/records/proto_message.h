@@ -41,14 +41,15 @@ typedef struct ps_proto_info {
 
 /* Frees what is inside and zeroes it; fits PSD_AUTO. */
 void ps_proto_info_done(ps_proto_info_t *self);
-/* What the first message of a file says of them all. Errors: PSD_INVALID it is
- * of none of the schemas, has more than PS_PROTO_RANGES_MAX ranges, or takes
- * more memory than ps_proto_message_parse gives one; PSD_NOMEM. */
+/* What the first message of a file says about all of them. Errors: PSD_INVALID
+ * it fits none of the schemas, has more than PS_PROTO_RANGES_MAX ranges, or
+ * takes more memory than ps_proto_message_parse allows; PSD_NOMEM. */
 PSD_MUST_CHECK psd_status_t ps_proto_info_look(ps_proto_info_t *ret_info, ps_bytes_t message,
                                                psd_error_t *err);
-/* Adds a message's sample; after an error the caller takes back what was added.
- * PSD_INVALID it is no such message, holds what a sample cannot have, or takes
- * more than 40 times its size + 64 KiB of memory, or 256 MiB; PSD_NOMEM. */
+/* Adds a message's sample; after an error the caller removes the part that was
+ * added. PSD_INVALID it is no such message, has values that a sample cannot
+ * have, or takes more than 40 times its size + 64 KiB of memory, or 256 MiB;
+ * PSD_NOMEM. */
 PSD_MUST_CHECK psd_status_t ps_proto_message_parse(const ps_proto_info_t *info, ps_bytes_t message,
                                                    psd_samples_t *samples, psd_error_t *err);
 /* Appends sample i as a message; PS_PROTO_INSTANCE says nothing of its groups.

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Messages behind heads. */
+/* Messages with heads. */
 #include "data/records/records.h"
 
 #include <inttypes.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * ps_records - messages in a file, each behind a head
+ * ps_records - messages in a file, each with a head before it
  *
  * What     parameter_server's record files. A head is a magic number and the
  *          size of the message, of 32 bits; or, in the older files, two sizes
@@ -35,12 +35,12 @@ PSD_MUST_CHECK psd_status_t ps_records_open(ps_records_t *ret_records, const cha
 /* Frees what is inside and zeroes it; fits PSD_AUTO. */
 void ps_records_done(ps_records_t *self);
 /* The next message; *ret_message with data NULL is the end. PSD_INVALID: it
- * cannot be unpacked; the next call goes on behind it. */
+ * cannot be unpacked; the next call continues after it. */
 PSD_MUST_CHECK psd_status_t ps_records_next(ps_records_t *self, ps_bytes_t *ret_message,
                                             psd_error_t *err);
 /* Passes over the next one; *ret_end: there is none. */
 PSD_MUST_CHECK psd_status_t ps_records_skip(ps_records_t *self, bool *ret_end, psd_error_t *err);
-/* Appends a message behind its head, packed where heads are long. false: no
+/* Appends a head and its message, compressed when heads are long. false: no
  * memory. */
 PSD_MUST_CHECK bool ps_records_append(ps_buffer_t *out, bool long_heads, const void *message,
                                       size_t size);

@@ -83,7 +83,7 @@ static psd_status_t make_room(ps_dump_t *self, size_t size, psd_error_t *err)
     return PSD_OK;
 }
 
-/* How much more may be read behind what is there. */
+/* How many bytes may be read after those that are there. */
 static size_t wanted(const ps_dump_t *self)
 {
     uint64_t next = self->offset + (self->filled - self->at);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * ps_sink - where samples go that are not written as lines
+ * ps_sink - writes samples of formats without lines
  *
  * What     Functions of a format that has records, or several files: they take
- *          one sample after another, and put what was written in its place when
- *          all of it is there.
+ *          one sample after another, and rename the files into place when they
+ *          are complete.
  * Owner    a sink belongs to who opened it
  * Threads  a sink is confined to one thread
  * Errors   as ps_file_out, and PSD_INVALID
@@ -23,7 +23,7 @@ struct ps_sink_kind {
     psd_status_t (*write)(ps_sink_t *self, const psd_samples_t *samples, size_t i,
                           psd_error_t *err);
     psd_status_t (*commit)(ps_sink_t *self, psd_error_t *err);
-    /* What was not committed is taken away. Takes NULL, nulls it. */
+    /* Removes files that were not committed. Takes NULL, nulls it. */
     void (*close)(ps_sink_t **self_p);
 };
 

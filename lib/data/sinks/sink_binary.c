@@ -2,8 +2,8 @@
 /*
  * Samples as matrices in binary files (format_binary.c says what they are):
  * NAME for group 0, NAME.ID for others, NAME.y for labels. A group that begins
- * late has empty rows in front. The .info files come last, that of the labels
- * behind all others, so that what can be read is whole.
+ * late has empty rows in front. The .info files come last, and that of the
+ * labels after all others, so that a data set that can be read is complete.
  */
 #include "data/sinks/sink.h"
 

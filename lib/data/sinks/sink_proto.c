@@ -257,7 +257,7 @@ static psd_status_t write_sample(ps_sink_t *self, const psd_samples_t *samples, 
     return rc;
 }
 
-/* The first record, and those that wait, behind it. */
+/* Writes the first record, and after it those that wait. */
 static psd_status_t complete(ps_sink_t *self, psd_error_t *err)
 {
     PSD_AUTO(ps_buffer_done) ps_buffer_t head = {0};

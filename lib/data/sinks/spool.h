@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * ps_spool - bytes that wait until what stands in front of them is known
+ * ps_spool - bytes that wait until the bytes before them are known
  *
- * What     A file without a name, in the directory of the one that it will be
- *          part of, where there is room for it; else, as for pipes, among
- *          temporary ones. Nothing of it is left, however the program ends.
+ * What     A file without a name, in the directory of the file that it will be
+ *          part of; else, as for pipes, in the directory of temporary files. No
+ *          part of it is left, however the program ends.
  * Owner    the caller owns the struct
  * Threads  confined to one thread
  * Errors   PSD_IO naming the file and the reason; PSD_NOMEM
@@ -26,6 +26,6 @@ PSD_MUST_CHECK psd_status_t ps_spool_open(ps_spool_t *ret_spool, const char *pat
 void ps_spool_done(ps_spool_t *self);
 PSD_MUST_CHECK psd_status_t ps_spool_write(ps_spool_t *self, const void *bytes, size_t size,
                                            psd_error_t *err);
-/* Writes all of it behind what is in the file. */
+/* Appends all of it to the file. */
 PSD_MUST_CHECK psd_status_t ps_spool_copy(ps_spool_t *self, ps_file_out_t *to, psd_error_t *err);
 #endif

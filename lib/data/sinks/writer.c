@@ -143,7 +143,7 @@ static psd_status_t check_groups(const ps_sample_format_t *format, const psd_sam
                          n, n == 1 ? "" : "s", samples->group_ids[first], format->name);
 }
 
-/* Prints sample i behind the text, or leaves that as it is. */
+/* Appends sample i to the text, or leaves the text unchanged. */
 static psd_status_t print_one(psd_writer_t *self, const psd_samples_t *samples, size_t i,
                               psd_error_t *err)
 {

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * ps_file_out - bytes that become a file when all of them are there
+ * ps_file_out - bytes that become a file when they are complete
  *
- * What     Written beside its place, packed when its name ends with .gz or
- *          .zst, flushed, renamed; what is not committed is taken away. A file
- *          that it replaces lends it its rights. "-", or any name of what
- *          standard output is, is written there, plain unless the name says
- *          otherwise; that and what is no file (a pipe, a device) as it comes.
- *          A name that promises another packing (.xz) is refused.
+ * What     Writes under a temporary name beside its place, compresses when the
+ *          name ends with .gz or .zst, flushes, renames; removes a file that is
+ *          not committed. The new file gets the permissions of the file that it
+ *          replaces. "-", or any other name of standard output, writes there,
+ *          plain unless the name says otherwise. Standard output, pipes and
+ *          devices get the bytes at once. Names of other compressions (.xz) are
+ *          refused.
  * Owner    the caller closes it
  * Threads  confined to one thread
  * Errors   PSD_IO naming file and reason; PSD_NOMEM
@@ -37,7 +38,7 @@ PSD_MUST_CHECK psd_status_t ps_file_out_open(const char *path, mode_t mode,
 void ps_file_out_keep_others(ps_file_out_t *self);
 PSD_MUST_CHECK psd_status_t ps_file_out_write(ps_file_out_t *self, const void *bytes, size_t size,
                                               psd_error_t *err);
-/* Nothing is written behind it. */
+/* No write may follow it. */
 PSD_MUST_CHECK psd_status_t ps_file_out_commit(ps_file_out_t *self, psd_error_t *err);
 /* The same without waiting for the disk: after a loss of power it may be
  * broken. */

@@ -44,11 +44,12 @@ void ps_samples_clear(psd_samples_t *self);
 ps_samples_mark_t ps_samples_mark(const psd_samples_t *self);
 void ps_samples_go_back(psd_samples_t *self, ps_samples_mark_t mark);
 
-/* Room for one more sample with up to so many more groups and entries, which
- * may then be added without a look. false: no memory, nothing changed. */
+/* Reserves room for one more sample with up to that number of groups and
+ * entries, which can then be added without a check. false: no memory, nothing
+ * changed. */
 PSD_MUST_CHECK bool ps_samples_reserve(psd_samples_t *self, size_t n_groups, size_t n_entries);
 
-/* The same for so many more samples, with all that they have. */
+/* The same for that number of samples, with their groups and entries. */
 PSD_MUST_CHECK bool ps_samples_reserve_all(psd_samples_t *self, size_t n_samples, size_t n_groups,
                                            size_t n_entries);
 /* Adds n samples of another batch, from `first` on. false: no memory, nothing

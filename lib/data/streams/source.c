@@ -68,7 +68,7 @@ static psd_status_t read_fd(ps_source_t *self, void *bytes, size_t size, size_t 
     return PSD_OK;
 }
 
-/* Reads more behind what is not used yet. */
+/* Reads more after the bytes that are not used yet. */
 static psd_status_t fill_raw(ps_source_t *self, psd_error_t *err)
 {
     size_t n = 0;
@@ -260,7 +260,7 @@ static psd_status_t unpack_zstd(ps_source_t *self, uint8_t *out, size_t size, si
     return ZSTD_isError(rc) == 0 ? PSD_OK : set_damaged(self, "is broken", err);
 }
 
-/* Zeros behind a member of gzip, as tapes have them, are no data. */
+/* Zeros after a gzip member, as on tapes, are no data. */
 static bool skip_padding(ps_source_t *self)
 {
     size_t before = self->at;

@@ -3,8 +3,8 @@
  * ps_source - the bytes of one input, unpacked
  *
  * What     A plain, gzip or zstd file (its first bytes say which; several
- *          members or frames one behind the other count as one) or standard
- *          input, read once from the front.
+ *          members or frames in a row count as one) or standard input, read
+ *          once from the front.
  * Units    bytes
  * Owner    the caller closes it
  * Threads  confined to one thread

@@ -2,7 +2,8 @@
 /*
  * ps_window - the bytes of one input, as many at a time as a format wants
  *
- * What     Stretches of an input, each whole in memory, one behind the other.
+ * What     Stretches of an input, each contiguous in memory, one after the
+ *          other.
  * Units    bytes
  * Owner    the caller owns the struct; a stretch is borrowed until the next
  *          call
