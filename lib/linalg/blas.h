@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * ps_blas - OpenBLAS, loaded by the first who computes with it
+ * ps_blas - OpenBLAS, loaded when it is first used
  *
  * What     When it is loaded OpenBLAS starts a thread for each processor, and
- *          each takes a buffer of 128 MiB; where that cannot be had
- *          (RLIMIT_DATA, RLIMIT_AS) it asks for it again without end. So it is
- *          loaded here, with one thread, and whoever makes it take a buffer or
- *          start threads looks first whether there is memory for them.
+ *          each takes a buffer of 128 MiB. If it gets no memory for that
+ *          (RLIMIT_DATA, RLIMIT_AS) it retries forever. So it is loaded here
+ *          with one thread, and a caller that makes it take a buffer or start
+ *          threads first checks that there is memory for them.
  * Threads  any
  */
 #ifndef PS_LINALG_BLAS_H
@@ -39,10 +39,10 @@ typedef struct ps_blas {
 #undef PS_BLAS_MEMBER
 
 /* Loads it, unless it is, and gives it n_threads. Under the caller's lock.
- * Errors: PSD_NOMEM there is no memory for so many threads; PSD_IO it cannot be
+ * Errors: PSD_NOMEM there is no memory for n_threads; PSD_IO it cannot be
  * loaded. */
 PSD_MUST_CHECK psd_status_t ps_blas_begin(uint32_t n_threads, psd_error_t *err);
-/* Its functions, behind ps_blas_begin. */
+/* Its functions, after ps_blas_begin. */
 const ps_blas_t *ps_blas(void);
 
 /* Around each call of sgemm and sgemv: a buffer. Waits for one of another

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What is done item by item, for vectors and matrices. Sums are added up in
- * double precision: float is too short for a million of them. */
+/* Operations item by item, for vectors and matrices. Sums are in double
+ * precision: float is too short for a million items. */
 #include "linalg/linalg.h"
 
 #include <math.h>

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * linalg - what vectors and matrices are inside, and what their files share
+ * linalg - the structs of vectors and matrices, shared by their files
  *
- * What     Each object is a struct of sizes and one to three arrays, its own or
- *          somebody else's. GraphBLAS sees a sparse matrix only while it works
- *          on it: sparse_graph.c wraps the arrays for the time of a call.
+ * What     Each object is a struct of sizes and one to three arrays, owned or
+ *          borrowed. GraphBLAS sees a sparse matrix only while it works on it:
+ *          sparse_graph.c wraps the arrays for the time of a call.
  */
 #ifndef PS_LINALG_LINALG_H
 #define PS_LINALG_LINALG_H

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The one place that starts OpenBLAS and GraphBLAS, and says how many threads
- * they use. */
+/* The only place that starts OpenBLAS and GraphBLAS, and sets their number of
+ * threads. */
 #include "linalg/linalg.h"
 
 #include <GraphBLAS.h>

@@ -2,15 +2,15 @@
 /*
  * Sparse matrices in GraphBLAS.
  *
- * GraphBLAS knows no borrowed memory: its pack takes arrays over, its export
- * gives them away again, each in constant time. So an input is packed for the
- * time of one call and exported behind it, which costs a few small allocations
- * and no copy. That holds because it never frees or changes an input that has
- * nothing pending (in blocking mode none has), and it is asserted: the arrays
- * that come back must be those that were lent. Outputs are made of GraphBLAS's
- * own memory (which is ours: settings.c) and then taken from it. (unpack, which
- * leaves an empty matrix behind, allocates that one, and so may fail when it
- * has to give arrays back; export frees the matrix and cannot.)
+ * GraphBLAS has no borrowed memory: its pack takes ownership of arrays, its
+ * export returns them, each in constant time. So an input is packed for the
+ * time of one call and exported after it, which costs a few small allocations
+ * and no copy. This works because GraphBLAS never frees or changes an input
+ * that has nothing pending (in blocking mode none has). An assert checks it:
+ * the arrays that come back must be those that were lent. Outputs are made in
+ * GraphBLAS's own memory (which is ours: settings.c) and then taken from it.
+ * (unpack leaves an empty matrix, which it allocates, and so may fail when it
+ * has to return arrays; export frees the matrix and cannot fail.)
  */
 #include "linalg/linalg.h"
 
@@ -370,7 +370,7 @@ static GrB_Info multiply(GrB_Matrix a, bool transposed, const psd_vector_t *x, p
     return info;
 }
 
-/* Its items one behind the other: itself, or a copy. */
+/* A vector with adjacent items: itself, or a copy. */
 static bool gather(const psd_vector_t *x, psd_vector_t *ret_dense)
 {
     *ret_dense = *x;
