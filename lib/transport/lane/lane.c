@@ -212,8 +212,8 @@ void ps_lane_reclaim(ps_lane_t *self)
     }
 }
 
-/* All that was taken was copied, but for bodies in the arena: whoever holds one
- * of these for long keeps the arena, but not the ring. */
+/* Everything that was taken was copied, except bodies in the arena: a holder
+ * that keeps one of these for long occupies the arena, but not the ring. */
 void ps_lane_give(ps_lane_t *self)
 {
     const ps_lane_hold_t *first = TAILQ_FIRST(&self->holds);

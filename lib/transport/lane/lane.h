@@ -46,7 +46,7 @@ typedef struct ps_lane_item {
     uint64_t room_size;          /* 0: none */
 } ps_lane_item_t;
 
-/* One that was put off until there is room for it. */
+/* A message that is deferred until there is room for it. */
 typedef struct ps_lane_waiting {
     ps_lane_item_t item;  /* its payload is held */
     ps_message_t message; /* the item's */
@@ -83,7 +83,7 @@ typedef struct ps_lane_coming {
 } ps_lane_coming_t;
 
 typedef struct ps_lane_args {
-    uint32_t high_water;     /* messages put off at most */
+    uint32_t high_water;     /* maximum of deferred messages */
     uint64_t assembly_bytes; /* unfinished messages hold at most */
 } ps_lane_args_t;
 
@@ -106,7 +106,7 @@ typedef struct ps_lane {
     bool wrote; /* since the bell was last thought of */
     bool took;
     /* sending */
-    ps_lane_waiting_t *items; /* owned ring of those put off */
+    ps_lane_waiting_t *items; /* owned ring of deferred messages */
     size_t items_capacity;    /* a power of two */
     size_t first_item;        /* counts up; modulo the capacity */
     size_t n_items;
@@ -130,12 +130,12 @@ typedef struct ps_lane {
 PSD_MUST_CHECK psd_status_t ps_lane_new(ps_lane_share_t *share, int fd, bool serves,
                                         const ps_lane_args_t *args, ps_lane_t **ret_lane,
                                         psd_error_t *err);
-/* What was put off is dropped. Takes NULL, nulls *self_p. */
+/* Drops deferred messages. Takes NULL, nulls *self_p. */
 void ps_lane_destroy(ps_lane_t **self_p);
 
-/* Sends, or puts off in order. repeated: it may have been sent before, by any
- * connection. Errors: PSD_BUSY (as many are put off as may be,
- * or the other end is gone), PSD_NOMEM; nothing was sent then. */
+/* Sends, or defers in order. repeated: it may have been sent before, by any
+ * connection. Errors: PSD_BUSY (the maximum of messages is deferred, or the
+ * other end is gone), PSD_NOMEM; nothing was sent then. */
 PSD_MUST_CHECK psd_status_t ps_lane_send(ps_lane_t *self, const ps_message_t *message,
                                          ps_payload_t *payload, bool repeated, psd_error_t *err);
 /* The next whole message; as ps_socket_receive. Errors: PSD_PROTO, PSD_VERSION,
@@ -145,11 +145,13 @@ PSD_MUST_CHECK psd_status_t ps_lane_receive(ps_lane_t *self, bool *ret_got,
                                             ps_room_t *ret_room, psd_error_t *err);
 /* There is a record to read; also one that will be reported as PSD_PROTO. */
 bool ps_lane_has_record(ps_lane_t *self);
-/* Something can be received, or the lane is gone and nobody was told. */
+/* Something can be received, or the lane is gone and that is not reported
+ * yet. */
 bool ps_lane_is_ready(ps_lane_t *self);
 
-/* Sends what was put off as far as it goes; says what was taken; wakes the
- * other end when it sleeps and has something to do. Once a batch. */
+/* Sends deferred messages as far as there is room, publishes the read position,
+ * and wakes the other end if it sleeps and has something to do. Once a
+ * batch. */
 void ps_lane_flush(ps_lane_t *self);
 /* Announces that the caller is about to sleep until fd can be read. false:
  * there is something to do already. ps_lane_wake follows in both cases. */
@@ -173,7 +175,7 @@ typedef enum ps_lane_written {
 PSD_MUST_CHECK ps_lane_written_t ps_lane_write(ps_lane_t *self, ps_lane_item_t *item);
 /* Client: frees the bodies that the server has passed. */
 void ps_lane_reclaim(ps_lane_t *self);
-/* There may be room now for what was put off. */
+/* There may be room now for deferred messages. */
 bool ps_lane_may_go_on(const ps_lane_t *self);
 /* Room to remember one more body, so that it cannot fail when it was sent. */
 PSD_MUST_CHECK bool ps_lane_reserve_body(ps_lane_t *self);
@@ -186,7 +188,8 @@ void ps_lane_give(ps_lane_t *self);
  * and this is the first time that it is sent. */
 void ps_lane_offer_room(ps_lane_t *self, ps_lane_item_t *item);
 /* Client: an answer came. The size of the room that it may name at `at`; 0:
- * none. An end frees room that nobody will write to any more (lane_room.c). */
+ * none. An end frees room to which the server will not write any more
+ * (lane_room.c). */
 uint64_t ps_lane_room_of(const ps_lane_t *self, uint64_t request, uint64_t at);
 /* Client: the answer lies in the room, which becomes the payload's. */
 void ps_lane_room_used(ps_lane_t *self, uint64_t request);

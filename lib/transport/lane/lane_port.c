@@ -205,8 +205,8 @@ static void take_in(ps_lane_port_t *self, int fd)
     }
 }
 
-/* Without a free file nobody can be taken in, and who waits to be would wake us
- * for ever: he is hung up on instead, and comes by another way. */
+/* Without a free descriptor no client can be accepted, and one that waits would
+ * wake us forever. So it is accepted and closed, and uses another transport. */
 static void hang_up_on_one(ps_lane_port_t *self, int listener)
 {
     int fd = -1;
@@ -242,7 +242,7 @@ static void look_at_event(ps_lane_port_t *self, uint64_t data)
     } else if (data < self->n_slots && self->lanes[data] != NULL) {
         ps_lane_listen(self->lanes[data]);
         if (self->lanes[data]->gone) {
-            /* Its end is heard of for ever. */
+            /* epoll would report its end forever. */
             (void)epoll_ctl(self->epoll, EPOLL_CTL_DEL, self->lanes[data]->fd, NULL);
         }
     }
@@ -316,7 +316,8 @@ psd_status_t ps_lane_port_receive(ps_lane_port_t *self, bool *ret_got, uint64_t 
                                   ps_room_t *ret_room, psd_error_t *err)
 {
     *ret_got = false;
-    /* Who writes pieces as fast as they are read must not keep us here. */
+    /* A client that writes pieces as fast as we read them must not keep us
+     * here. */
     for (int i = 0; i < LOOKS_AT_ONCE; i++) {
         ps_lane_t *lane = next_in_turn(self);
         psd_status_t rc = PSD_OK;

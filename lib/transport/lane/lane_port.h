@@ -36,7 +36,7 @@ PSD_MUST_CHECK psd_status_t ps_lane_port_bind(ps_lane_port_t *self, const char *
                                               psd_error_t *err);
 /* Readable when ps_lane_port_look has something to look at. */
 int ps_lane_port_fd(const ps_lane_port_t *self);
-/* Takes in who comes, who goes, and bells; without waiting. */
+/* Handles clients that connect or leave, and bells, without waiting. */
 void ps_lane_port_look(ps_lane_port_t *self);
 /* The lane of conn; NULL when it is gone. */
 ps_lane_t *ps_lane_port_at(ps_lane_port_t *self, uint64_t conn);
@@ -60,6 +60,6 @@ void ps_lane_port_wake(ps_lane_port_t *self);
 size_t ps_lane_port_n(const ps_lane_port_t *self);
 /* Those that have sent the beginning of a message in pieces. */
 size_t ps_lane_port_n_unfinished(const ps_lane_port_t *self);
-/* Those who asked for a lane and were turned away. */
+/* The number of clients that were refused a lane. */
 uint64_t ps_lane_port_n_refused(const ps_lane_port_t *self);
 #endif

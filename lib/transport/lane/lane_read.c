@@ -83,7 +83,7 @@ static psd_status_t make_payload(ps_lane_t *self, ps_taken_t *taken, const ps_bo
     if (payload == NULL) {
         return no_memory(err);
     }
-    /* Believed only of values that whoever applies them looks at again. */
+    /* Trusted only for values that are checked again when they are applied. */
     payload->finite =
         self->serves && payload->shared && (taken->head.flags & PS_RECORD_FINITE) != 0;
     *ret_payload = payload;
@@ -189,9 +189,9 @@ static psd_status_t read_message(ps_lane_t *self, ps_taken_t *taken, ps_message_
 
 /* ---- what is known of a push while it comes ----------------------------- */
 
-/* Looks at the values of a piece, which are warm now, and remembers what the
- * whole message needs. A piece that its writer looked at is believed: who lies
- * about it could as well change it after our check. */
+/* Checks the values of a piece while they are warm, and records the result for
+ * the whole message. A piece that its writer has checked is trusted: a writer
+ * that lies could as well change it after our check. */
 static void look_at_piece(ps_lane_t *self, const ps_message_t *message, ps_payload_t *payload,
                           ps_room_t room)
 {

@@ -36,7 +36,7 @@ typedef struct ps_ring_in {
     _Atomic uint64_t *head; /* ours */
     uint64_t at;            /* taken up to here */
     uint64_t seen_tail;     /* when last looked */
-    uint64_t given;         /* what the writer was told that we are done with */
+    uint64_t given;         /* the position that the writer may overwrite up to */
     bool broken;            /* the writer's counter cannot be */
 } ps_ring_in_t;
 

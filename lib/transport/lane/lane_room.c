@@ -34,7 +34,7 @@ static bool request_of(const ps_message_t *message, uint64_t *ret_request)
     return false;
 }
 
-/* Bytes of the values that the answer can have; 0: nobody knows. */
+/* The maximum bytes of the answer's values; 0: unknown. */
 static uint64_t answer_size(const ps_message_t *message)
 {
     ps_slice_t slice;

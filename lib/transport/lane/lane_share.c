@@ -13,7 +13,7 @@
 
 #include "base/alloc.h"
 
-/* Nobody can take away what is mapped, and nobody can undo that. */
+/* The mapped memory cannot be truncated, and that cannot be undone. */
 #define SEALS (F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL)
 #define NEEDED_SEALS F_SEAL_SHRINK
 

@@ -28,8 +28,8 @@
 #define PS_LANE_RING_MIN (UINT64_C(1) << 16)
 #define PS_LANE_BYTES_MAX (UINT64_C(1) << 40)
 
-/* Positions count bytes since the beginning, for ever; modulo the ring's size
- * they are places in it. */
+/* Positions count bytes since the beginning and never wrap; modulo the ring's
+ * size they are places in it. */
 typedef struct ps_lane_counters {
     _Alignas(PS_LANE_APART) _Atomic uint64_t request_tail; /* client writes */
     _Alignas(PS_LANE_APART) _Atomic uint64_t request_head; /* server writes */

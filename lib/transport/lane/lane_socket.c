@@ -50,7 +50,7 @@ psd_status_t ps_socket_connect_lane(ps_socket_t *self, const char *endpoint, psd
     return rc;
 }
 
-/* Sends what was put off until it is gone or the time is over. */
+/* Sends deferred messages until there are none or the time is over. */
 static void linger(ps_lane_t *lane, uint32_t linger_ms)
 {
     uint64_t now_ms = ps_now_ms();

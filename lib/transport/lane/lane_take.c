@@ -126,7 +126,7 @@ static psd_status_t take_part(ps_lane_t *self, const uint8_t *record, const ps_r
     if (size > self->args.assembly_bytes || self->parts.size > self->args.assembly_bytes - size) {
         return broken(self, err, "size of keys and index", self->parts.size + size);
     }
-    /* What follows cannot be told apart from what is missing now. */
+    /* Without this record the following ones make no sense. */
     if (!ps_buffer_append(&self->parts, record + PS_RECORD_HEAD, size)) {
         return broken(self, err, "keys and index without memory", size);
     }

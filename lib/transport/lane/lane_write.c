@@ -35,7 +35,7 @@ static uint64_t most_inline(const ps_lane_t *self)
     return self->out.size / RING_SHARE;
 }
 
-/* A coded body goes as keys do: who decodes it wants a copy of his own. */
+/* A coded body is sent as keys are: its decoder needs its own copy. */
 static bool is_coded(const ps_lane_item_t *item)
 {
     return (item->message->flags & PS_FLAG_CODED) != 0;
@@ -112,7 +112,7 @@ static void commit(ps_lane_t *self, uint64_t size)
 
 /* ---- how --------------------------------------------------------------- */
 
-/* All values lie in the arena, and may be told of by their place. */
+/* All values are in the arena, and may be announced by their place. */
 static bool is_placed(const ps_lane_t *self, const ps_payload_t *payload)
 {
     uint64_t at = 0;

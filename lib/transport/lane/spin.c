@@ -14,8 +14,8 @@
 #define LEARNS 4                      /* a gap counts for a 4th of what is known */
 #define TAKEN_AWAY_NS (30 * NS_OF_US) /* between two looks */
 #define LOST_AGAIN_NS NS_OF_MS
-#define SHORT_YIELD_NS (3 * NS_OF_US) /* nobody else wanted to run */
-#define TURN_NS (100 * NS_OF_US)      /* who ran yields as we do */
+#define SHORT_YIELD_NS (3 * NS_OF_US) /* no other thread wanted to run */
+#define TURN_NS (100 * NS_OF_US)      /* the thread that ran yields as we do */
 #define EVERY_NS (5 * NS_OF_US)       /* a yield, and a look that costs more … */
 #define CALLS_EVERY_NS NS_OF_US       /* … where nothing is looked at for free */
 #define PAUSE_MS 2
@@ -62,8 +62,7 @@ static bool is_regular(const ps_spin_t *self)
     return self->gap_us > 0 && self->gap_us <= longest_us(self);
 }
 
-/* A single long gap shall not hide that they are short: it counts for little.
- */
+/* A single long gap must not hide that gaps are short: it counts for little. */
 static void learn(ps_spin_t *self, uint64_t gap_ns)
 {
     uint64_t most_us = 2 * (uint64_t)longest_us(self);
@@ -127,8 +126,8 @@ static void end_in_vain(ps_spin_t *self)
     }
 }
 
-/* Whether somebody else ran in our place. A virtual machine may stand still for
- * as long as that without anybody here needing the processor. */
+/* Whether another thread ran on our processor. A virtual machine may pause for
+ * as long as that without any thread here that needs the processor. */
 static bool lost_processor(ps_spin_t *self)
 {
     struct rusage usage;
@@ -166,8 +165,8 @@ static bool yields(const ps_spin_t *self)
     return self->crowded || self->looked_ns - self->yielded_ns >= self->every_ns;
 }
 
-/* Who waits for a processor gets ours, and does not have to wait until it is
- * taken from us. */
+/* Gives our processor to a thread that waits for one, before the kernel
+ * preempts us. */
 static bool yield(ps_spin_t *self)
 {
     uint64_t before_ns = self->looked_ns;

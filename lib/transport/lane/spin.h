@@ -36,13 +36,13 @@ typedef enum ps_spin_looks {
 
 typedef struct ps_spin {
     uint32_t most_us;        /* 0: never */
-    uint32_t gap_us;         /* how long things let us wait of late */
+    uint32_t gap_us;         /* length of recent waits */
     uint32_t limit_us;       /* of the one under way */
     uint32_t n_vain;         /* in a row */
     uint32_t pause_ms;       /* how long none is tried after an interruption */
     uint32_t rounds;         /* of the one under way */
     uint32_t every_ns;       /* a yield, and a look that costs more */
-    bool crowded;            /* the last yield let somebody else run */
+    bool crowded;            /* the last yield let another thread run */
     uint64_t vain_until_ns;  /* none is tried before that: they were in vain */
     uint64_t taken_until_ns; /* … and that: others need the processor */
     uint64_t begun_ns;       /* the wait under way */
@@ -60,7 +60,7 @@ void ps_spin_init(ps_spin_t *self, uint32_t most_us);
  * the spin is longer by that, and by half of it after each spin in vain. False:
  * sleep at once. */
 bool ps_spin_begin(ps_spin_t *self, ps_spin_looks_t looks, uint32_t work_us);
-/* The one under way, or the last one: it shall not be longer than that … */
+/* The spin under way, or the last one: its limit … */
 void ps_spin_bound(ps_spin_t *self, uint64_t most_ms);
 /* … and the milliseconds that it has taken so far. */
 uint64_t ps_spin_ms(const ps_spin_t *self);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Sockets with a file, its mode, and the groups of who connects. */
+/* Sockets with a file, its mode, and the groups of users that connect. */
 #include "transport/sockets/door.h"
 
 #include <errno.h>
@@ -95,8 +95,9 @@ static bool is_refused(const struct sockaddr_un *at, int type)
            errno == ECONNREFUSED;
 }
 
-/* Removes the file of one who is gone; a file that is no socket stays, and so
- * does a socket of another type: connecting to it is refused otherwise. */
+/* Removes the stale file of a listener that is gone. A file that is no socket
+ * stays, and so does a socket of another type: a connection to it fails with
+ * another error. */
 static void remove_stale(const struct sockaddr_un *at, int type)
 {
     struct stat is;
@@ -135,7 +136,7 @@ psd_status_t ps_door_listen(const char *path, int type, ps_peers_t peers, int *r
     if (fd < 0 || bind(fd, (const struct sockaddr *)&at, sizeof at) != 0) {
         return failed(err);
     }
-    /* Nobody can connect before it listens. */
+    /* No client can connect before it listens. */
     if (!set_mode(path, peers) || listen(fd, BACKLOG) != 0) {
         psd_status_t rc = failed(err);
 
@@ -147,7 +148,7 @@ psd_status_t ps_door_listen(const char *path, int type, ps_peers_t peers, int *r
     return PSD_OK;
 }
 
-/* ---- who comes ----------------------------------------------------------- */
+/* ---- users that connect -------------------------------------------------- */
 
 /* One of the groups that the peer had when it connected. */
 static bool has_group(int fd, gid_t group)
@@ -199,10 +200,10 @@ bool ps_door_admits(int fd, ps_peers_t peers, psd_error_t *err)
     return false;
 }
 
-/* ---- who is refused ------------------------------------------------------ */
+/* ---- users that are refused ---------------------------------------------- */
 
-/* The file itself, or else the first of the directories above it that can be
- * looked at: it is what lets nobody in. */
+/* The file itself, or else the first directory above it that can be read: it
+ * denies the access. */
 static bool find_closed(const char *path, char at[PS_DOOR_TEXT], struct stat *is)
 {
     (void)snprintf(at, PS_DOOR_TEXT, "%s", path);

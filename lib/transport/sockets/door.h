@@ -25,16 +25,18 @@ typedef enum ps_peers {
 mode_t ps_peers_mode(ps_peers_t peers);
 
 /* Listens at path with a socket of that type (SOCK_STREAM, SOCK_SEQPACKET),
- * close-on-exec and non-blocking. A socket's file that nobody listens at any
- * more is replaced; any other file stays. Errors: PSD_INVALID the path is too
- * long; PSD_IO with the reason, as "Address already in use". */
+ * close-on-exec and non-blocking. A stale socket file without a listener is
+ * replaced; any other file stays. Errors: PSD_INVALID the path is too long;
+ * PSD_IO with the reason, as "Address already in use". */
 PSD_MUST_CHECK psd_status_t ps_door_listen(const char *path, int type, ps_peers_t peers,
                                            int *ret_fd, psd_error_t *err);
-/* True when who connected may come in; else err says why not (PSD_DENIED). */
+/* True when the user that connected is allowed; else err says why not
+ * (PSD_DENIED). */
 PSD_MUST_CHECK bool ps_door_admits(int fd, ps_peers_t peers, psd_error_t *err);
 
 #define PS_DOOR_TEXT 192
-/* What connecting to path failed with, errno `code`, in words. When this user
- * may not (EACCES): who may, and which group to join. Returns ret. */
+/* Why a connection to path failed with errno `code`, in words. When this user
+ * is not allowed (EACCES): which users are, and which group to join. Returns
+ * ret. */
 const char *ps_door_reason(const char *path, int code, char ret[PS_DOOR_TEXT]);
 #endif

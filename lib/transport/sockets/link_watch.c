@@ -16,7 +16,7 @@
 psd_status_t ps_socket_begin_watch(ps_socket_t *self, psd_error_t *err)
 {
     const int events = ZMQ_EVENT_DISCONNECTED | (self->is_port ? 0 : ZMQ_EVENT_HANDSHAKE_SUCCEEDED);
-    const int no_limit = 0; /* an I/O thread does not wait for who reads this */
+    const int no_limit = 0; /* an I/O thread never waits for the reader of this */
     char place[64];
     psd_status_t rc = PSD_OK;
 

@@ -32,7 +32,7 @@ bool ps_poll_has_some(void *socket);
  * zmq_errno. */
 int ps_poll_fd(void *socket);
 /*
- * Waits until an item is ready, for timeout_ms at most (-1: for ever). A signal
+ * Waits until an item is ready, for timeout_ms at most (-1: forever). A signal
  * ends the wait early with nothing ready.
  *
  * fds  room for n descriptors; its content means nothing

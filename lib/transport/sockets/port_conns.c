@@ -165,9 +165,9 @@ bool ps_port_conns_is_welcome(const ps_port_conns_t *self, uint64_t conn)
 /* ---- answers on their way ----------------------------------------------- */
 
 /* Bytes of the connection that the other end has acknowledged. false: it is not
- * TCP, or closed, which will be said; or the kernel does not count them: an old
- * one answers with less, others leave it 0, which it is not for who has said
- * HELLO and been answered. */
+ * TCP, or closed, which the monitor will report; or the kernel does not count
+ * them: an old kernel answers with a shorter struct, others leave the count 0,
+ * which is impossible after HELLO and its answer. */
 static bool acknowledged(int fd, uint64_t *ret)
 {
     struct tcp_info info = {0};

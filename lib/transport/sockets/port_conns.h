@@ -52,10 +52,10 @@ void ps_transit_done(ps_transit_t *self, uint64_t bytes);
 /* The answer that began last was cut off: it is not on its way. */
 void ps_port_conns_fail(ps_port_conns_t *self, uint64_t conn);
 /*
- * How far the answer to a request is on its way to conn. false: there is none,
- * or of an epoch before `epoch`, which is of no use to who asks.
- * One that has arrived is found a second longer: what asks again may have met
- * it on the way, or its process does not get to run.
+ * How far the answer to a request has been sent to conn. false: there is none,
+ * or it is of an epoch before `epoch`, which is of no use to the client.
+ * An answer that has arrived is found for one more second: a retry may have
+ * crossed it, or the client's process does not get to run.
  */
 PSD_MUST_CHECK bool ps_port_conns_find(ps_port_conns_t *self, uint64_t conn, uint64_t request,
                                        uint64_t epoch, uint64_t now_ms, uint64_t *ret_sent,

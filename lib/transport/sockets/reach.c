@@ -27,7 +27,7 @@
     "somebody listens there and does not answer as psd does: another " \
     "service, the port of a shard, or a psd that hangs"
 
-/* Belongs to whoever comes last: who asked, or the thread. */
+/* Belongs to the last of two users: the caller, or the thread. */
 typedef struct attempt {
     pthread_mutex_t lock;
     pthread_cond_t ended;
@@ -59,7 +59,7 @@ static int outcome(int handle, const struct sockaddr *to, socklen_t size, uint32
     return code;
 }
 
-/* What is answered at once and will be again, until somebody listens. */
+/* Refusals that come at once, and again until a process listens there. */
 static bool is_refusal(int code)
 {
     return code == ECONNREFUSED || code == ENOENT || code == EACCES || code == ENOTSOCK ||
@@ -119,7 +119,7 @@ static void try_ipc(attempt_t *self, const char *path)
     tell(self, path, connect_ipc(path, self->wait_ms), true);
 }
 
-/* The address is one of this host's: nobody can bind another's. */
+/* The address belongs to this host: another host's cannot be bound. */
 static bool is_here(const struct addrinfo *found)
 {
     struct sockaddr_storage at;
@@ -202,7 +202,7 @@ static void *run(void *context)
     return NULL;
 }
 
-/* ---- who asks ------------------------------------------------------------ */
+/* ---- the caller ---------------------------------------------------------- */
 
 static attempt_t *new_attempt(const char *endpoint, uint32_t wait_ms)
 {

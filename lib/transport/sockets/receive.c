@@ -288,7 +288,8 @@ static psd_status_t assemble(ps_socket_t *self, uint64_t conn, ps_message_t *mes
     return keep_piece(self, conn, message, payload_p, ret_whole, err);
 }
 
-/* Who says who it is, is known by its descriptor from now on. */
+/* From now on a connection that has identified itself is known by its
+ * descriptor. */
 static psd_status_t greet(ps_socket_t *self, uint64_t conn, const ps_message_t *message,
                           ps_frame_t *frame, psd_error_t *err)
 {

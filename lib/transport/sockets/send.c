@@ -24,7 +24,7 @@ typedef struct parcel {
     ps_frame_t frames[1 + PS_FRAMES_MAX]; /* routing id, then the message's */
     size_t n_frames;
     uint64_t conn;         /* that the routing id is of */
-    ps_transit_t *transit; /* counts what is lent; NULL: nobody does */
+    ps_transit_t *transit; /* counts lent bytes; NULL: not tracked */
 } parcel_t;
 
 static void parcel_done(parcel_t *self)
@@ -72,7 +72,7 @@ static void release_payload(void *data, void *hint)
     ps_payload_destroy(&payload);
 }
 
-/* A frame of an answer that somebody may ask after. */
+/* A frame of an answer whose progress may be asked for. */
 typedef struct counted {
     ps_payload_t *payload; /* held */
     ps_transit_t *transit; /* held */

@@ -81,7 +81,7 @@ PSD_MUST_CHECK psd_status_t ps_socket_bind_lane(ps_socket_t *self, const char *e
                                                 psd_error_t *err);
 PSD_MUST_CHECK psd_status_t ps_socket_connect_lane(ps_socket_t *self, const char *endpoint,
                                                    psd_error_t *err);
-/* What is put off is sent, for linger_ms at most. */
+/* Sends deferred messages, for linger_ms at most. */
 void ps_socket_linger_lanes(ps_socket_t *self, uint32_t linger_ms);
 /* Ends them. */
 void ps_socket_close_lanes(ps_socket_t *self);

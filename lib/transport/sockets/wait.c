@@ -122,7 +122,7 @@ static void take_in(waiter_t *self)
     (void)look_at_lanes(self);
 }
 
-/* Asks everybody, for timeout_ms at most (-1: for ever). */
+/* Asks all sockets, for timeout_ms at most (-1: forever). */
 static psd_status_t ask(waiter_t *self, long timeout_ms, psd_error_t *err)
 {
     fill_items(self);
@@ -177,7 +177,8 @@ static bool begin_spin(const waiter_t *self, bool has_lanes)
 {
     ps_spin_t *spin = &self->first->spin;
 
-    /* Who copies much needs the processor more than who looks. */
+    /* A thread that copies much needs the processor more than one that
+     * polls. */
     return has_lanes ? ps_spin_begin(spin, PS_SPIN_FREE, work_of_others(self))
                      : ps_spin_begin(spin, PS_SPIN_CALLS, 0) && self->moved_bytes < BULK_BYTES;
 }
@@ -277,7 +278,7 @@ static psd_status_t sleep_on(waiter_t *self, long timeout_ms, psd_error_t *err)
     if (is_over(self)) {
         ps_spin_woken(&self->first->spin);
     }
-    flush_all(self); /* what was put off has room now */
+    flush_all(self); /* deferred messages have room now */
     return rc;
 }
 

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * ps_fork - what a forked child must not share with its parent
+ * ps_fork - resources that a forked child must not share with its parent
  *
  * What     A child has the memory and the descriptors of its parent, and none
- *          of its threads: what was made before the fork is of no use there.
- *          Whoever has such a thing keeps the count of forks from when it was
- *          made, and looks whether there were more. Lanes are taken apart in
- *          the child at once: it closes their descriptors, so that the server
- *          sees the parent's end, and puts private memory of zeros in the place
- *          of what was shared, so that what still points there harms nobody.
- * Owner    An item is its owner's, who takes it out before its end.
+ *          of its threads: objects made before the fork are of no use there.
+ *          Such an object stores the count of forks from when it was made, and
+ *          checks whether there were more. The child disconnects lanes at once:
+ *          it closes their descriptors, so that the server sees when the parent
+ *          ends, and maps private zeros over the shared memory, so that
+ *          pointers into it do no harm.
+ * Owner    An item is its owner's, which removes it before it is freed.
  * Threads  any
  */
 #ifndef PS_TRANSPORT_FORK_H

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Finds and reads the page of another process. It is copied, not mapped: a file
- * that somebody cuts off would end a reader that has it mapped. */
+/* Finds and reads the page of another process. It is copied, not mapped: when a
+ * file is truncated, a reader that has it mapped would crash. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -114,7 +114,7 @@ bool ps_turns_view_read(ps_turns_view_t *self)
     uint32_t n_places = (uint32_t)((self->size - sizeof *self->page) / sizeof(ps_turn_t));
     ssize_t n = pread(self->fd, self->page, self->size, 0);
 
-    self->page->n_places = n_places; /* whatever somebody has made of it */
+    self->page->n_places = n_places; /* even if the file was changed */
     self->page->listens[PS_TURNS_LISTENS_SIZE - 1] = '\0';
     return n == (ssize_t)self->size;
 }
