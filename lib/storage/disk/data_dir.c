@@ -87,7 +87,7 @@ static psd_status_t make_all(const char *dir, psd_error_t *err)
     return make_one(path, err);
 }
 
-/* Says who holds the lock; the file may be empty for a moment. */
+/* Names the process that holds the lock; the file may be empty for a moment. */
 static psd_status_t held_by(int fd, const char *dir, psd_error_t *err)
 {
     char pid[PID_TEXT_SIZE] = "";
@@ -177,8 +177,8 @@ static bool is_passed_over(const char *name)
     return name[0] == '.' || strcmp(name, "lost+found") == 0;
 }
 
-/* A directory that has something in it, and nothing of a psd, is somebody's
- * work: it was named by mistake. */
+/* A directory that is not empty and has no files of a psd was named by
+ * mistake. */
 static psd_status_t check_names(int fd, const char *dir, psd_error_t *err)
 {
     PSD_AUTO(ps_free_at) char *foreign = NULL;

@@ -164,7 +164,7 @@ static psd_status_t write_vectors(ps_disk_file_t *file, uint64_t *offset, struct
             continue;
         }
         if (done == 0) {
-            errno = ENOSPC; /* nothing was taken, and nobody says why */
+            errno = ENOSPC; /* no byte was written, and errno is not set */
         }
         if (done <= 0) {
             return fail(err, "write", file->path);

@@ -78,9 +78,8 @@ struct ps_disk {
 ps_disk_t *ps_disk_real(void);
 
 /*
- * Opens PATH relative to its directory; neither may be a symbolic link, so that
- * nobody can have another file read or written in its place. With O_CREAT a new
- * file has mode 0600.
+ * Opens PATH relative to its directory. Neither may be a symbolic link, which
+ * could redirect psd to another file. With O_CREAT a new file has mode 0600.
  *
  * -1: errno says why; ELOOP where a link stands.
  */

@@ -49,7 +49,7 @@ static int write_all(int fd, const uint8_t *bytes, size_t size, uint64_t offset)
             return errno;
         }
         if (n == 0) {
-            return ENOSPC; /* nothing was taken, and nobody says why */
+            return ENOSPC; /* no byte was written, and errno is not set */
         }
         if (n < 0 || (size_t)n < size) {
             set_direct(fd, false);

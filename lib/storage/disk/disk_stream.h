@@ -7,8 +7,8 @@
  *          CPU time, and would evict pages that other programs need. A file
  *          that fits into the buffer goes through the page cache.
  * Errors   errno's numbers.
- * Owner    The caller; the file is borrowed until ps_disk_stream_close, and
- *          nobody else writes it.
+ * Owner    The caller; the file is borrowed until ps_disk_stream_close, and no
+ *          other code writes it.
  * Threads  Confined to one.
  */
 #ifndef PS_STORAGE_DISK_STREAM_H

@@ -107,7 +107,7 @@ static int file_read(sqlite3_file *file, void *bytes, int size, sqlite3_int64 pl
     return SQLITE_OK;
 }
 
-/* The reserved bytes are nobody else's, so they are written where they lie. */
+/* No other code uses the reserved bytes, so they are written in place. */
 static int file_write(sqlite3_file *file, const void *bytes, int size, sqlite3_int64 place)
 {
     sums_file_t *self = sums_of(file);
@@ -196,7 +196,7 @@ static int file_shm_unmap(sqlite3_file *file, int remove)
     return real_of(file)->pMethods->xShmUnmap(real_of(file), remove);
 }
 
-/* Version 2: no mapped pages, which nobody would look at. */
+/* Version 2: no mapped pages, whose sums would not be checked. */
 static const sqlite3_io_methods methods = {
     .iVersion = 2,
     .xClose = file_close,

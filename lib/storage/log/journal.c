@@ -347,8 +347,8 @@ static ps_journal_part_t *any_of(const ps_journal_t *self, uint32_t table)
     return NULL;
 }
 
-/* From here on its records and snapshots are nobody's. A file whose name could
- * not be kept goes with the next start. */
+/* From here on its records and snapshots are not needed. A file whose name
+ * could not be stored is removed at the next start. */
 psd_status_t ps_journal_drop_table(ps_journal_t *self, uint32_t table, psd_error_t *err)
 {
     if (!ps_grow(&self->dropped, &self->dropped_capacity, self->n_dropped + 1,
@@ -418,7 +418,7 @@ psd_status_t ps_journal_piece(ps_journal_t *self, const ps_piece_t *piece, ps_by
         rc = begin(self, piece, err);
     }
     if (rc == PSD_OK && (!is_alive || self->writer == NULL)) {
-        return PSD_OK; /* it was given up, or the life is over */
+        return PSD_OK; /* it was abandoned, or the life is over */
     }
     if (rc == PSD_OK) {
         rc = ps_snapshot_add(self->writer, piece->lsn, bytes, err);

@@ -167,7 +167,7 @@ static bool is_sound(const ps_journal_t *self, const ps_shard_t *shard, uint32_t
            ps_shard_recover_is_whole(shard, table, partition);
 }
 
-/* It is over here; whatever is left of it goes when somebody has agreed. */
+/* It is over here; its files are removed when the damage is accepted. */
 static psd_status_t give_up(ps_journal_t *self, ps_shard_t *shard, ps_journal_part_t *part,
                             psd_error_t *err)
 {

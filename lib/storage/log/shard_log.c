@@ -133,7 +133,7 @@ static psd_status_t check_size(ps_shard_log_t *self, ps_segment_t *segment, ps_s
     uint64_t wanted = next->previous_bytes;
 
     if (segment->is_unread || next->is_unread || next->number != segment->number + 1) {
-        return PSD_OK; /* that is passed over already */
+        return PSD_OK; /* that is skipped already */
     }
     if (segment->bytes >= wanted && wanted >= PS_SEGMENT_HEAD) {
         segment->bytes = wanted;

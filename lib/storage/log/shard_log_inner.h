@@ -74,7 +74,7 @@ static inline ps_segment_t *ps_shard_log_current(ps_shard_log_t *self)
 
 /* A record is in self->segments[segment], the last one that was looked at;
  * room for a range was reserved there. With the mark of a life's beginning or
- * end, nobody needs what the log has of the partition before it. */
+ * end, earlier records of the partition are not needed any more. */
 void ps_shard_log_note(ps_shard_log_t *self, size_t segment, ps_record_kind_t kind, uint32_t table,
                        uint32_t partition, uint64_t lsn);
 /* Drops the first entry. */

@@ -226,13 +226,13 @@ static psd_status_t read_records(reader_t *self, psd_error_t *err)
     return PSD_OK;
 }
 
-/* Nothing is changed before somebody has agreed to what is damaged. */
+/* Nothing is changed before the damage is accepted (ps_shard_log_settle). */
 static bool must_wait(const ps_shard_log_t *self)
 {
     return self->damage != NULL && self->damage->n_texts > 0;
 }
 
-/* From where on no flush has told of the last segment's bytes. */
+/* The offset from which on the last segment is not known to be flushed. */
 static uint64_t told_until(const ps_shard_log_t *self, const ps_segment_t *last)
 {
     uint64_t number = self->flushed.number;

@@ -15,7 +15,7 @@
 #include "storage/registry/registry_db_impl.h"
 
 #define SUMS_SINCE 6     /* schema: pages have checksums */
-#define PATIENCE_MS 1000 /* for somebody who looks at the file with sqlite3 */
+#define PATIENCE_MS 1000 /* for a user that reads the file with sqlite3 */
 #define ANSWER_SIZE 256  /* of a check's first complaint */
 
 /* Step i makes schema i + 1 of schema i. A step that was shipped is never
@@ -197,8 +197,8 @@ static const char *const migrations[] = {
 };
 #define SCHEMA_VERSION ((int64_t)(sizeof migrations / sizeof *migrations))
 
-/* Bytes that cannot have come from SQLite are somebody else's file. The file is
- * made here, so that nobody else may read it. */
+/* A file whose bytes cannot have come from SQLite is not a registry. A new file
+ * is made here, so that no other user may read it. */
 static psd_status_t check_magic(const char *path, psd_error_t *err)
 {
     static const char magic[] = "SQLite format 3";
