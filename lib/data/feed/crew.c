@@ -117,7 +117,7 @@ void ps_crew_stop(ps_crew_t **self_p)
     if (self == NULL) {
         return;
     }
-    if (ps_crew_is_forked(self)) { /* nobody to wait for */
+    if (ps_crew_is_forked(self)) { /* no thread to wait for */
         ps_free(self->members);
         ps_free(self);
         *self_p = NULL;

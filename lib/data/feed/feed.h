@@ -5,7 +5,7 @@
  * What     Functions of a format whose samples are records, images, or parts of
  *          several files: they open an input, or one worker's share of it, and
  *          give one sample after another.
- * Owner    a feed belongs to who opened it
+ * Owner    a feed belongs to the caller that opened it
  * Threads  a feed is confined to one thread
  * Errors   as ps_source, and PSD_INVALID
  */

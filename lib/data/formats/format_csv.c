@@ -3,11 +3,11 @@
  * csv - numbers between commas, the first of a line its label
  *
  * One sample a line, dense: the values of column 1, 2, … have the keys 0, 1, ….
- * An empty label is none, an empty value 0; a number may stand in quotes. A
- * file's first line is passed over when it has names: cells that are not empty,
- * and none of them a number, or one for the label and, for the others, numbers
- * that count up from 0 or 1. All lines have as many columns as the first one
- * with a sample. Texts are refused.
+ * An empty label is none, an empty value 0; a number may be in quotes. The
+ * first line of a file is skipped when it has names. That is: no cell is empty,
+ * and either none is a number, or the first is a name for the label and the
+ * others are numbers that count up from 0 or 1. All lines must have as many
+ * columns as the first one with a sample. Texts are refused.
  */
 #include "data/formats/format.h"
 

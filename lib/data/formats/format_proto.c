@@ -2,11 +2,11 @@
 /*
  * proto - parameter_server's messages in record files
  *
- * Which of three schemas a file has, and whether its first record is a sample
- * or says something of all, that record tells; so one reader has them all. What
- * entries are, the first record that has some says. Records are dealt out to
- * shares in blocks; those of others are passed over unread where the file can
- * seek.
+ * The first record shows which of three schemas a file has, and whether that
+ * record is a sample or describes all samples; so one reader reads them all.
+ * The first record with entries shows their kind. Records are distributed to
+ * shares in blocks; a reader skips blocks of other shares, without reading them
+ * if the file can seek.
  */
 #include "data/feed/feed.h"
 
@@ -27,7 +27,7 @@ struct ps_feed {
     ps_records_t records;
     ps_proto_info_t info;
     ps_share_t share;
-    uint64_t n_taken; /* samples, whoever's */
+    uint64_t n_taken; /* samples of all shares */
 };
 
 static bool knows(const char *path, const uint8_t *head, size_t size)

@@ -105,7 +105,7 @@ static psd_status_t parse(const ps_parser_t *parser, ps_line_t line, psd_samples
     return PSD_OK;
 }
 
-/* Any text is one, so nobody guesses it. */
+/* Any text fits, so "auto" never selects it. */
 static bool fits(ps_line_t line)
 {
     (void)line;

@@ -78,7 +78,7 @@ static psd_status_t too_long(const ps_lines_t *self, psd_error_t *err)
                          ps_source_path(self->source), self->offset, PS_LINE_MAX);
 }
 
-/* The next line, whoever it belongs to. */
+/* The next line, whichever share it belongs to. */
 static psd_status_t take_line(ps_lines_t *self, ps_line_t *ret_line, psd_error_t *err)
 {
     size_t seen = 0; /* bytes that have no '\n' */

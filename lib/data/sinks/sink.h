@@ -5,7 +5,7 @@
  * What     Functions of a format that has records, or several files: they take
  *          one sample after another, and rename the files into place when they
  *          are complete.
- * Owner    a sink belongs to who opened it
+ * Owner    a sink belongs to the caller that opened it
  * Threads  a sink is confined to one thread
  * Errors   as ps_file_out, and PSD_INVALID
  */

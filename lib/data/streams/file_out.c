@@ -85,7 +85,7 @@ static psd_status_t open_packing(ps_file_out_t *self, psd_error_t *err)
                : psd_error_set(err, PSD_NOMEM, "no memory to pack %s", self->path);
 }
 
-/* Makes a file beside its place, under a name that nobody has. */
+/* Makes a file in the same directory, under an unused name. */
 static psd_status_t open_beside(ps_file_out_t *self, mode_t mode, psd_error_t *err)
 {
     for (int i = 0; i < NAME_TRIES; i++) {

@@ -28,10 +28,9 @@ typedef struct ps_file_out ps_file_out_t;
 /* "-", or any other name of what standard output is. */
 bool ps_file_out_names_stdout(const char *path);
 
-/* mode: who may read and write it, from its first byte on, less what the umask
- * takes away; of the rights that a replaced file lends only these.
- * PSD_INVALID: the path is too long, a directory, or named as packed in a way
- * that is not written. */
+/* mode: the permissions from the first byte on, minus the umask; also the most
+ * that a replaced file passes on. PSD_INVALID: the path is too long, a
+ * directory, or has the suffix of a compression that cannot be written. */
 PSD_MUST_CHECK psd_status_t ps_file_out_open(const char *path, mode_t mode,
                                              ps_file_out_t **ret_file, psd_error_t *err);
 /* It replaces no file: the commit is refused when one is there then. */
@@ -44,7 +43,8 @@ PSD_MUST_CHECK psd_status_t ps_file_out_commit(ps_file_out_t *self, psd_error_t 
  * broken. */
 PSD_MUST_CHECK psd_status_t ps_file_out_place(ps_file_out_t *self, psd_error_t *err);
 void ps_file_out_close(ps_file_out_t **self_p);
-/* Where it is until then, for who may be interrupted; "": nowhere. Borrowed. */
+/* The temporary path until then, for programs that may be interrupted; "":
+ * none. Borrowed. */
 const char *ps_file_out_beside(const ps_file_out_t *self);
 /* Where it will be; borrowed. */
 const char *ps_file_out_path(const ps_file_out_t *self);

@@ -91,8 +91,8 @@ static bool has_bytes(const ps_source_t *self, size_t at, const char *bytes)
     return self->n_raw >= at + size && memcmp(self->raw + at, bytes, size) == 0;
 }
 
-/* Packed in a way that is not read: who has such a file shall not hear of bad
- * lines. NULL: not that it would show. */
+/* The name of a compression that cannot be read, so that the error does not
+ * complain about bad lines. NULL: none is recognised. */
 static const char *foreign_packing(const ps_source_t *self)
 {
     if (has_bytes(self, 0, "\xfd\x37zX")) {

@@ -26,9 +26,9 @@ typedef struct ps_source ps_source_t;
 /* path "-" is standard input. PSD_INVALID: it is a directory. */
 PSD_MUST_CHECK psd_status_t ps_source_open(const char *path, ps_source_t **ret_source,
                                            psd_error_t *err);
-/* A regular file that is open already, from its front on; the descriptor stays
- * the caller's, and nobody else reads by it meanwhile. name stands in errors.
- */
+/* A regular file that is open already, from its front on. The descriptor stays
+ * the caller's, and no other code reads from it meanwhile. Errors use
+ * `name`. */
 PSD_MUST_CHECK psd_status_t ps_source_open_fd(int fd, const char *name, ps_source_t **ret_source,
                                               psd_error_t *err);
 void ps_source_close(ps_source_t **self_p);
