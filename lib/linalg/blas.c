@@ -12,7 +12,7 @@
 
 #define LIBRARY "libopenblas.so.0"
 #define BUFFER_BYTES (UINT64_C(128) << 20)
-#define STACK_BYTES (UINT64_C(8) << 20) /* of a thread, where nobody says else */
+#define STACK_BYTES (UINT64_C(8) << 20) /* of a thread, the default */
 #define SLACK_BYTES (UINT64_C(4) << 20) /* for others, at the same time */
 
 static ps_blas_t functions;

@@ -75,7 +75,7 @@ psd_status_t psd_matrix_of_samples(const psd_samples_t *samples, size_t cols,
             return psd_error_set(err, PSD_SHAPE, "sample %zu has %zu values, not %zu", i, n, cols);
         }
     }
-    /* A view's memory is its owner's to change; samples are nobody's. */
+    /* The owner of a view's memory may change it; samples may not change. */
     return psd_matrix_view((float *)psd_samples_values(samples), rows, cols, cols, ret_matrix, err);
 }
 
