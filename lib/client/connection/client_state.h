@@ -156,7 +156,7 @@ struct psd_client {
     ps_id_t next_id;               /* that it is asked for with */
     bool told_forgotten;           /* on_wait got the reason */
 
-    /* who this client is, from the welcome */
+    /* identity of this client, from the WELCOME */
     ps_id_t id;
     ps_id_t cluster;
     uint64_t number; /* of the session */

@@ -16,7 +16,7 @@
 #define ASK_SELDOM_MS 1000   /* … from this … */
 #define ASK_MAX_MS 2000      /* … to this, */
 #define ASK_SLOW_MAX_MS 5000 /* … or this, where answers take their time */
-#define LISTEN_MS 1500       /* who looks more seldom has not listened meanwhile */
+#define LISTEN_MS 1500       /* a longer gap between two looks does not count as silence */
 
 /* The registry still remembers one report when the next one arrives, however
  * long that is on its way. */
@@ -53,7 +53,8 @@ static uint64_t next_gap_ms(const psd_client_t *self)
 }
 
 /* Which shards are silent, and for how long: the registry may hear a node that
- * this client does not reach. Time in which nobody listened does not count. */
+ * this client does not reach. Time in which the client did not listen does not
+ * count. */
 static bool add_silent(const psd_client_t *self, ps_doc_t *question)
 {
     ps_silent_t silent[PS_SILENT_MAX];

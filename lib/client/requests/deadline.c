@@ -7,7 +7,7 @@
 
 #include "client/requests/ticket.h"
 
-#define QUIET_MS 30000 /* after one was told of, none is for so long */
+#define QUIET_MS 30000 /* no report for this time after the last one */
 
 /* Why it has not ended, without other trouble. */
 static void print_reason(const psd_client_t *client, const ps_slice_request_t *self,

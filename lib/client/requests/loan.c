@@ -46,8 +46,8 @@ static void move_part(ps_bytes_t *part, uint8_t **to)
     }
 }
 
-/* Nobody but this thread reads the parts of a payload; ZeroMQ's only counts
- * its holders and, as the last one, frees it. */
+/* Only this thread reads the parts of a payload; ZeroMQ's threads only count
+ * its holders, and the last one frees it. */
 static bool make_independent(ps_payload_t *payload)
 {
     estate_t *estate = ps_alloc(1, sizeof *estate);

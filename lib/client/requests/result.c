@@ -276,7 +276,7 @@ psd_status_t ps_result_rank(psd_result_t *self, ps_type_t type, size_t n, psd_er
         const ps_result_row_t *row = &self->rows[i];
 
         if (row->n != 1) {
-            continue; /* whoever sends more or less says nothing by it */
+            continue; /* a row with more or fewer values has no rank */
         }
         ranked[n_ranked].row = *row;
         ranked[n_ranked].col = ps_load_u32(self->cols.data + row->at * sizeof(uint32_t));

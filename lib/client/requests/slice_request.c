@@ -63,7 +63,7 @@ void ps_slice_requests_drop(psd_client_t *client, struct ps_slice_requests *requ
     }
 }
 
-/* Time for the server, from what is left of the ticket's; 0: for ever. */
+/* The server's timeout, from the time left for the ticket; 0: forever. */
 static uint32_t server_timeout(const ps_slice_request_t *self, uint64_t now_ms)
 {
     uint64_t left = 0;
