@@ -78,8 +78,8 @@ static psd_status_t make_all(const char *dir, psd_error_t *err)
     for (size_t i = 1; i < length; i++) {
         if (path[i] == '/' && path[i - 1] != '/') {
             path[i] = '\0';
-            /* What cannot be made here may exist nevertheless; the last one
-             * tells. */
+            /* A directory that cannot be made here may exist nevertheless; the
+             * last one decides. */
             (void)make_one(path, NULL);
             path[i] = '/';
         }

@@ -455,7 +455,7 @@ psd_status_t ps_disk_make(ps_disk_t *disk, const char *dir, const char *path, ps
         rc = disk->rename(disk, from, path, err);
     }
     if (rc != PSD_OK) {
-        /* What stays is not looked at, and is written over the next time. */
+        /* A file that stays is never read, and is overwritten the next time. */
         (void)disk->remove(disk, from, NULL);
     } else {
         rc = disk->flush_dir(disk, dir, err);

@@ -34,7 +34,7 @@ static void set_direct(int fd, bool is_direct)
     }
 }
 
-/* What the file does not take past the system's memory goes through it. */
+/* Writes through the page cache what the file does not accept with O_DIRECT. */
 static int write_all(int fd, const uint8_t *bytes, size_t size, uint64_t offset)
 {
     bool is_plain = false;

@@ -65,7 +65,7 @@ static psd_status_t read_bytes(ps_inventory_t *self, const char *path, psd_error
     return rc;
 }
 
-/* Nothing in the file is believed before its checksum fits. */
+/* Nothing in the file is trusted before its checksum fits. */
 static psd_status_t check_bytes(const ps_inventory_t *self, const char *path, psd_error_t *err)
 {
     const char *text = (const char *)self->written.data;
@@ -176,8 +176,8 @@ static bool is_written(const ps_inventory_t *self, const ps_buffer_t *text)
            memcmp(self->written.data, text->data, text->size) == 0;
 }
 
-/* There is no room for a new one, and the old one does not hold any more: files
- * go, that there may be room. */
+/* There is no room for a new inventory, and the old one is not valid any more:
+ * files are removed to make room. */
 static psd_status_t go_without(ps_inventory_t *self, const char *path, psd_error_t *err)
 {
     psd_status_t rc = self->disk->remove(self->disk, path, err);

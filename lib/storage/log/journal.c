@@ -300,9 +300,9 @@ static psd_status_t cut(ps_journal_t *self, psd_error_t *err)
     return ps_shard_log_cut(self->log, lowest, err);
 }
 
-/* The marks are on the disk before anything goes for them, and so is an
- * inventory without it; snapshots are gone before the marks that say what they
- * are worth. */
+/* The marks are on the disk before the files that they replace are removed, and
+ * so is an inventory without these files. Snapshots are removed before the
+ * marks that make them invalid. */
 psd_status_t ps_journal_tidy(ps_journal_t *self, psd_error_t *err)
 {
     psd_status_t rc = self->is_untidy ? ps_shard_log_flush(self->log, err) : PSD_OK;

@@ -84,7 +84,7 @@ psd_status_t ps_journal_pass_table(ps_journal_t *self, uint32_t table, const cha
 
 /* ---- missing files ---- */
 
-/* The newest snapshot of its partition; an older one does not do. */
+/* The newest snapshot of its partition; an older one is not enough. */
 static psd_status_t miss_snapshot(ps_journal_t *self, ps_shard_t *shard, const ps_snapshot_id_t *id,
                                   psd_status_t rc, psd_error_t *err)
 {
@@ -224,7 +224,7 @@ psd_status_t ps_journal_settle(ps_journal_t *self, psd_error_t *err)
     if (!self->is_unsettled) {
         return PSD_OK;
     }
-    /* A log-flushed that is whole comes first: whatever happens then, a start
+    /* A valid log-flushed comes first: whatever happens then, the next start
      * sees that there was a log. */
     rc = ps_shard_log_settle(self->log, err);
     if (rc == PSD_OK) {

@@ -2,8 +2,9 @@
 /*
  * A start: snapshots and log into a shard, in order of lsn.
  *
- * The records of the log lead. Before a record of a partition is replayed, the
- * pieces of its snapshot that were read before that record was made are taken.
+ * The order is that of the log's records. Before it replays a record of a
+ * partition, it takes the snapshot pieces that were read before that record was
+ * made.
  */
 #include <inttypes.h>
 
@@ -58,8 +59,8 @@ static void see_life(reading_t *self, uint64_t life)
     self->max_life = life > self->max_life ? life : self->max_life;
 }
 
-/* The newest of each partition counts: it was whole before an older one was
- * to be removed. */
+/* The newest snapshot of each partition counts: it was complete before an older
+ * one could be removed. */
 static psd_status_t each_snapshot(void *context, const ps_snapshot_id_t *id, psd_error_t *err)
 {
     reading_t *self = context;
@@ -209,9 +210,9 @@ static ps_journal_stage_t stage_without_base(const ps_journal_part_t *part, cons
 }
 
 /* One life ends, and with ANEW another one begins: with its snapshot, if there
- * is one; with nothing, if the log has all of it; else it leads to nothing, and
- * the mark stays until another one says that it is over. A snapshot of a later
- * life stays for that one. */
+ * is one; empty, if the log has all of it. Otherwise the life leads to nothing,
+ * and the mark stays until another mark ends it. A snapshot of a later life
+ * stays for that life. */
 static psd_status_t take_mark(reading_t *self, ps_journal_part_t *part, const ps_record_t *record,
                               psd_error_t *err)
 {

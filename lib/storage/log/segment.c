@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One file of a shard's log. The heads lie in bytes as their lists say. */
+/* One file of a shard's log. Lists of fields define the byte format of
+ * heads. */
 #include "storage/log/segment.h"
 
 #include <assert.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Reading the log of a shard after a restart: in blocks, the next of which the
- * disk already fetches while the records of one are looked at. */
+/* Reading the log of a shard after a restart: in blocks, with readahead, so
+ * that the disk fetches the next block while the records of one are checked. */
 #include <assert.h>
 #include <inttypes.h>
 #include <string.h>
@@ -103,8 +103,8 @@ static bool holds_next(const reader_t *self)
            ps_record_claims((ps_bytes_t){self->buffer + self->at, have}) <= have;
 }
 
-/* Sees to it that the next record is in the buffer. ret_size 0: there is none.
- */
+/* Makes sure that the next record is in the buffer. ret_size 0: there is
+ * none. */
 static psd_status_t find_record(reader_t *self, ps_record_t *ret_record, ps_body_t *ret_body,
                                 size_t *ret_size, psd_error_t *err)
 {
@@ -291,7 +291,7 @@ static psd_status_t write_again(ps_shard_log_t *self, ps_segment_t *last, ps_dis
     bool is_end = false;
     psd_status_t rc = PSD_OK;
 
-    /* Where it was damaged it may be shorter than a flush has told. */
+    /* A damaged segment may be shorter than log-flushed says. */
     while (rc == PSD_OK && !is_end && reader.offset < last->bytes) {
         rc = write_block(&reader, &is_end, err);
     }
@@ -299,7 +299,7 @@ static psd_status_t write_again(ps_shard_log_t *self, ps_segment_t *last, ps_dis
     return rc;
 }
 
-/* The last segment is from now on as a segment that another follows: whole, and
+/* From now on the last segment is like one that another follows: complete, and
  * on the disk. */
 static psd_status_t settle_last(ps_shard_log_t *self, psd_error_t *err)
 {
@@ -400,7 +400,7 @@ psd_status_t ps_shard_log_read(ps_shard_log_t *self, ps_shard_log_each_t *each, 
 
 /* ---- what was damaged ---- */
 
-/* Segments of which nothing was read are the caller's, to put aside. */
+/* The caller renames segments of which nothing was read. */
 static void drop_unread(ps_shard_log_t *self)
 {
     size_t n = 0;
@@ -415,8 +415,8 @@ static void drop_unread(ps_shard_log_t *self)
     self->n_segments = n;
 }
 
-/* A copy of what log-flushed was gets the name that damaged files get: it stays
- * in its place until the new one takes it. */
+/* A copy of the old log-flushed gets the name of damaged files: the old one
+ * stays in place until the new one replaces it. */
 static psd_status_t keep_note(ps_shard_log_t *self, const char *name, psd_error_t *err)
 {
     PSD_AUTO(ps_buffer_done) ps_buffer_t to = {0};

@@ -28,7 +28,8 @@ void ps_shard_log_note_flushed(ps_shard_log_t *self, uint64_t number, uint64_t b
     }
 }
 
-/* Ends the segment where it was flushed last; all that is kept is unwritten. */
+/* Ends the segment where it was flushed last; all records in memory become
+ * unwritten. */
 static void abandon(ps_shard_log_t *self)
 {
     ps_segment_t *segment = ps_shard_log_current(self);
@@ -135,7 +136,7 @@ static void note_written(ps_shard_log_t *self)
     self->n_unwritten_spans = 0;
 }
 
-/* Room in the segment for partitions that it has nothing of yet. */
+/* Room in the segment for partitions that it has no records of yet. */
 static psd_status_t reserve_ranges(ps_shard_log_t *self, psd_error_t *err)
 {
     ps_segment_t *segment = ps_shard_log_current(self);

@@ -189,7 +189,7 @@ static psd_status_t check_all_free(const places_t *places, psd_error_t *err)
     return rc == PSD_OK ? check_free(text_of(&places->file_shm), err) : rc;
 }
 
-/* Numbers that were given out since the backup are not given out again. */
+/* Numbers that were assigned after the backup are not assigned again. */
 static const char advance[] =
     "UPDATE cluster SET epoch = epoch + 65536, "
     "  sessions = sessions + 4294967296, last_table = last_table + 65536, "

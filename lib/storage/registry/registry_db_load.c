@@ -50,8 +50,7 @@ typedef union row {
     ps_given_row_t given;
 } row_t;
 
-/* What becomes of a row, which `into` is waiting for. It takes what the row
- * owns. */
+/* Puts a row into `into`, and takes what the row owns. */
 typedef psd_status_t take_t(const load_t *load, const ps_query_t *query, row_t *row, void *into,
                             psd_error_t *err);
 
@@ -299,7 +298,8 @@ static psd_status_t take_queue(const load_t *load, const ps_query_t *query, row_
     if (rc == PSD_OK) {
         rc = each(load, PS_ROW_DONE, queue->job_id, queue->queue, take_done, queue, err);
     }
-    /* What is given comes first: it makes done slices of its client forgotten. */
+    /* Assigned slices come first: they make the registry forget done slices of
+     * their client. */
     if (rc == PSD_OK) {
         rc = each(load, PS_ROW_GIVEN, queue->job_id, queue->queue, take_given, queue, err);
     }

@@ -308,7 +308,7 @@ static psd_status_t migrate_one(sqlite3 *db, int64_t version, psd_error_t *err)
     return psd_error_wrap(err, rc, "schema version %lld", (long long)version + 1);
 }
 
-/* Pages get checksums where a psd wrote them that knew of none. */
+/* Adds checksums to pages that an older psd wrote without them. */
 static psd_status_t settle_sums(sqlite3 *db, const char *path, int64_t version, psd_error_t *err)
 {
     if (version >= SUMS_SINCE) {
