@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Every operation of the control port; docs/protocol.md says what they are. */
+/* Every operation of the control port; docs/protocol.md describes them. */
 #include "daemon/control_ops.h"
 
 #include "daemon/state/control_inner.h"

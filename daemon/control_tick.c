@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What time alone brings about in the control part, in its order. */
+/* What the control part does when time passes, in this order. */
 #include "daemon/state/control_inner.h"
 
 static bool is_known_job(const void *registry, uint32_t job)
@@ -9,9 +9,9 @@ static bool is_known_job(const void *registry, uint32_t job)
 
 void ps_control_tick(ps_control_t *self)
 {
-    ps_control_receive(self); /* signs of life that are here already */
+    ps_control_receive(self); /* heartbeats that have arrived already */
     ps_control_lose_silent(self);
-    ps_control_receive_shards(self); /* decides, too */
+    ps_control_receive_shards(self); /* also makes decisions */
     ps_fleet_tick(self->fleet);
     ps_control_note_nodes(self);
     ps_control_go_on(self);

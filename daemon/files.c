@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The spare descriptor, and an accept4 that has it to give up. */
+/* The spare descriptor, and an accept4 that can give it up. */
 #include "daemon/files.h"
 
 #include <errno.h>
@@ -39,15 +39,15 @@ static int accept_now(int fd, struct sockaddr *from, socklen_t *size, int flags)
     return (int)syscall(SYS_accept4, fd, from, size, flags);
 }
 
-/* Whoever waits is taken and hung up on, so that nobody waits for ever and
- * nobody asks again at once. false: nobody waits. */
+/* Accepts a waiting connection and closes it, so that no client waits for
+ * ever or retries at once. false: none waits. */
 static bool hang_up_on_one(int listener, int flags)
 {
     int fd = -1;
 
     (void)pthread_mutex_lock(&lock);
     if (spare < 0) {
-        spare = take_spare(); /* another thread got it, the last time */
+        spare = take_spare(); /* another thread got it last time */
     }
     if (spare >= 0) {
         (void)close(spare);
@@ -62,21 +62,21 @@ static bool hang_up_on_one(int listener, int flags)
     return fd >= 0;
 }
 
-/* Stands before the C library's for every part of the program, libzmq too. */
+/* Overrides the C library's accept4 in the whole program, libzmq included. */
 __attribute__((visibility("default"))) int accept4(int fd, __SOCKADDR_ARG from, socklen_t *size,
                                                    int flags)
 {
     int taken = accept_now(fd, from.__sockaddr__, size, flags);
 
     if (taken < 0 && (errno == EMFILE || errno == ENFILE)) {
-        /* Linux says so of an empty queue, too. Every caller takes
-         * ECONNABORTED for its peer's end, and asks again. */
+        /* Linux also says so for an empty queue. Every caller takes
+         * ECONNABORTED for a peer that hung up, and asks again. */
         errno = hang_up_on_one(fd, flags) ? ECONNABORTED : EAGAIN;
     }
     return taken;
 }
 
-/* No descriptor can be had. */
+/* No descriptor is left. */
 static bool is_out(void)
 {
     int fd = fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, 0);

@@ -2,11 +2,11 @@
 /*
  * ps_files - what happens when psd has no descriptor left
  *
- * What     Every connection is a file. libzmq ends the process when it cannot
- *          accept one at a unix socket, and takes a whole processor asking
- *          again at a tcp port: so psd has an accept4 of its own, which libzmq
- *          calls. Without a descriptor it gives up a spare one, takes the
- *          connection with it, and hangs up.
+ * What     Every connection is a file. When libzmq cannot accept one, it ends
+ *          the process at a unix socket and spins at a tcp port. So psd has its
+ *          own accept4, which libzmq calls. When no descriptor is left, it
+ *          gives up a spare one, accepts the connection with it, and closes
+ *          both.
  * Threads  any
  */
 #ifndef PS_DAEMON_FILES_H
@@ -18,6 +18,6 @@
 /* Takes the spare descriptor; before the first port is open. */
 void ps_files_start(void);
 /* Whether the process is out of descriptors now, or was within the last 5 s.
- * Logs when that begins, and when it has ended. To be asked each second. */
+ * Logs when that begins and when it has ended. Call it each second. */
 bool ps_files_are_out(uint64_t now_ms);
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* psd, the daemon: what the command line asks for, and the exit code. */
+/* psd, the daemon: runs what the command line asks for, and sets the exit code. */
 #include <malloc.h>
 #include <stdio.h>
 #include <time.h>
@@ -11,14 +11,14 @@
 #include "daemon/config/options.h"
 #include "daemon/run.h"
 
-#define KEEP_BYTES (128 << 20) /* free memory that is not given back */
+#define KEEP_BYTES (128 << 20) /* free memory that the allocator keeps */
 #define MAPPED_FROM                                         \
     (32 << 20) /* blocks from here on are mappings; glibc's \
                   greatest */
 
-/* Frames of values come and go by the thousand. By itself the allocator gives
- * each back to the kernel and takes it anew, and clearing those pages costs
- * more than all that is done with the values. */
+/* Frames of values come and go by the thousand. By default the allocator
+ * gives each back to the kernel and maps it again, and clearing those pages
+ * costs more than all work on the values. */
 static void keep_freed_memory(void)
 {
     (void)mallopt(M_MMAP_THRESHOLD, MAPPED_FROM);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A backup of the registry for whoever asks. */
+/* A backup of the registry, fetched piece by piece. */
 #include "daemon/state/control_inner.h"
 
 #include <inttypes.h>
@@ -9,7 +9,7 @@
 
 #define PIECE_BYTES ((size_t)1 << 20) /* twice as many digits in an answer */
 
-/* Takes a backup, in place of one that nobody has fetched to its end. */
+/* Takes a backup. It replaces one that no client has fetched to its end. */
 static psd_status_t begin(ps_control_t *self, psd_error_t *err)
 {
     psd_status_t rc = PSD_OK;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* pscli checkpoint create: which tables, behind which clock, since which
- * earlier one. */
+/* pscli checkpoint create: which tables, after which clock, since which
+ * earlier checkpoint. */
 #include "daemon/checkpoints/control_checkpoint.h"
 
 #include <inttypes.h>
@@ -33,7 +33,7 @@ static uint32_t job_of(const ps_control_t *self, uint32_t table)
     return found;
 }
 
-/* All tables follow one job; so a clock of it is a boundary for all. */
+/* All tables follow one job, so a clock of that job is a boundary for all of them. */
 static uint32_t only_job(const ps_doc_t *tables)
 {
     uint64_t only = 0;
@@ -63,7 +63,7 @@ static bool add_table(const ps_table_t *table, uint32_t job, ps_doc_t *tables)
            ps_doc_set_u64(item, "job", job) && ps_table_spec_to_doc(&table->spec, spec);
 }
 
-/* Those of the job whose clock is the boundary. */
+/* The tables of the job whose clock is the boundary. */
 static psd_status_t add_tables_of(const ps_control_t *self, const ps_job_t *job, ps_doc_t *tables,
                                   psd_error_t *err)
 {
@@ -81,7 +81,7 @@ static psd_status_t add_tables_of(const ps_control_t *self, const ps_job_t *job,
     return PSD_OK;
 }
 
-/* Those that are named, or all. */
+/* The tables that the request names, or all. */
 static psd_status_t add_tables(const ps_control_t *self, const ps_doc_t *request, ps_doc_t *tables,
                                psd_error_t *err)
 {
@@ -154,7 +154,7 @@ static psd_status_t make_manifest(const ps_control_t *self, const ps_control_req
     return PSD_OK;
 }
 
-/* What a shard is told of one table of the manifest. */
+/* What the registry sends a shard about one table of the manifest. */
 static psd_status_t add_order(const ps_doc_t *table, bool follows_job, uint64_t clock,
                               const ps_chain_t *parent, ps_doc_t *orders, psd_error_t *err)
 {
@@ -208,9 +208,9 @@ static psd_status_t add_orders(const ps_control_t *self, uint64_t clock, const p
     return rc;
 }
 
-/* ---- since which one ---- */
+/* ---- the parent checkpoint ---- */
 
-/* The parent may be built on. */
+/* Whether a checkpoint can be built on the parent. */
 static psd_status_t check_parent(const ps_control_t *self, const ps_chain_t *parent,
                                  const char *name, psd_error_t *err)
 {
@@ -234,7 +234,7 @@ static psd_status_t check_parent(const ps_control_t *self, const ps_chain_t *par
     return rc;
 }
 
-/* "since" of the request becomes that of the manifest. */
+/* Copies "since" from the request to the manifest. */
 static psd_status_t name_parent(const ps_control_t *self, const ps_control_request_t *request,
                                 const char *dir, ps_doc_t *manifest, psd_error_t *err)
 {
@@ -266,7 +266,7 @@ static psd_status_t name_parent(const ps_control_t *self, const ps_control_reque
                : ps_control_no_memory(err);
 }
 
-/* The parent that the manifest names; none: parent stays empty. */
+/* The parent that the manifest names; parent stays empty when it names none. */
 static psd_status_t read_parent(const ps_doc_t *manifest, const char *dir, ps_chain_t *parent,
                                 psd_error_t *err)
 {
@@ -288,7 +288,7 @@ static psd_status_t read_parent(const ps_doc_t *manifest, const char *dir, ps_ch
 
 /* ---- the steps ---- */
 
-/* First step: what is wanted is clear; marks wait for the next one. */
+/* First step: the request is complete; marks wait for the next step. */
 static psd_status_t arm(ps_control_t *self, ps_control_request_t *request, psd_error_t *err)
 {
     PSD_AUTO(ps_buffer_done) ps_buffer_t dir = {0};
@@ -330,7 +330,7 @@ static psd_status_t arm(ps_control_t *self, ps_control_request_t *request, psd_e
     if (rc == PSD_OK) {
         rc = ps_control_ask_words(request, words, err);
     }
-    if (rc != PSD_OK) { /* nobody was asked anything yet */
+    if (rc != PSD_OK) { /* no shard was asked yet */
         psd_status_t dropped =
             ps_checkpoint_drop(ps_disk_real(), (const char *)dir.data, name, NULL);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A job in a checkpoint: its boundary, its queues, and both of them back. */
+/* A job in a checkpoint: its boundary, its queues, and the restore of both. */
 #include <inttypes.h>
 #include <string.h>
 
@@ -42,8 +42,8 @@ void ps_control_checkpoint_let_go(ps_control_t *self)
     self->checkpoint.holds_work = false;
 }
 
-/* What this part has answered until now was asked by clients at these clocks:
- * some of them may have a mark on its way that no shard has seen. */
+/* Clients sent the questions answered so far at these clocks. Some may have
+ * sent a mark that no shard has seen yet. */
 psd_status_t ps_control_checkpoint_next_clock(ps_control_t *self, uint64_t most, uint64_t *ret,
                                               psd_error_t *err)
 {
@@ -75,7 +75,7 @@ psd_status_t ps_control_checkpoint_next_clock(ps_control_t *self, uint64_t most,
         return psd_error_set(err, PSD_LIMIT, "the job is at clock %" PRIu64, most);
     }
     work->clock = most + 1;
-    self->work_due = true; /* for those that are not there yet */
+    self->work_due = true; /* for workers that have not joined yet */
     *ret = work->clock;
     return PSD_OK;
 }
@@ -140,7 +140,7 @@ psd_status_t ps_control_checkpoint_take_job(ps_control_t *self, psd_error_t *err
     return PSD_OK;
 }
 
-/* ---- and back ---- */
+/* ---- restore ---- */
 
 static psd_status_t find_job(const ps_doc_t *manifest, const char *name, const ps_doc_t **ret,
                              psd_error_t *err)
@@ -230,8 +230,8 @@ static void queues_done(queues_t *self)
     }
 }
 
-/* Its queues go on to the end of that epoch, and not of the one that they were
- * made for; 0: as they were. */
+/* Its queues go on to the end of that epoch instead of their own; 0:
+ * unchanged. */
 static psd_status_t set_epochs(ps_work_resumed_t *queue, uint64_t n_epochs, psd_error_t *err)
 {
     bool was_over = queue->n_epochs != 0 && queue->epoch > queue->n_epochs;
@@ -275,7 +275,7 @@ static psd_status_t read_queues(const ps_doc_t *request, const ps_doc_t *job, qu
     return rc;
 }
 
-/* The job as the checkpoint has it, but for "workers" of the request. */
+/* The job as the checkpoint has it, except "workers", which comes from the request. */
 static psd_status_t read_job(const ps_doc_t *request, const ps_doc_t *job, ps_resume_t *ret,
                              psd_error_t *err)
 {

@@ -124,7 +124,7 @@ static psd_status_t check_child(void *context, const char *name, psd_error_t *er
     }
     if (rc == PSD_DAMAGED || rc == PSD_NO_CHECKPOINT) {
         psd_error_clear(err);
-        return PSD_OK; /* it needs nothing any more */
+        return PSD_OK; /* it needs no parent any more */
     }
     if (rc != PSD_OK) {
         return psd_error_wrap(err, rc, "whether checkpoint \"%s\" needs \"%s\" is not known", name,
@@ -139,7 +139,7 @@ static psd_status_t check_child(void *context, const char *name, psd_error_t *er
                          name, parent);
 }
 
-/* Nothing is worked on that needs it. */
+/* PSD_OK when no work under way needs it. */
 static psd_status_t check_use(ps_control_t *self, const char *name, psd_error_t *err)
 {
     const ps_checkpoint_work_t *work = &self->checkpoint;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How far the work at hand has come; at its end files become a checkpoint. */
+/* The progress of the present work. At its end the files become a checkpoint. */
 #include "daemon/checkpoints/control_checkpoint.h"
 
 #include <inttypes.h>
@@ -12,7 +12,7 @@
 #define TABLES_MAX 65536
 #define FILES_MAX 65536
 
-/* ---- what it has become ---- */
+/* ---- how consistent it is ---- */
 
 /* The job whose clocks that table of the manifest follows; 0: none. */
 static uint64_t job_in(const ps_doc_t *manifest, uint64_t id)
@@ -61,9 +61,9 @@ bool ps_control_checkpoint_judge(ps_doc_t *manifest)
     return is_even || ps_doc_set_text(manifest, "consistent", "partition");
 }
 
-/* ---- how far it is ---- */
+/* ---- progress ---- */
 
-/* What all shards have done. */
+/* The sum over all shards. */
 typedef struct progress {
     bool is_done;
     uint64_t row_bytes;
@@ -75,7 +75,7 @@ typedef struct progress {
     uint64_t n_restored; /* partitions that are being restored */
     uint64_t n_begun;    /* of those that are written */
     uint64_t n_inexact;  /* files */
-    const char *node;    /* whose answer it is, borrowed */
+    const char *node;    /* the node that answered; borrowed */
     ps_doc_t *files;     /* NULL: they are not wanted */
 } progress_t;
 
@@ -175,7 +175,7 @@ static uint64_t n_wanted(const ps_doc_t *manifest)
     return n;
 }
 
-/* No two nodes took themselves for the primary of a partition. */
+/* Fails when two nodes took themselves for the primary of a partition. */
 static psd_status_t check_once(ps_map_t *seen, uint64_t key, const ps_doc_t *file, psd_error_t *err)
 {
     if (ps_map_get(seen, key) != NULL) {
@@ -187,7 +187,7 @@ static psd_status_t check_once(ps_map_t *seen, uint64_t key, const ps_doc_t *fil
     return ps_map_put(seen, key, (void *)file) ? PSD_OK : ps_control_no_memory(err);
 }
 
-/* Every file is where this node sees it: so the nodes share the directory. */
+/* Every file is where this node sees it, so the nodes share the directory. */
 static psd_status_t check_files(const char *path, const ps_doc_t *manifest, psd_error_t *err)
 {
     const ps_snapshot_dir_t dir = {.disk = ps_disk_real(), .dir = path};
@@ -232,7 +232,7 @@ static psd_status_t check_files(const char *path, const ps_doc_t *manifest, psd_
     return rc;
 }
 
-/* All files are written: they become a checkpoint. */
+/* All files are written: commits them as a checkpoint. */
 static psd_status_t finish_create(ps_control_t *self, const progress_t *progress, psd_error_t *err)
 {
     PSD_AUTO(ps_buffer_done) ps_buffer_t dir = {0};
@@ -271,8 +271,8 @@ static psd_status_t finish_create(ps_control_t *self, const progress_t *progress
                         : rc;
 }
 
-/* All rows have reached their level: the table may be used. From here on it
- * stays, whatever happens. */
+/* All rows have reached their level: clients may use the table. From here on
+ * it stays, whatever happens. */
 static psd_status_t finish_restore(ps_control_t *self, psd_error_t *err)
 {
     PSD_AUTO(ps_command_done) ps_command_t command = {0};
@@ -306,7 +306,7 @@ static psd_status_t sum_up(const ps_control_t *self, const ps_control_request_t 
     return rc;
 }
 
-/* Every partition is one shard's business; who loses one says so. */
+/* One shard restores each partition; a shard that loses one reports it. */
 static psd_status_t check_restored(const ps_control_t *self, const progress_t *progress,
                                    psd_error_t *err)
 {

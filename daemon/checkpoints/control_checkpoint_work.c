@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What checkpoints and restores share: one at a time, and words to all shards.
- */
+/* What checkpoints and restores share: one at a time, and commands to all
+ * shards. */
 #include "daemon/checkpoints/control_checkpoint.h"
 
 #include <inttypes.h>
@@ -118,7 +118,7 @@ const ps_table_t *ps_control_restored_table(const ps_control_t *self)
     return table != NULL && table->restoring ? table : NULL;
 }
 
-/* Half a table must not stay; another one of its name may. */
+/* Drops the half-restored table, but not another one of its name. */
 void ps_control_checkpoint_give_up(ps_control_t *self)
 {
     const ps_table_t *table = ps_control_restored_table(self);
@@ -148,8 +148,8 @@ psd_status_t ps_control_checkpoint_fail(ps_control_t *self, ps_control_request_t
             return PSD_OK;
         }
     }
-    /* Who has not answered may still write: then some of it stays, and is
-     * listed as unfinished. */
+    /* A shard that has not answered may still write. Then some files stay,
+     * and the list shows them as unfinished. */
     if (ps_control_checkpoint_dir(self, &dir, NULL) == PSD_OK) {
         psd_status_t dropped =
             ps_checkpoint_drop(ps_disk_real(), (const char *)dir.data, work->name, NULL);

@@ -9,7 +9,7 @@
 
 #define TABLES_MAX 65536
 
-/* ---- the words of a restore ---- */
+/* ---- the command of a restore ---- */
 
 /* The table of that name in the manifest. */
 static psd_status_t find_table(const ps_doc_t *manifest, const char *name, uint64_t *ret_id,
@@ -38,8 +38,8 @@ static psd_status_t find_table(const ps_doc_t *manifest, const char *name, uint6
                : rc;
 }
 
-/* Files of the work at hand, into a table that is here, or (table 0) only to be
- * read, by this node's first shard. */
+/* The files of the present work, to restore into an existing table or (table
+ * 0) only to be read by this node's first shard. */
 static psd_status_t ask_to_read(ps_control_t *self, ps_control_request_t *request, uint64_t from,
                                 uint64_t table, psd_error_t *err)
 {
@@ -71,7 +71,7 @@ static psd_status_t ask_to_read(ps_control_t *self, ps_control_request_t *reques
 
 /* ---- restore and verify ---- */
 
-/* The checkpoint that the request names, with all that it needs. */
+/* The checkpoint that the request names, with its parents. */
 static psd_status_t read_chain(ps_control_t *self, const ps_control_request_t *request,
                                const char **ret_name, ps_chain_t *chain, psd_error_t *err)
 {
@@ -89,7 +89,7 @@ static psd_status_t read_chain(ps_control_t *self, const ps_control_request_t *r
                : rc;
 }
 
-/* The spec as it shall be. */
+/* The spec of the restored table. */
 static psd_status_t read_spec(const ps_doc_t *request, const ps_doc_t *doc, const char *table,
                               ps_table_spec_t *ret, psd_error_t *err)
 {
@@ -117,7 +117,7 @@ static psd_status_t read_spec(const ps_doc_t *request, const ps_doc_t *doc, cons
     (void)snprintf(ret->name, sizeof ret->name, "%s", as);
     if (partitions != 0) {
         ret->n_partitions = (uint32_t)partitions;
-        ret->n_col_slices = 0; /* chosen anew */
+        ret->n_col_slices = 0; /* chosen again */
     }
     if (replicas != 0) {
         ret->replicas = (uint32_t)replicas;
@@ -156,7 +156,7 @@ static psd_status_t make_table(ps_control_t *self, ps_control_request_t *request
     }
     ps_control_checkpoint_start(self, PS_CHECKPOINT_RESTORE, name, NULL);
     self->checkpoint.table = ps_registry_table(self->is.registry, spec.name)->id;
-    request->clock = id; /* that the files are of */
+    request->clock = id; /* that the files came from */
     return ps_control_ask(request, PS_CALL_INSPECT, 0);
 }
 

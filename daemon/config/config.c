@@ -64,7 +64,7 @@ static bool is_path(const char *text, const ps_key_t *key)
     return length >= key->min && length <= key->max;
 }
 
-/* Adds the item text[0 .. length). */
+/* Adds the item text[0 .. length) to the list. */
 static psd_status_t add_item(ps_text_list_t *list, const char *text, size_t length)
 {
     char *item = ps_alloc(length + 1, 1);
@@ -273,7 +273,7 @@ psd_status_t ps_config_set(ps_config_t *self, ps_key_id_t id, const char *text,
 
 /* ---- defaults ---- */
 
-/* systemd lists several with colons; the first is ours. "": there is none. */
+/* systemd lists several, separated by colons; the first is ours. "": there is none. */
 static void take_first_dir(const char *list, char *ret, size_t size)
 {
     ret[0] = '\0';
@@ -282,7 +282,7 @@ static void take_first_dir(const char *list, char *ret, size_t size)
     }
 }
 
-/* Where the state is kept when nobody says: "" when there is no such place. */
+/* The default place of the state; "" when there is none. */
 static void default_data_dir(char *ret, size_t size)
 {
     const char *state = getenv("STATE_DIRECTORY");

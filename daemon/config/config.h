@@ -37,7 +37,7 @@ typedef struct ps_text_list {
 } ps_text_list_t;
 
 typedef struct ps_ports {
-    uint16_t first; /* 0: none are said */
+    uint16_t first; /* 0: none are given */
     uint16_t last;  /* at least first */
 } ps_ports_t;
 
@@ -91,7 +91,7 @@ typedef struct ps_key {
     uint64_t min;
     uint64_t max;
     const char *fallback; /* as it would be typed; "" is worked out */
-    bool reloadable;      /* SIGHUP brings a new value into force */
+    bool reloadable;      /* SIGHUP applies a new value */
     const char *help;
     size_t offset; /* of the value in ps_config_t */
 } ps_key_t;
@@ -101,8 +101,8 @@ const ps_key_t *ps_config_key(ps_key_id_t id);
 #define PS_KEY_ENV_SIZE 64
 /* The name of its variable: "PSD_LIMITS_CHUNK_BYTES". Returns ret. */
 const char *ps_key_env(const ps_key_t *self, char ret[PS_KEY_ENV_SIZE]);
-/* What somebody typed, for an error: in quotes, cut to fit, control characters
- * as '?'. Returns ret. */
+/* A value as typed, for an error message: in quotes, cut to fit, control
+ * characters as '?'. Returns ret. */
 const char *ps_config_show(const char *text, char *ret, size_t size);
 /* What a value of this key may be: "1 .. 256 threads". Appended; false: no
  * memory. */
@@ -113,9 +113,9 @@ PSD_MUST_CHECK psd_status_t ps_config_init(ps_config_t *self, psd_error_t *err);
 /* Frees what it holds and zeroes it; fits PSD_AUTO. */
 void ps_config_done(ps_config_t *self);
 
-/* Sets one value from its text (lists: items parted by commas). origin is
- * copied. Errors: PSD_CONFIG naming place, key, value and what is allowed;
- * PSD_NOMEM. Nothing is changed then. */
+/* Sets one value from its text (lists: items separated by commas). origin is
+ * copied. Errors: PSD_CONFIG naming place, key, value and the allowed
+ * values; PSD_NOMEM. An error changes nothing. */
 PSD_MUST_CHECK psd_status_t ps_config_set(ps_config_t *self, ps_key_id_t id, const char *text,
                                           const ps_origin_t *origin, psd_error_t *err);
 /* "psd.yaml:12", "PSD_SHARDS", "--shards" or "default". Returns ret. */
@@ -129,8 +129,8 @@ PSD_MUST_CHECK psd_status_t ps_config_parse(ps_config_t *self, const char *name,
                                             psd_error_t *err);
 /* Does the variable name a key? */
 bool ps_config_reads_env(const char *name);
-/* Does it name a section of keys (PSD_LIMITS_…), or is it a slip or two from a
- * key? */
+/* Does it name a section of keys (PSD_LIMITS_…), or is it one or two typing
+ * errors away from a key? */
 bool ps_config_near_env(const char *name);
 /* Takes every PSD_… variable that names a key. Errors: PSD_CONFIG, PSD_NOMEM.
  */
@@ -139,9 +139,8 @@ PSD_MUST_CHECK psd_status_t ps_config_take_env(ps_config_t *self, psd_error_t *e
  * beyond loopback. Errors: PSD_CONFIG. */
 PSD_MUST_CHECK psd_status_t ps_config_check(const ps_config_t *self, psd_error_t *err);
 
-/* Takes over the values of `from` that may change while psd runs. ret_stuck
- * gets the keys whose value differs but needs a restart; returns their number.
- */
+/* Takes the values of `from` that may change while psd runs. ret_stuck gets the
+ * keys whose new value needs a restart; returns their number. */
 size_t ps_config_take_reloadable(ps_config_t *self, const ps_config_t *from,
                                  ps_key_id_t ret_stuck[PS_KEY_COUNT]);
 

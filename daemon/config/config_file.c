@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The configuration file: libyaml's events, walked against the table of keys, so
- * that every error names its line. */
+/* The configuration file: walks libyaml's events against the table of keys,
+ * so that every error names its line. */
 #include "daemon/config/config.h"
 
 #include <errno.h>
@@ -18,7 +18,7 @@ typedef struct walk {
     yaml_parser_t parser;
     yaml_event_t event;           /* the present one; owned */
     const char *name;             /* of the file */
-    unsigned lines[PS_KEY_COUNT]; /* that set a key, from 1; 0: none has */
+    unsigned lines[PS_KEY_COUNT]; /* the line that set a key, from 1; 0: none */
     char *texts[PS_KEY_COUNT];    /* owned; the values, NULL where there is none */
     psd_error_t *err;
 } walk_t;
@@ -54,7 +54,7 @@ static bool is_word(const walk_t *self)
            strlen(scalar(self)) == self->event.data.scalar.length;
 }
 
-/* "key: " and nothing behind it. */
+/* "key: " and nothing after it. */
 static bool is_nothing(const walk_t *self)
 {
     return self->event.type == YAML_SCALAR_EVENT && self->event.data.scalar.length == 0 &&
@@ -156,7 +156,7 @@ static const char *find_section(const char *name)
     return NULL;
 }
 
-/* What is not YAML, or no setting, is told before a value that is not allowed. */
+/* Reports what is not YAML or not a setting before a value that is not allowed. */
 static psd_status_t keep(walk_t *self, const ps_key_t *key, const char *text)
 {
     self->texts[key->id] = ps_strdup(text);
@@ -199,7 +199,7 @@ static psd_status_t walk_list(walk_t *self, const ps_key_t *key)
                          (unsigned)key->max);
 }
 
-/* The value of a key: the present event is behind the key's. */
+/* The value of a key: the present event is the one after the key's. */
 static psd_status_t walk_value(walk_t *self, const ps_key_t *key, unsigned line)
 {
     if (self->lines[key->id] != 0) {
@@ -342,7 +342,7 @@ static psd_status_t walk_stream(walk_t *self)
     }
 }
 
-/* Sets what was kept, key by key. */
+/* Sets the values that were read, key by key. */
 static psd_status_t take_texts(const walk_t *self, ps_config_t *config)
 {
     psd_status_t rc = PSD_OK;
@@ -368,7 +368,7 @@ psd_status_t ps_config_parse(ps_config_t *self, const char *name, ps_bytes_t tex
     if (self->file == NULL || !yaml_parser_initialize(&walk.parser)) {
         return psd_error_set(err, PSD_NOMEM, "no memory to read %s", name);
     }
-    /* libyaml asserts that there is a text, were it empty. */
+    /* libyaml asserts that there is a text, even an empty one. */
     yaml_parser_set_input_string(
         &walk.parser, text.data == NULL ? (const unsigned char *)"" : text.data, text.size);
     rc = walk_stream(&walk);

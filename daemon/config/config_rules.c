@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Settings beside each other: which may stand together, and what a reload may
- * change. */
+/* Rules between settings, and which settings a reload may change. */
 #include "daemon/config/config.h"
 
 #include <assert.h>
@@ -30,8 +29,9 @@ static psd_status_t refuse_pair(const ps_config_t *self, ps_key_id_t id, const c
         (const char *)bound.data);
 }
 
-/* A primary that is cut off has stopped before another one is promoted, and
- * what is reported is more than a lease that was not renewed in time. */
+/* A primary that is cut off stops before another copy is promoted. A node is
+ * reported only for a longer silence than one lease that was not renewed in
+ * time. */
 static psd_status_t check_copies(const ps_config_t *self, psd_error_t *err)
 {
     if (self->copies.lease_ms > self->cluster.suspect_after) {
@@ -110,7 +110,7 @@ static psd_status_t check_endpoints(const ps_config_t *self, psd_error_t *err)
     return PSD_OK;
 }
 
-/* The address of HOST:PORT is none of the shards' own. */
+/* The address of HOST:PORT is not one that a shard uses. */
 static psd_status_t check_port(const ps_config_t *self, const char *endpoint, psd_error_t *err)
 {
     const ps_ports_t *ports = &self->listen.shard_ports;

@@ -16,7 +16,7 @@ static bool has_prefix(const char *text, const char *prefix)
     return strncmp(text, prefix, strlen(prefix)) == 0;
 }
 
-/* The colon in front of the port; NULL when there is none behind a host. */
+/* The colon before the port; NULL when no colon follows a host. */
 static const char *port_colon(const char *text)
 {
     const char *colon = strrchr(text, ':');
@@ -80,7 +80,7 @@ void ps_endpoint_host(const char *text, char ret_host[PS_ENDPOINT_MAX + 1])
     }
 }
 
-/* 127.0.0.0/8 as four numbers, so that 127.example.org is none of them. */
+/* 127.0.0.0/8 as four numbers, so that 127.example.org does not match. */
 static bool is_loopback_address(const char *host)
 {
     return has_prefix(host, "127.") && host[strspn(host, "0123456789.")] == '\0';

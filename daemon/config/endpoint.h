@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * ps_endpoint - "tcp://HOST:PORT" and "ipc://PATH": what they say
+ * ps_endpoint - "tcp://HOST:PORT" and "ipc://PATH" taken apart
  *
  * Shape    HOST is a name, an IPv4 address, [IPv6] or * (every address); PORT
  *          is 0 .. 65535 or *, where 0 and * let the kernel choose
@@ -16,7 +16,7 @@ bool ps_endpoint_is_valid(const char *text);
 bool ps_endpoint_is_local(const char *text);
 /* HOST of a valid tcp endpoint, with its brackets; "" for ipc. */
 void ps_endpoint_host(const char *text, char ret_host[PS_ENDPOINT_MAX + 1]);
-/* ipc, by a name that is no file: @NAME of Linux, * of ZeroMQ. */
+/* ipc with a name that is not a file: @NAME of Linux, * of ZeroMQ. */
 bool ps_endpoint_is_abstract(const char *text);
 /* PORT of a valid tcp endpoint; 0: the kernel chooses it, or it is ipc. */
 uint64_t ps_endpoint_port(const char *text);

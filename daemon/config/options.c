@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Flags, and the order in which the sources of settings are heard. */
+/* Flags, and the order in which the sources of settings apply. */
 #include "daemon/config/options.h"
 
 #include <stdlib.h>

@@ -20,7 +20,7 @@
 
 typedef const psd_updater_t *entry_t(void);
 
-/* Who else could change it? NULL: nobody. */
+/* Which other user could change it? NULL: none. */
 static const char *unsafe(const struct stat *is)
 {
     if (is->st_uid != 0 && is->st_uid != geteuid()) {
@@ -32,10 +32,10 @@ static const char *unsafe(const struct stat *is)
     return NULL;
 }
 
-/* By its name in the directory that was looked at, which nobody else can
- * change; the directory's own path may lead elsewhere by now. The loader takes
- * two objects of one path for the same: a descriptor of the file would not do.
- */
+/* Opens the file by its name in the directory that was checked, which no other
+ * user can change; the directory's own path may lead elsewhere by now. A
+ * descriptor of the file would not do, because the loader takes two objects of
+ * one path for the same. */
 static psd_status_t load_object(int dir, ps_plugin_t *plugin, psd_error_t *err)
 {
     char path[64 + PS_NAME_MAX];
@@ -55,7 +55,7 @@ static psd_status_t load_object(int dir, ps_plugin_t *plugin, psd_error_t *err)
         (void)dlclose(object);
         return psd_error_set(err, PSD_INVALID, "it exports no psd_updater_plugin");
     }
-    memcpy(&entry, &symbol, sizeof entry); /* as POSIX has it */
+    memcpy(&entry, &symbol, sizeof entry); /* as POSIX requires */
     functions = entry();
     rc = ps_plugin_check(plugin->name, functions, err);
     if (rc != PSD_OK) {

@@ -2,13 +2,13 @@
 /*
  * ps_plugins_load - the updaters that lie in updaters.dir
  *
- * What     Loads every NAME.so of the directory once, when the daemon starts;
- *          what lies there and must not be loaded stays in the list with the
- *          reason, and in the log. Nothing is ever unloaded.
+ * What     Loads every NAME.so of the directory once, when the daemon starts; a
+ *          file that must not be loaded stays in the list with the reason, and
+ *          the log names it. Nothing is ever unloaded.
  * Security the directory and each file belong to root or to this process's
- *          user and are writable by nobody else; files are loaded by way of
- *          the open directory (/proc/self/fd), so that what was checked is what
- *          is loaded, whatever its path leads to by then; no links
+ *          user and are writable by no other user; files are loaded through the
+ *          open directory (/proc/self/fd), so that psd loads the file that it
+ *          checked, whatever the path leads to by then; no links
  */
 #ifndef PS_DAEMON_PLUGINS_H
 #define PS_DAEMON_PLUGINS_H

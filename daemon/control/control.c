@@ -9,7 +9,7 @@
 
 #include "base/text.h"
 
-#define BATCH 64        /* requests before other things are looked at */
+#define BATCH 64        /* requests before other work gets a turn */
 #define OP_BYTES_MAX 64 /* of an operation's name */
 #define OPS_MAX 64
 
@@ -39,7 +39,7 @@ static psd_status_t find_op(const ps_control_t *self, const char *name, size_t *
                          "unknown op %s; docs/protocol.md lists those that are", shown);
 }
 
-/* Reads what all requests have. */
+/* Reads the fields that all requests have. */
 static psd_status_t read_head(const ps_control_t *self, ps_control_request_t *request,
                               size_t *ret_op, psd_error_t *err)
 {
@@ -85,8 +85,8 @@ static void task_destroy(ps_task_t **self_p)
     *self_p = NULL;
 }
 
-/* true: an answer that was given before was given again, or the request waits
- * already and will be answered where it was asked last. */
+/* true: it resent an earlier answer, or the request waits already; its
+ * answer goes to the newest connection. */
 static bool answer_again(ps_control_t *self, const ps_control_request_t *request)
 {
     ps_bytes_t text;
@@ -170,7 +170,7 @@ static psd_status_t judge(ps_control_t *self, ps_task_t *task, psd_error_t *err)
     return run_op(self, task, err);
 }
 
-/* Keeps a task whose question was asked. */
+/* Keeps a task that waits for answers of nodes. */
 static psd_status_t keep(ps_control_t *self, ps_task_t *task, psd_error_t *err)
 {
     ps_control_request_t *request = &task->request;
@@ -245,7 +245,7 @@ static void forget_task(ps_control_t *self, const ps_task_t *task)
     }
 }
 
-/* Questions that were to be asked again later, and what was to be tried. */
+/* Asks again, or tries again, what was due later. */
 static void ask_due(ps_control_t *self)
 {
     uint64_t now_ms = self->n_tasks == 0 ? 0 : ps_now_ms();
@@ -265,20 +265,20 @@ static void ask_due(ps_control_t *self)
     }
 }
 
-/* A table is made, or was taken back: what waits for that may go on. */
+/* A table was created or withdrawn: what waits for that may go on. */
 static void end_pauses(ps_control_t *self)
 {
     for (size_t i = 0; i < self->n_tasks; i++) {
         ps_control_request_t *request = &self->tasks[i]->request;
 
         if (request->pauses) {
-            request->again_ms = 1; /* it is due */
+            request->again_ms = 1; /* its time has come */
         }
     }
     ask_due(self);
 }
 
-/* Goes on with the requests whose questions were answered. */
+/* Goes on with the requests whose answers have come. */
 static void go_on(ps_control_t *self)
 {
     ask_due(self);

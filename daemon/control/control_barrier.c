@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Barriers: who waits, who is missing, and when it opens. */
+/* Barriers: which workers wait, which are missing, and when it opens. */
 #include "daemon/state/control_inner.h"
 
 #include <inttypes.h>
@@ -37,7 +37,7 @@ static void release_all(ps_control_t *self, ps_watch_t *watch, const ps_job_t *j
     }
 }
 
-/* Ends those whose worker, or job, is not what it was. */
+/* Ends waiters whose worker or job has changed. */
 static void end_dead(ps_control_t *self, ps_watch_t *watch, const ps_job_t *job)
 {
     for (size_t i = watch->n_waiters; i > 0; i--) {
@@ -192,7 +192,7 @@ static psd_status_t read_waiter(const ps_doc_t *doc, ps_waiter_t *waiter, uint64
     return rc;
 }
 
-/* Puts the request among those that wait. */
+/* Adds the request to the waiters. */
 static psd_status_t enter(ps_control_t *self, const ps_job_t *job, const ps_waiter_t *waiter,
                           psd_error_t *err)
 {
@@ -238,7 +238,7 @@ psd_status_t ps_control_barrier(ps_control_t *self, ps_control_request_t *reques
     watch = ps_watches_find(&self->watches, job->id);
     watched = watch == NULL ? NULL : ps_watch_find(watch, waiter.worker);
     if (watched != NULL && watched->joins == worker->joins && waiter.number <= watched->released) {
-        return PSD_OK; /* it opened, and the answer was lost */
+        return PSD_OK; /* the barrier opened, and the answer was lost */
     }
     waiter.deadline_ms = waiter.since_ms + timeout_ms;
     rc = enter(self, job, &waiter, err);
@@ -252,7 +252,7 @@ psd_status_t ps_control_barrier(ps_control_t *self, ps_control_request_t *reques
 
 /* ---- a job has changed ---- */
 
-/* Remembers when it ended, for `why`. Without memory that is not known. */
+/* Notes when it ended, for `why`. Without memory the time stays unknown. */
 static void note_end(ps_control_t *self, const ps_job_t *job)
 {
     bool runs = ps_job_runs(self->is.registry, job);

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The registry looks after the copies: what is heard goes to it, what it has
- * decided is stored and told. */
+/* The registry manages the copies: this passes reports to it, stores its
+ * decisions and sends them to the nodes. */
 #include <inttypes.h>
 
 #include "daemon/nodes/commit.h"
 #include "daemon/state/control_inner.h"
 #include "protocol/placement/registry_decide.h"
 
-#define RETRY_MS 500  /* after a decision that could not be made or stored */
-#define GRACE_MS 1000 /* for nodes to find a registry that has begun */
+#define RETRY_MS 500  /* backoff after a decision that could not be made or stored */
+#define GRACE_MS 1000 /* for nodes to find a registry that has started */
 #define ROUNDS_MAX 1000
 
-/* ---- what is decided ---- */
+/* ---- decisions ---- */
 
 void ps_control_tell_changes(ps_control_t *self, const ps_command_t *command)
 {
@@ -45,7 +45,7 @@ static bool loses_rows(const ps_command_t *command)
     return false;
 }
 
-/* Stores and tells what is decided. *ret_more: something was. */
+/* Stores and sends the decisions. *ret_more: there was one. */
 static psd_status_t decide_once(ps_control_t *self, bool *ret_more, psd_error_t *err)
 {
     PSD_AUTO(ps_decision_done) ps_decision_t decision = {0};
@@ -117,12 +117,12 @@ uint64_t ps_control_decide_at(const ps_control_t *self)
     uint64_t at = ps_registry_decide_at(self->is.registry);
 
     if (at != 0 && ps_registry_n_nodes(self->is.registry) < 2) {
-        return UINT64_MAX; /* there is nobody to be silent */
+        return UINT64_MAX; /* no other node can be silent */
     }
     return at < self->decide_ms ? self->decide_ms : at;
 }
 
-/* ---- what is heard ---- */
+/* ---- reports ---- */
 
 void ps_control_take_report(ps_control_t *self, uint64_t from, const ps_report_t *report)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Nodes that are to go, and what moves: drain, remove, rebalance, repair. */
+/* Nodes that leave, and copies that move: drain, remove, rebalance, repair. */
 #include "daemon/state/control_inner.h"
 
 #include <inttypes.h>
@@ -23,7 +23,7 @@ static psd_status_t read_node(const ps_control_t *self, const ps_control_request
                                              ps_log_quote(name, shown, sizeof shown));
 }
 
-/* A switch that a request may leave out. */
+/* An optional boolean of a request. */
 static psd_status_t read_switch(const ps_control_request_t *request, const char *key, bool *ret,
                                 psd_error_t *err)
 {
@@ -48,7 +48,7 @@ static psd_status_t change_state(ps_control_t *self, const char *name, ps_node_s
     return rc;
 }
 
-/* How far a drain has come. */
+/* The progress of a drain. */
 static bool add_left(const ps_control_t *self, const char *name, ps_doc_t *reply)
 {
     const ps_node_t *node = ps_registry_node(self->is.registry, name);
@@ -102,7 +102,7 @@ psd_status_t ps_control_node_drain(ps_control_t *self, ps_control_request_t *req
                : ps_control_no_memory(err);
 }
 
-/* A loss was confirmed as it stood then; one of more partitions is not. */
+/* The user confirmed the loss as it was then, not a loss of more partitions. */
 static psd_status_t check_confirmed(const ps_control_t *self, const ps_control_request_t *request,
                                     const ps_node_t *node, psd_error_t *err)
 {
@@ -172,7 +172,7 @@ psd_status_t ps_control_cluster_rebalance(ps_control_t *self, ps_control_request
                : ps_control_no_memory(err);
 }
 
-/* It goes on by itself: this only says how far it is. */
+/* The repair goes on by itself: this only reports its progress. */
 psd_status_t ps_control_cluster_repair(ps_control_t *self, ps_control_request_t *request,
                                        psd_error_t *err)
 {

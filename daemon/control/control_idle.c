@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How far workers that wait for a slice finish clocks meanwhile. When all of
- * them wait nobody needs any; but a checkpoint wants them at its boundary. */
+/* How many clocks workers finish while they wait for a slice. When all of
+ * them wait, no worker needs more clocks, but a checkpoint needs them at its
+ * boundary. */
 #include "daemon/state/control_inner.h"
 
-#define AHEAD 8 /* clocks that one may finish before it asks again */
+#define AHEAD 8 /* clocks that a worker may finish before it asks again */
 
-/* Questions for slices that clients of this worker wait with. */
+/* The number of slice questions that clients of this worker wait with. */
 static uint32_t count_asks(const ps_watch_t *watch, uint32_t worker)
 {
     uint32_t n = 0;
@@ -18,8 +19,8 @@ static uint32_t count_asks(const ps_watch_t *watch, uint32_t worker)
     return n;
 }
 
-/* Somebody does anything else than to wait for a slice; another thread of who
- * asks, too, for its clocks are those of its worker. */
+/* Whether any worker does something other than wait for a slice. Another
+ * thread of the asking worker counts too: they share the worker's clock. */
 static bool somebody_works(const ps_control_t *self, const ps_job_t *job)
 {
     const ps_watch_t *watch = ps_watches_find(&self->watches, job->id);

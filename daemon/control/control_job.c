@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Workers come, live, and go. */
+/* Join, heartbeat and leave of workers. */
 #include "daemon/state/control_inner.h"
 
 #include <inttypes.h>
@@ -58,7 +58,7 @@ static psd_status_t gather_clocks(const ps_answers_t *answers, clocks_t *ret_clo
     return PSD_OK;
 }
 
-/* The joining worker's start, now that no clock can close any more. */
+/* The clock at which the joining worker starts, now that no clock can close any more. */
 static psd_status_t start_worker(ps_control_t *self, uint32_t job, uint32_t worker,
                                  const ps_answers_t *answers, psd_error_t *err)
 {
@@ -79,8 +79,8 @@ static psd_status_t start_worker(ps_control_t *self, uint32_t job, uint32_t work
     return rc;
 }
 
-/* Clocks that a client of this worker counts as finished when it comes: the
- * worker's start, or, for a further client, where the others are. */
+/* Clocks that a client of this worker counts as finished when it joins: the
+ * worker's start or, for a further client, the clock of the others. */
 static psd_status_t clock_of(const ps_answers_t *answers, const ps_worker_t *worker,
                              uint64_t *ret_clock, psd_error_t *err)
 {
@@ -167,8 +167,8 @@ static psd_status_t fill_join(ps_control_t *self, const ps_control_request_t *re
     return ps_control_add_job_tables(self, known, request, err);
 }
 
-/* Why the rank cannot be had: a worker that was killed counts as running until
- * its silence ends it. */
+/* Why the rank is taken: a killed worker counts as running until its silence
+ * ends it. */
 static psd_status_t explain_running(const ps_control_t *self, const ps_join_t *join,
                                     psd_error_t *err)
 {
@@ -189,7 +189,7 @@ static psd_status_t explain_running(const ps_control_t *self, const ps_join_t *j
                          (double)self->is.config->workers.lost_after_ms / 1000.0);
 }
 
-/* First step: the worker is joining, and every shard is told so. */
+/* First step: the worker is joining; tells every shard. */
 static psd_status_t begin_join(ps_control_t *self, const ps_join_t *join,
                                ps_control_request_t *request, psd_error_t *err)
 {
@@ -216,9 +216,10 @@ static psd_status_t begin_join(ps_control_t *self, const ps_join_t *join,
     return ps_control_ask(request, PS_CALL_CLOCKS, request->job);
 }
 
-/* Second step: all shards know it, and no clock can close there any more; from
- * their clocks its start follows. A node that has just fallen silent and is
- * still counted on is waited for: it comes back, or others take its part. */
+/* Second step: all shards know the worker, and no clock can close there any
+ * more. The worker's start follows from their clocks. The step waits for a
+ * node that has just fallen silent: it comes back, or other copies take
+ * over. */
 static psd_status_t agree_join(ps_control_t *self, const ps_join_t *join,
                                ps_control_request_t *request, psd_error_t *err)
 {
@@ -326,8 +327,8 @@ static psd_status_t leave_member(ps_control_t *self, uint32_t job, const ps_work
     return PSD_OK;
 }
 
-/* A worker that failed is lost at once, and its reason is told. gives_up: when
- * nobody else is there, so is the job. */
+/* A worker that failed is lost at once, and the others learn the reason.
+ * gives_up: when no other worker is there, the job ends too. */
 static psd_status_t fail_worker(ps_control_t *self, const ps_job_t *job, uint32_t rank,
                                 const char *reason, bool gives_up, psd_error_t *err)
 {
@@ -358,7 +359,7 @@ static psd_status_t fail_worker(ps_control_t *self, const ps_job_t *job, uint32_
     return rc;
 }
 
-/* For who leaves: whose work nobody has done. */
+/* For a worker that leaves: the lost workers whose work is undone. */
 static bool say_lost(const ps_job_t *job, ps_doc_t *reply)
 {
     uint64_t n_lost = 0;

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Workers that are silent too long are lost; jobs that cannot go on end. */
+/* Declares workers lost that are silent too long, and ends jobs that cannot go on. */
 #include <inttypes.h>
 
 #include "daemon/nodes/commit.h"
 #include "daemon/state/control_inner.h"
 
-#define RETRY_MS 1000 /* after a loss that could not be stored */
+#define RETRY_MS 1000 /* backoff after a loss that could not be stored */
 #define LATE_MS 500   /* a tick this late says that the process stood still */
 
-/* Remembers when a worker was lost, for `why`. */
+/* Notes when a worker was lost, for `why`. */
 static void note_lost(ps_control_t *self, const ps_job_t *job, uint32_t rank)
 {
     const ps_worker_t *worker = ps_job_worker(job, rank);
@@ -82,9 +82,9 @@ void ps_control_end_jobs(ps_control_t *self)
     }
 }
 
-/* When this process itself stood still (a paused machine, a shard that took
- * long), signs of life wait unread, or were not sent because everything stood
- * still: the workers get time to be heard first. */
+/* When this process itself stood still (a paused machine, a slow shard),
+ * heartbeats wait unread, or were not sent because everything stood still.
+ * The workers first get time to send one. */
 static bool gives_grace(ps_control_t *self, uint64_t now_ms)
 {
     uint64_t due_ms = ps_registry_deadline(self->is.registry);

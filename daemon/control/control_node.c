@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Nodes that are not the registry's: they ask to join, announce themselves, say
- * that they live, answer, and report of copies. */
+/* Requests of nodes without the registry: join, announce, beat, answer, and
+ * reports about copies. */
 #include "daemon/state/control_inner.h"
 
 #include <inttypes.h>
@@ -33,7 +33,7 @@ static psd_status_t read_incarnation(const ps_doc_t *doc, uint64_t *ret, psd_err
     return ps_doc_get_u64(doc, "incarnation", 1, INT64_MAX, ret, err);
 }
 
-/* Two that answer to one name would take each other's partitions. */
+/* Two nodes under one name would take each other's partitions. */
 static psd_status_t check_name(ps_control_t *self, const char *name, uint64_t incarnation,
                                psd_error_t *err)
 {
@@ -52,8 +52,8 @@ static psd_status_t check_name(ps_control_t *self, const char *name, uint64_t in
     return rc;
 }
 
-/* Only who has the data directory of its first life speaks for a node, and
- * nobody for the one that has the registry. */
+/* Only the process with the data directory of the node's first life speaks
+ * for that node. None speaks for the node with the registry. */
 static psd_status_t check_secret(ps_control_t *self, const ps_doc_t *doc, const char *name,
                                  ps_id_t *ret_secret, psd_error_t *err)
 {
@@ -68,7 +68,7 @@ static psd_status_t check_secret(ps_control_t *self, const ps_doc_t *doc, const 
         return rc;
     }
     self->n_denied++;
-    if ((self->n_denied & (self->n_denied - 1)) == 0) { /* not each of many */
+    if ((self->n_denied & (self->n_denied - 1)) == 0) { /* not every single one */
         ps_log(PS_LOG_WARN, "node_denied",
                "name=%s n=%" PRIu64 " hint=\"somebody says that name without "
                "the node's secret\"",
@@ -84,7 +84,7 @@ static psd_status_t check_secret(ps_control_t *self, const ps_doc_t *doc, const 
     return rc;
 }
 
-/* The name of one who speaks as we do, and means this cluster. */
+/* The name of a node that speaks our version and means this cluster. */
 static psd_status_t read_speaker(ps_control_t *self, const ps_doc_t *doc, const char **ret_name,
                                  psd_error_t *err)
 {
@@ -111,7 +111,7 @@ static psd_status_t read_who(ps_control_t *self, const ps_doc_t *doc, const char
     return rc == PSD_OK ? check_secret(self, doc, *ret_name, ret_secret, err) : rc;
 }
 
-/* A node that says so is given a name when its own is taken. */
+/* A node that allows it gets another name when its own is taken. */
 static psd_status_t read_joining(ps_control_t *self, const ps_doc_t *doc,
                                  char ret_name[PS_NAME_MAX + 1], psd_error_t *err)
 {
@@ -141,7 +141,7 @@ static psd_status_t read_joining(ps_control_t *self, const ps_doc_t *doc,
     return rc == PSD_OK ? ps_control_give_name(self, name, &secret, ret_name, err) : rc;
 }
 
-/* What the node must know before it starts its shards. Nothing is changed. */
+/* What the node must know before it starts its shards. Changes nothing. */
 psd_status_t ps_control_node_join(ps_control_t *self, ps_control_request_t *request,
                                   psd_error_t *err)
 {
@@ -227,7 +227,7 @@ static psd_status_t read_weight(const ps_doc_t *doc, ps_node_t *node, psd_error_
     return rc;
 }
 
-/* Stored, and the tables whose copies have changed are told to everybody. */
+/* Stores the node and sends the tables whose copies have changed to all nodes. */
 static psd_status_t take_node(ps_control_t *self, const ps_node_t *node, psd_error_t *err)
 {
     PSD_AUTO(ps_command_done) ps_command_t command = {0};
@@ -244,8 +244,8 @@ static psd_status_t take_node(ps_control_t *self, const ps_node_t *node, psd_err
     return rc;
 }
 
-/* A life that the registry has already comes back to a registry that was
- * restarted, or by another connection; it has one name. */
+/* The registry knows this incarnation already: the registry was restarted,
+ * or the node uses a new connection. An incarnation has one name. */
 static psd_status_t settle_life(ps_control_t *self, const ps_node_t *node, psd_error_t *err)
 {
     const ps_node_t *known = ps_registry_node_by_incarnation(self->is.registry, node->incarnation);
@@ -368,7 +368,7 @@ psd_status_t ps_control_node_answer(ps_control_t *self, ps_control_request_t *re
     if (rc == PSD_OK) {
         rc = ps_fleet_take_answer(self->fleet, incarnation, request->doc, err);
     }
-    request->parked = rc == PSD_OK; /* an answer is not answered */
+    request->parked = rc == PSD_OK; /* an answer gets no answer */
     return rc;
 }
 
@@ -394,7 +394,7 @@ psd_status_t ps_control_node_report(ps_control_t *self, ps_control_request_t *re
             ps_control_take_report(self, incarnation, &report);
         }
     }
-    request->parked = rc == PSD_OK; /* a report is not answered */
+    request->parked = rc == PSD_OK; /* a report gets no answer */
     return rc;
 }
 

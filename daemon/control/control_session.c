@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Hello: who the cluster is, and a session number for the client. */
+/* Hello: the cluster's identity, and a session number for the client. */
 #include "daemon/state/control_inner.h"
 
 #include <inttypes.h>
@@ -7,7 +7,7 @@
 #include "daemon/nodes/commit.h"
 #include "wire/messages/message.h"
 
-#define SESSIONS_AHEAD 1024 /* set aside on disk at a time */
+#define SESSIONS_AHEAD 1024 /* session numbers reserved on disk at a time */
 
 psd_status_t ps_control_check_session(const ps_control_t *self, uint64_t session, psd_error_t *err)
 {
@@ -96,7 +96,7 @@ psd_status_t ps_control_check_cluster(const ps_control_t *self, const ps_doc_t *
                          wanted_text, mine_text);
 }
 
-/* The session that the client was given lately; 0 for none. */
+/* The session that the registry gave this client lately; 0 for none. */
 static uint64_t known_session(const ps_control_t *self, const ps_id_t *client)
 {
     for (size_t i = 0; i < PS_CLIENTS_MAX && i < self->n_clients; i++) {

@@ -5,7 +5,7 @@
 #include "daemon/nodes/commit.h"
 #include "daemon/state/control_inner.h"
 
-/* The first table whose restore ended with the process that worked on it. */
+/* The first table whose restore was cut off by the end of its process. */
 static const ps_table_t *half_restored(const ps_registry_t *registry)
 {
     for (size_t i = 0; i < ps_registry_n_tables(registry); i++) {
@@ -18,8 +18,8 @@ static const ps_table_t *half_restored(const ps_registry_t *registry)
     return NULL;
 }
 
-/* Nobody sets the rest of its rows any more: it goes, and the history says why.
- */
+/* The rest of its rows would never come: drops the table, and the history says
+ * why. */
 static psd_status_t drop_half_restored(ps_control_t *self, psd_error_t *err)
 {
     const ps_table_t *table = half_restored(self->is.registry);

@@ -101,7 +101,7 @@ psd_status_t ps_control_make_table(ps_control_t *self, const ps_table_spec_t *sp
     return PSD_OK;
 }
 
-/* Every node has it: the table is shown; or one has not, and it goes again. */
+/* When every node has the table, shows it; when one has not, drops it again. */
 static psd_status_t finish_create(ps_control_t *self, const char *name,
                                   const ps_control_request_t *request, psd_error_t *err)
 {
@@ -122,8 +122,8 @@ static psd_status_t finish_create(ps_control_t *self, const char *name,
     return fill_table(self, table, request->answers, true, request->reply, err);
 }
 
-/* The job has opened the table: all its workers will mark their clocks there.
- */
+/* The job has opened the table: all its workers mark their clocks there from
+ * now on. */
 static psd_status_t open_for_job(ps_control_t *self, const ps_doc_t *doc, uint32_t table,
                                  psd_error_t *err)
 {
@@ -132,7 +132,7 @@ static psd_status_t open_for_job(ps_control_t *self, const ps_doc_t *doc, uint32
     uint32_t id = 0;
     psd_status_t rc = PSD_OK;
 
-    ps_control_end_jobs(self); /* those that could not be told of a loss yet */
+    ps_control_end_jobs(self); /* workers that do not know of a loss yet */
     rc = ps_control_find_job(self, doc, &job, err);
     if (rc != PSD_OK) {
         return rc;
@@ -149,8 +149,8 @@ static psd_status_t open_for_job(ps_control_t *self, const ps_doc_t *doc, uint32
     return PSD_OK;
 }
 
-/* Nodes that have just fallen silent would be enough: they come back, or are
- * down before long. */
+/* True when the nodes that have just fallen silent would be enough: they
+ * come back, or count as down soon. */
 static bool has_nodes_soon(const ps_control_t *self, const ps_table_spec_t *spec)
 {
     const ps_registry_t *registry = self->is.registry;
@@ -181,8 +181,8 @@ bool ps_control_may_have_nodes(const ps_control_t *self, ps_control_request_t *r
     return ps_now_ms() < request->until_ms && has_nodes_soon(self, spec);
 }
 
-/* First step: the table is made, and opened for the job that asks, if one does:
- * every node is told of both before it is asked what it has. */
+/* First step: creates the table, and opens it for the job that the request
+ * names. Tells every node of both before it asks what the node has. */
 static psd_status_t begin_create(ps_control_t *self, ps_control_request_t *request,
                                  const ps_table_spec_t *spec, psd_error_t *err)
 {
@@ -269,7 +269,7 @@ psd_status_t ps_control_table_ack(ps_control_t *self, ps_control_request_t *requ
 
 /* ---- open and look ---- */
 
-/* Makes the table that is to be opened and is not there. */
+/* Creates the table to open when it does not exist. */
 static psd_status_t open_new(ps_control_t *self, ps_control_request_t *request, psd_error_t *err)
 {
     PSD_AUTO(ps_table_spec_done) ps_table_spec_t spec = {0};
@@ -321,7 +321,7 @@ psd_status_t ps_control_table_open(ps_control_t *self, ps_control_request_t *req
     return rc == PSD_OK ? ps_control_ask(request, PS_CALL_INSPECT, 0) : rc;
 }
 
-/* "jobs": those that run and have the table open. */
+/* "jobs": the running jobs that have the table open. */
 static bool add_jobs(const ps_registry_t *registry, const ps_table_t *table, ps_doc_t *doc)
 {
     ps_doc_t *array = ps_doc_add_array(doc, "jobs");
@@ -404,7 +404,7 @@ psd_status_t ps_control_add_job_tables(ps_control_t *self, const ps_job_t *job,
         if (table == NULL) {
             continue; /* it was dropped */
         }
-        if (table->id > request->last_table) { /* it may not be made yet */
+        if (table->id > request->last_table) { /* it may not exist yet */
             version = job->version - 1;
             continue;
         }

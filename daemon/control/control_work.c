@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Slices of a job's input: who wants one, who has done one. Questions wait
- * until all that came with them are known, for each command is one flush. */
+/* Slices of a job's input: which worker wants one, which has done one.
+ * Questions are batched with those that arrived together, because each
+ * command costs one flush. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -61,7 +62,7 @@ psd_status_t ps_control_work_open(ps_control_t *self, ps_control_request_t *requ
     return rc == PSD_OK ? ps_control_commit(self, &command, PS_LOG_INFO, err) : rc;
 }
 
-/* Who asks, and about what. */
+/* The worker that asks, and its queue. */
 static psd_status_t read_ask(const ps_doc_t *doc, ps_slice_ask_t *ask, psd_error_t *err)
 {
     uint64_t worker = 0;
@@ -93,7 +94,7 @@ static psd_status_t read_ask(const ps_doc_t *doc, ps_slice_ask_t *ask, psd_error
     return rc;
 }
 
-/* Puts the question among those that wait; its reply is the watch's then. */
+/* Adds the question to the waiting ones; the watch then owns its reply. */
 static psd_status_t enter(ps_control_t *self, ps_control_request_t *request, ps_slice_ask_t *ask,
                           psd_error_t *err)
 {
@@ -104,7 +105,7 @@ static psd_status_t enter(ps_control_t *self, ps_control_request_t *request, ps_
         return ps_control_no_memory(err);
     }
     known = ps_watch_ask(watch, ask->session, ask->id);
-    if (known != NULL) { /* asked again; it is answered where it was last */
+    if (known != NULL) { /* repeated; the answer goes to the newest connection */
         known->conn = ask->conn;
         request->parked = true;
         return PSD_OK;
@@ -168,7 +169,7 @@ psd_status_t ps_control_work_done(ps_control_t *self, ps_control_request_t *requ
 
 static ps_control_request_t request_of(const ps_slice_ask_t *ask)
 {
-    /* Not kept for a repetition: what is known of the queue answers it. */
+    /* Not kept for a repetition: the state of the queue answers that. */
     return (ps_control_request_t){.conn = ask->conn, .id = ask->id, .session = ask->session};
 }
 
@@ -230,7 +231,7 @@ static bool plan_all(ps_control_t *self, ps_watch_t *watch, ps_command_t *comman
         ask->planned = rc == PSD_OK && ask->answer.found != PS_WORK_WAIT;
         left = left || rc == PSD_BUSY;
         if (rc == PSD_OK && ask->clock > watch->clock) {
-            watch->clock = ask->clock; /* who asks is a worker of the job */
+            watch->clock = ask->clock; /* the asker is a worker of the job */
         }
         if (rc != PSD_OK && rc != PSD_BUSY) {
             refuse(self, watch, i, rc, psd_error_text(self->err));
@@ -242,7 +243,7 @@ static bool plan_all(ps_control_t *self, ps_watch_t *watch, ps_command_t *comman
     return left;
 }
 
-/* The command is stored, or not: those who are in it are answered. */
+/* The command was stored, or failed: answers the questions in it. */
 static void answer_planned(ps_control_t *self, ps_watch_t *watch, psd_status_t rc)
 {
     size_t i = 0;
@@ -259,7 +260,7 @@ static void answer_planned(ps_control_t *self, ps_watch_t *watch, psd_status_t r
     psd_error_clear(self->err);
 }
 
-/* true: some may have an answer behind this command. */
+/* true: some may have an answer after this command. */
 static bool settle(ps_control_t *self, ps_watch_t *watch)
 {
     PSD_AUTO(ps_command_done) ps_command_t command = {0};

@@ -5,7 +5,7 @@
 
 #include "base/alloc.h"
 
-#define SURE_MS 50  /* a mark may be on its way for that long */
+#define SURE_MS 50  /* a mark may be in flight for that long */
 #define NAMED_MAX 8 /* circles */
 
 typedef enum mark { MARK_NEW = 0, MARK_ON_PATH = 1, MARK_DONE = 2 } mark_t;
@@ -15,7 +15,7 @@ typedef struct walk {
     const ps_job_view_t *view;
     uint8_t *marks; /* owned; mark_t of each worker */
     size_t *path;   /* owned; indices of workers */
-    size_t *next;   /* owned; of each on the path: whom to look at next */
+    size_t *next;   /* owned; for each on the path: the next worker to look at */
     size_t n_path;
 } walk_t;
 
@@ -34,7 +34,7 @@ static bool is_stuck(const walk_t *self, size_t i)
            worker->is->n_members == 1 && self->view->now_ms - worker->since_ms >= SURE_MS;
 }
 
-/* It has slices of the queue that it waits for. */
+/* It holds slices of the queue that it waits for. */
 static bool has_own(const walk_t *self, const ps_worker_view_t *worker)
 {
     uint32_t slice = 0;
@@ -113,7 +113,7 @@ static void enter(walk_t *self, size_t i)
     self->next[self->n_path++] = 0;
 }
 
-/* Where on the path that worker is. */
+/* The position of that worker on the path. */
 static size_t place_of(const walk_t *self, size_t worker)
 {
     size_t k = 0;

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * ps_circle - workers that wait for each other, of which none can go on
+ * ps_circle - deadlocks: workers that wait for each other
  *
  * What     Clocks alone make no circle: the slowest worker never waits. A
- *          barrier, or a slice that is asked for by one that has some itself,
- *          can. A worker that waits for a slice and has none holds no clock.
- *          A worker of several members is in none: another one may be at work.
+ *          barrier can, and so can a worker that waits for a slice while it
+ *          holds slices itself. A worker that waits for a slice and has none
+ *          holds up no clock. A worker of several members is in no circle:
+ *          another member may be at work.
  */
 #ifndef PS_DAEMON_CIRCLE_H
 #define PS_DAEMON_CIRCLE_H

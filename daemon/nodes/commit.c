@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A command on trial in memory, then on disk, then kept, then in the log. */
+/* Tries a command in memory, writes it to disk, keeps it, logs it. */
 #include "daemon/nodes/commit.h"
 
 #include <inttypes.h>

@@ -7,9 +7,9 @@
 #include "storage/registry/registry_db.h"
 
 /*
- * Applies and stores a planned command, or neither, and writes what happened to the log at
- * `level`. A command of kind 0 is nothing to do.
- * Errors: PSD_IO, PSD_NOMEM, PSD_DAMAGED: it is neither stored nor applied.
+ * Applies and stores a planned command, or neither, and writes what happened to
+ * the log at `level`. A command of kind 0 does nothing. Errors: PSD_IO,
+ * PSD_NOMEM, PSD_DAMAGED: it is neither stored nor applied.
  */
 PSD_MUST_CHECK psd_status_t ps_commit(ps_registry_db_t *db, ps_registry_t *registry,
                                       const ps_command_t *command, ps_log_level_t level,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The overseer's shell: the clock, the log, what nodes and shards answer. */
+/* The overseer's shell: the clock, the log, answers of nodes and shards. */
 #include "daemon/nodes/fleet.h"
 
 #include <inttypes.h>
@@ -36,7 +36,7 @@ psd_status_t ps_fleet_new(const ps_fleet_args_t *args, ps_fleet_t **ret_fleet, p
     return rc;
 }
 
-/* What the question has become; destroys it. */
+/* The result of the question, which it destroys. */
 static ps_inquiry_t *inquiry_of(ps_question_t *question)
 {
     ps_inquiry_t *inquiry = question->context;
@@ -66,7 +66,7 @@ void ps_fleet_destroy(ps_fleet_t **self_p)
     *self_p = NULL;
 }
 
-/* ---- who is there ---- */
+/* ---- membership ---- */
 
 ps_sight_t ps_fleet_look(const ps_fleet_t *self, const ps_node_t *node)
 {
@@ -133,7 +133,7 @@ psd_status_t ps_fleet_beat(ps_fleet_t *self, uint64_t incarnation, uint64_t max_
     return rc;
 }
 
-/* ---- telling ---- */
+/* ---- sending ---- */
 
 void ps_fleet_tell_table(ps_fleet_t *self, uint32_t table)
 {
@@ -265,8 +265,8 @@ static bool join_answers(ps_answers_t *to, ps_answers_t *from)
     return true;
 }
 
-/* The node has answered what it was asked by `tell`. status not OK: it could
- * not. Takes the calls out of answers. */
+/* The node has answered `tell`. status not OK: it could not do it. Takes the
+ * calls out of answers. */
 static void take_answers(ps_fleet_t *self, uint64_t incarnation, const ps_tell_view_t *tell,
                          psd_status_t status, ps_answers_t *answers)
 {
@@ -289,7 +289,7 @@ static void take_told(ps_fleet_t *self, uint64_t incarnation, const ps_tell_view
     }
 }
 
-/* ---- what other nodes say ---- */
+/* ---- answers of other nodes ---- */
 
 static psd_status_t take_asked(ps_fleet_t *self, uint64_t incarnation, const ps_tell_view_t *tell,
                                psd_status_t status, const ps_doc_t *doc, psd_error_t *err)
@@ -331,7 +331,7 @@ psd_status_t ps_fleet_take_answer(ps_fleet_t *self, uint64_t incarnation, const 
         rc = ps_doc_get_text_or(doc, "text", 2000, "", &text, err);
     }
     if (rc != PSD_OK || !ps_overseer_find_tell(self->overseer, incarnation, serial, &tell)) {
-        return rc; /* an answer that nobody waits for any more */
+        return rc; /* a late answer; its question is gone */
     }
     if (tell.kind == PS_TELL_ASK) {
         rc = take_asked(self, incarnation, &tell, (psd_status_t)status, doc, err);
@@ -342,7 +342,7 @@ psd_status_t ps_fleet_take_answer(ps_fleet_t *self, uint64_t incarnation, const 
     return rc;
 }
 
-/* ---- what the shards that are here say, and time ---- */
+/* ---- answers of the local shards, and time ---- */
 
 void ps_fleet_take_shards(ps_fleet_t *self)
 {
@@ -381,7 +381,7 @@ void ps_fleet_tick(ps_fleet_t *self)
     if (ps_overseer_n_nodes(self->overseer) > 1 && self->look == 0 && now_ms >= self->look_ms) {
         self->look_ms = now_ms + PS_SIZES_EVERY_MS;
         if (ps_shards_send_ask(self->is.shards, PS_CALL_SIZES, 0, &self->look, NULL) != PSD_OK) {
-            self->look = 0; /* then at the next time */
+            self->look = 0; /* retried at the next tick */
         }
     }
 }

@@ -2,10 +2,10 @@
 /*
  * ps_fleet - all nodes of the cluster, as the registry's control part sees them
  *
- * What     The shell around ps_overseer, which decides what is told to whom
- *          and when: this sends it, as JSON by the control port or by the pipes
- *          of the shards that are here, and reads what comes back. No call
- *          waits for anybody.
+ * What     The shell around ps_overseer, which decides what to send to which
+ *          node and when. This sends it, as JSON through the control port or
+ *          through the pipes of the local shards, and reads the answers. No
+ *          call blocks.
  * Owner    The caller. Threads: confined to one.
  */
 #ifndef PS_DAEMON_FLEET_H
@@ -29,7 +29,7 @@ typedef struct ps_fleet_args {
     const char *node;     /* this node */
     uint64_t incarnation; /* of this node */
     uint64_t suspect_after_ms;
-    const ps_turns_t *turns; /* of this node's threads; NULL: nobody looks */
+    const ps_turns_t *turns; /* of this node's threads; NULL: not watched */
 } ps_fleet_args_t;
 
 /* Errors: PSD_NOMEM. */
@@ -38,10 +38,10 @@ PSD_MUST_CHECK psd_status_t ps_fleet_new(const ps_fleet_args_t *args, ps_fleet_t
 /* Frees the questions too; their contexts are the caller's. Takes NULL. */
 void ps_fleet_destroy(ps_fleet_t **self_p);
 
-/* ---- who is there: as ps_overseer's of these names ---- */
+/* ---- membership: as ps_overseer's of these names ---- */
 
 ps_sight_t ps_fleet_look(const ps_fleet_t *self, const ps_node_t *node);
-/* A node's first coming is no news. */
+/* A node's first announcement is not news. */
 bool ps_fleet_next_news(ps_fleet_t *self, ps_sight_news_t *ret_news);
 PSD_MUST_CHECK psd_status_t ps_fleet_add(ps_fleet_t *self, const ps_node_t *node, uint64_t conn,
                                          psd_error_t *err);
@@ -52,15 +52,15 @@ PSD_MUST_CHECK psd_status_t ps_fleet_hear(ps_fleet_t *self, uint64_t incarnation
 PSD_MUST_CHECK psd_status_t ps_fleet_beat(ps_fleet_t *self, uint64_t incarnation,
                                           uint64_t max_epoch, psd_error_t *err);
 
-/* ---- telling: likewise ---- */
+/* ---- sending: likewise ---- */
 
 void ps_fleet_tell_table(ps_fleet_t *self, uint32_t table);
 void ps_fleet_tell_job(ps_fleet_t *self, uint32_t job);
 void ps_fleet_tell_sessions(ps_fleet_t *self, uint64_t session);
 PSD_MUST_CHECK bool ps_fleet_reserve(ps_fleet_t *self);
 void ps_fleet_tell_drop(ps_fleet_t *self, uint32_t table);
-/* Asks the node of that copy to take no records of older epochs there. Once:
- * the answer comes as a report, and who wants it asks again. */
+/* Asks the node of that copy to take no more records of older epochs. Sent
+ * once: the answer comes as a report, and the caller retries. */
 void ps_fleet_fence(ps_fleet_t *self, const ps_copy_t *copy, uint32_t table, uint32_t partition,
                     uint64_t epoch);
 PSD_MUST_CHECK psd_status_t ps_fleet_refusal(const ps_fleet_t *self, uint32_t table,
@@ -68,34 +68,34 @@ PSD_MUST_CHECK psd_status_t ps_fleet_refusal(const ps_fleet_t *self, uint32_t ta
 
 /* ---- asking ---- */
 
-/* A question to all nodes, with what they have answered. */
+/* A question to all nodes, with their answers. */
 typedef struct ps_inquiry {
     void *context;        /* the asker's */
-    char *words;          /* owned; CHECKPOINT: what is asked; else NULL */
+    char *words;          /* owned; CHECKPOINT: the command; else NULL */
     ps_answers_t answers; /* owned; of the nodes that have answered */
-    char missing[200];    /* "node n2 has not answered in time"; "": all have */
+    char missing[200];    /* "node n2 has not answered in time"; "": all have answered */
 } ps_inquiry_t;
 void ps_inquiry_destroy(ps_inquiry_t **self_p);
 
-/* Asks (ps_overseer_ask); it comes out of ps_fleet_next_done. words: of
- * CHECKPOINT, copied; else NULL. Errors: PSD_NOMEM, PSD_BUSY too many
- * questions. */
+/* Asks (ps_overseer_ask); ps_fleet_next_done returns the finished question.
+ * words: of CHECKPOINT, copied; else NULL. Errors: PSD_NOMEM, PSD_BUSY too
+ * many questions. */
 PSD_MUST_CHECK psd_status_t ps_fleet_ask(ps_fleet_t *self, ps_call_kind_t kind, uint32_t job,
                                          const char *words, void *context, psd_error_t *err);
 /* The question of that context is brief (ps_overseer_be_brief). */
 void ps_fleet_be_brief(ps_fleet_t *self, const void *context);
 /* The next question that is done; the caller destroys it. NULL: none. */
 ps_inquiry_t *ps_fleet_next_done(ps_fleet_t *self);
-/* What a node says to something told or asked. Errors: PSD_PROTO, PSD_INVALID,
- * PSD_NO_NODE, PSD_NOMEM. */
+/* Takes a node's answer. Errors: PSD_PROTO, PSD_INVALID, PSD_NO_NODE,
+ * PSD_NOMEM. */
 PSD_MUST_CHECK psd_status_t ps_fleet_take_answer(ps_fleet_t *self, uint64_t incarnation,
                                                  const ps_doc_t *doc, psd_error_t *err);
 
-/* Takes in what the shards of this node have answered; their reports are the
- * caller's to take. */
+/* Takes in the answers of this node's shards. The caller takes their
+ * reports. */
 void ps_fleet_take_shards(ps_fleet_t *self);
-/* Who is silent, what has to be told again, what is overdue. */
+/* Finds silent nodes, resends, and ends overdue questions. */
 void ps_fleet_tick(ps_fleet_t *self);
-/* When ps_fleet_tick is next wanted; UINT64_MAX for never. */
+/* When to call ps_fleet_tick next; UINT64_MAX for never. */
 uint64_t ps_fleet_deadline(const ps_fleet_t *self);
 #endif

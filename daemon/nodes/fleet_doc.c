@@ -256,7 +256,7 @@ static psd_status_t read_lags(const ps_doc_t *doc, uint64_t now_ms, ps_shard_cal
     return rc;
 }
 
-/* One for each that waits. */
+/* One object for each held request. */
 static psd_status_t read_reasons(const ps_doc_t *doc, ps_shard_call_t *call, psd_error_t *err)
 {
     const ps_doc_t *array = NULL;
@@ -427,7 +427,7 @@ static unsigned digit_of(char letter)
     return letter >= 'a' && letter <= 'f' ? (unsigned)(letter - 'a') + 10 : 16;
 }
 
-/* With the rows of which table its workers were lost. */
+/* The table whose lost rows ended its workers. */
 static psd_status_t read_loss(const ps_doc_t *doc, ps_job_t *job, psd_error_t *err)
 {
     const char *table = "";

@@ -5,14 +5,13 @@
  * What     Answers of a node's shards, tables with the copies of their
  *          partitions, jobs, and reports of copies.
  * Shape    shards: [{"shard":0,"info":[…],"partitions":[…],"waiting":[…],
- *          "clocks":[…],"words":"…"},…]; each list is flat, with a
- *          fixed count of numbers for one item. A time is sent as how long ago
- *          it was: clocks of hosts differ.
- *          job: {"bytes":"…"}, those of protocol/facts/job_bytes.h in hexadecimal
- *          table: {"table":…,"spec":{…},"routes":[…],"copies":[{…},…]}, the
- *          last two one item a partition (protocol/facts/table_doc.h, copies.h)
- *          reports: [kind,table,partition,epoch,incarnation,shard,lsn,
- *          lsn_epoch,…]
+ *          "clocks":[…],"words":"…"},…]; each list is flat, with a fixed count
+ *          of numbers for one item. A time travels as an age, because clocks of
+ *          hosts differ. job: {"bytes":"…"}, those of
+ *          protocol/facts/job_bytes.h in hexadecimal table:
+ *          {"table":…,"spec":{…},"routes":[…],"copies":[{…},…]}, the last two
+ *          one item a partition (protocol/facts/table_doc.h, copies.h) reports:
+ *          [kind,table,partition,epoch,incarnation,shard,lsn, lsn_epoch,…]
  */
 #ifndef PS_DAEMON_FLEET_DOC_H
 #define PS_DAEMON_FLEET_DOC_H
@@ -23,8 +22,8 @@
 /* Appends the answers of a node's shards. false: no memory. */
 PSD_MUST_CHECK bool ps_answers_to_doc(const ps_answers_t *answers, uint64_t now_ms,
                                       ps_doc_t *array);
-/* Appends what a node has answered to `answers`, as that node's. Errors:
- * PSD_PROTO, PSD_INVALID, PSD_NOMEM; answers may then have some of it. */
+/* Appends a node's answer to `answers`, under that node. Errors: PSD_PROTO,
+ * PSD_INVALID, PSD_NOMEM; on an error answers may have some of it. */
 PSD_MUST_CHECK psd_status_t ps_answers_from_doc(const ps_doc_t *array, uint64_t incarnation,
                                                 uint64_t now_ms, ps_answers_t *answers,
                                                 psd_error_t *err);

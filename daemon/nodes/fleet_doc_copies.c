@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Tables with their copies, and what nodes say of copies. */
+/* Tables with their copies, and reports of nodes about copies. */
 #include <inttypes.h>
 
 #include "base/alloc.h"

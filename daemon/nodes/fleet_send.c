@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How what a node is told travels: as JSON by the control port, or by the pipes
- * of the shards that are here. */
+/* How updates travel to a node: as JSON through the control port, or through
+ * the pipes of the local shards. */
 #include <string.h>
 
 #include "base/alloc.h"
@@ -49,7 +49,7 @@ static bool fill_question(const ps_question_t *question, ps_doc_t *doc)
            (inquiry->words == NULL || ps_doc_set_text(doc, "words", inquiry->words));
 }
 
-/* The newest state. false: no memory. *gone: there is nothing to tell. */
+/* The newest state. false: no memory. *gone: there is nothing to send. */
 static bool fill(const ps_fleet_t *self, const ps_sending_round_t *tell, ps_doc_t *doc, bool *gone)
 {
     const ps_table_t *table = NULL;
@@ -97,7 +97,7 @@ static ps_sent_t send_there(ps_fleet_t *self, const ps_sending_round_t *tell)
     return send_doc(self, tell->conn, doc) ? PS_SENT : PS_SENT_NOT;
 }
 
-/* ---- to the shards that are here ---- */
+/* ---- to the local shards ---- */
 
 static psd_status_t send_table(ps_fleet_t *self, const ps_table_t *table, uint64_t *ret_serial)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Who is where, and why it does not move. */
+/* The workers' clocks, and why a job does not move. */
 #include "daemon/nodes/job_view.h"
 
 #include <inttypes.h>
@@ -37,7 +37,7 @@ static const char *name_of(const void *registry, uint64_t incarnation)
     return node == NULL ? NULL : node->name;
 }
 
-/* Of several held requests of a worker the one that waits longest is shown. */
+/* Of several held requests of a worker it shows the one that has waited longest. */
 static void take_waiting(const ps_job_view_t *self, uint32_t shard, const ps_shard_call_t *call)
 {
     for (size_t i = 0; i < call->n_waiting; i++) {
@@ -102,7 +102,7 @@ static void take_registry(ps_job_view_t *self)
     }
 }
 
-/* Least and greatest of the live workers' clocks; of all when none lives. */
+/* The least and greatest clock of the live workers; of all workers when none is live. */
 static void settle_spread(ps_job_view_t *self)
 {
     bool any_live = false;

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * ps_job_view - one job as it is at this moment: clocks, and who waits for whom
+ * ps_job_view - one job at this moment: clocks, and which worker waits for
+ * which
  *
- * What     The registry's job, what the shards say of its clocks and held
- *          requests, what its barrier says, put together by worker.
+ * What     Merges the registry's job, the clocks and held requests that the
+ *          shards report, and the state of its barrier, by worker.
  * Owner    The caller; ps_job_view_done frees it. Borrows from the registry
  *          until its next change, and the answers.
  */
@@ -16,7 +17,7 @@
 #define PS_HOLDER_SIZE 96
 #define PS_WHERE_SIZE 192
 
-/* What a worker waits for, longest. */
+/* What a worker has waited for longest. */
 typedef enum ps_wait_kind {
     PS_WAIT_NONE = 0,
     PS_WAIT_PULL = 1,
@@ -27,13 +28,13 @@ typedef enum ps_wait_kind {
 
 typedef struct ps_worker_view {
     const ps_worker_t *is;
-    uint64_t clock;   /* finished, as far as anybody knows */
-    bool seen;        /* it has given a sign of life */
+    uint64_t clock;   /* finished, as far as known */
+    bool seen;        /* it has sent a heartbeat */
     uint64_t seen_ms; /* boot clock of the last one */
     ps_wait_kind_t wait;
     uint64_t since_ms;  /* boot clock */
     uint32_t shard;     /* PULL, PUSH: where, in the order of the answers */
-    uint64_t for_clock; /* what everybody must have finished */
+    uint64_t for_clock; /* the clock that every worker must have finished */
     uint32_t table;
     uint32_t partition;
     const char *queue;                /* SLICE; borrowed from the watch */
@@ -54,7 +55,7 @@ typedef struct ps_job_view {
     const ps_answers_t *answers; /* borrowed; of all shards, WAITING */
 } ps_job_view_t;
 
-/* It is neither stopped nor at its end. */
+/* Neither stopped nor ended. */
 bool ps_job_runs(const ps_registry_t *registry, const ps_job_t *job);
 
 /* answers are those of WAITING about the job. Errors: PSD_NOMEM. */

@@ -112,8 +112,9 @@ static bool fill_announcement(const ps_member_t *self, ps_doc_t *doc)
     return done;
 }
 
-/* A beat, or the announcement as long as that was not answered. What does not
- * go out goes with the next one: the registry is gone, or slow. */
+/* Sends a beat, or the announcement until it is answered. A beat that cannot
+ * be sent is dropped, because the registry is gone or slow; the next one
+ * carries its news. */
 static void beat(ps_member_t *self)
 {
     PSD_AUTO(ps_doc_destroy)
@@ -132,8 +133,8 @@ static void beat(ps_member_t *self)
     self->beat_ms = ps_now_ms() + (self->is_heard ? self->heartbeat_ms : ALONE_BEAT_MS);
 }
 
-/* What shard i has read from its disk counts as told: the registry says what of
- * it was dropped meanwhile. */
+/* The tables that shard i read from its disk count as known to it: the
+ * registry says which of them were dropped meanwhile. */
 static psd_status_t know_recovered(ps_member_t *self, uint32_t i, psd_error_t *err)
 {
     size_t n = 0;
@@ -203,8 +204,9 @@ static void hear(ps_member_t *self)
     }
 }
 
-/* The registry does not know this life (any more), or not by this connection.
- * Refusals of what was sent before the last announcement say nothing. */
+/* The registry does not know this incarnation (any more), or not on this
+ * connection. Refusals of messages sent before the last announcement do not
+ * count. */
 static void announce_again(ps_member_t *self, uint64_t id)
 {
     if (self->is_announced && id > self->announce_id) {
@@ -214,9 +216,9 @@ static void announce_again(ps_member_t *self, uint64_t id)
     }
 }
 
-/* Each beat is refused while the reason lasts, as when the registry at that
- * address is another cluster's now. The log says so once, and again after an
- * hour. */
+/* The registry refuses each beat while the reason lasts, for example because
+ * another cluster's registry now has that address. The log says so once, and
+ * again after an hour. */
 static void take_refusal(ps_member_t *self, uint64_t id, psd_status_t status)
 {
     uint64_t now_ms = ps_now_ms();
@@ -234,7 +236,7 @@ static void take_refusal(ps_member_t *self, uint64_t id, psd_status_t status)
            psd_status_name(status), ps_log_quote(psd_error_text(self->err), quoted, sizeof quoted));
 }
 
-/* An answer to what has that number. */
+/* An answer to the message with that id. */
 static void take_reply(ps_member_t *self, const ps_doc_t *doc)
 {
     uint64_t id = 0;
@@ -324,7 +326,7 @@ static void look_at_sizes(ps_member_t *self, uint64_t now_ms)
     }
     self->look_ms = now_ms + PS_SIZES_EVERY_MS;
     if (ps_shards_send_ask(self->is.shards, PS_CALL_SIZES, 0, &self->look, NULL) != PSD_OK) {
-        self->look = 0; /* then at the next time */
+        self->look = 0; /* retried at the next tick */
     }
 }
 

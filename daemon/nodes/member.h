@@ -2,13 +2,13 @@
 /*
  * ps_member - a node of a cluster whose registry is another node's
  *
- * What     Speaks with the registry's control port: joins, announces its
- *          shards, says that it lives, takes in what it is told and answers
- *          what it is asked, when its shards have done it; passes on what they
- *          report of copies. Waits for nobody. When the registry is gone the
- *          shards go on with what they know, and the node announces itself when
- *          it is back. The node's own control port answers that the registry is
- *          elsewhere.
+ * What     Speaks with the registry's control port. It joins, announces its
+ *          shards, sends beats, applies the registry's updates and answers its
+ *          questions when its shards are done, and forwards their reports about
+ *          copies. It never blocks. When the registry is gone, the shards go on
+ *          with the map that they have, and the node announces itself when the
+ *          registry is back. The node's own control port answers that the
+ *          registry is elsewhere.
  * Shape    joining --> announced <--> alone
  * Owner    The caller. Threads: confined to one.
  */
@@ -31,18 +31,18 @@ typedef struct ps_joined {
     uint64_t session; /* the highest that was given out */
 } ps_joined_t;
 
-/* Who joins. */
+/* The node that joins. */
 typedef struct ps_member_self {
     const char *name;
     uint64_t incarnation;
     ps_id_t secret; /* of all lives of the node */
-    bool any_name;  /* when the name is taken another one will do */
+    bool any_name;  /* when the name is taken, accept another */
 } ps_member_self_t;
 
 /*
- * Asks the registries of config->cluster.join in turn; the first that answers
- * is kept. Waits for a few seconds, for nothing else runs yet: also for an
- * earlier life of this node to be forgotten.
+ * Asks the registries of config->cluster.join in turn and keeps the first that
+ * answers. Blocks for a few seconds, since nothing else runs yet; also until
+ * the registry has forgotten an earlier life of this node.
  *
  * socket  of the link; its lane options are not looked at
  *
@@ -65,33 +65,33 @@ typedef struct ps_member_args {
     const ps_node_damage_t *damage; /* what this start found */
 } ps_member_args_t;
 
-/* The shards run: announces them. Where files were damaged, waits a few seconds
- * for the registry's word. Errors: PSD_NOMEM; PSD_DAMAGED what was lost has no
- * other copy. */
+/* The shards run: announces them. Where files were damaged, waits a few
+ * seconds for the registry's decision. Errors: PSD_NOMEM; PSD_DAMAGED what
+ * was lost has no other copy. */
 PSD_MUST_CHECK psd_status_t ps_member_start(ps_member_t *self, const ps_member_args_t *args,
                                             psd_error_t *err);
 /* The ZeroMQ socket of the link, for zloop; ps_member_receive then. */
 void *ps_member_handle(ps_member_t *self);
 /* "tcp://…" of the registry. */
 const char *ps_member_registry(const ps_member_t *self);
-/* The registry is heard. */
+/* The registry is reachable. */
 bool ps_member_is_heard(const ps_member_t *self);
 /* PSD_OK, or why this node cannot go on: PSD_DAMAGED as above. */
 PSD_MUST_CHECK psd_status_t ps_member_failure(const ps_member_t *self, psd_error_t *err);
-/* It has answered the announcement of this life: the node is one of the
- * cluster's. */
+/* The registry has answered this incarnation's announcement: the node is
+ * part of the cluster. */
 bool ps_member_is_announced(const ps_member_t *self);
 /* Takes in what the registry sends. */
 void ps_member_receive(ps_member_t *self);
-/* Takes in what the shards of this node have done or reported, and answers. */
+/* Takes in the answers and reports of this node's shards, and answers the registry. */
 void ps_member_receive_shards(ps_member_t *self);
-/* The process is out of descriptors, or no more: the registry hears of it. */
+/* The process ran out of descriptors, or has some again: tells the registry. */
 void ps_member_set_files_out(ps_member_t *self, bool is_out);
-/* Says that this node ends, so that nobody waits for its silence. */
+/* Tells the registry that this node ends, so that it need not wait for a timeout. */
 void ps_member_end(ps_member_t *self);
-/* Refuses what came to the node's own control port. */
+/* Refuses requests at the node's own control port. */
 void ps_member_receive_port(ps_member_t *self);
-/* Says that it lives; sees whether the registry does. */
+/* Sends a beat; checks whether the registry is alive. */
 void ps_member_tick(ps_member_t *self);
 uint64_t ps_member_deadline(const ps_member_t *self);
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the shards have done is answered, and what they report is passed on. */
+/* Answers the registry when the shards are done, and forwards their reports. */
 #include <inttypes.h>
 #include <string.h>
 
@@ -8,7 +8,7 @@
 #include "daemon/nodes/fleet_doc.h"
 #include "daemon/nodes/member_inner.h"
 
-#define WORD_MS 3000 /* for the registry's word of damage */
+#define WORD_MS 3000 /* for the registry's decision about damage */
 #define LOOK_MS 50
 
 psd_status_t ps_member_expect(ps_member_t *self, size_t n, psd_error_t *err)
@@ -67,8 +67,7 @@ static void answer_question(ps_member_t *self, uint64_t serial, const ps_shards_
     }
 }
 
-/* Dropped: nothing is to be dropped there when the registry names what it has.
- */
+/* Dropped: there is nothing left to drop when the registry names its tables. */
 static void forget_table(ps_member_t *self, uint32_t table)
 {
     for (size_t i = 0; table != 0 && i < self->n_tables; i++) {
@@ -89,8 +88,8 @@ static bool has_errand(const ps_member_t *self, uint64_t serial)
     return false;
 }
 
-/* The i-th errand is done. Those of one serial are answered together, and stand
- * one behind the other. */
+/* The i-th task is done. Tasks of one serial are adjacent and get one
+ * answer. */
 static void finish(ps_member_t *self, size_t i, const ps_shards_done_t *done)
 {
     const ps_errand_t errand = self->errands[i];
@@ -131,8 +130,8 @@ static void take_done(ps_member_t *self, const ps_shards_done_t *done)
 
 /* ---- reports ---- */
 
-/* Passes on up to PS_REPORTS_MAX reports. They come again while they are so.
- * false: there is none. */
+/* Forwards up to PS_REPORTS_MAX reports. Shards repeat a report while it
+ * holds. false: there is none. */
 static bool pass_reports(ps_member_t *self)
 {
     PSD_AUTO(ps_doc_destroy) ps_doc_t *doc = NULL;

@@ -7,12 +7,12 @@
 #include "daemon/nodes/sizes.h"
 #include "wire/messages/doc.h"
 
-/* What the registry has told or asked, and the shards have not done yet. */
+/* A task from the registry that the shards have not done yet. */
 typedef struct ps_errand {
-    uint64_t serial; /* the registry's; several errands may have one */
+    uint64_t serial; /* the registry's; several tasks may share one */
     uint64_t local;  /* the shards' */
     uint32_t drop;   /* the table that is dropped; 0: none */
-    bool asks;       /* its answer is what the shards say */
+    bool asks;       /* its answer is made of the shards' answers */
 } ps_errand_t;
 
 struct ps_member {
@@ -27,18 +27,18 @@ struct ps_member {
     uint64_t weight; /* 0: as many as it has shards */
     uint64_t last_id;
     uint64_t announce_id; /* of the last announcement */
-    uint64_t max_epoch;   /* the greatest that was told */
+    uint64_t max_epoch;   /* the greatest that the registry sent */
     uint64_t heard_ms;
     uint64_t beat_ms;  /* when the next beat is due */
     bool is_announced; /* the registry has answered that */
     bool is_heard;
     bool files_out;                    /* no descriptor is left */
-    bool any_name;                     /* with who->any_name, until it has one */
-    uint64_t refused_ms;               /* when a refusal was last told; 0: none since it was
-                                          taken in */
+    bool any_name;                     /* with who->any_name, until it has a name */
+    uint64_t refused_ms;               /* when a refusal was last logged; 0:
+                                        * none since it joined */
     psd_status_t refused;              /* what that was */
     char refusal[PS_DAMAGE_TEXT_SIZE]; /* what is lost has no other copy; "" */
-    uint32_t *tables;                  /* owned; that the shards were told */
+    uint32_t *tables;                  /* owned; that the shards know */
     size_t n_tables;
     size_t tables_capacity;
     ps_errand_t *errands; /* owned; in order */
@@ -52,18 +52,18 @@ struct ps_member {
     psd_error_t *err;
 };
 
-/* member_tell.c: does what the registry tells or asks. */
+/* member_tell.c: carries out the registry's updates and questions. */
 void ps_member_obey(ps_member_t *self, const char *op, const ps_doc_t *doc);
 /* member_answer.c */
-/* The errand is answered when the shards have done it. Room was made for it by
- * ps_member_expect. */
+/* Answers the task when the shards have done it. ps_member_expect made room
+ * for it. */
 void ps_member_await(ps_member_t *self, const ps_errand_t *errand);
 /* Room for n more. Errors: PSD_NOMEM. */
 PSD_MUST_CHECK psd_status_t ps_member_expect(ps_member_t *self, size_t n, psd_error_t *err);
-/* Says how it ended; asked again, when this answer does not go out. */
+/* Sends the result. When this answer is lost, the registry asks again. */
 void ps_member_answer(ps_member_t *self, uint64_t serial, psd_status_t rc, const char *text);
-/* Waits for the answer to the announcement: a node that is refused is not to be
- * taken for ready before. Errors: those of ps_member_failure. */
+/* Waits for the answer to the announcement, so that a refused node never
+ * reports itself ready. Errors: those of ps_member_failure. */
 PSD_MUST_CHECK psd_status_t ps_member_await_word(ps_member_t *self, psd_error_t *err);
 /* member.c */
 /* {"v":1,"id":…,"op":…,"versions":…,"cluster":…,"name":…,"incarnation":…};
@@ -73,6 +73,6 @@ ps_doc_t *ps_member_message(ps_member_t *self, const char *op);
  * those of ps_socket_send_text. */
 PSD_MUST_CHECK psd_status_t ps_member_send(ps_member_t *self, const ps_doc_t *doc,
                                            psd_error_t *err);
-/* PSD_OK, or what an answer of the registry says. */
+/* PSD_OK, or the error in an answer of the registry. */
 PSD_MUST_CHECK psd_status_t ps_member_status_of(const ps_doc_t *doc, psd_error_t *err);
 #endif

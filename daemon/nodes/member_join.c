@@ -7,8 +7,8 @@
 #include "base/log.h"
 #include "daemon/nodes/member_inner.h"
 
-#define ANSWER_MS 1000   /* a registry that is asked to join */
-#define COMING_MS 30000  /* for one that starts at the same time */
+#define ANSWER_MS 1000   /* timeout for one registry's answer */
+#define COMING_MS 30000  /* for a registry that starts at the same time */
 #define PATIENCE_MS 5000 /* for an earlier life of the node to be forgotten */
 #define AGAIN_MS 100     /* between two tries of that */
 
@@ -99,7 +99,7 @@ static psd_status_t join_one(ps_member_t *self, const char *url, const ps_socket
     if (rc == PSD_OK) {
         rc = ask_join(self, joined, err);
     }
-    /* Started again at once, it is still taken for alive. */
+    /* After a quick restart the registry still takes the earlier life for alive. */
     while (rc == PSD_DENIED && ps_now_ms() < until_ms) {
         bool ready = false;
 
@@ -117,7 +117,7 @@ static psd_status_t join_one(ps_member_t *self, const char *url, const ps_socket
     return PSD_OK;
 }
 
-/* The signals that end psd are blocked, and read where it runs. */
+/* The signals that end psd are blocked; run.c reads them. */
 static bool shall_end(void)
 {
     sigset_t set;
@@ -126,8 +126,8 @@ static bool shall_end(void)
            (sigismember(&set, SIGTERM) == 1 || sigismember(&set, SIGINT) == 1);
 }
 
-/* The first that answers. Machines that are switched on together start in any
- * order: none has to be there yet. */
+/* The first that answers. Machines that are switched on together start in
+ * any order, so there may be none yet. */
 static psd_status_t join_any(ps_member_t *self, const ps_text_list_t *urls,
                              const ps_socket_args_t *socket, ps_joined_t *joined, psd_error_t *err)
 {

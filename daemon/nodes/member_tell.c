@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the registry tells and asks a node, handed to its shards. */
+/* Hands the registry's updates and questions to the node's shards. */
 #include <inttypes.h>
 #include <string.h>
 
@@ -94,7 +94,7 @@ static bool has_number(const ps_doc_t *array, uint32_t wanted)
     return false;
 }
 
-/* What the registry does not have any more was dropped unheard. */
+/* Tables that the registry no longer has were dropped while this node was away. */
 static psd_status_t do_known(ps_member_t *self, const ps_doc_t *doc, ps_errand_t *errand,
                              psd_error_t *err)
 {
@@ -194,7 +194,7 @@ static psd_status_t do_ask(ps_member_t *self, const ps_doc_t *doc, ps_errand_t *
     return rc;
 }
 
-/* Its answer is a report of the shard. */
+/* The shard answers with a report. */
 static psd_status_t do_fence(ps_member_t *self, const ps_doc_t *doc, ps_errand_t *errand,
                              psd_error_t *err)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a node's files have lost, on its way to the registry. */
+/* What a node's files have lost, as reported to the registry. */
 #include "daemon/nodes/node_damage.h"
 
 #include <stdio.h>

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * ps_node_damage - what this start found damaged, for the registry
+ * ps_node_damage - damage found at this start, for the registry
  *
  * What     Of all shards: copies that cannot be read any more, and the first
- *          damaged file in words. The registry counts those copies as nothing;
- *          where another one is whole they are made anew from it.
+ *          damaged file in words. The registry counts those copies as empty,
+ *          and rebuilds them from another copy that is whole.
  * Shape    JSON: "lost" (protocol/facts/lost.h), "damage": text, "accept_loss"
  * Owner    The caller; ps_node_damage_done.
  */
@@ -23,17 +23,17 @@ typedef struct ps_node_damage {
 
 /* Frees and zeroes; fits PSD_AUTO. */
 void ps_node_damage_done(ps_node_damage_t *self);
-/* What the shards have found; accepted stays as it is. Errors: PSD_NOMEM. */
+/* Collects the damage that the shards found; leaves accepted unchanged. Errors: PSD_NOMEM. */
 PSD_MUST_CHECK psd_status_t ps_node_damage_gather(ps_node_damage_t *self, const ps_shards_t *shards,
                                                   psd_error_t *err);
 /* Sets the keys, where there is damage. false: no memory. */
 PSD_MUST_CHECK bool ps_node_damage_to_doc(const ps_node_damage_t *self, ps_doc_t *doc);
-/* What doc says, if anything. Errors: PSD_PROTO, PSD_INVALID, PSD_NOMEM. */
+/* Reads the keys from doc, if it has any. Errors: PSD_PROTO, PSD_INVALID, PSD_NOMEM. */
 PSD_MUST_CHECK psd_status_t ps_node_damage_from_doc(ps_node_damage_t *self, const ps_doc_t *doc,
                                                     psd_error_t *err);
-/* The node's start says so; borrowed. */
+/* Reported at the node's start; borrowed. */
 void ps_node_damage_fill(const ps_node_damage_t *self, ps_node_t *node);
-/* The refusal of a start, with the damaged file in front. */
+/* The error of a refused start, beginning with the damaged file. */
 PSD_MUST_CHECK psd_status_t ps_node_damage_wrap(const ps_node_damage_t *self, psd_status_t rc,
                                                 psd_error_t *err);
 #endif

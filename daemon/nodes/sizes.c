@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What partitions take, and what of it the registry was told. */
+/* The sizes of partitions, and the sizes last sent to the registry. */
 #include "daemon/nodes/sizes.h"
 
 #include <inttypes.h>
@@ -14,7 +14,7 @@ typedef struct size_entry {
     uint64_t bytes;
     uint64_t told;    /* bytes */
     uint64_t told_ms; /* 0: never */
-    uint64_t looked;  /* when it was there last */
+    uint64_t looked;  /* when it was last seen */
 } size_entry_t;
 
 static uint64_t key_of(uint32_t table, uint32_t partition)
@@ -51,8 +51,8 @@ static void learn_one(ps_sizes_t *self, const ps_size_info_t *info)
     entry->looked = self->looked;
 }
 
-/* Each removal may move the others: the walk begins again. Those that are left
- * over go the next time; nobody misses them. */
+/* Each removal may move other entries, so the walk starts again. What it
+ * leaves goes the next time; that does no harm. */
 static void sweep(ps_sizes_t *self)
 {
     bool found = true;
@@ -101,7 +101,7 @@ void ps_sizes_forget(ps_sizes_t *self)
     }
 }
 
-/* It is news: by a sixteenth at once, less when it has been so for a while. */
+/* Whether to send it: a change of a sixteenth at once, a smaller one after a while. */
 static bool is_due(const size_entry_t *entry, uint64_t now_ms)
 {
     uint64_t by =
@@ -128,7 +128,7 @@ bool ps_sizes_tell(ps_sizes_t *self, uint64_t now_ms, ps_doc_t *doc)
     ps_doc_t *array = NULL;
     bool done = true;
 
-    /* Once round, from where the last beat ended: all have their turn. */
+    /* One round from where the last beat ended, so that every partition gets its turn. */
     for (; done && left > 0 && n < PS_SIZES_MAX; left--) {
         uint64_t key = 0;
         void *value = NULL;

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * ps_sizes - what the partitions take whose primaries are on this node, told to
- *            the registry with the beats
+ * ps_sizes - sizes of this node's primary partitions, sent with the beats
  *
- * What     The shards are asked now and then; what differs from what was told
- *          goes with the next beat, PS_SIZES_MAX of them at most, the others
- *          with those behind it. A difference that matters to nobody waits.
+ * What     Asks the shards now and then. The next beat carries up to
+ *          PS_SIZES_MAX sizes that differ from the last ones sent, later beats
+ *          the others. Small differences wait.
  * Shape    in a beat: "sizes":[table,partition,bytes,…]
  * Owner    The caller; embedded, zeroed at first. Threads: confined to one.
  */
@@ -19,7 +18,7 @@
 
 #define PS_SIZES_MAX 128 /* in one beat */
 #define PS_SIZES_EVERY_MS 1000
-#define PS_SIZES_SETTLE_MS 10000 /* a small difference is told so late */
+#define PS_SIZES_SETTLE_MS 10000 /* delay of a small difference */
 
 typedef struct ps_sizes {
     ps_map_t by_partition; /* owned; with what it points at */
@@ -28,13 +27,13 @@ typedef struct ps_sizes {
 } ps_sizes_t;
 
 void ps_sizes_done(ps_sizes_t *self);
-/* What the shards have answered to SIZES; partitions that are not in it are
- * forgotten. What there is no memory for is told later. */
+/* Takes the shards' answers to SIZES and forgets partitions that are not in
+ * them. What finds no memory goes later. */
 void ps_sizes_learn(ps_sizes_t *self, const ps_answers_t *answers);
-/* Nothing was told: the registry is another one, or has begun again. */
+/* Forgets what was sent: the registry is another one, or has restarted. */
 void ps_sizes_forget(ps_sizes_t *self);
-/* Adds "sizes" to a beat, when there is something to say, which counts as told.
- * false: no memory. */
+/* Adds "sizes" to a beat when some are due, and counts them as sent. false:
+ * no memory. */
 PSD_MUST_CHECK bool ps_sizes_tell(ps_sizes_t *self, uint64_t now_ms, ps_doc_t *doc);
 
 /* ---- the registry's side ---- */
@@ -43,7 +42,7 @@ PSD_MUST_CHECK bool ps_sizes_tell(ps_sizes_t *self, uint64_t now_ms, ps_doc_t *d
  * them may have been taken. */
 PSD_MUST_CHECK psd_status_t ps_sizes_from_doc(const ps_doc_t *doc, uint64_t incarnation,
                                               ps_registry_t *registry, psd_error_t *err);
-/* What the shards of the registry's own node have answered. */
+/* The answers of the shards on the registry's own node. */
 void ps_sizes_learn_here(ps_registry_t *registry, uint64_t incarnation,
                          const ps_answers_t *answers);
 #endif

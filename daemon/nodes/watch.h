@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * ps_watch - what is remembered of a job beside the registry
+ * ps_watch - volatile state of a job, beside the registry
  *
- * What     Who waits at its barrier or for a slice of its input, which of a
- *          worker's clients have left, and when a worker was lost. None of it
- *          survives a restart: who waits asks again.
+ * What     The requests that wait at its barrier or for a slice of its input,
+ *          the clients of a worker that have left, and when a worker was lost.
+ *          None of it survives a restart: waiting clients ask again.
  * Shape    A barrier opens when every live worker is at it. A worker is at it
  *          when one of its clients waits there; numbers only tell a repeated
  *          request from a new one.
@@ -41,11 +41,11 @@ typedef struct ps_slice_ask {
     bool done;        /* it says that a slice is done; else it wants one */
     uint64_t since_ms;
     uint64_t deadline_ms;
-    bool planned; /* it is answered so when the command is stored */
+    bool planned; /* the answer once the command is stored */
     ps_work_answer_t answer;
 } ps_slice_ask_t;
 
-#define PS_REASON_MAX 160 /* bytes of why a worker failed */
+#define PS_REASON_MAX 160 /* bytes of the reason why a worker failed */
 
 typedef struct ps_watched {
     uint32_t worker;
@@ -54,12 +54,12 @@ typedef struct ps_watched {
     uint64_t left[PS_MEMBERS_MAX / 64]; /* a bit a member */
     uint64_t lost_ms;                   /* boot clock; 0: not seen lost */
     uint64_t silent_ms;                 /* how long it had been silent then */
-    char reason[PS_REASON_MAX + 1];     /* it left as failed; "": it did not */
+    char reason[PS_REASON_MAX + 1];     /* why it failed; "": it did not */
 } ps_watched_t;
 
 typedef struct ps_watch {
     uint32_t job;
-    uint64_t ended_ms;     /* boot clock; 0: it runs, or nobody saw it end */
+    uint64_t ended_ms;     /* boot clock; 0: it runs, or its end was not seen */
     ps_watched_t *workers; /* owned */
     size_t n_workers;
     size_t workers_capacity;
@@ -77,33 +77,33 @@ typedef struct ps_watches {
 } ps_watches_t;
 
 void ps_watches_done(ps_watches_t *self);
-/* The job's watch, or NULL when nothing is remembered. */
+/* The job's watch, or NULL when there is none. */
 ps_watch_t *ps_watches_find(const ps_watches_t *self, uint32_t job);
-/* The same, made when it is not there. NULL: no memory. */
+/* The same, created when missing. NULL: no memory. */
 ps_watch_t *ps_watches_get(ps_watches_t *self, uint32_t job);
-/* Forgets jobs that `keeps` says no to. */
+/* Forgets jobs for which `keeps` returns false. */
 void ps_watches_sweep(ps_watches_t *self, bool (*keeps)(const void *context, uint32_t job),
                       const void *context);
 
-/* What is remembered of a worker; NULL for nothing. */
+/* A worker's state; NULL for none. */
 ps_watched_t *ps_watch_find(const ps_watch_t *self, uint32_t worker);
-/* The same in the life `joins`, made (or emptied, when what is remembered is
- * of an older life) when needed. NULL: no memory. */
+/* The same for the life `joins`: created when missing, emptied when it
+ * belongs to an older life. NULL: no memory. */
 ps_watched_t *ps_watch_worker(ps_watch_t *self, uint32_t worker, uint32_t joins);
 /* Sets a member's bit; true when all n_members have left. */
 bool ps_watched_leave(ps_watched_t *self, uint32_t member, uint32_t n_members);
 
-/* Adds a waiter, or gives the one that waits already under the same session,
- * worker and number its newest conn and id. false: no memory. */
+/* Adds a waiter. One that waits already under the same session, worker and
+ * number gets the newest conn and id instead. false: no memory. */
 PSD_MUST_CHECK bool ps_watch_wait(ps_watch_t *self, const ps_waiter_t *waiter);
 void ps_watch_remove(ps_watch_t *self, size_t i);
 bool ps_watch_is_waiting(const ps_watch_t *self, uint32_t worker);
-/* Every live worker is at the barrier, and there is one. */
+/* Every live worker is at the barrier, and at least one is live. */
 bool ps_watch_is_complete(const ps_watch_t *self, const ps_job_t *job);
 
 /* The question of that session and id; NULL: it does not wait. */
 ps_slice_ask_t *ps_watch_ask(const ps_watch_t *self, uint64_t session, uint64_t id);
-/* Adds a question, and owns its reply then. false: no memory. */
+/* Adds a question and takes its reply. false: no memory. */
 PSD_MUST_CHECK bool ps_watch_add_ask(ps_watch_t *self, const ps_slice_ask_t *ask);
 /* Forgets a question and frees its reply. */
 void ps_watch_remove_ask(ps_watch_t *self, size_t i);
