@@ -38,7 +38,7 @@ typedef struct run {
     int timer;             /* of the next tick; -1: none is set */
     uint64_t timer_due_ms; /* when it fires */
     ps_spare_t spare;
-    bool is_ready;   /* and has said so */
+    bool is_ready;   /* and has logged that */
     psd_status_t rc; /* why it could not; err says it */
     psd_error_t *err;
 } run_t;
@@ -58,15 +58,15 @@ bool ps_run_is_journal(void)
 
 /* ---- readiness ---- */
 
-/* Is it nearly a key, or in a section of keys? Other programs have variables
- * that begin with PSD_, too. */
+/* Is it nearly a key, or in a section of keys? Other programs also have
+ * variables that begin with PSD_. */
 static bool is_slip(const char *name)
 {
     return !ps_config_reads_env(name) && !ps_env_is_known(name) &&
            (ps_config_near_env(name) || ps_text_suggest(name, ps_env_names) != NULL);
 }
 
-/* A setting with a slip in its name would be passed over without a word. */
+/* Without this, psd would silently ignore a misspelt setting. */
 static void warn_of_environment(void)
 {
     char name[PS_ENV_NAME_SIZE];
@@ -101,7 +101,7 @@ static bool say_ready(run_t *self)
 
 static int handle_tick(zloop_t *loop, int timer, void *argument);
 
-/* Sets the timer for what the control part wants next. */
+/* Sets the timer for the control part's next deadline. */
 static void arm(run_t *self)
 {
     uint64_t due_ms = ps_server_deadline(self->server);
@@ -127,13 +127,13 @@ static void arm(run_t *self)
     self->timer_due_ms = due_ms;
 }
 
-/* Something has come, and is done now. */
+/* Handles what has arrived. */
 static void begin(run_t *self)
 {
     ps_turn_works(self->turn);
 }
 
-/* It is done, and the loop waits again. -1 ends it. */
+/* Done; the loop waits again. -1 ends it. */
 static int go_on(run_t *self)
 {
     if (ps_server_is_broken(self->server)) {
@@ -147,7 +147,7 @@ static int go_on(run_t *self)
     return 0;
 }
 
-/* The registry is silent: what is here serves all the same. */
+/* The registry is silent: the shards here still serve. */
 static int handle_unknown(zloop_t *loop, int timer, void *argument)
 {
     run_t *self = argument;
@@ -169,7 +169,7 @@ static int handle_tick(zloop_t *loop, int timer, void *argument)
     return go_on(self);
 }
 
-/* Nothing else may have come for a while. */
+/* Nothing else may have arrived for a while. */
 static int handle_turn(zloop_t *loop, int timer, void *argument)
 {
     const run_t *self = argument;
@@ -318,7 +318,7 @@ static psd_status_t take_signals(run_t *self, psd_error_t *err)
     return PSD_OK;
 }
 
-/* From here a signal has its own meaning again: it ends the process. */
+/* From here on a signal has its default action again: it ends the process. */
 static void give_signals_back(void)
 {
     sigset_t set;

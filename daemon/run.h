@@ -6,15 +6,16 @@
 #include "daemon/config/options.h"
 
 /*
- * Serves until SIGTERM or SIGINT. Signals are this function's: SIGHUP reads the
- * settings again by `options`; a second SIGTERM ends the process at once.
+ * Serves until SIGTERM or SIGINT. This function owns the signals: SIGHUP reads
+ * the settings again as `options` says; a second SIGTERM ends the process at
+ * once.
  *
  * config  in, out  borrowed; reloadable values change
  *
- * Errors: those of ps_server_open; PSD_IO signals cannot be had; PSD_FAILED the
- * registry in memory and on disk differ.
+ * Errors: those of ps_server_open; PSD_IO it cannot take the signals;
+ * PSD_FAILED the registry in memory and on disk differ.
  */
 PSD_MUST_CHECK psd_status_t ps_run(const ps_opts_t *options, ps_config_t *config, psd_error_t *err);
-/* stderr goes to the journal: lines want "<N>" in front. */
+/* stderr goes to the journal: lines begin with "<N>". */
 bool ps_run_is_journal(void);
 #endif

@@ -16,7 +16,7 @@
 #define LINGER_MS 1000 /* for answers that are queued at the end */
 #define IO_THREADS_MAX 4
 #define NODES_MAX 1024
-#define RETIRE_AFTER_MS 2000 /* no message is on its way for so long */
+#define RETIRE_AFTER_MS 2000 /* no message is in flight for that long */
 #define ASSEMBLY_FACTOR 2    /* unfinished bodies of a connection, in credits */
 
 /* ---- the registry ---- */
@@ -54,8 +54,8 @@ static psd_status_t open_registry(ps_server_t *self, psd_error_t *err)
     return rc;
 }
 
-/* The cluster's name and id: made at the first start, then kept. A name that
- * somebody chose must be the one that is kept. */
+/* The cluster's name and id: made at the first start, then kept. A
+ * configured name must equal the kept one. */
 static psd_status_t settle_cluster(ps_server_t *self, psd_error_t *err)
 {
     PSD_AUTO(ps_command_done) ps_command_t command = {0};
@@ -229,7 +229,7 @@ static psd_status_t register_node(ps_server_t *self, psd_error_t *err)
     return rc;
 }
 
-/* Workers of the last start whose rows went with it. */
+/* Workers whose rows were lost with the last start. */
 static psd_status_t end_old_jobs(ps_server_t *self, psd_error_t *err)
 {
     for (;;) {
@@ -290,7 +290,7 @@ static void log_addresses(const ps_server_t *self)
     }
 }
 
-/* Who this node is, with a registry of its own. */
+/* The identity of this node when it has the registry itself. */
 static psd_status_t settle_own(ps_server_t *self, psd_error_t *err)
 {
     psd_status_t rc = open_registry(self, err);
@@ -301,10 +301,10 @@ static psd_status_t settle_own(ps_server_t *self, psd_error_t *err)
     return rc == PSD_OK ? settle_node(self, err) : rc;
 }
 
-/* Tables that were dropped while a shard could not hear of it. */
+/* Tables that were dropped while a shard was down. */
 static psd_status_t drop_unknown(ps_server_t *self, psd_error_t *err)
 {
-    uint64_t serial = 0; /* nobody waits for it */
+    uint64_t serial = 0; /* nothing waits for it */
     psd_status_t rc = PSD_OK;
 
     for (uint32_t i = 0; i < ps_shards_n(self->shards); i++) {
@@ -355,7 +355,7 @@ static psd_status_t open_all(ps_server_t *self, psd_error_t *err)
     }
     ps_log_set_level((ps_log_level_t)self->config->log.level);
     ps_server_settle_hosts(self);
-    /* Tables that the shards read from the disk may call for them. */
+    /* Tables that the shards read from disk may need them. */
     rc = ps_plugins_load(self->config->updaters.dir, &self->plugins, err);
     if (rc == PSD_OK) {
         rc = ps_server_open_port(self, err);

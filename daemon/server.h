@@ -2,8 +2,8 @@
 /*
  * ps_server - this node: its registry, shards and control port, wired together
  *
- * What     Opens everything in the order in which it depends on each other, and
- *          closes it the other way round. Decides nothing.
+ * What     Opens everything in the order of the dependencies and closes it in
+ *          reverse. Decides nothing.
  * Owner    The caller. Threads: confined to one (the shards have their own).
  */
 #ifndef PS_DAEMON_SERVER_H
@@ -25,38 +25,38 @@ typedef struct ps_server ps_server_t;
  */
 PSD_MUST_CHECK psd_status_t ps_server_open(const ps_config_t *config, ps_server_t **ret_server,
                                            psd_error_t *err);
-/* Answers who waits, sends what is queued, closes all. Takes NULL. */
+/* Answers waiting requests, sends what is queued, closes everything. Takes NULL. */
 void ps_server_close(ps_server_t **self_p);
 
 /* The ZeroMQ socket of the control port, for zloop; ps_server_receive then. */
 void *ps_server_handle(ps_server_t *self);
-/* That of the link to a registry elsewhere; ps_server_receive_link then. NULL:
- * the registry is here. */
+/* The socket of the link to a registry elsewhere; ps_server_receive_link
+ * then. NULL: the registry is here. */
 void *ps_server_link_handle(ps_server_t *self);
-/* Those of the shards' pipes, 0 .. n - 1; ps_server_receive_shards then. */
+/* The sockets of the shards' pipes, 0 .. n - 1; ps_server_receive_shards then. */
 uint32_t ps_server_n_pipes(const ps_server_t *self);
 void *ps_server_pipe_handle(ps_server_t *self, uint32_t i);
 void ps_server_receive(ps_server_t *self);
 void ps_server_receive_link(ps_server_t *self);
 void ps_server_receive_shards(ps_server_t *self);
 void ps_server_tick(ps_server_t *self);
-/* When ps_server_tick is next wanted; UINT64_MAX for never. */
+/* When to call ps_server_tick next; UINT64_MAX for never. */
 uint64_t ps_server_deadline(const ps_server_t *self);
-/* What was lost has no other copy: this process must end. */
+/* Lost rows have no other copy: this process must end. */
 bool ps_server_is_broken(const ps_server_t *self);
-/* Why; PSD_OK: it need not. */
+/* Why the process must end; PSD_OK: it need not. */
 PSD_MUST_CHECK psd_status_t ps_server_failure(const ps_server_t *self, psd_error_t *err);
 /* The registry knows this node, which may be its own. */
 bool ps_server_is_known(const ps_server_t *self);
 /* "serving on tcp://…", for systemd. */
 void ps_server_status(const ps_server_t *self, char *ret_text, size_t size);
-/* Where the node's threads say that they turn. Borrowed until the close. */
+/* The page where the node's threads report that they turn. Borrowed until the close. */
 ps_turns_t *ps_server_turns(const ps_server_t *self);
 /* What its shards keep, as ps_shards_bytes. */
 uint64_t ps_server_bytes(const ps_server_t *self);
-/* The process is out of descriptors, or no more. */
+/* The process ran out of descriptors, or has some again. */
 void ps_server_set_files_out(ps_server_t *self, bool is_out);
-/* The config that was given at the open has new values. */
+/* The config passed to the open has new values. */
 void ps_server_reloaded(ps_server_t *self);
 
 /* Writes DATA_DIR/endpoints.json in one piece. Errors: PSD_IO, PSD_NOMEM. */

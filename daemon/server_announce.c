@@ -26,8 +26,8 @@ static bool fill_announcement(const ps_server_t *self, ps_doc_t *doc)
            ps_doc_set_text(doc, "version", PSD_RELEASE);
 }
 
-/* In the directory of the sockets, for those who may use them; they need not
- * write it. */
+/* In the directory of the sockets, for the users that may use them; they
+ * need not write it. */
 static psd_status_t announce_to_peers(const ps_server_t *self, ps_bytes_t text, psd_error_t *err)
 {
     mode_t mode = ps_peers_mode((ps_peers_t)self->config->lane.peers) & 0644;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Where a node is found: the hosts, ports and sockets that it listens on. */
+/* Where clients find a node: the hosts, ports and sockets that it listens on. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -27,7 +27,7 @@ psd_status_t ps_server_open_run_dir(ps_server_t *self, psd_error_t *err)
     if (rc != PSD_OK || strcmp(self->run_dir, self->dir) == 0) {
         return rc;
     }
-    /* Another psd may have another data directory, and this one. */
+    /* Another psd with another data directory may use this directory. */
     rc = ps_data_dir_lock(self->run_dir, &self->run_lock, err);
     return rc == PSD_OK ? PSD_OK : psd_error_wrap(err, rc, "runtime_dir");
 }

@@ -49,7 +49,7 @@ void ps_server_settle_hosts(ps_server_t *self);
 /* Binds the control port, with psd.ipc. Errors: those of ps_socket_bind;
  * PSD_CONFIG there is ipc alone and no room for the shards' sockets. */
 PSD_MUST_CHECK psd_status_t ps_server_open_port(ps_server_t *self, psd_error_t *err);
-/* What only a running node has. Its directories are still locked. */
+/* Closes what only a running node has. Its directories are still locked. */
 void ps_server_remove_files(const ps_server_t *self);
 
 /* server_turns.c: makes the page of its threads, beside its announcement. The
@@ -58,16 +58,16 @@ PSD_MUST_CHECK psd_status_t ps_server_open_turns(ps_server_t *self, psd_error_t 
 
 /* ---- server.c ---- */
 
-/* How its sockets are. */
+/* The options of its sockets. */
 ps_socket_args_t ps_server_socket_args(const ps_server_t *self);
 /* A fresh random incarnation. Errors: PSD_IO. */
 PSD_MUST_CHECK psd_status_t ps_server_settle_life(ps_server_t *self, psd_error_t *err);
-/* Locks the data directory, joins the cluster of cluster.join and settles who
- * this node is; the shards are not started yet. Errors: those of ps_member_join
- * and ps_data_dir_lock; PSD_FOREIGN the directory is another cluster's, or has
- * a registry of its own. */
+/* Locks the data directory, joins the cluster of cluster.join and settles
+ * this node's identity; the shards are not started yet. Errors: those of
+ * ps_member_join and ps_data_dir_lock; PSD_FOREIGN the directory is another
+ * cluster's, or has a registry of its own. */
 PSD_MUST_CHECK psd_status_t ps_server_join(ps_server_t *self, psd_error_t *err);
-/* The shards run: the registry is told. */
+/* The shards run: tells the registry. */
 PSD_MUST_CHECK psd_status_t ps_server_start_member(ps_server_t *self, psd_error_t *err);
 /* PSD_OK when the directory is not a joined node's. Errors: PSD_FOREIGN. */
 PSD_MUST_CHECK psd_status_t ps_server_check_own(const ps_server_t *self, psd_error_t *err);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A node whose registry is elsewhere: which cluster its data directory is of,
- * and how it gets in. */
+/* A node whose registry is elsewhere: which cluster its data directory
+ * belongs to, and how it joins. */
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -25,7 +25,7 @@
 #define MEMBERSHIP_END ",\"checksum\":\"%016" PRIx64 "\"}"
 #define MEMBERSHIP_END_SIZE 31
 
-/* What is kept of a membership. */
+/* The stored membership. */
 typedef struct membership {
     bool is_there;
     ps_id_t cluster;
@@ -87,7 +87,7 @@ static void print_end(const void *text, size_t size, char ret[MEMBERSHIP_END_SIZ
     (void)snprintf(ret, MEMBERSHIP_END_SIZE + 1, MEMBERSHIP_END, ps_hash_bytes(text, size, 0));
 }
 
-/* Whether it ends as it must. */
+/* Whether the end of the file is correct. */
 static psd_status_t check_end(const char *text, size_t n, psd_error_t *err)
 {
     size_t before = n < MEMBERSHIP_END_SIZE ? 0 : n - MEMBERSHIP_END_SIZE;
@@ -265,8 +265,8 @@ psd_status_t ps_server_join(ps_server_t *self, psd_error_t *err)
     memcpy(self->node, joined.node, sizeof self->node); /* it may be given one */
     self->cluster = joined.cluster;
     self->old_sessions = joined.session;
-    /* Before the node announces itself: what the registry stores then is never
-     * lost here. */
+    /* Stored before the node announces itself, so that it never lacks what
+     * the registry stores then. */
     return ps_id_equal(&known.secret, &who.secret)
                ? PSD_OK
                : write_membership(self, joined.cluster_name, &who.secret, err);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The page in which the node's threads say that they turn. */
+/* The page in which the node's threads report that they turn. */
 #include "daemon/server_inner.h"
 
-#define READ_BITS 0644    /* of those who may use the sockets */
+#define READ_BITS 0644    /* of the users that may use the sockets */
 #define THREADS_A_SHARD 3 /* itself, its journal, the files of a checkpoint */
 #define THREADS_BESIDE 32 /* control, filler, watch, ZeroMQ's */
 

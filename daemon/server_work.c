@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A running node: what comes goes to the control part, or to the member. */
+/* A running node: passes what arrives to the control part, or to the member. */
 #include <stdio.h>
 
 #include "base/log.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The most that was kept, and the most of late. */
+/* Compares the most that was kept with the most of late. */
 #include "daemon/spare.h"
 
 bool ps_spare_is_due(ps_spare_t *self, uint64_t kept_bytes)

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * ps_spare - when memory that is free is given back to the system
+ * ps_spare - when to give free memory back to the system
  *
- * What     The allocator keeps what was freed (main.c), for the next frames.
- *          Once the shards keep clearly less than before, and have for a while,
- *          nobody needs it soon: a table was dropped, a copy that was away has
- *          all its records, or connections with unfinished requests ended.
+ * What     The allocator keeps freed memory for the next frames (main.c). When
+ *          the shards have kept clearly less than before for a while, that
+ *          memory is not needed soon: a table was dropped, a copy that was away
+ *          has all its records, or connections with unfinished requests ended.
  * Units    bytes; looks, which come PS_SPARE_LOOK_MS apart
  * Owner    The caller; embedded, zeroed at first. Threads: confined to one.
  */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Private to a shard's part of a checkpoint: what is written, what is read. */
+/* Private to a shard's part of a checkpoint: the files that it writes and reads. */
 #ifndef PS_DAEMON_CHECKPOINT_INNER_H
 #define PS_DAEMON_CHECKPOINT_INNER_H
 
@@ -47,7 +47,7 @@ struct ps_checkpoint_task {
     size_t dirs_capacity;
     size_t at;        /* item at hand */
     uint64_t bytes;   /* of rows, handed out or taken */
-    uint64_t seen_ms; /* when somebody looked */
+    uint64_t seen_ms; /* when the control part last looked */
     psd_status_t status;
     psd_error_t *err; /* owned; why, when status is not OK */
     /* restores */
@@ -62,7 +62,7 @@ struct ps_checkpoint_task {
     uint64_t moved_ms; /* … since then; 0: it was not looked at */
 };
 
-/* Forgets what there was; NULL: the shard ends. */
+/* Forgets the present work; NULL: the shard ends. */
 void ps_checkpoint_end(ps_checkpoint_task_t *self, ps_shard_t *shard);
 /* Begins, with files that are written to `dir`. Errors: PSD_NOMEM, PSD_IO. */
 PSD_MUST_CHECK psd_status_t ps_checkpoint_start(ps_checkpoint_task_t *self,
@@ -71,11 +71,11 @@ PSD_MUST_CHECK psd_status_t ps_checkpoint_start(ps_checkpoint_task_t *self,
 PSD_MUST_CHECK psd_status_t ps_checkpoint_add_item(ps_checkpoint_task_t *self,
                                                    const ps_item_t *item, psd_error_t *err);
 psd_status_t ps_checkpoint_no_memory(psd_error_t *err);
-/* checkpoint_read.c: the words of a restore. */
+/* checkpoint_read.c: the command of a restore. */
 PSD_MUST_CHECK psd_status_t ps_checkpoint_restore(ps_checkpoint_task_t *self, ps_shard_t *shard,
                                                   const ps_image_step_t *step, const ps_doc_t *doc,
                                                   ps_doc_t *answer, psd_error_t *err);
-/* It cannot go on: says why in self->err. */
+/* Fails; the reason is in self->err. */
 void ps_checkpoint_fail(ps_checkpoint_task_t *self, psd_status_t status);
 
 /* checkpoint_write.c, checkpoint_read.c: about one piece; milliseconds until
@@ -84,8 +84,8 @@ uint64_t ps_checkpoint_put_out(ps_checkpoint_task_t *self, ps_shard_t *shard,
                                const ps_image_step_t *step);
 uint64_t ps_checkpoint_take_in(ps_checkpoint_task_t *self, ps_shard_t *shard,
                                const ps_image_step_t *step);
-/* checkpoint_read.c: what was done is looked at again: a node that answered
- * meanwhile may not have had all of it. */
+/* checkpoint_read.c: checks finished partitions again: a node that answered
+ * meanwhile may not have had all of them. */
 void ps_checkpoint_check_done(ps_checkpoint_task_t *self, ps_shard_t *shard,
                               const ps_image_step_t *step);
 #endif

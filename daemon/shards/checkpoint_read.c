@@ -8,7 +8,7 @@
 #define FILES_MAX 65536
 #define WAIT_MS 1 /* for the disk, or for copies */
 
-/* ---- the words ---- */
+/* ---- the command ---- */
 
 static psd_status_t read_file(const ps_checkpoint_task_t *self, const ps_doc_t *files, size_t i,
                               ps_item_t *ret, psd_error_t *err)
@@ -85,7 +85,7 @@ static psd_status_t find_mine(ps_checkpoint_task_t *self, const ps_shard_t *shar
     return PSD_OK;
 }
 
-/* It has such; or, without a table, it is to read all for their checksums. */
+/* Whether it has any; without a table, it reads all files for their checksums. */
 static bool wants_files(const ps_checkpoint_task_t *self, uint64_t reader)
 {
     return self->n_mine > 0 ||
@@ -152,8 +152,8 @@ psd_status_t ps_checkpoint_restore(ps_checkpoint_task_t *self, ps_shard_t *shard
 
 /* ---- the rows ---- */
 
-/* The piece at hand for every partition that is restored here, which fails
- * where one has moved. false: it has to go on later, from self->next on, or has
+/* Applies the present piece to every partition that is restored here; fails
+ * when one has moved. false: it must go on later, from self->next on, or has
  * failed. */
 static bool set_rows(ps_checkpoint_task_t *self, ps_shard_t *shard, const ps_image_step_t *step)
 {
@@ -226,8 +226,9 @@ static uint64_t take_next(ps_checkpoint_task_t *self)
     return 0;
 }
 
-/* All rows are set: done is what has reached the level of the table, as nothing
- * else outlives what the level is for. */
+/* All rows are set. A partition is done when its rows have reached the
+ * table's level, since nothing less survives the failures that the level is
+ * for. */
 static void await_level(ps_checkpoint_task_t *self, ps_shard_t *shard, const ps_image_step_t *step)
 {
     for (; self->next < self->n_partitions; self->next++) {

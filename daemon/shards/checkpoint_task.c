@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a shard is told about a checkpoint, and what it answers. */
+/* The checkpoint commands of a shard, and its answers. */
 #include "daemon/shards/checkpoint_task.h"
 
 #include <inttypes.h>
@@ -12,9 +12,9 @@
 #define FILES_MAX 65536
 #define HOLD_MS 2000 /* marks wait for `begin`, or `end` */
 
-/* ---- beginning and ending ---- */
+/* ---- start and end ---- */
 
-/* But for marks that wait for images to begin. */
+/* Marks may still wait for images to begin. */
 static void forget(ps_checkpoint_task_t *self, ps_shard_t *shard)
 {
     for (size_t i = 0; shard != NULL && !self->restores && i < self->n_items; i++) {

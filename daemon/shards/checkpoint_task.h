@@ -2,13 +2,13 @@
 /*
  * ps_checkpoint_task - a shard's part of a checkpoint, or of a restore
  *
- * What     Told by calls of the registry's control part, whose words are JSON:
+ * What     The registry's control part calls it with JSON commands:
  *            {"do":"arm","exact":true,"tables":[{"id":1,"job":2},…]}
  *               marks wait for a moment; answers {"clock":c}
  *            {"do":"begin","number":7,"exact":true,"dir":"…","early_bytes":…,
  *             "tables":[{"id":1,"job":2,"clock":c,"since":[v,lsn,epoch,…]},…]}
  *               images of all primary partitions begin, those of no job one
- *               behind the other (exact: at once); since: what an earlier image
+ *               after the other (exact: at once); since: what an earlier image
  *               of each partition had
  *            {"do":"restore","number":8,"dirs":["…",…],"cluster":"…","table":3,
  *             "reader":…,"files":[{"dir":0,"table":1,"partition":0,"lsn":9,
@@ -21,8 +21,8 @@
  *               "done":…,"of":…,
  *               "items":[{…},…]}, which are named when all is done
  *            {"do":"end"}
- *          It ends by itself when nobody looks for PS_CHECKPOINT_LEASE_MS. Rows
- *          go piece by piece between messages; a thread has the files.
+ *          It ends by itself after PS_CHECKPOINT_LEASE_MS without a "look".
+ *          Rows go piece by piece between messages; a thread handles the files.
  * Owner    The shard's actor. Threads: confined to its own.
  */
 #ifndef PS_DAEMON_CHECKPOINT_TASK_H
@@ -33,8 +33,8 @@
 #include "transport/threads/turns.h"
 
 #define PS_CHECKPOINT_LEASE_MS 15000
-/* Rows that are restored reach the level of their table: a restore fails when
- * copies or disk of a partition do not get on for so long. */
+/* Restored rows must reach the level of their table: a restore fails when
+ * the copies or disk of a partition make no progress for that long. */
 #define PS_CHECKPOINT_LEVEL_MS 60000
 
 typedef struct ps_checkpoint_task ps_checkpoint_task_t;
@@ -50,8 +50,8 @@ PSD_MUST_CHECK psd_status_t ps_checkpoint_task_call(ps_checkpoint_task_t *self, 
                                                     const ps_image_step_t *step,
                                                     ps_bytes_t argument, ps_buffer_t *ret_answer,
                                                     psd_error_t *err);
-/* Goes on by about one piece. Milliseconds until it wants to go on again;
- * UINT64_MAX: nothing is to be done. */
+/* Goes on by about one piece. Returns the milliseconds until it wants to go
+ * on again; UINT64_MAX: nothing to do. */
 uint64_t ps_checkpoint_task_work(ps_checkpoint_task_t *self, ps_shard_t *shard,
                                  const ps_image_step_t *step);
 #endif

@@ -6,7 +6,7 @@
 
 #define PIECE_BYTES ((size_t)256 << 10)
 #define FULL_MS 1     /* the disk is slower than the walk */
-#define PENDING_MS 10 /* a clock is to be closed */
+#define PENDING_MS 10 /* a clock must close first */
 
 /* Files that the thread has finished. */
 static void take_done(ps_checkpoint_task_t *self)

@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Few links, looked through. */
+/* There are few links, so searches are linear. */
 #include "daemon/shards/peer_links.h"
 
 #include "base/alloc.h"
 #include "base/log.h"
 
-#define LOOK_MS 50   /* between two looks for lost connections */
-#define AGAIN_MS 200 /* between two openings, for each link */
+#define LOOK_MS 50   /* interval of the check for lost connections */
+#define AGAIN_MS 200 /* least time between two openings of a link */
 
 void ps_peer_links_init(ps_peer_links_t *self, const ps_socket_args_t *args)
 {
     *self = (ps_peer_links_t){.args = *args};
     self->args.is_watched = true;
-    self->args.linger_ms = 0; /* what is lost is sent again, or not needed */
+    self->args.linger_ms = 0; /* lost messages are sent again, or not needed */
 }
 
 void ps_peer_links_done(ps_peer_links_t *self)
@@ -55,7 +55,7 @@ void ps_peer_links_open(ps_peer_links_t *self, uint64_t conn, const char *endpoi
         !ps_grow(&self->sockets, &self->sockets_capacity, self->n_links + 2,
                  sizeof *self->sockets) ||
         !ps_grow(&self->ready, &self->ready_capacity, self->n_links + 2, sizeof *self->ready)) {
-        return; /* it is unknown, and told to be gone when it is used */
+        return; /* it is unknown, and reported as gone when it is used */
     }
     link = &self->links[self->n_links++];
     *link = (ps_peer_link_t){.conn = conn, .opened_ms = now_ms};
@@ -125,8 +125,8 @@ bool ps_peer_links_receive(ps_peer_links_t *self, uint64_t *ret_conn, ps_message
         }
         rc = ps_socket_receive(link->socket, &got, &none, ret_message, ret_payload, &room, err);
         if (rc != PSD_OK) {
-            /* Rubbish, or no memory: what it says behind would be out of
-             * order. */
+            /* Rubbish, or no memory: what it sends after that would be out
+             * of order. */
             log_reason("peer_cut_off", rc, err);
             ps_socket_drop(&link->socket);
         } else if (got) {
@@ -138,7 +138,7 @@ bool ps_peer_links_receive(ps_peer_links_t *self, uint64_t *ret_conn, ps_message
     return false;
 }
 
-/* Those whose connection was lost are closed, now and then. */
+/* Closes links whose connection was lost, now and then. */
 static void look(ps_peer_links_t *self, uint64_t now_ms)
 {
     if (now_ms - self->looked_ms < LOOK_MS) {
@@ -174,7 +174,7 @@ bool ps_peer_links_next_gone(ps_peer_links_t *self, uint64_t now_ms, uint64_t *r
     return false;
 }
 
-/* With links somebody has to look at them. */
+/* With links, a check is due now and then. */
 static uint64_t bounded(const ps_peer_links_t *self, uint64_t timeout_ms)
 {
     return self->n_links > 0 && timeout_ms > LOOK_MS ? LOOK_MS : timeout_ms;

@@ -18,11 +18,11 @@
 #include "daemon/shards/shard_wait.h"
 #include "protocol/replica/shard_links.h"
 
-#define BATCH 256     /* messages before the pipe is looked at again */
+#define BATCH 256     /* messages before the pipe gets a turn */
 #define TELL_EVERY 32 /* messages in a batch, until peers are woken for their answers … */
 #define TELL_BYTES (128 << 10) /* … or bytes of bodies */
 #define NOTE_SIZE 512          /* bytes of a note's line */
-#define NEWS_AGAIN_MS 10       /* until the letter is looked for again */
+#define NEWS_AGAIN_MS 10       /* until it looks for the letter again */
 
 typedef struct actor {
     zsock_t *pipe;
@@ -42,7 +42,7 @@ typedef struct actor {
     psd_error_t *err;
     ps_shard_lines_t lines;
     uint64_t n_dropped;  /* answers that could not be sent */
-    size_t untold_bytes; /* taken since peers were told of answers */
+    size_t untold_bytes; /* taken since peers were last woken */
     bool stopping;
 } actor_t;
 
@@ -56,7 +56,7 @@ static void send_effect(actor_t *self, const ps_effect_t *effect)
             : ps_peer_links_send(&self->links, effect->to, &effect->message, effect->payload,
                                  self->err);
 
-    /* The peer asks again for what did not go out. */
+    /* The peer asks again for answers that were not sent. */
     if (rc != PSD_OK) {
         self->n_dropped++;
         ps_log(PS_LOG_DEBUG, "answer_dropped", "shard=%" PRIu32 " kind=%s status=%s n=%" PRIu64,
@@ -120,7 +120,7 @@ static psd_status_t step(actor_t *self, ps_event_t *event)
     return rc;
 }
 
-/* The disk has something to say. */
+/* The disk has news. */
 static void take_news(actor_t *self)
 {
     ps_event_t event;
@@ -133,7 +133,7 @@ static void take_news(actor_t *self)
 
 /* ---- the port ---- */
 
-/* A peer sent what is no message: it is told so, whatever it may be. */
+/* A peer sent something that is not a message: says so, whatever the peer may be. */
 static void refuse(actor_t *self, uint64_t conn, const ps_message_t *of, psd_status_t rc)
 {
     ps_message_t message;
@@ -152,7 +152,7 @@ static void refuse(actor_t *self, uint64_t conn, const ps_message_t *of, psd_sta
     }
 }
 
-/* Takes one message in. false: none was there. */
+/* Takes in one message. false: none was there. */
 static bool take_message(actor_t *self)
 {
     ps_message_t message;
@@ -165,7 +165,7 @@ static bool take_message(actor_t *self)
                                         &event.room, self->err);
 
     if (rc == PSD_LIMIT || rc == PSD_NOMEM) {
-        /* Its unfinished messages are too many: they go, and are sent again. */
+        /* It has too many unfinished messages: they are dropped, and sent again. */
         ps_socket_forget(self->port, event.conn);
         rc = PSD_BUSY;
     }
@@ -179,7 +179,7 @@ static bool take_message(actor_t *self)
     ps_shard_find_answer(self->port, self->core, self->now_ms, &event);
     rc = step(self, &event);
     if (rc != PSD_OK) {
-        /* It was answered; the sender tries again. */
+        /* Answered with a refusal; the sender retries. */
         ps_log(PS_LOG_ERROR, "step_failed", "shard=%" PRIu32 " status=%s", self->args->core.shard,
                psd_status_name(rc));
         psd_error_clear(self->err);
@@ -307,7 +307,7 @@ static void answer(actor_t *self, const char *name, ps_shard_call_t *call)
                        psd_error_text(self->err));
         psd_error_clear(self->err);
     }
-    send_news(self); /* what a FENCE has found goes before its answer */
+    send_news(self); /* the report of a FENCE goes before its answer */
     ps_handover_give(call);
     (void)zsock_send(self->pipe, "sp", name, call);
 }
@@ -347,7 +347,7 @@ static uint64_t time_to_tick(const actor_t *self)
     return deadline <= now_ms ? 0 : deadline - now_ms;
 }
 
-/* A piece of a checkpoint goes its way between messages. */
+/* Does one piece of a checkpoint between messages. */
 static void work_if_due(actor_t *self)
 {
     const ps_image_step_t now = {.now_ms = self->now_ms, .outbox = &self->outbox};
@@ -362,7 +362,7 @@ static void work_if_due(actor_t *self)
     self->checkpoint_ms = wait_ms == UINT64_MAX ? UINT64_MAX : self->now_ms + wait_ms;
 }
 
-/* Milliseconds for which there is nothing to do if nothing comes. */
+/* Milliseconds without work if nothing arrives. */
 static uint64_t time_left(const actor_t *self)
 {
     uint64_t left_ms = time_to_tick(self);
@@ -395,7 +395,7 @@ static void tick_if_due(actor_t *self)
     }
 }
 
-/* The core lets go of rooms of lanes that have ended, and opens links again. */
+/* The core releases the rooms of lanes that have ended, and reopens links. */
 static void take_gone(actor_t *self)
 {
     ps_event_t event = {.kind = PS_EVENT_GONE};
@@ -409,8 +409,8 @@ static void take_gone(actor_t *self)
     }
 }
 
-/* Takes what waits, and tells the peers of it in batches: one that sleeps is
- * woken once for all of its answers. */
+/* Takes what waits, and wakes the peers in batches: one that sleeps wakes
+ * once for all of its answers. */
 static void take_messages(actor_t *self)
 {
     self->untold_bytes = 0;
@@ -429,7 +429,7 @@ static void take_messages(actor_t *self)
     }
 }
 
-/* What other copies answer. */
+/* Answers of other copies. */
 static void take_answers(actor_t *self)
 {
     ps_message_t message;
@@ -441,7 +441,7 @@ static void take_answers(actor_t *self)
             return;
         }
         if (step(self, &event) != PSD_OK) {
-            psd_error_clear(self->err); /* a lost answer is asked for again */
+            psd_error_clear(self->err); /* the peer asks again for a lost answer */
         }
         ps_payload_destroy(&event.payload);
     }

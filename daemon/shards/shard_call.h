@@ -4,7 +4,7 @@
  *
  * What     A heap object that travels to the shard and back: the shard does
  *          what `kind` says, fills in the answer and returns the pointer.
- * Owner    Whoever holds the pointer: the control part, then the shard, then
+ * Owner    The holder of the pointer: the control part, then the shard, then
  *          the control part again. Crosses threads by ps_handover only.
  */
 #ifndef PS_DAEMON_SHARD_CALL_H
@@ -14,15 +14,15 @@
 #include "protocol/shard/shard.h"
 
 /* X(NAME): also the words on the pipe */
-#define PS_CALL_MAP(X)                                                  \
-    X(TABLE)      /* table, spec, routes, copies: where it is now */    \
-    X(DROP)       /* table */                                           \
-    X(JOB)        /* job: as it is now */                               \
-    X(FENCE)      /* table, partition, epoch; a report says the rest */ \
-    X(INSPECT)    /* answers info, partitions and lags */               \
-    X(WAITING)    /* job_id; answers waiting and clocks */              \
-    X(CLOCKS)     /* job_id; answers clocks */                          \
-    X(CHECKPOINT) /* words; answers words */                            \
+#define PS_CALL_MAP(X)                                                 \
+    X(TABLE)      /* table, spec, routes, copies: where it is now */   \
+    X(DROP)       /* table */                                          \
+    X(JOB)        /* job: its present state */                         \
+    X(FENCE)      /* table, partition, epoch; a report has the rest */ \
+    X(INSPECT)    /* answers info, partitions and lags */              \
+    X(WAITING)    /* job_id; answers waiting and clocks */             \
+    X(CLOCKS)     /* job_id; answers clocks */                         \
+    X(CHECKPOINT) /* words; answers words */                           \
     X(SIZES)      /* answers sizes */
 
 #define PS_CALL_ENUM(NAME) PS_CALL_##NAME,
@@ -33,7 +33,7 @@ typedef enum ps_call_kind { PS_CALL_MAP(PS_CALL_ENUM) PS_CALL_COUNT } ps_call_ki
 
 typedef struct ps_shard_call {
     ps_call_kind_t kind;
-    uint64_t serial; /* tells an answer that came too late from the present */
+    uint64_t serial; /* distinguishes a late answer from the present one */
     /* asked */
     uint32_t table;
     ps_table_spec_t spec;      /* owned */
@@ -53,7 +53,7 @@ typedef struct ps_shard_call {
     uint32_t shard;       /* its number there */
     psd_status_t status;
     char text[PS_CALL_TEXT_SIZE]; /* why, when status is not OK */
-    uint64_t memory_bytes;        /* that its node may take; 0: not known */
+    uint64_t memory_bytes;        /* bytes that its node may use; 0: not known */
     ps_shard_info_t info;
     ps_partition_info_t *partitions; /* owned, so the others */
     size_t n_partitions;
@@ -67,17 +67,17 @@ typedef struct ps_shard_call {
     size_t n_clocks;
 } ps_shard_call_t;
 
-/* Errors: PSD_NOMEM. job 0: what is asked is about no job. */
+/* Errors: PSD_NOMEM. job 0: about no job. */
 PSD_MUST_CHECK psd_status_t ps_shard_call_new(ps_call_kind_t kind, uint32_t job_id,
                                               ps_shard_call_t **ret_call, psd_error_t *err);
-/* TABLE with deep copies of the table, but for `copies` (may be NULL), which
- * are borrowed. Errors: PSD_NOMEM. */
+/* TABLE with deep copies of everything except `copies` (may be NULL), which
+ * is borrowed. Errors: PSD_NOMEM. */
 PSD_MUST_CHECK psd_status_t ps_shard_call_table(const ps_table_t *table, const ps_copies_t *copies,
                                                 ps_shard_call_t **ret_call, psd_error_t *err);
 /* JOB with a deep copy. Errors: PSD_NOMEM. */
 PSD_MUST_CHECK psd_status_t ps_shard_call_job(const ps_job_t *job, ps_shard_call_t **ret_call,
                                               psd_error_t *err);
-/* Fills in what an INSPECT or SIZES answers. Errors: PSD_NOMEM. */
+/* Fills in the answer of an INSPECT or SIZES. Errors: PSD_NOMEM. */
 PSD_MUST_CHECK psd_status_t ps_shard_call_inspect(ps_shard_call_t *self, const ps_shard_t *shard,
                                                   psd_error_t *err);
 void ps_shard_call_destroy(ps_shard_call_t **self_p);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a shard's disk has, at a start and then. */
+/* What a shard's disk has, at the start and later. */
 #include "daemon/shards/shard_journal.h"
 
 #include <inttypes.h>
@@ -62,7 +62,7 @@ static void say_damage(const ps_journal_args_t *args, const ps_damage_t *damage)
     }
 }
 
-/* Tables whose file is damaged were known to an earlier life, too. */
+/* An earlier life also knew the tables whose file is damaged. */
 static psd_status_t list_tables(const ps_shard_t *core, ps_shard_found_t *found, psd_error_t *err)
 {
     const ps_damage_t *damage = &found->damage;

@@ -2,10 +2,9 @@
 /*
  * ps_shard_journal - between a shard's core and the thread of its journal
  *
- * What     A start: opens the journal, reads it into a new core, says in the
- *          log what it found, starts the thread that writes it from now on.
- *          Then: tables on their way to the core, news on their way from the
- *          disk.
+ * What     At the start: opens the journal, reads it into a new core, logs what
+ *          it found, and starts the thread that writes it. Later: passes tables
+ *          to the core and news from the disk.
  * Threads  The shard's.
  */
 #ifndef PS_DAEMON_SHARD_JOURNAL_H
@@ -16,8 +15,8 @@
 
 /* What the disk had. */
 typedef struct ps_shard_found {
-    bool kept;        /* what an earlier life had written was all there; false:
-                         there was no earlier one */
+    bool kept;        /* everything that an earlier life had written was
+                       * there; false: there was no earlier life */
     uint32_t *tables; /* owned; that were read */
     size_t n_tables;
     ps_damage_t damage;
@@ -26,7 +25,7 @@ typedef struct ps_shard_found {
 void ps_shard_found_done(ps_shard_found_t *self);
 
 /*
- * What is damaged costs the partitions that it concerns; nothing is changed
+ * Damage costs only the partitions that it affects. Nothing on disk changes
  * before the first ps_shard_journal_settle.
  *
  * turns      in   of the thread; may be NULL
@@ -38,12 +37,12 @@ void ps_shard_found_done(ps_shard_found_t *self);
 PSD_MUST_CHECK psd_status_t ps_shard_journal_open(const ps_journal_args_t *args, ps_shard_t *core,
                                                   ps_turns_t *turns, ps_shard_found_t *ret_found,
                                                   ps_journal_thread_t **ret, psd_error_t *err);
-/* The registry has told this life of the node something: it has taken what was
- * lost into account. thread NULL: there is none. Errors: those of
+/* The registry has answered this life of the node, and so has taken the
+ * losses into account. thread NULL: there is none. Errors: those of
  * ps_journal_settle. */
 PSD_MUST_CHECK psd_status_t ps_shard_journal_settle(ps_journal_thread_t *thread, psd_error_t *err);
-/* A table is to be told to the core: one with a log, that the core does not
- * know, is put on the disk first. thread NULL: there is none. Errors: those of
+/* Before a table goes to the core: writes a table with a log that the core
+ * does not know to disk. thread NULL: there is none. Errors: those of
  * ps_journal_settle, which comes first, and ps_journal_put_table. */
 PSD_MUST_CHECK psd_status_t ps_shard_journal_table(ps_journal_thread_t *thread,
                                                    const ps_shard_t *core, uint32_t table,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Notes as lines, and no flood of them. */
+/* Writes notes as log lines, and limits their number. */
 #include "daemon/shards/shard_lines.h"
 
 #include <inttypes.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* ps_shard_lines - the lines of a shard in the log; a flood of what peers cause
- * must not fill the disk that the log is on */
+/* ps_shard_lines - the log lines of a shard; limits lines that peers cause,
+ * so that they cannot fill the disk of the log */
 #ifndef PS_DAEMON_SHARD_LINES_H
 #define PS_DAEMON_SHARD_LINES_H
 
@@ -18,8 +18,8 @@ typedef struct ps_shard_lines {
     uint32_t n_lines;          /* that peers caused, in it */
 } ps_shard_lines_t;
 
-/* Learns the level of each kind of note, so that a line is printed only when it
- * is written. */
+/* Learns the level of each kind of note, so that a line is formatted only
+ * when it is written. */
 void ps_shard_lines_init(ps_shard_lines_t *self, uint32_t shard, atomic_int *log_level);
 /* True when one more line that a peer causes may be written. */
 bool ps_shard_lines_may(ps_shard_lines_t *self, uint64_t now_ms);

@@ -3,9 +3,10 @@
  * ps_shard_news - reports of one shard on their way to the control part
  *
  * What     A list that the shard's thread fills, and a letter that goes to the
- *          control part by the pipe and is given back when it was read. There
- *          is one letter, so the pipe is never full of them and nobody waits.
- * Owner    Whoever starts the shard; it outlives the thread.
+ *          control part through the pipe and comes back when it was read. There
+ *          is one letter, so letters never fill the pipe and neither side
+ *          waits.
+ * Owner    The starter of the shard; it outlives the thread.
  * Threads  The list is the shard's; the letter is the control part's from
  *          ps_shard_news_seal to ps_shard_news_give_back.
  */
@@ -28,11 +29,11 @@ typedef struct ps_shard_news {
     uint32_t n_letter;
 } ps_shard_news_t;
 
-/* Notes a report, behind the others; not when PS_SHARD_NEWS_KEPT wait: all come
- * again while they are so, or are asked for again. */
+/* Adds a report after the others; drops it when PS_SHARD_NEWS_KEPT wait. The
+ * shard repeats a report while it holds, or the control part asks again. */
 void ps_shard_news_add(ps_shard_news_t *self, const ps_report_t *report);
-/* Writes the letter; it is to be sent. false: there is nothing to say, or the
- * last one is not back. */
+/* Writes the letter, for the caller to send. false: there is no report, or
+ * the last letter is not back. */
 PSD_MUST_CHECK bool ps_shard_news_seal(ps_shard_news_t *self);
 /* From the control part's thread: the letter was read. */
 void ps_shard_news_give_back(ps_shard_news_t *self);

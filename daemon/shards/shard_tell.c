@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Sums over the shards of a node, of which each knows its own part. */
+/* Sums over the shards of a node; each shard knows its own part. */
 #include "daemon/shards/shard_tell.h"
 
 #define TELL_AGAIN_MS 1000 /* after rows were given */

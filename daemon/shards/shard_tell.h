@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * ps_shard_told - what the shards of a node know of each other
+ * ps_shard_told - what the shards of a node know about each other
  *
  * What     They share limits of the node: memory, and the speed of rows to new
- *          copies. Each tells its own part, and its core hears of the others'.
+ *          copies. Each shard publishes its own part, and passes the others' to
+ *          its core.
  * Units    bytes, ms
  * Owner    Embedded in the actor.
  * Threads  Confined to the shard's one; what is shared is atomic.
@@ -21,16 +22,15 @@ typedef struct ps_shard_told {
     uint32_t giving; /* 1: they know that this one gives rows */
 } ps_shard_told_t;
 
-/* Tells the others what has changed. self->unfinished is the caller's to set.
- */
+/* Publishes changes to the others. The caller sets self->unfinished. */
 void ps_shard_tell(ps_shard_told_t *self, ps_shard_common_t *common, const ps_shard_t *core,
                    uint64_t now_ms);
-/* What the others keep, unfinished messages too. */
+/* Bytes that the others keep, with unfinished messages. */
 uint64_t ps_shard_others(const ps_shard_told_t *self, const ps_shard_common_t *common);
-/* What the others have told, for the core: of what stays. Pieces come and go,
- * and what is refused for want of memory is refused for good. */
+/* Bytes that the others keep, for the core, without unfinished messages:
+ * pieces come and go, but a refusal for lack of memory is final. */
 void ps_shard_hear(const ps_shard_told_t *self, const ps_shard_common_t *common, ps_event_t *event);
-/* Milliseconds after which there may be something to tell though nothing has
- * come. */
+/* Milliseconds after which there may be a change to publish although nothing
+ * has arrived. */
 uint64_t ps_shard_tell_ms(const ps_shard_told_t *self);
 #endif

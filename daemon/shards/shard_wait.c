@@ -10,7 +10,7 @@
 #include "base/log.h"
 
 #define QUOTED_SIZE 256
-#define AGAIN_MS 50 /* until memory is asked for again */
+#define AGAIN_MS 50 /* before it tries to get memory again */
 
 static bool is_stopped(void *pipe)
 {

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * ps_shard_wait - what becomes of a shard whose wait fails
+ * ps_shard_wait - how a shard handles a wait that fails
  *
- * What     A shard that ended by itself would be missed by nobody: its node
- *          still says that it is alive. So a shard without memory goes on, and
- *          one that cannot hear any more ends its process: other copies take
+ * What     Nothing would notice a shard that ended by itself: its node still
+ *          reports that it is alive. So a shard without memory goes on, and a
+ *          shard that can no longer receive ends its process: other copies take
  *          over.
  * Threads  The shard's.
  */
@@ -16,9 +16,9 @@
 
 #include "psd/status.h"
 
-/* rc and err: of the wait; err is cleared. Without memory: says so, and returns
- * a little later. false: the pipe was stopped, and the shard is to end.
- * Anything else says so and does not return. */
+/* rc and err: of the wait; err is cleared. Without memory: logs it, and
+ * returns a little later. false: the pipe was stopped, and the shard must
+ * end. Logs any other error and does not return. */
 PSD_MUST_CHECK bool ps_shard_wait_check(uint32_t shard, void *pipe, psd_status_t rc,
                                         psd_error_t *err);
 #endif

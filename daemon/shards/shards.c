@@ -84,8 +84,8 @@ static psd_status_t start_shard(ps_shard_thread_t *shard, const ps_shards_args_t
     return PSD_OK;
 }
 
-/* Logs that are new are not kept by the next start either, unless the registry
- * has heard of this one. */
+/* The next start discards new logs too, unless the registry knows of this
+ * start. */
 static psd_status_t settle_logs(ps_shards_t *self, const ps_shards_args_t *args, psd_error_t *err)
 {
     if (args->log_dir == NULL) {

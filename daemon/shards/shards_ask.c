@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Asking the shards: questions go out in order, answers and reports are taken
+/* Asking the shards: questions go out in order, it takes answers and reports
  * as they come. */
 #include <inttypes.h>
 #include <string.h>
@@ -68,8 +68,8 @@ void ps_shards_forget_asked(ps_shards_t *self)
     ps_free(self->reports);
 }
 
-/* A question to n shards from `first` on, without its calls. All that its end
- * will need is here from now on. */
+/* A question to n shards from `first` on, without its calls. It allocates
+ * everything that its end will need. */
 static psd_status_t new_asked(ps_shards_t *self, ps_call_kind_t kind, uint32_t first, uint32_t n,
                               ps_asked_t **ret_asked, psd_error_t *err)
 {
@@ -114,7 +114,7 @@ static void send_calls(ps_shards_t *self, ps_asked_t *asked, uint64_t now_ms)
     }
 }
 
-/* Sends what there is room for. */
+/* Sends as much as the pipes have room for. */
 static void send_due(ps_shards_t *self, uint64_t now_ms)
 {
     while (self->n_under_way < self->n_asked && self->n_under_way < UNDER_WAY_MAX) {
@@ -288,7 +288,7 @@ static void end(ps_shards_t *self, ps_asked_t *asked)
     asked->is_ended = true;
     judge(asked, done);
     if (asked->n_back < asked->n) {
-        return; /* the answers stay with those that are late */
+        return; /* the answers stay until the late calls are back */
     }
     done->answers = (ps_answers_t){.calls = asked->calls, .n_calls = asked->n};
     for (uint32_t i = 0; i < asked->n; i++) {
@@ -313,7 +313,7 @@ static void take_call(ps_shards_t *self, uint32_t shard, ps_shard_call_t *call)
 
     ps_handover_take(call);
     while (self->asked[at]->serial != call->serial) {
-        at++; /* what comes back was sent, and is kept */
+        at++; /* a call that comes back was sent, and is kept */
     }
     asked = self->asked[at];
     call->incarnation = self->threads[shard].route.incarnation;
@@ -365,7 +365,7 @@ static bool take_one(ps_shards_t *self, uint32_t shard)
     return true;
 }
 
-/* Those that were sent too long ago end without the late answers. */
+/* Questions that timed out end without the late answers. */
 static void end_overdue(ps_shards_t *self, uint64_t now_ms)
 {
     for (size_t i = 0; i < self->n_under_way; i++) {

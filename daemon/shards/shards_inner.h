@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Private to the shards' face: the threads, and what they were asked. */
+/* Private to the shards' interface: the threads, and their questions. */
 #ifndef PS_DAEMON_SHARDS_INNER_H
 #define PS_DAEMON_SHARDS_INNER_H
 
@@ -20,12 +20,13 @@ typedef struct ps_asked {
     ps_call_kind_t kind;
     uint32_t first;          /* shard that is asked, */
     uint32_t n;              /* and n in all, ascending */
-    ps_shard_call_t **calls; /* n; owned while they are here and also, as nobody else
-                                frees them, while they are at their shards */
+    ps_shard_call_t **calls; /* n; owned while they are here, and also while
+                              * they are at their shards, which never free
+                              * them */
     bool *is_back;           /* n; owned */
     uint32_t n_back;         /* of the calls */
     uint64_t sent_ms;        /* when it was sent; UINT64_MAX: it waits for room */
-    bool is_ended;           /* its time was over */
+    bool is_ended;           /* it timed out */
     ps_copies_t *copies;     /* owned; of TABLE; NULL: none */
 } ps_asked_t;
 
@@ -33,15 +34,15 @@ struct ps_shards {
     ps_shard_thread_t *threads; /* owned */
     uint32_t n_shards;
     char *log_dir;         /* owned; NULL: there are no logs */
-    ps_fresh_note_t fresh; /* one of them was new at this start, or has been
-                              since one that the registry has not heard of */
+    ps_fresh_note_t fresh; /* one of them was new at this start, or since a
+                            * start that the registry does not know of */
     ps_shard_common_t common;
     uint64_t last_serial;
     ps_asked_t **asked; /* owned, each too; in the order of asking */
     size_t n_asked;
     size_t asked_capacity;
     size_t n_under_way;      /* of them, sent and not back; they come first */
-    ps_shards_done_t *ended; /* owned; that nobody has taken */
+    ps_shards_done_t *ended; /* owned; not taken yet */
     size_t n_ended;
     size_t ended_capacity;
     ps_report_t *reports; /* owned; that nobody has taken */
@@ -49,6 +50,6 @@ struct ps_shards {
     size_t reports_capacity;
 };
 
-/* shards_ask.c: frees what was asked; the threads have ended. */
+/* shards_ask.c: frees the questions; the threads have ended. */
 void ps_shards_forget_asked(ps_shards_t *self);
 #endif

@@ -3,9 +3,10 @@
  * ps_control - the control port: JSON requests of clients and of pscli
  *
  * What     request -> checked -> planned by the registry -> stored -> applied
- *          -> told to the shards -> answered. Answers to what changes something
- *          are kept, so that a repeated request is answered, not done, again.
- *          Besides: barriers, lost workers, and the looking of `pscli`.
+ *          -> sent to the shards -> answered. Keeps the answers of requests
+ *          that change something, so that a repeated request is answered again,
+ *          not done again. Also: barriers, lost workers, and the queries of
+ *          `pscli`.
  * Owner    The caller.
  * Threads  confined to one.
  */
@@ -22,18 +23,18 @@
 
 typedef struct ps_control ps_control_t;
 
-/* What the nodes are asked before an operation runs. */
+/* What the control part asks the nodes before an operation runs. */
 typedef enum ps_first_ask {
     PS_ASK_NONE = 0, /* nothing, or what the operation asks itself */
     PS_ASK_INSPECT,  /* partitions */
-    PS_ASK_BRIEFLY,  /* the same, without who does not answer at once */
+    PS_ASK_BRIEFLY,  /* the same, without nodes that do not answer at once */
     PS_ASK_JOB       /* clocks and held requests of the job that is named */
 } ps_first_ask_t;
 
 struct ps_request_doc;
-/* An operation adds its fields to request->reply, or says why not. One that
- * wants to know something of the nodes returns ps_control_ask, and is called
- * again, a step further, with the answers. */
+/* An operation adds its fields to request->reply, or returns an error. To
+ * ask the nodes it returns ps_control_ask, and runs again, one step further,
+ * with the answers. */
 typedef psd_status_t ps_control_op_t(ps_control_t *self, struct ps_request_doc *request,
                                      psd_error_t *err);
 typedef struct ps_control_row {
@@ -58,31 +59,29 @@ typedef struct ps_control_args {
     const char *node;        /* name of this node */
     uint64_t incarnation;    /* of this node */
     const char *damage;      /* what this start found damaged; "": nothing */
-    const ps_turns_t *turns; /* of this node's threads; NULL: nobody looks */
+    const ps_turns_t *turns; /* of this node's threads; NULL: not watched */
 } ps_control_args_t;
 
 /* Errors: PSD_NOMEM. */
 PSD_MUST_CHECK psd_status_t ps_control_new(const ps_control_args_t *args,
                                            ps_control_t **ret_control, psd_error_t *err);
-/* Answers who still waits with STOPPING. Takes NULL, nulls *self_p. */
+/* Answers waiting requests with STOPPING. Takes NULL, nulls *self_p. */
 void ps_control_destroy(ps_control_t **self_p);
 
-/* Tells the shards every table and every job that has not ended, and logs
- * tables whose rows are gone, or whose plug-in is: the shards are not told of
- * these; before the first request. Errors: PSD_NOMEM, PSD_LIMIT, PSD_BUSY
- * naming table or job. */
+/* Sends the shards every table and every job that has not ended, before the
+ * first request. Logs tables whose rows or plug-in are missing and does not
+ * send them. Errors: PSD_NOMEM, PSD_LIMIT, PSD_BUSY naming table or job. */
 PSD_MUST_CHECK psd_status_t ps_control_start(ps_control_t *self, psd_error_t *err);
 /* Answers the requests that wait, not more than a batch at a time. */
 void ps_control_receive(ps_control_t *self);
-/* Takes in what the shards of this node have answered or reported. */
+/* Takes in the answers and reports of this node's shards. */
 void ps_control_receive_shards(ps_control_t *self);
 /* Declares silent workers lost and ends overdue barriers. */
 void ps_control_tick(ps_control_t *self);
-/* When ps_control_tick is next wanted; UINT64_MAX for never. */
+/* When to call ps_control_tick next; UINT64_MAX for never. */
 uint64_t ps_control_deadline(const ps_control_t *self);
-/* The process is out of descriptors, or no more. */
+/* The process ran out of descriptors, or has some again. */
 void ps_control_set_files_out(ps_control_t *self, bool is_out);
-/* New settings: what is reloadable comes into force. Borrowed like the first
- * ones. */
+/* Applies the reloadable settings. Borrowed like the first config. */
 void ps_control_set_config(ps_control_t *self, const ps_config_t *config);
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the control port answers. */
+/* Answers of the control port. */
 #include <inttypes.h>
 
 #include "daemon/state/control_inner.h"
@@ -35,7 +35,7 @@ void ps_control_send_text(ps_control_t *self, uint64_t conn, ps_bytes_t text)
 {
     psd_status_t rc = ps_socket_send_text(self->is.port, conn, text, NULL);
 
-    /* The client asks again for what did not go out. */
+    /* The client asks again for an answer that was not sent. */
     if (rc != PSD_OK) {
         ps_log(PS_LOG_DEBUG, "answer_dropped", "conn=%" PRIu64 " status=%s", conn,
                psd_status_name(rc));

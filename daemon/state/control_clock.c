@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Jobs, their workers and their clocks, as an operator is shown them. */
+/* Jobs, their workers and their clocks, as pscli shows them. */
 #include "daemon/state/control_inner.h"
 
 #include "daemon/nodes/job_view.h"
@@ -88,7 +88,7 @@ static uint32_t count_state(const ps_job_t *job, ps_worker_state_t state)
     return n;
 }
 
-/* What is known of a job in one line. */
+/* A job in one line. */
 static bool add_job(const ps_control_t *self, const ps_job_view_t *view, ps_doc_t *doc)
 {
     const ps_registry_t *registry = self->is.registry;
@@ -130,7 +130,7 @@ static bool add_listed_job(const ps_control_t *self, const ps_job_view_t *view, 
            add_table_names(self, view->job->id, doc);
 }
 
-/* The first job behind that id; NULL when there is none. */
+/* The first job after that id; NULL when there is none. */
 static const ps_job_t *job_behind(const ps_registry_t *registry, uint32_t id)
 {
     for (size_t i = 0; i < ps_registry_n_jobs(registry); i++) {
@@ -143,7 +143,7 @@ static const ps_job_t *job_behind(const ps_registry_t *registry, uint32_t id)
     return NULL;
 }
 
-/* One item for each job, each of which the nodes are asked about. */
+/* One item for each job; asks the nodes about each. */
 static psd_status_t list_step(ps_control_t *self, ps_control_request_t *request, const char *key,
                               bool (*add)(const ps_control_t *self, const ps_job_view_t *view,
                                           ps_doc_t *doc),

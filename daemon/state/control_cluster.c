@@ -121,7 +121,7 @@ static bool add_cluster(const ps_control_t *self, bool healthy, ps_doc_t *reply)
            ps_doc_set_f64(doc, "uptime_s", (double)(ps_now_ms() - self->started_ms) / 1000.0);
 }
 
-/* Jobs that have ended are remembered for a while, too. */
+/* The registry also remembers ended jobs for a while. */
 static uint64_t count_running(const ps_registry_t *registry)
 {
     uint64_t n = 0;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A table as an operator is shown it: spec, sizes, places, counts. */
+/* A table as pscli shows it: spec, sizes, places, counts. */
 #include "daemon/state/control_inner.h"
 
 #include <stdio.h>
@@ -7,7 +7,7 @@
 #include "model/tables/partition.h"
 #include "protocol/facts/table_doc.h"
 
-/* What one copy's shard says of it; NULL: it has not answered. */
+/* What the shard of one copy reports; NULL: it has not answered. */
 static const ps_partition_info_t *find_info(const ps_answers_t *answers, const ps_copy_t *copy,
                                             uint32_t table, uint32_t partition)
 {
@@ -35,8 +35,8 @@ static void add_memory(ps_partition_info_t *sum, const ps_partition_info_t *info
     sum->queue_bytes += info->queue_bytes;
 }
 
-/* All partitions of one table together: what all copies take, and what the
- * primaries have and have done. */
+/* Sums over all partitions of one table: the bytes of all copies, and the
+ * counts of the primaries. */
 static ps_partition_info_t sum_of(const ps_answers_t *answers, const ps_table_t *table)
 {
     ps_partition_info_t sum = {.table = table->id};
@@ -119,9 +119,9 @@ static const ps_lag_info_t *find_lag(const ps_answers_t *answers, const ps_copy_
     return NULL;
 }
 
-/* The records that the primary does not know it to have: how many, their bytes,
- * and how old the oldest may be. lag NULL: it is the primary, or that has not
- * answered. */
+/* The copy's lag: the records that the primary does not know it to have,
+ * their bytes, and the age of the oldest. lag NULL: it is the primary, or
+ * the primary has not answered. */
 static bool add_lag(const ps_lag_info_t *lag, bool is_primary, ps_doc_t *item)
 {
     uint64_t now_ms = ps_now_ms();
@@ -129,14 +129,14 @@ static bool add_lag(const ps_lag_info_t *lag, bool is_primary, ps_doc_t *item)
         lag != NULL && lag->behind && lag->level_ms < now_ms ? now_ms - lag->level_ms : 0;
 
     if (lag == NULL && !is_primary) {
-        return true; /* nobody knows */
+        return true; /* unknown */
     }
     return ps_doc_set_u64(item, "lag_records", lag == NULL ? 0 : lag->records) &&
            ps_doc_set_u64(item, "lag_bytes", lag == NULL ? 0 : lag->bytes) &&
            ps_doc_set_f64(item, "lag_s", (double)since_ms / 1000.0);
 }
 
-/* What its shard says of a copy. */
+/* What its shard reports of a copy. */
 static bool add_size(const ps_partition_info_t *info, ps_doc_t *item)
 {
     return ps_doc_set_u64(item, "lsn", info->lsn) &&
@@ -144,7 +144,7 @@ static bool add_size(const ps_partition_info_t *info, ps_doc_t *item)
            ps_doc_set_u64(item, "bytes", info->come_bytes);
 }
 
-/* Each copy: where, its state, what it has, and what the primary has more. */
+/* Each copy: its place, state, position, and lag. */
 static bool add_copies(const ps_control_t *self, const ps_table_t *table, uint32_t partition,
                        const ps_answers_t *answers, ps_doc_t *array)
 {
@@ -217,7 +217,7 @@ static bool add_partitions(const ps_control_t *self, const ps_table_t *table,
     return array != NULL;
 }
 
-/* A column-split row is present once in each of its slices. */
+/* A row that is split by columns counts once in each of its slices. */
 static uint64_t whole_rows(const ps_table_t *table, uint64_t n)
 {
     return table->spec.n_col_slices > 1 ? n / table->spec.n_col_slices : n;

@@ -5,7 +5,7 @@
 
 #include "daemon/state/control_inner.h"
 
-#define AGAIN_MS 50 /* between two tries of what a silent node holds up */
+#define AGAIN_MS 50 /* retry interval while a silent node holds something up */
 
 psd_status_t ps_control_find_table(const ps_control_t *self, const ps_doc_t *doc, const char *key,
                                    const ps_table_t **ret_table, psd_error_t *err)
@@ -62,7 +62,7 @@ psd_status_t ps_control_find_job(const ps_control_t *self, const ps_doc_t *doc,
     return PSD_OK;
 }
 
-/* ---- what is asked of the nodes ---- */
+/* ---- questions to the nodes ---- */
 
 psd_status_t ps_control_ask(ps_control_request_t *request, ps_call_kind_t kind, uint32_t job)
 {

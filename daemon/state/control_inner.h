@@ -49,7 +49,7 @@ typedef struct ps_checkpoint_work {
     char text[400];      /* … in words */
 } ps_checkpoint_work_t;
 
-#define PS_DENIED_MAX 8 /* that are told apart; of more the newest ones */
+#define PS_DENIED_MAX 8 /* refused nodes on record; of more, the newest */
 
 /* A node that was refused when it wanted to join, or to speak. */
 typedef struct ps_denied {
@@ -65,7 +65,7 @@ typedef struct ps_denied {
 #define PS_PROMISED_MAX 64
 #define PS_PROMISED_MS 60000
 
-/* A name that a node was given, until it announces itself. */
+/* A name reserved for a node until it announces itself. */
 typedef struct ps_promised {
     char name[PS_NAME_MAX + 1];
     ps_id_t secret; /* the node's */
@@ -80,8 +80,8 @@ struct ps_control {
     size_t n_clients;         /* ever said hello */
     uint64_t last_session;    /* given out since the start */
     uint64_t started_ms;
-    uint64_t n_denied;                       /* who said a node's name without its secret */
-    ps_denied_t denied[PS_DENIED_MAX];       /* nodes that were refused lately */
+    uint64_t n_denied;                 /* requests that used a node's name without its secret */
+    ps_denied_t denied[PS_DENIED_MAX]; /* nodes that were refused lately */
     ps_promised_t promised[PS_PROMISED_MAX]; /* a ring, by n_promised */
     size_t n_promised;
     ps_fleet_t *fleet;      /* owned; all nodes */
@@ -91,8 +91,8 @@ struct ps_control {
     ps_backup_t backup; /* that is being fetched */
     ps_checkpoint_work_t checkpoint;
     uint64_t checkpoint_serial; /* of the last work */
-    uint64_t grace_ms;          /* no worker is lost before; 0: none is given */
-    uint64_t decide_ms;         /* nothing is decided about copies before */
+    uint64_t grace_ms;          /* no worker is lost before that; 0: not set */
+    uint64_t decide_ms;         /* no decision about copies before that */
     bool work_due;              /* questions about slices may have an answer */
     psd_error_t *err;           /* of the request at hand */
 };
@@ -107,14 +107,14 @@ typedef struct ps_request_doc {
     bool asks;           /* it goes on when the nodes have answered */
     ps_call_kind_t ask_kind;
     uint32_t ask_job;
-    bool pauses;                 /* the step is repeated, and nobody asked … */
-    uint64_t again_ms;           /* … or they are asked then; 0: at once */
-    uint64_t until_ms;           /* what is missing is waited for; 0: unset */
+    bool pauses;                 /* the step repeats without asking the nodes … */
+    uint64_t again_ms;           /* … or it asks them then; 0: at once */
+    uint64_t until_ms;           /* how long it waits for what is missing; 0: unset */
     ps_buffer_t words;           /* owned; of CHECKPOINT, with its '\0' */
     unsigned step;               /* how often they have answered */
-    uint32_t last_table;         /* nodes were told of it before being asked */
+    uint32_t last_table;         /* nodes got the change before the question */
     const ps_answers_t *answers; /* the last ones; step > 0 */
-    const char *missing;         /* "", or who has not answered; step > 0 */
+    const char *missing;         /* "", or the node that has not answered; step > 0 */
     uint32_t job;                /* what an operation keeps between steps … */
     uint64_t clock;
     uint32_t made;   /* the table that it makes; 0: none */
@@ -123,9 +123,9 @@ typedef struct ps_request_doc {
 } ps_control_request_t;
 
 /* control_names.c */
-/* A name for a node that has none of its own yet: `wanted`, or it with -2, -3 …
- * when that is another node's, or was given to one a moment ago. It is kept for
- * `secret` for a minute. Errors: PSD_LIMIT. */
+/* A name for a node that has none yet: `wanted`, or that with -2, -3 … when
+ * another node has it or got it a moment ago. Reserves it for `secret` for a
+ * minute. Errors: PSD_LIMIT. */
 PSD_MUST_CHECK psd_status_t ps_control_give_name(ps_control_t *self, const char *wanted,
                                                  const ps_id_t *secret,
                                                  char ret_name[PS_NAME_MAX + 1], psd_error_t *err);
@@ -152,12 +152,12 @@ ps_control_op_t ps_control_barrier;
 ps_control_op_t ps_control_work_open;
 ps_control_op_t ps_control_work_next;
 ps_control_op_t ps_control_work_done;
-/* Answers the questions about slices that have come since, or that may have an
- * answer now; what they change is stored together. */
+/* Answers the questions about slices that are new or may have an answer now;
+ * stores their changes together. */
 void ps_control_settle_work(ps_control_t *self);
-/* Questions whose deadline has passed. */
+/* Ends questions whose deadline has passed. */
 void ps_control_expire_work(ps_control_t *self);
-/* The node is stopping: all are answered so. */
+/* The node is stopping: answers all of them with that. */
 void ps_control_end_work(ps_control_t *self);
 /* "queues" of a job. false: no memory. */
 PSD_MUST_CHECK bool ps_control_add_queues(const ps_control_t *self, uint32_t job, ps_doc_t *doc);
@@ -188,32 +188,31 @@ ps_control_op_t ps_control_checkpoint_drop;
 ps_control_op_t ps_control_checkpoint_restore;
 ps_control_op_t ps_control_checkpoint_verify;
 ps_control_op_t ps_control_checkpoint_look;
-/* control_queues.c: the question waits until a checkpoint has the
- * queues of its job. */
+/* control_queues.c: whether the question must wait until a checkpoint has
+ * the queues of its job. */
 bool ps_control_checkpoint_holds(const ps_control_t *self, const ps_slice_ask_t *ask);
-/* control_checkpoint_work.c: gives up what nobody asks for any more, and when
- * that may be; UINT64_MAX for never. */
+/* control_checkpoint_work.c: cancels work that no client asks about any
+ * more, and says when that may be due; UINT64_MAX for never. */
 void ps_control_checkpoint_tick(ps_control_t *self);
 uint64_t ps_control_checkpoint_deadline(const ps_control_t *self);
-/* control_routes.c: "nodes", what people call the nodes that routes name.
- * Returns false when there is no memory. */
+/* control_routes.c: "nodes", the names of the nodes in the routes. Returns
+ * false when there is no memory. */
 PSD_MUST_CHECK bool ps_control_add_names(const ps_control_t *self, ps_doc_t *reply);
-/* control_table.c: makes a table and tells the nodes; and drops it again when
+/* control_table.c: creates a table and tells the nodes; drops it again when
  * one cannot hold it. */
 PSD_MUST_CHECK psd_status_t ps_control_make_table(ps_control_t *self, const ps_table_spec_t *spec,
                                                   bool restoring, psd_error_t *err);
 PSD_MUST_CHECK psd_status_t ps_control_drop_table(ps_control_t *self, const char *name,
                                                   psd_error_t *err);
 void ps_control_take_table_back(ps_control_t *self, const char *name);
-/* Whether a table that wants more copies than nodes are up may have them soon,
- * within the request's time: then the request pauses. */
+/* Whether a table that needs more copies than nodes are up may get them
+ * within the request's timeout: then the request pauses. */
 bool ps_control_may_have_nodes(const ps_control_t *self, ps_control_request_t *request,
                                const ps_table_spec_t *spec);
-/* control.c: whether a request that waits for the nodes makes the table, and
- * may yet take it back. */
+/* control.c: whether a request that waits for the nodes creates the table,
+ * and may yet withdraw it. */
 bool ps_control_is_made(const ps_control_t *self, uint32_t table);
-/* control.c: when a request that waits is tried or asked again; UINT64_MAX for
- * never. */
+/* control.c: when to retry a waiting request; UINT64_MAX for never. */
 uint64_t ps_control_again_at(const ps_control_t *self);
 /* control_node.c */
 ps_control_op_t ps_control_node_join;
@@ -222,52 +221,53 @@ ps_control_op_t ps_control_node_beat;
 ps_control_op_t ps_control_node_answer;
 ps_control_op_t ps_control_node_report;
 ps_control_op_t ps_control_node_end;
-/* The node that announced itself by the request's connection. Errors:
+/* The node that announced itself on the request's connection. Errors:
  * PSD_NO_NODE, PSD_PROTO. */
 PSD_MUST_CHECK psd_status_t ps_control_hear_node(ps_control_t *self,
                                                  const ps_control_request_t *request,
                                                  uint64_t *ret_incarnation, psd_error_t *err);
 
 /* control_problems.c */
-/* "problems": what an operator should know of, and what is being done about it.
- * request: whose nodes have answered INSPECT. false: no memory. */
+/* "problems": what an operator should know, and what psd does about it.
+ * request: has the nodes' answers to INSPECT. false: no memory. */
 PSD_MUST_CHECK bool ps_control_add_problems(const ps_control_t *self,
                                             const ps_control_request_t *request, ps_doc_t *reply,
                                             bool *ret_any);
-/* Why a drain does not come to its end. */
+/* Why a drain does not finish. */
 void ps_control_print_stuck(const ps_node_t *node, const ps_node_left_t *left, char *ret_text,
                             size_t size);
 /* What is wrong with one table. false: no memory. */
 PSD_MUST_CHECK bool ps_control_add_table_problems(const ps_control_t *self, const ps_table_t *table,
                                                   ps_doc_t *array);
-/* A line for each node that has primaries of the table and is silent, or that
- * clients do not reach; *ret_any is set when there is one. false: no memory. */
+/* Adds a line for each node that has primaries of the table and is silent,
+ * or that clients do not reach; sets *ret_any when there is one. false: no
+ * memory. */
 PSD_MUST_CHECK bool ps_control_add_silent(const ps_control_t *self, const ps_table_t *table,
                                           ps_doc_t *array, bool *ret_any);
 /* control_skew.c */
-/* "warnings": what is not wrong, and costs time or memory: nodes whose memory
- * may not do, tables of which one partition has more than three times its share
- * (model/tables/skew.h). answers: of INSPECT. false: no memory. */
+/* "warnings": what is not wrong but costs time or memory: nodes that may run
+ * out of memory, and tables of which one partition has more than three times
+ * its share (model/tables/skew.h). answers: of INSPECT. false: no memory. */
 PSD_MUST_CHECK bool ps_control_add_warnings(const ps_control_t *self, const ps_answers_t *answers,
                                             ps_doc_t *reply);
 /* Those of one table; none while a primary has not answered. */
 PSD_MUST_CHECK bool ps_control_add_skew(const ps_table_t *table, const ps_answers_t *answers,
                                         ps_doc_t *array);
 
-/* control_memory.c: nodes whose rows take more than eight tenths of what the
- * node may take. */
+/* control_memory.c: nodes whose rows use more than eight tenths of their
+ * limit. */
 PSD_MUST_CHECK bool ps_control_add_memory(const ps_control_t *self, const ps_answers_t *answers,
                                           ps_doc_t *array);
 
-/* control_news.c: rows of the history. Nodes that are silent, or heard again; a
- * node that is refused, at_once: which is no matter of patience. */
+/* control_news.c: rows of the history: nodes that fall silent or come back;
+ * refused nodes. at_once: waiting would not help. */
 void ps_control_note_nodes(ps_control_t *self);
-/* What the start of a node found; "": nothing. */
+/* Damage that a node found at its start; "": nothing. */
 void ps_control_note_damage(ps_control_t *self, const char *name, const char *damage);
-/* A row for each table of which a command, which is applied, lost rows. */
+/* A row for each table that lost rows by an applied command. */
 void ps_control_note_losses(ps_control_t *self, const ps_command_t *command);
 void ps_control_note_denied(ps_control_t *self, const char *name, bool at_once, const char *why);
-/* … of which cluster status speaks for a while. false: no memory. */
+/* … which cluster status shows for a while. false: no memory. */
 PSD_MUST_CHECK bool ps_control_add_denied(const ps_control_t *self, ps_doc_t *problems);
 
 /* control_drain.c */
@@ -277,7 +277,7 @@ ps_control_op_t ps_control_cluster_rebalance;
 ps_control_op_t ps_control_cluster_repair;
 
 /* control_moves.c */
-/* What partitions take, as their primaries say: answers of INSPECT. */
+/* Bytes of partitions as their primaries report them: answers of INSPECT. */
 void ps_control_learn_bytes(ps_control_t *self, const ps_answers_t *answers);
 /* "moves", "bytes", "bytes_done", "bytes_per_s", "rate" (measured, limit or
  * assumed) and "seconds" until they are made. false: no memory. */
@@ -285,26 +285,25 @@ PSD_MUST_CHECK bool ps_control_add_moves(const ps_control_t *self, const ps_move
                                          const ps_answers_t *answers, ps_doc_t *reply);
 
 /* control_copies.c */
-/* What a shard of the node with that incarnation says of a copy. */
+/* A report of a shard of the node with that incarnation about a copy. */
 void ps_control_take_report(ps_control_t *self, uint64_t from, const ps_report_t *report);
-/* Does what the registry finds to do about copies; behind all that it may have
- * heard of. */
+/* Makes the registry's decisions about copies; call it after everything that
+ * may bring a report. */
 void ps_control_decide(ps_control_t *self);
-/* The same at the start, when nodes still have to find this registry: they are
- * given time. */
+/* The same at the start; gives nodes time to find this registry. */
 void ps_control_decide_later(ps_control_t *self);
-/* When it may find something; UINT64_MAX for never. */
+/* When the next decision may be due; UINT64_MAX for never. */
 uint64_t ps_control_decide_at(const ps_control_t *self);
-/* Tells the tables whose copies the command has changed. */
+/* Sends the tables whose copies the command has changed. */
 void ps_control_tell_changes(ps_control_t *self, const ps_command_t *command);
 
-/* The operation is called again when every node that is up has answered, or is
- * known not to. Returns PSD_OK. */
+/* Runs the operation again when every node that is up has answered, or is
+ * known not to answer. Returns PSD_OK. */
 psd_status_t ps_control_ask(ps_control_request_t *request, ps_call_kind_t kind, uint32_t job);
-/* The same question once more, a little later. Returns PSD_OK. */
+/* Asks the same question again, a little later. Returns PSD_OK. */
 psd_status_t ps_control_ask_again(ps_control_request_t *request);
-/* The operation is called again a little later, in the same step; nobody is
- * asked. A repetition of the request waits with it. Returns PSD_OK. */
+/* Runs the operation again a little later, in the same step, without a
+ * question. A repetition of the request waits with it. Returns PSD_OK. */
 psd_status_t ps_control_pause(ps_control_request_t *request);
 /* PSD_OK when all nodes have answered. Errors: PSD_BUSY naming one. */
 PSD_MUST_CHECK psd_status_t ps_control_check_answered(const ps_control_request_t *request,
@@ -313,9 +312,9 @@ PSD_MUST_CHECK psd_status_t ps_control_check_answered(const ps_control_request_t
  * PSD_CLUSTER, PSD_PROTO. */
 PSD_MUST_CHECK psd_status_t ps_control_check_cluster(const ps_control_t *self, const ps_doc_t *doc,
                                                      psd_error_t *err);
-/* PSD_OK when doc's "versions" has the one that this psd speaks with its like;
- * else who ("client", "node") and what to do are named. Errors: PSD_VERSION,
- * PSD_PROTO. */
+/* PSD_OK when doc's "versions" has the one that this psd speaks with such a
+ * peer; else the error names the peer (`who`: "client", "node") and what to
+ * do. Errors: PSD_VERSION, PSD_PROTO. */
 PSD_MUST_CHECK psd_status_t ps_control_check_versions(const ps_doc_t *doc, const char *who,
                                                       uint64_t spoken, const char *hint,
                                                       psd_error_t *err);
@@ -324,8 +323,8 @@ PSD_MUST_CHECK psd_status_t ps_control_check_versions(const ps_doc_t *doc, const
  */
 PSD_MUST_CHECK psd_status_t ps_control_check_session(const ps_control_t *self, uint64_t session,
                                                      psd_error_t *err);
-/* PSD_OK unless it comes from a worker that was lost with rows. Errors:
- * PSD_ROWS_LOST, naming the table. */
+/* PSD_OK unless it comes from a worker that was lost together with rows.
+ * Errors: PSD_ROWS_LOST, naming the table. */
 PSD_MUST_CHECK psd_status_t ps_control_check_rows(const ps_control_t *self,
                                                   const ps_control_request_t *request,
                                                   psd_error_t *err);
@@ -340,7 +339,7 @@ void ps_control_send_text(ps_control_t *self, uint64_t conn, ps_bytes_t text);
 /* Sends the answer of a request that was parked. Errors go to the log. */
 void ps_control_answer(ps_control_t *self, const ps_waiter_t *waiter, psd_status_t status,
                        const char *text);
-/* Sends an answer; NULL is for want of memory. Errors go to the log. */
+/* Sends an answer; NULL means no memory. Errors go to the log. */
 void ps_control_send_reply(ps_control_t *self, const ps_control_request_t *request,
                            const ps_doc_t *reply);
 /* Sends a refusal. "" as text: the status's own. */
@@ -353,18 +352,17 @@ psd_status_t ps_control_no_memory(psd_error_t *err);
 PSD_MUST_CHECK psd_status_t ps_control_find_table(const ps_control_t *self, const ps_doc_t *doc,
                                                   const char *key, const ps_table_t **ret_table,
                                                   psd_error_t *err);
-/* Whether the updater of a table can be had on this node. Errors: as
- * ps_plugins_bind. */
+/* Whether this node has the updater of a table. Errors: as ps_plugins_bind. */
 PSD_MUST_CHECK psd_status_t ps_control_check_updater(const ps_control_t *self,
                                                      const ps_table_spec_t *spec, psd_error_t *err);
 /* The job that "job_id" names by its number, or "job" by number or name.
  * Errors: PSD_PROTO, PSD_NO_JOB. */
 PSD_MUST_CHECK psd_status_t ps_control_find_job(const ps_control_t *self, const ps_doc_t *doc,
                                                 const ps_job_t **ret_job, psd_error_t *err);
-/* "tables":[{"table":…,"routes":[…]},…] of a job, those that every node had
- * when it was asked: a worker marks its clocks at once in what it is told of.
- * "version" of the job, or the one before, so that it asks for the rest.
- * Errors: PSD_NOMEM. */
+/* "tables":[{"table":…,"routes":[…]},…] of a job, only those that every node
+ * had at the question, because a worker at once marks its clocks in each of
+ * them. "version" of the job, or the previous one, so that the worker asks
+ * for the rest. Errors: PSD_NOMEM. */
 PSD_MUST_CHECK psd_status_t ps_control_add_job_tables(ps_control_t *self, const ps_job_t *job,
                                                       const ps_control_request_t *request,
                                                       psd_error_t *err);
@@ -377,21 +375,21 @@ PSD_MUST_CHECK bool ps_control_table_doc(const ps_control_t *self, const ps_tabl
 PSD_MUST_CHECK bool ps_control_stats_doc(const ps_table_t *table, const ps_answers_t *answers,
                                          ps_doc_t *doc);
 
-/* The job is as the registry now says: tells the nodes, and opens its barrier
- * or ends those who wait at it in vain. */
+/* The job has changed: tells the nodes, and opens its barrier or ends
+ * requests that wait there in vain. */
 void ps_control_job_changed(ps_control_t *self, uint32_t job);
-/* control_lost.c: behind what may have lost rows: the workers of jobs that used
- * them are lost, and told why. */
+/* control_lost.c: after rows may have been lost: declares the workers of
+ * jobs that used them lost, and gives the reason. */
 void ps_control_end_jobs(ps_control_t *self);
-/* Ends the workers that have been silent too long, unless it was this process
- * that stood still. */
+/* Declares workers lost that have been silent too long, unless this process
+ * stood still. */
 void ps_control_lose_silent(ps_control_t *self);
-/* Answers those who wait at the barrier of a job as far as that is due. */
+/* Answers the requests at a job's barrier that are due. */
 void ps_control_settle_barrier(ps_control_t *self, uint32_t job);
-/* Requests whose questions have been answered. */
+/* Continues requests whose answers have come. */
 void ps_control_go_on(ps_control_t *self);
-/* Barriers whose deadline has passed. */
+/* Ends barriers whose deadline has passed. */
 void ps_control_expire_barriers(ps_control_t *self);
-/* The node is stopping: all who wait at one are answered so. */
+/* The node is stopping: answers all waiters with that. */
 void ps_control_end_barriers(ps_control_t *self);
 #endif

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Nodes whose tables take about as much memory as there is, or more. */
+/* Nodes whose tables use nearly all memory, or more. */
 #include "daemon/state/control_inner.h"
 
 #define MIB ((double)(1 << 20))
-#define FULL_TENTHS 8 /* from here on a node is warned of */
+#define FULL_TENTHS 8 /* above this share a node gets a warning */
 
-/* What the rows of a node take, and what it may take; 0: not known. */
+/* The bytes that a node's rows use, and its limit; 0: not known. */
 static void add_up(const ps_answers_t *answers, uint64_t incarnation, uint64_t *ret_bytes,
                    uint64_t *ret_most)
 {

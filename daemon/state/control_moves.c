@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Moves as an operator is shown them: what, how much of it has come, and how
- * long the rest takes. */
+/* Moves as pscli shows them: what moves, the progress, and the time left. */
 #include "daemon/state/control_inner.h"
 
-#define ASSUMED_BYTES_PER_S (UINT64_C(100) << 20) /* before any was made */
+#define ASSUMED_BYTES_PER_S (UINT64_C(100) << 20) /* assumed before the first copy */
 
 void ps_control_learn_bytes(ps_control_t *self, const ps_answers_t *answers)
 {
@@ -20,7 +19,7 @@ void ps_control_learn_bytes(ps_control_t *self, const ps_answers_t *answers)
     }
 }
 
-/* Bytes of the copy that the move makes, as its shard says. */
+/* Bytes of the copy that the move makes, as its shard reports. */
 static uint64_t bytes_come(const ps_control_t *self, const ps_move_t *move,
                            const ps_answers_t *answers)
 {
@@ -58,7 +57,7 @@ static bool add_move(const ps_control_t *self, const ps_move_t *move, uint64_t c
            ps_doc_set_bool(item, "under_way", move->under_way);
 }
 
-/* What a copy is expected to be made with, and where that is from. */
+/* The expected speed of a copy, and the source of that number. */
 static uint64_t rate_of(const ps_control_t *self, const char **ret_from)
 {
     uint64_t limit = self->is.config->copies.bytes_per_s;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Names of nodes that were given none: one host may have several. */
+/* Names for nodes without a configured name: one host may run several. */
 #include "daemon/state/control_inner.h"
 
 #include <stdio.h>
@@ -9,7 +9,7 @@
 #define SUFFIX_SIZE 8
 
 /* A node that joins stores its name before it announces itself: until then
- * nobody else is given it. */
+ * no other node gets it. */
 static bool is_promised(const ps_control_t *self, const char *name, const ps_id_t *secret)
 {
     uint64_t now_ms = ps_now_ms();

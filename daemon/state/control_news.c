@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What happens to nodes without a change of the registry: a row of the history
- * each, and, for one that was refused, what cluster status says of it. */
+/* Events of nodes that do not change the registry: each is a row of the
+ * history; a refused node also shows in cluster status. */
 #include "daemon/state/control_inner.h"
 
 #include <inttypes.h>
@@ -9,8 +9,8 @@
 
 #include "daemon/nodes/commit.h"
 
-#define STILL_MS 60000   /* that a refusal is a problem; it is noted so often */
-#define PATIENCE_MS 2000 /* an earlier life of a node is forgotten by then */
+#define STILL_MS 60000   /* how long a refusal counts as a problem, and how often it is noted */
+#define PATIENCE_MS 2000 /* by then the registry has forgotten an earlier life of a node */
 
 /* What cannot be stored is in the log. */
 static void note(ps_control_t *self, ps_log_level_t level, const char *text)
@@ -57,7 +57,7 @@ void ps_control_note_damage(ps_control_t *self, const char *name, const char *da
     }
 }
 
-/* Changes of one table stand together. */
+/* Changes of one table are adjacent. */
 void ps_control_note_losses(ps_control_t *self, const ps_command_t *command)
 {
     for (size_t i = 0, end = 0; i < command->n_changes; i = end) {
@@ -83,8 +83,8 @@ void ps_control_note_losses(ps_control_t *self, const ps_command_t *command)
     }
 }
 
-/* That of a name; else the one that was refused longest ago gives way, so that
- * nodes that are refused in turns are each noted once. */
+/* The entry of a name; else replaces the oldest refusal, so that nodes that
+ * are refused in turns are each noted once. */
 static ps_denied_t *denied_of(ps_control_t *self, const char *name)
 {
     ps_denied_t *oldest = &self->denied[0];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What is wrong with the cluster, and what is being done about it. */
+/* What is wrong with the cluster, and what psd does about it. */
 #include "daemon/state/control_inner.h"
 
 #include <inttypes.h>
@@ -10,8 +10,8 @@
 
 /* ---- nodes ---- */
 
-/* There is no primary, and none of the copies that are left is known to have
- * all: this one, whose node is silent, may have most. */
+/* There is no primary, and no remaining copy is known to have everything:
+ * this one, whose node is silent, may have most. */
 static bool is_awaited(const ps_registry_t *registry, const ps_copies_t *copies,
                        const ps_copy_t *copy)
 {
@@ -26,9 +26,9 @@ static bool is_awaited(const ps_registry_t *registry, const ps_copies_t *copies,
     return found;
 }
 
-/* Partitions of which a node has a copy; ret_last: of those the ones of which
- * no other copy could become the primary; ret_awaited: those that have no
- * primary, and may have their newest records there. */
+/* Partitions of which a node has a copy. ret_last: those of which no other
+ * copy could become primary. ret_awaited: those without a primary, whose
+ * newest records may be there. */
 static uint64_t count_copies(const ps_registry_t *registry, uint64_t incarnation,
                              uint64_t *ret_last, uint64_t *ret_awaited)
 {
@@ -120,9 +120,9 @@ static bool add_damage(const ps_node_t *node, const ps_sight_t *view, ps_doc_t *
 typedef struct counts {
     uint32_t n_fenced;
     uint32_t n_few;         /* with fewer whole copies than wanted */
-    uint32_t n_catching_up; /* of those: a copy is on its way, … */
+    uint32_t n_catching_up; /* of those: a copy is being made, … */
     uint32_t n_away;        /* … or it would be, were its node not silent */
-    const ps_node_t *waits; /* whom the first fenced one may wait for */
+    const ps_node_t *waits; /* the node that the first fenced one may wait for */
 } counts_t;
 
 /* Of a partition with too few whole copies. */
@@ -234,9 +234,9 @@ bool ps_control_add_table_problems(const ps_control_t *self, const ps_table_t *t
     return done;
 }
 
-/* ---- primaries that are not heard ---- */
+/* ---- silent primaries ---- */
 
-/* Partitions of the table that nobody but that node serves. */
+/* Partitions of the table that only that node serves. */
 static uint32_t count_served(const ps_table_t *table, const ps_node_t *node)
 {
     uint32_t n = 0;
@@ -277,12 +277,12 @@ bool ps_control_add_silent(const ps_control_t *self, const ps_table_t *table, ps
     return done;
 }
 
-/* ---- copies that are not heard ---- */
+/* ---- silent copies ---- */
 
-#define STILL_MS 1000 /* a copy that a primary hears says something sooner */
+#define STILL_MS 1000 /* a live copy answers its primary sooner than this */
 
-/* Whether the shard that answers has the primary, and has not heard for so long
- * that the copy, which is whole, has all that there was. */
+/* Whether the answering shard has the primary, and for that long has not
+ * learnt that the copy, which is whole, has all records. */
 static bool is_still(const ps_table_t *table, const ps_shard_call_t *call, const ps_lag_info_t *lag,
                      uint64_t now_ms)
 {
@@ -396,8 +396,8 @@ static bool add_drain(const ps_control_t *self, const ps_node_t *node, ps_doc_t 
 
 /* ---- threads and nodes that do not answer ---- */
 
-/* 'node "n1": thread shard-1 has not turned for 2.3 s'. Of other nodes only the
- * one is named that has not answered; its own log says more. */
+/* 'node "n1": thread shard-1 has not turned for 2.3 s'. For other nodes it
+ * only names the one that has not answered; that node's log says more. */
 static bool add_threads(const ps_control_t *self, const char *missing, ps_doc_t *array)
 {
     ps_late_t late[LATE_MAX];
@@ -450,6 +450,6 @@ bool ps_control_add_problems(const ps_control_t *self, const ps_control_request_
         }
     }
     *ret_any = done && ps_doc_count(array) > 0;
-    /* Nothing that the cluster has is worse for it. */
+    /* This harms nothing that the cluster stores. */
     return done && ps_control_add_denied(self, array);
 }

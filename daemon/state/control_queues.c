@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Work queues of a job: how far they are, who waits, who has slices. */
+/* Work queues of a job: progress, waiting workers, holders of slices. */
 #include <string.h>
 
 #include "daemon/state/control_inner.h"

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Where the partitions of tables are, for clients that hear nothing of a shard:
- * what they say of it, and which routes are newer than those they know. */
+/* Routes of tables for clients that get no answer from a shard: what they
+ * report about the shard, and which routes are newer than theirs. */
 #include "daemon/state/control_inner.h"
 
 #include "protocol/facts/node_names.h"
 #include "protocol/facts/table_doc.h"
 
 #define ROUTES_MAX 256   /* tables that one request asks for */
-#define SILENT_MAX 64    /* shards that one request calls silent */
+#define SILENT_MAX 64    /* shards that one request reports as silent */
 #define SILENT_NUMBERS 3 /* of each: incarnation, shard, ms since its last word */
 
 bool ps_control_add_names(const ps_control_t *self, ps_doc_t *reply)
@@ -33,7 +33,7 @@ static bool add_place(const ps_table_t *table, ps_doc_t *places)
            ps_routes_to_doc(table->routes, table->spec.n_partitions, routes);
 }
 
-/* What a client says of shards that it hears nothing of. */
+/* What a client reports about silent shards. */
 static psd_status_t hear_silent(ps_control_t *self, const ps_doc_t *doc, psd_error_t *err)
 {
     const ps_doc_t *array = NULL;
@@ -57,7 +57,7 @@ static psd_status_t hear_silent(ps_control_t *self, const ps_doc_t *doc, psd_err
     return rc;
 }
 
-/* Whether a client says that it knows these routes: the sum of their epochs. */
+/* Whether a client knows these routes already: compares the sum of their epochs. */
 static psd_status_t is_known(const ps_table_t *table, const ps_doc_t *known, size_t at, bool *ret,
                              psd_error_t *err)
 {
@@ -76,7 +76,7 @@ static psd_status_t is_known(const ps_table_t *table, const ps_doc_t *known, siz
     return rc;
 }
 
-/* For clients that hear nothing of a shard: no node is asked. */
+/* For clients of a silent shard; asks no node. */
 psd_status_t ps_control_routes(ps_control_t *self, ps_control_request_t *request, psd_error_t *err)
 {
     ps_doc_t *places = ps_doc_add_array(request->reply, "places");

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Tables whose rows are far from evenly shared out over their partitions. */
+/* Tables whose rows are unevenly distributed over their partitions. */
 #include "daemon/state/control_inner.h"
 
 #include <inttypes.h>
 
 #include "model/tables/skew.h"
 
-/* What the primaries of one table's partitions have. */
+/* Rows of the primaries of one table's partitions. */
 typedef struct sizes {
     uint64_t *rows;  /* n */
     uint64_t *bytes; /* n */
@@ -34,7 +34,7 @@ static void hear(const ps_table_t *table, const ps_shard_call_t *call, sizes_t *
     }
 }
 
-/* What would share it out. */
+/* The advice that would even it out. */
 static const char *advice(const ps_table_spec_t *spec)
 {
     if (spec->partition_by == PS_PARTITION_BY_LIST) {

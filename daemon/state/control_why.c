@@ -17,7 +17,7 @@ typedef struct why {
     ps_doc_t *expected;
     ps_doc_t *circles;
     ps_doc_t *text;
-    bool any_silent; /* a node that a worker may wait for is not heard */
+    bool any_silent; /* a node that a worker may wait for is silent */
     bool has_ended;  /* the job */
 } why_t;
 
@@ -71,7 +71,7 @@ static const char *kind_name(ps_wait_kind_t kind)
     }
 }
 
-/* It waits for workers, perhaps for none any more; else for its partition. */
+/* It waits for workers, perhaps no longer for any; else for its partition. */
 static bool waits_for_workers(const why_t *self, const ps_worker_view_t *waiter)
 {
     bool held = waiter->reason[0] == '\0';
@@ -205,7 +205,7 @@ static bool add_worker(const why_t *self, const ps_worker_view_t *worker)
     return true;
 }
 
-/* It has said nothing for longer than between two signs of life. */
+/* It has been silent for longer than one heartbeat interval. */
 static bool is_silent(const why_t *self, const ps_worker_view_t *worker)
 {
     return worker->seen && self->view->now_ms - worker->seen_ms >
@@ -239,7 +239,7 @@ static bool add_silent_ones(const why_t *self, const char *begin)
     return done;
 }
 
-/* "nobody waits", and who is at work: "workers 0, 1 are computing". */
+/* "nobody waits", and the workers that compute: "workers 0, 1 are computing". */
 static bool add_rest(const why_t *self)
 {
     PSD_AUTO(ps_buffer_done) ps_buffer_t line = {0};
@@ -275,7 +275,7 @@ static bool add_rest(const why_t *self)
     return done && add_silent_ones(self, begin);
 }
 
-/* 'job "lr" was stopped 3.0 s ago': of one that does not run, first of all. */
+/* 'job "lr" was stopped 3.0 s ago': the first line for a job that does not run. */
 static bool add_end(why_t *self, const char *state)
 {
     const ps_job_view_t *view = self->view;
@@ -299,8 +299,8 @@ static bool add_end(why_t *self, const char *state)
     return ps_doc_append_text(self->text, text);
 }
 
-/* What is wrong with the tables that it uses: who has no primary to ask, or is
- * moving, is held by nobody's clock. */
+/* What is wrong with the tables that it uses: partitions without a primary,
+ * or on the move, hold up workers without any clock. */
 static bool add_tables(why_t *self)
 {
     const uint32_t *tables = NULL;

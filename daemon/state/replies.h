@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * ps_replies - what was answered lately, for requests that come twice
+ * ps_replies - recent answers, for repeated requests
  *
- * What     A client that hears nothing sends its request again under the same
- *          id. What changes something must then be answered as the first time,
- *          and not done again.
+ * What     A client without an answer repeats its request under the same id. A
+ *          request that changes something must then get the first answer, and
+ *          not be done again.
  * Shape    the last PS_REPLIES_MAX answers of at most PS_REPLIES_BYTES_MAX
  *          together; the oldest goes first
  * Owner    The caller; embedded, zeroed at first. Threads: confined to one.
@@ -31,8 +31,8 @@ typedef struct ps_replies {
 } ps_replies_t;
 
 void ps_replies_done(ps_replies_t *self);
-/* Keeps a copy. Without memory it is not kept, and the client's second request
- * is judged anew. */
+/* Keeps a copy. Without memory nothing is kept, and a repeated request runs
+ * again. */
 void ps_replies_keep(ps_replies_t *self, uint64_t session, uint64_t id, ps_bytes_t text);
 /* The answer, borrowed until the next call; false when it is not known. */
 bool ps_replies_find(const ps_replies_t *self, uint64_t session, uint64_t id, ps_bytes_t *ret_text);

@@ -9,14 +9,14 @@
 #include "transport/threads/thread.h"
 
 #define WAITING_MAX 256 /* entries of the list */
-/* Of a piece, after which the thread sees whether it is to end. */
+/* Bytes of a piece; after each the thread checks whether it must end. */
 #define PIECE_BYTES ((size_t)2 << 20)
-/* The smallest there are; where they are larger the kernel refuses. */
+/* The smallest pages; where pages are larger the kernel refuses. */
 #define PAGE_BYTES 4096
 
 struct ps_filler {
     pthread_t thread;
-    ps_turns_t *turns;     /* borrowed; NULL: nobody looks */
+    ps_turns_t *turns;     /* borrowed; NULL: not watched */
     pthread_mutex_t mutex; /* of all below */
     pthread_cond_t wake;
     ps_soon_t waiting[WAITING_MAX]; /* a ring */
@@ -52,7 +52,7 @@ static bool take(ps_filler_t *self, ps_turn_t *turn, ps_soon_t *ret_soon)
     return !is_end;
 }
 
-/* A kernel that does not know this says so, and pushes bring the memory in. */
+/* A kernel without this call returns an error, and pushes fault the memory in. */
 static void fill(const ps_soon_t *soon)
 {
 #ifdef MADV_POPULATE_WRITE

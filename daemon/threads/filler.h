@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * ps_filler - has the kernel bring in memory before a shard writes it
+ * ps_filler - prefault thread: faults in memory before a shard writes it
  *
- * What     A thread beside the shards. The first write of a huge page costs the
- *          writer the time in which it is zeroed, and where a hypervisor has to
- *          find it first, milliseconds; while a table grows, a push would pay.
- *          Contents never change, so a writer may be faster, and the memory may
- *          be gone or somebody else's by then. What comes while the list is
- *          full is left out.
+ * What     A thread beside the shards. The first write to a huge page waits
+ *          until the kernel has zeroed it; under a hypervisor that takes
+ *          milliseconds. While a table grows, a push would pay for that.
+ *          Prefaulting never changes contents, so a writer may be faster, and
+ *          the memory may be freed or reused by then. A request that finds the
+ *          list full is dropped.
  * Owner    The caller; ps_filler_destroy ends the thread.
  * Threads  ps_filler_add from any; the rest from one.
  */
@@ -20,8 +20,8 @@
 
 typedef struct ps_filler ps_filler_t;
 
-/* turns: where its thread says that it turns; may be NULL. Errors: PSD_NOMEM;
- * PSD_IO no thread. */
+/* turns: where its thread reports that it turns; may be NULL. Errors:
+ * PSD_NOMEM; PSD_IO no thread. */
 PSD_MUST_CHECK psd_status_t ps_filler_new(ps_turns_t *turns, ps_filler_t **ret_filler,
                                           psd_error_t *err);
 /* Drops what is waiting. */

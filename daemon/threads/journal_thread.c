@@ -47,18 +47,18 @@ struct ps_journal_thread {
     pthread_cond_t wake;
     struct works queue;
     bool stopping;
-    bool has_gap; /* something found no memory: nothing behind it is written */
+    bool has_gap; /* something found no memory: nothing after it is written */
     ps_journal_news_t news;
 
     /* the thread's own */
     ps_turn_t *turn;
     ps_journal_t *journal;       /* owned */
     struct works taken;          /* not performed yet */
-    uint64_t unflushed;          /* bytes performed and not told */
+    uint64_t unflushed;          /* bytes performed and not reported */
     const ps_position_t *untold; /* the journal's; flushed, but there was no */
     size_t n_untold;             /* memory to tell of it */
     bool in_trouble;
-    bool snapshot_failed; /* and not told */
+    bool snapshot_failed; /* and not reported */
     psd_error_t *err;
 };
 
@@ -77,8 +77,8 @@ static bool reserve(ps_journal_news_t *news, size_t n)
                    sizeof *news->positions);
 }
 
-/* What has become of the disk. What is flushed is told, or, where there is no
- * memory for that, kept to be told later: that is trouble, too. */
+/* Updates the state of the disk and reports what is flushed. Without memory
+ * for the report it keeps it for later; that counts as trouble too. */
 static void tell(ps_journal_thread_t *self, bool is_flushed)
 {
     const uint64_t one = 1;
@@ -135,7 +135,7 @@ static const char *trouble_name(psd_status_t rc)
     return rc == PSD_LIMIT ? "disk_full" : rc == PSD_NOMEM ? "disk_without_memory" : "disk_failed";
 }
 
-/* performed: whether all that was taken could be. */
+/* performed: whether everything taken was performed. */
 static void flush(ps_journal_thread_t *self, psd_status_t performed)
 {
     bool was_in_trouble = self->in_trouble;
@@ -158,7 +158,7 @@ static void flush(ps_journal_thread_t *self, psd_status_t performed)
     }
 }
 
-/* Errors: PSD_NOMEM: nothing was done, it is to be performed again. */
+/* Errors: PSD_NOMEM: nothing was done; perform it again. */
 static psd_status_t perform(ps_journal_thread_t *self, const work_t *work)
 {
     static const ps_bytes_t none = {NULL, 0};
@@ -194,7 +194,7 @@ static void free_work(struct works *works)
     ps_free(work);
 }
 
-/* In their order; what cannot be performed, and all behind it, stays. */
+/* In their order; what cannot be performed, and everything after it, stays. */
 static psd_status_t perform_taken(ps_journal_thread_t *self)
 {
     psd_status_t rc = PSD_OK;
@@ -214,8 +214,8 @@ static psd_status_t perform_taken(ps_journal_thread_t *self)
     return rc;
 }
 
-/* Waits for work, RETRY_MS at most while there is trouble. false: the end was
- * asked for, and there is no more work that can be done. */
+/* Waits for work, RETRY_MS at most while there is trouble. false: the thread
+ * must end, and no more work can be done. */
 static bool take(ps_journal_thread_t *self)
 {
     struct timespec until = ps_cond_end_in(RETRY_MS);
@@ -240,7 +240,7 @@ static bool take(ps_journal_thread_t *self)
     return goes_on;
 }
 
-/* Nothing may be written behind a gap, and nobody is told that all is well. */
+/* Writes nothing after a gap, and never reports success past it. */
 static psd_status_t check_gap(ps_journal_thread_t *self)
 {
     bool has_gap = false;
@@ -310,7 +310,7 @@ psd_status_t ps_journal_thread_start(ps_journal_t **journal_p, uint32_t shard, p
     self->journal = *journal_p;
     rc = self->fd < 0 ? errno : ps_thread_start(&self->thread, run, self);
     if (rc != 0) {
-        self->journal = NULL; /* the caller's still */
+        self->journal = NULL; /* still the caller's */
         free_all(self);
         return psd_error_set(err, PSD_IO, "start a thread: error %d", rc);
     }
@@ -353,8 +353,8 @@ psd_status_t ps_journal_thread_put_table(ps_journal_thread_t *self, uint32_t tab
     return ps_journal_put_table(self->journal, table, spec, err);
 }
 
-/* Takes the payload of `like`. Without memory for it the log ends in front of
- * it, and says why. */
+/* Takes the payload of `like`. Without memory for it the log ends before it,
+ * with the reason. */
 static void give(ps_journal_thread_t *self, const work_t *like)
 {
     work_t *work = ps_alloc_raw(1, sizeof *work);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Two lists and a thread between them: orders, and what was done. */
+/* Two lists with a thread between them: orders and results. */
 #include "daemon/threads/piece_thread.h"
 
 #include <inttypes.h>
@@ -12,8 +12,8 @@
 #include "transport/threads/thread.h"
 
 #define WAITING_BYTES ((size_t)8 << 20) /* of pieces, in each of the lists */
-/* Of pieces the thread is woken for so many at once: each time it takes a
- * processor from somebody. */
+/* Wakes the thread for this many pieces at once: each wake-up takes a
+ * processor from another thread. */
 #define WAKE_BYTES ((size_t)4 << 20)
 #define ZSTD_LEVEL 1
 
@@ -33,7 +33,7 @@ typedef struct order {
 
 struct ps_piece_thread {
     pthread_t thread;
-    pthread_mutex_t mutex; /* of what is below, but for the thread's own */
+    pthread_mutex_t mutex; /* of everything below except the thread's own */
     pthread_cond_t wake;
     order_t *orders; /* owned */
     size_t n_orders;
@@ -59,8 +59,8 @@ struct ps_piece_thread {
 
 /* ---- the thread ---- */
 
-/* Puts something among what was done; waits while there is too much of it.
- * false: no memory, or the end. */
+/* Adds a result; waits while there are too many. false: no memory, or the
+ * end. */
 static bool say(ps_piece_thread_t *self, const ps_piece_done_t *done)
 {
     size_t size = done->piece == NULL ? 0 : done->piece->span.size;
@@ -174,7 +174,7 @@ static bool next_order(ps_piece_thread_t *self, order_t *ret)
     return got;
 }
 
-/* The order was obeyed, or could not be. */
+/* Reports that the order was done, or failed. */
 static void finish(ps_piece_thread_t *self, order_t *order, psd_status_t rc)
 {
     (void)pthread_mutex_lock(&self->mutex);

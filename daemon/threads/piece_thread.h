@@ -4,8 +4,8 @@
  *
  * What     A thread that takes orders one by one. Writing: open a file, add
  *          pieces, commit. Reading: read a file; its pieces come out. Neither
- *          side waits: who asks looks whether there is room, or something to
- *          take. After a failure nothing more is done, and ps_piece_thread_look
+ *          side waits: the caller checks whether there is room, or a result to
+ *          take. After a failure it does nothing more, and ps_piece_thread_look
  *          says why.
  * Owner    The caller; ps_piece_thread_stop ends the thread. A file that was
  *          not committed is removed.
@@ -22,16 +22,16 @@
 
 typedef struct ps_piece_thread ps_piece_thread_t;
 
-/* Something that was done. */
+/* A result. */
 typedef struct ps_piece_done {
     ps_snapshot_id_t id;
-    ps_payload_t *piece; /* owned by who takes it; NULL: the file is done */
+    ps_payload_t *piece; /* the taker owns it; NULL: the file is done */
     uint64_t bytes;      /* of the file, when it is done */
     uint64_t sum;        /* of its blocks, when it is done */
 } ps_piece_done_t;
 
-/* dir is copied; files are written there. turns: where the thread says that it
- * turns, as "pieces-SHARD"; may be NULL. Errors: PSD_NOMEM, PSD_IO. */
+/* dir is copied; files are written there. turns: where the thread reports
+ * that it turns, as "pieces-SHARD"; may be NULL. Errors: PSD_NOMEM, PSD_IO. */
 PSD_MUST_CHECK psd_status_t ps_piece_thread_start(const ps_snapshot_dir_t *dir, uint32_t shard,
                                                   ps_turns_t *turns, ps_piece_thread_t **ret,
                                                   psd_error_t *err);
@@ -49,8 +49,8 @@ PSD_MUST_CHECK bool ps_piece_thread_commit(ps_piece_thread_t *self);
 PSD_MUST_CHECK bool ps_piece_thread_read(ps_piece_thread_t *self, const char *dir,
                                          const ps_snapshot_id_t *id);
 
-/* The next thing that was done, in order. false: nothing yet. */
+/* The next result, in order. false: nothing yet. */
 PSD_MUST_CHECK bool ps_piece_thread_take(ps_piece_thread_t *self, ps_piece_done_t *ret);
-/* PSD_OK, or why nothing more is done. */
+/* PSD_OK, or why it does nothing more. */
 psd_status_t ps_piece_thread_look(ps_piece_thread_t *self, char ret_text[PS_PIECE_TEXT_SIZE]);
 #endif

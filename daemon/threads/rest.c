@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How much a thread works, and who else wants to. */
+/* How much a thread works, and how many other threads want to run. */
 #include "daemon/threads/rest.h"
 
 #include <fcntl.h>
@@ -11,12 +11,12 @@
 
 #define NS_OF_MS UINT64_C(1000000)
 #define NS_OF_S UINT64_C(1000000000)
-/* Between two rests: few and long are met by fewer requests than many short. */
+/* Between two rests: fewer requests meet a few long rests than many short ones. */
 #define BURST_NS (3 * NS_OF_MS)
 #define SHARE 2 /* half of its time is work */
 #define REST_MAX_NS (50 * NS_OF_MS)
-/* Who yields loses the rest of its slice: with a long one it comes again when
- * others have had more of the processor … */
+/* A thread that yields loses the rest of its slice: with a long slice it
+ * runs again after others have had more of the processor … */
 #define SLICE_NS (20 * NS_OF_MS)
 #define LEAST 6 /* … unless it has got less than a 6th of the time */
 
@@ -46,8 +46,9 @@ typedef struct attributes {
     uint64_t period_ns;
 } attributes_t;
 
-/* Nobody loses a processor to us because we wake up, and who wakes up has a
- * shorter slice, and gets ours at once. An old kernel has nothing of it. */
+/* Our wake-ups take no processor from other threads. A thread that wakes up
+ * has a shorter slice and gets our processor at once. An old kernel ignores
+ * this. */
 static void let_others_go_first(void)
 {
     attributes_t is = {.size = sizeof is};
@@ -80,8 +81,8 @@ void ps_rest_done(ps_rest_t *self)
     }
 }
 
-/* Others that run or could: "0.20 0.18 0.12 RUNNING/ALL LAST". Who cannot be
- * counted may be many. */
+/* Other runnable threads: "0.20 0.18 0.12 RUNNING/ALL LAST". When they
+ * cannot be counted, assume many. */
 static unsigned n_others(const ps_rest_t *self)
 {
     char text[128];

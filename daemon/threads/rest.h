@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * ps_rest - a thread that leaves processors to those who serve
+ * ps_rest - a background thread that leaves processors to the serving threads
  *
- * What     Work that nobody waits for takes a processor from a shard or its
- *          client where there are no more than these need, and a request then
- *          waits for as long as that work keeps it. So, unless a processor is
- *          left over, the thread rests behind every few milliseconds of its
- *          work, for as long as that took; and who wants its processor gets it
- *          first, as long as it has a fair part of the time.
+ * What     Background work can take the processor that a shard or its client
+ *          needs, and a request then waits for as long as that work keeps it.
+ *          So, unless a processor is idle, the thread rests after every few
+ *          milliseconds of work, for as long as the work took. Any thread that
+ *          wants its processor gets it first, as long as this thread gets a
+ *          fair part of the time.
  * Owner    The caller; embedded.
  * Threads  Confined to the one that rests.
  */
@@ -26,8 +26,8 @@ typedef struct ps_rest {
 /* By the thread itself. */
 void ps_rest_init(ps_rest_t *self);
 void ps_rest_done(ps_rest_t *self);
-/* A little was done: lets those go first who wait for this processor, and rests
- * if that is due, for a few milliseconds. Whatever else the thread waited for
- * since the last time counts as rest. */
+/* Call it after a little work: lets threads go first that wait for this
+ * processor, and rests for a few milliseconds if that is due. Any other wait
+ * since the last call counts as rest. */
 void ps_rest_if_due(ps_rest_t *self);
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Monitors of sockets that are there to be monitored. */
+/* Monitors sockets that exist only to be monitored. */
 #include "daemon/threads/thread_probe.h"
 
 #include <dirent.h>
@@ -66,12 +66,12 @@ static psd_status_t add_place(ps_probe_t *probe, const char *wanted, const char 
     return PSD_OK;
 }
 
-/* ---- what they say ---- */
+/* ---- their events ---- */
 
 /* The other end of a socket's monitor. NULL: there is no room for one. */
 static void *watch_socket(void *context, void *socket, const char *address, int events)
 {
-    const int endless = 0; /* who waits for us would be taken for dead */
+    const int endless = 0; /* a thread that waits for us would look dead */
     const int none = 0;
     void *monitor = NULL;
 
@@ -100,7 +100,7 @@ static bool drain(void *monitor)
     return any;
 }
 
-/* A connection of that I/O thread alone, to a name that nobody has. */
+/* A connection of that I/O thread alone, to a name that does not exist. */
 static psd_status_t open_io(ps_thread_probe_t *self, unsigned i, psd_error_t *err)
 {
     ps_probe_t *probe = &self->probes[i];
@@ -133,9 +133,9 @@ static psd_status_t open_io(ps_thread_probe_t *self, unsigned i, psd_error_t *er
     return PSD_OK;
 }
 
-/* Closes a socket, whose monitor says when the reaper is done with it. Without
- * room for one (too many files are open) nothing is known of the reaper, and
- * nothing is said against it. */
+/* Closes a socket, whose monitor says when the reaper is done with it.
+ * Without room for one (too many files are open) nothing is known of the
+ * reaper, and it counts as alive. */
 static void ask_reaper(ps_thread_probe_t *self, ps_probe_t *probe)
 {
     void *socket = zmq_socket(self->context, ZMQ_PAIR);

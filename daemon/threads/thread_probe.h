@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * ps_thread_probe - ZeroMQ's own threads, made to say that they turn
+ * ps_thread_probe - makes ZeroMQ's own threads report that they turn
  *
  * What     ZeroMQ's I/O threads and its reaper run none of our code. An I/O
- *          thread is given a connection that it tries to make again and again,
- *          to a name that nobody has, and says so each time; the reaper says
- *          when it has done away with a socket that was closed. What they say
- *          is written into their places in the page.
+ *          thread gets a connection to a name that does not exist: it retries
+ *          for ever and reports each try. The reaper reports when it has
+ *          destroyed a closed socket. The probe writes these reports into the
+ *          threads' places in the page.
  * Owner    The caller; ps_thread_probe_done before the context ends.
  * Threads  Confined to one, but for ps_thread_probe_init.
  */
@@ -23,7 +23,7 @@
 /* One I/O thread, or the reaper. */
 typedef struct ps_probe {
     void *socket;  /* of the I/O thread, that connects; NULL: the reaper's */
-    void *monitor; /* says what becomes of it; NULL: none, or none now */
+    void *monitor; /* reports its events; NULL: none, or none now */
     ps_turn_t *turn;
 } ps_probe_t;
 
@@ -43,8 +43,8 @@ PSD_MUST_CHECK psd_status_t ps_thread_probe_init(ps_thread_probe_t *self, void *
                                                  const char *prefix, const char *name,
                                                  ps_turns_t *turns, psd_error_t *err);
 void ps_thread_probe_done(ps_thread_probe_t *self);
-/* What is to be waited for; gives how many. Room for PS_PROBE_IO_MAX + 1. */
+/* The sockets to wait for; returns how many. Room for PS_PROBE_IO_MAX + 1. */
 size_t ps_thread_probe_items(const ps_thread_probe_t *self, zmq_pollitem_t *items);
-/* Takes in what the threads have said, and asks the reaper when it is time. */
+/* Takes in the threads' reports, and asks the reaper when it is due. */
 void ps_thread_probe_turn(ps_thread_probe_t *self, uint64_t now_ms);
 #endif

@@ -64,7 +64,7 @@ static bool has_spell(const ps_thread_watch_t *self, pid_t tid)
     return false;
 }
 
-/* Those that turn again. */
+/* Logs threads that turn again. */
 static void end_spells(ps_thread_watch_t *self, const ps_late_t *late, size_t n)
 {
     size_t n_kept = 0;
@@ -131,7 +131,7 @@ static void look(ps_thread_watch_t *self, uint64_t now_ms)
 
     self->looked_ms = now_ms;
     if (was_away) {
-        return; /* so may all others have been: the process was stopped */
+        return; /* all others may also have stood still: the process was stopped */
     }
     n = ps_turns_late(ps_turns_page(self->turns), late, LATE_MAX);
     end_spells(self, late, n);
@@ -139,7 +139,7 @@ static void look(ps_thread_watch_t *self, uint64_t now_ms)
     feed_if_due(self, now_ms);
 }
 
-/* Waits for what the probes say. false: the end. */
+/* Waits for events of the probes. false: the end. */
 static bool wait_some(const ps_thread_watch_t *self)
 {
     zmq_pollitem_t items[ITEMS_MAX] = {{.fd = self->stop_fd, .events = ZMQ_POLLIN}};

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * ps_thread_watch - the thread that looks whether all others turn
+ * ps_thread_watch - the thread that checks whether all others turn
  *
- * What     Reads the page of turns.h twice a second and more. A thread that is
- *          late is named in the log, once until it turns again. systemd's
- *          watchdog is fed, where there is one, only while every thread has
- *          turned lately; this one is covered too, for nobody else feeds.
- *          It also writes for ZeroMQ's threads (thread_probe.h).
+ * What     Reads the page of turns.h twice a second and more. Logs a late
+ *          thread by name, once until it turns again. Feeds systemd's watchdog,
+ *          where there is one, only while every thread has turned lately. That
+ *          covers this thread too, since no other thread feeds it. It also
+ *          writes for ZeroMQ's threads (thread_probe.h).
  * Owner    The caller; stopped before what it looks at ends.
  * Threads  It is one; the calls are its owner's.
  */
@@ -17,7 +17,7 @@
 
 typedef struct ps_thread_watch ps_thread_watch_t;
 
-/* Before anything of czmq is used: its threads can be told from others. */
+/* Call it before anything of czmq is used, so that its threads can be distinguished. */
 void ps_thread_watch_prepare(void);
 /*
  * Starts it, when the node's other threads run.
