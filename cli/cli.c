@@ -36,7 +36,7 @@ static void list_option_names(char names[OPTION_NAMES_MAX][PS_ENV_NAME_SIZE],
     ret_list[n] = NULL;
 }
 
-/* A variable with a slip in its name would be passed over without a word. */
+/* Without this, pscli would silently ignore a misspelt variable. */
 static void warn_of_near(const ps_out_t *out, const char *prefix, const char *const *known)
 {
     char name[PS_ENV_NAME_SIZE];
@@ -50,8 +50,8 @@ static void warn_of_near(const ps_out_t *out, const char *prefix, const char *co
     }
 }
 
-/* Only near misses: other programs have variables of these prefixes, too, and
- * psd has a key for many. */
+/* Only near misses: other programs also use these prefixes, and many
+ * variables are keys of psd. */
 static void warn_of_environment(const ps_out_t *out)
 {
     char names[OPTION_NAMES_MAX][PS_ENV_NAME_SIZE];
@@ -68,7 +68,7 @@ psd_status_t ps_cli_init(ps_cli_t *self, int argc, char *const *argv, psd_error_
     const char *no_color = getenv("NO_COLOR");
 
     *self = (ps_cli_t){.out = {.out = stdout, .err = stderr}};
-    /* Errors in the line itself are written in the format that it names. */
+    /* Errors in the command line use the format that the line names. */
     if (format != NULL) {
         (void)ps_format_parse(format, &self->out.format);
     }
@@ -135,7 +135,7 @@ psd_status_t ps_cli_run(ps_cli_t *self, psd_error_t *err)
     return PSD_OK;
 }
 
-/* Somebody sits there: it is said what is waited for. */
+/* On a terminal: says what it waits for. */
 static void say_wait(void *user, const char *what)
 {
     const ps_cli_t *self = user;

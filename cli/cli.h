@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * ps_cli - one run of pscli: what was asked for, where answers go
+ * ps_cli - one run of pscli: the request, and where answers go
  *
  * What     Every command gets one of these. It connects when the first command
  *          needs it and keeps the connection for --watch.
@@ -38,7 +38,7 @@ void ps_cli_done(ps_cli_t *self);
 /* Runs the command, again and again when --watch says so. */
 PSD_MUST_CHECK psd_status_t ps_cli_run(ps_cli_t *self, psd_error_t *err);
 
-/* Connects unless it stands. Errors: as psd_connect, naming the endpoint. */
+/* Connects unless connected. Errors: as psd_connect, naming the endpoint. */
 PSD_MUST_CHECK psd_status_t ps_cli_connect(ps_cli_t *self, psd_error_t *err);
 /* A further connection with a transport of its own (NULL: as PSD_TRANSPORT has
  * it); the caller closes it. */
@@ -51,7 +51,8 @@ PSD_MUST_CHECK psd_status_t ps_cli_connect_by(const ps_cli_t *self, const char *
  * ret_reply  out  the reply without what only the protocol needs; the caller
  *                 gives it back with json_decref. Set on PSD_OK only
  *
- * Errors: as psd_connect and psd_request; PSD_PROTO when it is no object.
+ * Errors: as psd_connect and psd_request; PSD_PROTO when the reply is not an
+ * object.
  */
 PSD_MUST_CHECK psd_status_t ps_cli_request(ps_cli_t *self, const char *op, const char *key,
                                            const char *value, json_t **ret_reply, psd_error_t *err);
@@ -62,14 +63,14 @@ PSD_MUST_CHECK psd_status_t ps_cli_ask(ps_cli_t *self, const json_t *request, js
 void ps_json_unref(json_t **value_p);
 /* The member of an object, down a path with dots; NULL when there is none. */
 json_t *ps_json_at(const json_t *object, const char *path);
-/* A member's text or number; what is not there or of another kind is "" / 0.
+/* A member's text or number; "" / 0 when it is missing or of another kind.
  * Digits in a string are a number too (above 2^63 - 1). */
 const char *ps_json_text(const json_t *object, const char *path);
 uint64_t ps_json_u64(const json_t *object, const char *path);
 
-/* Word i behind the command. */
+/* Word i after the command. */
 const char *ps_cli_word(const ps_cli_t *self, size_t i);
-/* Is the i-th word a name? Errors: PSD_USAGE, saying what it names. */
+/* Is the i-th word a name? Errors: PSD_USAGE, saying what the word names. */
 PSD_MUST_CHECK psd_status_t ps_cli_name(const ps_cli_t *self, size_t i, const char *what,
                                         const char **ret_name, psd_error_t *err);
 /* Seconds of the boot clock. */

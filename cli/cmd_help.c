@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* pscli help, completion and version: what needs no psd. */
+/* pscli help, completion and version: the commands that need no psd. */
 #include "cli/cli.h"
 
 #include <string.h>

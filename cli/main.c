@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* pscli: reads the line, runs the command, says how it ended. */
+/* pscli: reads the command line, runs the command, reports the result. */
 #include <stdio.h>
 
 #include "base/alloc.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Starts and stops a psd of one's own. */
+/* Starts and stops a private psd. */
 #include "cli/private_psd.h"
 
 #include <errno.h>
@@ -16,7 +16,7 @@
 #include "base/alloc.h"
 #include "cli/output/interrupt.h"
 
-#define LOOK_MS 10  /* between two looks at what a child has done */
+#define LOOK_MS 10  /* poll interval for the child */
 #define STOP_S 10.0 /* for an orderly end, after which it is killed */
 #define EXIT_NO_PROGRAM 127
 
@@ -45,24 +45,24 @@ static void find_program(char ret_path[PATH_MAX])
     memcpy(ret_path, "psd", sizeof "psd"); /* execvp looks in PATH */
 }
 
-/* What the child becomes. */
+/* Program and arguments of the child. */
 typedef struct plan {
     const char *program;
     char data[PATH_MAX + 32];
     char log[PATH_MAX + 32];
-    char shards[16]; /* "": as many as psd takes by itself */
+    char shards[16]; /* "": psd's default */
     pid_t parent;
     char **environment; /* owned */
 } plan_t;
 
-/* Where another psd is, and the unit's that started this program. */
+/* Variables with the place of another psd, and those of the unit that started this program. */
 static bool is_of_others(const char *variable)
 {
     return strncmp(variable, "PSD_RUNTIME_DIR=", 16) == 0 ||
            strncmp(variable, "RUNTIME_DIRECTORY=", 18) == 0;
 }
 
-/* The environment without that; NULL: no memory. */
+/* The environment without them; NULL: no memory. */
 static char **make_environment(void)
 {
     char **kept = NULL;
@@ -81,7 +81,7 @@ static char **make_environment(void)
     return kept;
 }
 
-/* In the child; only calls that are safe behind a fork. */
+/* In the child; only calls that are safe after a fork. */
 static _Noreturn void become_psd(const plan_t *plan)
 {
     const char *argv[] = {plan->program,       "--data-dir",
@@ -91,7 +91,7 @@ static _Noreturn void become_psd(const plan_t *plan)
     int in = open("/dev/null", O_RDONLY | O_CLOEXEC);
     int out = open(plan->log, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
 
-    /* It shall not outlive pscli, whatever ends that. */
+    /* It must not outlive pscli, however pscli ends. */
     (void)prctl(PR_SET_PDEATHSIG, SIGTERM);
     if (getppid() == plan->parent && in >= 0 && out >= 0 && setpgid(0, 0) == 0 &&
         dup2(in, STDIN_FILENO) >= 0 && dup2(out, STDOUT_FILENO) >= 0 &&

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * ps_private_psd - a psd of one's own, in a temporary directory
+ * ps_private_psd - a private psd, in a temporary directory
  *
- * Owner    The caller; ps_private_psd_done stops it and takes its directory
- *          away.
+ * Owner    The caller; ps_private_psd_done stops it and removes its directory.
  */
 #ifndef PS_CLI_PRIVATE_PSD_H
 #define PS_CLI_PRIVATE_PSD_H
@@ -19,8 +18,8 @@ typedef struct ps_private_psd {
     char endpoint[256];       /* its control port */
 } ps_private_psd_t;
 
-/* Starts `program` (NULL: psd beside pscli, else from PATH) on a free loopback
- * port and waits until it is ready. n_shards 0: as many as it takes by itself.
+/* Starts `program` (NULL: psd beside pscli, else from PATH) on a free
+ * loopback port and waits until it is ready. n_shards 0: psd's default.
  * Errors: PSD_IO it cannot be started, with the last line of its log;
  * PSD_DEADLINE it is not ready in time. */
 PSD_MUST_CHECK psd_status_t ps_private_psd_start(ps_private_psd_t *ret_psd, const char *program,

@@ -69,7 +69,7 @@ json_t *ps_bench_rounded(double value)
                        : json_integer((json_int_t)value);
 }
 
-/* A member; NULL values are noticed. */
+/* A member; fails when the value is NULL. */
 static bool set(json_t *object, const char *key, json_t *value)
 {
     return json_object_set_new(object, key, value) == 0;

@@ -13,7 +13,7 @@ extern const ps_column_t ps_bench_columns_suite[];
 /* Four digits are more than a measurement gives: below 100 two decimals, else
  * an integer. */
 json_t *ps_bench_rounded(double value);
-/* Appends what came of the case; sorts its series. Errors: PSD_NOMEM. */
+/* Appends the result of the case; sorts its series. Errors: PSD_NOMEM. */
 PSD_MUST_CHECK psd_status_t ps_bench_figure_add(json_t *figures, ps_bench_case_t *one,
                                                 psd_error_t *err);
 /* Puts machine and limits into doc; sorts the series, one for each limit.

@@ -15,8 +15,8 @@ typedef struct ps_bench_list {
     size_t n;
 } ps_bench_list_t;
 
-/* Sizes with commas between, each 1 .. max; "none" is an empty list. what names
- * the option in errors. Errors: PSD_USAGE. */
+/* Sizes with commas between, each 1 .. max; "none" is an empty list. `what`
+ * names the option in errors. Errors: PSD_USAGE. */
 PSD_MUST_CHECK psd_status_t ps_bench_list_read(const char *text, const char *what, uint64_t max,
                                                ps_bench_list_t *ret_list, psd_error_t *err);
 #endif

@@ -11,10 +11,10 @@
 
 #define POOL_BYTES ((uint64_t)64 << 20)
 #define SMALL_POOL_BYTES ((uint64_t)1 << 20)
-#define SMALL_REQUEST_BYTES 65536 /* its values are warm in any program */
+#define SMALL_REQUEST_BYTES 65536 /* its values are in the cache in any program */
 #define KEYS_MOST ((size_t)8 << 20)
 #define REQUESTS_MOST ((size_t)4 << 20)
-#define LOOK_EVERY 64 /* requests between two looks for an interrupt */
+#define LOOK_EVERY 64 /* requests between two checks for an interrupt */
 
 const char *ps_bench_kind_name(ps_bench_kind_t kind)
 {
@@ -40,7 +40,7 @@ psd_status_t ps_bench_pool_fit(ps_bench_pool_t *self, const ps_bench_shape_t *sh
     float *values = NULL;
     size_t n = 0;
 
-    /* What is in flight never shares values. */
+    /* Requests in flight never share values. */
     if (need < request * (shape->in_flight + UINT64_C(1))) {
         need = request * (shape->in_flight + UINT64_C(1));
     }
@@ -139,7 +139,7 @@ static size_t count_turns(const ps_bench_load_t *self, size_t n)
     }
 }
 
-/* The library gives the memory, and the caller writes it. */
+/* The library provides the memory, and the caller writes it. */
 static psd_status_t start_in_place(ps_bench_load_t *self, const float *values, psd_ticket_t *ticket,
                                    psd_error_t *err)
 {
@@ -237,7 +237,7 @@ static psd_status_t run_window(ps_bench_load_t *self, psd_error_t *err)
         started++;
     }
     for (size_t i = 0; i < in_flight; i++) {
-        /* Values in flight must stay: even after a failure all are awaited. */
+        /* Values in flight must stay valid, so it waits for all of them even after a failure. */
         psd_status_t late = wait_one(self, (started + i) % in_flight, err);
 
         rc = rc == PSD_OK ? late : rc;

@@ -3,11 +3,12 @@
  * ps_bench_load - one client that keeps a number of requests in flight
  *
  * What     Requests of one shape, counted and timed. Lists of keys are made
- *          before the time runs, another one for each request, so that nothing
- *          can be remembered from an earlier one. Values come from (pulls: go
- *          to) the caller's memory and go round in a pool that is larger than
- *          a core's caches, so that a request's values are neither those of the
- *          request before nor in a cache. Values are borrowed, not copied.
+ *          before the clock starts, a different one for each request, so that
+ *          no cache helps from an earlier request. Values come from (pulls: go
+ *          to) the caller's memory and rotate through a pool that is larger
+ *          than a core's caches, so that a request never reuses the values of
+ *          the request before or finds them in a cache. Values are borrowed,
+ *          not copied.
  * Owner    The caller; client, table and pools are borrowed.
  * Threads  One at a time.
  */
@@ -22,21 +23,21 @@ typedef enum ps_bench_kind {
     PS_BENCH_PUSH,
     PS_BENCH_PULL,
     PS_BENCH_PUSHPULL,
-    PS_BENCH_IN_PLACE /* a push whose values the caller writes to where the
-                         shard reads them */
+    PS_BENCH_IN_PLACE /* a push whose values the caller writes where the
+                       * shard reads them */
 } ps_bench_kind_t;
 
 /* "push" … */
 const char *ps_bench_kind_name(ps_bench_kind_t kind);
 
-/* What one request is. */
+/* The shape of one request. */
 typedef struct ps_bench_shape {
     ps_bench_kind_t kind;
     bool hash;             /* random keys of a hash table; else a range table */
     uint64_t n_rows;       /* of the table */
     uint64_t n_cols;       /* floats of a row */
     size_t n_keys;         /* rows of a request, 1 .. n_rows */
-    uint32_t n_partitions; /* of the table; 0: as many as psd takes */
+    uint32_t n_partitions; /* of the table; 0: psd's default */
     uint32_t in_flight;
 } ps_bench_shape_t;
 
@@ -71,9 +72,10 @@ typedef struct ps_bench_load {
     size_t n;                  /* requests that are prepared */
     size_t turn;               /* of the pools */
     uint64_t start_ns, end_ns; /* of the last run */
-    uint64_t idle_ns;          /* of it, which a worker that waits for each request has
-                                  spent writing values in place: those of other pushes
-                                  lie there already, too */
+    uint64_t idle_ns;          /* part of it that a worker spends writing
+                                * values in place when it waits for each
+                                * request: in other pushes the values are
+                                * there already */
 } ps_bench_load_t;
 
 /* The most requests that ps_bench_load_prepare takes. */
@@ -81,7 +83,7 @@ size_t ps_bench_load_most(const ps_bench_shape_t *shape);
 /* Makes n lists of keys and the room for n times. Errors: PSD_NOMEM. */
 PSD_MUST_CHECK psd_status_t ps_bench_load_prepare(ps_bench_load_t *self, size_t n,
                                                   psd_error_t *err);
-/* All that is prepared, and waits for the end of all. Errors: as
+/* Runs all prepared requests and waits for their end. Errors: as
  * psd_push_start and psd_wait; PSD_INTERRUPTED. */
 PSD_MUST_CHECK psd_status_t ps_bench_load_run(ps_bench_load_t *self, psd_error_t *err);
 /* Frees what it owns; fits PSD_AUTO. */

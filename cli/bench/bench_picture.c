@@ -32,10 +32,10 @@ typedef struct panel {
     const char *unit;
     double scale;      /* of the value, to the unit */
     const char *vary;  /* member that tells its groups apart, beside "what" */
-    const char *words; /* behind that member's number */
-    json_int_t floats; /* only figures of so many; 0: all */
-    int waiting;       /* 1: only those that wait for each request; -1: only
-                          others; 0: all */
+    const char *words; /* text after that member's number */
+    json_int_t floats; /* only figures with this number; 0: all */
+    int waiting;       /* 1: only figures that wait for each request; -1:
+                        * only the others; 0: all */
     bool less;         /* shorter bars are better */
 } panel_t;
 
@@ -61,7 +61,7 @@ static const panel_t PANELS[] = {
 };
 #define N_PANELS (sizeof PANELS / sizeof PANELS[0])
 
-/* What a panel's figures come to. */
+/* The scale of a panel's figures. */
 typedef struct extent {
     size_t n_bars;
     size_t n_groups;
@@ -95,7 +95,7 @@ static double limit_of(const panel_t *panel, const json_t *figure)
     bool in_bytes = strstr(ps_json_text(figure, "limit"), "bytes") != NULL;
     double bytes = number(figure, "bytes");
 
-    /* A limit in bytes is one of keys, too. */
+    /* A limit in bytes is also a limit in keys. */
     if (strcmp(panel->value, "keys_s") == 0 && in_bytes && bytes > 0) {
         return limit / bytes * number(figure, "keys");
     }
@@ -188,7 +188,7 @@ static void draw_bar(FILE *file, const panel_t *panel, const extent_t *extent, c
         double x = BARS_X + limit * step;
 
         ps_svg_line(file, x, y - 1, x, y + BAR_HEIGHT + 1, PS_SVG_LIMIT);
-        /* The text stands behind the bar, and never across the limit. */
+        /* The text follows the bar, and never crosses the limit. */
         end = x > end && x < end + TEXT_WIDTH ? x : end;
     }
     if (panel->less) {

@@ -9,8 +9,8 @@
 
 #include "psd/status.h"
 
-/* Draws doc, as pscli bench suite -o json shows it. Figures of sections that
- * it does not know are left out. */
+/* Draws doc, as pscli bench suite -o json shows it. Leaves out figures of
+ * unknown sections. */
 void ps_bench_picture_draw(FILE *file, const json_t *doc);
 /* The same into a new file. Errors: PSD_IO; PSD_INVALID. */
 PSD_MUST_CHECK psd_status_t ps_bench_picture_write(const char *path, const json_t *doc,

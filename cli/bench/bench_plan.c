@@ -11,8 +11,8 @@
 #define MILLION 1000000
 #define FOUR_MB ((uint64_t)1 << 20) /* floats of it */
 
-/* Sections of one number of shards stand together: each change of it is
- * another psd. */
+/* Sections with the same number of shards are adjacent: each change of it
+ * starts another psd. */
 static const ps_bench_line_t LINES[] = {
     {"dense", WIDE, 8, FOUR_MB, 1, 1, 1, {1, 8}},
     {"sparse", HASH, MILLION, 1, 100000, 1, 1, {1, 4}},

@@ -29,9 +29,9 @@ typedef struct ps_bench_line {
     uint32_t in_flight[PS_BENCH_WINDOWS_MAX]; /* 0: none */
 } ps_bench_line_t;
 
-/* The i-th line, NULL behind the last; static. */
+/* The i-th line, NULL after the last; static. */
 const ps_bench_line_t *ps_bench_plan_at(size_t i);
-/* The shape of the line's w-th way to ask, everything that is large divided by
+/* The shape of the line's w-th request, with all large sizes divided by
  * `divide`. */
 ps_bench_shape_t ps_bench_plan_shape(const ps_bench_line_t *line, size_t w, ps_bench_kind_t kind,
                                      uint64_t divide);

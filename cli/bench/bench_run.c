@@ -9,9 +9,9 @@
 #include "cli/bench/bench_figure.h"
 #include "cli/machine/bench_stats.h"
 
-#define SMALL_BYTES 1024 /* a smaller request costs by its number */
-#define FEW_FLOATS 4     /* a random key costs more than so many of them */
-#define LIMIT_MS 150     /* a limit shows itself in that time */
+#define SMALL_BYTES 1024 /* a smaller request costs per request, not per byte */
+#define FEW_FLOATS 4     /* a random key costs more than this many bytes */
+#define LIMIT_MS 150     /* long enough to measure a limit */
 
 static psd_status_t append(ps_bench_series_t *series, double value, psd_error_t *err)
 {
@@ -181,7 +181,7 @@ static psd_status_t warm_up(ps_bench_run_t *self, ps_bench_case_t *one, psd_erro
     return rc;
 }
 
-/* For who waits for the table, or will not. */
+/* For users who wait for the table, and those who will not. */
 static void say(const ps_bench_run_t *self, const ps_bench_case_t *one)
 {
     ps_bench_stat_t rate = ps_bench_stat_of(one->requests_s.values, one->requests_s.n);

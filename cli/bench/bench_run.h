@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * ps_bench_run - cases and limits in turns, and what came of them as JSON
+ * ps_bench_run - cases and limits in turns, and the results as JSON
  *
  * What     Cases are warmed up once; then every repeat measures the limits that
- *          the cases are held against, and each case once. A figure is the
+ *          the cases are compared with, and each case once. A figure is the
  *          median of its repeats; a ratio is the median of the repeats' ratios,
- *          each to the limit of its own repeat, so that a machine that changes
- *          its mind in between changes both.
+ *          each to the limit of its own repeat, so that a change of the
+ *          machine's speed changes both.
  */
 #ifndef PS_CLI_BENCH_RUN_H
 #define PS_CLI_BENCH_RUN_H
@@ -40,7 +40,7 @@ typedef struct ps_bench_case {
     uint32_t n_shards;                      /* of the psd; 0: not known */
     size_t n;                               /* requests of a repeat and member; 0: as many as
                                                the time takes */
-    ps_limit_t limits[PS_BENCH_LIMITS_MAX]; /* what it is held against */
+    ps_limit_t limits[PS_BENCH_LIMITS_MAX]; /* the limits it is compared with */
     size_t n_limits;
     ps_bench_series_t requests_s; /* owned; of the repeats, as are the others */
     ps_bench_series_t p50_s, p99_s, p999_s;
@@ -57,15 +57,15 @@ typedef enum ps_bench_measure {
     PS_BENCH_BY_TIME   /* p50 of a request to a round trip */
 } ps_bench_measure_t;
 
-/* How a request of that shape is looked at: alone and waited for, many small
- * ones, by the keys that must be found, or by its bytes. */
+/* What bounds a request of that shape: the round trip, the number of
+ * messages, the key look-ups, or the bytes. */
 ps_bench_measure_t ps_bench_measure_of(const ps_bench_shape_t *shape);
 /* Sets the case's limits from its shape and transport. */
 void ps_bench_case_limit(ps_bench_case_t *self, const char *transport);
 void ps_bench_case_done(ps_bench_case_t *self);
 
-/* Adds one repeat's sample, which was held against `limit` (0: nothing).
- * Errors: PSD_NOMEM. */
+/* Adds one repeat's sample, compared with `limit` (0: nothing). Errors:
+ * PSD_NOMEM. */
 PSD_MUST_CHECK psd_status_t ps_bench_case_add(ps_bench_case_t *self,
                                               const ps_bench_sample_t *sample, double limit,
                                               psd_error_t *err);

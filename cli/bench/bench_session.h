@@ -30,7 +30,7 @@ void ps_bench_session_done(ps_bench_session_t *self);
  *
  * ret_team  out  NULL members when that transport was not asked for, or when
  *                all were and this psd or library has none of that name
- * ret_more  out  false behind the last transport; the team is empty then
+ * ret_more  out  false after the last transport; the team is empty then
  *
  * Errors: as ps_bench_team_open.
  */

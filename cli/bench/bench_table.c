@@ -166,12 +166,12 @@ void ps_bench_table_drop(const ps_cli_t *cli, psd_client_t *client, const char *
     PSD_AUTO(psd_close) psd_client_t *another = NULL;
     psd_status_t rc = psd_table_drop(client, name, NULL);
 
-    /* A client that a shard has refused asks nobody for anything any more. */
+    /* A client that a shard has refused sends no more requests. */
     if (rc == PSD_CLOSED) {
         rc = ps_cli_connect_by(cli, NULL, cli->timeout_ms, &another, NULL);
     }
     if (another != NULL) {
         rc = psd_table_drop(another, name, NULL);
     }
-    (void)rc; /* Nothing is left to be done about it. */
+    (void)rc; /* Nothing more can be done about it. */
 }

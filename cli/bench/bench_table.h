@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* ps_bench_table - a table of the bench's own, with every row there */
+/* ps_bench_table - a table of the benchmark, with every row stored */
 #ifndef PS_CLI_BENCH_TABLE_H
 #define PS_CLI_BENCH_TABLE_H
 
@@ -19,7 +19,7 @@ PSD_MUST_CHECK psd_status_t ps_bench_table_grow(const ps_cli_t *cli, psd_client_
                                                 const ps_bench_shape_t *shape,
                                                 char ret_name[PS_BENCH_NAME_SIZE],
                                                 ps_bench_sample_t *ret_sample, psd_error_t *err);
-/* Drops it, by a new connection where the client's is refused. Best effort: the
- * measurement counts more. */
+/* Drops it, on a new connection when a shard has refused the client. Best
+ * effort: the measurement counts more. */
 void ps_bench_table_drop(const ps_cli_t *cli, psd_client_t *client, const char *name);
 #endif

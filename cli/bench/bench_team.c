@@ -56,13 +56,13 @@ psd_status_t ps_bench_team_use(ps_bench_team_t *self, const char *table, psd_err
     return rc;
 }
 
-/* Where members stand until all are prepared. */
+/* The barrier where members wait until all are prepared. */
 typedef struct ps_bench_gate {
     pthread_mutex_t lock;
     pthread_cond_t changed;
     uint32_t n_ready;
     bool open;
-    bool given_up; /* not all could be started */
+    bool given_up; /* not all members could start */
 } gate_t;
 
 static void gate_pass(gate_t *gate)
@@ -165,7 +165,7 @@ static psd_status_t fit_pools(ps_bench_team_t *self, const ps_bench_shape_t *sha
     return PSD_OK;
 }
 
-/* What the members' times come to. */
+/* Summary of the members' times. */
 static ps_bench_sample_t sum_up(ps_bench_team_t *self, size_t n)
 {
     uint64_t start = UINT64_MAX;

@@ -15,7 +15,7 @@
 #define ROWS_MAX 64
 #define SIZE_MAX_BYTES (UINT64_C(1) << 33)
 #define FLOATS_MAX (1 << 20)
-/* A range table has so many rows for each key of a request. */
+/* Rows of a range table for each key of a request. */
 #define ROWS_PER_KEY 2
 
 typedef struct bench {

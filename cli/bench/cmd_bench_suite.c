@@ -75,7 +75,7 @@ static psd_status_t start_psd(suite_t *self, uint32_t n_shards, psd_error_t *err
     return rc;
 }
 
-/* A team for each transport that is asked for and there. */
+/* A team for each requested transport that exists. */
 static psd_status_t open_teams(suite_t *self, attempt_t *attempt, psd_error_t *err)
 {
     bool more = true;
@@ -137,7 +137,7 @@ static void add_cases(suite_t *self, attempt_t *attempt)
     }
 }
 
-/* Memory of a row over its values, as psd tells it; 0: it does not. */
+/* Memory of a row divided by its values, as psd reports it; 0: not reported. */
 static double row_overhead(suite_t *self, const attempt_t *attempt)
 {
     PSD_AUTO(ps_json_unref) json_t *reply = NULL;
@@ -153,7 +153,7 @@ static double row_overhead(suite_t *self, const attempt_t *attempt)
     return rc == PSD_OK && rows > 0 ? bytes / rows - values : 0;
 }
 
-/* How a table gets its rows, over the last of the transports. */
+/* Measures how a table gets its rows, over the last transport. */
 static psd_status_t measure_growth(suite_t *self, attempt_t *attempt, psd_error_t *err)
 {
     ps_bench_case_t *one = &attempt->cases[0];
@@ -210,7 +210,7 @@ static psd_status_t measure_line(suite_t *self, const ps_bench_line_t *line, psd
     return rc;
 }
 
-/* Says in doc what was run. */
+/* Notes in doc what ran. */
 static psd_status_t describe(suite_t *self, psd_error_t *err)
 {
     const ps_args_t *args = &self->cli.args;
@@ -234,7 +234,7 @@ static psd_status_t measure_all(suite_t *self, psd_error_t *err)
     psd_status_t rc = PSD_OK;
 
     for (size_t i = 0; rc == PSD_OK && (line = ps_bench_plan_at(i)) != NULL; i++) {
-        /* A section that is named is wanted, whatever the suite. */
+        /* A named section runs in any suite. */
         if (ps_bench_plan_names(only, line->section) &&
             (full || only != NULL || (line->flags & PS_BENCH_LINE_FULL) == 0)) {
             rc = measure_line(self, line, err);

@@ -31,7 +31,7 @@ static psd_status_t no_utf8(const char *option, const char *path, psd_error_t *e
 
 /* ---- backup ---- */
 
-/* Appends the piece behind what there is. */
+/* Appends the piece. */
 static psd_status_t take_piece(const json_t *reply, ps_buffer_t *bytes, psd_error_t *err)
 {
     uint64_t size = ps_json_u64(reply, "size");
@@ -64,7 +64,7 @@ static psd_status_t fetch(ps_cli_t *cli, ps_buffer_t *bytes, psd_error_t *err)
         json_t *request = json_pack("{s:s}", "op", "cluster_backup");
         psd_status_t rc = PSD_OK;
 
-        if (number != 0) { /* the first one has none: it begins a backup */
+        if (number != 0) { /* the first request has none: it starts a backup */
             (void)json_object_set_new(request, "number", json_integer((json_int_t)number));
             (void)json_object_set_new(request, "offset", json_integer((json_int_t)bytes->size));
         }
@@ -85,7 +85,7 @@ static psd_status_t write_file(const char *path, const ps_buffer_t *bytes, uint6
                                bool *ret_is_stdout, psd_error_t *err)
 {
     PSD_AUTO(ps_new_file_done) ps_new_file_t file = {0};
-    /* The secrets of the nodes are in it. */
+    /* It contains the secrets of the nodes. */
     psd_status_t rc = ps_new_file_open(&file, path, 0600, err);
 
     if (rc != PSD_OK) {
@@ -97,8 +97,8 @@ static psd_status_t write_file(const char *path, const ps_buffer_t *bytes, uint6
     return ps_new_file_commit(&file, ret_bytes, err);
 }
 
-/* An older backup may be the only one that is good. Pipes and devices are there
- * to be written to. */
+/* An older backup may be the only good one. Pipes and devices may be written
+ * to. */
 static psd_status_t check_is_new(const char *path, psd_error_t *err)
 {
     struct stat there = {0};

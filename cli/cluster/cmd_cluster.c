@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* pscli cluster: how it is, and what happened. */
+/* pscli cluster: its state, and its events. */
 #include "cli/cli.h"
 
 #include <inttypes.h>
@@ -9,7 +9,7 @@
 #include "cli/output/silent.h"
 #include "transport/sockets/reach.h"
 
-#define SOON_MS 500        /* an answer that takes longer is looked into … */
+#define SOON_MS 500        /* after this time without an answer it looks for the cause … */
 #define NAMED_WITHIN_S 0.9 /* … until then */
 #define NOT_HEALTHY_EXIT 1
 #define REACH_MS 200
@@ -46,7 +46,7 @@ static void show_problems(const ps_cli_t *cli, const json_t *problems)
     }
 }
 
-/* What is not wrong, and can be bettered; nothing when there is none. */
+/* Shows the warnings; nothing when there are none. */
 static void show_warnings(const ps_cli_t *cli, const json_t *warnings)
 {
     if (json_array_size(warnings) > 0) {
@@ -73,7 +73,7 @@ static void show_screen(const ps_cli_t *cli, const json_t *status)
     show_warnings(cli, ps_json_at(status, "warnings"));
 }
 
-/* Asks for so long, for the connection and the answer together. */
+/* Asks with this timeout, for the connection and the answer together. */
 static psd_status_t ask_for(ps_cli_t *cli, uint64_t wait_ms, json_t **ret_status, psd_error_t *err)
 {
     const uint32_t timeout_ms = cli->timeout_ms;
@@ -97,7 +97,7 @@ static bool is_silence(psd_status_t rc)
     return rc == PSD_CONNECT || rc == PSD_DEADLINE;
 }
 
-/* It was asked in two parts: the whole time is said, and what is there now. */
+/* The request was made in two parts: reports the whole time, and the present state. */
 static psd_status_t say_silence(const ps_cli_t *cli, psd_status_t rc, psd_error_t *err)
 {
     char why[PS_REACH_TEXT] = "";
@@ -110,8 +110,8 @@ static psd_status_t say_silence(const ps_cli_t *cli, psd_status_t rc, psd_error_
                          cli->timeout_ms, why[0] == '\0' ? "" : ": ", why);
 }
 
-/* Asks; where no answer comes soon, looks why, and says it. A psd that is only
- * slow is given the whole time. */
+/* Asks. When no answer comes soon, finds out why and reports it. A psd that
+ * is only slow gets the whole timeout. */
 static psd_status_t ask_status(ps_cli_t *cli, json_t **ret_status, psd_error_t *err)
 {
     const uint64_t most_ms = cli->timeout_ms;

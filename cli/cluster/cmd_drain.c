@@ -12,8 +12,8 @@
 #include "cli/cluster/moves.h"
 #include "cli/output/pace.h"
 
-#define LOOK_MS 200  /* between two looks at a drain */
-#define WHY_SIZE 512 /* of why one does not go on */
+#define LOOK_MS 200  /* poll interval of a drain */
+#define WHY_SIZE 512 /* bytes of the reason why a drain does not go on */
 #define WHAT_SIZE (PS_CONFIRM_NAMES_SIZE + 300)
 
 static const ps_column_t DRAINED[] = {{"NODE", "node", PS_UNIT_NONE, false},
@@ -38,7 +38,7 @@ static psd_status_t ask_drain(ps_cli_t *cli, const char *name, json_t **ret_repl
     return ps_cli_ask(cli, request, ret_reply, err);
 }
 
-/* How far a drain is. */
+/* The progress of a drain. */
 static void show_drain(const ps_cli_t *cli, ps_pace_t *pace, const char *name, const json_t *reply)
 {
     uint64_t left = ps_json_u64(reply, "left.copies");
@@ -49,8 +49,8 @@ static void show_drain(const ps_cli_t *cli, ps_pace_t *pace, const char *name, c
                  ps_json_u64(reply, "bytes") - ps_json_u64(reply, "bytes_done"));
 }
 
-/* Why the drain does not go on; said once, and again when it is another. ""
- * while copies move. */
+/* Shows why the drain does not go on: once, and again when the reason
+ * changes. "" while copies move. */
 static void show_why(const ps_cli_t *cli, const json_t *reply, char shown[WHY_SIZE])
 {
     const char *why = json_string_value(ps_json_at(reply, "why"));
@@ -62,7 +62,7 @@ static void show_why(const ps_cli_t *cli, const json_t *reply, char shown[WHY_SI
     (void)snprintf(shown, WHY_SIZE, "%s", stuck ? why : "");
 }
 
-/* All that is left has had nowhere to go for as long as --timeout says. */
+/* The copies left have had no node to go to for as long as --timeout says. */
 static psd_status_t check_stuck(const ps_cli_t *cli, const json_t *reply, const char *why,
                                 double *since_s, psd_error_t *err)
 {
@@ -77,7 +77,7 @@ static psd_status_t check_stuck(const ps_cli_t *cli, const json_t *reply, const 
                : psd_error_set(err, PSD_DEADLINE, "%s; it drains on until then", why);
 }
 
-/* Asks until nothing is left on the node. Ctrl-C ends the looking, not the
+/* Asks until nothing is left on the node. Ctrl-C ends the command, not the
  * drain. */
 static psd_status_t wait_drained(ps_cli_t *cli, const char *name, json_t **reply_p,
                                  psd_error_t *err)
@@ -144,8 +144,8 @@ psd_status_t ps_cmd_node_drain(ps_cli_t *cli, psd_error_t *err)
     return rc;
 }
 
-/* Asks when rows would be lost, and says of how many partitions. A node that is
- * up is refused without. */
+/* Asks when rows would be lost, and says of how many partitions. psd refuses
+ * to remove a node that is up without asking. */
 static psd_status_t confirm_loss(ps_cli_t *cli, const char *name, uint64_t *ret_last,
                                  psd_error_t *err)
 {

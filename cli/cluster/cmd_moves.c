@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* pscli cluster rebalance, cluster repair: what moves, and what is missing. */
+/* pscli cluster rebalance, cluster repair: moves of copies, and missing copies. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -9,7 +9,7 @@
 #include "cli/cluster/moves.h"
 #include "cli/output/pace.h"
 
-#define LOOK_MS 200 /* between two looks at a repair */
+#define LOOK_MS 200 /* poll interval of a repair */
 
 static const ps_column_t MOVES[] = {{"TABLE", "table", PS_UNIT_NONE, false},
                                     {"PARTITION", "partition", PS_UNIT_NONE, false},
@@ -20,7 +20,7 @@ static const ps_column_t MOVES[] = {{"TABLE", "table", PS_UNIT_NONE, false},
                                     {"DONE", "bytes_done", PS_UNIT_BYTES, false},
                                     {NULL, NULL, PS_UNIT_NONE, false}};
 
-/* Where a copy goes, in words when that is not known. */
+/* The target of a copy, in words when it is not known. */
 static void name_targets(json_t *moves)
 {
     for (size_t i = 0; i < json_array_size(moves); i++) {
@@ -77,7 +77,7 @@ psd_status_t ps_cmd_cluster_rebalance(ps_cli_t *cli, psd_error_t *err)
 
 /* ---- repair ---- */
 
-/* Copies that are on their way. */
+/* Copies that are being made. */
 static size_t count_under_way(const json_t *reply)
 {
     const json_t *moves = ps_json_at(reply, "moves");
@@ -89,7 +89,7 @@ static size_t count_under_way(const json_t *reply)
     return n;
 }
 
-/* Nothing has been on its way for as long as --timeout says. */
+/* No copy has been under way for as long as --timeout says. */
 static psd_status_t check_stuck(const ps_cli_t *cli, const json_t *reply, double *since_s,
                                 psd_error_t *err)
 {
@@ -109,7 +109,7 @@ static psd_status_t check_stuck(const ps_cli_t *cli, const json_t *reply, double
                                json_array_size(ps_json_at(reply, "moves")));
 }
 
-/* Asks until nothing is missing. Ctrl-C ends the looking, not the repair. */
+/* Asks until nothing is missing. Ctrl-C ends the command, not the repair. */
 static psd_status_t wait_repaired(ps_cli_t *cli, json_t **reply_p, psd_error_t *err)
 {
     const struct timespec gap = {.tv_nsec = LOOK_MS * 1000000L};

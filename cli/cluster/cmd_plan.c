@@ -13,8 +13,9 @@
 #include "model/tables/plan.h"
 #include "model/rows/row_index.h"
 
-/* Row slices of a table that names none; tables.default_partitions of
- * psd.yaml, unless an operator chose another number. */
+/* Row slices of a table without a number of its own;
+ * tables.default_partitions of psd.yaml, unless the operator set another
+ * number. */
 #define DEFAULT_PARTITIONS 8
 
 static const ps_column_t NEEDS[] = {{"SCOPE", "scope", PS_UNIT_NONE, false},
@@ -28,9 +29,9 @@ static const ps_column_t NEEDS[] = {{"SCOPE", "scope", PS_UNIT_NONE, false},
                                     {"TOTAL", "bytes.total", PS_UNIT_BYTES, false},
                                     {NULL, NULL, PS_UNIT_NONE, false}};
 
-/* What was asked, and what came of it. */
+/* The request and the result. */
 typedef struct request {
-    ps_table_spec_t spec; /* checked and settled */
+    ps_table_spec_t spec; /* checked and complete */
     uint64_t n_rows;
     double fill;
     uint64_t n_nodes;
@@ -133,13 +134,13 @@ static uint64_t total(const ps_store_bytes_t *bytes)
     return sum;
 }
 
-/* A number as JSON; jansson's end at 2^63 - 1. */
+/* A number as JSON; jansson's integers end at 2^63 - 1. */
 static json_t *whole(uint64_t n)
 {
     return json_integer(n > INT64_MAX ? INT64_MAX : (json_int_t)n);
 }
 
-/* `count` things that hold so many partitions with so many bytes each. */
+/* `count` places that each hold this many partitions of this many bytes. */
 static json_t *describe(const char *scope, uint64_t count, uint64_t partitions,
                         const ps_store_bytes_t *bytes)
 {
@@ -150,7 +151,7 @@ static json_t *describe(const char *scope, uint64_t count, uint64_t partitions,
                      whole(total(bytes)));
 }
 
-/* What so many of the largest partitions need. */
+/* Bytes of the n largest partitions. */
 static ps_store_bytes_t several(const request_t *request, uint64_t partitions)
 {
     const ps_store_bytes_t *one = &request->plan.largest;
@@ -163,7 +164,7 @@ static ps_store_bytes_t several(const request_t *request, uint64_t partitions)
     };
 }
 
-/* Partitions, copies included, of the fullest of so many places. */
+/* Partitions, copies included, of the fullest of n places. */
 static uint64_t share(const request_t *request, uint64_t places)
 {
     uint64_t copies = (uint64_t)request->spec.n_partitions * request->spec.replicas;
@@ -182,7 +183,7 @@ static json_t *list_needs(const request_t *request)
     ps_store_bytes_t shard = several(request, of_shard);
     json_t *needs = json_array();
 
-    /* What has each partition once has the table, no more. */
+    /* Places that together hold each partition exactly once. */
     node = of_node == spec->n_partitions ? all : node;
     shard = of_shard == spec->n_partitions ? all : shard;
     all.values = times(all.values, spec->replicas);

@@ -6,7 +6,8 @@
 #include "cli/cli.h"
 #include "cli/output/json_text.h"
 
-/* How many, their bytes and time to stderr; each to stdout. reply has "moves",
- * "bytes", "seconds", …; those without a node to go to get words instead. */
+/* The number of moves, their bytes and time go to stderr, each move to
+ * stdout. reply has "moves", "bytes", "seconds", …; a move without a target
+ * node gets words instead. */
 void ps_moves_show(ps_cli_t *cli, json_t *reply);
 #endif

@@ -9,7 +9,7 @@
 #include "cli/jobs/checkpoint.h"
 #include "cli/output/confirm.h"
 
-#define LOOK_MS 100    /* between two looks */
+#define LOOK_MS 100    /* poll interval */
 #define STILL_MS 60000 /* without any progress */
 #define BUSY_S 90      /* until other work is done */
 
@@ -53,7 +53,7 @@ static const ps_column_t DROPPED[] = {{"CHECKPOINT", "name", PS_UNIT_NONE, false
                                       {"DROPPED", "dropped", PS_UNIT_NONE, false},
                                       {NULL, NULL, PS_UNIT_NONE, false}};
 
-/* One look. */
+/* One poll. */
 static psd_status_t look(ps_cli_t *cli, uint64_t number, json_t **reply_p, psd_error_t *err)
 {
     PSD_AUTO(ps_json_unref)
@@ -63,8 +63,8 @@ static psd_status_t look(ps_cli_t *cli, uint64_t number, json_t **reply_p, psd_e
     return ps_cli_ask(cli, request, reply_p, err);
 }
 
-/* Asks until all is done, and says how far it is whenever that has changed.
- * Nobody asks after Ctrl-C: then it is given up. */
+/* Polls until everything is done, and shows every change of the progress.
+ * After Ctrl-C it stops polling, so psd cancels the work. */
 static psd_status_t wait_done(ps_cli_t *cli, uint64_t number, json_t **reply_p, psd_error_t *err)
 {
     const struct timespec gap = {.tv_nsec = LOOK_MS * 1000000L};
@@ -242,7 +242,7 @@ psd_status_t ps_cmd_checkpoint_list(ps_cli_t *cli, psd_error_t *err)
     return rc;
 }
 
-/* The manifest, out of the text that it came as. */
+/* Parses the manifest from its text. */
 psd_status_t ps_checkpoint_manifest(ps_cli_t *cli, const char *name, json_t **ret_manifest,
                                     psd_error_t *err)
 {
@@ -296,7 +296,7 @@ psd_status_t ps_cmd_checkpoint_drop(ps_cli_t *cli, psd_error_t *err)
 
 /* ---- restore ---- */
 
-/* What the tables shall be, where that is not as they were. */
+/* The settings of the restored tables that differ from the checkpoint's. */
 static json_t *shape_of(const ps_cli_t *cli)
 {
     json_t *shape = json_object();
@@ -320,7 +320,7 @@ static json_t *shape_of(const ps_cli_t *cli)
     return shape;
 }
 
-/* Restores a table, and adds it to those that are. */
+/* Restores a table, and adds it to the restored ones. */
 static psd_status_t restore_table(ps_cli_t *cli, const char *name, const char *table,
                                   const json_t *shape, json_t *restored, psd_error_t *err)
 {
@@ -368,7 +368,7 @@ const char *ps_checkpoint_table(const json_t *tables, size_t i)
     return ps_json_text(json_array_get(tables, i), "spec.name");
 }
 
-/* Before anything is made. */
+/* Checked before anything is created. */
 static psd_status_t check_names_are_free(ps_cli_t *cli, const json_t *tables, psd_error_t *err)
 {
     PSD_AUTO(ps_json_unref) json_t *reply = NULL;
@@ -430,7 +430,7 @@ static psd_status_t restore_all(ps_cli_t *cli, const char *name, const json_t *s
     return rc;
 }
 
-/* One document: what was restored, also when something then failed. */
+/* One document: everything restored, even when a later step failed. */
 static void show_restored(const ps_cli_t *cli, const char *name, json_t *restored, json_t *resumed)
 {
     PSD_AUTO(ps_json_unref)

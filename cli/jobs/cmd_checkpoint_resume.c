@@ -9,13 +9,13 @@
 #include "cli/jobs/checkpoint.h"
 #include "cli/output/confirm.h"
 
-#define LOOK_MS 100   /* between two looks at the workers */
-#define WAIT_S 90     /* for their end */
-#define TEXT_SIZE 400 /* of what is asked, and of workers that are named */
+#define LOOK_MS 100   /* poll interval for the workers */
+#define WAIT_S 90     /* timeout for their end */
+#define TEXT_SIZE 400 /* of the question, and of the workers in it */
 
-/* ---- what there is ---- */
+/* ---- the present state ---- */
 
-/* Of the checkpoint of that name, or of the newest one of the series. */
+/* Finds the checkpoint of that name, or the newest one of the series. */
 static psd_status_t find_manifest(ps_cli_t *cli, const char **name,
                                   char newest[PS_CHECKPOINT_NAME_SIZE], json_t **ret_manifest,
                                   psd_error_t *err)
@@ -61,7 +61,7 @@ static bool is_there(const json_t *list, const char *table)
     return found;
 }
 
-/* The names of those of its tables that are there. */
+/* The names of its tables that exist. */
 static psd_status_t find_tables(ps_cli_t *cli, const json_t *manifest, json_t *found,
                                 psd_error_t *err)
 {
@@ -90,7 +90,7 @@ static psd_status_t inspect(ps_cli_t *cli, const char *job, json_t **ret_reply, 
         psd_error_clear(err);
         return PSD_OK;
     }
-    /* A word of digits may have found another one, by its number. */
+    /* A word of digits may have found another job, by its number. */
     if (rc == PSD_OK && strcmp(ps_json_text(reply, "job.name"), job) == 0) {
         *ret_reply = json_incref(reply);
     }
@@ -123,7 +123,7 @@ static bool is_live(const json_t *worker)
     return strcmp(state, "finished") != 0 && strcmp(state, "lost") != 0;
 }
 
-/* "0, 2": the workers that have neither ended nor were lost. */
+/* "0, 2": the workers that have not ended and are not lost. */
 static size_t name_live(const json_t *job, char ret_names[TEXT_SIZE])
 {
     const json_t *workers = ps_json_at(job, "job.workers");
@@ -192,7 +192,7 @@ static psd_status_t stop(ps_cli_t *cli, const char *name, psd_error_t *err)
     return rc == PSD_OK && job != NULL ? wait_for_workers(cli, name, err) : rc;
 }
 
-/* ---- all of it ---- */
+/* ---- the command ---- */
 
 static psd_status_t verify(ps_cli_t *cli, const char *name, psd_error_t *err)
 {
@@ -239,7 +239,7 @@ psd_status_t ps_cmd_checkpoint_resume(ps_cli_t *cli, psd_error_t *err)
     if (rc == PSD_OK) {
         rc = ask_before(cli, tables, name, err);
     }
-    if (rc == PSD_OK) { /* before anything is gone */
+    if (rc == PSD_OK) { /* before anything is dropped */
         rc = verify(cli, name, err);
     }
     if (rc == PSD_OK) {

@@ -10,15 +10,15 @@
 #include "cli/jobs/checkpoint.h"
 #include "cli/output/interrupt.h"
 
-#define LOOK_MS 100 /* whether it was interrupted */
-#define ASK_S 1.0   /* whether the job has ended, or opened a table */
+#define LOOK_MS 100 /* poll interval for an interrupt */
+#define ASK_S 1.0   /* poll interval for the end of the job, or its first table */
 
 static void print_name(const char *name, uint64_t number, char ret_name[PS_CHECKPOINT_NAME_SIZE])
 {
     (void)snprintf(ret_name, PS_CHECKPOINT_NAME_SIZE, "%s-%" PRIu64, name, number);
 }
 
-/* N of NAME-N; 0: it is none of the series. */
+/* N of NAME-N; 0: not part of the series. */
 static uint64_t number_of(const char *text, const char *name)
 {
     char again[PS_CHECKPOINT_NAME_SIZE];
@@ -29,7 +29,7 @@ static uint64_t number_of(const char *text, const char *name)
         !ps_text_u64(text + size + 1, &number)) {
         return 0;
     }
-    print_name(name, number, again); /* NAME-007 is none */
+    print_name(name, number, again); /* NAME-007 is not */
     return strcmp(text, again) == 0 ? number : 0;
 }
 
@@ -39,9 +39,9 @@ typedef struct job {
 } job_t;
 
 typedef struct series {
-    uint64_t last;    /* greatest number; 0: it has none */
+    uint64_t last;    /* greatest number; 0: none */
     uint64_t newest;  /* of those that can be restored … */
-    uint64_t oldest;  /* … the least of them from `from` on; 0: there is none … */
+    uint64_t oldest;  /* … the least of them from `from` on; 0: none … */
     uint64_t n_whole; /* … and how many there are from there on */
 } series_t;
 
@@ -109,9 +109,9 @@ static psd_status_t make(ps_cli_t *cli, const char *name, json_t *request, psd_e
     return rc;
 }
 
-/* What is older than the newest --keep that are whole. What cannot be dropped,
- * as others were made since it for instance, is said, and tried again after the
- * next one. */
+/* Drops the checkpoints older than the newest --keep whole ones. It reports
+ * one that it cannot drop, for example because others build on it, and
+ * retries after the next checkpoint. */
 static void drop_old(ps_cli_t *cli, const char *name, psd_error_t *err)
 {
     uint64_t keep = ps_args_u64(&cli->args, "keep");
@@ -132,8 +132,7 @@ static void drop_old(ps_cli_t *cli, const char *name, psd_error_t *err)
     psd_error_clear(err);
 }
 
-/* Whether the job that it began with does not run any more; one that was
- * resumed is another. */
+/* Whether the job of the start has ended; a resumed job is a different one. */
 static bool has_ended(ps_cli_t *cli, const job_t *job, psd_error_t *err)
 {
     PSD_AUTO(ps_json_unref) json_t *reply = NULL;
@@ -182,7 +181,7 @@ static bool sleep_until(ps_cli_t *cli, const job_t *job, double until_s, psd_err
     return !ended && !ps_interrupt_came();
 }
 
-/* A job that has only begun has opened no table. */
+/* A job that has just started has opened no table. */
 static bool is_too_early(const ps_cli_t *cli, psd_status_t rc)
 {
     return rc == PSD_NO_TABLE && ps_args_text(&cli->args, "job") != NULL &&
@@ -195,7 +194,7 @@ psd_status_t ps_checkpoint_series(ps_cli_t *cli, const char *name, json_t *reque
     double every_s = (double)ps_args_ms(&cli->args, "every") / 1000.0;
     double due_s = 0;
     uint64_t n_made = 0;
-    bool waits = false; /* and has said so */
+    bool waits = false; /* and has reported it */
     series_t series;
     job_t job;
     psd_status_t rc = look(cli, name, 0, &series, err);
@@ -226,7 +225,7 @@ psd_status_t ps_checkpoint_series(ps_cli_t *cli, const char *name, json_t *reque
             due_s = ps_cli_now_s() + ASK_S;
             series.last--;
         } else if (n_made == 0 || rc == PSD_CLOSED) {
-            return rc; /* no later one would be better */
+            return rc; /* a later try would fail too */
         } else {
             ps_say(&cli->out, "%s was not made: %s", next, psd_error_text(err));
         }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* pscli clock: how far each worker is, and who waits for whom. */
+/* pscli clock: the clock of each worker, and which worker waits for which. */
 #include "cli/cli.h"
 
 #include <inttypes.h>

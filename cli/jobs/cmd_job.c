@@ -51,7 +51,7 @@ psd_status_t ps_cmd_job_list(ps_cli_t *cli, psd_error_t *err)
     return rc;
 }
 
-/* Work queues, behind the job's own lines; other formats have them in it. */
+/* Work queues, after the job's own lines; other formats have them inside the job. */
 static void show_queues(const ps_out_t *out, const json_t *queues)
 {
     if ((out->format == PS_FORMAT_TABLE || out->format == PS_FORMAT_WIDE) &&

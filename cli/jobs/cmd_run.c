@@ -14,7 +14,7 @@
 #include "cli/jobs/workers.h"
 #include "transport/sockets/reach.h"
 
-#define PROBE_MS 1000 /* to find out whether a psd is there at all */
+#define PROBE_MS 1000 /* timeout to find out whether a psd runs at all */
 #define JOB_SIZE 64
 
 static const ps_column_t WORKERS[] = {{"WORKER", "worker", PS_UNIT_NONE, false},
@@ -30,7 +30,7 @@ static const ps_column_t PLAN[] = {{"JOB", "job", PS_UNIT_NONE, false},
                                    {"DRY_RUN", "dry_run", PS_UNIT_NONE, false},
                                    {NULL, NULL, PS_UNIT_NONE, false}};
 
-/* PROGRAM-20260102-030405-77: a job of that name is hardly there already. */
+/* PROGRAM-20260102-030405-77: so a job of that name is unlikely to exist. */
 static void make_job_name(const char *program, char ret_job[JOB_SIZE])
 {
     const char *slash = strrchr(program, '/');
@@ -89,8 +89,8 @@ static psd_status_t check_version(const ps_cli_t *cli, psd_error_t *err)
     return PSD_OK;
 }
 
-/* Is a psd there? With --servers 1 a private one is started when nobody
- * listens: beside one that is slow it would have the tables to itself. */
+/* Does a psd run? With --servers 1 a private one starts only when none
+ * listens: beside a slow psd the job would get an empty private one. */
 static psd_status_t find_psd(ps_cli_t *cli, ps_private_psd_t *own, psd_error_t *err)
 {
     char why[PS_REACH_TEXT];
@@ -132,8 +132,8 @@ static void show_workers(const ps_cli_t *cli, const ps_workers_t *workers, const
     ps_out_list(&cli->out, doc, "workers", WORKERS);
 }
 
-/* Some workers failed: with --allow-lost that is no failure of the run when the
- * others have done what was theirs. */
+/* Some workers failed: with --allow-lost the run still succeeds when the
+ * others have done their part. */
 static void allow_lost(ps_cli_t *cli, const ps_workers_t *workers)
 {
     uint64_t allowed = ps_args_u64(&cli->args, "allow-lost");
@@ -242,7 +242,7 @@ psd_status_t ps_cmd_run(ps_cli_t *cli, psd_error_t *err)
     if (rc == PSD_OK) {
         rc = run_workers(cli, &args, err);
     }
-    psd_close(&cli->client); /* before a private psd ends */
+    psd_close(&cli->client); /* while a private psd still runs */
     cli->endpoint = endpoint;
     return rc;
 }

@@ -30,7 +30,7 @@ static size_t count_jobs(const json_t *list, const char *state, const char **ret
     return n;
 }
 
-/* The one that runs; else the one that has lost its workers. */
+/* The job that runs; else the one that has lost its workers. */
 static psd_status_t find_job(ps_cli_t *cli, const json_t *list, psd_error_t *err)
 {
     const char *job = "";
@@ -50,7 +50,7 @@ static psd_status_t find_job(ps_cli_t *cli, const json_t *list, psd_error_t *err
                                   n);
 }
 
-/* It stays chosen: --watch does not go from one job to another. */
+/* It stays chosen: --watch never switches from one job to another. */
 static psd_status_t choose_job(ps_cli_t *cli, const char **ret_job, psd_error_t *err)
 {
     PSD_AUTO(ps_json_unref) json_t *list = NULL;

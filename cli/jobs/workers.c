@@ -29,7 +29,7 @@ static bool set_number(const char *name, int64_t value)
     return setenv(name, text, 1) == 0;
 }
 
-/* Set in pscli itself, before the fork: setenv is not safe behind one. */
+/* Set in pscli itself, before the fork: setenv is not safe after one. */
 static bool set_environment(const ps_workers_args_t *args, uint32_t rank)
 {
     return setenv("PSD_ENDPOINT", args->endpoint, 1) == 0 && setenv("PSD_JOB", args->job, 1) == 0 &&
@@ -37,7 +37,7 @@ static bool set_environment(const ps_workers_args_t *args, uint32_t rank)
            set_number("PSD_MAX_DELAY", args->max_delay);
 }
 
-/* In the child; only calls that are safe behind a fork. */
+/* In the child; only calls that are safe after a fork. */
 static _Noreturn void become_worker(const ps_workers_t *self, const int out[2], const int err[2],
                                     pid_t parent)
 {
@@ -46,12 +46,12 @@ static _Noreturn void become_worker(const ps_workers_t *self, const int out[2], 
     const char *reason = NULL;
     int in = open("/dev/null", O_RDONLY | O_CLOEXEC);
 
-    /* It shall not outlive pscli, whatever ends that. */
+    /* It must not outlive pscli, however pscli ends. */
     (void)prctl(PR_SET_PDEATHSIG, SIGTERM);
     if (getppid() == parent && in >= 0 && setpgid(0, 0) == 0 && dup2(in, STDIN_FILENO) >= 0 &&
         dup2(out[1], STDOUT_FILENO) >= 0 && dup2(err[1], STDERR_FILENO) >= 0 &&
         sigprocmask(SIG_SETMASK, &self->old_mask, NULL) == 0) {
-        /* execvp wants no const, and changes nothing. */
+        /* execvp takes non-const pointers, but changes nothing. */
         (void)execvp(self->args->argv[0], (char *const *)self->args->argv);
     }
     reason = strerrordesc_np(errno);
@@ -95,7 +95,7 @@ static psd_status_t start_one(ps_workers_t *self, uint32_t rank, psd_error_t *er
         close_pair(errors);
         return fail("a worker cannot be started", err);
     }
-    /* Both sides set it, so that it stands before either needs it. */
+    /* Both sides set it, so that it is set before either needs it. */
     (void)setpgid(worker->pid, worker->pid);
     (void)close(out[1]);
     (void)close(errors[1]);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What is done about workers that have ended, and about those that do not. */
+/* Handles workers that have ended, and workers that do not end. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -7,13 +7,13 @@
 #include "cli/jobs/workers_inner.h"
 #include "transport/sockets/socket.h"
 
-#define END_SIZE 96 /* bytes of how one ended */
+#define END_SIZE 96 /* bytes of the text how one ended */
 #define ASK_FIRST_MS                                                         \
     250                  /* until the registry is asked again, twice as long \
                           */
-#define ASK_MOST_MS 4000 /* each time, and so many times what that took: */
+#define ASK_MOST_MS 4000 /* each time, and this many times its duration: */
 #define LOOK_AFTER 5
-#define END_WITHIN_MS 5000 /* when others were ended, until they are killed */
+#define END_WITHIN_MS 5000 /* after a request to end, until they are killed */
 
 bool ps_workers_all_ended(const ps_workers_t *self)
 {
@@ -57,8 +57,9 @@ static void tell_end(const ps_workers_t *self, uint32_t rank)
     ps_say(self->args->out, "worker %" PRIu32 " %s", rank, text);
 }
 
-/* Asks about one that has failed, and tells the registry. Not of one whose rank
- * another launch may have, or which knows that it was lost: both end so. */
+/* Asks the registry about a worker that failed, and reports the failure. Not
+ * for one whose rank another launch may have, or one that knows that it was
+ * lost: both end like this. */
 static ps_worker_fate_t fate_of(const ps_workers_t *self, uint32_t rank)
 {
     const ps_local_worker_t *worker = &self->items[rank];
@@ -79,8 +80,8 @@ void ps_workers_tell_ends(ps_workers_t *self)
     }
 }
 
-/* The others would wait for it, and then do without its share. One that was
- * stopped cannot end. */
+/* Ends the others: they would wait for it, and then go on without its share.
+ * A stopped process cannot end until it continues. */
 static void end_others(ps_workers_t *self, uint32_t rank)
 {
     ps_say(self->args->out, "worker %" PRIu32 " never joined job %s: ending the others", rank,
@@ -107,7 +108,7 @@ static void kill_if_due(ps_workers_t *self)
     self->cut_ms = UINT64_MAX - END_WITHIN_MS;
 }
 
-/* A worker that fails may end the others, once. */
+/* The first failure may end the others. */
 static bool may_end_others(const ps_workers_t *self)
 {
     return self->asked == 0 && self->cut_ms == 0;
@@ -121,7 +122,7 @@ static void wait_longer(ps_workers_t *self, uint64_t spent_ms)
     self->ask_ms = ps_now_ms() + self->ask_wait_ms + LOOK_AFTER * spent_ms;
 }
 
-/* Finds out who is missed, until the registry does not know of one. */
+/* Asks which of them the job waits for, until the registry knows none. */
 static void look_at_ends(ps_workers_t *self)
 {
     uint64_t begun_ms = ps_now_ms();

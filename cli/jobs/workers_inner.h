@@ -14,15 +14,15 @@ PSD_MUST_CHECK psd_status_t ps_workers_catch(ps_workers_t *self, psd_error_t *er
 /* ---- workers_ends.c ---- */
 
 bool ps_workers_all_ended(const ps_workers_t *self);
-/* A signal to the groups of all that run. */
+/* Sends a signal to the groups of all running workers. */
 void ps_workers_send(const ps_workers_t *self, int number);
-/* Says how those ended that nothing was said of; behind their last lines. */
+/* Reports how workers ended that were not reported yet; after their last lines. */
 void ps_workers_tell_ends(ps_workers_t *self);
-/* When it is due: looks whether one that has failed is missed, ends the others
- * then, and kills those that do not end. */
+/* When due: checks whether the job waits for a failed worker, then ends the
+ * others, and kills those that do not end. */
 void ps_workers_settle(ps_workers_t *self);
-/* When all have ended: tells the registry of those that it has not heard of. */
+/* When all have ended: tells the registry which failed, if it does not know. */
 void ps_workers_settle_last(ps_workers_t *self);
-/* Milliseconds until something of that is due; -1: nothing is. */
+/* Milliseconds until the next of these is due; -1: never. */
 int ps_workers_time_left(const ps_workers_t *self);
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Looks at a job, and says of its workers that they have ended. */
+/* Reads the state of a job, and reports the end of its workers. */
 #include "cli/jobs/workers_job.h"
 
 #include <inttypes.h>
@@ -10,7 +10,7 @@
 
 #define ANSWER_MS 1000 /* for psd, while workers run */
 
-/* PSD_NO_JOB, too, for a number that is another job's. */
+/* PSD_NO_JOB also for a number that belongs to another job. */
 static psd_status_t inspect(ps_cli_t *cli, const char *name, json_t **ret_reply, psd_error_t *err)
 {
     PSD_AUTO(ps_json_unref) json_t *reply = NULL;
@@ -25,7 +25,7 @@ static psd_status_t inspect(ps_cli_t *cli, const char *name, json_t **ret_reply,
     return rc;
 }
 
-/* Whether any worker of the job is there, or is on its way. */
+/* Whether any worker of the job is there, or is joining. */
 static bool has_workers(const json_t *reply)
 {
     const json_t *workers = ps_json_at(reply, "job.workers");
@@ -43,7 +43,7 @@ static bool has_workers(const json_t *reply)
     return false;
 }
 
-/* One that is there and has had no worker since it was restored is theirs. */
+/* A job without any worker since its restore is ours. */
 static psd_status_t look_for(ps_cli_t *cli, ps_known_job_t *job, psd_error_t *err)
 {
     PSD_AUTO(ps_json_unref) json_t *reply = NULL;
@@ -83,7 +83,7 @@ psd_status_t ps_workers_job_open(ps_workers_job_t *ret_self, ps_cli_t *cli, cons
     return rc;
 }
 
-/* That worker has not left, and cannot any more. */
+/* That worker has not left, and can no longer leave. */
 static void tell_lost(ps_cli_t *cli, const json_t *reply, const json_t *worker, const char *reason)
 {
     PSD_AUTO(psd_error_destroy) psd_error_t *err = psd_error_new();
@@ -96,7 +96,7 @@ static void tell_lost(ps_cli_t *cli, const json_t *reply, const json_t *worker, 
         (json_int_t)ps_json_u64(worker, "joins"), "reason", reason);
     psd_status_t rc = ps_cli_ask(cli, request, &answer, err);
 
-    (void)rc; /* its silence ends it, too */
+    (void)rc; /* its silence also ends it */
 }
 
 static bool is_over(const json_t *worker)
@@ -141,12 +141,12 @@ static ps_worker_fate_t ask(ps_cli_t *cli, const ps_known_job_t *job, uint32_t r
         return fate_in(cli, reply, job, rank, reason);
     }
     if (rc != PSD_NO_JOB) {
-        psd_close(&cli->client); /* the next one may get on */
+        psd_close(&cli->client); /* the next one may succeed */
     }
     return PS_FATE_UNKNOWN;
 }
 
-/* Whoever fails between the meeting and the job is missed in the job. */
+/* The job waits for a worker that fails between the meeting and its join. */
 static ps_worker_fate_t ask_both(const ps_workers_job_t *self, uint32_t rank, const char *reason)
 {
     ps_worker_fate_t fate = ask(self->cli, &self->job, rank, reason);

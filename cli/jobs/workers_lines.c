@@ -12,7 +12,7 @@
 
 #include "base/alloc.h"
 
-#define KILL_AT 3 /* signals to end, after which workers are killed */
+#define KILL_AT 3 /* number of signals to end, after which workers are killed */
 #define READS_MAX                                             \
     64 /* of one pipe before the others have their turn; more \
           than a full pipe */
@@ -49,7 +49,7 @@ static void show_line(const ps_workers_t *self, uint32_t rank, size_t stream)
     line->n = 0;
 }
 
-/* Reads what is there and shows the lines that are whole; closes the pipe at
+/* Reads what has arrived and shows the complete lines; closes the pipe at
  * its end. */
 static void read_lines(const ps_workers_t *self, uint32_t rank, size_t stream)
 {
@@ -166,7 +166,7 @@ psd_status_t ps_workers_wait(ps_workers_t *self, psd_error_t *err)
         ps_workers_settle(self);
     }
     ps_workers_settle_last(self);
-    /* What they wrote last; a pipe that a grandchild keeps open is left. */
+    /* Shows their last output; leaves a pipe that a grandchild keeps open. */
     read_all(self);
     for (uint32_t i = 0; i < self->n; i++) {
         for (size_t j = 0; j < 2; j++) {

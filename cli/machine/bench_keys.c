@@ -5,7 +5,7 @@
 #include <string.h>
 
 #define BYTE_VALUES 256
-#define FEW 32 /* keys that are not worth eight passes */
+#define FEW 32 /* fewer keys than this are not worth eight passes */
 
 /* Every step can be undone, so no two rows share a key (SplitMix64's
  * finaliser). */
@@ -31,8 +31,8 @@ static void sort_few(uint64_t *keys, size_t n)
     }
 }
 
-/* Byte by byte, from the least one: eight passes bring keys back where they
- * began. */
+/* Byte by byte, from the lowest: after eight passes the keys are back in the
+ * first array. */
 void ps_bench_sort_keys(uint64_t *keys, uint64_t *spare, size_t n)
 {
     if (n <= FEW) {
@@ -69,7 +69,7 @@ static uint64_t common_divisor(uint64_t a, uint64_t b)
 }
 
 /* Rows start, start + step, … modulo n_rows, where step and n_rows have no
- * common divisor, are n different ones. */
+ * common divisor, are n different rows. */
 static void sample_hash(ps_rng_t *rng, uint64_t n_rows, uint64_t *keys, uint64_t *spare, size_t n)
 {
     uint64_t at = ps_rng_below(rng, n_rows);

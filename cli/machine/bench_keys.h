@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * ps_bench_keys - the rows that requests name: another list for each request
+ * ps_bench_keys - the rows that requests name: a different list for each
+ * request
  *
- * What     A hash table's n_rows keys are what a mixing function makes of 0 ..
- *          n_rows - 1: random to look at, and known without being kept. A list
- *          is a sample of them or, of a range table, a sample of its rows;
- *          ascending and without duplicates.
+ * What     A mixing function makes a hash table's n_rows keys from 0 .. n_rows
+ *          - 1: they look random, and need no memory. A list is a sample of
+ *          them or, of a range table, a sample of its rows; ascending and
+ *          without duplicates.
  */
 #ifndef PS_CLI_BENCH_KEYS_H
 #define PS_CLI_BENCH_KEYS_H
@@ -16,7 +17,7 @@
 
 #include "base/rng.h"
 
-/* The key of row i of a hash table; another i gives another key. */
+/* The key of row i of a hash table; a different i gives a different key. */
 uint64_t ps_bench_key(uint64_t i);
 /* Sorts ascending; spare has room for n. */
 void ps_bench_sort_keys(uint64_t *keys, uint64_t *spare, size_t n);

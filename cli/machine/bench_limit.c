@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Limits within one process, and what all limits share. */
+/* Limits within one process, and code that all limits share. */
 #include "cli/machine/bench_limit.h"
 
 #include <errno.h>
@@ -14,7 +14,7 @@
 #include "base/alloc.h"
 
 #define BIG_BYTES ((size_t)30 << 20)
-#define ALL_BYTES ((size_t)60 << 20) /* that small blocks go round in */
+#define ALL_BYTES ((size_t)60 << 20) /* that small blocks rotate through */
 #define LOOKS_BEFORE_YIELD 4096
 
 static const struct {
@@ -89,7 +89,7 @@ void ps_limit_keep_apart(unsigned side)
     (void)sched_setaffinity(0, sizeof one, &one); /* a hint */
 }
 
-/* Spinning is the point, but with one processor the other side must run. */
+/* The loop spins on purpose, but with one processor the other side must run. */
 void ps_limit_pause(uint32_t *n_looks)
 {
 #if defined(__x86_64__)
@@ -100,7 +100,7 @@ void ps_limit_pause(uint32_t *n_looks)
     }
 }
 
-/* The compiler must think that somebody reads it. */
+/* Makes the compiler believe that the value is used. */
 static void keep(void *memory)
 {
     __asm__ volatile("" : : "r"(memory) : "memory");
@@ -123,7 +123,7 @@ static void add_block(char *to_p, const char *from_p, size_t n)
     keep(to);
 }
 
-/* Bytes a second of work on blocks that go round in two areas. */
+/* Bytes a second of work on blocks that rotate through two areas. */
 static bool time_blocks(void (*work)(char *to, const char *from, size_t n), size_t bytes,
                         uint32_t duration_ms, double *ret)
 {

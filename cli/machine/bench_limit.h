@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * ps_limit - what the machine can do at all, without psd
+ * ps_limit - what the machine can do without psd
  *
  * What     Each row of the list is one limit, under the name that it has in
  *          JSON. A limit between two processes is measured between two
@@ -56,8 +56,8 @@ typedef enum ps_limit { PS_LIMIT_MAP(PS_LIMIT_ENUM) PS_LIMIT_COUNT } ps_limit_t;
 const char *ps_limit_name(ps_limit_t limit);
 const char *ps_limit_text(ps_limit_t limit);
 
-/* The sides of the limits, each called in a process of its own. Every one runs
- * for about duration_ms behind a warm-up. false: with errno set. */
+/* The sides of the limits, each called in a process of its own. Each runs
+ * for about duration_ms after a warm-up. false: with errno set. */
 bool ps_limit_memcpy(size_t bytes, uint32_t duration_ms, double *ret);
 bool ps_limit_add(uint32_t duration_ms, double *ret);
 bool ps_limit_lookup(uint32_t duration_ms, double *ret);
@@ -67,17 +67,17 @@ bool ps_limit_tcp(uint32_t duration_ms, double *ret);
 bool ps_limit_zmq(size_t bytes, uint32_t duration_ms, double *ret);
 bool ps_limit_zmq_trip(uint32_t duration_ms, double *ret);
 
-/* For them: nanoseconds of the monotonic clock. */
+/* Nanoseconds of the monotonic clock. */
 uint64_t ps_bench_now_ns(void);
 /* Zeroed memory that a child shares; NULL with errno set. */
 void *ps_limit_share(size_t bytes);
 /* Runs other(arg) in a child that ends with it, or with this process.
  * false: with errno set. */
 bool ps_limit_fork(void (*other)(void *arg), void *arg);
-/* Keeps this process to one processor, each side (0, 1) to another one where
- * there are two: sides that spin on one processor would measure its scheduler.
- */
+/* Pins this process to one processor, each side (0, 1) to a different one
+ * where there are two: sides that spin on one processor would measure the
+ * scheduler. */
 void ps_limit_keep_apart(unsigned side);
-/* Between two looks at memory that another process writes. */
+/* A pause between two reads of memory that another process writes. */
 void ps_limit_pause(uint32_t *n_looks);
 #endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A flat table of keys in one's own memory: what sparse requests cost at
- * least. */
+/* A flat table of keys in local memory: the least cost of sparse requests. */
 #include "cli/machine/bench_limit.h"
 
 #include <errno.h>
@@ -11,7 +10,7 @@
 #define N_ROWS ((uint64_t)1000000)
 #define N_SLOTS ((size_t)1 << 21) /* about half full */
 #define N_KEYS ((size_t)100000)
-#define N_LISTS 8 /* prepared at a time, outside of the measured time */
+#define N_LISTS 8 /* prepared at once, outside the measured time */
 
 typedef struct slot {
     uint64_t key; /* 0: free; no key of the table is 0 */

@@ -15,7 +15,7 @@
 
 #define SMALL_BYTES 64
 #define MEGABYTE ((size_t)1 << 20)
-#define SPARE_MS 30000 /* for what a limit does beside measuring */
+#define SPARE_MS 30000 /* allowance for what a limit does besides measuring */
 
 typedef struct question {
     ps_limit_t limit;

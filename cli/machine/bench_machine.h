@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * ps_machine - measures the machine's limits beside whatever else is measured
+ * ps_machine - measures the machine's limits between other measurements
  *
- * What     A process that was forked while this one had no thread and no
- *          connection yet; it runs each limit in a child of its own, so that
- *          nothing of one measurement is left for the next.
+ * What     A process that is forked before this one has a thread or a
+ *          connection. It runs each limit in its own child, so that one
+ *          measurement leaves nothing for the next.
  * Owner    The caller (ps_machine_done); also when a start failed.
  */
 #ifndef PS_CLI_BENCH_MACHINE_H
@@ -16,11 +16,11 @@
 
 typedef struct ps_machine {
     pid_t pid; /* 0: none runs */
-    int to;    /* where limits are asked for */
+    int to;    /* requests for limits go here */
     int from;  /* where the numbers come from */
 } ps_machine_t;
 
-/* To be called before the first thread of this process. Errors: PSD_IO. */
+/* Call it before the first thread of this process. Errors: PSD_IO. */
 PSD_MUST_CHECK psd_status_t ps_machine_start(ps_machine_t *ret_machine, psd_error_t *err);
 /* Measures one limit for about duration_ms. Errors: PSD_IO it could not be
  * measured; PSD_DEADLINE it took far too long; PSD_INTERRUPTED. */

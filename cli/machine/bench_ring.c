@@ -29,7 +29,7 @@ typedef struct trip {
     _Alignas(LINE) _Atomic uint64_t answer;
 } trip_t;
 
-/* A private area for messages to come from or to go to. */
+/* A private area that messages come from or go to. */
 static char *new_area(void)
 {
     char *area = ps_alloc(SOURCE_BYTES, 1);
@@ -44,7 +44,7 @@ static void send_all(void *arg)
 {
     ring_t *ring = arg;
     PSD_AUTO(ps_free_at) char *area = new_area();
-    uint64_t n_taken = 0; /* as last seen: looking costs a cache miss */
+    uint64_t n_taken = 0; /* as last seen: a fresh read costs a cache miss */
     uint32_t n_looks = 0;
     size_t from = 0;
 
@@ -63,8 +63,8 @@ static void send_all(void *arg)
     }
 }
 
-/* Takes messages until the time is over; the first ring's length of them is
- * the warm-up. */
+/* Takes messages until the time is over; the first ring's length is the
+ * warm-up. */
 static double take_all(ring_t *ring, char *area, uint32_t duration_ms)
 {
     uint64_t n_sent = 0;
@@ -122,7 +122,7 @@ static void answer_all(void *arg)
     ps_limit_keep_apart(1);
     for (uint64_t n = 1;; n++) {
         while (atomic_load_explicit(&trip->ask, memory_order_acquire) != n) {
-            ps_limit_pause(&n_looks); /* until the asker's end kills it */
+            ps_limit_pause(&n_looks); /* until the end of the parent kills it */
         }
         atomic_store_explicit(&trip->answer, n, memory_order_release);
     }

@@ -37,7 +37,7 @@ static void send_stream(void *arg)
     }
 }
 
-/* Reads for the time; bytes a second behind the warm-up. */
+/* Reads for the time; bytes a second after the warm-up. */
 static bool read_stream(int fd, char *area, uint32_t duration_ms, double *ret)
 {
     uint64_t got = 0;

@@ -18,7 +18,7 @@
 #define WAIT_MS 5000
 #define TRIPS_MAX 100000
 
-/* What both processes see. */
+/* State that both processes share. */
 typedef struct pair {
     _Atomic uint32_t ready;
     char endpoint[64];
@@ -112,7 +112,7 @@ static void send_all(void *arg)
     }
 }
 
-/* Receives for the time; messages a second behind the warm-up. */
+/* Receives for the time; messages a second after the warm-up. */
 static bool take_all(void *socket, size_t bytes, uint32_t duration_ms, double *ret)
 {
     uint64_t step = bytes <= SMALL_BYTES ? 1024 : 4;

@@ -37,7 +37,7 @@ static psd_status_t add_word(ps_args_t *self, const char *word, psd_error_t *err
     return PSD_OK;
 }
 
-/* The command is known from here on, and so are its options. */
+/* From here on the command and its options are known. */
 static void set_cmd(ps_args_t *self, const ps_cmd_t *cmd)
 {
     self->cmd = cmd;
@@ -47,7 +47,7 @@ static void set_cmd(ps_args_t *self, const ps_cmd_t *cmd)
     }
 }
 
-/* A word that is no option: the noun, its verb, or one of the command's. */
+/* A word that is not an option: the noun, its verb, or an argument of the command. */
 static psd_status_t read_word(void *arg, const char *word, bool *ret_rest, psd_error_t *err)
 {
     ps_args_t *self = arg;
@@ -84,7 +84,7 @@ static psd_status_t set_from_context(void *arg, const char *key, const char *val
     return ps_opts_offer(&self->opts, i, value, origin, err);
 }
 
-/* Who names no endpoint means the one that programs use. */
+/* Without an endpoint it takes the one that programs use. */
 static psd_status_t read_programs_endpoint(ps_args_t *self, psd_error_t *err)
 {
     static const char NAME[] = "PSD_ENDPOINT";
@@ -134,7 +134,7 @@ static psd_status_t check_flags(const ps_args_t *self, psd_error_t *err)
         const ps_opt_t *opt = NULL;
         const ps_opts_value_t *value = ps_opts_value(&self->opts, RULES[i].name, &opt);
 
-        /* From environment or context it is a wish for commands that can. */
+        /* From the environment or a context it applies only to commands that support it. */
         if (value->text != NULL && strncmp(value->origin, "--", 2) == 0 &&
             (self->cmd->flags & RULES[i].flag) == 0 &&
             !(RULES[i].flag == PS_CMD_DRY_RUN && (self->cmd->flags & PS_CMD_WATCH) != 0)) {

@@ -16,10 +16,10 @@
 
 typedef struct ps_args {
     const ps_noun_t *noun; /* NULL: none named */
-    const ps_cmd_t *cmd;   /* NULL: no command, or a noun that wants a verb */
+    const ps_cmd_t *cmd;   /* NULL: no command, or a noun that needs a verb */
     bool help;
     bool version;
-    const char **words; /* owned array; behind noun and verb */
+    const char **words; /* owned array; after noun and verb */
     size_t n_words, words_capacity;
     ps_opts_t opts; /* global ones, then the command's */
     char *context;  /* owned; the file's text, cut up */
@@ -37,8 +37,8 @@ void ps_args_done(ps_args_t *self);
  */
 PSD_MUST_CHECK psd_status_t ps_args_parse(ps_args_t *self, int argc, char *const *argv,
                                           psd_error_t *err);
-/* The format that errors shall have, whatever else is wrong with the line:
- * "json" …, or NULL when none is named (borrowed from argv, environment). */
+/* The format of errors, whatever else is wrong with the line: "json" …, or
+ * NULL when none is named (borrowed from argv, environment). */
 const char *ps_args_find_format(int argc, char *const *argv);
 
 #define PS_ARGS_ENV "PSCLI_" /* begins the names of the options' variables */

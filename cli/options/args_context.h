@@ -6,8 +6,8 @@
 
 #include "psd/status.h"
 
-/* Told of each line; origin ("FILE:3: key") is for errors. Key and value live
- * as long as the text that ps_args_context_read gives. */
+/* Called for each line; origin ("FILE:3: key") is for errors. Key and value
+ * live as long as the text that ps_args_context_read gives. */
 typedef psd_status_t (*ps_args_context_set_t)(void *arg, const char *key, const char *value,
                                               const char *origin, psd_error_t *err);
 

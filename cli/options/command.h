@@ -22,7 +22,7 @@ typedef struct ps_example {
 #define PS_CMD_DRY_RUN 2U /* changes things, and can say what it would do */
 /* What follows the first word belongs to another program. */
 #define PS_CMD_REST 4U
-#define PS_CMD_ALIKE 8U /* all of its words are what `complete` says */
+#define PS_CMD_ALIKE 8U /* all of its words are of the kind `complete` */
 
 typedef psd_status_t (*ps_cmd_run_t)(struct ps_cli *cli, psd_error_t *err);
 
@@ -30,7 +30,7 @@ typedef struct ps_cmd {
     const char *noun;             /* "table" */
     const char *verb;             /* "create"; NULL: the noun stands alone */
     const char *arguments;        /* as the usage line shows them; "" */
-    size_t min_args, max_args;    /* words behind noun and verb */
+    size_t min_args, max_args;    /* words after noun and verb */
     const char *complete;         /* what the first word names: "table",
                                      "job", "node", "code", "shell",
                                      "program", "command" or NULL */
@@ -59,15 +59,15 @@ extern const ps_cmd_t ps_cmds_data[];
 extern const ps_cmd_t ps_cmds_tool[];
 extern const ps_cmd_t ps_cmds_bench[];
 
-/* All of them, in the order of help; NULL behind the last. */
+/* All of them, in the order of help; NULL after the last. */
 const ps_cmd_t *ps_cmd_at(size_t i);
 /* NULL when there is none; verb NULL for a noun that stands alone. "ls" and
  * "rm" stand for list, and for drop or remove. */
 const ps_cmd_t *ps_cmd_find(const char *noun, const char *verb);
-/* The nouns, in the order of help; NULL behind the last. */
+/* The nouns, in the order of help; NULL after the last. */
 const ps_noun_t *ps_noun_at(size_t i);
 const ps_noun_t *ps_noun_find(const char *name);
-/* The known words nearest to `word`; NULL when none is near. noun NULL: among
- * nouns, else among its verbs. */
+/* The known words nearest to `word`; NULL when none is near. Searches the
+ * nouns when noun is NULL, else its verbs. */
 const char *ps_cmd_suggest(const char *noun, const char *word);
 #endif

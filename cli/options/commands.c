@@ -100,7 +100,7 @@ const ps_cmd_t *ps_cmd_at(size_t i)
     return NULL;
 }
 
-/* Short forms of verbs, for those who have them in their fingers. */
+/* Short forms of verbs, for users of other tools. */
 static const struct {
     const char *shorter, *verb;
 } ALIASES[] = {{"ls", "list"}, {"rm", "drop"}, {"rm", "remove"}};

@@ -4,8 +4,8 @@
  *
  * What     bash gets a function that knows every command's words; zsh runs the
  *          same function through its bashcompinit; fish gets one line for each
- *          word. Names of tables, jobs and nodes are asked of the cluster,
- *          which has 300 ms to answer.
+ *          word. Names of tables, jobs and nodes come from the cluster, with a
+ *          timeout of 300 ms.
  */
 #include "cli/options/help.h"
 

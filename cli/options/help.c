@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* --help: examples first, then what there is. */
+/* --help: examples first, then commands and options. */
 #include "cli/options/help.h"
 
 #include <inttypes.h>

@@ -10,7 +10,7 @@
 /* Help for a command; for a noun with verbs (cmd NULL); for pscli (both NULL).
  * Examples come first. */
 void ps_help_write(FILE *file, const ps_noun_t *noun, const ps_cmd_t *cmd);
-/* Breaks text into lines of at most 78 columns, each behind `indent` blanks;
+/* Breaks text into lines of at most 78 columns, each after `indent` blanks;
  * the first line has `used` columns written already. */
 void ps_help_fill(FILE *file, const char *text, size_t indent, size_t used);
 

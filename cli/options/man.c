@@ -9,7 +9,7 @@
 
 #include "cli/output/output.h"
 
-/* Text with what roff would take for its own escaped. */
+/* Text with roff's special characters escaped. */
 static void write_roff(FILE *file, const char *text)
 {
     bool at_start = true;

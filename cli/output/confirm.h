@@ -11,11 +11,11 @@
  * fit. */
 void ps_confirm_names(const json_t *items, char ret_names[PS_CONFIRM_NAMES_SIZE]);
 
-/* Asks on the terminal whether `what` is to be dropped; not with --yes. Errors:
- * PSD_USAGE there is nobody to ask; PSD_FAILED the answer is no. */
+/* Asks on the terminal whether to drop `what`; not with --yes. Errors:
+ * PSD_USAGE there is no terminal; PSD_FAILED the answer is no. */
 PSD_MUST_CHECK psd_status_t ps_confirm_drop(const ps_cli_t *cli, const char *what,
                                             psd_error_t *err);
-/* The same of what is to be removed. */
+/* The same for removing. */
 PSD_MUST_CHECK psd_status_t ps_confirm_remove(const ps_cli_t *cli, const char *what,
                                               psd_error_t *err);
 #endif

@@ -28,7 +28,7 @@ static void on_signal(int number)
         (void)unlink(unlink_path);
     }
     if (write(STDERR_FILENO, WORDS, sizeof WORDS - 1) < 0) {
-        /* Nobody is left to be told. */
+        /* No caller is left to report to. */
     }
     _exit(EXIT_INTERRUPTED);
 }

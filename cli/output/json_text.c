@@ -12,7 +12,7 @@
 static const char *const INTEGERS[] = {"first_row", "last_row", "row",
                                        "seed",      "lsn",      "incarnation"};
 
-/* Length of the UTF-8 character at text; 0 when it is none. */
+/* Length of the UTF-8 character at text; 0 when it is not one. */
 static size_t utf8_length(const unsigned char *text)
 {
     unsigned char c = text[0];
@@ -109,7 +109,7 @@ bool ps_json_is_big(uint64_t magnitude)
     return magnitude > UINT64_C(1) << 53;
 }
 
-/* Digits, in quotes where they are asked for and needed. */
+/* Digits, in quotes when requested and needed. */
 static void write_digits(FILE *file, const char *digits, bool is_big, bool big_as_text)
 {
     const char *quote = is_big && big_as_text ? "\"" : "";
@@ -142,7 +142,7 @@ static void write_members(FILE *file, const json_t *object, const char *first_ga
     const char *key = NULL;
     json_t *value = NULL;
 
-    /* jansson's walk takes a non-const object, and does not change it. */
+    /* jansson's iterator takes a non-const object, but does not change it. */
     json_object_foreach((json_t *)object, key, value)
     {
         (void)fputs(gap, file);

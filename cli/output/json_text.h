@@ -20,7 +20,7 @@
 void ps_json_write(FILE *file, const json_t *value, bool big_as_text);
 /* {"schema_version":1, and then doc's members (an object). */
 void ps_json_write_doc(FILE *file, const json_t *doc, bool big_as_text);
-/* Do readers that have doubles only round this row key or value? */
+/* Would a reader that knows only doubles round this row key or value? */
 bool ps_json_is_big(uint64_t magnitude);
 /* Quoted and escaped; bytes that are not UTF-8 become U+FFFD. */
 void ps_json_write_text(FILE *file, const char *text);

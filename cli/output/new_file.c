@@ -46,7 +46,7 @@ psd_status_t ps_new_file_check(const ps_new_file_t *self, psd_error_t *err)
     if (self->rc == PSD_OK) {
         return PSD_OK;
     }
-    psd_error_clear(err); /* who wrote it knows more than who printed */
+    psd_error_clear(err); /* the writer's error says more than the printer's */
     return psd_error_set(err, self->rc, "%s", psd_error_text(self->why));
 }
 
@@ -54,7 +54,7 @@ psd_status_t ps_new_file_commit(ps_new_file_t *self, uint64_t *ret_bytes, psd_er
 {
     psd_status_t rc = PSD_OK;
 
-    (void)fflush(self->file); /* what it fails with is in rc */
+    (void)fflush(self->file); /* rc has the error */
     rc = ps_new_file_check(self, err);
     if (rc == PSD_OK) {
         rc = ps_file_out_commit(self->out, err);

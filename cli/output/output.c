@@ -38,7 +38,7 @@ static void print_to(FILE *file, const char *format, va_list arguments)
 
 static void print_to(FILE *file, const char *format, va_list arguments)
 {
-    /* clang-tidy 14 finds this only behind other files of the same run: its
+    /* clang-tidy 14 finds this only after other files of the same run: its
      * state, not ours. NOLINTNEXTLINE(clang-analyzer-valist.Uninitialized) */
     (void)vfprintf(file, format, arguments);
 }
@@ -186,7 +186,7 @@ static void write_error_line(const ps_out_t *self, psd_status_t status, const ch
     const char *gap = length > 0 && message[length - 1] == '?' ? " " : "; ";
 
     if (strstr(message, hint) != NULL) {
-        gap = ""; /* it is said already, or there is none */
+        gap = ""; /* it is already in the message, or there is none */
         hint = "";
     }
     ps_print(self->err, "pscli: %s %s%s%s\n", psd_status_code(status), message, gap, hint);

@@ -32,7 +32,7 @@ typedef struct ps_out {
     FILE *err;          /* words */
     ps_format_t format; /* of data and errors */
     bool quiet;         /* no words but errors */
-    bool verbose;       /* all there is, where a line would do */
+    bool verbose;       /* all details, where a line would do */
     bool big_as_text;   /* JSON integers beyond 2^53 are strings */
     bool color;         /* escapes may be used on out */
 } ps_out_t;
@@ -74,8 +74,8 @@ void ps_out_list(const ps_out_t *self, const json_t *doc, const char *key,
 /* One object: json and jsonl show doc, the others the columns of doc: as lines
  * `title  value` in tables, as one row in csv and tsv. */
 void ps_out_object(const ps_out_t *self, const json_t *doc, const ps_column_t *columns);
-/* What was done. Tables: the line that format makes, all columns when verbose,
- * nothing when quiet. Other formats: as ps_out_object. */
+/* The result of a change. Tables: the formatted line, all columns when
+ * verbose, nothing when quiet. Other formats: as ps_out_object. */
 void ps_out_answer(const ps_out_t *self, const json_t *doc, const ps_column_t *columns,
                    const char *format, ...) PSD_PRINTF(4, 5);
 /* The narrow or wide table of items (an array; NULL: no items). */

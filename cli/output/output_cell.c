@@ -13,7 +13,7 @@
 
 static json_t *find_one(const json_t *item, const char *path, size_t length)
 {
-    json_t *at = (json_t *)item; /* looked into only */
+    json_t *at = (json_t *)item; /* read only */
 
     while (at != NULL && length > 0) {
         const char *dot = memchr(path, '.', length);

@@ -7,7 +7,7 @@
 #include "cli/cli.h"
 #include "cli/output/json_text.h"
 
-#define EVERY_S 0.5  /* between two looks at the speed */
+#define EVERY_S 0.5  /* interval of the speed measurement */
 #define NEWEST 0.3   /* that the last one counts */
 #define SLOWEST 1e-3 /* B/s; less takes for ever */
 
@@ -28,7 +28,7 @@ void ps_pace_look(ps_pace_t *self, uint64_t left, double now_s)
         self->looked = left;
         self->looked_s = now_s;
     }
-    if (left > self->left) { /* more has come: that is no step back */
+    if (left > self->left) { /* more work has come: that is not a step back */
         self->total += left - self->left;
         self->looked += left - self->left;
     }

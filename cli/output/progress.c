@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How far something long has come. */
+/* Progress of a long operation. */
 #include "cli/output/progress.h"
 
 #include <string.h>

@@ -20,15 +20,15 @@ typedef struct ps_progress {
 /* words NULL: nothing is shown. */
 void ps_progress_init(ps_progress_t *self, const ps_out_t *out, const char *words, uint64_t total);
 void ps_progress_add(ps_progress_t *self, uint64_t bytes);
-/* The same, for who knows only where to tell it; arg: the ps_progress_t. */
+/* The same as a callback; arg: the ps_progress_t. */
 void ps_progress_told(void *arg, uint64_t bytes);
-/* Instead of ps_progress_add: a bar of `done` of what `total` says, with what
- * stands behind it. true: it is shown. */
+/* Instead of ps_progress_add: a bar of `done` out of `total`, followed by
+ * the text. true: it is shown. */
 bool ps_progress_bar(ps_progress_t *self, uint64_t done, const char *behind);
-/* "[######..............]": so much of total; full for 0 of 0. */
+/* "[######..............]": the part done; full for 0 of 0. */
 #define PS_BAR_WIDTH 20
 #define PS_BAR_SIZE (PS_BAR_WIDTH + 3)
 void ps_bar_format(uint64_t done, uint64_t total, char ret_text[PS_BAR_SIZE]);
-/* Takes the line away. */
+/* Removes the line. */
 void ps_progress_done(ps_progress_t *self);
 #endif

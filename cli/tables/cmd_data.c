@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* pscli data: files of samples shown, recognised, and written in another
- * format. */
+/* pscli data: shows, recognises and converts files of samples. */
 #include "cli/tables/cmd_data.h"
 
 #include <inttypes.h>
@@ -221,7 +220,7 @@ static psd_status_t show_converted(const ps_cli_t *cli, const psd_reader_t *read
     return PSD_OK;
 }
 
-/* A pattern of a shell's may have made an input the last word. */
+/* A shell pattern may have made an input file the last word. */
 static psd_status_t check_out(const ps_cli_t *cli, const char *path, psd_error_t *err)
 {
     struct stat about;
@@ -388,7 +387,7 @@ psd_status_t ps_cmd_data_show(ps_cli_t *cli, psd_error_t *err)
 
 /* ---- detect ---- */
 
-/* What the first lines are; what is of no known format is that, and why. */
+/* The format of the first lines; for an unknown format, why. */
 static psd_status_t detect(const ps_cli_t *cli, const char *path,
                            const psd_reader_options_t *options, json_t *list, psd_error_t *err)
 {

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Private to the commands of pscli data: what they have in common. */
+/* Private to the commands of pscli data: shared code. */
 #ifndef PS_CLI_CMD_DATA_H
 #define PS_CLI_CMD_DATA_H
 
 #include "cli/cli.h"
 #include "psd_data.h"
 
-/* Opens the first n words behind the command, read as the options say. Errors:
- * as psd_reader_open; PSD_USAGE. */
+/* Opens the first n words after the command, read as the options say.
+ * Errors: as psd_reader_open; PSD_USAGE. */
 PSD_MUST_CHECK psd_status_t ps_data_open(const ps_cli_t *cli, size_t n, psd_reader_t **ret_reader,
                                          psd_error_t *err);
-/* Names the bad lines that were left out, and says what is wrong with a cache.
+/* Names the bad lines that it left out, and says what is wrong with a cache.
  * Errors: PSD_PARTIAL there were bad lines. */
 PSD_MUST_CHECK psd_status_t ps_data_tell_bad(const ps_cli_t *cli, const psd_reader_t *reader,
                                              psd_error_t *err);

@@ -48,7 +48,7 @@ psd_status_t ps_cmd_pull(ps_cli_t *cli, psd_error_t *err)
     psd_status_t rc = ps_cli_name(cli, 0, "NAME", &name, err);
 
     if (rc == PSD_OK) {
-        /* What cannot be understood needs no cluster to be refused. */
+        /* Checks the words before it connects. */
         rc = ps_rowset_parse(&trial, rows_text, "ROWS", UINT64_MAX, err);
     }
     if (rc == PSD_OK) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* pscli table create, list, inspect, ack: what tables there are. */
+/* pscli table create, list, inspect, ack: the tables of the cluster. */
 #include "cli/cli.h"
 
 #include <inttypes.h>
@@ -90,7 +90,7 @@ static const char *const SPEC_KEYS[] = {"rows",     "cols", "type",  "row-format
                                         "updater",  "init", "seed",  "partitions", "partition-by",
                                         "replicas", "ack",  "filter"};
 
-/* A word that is seen, beside "rows_lost" for programs. */
+/* A visible word for people, beside "rows_lost" for programs. */
 static void mark_lost(const ps_out_t *out, json_t *tables)
 {
     for (size_t i = 0; !ps_format_is_json(out->format) && i < json_array_size(tables); i++) {
@@ -233,7 +233,7 @@ static psd_status_t fill_spec(const ps_cli_t *cli, psd_spec_t *spec, json_t *sho
     return rc;
 }
 
-/* Needs the cluster only to say whether the name is free. */
+/* Needs the cluster only to check whether the name is free. */
 static psd_status_t plan_create(ps_cli_t *cli, const char *name, json_t *shown, psd_error_t *err)
 {
     PSD_AUTO(ps_json_unref) json_t *reply = NULL;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* pscli table drop: asks before rows are gone. */
+/* pscli table drop: asks before it drops rows. */
 #include "cli/cli.h"
 
 #include <inttypes.h>
@@ -55,8 +55,8 @@ static void add_new(json_t *jobs, const json_t *more)
     }
 }
 
-/* What is to be dropped of each of the words, in their order, before anything
- * is, and the jobs that run with any of it. */
+/* Finds the tables to drop for each word, in order, before it drops
+ * anything, and the jobs that use any of them. */
 static psd_status_t look(ps_cli_t *cli, json_t *tables, json_t *jobs, psd_error_t *err)
 {
     for (size_t i = 0; i < cli->args.n_words; i++) {
@@ -157,7 +157,7 @@ psd_status_t ps_cmd_table_drop(ps_cli_t *cli, psd_error_t *err)
             n_dropped += rc == PSD_OK ? 1 : 0;
         }
     }
-    if (rc == PSD_OK || n_dropped > 0) { /* also what one that failed left */
+    if (rc == PSD_OK || n_dropped > 0) { /* also what a failed drop left */
         show(cli, tables);
     }
     return rc;

@@ -67,7 +67,7 @@ static psd_status_t open_file(const char *path, FILE **ret_file, uint64_t *ret_s
     return PSD_OK;
 }
 
-/* One time through the file; writer NULL: only look. */
+/* One pass over the file; writer NULL: only check. */
 static psd_status_t read_once(ps_cli_t *cli, const ps_load_args_t *args, FILE *file, uint64_t size,
                               ps_writer_t *writer, uint64_t *ret_rows, uint64_t *ret_values,
                               psd_error_t *err)

@@ -57,7 +57,7 @@ static psd_status_t refuse(const char *path, const char *what, psd_error_t *err)
                          path, what);
 }
 
-/* What follows 'key': in the dictionary, behind blanks; NULL when missing. */
+/* What follows 'key': in the dictionary, after blanks; NULL when missing. */
 static const char *find_key(const char *head, const char *key)
 {
     char quoted[32];

@@ -16,7 +16,8 @@ PSD_MUST_CHECK psd_status_t ps_npy_write_head(FILE *file, ps_type_t type, uint64
 /*
  * Reads the head; the file then stands at the first value.
  * path  in  for errors
- * Errors: PSD_INVALID naming the path and what is not understood; PSD_IO.
+ * Errors: PSD_INVALID naming the path and the part that it does not understand;
+ * PSD_IO.
  */
 PSD_MUST_CHECK psd_status_t ps_npy_read_head(FILE *file, const char *path, ps_type_t *ret_type,
                                              uint64_t *ret_rows, uint64_t *ret_cols,

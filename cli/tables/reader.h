@@ -6,7 +6,7 @@
  *          names file and line. Memory is bounded: long rows come in pieces,
  *          whatever the length of a line.
  * Shape    text   row col:value col:value …   columns ascending; `#` comments
- *          csv    row,0,1,…  or  row,col,value  behind a line of titles
+ *          csv    row,0,1,…  or  row,col,value  after a line of titles
  *          npy    as many rows and columns as the table
  */
 #ifndef PS_CLI_READER_H
@@ -19,12 +19,12 @@
 
 typedef struct ps_reader {
     FILE *file;          /* borrowed */
-    ps_source_t *source; /* borrowed; the same file, which may be packed, from
-                            its front: text and csv come from there; NULL: from
-                            file */
+    ps_source_t *source; /* borrowed; the same file, perhaps compressed, from
+                          * its start: source of text and csv; NULL: file is
+                          * the source */
     const char *path;    /* for errors */
     const ps_view_t *view;
-    ps_cells_take_t *take; /* told of every piece; NULL: nobody is */
+    ps_cells_take_t *take; /* called for every piece; may be NULL */
     void *arg;             /* for take */
     ps_progress_t *progress;
     uint64_t taken;   /* of the source, as progress knows it */

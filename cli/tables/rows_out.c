@@ -105,7 +105,7 @@ static void write_cols_json(const ps_rows_out_t *self, const uint32_t *cols, siz
     (void)putc(']', self->file);
 }
 
-/* What stands in front of a row's values; nothing yet where a line without
+/* Writes what precedes a row's values; nothing yet where a line without
  * values would be wrong. */
 static void write_row_start(const ps_rows_out_t *self)
 {

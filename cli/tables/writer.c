@@ -9,7 +9,7 @@
 
 #define BATCH_BYTES (1 << 20) /* of values, after which a batch is pushed */
 #define BATCH_ROWS 65536
-#define ROUNDS_MAX 8 /* looks at values that do not settle */
+#define ROUNDS_MAX 8 /* reads of values that do not settle */
 
 psd_status_t ps_writer_init(ps_writer_t *ret_writer, ps_cli_t *cli, const ps_view_t *view, bool set,
                             psd_error_t *err)
@@ -86,7 +86,7 @@ static psd_status_t pull_dense(ps_writer_t *self, psd_error_t *err)
     return rc != PSD_OK ? rc : psd_wait(self->cli->client, ticket, self->cli->timeout_ms, err);
 }
 
-/* Row i's wanted columns out of the values that are there (not zero). */
+/* Takes row i's columns from the stored values (not zero). */
 static void pick_row(ps_writer_t *self, size_t first, size_t n, const uint32_t *cols,
                      const char *values, size_t n_there)
 {
@@ -186,7 +186,7 @@ psd_status_t ps_writer_flush(ps_writer_t *self, psd_error_t *err)
     return rc;
 }
 
-/* Do the values go on where the batch's last row ends? */
+/* Do the values continue the batch's last row? */
 static bool continues(const ps_writer_t *self, uint64_t row, const uint32_t *cols)
 {
     return self->n_rows > 0 && !self->dense && cols != NULL &&

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * ps_writer - pushes rows in batches, as deltas or so that values become these
+ * ps_writer - pushes rows in batches, as deltas or as new values
  *
  * What     Setting a value in a table with updater `add` pushes the difference
- *          to what is there; floats then are looked at again, since a rounded
+ *          to the stored value; floats are then read again, since a rounded
  *          difference may miss by a bit.
  * Owner    The caller (ps_writer_done).
  */
@@ -15,7 +15,7 @@
 typedef struct ps_writer {
     ps_cli_t *cli;
     const ps_view_t *view;
-    bool set;             /* values are to become these; else they are deltas */
+    bool set;             /* set these values; else they are deltas */
     psd_call_t *call;     /* owned */
     psd_select_t *select; /* owned */
     bool dense;           /* of the batch: every row has the same columns */
@@ -25,7 +25,7 @@ typedef struct ps_writer {
     uint32_t *counts;     /* owned; values of each row */
     uint32_t *cols;       /* owned; sparse: of each value */
     char *values;         /* owned */
-    char *current;        /* owned; what is there, when set */
+    char *current;        /* owned; the stored values, when set */
     char *deltas;         /* owned; when set */
     size_t rows_capacity, counts_capacity, cols_capacity, values_capacity;
     size_t n_rows, n_values; /* in the batch */
@@ -42,6 +42,6 @@ void ps_writer_done(ps_writer_t *self);
 PSD_MUST_CHECK psd_status_t ps_writer_cells(void *arg, uint64_t row, uint32_t first_col,
                                             const uint32_t *cols, const void *values, size_t n,
                                             psd_error_t *err);
-/* Pushes what waits. */
+/* Pushes the waiting batch. */
 PSD_MUST_CHECK psd_status_t ps_writer_flush(ps_writer_t *self, psd_error_t *err);
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* ps_writer_delta - what must be added so that values become others */
+/* ps_writer_delta - the deltas that turn values into others */
 #ifndef PS_CLI_WRITER_DELTA_H
 #define PS_CLI_WRITER_DELTA_H
 
