@@ -34,7 +34,7 @@ static size_t group_of(const bcd_cut_t *cut, int64_t id)
     while (g < cut->n_groups && cut->groups[g].id != id) {
         g++;
     }
-    assert(g < cut->n_groups); /* the workers have told each other */
+    assert(g < cut->n_groups); /* the workers have exchanged their counts */
     return g;
 }
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * blocks - the features, cut into blocks that are trained one after another
+ * blocks - the features, cut into blocks for training one after another
  *
- * What     All workers cut alike: by group of features first, then by a hash of
- *          the key, so that each knows the block of a feature without asking.
- *          A group in which a sample has e entries on average has
+ * What     All workers cut in the same way: by group of features first, then by
+ *          a hash of the key. So each knows the block of a feature without
+ *          asking. A group in which a sample has e entries on average has
  *          ceil(e * ratio) blocks when e > 1, else one.
  * Owner    the caller; bcd_blocks_done
  */
@@ -22,7 +22,7 @@ typedef struct bcd_group {
 
 typedef struct bcd_blocks {
     size_t n;
-    size_t n_prior;     /* the first ones: of groups that come first */
+    size_t n_prior;     /* the first blocks: those of groups that come first */
     size_t greatest;    /* features of the largest block */
     size_t *starts;     /* n + 1: block b has features[starts[b] ..] */
     uint32_t *features; /* ascending in each block */
@@ -30,10 +30,10 @@ typedef struct bcd_blocks {
 
 /* How many blocks a group has. */
 size_t bcd_blocks_count(double n_entries, double n_samples, double ratio);
-/* What is cut, and how; the same for all workers. */
+/* The input of the cut; the same for all workers. */
 typedef struct bcd_cut {
-    const bcd_group_t *groups; /* those that come first in front */
-    size_t n_groups;           /* all that any worker has */
+    const bcd_group_t *groups; /* with those that come first at the front */
+    size_t n_groups;           /* all groups that any worker has */
     size_t n_prior;            /* how many of them come first */
     double n_samples;          /* of all workers */
     double ratio;

@@ -29,11 +29,11 @@ static psd_status_t load_test(const bcd_options_t *options, ex_samples_t *test, 
     return ex_load(options->test, &options->data, &all, test, err);
 }
 
-/* Reads the data before anything is asked of the server: a mistake in it shows
- * before others wait for this worker. */
+/* Reads the data before it contacts the server, so that an error in the data
+ * shows before others wait for this worker. */
 static psd_status_t load(const bcd_options_t *options, data_t *ret_data, psd_error_t *err)
 {
-    /* Groups matter to who names some; merged, dense ones do not share keys. */
+    /* Groups matter only with --groups; merged, dense ones do not share keys. */
     ex_share_t share = {.groups = options->prior != NULL, .key_max = UINT64_MAX};
     psd_status_t rc = ex_job_rank(&share.part, &share.n_parts, err);
 
@@ -46,7 +46,7 @@ static psd_status_t load(const bcd_options_t *options, data_t *ret_data, psd_err
     return rc;
 }
 
-/* What worker 0 does with the model. */
+/* Worker 0's use of the model. */
 static psd_status_t finish(const bcd_options_t *options, const data_t *data,
                            const bcd_result_t *result, const ex_model_t *model, psd_error_t *err)
 {

@@ -129,7 +129,7 @@ psd_status_t bcd_options_read(bcd_options_t *self, int argc, char **argv, psd_er
         .data = EX_LOAD_DEFAULTS,
         .job = EX_JOB_DEFAULTS,
     };
-    self->job.max_delay = 0; /* the delay is in how many blocks are under way */
+    self->job.max_delay = 0; /* the number of blocks in flight is the delay */
     rc = ex_options_read(&COMMAND, self, argc, argv, &self->help, err);
     if (rc != PSD_OK || self->help) {
         return rc;

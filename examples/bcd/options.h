@@ -24,7 +24,7 @@ typedef struct bcd_options {
     const char *predict; /* a model to use instead of training one; NULL */
     const char *scores;  /* where probabilities go; NULL: nowhere */
     double c;            /* F = C sum log(1 + exp(-y w.x)) + |w|_1 */
-    double eta;          /* part of a step that is made */
+    double eta;          /* fraction of a step to take */
     double block_ratio;  /* blocks for each entry of a sample */
     uint32_t delay;      /* blocks that a step may miss */
     uint32_t passes;     /* at most */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What one weight does with its gradient. */
+/* The step of one weight from its gradient. */
 #include "step.h"
 
 #include <math.h>
@@ -7,7 +7,7 @@
 /* A curvature of nothing would make steps without bound. */
 #define CURVATURE_MIN 1e-10
 
-/* How far the slopes to both sides of w are from those of an optimum. */
+/* How far the slopes on both sides of w are from those of an optimum. */
 static double violation_of(double w, double plus, double minus)
 {
     if (w > 0) {
@@ -28,7 +28,7 @@ double bcd_step(bcd_weight_t *self, const bcd_rule_t *rule, double g, double u)
     self->violation = violation_of(self->w, plus, minus);
     if (self->w == 0 && rule->skip >= 0 && plus > rule->skip && minus < -rule->skip) {
         self->is_skipped = true;
-        self->delta = fmin(rule->delta_max, 0.1); /* as behind any step of 0 */
+        self->delta = fmin(rule->delta_max, 0.1); /* as after any step of 0 */
         return 0;
     }
     u = u / rule->eta + CURVATURE_MIN;

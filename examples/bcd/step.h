@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * step - what one weight does with its gradient
+ * step - the step of one weight from its gradient
  *
  * What     Proximal Newton step of one coordinate of
  *          sum log(1 + exp(-y w.x)) + lambda |w|_1 within its trust region,
@@ -15,7 +15,7 @@
 /* What steps have in common. */
 typedef struct bcd_rule {
     double lambda;
-    double eta;       /* part of a step that is made */
+    double eta;       /* fraction of a step to take */
     double delta_max; /* trust region at most */
     double skip;      /* threshold of the KKT filter; < 0: none */
 } bcd_rule_t;
@@ -28,6 +28,6 @@ typedef struct bcd_weight {
     bool is_skipped;
 } bcd_weight_t;
 
-/* Makes the step with g and u of all samples; gives how far w has moved. */
+/* Makes the step with g and u of all samples; returns how far w has moved. */
 double bcd_step(bcd_weight_t *self, const bcd_rule_t *rule, double g, double u);
 #endif

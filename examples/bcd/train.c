@@ -12,12 +12,12 @@
 #include "../common/weights.h"
 #include "trainer.h"
 
-/* A block on its way: slopes pushed, sums to come. */
+/* A block in flight: slopes pushed, sums not yet pulled. */
 typedef struct slot {
     size_t n;           /* features in it that are not skipped */
     uint32_t *features; /* n */
     uint64_t *rows;     /* n: their keys */
-    double *deltas;     /* 2 n: what g and u have changed by */
+    double *deltas;     /* 2 n: changes of g and u */
     double *sums;       /* 2 n: g and u over all samples */
     psd_select_t *select;
     psd_ticket_t push;
@@ -33,8 +33,8 @@ typedef struct run {
     uint64_t random; /* state of the generator, the same in all workers */
     uint64_t n_sent; /* rows of slopes in this pass */
     uint32_t n_passes;
-    double *sums; /* of a pass: N_PASS, a violation of each worker, and a 1 of
-                     each that has ended it */
+    double *sums; /* of a pass: N_PASS, a violation of each worker, and a 1
+                   * of each that has finished it */
     double start_s;
 } run_t;
 
@@ -82,7 +82,7 @@ static psd_status_t run_init(run_t *self, psd_error_t *err)
         .lambda = 1 / options->c,
         .eta = options->eta,
         .delta_max = options->delta_max,
-        .skip = -1, /* nothing is known before the first pass */
+        .skip = -1, /* unknown before the first pass */
     };
     self->n_slots = (size_t)options->delay + 1;
     self->slots = calloc(self->n_slots, sizeof(*self->slots));
@@ -106,8 +106,8 @@ static void run_done(run_t *self)
     bcd_trainer_done(&self->trainer);
 }
 
-/* Lists the features of a block that are not skipped, and what their slopes
- * have changed by. */
+/* Lists the features of a block that are not skipped, and the changes of
+ * their slopes. */
 static void measure_block(bcd_trainer_t *self, slot_t *slot, size_t block)
 {
     const bcd_blocks_t *blocks = &self->blocks;
@@ -160,7 +160,7 @@ static psd_status_t start_block(run_t *self, slot_t *slot, size_t block, psd_err
     return rc;
 }
 
-/* Makes the steps of a block: in all workers the same ones. */
+/* Makes the steps of a block: the same in all workers. */
 static psd_status_t finish_block(run_t *self, slot_t *slot, psd_error_t *err)
 {
     bcd_trainer_t *trainer = &self->trainer;
@@ -179,8 +179,8 @@ static psd_status_t finish_block(run_t *self, slot_t *slot, psd_error_t *err)
     return rc;
 }
 
-/* The blocks 0 .. n - 1, with at most `delay` of them under way behind the one
- * that is measured. */
+/* The blocks 0 .. n - 1, with at most `delay` of them in flight after the
+ * one being measured. */
 static psd_status_t run_blocks(run_t *self, size_t n, size_t delay, psd_error_t *err)
 {
     size_t n_slots = delay + 1;
@@ -209,8 +209,8 @@ static psd_status_t run_blocks(run_t *self, size_t n, size_t delay, psd_error_t 
     return rc;
 }
 
-/* The slopes of a worker that was lost stay in the sums while the weights
- * change: no step behind it is one towards less. */
+/* The slopes of a lost worker stay in the sums while the weights change:
+ * from then on no step reduces F for certain. */
 static psd_status_t check_all_ended(const run_t *self, psd_error_t *err)
 {
     uint32_t n_workers = self->trainer.job->n_workers;
@@ -226,8 +226,8 @@ static psd_status_t check_all_ended(const run_t *self, psd_error_t *err)
     return PSD_OK;
 }
 
-/* Adds what this worker has to the sums of the pass, and learns them. The
- * greatest violation of all is put where the first worker's is. */
+/* Adds this worker's part to the sums of the pass, and gets them. Puts the
+ * greatest violation of all in the first worker's place. */
 static psd_status_t sum_pass(run_t *self, psd_error_t *err)
 {
     bcd_trainer_t *trainer = &self->trainer;
@@ -310,9 +310,9 @@ static void activate_all(bcd_trainer_t *self)
     }
 }
 
-/* Passes over all blocks, until F has stood still in two that follow each
- * other. In the second all weights are looked at. What it finds to be skipped,
- * is so from the pass behind it on: nothing is sent by it in vain. */
+/* Passes over all blocks, until F has stood still in two successive ones.
+ * The second looks at all weights. Weights that it finds skippable are
+ * skipped from the next pass on, so that nothing is sent in vain. */
 static psd_status_t run_passes(run_t *self, bcd_result_t *result, psd_error_t *err)
 {
     bcd_trainer_t *trainer = &self->trainer;

@@ -2,20 +2,20 @@
 /*
  * train - a worker's part of the training
  *
- * What     A worker has some of the samples, and of the weights all that they
- *          use. For each block of features, one after another, it
- *          1. pushes what g and u of its samples have changed by since it last
- *             pushed them: the table "slopes" (add) holds the sums over all
+ * What     A worker has some of the samples, and all weights that they use. For
+ *          each block of features, one after another, it
+ *          1. pushes how much g and u of its samples have changed since its
+ *             last push: the table "slopes" (add) holds the sums over all
  *             samples of all workers;
  *          2. finishes a clock, and pulls the sums: under BSP each worker gets
  *             the same bits;
- *          3. makes the step of each weight from them: each worker for itself,
- *             and all the same one. No weight need be sent.
- *          With a delay of N the sums of N further blocks are under way
+ *          3. makes the step of each weight from them. Each worker computes
+ *             it, and all get the same; no weight need be sent.
+ *          With a delay of N the sums of N further blocks are in flight
  *          meanwhile: step 1 of a block misses the steps of the N before it,
  *          never more or fewer.
- *          Of each feature one worker is the owner: it counts it in the sums of
- *          a pass, and puts its weight into the table of weights.
+ *          Each feature has one owner among the workers, which counts it in the
+ *          sums of a pass, and puts its weight into the table of weights.
  */
 #ifndef BCD_TRAIN_H
 #define BCD_TRAIN_H
@@ -26,7 +26,7 @@
 #include "options.h"
 #include "psd.h"
 
-/* What the training ended with; the same for all workers. */
+/* The result of the training; the same for all workers. */
 typedef struct bcd_result {
     double f;         /* C sum log(1 + exp(-y w.x)) + |w|_1 */
     double loss;      /* mean of the samples */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the workers agree on before the training, and the tables. */
+/* Agreement of the workers before the training, and the tables. */
 #include "trainer.h"
 
 #include <inttypes.h>
@@ -15,7 +15,7 @@ void bcd_trainer_name(const bcd_trainer_t *self, const char *what, char ret_name
     ex_job_name_scratch(self->job, self->options->table, what, ret_name);
 }
 
-/* How many samples there are, and the greatest key. */
+/* The number of samples, and the greatest key. */
 static psd_status_t agree_on_size(bcd_trainer_t *self, psd_error_t *err)
 {
     const ex_samples_t *samples = self->samples;
@@ -40,7 +40,7 @@ static psd_status_t agree_on_size(bcd_trainer_t *self, psd_error_t *err)
     return rc;
 }
 
-/* A table of this run: worker 0 makes it anew, all open it. */
+/* A table of this run: worker 0 creates it again, all open it. */
 static psd_status_t open_anew(bcd_trainer_t *self, const char *what, const char *const *pairs,
                               uint64_t n_rows, psd_table_t **ret_table, psd_error_t *err)
 {
@@ -92,8 +92,8 @@ static psd_status_t agree_on_owners(bcd_trainer_t *self, psd_error_t *err)
     return rc;
 }
 
-/* Where groups are kept apart, a feature may be in several: all workers take
- * that in which its owner has seen it first. */
+/* With separate groups a feature may be in several: all workers take the
+ * group in which its owner saw it first. */
 static psd_status_t agree_on_groups(bcd_trainer_t *self, ex_samples_t *samples, psd_error_t *err)
 {
     static const char *const PAIRS[] = {"type", "i64", "updater", "add", NULL};
@@ -129,8 +129,7 @@ static int compare_groups(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* This worker's groups, with the entries that it has of each. NULL: no
- * memory. */
+/* This worker's groups, with its number of entries in each. NULL: no memory. */
 static bcd_group_t *own_groups(const bcd_trainer_t *self, size_t *ret_n)
 {
     const ex_samples_t *samples = self->samples;
@@ -207,8 +206,8 @@ static psd_status_t fetch_groups(psd_table_t *table, bcd_group_t **ret_groups, s
     return PSD_OK;
 }
 
-/* Puts the groups that come first in front, in the order of the option; gives
- * how many there are. */
+/* Puts the groups that come first at the front, in the order of the option;
+ * returns their number. */
 static size_t put_prior_first(const bcd_options_t *options, bcd_group_t *groups, size_t n)
 {
     size_t n_prior = 0;
@@ -283,7 +282,7 @@ static psd_status_t open_tables(bcd_trainer_t *self, psd_error_t *err)
     return rc;
 }
 
-/* Goes on from the weights that are there. */
+/* Continues from the stored weights. */
 static psd_status_t take_weights(bcd_trainer_t *self, psd_error_t *err)
 {
     const ex_samples_t *samples = self->samples;
@@ -300,7 +299,7 @@ static psd_status_t take_weights(bcd_trainer_t *self, psd_error_t *err)
             ex_columns_move(&self->columns, j, self->weights[j].w);
         }
     }
-    /* Nobody may push before all have pulled. */
+    /* No worker may push before all have pulled. */
     return rc == PSD_OK ? ex_job_barrier(self->job, err) : rc;
 }
 

@@ -46,7 +46,7 @@ void ex_batch_take(ex_batch_t *self, const ex_samples_t *samples, const uint32_t
             self->marks[feature / WORD_BITS] |= UINT64_C(1) << feature % WORD_BITS;
         }
     }
-    /* Bits are in the order of the features: nothing is left to be sorted. */
+    /* Bits are in the order of the features, so there is nothing to sort. */
     self->n = 0;
     for (size_t word = 0; word < self->n_marks; word++) {
         uint64_t bits = self->marks[word];

@@ -2,10 +2,10 @@
 /*
  * ex_columns - a worker's samples feature by feature, and the margins
  *
- * What     What a block of features needs of the data: the gradient g of
- *          sum log(1 + exp(-y w.x)) over the worker's samples and an upper
- *          bound u of its second derivative, as long as the weight moves by at
- *          most delta; and what a step does to the margins.
+ * What     The values that a block of features needs from the data: the
+ *          gradient g of sum log(1 + exp(-y w.x)) over the worker's samples and
+ *          an upper bound u of its second derivative, as long as the weight
+ *          moves by at most delta; and the effect of a step on the margins.
  * Owner    the caller; ex_columns_done
  * Source   Li et al., "Parameter Server for Distributed Machine Learning", 2013
  */

@@ -75,7 +75,7 @@ psd_status_t ex_auc(const double *margins, const float *labels, size_t n, double
         return psd_error_set(err, PSD_NOMEM, "AUC of %zu examples", n);
     }
     for (size_t i = 0; i < n; i++) {
-        if (isnan(margins[i])) { /* it has no place in the order */
+        if (isnan(margins[i])) { /* NaN has no place in the order */
             free(list);
             *ret_auc = NAN;
             return PSD_OK;

@@ -38,11 +38,11 @@ void ex_quality_add(ex_quality_t *self, double margin, float label, double loss)
  */
 PSD_MUST_CHECK psd_status_t ex_auc(const double *margins, const float *labels, size_t n,
                                    double *ret_auc, psd_error_t *err);
-/* "0.9321", or "-" where there is none. */
+/* "0.9321", or "-" when there is none. */
 const char *ex_auc_text(double auc, char ret_text[32]);
-/* Whether there are examples and their loss is below the best so far, INFINITY
- * at first. A loss that is no number, of a model that has diverged, never is.
- */
+/* Whether there are examples and their loss is below the best so far,
+ * INFINITY at first. A loss that is not a number, from a model that has
+ * diverged, never is. */
 bool ex_quality_is_better(const ex_quality_t *self, double best_loss);
 /* Prints "WHAT  N examples  logloss X  accuracy X", without an end of line. */
 void ex_quality_print(const char *what, const ex_quality_t *quality);

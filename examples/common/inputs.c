@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The files that a program has been told to read. */
+/* The input files of a program. */
 #include "inputs.h"
 
 #include <dirent.h>

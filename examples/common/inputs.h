@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * inputs - the files that a program has been told to read
+ * inputs - the input files of a program
  */
 #ifndef EX_INPUTS_H
 #define EX_INPUTS_H
@@ -8,10 +8,10 @@
 #include "options.h"
 
 /*
- * Whether all of them can be read. Each worker looks at all, also at those that
- * worker 0 alone will read: if one is missing, none joins and waits for the
- * others. A pipe is not opened, for that would take what is in it, and of a
- * directory it is only seen that it can be listed.
+ * Checks that all of them can be read. Each worker checks all, also those that
+ * only worker 0 will read: if one is missing, no worker joins and waits for the
+ * others. It does not open a pipe, since that would consume its content, and
+ * for a directory it only checks that it can be listed.
  *
  * Errors: PSD_IO; PSD_INVALID a pattern that matches nothing.
  */

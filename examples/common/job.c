@@ -11,7 +11,7 @@
 #include "number.h"
 
 #define WORKERS_MAX 4096
-/* How long a worker that cannot begin, or go on, tries to say so. */
+/* How long a worker that cannot start, or go on, tries to report it. */
 #define LEAVE_MS 2000
 #define HASH_LENGTH 9 /* "-89abcdef" */
 
@@ -46,7 +46,7 @@ psd_status_t ex_job_rank(uint32_t *ret_worker, uint32_t *ret_n_workers, psd_erro
     return rc;
 }
 
-/* What psd_join makes of max_delay; it has refused what is no number. */
+/* Parses max_delay as psd_join does, which has refused what is not a number. */
 static int32_t delay_of(const ex_job_options_t *options)
 {
     const char *text = getenv("PSD_MAX_DELAY");
@@ -58,7 +58,7 @@ static int32_t delay_of(const ex_job_options_t *options)
     return (int32_t)delay;
 }
 
-/* As psd_join finds it; it refuses what is no name. */
+/* As psd_join finds it, which refuses what is not a name. */
 static void find_name(char ret_name[EX_NAME_SIZE])
 {
     const char *text = getenv("PSD_JOB");
@@ -220,7 +220,7 @@ void ex_job_name_scratch(const ex_job_t *self, const char *table, const char *wh
 psd_status_t ex_job_prepare(ex_job_t *self, const char *name, const char *const *pairs,
                             psd_error_t *err)
 {
-    psd_client_t *maker = NULL; /* no worker: no clock marks what it opens */
+    psd_client_t *maker = NULL; /* not a worker: no clock marks the tables that it opens */
     psd_table_t *table = NULL;
     psd_status_t rc = ex_job_drop(self, name, err);
 
@@ -291,8 +291,8 @@ psd_status_t ex_job_reduce(ex_job_t *self, const char *name, const char *updater
         rc = psd_pull(table, &row, 1, values, n, err);
     }
     psd_table_close(&table);
-    /* Nobody may still want it when it goes; while it is there each clock of
-     * the job marks it, too. */
+    /* No worker may still need it when it is dropped; while it exists, each
+     * clock of the job marks it too. */
     if (rc == PSD_OK) {
         rc = ex_job_barrier(self, err);
     }
@@ -351,7 +351,7 @@ void ex_job_close(ex_job_t *self)
         const char *why = self->err == NULL ? NULL : psd_error_text(self->err);
         psd_status_t failed = psd_fail(self->client, why, LEAVE_MS, NULL);
 
-        (void)failed; /* it will be seen as lost, then */
+        (void)failed; /* the registry then declares it lost */
         self->is_member = false;
     }
     psd_close(&self->client);

@@ -3,10 +3,10 @@
  * ex_job - a worker's side of the server: connection, rank, tables, meeting
  *
  * What     Each process is one worker of the job: rank $PSD_WORKER of
- *          $PSD_WORKERS, as pscli run sets them, else 0 of 1.
- *          Every table that a worker has opened gets a mark with every clock
- *          of it: open a table that is needed only at the end only then. A
- *          table made by ex_job_prepare is opened by nobody yet.
+ *          $PSD_WORKERS, as pscli run sets them, else 0 of 1. Every clock of a
+ *          worker sends a mark to every table that it has opened, so open a
+ *          table that you need only at the end at the end. ex_job_prepare makes
+ *          a table without opening it.
  * Owner    the caller; ex_job_close
  * Threads  one
  */
@@ -53,7 +53,7 @@ typedef struct ex_job_options {
 typedef struct ex_job {
     const ex_job_options_t *options; /* borrowed until the job is closed */
     psd_client_t *client;
-    psd_error_t *err;             /* says why, where it is closed before it has left */
+    psd_error_t *err;             /* the reason, if it is closed before it has left */
     bool is_member;               /* it has joined, and not left */
     uint32_t worker;              /* rank */
     uint32_t n_workers;           /* of the job */
@@ -70,45 +70,45 @@ PSD_MUST_CHECK psd_status_t ex_job_rank(uint32_t *ret_worker, uint32_t *ret_n_wo
 PSD_MUST_CHECK psd_status_t ex_job_open(ex_job_t *self, const ex_job_options_t *options,
                                         psd_error_t *err);
 /*
- * Opens a table, and makes it when it is not there, with the options' replicas
- * and ack.
+ * Opens a table, or creates it when it does not exist, with the options'
+ * replicas and ack.
  *
- * pairs  in  key, value, key, value, …, NULL: as psd_spec_set has them
+ * pairs  in  key, value, key, value, …, NULL: as psd_spec_set takes them
  *
  * Errors: those of psd_spec_set and psd_table_ensure.
  */
 PSD_MUST_CHECK psd_status_t ex_job_ensure(ex_job_t *self, const char *name,
                                           const char *const *pairs, psd_table_t **ret_table,
                                           psd_error_t *err);
-/* Worker 0 looks whether a table is there, in front of a barrier behind which
- * all may make it; the others do not look. */
+/* Worker 0 checks whether a table exists, before a barrier after which all
+ * may create it; the others do not check. */
 PSD_MUST_CHECK psd_status_t ex_job_look_for(ex_job_t *self, const char *name, psd_error_t *err);
-/* If it was, says that what is there is used, which nobody may have meant. */
+/* If it existed, says that the training continues from it, which may be unintended. */
 void ex_job_tell_old(const ex_job_t *self);
 /* The name of a table that belongs to the job, not to the model:
- * TABLE.JOB-WHAT, which no model's is. Jobs that train one table at the same
- * time have each their own, and a job that is run again finds what it left.
- * Where TABLE has a dot, or all is too long, it is cut, and a hash of both
- * names stands behind it.
+ * TABLE.JOB-WHAT, which no model's is. Each job that trains the same table at
+ * the same time has its own, and a job that runs again finds what it left. When
+ * TABLE has a dot, or the name is too long, it is cut and followed by a hash of
+ * both names.
  *
  * what  in  20 characters at most */
 void ex_job_name_scratch(const ex_job_t *self, const char *table, const char *what,
                          char ret_name[EX_NAME_SIZE]);
-/* Makes a table anew for this run, whatever an earlier one has left, and opens
- * it for nobody. For one worker; the others wait at a barrier. */
+/* Creates an empty table for this run, replacing what an earlier run left,
+ * without opening it. For one worker; the others wait at a barrier. */
 PSD_MUST_CHECK psd_status_t ex_job_prepare(ex_job_t *self, const char *name,
                                            const char *const *pairs, psd_error_t *err);
-/* Drops a table, if it is there. */
+/* Drops a table, if it exists. */
 PSD_MUST_CHECK psd_status_t ex_job_drop(ex_job_t *self, const char *name, psd_error_t *err);
 /* Waits until all workers are here. */
 PSD_MUST_CHECK psd_status_t ex_job_barrier(ex_job_t *self, psd_error_t *err);
-/* Finishes a clock and waits until all workers are here: what they have pushed
- * before is seen by every pull behind. */
+/* Finishes a clock and waits until all workers are here: every later pull
+ * sees what they have pushed before. */
 PSD_MUST_CHECK psd_status_t ex_job_meet(ex_job_t *self, psd_error_t *err);
 /*
  * All workers call it, each with its own numbers; all get the sum or the
- * greatest of each. Greatest ones are at least 0. Worker 0 makes a table for
- * it, and drops it again.
+ * maximum of each. Maxima are at least 0. Worker 0 creates a table for it, and
+ * drops it again.
  *
  * name     in      of the table
  * updater  in      "add" or "max"
@@ -119,14 +119,14 @@ PSD_MUST_CHECK psd_status_t ex_job_reduce(ex_job_t *self, const char *name, cons
 /* Waits for a ticket, if it is not 0, and makes it 0. */
 PSD_MUST_CHECK psd_status_t ex_job_wait(const ex_job_t *self, psd_ticket_t *ticket,
                                         psd_error_t *err);
-/* For a worker that cannot begin: leaves, so that its rank is free at once for
- * the next try. */
+/* For a worker that cannot start: leaves, so that its rank is free at once
+ * for the next try. */
 void ex_job_give_up(ex_job_t *self);
-/* Leaves the job when all has been acknowledged; worker 0 says how many others
- * were lost on the way. The client stays open. */
+/* Leaves the job when all pushes are acknowledged; worker 0 reports how many
+ * others were lost. The client stays open. */
 PSD_MUST_CHECK psd_status_t ex_job_leave(ex_job_t *self, psd_error_t *err);
-/* Disconnects, whatever has happened. A worker that has not left fails by it:
- * nobody waits for it, and `pscli why` says what its error says. Tables must be
- * closed before. */
+/* Disconnects, whatever has happened. A worker that has not left counts as
+ * failed: no worker waits for it, and `pscli why` shows its error. Close the
+ * tables first. */
 void ex_job_close(ex_job_t *self);
 #endif

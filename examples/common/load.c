@@ -60,7 +60,7 @@ static psd_status_t open_reader(const char *path, const ex_load_options_t *optio
     return rc;
 }
 
-/* Whether the training can do with the batch's i-th sample. */
+/* Whether the training can use the batch's i-th sample. */
 static psd_status_t check_sample(const loader_t *self, const psd_samples_t *batch, size_t i,
                                  psd_error_t *err)
 {
@@ -92,7 +92,7 @@ static psd_status_t check_sample(const loader_t *self, const psd_samples_t *batc
     return PSD_OK;
 }
 
-/* One that was checked. */
+/* Adds a checked sample. */
 static psd_status_t add_sample(loader_t *self, const psd_samples_t *batch, size_t i,
                                psd_error_t *err)
 {
@@ -127,7 +127,7 @@ static void leave_out(loader_t *self, psd_error_t *err)
     psd_error_clear(err);
 }
 
-/* Takes what belongs to the share. */
+/* Takes the samples of the share. */
 static psd_status_t add_batch(loader_t *self, const psd_samples_t *batch, psd_error_t *err)
 {
     const ex_share_t *share = self->share;
@@ -168,7 +168,7 @@ static psd_status_t read_all(loader_t *self, psd_reader_t *reader, psd_error_t *
     return rc;
 }
 
-/* Tells of what was left out, and of a cache that is of no use. */
+/* Reports the samples left out, and a useless cache. */
 static void tell_bad(const loader_t *self, const psd_reader_t *reader)
 {
     uint64_t n = psd_reader_bad_count(reader);

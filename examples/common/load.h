@@ -60,8 +60,8 @@ typedef struct ex_share {
 } ex_share_t;
 
 /*
- * Reads a file, a directory, a pattern or "-", to the end. Values of 0 are left
- * out.
+ * Reads a file, a directory, a pattern or "-", to the end. Leaves out values of
+ * 0.
  *
  * ret_samples  out  numbered; filled on PSD_OK only; the caller owns it
  *
@@ -77,10 +77,10 @@ PSD_MUST_CHECK psd_status_t ex_load(const char *path, const ex_load_options_t *o
 typedef psd_status_t ex_take_t(void *self, const psd_samples_t *batch, psd_error_t *err);
 /*
  * Reads a file of one format, strictly, and gives all its samples to `take`, at
- * most so many at a time and at least one.
+ * least one and at most n at a time.
  *
  * Errors: those of psd_reader_open and psd_reader_next; those of take, where
- * PSD_INVALID says the path, too.
+ * PSD_INVALID also names the path.
  */
 PSD_MUST_CHECK psd_status_t ex_read(const char *path, const char *format, size_t n_most,
                                     ex_take_t *take, void *self, psd_error_t *err);

@@ -82,8 +82,8 @@ void ex_model_pick(const ex_model_t *self, const uint64_t *rows, size_t n, float
     }
 }
 
-/* How many there are stands first, so that a file that was cut short is seen.
- * %.9g gives a float back to the bit. */
+/* The number of weights comes first, so that a truncated file is noticed.
+ * %.9g restores a float to the bit. */
 static bool write_lines(const ex_model_t *self, FILE *stream)
 {
     if (fprintf(stream, HEAD "%zu" HEAD_END "\n", self->n) < 0) {
@@ -105,7 +105,7 @@ psd_status_t ex_model_save(const ex_model_t *self, const char *path, psd_error_t
     return rc == PSD_OK ? ex_output_finish(&output, write_lines(self, output.file), err) : rc;
 }
 
-/* Splits "index value" in place; false when the line is no such thing. */
+/* Splits "index value" in place; false when the line is something else. */
 static bool split_line(char *line, uint64_t *ret_row, double *ret_weight)
 {
     char *end = line + strcspn(line, " \t");
@@ -150,7 +150,7 @@ static psd_status_t load_line(ex_model_t *self, const char *path, size_t number,
     return ex_model_add(self, row, (float)weight, err);
 }
 
-/* A head's "# N weights"; false: it is none. */
+/* A head's "# N weights"; false: not a head. */
 static bool read_head(const char *line, size_t *ret_n)
 {
     char text[LINE_SIZE];
@@ -172,7 +172,7 @@ static bool read_head(const char *line, size_t *ret_n)
     return true;
 }
 
-/* Who wrote the file by hand may have left its head out. */
+/* A file written by hand may lack its head. */
 static psd_status_t check_whole(const ex_model_t *self, const char *path, const size_t *wanted,
                                 bool is_cut, psd_error_t *err)
 {

@@ -3,9 +3,9 @@
  * ex_model - the weights that are not zero
  *
  * What     A model in memory, taken from the table or read from a file, and the
- *          file: "# N weights", and a line "key value" for each, ascending;
- *          # begins a comment. Without that first line, as by hand, nobody
- *          counts them.
+ *          file: "# N weights", and a line "key value" for each, ascending; #
+ *          begins a comment. Without that first line, as in a file written by
+ *          hand, the number is not checked.
  * Owner    the caller; ex_model_done frees what is inside
  */
 #ifndef EX_MODEL_H
@@ -24,7 +24,7 @@ typedef struct ex_model {
 } ex_model_t;
 
 void ex_model_done(ex_model_t *self);
-/* Adds a weight behind the others; zero is left out. PSD_NOMEM. */
+/* Appends a weight, unless it is zero. PSD_NOMEM. */
 PSD_MUST_CHECK psd_status_t ex_model_add(ex_model_t *self, uint64_t row, float weight,
                                          psd_error_t *err);
 /* Sum of the squares of the weights. */

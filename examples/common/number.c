@@ -42,7 +42,7 @@ bool ex_number_i64(const char *text, int64_t *ret_value)
     return true;
 }
 
-/* A small whole number, as most values are, without the way through strtod. */
+/* A small whole number, as most values are, without strtod. */
 static bool read_small(const char *text, double *ret_value)
 {
     unsigned value = 0;
@@ -66,8 +66,8 @@ bool ex_number_f64(const char *text, double *ret_value)
     if (read_small(text, ret_value)) {
         return true;
     }
-    /* These are the characters of decimal numbers; it is strtod that knows
-     * their order. */
+    /* Checks only the characters of decimal numbers; strtod checks their
+     * order. */
     if (*text == '\0' || text[strspn(text, "0123456789+-.eE")] != '\0') {
         return false;
     }

@@ -4,10 +4,10 @@
  *
  * What     A program lists its options: name, kind, where the value goes, what
  *          it may be, a line of help. From that come the reader and --help. It
- *          is strict: an option that is not known, has no value or one outside
- *          of its range is one line of error that names the option, its value
- *          and what is allowed. Files that will be written are looked at before
- *          hours are spent on what they get.
+ *          is strict: an option that is unknown, has no value or one outside
+ *          its range gives one line of error with the option, its value and the
+ *          allowed values. It checks output files before the program spends
+ *          hours on their content.
  *
  *              static const ps_opt_t OPTIONS[] = {
  *                  {.kind = PS_OPT_HEADING, .help = "Training"},
@@ -29,7 +29,7 @@
 
 /* Of the words "yes|no". */
 enum { EX_YES, EX_NO };
-/* What a choice is before anything is said. */
+/* The value of a choice that was not given. */
 #define EX_NOT_CHOSEN UINT32_MAX
 
 typedef struct ex_command {
@@ -43,7 +43,7 @@ typedef struct ex_command {
  * Reads argv[1 .. argc - 1]: options (base/options.h).
  *
  * options   in/out  the program's own struct, with its defaults
- * ret_help  out     -h or --help was there: what follows was not read
+ * ret_help  out     -h or --help was given; the rest was not read
  *
  * Errors: PSD_USAGE, also an output that is an input too; PSD_IO an output that
  * this worker, of rank 0, could not write.
@@ -53,8 +53,8 @@ PSD_MUST_CHECK psd_status_t ex_options_read(const ex_command_t *command, void *o
 /* Prints the help text. */
 void ex_options_help(const ex_command_t *command);
 /* Whether a program's tables can begin with this name: a table's name has 63
- * characters at most, and `tail`, as ".factors", is the longest that the
- * program sets behind it; "" nothing. Errors: PSD_USAGE. */
+ * characters at most, and `tail`, such as ".factors", is the longest suffix
+ * that the program appends; "" none. Errors: PSD_USAGE. */
 PSD_MUST_CHECK psd_status_t ex_options_check_table(const char *name, const char *tail,
                                                    psd_error_t *err);
 /* Whether these files go together, for a program that trains a model or uses

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A file that is there when it is whole. */
+/* A file that appears when it is complete. */
 #include "output.h"
 
 #include <errno.h>

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * output - a file that is there when it is whole
+ * output - a file that appears when it is complete
  *
- * What     Written beside its place, flushed, renamed: whoever reads it sees
- *          what it was before, or all of it.
+ * What     Written under a temporary name, flushed, renamed: a reader sees the
+ *          old file or the complete new one.
  *
  *              ex_output_t output;
  *
@@ -28,13 +28,13 @@
 typedef struct ex_output {
     FILE *file;                /* to write to; owned */
     const char *path;          /* borrowed until it is finished */
-    char beside[EX_PATH_SIZE]; /* where it is until then */
+    char beside[EX_PATH_SIZE]; /* its temporary path */
 } ex_output_t;
 
 /* Errors: PSD_IO. */
 PSD_MUST_CHECK psd_status_t ex_output_open(ex_output_t *ret_output, const char *path,
                                            psd_error_t *err);
-/* Puts it in its place; when something is not good, takes it away. Closes it in
- * each case. Errors: PSD_IO. */
+/* Renames it into place, or removes it when !good. Closes it in each case.
+ * Errors: PSD_IO. */
 PSD_MUST_CHECK psd_status_t ex_output_finish(ex_output_t *self, bool good, psd_error_t *err);
 #endif

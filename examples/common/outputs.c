@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The files that a program has been told to write. */
+/* The output files of a program. */
 #include "outputs.h"
 
 #include <dirent.h>
@@ -24,7 +24,7 @@ static bool is_input(const ps_opt_t *option)
     return option->kind == PS_OPT_INPUT || option->kind == PS_OPT_INPUTS;
 }
 
-/* NULL: it was not there, or is no file. */
+/* NULL: it does not exist, or is not a file. */
 static const char *path_of(const ps_opt_t *option, const void *options)
 {
     const char *path = NULL;
@@ -84,7 +84,7 @@ static bool is_same(const struct stat *a, const struct stat *b)
     return a->st_dev == b->st_dev && a->st_ino == b->st_ino;
 }
 
-/* Is the file one that lies in the directory and is read with it? */
+/* Is the file in the directory, and read with it? */
 static bool is_in(const struct stat *file, const char *directory)
 {
     struct dirent *entry = NULL;
@@ -111,9 +111,9 @@ static bool is_named(const struct stat *file, const char *name)
            (is_same(file, &named) || (S_ISDIR(named.st_mode) && is_in(file, name)));
 }
 
-/* Is a file, which would be written, one of those that a name stands for, by
- * whatever spelling: a file, all of a directory, all that a pattern matches? A
- * device is not. */
+/* Is an output file one of those that a name stands for, whatever the
+ * spelling: a file, all of a directory, all that a pattern matches? A device
+ * is not. */
 static bool is_among(const char *path, const char *names)
 {
     glob_t found = {0};

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What main does around the work. */
+/* The frame of main around the work. */
 #include "program.h"
 
 #include <stdbool.h>

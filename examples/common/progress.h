@@ -3,8 +3,8 @@
  * ex_progress - the lines that a worker prints while it trains
  *
  * What     Loss, accuracy and (of two classes) AUC of the examples since the
- *          last line, each measured before the model was changed by it: what
- *          the model does with data that it has not just learnt.
+ *          last line, each measured before the model learnt from it: how well
+ *          the model does on data that it has not just learnt.
  * Owner    the caller; ex_progress_done
  */
 #ifndef EX_PROGRESS_H

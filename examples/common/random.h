@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Random numbers that are the same on every machine: splitmix64 (Steele, Lea,
- * Flood, OOPSLA 2014). Any state is a good beginning. */
+/* Random numbers that are the same on every machine: splitmix64 (Steele,
+ * Lea, Flood, OOPSLA 2014). Any state is a good seed. */
 #ifndef EX_RANDOM_H
 #define EX_RANDOM_H
 
@@ -16,7 +16,7 @@ static inline uint64_t ex_random(uint64_t *state)
     return z ^ (z >> 31);
 }
 
-/* In [0, 1). Signed, for that is one instruction, and unsigned is several. */
+/* In [0, 1). Signed, because that conversion is one instruction and the unsigned one is several. */
 static inline double ex_random_real(uint64_t *state)
 {
     return (double)(int64_t)(ex_random(state) >> 11) / 9007199254740992.0;

@@ -26,7 +26,7 @@ static size_t next_room(size_t room)
     return room == 0 ? FIRST_ROOM : room + room / 2;
 }
 
-/* What was grown before memory ran out stays: it is only room. */
+/* Arrays that grew before memory ran out stay larger: that is only room. */
 static bool grow_samples(ex_samples_t *self, size_t room)
 {
     size_t *starts = realloc(self->starts, (room + 1) * sizeof(*starts));

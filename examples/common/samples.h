@@ -5,7 +5,7 @@
  * Shape    sample i has the entries starts[i] .. starts[i + 1] - 1. A worker
  *          sees a part of the keys, which may be any 64-bit numbers: they are
  *          numbered 0 .. n_features - 1, in ascending order once
- *          ex_samples_number was called, and keys[] leads back.
+ *          ex_samples_number was called, and keys[] maps back.
  * Owner    the caller; ex_samples_done frees what is inside
  */
 #ifndef EX_SAMPLES_H
@@ -32,18 +32,18 @@ typedef struct ex_samples {
     size_t features_room;
     uint32_t *table; /* of key to feature + 1, by hash; 0: free */
     size_t table_size;
-    uint64_t n_seen; /* samples read, with those that others keep */
+    uint64_t n_seen; /* samples read, including those of other workers */
 } ex_samples_t;
 
 /* Frees what is inside and leaves it empty. */
 void ex_samples_done(ex_samples_t *self);
-/* Begins a sample, to which the next entries belong. PSD_NOMEM. */
+/* Starts a sample; the next entries belong to it. PSD_NOMEM. */
 PSD_MUST_CHECK psd_status_t ex_samples_add(ex_samples_t *self, float label, float weight,
                                            psd_error_t *err);
 /* Adds an entry to the last sample. PSD_NOMEM; PSD_LIMIT 2^32 - 1 keys. */
 PSD_MUST_CHECK psd_status_t ex_samples_add_entry(ex_samples_t *self, int64_t group, uint64_t key,
                                                  float value, psd_error_t *err);
-/* Behind the last sample: numbers the features in the order of their keys.
+/* After the last sample: numbers the features in the order of their keys.
  * PSD_NOMEM. */
 PSD_MUST_CHECK psd_status_t ex_samples_number(ex_samples_t *self, psd_error_t *err);
 /* w.x of sample i, with weights by feature. */

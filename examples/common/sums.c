@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A row is the number of the sum it belongs to, from 1, then its numbers. */
+/* A row has the number of its sum, from 1, then the values. */
 #define TURNS 2
 #define TEXT_SIZE 24
 
@@ -45,7 +45,7 @@ void ex_sums_done(ex_sums_t *self)
     memset(self, 0, sizeof(*self));
 }
 
-/* Pushes this worker's row, and waits for those of the others. */
+/* Pushes this worker's row, and waits for the others' rows. */
 static psd_status_t exchange(ex_sums_t *self, const double *values, psd_error_t *err)
 {
     ex_job_t *job = self->job;

@@ -3,12 +3,11 @@
  * ex_sums - sums over all workers, as often as wanted
  *
  * What     Each worker adds its own numbers; all get the same sums, to the bit,
- *          in every mode: they are added up in the order of the ranks. A worker
- *          that was lost is missing from then on, and the others see how many
- *          there were.
- *          The table has two rows for each worker, which are used in turn, so
- *          that one barrier is enough for a sum: nobody writes over what
- *          another one still reads.
+ *          in every mode, because they add in the order of the ranks. A lost
+ *          worker is missing from then on, and the others see how many took
+ *          part. The table has two rows for each worker, used in turn, so that
+ *          one barrier is enough for a sum: no worker overwrites a row that
+ *          another still reads.
  * Owner    the caller; ex_sums_done
  * Threads  one
  */
@@ -22,7 +21,7 @@ typedef struct ex_sums {
     psd_table_t *table;
     size_t n;            /* numbers of a sum */
     uint64_t n_done;     /* sums */
-    uint32_t n_workers;  /* that were in the last one */
+    uint32_t n_workers;  /* that took part in the last one */
     double *rows;        /* one of each worker, as pulled */
     uint64_t *row_names; /* of them */
 } ex_sums_t;
@@ -36,8 +35,8 @@ PSD_MUST_CHECK psd_status_t ex_sums_open(ex_sums_t *self, ex_job_t *job, const c
                                          psd_error_t *err);
 void ex_sums_done(ex_sums_t *self);
 /*
- * All workers call it, and meet in it: as behind ex_job_meet, what others have
- * pushed before is seen.
+ * All workers call it, and meet in it: as after ex_job_meet, each sees what the
+ * others have pushed before.
  *
  * values  in/out  n of them: this worker's; the sums
  */

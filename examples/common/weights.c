@@ -11,9 +11,9 @@
 #define NUMBER_SIZE 24
 /* Rows in one pull of the whole model. */
 #define CHUNK_ROWS 65536
-/* Up to so many rows a table is one partition: 2 MiB of f32. */
+/* Up to this many rows a table is one partition: 2 MiB of f32. */
 #define ONE_PARTITION_ROWS (UINT64_C(1) << 19)
-/* Up to so many a range of rows is made. */
+/* Up to this many rows it makes a range table. */
 #define RANGE_ROWS_MAX (UINT64_C(1) << 28)
 
 uint64_t ex_weights_rows(double greatest)
@@ -21,8 +21,8 @@ uint64_t ex_weights_rows(double greatest)
     return greatest < (double)RANGE_ROWS_MAX ? (uint64_t)greatest + 1 : 0;
 }
 
-/* The rows that a table which is there has, instead of those that the data
- * wants; 0 when they are hash keys. */
+/* The rows of an existing table, which replace the number from the data; 0
+ * for hash keys. */
 static psd_status_t look_at_rows(ex_job_t *self, const char *name, uint64_t *n_rows,
                                  psd_error_t *err)
 {
@@ -106,7 +106,7 @@ static psd_status_t pull_range(ex_job_t *self, psd_table_t *table, psd_select_t 
     return rc;
 }
 
-/* The rows that are present in a table with hash keys. */
+/* The stored rows of a table with hash keys. */
 static psd_status_t fetch_hash(psd_table_t *table, psd_select_t *select, ex_model_t *model,
                                psd_error_t *err)
 {

@@ -38,8 +38,8 @@ static uint64_t greatest_key(const ex_samples_t *samples)
     return samples->n_features == 0 ? 0 : samples->keys[samples->n_features - 1];
 }
 
-/* Each worker tells what it has; all learn the greatest, and so all refuse a
- * validation of nothing. */
+/* Each worker publishes its sizes, and all get the maximum; so all refuse an
+ * empty validation. */
 static psd_status_t agree(fm_job_t *self, const ex_samples_t *train, const ex_samples_t *valid,
                           psd_error_t *err)
 {

@@ -3,12 +3,13 @@
  * fm_job - the tables of a training
  *
  * What     NAME          f32, a row for each key: weights; the updater is FTRL
- *          NAME.counts   i64 add, the same rows: in how many samples a key was
+ *          NAME.counts   i64 add, the same rows: the number of samples with
+ *                        a key
  *          NAME.factors  f32 of DIM columns, hash keys: embeddings, AdaGrad.
- *                        A row is there once it was pushed to, so only for
+ *                        A row exists after its first push, so only for
  *                        features that had an embedding; others read as the
- *                        random first values of the table.
- *          NAME.JOB-sums f64 add, hash keys: what an epoch came to, in the row
+ *                        random initial values of the table.
+ *          NAME.JOB-sums f64 add, hash keys: the sums of an epoch, in the row
  *                        of its number; of one run
  * Owner    the caller; fm_job_close
  * Threads  one
@@ -25,7 +26,7 @@
 typedef struct fm_job {
     const fm_options_t *options;
     ex_job_t ex;
-    uint64_t n_rows;  /* that the data of all workers wants; 0: hash keys */
+    uint64_t n_rows;  /* that the data of all workers needs; 0: hash keys */
     uint64_t n_share; /* samples of the worker that has most */
     psd_table_t *weights;
     psd_table_t *counts;
@@ -33,7 +34,7 @@ typedef struct fm_job {
     psd_table_t *sums;
 } fm_job_t;
 
-/* What an epoch came to, over all workers; without AUC. */
+/* The result of an epoch, over all workers; without AUC. */
 typedef struct fm_epoch {
     ex_quality_t train; /* each sample before it was learnt */
     ex_quality_t valid;
@@ -42,14 +43,14 @@ typedef struct fm_epoch {
 /* Connects and joins. Errors: those of ex_job_open. */
 PSD_MUST_CHECK psd_status_t fm_job_open(fm_job_t *self, const fm_options_t *options,
                                         psd_error_t *err);
-/* Agrees with all workers on what the data is, and opens the tables. Errors:
- * those of psd_table_ensure; PSD_SHAPE a table that is there does not fit;
+/* Agrees with all workers on the data's sizes, and opens the tables. Errors:
+ * those of psd_table_ensure; PSD_SHAPE an existing table does not fit;
  * PSD_INVALID --valid is given, and no worker has a sample of it; the worker
  * has then left the job. */
 PSD_MUST_CHECK psd_status_t fm_job_open_tables(fm_job_t *self, const ex_samples_t *train,
                                                const ex_samples_t *valid, psd_error_t *err);
-/* All workers call it, behind their last push of the epoch: adds this worker's
- * part, meets, learns the sums. */
+/* All workers call it, after their last push of the epoch: adds this
+ * worker's part, meets, gets the sums. */
 PSD_MUST_CHECK psd_status_t fm_job_share(fm_job_t *self, uint32_t epoch, fm_epoch_t *sums,
                                          psd_error_t *err);
 /* The model as it is in the tables. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a factorisation machine says of a sample, and its slope. */
+/* The margin of a factorisation machine for a sample, and its gradient. */
 #include "kernel.h"
 
 double fm_margin(const fm_view_t *self, const ex_samples_t *samples, size_t i, double *ret_sums)

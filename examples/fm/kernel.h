@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * fm_kernel - what a factorisation machine says of a sample, and its slope
+ * fm_kernel - the margin of a factorisation machine for a sample, and its
+ * gradient
  *
  * What     margin = sum_i w_i x_i + sum_{i<j} (v_i . v_j) x_i x_j, of which the
  *          second sum is 1/2 sum_k ((sum_i v_ik x_i)^2 - sum_i v_ik^2 x_i^2):
- *          its time grows with the entries, not with their pairs. A feature
+ *          its time is linear in the entries, not in their pairs. A feature
  *          without an embedding has v = 0.
  * Source   Rendle, "Factorization machines", ICDM 2010
  */
@@ -18,8 +19,8 @@
 
 #define FM_NO_SLOT UINT32_MAX
 
-/* The parameters of some features. A feature has a place; one with an embedding
- * has a slot, too. */
+/* The parameters of some features. A feature has a place; one with an
+ * embedding also has a slot. */
 typedef struct fm_view {
     size_t dim;
     const uint32_t *places; /* by feature */

@@ -32,8 +32,8 @@ static psd_status_t load_test(const fm_options_t *options, data_t *data, psd_err
     return ex_load(options->test, &options->data, &all, &data->test, err);
 }
 
-/* Reads the data before anything is asked of the server: a mistake in it shows
- * before others wait for this worker. */
+/* Reads the data before it contacts the server, so that an error in the data
+ * shows before others wait for this worker. */
 static psd_status_t load_data(const fm_options_t *options, data_t *data, psd_error_t *err)
 {
     ex_share_t share = {.key_max = UINT64_MAX};
@@ -69,7 +69,7 @@ static psd_status_t report_test(const fm_options_t *options, const ex_samples_t 
     return rc;
 }
 
-/* What worker 0 does with the model, which was trained in so many seconds. */
+/* Worker 0's use of the model; seconds: the time of the training. */
 static psd_status_t finish(const fm_options_t *options, const data_t *data, const fm_epoch_t *last,
                            const fm_model_t *model, double seconds, psd_error_t *err)
 {

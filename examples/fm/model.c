@@ -88,7 +88,7 @@ psd_status_t fm_model_add(fm_model_t *self, uint64_t key, float weight, const fl
     return rc;
 }
 
-/* The place of each of the samples' features; those that the model has not get
+/* The place of each of the samples' features; those that the model lacks get
  * place n, which has weight 0. */
 static void find_places(const fm_model_t *self, const ex_samples_t *samples, uint32_t *ret_places)
 {
@@ -139,7 +139,7 @@ psd_status_t fm_model_score(const fm_model_t *self, const ex_samples_t *samples,
     return rc;
 }
 
-/* %.9g gives a float back to the bit. */
+/* %.9g restores a float to the bit. */
 static bool write_lines(const fm_model_t *self, FILE *file)
 {
     bool good = fprintf(file, HEAD "%zu %zu\n", self->dim, self->n) > 0;

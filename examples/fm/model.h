@@ -26,10 +26,10 @@ typedef struct fm_model {
 } fm_model_t;
 
 void fm_model_done(fm_model_t *self);
-/* Adds a key behind the others. factors: dim of them, or NULL. PSD_NOMEM. */
+/* Appends a key. factors: dim of them, or NULL. PSD_NOMEM. */
 PSD_MUST_CHECK psd_status_t fm_model_add(fm_model_t *self, uint64_t key, float weight,
                                          const float *factors, psd_error_t *err);
-/* The margin of each sample; keys that the model has not count for nothing.
+/* The margin of each sample; keys that the model lacks count for nothing.
  * PSD_NOMEM. */
 PSD_MUST_CHECK psd_status_t fm_model_score(const fm_model_t *self, const ex_samples_t *samples,
                                            double *ret_margins, psd_error_t *err);

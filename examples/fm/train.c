@@ -123,7 +123,7 @@ static void learn(trainer_t *self)
     }
 }
 
-/* In how many of the batch's samples each of its features is. */
+/* For each feature, the number of the batch's samples that have it. */
 static psd_status_t push_counts(trainer_t *self, psd_error_t *err)
 {
     const ex_batch_t *batch = &self->batch.batch;
@@ -169,7 +169,7 @@ static psd_status_t run_batch(trainer_t *self, bool counts, size_t number, psd_e
     size_t end = n - first < size ? n : first + size;
     psd_status_t rc = PSD_OK;
 
-    if (first < end) { /* else its share has ended before that of others */
+    if (first < end) { /* else its share is shorter than that of others */
         rc = fm_block_pull(&self->batch, self->order + first, end - first, err);
         if (rc == PSD_OK) {
             rc = clear_gradients(self, err);
@@ -187,7 +187,7 @@ static psd_status_t run_batch(trainer_t *self, bool counts, size_t number, psd_e
     return rc == PSD_OK ? psd_clock(self->job->ex.client, err) : rc;
 }
 
-/* Behind an epoch: what it came to, over all workers. */
+/* After an epoch: its result, over all workers. */
 static psd_status_t measure(trainer_t *self, uint32_t epoch, psd_error_t *err)
 {
     psd_status_t rc = ex_job_meet(&self->job->ex, err);
@@ -201,7 +201,7 @@ static psd_status_t measure(trainer_t *self, uint32_t epoch, psd_error_t *err)
     return rc == PSD_OK ? fm_job_share(self->job, epoch, &self->epoch, err) : rc;
 }
 
-/* Worker 0 keeps the model as it is now; nobody changes it meanwhile. */
+/* Worker 0 keeps the model as it is now; no worker changes it meanwhile. */
 static psd_status_t keep_model(trainer_t *self, psd_error_t *err)
 {
     psd_status_t rc = PSD_OK;
@@ -213,7 +213,7 @@ static psd_status_t keep_model(trainer_t *self, psd_error_t *err)
     return rc == PSD_OK ? ex_job_barrier(&self->job->ex, err) : rc;
 }
 
-/* Looks whether the epoch was better than those before. All workers see the
+/* Checks whether the epoch was better than those before. All workers see the
  * same sums, and so decide alike. */
 static psd_status_t judge(trainer_t *self, psd_error_t *err)
 {

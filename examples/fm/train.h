@@ -5,11 +5,11 @@
  * What     Epoch by epoch the worker's samples are shuffled and cut into
  *          minibatches; all workers make equally many, so that their clocks
  *          agree. For each: pull what it needs, push the sums of its gradients,
- *          which FTRL (weights) and AdaGrad (embeddings) make steps of in the
+ *          which FTRL (weights) and AdaGrad (embeddings) turn into steps in the
  *          tables; in the first epoch, count its features; finish the clock.
- *          An embedding's penalty is taken with each push to its row: in all,
- *          what comes often is held back more, and what came too seldom has no
- *          embedding at all.
+ *          Each push to a row applies an embedding's penalty: frequent features
+ *          are penalised more, and features that are too rare have no embedding
+ *          at all.
  * Source   Li, Liu, Smola, Wang, "DiFacto: distributed factorization machines",
  *          WSDM 2016
  */
@@ -20,15 +20,15 @@
 #include "job.h"
 
 /*
- * All workers are through with it on return.
+ * All workers have finished it on return.
  *
- * valid      in   this worker's share of what is measured after each epoch
- * ret_last   out  what the last epoch came to
+ * valid      in   this worker's share of the samples measured after each epoch
+ * ret_last   out  the result of the last epoch
  * ret_model  out  worker 0: the model of the best epoch, or of the last one
  *                 when nothing is measured; it owns it
  *
  * Errors: those of push, pull, clock and barrier; PSD_NOMEM; PSD_INVALID valid
- * was predicted with a number for a loss behind no epoch.
+ * was predicted with a number for a loss after no epoch.
  */
 PSD_MUST_CHECK psd_status_t fm_train(fm_job_t *job, const ex_samples_t *train,
                                      const ex_samples_t *valid, fm_epoch_t *ret_last,

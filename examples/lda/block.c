@@ -105,14 +105,14 @@ void lda_block_sort_last(lda_block_t *self)
 
 /* ---- files --------------------------------------------------------------- */
 
-/* The head of a file, in the order of the machine: its magic number tells when
- * that is another's. */
+/* The head of a file, in the byte order of the machine: its magic number
+ * shows another order. */
 typedef struct head {
     uint64_t magic;
     uint64_t block, n_blocks;
     uint64_t n_topics, n_words, first_id, test_every;
     uint64_t n_documents, n_tokens, sweeps;
-    uint64_t sum; /* of the lists behind it */
+    uint64_t sum; /* of the lists that follow */
 } head_t;
 
 static head_t head_of(const lda_block_key_t *key)
@@ -170,7 +170,7 @@ static psd_status_t name(char ret_path[PATH_MAX], const char *dir, const lda_blo
     return n < PATH_MAX ? PSD_OK : psd_error_set(err, PSD_INVALID, "%s: name too long", dir);
 }
 
-/* The directory keeps what was renamed in it only when it is flushed, too. */
+/* A rename lasts only when the directory is flushed too. */
 static bool flush_directory(const char *dir)
 {
     FILE *file = fopen(dir, "re");
@@ -219,8 +219,8 @@ static psd_status_t damaged(const char *path, const char *what, psd_error_t *err
     return psd_error_set(err, PSD_DAMAGED, "%s: %s", path, what);
 }
 
-/* What a head says of itself is compared with the file's size before anything
- * is allocated for it. */
+/* Compares the sizes in the head with the file's size before it allocates
+ * anything. */
 static psd_status_t check_head(const head_t *head, const lda_block_key_t *key, uint64_t size,
                                const char *path, psd_error_t *err)
 {

@@ -5,9 +5,9 @@
  * Shape    document d has the tokens starts[d] .. starts[d + 1] - 1
  * Owner    the caller; lda_block_done
  *
- * A file is written beside and renamed, so that it is always whole: of one
- * sweep or of another, never of two. The topics in it are all that is needed
- * to count anew.
+ * A file is written under a temporary name and renamed, so that it is always
+ * whole: of one sweep or another, never of two. Its topics are enough to count
+ * again.
  */
 #ifndef LDA_BLOCK_H
 #define LDA_BLOCK_H
@@ -24,10 +24,10 @@ typedef struct lda_block {
     uint32_t *words;  /* n_tokens */
     uint32_t *topics; /* n_tokens */
     size_t documents_room, tokens_room;
-    uint64_t sweeps; /* done with these topics */
+    uint64_t sweeps; /* sweeps done with these topics */
 } lda_block_t;
 
-/* What a block's file must be of. */
+/* What a block's file must match. */
 typedef struct lda_block_key {
     uint32_t block, n_blocks;
     uint32_t n_topics;
@@ -37,7 +37,7 @@ typedef struct lda_block_key {
 } lda_block_key_t;
 
 void lda_block_done(lda_block_t *self);
-/* Begins a document, to which the next tokens belong. PSD_NOMEM. */
+/* Starts a document; the next tokens belong to it. PSD_NOMEM. */
 PSD_MUST_CHECK psd_status_t lda_block_add_document(lda_block_t *self, psd_error_t *err);
 /* Adds n tokens of one word, of topic 0. PSD_NOMEM. */
 PSD_MUST_CHECK psd_status_t lda_block_add_word(lda_block_t *self, uint32_t word, uint32_t n,

@@ -12,7 +12,7 @@
 
 #define BATCH 1000
 #define ID_MOST (UINT64_C(1) << 27)
-#define COUNT_MOST 16777216.0 /* a float tells all up to it apart */
+#define COUNT_MOST 16777216.0 /* a float distinguishes all integers up to it */
 
 /* One document of a batch. */
 typedef struct document {
@@ -35,7 +35,7 @@ static psd_status_t open_reader(const char *path, const lda_options_t *options,
     }
     psd_reader_options_set_strict(how, true);
     psd_reader_options_set_merge(how, true);
-    psd_reader_options_set_constant(how, false); /* it is no word */
+    psd_reader_options_set_constant(how, false); /* it is not a word */
     if (options->format != NULL) {
         rc = psd_reader_options_set_format(how, options->format, err);
     }
@@ -114,8 +114,8 @@ static psd_status_t visit_all(const char *path, const lda_options_t *options, vi
     return rc;
 }
 
-/* Whether a document is held out; if not, its number among those that are
- * learnt, else among those that are held out. */
+/* Whether a document is held out, and its number among the held-out or the
+ * learnt ones. */
 static bool is_held(uint64_t number, uint32_t every, uint64_t *ret_rank)
 {
     if (every == 0) {

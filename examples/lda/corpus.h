@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * lda_corpus - what is known of all documents, and blocks of them
+ * lda_corpus - facts about all documents, and blocks of them
  *
  * What     The documents stay in their file. It is read once to learn which
  *          words there are and how often, and once for each block that is made,
  *          so that no more than a block is ever in memory.
  * Shape    a word is its id in the file less the lowest one there; documents
- *          are numbered from 0 in the order of the file, held-out ones and
- *          those that are learnt each for themselves
+ *          are numbered from 0 in the order of the file, held-out and learnt
+ *          ones separately
  * Owner    the caller; lda_corpus_done
  */
 #ifndef LDA_CORPUS_H
@@ -25,13 +25,13 @@ typedef struct lda_corpus {
     uint64_t n_tokens;     /* of these */
 } lda_corpus_t;
 
-/* Errors: those of psd_reader_open and psd_reader_next; PSD_INVALID an id above
- * 2^27, a count that is none, no token at all; PSD_LIMIT 2^31 tokens of a word;
+/* Errors: those of psd_reader_open and psd_reader_next; PSD_INVALID an id
+ * above 2^27, a bad count, no token at all; PSD_LIMIT 2^31 tokens of a word;
  * PSD_NOMEM. */
 PSD_MUST_CHECK psd_status_t lda_corpus_scan(lda_corpus_t *self, const lda_options_t *options,
                                             psd_error_t *err);
 void lda_corpus_done(lda_corpus_t *self);
-/* A model whose words give first topics. */
+/* A model whose words give initial topics. */
 typedef struct lda_warm {
     const lda_slice_t *slice; /* all its words; borrowed */
     uint64_t first_id;
@@ -49,7 +49,7 @@ typedef struct lda_held {
     const char *path;
     uint32_t test_every; /* 0: all documents */
     uint32_t part, n_parts;
-    uint64_t first_id; /* words of other ids are left out */
+    uint64_t first_id; /* leaves out words of other ids */
     uint32_t n_words;
 } lda_held_t;
 

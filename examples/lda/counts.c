@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define PUSH_MOST 1048576 /* values of one push, but for a row */
+#define PUSH_MOST 1048576 /* values of one push, except for a single row */
 #define NAME_SIZE 256
 
 static void table_name(char ret_name[NAME_SIZE], const char *name, const char *what)
@@ -15,7 +15,7 @@ static void table_name(char ret_name[NAME_SIZE], const char *name, const char *w
     (void)snprintf(ret_name, NAME_SIZE, "%s.%s", name, what);
 }
 
-/* Worker 0 makes it anew, whatever an earlier run has left. */
+/* Worker 0 creates it again, replacing what an earlier run left. */
 static psd_status_t prepare(lda_counts_t *self, const char *table, const char *what,
                             uint64_t n_rows, uint32_t n_cols, const char *type, psd_error_t *err)
 {
@@ -311,7 +311,7 @@ static psd_status_t count_clock(lda_counts_t *self, psd_error_t *err)
     return rc;
 }
 
-/* All are as far as this one. */
+/* All have finished as many clocks as this one. */
 static psd_status_t check_clocks(lda_counts_t *self, psd_error_t *err)
 {
     const uint64_t row = 0;

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * lda_counts - the tables of a job, and what a worker has of them
+ * lda_counts - the tables of a job, and a worker's part of them
  *
  * What     NAME.words has a row for each word, a column for each topic; the
- *          server keeps a row sparse or dense, as takes less. NAME.topics has
- *          one row, the sums over all words. NAME.clocks counts the clocks of
- *          each worker: who is missing there has been lost.
+ *          server stores a row sparse or dense, whichever is smaller.
+ *          NAME.topics has one row, the sums over all words. NAME.clocks counts
+ *          the clocks of each worker: a worker that is missing there was lost.
  *
  * Exact    A token that moves takes 1 from one column and gives it to another
- *          of the same row, in one push of that row, and a row is changed whole
- *          or not at all. So whatever is lost or late, a word has as many
- *          tokens in the table as in the documents, and that is checked of
- *          every row that comes.
+ *          of the same row, in one push of that row, and a row changes whole or
+ *          not at all. So, whatever is lost or late, a word has as many tokens
+ *          in the table as in the documents; every pulled row is checked for
+ *          that.
  */
 #ifndef LDA_COUNTS_H
 #define LDA_COUNTS_H
@@ -42,13 +42,13 @@ typedef struct lda_counts {
     size_t n_rows, n_deltas;
 } lda_counts_t;
 
-/* Makes the tables anew and opens them; every worker calls it. */
+/* Creates the tables again and opens them; every worker calls it. */
 PSD_MUST_CHECK psd_status_t lda_counts_init(lda_counts_t *self, ex_job_t *job,
                                             const lda_corpus_t *corpus, const lda_prior_t *prior,
                                             const lda_options_t *options, psd_error_t *err);
 void lda_counts_done(lda_counts_t *self);
-/* The totals as the table has them now. PSD_DAMAGED they are not of all tokens
- * (`whole`). */
+/* The totals as the table has them now. PSD_DAMAGED they do not cover all
+ * tokens (`whole`). */
 PSD_MUST_CHECK psd_status_t lda_counts_pull_totals(lda_counts_t *self, bool whole,
                                                    psd_error_t *err);
 /* The slice as the table has it now; or else, empty. PSD_DAMAGED. */
@@ -56,13 +56,13 @@ PSD_MUST_CHECK psd_status_t lda_counts_pull_slice(lda_counts_t *self, uint32_t s
                                                   psd_error_t *err);
 PSD_MUST_CHECK psd_status_t lda_counts_empty_slice(lda_counts_t *self, uint32_t slice,
                                                    psd_error_t *err);
-/* Pushes what has changed in the slice; in the totals. */
+/* Pushes the changes of the slice; of the totals. */
 PSD_MUST_CHECK psd_status_t lda_counts_push_slice(lda_counts_t *self, psd_error_t *err);
 PSD_MUST_CHECK psd_status_t lda_counts_push_totals(lda_counts_t *self, psd_error_t *err);
 /* Ends a clock. Under BSP all meet. */
 PSD_MUST_CHECK psd_status_t lda_counts_clock(lda_counts_t *self, psd_error_t *err);
-/* All meet; whoever was lost is named, as the counts lack what it would have
- * done: PSD_WORKER_LOST. */
+/* All meet. Names lost workers, as the counts lack their work:
+ * PSD_WORKER_LOST. */
 PSD_MUST_CHECK psd_status_t lda_counts_meet(lda_counts_t *self, psd_error_t *err);
 /* Calls for each word of a slice, with its counts as the table has them. */
 typedef psd_status_t lda_counts_visit_t(void *user, uint32_t word, const uint32_t *topics,

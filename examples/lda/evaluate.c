@@ -15,7 +15,7 @@
 #include "likelihood.h"
 #include "model.h"
 
-/* What the workers add up: two terms, and the tokens of each topic in the rows
+/* Sums over the workers: two terms, and the tokens of each topic in the rows
  * and in the documents. */
 typedef struct sums {
     lda_counts_t *counts;

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * evaluate - how good the counts of a job are, and whether they are right
+ * evaluate - how good the counts of a job are, and whether they are consistent
  *
  * Exact    The tokens of each topic are counted three times: in the documents,
- *          in the rows of words, in the row of topics. They are the same, or
- *          it is an error.
+ *          in the rows of words, in the row of topics. All three must agree.
  */
 #ifndef LDA_EVALUATE_H
 #define LDA_EVALUATE_H

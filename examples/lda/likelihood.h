@@ -13,11 +13,11 @@
 #include "block.h"
 #include "sampler.h"
 
-/* log p(z) of the documents; `counts` has n_topics zeros, and has them again
- * behind it. */
+/* log p(z) of the documents; `counts` has n_topics zeros, before and after
+ * the call. */
 double lda_likelihood_documents(const lda_block_t *block, const lda_prior_t *prior,
                                 int32_t *counts);
-/* The term of one word that has so many tokens of each of n topics. */
+/* The term of one word with these tokens of each of n topics. */
 double lda_likelihood_word(const int32_t *counts, size_t n, double beta);
 /* That of the topics' totals. */
 double lda_likelihood_topics(const int64_t *totals, const lda_prior_t *prior);

@@ -242,8 +242,8 @@ static psd_status_t read_word(lines_t *lines, lda_model_t *model, psd_error_t *e
     return PSD_OK;
 }
 
-/* A word takes two bytes at least: what a head promises is looked at before
- * memory is taken for it. */
+/* A word takes two bytes at least: it checks the head's sizes before it
+ * allocates. */
 static bool has_room(FILE *file, uint32_t n_words)
 {
     struct stat about;
@@ -330,7 +330,7 @@ static void print_topic(const lda_model_t *self, uint32_t topic, const ranked_t 
     puts("");
 }
 
-/* The words of each topic stand together in `ranked`, from starts[topic] on. */
+/* The words of each topic are adjacent in `ranked`, from starts[topic] on. */
 static void rank(const lda_model_t *self, ranked_t *ranked, size_t *starts)
 {
     for (size_t i = 0; i < self->starts[self->n]; i++) {

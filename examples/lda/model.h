@@ -30,8 +30,8 @@ PSD_MUST_CHECK psd_status_t lda_model_init(lda_model_t *self, const lda_prior_t 
                                            uint64_t first_id, psd_error_t *err);
 void lda_model_done(lda_model_t *self);
 /* The counts of the next word; fewer than n_words have come. PSD_NOMEM;
- * PSD_DAMAGED a topic that there is not, or out of order, a count < 1, 2^31
- * tokens. */
+ * PSD_DAMAGED a topic that does not exist, or is out of order, a count < 1,
+ * 2^31 tokens. */
 PSD_MUST_CHECK psd_status_t lda_model_add(lda_model_t *self, const uint32_t *topics,
                                           const int32_t *counts, size_t n, psd_error_t *err);
 /* All words, when all have come, as proposals and for lookups. */
@@ -44,7 +44,7 @@ bool lda_model_write_word(FILE *file, uint64_t id, const uint32_t *topics, const
 /* Errors: PSD_IO; PSD_INVALID naming file and line; PSD_NOMEM. */
 PSD_MUST_CHECK psd_status_t lda_model_load(lda_model_t *ret_model, const char *path,
                                            psd_error_t *err);
-/* Prints each topic's n most frequent words, by what a file names them (a word
+/* Prints each topic's n most frequent words, by the names in a file (a word
  * a line), or by id. Errors: PSD_IO; PSD_NOMEM. */
 PSD_MUST_CHECK psd_status_t lda_model_top(const lda_model_t *self, uint32_t n, const char *names,
                                           psd_error_t *err);

@@ -16,7 +16,7 @@ typedef struct lda_options {
     double beta;
     const char *table;
     const char *save;
-    const char *warm; /* model whose words give first topics */
+    const char *warm; /* model whose words give initial topics */
     uint32_t sweeps;
     uint32_t n_steps; /* pairs of proposals */
     uint32_t blocks;  /* 0: one for each worker */

@@ -2,8 +2,9 @@
 /*
  * Metropolis and Hastings. Most of the time would go into waiting for rows,
  * which lie anywhere in memory. So a token passes through four stages, some
- * tokens apart, and each stage asks for what the next one looks at: while one
- * token is decided on, the rows of those behind it are on their way.
+ * tokens apart, and each stage prefetches what the next one reads: while the
+ * sampler decides on one token, the rows of the following ones are on their
+ * way.
  */
 #include "sampler.h"
 
@@ -58,8 +59,8 @@ static const lda_row_t *row_of(const lda_sampler_t *self, const lda_tokens_t *to
 /* ---- stages before a token is decided on ----------------------------------
  */
 
-/* gcc (12) drops calls of a function that does nothing but ask for memory, so
- * it must not be a call. */
+/* gcc 12 drops calls of a function that only prefetches, so this must not be
+ * a call. */
 static inline __attribute__((always_inline)) void fetch(const lda_sampler_t *self,
                                                         const lda_row_t *row, uint32_t topic)
 {
@@ -74,8 +75,8 @@ static inline __attribute__((always_inline)) void look(const lda_sampler_t *self
     __builtin_prefetch(&self->topics[tokens->topics[i]]);
 }
 
-/* From the term of the counts, whose mass is given, or that of beta. Which one
- * it is cannot be foretold: so it is chosen without a branch, as below. */
+/* From the term of the counts, whose mass is given, or that of beta. The
+ * choice is unpredictable, so it is made without a branch, as below. */
 static inline void plan_word(lda_sampler_t *self, const lda_row_t *row, double mass,
                              lda_plan_t *plan)
 {
@@ -132,8 +133,8 @@ static bool is_smooth(const lda_sampler_t *self, const lda_plan_t *plan)
            plan->entry < self->slice->smooth + self->prior->n_topics;
 }
 
-/* Whether the token itself was drawn from the row's alias table, in which it is
- * one of its topic's base: then it is drawn again. */
+/* Whether the draw from the row's alias table hit the token itself, which is
+ * part of its topic's base: then it draws again. */
 static bool is_own(lda_sampler_t *self, const lda_row_t *row, uint32_t own, const lda_plan_t *plan)
 {
     return plan->word == own && !self->fixed && !is_smooth(self, plan) &&
@@ -162,11 +163,12 @@ static void draw(lda_sampler_t *self, const lda_tokens_t *tokens, size_t i)
 /* ---- the decision -------------------------------------------------------- */
 
 /*
- * What is known of one topic for one token, all without it: a proposal that
- * still had it would be another one for each topic that the token may have, and
- * what is drawn then is not p. With d, w, b for the counts of the document, of
- * the word now and as its row came, each with its prior, and t, s for the total
- * now and then, p ~ d w / t, the word's proposal ~ b / s, the document's ~ d.
+ * The values of one topic for one token, all without the token itself: a
+ * proposal that still had it would be another one for each topic that the token
+ * may have, and what is drawn then is not p. With d, w, b for the counts of the
+ * document, of the word now and as its row came, each with its prior, and t, s
+ * for the total now and then, p ~ d w / t, the word's proposal ~ b / s, the
+ * document's ~ d.
  */
 typedef struct weight {
     double target, word; /* p over the word's proposal is target / old: */
@@ -189,8 +191,8 @@ static inline weight_t weigh(const lda_sampler_t *self, lda_cell_t cell, uint32_
     };
 }
 
-/* A topic, and what it weighs. Two of them take turns: which one is left is
- * chosen by its place, as no branch could foretell it. */
+/* A topic, and what it weighs. Two of them take turns: an index selects the
+ * remaining one, since a branch would be unpredictable. */
 typedef struct choice {
     weight_t weights[2];
     uint32_t topics[2];

@@ -9,8 +9,8 @@
  *          alias table, and from the document, the topic of a random token of
  *          it. Each takes constant time, whatever the number of topics.
  *          Accepted with the proposals' own probabilities, so that p is kept
- *          although the word's proposal is of older counts. Proposals leave
- *          the token itself out, too, but for its 1 in an old total.
+ *          although the word's proposal is of older counts. Proposals also
+ *          leave out the token itself, except for its 1 in an old total.
  * Source   Yuan et al., "LightLDA", WWW 2015, section 4
  */
 #ifndef LDA_SAMPLER_H
@@ -27,7 +27,7 @@ typedef struct lda_plan {
     uint32_t any;             /* any topic */
 } lda_plan_t;
 
-/* All that is looked at of a topic apart from the word, in one place. */
+/* Everything about a topic that does not depend on the word, in one place. */
 typedef struct lda_topic {
     double stale;        /* total + V beta, as the slice came */
     int32_t moved;       /* by how much the total has changed since */
@@ -53,16 +53,16 @@ typedef struct lda_tokens {
     size_t first, end;
 } lda_tokens_t;
 
-/* slice, totals, fixed, random are the caller's to set. PSD_NOMEM. */
+/* The caller sets slice, totals, fixed, random. PSD_NOMEM. */
 PSD_MUST_CHECK psd_status_t lda_sampler_init(lda_sampler_t *self, const lda_prior_t *prior,
                                              uint32_t n_steps, psd_error_t *err);
 void lda_sampler_done(lda_sampler_t *self);
-/* The slice has its counts, and totals are as they were when it was begun. To
- * call before the first run with it. */
+/* The slice has its counts, and totals are as they were when it began. Call
+ * it before the first run with the slice. */
 void lda_sampler_begin(lda_sampler_t *self);
 /* Gives each of the tokens a new topic, and moves its counts. */
 void lda_sampler_run(lda_sampler_t *self, const lda_tokens_t *tokens);
-/* Adds what has moved since lda_sampler_begin to the totals. */
+/* Adds the moves since lda_sampler_begin to the totals. */
 void lda_sampler_end(lda_sampler_t *self);
 /* The topic of one token, from its p(k), begun at `topic`; nothing changes. The
  * document's counts must be set. */

@@ -16,7 +16,7 @@ _Static_assert(sizeof(lda_bucket_t) == LDA_BUCKET * sizeof(uint64_t) &&
                "bucket's topics are compared at once");
 _Static_assert(2 * LDA_COUNT_BITS == 32, "a count and a base are a value");
 
-/* Smallest power of two that is not below n; n <= 2^31. */
+/* The smallest power of two >= n; n <= 2^31. */
 static uint32_t power_of_two(uint64_t n)
 {
     uint32_t power = 1;
@@ -29,7 +29,7 @@ static uint32_t power_of_two(uint64_t n)
 
 /* A hash table has four cells for each token: during a clock up to two are
  * taken, one for the topic as it came and one for its new one, and buckets
- * shall seldom be full. n <= 2^16. */
+ * should seldom be full. n <= 2^16. */
 static uint32_t hashed_cells(uint32_t n_tokens)
 {
     return power_of_two(n_tokens == 0 ? LDA_BUCKET : LDA_BUCKET * (uint64_t)n_tokens);
@@ -65,7 +65,7 @@ static lda_row_t row_of(const lda_prior_t *prior, uint32_t n_tokens)
     return row;
 }
 
-/* Buckets begin where they never lie in two lines of the cache. */
+/* Aligns buckets so that none spans two cache lines. */
 static size_t places_of(const lda_prior_t *prior, const lda_row_t *row)
 {
     uint32_t n_entries = row->n_tokens < prior->n_topics ? row->n_tokens : prior->n_topics;
@@ -108,9 +108,9 @@ void lda_slice_done(lda_slice_t *self)
     memset(self, 0, sizeof *self);
 }
 
-/* Room for n things; takes what was there, and its content is lost. NULL: no
- * memory, or there are none. Rows are looked up all over
- * it: with small pages finding the page takes longer than the row. */
+/* Room for n things; frees the old room and its content. NULL: no memory, or
+ * n is 0. Rows are looked up all over it: with small pages finding the page
+ * takes longer than the row. */
 static void *make_room(void *things, size_t *room, size_t n, size_t size)
 {
     size_t n_bytes = 0;
@@ -130,7 +130,7 @@ static void *make_room(void *things, size_t *room, size_t n, size_t size)
     if (things == NULL) {
         return NULL;
     }
-    if (n_bytes > HUGE_PAGE) { /* a wish; it does without, too */
+    if (n_bytes > HUGE_PAGE) { /* only a hint; it also works without */
         (void)madvise(things, n_bytes, MADV_HUGEPAGE);
     }
     *room = n;
@@ -198,8 +198,8 @@ psd_status_t lda_slice_begin(lda_slice_t *self, uint32_t first, uint32_t n,
     return PSD_OK;
 }
 
-/* A hash table's value of a topic, or one that it gets. There is room: of a
- * row's cells no more than twice its tokens have a count or had one. */
+/* A hash table's value of a topic, or a new one. There is room: at most
+ * twice as many cells as tokens have or had a count. */
 static uint32_t *own_value(lda_slice_t *self, const lda_row_t *row, uint32_t topic)
 {
     uint32_t at = topic * LDA_BUCKET & (row->n_cells - LDA_BUCKET);
@@ -215,7 +215,7 @@ static uint32_t *own_value(lda_slice_t *self, const lda_row_t *row, uint32_t top
             return value;
         }
         if (!has_spare && *value == 0) {
-            spare = at; /* of a topic that has come and gone, or free */
+            spare = at; /* of a topic whose count is 0 again, or free */
             has_spare = true;
         }
         if (has == LDA_NO_TOPIC) {
@@ -227,7 +227,7 @@ static uint32_t *own_value(lda_slice_t *self, const lda_row_t *row, uint32_t top
     return &lda_row_bucket(self, row, spare)->values[spare % LDA_BUCKET];
 }
 
-/* The same without a branch, but where its first bucket is full: else it is
+/* The same without a branch, unless its first bucket is full: the topic is
  * there or gets the first free cell. */
 static uint32_t *value_of(lda_slice_t *self, const lda_row_t *row, uint32_t topic)
 {

@@ -12,11 +12,11 @@
  *          by topic with room for four times its tokens, in buckets of four
  *          cells that fill from the first one on. A cell has 16 bits of count
  *          and of base, one of a hash table 32 of topic, too; that of a word of
- *          2^16 tokens or more has 32 of count and of base. So a look at a row
- *          is one at memory. Behind the cells lies the word's alias table.
- * Time     Which topics there are cannot be foretold, so looking one up has no
- *          branch that hangs on it, but where a bucket is full; its four topics
- *          are compared at once.
+ *          2^16 tokens or more has 32 of count and of base. So reading a row is
+ *          one memory access. The word's alias table follows the cells.
+ * Time     The topics are unpredictable, so a look-up has no branch that
+ *          depends on them, except when a bucket is full; it compares a
+ *          bucket's four topics at once.
  * Owner    the caller; lda_slice_done
  * Source   Yuan et al., "LightLDA", WWW 2015, sections 4 and 5.2
  */
@@ -92,7 +92,7 @@ typedef struct lda_slice {
     uint32_t *scratch;
 } lda_slice_t;
 
-/* What a word of so many tokens takes of memory, at most. */
+/* The most memory that a word of that many tokens takes. */
 size_t lda_slice_row_bytes(const lda_prior_t *prior, uint32_t frequency);
 /* PSD_NOMEM. */
 PSD_MUST_CHECK psd_status_t lda_slice_init(lda_slice_t *self, const lda_prior_t *prior,
@@ -104,13 +104,13 @@ PSD_MUST_CHECK psd_status_t lda_slice_begin(lda_slice_t *self, uint32_t first, u
                                             const uint32_t *frequencies, const int64_t *totals,
                                             psd_error_t *err);
 /* The counts of a word: n topics, each once, and how often each. Errors:
- * PSD_DAMAGED a topic that there is not, a count below 0, or they are not as
- * many as the word's tokens. */
+ * PSD_DAMAGED a topic that does not exist, a count below 0, or a sum that is
+ * not the word's tokens. */
 PSD_MUST_CHECK psd_status_t lda_slice_set(lda_slice_t *self, uint32_t word, uint32_t frequency,
                                           const uint32_t *topics, const int32_t *counts, size_t n,
                                           psd_error_t *err);
-/* Adds to a count. A count never gets below 0, nor a word more tokens than it
- * was begun with. */
+/* Adds to a count. A count never falls below 0, and a word never gets more
+ * tokens than it began with. */
 void lda_slice_add(lda_slice_t *self, uint32_t word, uint32_t topic, int delta);
 /* By how much a word's counts have changed, by ascending topic; room for
  * n_topics. Gives how many there are. */

@@ -29,7 +29,7 @@ static psd_status_t io_failed(const char *path, psd_error_t *err)
     return psd_error_set(err, PSD_IO, "%s: %s", path, strerror_r(errno, reason, sizeof reason));
 }
 
-/* Two processes that write the same blocks would count each other's. */
+/* Two processes that write the same blocks would count each other's tokens. */
 static psd_status_t lock(lda_store_t *self, psd_error_t *err)
 {
     char path[PATH_MAX];
@@ -53,7 +53,7 @@ static psd_status_t lock(lda_store_t *self, psd_error_t *err)
     return PSD_OK;
 }
 
-/* Blocks of another division would be begun anew beside these. */
+/* Blocks of another division would start again beside these. */
 static psd_status_t check_division(const lda_store_t *self, psd_error_t *err)
 {
     DIR *dir = opendir(self->dir);
@@ -188,8 +188,8 @@ static void *read_block(void *arg)
     return NULL;
 }
 
-/* Begins with the next block, so that it is there when it is taken. Without a
- * thread it is read then. */
+/* Starts reading the next block, so that it is ready when it is taken.
+ * Without a thread it is read then. */
 static void read_ahead(lda_store_t *self, uint32_t at)
 {
     lda_reading_t *reading = &self->reading;

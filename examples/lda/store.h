@@ -6,7 +6,8 @@
  *          two of them are in memory: the one that is sampled, and the next
  *          one, which a thread reads meanwhile.
  * Owner    the caller; lda_store_done
- * Threads  the one that made it; its own has a block that nobody else looks at
+ * Threads  the one that made it; its own thread has a block that no other
+ *          thread reads
  */
 #ifndef LDA_STORE_H
 #define LDA_STORE_H
@@ -46,8 +47,8 @@ typedef struct lda_store_args {
     uint32_t worker, n_workers;
 } lda_store_args_t;
 
-/* Makes the blocks, but those that are there in files. Errors: those of
- * lda_corpus_block and lda_block_load; PSD_FAILED somebody else has the
+/* Makes the blocks, except those already in files. Errors: those of
+ * lda_corpus_block and lda_block_load; PSD_FAILED another process has the
  * directory. */
 PSD_MUST_CHECK psd_status_t lda_store_init(lda_store_t *self, const lda_store_args_t *args,
                                            psd_error_t *err);
@@ -56,7 +57,7 @@ void lda_store_done(lda_store_t *self);
  * lda_block_load. */
 PSD_MUST_CHECK psd_status_t lda_store_take(lda_store_t *self, uint32_t at, lda_block_t **ret_block,
                                            psd_error_t *err);
-/* The block that was taken last has been sampled once more. Errors: those of
+/* Marks the last block taken as sampled once more. Errors: those of
  * lda_block_save. */
 PSD_MUST_CHECK psd_status_t lda_store_put(lda_store_t *self, uint32_t at, psd_error_t *err);
 #endif

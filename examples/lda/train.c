@@ -49,7 +49,7 @@ static psd_status_t set_cursors(trainer_t *self, const lda_block_t *block, psd_e
     return PSD_OK;
 }
 
-/* Moves a document's cursor behind its tokens of this slice. */
+/* Moves a document's cursor past its tokens of this slice. */
 static lda_tokens_t cut(trainer_t *self, const lda_block_t *block, size_t d)
 {
     uint32_t end = self->counts.slice.first + self->counts.slice.n;
@@ -66,7 +66,7 @@ static lda_tokens_t cut(trainer_t *self, const lda_block_t *block, size_t d)
                           .end = self->cursors[d] - start};
 }
 
-/* Of this thread, on the processor: what others take does not count. */
+/* Processor time of this thread: the time of others does not count. */
 static double spent_s(void)
 {
     struct timespec spent = {0};
@@ -129,7 +129,7 @@ static psd_status_t work_on(trainer_t *self, const lda_block_t *block, bool firs
 
 /* ---- sweeps -------------------------------------------------------------- */
 
-/* Counts all blocks into the new tables; nobody samples before all have. */
+/* Counts all blocks into the new tables; no worker samples before all have finished. */
 static psd_status_t count_all(trainer_t *self, psd_error_t *err)
 {
     psd_status_t rc = PSD_OK;
@@ -145,7 +145,7 @@ static psd_status_t count_all(trainer_t *self, psd_error_t *err)
     return rc == PSD_OK ? lda_counts_meet(&self->counts, err) : rc;
 }
 
-/* How far the block is that is least far, of all workers. */
+/* The sweeps of the block that is furthest behind, over all workers. */
 static psd_status_t agree(trainer_t *self, psd_error_t *err)
 {
     double missing = 0; /* up to SWEEPS_MOST */
@@ -273,7 +273,7 @@ static psd_status_t open_warm(trainer_t *self, psd_error_t *err)
     return rc;
 }
 
-/* What can be wrong with files shows before others wait for this worker. */
+/* Checks the files before others wait for this worker. */
 static psd_status_t load(trainer_t *self, psd_error_t *err)
 {
     const lda_options_t *options = self->options;

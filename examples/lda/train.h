@@ -8,12 +8,12 @@
  *          by how much the counts have changed. A sweep is as many clocks as
  *          the worker with most blocks needs.
  *
- * Restart  With a directory of state each block is written, whole, behind the
- *          clock that it was sampled in. A job that begins makes its tables
- *          anew and counts the topics of all its blocks into them: whenever it
+ * Restart  With a directory of state each block is written, whole, after the
+ *          clock in which it was sampled. A job that starts creates its tables
+ *          again and counts the topics of all its blocks into them: whenever it
  *          was killed, and whatever it had pushed, table and blocks agree. A
  *          block that is a sweep ahead of others is not sampled again until
- *          they have come up.
+ *          they have caught up.
  */
 #ifndef LDA_TRAIN_H
 #define LDA_TRAIN_H

@@ -2,11 +2,11 @@
 /*
  * lr_block - one minibatch on its way: taken, pulled, trained, pushed
  *
- * What     Pulls and pushes are started and waited for later, so that a worker
- *          can have several blocks under way: while it computes with one, the
- *          weights of the next come in and the deltas of the last go out. Where
- *          the rows of a block lie so close together that their keys would be
- *          more bytes than the rows between them, it pulls the range of them.
+ * What     Pulls and pushes are asynchronous, so that a worker can have several
+ *          blocks in flight: while it computes with one, the weights of the
+ *          next come in and the deltas of the last go out. When the rows of a
+ *          block are so close together that their keys would take more bytes
+ *          than the rows between them, it pulls the whole range.
  * Owner    the caller; lr_block_done
  */
 #ifndef LR_BLOCK_H
@@ -22,7 +22,7 @@ typedef struct lr_block {
     float *weights; /* by place in the batch */
     float *deltas;  /* by place */
     psd_select_t *select;
-    psd_ticket_t pull; /* under way; 0: none */
+    psd_ticket_t pull; /* in flight; 0: none */
     psd_ticket_t push;
     bool is_range; /* the pull is of all rows from the first to the last */
 } lr_block_t;
@@ -30,7 +30,7 @@ typedef struct lr_block {
 /* PSD_NOMEM. */
 PSD_MUST_CHECK psd_status_t lr_block_init(lr_block_t *self, const ex_samples_t *samples,
                                           psd_error_t *err);
-/* Tickets must have been waited for, or the client closed. */
+/* Wait for its tickets first, or close the client. */
 void lr_block_done(lr_block_t *self);
 /* Makes it the minibatch of these samples, after its last push has ended.
  * Errors: those of that push. */
@@ -44,6 +44,6 @@ PSD_MUST_CHECK psd_status_t lr_block_wait(lr_block_t *self, const lr_job_t *job,
 /* Starts the push of its deltas. call: how; may be NULL. */
 PSD_MUST_CHECK psd_status_t lr_block_push(lr_block_t *self, const lr_job_t *job,
                                           const psd_call_t *call, psd_error_t *err);
-/* Waits for the push that is under way, if one is. */
+/* Waits for the push in flight, if any. */
 PSD_MUST_CHECK psd_status_t lr_block_end(lr_block_t *self, const lr_job_t *job, psd_error_t *err);
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Training by models of the workers' own. */
+/* Training by one model for each worker. */
 #include "consensus.h"
 
 #include <inttypes.h>
@@ -24,7 +24,7 @@ typedef struct consensus {
     int64_t *sharers;     /* by feature: workers that have it */
     double *x;            /* this worker's model */
     double *z;            /* the common one, as it was pulled */
-    double *u;            /* admm: what x was off by, summed up */
+    double *u;            /* admm: the sum of x's deviations */
     double *pushed;       /* admm: x + u as they are in the sums */
     double *delta;        /* greatest next step */
     double *buffer;       /* n: what is pushed and pulled */
@@ -184,8 +184,8 @@ static psd_status_t sum_models(consensus_t *self, psd_error_t *err)
     return rc;
 }
 
-/* One step of z and u. All workers work out the same z; each that has a feature
- * adds its part of the change to the table. */
+/* One step of z and u. All workers compute the same z; each that has a
+ * feature adds its part of the change to the table. */
 static psd_status_t multipliers(consensus_t *self, psd_error_t *err)
 {
     const lr_options_t *options = self->job->options;
@@ -220,7 +220,7 @@ static psd_status_t run_round(consensus_t *self, uint32_t round, psd_error_t *er
     return rc;
 }
 
-/* Whether the common model changes hardly any more. */
+/* Whether the common model has almost stopped changing. */
 static psd_status_t judge(consensus_t *self, uint32_t epoch, bool *ret_stops, psd_error_t *err)
 {
     double f = 0;
@@ -251,7 +251,7 @@ static psd_status_t run(consensus_t *self, psd_error_t *err)
         self->stop.share[j] = 1 / (double)self->sharers[j];
     }
     if (rc == PSD_OK) {
-        rc = ex_job_meet(&job->ex, err); /* before anybody pushes */
+        rc = ex_job_meet(&job->ex, err); /* before any worker pushes */
     }
     for (uint32_t r = 0; rc == PSD_OK && !stops && r < job->options->epochs; r++) {
         rc = run_round(self, r, err);

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * consensus - training by models of the workers' own, which are brought
- * together once a clock
+ * consensus - training by one model for each worker, combined once a clock
  *
  * What     For F = C sum log(1 + exp(-y w.x)) + 1/2 |w|^2, each worker i has a
  *          model x_i of the features of its samples, and between two clocks it

@@ -27,7 +27,7 @@ static double y_y(const lr_products_t *products, size_t a, size_t b)
     return a < b ? products->y_y[a][b] : products->y_y[b][a];
 }
 
-/* Takes over what is new: products with the last step. */
+/* Takes the new values: products with the last step. */
 static void remember(lr_history_t *self, const lr_products_t *products)
 {
     size_t last = lr_history_last(self);

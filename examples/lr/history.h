@@ -3,10 +3,10 @@
  * lr_history - the directions of L-BFGS, from scalar products
  *
  * What     The last steps s and how they have changed the gradient, y. The
- *          direction -H g is a sum of g, the y (each divided by the curvature
- *          M of its feature) and the s. Its factors need nothing but scalar
- *          products, so that workers, each with a part of the vectors, add up
- *          numbers and exchange no vectors.
+ *          direction -H g is a sum of g, the y (each divided by the curvature M
+ *          of its feature) and the s. Its factors need only scalar products, so
+ *          that workers, each with a part of the vectors, add up numbers and
+ *          exchange no vectors.
  * Owner    the caller; nothing to free
  * Source   Nocedal, Wright, Numerical Optimization, algorithm 7.4; Chen et al.,
  *          Large-scale L-BFGS using MapReduce, NIPS 2014
@@ -16,8 +16,8 @@
 
 #include <stddef.h>
 
-/* Steps that are remembered. More need more products and hardly fewer epochs.
- */
+/* The number of steps kept. More steps need more products and save hardly
+ * any epochs. */
 #define LR_STEPS 8
 
 /* Scalar products of one epoch, by place of the steps; those of a place that is

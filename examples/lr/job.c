@@ -68,8 +68,8 @@ static psd_status_t drop_scratch(lr_job_t *self, const char *what, psd_error_t *
     return ex_job_drop(&self->ex, name, err);
 }
 
-/* Makes the tables of this run. Copies want nodes, of which the training may
- * lose some: so also what is needed at its end is made before. */
+/* Makes the tables of this run. Copies need nodes, and the training may lose
+ * some, so it also makes the tables for the end now. */
 static psd_status_t prepare(lr_job_t *self, psd_error_t *err)
 {
     static const char *const SUMS[] = {"cols", "3",          "type", "f64", "rows",
@@ -95,7 +95,7 @@ static psd_status_t prepare(lr_job_t *self, psd_error_t *err)
     return rc;
 }
 
-/* Each worker tells what it has; all learn the greatest. */
+/* Each worker publishes its sizes; all get the maximum. */
 static psd_status_t agree(lr_job_t *self, const ex_samples_t *samples, psd_error_t *err)
 {
     uint64_t greatest = self->options->features;
@@ -122,7 +122,7 @@ static psd_status_t open_counts(lr_job_t *self, psd_error_t *err)
     char name[EX_NAME_SIZE];
 
     if (self->options->variant == LR_LBFGS) {
-        return PSD_OK; /* it counts for itself */
+        return PSD_OK; /* it counts its own */
     }
     name_scratch(self, "counts", name);
     return ensure(self, name, "i64", "add", &self->counts, err);
@@ -186,7 +186,7 @@ psd_status_t lr_job_exchange_counts(lr_job_t *self, const uint64_t *rows, size_t
         rc = psd_pull(self->counts, rows, n, counts, n, err);
     }
     psd_table_close(&self->counts);
-    /* Nobody may still want them when they go. */
+    /* No worker may still need them when they are dropped. */
     if (rc == PSD_OK) {
         rc = ex_job_barrier(&self->ex, err);
     }

@@ -15,10 +15,9 @@
  *                   the largest share; before the training
  *          Counts, sums and shape belong to one run; their names have the
  *          job's. Worker 0 drops what an earlier run of the job has left before
- *          anybody opens them. All are made before the training: a node that is
- *          lost in it is not missed by a table. Each
- *          that the job has opened costs every clock a mark: while it trains,
- *          weights is the only one.
+ *          any worker opens them. All are made before the training, so that a
+ *          node lost later keeps no table from being made. Each open table
+ *          costs every clock a mark: while it trains, weights is the only one.
  * Owner    the caller; lr_job_close
  * Threads  one
  */
@@ -39,17 +38,17 @@
 /* How a training for an objective has ended. */
 typedef struct lr_outcome {
     uint32_t n_epochs;
-    double change; /* of F in the last one, as a part of it; NAN: not known */
+    double change; /* relative change of F in the last epoch; NAN: not known */
     bool has_converged;
 } lr_outcome_t;
 
 typedef struct lr_job {
     const lr_options_t *options;
     ex_job_t ex;
-    uint64_t n_rows;  /* that the data of all workers wants; 0: hash keys */
+    uint64_t n_rows;  /* that the data of all workers needs; 0: hash keys */
     uint64_t n_share; /* samples of the worker that has most */
     psd_table_t *weights;
-    psd_table_t *counts; /* NULL before and behind their exchange */
+    psd_table_t *counts; /* NULL before and after their exchange */
     psd_table_t *sums;   /* NULL before this worker adds to them */
     ex_sums_t steps;     /* open with an objective */
     lr_outcome_t outcome;
@@ -58,15 +57,15 @@ typedef struct lr_job {
 /* Connects and joins. Errors: those of ex_job_open. */
 PSD_MUST_CHECK psd_status_t lr_job_open(lr_job_t *self, const lr_options_t *options,
                                         psd_error_t *err);
-/* Agrees with all workers on what the data is, opens the weights, and makes
- * them when they are not there; makes the tables of this run. Errors: those of
- * psd_table_ensure; PSD_SHAPE a table that is there does not fit; the worker
- * has then left the job. */
+/* Agrees with all workers on the data's sizes, opens the weights or creates
+ * them, and makes the tables of this run. Errors: those of psd_table_ensure;
+ * PSD_SHAPE an existing table does not fit; the worker has then left the
+ * job. */
 PSD_MUST_CHECK psd_status_t lr_job_open_tables(lr_job_t *self, const ex_samples_t *samples,
                                                psd_error_t *err);
 /*
  * Adds this worker's counts to those of all, waits until all workers have done
- * so, and learns the sums. The table is then gone.
+ * so, and gets the sums. The table is then dropped.
  *
  * rows    in      n of them, ascending, below the rows of the weights
  * counts  in/out  n of them
@@ -81,7 +80,7 @@ PSD_MUST_CHECK psd_status_t lr_job_exchange_counts(lr_job_t *self, const uint64_
 PSD_MUST_CHECK psd_status_t lr_job_open_models(lr_job_t *self, size_t which, const char *cols,
                                                psd_table_t **ret_table, psd_error_t *err);
 /* Adds the loss of the worker's samples under the weights as they are now to
- * the sums; all workers are through with it on return. weights has room for the
+ * the sums; all workers have finished it on return. weights has room for the
  * samples' features. */
 PSD_MUST_CHECK psd_status_t lr_measure(lr_job_t *self, const ex_samples_t *samples, float *weights,
                                        psd_error_t *err);

@@ -14,13 +14,13 @@
  * square root of 2 times the one before. */
 #define N_LENGTHS 13
 #define LENGTH_ONE 8
-/* When the shortest or the longest is best, others are tried. */
+/* When the shortest or the longest is best, it tries others. */
 #define TRIES_MAX 12
-/* Two tables in turn: nobody pushes to one that another still pulls. */
+/* Two tables in turn: no worker pushes to one that another still pulls. */
 #define TURNS 2
 #define COLS 2 /* gradient and curvature */
 #define COLS_TEXT "2"
-/* A loss beyond all bounds is no number that a table takes. */
+/* A table does not take an infinite loss. */
 #define LOSS_MAX 1e300
 
 enum { SUM_W_W, SUM_W_D, SUM_D_D, SUM_LOSS };
@@ -42,7 +42,7 @@ typedef struct lbfgs {
     size_t n;                 /* features */
     uint32_t n_workers;       /* that were there when it began */
     psd_table_t *sums[TURNS]; /* of COLS numbers for each feature */
-    double *seen[TURNS];      /* what they had when they were pulled last */
+    double *seen[TURNS];      /* their values at the last pull */
     uint64_t n_exchanges;
     double *parts;  /* COLS * n: own parts; then the sums */
     double *pulled; /* COLS * n */
@@ -111,8 +111,8 @@ static psd_status_t pull_sums(lbfgs_t *self, size_t turn, double *values, psd_er
     return psd_pull(self->sums[turn], self->samples->keys, self->n, values, COLS * self->n, err);
 }
 
-/* The parts of all workers, summed up. The tables only grow; a sum is what has
- * been added since the last look. */
+/* The parts of all workers, summed up. The tables only grow; a sum is the
+ * difference since the last pull. */
 static psd_status_t exchange(lbfgs_t *self, psd_error_t *err)
 {
     size_t turn = self->n_exchanges++ % TURNS;
@@ -145,7 +145,7 @@ static psd_status_t pull_weights(lbfgs_t *self, psd_error_t *err)
                     err);
 }
 
-/* Adds what is in weights to the table. */
+/* Adds the contents of weights to the table. */
 static psd_status_t push_weights(lbfgs_t *self, psd_error_t *err)
 {
     if (self->n == 0) {
@@ -255,9 +255,9 @@ static int least(const double f[N_LENGTHS])
     return best;
 }
 
-/* The best length of a step along d, and F there; 0 when none makes F less. F
- * is convex along it: where the best one is neither the shortest nor the
- * longest of those tried, there is no better one elsewhere. */
+/* The best length of a step along d, and F there; 0 when none makes F less.
+ * F is convex along it: when the best is neither the shortest nor the
+ * longest tried, there is no better one elsewhere. */
 static psd_status_t search(lbfgs_t *self, double *ret_length, psd_error_t *err)
 {
     double one = 1;
@@ -349,7 +349,7 @@ static psd_status_t direct(lbfgs_t *self, psd_error_t *err)
     return PSD_OK;
 }
 
-/* Goes so far along d, and tells the table. */
+/* Goes that far along d, and pushes the change to the table. */
 static psd_status_t move(lbfgs_t *self, double length, psd_error_t *err)
 {
     size_t place = lr_history_next(&self->history);
@@ -413,7 +413,7 @@ static psd_status_t begin(lbfgs_t *self, psd_error_t *err)
     if (rc == PSD_OK) {
         rc = pull_weights(self, err);
     }
-    if (rc == PSD_OK) { /* before anybody pushes */
+    if (rc == PSD_OK) { /* before any worker pushes */
         rc = ex_job_meet(&self->job->ex, err);
     }
     if (rc == PSD_OK) {
@@ -428,7 +428,7 @@ static psd_status_t begin(lbfgs_t *self, psd_error_t *err)
     }
     fill_margins(self, self->w, self->z);
     memset(self->u, 0, self->samples->n * sizeof(*self->u));
-    rc = try_lengths(self, 0, f, err); /* all of them lead nowhere */
+    rc = try_lengths(self, 0, f, err); /* none of them helps */
     self->f = f[0];
     self->n_workers = self->job->steps.n_workers;
     return rc == PSD_OK ? differentiate(self, err) : rc;
@@ -460,7 +460,7 @@ static psd_status_t run_epoch(lbfgs_t *self, uint32_t epoch, bool *ret_stops, ps
     if (*ret_stops) {
         return PSD_OK;
     }
-    if (length == 0) { /* the memory misleads, or F cannot be less */
+    if (length == 0) { /* the history misleads, or F is at its minimum */
         *ret_stops = self->history.n == 0;
         self->job->outcome.has_converged = *ret_stops;
         self->history = (lr_history_t){0};
@@ -469,7 +469,7 @@ static psd_status_t run_epoch(lbfgs_t *self, uint32_t epoch, bool *ret_stops, ps
     return look(self, err);
 }
 
-/* Takes from the table what rounding has made of many small pushes. */
+/* Pulls the table, in which many small pushes were rounded. */
 static psd_status_t settle(lbfgs_t *self, psd_error_t *err)
 {
     psd_status_t rc = ex_job_meet(&self->job->ex, err);

@@ -5,11 +5,11 @@
  * What     Each epoch has a direction (history.h), the best of a few lengths of
  *          a step along it, and the gradient and the curvature at its end, to
  *          which each worker adds the part of its samples. Workers meet for
- *          each of the three, in every mode: what they add up is exact, and F
- *          falls with every step. There is no learning rate.
- *          The table of weights is pushed to with every step, so that it always
- *          has the model. When a worker is lost the others see it at the next
- *          sum, and begin again with the model that is in the table.
+ *          each of the three, in every mode: their sums are exact, and F falls
+ *          with every step. There is no learning rate. Every step is pushed to
+ *          the table of weights, so that it always has the model. When a worker
+ *          is lost, the others see it at the next sum, and start again with the
+ *          model in the table.
  */
 #ifndef LR_LBFGS_H
 #define LR_LBFGS_H

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * lr_loss - what a prediction costs, and how fast that changes
+ * lr_loss - the loss of a prediction, and its derivatives
  *
  * Units    m = w.x is the margin, y the label: +1 or -1, any number for the
  *          squared error
@@ -25,7 +25,7 @@ typedef struct lr_loss {
  * square-hinge  max(0, 1 - y m)^2
  */
 const lr_loss_t *lr_loss_of(unsigned kind);
-/* Learning rate as a part of alpha: 1, or with decay 1 / (beta + x) behind x
+/* Learning rate as a part of alpha: 1, or with decay 1 / (beta + x) after x
  * minibatches. */
 double lr_rate(int decay, double beta, double x);
 #endif

@@ -48,8 +48,8 @@ static psd_status_t load_test(const lr_options_t *options, ex_samples_t *test, p
     return load(options, options->test, all, test, err);
 }
 
-/* Reads the data before anything is asked of the server: a mistake in it shows
- * before others wait for this worker. */
+/* Reads the data before it contacts the server, so that an error in the data
+ * shows before others wait for this worker. */
 static psd_status_t load_data(const lr_options_t *options, data_t *ret_data, psd_error_t *err)
 {
     ex_share_t share = {0};
@@ -77,7 +77,7 @@ static psd_status_t report_test(const lr_options_t *options, const ex_samples_t 
     return ex_report_test(&how, test, model, err);
 }
 
-/* What worker 0 does with the model, which was trained in so many seconds. */
+/* Worker 0's use of the model; seconds: the time of the training. */
 static psd_status_t finish(lr_job_t *job, data_t *data, double seconds, psd_error_t *err)
 {
     const lr_options_t *options = job->options;

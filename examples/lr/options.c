@@ -114,8 +114,7 @@ static const ex_command_t COMMAND = {
     OPTIONS,
 };
 
-/* What the updaters use when nothing is said, NAN where they have no such
- * setting. */
+/* The updaters' defaults, NAN where they have no such setting. */
 typedef struct updater_defaults {
     const char *name;
     double alpha;
@@ -157,7 +156,7 @@ static void set_default(double *value, double preset)
     }
 }
 
-/* What is trained, and how long. */
+/* The kind and the length of the training. */
 static psd_status_t settle_variant(lr_options_t *self, psd_error_t *err)
 {
     bool has_objective = self->objective != NULL;
@@ -202,7 +201,7 @@ static psd_status_t check_variant(lr_options_t *self, psd_error_t *err)
     return PSD_OK;
 }
 
-/* Fills what was not said, and refuses what has no meaning for the updater. */
+/* Fills in defaults, and refuses options without meaning for the updater. */
 static psd_status_t settle_updater(lr_options_t *self, psd_error_t *err)
 {
     const updater_defaults_t *defaults = NULL;

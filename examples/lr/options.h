@@ -2,9 +2,9 @@
 /*
  * options - what the command line asks for
  *
- * What     Strict: an option that is not known, has no value or a value outside
- *          of its range, and options that contradict each other are one line of
- *          error that names the option, its value and what is allowed.
+ * What     Strict: an option that is unknown, has no value or one outside its
+ *          range, and options that contradict each other give one line of error
+ *          with the option, its value and the allowed values.
  */
 #ifndef LR_OPTIONS_H
 #define LR_OPTIONS_H

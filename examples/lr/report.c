@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What stands at the end. */
+/* The report at the end. */
 #include "report.h"
 
 #include <inttypes.h>

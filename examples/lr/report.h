@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * report - what stands at the end: the quality on the training data
+ * report - the report at the end: the quality on the training data
  */
 #ifndef LR_REPORT_H
 #define LR_REPORT_H
@@ -11,8 +11,8 @@
 #include "options.h"
 #include "psd.h"
 
-/* Prints "train  6513 examples  logloss …", with F when there is an objective,
- * and in how many seconds it was trained. */
+/* Prints "train  6513 examples  logloss …", with F when there is an
+ * objective, and the seconds of the training. */
 void lr_report_train(const lr_options_t *options, const ex_quality_t *sums, const ex_model_t *model,
                      double seconds);
 /* With an objective, and F measured: whether it has converged, and in how many

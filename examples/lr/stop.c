@@ -90,7 +90,7 @@ bool lr_stop_now(lr_stop_t *self, uint32_t epoch, double f)
     lr_outcome_t *outcome = &self->job->outcome;
 
     outcome->n_epochs = epoch;
-    /* Of an F that is 0 or no number no part is known. */
+    /* The relative change is unknown when F is 0 or not a number. */
     outcome->change = fabs(self->last - f) / fabs(f);
     self->n_still = outcome->change < tolerance ? self->n_still + 1 : 0;
     outcome->has_converged = self->n_still >= STILL_EPOCHS;

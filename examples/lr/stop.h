@@ -20,8 +20,9 @@
 typedef struct lr_stop {
     lr_job_t *job;               /* borrowed */
     const ex_samples_t *samples; /* borrowed */
-    double *share;               /* by feature, the caller fills it: what this worker counts
-                                    of a square; those of all workers add up to 1 */
+    double *share;               /* by feature, the caller fills it: this
+                                  * worker's share of a square; the shares of
+                                  * all workers add up to 1 */
     float *weights;              /* room for a weight of each feature */
     double last;                 /* F of the epoch before; NAN: there is none */
     uint32_t n_still;            /* epochs with hardly a change, one after the other */
@@ -33,10 +34,11 @@ typedef struct lr_stop {
 PSD_MUST_CHECK psd_status_t lr_stop_init(lr_stop_t *self, lr_job_t *job,
                                          const ex_samples_t *samples, psd_error_t *err);
 void lr_stop_done(lr_stop_t *self);
-/* F of the weights as they are now in the table. All workers call it and meet
- * in it, twice: it sees what was pushed before, and nobody pushes meanwhile. */
+/* F of the weights as they are now in the table. All workers call it and
+ * meet in it, twice: it sees all earlier pushes, and no worker pushes
+ * meanwhile. */
 PSD_MUST_CHECK psd_status_t lr_stop_measure(lr_stop_t *self, double *ret_f, psd_error_t *err);
-/* Takes F behind an epoch, from 1; worker 0 prints a line when one is due. True
- * when the training has converged. The job knows how it went. */
+/* Takes F after an epoch, from 1; worker 0 prints a line when one is due.
+ * True when the training has converged. Notes the result in the job. */
 bool lr_stop_now(lr_stop_t *self, uint32_t epoch, double f);
 #endif

@@ -11,10 +11,10 @@
 #include "loss.h"
 #include "stop.h"
 
-/* A push may be two minibatches old before its acknowledgement is waited for:
- * by then it has come, and nothing stands still for it. */
+/* Waits for the acknowledgement of a push only two minibatches later: by
+ * then it has come, and the wait costs nothing. */
 #define PUSHES_UNDER_WAY 2
-/* Epochs without a better F, after which steps are too long to come nearer. */
+/* Epochs without a better F, after which the steps count as too long. */
 #define PATIENCE 3
 
 typedef struct trainer {
@@ -22,7 +22,7 @@ typedef struct trainer {
     const ex_samples_t *samples;
     const lr_loss_t *loss;
     lr_block_t *blocks; /* n_blocks, a ring: minibatch k is k % n_blocks */
-    size_t n_blocks;    /* at hand, pulled, one only taken, and pushed */
+    size_t n_blocks;    /* the current one, those pulled, one only taken, and those pushed */
     uint32_t ahead;     /* minibatches that are pulled before their time */
     ex_progress_t progress;
     psd_call_t *last;   /* push of a clock */
@@ -34,7 +34,7 @@ typedef struct trainer {
     size_t n_batches;   /* of an epoch, the same for all workers */
     uint64_t n_done;    /* minibatches, of all epochs */
     uint64_t random;    /* state of the generator */
-    double step;        /* of what the updater's settings make it */
+    double step;        /* as a fraction of the updater's setting */
     double best;        /* F so far; INFINITY at first */
     uint32_t n_worse;   /* epochs since then, or since steps became shorter */
     lr_stop_t stop;     /* with an objective */
@@ -137,8 +137,8 @@ static psd_status_t trainer_init(trainer_t *self, lr_job_t *job, const ex_sample
     return ex_progress_init(&self->progress, job->options->report_s, share + 1, err);
 }
 
-/* Tells the server in how many of our examples each feature occurs, and learns
- * in how many of all. */
+/* Pushes in how many of its examples each feature occurs, and gets the
+ * number over all workers. */
 static psd_status_t exchange_counts(trainer_t *self, psd_error_t *err)
 {
     const ex_samples_t *samples = self->samples;
@@ -245,7 +245,7 @@ static psd_status_t compute(trainer_t *self, lr_block_t *block, bool ends_clock,
     return lr_block_push(block, self->job, ends_clock ? self->last : NULL, err);
 }
 
-/* What the minibatch tells of the progress. */
+/* Adds the minibatch to the progress. */
 static void score(trainer_t *self, const lr_block_t *block)
 {
     for (size_t i = 0; i < block->n_chosen; i++) {
@@ -256,9 +256,8 @@ static void score(trainer_t *self, const lr_block_t *block)
     }
 }
 
-/* Pulls the minibatch that is next to be pulled, behind what was pushed and the
- * clock. Meanwhile the one after it is made ready, and whatever else needs no
- * weights is done. */
+/* Pulls the next minibatch, after the pushes and the clock. Meanwhile it
+ * prepares the one after that, and does other work without weights. */
 static psd_status_t go_on(trainer_t *self, size_t number, psd_error_t *err)
 {
     psd_status_t rc = pull(self, number + self->ahead, err);
@@ -266,7 +265,7 @@ static psd_status_t go_on(trainer_t *self, size_t number, psd_error_t *err)
     return rc == PSD_OK ? take(self, number + self->ahead + 1, err) : rc;
 }
 
-/* One minibatch, whose weights are under way or there. */
+/* One minibatch, whose weights are in flight or here. */
 static psd_status_t run_batch(trainer_t *self, uint32_t epoch, size_t number, psd_error_t *err)
 {
     const lr_options_t *options = self->job->options;
@@ -289,9 +288,8 @@ static psd_status_t run_batch(trainer_t *self, uint32_t epoch, size_t number, ps
     return rc == PSD_OK ? ex_progress_tell(&self->progress, &place, err) : rc;
 }
 
-/* Whether the job's bound lets a worker get so far ahead of another one as an
- * epoch is long: by a clock more than the bound, and what it pulls before its
- * time. Under BSP none can. */
+/* Whether the job's bound lets a worker get a whole epoch ahead of another:
+ * by the bound, one clock more, and its early pulls. Under BSP none can. */
 static bool gets_ahead(const trainer_t *self)
 {
     int64_t max_delay = self->job->ex.max_delay;
@@ -315,9 +313,10 @@ static uint64_t meet_every(const trainer_t *self)
 }
 
 /* Whether an epoch ends with a barrier. An epoch's pushes add up to the
- * gradient only when all workers have made theirs: a worker that ran far ahead
- * would leave the end of the training to the data of the others. Where epochs
- * are of few minibatches a barrier behind each would be most of the work. */
+ * gradient only when all workers have made theirs: a worker that ran far
+ * ahead would leave the end of the training to the data of the others. When
+ * epochs have few minibatches, a barrier after each would be most of the
+ * work. */
 static bool meets(const trainer_t *self, uint32_t epoch)
 {
     uint64_t every = meet_every(self);
@@ -327,7 +326,7 @@ static bool meets(const trainer_t *self, uint32_t epoch)
            from / every != (from + self->n_batches) / every;
 }
 
-/* Whether F is measured behind each epoch, where all workers meet. */
+/* Whether to measure F after each epoch, where all workers meet. */
 static bool is_watched(const trainer_t *self)
 {
     const lr_options_t *options = self->job->options;
@@ -357,8 +356,8 @@ static psd_status_t run_epoch(trainer_t *self, uint32_t epoch, psd_error_t *err)
     return ex_job_barrier(&self->job->ex, err);
 }
 
-/* Looks where an epoch has led: whether it was the last one, and whether the
- * steps are too long to come nearer. */
+/* Checks the result of an epoch: whether it was the last one, and whether
+ * the steps are too long to improve. */
 static psd_status_t judge(trainer_t *self, uint32_t epoch, bool *ret_stops, psd_error_t *err)
 {
     double f = 0;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Ratings with rows in place of ids, learnt and measured ones apart. */
+/* Ratings with rows in place of ids, split into training and test. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

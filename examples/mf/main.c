@@ -53,7 +53,7 @@ static psd_status_t train(const mf_options_t *options, psd_error_t *err)
     return rc;
 }
 
-/* Predicts each, tells how far off it is, writes it. */
+/* Predicts each, prints the error, writes the prediction. */
 static psd_status_t score(const mf_model_t *model, const mf_ratings_t *ratings, const char *path,
                           psd_error_t *err)
 {

@@ -123,7 +123,7 @@ static psd_status_t bad_line(const lines_t *lines, psd_error_t *err)
                          lines->number);
 }
 
-/* Reads a row and its id, which is above the one before. */
+/* Reads a row and its id, which must ascend. */
 static psd_status_t read_row(lines_t *lines, mf_side_t *side, size_t i, size_t width,
                              psd_error_t *err)
 {

@@ -33,7 +33,7 @@ PSD_MUST_CHECK psd_status_t mf_side_init(mf_side_t *self, const uint64_t *ids, s
 void mf_model_done(mf_model_t *self);
 /* The row of an id; NULL: there is none. */
 const float *mf_side_find(const mf_side_t *self, uint64_t id, size_t width);
-/* What rows say; one that is NULL says nothing. */
+/* The prediction from two rows; a NULL row adds nothing. */
 double mf_model_predict(const mf_model_t *self, const float *user, const float *item);
 /* A text file: sizes and mean, then for each user and item its id and row.
  * Errors: PSD_IO; load: PSD_INVALID naming the line; PSD_NOMEM. */

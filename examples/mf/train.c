@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Steps and least squares, and how their changes reach the tables. */
+/* SGD steps and least squares, and the pushes of their changes. */
 #include "train.h"
 
 #include <math.h>
@@ -162,7 +162,7 @@ static psd_status_t open_tables(trainer_t *self, psd_error_t *err)
     if (rc == PSD_OK) {
         rc = side_open(self, &self->items, &self->model->items, "items", err);
     }
-    /* Everybody has looked before anybody fills them. */
+    /* All workers have checked before one fills them. */
     if (rc == PSD_OK) {
         ex_job_tell_old(self->job);
         rc = ex_job_barrier(self->job, err);
@@ -296,7 +296,7 @@ static psd_status_t solve(trainer_t *self, const mf_data_t *data, mf_solver_t *s
     return rc == PSD_OK ? meet(self, err) : rc;
 }
 
-/* After each epoch; worker 0 tells. */
+/* After each epoch; worker 0 prints. */
 static void tell(const trainer_t *self, const mf_data_t *data, uint32_t epoch, double start_s)
 {
     if (self->job->worker == 0) {

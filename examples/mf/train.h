@@ -4,11 +4,11 @@
  *
  * What     Users and items are a table each, of f32 that adds, a row for each.
  *          Every worker has read all ratings, so that all number users and
- *          items alike; worker i of n learns the ratings of users u with
- *          u mod n = i. Under SGD it steps through a block of them on its own
- *          copy of the rows, and pushes by how much they have changed; the
- *          next pull has the changes of all. Under ALS it solves its users
- *          for the items, all meet, and it solves its items for the users.
+ *          items alike; worker i of n learns the ratings of users u with u mod
+ *          n = i. Under SGD it steps through a block of them on its own copy of
+ *          the rows, and pushes by how much they have changed; the next pull
+ *          brings the changes of all. Under ALS it solves its users for the
+ *          items, all meet, and it solves its items for the users.
  */
 #ifndef MF_TRAIN_H
 #define MF_TRAIN_H
@@ -38,10 +38,10 @@ PSD_MUST_CHECK psd_status_t mf_data_init(mf_data_t *ret_data, mf_model_t *ret_mo
                                          psd_error_t *err);
 void mf_data_done(mf_data_t *self);
 
-/* The model has the last rows behind it. */
+/* Afterwards the model has the final rows. */
 PSD_MUST_CHECK psd_status_t mf_train(const mf_options_t *options, ex_job_t *job,
                                      const mf_data_t *data, mf_model_t *model, psd_error_t *err);
-/* Root of the mean square of what the model is off by; NaN of no ratings. */
+/* Root of the mean squared error of the model; NaN without ratings. */
 double mf_rmse(const mf_model_t *model, const mf_rating_t *ratings, size_t n);
 
 /* Sets row = the least squares solution for `n` ratings of one side's row,
@@ -53,6 +53,6 @@ void mf_solver_destroy(mf_solver_t **self_p);
 void mf_solver_clear(mf_solver_t *self);
 /* A rating, less the mean, of the row that is solved, and the other's row. */
 void mf_solver_add(mf_solver_t *self, const float *other, double rating);
-/* The row, with lambda for each rating; of none it is zero. */
+/* The row, with lambda for each rating; zero without ratings. */
 void mf_solver_solve(mf_solver_t *self, double lambda, float *ret_row);
 #endif

@@ -23,7 +23,7 @@ typedef struct mnist_images {
 } mnist_images_t;
 
 /* Errors: those of psd_reader_open and psd_reader_next; PSD_INVALID an image
- * that is no image of bytes, without a class, or of another size. */
+ * that is not of bytes, has no class, or has another size. */
 PSD_MUST_CHECK psd_status_t mnist_images_load(mnist_images_t *ret_images, const char *path,
                                               psd_error_t *err);
 void mnist_images_done(mnist_images_t *self);

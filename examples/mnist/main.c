@@ -15,7 +15,7 @@
 #include "options.h"
 #include "train.h"
 
-#define MEASURE_ROOM 1000 /* images that are looked at in one go */
+#define MEASURE_ROOM 1000 /* images of one forward pass */
 
 static psd_status_t check_size(const mnist_images_t *images, size_t n_pixels, psd_error_t *err)
 {
@@ -25,7 +25,7 @@ static psd_status_t check_size(const mnist_images_t *images, size_t n_pixels, ps
                                images->n_pixels, n_pixels);
 }
 
-/* Joins, learns, leaves; worker 0 tells and saves. */
+/* Joins, learns, leaves; worker 0 prints and saves. */
 static psd_status_t learn(const mnist_options_t *options, mnist_network_t *network,
                           const mnist_images_t *train, const mnist_images_t *test, psd_error_t *err)
 {

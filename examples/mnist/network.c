@@ -110,7 +110,7 @@ static psd_status_t rows(const psd_matrix_t *all, size_t n, psd_matrix_t **ret, 
     return psd_matrix_slice_rows(all, 0, n, ret, err);
 }
 
-/* What a layer takes in: the images, or what the layer before gives. */
+/* The input of a layer: the images, or the output of the layer before. */
 static const psd_matrix_t *input_of(const mnist_network_t *self, size_t l)
 {
     return l == 0 ? self->in : self->layers[l - 1].out;
@@ -145,7 +145,7 @@ static psd_status_t forwards(mnist_network_t *self, size_t l, size_t n, psd_erro
     return rc;
 }
 
-/* Makes probabilities of a row of scores; what they say of the true class. */
+/* Turns a row of scores into probabilities; returns that of the true class. */
 static mnist_verdict_t judge(float *row, uint8_t truth)
 {
     mnist_verdict_t verdict = {0};
@@ -187,7 +187,7 @@ psd_status_t mnist_network_look(mnist_network_t *self, const mnist_images_t *ima
     return rc;
 }
 
-/* Slopes of a layer's parameters, and of what it takes in from another one. */
+/* Gradients of a layer's parameters, and of its input from another layer. */
 static psd_status_t backwards(mnist_network_t *self, size_t l, size_t n, psd_error_t *err)
 {
     const mnist_layer_t *layer = &self->layers[l];
@@ -215,7 +215,7 @@ static psd_status_t backwards(mnist_network_t *self, size_t l, size_t n, psd_err
         if (rc == PSD_OK) {
             rc = psd_matrix_multiply(1, slope, false, layer->weights, true, 0, in_slope, err);
         }
-        /* Where a unit gave nothing, it has no slope. */
+        /* A unit with output 0 has no gradient. */
         for (size_t i = 0; rc == PSD_OK && i < n * layer->inputs; i++) {
             if (psd_matrix_values(in)[i] <= 0) {
                 psd_matrix_values(in_slope)[i] = 0;

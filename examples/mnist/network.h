@@ -46,22 +46,22 @@ void mnist_network_done(mnist_network_t *self);
  * (He et al., ICCV 2015), biases zero. */
 void mnist_network_start(mnist_network_t *self, uint64_t seed);
 
-/* What the network makes of an image. */
+/* The network's output for an image. */
 typedef struct mnist_verdict {
     double loss; /* -log of the probability of its class */
     uint8_t class;
 } mnist_verdict_t;
 
-/* What it says of the images listed, n <= room. */
+/* The outputs for the images listed, n <= room. */
 PSD_MUST_CHECK psd_status_t mnist_network_look(mnist_network_t *self, const mnist_images_t *images,
                                                const uint32_t *list, size_t n,
                                                mnist_verdict_t *ret_verdicts, psd_error_t *err);
-/* Behind a look: the slopes of the sum of their losses / n_all. */
+/* After a forward pass: the gradient of the sum of their losses / n_all. */
 PSD_MUST_CHECK psd_status_t mnist_network_learn(mnist_network_t *self, const mnist_images_t *images,
                                                 const uint32_t *list, size_t n, size_t n_all,
                                                 psd_error_t *err);
-/* A text file of sizes and parameters. Errors: PSD_IO; load: PSD_INVALID naming
- * the line; ret_network is given by load, with room for `room` images. */
+/* A text file of sizes and parameters. Errors: PSD_IO; load: PSD_INVALID
+ * naming the line; load gives ret_network, with room for `room` images. */
 PSD_MUST_CHECK psd_status_t mnist_network_save(const mnist_network_t *self, const char *path,
                                                psd_error_t *err);
 PSD_MUST_CHECK psd_status_t mnist_network_load(mnist_network_t *ret_network, const char *path,

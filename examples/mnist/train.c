@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Minibatch after minibatch: pull, look, learn, push. */
+/* Minibatch after minibatch: pull, forward, backward, push. */
 #include "train.h"
 
 #include <inttypes.h>
@@ -115,7 +115,7 @@ static psd_status_t open_table(trainer_t *self, psd_error_t *err)
         ex_job_tell_old(self->job);
         rc = pull(self, err);
     }
-    /* Everybody has looked before anybody fills it. */
+    /* All workers have checked before one fills it. */
     if (rc == PSD_OK) {
         rc = ex_job_barrier(self->job, err);
     }
@@ -185,8 +185,8 @@ static void add_up(trainer_t *self)
     self->n_sums++;
 }
 
-/* Exchanges the parameters and their means: before what wants the means, and
- * behind it. */
+/* Swaps the parameters and their means: before code that needs the means,
+ * and after it. */
 static void swap_means(trainer_t *self)
 {
     for (size_t i = 0; i < self->network->n; i++) {
@@ -259,7 +259,7 @@ psd_status_t mnist_train(const mnist_options_t *options, ex_job_t *job, mnist_ne
             rc = measure_test(&self, test, err);
         }
     }
-    if (rc == PSD_OK) { /* of all workers, where they were not in step */
+    if (rc == PSD_OK) { /* of all workers, when they were not in step */
         rc = ex_job_meet(job, err);
     }
     if (rc == PSD_OK) {

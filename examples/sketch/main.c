@@ -2,9 +2,9 @@
 /*
  * psd-sketch - counts words of a stream in a count-min sketch on psd
  *
- * What     Each worker inserts its share of the lines; then worker 0 asks for
- *          the words that are wanted, or counts the file exactly and says how
- *          far off the sketch is.
+ * What     Each worker inserts its share of the lines; then worker 0 queries
+ *          the requested words, or counts the file exactly and prints the
+ *          sketch's error.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -71,7 +71,7 @@ typedef struct words {
     char *line; /* owned */
     size_t room;
     uint64_t number; /* of the line that is read next */
-    char *rest;      /* of the line at hand; NULL: none */
+    char *rest;      /* of the present line; NULL: none */
     uint32_t part, n_parts;
 } words_t;
 
@@ -125,7 +125,7 @@ static const char *words_next(words_t *self)
     }
 }
 
-/* Behind the last word. Errors: PSD_IO it is not the file's end. */
+/* After the last word. Errors: PSD_IO it is not the file's end. */
 static psd_status_t words_check(const words_t *self, psd_error_t *err)
 {
     return ferror(self->file) == 0
@@ -203,7 +203,7 @@ static psd_status_t query(sketch_t *sketch, const char *path, psd_error_t *err)
     return rc;
 }
 
-/* Compares what the sketch says of every word with its count. */
+/* Compares the sketch's estimate of every word with its count. */
 static psd_status_t compare(sketch_t *sketch, const hashes_t *all, psd_error_t *err)
 {
     psd_localizer_t *exact = NULL;
@@ -282,7 +282,7 @@ static psd_status_t work(const options_t *options, ex_job_t *job, psd_error_t *e
     words_t words = {0};
     psd_status_t rc = PSD_OK;
 
-    if (options->insert != NULL) { /* which no table is made for if it fails */
+    if (options->insert != NULL) { /* it may fail before any table is made */
         rc = words_open(&words, options->insert, job->worker, job->n_workers, err);
         if (rc == PSD_OK) {
             rc = ex_job_look_for(job, options->table, err);

@@ -48,7 +48,7 @@ void sketch_done(sketch_t *self)
     memset(self, 0, sizeof *self);
 }
 
-/* FNV-1a, and a mix behind it, as its low bits are weak. */
+/* FNV-1a, followed by a mix, since its low bits are weak. */
 uint64_t sketch_hash(const char *word, size_t size)
 {
     uint64_t hash = UINT64_C(0xcbf29ce484222325);

@@ -6,8 +6,8 @@
  *          a cell in each of SKETCH_DEPTH stretches of `width`; the least of
  *          them is never below its count, and above it by more than e N / width
  *          with a probability of at most e^-SKETCH_DEPTH, 2 %, after N words.
- *          Adding is all that is done, so any number of workers may insert, in
- *          any order, and the cells are the same.
+ *          It only adds, so any number of workers may insert in any order, and
+ *          the cells are the same.
  * Owner    the caller; sketch_done
  * Source   Cormode and Muthukrishnan, J. Algorithms 55, 2005.
  */
@@ -33,9 +33,9 @@ typedef struct sketch {
     int64_t *counts;
 } sketch_t;
 
-/* Opens the table; makes: also where it is not there yet; room: words that are
- * pushed together. Errors: those of psd_table_ensure; PSD_NO_TABLE; PSD_NOMEM.
- */
+/* Opens the table; makes: create it when it does not exist; room: words that
+ * are pushed together. Errors: those of psd_table_ensure; PSD_NO_TABLE;
+ * PSD_NOMEM. */
 PSD_MUST_CHECK psd_status_t sketch_open(sketch_t *self, ex_job_t *job, const char *table,
                                         uint64_t width, size_t room, bool makes, psd_error_t *err);
 void sketch_done(sketch_t *self);

@@ -180,7 +180,7 @@ static uint32_t meet(wv_rows_t *self, uint32_t row, float n)
     return slot;
 }
 
-/* Of its first sense; those of the others lie behind it. */
+/* Of its first sense; those of the others follow. */
 static uint32_t meet_senses(wv_block_t *self, uint32_t word)
 {
     const wv_senses_t *senses = &self->task->senses;

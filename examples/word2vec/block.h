@@ -2,11 +2,11 @@
 /*
  * wv_block - some words of the text, and which vectors they need
  *
- * What     wv_feed reads the text and leaves frequent words out now and then;
+ * What     wv_feed reads the text and skips frequent words at random;
  *          wv_block_prepare draws the negatives and gives every row that the
- *          block needs a slot, 0, 1, 2, …
- *          Negatives of a block come from a pool of draws, as many as it has
- *          words: each is drawn by the same chance, and few rows are needed.
+ *          block needs a slot, 0, 1, 2, … Negatives of a block come from a pool
+ *          of draws, as many as it has words: each is drawn by the same chance,
+ *          and few rows are needed.
  * Shape    words: slots of input vectors; WV_UNKNOWN between sentences; the
  *          word of a slot is in.rows[slot], and the slots behind it are those
  *          of its other senses
@@ -21,7 +21,7 @@
 #include "text.h"
 #include "tree.h"
 
-/* What does not change while it is trained. */
+/* What stays constant during the training. */
 typedef struct wv_task {
     const wv_options_t *options;
     uint32_t block; /* words of one: wv_block_words */
@@ -73,11 +73,11 @@ typedef struct wv_feed {
 } wv_feed_t;
 
 /* How many words a block has: --block, or what lets each of several learners
- * have 20 in an epoch: with fewer they hear of each other too late. */
+ * have 20 in an epoch: with fewer they see each other's changes too late. */
 uint32_t wv_block_words(const wv_task_t *task, uint32_t n_workers);
 void wv_feed_init(wv_feed_t *self, const wv_task_t *task, uint32_t part, uint32_t n_parts);
 void wv_feed_done(wv_feed_t *self);
-/* The next block; *ret is NULL behind the last one of the last epoch. Errors:
+/* The next block; *ret is NULL after the last one of the last epoch. Errors:
  * PSD_IO; PSD_NOMEM. */
 PSD_MUST_CHECK psd_status_t wv_feed_next(wv_feed_t *self, wv_block_t **ret, psd_error_t *err);
 /* Draws, and gives slots. Errors: PSD_NOMEM. */

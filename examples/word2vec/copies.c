@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Rows there and back. */
+/* Copies rows in, and pushes their changes. */
 #include "copies.h"
 
 #include <math.h>
@@ -59,7 +59,7 @@ static void forget_carried(wv_copies_t *self)
     self->n_carried = 0;
 }
 
-/* What was there need not be kept. */
+/* The old content need not be kept. */
 static bool make_room(wv_copies_t *self, size_t n)
 {
     if (self->room < n) {
@@ -105,8 +105,7 @@ psd_status_t wv_copies_begin(wv_copies_t *self, const wv_rows_t *rows, bool lack
     return PSD_OK;
 }
 
-/* What this trainer has changed of its copy in the block before; NULL: nothing.
- */
+/* This trainer's changes of its copy in the block before; NULL: none. */
 static const float *carried_of(const wv_copies_t *self, uint64_t row)
 {
     uint32_t slot = self->carries ? self->carried_slot[row] : WV_UNKNOWN;
@@ -130,8 +129,8 @@ void wv_copies_fetch(wv_copies_t *self, psd_trainer_t *trainer, uint32_t slot)
     }
 }
 
-/* Leaves what has changed since it was fetched in its place, and adds this
- * trainer's part of it. */
+/* Replaces the row by its change since the fetch, and adds this trainer's
+ * part of it. */
 static void add_change(wv_copies_t *self, psd_trainer_t *trainer, size_t slot)
 {
     uint64_t row = self->rows->rows[slot];

@@ -2,17 +2,15 @@
 /*
  * wv_copies - a trainer's own copies of a block's rows of one table
  *
- * What     A row is copied when it is used first; what has changed of it goes
- *          to the server at the end of the block. The copy is to be where the
- *          row is once the others' blocks are learnt, too (others.h): its
- *          changes go wv_copies_times as far as this trainer's part of them,
- *          which is what is added.
- *          With the pipeline on, a cache may be loaded while the block before
- *          it is worked on, and lacks what that one has changed: a trainer adds
- *          the whole change of its copy, so that one worker with one trainer
- *          learns as if it were alone with its vectors, and several as if they
- *          had seen about what the others did. Without that, frequent words
- *          swing.
+ * What     A row is copied at its first use; its change goes to the server at
+ *          the end of the block. The copy should be where the row will be after
+ *          the others' blocks too (others.h): its changes go wv_copies_times as
+ *          far as this trainer's part, and only that part is added. With the
+ *          pipeline on, a cache may be loaded during work on the block before
+ *          it, and then lacks that block's changes: a trainer adds the whole
+ *          change of its copy. So one worker with one trainer learns as if it
+ *          were alone with its vectors, and several as if each had seen most of
+ *          the others' changes. Without that, frequent words swing.
  * Shape    row of slot i from values + i * stride on
  * Owner    the caller; wv_copies_done. Threads: the trainer's
  */
@@ -24,7 +22,7 @@
 typedef struct wv_copies {
     uint32_t table; /* of psd_train_table */
     wv_table_t kind;
-    const wv_others_t *others; /* borrowed; who also change its rows */
+    const wv_others_t *others; /* borrowed; the learners that also change its rows */
     size_t size;               /* of a row */
     size_t stride;
     bool carries;          /* changes of the last block may be lacking in the next */
@@ -48,13 +46,13 @@ PSD_MUST_CHECK psd_status_t wv_copies_init(wv_copies_t *self, const wv_task_t *t
                                            const wv_others_t *others, wv_table_t kind,
                                            uint32_t table, psd_error_t *err);
 void wv_copies_done(wv_copies_t *self);
-/* A block begins, with these rows; lacks: its cache has not what the one before
- * has changed. Errors: PSD_NOMEM. */
+/* Starts a block with these rows; lacks: its cache lacks the changes of the
+ * one before. Errors: PSD_NOMEM. */
 PSD_MUST_CHECK psd_status_t wv_copies_begin(wv_copies_t *self, const wv_rows_t *rows, bool lacks,
                                             psd_error_t *err);
-/* Copies a row; wv_copies_row does when it is to be. */
+/* Copies a row; wv_copies_row calls it at the first use. */
 void wv_copies_fetch(wv_copies_t *self, psd_trainer_t *trainer, uint32_t slot);
-/* The block ends: adds this trainer's part of what has changed. */
+/* Ends the block: adds this trainer's part of the changes. */
 void wv_copies_end(wv_copies_t *self, psd_trainer_t *trainer);
 
 /* How far a change of this trainer's goes. */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * wv_draws - chance: which words are left out, which are drawn as negatives
+ * wv_draws - random choices: which words are left out, which are drawn as
+ * negatives
  *
  * What     A word that is a share f of the corpus is kept with probability
  *          sqrt(t / f) + t / f, t = --sample. Negatives are drawn by

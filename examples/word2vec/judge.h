@@ -3,12 +3,12 @@
  * wv_judge - how good vectors are
  *
  * What     Similarity: Spearman's rank correlation between the cosine of two
- *          words and how alike people find them, over the pairs that are both
- *          known (Finkelstein et al., 2002). Analogies: of a : b as c : ?, the
- *          word nearest to b - a + c by cosine, but a, b and c (3CosAdd,
- *          Mikolov et al., NAACL 2013), among the 30,000 most frequent words;
- *          questions with others do not count.
- *          Words of the files are compared in lower case.
+ *          words and people's ratings, over the pairs with both words known
+ *          (Finkelstein et al., 2002). Analogies: of a : b as c : ?, the word
+ *          nearest to b - a + c by cosine, but a, b and c (3CosAdd, Mikolov et
+ *          al., NAACL 2013), among the 30,000 most frequent words; questions
+ *          with others do not count. Words of the files are compared in lower
+ *          case.
  */
 #ifndef WV_JUDGE_H
 #define WV_JUDGE_H

@@ -2,8 +2,8 @@
 /*
  * wv_kernel - sums over vectors
  *
- * Shape    vectors of n floats, n a multiple of WV_LANES, what is behind the
- *          vector's own size being zero
+ * Shape    vectors of n floats, n a multiple of WV_LANES, padded with zeros
+ *          after the vector's own size
  */
 #ifndef WV_KERNEL_H
 #define WV_KERNEL_H

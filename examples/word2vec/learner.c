@@ -8,7 +8,7 @@
 #include "pair.h"
 
 #define ALPHA_LEAST 1e-4 /* of the first one */
-#define ALPHA_WORDS 1000 /* between two looks at alpha */
+#define ALPHA_WORDS 1000 /* words between two updates of alpha */
 
 psd_status_t wv_learner_init(wv_learner_t *self, const wv_task_t *task, const wv_tables_t *tables,
                              const wv_others_t *others, psd_error_t *err)
@@ -126,8 +126,8 @@ void wv_learner_draw(wv_learner_t *self, size_t at)
     self->targets[self->n_targets - 1].is_last = true;
 }
 
-/* All targets of the word at `at` with one vector, which is then to change by
- * self->change. */
+/* All targets of the word at `at` with one vector, which the caller then
+ * changes by self->change. */
 WV_WIDE static void meet_all(wv_learner_t *self, size_t at, const float *hidden)
 {
     memset(self->change, 0, self->stride * sizeof *self->change);

@@ -2,8 +2,8 @@
 /*
  * wv_learner - one trainer's copies of a block's vectors, and what it learns
  *
- * What     Vectors are changed here word by word, and what has changed is added
- *          at the end of the block.
+ * What     Vectors change here word by word, and their changes are added at the
+ *          end of the block.
  * Owner    the caller; wv_learner_done. Threads: the trainer's
  * Source   Mikolov et al., 2013 (arXiv 1301.3781) and NIPS 2013: skip-gram and
  *          CBOW, hierarchical softmax and negative sampling; Duchi et al., JMLR
@@ -47,10 +47,10 @@ PSD_MUST_CHECK psd_status_t wv_learner_init(wv_learner_t *self, const wv_task_t 
                                             psd_error_t *err);
 void wv_learner_done(wv_learner_t *self);
 /*
- * Learns from this trainer's share of the block, and adds what has changed.
+ * Learns from this trainer's share of the block, and adds the changes.
  *
  * n_before  in  words that all workers had read before the block
- * lacks     in  its cache has not what this worker's block before has changed
+ * lacks     in  its cache lacks the changes of this worker's block before
  *
  * Errors: PSD_NOMEM.
  */
@@ -62,6 +62,6 @@ void wv_learner_draw(wv_learner_t *self, size_t at);
 /* The word at `at`, whose neighbours are in [from, end): its senses share what
  * there is to learn (mixture.c). */
 void wv_learner_senses(wv_learner_t *self, size_t at, size_t from, size_t end);
-/* The step behind so many words of all workers. */
+/* The step after that many words of all workers. */
 double wv_learner_alpha(const wv_task_t *task, uint64_t n_words);
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Words with several senses: which of them is met, and what each learns. */
+/* Words with several senses: which of them occurs, and what each learns. */
 #include <string.h>
 
 #include "pair.h"
@@ -7,13 +7,13 @@
 #define WEIGHT_LEAST 1e-3F /* of a sense that learns anything */
 #define PRIOR 1.0F         /* meetings that each sense begins with */
 
-/* log sigmoid(x), for no x infinite. */
+/* log sigmoid(x), finite for every x. */
 static float log_sigmoid(float x)
 {
     return x < 0 ? x - log1pf(expf(x)) : -log1pf(expf(-x));
 }
 
-/* How well a sense says what stands around it: the logarithm of its chance. */
+/* How well a sense predicts its context: the log likelihood. */
 WV_WIDE static float fit_of(wv_learner_t *self, uint32_t slot)
 {
     const float *sense = wv_vector(self, WV_IN, slot);

@@ -38,7 +38,7 @@ typedef struct wv_options {
     uint32_t block; /* words of a block, at most */
     uint32_t trainers;
     bool no_pipeline;
-    bool resume;       /* goes on with the tables that are there */
+    bool resume;       /* continue with the existing tables */
     const char *table; /* what names of tables begin with */
     uint64_t seed;
     double report_s; /* between lines of progress */

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * wv_pair - what a vector and one of its targets learn of each other
+ * wv_pair - what a vector and one of its targets learn from each other
  *
- * What     The target learns at once; what the vector is to change by is summed
- *          up in self->change. Shared by learner.c and mixture.c.
+ * What     The target learns at once; self->change sums up the change of the
+ *          vector. Shared by learner.c and mixture.c.
  */
 #ifndef WV_PAIR_H
 #define WV_PAIR_H
@@ -58,7 +58,7 @@ static inline float wv_step_of(float alpha, float label, float margin)
     return alpha * (label - 1 / (1 + expf(-margin)));
 }
 
-/* weight  in  how much of a pair it is: 1 but for senses */
+/* weight  in  weight of the pair: 1 except with senses */
 static inline __attribute__((always_inline)) void wv_meet(wv_learner_t *self,
                                                           const wv_target_t *pair,
                                                           const float *hidden, float weight)

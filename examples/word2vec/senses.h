@@ -2,10 +2,9 @@
 /*
  * wv_senses - which words have several vectors, and where they are
  *
- * What     The most frequent words, </s> aside, have n senses each: words
- *          1 .. last. Sense 0 of a word is the row of its own number; the
- *          others lie behind the vocabulary's rows, those of a word side by
- *          side.
+ * What     The most frequent words, </s> aside, have n senses each: words 1 ..
+ *          last. Sense 0 of a word is the row of its own number; the others
+ *          follow the vocabulary's rows, those of a word side by side.
  * Threads  any number may look
  */
 #ifndef WV_SENSES_H
@@ -41,8 +40,8 @@ static inline uint32_t wv_senses_rows(const wv_senses_t *self)
  * first row. The others become word#2, word#3, … (word##2 where the text has
  * such a word itself).
  *
- * words   in/out  the vocabulary; names of senses are added behind it, so that
- *                 a name's place is its row
+ * words   in/out  the vocabulary; names of senses are appended, so that a
+ *           name's place is its row
  * values  in/out  wv_senses_rows x size
  * met     in/out  (last + 1) x n: how often each sense of a word was met
  *

@@ -99,7 +99,7 @@ static psd_status_t make_table(maker_t *maker, const char *name, const char *con
     return rc;
 }
 
-/* Only vectors of words begin with chance, a little off zero. */
+/* Only vectors of words start at random, a little off zero. */
 static psd_status_t make_vectors(maker_t *maker, wv_table_t table, const char *suffix,
                                  uint32_t *ret, psd_error_t *err)
 {
@@ -168,7 +168,7 @@ psd_status_t wv_tables_make(wv_tables_t *self, psd_train_t *train, const wv_task
     return rc;
 }
 
-/* ---- what comes of it ---- */
+/* ---- results ---- */
 
 psd_status_t wv_tables_pull(psd_train_t *train, uint32_t table, uint32_t n, size_t size,
                             float **ret, psd_error_t *err)

@@ -34,11 +34,11 @@ typedef struct wv_tables {
 bool wv_tables_has(const wv_options_t *options, wv_table_t table);
 /* Rows of a table. */
 uint32_t wv_tables_rows(const wv_task_t *task, wv_table_t table);
-/* Drops what an earlier run has left. Errors: those of psd_table_drop, but
- * PSD_NO_TABLE. */
+/* Drops what an earlier run has left. Errors: those of psd_table_drop,
+ * except PSD_NO_TABLE. */
 PSD_MUST_CHECK psd_status_t wv_tables_drop(psd_train_t *train, const wv_task_t *task,
                                            psd_error_t *err);
-/* While train is configured: makes them, or takes those that are there. Errors:
+/* Before train starts: creates them, or takes the existing ones. Errors:
  * those of psd_train_table. */
 PSD_MUST_CHECK psd_status_t wv_tables_make(wv_tables_t *self, psd_train_t *train,
                                            const wv_task_t *task, uint32_t n_workers,

@@ -28,8 +28,8 @@ static bool is_packed(FILE *file)
     return found;
 }
 
-/* Behind the line that has the byte before `at`, which belongs to the part
- * before. */
+/* Moves past the line that has the byte before `at`, which belongs to the
+ * part before. */
 static void skip_line(wv_text_t *self)
 {
     int byte = 0;

@@ -24,7 +24,7 @@ typedef struct wv_text {
     const char *path; /* borrowed */
     FILE *file;
     uint64_t at;      /* of the next byte */
-    uint64_t end;     /* lines that begin here or behind are another part's */
+    uint64_t end;     /* lines that begin here or later belong to another part */
     bool is_line_end; /* the last byte read was one */
     char word[WV_WORD_MAX + 1];
 } wv_text_t;
@@ -35,8 +35,8 @@ typedef enum wv_token { WV_WORD, WV_LINE_END, WV_TEXT_END } wv_token_t;
 PSD_MUST_CHECK psd_status_t wv_text_open(wv_text_t *self, const char *path, uint32_t part,
                                          uint32_t n_parts, psd_error_t *err);
 void wv_text_close(wv_text_t *self);
-/* The next token; a word is in self->word until the next call. A file that
- * cannot be read ends: ask wv_text_check. */
+/* The next token; a word is in self->word until the next call. A read error
+ * looks like the end: call wv_text_check. */
 wv_token_t wv_text_next(wv_text_t *self);
 /* Errors: PSD_IO reading has failed. */
 PSD_MUST_CHECK psd_status_t wv_text_check(const wv_text_t *self, psd_error_t *err);

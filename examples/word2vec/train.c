@@ -12,7 +12,7 @@
 #include "../common/program.h"
 #include "learner.h"
 
-#define LOOK_MS 200 /* between two looks at the others' words */
+#define LOOK_MS 200 /* interval of polling the others' words */
 #define VALUE_SIZE 64
 
 typedef struct run {
@@ -104,7 +104,7 @@ static psd_status_t step(void *user, psd_trainer_t *trainer, void *block, psd_er
                            err);
 }
 
-/* ---- before ---- */
+/* ---- before the training ---- */
 
 static psd_status_t set_number(psd_train_t *train, const char *key, int64_t value, psd_error_t *err)
 {
@@ -155,7 +155,7 @@ static psd_status_t make_learners(run_t *run, psd_error_t *err)
     return rc;
 }
 
-/* What an earlier run has left goes before anybody makes anything. */
+/* Drops what an earlier run has left before any worker makes a table. */
 static psd_status_t begin(run_t *run, psd_error_t *err)
 {
     psd_status_t rc = PSD_OK;
@@ -184,7 +184,7 @@ static psd_status_t configure(run_t *run, psd_error_t *err)
     return rc == PSD_OK ? psd_train_config_end(run->train, err) : rc;
 }
 
-/* ---- while, and behind ---- */
+/* ---- during the training, and after ---- */
 
 static psd_status_t count_of(run_t *run, uint64_t worker, uint64_t *ret, psd_error_t *err)
 {
@@ -212,8 +212,8 @@ static void tell_resumed(const run_t *run)
     (void)fflush(stdout);
 }
 
-/* Up to the first block that is not counted: all of them draw the same as they
- * did before. */
+/* Skips to the first block that is not counted: the skipped ones draw the
+ * same numbers as before. */
 static psd_status_t skip_learnt(const run_t *run, wv_feed_t *feed, wv_block_t **ret,
                                 psd_error_t *err)
 {
@@ -276,8 +276,8 @@ static psd_status_t count_all(run_t *run, uint64_t *ret, psd_error_t *err)
     return rc;
 }
 
-/* Until all words of all workers are counted; as long as there are more, it is
- * worth waiting. */
+/* Waits until all words of all workers are counted, as long as the number
+ * grows. */
 static psd_status_t await_all(run_t *run, psd_error_t *err)
 {
     const wv_options_t *options = run->task->options;

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * wv_train - the training: tables, blocks, call-backs, and what comes of it
+ * wv_train - the training: tables, blocks, call-backs, and results
  *
- * What     One block is one clock. By the sum of all words read the step falls,
- *          and by its own a worker knows which of its blocks a cache has, and,
- *          with --resume, which are learnt. Worker 0 drops what an earlier run
- *          has left, without --resume.
+ * What     One block is one clock. The step falls with the sum of all words
+ *          read. From its own count a worker knows which of its blocks a cache
+ *          has, and, with --resume, which are learnt. Worker 0 drops what an
+ *          earlier run has left, without --resume.
  */
 #ifndef WV_TRAIN_H
 #define WV_TRAIN_H

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Two queues: leaves by rising count, and inner nodes, which come to be so. */
+/* Two queues: leaves by rising count, and inner nodes, which appear in that order. */
 #include "tree.h"
 
 #include <stdlib.h>
@@ -85,7 +85,7 @@ psd_status_t wv_tree_make(wv_tree_t *self, const wv_vocabulary_t *vocabulary, ps
     for (uint32_t i = 0; rc == PSD_OK && i < n; i++) {
         forest.nodes[i].count = vocabulary->words[i].count;
     }
-    /* All but the end of a line, which is first, stand by falling count. */
+    /* All words except the end of a line, which is first, are in order of falling count. */
     for (uint32_t i = n - 1; rc == PSD_OK && i > 0; i--) {
         if (at == n && vocabulary->words[i].count >= vocabulary->words[WV_END].count) {
             at = n - 1 - i;

@@ -70,7 +70,7 @@ static bool take_floats(FILE *file, float *values, uint32_t size)
     return true;
 }
 
-/* The first word's numbers can be read as text, and a line ends behind them. */
+/* The first word's numbers can be read as text, and a line ends after them. */
 static bool is_text(FILE *file, uint32_t size)
 {
     off_t at = ftello(file);

@@ -23,8 +23,8 @@ typedef struct wv_vectors {
 /* Reads either form. Errors: PSD_IO; PSD_INVALID naming place and what is
  * wrong; PSD_NOMEM. */
 PSD_MUST_CHECK psd_status_t wv_vectors_read(wv_vectors_t *self, const char *path, psd_error_t *err);
-/* Writes it beside, and puts it in place when it is whole. words: n x size.
- * Errors: PSD_IO. */
+/* Writes it under a temporary name, and renames it when it is complete.
+ * words: n x size. Errors: PSD_IO. */
 PSD_MUST_CHECK psd_status_t wv_vectors_write(const wv_vocabulary_t *words, const float *values,
                                              uint32_t size, bool binary, const char *path,
                                              psd_error_t *err);

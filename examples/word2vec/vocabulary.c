@@ -105,7 +105,7 @@ static int by_count(const void *a, const void *b)
     return strcmp(one->text, other->text);
 }
 
-/* Words that are too rare go; the rest is put in order. */
+/* Removes words that are too rare and sorts the rest. */
 static void settle(wv_vocabulary_t *self, uint64_t min_count)
 {
     uint32_t n = 1;

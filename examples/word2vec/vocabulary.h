@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * wv_vocabulary - the words of a corpus that are seen often enough
+ * wv_vocabulary - the words of a corpus that occur often enough
  *
  * What     Words by falling count, words of one count as they are spelt; first
  *          of all the end of a line, "</s>", whatever its count. A word's
@@ -37,8 +37,7 @@ typedef struct wv_vocabulary {
 PSD_MUST_CHECK psd_status_t wv_vocabulary_count(wv_vocabulary_t *self, const char *path,
                                                 uint64_t min_count, psd_error_t *err);
 void wv_vocabulary_done(wv_vocabulary_t *self);
-/* Puts a word in, or finds it, with its count as it is; WV_UNKNOWN: no memory.
- */
+/* Adds a word, or finds it, with its count unchanged; WV_UNKNOWN: no memory. */
 uint32_t wv_vocabulary_add(wv_vocabulary_t *self, const char *text);
 /* WV_UNKNOWN: it is not in it. */
 uint32_t wv_vocabulary_find(const wv_vocabulary_t *self, const char *text);
