@@ -4,18 +4,18 @@
  *
  * What     Shards and sessions of the core, joined by a network that loses,
  *          repeats, delays and reorders messages and cuts connections, or by
- *          lanes, whose clients scribble on what they share; small messages
- *          go in batches and bodies through filters, now and then; workers
- *          that follow a script, join late and are killed. After every step
- *          the promises of W1, W3, C1 to C4 and A4 are checked.
- * Shape    sim_net.c    packets and connections: bytes on their way
+ *          lanes, whose clients scribble on what they share; small messages go
+ *          in batches and bodies through filters, now and then; workers that
+ *          follow a script, join late and get killed. After every step the
+ *          promises of W1, W3, C1 to C4 and A4 are checked.
+ * Shape    sim_net.c    packets and connections: bytes in flight
  *          sim_lane.c   connections through shared memory
  *          sim_filter.c bodies through filters, and lists by their names
- *          sim_node.c   the shards, the job as the registry would tell it
+ *          sim_node.c   the shards, and the job as the registry would send it
  *          sim_client.c a session and the script that it follows
- *          sim_script.c what a seed makes the clients do
+ *          sim_script.c the clients' scripts, from a seed
  *          sim_slice.c  the bytes of its operations
- *          sim_copy.c   shards made again out of their records
+ *          sim_copy.c   shards rebuilt from their records
  *          sim_check.c  values seen against the ledger of pushes
  *          sim_run.c    the loop; sim_search.c many seeds
  * Units    virtual ms
@@ -42,7 +42,7 @@
 #define SIM_ROWS_MAX 24   /* of the table */
 #define SIM_OP_ROWS_MAX 6 /* of one operation */
 #define SIM_PARTITIONS_MAX 4
-#define SIM_LATE_MAX 5 /* packets of a client that come again behind BYE */
+#define SIM_LATE_MAX 5 /* packets of a client that come again after BYE */
 #define SIM_TABLE 7    /* numbers of the one table and the one job */
 #define SIM_JOB 3
 #define SIM_INCARNATION 77
@@ -59,7 +59,7 @@ typedef struct sim_plan {
     int32_t max_delay;
     uint64_t n_clocks;
     uint32_t late;   /* worker that joins late, or UINT32_MAX */
-    bool expected;   /* and is counted on from the start */
+    bool expected;   /* and is expected from the start */
     uint32_t killed; /* worker that is killed, or UINT32_MAX */
     bool again;      /* and comes again, with new clients */
     bool pipelined;  /* clients do not wait for their pulls */
@@ -74,7 +74,7 @@ typedef struct sim_weather {
     uint32_t delay_ms;
     uint32_t cut_ms;  /* mean time between two cuts; 0: none */
     uint32_t lanes;   /* of 100 connections; the others lose packets */
-    uint64_t calm_ms; /* nothing goes wrong from here on */
+    uint64_t calm_ms; /* no faults from here on */
 } sim_weather_t;
 
 typedef enum sim_step_kind {
@@ -125,13 +125,13 @@ typedef struct sim_client {
     sim_step_t *script;    /* owned */
     size_t n_steps;
     size_t at;    /* the next step */
-    bool planned; /* an event for the next step is on its way */
+    bool planned; /* an event for the next step is queued */
     uint64_t clock;
     sim_op_t *ops; /* owned; operation i + 1 of the session */
     size_t n_ops;
     size_t ops_capacity;
     size_t n_open;  /* operations without an end */
-    sim_op_t *redo; /* owned; to be asked again */
+    sim_op_t *redo; /* owned; to ask again */
     size_t n_redo;
     size_t redo_capacity;
     uint64_t conn_of[SIM_LINKS_MAX]; /* by link */
@@ -140,9 +140,9 @@ typedef struct sim_client {
     size_t n_late;
     uint64_t digest;                      /* of all bits pulled, in script order */
     ps_filter_t filter;                   /* of its requests */
-    ps_coder_t *coder;                    /* owned; NULL: it filters nothing */
-    ps_key_cache_t *lists[SIM_LINKS_MAX]; /* owned; that the shard was sent */
-    uint32_t misses[SIM_LINKS_MAX];       /* lists it did not know any more */
+    ps_coder_t *coder;                    /* owned; NULL: no filter */
+    ps_key_cache_t *lists[SIM_LINKS_MAX]; /* owned; lists that the shard was sent */
+    uint32_t misses[SIM_LINKS_MAX];       /* lists that it no longer knew */
 } sim_client_t;
 
 typedef struct sim_frame {
@@ -171,11 +171,11 @@ typedef struct sim_conn {
     bool cut;
     ps_assembly_t at_shard;
     ps_assembly_t at_client;
-    bool batches;        /* small messages wait for those behind them */
+    bool batches;        /* small messages wait for later ones */
     ps_batch_t batch[2]; /* what waits, each way: to the client, to the shard */
     bool lane;
     bool read_on;        /* lane: cut, and the shard reads what had come */
-    bool gone;           /* lane: the shard was told so */
+    bool gone;           /* lane: the shard knows it */
     uint64_t last_ms[2]; /* lane: arrival of the last packet, each way */
     ps_room_t *rooms;    /* owned; lane: offered for answers */
     size_t n_rooms;
@@ -187,7 +187,7 @@ typedef enum sim_event_kind {
     SIM_EVENT_CLIENT_TICK = 2, /* a: client */
     SIM_EVENT_SHARD_TICK = 3,  /* a: shard */
     SIM_EVENT_STEP = 4,        /* a: client */
-    SIM_EVENT_JOB = 5,         /* a: shard, job: as it was told */
+    SIM_EVENT_JOB = 5,         /* a: shard, job: as it was sent */
     SIM_EVENT_CUT = 6,
     SIM_EVENT_RELINKED = 7, /* a: client, b: link */
     SIM_EVENT_GONE = 8,     /* a: shard, b: conn */
@@ -211,7 +211,7 @@ typedef struct sim_event {
 typedef struct sim {
     sim_plan_t plan;
     sim_weather_t weather;
-    ps_rng_t net; /* everything about time and luck */
+    ps_rng_t net; /* all random choices of time and luck */
     uint64_t now_ms;
     uint64_t order;
     uint64_t n_events_done;
@@ -220,7 +220,7 @@ typedef struct sim {
     size_t events_capacity;
     ps_shard_t *shards[SIM_SHARDS_MAX];
     ps_shard_t *copies[SIM_SHARDS_MAX]; /* of each, made by its records */
-    ps_outbox_t copied;                 /* what they want done: nothing is */
+    ps_outbox_t copied;                 /* the copies' effects, which are ignored */
     uint64_t shard_wake_ms[SIM_SHARDS_MAX];
     ps_route_t routes[SIM_PARTITIONS_MAX];
     uint64_t lsn[SIM_PARTITIONS_MAX];
@@ -236,7 +236,7 @@ typedef struct sim {
     uint64_t n_batches;   /* of more than one message */
     uint64_t n_under_way; /* requests repeated while their values came */
     uint64_t n_coded;     /* requests through a filter */
-    bool reading;         /* all workers are through */
+    bool reading;         /* all workers have finished */
     FILE *trace;          /* NULL: none */
     bool failed;
     char violation[1024];
@@ -257,12 +257,12 @@ typedef struct sim_result {
 /* Runs one world. trace may be NULL. */
 void sim_run(uint64_t workload_seed, uint64_t weather_seed, FILE *trace, sim_result_t *ret_result);
 
-/* Runs n seeds from `first` on: each once, and once more in other weather where
- * the bits must be the same. The number of the first seed that fails, with its
- * trace's end on stdout, or UINT64_MAX. */
+/* Runs n seeds from `first` on: each once, and again in other weather when
+ * the bits must be the same. Returns the first seed that fails, with the end
+ * of its trace on stdout, or UINT64_MAX. */
 uint64_t sim_search(uint64_t first, uint64_t n, bool verbose);
 
-/* A promise was broken; the first one is kept. */
+/* Reports a broken promise; keeps the first one. */
 void PSD_PRINTF(2, 3) sim_fail(sim_t *sim, const char *format, ...);
 void PSD_PRINTF(2, 3) sim_trace(sim_t *sim, const char *format, ...);
 /* Stops the program: a mistake of the simulator itself. */
@@ -289,43 +289,43 @@ void sim_send(sim_t *sim, uint64_t conn, bool to_shard, const ps_message_t *mess
               const ps_payload_t *payload, uint32_t chunk_bytes);
 /* Sends what waits for its batch. */
 void sim_flush(sim_t *sim, uint64_t conn, bool to_shard);
-/* Decodes and hands on each message of the packet. */
+/* Decodes and delivers each message of the packet. */
 void sim_arrive(sim_t *sim, const sim_packet_t *packet);
-/* Sends again what was kept of a client that has said BYE. */
+/* Sends again the kept packets of a client that has said BYE. */
 void sim_send_late(sim_t *sim, sim_client_t *client);
 void sim_packet_drop(sim_packet_t **packet_p);
 /* Cuts one connection at random; both ends may or may not notice. */
 void sim_cut(sim_t *sim);
 
 /* sim_lane.c */
-/* Puts the packet on its way, behind those before it. */
+/* Queues the packet after earlier ones. */
 void sim_lane_dispatch(sim_t *sim, sim_packet_t *packet);
 /* A packet that arrives on a lane that broke is lost. */
 bool sim_lane_loses(const sim_conn_t *conn, bool to_shard);
-/* Breaks a lane, and tells the shard in a while. No lane: nothing. */
+/* Breaks a lane, and tells the shard later. Does nothing when it is not a lane. */
 void sim_lane_break(sim_t *sim, uint64_t conn);
-/* A body as a shard gets it: its values stay the client's. */
+/* A body as a shard gets it: the client keeps its values. */
 ps_payload_t *sim_lane_payload(const ps_body_t *body);
 /* The client writes over values that it has shared. */
 void sim_lane_scribble(sim_t *sim, ps_payload_t *payload);
 /* The client writes over the rooms that it has offered. */
 void sim_lane_scribble_rooms(sim_t *sim, sim_conn_t *conn);
-/* Room that a request offers for its answer; often too little or none. */
+/* The room that a request offers for its answer; often too little or none. */
 ps_room_t sim_lane_room(sim_t *sim, sim_conn_t *conn);
-/* The shard knows that the lane is gone: nobody may write to its rooms. */
+/* The shard knows that the lane is gone: it may no longer write to its rooms. */
 void sim_lane_gone(sim_t *sim, uint64_t conn);
 void sim_lanes_check(sim_t *sim);
 void sim_lanes_done(sim_t *sim);
 
 /* sim_filter.c */
-/* Whether and how the client filters, by chance. */
+/* Chooses whether and how the client filters. */
 void sim_filter_choose(sim_t *sim, sim_client_t *client);
 void sim_filter_done(sim_client_t *client);
 /* Sends a message of the session, a request through the client's filter. */
 void sim_filter_send(sim_t *sim, sim_client_t *client, uint64_t link, const ps_message_t *plain,
                      ps_payload_t *payload);
-/* Makes a coded answer plain, and learns what the shard has forgotten. The
- * payload as the session is to have it; the caller destroys it. */
+/* Decodes a coded answer, and notes what the shard has forgotten. Returns
+ * the payload for the session; the caller destroys it. */
 ps_payload_t *sim_filter_received(sim_t *sim, sim_client_t *client, uint64_t link,
                                   ps_message_t *message, ps_payload_t *payload);
 
@@ -333,7 +333,7 @@ ps_payload_t *sim_filter_received(sim_t *sim, sim_client_t *client, uint64_t lin
 void sim_node_start(sim_t *sim);
 void sim_node_event(sim_t *sim, uint32_t shard, ps_event_t *event);
 void sim_node_tick(sim_t *sim, uint32_t shard);
-/* Tells every shard the job as it is now, each in its own time. */
+/* Sends every shard the present job, each at its own time. */
 void sim_node_tell(sim_t *sim);
 void sim_node_told(sim_t *sim, uint32_t shard, const ps_job_t *job);
 void sim_node_join(sim_t *sim);
@@ -349,11 +349,11 @@ void sim_client_step(sim_t *sim, uint32_t client);
 void sim_client_kill(sim_t *sim, uint32_t client);
 
 /* sim_copy.c */
-/* A copy of shard args->shard, which has the table. */
+/* Makes a copy of shard args->shard, which has the table. */
 void sim_copy_start(sim_t *sim, const ps_shard_args_t *args, ps_event_t *table);
 void sim_copy_record(sim_t *sim, uint32_t shard, const ps_record_t *record,
                      const ps_payload_t *payload);
-/* Every copy has the same rows, windows and gates as its shard. */
+/* Checks that every copy has the same rows, windows and gates as its shard. */
 void sim_copy_check(sim_t *sim);
 void sim_copy_done(sim_t *sim);
 
@@ -369,10 +369,10 @@ static inline bool sim_is_push(sim_step_kind_t kind)
 }
 
 /* sim_check.c */
-/* What operation `at` of the client, a SUM, was told. */
+/* Checks the answer to operation `at` of the client, a SUM. */
 void sim_check_sum(sim_t *sim, sim_client_t *client, size_t at, const ps_message_t *message,
                    const ps_payload_t *payload);
-/* What operation `at` of the client, a pull or pushpull, saw. */
+/* Checks what operation `at` of the client, a pull or pushpull, saw. */
 void sim_check_values(sim_t *sim, sim_client_t *client, size_t at, const ps_message_t *message,
                       const ps_payload_t *payload);
 void sim_check_record(sim_t *sim, uint32_t shard, const ps_record_t *record);

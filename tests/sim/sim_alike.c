@@ -10,7 +10,7 @@ static bool has_same_windows(const ps_partition_t *one, const ps_partition_t *ot
     while (ps_map_next(&one->windows, &at, &session, &value)) {
         const ps_window_t *mine = value;
         const ps_window_t *theirs = ps_map_get(&other->windows, session);
-        bool is_new = mine->next == 1; /* nothing of it is in the log */
+        bool is_new = mine->next == 1; /* the log has nothing of it */
 
         if (!is_new && (theirs == NULL || mine->next != theirs->next ||
                         mine->n_refusals != theirs->n_refusals || mine->unsure != theirs->unsure)) {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What was seen against what was pushed. Every client has a column of its own
- * and pushes positive numbers into it, so the value of a cell says exactly how
- * many of that client's pushes are in it: it must be a sum of its first n, and
- * n must lie where the promises want it.
+ * Compares the values seen with the pushes. Every client has a column of its
+ * own and pushes positive numbers into it, so the value of a cell shows exactly
+ * how many of that client's pushes are in it: it must be the sum of its first
+ * n, and n must lie within the promised bounds.
  */
 #include <stdio.h>
 #include <string.h>
@@ -13,7 +13,7 @@
 #include "base/hash.h"
 #include "sim.h"
 
-/* A gathered payload, made easy to ask. */
+/* A gathered payload, for easy access. */
 typedef struct seen {
     const sim_t *sim;
     ps_slice_t slice;
@@ -73,7 +73,7 @@ static uint32_t place_of(const sim_op_t *op, uint32_t row)
     return is_delta(op) ? i : op->step.n_rows;
 }
 
-/* What a cell of the pusher's own column is behind a push. */
+/* The value of a cell of the pusher's own column after a push. */
 static int64_t behind(const sim_op_t *op, uint32_t row, int64_t value)
 {
     uint32_t i = place_of(op, row);
@@ -94,7 +94,7 @@ static int64_t shared_delta_of(const sim_op_t *op, uint32_t row)
                : op->step.deltas[i];
 }
 
-/* Which of a client's pushes a reader must see, and which it may. */
+/* The pushes of a client that a reader must see, and those that it may see. */
 typedef struct bound {
     const char *promise;
     size_t least; /* operations before this one: must */
@@ -157,7 +157,7 @@ static void check_cell(sim_t *sim, const sim_client_t *reader, size_t at,
 {
     bound_t bound = bound_of(sim, reader, at, writer, row);
     int64_t now = 0;
-    size_t last = SIZE_MAX; /* operations behind which it is `value` */
+    size_t last = SIZE_MAX; /* operations after which it is `value` */
     bool kept = false;
 
     for (size_t i = 0; i <= writer->n_ops; i++) {
@@ -183,7 +183,7 @@ static void check_cell(sim_t *sim, const sim_client_t *reader, size_t at,
     }
 }
 
-/* The column that all push into: only its end is known. */
+/* The column that all push into: only its final value is known. */
 static void check_shared(sim_t *sim, uint32_t row, int64_t value)
 {
     int64_t least = 0;
@@ -229,7 +229,7 @@ static void check_row(sim_t *sim, sim_client_t *client, size_t at, const seen_t 
 
     digest_row(client, seen, op, row);
     if (seen->slice.type == PS_TYPE_F32) {
-        return; /* its bits are compared with another run's */
+        return; /* another run must give the same bits */
     }
     for (uint32_t i = 0; i < sim->plan.n_clients; i++) {
         check_cell(sim, client, at, &sim->clients[i], op->step.rows[row], number_at(seen, row, i));
@@ -265,8 +265,8 @@ void sim_check_values(sim_t *sim, sim_client_t *client, size_t at, const ps_mess
     ps_buffer_done(&seen.values);
 }
 
-/* The sum of the client's own column over the rows of the operation, behind its
- * first n operations. */
+/* The sum of the client's own column over the rows of the operation, after
+ * its first n operations. */
 static int64_t sum_behind(const sim_client_t *client, const sim_op_t *op, size_t n)
 {
     int64_t sum = 0;

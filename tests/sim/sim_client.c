@@ -32,7 +32,7 @@ static void plan_tick(sim_t *sim, sim_client_t *client)
     }
 }
 
-/* Asks for what a pull did not get, as a new operation. */
+/* Pulls the rows that a pull did not get, as a new operation. */
 static void ask_again(sim_t *sim, sim_client_t *client, const sim_op_t *op, size_t n_done)
 {
     sim_op_t *again = NULL;
@@ -191,8 +191,9 @@ static void start_op(sim_t *sim, sim_client_t *client, const sim_step_t *step, u
     perform(sim, client, &outbox);
 }
 
-/* Cuts a line of the script by partitions, as lib/client does. A bit of the
- * result for each that was asked; no mark goes to those in `not_to`. */
+/* Cuts a line of the script by partitions, as lib/client does. The result
+ * has a bit for each partition that was asked; no mark goes to those in
+ * `not_to`. */
 static uint32_t start_line(sim_t *sim, sim_client_t *client, const sim_step_t *step,
                            uint32_t not_to)
 {
@@ -217,7 +218,7 @@ static uint32_t start_line(sim_t *sim, sim_client_t *client, const sim_step_t *s
     return asked;
 }
 
-/* The last push of a clock may be its mark, too. */
+/* The last push of a clock may also be its mark. */
 static bool ends_clock(const sim_client_t *client)
 {
     const sim_step_t *step = &client->script[client->at];
@@ -227,7 +228,7 @@ static bool ends_clock(const sim_client_t *client)
            (client->number + client->at) % 2 == 0;
 }
 
-/* A line, or two that are one. */
+/* Does one line, or two as one. */
 static void do_line(sim_t *sim, sim_client_t *client)
 {
     sim_step_t step = client->script[client->at];
@@ -290,7 +291,7 @@ void sim_client_step(sim_t *sim, uint32_t number)
     plan_step(sim, client);
 }
 
-/* Some clients begin with a map that is old: another shard, a lower epoch. */
+/* Some clients start with an old map: another shard, a lower epoch. */
 static void learn_routes(sim_t *sim, sim_client_t *client)
 {
     ps_route_t routes[SIM_PARTITIONS_MAX];
@@ -323,7 +324,7 @@ void sim_client_start(sim_t *sim, uint32_t number, uint64_t clock)
     client->clock = clock;
     sim_filter_choose(sim, client);
     learn_routes(sim, client);
-    /* A worker that starts later has that many clocks less to do. */
+    /* A worker that starts later has that many fewer clocks to do. */
     for (uint64_t passed = 0; passed < clock && client->at < client->n_steps; client->at++) {
         passed += client->script[client->at].kind == SIM_MARK;
     }

@@ -2,40 +2,40 @@
 /*
  * sim_cluster - a whole cluster in one thread, by a seed
  *
- * What     Three to five nodes of one or two shards with one to three copies
- *          of each partition; the registry, which stores its commands and
- *          crashes; clients, which are the client library's own machine. A
- *          network between all of them that loses, repeats, delays, reorders
- *          and cuts one way; nodes that crash and start again empty, freeze,
- *          come late and are drained; clocks that differ. Each push adds 1 to a
- *          row of its own, so that rows say what was applied how often. In half
- *          of the worlds the table has a log, and each node a disk that tears,
+ * What     Three to five nodes of one or two shards with one to three copies of
+ *          each partition; the registry, which stores its commands and crashes;
+ *          clients, which are the client library's own machine. A network
+ *          between all of them that loses, repeats, delays, reorders and cuts
+ *          one way; nodes that crash and start again empty, freeze, come late
+ *          and are drained; clocks that differ. Each push adds 1 to its own
+ *          row, so that a row shows how often its push was applied. In half of
+ *          the worlds the table has a log, and each node a disk that tears,
  *          fails, fills up and stands still (support/sim_disk.h): its nodes
- *          start again with it, or with a new one, and all are lost at once.
- *          Workers come and go in half of the worlds that have any
- *          (sim_cluster_job.h). Checkpoints are made in the middle of it
+ *          restart with it, or with a new one, and all nodes may be lost at
+ *          once. Workers come and go in half of the worlds that have any
+ *          (sim_cluster_job.h). Checkpoints run in the middle of it
  *          (sim_cluster_checkpoint.h).
  * Checks   W1 what was acknowledged at replica is in every later answer, once,
- *          after the loss of any one node; at disk, whatever is lost but a disk
- *          that has the last copy · W2 an answer's level is no lower
- *          than asked · W3 each client's pushes are taken in order · A3 nobody
+ *          after the loss of any one node; at disk, whatever is lost except a
+ *          disk with the last copy · W2 an answer's level is no lower than
+ *          asked · W3 each client's pushes are taken in order · A3 no primary
  *          answers under an epoch that another one's answers have ended · C1,
  *          C2, C3 what a pull in some clock must and may see · copies in sync
- *          have the same bits · all ends in the end
- * Shape    sim_cluster_plan.c      what a seed means
+ *          have the same bits · everything ends
+ * Shape    sim_cluster_plan.c      the plan of a seed
  *          sim_cluster_run.c       time and the loop
- *          sim_cluster_fault.c     what goes wrong, when it is time
- *          sim_cluster_net.c       messages and letters on their way
- *          sim_cluster_node.c      nodes: their shards, the registry's word
+ *          sim_cluster_fault.c     the faults, at their times
+ *          sim_cluster_net.c       messages and letters in flight
+ *          sim_cluster_node.c      nodes: their shards, the registry's letters
  *          sim_cluster_disk.c      their disks
  *          sim_cluster_registry.c  the registry's process
  *          sim_cluster_job.c       its jobs and their work queue
  *          sim_cluster_checkpoint.c its checkpoints, and the nodes' part in
  *                                  them
  *          sim_cluster_client.c    clients
- *          sim_cluster_worker.c    what they are as workers
- *          sim_cluster_script.c    what they do
- *          sim_cluster_check.c     what was promised
+ *          sim_cluster_worker.c    the clients as workers
+ *          sim_cluster_script.c    the clients' scripts
+ *          sim_cluster_check.c     the promises
  *          sim_cluster_search.c    many seeds; the shortest story of one
  * Units    virtual ms of the world; a node's own clock differs
  */
@@ -63,17 +63,17 @@
 #define CLUSTER_SESSIONS_STEP 8
 #define CLUSTER_LATE_MAX 4
 #define CLUSTER_NAME_SIZE 16 /* of a node */
-/* Places that a way leads between: nodes, and then */
+/* Ends of a link: nodes, and then */
 #define CLUSTER_REGISTRY CLUSTER_NODES_MAX
 #define CLUSTER_CLIENTS (CLUSTER_NODES_MAX + 1)
 #define CLUSTER_PLACES (CLUSTER_NODES_MAX + 2)
 #define CLUSTER_NOBODY UINT32_MAX
 
 #define CLUSTER_START_MS 1000
-#define CLUSTER_CALM_MS 4500  /* nothing goes wrong behind it */
-#define CLUSTER_END_MS 40000  /* all has ended before */
-#define CLUSTER_LOST_MS 5000  /* silence of a worker, which is broken */
-#define CLUSTER_REPAIR_MS 900 /* … of a node, which is given up */
+#define CLUSTER_CALM_MS 4500  /* no faults after it */
+#define CLUSTER_END_MS 40000  /* everything has ended before */
+#define CLUSTER_LOST_MS 5000  /* silence after which a worker is lost */
+#define CLUSTER_REPAIR_MS 900 /* … after which a node is given up */
 
 /* ---- clients ---- */
 
@@ -108,7 +108,7 @@ typedef struct cluster_op {
     bool must[CLUSTER_ROWS]; /* PULL: rows that it must see pushed */
 } cluster_op_t;
 
-/* A message that was sent, to come again behind BYE. */
+/* A message that was sent, to come again after BYE. */
 typedef struct cluster_late {
     size_t conn;
     ps_buffer_t bytes; /* owned */
@@ -125,22 +125,22 @@ typedef struct cluster_client {
     size_t capacity;
     size_t n_open; /* operations without an end */
     uint64_t clock;
-    size_t window; /* operations under way at once */
+    size_t window; /* operations in flight at once */
     bool memory;   /* it asks for no more than level memory */
     uint8_t level; /* that it asks for: what its acknowledgements reach */
     bool reader;   /* pulls everything at the end */
     bool finished;
     bool ended;                            /* it has said BYE */
-    cluster_late_t late[CLUSTER_LATE_MAX]; /* what comes once more then */
+    cluster_late_t late[CLUSTER_LATE_MAX]; /* the messages that come again then */
     size_t n_late;
     uint32_t n_more;    /* identities, beside the first */
     bool asks_identity; /* another one is on its way */
-    uint64_t lost_ms;   /* when its clocks are closed without it; 0: never */
+    uint64_t lost_ms;   /* when clocks close without it; 0: never */
     uint64_t pace_ms;   /* between two lines, at most */
     uint64_t wake_ms;   /* of the tick that is planned */
     uint64_t ask_ms;    /* when to ask the registry again */
     uint64_t n_seqs[CLUSTER_PARTITIONS_MAX];
-    /* The last one that nobody may lose: acknowledged at replica, or above. */
+    /* The last one that must not be lost: acknowledged at replica, or above. */
     uint64_t safe_seq[CLUSTER_PARTITIONS_MAX];
     uint64_t flushed_seq[CLUSTER_PARTITIONS_MAX]; /* likewise, at disk */
     uint64_t voided_seq[CLUSTER_PARTITIONS_MAX];  /* up to it, only those are */
@@ -154,17 +154,17 @@ typedef struct cluster_pushed {
     uint64_t clock; /* finished when it was made */
     bool planned;
     bool started;
-    bool acked;    /* at replica: it is to be seen */
+    bool acked;    /* at replica: pulls must see it */
     bool flushed;  /* acknowledged at disk */
-    bool voided;   /* it may be gone, for it was not, and no whole copy of its
-                      partition was left */
-    bool doubtful; /* it may be there or not: its client has ended without an
-                      answer */
+    bool voided;   /* it may be gone: it was below disk, and no whole copy of
+                    * its partition was left */
+    bool doubtful; /* it may exist or not: its client has ended without an
+                    * answer */
 } cluster_pushed_t;
 
 /* ---- nodes ---- */
 
-/* What the records of one copy say. */
+/* The state of one copy, from its records. */
 typedef struct cluster_copy {
     bool known; /* else the next record may be any */
     uint64_t lsn;
@@ -172,7 +172,7 @@ typedef struct cluster_copy {
                                             known */
 } cluster_copy_t;
 
-/* On its way to the disk: a record, or a piece of a snapshot. */
+/* Queued for the disk: a record, or a piece of a snapshot. */
 typedef struct cluster_write {
     bool is_piece;
     ps_record_t record;
@@ -187,7 +187,7 @@ typedef struct cluster_writer { /* a shard's thread, and its log */
     size_t first;               /* of those that have not been taken */
     size_t n;
     size_t capacity;
-    uint64_t unflushed; /* bytes taken and not told */
+    uint64_t unflushed; /* bytes taken and not reported */
     bool snapshot_failed;
     bool in_trouble;
     bool turn_planned;
@@ -210,11 +210,11 @@ typedef struct cluster_node {
     uint64_t incarnation;
     int64_t offset_ms;  /* of its clock */
     int64_t drift;      /* thousandths by which it runs faster */
-    uint64_t max_epoch; /* that it was told */
+    uint64_t max_epoch; /* that it received */
     sim_disk_t *disk;   /* owned; NULL: none yet */
     uint64_t disk_from; /* the first incarnation that had it */
     bool loses_disk;    /* with the crash that comes now */
-    bool is_fresh;      /* its logs were new, or no start with them joined */
+    bool is_fresh;      /* its logs were new, or no start with them has joined */
     bool kept;          /* else; all of them were there at its start */
     bool starts;        /* it is down, and starts by itself */
 } cluster_node_t;
@@ -235,7 +235,7 @@ typedef struct cluster_conn {
 
 typedef struct cluster_registry {
     ps_registry_t *machine; /* owned; NULL: it is down */
-    ps_command_t *log;      /* owned; what is stored */
+    ps_command_t *log;      /* owned; the stored commands */
     size_t n_log;
     size_t capacity;
     ps_overseer_t *overseer; /* owned; likewise … */
@@ -244,14 +244,14 @@ typedef struct cluster_registry {
     uint64_t wake_ms;
 } cluster_registry_t;
 
-/* Between the registry and all others, in order. */
+/* Letters between the registry and all others, in order. */
 typedef enum cluster_letter_kind {
     CLUSTER_BEAT = 1,     /* node: it lives */
     CLUSTER_JOIN = 2,     /* node: it has started */
     CLUSTER_REPORT = 3,   /* node: of a copy */
-    CLUSTER_KNOWN = 4,    /* node: has what it was told */
+    CLUSTER_KNOWN = 4,    /* node: has applied a TELL */
     CLUSTER_ASK = 5,      /* client: where the partitions are */
-    CLUSTER_ANEW = 6,     /* registry: it does not know this life of the node */
+    CLUSTER_ANEW = 6,     /* registry: it does not know this incarnation of the node */
     CLUSTER_TELL = 7,     /* registry: what its overseer names */
     CLUSTER_FENCE = 8,    /* registry */
     CLUSTER_ROUTES = 9,   /* registry, to a client */
@@ -266,11 +266,11 @@ typedef enum cluster_letter_kind {
     CLUSTER_SLICE = 18,
     CLUSTER_COUNTED = 19,
     CLUSTER_LOST = 20,  /* that life of its worker */
-    CLUSTER_ARM = 21,   /* registry: an image is wanted; marks wait */
-    CLUSTER_ARMED = 22, /* node: they do, and how far they have come */
-    CLUSTER_IMAGE = 23, /* registry: it begins, behind that clock */
+    CLUSTER_ARM = 21,   /* registry: an image is wanted; marks must wait */
+    CLUSTER_ARMED = 22, /* node: they wait; reports its clock */
+    CLUSTER_IMAGE = 23, /* registry: it begins, after that clock */
     CLUSTER_LOOK = 24,  /* registry: it is still wanted */
-    CLUSTER_CEASE = 25  /* registry: it is not */
+    CLUSTER_CEASE = 25  /* registry: it is not wanted */
 } cluster_letter_kind_t;
 
 static inline bool cluster_is_of_client(cluster_letter_kind_t kind)
@@ -298,7 +298,7 @@ typedef struct cluster_letter {
     uint64_t clock;                       /* … and clock; ARMED, IMAGE */
     cluster_want_t want;                  /* ARM, IMAGE */
     ps_work_answer_t work;                /* SLICE; DONE: epoch and slice */
-    uint64_t clocks[CLUSTER_WORKERS_MAX]; /* KNOWN: of the workers, there */
+    uint64_t clocks[CLUSTER_WORKERS_MAX]; /* KNOWN: the clocks of the workers there */
     ps_report_t report;                   /* REPORT; FENCE: table, partition, epoch */
     ps_copies_t *copies;                  /* owned; TELL */
     ps_route_t *routes;                   /* owned; TELL, ROUTES, ENTERED */
@@ -333,7 +333,7 @@ typedef struct cluster_event {
     cluster_event_kind_t kind;
     uint64_t a;
     uint64_t b;
-    uint64_t incarnation;     /* of who sent it */
+    uint64_t incarnation;     /* of the sender */
     uint64_t values_of;       /* MESSAGE: the request that its values answer */
     uint64_t epoch;           /* … in which they were read */
     ps_buffer_t bytes;        /* owned; MESSAGE */
@@ -342,7 +342,7 @@ typedef struct cluster_event {
 
 typedef struct cluster {
     cluster_plan_t plan;
-    ps_rng_t rng; /* everything about time and luck */
+    ps_rng_t rng; /* all random choices of time and luck */
     uint64_t now_ms;
     uint64_t order;
     cluster_event_t *events; /* owned; a heap */
@@ -362,9 +362,9 @@ typedef struct cluster {
     cluster_facts_t facts;
     cluster_client_t clients[CLUSTER_CLIENTS_MAX + 1]; /* the reader, too */
     bool reading;
-    uint64_t changed_ms; /* a record, or what the registry says */
+    uint64_t changed_ms; /* a record, or a letter of the registry */
     cluster_pushed_t pushed[CLUSTER_PARTITIONS_MAX][CLUSTER_ROWS];
-    /* The highest epoch that was answered under, and by whom. */
+    /* The highest epoch of any answer, and the node that answered. */
     uint64_t answer_epoch[CLUSTER_PARTITIONS_MAX];
     uint64_t answer_by[CLUSTER_PARTITIONS_MAX]; /* incarnation */
     uint64_t n_handled;                         /* events */
@@ -372,7 +372,7 @@ typedef struct cluster {
     uint64_t n_fences;
     uint64_t n_under_way;  /* requests repeated while their values came */
     uint64_t n_voids;      /* times that the last whole copy was lost */
-    uint64_t n_identities; /* that clients got, beside their first ones */
+    uint64_t n_identities; /* that clients got after their first ones */
     uint64_t n_recoveries; /* nodes that have started with a disk */
     FILE *trace;
     bool failed;
@@ -396,39 +396,39 @@ static inline uint64_t cluster_below(cluster_t *self, uint64_t bound)
 {
     return ps_rng_below(&self->rng, bound);
 }
-/* Runs the world of a plan; what was broken first, or NULL. trace may be NULL.
- */
+/* Runs the world of a plan; returns the first broken promise, or NULL. trace
+ * may be NULL. */
 const char *cluster_run(const cluster_plan_t *plan, FILE *trace, cluster_t *self);
 
 /* sim_cluster_fault.c */
 void cluster_faults_start(cluster_t *self);
-/* Begins and ends what is due. */
+/* Starts and ends the faults that are due. */
 void cluster_faults(cluster_t *self);
-/* When the place goes on, if it is frozen now; else 0. */
+/* When the place resumes, if it is frozen now; else 0. */
 uint64_t cluster_frozen(const cluster_t *self, uint32_t place);
 bool cluster_is_cut(const cluster_t *self, uint32_t from, uint32_t to);
-/* How much later what the registry says arrives there. */
+/* The extra delay of the registry's letters to that place. */
 uint64_t cluster_lateness(const cluster_t *self, uint32_t node);
 bool cluster_is_absent(const cluster_t *self, uint32_t node);
-/* When the node's disk goes on, if it stands still now; else 0. */
+/* When the node's disk resumes, if it stands still now; else 0. */
 uint64_t cluster_disk_still(const cluster_t *self, uint32_t node);
 
 /* sim_cluster_net.c */
 void cluster_event_done(cluster_event_t *event);
 /* A connection to the shard of that endpoint; its place in the list. */
-/* Sends again what was kept of a client that has said BYE. */
+/* Sends again the kept messages of a client that has said BYE. */
 void cluster_send_late(cluster_t *self, uint32_t client);
 size_t cluster_connect(cluster_t *self, cluster_conn_t conn, const char *tcp);
-/* A message by a connection, lost or doubled by chance. */
+/* Sends a message on a connection, which may lose or duplicate it. */
 void cluster_send(cluster_t *self, size_t conn, bool to_opener, const ps_message_t *message,
                   const ps_payload_t *payload);
 void cluster_arrive(cluster_t *self, const cluster_event_t *event);
-/* Connections of a node that has crashed: what it had sent is lost, perhaps;
- * the others hear of it, perhaps. */
+/* Connections of a node that has crashed: its sent messages may be lost, and
+ * the others may notice. */
 void cluster_disconnect(cluster_t *self, uint32_t node);
-/* Sends a letter; what it owns is its own from here on. */
+/* Sends a letter and takes its contents. */
 void cluster_post(cluster_t *self, const cluster_letter_t *letter);
-/* Letters of a place that has crashed, on their way, are lost. */
+/* Letters in flight from a place that has crashed are lost. */
 void cluster_lose_letters(cluster_t *self, uint32_t place);
 
 /* sim_cluster_node.c */
@@ -437,32 +437,32 @@ void cluster_node_crash(cluster_t *self, uint32_t node, cluster_loss_t loss);
 void cluster_nodes_done(cluster_t *self);
 void cluster_node_step(cluster_t *self, uint32_t node, uint32_t shard, ps_event_t *event);
 void cluster_node_tick(cluster_t *self, uint32_t node, uint32_t shard);
-/* The shard's thread does something of its own between two events. */
+/* Work of the shard's thread between two events. */
 void cluster_node_work(cluster_t *self, uint32_t node, uint32_t shard, cluster_work_t *work,
                        const void *order);
 /* Values of a partition's rows, which the caller destroys. */
 struct ps_payload *cluster_rows_of(ps_store_t *store, uint32_t partition);
 void cluster_node_beat(cluster_t *self, uint32_t node);
 void cluster_node_letter(cluster_t *self, const cluster_letter_t *letter);
-/* The shard's partition; NULL: it is not there. */
+/* The shard's partition; NULL: it has none. */
 struct ps_partition *cluster_partition(const cluster_t *self, uint64_t incarnation, uint32_t shard,
                                        uint32_t partition);
 uint32_t cluster_node_of(const cluster_t *self, uint64_t incarnation);
-/* Whose life that is or was. */
+/* The node of that incarnation, present or past. */
 uint32_t cluster_node_by(uint64_t incarnation);
 
-/* sim_cluster_disk.c; where the world has disks, else nothing is done. */
-/* A shard reads what its disk has. false: the disk does not work now. */
+/* sim_cluster_disk.c; these do nothing when the world has no disks. */
+/* A shard reads its disk. false: the disk does not work now. */
 bool cluster_disk_open(cluster_t *self, uint32_t node, uint32_t shard);
-/* Records and pieces join those on their way. */
+/* Queues records and pieces. */
 void cluster_disk_give(cluster_t *self, uint32_t node, uint32_t shard, const ps_effect_t *effect);
-/* The registry has heard of the node's start. false: as above. */
+/* The registry knows of the node's start. false: as above. */
 bool cluster_disk_joined(cluster_t *self, uint32_t node);
-/* The table is known to the next start. false: the disk does not work now. */
+/* Makes the table known to the next start. false: the disk does not work now. */
 bool cluster_disk_table(cluster_t *self, uint32_t node, uint32_t shard,
                         const ps_table_spec_t *spec);
 void cluster_disk_turn(cluster_t *self, uint32_t node, uint32_t shard);
-/* The node crashes: what is on its way is lost, and of the disk this. */
+/* The node crashes: loses its queue, and this part of the disk. */
 void cluster_disk_crash(cluster_t *self, uint32_t node, cluster_loss_t loss);
 void cluster_disk_close(cluster_shard_t *shard);
 
@@ -476,16 +476,16 @@ void cluster_registry_tick(cluster_t *self);
 void cluster_registry_drain(cluster_t *self, uint32_t node, bool drain);
 /* Owned by the caller. */
 ps_route_t *cluster_registry_routes(const cluster_t *self);
-/* Stored, then applied; the command moves away. Kind 0 is nothing. */
+/* Stores and applies a command and takes it. Kind 0 does nothing. */
 void cluster_registry_commit(cluster_t *self, ps_command_t *command);
-/* The table as it is stored; NULL while the registry is down. */
+/* The stored table; NULL while the registry is down. */
 const ps_table_t *cluster_registry_table(const cluster_t *self);
-/* The partition has another whole copy on a node that lives. */
+/* Whether the partition has another whole copy on a live node. */
 bool cluster_registry_spares(const cluster_t *self, uint32_t node, uint32_t partition);
-/* Every partition has another whole copy that lives, and has its disk: the
- * node's own disk may go. */
+/* Whether every partition has another live whole copy with its disk: then
+ * the node's own disk may be lost. */
 bool cluster_registry_spares_disk(const cluster_t *self, uint32_t node);
-/* It has a copy; another one that had all is gone just then, and so are all. */
+/* It has a copy; another whole one is lost at the same moment, and so are all. */
 bool cluster_registry_is_last(const cluster_t *self, uint32_t node, uint32_t partition);
 void cluster_name(uint32_t node, char ret_name[CLUSTER_NAME_SIZE]);
 
@@ -499,7 +499,7 @@ void cluster_client_identity(cluster_t *self, uint32_t client);
 void cluster_client_relinked(cluster_t *self, uint32_t client, uint64_t link);
 void cluster_client_received(cluster_t *self, uint32_t client, uint64_t link,
                              const ps_message_t *message, ps_payload_t *payload);
-/* It hears where the partitions are. */
+/* It receives the routes of the partitions. */
 void cluster_client_letter(cluster_t *self, const cluster_letter_t *letter);
 
 /* sim_cluster_script.c */
@@ -518,21 +518,20 @@ void cluster_check_pull(cluster_t *self, uint32_t client, const cluster_op_t *op
 void cluster_check_push(cluster_t *self, const cluster_line_t *line, uint8_t level);
 /* An operation with a seq has ended at a level. */
 void cluster_check_seq(cluster_t *self, uint32_t client, const cluster_op_t *op, uint8_t level);
-/* A worker was lost: nobody knows what became of its pushes without an answer.
- */
+/* A worker was lost: the fate of its pushes without an answer is unknown. */
 void cluster_check_doubt(cluster_t *self, uint32_t client);
-/* A client's session is broken, for the reason that it says. */
+/* A client's session is broken, for that reason. */
 void cluster_check_broken(cluster_t *self, uint32_t client, psd_status_t status, const char *why);
-/* The last whole copy of a partition crashes: what was acknowledged at replica
- * only is not promised any more. */
+/* The last whole copy of a partition crashes: pushes acknowledged only at
+ * replica are no longer promised. */
 void cluster_check_void(cluster_t *self, uint32_t partition);
-/* Copies in sync are alike. */
+/* Checks that copies in sync are alike. */
 void cluster_check_copies(cluster_t *self);
-/* Copies in sync have as many records as their primaries. */
+/* Checks that copies in sync have as many records as their primaries. */
 bool cluster_copies_are_level(const cluster_t *self);
 
 /* sim_cluster_search.c */
-/* Runs n seeds; the first that fails, with its story on stdout, or UINT64_MAX.
- */
+/* Runs n seeds; returns the first that fails, with its story on stdout, or
+ * UINT64_MAX. */
 uint64_t cluster_search(uint64_t first, uint64_t n, bool verbose);
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What was promised, against what is seen. */
+/* Compares what clients see with the promises. */
 #include <inttypes.h>
 #include <string.h>
 
@@ -8,7 +8,7 @@
 #include "sim_alike.h"
 #include "sim_cluster.h"
 
-/* ---- A3: who answers ---- */
+/* ---- A3: which primary answers ---- */
 
 void cluster_check_answer(cluster_t *self, uint32_t node, const ps_message_t *message)
 {
@@ -25,7 +25,7 @@ void cluster_check_answer(cluster_t *self, uint32_t node, const ps_message_t *me
     } else {
         return;
     }
-    /* What waited for its level is of the epoch in which it was asked. */
+    /* An answer that waited for its level has the epoch of its request. */
     if (incarnation != self->answer_by[partition] && epoch <= self->answer_epoch[partition]) {
         cluster_fail(self,
                      "A3: node %u answers for partition %u under epoch %" PRIu64 ", %" PRIu64
@@ -81,7 +81,7 @@ void cluster_check_record(cluster_t *self, uint32_t node, uint32_t shard, const 
     check_seq(self, node, copy, record);
 }
 
-/* ---- W1, W2, C1, C2, C3: what is seen ---- */
+/* ---- W1, W2, C1, C2, C3: what pulls see ---- */
 
 static bool is_worker(const cluster_t *self, uint32_t client)
 {
@@ -208,15 +208,15 @@ void cluster_check_doubt(cluster_t *self, uint32_t number)
     }
 }
 
-/* What was acknowledged at memory, as marks are while there is one copy, may be
- * gone with its primary; at replica, with the last whole copy. */
+/* A push acknowledged at memory, as marks are while there is one copy, may
+ * be lost with its primary; at replica, with the last whole copy. */
 void cluster_check_broken(cluster_t *self, uint32_t number, psd_status_t status, const char *why)
 {
     uint32_t partition = 0;
     uint64_t expected = 0;
 
     if (self->plan.forgets && (status == PSD_CLOSED || status == PSD_LIMIT)) {
-        cluster_check_doubt(self, number); /* nobody knows of some push */
+        cluster_check_doubt(self, number); /* the fate of some push is unknown */
         return;
     }
     if (status != PSD_ROWS_LOST || self->n_fences + self->n_voids == 0 ||
@@ -232,7 +232,7 @@ void cluster_check_broken(cluster_t *self, uint32_t number, psd_status_t status,
     cluster_check_doubt(self, number);
 }
 
-/* Pulls under way need not see it any more. */
+/* Pulls in flight need no longer see it. */
 static void forget(cluster_t *self, uint32_t partition, uint32_t row)
 {
     for (uint32_t i = 0; i <= self->plan.n_clients; i++) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Checkpoints: what the registry asks, what nodes hand out, what is in it. */
+/* Checkpoints: the registry's letters, the nodes' images, and the check of their content. */
 #include <inttypes.h>
 #include <string.h>
 
@@ -8,8 +8,8 @@
 #include "sim_cluster.h"
 
 #define HOLD_MS 300     /* marks wait for the image to begin */
-#define PATIENCE_MS 900 /* then a checkpoint is given up */
-#define LEASE_MS 700    /* nobody wants an image any more */
+#define PATIENCE_MS 900 /* timeout, then the checkpoint is given up */
+#define LEASE_MS 700    /* timeout of a node: the image is no longer wanted */
 #define TURN_MS 15      /* between two pieces */
 #define EARLY_BYTES 100000
 #define PIECE_BYTES 300
@@ -51,8 +51,9 @@ static bool job_runs(const cluster_t *self)
            strcmp(ps_registry_job_state(machine_of(self), self->job), "running") == 0;
 }
 
-/* Nodes that are up have come to this registry, which may have been restarted,
- * and have what they were told: an image without that is none. */
+/* All nodes that are up have announced themselves to this registry, which
+ * may have restarted, and have its updates: an image without that is not
+ * valid. */
 static bool all_are_told(const cluster_t *self)
 {
     for (uint32_t i = 0; i < self->plan.n_nodes; i++) {
@@ -131,8 +132,8 @@ void cluster_checkpoint_forget(cluster_t *self)
     self->checkpoint.works = false;
 }
 
-/* Behind that which anybody is known to have finished. false: some worker was
- * not heard yet. */
+/* A clock after every known finished one. false: some worker has not
+ * reported yet. */
 static bool next_clock(const cluster_t *self, uint64_t *clock)
 {
     const ps_job_t *job = ps_registry_job_by_id(machine_of(self), self->job);
@@ -155,7 +156,7 @@ static bool next_clock(const cluster_t *self, uint64_t *clock)
     return true;
 }
 
-/* All hold back marks: the images begin. */
+/* All nodes hold back marks: the images begin. */
 static void name_clock(cluster_t *self)
 {
     cluster_checkpoint_t *checkpoint = &self->checkpoint;
@@ -197,7 +198,7 @@ void cluster_checkpoint_letter(cluster_t *self, const cluster_letter_t *letter)
     name_clock(self);
 }
 
-/* ---- what is in an image ---- */
+/* ---- the content of an image ---- */
 
 static void check_row(cluster_t *self, uint32_t partition, uint32_t row,
                       const ps_image_view_t *view, bool is_there)
@@ -223,7 +224,7 @@ static void check_row(cluster_t *self, uint32_t partition, uint32_t row,
     }
 }
 
-/* Pushes of a client that lost nothing are there up to one of them. */
+/* Of a client that lost nothing, the image has all pushes up to one of them. */
 static void check_order(cluster_t *self, uint32_t partition, uint32_t client,
                         const bool rows[CLUSTER_ROWS])
 {
@@ -279,7 +280,7 @@ static void check_image(cluster_t *self, uint32_t partition, const cluster_image
     }
 }
 
-/* All of it was handed out. */
+/* The whole image was handed out. */
 static void take(cluster_t *self, uint32_t partition, const cluster_image_t *image)
 {
     cluster_checkpoint_t *checkpoint = &self->checkpoint;

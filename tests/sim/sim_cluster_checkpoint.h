@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * sim_cluster_checkpoint - checkpoints in the middle of everything
+ * sim_cluster_checkpoint - checkpoints during all other events
  *
  * What     The registry's process makes one after the other, as the daemon
- *          does: all nodes hold back marks and say how far they have come; it
- *          names a clock; every primary hands out its image, piece by piece,
- *          while pushes go on. Rows only: a piece is put into a store at once.
- *          Where rows have versions, every other one is of what has changed
- *          since the last one that was whole.
+ *          does: all nodes hold back marks and report their clocks; it names a
+ *          clock; every primary hands out its image, piece by piece, while
+ *          pushes go on. Rows only: each piece goes into a store at once. When
+ *          rows have versions, every other checkpoint has only the changes
+ *          since the last whole one.
  * Checks   No push is in an image twice; of a job under BSP, and of an exact
  *          image, exactly the pushes of the clocks before the image's; under
- *          SSP at least these; without a job all that was acknowledged before
- *          the image was told to begin, and of a client nothing without all
- *          that it pushed before.
+ *          SSP at least these; without a job, all pushes acknowledged before
+ *          the registry started the image, and no push of a client without all
+ *          its earlier pushes.
  */
 #ifndef PS_TESTS_SIM_CLUSTER_CHECKPOINT_H
 #define PS_TESTS_SIM_CLUSTER_CHECKPOINT_H
@@ -37,7 +37,7 @@ typedef struct cluster_image { /* of a partition */
 
 typedef struct cluster_images { /* a shard's part */
     uint64_t number;            /* of the checkpoint; 0: none */
-    uint64_t looked_ms;         /* when it was wanted last */
+    uint64_t looked_ms;         /* when the registry last asked for it */
     cluster_image_t of[CLUSTER_PARTITIONS_MAX];
 } cluster_images_t;
 
@@ -58,7 +58,7 @@ typedef struct cluster_checkpoint {
     bool fails; /* … and cannot become whole */
     cluster_want_t want;
     uint64_t until_ms;
-    uint64_t clock;                    /* the greatest that was told; then that of the image */
+    uint64_t clock;                    /* the greatest reported; then that of the image */
     uint64_t asked[CLUSTER_NODES_MAX]; /* incarnations; 0: not */
     bool answered[CLUSTER_NODES_MAX];
     bool must[CLUSTER_PARTITIONS_MAX][CLUSTER_ROWS];
@@ -66,11 +66,11 @@ typedef struct cluster_checkpoint {
     cluster_kept_t now[CLUSTER_PARTITIONS_MAX];
     cluster_kept_t kept[CLUSTER_PARTITIONS_MAX]; /* of the last whole one */
     uint64_t n_whole;
-    uint64_t n_exact; /* of them: all images, behind the clock that was named */
+    uint64_t n_exact; /* of them: all images, after the named clock */
     bool is_exact;    /* so far */
 } cluster_checkpoint_t;
 
-/* What a shard's thread does between two events. */
+/* Work of a shard's thread between two events. */
 typedef void cluster_work_t(struct cluster *self, ps_shard_t *machine, const ps_image_step_t *step,
                             const void *order);
 

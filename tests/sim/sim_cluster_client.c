@@ -9,10 +9,10 @@
 #include "sim_cluster.h"
 
 #define RESEND_MS 100
-#define CLOSING_MS 500 /* for the nodes to learn that a worker is lost */
-#define SILENCE_MS 100 /* of a shard, after which the registry is asked */
-#define ASK_MS 50      /* until it is asked again */
-#define TABLE_MS 100   /* until a new table is known everywhere */
+#define CLOSING_MS 500 /* time for the nodes to learn that a worker is lost */
+#define SILENCE_MS 100 /* silence of a shard, after which it asks the registry */
+#define ASK_MS 50      /* until it asks again */
+#define TABLE_MS 100   /* until all nodes know a new table */
 #define BULK_BYTES 200 /* a pull's answer is larger */
 
 static void plan_line(cluster_t *self, uint32_t number)
@@ -25,7 +25,7 @@ static void plan_line(cluster_t *self, uint32_t number)
     }
 }
 
-/* A shard is silent: perhaps its partitions are elsewhere. */
+/* A shard is silent: its partitions may have moved. */
 static void ask_in_doubt(cluster_t *self, uint32_t number)
 {
     cluster_client_t *client = &self->clients[number];
@@ -87,7 +87,7 @@ static void end_op(cluster_t *self, uint32_t number, const ps_effect_t *effect)
     cluster_trace(self, "client %u: op %" PRIu64 " ends as %s", number, effect->to,
                   ps_kind_name(message->kind));
     if (ps_session_broken(client->session, NULL) != PSD_OK) {
-        return; /* all end as it does */
+        return; /* all of them end like it */
     }
     if (message->kind == PS_KIND_REFUSED && message->refused.status == PSD_WORKER_LOST) {
         cluster_worker_lost(self, number, op->joins);
@@ -128,7 +128,7 @@ static void look_whether_broken(cluster_t *self, uint32_t number)
 {
     const char *why = "";
     psd_status_t status = ps_session_broken(self->clients[number].session, &why);
-    /* A registry that starts again counts the silence from then on. */
+    /* A restarted registry counts the silence from its start. */
     uint64_t from_ms = self->now_ms > CLUSTER_CALM_MS ? self->now_ms : CLUSTER_CALM_MS;
 
     if (status != PSD_OK && !self->clients[number].finished) {
@@ -139,7 +139,7 @@ static void look_whether_broken(cluster_t *self, uint32_t number)
     }
 }
 
-/* A partition has forgotten it. */
+/* A partition has evicted its session. */
 static void ask_identity(cluster_t *self, uint32_t number)
 {
     cluster_client_t *client = &self->clients[number];
@@ -207,7 +207,7 @@ static void perform(cluster_t *self, uint32_t number, const ps_outbox_t *outbox)
     plan_tick(self, number);
 }
 
-/* ---- what it does ---- */
+/* ---- its script ---- */
 
 static cluster_op_t *add_op(cluster_t *self, uint32_t number, uint32_t partition)
 {
@@ -250,7 +250,7 @@ static ps_payload_t *fill_push(cluster_t *self, const cluster_line_t *line, ps_o
     return payload;
 }
 
-/* The push at hand is the last one of its clock, and may be its mark, too. */
+/* The present push is the last one of its clock, and may also be its mark. */
 static bool ends_clock(const cluster_t *self, uint32_t number)
 {
     const cluster_client_t *client = &self->clients[number];
@@ -362,7 +362,7 @@ void cluster_client_line(cluster_t *self, uint32_t number)
     }
 }
 
-/* ---- what happens to it ---- */
+/* ---- events ---- */
 
 static void learn(cluster_t *self, uint32_t number, const ps_route_t *routes)
 {
@@ -444,7 +444,7 @@ void cluster_client_received(cluster_t *self, uint32_t number, uint64_t link,
     perform(self, number, &outbox);
 }
 
-/* The registry says where the partitions are. */
+/* The registry sends the routes. */
 void cluster_client_letter(cluster_t *self, const cluster_letter_t *letter)
 {
     for (uint32_t i = 0; i < self->plan.n_partitions; i++) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The disk of a node: the log of each shard and the thread that writes it, in
- * turns; what a crash leaves. */
+/* The disk of a node: the log of each shard, the thread that writes it in
+ * turns, and the state after a crash. */
 #include <inttypes.h>
 #include <string.h>
 
@@ -64,7 +64,7 @@ void cluster_disk_give(cluster_t *self, uint32_t number, uint32_t at, const ps_e
     plan_turn(self, number, at);
 }
 
-/* The next one, which there is. */
+/* The next one, which exists. */
 static void take(cluster_t *self, cluster_writer_t *writer)
 {
     cluster_write_t *write = &writer->writes[writer->first++];
@@ -148,7 +148,7 @@ void cluster_disk_turn(cluster_t *self, uint32_t number, uint32_t at)
 bool cluster_disk_joined(cluster_t *self, uint32_t number)
 {
     cluster_node_t *node = &self->nodes[number];
-    ps_fresh_note_t note = {0}; /* a life ends without taking anything back */
+    ps_fresh_note_t note = {0}; /* a life ends without undoing anything */
 
     if (!self->plan.disk || !node->is_fresh) {
         return true;
@@ -232,7 +232,7 @@ bool cluster_disk_open(cluster_t *self, uint32_t number, uint32_t at)
     return rc == PSD_OK;
 }
 
-/* The loss of power comes a little later, in the midst of something. */
+/* Power fails a little later, in the middle of an operation. */
 static void write_on(cluster_t *self, uint32_t number)
 {
     sim_disk_t *disk = self->nodes[number].disk;

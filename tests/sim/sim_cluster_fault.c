@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What goes wrong, when it is time. */
+/* Starts and ends faults at their times. */
 #include "sim_cluster.h"
 
-#define START_MS 400    /* between the first node that comes again and others */
+#define START_MS 400    /* between the first node that restarts and the others */
 #define ROOM_BYTES 3000 /* left on a disk that will be full */
 
 static bool is_on(const cluster_t *self, const cluster_fault_t *fault)
@@ -22,8 +22,8 @@ void cluster_faults_start(cluster_t *self)
     }
 }
 
-/* Every partition has another whole copy. Where not, and there are disks: less
- * is promised from here on. */
+/* Whether every partition has another whole copy. If not, and there are
+ * disks, less is promised from here on. */
 static bool is_spared(cluster_t *self, uint32_t node)
 {
     bool spares = true;
@@ -39,7 +39,7 @@ static bool is_spared(cluster_t *self, uint32_t node)
     return spares;
 }
 
-/* What the crash takes of the disk, if it may. */
+/* What the crash destroys on the disk, if allowed. */
 static cluster_loss_t settle_loss(cluster_t *self, uint32_t node, cluster_loss_t loss)
 {
     if (loss == CLUSTER_DISK && !cluster_registry_spares_disk(self, node)) {
@@ -49,8 +49,8 @@ static cluster_loss_t settle_loss(cluster_t *self, uint32_t node, cluster_loss_t
     return loss;
 }
 
-/* A crash that would take the last whole copy of something in memory is left
- * out: nothing is promised then. */
+/* Skips a crash that would destroy the last whole copy in memory: nothing
+ * would be promised then. */
 static void crash(cluster_t *self, cluster_fault_t *fault)
 {
     if (fault->who == CLUSTER_REGISTRY) {
@@ -63,7 +63,7 @@ static void crash(cluster_t *self, cluster_fault_t *fault)
     }
 }
 
-/* Each loses of its disk what it may, and comes again at a time of its own. */
+/* Each node loses the allowed part of its disk, and restarts at its own time. */
 static void crash_all(cluster_t *self, const cluster_fault_t *fault)
 {
     cluster_loss_t losses[CLUSTER_NODES_MAX];
@@ -90,8 +90,8 @@ static void crash_all(cluster_t *self, const cluster_fault_t *fault)
     }
 }
 
-/* A node that is silent for long is given up: where the others had been lost
- * before, one of them that comes again serves with what it has. */
+/* The registry gives up a node that is silent for long: if the others were
+ * lost before, one that restarts serves with its own rows. */
 static void silence(cluster_t *self, const cluster_fault_t *fault)
 {
     bool is_given_up =
@@ -146,7 +146,7 @@ uint64_t cluster_disk_still(const cluster_t *self, uint32_t node)
     return 0;
 }
 
-/* ---- beginning and end ---- */
+/* ---- start and end ---- */
 
 static void drain(cluster_t *self, cluster_fault_t *fault, bool *done, bool drains)
 {

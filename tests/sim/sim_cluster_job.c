@@ -27,7 +27,7 @@ static void say(cluster_t *self, const cluster_letter_t *question, cluster_lette
     answer(self, question, &(cluster_letter_t){.kind = kind});
 }
 
-/* ---- what is stored ---- */
+/* ---- stored state ---- */
 
 static void note_workers(cluster_t *self, const ps_job_t *job)
 {
@@ -114,7 +114,7 @@ void cluster_job_note(cluster_t *self, const ps_command_t *command)
     }
 }
 
-/* ---- beginning ---- */
+/* ---- start ---- */
 
 static ps_join_t join_of(const cluster_t *self, uint32_t worker)
 {
@@ -143,7 +143,7 @@ void cluster_job_begin(cluster_t *self)
     }
 }
 
-/* ---- coming ---- */
+/* ---- join ---- */
 
 static bool has_ended(const cluster_t *self)
 {
@@ -166,7 +166,7 @@ static void open_all(cluster_t *self)
     cluster_registry_commit(self, &command);
 }
 
-/* All nodes know what was told before, when they answer. */
+/* A node's answer says that it has every earlier update. */
 static void ask(cluster_t *self, cluster_joining_t *joining, uint32_t job)
 {
     memset(joining->clocks, 0, sizeof joining->clocks);
@@ -176,7 +176,7 @@ static void ask(cluster_t *self, cluster_joining_t *joining, uint32_t job)
     joining->asked = true;
 }
 
-/* One that runs already, for its answer was lost, is lost first. */
+/* A worker that already runs, because its answer was lost, counts as lost first. */
 static void hear_enter(cluster_t *self, const cluster_letter_t *letter)
 {
     cluster_joining_t *joining = &self->registry.joining[letter->from];
@@ -237,7 +237,7 @@ static void let_in(cluster_t *self, uint32_t rank)
     joining->number = 0;
 }
 
-/* ---- going ---- */
+/* ---- leave ---- */
 
 static void lose_workers(cluster_t *self)
 {
@@ -255,9 +255,10 @@ static void lose_workers(cluster_t *self)
     }
 }
 
-/* Nodes have answered. Before the start is agreed all must that count, also one
- * that may go on serving the job unheard; then the worker is let in, whoever has
- * not answered, as the control part does. */
+/* Nodes have answered. Before the start is agreed, all nodes that count must
+ * answer, also one that may still serve the job while silent. Then the
+ * worker may join, whichever nodes have not answered, as in the control
+ * part. */
 void cluster_job_decide(cluster_t *self)
 {
     ps_overseer_t *overseer = self->registry.overseer;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Messages by connections, which may lose, double and overtake; letters of the
- * registry, which come in order or, while there is a cut, not at all. */
+/* Messages on connections, which may lose, duplicate and reorder them;
+ * letters of the registry, which arrive in order or, during a cut, not at
+ * all. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -9,7 +10,7 @@
 #include "sim_cluster.h"
 #include "wire/messages/message.h"
 
-#define NOTICED_MS 2000 /* until a transport hears that a peer is cut off */
+#define NOTICED_MS 2000 /* until a transport notices that a peer is cut off */
 
 void cluster_event_done(cluster_event_t *event)
 {
@@ -35,7 +36,7 @@ size_t cluster_connect(cluster_t *self, cluster_conn_t conn, const char *tcp)
     cluster_need(sscanf(tcp, "tcp://n%u:%u", &conn.node, &conn.shard) == 2 &&
                      conn.node < CLUSTER_NODES_MAX && conn.shard < CLUSTER_SHARDS_MAX,
                  "an endpoint of a node");
-    if (self->n_conns == 0) { /* the first number names nobody */
+    if (self->n_conns == 0) { /* the first number names no connection */
         cluster_need(ps_grow(&self->conns, &self->conns_capacity, 1, sizeof *self->conns),
                      "memory for a connection");
         self->conns[self->n_conns++] = (cluster_conn_t){0};
@@ -68,7 +69,7 @@ static void put_message(ps_buffer_t *bytes, const ps_message_t *message,
     }
 }
 
-/* Some of what a client sends comes once more when it has ended: the first
+/* Some of a client's messages come again after it has ended: the first
  * HELLO, and what follows it on that connection. */
 static void keep_late(cluster_t *self, size_t number, const ps_message_t *message,
                       const ps_payload_t *payload)
@@ -107,7 +108,7 @@ static uint32_t opener_of(const cluster_conn_t *conn)
     return conn->client != CLUSTER_NOBODY ? CLUSTER_CLIENTS : conn->from_node;
 }
 
-/* Of values it is noted which they are. */
+/* Notes which request the values answer. */
 static void note_values(cluster_event_t *event, const cluster_t *self, uint32_t from,
                         const ps_message_t *message)
 {
@@ -150,8 +151,8 @@ void cluster_send(cluster_t *self, size_t number, bool to_opener, const ps_messa
     }
 }
 
-/* What the transport knows: values that this life of the node has sent. Of
- * those that are lost it hears later. */
+/* The transport's knowledge: values that this life of the node has sent. It
+ * learns later of those that are lost. */
 static void find_answer(cluster_t *self, const cluster_conn_t *conn, ps_event_t *asks)
 {
     const cluster_node_t *node = &self->nodes[conn->node];
@@ -220,7 +221,7 @@ void cluster_arrive(cluster_t *self, const cluster_event_t *event)
     }
 }
 
-/* An event that was lost happens, and is nothing. */
+/* A lost event still happens, but does nothing. */
 static void lose(cluster_event_t *event)
 {
     cluster_event_done(event);

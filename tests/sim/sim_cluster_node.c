@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A node: its shards, what they want done, what it says to the registry and
- * hears from it. */
+/* A node: its shards, their effects, and its letters to and from the
+ * registry. */
 #include <inttypes.h>
 #include <string.h>
 
@@ -41,7 +41,7 @@ static void plan_tick(cluster_t *self, uint32_t number, uint32_t at)
     }
 }
 
-/* ---- what its shards want done ---- */
+/* ---- effects of its shards ---- */
 
 static void open_link(cluster_t *self, uint32_t number, uint32_t at, const ps_effect_t *effect)
 {
@@ -93,7 +93,7 @@ static void report(cluster_t *self, uint32_t number, const ps_report_t *report)
                                            .report = *report});
 }
 
-/* A copy that is made anew goes on from any record. */
+/* A copy that is rebuilt continues from any record. */
 static void noted(cluster_t *self, uint32_t number, uint32_t at, const ps_note_t *note)
 {
     char text[256];
@@ -181,7 +181,7 @@ void cluster_node_beat(cluster_t *self, uint32_t number)
     cluster_at(self, self->now_ms + BEAT_MS, CLUSTER_BEAT_TIME, number)->b = node->incarnation;
 }
 
-/* Records of a copy that is not whole by the map may begin anywhere. */
+/* Records of a copy that the map does not show as whole may begin anywhere. */
 static void forget_records(cluster_shard_t *shard, uint32_t at, uint64_t incarnation,
                            const cluster_letter_t *letter, uint32_t n)
 {
@@ -211,7 +211,7 @@ static void tell_clocks(cluster_t *self, uint32_t number, uint64_t clocks[])
     }
 }
 
-/* false: it is told again. */
+/* false: the registry must send it again. */
 static bool told_table(cluster_t *self, const cluster_letter_t *letter)
 {
     cluster_node_t *node = &self->nodes[letter->to];
@@ -307,7 +307,7 @@ void cluster_node_letter(cluster_t *self, const cluster_letter_t *letter)
     }
 }
 
-/* ---- life ---- */
+/* ---- lives ---- */
 
 static bool start_shard(cluster_t *self, uint32_t number, uint32_t at)
 {

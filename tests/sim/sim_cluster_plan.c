@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a seed means. Half of what goes wrong goes by stories: histories in
- * which a promise hangs on one rule alone, which chance would seldom meet. */
+/* The plan of a seed. Half of the faults follow stories: histories in which
+ * a promise depends on one rule alone, which chance would seldom produce. */
 #include <inttypes.h>
 #include <string.h>
 
 #include "sim_cluster.h"
 
-#define FAULT_MS 1050 /* nothing goes wrong before */
-#define DISK_MS 1250  /* nor with disks: the table is known everywhere */
-#define SPAN_MS 2000  /* within which all begins */
+#define FAULT_MS 1050 /* no faults before */
+#define DISK_MS 1250  /* nor disk faults: all nodes know the table */
+#define SPAN_MS 2000  /* within which everything starts */
 
 static uint64_t below(ps_rng_t *rng, uint64_t bound)
 {
@@ -74,8 +74,8 @@ static void add_any(cluster_plan_t *plan, ps_rng_t *rng)
     }
 }
 
-/* A primary that only the registry does not hear goes on, while its copies
- * are told of its end one by one. */
+/* A primary that is cut off only from the registry goes on, while its copies
+ * learn of its end one by one. */
 static void story_of_an_old_primary(cluster_plan_t *plan, ps_rng_t *rng)
 {
     uint32_t node = (uint32_t)below(rng, plan->n_nodes);
@@ -130,7 +130,7 @@ static void add_trouble(cluster_plan_t *plan, ps_rng_t *rng)
               DISK_MS + below(rng, SPAN_MS), 100 + below(rng, 1600));
 }
 
-/* All nodes are lost at once; before, one had trouble, or moved away. */
+/* All nodes are lost at once; before that, one had disk trouble, or moved away. */
 static void story_of_the_end(cluster_plan_t *plan, ps_rng_t *rng)
 {
     uint64_t at_ms = FAULT_MS + below(rng, SPAN_MS);
@@ -229,8 +229,8 @@ void cluster_plan_make(uint64_t seed, cluster_plan_t *plan)
     plan->versions = plan->checkpoint_ms > 0 && below(&rng, 2) == 0;
     plan->forgets = below(&rng, 4) == 0;
     if (plan->forgets) {
-        plan->repeat = 0; /* as on one connection: what was forgotten may not
-                             come twice */
+        plan->repeat = 0; /* as on one connection: forgotten messages may not
+                           * come twice */
     }
 }
 

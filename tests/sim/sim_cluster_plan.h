@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cluster_plan - what a seed means
+ * cluster_plan - the plan of a seed
  *
- * What     A plain value: how large a world is, what its network and disks do,
- *          and what goes wrong when.
+ * What     A plain value: the size of a world, the behaviour of its network and
+ *          disks, and its faults with their times.
  * Units    virtual ms of the world
  */
 #ifndef PS_TESTS_SIM_CLUSTER_PLAN_H
@@ -23,24 +23,24 @@
 #define CLUSTER_ROWS (CLUSTER_CLIENTS_MAX * CLUSTER_PUSHES_MAX)
 
 typedef enum cluster_fault_kind {
-    CLUSTER_CRASH = 1,  /* a node, or the registry; starts again at the end */
-    CLUSTER_FREEZE = 2, /* likewise; goes on at the end */
+    CLUSTER_CRASH = 1,  /* a node, or the registry; restarts at the end */
+    CLUSTER_FREEZE = 2, /* likewise; resumes at the end */
     CLUSTER_CUT = 3,    /* nothing arrives from `who` at `to` */
-    CLUSTER_LATE = 4,   /* what the registry says arrives late at `who` */
-    CLUSTER_DRAIN = 5,  /* a node; it may stay again at the end */
-    CLUSTER_ABSENT = 6, /* a node that is not there before the end */
-    CLUSTER_ALL = 7,    /* all nodes crash; start again from the end on */
+    CLUSTER_LATE = 4,   /* the registry's letters arrive late at `who` */
+    CLUSTER_DRAIN = 5,  /* a node that drains; it may stay at the end */
+    CLUSTER_ABSENT = 6, /* a node that is absent before the end */
+    CLUSTER_ALL = 7,    /* all nodes crash; they restart from the end on */
     CLUSTER_FULL = 8,   /* the disk of a node; has room again at the end */
-    CLUSTER_STILL = 9,  /* likewise; takes nothing before the end */
+    CLUSTER_STILL = 9,  /* likewise; accepts nothing before the end */
     CLUSTER_FAILS = 10  /* likewise; some of its operations fail */
 } cluster_fault_kind_t;
 
-/* What a crash leaves of a node's disk. */
+/* What a crash leaves on a node's disk. */
 typedef enum cluster_loss {
-    CLUSTER_WRITTEN = 0, /* all that was written */
-    CLUSTER_FLUSHED = 1, /* what was flushed, and of the rest anything */
-    CLUSTER_DISK = 2     /* nothing, where other copies have all; else the one
-                            above */
+    CLUSTER_WRITTEN = 0, /* everything that was written */
+    CLUSTER_FLUSHED = 1, /* what was flushed, and any part of the rest */
+    CLUSTER_DISK = 2     /* nothing, if other copies have everything; else as
+                          * above */
 } cluster_loss_t;
 
 typedef struct cluster_fault {
@@ -64,7 +64,7 @@ typedef struct cluster_plan {
     uint32_t replicas;
     bool job;            /* the clients are its workers */
     bool comes;          /* they come and go */
-    uint32_t n_expected; /* workers that are counted on */
+    uint32_t n_expected; /* workers that are expected */
     int32_t max_delay;   /* of the job */
     uint32_t n_clocks;   /* of the job */
     uint32_t n_pushes;   /* of each client, at most */
@@ -74,14 +74,14 @@ typedef struct cluster_plan {
     uint64_t tail_bytes;
     uint64_t flight_bytes;
     bool disk;        /* the table has a log */
-    uint32_t disk_ms; /* that a turn of a disk takes, at most */
+    uint32_t disk_ms; /* most items of one turn of a disk */
     uint64_t log_queue_bytes;
-    uint32_t falls;         /* of 1000 decisions that the registry has stored, and
-                               crashes before anybody is told */
+    uint32_t falls;         /* of 1000 stored decisions, after which the
+                             * registry crashes before it sends them */
     uint64_t checkpoint_ms; /* between two; 0: there are none */
     bool forgets;           /* partitions know fewer clients than there are */
-    bool versions;          /* rows have them, so a checkpoint may be of those
-                               that changed */
+    bool versions;          /* rows have versions, so a checkpoint may have
+                             * only the changed rows */
     cluster_fault_t faults[CLUSTER_FAULTS_MAX];
     uint32_t n_faults;
 } cluster_plan_t;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Planted: a client that was forgotten begins anew, whatever of its pushes may
- * have been taken. */
+/* Planted: an evicted client starts a new session, even if some of its
+ * pushes may have been taken. */
 #include "protocol/session/session_private.h"
 #include "sim_cluster_planted.h"
 

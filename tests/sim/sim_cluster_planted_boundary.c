@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Planted: an image of a checkpoint begins where it is told to, and not behind
- * the clock that is named. */
+/* Planted: an image of a checkpoint begins at once, and not after the named
+ * clock. */
 #include "protocol/shard/shard_state.h"
 #include "sim_cluster_planted.h"
 

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Planted: nobody remembers the sessions that have said BYE, or gave way to
- * others. */
+/* Planted: partitions forget sessions that have said BYE or were evicted. */
 #include "protocol/facts/session_set.h"
 #include "sim_cluster_planted.h"
 

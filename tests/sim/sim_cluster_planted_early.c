@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Planted: a row that changes before an image has handed it out is in it as it
- * is then. */
+/* Planted: a row that changes before an image has handed it out goes into
+ * the image with the later value. */
 #include "sim_cluster_planted.h"
 
 void __wrap_ps_image_before_push(ps_store_t *self, const ps_slice_t *slice,

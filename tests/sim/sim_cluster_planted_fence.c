@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Planted: no fencing. A copy goes on with the primary that it had: whatever it
- * was told of newer epochs, it takes that one's records and lends it the right
- * to answer. */
+/* Planted: no fencing. A copy stays with its old primary: in spite of newer
+ * epochs it takes that primary's records and grants it leases. */
 #include "sim_cluster_planted.h"
 
 void __real_ps_replicas_append(ps_step_t *step, ps_partition_t *partition, ps_shard_name_t from,
@@ -31,7 +30,7 @@ void __wrap_ps_replicas_append(ps_step_t *step, ps_partition_t *partition, ps_sh
     replicas->primary = was.primary;
 }
 
-/* One seed in thousands shows it: a node that comes back is told at once. */
+/* One seed in thousands shows it: a node that comes back gets the new map at once. */
 int main(void)
 {
     return cluster_planted_from("no fencing", 5001);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Planted: a copy that still catches up may be promoted. While the registry
- * looks for a new primary, every copy passes for whole. */
+ * looks for a new primary, every copy counts as whole. */
 #include "protocol/placement/registry_look.h"
 #include "sim_cluster_planted.h"
 

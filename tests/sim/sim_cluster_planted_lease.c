@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Planted: a primary answers without asking who lends it the right to. */
+/* Planted: a primary answers without checking its leases. */
 #include "sim_cluster_planted.h"
 
 void __wrap_ps_replicas_set_lead(ps_partition_t *partition);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Planted: markers are lost on a migration. A new copy knows which clocks are
- * closed, and of no worker that it has finished more. */
+/* Planted: marks are lost on a migration. A new copy knows which clocks are
+ * closed, but of no worker that it has finished more. */
 #include "base/alloc.h"
 #include "protocol/partition/gate.h"
 #include "sim_cluster_planted.h"

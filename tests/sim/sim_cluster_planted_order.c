@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Planted: a question overtakes what was told before it, so that its answer
- * does not say that the node has that. */
+/* Planted: a question overtakes earlier updates, so that its answer does not
+ * prove that the node has them. */
 #include "protocol/overseer/overseer_state.h"
 #include "sim_cluster_planted.h"
 
@@ -11,7 +11,7 @@ psd_status_t __wrap_ps_overseer_ask(ps_overseer_t *self, int kind, uint32_t job,
 
 #define LATE_MS 300
 
-/* The question goes first, and what it overtook goes late. */
+/* The question goes first, and the updates that it overtook go late. */
 static void overtake(ps_overseer_t *self, ps_overseen_t *node, uint64_t now_ms)
 {
     ps_tell_t last = node->tells[node->n_tells - 1];

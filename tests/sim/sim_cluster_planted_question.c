@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Planted: what nodes have answered to one question is taken for their answer
- * to the next one, for which nobody waits then. */
+/* Planted: the nodes' answers to one question count as their answers to the
+ * next one, so that nothing waits for the real ones. */
 #include "protocol/overseer/overseer_state.h"
 #include "sim_cluster_planted.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Planted: what a node has missed while it was silent, or gone, is not told
- * when it comes again. */
+/* Planted: a node that was silent or down does not get the updates that it
+ * missed. */
 #include "protocol/overseer/overseer_state.h"
 #include "sim_cluster_planted.h"
 
@@ -9,7 +9,7 @@ void __wrap_ps_overseen_note_all(ps_overseer_t *self, ps_overseen_t *node);
 
 void __wrap_ps_overseen_note_all(ps_overseer_t *self, ps_overseen_t *node)
 {
-    if (node->tells_capacity == 0) { /* it comes for the first time */
+    if (node->tells_capacity == 0) { /* its first announcement */
         __real_ps_overseen_note_all(self, node);
     } else {
         node->n_tells = 0;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The registry's process: the core's machine, commands that are stored before
- * they are applied, and what nodes are told until they have it. */
+/* The registry's process: the core's state machine, commands that are stored
+ * before they are applied, and updates that are sent until each node has
+ * them. */
 #include <inttypes.h>
 #include <string.h>
 
@@ -8,11 +9,11 @@
 #include "protocol/replica/replicas.h"
 #include "sim_cluster.h"
 
-#define LOOK_MS 50         /* between two looks when nothing happens */
+#define LOOK_MS 50         /* tick interval when nothing happens */
 #define SUSPECT_MS 400     /* silence of a node */
 #define UNREACHED_MS 300   /* … of a shard, for a client */
 #define GONE_MS 1200       /* … of a worker, where they come and go */
-#define PATIENCE_MS 600000 /* for workers that are expected */
+#define PATIENCE_MS 600000 /* timeout for workers that are expected */
 #define DECISIONS_MAX 1000
 
 void cluster_name(uint32_t node, char name[CLUSTER_NAME_SIZE])
@@ -40,8 +41,8 @@ static void new_machine(cluster_t *self)
                  "memory for a registry");
 }
 
-/* After what was stored is there again. No shard is on the registry's own
- * node. */
+/* Called after the stored state is loaded. The registry's own node has no
+ * shard. */
 static void new_overseer(cluster_t *self)
 {
     const ps_overseer_args_t args = {.registry = self->registry.machine,
@@ -93,14 +94,14 @@ void cluster_registry_commit(cluster_t *self, ps_command_t *command)
     *command = (ps_command_t){0};
 }
 
-/* What was planned at the beginning cannot be refused. */
+/* A command planned at the start cannot be refused. */
 static void commit_planned(cluster_t *self, psd_status_t planned, ps_command_t *command)
 {
     cluster_need(planned == PSD_OK, "a plan");
     cluster_registry_commit(self, command);
 }
 
-/* ---- telling ---- */
+/* ---- sending ---- */
 
 static void fill_table(const cluster_t *self, cluster_letter_t *letter)
 {
@@ -164,7 +165,7 @@ static void send_due(cluster_t *self)
     }
 }
 
-/* A node has what it was told, or answers with the clocks that it knows. */
+/* A node acknowledges an update, or answers with the clocks that it knows. */
 static void hear_known(cluster_t *self, const cluster_letter_t *letter)
 {
     ps_overseer_t *overseer = self->registry.overseer;
@@ -206,7 +207,7 @@ static void tell_fence(cluster_t *self, const ps_fence_t *fence)
 
 /* ---- deciding ---- */
 
-/* It crashes between what it has stored and what it would have told. */
+/* It crashes after it has stored a decision and before it sends it. */
 static bool falls(cluster_t *self)
 {
     cluster_plan_t *plan = &self->plan;
@@ -226,7 +227,7 @@ static bool falls(cluster_t *self)
     return true;
 }
 
-/* Whatever there is to do now, until there is nothing. */
+/* Does everything that is due, until nothing is left. */
 static void decide(cluster_t *self)
 {
     cluster_registry_t *registry = &self->registry;
@@ -271,9 +272,9 @@ void cluster_registry_tick(cluster_t *self)
     }
 }
 
-/* ---- what it hears ---- */
+/* ---- letters received ---- */
 
-/* It is told everything, and that it has come is a sign of life. */
+/* The node gets everything, and its announcement counts as a heartbeat. */
 static void come(cluster_t *self, const cluster_letter_t *letter, const ps_node_t *node)
 {
     ps_overseer_t *overseer = self->registry.overseer;
@@ -379,7 +380,7 @@ void cluster_registry_letter(cluster_t *self, const cluster_letter_t *letter)
     decide(self);
 }
 
-/* ---- from its beginning to its end ---- */
+/* ---- start and end ---- */
 
 static void join_at_once(cluster_t *self, uint32_t node)
 {
@@ -476,7 +477,7 @@ void cluster_registry_drain(cluster_t *self, uint32_t node, bool drain)
     decide(self);
 }
 
-/* ---- looking ---- */
+/* ---- queries ---- */
 
 const ps_table_t *cluster_registry_table(const cluster_t *self)
 {
@@ -485,7 +486,7 @@ const ps_table_t *cluster_registry_table(const cluster_t *self)
                : ps_registry_table_by_id(self->registry.machine, self->table);
 }
 
-/* Whole by the map, or dropped last and not begun anew. */
+/* Whole by the map, or dropped last and not restarted. */
 static bool has_all(const cluster_t *self, const ps_copy_t *copy, uint32_t partition)
 {
     const ps_partition_t *its = cluster_partition(self, copy->incarnation, copy->shard, partition);
@@ -493,8 +494,9 @@ static bool has_all(const cluster_t *self, const ps_copy_t *copy, uint32_t parti
     return ps_copy_is_whole(copy) || (copy->dropped && its != NULL && ps_rows_are_whole(its));
 }
 
-/* It has all, and is heard: one that the registry thinks lost may be out of
- * sync before the primary's loss is seen, and is the second one lost then. */
+/* It is whole and not silent. A copy that the registry takes for lost may
+ * leave the in-sync set before the primary's loss is noticed, and is then
+ * the second loss. */
 static bool is_there(const cluster_t *self, const ps_copy_t *copy, uint32_t partition)
 {
     uint32_t node = cluster_node_of(self, copy->incarnation);
@@ -503,8 +505,8 @@ static bool is_there(const cluster_t *self, const ps_copy_t *copy, uint32_t part
            cluster_frozen(self, node) == 0 && !cluster_is_cut(self, node, CLUSTER_REGISTRY);
 }
 
-/* Of more copies than are wanted the registry may take out any, while it does
- * not know which are lost. */
+/* When there are more copies than wanted, the registry may remove any of
+ * them, while it does not know which are lost. */
 bool cluster_registry_spares(const cluster_t *self, uint32_t node, uint32_t partition)
 {
     const ps_table_t *table = cluster_registry_table(self);
@@ -542,7 +544,7 @@ bool cluster_registry_is_last(const cluster_t *self, uint32_t node, uint32_t par
     return is_own && any_lost;
 }
 
-/* What it has flushed is there, and will be. */
+/* Its flushed data exists, and will last. */
 static bool has_disk(const cluster_t *self, const ps_copy_t *copy)
 {
     const cluster_node_t *node = &self->nodes[cluster_node_by(copy->incarnation)];
@@ -550,8 +552,8 @@ static bool has_disk(const cluster_t *self, const ps_copy_t *copy)
     return node->disk != NULL && !node->loses_disk && copy->incarnation >= node->disk_from;
 }
 
-/* Of those that were asked the registry may also promote one that is lost
- * meanwhile, and leave out the rest. */
+/* Among the copies that it asked, the registry may also promote one that is
+ * lost meanwhile, and leave out the rest. */
 static bool may_lose(const cluster_t *self, uint32_t node, uint32_t partition,
                      const ps_copies_t *copies)
 {

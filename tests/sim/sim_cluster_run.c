@@ -9,7 +9,7 @@
 #include "sim_cluster.h"
 
 #define QUIET_MS 600      /* from the last change to the end … */
-#define LEVEL_MS 5000     /* … while a copy has not heard of it */
+#define LEVEL_MS 5000     /* … while a copy does not know of it */
 #define EVENTS_MAX 400000 /* more than any world needs */
 
 void cluster_stop(const char *what)
@@ -246,7 +246,7 @@ static void handle(cluster_t *self, cluster_event_t *event)
     }
 }
 
-/* ---- from its beginning to its end ---- */
+/* ---- start and end ---- */
 
 static void start(cluster_t *self)
 {
@@ -274,7 +274,7 @@ static void done(cluster_t *self)
     cluster_clients_done(self);
 }
 
-/* As many copies are in sync as are wanted, and told so. */
+/* As many copies are in sync as wanted, and know it. */
 static bool is_whole(const cluster_t *self)
 {
     const ps_table_t *table = cluster_registry_table(self);
@@ -299,7 +299,7 @@ static bool all_finished(const cluster_t *self, uint32_t n)
     return true;
 }
 
-/* The last one reads everything when all others are through. */
+/* The last one reads everything when all others have finished. */
 static bool is_over(cluster_t *self)
 {
     if (self->failed || self->now_ms < CLUSTER_CALM_MS || !is_whole(self) ||
@@ -317,7 +317,7 @@ static bool is_over(cluster_t *self)
            self->changed_ms + (cluster_copies_are_level(self) ? QUIET_MS : LEVEL_MS);
 }
 
-/* Who is not at its end, and why. */
+/* Clients that have not finished, and why. */
 static void say_what_waits(cluster_t *self)
 {
     char text[300] = "";

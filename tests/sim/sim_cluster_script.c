@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a client does, by the plan's seed and its own number: pushes and pulls;
- * with clocks when it is a worker. The reader pulls everything once. */
+/* The script of a client, from the plan's seed and its own number: pushes
+ * and pulls; with clocks when it is a worker. The reader pulls everything
+ * once. */
 #include "base/hash.h"
 #include "sim_cluster.h"
 
@@ -30,7 +31,7 @@ static void add_push(cluster_t *self, uint32_t number, ps_rng_t *rng, uint32_t n
     self->pushed[partition][row] = (cluster_pushed_t){.client = number, .planned = true};
 }
 
-/* It has worked, and may go, or fall silent, before its clock is finished. */
+/* It has worked, and may leave or fall silent before its clock is finished. */
 static void add_moves(cluster_client_t *client, ps_rng_t *rng)
 {
     if (ps_rng_below(rng, 8) == 0) {
@@ -42,7 +43,7 @@ static void add_moves(cluster_client_t *client, ps_rng_t *rng)
     }
 }
 
-/* A clock of a worker: at most so many pushes, a mark, and what it pulls. */
+/* One clock of a worker: at most n pushes, a mark, and its pulls. */
 static void add_clock(cluster_t *self, uint32_t number, ps_rng_t *rng, uint32_t *n_pushes)
 {
     cluster_client_t *client = &self->clients[number];

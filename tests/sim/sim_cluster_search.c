@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Many seeds; and of one that fails the smallest world that still does. */
+/* Runs many seeds; for one that fails, finds the smallest world that still fails. */
 #include <inttypes.h>
 #include <stddef.h>
 #include <string.h>
@@ -17,10 +17,10 @@
 typedef struct shrink {
     cluster_t *world;
     cluster_plan_t plan;        /* the smallest that fails … */
-    char promise[PROMISE_SIZE]; /* … in what the first one did */
+    char promise[PROMISE_SIZE]; /* … for the same reason as the first */
 } shrink_t;
 
-/* Keeps the plan when it fails too, be it with some other luck. */
+/* Keeps the plan when it fails too, perhaps with other luck. */
 static bool try(shrink_t *self, cluster_plan_t *plan)
 {
     for (uint64_t i = 0; i < LUCKS; i++) {

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a worker says to the registry, and hears. */
+/* A worker's letters to and from the registry. */
 #include <inttypes.h>
 
 #include "sim_cluster.h"
 
-#define ALIVE_MS 200 /* between two signs of life */
-#define AGAIN_MS 250 /* until a question is asked again */
+#define ALIVE_MS 200 /* heartbeat interval */
+#define AGAIN_MS 250 /* retry interval of a question */
 #define HIDE_MS 2500 /* most that it is silent */
 
 static cluster_worker_t *worker_of(cluster_t *self, uint32_t number)
@@ -78,7 +78,7 @@ void cluster_worker_alive(cluster_t *self, uint32_t number)
     (void)cluster_at(self, self->now_ms + ALIVE_MS, CLUSTER_ALIVE_TIME, number);
 }
 
-/* ---- what it does ---- */
+/* ---- its script ---- */
 
 bool cluster_worker_is_ready(cluster_t *self, uint32_t number)
 {
@@ -122,7 +122,7 @@ void cluster_worker_line(cluster_t *self, uint32_t number, const cluster_line_t 
     }
 }
 
-/* ---- what it hears ---- */
+/* ---- letters received ---- */
 
 void cluster_worker_lost(cluster_t *self, uint32_t number, uint32_t joins)
 {
@@ -174,7 +174,7 @@ void cluster_worker_letter(cluster_t *self, const cluster_letter_t *letter)
         return;
     }
     if (letter->number != worker->asked || worker->asked == 0) {
-        return; /* it has heard that */
+        return; /* it knows that */
     }
     worker->asked = 0;
     if (letter->kind == CLUSTER_ENTERED) {

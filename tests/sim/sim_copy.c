@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A copy of every shard that is given nothing but the records, as bytes: at
- * the end it must be what the shard is. */
+/* A copy of every shard that gets only the records, as bytes: at the end it
+ * must equal the shard. */
 #include <string.h>
 
 #include "base/alloc.h"

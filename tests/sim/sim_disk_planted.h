@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * sim_disk_planted - a bug of logs or snapshots, that a simulator must find
+ * sim_disk_planted - a bug in logs or snapshots that a simulator must find
  *
  * What     disk_planted_found looks for it with a shard and its disk
  *          (sim_disk_shard.h) or, where SIM_OF_A_CLUSTER is defined, with a

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Planted: answers go before their records are flushed. */
+/* Planted: answers leave before their records are flushed. */
 #include "protocol/shard/shard_state.h"
 #include "sim_disk_shard.h"
 

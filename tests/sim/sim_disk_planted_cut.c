@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Planted: the log is cut though partitions need it behind their snapshots. */
+/* Planted: the log is cut although partitions need the part after their snapshots. */
 #include "sim_disk_planted.h"
 #include "storage/log/shard_log.h"
 

@@ -17,7 +17,7 @@
 #define CLIENTS 3
 #define PUSHES 40 /* of each client to each partition */
 #define TURNS 900
-#define QUIET_TURNS 4000 /* within which all must be acknowledged */
+#define QUIET_TURNS 4000 /* within which everything must be acknowledged */
 #define BAD_ROW 1000
 
 typedef struct push {
@@ -33,7 +33,7 @@ typedef struct line {
     size_t n_ended; /* acknowledged or refused: they stay so */
 } line_t;
 
-typedef struct item { /* on its way to the disk */
+typedef struct item { /* queued for the disk */
     STAILQ_ENTRY(item) next;
     ps_effect_t effect;
     size_t size;
@@ -50,7 +50,7 @@ typedef struct sim {
     ps_table_spec_t spec;
     uint64_t life; /* incarnation, and epoch of the map */
     uint64_t now_ms;
-    uint64_t unflushed; /* bytes taken by the thread and not told */
+    uint64_t unflushed; /* bytes taken by the thread and not reported */
     bool snapshot_failed;
     int n_failing; /* starts that may fail for a fault that was planned */
     STAILQ_HEAD(, item) queue;
@@ -109,7 +109,7 @@ static void hear(sim_t *sim, uint64_t conn, const ps_message_t *message)
     }
 }
 
-/* What the shard wants done; the disk's part joins the queue. */
+/* Effects of the shard; those for the disk join the queue. */
 static void perform(sim_t *sim)
 {
     for (size_t i = 0; i < sim->outbox.n_effects; i++) {
@@ -169,7 +169,7 @@ static void send_push(sim_t *sim, uint32_t client, uint32_t partition, size_t at
                             .payload = payload});
 }
 
-/* Something new, or again what is not answered. */
+/* Sends a new push, or an unanswered one again. */
 static void use_client(sim_t *sim, bool makes)
 {
     uint32_t client = (uint32_t)below(sim, CLIENTS);
@@ -308,8 +308,8 @@ static void say_hello(sim_t *sim, uint32_t client)
     step(sim, &(ps_event_t){.kind = PS_EVENT_MESSAGE, .conn = client + 1, .message = &hello});
 }
 
-/* A life begins; false: the disk has crashed in it, has no room, or something
- * is wrong. */
+/* Starts a life; false: the disk crashed during it, is full, or a check
+ * failed. */
 static bool begin_life(sim_t *sim)
 {
     PSD_AUTO(psd_error_destroy) psd_error_t *err = psd_error_new();

@@ -4,12 +4,12 @@
  *
  * What     Clients push integers at level disk to a shard whose records and
  *          snapshots a simulated thread writes to a virtual disk
- *          (support/sim_disk.h), which crashes in the midst of operations,
- *          fails, and is full. After each crash the shard is made again from
- *          what lasts. Promises: a start finds what is whole; what was
- *          acknowledged is there, and is never sent for in vain; in the end,
- *          when the faults have stopped, everything is acknowledged, and every
- *          row is the sum of its pushes, each once.
+ *          (support/sim_disk.h), which crashes in the middle of operations,
+ *          fails, and fills up. After each crash the shard is rebuilt from what
+ *          lasts. Promises: a start finds everything that is whole; every
+ *          acknowledged push is there, and the shard never asks for it again
+ *          (GAP); in the end, when the faults have stopped, everything is
+ *          acknowledged, and every row is the sum of its pushes, each once.
  */
 #ifndef PS_TESTS_SIM_DISK_SHARD_H
 #define PS_TESTS_SIM_DISK_SHARD_H
@@ -18,8 +18,8 @@
 #include <stdint.h>
 #include <stdio.h>
 
-/* The first of n seeds from `first` on that breaks a promise, told on stdout;
- * UINT64_MAX: none. */
+/* The first of n seeds from `first` on that breaks a promise, with its story
+ * on stdout; UINT64_MAX: none. */
 uint64_t disk_search(uint64_t first, uint64_t n, bool verbose);
 
 #define DISK_SEEDS_MAX 500 /* within which a planted bug must be found */

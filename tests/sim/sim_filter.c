@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Requests and answers through filters, as clients send them: bodies written
- * anew, and lists of keys that are named by their hash. Nothing is lost by
- * these filters, so that the ledger stays exact. */
+/* Requests and answers through filters, as clients send them: bodies encoded
+ * again, and lists of keys named by their hash. These filters are lossless,
+ * so that the ledger stays exact. */
 #include "base/alloc.h"
 #include "base/hash.h"
 #include "sim.h"
 
 #define LIST_MIN 2   /* keys of a list that is named */
-#define MISSES_MAX 4 /* lists not known any more, and no more are named */
+#define MISSES_MAX 4 /* unknown lists, after which no more are named */
 
 void sim_filter_choose(sim_t *sim, sim_client_t *client)
 {
@@ -31,8 +31,8 @@ void sim_filter_done(sim_client_t *client)
     }
 }
 
-/* A list that the shard should know becomes its name; any other is to be kept
- * there. NULL: the body stays as it is. */
+/* A list that the shard should know becomes its name; the shard keeps any
+ * other. NULL: the body stays as it is. */
 static ps_payload_t *name_list(sim_client_t *client, uint64_t link, ps_message_t *message,
                                ps_payload_t *payload)
 {
@@ -92,8 +92,8 @@ void sim_filter_send(sim_t *sim, sim_client_t *client, uint64_t link, const ps_m
              chunk_bytes);
 }
 
-/* A refusal comes by the first connection, also of what was named on the one
- * for bulk. */
+/* A refusal comes on the first connection, also for a list named on the bulk
+ * one. */
 static void lists_are_missed(sim_client_t *client, uint64_t link)
 {
     const ps_route_t *place = ps_session_link(client->session, link);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Lanes: connections through memory that the client shares. Nothing is lost,
- * repeated or overtaken; a lane breaks as a whole, and the shard is told. What
- * the client shares it may write to at any moment: values that the shard has
- * been given, and room that it may write answers to. Here it does so whenever
- * the shard has returned, so that whoever kept such bytes is found out. */
+ * repeated or overtaken; a lane breaks as a whole, and the shard learns of
+ * it. The client may write to shared memory at any moment: to values that it
+ * has given the shard, and to room for answers. Here it writes whenever the
+ * shard has returned, so that code that kept such bytes is caught. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -12,7 +12,7 @@
 
 #define ROOM_BYTES_MAX 2048 /* of an offer; many are too small */
 #define ROOMS_SCRIBBLED 8   /* the last ones offered */
-#define SEALED 0xa5         /* in rooms that nobody may write to any more */
+#define SEALED 0xa5         /* in rooms that the shard may no longer write to */
 
 /* Nothing random is drawn for links that lose packets, nor the other way. */
 void sim_lane_dispatch(sim_t *sim, sim_packet_t *packet)
@@ -32,7 +32,7 @@ void sim_lane_dispatch(sim_t *sim, sim_packet_t *packet)
     sim_at(sim, *last_ms, SIM_EVENT_PACKET, 0)->packet = packet;
 }
 
-/* Of what was in the ring when the lane broke the shard reads on, or not. */
+/* The shard may or may not read the rest of the ring after the lane broke. */
 bool sim_lane_loses(const sim_conn_t *conn, bool to_shard)
 {
     return conn->gone || (conn->cut && (!to_shard || !conn->read_on));

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Time and the network: a heap of events, packets that are bytes on their way,
+/* Time and the network: a heap of events, packets that are bytes in flight,
  * connections that break. */
 #include <stdio.h>
 #include <string.h>
@@ -180,7 +180,7 @@ static void add_pieces(sim_packet_t *packet, const ps_message_t *message,
     }
 }
 
-/* The same in one piece: values are written where the other side reads them. */
+/* The same in one piece: the sender writes values where the other side reads them. */
 static void add_whole(sim_packet_t *packet, const ps_message_t *message,
                       const ps_payload_t *payload)
 {
@@ -198,7 +198,7 @@ static void add_whole(sim_packet_t *packet, const ps_message_t *message,
     add_message(packet, message, &body);
 }
 
-/* Puts a copy of the packet on its way. */
+/* Sends a copy of the packet. */
 static void dispatch(sim_t *sim, sim_packet_t *packet)
 {
     uint64_t delay_ms = 1;
@@ -227,8 +227,8 @@ static sim_packet_t *packet_new(uint64_t conn, bool to_shard, const char *kind)
     return packet;
 }
 
-/* Some of what a client sends comes once more when it has ended: the first
- * HELLO, and what follows it on that connection. */
+/* Some of a client's packets come again after it has ended: the first HELLO,
+ * and what follows it on that connection. */
 static void keep_late(sim_t *sim, sim_packet_t *packet)
 {
     sim_client_t *client = &sim->clients[sim_conn(sim, packet->conn)->client];
@@ -279,8 +279,8 @@ void sim_flush(sim_t *sim, uint64_t number, bool to_shard)
     sim_packet_drop(&packet);
 }
 
-/* Puts a small message into its batch, as the transport does; what goes alone
- * goes behind what waits. */
+/* Puts a small message into its batch, as the transport does; a message that
+ * goes alone goes after the waiting ones. */
 static bool collect(sim_t *sim, uint64_t number, bool to_shard, const ps_message_t *message,
                     const ps_payload_t *payload)
 {
@@ -327,8 +327,8 @@ void sim_send(sim_t *sim, uint64_t conn, bool to_shard, const ps_message_t *mess
     sim_packet_drop(&packet);
 }
 
-/* The shard has returned: what it still holds of the client's memory, and may
- * still write to, the client writes over. */
+/* The shard has returned: the client overwrites the memory that the shard
+ * still holds or may still write to. */
 static void deliver_shared(sim_t *sim, sim_conn_t *conn, ps_event_t *event)
 {
     if (event->message->kind == PS_KIND_PULL || event->message->kind == PS_KIND_PUSH) {
@@ -342,8 +342,8 @@ static void deliver_shared(sim_t *sim, sim_conn_t *conn, ps_event_t *event)
     }
 }
 
-/* What the transport knows: values that have left and not arrived. Of those
- * that a cut loses it hears when they would have come. */
+/* The transport's knowledge: values that have left and not arrived. It
+ * learns of values lost by a cut when they would have arrived. */
 static void find_answer(sim_t *sim, uint32_t shard, ps_event_t *event)
 {
     uint64_t epoch = 0;

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The node: its shards, and the registry's part that tells them who works. */
+/* The node: its shards, and the registry's part that sends them the job. */
 #include <stdio.h>
 #include <string.h>
 
 #include "base/alloc.h"
 #include "sim.h"
 
-#define TELL_MS 20 /* until the last shard has heard of a change */
+#define TELL_MS 20 /* until the last shard knows of a change */
 
 static void plan_tick(sim_t *sim, uint32_t shard)
 {
@@ -105,7 +105,7 @@ static bool all_told(const sim_t *sim)
     return true;
 }
 
-/* What each rank has finished at its most advanced partition. */
+/* The clock that each rank has finished at its most advanced partition. */
 static void gather_clocks(sim_t *sim, uint64_t clocks[SIM_WORKERS_MAX])
 {
     memset(clocks, 0, SIM_WORKERS_MAX * sizeof *clocks);
@@ -124,8 +124,8 @@ static void gather_clocks(sim_t *sim, uint64_t clocks[SIM_WORKERS_MAX])
     }
 }
 
-/* Where a worker starts that joins now, as the registry agrees it: one that was
- * expected held everybody at 0. */
+/* The start of a worker that joins now, as the registry sets it: an expected
+ * worker held all others at 0. */
 static uint64_t agree_start(sim_t *sim, uint32_t rank)
 {
     uint64_t clocks[SIM_WORKERS_MAX];
@@ -163,7 +163,7 @@ static void start_worker(sim_t *sim, const ps_worker_t *worker)
     }
 }
 
-/* Carries a join on once every shard has heard what there is to hear. */
+/* Continues a join when every shard knows the job. */
 void sim_node_join(sim_t *sim)
 {
     if (!all_told(sim)) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Planted: nobody remembers the sessions that have said BYE. */
+/* Planted: partitions forget the sessions that have said BYE. */
 #include "protocol/facts/session_set.h"
 #include "sim_planted.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Planted: a partition takes every push that it has had before once more. */
+/* Planted: a partition applies a repeated push again. */
 #include "protocol/partition/window.h"
 #include "sim_planted.h"
 

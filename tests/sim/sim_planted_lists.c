@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Planted: a list of keys that the shard does not know (any more) is taken for
- * the last one that it kept, if that is as long. */
+/* Planted: the shard takes an unknown list of keys for the last one that it
+ * kept, if that is as long. */
 #include "sim_planted.h"
 
 ps_payload_t *__real_ps_key_cache_find(ps_key_cache_t *self, const ps_id_t *hash, uint64_t n_keys);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Planted: a clock marker counts when it arrives, before the pushes in front of
- * it that were lost or are held. */
+/* Planted: a mark counts when it arrives, before earlier pushes that were
+ * lost or are held. */
 #include "protocol/admission/admission.h"
 #include "protocol/partition/replay.h"
 #include "sim_planted.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Planted: values that are on their way once stay so, also when they are lost:
- * who asks again is told to wait, for good. */
+/* Planted: values once sent count as on their way for ever, even when they
+ * are lost: a client that asks again gets PARKED for ever. */
 #include "protocol/shard/shard_state.h"
 
 #ifdef SIM_OF_A_CLUSTER
@@ -26,7 +26,7 @@ psd_status_t __wrap_ps_shard_new(const ps_shard_args_t *args, ps_shard_t **ret_s
 bool __real_ps_answer_is_under_way(ps_step_t *step, const ps_request_t *request);
 bool __wrap_ps_answer_is_under_way(ps_step_t *step, const ps_request_t *request);
 
-/* Another world, or another life of a node: nothing is on its way there. */
+/* Another world, or another life of a node: nothing is in flight there. */
 psd_status_t __wrap_ps_shard_new(const ps_shard_args_t *args, ps_shard_t **ret_shard,
                                  psd_error_t *err)
 {

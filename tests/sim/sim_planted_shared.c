@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Planted: a shard keeps values that lie in a client's memory as they are, as
- * if they were its own. */
+/* Planted: a shard keeps values in a client's memory without a copy, as if
+ * they were its own. */
 #include "sim_planted.h"
 
 psd_status_t __real_ps_shard_step(ps_shard_t *self, const ps_event_t *event, ps_outbox_t *outbox,

@@ -11,8 +11,8 @@
 #include "sim.h"
 
 #define EVENTS_MAX 2000000 /* of one world */
-#define PATIENCE_MS 60000  /* after the weather is calm, all must end in it */
-#define AGAIN_MS 1500      /* most until it comes again */
+#define PATIENCE_MS 60000  /* after the faults end, everything must finish within this */
+#define AGAIN_MS 1500      /* most until it joins again */
 #define LOST_MS 500        /* most until a killed worker is declared lost */
 
 _Noreturn void sim_stop(const char *what)
@@ -154,7 +154,7 @@ static void do_event(sim_t *sim, sim_event_t *event)
     }
 }
 
-/* A worker is through when all its members are. */
+/* A worker has finished when all its members have. */
 static void finish_workers(sim_t *sim)
 {
     bool changed = false;
@@ -353,7 +353,7 @@ void sim_run(uint64_t workload_seed, uint64_t weather_seed, FILE *trace, sim_res
         .n_batches = sim->n_batches,
         .n_under_way = sim->n_under_way,
         .n_coded = sim->n_coded,
-        /* elsewhere a pull may be cut or late, and go on in another clock */
+        /* in other modes a pull may be cut or late, and continue in another clock */
         .is_repeatable = sim->plan.spec.type == PS_TYPE_F32 && sim->plan.late == UINT32_MAX &&
                          sim->plan.killed == UINT32_MAX};
     (void)snprintf(ret_result->violation, sizeof ret_result->violation, "%s", sim->violation);

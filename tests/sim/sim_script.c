@@ -86,12 +86,12 @@ void sim_plan_make(uint64_t seed, sim_plan_t *ret_plan)
         .log = true,
     };
     if (plan->max_delay == 0) {
-        /* What a clock would keep beyond this is refused for good. */
+        /* The shard refuses for good what a clock would keep beyond this. */
         plan->shard.held_bytes = UINT64_C(1) << 30;
     }
     if (plan->spec.type == PS_TYPE_F32) {
-        /* An answer that is cut goes on in another clock, if pipelined, and
-         * luck decides in which one. */
+        /* A cut answer continues in another clock, if pipelined; luck
+         * decides in which one. */
         plan->shard.slice_bytes = 4096;
     }
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * sim_story - the trace of a failing seed, its end at least
+ * sim_story - the trace of a failing seed, or at least its end
  *
- * What     Runs a world once more with a trace, and prints the last lines.
+ * What     Runs a world again with a trace, and prints the last lines.
  */
 #ifndef PS_TESTS_SIM_STORY_H
 #define PS_TESTS_SIM_STORY_H

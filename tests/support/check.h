@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* check - for tests that are plain programs: a failed check says where and
- * what, and ends the function that it stands in with false. */
+/* check - for tests that are plain programs: a failed check prints place and
+ * reason, and makes its function return false. */
 #ifndef PS_TESTS_CHECK_H
 #define PS_TESTS_CHECK_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Nodes as processes, their ways, and who cleans up. */
+/* Nodes as processes, their links, and the clean-up. */
 #include "support/cluster.h"
 
 #include <fcntl.h>
@@ -54,7 +54,7 @@ static void settle_hosts(cluster_t *self, unsigned node)
 {
     cluster_node_t *n = &self->nodes[node];
     unsigned place = ((unsigned)getpid() & 0x3ffffU) << 5 | node << 1;
-    unsigned high = 0x40U | place >> 16; /* 127.64 and above: nobody's */
+    unsigned high = 0x40U | place >> 16; /* 127.64 and above: unused */
 
     (void)snprintf(n->name, sizeof n->name, "n%u", node);
     if (self->net == CLUSTER_NETNS) {
@@ -146,7 +146,7 @@ static void read_announcement(const cluster_t *self, unsigned node, char ret[ANN
     ret[n] = '\0';
 }
 
-/* The port of the next "tcp://…:PORT" in a text; 0: none. Moves *at behind. */
+/* The port of the next "tcp://…:PORT" in a text; 0: none. Moves *at past it. */
 static uint16_t next_port(const char **at)
 {
     const char *found = strstr(*at, "tcp://");
@@ -162,7 +162,7 @@ static uint16_t next_port(const char **at)
     return (uint16_t)strtoul(end, NULL, 10);
 }
 
-/* Opens the ways to a node that has announced itself: control comes first. */
+/* Opens the links to a node that has announced itself: control first. */
 static bool open_ways(cluster_t *self, unsigned node)
 {
     cluster_node_t *n = &self->nodes[node];
@@ -209,8 +209,8 @@ static bool has_ended(cluster_node_t *n)
     return false;
 }
 
-/* A child that is not the program yet has all our sockets, also those of doors
- * that are closed and opened again meanwhile. */
+/* A child before its exec has all our sockets, also those of doors that are
+ * closed and reopened meanwhile. */
 static bool fork_to(cluster_t *self, unsigned node, const char *program)
 {
     cluster_node_t *n = &self->nodes[node];
@@ -332,8 +332,8 @@ bool cluster_add(cluster_t *self)
     return prepare_node(self, node, self->config) && start_node(self, node);
 }
 
-/* A node that has ended by itself, or is to be ended; who looks for the cause
- * of a failure wants to know which. */
+/* A node that has ended by itself, or that the test must end; useful for the
+ * cause of a failure. */
 static void print_end(cluster_t *self, unsigned node)
 {
     cluster_node_t *n = &self->nodes[node];

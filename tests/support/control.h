@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* control - what tests of the daemon share: its log, and a client of the
- * control port in plain sockets that sees every answer as it is */
+/* control - shared by tests of the daemon: its log, and a client of the
+ * control port on plain sockets that sees raw answers */
 #ifndef PS_TESTS_CONTROL_H
 #define PS_TESTS_CONTROL_H
 
@@ -47,7 +47,7 @@ static inline bool log_has(const daemon_t *d, const char *part)
     return read_file(d, "log", log, sizeof log) && strstr(log, part) != NULL;
 }
 
-/* Waits until the log has that. */
+/* Waits until the log has that text. */
 static inline bool wait_log(const daemon_t *d, const char *part)
 {
     for (int i = 0; i < WAIT_STEPS; i++) {
@@ -105,7 +105,7 @@ static inline bool control_post(control_t *c, const char *op, const char *fields
     return zmtp_send(c->fd, 0, request, strlen(request));
 }
 
-/* The next answer has that. */
+/* Whether the next answer has that text. */
 static inline bool answer_has(control_t *c, const char *part)
 {
     size_t size = 0;

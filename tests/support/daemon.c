@@ -19,7 +19,7 @@ static void path_of(const daemon_t *self, const char *name, char ret[PATH_MAX])
     (void)snprintf(ret, PATH_MAX, "%.3000s/%s", self->dir.path, name);
 }
 
-/* In the child: what it writes goes to the log; it dies with the test. */
+/* In the child: its output goes to the log; it dies with the test. */
 static void become(const daemon_t *self, const char *program)
 {
     char data[PATH_MAX];
@@ -34,7 +34,7 @@ static void become(const daemon_t *self, const char *program)
     path_of(self, "log", log);
     if (access(config, R_OK) != 0) {
         arguments[5] = NULL;
-        /* No test that does not say so loses a worker on a busy machine. */
+        /* So that no test loses a worker on a busy machine unless it asks for that. */
         (void)setenv("PSD_WORKERS_LOST_AFTER_MS", "60000", 0);
     }
     (void)prctl(PR_SET_PDEATHSIG, SIGKILL);

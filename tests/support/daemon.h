@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * daemon - a psd process of one test, on ports that the kernel chose
+ * daemon - a psd process for one test, on ports that the kernel chose
  *
  * What     Starts $PSD_PROGRAM on loopback in a directory of its own and waits
  *          until it is ready; ends it; removes what it left.
@@ -23,10 +23,10 @@ typedef struct daemon {
     char ipc[256];     /* "ipc://…" */
 } daemon_t;
 
-/* Starts one in a fresh directory. config is the text of a configuration file,
- * or NULL. false: it did not get ready; why is on stderr. */
+/* Starts one in a fresh directory. config is the text of a configuration
+ * file, or NULL. false: it did not get ready; the reason is on stderr. */
 bool daemon_start(daemon_t *self, const char *config);
-/* Starts it again in the same directory; its ports are other ones. */
+/* Starts it again in the same directory, on other ports. */
 bool daemon_restart(daemon_t *self);
 /* Sends the signal and waits for the end. true: it ended by that signal or
  * with exit code 0. */

@@ -15,11 +15,11 @@
 
 #include "psd/status.h"
 
-/* From now on the call number `at` (0: the next one) gets no memory, once. */
+/* From now on call number `at` (0: the next one) fails, once. */
 void fail_alloc_at(size_t at);
-/* From now on every call is served. */
+/* From now on every call succeeds. */
 void fail_alloc_off(void);
-/* True when the failure asked for has taken place. */
+/* True when the planned failure has happened. */
 bool fail_alloc_happened(void);
 /* Calls since the last fail_alloc_at or fail_alloc_off. */
 size_t fail_alloc_calls(void);
@@ -29,9 +29,9 @@ size_t fail_alloc_calls(void);
  * get is unchanged; else PSD_OK. */
 typedef psd_status_t fail_alloc_step_t(void *fixture);
 
-/* Runs step with allocation 0, 1, 2 ... failing, until a run in which none
- * did. NULL when every run ended as it must and at least one allocation was
- * made to fail; else a line that says what was wrong. Use:
+/* Runs step with allocation 0, 1, 2 ... failing, until a run in which none did.
+ * NULL when every run ended as it must and at least one allocation was made to
+ * fail; else a line with the reason. Use:
  *
  *     cr_assert_null(fail_alloc_sweep(fill_map, &fixture)); */
 const char *fail_alloc_sweep(fail_alloc_step_t *step, void *fixture);

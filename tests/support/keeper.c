@@ -42,7 +42,7 @@ bool keeper_start(const char *path, pid_t *ret_keeper, int *ret_fd)
     (void)fflush(NULL);
     *ret_keeper = fork();
     if (*ret_keeper == 0) {
-        (void)setsid(); /* what the terminal sends to the test is not for it */
+        (void)setsid(); /* signals from the terminal to the test are not for it */
         (void)close(fds[1]);
         keep(path, fds[0]);
     }

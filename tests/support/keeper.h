@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * keeper - a process that removes a test's directory behind its end
+ * keeper - a process that removes a test's directory after its end
  *
- * What     Waits until the test has ended, however that was, and removes what
- *          it left, also what programs of it write even then.
+ * What     Waits until the test has ended in any way, and removes what it left,
+ *          also files that its programs still write.
  * Owner    The caller waits for it, when it has closed the descriptor.
  * Threads  Start it before others.
  */
@@ -13,6 +13,6 @@
 #include <stdbool.h>
 #include <sys/types.h>
 
-/* It acts when *ret_fd is closed. false: why is on stderr. */
+/* It acts when *ret_fd is closed. false: the reason is on stderr. */
 bool keeper_start(const char *path, pid_t *ret_keeper, int *ret_fd);
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The entries, and what they say about values. */
+/* The entries, and the values that they allow. */
 #include "support/ledger.h"
 
 #include <inttypes.h>
@@ -7,8 +7,8 @@
 #include <string.h>
 
 #define WORKERS_MAX 64
-#define OPEN_MAX 65536 /* entries of one worker that have no end */
-#define DOUBTS_MAX 16  /* of a row: more are held against bounds only */
+#define OPEN_MAX 65536 /* entries of one worker without an end */
+#define DOUBTS_MAX 16  /* of a row: with more it only checks bounds */
 #define DIFFERENCES_TOLD 8
 
 typedef struct entry {
@@ -37,7 +37,7 @@ struct ledger {
     ledger_sums_t sums;
 };
 
-/* What a row may hold. */
+/* The values that a row may have. */
 typedef struct row_sum {
     int64_t acked;
     int64_t doubtful; /* the sum of */
@@ -191,7 +191,7 @@ uint64_t ledger_now(const ledger_t *self)
     return self->n_lines;
 }
 
-/* Whether some of the doubts sum up to that. */
+/* Whether some of the uncertain pushes sum up to that. */
 static bool is_some_of(const row_sum_t *sum, int64_t wanted)
 {
     if (sum->n_doubts > DOUBTS_MAX) {
@@ -228,7 +228,7 @@ static void tell_entry(const entry_t *entry, const char *what, FILE *story)
                   entry->worker, entry->seq, entry->delta, name_of(entry), what);
 }
 
-/* The pushes each of which alone would explain the difference. */
+/* Names the pushes that each alone would explain the difference. */
 static void tell_causes(const ledger_t *self, uint64_t row, const row_sum_t *sum, int64_t extra,
                         FILE *story)
 {

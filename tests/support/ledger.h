@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * ledger - what workers were told about their integer adds, kept outside
+ * ledger - the answers to workers' integer adds, kept outside psd
  *
  * What     One entry for each row of each push: started, and later acknowledged
- *          at a level, or refused; neither is an outcome that nobody knows. At
- *          the end it is held against the values found.
+ *          at a level, or refused; without either the outcome is unknown. At
+ *          the end it is compared with the values found.
  * Shape    seqs are the worker's own count of its pushes, from 1. Deltas are
  *          greater than 0; when they differ much from each other, a wrong value
- *          names the push that it is wrong by.
+ *          identifies the missing or extra push.
  * Owner    The caller; ledger_destroy. Entries are never forgotten.
  * Threads  Confined to one; workers report to it through a pipe.
  */
@@ -23,7 +23,7 @@ typedef enum ledger_event {
     LEDGER_STARTED = 1,
     LEDGER_ACKED = 2,   /* every open entry of worker and seq; with level */
     LEDGER_REFUSED = 3, /* the same */
-    LEDGER_UNKNOWN = 4, /* a deadline passed; told for whoever waits for that */
+    LEDGER_UNKNOWN = 4, /* a deadline passed; reported for code that waits for it */
     LEDGER_FLUSHED = 5, /* every open entry of the worker up to seq is known to
                            be applied; with level */
     LEDGER_JOINED = 6,  /* the worker is ready; ledger ignores it */
@@ -64,23 +64,24 @@ ledger_t *ledger_new(uint64_t n_rows);
 void ledger_destroy(ledger_t **self_p);
 
 /* false: the line makes no sense (a row outside, an end without a start, a
- * second start); why is on stderr. */
+ * second start); the reason is on stderr. */
 bool ledger_take(ledger_t *self, const ledger_line_t *line);
 void ledger_sum(const ledger_t *self, ledger_sums_t *ret_sums);
 /* How many lines it has taken: a time, for ledger_check_at. */
 uint64_t ledger_now(const ledger_t *self);
 
 /*
- * Holds it against the rows' values. What was acknowledged at a level below
- * `least` may be there or not, as what nobody knows. Each row must be the sum
- * of what was acknowledged and of some of the others, none of them twice.
+ * Compares it with the rows' values. A push acknowledged at a level below
+ * `least` may be there or not, like one with an unknown outcome. Each row must
+ * be the sum of the acknowledged pushes and of some of the others, none of them
+ * twice.
  *
- * false: rows differ; the first ones are told on story, with the push that
- * explains it where there is one.
+ * false: rows differ; prints the first ones on story, with the push that
+ * explains the difference if there is one.
  */
 bool ledger_check(const ledger_t *self, const int64_t *values, uint64_t n_rows,
                   ledger_level_t least, FILE *story);
-/* The same for rows as they were at some time behind `then`: what was not
+/* The same for rows as they were at some time after `then`: a push not
  * acknowledged by then may be there or not. */
 bool ledger_check_at(const ledger_t *self, const int64_t *values, uint64_t n_rows,
                      ledger_level_t least, uint64_t then, FILE *story);

@@ -2,8 +2,8 @@
 /*
  * message_sample - one fixed, valid message of every kind
  *
- * What     What the golden files hold and the codec's tests bend out of shape.
- *          No two fields of a message have the same value.
+ * What     The content of the golden files, which the codec's tests corrupt. No
+ *          two fields of a message have the same value.
  * Owner    The bodies borrow constant bytes.
  */
 #ifndef PS_TESTS_MESSAGE_SAMPLE_H

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Namespaces, veth pairs and what makes them slow; by ip and tc. */
+/* Namespaces, veth pairs and traffic shaping, with ip and tc. */
 #include "support/netns.h"
 
 #include <errno.h>
@@ -31,7 +31,7 @@ static void become(char *command)
     _exit(127);
 }
 
-/* Runs it there, or where we are with netns -1. quiet: it may fail. */
+/* Runs it there, or here with netns -1. quiet: it may fail. */
 static bool run_in(int netns, bool quiet, const char *command)
 {
     int status = 0;
@@ -61,7 +61,7 @@ static bool run_in(int netns, bool quiet, const char *command)
     return true;
 }
 
-/* A new namespace; we stay where we are. */
+/* Makes a new namespace; this process stays where it is. */
 static int make(void)
 {
     int here = open("/proc/self/ns/net", O_RDONLY | O_CLOEXEC);
@@ -89,7 +89,7 @@ bool netns_can(void)
     (void)fflush(NULL);
     pid = fork();
     if (pid == 0) {
-        /* All that is needed later, and its end with this child. */
+        /* Makes everything needed later; it ends with this child. */
         bool can = netns_enter_hub();
         int netns = can ? netns_add(0) : -1;
 
@@ -117,7 +117,7 @@ bool netns_enter_hub(void)
            run_in(-1, false, "ip link set hub up");
 }
 
-/* The pair is made inside, and its one end is given to the hub by process. */
+/* Makes the pair inside the namespace and moves one end to the hub. */
 static bool connect_to_hub(int netns, unsigned node)
 {
     char command[COMMAND_SIZE];
@@ -163,8 +163,8 @@ int netns_add(unsigned node)
 #define SLOW_BURST "burst 3000 latency 1500ms"
 #define BURST "burst 64k latency 200ms"
 
-/* What leaves by that device: all lost, slow, or as it was. A queue of one byte
- * holds no packet. */
+/* Packets that leave by that device: all lost, slow, or normal. A queue of
+ * one byte holds no packet. */
 static bool shape(int netns, const char *device, bool is_up, uint64_t bytes_per_s)
 {
     char command[COMMAND_SIZE];

@@ -13,16 +13,16 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Whether the machine lets us; if not, why is on stderr. */
+/* Whether the machine allows it; if not, the reason is on stderr. */
 bool netns_can(void);
-/* Moves this process to a new hub. false: why is on stderr. */
+/* Moves this process to a new hub. false: the reason is on stderr. */
 bool netns_enter_hub(void);
-/* Makes the namespace of node 0 .. 99, 10.77.0.(10 + node). A descriptor of it;
- * -1: why is on stderr. */
+/* Makes the namespace of node 0 .. 99, 10.77.0.(10 + node). A descriptor of
+ * it; -1: the reason is on stderr. */
 int netns_add(unsigned node);
-/* For a child that shall live there, before it becomes a program. */
+/* For a child that is to live there, before its exec. */
 bool netns_enter(int netns);
-/* What goes to the node (in) and comes from it (out): lost, or not. */
+/* Whether packets to the node (in) and from it (out) are lost. */
 bool netns_set_link(int netns, unsigned node, bool in_up, bool out_up);
 /* Both ways at bytes_per_s; 0: no limit. */
 bool netns_set_rate(int netns, unsigned node, uint64_t bytes_per_s);

@@ -2,7 +2,7 @@
 /*
  * parcel - a data message as its frames, each in a heap block of exact size
  *
- * What     So that AddressSanitizer sees a read one byte past a frame.
+ * What     Exact sizes let AddressSanitizer see a read one byte past a frame.
  * Owner    The parcel owns its frames (parcel_done).
  */
 #ifndef PS_TESTS_PARCEL_H
@@ -51,8 +51,8 @@ static inline void parcel_add(parcel_t *self, ps_bytes_t frame)
 }
 
 /* The message in one frame (n_frames 1), or with the body in frames of its
- * own: header, keys, index, values (MOVED, and what is one part when there are
- * to be two: header and the part). */
+ * own: header, keys, index, values (MOVED, and messages with one part: with
+ * n_frames 2, header and the part). */
 static inline void parcel_pack(parcel_t *ret, const ps_message_t *message, const ps_body_t *body,
                                size_t n_frames)
 {

@@ -2,9 +2,8 @@
 /*
  * record_sample - one fixed, valid record of every kind
  *
- * What     What the golden files hold, and what tests of the codec, the log and
- *          the simulator bend out of shape. No two numbers of a record are
- *          equal.
+ * What     The content of the golden files, which tests of the codec, the log
+ *          and the simulator corrupt. No two numbers of a record are equal.
  * Owner    The payload is the caller's (ps_payload_destroy).
  */
 #ifndef PS_TESTS_RECORD_SAMPLE_H

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* registry_copies_test - a registry with three nodes, and what is decided
- * there, in a line each; for the Criterion tests of copies. */
+/* registry_copies_test - a registry with three nodes, and checks of its
+ * decisions, in a line each; for the Criterion tests of copies. */
 #ifndef PS_TESTS_REGISTRY_COPIES_TEST_H
 #define PS_TESTS_REGISTRY_COPIES_TEST_H
 
@@ -64,7 +64,7 @@ static inline ps_decision_t decide(void)
     return decision;
 }
 
-/* The next decision is a command of that text; it is done. */
+/* Checks that the next decision is a command with that text, and applies it. */
 static inline void assert_commits(const char *text)
 {
     ps_decision_t decision = decide();
@@ -83,7 +83,7 @@ static inline void assert_rests(void)
     cr_assert_eq(decision.kind, PS_DECIDE_NOTHING, "%s", decision.command.text);
 }
 
-/* Partition 0 is asked, on n nodes of which the first is given. */
+/* Partition 0 is asked, on n nodes; the first is given. */
 static inline void assert_asks(uint32_t n, uint64_t first)
 {
     PSD_AUTO(ps_decision_done) ps_decision_t decision = decide();

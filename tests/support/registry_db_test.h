@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* registry_db_test - what the Criterion tests of the registry's database share:
- * a data directory for a test, opened, loaded, and spoilt. */
+/* registry_db_test - shared by the Criterion tests of the registry's
+ * database: a data directory for a test, opened, loaded, and spoilt. */
 #ifndef PS_TESTS_REGISTRY_DB_TEST_H
 #define PS_TESTS_REGISTRY_DB_TEST_H
 
@@ -89,8 +89,8 @@ static inline void make_data(void)
     make_cluster(db, registry, "w");
 }
 
-/* What psd would never do to its file; how many commits there were is forgotten
- * with it. */
+/* Does what psd would never do to its file; also resets the number of
+ * commits. */
 static inline void run_sql(const char *sql)
 {
     sqlite3 *db = NULL;

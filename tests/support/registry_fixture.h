@@ -2,7 +2,7 @@
 /*
  * registry_fixture - a small cluster for tests of the registry
  *
- * What     Builds registries, nodes and tables in a line, does a plan the way a
+ * What     Builds registries, nodes and tables in a line, executes a plan as a
  *          shell does (try, store, keep), and writes the whole state as text,
  *          so that two states can be compared and a difference be read.
  */
@@ -39,8 +39,8 @@ static inline ps_id_t fixture_uuid(void)
     return (ps_id_t){.bytes = {0xC1, 1, 2, 3}};
 }
 
-/* Endpoints that tell name, incarnation and shard. shards is room for them;
- * the node borrows it. */
+/* Endpoints that contain name, incarnation and shard. shards is room for
+ * them; the node borrows it. */
 static inline ps_node_t fixture_node(const char *name, uint64_t incarnation, uint32_t n_shards,
                                      ps_route_t shards[FIXTURE_SHARDS_MAX])
 {
@@ -68,7 +68,7 @@ static inline ps_table_spec_t fixture_spec(const char *name)
     return spec;
 }
 
-/* What a shell does with a plan. store may be NULL; command is done with. */
+/* Executes a plan as a shell does. store may be NULL; takes command. */
 typedef psd_status_t fixture_store_t(void *context, const ps_registry_t *registry,
                                      const ps_command_t *command, psd_error_t *err);
 static inline psd_status_t fixture_do(ps_registry_t *registry, psd_status_t planned,
@@ -144,7 +144,7 @@ static inline bool fixture_dump_table(const ps_table_t *table, ps_buffer_t *text
     return ok;
 }
 
-/* The hold that comes next by session and question; NULL behind the last. */
+/* The next hold by session and question; NULL after the last. */
 static inline const ps_work_hold_t *fixture_next_hold(const ps_queue_t *queue,
                                                       const ps_work_hold_t *before)
 {
@@ -212,8 +212,8 @@ static inline bool fixture_dump_job(const ps_registry_t *self, const ps_job_t *j
     return ok && ps_buffer_append(text, "\n", 1);
 }
 
-/* All that is stored of a state; the caller frees the text (ps_free). NULL when
- * there is no memory. up is left out: it is not stored. */
+/* The stored part of a state as text; the caller frees it (ps_free). NULL
+ * when there is no memory. It leaves out `up`, which is not stored. */
 static inline char *fixture_dump(const ps_registry_t *self)
 {
     ps_buffer_t text = {0};

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* registry_test - what the Criterion tests of the registry share: one registry
- * for a test, plans done as a shell does them, refusals by their words. */
+/* registry_test - shared by the Criterion tests of the registry: one
+ * registry for a test, plans executed as a shell does, refusals by their
+ * text. */
 #ifndef PS_TESTS_REGISTRY_TEST_H
 #define PS_TESTS_REGISTRY_TEST_H
 
@@ -31,7 +32,7 @@ static inline void drop_registry(void)
     psd_error_destroy(&err);
 }
 
-/* Plans are given as they come; this does what a shell does with them. */
+/* Executes a plan as a shell does. */
 static inline void do_planned(psd_status_t planned)
 {
     cr_assert_eq(fixture_do(registry, planned, &command, now_ms, NULL, NULL, err), PSD_OK, "%s",
@@ -119,7 +120,7 @@ static inline const ps_worker_t *worker_of(const char *job, uint32_t worker)
     return found;
 }
 
-/* Joins and starts; nobody's clock is told. */
+/* Joins and starts; reports no clocks. */
 static inline void run_worker(const char *job, uint32_t worker, uint32_t n, int32_t max_delay)
 {
     do_planned(plan_join(job, worker, n, max_delay));

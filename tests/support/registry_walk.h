@@ -2,7 +2,7 @@
 /*
  * registry_walk - a random but repeatable life of a cluster
  *
- * What     Each step plans one thing that could be asked next: tables made and
+ * What     Each step plans one request that could come next: tables made and
  *          dropped, workers that join, start, finish, are lost, jobs stopped,
  *          nodes started again, drained and removed. Refusals are part of the
  *          life.
@@ -69,7 +69,7 @@ static inline psd_status_t walk_join(walk_t *self, const ps_registry_t *registry
     return ps_registry_plan_join(registry, &join, self->unix_ms, command, err);
 }
 
-/* Something happens to a worker of the newest job of a name. */
+/* Plans an event of a worker of the newest job of a name. */
 static inline psd_status_t walk_worker(walk_t *self, const ps_registry_t *registry,
                                        ps_command_t *command, psd_error_t *err)
 {
@@ -125,8 +125,8 @@ static inline psd_status_t walk_node(walk_t *self, const ps_registry_t *registry
     return ps_registry_plan_node(registry, &node, self->unix_ms, command, err);
 }
 
-/* Clients of workers ask for slices and are done with them: one to three
- * questions in a command, some of them again, or of former lives. */
+/* Clients of workers ask for slices and finish them: one to three questions
+ * in a command, some repeated, or of former lives. */
 static inline psd_status_t walk_work(walk_t *self, const ps_registry_t *registry,
                                      ps_command_t *command, psd_error_t *err)
 {

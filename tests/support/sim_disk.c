@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A disk in memory, with everything that goes wrong on disks; from a seed. */
+/* A disk in memory, with all faults of disks; from a seed. */
 #include "support/sim_disk.h"
 
 #include <assert.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a virtual disk holds, and what of it lasts. */
+/* The content of a virtual disk, and the part of it that lasts. */
 #include "support/sim_disk_state.h"
 
 #include <assert.h>
@@ -159,7 +159,7 @@ static void set_safe_size(sim_disk_node_t *node, size_t size)
     node->safe_size = size;
 }
 
-/* What was written becomes safe: all of it, or any part. */
+/* Written bytes become safe: all of them, or any part. */
 void sim_disk_settle_node(sim_disk_t *self, sim_disk_node_t *node, bool all)
 {
     for (size_t i = 0; i < node->capacity / SECTOR; i++) {
@@ -175,7 +175,7 @@ void sim_disk_settle_node(sim_disk_t *self, sim_disk_node_t *node, bool all)
     } else if (sim_disk_coin(self)) {
         set_safe_size(node, node->now_size);
     }
-    /* Bytes behind the end are not the file's. */
+    /* Bytes after the end are not part of the file. */
     if (node->capacity > 0) {
         memset(node->safe + node->safe_size, 0, node->capacity - node->safe_size);
     }

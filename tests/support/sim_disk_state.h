@@ -8,7 +8,7 @@
 
 #define SECTOR 512
 
-/* What a name stands for. `safe` is what a loss of power leaves. */
+/* The file of a name. `safe` is what a loss of power leaves. */
 typedef struct sim_disk_node {
     uint8_t *now;
     uint8_t *safe;
@@ -28,8 +28,8 @@ typedef struct sim_disk_names {
     size_t n;
 } sim_disk_names_t;
 
-/* A change of names that was not flushed: `to` then means node; NULL: nothing.
- * `from` goes, when it is one. */
+/* A change of names that was not flushed: `to` then means node; NULL:
+ * nothing. `from` is removed, if set. */
 typedef struct sim_disk_change {
     char *from;
     char *to;

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * stop_thread - one thread of another process stops, and goes on
+ * stop_thread - stops one thread of another process, and resumes it
  *
- * What     By ptrace, which stops that thread alone. The caller must be allowed
- *          to trace it (a child of the caller's, or the caller is root).
- * Threads  One that was stopped is let go by the thread that stopped it.
+ * What     Uses ptrace, which stops that thread alone. The caller must be
+ *          allowed to trace it (a child of the caller's, or the caller is
+ *          root).
+ * Threads  The thread that stopped it must also resume it.
  */
 #ifndef PS_TESTS_STOP_THREAD_H
 #define PS_TESTS_STOP_THREAD_H
@@ -29,8 +30,7 @@ static inline bool stop_thread(pid_t tid)
     return waitpid(tid, &status, __WALL) == tid && WIFSTOPPED(status);
 }
 
-/* It is gone: whoever traces a thread has to take note, or its process could
- * not end. */
+/* It is gone: the tracer must reap the thread, or its process could not end. */
 static inline bool stopped_thread_is_gone(pid_t tid)
 {
     int status = 0;

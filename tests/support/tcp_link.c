@@ -160,7 +160,7 @@ static void take_out(tcp_stretch_t *stretch, size_t n)
     }
 }
 
-/* The end goes on as an end, behind all bytes. */
+/* Forwards the end of the stream, after all bytes. */
 static tcp_fate_t tell_end(tcp_link_t *self, tcp_way_t way)
 {
     self->ways[way].is_told = true;

@@ -3,8 +3,8 @@
  * tcp_link - one connection through a tcp_proxy: two sockets, a stretch of
  * bytes each way
  *
- * What     Reads, keeps until the delay is over, writes as the way's orders
- *          allow. Nothing in here waits.
+ * What     Reads, keeps until the delay is over, writes as the orders of that
+ *          direction allow. Nothing in here blocks.
  * Owner    The proxy; tcp_link_close.
  * Threads  The proxy's, under its lock.
  */
@@ -18,7 +18,7 @@
 #define TCP_STRETCH_BYTES 65536
 #define TCP_STRETCH_PIECES 64
 
-/* What one way is told to do. */
+/* The orders for one direction. */
 typedef struct tcp_orders {
     tcp_flow_t flow;
     uint32_t delay_ms;
@@ -50,27 +50,27 @@ typedef struct tcp_link {
     tcp_stretch_t ways[2];
 } tcp_link_t;
 
-/* Takes fd, a connection that was accepted, and begins one to the target. NULL:
- * it could not, fd is closed. */
+/* Takes fd, a connection that was accepted, and begins one to the target.
+ * NULL: it failed; fd is closed. */
 tcp_link_t *tcp_link_open(int fd, const char *host, uint16_t port);
 void tcp_link_close(tcp_link_t **self_p, bool by_reset);
 
-/* What a way with a limit has earned since it was last asked. */
+/* The credit that a direction with a limit has earned since the last call. */
 void tcp_orders_earn(tcp_orders_t *self, uint64_t now_ms);
 
-/* Whether that way wants to read from its source; whether to write now, and if
- * not when (UINT64_MAX: when told). */
+/* Whether that direction wants to read from its source; whether to write
+ * now, and if not, when (UINT64_MAX: after an order). */
 bool tcp_link_wants_read(const tcp_link_t *self, tcp_way_t way, const tcp_orders_t *orders);
 uint64_t tcp_link_writes_at(const tcp_link_t *self, tcp_way_t way, const tcp_orders_t *orders,
                             uint64_t now_ms);
 
 typedef enum tcp_fate {
     TCP_FATE_LIVES,
-    TCP_FATE_ENDED, /* both ends have said so */
-    TCP_FATE_RESET  /* it broke, or shall break: orders->cut_left is 0 then */
+    TCP_FATE_ENDED, /* both ends have closed */
+    TCP_FATE_RESET  /* it broke, or must break: orders->cut_left is 0 then */
 } tcp_fate_t;
 
-/* Reads what there is. */
+/* Reads what has arrived. */
 tcp_fate_t tcp_link_read(tcp_link_t *self, tcp_way_t way, const tcp_orders_t *orders,
                          uint64_t now_ms, uint64_t *dropped);
 /* Writes what may go; orders' credit and cut are counted down. */

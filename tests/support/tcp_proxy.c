@@ -37,7 +37,7 @@ struct tcp_proxy {
     int wake; /* an order was given */
     bool ends;
     bool wants_reset;
-    uint64_t n_given; /* orders that the thread has to carry out */
+    uint64_t n_given; /* orders that the thread must carry out */
     uint64_t n_done;
     char host[HOST_SIZE];
     door_t doors[DOORS_MAX];
@@ -88,7 +88,7 @@ static void accept_one(tcp_proxy_t *self, const door_t *door)
     }
 }
 
-/* Moves what can be moved one way. false: the link is gone. */
+/* Moves bytes in one direction. false: the link is gone. */
 static bool move(tcp_proxy_t *self, size_t at, tcp_way_t way, uint64_t now)
 {
     tcp_link_t *link = self->links[at];
@@ -114,7 +114,7 @@ static bool move(tcp_proxy_t *self, size_t at, tcp_way_t way, uint64_t now)
     return false;
 }
 
-/* What goes on for a link that poll has something to say about. */
+/* Handles the events of a link after poll. */
 static void serve_link(tcp_proxy_t *self, size_t at, uint64_t now)
 {
     tcp_link_t *link = self->links[at];
@@ -147,8 +147,8 @@ static short events_of(const tcp_proxy_t *self, const tcp_link_t *link, tcp_way_
     return events;
 }
 
-/* Fills polls; a link has two in a row. A socket that nothing is wanted of is
- * left out, or its hang-up would be told without end. */
+/* Fills polls; a link has two in a row. It leaves out a socket without
+ * wanted events, or poll would report its hang-up for ever. */
 static nfds_t fill_polls(tcp_proxy_t *self, uint64_t now, uint64_t *wake_ms)
 {
     nfds_t n = 0;
@@ -180,9 +180,9 @@ static void carry_out(tcp_proxy_t *self)
     self->n_done = self->n_given;
 }
 
-/* Everything that poll told, and what has become due. Another link is the first
- * each time, or one would use up the credit of a slow way. One that goes is
- * replaced by the last, which then waits for the next round. */
+/* Handles all events of poll, and what has become due. A different link
+ * comes first each time, or one would use up the credit of a slow direction.
+ * The last link replaces one that ends, and then waits for the next round. */
 static void serve(tcp_proxy_t *self, size_t n_doors, size_t n_links)
 {
     uint64_t now = now_ms();
@@ -374,7 +374,7 @@ bool tcp_proxy_accept(tcp_proxy_t *self, bool accepts)
     return done;
 }
 
-/* With the lock held. Who lost bytes cannot go on. */
+/* With the lock held. A link that lost bytes cannot go on. */
 static void set_flow(tcp_proxy_t *self, tcp_way_t way, tcp_flow_t flow)
 {
     bool was_dropping = self->orders[way].flow == TCP_FLOW_DROP;
@@ -467,7 +467,7 @@ bool tcp_proxy_wait(tcp_proxy_t *self, bool (*until)(const tcp_counts_t *counts,
     (void)pthread_mutex_lock(&self->lock);
     for (is_true = until(&self->counts, number); !is_true && now_ms() < end_ms;
          is_true = until(&self->counts, number)) {
-        /* The thread comes round once in a second at least. */
+        /* The thread wakes at least once a second. */
         (void)pthread_cond_wait(&self->changed, &self->lock);
     }
     (void)pthread_mutex_unlock(&self->lock);

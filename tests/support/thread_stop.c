@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* thread_stop TID SECONDS: stops a thread of another process, says "stopped",
- * and lets it go after so many seconds, or when its process has ended. */
+/* thread_stop TID SECONDS: stops a thread of another process, prints
+ * "stopped", and resumes it after SECONDS, or when its process has ended. */
 #include "support/stop_thread.h"
 
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * zmtp - a DEALER in plain sockets, for what no library would send
+ * zmtp - a DEALER on plain sockets, to send what no library would send
  *
  * What     Speaks ZMTP 3.0 with the NULL mechanism: connects, shakes hands,
  *          writes and reads frames. Everything has a deadline of 10 s.
@@ -101,7 +101,7 @@ static inline bool zmtp_send(int fd, uint8_t flags, const void *data, size_t siz
     return zmtp_write_head(fd, flags, size) && zmtp_write(fd, data, size);
 }
 
-/* The next frame that is no command, cut to fit and ended with '\0'. */
+/* The next frame that is not a command, cut to fit and ended with '\0'. */
 static inline bool zmtp_receive(int fd, char *ret, size_t capacity, size_t *ret_size)
 {
     for (;;) {
@@ -178,7 +178,7 @@ static inline bool zmtp_shake(int fd, const char *identity)
     return head[0] == ZMTP_COMMAND;
 }
 
-/* Dials and shakes hands; -1 when it does not come about. */
+/* Dials and shakes hands; -1 when that fails. */
 static inline int zmtp_connect(const char *endpoint)
 {
     int fd = zmtp_dial(endpoint, 0);
