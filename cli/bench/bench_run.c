@@ -10,7 +10,7 @@
 #include "cli/machine/bench_stats.h"
 
 #define SMALL_BYTES 1024 /* a smaller request costs per request, not per byte */
-#define FEW_FLOATS 4     /* a random key costs more than this many bytes */
+#define FEW_FLOATS 4     /* a random key costs more than this many floats */
 #define LIMIT_MS 150     /* long enough to measure a limit */
 
 static psd_status_t append(ps_bench_series_t *series, double value, psd_error_t *err)

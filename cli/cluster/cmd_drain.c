@@ -144,8 +144,8 @@ psd_status_t ps_cmd_node_drain(ps_cli_t *cli, psd_error_t *err)
     return rc;
 }
 
-/* Asks when rows would be lost, and says of how many partitions. psd refuses
- * to remove a node that is up without asking. */
+/* Asks when rows would be lost, and says of how many partitions. A node that
+ * is up is refused without a question. */
 static psd_status_t confirm_loss(ps_cli_t *cli, const char *name, uint64_t *ret_last,
                                  psd_error_t *err)
 {

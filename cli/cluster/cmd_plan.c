@@ -140,7 +140,7 @@ static json_t *whole(uint64_t n)
     return json_integer(n > INT64_MAX ? INT64_MAX : (json_int_t)n);
 }
 
-/* `count` places that each hold this many partitions of this many bytes. */
+/* `count` places, each with this many partitions and bytes. */
 static json_t *describe(const char *scope, uint64_t count, uint64_t partitions,
                         const ps_store_bytes_t *bytes)
 {
@@ -183,7 +183,7 @@ static json_t *list_needs(const request_t *request)
     ps_store_bytes_t shard = several(request, of_shard);
     json_t *needs = json_array();
 
-    /* Places that together hold each partition exactly once. */
+    /* A place that holds every partition once needs the bytes of the table, no more. */
     node = of_node == spec->n_partitions ? all : node;
     shard = of_shard == spec->n_partitions ? all : shard;
     all.values = times(all.values, spec->replicas);

@@ -25,7 +25,7 @@ typedef struct ps_peer_link {
     uint64_t opened_ms;
     bool is_ready; /* as the last wait found it */
     bool is_up;
-    bool has_said; /* sent something before it was up: no more goes until it is */
+    bool has_said; /* sent something before it was up: no more goes until it is up */
 } ps_peer_link_t;
 
 typedef struct ps_peer_links {

@@ -208,7 +208,7 @@ static lr_block_t *block_of(trainer_t *self, size_t number)
     return &self->blocks[number % self->n_blocks];
 }
 
-/* Lists the features of a minibatch, if the epoch has so many. */
+/* Lists the features of a minibatch, if the epoch has that many. */
 static psd_status_t take(trainer_t *self, size_t number, psd_error_t *err)
 {
     size_t n = self->samples->n;
@@ -222,7 +222,7 @@ static psd_status_t take(trainer_t *self, size_t number, psd_error_t *err)
                          end - first, err);
 }
 
-/* Starts the pull of a minibatch that was taken, if the epoch has so many. */
+/* Starts the pull of a minibatch that was taken, if the epoch has that many. */
 static psd_status_t pull(trainer_t *self, size_t number, psd_error_t *err)
 {
     if (number >= self->n_batches) {

@@ -27,8 +27,8 @@ static inline float *wv_sums(wv_learner_t *self, wv_table_t table, uint32_t slot
                                         : NULL;
 }
 
-/* y += times step x, each number by a step of its own when there are sums: as
- * if it were learnt so many times. */
+/* y += times step x, each number by a step of its own when there are sums:
+ * as if it were learnt that many times. */
 static inline __attribute__((always_inline)) void wv_learn(float *restrict y, float *restrict sums,
                                                            float step, float times,
                                                            const float *restrict x, size_t n,

@@ -19,7 +19,7 @@ typedef enum wv_table {
     WV_IN,
     WV_OUT,
     WV_TREE,
-    WV_VECTORS, /* so many of them */
+    WV_VECTORS, /* the number of tables */
 } wv_table_t;
 
 /* Numbers of psd_train_table. */
