@@ -30,7 +30,7 @@ static bool fill_announcement(const ps_server_t *self, ps_doc_t *doc)
  * need not write it. */
 static psd_status_t announce_to_peers(const ps_server_t *self, ps_bytes_t text, psd_error_t *err)
 {
-    mode_t mode = ps_peers_mode((ps_peers_t)self->config->lane.peers) & 0644;
+    mode_t mode = ps_peers_mode((ps_door_peers_t)self->config->lane.peers) & 0644;
 
     return ps_place_write(self->run_dir, PS_ANNOUNCEMENT, mode, text, err);
 }

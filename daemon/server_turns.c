@@ -9,7 +9,7 @@
 psd_status_t ps_server_open_turns(ps_server_t *self, psd_error_t *err)
 {
     const size_t n_endpoints = self->config->listen.endpoints.n_items;
-    const ps_peers_t peers = (ps_peers_t)self->config->lane.peers;
+    const ps_door_peers_t peers = (ps_door_peers_t)self->config->lane.peers;
     psd_status_t rc = ps_turns_open(
         self->run_dir, ps_peers_mode(peers) & READ_BITS,
         THREADS_A_SHARD * (uint32_t)self->config->shards + THREADS_BESIDE, &self->turns, err);

@@ -159,7 +159,7 @@ static psd_status_t set_level(int *value, const char *text)
 
 static const struct {
     const char *name;
-    ps_peers_t peers;
+    ps_door_peers_t peers;
 } PEERS[] = {{"owner", PS_PEERS_OWNER}, {"group", PS_PEERS_GROUP}, {"any", PS_PEERS_ANY}};
 
 static psd_status_t set_peers(int *value, const char *text)

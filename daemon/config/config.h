@@ -24,7 +24,7 @@
     X(UINT, uint64_t)                                                     \
     X(SIZE, uint64_t) /* as ps_text_size */                               \
     X(LEVEL, int)     /* ps_log_level_t */                                \
-    X(PEERS, int)     /* ps_peers_t: owner, group, any */                 \
+    X(PEERS, int)     /* ps_door_peers_t: owner, group, any */            \
     X(BOOL, bool)
 
 #define PS_KIND_ENUM_ROW(KIND, type) PS_KEY_KIND_##KIND,
@@ -52,16 +52,16 @@ typedef enum ps_key_id {
     PS_KEY_COUNT
 } ps_key_id_t;
 
-typedef enum ps_source {
+typedef enum ps_setting_source {
     PS_SOURCE_DEFAULT = 0,
     PS_SOURCE_FILE = 1,
     PS_SOURCE_ENV = 2,
     PS_SOURCE_FLAG = 3
-} ps_source_t;
+} ps_setting_source_t;
 
 /* Where a value came from; what it is called in an error. */
 typedef struct ps_origin {
-    ps_source_t source;
+    ps_setting_source_t source;
     const char *file; /* FILE; borrowed until ps_config_done */
     unsigned line;    /* FILE; from 1; 0: the file as a whole */
     const char *flag; /* FLAG: "--shards"; static */

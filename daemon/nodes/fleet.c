@@ -174,8 +174,8 @@ void ps_fleet_log_refusal(const char *node, ps_tell_kind_t kind, uint32_t id, ps
 {
     char quoted[512];
 
-    ps_log(PS_LOG_ERROR, "node_not_told",
-           "node=%s what=%s id=%" PRIu32 " status=%s reason=%s hint=\"tried again\"", node,
+    ps_log(PS_LOG_ERROR, "node_update_failed",
+           "node=%s what=%s id=%" PRIu32 " status=%s reason=%s hint=\"retrying\"", node,
            ps_tell_op(kind), id, psd_status_name(status),
            ps_log_quote(text, quoted, sizeof quoted));
 }

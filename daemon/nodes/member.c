@@ -85,7 +85,7 @@ void ps_member_destroy(ps_member_t **self_p)
     ps_socket_drop(&self->link);
     ps_sizes_done(&self->sizes);
     ps_free(self->tables);
-    ps_free(self->errands);
+    ps_free(self->deliveries);
     psd_error_destroy(&self->err);
     ps_free(self);
     *self_p = NULL;

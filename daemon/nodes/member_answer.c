@@ -13,15 +13,15 @@
 
 psd_status_t ps_member_expect(ps_member_t *self, size_t n, psd_error_t *err)
 {
-    return ps_grow(&self->errands, &self->errands_capacity, self->n_errands + n,
-                   sizeof *self->errands)
+    return ps_grow(&self->deliveries, &self->deliveries_capacity, self->n_deliveries + n,
+                   sizeof *self->deliveries)
                ? PSD_OK
-               : psd_error_set(err, PSD_NOMEM, "no memory for an errand");
+               : psd_error_set(err, PSD_NOMEM, "no memory for a delivery");
 }
 
-void ps_member_await(ps_member_t *self, const ps_errand_t *errand)
+void ps_member_await(ps_member_t *self, const ps_delivery_t *delivery)
 {
-    self->errands[self->n_errands++] = *errand;
+    self->deliveries[self->n_deliveries++] = *delivery;
 }
 
 /* ---- answers ---- */
@@ -78,10 +78,10 @@ static void forget_table(ps_member_t *self, uint32_t table)
     }
 }
 
-static bool has_errand(const ps_member_t *self, uint64_t serial)
+static bool has_delivery(const ps_member_t *self, uint64_t serial)
 {
-    for (size_t i = 0; i < self->n_errands; i++) {
-        if (self->errands[i].serial == serial) {
+    for (size_t i = 0; i < self->n_deliveries; i++) {
+        if (self->deliveries[i].serial == serial) {
             return true;
         }
     }
@@ -92,22 +92,22 @@ static bool has_errand(const ps_member_t *self, uint64_t serial)
  * answer. */
 static void finish(ps_member_t *self, size_t i, const ps_shards_done_t *done)
 {
-    const ps_errand_t errand = self->errands[i];
+    const ps_delivery_t delivery = self->deliveries[i];
 
-    self->n_errands--;
-    memmove(&self->errands[i], &self->errands[i + 1],
-            (self->n_errands - i) * sizeof *self->errands);
-    if (errand.asks) {
-        answer_question(self, errand.serial, done);
+    self->n_deliveries--;
+    memmove(&self->deliveries[i], &self->deliveries[i + 1],
+            (self->n_deliveries - i) * sizeof *self->deliveries);
+    if (delivery.asks) {
+        answer_question(self, delivery.serial, done);
         return;
     }
     if (done->status == PSD_OK) {
-        forget_table(self, errand.drop);
+        forget_table(self, delivery.drop);
     } else {
         self->worst = done->status;
     }
-    if (!has_errand(self, errand.serial)) {
-        ps_member_answer(self, errand.serial, self->worst,
+    if (!has_delivery(self, delivery.serial)) {
+        ps_member_answer(self, delivery.serial, self->worst,
                          done->status == PSD_OK ? "" : done->text);
         self->worst = PSD_OK;
     }
@@ -120,8 +120,8 @@ static void take_done(ps_member_t *self, const ps_shards_done_t *done)
         ps_sizes_learn(&self->sizes, &done->answers);
         return;
     }
-    for (size_t i = 0; i < self->n_errands; i++) {
-        if (self->errands[i].local == done->serial) {
+    for (size_t i = 0; i < self->n_deliveries; i++) {
+        if (self->deliveries[i].local == done->serial) {
             finish(self, i, done);
             return;
         }

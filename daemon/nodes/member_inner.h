@@ -8,12 +8,12 @@
 #include "wire/messages/doc.h"
 
 /* A task from the registry that the shards have not done yet. */
-typedef struct ps_errand {
+typedef struct ps_delivery {
     uint64_t serial; /* the registry's; several tasks may share one */
     uint64_t local;  /* the shards' */
     uint32_t drop;   /* the table that is dropped; 0: none */
     bool asks;       /* its answer is made of the shards' answers */
-} ps_errand_t;
+} ps_delivery_t;
 
 struct ps_member {
     ps_member_args_t is; /* from ps_member_start on */
@@ -41,9 +41,9 @@ struct ps_member {
     uint32_t *tables;                  /* owned; that the shards know */
     size_t n_tables;
     size_t tables_capacity;
-    ps_errand_t *errands; /* owned; in order */
-    size_t n_errands;
-    size_t errands_capacity;
+    ps_delivery_t *deliveries; /* owned; in order */
+    size_t n_deliveries;
+    size_t deliveries_capacity;
     ps_sizes_t sizes;   /* of the partitions whose primaries are here */
     uint64_t look;      /* the shards' serial of the question for them; 0: they
                            are not asked */
@@ -57,7 +57,7 @@ void ps_member_obey(ps_member_t *self, const char *op, const ps_doc_t *doc);
 /* member_answer.c */
 /* Answers the task when the shards have done it. ps_member_expect made room
  * for it. */
-void ps_member_await(ps_member_t *self, const ps_errand_t *errand);
+void ps_member_await(ps_member_t *self, const ps_delivery_t *delivery);
 /* Room for n more. Errors: PSD_NOMEM. */
 PSD_MUST_CHECK psd_status_t ps_member_expect(ps_member_t *self, size_t n, psd_error_t *err);
 /* Sends the result. When this answer is lost, the registry asks again. */

@@ -32,7 +32,7 @@ static void see_epochs(ps_member_t *self, const ps_table_t *table)
     }
 }
 
-static psd_status_t do_table(ps_member_t *self, const ps_doc_t *doc, ps_errand_t *errand,
+static psd_status_t do_table(ps_member_t *self, const ps_doc_t *doc, ps_delivery_t *delivery,
                              psd_error_t *err)
 {
     PSD_AUTO(ps_told_table_done) ps_table_t table = {0};
@@ -52,34 +52,34 @@ static psd_status_t do_table(ps_member_t *self, const ps_doc_t *doc, ps_errand_t
     bound = table; /* its arrays stay borrowed */
     rc = ps_plugins_bind(self->is.plugins, &bound.spec, err);
     if (rc == PSD_OK) {
-        rc = ps_shards_send_table(self->is.shards, &bound, &errand->local, err);
+        rc = ps_shards_send_table(self->is.shards, &bound, &delivery->local, err);
     }
     if (rc == PSD_OK) {
         see_epochs(self, &table);
-        ps_member_await(self, errand);
+        ps_member_await(self, delivery);
     }
     return rc;
 }
 
-static psd_status_t send_drop(ps_member_t *self, uint32_t table, const ps_errand_t *like,
+static psd_status_t send_drop(ps_member_t *self, uint32_t table, const ps_delivery_t *like,
                               psd_error_t *err)
 {
-    ps_errand_t errand = {.serial = like->serial, .drop = table};
-    psd_status_t rc = ps_shards_send_drop(self->is.shards, table, &errand.local, err);
+    ps_delivery_t delivery = {.serial = like->serial, .drop = table};
+    psd_status_t rc = ps_shards_send_drop(self->is.shards, table, &delivery.local, err);
 
     if (rc == PSD_OK) {
-        ps_member_await(self, &errand);
+        ps_member_await(self, &delivery);
     }
     return rc;
 }
 
-static psd_status_t do_drop(ps_member_t *self, const ps_doc_t *doc, ps_errand_t *errand,
+static psd_status_t do_drop(ps_member_t *self, const ps_doc_t *doc, ps_delivery_t *delivery,
                             psd_error_t *err)
 {
     uint64_t id = 0;
     psd_status_t rc = ps_doc_get_u64(doc, "table", 1, UINT32_MAX, &id, err);
 
-    return rc == PSD_OK ? send_drop(self, (uint32_t)id, errand, err) : rc;
+    return rc == PSD_OK ? send_drop(self, (uint32_t)id, delivery, err) : rc;
 }
 
 static bool has_number(const ps_doc_t *array, uint32_t wanted)
@@ -95,11 +95,11 @@ static bool has_number(const ps_doc_t *array, uint32_t wanted)
 }
 
 /* Tables that the registry no longer has were dropped while this node was away. */
-static psd_status_t do_known(ps_member_t *self, const ps_doc_t *doc, ps_errand_t *errand,
+static psd_status_t do_known(ps_member_t *self, const ps_doc_t *doc, ps_delivery_t *delivery,
                              psd_error_t *err)
 {
     const ps_doc_t *array = NULL;
-    size_t before = self->n_errands;
+    size_t before = self->n_deliveries;
     psd_status_t rc = ps_doc_get_array(doc, "tables", TABLES_MAX, &array, err);
 
     if (rc == PSD_OK) {
@@ -107,18 +107,18 @@ static psd_status_t do_known(ps_member_t *self, const ps_doc_t *doc, ps_errand_t
     }
     for (size_t i = 0; rc == PSD_OK && i < self->n_tables; i++) {
         if (!has_number(array, self->tables[i])) {
-            rc = send_drop(self, self->tables[i], errand, err);
+            rc = send_drop(self, self->tables[i], delivery, err);
         }
     }
-    if (rc == PSD_OK && self->n_errands == before) {
-        ps_member_answer(self, errand->serial, PSD_OK, "");
+    if (rc == PSD_OK && self->n_deliveries == before) {
+        ps_member_answer(self, delivery->serial, PSD_OK, "");
     }
     return rc;
 }
 
 /* ---- the rest ---- */
 
-static psd_status_t do_sessions(ps_member_t *self, const ps_doc_t *doc, ps_errand_t *errand,
+static psd_status_t do_sessions(ps_member_t *self, const ps_doc_t *doc, ps_delivery_t *delivery,
                                 psd_error_t *err)
 {
     uint64_t session = 0;
@@ -126,22 +126,22 @@ static psd_status_t do_sessions(ps_member_t *self, const ps_doc_t *doc, ps_erran
 
     if (rc == PSD_OK) {
         ps_shards_set_last_session(self->is.shards, session);
-        ps_member_answer(self, errand->serial, PSD_OK, "");
+        ps_member_answer(self, delivery->serial, PSD_OK, "");
     }
     return rc;
 }
 
-static psd_status_t do_job(ps_member_t *self, const ps_doc_t *doc, ps_errand_t *errand,
+static psd_status_t do_job(ps_member_t *self, const ps_doc_t *doc, ps_delivery_t *delivery,
                            psd_error_t *err)
 {
     PSD_AUTO(ps_job_done) ps_job_t job = {0};
     psd_status_t rc = ps_job_from_doc(doc, &job, err);
 
     if (rc == PSD_OK) {
-        rc = ps_shards_send_job(self->is.shards, &job, &errand->local, err);
+        rc = ps_shards_send_job(self->is.shards, &job, &delivery->local, err);
     }
     if (rc == PSD_OK) {
-        ps_member_await(self, errand);
+        ps_member_await(self, delivery);
     }
     return rc;
 }
@@ -171,7 +171,7 @@ static psd_status_t read_question(const ps_doc_t *doc, ps_call_kind_t *ret_kind,
                         : rc;
 }
 
-static psd_status_t do_ask(ps_member_t *self, const ps_doc_t *doc, ps_errand_t *errand,
+static psd_status_t do_ask(ps_member_t *self, const ps_doc_t *doc, ps_delivery_t *delivery,
                            psd_error_t *err)
 {
     ps_call_kind_t kind = PS_CALL_INSPECT;
@@ -182,20 +182,20 @@ static psd_status_t do_ask(ps_member_t *self, const ps_doc_t *doc, ps_errand_t *
     if (rc == PSD_OK && kind == PS_CALL_CHECKPOINT) {
         rc = ps_doc_get_text(doc, "words", WORDS_MAX, &words, err);
         if (rc == PSD_OK) {
-            rc = ps_shards_send_words(self->is.shards, words, &errand->local, err);
+            rc = ps_shards_send_words(self->is.shards, words, &delivery->local, err);
         }
     } else if (rc == PSD_OK) {
-        rc = ps_shards_send_ask(self->is.shards, kind, job, &errand->local, err);
+        rc = ps_shards_send_ask(self->is.shards, kind, job, &delivery->local, err);
     }
     if (rc == PSD_OK) {
-        errand->asks = true;
-        ps_member_await(self, errand);
+        delivery->asks = true;
+        ps_member_await(self, delivery);
     }
     return rc;
 }
 
 /* The shard answers with a report. */
-static psd_status_t do_fence(ps_member_t *self, const ps_doc_t *doc, ps_errand_t *errand,
+static psd_status_t do_fence(ps_member_t *self, const ps_doc_t *doc, ps_delivery_t *delivery,
                              psd_error_t *err)
 {
     uint64_t shard = 0;
@@ -216,12 +216,12 @@ static psd_status_t do_fence(ps_member_t *self, const ps_doc_t *doc, ps_errand_t
     fence.shard = (uint32_t)shard;
     fence.table = (uint32_t)table;
     fence.partition = (uint32_t)partition;
-    return rc == PSD_OK ? ps_shards_send_fence(self->is.shards, &fence, &errand->local, err) : rc;
+    return rc == PSD_OK ? ps_shards_send_fence(self->is.shards, &fence, &delivery->local, err) : rc;
 }
 
 static const struct {
     const char *op;
-    psd_status_t (*run)(ps_member_t *self, const ps_doc_t *doc, ps_errand_t *errand,
+    psd_status_t (*run)(ps_member_t *self, const ps_doc_t *doc, ps_delivery_t *delivery,
                         psd_error_t *err);
 } TELLS[] = {
     {"tell_known", do_known}, {"tell_sessions", do_sessions}, {"tell_table", do_table},
@@ -232,12 +232,12 @@ static const struct {
 static psd_status_t obey(ps_member_t *self, const char *op, const ps_doc_t *doc, uint64_t serial,
                          psd_error_t *err)
 {
-    ps_errand_t errand = {.serial = serial};
+    ps_delivery_t delivery = {.serial = serial};
     psd_status_t rc = ps_member_expect(self, 1, err);
 
     for (size_t i = 0; rc == PSD_OK && i < sizeof TELLS / sizeof TELLS[0]; i++) {
         if (strcmp(op, TELLS[i].op) == 0) {
-            return TELLS[i].run(self, doc, &errand, err);
+            return TELLS[i].run(self, doc, &delivery, err);
         }
     }
     return rc == PSD_OK ? psd_error_set(err, PSD_UNSUPPORTED, "unknown") : rc;

@@ -15,14 +15,14 @@ typedef enum ps_item_state {
 } ps_item_state_t;
 
 /* A file: of a partition of ours that is written, or one that is read. */
-typedef struct ps_item {
+typedef struct ps_checkpoint_item {
     ps_snapshot_id_t id;
     ps_item_state_t state;
     ps_image_view_t view;
     uint64_t bytes;
     uint64_t sum;
     size_t dir; /* that is read; place in dirs */
-} ps_item_t;
+} ps_checkpoint_item_t;
 
 /* A partition of the table that is restored. */
 typedef struct ps_mine {
@@ -38,8 +38,8 @@ struct ps_checkpoint_task {
     uint64_t number;   /* 0: there is none */
     bool restores;
     bool is_done;
-    ps_piece_thread_t *thread; /* owned */
-    ps_item_t *items;          /* owned */
+    ps_piece_thread_t *thread;   /* owned */
+    ps_checkpoint_item_t *items; /* owned */
     size_t n_items;
     size_t items_capacity;
     ps_buffer_t *dirs; /* owned, each too; paths that files are read from */
@@ -69,7 +69,8 @@ PSD_MUST_CHECK psd_status_t ps_checkpoint_start(ps_checkpoint_task_t *self,
                                                 const ps_image_step_t *step, const ps_id_t *cluster,
                                                 const char *dir, uint64_t number, psd_error_t *err);
 PSD_MUST_CHECK psd_status_t ps_checkpoint_add_item(ps_checkpoint_task_t *self,
-                                                   const ps_item_t *item, psd_error_t *err);
+                                                   const ps_checkpoint_item_t *item,
+                                                   psd_error_t *err);
 psd_status_t ps_checkpoint_no_memory(psd_error_t *err);
 /* checkpoint_read.c: the command of a restore. */
 PSD_MUST_CHECK psd_status_t ps_checkpoint_restore(ps_checkpoint_task_t *self, ps_shard_t *shard,

@@ -11,7 +11,7 @@
 /* ---- the command ---- */
 
 static psd_status_t read_file(const ps_checkpoint_task_t *self, const ps_doc_t *files, size_t i,
-                              ps_item_t *ret, psd_error_t *err)
+                              ps_checkpoint_item_t *ret, psd_error_t *err)
 {
     const ps_doc_t *doc = NULL;
     uint64_t table = 0;
@@ -98,7 +98,7 @@ static psd_status_t read_files(ps_checkpoint_task_t *self, const ps_doc_t *doc, 
     psd_status_t rc = ps_doc_get_array(doc, "files", FILES_MAX, &files, err);
 
     for (size_t i = 0; rc == PSD_OK && i < ps_doc_count(files); i++) {
-        ps_item_t item = {.dir = 0};
+        ps_checkpoint_item_t item = {.dir = 0};
 
         rc = read_file(self, files, i, &item, err);
         if (rc == PSD_OK) {
@@ -182,7 +182,7 @@ static bool set_rows(ps_checkpoint_task_t *self, ps_shard_t *shard, const ps_ima
 /* The file is read: it must be the one that the manifest means. */
 static void finish_file(ps_checkpoint_task_t *self, const ps_piece_done_t *done)
 {
-    ps_item_t *item = &self->items[self->at];
+    ps_checkpoint_item_t *item = &self->items[self->at];
 
     if (done->sum != item->sum) {
         ps_checkpoint_fail(
@@ -199,7 +199,7 @@ static void finish_file(ps_checkpoint_task_t *self, const ps_piece_done_t *done)
 
 static void order_file(ps_checkpoint_task_t *self)
 {
-    ps_item_t *item = &self->items[self->at];
+    ps_checkpoint_item_t *item = &self->items[self->at];
 
     if (item->state != PS_ITEM_WAITING) {
         return;

@@ -95,7 +95,7 @@ psd_status_t ps_checkpoint_no_memory(psd_error_t *err)
     return psd_error_set(err, PSD_NOMEM, "no memory for a checkpoint");
 }
 
-psd_status_t ps_checkpoint_add_item(ps_checkpoint_task_t *self, const ps_item_t *item,
+psd_status_t ps_checkpoint_add_item(ps_checkpoint_task_t *self, const ps_checkpoint_item_t *item,
                                     psd_error_t *err)
 {
     if (!ps_grow(&self->items, &self->items_capacity, self->n_items + 1, sizeof *self->items)) {
@@ -224,7 +224,7 @@ static psd_status_t begin_table(ps_checkpoint_task_t *self, ps_shard_t *shard,
     }
     order->since = since;
     for (uint32_t i = 0; rc == PSD_OK && i < n; i++) {
-        const ps_item_t item = {.id = {.table = order->table, .partition = i}};
+        const ps_checkpoint_item_t item = {.id = {.table = order->table, .partition = i}};
 
         if (ps_shard_image_look(shard, order->table, i, &view)) {
             rc = ps_checkpoint_add_item(self, &item, err);
@@ -282,7 +282,7 @@ static psd_status_t do_begin(ps_checkpoint_task_t *self, ps_shard_t *shard,
 
 /* ---- look, end ---- */
 
-static bool add_view(const ps_item_t *item, ps_doc_t *array)
+static bool add_view(const ps_checkpoint_item_t *item, ps_doc_t *array)
 {
     ps_doc_t *doc = ps_doc_append_object(array);
 
@@ -305,7 +305,7 @@ static uint64_t count_begun(const ps_checkpoint_task_t *self, const ps_shard_t *
     uint64_t n = 0;
 
     for (size_t i = 0; !self->restores && i < self->n_items; i++) {
-        const ps_item_t *item = &self->items[i];
+        const ps_checkpoint_item_t *item = &self->items[i];
         ps_image_view_t view = {0};
 
         n += item->state != PS_ITEM_WAITING ||

@@ -16,7 +16,7 @@ static void take_done(ps_checkpoint_task_t *self)
 
     while (ps_piece_thread_take(self->thread, &done)) {
         for (size_t i = 0; i < self->n_items; i++) {
-            ps_item_t *item = &self->items[i];
+            ps_checkpoint_item_t *item = &self->items[i];
 
             if (item->id.table == done.id.table && item->id.partition == done.id.partition) {
                 item->bytes = done.bytes;
@@ -31,7 +31,7 @@ static void take_done(ps_checkpoint_task_t *self)
     self->is_done = n_done == self->n_items;
 }
 
-static void fail(ps_checkpoint_task_t *self, const ps_item_t *item, psd_status_t rc)
+static void fail(ps_checkpoint_task_t *self, const ps_checkpoint_item_t *item, psd_status_t rc)
 {
     ps_checkpoint_fail(self,
                        psd_error_wrap(self->err, rc, "partition %" PRIu32 " of table %" PRIu32,
@@ -39,7 +39,7 @@ static void fail(ps_checkpoint_task_t *self, const ps_item_t *item, psd_status_t
 }
 
 /* The file of an image that has begun. */
-static psd_status_t open_file(ps_checkpoint_task_t *self, ps_item_t *item)
+static psd_status_t open_file(ps_checkpoint_task_t *self, ps_checkpoint_item_t *item)
 {
     item->id.lsn = item->view.lsn;
     item->state = PS_ITEM_WALKING;
@@ -48,7 +48,7 @@ static psd_status_t open_file(ps_checkpoint_task_t *self, ps_item_t *item)
                : psd_error_set(self->err, PSD_NOMEM, "no memory to write");
 }
 
-static psd_status_t walk(ps_checkpoint_task_t *self, ps_shard_t *shard, ps_item_t *item)
+static psd_status_t walk(ps_checkpoint_task_t *self, ps_shard_t *shard, ps_checkpoint_item_t *item)
 {
     ps_payload_t *piece = NULL;
     bool is_last = false;
@@ -81,7 +81,7 @@ static psd_status_t walk(ps_checkpoint_task_t *self, ps_shard_t *shard, ps_item_
 
 /* Goes on with an item. *ret_idle: it waits for its clock. */
 static psd_status_t go_on(ps_checkpoint_task_t *self, ps_shard_t *shard,
-                          const ps_image_step_t *step, ps_item_t *item, bool *ret_idle)
+                          const ps_image_step_t *step, ps_checkpoint_item_t *item, bool *ret_idle)
 {
     ps_image_view_t view = {0};
     psd_status_t rc = PSD_OK;
@@ -123,7 +123,7 @@ uint64_t ps_checkpoint_put_out(ps_checkpoint_task_t *self, ps_shard_t *shard,
         return FULL_MS;
     }
     for (size_t i = 0; i < self->n_items; i++) {
-        ps_item_t *item = &self->items[(self->at + i) % self->n_items];
+        ps_checkpoint_item_t *item = &self->items[(self->at + i) % self->n_items];
         bool is_idle = false;
         psd_status_t rc = PSD_OK;
 

@@ -4,14 +4,14 @@
 
 #include "base/alloc.h"
 
-static ps_reply_t *at(const ps_replies_t *self, size_t i)
+static ps_kept_reply_t *at(const ps_replies_t *self, size_t i)
 {
     return &self->ring[(self->first + i) % PS_REPLIES_MAX];
 }
 
 static void drop_oldest(ps_replies_t *self)
 {
-    ps_reply_t *oldest = at(self, 0);
+    ps_kept_reply_t *oldest = at(self, 0);
 
     self->bytes -= oldest->text.size;
     ps_buffer_done(&oldest->text);
@@ -30,7 +30,7 @@ void ps_replies_done(ps_replies_t *self)
 
 void ps_replies_keep(ps_replies_t *self, uint64_t session, uint64_t id, ps_bytes_t text)
 {
-    ps_reply_t reply = {.session = session, .id = id};
+    ps_kept_reply_t reply = {.session = session, .id = id};
 
     if (self->ring == NULL) {
         self->ring = ps_alloc(PS_REPLIES_MAX, sizeof *self->ring);
@@ -49,7 +49,7 @@ void ps_replies_keep(ps_replies_t *self, uint64_t session, uint64_t id, ps_bytes
 bool ps_replies_find(const ps_replies_t *self, uint64_t session, uint64_t id, ps_bytes_t *ret_text)
 {
     for (size_t i = self->n; i > 0; i--) {
-        const ps_reply_t *reply = at(self, i - 1);
+        const ps_kept_reply_t *reply = at(self, i - 1);
 
         if (reply->session == session && reply->id == id) {
             *ret_text = (ps_bytes_t){.data = reply->text.data, .size = reply->text.size};

@@ -17,15 +17,15 @@
 #define PS_REPLIES_MAX 1024
 #define PS_REPLIES_BYTES_MAX (UINT64_C(64) << 20)
 
-typedef struct ps_reply {
+typedef struct ps_kept_reply {
     uint64_t session;
     uint64_t id;
     ps_buffer_t text; /* owned */
-} ps_reply_t;
+} ps_kept_reply_t;
 
 typedef struct ps_replies {
-    ps_reply_t *ring; /* owned; PS_REPLIES_MAX, made with the first reply */
-    size_t first;     /* the oldest */
+    ps_kept_reply_t *ring; /* owned; PS_REPLIES_MAX, made with the first reply */
+    size_t first;          /* the oldest */
     size_t n;
     uint64_t bytes;
 } ps_replies_t;

@@ -94,7 +94,7 @@ static void publish(world_t *self)
 }
 
 /* A record of the size that it says. */
-static void write_record(world_t *self, ps_record_kind_t kind)
+static void write_record(world_t *self, ps_lane_record_kind_t kind)
 {
     size_t size = ps_cursor_u16(&self->input) % 4000;
     uint64_t from = self->at;

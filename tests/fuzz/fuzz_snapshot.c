@@ -32,7 +32,7 @@ static void put_right(uint8_t *bytes, size_t size)
 
     while (size - at >= PS_BLOCK_HEAD) {
         ps_bytes_t stored = {bytes + at + PS_BLOCK_HEAD, 0};
-        ps_block_t block;
+        ps_snapshot_block_t block;
 
         ps_block_read(bytes + at, &block);
         if (block.stored_size > size - at - PS_BLOCK_HEAD) {

@@ -9,13 +9,13 @@
 
 /* Three nodes of two shards, incarnations 1, 2, 3, and an even number of time.
  */
-static inline void make_three_that(bool even_when_asked)
+static inline void make_three_that(bool rebalance_on_request)
 {
     ps_registry_args_t args = fixture_args();
 
     args.copies_max = 3;
     args.nodes_max = 4;
-    args.even_when_asked = even_when_asked;
+    args.rebalance_on_request = rebalance_on_request;
     now_ms = 1000;
     err = psd_error_new();
     cr_assert_eq(ps_registry_new(&args, &registry, err), PSD_OK);

@@ -36,14 +36,14 @@
 
 typedef struct ps_slice_request ps_slice_request_t;
 typedef struct ps_ticket ps_ticket_t;
-typedef struct ps_queue ps_queue_t;
+typedef struct ps_request_queue ps_request_queue_t;
 typedef struct ps_membership ps_membership_t;
 
 #define PS_QUESTION_OP_MAX 64 /* of the name of a question */
 
 TAILQ_HEAD(ps_slice_requests, ps_slice_request);
 TAILQ_HEAD(ps_tickets, ps_ticket);
-TAILQ_HEAD(ps_queues, ps_queue);
+TAILQ_HEAD(ps_queues, ps_request_queue);
 
 typedef enum ps_transport {
     PS_TRANSPORT_UNSAID = 0, /* from the environment, else AUTO */
@@ -94,14 +94,14 @@ typedef struct ps_known_table {
     uint32_t id;
     uint32_t n_partitions;
     char name[PS_NAME_MAX + 1];
-    bool in_job;        /* marks go to its partitions */
-    ps_queue_t *queues; /* owned; one for each partition */
+    bool in_job;                /* marks go to its partitions */
+    ps_request_queue_t *queues; /* owned; one for each partition */
 } ps_known_table_t;
 
 /* A question whose answer a call waits for. When no answer comes, the client
  * retries with the same id, by which the node recognises it. */
-typedef struct ps_question {
-    TAILQ_ENTRY(ps_question) in_list;
+typedef struct ps_client_question {
+    TAILQ_ENTRY(ps_client_question) in_list;
     bool is_asked; /* the client has it in its list */
     char op[PS_QUESTION_OP_MAX + 1];
     uint64_t id;
@@ -111,8 +111,8 @@ typedef struct ps_question {
     uint64_t ask_ms;      /* when it is retried */
     uint64_t again_ms;    /* backoff: time since the last try */
     ps_doc_t *reply;      /* owned; NULL: not yet */
-} ps_question_t;
-TAILQ_HEAD(ps_questions, ps_question);
+} ps_client_question_t;
+TAILQ_HEAD(ps_questions, ps_client_question);
 
 /* The client as a worker, as far as its requests need it. */
 typedef struct ps_client_worker {
@@ -265,16 +265,16 @@ PSD_MUST_CHECK bool ps_control_name_job(const psd_client_t *client, ps_doc_t *qu
  */
 PSD_MUST_CHECK psd_status_t ps_question_begin(psd_client_t *client, ps_doc_t *doc,
                                               uint32_t timeout_ms, uint32_t grace_ms,
-                                              ps_question_t *ret, psd_error_t *err);
-PSD_MUST_CHECK psd_status_t ps_question_look(psd_client_t *client, ps_question_t *self,
+                                              ps_client_question_t *ret, psd_error_t *err);
+PSD_MUST_CHECK psd_status_t ps_question_look(psd_client_t *client, ps_client_question_t *self,
                                              bool *ret_over, psd_error_t *err);
 /* When the next look is due, if nothing arrives before. */
-uint64_t ps_question_wake_ms(const ps_question_t *self);
-PSD_MUST_CHECK psd_status_t ps_question_end(psd_client_t *client, ps_question_t *self,
+uint64_t ps_question_wake_ms(const ps_client_question_t *self);
+PSD_MUST_CHECK psd_status_t ps_question_end(psd_client_t *client, ps_client_question_t *self,
                                             ps_doc_t **ret_reply, psd_error_t *err);
 /* Cancels it: the answer is not wanted any more. Takes one that is not under
  * way. */
-void ps_question_drop(psd_client_t *client, ps_question_t *self);
+void ps_question_drop(psd_client_t *client, ps_client_question_t *self);
 /* Asks and does not wait. ret_id names the answer. */
 PSD_MUST_CHECK psd_status_t ps_control_send(psd_client_t *self, ps_doc_t *question,
                                             uint64_t *ret_id, psd_error_t *err);

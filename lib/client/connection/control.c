@@ -96,7 +96,7 @@ static uint64_t earlier(uint64_t a, uint64_t b)
 
 /* ---- questions that a call waits for ------------------------------------- */
 
-void ps_question_drop(psd_client_t *client, ps_question_t *self)
+void ps_question_drop(psd_client_t *client, ps_client_question_t *self)
 {
     if (self->is_asked) {
         TAILQ_REMOVE(&client->questions, self, in_list);
@@ -107,12 +107,12 @@ void ps_question_drop(psd_client_t *client, ps_question_t *self)
 }
 
 psd_status_t ps_question_begin(psd_client_t *client, ps_doc_t *doc, uint32_t timeout_ms,
-                               uint32_t grace_ms, ps_question_t *ret, psd_error_t *err)
+                               uint32_t grace_ms, ps_client_question_t *ret, psd_error_t *err)
 {
     const char *op = NULL;
     psd_status_t rc = ps_client_check(client, err);
 
-    *ret = (ps_question_t){.timeout_ms = timeout_ms};
+    *ret = (ps_client_question_t){.timeout_ms = timeout_ms};
     if (rc != PSD_OK) {
         return rc;
     }
@@ -141,7 +141,7 @@ psd_status_t ps_question_begin(psd_client_t *client, ps_doc_t *doc, uint32_t tim
     return PSD_OK;
 }
 
-psd_status_t ps_question_look(psd_client_t *client, ps_question_t *self, bool *ret_over,
+psd_status_t ps_question_look(psd_client_t *client, ps_client_question_t *self, bool *ret_over,
                               psd_error_t *err)
 {
     uint64_t now_ms = ps_now_ms();
@@ -161,12 +161,12 @@ psd_status_t ps_question_look(psd_client_t *client, ps_question_t *self, bool *r
     return rc;
 }
 
-uint64_t ps_question_wake_ms(const ps_question_t *self)
+uint64_t ps_question_wake_ms(const ps_client_question_t *self)
 {
     return earlier(self->deadline_ms, self->ask_ms);
 }
 
-psd_status_t ps_question_end(psd_client_t *client, ps_question_t *self, ps_doc_t **ret_reply,
+psd_status_t ps_question_end(psd_client_t *client, ps_client_question_t *self, ps_doc_t **ret_reply,
                              psd_error_t *err)
 {
     PSD_AUTO(ps_doc_destroy) ps_doc_t *reply = self->reply;
@@ -187,9 +187,9 @@ psd_status_t ps_question_end(psd_client_t *client, ps_question_t *self, ps_doc_t
 }
 
 /* The question that waits for this answer; NULL: none does. */
-static ps_question_t *find_question(const psd_client_t *self, uint64_t id)
+static ps_client_question_t *find_question(const psd_client_t *self, uint64_t id)
 {
-    ps_question_t *question = NULL;
+    ps_client_question_t *question = NULL;
 
     TAILQ_FOREACH(question, &self->questions, in_list)
     {
@@ -202,7 +202,7 @@ static ps_question_t *find_question(const psd_client_t *self, uint64_t id)
 
 static void take_reply(psd_client_t *self, ps_doc_t **reply_p, ps_on_reply_t *on_other)
 {
-    ps_question_t *question = NULL;
+    ps_client_question_t *question = NULL;
     uint64_t id = 0;
 
     if (ps_doc_get_u64(*reply_p, "id", 1, UINT64_MAX, &id, NULL) != PSD_OK) {

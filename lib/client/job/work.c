@@ -22,7 +22,7 @@ struct psd_work {
     char name[PS_NAME_MAX + 1];
 
     /* the step that is under way */
-    ps_question_t question;
+    ps_client_question_t question;
     bool tries;        /* it only asks whether the worker must wait for a slice */
     bool idle;         /* clocks go on */
     uint64_t until_ms; /* of a step that tries */
@@ -255,7 +255,7 @@ psd_status_t ps_work_next_begin(psd_work_t *self, uint32_t timeout_ms, bool wait
 /* It must wait if there is no slice, and time is left. */
 static psd_status_t wait_idle(psd_work_t *self, bool *ret_over, psd_error_t *err)
 {
-    const ps_question_t *question = &self->question;
+    const ps_client_question_t *question = &self->question;
     ps_known_work_t *known = get(self->client, self->name);
     uint64_t now_ms = ps_now_ms();
 

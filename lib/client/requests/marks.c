@@ -46,7 +46,7 @@ static void send_marks(psd_client_t *client, struct ps_slice_requests *marks)
 {
     while (!TAILQ_EMPTY(marks)) {
         ps_slice_request_t *mark = TAILQ_FIRST(marks);
-        ps_queue_t *queue = mark->queue;
+        ps_request_queue_t *queue = mark->queue;
 
         TAILQ_REMOVE(marks, mark, in_list);
         ps_queue_add(client, mark);

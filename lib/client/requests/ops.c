@@ -15,7 +15,7 @@
 
 #define TOP_MAX (1U << 20) /* values that the server gives at most */
 
-void ps_work_done(ps_work_t *self)
+void ps_work_done(ps_row_work_t *self)
 {
     ps_cuts_done(&self->cuts);
     ps_free(self->aggregates);
@@ -29,7 +29,8 @@ static psd_status_t no_memory(psd_error_t *err)
 
 /* No selection means everything; the rows present in a hash table stay a
  * range. */
-static psd_status_t take_selection(ps_work_t *self, const psd_select_t *select, psd_error_t *err)
+static psd_status_t take_selection(ps_row_work_t *self, const psd_select_t *select,
+                                   psd_error_t *err)
 {
     psd_select_t all = {.all_rows = false};
 
@@ -43,7 +44,7 @@ static psd_status_t take_selection(ps_work_t *self, const psd_select_t *select, 
     return ps_select_check_places(select, &self->call.table->spec, &self->select, err);
 }
 
-static psd_status_t cut(ps_work_t *self, psd_error_t *err)
+static psd_status_t cut(ps_row_work_t *self, psd_error_t *err)
 {
     const ps_table_spec_t *spec = &self->call.table->spec;
     const ps_present_args_t present = {
@@ -64,7 +65,7 @@ static psd_status_t cut(ps_work_t *self, psd_error_t *err)
     return rc;
 }
 
-psd_status_t ps_work_cut(ps_work_t *self, const psd_select_t *select, psd_error_t *err)
+psd_status_t ps_work_cut(ps_row_work_t *self, const psd_select_t *select, psd_error_t *err)
 {
     psd_status_t rc = take_selection(self, select, err);
 
@@ -80,7 +81,7 @@ psd_status_t ps_work_cut(ps_work_t *self, const psd_select_t *select, psd_error_
     return ps_work_refuse(self, rc, err);
 }
 
-psd_status_t ps_work_run(ps_work_t *self, psd_error_t *err)
+psd_status_t ps_work_run(ps_row_work_t *self, psd_error_t *err)
 {
     ps_ticket_t *ticket = NULL;
     psd_status_t rc = PSD_OK;
@@ -96,7 +97,7 @@ psd_status_t ps_work_run(ps_work_t *self, psd_error_t *err)
     return ps_ticket_wait(self->call.table->client, ticket, UINT64_MAX, err);
 }
 
-psd_status_t ps_work_refuse(const ps_work_t *self, psd_status_t rc, psd_error_t *err)
+psd_status_t ps_work_refuse(const ps_row_work_t *self, psd_status_t rc, psd_error_t *err)
 {
     return rc == PSD_OK ? rc
                         : psd_error_wrap(err, rc, "%s table \"%s\"", self->call.verb,
@@ -106,7 +107,7 @@ psd_status_t ps_work_refuse(const ps_work_t *self, psd_status_t rc, psd_error_t 
 /* ---- what gives a number ------------------------------------------------- */
 
 /* number and count become the sums of all slices. Ends the work. */
-static psd_status_t measure(ps_work_t *work, ps_read_op_t op, const psd_select_t *select,
+static psd_status_t measure(ps_row_work_t *work, ps_read_op_t op, const psd_select_t *select,
                             ps_aggregate_t *ret_sum, psd_error_t *err)
 {
     psd_status_t rc = PSD_OK;
@@ -131,7 +132,7 @@ psd_status_t psd_table_sum(psd_table_t *table, const psd_select_t *select, const
         return PSD_CLOSED;
     }
 
-    ps_work_t work = PS_WORK(table, PS_REQUEST_PULL, "sum of", call);
+    ps_row_work_t work = PS_WORK(table, PS_REQUEST_PULL, "sum of", call);
     ps_aggregate_t sum = {.number = 0};
     psd_status_t rc = measure(&work, PS_READ_SUM, select, &sum, err);
 
@@ -148,7 +149,7 @@ psd_status_t psd_table_norm(psd_table_t *table, const psd_select_t *select, cons
         return PSD_CLOSED;
     }
 
-    ps_work_t work = PS_WORK(table, PS_REQUEST_PULL, "norm of", call);
+    ps_row_work_t work = PS_WORK(table, PS_REQUEST_PULL, "norm of", call);
     ps_aggregate_t sum = {.number = 0};
     psd_status_t rc = measure(&work, PS_READ_SQUARES, select, &sum, err);
 
@@ -165,7 +166,7 @@ psd_status_t psd_table_nonzeros(psd_table_t *table, const psd_select_t *select,
         return PSD_CLOSED;
     }
 
-    ps_work_t work = PS_WORK(table, PS_REQUEST_PULL, "count of", call);
+    ps_row_work_t work = PS_WORK(table, PS_REQUEST_PULL, "count of", call);
     ps_aggregate_t sum = {.number = 0};
     psd_status_t rc = measure(&work, PS_READ_NONZEROS, select, &sum, err);
 
@@ -191,7 +192,7 @@ psd_status_t psd_table_dot(psd_table_t *table, psd_table_t *other, const psd_sel
         return PSD_CLOSED;
     }
 
-    ps_work_t work = PS_WORK(table, PS_REQUEST_PULL, "dot of", call);
+    ps_row_work_t work = PS_WORK(table, PS_REQUEST_PULL, "dot of", call);
     ps_aggregate_t sum = {.number = 0};
     psd_status_t rc = check_pair(table, other, err);
 
@@ -216,7 +217,7 @@ psd_status_t psd_table_top(psd_table_t *table, const psd_select_t *select, size_
     }
 
     PSD_AUTO(ps_work_done)
-    ps_work_t work = PS_WORK(table, PS_REQUEST_PULL, "top of", call);
+    ps_row_work_t work = PS_WORK(table, PS_REQUEST_PULL, "top of", call);
     psd_status_t rc = PSD_OK;
 
     if (n == 0 || n > TOP_MAX) {
@@ -245,7 +246,7 @@ psd_status_t psd_table_top(psd_table_t *table, const psd_select_t *select, size_
 /* ---- what changes rows --------------------------------------------------- */
 
 /* Ends the work. */
-static psd_status_t change(ps_work_t *work, ps_change_op_t op, double operand,
+static psd_status_t change(ps_row_work_t *work, ps_change_op_t op, double operand,
                            const psd_select_t *select, psd_error_t *err)
 {
     psd_status_t rc = ps_work_cut(work, select, err);
@@ -266,7 +267,7 @@ psd_status_t psd_table_scale(psd_table_t *table, const psd_select_t *select, dou
         return PSD_CLOSED;
     }
 
-    ps_work_t work = PS_WORK(table, PS_REQUEST_PUSH, "scale of", call);
+    ps_row_work_t work = PS_WORK(table, PS_REQUEST_PUSH, "scale of", call);
 
     return change(&work, PS_CHANGE_SCALE, factor, select, err);
 }
@@ -278,7 +279,7 @@ psd_status_t psd_table_fill(psd_table_t *table, const psd_select_t *select, doub
         return PSD_CLOSED;
     }
 
-    ps_work_t work = PS_WORK(table, PS_REQUEST_PUSH, "fill of", call);
+    ps_row_work_t work = PS_WORK(table, PS_REQUEST_PUSH, "fill of", call);
 
     return change(&work, PS_CHANGE_FILL, value, select, err);
 }
@@ -290,7 +291,7 @@ psd_status_t psd_table_axpy(psd_table_t *table, double factor, psd_table_t *othe
         return PSD_CLOSED;
     }
 
-    ps_work_t work = PS_WORK(table, PS_REQUEST_PUSH, "axpy of", call);
+    ps_row_work_t work = PS_WORK(table, PS_REQUEST_PUSH, "axpy of", call);
     psd_status_t rc = check_pair(table, other, err);
 
     if (rc != PSD_OK) {

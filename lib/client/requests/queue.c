@@ -13,9 +13,9 @@
  * a fast network. */
 #define WINDOW_BYTES (UINT64_C(16) << 20)
 
-void ps_queue_init(ps_queue_t *self, const ps_known_table_t *table, uint32_t partition)
+void ps_queue_init(ps_request_queue_t *self, const ps_known_table_t *table, uint32_t partition)
 {
-    *self = (ps_queue_t){.table = table, .partition = partition};
+    *self = (ps_request_queue_t){.table = table, .partition = partition};
     TAILQ_INIT(&self->waiting);
 }
 
@@ -32,7 +32,7 @@ static bool goes_before(const ps_slice_request_t *a, const ps_slice_request_t *b
 
 void ps_queue_add(psd_client_t *client, ps_slice_request_t *request)
 {
-    ps_queue_t *queue = request->queue;
+    ps_request_queue_t *queue = request->queue;
     ps_slice_request_t *at = TAILQ_LAST(&queue->waiting, ps_slice_requests);
 
     if (at == NULL) {
@@ -52,7 +52,7 @@ void ps_queue_add(psd_client_t *client, ps_slice_request_t *request)
 
 void ps_queue_remove(psd_client_t *client, ps_slice_request_t *request)
 {
-    ps_queue_t *queue = request->queue;
+    ps_request_queue_t *queue = request->queue;
 
     TAILQ_REMOVE(&queue->waiting, request, in_list);
     if (TAILQ_EMPTY(&queue->waiting)) {
@@ -70,7 +70,7 @@ static bool waits_for_ticket(const psd_client_t *client, const ps_slice_request_
     return ticket != NULL && !ticket->has_ended;
 }
 
-static bool has_room(const psd_client_t *client, const ps_queue_t *queue,
+static bool has_room(const psd_client_t *client, const ps_request_queue_t *queue,
                      const ps_slice_request_t *request)
 {
     uint32_t requests = client->credit_requests > 0 ? client->credit_requests : FIRST_REQUESTS;
@@ -85,7 +85,7 @@ static bool has_room(const psd_client_t *client, const ps_queue_t *queue,
 }
 
 /* Other requests may overtake one that waits for a ticket; a mark may not. */
-void ps_queue_run(psd_client_t *client, ps_queue_t *queue)
+void ps_queue_run(psd_client_t *client, ps_request_queue_t *queue)
 {
     ps_slice_request_t *request = TAILQ_FIRST(&queue->waiting);
     bool passed = false; /* one was left waiting */
@@ -110,9 +110,9 @@ void ps_queue_run(psd_client_t *client, ps_queue_t *queue)
 
 void ps_queues_run(psd_client_t *client)
 {
-    ps_queue_t *next = NULL;
+    ps_request_queue_t *next = NULL;
 
-    for (ps_queue_t *queue = TAILQ_FIRST(&client->busy); queue != NULL; queue = next) {
+    for (ps_request_queue_t *queue = TAILQ_FIRST(&client->busy); queue != NULL; queue = next) {
         next = TAILQ_NEXT(queue, in_busy);
         ps_queue_run(client, queue);
     }
@@ -121,7 +121,7 @@ void ps_queues_run(psd_client_t *client)
 void ps_slice_request_finish(psd_client_t *client, ps_slice_request_t **request_p)
 {
     ps_slice_request_t *self = *request_p;
-    ps_queue_t *queue = self->queue;
+    ps_request_queue_t *queue = self->queue;
     ps_ticket_t *ticket = self->ticket;
 
     ps_loan_end(client, self);

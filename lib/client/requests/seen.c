@@ -57,7 +57,7 @@ static psd_status_t check(psd_seen_t *self, const psd_table_t *table, psd_error_
 }
 
 /* A partition has been seen up to the least version of its slices. */
-static void remember(psd_seen_t *self, const ps_work_t *work)
+static void remember(psd_seen_t *self, const ps_row_work_t *work)
 {
     for (size_t i = 0; i < work->n_aggregates; i++) {
         const ps_aggregate_t *aggregate = &work->aggregates[i];
@@ -81,7 +81,7 @@ psd_status_t psd_pull_changed(psd_table_t *table, const psd_select_t *select, ps
     }
 
     PSD_AUTO(ps_work_done)
-    ps_work_t work = PS_WORK(table, PS_REQUEST_PULL, "pull of", call);
+    ps_row_work_t work = PS_WORK(table, PS_REQUEST_PULL, "pull of", call);
     psd_status_t rc = ps_work_refuse(&work, check(seen, table, err), err);
 
     work.sparse = sparse;

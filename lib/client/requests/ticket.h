@@ -13,7 +13,7 @@
  * Start at    rows.c for a push, ticket.h for its states, pump.c for a turn.
  */
 /*
- * ps_ticket, ps_slice_request, ps_queue - calls under way
+ * ps_ticket, ps_slice_request, ps_request_queue - calls under way
  *
  * What     A call is a ticket; each of its slices is a request. A request waits
  *          in the queue of its partition until there is room and it is its
@@ -69,7 +69,7 @@ struct ps_slice_request {
     TAILQ_ENTRY(ps_slice_request) in_list; /* waiting, sent, ended or spare */
     TAILQ_ENTRY(ps_slice_request) in_ticket;
     ps_ticket_t *ticket; /* NULL: no call waits for it */
-    ps_queue_t *queue;
+    ps_request_queue_t *queue;
     ps_request_kind_t kind;
     ps_row_op_args_t row_op;
     ps_slice_t slice;
@@ -118,8 +118,8 @@ struct ps_ticket {
 #define PS_TOLD_MS 3000 /* after it on_wait gets a call that is still open */
 #define PS_TICKET_NAME_SIZE (PS_NAME_MAX + 64)
 
-struct ps_queue {
-    TAILQ_ENTRY(ps_queue) in_busy; /* while requests wait */
+struct ps_request_queue {
+    TAILQ_ENTRY(ps_request_queue) in_busy; /* while requests wait */
     const ps_known_table_t *table;
     uint32_t partition;
     struct ps_slice_requests waiting;
@@ -130,13 +130,13 @@ struct ps_queue {
 
 /* ---- queue.c ---- */
 
-void ps_queue_init(ps_queue_t *self, const ps_known_table_t *table, uint32_t partition);
+void ps_queue_init(ps_request_queue_t *self, const ps_known_table_t *table, uint32_t partition);
 /* Puts a request into its place; ps_queue_run sends it. */
 void ps_queue_add(psd_client_t *client, ps_slice_request_t *request);
 /* Removes a request that waits. */
 void ps_queue_remove(psd_client_t *client, ps_slice_request_t *request);
 /* Sends the requests that may go now. */
-void ps_queue_run(psd_client_t *client, ps_queue_t *queue);
+void ps_queue_run(psd_client_t *client, ps_request_queue_t *queue);
 void ps_queues_run(psd_client_t *client);
 /* After the outbox: gives loans back, tells the ticket, releases the request,
  * and sends the next requests that have room. */

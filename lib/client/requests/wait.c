@@ -17,7 +17,7 @@
 psd_status_t ps_control_ask(psd_client_t *self, ps_doc_t *question, uint32_t timeout_ms,
                             uint32_t grace_ms, ps_doc_t **ret_reply, psd_error_t *err)
 {
-    ps_question_t asked = {.id = 0};
+    ps_client_question_t asked = {.id = 0};
     bool over = false;
     psd_status_t rc = ps_question_begin(self, question, timeout_ms, grace_ms, &asked, err);
 

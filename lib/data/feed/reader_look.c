@@ -191,7 +191,7 @@ static psd_status_t find_lines(psd_reader_t *self, psd_error_t *err)
  * not looked at, for they cannot be read again. */
 psd_status_t ps_reader_look_for_feed(psd_reader_t *self, psd_error_t *err)
 {
-    PSD_AUTO(ps_window_done) ps_window_t window = {0};
+    PSD_AUTO(ps_window_done) ps_byte_window_t window = {0};
     const uint8_t *head = NULL;
     size_t i = 0;
     size_t size = 0;

@@ -28,7 +28,7 @@
 
 /* The bytes after the head of a file. */
 typedef struct array {
-    ps_window_t window;
+    ps_byte_window_t window;
     uint8_t type;
     size_t width;       /* of a number */
     uint64_t n_samples; /* the first dimension */

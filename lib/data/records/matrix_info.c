@@ -193,7 +193,7 @@ static psd_status_t parse(const char *path, const char *text, ps_matrix_info_t *
 
 psd_status_t ps_matrix_info_read(const char *path, ps_matrix_info_t *ret_info, psd_error_t *err)
 {
-    PSD_AUTO(ps_window_done) ps_window_t window = {0};
+    PSD_AUTO(ps_window_done) ps_byte_window_t window = {0};
     PSD_AUTO(ps_free_at) char *text = NULL;
     const uint8_t *bytes = NULL;
     size_t size = 0;

@@ -22,7 +22,7 @@
 #define PS_RECORD_HEAD_MAX 20
 
 typedef struct ps_records {
-    ps_window_t window;
+    ps_byte_window_t window;
     bool long_heads;
     ps_buffer_t plain; /* the message, where it was packed */
     uint64_t given;    /* offset of the head of the last one */

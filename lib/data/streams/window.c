@@ -9,9 +9,9 @@
 
 #define READ_SIZE ((size_t)256 << 10) /* small enough to stay in a cache */
 
-psd_status_t ps_window_open(ps_window_t *ret_window, const char *path, psd_error_t *err)
+psd_status_t ps_window_open(ps_byte_window_t *ret_window, const char *path, psd_error_t *err)
 {
-    ps_window_t self = {0};
+    ps_byte_window_t self = {0};
     psd_status_t rc = ps_source_open(path, &self.source, err);
 
     if (rc == PSD_OK) {
@@ -20,15 +20,15 @@ psd_status_t ps_window_open(ps_window_t *ret_window, const char *path, psd_error
     return rc;
 }
 
-void ps_window_done(ps_window_t *self)
+void ps_window_done(ps_byte_window_t *self)
 {
     ps_source_close(&self->source);
     ps_free(self->data);
-    *self = (ps_window_t){0};
+    *self = (ps_byte_window_t){0};
 }
 
 /* Makes room for `size` bytes from data[at]. */
-static psd_status_t make_room(ps_window_t *self, size_t size, psd_error_t *err)
+static psd_status_t make_room(ps_byte_window_t *self, size_t size, psd_error_t *err)
 {
     size_t capacity = size < READ_SIZE ? READ_SIZE : size;
     uint8_t *data = self->data;
@@ -54,7 +54,7 @@ static psd_status_t make_room(ps_window_t *self, size_t size, psd_error_t *err)
     return PSD_OK;
 }
 
-psd_status_t ps_window_peek(ps_window_t *self, size_t size, const uint8_t **ret_bytes,
+psd_status_t ps_window_peek(ps_byte_window_t *self, size_t size, const uint8_t **ret_bytes,
                             size_t *ret_size, psd_error_t *err)
 {
     psd_status_t rc = make_room(self, size, err);
@@ -74,7 +74,7 @@ psd_status_t ps_window_peek(ps_window_t *self, size_t size, const uint8_t **ret_
     return PSD_OK;
 }
 
-static psd_status_t ends_early(const ps_window_t *self, size_t size, uint64_t want,
+static psd_status_t ends_early(const ps_byte_window_t *self, size_t size, uint64_t want,
                                psd_error_t *err)
 {
     return psd_error_set(err, PSD_DAMAGED,
@@ -83,7 +83,7 @@ static psd_status_t ends_early(const ps_window_t *self, size_t size, uint64_t wa
                          ps_source_path(self->source), self->offset, size, want);
 }
 
-psd_status_t ps_window_take(ps_window_t *self, size_t size, const uint8_t **ret_bytes,
+psd_status_t ps_window_take(ps_byte_window_t *self, size_t size, const uint8_t **ret_bytes,
                             psd_error_t *err)
 {
     size_t n = 0;
@@ -100,7 +100,7 @@ psd_status_t ps_window_take(ps_window_t *self, size_t size, const uint8_t **ret_
     return PSD_OK;
 }
 
-psd_status_t ps_window_skip(ps_window_t *self, uint64_t size, psd_error_t *err)
+psd_status_t ps_window_skip(ps_byte_window_t *self, uint64_t size, psd_error_t *err)
 {
     psd_status_t rc = PSD_OK;
 

@@ -27,7 +27,7 @@ psd_status_t ps_registry_node_beat(ps_registry_t *self, const char *name, uint64
     if (self->seen_epoch < max_epoch) {
         self->seen_epoch = max_epoch;
     }
-    self->restless = self->restless || !node->up;
+    self->dirty = self->dirty || !node->up;
     node->up = true;
     node->suspect = false;
     node->last_seen_ms = now_ms;
@@ -38,7 +38,7 @@ static void suspect(ps_registry_t *self, ps_node_t *node)
 {
     node->up = false;
     node->suspect = true;
-    self->restless = true;
+    self->dirty = true;
 }
 
 bool ps_registry_node_ends(ps_registry_t *self, const char *name, uint64_t incarnation,

@@ -100,13 +100,13 @@ uint32_t ps_registry_n_moving(const ps_registry_t *self)
 
 void ps_registry_even_out(ps_registry_t *self)
 {
-    self->evening = true;
-    self->restless = true;
+    self->rebalancing = true;
+    self->dirty = true;
 }
 
 void ps_registry_keep_still(ps_registry_t *self, bool still)
 {
-    self->restless = self->restless || (self->still && !still);
+    self->dirty = self->dirty || (self->still && !still);
     self->still = still;
 }
 
@@ -154,8 +154,9 @@ psd_status_t ps_step_even_copies(ps_look_t *look, const ps_spot_t *spot, psd_err
     const ps_registry_args_t *args = &look->registry->args;
     ps_even_t even;
 
-    if (!look->registry->evening || look->registry->still || look->n_moving >= args->moves_max ||
-        !ps_even_copy(look, spot, &even) || look->catching_up[even.to] >= args->catching_up_max) {
+    if (!look->registry->rebalancing || look->registry->still ||
+        look->n_moving >= args->moves_max || !ps_even_copy(look, spot, &even) ||
+        look->catching_up[even.to] >= args->catching_up_max) {
         return PSD_OK;
     }
     return move_copy(look, spot, &even, err);
@@ -166,7 +167,7 @@ psd_status_t ps_step_even_primaries(ps_look_t *look, const ps_spot_t *spot, psd_
 {
     ps_even_t even;
 
-    if (!look->registry->evening || look->registry->still || look->n_moving > 0 ||
+    if (!look->registry->rebalancing || look->registry->still || look->n_moving > 0 ||
         !ps_look_may_hand(look) || !ps_even_primary(look, spot, &even)) {
         return PSD_OK;
     }

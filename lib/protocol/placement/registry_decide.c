@@ -186,7 +186,7 @@ psd_status_t ps_registry_decide(ps_registry_t *self, uint64_t now_ms, uint64_t u
     psd_status_t rc = PSD_OK;
 
     ps_registry_watch_nodes(self, now_ms);
-    if (!self->restless && now_ms < self->rest_until_ms) {
+    if (!self->dirty && now_ms < self->rest_until_ms) {
         *ret_decision = decision;
         return PSD_OK;
     }
@@ -197,9 +197,9 @@ psd_status_t ps_registry_decide(ps_registry_t *self, uint64_t now_ms, uint64_t u
         ps_decision_done(&decision);
         return rc;
     }
-    self->restless = decision.kind != PS_DECIDE_NOTHING;
-    if (!self->restless && look.n_moving == 0 && look.n_handing == 0 && !look.is_uneven) {
-        self->evening = !self->args.even_when_asked;
+    self->dirty = decision.kind != PS_DECIDE_NOTHING;
+    if (!self->dirty && look.n_moving == 0 && look.n_handing == 0 && !look.is_uneven) {
+        self->rebalancing = !self->args.rebalance_on_request;
     }
     self->rest_until_ms = look.due_ms;
     finish_text(&decision.command);
@@ -213,7 +213,7 @@ uint64_t ps_registry_decide_at(const ps_registry_t *self)
     uint64_t again = self->looked_ms + self->args.suspect_after_ms / 4;
     uint64_t at = silence < self->rest_until_ms ? silence : self->rest_until_ms;
 
-    if (self->restless) {
+    if (self->dirty) {
         return 0;
     }
     return at < again ? at : again;

@@ -42,7 +42,7 @@ psd_status_t ps_step_fence(ps_look_t *look, const ps_spot_t *spot, psd_error_t *
  * asked alone, before the others take nothing from it any more. */
 static uint8_t to_ask(const ps_look_t *look, const ps_spot_t *spot)
 {
-    const ps_watch_t *watch = spot->watch;
+    const ps_copy_watch_t *watch = spot->watch;
     uint8_t bits = 0;
 
     for (uint32_t i = 0; i < spot->copies->n; i++) {
@@ -103,7 +103,7 @@ bool ps_registry_fenced(ps_registry_t *self, uint64_t from, const ps_report_t *r
     ps_table_t *table = ps_registry_find_table(self, report->table);
     const ps_copies_t *copies = NULL;
     const ps_copy_t *copy = NULL;
-    ps_watch_t *watch = NULL;
+    ps_copy_watch_t *watch = NULL;
     bool partial = report->kind == PS_REPORT_PARTIAL;
     uint32_t at = 0;
 
@@ -123,6 +123,6 @@ bool ps_registry_fenced(ps_registry_t *self, uint64_t from, const ps_report_t *r
     watch->lsn_epoch[at] = report->lsn_epoch;
     watch->answered = (uint8_t)(watch->answered | 1U << at);
     watch->partial = (uint8_t)((watch->partial & ~(1U << at)) | (partial ? 1U << at : 0));
-    self->restless = true;
+    self->dirty = true;
     return true;
 }

@@ -32,7 +32,7 @@ typedef struct ps_spot {
     ps_table_t *table;
     uint32_t partition;
     ps_copies_t *copies;
-    ps_watch_t *watch;
+    ps_copy_watch_t *watch;
 } ps_spot_t;
 
 /* registry_decide.c: begins at {0}; false at the end. Only for code that is not

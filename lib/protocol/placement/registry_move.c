@@ -49,7 +49,7 @@ bool ps_registry_set_bytes(ps_registry_t *self, uint64_t from, uint32_t table, u
     old = found->bytes[partition];
     found->bytes[partition] = bytes;
     if ((bytes > old ? bytes - old : old - bytes) >= TELLING_BYTES) {
-        self->restless = true; /* the nodes may be uneven now */
+        self->dirty = true; /* the nodes may be uneven now */
     }
     return true;
 }

@@ -20,7 +20,7 @@ typedef enum verdict {
  * other one is known to have lost its content. */
 static bool has_more(const ps_spot_t *spot, uint32_t i, uint32_t than)
 {
-    const ps_watch_t *watch = spot->watch;
+    const ps_copy_watch_t *watch = spot->watch;
     const ps_copy_t *copy = &spot->copies->at[i];
 
     if (watch->lsn_epoch[i] != watch->lsn_epoch[than]) {

@@ -40,14 +40,14 @@ bool ps_registry_unreached(ps_registry_t *self, uint64_t incarnation, uint32_t s
 
         for (uint32_t k = 0; k < table->spec.n_partitions; k++) {
             const ps_copies_t *copies = &table->copies[k];
-            ps_watch_t *watch = &table->watches[k];
+            ps_copy_watch_t *watch = &table->watches[k];
 
             if (copies->fenced || copies->at[0].incarnation != incarnation ||
                 copies->at[0].shard != shard) {
                 continue;
             }
             found = true;
-            self->restless = self->restless || watch->unreached_until_ms <= now_ms;
+            self->dirty = self->dirty || watch->unreached_until_ms <= now_ms;
             watch->unreached_until_ms = now_ms + holds_ms(silent_ms);
         }
     }
@@ -89,7 +89,7 @@ bool ps_copy_is_unreached(const ps_look_t *look, const ps_copy_t *copy)
     return ps_copy_node(look->registry, copy)->unreached_until_ms > look->now_ms;
 }
 
-static bool is_unreached(ps_look_t *look, const ps_watch_t *watch)
+static bool is_unreached(ps_look_t *look, const ps_copy_watch_t *watch)
 {
     if (watch->unreached_until_ms <= look->now_ms) {
         return false;

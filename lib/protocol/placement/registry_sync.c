@@ -9,7 +9,7 @@ bool ps_registry_report(ps_registry_t *self, uint64_t from, const ps_report_t *r
     ps_table_t *table = ps_registry_find_table(self, report->table);
     const ps_copies_t *copies = NULL;
     const ps_copy_t *copy = NULL;
-    ps_watch_t *watch = NULL;
+    ps_copy_watch_t *watch = NULL;
     uint8_t bit = 0;
 
     if (table == NULL || report->partition >= table->spec.n_partitions ||
@@ -38,7 +38,7 @@ bool ps_registry_report(ps_registry_t *self, uint64_t from, const ps_report_t *r
             watch->diverged = (uint8_t)(watch->diverged | bit);
         }
     }
-    self->restless = true;
+    self->dirty = true;
     return true;
 }
 

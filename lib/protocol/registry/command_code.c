@@ -8,10 +8,11 @@
 
 #define MAGIC UINT32_C(0x6d437370) /* "psCm" in memory order */
 
-#define SHAPE(name, type)                                                                      \
-    static const ps_shape_t name##_shape = {.fields = name##_fields,                           \
-                                            .n = sizeof name##_fields / sizeof *name##_fields, \
-                                            .size = sizeof(type)};
+#define SHAPE(name, type)                                                     \
+    static const ps_field_shape_t name##_shape = {.fields = name##_fields,    \
+                                                  .n = sizeof name##_fields / \
+                                                       sizeof *name##_fields, \
+                                                  .size = sizeof(type)};
 
 static const ps_field_t shard_fields[] = {PS_SHARD_FIELDS(PS_FIELD_ROW, ps_route_t, )};
 SHAPE(shard, ps_route_t)
@@ -62,7 +63,7 @@ PS_COMMAND_MAP(COMMAND_FIELDS)
 static const struct {
     const char *word;
     const char *event;
-    ps_shape_t shape;
+    ps_field_shape_t shape;
 } commands[] = {[0] = {"?", "registry_changed", {0}}, PS_COMMAND_MAP(COMMAND_ROW)};
 #undef COMMAND_ROW
 #define N_COMMANDS (sizeof commands / sizeof *commands)

@@ -241,7 +241,7 @@ static bool encode_field(const ps_field_t *self, const void *value, ps_buffer_t 
     }
 }
 
-bool ps_shape_encode(const ps_shape_t *self, const void *value, ps_buffer_t *buffer)
+bool ps_shape_encode(const ps_field_shape_t *self, const void *value, ps_buffer_t *buffer)
 {
     bool ok = true;
 
@@ -293,7 +293,7 @@ static psd_status_t decode_spelling(const ps_field_t *self, ps_cursor_t *cursor,
 }
 
 /* Bytes of the shortest value. */
-static size_t least_of(const ps_shape_t *self)
+static size_t least_of(const ps_field_shape_t *self)
 {
     size_t least = 0;
 
@@ -389,7 +389,7 @@ static psd_status_t decode_field(const ps_field_t *self, ps_cursor_t *cursor, vo
     return rc == PSD_OK && cursor->failed ? wrong(self, err) : rc;
 }
 
-psd_status_t ps_shape_decode(const ps_shape_t *self, ps_cursor_t *cursor, void *value,
+psd_status_t ps_shape_decode(const ps_field_shape_t *self, ps_cursor_t *cursor, void *value,
                              psd_error_t *err)
 {
     psd_status_t rc = PSD_OK;

@@ -41,7 +41,7 @@ typedef enum ps_field_type {
 
 #define PS_FIELD_WORD_MAX 32 /* bytes of a word */
 
-typedef struct ps_shape ps_shape_t;
+typedef struct ps_field_shape ps_field_shape_t;
 
 typedef struct ps_field {
     const char *name;
@@ -49,14 +49,14 @@ typedef struct ps_field {
     size_t at;   /* of the member */
     size_t size; /* of the member */
     /* of LIST and ARRAY only */
-    const ps_shape_t *of; /* each value */
-    size_t count_at;      /* of the member with the count … */
-    size_t count_size;    /* … which is a uint32_t or a size_t */
-    uint32_t max;         /* values */
+    const ps_field_shape_t *of; /* each value */
+    size_t count_at;            /* of the member with the count … */
+    size_t count_size;          /* … which is a uint32_t or a size_t */
+    uint32_t max;               /* values */
 } ps_field_t;
 
 /* The shape of a value: its fields. */
-struct ps_shape {
+struct ps_field_shape {
     const ps_field_t *fields;
     size_t n;
     size_t size; /* of a value in memory */
@@ -120,9 +120,10 @@ PSD_MUST_CHECK psd_status_t ps_field_read_spelling(const ps_field_t *self, void 
                                                    const char *text, psd_error_t *err);
 
 /* Appends the bytes of a value. false: no memory. */
-PSD_MUST_CHECK bool ps_shape_encode(const ps_shape_t *self, const void *value, ps_buffer_t *buffer);
+PSD_MUST_CHECK bool ps_shape_encode(const ps_field_shape_t *self, const void *value,
+                                    ps_buffer_t *buffer);
 /* Reads them into a zeroed value. Also on an error the caller frees what the
  * value owns by then. Errors: PSD_PROTO naming the field; PSD_NOMEM. */
-PSD_MUST_CHECK psd_status_t ps_shape_decode(const ps_shape_t *self, ps_cursor_t *cursor,
+PSD_MUST_CHECK psd_status_t ps_shape_decode(const ps_field_shape_t *self, ps_cursor_t *cursor,
                                             void *value, psd_error_t *err);
 #endif

@@ -49,8 +49,8 @@ psd_status_t ps_registry_new(const ps_registry_args_t *args, ps_registry_t **ret
     }
     self->args = with_defaults(args);
     self->next_session = 1;
-    self->restless = true;
-    self->evening = !args->even_when_asked;
+    self->dirty = true;
+    self->rebalancing = !args->rebalance_on_request;
     *ret_registry = self;
     return PSD_OK;
 }
@@ -136,7 +136,7 @@ psd_status_t ps_registry_try(ps_registry_t *self, const ps_command_t *command, u
         return rc;
     }
     self->epoch = command->epoch;
-    self->restless = true;
+    self->dirty = true;
     return PSD_OK;
 }
 

@@ -82,24 +82,24 @@ typedef enum ps_node_state {
 typedef struct ps_table {
     uint32_t id; /* > 0, never used twice */
     uint64_t created_unix_ms;
-    bool rows_lost;           /* the last whole copy of a partition was restarted: earlier pushes
-                                 are lost; stays true until the table is dropped */
-    bool loss_acked;          /* an operator acknowledged the loss, and continues with the rows
-                                 pushed since; another loss clears it */
-    uint64_t lost_sessions;   /* sessions up to this one are older than the loss, and are refused;
-                                 0: none */
-    uint32_t lost_jobs;       /* jobs up to this one that have it open opened it before the loss; 0:
-                                 those have been notified, and another job has opened it since */
-    bool restoring;           /* rows of a checkpoint are still missing: no client may use it, and
-                                 it does not outlive the registry process that restores it */
-    ps_table_spec_t spec;     /* settled and checked */
-    ps_copies_t *copies;      /* owned; spec.n_partitions, in order */
-    ps_route_t *routes;       /* owned; parallel to copies: the route to each first copy, for
-                                 clients. In a command: NULL */
-    uint64_t *bytes;          /* owned; parallel to copies: size of each, as last reported
-                                 (ps_registry_set_bytes); in a command: NULL */
-    struct ps_watch *watches; /* owned; parallel to copies, for the registry only; in a command:
-                                 NULL */
+    bool rows_lost;         /* the last whole copy of a partition was restarted: earlier pushes
+                               are lost; stays true until the table is dropped */
+    bool loss_acked;        /* an operator acknowledged the loss, and continues with the rows
+                               pushed since; another loss clears it */
+    uint64_t lost_sessions; /* sessions up to this one are older than the loss, and are refused;
+                               0: none */
+    uint32_t lost_jobs;     /* jobs up to this one that have it open opened it before the loss; 0:
+                               those have been notified, and another job has opened it since */
+    bool restoring;         /* rows of a checkpoint are still missing: no client may use it, and
+                               it does not outlive the registry process that restores it */
+    ps_table_spec_t spec;   /* settled and checked */
+    ps_copies_t *copies;    /* owned; spec.n_partitions, in order */
+    ps_route_t *routes;     /* owned; parallel to copies: the route to each first copy, for
+                               clients. In a command: NULL */
+    uint64_t *bytes;        /* owned; parallel to copies: size of each, as last reported
+                               (ps_registry_set_bytes); in a command: NULL */
+    struct ps_copy_watch *watches; /* owned; parallel to copies, for the registry only; in a
+                                 command: NULL */
 } ps_table_t;
 
 /* The new copies of one partition. */
@@ -173,8 +173,8 @@ typedef struct ps_registry_args {
     uint32_t moves_max;          /* 4: concurrent rebalancing moves, of copies and of primaries */
     uint32_t uneven_max;         /* 1: copies above its share that a node may have before one moves
                                     away */
-    bool even_when_asked;        /* rebalance only after ps_registry_even_out, until the nodes are
-                                    even */
+    bool rebalance_on_request;   /* rebalance only after ps_registry_even_out, until the nodes are
+                               even */
 } ps_registry_args_t;
 
 /* Errors: PSD_INVALID an argument is 0; PSD_NOMEM. */

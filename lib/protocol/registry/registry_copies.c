@@ -181,12 +181,12 @@ psd_status_t ps_registry_settle_copies(const ps_registry_t *self, const ps_table
 }
 
 /* A copy that goes on catching up has been at it since it began. */
-static ps_watch_t watch_behind(const ps_table_t *table, const ps_change_t *change)
+static ps_copy_watch_t watch_behind(const ps_table_t *table, const ps_change_t *change)
 {
     const ps_copies_t *old = &table->copies[change->partition];
     const ps_copies_t *copies = &change->copies;
-    const ps_watch_t *before = &table->watches[change->partition];
-    ps_watch_t watch = {.prefer = change->prefer, .relieved_ms = before->relieved_ms};
+    const ps_copy_watch_t *before = &table->watches[change->partition];
+    ps_copy_watch_t watch = {.prefer = change->prefer, .relieved_ms = before->relieved_ms};
 
     for (uint32_t i = 1; i < copies->n; i++) {
         const ps_copy_t *was = ps_copies_on(old, copies->at[i].incarnation);

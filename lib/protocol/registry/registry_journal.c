@@ -8,9 +8,9 @@
 
 #define LAST_TOUCHES 4
 
-void ps_journal_destroy(struct ps_journal **self_p)
+void ps_journal_destroy(struct ps_registry_journal **self_p)
 {
-    struct ps_journal *self = *self_p;
+    struct ps_registry_journal *self = *self_p;
 
     if (self != NULL) {
         ps_free(self->touches);
@@ -23,7 +23,7 @@ void ps_journal_destroy(struct ps_journal **self_p)
 
 psd_status_t ps_journal_begin(ps_registry_t *self, uint64_t now_ms, psd_error_t *err)
 {
-    struct ps_journal *journal = self->journal;
+    struct ps_registry_journal *journal = self->journal;
 
     if (!ps_grow(&self->nodes, &self->max_nodes, self->n_nodes + 1, sizeof *self->nodes) ||
         !ps_grow(&self->tables, &self->max_tables, self->n_tables + 1, sizeof *self->tables) ||
@@ -41,7 +41,7 @@ psd_status_t ps_journal_begin(ps_registry_t *self, uint64_t now_ms, psd_error_t 
 
 bool ps_journal_save(ps_registry_t *self, void *at, size_t size)
 {
-    struct ps_journal *journal = self->journal;
+    struct ps_registry_journal *journal = self->journal;
 
     if (size == 0) {
         return true;
@@ -57,7 +57,7 @@ bool ps_journal_save(ps_registry_t *self, void *at, size_t size)
 
 /* Among the last few: a table whose partitions change one after the other is
  * written once. */
-static bool is_touched(const struct ps_journal *journal, const ps_touch_t *touch)
+static bool is_touched(const struct ps_registry_journal *journal, const ps_touch_t *touch)
 {
     size_t n = journal->n_touches < LAST_TOUCHES ? journal->n_touches : LAST_TOUCHES;
 
@@ -72,7 +72,7 @@ static bool is_touched(const struct ps_journal *journal, const ps_touch_t *touch
 
 void ps_journal_touch(ps_registry_t *self, const ps_touch_t *touch)
 {
-    struct ps_journal *journal = self->journal;
+    struct ps_registry_journal *journal = self->journal;
 
     if (is_touched(journal, touch)) {
         return;
@@ -87,7 +87,7 @@ void ps_journal_touch(ps_registry_t *self, const ps_touch_t *touch)
 
 void ps_registry_keep(ps_registry_t *self)
 {
-    struct ps_journal *journal = self->journal;
+    struct ps_registry_journal *journal = self->journal;
 
     ps_node_done(&journal->node_out);
     ps_table_done(&journal->table_out);
@@ -101,7 +101,7 @@ void ps_registry_keep(ps_registry_t *self)
 
 void ps_registry_undo(ps_registry_t *self)
 {
-    struct ps_journal *journal = self->journal;
+    struct ps_registry_journal *journal = self->journal;
 
     while (journal->n_saved > 0) { /* what was saved first is how it was */
         const ps_saved_t *saved = &journal->saved[--journal->n_saved];

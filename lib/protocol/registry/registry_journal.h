@@ -25,7 +25,7 @@
  * belongs to a row (shards, copies, tables of a job), the row stands for all of
  * it. */
 typedef struct ps_touch {
-    ps_row_t row;
+    ps_registry_row_t row;
     uint64_t keys[4];
 } ps_touch_t;
 
@@ -35,7 +35,7 @@ typedef struct ps_saved {
     size_t size;
 } ps_saved_t;
 
-struct ps_journal {
+struct ps_registry_journal {
     ps_registry_t before;
     uint64_t now_ms;
     ps_touch_t *touches; /* owned */
@@ -56,7 +56,7 @@ struct ps_journal {
     ps_queue_t queue_in;
 };
 
-void ps_journal_destroy(struct ps_journal **self_p);
+void ps_journal_destroy(struct ps_registry_journal **self_p);
 /* Begins with a command: makes room for one more of everything. Errors:
  * PSD_NOMEM. */
 PSD_MUST_CHECK psd_status_t ps_journal_begin(ps_registry_t *self, uint64_t now_ms,

@@ -6,13 +6,13 @@
 
 #include "protocol/registry/registry_journal.h"
 
-static psd_status_t put(const ps_row_sink_t *sink, ps_row_t row, const void *value,
+static psd_status_t put(const ps_row_sink_t *sink, ps_registry_row_t row, const void *value,
                         psd_error_t *err)
 {
     return sink->put(sink->context, row, value, err);
 }
 
-static psd_status_t cut(const ps_row_sink_t *sink, ps_row_t row, const uint64_t *keys,
+static psd_status_t cut(const ps_row_sink_t *sink, ps_registry_row_t row, const uint64_t *keys,
                         psd_error_t *err)
 {
     return sink->cut(sink->context, row, keys, err);
@@ -244,7 +244,7 @@ static psd_status_t give(const ps_registry_t *self, const ps_row_sink_t *sink,
 psd_status_t ps_registry_rows(const ps_registry_t *self, const ps_row_sink_t *sink,
                               psd_error_t *err)
 {
-    const struct ps_journal *journal = self->journal;
+    const struct ps_registry_journal *journal = self->journal;
     psd_status_t rc = give_cluster(self, sink, err);
 
     for (size_t i = 0; i < journal->n_touches && rc == PSD_OK; i++) {

@@ -13,7 +13,7 @@
 #include "protocol/registry/registry.h"
 
 #define PS_ROW_ENUM(NAME, table, type, n_keys, n_of, n_cut) PS_ROW_##NAME,
-typedef enum ps_row { PS_ROW_MAP(PS_ROW_ENUM) PS_ROW_COUNT } ps_row_t;
+typedef enum ps_registry_row { PS_ROW_MAP(PS_ROW_ENUM) PS_ROW_COUNT } ps_registry_row_t;
 #undef PS_ROW_ENUM
 
 typedef struct ps_cluster_row {
@@ -87,8 +87,9 @@ typedef struct ps_given_row {
  * same keys; `cut` removes the rows whose first keys match, and their dependent
  * rows. */
 typedef struct ps_row_sink {
-    psd_status_t (*put)(void *context, ps_row_t row, const void *value, psd_error_t *err);
-    psd_status_t (*cut)(void *context, ps_row_t row, const uint64_t *keys, psd_error_t *err);
+    psd_status_t (*put)(void *context, ps_registry_row_t row, const void *value, psd_error_t *err);
+    psd_status_t (*cut)(void *context, ps_registry_row_t row, const uint64_t *keys,
+                        psd_error_t *err);
     void *context;
 } ps_row_sink_t;
 

@@ -39,7 +39,7 @@ typedef struct ps_job_entry {
 
 /* Volatile knowledge about a partition's copies in their epoch; each change of
  * the copies resets it. Indexes are those of the copies. */
-typedef struct ps_watch {
+typedef struct ps_copy_watch {
     uint64_t prefer;                   /* of equal copies, the one to promote: its
                                           incarnation; 0: any */
     uint64_t lsn[PS_COPIES_MAX];       /* of those that have answered a fence */
@@ -57,7 +57,7 @@ typedef struct ps_watch {
     uint64_t unreached_until_ms;       /* until then a client's report is valid that it cannot reach
                                           the primary */
     uint64_t relieved_ms;              /* when a primary was last replaced for that; never reset */
-} ps_watch_t;
+} ps_copy_watch_t;
 static_assert(PS_COPIES_MAX <= 8, "a bit for each copy");
 
 struct ps_registry {
@@ -69,13 +69,13 @@ struct ps_registry {
     uint64_t epoch;
     uint64_t seen_epoch;         /* the greatest epoch that a node has named; the next is above
                                     it */
-    bool restless;               /* dirty: something has changed since decide found nothing */
+    bool dirty;                  /* dirty: something has changed since decide found nothing */
     uint64_t rest_until_ms;      /* when time alone may require a decision */
     uint64_t looked_ms;          /* the last decide */
     uint64_t hand_after_ms;      /* no primary moves before this */
     uint64_t copied_bytes_per_s; /* rate at which recent copies were made, each; 0: no usable
                                     measurement yet */
-    bool evening;                /* rebalancing, until the nodes are even */
+    bool rebalancing;            /* rebalancing, until the nodes are even */
     bool still;                  /* rebalancing paused: a checkpoint needs partitions to stay */
     uint64_t sessions;           /* stored: may be given out */
     uint64_t next_session;       /* the next to give; sessions + 1: none is left */
@@ -83,8 +83,8 @@ struct ps_registry {
     uint32_t last_table;         /* highest id ever given */
     uint32_t last_job;           /* highest id ever given */
     uint64_t n_ended;            /* jobs that ever ended */
-    struct ps_journal *journal;  /* owned; of the command being applied */
-    ps_node_t *nodes;            /* owned */
+    struct ps_registry_journal *journal; /* owned; of the command being applied */
+    ps_node_t *nodes;                    /* owned */
     size_t n_nodes;
     size_t max_nodes;
     ps_table_t *tables; /* owned */

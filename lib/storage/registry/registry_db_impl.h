@@ -56,13 +56,13 @@ PSD_MUST_CHECK psd_status_t ps_registry_rows_store(ps_registry_db_t *self,
                                                    const ps_registry_t *registry, psd_error_t *err);
 /* The rows of a table that belong to the one with this key, and this second one
  * (0 where there is none), in the order of their keys. */
-ps_query_t ps_registry_rows_begin(ps_registry_db_t *self, ps_row_t row, uint64_t key,
+ps_query_t ps_registry_rows_begin(ps_registry_db_t *self, ps_registry_row_t row, uint64_t key,
                                   uint64_t key_2);
 /* The columns of the current row, into a zeroed value. The caller frees what
  * the value owns, even on an error. Errors: PSD_DAMAGED naming row and column;
  * PSD_NOMEM. */
-PSD_MUST_CHECK psd_status_t ps_registry_rows_read(ps_query_t *query, ps_row_t row, void *value,
-                                                  psd_error_t *err);
+PSD_MUST_CHECK psd_status_t ps_registry_rows_read(ps_query_t *query, ps_registry_row_t row,
+                                                  void *value, psd_error_t *err);
 
 /* registry_db_open.c: opens the file, checks that it is a registry and whole,
  * and brings its schema up to date. *ret_db is set on failure too, where there

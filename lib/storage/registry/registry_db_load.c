@@ -55,7 +55,7 @@ typedef psd_status_t take_t(const load_t *load, const ps_query_t *query, row_t *
                             psd_error_t *err);
 
 /* Takes the rows that belong to the one with these keys, in order. */
-static psd_status_t each(const load_t *load, ps_row_t table, uint64_t key, uint64_t key_2,
+static psd_status_t each(const load_t *load, ps_registry_row_t table, uint64_t key, uint64_t key_2,
                          take_t *take, void *into, psd_error_t *err)
 {
     ps_query_t query = ps_registry_rows_begin(load->db, table, key, key_2);

@@ -88,7 +88,7 @@ static bool print_use(ps_buffer_t *sql, const table_t *table, ps_rows_use_t use)
            print_where(sql, table, table->n_cut);
 }
 
-static psd_status_t prepare(ps_registry_db_t *self, ps_row_t row, ps_rows_use_t use,
+static psd_status_t prepare(ps_registry_db_t *self, ps_registry_row_t row, ps_rows_use_t use,
                             psd_error_t *err)
 {
     PSD_AUTO(ps_buffer_done) ps_buffer_t sql = {0};
@@ -111,7 +111,7 @@ psd_status_t ps_registry_rows_prepare(ps_registry_db_t *self, psd_error_t *err)
     psd_status_t rc = PSD_OK;
 
     for (int i = 0; i < PS_ROW_COUNT * PS_ROWS_USE_COUNT && rc == PSD_OK; i++) {
-        rc = prepare(self, (ps_row_t)(i / PS_ROWS_USE_COUNT),
+        rc = prepare(self, (ps_registry_row_t)(i / PS_ROWS_USE_COUNT),
                      (ps_rows_use_t)(i % PS_ROWS_USE_COUNT), err);
     }
     return rc;
@@ -163,7 +163,7 @@ static bool put_field(ps_query_t *query, const ps_field_t *field, const void *va
     }
 }
 
-static psd_status_t put(void *context, ps_row_t row, const void *value, psd_error_t *err)
+static psd_status_t put(void *context, ps_registry_row_t row, const void *value, psd_error_t *err)
 {
     ps_registry_db_t *self = context;
     const table_t *table = &tables[row];
@@ -180,7 +180,8 @@ static psd_status_t put(void *context, ps_row_t row, const void *value, psd_erro
     return ps_query_run(&query, err);
 }
 
-static psd_status_t cut(void *context, ps_row_t row, const uint64_t *keys, psd_error_t *err)
+static psd_status_t cut(void *context, ps_registry_row_t row, const uint64_t *keys,
+                        psd_error_t *err)
 {
     ps_registry_db_t *self = context;
     const table_t *table = &tables[row];
@@ -203,7 +204,7 @@ psd_status_t ps_registry_rows_store(ps_registry_db_t *self, const ps_registry_t 
 
 /* ---- loading ---- */
 
-ps_query_t ps_registry_rows_begin(ps_registry_db_t *self, ps_row_t row, uint64_t key,
+ps_query_t ps_registry_rows_begin(ps_registry_db_t *self, ps_registry_row_t row, uint64_t key,
                                   uint64_t key_2)
 {
     const table_t *table = &tables[row];
@@ -281,7 +282,8 @@ static psd_status_t read_field(ps_query_t *query, const ps_field_t *field, void 
     }
 }
 
-psd_status_t ps_registry_rows_read(ps_query_t *query, ps_row_t row, void *value, psd_error_t *err)
+psd_status_t ps_registry_rows_read(ps_query_t *query, ps_registry_row_t row, void *value,
+                                   psd_error_t *err)
 {
     const table_t *table = &tables[row];
     psd_status_t rc = PSD_OK;

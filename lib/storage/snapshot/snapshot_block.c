@@ -71,7 +71,7 @@ void ps_snapshot_head_write(const ps_snapshot_head_t *self, uint8_t ret[PS_SNAPS
     ps_store_u64(at, sum_of(ret, PS_SNAPSHOT_HEAD, (ps_bytes_t){NULL, 0}));
 }
 
-void ps_block_write(const ps_block_t *self, ps_bytes_t stored, uint8_t ret[PS_BLOCK_HEAD])
+void ps_block_write(const ps_snapshot_block_t *self, ps_bytes_t stored, uint8_t ret[PS_BLOCK_HEAD])
 {
     uint8_t *at = ret;
 
@@ -87,7 +87,7 @@ bool ps_snapshot_head_read(const uint8_t *bytes, ps_snapshot_head_t *ret)
     return ps_load_u64(at) == sum_of(bytes, PS_SNAPSHOT_HEAD, (ps_bytes_t){NULL, 0});
 }
 
-void ps_block_read(const uint8_t *bytes, ps_block_t *ret)
+void ps_block_read(const uint8_t *bytes, ps_snapshot_block_t *ret)
 {
     const uint8_t *at = bytes;
 

@@ -47,16 +47,16 @@ typedef enum ps_piece_method {
 typedef struct ps_snapshot_head {
     PS_SNAPSHOT_HEAD_FIELDS(PS_SNAPSHOT_MEMBER)
 } ps_snapshot_head_t;
-typedef struct ps_block {
+typedef struct ps_snapshot_block {
     PS_BLOCK_FIELDS(PS_SNAPSHOT_MEMBER)
-} ps_block_t;
+} ps_snapshot_block_t;
 
 /* Heads with the checksum of their fields, and of `stored`, which follows. */
 void ps_snapshot_head_write(const ps_snapshot_head_t *self, uint8_t ret[PS_SNAPSHOT_HEAD]);
-void ps_block_write(const ps_block_t *self, ps_bytes_t stored, uint8_t ret[PS_BLOCK_HEAD]);
+void ps_block_write(const ps_snapshot_block_t *self, ps_bytes_t stored, uint8_t ret[PS_BLOCK_HEAD]);
 /* False: the checksum is not theirs; ret is filled in nevertheless. */
 PSD_MUST_CHECK bool ps_snapshot_head_read(const uint8_t *bytes, ps_snapshot_head_t *ret);
-void ps_block_read(const uint8_t *bytes, ps_block_t *ret);
+void ps_block_read(const uint8_t *bytes, ps_snapshot_block_t *ret);
 PSD_MUST_CHECK bool ps_block_is_sound(const uint8_t *bytes, ps_bytes_t stored);
 
 PSD_MUST_CHECK psd_status_t ps_snapshot_path(const ps_snapshot_dir_t *dir,

@@ -342,7 +342,7 @@ static psd_status_t pack(ps_snapshot_writer_t *self, ps_bytes_t *stored, uint32_
 static psd_status_t add_block(ps_snapshot_writer_t *self, uint64_t lsn, ps_bytes_t plain,
                               bool goes_on, psd_error_t *err)
 {
-    ps_block_t block = {
+    ps_snapshot_block_t block = {
         .magic = PS_PIECE_MAGIC, .number = self->n_blocks, .lsn = lsn, .plain_size = plain.size};
     ps_bytes_t spans[2] = {{NULL, PS_BLOCK_HEAD}, plain};
     uint8_t head[PS_BLOCK_HEAD];
@@ -389,10 +389,10 @@ uint64_t ps_snapshot_sum(const ps_snapshot_writer_t *self)
 
 static psd_status_t write_end(ps_snapshot_writer_t *self, uint64_t last_lsn, psd_error_t *err)
 {
-    ps_block_t block = {.magic = PS_END_MAGIC,
-                        .number = self->n_blocks,
-                        .lsn = last_lsn,
-                        .plain_size = self->plain_size};
+    ps_snapshot_block_t block = {.magic = PS_END_MAGIC,
+                                 .number = self->n_blocks,
+                                 .lsn = last_lsn,
+                                 .plain_size = self->plain_size};
     uint8_t head[PS_BLOCK_HEAD];
 
     ps_block_write(&block, (ps_bytes_t){NULL, 0}, head);

@@ -147,19 +147,19 @@ void ps_snapshot_close(ps_snapshot_reader_t **self_p)
     *self_p = NULL;
 }
 
-static uint32_t method_of(const ps_block_t *block)
+static uint32_t method_of(const ps_snapshot_block_t *block)
 {
     return block->method & ~(uint32_t)PS_PIECE_GOES_ON;
 }
 
-static bool goes_on(const ps_block_t *block)
+static bool goes_on(const ps_snapshot_block_t *block)
 {
     return (block->method & PS_PIECE_GOES_ON) != 0;
 }
 
 /* What a block says before its bytes have been seen: enough to know how many to
  * read. */
-static psd_status_t check_block(const ps_snapshot_reader_t *self, const ps_block_t *block,
+static psd_status_t check_block(const ps_snapshot_reader_t *self, const ps_snapshot_block_t *block,
                                 psd_error_t *err)
 {
     bool is_end = block->magic == PS_END_MAGIC;
@@ -181,7 +181,7 @@ static psd_status_t check_block(const ps_snapshot_reader_t *self, const ps_block
     return PSD_OK;
 }
 
-static psd_status_t check_order(const ps_snapshot_reader_t *self, const ps_block_t *block,
+static psd_status_t check_order(const ps_snapshot_reader_t *self, const ps_snapshot_block_t *block,
                                 psd_error_t *err)
 {
     uint64_t end = self->offset + PS_BLOCK_HEAD;
@@ -198,8 +198,8 @@ static psd_status_t check_order(const ps_snapshot_reader_t *self, const ps_block
     return end == self->size ? PSD_OK : damaged(self, end, "there are bytes behind the end", err);
 }
 
-static psd_status_t unpack(ps_snapshot_reader_t *self, const ps_block_t *block, ps_bytes_t *ret,
-                           psd_error_t *err)
+static psd_status_t unpack(ps_snapshot_reader_t *self, const ps_snapshot_block_t *block,
+                           ps_bytes_t *ret, psd_error_t *err)
 {
     size_t size = (size_t)block->plain_size;
     size_t got = 0;
@@ -227,7 +227,7 @@ static psd_status_t unpack(ps_snapshot_reader_t *self, const ps_block_t *block, 
 }
 
 static psd_status_t read_block(ps_snapshot_reader_t *self, uint8_t head[PS_BLOCK_HEAD],
-                               ps_block_t *ret, psd_error_t *err)
+                               ps_snapshot_block_t *ret, psd_error_t *err)
 {
     size_t size = 0;
     psd_status_t rc = read_bytes(self, self->offset, head, PS_BLOCK_HEAD, err);
@@ -252,7 +252,7 @@ static psd_status_t read_block(ps_snapshot_reader_t *self, uint8_t head[PS_BLOCK
     return rc == PSD_OK ? check_order(self, ret, err) : rc;
 }
 
-static psd_status_t next_block(ps_snapshot_reader_t *self, ps_block_t *ret_block,
+static psd_status_t next_block(ps_snapshot_reader_t *self, ps_snapshot_block_t *ret_block,
                                ps_bytes_t *ret_bytes, psd_error_t *err)
 {
     uint8_t head[PS_BLOCK_HEAD] = {0};
@@ -274,7 +274,7 @@ static psd_status_t next_block(ps_snapshot_reader_t *self, ps_block_t *ret_block
 psd_status_t ps_snapshot_next(ps_snapshot_reader_t *self, ps_snapshot_piece_t *ret_piece,
                               psd_error_t *err)
 {
-    ps_block_t block = {0};
+    ps_snapshot_block_t block = {0};
     ps_bytes_t bytes = {NULL, 0};
     bool is_first = true;
     uint64_t at = self->offset;

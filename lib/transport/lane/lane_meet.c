@@ -103,7 +103,8 @@ static bool call(int fd, const char *path)
 
 /* ---- the server -------------------------------------------------------- */
 
-psd_status_t ps_lane_listen_at(const char *path, ps_peers_t peers, int *ret_fd, psd_error_t *err)
+psd_status_t ps_lane_listen_at(const char *path, ps_door_peers_t peers, int *ret_fd,
+                               psd_error_t *err)
 {
     psd_status_t rc = ps_door_listen(path, SOCK_SEQPACKET, peers, ret_fd, err);
 

@@ -21,7 +21,7 @@ PSD_MUST_CHECK psd_status_t ps_lane_path(const char *endpoint, const char **ret_
                                          psd_error_t *err);
 
 /* Listens at path. Errors: those of ps_door_listen. */
-PSD_MUST_CHECK psd_status_t ps_lane_listen_at(const char *path, ps_peers_t peers, int *ret_fd,
+PSD_MUST_CHECK psd_status_t ps_lane_listen_at(const char *path, ps_door_peers_t peers, int *ret_fd,
                                               psd_error_t *err);
 /* The next client that connected; -1: there is none, or none can be accepted
  * now. */

@@ -20,7 +20,7 @@ typedef struct ps_lane_port ps_lane_port_t;
 typedef struct ps_lane_port_args {
     uint32_t most;        /* lanes at a time, 1 .. PS_LANES_MAX */
     uint64_t arena_bytes; /* of each */
-    ps_peers_t peers;
+    ps_door_peers_t peers;
     ps_lane_args_t lane;
 } ps_lane_port_args_t;
 

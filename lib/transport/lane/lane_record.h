@@ -14,11 +14,11 @@
 #include <stddef.h>
 #include <stdint.h>
 
-typedef enum ps_record_kind {
+typedef enum ps_lane_record_kind {
     PS_RECORD_INLINE = 1,
     PS_RECORD_PART = 2,
     PS_RECORD_MESSAGE = 3
-} ps_record_kind_t;
+} ps_lane_record_kind_t;
 
 #define PS_RECORD_HEAD 8  /* bytes of the first word */
 #define PS_RECORD_WORDS 8 /* of a MESSAGE's head */
@@ -31,7 +31,7 @@ typedef enum ps_record_kind {
 
 /* The first word: the record's size without padding, the size of the header
  * in it, and the kind. */
-static inline uint64_t ps_record_word(uint32_t size, uint16_t header, ps_record_kind_t kind)
+static inline uint64_t ps_record_word(uint32_t size, uint16_t header, ps_lane_record_kind_t kind)
 {
     return (uint64_t)size | (uint64_t)header << 32 | (uint64_t)kind << 48;
 }

@@ -21,7 +21,7 @@
 #define RECORD_MAX ((size_t)1 << 20)
 #define GROUPS_MAX 65536 /* of one process, by Linux */
 
-mode_t ps_peers_mode(ps_peers_t peers)
+mode_t ps_peers_mode(ps_door_peers_t peers)
 {
     switch (peers) {
     case PS_PEERS_ANY:
@@ -109,7 +109,7 @@ static void remove_stale(const struct sockaddr_un *at, int type)
 
 /* The directory may give its files another group than ours. A service may not
  * be allowed to call chown, so that it is only called where it is needed. */
-static bool set_mode(const char *path, ps_peers_t peers)
+static bool set_mode(const char *path, ps_door_peers_t peers)
 {
     struct stat is;
 
@@ -119,7 +119,7 @@ static bool set_mode(const char *path, ps_peers_t peers)
            chmod(path, ps_peers_mode(peers)) == 0;
 }
 
-psd_status_t ps_door_listen(const char *path, int type, ps_peers_t peers, int *ret_fd,
+psd_status_t ps_door_listen(const char *path, int type, ps_door_peers_t peers, int *ret_fd,
                             psd_error_t *err)
 {
     PSD_AUTO(close_fd) int fd = -1;
@@ -173,7 +173,7 @@ static bool has_group(int fd, gid_t group)
     return false;
 }
 
-bool ps_door_admits(int fd, ps_peers_t peers, psd_error_t *err)
+bool ps_door_admits(int fd, ps_door_peers_t peers, psd_error_t *err)
 {
     struct ucred peer = {.uid = (uid_t)-1};
     socklen_t size = sizeof peer;

@@ -80,7 +80,7 @@ typedef struct ps_socket_args {
                                 connections that it has sent WELCOME, and drops
                                 them when ps_socket_next_gone sees that the
                                 connection is closed */
-    ps_peers_t peers;        /* a port: which users of this host may use ipc or lane */
+    ps_door_peers_t peers;   /* a port: which users of this host may use ipc or lane */
     ps_lane_options_t lane;
 } ps_socket_args_t;
 

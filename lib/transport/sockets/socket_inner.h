@@ -29,7 +29,7 @@ struct ps_socket {
     ps_context_t *context;     /* borrowed, or own_context */
     ps_context_t *own_context; /* NULL when the context is shared */
     bool is_port;              /* ROUTER; else DEALER */
-    ps_peers_t peers;          /* that a port lets in */
+    ps_door_peers_t peers;     /* that a port lets in */
     unsigned n_forks;          /* before it was made */
     uint32_t chunk_bytes;      /* of the pieces sent */
     uint64_t assembly_bytes;   /* limit for each connection */

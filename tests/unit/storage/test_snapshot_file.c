@@ -393,8 +393,9 @@ Test(snapshot_file, a_piece_that_does_not_go_on_is_damage)
     const ps_snapshot_head_t head = {
         PS_SNAPSHOT_MAGIC, PS_SNAPSHOT_VERSION, ID.table, ID.partition, ID.lsn,
         ID.life,           {{1, 2, 3}}};
-    const ps_block_t block = {PS_PIECE_MAGIC, PS_PIECE_RAW | PS_PIECE_GOES_ON, 0, 41, 3, 3};
-    const ps_block_t last = {PS_END_MAGIC, PS_PIECE_RAW, 1, 41, 3, 0};
+    const ps_snapshot_block_t block = {
+        PS_PIECE_MAGIC, PS_PIECE_RAW | PS_PIECE_GOES_ON, 0, 41, 3, 3};
+    const ps_snapshot_block_t last = {PS_END_MAGIC, PS_PIECE_RAW, 1, 41, 3, 0};
     uint8_t bytes[PS_SNAPSHOT_HEAD + 2 * PS_BLOCK_HEAD + 3];
     uint64_t kind = 0;
     fixture_t fixture;

@@ -42,7 +42,7 @@ static mode_t mode_of(const char *file)
 Test(door, its_mode_is_no_matter_of_the_umask)
 {
     static const struct {
-        ps_peers_t peers;
+        ps_door_peers_t peers;
         mode_t mode;
     } CASES[] = {{PS_PEERS_OWNER, 0600}, {PS_PEERS_GROUP, 0660}, {PS_PEERS_ANY, 0666}};
     static const mode_t MASKS[] = {0000, 0022, 0077, 0777};

@@ -33,7 +33,7 @@ static void write_record(uint8_t *at, ps_rng_t *rng)
     uint64_t size = 8 * (1 + ps_rng_below(rng, 40));
 
     write_word(at, ps_record_word((uint32_t)size, (uint16_t)ps_rng_below(rng, 200),
-                                  (ps_record_kind_t)(1 + ps_rng_below(rng, 3))));
+                                  (ps_lane_record_kind_t)(1 + ps_rng_below(rng, 3))));
     for (int i = 1; i < PS_RECORD_WORDS; i++) {
         uint64_t dice = ps_rng_u64(rng);
 
@@ -344,7 +344,7 @@ static int connect_as_nobody(lane_kit_t *kit, gid_t group, gid_t other)
 }
 
 /* The file is opened to all, so that it is the port who says no. */
-static bool others_get(ps_peers_t peers, gid_t group, gid_t other, psd_status_t expected)
+static bool others_get(ps_door_peers_t peers, gid_t group, gid_t other, psd_status_t expected)
 {
     ps_socket_args_t args = lane_kit_args(0);
     lane_kit_t kit = {.port = NULL};
