@@ -41,11 +41,11 @@ def main(root):
                 for found in defined | bodies:
                     places[found].append(path)
                 hidden |= bodies if path.endswith(".c") else set()
-    return finish(f"{found} is a type of {' and of '.join(sorted(paths))}"
-                  for found, paths in sorted(places.items())
-                  if len(paths) > 1 and not
-                  (found in hidden and all(p.endswith(".c") for p in paths)))
+    finish([f"{found} is a type of {' and of '.join(sorted(paths))}"
+            for found, paths in sorted(places.items())
+            if len(paths) > 1 and not
+            (found in hidden and all(p.endswith(".c") for p in paths))])
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1] if len(sys.argv) > 1 else "."))
+    main(sys.argv[1] if len(sys.argv) > 1 else ".")
