@@ -46,10 +46,7 @@ const ps_control_row_t ps_control_ops[] = {
     {"cluster_rebalance", ps_control_cluster_rebalance, false, false, PS_ASK_INSPECT},
     {"cluster_repair", ps_control_cluster_repair, false, false, PS_ASK_INSPECT},
     {"node_join", ps_control_node_join, true, false, PS_ASK_NONE},
-    {"node_announce", ps_control_node_announce, true, false, PS_ASK_NONE},
-    {"node_beat", ps_control_node_beat, true, false, PS_ASK_NONE},
-    {"node_answer", ps_control_node_answer, true, false, PS_ASK_NONE},
-    {"node_report", ps_control_node_report, true, false, PS_ASK_NONE},
-    {"node_end", ps_control_node_end, true, false, PS_ASK_NONE},
+    {"node_announce", ps_control_node_old, true, false, PS_ASK_NONE},
+    {"node_beat", ps_control_node_old, true, false, PS_ASK_NONE},
 };
 const size_t ps_control_n_ops = sizeof ps_control_ops / sizeof ps_control_ops[0];

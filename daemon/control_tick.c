@@ -19,6 +19,7 @@ void ps_control_tick(ps_control_t *self)
     ps_control_settle_work(self);
     ps_control_expire_work(self);
     ps_control_checkpoint_tick(self);
+    ps_fleet_send_due(self->fleet);
     if (self->watches.by_job.count > ps_registry_n_jobs(self->is.registry)) {
         ps_watches_sweep(&self->watches, is_known_job, self->is.registry);
     }
@@ -34,7 +35,7 @@ uint64_t ps_control_deadline(const ps_control_t *self)
     uint64_t due_ms = ps_registry_deadline(self->is.registry);
     uint64_t workers = due_ms < self->grace_ms ? self->grace_ms : due_ms;
     uint64_t barriers = ps_watches_deadline(&self->watches);
-    uint64_t nodes = ps_fleet_deadline(self->fleet);
+    uint64_t nodes = ps_overseer_deadline(self->overseer);
     uint64_t copies = min_u64(ps_control_decide_at(self), ps_control_again_at(self));
 
     if (self->work_due) {

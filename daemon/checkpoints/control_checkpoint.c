@@ -346,7 +346,7 @@ static psd_status_t furthest(const ps_control_t *self, const ps_control_request_
 {
     psd_status_t rc = ps_control_check_answered(request, err);
 
-    for (uint32_t i = 0; rc == PSD_OK && i < request->answers->n_calls; i++) {
+    for (uint32_t i = 0; rc == PSD_OK && i < request->answers->n; i++) {
         PSD_AUTO(ps_doc_destroy) ps_doc_t *answer = NULL;
         uint64_t clock = 0;
 

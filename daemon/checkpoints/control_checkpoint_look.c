@@ -284,7 +284,7 @@ static psd_status_t finish_restore(ps_control_t *self, psd_error_t *err)
         rc = ps_control_commit(self, &command, PS_LOG_INFO, err);
     }
     if (rc == PSD_OK) {
-        ps_fleet_tell_table(self->fleet, id);
+        ps_overseer_tell_table(self->overseer, id);
     }
     return rc;
 }
@@ -294,7 +294,7 @@ static psd_status_t sum_up(const ps_control_t *self, const ps_control_request_t 
 {
     psd_status_t rc = ps_control_check_answered(request, err);
 
-    for (uint32_t i = 0; rc == PSD_OK && i < request->answers->n_calls; i++) {
+    for (uint32_t i = 0; rc == PSD_OK && i < request->answers->n; i++) {
         PSD_AUTO(ps_doc_destroy) ps_doc_t *answer = NULL;
 
         rc = ps_control_read_words(self, request, i, &answer, err);

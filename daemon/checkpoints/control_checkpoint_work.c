@@ -40,7 +40,7 @@ const char *ps_control_node_of(const ps_control_t *self, const ps_control_reques
                                uint32_t i)
 {
     const ps_node_t *node =
-        ps_registry_node_by_incarnation(self->is.registry, request->answers->calls[i]->incarnation);
+        ps_registry_node_by_incarnation(self->is.registry, request->answers->at[i].incarnation);
 
     return node == NULL ? "that has gone" : node->name;
 }
@@ -48,7 +48,7 @@ const char *ps_control_node_of(const ps_control_t *self, const ps_control_reques
 psd_status_t ps_control_read_words(const ps_control_t *self, const ps_control_request_t *request,
                                    uint32_t i, ps_doc_t **ret, psd_error_t *err)
 {
-    const ps_shard_call_t *call = request->answers->calls[i];
+    const ps_shard_answer_t *call = &request->answers->at[i];
     PSD_AUTO(ps_doc_destroy) ps_doc_t *doc = NULL;
     const char *text = "";
     uint64_t status = 0;
@@ -103,7 +103,7 @@ psd_status_t ps_control_check_words(const ps_control_t *self, const ps_control_r
 {
     psd_status_t rc = ps_control_check_answered(request, err);
 
-    for (uint32_t i = 0; rc == PSD_OK && i < request->answers->n_calls; i++) {
+    for (uint32_t i = 0; rc == PSD_OK && i < request->answers->n; i++) {
         PSD_AUTO(ps_doc_destroy) ps_doc_t *answer = NULL;
 
         rc = ps_control_read_words(self, request, i, &answer, err);

@@ -169,7 +169,7 @@ static psd_status_t go_on_restore(ps_control_t *self, ps_control_request_t *requ
                           : ps_control_check_answered(request, err);
 
     if (rc == PSD_OK && request->step == 1) {
-        rc = ps_fleet_refusal(self->fleet, table->id, err);
+        rc = ps_overseer_refusal(self->overseer, table->id, err);
         return rc == PSD_OK ? ask_to_read(self, request, request->clock, table->id, err) : rc;
     }
     if (rc == PSD_OK) {

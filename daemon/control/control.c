@@ -181,12 +181,13 @@ static psd_status_t keep(ps_control_t *self, ps_task_t *task, psd_error_t *err)
     }
     request->asks = false;
     if (request->again_ms == 0) {
-        rc = ps_fleet_ask(self->fleet, request->ask_kind, request->ask_job,
-                          (const char *)request->words.data, task, err);
+        rc = ps_overseer_ask(self->overseer, (int)request->ask_kind, request->ask_job,
+                             request->words.size == 0 ? "" : (const char *)request->words.data,
+                             task, ps_now_ms(), err);
         ps_buffer_done(&request->words);
     }
     if (rc == PSD_OK && self->is.ops[task->op].first == PS_ASK_BRIEFLY) {
-        ps_fleet_be_brief(self->fleet, task);
+        ps_overseer_be_brief(self->overseer, task);
     }
     if (rc == PSD_OK) {
         self->tasks[self->n_tasks++] = task;
@@ -283,8 +284,8 @@ static void go_on(ps_control_t *self)
 {
     ask_due(self);
     for (;;) {
-        PSD_AUTO(ps_inquiry_destroy)
-        ps_inquiry_t *question = ps_fleet_next_done(self->fleet);
+        PSD_AUTO(ps_question_destroy)
+        ps_question_t *question = ps_overseer_next_done(self->overseer);
         ps_task_t *task = NULL;
         bool has_made = false;
 
@@ -334,11 +335,16 @@ void ps_control_receive(ps_control_t *self)
         if (!got) {
             break;
         }
-        serve(self, conn, (ps_bytes_t){.data = text.data, .size = text.size});
+        if (ps_node_message_is((ps_bytes_t){.data = text.data, .size = text.size})) {
+            ps_control_take_node(self, conn, (ps_bytes_t){.data = text.data, .size = text.size});
+        } else {
+            serve(self, conn, (ps_bytes_t){.data = text.data, .size = text.size});
+        }
         go_on(self);
     }
     ps_control_settle_work(self);
     ps_control_decide(self);
+    ps_fleet_send_due(self->fleet);
 }
 
 void ps_control_receive_shards(ps_control_t *self)
@@ -351,24 +357,29 @@ void ps_control_receive_shards(ps_control_t *self)
     }
     go_on(self);
     ps_control_decide(self);
+    ps_fleet_send_due(self->fleet);
 }
 
 /* ---- start and stop ---- */
 
 static psd_status_t make_fleet(ps_control_t *self, psd_error_t *err)
 {
-    const ps_fleet_args_t args = {
+    const ps_overseer_args_t core = {.registry = self->is.registry,
+                                     .node = self->is.node,
+                                     .incarnation = self->is.incarnation,
+                                     .suspect_after_ms = self->is.config->cluster.suspect_after};
+    ps_fleet_args_t args = {
         .registry = self->is.registry,
         .shards = self->is.shards,
         .port = self->is.port,
         .plugins = self->is.plugins,
-        .node = self->is.node,
         .incarnation = self->is.incarnation,
-        .suspect_after_ms = self->is.config->cluster.suspect_after,
         .turns = self->is.turns,
     };
+    psd_status_t rc = ps_overseer_new(&core, ps_now_ms(), &self->overseer, err);
 
-    return ps_fleet_new(&args, &self->fleet, err);
+    args.overseer = self->overseer;
+    return rc == PSD_OK ? ps_fleet_new(&args, &self->fleet, err) : rc;
 }
 
 psd_status_t ps_control_new(const ps_control_args_t *args, ps_control_t **ret_control,
@@ -408,6 +419,7 @@ void ps_control_destroy(ps_control_t **self_p)
     }
     ps_free(self->tasks);
     ps_fleet_destroy(&self->fleet);
+    ps_overseer_destroy(&self->overseer);
     ps_watches_done(&self->watches);
     ps_replies_done(&self->replies);
     ps_buffer_done(&self->backup.bytes);

@@ -271,7 +271,7 @@ void ps_control_job_changed(ps_control_t *self, uint32_t job)
     const ps_job_t *changed = ps_registry_job_by_id(self->is.registry, job);
 
     if (changed != NULL) {
-        ps_fleet_tell_job(self->fleet, job);
+        ps_overseer_tell_job(self->overseer, job);
         note_end(self, changed);
         ps_control_settle_barrier(self, job);
     }

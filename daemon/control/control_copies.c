@@ -17,7 +17,7 @@ void ps_control_tell_changes(ps_control_t *self, const ps_command_t *command)
 {
     for (size_t i = 0; i < command->n_changes; i++) {
         if (i == 0 || command->changes[i].table != command->changes[i - 1].table) {
-            ps_fleet_tell_table(self->fleet, command->changes[i].table);
+            ps_overseer_tell_table(self->overseer, command->changes[i].table);
         }
     }
 }

@@ -42,17 +42,17 @@ static psd_status_t gather_clocks(const ps_answers_t *answers, clocks_t *ret_clo
 {
     size_t n = 0;
 
-    for (uint32_t i = 0; i < answers->n_calls; i++) {
-        n += answers->calls[i]->n_clocks;
+    for (uint32_t i = 0; i < answers->n; i++) {
+        n += answers->at[i].n_clocks;
     }
     ret_clocks->ranks = ps_alloc(n, sizeof *ret_clocks->ranks);
     ret_clocks->clocks = ps_alloc(n, sizeof *ret_clocks->clocks);
     if (ret_clocks->ranks == NULL || ret_clocks->clocks == NULL) {
         return ps_control_no_memory(err);
     }
-    for (uint32_t i = 0; i < answers->n_calls; i++) {
-        for (size_t k = 0; k < answers->calls[i]->n_clocks; k++) {
-            add_clock(ret_clocks, &answers->calls[i]->clocks[k]);
+    for (uint32_t i = 0; i < answers->n; i++) {
+        for (size_t k = 0; k < answers->at[i].n_clocks; k++) {
+            add_clock(ret_clocks, &answers->at[i].clocks[k]);
         }
     }
     return PSD_OK;

@@ -70,30 +70,34 @@ psd_status_t ps_control_check_versions(const ps_doc_t *doc, const char *who, uin
     return PSD_OK;
 }
 
-psd_status_t ps_control_check_cluster(const ps_control_t *self, const ps_doc_t *doc,
-                                      psd_error_t *err)
+psd_status_t ps_control_check_uuid(const ps_control_t *self, const ps_id_t *wanted,
+                                   psd_error_t *err)
 {
     char wanted_text[PS_ID_TEXT_SIZE];
     char mine_text[PS_ID_TEXT_SIZE];
-    ps_id_t wanted;
     ps_id_t mine;
+
+    (void)ps_registry_cluster(self->is.registry, &mine);
+    if (ps_id_equal(wanted, &mine)) {
+        return PSD_OK;
+    }
+    ps_id_format(wanted, wanted_text);
+    ps_id_format(&mine, mine_text);
+    return psd_error_set(err, PSD_CLUSTER, "cluster %s was asked for, this node belongs to %s",
+                         wanted_text, mine_text);
+}
+
+psd_status_t ps_control_check_cluster(const ps_control_t *self, const ps_doc_t *doc,
+                                      psd_error_t *err)
+{
+    ps_id_t wanted;
     psd_status_t rc = PSD_OK;
 
     if (!ps_doc_has(doc, "cluster")) {
         return PSD_OK;
     }
     rc = ps_doc_get_id(doc, "cluster", &wanted, err);
-    if (rc != PSD_OK) {
-        return rc;
-    }
-    (void)ps_registry_cluster(self->is.registry, &mine);
-    if (ps_id_equal(&wanted, &mine)) {
-        return PSD_OK;
-    }
-    ps_id_format(&wanted, wanted_text);
-    ps_id_format(&mine, mine_text);
-    return psd_error_set(err, PSD_CLUSTER, "cluster %s was asked for, this node belongs to %s",
-                         wanted_text, mine_text);
+    return rc == PSD_OK ? ps_control_check_uuid(self, &wanted, err) : rc;
 }
 
 /* The session that the registry gave this client lately; 0 for none. */
@@ -125,7 +129,7 @@ static psd_status_t take_session(ps_control_t *self, const ps_id_t *client, uint
         return rc;
     }
     if (command.kind != 0) {
-        ps_fleet_tell_sessions(self->fleet, command.number);
+        ps_overseer_tell_sessions(self->overseer, command.number);
     }
     *ret_session = ps_registry_take_session(self->is.registry);
     if (*ret_session == 0) {

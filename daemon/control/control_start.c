@@ -51,12 +51,12 @@ psd_status_t ps_control_start(ps_control_t *self, psd_error_t *err)
     if (rc != PSD_OK) {
         return rc;
     }
-    ps_fleet_set_damage(self->fleet, self->is.incarnation, self->is.damage);
+    ps_overseer_set_damage(self->overseer, self->is.incarnation, self->is.damage);
     ps_control_note_damage(self, self->is.node, self->is.damage);
     for (size_t i = 0; i < ps_registry_n_tables(registry); i++) {
         const ps_table_t *table = ps_registry_table_at(registry, i);
 
-        ps_fleet_tell_table(self->fleet, table->id);
+        ps_overseer_tell_table(self->overseer, table->id);
         if (table->rows_lost && !table->loss_acked) {
             ps_log(PS_LOG_WARN, "rows_lost",
                    "table=%s id=%" PRIu32 " reason=restart hint=\"rows begin again at their first "
@@ -66,8 +66,9 @@ psd_status_t ps_control_start(ps_control_t *self, psd_error_t *err)
         }
     }
     for (size_t i = 0; i < ps_registry_n_jobs(registry); i++) {
-        ps_fleet_tell_job(self->fleet, ps_registry_job_at(registry, i)->id);
+        ps_overseer_tell_job(self->overseer, ps_registry_job_at(registry, i)->id);
     }
     ps_control_decide_later(self);
+    ps_fleet_send_due(self->fleet);
     return PSD_OK;
 }

@@ -50,7 +50,7 @@ psd_status_t ps_control_drop_table(ps_control_t *self, const char *name, psd_err
     PSD_AUTO(ps_command_done) ps_command_t command = {0};
     psd_status_t rc = ps_registry_plan_drop(self->is.registry, name, ps_unix_ms(), &command, err);
 
-    if (rc == PSD_OK && !ps_fleet_reserve(self->fleet)) {
+    if (rc == PSD_OK && !ps_overseer_reserve(self->overseer)) {
         rc = psd_error_set(err, PSD_NOMEM, "no memory to drop a table");
     }
     if (rc == PSD_OK) {
@@ -59,7 +59,7 @@ psd_status_t ps_control_drop_table(ps_control_t *self, const char *name, psd_err
     if (rc != PSD_OK) {
         return rc;
     }
-    ps_fleet_tell_drop(self->fleet, (uint32_t)command.number);
+    ps_overseer_tell_drop(self->overseer, (uint32_t)command.number);
     return PSD_OK;
 }
 
@@ -97,7 +97,7 @@ psd_status_t ps_control_make_table(ps_control_t *self, const ps_table_spec_t *sp
     if (rc != PSD_OK) {
         return rc;
     }
-    ps_fleet_tell_table(self->fleet, command.table.id);
+    ps_overseer_tell_table(self->overseer, command.table.id);
     return PSD_OK;
 }
 
@@ -113,7 +113,7 @@ static psd_status_t finish_create(ps_control_t *self, const char *name,
     }
     rc = ps_control_check_answered(request, err);
     if (rc == PSD_OK) {
-        rc = ps_fleet_refusal(self->fleet, table->id, err);
+        rc = ps_overseer_refusal(self->overseer, table->id, err);
     }
     if (rc != PSD_OK) {
         ps_control_take_table_back(self, name);

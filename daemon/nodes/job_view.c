@@ -19,7 +19,7 @@ static ps_worker_view_t *find(const ps_job_view_t *self, uint32_t rank)
     return NULL;
 }
 
-static void take_clocks(const ps_job_view_t *self, const ps_shard_call_t *call)
+static void take_clocks(const ps_job_view_t *self, const ps_shard_answer_t *call)
 {
     for (size_t i = 0; i < call->n_clocks; i++) {
         ps_worker_view_t *worker = find(self, call->clocks[i].worker);
@@ -38,7 +38,7 @@ static const char *name_of(const void *registry, uint64_t incarnation)
 }
 
 /* Of several held requests of a worker it shows the one that has waited longest. */
-static void take_waiting(const ps_job_view_t *self, uint32_t shard, const ps_shard_call_t *call)
+static void take_waiting(const ps_job_view_t *self, uint32_t shard, const ps_shard_answer_t *call)
 {
     for (size_t i = 0; i < call->n_waiting; i++) {
         const ps_waiting_info_t *info = &call->waiting[i];
@@ -147,9 +147,9 @@ psd_status_t ps_job_view_init(ps_job_view_t *self, const ps_registry_t *registry
         return psd_error_set(err, PSD_NOMEM, "no memory to look at a job");
     }
     take_registry(self);
-    for (uint32_t i = 0; i < answers->n_calls; i++) {
-        take_clocks(self, answers->calls[i]);
-        take_waiting(self, i, answers->calls[i]);
+    for (uint32_t i = 0; i < answers->n; i++) {
+        take_clocks(self, &answers->at[i]);
+        take_waiting(self, i, &answers->at[i]);
     }
     take_barrier(self);
     take_asks(self);
@@ -166,7 +166,7 @@ void ps_job_view_done(ps_job_view_t *self)
 /* The worker's clock at the least advanced partition of a shard. */
 static uint64_t clock_at(const ps_job_view_t *self, uint32_t shard, const ps_worker_view_t *worker)
 {
-    const ps_shard_call_t *call = self->answers->calls[shard];
+    const ps_shard_answer_t *call = &self->answers->at[shard];
 
     for (size_t i = 0; i < call->n_clocks; i++) {
         if (call->clocks[i].worker == worker->is->worker) {

@@ -2,14 +2,11 @@
 /*
  * ps_member - a node of a cluster whose registry is another node's
  *
- * What     Speaks with the registry's control port. It joins, announces its
- *          shards, sends beats, applies the registry's updates and answers its
- *          questions when its shards are done, and forwards their reports about
- *          copies. It never blocks. When the registry is gone, the shards go on
- *          with the map that they have, and the node announces itself when the
- *          registry is back. The node's own control port answers that the
- *          registry is elsewhere.
- * Shape    joining --> announced <--> alone
+ * What     The shell around ps_agent, which decides what to say to the registry
+ *          and what the shards are to do. This joins, sends through the
+ *          registry's control port, and runs the tasks. It never blocks but for
+ *          the join. The node's own control port answers that the registry is
+ *          elsewhere.
  * Owner    The caller. Threads: confined to one.
  */
 #ifndef PS_DAEMON_MEMBER_H

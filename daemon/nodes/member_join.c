@@ -6,11 +6,72 @@
 #include "base/alloc.h"
 #include "base/log.h"
 #include "daemon/nodes/member_inner.h"
+#include "wire/messages/doc.h"
+#include "wire/messages/formats.h"
 
 #define ANSWER_MS 1000   /* timeout for one registry's answer */
 #define COMING_MS 30000  /* for a registry that starts at the same time */
 #define PATIENCE_MS 5000 /* for an earlier life of the node to be forgotten */
 #define AGAIN_MS 100     /* between two tries of that */
+#define STATUS_MAX 64
+
+/* {"v":1,"id":…,"op":"node_join","versions":…,…}: in JSON, so that two builds of
+ * different format can name that. NULL: no memory. */
+static ps_doc_t *new_join(ps_member_t *self)
+{
+    ps_doc_t *doc = ps_doc_new();
+    ps_doc_t *versions = NULL;
+
+    if (doc == NULL || !ps_doc_set_u64(doc, "v", 1) ||
+        !ps_doc_set_u64(doc, "id", ++self->last_id) || !ps_doc_set_text(doc, "op", "node_join")) {
+        ps_doc_destroy(&doc);
+        return NULL;
+    }
+    versions = ps_doc_add_array(doc, "versions");
+    if (versions == NULL || !ps_doc_append_u64(versions, PS_NODE_FORMAT) ||
+        !ps_doc_append_u64(versions, PS_NODE_FORMAT) || !ps_doc_set_text(doc, "name", self->name) ||
+        !ps_doc_set_u64(doc, "incarnation", self->incarnation) ||
+        !ps_doc_set_id(doc, "secret", &self->secret) ||
+        (self->any_name && !ps_doc_set_bool(doc, "any_name", true))) {
+        ps_doc_destroy(&doc);
+    }
+    return doc;
+}
+
+static psd_status_t send_join(ps_member_t *self, psd_error_t *err)
+{
+    PSD_AUTO(ps_doc_destroy) ps_doc_t *doc = new_join(self);
+    PSD_AUTO(ps_buffer_done) ps_buffer_t text = {0};
+
+    if (doc == NULL || !ps_doc_print(doc, &text)) {
+        return psd_error_set(err, PSD_NOMEM, "no memory to join a cluster");
+    }
+    return ps_socket_send_text(self->link, 0, (ps_bytes_t){.data = text.data, .size = text.size},
+                               err);
+}
+
+/* PSD_OK, or the error in an answer of the registry. */
+static psd_status_t status_of(const ps_doc_t *doc, psd_error_t *err)
+{
+    const char *name = NULL;
+    const char *text = NULL;
+    const ps_doc_t *error = NULL;
+    psd_status_t rc = ps_doc_get_text(doc, "status", STATUS_MAX, &name, err);
+
+    if (rc != PSD_OK || strcmp(name, "OK") == 0) {
+        return rc;
+    }
+    if (ps_doc_get_object(doc, "error", &error, NULL) != PSD_OK ||
+        ps_doc_get_text(error, "message", 2000, &text, NULL) != PSD_OK) {
+        text = name;
+    }
+    for (int status = PSD_FAILED; status <= PSD_INTERRUPTED; status++) {
+        if (strcmp(psd_status_name((psd_status_t)status), name) == 0) {
+            return psd_error_set(err, (psd_status_t)status, "%s", text);
+        }
+    }
+    return psd_error_set(err, PSD_PROTO, "%s", text);
+}
 
 /* The answer to the last question. Errors: PSD_CONNECT none in time. */
 static psd_status_t wait_answer(ps_member_t *self, ps_doc_t **ret_doc, psd_error_t *err)
@@ -71,21 +132,14 @@ static psd_status_t read_joined(const ps_doc_t *doc, ps_joined_t *joined, psd_er
 /* One question and its answer. */
 static psd_status_t ask_join(ps_member_t *self, ps_joined_t *joined, psd_error_t *err)
 {
-    PSD_AUTO(ps_doc_destroy) ps_doc_t *doc = NULL;
     PSD_AUTO(ps_doc_destroy) ps_doc_t *reply = NULL;
-    psd_status_t rc = PSD_OK;
+    psd_status_t rc = send_join(self, err);
 
-    doc = ps_member_message(self, "node_join");
-    if (doc == NULL || !ps_doc_set_id(doc, "secret", &self->secret) ||
-        (self->any_name && !ps_doc_set_bool(doc, "any_name", true))) {
-        return psd_error_set(err, PSD_NOMEM, "no memory to join a cluster");
-    }
-    rc = ps_member_send(self, doc, err);
     if (rc == PSD_OK) {
         rc = wait_answer(self, &reply, err);
     }
     if (rc == PSD_OK) {
-        rc = ps_member_status_of(reply, err);
+        rc = status_of(reply, err);
     }
     return rc == PSD_OK ? read_joined(reply, joined, err) : rc;
 }
@@ -168,7 +222,7 @@ psd_status_t ps_member_join(const ps_config_t *config, const ps_socket_args_t *s
     self->secret = who->secret;
     self->any_name = who->any_name;
     self->heartbeat_ms = config->cluster.heartbeat;
-    self->weight = config->node.weight;
+    self->weight = (uint32_t)config->node.weight;
     rc = join_any(self, &config->cluster.join, socket, ret_joined, err);
     if (rc != PSD_OK) {
         return rc;

@@ -73,30 +73,6 @@ psd_status_t ps_node_damage_gather(ps_node_damage_t *self, const ps_shards_t *sh
     return n == 0 ? PSD_OK : gather_lost(self, shards, err);
 }
 
-bool ps_node_damage_to_doc(const ps_node_damage_t *self, ps_doc_t *doc)
-{
-    return self->text[0] == '\0' || (ps_lost_to_doc(self->lost, self->n_lost, doc) &&
-                                     ps_doc_set_text(doc, "damage", self->text) &&
-                                     ps_doc_set_bool(doc, "accept_loss", self->accepted));
-}
-
-psd_status_t ps_node_damage_from_doc(ps_node_damage_t *self, const ps_doc_t *doc, psd_error_t *err)
-{
-    const char *text = "";
-    psd_status_t rc = ps_lost_from_doc(doc, &self->lost, &self->n_lost, err);
-
-    if (rc == PSD_OK && ps_doc_has(doc, "damage")) {
-        rc = ps_doc_get_text(doc, "damage", PS_DAMAGE_TEXT_SIZE - 1, &text, err);
-    }
-    if (rc == PSD_OK && ps_doc_has(doc, "accept_loss")) {
-        rc = ps_doc_get_bool(doc, "accept_loss", &self->accepted, err);
-    }
-    if (rc == PSD_OK) {
-        (void)snprintf(self->text, sizeof self->text, "%s", text);
-    }
-    return rc;
-}
-
 void ps_node_damage_fill(const ps_node_damage_t *self, ps_node_t *node)
 {
     node->lost = self->lost;

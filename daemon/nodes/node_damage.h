@@ -5,7 +5,6 @@
  * What     Of all shards: copies that cannot be read any more, and the first
  *          damaged file in words. The registry counts those copies as empty,
  *          and rebuilds them from another copy that is whole.
- * Shape    JSON: "lost" (protocol/facts/lost.h), "damage": text, "accept_loss"
  * Owner    The caller; ps_node_damage_done.
  */
 #ifndef PS_DAEMON_NODE_DAMAGE_H
@@ -26,11 +25,6 @@ void ps_node_damage_done(ps_node_damage_t *self);
 /* Collects the damage that the shards found; leaves accepted unchanged. Errors: PSD_NOMEM. */
 PSD_MUST_CHECK psd_status_t ps_node_damage_gather(ps_node_damage_t *self, const ps_shards_t *shards,
                                                   psd_error_t *err);
-/* Sets the keys, where there is damage. false: no memory. */
-PSD_MUST_CHECK bool ps_node_damage_to_doc(const ps_node_damage_t *self, ps_doc_t *doc);
-/* Reads the keys from doc, if it has any. Errors: PSD_PROTO, PSD_INVALID, PSD_NOMEM. */
-PSD_MUST_CHECK psd_status_t ps_node_damage_from_doc(ps_node_damage_t *self, const ps_doc_t *doc,
-                                                    psd_error_t *err);
 /* Reported at the node's start; borrowed. */
 void ps_node_damage_fill(const ps_node_damage_t *self, ps_node_t *node);
 /* The error of a refused start, beginning with the damaged file. */

@@ -247,14 +247,14 @@ static void do_inspect(actor_t *self, ps_shard_call_t *call)
 
 static void do_clocks(actor_t *self, ps_shard_call_t *call)
 {
-    call->status =
-        ps_shard_clocks(self->core, call->job_id, &call->clocks, &call->n_clocks, self->err);
+    call->status = ps_shard_clocks(self->core, call->job_id, &call->answer.clocks,
+                                   &call->answer.n_clocks, self->err);
 }
 
 static void do_waiting(actor_t *self, ps_shard_call_t *call)
 {
-    call->status =
-        ps_shard_waiting(self->core, call->job_id, &call->waiting, &call->n_waiting, self->err);
+    call->status = ps_shard_waiting(self->core, call->job_id, &call->answer.waiting,
+                                    &call->answer.n_waiting, self->err);
     if (call->status == PSD_OK) {
         do_clocks(self, call);
     }
@@ -270,8 +270,7 @@ static void do_checkpoint(actor_t *self, ps_shard_call_t *call)
                                            self->err);
     perform(self, self->now_ms);
     self->checkpoint_ms = self->now_ms;
-    ps_buffer_done(&call->words);
-    call->words = words;
+    call->answer.words = words;
     words = (ps_buffer_t){0}; /* the call's now */
 }
 

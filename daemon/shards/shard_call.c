@@ -107,15 +107,16 @@ static uint64_t memory_bytes(const ps_shard_info_t *info)
 
 psd_status_t ps_shard_call_inspect(ps_shard_call_t *self, const ps_shard_t *shard, psd_error_t *err)
 {
+    ps_shard_answer_t *answer = &self->answer;
     psd_status_t rc = PSD_OK;
 
     if (self->kind == PS_CALL_SIZES) {
-        return ps_shard_sizes(shard, &self->sizes, &self->n_sizes, err);
+        return ps_shard_sizes(shard, &answer->sizes, &answer->n_sizes, err);
     }
-    ps_shard_info(shard, &self->info);
-    self->memory_bytes = memory_bytes(&self->info);
-    rc = ps_shard_partitions(shard, &self->partitions, &self->n_partitions, err);
-    return rc == PSD_OK ? ps_shard_lags(shard, &self->lags, &self->n_lags, err) : rc;
+    ps_shard_info(shard, &answer->info);
+    answer->memory_bytes = memory_bytes(&answer->info);
+    rc = ps_shard_partitions(shard, &answer->partitions, &answer->n_partitions, err);
+    return rc == PSD_OK ? ps_shard_lags(shard, &answer->lags, &answer->n_lags, err) : rc;
 }
 
 void ps_shard_call_destroy(ps_shard_call_t **self_p)
@@ -129,11 +130,7 @@ void ps_shard_call_destroy(ps_shard_call_t **self_p)
     ps_job_done(&self->job);
     ps_buffer_done(&self->words);
     ps_free(self->routes);
-    ps_free(self->partitions);
-    ps_free(self->sizes);
-    ps_free(self->lags);
-    ps_free(self->waiting);
-    ps_free(self->clocks);
+    ps_shard_answer_done(&self->answer);
     ps_free(self);
     *self_p = NULL;
 }

@@ -47,24 +47,11 @@ typedef struct ps_shard_call {
     uint64_t lost_sessions; /* that used them */
     bool restoring;         /* the table is */
     uint32_t job_id;
-    ps_buffer_t words; /* owned; JSON (checkpoint_task.h), and its answer */
+    ps_buffer_t words; /* owned; JSON (checkpoint_task.h) */
     /* answered */
-    uint64_t incarnation; /* of the node whose shard answered */
-    uint32_t shard;       /* its number there */
     psd_status_t status;
     char text[PS_CALL_TEXT_SIZE]; /* why, when status is not OK */
-    uint64_t memory_bytes;        /* bytes that its node may use; 0: not known */
-    ps_shard_info_t info;
-    ps_partition_info_t *partitions; /* owned, so the others */
-    size_t n_partitions;
-    ps_size_info_t *sizes;
-    size_t n_sizes;
-    ps_lag_info_t *lags;
-    size_t n_lags;
-    ps_waiting_info_t *waiting;
-    size_t n_waiting;
-    ps_clock_info_t *clocks;
-    size_t n_clocks;
+    ps_shard_answer_t answer;     /* owned */
 } ps_shard_call_t;
 
 /* Errors: PSD_NOMEM. job 0: about no job. */

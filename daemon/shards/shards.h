@@ -20,6 +20,7 @@
 
 #include "daemon/shards/shard_actor.h"
 #include "daemon/shards/shard_call.h"
+#include "protocol/agent/agent.h"
 
 typedef struct ps_shards ps_shards_t;
 
@@ -71,14 +72,6 @@ void ps_shards_set_log_level(ps_shards_t *self, int level);
 /* The highest session number; call it before giving that number out. */
 void ps_shards_set_last_session(ps_shards_t *self, uint64_t session);
 
-/* Answers of shards, in the order of the shards. */
-typedef struct ps_answers {
-    ps_shard_call_t **calls; /* owned, each too */
-    uint32_t n_calls;
-} ps_answers_t;
-/* Frees them and zeroes the struct; fits PSD_AUTO. */
-void ps_answers_done(ps_answers_t *self);
-
 /* ---- asking ---- */
 
 #define PS_SHARDS_ASKED_MAX 65536   /* questions that are not done */
@@ -96,7 +89,7 @@ PSD_MUST_CHECK psd_status_t ps_shards_send_ask(ps_shards_t *self, ps_call_kind_t
                                                uint32_t job_id, uint64_t *ret_serial,
                                                psd_error_t *err);
 /* The same, about no job, with words for every shard (PS_CALL_CHECKPOINT). */
-PSD_MUST_CHECK psd_status_t ps_shards_send_words(ps_shards_t *self, const char *words,
+PSD_MUST_CHECK psd_status_t ps_shards_send_words(ps_shards_t *self, ps_bytes_t words,
                                                  uint64_t *ret_serial, psd_error_t *err);
 /* With the copies of all partitions when the table has them; all is copied. */
 PSD_MUST_CHECK psd_status_t ps_shards_send_table(ps_shards_t *self, const ps_table_t *table,
@@ -105,17 +98,10 @@ PSD_MUST_CHECK psd_status_t ps_shards_send_drop(ps_shards_t *self, uint32_t tabl
                                                 uint64_t *ret_serial, psd_error_t *err);
 PSD_MUST_CHECK psd_status_t ps_shards_send_job(ps_shards_t *self, const ps_job_t *job,
                                                uint64_t *ret_serial, psd_error_t *err);
-/* A copy that must take no more records of lower epochs. */
-typedef struct ps_shards_fence {
-    uint32_t shard; /* of this node; the only one that is asked */
-    uint32_t table;
-    uint32_t partition;
-    uint64_t epoch;
-} ps_shards_fence_t;
 /* What the copy has comes as a report (PS_REPORT_POSITION), about when the
  * question is done; never, when there is no copy here. Also PSD_INVALID: no
  * such shard. */
-PSD_MUST_CHECK psd_status_t ps_shards_send_fence(ps_shards_t *self, const ps_shards_fence_t *fence,
+PSD_MUST_CHECK psd_status_t ps_shards_send_fence(ps_shards_t *self, const ps_copy_fence_t *fence,
                                                  uint64_t *ret_serial, psd_error_t *err);
 
 /* A question that all shards have answered, or that timed out. */

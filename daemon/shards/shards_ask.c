@@ -16,15 +16,6 @@
 #define UNDER_WAY_MAX 128
 #define WAITS_FOR_ROOM UINT64_MAX
 
-void ps_answers_done(ps_answers_t *self)
-{
-    for (uint32_t i = 0; i < self->n_calls; i++) {
-        ps_shard_call_destroy(&self->calls[i]);
-    }
-    ps_free(self->calls);
-    *self = (ps_answers_t){0};
-}
-
 void ps_shards_done_done(ps_shards_done_t *self)
 {
     ps_answers_done(&self->answers);
@@ -45,6 +36,7 @@ static void asked_destroy(ps_asked_t **self_p)
     }
     ps_free(self->calls);
     ps_free(self->is_back);
+    ps_free(self->answers);
     ps_free(self->copies);
     ps_free(self);
     *self_p = NULL;
@@ -89,8 +81,9 @@ static psd_status_t new_asked(ps_shards_t *self, ps_call_kind_t kind, uint32_t f
         asked->sent_ms = WAITS_FOR_ROOM;
         asked->calls = ps_alloc(n, sizeof *asked->calls);
         asked->is_back = ps_alloc(n, sizeof *asked->is_back);
+        asked->answers = ps_alloc(n, sizeof *asked->answers);
     }
-    if (asked == NULL || asked->calls == NULL || asked->is_back == NULL ||
+    if (asked == NULL || asked->calls == NULL || asked->is_back == NULL || asked->answers == NULL ||
         !ps_grow(&self->asked, &self->asked_capacity, self->n_asked + 1, sizeof *self->asked) ||
         !ps_grow(&self->ended, &self->ended_capacity, self->n_ended + self->n_asked + 1,
                  sizeof *self->ended)) {
@@ -149,7 +142,7 @@ psd_status_t ps_shards_send_ask(ps_shards_t *self, ps_call_kind_t kind, uint32_t
     return rc;
 }
 
-psd_status_t ps_shards_send_words(ps_shards_t *self, const char *words, uint64_t *ret_serial,
+psd_status_t ps_shards_send_words(ps_shards_t *self, ps_bytes_t words, uint64_t *ret_serial,
                                   psd_error_t *err)
 {
     PSD_AUTO(asked_destroy) ps_asked_t *asked = NULL;
@@ -157,7 +150,7 @@ psd_status_t ps_shards_send_words(ps_shards_t *self, const char *words, uint64_t
 
     for (uint32_t i = 0; rc == PSD_OK && i < self->n_shards; i++) {
         rc = ps_shard_call_new(PS_CALL_CHECKPOINT, 0, &asked->calls[i], err);
-        if (rc == PSD_OK && !ps_buffer_append(&asked->calls[i]->words, words, strlen(words))) {
+        if (rc == PSD_OK && !ps_buffer_append(&asked->calls[i]->words, words.data, words.size)) {
             rc = psd_error_set(err, PSD_NOMEM, "no memory to ask the shards");
         }
     }
@@ -232,7 +225,7 @@ psd_status_t ps_shards_send_job(ps_shards_t *self, const ps_job_t *job, uint64_t
     return rc;
 }
 
-psd_status_t ps_shards_send_fence(ps_shards_t *self, const ps_shards_fence_t *fence,
+psd_status_t ps_shards_send_fence(ps_shards_t *self, const ps_copy_fence_t *fence,
                                   uint64_t *ret_serial, psd_error_t *err)
 {
     PSD_AUTO(asked_destroy) ps_asked_t *asked = NULL;
@@ -279,7 +272,7 @@ static void judge(const ps_asked_t *asked, ps_shards_done_t *done)
     }
 }
 
-/* The calls that are here become the answers. */
+/* What the calls that are here answer becomes the question's. */
 static void end(ps_shards_t *self, ps_asked_t *asked)
 {
     ps_shards_done_t *done = &self->ended[self->n_ended++];
@@ -290,11 +283,12 @@ static void end(ps_shards_t *self, ps_asked_t *asked)
     if (asked->n_back < asked->n) {
         return; /* the answers stay until the late calls are back */
     }
-    done->answers = (ps_answers_t){.calls = asked->calls, .n_calls = asked->n};
+    done->answers = (ps_answers_t){.at = asked->answers, .n = asked->n};
+    asked->answers = NULL;
     for (uint32_t i = 0; i < asked->n; i++) {
-        asked->calls[i]->copies = NULL; /* it was borrowed */
+        done->answers.at[i] = asked->calls[i]->answer;
+        asked->calls[i]->answer = (ps_shard_answer_t){0};
     }
-    asked->calls = NULL;
 }
 
 /* Takes out the question at `at`: all calls are back. */
@@ -316,8 +310,8 @@ static void take_call(ps_shards_t *self, uint32_t shard, ps_shard_call_t *call)
         at++; /* a call that comes back was sent, and is kept */
     }
     asked = self->asked[at];
-    call->incarnation = self->threads[shard].route.incarnation;
-    call->shard = shard;
+    call->answer.incarnation = self->threads[shard].route.incarnation;
+    call->answer.shard = shard;
     asked->is_back[shard - asked->first] = true;
     asked->n_back++;
     if (asked->n_back < asked->n) {

@@ -18,16 +18,17 @@ typedef struct ps_shard_thread {
 typedef struct ps_asked {
     uint64_t serial;
     ps_call_kind_t kind;
-    uint32_t first;          /* shard that is asked, */
-    uint32_t n;              /* and n in all, ascending */
-    ps_shard_call_t **calls; /* n; owned while they are here, and also while
-                              * they are at their shards, which never free
-                              * them */
-    bool *is_back;           /* n; owned */
-    uint32_t n_back;         /* of the calls */
-    uint64_t sent_ms;        /* when it was sent; UINT64_MAX: it waits for room */
-    bool is_ended;           /* it timed out */
-    ps_copies_t *copies;     /* owned; of TABLE; NULL: none */
+    uint32_t first;             /* shard that is asked, */
+    uint32_t n;                 /* and n in all, ascending */
+    ps_shard_call_t **calls;    /* n; owned while they are here, and also while
+                                 * they are at their shards, which never free
+                                 * them */
+    bool *is_back;              /* n; owned */
+    ps_shard_answer_t *answers; /* owned; n, empty: for its end */
+    uint32_t n_back;            /* of the calls */
+    uint64_t sent_ms;           /* when it was sent; UINT64_MAX: it waits for room */
+    bool is_ended;              /* it timed out */
+    ps_copies_t *copies;        /* owned; of TABLE; NULL: none */
 } ps_asked_t;
 
 struct ps_shards {

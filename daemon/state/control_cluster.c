@@ -19,7 +19,7 @@ typedef struct load {
     uint64_t tail_bytes; /* of records kept for copies on other nodes */
 } load_t;
 
-static uint64_t bytes_of(const ps_shard_call_t *call)
+static uint64_t bytes_of(const ps_shard_answer_t *call)
 {
     uint64_t bytes = 0;
 
@@ -55,10 +55,10 @@ static load_t load_of_node(const ps_registry_t *registry, const ps_answers_t *an
             count_copies(&table->copies[k], incarnation, &load);
         }
     }
-    for (uint32_t i = 0; i < answers->n_calls; i++) {
-        if (answers->calls[i]->incarnation == incarnation) {
-            load.bytes += bytes_of(answers->calls[i]);
-            load.tail_bytes += answers->calls[i]->info.tail_bytes;
+    for (uint32_t i = 0; i < answers->n; i++) {
+        if (answers->at[i].incarnation == incarnation) {
+            load.bytes += bytes_of(&answers->at[i]);
+            load.tail_bytes += answers->at[i].info.tail_bytes;
         }
     }
     return load;
@@ -67,7 +67,7 @@ static load_t load_of_node(const ps_registry_t *registry, const ps_answers_t *an
 static bool add_node(const ps_control_t *self, const ps_node_t *node, const ps_answers_t *answers,
                      ps_doc_t *doc)
 {
-    ps_sight_t view = ps_fleet_look(self->fleet, node);
+    ps_sight_t view = ps_overseer_look(self->overseer, node, ps_now_ms());
     load_t load = load_of_node(self->is.registry, answers, node->incarnation);
     ps_doc_t *partitions = NULL;
 
@@ -199,8 +199,8 @@ static bool add_shards(const ps_node_t *node, const ps_answers_t *answers, ps_do
     ps_doc_t *array = ps_doc_add_array(doc, "shard_list");
     bool done = array != NULL;
 
-    for (uint32_t i = 0; done && i < answers->n_calls; i++) {
-        const ps_shard_call_t *call = answers->calls[i];
+    for (uint32_t i = 0; done && i < answers->n; i++) {
+        const ps_shard_answer_t *call = &answers->at[i];
         const ps_route_t *route = NULL;
         ps_doc_t *item = NULL;
 

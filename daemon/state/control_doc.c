@@ -11,8 +11,8 @@
 static const ps_partition_info_t *find_info(const ps_answers_t *answers, const ps_copy_t *copy,
                                             uint32_t table, uint32_t partition)
 {
-    for (uint32_t i = 0; i < answers->n_calls; i++) {
-        const ps_shard_call_t *call = answers->calls[i];
+    for (uint32_t i = 0; i < answers->n; i++) {
+        const ps_shard_answer_t *call = &answers->at[i];
 
         if (call->incarnation != copy->incarnation || call->shard != copy->shard) {
             continue;
@@ -104,8 +104,8 @@ static bool add_whole(const ps_control_t *self, const ps_copies_t *copies, bool 
 static const ps_lag_info_t *find_lag(const ps_answers_t *answers, const ps_copy_t *copy,
                                      uint32_t table, uint32_t partition)
 {
-    for (uint32_t i = 0; i < answers->n_calls; i++) {
-        const ps_shard_call_t *call = answers->calls[i];
+    for (uint32_t i = 0; i < answers->n; i++) {
+        const ps_shard_answer_t *call = &answers->at[i];
 
         for (size_t k = 0; k < call->n_lags; k++) {
             const ps_lag_info_t *info = &call->lags[k];

@@ -84,8 +84,9 @@ struct ps_control {
     ps_denied_t denied[PS_DENIED_MAX]; /* nodes that were refused lately */
     ps_promised_t promised[PS_PROMISED_MAX]; /* a ring, by n_promised */
     size_t n_promised;
-    ps_fleet_t *fleet;      /* owned; all nodes */
-    struct ps_task **tasks; /* owned, each too: requests that wait for nodes */
+    ps_overseer_t *overseer; /* owned; all nodes */
+    ps_fleet_t *fleet;       /* owned; sends what the overseer decides */
+    struct ps_task **tasks;  /* owned, each too: requests that wait for nodes */
     size_t n_tasks;
     size_t tasks_capacity;
     ps_backup_t backup; /* that is being fetched */
@@ -216,16 +217,10 @@ bool ps_control_is_made(const ps_control_t *self, uint32_t table);
 uint64_t ps_control_again_at(const ps_control_t *self);
 /* control_node.c */
 ps_control_op_t ps_control_node_join;
-ps_control_op_t ps_control_node_announce;
-ps_control_op_t ps_control_node_beat;
-ps_control_op_t ps_control_node_answer;
-ps_control_op_t ps_control_node_report;
-ps_control_op_t ps_control_node_end;
-/* The node that announced itself on the request's connection. Errors:
- * PSD_NO_NODE, PSD_PROTO. */
-PSD_MUST_CHECK psd_status_t ps_control_hear_node(ps_control_t *self,
-                                                 const ps_control_request_t *request,
-                                                 uint64_t *ret_incarnation, psd_error_t *err);
+/* A message of builds before PS_NODE_FORMAT 4: refuses it by name. */
+ps_control_op_t ps_control_node_old;
+/* A message of a node's agent. */
+void ps_control_take_node(ps_control_t *self, uint64_t conn, ps_bytes_t bytes);
 
 /* control_problems.c */
 /* "problems": what an operator should know, and what psd does about it.
@@ -308,6 +303,9 @@ psd_status_t ps_control_pause(ps_control_request_t *request);
 /* PSD_OK when all nodes have answered. Errors: PSD_BUSY naming one. */
 PSD_MUST_CHECK psd_status_t ps_control_check_answered(const ps_control_request_t *request,
                                                       psd_error_t *err);
+/* PSD_OK when it is this cluster. Errors: PSD_CLUSTER. */
+PSD_MUST_CHECK psd_status_t ps_control_check_uuid(const ps_control_t *self, const ps_id_t *wanted,
+                                                  psd_error_t *err);
 /* PSD_OK when doc names no cluster under "cluster", or this one. Errors:
  * PSD_CLUSTER, PSD_PROTO. */
 PSD_MUST_CHECK psd_status_t ps_control_check_cluster(const ps_control_t *self, const ps_doc_t *doc,

@@ -11,8 +11,8 @@ static void add_up(const ps_answers_t *answers, uint64_t incarnation, uint64_t *
 {
     *ret_bytes = 0;
     *ret_most = 0;
-    for (uint32_t i = 0; i < answers->n_calls; i++) {
-        const ps_shard_call_t *call = answers->calls[i];
+    for (uint32_t i = 0; i < answers->n; i++) {
+        const ps_shard_answer_t *call = &answers->at[i];
 
         if (call->incarnation != incarnation) {
             continue;

@@ -6,8 +6,8 @@
 
 void ps_control_learn_bytes(ps_control_t *self, const ps_answers_t *answers)
 {
-    for (uint32_t i = 0; i < answers->n_calls; i++) {
-        const ps_shard_call_t *call = answers->calls[i];
+    for (uint32_t i = 0; i < answers->n; i++) {
+        const ps_shard_answer_t *call = &answers->at[i];
 
         for (size_t k = 0; k < call->n_partitions; k++) {
             const ps_partition_info_t *info = &call->partitions[k];
@@ -25,8 +25,8 @@ static uint64_t bytes_come(const ps_control_t *self, const ps_move_t *move,
 {
     const ps_node_t *to = move->under_way ? ps_registry_node(self->is.registry, move->to) : NULL;
 
-    for (uint32_t i = 0; to != NULL && i < answers->n_calls; i++) {
-        const ps_shard_call_t *call = answers->calls[i];
+    for (uint32_t i = 0; to != NULL && i < answers->n; i++) {
+        const ps_shard_answer_t *call = &answers->at[i];
 
         for (size_t k = 0; call->incarnation == to->incarnation && k < call->n_partitions; k++) {
             const ps_partition_info_t *info = &call->partitions[k];

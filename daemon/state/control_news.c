@@ -27,13 +27,33 @@ static void note(ps_control_t *self, ps_log_level_t level, const char *text)
     }
 }
 
+static void log_news(const ps_sight_news_t *news)
+{
+    if (news->state == PS_HEALTH_UP) {
+        ps_log(PS_LOG_INFO, "node_up", "node=%s", news->name);
+        return;
+    }
+    ps_log(PS_LOG_WARN, news->state == PS_HEALTH_DOWN ? "node_down" : "node_suspect",
+           "node=%s silent_ms=%" PRIu64
+           " hint=\"partitions with no copy elsewhere cannot be used until it "
+           "is back\"",
+           news->name, news->silent_ms);
+}
+
+/* A node's first announcement is no row of the history. */
 void ps_control_note_nodes(ps_control_t *self)
 {
     ps_sight_news_t news;
 
-    while (ps_fleet_next_news(self->fleet, &news)) {
+    while (ps_overseer_next_news(self->overseer, &news)) {
         char text[256];
 
+        if (strcmp(news.name, self->is.node) != 0) {
+            log_news(&news);
+        }
+        if (news.before == 0) {
+            continue;
+        }
         if (news.state == PS_HEALTH_UP) {
             (void)snprintf(text, sizeof text, "node %s is heard again", news.name);
         } else {

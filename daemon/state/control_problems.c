@@ -283,8 +283,8 @@ bool ps_control_add_silent(const ps_control_t *self, const ps_table_t *table, ps
 
 /* Whether the answering shard has the primary, and for that long has not
  * learnt that the copy, which is whole, has all records. */
-static bool is_still(const ps_table_t *table, const ps_shard_call_t *call, const ps_lag_info_t *lag,
-                     uint64_t now_ms)
+static bool is_still(const ps_table_t *table, const ps_shard_answer_t *call,
+                     const ps_lag_info_t *lag, uint64_t now_ms)
 {
     const ps_copies_t *copies = NULL;
     const ps_copy_t *copy = NULL;
@@ -308,8 +308,8 @@ static bool add_still(const ps_table_t *table, const ps_node_t *node, const ps_a
     uint32_t n = 0;
     char text[TEXT_SIZE];
 
-    for (uint32_t i = 0; i < answers->n_calls; i++) {
-        const ps_shard_call_t *call = answers->calls[i];
+    for (uint32_t i = 0; i < answers->n; i++) {
+        const ps_shard_answer_t *call = &answers->at[i];
 
         for (size_t k = 0; k < call->n_lags; k++) {
             const ps_lag_info_t *lag = &call->lags[k];
@@ -338,8 +338,8 @@ static bool add_disks(const ps_node_t *node, const ps_answers_t *answers, ps_doc
 {
     bool done = true;
 
-    for (uint32_t i = 0; done && i < answers->n_calls; i++) {
-        const ps_shard_call_t *call = answers->calls[i];
+    for (uint32_t i = 0; done && i < answers->n; i++) {
+        const ps_shard_answer_t *call = &answers->at[i];
         char text[TEXT_SIZE + PS_TEXT_MAX];
 
         if (call->incarnation != node->incarnation || call->info.disk_trouble[0] == '\0') {
@@ -428,7 +428,7 @@ bool ps_control_add_problems(const ps_control_t *self, const ps_control_request_
 
     for (size_t i = 0; done && i < ps_registry_n_nodes(registry); i++) {
         const ps_node_t *node = ps_registry_node_at(registry, i);
-        const ps_sight_t view = ps_fleet_look(self->fleet, node);
+        const ps_sight_t view = ps_overseer_look(self->overseer, node, ps_now_ms());
         char text[TEXT_SIZE];
 
         if (view.state != PS_HEALTH_UP) {

@@ -14,7 +14,7 @@ typedef struct sizes {
     uint32_t n_heard; /* of them; a share is known when all are */
 } sizes_t;
 
-static void hear(const ps_table_t *table, const ps_shard_call_t *call, sizes_t *sizes)
+static void hear(const ps_table_t *table, const ps_shard_answer_t *call, sizes_t *sizes)
 {
     for (size_t i = 0; i < call->n_partitions; i++) {
         const ps_partition_info_t *info = &call->partitions[i];
@@ -79,8 +79,8 @@ bool ps_control_add_skew(const ps_table_t *table, const ps_answers_t *answers, p
     }
     sizes.rows = numbers;
     sizes.bytes = numbers + sizes.n;
-    for (uint32_t i = 0; i < answers->n_calls; i++) {
-        hear(table, answers->calls[i], &sizes);
+    for (uint32_t i = 0; i < answers->n; i++) {
+        hear(table, &answers->at[i], &sizes);
     }
     if (sizes.n_heard != sizes.n) {
         return true;

@@ -7,6 +7,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/alloc.h"
+#include "protocol/agent/node_message.h"
 #include "support/control.h"
 
 #define ROWS 1200
@@ -279,9 +281,9 @@ static bool who_does_not_belong_is_refused(fleet_t *f)
     /* Another version: that of builds which had no number, and a later one. */
     CHECK(control_open(&c, &f->nodes[0], 14));
     CHECK(control_ask(&c, "node_join", ",\"versions\":[1,1]",
-                      "the node speaks node versions 1 .. 1, this psd speaks 3; "
+                      "the node speaks node versions 1 .. 1, this psd speaks 4; "
                       "give all nodes of a cluster the same build of psd"));
-    CHECK(control_ask(&c, "node_join", ",\"versions\":[4,5]", "\"status\":\"VERSION\""));
+    CHECK(control_ask(&c, "node_join", ",\"versions\":[5,6]", "\"status\":\"VERSION\""));
     control_close(&c);
     return true;
 }
@@ -298,26 +300,53 @@ static unsigned count_parts(const char *text, const char *part)
 
 #define DENIED_KEY "\"nodes_denied\":"
 
+/* An announcement under that name is refused. */
+static bool is_denied(control_t *c, const ps_id_t *cluster, const char *name, uint64_t incarnation,
+                      const ps_id_t *secret)
+{
+    PSD_AUTO(ps_buffer_done) ps_buffer_t bytes = {0};
+    PSD_AUTO(ps_node_message_done) ps_node_message_t heard = {0};
+    ps_route_t shard = {.tcp = "tcp://127.0.0.1:1"};
+    ps_node_message_t announcement = {
+        .kind = PS_NODE_ANNOUNCE,
+        .serial = 1,
+        .cluster = *cluster,
+        .incarnation = incarnation,
+        .node = {.secret = *secret, .shards = &shard, .n_shards = 1},
+    };
+    size_t size = 0;
+
+    (void)snprintf(announcement.node.name, sizeof announcement.node.name, "%s", name);
+    (void)snprintf(announcement.node.control, sizeof announcement.node.control,
+                   "tcp://127.0.0.1:1");
+    CHECK(ps_node_message_encode(&announcement, &bytes));
+    CHECK(zmtp_send(c->fd, 0, bytes.data, bytes.size));
+    CHECK(zmtp_receive(c->fd, c->reply, sizeof c->reply, &size));
+    CHECK(ps_node_message_decode((ps_bytes_t){(const uint8_t *)c->reply, size}, &heard, NULL) ==
+          PSD_OK);
+    CHECK(heard.kind == PS_NODE_HEARD && heard.status == PSD_DENIED);
+    return strstr(heard.text, "is known with another secret") != NULL;
+}
+
 /* Who knows a node's name and incarnation, but not its secret, cannot speak for
  * it; nor for the one that has the registry. */
 static bool a_stranger_cannot_speak_for_a_node(fleet_t *f)
 {
-    static const char announce[] =
-        ",\"versions\":[3,3],\"name\":\"%s\",\"incarnation\":%s,\"control\":"
-        "\"tcp://127.0.0.1:1\",\"shards\":[{\"tcp\":\"tcp://127.0.0.1:1\","
-        "\"ipc\":\"\"}]%s";
-    static const char *const secrets[] = {"",
-                                          ",\"secret\":\"00000000-0000-4000-8000-000000000001\"",
-                                          ",\"secret\":\"00000000-0000-0000-0000-000000000000\""};
+    static const ps_id_t secrets[] = {{{0}}, {{1}}, {{0}}};
     control_t c = {.fd = -1};
     control_t look = {.fd = -1};
     char fields[600];
     char text[4096];
+    ps_id_t cluster = {{0}};
     struct stat info;
     const char *at = NULL;
     unsigned long n_denied = 0; /* somebody was, where n3 was suspected */
 
     CHECK(control_open(&c, &f->nodes[0], 17));
+    at = strstr(c.reply, "\"uuid\":\"");
+    CHECK(at != NULL);
+    (void)snprintf(text, sizeof text, "%.36s", at + strlen("\"uuid\":\""));
+    CHECK(ps_id_parse(text, &cluster));
     CHECK(control_open(&look, &f->nodes[0], 18));
     CHECK(control_ask(&look, "cluster_status", "", DENIED_KEY));
     n_denied = strtoul(strstr(look.reply, DENIED_KEY) + strlen(DENIED_KEY), NULL, 10);
@@ -329,9 +358,7 @@ static bool a_stranger_cannot_speak_for_a_node(fleet_t *f)
         CHECK(control_ask(&look, "node_inspect", fields, "\"incarnation\":"));
         at = strstr(look.reply, "\"incarnation\":") + strlen("\"incarnation\":");
         (void)snprintf(incarnation, sizeof incarnation, "%.*s", (int)strcspn(at, ",}"), at);
-        (void)snprintf(fields, sizeof fields, announce, name, incarnation, secrets[i / 2]);
-        CHECK(control_ask(&c, "node_announce", fields, "\"status\":\"DENIED\""));
-        CHECK(strstr(c.reply, "is known with another secret") != NULL);
+        CHECK(is_denied(&c, &cluster, name, strtoull(incarnation, NULL, 10), &secrets[i / 2]));
         /* Nothing has become of it. */
         (void)snprintf(fields, sizeof fields, ",\"name\":\"%s\"", name);
         CHECK(control_ask(&look, "node_inspect", fields, incarnation));

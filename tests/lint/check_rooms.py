@@ -26,7 +26,7 @@ SUB_FLOORS = {
         "facts": 0,
         "core": 1,
         "session": 2, "partition": 2, "registry": 2,
-        "replica": 3, "placement": 3,
+        "replica": 3, "placement": 3, "agent": 3,
         "admission": 4, "overseer": 4,
         "shard": 5,
     },

@@ -45,6 +45,7 @@
 #include <stdio.h>
 
 #include "base/rng.h"
+#include "protocol/agent/agent.h"
 #include "protocol/placement/registry_decide.h"
 #include "protocol/session/session.h"
 #include "protocol/shard/shard.h"
@@ -208,15 +209,17 @@ typedef struct cluster_node {
     cluster_shard_t shards[CLUSTER_SHARDS_MAX];
     bool alive;
     uint64_t incarnation;
-    int64_t offset_ms;  /* of its clock */
-    int64_t drift;      /* thousandths by which it runs faster */
-    uint64_t max_epoch; /* that it received */
-    sim_disk_t *disk;   /* owned; NULL: none yet */
-    uint64_t disk_from; /* the first incarnation that had it */
-    bool loses_disk;    /* with the crash that comes now */
-    bool is_fresh;      /* its logs were new, or no start with them has joined */
-    bool kept;          /* else; all of them were there at its start */
-    bool starts;        /* it is down, and starts by itself */
+    int64_t offset_ms;                     /* of its clock */
+    int64_t drift;                         /* thousandths by which it runs faster */
+    ps_agent_t *agent;                     /* owned; NULL: it is down */
+    ps_route_t routes[CLUSTER_SHARDS_MAX]; /* announced */
+    uint64_t n_tasks;                      /* of the agent */
+    sim_disk_t *disk;                      /* owned; NULL: none yet */
+    uint64_t disk_from;                    /* the first incarnation that had it */
+    bool loses_disk;                       /* with the crash that comes now */
+    bool is_fresh;                         /* its logs were new, or no start with them has joined */
+    bool kept;                             /* else; all of them were there at its start */
+    bool starts;                           /* it is down, and starts by itself */
 } cluster_node_t;
 
 /* A connection between a client or a shard, which has opened it, and a shard.
@@ -246,14 +249,9 @@ typedef struct cluster_registry {
 
 /* Letters between the registry and all others, in order. */
 typedef enum cluster_letter_kind {
-    CLUSTER_BEAT = 1,     /* node: it lives */
-    CLUSTER_JOIN = 2,     /* node: it has started */
-    CLUSTER_REPORT = 3,   /* node: of a copy */
-    CLUSTER_KNOWN = 4,    /* node: has applied a TELL */
+    CLUSTER_AGENT = 1,    /* node: its agent's message */
+    CLUSTER_OVERSEER = 2, /* registry: its overseer's message to a node */
     CLUSTER_ASK = 5,      /* client: where the partitions are */
-    CLUSTER_ANEW = 6,     /* registry: it does not know this incarnation of the node */
-    CLUSTER_TELL = 7,     /* registry: what its overseer names */
-    CLUSTER_FENCE = 8,    /* registry */
     CLUSTER_ROUTES = 9,   /* registry, to a client */
     CLUSTER_ALIVE = 10,   /* client: its worker lives */
     CLUSTER_ENTER = 11,   /* client: it joins */
@@ -273,6 +271,9 @@ typedef enum cluster_letter_kind {
     CLUSTER_CEASE = 25  /* registry: it is not wanted */
 } cluster_letter_kind_t;
 
+/* The cluster's name for itself. */
+#define CLUSTER_UUID ((ps_id_t){.bytes = {1}})
+
 static inline bool cluster_is_of_client(cluster_letter_kind_t kind)
 {
     return kind == CLUSTER_ASK || (kind >= CLUSTER_ALIVE && kind <= CLUSTER_DONE);
@@ -288,22 +289,16 @@ typedef struct cluster_letter {
     uint32_t from; /* node, client, or CLUSTER_REGISTRY */
     uint32_t to;
     uint64_t incarnation;
-    uint32_t shard;                       /* ASK: a silent one of that incarnation */
-    uint64_t number;                      /* BEAT: greatest epoch; TELL, KNOWN: serial; ASK:
-                                             ms since the shard's last word; JOIN: 1 for logs
-                                             that were there; ARM … CEASE: of the checkpoint */
-    ps_tell_kind_t tell;                  /* TELL */
-    uint32_t joins;                       /* to and from a worker: its life; TELL,
-                                             KNOWN: the registry's … */
-    uint64_t clock;                       /* … and clock; ARMED, IMAGE */
-    cluster_want_t want;                  /* ARM, IMAGE */
-    ps_work_answer_t work;                /* SLICE; DONE: epoch and slice */
-    uint64_t clocks[CLUSTER_WORKERS_MAX]; /* KNOWN: the clocks of the workers there */
-    ps_report_t report;                   /* REPORT; FENCE: table, partition, epoch */
-    ps_copies_t *copies;                  /* owned; TELL */
-    ps_route_t *routes;                   /* owned; TELL, ROUTES, ENTERED */
-    ps_table_spec_t spec;                 /* TELL; owns nothing */
-    ps_job_t job;                         /* owned; TELL */
+    uint32_t shard;        /* ASK: a silent one of that incarnation */
+    uint64_t number;       /* ASK: ms since the shard's last word; ARM … CEASE: of
+                              the checkpoint */
+    uint32_t joins;        /* to and from a worker: its life; AGENT: the
+                              registry's, of the connection */
+    uint64_t clock;        /* ARMED, IMAGE; of a worker */
+    cluster_want_t want;   /* ARM, IMAGE */
+    ps_work_answer_t work; /* SLICE; DONE: epoch and slice */
+    ps_buffer_t bytes;     /* owned; AGENT, OVERSEER */
+    ps_route_t *routes;    /* owned; ROUTES, ENTERED */
 } cluster_letter_t;
 
 /* ---- the world ---- */

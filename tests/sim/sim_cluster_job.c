@@ -13,6 +13,8 @@ static ps_registry_t *machine_of(const cluster_t *self)
     return self->registry.machine;
 }
 
+#define CLOCKS 1 /* the only question that is asked */
+
 static void answer(cluster_t *self, const cluster_letter_t *question, cluster_letter_t *letter)
 {
     letter->from = CLUSTER_REGISTRY;
@@ -169,9 +171,8 @@ static void open_all(cluster_t *self)
 /* A node's answer says that it has every earlier update. */
 static void ask(cluster_t *self, cluster_joining_t *joining, uint32_t job)
 {
-    memset(joining->clocks, 0, sizeof joining->clocks);
-    cluster_need(ps_overseer_ask(self->registry.overseer, 0, job, joining, self->now_ms, NULL) ==
-                     PSD_OK,
+    cluster_need(ps_overseer_ask(self->registry.overseer, CLOCKS, job, "", joining, self->now_ms,
+                                 NULL) == PSD_OK,
                  "memory for a question");
     joining->asked = true;
 }
@@ -255,6 +256,20 @@ static void lose_workers(cluster_t *self)
     }
 }
 
+/* The greatest clock of each worker that a shard knows. */
+static void take_clocks(cluster_joining_t *joining, const ps_answers_t *answers)
+{
+    memset(joining->clocks, 0, sizeof joining->clocks);
+    for (size_t i = 0; i < answers->n; i++) {
+        for (size_t k = 0; k < answers->at[i].n_clocks; k++) {
+            const ps_clock_info_t *info = &answers->at[i].clocks[k];
+            uint64_t *clock = &joining->clocks[info->worker];
+
+            *clock = info->max > *clock ? info->max : *clock;
+        }
+    }
+}
+
 /* Nodes have answered. Before the start is agreed, all nodes that count must
  * answer, also one that may still serve the job while silent. Then the
  * worker may join, whichever nodes have not answered, as in the control
@@ -270,6 +285,7 @@ void cluster_job_decide(cluster_t *self)
         uint32_t rank = (uint32_t)(joining - self->registry.joining);
         bool all = question->missing[0] == '\0';
 
+        take_clocks(joining, &question->answers);
         ps_question_destroy(&question);
         joining->asked = false;
         if (joining->number != 0 && joining->started) {
@@ -283,15 +299,6 @@ void cluster_job_decide(cluster_t *self)
 
         if (joining->number != 0 && !joining->asked) {
             ask(self, joining, self->job);
-        }
-    }
-}
-
-void cluster_job_clocks(cluster_joining_t *joining, const uint64_t clocks[])
-{
-    for (uint32_t i = 0; i < CLUSTER_WORKERS_MAX; i++) {
-        if (clocks[i] > joining->clocks[i]) {
-            joining->clocks[i] = clocks[i];
         }
     }
 }

@@ -85,8 +85,6 @@ void cluster_worker_lost(struct cluster *self, uint32_t client, uint32_t joins);
 /* All clients are running workers, in worlds where none comes or goes. */
 void cluster_job_begin(struct cluster *self);
 /* Declares workers lost that have been silent too long; moves joins on. */
-/* Takes a node's answer to the question of a joining worker. */
-void cluster_job_clocks(cluster_joining_t *joining, const uint64_t clocks[]);
 void cluster_job_decide(struct cluster *self);
 void cluster_job_letter(struct cluster *self, const struct cluster_letter *letter);
 /* A command is about to be stored. */

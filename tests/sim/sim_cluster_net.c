@@ -16,9 +16,8 @@ void cluster_event_done(cluster_event_t *event)
 {
     ps_buffer_done(&event->bytes);
     if (event->letter != NULL) {
-        ps_free(event->letter->copies);
         ps_free(event->letter->routes);
-        ps_job_done(&event->letter->job);
+        ps_buffer_done(&event->letter->bytes);
         ps_free(event->letter);
         event->letter = NULL;
     }

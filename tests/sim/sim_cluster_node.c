@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A node: its shards, their effects, and its letters to and from the
- * registry. */
+/* A node: its shards, their effects, and its agent. */
 #include <inttypes.h>
 #include <string.h>
 
@@ -86,11 +85,7 @@ static void report(cluster_t *self, uint32_t number, const ps_report_t *report)
         self, "  node %u reports partition %u, epoch %" PRIu64 ": node %d %s, lsn %" PRIu64, number,
         report->partition, report->epoch, (int)cluster_node_of(self, report->incarnation),
         kinds[report->kind], report->lsn);
-    cluster_post(self, &(cluster_letter_t){.kind = CLUSTER_REPORT,
-                                           .from = number,
-                                           .to = CLUSTER_REGISTRY,
-                                           .incarnation = self->nodes[number].incarnation,
-                                           .report = *report});
+    ps_agent_report(self->nodes[number].agent, report);
 }
 
 /* A copy that is rebuilt continues from any record. */
@@ -104,6 +99,25 @@ static void noted(cluster_t *self, uint32_t number, uint32_t at, const ps_note_t
     if (self->trace != NULL) {
         ps_note_print(note, text, sizeof text, NULL);
         cluster_trace(self, "  node %u: %s", number, text);
+    }
+}
+
+/* Posts what the agent says. */
+static void speak(cluster_t *self, uint32_t number)
+{
+    const cluster_node_t *node = &self->nodes[number];
+    ps_bytes_t bytes;
+
+    while (ps_agent_next_message(node->agent, &bytes)) {
+        cluster_letter_t letter = {.kind = CLUSTER_AGENT,
+                                   .from = number,
+                                   .to = CLUSTER_REGISTRY,
+                                   .incarnation = node->incarnation,
+                                   .joins = self->registry.life};
+
+        cluster_need(ps_buffer_append(&letter.bytes, bytes.data, bytes.size),
+                     "memory for a message");
+        cluster_post(self, &letter);
     }
 }
 
@@ -127,6 +141,7 @@ static void perform(cluster_t *self, uint32_t number, uint32_t at, const ps_outb
             noted(self, number, at, &effect->note);
         }
     }
+    speak(self, number); /* reports */
 }
 
 void cluster_node_step(cluster_t *self, uint32_t number, uint32_t at, ps_event_t *event)
@@ -164,29 +179,14 @@ void cluster_node_tick(cluster_t *self, uint32_t number, uint32_t at)
     cluster_node_step(self, number, at, &(ps_event_t){.kind = PS_EVENT_TICK});
 }
 
-/* ---- the registry ---- */
-
-void cluster_node_beat(cluster_t *self, uint32_t number)
-{
-    const cluster_node_t *node = &self->nodes[number];
-
-    if (!node->alive) {
-        return;
-    }
-    cluster_post(self, &(cluster_letter_t){.kind = CLUSTER_BEAT,
-                                           .from = number,
-                                           .to = CLUSTER_REGISTRY,
-                                           .incarnation = node->incarnation,
-                                           .number = node->max_epoch});
-    cluster_at(self, self->now_ms + BEAT_MS, CLUSTER_BEAT_TIME, number)->b = node->incarnation;
-}
+/* ---- tasks of its agent ---- */
 
 /* Records of a copy that the map does not show as whole may begin anywhere. */
 static void forget_records(cluster_shard_t *shard, uint32_t at, uint64_t incarnation,
-                           const cluster_letter_t *letter, uint32_t n)
+                           const ps_table_t *table)
 {
-    for (uint32_t i = 0; i < n; i++) {
-        const ps_copy_t *copy = ps_copies_on(&letter->copies[i], incarnation);
+    for (uint32_t i = 0; i < table->spec.n_partitions; i++) {
+        const ps_copy_t *copy = ps_copies_on(&table->copies[i], incarnation);
 
         if (copy == NULL || copy->shard != at || !ps_copy_is_whole(copy)) {
             shard->copies[i].known = false;
@@ -194,117 +194,119 @@ static void forget_records(cluster_shard_t *shard, uint32_t at, uint64_t incarna
     }
 }
 
-static void tell_clocks(cluster_t *self, uint32_t number, uint64_t clocks[])
-{
-    for (uint32_t at = 0; at < self->plan.n_shards[number]; at++) {
-        PSD_AUTO(ps_free_at) ps_clock_info_t *infos = NULL;
-        size_t n = 0;
-
-        cluster_need(ps_shard_clocks(self->nodes[number].shards[at].machine, self->job, &infos, &n,
-                                     NULL) == PSD_OK,
-                     "memory for clocks");
-        for (size_t i = 0; i < n; i++) {
-            uint64_t *clock = &clocks[infos[i].worker];
-
-            *clock = infos[i].max > *clock ? infos[i].max : *clock;
-        }
-    }
-}
-
 /* false: the registry must send it again. */
-static bool told_table(cluster_t *self, const cluster_letter_t *letter)
+static bool run_table(cluster_t *self, uint32_t number, const ps_table_t *table)
 {
-    cluster_node_t *node = &self->nodes[letter->to];
-    uint32_t n = self->plan.n_partitions;
+    cluster_node_t *node = &self->nodes[number];
 
-    for (uint32_t i = 0; i < n; i++) {
-        if (letter->copies[i].epoch > node->max_epoch) {
-            node->max_epoch = letter->copies[i].epoch;
-        }
-    }
-    cluster_trace(self, "node %u is told epoch %" PRIu64, letter->to, node->max_epoch);
-    for (uint32_t at = 0; at < self->plan.n_shards[letter->to]; at++) {
-        if (!cluster_disk_table(self, letter->to, at, &letter->spec)) {
+    for (uint32_t at = 0; at < self->plan.n_shards[number]; at++) {
+        if (!cluster_disk_table(self, number, at, &table->spec)) {
             return false;
         }
-        forget_records(&node->shards[at], at, node->incarnation, letter, n);
-        cluster_node_step(self, letter->to, at,
+        forget_records(&node->shards[at], at, node->incarnation, table);
+        cluster_node_step(self, number, at,
                           &(ps_event_t){.kind = PS_EVENT_TABLE,
-                                        .table = self->table,
-                                        .spec = &letter->spec,
-                                        .routes = letter->routes,
-                                        .n_routes = n,
-                                        .copies = letter->copies});
+                                        .table = table->id,
+                                        .spec = &table->spec,
+                                        .routes = table->routes,
+                                        .n_routes = table->spec.n_partitions,
+                                        .copies = table->copies});
     }
     return true;
 }
 
-static void told_job(cluster_t *self, const cluster_letter_t *letter)
+static void run_clocks(cluster_t *self, uint32_t number, uint32_t job, ps_answers_t *answers)
 {
-    for (uint32_t at = 0; at < self->plan.n_shards[letter->to]; at++) {
-        cluster_node_step(self, letter->to, at,
-                          &(ps_event_t){.kind = PS_EVENT_JOB, .job = &letter->job});
+    uint32_t n = self->plan.n_shards[number];
+
+    *answers = (ps_answers_t){.at = ps_alloc(n, sizeof *answers->at), .n = n};
+    cluster_need(answers->at != NULL, "memory for answers");
+    for (uint32_t at = 0; at < n; at++) {
+        ps_shard_answer_t *answer = &answers->at[at];
+
+        answer->shard = at;
+        cluster_need(ps_shard_clocks(self->nodes[number].shards[at].machine,
+                                     job == 0 ? self->job : job, &answer->clocks, &answer->n_clocks,
+                                     NULL) == PSD_OK,
+                     "memory for clocks");
     }
 }
 
-static void told(cluster_t *self, const cluster_letter_t *letter)
+static bool run_task(cluster_t *self, uint32_t number, const ps_agent_task_t *task,
+                     ps_answers_t *answers)
 {
-    cluster_letter_t known = {.kind = CLUSTER_KNOWN,
-                              .from = letter->to,
-                              .to = CLUSTER_REGISTRY,
-                              .incarnation = letter->incarnation,
-                              .joins = letter->joins,
-                              .number = letter->number};
-
-    if (letter->tell == PS_TELL_TABLE && !told_table(self, letter)) {
-        return;
+    if (task->kind == PS_TASK_TABLE) {
+        return run_table(self, number, task->table);
     }
-    if (letter->tell == PS_TELL_JOB) {
-        told_job(self, letter);
-    } else if (letter->tell == PS_TELL_ASK) {
-        tell_clocks(self, letter->to, known.clocks);
-    }
-    cluster_post(self, &known);
-}
-
-static void fenced(cluster_t *self, const cluster_letter_t *letter)
-{
-    cluster_node_t *node = &self->nodes[letter->to];
-
-    if (letter->report.epoch > node->max_epoch) {
-        node->max_epoch = letter->report.epoch;
-    }
-    for (uint32_t at = 0; at < self->plan.n_shards[letter->to]; at++) {
-        cluster_node_step(self, letter->to, at,
+    if (task->kind == PS_TASK_ASK) {
+        run_clocks(self, number, task->id, answers);
+    } else if (task->kind == PS_TASK_JOB) {
+        for (uint32_t at = 0; at < self->plan.n_shards[number]; at++) {
+            cluster_node_step(self, number, at,
+                              &(ps_event_t){.kind = PS_EVENT_JOB, .job = task->job});
+        }
+    } else if (task->kind == PS_TASK_FENCE) {
+        cluster_node_step(self, number, task->fence.shard,
                           &(ps_event_t){.kind = PS_EVENT_FENCE,
-                                        .table = letter->report.table,
-                                        .partition = letter->report.partition,
-                                        .epoch = letter->report.epoch});
+                                        .table = task->fence.table,
+                                        .partition = task->fence.partition,
+                                        .epoch = task->fence.epoch});
+    }
+    return true;
+}
+
+/* Runs what the agent wants. A task may come back while others wait. */
+static void run(cluster_t *self, uint32_t number)
+{
+    cluster_node_t *node = &self->nodes[number];
+    ps_agent_task_t task;
+    ps_agent_note_t note;
+
+    while (ps_agent_next_note(node->agent, &note)) {
+        cluster_trace(self, "node %u: note %d of its agent %s", number, (int)note.kind, note.text);
+    }
+    while (ps_agent_next_task(node->agent, &task)) {
+        ps_answers_t answers = {0};
+        bool done = cluster_disk_joined(self, number) && run_task(self, number, &task, &answers);
+
+        ps_agent_began(node->agent, ++node->n_tasks, done ? PSD_OK : PSD_BUSY, "its disk fails");
+        ps_agent_finished(node->agent, node->n_tasks, PSD_OK, "", &answers, self->now_ms);
+    }
+    speak(self, number);
+}
+
+void cluster_node_beat(cluster_t *self, uint32_t number)
+{
+    const cluster_node_t *node = &self->nodes[number];
+
+    if (node->alive) {
+        ps_agent_tick(node->agent, self->now_ms);
+        run(self, number);
+        cluster_at(self, self->now_ms + BEAT_MS, CLUSTER_BEAT_TIME, number)->b = node->incarnation;
     }
 }
 
 void cluster_node_letter(cluster_t *self, const cluster_letter_t *letter)
 {
     const cluster_node_t *node = &self->nodes[letter->to];
+    PSD_AUTO(psd_error_destroy) psd_error_t *err = psd_error_new();
 
     if (!node->alive || letter->incarnation != node->incarnation) {
         return; /* its connection went with its earlier life */
     }
-    if (letter->kind == CLUSTER_TELL) {
-        if (cluster_disk_joined(self, letter->to)) {
-            told(self, letter);
-        }
-    } else if (letter->kind == CLUSTER_FENCE) {
-        fenced(self, letter);
-    } else if (letter->kind >= CLUSTER_ARM) {
+    if (letter->kind >= CLUSTER_ARM) {
         cluster_images_letter(self, letter);
-    } else if (letter->kind == CLUSTER_ANEW) {
-        cluster_post(self, &(cluster_letter_t){.kind = CLUSTER_JOIN,
-                                               .from = letter->to,
-                                               .to = CLUSTER_REGISTRY,
-                                               .incarnation = node->incarnation,
-                                               .number = node->kept ? 1 : 0});
+        return;
     }
+    if (ps_agent_take(node->agent,
+                      (ps_bytes_t){.data = letter->bytes.data, .size = letter->bytes.size},
+                      self->now_ms, err) != PSD_OK) {
+        cluster_fail(self, "node %u does not understand: %s", letter->to, psd_error_text(err));
+    }
+    if (ps_agent_deadline(node->agent) <= self->now_ms) {
+        ps_agent_tick(node->agent, self->now_ms);
+    }
+    run(self, letter->to);
 }
 
 /* ---- lives ---- */
@@ -346,7 +348,29 @@ static void stop(cluster_node_t *node)
         ps_free(node->shards[i].conn_of);
         node->shards[i].conn_of = NULL;
     }
+    ps_agent_destroy(&node->agent);
     node->alive = false;
+}
+
+static void new_agent(cluster_t *self, uint32_t number)
+{
+    cluster_node_t *node = &self->nodes[number];
+    ps_agent_args_t args = {.node = {.incarnation = node->incarnation,
+                                     .n_shards = self->plan.n_shards[number],
+                                     .shards = node->routes,
+                                     .kept = node->kept},
+                            .damage = "",
+                            .cluster = CLUSTER_UUID,
+                            .heartbeat_ms = BEAT_MS};
+
+    cluster_name(number, args.node.name);
+    (void)snprintf(args.node.control, sizeof args.node.control, "tcp://%s:9", args.node.name);
+    for (uint32_t i = 0; i < args.node.n_shards; i++) {
+        (void)snprintf(node->routes[i].tcp, sizeof node->routes[i].tcp, "tcp://%s:%u",
+                       args.node.name, i);
+    }
+    cluster_need(ps_agent_new(&args, self->now_ms, &node->agent, NULL) == PSD_OK,
+                 "memory for an agent");
 }
 
 /* The clock goes on while a node is down: it is its host's. A disk that does
@@ -367,7 +391,6 @@ void cluster_node_start(cluster_t *self, uint32_t number)
     node->alive = true;
     node->starts = false;
     node->kept = self->plan.disk;
-    node->max_epoch = 0;
     cluster_trace(self, "node %u starts as %" PRIu64, number, node->incarnation);
     for (uint32_t i = 0; works && i < self->plan.n_shards[number]; i++) {
         works = start_shard(self, number, i);
@@ -378,6 +401,7 @@ void cluster_node_start(cluster_t *self, uint32_t number)
         (void)cluster_at(self, self->now_ms + START_AGAIN_MS, CLUSTER_NODE_START, number);
         return;
     }
+    new_agent(self, number);
     self->n_recoveries += node->kept ? 1 : 0;
     cluster_at(self, self->now_ms, CLUSTER_BEAT_TIME, number)->b = node->incarnation;
 }

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The registry's process: the core's state machine, commands that are stored
- * before they are applied, and updates that are sent until each node has
- * them. */
+ * before they are applied, and its overseer. */
 #include <inttypes.h>
 #include <string.h>
 
@@ -103,48 +102,37 @@ static void commit_planned(cluster_t *self, psd_status_t planned, ps_command_t *
 
 /* ---- sending ---- */
 
-static void fill_table(const cluster_t *self, cluster_letter_t *letter)
+/* Takes the bytes. */
+static void post(cluster_t *self, uint32_t node, uint64_t incarnation, ps_buffer_t *bytes)
 {
-    const ps_table_t *table = cluster_registry_table(self);
-    uint32_t n = self->plan.n_partitions;
-
-    letter->copies = ps_alloc(n, sizeof *letter->copies);
-    letter->routes = ps_alloc(n, sizeof *letter->routes);
-    cluster_need(letter->copies != NULL && letter->routes != NULL, "memory for a map");
-    memcpy(letter->copies, table->copies, n * sizeof *letter->copies);
-    memcpy(letter->routes, table->routes, n * sizeof *letter->routes);
-    letter->spec = table->spec;
+    cluster_post(self, &(cluster_letter_t){.kind = CLUSTER_OVERSEER,
+                                           .from = CLUSTER_REGISTRY,
+                                           .to = node,
+                                           .incarnation = incarnation,
+                                           .bytes = *bytes});
+    *bytes = (ps_buffer_t){0};
 }
 
+/* A connection to a node: of one life of the registry. */
+static uint64_t conn_of(uint32_t life, uint32_t node)
+{
+    return (uint64_t)life << 32 | node;
+}
+
+/* The registry's own node has no shards: it answers at once. */
 static ps_sent_t send(cluster_t *self, const ps_sending_round_t *round)
 {
-    const ps_job_t *job = ps_registry_job_by_id(self->registry.machine, round->id);
-    cluster_letter_t letter = {.kind = CLUSTER_TELL,
-                               .from = CLUSTER_REGISTRY,
-                               .to = (uint32_t)round->conn,
-                               .incarnation = round->incarnation,
-                               .tell = round->kind,
-                               .joins = self->registry.life,
-                               .number = round->serial};
+    PSD_AUTO(ps_buffer_done) ps_buffer_t bytes = {0};
+    ps_sent_t sent = PS_SENT_GONE;
 
-    if (round->here) { /* which has no shards: it answers at once */
+    if (round->here) {
         return round->kind == PS_TELL_ASK ? PS_SENT : PS_SENT_GONE;
     }
-    if (round->kind == PS_TELL_SESSIONS) {
-        return PS_SENT_GONE;
+    sent = ps_overseer_encode(self->registry.overseer, round, &bytes);
+    if (sent == PS_SENT) {
+        post(self, (uint32_t)round->conn, round->incarnation, &bytes);
     }
-    if (round->kind == PS_TELL_TABLE) {
-        fill_table(self, &letter);
-    } else if (round->kind == PS_TELL_JOB && job == NULL) {
-        return PS_SENT_GONE;
-    } else if (round->kind == PS_TELL_JOB) {
-        cluster_need(ps_job_copy(job, &letter.job, NULL) == PSD_OK, "memory for a job");
-    } else if (round->kind == PS_TELL_ASK &&
-               ps_overseer_question(self->registry.overseer, round->question) == NULL) {
-        return PS_SENT_GONE;
-    }
-    cluster_post(self, &letter);
-    return PS_SENT;
+    return sent;
 }
 
 #define HERE 1 /* a question to the registry's own node */
@@ -154,6 +142,7 @@ static void send_due(cluster_t *self)
     ps_overseer_t *overseer = self->registry.overseer;
     ps_sending_round_t round = {0};
     ps_tell_view_t tell;
+    ps_answers_t none = {0};
 
     while (ps_overseer_next(overseer, self->now_ms, &round)) {
         ps_sent_t sent = send(self, &round);
@@ -161,46 +150,29 @@ static void send_due(cluster_t *self)
         (void)ps_overseer_sent(overseer, &round, sent, round.here ? HERE : 0, PSD_OK, "");
     }
     while (ps_overseer_find_local(overseer, HERE, &tell)) {
-        ps_overseer_answered(overseer, UINT64_MAX, tell.question, NULL);
+        ps_overseer_answered(overseer, UINT64_MAX, tell.question, PSD_OK, &none);
     }
-}
-
-/* A node acknowledges an update, or answers with the clocks that it knows. */
-static void hear_known(cluster_t *self, const cluster_letter_t *letter)
-{
-    ps_overseer_t *overseer = self->registry.overseer;
-    const ps_question_t *question = NULL;
-    ps_tell_view_t tell;
-
-    if (letter->joins != self->registry.life || /* to one that crashed */
-        !ps_overseer_find_tell(overseer, letter->incarnation, letter->number, &tell)) {
-        return;
-    }
-    if (tell.kind != PS_TELL_ASK) {
-        (void)ps_overseer_told(overseer, letter->incarnation, letter->number, PSD_OK, "");
-        return;
-    }
-    question = ps_overseer_question(overseer, tell.question);
-    if (question != NULL && ps_overseer_awaits(overseer, letter->incarnation, tell.question)) {
-        cluster_job_clocks(question->context, letter->clocks);
-    }
-    ps_overseer_answered(overseer, letter->incarnation, tell.question, NULL);
 }
 
 static void tell_fence(cluster_t *self, const ps_fence_t *fence)
 {
-    self->n_fences++;
-    for (uint32_t i = 0; i < fence->n; i++) {
-        cluster_letter_t letter = {.kind = CLUSTER_FENCE,
-                                   .from = CLUSTER_REGISTRY,
-                                   .to = cluster_node_of(self, fence->to[i]),
-                                   .incarnation = fence->to[i],
-                                   .report = {.table = fence->table,
-                                              .partition = fence->partition,
-                                              .epoch = fence->epoch}};
+    const ps_table_t *table = cluster_registry_table(self);
 
-        if (letter.to != CLUSTER_NOBODY) {
-            cluster_post(self, &letter);
+    self->n_fences++;
+    for (uint32_t i = 0; table != NULL && i < fence->n; i++) {
+        PSD_AUTO(ps_buffer_done) ps_buffer_t bytes = {0};
+        uint32_t node = cluster_node_of(self, fence->to[i]);
+        const ps_copy_t *copy = ps_copies_on(&table->copies[fence->partition], fence->to[i]);
+        const ps_copy_fence_t its = {.shard = copy == NULL ? 0 : copy->shard,
+                                     .table = fence->table,
+                                     .partition = fence->partition,
+                                     .epoch = fence->epoch};
+
+        if (copy != NULL && node != CLUSTER_NOBODY) {
+            cluster_need(
+                ps_overseer_encode_fence(self->registry.overseer, fence->to[i], &its, &bytes),
+                "memory for a fence");
+            post(self, node, fence->to[i], &bytes);
         }
     }
 }
@@ -274,68 +246,74 @@ void cluster_registry_tick(cluster_t *self)
 
 /* ---- letters received ---- */
 
-/* The node gets everything, and its announcement counts as a heartbeat. */
-static void come(cluster_t *self, const cluster_letter_t *letter, const ps_node_t *node)
+/* As the control part does. PSD_DENIED: its earlier life seems to be alive. */
+static psd_status_t take_announcement(cluster_t *self, uint64_t conn, ps_node_message_t *message)
 {
-    ps_overseer_t *overseer = self->registry.overseer;
+    const cluster_registry_t *registry = &self->registry;
+    PSD_AUTO(ps_command_done) ps_command_t command = {0};
+    ps_node_t *node = &message->node;
+    const ps_node_t *known = ps_registry_node(registry->machine, node->name);
 
-    cluster_need(ps_overseer_add(overseer, node, letter->from, NULL) == PSD_OK &&
-                     ps_overseer_beat(overseer, node->incarnation,
-                                      self->nodes[letter->from].max_epoch, self->now_ms,
-                                      NULL) == PSD_OK,
+    node->incarnation = message->incarnation;
+    if (known != NULL && known->up && known->incarnation != message->incarnation) {
+        return PSD_DENIED;
+    }
+    if (known == NULL || known->incarnation != message->incarnation) {
+        if (ps_registry_plan_node(registry->machine, node, self->now_ms, &command, NULL) !=
+            PSD_OK) {
+            return PSD_DENIED;
+        }
+        cluster_trace(self, "registry: node %s joins", node->name);
+        cluster_registry_commit(self, &command);
+    }
+    cluster_need(ps_overseer_add(registry->overseer, node, conn, NULL) == PSD_OK &&
+                     ps_overseer_beat(registry->overseer, node->incarnation, message->epoch,
+                                      self->now_ms, NULL) == PSD_OK,
                  "a node that has come");
+    return PSD_OK;
 }
 
-static void hear_join(cluster_t *self, const cluster_letter_t *letter)
+static void take_report(cluster_t *self, uint64_t incarnation, const ps_report_t *report)
 {
-    cluster_registry_t *registry = &self->registry;
-    PSD_AUTO(ps_command_done) ps_command_t command = {0};
-    ps_route_t shards[CLUSTER_SHARDS_MAX] = {0};
-    ps_node_t node = {.incarnation = letter->incarnation,
-                      .n_shards = self->plan.n_shards[letter->from],
-                      .shards = shards,
-                      .kept = letter->number != 0};
-    const ps_node_t *known = NULL;
+    if (report->kind == PS_REPORT_POSITION || report->kind == PS_REPORT_PARTIAL) {
+        (void)ps_registry_fenced(self->registry.machine, incarnation, report);
+    } else {
+        (void)ps_registry_report(self->registry.machine, incarnation, report);
+    }
+}
 
-    cluster_name(letter->from, node.name);
-    (void)snprintf(node.control, sizeof node.control, "tcp://%s:9", node.name);
-    for (uint32_t i = 0; i < node.n_shards; i++) {
-        (void)snprintf(shards[i].tcp, sizeof shards[i].tcp, "tcp://%s:%u", node.name, i);
+static psd_status_t take_message(cluster_t *self, uint64_t conn, ps_node_message_t *message)
+{
+    ps_tell_view_t refused;
+    psd_status_t rc = PSD_OK;
+
+    if (message->kind == PS_NODE_ANNOUNCE) {
+        return take_announcement(self, conn, message);
     }
-    known = ps_registry_node(registry->machine, node.name);
-    if (known != NULL && known->up && known->incarnation != letter->incarnation) {
-        return; /* its earlier life seems to be alive */
+    rc = ps_overseer_take(self->registry.overseer, conn, message, self->now_ms, &refused, NULL);
+    for (size_t i = 0; rc == PSD_OK && i < message->n_reports; i++) {
+        take_report(self, message->incarnation, &message->reports[i]);
     }
-    if (known != NULL && known->incarnation == letter->incarnation) {
-        come(self, letter, &node); /* to a registry that was restarted */
+    return rc;
+}
+
+static void hear_agent(cluster_t *self, const cluster_letter_t *letter)
+{
+    PSD_AUTO(ps_node_message_done) ps_node_message_t message = {0};
+    PSD_AUTO(ps_buffer_done) ps_buffer_t heard = {0};
+    PSD_AUTO(psd_error_destroy) psd_error_t *err = psd_error_new();
+    psd_status_t rc = ps_node_message_decode(
+        (ps_bytes_t){.data = letter->bytes.data, .size = letter->bytes.size}, &message, err);
+
+    if (rc != PSD_OK) {
+        cluster_fail(self, "the registry does not understand: %s", psd_error_text(err));
         return;
     }
-    if (ps_registry_plan_node(registry->machine, &node, self->now_ms, &command, NULL) == PSD_OK) {
-        cluster_trace(self, "registry: node %u joins", letter->from);
-        cluster_registry_commit(self, &command);
-        come(self, letter, &node);
-    }
-}
-
-static void hear_beat(cluster_t *self, const cluster_letter_t *letter)
-{
-    if (ps_overseer_beat(self->registry.overseer, letter->incarnation, letter->number, self->now_ms,
-                         NULL) != PSD_OK) {
-        cluster_post(self, &(cluster_letter_t){.kind = CLUSTER_ANEW,
-                                               .from = CLUSTER_REGISTRY,
-                                               .to = letter->from,
-                                               .incarnation = letter->incarnation});
-    }
-}
-
-static void hear_report(cluster_t *self, const cluster_letter_t *letter)
-{
-    const ps_report_t *report = &letter->report;
-
-    if (report->kind == PS_REPORT_POSITION || report->kind == PS_REPORT_PARTIAL) {
-        (void)ps_registry_fenced(self->registry.machine, letter->incarnation, report);
-    } else {
-        (void)ps_registry_report(self->registry.machine, letter->incarnation, report);
+    rc = take_message(self, conn_of(letter->joins, letter->from), &message);
+    if (rc != PSD_OK || message.kind == PS_NODE_ANNOUNCE || message.kind == PS_NODE_BEAT) {
+        cluster_need(ps_overseer_encode_heard(self->registry.overseer, &message, rc, "", &heard),
+                     "memory for a message");
+        post(self, letter->from, letter->incarnation, &heard);
     }
 }
 
@@ -357,14 +335,8 @@ void cluster_registry_letter(cluster_t *self, const cluster_letter_t *letter)
     if (registry->machine == NULL) {
         return;
     }
-    if (letter->kind == CLUSTER_BEAT) {
-        hear_beat(self, letter);
-    } else if (letter->kind == CLUSTER_JOIN) {
-        hear_join(self, letter);
-    } else if (letter->kind == CLUSTER_REPORT) {
-        hear_report(self, letter);
-    } else if (letter->kind == CLUSTER_KNOWN) {
-        hear_known(self, letter);
+    if (letter->kind == CLUSTER_AGENT) {
+        hear_agent(self, letter);
     } else if (letter->kind == CLUSTER_ASK) {
         (void)ps_registry_unreached(registry->machine, letter->incarnation, letter->shard,
                                     letter->number, self->now_ms);
@@ -382,17 +354,25 @@ void cluster_registry_letter(cluster_t *self, const cluster_letter_t *letter)
 
 /* ---- start and end ---- */
 
-static void join_at_once(cluster_t *self, uint32_t node)
+/* The nodes that are there at the start need no letter to join. */
+static void join_at_once(cluster_t *self, uint32_t number)
 {
-    cluster_node_start(self, node);
-    hear_join(self, &(cluster_letter_t){.kind = CLUSTER_JOIN,
-                                        .from = node,
-                                        .incarnation = self->nodes[node].incarnation});
+    PSD_AUTO(ps_node_message_done) ps_node_message_t message = {0};
+    const cluster_node_t *node = &self->nodes[number];
+    ps_bytes_t bytes;
+
+    cluster_node_start(self, number);
+    ps_agent_tick(node->agent, self->now_ms);
+    cluster_need(ps_agent_next_message(node->agent, &bytes) &&
+                     ps_node_message_decode(bytes, &message, NULL) == PSD_OK &&
+                     take_announcement(self, conn_of(self->registry.life, number), &message) ==
+                         PSD_OK,
+                 "a node that joins");
 }
 
 void cluster_registry_begin(cluster_t *self)
 {
-    const ps_id_t uuid = {.bytes = {1}};
+    const ps_id_t uuid = CLUSTER_UUID;
     PSD_AUTO(ps_command_done) ps_command_t command = {0};
     ps_table_spec_t spec;
 

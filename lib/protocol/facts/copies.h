@@ -17,9 +17,7 @@
  * Shape    The primary first, then copies in sync, then kept ones, then copies
  *          that catch up; all on different nodes. A fenced partition has no
  *          primary: the registry will promote one of its heirs, which come
- *          first. JSON: {"epoch":4,"fenced":true,"copies":[{"incarnation":7,
- *          "shard":0,"state":"in_sync","leaving":true,"tcp":"tcp://…"},…]};
- *          fenced, leaving and dropped are present when true
+ *          first.
  */
 #ifndef PS_PROTOCOL_COPIES_H
 #define PS_PROTOCOL_COPIES_H
@@ -105,10 +103,4 @@ void ps_copies_forget_dropped(ps_copies_t *self);
 
 /* Checks the shape above. Errors: PSD_INVALID. */
 PSD_MUST_CHECK psd_status_t ps_copies_check(const ps_copies_t *self, psd_error_t *err);
-
-/* Sets the keys in doc. false: no memory; some may be set then. */
-PSD_MUST_CHECK bool ps_copies_to_doc(const ps_copies_t *self, ps_doc_t *doc);
-/* Errors: PSD_PROTO, PSD_INVALID; *ret_copies is then unchanged. */
-PSD_MUST_CHECK psd_status_t ps_copies_from_doc(const ps_doc_t *doc, ps_copies_t *ret_copies,
-                                               psd_error_t *err);
 #endif

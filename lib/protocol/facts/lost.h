@@ -5,7 +5,6 @@
  * What     Partitions of a table on one shard whose files were damaged at
  *          startup. A node's range may include partitions that are not on that
  *          shard, because it does not know which are.
- * Shape    JSON: {"shard":0,"table":3,"first":0,"last":7}; table 0: all of them
  * Threads  a plain value
  */
 #ifndef PS_PROTOCOL_LOST_H
@@ -25,10 +24,4 @@ typedef struct ps_lost {
 /* True when an entry covers the partition of that table on that shard. */
 bool ps_lost_has(const ps_lost_t *lost, size_t n, uint32_t shard, uint32_t table,
                  uint32_t partition);
-/* Sets "lost". false: no memory. */
-PSD_MUST_CHECK bool ps_lost_to_doc(const ps_lost_t *lost, size_t n, ps_doc_t *doc);
-/* Reads "lost"; no entries when the key is missing. *ret_lost is the caller's
- * (ps_free). Errors: PSD_PROTO, PSD_INVALID, PSD_NOMEM. */
-PSD_MUST_CHECK psd_status_t ps_lost_from_doc(const ps_doc_t *doc, ps_lost_t **ret_lost,
-                                             size_t *ret_n, psd_error_t *err);
 #endif

@@ -45,6 +45,7 @@ void ps_overseer_destroy(ps_overseer_t **self_p)
     }
     for (size_t i = 0; i < self->n_nodes; i++) {
         ps_free(self->nodes[i].tells);
+        ps_map_done(&self->nodes[i].tables);
     }
     ps_free(self->questions);
     ps_free(self->nodes);
@@ -101,11 +102,6 @@ bool ps_overseer_find(const ps_overseer_t *self, uint64_t incarnation, uint64_t 
 size_t ps_overseer_n_nodes(const ps_overseer_t *self)
 {
     return self->n_nodes;
-}
-
-uint64_t ps_overseer_next_serial(ps_overseer_t *self)
-{
-    return ++self->last_serial;
 }
 
 ps_sight_t ps_overseer_look(const ps_overseer_t *self, const ps_node_t *node, uint64_t now_ms)
@@ -177,6 +173,7 @@ psd_status_t ps_overseer_add(ps_overseer_t *self, const ps_node_t *node, uint64_
     known->incarnation = node->incarnation;
     known->conn = conn;
     known->n_tells = 0;
+    ps_map_done(&known->tables);                                 /* it may lack all of them */
     known->state = PS_HEALTH_DOWN;                               /* so that it comes up now */
     known->told = known->told == PS_HEALTH_UP ? 0 : known->told; /* another life */
     set_state(self, known, PS_HEALTH_UP, 0);

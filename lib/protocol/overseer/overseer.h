@@ -36,12 +36,11 @@
 #ifndef PS_PROTOCOL_OVERSEER_H
 #define PS_PROTOCOL_OVERSEER_H
 
-#include "protocol/registry/registry.h"
+#include "protocol/agent/node_message.h"
 
 #define PS_OVERSEER_DOWN_FACTOR 5
 #define PS_OVERSEER_WINDOW 64 /* sent to a node and not answered */
 #define PS_BRIEF_MS 700
-#define PS_DAMAGE_TEXT_SIZE 512
 #define PS_REFUSAL_TEXT_SIZE 200
 
 typedef struct ps_overseer ps_overseer_t;
@@ -107,8 +106,6 @@ PSD_MUST_CHECK psd_status_t ps_overseer_beat(ps_overseer_t *self, uint64_t incar
 PSD_MUST_CHECK bool ps_overseer_find(const ps_overseer_t *self, uint64_t incarnation,
                                      uint64_t *ret_conn, bool *ret_here);
 size_t ps_overseer_n_nodes(const ps_overseer_t *self);
-/* A number that no tell and no question uses. */
-uint64_t ps_overseer_next_serial(ps_overseer_t *self);
 
 /* Time has passed: updates silent nodes and overdue questions. here_hangs: a
  * thread of this node hangs; only used while ps_overseer_is_in_haste. */
@@ -120,20 +117,15 @@ uint64_t ps_overseer_deadline(const ps_overseer_t *self);
 
 /* ---- tells.c: telling ---- */
 
-/* X(NAME, op): the kinds of tells; op is the word on the wire */
-#define PS_TELL_MAP(X)                                           \
-    X(KNOWN, "tell_known")       /* the numbers of all tables */ \
-    X(SESSIONS, "tell_sessions") /* the highest session */       \
-    X(TABLE, "tell_table")                                       \
-    X(DROP, "tell_drop")                                         \
-    X(JOB, "tell_job")                                           \
-    X(ASK, "ask") /* a question */
+/* X(NAME): the kinds of tells; the messages of these names carry them, and for
+ * a table that the node has already PLACES. */
+#define PS_TELL_MAP(X) X(KNOWN) X(SESSIONS) X(TABLE) X(DROP) X(JOB) X(ASK)
 
-#define PS_TELL_ENUM(NAME, op) PS_TELL_##NAME,
+#define PS_TELL_ENUM(NAME) PS_TELL_##NAME,
 typedef enum ps_tell_kind { PS_TELL_MAP(PS_TELL_ENUM) PS_TELL_COUNT } ps_tell_kind_t;
 #undef PS_TELL_ENUM
-/* The word on the wire. */
-const char *ps_tell_op(ps_tell_kind_t kind);
+/* "table", …; for the log. */
+const char *ps_tell_name(ps_tell_kind_t kind);
 
 /* Sends the table or job, in the registry's newest state, to all nodes that are
  * up. Other nodes get everything when they come up. */
@@ -161,6 +153,7 @@ typedef struct ps_sending_round {
     uint32_t id;       /* of the table or job */
     uint64_t question; /* ASK: its serial */
     uint64_t serial;   /* the node's answer names it */
+    uint64_t since;    /* TABLE: the registry's revision of what the node has; 0: nothing */
     const char *name;  /* of the node; borrowed */
 } ps_sending_round_t;
 
@@ -180,14 +173,21 @@ PSD_MUST_CHECK bool ps_overseer_next(ps_overseer_t *self, uint64_t now_ms,
 bool ps_overseer_sent(ps_overseer_t *self, ps_sending_round_t *round, ps_sent_t sent,
                       uint64_t local, psd_status_t status, const char *text);
 
-/* PSD_OK, or why a node could not accept the table, with the node's name. */
-PSD_MUST_CHECK psd_status_t ps_overseer_refusal(const ps_overseer_t *self, uint32_t table,
-                                                psd_error_t *err);
+/* ---- talk.c: messages ---- */
 
-/* True when every node that is up has acknowledged all tells. */
-bool ps_overseer_is_settled(const ps_overseer_t *self);
-
-/* ---- answers of nodes to what they were sent ---- */
+/* Appends the message that the round is at. PS_SENT: it is to be sent; NOT: no
+ * memory; GONE. */
+PSD_MUST_CHECK ps_sent_t ps_overseer_encode(const ps_overseer_t *self,
+                                            const ps_sending_round_t *round, ps_buffer_t *buffer);
+/* A node must take no more records of lower epochs. Sent once: the answer comes as
+ * a report, and the caller retries. false: no memory. */
+PSD_MUST_CHECK bool ps_overseer_encode_fence(ps_overseer_t *self, uint64_t incarnation,
+                                             const ps_copy_fence_t *fence, ps_buffer_t *buffer);
+/* The answer to an announcement, a beat, or a message that is refused. false: no
+ * memory. */
+PSD_MUST_CHECK bool ps_overseer_encode_heard(const ps_overseer_t *self,
+                                             const ps_node_message_t *heard, psd_status_t status,
+                                             const char *text, ps_buffer_t *buffer);
 
 /* The subject of an answer. */
 typedef struct ps_tell_view {
@@ -197,6 +197,25 @@ typedef struct ps_tell_view {
     uint64_t serial;
     const char *node; /* borrowed */
 } ps_tell_view_t;
+
+/* A node's message, which may come late or twice. Takes in beats and answers; a
+ * report and an end are left to the caller, and so is ANNOUNCE, which is not for
+ * this function. *ret_refused: the tell that the node could not carry out, when
+ * that is new; kind PS_TELL_COUNT: none. Errors: PSD_NO_NODE, and those of
+ * ps_registry_node_beat. */
+PSD_MUST_CHECK psd_status_t ps_overseer_take(ps_overseer_t *self, uint64_t conn,
+                                             ps_node_message_t *message, uint64_t now_ms,
+                                             ps_tell_view_t *ret_refused, psd_error_t *err);
+
+/* ---- what came of it ---- */
+
+/* PSD_OK, or why a node could not accept the table, with the node's name. */
+PSD_MUST_CHECK psd_status_t ps_overseer_refusal(const ps_overseer_t *self, uint32_t table,
+                                                psd_error_t *err);
+
+/* True when every node that is up has acknowledged all tells. */
+bool ps_overseer_is_settled(const ps_overseer_t *self);
+
 /* false: nothing waits for that answer any more. */
 PSD_MUST_CHECK bool ps_overseer_find_tell(const ps_overseer_t *self, uint64_t incarnation,
                                           uint64_t serial, ps_tell_view_t *ret_tell);
@@ -216,34 +235,33 @@ typedef struct ps_question {
     uint32_t job;
     uint64_t asked_ms;
     uint64_t deadline_ms;
-    bool brief;      /* ps_overseer_be_brief */
-    void *context;   /* the asker's */
-    uint64_t *waits; /* owned; incarnations of nodes that have not answered */
+    bool brief;           /* ps_overseer_be_brief */
+    void *context;        /* the asker's */
+    ps_buffer_t words;    /* owned; the shell's */
+    ps_answers_t answers; /* owned; of the nodes that have answered */
+    uint64_t *waits;      /* owned; incarnations of nodes that have not answered */
     size_t n_waits;
     char missing[200]; /* "node n2 is silent"; "": all have answered */
 } ps_question_t;
 void ps_question_destroy(ps_question_t **self_p);
 
-/* Asks a question. ps_overseer_next_done returns it when every node that is up
- * has answered or fallen silent, or when the deadline has passed. For a
- * question about a job, a silent node that clients of the job's tables may
- * still reach counts as missing. Errors: PSD_NOMEM, PSD_BUSY too many
- * questions. */
+/* Asks a question; words: "" or its text, copied. ps_overseer_next_done returns it when every node
+ * that is up has answered or fallen silent, or when the deadline has passed. For a question about a
+ * job, a silent node that clients of the job's tables may still reach counts as missing. Errors:
+ * PSD_NOMEM, PSD_BUSY too many questions. */
 PSD_MUST_CHECK psd_status_t ps_overseer_ask(ps_overseer_t *self, int kind, uint32_t job,
-                                            void *context, uint64_t now_ms, psd_error_t *err);
+                                            const char *words, void *context, uint64_t now_ms,
+                                            psd_error_t *err);
 /* Questions of that context no longer wait for slow nodes: for other nodes at
  * most PS_BRIEF_MS, for this node not while one of its threads hangs.
  */
 void ps_overseer_be_brief(ps_overseer_t *self, const void *context);
 /* Borrowed; NULL: nothing waits for it. */
 const ps_question_t *ps_overseer_question(const ps_overseer_t *self, uint64_t serial);
-/* True when the question waits for that node's answer. */
-PSD_MUST_CHECK bool ps_overseer_awaits(const ps_overseer_t *self, uint64_t incarnation,
-                                       uint64_t serial);
 /* The node has answered the question (do not call ps_overseer_told for it);
- * missing: why it could not; NULL: it could. */
+ * status not PSD_OK: it could not. Takes the answers. */
 void ps_overseer_answered(ps_overseer_t *self, uint64_t incarnation, uint64_t serial,
-                          const char *missing);
+                          psd_status_t status, ps_answers_t *answers);
 /* The next finished question; the caller destroys it. NULL: none. */
 ps_question_t *ps_overseer_next_done(ps_overseer_t *self);
 /* Takes any question, finished or not. */

@@ -4,6 +4,7 @@
 #ifndef PS_PROTOCOL_OVERSEER_STATE_H
 #define PS_PROTOCOL_OVERSEER_STATE_H
 
+#include "base/map.h"
 #include "protocol/overseer/overseer.h"
 
 /* One object whose newest state a node may lack. */
@@ -16,6 +17,8 @@ typedef struct ps_tell {
     uint64_t serial;     /* from the first send on; 0: not sent yet */
     uint64_t local;      /* for this node, in flight: the shell's number */
     uint64_t due_ms;     /* when it is sent again */
+    uint64_t since;      /* TABLE: the node has the table as of this revision; 0: it lacks it … */
+    uint64_t revision;   /* … and of this one once it acknowledges. Both from the first send on */
     psd_status_t status; /* why the node could not accept it; PSD_OK: unknown */
     char text[PS_REFUSAL_TEXT_SIZE];
 } ps_tell_t;
@@ -32,6 +35,8 @@ typedef struct ps_overseen {
     char damage[PS_DAMAGE_TEXT_SIZE]; /* what its start found; "" */
     bool stale;                       /* no memory to record a change: everything will be sent
                                          again */
+    ps_map_t tables;                  /* owned; revisions (as pointers) of the tables that it has
+                                         acknowledged, by id */
     ps_tell_t *tells;                 /* owned; in order */
     size_t n_tells;
     size_t tells_capacity;

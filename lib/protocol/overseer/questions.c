@@ -18,6 +18,8 @@ void ps_question_destroy(ps_question_t **self_p)
     if (self == NULL) {
         return;
     }
+    ps_answers_done(&self->answers);
+    ps_buffer_done(&self->words);
     ps_free(self->waits);
     ps_free(self);
     *self_p = NULL;
@@ -65,8 +67,8 @@ static void ask_all(ps_overseer_t *self, ps_question_t *question)
     miss_silent(self, question);
 }
 
-psd_status_t ps_overseer_ask(ps_overseer_t *self, int kind, uint32_t job, void *context,
-                             uint64_t now_ms, psd_error_t *err)
+psd_status_t ps_overseer_ask(ps_overseer_t *self, int kind, uint32_t job, const char *words,
+                             void *context, uint64_t now_ms, psd_error_t *err)
 {
     PSD_AUTO(ps_question_destroy) ps_question_t *question = NULL;
 
@@ -79,6 +81,7 @@ psd_status_t ps_overseer_ask(ps_overseer_t *self, int kind, uint32_t job, void *
         question->waits = ps_alloc(self->n_nodes, sizeof *question->waits);
     }
     if (question == NULL || question->waits == NULL ||
+        !ps_buffer_append(&question->words, words, strlen(words)) ||
         !ps_grow(&self->questions, &self->questions_capacity, self->n_questions + 1,
                  sizeof(ps_question_t *))) {
         return psd_error_set(err, PSD_NOMEM, "no memory to ask the nodes");
@@ -205,26 +208,20 @@ void ps_overseer_expire(ps_overseer_t *self, uint64_t now_ms, bool here_hangs)
     }
 }
 
-bool ps_overseer_awaits(const ps_overseer_t *self, uint64_t incarnation, uint64_t serial)
-{
-    const ps_question_t *question = find(self, serial);
-
-    return question != NULL && place_of(question, incarnation) < question->n_waits;
-}
-
 void ps_overseer_answered(ps_overseer_t *self, uint64_t incarnation, uint64_t serial,
-                          const char *missing)
+                          psd_status_t status, ps_answers_t *answers)
 {
     ps_overseen_t *node = ps_overseen_find(self, incarnation);
     bool lacks_jobs = node != NULL && ps_overseen_end_question(node, serial);
     ps_question_t *question = find(self, serial);
+    size_t at = question == NULL ? 0 : place_of(question, incarnation);
 
-    if (node == NULL || !ps_overseer_awaits(self, incarnation, serial)) {
+    if (node == NULL || question == NULL || at == question->n_waits) {
         return;
     }
-    wait_no_longer(question, place_of(question, incarnation));
-    if (missing != NULL) {
-        miss(question, node->name, missing);
+    wait_no_longer(question, at);
+    if (status != PSD_OK || !ps_answers_join(&question->answers, answers)) {
+        miss(question, node->name, "could not answer");
     } else if (lacks_jobs) {
         miss(question, node->name, "has not taken in a job");
     }

@@ -11,15 +11,25 @@
 #define AGAIN_MS 1000
 #define AGAIN_MAX_MS 16000
 
-const char *ps_tell_op(ps_tell_kind_t kind)
+const char *ps_tell_name(ps_tell_kind_t kind)
 {
-    static const char *const OPS[] = {
-#define TELL_OP(NAME, op) op,
-        PS_TELL_MAP(TELL_OP)
-#undef TELL_OP
-    };
+    static const char *const NAMES[] = {"known", "sessions", "table", "drop", "job", "ask", "?"};
 
-    return OPS[kind];
+    return NAMES[kind];
+}
+
+/* The revision of the table that the node has; 0: none. */
+static uint64_t revision_of(const ps_overseen_t *node, uint32_t table)
+{
+    return (uintptr_t)ps_map_get(&node->tables, table);
+}
+
+static void set_revision(ps_overseen_t *node, uint32_t table, uint64_t revision)
+{
+    if (revision > revision_of(node, table) &&
+        !ps_map_put(&node->tables, table, (void *)(uintptr_t)revision)) { /* NOLINT */
+        (void)ps_map_remove(&node->tables, table); /* the next tell has all of it */
+    }
 }
 
 static void forget(ps_overseen_t *node, size_t i)
@@ -36,6 +46,7 @@ static bool refuse(ps_tell_t *tell, psd_status_t status, const char *text)
     bool is_new = tell->status == PSD_OK;
 
     tell->flying = false;
+    tell->serial = 0; /* another message */
     tell->status = status;
     (void)snprintf(tell->text, sizeof tell->text, "%.*s", (int)sizeof tell->text - 1, text);
     return is_new;
@@ -91,6 +102,20 @@ static void leave_node(ps_sending_round_t *round)
     round->entered = false;
 }
 
+/* A tell gets its number. One that is sent again has a newer state, but counts
+ * as the revision of its first sending: the node may answer that one. */
+static void begin(ps_overseer_t *self, const ps_overseen_t *node, ps_tell_t *tell)
+{
+    const ps_table_t *table =
+        tell->kind == PS_TELL_TABLE ? ps_registry_table_by_id(self->is.registry, tell->id) : NULL;
+
+    tell->serial = ++self->last_serial;
+    if (table != NULL) {
+        tell->since = revision_of(node, tell->id);
+        tell->revision = table->revision;
+    }
+}
+
 bool ps_overseer_next(ps_overseer_t *self, uint64_t now_ms, ps_sending_round_t *round)
 {
     for (; round->node < self->n_nodes; leave_node(round)) {
@@ -110,7 +135,7 @@ bool ps_overseer_next(ps_overseer_t *self, uint64_t now_ms, ps_sending_round_t *
         }
         tell = &node->tells[round->at];
         if (tell->serial == 0) {
-            tell->serial = ++self->last_serial;
+            begin(self, node, tell);
         }
         round->now_ms = now_ms;
         round->conn = node->conn;
@@ -120,6 +145,7 @@ bool ps_overseer_next(ps_overseer_t *self, uint64_t now_ms, ps_sending_round_t *
         round->id = tell->id;
         round->question = tell->question;
         round->serial = tell->serial;
+        round->since = tell->since;
         round->name = node->name;
         return true;
     }
@@ -396,6 +422,11 @@ bool ps_overseer_told(ps_overseer_t *self, uint64_t incarnation, uint64_t serial
 
     if (tell == NULL) {
         return false;
+    }
+    if (tell->kind == PS_TELL_TABLE && status == PSD_OK) {
+        set_revision(node, tell->id, tell->revision);
+    } else if (tell->kind == PS_TELL_TABLE || tell->kind == PS_TELL_DROP) {
+        (void)ps_map_remove(&node->tables, tell->id); /* all of it, then */
     }
     if (status == PSD_OK || is_newer(node, tell)) {
         forget(node, (size_t)(tell - node->tells));

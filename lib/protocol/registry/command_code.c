@@ -8,44 +8,38 @@
 
 #define MAGIC UINT32_C(0x6d437370) /* "psCm" in memory order */
 
-#define SHAPE(name, type)                                                     \
-    static const ps_field_shape_t name##_shape = {.fields = name##_fields,    \
-                                                  .n = sizeof name##_fields / \
-                                                       sizeof *name##_fields, \
-                                                  .size = sizeof(type)};
-
 static const ps_field_t shard_fields[] = {PS_SHARD_FIELDS(PS_FIELD_ROW, ps_route_t, )};
-SHAPE(shard, ps_route_t)
+PS_FIELD_SHAPE(shard, ps_route_t)
 static const ps_field_t copy_fields[] = {PS_FIELD_ROW(ps_copy_t, U64, incarnation, incarnation)
                                              PS_COPY_FIELDS(PS_FIELD_ROW, ps_copy_t, )};
-SHAPE(copy, ps_copy_t)
+PS_FIELD_SHAPE(copy, ps_copy_t)
 static const ps_field_t copies_fields[] = {PS_COPIES_FIELDS(
     PS_FIELD_ROW, ps_copies_t, ) PS_ARRAY_ROW(ps_copies_t, copy, copies, at, n, PS_COPIES_MAX)};
-SHAPE(copies, ps_copies_t)
+PS_FIELD_SHAPE(copies, ps_copies_t)
 static const ps_field_t change_fields[] = {
     PS_FIELD_ROW(ps_change_t, U32, table, table)
         PS_FIELD_ROW(ps_change_t, U32, partition, partition) PS_FIELD_ROW(
             ps_change_t, BOOL, rows_lost, rows_lost) PS_FIELD_ROW(ps_change_t, U64, prefer, prefer)
             PS_COPIES_FIELDS(PS_FIELD_ROW, ps_change_t, copies.)
                 PS_ARRAY_ROW(ps_change_t, copy, copies, copies.at, copies.n, PS_COPIES_MAX)};
-SHAPE(change, ps_change_t)
+PS_FIELD_SHAPE(change, ps_change_t)
 static const ps_field_t worker_fields[] = {PS_RANK_FIELDS(PS_FIELD_ROW, ps_worker_t, )};
-SHAPE(worker, ps_worker_t)
+PS_FIELD_SHAPE(worker, ps_worker_t)
 static const ps_field_t hold_fields[] = {PS_FIELD_ROW(ps_work_hold_t, WORK_KIND, kind, kind)
                                              PS_HOLD_FIELDS(PS_FIELD_ROW, ps_work_hold_t, )};
-SHAPE(hold, ps_work_hold_t)
+PS_FIELD_SHAPE(hold, ps_work_hold_t)
 static const ps_field_t slice_fields[] = {
     {.name = "slice", .type = PS_AS_U32, .size = sizeof(uint32_t)}};
-SHAPE(slice, uint32_t)
+PS_FIELD_SHAPE(slice, uint32_t)
 static const ps_field_t resumed_fields[] = {
     PS_QUEUE_FIELDS(PS_FIELD_ROW, ps_work_resumed_t, )
         PS_LIST_ROW(ps_work_resumed_t, slice, done, done, n_done, PS_WORK_SLICES_MAX)};
-SHAPE(resumed, ps_work_resumed_t)
+PS_FIELD_SHAPE(resumed, ps_work_resumed_t)
 
 static const ps_field_t head_fields[] = {PS_FIELD_ROW(ps_command_t, U64, unix_ms, unix_ms)
                                              PS_FIELD_ROW(ps_command_t, U64, epoch, epoch)
                                                  PS_FIELD_ROW(ps_command_t, TEXT, text, text)};
-SHAPE(head, ps_command_t)
+PS_FIELD_SHAPE(head, ps_command_t)
 
 /* The first row is of no command: one of them has no fields. */
 #define COMMAND_FIELDS(NAME, number, word, event) \

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "protocol/core/outbox.h"
 #include "protocol/facts/copies.h"
 #include "protocol/facts/job.h"
 #include "protocol/facts/table_filter.h"
@@ -28,6 +29,14 @@ static const char *work_kind_name(int value)
     return value > 0 && value < (int)(sizeof names / sizeof *names) ? names[value] : "?";
 }
 
+static const char *report_kind_name(int value)
+{
+    static const char *const names[] = {"?",        "position",  "fenced", "slow",
+                                        "diverged", "caught_up", "partial"};
+
+    return value > 0 && value < (int)(sizeof names / sizeof *names) ? names[value] : "?";
+}
+
 static const char *word_of(ps_field_type_t type, int value)
 {
     switch ((int)type) {
@@ -45,6 +54,10 @@ static const char *word_of(ps_field_type_t type, int value)
         return ps_worker_state_name((ps_worker_state_t)value);
     case PS_AS_NODE_STATE:
         return node_state_name(value);
+    case PS_AS_REPORT_KIND:
+        return report_kind_name(value);
+    case PS_AS_STATUS:
+        return psd_status_name((psd_status_t)value);
     case PS_AS_WORK_KIND:
         return work_kind_name(value);
     default:
@@ -216,6 +229,12 @@ static bool encode_spelling(const ps_field_t *self, const void *value, ps_buffer
     return true;
 }
 
+static bool encode_bytes(const ps_buffer_t *bytes, ps_buffer_t *buffer)
+{
+    return ps_buffer_u32(buffer, (uint32_t)bytes->size) &&
+           ps_buffer_append(buffer, bytes->data, bytes->size);
+}
+
 static bool encode_field(const ps_field_t *self, const void *value, ps_buffer_t *buffer)
 {
     const uint8_t *at = (const uint8_t *)value + self->at;
@@ -232,6 +251,8 @@ static bool encode_field(const ps_field_t *self, const void *value, ps_buffer_t 
     case PS_AS_TEXT:
         size = strnlen((const char *)at, self->size - 1);
         return ps_buffer_u16(buffer, (uint16_t)size) && ps_buffer_append(buffer, at, size);
+    case PS_AS_BYTES:
+        return encode_bytes((const ps_buffer_t *)at, buffer);
     case PS_AS_LIST:
     case PS_AS_ARRAY:
         return encode_items(self, value, buffer);
@@ -266,6 +287,14 @@ static psd_status_t decode_text(const ps_field_t *self, ps_bytes_t text, uint8_t
         memcpy(at, text.data, text.size);
     }
     return PSD_OK;
+}
+
+static psd_status_t decode_bytes(const ps_field_t *self, ps_bytes_t bytes, ps_buffer_t *ret,
+                                 psd_error_t *err)
+{
+    return ps_buffer_append(ret, bytes.data, bytes.size)
+               ? PSD_OK
+               : psd_error_set(err, PSD_NOMEM, "no memory for %s", self->name);
 }
 
 static psd_status_t decode_spelling(const ps_field_t *self, ps_cursor_t *cursor, void *value,
@@ -377,6 +406,10 @@ static psd_status_t decode_field(const ps_field_t *self, ps_cursor_t *cursor, vo
         break;
     case PS_AS_TEXT:
         rc = decode_text(self, ps_cursor_take(cursor, ps_cursor_u16(cursor)), at, err);
+        break;
+    case PS_AS_BYTES:
+        rc = decode_bytes(self, ps_cursor_take(cursor, ps_cursor_u32(cursor)), (ps_buffer_t *)at,
+                          err);
         break;
     case PS_AS_LIST:
     case PS_AS_ARRAY:

@@ -2,11 +2,12 @@
 /*
  * ps_field - one field of a value: its type and offset
  *
- * What     registry_fields.def as tables, for the code that reads and writes
- *          values: bytes of commands, columns of SQLite.
+ * What     registry_fields.def and node_fields.def as tables, for the code that
+ *          reads and writes values: bytes of commands and of the messages
+ *          between nodes, columns of SQLite.
  * Shape    of bytes, little-endian: U32, I32 4; U64 8; BOOL and words 1; ID 16;
- *          TEXT u16 size and text; a spelling u32 size and text; a list u32
- *          count and its values, field after field
+ *          TEXT u16 size and text; BYTES and a spelling u32 size and bytes;
+ *          a list u32 count and its values, field after field
  * Threads  any; nothing is kept between calls
  */
 #ifndef PS_PROTOCOL_FIELD_H
@@ -21,6 +22,7 @@ typedef enum ps_field_type {
     PS_AS_BOOL,
     PS_AS_TEXT, /* char[size] */
     PS_AS_ID,
+    PS_AS_BYTES, /* a ps_buffer_t that the value owns */
     PS_AS_LIST,  /* a pointer to `count` owned values */
     PS_AS_ARRAY, /* `count` values in place */
     /* words: an enum, a byte, a word in SQLite */
@@ -31,6 +33,8 @@ typedef enum ps_field_type {
     PS_AS_COPY_STATE,
     PS_AS_WORKER_STATE,
     PS_AS_NODE_STATE, /* a bool: draining */
+    PS_AS_REPORT_KIND,
+    PS_AS_STATUS,
     PS_AS_WORK_KIND,
     /* spellings: text everywhere */
     PS_AS_UPDATER,
@@ -69,6 +73,7 @@ struct ps_field_shape {
 #define PS_FITS_BOOL(size) ((size) == sizeof(bool))
 #define PS_FITS_ID(size) ((size) == sizeof(ps_id_t))
 #define PS_FITS_TEXT(size) true
+#define PS_FITS_BYTES(size) ((size) == sizeof(ps_buffer_t))
 #define PS_FITS_TYPE(size) ((size) == sizeof(int))
 #define PS_FITS_ROW_FORMAT(size) ((size) == sizeof(int))
 #define PS_FITS_KEYS(size) ((size) == sizeof(int))
@@ -76,6 +81,8 @@ struct ps_field_shape {
 #define PS_FITS_COPY_STATE(size) ((size) == sizeof(int))
 #define PS_FITS_WORKER_STATE(size) ((size) == sizeof(int))
 #define PS_FITS_NODE_STATE(size) ((size) == sizeof(bool))
+#define PS_FITS_REPORT_KIND(size) ((size) == sizeof(int))
+#define PS_FITS_STATUS(size) ((size) == sizeof(int))
 #define PS_FITS_WORK_KIND(size) ((size) == sizeof(int))
 #define PS_FITS_UPDATER(size) true
 #define PS_FITS_INIT(size) true
@@ -104,6 +111,13 @@ struct ps_field_shape {
     PS_LIST_ROW_OF(S, LIST, shape, list, member, counter, most)
 #define PS_ARRAY_ROW(S, shape, list, member, counter, most) \
     PS_LIST_ROW_OF(S, ARRAY, shape, list, member, counter, most)
+
+/* A shape from its table of fields, NAME_fields; type: of the value. */
+#define PS_FIELD_SHAPE(name, type)                                            \
+    static const ps_field_shape_t name##_shape = {.fields = name##_fields,    \
+                                                  .n = sizeof name##_fields / \
+                                                       sizeof *name##_fields, \
+                                                  .size = sizeof(type)};
 
 /* The word for a value of a word type; "?" when unknown. */
 const char *ps_field_word(const ps_field_t *self, const void *value);

@@ -96,11 +96,18 @@ typedef struct ps_table {
     ps_copies_t *copies;    /* owned; spec.n_partitions, in order */
     ps_route_t *routes;     /* owned; parallel to copies: the route to each first copy, for
                                clients. In a command: NULL */
+    uint64_t *changed;      /* owned; parallel to copies: the registry's revision when it last
+                               changed; in a command: NULL */
+    uint64_t revision;      /* … of the last change of the table. Not stored */
     uint64_t *bytes;        /* owned; parallel to copies: size of each, as last reported
                                (ps_registry_set_bytes); in a command: NULL */
     struct ps_copy_watch *watches; /* owned; parallel to copies, for the registry only; in a
                                  command: NULL */
 } ps_table_t;
+
+/* They free what the value owns and zero it; fit PSD_AUTO. */
+void ps_node_done(ps_node_t *self);
+void ps_table_done(ps_table_t *self);
 
 /* The new copies of one partition. */
 typedef struct ps_change {

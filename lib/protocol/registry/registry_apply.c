@@ -67,8 +67,8 @@ psd_status_t ps_command_apply_node_state(ps_registry_t *self, const ps_command_t
     return rc;
 }
 
-static psd_status_t copy_table(const ps_registry_t *self, const ps_table_t *from,
-                               ps_table_t *ret_table, psd_error_t *err)
+static psd_status_t copy_table(ps_registry_t *self, const ps_table_t *from, ps_table_t *ret_table,
+                               psd_error_t *err)
 {
     ps_table_t table = {.id = from->id,
                         .created_unix_ms = from->created_unix_ms,
@@ -187,6 +187,7 @@ static psd_status_t set_mark(ps_registry_t *self, const ps_command_t *command, b
     ps_touch(self, PS_ROW_TABLE, table->id);
     table->loss_acked = table->loss_acked || loss_acked;
     table->restoring = table->restoring && loss_acked;
+    table->revision = ++self->revision;
     return PSD_OK;
 }
 

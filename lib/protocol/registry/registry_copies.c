@@ -160,22 +160,25 @@ static void settle(const ps_registry_t *self, ps_table_t *table, uint32_t partit
     route->epoch = copies->epoch;
 }
 
-psd_status_t ps_registry_settle_copies(const ps_registry_t *self, const ps_table_t *from,
+psd_status_t ps_registry_settle_copies(ps_registry_t *self, const ps_table_t *from,
                                        ps_table_t *table, psd_error_t *err)
 {
     uint32_t n = from->spec.n_partitions;
 
     table->copies = ps_alloc(n, sizeof *table->copies);
     table->routes = ps_alloc(n, sizeof *table->routes);
+    table->changed = ps_alloc(n, sizeof *table->changed);
     table->bytes = ps_alloc(n, sizeof *table->bytes);
     table->watches = ps_alloc(n, sizeof *table->watches);
-    if (table->copies == NULL || table->routes == NULL || table->bytes == NULL ||
-        table->watches == NULL) {
+    if (table->copies == NULL || table->routes == NULL || table->changed == NULL ||
+        table->bytes == NULL || table->watches == NULL) {
         return psd_error_set(err, PSD_NOMEM, "no memory for the copies of %u partitions", n);
     }
     memcpy(table->copies, from->copies, n * sizeof *table->copies);
+    table->revision = ++self->revision;
     for (uint32_t i = 0; i < n; i++) {
         settle(self, table, i);
+        table->changed[i] = table->revision;
     }
     return PSD_OK;
 }
@@ -228,6 +231,8 @@ static psd_status_t apply_change(ps_registry_t *self, const ps_change_t *change,
         ps_touch(self, PS_ROW_TABLE, change->table);
     }
     settle(self, table, at);
+    table->revision = ++self->revision;
+    table->changed[at] = table->revision;
     ps_touch(self, PS_ROW_PARTITION, change->table, at);
     return PSD_OK;
 }

@@ -77,6 +77,7 @@ struct ps_registry {
                                     measurement yet */
     bool rebalancing;            /* rebalancing, until the nodes are even */
     bool still;                  /* rebalancing paused: a checkpoint needs partitions to stay */
+    uint64_t revision;           /* of the last change of a table; since the load */
     uint64_t sessions;           /* stored: may be given out */
     uint64_t next_session;       /* the next to give; sessions + 1: none is left */
     uint64_t old_sessions;       /* may have been given by earlier starts */
@@ -95,9 +96,7 @@ struct ps_registry {
     size_t max_jobs;
 };
 
-/* registry.c: free their contents and zero them. */
-void ps_node_done(ps_node_t *self);
-void ps_table_done(ps_table_t *self);
+/* Frees its contents and zeroes it. */
 void ps_job_entry_done(ps_job_entry_t *self);
 /* A normalized deep copy: shards numbered, with this node's incarnation.
  * Errors: PSD_NOMEM. */
@@ -138,9 +137,8 @@ PSD_MUST_CHECK psd_status_t ps_registry_check_changes(const ps_registry_t *self,
                                                       psd_error_t *err);
 /* Completes a table's copies from a command: endpoints, routes.
  */
-PSD_MUST_CHECK psd_status_t ps_registry_settle_copies(const ps_registry_t *self,
-                                                      const ps_table_t *from, ps_table_t *table,
-                                                      psd_error_t *err);
+PSD_MUST_CHECK psd_status_t ps_registry_settle_copies(ps_registry_t *self, const ps_table_t *from,
+                                                      ps_table_t *table, psd_error_t *err);
 /* Checks a node's fields. Errors: PSD_INVALID. */
 PSD_MUST_CHECK psd_status_t ps_node_check(const ps_node_t *node, psd_error_t *err);
 

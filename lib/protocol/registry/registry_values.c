@@ -17,6 +17,7 @@ void ps_table_done(ps_table_t *self)
     ps_table_spec_done(&self->spec);
     ps_free(self->copies);
     ps_free(self->routes);
+    ps_free(self->changed);
     ps_free(self->bytes);
     ps_free(self->watches);
     *self = (ps_table_t){0};

@@ -29,6 +29,7 @@
 #include "protocol/facts/job.h"
 #include "protocol/core/outbox.h"
 #include "protocol/facts/sending.h"
+#include "protocol/facts/shard_answer.h"
 #include "protocol/facts/shard_args.h"
 #include "wire/messages/route.h"
 
@@ -126,71 +127,6 @@ bool ps_shard_gives_rows(const ps_shard_t *self, uint64_t now_ms);
 uint64_t ps_shard_deadline(const ps_shard_t *self);
 
 /* Information for the operator; all borrowed until the next step. */
-typedef struct ps_partition_info {
-    uint32_t table;
-    uint32_t partition;
-    ps_extent_t extent;
-    uint64_t epoch;
-    uint64_t lsn;
-    ps_store_bytes_t bytes;
-    uint64_t come_bytes;  /* of its rows that have arrived */
-    uint64_t held_bytes;  /* pushes logged for a clock that is still open */
-    uint64_t queue_bytes; /* bodies of held requests */
-    uint64_t pushes, pulls, rows_pushed, rows_pulled; /* since start */
-} ps_partition_info_t;
-
-typedef struct ps_size_info { /* what the rows of a partition take, of which
-                                 the primary is here */
-    uint32_t table;
-    uint32_t partition;
-    uint64_t bytes;
-} ps_size_info_t;
-
-typedef struct ps_lag_info { /* a copy, as its primary on this shard sees it */
-    uint32_t table;
-    uint32_t partition;
-    uint64_t incarnation; /* of the copy's node */
-    uint32_t shard;       /* … and its shard there */
-    bool behind;          /* it has fallen behind: not known to have all records */
-    uint64_t records;     /* records that it is not known to have … */
-    uint64_t bytes;       /* … and their bytes */
-    uint64_t level_ms;    /* it had all records of that time */
-} ps_lag_info_t;
-
-#define PS_WAIT_REASON_SIZE 240
-
-typedef struct ps_waiting_info { /* a held request, or an answer that waits for
-                                    its level */
-    uint32_t job;
-    uint32_t worker;
-    uint64_t clock;     /* finished by the waiting worker */
-    uint64_t since_ms;  /* when it was held */
-    uint64_t for_clock; /* the clock that all others must have finished */
-    uint32_t table;
-    uint32_t partition;
-    bool is_pull;
-    char reason[PS_WAIT_REASON_SIZE]; /* why the partition blocks it; "": it only waits for
-                                         clocks */
-} ps_waiting_info_t;
-
-typedef struct ps_clock_info { /* one worker's clock at the least and most
-                                  advanced of this shard's partitions */
-    uint32_t job;
-    uint32_t worker;
-    uint64_t min;
-    uint64_t max;
-} ps_clock_info_t;
-
-typedef struct ps_shard_info {
-    uint64_t sessions; /* connections with a WELCOME */
-    uint64_t held_requests;
-    uint64_t held_bytes;
-    uint64_t refused;                   /* requests refused since start */
-    uint64_t tail_bytes;                /* records kept for other copies */
-    uint64_t memory_bytes;              /* the node's limit; 0: none */
-    char disk_trouble[PS_TEXT_MAX / 2]; /* why its log fails; "": it works */
-} ps_shard_info_t;
-
 void ps_shard_info(const ps_shard_t *self, ps_shard_info_t *ret_info);
 /* Each fills fresh arrays that the caller frees with ps_free. Errors:
  * PSD_NOMEM. Clocks of job: for JOIN, after it got a new version. */

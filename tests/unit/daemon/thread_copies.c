@@ -92,10 +92,10 @@ static bool lsn_of(node_t *node, uint64_t *ret_lsn)
 
     CHECK_OK(ps_shards_send_ask(node->shards, PS_CALL_INSPECT, 0, &serial, node->err), node->err);
     CHECK(wait_ok(node, serial, &answers));
-    CHECK(answers.n_calls == 1 && answers.calls[0]->n_partitions >= 1);
-    for (size_t i = 0; i < answers.calls[0]->n_partitions; i++) {
-        if (answers.calls[0]->partitions[i].table == TABLE) {
-            *ret_lsn = answers.calls[0]->partitions[i].lsn;
+    CHECK(answers.n == 1 && answers.at[0].n_partitions >= 1);
+    for (size_t i = 0; i < answers.at[0].n_partitions; i++) {
+        if (answers.at[0].partitions[i].table == TABLE) {
+            *ret_lsn = answers.at[0].partitions[i].lsn;
         }
     }
     ps_answers_done(&answers);

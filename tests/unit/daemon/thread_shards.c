@@ -20,10 +20,10 @@ static bool answers_come_in_order(node_t *node)
     for (uint64_t i = 1; i <= QUESTIONS; i++) {
         CHECK(wait_done(node, &done));
         CHECK(done.serial == i && done.kind == PS_CALL_INSPECT);
-        CHECK(done.status == PSD_OK && done.answers.n_calls == 2);
+        CHECK(done.status == PSD_OK && done.answers.n == 2);
         for (uint32_t k = 0; k < 2; k++) {
-            CHECK(done.answers.calls[k]->shard == k);
-            CHECK(done.answers.calls[k]->incarnation == node->incarnation);
+            CHECK(done.answers.at[k].shard == k);
+            CHECK(done.answers.at[k].incarnation == node->incarnation);
         }
         ps_shards_done_done(&done);
     }
@@ -49,10 +49,10 @@ static bool tables_come_and_go(node_t *node)
     CHECK_OK(ps_shards_send_ask(node->shards, PS_CALL_INSPECT, 0, &serial, node->err), node->err);
     for (int i = 0; i < 4; i++) {
         CHECK(wait_done(node, &done));
-        CHECK(done.status == PSD_OK && done.answers.n_calls == 2);
+        CHECK(done.status == PSD_OK && done.answers.n == 2);
         if (done.kind == PS_CALL_INSPECT) {
-            CHECK(done.answers.calls[0]->n_partitions == 0);
-            CHECK(done.answers.calls[1]->n_partitions == (i == 1 ? 1 : 0));
+            CHECK(done.answers.at[0].n_partitions == 0);
+            CHECK(done.answers.at[1].n_partitions == (i == 1 ? 1 : 0));
         }
         ps_shards_done_done(&done);
     }
@@ -89,7 +89,7 @@ static bool fences_are_reported(node_t *node)
     ps_report_t report = {0};
     ps_copies_t copies = {.epoch = 1, .n = 2};
     ps_table_t table = {.id = TABLE, .copies = &copies};
-    ps_shards_fence_t fence = {.shard = 1, .table = TABLE, .epoch = 2};
+    ps_copy_fence_t fence = {.shard = 1, .table = TABLE, .epoch = 2};
     ps_route_t route;
     uint64_t serial = 0;
 
@@ -102,7 +102,7 @@ static bool fences_are_reported(node_t *node)
     CHECK_OK(ps_shards_send_fence(node->shards, &fence, &serial, node->err), node->err);
     CHECK(wait_done(node, &done));
     CHECK(done.serial == serial && done.status == PSD_OK);
-    CHECK(done.kind == PS_CALL_FENCE && done.answers.n_calls == 1);
+    CHECK(done.kind == PS_CALL_FENCE && done.answers.n == 1);
     ps_shards_done_done(&done);
     CHECK(wait_report(node, PS_REPORT_POSITION, &report));
     CHECK(report.table == TABLE && report.epoch == 2 && report.shard == 1);

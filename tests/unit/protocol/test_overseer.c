@@ -27,6 +27,13 @@ static size_t n_sent;
 static void send_all(void);
 static void tell_back(uint64_t incarnation);
 
+static void give_answer(uint64_t incarnation, uint64_t question)
+{
+    ps_answers_t none = {0};
+
+    ps_overseer_answered(overseer, incarnation, question, PSD_OK, &none);
+}
+
 static void come(const char *name, uint64_t conn)
 {
     cr_assert_eq(ps_overseer_add(overseer, ps_registry_node(registry, name), conn, err), PSD_OK);
@@ -106,7 +113,7 @@ static void tell_back(uint64_t incarnation)
             continue;
         }
         if (sent[i].kind == PS_TELL_ASK) {
-            ps_overseer_answered(overseer, incarnation, sent[i].question, NULL);
+            give_answer(incarnation, sent[i].question);
         } else {
             cr_assert_not(ps_overseer_told(overseer, incarnation, sent[i].serial, PSD_OK, ""));
         }
@@ -115,7 +122,7 @@ static void tell_back(uint64_t incarnation)
 
 static void ask(uint32_t job, void *context)
 {
-    cr_assert_eq(ps_overseer_ask(overseer, 7, job, context, now_ms, err), PSD_OK);
+    cr_assert_eq(ps_overseer_ask(overseer, 7, job, "", context, now_ms, err), PSD_OK);
 }
 
 /* The question is done, and that is missing. */
@@ -293,7 +300,7 @@ Test(overseer, an_answer_without_a_job_told_before_does_not_count)
     send_all();
     for (size_t i = 0; i < n_sent; i++) {
         if (sent[i].kind == PS_TELL_ASK) {
-            ps_overseer_answered(overseer, sent[i].incarnation, sent[i].question, NULL);
+            give_answer(sent[i].incarnation, sent[i].question);
         } else if (sent[i].incarnation == 2) {
             job = sent[i].serial; /* stays in flight */
         } else {
@@ -302,6 +309,92 @@ Test(overseer, an_answer_without_a_job_told_before_does_not_count)
     }
     assert_done("node n1 has not taken in a job");
     cr_assert_not(ps_overseer_told(overseer, 2, job, PSD_OK, ""));
+}
+
+/* What is sent to n1 about the table: its kind and how many places. */
+static ps_node_message_kind_t encoded(const ps_table_t *table, size_t *ret_n_places)
+{
+    ps_sending_round_t round = {0};
+    ps_node_message_kind_t kind = 0;
+
+    while (ps_overseer_next(overseer, now_ms, &round)) {
+        PSD_AUTO(ps_buffer_done) ps_buffer_t bytes = {0};
+        PSD_AUTO(ps_node_message_done) ps_node_message_t message = {0};
+        ps_sent_t went = round.here ? PS_SENT : ps_overseer_encode(overseer, &round, &bytes);
+
+        if (went == PS_SENT && round.incarnation == 2 && round.id == table->id) {
+            cr_assert_eq(
+                ps_node_message_decode((ps_bytes_t){bytes.data, bytes.size}, &message, err), PSD_OK,
+                "%s", psd_error_text(err));
+            kind = message.kind;
+            *ret_n_places = message.n_places;
+        }
+        (void)ps_overseer_sent(overseer, &round, went, round.serial, PSD_OK, "");
+    }
+    return kind;
+}
+
+/* Answers the last message about a table. */
+static void answer_table(psd_status_t status)
+{
+    uint64_t last = 0;
+
+    for (size_t serial = 1; serial < 1000; serial++) {
+        ps_tell_view_t tell;
+
+        last = ps_overseer_find_tell(overseer, 2, serial, &tell) && tell.kind == PS_TELL_TABLE
+                   ? serial
+                   : last;
+    }
+    cr_assert_neq(last, 0);
+    (void)ps_overseer_told(overseer, 2, last, status, "");
+}
+
+static void move_partition(const ps_table_t *table, uint32_t partition)
+{
+    ps_change_t change = {
+        .table = table->id, .partition = partition, .copies = table->copies[partition]};
+    ps_command_t moved = {.kind = PS_COMMAND_COPIES, .changes = &change, .n_changes = 1};
+
+    moved.epoch = ps_registry_epoch(registry) + 1;
+    change.copies.epoch = moved.epoch;
+    cr_assert_eq(ps_registry_apply(registry, &moved, now_ms, err), PSD_OK, "%s",
+                 psd_error_text(err));
+    ps_overseer_tell_table(overseer, table->id);
+}
+
+Test(overseer, sends_what_changed_since_the_node_acknowledged)
+{
+    const ps_table_t *table = make_copied("t", 8, 1);
+    size_t n = 0;
+
+    ps_overseer_tell_table(overseer, table->id);
+    cr_assert_eq(encoded(table, &n), PS_NODE_TABLE);
+    cr_assert_eq(n, 8);
+    /* It changes while that is in flight: the node may have either. */
+    move_partition(table, 3);
+    cr_assert_eq(encoded(table, &n), PS_NODE_TABLE);
+    answer_table(PSD_OK);
+    move_partition(table, 5);
+    cr_assert_eq(encoded(table, &n), PS_NODE_PLACES);
+    cr_assert_eq(n, 1);
+    /* Lost: what comes after it has all since the last answer. */
+    move_partition(table, 6);
+    cr_assert_eq(encoded(table, &n), PS_NODE_PLACES);
+    cr_assert_eq(n, 2);
+    answer_table(PSD_OK);
+    ps_overseer_tell_table(overseer, table->id);
+    cr_assert_eq(encoded(table, &n), 0, "nothing has changed");
+    /* It could not apply it: nobody knows what it has. */
+    move_partition(table, 6);
+    cr_assert_eq(encoded(table, &n), PS_NODE_PLACES);
+    answer_table(PSD_NO_TABLE);
+    pass(20000);
+    cr_assert_eq(encoded(table, &n), PS_NODE_TABLE);
+    answer_table(PSD_OK);
+    /* It announces itself again. */
+    come("n1", 11);
+    cr_assert_eq(encoded(table, &n), PS_NODE_TABLE);
 }
 
 Test(overseer, a_question_waits_no_longer_for_who_falls_silent)

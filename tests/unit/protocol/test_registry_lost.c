@@ -95,38 +95,14 @@ Test(registry_lost, of_all_copies_wants_the_operator)
     cr_assert(ps_registry_table(registry, "w")->rows_lost);
 }
 
-Test(registry_lost, is_told_in_json)
+Test(registry_lost, is_a_list_of_ranges)
 {
     const ps_lost_t lost[] = {{1, 2, 3, 4}, {0, 0, 0, UINT32_MAX}};
-    PSD_AUTO(ps_doc_destroy) ps_doc_t *doc = ps_doc_new();
-    PSD_AUTO(ps_doc_destroy) ps_doc_t *empty = ps_doc_new();
-    PSD_AUTO(ps_free_at) ps_lost_t *got = NULL;
-    ps_lost_t *none = NULL;
-    size_t n = 0;
 
-    cr_assert(ps_lost_to_doc(lost, 2, doc));
-    cr_assert_eq(ps_lost_from_doc(doc, &got, &n, err), PSD_OK);
-    cr_assert_eq(n, 2);
-    cr_assert_arr_eq(got, lost, sizeof lost);
-    cr_assert(ps_lost_has(got, 2, 1, 2, 4));
-    cr_assert_not(ps_lost_has(got, 2, 1, 2, 5));
-    cr_assert_not(ps_lost_has(got, 2, 1, 1, 4));
-    cr_assert(ps_lost_has(got, 2, 0, 9, 7), "table 0 is all");
-    cr_assert_eq(ps_lost_from_doc(empty, &none, &n, err), PSD_OK);
-    cr_assert_eq(n, 0);
-    cr_assert_null(none);
-}
-
-Test(registry_lost, that_is_no_range_is_refused)
-{
-    const ps_lost_t lost = {1, 2, 4, 3};
-    PSD_AUTO(ps_doc_destroy) ps_doc_t *doc = ps_doc_new();
-    ps_lost_t *got = NULL;
-    size_t n = 0;
-
-    cr_assert(ps_lost_to_doc(&lost, 1, doc));
-    cr_assert_neq(ps_lost_from_doc(doc, &got, &n, err), PSD_OK);
-    cr_assert_null(got);
+    cr_assert(ps_lost_has(lost, 2, 1, 2, 4));
+    cr_assert_not(ps_lost_has(lost, 2, 1, 2, 5));
+    cr_assert_not(ps_lost_has(lost, 2, 1, 1, 4));
+    cr_assert(ps_lost_has(lost, 2, 0, 9, 7), "table 0 is all");
 }
 
 static void assert_partial(uint64_t incarnation)

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
-#include "daemon/nodes/sizes.h"
+#include "protocol/agent/sizes.h"
 #include "support/fail_alloc.h"
 
 static ps_sizes_t sizes;
@@ -19,9 +19,8 @@ TestSuite(sizes, .fini = drop_sizes);
 static void learn(uint32_t n, uint64_t bytes)
 {
     ps_size_info_t *infos = ps_alloc(n + 1, sizeof *infos);
-    ps_shard_call_t call = {.sizes = infos, .n_sizes = n};
-    ps_shard_call_t *calls[] = {&call};
-    const ps_answers_t answers = {.calls = calls, .n_calls = 1};
+    ps_shard_answer_t answer = {.sizes = infos, .n_sizes = n};
+    const ps_answers_t answers = {.at = &answer, .n = 1};
 
     for (uint32_t i = 0; i < n; i++) {
         infos[i] = (ps_size_info_t){.table = 7, .partition = i, .bytes = bytes};
@@ -33,31 +32,17 @@ static void learn(uint32_t n, uint64_t bytes)
 /* How many a beat at that time tells; one of them into *ret_partition. */
 static size_t tell(uint64_t now_ms, uint64_t bytes, bool seen[])
 {
-    PSD_AUTO(ps_doc_destroy) ps_doc_t *doc = ps_doc_new();
-    const ps_doc_t *array = NULL;
-    size_t n = 0;
+    ps_size_info_t due[PS_SIZES_MAX];
+    size_t n = ps_sizes_take_due(&sizes, now_ms, due);
 
-    cr_assert(ps_sizes_tell(&sizes, now_ms, doc));
-    if (!ps_doc_has(doc, "sizes")) {
-        return 0;
-    }
-    cr_assert_eq(ps_doc_get_array(doc, "sizes", 3 * PS_SIZES_MAX, &array, NULL), PSD_OK,
-                 "it is bounded");
-    n = ps_doc_count(array);
-    cr_assert_eq(n % 3, 0);
-    for (size_t i = 0; i < n; i += 3) {
-        uint64_t at[3] = {0};
-
-        for (size_t k = 0; k < 3; k++) {
-            cr_assert_eq(ps_doc_at_u64(array, i + k, &at[k], NULL), PSD_OK);
-        }
-        cr_assert_eq(at[0], 7);
-        cr_assert_eq(at[2], bytes);
+    for (size_t i = 0; i < n; i++) {
+        cr_assert_eq(due[i].table, 7);
+        cr_assert_eq(due[i].bytes, bytes);
         if (seen != NULL) {
-            seen[at[1]] = true;
+            seen[due[i].partition] = true;
         }
     }
-    return n / 3;
+    return n;
 }
 
 Test(sizes, are_told_once)
@@ -133,39 +118,18 @@ Test(sizes, are_told_anew_to_a_registry_that_begins_again)
     cr_assert_eq(tell(2, 10, NULL), 2);
 }
 
-static void assert_refused(const char *text, psd_status_t status, const char *says)
-{
-    PSD_AUTO(ps_doc_destroy) ps_doc_t *doc = NULL;
-    PSD_AUTO(psd_error_destroy) psd_error_t *err = psd_error_new();
-
-    cr_assert_eq(
-        ps_doc_parse((ps_bytes_t){.data = (const uint8_t *)text, .size = strlen(text)}, &doc, err),
-        PSD_OK);
-    cr_assert_eq(ps_sizes_from_doc(doc, 1, NULL, err), status);
-    cr_assert_str_eq(psd_error_text(err), says);
-}
-
-Test(sizes, that_are_none_are_refused)
-{
-    assert_refused("{\"sizes\":[1,2,3,4]}", PSD_PROTO, "sizes: 4 numbers; they come in threes");
-    assert_refused("{\"sizes\":[4294967296,2,3]}", PSD_INVALID,
-                   "sizes: partition 2 of table 4294967296; allowed: below "
-                   "2^32");
-}
-
 static psd_status_t learn_and_tell(void *fixture)
 {
     ps_sizes_t own = {0};
     ps_size_info_t infos[2] = {{.table = 1}, {.table = 2}};
-    ps_shard_call_t call = {.sizes = infos, .n_sizes = 2};
-    ps_shard_call_t *calls[] = {&call};
-    const ps_answers_t answers = {.calls = calls, .n_calls = 1};
-    PSD_AUTO(ps_doc_destroy) ps_doc_t *doc = ps_doc_new();
+    ps_shard_answer_t answer = {.sizes = infos, .n_sizes = 2};
+    const ps_answers_t answers = {.at = &answer, .n = 1};
+    ps_size_info_t due[PS_SIZES_MAX];
     bool done = false;
 
     (void)fixture;
     ps_sizes_learn(&own, &answers);
-    done = own.by_partition.count == 2 && doc != NULL && ps_sizes_tell(&own, 1, doc);
+    done = own.by_partition.count == 2 && ps_sizes_take_due(&own, 1, due) == 2;
     ps_sizes_done(&own);
     return done ? PSD_OK : PSD_NOMEM;
 }

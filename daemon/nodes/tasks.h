@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * ps_task_run - what the registry tells, to the shards of this node
+ *
+ * What     The same for the node with the registry (fleet.h) and for the others
+ *          (member.h).
+ */
+#ifndef PS_DAEMON_TASKS_H
+#define PS_DAEMON_TASKS_H
+
+#include "daemon/config/plugins.h"
+#include "daemon/shards/shards.h"
+
+/* ret_local  out  the shards' number for it; 0: it is done already
+ * Errors: PSD_BUSY and PSD_NOMEM, later it may go; what the shards, or a plug-in
+ * that is not here, refuse. */
+PSD_MUST_CHECK psd_status_t ps_task_run(ps_shards_t *shards, const ps_plugins_t *plugins,
+                                        const ps_agent_task_t *task, uint64_t *ret_local,
+                                        psd_error_t *err);
+#endif

@@ -1,0 +1,127 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * ps_agent - a node's side of the conversation with the registry
+ *
+ * What     A pure machine. It announces the node until the registry answers,
+ *          sends beats, turns the registry's tells and questions into tasks for
+ *          the shards, in their order, answers each when the shards have done
+ *          it, and forwards their reports. When the registry is silent, the
+ *          shards go on with the map that they have; the node announces itself
+ *          again when the registry does not know it any more.
+ * Order    The shell passes in what happens: a message, a task that is done, a
+ *          report, time. Then it runs what ps_agent_next_task, _next_message and
+ *          _next_note return, until they return nothing.
+ * Shape    joining --> announced <--> alone
+ * Units    ms of any monotonic clock
+ * Owner    The caller. Threads: confined to one.
+ */
+#ifndef PS_PROTOCOL_AGENT_H
+#define PS_PROTOCOL_AGENT_H
+
+#include "protocol/agent/node_message.h"
+
+typedef struct ps_agent ps_agent_t;
+
+typedef struct ps_agent_args {
+    ps_node_t node;     /* what it announces; lists are borrowed until
+                           ps_agent_destroy */
+    const char *damage; /* found at this start; ""; borrowed */
+    ps_id_t cluster;
+    uint64_t heartbeat_ms;
+    bool looks_at_sizes; /* asks the shards for sizes of partitions (SIZES) */
+} ps_agent_args_t;
+
+/* Errors: PSD_NOMEM. */
+PSD_MUST_CHECK psd_status_t ps_agent_new(const ps_agent_args_t *args, uint64_t now_ms,
+                                         ps_agent_t **ret_agent, psd_error_t *err);
+/* Takes NULL, nulls *self_p. */
+void ps_agent_destroy(ps_agent_t **self_p);
+/* A table that a shard has read from its disk: the registry says which of them
+ * were dropped meanwhile. Errors: PSD_NOMEM. */
+PSD_MUST_CHECK psd_status_t ps_agent_know(ps_agent_t *self, uint32_t table, psd_error_t *err);
+
+/* ---- what happens ---- */
+
+/* Bytes of the registry's message. Errors: those of ps_node_message_decode; the
+ * message is dropped. */
+PSD_MUST_CHECK psd_status_t ps_agent_take(ps_agent_t *self, ps_bytes_t bytes, uint64_t now_ms,
+                                          psd_error_t *err);
+/* The shards have done the task with that number (ps_agent_began), or say why
+ * not. Takes the answers. */
+void ps_agent_finished(ps_agent_t *self, uint64_t local, psd_status_t status, const char *text,
+                       ps_answers_t *answers, uint64_t now_ms);
+/* A shard's report; shards repeat a report while it holds. */
+void ps_agent_report(ps_agent_t *self, const ps_report_t *report);
+void ps_agent_tick(ps_agent_t *self, uint64_t now_ms);
+uint64_t ps_agent_deadline(const ps_agent_t *self);
+/* The process ran out of descriptors, or has some again. */
+void ps_agent_set_files_out(ps_agent_t *self, bool is_out);
+/* The node ends: tells the registry, which then need not wait for a timeout. */
+void ps_agent_end(ps_agent_t *self);
+
+/* ---- what to do ---- */
+
+typedef enum ps_agent_task_kind {
+    PS_TASK_TABLE = 1, /* table: all of it, as it is now */
+    PS_TASK_DROP,      /* id */
+    PS_TASK_JOB,       /* job */
+    PS_TASK_SESSIONS,  /* session: the highest that was given out */
+    PS_TASK_ASK,       /* question, id of a job or 0, words */
+    PS_TASK_FENCE,     /* fence; a report has the answer */
+    PS_TASK_SIZES      /* sizes of the primaries here */
+} ps_agent_task_kind_t;
+
+/* For the shards of a node. */
+typedef struct ps_agent_task {
+    ps_agent_task_kind_t kind;
+    const ps_table_t *table; /* borrowed until ps_agent_began, so the others */
+    const ps_job_t *job;
+    uint32_t id;
+    uint32_t question;
+    ps_bytes_t words;
+    uint64_t session;
+    ps_copy_fence_t fence;
+} ps_agent_task_t;
+/* The next task; ps_agent_began says what came of it. false: none. */
+PSD_MUST_CHECK bool ps_agent_next_task(ps_agent_t *self, ps_agent_task_t *ret_task);
+/* status PSD_OK: the shards do it, under that number of theirs (0: it is done
+ * already, and FENCE always is); else why they cannot. */
+void ps_agent_began(ps_agent_t *self, uint64_t local, psd_status_t status, const char *text);
+
+/* The next message to the registry, borrowed until the next call. false: none. */
+PSD_MUST_CHECK bool ps_agent_next_message(ps_agent_t *self, ps_bytes_t *ret_bytes);
+/* The message could not be sent: the registry is gone or slow. A later beat has
+ * its news; a tell that got no answer comes again. */
+void ps_agent_unsent(ps_agent_t *self);
+
+typedef enum ps_agent_note_kind {
+    PS_AGENT_JOINED = 1, /* the registry knows of this start */
+    PS_AGENT_GONE,       /* the registry is silent, for silent_ms */
+    PS_AGENT_BACK,
+    PS_AGENT_REFUSED,   /* the registry refuses `what`, message `serial`; first, and
+                           again after an hour */
+    PS_AGENT_NOT_OBEYED /* this node could not do `what` */
+} ps_agent_note_kind_t;
+
+typedef struct ps_agent_note {
+    ps_agent_note_kind_t kind;
+    uint64_t silent_ms;
+    const char *what; /* static */
+    uint64_t serial;
+    psd_status_t status;
+    char text[PS_DAMAGE_TEXT_SIZE];
+} ps_agent_note_t;
+/* For the log; each once. */
+PSD_MUST_CHECK bool ps_agent_next_note(ps_agent_t *self, ps_agent_note_t *ret_note);
+
+/* ---- queries ---- */
+
+/* The registry has answered this incarnation's announcement: the node is part of
+ * the cluster. */
+bool ps_agent_is_announced(const ps_agent_t *self);
+/* The registry is reachable. */
+bool ps_agent_is_heard(const ps_agent_t *self);
+/* Why the registry refuses this node for ever: what it lost has no other copy;
+ * "": it does not. Borrowed. */
+const char *ps_agent_refusal(const ps_agent_t *self);
+#endif

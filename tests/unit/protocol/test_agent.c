@@ -1,0 +1,547 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* protocol/agent/agent.h: a node's side of the conversation with the registry. */
+#include "protocol/agent/agent.h"
+
+#include "support/fail_alloc.h"
+#include "support/node_message_sample.h"
+
+#define ME UINT64_C(77)
+#define BEAT_MS 100
+
+static ps_agent_t *agent;
+static psd_error_t *err;
+static uint64_t now_ms;
+static ps_node_message_t said; /* the last message taken from it */
+static uint64_t n_locals;
+
+static void new_agent(const char *damage)
+{
+    static ps_route_t shards[2];
+    ps_agent_args_t args = {
+        .node = {.incarnation = ME, .n_shards = 2, .shards = shards, .kept = true},
+        .damage = damage,
+        .cluster = sample_id(1),
+        .heartbeat_ms = BEAT_MS};
+
+    sample_text(args.node.name, sizeof args.node.name, "n2");
+    sample_text(args.node.control, sizeof args.node.control, "tcp://h:1");
+    ps_agent_destroy(&agent);
+    cr_assert_eq(ps_agent_new(&args, now_ms, &agent, err), PSD_OK);
+}
+
+static void setup(void)
+{
+    now_ms = 1000;
+    err = psd_error_new();
+    new_agent("");
+}
+
+static void teardown(void)
+{
+    ps_node_message_done(&said);
+    ps_agent_destroy(&agent);
+    psd_error_destroy(&err);
+}
+
+TestSuite(agent, .init = setup, .fini = teardown);
+
+/* The next message, in `said`; false: there is none. */
+static bool says(void)
+{
+    ps_bytes_t bytes;
+
+    ps_node_message_done(&said);
+    if (!ps_agent_next_message(agent, &bytes)) {
+        return false;
+    }
+    cr_assert_eq(ps_node_message_decode(bytes, &said, err), PSD_OK, "%s", psd_error_text(err));
+    cr_assert_eq(said.incarnation, ME);
+    return true;
+}
+
+static void assert_says(ps_node_message_kind_t kind)
+{
+    cr_assert(says(), "it says nothing");
+    cr_assert_eq(said.kind, kind, "it says %s", ps_node_message_name(said.kind));
+}
+
+static void assert_silent(void)
+{
+    cr_assert_not(says(), "it says %s", ps_node_message_name(said.kind));
+}
+
+static void hear(ps_node_message_t *message)
+{
+    PSD_AUTO(ps_buffer_done) ps_buffer_t bytes = {0};
+
+    message->cluster = sample_id(1);
+    if (message->incarnation == 0) {
+        message->incarnation = ME;
+    }
+    cr_assert(ps_node_message_encode(message, &bytes));
+    cr_assert_eq(ps_agent_take(agent, (ps_bytes_t){bytes.data, bytes.size}, now_ms, err), PSD_OK,
+                 "%s", psd_error_text(err));
+}
+
+static void hear_status(uint64_t serial, psd_status_t status, const char *text)
+{
+    ps_node_message_t heard = {.kind = PS_NODE_HEARD, .serial = serial, .status = status};
+
+    sample_text(heard.text, sizeof heard.text, text);
+    hear(&heard);
+}
+
+static void tick(uint64_t ms)
+{
+    now_ms += ms;
+    ps_agent_tick(agent, now_ms);
+}
+
+/* It has announced itself, and the registry has answered. */
+static void join(void)
+{
+    ps_agent_note_t note;
+
+    tick(0);
+    assert_says(PS_NODE_ANNOUNCE);
+    hear_status(said.serial, PSD_OK, "");
+    cr_assert(ps_agent_next_note(agent, &note));
+    cr_assert_eq(note.kind, PS_AGENT_JOINED);
+    cr_assert(ps_agent_is_announced(agent));
+    assert_silent();
+}
+
+static ps_agent_task_t next_task(ps_agent_task_kind_t kind)
+{
+    ps_agent_task_t task = {.kind = 0};
+
+    cr_assert(ps_agent_next_task(agent, &task));
+    cr_assert_eq(task.kind, kind);
+    return task;
+}
+
+/* The shards begin the next task; its number. */
+static uint64_t begin(ps_agent_task_kind_t kind)
+{
+    (void)next_task(kind);
+    ps_agent_began(agent, ++n_locals, PSD_OK, "");
+    return n_locals;
+}
+
+static void assert_no_task(void)
+{
+    ps_agent_task_t task;
+
+    cr_assert_not(ps_agent_next_task(agent, &task));
+}
+
+static void finish(uint64_t local, psd_status_t status, const char *text)
+{
+    ps_answers_t none = {0};
+
+    ps_agent_finished(agent, local, status, text, &none, now_ms);
+}
+
+static void assert_answers(uint64_t serial, psd_status_t status, const char *text)
+{
+    assert_says(PS_NODE_ANSWER);
+    cr_assert_eq(said.serial, serial);
+    cr_assert_eq(said.status, status);
+    cr_assert_str_eq(said.text, text);
+}
+
+/* The sample's table with two partitions, or what changed of it. */
+static void hear_table(ps_node_message_kind_t kind, uint64_t serial, uint64_t epoch)
+{
+    PSD_AUTO(ps_node_message_done) ps_node_message_t table = node_message_sample(kind);
+
+    table.serial = serial;
+    table.incarnation = ME;
+    table.places[1].copies.epoch = epoch;
+    if (kind == PS_NODE_PLACES) { /* the second one alone */
+        table.places[0] = table.places[1];
+        table.n_places = 1;
+    }
+    hear(&table);
+}
+
+static void hear_drop(uint64_t serial, uint32_t table)
+{
+    hear(&(ps_node_message_t){.kind = PS_NODE_DROP, .serial = serial, .table = {.id = table}});
+}
+
+Test(agent, announces_itself_until_it_is_answered)
+{
+    tick(0);
+    assert_says(PS_NODE_ANNOUNCE);
+    cr_assert_str_eq(said.node.name, "n2");
+    cr_assert_eq(said.node.n_shards, 2);
+    cr_assert(said.node.kept);
+    tick(BEAT_MS);
+    assert_says(PS_NODE_ANNOUNCE);
+    hear_status(said.serial - 1, PSD_OK, ""); /* of the one before: it comes too late */
+    cr_assert_not(ps_agent_is_announced(agent));
+    hear_status(said.serial, PSD_OK, "");
+    cr_assert(ps_agent_is_announced(agent));
+    tick(BEAT_MS - 1);
+    assert_silent();
+    tick(1);
+    assert_says(PS_NODE_BEAT);
+    cr_assert_not(said.files_out);
+    ps_agent_set_files_out(agent, true);
+    tick(BEAT_MS);
+    assert_says(PS_NODE_BEAT);
+    cr_assert(said.files_out);
+}
+
+Test(agent, announces_itself_again_to_a_registry_that_does_not_know_it)
+{
+    uint64_t old = 0;
+    uint64_t local = 0;
+
+    join();
+    hear_drop(5, 3);
+    local = begin(PS_TASK_DROP);
+    tick(BEAT_MS);
+    assert_says(PS_NODE_BEAT);
+    old = said.serial;
+    hear_status(old, PSD_NO_NODE, "");
+    cr_assert_eq(ps_agent_deadline(agent), 0);
+    tick(0);
+    assert_says(PS_NODE_ANNOUNCE);
+    /* Its number is another tell's by now. */
+    finish(local, PSD_OK, "");
+    assert_silent();
+    hear_status(said.serial, PSD_OK, "");
+    tick(BEAT_MS);
+    assert_says(PS_NODE_ANNOUNCE);
+    hear_status(said.serial, PSD_OK, "");
+    hear_status(old, PSD_NO_NODE, ""); /* of before the announcement */
+    cr_assert(ps_agent_is_announced(agent));
+}
+
+Test(agent, says_when_the_registry_is_gone_and_back)
+{
+    ps_agent_note_t note;
+
+    join();
+    for (int i = 0; i < 11; i++) {
+        tick(BEAT_MS);
+        while (says()) {
+        }
+    }
+    cr_assert(ps_agent_next_note(agent, &note));
+    cr_assert_eq(note.kind, PS_AGENT_GONE);
+    cr_assert_eq(note.silent_ms, 1100);
+    cr_assert_not(ps_agent_is_heard(agent));
+    cr_assert_gt(ps_agent_deadline(agent), now_ms + BEAT_MS, "it asks less often");
+    hear_status(1000, PSD_OK, "");
+    cr_assert(ps_agent_is_heard(agent));
+    cr_assert(ps_agent_next_note(agent, &note));
+    cr_assert_eq(note.kind, PS_AGENT_BACK);
+    cr_assert_eq(ps_agent_deadline(agent), now_ms);
+    cr_assert_not(ps_agent_next_note(agent, &note));
+}
+
+Test(agent, notes_a_refusal_once_an_hour)
+{
+    ps_agent_note_t note;
+
+    join();
+    hear_status(9, PSD_CLUSTER, "another cluster");
+    hear_status(10, PSD_CLUSTER, "another cluster");
+    cr_assert(ps_agent_next_note(agent, &note));
+    cr_assert_eq(note.kind, PS_AGENT_REFUSED);
+    cr_assert_eq(note.status, PSD_CLUSTER);
+    cr_assert_str_eq(note.text, "another cluster");
+    cr_assert_not(ps_agent_next_note(agent, &note));
+    now_ms += 3600000;
+    hear_status(11, PSD_CLUSTER, "another cluster");
+    cr_assert(ps_agent_next_note(agent, &note));
+}
+
+Test(agent, ends_when_what_it_lost_has_no_other_copy)
+{
+    new_agent("log-0: byte 7");
+    tick(0);
+    assert_says(PS_NODE_ANNOUNCE);
+    cr_assert_str_eq(said.text, "log-0: byte 7");
+    cr_assert_str_eq(ps_agent_refusal(agent), "");
+    hear_status(said.serial, PSD_DAMAGED, "table w");
+    cr_assert_str_eq(ps_agent_refusal(agent), "table w");
+    cr_assert_not(ps_agent_is_announced(agent));
+}
+
+Test(agent, applies_a_table_and_what_changes_in_it)
+{
+    ps_agent_task_t task;
+    uint64_t local = 0;
+
+    join();
+    hear_table(PS_NODE_PLACES, 4, 90);
+    assert_no_task();
+    assert_answers(4, PSD_NO_TABLE, "this node does not know table 3");
+    hear_table(PS_NODE_TABLE, 5, 82);
+    task = next_task(PS_TASK_TABLE);
+    cr_assert_str_eq(task.table->spec.name, "w");
+    cr_assert(task.table->rows_lost);
+    cr_assert_eq(task.table->copies[0].epoch, 40);
+    cr_assert_eq(task.table->routes[0].incarnation, UINT64_C(0x8000000000000007));
+    cr_assert_str_eq(task.table->routes[0].tcp, "tcp://h:7171");
+    cr_assert_str_eq(task.table->routes[0].ipc, "");
+    cr_assert_eq(task.table->routes[1].partition, 1);
+    cr_assert_eq(task.table->routes[1].epoch, 82);
+    cr_assert_str_eq(task.table->routes[1].tcp, "", "it listens on ipc alone");
+    cr_assert_str_eq(task.table->routes[1].ipc, "ipc:///run/psd/1");
+    local = begin(PS_TASK_TABLE);
+    assert_silent();
+    hear_table(PS_NODE_PLACES, 6, 83);
+    finish(local, PSD_OK, "");
+    assert_answers(5, PSD_OK, "");
+    task = next_task(PS_TASK_TABLE);
+    cr_assert_eq(task.table->copies[0].epoch, 40);
+    cr_assert_eq(task.table->copies[1].epoch, 83);
+    cr_assert_eq(task.table->routes[1].epoch, 83);
+    local = begin(PS_TASK_TABLE);
+    finish(local, PSD_LIMIT, "too many rows");
+    assert_answers(6, PSD_LIMIT, "too many rows");
+    tick(BEAT_MS);
+    assert_says(PS_NODE_BEAT);
+    cr_assert_eq(said.epoch, 90, "the greatest, also of what it could not use");
+}
+
+Test(agent, runs_tasks_in_their_order_and_each_once)
+{
+    uint64_t first = 0;
+    uint64_t second = 0;
+
+    join();
+    hear_drop(7, 3);
+    hear_drop(8, 4);
+    hear_drop(7, 3); /* sent again */
+    cr_assert_eq(next_task(PS_TASK_DROP).id, 3);
+    first = begin(PS_TASK_DROP);
+    cr_assert_eq(next_task(PS_TASK_DROP).id, 4);
+    second = begin(PS_TASK_DROP);
+    assert_no_task();
+    finish(second, PSD_OK, "");
+    assert_answers(8, PSD_OK, "");
+    finish(first, PSD_OK, "");
+    assert_answers(7, PSD_OK, "");
+    assert_silent();
+    hear_drop(7, 3); /* the answer was lost */
+    finish(begin(PS_TASK_DROP), PSD_OK, "");
+    assert_answers(7, PSD_OK, "");
+}
+
+Test(agent, drops_tables_that_the_registry_does_not_know)
+{
+    uint32_t known[] = {3};
+    ps_node_message_t message = {
+        .kind = PS_NODE_KNOWN, .serial = 5, .tables = known, .n_tables = 1};
+    uint64_t local = 0;
+
+    for (uint32_t i = 2; i <= 4; i++) {
+        cr_assert_eq(ps_agent_know(agent, i, err), PSD_OK);
+        cr_assert_eq(ps_agent_know(agent, i, err), PSD_OK, "of another shard");
+    }
+    join();
+    hear(&message);
+    cr_assert_eq(next_task(PS_TASK_DROP).id, 2);
+    local = begin(PS_TASK_DROP);
+    cr_assert_eq(next_task(PS_TASK_DROP).id, 4);
+    (void)begin(PS_TASK_DROP);
+    finish(local, PSD_IO, "disk");
+    assert_silent();
+    finish(local + 1, PSD_OK, "");
+    assert_answers(5, PSD_IO, "");
+    message.serial = 6;
+    hear(&message);
+    cr_assert_eq(next_task(PS_TASK_DROP).id, 2, "which is still there");
+    finish(begin(PS_TASK_DROP), PSD_OK, "");
+    assert_answers(6, PSD_OK, "");
+    message.serial = 7;
+    hear(&message);
+    assert_no_task();
+    assert_answers(7, PSD_OK, "");
+}
+
+Test(agent, answers_a_question_with_what_the_shards_say)
+{
+    PSD_AUTO(ps_node_message_done) ps_node_message_t ask = node_message_sample(PS_NODE_ASK);
+    ps_answers_t answers = {0};
+    ps_agent_task_t task;
+
+    join();
+    ask.incarnation = ME;
+    hear(&ask);
+    task = next_task(PS_TASK_ASK);
+    cr_assert_eq(task.question, 93);
+    cr_assert_eq(task.id, 5);
+    cr_assert_eq(task.words.size, 2);
+    (void)begin(PS_TASK_ASK);
+    sample_answers(&answers);
+    answers.at[1].waiting[0].since_ms = now_ms - 30;
+    ps_agent_finished(agent, n_locals, PSD_OK, "", &answers, now_ms);
+    assert_answers(90, PSD_OK, "");
+    cr_assert_eq(said.answers.n, 2);
+    cr_assert_eq(said.answers.at[1].waiting[0].since_ms, 30, "an age");
+    cr_assert_eq(said.answers.at[1].clocks[0].max, 81);
+}
+
+Test(agent, says_what_the_shards_cannot_do)
+{
+    PSD_AUTO(ps_node_message_done) ps_node_message_t job = node_message_sample(PS_NODE_JOB);
+    PSD_AUTO(ps_node_message_done) ps_node_message_t fence = node_message_sample(PS_NODE_FENCE);
+    ps_agent_note_t note;
+
+    join();
+    job.incarnation = ME;
+    hear(&job);
+    cr_assert_str_eq(next_task(PS_TASK_JOB).job->name, "lr");
+    ps_agent_began(agent, 0, PSD_BUSY, "65536 questions wait");
+    assert_answers(90, PSD_BUSY, "65536 questions wait");
+    cr_assert(ps_agent_next_note(agent, &note));
+    cr_assert_eq(note.kind, PS_AGENT_NOT_OBEYED);
+    cr_assert_str_eq(note.what, "job");
+    fence.incarnation = ME;
+    hear(&fence);
+    cr_assert_eq(next_task(PS_TASK_FENCE).fence.partition, 95);
+    (void)begin(PS_TASK_FENCE);
+    assert_no_task();
+    assert_silent(); /* a report has the answer */
+    hear(&(ps_node_message_t){.kind = PS_NODE_BEAT, .serial = 91});
+    assert_answers(91, PSD_UNSUPPORTED, "it is a message of nodes");
+    hear(&(ps_node_message_t){.kind = PS_NODE_SESSIONS, .serial = 92, .session = 7});
+    cr_assert_eq(next_task(PS_TASK_SESSIONS).session, 7);
+    ps_agent_began(agent, 0, PSD_OK, "");
+    assert_answers(92, PSD_OK, "");
+}
+
+Test(agent, forwards_reports_while_it_is_announced)
+{
+    const ps_report_t report = {.kind = PS_REPORT_CAUGHT_UP, .table = 3, .lsn = 9};
+
+    ps_agent_report(agent, &report);
+    assert_silent();
+    join();
+    ps_agent_report(agent, &report);
+    ps_agent_report(agent, &report);
+    assert_says(PS_NODE_REPORT);
+    cr_assert_eq(said.n_reports, 2);
+    cr_assert_eq(said.reports[1].lsn, 9);
+    assert_silent();
+}
+
+Test(agent, ignores_what_is_for_another_life_or_cluster)
+{
+    PSD_AUTO(ps_buffer_done) ps_buffer_t bytes = {0};
+    const ps_node_message_t other = {.kind = PS_NODE_DROP,
+                                     .serial = 3,
+                                     .cluster = sample_id(9),
+                                     .incarnation = ME,
+                                     .table = {.id = 3}};
+
+    join();
+    hear(&(ps_node_message_t){
+        .kind = PS_NODE_DROP, .serial = 3, .incarnation = ME + 1, .table = {.id = 3}});
+    cr_assert(ps_node_message_encode(&other, &bytes));
+    cr_assert_eq(ps_agent_take(agent, (ps_bytes_t){bytes.data, bytes.size}, now_ms, err), PSD_OK);
+    assert_no_task();
+    assert_silent();
+    cr_assert_eq(ps_agent_take(agent, (ps_bytes_t){(const uint8_t *)"{}", 2}, now_ms, err),
+                 PSD_PROTO);
+}
+
+Test(agent, says_that_it_ends)
+{
+    ps_agent_end(agent);
+    assert_silent(); /* nobody knows it */
+    join();
+    ps_agent_end(agent);
+    assert_says(PS_NODE_END);
+    assert_silent();
+}
+
+Test(agent, sends_sizes_again_that_could_not_be_sent)
+{
+    ps_agent_args_t args = {.node = {.incarnation = ME},
+                            .damage = "",
+                            .cluster = sample_id(1),
+                            .heartbeat_ms = BEAT_MS,
+                            .looks_at_sizes = true};
+    ps_answers_t answers = {.at = ps_alloc(1, sizeof *answers.at), .n = 1};
+
+    answers.at[0] = (ps_shard_answer_t){.sizes = ps_alloc(1, sizeof(ps_size_info_t)), .n_sizes = 1};
+    answers.at[0].sizes[0] = (ps_size_info_t){.table = 3, .partition = 1, .bytes = 500};
+    ps_agent_destroy(&agent);
+    cr_assert_eq(ps_agent_new(&args, now_ms, &agent, err), PSD_OK);
+    join();
+    (void)begin(PS_TASK_SIZES);
+    ps_agent_finished(agent, n_locals, PSD_OK, "", &answers, now_ms);
+    tick(BEAT_MS);
+    assert_says(PS_NODE_BEAT);
+    cr_assert_eq(said.n_sizes, 1);
+    cr_assert_eq(said.sizes[0].bytes, 500);
+    tick(BEAT_MS);
+    assert_says(PS_NODE_BEAT);
+    cr_assert_eq(said.n_sizes, 0);
+    ps_agent_unsent(agent);
+    tick(BEAT_MS);
+    assert_says(PS_NODE_BEAT);
+    cr_assert_eq(said.n_sizes, 1);
+}
+
+/* Everything again, where memory fails somewhere. */
+static psd_status_t live(void *fixture)
+{
+    PSD_AUTO(ps_agent_destroy) ps_agent_t *own = NULL;
+    const ps_buffer_t *messages = fixture;
+    const ps_agent_args_t args = {.node = {.incarnation = UINT64_C(0x8000000000000007)},
+                                  .damage = "",
+                                  .cluster = sample_id(1),
+                                  .heartbeat_ms = BEAT_MS};
+    ps_agent_task_t task;
+    ps_bytes_t bytes;
+    size_t n_fine = 0;
+    psd_status_t rc = ps_agent_new(&args, 0, &own, NULL);
+
+    if (rc != PSD_OK) {
+        return rc;
+    }
+    ps_agent_tick(own, 0);
+    for (size_t i = 0; rc == PSD_OK && i < 3; i++) {
+        rc = ps_agent_take(own, (ps_bytes_t){messages[i].data, messages[i].size}, 0, NULL);
+    }
+    for (uint64_t local = 1; ps_agent_next_task(own, &task); local++) {
+        ps_answers_t none = {0};
+
+        ps_agent_began(own, local, PSD_OK, "");
+        ps_agent_finished(own, local, PSD_OK, "", &none, 0);
+    }
+    while (ps_agent_next_message(own, &bytes)) {
+        PSD_AUTO(ps_node_message_done) ps_node_message_t message = {0};
+
+        n_fine +=
+            ps_node_message_decode(bytes, &message, NULL) == PSD_OK && message.status == PSD_OK ? 1
+                                                                                                : 0;
+    }
+    return rc == PSD_OK && n_fine == 4 ? PSD_OK : PSD_NOMEM;
+}
+
+Test(agent, survives_without_memory)
+{
+    static const ps_node_message_kind_t kinds[] = {PS_NODE_TABLE, PS_NODE_JOB, PS_NODE_ASK};
+    ps_buffer_t messages[3] = {{0}};
+
+    for (size_t i = 0; i < 3; i++) {
+        PSD_AUTO(ps_node_message_done) ps_node_message_t message = node_message_sample(kinds[i]);
+
+        message.serial = i + 1;
+        cr_assert(ps_node_message_encode(&message, &messages[i]));
+    }
+    cr_assert_null(fail_alloc_sweep(live, messages));
+    for (size_t i = 0; i < 3; i++) {
+        ps_buffer_done(&messages[i]);
+    }
+}
