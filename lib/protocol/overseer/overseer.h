@@ -6,9 +6,10 @@
  * It is       For each node the state that it may lack, sent in order until the
  *             node acknowledges it; questions, until all nodes have answered or
  *             are given up; which nodes are up, suspect or down.
- * It uses     placement, registry, facts, core, lib/wire, lib/model, lib/base.
+ * It uses     agent (its messages), placement, registry, facts, core, lib/wire,
+ *             lib/model, lib/base.
  * It ignores  How a message travels, what an answer says, clocks and threads.
- * Start at    ps_overseer_next in tells.c.
+ * Start at    ps_overseer_next in tells.c; talk.c for the messages.
  */
 /*
  * ps_overseer - all nodes of the cluster, as the registry sees them
