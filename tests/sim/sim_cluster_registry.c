@@ -466,12 +466,13 @@ const ps_table_t *cluster_registry_table(const cluster_t *self)
                : ps_registry_table_by_id(self->registry.machine, self->table);
 }
 
-/* Whole by the map, or dropped last and not restarted. */
+/* Whole by the map, or dropped last: it has not begun anew since. */
 static bool has_all(const cluster_t *self, const ps_copy_t *copy, uint32_t partition)
 {
     const ps_partition_t *its = cluster_partition(self, copy->incarnation, copy->shard, partition);
 
-    return ps_copy_is_whole(copy) || (copy->dropped && its != NULL && ps_rows_are_whole(its));
+    return ps_copy_is_whole(copy) ||
+           (copy->dropped && its != NULL && its->replicas != NULL && ps_replicas_has_position(its));
 }
 
 /* It is whole and not silent. A copy that the registry takes for lost may

@@ -216,7 +216,7 @@ static bool lacks_what_it_had(const ps_partition_t *partition)
     return self->has_begun_anew && (partition->lsn == 0 || partition->lsn < self->in_sync_lsn);
 }
 
-static bool has_position(const ps_partition_t *partition)
+bool ps_replicas_has_position(const ps_partition_t *partition)
 {
     return ps_rows_are_whole(partition) && !lacks_what_it_had(partition);
 }
@@ -225,7 +225,7 @@ bool ps_replicas_begin_empty(ps_step_t *step, ps_partition_t *partition)
 {
     ps_replicas_t *self = partition->replicas;
 
-    if (self->primary || has_position(partition) ||
+    if (self->primary || ps_replicas_has_position(partition) ||
         partition->spec->ack == PS_ACK_DISK) { /* only the operator says so */
         return true;
     }
@@ -242,7 +242,7 @@ bool ps_replicas_begin_empty(ps_step_t *step, ps_partition_t *partition)
 static void report_position(ps_step_t *step, ps_partition_t *partition, uint64_t epoch)
 {
     const ps_replicas_t *self = partition->replicas;
-    bool whole = has_position(partition);
+    bool whole = ps_replicas_has_position(partition);
     uint64_t lsn = whole ? partition->lsn : 0;
     uint64_t lsn_epoch = 0;
 
