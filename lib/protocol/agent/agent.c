@@ -514,9 +514,8 @@ static void take_out(ps_agent_t *self, size_t i)
 static void finish(ps_agent_t *self, size_t i, psd_status_t status, const char *text,
                    ps_answers_t *answers, uint64_t now_ms)
 {
-    const delivery_t delivery = self->deliveries[i];
+    const delivery_t delivery = self->deliveries[i]; /* but its message */
 
-    self->deliveries[i].message = NULL;
     take_out(self, i);
     if (delivery.kind == PS_TASK_SIZES) {
         self->looks = false;
