@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/alloc.h"
 #include "protocol/agent/agent.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

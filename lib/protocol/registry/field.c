@@ -229,8 +229,10 @@ static bool encode_spelling(const ps_field_t *self, const void *value, ps_buffer
     return true;
 }
 
-static bool encode_bytes(const ps_buffer_t *bytes, ps_buffer_t *buffer)
+static bool encode_bytes(const void *at, ps_buffer_t *buffer)
 {
+    const ps_buffer_t *bytes = at;
+
     return ps_buffer_u32(buffer, (uint32_t)bytes->size) &&
            ps_buffer_append(buffer, bytes->data, bytes->size);
 }
@@ -252,7 +254,7 @@ static bool encode_field(const ps_field_t *self, const void *value, ps_buffer_t 
         size = strnlen((const char *)at, self->size - 1);
         return ps_buffer_u16(buffer, (uint16_t)size) && ps_buffer_append(buffer, at, size);
     case PS_AS_BYTES:
-        return encode_bytes((const ps_buffer_t *)at, buffer);
+        return encode_bytes(at, buffer);
     case PS_AS_LIST:
     case PS_AS_ARRAY:
         return encode_items(self, value, buffer);
@@ -289,10 +291,10 @@ static psd_status_t decode_text(const ps_field_t *self, ps_bytes_t text, uint8_t
     return PSD_OK;
 }
 
-static psd_status_t decode_bytes(const ps_field_t *self, ps_bytes_t bytes, ps_buffer_t *ret,
+static psd_status_t decode_bytes(const ps_field_t *self, ps_bytes_t bytes, void *at,
                                  psd_error_t *err)
 {
-    return ps_buffer_append(ret, bytes.data, bytes.size)
+    return ps_buffer_append(at, bytes.data, bytes.size)
                ? PSD_OK
                : psd_error_set(err, PSD_NOMEM, "no memory for %s", self->name);
 }
@@ -408,8 +410,7 @@ static psd_status_t decode_field(const ps_field_t *self, ps_cursor_t *cursor, vo
         rc = decode_text(self, ps_cursor_take(cursor, ps_cursor_u16(cursor)), at, err);
         break;
     case PS_AS_BYTES:
-        rc = decode_bytes(self, ps_cursor_take(cursor, ps_cursor_u32(cursor)), (ps_buffer_t *)at,
-                          err);
+        rc = decode_bytes(self, ps_cursor_take(cursor, ps_cursor_u32(cursor)), at, err);
         break;
     case PS_AS_LIST:
     case PS_AS_ARRAY:
