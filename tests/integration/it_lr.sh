@@ -174,13 +174,22 @@ learn hinge -n 2 -- --loss hinge --updater adagrad --epochs 2
 learn hinge2 -n 2 -- --loss square-hinge --updater sgd --alpha 0.5 --beta 2000 \
     --schedule decay
 
-# The exact objective comes near its optimum, 98.5136, and leaves no table
-# behind but its own.
+# f_is_below MOST WHAT: F of the last run, which is near its optimum, 98.5136.
+# After the few epochs of TRAIN_LESS it is not yet.
+less=${TRAIN_LESS:+8}
+f_is_below() {
+    local objective
+    objective=$(sed -n 's/.* F \([0-9.]*\)  .*/\1/p' "$work/out")
+    awk "BEGIN { f = ${objective:-0}
+        exit !(f > 98.513 && (f < $1 || \"$less\" != \"\")) }" ||
+        fail "$2: F is ${objective:-not told}"
+}
+
+# The exact objective comes near its optimum, and leaves no table behind but its
+# own.
 learn exact -n 4 -- --objective l2:1 --alpha 0.5 --beta 5 --minibatch 50 \
-    --epochs 60
-objective=$(sed -n 's/.* F \([0-9.]*\)  .*/\1/p' "$work/out")
-awk "BEGIN { exit !(${objective:-0} > 98.513 && ${objective:-0} < 99.498) }" ||
-    fail "F is ${objective:-not told}"
+    --epochs "${less:-60}"
+f_is_below 99.498 exact
 expect 0 table list -o name
 if grep -q '\.' "$work/out"; then
     fail "tables are left behind: $(tr '\n' ' ' <"$work/out")"
@@ -188,10 +197,9 @@ fi
 
 # So do models of the workers' own, averaged or brought together by ADMM.
 for variant in average admm; do
-    learn "$variant" -n 3 -- --objective l2:1 --variant "$variant" --epochs 40
-    objective=$(sed -n 's/.* F \([0-9.]*\)  .*/\1/p' "$work/out")
-    awk "BEGIN { exit !(${objective:-0} > 98.513 && ${objective:-0} < 100) }" ||
-        fail "$variant: F is ${objective:-not told}"
+    learn "$variant" -n 3 -- --objective l2:1 --variant "$variant" \
+        --epochs "${less:-40}"
+    f_is_below 100 "$variant"
 done
 
 # A saved model predicts without a psd what was measured with it.

@@ -14,6 +14,7 @@
 #include "client/slices/cut.h"
 #include "model/tables/partition.h"
 #include "model/updaters/row_loops.h"
+#include "support/seeds.h"
 #include "wire/messages/message.h"
 
 #define MODEL_MAX 4096 /* (row, column) pairs pushed in one test */
@@ -375,14 +376,14 @@ static void run(uint64_t seed, bool sparse)
 
 Test(cut, dense_pushes_mean_the_same_in_slices)
 {
-    for (uint64_t seed = 0; seed < 3000; seed++) {
+    for (uint64_t seed = 0; seed < seeds_of(3000); seed++) {
         run(seed, false);
     }
 }
 
 Test(cut, sparse_pushes_mean_the_same_in_slices)
 {
-    for (uint64_t seed = 0; seed < 1000; seed++) {
+    for (uint64_t seed = 0; seed < seeds_of(1000); seed++) {
         run(seed, true);
     }
 }

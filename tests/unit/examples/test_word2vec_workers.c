@@ -299,11 +299,19 @@ static wv_options_t options_of(wv_model_t model)
                           .seed = 3};
 }
 
-static void many_are_as_good_as_one(const wv_options_t *options)
+/* With TRAIN_LESS many learn for an epoch, after which nobody is good yet. */
+static void many_are_as_good_as_one(wv_options_t *options)
 {
-    double one = score_of(*options, 1);
-    double many = score_of(*options, WORKERS_MOST);
+    bool is_short = getenv("TRAIN_LESS") != NULL;
+    double one = 0;
+    double many = 0;
 
+    options->epochs = is_short ? 1 : options->epochs;
+    many = score_of(*options, WORKERS_MOST);
+    if (is_short) {
+        return;
+    }
+    one = score_of(*options, 1);
     cr_expect_gt(one, 0.8, "one worker: %g", one);
     cr_expect_gt(many, one - 0.05, "one worker: %g, %d: %g", one, WORKERS_MOST, many);
 }

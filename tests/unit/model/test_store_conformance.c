@@ -7,6 +7,7 @@
 #include "model/updaters/init.h"
 #include "model/updaters/updater.h"
 #include "model/updaters/updater_rule.h"
+#include "support/seeds.h"
 #include "unit/model/plain_cell.h"
 
 #define N_ROWS 24
@@ -448,7 +449,7 @@ static void run_partition(world_t *self, uint32_t partition)
             }
         }
     }
-    for (int round = 0; round < N_ROUNDS; round++) {
+    for (uint64_t round = 0; round < seeds_of(N_ROUNDS); round++) {
         push_some(self);
         pull_some(self);
         pull_some(self);

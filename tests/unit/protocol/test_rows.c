@@ -7,6 +7,7 @@
 
 #include "model/store/store_growth.h"
 #include "support/fail_alloc.h"
+#include "support/seeds.h"
 
 #define SEEDS 200 /* or as ROWS_SEEDS says; from ROWS_FROM on */
 #define END_MS 120000
@@ -191,7 +192,7 @@ Test(rows, whatever_breaks_copies_end_as_their_primary)
  * and it had to begin anew: again and again. */
 Test(rows, copies_get_whole_though_records_come_faster_than_the_link_carries)
 {
-    for (uint64_t seed = 0; seed < 40; seed++) {
+    for (uint64_t seed = 0; seed < seeds_of(40); seed++) {
         run_outrun(seed);
     }
 }

@@ -3,6 +3,7 @@
  * of its operations: what was flushed is there once and in order, and what is
  * there beyond that was appended. */
 #include "shard_log_kit.h"
+#include "support/seeds.h"
 
 #define TURNS 24
 
@@ -44,18 +45,18 @@ Test(shard_log_faults, a_crash_at_any_operation_loses_nothing_flushed)
 {
     size_t n_crashes = 0;
 
-    for (uint64_t seed = 1; seed <= 25; seed++) {
+    for (uint64_t seed = 1; seed <= seeds_of(25); seed++) {
         for (uint64_t op = 0; crash_at(seed, op); op++) {
             n_crashes++;
         }
     }
-    cr_assert_gt(n_crashes, 1000);
+    cr_assert_gt(n_crashes, seeds_of(1000));
 }
 
 /* A crash while it recovers from a crash. */
 Test(shard_log_faults, a_crash_while_reading_changes_nothing)
 {
-    for (uint64_t seed = 1; seed <= 100; seed++) {
+    for (uint64_t seed = 1; seed <= seeds_of(100); seed++) {
         kit_t kit;
 
         kit_begin(&kit, seed, 1500);
@@ -115,7 +116,7 @@ static bool fail_at(uint64_t seed, uint64_t op, uint64_t times, bool only_flushe
 
 Test(shard_log_faults, any_call_that_fails_is_survived)
 {
-    for (uint64_t seed = 1; seed <= 12; seed++) {
+    for (uint64_t seed = 1; seed <= seeds_of(12); seed++) {
         for (uint64_t times = 1; times <= 9; times += 4) {
             for (uint64_t op = 0; fail_at(seed, op, times, false); op++) {
             }
@@ -127,7 +128,7 @@ Test(shard_log_faults, any_call_that_fails_is_survived)
  * disk takes care of; so it has to be written again. */
 Test(shard_log_faults, a_failed_flush_is_not_believed_later)
 {
-    for (uint64_t seed = 1; seed <= 25; seed++) {
+    for (uint64_t seed = 1; seed <= seeds_of(25); seed++) {
         for (uint64_t times = 1; times <= 7; times += 3) {
             for (uint64_t op = 0; fail_at(seed, op, times, true); op++) {
             }
@@ -138,7 +139,7 @@ Test(shard_log_faults, a_failed_flush_is_not_believed_later)
 /* Fails until time comes, then everything that waited is flushed. */
 Test(shard_log_faults, goes_on_by_itself_after_failures)
 {
-    for (uint64_t seed = 1; seed <= 50; seed++) {
+    for (uint64_t seed = 1; seed <= seeds_of(50); seed++) {
         kit_t kit;
 
         kit_begin(&kit, seed, 1500);
@@ -182,7 +183,7 @@ Test(shard_log_faults, attempts_leave_no_heap_of_empty_segments)
  */
 Test(shard_log_faults, what_was_read_is_flushed)
 {
-    for (uint64_t seed = 1; seed <= 30; seed++) {
+    for (uint64_t seed = 1; seed <= seeds_of(30); seed++) {
         kit_t kit;
 
         kit_begin(&kit, seed, 1 << 20);
@@ -293,7 +294,7 @@ Test(shard_log_faults, what_was_read_behind_a_failed_flush_is_written_again)
                                     {64 << 20, 5 << 20, true}};
 
     for (size_t i = 0; i < sizeof all / sizeof all[0]; i++) {
-        uint64_t n_seeds = all[i].large_bytes > 900 ? 1 : 30;
+        uint64_t n_seeds = all[i].large_bytes > 900 ? 1 : seeds_of(30);
 
         for (uint64_t seed = 1; seed <= n_seeds; seed++) {
             for (uint64_t op = 0; start_behind_failed_flush(seed, &all[i], op, SIM_DISK_FAIL);
@@ -451,7 +452,7 @@ Test(shard_log_faults, a_full_disk_is_told_and_left_behind)
 /* A crash in the midst of a cut leaves a log without gaps. */
 Test(shard_log_faults, a_crash_while_cutting_leaves_no_gap)
 {
-    for (uint64_t seed = 1; seed <= 20; seed++) {
+    for (uint64_t seed = 1; seed <= seeds_of(20); seed++) {
         for (uint64_t op = 0; op < 8; op++) {
             PSD_AUTO(psd_error_destroy) psd_error_t *err = psd_error_new();
             ps_shard_log_args_t args;

@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* How many of its seeds or rounds a test runs: all, and a part of them where the
+ * environment has SEEDS_LESS, as under sanitizers. */
+#ifndef PS_TESTS_SUPPORT_SEEDS_H
+#define PS_TESTS_SUPPORT_SEEDS_H
+
+#include <stdint.h>
+#include <stdlib.h>
+
+/* `all`, or all / $SEEDS_LESS, rounded up. */
+static inline uint64_t seeds_of(uint64_t all)
+{
+    const char *text = getenv("SEEDS_LESS");
+    uint64_t less = text == NULL ? 1 : strtoull(text, NULL, 10);
+
+    return less == 0 ? all : (all + less - 1) / less;
+}
+
+#endif
