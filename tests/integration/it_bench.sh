@@ -17,11 +17,11 @@ sys.exit(not eval("(" + sys.argv[2] + ")"))
 PYTHON
 }
 
-for transport in tcp ipc lane; do
-    expect 0 "${tiny[@]}" --quick --transport $transport -o json \
+for transport in ${BENCH_TRANSPORTS:-tcp ipc lane}; do
+    expect 0 "${tiny[@]}" --quick --transport "$transport" -o json \
         --svg "$work/$transport.svg"
     suite_has '{f["section"] for f in figures} == {"dense", "sparse", "small"}'
-    suite_has 'all(f["transport"] == "'$transport'" for f in figures)'
+    suite_has 'all(f["transport"] == "'"$transport"'" for f in figures)'
     suite_has 'all(f["requests_s"] > 0 and f["ratio"] >= 0 for f in figures)'
     suite_has 'all(0 < f["p50_s"] <= f["p99_s"] <= f["p999_s"] <= f["max_s"]
                    for f in figures if f["in_flight"] == 1)'
