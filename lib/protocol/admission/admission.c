@@ -107,7 +107,7 @@ static bool find_window(ps_step_t *step, const ps_partition_t *self, const ps_re
     if (ps_session_set_has(&self->retired, request->session)) {
         ps_answer_refused(step, request, PSD_CLOSED,
                           request->kind == PS_KIND_PROBE ? 0 : PS_CLOSED_NOT_TAKEN,
-                          "this client was forgotten here");
+                          "this client's session was evicted here");
         return false;
     }
     return true;
@@ -126,7 +126,7 @@ ps_window_t *ps_partition_window(ps_step_t *step, ps_partition_t *self, const ps
     }
     if (!make_room(step, self)) {
         ps_answer_refused(step, request, PSD_BUSY, 0,
-                          "more clients than limits.sessions push here now");
+                          "more clients than limits.sessions are pushing here");
         return NULL;
     }
     window = ps_window_new(request->session);
@@ -205,8 +205,7 @@ static void answer_end(ps_step_t *step, ps_partition_t *self, const ps_window_t 
                           refusal->text == NULL ? psd_status_text(refusal->status) : refusal->text);
     } else if (ps_window_is_unsure(window, request->seq)) {
         ps_answer_refused(step, request, PSD_CLOSED, 0,
-                          "asked too late; whether it was applied is not "
-                          "known any more");
+                          "resent too late; it is no longer known whether it was applied");
     } else if (request->kind == PS_KIND_PUSH && request->pull) {
         answer_values_again(step, self, request);
     } else {

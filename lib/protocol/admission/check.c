@@ -184,8 +184,8 @@ static psd_status_t check_open_clock(const ps_step_t *step, const ps_job_place_t
         return PSD_OK;
     }
     return psd_error_set(err, PSD_LIMIT,
-                         "open clocks keep %" PRIu64 " bytes on this shard, %" PRIu64
-                         " more are above limits.held_bytes %" PRIu64 "; push less in one clock",
+                         "open clocks hold %" PRIu64 " bytes on this shard, %" PRIu64
+                         " more would exceed limits.held_bytes %" PRIu64 "; push less per clock",
                          step->logged_bytes, cost, step->args.held_bytes);
 }
 
@@ -202,8 +202,7 @@ static psd_status_t check_record(const ps_step_t *step, const ps_partition_t *se
     }
     return psd_error_set(err, PSD_LIMIT,
                          "a push of %" PRIu64 " bytes into a table with copies; allowed: %" PRIu64
-                         ", as it is sent to them in one frame of "
-                         "limits.frame_bytes",
+                         ", because one frame of limits.frame_bytes replicates it",
                          ps_payload_size(request->payload),
                          step->args.record_bytes - PS_RECORD_BESIDE);
 }
@@ -300,7 +299,7 @@ psd_status_t ps_partition_check(ps_step_t *step, ps_partition_t *self, const ps_
         return rc;
     }
     if (*ret_place == NULL && ps_request_marks(request)) {
-        return psd_error_set(err, PSD_NOT_JOINED, "a mark of a client that is no worker");
+        return psd_error_set(err, PSD_NOT_JOINED, "a mark of a client that is not a worker");
     }
     bsp = *ret_place != NULL && ps_gate_is_bsp((*ret_place)->gate);
     if (request->kind == PS_KIND_PULL) {

@@ -243,9 +243,8 @@ bool ps_partition_hindrance(const ps_step_t *step, const ps_partition_t *self,
     if (self->replicas != NULL && ret_text[0] == '\0' &&
         ps_partition_waits_for_move(step, self, request)) {
         (void)snprintf(ret_text, size,
-                       "waiting for partition %" PRIu32
-                       " to have moved: this push cannot be sent to its new "
-                       "place",
+                       "waiting until partition %" PRIu32
+                       " has moved: this push cannot be redirected",
                        self->number);
     }
     if (ret_text[0] != '\0') {
@@ -258,13 +257,13 @@ bool ps_partition_hindrance(const ps_step_t *step, const ps_partition_t *self,
         ps_partition_log_reason(step, ret_text, size);
     } else if (request->kind == PS_KIND_PUSH && level == PS_ACK_DISK && !self->has_log) {
         (void)snprintf(ret_text, size,
-                       "ack level disk cannot be had: the table was made with "
-                       "ack %s, so partition %" PRIu32 " has no log on disk",
+                       "ack level disk is not available: the table was created with ack %s, so "
+                       "partition %" PRIu32 " has no log on disk",
                        ps_ack_name(self->spec->ack), self->number);
     } else if (request->kind == PS_KIND_PUSH && level == PS_ACK_REPLICA &&
                (self->replicas == NULL || self->replicas->n_in_sync == 0)) {
         (void)snprintf(ret_text, size,
-                       "ack level replica cannot be had: partition %" PRIu32 " has one copy",
+                       "ack level replica is not available: partition %" PRIu32 " has one copy",
                        self->number);
     }
     return ret_text[0] != '\0';
@@ -281,7 +280,7 @@ static void print_image_reason(const ps_partition_t *self, char *ret_text, size_
         return;
     }
     ps_gate_reason(gate, image->clock, why, sizeof why);
-    (void)snprintf(ret_text, size, "a checkpoint begins behind clock %" PRIu64 ": %s", image->clock,
+    (void)snprintf(ret_text, size, "a checkpoint begins after clock %" PRIu64 ": %s", image->clock,
                    why);
 }
 
@@ -297,11 +296,11 @@ void ps_partition_reason(const ps_step_t *step, const ps_partition_t *self,
         return;
     }
     if (next < behind) {
-        (void)snprintf(ret_text, size, "waiting behind push %" PRIu64 " of the same client", next);
+        (void)snprintf(ret_text, size, "waiting for push %" PRIu64 " of the same client", next);
     } else if (ps_partition_image_holds(step, self, request)) {
         print_image_reason(self, ret_text, size);
     } else if (gate != NULL && ps_gate_expects(gate, request->worker, request->joins)) {
-        (void)snprintf(ret_text, size, "this node was not told yet that worker %" PRIu32 " runs",
+        (void)snprintf(ret_text, size, "this node does not know yet that worker %" PRIu32 " runs",
                        request->worker);
     } else if (gate != NULL) {
         ps_gate_reason(gate, request->clock, ret_text, size);

@@ -53,10 +53,9 @@ psd_status_t ps_epochs_take(ps_cursor_t *cursor, ps_epochs_t *ret, psd_error_t *
         epochs.last[i] = ps_cursor_u64(cursor);
         if (cursor->failed || (i > 0 && (epochs.epoch[i] <= epochs.epoch[i - 1] ||
                                          epochs.last[i] <= epochs.last[i - 1]))) {
-            return psd_error_set(err, PSD_PROTO,
-                                 "epoch %" PRIu32 " of a state is cut off, or "
-                                 "not behind the one before",
-                                 i);
+            return psd_error_set(
+                err, PSD_PROTO,
+                "epoch %" PRIu32 " of a state is truncated, or not greater than the one before", i);
         }
     }
     *ret = epochs;

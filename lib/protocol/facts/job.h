@@ -23,9 +23,9 @@
 #define PS_MEMBERS_MAX 256  /* clients of a worker */
 
 /* The error text for clients that used lost rows of a table. */
-#define PS_ROWS_LOST_TEXT                                                      \
-    "table \"%s\" lost rows with the last node that had them; this client is " \
-    "from before that, connect anew"
+#define PS_ROWS_LOST_TEXT                                                                 \
+    "table \"%s\" lost rows with the last node that had them; this client opened before " \
+    "that; open a new one"
 
 typedef enum ps_worker_state {
     PS_WORKER_EXPECTED = 1,

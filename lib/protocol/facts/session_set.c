@@ -127,10 +127,11 @@ psd_status_t ps_session_set_take(ps_cursor_t *cursor, ps_session_set_t *self, ps
 
         if (cursor->failed || first > last ||
             (i > 0 && (first <= self->runs[i - 1].last || first - self->runs[i - 1].last == 1))) {
-            return psd_error_set(err, PSD_PROTO,
-                                 "run %" PRIu32 " of a state's forgotten sessions is cut "
-                                 "off, or not above the one before",
-                                 i);
+            return psd_error_set(
+                err, PSD_PROTO,
+                "run %" PRIu32
+                " of a state's forgotten sessions is truncated, or not above the one before",
+                i);
         }
         if (!ps_session_set_add(self, first, last)) {
             return psd_error_set(err, PSD_NOMEM, "no memory for a partition's state");

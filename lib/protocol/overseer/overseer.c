@@ -205,9 +205,8 @@ psd_status_t ps_overseer_hear(const ps_overseer_t *self, uint64_t incarnation, u
 
     if (node == NULL || node->here || node->conn != conn) {
         return psd_error_set(err, PSD_NO_NODE,
-                             "the registry does not know this life of the "
-                             "node by this connection; it has to announce "
-                             "itself");
+                             "the registry does not know this incarnation of the node on this "
+                             "connection; the node must announce itself again");
     }
     return PSD_OK;
 }
@@ -219,7 +218,7 @@ psd_status_t ps_overseer_beat(ps_overseer_t *self, uint64_t incarnation, uint64_
     psd_status_t rc = PSD_OK;
 
     if (node == NULL) {
-        return psd_error_set(err, PSD_NO_NODE, "no such node has come");
+        return psd_error_set(err, PSD_NO_NODE, "no such node has joined");
     }
     rc = ps_registry_node_beat(self->is.registry, node->name, incarnation, max_epoch, now_ms, err);
     if (rc == PSD_OK) {

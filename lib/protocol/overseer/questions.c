@@ -223,6 +223,6 @@ void ps_overseer_answered(ps_overseer_t *self, uint64_t incarnation, uint64_t se
     if (status != PSD_OK || !ps_answers_join(&question->answers, answers)) {
         miss(question, node->name, "could not answer");
     } else if (lacks_jobs) {
-        miss(question, node->name, "has not taken in a job");
+        miss(question, node->name, "has not applied a job's state");
     }
 }

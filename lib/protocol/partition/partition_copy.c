@@ -41,9 +41,7 @@ psd_status_t ps_partition_take_rows(ps_step_t *step, ps_partition_t *self, ps_by
     psd_status_t rc = finish_clocks(step, self, err);
 
     if (rc == PSD_OK && is_last && !ps_store_piece_is_last(piece)) {
-        rc = psd_error_set(err, PSD_PROTO,
-                           "a piece that is the last one says that rows are "
-                           "left behind it");
+        rc = psd_error_set(err, PSD_PROTO, "the last piece says that more rows follow");
     }
     if (rc == PSD_OK) {
         rc = ps_store_take_in(self->store, piece, err);

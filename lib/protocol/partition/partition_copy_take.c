@@ -11,7 +11,7 @@
 
 static psd_status_t ends(const char *inside, psd_error_t *err)
 {
-    return psd_error_set(err, PSD_PROTO, "a partition's state ends inside of %s", inside);
+    return psd_error_set(err, PSD_PROTO, "a partition's state ends inside %s", inside);
 }
 
 static psd_status_t no_memory(psd_error_t *err)
@@ -353,7 +353,7 @@ static psd_status_t read_state(ps_cursor_t *cursor, ps_partition_t *self, uint64
         rc = ends("a list's length", err);
     }
     if (rc == PSD_OK && !ps_cursor_is_done(cursor)) {
-        rc = psd_error_set(err, PSD_PROTO, "a partition's state has %zu bytes behind its end",
+        rc = psd_error_set(err, PSD_PROTO, "a partition's state has %zu bytes after its end",
                            cursor->rest.size);
     }
     return rc;

@@ -93,13 +93,13 @@ psd_status_t ps_partition_check_change(const ps_step_t *step, const ps_partition
         }
         if ((self->spec->replicas > 1 || self->has_log) && other != self) {
             return psd_error_set(err, PSD_UNSUPPORTED,
-                                 "AXPY with another table into one that has copies or a log: "
-                                 "they cannot know what it came to");
+                                 "AXPY from another table into one with copies or a log: they "
+                                 "could not reproduce the result");
         }
         if (bsp && other != self) {
             return psd_error_set(err, PSD_UNSUPPORTED,
-                                 "AXPY with another table in a job with max_delay 0: which of "
-                                 "its clocks were meant is not defined");
+                                 "AXPY from another table in a job with max_delay 0: it is "
+                                 "undefined which clocks it would read");
         }
     }
     change = change_of(&request->op, other == NULL ? NULL : other->store);
@@ -141,10 +141,10 @@ psd_status_t ps_partition_check_read(const ps_step_t *step, const ps_partition_t
     psd_status_t rc = ps_store_check_pull(self->store, &request->slice, request->payload, err);
 
     if (rc == PSD_OK && request->since > 0 && !ps_store_has_versions(self->store)) {
-        return psd_error_set(err, PSD_UNSUPPORTED,
-                             "table %s keeps no versions; it is created with "
-                             "them, or is pulled whole",
-                             self->spec->name);
+        return psd_error_set(
+            err, PSD_UNSUPPORTED,
+            "table %s keeps no versions; create it with versions, or pull all of it",
+            self->spec->name);
     }
     if (rc == PSD_OK && request->op.op == PS_READ_TOP && request->op.operand > PS_TOP_MAX) {
         return psd_error_set(err, PSD_LIMIT, "TOP of %" PRIu64 " values; allowed: 0..%" PRIu64,

@@ -179,9 +179,9 @@ psd_status_t ps_step_promote(ps_look_t *look, const ps_spot_t *spot, psd_error_t
     ps_copies_promote(&copies, heir);
     leave_out(look, &copies, spot->watch->prefer != 0);
     ps_look_drop(spot, &copies);
-    (void)snprintf(text, sizeof text, "has its primary on node %s now%s",
+    (void)snprintf(text, sizeof text, "now has its primary on node %s%s",
                    ps_copy_node(look->registry, &copies.at[0])->name,
-                   lost ? ", with nothing: its rows are lost" : "");
+                   lost ? ", empty: its rows are lost" : "");
     rc = ps_look_change(look, spot, &copies, 0, text, err);
     if (rc == PSD_OK) {
         command->changes[command->n_changes - 1].rows_lost = lost;

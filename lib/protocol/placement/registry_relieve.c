@@ -127,11 +127,11 @@ psd_status_t ps_step_relieve(ps_look_t *look, const ps_spot_t *spot, psd_error_t
     if ((spot->watch->out & 1) != 0) {
         look->registry->nodes[ps_node_index(look->registry, spot->copies->at[0].incarnation)]
             .disk_ms = look->now_ms;
-        return move_primary(look, spot, heir, "whose disk takes nothing", err);
+        return move_primary(look, spot, heir, "whose disk accepts no writes", err);
     }
     if (!is_unreached(look, spot->watch)) {
         return PSD_OK;
     }
     spot->watch->relieved_ms = look->now_ms;
-    return move_primary(look, spot, heir, "which clients do not reach", err);
+    return move_primary(look, spot, heir, "which clients cannot reach", err);
 }

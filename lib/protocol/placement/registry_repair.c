@@ -89,7 +89,7 @@ psd_status_t ps_step_remove(ps_look_t *look, const ps_spot_t *spot, psd_error_t 
     char text[128];
 
     if (ps_spot_is_served(look, spot) && spare(look, spot->table->spec.replicas, &copies, &name)) {
-        (void)snprintf(text, sizeof text, "has no copy on node %s any more", name);
+        (void)snprintf(text, sizeof text, "no longer has a copy on node %s", name);
         return ps_look_change(look, spot, &copies, 0, text, err);
     }
     return PSD_OK;
@@ -265,7 +265,7 @@ psd_status_t ps_step_add(ps_look_t *look, const ps_spot_t *spot, psd_error_t *er
         return PSD_OK;
     }
     if (keep_leaver(look, &copies)) {
-        return ps_look_change(look, spot, &copies, 0, "keeps a copy that was to go", err);
+        return ps_look_change(look, spot, &copies, 0, "keeps a copy that was to be removed", err);
     }
     if (!add_copy(look, ps_copy_load(spot->table, spot->partition), &copies, &name)) {
         return PSD_OK;

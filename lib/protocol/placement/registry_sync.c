@@ -99,7 +99,7 @@ psd_status_t ps_step_shrink(ps_look_t *look, const ps_spot_t *spot, psd_error_t 
         } else if (copy->state == PS_COPY_CATCHING_UP && (spot->watch->out >> i & 1) != 0) {
             /* Its primary, which has said that it has caught up, waits for it
              * until a newer epoch says that it is not in sync. */
-            (void)snprintf(text, sizeof text, "is not caught up with on node %s any more",
+            (void)snprintf(text, sizeof text, "no longer catches up on node %s",
                            ps_copy_node(look->registry, copy)->name);
         }
     }
@@ -126,8 +126,7 @@ psd_status_t ps_step_let_go(ps_look_t *look, const ps_spot_t *spot, psd_error_t 
         if (heard_ms <= node->started_ms) {
             ps_look_due(look, look->now_ms + self->args.ask_again_ms);
         } else {
-            (void)snprintf(text, sizeof text, "is to catch up on node %s, which started again",
-                           node->name);
+            (void)snprintf(text, sizeof text, "catches up on node %s, which restarted", node->name);
             ps_copies_set_state(&copies, i, PS_COPY_CATCHING_UP);
         }
     }

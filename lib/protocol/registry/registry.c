@@ -101,7 +101,7 @@ static psd_status_t check(const ps_registry_t *self, const ps_command_t *command
         return psd_error_set(err, PSD_DAMAGED, "there is no cluster yet");
     }
     if (command->epoch < self->epoch || command->epoch > PS_STORED_MAX) {
-        return psd_error_set(err, PSD_DAMAGED, "the epoch is %llu, behind %llu",
+        return psd_error_set(err, PSD_DAMAGED, "the epoch is %llu; a command has epoch %llu",
                              (unsigned long long)self->epoch, (unsigned long long)command->epoch);
     }
     rc = rules[command->kind].check(self, command, NULL);

@@ -110,7 +110,8 @@ psd_status_t ps_command_check_copies(const ps_registry_t *self, const ps_command
                                      psd_error_t *err)
 {
     if (command->n_changes == 0 || command->epoch <= self->epoch) {
-        return psd_error_set(err, PSD_DAMAGED, "%zu changes of copies in epoch %llu, behind %llu",
+        return psd_error_set(err, PSD_DAMAGED,
+                             "%zu changes of copies in epoch %llu; the epoch is %llu already",
                              command->n_changes, (unsigned long long)command->epoch,
                              (unsigned long long)self->epoch);
     }
@@ -139,7 +140,7 @@ psd_status_t ps_command_check_table(const ps_registry_t *self, const ps_command_
     }
     if (table->id == 0 || ps_registry_find_table(self, table->id) != NULL ||
         ps_registry_table(self, table->spec.name) != NULL) {
-        return psd_error_set(err, PSD_DAMAGED, "table %s with id %u is there already",
+        return psd_error_set(err, PSD_DAMAGED, "table %s with id %u exists already",
                              table->spec.name, table->id);
     }
     rc = ps_table_spec_check(&table->spec, err);
@@ -187,7 +188,7 @@ psd_status_t ps_command_check_loss_acked(const ps_registry_t *self, const ps_com
     const ps_table_t *table = table_of(self, command);
 
     return need_table(command, table != NULL && table->rows_lost && !table->loss_acked,
-                      "whose loss nobody knows", err);
+                      "with an unacknowledged loss of rows", err);
 }
 
 psd_status_t ps_command_check_sessions(const ps_registry_t *self, const ps_command_t *command,

@@ -206,10 +206,9 @@ static psd_status_t check_losses(const ps_node_t *node, const losses_t *losses, 
         return PSD_OK;
     }
     return psd_error_set(err, PSD_DAMAGED,
-                         "of %u partition%s no other copy is whole (the first "
-                         "is partition %u of table %s); put the files back "
-                         "from a backup, or start psd once with --accept-loss "
-                         "to begin those partitions anew, empty",
+                         "no other copy of %u partition%s is whole (the first is partition %u of "
+                         "table %s); restore the files from a backup, or start psd once with "
+                         "--accept-loss, and those partitions start empty",
                          losses->n_last, losses->n_last == 1 ? "" : "s", losses->partition,
                          losses->table->spec.name);
 }

@@ -46,7 +46,7 @@ psd_status_t ps_command_check_queue(const ps_registry_t *self, const ps_command_
     if (entry == NULL || work->queue != entry->n_queues + 1 || work->queue > PS_QUEUES_MAX ||
         memchr(command->name, '\0', sizeof command->name) == NULL ||
         !ps_text_is_name(command->name)) {
-        return psd_error_set(err, PSD_DAMAGED, "queue %u of job %u is no queue", work->queue,
+        return psd_error_set(err, PSD_DAMAGED, "queue %u of job %u is not a queue", work->queue,
                              command->job.id);
     }
     if (work->n_slices < 1 || work->n_slices > PS_WORK_SLICES_MAX ||

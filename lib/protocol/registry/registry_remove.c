@@ -137,18 +137,16 @@ static psd_status_t check_removal(const ps_registry_t *self, const ps_node_t *no
     }
     if (left.n_last == 0) {
         return psd_error_set(err, PSD_NODE_HELD,
-                             "node %s has copies of %u partitions, which "
-                             "others have too; start it again, or force it if "
-                             "it is lost",
+                             "node %s has copies of %u partitions, which other nodes have too; "
+                             "restart it, or use --force if it is lost",
                              node->name, left.n_copies);
     }
     name_tables(self, node, names);
-    return psd_error_set(err, PSD_NODE_HELD,
-                         "node %s has copies of %u partitions, of %u of them "
-                         "the last (tables: %s); starting it again brings back "
-                         "what is on its disk; if it is lost, force it: those "
-                         "%u begin again, empty",
-                         node->name, left.n_copies, left.n_last, names, left.n_last);
+    return psd_error_set(
+        err, PSD_NODE_HELD,
+        "node %s has copies of %u partitions, the last ones of %u of them (tables: %s); restart it "
+        "to recover what is on its disk; if it is lost, use --force: those %u start empty",
+        node->name, left.n_copies, left.n_last, names, left.n_last);
 }
 
 /* Creates a partition without any heir again, empty. */
@@ -162,7 +160,7 @@ static psd_status_t make_anew(const ps_registry_t *self, ps_loads_t *loads, ps_c
     if (node == PS_NO_PLACE) {
         return psd_error_set(err, PSD_NODE_HELD,
                              "the last copy of partition %u of table %s would be lost, and no "
-                             "other node can have a new one",
+                             "other node can take a new one",
                              change->partition,
                              ps_registry_find_table(self, change->table)->spec.name);
     }

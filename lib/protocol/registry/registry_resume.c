@@ -41,11 +41,12 @@ psd_status_t ps_registry_check_resumed(const ps_registry_t *self, const ps_comma
             is_good = strcmp(command->resumed[i].name, command->resumed[k].name) != 0;
         }
     }
-    return is_good ? PSD_OK
-                   : psd_error_set(err, PSD_INVALID,
-                                   "job %s cannot go on with these %zu queues: "
-                                   "a name, number or slice of theirs is wrong",
-                                   command->job.name, command->n_resumed);
+    return is_good
+               ? PSD_OK
+               : psd_error_set(
+                     err, PSD_INVALID,
+                     "job %s cannot resume with these %zu queues: a name, number or slice is wrong",
+                     command->job.name, command->n_resumed);
 }
 
 /* ---- changes ---- */
@@ -135,10 +136,10 @@ psd_status_t ps_registry_plan_resume(const ps_registry_t *self, const ps_resume_
     psd_status_t rc = ps_registry_check_join(&join, err);
 
     if (rc == PSD_OK && known != NULL && known->ended == 0) {
-        rc = psd_error_set(err, PSD_BUSY,
-                           "job \"%s\" runs; one out of a checkpoint begins "
-                           "when it has ended",
-                           resume->job);
+        rc = psd_error_set(
+            err, PSD_BUSY,
+            "job \"%s\" is running; it can resume from a checkpoint once it has ended",
+            resume->job);
     }
     if (rc == PSD_OK && resume->clock > PS_STORED_MAX) {
         rc = psd_error_set(err, PSD_INVALID, "clock is %" PRIu64, resume->clock);
@@ -161,7 +162,7 @@ psd_status_t ps_registry_plan_resume(const ps_registry_t *self, const ps_resume_
     command.unix_ms = unix_ms;
     command.created_unix_ms = unix_ms;
     (void)snprintf(command.text, sizeof command.text,
-                   "job %s goes on behind clock %" PRIu64 " of a checkpoint when its %" PRIu32
+                   "job %s resumes after clock %" PRIu64 " of a checkpoint when its %" PRIu32
                    " workers come",
                    resume->job, resume->clock, resume->n_workers);
     *ret_command = command; /* ownership moves to the caller */

@@ -141,7 +141,7 @@ static psd_status_t find_place(const ps_registry_t *self, const ps_work_ask_t *a
     if (command->kind != 0 &&
         (command->kind != PS_COMMAND_WORK || command->job.id != ask->job ||
          command->work.queue != ret->number || command->work.n_holds >= PS_WORK_BATCH_MAX)) {
-        return psd_error_set(err, PSD_BUSY, "other slices come first");
+        return psd_error_set(err, PSD_BUSY, "another slice is next");
     }
     return PSD_OK;
 }

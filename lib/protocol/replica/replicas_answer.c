@@ -160,21 +160,20 @@ void ps_replicas_reason(const ps_step_t *step, const ps_partition_t *partition, 
     if (!self->primary || partition->epoch < self->fence) {
         (void)snprintf(ret_text, size, "waiting for a primary");
     } else if (!ps_rows_are_whole(partition)) {
-        (void)snprintf(ret_text, size, "not all rows of this copy have come");
+        (void)snprintf(ret_text, size, "not all rows of this copy have arrived");
     } else if (!self->serving) {
-        (void)snprintf(ret_text, size, "waiting for the lease of the primary before to end");
+        (void)snprintf(ret_text, size, "waiting for the former primary's lease to expire");
     } else if (!ps_partition_may_answer(step, partition)) {
         say_who_lends_not(step, self, ret_text, size);
     } else if (self->pending.bytes >= step->args.tail_bytes) {
         (void)snprintf(ret_text, size,
-                       "waiting for copies that lag: answers behind them take "
-                       "%" PRIu64 " bytes; allowed: %" PRIu64,
+                       "waiting for copies that lag: answers held for them take %" PRIu64
+                       " bytes; allowed: %" PRIu64,
                        self->pending.bytes, step->args.tail_bytes);
     } else if (outrun != NULL) {
         (void)snprintf(ret_text, size,
                        "waiting for the copy on node %" PRIu64 " shard %" PRIu32
-                       ", which catches up and takes records "
-                       "slower than they come",
+                       ", which catches up and applies records slower than they arrive",
                        outrun->incarnation, outrun->shard);
     } else if (!ps_replicas_has_room(step, partition)) {
         (void)snprintf(ret_text, size,

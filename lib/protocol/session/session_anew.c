@@ -77,7 +77,7 @@ void ps_part_begin_anew(ps_session_t *self, uint64_t now_ms, ps_part_t *part, ps
     }
     rc = ps_link_find(self, &part->place->route, newest, &place, NULL);
     if (rc == PSD_LIMIT) {
-        ps_session_break(self, rc, "the map names too many places; open a new client", outbox);
+        ps_session_break(self, rc, "the map names too many endpoints; open a new client", outbox);
     }
     if (rc != PSD_OK) {
         self->wake_ms = 0; /* the next tick tries again */

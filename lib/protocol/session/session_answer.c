@@ -60,7 +60,8 @@ static void on_welcome(ps_session_t *self, const arrival_t *arrival)
     if (welcome->version < PS_VERSION_MIN || welcome->version > PS_VERSION ||
         !ps_id_equal(&welcome->cluster, &self->args.cluster) ||
         welcome->incarnation != link->route.incarnation || welcome->shard != link->route.shard) {
-        break_by(self, arrival, "WELCOME of version %u from another place", welcome->version);
+        break_by(self, arrival, "WELCOME of version %u from another shard, node or cluster",
+                 welcome->version);
         return;
     }
     if (welcome->credit_requests == 0 || welcome->chunk_bytes == 0 || welcome->slice_bytes == 0) {
@@ -373,7 +374,7 @@ static void on_moved(ps_session_t *self, const arrival_t *arrival)
     rc = ps_session_moved(self, arrival->now_ms, &arrival->message->moved, arrival->payload,
                           arrival->outbox);
     if (rc == PSD_LIMIT) {
-        ps_session_break(self, rc, "the map names too many places; open a new client",
+        ps_session_break(self, rc, "the map names too many endpoints; open a new client",
                          arrival->outbox);
         return;
     }
@@ -404,7 +405,7 @@ static void on_answer(ps_session_t *self, const arrival_t *arrival)
     }
     if (op->n_sends == 0 || op->part->table != arrival->table ||
         op->part->partition != arrival->partition) {
-        break_by(self, arrival, "%s to what was not asked", ps_kind_name(arrival->message->kind));
+        break_by(self, arrival, "%s answers no request", ps_kind_name(arrival->message->kind));
         return;
     }
     op->heard_ms = arrival->now_ms;

@@ -26,9 +26,7 @@ psd_status_t ps_link_find(ps_session_t *self, const ps_route_t *route, uint32_t 
     }
     if (self->n_places >= PS_LINKS_MAX) {
         return psd_error_set(err, PSD_LIMIT,
-                             "routes name more than %d places; open a new "
-                             "client",
-                             PS_LINKS_MAX);
+                             "routes name more than %d endpoints; open a new client", PS_LINKS_MAX);
     }
     if (!ps_grow(&self->places, &self->places_capacity, self->n_places + 1, sizeof(ps_link_t *)) ||
         !ps_grow(&self->links, &self->links_capacity, 2 * (self->n_places + 1),

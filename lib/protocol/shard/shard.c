@@ -99,15 +99,14 @@ static psd_status_t check_hello(const ps_shard_t *self, const ps_msg_hello_t *he
     }
     if (hello->incarnation != self->step.args.incarnation) {
         return psd_error_set(err, PSD_INCARNATION,
-                             "this is another start of the node than the one "
-                             "that is asked for");
+                             "this is another incarnation of the node than the one asked for");
     }
     if (last_session != 0 && hello->session > last_session) {
         /* A registry that has just started may have answered its client
          * first. */
         return psd_error_set(err, PSD_BUSY,
-                             "session %" PRIu64 " is not known here yet; the registry has not "
-                             "said that it was given out",
+                             "session %" PRIu64
+                             " is not known here yet; the registry has not announced it",
                              hello->session);
     }
     return PSD_OK;
@@ -133,7 +132,7 @@ static psd_status_t step_hello(ps_shard_t *self, const ps_event_t *event)
         rc = psd_error_set(why, PSD_CLOSED, "session %" PRIu64 " has said BYE", hello->session);
     }
     if (rc == PSD_OK && ps_shard_links_from(&self->links, conn) != NULL) {
-        rc = psd_error_set(why, PSD_DENIED, "a shard speaks here");
+        rc = psd_error_set(why, PSD_DENIED, "this connection belongs to another shard");
     }
     if (rc == PSD_OK) {
         rc = ps_peers_hello(&self->step.peers,

@@ -79,7 +79,7 @@ static psd_status_t find_list(passing_t *self, ps_slice_t *slice)
     }
     if (list == NULL) {
         return psd_error_set(self->err, PSD_KEYS,
-                             "the list of %" PRIu64 " keys is not known here (any more)",
+                             "the list of %" PRIu64 " keys is not cached here, or no longer",
                              slice->n_rows);
     }
     whole = ps_key_list_put(self->payload, list);

@@ -141,8 +141,7 @@ psd_status_t ps_shard_image_next(ps_shard_t *self, uint32_t table, uint32_t i, s
     ps_partition_t *partition = find(self, table, i);
 
     if (partition == NULL || !ps_store_has_image(partition->store)) {
-        return psd_error_set(err, PSD_INVALID,
-                             "partition %" PRIu32 " is not answered for here any more", i);
+        return psd_error_set(err, PSD_INVALID, "partition %" PRIu32 " is no longer served here", i);
     }
     return ps_store_image_next(partition->store, max_bytes, ret_piece, ret_done, err);
 }
@@ -179,14 +178,13 @@ static ps_partition_t *find_restored(const ps_shard_t *self, uint32_t table, uin
     ps_partition_t *partition = find(self, table, i);
 
     if (partition == NULL) {
-        (void)psd_error_set(err, PSD_INVALID,
-                            "partition %" PRIu32 " is not answered for here any more", i);
+        (void)psd_error_set(err, PSD_INVALID, "partition %" PRIu32 " is no longer served here", i);
         return NULL;
     }
     if (!ps_epochs_have(&partition->epochs, at->lsn, at->epoch)) {
         (void)psd_error_set(err, PSD_INVALID,
-                            "partition %" PRIu32 " has lost rows that were restored: another node "
-                            "answered for it meanwhile",
+                            "partition %" PRIu32
+                            " has lost rows that were restored: another node served it meanwhile",
                             i);
         return NULL;
     }
@@ -200,22 +198,20 @@ static psd_status_t check_restore(const ps_shard_t *self, ps_partition_t *partit
 
     if (partition->pushes > 0) {
         return psd_error_set(err, PSD_DENIED,
-                             "partition %" PRIu32 " has taken pushes before it was restored",
+                             "partition %" PRIu32 " accepted pushes before it was restored",
                              partition->number);
     }
     if (partition->replicas != NULL && self->step.args.record_bytes > 0 &&
         bytes > self->step.args.record_bytes) {
         return psd_error_set(err, PSD_LIMIT,
                              "rows of %" PRIu64 " bytes into a table with copies; allowed: %" PRIu64
-                             ", as they are sent to them in one frame of "
-                             "limits.frame_bytes",
+                             ", because one frame of limits.frame_bytes replicates them",
                              bytes, self->step.args.record_bytes);
     }
     if (!ps_partition_log_has_room(&self->step, partition) ||
         (partition->replicas != NULL && (!ps_partition_may_answer(&self->step, partition) ||
                                          !ps_replicas_has_room(&self->step, partition)))) {
-        return psd_error_set(err, PSD_BUSY,
-                             "copies or disk of partition %" PRIu32 " have to catch up",
+        return psd_error_set(err, PSD_BUSY, "copies or disk of partition %" PRIu32 " must catch up",
                              partition->number);
     }
     return PSD_OK;
@@ -264,7 +260,7 @@ psd_status_t ps_shard_restored(ps_shard_t *self, const ps_image_step_t *step, ui
     }
     if (partition->replicas == NULL) {
         return psd_error_set(err, PSD_BUSY,
-                             "ack level %s cannot be had: partition %" PRIu32 " has one copy",
+                             "ack level %s is not available: partition %" PRIu32 " has one copy",
                              ps_ack_name(level), i);
     }
     if (ps_replicas_promise(&self->step, partition, level, at->lsn, ret_reached)) {

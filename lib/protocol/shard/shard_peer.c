@@ -35,8 +35,7 @@ static psd_status_t check_peer(const ps_shard_t *self, const ps_msg_peer_t *peer
     }
     if (peer->incarnation != self->step.args.incarnation) {
         return psd_error_set(err, PSD_INCARNATION,
-                             "this is another start of the node than the one "
-                             "that is asked for");
+                             "this is another incarnation of the node than the one asked for");
     }
     if (peer->shard != self->step.args.shard) {
         return psd_error_set(err, PSD_DENIED, "shard %" PRIu32 "; this is %" PRIu32, peer->shard,

@@ -307,7 +307,7 @@ Test(overseer, an_answer_without_a_job_told_before_does_not_count)
             (void)ps_overseer_told(overseer, sent[i].incarnation, sent[i].serial, PSD_OK, "");
         }
     }
-    assert_done("node n1 has not taken in a job");
+    assert_done("node n1 has not applied a job's state");
     cr_assert_not(ps_overseer_told(overseer, 2, job, PSD_OK, ""));
 }
 

@@ -99,7 +99,7 @@ Test(registry_copies, the_one_with_most_takes_over)
     cr_assert(answer(2, 40));
     assert_rests();
     cr_assert(answer(3, 41));
-    assert_commits("partition 0 of table w has its primary on node n2 now");
+    assert_commits("partition 0 of table w now has its primary on node n2");
     cr_assert_eq(ps_copies_primary(&table->copies[0])->incarnation, 3);
     cr_assert_eq(table->routes[0].incarnation, 3);
     cr_assert_eq(ps_copies_on(&table->copies[0], 1)->state, PS_COPY_CATCHING_UP);
@@ -116,7 +116,7 @@ Test(registry_copies, what_they_have_counts_by_epoch_first)
     assert_asks(2, 2);
     cr_assert(answer_of(2, 3, 90));
     cr_assert(answer_of(3, 4, 40));
-    assert_commits("partition 0 of table w has its primary on node n2 now");
+    assert_commits("partition 0 of table w now has its primary on node n2");
 }
 
 Test(registry_copies, of_many_partitions_are_asked_at_once)
@@ -152,7 +152,7 @@ Test(registry_copies, a_silent_one_is_not_waited_for)
             cr_assert_neq(decision.kind, PS_DECIDE_COMMIT);
         }
     }
-    assert_commits("partition 0 of table w has its primary on node n1 now");
+    assert_commits("partition 0 of table w now has its primary on node n1");
 }
 
 /* The primary was lost, and a moment before that was seen its only heir was
@@ -244,8 +244,7 @@ Test(registry_copies, that_were_offered_and_lag_are_not_waited_for)
     cr_assert(say(PS_REPORT_DIVERGED, 1, second));
     assert_rests();
     cr_assert(say(PS_REPORT_SLOW, 1, second));
-    assert_commits("partition 0 of table w is not caught up with on node n1 "
-                   "any more");
+    assert_commits("partition 0 of table w no longer catches up on node n1");
     cr_assert_gt(table->copies[0].epoch, epoch);
     cr_assert_eq(table->copies[0].at[1].state, PS_COPY_CATCHING_UP);
     assert_rests();
@@ -267,8 +266,8 @@ Test(registry_copies, move_off_a_draining_node)
     cr_assert(answer(1, 50));
     assert_asks(1, 2);
     cr_assert(answer(2, 50));
-    assert_commits("partition 0 of table w has its primary on node n1 now");
-    assert_commits("partition 0 of table w has no copy on node n0 any more");
+    assert_commits("partition 0 of table w now has its primary on node n1");
+    assert_commits("partition 0 of table w no longer has a copy on node n0");
     cr_assert_eq(table->copies[0].n, 1);
     assert_rests();
     cr_assert(ps_registry_node_ends(registry, "n0", 1, now_ms));
@@ -325,7 +324,7 @@ Test(registry_copies, that_do_not_take_over_are_reported_first)
     cr_assert(answer(1, 50));
     assert_asks(1, 2);
     cr_assert(answer(2, 40));
-    assert_commits("partition 0 of table w has its primary on node n0 now");
+    assert_commits("partition 0 of table w now has its primary on node n0");
     rest_for(3000);
     assert_commits("partition 0 of table w is fenced: its primary moves from "
                    "node n0 to node n1");
@@ -341,15 +340,14 @@ Test(registry_copies, a_primary_without_a_disk_leaves)
 
     cr_assert_not(say(PS_REPORT_CAUGHT_UP, 1, 1), "it is the primary");
     cr_assert(say(PS_REPORT_SLOW, 1, 1));
-    assert_commits("partition 0 of table w leaves node n0, whose disk takes "
-                   "nothing");
+    assert_commits("partition 0 of table w leaves node n0, whose disk accepts no writes");
     cr_assert(table->copies[0].fenced);
     cr_assert_eq(ps_copies_n_heirs(&table->copies[0]), 2);
     assert_asks(1, 1);
     cr_assert(answer(1, 50));
     assert_asks(1, second);
     cr_assert(answer(second, 50));
-    assert_commits("partition 0 of table w has its primary on node n1 now");
+    assert_commits("partition 0 of table w now has its primary on node n1");
     cr_assert_eq(table->copies[0].at[1].state, PS_COPY_IN_SYNC);
     cr_assert(say(PS_REPORT_SLOW, second, 1));
     assert_commits("partition 0 of table w is no longer in sync on node n0: it "
@@ -385,8 +383,7 @@ Test(registry_copies, a_primary_that_clients_do_not_reach_leaves)
     cr_assert_not(ps_registry_unreached(registry, 9, shard, 2000, now_ms));
     assert_rests();
     cr_assert(ps_registry_unreached(registry, 1, shard, 2000, now_ms));
-    assert_commits("partition 0 of table w leaves node n0, which clients do "
-                   "not reach");
+    assert_commits("partition 0 of table w leaves node n0, which clients cannot reach");
     cr_assert(copies->fenced);
     cr_assert_not(ps_registry_unreached(registry, 1, shard, 3000, now_ms),
                   "it is the primary no more");
@@ -394,7 +391,7 @@ Test(registry_copies, a_primary_that_clients_do_not_reach_leaves)
     cr_assert(answer(1, 50));
     assert_asks(1, 2);
     cr_assert(answer(2, 50));
-    assert_commits("partition 0 of table w has its primary on node n1 now");
+    assert_commits("partition 0 of table w now has its primary on node n1");
     cr_assert_eq(copies->at[0].incarnation, second);
     cr_assert_eq(copies->at[1].state, PS_COPY_CATCHING_UP, "it is not waited for");
 }
@@ -406,21 +403,19 @@ Test(registry_copies, a_new_primary_may_show_that_it_is_reached)
     const ps_copies_t *copies = &table->copies[0];
 
     cr_assert(ps_registry_unreached(registry, 1, copies->at[0].shard, 2000, now_ms));
-    assert_commits("partition 0 of table w leaves node n0, which clients do "
-                   "not reach");
+    assert_commits("partition 0 of table w leaves node n0, which clients cannot reach");
     assert_asks(1, 1);
     cr_assert(answer(1, 50));
     assert_asks(1, 2);
     cr_assert(answer(2, 50));
-    assert_commits("partition 0 of table w has its primary on node n1 now");
+    assert_commits("partition 0 of table w now has its primary on node n1");
     cr_assert(say(PS_REPORT_CAUGHT_UP, 2, 1));
     assert_commits("partition 0 of table w is in sync on node n0");
     rest_for(3000);
     cr_assert(ps_registry_unreached(registry, 2, copies->at[0].shard, 2000, now_ms));
     assert_rests();
     rest_for(2000);
-    assert_commits("partition 0 of table w leaves node n1, which clients do "
-                   "not reach");
+    assert_commits("partition 0 of table w leaves node n1, which clients cannot reach");
 }
 
 Test(registry_copies, a_primary_that_clients_do_not_reach_may_be_alone)
@@ -438,8 +433,7 @@ Test(registry_copies, a_primary_that_clients_do_not_reach_may_be_alone)
     assert_commits("partition 0 of table w is in sync on node n1");
     assert_rests(); /* what was said is old */
     cr_assert(ps_registry_unreached(registry, 1, copies->at[0].shard, 9000, now_ms));
-    assert_commits("partition 0 of table w leaves node n0, which clients do "
-                   "not reach");
+    assert_commits("partition 0 of table w leaves node n0, which clients cannot reach");
 }
 
 /* A client asks every 5 s at most, and says again what it does not reach: the
@@ -451,21 +445,19 @@ Test(registry_copies, a_client_s_word_holds_until_its_next_question)
     uint32_t shard = copies->at[0].shard;
 
     cr_assert(ps_registry_unreached(registry, 1, shard, 2000, now_ms));
-    assert_commits("partition 0 of table w leaves node n0, which clients do "
-                   "not reach");
+    assert_commits("partition 0 of table w leaves node n0, which clients cannot reach");
     assert_asks(1, 1);
     cr_assert(answer(1, 50));
     assert_asks(1, 2);
     cr_assert(answer(2, 50));
-    assert_commits("partition 0 of table w has its primary on node n1 now");
+    assert_commits("partition 0 of table w now has its primary on node n1");
     cr_assert(say(PS_REPORT_CAUGHT_UP, 2, 1));
     assert_commits("partition 0 of table w is in sync on node n0");
     shard = copies->at[0].shard;
     cr_assert(ps_registry_unreached(registry, 2, shard, 20000, now_ms));
     assert_rests(); /* it is left alone for a while */
     rest_for(5000);
-    assert_commits("partition 0 of table w leaves node n1, which clients do "
-                   "not reach");
+    assert_commits("partition 0 of table w leaves node n1, which clients cannot reach");
 }
 
 /* A node that stood still for a moment is not blamed for it later. */
@@ -475,13 +467,12 @@ Test(registry_copies, a_word_of_a_short_silence_does_not_hold_for_long)
     const ps_copies_t *copies = &table->copies[0];
 
     cr_assert(ps_registry_unreached(registry, 1, copies->at[0].shard, 2000, now_ms));
-    assert_commits("partition 0 of table w leaves node n0, which clients do "
-                   "not reach");
+    assert_commits("partition 0 of table w leaves node n0, which clients cannot reach");
     assert_asks(1, 1);
     cr_assert(answer(1, 50));
     assert_asks(1, 2);
     cr_assert(answer(2, 50));
-    assert_commits("partition 0 of table w has its primary on node n1 now");
+    assert_commits("partition 0 of table w now has its primary on node n1");
     cr_assert(say(PS_REPORT_CAUGHT_UP, 2, 1));
     assert_commits("partition 0 of table w is in sync on node n0");
     cr_assert(ps_registry_unreached(registry, 2, copies->at[0].shard, 2000, now_ms));
@@ -534,7 +525,7 @@ Test(registry_copies, the_last_whole_one_gets_another_at_once)
     cr_assert_eq(table->copies[0].n, 3, "whoever is whole first");
     cr_assert(say(PS_REPORT_CAUGHT_UP, 1, 3));
     assert_commits("partition 0 of table w is in sync on node n2");
-    assert_commits("partition 0 of table w has no copy on node n1 any more");
+    assert_commits("partition 0 of table w no longer has a copy on node n1");
     assert_rests();
 }
 

@@ -72,7 +72,7 @@ Test(registry_damage, commands_that_do_not_fit_are_damage)
     bad.kind = PS_COMMAND_SESSIONS;
     assert_damaged(&bad, "sessions would shrink");
     bad.epoch = 0;
-    assert_damaged(&bad, "the epoch is 1, behind 0");
+    assert_damaged(&bad, "the epoch is 1; a command has epoch 0");
     bad.epoch = UINT64_MAX;
     assert_damaged(&bad, "the epoch is 1");
     bad = (ps_command_t){.kind = PS_COMMAND_NODE, .epoch = 5};
@@ -120,12 +120,12 @@ Test(registry_damage, tables_that_do_not_fit_are_damage)
     assert_damaged(&bad, "name of the table");
     bad = table_command(&copies);
     bad.table.id = 0;
-    assert_damaged(&bad, "is there already");
+    assert_damaged(&bad, "exists already");
     bad = table_command(&copies);
     assert_applies(&bad);
-    assert_damaged(&bad, "table w with id 9 is there already");
+    assert_damaged(&bad, "table w with id 9 exists already");
     bad.table.id = 10;
-    assert_damaged(&bad, "table w with id 10 is there already");
+    assert_damaged(&bad, "table w with id 10 exists already");
     cr_assert_eq(make_table("v", 1)->id, 10, "ids go on behind the highest");
 }
 
@@ -198,12 +198,12 @@ Test(registry_damage, changes_of_copies_that_do_not_fit_are_damage)
     start_node("n0", 7, 2);
     changes[0].copies = make_table("w", 2)->copies[0];
     changes[1].copies = changes[0].copies;
-    assert_damaged(&bad, "0 changes of copies in epoch 3, behind 2");
+    assert_damaged(&bad, "0 changes of copies in epoch 3; the epoch is 2 already");
     bad.changes = changes;
     bad.n_changes = 2;
     assert_damaged(&bad, "partition 0 of table w changes in epoch 3, not 2");
     bad.epoch = 2;
-    assert_damaged(&bad, "2 changes of copies in epoch 2, behind 2");
+    assert_damaged(&bad, "2 changes of copies in epoch 2; the epoch is 2 already");
     bad.epoch = 3;
     changes[0].copies.epoch = 3;
     changes[1].copies.epoch = 3;

@@ -85,10 +85,9 @@ Test(registry_lost, of_all_copies_wants_the_operator)
 
     do_planned(plan_start_lost("n0", 9, &lost, false));
     assert_refused(plan_start_lost(second, 10, &other, false), PSD_DAMAGED,
-                   "of 1 partition no other copy is whole (the first is "
-                   "partition 0 of table w); put the files back from a backup, "
-                   "or start psd once with --accept-loss to begin those "
-                   "partitions anew, empty");
+                   "no other copy of 1 partition is whole (the first is partition 0 of table w); "
+                   "restore the files from a backup, or start psd once with --accept-loss, and "
+                   "those partitions start empty");
     cr_assert_eq(copies[0].at[0].state, PS_COPY_IN_SYNC);
     cr_assert_not(ps_registry_table(registry, "w")->rows_lost);
     do_planned(plan_start_lost(second, 10, &other, true));
@@ -154,8 +153,8 @@ Test(registry_lost, of_a_primary_that_left_half_a_copy_are_said_to_be)
     now_ms += 300;
     beat(2, 0);
     beat(9, 0);
-    assert_commits("partition 0 of table w has its primary on node n1 now, "
-                   "with nothing: its rows are lost");
+    assert_commits(
+        "partition 0 of table w now has its primary on node n1, empty: its rows are lost");
     cr_assert(table->rows_lost);
     cr_assert_not(table->copies[0].fenced);
 }
@@ -184,8 +183,8 @@ Test(registry_lost, behind_a_removal_that_leaves_half_a_copy_are_said_to_be)
     cr_assert_not(table->rows_lost);
     assert_asks(1, 2);
     assert_partial(2);
-    assert_commits("partition 0 of table w has its primary on node n1 now, "
-                   "with nothing: its rows are lost");
+    assert_commits(
+        "partition 0 of table w now has its primary on node n1, empty: its rows are lost");
     cr_assert(table->rows_lost);
 }
 

@@ -26,7 +26,7 @@ Test(registry_nodes, of_a_node_that_starts_again_catch_up)
     now_ms += 300;
     beat(10, 0);
     beat(9, 0);
-    assert_commits("partition 0 of table w has its primary on node n1 now");
+    assert_commits("partition 0 of table w now has its primary on node n1");
 }
 
 /* A node starts again with what its logs had. */
@@ -65,7 +65,7 @@ Test(registry_nodes, that_were_kept_catch_up_where_another_one_is_whole)
     cr_assert(answer_of(9, 4, 31));
     assert_rests();
     cr_assert(answer_of(2, 3, 30));
-    assert_commits("partition 0 of table w has its primary on node n1 now");
+    assert_commits("partition 0 of table w now has its primary on node n1");
     cr_assert_eq(copies->at[1].incarnation, 9);
     cr_assert_eq(copies->at[1].state, PS_COPY_CATCHING_UP);
     cr_assert_not(ps_registry_table(registry, "w")->rows_lost);
@@ -83,8 +83,7 @@ Test(registry_nodes, that_were_kept_are_let_go_when_the_primary_is_heard)
     assert_rests();
     now_ms += 100;
     beat(1, 0);
-    assert_commits("partition 0 of table w is to catch up on node n1, which "
-                   "started again");
+    assert_commits("partition 0 of table w catches up on node n1, which restarted");
     cr_assert_eq(copies->at[1].state, PS_COPY_CATCHING_UP);
 }
 
@@ -108,7 +107,7 @@ Test(registry_nodes, that_were_all_kept_are_compared)
     now_ms += 299;
     assert_rests();
     now_ms += 1;
-    assert_commits("partition 0 of table w has its primary on node n1 now");
+    assert_commits("partition 0 of table w now has its primary on node n1");
     cr_assert_eq(ps_copies_n_heirs(copies), 1);
     cr_assert_eq(copies->at[1].state, PS_COPY_CATCHING_UP);
     cr_assert_not(ps_registry_table(registry, "w")->rows_lost);
@@ -135,7 +134,7 @@ Test(registry_nodes, that_were_kept_do_not_wait_for_ever)
     assert_commits("partition 0 of table w is fenced: node n0 is silent");
     assert_asks(1, 8);
     cr_assert(answer(8, 30));
-    assert_commits("partition 0 of table w has its primary on node n1 now");
+    assert_commits("partition 0 of table w now has its primary on node n1");
 }
 
 Test(registry_nodes, of_which_one_was_kept_and_one_not)
@@ -174,9 +173,8 @@ Test(registry_nodes, keep_a_node_from_being_removed)
     assert_refused(
         ps_registry_plan_node_state(registry, "n0", PS_NODE_REMOVED, false, 1, &command, err),
         PSD_NODE_HELD,
-        "node n0 has copies of 1 partitions, of 1 of them the last "
-        "(tables: w); starting it again brings back what is on its "
-        "disk; if it is lost, force it: those 1 begin again, empty");
+        "node n0 has copies of 1 partitions, the last ones of 1 of them (tables: w); restart it to "
+        "recover what is on its disk; if it is lost, use --force: those 1 start empty");
     cr_assert_eq(ps_registry_n_last(table, ps_registry_node(registry, "n0")), 1);
     cr_assert_eq(ps_registry_n_last(table, ps_registry_node(registry, "n1")), 0);
     assert_refused(ps_registry_plan_node_state(registry, "n9", PS_NODE_UP, true, 1, &command, err),
@@ -200,8 +198,8 @@ Test(registry_nodes, keep_a_node_from_being_removed)
     assert_refused(
         ps_registry_plan_node_state(registry, "n2", PS_NODE_REMOVED, true, 1, &command, err),
         PSD_NODE_HELD,
-        "the last copy of partition 0 of table w would be lost, and "
-        "no other node can have a new one");
+        "the last copy of partition 0 of table w would be lost, and no other node can take a new "
+        "one");
 }
 
 Test(registry_nodes, that_are_left_on_a_node_are_counted)
@@ -266,7 +264,7 @@ Test(registry_nodes, that_lose_their_rows_give_way_to_what_was_dropped)
     cr_assert(answer(9, 0));
     assert_rests();
     cr_assert(answer(2, 0)); /* nothing was ever pushed */
-    assert_commits("partition 0 of table w has its primary on node n1 now");
+    assert_commits("partition 0 of table w now has its primary on node n1");
     cr_assert_not(copies->at[0].dropped);
     cr_assert_eq(copies->at[1].state, PS_COPY_CATCHING_UP);
     cr_assert_not(ps_registry_table(registry, "w")->rows_lost);
@@ -293,8 +291,8 @@ Test(registry_nodes, wait_for_what_was_dropped_until_it_has_nothing)
     now_ms += 300;
     beat(9, 0);
     beat(10, 0);
-    assert_commits("partition 0 of table w has its primary on node n1 now, "
-                   "with nothing: its rows are lost");
+    assert_commits(
+        "partition 0 of table w now has its primary on node n1, empty: its rows are lost");
     cr_assert(ps_registry_table(registry, "w")->rows_lost);
     cr_assert_not(copies->fenced);
 }
@@ -314,8 +312,8 @@ Test(registry_nodes, go_on_with_nothing_where_what_was_dropped_began_anew)
     partial.epoch = copies->epoch;
     cr_assert(ps_registry_fenced(registry, 2, &partial));
     cr_assert(answer(9, 0));
-    assert_commits("partition 0 of table w has its primary on node n0 now, "
-                   "with nothing: its rows are lost");
+    assert_commits(
+        "partition 0 of table w now has its primary on node n0, empty: its rows are lost");
     cr_assert(ps_registry_table(registry, "w")->rows_lost);
 }
 
@@ -350,7 +348,7 @@ Test(registry_nodes, that_are_removed_leave_what_was_dropped)
     cr_assert_not(ps_registry_table(registry, "w")->rows_lost);
     assert_asks(1, 2);
     cr_assert(answer(2, 30));
-    assert_commits("partition 0 of table w has its primary on node n1 now");
+    assert_commits("partition 0 of table w now has its primary on node n1");
     cr_assert_eq(copies->n, 1);
 }
 
@@ -401,7 +399,7 @@ Test(registry_nodes, copies_that_may_take_over_have_the_clocks_of_a_job)
     cr_assert_not(ps_registry_serves_job(registry, 3, 1), "it has no copy");
     assert_asks(1, 2);
     cr_assert(answer(2, 40));
-    assert_commits("partition 0 of table w has its primary on node n1 now");
+    assert_commits("partition 0 of table w now has its primary on node n1");
     cr_assert(ps_registry_serves_job(registry, 2, 1));
     cr_assert_not(ps_registry_serves_job(registry, 1, 1));
     cr_assert_not(ps_registry_serves_job(registry, 2, 2), "no such job");

@@ -458,9 +458,8 @@ Test(replicas, push_that_no_frame_could_carry_is_refused)
     kit_answer(&kit, 2, 5, PS_APPENDED_OK, 1);
     cr_assert_eq(kit_said(&kit, PS_KIND_REFUSED)->refused.status, PSD_LIMIT);
     cr_assert_str_eq(kit_said(&kit, PS_KIND_REFUSED)->refused.text,
-                     "a push of 16 bytes into a table with copies; allowed: "
-                     "15, as it is sent to them in one frame of "
-                     "limits.frame_bytes");
+                     "a push of 16 bytes into a table with copies; allowed: 15, because one frame "
+                     "of limits.frame_bytes replicates it");
     open_narrow(0, 176);
     kit_push(&kit, 5, 1, PS_ACK_DEFAULT);
     kit_answer(&kit, 2, 5, PS_APPENDED_OK, 1);

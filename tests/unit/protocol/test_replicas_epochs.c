@@ -231,8 +231,7 @@ Test(replicas_epochs, a_push_that_no_frame_carries_waits_for_a_move_to_end)
     kit_answer(&kit, 2, 5, PS_APPENDED_OK, 0);
     kit_tick(&kit, 250);
     cr_assert_str_eq(kit_said(&kit, PS_KIND_PARKED)->parked.text,
-                     "waiting for partition 0 to have moved: this push cannot "
-                     "be sent to its new place");
+                     "waiting until partition 0 has moved: this push cannot be redirected");
     kit_map(&kit, "6: 1P 2C");
     cr_assert_eq(kit_count(&kit, PS_KIND_ACK), 1);
     kit_close(&kit);

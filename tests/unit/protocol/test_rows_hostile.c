@@ -127,8 +127,8 @@ Test(rows_hostile, a_copy_that_stands_still_holds_no_pushes)
     } while (kit_recorded(&kit, PS_RECORD_PUSH));
     kit_tick(&kit, 600);
     cr_expect_str_eq(kit_said(&kit, PS_KIND_PARKED)->parked.text,
-                     "waiting for the copy on node 73 shard 0, which catches "
-                     "up and takes records slower than they come");
+                     "waiting for the copy on node 73 shard 0, which catches up and applies "
+                     "records slower than they arrive");
     kit_answer(&kit, 3, 6, PS_APPENDED_PARTIAL, seq - 1);
     cr_assert(kit_recorded(&kit, PS_RECORD_PUSH), "the copy has moved");
     do {

@@ -395,8 +395,8 @@ Test(session_answer, welcome_from_another_place_breaks_it)
     message.welcome.incarnation++;
     receive(f, 0, &message, NULL);
     assert_broken(f, PSD_PROTO,
-                  "tcp://node:7000 broke the protocol: WELCOME of version 1 "
-                  "from another place");
+                  "tcp://node:7000 broke the protocol: WELCOME of version 1 from another shard, "
+                  "node or cluster");
 }
 
 Test(session_answer, welcome_without_credits_breaks_it)
@@ -434,7 +434,7 @@ Test(session_answer, answers_that_make_no_sense_break_it)
     message = (ps_message_t){.kind = PS_KIND_ACK, .ack = {ADDRESS(2, 0, EPOCH, 3)}};
     assert_breaks(&message, "ACK of seq 3 for a request of PUSH");
     message.ack.partition = 1;
-    assert_breaks(&message, "ACK to what was not asked");
+    assert_breaks(&message, "ACK answers no request");
     message = (ps_message_t){.kind = PS_KIND_HELLO};
     assert_breaks(&message, "HELLO is not for a client");
     message = (ps_message_t){.kind = PS_KIND_REFUSED,
@@ -455,9 +455,7 @@ Test(session_answer, answer_to_what_was_never_sent_breaks_it)
 
     (void)push(f, 0);
     ack(f, 0, 1, 0, 1); /* not even a WELCOME came */
-    assert_broken(f, PSD_PROTO,
-                  "tcp://node:7000 broke the protocol: ACK to what was not "
-                  "asked");
+    assert_broken(f, PSD_PROTO, "tcp://node:7000 broke the protocol: ACK answers no request");
 }
 
 Test(session_answer, answers_to_unknown_operations_are_late_ones)

@@ -44,17 +44,16 @@ Test(shard, refuses_a_hello_by_name)
     change.incarnation = 7;
     cr_assert_eq(hello(&bench, &change), PSD_OK);
     expect_refused(&bench, PSD_INCARNATION,
-                   "this is another start of the node than the one "
-                   "that is asked for");
+                   "this is another incarnation of the node than the one asked for");
     change = good_hello;
     change.session = 0;
     cr_assert_eq(hello(&bench, &change), PSD_OK);
     expect_refused(&bench, PSD_DENIED, "session 0; allowed: 1 and up");
 }
 
-#define LOST_TEXT                                                             \
-    "table \"w\" lost rows with the last node that had them; this client is " \
-    "from before that, connect anew"
+#define LOST_TEXT                                                          \
+    "table \"w\" lost rows with the last node that had them; this client " \
+    "opened before that; open a new one"
 
 /* Table 1 is told anew, or table 2 for the first time. */
 static void tell_table(uint32_t table, uint64_t epoch, uint64_t lost_sessions)
@@ -134,8 +133,7 @@ Test(shard, refuses_a_session_that_was_not_given_out)
     message.hello.session = SESSION + 2;
     cr_assert_eq(step(&bench, &event), PSD_OK);
     expect_refused(&bench, PSD_BUSY,
-                   "session 7 is not known here yet; the registry has not said "
-                   "that it was given out");
+                   "session 7 is not known here yet; the registry has not announced it");
     message.hello.session = SESSION + 1;
     cr_assert_eq(step(&bench, &event), PSD_OK);
     cr_expect_eq(said(&bench)->kind, PS_KIND_WELCOME);
@@ -196,8 +194,7 @@ Test(shard, does_not_call_a_forgotten_refusal_applied)
     cr_assert_eq(said(&bench)->refused.status, PSD_RANGE);
     cr_assert_eq(say(&bench, &probe, NULL), PSD_OK);
     expect_refused(&bench, PSD_CLOSED,
-                   "asked too late; whether it was applied is not known any "
-                   "more");
+                   "resent too late; it is no longer known whether it was applied");
     probe.probe.seq = 2;
     cr_assert_eq(say(&bench, &probe, NULL), PSD_OK);
     cr_expect_eq(said(&bench)->kind, PS_KIND_ACK);
@@ -242,7 +239,7 @@ Test(shard, refuses_a_mark_of_no_worker_and_an_unknown_job)
     ps_message_t message = push_message(2);
 
     cr_assert_eq(say(&bench, &mark, NULL), PSD_OK);
-    expect_refused(&bench, PSD_NOT_JOINED, "a mark of a client that is no worker");
+    expect_refused(&bench, PSD_NOT_JOINED, "a mark of a client that is not a worker");
     message.push.job = 8;
     cr_assert_eq(push_as(&bench, &message, 2, 1.0F), PSD_OK);
     expect_refused(&bench, PSD_NO_JOB, "job 8 is not known here");

@@ -75,5 +75,5 @@ Test(shard_bye, forgets_the_client_that_was_idle_longest)
     }
     cr_assert_eq(hello(&bench, &good_hello), PSD_OK);
     cr_assert_eq(push(&bench, 2, 0, 1.0F), PSD_OK);
-    expect_refused(&bench, PSD_CLOSED, "this client was forgotten here");
+    expect_refused(&bench, PSD_CLOSED, "this client's session was evicted here");
 }

@@ -163,7 +163,7 @@ Test(shard_filter, unknown_list_is_asked_for_and_consumes_nothing)
 
     message.push.rows = PS_ROWS_CACHED;
     say_taking(&message, named_body(true));
-    expect_refused(&bench, PSD_KEYS, "the list of 8 keys is not known here (any more)");
+    expect_refused(&bench, PSD_KEYS, "the list of 8 keys is not cached here, or no longer");
     cr_assert_eq(said(&bench)->refused.request, 1);
     message = list_push(1);
     say_taking(&message, body(true));
@@ -181,7 +181,7 @@ Test(shard_filter, list_of_another_length_is_asked_for)
     message.pull.rows = PS_ROWS_CACHED;
     message.pull.n_rows = N_LIST - 1;
     say_taking(&message, named_body(false));
-    expect_refused(&bench, PSD_KEYS, "the list of 7 keys is not known here (any more)");
+    expect_refused(&bench, PSD_KEYS, "the list of 7 keys is not cached here, or no longer");
 }
 
 Test(shard_filter, lists_go_with_their_connection)
@@ -197,7 +197,7 @@ Test(shard_filter, lists_go_with_their_connection)
     message = list_push(2);
     message.push.rows = PS_ROWS_CACHED;
     say_taking(&message, named_body(true));
-    expect_refused(&bench, PSD_KEYS, "the list of 8 keys is not known here (any more)");
+    expect_refused(&bench, PSD_KEYS, "the list of 8 keys is not cached here, or no longer");
 }
 
 /* A second HELLO on the connection is the first one again. */

@@ -34,8 +34,8 @@ Test(shard_held, parks_a_push_whose_level_cannot_be_had)
     cr_assert_not_null(answer(&bench));
     cr_assert_eq(said(&bench)->kind, PS_KIND_PARKED);
     cr_expect_str_eq(said(&bench)->parked.text,
-                     "ack level disk cannot be had: the table was made with "
-                     "ack memory, so partition 0 has no log on disk");
+                     "ack level disk is not available: the table was created with ack memory, so "
+                     "partition 0 has no log on disk");
     cr_expect_eq(ps_shard_deadline(bench.shard), 1150,
                  "a short patience is no reason to say it all the time");
     cr_expect_eq(pull(&bench, 2), 0.0F);
@@ -83,7 +83,7 @@ Test(shard_held, ends_a_pull_that_waits_too_long)
     cr_expect_null(answer(&bench));
     bench.now_ms += 20;
     cr_assert_eq(step(&bench, &(ps_event_t){.kind = PS_EVENT_TICK}), PSD_OK);
-    expect_refused(&bench, PSD_DEADLINE, "waiting behind push 1 of the same client");
+    expect_refused(&bench, PSD_DEADLINE, "waiting for push 1 of the same client");
     cr_expect_eq(ps_shard_deadline(bench.shard), UINT64_MAX);
 }
 
@@ -165,7 +165,7 @@ Test(shard_held, holds_a_worker_until_it_is_told_that_it_runs)
     bench.now_ms = 150;
     cr_assert_eq(step(&bench, &(ps_event_t){.kind = PS_EVENT_TICK}), PSD_OK);
     cr_assert_eq(said(&bench)->kind, PS_KIND_PARKED);
-    cr_expect_str_eq(said(&bench)->parked.text, "this node was not told yet that worker 0 runs");
+    cr_expect_str_eq(said(&bench)->parked.text, "this node does not know yet that worker 0 runs");
     workers[0].state = PS_WORKER_RUNNING;
     job.version = 2;
     cr_assert_eq(step(&bench, &(ps_event_t){.kind = PS_EVENT_JOB, .job = &job}), PSD_OK);
@@ -192,9 +192,8 @@ Test(shard_held, keeps_no_more_for_an_open_clock_than_it_may)
     } while (said(&bench)->kind == PS_KIND_ACK && seq < 100000);
     cr_assert_eq(said(&bench)->kind, PS_KIND_REFUSED);
     cr_expect_eq(said(&bench)->refused.status, PSD_LIMIT);
-    cr_expect_not_null(strstr(said(&bench)->refused.text,
-                              "above limits.held_bytes 1048576; push less in "
-                              "one clock"));
+    cr_expect_not_null(
+        strstr(said(&bench)->refused.text, "exceed limits.held_bytes 1048576; push less per clock"));
     cr_assert_eq(mark_clock(&bench, seq + 1, 0, 1), PSD_OK);
     cr_expect_eq(pull(&bench, 2), (float)(seq - 1));
     message.push.seq = seq + 2;

@@ -188,9 +188,9 @@ Test(shard_ops, refuses_another_table_that_is_not_beside_this_one)
                    "the first table has it");
 }
 
-#define LOST_TEXT                                                             \
-    "table \"w\" lost rows with the last node that had them; this client is " \
-    "from before that, connect anew"
+#define LOST_TEXT                                                          \
+    "table \"w\" lost rows with the last node that had them; this client " \
+    "opened before that; open a new one"
 
 /* Whoever knew rows that are gone hears so, and is not told a sum without them.
  */
@@ -383,8 +383,8 @@ Test(shard_ops, a_sum_of_tables_has_no_clock_under_bsp)
     message.push.other = OTHER;
     cr_assert_eq(say(&bench, &message, NULL), PSD_OK);
     expect_refused(&bench, PSD_UNSUPPORTED,
-                   "AXPY with another table in a job with max_delay 0: which "
-                   "of its clocks were meant is not defined");
+                   "AXPY from another table in a job with max_delay 0: it is undefined which "
+                   "clocks it would read");
     message.push.seq = message.push.request = 2;
     message.push.other = 1;
     cr_assert_eq(say(&bench, &message, NULL), PSD_OK);
